@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * p2sssp - P2-SSSP: weights grow after every source-destination pair (pairs.h), then virtual lanes
+ * as in dfsssp. An engine for study: it shows what finer steps are worth, at many times the time
+ * of sssp.
+ */
+#include <osmroutes/engine.h>
+#include <osmroutes/guided.h>
+#include <osmroutes/layers.h>
+#include <osmroutes/spf.h>
+
+#include <string.h>
+
+#include "pairs.h"
+
+enum {
+	STEP,
+	SOURCES,
+	ROUNDS,
+	IGNORE_RATES,
+	LANES,
+	HEURISTIC,
+	REVERSIBLE,
+	BALANCE,
+	SIFT,
+	DETOURS,
+	GUIDED_ROUNDS
+};
+
+static const struct osr_param params[] = {
+	[STEP] = { "step", OSR_PARAM_ENUM, "pair", 0, 0, "pair|dest",
+		   "weights grow after every pair (P2-SSSP) or after every destination (P-SSSP as "
+		   "published)" },
+	[SOURCES] = { "sources", OSR_PARAM_ENUM, "index", 0, 0, "index|far|near",
+		      "which sources of a destination come first: as numbered, the farthest, or "
+		      "the nearest" },
+	[ROUNDS] = { "rounds", OSR_PARAM_UINT, "0", 0, 1000, NULL,
+		     "rip-up-and-re-route rounds after the first pass; the algorithm as published "
+		     "has none" },
+	[IGNORE_RATES] = { "ignore_rates", OSR_PARAM_BOOL, "no", 0, 0, NULL,
+			   "balance routes per link, not per unit of link rate" },
+	[LANES] = { "lanes", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
+		    "look for virtual lanes; no: the paths as published, which may deadlock" },
+	[HEURISTIC] = { "heuristic", OSR_PARAM_ENUM, "order", 0, 0,
+			"order|weakest|heaviest|first|online",
+			"which dependencies to cut: by an order of the channels, one of each cycle "
+			"found, or none "
+			"(route by route)" },
+	[REVERSIBLE] = { "reversible_sl", OSR_PARAM_ENUM, "auto", 0, 0, "auto|on|off",
+			 "replies are safe on the SL of their request: if the VLs suffice, always, "
+			 "or never" },
+	[BALANCE] = { "balance_vls", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
+		      "spread the routes over virtual lanes that are not needed against deadlock" },
+	[SIFT] = { "sift_passes", OSR_PARAM_UINT, "3", 0, 1000, NULL,
+		   "passes of local search over the channel order" },
+	[DETOURS] = { "detours", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
+		      "if the VLs do not suffice, route again as dfsssp does then, instead of "
+		      "giving up" },
+	[GUIDED_ROUNDS] = { "guided_rounds", OSR_PARAM_UINT, "10", 1, 1000, NULL,
+			    "rounds of routing within channel orders, if the VLs do not suffice" },
+	{ NULL }
+};
+
+/*
+ * The VLs do not suffice. Paths that look for lanes are found tree by tree: these start from
+ * P-SSSP, under the orders that P2-SSSP's layers had.
+ */
+static enum osr_status route_guided(const struct osr_fabric *f, const struct osr_values *v,
+				    const struct osr_request *req, uint32_t *orders,
+				    struct osr_spf *s, struct osr_arena *scratch,
+				    struct osr_arena *result, struct osr_routing *r,
+				    struct osr_diag *diag)
+{
+	struct osr_spf_options spf_opt = { .max_rounds = 2, .ignore_rates = v->num[IGNORE_RATES] };
+	struct osr_guided_options opt = { .rounds = (uint32_t)v->num[GUIDED_ROUNDS],
+					  .sift_passes = (uint32_t)v->num[SIFT],
+					  .reversible = v->num[REVERSIBLE] != OSR_REVERSIBLE_OFF };
+	struct osr_request one_vl = *req;
+	enum osr_status st;
+
+	if (diag)
+		diag->text[0] = 0;
+	r->claims = 0;
+	memset(r->lft, OSR_NO_PATH, (size_t)f->n_dests * f->n_switches);
+	st = osr_spf_init(s, f, r, &spf_opt, scratch, diag);
+	if (st)
+		return st;
+	osr_spf_route(s, &spf_opt);
+	/* On one VL everything is safe for everyone, replies included. */
+	one_vl.max_vls = 1;
+	return osr_guided_route(s, v->num[REVERSIBLE] == OSR_REVERSIBLE_ON ? &one_vl : req, &opt,
+				orders, scratch, result, r, diag);
+}
+
+/* Lanes for the paths as they are; OSR_NO_VL if there are too few. */
+static enum osr_status assign_lanes(const struct osr_spf *s, const struct osr_values *v,
+				    const struct osr_request *req, uint32_t *orders,
+				    struct osr_arena *scratch, struct osr_arena *result,
+				    struct osr_routing *r, struct osr_diag *diag)
+{
+	struct osr_layers_options opt = { .heuristic = (enum osr_heuristic)v->num[HEURISTIC],
+					  .reversible = (enum osr_reversible)v->num[REVERSIBLE],
+					  .sift_passes = (uint32_t)v->num[SIFT],
+					  .balance = v->num[BALANCE] };
+	enum osr_status st = osr_layers_assign(s, req, &opt, scratch, result, r, orders, diag);
+
+	if (st || r->n_layers == 1 || opt.reversible == OSR_REVERSIBLE_OFF)
+		return st;
+	st = osr_layers_pair(s, req, &opt, orders, scratch, result, r, diag);
+	if (st != OSR_NO_VL || opt.reversible == OSR_REVERSIBLE_ON)
+		return st;
+	if (diag)
+		diag->text[0] = 0;
+	return OSR_OK;
+}
+
+/* No promise; where one lane suffices, as in trees, the result says so nevertheless. */
+static enum osr_status do_without_lanes(const struct osr_spf *s, const struct osr_request *req,
+					struct osr_arena *scratch, struct osr_arena *result,
+					struct osr_routing *r, struct osr_diag *diag)
+{
+	bool fits;
+	enum osr_status st = osr_layers_single(s, req, scratch, result, r, &fits, diag);
+
+	if (!st && !fits)
+		r->n_vls = 1;
+	return st;
+}
+
+static enum osr_status find_lanes(const struct osr_fabric *f, const struct osr_values *v,
+				  const struct osr_request *req, struct osr_spf *s,
+				  struct osr_arena *scratch, struct osr_arena *result,
+				  struct osr_routing *r, struct osr_diag *diag)
+{
+	uint32_t *orders = osr_alloc(scratch, (size_t)OSR_MAX_VLS * f->n_channels, sizeof(*orders));
+	enum osr_status st;
+
+	if (!orders)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the orders of %u channels",
+				f->n_channels);
+	st = assign_lanes(s, v, req, orders, scratch, result, r, diag);
+	if (st == OSR_NO_VL && v->num[DETOURS])
+		st = route_guided(f, v, req, orders, s, scratch, result, r, diag);
+	return st;
+}
+
+static enum osr_status route(const struct osr_fabric *f, const struct osr_values *v,
+			     const struct osr_request *req, const struct osr_result *previous,
+			     struct osr_arena *scratch, struct osr_arena *result,
+			     struct osr_routing *r, struct osr_diag *diag)
+{
+	/* One round of P-SSSP settles port 0 of bare switches; its other trees are replaced. */
+	struct osr_spf_options spf_opt = { .max_rounds = 0, .ignore_rates = v->num[IGNORE_RATES] };
+	double start = req->clock_ms ? req->clock_ms() : 0, ms_spf;
+	struct osr_spf s;
+	enum osr_status st;
+
+	st = osr_routing_init(r, f, result, diag);
+	if (!st)
+		st = osr_spf_init(&s, f, r, &spf_opt, scratch, diag);
+	if (st)
+		return st;
+	osr_spf_route(&s, &spf_opt);
+	st = pairs_route(&s, (enum weight_step)v->num[STEP], (enum source_order)v->num[SOURCES],
+			 (uint32_t)v->num[ROUNDS], scratch, diag);
+	if (st)
+		return st;
+	ms_spf = req->clock_ms ? req->clock_ms() - start : 0;
+
+	st = v->num[LANES] ? find_lanes(f, v, req, &s, scratch, result, r, diag)
+			   : do_without_lanes(&s, req, scratch, result, r, diag);
+	if (st)
+		return st;
+	r->ms_spf = ms_spf;
+	r->ms_layers = req->clock_ms ? req->clock_ms() - start - ms_spf : 0;
+	osr_spf_finish(&s);
+	r->engine = "p2sssp";
+	r->n_rounds = (uint32_t)v->num[ROUNDS];
+	r->claims |= r->n_longer ? 0 : OSR_CLAIM_MINIMAL;
+	return OSR_OK;
+}
+
+const struct osr_engine osr_engine_p2sssp = {
+	.name = "p2sssp",
+	.summary = "shortest paths balanced pair by pair, on virtual lanes; slow, for comparison",
+	.reference = "Hoefler, Schneider, Lumsdaine: Optimized Routing for Large-Scale InfiniBand "
+		     "Networks, "
+		     "HOTI 2009",
+	.params = params,
+	.capabilities =
+		0, /* as lanes=no has it; otherwise the result claims to be free of deadlocks */
+	.route = route,
+};

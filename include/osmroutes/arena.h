@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * arena.h - the only way osmroutes' core obtains memory.
+ *
+ * An arena is a list of blocks; osr_alloc() hands out pieces of them and osr_arena_free() releases
+ * everything at once, so no object of the core has a destructor. Three arenas live in one sweep:
+ * the fabric's, the result's (kept until the next result is published) and a scratch one.
+ *
+ * A function that needs temporary memory takes `struct osr_arena *scratch`, remembers
+ * osr_arena_mark() on entry and calls osr_arena_reset() before it returns.
+ *
+ * Sizes are computed first: callers allocate whole arrays, never per edge or per path. Multiplying
+ * the count by the size is checked for overflow here, once.
+ *
+ * Not thread-safe: one arena belongs to one thread at a time.
+ */
+#ifndef OSMROUTES_ARENA_H
+#define OSMROUTES_ARENA_H
+
+#include <stddef.h>
+
+struct osr_arena_block;
+
+/* Initialise with {0}; valid and empty then. */
+struct osr_arena {
+	struct osr_arena_block *last;
+	size_t in_use;     /* bytes handed out and not reset */
+	size_t peak;       /* largest in_use ever */
+	size_t fail_after; /* tests only: if not 0, the fail_after-th allocation from now fails */
+};
+
+struct osr_arena_mark {
+	struct osr_arena_block *block;
+	size_t used;
+	size_t in_use;
+};
+
+/*
+ * n objects of size bytes, aligned to 64 (a cache line), contents undefined; osr_calloc() zeroes.
+ * NULL if memory ran out or n * size overflows. n == 0 gives a valid pointer that must not be read.
+ * Large pieces get a block of their own, so peak memory is what was asked for.
+ */
+void *osr_alloc(struct osr_arena *arena, size_t n, size_t size);
+void *osr_calloc(struct osr_arena *arena, size_t n, size_t size);
+
+struct osr_arena_mark osr_arena_mark(const struct osr_arena *arena);
+void osr_arena_reset(struct osr_arena *arena, struct osr_arena_mark mark);
+
+/* Releases every block; the arena is empty and usable afterwards. */
+void osr_arena_free(struct osr_arena *arena);
+
+#endif

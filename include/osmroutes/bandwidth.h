@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * bandwidth.h - what a traffic pattern gets out of a routing: congestion, and effective bisection
+ * bandwidth.
+ *
+ * The definitions are those of the Oblivious Routing Congestion Simulator (Schneider, Hoefler,
+ * Lumsdaine: ORCS, Indiana University TR 675, 2009): the pairs of a pattern send at once, each
+ * along its route; the congestion of a channel is how many routes cross it; a pair gets 1 / the
+ * largest congestion on its path. The effective bisection bandwidth (eBB) is the mean of that over
+ * the pairs of many random bisections (Hoefler, Schneider, Lumsdaine: Multistage Switches are not
+ * Crossbars, Cluster 2008).
+ *
+ * The hosts are the CAs; a packet goes to the base LID of its destination. The cables of the hosts
+ * count as channels, one for each direction. A pair whose table entries lead nowhere gets 0. Link
+ * rates are not looked at.
+ *
+ * Random bisection number k = 0, 1, ... of a seed: the list of all hosts in fabric order (the list
+ * that bisection k-1 left, for k > 0) is shuffled (prng.h, one stream for all); with h = hosts /
+ * 2, list[i] then sends to list[h + i] for all i < h. With an odd number of hosts the last one
+ * rests.
+ *
+ * All sums are taken in an order that the numbers below fix, so the doubles are the same on every
+ * machine.
+ *
+ * Time O(patterns * hosts * hops). Scratch: a few words per host and per channel.
+ */
+#ifndef OSMROUTES_BANDWIDTH_H
+#define OSMROUTES_BANDWIDTH_H
+
+#include <osmroutes/routing.h>
+
+/* Terminals of any role, both ends different. */
+struct osr_pair {
+	uint32_t from, to;
+};
+
+struct osr_bandwidth {
+	uint32_t n_hosts;
+	uint32_t n_patterns;
+	uint32_t n_pairs;        /* of one pattern */
+	uint64_t n_no_path;      /* pairs that lead nowhere, all patterns together */
+	uint32_t max_congestion; /* of any pair in any pattern */
+	double mean;             /* eBB: the mean over patterns of their means over pairs */
+	/*
+	 * 95 % confidence: 1.96 standard errors of the means of the patterns, so the expected mean
+	 * lies within mean +- half_width, if there are dozens of patterns. 0 for a single pattern.
+	 */
+	double half_width;
+	double worst, best; /* means of single patterns */
+};
+
+/*
+ * n_patterns > 0 random bisections. `r` is finished (ports, not hops) and need not be checked: a
+ * loop is reported (OSR_CHECK_FAILED), anything else that does not arrive counts in n_no_path.
+ * OSR_NOT_APPLICABLE if there are fewer than two hosts.
+ */
+enum osr_status osr_bandwidth_bisect(const struct osr_fabric *f, const struct osr_routing *r,
+				     uint32_t n_patterns, uint64_t seed, struct osr_arena *scratch,
+				     struct osr_bandwidth *b, struct osr_diag *diag);
+
+/* One pattern, given by its n_pairs > 0 pairs. An end port may send or receive several times. */
+enum osr_status osr_bandwidth_pairs(const struct osr_fabric *f, const struct osr_routing *r,
+				    const struct osr_pair *pairs, uint32_t n_pairs,
+				    struct osr_arena *scratch, struct osr_bandwidth *b,
+				    struct osr_diag *diag);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * cdg.h - the channel dependency graph: its vertices are channels, and there is an edge c1 -> c2 if
+ * some packet may hold c1 while it waits for c2. A virtual lane cannot deadlock if the graph of the
+ * routes on it is acyclic (Dally and Seitz 1987; Domke 2011, section III).
+ *
+ * An edge is a *slot* of one flat array: slot = row[c1] + (c2 - chan_row[switch between them]).
+ * There is a slot for every pair of consecutive channels the fabric has, so adding a dependency is
+ * one store and no edge is ever searched, inserted or listed with the paths that induce it.
+ *
+ * An *order* of a graph is a permutation of the channels, given as rank[c]; an edge is forward if
+ * it goes from a lower to a higher rank. The forward edges of any order are acyclic, so an order
+ * is both a way to choose what a layer keeps and the certificate of what it kept.
+ */
+#ifndef OSMROUTES_CDG_H
+#define OSMROUTES_CDG_H
+
+#include <osmroutes/fabric.h>
+
+struct osr_cdg {
+	const struct osr_fabric *f;
+	uint32_t *row; /* [n_channels + 1] */
+	uint32_t n_slots;
+	uint32_t *weight; /* [n_slots] what the routes on an edge weigh together; 0 = no edge */
+};
+
+/* All weights zero. Memory 4 bytes per slot (sum over channels of the next switch's channels). */
+enum osr_status osr_cdg_init(struct osr_cdg *g, const struct osr_fabric *f,
+			     struct osr_arena *scratch, struct osr_diag *diag);
+
+static inline uint32_t osr_cdg_slot(const struct osr_cdg *g, uint32_t c1, uint8_t next_hop)
+{
+	return g->row[c1] + next_hop;
+}
+
+/* The channel a slot of c1 leads to. */
+static inline uint32_t osr_cdg_target(const struct osr_cdg *g, uint32_t c1, uint32_t slot)
+{
+	return g->f->chan_row[g->f->chan_dst[c1]] + (slot - g->row[c1]);
+}
+
+/*
+ * Topological order, lowest channel first among equals: true and rank[n_channels] filled if the
+ * graph is acyclic. *nomem is set if scratch ran out. O(channels + slots).
+ */
+bool osr_cdg_sort(const struct osr_cdg *g, struct osr_arena *scratch, uint32_t *rank, bool *nomem);
+
+/*
+ * An order with little weight on backward edges (weighted feedback arc set, NP-hard): the better of
+ * two starts, each improved by sifting.
+ *   - Eades, Lin, Smyth 1993: peel sinks and sources, else take the channel with the largest
+ *     difference of outgoing and incoming weight.
+ *   - up-down: channels towards a root by falling depth, then away from it by rising depth.
+ *   - sifting: take each channel out and put it back where it costs least, `passes` times.
+ * O(edges log edges) for the starts, O(edges log degree + channels^2 / small) for a pass.
+ * Weights of UINT32_MAX are never made backward if that can be avoided.
+ */
+enum osr_status osr_cdg_order(const struct osr_cdg *g, const uint32_t *roots, uint32_t passes,
+			      struct osr_arena *scratch, uint32_t *rank, struct osr_diag *diag);
+
+/*
+ * The up-down start on its own: rank[n_channels] for these roots, one per component. Every pair of
+ * switches of a component has a path that goes forward in it, and so has every breadth-first tree
+ * from the root.
+ */
+enum osr_status osr_cdg_updown(const struct osr_fabric *f, const uint32_t *roots,
+			       struct osr_arena *scratch, uint32_t *rank, struct osr_diag *diag);
+
+#endif

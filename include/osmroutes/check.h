@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * check.h - the independent checker: nothing leaves the plugin that it has not walked.
+ *
+ * It shares no code with what it judges (not spf, not cdg, not layers) and believes none of the
+ * engine's claims: from the fabric and the tables alone it derives
+ *   - that every LID is reached from every switch of its component, without a loop or a dead end,
+ *     and that entries towards other components are OSR_NO_PATH;
+ *   - how long each route is against its own breadth-first distances;
+ *   - that every dependency (channel, next channel) of every VL goes from a lower to a strictly
+ *     higher rank of the certificate: for packets on their SL, and if claimed also for replies on
+ *     the request's SL, for any SL, and for multicast on the spanning order;
+ *   - the edge forwarding index.
+ * If a certificate is missing or wrong, osr_check_cycle() searches for a witness cycle by itself.
+ *
+ * Every entry of every switch is walked for reach, loops and length. Dependencies count for
+ * packets that exist: from any switch to the LIDs of CAs and routers (hosts send; port 0 answers),
+ * and from switches with a CA or router to port 0. Nobody asks one port 0 from another.
+ *
+ * Time O(dests * switches), a handful of operations each; scratch O(n_switches^2 * 2) bytes for
+ * reversible checks, O(channels) otherwise.
+ */
+#ifndef OSMROUTES_CHECK_H
+#define OSMROUTES_CHECK_H
+
+#include <osmroutes/routing.h>
+
+struct osr_verdict {
+	uint32_t proven;     /* OSR_CLAIM_* that hold; a subset of what was claimed */
+	uint64_t n_routes;   /* (switch, dest) pairs with a path, switch != switch of dest */
+	uint64_t n_longer;   /* of those, longer than minimal */
+	uint64_t n_no_path;  /* pairs in different components */
+	uint32_t max_hops;   /* channels of the longest route */
+	uint32_t max_longer; /* largest number of channels beyond minimal */
+
+	/*
+	 * Edge forwarding index: routes from CA and router ports to CA and router LIDs over the
+	 * most loaded channel; its mean over all channels; and the same per link rate (routes *
+	 * fastest rate / own rate).
+	 */
+	uint64_t efi;
+	double efi_mean;
+	double efi_per_capacity;
+	uint32_t efi_chan; /* the most loaded channel */
+	uint8_t n_vls;     /* VLs that carry a dependency or route */
+};
+
+/*
+ * OSR_OK with the verdict filled if every claim of `r` is proven; OSR_CHECK_FAILED with a sentence
+ * naming switch, LID and port of the first violation otherwise (the verdict then holds what was
+ * found up to there).
+ */
+enum osr_status osr_check(const struct osr_fabric *f, const struct osr_routing *r,
+			  struct osr_arena *scratch, struct osr_verdict *verdict,
+			  struct osr_diag *diag);
+
+/*
+ * Looks for a cycle of channel dependencies on virtual lane vl without using the certificate, by a
+ * depth-first search. Writes up to max channels of one cycle into cycle[] and returns its length;
+ * 0 if acyclic. OSR_CLAIM_REVERSIBLE, OSR_CLAIM_ANY_SL and OSR_CLAIM_MULTICAST in `modes` add the
+ * dependencies these stand for. Slower than osr_check(): for diagnosis and tests.
+ * *st reports memory.
+ */
+uint32_t osr_check_cycle(const struct osr_fabric *f, const struct osr_routing *r, uint32_t modes,
+			 uint8_t vl, struct osr_arena *scratch, uint32_t *cycle, uint32_t max,
+			 enum osr_status *st);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * dor.h - dimension-order routes and virtual lanes for fabrics that are products (product.h).
+ *
+ * Where a fabric is a whole torus, mesh, hypercube or HyperX with its hosts spread evenly,
+ * dimension order balances as well as anything can, at a fraction of the cost of balancing by
+ * weights, and its lanes are known beforehand: one without rings, at most two per ring with
+ * replies on the SL of their request, four for three rings of 8 without.
+ */
+#ifndef OSMROUTES_DOR_H
+#define OSMROUTES_DOR_H
+
+#include <osmroutes/layers.h>
+#include <osmroutes/product.h>
+#include <osmroutes/spf.h>
+
+/*
+ * *routed says whether the fabric was routed this way; then r is complete like after
+ * osr_layers_assign(). Otherwise s and r are as before, and the ordinary way is free: no product,
+ * hosts not spread evenly (the most loaded channel exceeds 1.15 times the mean of its
+ * dimension's), LMC > 0 (which wants disjoint routes), mixed rates. With detours false it also
+ * declines if the budget does not suffice for minimal routes.
+ */
+enum osr_status osr_dor_assign(struct osr_spf *s, const struct osr_request *req,
+			       enum osr_reversible reversible, bool detours,
+			       struct osr_arena *scratch, struct osr_arena *result,
+			       struct osr_routing *r, bool *routed, struct osr_diag *diag);
+
+#endif

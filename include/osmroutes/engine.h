@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * engine.h - the contract of a routing engine.
+ *
+ * An engine is one `const struct osr_engine`, the last thing in its file, and a pure function:
+ * same fabric, options and request give the same bytes. It keeps no state, does no input or output,
+ * reads no clock and starts no thread that outlives the call. Its folder is engines/<name>/; it may
+ * include <osmroutes/...> and its own folder, nothing else. What two engines share belongs in
+ * src/core.
+ *
+ * To add one: the folder, one word in engines/CMakeLists.txt (the registry is generated from it),
+ * one page in docs/. The conformance tests pick it up from the registry.
+ *
+ * One sweep:  applies()  ->  route()  ->  osr_check() by the caller  ->  published.
+ */
+#ifndef OSMROUTES_ENGINE_H
+#define OSMROUTES_ENGINE_H
+
+#include <osmroutes/fabric.h>
+#include <osmroutes/params.h>
+#include <osmroutes/routing.h>
+
+/* Entries of one LID offset that replace the engine's own (routing keys). */
+struct osr_overlay {
+	uint8_t lid_offset; /* 1 .. 2^LMC-1 */
+	const uint8_t *lft; /* [n_dests * n_switches]; OSR_NO_PATH = keep the engine's entry */
+};
+
+/* What the caller needs, beyond options. */
+struct osr_request {
+	uint8_t max_vls;  /* VL budget, 1..15: the caller took the minimum over the fabric */
+	bool multicast;   /* include multicast on VL mcast_vl in the dependency graph */
+	uint8_t mcast_vl; /* 0..14 */
+	const struct osr_overlay *overlays;
+	uint32_t n_overlays;
+	/*
+	 * Milliseconds since some epoch, for the phase times of the log only; NULL: no times.
+	 * The core never reads a clock itself.
+	 */
+	double (*clock_ms)(void);
+};
+
+enum {
+	OSR_ENGINE_DEADLOCK_FREE = 1 << 0, /* never returns OSR_OK without that claim */
+	OSR_ENGINE_MINIMAL = 1 << 1,       /* never returns OSR_OK without that claim */
+	OSR_ENGINE_LMC = 1 << 2,           /* spreads the LIDs of a port */
+};
+
+struct osr_engine {
+	const char *name;      /* as typed after -R */
+	const char *summary;   /* one line, for lists */
+	const char *reference; /* the paper */
+	const struct osr_param *params;
+	uint32_t capabilities; /* OSR_ENGINE_* */
+
+	/*
+	 * May this engine route this fabric? OSR_OK, or OSR_NOT_APPLICABLE with one sentence an
+	 * administrator can act on. NULL: every fabric.
+	 */
+	enum osr_status (*applies)(const struct osr_fabric *f, const struct osr_values *v,
+				   struct osr_diag *diag);
+
+	/*
+	 * Routes. `previous` may be NULL; an engine may start from it. `r` is allocated in
+	 * `result` and complete on OSR_OK; on any other status its content is undefined, `diag`
+	 * holds the sentence, and both arenas may be reset by the caller. Every (switch, dest) of
+	 * one component gets a path; between components entries stay OSR_NO_PATH.
+	 */
+	enum osr_status (*route)(const struct osr_fabric *f, const struct osr_values *v,
+				 const struct osr_request *req, const struct osr_result *previous,
+				 struct osr_arena *scratch, struct osr_arena *result,
+				 struct osr_routing *r, struct osr_diag *diag);
+};
+
+/* All engines, NULL-terminated, in the order of engines/CMakeLists.txt. */
+extern const struct osr_engine *const osr_engines[];
+
+/* By exact name, or NULL. */
+const struct osr_engine *osr_engine_find(const char *name);
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * guided.h - routing with the channel dependency graph in view: it never fails, on any number of
+ * VLs.
+ *
+ * layers.h first routes and then cuts cycles; where that takes more lanes than there are, this
+ * module routes again under K channel orders, one per VL. A route is legal on VL k if every step
+ * goes forward in order k, so whatever is legal is deadlock-free, and the orders are the
+ * certificate.
+ *
+ * Every destination's tree is settled as in spf.h, but a switch now also knows the set of VLs (a
+ * bit mask) on which its route is legal:
+ *	mask(v) = mask(next) & { k : (v -> next) before (next -> ...) in order k }
+ * Among the shortest continuations it takes the lightest with a mask that is not empty. A price on
+ * channels that few others may continue into keeps room for the switches further out; a
+ * destination is tried with several prices, and the one that leaves the fewest switches without a
+ * legal shortest route is taken. After a round, each order is improved (cdg.h) for the routes that
+ * were made under it; those without a legal way weigh more from round to round.
+ *
+ * In the last rounds, switches without a legal shortest route take the shortest legal detour. If
+ * none exists, some switches of that tree are put on the escape tree: a spanning tree whose
+ * dependencies order 0 always keeps forward. In the worst case a whole destination ends there, so
+ * every pair of a component is reached.
+ *
+ * The idea of routing within a dependency graph that keeps an escape tree is that of Nue (Domke,
+ * Hoefler, HPDC 2016). DIFFERS: shortest legal routes over a mask of VLs for every source, instead
+ * of a partition of the destinations over VLs.
+ */
+#ifndef OSMROUTES_GUIDED_H
+#define OSMROUTES_GUIDED_H
+
+#include <osmroutes/engine.h>
+#include <osmroutes/layers.h>
+#include <osmroutes/spf.h>
+
+#define OSR_GUIDED_MAX 8 /* orders: bits of a mask. More VLs than that are not used. */
+
+struct osr_guided_options {
+	uint32_t rounds; /* of routing and improving the orders, at most */
+	uint32_t sift_passes;
+	bool reversible; /* try to give both directions of a pair one SL */
+};
+
+/*
+ * s is routed (osr_spf_route) and gets new hops. orders[] holds req->max_vls (at most
+ * OSR_GUIDED_MAX) channel orders to start from, as osr_layers_assign() leaves them; it is
+ * overwritten. Fills in r what osr_layers_assign() does; only memory can fail. r->n_longer counts
+ * the (switch, dest) routes longer than minimal. Time O(rounds * K * LIDs * edges of their graph)
+ * or less. Scratch O(channels * K + dependency slots).
+ */
+enum osr_status osr_guided_route(struct osr_spf *s, const struct osr_request *req,
+				 const struct osr_guided_options *opt, uint32_t *orders,
+				 struct osr_arena *scratch, struct osr_arena *result,
+				 struct osr_routing *r, struct osr_diag *diag);
+
+/*
+ * The same for trees that are given (s->hop) and legal by and large: no tree is routed again.
+ * *kept says whether every route is legal in some order; with `mend`, those that are not take
+ * detours, and *kept is true. If not kept, r is as before.
+ */
+enum osr_status osr_guided_keep(struct osr_spf *s, const struct osr_request *req,
+				const struct osr_guided_options *opt, bool mend, uint32_t *orders,
+				struct osr_arena *scratch, struct osr_arena *result,
+				struct osr_routing *r, bool *kept, struct osr_diag *diag);
+
+/*
+ * Fewer lanes for minimal routes: keeps the trees that are legal under n_orders orders, routes the
+ * others again, improves the orders, and so on while that helps. *fits says whether every route
+ * became legal; then r is complete as after osr_guided_route(), and no route is longer. Otherwise
+ * s->hop is as before and r->sl untouched. Gives up early: after the first look if more than 1 in
+ * `tolerance` routes (and a few) is not legal.
+ */
+enum osr_status osr_guided_reduce(struct osr_spf *s, const struct osr_request *req,
+				  const struct osr_guided_options *opt, uint32_t n_orders,
+				  uint32_t tolerance, const uint32_t *orders,
+				  struct osr_arena *scratch, struct osr_arena *result,
+				  struct osr_routing *r, bool *fits, struct osr_diag *diag);
+
+/*
+ * Rip-up rounds that keep to one order: for routes that fit one layer (osr_layers_single) but are
+ * not yet balanced. rank[n_channels] is that layer's certificate, and is replaced by one with more
+ * freedom. Dests keep their tree where the order leaves no other. Scratch and `result` are as
+ * before.
+ */
+enum osr_status osr_guided_refine(struct osr_spf *s, const struct osr_request *req, uint32_t rounds,
+				  uint32_t *rank, struct osr_arena *scratch,
+				  struct osr_arena *result, struct osr_routing *r,
+				  struct osr_diag *diag);
+
+#endif

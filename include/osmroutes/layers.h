@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * layers.h - virtual layers: which route travels on which virtual lane, so that none can deadlock.
+ *
+ * Source: Domke 2011, section IV, Algorithm 2 (offline): start with all routes in the first layer,
+ * cut the cycles of its channel dependency graph by moving the routes that induce a chosen edge to
+ * the next layer, go on there. Which edge to choose is an option:
+ *	order		an order of the channels with little weight going backward; all routes with a
+ *			backward edge move at once (default; see cdg.h)
+ *	weakest		the edge of a found cycle that the fewest routes induce (the paper's best)
+ *	heaviest	the one that the most routes induce
+ *	first		the first edge of the cycle (the paper's pseudo-random choice)
+ *	online		no edge: one route after the other goes to the first layer where it closes no cycle
+ *			(the paper's first approach; LASH)
+ *
+ * A route is (source switch, dest): hosts of one switch share all channels. Counted routes are
+ *	- from every switch to every CA and router LID (hosts send; port 0 answers requests), and
+ *	- from every switch with a CA or router to every port 0.
+ * Routes from port 0 to port 0 of another switch exist, but no packet travels them: port 0 answers
+ * those who ask, and those who ask are end ports. They are left out of the dependency graph; in a
+ * tree they would be the only routes that turn from down to up.
+ *
+ * Reversible: replies travel on the SL of the request (management responses; connected queue pairs
+ * set up by the communication manager). Then the unit that moves is a pair of switches with all
+ * routes in both directions, and SL(a,b) = SL(b,a).
+ *
+ * Multicast (struct osr_request) is a spanning order whose dependencies stay in the first layer.
+ */
+#ifndef OSMROUTES_LAYERS_H
+#define OSMROUTES_LAYERS_H
+
+#include <osmroutes/engine.h>
+#include <osmroutes/spf.h>
+
+enum osr_heuristic {
+	OSR_HEURISTIC_ORDER,
+	OSR_HEURISTIC_WEAKEST,
+	OSR_HEURISTIC_HEAVIEST,
+	OSR_HEURISTIC_FIRST,
+	OSR_HEURISTIC_ONLINE,
+};
+
+enum osr_reversible {
+	OSR_REVERSIBLE_AUTO, /* if the budget allows, else one-way */
+	OSR_REVERSIBLE_ON,   /* or OSR_NO_VL */
+	OSR_REVERSIBLE_OFF,
+};
+
+struct osr_layers_options {
+	enum osr_heuristic heuristic;
+	enum osr_reversible reversible;
+	uint32_t sift_passes;
+	bool balance; /* spread layers over the VLs that are free (Algorithm 2, last loop) */
+};
+
+/*
+ * One-way: fills r->sl, n_layers, n_layers_one_way, n_vls, rank, mcast_* and the claims
+ * DEADLOCK_FREE and MULTICAST; if one layer suffices also REVERSIBLE and ANY_SL, with sl == NULL.
+ * s must be routed and not finished. orders[OSR_MAX_VLS * n_channels] receives the channel orders
+ * (rank[channel]) of the layers, also on OSR_NO_VL: the budget req->max_vls does not suffice.
+ */
+enum osr_status osr_layers_assign(const struct osr_spf *s, const struct osr_request *req,
+				  const struct osr_layers_options *opt, struct osr_arena *scratch,
+				  struct osr_arena *result, struct osr_routing *r, uint32_t *orders,
+				  struct osr_diag *diag);
+
+/*
+ * After osr_layers_assign() took several layers: again, by pairs of switches, so that replies are
+ * safe on the SL of their request. On success replaces SLs and certificate and adds the claim
+ * REVERSIBLE; on OSR_NO_VL r stays as it was. With OSR_REVERSIBLE_AUTO it gives up as soon as
+ * success is unlikely.
+ */
+enum osr_status osr_layers_pair(const struct osr_spf *s, const struct osr_request *req,
+				const struct osr_layers_options *opt, const uint32_t *orders,
+				struct osr_arena *scratch, struct osr_arena *result,
+				struct osr_routing *r, struct osr_diag *diag);
+
+/*
+ * Only asks whether everything fits one layer (*fits), as it does in trees; for minimal routes
+ * only, as osr_spf_route() leaves them, because trees are walked by distance; then the claims are
+ * those of osr_layers_assign() with any SL. Otherwise r keeps no claim, rank or SL.
+ */
+enum osr_status osr_layers_single(const struct osr_spf *s, const struct osr_request *req,
+				  struct osr_arena *scratch, struct osr_arena *result,
+				  struct osr_routing *r, bool *fits, struct osr_diag *diag);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * mcast.h - one spanning order for all multicast groups.
+ *
+ * Every group is a subtree of the same breadth-first tree, so the dependencies of all groups
+ * together are those of one tree, which has no cycle. The root is the component's center (spf.h):
+ * on a fat tree a top switch, so that multicast turns from up to down only, as unicast does.
+ * Switches behind which no CA or router hangs are pruned: their dependencies would count for
+ * nothing (a port 0 that joins is attached by the adapter and named in the log).
+ */
+#ifndef OSMROUTES_MCAST_H
+#define OSMROUTES_MCAST_H
+
+#include <osmroutes/cdg.h>
+#include <osmroutes/spf.h>
+
+/*
+ * Fills r->mcast_parent (allocated in `result`) from the distances that s collected while routing.
+ */
+enum osr_status osr_mcast_order(const struct osr_spf *s, struct osr_arena *scratch,
+				struct osr_arena *result, struct osr_routing *r,
+				struct osr_diag *diag);
+
+/*
+ * The whole breadth-first tree, nothing pruned: parent[n_switches], OSR_NONE for roots. Between
+ * any two switches of a component it has a path, up and then down.
+ */
+enum osr_status osr_mcast_tree(const struct osr_spf *s, struct osr_arena *scratch, uint32_t *parent,
+			       struct osr_diag *diag);
+
+/* Adds the dependencies of a spanning order to g with the weight UINT32_MAX. */
+void osr_mcast_depend(const uint32_t *parent, struct osr_cdg *g);
+
+#endif

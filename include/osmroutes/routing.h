@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * routing.h - what an engine produces: forwarding tables, service levels, and the proof.
+ *
+ * Tables are kept destination by destination: entry (dest d, switch s) is at d * n_switches + s.
+ * That is how they are computed and checked (one destination is one tree); the adapter transposes
+ * them into OpenSM's switch-by-switch LFTs when it publishes.
+ *
+ * The certificate: rank[vl * n_channels + c] numbers the channels of each VL so that every packet
+ * of that VL travels from lower to strictly higher ranks. Such a numbering exists exactly if the
+ * channel dependency graph of the VL is acyclic (Dally and Seitz); with it, one linear pass proves
+ * a routing deadlock-free.
+ */
+#ifndef OSMROUTES_ROUTING_H
+#define OSMROUTES_ROUTING_H
+
+#include <osmroutes/fabric.h>
+
+/* What the engine says of its result. The checker proves or refutes each one. */
+enum {
+	OSR_CLAIM_MINIMAL = 1 << 0,       /* every route is as short as the graph allows */
+	OSR_CLAIM_DEADLOCK_FREE = 1 << 1, /* every VL acyclic for packets sent on their SL */
+	OSR_CLAIM_REVERSIBLE = 1 << 2,    /* still acyclic if the reply b->a uses SL(a,b) */
+	OSR_CLAIM_ANY_SL = 1 << 3,        /* still acyclic if any packet uses any SL */
+	OSR_CLAIM_MULTICAST = 1 << 4,     /* multicast on the spanning order is included */
+};
+
+/*
+ * SL2VL tables that differ by port pair; see osr_routing.sl2vl. 16 entries of one (in, out) pair.
+ */
+typedef uint8_t osr_sl2vl_t[16];
+
+struct osr_routing {
+	const char *engine; /* name, static */
+	uint32_t claims;    /* OSR_CLAIM_* */
+	uint32_t n_switches;
+	uint32_t n_dests;
+	uint32_t n_channels;
+
+	/*
+	 * [n_dests * n_switches] output port of switch s for dest d; 0 = the switch's own port 0,
+	 * OSR_NO_PATH = not reachable (another component).
+	 */
+	uint8_t *lft;
+
+	/*
+	 * [n_dests * n_switches] SL of packets that a host on switch s sends to dest d, 0..15;
+	 * meaningless where lft is OSR_NO_PATH. NULL: OSR_CLAIM_ANY_SL, senders choose.
+	 */
+	uint8_t *sl;
+
+	/*
+	 * NULL: VL = SL on every port. Otherwise the VL of SL x for packets that came into switch s
+	 * by port i (0 = its own) and leave by port o:
+	 *	sl2vl[sl2vl_row[s] + i * (sw_n_ports[s] + 1) + o][x]
+	 * and ca_sl2vl[x] for what a CA, router or port 0 sends into the fabric.
+	 */
+	osr_sl2vl_t *sl2vl;
+	uint32_t *sl2vl_row; /* [n_switches] */
+	uint8_t ca_sl2vl[16];
+
+	uint8_t n_vls;    /* VLs 0 .. n_vls-1 carry routes */
+	uint8_t n_layers; /* VLs that were needed to be deadlock-free; <= n_vls after balancing */
+	uint8_t n_layers_one_way; /* what one-way SLs (stock's promise) would have needed */
+	uint32_t *rank;           /* [n_vls * n_channels] certificate; NULL without DEADLOCK_FREE */
+
+	/*
+	 * [n_switches] the spanning order of multicast: the channel from a switch to its parent;
+	 * OSR_NONE for a root and for switches no multicast member can be reached through.
+	 * NULL if the engine leaves multicast to others. Multicast runs on VL mcast_vl.
+	 */
+	uint32_t *mcast_parent;
+	uint8_t mcast_vl;
+
+	/* Statistics of the engine, for the log; the checker computes its own. */
+	uint32_t n_longer;        /* (switch, dest) routes longer than minimal */
+	uint32_t n_rounds;        /* balancing rounds done */
+	double ms_spf, ms_layers; /* filled by the caller's clock, see engine.h */
+};
+
+/* A fabric and the tables made for it: what a sweep leaves behind for the next one. */
+struct osr_result {
+	struct osr_fabric fabric;
+	struct osr_routing routing;
+	uint64_t digest; /* osr_routing_digest() */
+};
+
+/*
+ * Allocates lft (filled with OSR_NO_PATH) for this fabric; everything else is zero or NULL.
+ */
+enum osr_status osr_routing_init(struct osr_routing *r, const struct osr_fabric *f,
+				 struct osr_arena *arena, struct osr_diag *diag);
+
+/*
+ * 64 bits over what would be programmed: GUIDs, LIDs, LFTs, SLs and SL2VL. Equal for equal tables,
+ * on every machine.
+ */
+uint64_t osr_routing_digest(const struct osr_fabric *f, const struct osr_routing *r);
+
+/*
+ * LFT entries (switch GUID, LID) of `now` that differ from `before`; switches or LIDs that `before`
+ * did not have count if they have a path now. *n_entries is how many were compared.
+ */
+uint64_t osr_routing_changed(const struct osr_result *before, const struct osr_fabric *f,
+			     const struct osr_routing *now, uint64_t *n_entries);
+
+static inline uint8_t osr_lft(const struct osr_routing *r, uint32_t sw, uint32_t dest)
+{
+	return r->lft[(size_t)dest * r->n_switches + sw];
+}
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * spf.h - balanced shortest paths: a tree per destination LID, over shared shortest-path graphs.
+ *
+ * Source: Domke, Hoefler, Nagel (IPDPS 2011), section II, Algorithm 1; Hoefler, Schneider,
+ * Lumsdaine (HOTI 2009), P-SSSP. For one destination after the other, every switch takes the
+ * shortest path of least total weight; the weight of each channel then grows by the routes that
+ * cross it.
+ *
+ * DIFFERS from Algorithm 1:
+ *   - All LIDs behind one switch share one shortest-path graph, found by a breadth-first search;
+ *     weights only decide among its edges. Settling switches by distance needs no heap and no
+ *     initial weight |V|^2 to force minimal paths (that overflows 31 bits near 23,000 LIDs).
+ *   - Routes are counted per source switch, weighted by the end ports behind it.
+ *   - Rip-up and re-route: after the first round each destination's tree is taken out of the
+ *     weights and routed again, with all others in place.
+ *   - Where a switch has many closer neighbours, the LIDs behind one switch are dealt out over them
+ *     together in the first pass, at the price of one.
+ *   - At last, single destinations are moved off the most loaded channel as long as that lowers the
+ *     maximum.
+ *
+ * While a routing is being computed, a table entry is a *hop*: the index of a channel among those
+ * of its switch (channel = chan_row[switch] + hop); osr_spf_finish() turns hops into ports.
+ *
+ * Time per round O(sum over LIDs of the edges of their graph). Memory 3 bytes * switches^2 for the
+ * settling orders and distances, plus a few arrays per channel.
+ */
+#ifndef OSMROUTES_SPF_H
+#define OSMROUTES_SPF_H
+
+#include <osmroutes/product.h>
+#include <osmroutes/routing.h>
+
+struct osr_spf {
+	const struct osr_fabric *f;
+	uint8_t *hop; /* [n_dests * n_switches], OSR_NO_PATH: none, or the dest's own switch */
+
+	/*
+	 * order + D * n_switches: switches of D's component by ascending distance to D, D first;
+	 * n_order[D] of them. Entries are switch indices.
+	 */
+	uint16_t *order;
+	uint16_t *n_order;
+
+	/*
+	 * Destinations by switch: dest_list[dest_row[D]] .. dest_list[dest_row[D+1]-1], CA LIDs
+	 * first.
+	 */
+	uint32_t *dest_row;
+	uint32_t *dest_list;
+
+	/*
+	 * [n_dests] OSR_NONE, or the dest of the same switch whose tree this one shares byte for
+	 * byte: port 0 of a switch with end ports rides along with one of them, so it adds no
+	 * dependency.
+	 */
+	uint32_t *alias;
+
+	uint64_t *weight; /* [n_channels] routes * unit; the low 8 bits are spf.c's own */
+	uint32_t *unit;   /* [n_channels] what one route weighs: fastest rate / own rate, scaled */
+	/*
+	 * Distances to switches with CAs or routers, [n_switches]: the largest, and their sum by
+	 * end port.
+	 */
+	uint16_t *farthest;
+	uint64_t *distance_sum;
+	/*
+	 * [n_components] the switch closest to all end ports of the component (smallest largest
+	 * distance, then smallest sum, then lowest index), whether or not anybody hangs on it.
+	 */
+	uint32_t *center;
+	uint32_t max_distance;
+	uint32_t n_rounds; /* done */
+
+	/* The fabric's dimensions and the plan it is routed by, or NULL: see dor.h. */
+	const struct osr_product *product;
+	const struct osr_product_plan *plan;
+
+	struct osr_spf_scratch *scratch;
+};
+
+struct osr_spf_options {
+	uint32_t max_rounds; /* rip-up rounds after the first pass; stops early at the bound */
+	uint32_t max_moves;  /* then attempts to move single dests off the most loaded channel */
+	bool ignore_rates;   /* every channel weighs the same */
+};
+
+/*
+ * Allocates, groups, and finds settling orders and centers; r->lft must be allocated
+ * (osr_routing_init) and becomes s->hop. Everything else lives in `scratch`.
+ */
+enum osr_status osr_spf_init(struct osr_spf *s, const struct osr_fabric *f, struct osr_routing *r,
+			     const struct osr_spf_options *opt, struct osr_arena *scratch,
+			     struct osr_diag *diag);
+
+/* The whole of Algorithm 1 with re-routing rounds: fills hop and weight. */
+void osr_spf_route(struct osr_spf *s, const struct osr_spf_options *opt);
+
+/* The first pass alone, and the rounds after it: osr_spf_route() is both. */
+void osr_spf_first(struct osr_spf *s);
+void osr_spf_refine(struct osr_spf *s, const struct osr_spf_options *opt);
+
+/* Is the load of the first pass so close to a bound that no round is worth while? */
+bool osr_spf_balanced(const struct osr_spf *s);
+
+/*
+ * An edge forwarding index no routing can go below: what is sent to the LIDs of a switch from
+ * elsewhere enters it over its channels. O(components * switches).
+ */
+uint64_t osr_spf_bound(const struct osr_fabric *f);
+
+/*
+ * Turns hops into output ports, in place; the dest's own switch gets its end port. Call once,
+ * last.
+ */
+void osr_spf_finish(struct osr_spf *s);
+
+/* The channel that switch v takes to dest d, or OSR_NONE. */
+static inline uint32_t osr_spf_channel(const struct osr_spf *s, uint32_t d, uint32_t v)
+{
+	uint8_t hop = s->hop[(size_t)d * s->f->n_switches + v];
+
+	return hop == OSR_NO_PATH ? OSR_NONE : s->f->chan_row[v] + hop;
+}
+
+#endif

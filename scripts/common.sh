@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# Sourced by scripts/test, scripts/demo and scripts/bench: what a fresh Debian or Ubuntu lacks, and
+# the build. Everything is built in build/ (OSR_BUILD names another directory).
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+build=${OSR_BUILD:-$root/build}
+
+build_packages="gcc cmake ninja-build pkg-config python3 libopensm-dev libibmad-dev libibumad-dev
+libibnetdisc-dev libinih-dev libxxhash-dev libjansson-dev libcmocka-dev"
+run_packages="opensm ibsim-utils infiniband-diags ibutils"
+
+say() { printf '%s\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+
+# Packages of the list that dpkg does not have installed.
+missing_packages()
+{
+	local p
+	for p in $build_packages $run_packages; do
+		dpkg-query -W -f='${db:Status-Abbrev}' "$p" 2>/dev/null | grep -q '^ii' || printf '%s ' "$p"
+	done
+}
+
+# Installs what is missing, as root or through sudo; otherwise says which packages to install.
+need_packages()
+{
+	local missing as_root=()
+	command -v dpkg-query >/dev/null || {
+		say "This is no Debian or Ubuntu: install the packages that README.md names for your"
+		say "distribution; going on with what is there."
+		return 0
+	}
+	missing=$(missing_packages)
+	[ -n "$missing" ] || return 0
+	if [ "$(id -u)" -ne 0 ]; then
+		command -v sudo >/dev/null || die "Please install as root: apt-get install $missing"
+		as_root=(sudo)
+	fi
+	say "Installing: $missing"
+	"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -q >&2 || true
+	# shellcheck disable=SC2086
+	"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+		apt-get install -q -y --no-install-recommends $missing >&2 ||
+		die "apt-get could not install: $missing"
+	# Debian starts an OpenSM of its own when the package comes in; the tests start theirs.
+}
+
+# Configures and builds; the log is shown only when something fails.
+build_project()
+{
+	local log
+	log=$(mktemp)
+	say "Building in $build ..."
+	if ! { cmake -S "$root" -B "$build" -G Ninja "$@" && cmake --build "$build"; } >"$log" 2>&1; then
+		cat "$log" >&2
+		rm -f "$log"
+		die "The build failed (see above)."
+	fi
+	rm -f "$log"
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* cli.h - the command osmroutes: a table of sub-commands, one file each. */
+#ifndef OSR_CLI_CLI_H
+#define OSR_CLI_CLI_H
+
+#include <stdio.h>
+
+#include <osmroutes/params.h>
+#include <osmroutes/status.h>
+
+#include "io/netfile.h"
+
+enum cli_exit {
+	CLI_OK = 0,
+	CLI_BAD = 1,   /* an engine refused, or the checker did */
+	CLI_USAGE = 2, /* the command line or a file is wrong */
+};
+
+/* One sub-command; argv[0] is "osmroutes NAME". */
+struct cli_command {
+	const char *name;
+	const char *summary;
+	int (*run)(int argc, char **argv);
+};
+
+int cli_generate(int argc, char **argv);
+int cli_degrade(int argc, char **argv);
+int cli_route(int argc, char **argv);
+int cli_engines(int argc, char **argv);
+int cli_analyze(int argc, char **argv);
+
+/* "osmroutes: sentence" on stderr; the exit code for this status. */
+int cli_fail(enum osr_status st, const struct osr_diag *diag);
+
+/* Sets "name=value" from one word of the command line. */
+enum osr_status cli_set(struct osr_values *v, const struct osr_param *table, const char *word,
+			struct osr_diag *diag);
+
+/* One line per option: name, default, what it does. */
+void cli_print_params(FILE *out, const struct osr_param *table);
+
+/* Writes a net file to `path`, stdout for NULL or "-". */
+enum osr_status cli_write_net(const struct osr_net *net, const char *path, const char *comment,
+			      struct osr_diag *diag);
+
+/*
+ * The words of the command line but for -o FILE, for the head of the file it makes; to be freed.
+ * Call it before argp, which reorders argv.
+ */
+char *cli_command_line(int argc, char **argv);
+
+/* The whole number in text, lo..hi; false if it is none. */
+int cli_number(const char *text, long lo, long hi, long *value);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include <argp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "io/netfile.h"
+#include "topo/topo.h"
+
+enum { OPT_LINKS = 256, OPT_SWITCHES, OPT_SEED, OPT_SPLIT, OPT_HOSTS };
+
+static const struct argp_option options[] = {
+	{ "output", 'o', "FILE", 0, "write to FILE instead of standard output", 0 },
+	{ "links", OPT_LINKS, "N[%]", 0, "take out N, or N percent, of the cables between switches",
+	  0 },
+	{ "switches", OPT_SWITCHES, "N[%]", 0, "take out N, or N percent, of the switches", 0 },
+	{ "seed", OPT_SEED, "N", 0, "start of the random numbers (default 1)", 0 },
+	{ "split", OPT_SPLIT, NULL, 0, "the fabric may fall apart (default: it stays connected)",
+	  0 },
+	{ "any-switch", OPT_HOSTS, NULL, 0, "switches with hosts may go too, with their hosts", 0 },
+	{ NULL, 0, NULL, 0, NULL, 0 },
+};
+
+struct args {
+	const char *input, *output;
+	struct osr_degrade how;
+};
+
+static void take_amount(const char *text, const char *what, uint32_t *n, double *percent,
+			struct argp_state *state)
+{
+	char *end;
+	double v = strtod(text, &end);
+
+	if (end == text || !(v >= 0 && v <= 1e6))
+		argp_error(state, "%s \"%s\": expected a number, or a percentage as in 2.5%%", what,
+			   text);
+	else if (end[0] == '%' && !end[1] && v <= 100)
+		*percent = v;
+	else if (!end[0] && v == (double)(uint32_t)v)
+		*n = (uint32_t)v;
+	else
+		argp_error(state, "%s \"%s\": expected a whole number, or a percentage up to 100%%",
+			   what, text);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct args *a = state->input;
+	char *end;
+
+	switch (key) {
+	case 'o':
+		a->output = arg;
+		return 0;
+	case OPT_LINKS:
+		take_amount(arg, "links", &a->how.n_links, &a->how.links_percent, state);
+		return 0;
+	case OPT_SWITCHES:
+		take_amount(arg, "switches", &a->how.n_switches, &a->how.switches_percent, state);
+		return 0;
+	case OPT_SEED:
+		a->how.seed = strtoull(arg, &end, 0);
+		if (end == arg || *end)
+			argp_error(state, "seed \"%s\": expected a number", arg);
+		return 0;
+	case OPT_SPLIT:
+		a->how.keep_connected = false;
+		return 0;
+	case OPT_HOSTS:
+		a->how.hosts_too = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (a->input)
+			argp_error(state, "one FILE, please");
+		a->input = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!a->input)
+			argp_error(state, "which FILE? \"-\" is standard input");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* What the input says of its origin, then what was done to it. */
+static enum osr_status write_comment(const struct osr_net *from, const char *command, char **text)
+{
+	const char *head = from->comment ? from->comment : "";
+	size_t n = strlen(head);
+
+	if (asprintf(text, "%s%s%s", head, n && head[n - 1] != '\n' ? "\n" : "", command) < 0)
+		return OSR_NOMEM;
+	return OSR_OK;
+}
+
+int cli_degrade(int argc, char **argv)
+{
+	static const struct argp argp = { options,
+					  parse,
+					  "FILE",
+					  "Takes cables and switches out of a fabric, at random "
+					  "but the same for the same seed.",
+					  NULL,
+					  NULL,
+					  NULL };
+	struct args a = { .how = { .seed = 1, .keep_connected = true } };
+	struct osr_net from = { 0 }, to = { 0 };
+	struct osr_degraded done = { 0 };
+	char *command = cli_command_line(argc, argv), *comment = NULL;
+	struct osr_diag diag = { "" };
+	enum osr_status st;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	st = osr_netfile_read(a.input, &from, &diag);
+	if (!st)
+		st = osr_topo_degrade(&from, &a.how, &to, &done, &diag);
+	if (!st)
+		st = write_comment(&from, command, &comment);
+	if (!st)
+		st = cli_write_net(&to, a.output, comment, &diag);
+	free(command);
+	free(comment);
+	osr_net_free(&from);
+	osr_net_free(&to);
+	if (st)
+		return cli_fail(st, &diag);
+	fprintf(stderr, "osmroutes: %u cables and %u switches taken out\n", done.n_links,
+		done.n_switches);
+	return CLI_OK;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include <argp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "io/netfile.h"
+#include "io/speed.h"
+#include "topo/topo.h"
+
+enum { OPT_RATE = 256, OPT_PORTS, OPT_MGMT, OPT_ENHANCED, OPT_LMC };
+
+static const struct argp_option options[] = {
+	{ "output", 'o', "FILE", 0, "write to FILE instead of standard output", 0 },
+	{ "rate", OPT_RATE, "WxSPEED", 0, "width and speed of every cable, e.g. 4xHDR", 0 },
+	{ "ports", OPT_PORTS, "N", 0, "ports of every switch (default: as many as it needs)", 0 },
+	{ "mgmt", OPT_MGMT, NULL, 0, "a management CA on the last port of every switch", 0 },
+	{ "enhanced", OPT_ENHANCED, NULL, 0, "switches with an enhanced port 0", 0 },
+	{ "lmc", OPT_LMC, "N", 0, "give LIDs, 2^N to every host (default: OpenSM gives them)", 0 },
+	{ NULL, 0, NULL, 0, NULL, 0 },
+};
+
+struct args {
+	const char *output;
+	const struct osr_topo *topo;
+	struct osr_values values;
+	struct osr_topo_style style;
+	long lmc;
+	struct osr_diag diag;
+};
+
+static void list_topos(FILE *out)
+{
+	const struct osr_topo *t;
+
+	fprintf(out, "Kinds of fabrics, with their options and defaults:\n");
+	for (uint32_t i = 0; (t = osr_topo_row(i)); i++) {
+		fprintf(out, "\n  %-12s %s\n", t->name, t->summary);
+		cli_print_params(out, t->params);
+	}
+}
+
+static void take_word(struct args *a, const char *word, struct argp_state *state)
+{
+	enum osr_status st = OSR_OK;
+
+	if (a->topo) {
+		st = cli_set(&a->values, a->topo->params, word, &a->diag);
+	} else {
+		a->topo = osr_topo_find(word);
+		if (a->topo)
+			osr_values_default(&a->values, a->topo->params);
+		else
+			st = osr_fail(&a->diag, OSR_INVAL, "no kind of fabric is called \"%s\"",
+				      word);
+	}
+	if (st)
+		argp_error(state, "%s", a->diag.text);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct args *a = state->input;
+	long n;
+
+	switch (key) {
+	case 'o':
+		a->output = arg;
+		return 0;
+	case OPT_RATE:
+		if (!osr_speed_parse(arg, strlen(arg), &a->style.width, &a->style.speed))
+			argp_error(state, "rate \"%s\": expected 1x to 12x SDR to XDR, as 4xHDR",
+				   arg);
+		return 0;
+	case OPT_PORTS:
+		if (!cli_number(arg, 1, OSR_NET_MAX_NODE_PORTS, &n))
+			argp_error(state, "ports \"%s\": expected 1 to %d", arg,
+				   OSR_NET_MAX_NODE_PORTS);
+		a->style.ports = (uint8_t)n;
+		return 0;
+	case OPT_MGMT:
+		a->style.mgmt = true;
+		return 0;
+	case OPT_ENHANCED:
+		a->style.enhanced_sp0 = true;
+		return 0;
+	case OPT_LMC:
+		if (!cli_number(arg, 0, 7, &a->lmc))
+			argp_error(state, "LMC \"%s\": expected 0 to 7", arg);
+		return 0;
+	case ARGP_KEY_ARG:
+		take_word(a, arg, state);
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "which kind of fabric? See --help");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* The list of kinds goes below the options of --help. */
+static char *help_filter(int key, const char *text, void *input)
+{
+	char *buf = NULL;
+	size_t size;
+	FILE *out;
+
+	if (key != ARGP_KEY_HELP_EXTRA)
+		return (char *)text;
+	out = open_memstream(&buf, &size);
+	if (!out)
+		return NULL;
+	list_topos(out);
+	fclose(out);
+	return buf;
+}
+
+int cli_generate(int argc, char **argv)
+{
+	static const struct argp argp = {
+		options,
+		parse,
+		"KIND [NAME=VALUE...]",
+		"Writes a fabric as a net file, for ibsim and for `osmroutes route`.",
+		NULL,
+		help_filter,
+		NULL
+	};
+	struct args a = { .lmc = -1 };
+	struct osr_net net = { 0 };
+	char *comment = cli_command_line(argc, argv);
+	enum osr_status st;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	st = osr_topo_make(a.topo, &a.values, &a.style, &net, &a.diag);
+	if (!st && a.lmc >= 0)
+		st = osr_net_assign_lids(&net, (int)a.lmc, &a.diag);
+	if (!st)
+		st = cli_write_net(&net, a.output, comment, &a.diag);
+	free(comment);
+	osr_net_free(&net);
+	return st ? cli_fail(st, &a.diag) : CLI_OK;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Memory counts as bad input: a smaller fabric would have fitted. */
+int cli_fail(enum osr_status st, const struct osr_diag *diag)
+{
+	fprintf(stderr, "osmroutes: %s\n", diag->text[0] ? diag->text : osr_status_str(st));
+	return st == OSR_INVAL || st == OSR_NOMEM ? CLI_USAGE : CLI_BAD;
+}
+
+enum osr_status cli_set(struct osr_values *v, const struct osr_param *table, const char *word,
+			struct osr_diag *diag)
+{
+	const char *eq = strchr(word, '=');
+	char name[64];
+
+	if (!eq || eq == word || (size_t)(eq - word) >= sizeof(name))
+		return osr_fail(diag, OSR_INVAL, "\"%s\": expected NAME=VALUE", word);
+	memcpy(name, word, (size_t)(eq - word));
+	name[eq - word] = '\0';
+	return osr_values_set(v, table, name, eq + 1, diag);
+}
+
+static void print_range(FILE *out, const struct osr_param *p)
+{
+	if (p->type == OSR_PARAM_UINT && p->max == UINT64_MAX)
+		fprintf(out, " (%" PRIu64 " or more)", p->min);
+	else if (p->type == OSR_PARAM_UINT)
+		fprintf(out, " (%" PRIu64 "..%" PRIu64 ")", p->min, p->max);
+	else if (p->type == OSR_PARAM_ENUM)
+		fprintf(out, " (%s)", p->words);
+}
+
+void cli_print_params(FILE *out, const struct osr_param *table)
+{
+	for (const struct osr_param *p = table; p && p->name; p++) {
+		char text[64];
+
+		snprintf(text, sizeof(text), "%s=%s", p->name, p->def);
+		fprintf(out, "    %-22s %s", text, p->help);
+		print_range(out, p);
+		fputc('\n', out);
+	}
+}
+
+enum osr_status cli_write_net(const struct osr_net *net, const char *path, const char *comment,
+			      struct osr_diag *diag)
+{
+	bool is_stdout = !path || !strcmp(path, "-");
+	FILE *out = is_stdout ? stdout : fopen(path, "w");
+	enum osr_status st;
+
+	if (!out)
+		return osr_fail(diag, OSR_INVAL, "%s: %s", path, strerror(errno));
+	st = osr_netfile_write(net, comment, out, diag);
+	if (!is_stdout && fclose(out) && !st)
+		st = osr_fail(diag, OSR_INVAL, "%s: %s", path, strerror(errno));
+	return st;
+}
+
+int cli_number(const char *text, long lo, long hi, long *value)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtol(text, &end, 10);
+	return end > text && !*end && !errno && *value >= lo && *value <= hi;
+}
+
+char *cli_command_line(int argc, char **argv)
+{
+	char *buf = NULL;
+	size_t size;
+	FILE *out = open_memstream(&buf, &size);
+
+	if (!out)
+		return NULL;
+	fputs(argv[0], out);
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "-o") || !strcmp(argv[i], "--output"))
+			i++;
+		else if (strncmp(argv[i], "-o", 2) && strncmp(argv[i], "--output=", 9))
+			fprintf(out, " %s", argv[i]);
+	}
+	fclose(out);
+	return buf;
+}

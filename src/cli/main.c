@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include <argp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+static const struct cli_command commands[] = {
+	{ "route", "route a fabric from a file and check the tables", cli_route },
+	{ "analyze", "say how good a routing is: load, bandwidth, lanes", cli_analyze },
+	{ "engines", "list the routing engines and their options", cli_engines },
+	{ "generate", "make a fabric: tree, torus, dragonfly, ...", cli_generate },
+	{ "degrade", "take cables and switches out of a fabric", cli_degrade },
+	{ NULL },
+};
+
+static int usage(FILE *out, int code)
+{
+	fprintf(out, "Usage: osmroutes COMMAND [OPTION...]\n\n"
+		     "Routing engines for OpenSM, offline.\n\nCommands:\n");
+	for (const struct cli_command *c = commands; c->name; c++)
+		fprintf(out, "  %-10s %s\n", c->name, c->summary);
+	fprintf(out,
+		"\n`osmroutes COMMAND --help` says more. Exit codes: 0 well, 1 an engine or the\n"
+		"checker refused, 2 the command line or a file is wrong.\n");
+	return code;
+}
+
+int main(int argc, char **argv)
+{
+	char name[64];
+
+	/* The exit code that argp uses for bad command lines. */
+	argp_err_exit_status = CLI_USAGE;
+	/* Option tables are wider than argp's 79 columns. */
+	setenv("ARGP_HELP_FMT", "rmargin=100", 0);
+	if (argc < 2)
+		return usage(stderr, CLI_USAGE);
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
+		return usage(stdout, CLI_OK);
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
+		printf("osmroutes %s\n", OSR_VERSION);
+		return CLI_OK;
+	}
+	for (const struct cli_command *c = commands; c->name; c++) {
+		if (strcmp(c->name, argv[1]))
+			continue;
+		snprintf(name, sizeof(name), "osmroutes %s", c->name);
+		argv[1] = name;
+		return c->run(argc - 1, argv + 1);
+	}
+	fprintf(stderr, "osmroutes: no command \"%s\"\n", argv[1]);
+	return usage(stderr, CLI_USAGE);
+}

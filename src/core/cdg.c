@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * See cdg.h. Slots serve counting; for ordering they are compacted into an edge list with both
+ * directions (struct edges), because a fabric has far more slots than edges in use.
+ */
+#include <osmroutes/cdg.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+static enum osr_status nomem(struct osr_diag *diag)
+{
+	return osr_fail(diag, OSR_NOMEM, "out of memory for the channel dependency graph");
+}
+
+enum osr_status osr_cdg_init(struct osr_cdg *g, const struct osr_fabric *f,
+			     struct osr_arena *scratch, struct osr_diag *diag)
+{
+	uint64_t n = 0;
+
+	g->f = f;
+	g->row = osr_alloc(scratch, (size_t)f->n_channels + 1, sizeof(*g->row));
+	if (!g->row)
+		return nomem(diag);
+	for (uint32_t c = 0; c < f->n_channels; c++) {
+		uint32_t u = f->chan_dst[c];
+
+		g->row[c] = (uint32_t)n;
+		n += f->chan_row[u + 1] - f->chan_row[u];
+	}
+	if (n > UINT32_MAX)
+		return osr_fail(diag, OSR_INVAL, "the fabric has more than 2^32 pairs of channels");
+	g->row[f->n_channels] = g->n_slots = (uint32_t)n;
+	g->weight = osr_calloc(scratch, g->n_slots, sizeof(*g->weight));
+	return g->weight ? OSR_OK : nomem(diag);
+}
+
+bool osr_cdg_sort(const struct osr_cdg *g, struct osr_arena *scratch, uint32_t *rank,
+		  bool *no_memory)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	uint32_t n = g->f->n_channels, head = 0, tail = 0;
+	uint32_t *in = osr_calloc(scratch, n, sizeof(*in));
+	uint32_t *queue = osr_alloc(scratch, n, sizeof(*queue));
+
+	*no_memory = !in || !queue;
+	if (*no_memory)
+		return false;
+	for (uint32_t c = 0; c < n; c++)
+		for (uint32_t e = g->row[c]; e < g->row[c + 1]; e++)
+			if (g->weight[e])
+				in[osr_cdg_target(g, c, e)]++;
+	for (uint32_t c = 0; c < n; c++)
+		if (!in[c])
+			queue[tail++] = c;
+	while (head < tail) {
+		uint32_t c = queue[head];
+
+		rank[c] = head++;
+		for (uint32_t e = g->row[c]; e < g->row[c + 1]; e++)
+			if (g->weight[e] && --in[osr_cdg_target(g, c, e)] == 0)
+				queue[tail++] = osr_cdg_target(g, c, e);
+	}
+	osr_arena_reset(scratch, mark);
+	return tail == n;
+}
+
+/* ---- edge lists ------------------------------------------------------------------------------ */
+
+struct edge {
+	uint32_t other; /* the channel at the other end */
+	uint32_t weight;
+};
+
+/*
+ * What it costs to make an edge backward: one that must not be costs more than all others
+ * together.
+ */
+static int64_t cost_of(struct edge e)
+{
+	return e.weight == UINT32_MAX ? (int64_t)1 << 48 : e.weight;
+}
+
+/* Edges in use, by tail (out) and by head (in). */
+struct edges {
+	uint32_t n_chans, n;
+	uint32_t *out_row, *in_row; /* [n_chans + 1] */
+	struct edge *out, *in;      /* [n] */
+};
+
+static bool collect_edges(const struct osr_cdg *g, struct osr_arena *scratch, struct edges *x)
+{
+	uint32_t n = g->f->n_channels, at = 0, *fill;
+
+	x->n_chans = n;
+	x->n = 0;
+	for (uint32_t e = 0; e < g->n_slots; e++)
+		x->n += g->weight[e] != 0;
+	x->out_row = osr_alloc(scratch, (size_t)n + 1, sizeof(*x->out_row));
+	x->in_row = osr_calloc(scratch, (size_t)n + 2, sizeof(*x->in_row));
+	x->out = osr_alloc(scratch, x->n, sizeof(*x->out));
+	x->in = osr_alloc(scratch, x->n, sizeof(*x->in));
+	if (!x->out_row || !x->in_row || !x->out || !x->in)
+		return false;
+	for (uint32_t c = 0; c < n; c++) {
+		x->out_row[c] = at;
+		for (uint32_t e = g->row[c]; e < g->row[c + 1]; e++) {
+			if (!g->weight[e])
+				continue;
+			x->out[at] = (struct edge){ osr_cdg_target(g, c, e), g->weight[e] };
+			x->in_row[x->out[at].other + 2]++;
+			at++;
+		}
+	}
+	x->out_row[n] = at;
+	/* in_row is kept one entry ahead while it is filled, so that it ends up in place. */
+	fill = x->in_row + 1;
+	for (uint32_t c = 0; c < n; c++)
+		fill[c + 1] += fill[c];
+	for (uint32_t c = 0; c < n; c++)
+		for (uint32_t e = x->out_row[c]; e < x->out_row[c + 1]; e++)
+			x->in[fill[x->out[e].other]++] = (struct edge){ c, x->out[e].weight };
+	return true;
+}
+
+static uint64_t backward_weight(const struct edges *x, const uint32_t *rank)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t c = 0; c < x->n_chans; c++)
+		for (uint32_t e = x->out_row[c]; e < x->out_row[c + 1]; e++)
+			if (rank[x->out[e].other] < rank[c])
+				sum += (uint64_t)cost_of(x->out[e]);
+	return sum;
+}
+
+/* ---- Eades, Lin, Smyth ----------------------------------------------------------------------- */
+
+struct heap_entry {
+	int64_t key; /* outgoing - incoming weight when pushed */
+	uint32_t chan;
+};
+
+struct els {
+	const struct edges *x;
+	int64_t *in, *out; /* weight from and to channels not yet placed */
+	uint8_t *placed;
+	uint32_t *sequence;
+	uint32_t lo, hi; /* next free places from the front and from the back */
+	uint32_t *stack; /* sources and sinks found; a channel enters at most once as each */
+	uint32_t n_stack;
+	struct heap_entry *heap; /* lazy: stale entries are skipped */
+	size_t n_heap;
+};
+
+static bool heap_before(struct heap_entry a, struct heap_entry b)
+{
+	return a.key != b.key ? a.key > b.key : a.chan < b.chan;
+}
+
+static void heap_push(struct els *w, struct heap_entry entry)
+{
+	size_t i = w->n_heap++;
+
+	while (i && heap_before(entry, w->heap[(i - 1) / 2])) {
+		w->heap[i] = w->heap[(i - 1) / 2];
+		i = (i - 1) / 2;
+	}
+	w->heap[i] = entry;
+}
+
+static struct heap_entry heap_pop(struct els *w)
+{
+	struct heap_entry top = w->heap[0], last = w->heap[--w->n_heap];
+	size_t i = 0, child;
+
+	while ((child = 2 * i + 1) < w->n_heap) {
+		if (child + 1 < w->n_heap && heap_before(w->heap[child + 1], w->heap[child]))
+			child++;
+		if (!heap_before(w->heap[child], last))
+			break;
+		w->heap[i] = w->heap[child];
+		i = child;
+	}
+	w->heap[i] = last;
+	return top;
+}
+
+/* The weight of a neighbour changed: it is now a source or sink, or it moves within the heap. */
+static void els_touch(struct els *w, uint32_t c)
+{
+	if (w->in[c] == 0 || w->out[c] == 0)
+		w->stack[w->n_stack++] = c;
+	else
+		heap_push(w, (struct heap_entry){ w->out[c] - w->in[c], c });
+}
+
+static void els_place(struct els *w, uint32_t c, bool front)
+{
+	const struct edges *x = w->x;
+
+	w->placed[c] = 1;
+	w->sequence[front ? w->lo++ : --w->hi] = c;
+	for (uint32_t e = x->out_row[c]; e < x->out_row[c + 1]; e++) {
+		uint32_t o = x->out[e].other;
+
+		if (w->placed[o])
+			continue;
+		w->in[o] -= cost_of(x->out[e]);
+		els_touch(w, o);
+	}
+	for (uint32_t e = x->in_row[c]; e < x->in_row[c + 1]; e++) {
+		uint32_t o = x->in[e].other;
+
+		if (w->placed[o])
+			continue;
+		w->out[o] -= cost_of(x->in[e]);
+		els_touch(w, o);
+	}
+}
+
+static void els_run(struct els *w)
+{
+	while (w->lo < w->hi) {
+		if (w->n_stack) {
+			uint32_t c = w->stack[--w->n_stack];
+
+			if (!w->placed[c])
+				els_place(w, c, w->out[c] != 0);
+		} else {
+			struct heap_entry top = heap_pop(w);
+
+			if (!w->placed[top.chan] && top.key == w->out[top.chan] - w->in[top.chan])
+				els_place(w, top.chan, true);
+		}
+	}
+}
+
+static bool els_order(const struct edges *x, struct osr_arena *scratch, uint32_t *sequence)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	size_t n = x->n_chans;
+	struct els w = { .x = x, .sequence = sequence, .hi = x->n_chans };
+
+	w.in = osr_calloc(scratch, n, sizeof(*w.in));
+	w.out = osr_calloc(scratch, n, sizeof(*w.out));
+	w.placed = osr_calloc(scratch, n, 1);
+	/* Each edge touches a neighbour once when either end is placed. */
+	w.stack = osr_alloc(scratch, n + 2 * (size_t)x->n, sizeof(*w.stack));
+	w.heap = osr_alloc(scratch, n + 2 * (size_t)x->n, sizeof(*w.heap));
+	if (!w.in || !w.out || !w.placed || !w.stack || !w.heap)
+		return false;
+	for (uint32_t c = 0; c < n; c++) {
+		for (uint32_t e = x->out_row[c]; e < x->out_row[c + 1]; e++)
+			w.out[c] += cost_of(x->out[e]);
+		for (uint32_t e = x->in_row[c]; e < x->in_row[c + 1]; e++)
+			w.in[c] += cost_of(x->in[e]);
+	}
+	for (uint32_t c = 0; c < n; c++)
+		els_touch(&w, c);
+	els_run(&w);
+	osr_arena_reset(scratch, mark);
+	return true;
+}
+
+/* ---- up-down --------------------------------------------------------------------------------- */
+
+struct updown_key {
+	uint64_t key;
+	uint32_t chan;
+};
+
+static int by_key(const void *a, const void *b)
+{
+	const struct updown_key *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return x->chan < y->chan ? -1 : x->chan > y->chan;
+}
+
+/* Numbers the switches breadth first, one component after the other, each from its root. */
+static void number_switches(const struct osr_fabric *f, const uint32_t *roots, uint32_t *number,
+			    uint32_t *queue)
+{
+	uint32_t head = 0, tail = 0;
+
+	memset(number, 0xff, f->n_switches * sizeof(*number));
+	for (uint32_t k = 0; k < f->n_components; k++) {
+		number[roots[k]] = tail;
+		queue[tail++] = roots[k];
+		for (; head < tail; head++) {
+			uint32_t v = queue[head];
+
+			for (uint32_t c = f->chan_row[v]; c < f->chan_row[v + 1]; c++) {
+				uint32_t u = f->chan_dst[c];
+
+				if (number[u] != OSR_NONE)
+					continue;
+				number[u] = tail;
+				queue[tail++] = u;
+			}
+		}
+	}
+}
+
+/* Writes the channels in up-down order into sequence[]. */
+static bool updown_order(const struct osr_fabric *f, const uint32_t *roots,
+			 struct osr_arena *scratch, uint32_t *sequence)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	uint64_t n = f->n_switches;
+	uint32_t *number = osr_alloc(scratch, n, sizeof(*number));
+	uint32_t *queue = osr_alloc(scratch, n, sizeof(*queue));
+	struct updown_key *keys = osr_alloc(scratch, f->n_channels, sizeof(*keys));
+
+	if (!number || !queue || !keys)
+		return false;
+	number_switches(f, roots, number, queue);
+	for (uint32_t c = 0; c < f->n_channels; c++) {
+		uint64_t src = number[f->chan_src[c]], dst = number[f->chan_dst[c]];
+
+		/* Up: far from the root first. Down: after all of them, near the root first. */
+		keys[c].key = dst < src ? (n - src) * n + (n - dst) : (n + 1 + src) * n + dst;
+		keys[c].chan = c;
+	}
+	qsort(keys, f->n_channels, sizeof(*keys), by_key);
+	for (uint32_t i = 0; i < f->n_channels; i++)
+		sequence[i] = keys[i].chan;
+	osr_arena_reset(scratch, mark);
+	return true;
+}
+
+enum osr_status osr_cdg_updown(const struct osr_fabric *f, const uint32_t *roots,
+			       struct osr_arena *scratch, uint32_t *rank, struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	uint32_t *sequence = osr_alloc(scratch, f->n_channels, sizeof(*sequence));
+
+	if (!sequence || !updown_order(f, roots, scratch, sequence))
+		return nomem(diag);
+	for (uint32_t i = 0; i < f->n_channels; i++)
+		rank[sequence[i]] = i;
+	osr_arena_reset(scratch, mark);
+	return OSR_OK;
+}
+
+/* ---- sifting --------------------------------------------------------------------------------- */
+
+struct sift {
+	const struct edges *x;
+	uint32_t *sequence, *rank;
+	uint8_t *dirty;  /* a neighbour moved since this channel was last placed */
+	uint32_t *visit; /* [n_chans] order of visits in this pass */
+	struct sift_neighbour {
+		uint32_t rank;
+		int64_t gain; /* what backward weight changes by when the channel moves past it */
+	} * near;             /* [largest degree] */
+};
+
+/* The neighbours of c by rank. Lists are short and nearly sorted: insertion. */
+static uint32_t sift_neighbours(struct sift *w, uint32_t c)
+{
+	const struct edges *x = w->x;
+	uint32_t n = 0;
+
+	for (int out = 0; out <= 1; out++) {
+		const struct edge *list = out ? x->out : x->in;
+		const uint32_t *row = out ? x->out_row : x->in_row;
+
+		for (uint32_t e = row[c]; e < row[c + 1]; e++) {
+			uint32_t r = w->rank[list[e].other], i = n++;
+
+			for (; i && w->near[i - 1].rank > r; i--)
+				w->near[i] = w->near[i - 1];
+			w->near[i].rank = r;
+			w->near[i].gain = out ? cost_of(list[e]) : -cost_of(list[e]);
+		}
+	}
+	return n;
+}
+
+/* Moves c to place `to`, shifting what lies between. */
+static void sift_move(struct sift *w, uint32_t c, uint32_t to)
+{
+	uint32_t from = w->rank[c], lo = from < to ? from : to, hi = from < to ? to : from;
+
+	if (from < to)
+		memmove(w->sequence + from, w->sequence + from + 1,
+			(to - from) * sizeof(*w->sequence));
+	else
+		memmove(w->sequence + to + 1, w->sequence + to, (from - to) * sizeof(*w->sequence));
+	w->sequence[to] = c;
+	for (uint32_t i = lo; i <= hi; i++)
+		w->rank[w->sequence[i]] = i;
+}
+
+static void sift_mark(struct sift *w, uint32_t c)
+{
+	const struct edges *x = w->x;
+
+	for (uint32_t e = x->out_row[c]; e < x->out_row[c + 1]; e++)
+		w->dirty[x->out[e].other] = 1;
+	for (uint32_t e = x->in_row[c]; e < x->in_row[c + 1]; e++)
+		w->dirty[x->in[e].other] = 1;
+}
+
+/* Puts c where it costs least; true if that is better than where it was. */
+static bool sift_one(struct sift *w, uint32_t c)
+{
+	uint32_t n = sift_neighbours(w, c), me = w->rank[c], best_at = 0, to;
+	int64_t sum = 0, best = 0, here = 0;
+
+	/* Cost relative to the far left; place i is between neighbour i-1 and neighbour i. */
+	for (uint32_t i = 0; i < n; i++) {
+		sum += w->near[i].gain;
+		if (w->near[i].rank < me)
+			here = sum;
+		if (sum < best) {
+			best = sum;
+			best_at = i + 1;
+		}
+	}
+	if (best >= here)
+		return false;
+	if (best_at == 0)
+		to = w->near[0].rank; /* some neighbour lies to the left: this is the first */
+	else
+		to = w->near[best_at - 1].rank + (w->near[best_at - 1].rank < me);
+	sift_move(w, c, to);
+	sift_mark(w, c);
+	return true;
+}
+
+static bool sift_init(struct sift *w, const struct edges *x, struct osr_arena *scratch)
+{
+	uint32_t most = 0;
+
+	w->x = x;
+	for (uint32_t c = 0; c < x->n_chans; c++) {
+		uint32_t degree =
+			x->out_row[c + 1] - x->out_row[c] + x->in_row[c + 1] - x->in_row[c];
+
+		if (most < degree)
+			most = degree;
+	}
+	w->rank = osr_alloc(scratch, x->n_chans, sizeof(*w->rank));
+	w->dirty = osr_alloc(scratch, x->n_chans, 1);
+	w->visit = osr_alloc(scratch, x->n_chans, sizeof(*w->visit));
+	w->near = osr_alloc(scratch, most, sizeof(*w->near));
+	return w->rank && w->dirty && w->visit && w->near;
+}
+
+static void sift_start(struct sift *w, uint32_t *sequence)
+{
+	w->sequence = sequence;
+	for (uint32_t i = 0; i < w->x->n_chans; i++)
+		w->rank[sequence[i]] = i;
+	memset(w->dirty, 1, w->x->n_chans);
+}
+
+/* One pass over the channels whose surroundings changed; true if any moved. */
+static bool sift_pass(struct sift *w)
+{
+	uint32_t n = w->x->n_chans;
+	bool moved = false;
+
+	memcpy(w->visit, w->sequence, n * sizeof(*w->visit));
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t c = w->visit[i];
+
+		if (!w->dirty[c])
+			continue;
+		w->dirty[c] = 0;
+		moved |= sift_one(w, c);
+	}
+	return moved;
+}
+
+#define DENSE 5 /* edges per channel */
+
+enum osr_status osr_cdg_order(const struct osr_cdg *g, const uint32_t *roots, uint32_t passes,
+			      struct osr_arena *scratch, uint32_t *rank, struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	uint32_t n = g->f->n_channels;
+	struct sift starts[2], *better;
+	uint64_t backward[2];
+	struct edges x;
+	int n_starts;
+
+	if (!collect_edges(g, scratch, &x))
+		return nomem(diag);
+	/*
+	 * One pass tells which start suits the graph; only that one is worth the others. On dense
+	 * graphs (HyperX, dragonfly) it has always been the up-down start, and the other is the
+	 * expensive one.
+	 */
+	n_starts = x.n > DENSE * n ? 1 : 2;
+	for (int i = 0; i < n_starts; i++) {
+		struct sift *w = &starts[i];
+		uint32_t *sequence = osr_alloc(scratch, n, sizeof(*sequence));
+
+		if (!sequence || !sift_init(w, &x, scratch) ||
+		    !(i ? els_order(&x, scratch, sequence)
+			: updown_order(g->f, roots, scratch, sequence)))
+			return nomem(diag);
+		sift_start(w, sequence);
+		if (passes)
+			sift_pass(w);
+		backward[i] = backward_weight(&x, w->rank);
+	}
+	/* Of equals the up-down start: it has a place for channels without edges as well. */
+	better = &starts[n_starts == 2 && backward[1] < backward[0]];
+	for (uint32_t k = 1; k < passes && sift_pass(better); k++)
+		;
+	memcpy(rank, better->rank, n * sizeof(*rank));
+	osr_arena_reset(scratch, mark);
+	return OSR_OK;
+}

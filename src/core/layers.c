@@ -1,0 +1,612 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * See layers.h. A layering is one byte per unit: which layer it travels in. Units are routes
+ * (dest, source switch), or in reversible mode pairs of switches; both are rows of n_switches
+ * bytes, so every sweep below works on either.
+ *
+ * Sweeps go over a destination's tree in settling order: from the far end towards the destination
+ * to count what passes an edge, from the destination outwards to hand down that a route is cut.
+ */
+#include <osmroutes/layers.h>
+
+#include <string.h>
+
+#include <osmroutes/mcast.h>
+
+#include "layers_private.h"
+
+static enum osr_status nomem(struct osr_diag *diag)
+{
+	return osr_fail(diag, OSR_NOMEM, "out of memory for virtual layers");
+}
+
+/* Adds up what each edge carries in this layer. */
+static void weigh_layer(struct layering *w, uint8_t layer)
+{
+	const struct osr_spf *s = w->s;
+	const struct osr_fabric *f = s->f;
+	uint32_t n = f->n_switches, *count = w->count;
+
+	memset(w->g->weight, 0, w->g->n_slots * sizeof(*w->g->weight));
+	for (uint32_t d = 0; d < f->n_dests; d++) {
+		const uint8_t *hop = s->hop + (size_t)d * n, *row = osr__layer_row(w, d);
+		uint32_t root = f->dest_switch[d];
+		const uint16_t *order = s->order + (size_t)root * n;
+		bool sp0;
+
+		if (!w->busy[d])
+			continue;
+		sp0 = osr__is_sp0(f, d);
+		for (uint32_t v = 0; v < n; v++)
+			count[v] = row[v] == layer;
+		for (uint32_t v = 0; sp0 && v < n; v++)
+			count[v] &= f->sw_sources[v] != 0;
+		for (uint32_t i = s->n_order[root]; i-- > 1;) {
+			uint32_t v = order[i], slot;
+
+			if (!count[v])
+				continue;
+			slot = osr__dependency(w, hop, root, v);
+			if (slot == OSR_NONE)
+				continue;
+			w->g->weight[slot] += count[v];
+			count[f->chan_dst[f->chan_row[v] + hop[v]]] += count[v];
+		}
+	}
+	if (layer == 0 && w->mcast)
+		osr_mcast_depend(w->mcast->mcast_parent, w->g);
+}
+
+/*
+ * Moves every unit with a banned edge on a route of it to the next layer; counts those that stay.
+ */
+static uint64_t cut_layer(struct layering *w, uint8_t layer, uint64_t *n_stay)
+{
+	const struct osr_spf *s = w->s;
+	const struct osr_fabric *f = s->f;
+	uint32_t n = f->n_switches;
+	uint64_t n_cut = 0;
+	uint8_t *cut = w->cut;
+
+	*n_stay = 0;
+	if (w->pairs)
+		memset(w->cut_pair, 0, (size_t)n * n);
+	for (uint32_t d = 0; d < f->n_dests; d++) {
+		const uint8_t *hop = s->hop + (size_t)d * n;
+		uint8_t *row = osr__layer_row(w, d), *marks;
+		uint32_t root = f->dest_switch[d];
+		const uint16_t *order = s->order + (size_t)root * n;
+		bool sp0, left = false;
+
+		if (!w->busy[d])
+			continue;
+		sp0 = osr__is_sp0(f, d);
+		marks = w->pairs ? w->cut_pair + (size_t)root * n : row;
+		cut[root] = 0;
+		for (uint32_t i = 1; i < s->n_order[root]; i++) {
+			uint32_t v = order[i], slot = osr__dependency(w, hop, root, v);
+
+			cut[v] = slot == OSR_NONE ? 0
+						  : cut[f->chan_dst[f->chan_row[v] + hop[v]]] |
+							    w->banned[slot];
+			if (row[v] != layer || (sp0 && !f->sw_sources[v]))
+				continue;
+			*n_stay += !cut[v];
+			n_cut += cut[v];
+			if (!cut[v])
+				continue;
+			left = true;
+			marks[v] = w->pairs ? 1 : layer + 1;
+		}
+		w->more[d] = w->pairs || left;
+	}
+	return n_cut;
+}
+
+/* A pair moves if a route of either direction is cut. */
+static void cut_pairs(struct layering *w, uint8_t layer)
+{
+	uint32_t n = w->s->f->n_switches;
+
+	for (size_t a = 0; a < n; a++) {
+		for (size_t b = a + 1; b < n; b++) {
+			bool moves = w->cut_pair[a * n + b] | w->cut_pair[b * n + a];
+
+			if (moves && w->layer[a * n + b] == layer)
+				w->layer[a * n + b] = w->layer[b * n + a] = layer + 1;
+		}
+	}
+}
+
+/* Which edges of this layer must go: those that are backward in an order. */
+static enum osr_status ban_by_order(struct layering *w, uint8_t layer, struct osr_arena *scratch,
+				    struct osr_diag *diag)
+{
+	uint32_t *rank = w->rank + (size_t)layer * w->s->f->n_channels;
+	struct osr_cdg *g = w->g;
+	enum osr_status st =
+		osr_cdg_order(g, w->s->center, w->opt->sift_passes, scratch, rank, diag);
+
+	if (st)
+		return st;
+	for (uint32_t c = 0; c < w->s->f->n_channels; c++)
+		for (uint32_t e = g->row[c]; e < g->row[c + 1]; e++)
+			w->banned[e] = g->weight[e] && rank[osr_cdg_target(g, c, e)] < rank[c];
+	return OSR_OK;
+}
+
+/*
+ * Is the layer free of cycles as it is? Then its topological order is the certificate, and a finer
+ * one than that of the heuristic.
+ */
+static bool try_sort(struct layering *w, uint8_t layer, struct osr_arena *scratch, bool *no_memory)
+{
+	return osr_cdg_sort(w->g, scratch, w->rank + (size_t)layer * w->s->f->n_channels,
+			    no_memory);
+}
+
+/*
+ * What is cut shrinks from layer to layer by a factor that changes little. If at this pace a
+ * thousandth of the routes is still left after the budget, the rest of the work is not worth
+ * starting: for layerings that are only tried.
+ */
+static bool hopeless(const struct layering *w, uint64_t n_cut, uint64_t before, uint8_t layer,
+		     uint8_t limit)
+{
+	double left = (double)n_cut, pace = before ? left / (double)before : 0;
+	uint64_t total = n_cut;
+
+	for (uint32_t i = 0; i <= layer; i++)
+		total += w->paths[i];
+	for (uint32_t i = layer + 1u; i < limit; i++)
+		left *= pace;
+	return left * 1000 > (double)total;
+}
+
+/* The edges to cut in this layer, in banned[], and its certificate. */
+static enum osr_status plan_layer(struct layering *w, uint8_t layer, struct osr_arena *scratch,
+				  struct osr_diag *diag)
+{
+	size_t m = w->s->f->n_channels;
+	bool no_memory = false;
+
+	/*
+	 * The first layer of pairs starts with the routes that the first layer of routes started
+	 * with.
+	 */
+	if (layer == 0 && w->first) {
+		memcpy(w->rank, w->first, m * sizeof(*w->rank));
+		for (uint32_t c = 0; c < m; c++)
+			for (uint32_t e = w->g->row[c]; e < w->g->row[c + 1]; e++)
+				w->banned[e] = w->rank[osr_cdg_target(w->g, c, e)] < w->rank[c];
+		return OSR_OK;
+	}
+	weigh_layer(w, layer);
+	memset(w->banned, 0, w->g->n_slots);
+	if (try_sort(w, layer, scratch, &no_memory))
+		return OSR_OK;
+	if (no_memory)
+		return nomem(diag);
+	return ban_by_order(w, layer, scratch, diag);
+}
+
+/* All routes with an edge that is backward in an order move at once. */
+static enum osr_status cut_by_order(struct layering *w, uint8_t layer, struct osr_arena *scratch,
+				    uint64_t *n_cut, struct osr_diag *diag)
+{
+	enum osr_status st = plan_layer(w, layer, scratch, diag);
+
+	if (st)
+		return st;
+	*n_cut = cut_layer(w, layer, &w->paths[layer]);
+	if (w->pairs)
+		cut_pairs(w, layer);
+	return OSR_OK;
+}
+
+/* Routes that travel in this layer. */
+static uint64_t count_layer(const struct layering *w, uint8_t layer)
+{
+	const struct osr_spf *s = w->s;
+	uint64_t n = 0;
+
+	for (uint32_t d = 0; d < s->f->n_dests; d++) {
+		const uint8_t *row = osr__layer_row(w, d);
+		uint32_t root = s->f->dest_switch[d];
+		const uint16_t *order = s->order + (size_t)root * s->f->n_switches;
+
+		for (uint32_t i = 1; w->busy[d] && i < s->n_order[root]; i++)
+			n += row[order[i]] == layer && osr__is_counted(s->f, d, order[i]);
+	}
+	return n;
+}
+
+/* The paper's way; the certificate of what stays is the topological order of its dependencies. */
+static enum osr_status cut_by_cycles(struct layering *w, uint8_t layer, struct osr_arena *scratch,
+				     uint64_t *n_cut, struct osr_diag *diag)
+{
+	bool no_memory = false;
+	enum osr_status st;
+
+	weigh_layer(w, layer);
+	st = osr__break_cycles(w, layer, scratch, n_cut, diag);
+	if (st)
+		return st;
+	w->paths[layer] = count_layer(w, layer);
+	if (try_sort(w, layer, scratch, &no_memory))
+		return OSR_OK;
+	return no_memory ? nomem(diag) : osr_fail(diag, OSR_BUG, "layer %u kept a cycle", layer);
+}
+
+enum osr_status osr__no_vl(const struct layering *w, uint8_t limit, struct osr_diag *diag)
+{
+	return osr_fail(
+		diag, OSR_NO_VL,
+		"more than the %u virtual lane%s of the budget are needed to break all cycles%s",
+		limit, limit == 1 ? "" : "s",
+		w->pairs ? " with replies on the SL of their request" : "");
+}
+
+static enum osr_status layer_by_layer(struct layering *w, uint8_t limit, struct osr_arena *scratch,
+				      struct osr_diag *diag)
+{
+	bool by_order = w->opt->heuristic == OSR_HEURISTIC_ORDER;
+	uint64_t before = 0;
+
+	for (uint8_t layer = 0; layer < limit; layer++) {
+		uint64_t n_cut = 0;
+		enum osr_status st =
+			(by_order ? cut_by_order : cut_by_cycles)(w, layer, scratch, &n_cut, diag);
+
+		if (st)
+			return st;
+		w->n_layers = layer + 1u;
+		if (!n_cut)
+			return OSR_OK;
+		if (w->may_give_up && hopeless(w, n_cut, before, layer, limit))
+			break;
+		before = n_cut;
+		for (uint32_t d = 0; d < w->s->f->n_dests; d++)
+			w->busy[d] &= w->more[d];
+	}
+	return osr__no_vl(w, limit, diag);
+}
+
+static enum osr_status find_layers(struct layering *w, uint8_t max_vls, struct osr_arena *scratch,
+				   struct osr_diag *diag)
+{
+	uint8_t limit = max_vls < OSR_MAX_VLS ? max_vls : OSR_MAX_VLS;
+
+	if (w->opt->heuristic == OSR_HEURISTIC_ONLINE)
+		return osr__add_online(w, limit, scratch, diag);
+	return layer_by_layer(w, limit, scratch, diag);
+}
+
+static enum osr_status layering_init(struct layering *w, const struct osr_spf *s, struct osr_cdg *g,
+				     const struct osr_layers_options *opt, bool pairs,
+				     uint8_t *layer, uint32_t *rank, struct osr_arena *scratch,
+				     struct osr_diag *diag)
+{
+	const struct osr_fabric *f = s->f;
+	size_t n = f->n_switches, n_rows = pairs ? n : f->n_dests;
+
+	*w = (struct layering){
+		.s = s, .opt = opt, .g = g, .pairs = pairs, .layer = layer, .rank = rank
+	};
+	w->count = osr_alloc(scratch, n, sizeof(*w->count));
+	w->cut = osr_alloc(scratch, n, 1);
+	w->banned = osr_alloc(scratch, g->n_slots, 1);
+	if (!rank)
+		w->rank = osr_alloc(scratch, (size_t)OSR_MAX_VLS * f->n_channels, sizeof(*w->rank));
+	w->busy = osr_alloc(scratch, f->n_dests, 1);
+	w->more = osr_alloc(scratch, f->n_dests, 1);
+	if (pairs)
+		w->cut_pair = osr_alloc(scratch, n * n, 1);
+	if (!w->count || !w->cut || !w->banned || !w->rank || !w->busy || !w->more ||
+	    (pairs && !w->cut_pair))
+		return nomem(diag);
+	memset(w->layer, 0, n_rows * n);
+	for (uint32_t d = 0; d < f->n_dests; d++)
+		w->busy[d] = s->alias[d] == OSR_NONE;
+	return OSR_OK;
+}
+
+/* ---- VLs ------------------------------------------------------------------------------------- */
+
+/* Layer i travels on VLs first[i] .. first[i] + n[i] - 1. */
+struct lanes {
+	uint8_t first[OSR_MAX_VLS];
+	uint8_t n[OSR_MAX_VLS];
+	uint8_t n_vls;
+};
+
+/* One VL each; those left over go, one by one, to the layer with the most routes per VL. */
+static void share_lanes(const struct layering *w, const struct osr_request *req, struct lanes *l)
+{
+	uint8_t at = 0, n_vls = req->max_vls < OSR_MAX_VLS ? req->max_vls : OSR_MAX_VLS;
+
+	for (uint32_t i = 0; i < w->n_layers; i++)
+		l->n[i] = 1;
+	for (uint32_t used = w->n_layers; w->opt->balance && used < n_vls; used++) {
+		uint32_t best = 0;
+
+		for (uint32_t i = 1; i < w->n_layers; i++)
+			if (w->paths[i] * l->n[best] > w->paths[best] * l->n[i])
+				best = i;
+		l->n[best]++;
+	}
+	for (uint32_t i = 0; i < w->n_layers; i++) {
+		l->first[i] = at;
+		at += l->n[i];
+	}
+	l->n_vls = at;
+}
+
+/*
+ * Turns layers into SLs. Which of its layer's VLs a unit takes depends on its two switches only, so
+ * that two queries for one pair always get one SL, and a reply the SL of its request.
+ */
+static void set_sls(const struct layering *w, const struct lanes *l, uint8_t swap,
+		    struct osr_routing *r)
+{
+	const struct osr_fabric *f = w->s->f;
+	uint32_t n = f->n_switches;
+
+	for (uint32_t d = 0; d < f->n_dests; d++) {
+		const uint8_t *row = osr__layer_row(w, d); /* may be sl itself */
+		uint8_t *sl = r->sl + (size_t)d * n;
+		uint32_t root = f->dest_switch[d];
+
+		if (w->s->alias[d] != OSR_NONE)
+			continue;
+		for (uint32_t v = 0; v < n; v++) {
+			uint8_t layer = row[v];
+			uint8_t vl =
+				l->first[layer] + (l->n[layer] > 1 ? (v + root) % l->n[layer] : 0);
+
+			/* VLs 0 and swap trade places: the multicast VL belongs to layer 0. */
+			sl[v] = vl == 0 ? swap : vl == swap ? 0 : vl;
+		}
+	}
+	for (uint32_t d = 0; d < f->n_dests; d++)
+		if (w->s->alias[d] != OSR_NONE)
+			memcpy(r->sl + (size_t)d * n, r->sl + (size_t)w->s->alias[d] * n, n);
+}
+
+static enum osr_status set_lanes(const struct layering *w, const struct osr_request *req,
+				 struct osr_arena *result, struct osr_routing *r,
+				 struct osr_diag *diag)
+{
+	size_t m = w->s->f->n_channels;
+	struct lanes l = { .n_vls = 0 };
+	uint8_t swap = 0;
+
+	share_lanes(w, req, &l);
+	if (w->mcast && req->mcast_vl >= l.n[0] && req->mcast_vl < l.n_vls)
+		swap = req->mcast_vl;
+	r->n_vls = l.n_vls;
+	if (w->mcast && req->mcast_vl >= l.n_vls)
+		r->n_vls = req->mcast_vl + 1;
+	r->rank = osr_calloc(result, r->n_vls * m, sizeof(*r->rank));
+	if (!r->rank)
+		return nomem(diag);
+	for (uint32_t i = 0; i < w->n_layers; i++) {
+		for (uint8_t k = 0; k < l.n[i]; k++) {
+			uint8_t vl = l.first[i] + k;
+
+			vl = vl == 0 ? swap : vl == swap ? 0 : vl;
+			memcpy(r->rank + vl * m, w->rank + i * m, m * sizeof(*r->rank));
+		}
+	}
+	/* Multicast alone on its VL: the order of layer 0, which contains it, serves. */
+	if (r->n_vls > l.n_vls)
+		memcpy(r->rank + req->mcast_vl * m, w->rank, m * sizeof(*r->rank));
+	set_sls(w, &l, swap, r);
+	return OSR_OK;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+/*
+ * Marks the dependencies of one end port's tree, from every switch; mark[n_slots] takes the last
+ * channels.
+ */
+static void mark_tree(const struct layering *w, uint32_t d, uint8_t *mark)
+{
+	const struct osr_spf *s = w->s;
+	const struct osr_fabric *f = s->f;
+	const uint8_t *hop = s->hop + (size_t)d * f->n_switches;
+	uint32_t root = f->dest_switch[d];
+
+	for (uint32_t v = 0; v < f->n_switches; v++) {
+		uint32_t c, u, slot;
+
+		if (hop[v] == OSR_NO_PATH)
+			continue;
+		c = f->chan_row[v] + hop[v];
+		u = f->chan_dst[c];
+		slot = osr_cdg_slot(w->g, c, hop[u]);
+		mark[u == root ? w->g->n_slots : slot] = 1;
+	}
+}
+
+/* The same for a port 0, which only switches with end ports send to. */
+static void mark_sp0_tree(const struct layering *w, uint32_t d, uint8_t *mark)
+{
+	const struct osr_spf *s = w->s;
+	const struct osr_fabric *f = s->f;
+	uint32_t n = f->n_switches, root = f->dest_switch[d], *sends = w->count;
+	const uint8_t *hop = s->hop + (size_t)d * n;
+	const uint16_t *order = s->order + (size_t)root * n;
+
+	memcpy(sends, f->sw_sources, n * sizeof(*sends));
+	for (uint32_t i = s->n_order[root]; i-- > 1;) {
+		uint32_t v = order[i], slot = osr__dependency(w, hop, root, v);
+
+		if (slot == OSR_NONE || !sends[v])
+			continue;
+		mark[slot] = 1;
+		sends[f->chan_dst[f->chan_row[v] + hop[v]]] = 1;
+	}
+}
+
+/*
+ * Every dependency of counted routes with weight 1: enough to know whether a cycle exists at all.
+ * Marked in bytes first, which stay in the cache where weights would not.
+ */
+static bool mark_all(struct layering *w, struct osr_arena *scratch)
+{
+	struct osr_arena_mark top = osr_arena_mark(scratch);
+	const struct osr_fabric *f = w->s->f;
+	uint8_t *mark = osr_calloc(scratch, (size_t)w->g->n_slots + 1, 1);
+
+	if (!mark)
+		return false;
+	for (uint32_t d = 0; d < f->n_dests; d++) {
+		if (w->s->alias[d] != OSR_NONE)
+			continue;
+		if (osr__is_sp0(f, d))
+			mark_sp0_tree(w, d, mark);
+		else
+			mark_tree(w, d, mark);
+	}
+	for (uint32_t e = 0; e < w->g->n_slots; e++)
+		w->g->weight[e] = mark[e];
+	if (w->mcast)
+		osr_mcast_depend(w->mcast->mcast_parent, w->g);
+	osr_arena_reset(scratch, top);
+	return true;
+}
+
+/* One acyclic graph for everything: any packet may use any SL. */
+static enum osr_status one_layer(struct layering *w, struct osr_arena *scratch,
+				 struct osr_arena *result, struct osr_routing *r, bool *fits,
+				 struct osr_diag *diag)
+{
+	uint32_t *rank = osr_alloc(result, w->s->f->n_channels, sizeof(*rank));
+	bool no_memory;
+
+	if (!rank)
+		return nomem(diag);
+	if (!mark_all(w, scratch))
+		return nomem(diag);
+	*fits = osr_cdg_sort(w->g, scratch, rank, &no_memory);
+	if (no_memory)
+		return nomem(diag);
+	if (!*fits)
+		return OSR_OK;
+	r->rank = rank;
+	r->n_vls = r->n_layers = r->n_layers_one_way = 1;
+	r->claims |= OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL;
+	if (w->mcast) {
+		r->claims |= OSR_CLAIM_MULTICAST;
+		r->mcast_vl = 0; /* every VL carries the same graph */
+	}
+	return OSR_OK;
+}
+
+/* What single and multi-layer assignment share: the graph, the spanning order, and one_layer(). */
+static enum osr_status begin(struct layering *w, const struct osr_request *req,
+			     struct osr_arena *scratch, struct osr_arena *result,
+			     struct osr_routing *r, bool *fits, struct osr_diag *diag)
+{
+	const struct osr_fabric *f = w->s->f;
+	struct osr_arena_mark before;
+	enum osr_status st;
+
+	*fits = false;
+	st = osr_cdg_init(w->g, f, scratch, diag);
+	if (st)
+		return st;
+	if (req->multicast) {
+		st = osr_mcast_order(w->s, scratch, result, r, diag);
+		if (st)
+			return st;
+		w->mcast = r;
+	}
+	w->count = osr_alloc(scratch, f->n_switches, sizeof(*w->count));
+	if (!w->count)
+		return nomem(diag);
+	before = osr_arena_mark(result);
+	st = one_layer(w, scratch, result, r, fits, diag);
+	if (!*fits)
+		osr_arena_reset(result, before);
+	return st;
+}
+
+enum osr_status osr_layers_single(const struct osr_spf *s, const struct osr_request *req,
+				  struct osr_arena *scratch, struct osr_arena *result,
+				  struct osr_routing *r, bool *fits, struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct osr_cdg g;
+	struct layering w = { .s = s, .g = &g };
+	enum osr_status st = begin(&w, req, scratch, result, r, fits, diag);
+
+	osr_arena_reset(scratch, mark);
+	return st;
+}
+
+enum osr_status osr_layers_assign(const struct osr_spf *s, const struct osr_request *req,
+				  const struct osr_layers_options *opt, struct osr_arena *scratch,
+				  struct osr_arena *result, struct osr_routing *r, uint32_t *orders,
+				  struct osr_diag *diag)
+{
+	const struct osr_fabric *f = s->f;
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct osr_cdg g;
+	struct layering w = { .s = s, .opt = opt, .g = &g };
+	enum osr_status st;
+	bool fits;
+
+	st = begin(&w, req, scratch, result, r, &fits, diag);
+	if (st || fits)
+		goto out;
+	r->sl = osr_alloc(result, (size_t)f->n_dests * f->n_switches, 1);
+	st = r->sl ? layering_init(&w, s, &g, opt, false, r->sl, orders, scratch, diag)
+		   : nomem(diag);
+	if (st)
+		goto out;
+	w.mcast = req->multicast ? r : NULL;
+	st = find_layers(&w, req->max_vls, scratch, diag);
+	if (st)
+		goto out;
+	r->n_layers = r->n_layers_one_way = (uint8_t)w.n_layers;
+	r->claims |= OSR_CLAIM_DEADLOCK_FREE | (w.mcast ? OSR_CLAIM_MULTICAST : 0);
+	r->mcast_vl = req->mcast_vl;
+	st = set_lanes(&w, req, result, r, diag);
+out:
+	osr_arena_reset(scratch, mark);
+	return st;
+}
+
+enum osr_status osr_layers_pair(const struct osr_spf *s, const struct osr_request *req,
+				const struct osr_layers_options *opt, const uint32_t *orders,
+				struct osr_arena *scratch, struct osr_arena *result,
+				struct osr_routing *r, struct osr_diag *diag)
+{
+	const struct osr_fabric *f = s->f;
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	uint8_t *layer = osr_alloc(scratch, (size_t)f->n_switches * f->n_switches, 1);
+	struct osr_cdg g;
+	struct layering w;
+	enum osr_status st;
+
+	st = layer ? osr_cdg_init(&g, f, scratch, diag) : nomem(diag);
+	if (!st)
+		st = layering_init(&w, s, &g, opt, true, layer, NULL, scratch, diag);
+	if (st)
+		goto out;
+	w.mcast = req->multicast ? r : NULL;
+	w.first = opt->heuristic == OSR_HEURISTIC_ORDER ? orders : NULL;
+	w.may_give_up = opt->reversible == OSR_REVERSIBLE_AUTO;
+	st = find_layers(&w, req->max_vls, scratch, diag);
+	if (st)
+		goto out;
+	r->claims |= OSR_CLAIM_REVERSIBLE;
+	r->n_layers = (uint8_t)w.n_layers;
+	st = set_lanes(&w, req, result, r, diag);
+out:
+	osr_arena_reset(scratch, mark);
+	return st;
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Route by route, as LASH does (Lysne, Skeie, Reinemo, Theiss: Layered routing in irregular
+ * networks, IEEE TPDS 2006; Domke 2011, section IV, first approach).
+ *
+ * DIFFERS in the search: each layer keeps a topological order of its graph (Marchetti-Spaccamela,
+ * Nanni, Rohnert: Maintaining a topological order under edge insertions, IPL 1996). An edge that
+ * goes forward in it closes no cycle; for one that goes backward, from x to y, only what lies
+ * between y and x is searched. The layers are those that a search of the whole graph finds. The
+ * order is also the certificate.
+ */
+#include "layers_private.h"
+
+#include <string.h>
+
+#include <osmroutes/mcast.h>
+
+struct shelf {
+	uint8_t *present; /* [n_slots] edges of the layer's graph */
+	uint32_t *rank;   /* [n_channels] */
+	uint32_t *at;     /* [n_channels] channel of each rank */
+};
+
+struct online {
+	struct layering *w;
+	struct shelf shelf[OSR_MAX_VLS];
+	uint32_t *added; /* [n_slots] edges of the unit that is being tried */
+	uint32_t n_added;
+	uint32_t *stack; /* [n_channels] */
+	uint8_t *ahead;  /* [n_channels] reached by the search; all 0 between searches */
+};
+
+/* Everything that y leads to, up to rank `last`; false if x is among it. */
+static bool search_ahead(struct online *o, const struct shelf *l, uint32_t y, uint32_t x)
+{
+	const struct osr_cdg *g = o->w->g;
+	uint32_t n = 1, last = l->rank[x];
+
+	o->stack[0] = y;
+	o->ahead[y] = 1;
+	while (n) {
+		uint32_t c = o->stack[--n];
+
+		for (uint32_t slot = g->row[c]; slot < g->row[c + 1]; slot++) {
+			uint32_t next = osr_cdg_target(g, c, slot);
+
+			if (!l->present[slot] || o->ahead[next] || l->rank[next] > last)
+				continue;
+			if (next == x)
+				return false;
+			o->ahead[next] = 1;
+			o->stack[n++] = next;
+		}
+	}
+	return true;
+}
+
+/* Ranks first .. last: those ahead move behind the others, each kind in its order; marks go. */
+static void shift(struct online *o, struct shelf *l, uint32_t first, uint32_t last, bool move)
+{
+	uint32_t n = 0, to = first;
+
+	for (uint32_t i = first; i <= last; i++) {
+		uint32_t c = l->at[i];
+
+		if (move && o->ahead[c])
+			o->stack[n++] = c;
+		else if (move)
+			l->at[to++] = c;
+		o->ahead[c] = 0;
+	}
+	for (uint32_t k = 0; k < n; k++)
+		l->at[to++] = o->stack[k];
+	for (uint32_t i = first; move && i <= last; i++)
+		l->rank[l->at[i]] = i;
+}
+
+/* Adds an edge; false if it closes a cycle (it is there nevertheless, until undo()). */
+static bool add_edge(struct online *o, struct shelf *l, uint32_t x, uint32_t slot)
+{
+	uint32_t y = osr_cdg_target(o->w->g, x, slot), first = l->rank[y], last = l->rank[x];
+	bool fits;
+
+	l->present[slot] = 1;
+	o->added[o->n_added++] = slot;
+	if (last < first)
+		return true;
+	fits = search_ahead(o, l, y, x);
+	shift(o, l, first, last, fits);
+	return fits;
+}
+
+/* An order of more edges is one of fewer too: ranks stay. */
+static void undo(struct online *o, struct shelf *l)
+{
+	while (o->n_added)
+		l->present[o->added[--o->n_added]] = 0;
+}
+
+static bool add_route(struct online *o, struct shelf *l, uint32_t d, uint32_t v)
+{
+	const struct layering *w = o->w;
+	const struct osr_fabric *f = w->s->f;
+	const uint8_t *hop = w->s->hop + (size_t)d * f->n_switches;
+	uint32_t root = f->dest_switch[d], slot;
+
+	while ((slot = osr__dependency(w, hop, root, v)) != OSR_NONE) {
+		if (!l->present[slot] && !add_edge(o, l, f->chan_row[v] + hop[v], slot))
+			return false;
+		v = osr__next_switch(w, hop, v);
+	}
+	return true;
+}
+
+/* All routes from switch a to the LIDs behind switch b. */
+static bool add_all(struct online *o, struct shelf *l, uint32_t a, uint32_t b, uint32_t *n_routes)
+{
+	const struct osr_spf *s = o->w->s;
+
+	for (uint32_t k = s->dest_row[b]; k < s->dest_row[b + 1]; k++) {
+		uint32_t d = s->dest_list[k];
+
+		if (s->alias[d] != OSR_NONE || !osr__is_counted(s->f, d, a))
+			continue;
+		if (!add_route(o, l, d, a))
+			return false;
+		++*n_routes;
+	}
+	return true;
+}
+
+/* The unit of v's route to d, or of the pair (v, switch of d). */
+static bool add_unit(struct online *o, struct shelf *l, uint32_t d, uint32_t v, uint32_t *n_routes)
+{
+	uint32_t root = o->w->s->f->dest_switch[d];
+	bool fits;
+
+	o->n_added = 0;
+	*n_routes = 1;
+	if (!o->w->pairs) {
+		fits = add_route(o, l, d, v);
+	} else {
+		*n_routes = 0;
+		fits = add_all(o, l, v, root, n_routes) && add_all(o, l, root, v, n_routes);
+	}
+	if (!fits)
+		undo(o, l);
+	return fits;
+}
+
+static enum osr_status open_layer(struct online *o, uint32_t i, struct osr_arena *scratch,
+				  struct osr_diag *diag)
+{
+	const struct layering *w = o->w;
+	uint32_t m = w->s->f->n_channels;
+	struct shelf *l = &o->shelf[i];
+
+	l->present = osr_calloc(scratch, w->g->n_slots, 1);
+	l->at = osr_alloc(scratch, m, sizeof(*l->at));
+	l->rank = w->rank + (size_t)i * m;
+	if (!l->present || !l->at)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for virtual layer %u", i);
+	for (uint32_t c = 0; c < m; c++)
+		l->rank[c] = l->at[c] = c;
+	return OSR_OK;
+}
+
+static enum osr_status place_unit(struct online *o, uint32_t d, uint32_t v, uint8_t limit,
+				  struct osr_arena *scratch, struct osr_diag *diag)
+{
+	struct layering *w = o->w;
+	uint32_t n = w->s->f->n_switches, root = w->s->f->dest_switch[d], n_routes;
+
+	for (uint8_t i = 0; i < limit; i++) {
+		enum osr_status st = i < w->n_layers ? OSR_OK : open_layer(o, i, scratch, diag);
+
+		if (st)
+			return st;
+		w->n_layers += i == w->n_layers;
+		if (!add_unit(o, &o->shelf[i], d, v, &n_routes))
+			continue;
+		w->paths[i] += n_routes;
+		osr__layer_row(w, d)[v] = i;
+		if (w->pairs)
+			w->layer[(size_t)v * n + root] = i;
+		return OSR_OK;
+	}
+	return osr__no_vl(w, limit, diag);
+}
+
+/* Destination after destination, nearest switches first; or pair after pair of switches. */
+static enum osr_status place_all(struct online *o, uint8_t limit, struct osr_arena *scratch,
+				 struct osr_diag *diag)
+{
+	const struct osr_spf *s = o->w->s;
+	const struct osr_fabric *f = s->f;
+	enum osr_status st = OSR_OK;
+
+	for (uint32_t d = 0; d < f->n_dests && !st; d++) {
+		uint32_t root = f->dest_switch[d];
+		const uint16_t *order = s->order + (size_t)root * f->n_switches;
+		bool first = s->dest_list[s->dest_row[root]] == d;
+
+		if (s->alias[d] != OSR_NONE || (o->w->pairs && !first))
+			continue;
+		for (uint32_t i = 1; i < s->n_order[root] && !st; i++) {
+			uint32_t v = order[i];
+
+			/* A pair is placed once, by its higher switch if both have LIDs. */
+			if (o->w->pairs && v > root && s->dest_row[v] < s->dest_row[v + 1])
+				continue;
+			if (o->w->pairs || osr__is_counted(f, d, v))
+				st = place_unit(o, d, v, limit, scratch, diag);
+		}
+	}
+	return st;
+}
+
+/* The dependencies of multicast come first, in the first layer; they have no cycle. */
+static void place_multicast(struct online *o)
+{
+	struct osr_cdg *g = o->w->g;
+
+	memset(g->weight, 0, g->n_slots * sizeof(*g->weight));
+	osr_mcast_depend(o->w->mcast->mcast_parent, g);
+	o->n_added = 0;
+	for (uint32_t c = 0; c < g->f->n_channels; c++)
+		for (uint32_t slot = g->row[c]; slot < g->row[c + 1]; slot++)
+			if (g->weight[slot])
+				add_edge(o, &o->shelf[0], c, slot);
+}
+
+enum osr_status osr__add_online(struct layering *w, uint8_t limit, struct osr_arena *scratch,
+				struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	uint32_t m = w->s->f->n_channels;
+	struct online o = { .w = w };
+	enum osr_status st;
+
+	o.added = osr_alloc(scratch, w->g->n_slots, sizeof(*o.added));
+	o.stack = osr_alloc(scratch, m, sizeof(*o.stack));
+	o.ahead = osr_calloc(scratch, m, 1);
+	if (!o.added || !o.stack || !o.ahead)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the search of cycles");
+	st = open_layer(&o, 0, scratch, diag);
+	w->n_layers = 1;
+	if (!st && w->mcast)
+		place_multicast(&o);
+	if (!st)
+		st = place_all(&o, limit, scratch, diag);
+	osr_arena_reset(scratch, mark);
+	return st;
+}

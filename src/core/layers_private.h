@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * What the ways to find layers share. layers.c cuts by a channel order and turns layers into VLs,
+ * layers_cycle.c breaks one cycle after the other, layers_online.c adds one route after the other.
+ */
+#ifndef OSR_LAYERS_PRIVATE_H
+#define OSR_LAYERS_PRIVATE_H
+
+#include <osmroutes/cdg.h>
+#include <osmroutes/layers.h>
+
+struct layering {
+	const struct osr_spf *s;
+	const struct osr_layers_options *opt;
+	struct osr_cdg *g;
+	const struct osr_routing *mcast; /* whose dependencies stay in layer 0, or NULL */
+	bool pairs;                      /* units are pairs of switches */
+	uint8_t *layer;                  /* [n_dests or n_switches] rows of n_switches */
+	uint8_t *cut_pair;               /* [n_switches * n_switches], pairs only */
+	uint32_t *count;                 /* [n_switches] */
+	uint8_t *cut;                    /* [n_switches] */
+	uint8_t *banned;                 /* [n_slots] edge is cut in this layer */
+	uint32_t *rank;                  /* [OSR_MAX_VLS * n_channels] */
+	uint8_t *busy;         /* [n_dests] dest has units in the current layer or later... */
+	uint8_t *more;         /* ... and in the next layer or later */
+	const uint32_t *first; /* the order of the first layer, if it is known */
+	bool may_give_up;
+	uint32_t n_layers;
+	uint64_t paths[OSR_MAX_VLS];
+};
+
+static inline bool osr__is_sp0(const struct osr_fabric *f, uint32_t d)
+{
+	return f->term_role[f->dest_term[d]] == OSR_ROLE_SP0;
+}
+
+/* Does anybody on switch v send to d? Only end ports ask a port 0; see layers.h. */
+static inline bool osr__is_counted(const struct osr_fabric *f, uint32_t d, uint32_t v)
+{
+	return !osr__is_sp0(f, d) || f->sw_sources[v];
+}
+
+/* The layers of the units that end at d, by the switch they start from. */
+static inline uint8_t *osr__layer_row(const struct layering *w, uint32_t d)
+{
+	const struct osr_fabric *f = w->s->f;
+
+	return w->layer + (size_t)(w->pairs ? f->dest_switch[d] : d) * f->n_switches;
+}
+
+/*
+ * The slot of the dependency that follows when v's route to d goes on; OSR_NONE at the last
+ * channel.
+ */
+static inline uint32_t osr__dependency(const struct layering *w, const uint8_t *hop, uint32_t root,
+				       uint32_t v)
+{
+	const struct osr_fabric *f = w->s->f;
+	uint32_t c = f->chan_row[v] + hop[v], u = f->chan_dst[c];
+
+	return u == root ? OSR_NONE : osr_cdg_slot(w->g, c, hop[u]);
+}
+
+/* The switch behind v on the way that hop[] describes. */
+static inline uint32_t osr__next_switch(const struct layering *w, const uint8_t *hop, uint32_t v)
+{
+	const struct osr_fabric *f = w->s->f;
+
+	return f->chan_dst[f->chan_row[v] + hop[v]];
+}
+
+/*
+ * The three edge heuristics of Domke 2011, Algorithm 2: search the graph of this layer depth
+ * first; when a cycle closes, choose one of its edges, move all units with a route that induces it
+ * to the next layer, take their routes out of the graph, and resume where the search stood, until
+ * no cycle remains. w->g holds the layer's weights and is left with those of the routes that stay.
+ * *n_moved counts units. With `more` kept as cut_layer() keeps it. Scratch n_switches * n_dests
+ * bytes. O(channels + slots + edges cut * dests + trees touched * n_switches + routes moved *
+ * hops).
+ */
+enum osr_status osr__break_cycles(struct layering *w, uint8_t layer, struct osr_arena *scratch,
+				  uint64_t *n_moved, struct osr_diag *diag);
+
+/*
+ * The paper's first approach, and that of LASH: take one unit after the other and put it into the
+ * first layer where it closes no cycle. Fills layer, n_layers, paths and rank of at most `limit`
+ * layers; OSR_NO_VL if they do not suffice. One search per unit and layer that it adds something
+ * to. Scratch n_slots + 4 n_channels bytes a layer.
+ */
+enum osr_status osr__add_online(struct layering *w, uint8_t limit, struct osr_arena *scratch,
+				struct osr_diag *diag);
+
+/* The sentence of both. */
+enum osr_status osr__no_vl(const struct layering *w, uint8_t limit, struct osr_diag *diag);
+
+#endif

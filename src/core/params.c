@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include <osmroutes/params.h>
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* Names and values are an administrator's: quote at most this much of them in a sentence. */
+#define QUOTE 80
+
+static bool parse_bool(const char *text, uint64_t *value)
+{
+	static const char *const words[2][4] = { { "false", "no", "off", "0" },
+						 { "true", "yes", "on", "1" } };
+
+	for (unsigned v = 0; v < 2; v++)
+		for (unsigned w = 0; w < 4; w++)
+			if (!strcasecmp(text, words[v][w])) {
+				*value = v;
+				return true;
+			}
+	return false;
+}
+
+static int digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 16;
+}
+
+/* Not strtoull(): that takes signs and blanks, and reads 010 as 8 when asked to guess the base. */
+static bool parse_uint(const char *text, uint64_t *value)
+{
+	int base = text[0] == '0' && (text[1] | 0x20) == 'x' ? 16 : 10;
+	uint64_t v = 0;
+
+	if (base == 16)
+		text += 2;
+	if (!*text)
+		return false;
+	for (; *text; text++) {
+		int x = digit(*text);
+
+		if (x >= base || __builtin_mul_overflow(v, (uint64_t)base, &v) ||
+		    __builtin_add_overflow(v, (uint64_t)x, &v))
+			return false;
+	}
+	*value = v;
+	return true;
+}
+
+static bool parse_enum(const char *words, const char *text, uint64_t *value)
+{
+	size_t len = strlen(text);
+
+	for (uint64_t i = 0;; i++) {
+		size_t n = strcspn(words, "|");
+
+		if (n == len && n && !strncasecmp(words, text, n)) {
+			*value = i;
+			return true;
+		}
+		if (!words[n])
+			return false;
+		words += n + 1;
+	}
+}
+
+static unsigned min3(unsigned a, unsigned b, unsigned c)
+{
+	unsigned m = a < b ? a : b;
+
+	return m < c ? m : c;
+}
+
+/* Levenshtein's edit distance over the first QUOTE characters, one row at a time. */
+static unsigned edit_distance(const char *a, const char *b)
+{
+	unsigned row[QUOTE + 1];
+	unsigned n = strnlen(b, QUOTE);
+
+	for (unsigned j = 0; j <= n; j++)
+		row[j] = j;
+	for (unsigned i = 0; a[i] && i < QUOTE; i++) {
+		unsigned diagonal = row[0];
+
+		row[0] = i + 1;
+		for (unsigned j = 0; j < n; j++) {
+			unsigned cost = min3(row[j + 1] + 1, row[j] + 1, diagonal + (a[i] != b[j]));
+
+			diagonal = row[j + 1];
+			row[j + 1] = cost;
+		}
+	}
+	return row[n];
+}
+
+/* All names of the table, comma separated; cut off where buf ends. */
+static const char *list_names(const struct osr_param *table, char *buf, size_t size)
+{
+	size_t used = 0;
+
+	buf[0] = 0;
+	for (const struct osr_param *p = table; p->name && used < size; p++)
+		used += snprintf(buf + used, size - used, "%s%s", p == table ? "" : ", ", p->name);
+	return buf;
+}
+
+static enum osr_status fail_unknown(const struct osr_param *table, const char *name,
+				    struct osr_diag *diag)
+{
+	const struct osr_param *best = NULL;
+	unsigned best_distance = 0;
+	char names[256];
+
+	for (const struct osr_param *p = table; p->name; p++) {
+		unsigned d = edit_distance(p->name, name);
+
+		if (!best || d < best_distance) {
+			best = p;
+			best_distance = d;
+		}
+	}
+	if (!best)
+		return osr_fail(diag, OSR_INVAL, "unknown option \"%.*s\": there are no options",
+				QUOTE, name);
+	/* A guess that shares less than half of its letters would only confuse. */
+	if (best_distance * 2 <= strlen(best->name))
+		return osr_fail(diag, OSR_INVAL, "unknown option \"%.*s\": did you mean \"%s\"?",
+				QUOTE, name, best->name);
+	return osr_fail(diag, OSR_INVAL, "unknown option \"%.*s\": expected one of %s", QUOTE, name,
+			list_names(table, names, sizeof(names)));
+}
+
+static enum osr_status set_string(struct osr_values *v, uint64_t slot, const struct osr_param *p,
+				  const char *text, struct osr_diag *diag)
+{
+	size_t len = strlen(text);
+
+	if (len >= OSR_STRING_SIZE)
+		return osr_fail(diag, OSR_INVAL,
+				"\"%s = %.*s...\": expected at most %d characters, got %zu",
+				p->name, QUOTE, text, OSR_STRING_SIZE - 1, len);
+	memcpy(v->str[slot], text, len + 1);
+	return OSR_OK;
+}
+
+static enum osr_status set_row(struct osr_values *v, unsigned row, const struct osr_param *p,
+			       const char *text, struct osr_diag *diag)
+{
+	uint64_t value;
+
+	switch (p->type) {
+	case OSR_PARAM_BOOL:
+		if (!parse_bool(text, &value))
+			return osr_fail(diag, OSR_INVAL, "\"%s = %.*s\": expected true or false",
+					p->name, QUOTE, text);
+		break;
+	case OSR_PARAM_UINT:
+		if (!parse_uint(text, &value) || value < p->min || value > p->max)
+			return osr_fail(diag, OSR_INVAL,
+					"\"%s = %.*s\": expected a number %llu..%llu", p->name,
+					QUOTE, text, (unsigned long long)p->min,
+					(unsigned long long)p->max);
+		break;
+	case OSR_PARAM_ENUM:
+		if (!parse_enum(p->words, text, &value))
+			return osr_fail(diag, OSR_INVAL, "\"%s = %.*s\": expected one of %s",
+					p->name, QUOTE, text, p->words);
+		break;
+	case OSR_PARAM_STRING:
+		return set_string(v, v->num[row], p, text, diag);
+	default:
+		return osr_fail(diag, OSR_BUG, "option \"%s\" has no type", p->name);
+	}
+	v->num[row] = value;
+	return OSR_OK;
+}
+
+void osr_values_default(struct osr_values *v, const struct osr_param *table)
+{
+	memset(v, 0, sizeof(*v));
+	for (unsigned row = 0; table[row].name; row++) {
+		enum osr_status st;
+
+		assert(row < OSR_MAX_PARAMS);
+		if (table[row].type == OSR_PARAM_STRING) {
+			assert(v->n_str < OSR_MAX_STRINGS);
+			v->num[row] = v->n_str++;
+		}
+		st = set_row(v, row, &table[row], table[row].def, NULL);
+		assert(st == OSR_OK);
+		(void)st;
+	}
+}
+
+enum osr_status osr_values_set(struct osr_values *v, const struct osr_param *table,
+			       const char *name, const char *text, struct osr_diag *diag)
+{
+	for (unsigned row = 0; table[row].name; row++)
+		if (!strcmp(table[row].name, name))
+			return set_row(v, row, &table[row], text, diag);
+	return fail_unknown(table, name, diag);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include <osmroutes/routing.h>
+
+#include <string.h>
+
+#include <xxhash.h>
+
+enum osr_status osr_routing_init(struct osr_routing *r, const struct osr_fabric *f,
+				 struct osr_arena *arena, struct osr_diag *diag)
+{
+	size_t n;
+
+	*r = (struct osr_routing){ .n_switches = f->n_switches,
+				   .n_dests = f->n_dests,
+				   .n_channels = f->n_channels };
+	if (!__builtin_mul_overflow((size_t)f->n_dests, (size_t)f->n_switches, &n))
+		r->lft = osr_alloc(arena, n, 1);
+	if (!r->lft)
+		return osr_fail(diag, OSR_NOMEM,
+				"out of memory for the tables of %u switches and %u LIDs",
+				f->n_switches, f->n_dests);
+	memset(r->lft, OSR_NO_PATH, n);
+	return OSR_OK;
+}
+
+/*
+ * Every array is hashed with the hash of all before it as the seed. Numbers wider than a byte go
+ * through a small little-endian buffer, so that the digest is one on every machine.
+ */
+static uint64_t hash_bytes(uint64_t h, const void *p, size_t n)
+{
+	return XXH3_64bits_withSeed(p, n, h);
+}
+
+static uint64_t hash_numbers(uint64_t h, const uint64_t *n64, const uint16_t *n16, size_t n)
+{
+	unsigned char buf[64 * 8];
+	size_t used = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t x = n64 ? n64[i] : n16[i];
+
+		for (unsigned byte = 0; byte < 8; byte++)
+			buf[used++] = (unsigned char)(x >> (8 * byte));
+		if (used == sizeof(buf)) {
+			h = hash_bytes(h, buf, used);
+			used = 0;
+		}
+	}
+	return hash_bytes(h, buf, used);
+}
+
+/* The SL of a pair without a path means nothing and must not change the digest. */
+static uint64_t hash_sl_holes(uint64_t h, const uint8_t *sl, const uint8_t *lft, size_t n)
+{
+	unsigned char buf[4096];
+
+	while (n) {
+		size_t piece = n < sizeof(buf) ? n : sizeof(buf);
+
+		for (size_t i = 0; i < piece; i++)
+			buf[i] = lft[i] == OSR_NO_PATH ? 0 : sl[i];
+		h = hash_bytes(h, buf, piece);
+		sl += piece;
+		lft += piece;
+		n -= piece;
+	}
+	return h;
+}
+
+static uint64_t hash_sl2vl(uint64_t h, const struct osr_fabric *f, const struct osr_routing *r)
+{
+	for (uint32_t s = 0; s < f->n_switches; s++) {
+		size_t ports = (size_t)f->sw_n_ports[s] + 1;
+
+		h = hash_bytes(h, r->sl2vl[r->sl2vl_row[s]], ports * ports * sizeof(osr_sl2vl_t));
+	}
+	return hash_bytes(h, r->ca_sl2vl, sizeof(r->ca_sl2vl));
+}
+
+uint64_t osr_routing_digest(const struct osr_fabric *f, const struct osr_routing *r)
+{
+	size_t n = (size_t)r->n_dests * r->n_switches;
+	uint64_t shape[] = { f->n_switches, f->n_dests, r->sl != NULL, r->sl2vl != NULL };
+	uint64_t h = hash_numbers(0, shape, NULL, sizeof(shape) / sizeof(shape[0]));
+
+	h = hash_numbers(h, f->sw_guid, NULL, f->n_switches);
+	h = hash_numbers(h, NULL, f->dest_lid, f->n_dests);
+	h = hash_bytes(h, r->lft, n);
+	if (r->sl && f->n_components == 1)
+		h = hash_bytes(h, r->sl, n);
+	else if (r->sl)
+		h = hash_sl_holes(h, r->sl, r->lft, n);
+	return r->sl2vl ? hash_sl2vl(h, f, r) : h;
+}
+
+/* Switches first .. first+n-1 of now were old .. old+n-1 before, or did not exist (OSR_NONE). */
+struct run {
+	uint32_t first, n, old;
+};
+
+/*
+ * The next run from switch `first` on, old switches before *old being used up: both fabrics have
+ * their switches in the order of their GUIDs.
+ */
+static struct run next_run(const struct osr_fabric *now, const struct osr_fabric *before,
+			   uint32_t first, uint32_t *old)
+{
+	uint32_t s = first, o = *old;
+
+	while (o < before->n_switches && before->sw_guid[o] < now->sw_guid[first])
+		o++;
+	*old = o;
+	if (o < before->n_switches && before->sw_guid[o] == now->sw_guid[first]) {
+		while (s < now->n_switches && o < before->n_switches &&
+		       before->sw_guid[o] == now->sw_guid[s])
+			s++, o++;
+		return (struct run){ .first = first, .n = s - first, .old = *old };
+	}
+	while (s < now->n_switches &&
+	       (o == before->n_switches || now->sw_guid[s] < before->sw_guid[o]))
+		s++;
+	return (struct run){ .first = first, .n = s - first, .old = OSR_NONE };
+}
+
+static uint64_t count_different(const uint8_t *a, const uint8_t *b, uint32_t n)
+{
+	uint32_t different = 0;
+
+	if (!memcmp(a, b, n))
+		return 0;
+	for (uint32_t i = 0; i < n; i++)
+		different += a[i] != b[i];
+	return different;
+}
+
+static uint64_t count_paths(const uint8_t *a, uint32_t n)
+{
+	uint32_t paths = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		paths += a[i] != OSR_NO_PATH;
+	return paths;
+}
+
+static uint32_t old_dest(const struct osr_fabric *before, uint16_t lid)
+{
+	return before->n_dests && lid <= before->max_lid ? before->lid_dest[lid] : OSR_NONE;
+}
+
+static uint64_t changed_in_run(const struct osr_result *before, const struct osr_fabric *f,
+			       const struct osr_routing *now, struct run run)
+{
+	uint64_t changed = 0;
+
+	for (uint32_t d = 0; d < f->n_dests; d++) {
+		const uint8_t *row = now->lft + (size_t)d * now->n_switches + run.first;
+		uint32_t od =
+			run.old == OSR_NONE ? OSR_NONE : old_dest(&before->fabric, f->dest_lid[d]);
+
+		if (od == OSR_NONE)
+			changed += count_paths(row, run.n);
+		else
+			changed += count_different(row,
+						   before->routing.lft + run.old +
+							   (size_t)od * before->routing.n_switches,
+						   run.n);
+	}
+	return changed;
+}
+
+uint64_t osr_routing_changed(const struct osr_result *before, const struct osr_fabric *f,
+			     const struct osr_routing *now, uint64_t *n_entries)
+{
+	static const struct osr_result nothing;
+	uint64_t changed = 0;
+	uint32_t old = 0;
+
+	if (!before || !before->routing.lft)
+		before = &nothing;
+	for (uint32_t s = 0; s < f->n_switches;) {
+		struct run run = next_run(f, &before->fabric, s, &old);
+
+		changed += changed_in_run(before, f, now, run);
+		s += run.n;
+	}
+	if (n_entries)
+		*n_entries = (uint64_t)f->n_dests * f->n_switches;
+	return changed;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What spf.c shares with guided.c, which routes the same trees under more conditions. */
+#ifndef OSR_SPF_PRIVATE_H
+#define OSR_SPF_PRIVATE_H
+
+#include <osmroutes/spf.h>
+
+/*
+ * A weight as the inner loop wants it: routes * unit in the upper bits, the hop below. The least
+ * sum of weight and cost is then the best path, with ties to the lowest hop, and carries its hop
+ * along.
+ */
+#define HOP_BITS 8
+#define HOP_MASK (((uint64_t)1 << HOP_BITS) - 1)
+
+/* The shortest-path graph towards one switch. Rows follow the settling order. */
+struct osr_spf_scratch {
+	uint8_t *dist8;      /* [n_switches * n_switches] row D: distance to D mod 256 */
+	uint32_t *edge_row;  /* [n_switches + 1] by position in the order */
+	uint32_t *edge_chan; /* [n_channels + 1] */
+	uint32_t *edge_next; /* [n_channels + 1] where it leads */
+	uint64_t *cost;      /* [n_switches] weight of the best path so far, hop bits zero */
+	uint32_t *count;     /* [n_switches] end ports whose route passes here */
+	uint64_t *seen, *front, *next; /* [n_switches] of a batch of searches, a bit each */
+	uint32_t *active, *reached;    /* [n_switches] */
+	uint16_t *place;   /* [n_switches] in the settling order of its component's center */
+	uint8_t *up_first; /* [n_channels] the hops of each switch, by the place they lead to */
+	uint8_t *saved;    /* [n_switches] a tree that may come back */
+	uint8_t max_group;
+	bool dealt;     /* some dests were dealt out in this pass */
+	bool singly;    /* deal out none */
+	uint16_t *root; /* [n_switches] in the order in which their dests are routed */
+	bool mixed;     /* units differ from 1 */
+};
+
+/* Fills edge_row, edge_chan, edge_next with the shortest-path graph towards root. */
+void osr__spf_graph(struct osr_spf *s, uint32_t root);
+
+/*
+ * Adds (sign = 1) or takes out (sign = -1) the routes of one tree. order[n] holds its switches,
+ * the root first, each after the switch it sends to.
+ */
+void osr__spf_count(struct osr_spf *s, const uint16_t *order, uint32_t n, const uint8_t *hop,
+		    uint64_t sign);
+
+/* Copies the trees of dests to those that ride along (alias). */
+void osr__spf_share(struct osr_spf *s);
+
+#endif

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include "io/net.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const uint64_t guid_base[OSR_NET_N_TYPES] = {
+	[OSR_NET_CA] = 0x100000,
+	[OSR_NET_SWITCH] = 0x200000,
+	[OSR_NET_ROUTER] = 0x300000,
+};
+
+void osr_net_free(struct osr_net *net)
+{
+	free(net->nodes);
+	free(net->ports);
+	free(net->names);
+	free(net->comment);
+	*net = (struct osr_net){ 0 };
+}
+
+/* Makes room for `more` objects behind the n there are, doubling so that adding stays linear. */
+static bool reserve(struct osr_net *net, void **array, uint32_t n, uint32_t *room, uint32_t more,
+		    size_t size)
+{
+	uint64_t want = *room ? *room : 64;
+	void *p;
+
+	if (net->failed)
+		return false;
+	while (want < (uint64_t)n + more)
+		want *= 2;
+	if (want == *room)
+		return true;
+	p = want <= UINT32_MAX ? reallocarray(*array, want, size) : NULL;
+	if (!p) {
+		net->failed = OSR_NOMEM;
+		return false;
+	}
+	*array = p;
+	*room = (uint32_t)want;
+	return true;
+}
+
+uint32_t osr_net_string(struct osr_net *net, const char *s, size_t len)
+{
+	uint32_t at = net->names_size;
+
+	if (len >= UINT32_MAX) {
+		net->failed = net->failed ? net->failed : OSR_NOMEM;
+		return 0;
+	}
+	if (!reserve(net, (void **)&net->names, at, &net->names_room, (uint32_t)len + 1, 1))
+		return 0;
+	memcpy(net->names + at, s, len);
+	net->names[at + len] = '\0';
+	net->names_size = at + (uint32_t)len + 1;
+	return at;
+}
+
+/* Ports of a switch share its GUID, those of a CA count on from it. */
+static void set_port_guids(struct osr_net *net, const struct osr_net_node *node)
+{
+	for (uint32_t i = 0; i <= node->n_ports; i++)
+		net->ports[node->port_row + i].guid =
+			node->guid + (node->type == OSR_NET_SWITCH ? 0 : i);
+}
+
+void osr_net_set_guid(struct osr_net *net, uint32_t node, uint64_t guid)
+{
+	if (node >= net->n_nodes)
+		return;
+	net->nodes[node].guid = guid;
+	net->nodes[node].guid_given = true;
+	set_port_guids(net, &net->nodes[node]);
+}
+
+uint32_t osr_net_node(struct osr_net *net, enum osr_net_type type, uint32_t n_ports, const char *id)
+{
+	uint32_t at = net->n_nodes;
+	struct osr_net_node *node;
+	uint32_t name;
+
+	if (!net->failed && (n_ports == 0 || n_ports > OSR_NET_MAX_NODE_PORTS ||
+			     net->n_ports + n_ports + 1 > OSR_NET_MAX_PORTS))
+		net->failed = OSR_INVAL;
+	name = osr_net_string(net, id, strlen(id));
+	if (!reserve(net, (void **)&net->nodes, at, &net->nodes_room, 1, sizeof(*net->nodes)) ||
+	    !reserve(net, (void **)&net->ports, net->n_ports, &net->ports_room, n_ports + 1,
+		     sizeof(*net->ports)))
+		return OSR_NONE;
+	node = &net->nodes[at];
+	*node = (struct osr_net_node){
+		.guid = guid_base[type] + net->guid_used[type],
+		.port_row = net->n_ports,
+		.id = name,
+		.name = name,
+		.type = (uint8_t)type,
+		.n_ports = (uint8_t)n_ports,
+	};
+	net->guid_used[type] += type == OSR_NET_SWITCH ? 1 : n_ports + 1;
+	for (uint32_t i = 0; i <= n_ports; i++)
+		net->ports[net->n_ports + i] =
+			(struct osr_net_port){ .node = at, .peer = OSR_NONE };
+	set_port_guids(net, node);
+	net->n_ports += n_ports + 1;
+	net->n_nodes++;
+	return at;
+}
+
+uint32_t osr_net_switch(struct osr_net *net, uint32_t n_ports, const char *id)
+{
+	return osr_net_node(net, OSR_NET_SWITCH, n_ports, id);
+}
+
+uint32_t osr_net_ca(struct osr_net *net, uint32_t n_ports, const char *id)
+{
+	return osr_net_node(net, OSR_NET_CA, n_ports, id);
+}
+
+void osr_net_uncable(struct osr_net *net, uint32_t port)
+{
+	uint32_t peer = net->ports[port].peer;
+
+	if (peer != OSR_NONE)
+		net->ports[peer].peer = OSR_NONE;
+	net->ports[port].peer = OSR_NONE;
+}
+
+void osr_net_cable(struct osr_net *net, uint32_t port_a, uint32_t port_b, uint8_t width,
+		   uint8_t speed)
+{
+	struct osr_net_port *a, *b;
+
+	if (net->failed)
+		return;
+	if (port_a >= net->n_ports || port_b >= net->n_ports) {
+		net->failed = OSR_BUG;
+		return;
+	}
+	osr_net_uncable(net, port_a);
+	osr_net_uncable(net, port_b);
+	a = &net->ports[port_a];
+	b = &net->ports[port_b];
+	a->peer = port_b;
+	b->peer = port_a;
+	a->width = b->width = width;
+	a->speed = b->speed = speed;
+}
+
+enum osr_status osr_net_status(const struct osr_net *net, struct osr_diag *diag)
+{
+	switch (net->failed) {
+	case OSR_OK:
+		return OSR_OK;
+	case OSR_INVAL:
+		return osr_fail(diag, OSR_INVAL,
+				"a node with 1 to %u ports was expected, and at most %" PRIu32
+				" ports in all",
+				OSR_NET_MAX_NODE_PORTS, OSR_NET_MAX_PORTS);
+	case OSR_BUG:
+		return osr_fail(diag, OSR_BUG, "a cable was given a port that does not exist");
+	default:
+		return osr_fail(diag, net->failed, "out of memory after %" PRIu32 " nodes",
+				net->n_nodes);
+	}
+}
+
+struct osr_net_counts osr_net_count(const struct osr_net *net)
+{
+	struct osr_net_counts c = { 0 };
+
+	for (uint32_t i = 0; i < net->n_nodes; i++) {
+		c.switches += net->nodes[i].type == OSR_NET_SWITCH;
+		c.cas += net->nodes[i].type == OSR_NET_CA;
+		c.routers += net->nodes[i].type == OSR_NET_ROUTER;
+	}
+	for (uint32_t i = 0; i < net->n_ports; i++) {
+		uint32_t peer = net->ports[i].peer;
+		uint32_t a, b;
+
+		if (peer == OSR_NONE || peer < i)
+			continue;
+		a = net->ports[i].node;
+		b = net->ports[peer].node;
+		c.cables++;
+		c.switch_cables += a != b && net->nodes[a].type == OSR_NET_SWITCH &&
+				   net->nodes[b].type == OSR_NET_SWITCH;
+	}
+	return c;
+}
+
+/* A link runs at what both ends can do; an end that does not say cannot lower it. */
+static uint8_t lower_known(uint8_t a, uint8_t b)
+{
+	if (!a || !b)
+		return a | b;
+	return a < b ? a : b;
+}
+
+void osr_net_link_rate(const struct osr_net *net, uint32_t port, uint8_t *width, uint8_t *speed)
+{
+	const struct osr_net_port *a = &net->ports[port];
+	const struct osr_net_port *b = a->peer == OSR_NONE ? a : &net->ports[a->peer];
+
+	*width = lower_known(a->width, b->width);
+	*speed = lower_known(a->speed, b->speed);
+}
+
+/* An end port that a subnet manager sees: port 0 of a switch, a cabled port of a CA or router. */
+static bool is_end_port(const struct osr_net *net, uint32_t port)
+{
+	const struct osr_net_port *p = &net->ports[port];
+	const struct osr_net_node *node = &net->nodes[p->node];
+
+	if (node->type == OSR_NET_SWITCH)
+		return port == node->port_row;
+	return p->peer != OSR_NONE;
+}
+
+struct end_port {
+	uint64_t key; /* GUID as OpenSM's map of ports compares it, see net.h */
+	uint32_t port;
+};
+
+static int by_key(const void *a, const void *b)
+{
+	const struct end_port *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return x->port < y->port ? -1 : x->port > y->port;
+}
+
+/* The end ports in the order in which OpenSM visits them. */
+static uint32_t list_end_ports(const struct osr_net *net, struct end_port *list)
+{
+	struct end_port own;
+	uint32_t n = 0, first = 0;
+
+	for (uint32_t i = 0; i < net->n_ports; i++)
+		if (is_end_port(net, i))
+			list[n++] = (struct end_port){
+				.key = __builtin_bswap64(net->ports[i].guid),
+				.port = i,
+			};
+	if (n == 0)
+		return 0;
+	qsort(list, n, sizeof(*list), by_key);
+	/* OpenSM serves the port it runs on first: the first end port of the file. */
+	for (uint32_t i = 1; i < n; i++)
+		if (list[i].port < list[first].port)
+			first = i;
+	own = list[first];
+	memmove(list + 1, list, first * sizeof(*list));
+	list[0] = own;
+	return n;
+}
+
+static enum osr_status too_many_lids(const struct osr_net *net, uint32_t port,
+				     struct osr_diag *diag)
+{
+	return osr_fail(diag, OSR_INVAL,
+			"no LIDs left at %s port %" PRIu32 ": the fabric needs more than %u",
+			osr_net_name(net, net->ports[port].node), osr_net_port_num(net, port),
+			OSR_MAX_LID);
+}
+
+/* Marks the LIDs that ports have; one beyond the unicast range is left for the builder to name. */
+static void mark_used(const struct osr_net *net, const struct end_port *list, uint32_t n,
+		      bool *used)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		const struct osr_net_port *p = &net->ports[list[i].port];
+
+		for (uint32_t l = p->lid; p->lid && l < p->lid + (1u << p->lmc); l++)
+			if (l <= OSR_MAX_LID)
+				used[l] = true;
+	}
+}
+
+/*
+ * `next` only grows, as OpenSM's ranges of free LIDs do: what an aligned range skips stays unused.
+ * The gaps matter, since LIDs must equal those of a live fabric.
+ */
+static enum osr_status assign(struct osr_net *net, int lmc, const struct end_port *list, uint32_t n,
+			      bool *used, struct osr_diag *diag)
+{
+	uint32_t next = 1;
+
+	if (lmc < 0)
+		mark_used(net, list, n, used);
+	for (uint32_t i = 0; i < n; i++) {
+		struct osr_net_port *p = &net->ports[list[i].port];
+		bool is_switch = net->nodes[p->node].type == OSR_NET_SWITCH;
+		uint32_t n_lids = lmc > 0 && !is_switch ? 1u << lmc : 1;
+
+		if (lmc < 0 && p->lid)
+			continue;
+		next = (next + n_lids - 1) & ~(n_lids - 1);
+		while (next <= OSR_MAX_LID && used[next])
+			next++;
+		if (next + n_lids - 1 > OSR_MAX_LID)
+			return too_many_lids(net, list[i].port, diag);
+		p->lid = (uint16_t)next;
+		p->lmc = (uint8_t)(n_lids > 1 ? lmc : 0);
+		next += n_lids;
+	}
+	return OSR_OK;
+}
+
+enum osr_status osr_net_assign_lids(struct osr_net *net, int lmc, struct osr_diag *diag)
+{
+	struct end_port *list;
+	enum osr_status st;
+	bool *used;
+
+	if (lmc > 7)
+		return osr_fail(diag, OSR_INVAL, "LMC %d: 0 to 7 are possible", lmc);
+	list = calloc((size_t)net->n_ports + 1, sizeof(*list));
+	used = calloc(OSR_MAX_LID + 1, sizeof(*used));
+	if (list && used)
+		st = assign(net, lmc, list, list_end_ports(net, list), used, diag);
+	else
+		st = osr_fail(diag, OSR_NOMEM, "out of memory for the LIDs of %" PRIu32 " ports",
+			      net->n_ports);
+	free(list);
+	free(used);
+	return st;
+}
+
+/* End ports without a LID take no part in routing; fabric.h leaves them out, so do we. */
+static void feed_terminal(const struct osr_net *net, struct osr_builder *b, uint32_t port,
+			  uint32_t sw, uint32_t sw_port, enum osr_role role)
+{
+	const struct osr_net_port *p = &net->ports[port];
+
+	if (p->lid == 0)
+		return;
+	osr_builder_terminal(b, &(struct osr_terminal_in){
+					.guid = p->guid,
+					.sw = sw,
+					.port = (uint8_t)sw_port,
+					.lmc = p->lmc,
+					.role = (uint8_t)role,
+					.lid = p->lid,
+					.name = osr_net_name(net, p->node),
+				});
+}
+
+/* One switch port: a link when the other end is a switch and not yet fed, else a terminal. */
+static void feed_port(const struct osr_net *net, struct osr_builder *b, const uint32_t *handle,
+		      uint32_t port)
+{
+	const struct osr_net_port *p = &net->ports[port];
+	const struct osr_net_port *peer = &net->ports[p->peer];
+	uint8_t width, speed;
+
+	if (net->nodes[peer->node].type != OSR_NET_SWITCH) {
+		feed_terminal(net, b, p->peer, handle[p->node], osr_net_port_num(net, port),
+			      net->nodes[peer->node].type == OSR_NET_CA ? OSR_ROLE_CA
+									: OSR_ROLE_ROUTER);
+		return;
+	}
+	if (peer->node == p->node || p->peer < port)
+		return;
+	osr_net_link_rate(net, port, &width, &speed);
+	osr_builder_link(b, &(struct osr_link_in){
+				    .sw_a = handle[p->node],
+				    .sw_b = handle[peer->node],
+				    .port_a = (uint8_t)osr_net_port_num(net, port),
+				    .port_b = (uint8_t)osr_net_port_num(net, p->peer),
+				    .rate = osr_rate_gbps(width, speed),
+			    });
+}
+
+/* All switches before the first link: a link needs the handles of both. */
+static void feed(const struct osr_net *net, struct osr_builder *b, uint32_t *handle)
+{
+	for (uint32_t i = 0; i < net->n_nodes; i++) {
+		const struct osr_net_node *node = &net->nodes[i];
+
+		if (node->type != OSR_NET_SWITCH)
+			continue;
+		handle[i] = osr_builder_switch(
+			b, &(struct osr_switch_in){
+				   .guid = node->guid,
+				   .n_ports = node->n_ports,
+				   .flags = OSR_SW_SL2VL |
+					    (node->enhanced_sp0 ? OSR_SW_ENHANCED_SP0 : 0),
+				   .name = osr_net_name(net, i),
+			   });
+	}
+	for (uint32_t i = 0; i < net->n_nodes; i++) {
+		const struct osr_net_node *node = &net->nodes[i];
+
+		if (node->type != OSR_NET_SWITCH)
+			continue;
+		feed_terminal(net, b, node->port_row, handle[i], 0, OSR_ROLE_SP0);
+		for (uint32_t p = node->port_row + 1; p <= node->port_row + node->n_ports; p++)
+			if (net->ports[p].peer != OSR_NONE)
+				feed_port(net, b, handle, p);
+	}
+}
+
+enum osr_status osr_net_fabric(struct osr_net *net, int lmc, struct osr_arena *arena,
+			       struct osr_fabric *fabric, struct osr_diag *diag)
+{
+	enum osr_status st = osr_net_assign_lids(net, lmc, diag);
+	struct osr_builder *b;
+	uint32_t *handle;
+
+	if (st)
+		return st;
+	b = osr_builder_new();
+	handle = calloc((size_t)net->n_nodes + 1, sizeof(*handle));
+	if (b && handle) {
+		feed(net, b, handle);
+		st = osr_builder_build(b, arena, fabric, diag);
+	} else {
+		st = osr_fail(diag, OSR_NOMEM,
+			      "out of memory for the %" PRIu32 " nodes of a fabric", net->n_nodes);
+	}
+	osr_builder_free(b);
+	free(handle);
+	return st;
+}

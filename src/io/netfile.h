@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * netfile.h - fabrics as text: what ibnetdiscover prints and ibsim reads.
+ *
+ *	switchguid=0x8f10500200b50(8f10500200b50)
+ *	Switch	36 "S-0008f10500200b50"		# "4036" enhanced port 0 lid 9 lmc 0
+ *	[1]	"S-0008f10500108c5c"[15]		# "4036-8C5C" lid 16 4xQDR
+ *	[4]	"H-003048c749cd0000"[1](3048c749cd0001) 	# "ConnectX" lid 72 4xDDR
+ *
+ *	caguid=0x3048c749cd0000
+ *	Ca	2 "H-003048c749cd0000"		# "ConnectX"
+ *	[1](3048c749cd0001) 	"S-0008f10500200b50"[4]	# lid 72 lmc 0 "4036" lid 9 4xDDR
+ *
+ * Node blocks start with Switch, Ca, Hca or Rt and end at an empty line; GUIDs, LIDs, names and
+ * rates are optional (net.h says what a node gets instead). Of ibsim's extensions the reader knows
+ * `module`, `width`, `speed`, `extspeed`, the port options w= s= e= and relative GUIDs
+ * (`switchguid+3`). It refuses, by name, `include`, `do` and aliases (@): they describe several
+ * files or a course of events, not one fabric. Other lines at which ibsim shrugs are skipped.
+ *
+ * Every cable must stand at both of its ends and both must agree; ibsim wants the same.
+ *
+ * Time and memory are linear in the size of the text.
+ */
+#ifndef OSR_IO_NETFILE_H
+#define OSR_IO_NETFILE_H
+
+#include <stdio.h>
+
+#include "io/net.h"
+
+/*
+ * Parses `size` bytes into an empty net. `label` stands for the file in messages:
+ *	fabric.topo:17: port 40 of "S-01" exceeds its 36 ports
+ * The net is empty again if it fails.
+ */
+enum osr_status osr_netfile_parse(const char *text, size_t size, const char *label,
+				  struct osr_net *net, struct osr_diag *diag);
+
+/* Reads a file; "-" is standard input. */
+enum osr_status osr_netfile_read(const char *path, struct osr_net *net, struct osr_diag *diag);
+
+/*
+ * Writes a net so that ibsim and osr_netfile_parse() read it: same nodes in the same order, same
+ * cables, GUIDs (those that were given), LIDs, names, rates. The same net gives the same bytes.
+ * `comment`, if not NULL, becomes the head of the file; it may have several lines.
+ */
+enum osr_status osr_netfile_write(const struct osr_net *net, const char *comment, FILE *out,
+				  struct osr_diag *diag);
+
+#endif

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include "io/osmdump.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HOPS_UNKNOWN 255
+
+/* Nodes or end ports in the order of OpenSM's maps. */
+struct item {
+	uint64_t key;   /* the GUID, last byte first */
+	uint32_t index; /* fabric switch, net node or net port */
+};
+
+struct job {
+	const struct osr_osmdump *dump;
+	const struct osr_net *net;
+	const struct osr_fabric *f;
+	const struct osr_routing *r;
+	struct osr_diag *diag;
+	struct item *switches; /* [f->n_switches] */
+	struct item *nodes;    /* [net->n_nodes] */
+	struct item *ports;    /* [n_ports] end ports with a LID, port 0 of switches among them */
+	uint32_t n_ports;
+	uint16_t sm_lid;
+	uint8_t *hops; /* [n_dests * n_switches] switches on the way, HOPS_UNKNOWN = none */
+};
+
+static int by_key(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static struct item item_of(uint64_t guid, uint32_t index)
+{
+	return (struct item){ .key = __builtin_bswap64(guid), .index = index };
+}
+
+/* A switch's ports answer to the LID of its port 0. */
+static uint16_t port_lid(const struct osr_net *net, uint32_t port)
+{
+	const struct osr_net_node *node = &net->nodes[net->ports[port].node];
+
+	return net->ports[node->type == OSR_NET_SWITCH ? node->port_row : port].lid;
+}
+
+static bool is_end_port(const struct osr_net *net, uint32_t port)
+{
+	const struct osr_net_port *p = &net->ports[port];
+
+	return p->lid &&
+	       (net->nodes[p->node].type != OSR_NET_SWITCH || port == net->nodes[p->node].port_row);
+}
+
+/* The first end port of the file is where ibsim puts the subnet manager: its LID marks "-SM". */
+static bool sort_items(struct job *j)
+{
+	j->switches = calloc((size_t)j->f->n_switches + 1, sizeof(*j->switches));
+	j->nodes = calloc((size_t)j->net->n_nodes + 1, sizeof(*j->nodes));
+	j->ports = calloc((size_t)j->net->n_ports + 1, sizeof(*j->ports));
+	if (!j->switches || !j->nodes || !j->ports)
+		return false;
+	for (uint32_t s = 0; s < j->f->n_switches; s++)
+		j->switches[s] = item_of(j->f->sw_guid[s], s);
+	for (uint32_t n = 0; n < j->net->n_nodes; n++)
+		j->nodes[n] = item_of(j->net->nodes[n].guid, n);
+	for (uint32_t p = 0; p < j->net->n_ports; p++) {
+		if (!is_end_port(j->net, p))
+			continue;
+		if (j->n_ports == 0)
+			j->sm_lid = j->net->ports[p].lid;
+		j->ports[j->n_ports++] = item_of(j->net->ports[p].guid, p);
+	}
+	qsort(j->switches, j->f->n_switches, sizeof(*j->switches), by_key);
+	qsort(j->nodes, j->net->n_nodes, sizeof(*j->nodes), by_key);
+	qsort(j->ports, j->n_ports, sizeof(*j->ports), by_key);
+	return true;
+}
+
+/* Follows the table from s until a switch whose hops are known, or for n_switches steps at most. */
+static uint8_t follow(const struct job *j, uint32_t d, uint32_t s, const uint8_t *hops)
+{
+	uint32_t n = 0;
+
+	while (n < j->f->n_switches && hops[s] == HOPS_UNKNOWN) {
+		uint32_t c = osr_port_channel(j->f, s, osr_lft(j->r, s, d));
+
+		if (c == OSR_NONE)
+			return HOPS_UNKNOWN;
+		s = j->f->chan_dst[c];
+		n++;
+	}
+	if (hops[s] == HOPS_UNKNOWN || n + hops[s] >= HOPS_UNKNOWN)
+		return HOPS_UNKNOWN;
+	return (uint8_t)(n + hops[s]);
+}
+
+/* Each destination is a tree: what one switch found out shortens the way of the next. */
+static bool count_hops(struct job *j)
+{
+	size_t n = (size_t)j->f->n_dests * j->f->n_switches;
+
+	j->hops = malloc(n + 1);
+	if (!j->hops)
+		return false;
+	memset(j->hops, HOPS_UNKNOWN, n);
+	for (uint32_t d = 0; d < j->f->n_dests; d++) {
+		uint8_t *hops = j->hops + (size_t)d * j->f->n_switches;
+
+		hops[j->f->dest_switch[d]] = 0;
+		for (uint32_t s = 0; s < j->f->n_switches; s++)
+			hops[s] = follow(j, d, s, hops);
+	}
+	return true;
+}
+
+static const char *role_name(uint8_t role)
+{
+	return role == OSR_ROLE_SP0 ? "Switch" : role == OSR_ROLE_CA ? "Channel Adapter" : "Router";
+}
+
+static const char *type_name(uint8_t type)
+{
+	return type == OSR_NET_SWITCH ? "Switch"
+	       : type == OSR_NET_CA   ? "Channel Adapter"
+				      : "Router";
+}
+
+/* The switch's own LID, 0 if it has none; it is the first terminal of its row. */
+static uint16_t switch_lid(const struct osr_fabric *f, uint32_t s)
+{
+	uint32_t t = f->term_row[s];
+
+	return t < f->term_row[s + 1] && f->term_role[t] == OSR_ROLE_SP0 ? f->term_lid[t] : 0;
+}
+
+/* ---- the files ------------------------------------------------------------------------------ */
+
+/* As `opensm -R file -U` reads it. Entries beyond the ports (255) are left out, as there. */
+static void write_lft(const struct job *j, uint32_t s, FILE *out)
+{
+	const struct osr_fabric *f = j->f;
+	char buf[32];
+
+	fprintf(out,
+		"Unicast lids [0-%" PRIu32 "] of switch Lid %u guid 0x%016" PRIx64 " ('%s'):\n",
+		f->max_lid, switch_lid(f, s), f->sw_guid[s], osr_switch_name(f, s, buf));
+	for (uint32_t d = 0; d < f->n_dests; d++) {
+		uint32_t t = f->dest_term[d];
+		uint8_t port = osr_lft(j->r, s, d);
+
+		if (port > f->sw_n_ports[s])
+			continue;
+		fprintf(out, "0x%04x %03u # %s portguid 0x%016" PRIx64 ": '%s'\n", f->dest_lid[d],
+			port, role_name(f->term_role[t]), f->term_guid[t],
+			osr_terminal_name(f, t, buf));
+	}
+	fprintf(out, "%" PRIu32 " lids dumped\n", f->max_lid);
+}
+
+static void write_lfts(const struct job *j, FILE *out)
+{
+	for (uint32_t i = 0; i < j->f->n_switches; i++)
+		write_lft(j, j->switches[i].index, out);
+}
+
+/* Hops count the last cable too when it leads to a CA or router. */
+static void write_fdb(const struct job *j, uint32_t s, FILE *out)
+{
+	const struct osr_fabric *f = j->f;
+
+	fprintf(out, "dump_ucast_routes: Switch 0x%016" PRIx64 "\nLID    : Port : Hops : Optimal\n",
+		f->sw_guid[s]);
+	for (uint32_t lid = 1; lid <= f->max_lid; lid++) {
+		uint32_t d = f->lid_dest[lid];
+		uint8_t hops, port;
+
+		fprintf(out, "0x%04X : ", lid);
+		port = d == OSR_NONE ? OSR_NO_PATH : osr_lft(j->r, s, d);
+		if (port == OSR_NO_PATH) {
+			fputs("UNREACHABLE\n", out);
+			continue;
+		}
+		hops = j->hops[(size_t)d * f->n_switches + s];
+		if (hops == HOPS_UNKNOWN)
+			fprintf(out, "%03u  : HOPS UNKNOWN\n", port);
+		else
+			fprintf(out, "%03u  : %02u   : yes\n", port,
+				hops + (f->term_role[f->dest_term[d]] != OSR_ROLE_SP0));
+	}
+}
+
+static void write_fdbs(const struct job *j, FILE *out)
+{
+	for (uint32_t i = 0; i < j->f->n_switches; i++)
+		write_fdb(j, j->switches[i].index, out);
+}
+
+uint8_t osr_osmdump_default_vl(uint8_t sl, uint8_t vls)
+{
+	/* OpenSM's default map is the identity but for SL 15, masked by the operational VLs. */
+	uint8_t vl = sl < 15 ? sl : 7;
+	uint8_t mask = vls >= 15 ? 15 : vls >= 8 ? 7 : vls >= 4 ? 3 : vls >= 2 ? 1 : 0;
+
+	return vl & mask;
+}
+
+static void write_sl2vl_row(const struct job *j, const uint8_t *row, uint32_t in, uint32_t out_port,
+			    FILE *out)
+{
+	fprintf(out, "%-3" PRIu32 " %-3" PRIu32 " :", in, out_port);
+	for (uint8_t sl = 0; sl < 16; sl++)
+		fprintf(out, " %-2u", row ? row[sl] : osr_osmdump_default_vl(sl, j->dump->vls));
+	fputc('\n', out);
+}
+
+/* OpenSM lists only output ports with a cable, port 0 as input but never as output. */
+static void write_switch_sl2vl(const struct job *j, const struct osr_net_node *node, FILE *out)
+{
+	uint32_t s = osr_fabric_switch_by_guid(j->f, node->guid);
+	uint32_t n = node->n_ports;
+
+	for (uint32_t o = 1; o <= n; o++) {
+		if (j->net->ports[node->port_row + o].peer == OSR_NONE)
+			continue;
+		for (uint32_t i = 0; i <= n; i++) {
+			const uint8_t *row = NULL;
+
+			if (j->r->sl2vl && s != OSR_NONE)
+				row = j->r->sl2vl[j->r->sl2vl_row[s] + i * (n + 1) + o];
+			write_sl2vl_row(j, row, i, o, out);
+		}
+	}
+}
+
+static void write_port_head(const struct job *j, uint32_t port, FILE *out)
+{
+	const struct osr_net_port *p = &j->net->ports[port];
+
+	fprintf(out, "%s 0x%016" PRIx64 ", base LID %u, \"%s\"\n",
+		type_name(j->net->nodes[p->node].type), p->guid, p->lid,
+		osr_net_name(j->net, p->node));
+}
+
+static void write_sl2vl(const struct job *j, FILE *out)
+{
+	static const char line[] = "#--------------------------------------------------------\n";
+
+	for (uint32_t i = 0; i < j->n_ports; i++) {
+		uint32_t port = j->ports[i].index;
+		const struct osr_net_node *node = &j->net->nodes[j->net->ports[port].node];
+
+		write_port_head(j, port, out);
+		fprintf(out, "#in out : 0  1  2  3  4  5  6  7  8  9  10 11 12 13 14 15\n%s", line);
+		if (node->type == OSR_NET_SWITCH)
+			write_switch_sl2vl(j, node, out);
+		else
+			write_sl2vl_row(j, j->r->sl2vl ? j->r->ca_sl2vl : NULL, 0, 0, out);
+		fprintf(out, "%s\n", line);
+	}
+}
+
+/* OpenSM prints the vendor with six digits at the near end and eight at the far end. */
+static void write_cable_end(const struct job *j, uint32_t port, int vendor_digits, FILE *out)
+{
+	static const char *const word[OSR_NET_N_TYPES] = {
+		[OSR_NET_CA] = "CA",
+		[OSR_NET_SWITCH] = "SW",
+		[OSR_NET_ROUTER] = "Rt",
+	};
+	const struct osr_net_port *p = &j->net->ports[port];
+	const struct osr_net_node *node = &j->net->nodes[p->node];
+	uint16_t lid = port_lid(j->net, port);
+
+	fprintf(out,
+		"{ %s%s Ports:%02X SystemGUID:%016" PRIx64 " NodeGUID:%016" PRIx64
+		" PortGUID:%016" PRIx64 " VenID:%0*" PRIX32 " DevID:%04" PRIX32
+		" Rev:000000A1 {%s} LID:%04X PN:%02" PRIX32 " } ",
+		word[node->type], lid == j->sm_lid ? "-SM" : "", node->n_ports,
+		node->sysimg_guid ? node->sysimg_guid : node->guid, node->guid, p->guid,
+		vendor_digits, node->vendid, node->devid, osr_net_name(j->net, p->node), lid,
+		osr_net_port_num(j->net, port));
+}
+
+static void write_cable(const struct job *j, uint32_t port, FILE *out)
+{
+	static const char *const gbps[OSR_N_SPEEDS] = {
+		[OSR_SPEED_UNKNOWN] = "2.5", [OSR_SPEED_SDR] = "2.5",     [OSR_SPEED_DDR] = "5",
+		[OSR_SPEED_QDR] = "10",      [OSR_SPEED_FDR10] = "FDR10", [OSR_SPEED_FDR] = "14",
+		[OSR_SPEED_EDR] = "25",      [OSR_SPEED_HDR] = "50",      [OSR_SPEED_NDR] = "??",
+		[OSR_SPEED_XDR] = "??",
+	};
+	uint8_t width, speed;
+
+	osr_net_link_rate(j->net, port, &width, &speed);
+	write_cable_end(j, port, 6, out);
+	write_cable_end(j, j->net->ports[port].peer, 8, out);
+	fprintf(out, "PHY=%ux LOG=ACT SPD=%s\n", width ? width : 4, gbps[speed]);
+}
+
+static void write_subnet(const struct job *j, FILE *out)
+{
+	for (uint32_t i = 0; i < j->net->n_nodes; i++) {
+		const struct osr_net_node *node = &j->net->nodes[j->nodes[i].index];
+
+		for (uint32_t p = node->port_row + 1; p <= node->port_row + node->n_ports; p++)
+			if (j->net->ports[p].peer != OSR_NONE)
+				write_cable(j, p, out);
+	}
+}
+
+/* opensm.mcfdbs: ibdmchk insists on the file. */
+static void write_nothing(const struct job *j, FILE *out)
+{
+}
+
+/* The switch an end port sends into, OSR_NONE if its cable ends elsewhere. */
+static uint32_t source_switch(const struct job *j, uint32_t port)
+{
+	const struct osr_net_port *p = &j->net->ports[port];
+	uint32_t node = p->node;
+
+	if (j->net->nodes[node].type != OSR_NET_SWITCH) {
+		if (p->peer == OSR_NONE)
+			return OSR_NONE;
+		node = j->net->ports[p->peer].node;
+	}
+	if (j->net->nodes[node].type != OSR_NET_SWITCH)
+		return OSR_NONE;
+	return osr_fabric_switch_by_guid(j->f, j->net->nodes[node].guid);
+}
+
+/* In the form ibdmchk -c reads. Without an SL table any SL is right: 0 stands for it. */
+static void write_path_sl(const struct job *j, FILE *out)
+{
+	for (uint32_t i = 0; i < j->n_ports; i++) {
+		uint32_t s = source_switch(j, j->ports[i].index);
+
+		if (s == OSR_NONE)
+			continue;
+		write_port_head(j, j->ports[i].index, out);
+		for (uint32_t d = 0; d < j->f->n_dests; d++) {
+			size_t at = (size_t)d * j->f->n_switches + s;
+
+			if (j->r->lft[at] != OSR_NO_PATH)
+				fprintf(out, "0x%04x : %u\n", j->f->dest_lid[d],
+					j->r->sl ? j->r->sl[at] : 0);
+		}
+		fputc('\n', out);
+	}
+}
+
+static enum osr_status write_file(const struct job *j, const char *name,
+				  void (*content)(const struct job *, FILE *))
+{
+	char path[4096];
+	FILE *out;
+	int bad;
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/%s", j->dump->dir, name) >= sizeof(path))
+		return osr_fail(j->diag, OSR_INVAL, "%s: the path is too long", j->dump->dir);
+	out = fopen(path, "w");
+	if (!out)
+		return osr_fail(j->diag, OSR_INVAL, "%s: %s", path, strerror(errno));
+	content(j, out);
+	bad = ferror(out);
+	bad |= fclose(out);
+	return bad ? osr_fail(j->diag, OSR_INVAL, "%s: %s", path, strerror(errno)) : OSR_OK;
+}
+
+static enum osr_status write_all(const struct job *j)
+{
+	static const struct {
+		const char *name;
+		void (*content)(const struct job *, FILE *);
+	} files[] = {
+		{ "opensm-lfts.dump", write_lfts },   { "opensm.fdbs", write_fdbs },
+		{ "opensm-sl2vl.dump", write_sl2vl }, { "opensm-subnet.lst", write_subnet },
+		{ "opensm.mcfdbs", write_nothing },
+	};
+	enum osr_status st = OSR_OK;
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !st; i++)
+		st = write_file(j, files[i].name, files[i].content);
+	if (!st && j->dump->path_sl)
+		st = write_file(j, "opensm-path-sl.dump", write_path_sl);
+	return st;
+}
+
+enum osr_status osr_osmdump_write(const struct osr_osmdump *dump, const struct osr_net *net,
+				  const struct osr_fabric *fabric, const struct osr_routing *r,
+				  struct osr_diag *diag)
+{
+	struct job j = { .dump = dump, .net = net, .f = fabric, .r = r, .diag = diag };
+	enum osr_status st;
+
+	if (sort_items(&j) && count_hops(&j))
+		st = write_all(&j);
+	else
+		st = osr_fail(diag, OSR_NOMEM, "out of memory for the dumps of %" PRIu32 " LIDs",
+			      fabric->n_dests);
+	free(j.switches);
+	free(j.nodes);
+	free(j.ports);
+	free(j.hops);
+	return st;
+}

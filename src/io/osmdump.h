@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * osmdump.h - a routing in the files OpenSM 3.3.23 writes under `-D 0x43`, for the tools that read
+ * those: diff against a running OpenSM, `opensm -R file -U opensm-lfts.dump`, ibdmchk:
+ *
+ *	ibdmchk -s opensm-subnet.lst -f opensm.fdbs -m opensm.mcfdbs \
+ *		-d opensm-sl2vl.dump -c opensm-path-sl.dump [-l LMC]
+ *
+ *	opensm-lfts.dump	output port of every switch for every LID
+ *	opensm.fdbs		the same with hops, as ibdmchk wants it
+ *	opensm-sl2vl.dump	SL to VL of every port pair
+ *	opensm-subnet.lst	the cables
+ *	opensm.mcfdbs		empty: no multicast group is set up offline
+ *	opensm-path-sl.dump	SL from every end port to every LID (not OpenSM's; ibdmchk reads it)
+ *
+ * The order within the files is OpenSM's on a little-endian machine: GUIDs compared from their last
+ * byte. Where the file a fabric came from is silent, the values are those ibsim would show: 4x SDR
+ * links, the subnet manager on the first node.
+ */
+#ifndef OSR_IO_OSMDUMP_H
+#define OSR_IO_OSMDUMP_H
+
+#include <osmroutes/routing.h>
+
+#include "io/net.h"
+
+struct osr_osmdump {
+	const char *dir; /* must exist */
+	uint8_t vls;     /* operational data VLs of every link: 1, 2, 4, 8 or 15 */
+	bool path_sl;    /* write opensm-path-sl.dump too: end ports * LIDs lines */
+};
+
+/*
+ * `fabric` must have been built from `net`, `r` be a routing of it. Memory: a byte per switch and
+ * LID. OSR_INVAL names the file that could not be written.
+ */
+enum osr_status osr_osmdump_write(const struct osr_osmdump *dump, const struct osr_net *net,
+				  const struct osr_fabric *fabric, const struct osr_routing *r,
+				  struct osr_diag *diag);
+
+/* The SL2VL entry OpenSM's defaults give to an SL on a link with this many operational VLs. */
+uint8_t osr_osmdump_default_vl(uint8_t sl, uint8_t vls);
+
+#endif

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include "live.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <infiniband/ibnetdisc.h>
+#include <infiniband/mad.h>
+
+#include "mad.h"
+
+#define LFT_BLOCK 64		/* entries of one LinearForwardingTable block */
+#define MFT_BLOCK 32		/* MLIDs of one MulticastForwardingTable block */
+#define MFT_PORTS 16		/* ports of one position */
+#define ARB_BLOCK 32		/* entries of one VLArbitrationTable block */
+#define DISCOVERY_SMPS 64	/* under way at once */
+
+struct reader {
+	struct osr_live *live;
+	const struct osr_live_ask *ask;
+	struct osr_arena *arena;
+	struct osr_mad *mad;
+	ibnd_fabric_t *found;
+	ibnd_node_t **by_guid;	/* [n_nodes] libibnetdisc's nodes in our order */
+	bool nomem;
+};
+
+/* What a request was for; packed into its cookie. */
+struct what {
+	uint32_t node;
+	uint16_t attr;
+	uint8_t a, b;		/* see store(): ports, block or position */
+};
+
+static uint64_t pack(struct what w)
+{
+	return (uint64_t)w.node << 32 | (uint64_t)w.attr << 16 | w.a << 8 | w.b;
+}
+
+static struct what unpack(uint64_t c)
+{
+	return (struct what){ .node = c >> 32, .attr = c >> 16, .a = c >> 8, .b = c };
+}
+
+static int by_guid(const void *a, const void *b)
+{
+	uint64_t x = (*(ibnd_node_t *const *)a)->guid, y = (*(ibnd_node_t *const *)b)->guid;
+
+	return x < y ? -1 : x > y;
+}
+
+static uint32_t node_index(const struct reader *r, ibnd_node_t *node)
+{
+	ibnd_node_t **at = bsearch(&node, r->by_guid, r->live->n_nodes, sizeof(*at), by_guid);
+
+	return at ? at - r->by_guid : OSR_LIVE_NONE;
+}
+
+static void *take(struct reader *r, size_t n, size_t size)
+{
+	void *p = osr_calloc(r->arena, n, size);
+
+	if (!p)
+		r->nomem = true;
+	return p;
+}
+
+/* Encoded as 1, 2, 3, 4, 5 for 1, 2, 4, 8 and 15 data VLs (PortInfo.VLCap, OperationalVLs). */
+static uint8_t vls_of(unsigned encoded)
+{
+	return encoded == 0 ? 0 : encoded >= 5 ? 15 : 1 << (encoded - 1);
+}
+
+static void copy_port(const struct reader *r, struct osr_live_port *to, ibnd_port_t *from)
+{
+	uint8_t *info = from->info;
+
+	*to = (struct osr_live_port){
+		.guid = from->guid,
+		.peer = from->remoteport ? node_index(r, from->remoteport->node) : OSR_LIVE_NONE,
+		.peer_port = from->remoteport ? from->remoteport->portnum : 0,
+		.known = true,
+		.lid = from->base_lid,
+		.lmc = from->lmc,
+		.state = mad_get_field(info, 0, IB_PORT_STATE_F),
+		.vl_cap = vls_of(mad_get_field(info, 0, IB_PORT_VL_CAP_F)),
+		.op_vls = vls_of(mad_get_field(info, 0, IB_PORT_OPER_VLS_F)),
+		.smsl = mad_get_field(info, 0, IB_PORT_SMSL_F),
+		.width = mad_get_field(info, 0, IB_PORT_LINK_WIDTH_ACTIVE_F),
+		.speed = mad_get_field(info, 0, IB_PORT_LINK_SPEED_ACTIVE_F),
+		.speed_ext = mad_get_field(info, 0, IB_PORT_LINK_SPEED_EXT_ACTIVE_F),
+		.arb_low_size = mad_get_field(info, 0, IB_PORT_VL_ARBITRATION_LOW_CAP_F),
+		.arb_high_size = mad_get_field(info, 0, IB_PORT_VL_ARBITRATION_HIGH_CAP_F),
+	};
+}
+
+static void copy_node(struct reader *r, struct osr_live_node *to, ibnd_node_t *from)
+{
+	size_t length = strnlen(from->nodedesc, IB_SMP_DATA_SIZE);
+	char *name = take(r, length + 1, 1);
+
+	*to = (struct osr_live_node){
+		.guid = from->guid,
+		.type = from->type,
+		.n_ports = from->numports,
+		.enhanced_sp0 = from->type == OSR_LIVE_SWITCH && from->smaenhsp0,
+		.name = name,
+		.ports = take(r, from->numports + 1, sizeof(*to->ports)),
+	};
+	if (r->nomem)
+		return;
+	memcpy(name, from->nodedesc, length);
+	for (int p = 0; p <= from->numports; p++) {
+		to->ports[p].peer = OSR_LIVE_NONE;
+		if (from->ports[p])
+			copy_port(r, &to->ports[p], from->ports[p]);
+	}
+	if (to->type == OSR_LIVE_SWITCH) {
+		/* libibnetdisc gives every port of a switch the LID, which is port 0's. */
+		for (int p = 1; p <= from->numports; p++)
+			to->ports[p].lid = to->ports[p].lmc = 0;
+		to->ports[0].lid = from->smalid;
+		to->ports[0].lmc = from->smalmc;
+		to->lft_top = mad_get_field(from->switchinfo, 0, IB_SW_LINEAR_FDB_TOP_F);
+		to->n_mlids = mad_get_field(from->switchinfo, 0, IB_SW_MCAST_FDB_CAP_F);
+	}
+}
+
+static void count_node(ibnd_node_t *node, void *ctx)
+{
+	(*(uint32_t *)ctx)++;
+}
+
+static void collect_node(ibnd_node_t *node, void *ctx)
+{
+	struct reader *r = ctx;
+
+	r->by_guid[r->live->n_nodes++] = node;
+}
+
+static enum osr_status discover(struct reader *r, struct osr_diag *diag)
+{
+	struct ibnd_config config = { .max_smps = DISCOVERY_SMPS };
+	uint32_t n = 0;
+
+	r->found = ibnd_discover_fabric(NULL, 0, NULL, &config);
+	if (!r->found)
+		return osr_fail(diag, OSR_UNREACHABLE, "the fabric could not be discovered");
+	ibnd_iter_nodes(r->found, count_node, &n);
+	r->by_guid = take(r, n, sizeof(*r->by_guid));
+	r->live->nodes = take(r, n, sizeof(*r->live->nodes));
+	if (r->nomem)
+		return OSR_NOMEM;
+	ibnd_iter_nodes(r->found, collect_node, r);
+	qsort(r->by_guid, n, sizeof(*r->by_guid), by_guid);
+	for (uint32_t i = 0; i < n && !r->nomem; i++)
+		copy_node(r, &r->live->nodes[i], r->by_guid[i]);
+	r->live->from = node_index(r, r->found->from_node);
+	return r->nomem ? OSR_NOMEM : OSR_OK;
+}
+
+/*
+ * The directed route to one port of a CA. libibnetdisc keeps one route per node, which reaches only
+ * one of the ports of a dual-port CA: go through the switch the port hangs on instead.
+ */
+static ib_dr_path_t path_to_port(const struct reader *r, uint32_t node, unsigned port)
+{
+	ibnd_node_t *n = r->by_guid[node];
+	ibnd_port_t *peer = n->ports[port]->remoteport;
+	ib_dr_path_t path;
+
+	if (n == r->found->from_node && (int)port == r->found->from_portnum)
+		return n->path_portid.drpath;
+	if (!peer || peer->node->type != OSR_LIVE_SWITCH)
+		return n->path_portid.drpath;
+	path = peer->node->path_portid.drpath;
+	path.p[++path.cnt] = peer->portnum;
+	return path;
+}
+
+static void ask(struct reader *r, const ib_dr_path_t *path, uint32_t mod, struct what w)
+{
+	r->live->n_requests++;
+	osr_mad_smp(r->mad, path, w.attr, mod, pack(w));
+}
+
+static void ask_lft(struct reader *r, uint32_t i, const ib_dr_path_t *path)
+{
+	struct osr_live_node *n = &r->live->nodes[i];
+	unsigned n_blocks = n->lft_top / LFT_BLOCK + 1;
+
+	n->lft = take(r, n_blocks, LFT_BLOCK);
+	if (!n->lft)
+		return;
+	memset(n->lft, 0xff, n_blocks * LFT_BLOCK);
+	for (unsigned b = 0; b < n_blocks; b++)
+		ask(r, path, b,
+		    (struct what){ .node = i, .attr = IB_ATTR_LINEARFORWTBL, .a = b >> 8, .b = b });
+}
+
+static void ask_mft(struct reader *r, uint32_t i, const ib_dr_path_t *path)
+{
+	struct osr_live_node *n = &r->live->nodes[i];
+	unsigned positions = n->n_ports / MFT_PORTS + 1;
+
+	if (n->n_mlids > r->ask->n_mlids)
+		n->n_mlids = r->ask->n_mlids;
+	/* Whole blocks, and no more than a cookie's byte can number. */
+	n->n_mlids = (n->n_mlids + MFT_BLOCK - 1) / MFT_BLOCK > 255 ? 255 * MFT_BLOCK : n->n_mlids;
+	n->mft = take(r, n->n_mlids + MFT_BLOCK, sizeof(*n->mft));
+	for (unsigned b = 0; n->mft && b * MFT_BLOCK < n->n_mlids; b++)
+		for (unsigned p = 0; p < positions; p++)
+			ask(r, path, p << 28 | b,
+			    (struct what){ .node = i, .attr = IB_ATTR_MULTICASTFORWTBL, .a = b, .b = p });
+}
+
+static void ask_switch_sl2vl(struct reader *r, uint32_t i, const ib_dr_path_t *path)
+{
+	struct osr_live_node *n = &r->live->nodes[i];
+	unsigned width = n->n_ports + 1;
+
+	n->sl2vl = take(r, width * width, sizeof(*n->sl2vl));
+	for (unsigned in = 0; n->sl2vl && in < width; in++) {
+		if (!osr_live_port_up(n, in))
+			continue;
+		for (unsigned out = 0; out < width; out++)
+			if (osr_live_port_up(n, out))
+				ask(r, path, in << 8 | out,
+				    (struct what){ .node = i, .attr = IB_ATTR_SLVL_TABLE,
+						   .a = in, .b = out });
+	}
+}
+
+/* Low and high priority tables, each in blocks of 32 entries numbered 1, 2 and 3, 4. */
+static void ask_vlarb(struct reader *r, uint32_t i, unsigned port, const ib_dr_path_t *path)
+{
+	struct osr_live_node *n = &r->live->nodes[i];
+	struct osr_live_port *p = &n->ports[port];
+	unsigned selector = n->type == OSR_LIVE_SWITCH ? port : 0;
+
+	p->arb_low = take(r, p->arb_low_size + ARB_BLOCK, 2);
+	p->arb_high = take(r, p->arb_high_size + ARB_BLOCK, 2);
+	if (r->nomem)
+		return;
+	for (unsigned b = 0; b < 4; b++)
+		if ((b & 1) * ARB_BLOCK < (b < 2 ? p->arb_low_size : p->arb_high_size))
+			ask(r, path, (b + 1) << 16 | selector,
+			    (struct what){ .node = i, .attr = IB_ATTR_VL_ARBITRATION,
+					   .a = port, .b = b });
+}
+
+static void ask_switch(struct reader *r, uint32_t i)
+{
+	struct osr_live_node *n = &r->live->nodes[i];
+	ib_dr_path_t path = r->by_guid[i]->path_portid.drpath;
+
+	if (r->ask->lft)
+		ask_lft(r, i, &path);
+	if (r->ask->n_mlids)
+		ask_mft(r, i, &path);
+	if (r->ask->sl2vl)
+		ask_switch_sl2vl(r, i, &path);
+	for (unsigned p = 1; r->ask->vlarb && p <= n->n_ports; p++)
+		if (osr_live_port_up(n, p))
+			ask_vlarb(r, i, p, &path);
+}
+
+static void ask_end_node(struct reader *r, uint32_t i)
+{
+	struct osr_live_node *n = &r->live->nodes[i];
+
+	if (r->ask->sl2vl)
+		n->sl2vl = take(r, n->n_ports + 1, sizeof(*n->sl2vl));
+	for (unsigned p = 1; p <= n->n_ports && !r->nomem; p++) {
+		ib_dr_path_t path;
+
+		if (!osr_live_port_up(n, p))
+			continue;
+		path = path_to_port(r, i, p);
+		if (r->ask->sl2vl)
+			ask(r, &path, 0,
+			    (struct what){ .node = i, .attr = IB_ATTR_SLVL_TABLE, .a = 0, .b = p });
+		if (r->ask->vlarb)
+			ask_vlarb(r, i, p, &path);
+	}
+}
+
+static void failure(struct reader *r, struct what w, const char *how)
+{
+	if (r->live->n_failed++ == 0)
+		snprintf(r->live->first_failure, sizeof(r->live->first_failure),
+			 "attribute 0x%x (%u, %u) of \"%.64s\" %s", w.attr, w.a, w.b,
+			 r->live->nodes[w.node].name, how);
+}
+
+static void store_mft(struct osr_live_node *n, struct what w, const uint8_t *data)
+{
+	for (unsigned i = 0; i < MFT_BLOCK; i++) {
+		uint64_t mask = (uint64_t)data[2 * i] << 8 | data[2 * i + 1];
+
+		n->mft[w.a * MFT_BLOCK + i][w.b / 4] |= mask << (w.b % 4 * MFT_PORTS);
+	}
+}
+
+static void store_vlarb(struct osr_live_port *p, struct what w, const uint8_t *data)
+{
+	unsigned first = (w.b & 1) * ARB_BLOCK;
+	unsigned size = w.b < 2 ? p->arb_low_size : p->arb_high_size;
+	uint8_t(*table)[2] = w.b < 2 ? p->arb_low : p->arb_high;
+
+	for (unsigned i = 0; i < ARB_BLOCK && first + i < size; i++) {
+		table[first + i][0] = data[2 * i] & 0xf;
+		table[first + i][1] = data[2 * i + 1];
+	}
+}
+
+static void store(void *ctx, uint64_t cookie, const uint8_t *answer)
+{
+	struct reader *r = ctx;
+	struct what w = unpack(cookie);
+	struct osr_live_node *n = &r->live->nodes[w.node];
+	const uint8_t *data = answer + IB_SMP_DATA_OFFS;
+
+	if (!answer) {
+		failure(r, w, "was not answered");
+		return;
+	}
+	if (mad_get_field((void *)answer, 0, IB_DRSMP_STATUS_F)) {
+		failure(r, w, "was refused");
+		return;
+	}
+	switch (w.attr) {
+	case IB_ATTR_LINEARFORWTBL:
+		memcpy(n->lft + (w.a << 8 | w.b) * LFT_BLOCK, data, LFT_BLOCK);
+		break;
+	case IB_ATTR_MULTICASTFORWTBL:
+		store_mft(n, w, data);
+		break;
+	case IB_ATTR_SLVL_TABLE:
+		memcpy(n->sl2vl[w.a * (n->n_ports + 1) + w.b], data, sizeof(*n->sl2vl));
+		break;
+	case IB_ATTR_VL_ARBITRATION:
+		store_vlarb(&n->ports[w.a], w, data);
+		break;
+	}
+}
+
+static enum osr_status read_tables(struct reader *r, struct osr_diag *diag)
+{
+	enum osr_status st = osr_mad_open(&r->mad, IB_SMI_DIRECT_CLASS, 1, store, r, diag);
+
+	if (st)
+		return st;
+	for (uint32_t i = 0; i < r->live->n_nodes && !r->nomem; i++) {
+		if (r->live->nodes[i].type == OSR_LIVE_SWITCH)
+			ask_switch(r, i);
+		else
+			ask_end_node(r, i);
+	}
+	osr_mad_drain(r->mad);
+	osr_mad_close(r->mad);
+	return r->nomem ? OSR_NOMEM : OSR_OK;
+}
+
+enum osr_status osr_live_read(struct osr_live *live, const struct osr_live_ask *what,
+			      struct osr_arena *arena, struct osr_diag *diag)
+{
+	struct reader r = { .live = live, .ask = what, .arena = arena };
+	enum osr_status st;
+
+	*live = (struct osr_live){ 0 };
+	st = discover(&r, diag);
+	if (!st)
+		st = read_tables(&r, diag);
+	if (r.found)
+		ibnd_destroy_fabric(r.found);
+	if (st == OSR_NOMEM)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the tables of %u nodes",
+				live->n_nodes);
+	return st;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * compat.h - the one place that includes OpenSM's headers.
+ *
+ * osm_opensm.h tests ENABLE_OSM_PERF_MGR and HAVE_LIBPTHREAD, but does not include the file that
+ * defines them. Whoever includes it alone sees another struct osm_opensm than the running program
+ * has, and writes into the wrong members. So: osm_config.h first, here, and nowhere else.
+ *
+ * The asserts below hold for OpenSM 3.3.23. OpenSM itself compares the whole version string before
+ * it loads a plugin; osr__layout_is_sane() checks what only the running program can tell.
+ */
+#ifndef OSR_OSM_COMPAT_H
+#define OSR_OSM_COMPAT_H
+
+#ifdef _OSM_OPENSM_H_
+#error "include compat.h instead of OpenSM's headers"
+#endif
+
+#include <opensm/osm_config.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <complib/cl_nodenamemap.h>
+#include <complib/cl_passivelock.h>
+#include <opensm/osm_event_plugin.h>
+#include <opensm/osm_log.h>
+#include <opensm/osm_opensm.h>
+#include <opensm/osm_multicast.h>
+#include <opensm/osm_mcast_mgr.h>
+#include <opensm/osm_partition.h>
+#include <opensm/osm_subnet.h>
+#include <opensm/osm_switch.h>
+#include <opensm/osm_ucast_cache.h>
+#include <opensm/osm_version.h>
+
+#include <osmroutes/fabric.h>
+
+#ifndef HAVE_LIBPTHREAD
+#error "OpenSM without pthreads is not supported"
+#endif
+
+_Static_assert(OSM_EVENT_PLUGIN_INTERFACE_VER == 2, "another plugin interface");
+_Static_assert(OSM_ROUTING_ENGINE_TYPE_SSSP == 10 && OSM_ROUTING_ENGINE_TYPE_DFSSSP == 11,
+	       "other built-in routing engines");
+_Static_assert(offsetof(struct osm_routing_engine, next) == 11 * sizeof(void *),
+	       "another set of routing callbacks");
+_Static_assert(offsetof(struct osm_opensm, routing_engine_used) ==
+		       offsetof(struct osm_opensm, routing_engine_list) + sizeof(void *),
+	       "another struct osm_opensm");
+#ifdef ENABLE_OSM_PERF_MGR
+_Static_assert(offsetof(struct osm_opensm, cc) >=
+		       offsetof(struct osm_opensm, sa) + sizeof(osm_sa_t) + sizeof(osm_perfmgr_t),
+	       "osm_config.h came too late");
+#endif
+_Static_assert(OSM_NO_PATH == OSR_NO_PATH, "another mark for no path");
+_Static_assert(IB_LID_UCAST_END_HO == OSR_MAX_LID, "another unicast LID range");
+
+/* Do our offsets agree with pointers that OpenSM has set by the time plugins are created? */
+static inline bool osr__layout_is_sane(const struct osm_opensm *osm)
+{
+	return osm->subn.p_osm == osm && osm->sm.p_subn == &osm->subn &&
+	       osm->sm.p_log == &osm->log && osm->sm.p_lock == &osm->lock &&
+	       osm->sa.p_subn == &osm->subn && osm->sa.p_lock == &osm->lock;
+}
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include "plugin.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* OpenSM's own log functions truncate at 4 kB; our sentences stay far below. */
+void osr__log(struct osm_opensm *osm, osm_log_level_t level, const char *fmt, ...)
+{
+	char text[1536];
+	va_list ap;
+
+	if (!osm_log_is_active(&osm->log, level))
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	osm_log(&osm->log, level, "osmroutes: %s\n", text);
+}

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Options come from osmroutes.conf and, overriding it, from OpenSM's event_plugin_options. Both
+ * feed the same tables: one for the plugin, one per engine.
+ *
+ * Everything is parsed even after a mistake, so that `on_error = refuse` counts wherever it stands.
+ * A mistake in on_error itself leaves it as it was: what is not readable was not asked for.
+ */
+#include "plugin.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <unistd.h>
+#include <fcntl.h>
+#include <ini.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define MAX_CONFIG_SIZE (1024 * 1024)
+#define TOKEN_SIZE 1024
+#define PREFIX "osmroutes."
+
+const struct osr_param osr__plugin_params[] = {
+	[OPT_TAKEOVER] = { "takeover", OSR_PARAM_STRING, "dfsssp,sssp", 0, 0, NULL,
+			   "built-in engines of OpenSM to serve instead of it, or none" },
+	[OPT_ON_ERROR] = { "on_error", OSR_PARAM_ENUM, "fallback", 0, 0, "fallback|refuse",
+			   "after a mistake in the options: OpenSM's engines route, or nobody" },
+	[OPT_ON_SPLIT] = { "on_split", OSR_PARAM_ENUM, "route", 0, 0, "route|refuse",
+			   "a fabric in several parts: route each part, or leave it to the next "
+			   "engine" },
+	[OPT_MAX_VLS] = { "max_vls", OSR_PARAM_UINT, "15", 1, OSR_MAX_VLS, NULL,
+			  "use at most this many virtual lanes" },
+	{ NULL },
+};
+
+static const struct osr_param no_params[] = { { NULL } };
+
+static const char *const builtins[] = { "dfsssp", "sssp" };
+
+static void remember(struct options *o, const char *where, const char *text)
+{
+	if (o->broken)
+		return;
+	o->broken = true;
+	snprintf(o->error.text, sizeof(o->error.text), "%s: %s", where, text);
+}
+
+/* "dfsssp,sssp", "dfsssp sssp", "dfsssp+sssp" or "none". */
+static bool takeover_word(const char *list, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *p = list; *p;) {
+		size_t n = strcspn(p, ",+ \t");
+
+		if (n == len && !strncmp(p, word, n))
+			return true;
+		p += n;
+		p += strspn(p, ",+ \t");
+	}
+	return false;
+}
+
+static enum osr_status check_takeover(const char *list, struct osr_diag *diag)
+{
+	unsigned n = 0;
+
+	for (const char *p = list + strspn(list, ",+ \t"); *p; n++) {
+		size_t len = strcspn(p, ",+ \t");
+		bool known = len == 4 && !strncmp(p, "none", 4);
+
+		for (size_t i = 0; i < sizeof(builtins) / sizeof(*builtins); i++)
+			known |= len == strlen(builtins[i]) && !strncmp(p, builtins[i], len);
+		if (!known)
+			return osr_fail(
+				diag, OSR_INVAL,
+				"\"takeover = %s\": expected none, or dfsssp and sssp in a list",
+				list);
+		p += len;
+		p += strspn(p, ",+ \t");
+	}
+	if (n == 0 || (n > 1 && takeover_word(list, "none")))
+		return osr_fail(diag, OSR_INVAL,
+				"\"takeover = %s\": expected none, or dfsssp and sssp in a list",
+				list);
+	return OSR_OK;
+}
+
+bool osr__options_takes_over(const struct options *o, const char *builtin)
+{
+	return takeover_word(o->own.str[o->own.num[OPT_TAKEOVER]], builtin);
+}
+
+/* section "" is the plugin's own. */
+static void set_option(struct options *o, const char *section, const char *name, const char *value,
+		       const char *where)
+{
+	struct osr_diag diag = { "" };
+	enum osr_status st = OSR_OK;
+
+	if (!*section) {
+		if (!strcmp(name, "takeover"))
+			st = check_takeover(value, &diag);
+		if (!st)
+			st = osr_values_set(&o->own, osr__plugin_params, name, value, &diag);
+	} else {
+		uint32_t e = 0;
+
+		while (osr_engines[e] && strcmp(osr_engines[e]->name, section))
+			e++;
+		if (!osr_engines[e])
+			st = osr_fail(&diag, OSR_INVAL, "there is no engine \"%s\"", section);
+		else
+			st = osr_values_set(&o->engine[e],
+					    osr_engines[e]->params ? osr_engines[e]->params
+								   : no_params,
+					    name, value, &diag);
+	}
+	if (st)
+		remember(o, where, diag.text);
+}
+
+/* The configuration file ----------------------------------------------------------------------- */
+
+struct reader {
+	struct options *o;
+	const char *path;
+	FILE *file;
+	unsigned line;
+};
+
+static void where_in_file(const struct reader *r, char *buf, size_t size)
+{
+	snprintf(buf, size, "%.300s:%u", r->path, r->line);
+}
+
+/* A comment may follow on the same line, as in opensm.conf; inih itself knows only " ;" there. */
+static void cut_comment(char *line)
+{
+	for (char *c = strchr(line, '#'); c; c = strchr(c + 1, '#')) {
+		if (c == line || (c[-1] != ' ' && c[-1] != '\t'))
+			continue;
+		strcpy(c, "\n");
+		return;
+	}
+}
+
+/*
+ * Lines for inih, counted, because its handler is not told the number. Leading blanks go: inih
+ * would read an indented line as the continuation of the value before it.
+ */
+static char *read_line(char *buf, int size, void *stream)
+{
+	struct reader *r = stream;
+	char where[320];
+	size_t len, blanks;
+
+	if (!fgets(buf, size, r->file))
+		return NULL;
+	r->line++;
+	where_in_file(r, where, sizeof(where));
+	len = strlen(buf);
+	if (len == 0)
+		remember(r->o, where, "not a text file");
+	else if (buf[len - 1] != '\n' && !feof(r->file)) {
+		remember(r->o, where, "line too long, or not a text file");
+		for (int c = 0; c != EOF && c != '\n';)
+			c = fgetc(r->file);
+	}
+	blanks = strspn(buf, " \t");
+	memmove(buf, buf + blanks, len - blanks + 1);
+	cut_comment(buf);
+	return buf;
+}
+
+static int on_entry(void *user, const char *section, const char *name, const char *value)
+{
+	struct reader *r = user;
+	char where[320];
+
+	where_in_file(r, where, sizeof(where));
+	set_option(r->o, section, name, value ? value : "", where);
+	return 1;
+}
+
+static FILE *open_config(const char *path, struct osr_diag *diag)
+{
+	/* A FIFO would keep us waiting for a writer, and opensm with us. */
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+	struct stat st;
+
+	if (!file) {
+		if (fd >= 0)
+			close(fd);
+		osr_fail(diag, OSR_INVAL, "cannot open the file: %s", strerror(errno));
+		return NULL;
+	}
+	if (fstat(fileno(file), &st) || !S_ISREG(st.st_mode) || st.st_size > MAX_CONFIG_SIZE) {
+		osr_fail(diag, OSR_INVAL, "not a regular file of at most %d bytes",
+			 MAX_CONFIG_SIZE);
+		fclose(file);
+		return NULL;
+	}
+	return file;
+}
+
+static void read_file(struct options *o, const char *path)
+{
+	struct reader r = { .o = o, .path = path };
+	struct osr_diag diag = { "" };
+	char where[320];
+	int line;
+
+	r.file = open_config(path, &diag);
+	if (!r.file) {
+		remember(o, path, diag.text);
+		return;
+	}
+	snprintf(o->config, sizeof(o->config), "%.255s", path);
+	line = ini_parse_stream(read_line, &r, on_entry, &r);
+	if (line) {
+		/* Not our handler, which never refuses: inih found no "name = value" there. */
+		r.line = line > 0 ? (unsigned)line : r.line;
+		where_in_file(&r, where, sizeof(where));
+		remember(o, where, "expected a [section], a comment or \"name = value\"");
+	}
+	if (ferror(r.file))
+		remember(o, path, "cannot read the file");
+	fclose(r.file);
+}
+
+/* event_plugin_options ------------------------------------------------------------------------- */
+
+/*
+ * One token from *p, into buf. Blanks separate, and so do commas; but the list of takeover may hold
+ * commas too, so a comma before a word without '=' and '.' belongs to the value of our own token.
+ * Returns the token's length, which may exceed buf; 0 at the end.
+ */
+static size_t next_token(const char **p, char *buf, size_t size)
+{
+	const char *s = *p + strspn(*p, ", \t\n");
+	bool ours = !strncmp(s, PREFIX, strlen(PREFIX));
+	size_t n = 0;
+
+	if (!*s)
+		return 0;
+	for (;;) {
+		size_t more;
+
+		n += strcspn(s + n, ", \t\n");
+		if (!ours || s[n] != ',')
+			break;
+		more = strcspn(s + n + 1, ", \t\n");
+		if (more == 0 || strcspn(s + n + 1, "=.") < more)
+			break;
+		n++;
+	}
+	snprintf(buf, size, "%.*s", (int)n, s);
+	*p = s + n;
+	return n;
+}
+
+/* osmroutes.NAME=VALUE or osmroutes.ENGINE.NAME=VALUE; the config= token was read before. */
+static void apply_token(struct options *o, char *token)
+{
+	char where[320];
+	char *name = token + strlen(PREFIX), *value = strchr(token, '='), *dot;
+
+	snprintf(where, sizeof(where), "event_plugin_options, \"%.250s\"", token);
+	if (!value) {
+		remember(o, where, "expected " PREFIX "NAME=VALUE");
+		return;
+	}
+	*value++ = 0;
+	dot = strchr(name, '.');
+	if (dot) {
+		*dot = 0;
+		set_option(o, name, dot + 1, value, where);
+	} else if (strcmp(name, "config")) {
+		set_option(o, "", name, value, where);
+	}
+}
+
+static void apply_tokens(struct options *o, const char *text)
+{
+	char token[TOKEN_SIZE];
+	size_t n;
+
+	while ((n = next_token(&text, token, sizeof(token)))) {
+		if (strncmp(token, PREFIX, strlen(PREFIX)))
+			continue;
+		if (n < sizeof(token))
+			apply_token(o, token);
+		else
+			remember(o, "event_plugin_options", "an " PREFIX " option is too long");
+	}
+}
+
+/* The last osmroutes.config=FILE; it has to be known before any other option counts. */
+static void find_config(const char *text, char *config, size_t size)
+{
+	static const char key[] = PREFIX "config=";
+	char token[TOKEN_SIZE];
+
+	while (next_token(&text, token, sizeof(token)))
+		if (!strncmp(token, key, strlen(key)))
+			snprintf(config, size, "%s", token + strlen(key));
+}
+
+static bool defaults(struct options *o)
+{
+	uint32_t n = 0;
+
+	while (osr_engines[n])
+		n++;
+	o->engine = calloc(n + 1, sizeof(*o->engine));
+	if (!o->engine)
+		return false;
+	osr_values_default(&o->own, osr__plugin_params);
+	for (uint32_t e = 0; e < n; e++)
+		osr_values_default(&o->engine[e],
+				   osr_engines[e]->params ? osr_engines[e]->params : no_params);
+	return true;
+}
+
+bool osr__options_load(struct options *o, const char *plugin_options)
+{
+	char config[TOKEN_SIZE] = "";
+	struct stat st;
+
+	memset(o, 0, sizeof(*o));
+	if (!defaults(o))
+		return false;
+	if (!plugin_options)
+		plugin_options = "";
+	find_config(plugin_options, config, sizeof(config));
+	if (*config)
+		read_file(o, config);
+	else if (!stat(OSR__DEFAULT_CONFIG, &st))
+		read_file(o, OSR__DEFAULT_CONFIG);
+	apply_tokens(o, plugin_options);
+	return true;
+}
+
+void osr__options_free(struct options *o)
+{
+	free(o->engine);
+	o->engine = NULL;
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * The plugin as OpenSM sees it: one exported symbol, osm_event_plugin.
+ *
+ * Engines come into OpenSM's routing engine list in two ways. osmroutes-<engine> (and <engine>
+ * where OpenSM has no built-in of that name) is registered in create(), the only time it works. The
+ * built-ins dfsssp and sssp are taken over in their list entries at the first heavy sweep, before
+ * any routing, so that `-R dfsssp` means ours without a word changed in anybody's configuration.
+ */
+#include "plugin.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct engine_ctx *context_new(struct plugin *p, const struct registration *reg,
+				      struct osm_routing_engine *re)
+{
+	struct engine_ctx *ctx = calloc(1, sizeof(*ctx));
+
+	if (!ctx) {
+		osr__log(p->osm, OSM_LOG_ERROR,
+			 "ERR OR09: out of memory while setting up engine %s", reg->engine->name);
+		return NULL;
+	}
+	ctx->plugin = p;
+	ctx->engine = reg->engine;
+	ctx->values = reg->values;
+	ctx->re = re;
+	ctx->refuse = p->options.broken;
+	ctx->next = p->contexts;
+	p->contexts = ctx;
+	return ctx;
+}
+
+static void context_free(struct engine_ctx *ctx)
+{
+	osr_arena_free(&ctx->slot[0].arena);
+	osr_arena_free(&ctx->slot[1].arena);
+	free(ctx);
+}
+
+/* Callbacks of the routing engine -------------------------------------------------------------- */
+
+/* Everything happens in one go in ucast_build_fwd_tables; 1 would have OpenSM build hop matrices.
+ */
+static int build_lid_matrices(void *context)
+{
+	return 0;
+}
+
+static void destroy(void *context)
+{
+	struct engine_ctx *ctx = context, **link = &ctx->plugin->contexts;
+
+	while (*link && *link != ctx)
+		link = &(*link)->next;
+	if (*link)
+		*link = ctx->next;
+	context_free(ctx);
+}
+
+static void install(struct osm_routing_engine *re, struct engine_ctx *ctx)
+{
+	re->context = ctx;
+	re->build_lid_matrices = build_lid_matrices;
+	re->ucast_build_fwd_tables = osr__sweep;
+	re->ucast_dump_tables = NULL;
+	re->path_sl = osr__path_sl;
+	re->destroy = destroy;
+	/* These three come and go with what each result needs. */
+	re->update_sl2vl = NULL;
+	re->update_vlarb = NULL;
+	re->mcast_build_stree = NULL;
+}
+
+/* Broken options: our engines stay away, unless they are told to stand in and refuse. */
+static bool stays_away(const struct plugin *p)
+{
+	return p->options.broken && p->options.own.num[OPT_ON_ERROR] == ON_ERROR_FALLBACK;
+}
+
+static int setup(struct osm_routing_engine *re, struct osm_opensm *osm)
+{
+	const struct registration *reg = re->context;
+	struct engine_ctx *ctx;
+
+	if (stays_away(reg->plugin))
+		return -1; /* create() has said why, and OpenSM names the engine */
+	ctx = context_new(reg->plugin, reg, re);
+	if (!ctx)
+		return -1;
+	install(re, ctx);
+	return 0;
+}
+
+/* Taking over the built-ins -------------------------------------------------------------------- */
+
+static const struct registration *registration_of(const struct plugin *p, const char *name)
+{
+	for (uint32_t e = 0; osr_engines[e]; e++)
+		if (!strcmp(osr_engines[e]->name, name))
+			return &p->registrations[e];
+	return NULL;
+}
+
+static bool is_ours(const struct plugin *p, const struct osm_routing_engine *re)
+{
+	for (const struct engine_ctx *c = p->contexts; c; c = c->next)
+		if (c->re == re)
+			return true;
+	return false;
+}
+
+static void take_over(struct plugin *p, struct osm_routing_engine *re, const char *name)
+{
+	const struct registration *reg = registration_of(p, name);
+	struct engine_ctx *ctx;
+
+	if (!reg || is_ours(p, re) || !osr__options_takes_over(&p->options, name))
+		return;
+	ctx = context_new(p, reg, re);
+	if (!ctx)
+		return;
+	if (re->destroy)
+		re->destroy(re->context);
+	install(re, ctx);
+	if (ctx->refuse)
+		return; /* said in create(), and at every sweep */
+	osr__log(p->osm, OSM_LOG_INFO,
+		 "-R %s is served by osmroutes (\"takeover = none\" in %s keeps "
+		 "OpenSM's own)",
+		 name, *p->options.config ? p->options.config : OSR__DEFAULT_CONFIG);
+}
+
+static void take_over_all(struct plugin *p)
+{
+	if (stays_away(p))
+		return;
+	/* Path queries read engines under the shared lock. */
+	cl_plock_excl_acquire(&p->osm->lock);
+	for (struct osm_routing_engine *re = p->osm->routing_engine_list; re; re = re->next) {
+		if (re->type == OSM_ROUTING_ENGINE_TYPE_DFSSSP)
+			take_over(p, re, "dfsssp");
+		else if (re->type == OSM_ROUTING_ENGINE_TYPE_SSSP)
+			take_over(p, re, "sssp");
+	}
+	cl_plock_release(&p->osm->lock);
+}
+
+/* OpenSM's events ------------------------------------------------------------------------------ */
+
+static void routing_done(struct plugin *p)
+{
+	for (struct engine_ctx *c = p->contexts; c; c = c->next) {
+		if (!c->routed && p->osm->routing_engine_used == c->re)
+			osr__sweep_cached(c);
+		c->routed = false;
+	}
+}
+
+static void report(void *plugin_data, osm_epi_event_id_t event, void *event_data)
+{
+	struct plugin *p = plugin_data;
+
+	switch (event) {
+	case OSM_EVENT_ID_HEAVY_SWEEP_START:
+		take_over_all(p);
+		for (struct engine_ctx *c = p->contexts; c; c = c->next)
+			c->routed = false;
+		break;
+	case OSM_EVENT_ID_UCAST_ROUTING_DONE:
+		routing_done(p);
+		break;
+	default:
+		break; /* other events come from other threads and do not concern us */
+	}
+}
+
+/* Life of the plugin --------------------------------------------------------------------------- */
+
+static void register_name(struct plugin *p, const char *name, struct registration *reg)
+{
+	external_routing_engine_module_t module = { .name = name, .setup = setup, .context = reg };
+
+	if (osm_register_external_routing_engine(p->osm, &module, reg) != CL_SUCCESS)
+		osr__log(p->osm, OSM_LOG_ERROR,
+			 "ERR OR11: OpenSM does not take the routing engine name %s", name);
+}
+
+static void register_engines(struct plugin *p)
+{
+	for (uint32_t e = 0; osr_engines[e]; e++) {
+		const char *name = osr_engines[e]->name;
+		char full[64];
+
+		snprintf(full, sizeof(full), "osmroutes-%s", name);
+		register_name(p, full, &p->registrations[e]);
+		if (osm_routing_engine_type(name) == OSM_ROUTING_ENGINE_TYPE_UNKNOWN)
+			register_name(p, name, &p->registrations[e]);
+	}
+}
+
+static bool prepare_registrations(struct plugin *p)
+{
+	uint32_t n = 0;
+
+	while (osr_engines[n])
+		n++;
+	p->registrations = calloc(n + 1, sizeof(*p->registrations));
+	if (!p->registrations)
+		return false;
+	for (uint32_t e = 0; e < n; e++)
+		p->registrations[e] =
+			(struct registration){ p, osr_engines[e], &p->options.engine[e] };
+	return true;
+}
+
+static void delete (void *plugin_data)
+{
+	struct plugin *p = plugin_data;
+
+	/* OpenSM has destroyed its engines by now; whatever a wrapper kept from us goes here. */
+	while (p->contexts) {
+		struct engine_ctx *ctx = p->contexts;
+
+		p->contexts = ctx->next;
+		context_free(ctx);
+	}
+	osr__options_free(&p->options);
+	free(p->registrations);
+	free(p);
+}
+
+static void report_options(const struct plugin *p)
+{
+	const struct options *o = &p->options;
+
+	if (o->broken)
+		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR01: %s; %s", o->error.text,
+			 stays_away(p)
+				 ? "OpenSM's own engines route now, osmroutes stays away"
+				 : "on_error = refuse: the engines of osmroutes refuse to route");
+	else
+		osr__log(p->osm, OSM_LOG_INFO, "ready, options from %s and event_plugin_options",
+			 *o->config ? o->config : "no file");
+}
+
+static void *create(struct osm_opensm *osm)
+{
+	struct plugin *p;
+
+	if (!osr__layout_is_sane(osm)) {
+		/* osm->log itself may not be where we think: nothing of it can be used. */
+		fputs("osmroutes: this OpenSM was built with other options than the headers of the "
+		      "plugin\n",
+		      stderr);
+		return NULL;
+	}
+	p = calloc(1, sizeof(*p));
+	if (!p) {
+		osr__log(osm, OSM_LOG_ERROR, "ERR OR09: out of memory while loading");
+		return NULL;
+	}
+	p->osm = osm;
+	if (!osr__options_load(&p->options, osm->subn.opt.event_plugin_options) ||
+	    !prepare_registrations(p)) {
+		osr__log(osm, OSM_LOG_ERROR, "ERR OR09: out of memory while loading");
+		delete (p);
+		return NULL;
+	}
+	report_options(p);
+	/* Last, because OpenSM keeps the names and their setup() for good. */
+	register_engines(p);
+	return p;
+}
+
+__attribute__((visibility("default"))) osm_event_plugin_t osm_event_plugin = {
+	.osm_version = OSM_VERSION,
+	.create = create,
+	.delete = delete,
+	.report = report,
+};

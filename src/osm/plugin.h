@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * plugin.h - what the files of the plugin share.
+ *
+ * One struct plugin per OpenSM; one struct engine_ctx per entry of OpenSM's routing engine list
+ *that we serve. A sweep flows one way through the files:
+ *
+ *	snapshot.c -> engine -> check -> publish.c	(driven by sweep.c; reuse.c when that fails)
+ *
+ * and leaves a checked struct osr_result behind, which path_sl (qos.c) and multicast (mcast.c) read
+ * until the next one replaces it. Routing runs under OpenSM's exclusive lock and the readers under
+ * the shared one, so replacing needs no lock of ours. No pointer into OpenSM's subnet survives a
+ * callback.
+ */
+#ifndef OSR_OSM_PLUGIN_H
+#define OSR_OSM_PLUGIN_H
+
+#include "compat.h"
+
+#include <osmroutes/arena.h>
+#include <osmroutes/check.h>
+#include <osmroutes/engine.h>
+#include <osmroutes/params.h>
+#include <osmroutes/routing.h>
+
+struct engine_ctx;
+
+/* options.c ------------------------------------------------------------------------------------ */
+
+#define OSR__DEFAULT_CONFIG "/etc/opensm/osmroutes.conf"
+
+/* Rows of the plugin's own option table. */
+enum {
+	OPT_TAKEOVER,
+	OPT_ON_ERROR,
+	OPT_ON_SPLIT,
+	OPT_MAX_VLS,
+};
+
+enum { ON_ERROR_FALLBACK, ON_ERROR_REFUSE };
+enum { ON_SPLIT_ROUTE, ON_SPLIT_REFUSE };
+
+struct options {
+	struct osr_values own;        /* OPT_* */
+	struct osr_values *engine;    /* one per row of osr_engines[] */
+	char config[OSR_STRING_SIZE]; /* the file that was read, "" if none */
+	bool broken;
+	struct osr_diag error; /* the first one, with file and line */
+};
+
+extern const struct osr_param osr__plugin_params[];
+
+/* Reads the file and event_plugin_options. false only if memory ran out; errors are in `o`. */
+bool osr__options_load(struct options *o, const char *plugin_options);
+void osr__options_free(struct options *o);
+bool osr__options_takes_over(const struct options *o, const char *builtin);
+
+/* log.c ---------------------------------------------------------------------------------------- */
+
+void osr__log(struct osm_opensm *osm, osm_log_level_t level, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* snapshot.c ----------------------------------------------------------------------------------- */
+
+/* Kinds of ports that OpenSM configures apart: qos_ca_*, qos_sw0_*, qos_swe_*, qos_rtr_*. */
+enum { QOS_CA, QOS_SW0, QOS_SWE, QOS_RTR, QOS_N_TYPES };
+
+/* The smallest number of data VLs of all inter-switch links, and what made it so small. */
+struct vl_limit {
+	uint8_t vls;
+	char why[192];
+};
+
+struct snapshot {
+	osm_switch_t **sw; /* [n_switches], by switch index; valid inside the callback only */
+	struct vl_limit limit;
+	uint8_t link_vls;               /* limit.vls before options and QoS lower it */
+	uint8_t vlarb_low[QOS_N_TYPES]; /* entries of the smallest VLArb tables */
+	uint8_t vlarb_high[QOS_N_TYPES];
+	uint32_t n_unhealthy; /* links left out */
+	uint32_t n_throttled;
+	uint32_t n_left_out; /* end ports left out */
+	char links[256];     /* some of the links left out, by name */
+	char end_ports[256]; /* some of the end ports left out */
+};
+
+/* Which LIDs are destinations. */
+enum snapshot_lids { SNAPSHOT_ALL_LIDS, SNAPSHOT_HOST_LIDS };
+
+/*
+ * The subnet as OpenSM knows it, as a fabric in `result`; snap->sw in `scratch`. Call with OpenSM's
+ * lock held exclusively (osm_switch.priv is borrowed and given back).
+ */
+enum osr_status osr__snapshot(struct osm_opensm *osm, enum snapshot_lids lids,
+			      struct osr_arena *result, struct osr_arena *scratch,
+			      struct osr_fabric *f, struct snapshot *snap, struct osr_diag *diag);
+
+/* qos.c ---------------------------------------------------------------------------------------- */
+
+/* OpenSM's configured tables, parsed the way osm_qos.c does. */
+struct qos_tables {
+	uint8_t sl2vl[QOS_N_TYPES][16];
+	uint16_t weighted[QOS_N_TYPES]; /* bit per VL with a weight in a table that is programmed */
+};
+
+void osr__qos_tables(const struct osm_opensm *osm, const struct snapshot *snap,
+		     struct qos_tables *t);
+
+/* The VL that multicast of this SL travels on between switches; 15 if it is dropped. */
+uint8_t osr__mcast_vl(const struct osm_opensm *osm, const struct qos_tables *t, uint16_t used_vls,
+		      uint8_t link_vls, uint8_t sl);
+
+/* Lowers snap->limit to what QoS and our options allow. */
+void osr__vl_budget(const struct osm_opensm *osm, const struct osr_fabric *f,
+		    const struct options *o, struct vl_limit *limit);
+
+/* Installs or removes update_sl2vl and update_vlarb for the current result. */
+void osr__qos_install(struct engine_ctx *ctx);
+
+uint8_t osr__path_sl(void *context, uint8_t hint, const ib_net16_t slid, const ib_net16_t dlid);
+
+/* mcast.c -------------------------------------------------------------------------------------- */
+
+/* SLs of the groups that exist and of the partitions, as a bit per SL; *most_used of them. */
+uint16_t osr__mcast_sls(const struct osm_opensm *osm, uint8_t *most_used);
+/*
+ * What mcast_build_stree needs, allocated with the result so that it need not allocate. OSR_OK also
+ * if the engine leaves multicast to OpenSM.
+ */
+struct sweep_slot;
+enum osr_status osr__mcast_prepare(struct sweep_slot *slot, struct osr_diag *diag);
+ib_api_status_t osr__mcast_build_stree(void *context, osm_mgrp_box_t *box);
+
+/* publish.c ------------------------------------------------------------------------------------ */
+
+/* Are all of OpenSM's buffers there and large enough? Nothing is written. */
+enum osr_status osr__publish_ready(const struct osr_fabric *f, const struct snapshot *snap,
+				   struct osr_diag *diag);
+/* Cannot fail after osr__publish_ready(). */
+void osr__publish(const struct osr_fabric *f, const struct osr_routing *r,
+		  const struct snapshot *snap);
+/* Hop counts, for OpenSM's dumps and its own multicast only. */
+enum osr_status osr__publish_hops(struct osm_opensm *osm, const struct osr_fabric *f,
+				  const struct osr_routing *r, const struct snapshot *snap,
+				  struct osr_arena *scratch, struct osr_diag *diag);
+
+/* reuse.c -------------------------------------------------------------------------------------- */
+
+/* The tables of `old` on fabric f, by GUID and LID, as a new routing; not yet checked. */
+enum osr_status osr__reuse(const struct osr_result *old, const struct osr_fabric *f,
+			   struct osr_arena *result, struct osr_arena *scratch,
+			   struct osr_routing *r, struct osr_diag *diag);
+/*
+ * The LFTs that OpenSM has programmed from its unicast cache, with the SLs and the certificate of
+ * `old`: what is on the switches now, to be checked.
+ */
+enum osr_status osr__reuse_cached(const struct osr_result *old, const struct osr_fabric *f,
+				  const struct snapshot *snap, struct osr_arena *result,
+				  struct osr_arena *scratch, struct osr_routing *r,
+				  struct osr_diag *diag);
+
+/* sweep.c -------------------------------------------------------------------------------------- */
+
+struct sweep_slot {
+	struct osr_arena arena; /* of everything below */
+	struct osr_result result;
+	struct osr_verdict verdict;
+	uint16_t mcast_vls; /* VLs on which multicast is proven */
+	uint16_t used_vls;  /* VLs that our SLs use; 0 if senders choose */
+	uint8_t link_vls;   /* of the snapshot */
+	struct qos_tables qos;
+	/* Of mcast_build_stree, [n_switches] each: the order with every switch in it, and scratch.
+	 */
+	uint32_t *mc_parent;
+	uint32_t *mc_stamp;
+	uint32_t *mc_list;
+	uint32_t *mc_child;
+	uint8_t *mc_n_child;
+	uint8_t *mc_member;
+};
+
+int osr__sweep(void *context);
+/* OpenSM reused its unicast cache instead of calling us: check what it programmed. */
+void osr__sweep_cached(struct engine_ctx *ctx);
+
+/* plugin.c ------------------------------------------------------------------------------------- */
+
+struct engine_ctx {
+	struct plugin *plugin;
+	const struct osr_engine *engine;
+	const struct osr_values *values;
+	struct osm_routing_engine *re; /* OpenSM's list entry; lives as long as this */
+	bool refuse;                   /* broken options and on_error = refuse */
+	bool routed;                   /* our callback ran since the last UCAST_ROUTING_DONE */
+	struct sweep_slot slot[2];
+	struct sweep_slot *current; /* last checked result, or NULL */
+	uint32_t mc_stamp;
+	uint16_t mc_warned; /* VLs whose multicast was reported unproven in this sweep */
+	bool mc_warned_sp0; /* port 0 members outside the proven order were reported */
+	struct engine_ctx *next;
+};
+
+struct registration {
+	struct plugin *plugin;
+	const struct osr_engine *engine;
+	const struct osr_values *values;
+};
+
+struct plugin {
+	struct osm_opensm *osm;
+	struct options options;
+	struct registration *registrations; /* one per row of osr_engines[] */
+	struct engine_ctx *contexts;
+};
+
+static inline bool osr__any_sl(const struct osr_routing *r, uint32_t proven)
+{
+	return !r->sl || r->n_vls <= 1 || (proven & OSR_CLAIM_ANY_SL);
+}
+
+#endif

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Service levels and virtual lanes.
+ *
+ * Our SLs are VL numbers: SL x travels on VL x (unless an engine brings SL2VL tables of its own).
+ * OpenSM programs SL2VL and VLArb from its options qos_{ca,swe,sw0,rtr}_*. As long as these say the
+ * same, no callback is installed, because update_sl2vl would cost OpenSM its optimised SL2VL MAD
+ * (one per switch instead of ports * ports).
+ *
+ * path_sl, update_sl2vl and update_vlarb run several at once under OpenSM's shared lock: they look
+ * up and do nothing else.
+ */
+#include "plugin.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VLARB_WEIGHT 4 /* OpenSM's default for the VLs of its low priority table */
+
+/* OpenSM's configuration ----------------------------------------------------------------------- */
+
+/* One number and one separator, whatever it is: as lenient as osm_qos.c. */
+static unsigned next_number(const char **p)
+{
+	char *end;
+	unsigned val = (unsigned)strtoul(*p, &end, 0);
+
+	*p = *end ? end + 1 : end;
+	return val;
+}
+
+static const char *first_set(const char *a, const char *b, const char *dflt)
+{
+	return a ? a : b ? b : dflt;
+}
+
+static void parse_sl2vl(uint8_t vl[16], const char *text)
+{
+	for (unsigned sl = 0; sl < 16; sl++)
+		vl[sl] = next_number(&text) & 0xf;
+}
+
+/*
+ * VLs with a weight among the entries that reach a port with `cap` of them. osm_qos.c sends the
+ * first 32 and, of a larger table, cap % 32 more.
+ */
+static uint16_t weighted_vls(const char *text, unsigned cap)
+{
+	const unsigned block = IB_NUM_VL_ARB_ELEMENTS_IN_BLOCK;
+	unsigned n = cap < block ? cap : block + (cap > block ? cap % block : 0);
+	uint16_t vls = 0;
+
+	for (unsigned i = 0; i < n && i < 2 * block && *text; i++) {
+		unsigned vl = next_number(&text) % 15;
+		uint8_t weight = (uint8_t)next_number(&text);
+
+		if (weight)
+			vls |= (uint16_t)(1u << vl);
+	}
+	return vls;
+}
+
+void osr__qos_tables(const struct osm_opensm *osm, const struct snapshot *snap,
+		     struct qos_tables *t)
+{
+	const osm_subn_opt_t *opt = &osm->subn.opt;
+	const osm_qos_options_t *d = &opt->qos_options;
+	const osm_qos_options_t *const types[QOS_N_TYPES] = {
+		[QOS_CA] = &opt->qos_ca_options,
+		[QOS_SW0] = &opt->qos_sw0_options,
+		[QOS_SWE] = &opt->qos_swe_options,
+		[QOS_RTR] = &opt->qos_rtr_options,
+	};
+
+	for (unsigned i = 0; i < QOS_N_TYPES; i++) {
+		const osm_qos_options_t *o = types[i];
+
+		parse_sl2vl(t->sl2vl[i], first_set(o->sl2vl, d->sl2vl, OSM_DEFAULT_QOS_SL2VL));
+		t->weighted[i] = weighted_vls(first_set(o->vlarb_low, d->vlarb_low,
+							OSM_DEFAULT_QOS_VLARB_LOW),
+					      snap->vlarb_low[i]) |
+				 weighted_vls(first_set(o->vlarb_high, d->vlarb_high,
+							OSM_DEFAULT_QOS_VLARB_HIGH),
+					      snap->vlarb_high[i]);
+	}
+}
+
+/* The VL budget -------------------------------------------------------------------------------- */
+
+void osr__vl_budget(const struct osm_opensm *osm, const struct osr_fabric *f,
+		    const struct options *o, struct vl_limit *limit)
+{
+	char buf[32];
+
+	if (limit->vls > o->own.num[OPT_MAX_VLS]) {
+		limit->vls = (uint8_t)o->own.num[OPT_MAX_VLS];
+		snprintf(limit->why, sizeof(limit->why),
+			 "limited by max_vls in osmroutes' options");
+	}
+	if (!osm->subn.opt.qos) {
+		limit->vls = 1;
+		snprintf(limit->why, sizeof(limit->why),
+			 "QoS is off (opensm -Q, or qos TRUE in its options, turns it on)");
+		return;
+	}
+	for (uint32_t s = 0; s < f->n_switches && f->n_channels; s++) {
+		if (f->sw_flags[s] & OSR_SW_SL2VL)
+			continue;
+		limit->vls = 1;
+		snprintf(limit->why, sizeof(limit->why), "switch %s cannot map SLs to VLs",
+			 osr_switch_name(f, s, buf));
+		return;
+	}
+}
+
+/* SL2VL and VLArb ------------------------------------------------------------------------------ */
+
+static unsigned port_type(const osm_physp_t *p)
+{
+	switch (osm_node_get_type(p->p_node)) {
+	case IB_NODE_TYPE_SWITCH:
+		return p->port_num ? QOS_SWE : QOS_SW0;
+	case IB_NODE_TYPE_ROUTER:
+		return QOS_RTR;
+	default:
+		return QOS_CA;
+	}
+}
+
+/* The tables an engine brought for this pair of ports. */
+static const uint8_t *engine_sl2vl(const struct sweep_slot *slot, const osm_physp_t *p, uint8_t in,
+				   uint8_t out)
+{
+	const struct osr_fabric *f = &slot->result.fabric;
+	const struct osr_routing *r = &slot->result.routing;
+	uint32_t s;
+
+	if (osm_node_get_type(p->p_node) != IB_NODE_TYPE_SWITCH)
+		return r->ca_sl2vl;
+	s = osr_fabric_switch_by_guid(f, cl_ntoh64(p->p_node->node_info.node_guid));
+	if (s == OSR_NONE || in > f->sw_n_ports[s] || out > f->sw_n_ports[s])
+		return NULL; /* came after routing: OpenSM's own table, until the next sweep */
+	return r->sl2vl[r->sl2vl_row[s] + in * (f->sw_n_ports[s] + 1u) + out];
+}
+
+static void update_sl2vl(void *context, osm_physp_t *p, uint8_t in, uint8_t out, ib_slvl_table_t *t)
+{
+	const struct engine_ctx *ctx = context;
+	const struct sweep_slot *slot = ctx->current;
+	const uint8_t *vl;
+
+	if (!slot)
+		return;
+	if (!slot->result.routing.sl2vl) {
+		for (uint8_t sl = 0; sl < OSR_MAX_VLS; sl++)
+			if (slot->used_vls & (1u << sl))
+				ib_slvl_table_set(t, sl, sl);
+		return;
+	}
+	vl = engine_sl2vl(slot, p, in, out);
+	for (uint8_t sl = 0; vl && sl < 16; sl++)
+		ib_slvl_table_set(t, sl, vl[sl]);
+}
+
+/* Index of an entry of the block that VL vl may have: its own, an unused one, or a second one. */
+static unsigned vlarb_entry(const ib_vl_arb_table_t *block, unsigned n, uint8_t vl)
+{
+	unsigned spare = n;
+	uint16_t seen = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		uint8_t v = block->vl_entry[i].vl & 0xf;
+
+		if (v == vl)
+			return i;
+		if (!block->vl_entry[i].weight || (seen & (1u << v)))
+			spare = i;
+		seen |= (uint16_t)(1u << v);
+	}
+	return spare;
+}
+
+/* Gives every VL of ours that OpenSM's tables forget a weight, in the first low priority block. */
+static void update_vlarb(void *context, osm_physp_t *p, uint8_t port_num, ib_vl_arb_table_t *block,
+			 unsigned n, unsigned block_num)
+{
+	const struct engine_ctx *ctx = context;
+	const struct sweep_slot *slot = ctx->current;
+	unsigned forgotten;
+
+	if (!slot || block_num != 0)
+		return;
+	forgotten = slot->used_vls & ~slot->qos.weighted[port_type(p)];
+	for (uint8_t vl = 0; vl < OSR_MAX_VLS; vl++) {
+		unsigned i;
+
+		if (!(forgotten & (1u << vl)))
+			continue;
+		i = vlarb_entry(block, n, vl);
+		if (i < n) {
+			block->vl_entry[i].vl = vl;
+			block->vl_entry[i].weight = VLARB_WEIGHT;
+		}
+	}
+}
+
+static bool sl2vl_agrees(const struct sweep_slot *slot)
+{
+	if (slot->result.routing.sl2vl)
+		return false;
+	for (unsigned type = 0; type < QOS_N_TYPES; type++)
+		for (unsigned sl = 0; sl < OSR_MAX_VLS; sl++)
+			if ((slot->used_vls & (1u << sl)) && slot->qos.sl2vl[type][sl] != sl)
+				return false;
+	return true;
+}
+
+static bool vlarb_agrees(const struct sweep_slot *slot)
+{
+	for (unsigned type = 0; type < QOS_N_TYPES; type++)
+		if (slot->used_vls & ~slot->qos.weighted[type])
+			return false;
+	return true;
+}
+
+void osr__qos_install(struct engine_ctx *ctx)
+{
+	const struct sweep_slot *slot = ctx->current;
+	struct osm_routing_engine *re = ctx->re;
+	bool qos = ctx->plugin->osm->subn.opt.qos && slot->used_vls;
+	bool sl2vl = qos && !sl2vl_agrees(slot), vlarb = qos && !vlarb_agrees(slot);
+
+	/* A callback that is neither ours nor empty belongs to a plugin that wraps us. */
+	if (!re->update_sl2vl || re->update_sl2vl == update_sl2vl)
+		re->update_sl2vl = sl2vl ? update_sl2vl : NULL;
+	if (!re->update_vlarb || re->update_vlarb == update_vlarb)
+		re->update_vlarb = vlarb ? update_vlarb : NULL;
+	if (sl2vl)
+		osr__log(
+			ctx->plugin->osm, OSM_LOG_INFO,
+			"%s: OpenSM's qos_*_sl2vl options do not map the SLs in use to the VLs of "
+			"the routing; SL2VL tables are set by osmroutes",
+			ctx->engine->name);
+	if (vlarb)
+		osr__log(
+			ctx->plugin->osm, OSM_LOG_INFO,
+			"%s: OpenSM's qos_*_vlarb options give no weight to some of the VLs in "
+			"use; osmroutes adds weight %u",
+			ctx->engine->name, VLARB_WEIGHT);
+}
+
+/* Path SLs ------------------------------------------------------------------------------------- */
+
+static uint32_t dest_of(const struct osr_fabric *f, ib_net16_t lid)
+{
+	uint16_t l = cl_ntoh16(lid);
+
+	return l <= f->max_lid ? f->lid_dest[l] : OSR_NONE;
+}
+
+/*
+ * The partition's or QoS level's SL (the hint) wherever every SL is safe; ours otherwise. LIDs that
+ * came after the last routing (unicast cache) are unknown here and keep the hint.
+ */
+uint8_t osr__path_sl(void *context, uint8_t hint, const ib_net16_t slid, const ib_net16_t dlid)
+{
+	const struct engine_ctx *ctx = context;
+	const struct sweep_slot *slot = ctx->current;
+	const struct osr_fabric *f;
+	uint32_t src, dst;
+	size_t at;
+
+	if (!slot || osr__any_sl(&slot->result.routing, slot->verdict.proven))
+		return hint;
+	f = &slot->result.fabric;
+	src = dest_of(f, slid);
+	dst = dest_of(f, dlid);
+	if (src == OSR_NONE || dst == OSR_NONE)
+		return hint;
+	at = (size_t)dst * f->n_switches + f->dest_switch[src];
+	return slot->result.routing.lft[at] == OSR_NO_PATH ? hint : slot->result.routing.sl[at];
+}
+
+uint8_t osr__mcast_vl(const struct osm_opensm *osm, const struct qos_tables *t, uint16_t used_vls,
+		      uint8_t link_vls, uint8_t sl)
+{
+	uint8_t mask = link_vls >= 15 ? 15 : (uint8_t)(link_vls - 1); /* 1, 2, 4, 8 or 15 VLs */
+	uint8_t vl;
+
+	if (!osm->subn.opt.qos)
+		return 0;
+	vl = used_vls & (1u << sl) ? sl : t->sl2vl[QOS_SWE][sl];
+	return vl == 15 ? 15 : vl & mask;
+}

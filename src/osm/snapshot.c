@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * OpenSM's subnet becomes a struct osr_fabric.
+ *
+ * Every table is walked once. Neighbours are found through OpenSM's own pointers; the way from an
+ * osm_switch back to our number of it is its `priv` member, which engines may use during a sweep:
+ * it is borrowed here and given back before anybody else runs.
+ *
+ * Left out: what fabric.h says, and besides
+ *   - switch links that are not healthy (OpenSM marks babbling ports so) or, with
+ *     avoid_throttled_links, run below what both ends could do;
+ *   - end ports whose LID OpenSM's LID table gives to another port.
+ * DIFFERS from stock dfsssp: routers are destinations like CAs; the CA behind an unhealthy link
+ * stays, as there in the code, unlike what its log says: it has no other way.
+ */
+#include "plugin.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum group { GROUP_CN, GROUP_IO, GROUP_OTHER, GROUP_SP0 };
+enum limit_kind { LIMIT_NONE, LIMIT_VLCAP, LIMIT_MAX_OP_VLS, LIMIT_OPERVLS };
+
+struct guid_port {
+	uint64_t guid;
+	uint8_t port;
+};
+
+/* GUIDs (and ports) of one of OpenSM's node map files. */
+struct guid_list {
+	struct guid_port *v;
+	size_t n, cap;
+};
+
+/* One snapshot in the making. */
+struct walk {
+	struct osm_opensm *osm;
+	struct osr_builder *b;
+	struct snapshot *snap;
+	enum snapshot_lids lids;
+	osm_switch_t **by_handle;
+	void **priv; /* what osm_switch.priv held before */
+	uint32_t n_switches;
+	struct guid_list cn, io, ignored;
+	const osm_physp_t *limit_port;
+	enum limit_kind limit_kind;
+};
+
+/* Node map files ------------------------------------------------------------------------------- */
+
+static int add_guid(void *cxt, uint64_t guid, char *rest)
+{
+	struct guid_list *l = cxt;
+
+	if (l->n == l->cap) {
+		size_t cap = l->cap ? 2 * l->cap : 64;
+		struct guid_port *v = realloc(l->v, cap * sizeof(*v));
+
+		if (!v)
+			return -1;
+		l->v = v;
+		l->cap = cap;
+	}
+	l->v[l->n++] = (struct guid_port){ guid, (uint8_t)strtoul(rest, NULL, 0) };
+	return 0;
+}
+
+static int by_guid_port(const void *a, const void *b)
+{
+	const struct guid_port *x = a, *y = b;
+
+	if (x->guid != y->guid)
+		return x->guid < y->guid ? -1 : 1;
+	return (int)x->port - (int)y->port;
+}
+
+/*
+ * Read by OpenSM's own parser, so that its users' files keep their meaning. Order and balance
+ * depend on these files, correctness does not: a bad one is reported and left out.
+ */
+static void read_guids(struct osm_opensm *osm, const char *option, const char *path,
+		       struct guid_list *l)
+{
+	struct stat st;
+
+	if (!path)
+		return;
+	if (stat(path, &st))
+		osr__log(osm, OSM_LOG_ERROR, "ERR OR02: %s %s: %s; routing without it", option,
+			 path, strerror(errno));
+	else if (!S_ISREG(st.st_mode))
+		osr__log(osm, OSM_LOG_ERROR,
+			 "ERR OR02: %s %s: not a regular file; routing without it", option, path);
+	else if (parse_node_map(path, add_guid, l))
+		osr__log(
+			osm, OSM_LOG_ERROR,
+			"ERR OR02: %s %s: after %zu entries there is a line that does not start "
+			"with a GUID, or memory ran out; using those before it",
+			option, path, l->n);
+	if (l->n)
+		qsort(l->v, l->n, sizeof(*l->v), by_guid_port);
+}
+
+/* Is the GUID (with this port; 0: with any) in the list? */
+static bool guid_listed(const struct guid_list *l, uint64_t guid, uint8_t port)
+{
+	size_t lo = 0, hi = l->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (by_guid_port(&l->v[mid], &(struct guid_port){ guid, port }) < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < l->n && l->v[lo].guid == guid && (!port || l->v[lo].port == port);
+}
+
+/* Names for the log ---------------------------------------------------------------------------- */
+
+static void append_name(char *buf, size_t size, const char *name, unsigned port)
+{
+	size_t at = strlen(buf);
+
+	if (at + strlen(name) + 16 > size)
+		return; /* the count says how many there are; these are examples */
+	snprintf(buf + at, size - at, "%s%s port %u", at ? ", " : "", name, port);
+}
+
+/* Virtual lanes -------------------------------------------------------------------------------- */
+
+/* PortInfo's code for VLCap and OperationalVLs: 1, 2, 4, 8 or 15 data VLs. */
+static uint8_t vls_of_code(uint8_t code)
+{
+	static const uint8_t vls[] = { 1, 1, 2, 4, 8, 15 };
+
+	return vls[code <= 5 ? code : 5];
+}
+
+/*
+ * VLs that work on this link during and after this sweep. The link manager is going to set the
+ * smaller VLCap of both ends, capped by max_op_vls (osm_physp_calc_link_op_vls); but SL2VL is
+ * programmed before that, masked by the OperVLs read from the port.
+ */
+static uint8_t link_vls(struct walk *w, const osm_physp_t *p, const osm_physp_t *q)
+{
+	uint8_t code = ib_port_info_get_vl_cap(&p->port_info);
+	uint8_t other = ib_port_info_get_vl_cap(&q->port_info);
+	const osm_physp_t *culprit = p;
+	enum limit_kind kind = LIMIT_VLCAP;
+	uint8_t vls;
+
+	if (other < code) {
+		code = other;
+		culprit = q;
+	}
+	if (code > w->osm->subn.opt.max_op_vls) {
+		code = w->osm->subn.opt.max_op_vls;
+		kind = LIMIT_MAX_OP_VLS;
+	}
+	for (const osm_physp_t *e = p; e; e = e == p ? q : NULL) {
+		uint8_t now = ib_port_info_get_op_vls(&e->port_info);
+
+		/* A port without PortInfo shows 0; OpenSM's mask lets everything pass then. */
+		if (now && now < code) {
+			code = now;
+			kind = LIMIT_OPERVLS;
+			culprit = e;
+		}
+	}
+	vls = vls_of_code(code);
+	if (vls < w->snap->limit.vls || w->limit_kind == LIMIT_NONE) {
+		w->snap->limit.vls = vls;
+		w->limit_kind = kind;
+		w->limit_port = culprit;
+	}
+	return vls;
+}
+
+static void explain_limit(const struct walk *w)
+{
+	struct vl_limit *l = &w->snap->limit;
+	const osm_physp_t *p = w->limit_port;
+
+	if (w->limit_kind == LIMIT_NONE)
+		snprintf(l->why, sizeof(l->why), "there is no link between switches");
+	else if (w->limit_kind == LIMIT_MAX_OP_VLS)
+		snprintf(l->why, sizeof(l->why), "limited by max_op_vls %u in OpenSM's options",
+			 w->osm->subn.opt.max_op_vls);
+	else
+		snprintf(l->why, sizeof(l->why), "limited by %s %s port %u",
+			 w->limit_kind == LIMIT_VLCAP ? "the VLCap of"
+						      : "the operational VLs read from",
+			 p->p_node->print_desc, p->port_num);
+}
+
+/* OpenSM fills as much of its VLArb tables into a port as the port holds; keep the smallest. */
+static void note_vlarb(struct snapshot *snap, unsigned type, const osm_physp_t *p)
+{
+	const ib_port_info_t *pi = &p->port_info;
+
+	if (ib_port_info_get_vl_cap(pi) <= 1 || !pi->vl_arb_low_cap)
+		return; /* nothing to arbitrate, or no table to do it by */
+	if (pi->vl_arb_low_cap < snap->vlarb_low[type])
+		snap->vlarb_low[type] = pi->vl_arb_low_cap;
+	if (pi->vl_arb_high_cap < snap->vlarb_high[type])
+		snap->vlarb_high[type] = pi->vl_arb_high_cap;
+}
+
+/* Links ---------------------------------------------------------------------------------------- */
+
+/* Lanes by the code of LinkWidthActive: 1x, 4x, 8x, 12x, 2x, one bit each. */
+static unsigned active_lanes(const ib_port_info_t *pi)
+{
+	static const uint8_t lanes[] = { 1, 4, 8, 12, 2 };
+
+	for (unsigned bit = 0; bit < sizeof(lanes); bit++)
+		if (pi->link_width_active == 1u << bit)
+			return lanes[bit];
+	return 0;
+}
+
+/* Mb/s of one lane: SDR, DDR, QDR, or FDR, EDR, HDR, NDR where extended speeds are known. */
+static unsigned active_speed(const ib_port_info_t *pi, bool extended)
+{
+	static const uint32_t ext[] = { 14000, 25000, 50000, 100000 };
+	static const uint32_t old[] = { 2500, 5000, 10000 };
+
+	for (unsigned bit = 0; extended && bit < sizeof(ext) / sizeof(*ext); bit++)
+		if (ib_port_info_get_link_speed_ext_active(pi) == 1u << bit)
+			return ext[bit];
+	for (unsigned bit = 0; bit < sizeof(old) / sizeof(*old); bit++)
+		if (ib_port_info_get_link_speed_active(pi) == 1u << bit)
+			return old[bit];
+	return 0;
+}
+
+/* Gb/s on the wire of a port as it is now; 0 if the port does not tell. */
+static uint16_t port_rate(const osm_physp_t *p, const osm_physp_t *p0)
+{
+	bool extended = p0 && (p0->port_info.capability_mask & IB_PORT_CAP_HAS_EXT_SPEEDS);
+
+	return (uint16_t)((active_lanes(&p->port_info) * active_speed(&p->port_info, extended) +
+			   500) /
+			  1000);
+}
+
+static bool link_is_down(const osm_physp_t *p, const osm_physp_t *q)
+{
+	return ib_port_info_get_port_state(&p->port_info) == IB_LINK_DOWN ||
+	       ib_port_info_get_port_state(&q->port_info) == IB_LINK_DOWN;
+}
+
+/* A switch-to-switch link may be unfit for routing; counts and names it then. */
+static bool link_is_fit(struct walk *w, osm_physp_t *p)
+{
+	const osm_subn_opt_t *opt = &w->osm->subn.opt;
+	struct snapshot *snap = w->snap;
+
+	if (!p->healthy || !p->p_remote_physp->healthy)
+		snap->n_unhealthy++;
+	else if (opt->avoid_throttled_links && osm_link_is_throttled(p, opt->fdr10 == 1))
+		snap->n_throttled++;
+	else
+		return true;
+	append_name(snap->links, sizeof(snap->links), p->p_node->print_desc, p->port_num);
+	return false;
+}
+
+static uint32_t handle_of(const osm_switch_t *sw)
+{
+	return (uint32_t)(uintptr_t)sw->priv;
+}
+
+static uint8_t chan_flags(const struct walk *w, const osm_physp_t *p)
+{
+	uint64_t guid = cl_ntoh64(p->p_node->node_info.node_guid);
+
+	return guid_listed(&w->ignored, guid, p->port_num) ? OSR_CHAN_UNCOUNTED : 0;
+}
+
+static void add_link(struct walk *w, osm_switch_t *sw, osm_physp_t *p)
+{
+	osm_physp_t *q = p->p_remote_physp, *p0 = osm_node_get_physp_ptr(sw->p_node, 0);
+	struct osr_link_in link = {
+		.sw_a = handle_of(sw),
+		.port_a = p->port_num,
+		.sw_b = handle_of(q->p_node->sw),
+		.port_b = q->port_num,
+		.flags_a = chan_flags(w, p),
+		.flags_b = chan_flags(w, q),
+	};
+	uint16_t rate, back;
+
+	if (link_is_down(p, q) || !link_is_fit(w, p))
+		return;
+	note_vlarb(w->snap, QOS_SWE, p);
+	note_vlarb(w->snap, QOS_SWE, q);
+	rate = port_rate(p, p0);
+	back = port_rate(q, osm_node_get_physp_ptr(q->p_node, 0));
+	link.rate = back && (back < rate || !rate) ? back : rate;
+	link.vls = link_vls(w, p, q);
+	osr_builder_link(w->b, &link);
+}
+
+/* End ports ------------------------------------------------------------------------------------ */
+
+/* Does OpenSM's LID table agree that the whole LID range belongs to this port? */
+static bool owns_lids(const osm_subn_t *subn, const osm_physp_t *p, uint16_t lid, uint8_t lmc)
+{
+	size_t last = lid + (1u << lmc) - 1;
+
+	if (last >= cl_ptr_vector_get_size(&subn->port_lid_tbl) || last > OSR_MAX_LID ||
+	    (lid & ((1u << lmc) - 1)))
+		return false;
+	for (size_t l = lid; l <= last; l++) {
+		const osm_port_t *port = cl_ptr_vector_get(&subn->port_lid_tbl, l);
+
+		if (!port || port->p_physp != p)
+			return false;
+	}
+	return true;
+}
+
+static void add_end_port(struct walk *w, uint32_t handle, uint8_t port, const osm_physp_t *p,
+			 enum osr_role role)
+{
+	struct osr_terminal_in terminal = {
+		.guid = cl_ntoh64(p->port_guid),
+		.sw = handle,
+		.port = port,
+		.lmc = osm_physp_get_lmc(p),
+		.role = (uint8_t)role,
+		.group = GROUP_OTHER,
+		.lid = cl_ntoh16(p->port_info.base_lid),
+		.name = p->p_node->print_desc,
+	};
+
+	if (!terminal.lid)
+		return; /* OpenSM could not give it one; it will sweep again */
+	if (!owns_lids(&w->osm->subn, p, terminal.lid, terminal.lmc)) {
+		w->snap->n_left_out++;
+		append_name(w->snap->end_ports, sizeof(w->snap->end_ports), p->p_node->print_desc,
+			    p->port_num);
+		return;
+	}
+	if (role == OSR_ROLE_SP0)
+		terminal.group = GROUP_SP0;
+	else if (guid_listed(&w->cn, terminal.guid, 0))
+		terminal.group = GROUP_CN;
+	else if (guid_listed(&w->io, terminal.guid, 0))
+		terminal.group = GROUP_IO;
+	osr_builder_terminal(w->b, &terminal);
+}
+
+/* The walk ------------------------------------------------------------------------------------- */
+
+static void add_port(struct walk *w, osm_switch_t *sw, uint8_t port)
+{
+	osm_physp_t *p = osm_node_get_physp_ptr(sw->p_node, port);
+	osm_physp_t *q = p ? p->p_remote_physp : NULL;
+	uint8_t type;
+
+	if (!q || q->p_remote_physp != p || !osm_physp_is_valid(q))
+		return;
+	if (q->p_node->sw) {
+		/* Each cable once; a switch's cable to itself never. */
+		if (handle_of(sw) < handle_of(q->p_node->sw))
+			add_link(w, sw, p);
+		return;
+	}
+	type = osm_node_get_type(q->p_node);
+	if ((type != IB_NODE_TYPE_CA && type != IB_NODE_TYPE_ROUTER) || link_is_down(p, q))
+		return; /* among these: a switch that has not answered yet */
+	note_vlarb(w->snap, QOS_SWE, p);
+	note_vlarb(w->snap, type == IB_NODE_TYPE_CA ? QOS_CA : QOS_RTR, q);
+	add_end_port(w, handle_of(sw), port, q,
+		     type == IB_NODE_TYPE_CA ? OSR_ROLE_CA : OSR_ROLE_ROUTER);
+}
+
+static void add_switches(struct walk *w)
+{
+	for (uint32_t h = 0; h < w->n_switches; h++) {
+		osm_switch_t *sw = w->by_handle[h];
+		const osm_physp_t *p0 = osm_node_get_physp_ptr(sw->p_node, 0);
+		struct osr_switch_in in = {
+			.guid = cl_ntoh64(sw->p_node->node_info.node_guid),
+			.n_ports = (uint8_t)(sw->num_ports - 1),
+			.name = sw->p_node->print_desc,
+		};
+
+		if (p0 && (p0->port_info.capability_mask & IB_PORT_CAP_HAS_SL_MAP))
+			in.flags |= OSR_SW_SL2VL;
+		if (ib_switch_info_is_enhanced_port0(&sw->switch_info))
+			in.flags |= OSR_SW_ENHANCED_SP0;
+		osr_builder_switch(w->b, &in);
+	}
+}
+
+static void add_ports(struct walk *w)
+{
+	for (uint32_t h = 0; h < w->n_switches; h++) {
+		osm_switch_t *sw = w->by_handle[h];
+		const osm_physp_t *p0 = osm_node_get_physp_ptr(sw->p_node, 0);
+
+		if (p0) {
+			if (ib_switch_info_is_enhanced_port0(&sw->switch_info))
+				note_vlarb(w->snap, QOS_SW0, p0);
+			if (w->lids == SNAPSHOT_ALL_LIDS)
+				add_end_port(w, h, 0, p0, OSR_ROLE_SP0);
+		}
+		for (unsigned port = 1; port < sw->num_ports; port++)
+			add_port(w, sw, (uint8_t)port);
+	}
+}
+
+static enum osr_status lend_priv(struct walk *w, struct osr_arena *scratch, struct osr_diag *diag)
+{
+	const cl_qmap_t *tbl = &w->osm->subn.sw_guid_tbl;
+	uint32_t n = (uint32_t)cl_qmap_count(tbl), h = 0;
+
+	w->by_handle = osr_alloc(scratch, n, sizeof(*w->by_handle));
+	w->priv = osr_alloc(scratch, n, sizeof(*w->priv));
+	if (!w->by_handle || !w->priv)
+		return osr_fail(diag, OSR_NOMEM, "out of memory while reading OpenSM's subnet");
+	for (cl_map_item_t *i = cl_qmap_head(tbl); i != cl_qmap_end(tbl); i = cl_qmap_next(i)) {
+		osm_switch_t *sw = (osm_switch_t *)i;
+
+		w->by_handle[h] = sw;
+		w->priv[h] = sw->priv;
+		sw->priv = (void *)(uintptr_t)h;
+		h++;
+	}
+	w->n_switches = h;
+	return OSR_OK;
+}
+
+static void return_priv(struct walk *w)
+{
+	for (uint32_t h = 0; h < w->n_switches; h++)
+		w->by_handle[h]->priv = w->priv[h];
+}
+
+/* OpenSM's switches in the order of the fabric. */
+static enum osr_status index_switches(struct walk *w, const struct osr_fabric *f,
+				      struct osr_arena *scratch, struct osr_diag *diag)
+{
+	w->snap->sw = osr_calloc(scratch, f->n_switches, sizeof(*w->snap->sw));
+	if (!w->snap->sw)
+		return osr_fail(diag, OSR_NOMEM, "out of memory while reading OpenSM's subnet");
+	for (uint32_t h = 0; h < w->n_switches; h++) {
+		osm_switch_t *sw = w->by_handle[h];
+		uint64_t guid = cl_ntoh64(sw->p_node->node_info.node_guid);
+
+		w->snap->sw[osr_fabric_switch_by_guid(f, guid)] = sw;
+	}
+	return OSR_OK;
+}
+
+static enum osr_status walk_subnet(struct walk *w, struct osr_arena *result,
+				   struct osr_arena *scratch, struct osr_fabric *f,
+				   struct osr_diag *diag)
+{
+	enum osr_status st = lend_priv(w, scratch, diag);
+
+	if (st)
+		return st;
+	add_switches(w);
+	add_ports(w);
+	return_priv(w);
+	st = osr_builder_build(w->b, result, f, diag);
+	return st ? st : index_switches(w, f, scratch, diag);
+}
+
+enum osr_status osr__snapshot(struct osm_opensm *osm, enum snapshot_lids lids,
+			      struct osr_arena *result, struct osr_arena *scratch,
+			      struct osr_fabric *f, struct snapshot *snap, struct osr_diag *diag)
+{
+	const osm_subn_opt_t *opt = &osm->subn.opt;
+	struct walk w = { .osm = osm, .snap = snap, .lids = lids };
+	enum osr_status st;
+
+	memset(snap, 0, sizeof(*snap));
+	snap->limit.vls = OSR_MAX_VLS;
+	memset(snap->vlarb_low, UINT8_MAX, sizeof(snap->vlarb_low));
+	memset(snap->vlarb_high, UINT8_MAX, sizeof(snap->vlarb_high));
+	w.b = osr_builder_new();
+	if (!w.b)
+		return osr_fail(diag, OSR_NOMEM, "out of memory while reading OpenSM's subnet");
+	read_guids(osm, "cn_guid_file", opt->cn_guid_file, &w.cn);
+	read_guids(osm, "io_guid_file", opt->io_guid_file, &w.io);
+	read_guids(osm, "port_prof_ignore_file", opt->port_prof_ignore_file, &w.ignored);
+	st = walk_subnet(&w, result, scratch, f, diag);
+	if (!st)
+		explain_limit(&w);
+	snap->link_vls = snap->limit.vls;
+	osr_builder_free(w.b);
+	free(w.cn.v);
+	free(w.io.v);
+	free(w.ignored.v);
+	return st;
+}

@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * One sweep: snapshot -> applies -> route -> check -> publish. Two result slots take turns, so the
+ * last checked result survives until the next one has passed the checker.
+ *
+ * When routing or its check fails, OpenSM's next engine is usually minhop, which nobody checks. So
+ * the last checked tables come first, if they still fit (reuse.c).
+ */
+#include "plugin.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* Who routes when we do not. */
+#define NEXT "OpenSM's next engine routes, or minhop if there is none, unless no_fallback is set"
+
+#define MAX_PARTS 8 /* of a split fabric, named in the log */
+
+/* One sweep under way. */
+struct sweep {
+	struct engine_ctx *ctx;
+	struct osm_opensm *osm;
+	struct sweep_slot *slot; /* being filled */
+	struct osr_arena scratch;
+	struct snapshot snap;
+	struct osr_diag diag;
+	double ms_start, ms_snapshot, ms_route, ms_check, ms_publish;
+	bool reused;
+};
+
+static double clock_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+static void clear_slot(struct sweep_slot *slot)
+{
+	osr_arena_free(&slot->arena);
+	memset(slot, 0, sizeof(*slot));
+}
+
+/* What the log says of the fabric -------------------------------------------------------------- */
+
+static void report_left_out(const struct sweep *w)
+{
+	const struct snapshot *n = &w->snap;
+	const char *name = w->ctx->engine->name;
+
+	if (n->n_unhealthy + n->n_throttled)
+		osr__log(w->osm, OSM_LOG_INFO,
+			 "%s: %u unhealthy and %u throttled links between switches are not used: "
+			 "%s%s",
+			 name, n->n_unhealthy, n->n_throttled, n->links,
+			 n->n_unhealthy + n->n_throttled > 4 ? ", ..." : "");
+	if (n->n_left_out)
+		osr__log(
+			w->osm, OSM_LOG_ERROR,
+			"ERR OR06: %s: %u end ports have LIDs that OpenSM's table gives to others; "
+			"they are not routed in this sweep: %s",
+			name, n->n_left_out, n->end_ports);
+}
+
+/* Switches, end ports and one name of a part of a split fabric. */
+static void describe_part(const struct sweep *w, uint32_t part, char *buf, size_t size)
+{
+	const struct osr_fabric *f = &w->slot->result.fabric;
+	uint16_t sm_lid = cl_ntoh16(w->osm->subn.sm_base_lid);
+	uint32_t first = OSR_NONE, n = 0, hosts = 0;
+	uint32_t sm = sm_lid <= f->max_lid ? f->lid_dest[sm_lid] : OSR_NONE;
+	char name[32];
+
+	for (uint32_t s = 0; s < f->n_switches; s++) {
+		if (f->sw_component[s] != part)
+			continue;
+		if (first == OSR_NONE)
+			first = s;
+		n++;
+		hosts += f->sw_sources[s];
+	}
+	snprintf(buf, size, "%s%u switches (%s ...) with %u end ports%s", part ? "; " : "", n,
+		 osr_switch_name(f, first, name), hosts,
+		 sm != OSR_NONE && f->sw_component[f->dest_switch[sm]] == part ? " and this SM"
+									       : "");
+}
+
+static void report_split(const struct sweep *w)
+{
+	const struct osr_fabric *f = &w->slot->result.fabric;
+	char text[1200] = "";
+	uint32_t part;
+
+	for (part = 0; part < f->n_components && part < MAX_PARTS; part++) {
+		size_t at = strlen(text);
+
+		describe_part(w, part, text + at, sizeof(text) - at);
+	}
+	osr__log(w->osm, OSM_LOG_ERROR,
+		 "ERR OR05: %s: the fabric is split into %u parts that cannot reach each other: "
+		 "%s%s",
+		 w->ctx->engine->name, f->n_components, text,
+		 part < f->n_components ? "; ..." : "");
+}
+
+static void report_budget(const struct sweep *w)
+{
+	osr__log(w->osm, OSM_LOG_INFO, "%s: %u virtual lane%s available: %s", w->ctx->engine->name,
+		 w->snap.limit.vls, w->snap.limit.vls == 1 ? "" : "s", w->snap.limit.why);
+}
+
+static void claims_text(uint32_t claims, char *buf, size_t size)
+{
+	static const struct {
+		uint32_t claim;
+		const char *text;
+	} words[] = {
+		{ OSR_CLAIM_MINIMAL, "minimal" },
+		{ OSR_CLAIM_DEADLOCK_FREE, "deadlock-free" },
+		{ OSR_CLAIM_REVERSIBLE, "replies deadlock-free" },
+		{ OSR_CLAIM_ANY_SL, "any SL" },
+		{ OSR_CLAIM_MULTICAST, "with multicast" },
+	};
+	size_t at = 0;
+
+	snprintf(buf, size, "reachable");
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (claims & words[i].claim) {
+			at = strlen(buf);
+			snprintf(buf + at, size - at, ", %s", words[i].text);
+		}
+}
+
+/* "3 of 8 (2 needed, with one-way SLs 1)"; an engine that breaks no cycles needs none. */
+static void lanes_text(const struct osr_routing *r, uint8_t available, char *buf, size_t size)
+{
+	if (r->n_layers)
+		snprintf(buf, size, "%u of %u (%u needed, with one-way SLs %u)", r->n_vls,
+			 available, r->n_layers, r->n_layers_one_way);
+	else
+		snprintf(buf, size, "%u of %u", r->n_vls, available);
+}
+
+static void report_result(const struct sweep *w)
+{
+	const struct osr_fabric *f = &w->slot->result.fabric;
+	const struct osr_routing *r = &w->slot->result.routing;
+	const struct osr_verdict *v = &w->slot->verdict;
+	const struct osr_result *before = w->ctx->current ? &w->ctx->current->result : NULL;
+	uint64_t n_entries = (uint64_t)f->n_switches * f->n_dests, n_changed = n_entries;
+	char proven[128], lanes[64];
+
+	if (before)
+		n_changed = osr_routing_changed(before, f, r, &n_entries);
+	claims_text(v->proven, proven, sizeof(proven));
+	lanes_text(r, w->snap.limit.vls, lanes, sizeof(lanes));
+	osr__log(w->osm, OSM_LOG_INFO,
+		 "%s%s: %u switches, %u channels, %u end ports, %u LIDs in %.1f ms (snapshot %.1f, "
+		 "route %.1f: paths %.1f, layers %.1f; check %.1f, publish %.1f); VLs %s; EFI "
+		 "%" PRIu64 " (average %.1f, per capacity %.1f); longer routes %" PRIu64
+		 " of %" PRIu64 ", at most %u hops; proven: %s; LFT entries changed %" PRIu64
+		 " of %" PRIu64 "; digest %016" PRIx64,
+		 w->ctx->engine->name, w->reused ? " (last checked tables)" : "", f->n_switches,
+		 f->n_channels, f->n_terminals, f->n_dests, w->ms_publish - w->ms_start,
+		 w->ms_snapshot - w->ms_start, w->ms_route - w->ms_snapshot, r->ms_spf,
+		 r->ms_layers, w->ms_check - w->ms_route, w->ms_publish - w->ms_check, lanes,
+		 v->efi, v->efi_mean, v->efi_per_capacity, v->n_longer, v->n_routes, v->max_hops,
+		 proven, n_changed, n_entries, w->slot->result.digest);
+	if ((v->proven & OSR_CLAIM_DEADLOCK_FREE) && !(v->proven & OSR_CLAIM_MULTICAST) &&
+	    !w->osm->subn.opt.disable_multicast)
+		osr__log(w->osm, OSM_LOG_ERROR,
+			 "ERR OR07: %s: multicast is not proven free of deadlock together with "
+			 "unicast on VL %u",
+			 w->ctx->engine->name, r->mcast_vl);
+}
+
+/* Routing -------------------------------------------------------------------------------------- */
+
+/* Beyond what the checker proves: what this engine and this sweep promised. */
+static enum osr_status keep_promises(const struct sweep *w, struct osr_diag *diag)
+{
+	const struct osr_routing *r = &w->slot->result.routing;
+	uint32_t proven = w->slot->verdict.proven;
+
+	if (r->n_vls > w->snap.limit.vls)
+		return osr_fail(diag, OSR_CHECK_FAILED, "the tables use %u virtual lanes of %u",
+				r->n_vls, w->snap.limit.vls);
+	if ((w->ctx->engine->capabilities & OSR_ENGINE_DEADLOCK_FREE) &&
+	    !(proven & OSR_CLAIM_DEADLOCK_FREE))
+		return osr_fail(diag, OSR_CHECK_FAILED, "the tables are not proven deadlock-free");
+	/* Tables of yesterday may be longer than today's shortest routes. */
+	if ((w->ctx->engine->capabilities & OSR_ENGINE_MINIMAL) && !w->reused &&
+	    !(proven & OSR_CLAIM_MINIMAL))
+		return osr_fail(diag, OSR_CHECK_FAILED, "the tables are not proven minimal");
+	return OSR_OK;
+}
+
+static enum osr_status check(struct sweep *w, struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(&w->scratch);
+	enum osr_status st;
+
+	st = osr_check(&w->slot->result.fabric, &w->slot->result.routing, &w->scratch,
+		       &w->slot->verdict, diag);
+	osr_arena_reset(&w->scratch, mark);
+	return st ? st : keep_promises(w, diag);
+}
+
+static enum osr_status route(struct sweep *w)
+{
+	const struct engine_ctx *ctx = w->ctx;
+	const struct osr_engine *e = ctx->engine;
+	struct sweep_slot *slot = w->slot;
+	struct osr_arena_mark mark = osr_arena_mark(&w->scratch);
+	struct osr_request req = {
+		.max_vls = w->snap.limit.vls,
+		.multicast = !w->osm->subn.opt.disable_multicast,
+		.clock_ms = clock_ms,
+	};
+	enum osr_status st = OSR_OK;
+	uint8_t sl;
+
+	osr__mcast_sls(w->osm, &sl);
+	req.mcast_vl = osr__mcast_vl(w->osm, &slot->qos, (uint16_t)((1u << req.max_vls) - 1),
+				     w->snap.link_vls, sl);
+	if (req.mcast_vl >= req.max_vls)
+		req.mcast_vl = 0; /* on a lane of its own a spanning tree needs no proof */
+	if (e->applies)
+		st = e->applies(&slot->result.fabric, ctx->values, &w->diag);
+	if (!st)
+		st = e->route(&slot->result.fabric, ctx->values, &req,
+			      ctx->current ? &ctx->current->result : NULL, &w->scratch,
+			      &slot->arena, &slot->result.routing, &w->diag);
+	osr_arena_reset(&w->scratch, mark);
+	w->ms_route = clock_ms();
+	return st ? st : check(w, &w->diag);
+}
+
+/* The tables of the last sweep in place of those that failed; w->diag says what did. */
+static enum osr_status fall_back(struct sweep *w, enum osr_status why, struct osr_arena_mark mark)
+{
+	struct engine_ctx *ctx = w->ctx;
+	struct osr_diag diag = { "" };
+	enum osr_status st;
+
+	if (!ctx->current) {
+		osr__log(w->osm, OSM_LOG_ERROR, "ERR OR04: %s: %s (%s); " NEXT, ctx->engine->name,
+			 w->diag.text, osr_status_str(why));
+		return why;
+	}
+	osr_arena_reset(&w->slot->arena, mark);
+	memset(&w->slot->result.routing, 0, sizeof(w->slot->result.routing));
+	st = osr__reuse(&ctx->current->result, &w->slot->result.fabric, &w->slot->arena,
+			&w->scratch, &w->slot->result.routing, &diag);
+	w->ms_route = clock_ms();
+	w->reused = true;
+	if (!st)
+		st = check(w, &diag);
+	if (st) {
+		osr__log(w->osm, OSM_LOG_ERROR,
+			 "ERR OR04: %s: %s (%s); the last checked tables do not fit any more: "
+			 "%s; " NEXT,
+			 ctx->engine->name, w->diag.text, osr_status_str(why), diag.text);
+		return st;
+	}
+	osr__log(w->osm, OSM_LOG_ERROR,
+		 "ERR OR04: %s: %s (%s); the last checked tables still fit the fabric and are used "
+		 "again",
+		 ctx->engine->name, w->diag.text, osr_status_str(why));
+	return OSR_OK;
+}
+
+/* Publishing ----------------------------------------------------------------------------------- */
+
+/* Lanes on which groups of today or tomorrow may run together with the unicast of this result. */
+static uint16_t proven_mcast_vls(struct sweep *w)
+{
+	const struct sweep_slot *slot = w->slot;
+	struct osr_routing r = slot->result.routing;
+	uint32_t proven = slot->verdict.proven;
+	uint16_t sls, vls;
+	uint8_t ignore;
+
+	if (!(proven & OSR_CLAIM_MULTICAST))
+		return 0;
+	if (osr__any_sl(&r, proven))
+		return UINT16_MAX; /* every lane's unicast is part of the graph that was proven */
+	vls = (uint16_t)(1u << r.mcast_vl) | (uint16_t) ~((1u << r.n_vls) - 1);
+	sls = osr__mcast_sls(w->osm, &ignore);
+	for (uint8_t sl = 0; sl < 16; sl++) {
+		uint8_t vl = osr__mcast_vl(w->osm, &slot->qos, slot->used_vls, slot->link_vls, sl);
+		struct osr_arena_mark mark = osr_arena_mark(&w->scratch);
+		enum osr_status st;
+		uint32_t cycle;
+
+		if (!(sls & (1u << sl)) || (vls & (1u << vl)))
+			continue;
+		r.mcast_vl = vl;
+		cycle = osr_check_cycle(&slot->result.fabric, &r,
+					(proven & OSR_CLAIM_REVERSIBLE) | OSR_CLAIM_MULTICAST, vl,
+					&w->scratch, NULL, 0, &st);
+		osr_arena_reset(&w->scratch, mark);
+		if (!st && !cycle)
+			vls |= (uint16_t)(1u << vl);
+	}
+	return vls;
+}
+
+static enum osr_status complete(struct sweep *w)
+{
+	struct sweep_slot *slot = w->slot;
+	const struct osr_fabric *f = &slot->result.fabric;
+	const struct osr_routing *r = &slot->result.routing;
+	enum osr_status st = osr__mcast_prepare(slot, &w->diag);
+
+	if (st)
+		return st;
+	slot->used_vls =
+		osr__any_sl(r, slot->verdict.proven) ? 0 : (uint16_t)((1u << r->n_vls) - 1);
+	slot->link_vls = w->snap.link_vls;
+	slot->mcast_vls = proven_mcast_vls(w);
+	slot->result.digest = osr_routing_digest(f, r);
+	return OSR_OK;
+}
+
+/* Who reads hop counts: the dumps of log flag ROUTING, and OpenSM's own multicast. */
+static bool hops_are_read(const struct sweep *w)
+{
+	return osm_log_is_active(&w->osm->log, OSM_LOG_ROUTING) ||
+	       (!w->slot->result.routing.mcast_parent && !w->osm->subn.opt.disable_multicast);
+}
+
+static enum osr_status publish(struct sweep *w)
+{
+	const struct osr_fabric *f = &w->slot->result.fabric;
+	const struct osr_routing *r = &w->slot->result.routing;
+	enum osr_status st;
+
+	if ((st = complete(w)) || (st = osr__publish_ready(f, &w->snap, &w->diag)))
+		return st;
+	if (hops_are_read(w)) {
+		st = osr__publish_hops(w->osm, f, r, &w->snap, &w->scratch, &w->diag);
+		if (st) {
+			/* Half a matrix must not lead the next engine astray. */
+			for (uint32_t s = 0; s < f->n_switches; s++)
+				osm_switch_clear_hops(w->snap.sw[s]);
+			return st;
+		}
+	}
+	osr__publish(f, r, &w->snap);
+	return OSR_OK;
+}
+
+/* The result becomes the one that path_sl, QoS and multicast look at. */
+static void make_current(struct sweep *w)
+{
+	struct engine_ctx *ctx = w->ctx;
+	struct osm_routing_engine *re = ctx->re;
+
+	ctx->current = w->slot;
+	ctx->mc_warned = 0;
+	ctx->mc_warned_sp0 = false;
+	if (!re->mcast_build_stree || re->mcast_build_stree == osr__mcast_build_stree)
+		re->mcast_build_stree =
+			w->slot->result.routing.mcast_parent ? osr__mcast_build_stree : NULL;
+	osr__qos_install(ctx);
+}
+
+static enum osr_status sweep(struct sweep *w)
+{
+	struct sweep_slot *slot = w->slot;
+	struct osr_fabric *f = &slot->result.fabric;
+	struct osr_arena_mark mark;
+	enum osr_status st;
+
+	st = osr__snapshot(w->osm, SNAPSHOT_ALL_LIDS, &slot->arena, &w->scratch, f, &w->snap,
+			   &w->diag);
+	w->ms_snapshot = clock_ms();
+	if (st)
+		goto give_up;
+	report_left_out(w);
+	osr__qos_tables(w->osm, &w->snap, &slot->qos);
+	osr__vl_budget(w->osm, f, &w->ctx->plugin->options, &w->snap.limit);
+	report_budget(w);
+	if (f->n_components > 1) {
+		report_split(w);
+		if (w->ctx->plugin->options.own.num[OPT_ON_SPLIT] == ON_SPLIT_REFUSE) {
+			st = osr_fail(&w->diag, OSR_UNREACHABLE, "on_split = refuse");
+			goto give_up;
+		}
+	}
+	mark = osr_arena_mark(&slot->arena);
+	st = route(w);
+	if (st)
+		st = fall_back(w, st, mark);
+	if (st)
+		return st;
+	w->ms_check = clock_ms();
+	st = publish(w);
+	if (st)
+		goto give_up;
+	w->ms_publish = clock_ms();
+	report_result(w);
+	make_current(w);
+	return OSR_OK;
+
+give_up:
+	osr__log(w->osm, OSM_LOG_ERROR, "ERR OR04: %s: %s (%s); " NEXT, w->ctx->engine->name,
+		 w->diag.text, osr_status_str(st));
+	return st;
+}
+
+int osr__sweep(void *context)
+{
+	struct engine_ctx *ctx = context;
+	struct sweep w = {
+		.ctx = ctx,
+		.osm = ctx->plugin->osm,
+		.slot = ctx->current == &ctx->slot[0] ? &ctx->slot[1] : &ctx->slot[0],
+		.ms_start = clock_ms(),
+	};
+	enum osr_status st;
+
+	ctx->routed = true;
+	if (ctx->refuse) {
+		osr__log(
+			w.osm, OSM_LOG_ERROR,
+			"ERR OR03: %s: refuses to route, as on_error = refuse says, because of: %s",
+			ctx->engine->name, ctx->plugin->options.error.text);
+		return -1;
+	}
+	clear_slot(w.slot);
+	st = sweep(&w);
+	osr_arena_free(&w.scratch);
+	if (st)
+		clear_slot(w.slot);
+	return st ? -1 : 0;
+}
+
+/* Tables from OpenSM's unicast cache ----------------------------------------------------------- */
+
+static enum osr_status check_cached(struct sweep *w, enum snapshot_lids lids, struct osr_diag *diag)
+{
+	struct osr_fabric *f = &w->slot->result.fabric;
+	struct osr_routing *r = &w->slot->result.routing;
+	enum osr_status st;
+
+	st = osr__snapshot(w->osm, lids, &w->slot->arena, &w->scratch, f, &w->snap, diag);
+	if (!st)
+		st = osr__reuse_cached(&w->ctx->current->result, f, &w->snap, &w->slot->arena,
+				       &w->scratch, r, diag);
+	if (!st)
+		st = osr_check(f, r, &w->scratch, &w->slot->verdict, diag);
+	w->ms_check = clock_ms();
+	return st;
+}
+
+static void report_cached(const struct sweep *w, enum snapshot_lids lids)
+{
+	char proven[128];
+
+	claims_text(w->slot->verdict.proven, proven, sizeof(proven));
+	osr__log(w->osm, OSM_LOG_INFO,
+		 "%s: tables from OpenSM's unicast cache checked in %.1f ms: %u switches, %u "
+		 "%sLIDs; proven: %s",
+		 w->ctx->engine->name, w->ms_check - w->ms_start, w->slot->result.fabric.n_switches,
+		 w->slot->result.fabric.n_dests, lids == SNAPSHOT_HOST_LIDS ? "CA and router " : "",
+		 proven);
+}
+
+/*
+ * OpenSM keeps its cache when a leaf switch is gone. On a tree that leaf may have been the way from
+ * one top switch to another, which matters to nobody; a lost way to a CA does. So what fails as a
+ * whole is checked once more for the LIDs of CAs and routers, and only if these fail, too, OpenSM
+ * is made to route.
+ */
+static void check_all_cached(struct sweep *w)
+{
+	struct osr_diag hosts = { "" };
+	enum osr_status st = check_cached(w, SNAPSHOT_ALL_LIDS, &w->diag);
+
+	if (!st) {
+		report_cached(w, SNAPSHOT_ALL_LIDS);
+		return;
+	}
+	osr__log(w->osm, OSM_LOG_ERROR, "ERR OR10: %s: tables from OpenSM's unicast cache %s: %s",
+		 w->ctx->engine->name,
+		 st == OSR_CHECK_FAILED ? "fail the check" : "could not be checked", w->diag.text);
+	if (st != OSR_CHECK_FAILED)
+		return;
+	clear_slot(w->slot);
+	st = check_cached(w, SNAPSHOT_HOST_LIDS, &hosts);
+	if (!st) {
+		report_cached(w, SNAPSHOT_HOST_LIDS);
+	} else if (w->osm->sm.ucast_mgr.cache_valid) {
+		osr__log(w->osm, OSM_LOG_ERROR, "ERR OR10: %s: a new sweep has to route: %s",
+			 w->ctx->engine->name, hosts.text);
+		osm_ucast_cache_invalidate(&w->osm->sm.ucast_mgr);
+		w->osm->subn.force_heavy_sweep = TRUE;
+	}
+}
+
+void osr__sweep_cached(struct engine_ctx *ctx)
+{
+	struct sweep_slot slot = { 0 };
+	struct sweep w = {
+		.ctx = ctx,
+		.osm = ctx->plugin->osm,
+		.slot = &slot,
+		.ms_start = clock_ms(),
+	};
+
+	if (!ctx->current)
+		return;
+	cl_plock_excl_acquire(&w.osm->lock);
+	check_all_cached(&w);
+	cl_plock_release(&w.osm->lock);
+	osr_arena_free(&w.scratch);
+	clear_slot(&slot);
+}

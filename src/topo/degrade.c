@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Candidates are shuffled once and taken from the front until enough have gone. To keep the fabric
+ * connected, each removal is tried, and undone if a walk over the switches no longer reaches all.
+ */
+#include "topo/topo.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <osmroutes/prng.h>
+
+struct work {
+	const struct osr_net *net;
+	const struct osr_degrade *how;
+	struct osr_prng prng;
+	bool *gone;            /* [n_nodes] */
+	bool *cut;             /* [n_ports] the cable at this port */
+	uint32_t *list;        /* [n_ports] candidates, then the walk's stack */
+	uint32_t *stack;       /* [n_nodes] */
+	bool *seen;            /* [n_nodes] */
+	uint32_t n_components; /* of the switches before anything was taken out */
+};
+
+static bool is_switch(const struct osr_net *net, uint32_t node)
+{
+	return net->nodes[node].type == OSR_NET_SWITCH;
+}
+
+/* The switch at the other end of a cable that is still there, or OSR_NONE. */
+static uint32_t neighbour(const struct work *w, uint32_t port)
+{
+	uint32_t peer = w->net->ports[port].peer;
+	uint32_t node;
+
+	if (peer == OSR_NONE || w->cut[port])
+		return OSR_NONE;
+	node = w->net->ports[peer].node;
+	return is_switch(w->net, node) && !w->gone[node] ? node : OSR_NONE;
+}
+
+static void walk(struct work *w, uint32_t start)
+{
+	uint32_t n = 0;
+
+	w->seen[start] = true;
+	w->stack[n++] = start;
+	while (n) {
+		const struct osr_net_node *node = &w->net->nodes[w->stack[--n]];
+
+		for (uint32_t p = node->port_row + 1; p <= node->port_row + node->n_ports; p++) {
+			uint32_t t = neighbour(w, p);
+
+			if (t == OSR_NONE || w->seen[t])
+				continue;
+			w->seen[t] = true;
+			w->stack[n++] = t;
+		}
+	}
+}
+
+static uint32_t count_components(struct work *w)
+{
+	uint32_t n = 0;
+
+	memset(w->seen, 0, w->net->n_nodes * sizeof(*w->seen));
+	for (uint32_t i = 0; i < w->net->n_nodes; i++) {
+		if (!is_switch(w->net, i) || w->gone[i] || w->seen[i])
+			continue;
+		n++;
+		walk(w, i);
+	}
+	return n;
+}
+
+/* More pieces than before: what was in pieces from the start may stay so. */
+static bool falls_apart(struct work *w)
+{
+	return w->how->keep_connected && count_components(w) > w->n_components;
+}
+
+static bool has_hosts(const struct osr_net *net, uint32_t node)
+{
+	const struct osr_net_node *s = &net->nodes[node];
+
+	for (uint32_t p = s->port_row + 1; p <= s->port_row + s->n_ports; p++)
+		if (net->ports[p].peer != OSR_NONE &&
+		    !is_switch(net, net->ports[net->ports[p].peer].node))
+			return true;
+	return false;
+}
+
+/* The hair added keeps 5 % of 100 from being 4 where 5.0 is not representable. */
+static uint32_t share(uint32_t n, double percent, uint32_t more)
+{
+	uint64_t want = (uint64_t)floor(n * percent / 100.0 + 1e-9) + more;
+
+	return want > n ? n : (uint32_t)want;
+}
+
+/* Switches go first: the cables they take along are no candidates any more. */
+static uint32_t take_switches(struct work *w)
+{
+	uint32_t n = 0, all = 0, want, done = 0;
+
+	for (uint32_t i = 0; i < w->net->n_nodes; i++) {
+		if (!is_switch(w->net, i))
+			continue;
+		all++;
+		if (w->how->hosts_too || !has_hosts(w->net, i))
+			w->list[n++] = i;
+	}
+	want = share(all, w->how->switches_percent, w->how->n_switches);
+	osr_prng_shuffle(&w->prng, w->list, n);
+	for (uint32_t i = 0; i < n && done < want; i++) {
+		w->gone[w->list[i]] = true;
+		if (falls_apart(w))
+			w->gone[w->list[i]] = false;
+		else
+			done++;
+	}
+	return done;
+}
+
+static uint32_t take_links(struct work *w)
+{
+	const struct osr_net *net = w->net;
+	uint32_t n = 0, want, done = 0;
+
+	for (uint32_t p = 0; p < net->n_ports; p++) {
+		uint32_t t = neighbour(w, p);
+
+		if (t != OSR_NONE && !w->gone[net->ports[p].node] &&
+		    is_switch(net, net->ports[p].node) && t != net->ports[p].node &&
+		    p < net->ports[p].peer)
+			w->list[n++] = p;
+	}
+	want = share(n, w->how->links_percent, w->how->n_links);
+	osr_prng_shuffle(&w->prng, w->list, n);
+	for (uint32_t i = 0; i < n && done < want; i++) {
+		uint32_t p = w->list[i], peer = net->ports[p].peer;
+
+		w->cut[p] = w->cut[peer] = true;
+		if (falls_apart(w))
+			w->cut[p] = w->cut[peer] = false;
+		else
+			done++;
+	}
+	return done;
+}
+
+/* CAs and routers whose every cable led to a switch that is gone. */
+static void drop_orphans(struct work *w)
+{
+	const struct osr_net *net = w->net;
+
+	for (uint32_t i = 0; i < net->n_nodes; i++) {
+		const struct osr_net_node *node = &net->nodes[i];
+		uint32_t had = 0, has = 0;
+
+		if (is_switch(net, i))
+			continue;
+		for (uint32_t p = node->port_row + 1; p <= node->port_row + node->n_ports; p++) {
+			uint32_t peer = net->ports[p].peer;
+
+			if (peer == OSR_NONE)
+				continue;
+			had++;
+			has += !w->gone[net->ports[peer].node];
+		}
+		w->gone[i] = had && !has;
+	}
+}
+
+/* Copies what is left. `where` maps the ports of `from` to those of `to`. */
+static enum osr_status copy_left(const struct work *w, struct osr_net *to, struct osr_diag *diag)
+{
+	const struct osr_net *from = w->net;
+	uint32_t *where = w->list;
+
+	for (uint32_t i = 0; i < from->n_nodes; i++) {
+		const struct osr_net_node *node = &from->nodes[i];
+		uint32_t t, name;
+
+		for (uint32_t p = 0; p <= node->n_ports; p++)
+			where[node->port_row + p] = OSR_NONE;
+		if (w->gone[i])
+			continue;
+		t = osr_net_node(to, node->type, node->n_ports, osr_net_id(from, i));
+		name = node->name == node->id ? 0
+					      : osr_net_string(to, osr_net_name(from, i),
+							       strlen(osr_net_name(from, i)));
+		if (t == OSR_NONE || to->failed)
+			break;
+		osr_net_set_guid(to, t, node->guid);
+		to->nodes[t].name = name ? name : to->nodes[t].id;
+		to->nodes[t].sysimg_guid = node->sysimg_guid;
+		to->nodes[t].vendid = node->vendid;
+		to->nodes[t].devid = node->devid;
+		to->nodes[t].enhanced_sp0 = node->enhanced_sp0;
+		for (uint32_t p = 0; p <= node->n_ports; p++) {
+			uint32_t at = to->nodes[t].port_row + p;
+
+			where[node->port_row + p] = at;
+			to->ports[at] = from->ports[node->port_row + p];
+			to->ports[at].node = t;
+			to->ports[at].peer = OSR_NONE;
+		}
+	}
+	for (uint32_t p = 0; p < from->n_ports && !to->failed; p++) {
+		uint32_t peer = from->ports[p].peer;
+
+		if (peer == OSR_NONE || w->cut[p] || where[p] == OSR_NONE ||
+		    where[peer] == OSR_NONE)
+			continue;
+		to->ports[where[p]].peer = where[peer];
+	}
+	return osr_net_status(to, diag);
+}
+
+enum osr_status osr_topo_degrade(const struct osr_net *from, const struct osr_degrade *how,
+				 struct osr_net *to, struct osr_degraded *done,
+				 struct osr_diag *diag)
+{
+	struct work w = { .net = from, .how = how, .prng.state = how->seed };
+	enum osr_status st;
+
+	*to = (struct osr_net){ 0 };
+	w.gone = calloc((size_t)from->n_nodes + 1, sizeof(*w.gone));
+	w.cut = calloc((size_t)from->n_ports + 1, sizeof(*w.cut));
+	w.list = calloc((size_t)from->n_ports + 1, sizeof(*w.list));
+	w.stack = calloc((size_t)from->n_nodes + 1, sizeof(*w.stack));
+	w.seen = calloc((size_t)from->n_nodes + 1, sizeof(*w.seen));
+	if (w.gone && w.cut && w.list && w.stack && w.seen) {
+		w.n_components = count_components(&w);
+		done->n_switches = take_switches(&w);
+		done->n_links = take_links(&w);
+		drop_orphans(&w);
+		st = copy_left(&w, to, diag);
+	} else {
+		st = osr_fail(diag, OSR_NOMEM, "out of memory for %" PRIu32 " nodes",
+			      from->n_nodes);
+	}
+	free(w.gone);
+	free(w.cut);
+	free(w.list);
+	free(w.stack);
+	free(w.seen);
+	if (st)
+		osr_net_free(to);
+	return st;
+}

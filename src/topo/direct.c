@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Direct networks with coordinates: torus, mesh, hypercube, HyperX; and the Kautz graph. Every
+ * switch carries the same number of hosts, on its first ports.
+ */
+#include "topo/helper.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct grid {
+	uint32_t n_dims;
+	uint32_t dim[OSR__MAX_DIMS];
+	uint32_t stride[OSR__MAX_DIMS]; /* of the switch index; the last dimension varies fastest */
+	uint32_t n_switches;
+	uint32_t hosts;
+};
+
+static enum osr_status grid_init(struct grid *g, struct osr_diag *diag)
+{
+	enum osr_status st = osr__product(g->dim, g->n_dims, "switches", &g->n_switches, diag);
+	uint32_t stride = 1;
+
+	for (uint32_t d = g->n_dims; d-- > 0 && !st;) {
+		g->stride[d] = stride;
+		stride *= g->dim[d];
+	}
+	return st;
+}
+
+static uint32_t coordinate(const struct grid *g, uint32_t s, uint32_t d)
+{
+	return s / g->stride[d] % g->dim[d];
+}
+
+/* Named by their coordinates: "s-3-0-7". */
+static void add_switches(const struct grid *g, const struct osr_topo_style *style, uint32_t n_ports,
+			 struct osr_net *net)
+{
+	char name[OSR__MAX_DIMS * 8 + 8];
+
+	for (uint32_t s = 0; s < g->n_switches; s++) {
+		size_t n = (size_t)snprintf(name, sizeof(name), "s");
+
+		for (uint32_t d = 0; d < g->n_dims; d++) {
+			osr__name(name + n, sizeof(name) - n, "-", coordinate(g, s, d), g->dim[d]);
+			n += strlen(name + n);
+		}
+		osr__switch(net, style, n_ports, name);
+	}
+}
+
+/* All switches of the grid, so that cables can follow in any order. */
+static enum osr_status grid_switches(struct grid *g, uint64_t needed,
+				     const struct osr_topo_style *style, struct osr_net *net,
+				     struct osr_diag *diag)
+{
+	uint32_t n_ports;
+	enum osr_status st = grid_init(g, diag);
+
+	if (!st)
+		st = osr__switch_ports(style, needed, &n_ports, diag);
+	if (st)
+		return st;
+	add_switches(g, style, n_ports, net);
+	return osr_net_status(net, diag);
+}
+
+/* ---- torus, mesh ---------------------------------------------------------------------------- */
+
+/*
+ * Behind the hosts, each dimension has two ports: towards the next higher coordinate, then towards
+ * the next lower. The wrap-around cable of a dimension of 2 would run beside the other cable; it is
+ * there only if `twice` asks for it. A dimension of 1 has none.
+ */
+static enum osr_status make_grid(struct grid *g, bool wrap, bool twice,
+				 const struct osr_topo_style *style, struct osr_net *net,
+				 struct osr_diag *diag)
+{
+	enum osr_status st = grid_switches(g, (uint64_t)g->hosts + 2 * g->n_dims, style, net, diag);
+
+	for (uint32_t s = 0; s < g->n_switches && !st; s++) {
+		for (uint32_t d = 0; d < g->n_dims; d++) {
+			uint32_t up = g->hosts + 1 + 2 * d;
+			uint32_t x = coordinate(g, s, d);
+
+			if (x + 1 < g->dim[d])
+				osr__cable(net, style, s, up, s + g->stride[d], up + 1);
+			else if (wrap && g->dim[d] > (twice ? 1u : 2u))
+				osr__cable(net, style, s, up, s - x * g->stride[d], up + 1);
+		}
+	}
+	return st ? st : osr__hosts(net, style, g->n_switches, g->hosts, diag);
+}
+
+enum { GRID_DIMS, GRID_HOSTS, GRID_TWICE };
+
+#define HOSTS_PARAM(def)                                                                           \
+	{                                                                                          \
+		"hosts", OSR_PARAM_UINT, def, 0, 253, NULL, "hosts per switch"                     \
+	}
+
+static const struct osr_param torus_params[] = {
+	[GRID_DIMS] = { "dims", OSR_PARAM_STRING, "4x4", 0, 0, NULL,
+			"switches along each dimension" },
+	[GRID_HOSTS] = HOSTS_PARAM("1"),
+	[GRID_TWICE] = { "twice", OSR_PARAM_BOOL, "no", 0, 0, NULL,
+			 "two cables instead of one in dimensions of 2" },
+	{ NULL },
+};
+
+static const struct osr_param mesh_params[] = {
+	[GRID_DIMS] = { "dims", OSR_PARAM_STRING, "4x4", 0, 0, NULL,
+			"switches along each dimension" },
+	[GRID_HOSTS] = HOSTS_PARAM("1"),
+	{ NULL },
+};
+
+static enum osr_status grid_options(const struct osr_values *v, struct grid *g,
+				    struct osr_diag *diag)
+{
+	*g = (struct grid){ .hosts = (uint32_t)v->num[GRID_HOSTS] };
+	return osr__list(v->str[v->num[GRID_DIMS]], "dims", g->dim, &g->n_dims, diag);
+}
+
+static enum osr_status make_torus(const struct osr_values *v, const struct osr_topo_style *style,
+				  struct osr_net *net, struct osr_diag *diag)
+{
+	struct grid g;
+	enum osr_status st = grid_options(v, &g, diag);
+
+	return st ? st : make_grid(&g, true, v->num[GRID_TWICE], style, net, diag);
+}
+
+static enum osr_status make_mesh(const struct osr_values *v, const struct osr_topo_style *style,
+				 struct osr_net *net, struct osr_diag *diag)
+{
+	struct grid g;
+	enum osr_status st = grid_options(v, &g, diag);
+
+	return st ? st : make_grid(&g, false, false, style, net, diag);
+}
+
+const struct osr_topo osr__topo_torus = {
+	.name = "torus",
+	.summary = "torus of any dimension; a ring is a torus of one",
+	.params = torus_params,
+	.make = make_torus,
+};
+
+const struct osr_topo osr__topo_mesh = {
+	.name = "mesh",
+	.summary = "mesh of any dimension: a torus without wrap-around cables",
+	.params = mesh_params,
+	.make = make_mesh,
+};
+
+/* ---- HyperX, hypercube ---------------------------------------------------------------------- */
+
+/* Number, from 0, of the port of dimension d that leads from coordinate x to y. */
+static uint32_t hyperx_port(uint32_t x, uint32_t y)
+{
+	return y < x ? y : y - 1;
+}
+
+/* In every dimension every switch is cabled to every other one of its line. */
+static enum osr_status make_full(struct grid *g, const struct osr_topo_style *style,
+				 struct osr_net *net, struct osr_diag *diag)
+{
+	uint64_t needed = g->hosts;
+	enum osr_status st;
+
+	for (uint32_t d = 0; d < g->n_dims; d++)
+		needed += g->dim[d] - 1;
+	st = grid_switches(g, needed, style, net, diag);
+	for (uint32_t s = 0; s < g->n_switches && !st; s++) {
+		uint32_t port = g->hosts + 1;
+
+		for (uint32_t d = 0; d < g->n_dims; port += g->dim[d++] - 1) {
+			uint32_t x = coordinate(g, s, d);
+
+			for (uint32_t y = x + 1; y < g->dim[d]; y++)
+				osr__cable(net, style, s, port + hyperx_port(x, y),
+					   s + (y - x) * g->stride[d], port + hyperx_port(y, x));
+		}
+	}
+	return st ? st : osr__hosts(net, style, g->n_switches, g->hosts, diag);
+}
+
+static enum osr_status make_hyperx(const struct osr_values *v, const struct osr_topo_style *style,
+				   struct osr_net *net, struct osr_diag *diag)
+{
+	struct grid g;
+	enum osr_status st = grid_options(v, &g, diag);
+
+	return st ? st : make_full(&g, style, net, diag);
+}
+
+const struct osr_topo osr__topo_hyperx = {
+	.name = "hyperx",
+	.summary = "HyperX: a full mesh along every dimension",
+	.params = mesh_params,
+	.make = make_hyperx,
+};
+
+enum { CUBE_N, CUBE_HOSTS };
+
+static const struct osr_param cube_params[] = {
+	[CUBE_N] = { "n", OSR_PARAM_UINT, "4", 1, 15, NULL, "dimensions; 2^n switches" },
+	[CUBE_HOSTS] = HOSTS_PARAM("1"),
+	{ NULL },
+};
+
+static enum osr_status make_cube(const struct osr_values *v, const struct osr_topo_style *style,
+				 struct osr_net *net, struct osr_diag *diag)
+{
+	struct grid g = { .n_dims = (uint32_t)v->num[CUBE_N],
+			  .hosts = (uint32_t)v->num[CUBE_HOSTS] };
+
+	for (uint32_t d = 0; d < g.n_dims; d++)
+		g.dim[d] = 2;
+	return make_full(&g, style, net, diag);
+}
+
+const struct osr_topo osr__topo_hypercube = {
+	.name = "hypercube",
+	.summary = "hypercube: a HyperX with n dimensions of 2",
+	.params = cube_params,
+	.make = make_cube,
+};
+
+/* ---- Kautz ---------------------------------------------------------------------------------- */
+
+/*
+ * Kautz graph K(b, n): words of n letters out of b + 1 without equal neighbours, (b + 1) b^(n-1) of
+ * them, an arc from x_1 .. x_n to every x_2 .. x_n y. Diameter n. One cable carries an arc; where
+ * both directions are arcs they share it.
+ *
+ * Words are numbered by their first letter, then by which of the b letters allowed follows.
+ */
+struct kautz {
+	uint32_t b, n, n_words;
+	uint32_t tail; /* b^(n-1): words with one first letter */
+	uint8_t *used; /* [n_words] ports behind the hosts that are cabled */
+};
+
+static void word_letters(const struct kautz *k, uint32_t word, uint32_t *letter)
+{
+	uint32_t place = k->tail;
+
+	letter[0] = word / place;
+	word %= place;
+	for (uint32_t i = 1; i < k->n; i++) {
+		place /= k->b;
+		letter[i] = word / place;
+		letter[i] += letter[i] >= letter[i - 1];
+		word %= place;
+	}
+}
+
+static uint32_t letters_word(const struct kautz *k, const uint32_t *letter)
+{
+	uint32_t word = letter[0];
+
+	for (uint32_t i = 1; i < k->n; i++)
+		word = word * k->b + letter[i] - (letter[i] > letter[i - 1]);
+	return word;
+}
+
+/* The end of the arc that appends the y-th letter allowed. */
+static uint32_t kautz_next(const struct kautz *k, const uint32_t *letter, uint32_t y)
+{
+	uint32_t next[OSR__MAX_DIMS + 1];
+
+	memcpy(next, letter + 1, (k->n - 1) * sizeof(*next));
+	next[k->n - 1] = y + (y >= letter[k->n - 1]);
+	return letters_word(k, next);
+}
+
+/* Degree b is small: looking through the b arcs beats any table. */
+static bool has_arc(const struct kautz *k, uint32_t from, uint32_t to)
+{
+	uint32_t letter[OSR__MAX_DIMS + 1];
+
+	word_letters(k, from, letter);
+	for (uint32_t y = 0; y < k->b; y++)
+		if (kautz_next(k, letter, y) == to)
+			return true;
+	return false;
+}
+
+/* An arc whose reverse is an arc too was cabled when the lower of its ends was visited. */
+static void kautz_cables(struct kautz *k, uint32_t hosts, const struct osr_topo_style *style,
+			 struct osr_net *net)
+{
+	uint32_t letter[OSR__MAX_DIMS + 1];
+
+	for (uint32_t s = 0; s < k->n_words; s++) {
+		word_letters(k, s, letter);
+		for (uint32_t y = 0; y < k->b; y++) {
+			uint32_t t = kautz_next(k, letter, y);
+
+			if (t == s || (t < s && has_arc(k, t, s)))
+				continue;
+			osr__cable(net, style, s, hosts + ++k->used[s], t, hosts + ++k->used[t]);
+		}
+	}
+}
+
+static void kautz_switches(const struct kautz *k, uint32_t n_ports,
+			   const struct osr_topo_style *style, struct osr_net *net)
+{
+	uint32_t letter[OSR__MAX_DIMS + 1];
+	char name[OSR__MAX_DIMS * 5 + 8];
+
+	for (uint32_t s = 0; s < k->n_words; s++) {
+		size_t n = (size_t)snprintf(name, sizeof(name), "s");
+
+		word_letters(k, s, letter);
+		for (uint32_t i = 0; i < k->n; i++)
+			n += (size_t)snprintf(name + n, sizeof(name) - n, "-%u", letter[i]);
+		osr__switch(net, style, n_ports, name);
+	}
+}
+
+enum { KAUTZ_B, KAUTZ_N, KAUTZ_HOSTS };
+
+static const struct osr_param kautz_params[] = {
+	[KAUTZ_B] = { "b", OSR_PARAM_UINT, "2", 1, 100, NULL, "arcs that leave a switch" },
+	[KAUTZ_N] = { "n", OSR_PARAM_UINT, "3", 1, 12, NULL, "diameter; (b+1) b^(n-1) switches" },
+	[KAUTZ_HOSTS] = HOSTS_PARAM("1"),
+	{ NULL },
+};
+
+static enum osr_status make_kautz(const struct osr_values *v, const struct osr_topo_style *style,
+				  struct osr_net *net, struct osr_diag *diag)
+{
+	struct kautz k = { .b = (uint32_t)v->num[KAUTZ_B], .n = (uint32_t)v->num[KAUTZ_N] };
+	uint32_t hosts = (uint32_t)v->num[KAUTZ_HOSTS], factor[OSR__MAX_DIMS + 1], n_ports;
+	enum osr_status st;
+
+	factor[0] = k.b + 1;
+	for (uint32_t i = 1; i < k.n; i++)
+		factor[i] = k.b;
+	st = osr__product(factor, k.n, "switches", &k.n_words, diag);
+	if (!st)
+		st = osr__switch_ports(style, (uint64_t)hosts + 2 * k.b, &n_ports, diag);
+	if (st)
+		return st;
+	k.tail = k.n_words / (k.b + 1);
+	k.used = calloc(k.n_words, sizeof(*k.used));
+	if (!k.used)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for %u switches", k.n_words);
+	kautz_switches(&k, n_ports, style, net);
+	kautz_cables(&k, hosts, style, net);
+	free(k.used);
+	st = osr_net_status(net, diag);
+	return st ? st : osr__hosts(net, style, k.n_words, hosts, diag);
+}
+
+const struct osr_topo osr__topo_kautz = {
+	.name = "kautz",
+	.summary = "Kautz graph K(b, n): degree 2b, diameter n",
+	.params = kautz_params,
+	.make = make_kautz,
+};

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include "topo/helper.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static enum osr_status bad_list(const char *what, const char *text, struct osr_diag *diag)
+{
+	return osr_fail(diag, OSR_INVAL,
+			"%s = \"%s\": expected 1 to %d numbers from 1 on, as in 8x8x4 or 8,8,4",
+			what, text, OSR__MAX_DIMS);
+}
+
+enum osr_status osr__list(const char *text, const char *what, uint32_t *list, uint32_t *n,
+			  struct osr_diag *diag)
+{
+	const char *at = text;
+
+	for (*n = 0; *n < OSR__MAX_DIMS;) {
+		char *end;
+		unsigned long v;
+
+		if (*at < '0' || *at > '9')
+			return bad_list(what, text, diag);
+		v = strtoul(at, &end, 10);
+		if (v == 0 || v > OSR__MAX_NODES)
+			return bad_list(what, text, diag);
+		list[(*n)++] = (uint32_t)v;
+		if (!*end)
+			return OSR_OK;
+		if (*end != ',' && *end != 'x')
+			return bad_list(what, text, diag);
+		at = end + 1;
+	}
+	return bad_list(what, text, diag);
+}
+
+enum osr_status osr__product(const uint32_t *factor, uint32_t n, const char *what,
+			     uint32_t *product, struct osr_diag *diag)
+{
+	uint64_t p = 1;
+
+	for (uint32_t i = 0; i < n; i++) {
+		p *= factor[i];
+		if (p > OSR__MAX_NODES)
+			return osr_fail(diag, OSR_INVAL, "more than %u %s: too large for a subnet",
+					OSR__MAX_NODES, what);
+	}
+	*product = (uint32_t)p;
+	return OSR_OK;
+}
+
+void osr__name(char *buf, size_t size, const char *prefix, uint32_t i, uint32_t count)
+{
+	char number[16];
+	const char *first = number + 9; /* of ten digits */
+
+	snprintf(number, sizeof(number), "%010" PRIu32, i);
+	for (uint32_t last = count ? count - 1 : 0; last >= 10; last /= 10)
+		first--;
+	snprintf(buf, size, "%s%s", prefix, first);
+}
+
+enum osr_status osr__switch_ports(const struct osr_topo_style *style, uint64_t needed,
+				  uint32_t *n_ports, struct osr_diag *diag)
+{
+	needed += style->mgmt;
+	if (needed == 0)
+		needed = 1;
+	if (style->ports && needed > style->ports)
+		return osr_fail(diag, OSR_INVAL,
+				"a switch of this fabric needs %" PRIu64 " ports, not %u", needed,
+				style->ports);
+	if (needed > OSR_NET_MAX_NODE_PORTS)
+		return osr_fail(diag, OSR_INVAL,
+				"a switch of this fabric needs %" PRIu64 " ports, %d are possible",
+				needed, OSR_NET_MAX_NODE_PORTS);
+	*n_ports = style->ports ? style->ports : (uint32_t)needed;
+	return OSR_OK;
+}
+
+uint32_t osr__switch(struct osr_net *net, const struct osr_topo_style *style, uint32_t n_ports,
+		     const char *name)
+{
+	uint32_t s = osr_net_switch(net, n_ports, name);
+
+	if (s != OSR_NONE)
+		net->nodes[s].enhanced_sp0 = style->enhanced_sp0;
+	return s;
+}
+
+void osr__cable(struct osr_net *net, const struct osr_topo_style *style, uint32_t node_a,
+		uint32_t port_a, uint32_t node_b, uint32_t port_b)
+{
+	osr_net_cable(net, osr_net_port(net, node_a, port_a), osr_net_port(net, node_b, port_b),
+		      style->width, style->speed);
+}
+
+enum osr_status osr__hosts(struct osr_net *net, const struct osr_topo_style *style,
+			   uint32_t n_switches, uint32_t each, struct osr_diag *diag)
+{
+	uint64_t n = (uint64_t)n_switches * each;
+	char name[32];
+
+	if (n > OSR__MAX_NODES)
+		return osr_fail(diag, OSR_INVAL, "%" PRIu64 " hosts: too many for a subnet", n);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t h;
+
+		osr__name(name, sizeof(name), "h", i, (uint32_t)n);
+		h = osr_net_ca(net, 1, name);
+		osr__cable(net, style, i / each, 1 + i % each, h, 1);
+	}
+	return osr_net_status(net, diag);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* helper.h - what the generators share; private to src/topo. */
+#ifndef OSR_TOPO_HELPER_H
+#define OSR_TOPO_HELPER_H
+
+#include "topo/topo.h"
+
+#define OSR__MAX_DIMS 16
+#define OSR__MAX_NODES 1000000u /* beyond any InfiniBand subnet; keeps products in 32 bits */
+
+/* What osr_topo_row() lists. */
+extern const struct osr_topo osr__topo_tree, osr__topo_kary, osr__topo_torus, osr__topo_mesh,
+	osr__topo_hypercube, osr__topo_hyperx, osr__topo_kautz, osr__topo_random,
+	osr__topo_dragonfly;
+
+/*
+ * Numbers separated by "," or "x", 1 to OSR__MAX_DIMS of them, each at least 1. `what` names the
+ * option in messages.
+ */
+enum osr_status osr__list(const char *text, const char *what, uint32_t *list, uint32_t *n,
+			  struct osr_diag *diag);
+
+/* Product of n factors; OSR_INVAL naming `what` if it exceeds OSR__MAX_NODES. */
+enum osr_status osr__product(const uint32_t *factor, uint32_t n, const char *what,
+			     uint32_t *product, struct osr_diag *diag);
+
+/* "leaf-07": the number padded to what the last of `count` needs. */
+void osr__name(char *buf, size_t size, const char *prefix, uint32_t i, uint32_t count);
+
+/*
+ * How many ports a switch that needs `needed` gets: style->ports if that is set, one more if it
+ * carries a management CA. OSR_INVAL if that cannot be.
+ */
+enum osr_status osr__switch_ports(const struct osr_topo_style *style, uint64_t needed,
+				  uint32_t *n_ports, struct osr_diag *diag);
+
+/* Adds a switch with the style's port 0. */
+uint32_t osr__switch(struct osr_net *net, const struct osr_topo_style *style, uint32_t n_ports,
+		     const char *name);
+
+/* A cable in the style's rate. */
+void osr__cable(struct osr_net *net, const struct osr_topo_style *style, uint32_t node_a,
+		uint32_t port_a, uint32_t node_b, uint32_t port_b);
+
+/* `each` hosts with one port on ports 1 .. each of switches 0 .. n_switches-1. */
+enum osr_status osr__hosts(struct osr_net *net, const struct osr_topo_style *style,
+			   uint32_t n_switches, uint32_t each, struct osr_diag *diag);
+
+#endif

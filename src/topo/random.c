@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Random connected fabrics: first a random tree over all switches, then cables between random
+ * pairs. A pair that may not have (another) cable is drawn again; when luck has run out, the pairs
+ * that are still possible are searched one after the other from a random start. If there are none
+ * but two ports are free, a cable elsewhere is broken up and its ends led to these ports, as
+ * Jellyfish (Singla et al., NSDI 2012) does; so regular graphs can be drawn.
+ */
+#include "topo/helper.h"
+
+#include <stdlib.h>
+
+#include <osmroutes/prng.h>
+
+#define TRIES 1000
+
+enum { R_SWITCHES, R_LINKS, R_HOSTS, R_SEED, R_DEGREE, R_PARALLEL };
+
+static const struct osr_param params[] = {
+	[R_SWITCHES] = { "switches", OSR_PARAM_UINT, "16", 1, 16000, NULL, "number of switches" },
+	[R_LINKS] = { "links", OSR_PARAM_UINT, "32", 0, 1000000, NULL,
+		      "cables between switches, at least switches - 1" },
+	[R_HOSTS] = { "hosts", OSR_PARAM_UINT, "1", 0, 253, NULL, "hosts per switch" },
+	[R_SEED] = { "seed", OSR_PARAM_UINT, "1", 0, UINT64_MAX, NULL,
+		     "start of the random numbers" },
+	[R_DEGREE] = { "degree", OSR_PARAM_UINT, "0", 0, 254, NULL,
+		       "at most this many cables to other switches; 0: as the ports allow" },
+	[R_PARALLEL] = { "parallel", OSR_PARAM_BOOL, "no", 0, 0, NULL,
+			 "allow several cables between two switches" },
+	{ NULL },
+};
+
+struct graph {
+	uint32_t n, n_links, max_degree;
+	bool parallel;
+	struct osr_prng prng;
+	uint32_t n_cables;
+	uint32_t *ends;   /* [2 * n_links] switches of each cable */
+	uint32_t *degree; /* [n] */
+	uint32_t *order;  /* [n] the switches, shuffled */
+	uint8_t *linked;  /* [n * n / 8 + 1] bit map; only without parallel cables */
+};
+
+static bool is_linked(const struct graph *g, uint32_t a, uint32_t b)
+{
+	size_t bit = (size_t)a * g->n + b;
+
+	return g->linked[bit / 8] >> bit % 8 & 1;
+}
+
+static void set_linked(struct graph *g, uint32_t a, uint32_t b)
+{
+	size_t bit = (size_t)a * g->n + b;
+
+	g->linked[bit / 8] |= (uint8_t)(1 << bit % 8);
+}
+
+static void clear_linked(struct graph *g, uint32_t a, uint32_t b)
+{
+	size_t bit = (size_t)a * g->n + b;
+
+	g->linked[bit / 8] &= (uint8_t) ~(1 << bit % 8);
+}
+
+/* Both have a free port, and the graph stays simple unless parallel cables are welcome. */
+static bool may_link(const struct graph *g, uint32_t a, uint32_t b)
+{
+	return a != b && g->degree[a] < g->max_degree && g->degree[b] < g->max_degree &&
+	       (g->parallel || !is_linked(g, a, b));
+}
+
+static void link_pair(struct graph *g, uint32_t a, uint32_t b)
+{
+	g->ends[2 * g->n_cables] = a;
+	g->ends[2 * g->n_cables + 1] = b;
+	g->n_cables++;
+	g->degree[a]++;
+	g->degree[b]++;
+	if (!g->parallel) {
+		set_linked(g, a, b);
+		set_linked(g, b, a);
+	}
+}
+
+/* Each switch, in random order, hangs on one of those before it. */
+static bool grow_tree(struct graph *g)
+{
+	for (uint32_t i = 0; i < g->n; i++)
+		g->order[i] = i;
+	osr_prng_shuffle(&g->prng, g->order, g->n);
+	for (uint32_t i = 1; i < g->n; i++) {
+		uint32_t start = osr_prng_below(&g->prng, i), k;
+
+		for (k = 0; k < i && !may_link(g, g->order[(start + k) % i], g->order[i]); k++)
+			;
+		if (k == i)
+			return false;
+		link_pair(g, g->order[(start + k) % i], g->order[i]);
+	}
+	return true;
+}
+
+/* Most cables are drawn at the first try while the graph is sparse. */
+static bool add_drawn(struct graph *g)
+{
+	for (uint32_t i = 0; i < TRIES; i++) {
+		uint32_t a = osr_prng_below(&g->prng, g->n), b = osr_prng_below(&g->prng, g->n);
+
+		if (may_link(g, a, b)) {
+			link_pair(g, a, b);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Dense graphs: every pair once, in an order that starts at random. */
+static bool add_searched(struct graph *g)
+{
+	uint32_t start = osr_prng_below(&g->prng, g->n);
+
+	for (uint32_t i = 0; i < g->n; i++) {
+		uint32_t a = (start + i) % g->n;
+
+		for (uint32_t b = 0; b < g->n && g->degree[a] < g->max_degree; b++) {
+			if (may_link(g, a, b)) {
+				link_pair(g, a, b);
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* Two free ports, of one switch or of two that are linked already. */
+static bool find_free(const struct graph *g, uint32_t *a, uint32_t *b)
+{
+	uint32_t n_free = 0;
+
+	for (uint32_t s = 0; s < g->n; s++) {
+		for (uint32_t d = g->degree[s]; d < g->max_degree && n_free < 2; d++)
+			*(n_free++ ? b : a) = s;
+	}
+	return n_free == 2;
+}
+
+/*
+ * a and b are the same or linked, so they stay in one piece when the cable c - d goes, and c - a
+ * and b - d tie the other piece, if there is one, to it again.
+ */
+static bool add_by_breaking(struct graph *g)
+{
+	uint32_t a = 0, b = 0, start;
+
+	if (g->n_cables == 0 || !find_free(g, &a, &b))
+		return false;
+	start = osr_prng_below(&g->prng, g->n_cables);
+	for (uint32_t i = 0; i < g->n_cables; i++) {
+		uint32_t at = (start + i) % g->n_cables;
+		uint32_t c = g->ends[2 * at], d = g->ends[2 * at + 1];
+
+		if (c == a || c == b || d == a || d == b || is_linked(g, a, c) ||
+		    is_linked(g, b, d))
+			continue;
+		clear_linked(g, c, d);
+		clear_linked(g, d, c);
+		g->n_cables--;
+		g->ends[2 * at] = g->ends[2 * g->n_cables];
+		g->ends[2 * at + 1] = g->ends[2 * g->n_cables + 1];
+		g->degree[c]--;
+		g->degree[d]--;
+		link_pair(g, a, c);
+		link_pair(g, b, d);
+		return true;
+	}
+	return false;
+}
+
+static bool add_any(struct graph *g)
+{
+	return add_drawn(g) || add_searched(g) || (!g->parallel && add_by_breaking(g));
+}
+
+static enum osr_status draw(struct graph *g, struct osr_diag *diag)
+{
+	bool ok = grow_tree(g);
+
+	while (ok && g->n_cables < g->n_links)
+		ok = add_any(g);
+	if (ok)
+		return OSR_OK;
+	return osr_fail(diag, OSR_INVAL,
+			"only %u of %u cables fit between %u switches with at most %u each",
+			g->n_cables, g->n_links, g->n, g->max_degree);
+}
+
+/* Switches get their cables in the order in which these were drawn, behind their hosts. */
+static enum osr_status realise(struct graph *g, uint32_t hosts, const struct osr_topo_style *style,
+			       struct osr_net *net, struct osr_diag *diag)
+{
+	uint32_t most = 0, n_ports;
+	enum osr_status st;
+	char name[32];
+
+	for (uint32_t s = 0; s < g->n; s++) {
+		most = g->degree[s] > most ? g->degree[s] : most;
+		g->degree[s] = 0;
+	}
+	st = osr__switch_ports(style, (uint64_t)hosts + most, &n_ports, diag);
+	if (st)
+		return st;
+	for (uint32_t s = 0; s < g->n; s++) {
+		osr__name(name, sizeof(name), "s", s, g->n);
+		osr__switch(net, style, n_ports, name);
+	}
+	for (uint32_t c = 0; c < g->n_cables; c++) {
+		uint32_t a = g->ends[2 * c], b = g->ends[2 * c + 1];
+
+		osr__cable(net, style, a, hosts + ++g->degree[a], b, hosts + ++g->degree[b]);
+	}
+	st = osr_net_status(net, diag);
+	return st ? st : osr__hosts(net, style, g->n, hosts, diag);
+}
+
+/* What the ports of a switch leave for other switches, and no more than was asked for. */
+static uint32_t degree_limit(const struct osr_values *v, const struct osr_topo_style *style)
+{
+	uint32_t ports = style->ports ? style->ports : OSR_NET_MAX_NODE_PORTS;
+	uint32_t taken = (uint32_t)v->num[R_HOSTS] + style->mgmt;
+	uint32_t left = ports > taken ? ports - taken : 0;
+	uint32_t asked = (uint32_t)v->num[R_DEGREE];
+
+	return asked && asked < left ? asked : left;
+}
+
+static enum osr_status make(const struct osr_values *v, const struct osr_topo_style *style,
+			    struct osr_net *net, struct osr_diag *diag)
+{
+	struct graph g = { .n = (uint32_t)v->num[R_SWITCHES],
+			   .n_links = (uint32_t)v->num[R_LINKS],
+			   .max_degree = degree_limit(v, style),
+			   .parallel = v->num[R_PARALLEL],
+			   .prng.state = v->num[R_SEED] };
+	enum osr_status st;
+
+	if (g.n_links + 1 < g.n)
+		return osr_fail(diag, OSR_INVAL,
+				"%u switches need at least %u links to be connected", g.n, g.n - 1);
+	g.ends = calloc(2 * (size_t)g.n_links + 1, sizeof(*g.ends));
+	g.degree = calloc(g.n, sizeof(*g.degree));
+	g.order = calloc(g.n, sizeof(*g.order));
+	g.linked = calloc(g.parallel ? 1 : (size_t)g.n * g.n / 8 + 1, 1);
+	if (g.ends && g.degree && g.order && g.linked)
+		st = draw(&g, diag);
+	else
+		st = osr_fail(diag, OSR_NOMEM, "out of memory for %u switches", g.n);
+	if (!st)
+		st = realise(&g, (uint32_t)v->num[R_HOSTS], style, net, diag);
+	free(g.ends);
+	free(g.degree);
+	free(g.order);
+	free(g.linked);
+	return st;
+}
+
+const struct osr_topo osr__topo_random = {
+	.name = "random",
+	.summary = "random connected fabric",
+	.params = params,
+	.make = make,
+};

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include "topo/topo.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "topo/helper.h"
+
+static const struct osr_topo *const rows[] = {
+	&osr__topo_tree,  &osr__topo_kary,      &osr__topo_torus,
+	&osr__topo_mesh,  &osr__topo_hypercube, &osr__topo_hyperx,
+	&osr__topo_kautz, &osr__topo_random,    &osr__topo_dragonfly,
+};
+
+const struct osr_topo *osr_topo_row(uint32_t i)
+{
+	return i < sizeof(rows) / sizeof(rows[0]) ? rows[i] : NULL;
+}
+
+const struct osr_topo *osr_topo_find(const char *name)
+{
+	const struct osr_topo *t;
+
+	for (uint32_t i = 0; (t = osr_topo_row(i)); i++)
+		if (!strcmp(t->name, name))
+			return t;
+	return NULL;
+}
+
+/* A CA on the last port of every switch, as aggregation nodes of modern switches sit. */
+static void add_mgmt(struct osr_net *net, const struct osr_topo_style *style)
+{
+	uint32_t n = net->n_nodes;
+	char name[96];
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (net->nodes[i].type != OSR_NET_SWITCH)
+			continue;
+		snprintf(name, sizeof(name), "mgmt-%s", osr_net_id(net, i));
+		osr__cable(net, style, i, net->nodes[i].n_ports, osr_net_ca(net, 1, name), 1);
+	}
+}
+
+enum osr_status osr_topo_make(const struct osr_topo *topo, const struct osr_values *v,
+			      const struct osr_topo_style *style, struct osr_net *net,
+			      struct osr_diag *diag)
+{
+	enum osr_status st;
+
+	*net = (struct osr_net){ 0 };
+	st = topo->make(v, style, net, diag);
+	if (!st && style->mgmt)
+		add_mgmt(net, style);
+	if (!st)
+		st = osr_net_status(net, diag);
+	if (st)
+		osr_net_free(net);
+	return st;
+}

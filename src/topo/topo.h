@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * topo.h - fabric generators.
+ *
+ * Each is a struct osr_topo: a name, an option table (osmroutes/params.h) and a function that
+ * fills a struct osr_net. Same options, same bytes, on every machine: random ones draw from
+ * osmroutes/prng.h.
+ *
+ *	const struct osr_topo *t = osr_topo_find("torus");
+ *	struct osr_values v;
+ *
+ *	osr_values_default(&v, t->params);
+ *	osr_values_set(&v, t->params, "dims", "8x8x8", diag);
+ *	st = osr_topo_make(t, &v, &style, &net, diag);
+ *
+ * Switches come first, then hosts; hosts are spread block by block (h0000 .. on the first switch).
+ * On a switch, hosts (down links of a tree) have the lowest ports. Nodes have no GUIDs and ports no
+ * LIDs: what they get later is described in io/net.h.
+ */
+#ifndef OSR_TOPO_TOPO_H
+#define OSR_TOPO_TOPO_H
+
+#include <osmroutes/params.h>
+
+#include "io/net.h"
+
+/* What every generator can do besides its own options. */
+struct osr_topo_style {
+	uint8_t width, speed; /* of every cable; 0 = say nothing */
+	uint8_t ports;        /* every switch has this many ports; 0 = as many as it needs */
+	bool mgmt;            /* one more CA on every switch, spines included, on its last port */
+	bool enhanced_sp0;
+};
+
+struct osr_topo {
+	const char *name;
+	const char *summary;
+	const struct osr_param *params;
+	enum osr_status (*make)(const struct osr_values *v, const struct osr_topo_style *style,
+				struct osr_net *net, struct osr_diag *diag);
+};
+
+/* The i-th generator, NULL behind the last; or the one of this name, NULL if there is none. */
+const struct osr_topo *osr_topo_row(uint32_t i);
+const struct osr_topo *osr_topo_find(const char *name);
+
+/* Fills an empty net; it is empty again if that fails. */
+enum osr_status osr_topo_make(const struct osr_topo *topo, const struct osr_values *v,
+			      const struct osr_topo_style *style, struct osr_net *net,
+			      struct osr_diag *diag);
+
+/*
+ * Takes cables and switches out of a net, chosen by `seed` among cables between switches and among
+ * switches without hosts (with them if hosts_too). A switch taken out leaves with its cables; CAs
+ * and routers that lose their last cable leave too.
+ */
+struct osr_degrade {
+	uint32_t n_links, n_switches;           /* how many, besides the percentages below */
+	double links_percent, switches_percent; /* 0..100, rounded down */
+	uint64_t seed;
+	bool keep_connected; /* leave a cable or switch in if the others would fall apart */
+	bool hosts_too;
+};
+
+/* What degrading did. */
+struct osr_degraded {
+	uint32_t n_links; /* cables between switches taken out, those of switches not counted */
+	uint32_t n_switches;
+};
+
+/* `from` is left as it is, `to` must be empty. Every node of `to` keeps its GUID, explicitly. */
+enum osr_status osr_topo_degrade(const struct osr_net *from, const struct osr_degrade *how,
+				 struct osr_net *to, struct osr_degraded *done,
+				 struct osr_diag *diag);
+
+#endif

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * libosrtimer.so: what a routing engine costs inside OpenSM. A second plugin, behind osmroutes:
+ *
+ *	event_plugin_name osmroutes osrtimer
+ *
+ * It wraps build_lid_matrices and ucast_build_fwd_tables of every engine OpenSM may call, minhop
+ * included, once osmroutes has taken over what it serves (events reach plugins in the order of
+ * event_plugin_name). One line of JSON per heavy sweep goes to the file named by OSR_TIMER_OUT:
+ *
+ *	cpu_ms		CPU of all threads of the process over both callbacks. OpenSM's other threads
+ *			sleep meanwhile: routing starts when no MAD is under way.
+ *	grown_kb	peak resident memory over both callbacks, beyond what was resident before. The
+ *			kernel's mark is reset first, so that an earlier peak hides nothing.
+ *	events_ms	CPU of the thread in the event handler of osmroutes since the sweep before
+ *	sweep_ms	CPU of the process from the start of the sweep to the end of the routing, with
+ *			discovery and the programming of all tables: nothing can hide from it
+ *	threads		more threads alive after the callbacks than before
+ *
+ * OSR_TIMER_LFTS names a file for the tables as they are then, in the form of opensm-lfts.dump; they
+ * are written outside of everything that is measured.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "osm/compat.h"
+
+#define MAX_ENGINES 8
+
+struct slot {
+	struct osm_routing_engine *re;
+	int (*build_lid_matrices)(void *context);
+	int (*ucast_build_fwd_tables)(void *context);
+	bool called;
+	int status;	/* of the callback that failed, or 0 */
+	double lid_ms, fwd_ms;
+	long resident_kb, grown_kb;
+	long threads;
+};
+
+static struct {
+	struct osm_opensm *osm;
+	struct slot slot[MAX_ENGINES];
+	unsigned int n_slots, n_sweeps;
+	bool wrapped;
+	double sweep_start;
+	/* osmroutes, whose report() is wrapped as well */
+	osm_event_plugin_t *impl, timed_impl;
+	double events_ms;
+} timer;
+
+static double cpu_ms(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+/* A number of /proc/self/status; -1 if the kernel does not say. */
+static long status_of(const char *name)
+{
+	FILE *file = fopen("/proc/self/status", "r");
+	size_t len = strlen(name);
+	char line[128];
+	long value = -1;
+
+	while (file && value < 0 && fgets(line, sizeof(line), file))
+		if (!strncmp(line, name, len) && line[len] == ':')
+			value = atol(line + len + 1);
+	if (file)
+		fclose(file);
+	return value;
+}
+
+static void reset_peak(void)
+{
+	int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, "5", 1) != 1)
+		fputs("osrtimer: the kernel does not reset the peak of resident memory\n", stderr);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* The callbacks -------------------------------------------------------------------------------- */
+
+static int timed_lid(struct slot *s, void *context)
+{
+	double start;
+	int status;
+
+	s->called = true;
+	s->status = 0;
+	s->fwd_ms = 0;
+	s->threads = status_of("Threads");
+	s->resident_kb = status_of("VmRSS");
+	reset_peak();
+	start = cpu_ms(CLOCK_PROCESS_CPUTIME_ID);
+	/* As OpenSM does: a positive answer asks for the matrices of minhop. */
+	status = s->build_lid_matrices ? s->build_lid_matrices(context) : 1;
+	if (status > 0)
+		status = osm_ucast_mgr_build_lid_matrices(&timer.osm->sm.ucast_mgr);
+	s->lid_ms = cpu_ms(CLOCK_PROCESS_CPUTIME_ID) - start;
+	s->grown_kb = status_of("VmHWM") - s->resident_kb;
+	if (status < 0)
+		s->status = status;
+	return status < 0 ? status : 0;
+}
+
+static int timed_fwd(struct slot *s, void *context)
+{
+	double start = cpu_ms(CLOCK_PROCESS_CPUTIME_ID);
+	int status = s->ucast_build_fwd_tables(context);
+
+	s->fwd_ms = cpu_ms(CLOCK_PROCESS_CPUTIME_ID) - start;
+	s->grown_kb = status_of("VmHWM") - s->resident_kb;
+	s->threads = status_of("Threads") - s->threads;
+	s->status = status;
+	return status;
+}
+
+/* OpenSM passes nothing but the engine's own context: a pair of functions per slot. */
+#define SLOT(n)                                                                                    \
+	static int lid_##n(void *context)                                                          \
+	{                                                                                          \
+		return timed_lid(&timer.slot[n], context);                                         \
+	}                                                                                          \
+	static int fwd_##n(void *context)                                                          \
+	{                                                                                          \
+		return timed_fwd(&timer.slot[n], context);                                         \
+	}
+
+SLOT(0)
+SLOT(1)
+SLOT(2)
+SLOT(3)
+SLOT(4)
+SLOT(5)
+SLOT(6)
+SLOT(7)
+
+static const struct {
+	int (*lid)(void *context);
+	int (*fwd)(void *context);
+} functions[MAX_ENGINES] = { { lid_0, fwd_0 }, { lid_1, fwd_1 }, { lid_2, fwd_2 }, { lid_3, fwd_3 },
+			     { lid_4, fwd_4 }, { lid_5, fwd_5 }, { lid_6, fwd_6 }, { lid_7, fwd_7 } };
+
+static void wrap(struct osm_routing_engine *re)
+{
+	unsigned int n = timer.n_slots;
+
+	for (unsigned int i = 0; i < n; i++)
+		if (timer.slot[i].re == re)
+			return;
+	/* Engines that leave the tables to OpenSM's own, static function cannot be measured. */
+	if (n == MAX_ENGINES || !re->ucast_build_fwd_tables) {
+		fprintf(stderr, "osrtimer: %s is not measured\n", re->name);
+		return;
+	}
+	timer.slot[n] = (struct slot){ .re = re,
+				       .build_lid_matrices = re->build_lid_matrices,
+				       .ucast_build_fwd_tables = re->ucast_build_fwd_tables };
+	re->build_lid_matrices = functions[n].lid;
+	re->ucast_build_fwd_tables = functions[n].fwd;
+	timer.n_slots++;
+}
+
+static void wrap_all(void)
+{
+	if (timer.wrapped)
+		return;
+	timer.wrapped = true;
+	for (struct osm_routing_engine *re = timer.osm->routing_engine_list; re; re = re->next)
+		wrap(re);
+	if (timer.osm->default_routing_engine)
+		wrap(timer.osm->default_routing_engine);
+}
+
+/* The event handler of osmroutes --------------------------------------------------------------- */
+
+static void timed_report(void *plugin_data, osm_epi_event_id_t event, void *event_data)
+{
+	bool of_sweep = event == OSM_EVENT_ID_HEAVY_SWEEP_START ||
+			event == OSM_EVENT_ID_UCAST_ROUTING_DONE;
+	double start = cpu_ms(CLOCK_THREAD_CPUTIME_ID);
+
+	timer.impl->report(plugin_data, event, event_data);
+	/* Other events come from other threads, several at once; osmroutes ignores them. */
+	if (of_sweep)
+		timer.events_ms += cpu_ms(CLOCK_THREAD_CPUTIME_ID) - start;
+}
+
+static void wrap_report(struct osm_opensm *osm)
+{
+	cl_list_item_t *item;
+
+	for (item = cl_qlist_head(&osm->plugin_list); item != cl_qlist_end(&osm->plugin_list);
+	     item = cl_qlist_next(item)) {
+		osm_epi_plugin_t *p = (osm_epi_plugin_t *)item;
+
+		if (strcmp(p->plugin_name, "osmroutes") || !p->impl->report)
+			continue;
+		timer.impl = p->impl;
+		timer.timed_impl = *p->impl;
+		timer.timed_impl.report = timed_report;
+		p->impl = &timer.timed_impl;
+	}
+}
+
+/* What is written ------------------------------------------------------------------------------ */
+
+static void write_switch(FILE *out, const struct osm_switch *sw)
+{
+	uint32_t n = 0;
+
+	fprintf(out, "Unicast lids [0-%u] of switch Lid %u guid 0x%016" PRIx64 " ('%s'):\n",
+		sw->max_lid_ho, cl_ntoh16(osm_node_get_base_lid(sw->p_node, 0)),
+		cl_ntoh64(osm_node_get_node_guid(sw->p_node)), sw->p_node->print_desc);
+	for (uint32_t lid = 1; lid <= sw->max_lid_ho; lid++)
+		if (sw->new_lft[lid] != OSM_NO_PATH) {
+			fprintf(out, "0x%04x %03u\n", lid, sw->new_lft[lid]);
+			n++;
+		}
+	fprintf(out, "%u lids dumped\n", n);
+}
+
+static void write_tables(const char *path)
+{
+	cl_qmap_t *switches = &timer.osm->subn.sw_guid_tbl;
+	FILE *out = fopen(path, "w");
+
+	if (!out) {
+		perror(path);
+		return;
+	}
+	for (cl_map_item_t *i = cl_qmap_head(switches); i != cl_qmap_end(switches);
+	     i = cl_qmap_next(i))
+		write_switch(out, (struct osm_switch *)i);
+	fclose(out);
+}
+
+static void write_line(const char *path, double sweep_ms)
+{
+	const struct osm_routing_engine *used = timer.osm->routing_engine_used;
+	FILE *out = fopen(path, "a");
+	const char *comma = "";
+
+	if (!out) {
+		perror(path);
+		return;
+	}
+	fprintf(out,
+		"{\"sweep\": %u, \"used\": \"%s\", \"events_ms\": %.3f, \"sweep_ms\": %.3f, "
+		"\"engines\": [",
+		timer.n_sweeps, used ? used->name : "", timer.events_ms, sweep_ms);
+	for (unsigned int i = 0; i < timer.n_slots; i++) {
+		const struct slot *s = &timer.slot[i];
+
+		if (!s->called)
+			continue;
+		fprintf(out,
+			"%s{\"name\": \"%s\", \"served\": %s, \"status\": %d, \"cpu_ms\": %.3f, "
+			"\"fwd_ms\": %.3f, \"grown_kb\": %ld, \"threads\": %ld}",
+			comma, s->re->name, s->re == used ? "true" : "false", s->status,
+			s->lid_ms + s->fwd_ms, s->fwd_ms, s->grown_kb, s->threads);
+		comma = ", ";
+	}
+	fputs("]}\n", out);
+	fclose(out);
+}
+
+/* The plugin ----------------------------------------------------------------------------------- */
+
+static void sweep_starts(void)
+{
+	wrap_all();
+	for (unsigned int i = 0; i < timer.n_slots; i++)
+		timer.slot[i].called = false;
+	timer.n_sweeps++;
+	timer.sweep_start = cpu_ms(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+static void routing_is_done(void)
+{
+	double sweep_ms = cpu_ms(CLOCK_PROCESS_CPUTIME_ID) - timer.sweep_start;
+	const char *out = getenv("OSR_TIMER_OUT"), *lfts = getenv("OSR_TIMER_LFTS");
+
+	if (lfts)
+		write_tables(lfts);
+	if (out)
+		write_line(out, sweep_ms);
+	timer.events_ms = 0;
+}
+
+static void report(void *plugin_data, osm_epi_event_id_t event, void *event_data)
+{
+	if (event == OSM_EVENT_ID_HEAVY_SWEEP_START)
+		sweep_starts();
+	else if (event == OSM_EVENT_ID_UCAST_ROUTING_DONE)
+		routing_is_done();
+}
+
+static void *create(struct osm_opensm *osm)
+{
+	if (!osr__layout_is_sane(osm)) {
+		fputs("osrtimer: this OpenSM was built with other options than its headers\n",
+		      stderr);
+		return NULL;
+	}
+	timer.osm = osm;
+	wrap_report(osm);
+	return osm;
+}
+
+static void delete (void *plugin_data)
+{
+}
+
+__attribute__((visibility("default"))) osm_event_plugin_t osm_event_plugin = {
+	.osm_version = OSM_VERSION,
+	.create = create,
+	.delete = delete,
+	.report = report,
+};

@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""`osmroutes analyze` against a slow program that shares nothing with it but the definitions of
+include/osmroutes/bandwidth.h: cables from the net file, tables from the dumps, packets followed one
+by one. Every digit must be the same.
+
+    bandwidth.py COMMAND ROOT
+"""
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+MASK = (1 << 64) - 1
+
+
+class SplitMix:
+    """The published generator (Steele, Lea, Flood 2014), bounded draws, Fisher and Yates."""
+
+    def __init__(self, seed):
+        self.state = seed
+
+    def next(self):
+        self.state = (self.state + 0x9e3779b97f4a7c15) & MASK
+        z = self.state
+        z = ((z ^ (z >> 30)) * 0xbf58476d1ce4e5b9) & MASK
+        z = ((z ^ (z >> 27)) * 0x94d049bb133111eb) & MASK
+        return z ^ (z >> 31)
+
+    def below(self, n):
+        limit = MASK - MASK % n
+        while True:
+            x = self.next()
+            if x < limit:
+                return x % n
+
+    def shuffle(self, items):
+        for i in range(len(items), 1, -1):
+            j = self.below(i)
+            items[i - 1], items[j] = items[j], items[i - 1]
+
+
+def read_net(path):
+    """{(node, port): (node, port)}, {node: kind}; nodes are named by their description."""
+    cables, kinds, names, node = [], {}, {}, None
+    for line in open(path):
+        m = re.match(r'(Switch|Hca|Ca|Rt)\s+\d+\s+"([^"]+)"(?:\s*#\s*"([^"]*)")?', line)
+        if m:
+            node = m.group(2)
+            names[node] = m.group(3) or node
+            kinds[names[node]] = m.group(1)
+            continue
+        m = re.match(r'\[(\d+)\](?:\([^)]*\))?\s+"([^"]+)"\[(\d+)\]', line)
+        if m:
+            cables.append((node, int(m.group(1)), m.group(2), int(m.group(3))))
+    return {(names[a], i): (names[b], j) for a, i, b, j in cables}, kinds
+
+
+def read_lfts(path):
+    """{switch: {lid: port}}, switches by ascending GUID."""
+    tables, guids = {}, {}
+    for line in open(path):
+        m = re.match(r"Unicast lids .* guid (0x[0-9a-f]+) \('(.*)'\):", line)
+        if m:
+            table = tables.setdefault(m.group(2), {})
+            guids[m.group(2)] = int(m.group(1), 16)
+        elif line.startswith('0x'):
+            lid, port = line.split()[:2]
+            table[int(lid, 16)] = int(port)
+    return {s: tables[s] for s in sorted(tables, key=guids.get)}
+
+
+class Oracle:
+    def __init__(self, net, lfts):
+        self.cables, self.kinds = read_net(net)
+        self.tables = read_lfts(lfts)
+        self.lids = {}		# (switch, port) of a CA -> LID
+        for switch, table in self.tables.items():
+            for lid, port in table.items():
+                peer = self.cables.get((switch, port))
+                if peer and self.kinds[peer[0]] in ('Ca', 'Hca'):
+                    place = (switch, port)
+                    self.lids[place] = min(lid, self.lids.get(place, lid))
+        self.hosts = [(s, p) for s in self.tables for p in range(256) if (s, p) in self.lids]
+
+    def path(self, source, target):
+        """Every cable on the way, in its direction."""
+        switch, lid, way = source[0], self.lids[target], [('from', source)]
+        while True:
+            port = self.tables[switch][lid]
+            way.append((switch, port))
+            if (switch, port) == target:
+                return way
+            switch = self.cables[switch, port][0]
+
+    def pattern(self, pairs):
+        ways = [self.path(a, b) for a, b in pairs]
+        load = {}
+        for way in ways:
+            for channel in way:
+                load[channel] = load.get(channel, 0) + 1
+        worst = [max(load[c] for c in way) for way in ways]
+        total = 0.0
+        for congestion in sorted(set(worst)):
+            total += worst.count(congestion) / congestion
+        return total / len(pairs), max(worst)
+
+    def bisections(self, n, seed):
+        hosts, draw, means, most = list(self.hosts), SplitMix(seed), [], 0
+        for _ in range(n):
+            draw.shuffle(hosts)
+            half = len(hosts) // 2
+            mean, worst = self.pattern(list(zip(hosts[:half], hosts[half:2 * half])))
+            means.append(mean)
+            most = max(most, worst)
+        total = squares = 0.0
+        for mean in means:
+            total += mean
+        for mean in means:
+            squares += (mean - total / n) * (mean - total / n)
+        error = math.sqrt(squares / (n - 1.0) / n) if n > 1 else 0
+        return {'ebb': total / n, 'ebb_half_width': 1.96 * error, 'ebb_worst': min(means),
+                'ebb_best': max(means), 'max_congestion': most, 'pairs_no_path': 0}
+
+
+def run(command, *words):
+    return subprocess.run([command, *words], check=True, capture_output=True, text=True).stdout
+
+
+def compare(command, net, engine, patterns, seed, workdir):
+    dump = os.path.join(workdir, 'dump')
+    lfts = os.path.join(dump, 'opensm-lfts.dump')
+    run(command, 'route', net, '-e', engine, '--dump', dump)
+    expected = Oracle(net, lfts).bisections(patterns, seed)
+    got = json.loads(run(command, 'analyze', net, '-e', engine, '--lft', lfts, '--json',
+                         '--patterns', str(patterns), '--seed', str(seed)))
+    for result in got['results']:	# the engine's own tables, and the same read from the dump
+        for key, value in expected.items():
+            if result[key] != value:
+                sys.exit('%s, %s, %s: %r, and the oracle says %r'
+                         % (net, result['tables'], key, result[key], value))
+    own, read = got['results']
+    for key in ('efi', 'efi_mean', 'mean_hops', 'routes', 'routes_longer'):
+        if own[key] != read[key]:
+            sys.exit('%s: %s of the engine and of its dump differ' % (net, key))
+
+
+GENERATED = [
+    ('kary', 'k=4', 'n=3'), ('torus', 'dims=4x4x2', 'hosts=3'), ('kautz', 'b=3', 'n=2', 'hosts=5'),
+    ('random', 'switches=24', 'links=60', 'hosts=7', 'seed=3'), ('dragonfly', 'a=4', 'h=2', 'p=2'),
+    ('tree', 'm=4,4', 'w=1,2', 'p=1,2'),
+]
+
+
+def main():
+    command, root = sys.argv[1:]
+    shipped = ['tree-2', 'ring-5', 'torus-4x4', 'parallel', 'dual-port', 'bare-switches', 'cluster-192']
+    n = 0
+    with tempfile.TemporaryDirectory() as workdir:
+        nets = [os.path.join(root, 'topologies', name + '.net') for name in shipped]
+        for i, words in enumerate(GENERATED):
+            nets.append(os.path.join(workdir, '%d.net' % i))
+            run(command, 'generate', *words, '-o', nets[-1])
+        for i, net in enumerate(nets):
+            for engine in ('sssp', 'dfsssp'):
+                compare(command, net, engine, 1 + 7 * (i % 4), 1000 + i, workdir)
+                n += 1
+    print('%d routings: the same bandwidths, to the last digit' % n)
+
+
+if __name__ == '__main__':
+    main()

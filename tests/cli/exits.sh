@@ -1,0 +1,83 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# Exit codes, and the first line of what is said: on stdout where it is the answer, else on stderr.
+set -u
+command=$1 root=$2
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+bad=0
+
+# expect CODE PATTERN WORD...: the command ends with CODE and says PATTERN (an extended regex).
+expect() {
+	local code=$1 pattern=$2 out rc
+	shift 2
+	out=$("$command" "$@" 2>&1)
+	rc=$?
+	if [ $rc -ne "$code" ] || ! grep -qE "$pattern" <<<"$out"; then
+		printf 'osmroutes %s: exit %s, expected %s and /%s/; it said:\n%s\n' "$*" $rc "$code" \
+			"$pattern" "$out"
+		bad=1
+	fi
+}
+
+expect 2 '^Usage: osmroutes COMMAND'
+expect 0 '^Usage: osmroutes COMMAND' --help
+expect 0 '^osmroutes [0-9]' --version
+expect 2 'no command "rout"' rout
+expect 0 'deadlock-free' engines
+expect 0 'Kinds of fabrics' generate --help
+expect 2 'which kind of fabric' generate
+expect 2 'no kind of fabric is called "donut"' generate donut
+expect 2 'unknown option "dim": did you mean "dims"' generate torus dim=4
+expect 2 'expected NAME=VALUE' generate torus 4x4
+expect 2 'rate "4xFAST"' generate torus --rate=4xFAST
+expect 2 'needs 9 ports, not 8' generate kary --ports=8 --mgmt
+expect 2 'no kind of fabric is called "ring"' generate ring
+expect 2 '/nonexistent/x: No such file' generate torus -o /nonexistent/x
+expect 0 '^Switch' generate torus dims=3 --rate=4xEDR
+expect 2 'which FILE' analyze
+expect 2 'no engine "minhop"' analyze -e minhop "$root/topologies/ring-5.net"
+expect 2 'unknown option "roundz"' analyze -o roundz=1 "$root/topologies/ring-5.net"
+expect 2 'patterns "-1": expected 0' analyze --patterns=-1 "$root/topologies/ring-5.net"
+expect 2 'README.md: holds no table' analyze --lft "$root/topologies/README.md" "$root/topologies/ring-5.net"
+printf 'Unicast lids [0-9] of switch Lid 1 guid 0x0000000000000042 (x):\n' > "$dir/other.lfts"
+printf 'Unicast lids [0-9] of switch Lid 1 guid 0x0000000000200000 (x):\n0x0777 001\n' > "$dir/lid.lfts"
+expect 2 'other.lfts:1: the fabric has no switch 0x0*42' analyze --lft "$dir/other.lfts" "$root/topologies/tree-2.net"
+expect 2 'lid.lfts:2: nobody in the fabric has LID 1911' analyze --lft "$dir/lid.lfts" "$root/topologies/tree-2.net"
+expect 1 'hangs on its port 0' analyze --lft <(head -1 "$dir/lid.lfts") "$root/topologies/tree-2.net"
+expect 0 'effective bisection bw +[01]' analyze "$root/topologies/ring-5.net"
+expect 0 'effective bisection bw +-' analyze --patterns=0 "$root/topologies/ring-5.net"
+expect 2 'which FILE' degrade
+expect 2 'links "5x"' degrade --links=5x "$root/topologies/ring-5.net"
+expect 0 '1 cables and 0 switches taken out' degrade --links=3 "$root/topologies/ring-5.net"
+expect 0 '3 cables and 0 switches taken out' degrade --split --links=3 "$root/topologies/ring-5.net"
+expect 2 'which FILE' route
+expect 2 'no engine "fastest"' route -e fastest "$root/topologies/ring-5.net"
+expect 2 'No such file or directory' route /nonexistent/x.net
+expect 2 'vls "16": expected 1 to 15' route --vls=16 "$root/topologies/ring-5.net"
+expect 2 'unknown option "roundz": did you mean "rounds"' \
+	route -o roundz=1 "$root/topologies/ring-5.net"
+expect 0 'checker says +good' route "$root/topologies/ring-5.net"
+expect 0 'deadlock-free +yes' route -e dfsssp "$root/topologies/cluster-192.net"
+expect 0 '"deadlock_free": true' route --json "$root/topologies/torus-4x4.net"
+expect 0 'standard input' route - < "$root/topologies/tree-2.net"
+# One lane is not enough for the shortest routes of a ring: without detours dfsssp refuses.
+expect 0 'deadlock-free +yes' route --vls=1 "$root/topologies/ring-5.net"
+expect 1 '^dfsssp: .*(lane|VL)' route --vls=1 -o detours=no "$root/topologies/ring-5.net"
+
+printf 'Switch 4 "a"\n[1] "b"[2]\n' > "$dir/cut.net"
+expect 2 'cut.net:2: the cable goes to "b", which the file does not describe' route "$dir/cut.net"
+printf 'Ca 1 "a"\n[1] "b"[1]\n\nCa 1 "b"\n[1] "a"[1]\n' > "$dir/back-to-back.net"
+expect 2 'switch' route "$dir/back-to-back.net"
+expect 0 'good' route -e all --lmc=2 "$root/topologies/tree-2.net" --dump "$dir/dump"
+[ -s "$dir/dump/dfsssp/opensm-lfts.dump" ] || { echo "no dump"; bad=1; }
+# What the checker refused, or the engine never made, is not dumped.
+expect 1 '^dfsssp: ' route --vls=1 -o detours=no "$root/topologies/ring-5.net" --dump "$dir/none"
+[ ! -e "$dir/none" ] || { echo "a refused routing was dumped"; bad=1; }
+
+# A full device is noticed.
+if [ -w /dev/full ]; then
+	expect 2 'No space left' generate torus dims=4x4 -o /dev/full
+fi
+[ $bad -eq 0 ] && echo "exit codes and messages as documented"
+exit $bad

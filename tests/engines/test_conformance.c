@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * What engine.h promises of every engine, on every small fabric: right or refused with a sentence,
+ * never in between. Claims are judged by the checker and by following every packet.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <osmroutes/check.h>
+#include <osmroutes/engine.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "fabrics.h"
+#include "tables.h"
+
+#define N_RANDOM 40
+
+/* One engine on one fabric. */
+struct trial {
+	const struct osr_engine *engine;
+	struct test_fabric t;
+	struct osr_values values;
+	struct osr_request req;
+	struct osr_arena scratch, result;
+	struct osr_routing r;
+	struct osr_diag diag;
+};
+
+static enum osr_status route(struct trial *x, const struct osr_result *previous)
+{
+	const struct osr_engine *e = x->engine;
+	enum osr_status st = OSR_OK;
+
+	x->diag = (struct osr_diag){ 0 };
+	if (e->applies)
+		st = e->applies(&x->t.f, &x->values, &x->diag);
+	if (st == OSR_OK)
+		st = e->route(&x->t.f, &x->values, &x->req, previous, &x->scratch, &x->result,
+			      &x->r, &x->diag);
+	if (st != OSR_OK && !x->diag.text[0])
+		fail_msg("%s on %s: %s without a sentence", e->name, x->t.name, osr_status_str(st));
+	/* These would be the fault of the engine, not of the fabric. */
+	assert_true(st != OSR_BUG && st != OSR_CHECK_FAILED && st != OSR_INVAL);
+	return st;
+}
+
+static void drop(struct trial *x)
+{
+	osr_arena_free(&x->scratch);
+	osr_arena_free(&x->result);
+}
+
+static void assert_capabilities(const struct trial *x)
+{
+	if (x->engine->capabilities & OSR_ENGINE_DEADLOCK_FREE)
+		assert_true(x->r.claims & OSR_CLAIM_DEADLOCK_FREE);
+	if (x->engine->capabilities & OSR_ENGINE_MINIMAL)
+		assert_true(x->r.claims & OSR_CLAIM_MINIMAL);
+	assert_true(x->r.n_vls >= 1 && x->r.n_vls <= x->req.max_vls);
+	assert_true(x->r.n_layers <= x->r.n_vls);
+}
+
+static void assert_no_cycle(struct trial *x)
+{
+	for (unsigned vl = 0; vl < x->r.n_vls; vl++) {
+		enum osr_status st;
+
+		if (!(x->r.claims & OSR_CLAIM_DEADLOCK_FREE))
+			return;
+		assert_int_equal(
+			osr_check_cycle(&x->t.f, &x->r, x->r.claims, vl, &x->scratch, NULL, 0, &st),
+			0);
+		assert_int_equal(st, OSR_OK);
+	}
+}
+
+static void assert_right(struct trial *x)
+{
+	struct osr_verdict checked, judged;
+	struct osr_diag diag = { 0 };
+
+	if (osr_check(&x->t.f, &x->r, &x->scratch, &checked, &diag) != OSR_OK)
+		fail_msg("%s on %s, %u VLs: %s", x->engine->name, x->t.name, x->req.max_vls,
+			 diag.text);
+	if (!table_judge(&x->t.f, &x->r, &judged))
+		fail_msg("%s on %s, %u VLs: the judge refuses what the checker accepts",
+			 x->engine->name, x->t.name, x->req.max_vls);
+	assert_int_equal(checked.proven, x->r.claims);
+	assert_int_equal(checked.efi, judged.efi);
+	assert_int_equal(checked.n_longer, x->r.n_longer);
+}
+
+/* The same fabric drawn and routed again gives the same bytes, whatever the memory held. */
+static void assert_repeatable(struct trial *x, void (*draw)(struct test_fabric *, unsigned),
+			      unsigned i)
+{
+	uint64_t digest = osr_routing_digest(&x->t.f, &x->r);
+	struct trial again = { .engine = x->engine, .values = x->values, .req = x->req };
+	size_t n_ranks = (size_t)x->r.n_vls * x->r.n_channels * sizeof(*x->r.rank);
+
+	draw(&again.t, i);
+	memset(osr_alloc(&again.scratch, 200000, 1), 0xa5, 200000);
+	osr_arena_reset(&again.scratch, (struct osr_arena_mark){ 0 });
+	assert_int_equal(route(&again, NULL), OSR_OK);
+	assert_true(osr_routing_digest(&again.t.f, &again.r) == digest);
+	assert_int_equal(again.r.claims, x->r.claims);
+	if (x->r.rank)
+		assert_memory_equal(again.r.rank, x->r.rank, n_ranks);
+	drop(&again);
+	test_fabric_free(&again.t);
+}
+
+/* What an engine makes of its own last result on the same fabric must hold as well. */
+static void assert_previous(struct trial *x)
+{
+	struct osr_result previous = { .fabric = x->t.f, .routing = x->r };
+	struct trial next = { .engine = x->engine, .t = x->t, .values = x->values, .req = x->req };
+
+	previous.digest = osr_routing_digest(&x->t.f, &x->r);
+	assert_int_equal(route(&next, &previous), OSR_OK);
+	assert_right(&next);
+	drop(&next);
+}
+
+/* Routes and judges; returns the status. */
+static enum osr_status try(const struct osr_engine *e, void (*draw)(struct test_fabric *, unsigned),
+			   unsigned i, struct osr_request req, const char *option,
+			   const char *value)
+{
+	struct trial x = { .engine = e, .req = req };
+	enum osr_status st;
+
+	draw(&x.t, i);
+	osr_values_default(&x.values, e->params);
+	if (option)
+		assert_int_equal(osr_values_set(&x.values, e->params, option, value, NULL), OSR_OK);
+	st = route(&x, NULL);
+	if (st == OSR_OK) {
+		assert_capabilities(&x);
+		assert_right(&x);
+		assert_no_cycle(&x);
+		assert_repeatable(&x, draw, i);
+		assert_previous(&x);
+	}
+	drop(&x);
+	test_fabric_free(&x.t);
+	return st;
+}
+
+static void draw_random(struct test_fabric *t, unsigned i)
+{
+	test_fabric_random(t, 1 + i % 23, i % 53, 1000 + i);
+}
+
+static void test_named(void **state)
+{
+	for (const struct osr_engine *const *e = osr_engines; *e; e++)
+		for (unsigned i = 0; i < N_TEST_FABRICS; i++) {
+			unsigned n_ok = 0;
+
+			for (uint8_t vls = 1; vls <= OSR_MAX_VLS; vls += 2)
+				for (unsigned mcast = 0; mcast < 2; mcast++)
+					n_ok += try(*e, test_fabric_named, i,
+						    (struct osr_request){ .max_vls = vls,
+									  .multicast = mcast },
+						    NULL, NULL) == OSR_OK;
+			/* 15 VLs are enough for what is drawn here, unless the engine says which
+			 * fabrics it is for. */
+			assert_true(n_ok > 0 || (*e)->applies);
+		}
+}
+
+static void test_random_fabrics(void **state)
+{
+	for (const struct osr_engine *const *e = osr_engines; *e; e++)
+		for (unsigned i = 0; i < N_RANDOM; i++)
+			try(*e, draw_random, i,
+			    (struct osr_request){ .max_vls = 1 + i % 15, .multicast = i % 2 }, NULL,
+			    NULL);
+}
+
+/* Every word of every enumeration, both sides of every switch, both ends of every range. */
+static void test_options(void **state)
+{
+	static const unsigned some[] = { 3, 5, 6, 8, 9, 13 };
+	const struct osr_request req = { .max_vls = 15, .multicast = true };
+
+	for (const struct osr_engine *const *e = osr_engines; *e; e++)
+		for (const struct osr_param *p = (*e)->params; p && p->name; p++)
+			for (unsigned i = 0; i < sizeof(some) / sizeof(some[0]); i++) {
+				char value[32];
+				const char *word = p->words;
+
+				if (p->type == OSR_PARAM_BOOL) {
+					try(*e, test_fabric_named, some[i], req, p->name, "yes");
+					try(*e, test_fabric_named, some[i], req, p->name, "no");
+				} else if (p->type == OSR_PARAM_UINT) {
+					snprintf(value, sizeof(value), "%u", (unsigned)p->min);
+					try(*e, test_fabric_named, some[i], req, p->name, value);
+					snprintf(value, sizeof(value), "%u",
+						 (unsigned)(p->max < 50 ? p->max : 50));
+					try(*e, test_fabric_named, some[i], req, p->name, value);
+				}
+				while (p->type == OSR_PARAM_ENUM && word) {
+					size_t n = strcspn(word, "|");
+
+					snprintf(value, sizeof(value), "%.*s", (int)n, word);
+					try(*e, test_fabric_named, some[i], req, p->name, value);
+					word = word[n] ? word + n + 1 : NULL;
+				}
+			}
+}
+
+/* Each allocation fails in turn: a sentence, and nothing is lost (the sanitizers see to that). */
+static void fail_allocations(struct trial *x, bool in_result)
+{
+	enum osr_status st = OSR_NOMEM;
+
+	for (size_t n = 1; st != OSR_OK; n++) {
+		x->scratch.fail_after = in_result ? 0 : n;
+		x->result.fail_after = in_result ? n : 0;
+		st = route(x, NULL);
+		x->scratch.fail_after = x->result.fail_after = 0;
+		assert_true(st == OSR_OK || st == OSR_NOMEM);
+		assert_true(n < 10000);
+		if (st == OSR_OK)
+			assert_right(x);
+		drop(x);
+	}
+}
+
+static void test_out_of_memory(void **state)
+{
+	static const unsigned some[] = { 0, 2, 5, 8, 13 };
+
+	for (const struct osr_engine *const *e = osr_engines; *e; e++)
+		for (unsigned i = 0; i < sizeof(some) / sizeof(some[0]); i++) {
+			struct trial x = { .engine = *e,
+					   .req = { .max_vls = 15, .multicast = true } };
+
+			test_fabric_named(&x.t, some[i]);
+			osr_values_default(&x.values, (*e)->params);
+			if (route(&x, NULL) == OSR_OK) {
+				drop(&x);
+				fail_allocations(&x, false);
+				fail_allocations(&x, true);
+			}
+			drop(&x);
+			test_fabric_free(&x.t);
+		}
+}
+
+/* On trees the plain paths suffice: one layer, any SL, and the least EFI there is. */
+static void test_trees_need_one_layer(void **state)
+{
+	for (const struct osr_engine *const *e = osr_engines; *e; e++) {
+		struct trial x = { .engine = *e, .req = { .max_vls = 8, .multicast = true } };
+
+		if (!((*e)->capabilities & OSR_ENGINE_DEADLOCK_FREE) || (*e)->applies)
+			continue;
+		test_fabric_named(&x.t, 4); /* two-level tree */
+		osr_values_default(&x.values, (*e)->params);
+		assert_int_equal(route(&x, NULL), OSR_OK);
+		assert_int_equal(x.r.n_layers, 1);
+		assert_true(x.r.claims & OSR_CLAIM_MULTICAST);
+		drop(&x);
+		test_fabric_free(&x.t);
+	}
+}
+
+static void test_registry(void **state)
+{
+	for (const struct osr_engine *const *e = osr_engines; *e; e++) {
+		assert_ptr_equal(osr_engine_find((*e)->name), *e);
+		assert_true((*e)->summary[0] && (*e)->reference[0]);
+		assert_non_null((*e)->params);
+	}
+#ifndef OSR_OTHER_REGISTRY
+	assert_non_null(osr_engine_find("sssp"));
+	assert_non_null(osr_engine_find("dfsssp"));
+#endif
+	assert_null(osr_engine_find("minhop"));
+	assert_null(osr_engine_find(""));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_registry),       cmocka_unit_test(test_named),
+		cmocka_unit_test(test_random_fabrics), cmocka_unit_test(test_options),
+		cmocka_unit_test(test_out_of_memory),  cmocka_unit_test(test_trees_need_one_layer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

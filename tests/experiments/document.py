@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""Figures (gnuplot) and the tables of docs/experiments.md, from the CSV files alone.
+
+A table stands in the document between <!-- table: NAME --> and <!-- end -->.
+"""
+import math
+import os
+import re
+import shutil
+import subprocess
+
+from measure import Data
+
+WAYS = {'weakest': 'weakest edge (the paper)', 'first': 'first edge ("pseudo-random")',
+        'heaviest': 'heaviest edge', 'online': 'online, route by route',
+        'order': 'channel order', 'default': 'dfsssp as it is'}
+
+
+# ---- tables ---------------------------------------------------------------------------------------
+
+
+def _table(head, rows):
+    lines = ['| ' + ' | '.join(head) + ' |', '|' + '---|' * len(head)]
+    return '\n'.join(lines + ['| ' + ' | '.join(row) + ' |' for row in rows])
+
+
+def _number(text, digits=None):
+    if text == '':
+        return '-'
+    if digits is not None:
+        return '%.*f' % (digits, float(text))
+    return '{:,}'.format(int(text)) if text.isdigit() else text
+
+
+def _routing(row):
+    return ('stock ' if row['by'] == 'stock' else '') + row['routing']
+
+
+def _pivot(data, key, wanted, digits):
+    """One line per fabric and size, one column per routing."""
+    names, lines = [], {}
+    for row in data.rows:
+        if wanted and _routing(row) not in wanted:
+            continue
+        if _routing(row) not in names:
+            names.append(_routing(row))
+        line = lines.setdefault((row['fabric'], row['hosts']), {})
+        line[_routing(row)] = _number(row[key], digits)
+    names.sort(key=lambda n: n.startswith('stock '))
+    return _table(['fabric', 'hosts'] + names,
+                  [[fabric, _number(hosts)] + [line.get(n, '-') for n in names]
+                   for (fabric, hosts), line in lines.items()])
+
+
+def _spread(row):
+    over = ', %s need more than 15' % row['over_15'] if row['over_15'] != '0' else ''
+    if row['min'] == '':
+        return 'all need more than 15'
+    return '%s / %.2f / %s%s' % (row['min'], float(row['mean']), row['max'], over)
+
+
+def _figure9(folder):
+    data = Data.read(folder, 'figure9')
+    ways = list(dict.fromkeys(r['way'] for r in data.rows))
+    by = {(r['links'], r['way']): r for r in data.rows}
+    links = list(dict.fromkeys(r['links'] for r in data.rows))
+    return _table(['links'] + [WAYS[w] for w in ways],
+                  [[n] + [_spread(by[n, w]) for w in ways] for n in links])
+
+
+def _section4(folder):
+    return _table(['edge to cut', 'min / mean / max'],
+                  [[WAYS[r['way']], _spread(r)] for r in Data.read(folder, 'section4').rows])
+
+
+def _online(folder):
+    return _table(['fabric', 'way', 'layers', 'CPU of the layers, ms', 'memory beyond sssp, kB'],
+                  [[r['fabric'], WAYS[r['way']], r['layers'], _number(r['layers_ms'], 1),
+                    _number(r['over_sssp_kb'])] for r in Data.read(folder, 'online').rows])
+
+
+def _plain(name, heads):
+    def make(folder):
+        data = Data.read(folder, name)
+        return _table(heads, [[_number(r[c]) for c in data.columns] for r in data.rows])
+    return make
+
+
+def _pivoted(name, key, digits, wanted=None):
+    return lambda folder: _pivot(Data.read(folder, name), key, wanted, digits)
+
+
+def _contradiction(rows):
+    """(ratio of bandwidths, lower EFI, higher EFI): the worst of one fabric, or None."""
+    found = []
+    for x in rows:
+        for y in rows:
+            apart = math.hypot(float(x['half_width']), float(y['half_width']))
+            if int(x['efi']) < int(y['efi']) and float(x['ebb']) + apart < float(y['ebb']):
+                found.append((float(y['ebb']) / float(x['ebb']), x, y))
+    return max(found, key=lambda f: f[0], default=None)
+
+
+def _large_contradictions(folder):
+    """The same question asked of all fabrics above; the ten largest."""
+    by_fabric = {}
+    for name in ('table1', 'systems', 'slides'):
+        for row in Data.read(folder, name).rows:
+            if row['efi']:
+                by_fabric.setdefault((name, row['fabric'], row['hosts']), []).append(row)
+    found = [(key, _contradiction(rows)) for key, rows in by_fabric.items()]
+    found = sorted((f for f in found if f[1]), key=lambda f: -f[1][0])[:10]
+    return _table(['fabric', 'hosts', 'routing', 'EFI', 'eBB', 'than', 'its EFI', 'its eBB'],
+                  [[key[1], _number(key[2]), _routing(x), _number(x['efi']), _number(x['ebb'], 4),
+                    _routing(y), _number(y['efi']), _number(y['ebb'], 4)]
+                   for key, (_, x, y) in found])
+
+
+TABLES = {
+    'lower-efi-large': _large_contradictions,
+    'section4': _section4,
+    'figure9': _figure9,
+    'table1-ebb': _pivoted('table1', 'ebb', 3),
+    'table1-efi': _pivoted('table1', 'efi', None),
+    'table1-ms': _pivoted('table1', 'route_ms', 1),
+    'systems-ebb': _pivoted('systems', 'ebb', 4),
+    'systems-efi': _pivoted('systems', 'efi', None),
+    'systems-ms': _pivoted('systems', 'route_ms', 1),
+    'online': _online,
+    'slides-ebb': _pivoted('slides', 'ebb', 4),
+    'slides-efi': _pivoted('slides', 'efi', None),
+    'sharing': _plain('sharing', ['routing', 'channels', 'number', 'routes', 'destinations',
+                                  'sources']),
+    'lower-efi': _plain('lower_efi', ['fabric', 'pairs of routings', 'EFI differs',
+                                      'bandwidth agrees', 'bandwidth contradicts']),
+    'lower-efi-cases': _plain('lower_efi_cases', ['fabric', 'seed', 'routing', 'EFI', 'eBB',
+                                                  'than', 'its EFI', 'its eBB']),
+}
+
+
+FILES = ['section4', 'figure9', 'table1', 'systems', 'online', 'slides', 'lower_efi',
+         'lower_efi_cases', 'sharing']
+
+
+def missing(folder):
+    return [f for f in FILES if not os.path.exists(os.path.join(folder, f + '.csv'))]
+
+
+def tables(folder):
+    return {name: make(folder) for name, make in TABLES.items()}
+
+
+def _filled(text, folder):
+    made = tables(folder)
+
+    def fill(match):
+        return '<!-- table: %s -->\n\n%s\n\n<!-- end -->' % (match.group(1), made[match.group(1)])
+    return re.sub(r'<!-- table: (\S+) -->.*?<!-- end -->', fill, text, flags=re.S)
+
+
+def update(path, folder):
+    with open(path) as file:
+        text = file.read()
+    with open(path, 'w') as file:
+        file.write(_filled(text, folder))
+
+
+def is_current(path, folder):
+    with open(path) as file:
+        text = file.read()
+    return text == _filled(text, folder)
+
+
+# ---- figures --------------------------------------------------------------------------------------
+
+
+def _block(name, rows):
+    lines = ['$%s << EOD' % name]
+    return lines + [' '.join(str(x) if x != '' else 'NaN' for x in row) for row in rows] + ['EOD']
+
+
+def _gnuplot(path, lines):
+    head = ['set terminal svg size 760,430 background rgb "white"', 'set output "%s"' % path,
+            'set grid', 'set key outside right']
+    subprocess.run(['gnuplot'], input='\n'.join(head + lines), text=True, check=True)
+
+
+def _draw_figure9(folder, plots):
+    rows = Data.read(folder, 'figure9').rows
+    ways = list(dict.fromkeys(r['way'] for r in rows))
+    lines, curves = [], []
+    for i, way in enumerate(ways):
+        lines += _block('w%d' % i, [(r['links'], r['mean'], r['min'], r['max'])
+                                    for r in rows if r['way'] == way])
+        curves.append('$w%d using 1:2:3:4 with yerrorlines title "%s"'
+                      % (i, WAYS[way].replace('"', '')))
+    lines += ['set xlabel "links between switches"', 'set ylabel "virtual layers"',
+              'set yrange [0:]', 'plot ' + ', '.join(curves)]
+    _gnuplot(os.path.join(plots, 'figure9.svg'), lines)
+
+
+def _draw_sizes(folder, plots, name, fabric, key, label, title, log=False):
+    rows = [r for r in Data.read(folder, name).rows if r['fabric'] == fabric and r[key] != '']
+    routings = list(dict.fromkeys(_routing(r) for r in rows))
+    lines, curves = [], []
+    for i, routing in enumerate(routings):
+        lines += _block('r%d' % i, [(r['hosts'], r[key]) for r in rows if _routing(r) == routing])
+        curves.append('$r%d using 1:2 with linespoints title "%s"' % (i, routing))
+    lines += ['set xlabel "hosts"', 'set ylabel "%s"' % label, 'set logscale x 2']
+    lines += ['set logscale y'] if log else ['set yrange [0:]']
+    _gnuplot(os.path.join(plots, title + '.svg'), lines + ['plot ' + ', '.join(curves)])
+
+
+def figures(folder, plots):
+    """Without gnuplot there are no figures, and that is said."""
+    if not shutil.which('gnuplot'):
+        print('no gnuplot: no figures')
+        return
+    _draw_figure9(folder, plots)
+    for fabric, name in (('XGFT', 'figure5'), ('Kautz', 'figure6'), ('k-ary n-tree', 'kary')):
+        _draw_sizes(folder, plots, 'table1', fabric, 'ebb', 'effective bisection bandwidth', name)
+    _draw_sizes(folder, plots, 'table1', 'k-ary n-tree', 'route_ms', 'CPU, ms', 'figure7', log=True)
+    for fabric in dict.fromkeys(r['fabric'] for r in Data.read(folder, 'slides').rows):
+        _draw_sizes(folder, plots, 'slides', fabric, 'ebb', 'effective bisection bandwidth',
+                    'slides-' + fabric.replace(' ', '-').lower())

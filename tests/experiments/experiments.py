@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""The experiments. Each takes a Workshop and whether it is to be quick, and returns its Data.
+
+Routings, by the names they have in the data:
+    P-SSSP      engine p2sssp, step=dest lanes=no: as published
+    P2-SSSP     engine p2sssp, lanes=no: as published, but joined into trees
+    sssp        engine sssp as it is by default: with rip-up and re-route
+    dfsssp      engine dfsssp as it is by default
+"""
+import math
+
+import fabrics
+from measure import STOCK, Data, Oracle, sm_first
+
+P_SSSP = ('p2sssp', {'step': 'dest', 'lanes': 'no'})
+P2_SSSP = ('p2sssp', {'lanes': 'no'})
+PUBLISHED = {'P-SSSP': P_SSSP, 'P2-SSSP': P2_SSSP}
+OURS = dict(PUBLISHED, sssp=('sssp', {}), dfsssp=('dfsssp', {}))
+
+# Ways to the layers. All but the last start from the paths as published and look at requests only.
+PAPER = {'step': 'dest', 'reversible_sl': 'off', 'detours': 'no'}
+LAYERS = {way: ('p2sssp', dict(PAPER, heuristic=way))
+          for way in ('weakest', 'first', 'heaviest', 'online', 'order')}
+LAYERS['default'] = ('dfsssp', {'reversible_sl': 'off', 'detours': 'no'})
+
+
+def _layer_counts(workshop, nets, ways):
+    """{way: [layers or None if 15 do not suffice]} over an iterable of nets."""
+    counts = {way: [] for way in ways}
+    for net in nets:
+        for way in ways:
+            engine, options = LAYERS[way]
+            got = workshop.ours(net, engine, **options)
+            counts[way].append(got.get('layers_one_way'))
+    return counts
+
+
+def _spread(values):
+    """min, mean, max, and how many are missing. The mean is of those that are there."""
+    there = [v for v in values if v is not None]
+    mean = sum(there) / len(there) if there else None
+    return min(there, default=None), mean, max(there, default=None), len(values) - len(there)
+
+
+def figure9(workshop, quick):
+    """VLs of random fabrics, 128 switches, 16 hosts each, by number of links (Domke, fig. 9)."""
+    switches, seeds = (16, 3) if quick else (128, 100)
+    links = [24, 40] if quick else [150, 175, 200, 250, 300, 400, 500, 600, 800, 1000]
+    ways = ['weakest', 'online', 'order', 'default']
+    data = Data('figure9', ['links', 'way', 'fabrics', 'min', 'mean', 'max', 'over_15'])
+    for n in links:
+        nets = (workshop.generate('random', 'switches=%d' % switches, 'links=%d' % n, 'hosts=16',
+                                  'degree=16', 'seed=%d' % s) for s in range(1, seeds + 1))
+        counts = _layer_counts(workshop, nets, ways)
+        for way in ways:
+            data.add(n, way, seeds, *_spread(counts[way]))
+    return [data]
+
+
+def section4(workshop, quick):
+    """VLs by heuristic: 64 switches, 1,024 hosts, 128 links, 100 seeds (Domke, section IV)."""
+    switches, links, seeds = (16, 30, 3) if quick else (64, 128, 100)
+    data = Data('section4', ['way', 'fabrics', 'min', 'mean', 'max', 'over_15'])
+    nets = (workshop.generate('random', 'switches=%d' % switches, 'links=%d' % links, 'hosts=16',
+                              'seed=%d' % s) for s in range(1, seeds + 1))
+    counts = _layer_counts(workshop, nets, LAYERS)
+    for way in LAYERS:
+        data.add(way, seeds, *_spread(counts[way]))
+    return [data]
+
+
+COMPARED = ['fabric', 'hosts', 'routing', 'by', 'efi', 'efi_mean', 'ebb', 'half_width', 'layers',
+            'route_ms']
+
+
+def _compare(workshop, data, fabric, hosts, net, stock, patterns, routings=OURS, vls=8):
+    for name, (engine, options) in routings.items():
+        got = workshop.ours(net, engine, patterns, vls, **options)
+        if got['status'] == 'ok':
+            layers = got['layers_one_way'] or None	# 0: the engine looked for none
+            data.add(fabric, hosts, name, 'ours', got['efi'], got['efi_mean'], got['ebb'],
+                     got['ebb_half_width'], layers, got['route_ms'])
+    kept = workshop.kept_stock(data.name, fabric, hosts)
+    data.rows += kept
+    for name, got in (() if kept else workshop.stock(net, stock, patterns).items()):
+        # No EFI where the checker refuses the tables: stock ftree's lack routes between switches.
+        data.add(fabric, hosts, name, 'stock', got.get('efi'), got.get('efi_mean'), got['ebb'],
+                 got['ebb_half_width'], None, got['route_ms'])
+
+
+def table1(workshop, quick):
+    """eBB and CPU on the XGFTs, Kautz graphs and k-ary n-trees of table I (Domke, fig. 5, 6, 7)."""
+    data = Data('table1', COMPARED)
+    rows = fabrics.TABLE_I[:1] if quick else fabrics.TABLE_I
+    for hosts, xgft, kautz, kary in rows:
+        words = {'XGFT': fabrics.xgft(hosts, *xgft), 'Kautz': fabrics.kautz(hosts, *kautz),
+                 'k-ary n-tree': fabrics.kary(hosts, *kary)}
+        for family in words:
+            net = workshop.generate(*words[family])
+            net = workshop.edit(net, lambda text: fabrics.keep_hosts(text, hosts))
+            if quick:
+                stock = ['minhop']
+            else:	# the larger ones take stock engines minutes
+                stock = STOCK if hosts <= 1024 else ['minhop', 'sssp', 'dfsssp'] \
+                    if hosts <= 2048 else ['minhop']
+            _compare(workshop, data, family, hosts, net, stock, 20 if quick else 1000)
+    return [data]
+
+
+def systems(workshop, quick):
+    """Deimos and Odin, rebuilt from their descriptions (Domke, fig. 4, 8; the slides)."""
+    data = Data('systems', COMPARED)
+    built = {'Odin': (128, fabrics.odin())}
+    if not quick:
+        built['Deimos, chain'] = (724, fabrics.deimos(fabrics.DEIMOS_CHAIN))
+        built['Deimos, triangle'] = (724, fabrics.deimos(fabrics.DEIMOS_TRIANGLE))
+    for name, (hosts, text) in built.items():
+        net = workshop.write(sm_first(text))
+        _compare(workshop, data, name, hosts, net, ['minhop'] if quick else STOCK,
+                 20 if quick else 5000)
+    return [data]
+
+
+def online(workshop, quick):
+    """Online against offline at 4,096 nodes: CPU, memory, layers (Domke, section IV)."""
+    columns = ['fabric', 'way', 'layers', 'layers_ms', 'memory_kb', 'over_sssp_kb']
+    data = Data('online', columns)
+    kinds = {'random, 24 switches': ['random', 'switches=24', 'links=60', 'hosts=16']} if quick else {
+        'random, 256 switches, 800 links': ['random', 'switches=256', 'links=800', 'hosts=16'],
+        'Kautz(6, 3)': fabrics.kautz(4096, 6, 3),
+        'dragonfly a=8 h=4 p=16': ['dragonfly', 'a=8', 'h=4', 'p=16', 'g=32'],
+    }
+    for fabric, words in kinds.items():
+        net = workshop.generate(*words)
+        if fabric.startswith('Kautz'):
+            net = workshop.edit(net, lambda text: fabrics.keep_hosts(text, 4096))
+        engine, options = P_SSSP
+        base = workshop.ours(net, engine, **options)['memory_kb']
+        for way in ('online', 'weakest', 'order'):
+            engine, options = LAYERS[way]
+            got = workshop.ours(net, engine, **options)
+            if got['status'] == 'ok':
+                data.add(fabric, way, got['layers_one_way'], got['layers_ms'], got['memory_kb'],
+                         got['memory_kb'] - base)
+            else:
+                data.add(fabric, way, 'over 15', None, None, None)
+    return [data]
+
+
+def _slide_fabrics(quick):
+    """(series, hosts, words); switches of 24 ports, all of them filled with hosts or cables."""
+    if quick:
+        yield '2D torus', 16 * 4, ['torus', 'dims=4x4', 'hosts=4']
+        return
+    for k, n in ((4, 2), (8, 2), (12, 2), (4, 3), (6, 3), (8, 3), (10, 3), (12, 3)):
+        yield '%d-level fat tree' % n, k ** n, ['kary', 'k=%d' % k, 'n=%d' % n]
+    for side in (4, 6, 8, 10, 12):
+        yield '2D torus', side ** 2 * 20, ['torus', 'dims=%dx%d' % (side, side), 'hosts=20']
+    for side in (3, 4, 5, 6):
+        yield '3D torus', side ** 3 * 18, ['torus', 'dims=%dx%dx%d' % ((side,) * 3), 'hosts=18']
+    for n in (3, 4, 5, 6, 7):
+        yield 'hypercube', 2 ** n * (24 - n), ['hypercube', 'n=%d' % n, 'hosts=%d' % (24 - n)]
+    for switches in (16, 32, 64, 128, 256):
+        yield 'random', switches * 12, ['random', 'switches=%d' % switches, 'hosts=12', 'degree=12',
+                                        'links=%d' % (switches * 6 - switches // 8)]
+
+
+def slides(workshop, quick):
+    """P-SSSP against P2-SSSP: fat trees, tori, hypercubes, random; 5,000 matchings (the slides)."""
+    data = Data('slides', COMPARED)
+    routings = dict(PUBLISHED, sssp=OURS['sssp'])
+    for series, hosts, words in _slide_fabrics(quick):
+        net = workshop.generate(*words)
+        _compare(workshop, data, series, hosts, net, ['minhop'] if hosts <= 1500 else [],
+                 20 if quick else 5000, routings)
+    return [data]
+
+
+def lower_efi(workshop, quick):
+    """Lower edge forwarding index, lower bandwidth: how often, and the worst cases (the slides)."""
+    fabrics_of = {
+        'random, 16 switches, 4 hosts each': ['random', 'switches=16', 'links=32', 'hosts=4'],
+        'random, 24 switches, 6 hosts each': ['random', 'switches=24', 'links=60', 'hosts=6'],
+    }
+    routings = dict(PUBLISHED)
+    routings['P2-SSSP, far first'] = ('p2sssp', {'lanes': 'no', 'sources': 'far'})
+    routings['sssp'] = OURS['sssp']
+    counts = Data('lower_efi', ['fabric', 'pairs', 'efi_differs', 'ebb_agrees', 'ebb_contradicts'])
+    cases = Data('lower_efi_cases', ['fabric', 'seed', 'routing', 'efi', 'ebb', 'than', 'than_efi',
+                                     'than_ebb'])
+    for fabric, words in fabrics_of.items():
+        found, tally = [], [0, 0, 0, 0]
+        for seed in range(1, 6 if quick else 201):
+            net = workshop.generate(*words, 'seed=%d' % seed)
+            got = {name: workshop.ours(net, engine, 200 if quick else 5000, **options)
+                   for name, (engine, options) in routings.items()}
+            _contradictions(got, seed, tally, found)
+        counts.add(fabric, *tally)
+        for _, case in sorted(found, key=lambda f: -f[0])[:5]:
+            cases.add(fabric, *case)
+    if not cases.rows:	# in miniature there may be none
+        cases.add('none', *[None] * 7)
+    return [counts, cases]
+
+
+def _contradictions(got, seed, tally, found):
+    """Pairs of routings of one fabric. Bandwidths differ if their intervals are apart."""
+    names = list(got)
+    for i, a in enumerate(names):
+        for b in names[i + 1:]:
+            low, high = (a, b) if got[a]['efi'] <= got[b]['efi'] else (b, a)
+            x, y = got[low], got[high]
+            tally[0] += 1
+            if x['efi'] == y['efi']:
+                continue
+            tally[1] += 1
+            apart = math.hypot(x['ebb_half_width'], y['ebb_half_width'])
+            if x['ebb'] > y['ebb'] + apart:
+                tally[2] += 1
+            elif y['ebb'] > x['ebb'] + apart:
+                tally[3] += 1
+                found.append((y['ebb'] / x['ebb'],
+                              (seed, low, x['efi'], x['ebb'], high, y['efi'], y['ebb'])))
+
+
+def sharing(workshop, quick):
+    """How many destinations and sources share a channel of a 3-level tree, P-SSSP and P2-SSSP."""
+    data = Data('sharing', ['routing', 'channels', 'number', 'routes', 'destinations', 'sources'])
+    net = workshop.generate('kary', 'k=%d' % (2 if quick else 6), 'n=3')
+    for name, (engine, options) in PUBLISHED.items():
+        tables = Oracle(net, workshop.dump(net, engine, **options))
+        routes, sources, dests = {}, {}, {}
+        for a in tables.hosts:
+            for b in tables.hosts:
+                for channel in tables.path(a, b)[1:-1] if a != b else []:
+                    routes[channel] = routes.get(channel, 0) + 1
+                    sources.setdefault(channel, set()).add(a)
+                    dests.setdefault(channel, set()).add(b)
+        kinds = {}
+        for channel in routes:
+            ends = (channel[0], tables.cables[channel][0])
+            kinds.setdefault(' to '.join(e.split('-')[0] for e in ends), []).append(channel)
+        for kind, group in kinds.items():
+            mean = [sum(values) / len(group) for values in (
+                [routes[c] for c in group], [len(dests[c]) for c in group],
+                [len(sources[c]) for c in group])]
+            data.add(name, kind, len(group), *mean)
+    return [data]
+
+
+ALL = {
+    'section4': section4, 'figure9': figure9, 'table1': table1, 'systems': systems,
+    'online': online, 'slides': slides, 'lower-efi': lower_efi, 'sharing': sharing,
+}

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""One routing of one fabric, measured: ours by `osmroutes analyze`, stock engines by a fresh
+opensm -o under ibsim, whose tables `osmroutes analyze --lft` then judges like ours."""
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'osm'))
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
+from bandwidth import Oracle  # noqa: E402,F401 - tables, followed host by host
+from osmtest import BUILD, LOG_PLAIN, Fabric, Failure, Opensm  # noqa: E402
+
+COMMAND = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
+TIMER = os.path.join(BUILD, 'libosrtimer.so')	# of scripts/bench: times engines, writes tables
+
+STOCK = ['minhop', 'updn', 'ftree', 'lash', 'dor', 'sssp', 'dfsssp']
+
+
+def have_opensm():
+    return os.path.exists(TIMER) and all(shutil.which(t) for t in ('opensm', 'ibsim', 'ibsim-run'))
+
+
+def sm_first(text):
+    """The first host moves to the top of the net file: the subnet manager sits there in ibsim, and
+    `osmroutes` gives LIDs as if it sat on the first node. So both have the same LIDs."""
+    blocks = text.split('\n\n')
+    at = next(i for i, block in enumerate(blocks) if block.startswith('Ca'))
+    return '\n\n'.join([blocks.pop(at)] + blocks)
+
+
+class Workshop:
+    """A temporary directory with fabrics in it."""
+
+    def __init__(self, kept=None):
+        self.dir = tempfile.mkdtemp(prefix='osr-experiments-')
+        self.kept = kept	# folder of CSV files whose rows of stock engines are still good
+
+    def kept_stock(self, name, fabric, hosts):
+        """Rows of stock engines that an earlier run has left."""
+        if not self.kept or not os.path.exists(os.path.join(self.kept, name + '.csv')):
+            return []
+        return [r for r in Data.read(self.kept, name).rows
+                if (r['fabric'], r['hosts'], r['by']) == (fabric, str(hosts), 'stock')]
+
+    def close(self):
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def generate(self, *words):
+        path = self.path('fabric.net')
+        subprocess.run([COMMAND, 'generate'] + list(words) + ['-o', path], check=True)
+        return self.edit(path, sm_first)
+
+    def write(self, text):
+        path = self.path('fabric.net')
+        with open(path, 'w') as file:
+            file.write(text)
+        return path
+
+    def edit(self, path, change):
+        with open(path) as file:
+            text = file.read()
+        return self.write(change(text))
+
+    def _analyze(self, net, words):
+        done = subprocess.run([COMMAND, 'analyze', net, '--json'] + words, capture_output=True,
+                              text=True)
+        if done.returncode > 1:
+            raise Failure('osmroutes analyze %s: %s' % (' '.join(words), done.stderr))
+        return json.loads(done.stdout)['results'][0]
+
+    def ours(self, net, engine, patterns=0, vls=15, seed=1, **options):
+        """The figures of `osmroutes analyze`; only 'status' and 'message' if the engine refuses."""
+        words = ['-e', engine, '--vls', str(vls), '--patterns', str(patterns), '--seed', str(seed)]
+        for name, value in options.items():
+            words += ['-o', '%s=%s' % (name, value)]
+        return self._analyze(net, words)
+
+    def dump(self, net, engine, **options):
+        """An opensm-lfts.dump of our tables."""
+        words = [COMMAND, 'route', net, '-e', engine, '--dump', self.path('dump')]
+        for name, value in options.items():
+            words += ['-o', '%s=%s' % (name, value)]
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+        return os.path.join(self.path('dump'), 'opensm-lfts.dump')
+
+    def stock(self, net, engines, patterns=0, seconds=120, seed=1):
+        """{engine: figures} of those stock engines that route this fabric, all in one ibsim."""
+        results = {}
+        if not have_opensm():
+            return results
+        with Fabric(net, self.path('ibsim')) as fabric:
+            for engine in engines:
+                got = self._stock_one(fabric, net, engine, patterns, seconds, seed)
+                if got:
+                    results[engine] = got
+        return results
+
+    def _stock_one(self, fabric, net, engine, patterns, seconds, seed):
+        out, lfts = self.path('timer.json'), self.path('opensm-lfts.dump')
+        for path in (out, lfts):
+            if os.path.exists(path):
+                os.remove(path)
+        opensm = Opensm(fabric, engine, options={'qos': 'TRUE', 'event_plugin_name': 'osrtimer'},
+                        log_flags=LOG_PLAIN, once=True, name=engine,
+                        env={'OSR_TIMER_OUT': out, 'OSR_TIMER_LFTS': lfts})
+        try:
+            with opensm:
+                opensm.wait_end(seconds)
+        except Failure as failure:
+            print('    stock %s: %s' % (engine, str(failure)[:200]), file=sys.stderr)
+            return None
+        with open(out) as file:
+            said = json.loads(file.readline())
+        if said['used'] != engine:	# OpenSM fell back to another one
+            return None
+        got = self._analyze(net, ['--lft', lfts, '--patterns', str(patterns), '--seed', str(seed)])
+        if got.get('pairs_no_path', 1):
+            print('    stock %s: %s' % (engine, got['message']), file=sys.stderr)
+            return None
+        # Without callbacks of its own (updn in part) an engine is not timed.
+        got['route_ms'] = next((e['cpu_ms'] for e in said['engines'] if e['name'] == engine), None)
+        return got
+
+
+class Data:
+    """Rows of one CSV file. Numbers keep as many digits as anybody needs to read."""
+
+    def __init__(self, name, columns):
+        self.name, self.columns, self.rows = name, columns, []
+
+    def add(self, *values):
+        if len(values) != len(self.columns):
+            raise ValueError('%s has %d columns' % (self.name, len(self.columns)))
+        self.rows.append(dict(zip(self.columns, map(_text, values))))
+
+    def write(self, folder):
+        with open(os.path.join(folder, self.name + '.csv'), 'w', newline='') as file:
+            out = csv.DictWriter(file, self.columns, lineterminator='\n')
+            out.writeheader()
+            out.writerows(self.rows)
+
+    @classmethod
+    def read(cls, folder, name):
+        with open(os.path.join(folder, name + '.csv'), newline='') as file:
+            rows = list(csv.DictReader(file))
+        data = cls(name, list(rows[0]) if rows else [])
+        data.rows = rows
+        return data
+
+
+def _text(value):
+    if value is None:
+        return ''
+    return '%.5g' % value if isinstance(value, float) else str(value)

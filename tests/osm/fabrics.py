@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""Every fabric of the project and from the field comes up and passes everything."""
+import glob
+import os
+
+import oracle
+from judge import QOS, expect, judge, scenario, second_opinion
+from osmtest import LOG_DUMPS, ROOT, Failure, Fabric, Opensm, find_fabric
+
+# Fabrics from the field, by name: listed here so that their tests are there, as skipped, without
+# the directory too. ibdmchk needs minutes for the largest.
+FIELD = ('doc-sample-1 doc-sample-2 doc-sample-3 doc-sample-4 plafrim-2013 psmn-x5-2020 '
+         'selene-storage-2021 tartu-2014 topograph-dgx-2025 topograph-dgx-2025-noan ufm-lab-2021 '
+         'ibutils/12-ary-2-tree ibutils/12-node-spaced ibutils/2-ary-4-tree '
+         'ibutils/32nodes-3lvl-is1 ibutils/32nodes-3lvl-is1-cbb2 ibutils/4-ary-2-tree '
+         'ibutils/4-ary-2-tree-links-at-same-rank-1 ibutils/4-ary-3-tree ibutils/4-ary-4-tree '
+         'ibutils/FullGnu ibutils/IS1-16 ibutils/IS3-128 ibutils/RhinoBased512Nodes '
+         'ibutils/clusters-PartialGazelle ibutils/clusters-SingleGazelle '
+         'ibutils/merge-2-ary-4-tree').split()
+LARGE = 300	# end ports, from which on ibdmchk is not asked
+
+
+def comes_up(workdir, name):
+    """dfsssp with QoS on and off, and sssp, on one fabric; the same bytes whenever asked again."""
+    with Fabric(find_fabric(name), workdir) as fabric:
+        tables = with_dfsssp(fabric)
+        if not tables.switches:
+            return
+        again = without_dumps(fabric)
+        expect(again == tables.bytes_of_tables(), 'two runs of opensm programmed different tables')
+        without_qos(fabric)
+        with_sssp(fabric)
+
+
+def with_dfsssp(fabric):
+    with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, log_flags=LOG_DUMPS,
+                name='dfsssp') as opensm:
+        opensm.wait_up()
+        # OpenSM enables the best width and speed of a cable, and ibsim then changes them: the second
+        # sweep sees other rates than the first.
+        opensm.resweep()
+        tables = oracle.Tables(fabric.read_back())
+        if tables.switches:	# no engine is called without a switch
+            tables = judge(fabric, opensm, ours='dfsssp')
+            if len(tables.ends) < LARGE and tables.channels():
+                second_opinion(fabric, opensm, tables)
+    opensm.check_log()
+    return tables
+
+
+def without_dumps(fabric):
+    """Another process, without the ROUTING log flag: nothing but the log may differ."""
+    with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, name='again') as opensm:
+        opensm.wait_up()
+        opensm.resweep()
+        found = oracle.Tables(fabric.read_back()).bytes_of_tables()
+    opensm.check_log()
+    return found
+
+
+def without_qos(fabric):
+    """One VL, which must be safe with any SL: SL2VL is what the hardware had."""
+    with Opensm(fabric, 'dfsssp', plugin=True, name='no-qos') as opensm:
+        opensm.wait_up()
+        tables = oracle.Tables(fabric.read_back())
+    expect(opensm.engine_used() == 'dfsssp', '%s routed with QoS off' % opensm.engine_used())
+    expect(not tables.routes().problems, 'LIDs are not reached with QoS off')
+    expect(not tables.cycles(None), 'credit loops with QoS off')
+    opensm.check_log()
+
+
+def with_sssp(fabric):
+    with Opensm(fabric, 'sssp', plugin=True, name='sssp') as opensm:
+        opensm.wait_up()
+        judge(fabric, opensm, ours='sssp')
+    opensm.check_log()
+
+
+def register(name, seconds):
+    scenario('up.' + name.replace('/', '.'), seconds)(lambda workdir: comes_up(workdir, name))
+
+
+for path in sorted(glob.glob(os.path.join(ROOT, 'topologies', '*.net'))):
+    register(os.path.basename(path)[:-4], 60)
+for name in FIELD:
+    register(name, 150)
+
+
+@scenario('up.large-tree', 120)
+def large_tree(workdir):
+    """Three levels, 1,000 hosts: the fabric of the bench, judged in full once."""
+    from judge import generate
+    os.makedirs(workdir, exist_ok=True)
+    net = generate(os.path.join(workdir, 'tree.net'), 'kary', 'k=10', 'n=3')
+    with Fabric(net, workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS) as opensm:
+            opensm.wait_up()
+            tables = judge(fabric, opensm, ours='dfsssp')
+        opensm.check_log()
+        efi, _ = tables.edge_forwarding_index()
+        if efi != 990:
+            raise Failure('EFI %d on the 10-ary 3-tree, whose bound is 990' % efi)

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""Multicast groups: hosts join as IPoIB does, and the tables of the switches are followed. Also the
+tests of the judges themselves."""
+import copy
+import os
+import random
+
+import oracle
+from faults import switch_links
+from judge import QOS, Claims, deadlock_free, expect, first, judge, scenario
+from osmtest import TOOLS, Failure, Fabric, Opensm, find_fabric
+
+BROADCAST = 'ff12:401b:ffff::ffff:ffff'	# IPoIB's, of the default partition
+
+
+def join(fabric, name):
+    """A host joins the broadcast group; returns (MLID, SL)."""
+    words = fabric.run([os.path.join(TOOLS, 'osr-sa'), 'join', BROADCAST], host=name).split()
+    return int(words[1]), int(words[3])
+
+
+def members_of(tables, names):
+    seen, ends = set(), []
+    for e in tables.ends:	# the first port of a dual-port CA is where the program sits
+        if e.host and e.name in names and e.name not in seen:
+            seen.add(e.name)
+            ends.append(e)
+    return ends
+
+
+def check_group(fabric, opensm, names, group):
+    """Every member reaches every other one, once; together with unicast no credit loop."""
+    tables = oracle.Tables(fabric.read_back())
+    mlid, sl = group
+    problems = tables.multicast_problems(mlid, members_of(tables, names))
+    expect(not problems, first(problems) if problems else '')
+    proven = Claims(opensm.log).proven
+    expect('with multicast' in proven, 'multicast is not part of the proof')
+    rows = tables.ask_sls(fabric)
+    loops = tables.cycles(rows, replies='replies deadlock-free' in proven, multicast=[group])
+    expect(not loops, 'credit loops with multicast on VLs %s' % loops)
+    return tables
+
+
+def broadcast(workdir, netfile, every=1):
+    with Fabric(find_fabric(netfile), workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS) as opensm:
+            opensm.wait_up()
+            tables = judge(fabric, opensm, ours='dfsssp')
+            names = sorted({e.name for e in tables.ends if e.host})[::every]
+            got = {join(fabric, name) for name in names}
+            expect(len(got) == 1, 'members of one group were told %s' % got)
+            opensm.wait_quiet()
+            group = got.pop()
+            tables = check_group(fabric, opensm, names, group)
+            cut = switch_links(tables)[0]
+            opensm.change(fabric.unlink(*cut[:2]))
+            check_group(fabric, opensm, names, group)
+            opensm.change(fabric.relink(*cut[:2]))
+            check_group(fabric, opensm, names, group)
+        opensm.check_own_log()
+
+
+@scenario('multicast.ring')
+def ring(workdir):
+    broadcast(workdir, 'ring-5')
+
+
+@scenario('multicast.torus')
+def torus(workdir):
+    broadcast(workdir, 'torus-4x4')
+
+
+@scenario('multicast.random')
+def random_fabric(workdir):
+    broadcast(workdir, 'random-12')
+
+
+@scenario('multicast.cluster', 120)
+def cluster(workdir):
+    broadcast(workdir, 'cluster-192', every=9)
+
+
+@scenario('multicast.real-fabric', 120)
+def real_fabric(workdir):
+    broadcast(workdir, 'psmn-x5-2020', every=7)
+
+
+# The judges on trial ------------------------------------------------------------------------------
+
+@scenario('judge.stock-engines', 90)
+def stock_engines(workdir):
+    """What is known of OpenSM's own engines must come out: sssp and minhop close the ring, dfsssp
+    and updn do not; dfsssp's promise does not hold for replies on a random fabric."""
+    for netfile, engine, one_way in (('ring-5', 'sssp', False), ('ring-5', 'minhop', False),
+                                     ('ring-5', 'dfsssp', True), ('random-12', 'dfsssp', True),
+                                     ('tree-2', 'minhop', True), ('torus-4x4', 'dfsssp', True)):
+        with Fabric(find_fabric(netfile), workdir) as fabric:
+            with Opensm(fabric, engine, options=QOS, name=netfile + engine) as opensm:
+                opensm.wait_up()
+                tables = judge(fabric, opensm, minimal=engine != 'updn')
+                free, _ = deadlock_free(fabric, tables)
+            expect(opensm.engine_used() == engine, '%s routed' % opensm.engine_used())
+            expect(free == one_way, 'stock %s on %s is judged %s' % (engine, netfile, free))
+
+
+def mutants(tables, rng):
+    """(what was done, broken copy of the data) of right tables: entry by entry."""
+    switches = [k for k, n in enumerate(tables.data['nodes']) if n['type'] == 'switch']
+    for _ in range(60):
+        data = copy.deepcopy(tables.data)
+        k = rng.choice(switches)
+        lid = rng.choice(tables.lids)
+        node = data['nodes'][k]
+        s = tables.switches[tables.index[node['guid']]]
+        old = s.forward(lid)
+        wrong = rng.choice([p for p in list(range(s.n_ports + 1)) + [255]
+                            if p != old and not _as_good(tables, s, lid, p)])
+        node['lft'] = node['lft'][:2 * lid] + '%02x' % wrong + node['lft'][2 * lid + 2:]
+        yield '%s: LID %d to port %d instead of %d' % (s.name, lid, wrong, old), data
+
+
+def _as_good(tables, s, lid, port):
+    """Would this port be a shortest route too?"""
+    end = tables.end_of[lid]
+    me = tables.index[s.guid]
+    if port not in s.next:
+        return False
+    dist = tables.dist[end.switch]
+    return me != end.switch and dist[s.next[port][0]] == dist[me] - 1
+
+
+def judged_tables(workdir, netfile):
+    with Fabric(find_fabric(netfile), workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS) as opensm:
+            opensm.wait_up()
+            return judge(fabric, opensm, ours='dfsssp')
+
+
+@scenario('judge.mutants', 90)
+def judge_mutants(workdir):
+    """The oracle finds every wrong entry."""
+    tables = judged_tables(workdir, 'torus-4x4')
+    for what, data in mutants(tables, random.Random(7)):
+        verdict = oracle.Tables(data).routes()
+        expect(verdict.problems or verdict.n_longer, 'not found: ' + what)
+
+
+@scenario('judge.loop-mutants')
+def judge_loop_mutants(workdir):
+    """Shortest routes on a ring of five are forced and close the circle on one VL, whatever made two
+    of one: equal SLs, or equal VLs for them. And a used SL on VL15 is found at every node."""
+    tables = judged_tables(workdir, 'ring-5')
+    folded = {slid: bytes(255 if sl == 255 else 0 for sl in row) for slid, row in tables.rows.items()}
+    expect(tables.cycles(folded) == [0], 'all on SL 0: the loop of the ring is not found')
+    data = copy.deepcopy(tables.data)
+    for n in data['nodes']:
+        if n['type'] == 'switch':
+            n['sl2vl'] = dict(n['sl2vl'], common='0' * 16, others=[])
+    expect(oracle.Tables(data).cycles(tables.rows) == [0], 'SL2VL all 0: the loop is not found')
+    sls = sorted({sl for row in tables.rows.values() for sl in row} - {255})
+    for k, n in enumerate(tables.data['nodes']):
+        data = copy.deepcopy(tables.data)
+        data['nodes'][k]['sl2vl'] = dict(n['sl2vl'], common='f' * 16, others=[]) \
+            if n['type'] == 'switch' else {p: 'f' * 16 for p in n['sl2vl']}
+        expect(oracle.Tables(data).sl2vl_problems(sls), 'VL15 at %s is not found' % n['name'])
+
+
+@scenario('judge.multicast-mutants')
+def multicast_mutants(workdir):
+    with Fabric(find_fabric('torus-4x4'), workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS) as opensm:
+            opensm.wait_up()
+            tables = oracle.Tables(fabric.read_back())
+            names = sorted({e.name for e in tables.ends if e.host})
+            group = {join(fabric, name) for name in names}.pop()
+            opensm.wait_quiet()
+            tables = check_group(fabric, opensm, names, group)
+    members = members_of(tables, names)
+    for s in tables.switches:
+        ports = s.mft[group[0]]
+        for p in sorted(set(s.next) | set(s.hosts)):
+            s.mft[group[0]] = ports ^ {p}
+            u = s.next.get(p)
+            one_sided = u and p not in ports and u[1] not in tables.switches[u[0]].mft.get(group[0], ())
+            found = tables.multicast_problems(group[0], members)
+            expect(found or p in s.hosts and p not in ports,
+                   '%s with port %d flipped is not found%s' % (s.name, p, ' (one side)' * bool(one_sided)))
+        s.mft[group[0]] = ports

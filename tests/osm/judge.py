@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""What every scenario has in common: registration, and judging one running opensm."""
+import os
+import re
+import shutil
+import subprocess
+
+import oracle
+from osmtest import BUILD, LOG_PLAIN, Failure, Fabric, Opensm, find_fabric
+
+QOS = {'qos': 'TRUE'}
+
+SCENARIOS = {}		# name -> (function, seconds)
+
+
+def scenario(name, seconds=60):
+    """Registers a test: CTest calls it osm.NAME and gives it so many seconds."""
+    def register(function):
+        assert name not in SCENARIOS, name
+        SCENARIOS[name] = (function, seconds)
+        return function
+    return register
+
+
+def expect(condition, sentence):
+    if not condition:
+        raise Failure(sentence)
+
+
+def first(problems):
+    return '%d problems, first: %s' % (len(problems), problems[0])
+
+
+class Claims:
+    """The INFO line of a sweep, as an administrator reads it."""
+
+    PATTERN = re.compile(
+        r'osmroutes: (\S+?)(?: \(last checked tables\))?: (\d+) switches, (\d+) channels, '
+        r'(\d+) end ports, (\d+) LIDs in .*?; VLs (\d+) of (\d+).*?; EFI (\d+) \(average ([\d.]+).*?'
+        r'longer routes (\d+) of (\d+), at most (\d+) hops; proven: (.*?); LFT entries changed (\d+) of (\d+); digest ([0-9a-f]{16})')
+
+    def __init__(self, log):
+        found = self.PATTERN.findall(log)
+        expect(found, 'the log has no line about a sweep of osmroutes')
+        f = found[-1]
+        self.engine = f[0]
+        self.n_switches, self.n_channels, self.n_ends, self.n_lids = map(int, f[1:5])
+        self.n_vls, self.budget, self.efi = map(int, f[5:8])
+        self.efi_mean = float(f[8])
+        self.n_longer, self.n_routes, self.max_hops = map(int, f[9:12])
+        self.proven = set(f[12].split(', '))
+        self.changed, self.entries = int(f[13]), int(f[14])
+        self.digest = f[15]
+
+
+def judge(fabric, opensm, ours=None, minimal=True):
+    """Reads everything back and judges it: routes, balance as logged, credit loops, SL2VL, VLArb.
+
+    ours: the engine of osmroutes that must have routed, None for a stock one. What its log line
+    claims must be what the oracle finds. Returns the oracle's Tables, with .rows for dfsssp.
+    """
+    tables = oracle.Tables(fabric.read_back())
+    verdict = tables.routes()
+    expect(not verdict.problems, 'routes: ' + (first(verdict.problems) if verdict.problems else ''))
+    if ours:
+        claims = Claims(opensm.log)
+        check_claims(tables, verdict, claims, ours)
+        if ours != 'sssp':
+            expect('deadlock-free' in claims.proven, 'no deadlock freedom is claimed')
+            check_loops(fabric, tables, claims.proven)
+    elif minimal:
+        expect(verdict.n_longer == 0, '%d routes are longer than minimal' % verdict.n_longer)
+    return tables
+
+
+def check_claims(tables, verdict, claims, engine):
+    expect(claims.engine == engine, 'routed by %s instead of %s' % (claims.engine, engine))
+    efi, mean = tables.edge_forwarding_index()
+    expect(claims.efi == efi, 'the log says EFI %d, the switches say %d' % (claims.efi, efi))
+    expect(abs(claims.efi_mean - mean) < 0.06,
+           'the log says an average of %.1f, the switches say %.1f' % (claims.efi_mean, mean))
+    expect(claims.n_lids == len(tables.lids),
+           '%d LIDs routed, %d in the fabric' % (claims.n_lids, len(tables.lids)))
+    expect(claims.n_longer == verdict.n_longer,
+           'the log says %d longer routes, it is %d' % (claims.n_longer, verdict.n_longer))
+    expect(claims.max_hops == verdict.max_hops,
+           'the log says at most %d hops, it is %d' % (claims.max_hops, verdict.max_hops))
+    expect(('minimal' in claims.proven) == (verdict.n_longer == 0), 'minimal or not?')
+
+
+def groups(tables):
+    """(MLID, SL) of the multicast groups that reach switches; the tests' groups are on SL 0."""
+    return [(m, 0) for m in sorted({m for s in tables.switches for m in s.mft})]
+
+
+def check_loops(fabric, tables, claimed):
+    """Every deadlock freedom that is claimed, by real path records; used SLs travel on VLs that
+    work and are served."""
+    rows = tables.rows = tables.ask_sls(fabric)
+    missing = tables.unanswered(rows)
+    expect(not missing, 'no path record for %d pairs, first: %s' % (len(missing), missing[:1]))
+    loops = tables.cycles(None if 'any SL' in claimed else rows,
+                          replies='replies deadlock-free' in claimed,
+                          multicast=groups(tables) if 'with multicast' in claimed else ())
+    expect(not loops, 'credit loops on VLs %s' % loops)
+    sls = sorted({sl for row in rows.values() for sl in row} - {255})
+    problems = tables.sl2vl_problems(sls) + tables.vlarb_problems(sls)
+    expect(not problems, first(problems) if problems else '')
+
+
+def deadlock_free(fabric, tables):
+    """For stock engines: (one way between hosts, with replies too) by all pairs."""
+    rows = tables.rows = tables.ask_sls(fabric, limit=4000000)
+    return (not tables.cycles(rows, scope='hosts'),
+            not tables.cycles(rows, replies=True, scope='hosts'))
+
+
+def ibdmchk(opensm, tables, rows, lmc=0):
+    """Debian's ibdmchk on OpenSM's own dumps: (paths between CAs it walked, True if it found no
+    credit loop). It knows one-way traffic between CAs. Its exit status means nothing: it says its
+    verdict and then crashes while it cleans up."""
+    psl, slvl = opensm.dump('psl'), opensm.dump('slvl')
+    with open(psl, 'w') as file:
+        for e in tables.ends:
+            if e.host:
+                guid = node_guid(tables, e)
+                file.writelines('%s %d %d\n' % (guid, lid, sl)
+                                for lid, sl in zip(tables.lids, rows[e.lid]) if sl != 255)
+    with open(slvl, 'w') as file:
+        for s in tables.switches:
+            ports = [0] + sorted(set(s.next) | set(s.hosts))
+            for i in ports:
+                for o in ports:
+                    t = s.table(i, o)
+                    file.write('%s %d %d %s\n' % (s.guid, i, o, ' '.join(
+                        '0x%x%x' % (t[k], t[k + 1]) for k in range(0, 16, 2))))
+    # Through a pipe the buffered end of its report would be lost in the crash; stdbuf is enough.
+    out = subprocess.run(['stdbuf', '-oL', 'ibdmchk', '-s', opensm.dump('opensm-subnet.lst'), '-f',
+                          opensm.dump('opensm.fdbs'), '-m', opensm.dump('opensm.mcfdbs'), '-c', psl,
+                          '-d', slvl, '-l', str(lmc)], stdout=subprocess.PIPE,
+                         stderr=subprocess.STDOUT, text=True, errors='replace', timeout=120).stdout
+    walked = re.search(r'Scanned:(\d+)\s+CA to CA paths', out)
+    good, bad = 'no credit loops found' in out, 'credit loops in routing' in out
+    expect(walked and good != bad, 'ibdmchk gave no verdict: ' + out[-300:])
+    unreachable = re.findall(r'-E-.*', re.sub('-E- credit loops in routing', '', out))
+    expect(not unreachable, 'ibdmchk: ' + (unreachable or [''])[0])
+    return int(walked.group(1)), good
+
+
+def node_guid(tables, end):
+    """GUID of the node of a CA port (its port's GUID is another one)."""
+    node, _ = tables.switches[end.switch].hosts[end.port]
+    return node
+
+
+def second_opinion(fabric, opensm, tables):
+    """ibdmchk must agree with the oracle."""
+    if not shutil.which('ibdmchk'):
+        return
+    rows = getattr(tables, 'rows', None) or tables.ask_sls(fabric)
+    _, free = ibdmchk(opensm, tables, rows, max(e.lmc for e in tables.ends))
+    mine = not tables.cycles(rows, scope='hosts')
+    expect(free == mine, 'ibdmchk says deadlock-free: %s, the oracle: %s' % (free, mine))
+
+
+def generate(path, *arguments):
+    """A fabric of the project's generator."""
+    subprocess.run([os.path.join(BUILD, 'src', 'cli', 'osmroutes'), 'generate', '-o', path] +
+                   list(arguments), check=True, timeout=60)
+    return path
+
+
+def one_sweep(workdir, netfile, engine, ours=None, options=QOS, log_flags=LOG_PLAIN, expected=(),
+              **kwargs):
+    """Fabric up, one sweep, judged, down: the shape of most scenarios. Returns (tables, log)."""
+    with Fabric(find_fabric(netfile), workdir) as fabric:
+        with Opensm(fabric, engine=engine, plugin=True, options=options, log_flags=log_flags,
+                    **kwargs) as opensm:
+            opensm.wait_up()
+            tables = judge(fabric, opensm, ours=ours)
+        opensm.check_log(expected)
+        return tables, opensm.log

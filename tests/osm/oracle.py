@@ -1,0 +1,567 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""Judges the tables of a fabric from what was read out of its switches, and from nothing else.
+
+This is the second opinion on the project's own checker: another language, another data model, no
+shared code. A Tables object holds the fabric; verdicts are computed on demand:
+
+    t = Tables(fabric.read_back())
+    t.routes()                      reach, loops, dead ends, hops against breadth-first distances
+    t.edge_forwarding_index()       the most loaded channel
+    rows = t.ask_sls(fabric)        SLs by PathRecord queries
+    t.cycles(rows, replies=True)    credit loops on (channel, VL)
+
+A channel is one direction of a cable between two switches, named by (switch, port it leaves by).
+"""
+import random
+
+from osmtest import Failure
+
+NO_PATH = 255
+ALL_SLS = 0xffff
+
+
+class Verdict:
+    """What routes() found. Problems are sentences; none means every LID is reached."""
+
+    def __init__(self):
+        self.problems = []
+        self.n_routes = self.n_longer = self.n_no_path = self.max_hops = 0
+
+
+class Switch:
+    def __init__(self, node):
+        self.guid = node['guid']
+        self.name = node['name']
+        self.n_ports = node['n_ports']
+        self.lft = bytes.fromhex(node.get('lft', ''))
+        self.mft = {int(k): set(v) for k, v in node.get('mft', {}).items()}
+        self.next = {}		# port -> (switch, port there), cables that are up
+        self.hosts = {}		# port -> (node, port there): CAs and routers
+        self.sl2vl = node.get('sl2vl')
+        self.others = {}
+        if self.sl2vl:
+            self.common = _nibbles(self.sl2vl['common'])
+            self.others = {(i, o): _nibbles(t) for i, o, t in self.sl2vl['others']}
+
+    def table(self, i, o):
+        return self.others.get((i, o), self.common)
+
+    def forward(self, lid):
+        return self.lft[lid] if lid < len(self.lft) else NO_PATH
+
+
+class End:
+    """One end port: of a CA or router, or port 0 of a switch."""
+
+    def __init__(self, node, port, switch, switch_port):
+        self.name = node['name']
+        self.type = node['type']
+        self.lid, self.lmc = port['lid'], port['lmc']
+        self.guid = port['guid']
+        self.op_vls = port['op_vls']
+        self.smsl = port['smsl']
+        self.switch, self.port = switch, switch_port
+
+    @property
+    def lids(self):
+        return range(self.lid, self.lid + (1 << self.lmc))
+
+    @property
+    def host(self):
+        return self.type != 'switch'
+
+
+def _nibbles(text):
+    return tuple(int(c, 16) for c in text)
+
+
+class Tables:
+    def __init__(self, data):
+        self.data = data
+        self.nodes = {n['guid']: n for n in data['nodes']}
+        guids = sorted(g for g, n in self.nodes.items() if n['type'] == 'switch')
+        self.switches = [Switch(self.nodes[g]) for g in guids]
+        self.index = {g: i for i, g in enumerate(guids)}
+        self.ends = []
+        for n in data['nodes']:
+            self._connect(n)
+        self.end_of = {}
+        for e in self.ends:
+            for lid in e.lids:
+                if lid in self.end_of:
+                    raise Failure('LID %d belongs to %s and to %s' %
+                                  (lid, e.name, self.end_of[lid].name))
+                self.end_of[lid] = e
+        self.lids = sorted(self.end_of)
+        self.host_lids = [l for l in self.lids if self.end_of[l].host]
+        self._distances()
+
+    def _connect(self, node):
+        for p in node['ports']:
+            if node['type'] == 'switch' and p['port'] == 0:
+                self.ends.append(End(node, p, self.index[node['guid']], 0))
+            elif 'peer' in p and p['state'] == 4:
+                self._cable(node, p)
+
+    def _cable(self, node, p):
+        peer = self.index.get(p['peer'])
+        me = self.index.get(node['guid'])
+        if me is None and peer is not None:
+            self.switches[peer].hosts[p['peer_port']] = (node['guid'], p['port'])
+            if p['lid']:
+                self.ends.append(End(node, p, peer, p['peer_port']))
+        elif me is not None and peer is not None and me != peer:
+            self.switches[me].next[p['port']] = (peer, p['peer_port'])
+
+    # Distances and components -----------------------------------------------------------------
+
+    def _distances(self):
+        n = len(self.switches)
+        around = [sorted({u for u, _ in s.next.values()}) for s in self.switches]
+        self.dist = []
+        for root in range(n):
+            dist = [-1] * n
+            dist[root] = 0
+            level = [root]
+            while level:
+                following = []
+                for v in level:
+                    for u in around[v]:
+                        if dist[u] < 0:
+                            dist[u] = dist[v] + 1
+                            following.append(u)
+                level = following
+            self.dist.append(dist)
+
+    def n_components(self):
+        return len({min(v for v, d in enumerate(row) if d >= 0) for row in self.dist})
+
+    # Routes -----------------------------------------------------------------------------------
+
+    def tree(self, lid, problems=None):
+        """[next switch or None], [port], [hops] for one LID; hops -1 where nothing arrives."""
+        end = self.end_of[lid]
+        n = len(self.switches)
+        nexts, ports, hops = [None] * n, [NO_PATH] * n, [-1] * n
+        for v, s in enumerate(self.switches):
+            port = ports[v] = s.forward(lid)
+            if v == end.switch:
+                if port == end.port:
+                    hops[v] = 0
+                elif problems is not None:
+                    problems.append('%s sends LID %d of %s, which hangs on its port %d, to port %d' %
+                                    (s.name, lid, end.name, end.port, port))
+            elif port in s.next:
+                nexts[v] = s.next[port][0]
+            elif port != NO_PATH and problems is not None:
+                problems.append('%s sends LID %d of %s to port %d, where no switch is' %
+                                (s.name, lid, end.name, port))
+        self._settle_hops(nexts, hops)
+        return nexts, ports, hops
+
+    @staticmethod
+    def _settle_hops(nexts, hops):
+        """Follows every switch to the root; what runs into a loop or dead end keeps -1."""
+        dead = set()
+        for v in range(len(nexts)):
+            walk, on_walk, u = [], set(), v
+            while hops[u] < 0 and u not in dead and u not in on_walk:
+                walk.append(u)
+                on_walk.add(u)
+                if nexts[u] is None:
+                    break
+                u = nexts[u]
+            if hops[u] < 0:
+                dead.update(walk)
+                continue
+            for w in reversed(walk):
+                hops[w] = hops[nexts[w]] + 1
+
+    def routes(self, lids=None):
+        v = Verdict()
+        for lid in self.lids if lids is None else lids:
+            self._judge_lid(lid, v)
+        return v
+
+    def _judge_lid(self, lid, verdict):
+        end = self.end_of[lid]
+        nexts, ports, hops = self.tree(lid, verdict.problems)
+        dist = self.dist[end.switch]
+        for v, s in enumerate(self.switches):
+            if dist[v] < 0:
+                verdict.n_no_path += 1
+                if ports[v] != NO_PATH:
+                    verdict.problems.append('%s has port %d for LID %d, which is in another part' %
+                                            (s.name, ports[v], lid))
+            elif hops[v] < 0:
+                verdict.problems.append('LID %d of %s is not reached from %s' %
+                                        (lid, end.name, s.name))
+            else:
+                verdict.n_routes += v != end.switch
+                verdict.n_longer += hops[v] > dist[v]
+                verdict.max_hops = max(verdict.max_hops, hops[v])
+
+    def trees(self):
+        """Per LID: (LID, nexts, ports, switches from far to near); computed once."""
+        if not hasattr(self, '_trees'):
+            self._trees = []
+            for lid in self.lids:
+                nexts, ports, hops = self.tree(lid)
+                order = sorted((v for v in range(len(hops)) if hops[v] > 0),
+                               key=lambda v: -hops[v])
+                self._trees.append((lid, nexts, ports, order))
+        return self._trees
+
+    # Balance ----------------------------------------------------------------------------------
+
+    def channels(self):
+        return [(v, p) for v, s in enumerate(self.switches) for p in s.next]
+
+    def edge_forwarding_index(self):
+        """(most routes on one channel, mean over channels): from CA and router ports to CA and
+        router LIDs."""
+        load = {c: 0 for c in self.channels()}
+        sources = [0] * len(self.switches)
+        for e in self.ends:
+            sources[e.switch] += e.host
+        for lid, nexts, ports, order in self.trees():
+            if not self.end_of[lid].host:
+                continue
+            count = sources[:]
+            for v in order:
+                load[(v, ports[v])] += count[v]
+                count[nexts[v]] += count[v]
+        if not load:
+            return 0, 0.0
+        return max(load.values()), sum(load.values()) / len(load)
+
+    # Service levels ---------------------------------------------------------------------------
+
+    def ask_sls(self, fabric, limit=250000, seed=1, per_switch=False):
+        """{source LID: bytes of SLs by self.lids} by PathRecord queries; 255 where the SA has none.
+
+        All pairs where they are few; otherwise one source of every switch. That speaks for the
+        others only if SLs depend on the source's switch, so some others are asked too and a
+        difference is a failure."""
+        sources = sorted(self.end_of)
+        if per_switch or len(sources) * len(self.lids) > limit:
+            return self._ask_sample(fabric, random.Random(seed))
+        return self._ask(fabric, sources)
+
+    def _ask(self, fabric, sources):
+        rows = {}
+        for slid, text in fabric.path_sls(sources, self.lids).items():
+            if '!' in text:
+                raise Failure('no answer from the SA for a path from LID %d' % slid)
+            rows[slid] = bytes(255 if c == '-' else int(c, 16) for c in text)
+        return rows
+
+    def _ask_sample(self, fabric, rng):
+        by_switch = {}
+        for lid, e in sorted(self.end_of.items()):
+            by_switch.setdefault((e.switch, e.host), []).append(lid)
+        asked = {k: {lids[0], rng.choice(lids)} for k, lids in by_switch.items()}
+        got = self._ask(fabric, sorted(set().union(*asked.values())))
+        rows = {}
+        for k, lids in by_switch.items():
+            row = got[lids[0]]
+            for other in asked[k]:
+                self._same_row(lids[0], row, other, got[other])
+            rows.update(dict.fromkeys(lids, row))
+        return rows
+
+    def _same_row(self, a, row_a, b, row_b):
+        """Two sources on one switch: equal SLs but towards each other and themselves."""
+        mine = self.end_of[a].switch
+        for k, lid in enumerate(self.lids):
+            if row_a[k] != row_b[k] and self.end_of[lid].switch != mine:
+                raise Failure('SLs of LIDs %d and %d, on one switch, differ towards LID %d: too '
+                              'many pairs to ask for each' % (a, b, lid))
+
+    def unanswered(self, rows):
+        """Pairs that are connected, and for which the SA named no path."""
+        column = {lid: k for k, lid in enumerate(self.lids)}
+        return [(a, b) for a, row in rows.items() for b, k in column.items()
+                if row[k] == 255 and self.dist[self.end_of[a].switch][self.end_of[b].switch] >= 0]
+
+    # Credit loops -----------------------------------------------------------------------------
+
+    def cycles(self, rows=None, replies=False, scope='all', multicast=()):
+        """Virtual lanes on which channel dependencies close a cycle: [] if deadlock-free.
+
+        rows: SLs from ask_sls(); None: any packet may use any SL. replies: packets from b to a may
+        also use SL(a, b). multicast: (MLID, SL) to include. scope: 'hosts' looks at packets between
+        CAs and routers; 'all' adds those between them and the port 0 of switches, which is all that
+        management sends; 'switches' adds those from switch to switch.
+        """
+        deps = Dependencies(self)
+        masks = SlMasks(self, rows, replies, scope)
+        for k, (lid, nexts, ports, order) in enumerate(self.trees()):
+            deps.add_tree(nexts, ports, order, masks.towards(k, lid))
+        for mlid, sl in multicast:
+            deps.add_multicast(mlid, sl)
+        return deps.cyclic_vls()
+
+    # Multicast --------------------------------------------------------------------------------
+
+    def multicast_problems(self, mlid, members):
+        """Members (end ports) must all be reached from each other, once."""
+        problems = []
+        at = {(e.switch, e.port) for e in members}
+        for v, port in sorted(at):
+            reached = self._spread(mlid, v, port, problems)
+            parts = {m for m in at if self.dist[v][m[0]] >= 0} - {(v, port)}
+            for w, p in sorted(parts - reached):
+                problems.append('MLID 0x%x from %s does not reach port %d of %s' %
+                                (mlid, self.switches[v].name, p, self.switches[w].name))
+        return problems
+
+    def _spread(self, mlid, switch, port, problems):
+        seen, reached = {switch}, set()
+        todo = [(switch, port)]
+        while todo:
+            v, came = todo.pop()
+            s = self.switches[v]
+            for p in sorted(s.mft.get(mlid, set()) - {came}):
+                if p not in s.next:
+                    reached.add((v, p))
+                    continue
+                u, q = s.next[p]
+                if u in seen:
+                    problems.append('MLID 0x%x: a packet comes to %s a second time, from %s' %
+                                    (mlid, self.switches[u].name, s.name))
+                    return reached
+                seen.add(u)
+                todo.append((u, q))
+        return reached
+
+    # SL2VL ------------------------------------------------------------------------------------
+
+    def sl2vl_problems(self, sls):
+        """Used SLs must be mapped to a VL that works, on every end port and switch port in use."""
+        problems = []
+        for n in self.data['nodes']:
+            ports = {p['port']: p for p in n['ports']}
+            for where, o, table in self._tables_of(n):
+                for sl in sls:
+                    vls = ports[o]['op_vls'] if o in ports and o else 16
+                    if table[sl] == 15 or table[sl] >= vls:
+                        problems.append('%s %s maps SL %d to VL %d, and %d VLs work' %
+                                        (n['name'], where, sl, table[sl], vls))
+        return problems
+
+    def _tables_of(self, n):
+        if n['type'] != 'switch':
+            for port, text in n['sl2vl'].items():
+                yield 'port ' + port, int(port), _nibbles(text)
+            return
+        s = self.switches[self.index[n['guid']]]
+        ports = sorted(set(s.next) | set(s.hosts))
+        for i in ports + [0]:
+            for o in ports:
+                if i != o:
+                    yield 'port %d to %d' % (i, o), o, s.table(i, o)
+
+    def vlarb_problems(self, vls):
+        """Every used VL needs a weight above 0 on every port that is up."""
+        problems = []
+        for n in self.data['nodes']:
+            for p in n['ports']:
+                if p['state'] != 4 or 'arb_low' not in p:
+                    continue
+                served = {vl for vl, weight in p['arb_low'] + p['arb_high'] if weight}
+                missing = [vl for vl in vls if vl not in served and vl < p['op_vls']]
+                if missing:
+                    problems.append('%s port %d gives VL %d no weight' %
+                                    (n['name'], p['port'], missing[0]))
+        return problems
+
+    # Identity ---------------------------------------------------------------------------------
+
+    def bytes_of_tables(self):
+        """All that determines where a packet goes, for comparing two sweeps."""
+        return repr([(s.guid, [s.forward(lid) for lid in self.lids], s.sl2vl,
+                      sorted((k, sorted(v)) for k, v in s.mft.items()))
+                     for s in self.switches]).encode()
+
+
+class SlMasks:
+    """Per destination: which SLs packets carry that enter the fabric at each switch."""
+
+    def __init__(self, tables, rows, replies, scope):
+        self.t = tables
+        self.rows = rows or {}
+        self.any_sl = rows is None
+        self.replies = replies
+        self.scope = scope
+        hosts = [e for e in tables.ends if e.host]
+        ends = hosts if scope == 'hosts' else tables.ends
+        # Who sends to a host, and who sends to port 0 of a switch.
+        self.to_host = self._sources(ends)
+        self.to_switch = self._sources(ends if scope == 'switches' else hosts)
+        self.reply_cache = {}
+
+    def _sources(self, ends):
+        """Per switch, the different rows of the end ports on it."""
+        found = [{} for _ in self.t.switches]
+        for e in ends:
+            if self.any_sl:
+                found[e.switch][0] = None
+            for lid in e.lids:
+                if lid in self.rows:
+                    found[e.switch][id(self.rows[lid])] = self.rows[lid]
+        return [list(d.values()) for d in found]
+
+    def towards(self, k, lid):
+        host = self.t.end_of[lid].host
+        sources = self.to_host if host else self.to_switch
+        if not host and self.scope == 'hosts':
+            return [0] * len(sources)
+        if self.any_sl:
+            return [ALL_SLS if s else 0 for s in sources]
+        masks = [0] * len(sources)
+        for v, rows in enumerate(sources):
+            for row in rows:
+                if row[k] != 255:
+                    masks[v] |= 1 << row[k]
+        if self.replies and lid in self.rows:
+            masks = [a | b for a, b in zip(masks, self._replies_to(self.rows[lid], host))]
+        return masks
+
+    def _replies_to(self, row, host):
+        """Packets sent to the owner of this row use the SLs of its own requests."""
+        key = (id(row), host)
+        found = self.reply_cache.get(key)
+        if found is None:
+            found = [0] * len(self.t.switches)
+            for sl, lid in zip(row, self.t.lids):
+                e = self.t.end_of[lid]
+                sends = e.host or self.scope == 'switches' or (host and self.scope == 'all')
+                if sl != 255 and sends:
+                    found[e.switch] |= 1 << sl
+            self.reply_cache[key] = found
+        return found
+
+
+class Dependencies:
+    """Channel dependencies on (channel, VL).
+
+    What travels on a channel towards one destination is a 256-bit set of (SL, VL): bit SL * 16 + VL.
+    A dependency collects a 256-bit set of (VL before, VL after).
+    """
+
+    def __init__(self, tables):
+        self.t = tables
+        self.deps = {}		# ((switch, port), (switch, port)) -> pairs of VLs
+        self.entered = {}	# memo of enter()
+        self.moved = {}		# memo of move()
+
+    def enter(self, table, sls):
+        """Packets with these SLs leave their first switch: the VL is the table's."""
+        key = (table, sls)
+        state = self.entered.get(key)
+        if state is None:
+            state = 0
+            for sl in range(16):
+                if sls >> sl & 1 and table[sl] != 15:
+                    state |= 1 << (sl * 16 + table[sl])
+            self.entered[key] = state
+        return state
+
+    def move(self, table, state):
+        """A set of (SL, VL) passes a switch: the new set, and the pairs of VLs before and after."""
+        key = (table, state)
+        found = self.moved.get(key)
+        if found is None:
+            after = pairs = 0
+            rest = state
+            while rest:
+                low = rest & -rest
+                rest ^= low
+                sl, vl = divmod(low.bit_length() - 1, 16)
+                if table[sl] != 15:
+                    after |= 1 << (sl * 16 + table[sl])
+                    pairs |= 1 << (vl * 16 + table[sl])
+            found = self.moved[key] = (after, pairs)
+        return found
+
+    def _injected(self, v, out, sls):
+        s = self.t.switches[v]
+        if not s.others:
+            return self.enter(s.common, sls)
+        state = 0
+        for i in list(s.hosts) + [0]:
+            state |= self.enter(s.table(i, out), sls)
+        return state
+
+    def add_tree(self, nexts, ports, order, sls):
+        """order: from far to near, so that all that flows into a switch is known when it is met."""
+        switches = self.t.switches
+        state = {}
+        for v in order:
+            carried = state.get(v, 0)
+            if sls[v]:
+                carried |= self._injected(v, ports[v], sls[v])
+            u = nexts[v]
+            if not carried or nexts[u] is None:
+                continue
+            s = switches[u]
+            came = switches[v].next[ports[v]][1]
+            after, pairs = self.move(s.table(came, ports[u]), carried)
+            c = ((v, ports[v]), (u, ports[u]))
+            self.deps[c] = self.deps.get(c, 0) | pairs
+            state[u] = state.get(u, 0) | after
+
+    def add_multicast(self, mlid, sl):
+        for v, s in enumerate(self.t.switches):
+            for p in s.mft.get(mlid, ()):
+                if p not in s.next:
+                    continue
+                u, q = s.next[p]
+                if q in self.t.switches[u].mft.get(mlid, ()):
+                    self._multicast_hop(mlid, sl, v, p, u, q)
+
+    def _multicast_hop(self, mlid, sl, v, p, u, q):
+        here, there = self.t.switches[v], self.t.switches[u]
+        before = {here.table(i, p)[sl] for i in list(here.next) + list(here.hosts) + [0] if i != p}
+        for o in there.mft.get(mlid, ()):
+            if o in there.next and o != q:
+                after = there.table(q, o)[sl]
+                for vl in before:
+                    c = ((v, p), (u, o))
+                    self.deps[c] = self.deps.get(c, 0) | 1 << (vl * 16 + after)
+
+    def edges(self):
+        for (a, b), pairs in self.deps.items():
+            while pairs:
+                low = pairs & -pairs
+                pairs ^= low
+                before, after = divmod(low.bit_length() - 1, 16)
+                yield (a, before), (b, after)
+
+    def cyclic_vls(self):
+        """Strips vertices without predecessors, then without successors: what is left lies on
+        cycles or between them."""
+        forward, backward = {}, {}
+        for a, b in self.edges():
+            forward.setdefault(a, []).append(b)
+            backward.setdefault(b, []).append(a)
+        left = _strip(set(forward) | set(backward), forward, backward)
+        left = _strip(left, backward, forward)
+        self.left = left
+        return sorted({vl for _, vl in left})
+
+
+def _strip(vertices, forward, backward):
+    degree = {v: sum(1 for u in backward.get(v, ()) if u in vertices) for v in vertices}
+    free = [v for v, d in degree.items() if d == 0]
+    left = set(vertices)
+    while free:
+        v = free.pop()
+        left.discard(v)
+        for u in forward.get(v, ()):
+            if u in left:
+                degree[u] -= 1
+                if degree[u] == 0:
+                    free.append(u)
+    return left

@@ -1,0 +1,363 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""Stock opensm under ibsim: start, disturb, read back, stop.
+
+    with Fabric('ring.net', workdir) as fabric:
+        with Opensm(fabric, engine='dfsssp', plugin=True) as opensm:
+            opensm.wait_up()
+            tables = fabric.read_back()
+
+Every simulator has a socket name of its own, so tests run side by side; every process dies with
+this one. Nothing here knows what a good routing is: that is oracle.py.
+"""
+import ctypes
+import itertools
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+BUILD = os.environ.get('OSR_BUILD', os.path.join(ROOT, 'build'))
+TOOLS = os.path.join(BUILD, 'tests', 'osm')
+OPENSM = os.environ.get('OSR_OPENSM', shutil.which('opensm') or '/usr/sbin/opensm')
+
+# OpenSM's log flags: errors and infos; with ROUTING it fills the hops and writes its dumps.
+LOG_PLAIN = 0x03
+LOG_DUMPS = 0x43
+
+SKIPPED = 77	# exit status CTest takes for "skipped"
+
+_number = itertools.count()
+
+
+class Failure(Exception):
+    """Something that must not happen under test did."""
+
+
+class Skip(Exception):
+    """Something this test needs is not there."""
+
+
+def _die_with_parent():
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+def _net_size(path):
+    """Nodes, switches and ports of a net file: ibsim allocates what it is told."""
+    nodes = switches = ports = 0
+    with open(path, errors='replace') as file:
+        for line in file:
+            m = re.match(r'(Switch|Hca|Ca|Rt)\s+(\d+)\s+"', line, re.I)
+            if m:
+                nodes += 1
+                ports += int(m.group(2)) + 1
+                switches += m.group(1).lower() == 'switch'
+    return nodes, switches, ports
+
+
+def _node_ids(path):
+    """{description: (ibsim's node ID, kind)}: the console and SIM_HOST know nodes by their ID."""
+    ids = {}
+    with open(path, errors='replace') as file:
+        for line in file:
+            m = re.match(r'(Switch|Hca|Ca|Rt)\s+\d+\s+"([^"]+)"(?:.*?#\s*"([^"]*)")?', line, re.I)
+            if m:
+                kind = 'switch' if m.group(1).lower() == 'switch' else 'ca'
+                ids[m.group(3) or m.group(2)] = (m.group(2), kind)
+    return ids
+
+
+def _sm_host(path):
+    """Where the SM sits: a CA whose port 1 has a cable, since ibsim gives clients that port."""
+    here = None
+    with open(path, errors='replace') as file:
+        for line in file:
+            m = re.match(r'(?:Hca|Ca)\s+\d+\s+"([^"]+)"|Switch|Rt', line, re.I)
+            if m:
+                here = m.group(1)
+            elif here and line.startswith('[1]'):
+                return here
+    return None	# the first node of the file, which is then a switch
+
+
+def wait_for(what, condition, seconds, alive=None):
+    """Polls condition() until it is true; raises Failure after so many seconds."""
+    end = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if alive:
+            alive()
+        if time.monotonic() > end:
+            raise Failure('waited %d s for %s' % (seconds, what))
+        time.sleep(0.02)
+
+
+class Fabric:
+    """A simulated fabric: an ibsim serving one net file."""
+
+    def __init__(self, netfile, workdir, host=None):
+        self.netfile = netfile
+        self.ids = _node_ids(netfile)
+        host = host or _sm_host(netfile)
+        self.dir = workdir
+        os.makedirs(workdir, exist_ok=True)
+        self.env = dict(os.environ, IBSIM_SOCKNAME='osr-%d-%d' % (os.getpid(), next(_number)))
+        if host:
+            self.env['SIM_HOST'] = host
+        self.log = os.path.join(workdir, 'ibsim.log')
+
+    def __enter__(self):
+        nodes, switches, ports = _net_size(self.netfile)
+        command = ['ibsim', '-s', '-L', '49151', '-N', str(nodes + 64), '-S', str(switches + 64),
+                   '-P', str(ports + 256), self.netfile]
+        self.process = subprocess.Popen(command, env=self.env, stdin=subprocess.PIPE, text=True,
+                                        stdout=open(self.log, 'w'), stderr=subprocess.STDOUT,
+                                        preexec_fn=_die_with_parent)
+        try:
+            wait_for('ibsim', lambda: 'simulator ready' in self._said(), 30, self._alive)
+        except Failure as f:
+            self.process.kill()
+            raise Failure('%s; ibsim said: %s' % (f, self._said()[-300:]))
+        return self
+
+    def __exit__(self, *exc):
+        self.process.kill()
+        self.process.wait()
+
+    def _said(self):
+        with open(self.log, errors='replace') as file:
+            return file.read()
+
+    def _alive(self):
+        if self.process.poll() is not None:
+            raise Failure('ibsim ended with status %d: %s' %
+                          (self.process.returncode, self._said()[-300:]))
+
+    def console(self, command):
+        """One command of ibsim's console, for instance Unlink "S-1"[3]; waits until it is done."""
+        before = self._said().count('sim>')
+        self.process.stdin.write(command + '\n')
+        self.process.stdin.flush()
+        wait_for('ibsim to do "%s"' % command, lambda: self._said().count('sim>') > before, 10,
+                 self._alive)
+
+    def node_id(self, name):
+        return self.ids[name][0]
+
+    def unlink(self, switch, port=None):
+        """Console command: one cable, or everything at a switch, goes down."""
+        return 'Unlink "%s"' % self.node_id(switch) + ('[%d]' % port if port else '')
+
+    def relink(self, switch, port=None):
+        return 'ReLink "%s"' % self.node_id(switch) + ('[%d]' % port if port else '')
+
+    def run(self, command, timeout=60, stdin=None, ok=True, host=None):
+        """Runs a program that finds this fabric on its InfiniBand port; returns its output."""
+        env = dict(self.env, SIM_HOST=self.node_id(host)) if host else self.env
+        try:
+            done = subprocess.run(['ibsim-run'] + command, env=env, input=stdin, text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout,
+                                  preexec_fn=_die_with_parent)
+        except subprocess.TimeoutExpired:
+            raise Failure('%s did not end within %d s' % (command[0], timeout))
+        if ok and done.returncode:
+            raise Failure('%s ended with status %d: %s' %
+                          (' '.join(command)[:80], done.returncode, done.stderr[-400:]))
+        return done.stdout
+
+    def read_back(self, *tables):
+        """What the switches were programmed with (see osr-readback.c), as parsed JSON."""
+        data = json.loads(self.run([os.path.join(TOOLS, 'osr-readback')] + list(tables)))
+        if data['n_failed']:
+            raise Failure('%d requests to the simulated fabric failed' % data['n_failed'])
+        return data
+
+    def path_sls(self, sources, dests, sl=None, pkey=None):
+        """{source LID: 'one hex digit, - or ! per destination'} by real PathRecord queries."""
+        command = [os.path.join(TOOLS, 'osr-sa'), 'paths']
+        command += ['--sl=%d' % sl] if sl is not None else []
+        command += ['--pkey=%d' % pkey] if pkey is not None else []
+        columns = ' '.join(map(str, dests))
+        out = self.run(command, stdin=''.join('%d: %s\n' % (s, columns) for s in sources),
+                       timeout=240)
+        return {int(slid): sls for slid, sls in (line.split() for line in out.splitlines())}
+
+
+class Opensm:
+    """One opensm process. `options` go into its configuration file as they are."""
+
+    def __init__(self, fabric, engine='dfsssp', plugin=False, options=None, plugin_conf=None,
+                 log_flags=LOG_PLAIN, once=False, name='opensm', wrapper=(), env=None):
+        self.fabric = fabric
+        self.once = once
+        self.dir = os.path.join(fabric.dir, name)
+        shutil.rmtree(self.dir, ignore_errors=True)
+        os.makedirs(self.dir, exist_ok=True)
+        self.logfile = os.path.join(self.dir, 'opensm.log')
+        self.log_flags = log_flags
+        self.wrapper = list(wrapper)
+        self.process = None
+        conf = {'routing_engine': engine, 'sweep_interval': 0, 'force_log_flush': 'TRUE',
+                'dump_files_dir': self.dir, 'qos': 'FALSE', 'pid_file': '(null)'}
+        if plugin:
+            conf['event_plugin_name'] = 'osmroutes'
+            # An own file always, so that one of this machine is never read.
+            own = os.path.join(self.dir, 'osmroutes.conf')
+            with open(own, 'w') as file:
+                file.write(plugin_conf or '')
+            conf['event_plugin_options'] = 'osmroutes.config=' + own
+        conf.update(options or {})
+        self.conf = os.path.join(self.dir, 'opensm.conf')
+        with open(self.conf, 'w') as file:
+            file.writelines('%s %s\n' % item for item in conf.items() if item[1] is not None)
+        self.env = dict(fabric.env, OSM_TMP_DIR=self.dir, OSM_CACHE_DIR=self.dir,
+                        LD_LIBRARY_PATH=BUILD + ':' + os.environ.get('LD_LIBRARY_PATH', ''))
+        self.env.update(env or {})
+
+    def __enter__(self):
+        command = self.wrapper + [OPENSM, '-F', self.conf, '-f', self.logfile, '-D',
+                                  '0x%02x' % self.log_flags]
+        command += ['-o'] if self.once else []
+        self.output = open(os.path.join(self.dir, 'output'), 'w')
+        self.process = subprocess.Popen(['ibsim-run'] + command, env=self.env,
+                                        stdin=subprocess.DEVNULL, stdout=self.output,
+                                        stderr=subprocess.STDOUT, cwd=self.dir,
+                                        preexec_fn=_die_with_parent)
+        return self
+
+    def __exit__(self, kind, value, trace):
+        if self.process.poll() is None:
+            self.stop(quiet=kind is not None)
+
+    @property
+    def log(self):
+        try:
+            with open(self.logfile, errors='replace') as file:
+                return file.read()
+        except FileNotFoundError:
+            return ''
+
+    def _alive(self):
+        if self.process.poll() is not None:
+            raise Failure('opensm ended with status %d: %s' %
+                          (self.process.returncode, self.log[-400:]))
+
+    def sweeps(self):
+        return len(re.findall(r'SUBNET UP|Errors during initialization', self.log))
+
+    def wait_up(self, seconds=60):
+        """Until the first sweep is over and the subnet is up."""
+        wait_for('SUBNET UP', lambda: 'SUBNET UP' in self.log, seconds, self._alive)
+
+    def wait_end(self, seconds=60):
+        """For once=True: until opensm ends by itself."""
+        try:
+            status = self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise Failure('opensm -o did not end within %d s' % seconds)
+        if status:
+            raise Failure('opensm -o ended with status %d: %s' % (status, self.log[-400:]))
+
+    def resweep(self, seconds=60):
+        """Forces a heavy sweep and waits until it is over."""
+        before = self.sweeps()
+        self.process.send_signal(signal.SIGHUP)
+        wait_for('the sweep after SIGHUP', lambda: self.sweeps() > before, seconds, self._alive)
+
+    def wait_quiet(self, seconds=60, still=0.5):
+        """Until the log has not grown for a while: traps may cause several sweeps in a row."""
+        end = time.monotonic() + seconds
+        size, since = -1, time.monotonic()
+        while time.monotonic() - since < still:
+            self._alive()
+            now = os.path.getsize(self.logfile)
+            if now != size:
+                size, since = now, time.monotonic()
+            if time.monotonic() > end:
+                raise Failure('opensm does not come to rest')
+            time.sleep(0.02)
+
+    def change(self, *commands, seconds=60):
+        """Console commands to ibsim, one heavy sweep, and rest."""
+        for command in commands:
+            self.fabric.console(command)
+        self.resweep(seconds)
+        self.wait_quiet(seconds)
+
+    def stop(self, quiet=False):
+        """SIGTERM, as an administrator would; a crash or a hang is a failure."""
+        self.process.terminate()
+        try:
+            status = self.process.wait(15)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            status = 'hang'
+        if status and not quiet:
+            raise Failure('opensm ended with status %s after SIGTERM: %s' %
+                          (status, self.log[-400:]))
+
+    def errors(self, expected=()):
+        """Error lines of the log, but for those that contain an expected text."""
+        lines = [l for l in self.log.splitlines() if re.search(r'\bERR\b', l)]
+        return [l for l in lines if not any(e in l for e in expected)]
+
+    def check_log(self, expected=()):
+        bad = self.errors(expected)
+        if bad:
+            raise Failure('%d unexpected error lines in the log, first: %s' % (len(bad), bad[0]))
+
+    def check_own_log(self):
+        """Of the error lines only those of the plugin count."""
+        bad = [l for l in self.errors() if 'osmroutes' in l]
+        if bad:
+            raise Failure('%d error lines of osmroutes in the log, first: %s' % (len(bad), bad[0]))
+
+    def engine_used(self):
+        """The engine of the last sweep, as OpenSM says it."""
+        found = re.findall(r': (\S+) tables configured on all switches', self.log)
+        return found[-1] if found else None
+
+    def dump(self, name):
+        return os.path.join(self.dir, name)
+
+
+def real_fabrics():
+    """The directory of fabrics from the field, beside the project; None where it is absent."""
+    path = os.environ.get('OSR_FABRICS', os.path.join(os.path.dirname(ROOT), 'shared', 'topologies'))
+    return path if os.path.isdir(path) else None
+
+
+def find_fabric(name):
+    """A net file by its name: of the project's topologies/, or one from the field."""
+    for path in (name, os.path.join(ROOT, 'topologies', name + '.net')):
+        if os.path.isfile(path):
+            return path
+    field = real_fabrics()
+    if not field:
+        raise Skip('no directory of real fabrics beside the project (OSR_FABRICS may name one)')
+    for path in (os.path.join(field, name + '.topo'), os.path.join(field, name + '.net')):
+        if os.path.isfile(path):
+            return path
+    raise Skip('%s has no %s' % (field, name))
+
+
+def need_tools():
+    for tool in ('ibsim', 'ibsim-run'):
+        if not shutil.which(tool):
+            raise Skip('%s is not installed' % tool)
+    if not os.path.exists(OPENSM):
+        raise Skip('opensm is not installed')
+    if not os.path.exists(os.path.join(TOOLS, 'osr-readback')):
+        raise Failure('%s holds no built project; OSR_BUILD names the build directory' % BUILD)
+
+
+def warn(text):
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * osr-readback: what the switches of a fabric were really programmed with, as JSON on stdout.
+ *
+ *	ibsim-run osr-readback [lft] [sl2vl] [vlarb] [mft]	(default: all of them)
+ *
+ * Tables are hexadecimal strings: a forwarding table has two digits per LID, an SL2VL table one per
+ * SL. The SL2VL tables of a switch are mostly equal: "common" is the most frequent one and
+ * "others" lists the (in port, out port, table) that differ, for the ports in "ports".
+ */
+#include <argp.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <osmroutes/arena.h>
+
+#include "live.h"
+
+static const char digits[] = "0123456789abcdef";
+
+static json_t *hex_json(const uint8_t *bytes, size_t n)
+{
+	char *text = malloc(2 * n + 1);
+	json_t *j;
+
+	if (!text)
+		return NULL;
+	for (size_t i = 0; i < n; i++) {
+		text[2 * i] = digits[bytes[i] >> 4];
+		text[2 * i + 1] = digits[bytes[i] & 15];
+	}
+	text[2 * n] = 0;
+	j = json_stringn(text, 2 * n);
+	free(text);
+	return j;
+}
+
+static json_t *guid_json(uint64_t guid)
+{
+	return json_sprintf("0x%016" PRIx64, guid);
+}
+
+static json_t *arb_json(uint8_t (*table)[2], unsigned n)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < n; i++)
+		json_array_append_new(list, json_pack("[ii]", table[i][0], table[i][1]));
+	return list;
+}
+
+static json_t *port_json(const struct osr_live *live, const struct osr_live_port *p, unsigned number)
+{
+	json_t *j = json_pack("{si so si si si si si si si si si}", "port", number, "guid",
+			      guid_json(p->guid), "lid", p->lid, "lmc", p->lmc, "state", p->state,
+			      "vl_cap", p->vl_cap, "op_vls", p->op_vls, "smsl", p->smsl, "width",
+			      p->width, "speed", p->speed, "speed_ext", p->speed_ext);
+
+	if (p->peer != OSR_LIVE_NONE) {
+		json_object_set_new(j, "peer", guid_json(live->nodes[p->peer].guid));
+		json_object_set_new(j, "peer_port", json_integer(p->peer_port));
+	}
+	if (p->arb_low) {
+		json_object_set_new(j, "arb_low", arb_json(p->arb_low, p->arb_low_size));
+		json_object_set_new(j, "arb_high", arb_json(p->arb_high, p->arb_high_size));
+	}
+	return j;
+}
+
+static int compare_tables(const void *a, const void *b)
+{
+	return memcmp(a, b, 8);
+}
+
+/* The table that most (in, out) pairs share. */
+static void common_table(const uint8_t (*tables)[8], size_t n, uint8_t common[8])
+{
+	uint8_t(*sorted)[8] = malloc(n * 8 + 8);
+	size_t best = 0;
+
+	memset(common, 0, 8);
+	if (!sorted)
+		abort();
+	memcpy(sorted, tables, n * 8);
+	qsort(sorted, n, 8, compare_tables);
+	for (size_t i = 0, j; i < n; i = j) {
+		for (j = i + 1; j < n && !memcmp(sorted[i], sorted[j], 8); j++)
+			;
+		if (j - i > best) {
+			best = j - i;
+			memcpy(common, sorted[i], 8);
+		}
+	}
+	free(sorted);
+}
+
+static json_t *switch_sl2vl_json(const struct osr_live_node *n)
+{
+	unsigned width = n->n_ports + 1, n_up = 0;
+	uint8_t(*read)[8] = malloc((size_t)width * width * 8);
+	json_t *ports = json_array(), *others = json_array();
+	uint8_t common[8], up[256];
+
+	if (!read)
+		abort();
+	for (unsigned p = 0; p < width; p++)
+		if (osr_live_port_up(n, p)) {
+			up[n_up++] = p;
+			json_array_append_new(ports, json_integer(p));
+		}
+	for (unsigned i = 0; i < n_up; i++)
+		for (unsigned o = 0; o < n_up; o++)
+			memcpy(read[i * n_up + o], n->sl2vl[up[i] * width + up[o]], 8);
+	common_table((const uint8_t(*)[8])read, n_up * n_up, common);
+	for (unsigned i = 0; i < n_up; i++)
+		for (unsigned o = 0; o < n_up; o++)
+			if (memcmp(read[i * n_up + o], common, 8))
+				json_array_append_new(others, json_pack("[iio]", up[i], up[o],
+									hex_json(read[i * n_up + o], 8)));
+	free(read);
+	return json_pack("{so so so}", "ports", ports, "common", hex_json(common, 8), "others", others);
+}
+
+static json_t *end_sl2vl_json(const struct osr_live_node *n)
+{
+	json_t *j = json_object();
+	char key[8];
+
+	for (unsigned p = 1; p <= n->n_ports; p++)
+		if (osr_live_port_up(n, p)) {
+			snprintf(key, sizeof(key), "%u", p);
+			json_object_set_new(j, key, hex_json(n->sl2vl[p], 8));
+		}
+	return j;
+}
+
+static json_t *mft_json(const struct osr_live_node *n)
+{
+	json_t *j = json_object();
+	char key[8];
+
+	for (unsigned m = 0; m < n->n_mlids; m++) {
+		json_t *ports = json_array();
+
+		for (unsigned p = 0; p <= n->n_ports; p++)
+			if (n->mft[m][p / 64] >> (p % 64) & 1)
+				json_array_append_new(ports, json_integer(p));
+		snprintf(key, sizeof(key), "%u", OSR_MLID_FIRST + m);
+		if (json_array_size(ports))
+			json_object_set(j, key, ports);
+		json_decref(ports);
+	}
+	return j;
+}
+
+static const char *const type_names[] = { "?", "ca", "switch", "router" };
+
+static json_t *node_json(const struct osr_live *live, const struct osr_live_node *n)
+{
+	json_t *ports = json_array();
+	json_t *j = json_pack("{so ss so si sb so}", "guid", guid_json(n->guid), "type",
+			      type_names[n->type <= 3 ? n->type : 0], "name",
+			      json_stringn_nocheck(n->name, strlen(n->name)), "n_ports", n->n_ports,
+			      "enhanced_sp0", n->enhanced_sp0, "ports", ports);
+
+	for (unsigned p = 0; p <= n->n_ports; p++)
+		if (n->ports[p].known || (p == 0 && n->type == OSR_LIVE_SWITCH))
+			json_array_append_new(ports, port_json(live, &n->ports[p], p));
+	if (n->lft)
+		json_object_set_new(j, "lft", hex_json(n->lft, n->lft_top + 1));
+	if (n->mft)
+		json_object_set_new(j, "mft", mft_json(n));
+	if (n->sl2vl)
+		json_object_set_new(j, "sl2vl", n->type == OSR_LIVE_SWITCH ? switch_sl2vl_json(n)
+									    : end_sl2vl_json(n));
+	return j;
+}
+
+static int write_fabric(const struct osr_live *live)
+{
+	json_t *nodes = json_array();
+	json_t *j = json_pack("{so sI sI so}", "from", guid_json(live->nodes[live->from].guid),
+			      "n_requests", (json_int_t)live->n_requests, "n_failed",
+			      (json_int_t)live->n_failed, "nodes", nodes);
+	int st;
+
+	for (uint32_t i = 0; i < live->n_nodes; i++)
+		json_array_append_new(nodes, node_json(live, &live->nodes[i]));
+	st = json_dumpf(j, stdout, JSON_COMPACT);
+	putchar('\n');
+	json_decref(j);
+	return st || ferror(stdout) ? 1 : 0;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct osr_live_ask *ask = state->input;
+
+	if (key != ARGP_KEY_ARG)
+		return ARGP_ERR_UNKNOWN;
+	if (!strcmp(arg, "lft"))
+		ask->lft = true;
+	else if (!strcmp(arg, "sl2vl"))
+		ask->sl2vl = true;
+	else if (!strcmp(arg, "vlarb"))
+		ask->vlarb = true;
+	else if (!strcmp(arg, "mft"))
+		ask->n_mlids = UINT32_MAX;
+	else
+		argp_error(state, "unknown table \"%s\": lft, sl2vl, vlarb and mft can be read", arg);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct argp argp = {
+		.parser = parse,
+		.args_doc = "[lft] [sl2vl] [vlarb] [mft]",
+		.doc = "Reads a fabric and the tables in its switches; writes JSON to stdout.",
+	};
+	struct osr_live_ask ask = { 0 };
+	struct osr_arena arena = { 0 };
+	struct osr_live live;
+	struct osr_diag diag;
+	int st;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &ask);
+	if (argc == 1)
+		ask = (struct osr_live_ask){ true, true, true, UINT32_MAX };
+	if (osr_live_read(&live, &ask, &arena, &diag)) {
+		fprintf(stderr, "osr-readback: %s\n", diag.text);
+		return 2;
+	}
+	if (live.n_failed)
+		fprintf(stderr, "osr-readback: %" PRIu64 " of %" PRIu64 " requests failed, first: %s\n",
+			live.n_failed, live.n_requests, live.first_failure);
+	st = write_fabric(&live);
+	osr_arena_free(&arena);
+	return st;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * osr-sa: asks the subnet administrator (OpenSM) as applications do, thousands of times a second.
+ *
+ *	osr-sa paths [--sl N] [--pkey N] < LISTS	one PathRecord query per (source, destination)
+ *	osr-sa join|leave MGID [GID]			a full member of a multicast group
+ *
+ * LISTS: lines "SOURCE_LID: DEST_LID DEST_LID ...". Every line gives one line of output: the
+ * source LID and one character per destination: the SL in hexadecimal, "-" where the SA has no path
+ * for us, "!" where it did not answer. saquery would need one process per query.
+ */
+#include <argp.h>
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <infiniband/mad.h>
+
+#include "mad.h"
+
+#define SA_DATA 56	/* offset of the attribute in a subnet administration MAD */
+
+/* Component masks of the attributes' fields (IBA 15.2.5.16 PathRecord, 15.2.5.17 MCMemberRecord). */
+enum {
+	PR_DLID = 1 << 4,
+	PR_SLID = 1 << 5,
+	PR_NUMB_PATH = 1 << 12,
+	PR_PKEY = 1 << 13,
+	PR_SL = 1 << 15,
+	MCM_MGID = 1 << 0,
+	MCM_PORT_GID = 1 << 1,
+	MCM_JOIN_STATE = 1 << 16,
+};
+
+struct options {
+	int sl, pkey;		/* -1: not asked for */
+	char *args[3];
+	int n_args;
+};
+
+static void sa_header(uint8_t *mad, unsigned method, unsigned attr, uint64_t components)
+{
+	memset(mad, 0, IB_MAD_SIZE);
+	mad_set_field(mad, 0, IB_MAD_METHOD_F, method);
+	mad_set_field(mad, 0, IB_MAD_CLASSVER_F, 2);
+	mad_set_field(mad, 0, IB_MAD_MGMTCLASS_F, IB_SA_CLASS);
+	mad_set_field(mad, 0, IB_MAD_BASEVER_F, 1);
+	mad_set_field(mad, 0, IB_MAD_ATTRID_F, attr);
+	mad_set_field64(mad, 0, IB_SA_COMPMASK_F, components);
+}
+
+static void path_query(uint8_t *mad, unsigned slid, unsigned dlid, const struct options *o)
+{
+	uint64_t mask = PR_DLID | PR_SLID | PR_NUMB_PATH;
+	uint8_t *record = mad + SA_DATA;
+
+	if (o->sl >= 0)
+		mask |= PR_SL;
+	if (o->pkey >= 0)
+		mask |= PR_PKEY;
+	sa_header(mad, IB_MAD_METHOD_GET, IB_SA_ATTR_PATHRECORD, mask);
+	mad_set_field(record, 0, IB_SA_PR_DLID_F, dlid);
+	mad_set_field(record, 0, IB_SA_PR_SLID_F, slid);
+	mad_set_field(record, 0, IB_SA_PR_NPATH_F, 1);
+	if (o->sl >= 0)
+		mad_set_field(record, 0, IB_SA_PR_SL_F, o->sl);
+	if (o->pkey >= 0) {
+		record[48] = o->pkey >> 8;
+		record[49] = o->pkey;
+	}
+}
+
+static void on_path(void *ctx, uint64_t cookie, const uint8_t *answer)
+{
+	char *to = (char *)cookie;
+
+	if (!answer)
+		*to = '!';
+	else if (mad_get_field((void *)answer, 0, IB_MAD_STATUS_F))
+		*to = '-';
+	else
+		*to = "0123456789abcdef"[mad_get_field((void *)answer, SA_DATA, IB_SA_PR_SL_F)];
+}
+
+/* One line of input: answers are written in place as they come. */
+static int query_line(struct osr_mad *m, char *line, const struct options *o)
+{
+	char *at = line, *end;
+	unsigned slid = strtoul(at, &end, 0), n = 0;
+	char *answers = calloc(strlen(line) + 1, 1);
+	uint8_t mad[IB_MAD_SIZE];
+
+	if (!answers || end == at || *end != ':') {
+		free(answers);
+		fprintf(stderr, "osr-sa: expected \"SOURCE: DEST DEST ...\", got: %.40s\n", line);
+		return 2;
+	}
+	for (at = end + 1;; at = end) {
+		unsigned dlid = strtoul(at, &end, 0);
+
+		if (end == at)
+			break;
+		path_query(mad, slid, dlid, o);
+		osr_mad_gmp(m, mad, osr_mad_sm_lid(m), (uintptr_t)&answers[n++]);
+	}
+	osr_mad_drain(m);
+	printf("%u %s\n", slid, answers);
+	free(answers);
+	return 0;
+}
+
+static int paths(const struct options *o)
+{
+	struct osr_mad *m;
+	struct osr_diag diag;
+	char *line = NULL;
+	size_t size = 0;
+	int st = 0;
+
+	if (osr_mad_open(&m, IB_SA_CLASS, 2, on_path, NULL, &diag)) {
+		fprintf(stderr, "osr-sa: %s\n", diag.text);
+		return 2;
+	}
+	while (!st && getline(&line, &size, stdin) > 0)
+		st = query_line(m, line, o);
+	free(line);
+	osr_mad_close(m);
+	return st;
+}
+
+static void on_member(void *ctx, uint64_t cookie, const uint8_t *answer)
+{
+	int *st = ctx;
+	unsigned status;
+
+	if (!answer) {
+		fprintf(stderr, "osr-sa: the subnet administrator did not answer\n");
+		return;
+	}
+	status = mad_get_field((void *)answer, 0, IB_MAD_STATUS_F);
+	if (status) {
+		fprintf(stderr, "osr-sa: refused with status 0x%04x\n", status);
+		return;
+	}
+	printf("mlid %u sl %u\n", mad_get_field((void *)answer, SA_DATA, IB_SA_MCM_MLID_F),
+	       mad_get_field((void *)answer, SA_DATA, IB_SA_MCM_SL_F));
+	*st = 0;
+}
+
+static int member(const struct options *o, unsigned method)
+{
+	struct osr_mad *m;
+	struct osr_diag diag;
+	uint8_t mad[IB_MAD_SIZE], mgid[16], gid[16];
+	int st = 1;
+
+	if (o->n_args < 2 || inet_pton(AF_INET6, o->args[1], mgid) != 1 ||
+	    (o->n_args > 2 && inet_pton(AF_INET6, o->args[2], gid) != 1)) {
+		fprintf(stderr, "osr-sa: a multicast GID is needed, like ff12:401b:ffff::ffff:ffff\n");
+		return 2;
+	}
+	if (osr_mad_open(&m, IB_SA_CLASS, 2, on_member, &st, &diag)) {
+		fprintf(stderr, "osr-sa: %s\n", diag.text);
+		return 2;
+	}
+	if (o->n_args < 3)
+		osr_mad_gid(m, gid);
+	sa_header(mad, method, IB_SA_ATTR_MCRECORD, MCM_MGID | MCM_PORT_GID | MCM_JOIN_STATE);
+	mad_set_array(mad, SA_DATA, IB_SA_MCM_MGID_F, mgid);
+	mad_set_array(mad, SA_DATA, IB_SA_MCM_PORTGID_F, gid);
+	mad_set_field(mad, SA_DATA, IB_SA_MCM_JOIN_STATE_F, 1);
+	osr_mad_gmp(m, mad, osr_mad_sm_lid(m), 0);
+	osr_mad_drain(m);
+	osr_mad_close(m);
+	return st;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct options *o = state->input;
+
+	switch (key) {
+	case 's':
+		o->sl = strtol(arg, NULL, 0) & 0xf;
+		return 0;
+	case 'p':
+		o->pkey = strtol(arg, NULL, 0) & 0xffff;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (o->n_args == 3)
+			argp_usage(state);
+		o->args[o->n_args++] = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!o->n_args)
+			argp_usage(state);
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct argp_option table[] = {
+		{ "sl", 's', "N", 0, "ask for this service level", 0 },
+		{ "pkey", 'p', "N", 0, "ask for this partition", 0 },
+		{ 0 },
+	};
+	static const struct argp argp = {
+		.options = table,
+		.parser = parse,
+		.args_doc = "paths | join MGID [GID] | leave MGID [GID]",
+		.doc = "Queries the subnet administrator.",
+	};
+	struct options o = { .sl = -1, .pkey = -1 };
+
+	argp_parse(&argp, argc, argv, 0, NULL, &o);
+	if (!strcmp(o.args[0], "paths"))
+		return paths(&o);
+	if (!strcmp(o.args[0], "join"))
+		return member(&o, IB_MAD_METHOD_SET);
+	if (!strcmp(o.args[0], "leave"))
+		return member(&o, 0x15 /* SubnAdmDelete */);
+	fprintf(stderr, "osr-sa: unknown command \"%s\"\n", o.args[0]);
+	return 2;
+}

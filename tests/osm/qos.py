@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""LIDs, service levels and virtual lanes: LMC, VL budgets, SL2VL, partitions, QoS policies."""
+import os
+import re
+
+from judge import QOS, Claims, expect, judge, one_sweep, scenario
+from osmtest import LOG_DUMPS, LOG_PLAIN, Fabric, Opensm, find_fabric
+
+
+def lmc(workdir, netfile, bits):
+    """2^bits LIDs a port, all of them reached, safe, and spread over the ports there are."""
+    options = dict(QOS, lmc=bits, lmc_esp0='TRUE', reassign_lids='TRUE')
+    with Fabric(find_fabric(netfile), workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=options, log_flags=LOG_DUMPS) as opensm:
+            opensm.wait_up()
+            tables = judge(fabric, opensm, ours='dfsssp')
+            expect(all(e.lmc == bits for e in tables.ends if e.host), 'the LMC is another')
+        opensm.check_log()
+        return tables
+
+
+def spread(tables):
+    """Of all (leaf, host elsewhere): fewest different first ports over the LIDs of the host."""
+    leaves = {e.switch for e in tables.ends if e.host}
+    return min(len({tables.switches[v].forward(lid) for lid in e.lids})
+               for e in tables.ends if e.host for v in leaves if v != e.switch)
+
+
+for bits in range(4):
+    def on_tree(workdir, bits=bits):
+        got = spread(lmc(workdir, 'tree-2', bits))
+        want = min(1 << bits, 4)	# the tree has four spines
+        expect(got == want, '%d LIDs a port use %d of 4 spines' % (1 << bits, got))
+    scenario('lmc.%d-tree' % bits)(on_tree)
+    scenario('lmc.%d-random' % bits)(lambda workdir, bits=bits: lmc(workdir, 'random-12', bits))
+
+
+@scenario('lmc.2-dual-port')
+def lmc_dual_port(workdir):
+    lmc(workdir, 'dual-port', 2)
+
+
+@scenario('vl.max-op-vls')
+def max_op_vls(workdir):
+    """Two operational VLs from the first sweep on: OpenSM masks SL2VL with what it read before."""
+    options = dict(QOS, max_op_vls=2)
+    with Fabric(find_fabric('ring-5'), workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=options, once=True, name='once') as opensm:
+            opensm.wait_end()
+        claims = Claims(opensm.log)
+        expect(claims.budget == 2 and claims.n_vls == 2, 'VLs %d of %d' % (claims.n_vls, claims.budget))
+        expect('max_op_vls' in opensm.log, 'the log does not say what limits the VLs')
+        opensm.check_log()
+        vls = {p['op_vls'] for n in fabric.read_back()['nodes'] for p in n['ports']
+               if p['port'] and p['state'] == 4}
+        expect(vls == {2}, 'operational VLs are %s' % vls)
+    with Fabric(find_fabric('ring-5'), workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=options, name='first') as opensm:
+            opensm.wait_up()
+            judge(fabric, opensm, ours='dfsssp')
+            opensm.resweep()
+            judge(fabric, opensm, ours='dfsssp')
+        opensm.check_log()
+
+
+@scenario('vl.one')
+def one_vl(workdir):
+    """max_op_vls 1: the ring on one VL, over longer paths, safe with any SL."""
+    with Fabric(find_fabric('ring-5'), workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=dict(QOS, max_op_vls=1)) as opensm:
+            opensm.wait_up()
+            tables = judge(fabric, opensm, ours='dfsssp')
+            expect(not tables.cycles(None), 'credit loops on one VL')
+        claims = Claims(opensm.log)
+        expect(claims.n_vls == 1 and claims.n_longer > 0, 'VLs %d, %d longer routes' %
+               (claims.n_vls, claims.n_longer))
+        opensm.check_log()
+
+
+@scenario('vl.sl2vl-options')
+def sl2vl_options(workdir):
+    """Tables of the administrator that would close loops are replaced, and the log says so."""
+    folded = '0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0'
+    for kind in ('qos', 'qos_swe', 'qos_ca'):
+        _, log = one_sweep(workdir, 'ring-5', 'dfsssp', ours='dfsssp', name=kind,
+                           options=dict(QOS, **{kind + '_sl2vl': folded}))
+        expect('SL2VL tables are set by osmroutes' in log, kind + ': no word about SL2VL')
+
+
+@scenario('vl.sl2vl-drop')
+def sl2vl_drop(workdir):
+    """SLs that the administrator's tables drop (VL15)."""
+    one_sweep(workdir, 'ring-5', 'dfsssp', ours='dfsssp',
+              options=dict(QOS, qos_sl2vl='0,15,15,15,15,15,15,15,15,15,15,15,15,15,15,15'))
+
+
+@scenario('vl.arbitration')
+def arbitration(workdir):
+    """Every used VL gets a weight, also if the options leave some out."""
+    _, log = one_sweep(workdir, 'ring-5', 'dfsssp', ours='dfsssp',
+                       options=dict(QOS, qos_vlarb_low='0:4', qos_vlarb_high='0:4'))
+    expect('no weight' in log, 'no word about the VLs without a weight')
+
+
+@scenario('sl.stable')
+def stable(workdir):
+    """Two queries for one pair always get one SL."""
+    with Fabric(find_fabric('ring-5'), workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS) as opensm:
+            opensm.wait_up()
+            tables = judge(fabric, opensm, ours='dfsssp')
+            expect(tables.rows == tables.ask_sls(fabric), 'a second query got another SL')
+            opensm.resweep()
+            expect(tables.rows == tables.ask_sls(fabric), 'a new sweep gave other SLs')
+
+
+@scenario('sl.smsl')
+def smsl(workdir):
+    """MasterSMSL: what a port sends to the SM goes on the SL of that path."""
+    with Fabric(find_fabric('cluster-192'), workdir) as fabric:
+        # ibsim forgets MasterSMSL: what OpenSM sends is read in its log, under the DEBUG flag.
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, log_flags=LOG_PLAIN | 0x08) as opensm:
+            opensm.wait_up(120)
+            tables = judge(fabric, opensm, ours='dfsssp')
+            told = {int(guid, 16): int(sl) for sl, guid in re.findall(
+                r'Setting SMSL to (\d+) on (?:port 0 )?GUID (0x[0-9a-f]+)', opensm.log)}
+            sm = [p['lid'] for n in tables.data['nodes'] if n['guid'] == tables.data['from']
+                  for p in n['ports'] if p['lid']][0]
+            column = tables.lids.index(sm)
+            for e in tables.ends:
+                if e.lid != sm:
+                    want = tables.rows[e.lid][column]
+                    got = told.get(int(e.guid, 16), 0)
+                    expect(got == want, '%s is told SMSL %d, its path to the SM has SL %d' %
+                           (e.name, got, want))
+            expect(set(told.values()) - {0}, 'every SMSL is 0: nothing was tested')
+
+
+def ask_each_sl(fabric, tables, pkey=None):
+    """{(source, destination): SLs the SA grants when asked for} between hosts on other switches."""
+    hosts = tables.host_lids
+    granted = {}
+    for sl in range(16):
+        for slid, row in fabric.path_sls(hosts, hosts, sl=sl, pkey=pkey).items():
+            for dlid, answer in zip(hosts, row):
+                if tables.end_of[slid].switch != tables.end_of[dlid].switch and answer not in '-!':
+                    expect(int(answer, 16) == sl, 'asked for SL %d, got %s' % (sl, answer))
+                    granted.setdefault((slid, dlid), set()).add(sl)
+    return granted
+
+
+@scenario('sl.asked-for')
+def asked_for(workdir):
+    """An application that asks for an SL gets it where it is the routing's, and is refused (ERR
+    1F2A) where it is another: a path on the wrong SL could close a loop."""
+    with Fabric(find_fabric('ring-5'), workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS) as opensm:
+            opensm.wait_up()
+            tables = judge(fabric, opensm, ours='dfsssp')
+            for (a, b), sls in ask_each_sl(fabric, tables).items():
+                ours = tables.rows[a][tables.lids.index(b)]
+                expect(sls == {ours}, 'LID %d to %d: SL %d routes, %s granted' % (a, b, ours, sls))
+        expect(any('1F2A' in l for l in opensm.errors()), 'no refusal in the log')
+        opensm.check_log(expected=('1F2A', '1F1'))
+
+
+def partitions(workdir, sl):
+    path = os.path.join(workdir, 'partitions.conf')
+    with open(path, 'w') as file:
+        file.write('Default=0x7fff, ipoib, sl=%d : ALL=full ;\n' % sl)
+    return path
+
+
+@scenario('sl.partition')
+def partition(workdir):
+    """The SL of a partition is a hint: granted where any SL is safe (sssp), overruled where the
+    routing depends on it."""
+    config = partitions(workdir, 3)
+    for engine in ('sssp', 'dfsssp'):
+        with Fabric(find_fabric('ring-5'), workdir) as fabric:
+            with Opensm(fabric, engine, plugin=True, name=engine,
+                        options=dict(QOS, partition_config_file=config)) as opensm:
+                opensm.wait_up()
+                tables = judge(fabric, opensm, ours=engine)
+                rows = tables.ask_sls(fabric)
+                used = {sl for row in rows.values() for sl in row}
+                expect(255 not in used, 'the SA refuses paths inside a partition with an SL')
+                if engine == 'sssp':
+                    expect(used == {3}, 'SLs %s in a partition with SL 3' % sorted(used))
+
+
+@scenario('sl.qos-policy')
+def qos_policy(workdir):
+    """The same with a QoS level of qos-policy.conf."""
+    policy = os.path.join(workdir, 'qos-policy.conf')
+    with open(policy, 'w') as file:
+        file.write('qos-levels\n    qos-level\n        name: DEFAULT\n        sl: 5\n'
+                   '    end-qos-level\nend-qos-levels\n')
+    for engine in ('sssp', 'dfsssp'):
+        with Fabric(find_fabric('ring-5'), workdir) as fabric:
+            with Opensm(fabric, engine, plugin=True, name=engine,
+                        options=dict(QOS, qos_policy_file=policy)) as opensm:
+                opensm.wait_up()
+                tables = judge(fabric, opensm, ours=engine)
+                used = {sl for row in tables.ask_sls(fabric).values() for sl in row}
+                expect(255 not in used, 'the SA refuses paths under a QoS policy')
+                if engine == 'sssp':
+                    expect(used == {5}, 'SLs %s under a QoS policy with SL 5' % sorted(used))

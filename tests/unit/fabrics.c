@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include "fabrics.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define N_PORTS 24
+
+uint64_t test_random(uint64_t *state)
+{
+	uint64_t z = *state += 0x9e3779b97f4a7c15;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+	return z ^ (z >> 31);
+}
+
+void draft_new(struct draft *d)
+{
+	*d = (struct draft){ .b = osr_builder_new(), .next_lid = 1, .next_guid = 0x1000 };
+	if (!d->b)
+		abort();
+}
+
+static uint8_t take_port(struct draft *d, uint32_t s)
+{
+	if (s >= d->n_switches || d->n_used[s] == N_PORTS)
+		abort();
+	return ++d->n_used[s];
+}
+
+uint32_t draft_switch(struct draft *d)
+{
+	struct osr_switch_in sw = { .guid = d->next_guid++, .n_ports = N_PORTS };
+	char name[16];
+	uint32_t s;
+
+	if (d->n_switches == MAX_DRAFT_SWITCHES)
+		abort();
+	snprintf(name, sizeof(name), "sw-%u", d->n_switches++);
+	sw.name = name;
+	s = osr_builder_switch(d->b, &sw);
+	if (!d->no_sp0_lid)
+		osr_builder_terminal(d->b, &(struct osr_terminal_in){ .guid = sw.guid,
+								      .sw = s,
+								      .lid = d->next_lid++,
+								      .role = OSR_ROLE_SP0 });
+	return s;
+}
+
+void draft_link(struct draft *d, uint32_t a, uint32_t b)
+{
+	uint8_t port_a = take_port(d, a), port_b = take_port(d, b);
+
+	osr_builder_link(d->b, &(struct osr_link_in){ .sw_a = a,
+						      .port_a = port_a,
+						      .sw_b = b,
+						      .port_b = port_b,
+						      .rate = d->rate });
+}
+
+void draft_host(struct draft *d, uint32_t s)
+{
+	uint16_t n_lids = 1u << d->lmc;
+	uint16_t lid = (d->next_lid + n_lids - 1) & ~(n_lids - 1);
+	char name[24];
+
+	snprintf(name, sizeof(name), "host-%" PRIx64, d->next_guid);
+	osr_builder_terminal(d->b, &(struct osr_terminal_in){ .guid = d->next_guid++,
+							      .sw = s,
+							      .port = take_port(d, s),
+							      .lmc = d->lmc,
+							      .lid = lid,
+							      .role = OSR_ROLE_CA,
+							      .name = name });
+	d->next_lid = lid + n_lids;
+}
+
+void draft_build(struct draft *d, struct test_fabric *t, const char *name)
+{
+	struct osr_diag diag = { 0 };
+
+	memset(t, 0, sizeof(*t));
+	snprintf(t->name, sizeof(t->name), "%s", name);
+	if (osr_builder_build(d->b, &t->arena, &t->f, &diag) != OSR_OK) {
+		fprintf(stderr, "%s: %s\n", name, diag.text);
+		abort();
+	}
+	osr_builder_free(d->b);
+}
+
+void test_fabric_free(struct test_fabric *t)
+{
+	osr_arena_free(&t->arena);
+}
+
+static void hosts_on_all(struct draft *d, uint32_t hosts)
+{
+	for (uint32_t i = 0; i < hosts; i++)
+		for (uint32_t s = 0; s < d->n_switches; s++)
+			draft_host(d, s);
+}
+
+static void switches(struct draft *d, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		draft_switch(d);
+}
+
+void test_fabric_ring(struct test_fabric *t, uint32_t n, uint32_t hosts)
+{
+	struct draft d;
+	char name[32];
+
+	draft_new(&d);
+	switches(&d, n);
+	for (uint32_t i = 0; i < n; i++)
+		draft_link(&d, i, (i + 1) % n);
+	hosts_on_all(&d, hosts);
+	snprintf(name, sizeof(name), "ring of %u", n);
+	draft_build(&d, t, name);
+}
+
+void test_fabric_random(struct test_fabric *t, uint32_t n, uint32_t links, uint64_t seed)
+{
+	struct draft d;
+	char name[64];
+
+	snprintf(name, sizeof(name), "random %u/%u seed %" PRIu64, n, links, seed);
+	draft_new(&d);
+	switches(&d, n);
+	for (uint32_t i = 1; i < n; i++)
+		draft_link(&d, i, test_random(&seed) % i);
+	for (uint32_t i = n - 1; i < links; i++) {
+		uint32_t a = test_random(&seed) % n, b = test_random(&seed) % n;
+
+		if (a != b && d.n_used[a] < N_PORTS - 4 && d.n_used[b] < N_PORTS - 4)
+			draft_link(&d, a, b);
+	}
+	for (uint32_t s = 0; s < n; s++)
+		for (uint32_t i = test_random(&seed) % 4; i > 0 && d.n_used[s] < N_PORTS; i--)
+			draft_host(&d, s);
+	draft_build(&d, t, name);
+}
+
+static void build_lonely(struct test_fabric *t)
+{
+	struct draft d;
+
+	draft_new(&d);
+	switches(&d, 1);
+	hosts_on_all(&d, 3);
+	draft_build(&d, t, "one switch");
+}
+
+static void build_line(struct test_fabric *t)
+{
+	struct draft d;
+
+	draft_new(&d);
+	switches(&d, 4);
+	for (uint32_t i = 0; i < 3; i++)
+		draft_link(&d, i, i + 1);
+	hosts_on_all(&d, 2);
+	draft_build(&d, t, "line of 4");
+}
+
+/* Two levels, leaves first, two cables between each pair; the spines have no hosts. */
+static void build_tree(struct test_fabric *t)
+{
+	struct draft d;
+
+	draft_new(&d);
+	switches(&d, 4);
+	hosts_on_all(&d, 4);
+	switches(&d, 2);
+	for (uint32_t leaf = 0; leaf < 4; leaf++)
+		for (uint32_t cable = 0; cable < 4; cable++)
+			draft_link(&d, leaf, 4 + cable % 2);
+	draft_build(&d, t, "two-level tree");
+}
+
+/* Three levels: 4-ary 3-tree with 2 pods of 2 leaves; hosts on a spine as well, as management has.
+ */
+static void build_tree3(struct test_fabric *t)
+{
+	struct draft d;
+
+	draft_new(&d);
+	switches(&d, 4 + 4 + 2);
+	for (uint32_t leaf = 0; leaf < 4; leaf++) {
+		uint32_t pod = leaf / 2;
+
+		for (uint32_t i = 0; i < 3; i++)
+			draft_host(&d, leaf);
+		draft_link(&d, leaf, 4 + 2 * pod);
+		draft_link(&d, leaf, 5 + 2 * pod);
+	}
+	for (uint32_t middle = 4; middle < 8; middle++)
+		for (uint32_t spine = 8; spine < 10; spine++)
+			draft_link(&d, middle, spine);
+	draft_host(&d, 9);
+	draft_build(&d, t, "three-level tree, host on a spine");
+}
+
+static void build_torus(struct test_fabric *t)
+{
+	struct draft d;
+
+	draft_new(&d);
+	switches(&d, 16);
+	for (uint32_t y = 0; y < 4; y++)
+		for (uint32_t x = 0; x < 4; x++) {
+			draft_link(&d, 4 * y + x, 4 * y + (x + 1) % 4);
+			draft_link(&d, 4 * y + x, 4 * ((y + 1) % 4) + x);
+		}
+	hosts_on_all(&d, 1);
+	draft_build(&d, t, "torus 4x4");
+}
+
+static void build_torus3(struct test_fabric *t)
+{
+	struct draft d;
+
+	draft_new(&d);
+	switches(&d, 27);
+	for (uint32_t s = 0; s < 27; s++) {
+		uint32_t x = s % 3, y = s / 3 % 3, z = s / 9;
+
+		draft_link(&d, s, 9 * z + 3 * y + (x + 1) % 3);
+		draft_link(&d, s, 9 * z + 3 * ((y + 1) % 3) + x);
+		draft_link(&d, s, 9 * ((z + 1) % 3) + 3 * y + x);
+	}
+	hosts_on_all(&d, 1);
+	draft_build(&d, t, "torus 3x3x3");
+}
+
+/* A ring of 5 and a line of 3 that no cable joins, and a switch all alone. */
+static void build_split(struct test_fabric *t)
+{
+	struct draft d;
+
+	draft_new(&d);
+	switches(&d, 9);
+	hosts_on_all(&d, 1);
+	for (uint32_t i = 0; i < 5; i++)
+		draft_link(&d, i, (i + 1) % 5);
+	draft_link(&d, 5, 6);
+	draft_link(&d, 6, 7);
+	draft_build(&d, t, "split in three");
+}
+
+static void build_lmc(struct test_fabric *t)
+{
+	struct draft d;
+
+	draft_new(&d);
+	switches(&d, 4);
+	for (uint32_t a = 0; a < 4; a++)
+		for (uint32_t b = a + 1; b < 4; b++)
+			draft_link(&d, a, b);
+	for (d.lmc = 0; d.lmc < 4; d.lmc++)
+		hosts_on_all(&d, 1);
+	draft_build(&d, t, "complete graph, LMC 0 to 3");
+}
+
+/* Mixed rates, some unknown; a switch without hosts, one without a LID of its own, a bundle of 3.
+ */
+static void build_mixed(struct test_fabric *t)
+{
+	static const uint16_t rates[] = { 32, 0, 97, 32, 8 };
+	struct draft d;
+
+	draft_new(&d);
+	switches(&d, 5);
+	d.no_sp0_lid = true;
+	switches(&d, 1);
+	for (uint32_t i = 0; i < 5; i++) {
+		d.rate = rates[i];
+		draft_link(&d, i, i + 1);
+	}
+	draft_link(&d, 5, 0);
+	for (uint32_t cable = 0; cable < 3; cable++)
+		draft_link(&d, 1, 4);
+	for (uint32_t s = 0; s < 6; s++)
+		for (uint32_t i = 0; i < s % 4; i++)
+			draft_host(&d, s);
+	draft_build(&d, t, "mixed rates, host-less switches, bundle");
+}
+
+static void build_ring5(struct test_fabric *t)
+{
+	test_fabric_ring(t, 5, 1);
+}
+
+static void build_ring6(struct test_fabric *t)
+{
+	test_fabric_ring(t, 6, 2);
+}
+
+static void build_random1(struct test_fabric *t)
+{
+	test_fabric_random(t, 8, 12, 1);
+}
+
+static void build_random2(struct test_fabric *t)
+{
+	test_fabric_random(t, 16, 32, 2);
+}
+
+static void build_random3(struct test_fabric *t)
+{
+	test_fabric_random(t, 24, 60, 3);
+}
+
+static void (*const builds[])(struct test_fabric *) = {
+	build_lonely, build_line,    build_ring5,   build_ring6,   build_tree,
+	build_tree3,  build_torus,   build_torus3,  build_split,   build_lmc,
+	build_mixed,  build_random1, build_random2, build_random3,
+};
+
+const unsigned N_TEST_FABRICS = sizeof(builds) / sizeof(builds[0]);
+
+void test_fabric_named(struct test_fabric *t, unsigned i)
+{
+	builds[i](t);
+}

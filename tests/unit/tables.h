@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * tables.h - right tables made by simple means, and a judge that knows only brute force.
+ *
+ * The tables live in the arena given and are right for any fabric (table_dateline: for rings of at
+ * least 3). The judge follows every packet of every source, port and SL on its own: slow, but with
+ * nothing to get wrong. osr_check() must agree with it about everything.
+ */
+#ifndef TEST_TABLES_H
+#define TEST_TABLES_H
+
+#include <osmroutes/check.h>
+
+enum table_kind {
+	TABLE_SHORTEST,         /* breadth-first, first port; minimal, claims nothing else */
+	TABLE_UPDOWN,           /* up-star/down-star from switch 0, any SL, multicast */
+	TABLE_UPDOWN_SL,        /* the same with random SLs on 3 VLs */
+	TABLE_UPDOWN_SL2VL,     /* the same with random SL2VL tables */
+	TABLE_UPDOWN_ANY_SL2VL, /* the same for any SL */
+	N_TABLE_KINDS
+};
+
+extern const char *const table_names[N_TABLE_KINDS];
+
+void table_make(enum table_kind kind, const struct osr_fabric *f, struct osr_arena *arena,
+		uint64_t seed, struct osr_routing *r);
+
+/*
+ * Shortest routes around a ring, SL 1 for those that cross between switch n-1 and switch 0.
+ * Deadlock-free on 2 VLs; for replies on the request's SL only if n is odd.
+ */
+void table_dateline(const struct osr_fabric *f, struct osr_arena *arena, struct osr_routing *r);
+
+/* Deep copy, to break something in it. */
+void table_copy(const struct osr_fabric *f, const struct osr_routing *from, struct osr_arena *arena,
+		struct osr_routing *to);
+
+/* Are all claims true? Then v holds everything that osr_check() reports. */
+bool table_judge(const struct osr_fabric *f, const struct osr_routing *r, struct osr_verdict *v);
+
+#endif

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Congestion and bandwidth where they can be told by hand. tests/cli/bandwidth.py computes whole
+ * bisections a second time.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <osmroutes/bandwidth.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "fabrics.h"
+#include "tables.h"
+
+/* Two switches with HOSTS hosts each and n_links cables between them. */
+#define HOSTS 4
+
+struct set {
+	struct test_fabric t;
+	struct osr_routing r;
+	struct osr_arena tables, scratch;
+	struct osr_diag diag;
+	uint32_t host[2 * HOSTS];	/* terminals; those of the first switch first */
+	uint32_t n_hosts;
+};
+
+static void find_hosts(struct set *x)
+{
+	x->n_hosts = 0;
+	for (uint32_t t = 0; t < x->t.f.n_terminals; t++)
+		if (x->t.f.term_role[t] == OSR_ROLE_CA && x->n_hosts < 2 * HOSTS)
+			x->host[x->n_hosts++] = t;
+}
+
+static void draw_pair(struct set *x, unsigned n_links)
+{
+	struct draft d;
+	uint32_t a, b;
+
+	*x = (struct set){ 0 };
+	draft_new(&d);
+	a = draft_switch(&d);
+	b = draft_switch(&d);
+	for (unsigned i = 0; i < HOSTS; i++)
+		draft_host(&d, a);
+	for (unsigned i = 0; i < HOSTS; i++)
+		draft_host(&d, b);
+	for (unsigned i = 0; i < n_links; i++)
+		draft_link(&d, a, b);
+	draft_build(&d, &x->t, "pair");
+	table_make(TABLE_SHORTEST, &x->t.f, &x->tables, 1, &x->r);
+	find_hosts(x);
+	assert_int_equal(x->n_hosts, 2 * HOSTS);
+}
+
+static void drop(struct set *x)
+{
+	/* Nothing is left in the scratch arena. */
+	assert_int_equal(x->scratch.in_use, 0);
+	osr_arena_free(&x->tables);
+	osr_arena_free(&x->scratch);
+	test_fabric_free(&x->t);
+}
+
+static struct osr_bandwidth pairs(struct set *x, const struct osr_pair *list, uint32_t n)
+{
+	struct osr_bandwidth b;
+
+	assert_int_equal(osr_bandwidth_pairs(&x->t.f, &x->r, list, n, &x->scratch, &b, &x->diag),
+			 OSR_OK);
+	assert_int_equal(b.n_pairs, n);
+	assert_int_equal(b.n_patterns, 1);
+	return b;
+}
+
+/* All hosts of one switch to those of the other: the one cable carries HOSTS routes. */
+static void test_one_cable(void **state)
+{
+	struct osr_pair list[HOSTS];
+	struct osr_bandwidth b;
+	struct set x;
+
+	draw_pair(&x, 1);
+	for (uint32_t i = 0; i < HOSTS; i++)
+		list[i] = (struct osr_pair){ x.host[i], x.host[HOSTS + i] };
+	for (uint32_t n = 1; n <= HOSTS; n++) {
+		b = pairs(&x, list, n);
+		assert_int_equal(b.max_congestion, n);
+		assert_true(b.mean == 1.0 / n && b.worst == b.mean && b.best == b.mean);
+		assert_true(b.half_width == 0);
+		assert_int_equal(b.n_no_path, 0);
+		assert_int_equal(b.n_hosts, 2 * HOSTS);
+	}
+	/* The way back is a channel of its own. */
+	list[1] = (struct osr_pair){ x.host[HOSTS], x.host[0] };
+	assert_true(pairs(&x, list, 2).mean == 1);
+	drop(&x);
+}
+
+/* The cables of the end ports count: many to one, one to many, on one switch as well. */
+static void test_end_cables(void **state)
+{
+	struct osr_pair gather[2 * HOSTS - 1], scatter[HOSTS - 1];
+	struct osr_bandwidth b;
+	struct set x;
+
+	draw_pair(&x, 1);
+	for (uint32_t i = 1; i < 2 * HOSTS; i++)
+		gather[i - 1] = (struct osr_pair){ x.host[i], x.host[0] };
+	b = pairs(&x, gather, 2 * HOSTS - 1);
+	assert_int_equal(b.max_congestion, 2 * HOSTS - 1);
+	assert_true(b.best == 1.0 / (2 * HOSTS - 1));
+	for (uint32_t i = 1; i < HOSTS; i++)
+		scatter[i - 1] = (struct osr_pair){ x.host[0], x.host[i] };
+	assert_int_equal(pairs(&x, scatter, HOSTS - 1).max_congestion, HOSTS - 1);
+	assert_int_equal(pairs(&x, scatter, 1).max_congestion, 1);
+	drop(&x);
+}
+
+/* One pair crosses alone, two share its way in part: 1/2, 1/2 and 1. */
+static void test_mean_of_unequal_pairs(void **state)
+{
+	struct osr_pair list[3];
+	struct set x;
+
+	draw_pair(&x, 1);
+	list[0] = (struct osr_pair){ x.host[0], x.host[HOSTS] };
+	list[1] = (struct osr_pair){ x.host[1], x.host[HOSTS + 1] };
+	list[2] = (struct osr_pair){ x.host[2], x.host[3] };
+	assert_true(pairs(&x, list, 3).mean == (1.0 + 2.0 / 2) / 3);
+	drop(&x);
+}
+
+static void test_no_path(void **state)
+{
+	struct osr_pair list[2];
+	struct osr_bandwidth b;
+	struct set x;
+	uint32_t d;
+
+	draw_pair(&x, 1);
+	list[0] = (struct osr_pair){ x.host[0], x.host[HOSTS] };
+	list[1] = (struct osr_pair){ x.host[1], x.host[2] };
+	d = x.t.f.lid_dest[x.t.f.term_lid[x.host[HOSTS]]];
+	for (uint32_t v = 0; v < 2; v++) {
+		/* Missing where it starts, then wrong where it should end. */
+		uint8_t *entry = &x.r.lft[(size_t)d * 2 + v], kept = *entry;
+
+		*entry = v == x.t.f.term_switch[x.host[0]] ? OSR_NO_PATH : 0;
+		b = pairs(&x, list, 2);
+		assert_int_equal(b.n_no_path, 1);
+		assert_true(b.mean == 0.5);
+		*entry = kept;
+	}
+	drop(&x);
+}
+
+static void test_loop(void **state)
+{
+	struct osr_bandwidth b;
+	struct osr_pair one;
+	struct set x;
+	uint32_t d;
+
+	draw_pair(&x, 1);
+	one = (struct osr_pair){ x.host[0], x.host[HOSTS] };
+	d = x.t.f.lid_dest[x.t.f.term_lid[one.to]];
+	/* The other switch sends it back. */
+	x.r.lft[(size_t)d * 2 + x.t.f.term_switch[one.to]] =
+		x.t.f.chan_port[x.t.f.chan_row[x.t.f.term_switch[one.to]]];
+	assert_int_equal(osr_bandwidth_pairs(&x.t.f, &x.r, &one, 1, &x.scratch, &b, &x.diag),
+			 OSR_CHECK_FAILED);
+	assert_non_null(strstr(x.diag.text, "circle"));
+	drop(&x);
+}
+
+/* Every bisection of two hosts is the one pair there is, in one direction or the other. */
+static void test_few_hosts(void **state)
+{
+	struct osr_bandwidth b;
+	struct set x = { 0 };
+	struct draft d;
+
+	draft_new(&d);
+	draft_host(&d, draft_switch(&d));
+	draft_build(&d, &x.t, "one host");
+	table_make(TABLE_SHORTEST, &x.t.f, &x.tables, 1, &x.r);
+	assert_int_equal(osr_bandwidth_bisect(&x.t.f, &x.r, 1, 1, &x.scratch, &b, &x.diag),
+			 OSR_NOT_APPLICABLE);
+	assert_non_null(strstr(x.diag.text, "two hosts"));
+	drop(&x);
+
+	test_fabric_ring(&x.t, 3, 1);
+	x.tables = (struct osr_arena){ 0 };
+	x.scratch = (struct osr_arena){ 0 };
+	table_make(TABLE_SHORTEST, &x.t.f, &x.tables, 1, &x.r);
+	assert_int_equal(osr_bandwidth_bisect(&x.t.f, &x.r, 50, 7, &x.scratch, &b, &x.diag), OSR_OK);
+	assert_int_equal(b.n_hosts, 3);
+	assert_int_equal(b.n_pairs, 1); /* the odd one rests */
+	assert_true(b.mean == 1 && b.half_width == 0 && b.max_congestion == 1);
+	drop(&x);
+}
+
+/*
+ * Eight hosts, four pairs, one cable each way. With k pairs crossing in one direction and m in the other,
+ * the mean is (4 - k - m + [k > 0] + [m > 0]) / 4; so no pattern is below 1/4 or above 1, and a k and m
+ * of at most 1 each gives 1.
+ */
+static void test_bisections(void **state)
+{
+	struct osr_bandwidth b, again, other, few;
+	struct set x;
+
+	draw_pair(&x, 1);
+	assert_int_equal(osr_bandwidth_bisect(&x.t.f, &x.r, 4000, 1, &x.scratch, &b, &x.diag), OSR_OK);
+	assert_int_equal(osr_bandwidth_bisect(&x.t.f, &x.r, 4000, 1, &x.scratch, &again, &x.diag), OSR_OK);
+	assert_int_equal(osr_bandwidth_bisect(&x.t.f, &x.r, 4000, 2, &x.scratch, &other, &x.diag), OSR_OK);
+	assert_int_equal(osr_bandwidth_bisect(&x.t.f, &x.r, 40, 1, &x.scratch, &few, &x.diag), OSR_OK);
+	assert_memory_equal(&b, &again, sizeof(b));
+	assert_true(b.mean != other.mean);
+	assert_true(b.worst == 0.25 && b.best == 1);
+	assert_int_equal(b.max_congestion, HOSTS);
+	/* The mean over all 70 ways to put the hosts of one switch on the 8 places of 4 pairs. */
+	assert_true(fabs(b.mean - 111.0 / 140) < 2 * b.half_width);
+	assert_true(fabs(other.mean - 111.0 / 140) < 2 * other.half_width);
+	/* A hundred times the patterns, a tenth of the error. */
+	assert_true(few.half_width > 6 * b.half_width && few.half_width < 16 * b.half_width);
+	drop(&x);
+}
+
+static void test_out_of_memory(void **state)
+{
+	enum osr_status st = OSR_NOMEM;
+	struct osr_bandwidth b;
+	struct set x;
+
+	draw_pair(&x, 2);
+	for (size_t n = 1; st != OSR_OK; n++) {
+		x.scratch.fail_after = n;
+		st = osr_bandwidth_bisect(&x.t.f, &x.r, 3, 1, &x.scratch, &b, &x.diag);
+		assert_true(st == OSR_OK || st == OSR_NOMEM);
+		assert_true(n < 100);
+	}
+	x.scratch.fail_after = 0;
+	drop(&x);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_one_cable),
+		cmocka_unit_test(test_end_cables),
+		cmocka_unit_test(test_mean_of_unequal_pairs),
+		cmocka_unit_test(test_no_path),
+		cmocka_unit_test(test_loop),
+		cmocka_unit_test(test_few_hosts),
+		cmocka_unit_test(test_bisections),
+		cmocka_unit_test(test_out_of_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

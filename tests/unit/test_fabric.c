@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <osmroutes/fabric.h>
+
+#include <string.h>
+
+#include "fabrics.h"
+
+/* Everything fabric.h promises of the arrays. */
+static void assert_sound(const struct osr_fabric *f)
+{
+	uint32_t n_dests = 0;
+
+	assert_int_equal(f->chan_row[0], 0);
+	assert_int_equal(f->chan_row[f->n_switches], f->n_channels);
+	assert_int_equal(f->term_row[f->n_switches], f->n_terminals);
+	assert_int_equal(f->port_row[f->n_switches], f->n_ports);
+	for (uint32_t s = 0; s < f->n_switches; s++) {
+		uint32_t sources = 0;
+
+		assert_true(s == 0 || f->sw_guid[s - 1] < f->sw_guid[s]);
+		assert_int_equal(osr_fabric_switch_by_guid(f, f->sw_guid[s]), s);
+		assert_true(f->sw_component[s] < f->n_components);
+		assert_int_equal(f->port_row[s + 1] - f->port_row[s], f->sw_n_ports[s] + 1);
+		for (uint32_t c = f->chan_row[s]; c < f->chan_row[s + 1]; c++) {
+			assert_int_equal(f->chan_src[c], s);
+			assert_true(c == f->chan_row[s] || f->chan_port[c - 1] < f->chan_port[c]);
+			assert_int_equal(osr_port_channel(f, s, f->chan_port[c]), c);
+		}
+		for (uint32_t t = f->term_row[s]; t < f->term_row[s + 1]; t++) {
+			assert_int_equal(f->term_switch[t], s);
+			assert_true(t == f->term_row[s] || f->term_port[t - 1] < f->term_port[t]);
+			assert_int_equal(osr_port_channel(f, s, f->term_port[t]), OSR_NONE);
+			assert_int_equal(f->term_weight[t], f->term_role[t] != OSR_ROLE_SP0);
+			sources += f->term_weight[t];
+			n_dests += 1u << f->term_lmc[t];
+		}
+		assert_int_equal(f->sw_sources[s], sources);
+	}
+	for (uint32_t c = 0; c < f->n_channels; c++) {
+		uint32_t back = f->chan_rev[c];
+
+		assert_int_equal(f->chan_rev[back], c);
+		assert_int_equal(f->chan_src[back], f->chan_dst[c]);
+		assert_int_equal(f->chan_dst[back], f->chan_src[c]);
+		assert_int_not_equal(f->chan_dst[c], f->chan_src[c]);
+		assert_int_equal(f->chan_rate[back], f->chan_rate[c]);
+		assert_true(f->chan_vls[c] >= 1 && f->chan_vls[c] <= OSR_MAX_VLS);
+		assert_int_equal(f->sw_component[f->chan_src[c]], f->sw_component[f->chan_dst[c]]);
+	}
+	assert_int_equal(f->n_dests, n_dests);
+	for (uint32_t d = 0; d < f->n_dests; d++) {
+		uint32_t t = f->dest_term[d];
+
+		assert_true(d == 0 || f->dest_lid[d - 1] < f->dest_lid[d]);
+		assert_int_equal(f->lid_dest[f->dest_lid[d]], d);
+		assert_int_equal(f->dest_switch[d], f->term_switch[t]);
+		assert_int_equal(f->dest_lid[d] >> f->term_lmc[t],
+				 f->term_lid[t] >> f->term_lmc[t]);
+	}
+	assert_int_equal(f->max_lid, f->n_dests ? f->dest_lid[f->n_dests - 1] : 0);
+}
+
+static void test_named(void **state)
+{
+	for (unsigned i = 0; i < N_TEST_FABRICS; i++) {
+		struct test_fabric t;
+
+		test_fabric_named(&t, i);
+		assert_sound(&t.f);
+		test_fabric_free(&t);
+	}
+}
+
+static void test_random_fabrics(void **state)
+{
+	for (uint64_t seed = 0; seed < 200; seed++) {
+		struct test_fabric t;
+
+		test_fabric_random(&t, 1 + seed % 40, seed % 90, seed);
+		assert_sound(&t.f);
+		assert_int_equal(t.f.n_components, 1);
+		test_fabric_free(&t);
+	}
+}
+
+/* A ring of 6 with a host on each switch, fed in the order that `seed` shuffles. */
+static void ring_in_any_order(struct test_fabric *t, uint64_t seed)
+{
+	struct osr_builder *b = osr_builder_new();
+	uint32_t order[6], handle[6];
+	char name[8];
+
+	memset(t, 0, sizeof(*t));
+	for (uint32_t i = 0; i < 6; i++) {
+		uint32_t j = test_random(&seed) % (i + 1);
+
+		order[i] = order[j];
+		order[j] = i;
+	}
+	for (uint32_t i = 0; i < 6; i++) {
+		memcpy(name, "sw-?", 5);
+		name[3] = 'a' + order[i];
+		handle[order[i]] = osr_builder_switch(
+			b, &(struct osr_switch_in){
+				   .guid = 0x500 + order[i], .n_ports = 4, .name = name });
+	}
+	for (uint32_t i = 0; i < 6; i++) {
+		uint32_t a = order[i], to = (a + 1) % 6;
+		bool swap = test_random(&seed) % 2;
+
+		osr_builder_link(b, &(struct osr_link_in){ .sw_a = handle[swap ? to : a],
+							   .port_a = swap ? 2 : 1,
+							   .sw_b = handle[swap ? a : to],
+							   .port_b = swap ? 1 : 2,
+							   .rate = 32 });
+	}
+	for (uint32_t i = 0; i < 6; i++)
+		osr_builder_terminal(b, &(struct osr_terminal_in){ .guid = 0x900 + order[i],
+								   .sw = handle[order[i]],
+								   .port = 3,
+								   .lid = 1 + order[i] });
+	assert_int_equal(osr_builder_build(b, &t->arena, &t->f, NULL), OSR_OK);
+	osr_builder_free(b);
+}
+
+static void test_order_does_not_matter(void **state)
+{
+	struct test_fabric first;
+	char a[32], b[32];
+
+	ring_in_any_order(&first, 0);
+	assert_sound(&first.f);
+	for (uint64_t seed = 1; seed < 50; seed++) {
+		struct test_fabric t;
+		size_t n = first.f.n_channels;
+
+		ring_in_any_order(&t, seed);
+		assert_int_equal(t.f.n_channels, n);
+		assert_memory_equal(t.f.sw_guid, first.f.sw_guid, 6 * sizeof(uint64_t));
+		assert_memory_equal(t.f.chan_dst, first.f.chan_dst, n * sizeof(uint32_t));
+		assert_memory_equal(t.f.chan_rev, first.f.chan_rev, n * sizeof(uint32_t));
+		assert_memory_equal(t.f.chan_port, first.f.chan_port, n);
+		assert_memory_equal(t.f.dest_switch, first.f.dest_switch, 6 * sizeof(uint32_t));
+		for (uint32_t s = 0; s < 6; s++)
+			assert_string_equal(osr_switch_name(&t.f, s, a),
+					    osr_switch_name(&first.f, s, b));
+		test_fabric_free(&t);
+	}
+	test_fabric_free(&first);
+}
+
+/* Two switches and a host that are fine, and one thing more that is not. */
+struct extra {
+	const char *says;
+	struct osr_switch_in sw;
+	struct osr_link_in link;
+	struct osr_terminal_in term;
+};
+
+static void refuse(const struct extra *e)
+{
+	struct osr_builder *b = osr_builder_new();
+	struct osr_arena arena = { 0 };
+	struct osr_diag diag = { 0 };
+	struct osr_fabric f;
+
+	for (unsigned i = 0; i < 2; i++)
+		osr_builder_switch(b, &(struct osr_switch_in){ .guid = 0x10 + i, .n_ports = 8 });
+	osr_builder_link(b, &(struct osr_link_in){ .sw_b = 1, .port_a = 1, .port_b = 1 });
+	osr_builder_terminal(b, &(struct osr_terminal_in){ .guid = 0x20, .port = 2, .lid = 8 });
+	if (e->sw.guid)
+		osr_builder_switch(b, &e->sw);
+	if (e->link.port_a)
+		osr_builder_link(b, &e->link);
+	if (e->term.guid)
+		osr_builder_terminal(b, &e->term);
+	assert_int_equal(osr_builder_build(b, &arena, &f, &diag), e->says ? OSR_INVAL : OSR_OK);
+	if (e->says && !strstr(diag.text, e->says))
+		fail_msg("\"%s\" does not say \"%s\"", diag.text, e->says);
+	osr_builder_free(b);
+	osr_arena_free(&arena);
+}
+
+static void test_refuse(void **state)
+{
+	static const struct extra extras[] = {
+		{ .says = NULL, .sw = { .guid = 0x12, .n_ports = 254 } },
+		{ .says = "0x0000000000000011", .sw = { .guid = 0x11, .n_ports = 8 } },
+		{ .says = "254", .sw = { .guid = 0x12, .n_ports = 255 } },
+		{ .says = NULL, .link = { .sw_b = 1, .port_a = 3, .port_b = 3 } },
+		{ .says = NULL, .link = { .port_a = 3, .port_b = 4 } }, /* loop-back cable */
+		{ .says = "twice", .link = { .sw_b = 1, .port_a = 1, .port_b = 3 } },
+		{ .says = "twice", .link = { .sw_b = 1, .port_a = 2, .port_b = 3 } },
+		{ .says = "port 9", .link = { .sw_b = 1, .port_a = 9, .port_b = 3 } },
+		{ .says = "port 9", .link = { .sw_b = 1, .port_a = 3, .port_b = 9 } },
+		{ .says = "number 7", .link = { .sw_b = 7, .port_a = 3, .port_b = 3 } },
+		{ .says = NULL, .term = { .guid = 0x21, .port = 3, .lid = 0xbfff } },
+		{ .says = "LID 8", .term = { .guid = 0x21, .port = 3, .lid = 8 } },
+		{ .says = "LID 0", .term = { .guid = 0x21, .port = 3, .lid = 0 } },
+		{ .says = "LID 8", .term = { .guid = 0x21, .port = 3, .lid = 8, .lmc = 3 } },
+		{ .says = "LID 49152", .term = { .guid = 0x21, .port = 3, .lid = 0xc000 } },
+		{ .says = "LID 10", .term = { .guid = 0x21, .port = 3, .lid = 10, .lmc = 2 } },
+		{ .says = NULL, .term = { .guid = 0x21, .port = 3, .lid = 12, .lmc = 2 } },
+		{ .says = "LMC 8", .term = { .guid = 0x21, .port = 3, .lid = 256, .lmc = 8 } },
+		{ .says = "twice", .term = { .guid = 0x21, .port = 2, .lid = 9 } },
+		{ .says = "port 9", .term = { .guid = 0x21, .port = 9, .lid = 9 } },
+		{ .says = "number 5", .term = { .guid = 0x21, .sw = 5, .port = 3, .lid = 9 } },
+	};
+
+	for (unsigned i = 0; i < sizeof(extras) / sizeof(extras[0]); i++)
+		refuse(&extras[i]);
+}
+
+static void test_no_switch(void **state)
+{
+	struct osr_builder *b = osr_builder_new();
+	struct osr_arena arena = { 0 };
+	struct osr_diag diag = { 0 };
+	struct osr_fabric f;
+
+	assert_int_equal(osr_builder_build(b, &arena, &f, &diag), OSR_INVAL);
+	assert_non_null(strstr(diag.text, "no switch"));
+	osr_builder_free(b);
+	osr_builder_free(NULL);
+	osr_arena_free(&arena);
+}
+
+static void test_out_of_memory(void **state)
+{
+	enum osr_status st = OSR_NOMEM;
+	size_t n;
+
+	for (n = 0; st != OSR_OK; n++) {
+		struct osr_builder *b = osr_builder_new();
+		struct osr_arena arena = { .fail_after = n + 1 };
+		struct osr_diag diag = { 0 };
+		struct osr_fabric f;
+
+		for (unsigned i = 0; i < 3; i++) {
+			osr_builder_switch(b,
+					   &(struct osr_switch_in){ .guid = 1 + i, .n_ports = 8 });
+			osr_builder_terminal(
+				b, &(struct osr_terminal_in){
+					   .guid = 9 + i, .sw = i, .port = 8, .lid = 1 + i });
+		}
+		osr_builder_link(b, &(struct osr_link_in){ .sw_b = 1, .port_a = 1, .port_b = 1 });
+		st = osr_builder_build(b, &arena, &f, &diag);
+		assert_true(st == OSR_OK || (st == OSR_NOMEM && diag.text[0]));
+		assert_true(n < 200);
+		osr_builder_free(b);
+		osr_arena_free(&arena);
+	}
+	assert_true(n > 20);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_named),
+		cmocka_unit_test(test_random_fabrics),
+		cmocka_unit_test(test_order_does_not_matter),
+		cmocka_unit_test(test_refuse),
+		cmocka_unit_test(test_no_switch),
+		cmocka_unit_test(test_out_of_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

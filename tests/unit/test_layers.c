@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Layers by every heuristic: what comes out must satisfy the checker, whatever the way there. The online
+ * algorithm has a single right result, which is found here a second time by searching the whole graph for
+ * every route.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <osmroutes/check.h>
+#include <osmroutes/layers.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabrics.h"
+
+#define N_RANDOM 60
+#define N_HEURISTICS (OSR_HEURISTIC_ONLINE + 1)
+
+struct trial {
+	struct test_fabric t;
+	struct osr_arena scratch, result;
+	struct osr_spf s;
+	struct osr_routing r;
+	struct osr_diag diag;
+};
+
+/* Sparse and odd ones first, then denser: up to 25 switches, so that several layers are needed. */
+static void draw(struct trial *x, unsigned i)
+{
+	const struct osr_spf_options opt = { .max_rounds = i % 3 };
+
+	*x = (struct trial){ 0 };
+	test_fabric_random(&x->t, 2 + i % 24, (i * 7) % 40, 77 + i);
+	assert_int_equal(osr_routing_init(&x->r, &x->t.f, &x->result, &x->diag), OSR_OK);
+	assert_int_equal(osr_spf_init(&x->s, &x->t.f, &x->r, &opt, &x->scratch, &x->diag), OSR_OK);
+	osr_spf_route(&x->s, &opt);
+}
+
+static void drop(struct trial *x)
+{
+	osr_arena_free(&x->scratch);
+	osr_arena_free(&x->result);
+	test_fabric_free(&x->t);
+}
+
+static enum osr_status assign(struct trial *x, const struct osr_layers_options *opt, uint8_t vls,
+			      bool multicast)
+{
+	struct osr_request req = { .max_vls = vls, .multicast = multicast };
+	uint32_t *orders = osr_alloc(&x->scratch, (size_t)OSR_MAX_VLS * x->t.f.n_channels, sizeof(*orders));
+	enum osr_status st;
+
+	if (!orders)
+		return OSR_NOMEM;
+	st = osr_layers_assign(&x->s, &req, opt, &x->scratch, &x->result, &x->r, orders, &x->diag);
+	if (st || x->r.n_layers == 1 || opt->reversible == OSR_REVERSIBLE_OFF)
+		return st;
+	return osr_layers_pair(&x->s, &req, opt, orders, &x->scratch, &x->result, &x->r, &x->diag);
+}
+
+/* The claims are exactly what the options ask for, and the checker proves them. */
+static void assert_proven(struct trial *x, const struct osr_layers_options *opt, bool multicast)
+{
+	struct osr_verdict v;
+
+	assert_true(x->r.claims & OSR_CLAIM_DEADLOCK_FREE);
+	assert_int_equal(!!(x->r.claims & OSR_CLAIM_MULTICAST), multicast);
+	if (opt->reversible == OSR_REVERSIBLE_ON)
+		assert_true(x->r.claims & OSR_CLAIM_REVERSIBLE);
+	osr_spf_finish(&x->s);
+	if (osr_check(&x->t.f, &x->r, &x->scratch, &v, &x->diag) != OSR_OK)
+		fail_msg("heuristic %u on %s: %s", opt->heuristic, x->t.name, x->diag.text);
+	assert_int_equal(v.proven, x->r.claims);
+	for (uint8_t vl = 0; vl < x->r.n_vls; vl++) {
+		enum osr_status st;
+
+		assert_int_equal(osr_check_cycle(&x->t.f, &x->r, x->r.claims, vl, &x->scratch, NULL, 0,
+						 &st), 0);
+		assert_int_equal(st, OSR_OK);
+	}
+}
+
+static void test_every_heuristic(void **state)
+{
+	unsigned n_layered[N_HEURISTICS] = { 0 };
+
+	for (unsigned i = 0; i < N_RANDOM; i++) {
+		for (unsigned k = 0; k < N_HEURISTICS * 4; k++) {
+			struct osr_layers_options opt = { .heuristic = k / 4,
+							  .reversible = k & 1 ? OSR_REVERSIBLE_ON
+									      : OSR_REVERSIBLE_OFF,
+							  .sift_passes = 2,
+							  .balance = i & 1 };
+			struct trial x;
+
+			draw(&x, i);
+			if (assign(&x, &opt, 15, k & 2) == OSR_OK) {
+				n_layered[k / 4] += x.r.n_layers > 1;
+				assert_proven(&x, &opt, k & 2);
+			} else {
+				/* The paper's poorer heuristics may need more lanes than there are. */
+				assert_non_null(strstr(x.diag.text, "virtual lane"));
+				assert_true(opt.heuristic == OSR_HEURISTIC_HEAVIEST ||
+					    opt.heuristic == OSR_HEURISTIC_FIRST);
+			}
+			drop(&x);
+		}
+	}
+	/* Without fabrics that need layers this would have tested nothing. */
+	for (unsigned h = 0; h < N_HEURISTICS; h++)
+		assert_true(n_layered[h] >= N_RANDOM);
+}
+
+/* With one lane less than were needed, the sentence says so, and every lane has an order. */
+static void test_budget(void **state)
+{
+	unsigned n_refused = 0;
+
+	for (unsigned i = 0; i < N_RANDOM; i++) {
+		for (unsigned h = 0; h < N_HEURISTICS; h++) {
+			struct osr_layers_options opt = { .heuristic = h, .reversible = OSR_REVERSIBLE_OFF };
+			struct trial x, less;
+
+			draw(&x, i);
+			if (assign(&x, &opt, 15, false) == OSR_OK && x.r.n_layers > 1) {
+				draw(&less, i);
+				assert_int_equal(assign(&less, &opt, x.r.n_layers - 1, false), OSR_NO_VL);
+				assert_non_null(strstr(less.diag.text, "virtual lane"));
+				drop(&less);
+				n_refused++;
+			}
+			drop(&x);
+		}
+	}
+	assert_true(n_refused >= N_RANDOM);
+}
+
+/* ---- the online algorithm, as it is written down --------------------------------------------- */
+
+struct naive {
+	const struct osr_spf *s;
+	uint32_t m;		/* channels */
+	uint8_t *edge[OSR_MAX_VLS];	/* [m * m] */
+	uint8_t *colour;	/* [m] 0 new, 1 on the path, 2 done */
+};
+
+static bool has_cycle_from(struct naive *n, const uint8_t *edge, uint32_t c)
+{
+	n->colour[c] = 1;
+	for (uint32_t next = 0; next < n->m; next++) {
+		if (!edge[(size_t)c * n->m + next] || n->colour[next] == 2)
+			continue;
+		if (n->colour[next] == 1 || has_cycle_from(n, edge, next))
+			return true;
+	}
+	n->colour[c] = 2;
+	return false;
+}
+
+static bool has_cycle(struct naive *n, const uint8_t *edge)
+{
+	memset(n->colour, 0, n->m);
+	for (uint32_t c = 0; c < n->m; c++)
+		if (n->colour[c] == 0 && has_cycle_from(n, edge, c))
+			return true;
+	return false;
+}
+
+/* Adds the route of switch v to dest d to a copy of the layer; keeps it if there is no cycle. */
+static bool fits(struct naive *n, uint8_t **edge, uint32_t d, uint32_t v)
+{
+	uint8_t *copy = malloc((size_t)n->m * n->m);
+	uint32_t c = osr_spf_channel(n->s, d, v), next;
+
+	assert_non_null(copy);
+	memcpy(copy, *edge, (size_t)n->m * n->m);
+	for (; n->s->f->chan_dst[c] != n->s->f->dest_switch[d]; c = next) {
+		next = osr_spf_channel(n->s, d, n->s->f->chan_dst[c]);
+		copy[(size_t)c * n->m + next] = 1;
+	}
+	if (has_cycle(n, copy)) {
+		free(copy);
+		return false;
+	}
+	free(*edge);
+	*edge = copy;
+	return true;
+}
+
+static uint32_t naive_layer(struct naive *n, uint32_t d, uint32_t v)
+{
+	for (uint32_t i = 0; i < OSR_MAX_VLS; i++) {
+		if (!n->edge[i])
+			n->edge[i] = calloc(n->m, n->m);
+		assert_non_null(n->edge[i]);
+		if (fits(n, &n->edge[i], d, v))
+			return i;
+	}
+	return OSR_MAX_VLS;
+}
+
+/* Routes from port 0 to port 0 are nobody's. */
+static bool counts(const struct osr_fabric *f, uint32_t d, uint32_t v)
+{
+	return f->term_role[f->dest_term[d]] != OSR_ROLE_SP0 || f->sw_sources[v];
+}
+
+static void compare_online(struct trial *x, uint32_t *most)
+{
+	const struct osr_fabric *f = &x->t.f;
+	struct naive n = { .s = &x->s, .m = f->n_channels, .colour = calloc(f->n_channels + 1, 1) };
+
+	for (uint32_t d = 0; d < f->n_dests; d++) {
+		uint32_t root = f->dest_switch[d];
+
+		for (uint32_t i = 1; x->s.alias[d] == OSR_NONE && i < x->s.n_order[root]; i++) {
+			uint32_t v = x->s.order[(size_t)root * f->n_switches + i], layer;
+
+			if (!counts(f, d, v))
+				continue;
+			layer = naive_layer(&n, d, v);
+			assert_int_equal(x->r.sl[(size_t)d * f->n_switches + v], layer);
+			*most = layer > *most ? layer : *most;
+		}
+	}
+	for (uint32_t i = 0; i < OSR_MAX_VLS; i++)
+		free(n.edge[i]);
+	free(n.colour);
+}
+
+static void test_online_is_first_fit(void **state)
+{
+	const struct osr_layers_options opt = { .heuristic = OSR_HEURISTIC_ONLINE,
+						.reversible = OSR_REVERSIBLE_OFF };
+	uint32_t most = 0;
+
+	for (unsigned i = 0; i < N_RANDOM / 2; i++) {
+		struct trial x;
+
+		draw(&x, i);
+		assert_int_equal(assign(&x, &opt, 15, false), OSR_OK);
+		if (x.r.sl)
+			compare_online(&x, &most);
+		drop(&x);
+	}
+	assert_true(most >= 2);
+}
+
+/* Nothing left behind when memory runs out in the middle. */
+static void test_out_of_memory(void **state)
+{
+	for (unsigned h = 0; h < N_HEURISTICS; h++) {
+		struct osr_layers_options opt = { .heuristic = h, .reversible = OSR_REVERSIBLE_ON };
+		enum osr_status st = OSR_NOMEM;
+
+		for (size_t n = 1; st != OSR_OK; n++) {
+			struct trial x;
+
+			draw(&x, 20);
+			x.scratch.fail_after = n;
+			st = assign(&x, &opt, 15, true);
+			assert_true(st == OSR_OK || st == OSR_NOMEM);
+			assert_true(n < 1000);
+			drop(&x);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_heuristic),
+		cmocka_unit_test(test_budget),
+		cmocka_unit_test(test_online_is_first_fit),
+		cmocka_unit_test(test_out_of_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

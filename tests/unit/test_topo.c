@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Generators: sizes, degrees, diameters, names, refusals; degrading. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "io/netfile.h"
+#include <osmroutes/prng.h>
+#include "topo/topo.h"
+
+/* "torus dims=4x4 hosts=2" */
+static enum osr_status make(const char *what, const struct osr_topo_style *style,
+			    struct osr_net *net, struct osr_diag *diag)
+{
+	static const struct osr_topo_style plain;
+	char buf[256], *save = NULL, *word;
+	const struct osr_topo *t;
+	struct osr_values v;
+
+	snprintf(buf, sizeof(buf), "%s", what);
+	t = osr_topo_find(strtok_r(buf, " ", &save));
+	assert_non_null(t);
+	osr_values_default(&v, t->params);
+	while ((word = strtok_r(NULL, " ", &save))) {
+		char *eq = strchr(word, '=');
+
+		*eq = '\0';
+		if (osr_values_set(&v, t->params, word, eq + 1, diag))
+			return OSR_INVAL;
+	}
+	return osr_topo_make(t, &v, style ? style : &plain, net, diag);
+}
+
+static void make_fabric(const char *what, struct osr_net *net, struct osr_arena *arena,
+			struct osr_fabric *f)
+{
+	struct osr_diag diag = { "" };
+
+	if (make(what, NULL, net, &diag) || osr_net_fabric(net, -1, arena, f, &diag))
+		fail_msg("%s: %s", what, diag.text);
+}
+
+/* Hops of the farthest switch, by a breadth-first search of the test's own. */
+static uint32_t eccentricity(const struct osr_fabric *f, uint32_t start)
+{
+	uint32_t *dist = malloc(f->n_switches * sizeof(*dist));
+	uint32_t *queue = malloc(f->n_switches * sizeof(*queue));
+	uint32_t head = 0, tail = 0, last = 0;
+
+	memset(dist, 0xff, f->n_switches * sizeof(*dist));
+	dist[start] = 0;
+	queue[tail++] = start;
+	while (head < tail) {
+		uint32_t s = queue[head++];
+
+		last = dist[s];
+		for (uint32_t c = f->chan_row[s]; c < f->chan_row[s + 1]; c++) {
+			if (dist[f->chan_dst[c]] != UINT32_MAX)
+				continue;
+			dist[f->chan_dst[c]] = last + 1;
+			queue[tail++] = f->chan_dst[c];
+		}
+	}
+	free(dist);
+	free(queue);
+	return tail == f->n_switches ? last : UINT32_MAX;
+}
+
+static uint32_t diameter(const struct osr_fabric *f)
+{
+	uint32_t most = 0;
+
+	for (uint32_t s = 0; s < f->n_switches; s++) {
+		uint32_t e = eccentricity(f, s);
+
+		most = e > most ? e : most;
+	}
+	return most;
+}
+
+static void test_sizes(void **state)
+{
+	static const struct {
+		const char *what;
+		uint32_t switches, hosts, cables, diameter;
+	} cases[] = {
+		{ "kary k=4 n=1", 1, 4, 0, 0 },
+		{ "kary k=4 n=2", 8, 16, 16, 2 },
+		{ "kary k=10 n=3", 300, 1000, 2000, 4 },
+		{ "tree m=3,3 w=1,2 p=1,3", 5, 9, 18, 2 },
+		{ "tree m=18,18,6 w=1,18,6 p=1,1,3", 324, 1944, 3888, 4 },
+		{ "tree m=2,2 w=2,1", 6, 4, 4, 0 }, /* hosts in two planes */
+		{ "torus dims=5", 5, 5, 5, 2 },
+		{ "torus dims=4x4 hosts=3", 16, 48, 32, 4 },
+		{ "torus dims=8,8,8 hosts=2", 512, 1024, 1536, 12 },
+		{ "torus dims=4x2x2x2", 32, 32, 32 + 3 * 16, 5 },
+		{ "torus dims=4x2x2x2 twice=yes", 32, 32, 32 + 3 * 32, 5 },
+		{ "torus dims=1x3", 3, 3, 3, 1 },
+		{ "mesh dims=4x3x2", 24, 24, 3 * 6 + 2 * 8 + 12, 6 },
+		{ "hypercube n=5 hosts=0", 32, 0, 80, 5 },
+		{ "hyperx dims=12x8 hosts=7", 96, 672, 864, 2 },
+		{ "kautz b=2 n=3", 12, 12, 21, 3 },
+		{ "kautz b=3 n=2", 12, 12, 30, 2 },
+		{ "kautz b=5 n=1", 6, 6, 15, 1 },
+		{ "dragonfly a=8 h=4 p=4", 264, 1056, 1452, 3 },
+		{ "dragonfly a=4 h=2 p=1 g=3", 12, 12, 18 + 3, 3 },
+		{ "random switches=64 links=128 hosts=16", 64, 1024, 128, 0 },
+		{ "random switches=128 links=300 hosts=16", 128, 2048, 300, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct osr_arena arena = { 0 };
+		struct osr_net_counts n;
+		struct osr_fabric f;
+		struct osr_net net;
+
+		make_fabric(cases[i].what, &net, &arena, &f);
+		n = osr_net_count(&net);
+		if (n.switches != cases[i].switches || n.cas != cases[i].hosts ||
+		    n.switch_cables != cases[i].cables)
+			fail_msg("%s: %u switches, %u hosts, %u cables", cases[i].what, n.switches,
+				 n.cas, n.switch_cables);
+		if (f.n_components != 1 && strcmp(cases[i].what, "tree m=2,2 w=2,1"))
+			fail_msg("%s: in %u pieces", cases[i].what, f.n_components);
+		if (cases[i].diameter && f.n_components == 1 && diameter(&f) != cases[i].diameter)
+			fail_msg("%s: diameter %u", cases[i].what, diameter(&f));
+		osr_arena_free(&arena);
+		osr_net_free(&net);
+	}
+}
+
+/* The port rule of the paper: k-th cable of up port b + k w to down port a + k m. */
+static void test_tree_ports(void **state)
+{
+	struct osr_net net;
+	struct osr_diag diag;
+	uint32_t leaf1 = 1, spine0 = 3, spine1 = 4;
+
+	assert_int_equal(make("tree m=4,3 w=1,2 p=1,3", NULL, &net, &diag), OSR_OK);
+	assert_string_equal(osr_net_id(&net, leaf1), "leaf-1");
+	assert_string_equal(osr_net_id(&net, spine1), "spine-1");
+	for (uint32_t k = 0; k < 3; k++) {
+		assert_int_equal(net.ports[osr_net_port(&net, leaf1, 5 + 0 + k * 2)].peer,
+				 osr_net_port(&net, spine0, 1 + 1 + k * 3));
+		assert_int_equal(net.ports[osr_net_port(&net, leaf1, 5 + 1 + k * 2)].peer,
+				 osr_net_port(&net, spine1, 1 + 1 + k * 3));
+	}
+	assert_int_equal(net.ports[osr_net_port(&net, leaf1, 3)].peer,
+			 osr_net_port(&net, 5 + 4 + 2, 1));
+	assert_string_equal(osr_net_id(&net, 5 + 4 + 2), "h06");
+	osr_net_free(&net);
+}
+
+/* Every two groups of a dragonfly, every two switches of a HyperX line: exactly one cable. */
+static void test_dragonfly_groups(void **state)
+{
+	static uint8_t seen[33][33];
+	struct osr_diag diag;
+	struct osr_net net;
+
+	assert_int_equal(make("dragonfly a=8 h=4 p=4", NULL, &net, &diag), OSR_OK);
+	for (uint32_t s = 0; s < 264; s++) {
+		for (uint32_t p = 1; p <= net.nodes[s].n_ports; p++) {
+			uint32_t peer = net.ports[osr_net_port(&net, s, p)].peer;
+
+			assert_int_not_equal(peer, OSR_NONE);
+			if (net.ports[peer].node < 264 && net.ports[peer].node / 8 != s / 8)
+				seen[s / 8][net.ports[peer].node / 8]++;
+		}
+	}
+	for (uint32_t a = 0; a < 33; a++)
+		for (uint32_t b = 0; b < 33; b++)
+			assert_int_equal(seen[a][b], a != b);
+	osr_net_free(&net);
+}
+
+/* No switch twice beside another, none beside itself, degrees as asked. */
+static void test_random_is_simple(void **state)
+{
+	struct osr_arena arena = { 0 };
+	struct osr_fabric f;
+	struct osr_net net;
+
+	for (uint32_t seed = 0; seed < 40; seed++) {
+		char what[128];
+
+		snprintf(what, sizeof(what), "random switches=30 links=75 degree=5 seed=%u", seed);
+		make_fabric(what, &net, &arena, &f);
+		assert_int_equal(f.n_components, 1);
+		for (uint32_t s = 0; s < f.n_switches; s++) {
+			uint64_t beside = 0;
+
+			assert_int_equal(f.chan_row[s + 1] - f.chan_row[s], 5);
+			for (uint32_t c = f.chan_row[s]; c < f.chan_row[s + 1]; c++) {
+				assert_false(beside >> f.chan_dst[c] & 1);
+				beside |= UINT64_C(1) << f.chan_dst[c];
+			}
+		}
+		osr_arena_free(&arena);
+		osr_net_free(&net);
+	}
+}
+
+static char *text_of(const char *what)
+{
+	struct osr_diag diag = { "" };
+	struct osr_net net;
+	char *text = NULL;
+	size_t size;
+	FILE *out;
+
+	if (make(what, NULL, &net, &diag))
+		fail_msg("%s: %s", what, diag.text);
+	out = open_memstream(&text, &size);
+	assert_int_equal(osr_netfile_write(&net, NULL, out, NULL), OSR_OK);
+	fclose(out);
+	osr_net_free(&net);
+	return text;
+}
+
+static void test_seeds(void **state)
+{
+	char *a = text_of("random switches=16 links=40 seed=5");
+	char *b = text_of("random switches=16 links=40 seed=5");
+	char *c = text_of("random switches=16 links=40 seed=6");
+	struct osr_prng r = { 1234567 };
+
+	assert_string_equal(a, b);
+	assert_true(strcmp(a, c) != 0);
+	free(a);
+	free(b);
+	free(c);
+	/* The published first outputs of splitmix64 for this seed. */
+	assert_int_equal(osr_prng_next(&r), UINT64_C(6457827717110365317));
+	assert_int_equal(osr_prng_next(&r), UINT64_C(3203168211198807973));
+	assert_int_equal(osr_prng_next(&r), UINT64_C(9817491932198370423));
+}
+
+static void refused(const char *what, const struct osr_topo_style *style, const char *sentence)
+{
+	struct osr_diag diag = { "" };
+	struct osr_net net;
+
+	assert_int_equal(make(what, style, &net, &diag), OSR_INVAL);
+	assert_string_equal(diag.text, sentence);
+	assert_null(net.nodes);
+}
+
+static void test_refusals(void **state)
+{
+	static const struct osr_topo_style ports8 = { .ports = 8 };
+	static const struct osr_topo_style mgmt8 = { .ports = 8, .mgmt = true };
+
+	refused("torus dims=4x", NULL,
+		"dims = \"4x\": expected 1 to 16 numbers from 1 on, as in 8x8x4 or 8,8,4");
+	refused("torus dims=0", NULL,
+		"dims = \"0\": expected 1 to 16 numbers from 1 on, as in 8x8x4 or 8,8,4");
+	refused("torus dims=1000x1001", NULL, "more than 1000000 switches: too large for a subnet");
+	refused("torus dims=300x300 hosts=12", NULL, "1080000 hosts: too many for a subnet");
+	refused("tree m=4,4 w=1", NULL,
+		"m has 2 numbers, w 1 and p 2: one per level, as many in each");
+	refused("tree m=200,4 w=1,60", NULL,
+		"a switch of this fabric needs 260 ports, 254 are possible");
+	refused("kary k=5 n=2", &ports8, "a switch of this fabric needs 10 ports, not 8");
+	refused("kary k=4 n=2", &mgmt8, "a switch of this fabric needs 9 ports, not 8");
+	refused("random switches=10 links=8", NULL,
+		"10 switches need at least 9 links to be connected");
+	refused("random switches=4 links=7", NULL,
+		"only 6 of 7 cables fit between 4 switches with at most 253 each");
+	refused("dragonfly a=2 h=1 g=4", NULL, "4 groups: a h + 1 = 3 can be cabled to each other");
+	assert_null(osr_topo_find("donut"));
+}
+
+static void test_style(void **state)
+{
+	static const struct osr_topo_style style = {
+		.width = 4, .speed = OSR_SPEED_HDR, .ports = 36, .mgmt = true, .enhanced_sp0 = true
+	};
+	struct osr_diag diag;
+	struct osr_net net;
+
+	assert_int_equal(make("kary k=2 n=2", &style, &net, &diag), OSR_OK);
+	assert_int_equal(osr_net_count(&net).cas, 4 + 4);
+	for (uint32_t s = 0; s < 4; s++) {
+		uint32_t peer = net.ports[osr_net_port(&net, s, 36)].peer;
+
+		assert_int_equal(net.nodes[s].n_ports, 36);
+		assert_true(net.nodes[s].enhanced_sp0);
+		assert_int_equal(net.nodes[net.ports[peer].node].type, OSR_NET_CA);
+		assert_int_equal(net.ports[peer].speed, OSR_SPEED_HDR);
+	}
+	assert_string_equal(osr_net_id(&net, net.n_nodes - 1), "mgmt-spine-1");
+	osr_net_free(&net);
+}
+
+static void degrade(const char *what, const struct osr_degrade *how, struct osr_degraded *done,
+		    struct osr_net *to, struct osr_arena *arena, struct osr_fabric *f)
+{
+	struct osr_diag diag = { "" };
+	struct osr_net from;
+
+	if (make(what, NULL, &from, &diag) || osr_topo_degrade(&from, how, to, done, &diag) ||
+	    osr_net_fabric(to, -1, arena, f, &diag))
+		fail_msg("%s: %s", what, diag.text);
+	osr_net_free(&from);
+}
+
+static void test_degrade(void **state)
+{
+	struct osr_arena arena = { 0 };
+	struct osr_degraded done;
+	struct osr_fabric f;
+	struct osr_net net;
+
+	/* 5 % of 192 cables, rounded down. */
+	degrade("tree m=12,4,4 w=1,4,4 p=1,2,1",
+		&(struct osr_degrade){ .links_percent = 5, .seed = 7, .keep_connected = true },
+		&done, &net, &arena, &f);
+	assert_int_equal(done.n_links, 9);
+	assert_int_equal(osr_net_count(&net).switch_cables, 183);
+	assert_int_equal(f.n_components, 1);
+	/* GUIDs stay what they were although nodes may have gone. */
+	assert_int_equal(net.nodes[47].guid, 0x200000 + 47);
+	assert_true(net.nodes[47].guid_given);
+	osr_arena_free(&arena);
+	osr_net_free(&net);
+
+	/* As much as can go without falling apart leaves a tree. */
+	degrade("torus dims=4x4",
+		&(struct osr_degrade){ .n_links = 1000, .seed = 1, .keep_connected = true }, &done,
+		&net, &arena, &f);
+	assert_int_equal(osr_net_count(&net).switch_cables, 15);
+	assert_int_equal(f.n_components, 1);
+	osr_arena_free(&arena);
+	osr_net_free(&net);
+
+	/* Without that, everything goes. */
+	degrade("torus dims=4x4", &(struct osr_degrade){ .links_percent = 100, .seed = 1 }, &done,
+		&net, &arena, &f);
+	assert_int_equal(done.n_links, 32);
+	assert_int_equal(f.n_components, 16);
+	osr_arena_free(&arena);
+	osr_net_free(&net);
+}
+
+static void test_degrade_switches(void **state)
+{
+	struct osr_arena arena = { 0 };
+	struct osr_degraded done;
+	struct osr_fabric f;
+	struct osr_net net;
+
+	/* Spines have no hosts: they go, hosts stay. */
+	degrade("kary k=4 n=2",
+		&(struct osr_degrade){ .n_switches = 3, .seed = 2, .keep_connected = true }, &done,
+		&net, &arena, &f);
+	assert_int_equal(done.n_switches, 3);
+	assert_int_equal(f.n_switches, 5);
+	assert_int_equal(osr_net_count(&net).cas, 16);
+	assert_int_equal(f.n_components, 1);
+	osr_arena_free(&arena);
+	osr_net_free(&net);
+
+	/* Every switch of a torus has hosts. */
+	degrade("torus dims=4x4 hosts=2", &(struct osr_degrade){ .n_switches = 3, .seed = 2 },
+		&done, &net, &arena, &f);
+	assert_int_equal(done.n_switches, 0);
+	osr_arena_free(&arena);
+	osr_net_free(&net);
+	degrade("torus dims=4x4 hosts=2",
+		&(struct osr_degrade){ .switches_percent = 25,
+				       .seed = 2,
+				       .hosts_too = true,
+				       .keep_connected = true },
+		&done, &net, &arena, &f);
+	assert_int_equal(done.n_switches, 4);
+	assert_int_equal(osr_net_count(&net).cas, 24);
+	assert_int_equal(f.n_components, 1);
+	osr_arena_free(&arena);
+	osr_net_free(&net);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_tree_ports),
+		cmocka_unit_test(test_dragonfly_groups),
+		cmocka_unit_test(test_random_is_simple),
+		cmocka_unit_test(test_seeds),
+		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_style),
+		cmocka_unit_test(test_degrade),
+		cmocka_unit_test(test_degrade_switches),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
