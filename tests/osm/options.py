@@ -240,9 +240,12 @@ def valgrind(workdir):
         raise Skip('valgrind is not installed')
     report = os.path.join(workdir, 'valgrind')
     wrapper = ['valgrind', '--leak-check=full', '--show-leak-kinds=definite', '--num-callers=30',
-               '--keep-debuginfo=yes', '--log-file=' + report]
+               '--keep-debuginfo=yes', '--fair-sched=yes', '--log-file=' + report]
     with Fabric(find_fabric('cluster-192'), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, wrapper=wrapper,
+        # opensm -o polls once per sweep_interval: at 0 its main thread spins, and valgrind, which
+        # runs one thread at a time, may never come to the others.
+        options = dict(QOS, sweep_interval=10)
+        with Opensm(fabric, 'dfsssp', plugin=True, options=options, wrapper=wrapper,
                     once=True) as opensm:
             opensm.wait_end(150)
         Claims(opensm.log)
