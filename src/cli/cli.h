@@ -3,6 +3,7 @@
 #ifndef OSR_CLI_CLI_H
 #define OSR_CLI_CLI_H
 
+#include <argp.h>
 #include <stdio.h>
 
 #include <osmroutes/params.h>
@@ -12,8 +13,8 @@
 
 enum cli_exit {
 	CLI_OK = 0,
-	CLI_BAD = 1,   /* an engine refused, or the checker did */
-	CLI_USAGE = 2, /* the command line or a file is wrong */
+	CLI_BAD = 1,   /* something was found: an engine refused, or the checker did */
+	CLI_USAGE = 2, /* the command line, a file or the output is wrong */
 };
 
 /* One sub-command; argv[0] is "osmroutes NAME". */
@@ -51,5 +52,17 @@ char *cli_command_line(int argc, char **argv);
 
 /* The whole number in text, lo..hi; false if it is none. */
 int cli_number(const char *text, long lo, long hi, long *value);
+
+/* The same for a parser of argp, which ends the process if it is none. */
+long cli_take_number(const char *text, const char *what, long lo, long hi, struct argp_state *state);
+
+/* Milliseconds of this process's CPU time, all threads, and of the clock on the wall. */
+struct cli_stamp {
+	double cpu, wall;
+};
+
+struct cli_stamp cli_now(void);
+struct cli_stamp cli_since(struct cli_stamp start);
+double cli_cpu_ms(void); /* for osr_request.clock_ms */
 
 #endif

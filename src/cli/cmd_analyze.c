@@ -4,22 +4,21 @@
  * is one row of `figures[]`, which feeds the table and the JSON.
  */
 #include <argp.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <osmroutes/bandwidth.h>
 #include <osmroutes/check.h>
 #include <osmroutes/engine.h>
 
 #include "cli/cli.h"
+#include "cli/input.h"
 #include "io/lftfile.h"
 
 #define MAX_SUBJECTS 16
 #define MAX_SETTINGS 32
 
-enum { OPT_VLS = 256, OPT_LMC, OPT_LFT, OPT_PATTERNS, OPT_SEED, OPT_JSON };
+enum { OPT_VLS = 256, OPT_LFT, OPT_PATTERNS, OPT_SEED };
 
 static const struct argp_option options[] = {
 	{ "engine", 'e', "NAME", 0, "routing engine, may be repeated (default dfsssp)", 0 },
@@ -27,10 +26,8 @@ static const struct argp_option options[] = {
 	{ "lft", OPT_LFT, "DUMP", 0,
 	  "tables of an opensm-lfts.dump instead of an engine's, may be repeated", 0 },
 	{ "vls", OPT_VLS, "N", 0, "data virtual lanes to be used at most, 1 to 15 (default 8)", 0 },
-	{ "lmc", OPT_LMC, "N", 0, "new LIDs, 2^N for every host (default: those of the file)", 0 },
 	{ "patterns", OPT_PATTERNS, "N", 0, "random bisections, 0 for none (default 1000)", 0 },
 	{ "seed", OPT_SEED, "N", 0, "start of their random numbers (default 1)", 0 },
-	{ "json", OPT_JSON, NULL, 0, "print JSON instead of a table", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 }
 };
 
@@ -41,16 +38,15 @@ struct subject {
 };
 
 struct args {
-	const char *input;
+	struct cli_input in;
+	struct out out;
 	struct subject subject[MAX_SUBJECTS];
 	uint32_t n_subjects;
 	const char *setting[MAX_SETTINGS];
 	uint32_t n_settings;
 	struct osr_request req;
-	int lmc;
 	uint32_t n_patterns;
 	uint64_t seed;
-	bool json;
 };
 
 struct outcome {
@@ -65,14 +61,6 @@ struct outcome {
 	double route_ms, check_ms, bandwidth_ms;
 	size_t memory;		/* bytes the engine asked for, at its peaks */
 };
-
-static double cpu_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
 
 /* ---- the work ------------------------------------------------------------------------------- */
 
@@ -97,16 +85,16 @@ static enum osr_status make_tables(const struct args *a, const struct subject *s
 static enum osr_status measure(const struct args *a, struct osr_arena *scratch, struct outcome *o)
 {
 	struct osr_diag diag = { "" };
-	double start = cpu_ms();
+	double start = cli_cpu_ms();
 	enum osr_status st, check_st;
 
 	check_st = osr_check(o->f, &o->routing, scratch, &o->verdict, &o->diag);
-	o->check_ms = cpu_ms() - start;
+	o->check_ms = cli_cpu_ms() - start;
 	if (!a->n_patterns || (check_st && check_st != OSR_CHECK_FAILED))
 		return check_st;
-	start = cpu_ms();
+	start = cli_cpu_ms();
 	st = osr_bandwidth_bisect(o->f, &o->routing, a->n_patterns, a->seed, scratch, &o->bandwidth, &diag);
-	o->bandwidth_ms = cpu_ms() - start;
+	o->bandwidth_ms = cli_cpu_ms() - start;
 	/* Without hosts everything else can still be said. */
 	if (st)
 		o->bandwidth.n_patterns = 0;
@@ -120,12 +108,12 @@ static void analyze(const struct args *a, const struct subject *s, const struct 
 		    struct outcome *o)
 {
 	struct osr_arena scratch = { 0 }, result = { 0 };
-	double start = cpu_ms();
+	double start = cli_cpu_ms();
 
 	o->routed = s->engine != NULL;
 	o->name = s->engine ? s->engine->name : s->lft;
 	o->st = make_tables(a, s, v, &scratch, &result, o);
-	o->route_ms = cpu_ms() - start;
+	o->route_ms = cli_cpu_ms() - start;
 	o->memory = scratch.peak + result.peak;
 	if (!o->st)
 		o->st = measure(a, &scratch, o);
@@ -218,61 +206,43 @@ static bool has(const struct outcome *o, const struct figure *row)
 	return !o->st && (row->of == OF_TABLES || o->routed);
 }
 
-static void print_table(const struct args *a, const struct osr_fabric *f, const struct outcome *o)
+#define N_FIGURES (sizeof(figures) / sizeof(figures[0]))
+
+static const struct out_field head_fields[] = {
+	CLI_INPUT_FIELDS,
+	{ "patterns", NULL, OUT_COUNT, 0 },
+	{ "seed", NULL, OUT_COUNT, 0 },
+	{ NULL, NULL, 0, 0 },
+};
+
+static void figure_fields(struct out_field fields[N_FIGURES + 4])
 {
-	printf("%u switches, %u channels, %u end ports, %u LIDs; %u random bisections from seed %llu\n",
-	       f->n_switches, f->n_channels, f->n_terminals, f->n_dests, a->n_patterns,
-	       (unsigned long long)a->seed);
-	printf("%-26s", "tables of");
-	for (uint32_t i = 0; i < a->n_subjects; i++)
-		printf(" %14.40s", o[i].name);
-	putchar('\n');
-	for (size_t r = 0; r < sizeof(figures) / sizeof(figures[0]); r++) {
-		printf("%-26s", figures[r].label);
-		for (uint32_t i = 0; i < a->n_subjects; i++) {
-			if (has(&o[i], &figures[r]))
-				printf(" %14.*f", figures[r].digits, figures[r].value(&o[i]));
-			else
-				printf(" %14s", "-");
-		}
-		putchar('\n');
-	}
-	for (uint32_t i = 0; i < a->n_subjects; i++)
-		if (o[i].st)
-			printf("%s: %s\n", o[i].name, o[i].diag.text);
+	*fields++ = (struct out_field){ "tables", "tables of", OUT_TEXT, 0 };
+	*fields++ = (struct out_field){ "status", NULL, OUT_TEXT, 0 };
+	*fields++ = (struct out_field){ "message", NULL, OUT_TEXT, 0 };
+	for (size_t r = 0; r < N_FIGURES; r++)
+		*fields++ = (struct out_field){ figures[r].key, figures[r].label,
+						figures[r].digits ? OUT_REAL : OUT_COUNT,
+						figures[r].digits };
+	*fields = (struct out_field){ NULL, NULL, 0, 0 };
 }
 
-static json_t *outcome_json(const struct outcome *o)
+static void say(struct out *out, const struct outcome *o)
 {
-	json_t *j = json_pack("{s:s, s:s, s:s}", "tables", o->name, "status", osr_status_str(o->st),
-			      "message", o->diag.text);
-
-	for (size_t r = 0; r < sizeof(figures) / sizeof(figures[0]); r++) {
-		double x;
-
+	out_row(out, "results");
+	out_text(out, "tables", o->name);
+	out_text(out, "status", osr_status_str(o->st));
+	out_text(out, "message", o->diag.text);
+	for (size_t r = 0; r < N_FIGURES; r++) {
 		if (!has(o, &figures[r]))
 			continue;
-		x = figures[r].value(o);
-		json_object_set_new(j, figures[r].key,
-				    figures[r].digits ? json_real(x) : json_integer((json_int_t)x));
+		if (figures[r].digits)
+			out_real(out, figures[r].key, figures[r].value(o));
+		else
+			out_count(out, figures[r].key, (uint64_t)figures[r].value(o));
 	}
-	return j;
-}
-
-/* 17 digits give every double back as it was. */
-static void print_json(const struct args *a, const struct osr_fabric *f, const struct outcome *o)
-{
-	json_t *list = json_array(), *root;
-
-	for (uint32_t i = 0; i < a->n_subjects; i++)
-		json_array_append_new(list, outcome_json(&o[i]));
-	root = json_pack("{s:s, s:i, s:i, s:i, s:i, s:I, s:o}", "fabric", a->input, "switches",
-			 (int)f->n_switches, "channels", (int)f->n_channels, "terminals",
-			 (int)f->n_terminals, "patterns", (int)a->n_patterns, "seed",
-			 (json_int_t)a->seed, "results", list);
-	json_dumpf(root, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
-	putchar('\n');
-	json_decref(root);
+	if (o->st)
+		out_note(out, "%s: %s", o->name, o->diag.text);
 }
 
 /* ---- the command line ----------------------------------------------------------------------- */
@@ -286,16 +256,6 @@ static void add_subject(struct args *a, const char *engine, const char *lft, str
 	if (a->n_subjects == MAX_SUBJECTS)
 		argp_error(state, "at most %d engines and dumps at a time", MAX_SUBJECTS);
 	a->subject[a->n_subjects++] = s;
-}
-
-static long take_number(const char *text, const char *what, long lo, long hi,
-			struct argp_state *state)
-{
-	long n = 0;
-
-	if (!cli_number(text, lo, hi, &n))
-		argp_error(state, "%s \"%s\": expected %ld to %ld", what, text, lo, hi);
-	return n;
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -315,46 +275,25 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		add_subject(a, NULL, arg, state);
 		return 0;
 	case OPT_VLS:
-		a->req.max_vls = (uint8_t)take_number(arg, "vls", 1, OSR_MAX_VLS, state);
-		return 0;
-	case OPT_LMC:
-		a->lmc = (int)take_number(arg, "lmc", 0, 7, state);
+		a->req.max_vls = (uint8_t)cli_take_number(arg, "vls", 1, OSR_MAX_VLS, state);
 		return 0;
 	case OPT_PATTERNS:
-		a->n_patterns = (uint32_t)take_number(arg, "patterns", 0, 10000000, state);
+		a->n_patterns = (uint32_t)cli_take_number(arg, "patterns", 0, 10000000, state);
 		return 0;
 	case OPT_SEED:
-		a->seed = (uint64_t)take_number(arg, "seed", 0, INT64_MAX, state);
+		a->seed = (uint64_t)cli_take_number(arg, "seed", 0, INT64_MAX, state);
 		return 0;
-	case OPT_JSON:
-		a->json = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (a->input)
-			argp_error(state, "one FILE, please");
-		a->input = arg;
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &a->in;
+		state->child_inputs[1] = &a->out;
 		return 0;
 	case ARGP_KEY_END:
-		if (!a->input)
-			argp_error(state, "which FILE? \"-\" is standard input");
 		if (!a->n_subjects)
 			add_subject(a, "dfsssp", NULL, state);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
-}
-
-static enum osr_status load(const struct args *a, struct osr_arena *arena, struct osr_fabric *f,
-			    struct osr_diag *diag)
-{
-	struct osr_net net = { 0 };
-	enum osr_status st = osr_netfile_read(a->input, &net, diag);
-
-	if (!st)
-		st = osr_net_fabric(&net, a->lmc, arena, f, diag);
-	osr_net_free(&net);
-	return st;
 }
 
 /* Options are an error of the command line, not of one engine: all are read before any is run. */
@@ -374,49 +313,65 @@ static enum osr_status take_settings(const struct args *a, struct osr_values *v,
 	return st;
 }
 
-static int analyze_all(const struct args *a, const struct osr_fabric *f, const struct osr_values *v,
-		       struct outcome *o)
+static int analyze_all(struct args *a, const struct osr_values *v, struct outcome *o)
 {
 	int code = CLI_OK;
 
+	out_row(&a->out, "summary");
+	cli_input_say(&a->in, &a->out);
+	out_count(&a->out, "patterns", a->n_patterns);
+	out_count(&a->out, "seed", a->seed);
+	out_head(&a->out, "%u random bisections from seed %llu", a->n_patterns,
+		 (unsigned long long)a->seed);
 	for (uint32_t i = 0; i < a->n_subjects; i++) {
-		o[i].f = f;
+		o[i].f = &a->in.fabric;
 		analyze(a, &a->subject[i], &v[i], &o[i]);
-		if (o[i].st == OSR_INVAL)
+		if (o[i].st == OSR_INVAL) {
+			out_drop(&a->out);
 			return cli_fail(o[i].st, &o[i].diag);
+		}
 		if (o[i].st)
 			code = CLI_BAD;
+		say(&a->out, &o[i]);
 	}
-	(a->json ? print_json : print_table)(a, f, o);
-	return code;
+	return out_end(&a->out, code);
 }
 
 int cli_analyze(int argc, char **argv)
 {
+	static const struct argp_child children[] = {
+		{ &input_argp, 0, NULL, 0 }, { &out_argp, 0, NULL, 0 }, { NULL, 0, NULL, 0 }
+	};
 	static const struct argp argp = {
 		options, parse, "FILE",
 		"Says how good a routing of the fabric of FILE (ibnetdiscover or ibsim net file) is: load "
 		"of the channels, effective bisection bandwidth over random bisections, length of the "
 		"routes, virtual lanes, CPU time.",
-		NULL, NULL, NULL
+		children, NULL, NULL
 	};
-	struct args a = { .lmc = -1, .n_patterns = 1000, .seed = 1,
-			  .req = { .max_vls = 8, .clock_ms = cpu_ms } };
+	struct out_field fields[N_FIGURES + 4];
+	const struct out_section sections[] = {
+		{ "summary", OUT_HEAD, head_fields }, { "results", OUT_ACROSS, fields }, { NULL, 0, NULL }
+	};
+	struct args a = { .in = CLI_INPUT_INIT,
+			  .out = { .command = "analyze", .sections = sections },
+			  .n_patterns = 1000, .seed = 1,
+			  .req = { .max_vls = 8, .clock_ms = cli_cpu_ms } };
 	struct osr_values *v = calloc(MAX_SUBJECTS, sizeof(*v));
 	struct outcome *o = calloc(MAX_SUBJECTS, sizeof(*o));
-	struct osr_arena arena = { 0 };
 	struct osr_diag diag = { "" };
-	struct osr_fabric f;
 	enum osr_status st = OSR_NOMEM;
 	int code;
 
+	figure_fields(fields);
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
 	if (v && o)
 		st = take_settings(&a, v, &diag);
 	if (!st)
-		st = load(&a, &arena, &f, &diag);
-	code = st ? cli_fail(st, &diag) : analyze_all(&a, &f, v, o);
-	osr_arena_free(&arena);
+		st = cli_input_load(&a.in, &diag);
+	osr_net_free(&a.in.net);
+	code = st ? cli_fail(st, &diag) : analyze_all(&a, v, o);
+	cli_input_free(&a.in);
 	free(v);
 	free(o);
 	return code;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/made.h"
 #include "io/netfile.h"
 #include "topo/topo.h"
 
@@ -23,6 +24,7 @@ static const struct argp_option options[] = {
 
 struct args {
 	const char *input, *output;
+	struct out out;
 	struct osr_degrade how;
 };
 
@@ -70,6 +72,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_HOSTS:
 		a->how.hosts_too = true;
 		return 0;
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &a->out;
+		return 0;
 	case ARGP_KEY_ARG:
 		if (a->input)
 			argp_error(state, "one FILE, please");
@@ -78,6 +83,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!a->input)
 			argp_error(state, "which FILE? \"-\" is standard input");
+		cli_made_needs_file(&a->out, a->output, state);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -97,15 +103,14 @@ static enum osr_status write_comment(const struct osr_net *from, const char *com
 
 int cli_degrade(int argc, char **argv)
 {
-	static const struct argp argp = { options,
-					  parse,
-					  "FILE",
+	static const struct argp_child children[] = { { &out_argp, 0, NULL, 0 },
+						      { NULL, 0, NULL, 0 } };
+	static const struct argp argp = { options, parse, "FILE",
 					  "Takes cables and switches out of a fabric, at random "
 					  "but the same for the same seed.",
-					  NULL,
-					  NULL,
-					  NULL };
-	struct args a = { .how = { .seed = 1, .keep_connected = true } };
+					  children, NULL, NULL };
+	struct args a = { .out = { .command = "degrade", .sections = cli_made_sections },
+			  .how = { .seed = 1, .keep_connected = true } };
 	struct osr_net from = { 0 }, to = { 0 };
 	struct osr_degraded done = { 0 };
 	char *command = cli_command_line(argc, argv), *comment = NULL;
@@ -120,6 +125,11 @@ int cli_degrade(int argc, char **argv)
 		st = write_comment(&from, command, &comment);
 	if (!st)
 		st = cli_write_net(&to, a.output, comment, &diag);
+	if (!st && a.out.format != OUT_PEOPLE) {
+		cli_made_say(&a.out, &to, a.output);
+		out_count(&a.out, "removed.cables", done.n_links);
+		out_count(&a.out, "removed.switches", done.n_switches);
+	}
 	free(command);
 	free(comment);
 	osr_net_free(&from);
@@ -128,5 +138,5 @@ int cli_degrade(int argc, char **argv)
 		return cli_fail(st, &diag);
 	fprintf(stderr, "osmroutes: %u cables and %u switches taken out\n", done.n_links,
 		done.n_switches);
-	return CLI_OK;
+	return out_end(&a.out, CLI_OK);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/made.h"
 #include "io/netfile.h"
 #include "io/speed.h"
 #include "topo/topo.h"
@@ -22,6 +23,7 @@ static const struct argp_option options[] = {
 
 struct args {
 	const char *output;
+	struct out out;
 	const struct osr_topo *topo;
 	struct osr_values values;
 	struct osr_topo_style style;
@@ -88,6 +90,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (!cli_number(arg, 0, 7, &a->lmc))
 			argp_error(state, "LMC \"%s\": expected 0 to 7", arg);
 		return 0;
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &a->out;
+		return 0;
+	case ARGP_KEY_END:
+		cli_made_needs_file(&a->out, a->output, state);
+		return 0;
 	case ARGP_KEY_ARG:
 		take_word(a, arg, state);
 		return 0;
@@ -118,16 +126,18 @@ static char *help_filter(int key, const char *text, void *input)
 
 int cli_generate(int argc, char **argv)
 {
+	static const struct argp_child children[] = { { &out_argp, 0, NULL, 0 },
+						      { NULL, 0, NULL, 0 } };
 	static const struct argp argp = {
 		options,
 		parse,
 		"KIND [NAME=VALUE...]",
 		"Writes a fabric as a net file, for ibsim and for `osmroutes route`.",
-		NULL,
+		children,
 		help_filter,
 		NULL
 	};
-	struct args a = { .lmc = -1 };
+	struct args a = { .lmc = -1, .out = { .command = "generate", .sections = cli_made_sections } };
 	struct osr_net net = { 0 };
 	char *comment = cli_command_line(argc, argv);
 	enum osr_status st;
@@ -138,7 +148,9 @@ int cli_generate(int argc, char **argv)
 		st = osr_net_assign_lids(&net, (int)a.lmc, &a.diag);
 	if (!st)
 		st = cli_write_net(&net, a.output, comment, &a.diag);
+	if (!st)
+		cli_made_say(&a.out, &net, a.output);
 	free(comment);
 	osr_net_free(&net);
-	return st ? cli_fail(st, &a.diag) : CLI_OK;
+	return st ? cli_fail(st, &a.diag) : out_end(&a.out, CLI_OK);
 }

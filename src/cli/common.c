@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Memory counts as bad input: a smaller fabric would have fitted. */
 int cli_fail(enum osr_status st, const struct osr_diag *diag)
@@ -70,6 +71,40 @@ int cli_number(const char *text, long lo, long hi, long *value)
 	errno = 0;
 	*value = strtol(text, &end, 10);
 	return end > text && !*end && !errno && *value >= lo && *value <= hi;
+}
+
+long cli_take_number(const char *text, const char *what, long lo, long hi, struct argp_state *state)
+{
+	long n = 0;
+
+	if (!cli_number(text, lo, hi, &n))
+		argp_error(state, "%s \"%s\": expected %ld to %ld", what, text, lo, hi);
+	return n;
+}
+
+static double clock_ms(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+double cli_cpu_ms(void)
+{
+	return clock_ms(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+struct cli_stamp cli_now(void)
+{
+	return (struct cli_stamp){ cli_cpu_ms(), clock_ms(CLOCK_MONOTONIC) };
+}
+
+struct cli_stamp cli_since(struct cli_stamp start)
+{
+	struct cli_stamp end = cli_now();
+
+	return (struct cli_stamp){ end.cpu - start.cpu, end.wall - start.wall };
 }
 
 char *cli_command_line(int argc, char **argv)

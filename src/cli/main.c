@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/output.h"
 
 static const struct cli_command commands[] = {
 	{ "route", "route a fabric from a file and check the tables", cli_route },
@@ -21,8 +22,8 @@ static int usage(FILE *out, int code)
 	for (const struct cli_command *c = commands; c->name; c++)
 		fprintf(out, "  %-10s %s\n", c->name, c->summary);
 	fprintf(out,
-		"\n`osmroutes COMMAND --help` says more. Exit codes: 0 well, 1 an engine or the\n"
-		"checker refused, 2 the command line or a file is wrong.\n");
+		"\n`osmroutes COMMAND --help` says more. Exit codes: 0 well, 1 something was\n"
+		"found or refused, 2 the command line, a file or the output is wrong.\n");
 	return code;
 }
 
@@ -30,6 +31,7 @@ int main(int argc, char **argv)
 {
 	char name[64];
 
+	out_guard();
 	/* The exit code that argp uses for bad command lines. */
 	argp_err_exit_status = CLI_USAGE;
 	/* Option tables are wider than argp's 79 columns. */

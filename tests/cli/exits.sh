@@ -78,6 +78,39 @@ expect 1 '^dfsssp: ' route --vls=1 -o detours=no "$root/topologies/ring-5.net" -
 # A full device is noticed.
 if [ -w /dev/full ]; then
 	expect 2 'No space left' generate torus dims=4x4 -o /dev/full
+	for words in "engines" "engines --json" "generate torus" "route $root/topologies/ring-5.net" \
+		     "route --json $root/topologies/cluster-192.net" "--help"; do
+		out=$("$command" $words 2>&1 > /dev/full)
+		rc=$?
+		if [ $rc -ne 2 ] || ! grep -qE '^osmroutes: .*(No space|written)' <<<"$out"; then
+			printf 'osmroutes %s > /dev/full: exit %s, it said: %s\n' "$words" $rc "$out"
+			bad=1
+		fi
+	done
 fi
+
+# The three forms say the same.
+expect 2 'no such section; --schema' route --csv=engine "$root/topologies/ring-5.net"
+expect 2 'need -o FILE' generate torus --json
+expect 0 '^engines rows' route --schema
+expect 0 '^summary head' generate --schema
+expect 0 '"switch_cables": 5' generate torus dims=5 --json -o "$dir/five.net"
+expect 0 ',4,1,0$' degrade --links=1 --csv -o "$dir/four.net" "$dir/five.net"
+python3 - "$command" "$root/topologies/cluster-192.net" <<'EOT' || bad=1
+import csv, io, json, re, subprocess, sys
+run = lambda *w: subprocess.run([sys.argv[1], 'route', '-e', 'all', sys.argv[2]] + list(w),
+                                check=True, capture_output=True, text=True).stdout
+tables = json.loads(run('--json'))['engines']
+rows = list(csv.DictReader(io.StringIO(run('--csv'))))
+shown = re.search(r'^edge forwarding index +(.*)$', run(), re.M).group(1).split()
+ok = (len(tables) == len(rows) == len(shown) > 1
+      and all(str(t['efi']) == r['efi'] == s and t['digest'] == r['digest']
+              and str(t['proven']['reversible']).lower() == r['proven.reversible']
+              for t, r, s in zip(tables, rows, shown)))
+options = list(csv.reader(io.StringIO(subprocess.run([sys.argv[1], 'engines', '--csv=options'],
+               check=True, capture_output=True, text=True).stdout)))
+ok = ok and len({len(r) for r in options}) == 1 and any(',' in r[4] for r in options)
+sys.exit(not ok and 'table, JSON and CSV differ')
+EOT
 [ $bad -eq 0 ] && echo "exit codes and messages as documented"
 exit $bad

@@ -51,6 +51,13 @@ fresh
 sed -i 's/u->trees = osr_calloc/u->trees = osr_alloc/' "$copy/docs/engine-guide.md"
 expect docs 'docs/engine-guide.md: this is not in'
 fresh
+sed -i '/^| `efi_per_capacity`/d' "$copy/docs/output.md"
+expect docs 'docs/output.md: route, engines: field efi_per_capacity is None in the page and real'
+fresh
+sed -i 's/^### options (rows)/### choices (rows)/' "$copy/docs/output.md"
+expect docs 'docs/output.md: engines: section options (rows) is missing'
+expect docs 'docs/output.md: engines has no section choices'
+fresh
 touch "$copy/include/osmroutes/teleport.h"
 expect docs 'does not mention include/osmroutes/teleport.h'
 fresh

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include "cli/input.h"
+
+#include <string.h>
+
+#include "cli/cli.h"
+#include "io/netfile.h"
+
+enum osr_status cli_input_load(struct cli_input *in, struct osr_diag *diag)
+{
+	struct cli_stamp start = cli_now();
+	enum osr_status st = osr_netfile_read(in->path, &in->net, diag);
+
+	if (!st)
+		st = osr_net_fabric(&in->net, in->lmc, &in->arena, &in->fabric, diag);
+	start = cli_since(start);
+	in->read_cpu = start.cpu;
+	in->read_wall = start.wall;
+	return st;
+}
+
+void cli_input_free(struct cli_input *in)
+{
+	osr_arena_free(&in->arena);
+	osr_net_free(&in->net);
+}
+
+const char *cli_input_name(const struct cli_input *in)
+{
+	return strcmp(in->path, "-") ? in->path : "standard input";
+}
+
+void cli_input_say(const struct cli_input *in, struct out *o)
+{
+	const struct osr_fabric *f = &in->fabric;
+	char parts[40] = "";
+
+	if (f->n_components > 1)
+		snprintf(parts, sizeof(parts), ", split into %u parts", f->n_components);
+	out_head(o, "%s: %u switches, %u channels, %u end ports, %u LIDs%s; read in %.1f ms",
+		 cli_input_name(in), f->n_switches, f->n_channels, f->n_terminals, f->n_dests, parts,
+		 in->read_wall);
+	out_text(o, "fabric", cli_input_name(in));
+	out_count(o, "switches", f->n_switches);
+	out_count(o, "channels", f->n_channels);
+	out_count(o, "terminals", f->n_terminals);
+	out_count(o, "lids", f->n_dests);
+	out_count(o, "components", f->n_components);
+	out_real(o, "read_ms.cpu", in->read_cpu);
+	out_real(o, "read_ms.wall", in->read_wall);
+}
+
+enum { OPT_LMC = 0x2000 };
+
+static const struct argp_option options[] = {
+	{ "lmc", OPT_LMC, "N", 0, "new LIDs, 2^N for every host (default: those of the file)", 0 },
+	{ NULL, 0, NULL, 0, NULL, 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct cli_input *in = state->input;
+
+	switch (key) {
+	case OPT_LMC:
+		in->lmc = (int)cli_take_number(arg, "lmc", 0, 7, state);
+		return 0;
+	case ARGP_KEY_ARG:
+		if (in->path)
+			argp_error(state, "one FILE, please");
+		in->path = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!in->path)
+			argp_error(state, "which FILE? \"-\" is standard input");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+const struct argp input_argp = { options, parse, NULL, NULL, NULL, NULL, NULL };

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * input.h - the fabric that a sub-command works on: FILE and --lmc, read and built.
+ *
+ *	struct args a = { .in = CLI_INPUT_INIT };
+ *	argp_parse() with input_argp as a child, whose input is &a.in; it takes the argument FILE
+ *	st = cli_input_load(&a.in, &diag);
+ *	cli_input_say(&a.in, &out);	// a head section with CLI_INPUT_FIELDS, its row begun
+ *	cli_input_free(&a.in);
+ */
+#ifndef OSR_CLI_INPUT_H
+#define OSR_CLI_INPUT_H
+
+#include <argp.h>
+
+#include <osmroutes/fabric.h>
+
+#include "cli/output.h"
+#include "io/net.h"
+
+struct cli_input {
+	const char *path;
+	int lmc; /* < 0: the LIDs of the file stay */
+	struct osr_net net; /* what the file says; may be freed once the fabric is built */
+	struct osr_arena arena;
+	struct osr_fabric fabric;
+	double read_cpu, read_wall; /* ms */
+};
+
+#define CLI_INPUT_INIT { .lmc = -1 }
+
+/* Fields that cli_input_say() sets. */
+#define CLI_INPUT_FIELDS                                                                           \
+	{ "fabric", NULL, OUT_TEXT, 0 }, { "switches", NULL, OUT_COUNT, 0 },                       \
+		{ "channels", NULL, OUT_COUNT, 0 }, { "terminals", NULL, OUT_COUNT, 0 },           \
+		{ "lids", NULL, OUT_COUNT, 0 }, { "components", NULL, OUT_COUNT, 0 },              \
+		{ "read_ms.cpu", NULL, OUT_REAL, 1 }, { "read_ms.wall", NULL, OUT_REAL, 1 }
+
+extern const struct argp input_argp;
+
+enum osr_status cli_input_load(struct cli_input *in, struct osr_diag *diag);
+void cli_input_free(struct cli_input *in);
+
+/* How to call it in a sentence: the path, or "standard input". */
+const char *cli_input_name(const struct cli_input *in);
+
+/* One line for people, and the fields above into the current row. */
+void cli_input_say(const struct cli_input *in, struct out *o);
+
+#endif

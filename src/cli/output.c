@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Rows are kept as flat JSON objects until the end: a table needs the width of all its cells before
+ * the first is printed.
+ */
+#include "cli/output.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "cli/cli.h"
+
+#define CELL_SIZE 512
+#define MIN_LABEL 26 /* columns of the labels, so that the tables of all commands look alike */
+
+/* ---- filling -------------------------------------------------------------------------------- */
+
+static const struct out_section *find_section(const struct out *o, const char *name)
+{
+	const struct out_section *s = o->sections;
+
+	while (s->name && strcmp(s->name, name))
+		s++;
+	return s->name ? s : NULL;
+}
+
+/* What --csv shows unless told: the first section that has more than one row. */
+static const struct out_section *main_section(const struct out *o)
+{
+	const struct out_section *s = o->sections;
+
+	while (s->shape == OUT_HEAD && s[1].name)
+		s++;
+	return s;
+}
+
+static const struct out_field *find_field(const struct out_section *s, const char *key)
+{
+	const struct out_field *f = s->fields;
+
+	while (f->key && strcmp(f->key, key))
+		f++;
+	return f->key ? f : NULL;
+}
+
+void out_row(struct out *o, const char *section)
+{
+	json_t *list;
+
+	o->section = find_section(o, section);
+	assert(o->section);
+	if (!o->rows)
+		o->rows = json_object();
+	list = json_object_get(o->rows, section);
+	if (!list) {
+		list = json_array();
+		o->failed |= json_object_set_new(o->rows, section, list) != 0;
+	}
+	o->row = json_object();
+	o->failed |= json_array_append_new(list, o->row) != 0;
+	if (o->failed)
+		o->row = NULL;
+}
+
+static void set(struct out *o, const char *key, enum out_type type, json_t *value)
+{
+	const struct out_field *f = find_field(o->section, key);
+
+	assert(f && f->type == type);
+	(void)f;
+	(void)type;
+	o->failed |= json_object_set_new(o->row, key, value) != 0;
+}
+
+/* Names come from the fabric, and JSON has to be UTF-8. */
+static json_t *text_value(const char *text)
+{
+	json_t *value = json_string(text);
+	char *plain = value ? NULL : strdup(text);
+
+	for (char *c = plain; c && *c; c++)
+		if (*c & 0x80)
+			*c = '?';
+	if (plain)
+		value = json_string(plain);
+	free(plain);
+	return value;
+}
+
+void out_text(struct out *o, const char *key, const char *text)
+{
+	if (text)
+		set(o, key, OUT_TEXT, text_value(text));
+}
+
+void out_textf(struct out *o, const char *key, const char *fmt, ...)
+{
+	char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
+	va_end(ap);
+	o->failed |= !text;
+	out_text(o, key, text);
+	free(text);
+}
+
+void out_count(struct out *o, const char *key, uint64_t n)
+{
+	set(o, key, OUT_COUNT, json_integer((json_int_t)n));
+}
+
+void out_real(struct out *o, const char *key, double x)
+{
+	if (isfinite(x))
+		set(o, key, OUT_REAL, json_real(x));
+}
+
+void out_bool(struct out *o, const char *key, bool yes)
+{
+	set(o, key, OUT_BOOL, json_boolean(yes));
+}
+
+static void add_line(struct out *o, json_t **lines, const char *fmt, va_list ap)
+{
+	char *text = NULL;
+
+	if (!*lines)
+		*lines = json_array();
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
+	o->failed |= !text || json_array_append_new(*lines, text_value(text));
+	free(text);
+}
+
+void out_head(struct out *o, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add_line(o, &o->heads, fmt, ap);
+	va_end(ap);
+}
+
+void out_note(struct out *o, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add_line(o, &o->notes, fmt, ap);
+	va_end(ap);
+}
+
+/* ---- for people ----------------------------------------------------------------------------- */
+
+/* digits < 0: all of them. */
+static const char *cell(const json_t *row, const struct out_field *f, int digits, char buf[CELL_SIZE])
+{
+	const json_t *value = json_object_get(row, f->key);
+
+	if (json_is_string(value))
+		return json_string_value(value);
+	if (json_is_integer(value))
+		snprintf(buf, CELL_SIZE, "%" PRIu64, (uint64_t)json_integer_value(value));
+	else if (json_is_real(value) && digits < 0)
+		snprintf(buf, CELL_SIZE, "%.17g", json_real_value(value));
+	else if (json_is_real(value))
+		snprintf(buf, CELL_SIZE, "%.*f", digits, json_real_value(value));
+	else if (json_is_boolean(value))
+		strcpy(buf, digits < 0 ? json_is_true(value) ? "true" : "false" :
+					 json_is_true(value) ? "yes" : "no");
+	else
+		return NULL;
+	return buf;
+}
+
+static const char *shown(const json_t *row, const struct out_field *f, char buf[CELL_SIZE])
+{
+	const char *text = cell(row, f, f->digits, buf);
+
+	return text ? text : "-";
+}
+
+static int width_of(const json_t *row, const struct out_field *f, int least)
+{
+	char buf[CELL_SIZE];
+	int n = (int)strlen(shown(row, f, buf));
+
+	return n > least ? n : least;
+}
+
+/* A line for each field, a column for each row. */
+static void print_across(const struct out_section *s, const json_t *rows)
+{
+	size_t n = json_array_size(rows);
+	char buf[CELL_SIZE];
+
+	for (const struct out_field *f = s->fields; f->key; f++) {
+		if (!f->label)
+			continue;
+		printf("%-*s", MIN_LABEL, f->label);
+		for (size_t i = 0; i < n; i++) {
+			const json_t *row = json_array_get(rows, i);
+			int width = 14;
+
+			for (const struct out_field *g = s->fields; g->key && n > 1; g++)
+				width = g->label ? width_of(row, g, width) : width;
+			printf(" %*s", width, shown(row, f, buf));
+		}
+		putchar('\n');
+	}
+}
+
+static void print_one(const struct out_section *s, const json_t *rows)
+{
+	const json_t *row = json_array_get(rows, 0);
+	char buf[CELL_SIZE];
+
+	for (const struct out_field *f = s->fields; f->key; f++)
+		if (f->label)
+			printf("%-*s %s\n", MIN_LABEL, f->label, shown(row, f, buf));
+}
+
+/* Text to the left, numbers to the right; the last column ends the line. */
+static void print_cell(const struct out_field *f, const char *text, int width, bool first, bool last)
+{
+	if (!first)
+		fputs("  ", stdout);
+	if (f->type != OUT_TEXT)
+		printf("%*s", width, text);
+	else if (last)
+		fputs(text, stdout);
+	else
+		printf("%-*s", width, text);
+}
+
+static void print_rows(const struct out_section *s, const json_t *rows)
+{
+	const struct out_field *shown_field[64];
+	int width[64], n = 0;
+	size_t n_rows = json_array_size(rows);
+	char buf[CELL_SIZE];
+
+	for (const struct out_field *f = s->fields; f->key && n < 64; f++) {
+		if (!f->label)
+			continue;
+		width[n] = (int)strlen(f->label);
+		for (size_t i = 0; i < n_rows; i++)
+			width[n] = width_of(json_array_get(rows, i), f, width[n]);
+		shown_field[n++] = f;
+	}
+	for (int k = 0; k < n; k++)
+		print_cell(shown_field[k], shown_field[k]->label, width[k], k == 0, k == n - 1);
+	putchar('\n');
+	for (size_t i = 0; i < n_rows; i++) {
+		for (int k = 0; k < n; k++)
+			print_cell(shown_field[k], shown(json_array_get(rows, i), shown_field[k], buf),
+				   width[k], k == 0, k == n - 1);
+		putchar('\n');
+	}
+}
+
+static bool has_labels(const struct out_section *s)
+{
+	for (const struct out_field *f = s->fields; f->key; f++)
+		if (f->label)
+			return true;
+	return false;
+}
+
+static void print_lines(const json_t *lines)
+{
+	for (size_t i = 0; i < json_array_size(lines); i++)
+		puts(json_string_value(json_array_get(lines, i)));
+}
+
+static void print_people(const struct out *o)
+{
+	static void (*const print[])(const struct out_section *, const json_t *) = {
+		[OUT_HEAD] = print_one,
+		[OUT_ONE] = print_one,
+		[OUT_ROWS] = print_rows,
+		[OUT_ACROSS] = print_across,
+	};
+	bool first = true;
+
+	print_lines(o->heads);
+	for (const struct out_section *s = o->sections; s->name; s++) {
+		const json_t *rows = json_object_get(o->rows, s->name);
+
+		if (!rows || !has_labels(s))
+			continue;
+		if (!first)
+			putchar('\n');
+		first = false;
+		print[s->shape](s, rows);
+	}
+	print_lines(o->notes);
+}
+
+/* ---- for programs --------------------------------------------------------------------------- */
+
+/* {"a.b": 1} becomes {"a": {"b": 1}}. */
+static bool nest(json_t *to, const char *key, json_t *value)
+{
+	const char *dot = strchr(key, '.');
+	char name[64];
+	json_t *inner;
+
+	if (!dot)
+		return json_object_set(to, key, value) == 0;
+	snprintf(name, sizeof(name), "%.*s", (int)(dot - key), key);
+	inner = json_object_get(to, name);
+	if (!inner) {
+		inner = json_object();
+		if (json_object_set_new(to, name, inner))
+			return false;
+	}
+	return nest(inner, dot + 1, value);
+}
+
+/* Members in the order of the declaration, whatever the order in which they were set. */
+static bool nest_row(json_t *to, const struct out_section *s, const json_t *row)
+{
+	for (const struct out_field *f = s->fields; f->key; f++) {
+		json_t *value = json_object_get(row, f->key);
+
+		if (value && !nest(to, f->key, value))
+			return false;
+	}
+	return true;
+}
+
+static bool nest_section(json_t *root, const struct out_section *s, const json_t *rows)
+{
+	json_t *list;
+
+	if (s->shape == OUT_HEAD)
+		return !rows || nest_row(root, s, json_array_get(rows, 0));
+	if (s->shape == OUT_ONE && !rows)
+		return true;
+	list = s->shape == OUT_ONE ? json_object() : json_array();
+	if (json_object_set_new(root, s->name, list))
+		return false;
+	if (s->shape == OUT_ONE)
+		return nest_row(list, s, json_array_get(rows, 0));
+	for (size_t i = 0; i < json_array_size(rows); i++) {
+		json_t *item = json_object();
+
+		if (json_array_append_new(list, item) || !nest_row(item, s, json_array_get(rows, i)))
+			return false;
+	}
+	return true;
+}
+
+/* 17 digits give every double back as it was. */
+static bool print_json(const struct out *o)
+{
+	json_t *root = json_pack("{s:s, s:s}", "command", o->command, "version", OSR_VERSION);
+	bool ok = root != NULL;
+
+	for (const struct out_section *s = o->sections; s->name && ok; s++)
+		ok = nest_section(root, s, json_object_get(o->rows, s->name));
+	if (ok) {
+		json_dumpf(root, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+		putchar('\n');
+	}
+	json_decref(root);
+	return ok;
+}
+
+static void print_csv_cell(const char *text)
+{
+	if (!text[strcspn(text, ",\"\r\n")]) {
+		fputs(text, stdout);
+		return;
+	}
+	putchar('"');
+	for (; *text; text++) {
+		if (*text == '"')
+			putchar('"');
+		putchar(*text);
+	}
+	putchar('"');
+}
+
+static void print_csv(const struct out *o)
+{
+	const struct out_section *s = o->csv ? find_section(o, o->csv) : main_section(o);
+	const json_t *rows = json_object_get(o->rows, s->name);
+	char buf[CELL_SIZE];
+
+	for (const struct out_field *f = s->fields; f->key; f++)
+		printf("%s%s", f == s->fields ? "" : ",", f->key);
+	putchar('\n');
+	for (size_t i = 0; i < json_array_size(rows); i++) {
+		for (const struct out_field *f = s->fields; f->key; f++) {
+			const char *text = cell(json_array_get(rows, i), f, -1, buf);
+
+			if (f != s->fields)
+				putchar(',');
+			print_csv_cell(text ? text : "");
+		}
+		putchar('\n');
+	}
+}
+
+void out_drop(struct out *o)
+{
+	json_decref(o->rows);
+	json_decref(o->heads);
+	json_decref(o->notes);
+	o->rows = o->row = o->heads = o->notes = NULL;
+}
+
+int out_end(struct out *o, int code)
+{
+	if (o->failed)
+		;
+	else if (o->format == OUT_JSON)
+		o->failed = !print_json(o);
+	else if (o->format == OUT_CSV)
+		print_csv(o);
+	else
+		print_people(o);
+	out_drop(o);
+	return o->failed ? cli_fail(OSR_NOMEM, &(struct osr_diag){ "" }) : code;
+}
+
+/* ---- the command line ----------------------------------------------------------------------- */
+
+/* A line "SECTION SHAPE", then one "\tKEY TYPE" for each field. */
+static void print_schema(const struct out *o)
+{
+	static const char *const shape[] = { "head", "one", "rows", "rows" };
+	static const char *const type[] = { "text", "count", "real", "bool" };
+
+	for (const struct out_section *s = o->sections; s->name; s++) {
+		printf("%s %s\n", s->name, shape[s->shape]);
+		for (const struct out_field *f = s->fields; f->key; f++)
+			printf("\t%s %s\n", f->key, type[f->type]);
+	}
+}
+
+static void take_csv(struct out *o, const char *section, struct argp_state *state)
+{
+	o->format = OUT_CSV;
+	o->csv = section;
+	if (section && !find_section(o, section))
+		argp_error(state, "csv \"%s\": no such section; --schema lists them", section);
+}
+
+enum { OPT_JSON = 0x1000, OPT_CSV, OPT_SCHEMA };
+
+static const struct argp_option options[] = {
+	{ NULL, 0, NULL, 0, "Output:", 10 },
+	{ "json", OPT_JSON, NULL, 0, "print JSON instead of a table", 0 },
+	{ "csv", OPT_CSV, "SECTION", OPTION_ARG_OPTIONAL,
+	  "print CSV: one section, the main one unless named", 0 },
+	{ "schema", OPT_SCHEMA, NULL, 0, "list sections and fields of --json and --csv", 0 },
+	{ NULL, 0, NULL, 0, NULL, 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct out *o = state->input;
+
+	switch (key) {
+	case OPT_JSON:
+		o->format = OUT_JSON;
+		return 0;
+	case OPT_CSV:
+		take_csv(o, arg, state);
+		return 0;
+	case OPT_SCHEMA:
+		print_schema(o);
+		exit(CLI_OK);
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+const struct argp out_argp = { options, parse, NULL, NULL, NULL, NULL, NULL };
+
+static void close_stdout(void)
+{
+	int bad = ferror(stdout);
+
+	errno = 0;
+	if (!fclose(stdout) && !bad)
+		return;
+	fprintf(stderr, "osmroutes: standard output: %s\n",
+		errno ? strerror(errno) : "it could not be written");
+	_exit(CLI_USAGE);
+}
+
+void out_guard(void)
+{
+	atexit(close_stdout);
+}

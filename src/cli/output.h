@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * output.h - one way out for all sub-commands: a table for people, `--json` or `--csv`.
+ *
+ * A command declares once what it may say: sections, and the fields of a row in each. It fills rows
+ * by key and ends; the three forms are made from that. docs/output.md documents the same keys, and a
+ * test compares it with `osmroutes COMMAND --schema`.
+ *
+ *	static const struct out_field fields[] = {
+ *		{ "engine", "engine", OUT_TEXT },
+ *		{ "route_ms.cpu", "route, ms CPU", OUT_REAL, 1 },
+ *		{ NULL }
+ *	};
+ *	static const struct out_section sections[] = { { "engines", OUT_ACROSS, fields }, { NULL } };
+ *
+ *	struct args a = { .out = { .command = "route", .sections = sections } };
+ *	argp_parse() with out_argp as a child, whose input is &a.out
+ *	out_row(&a.out, "engines");
+ *	out_text(&a.out, "engine", "dfsssp");
+ *	out_real(&a.out, "route_ms.cpu", 2.6);
+ *	return out_end(&a.out, CLI_OK);
+ *
+ * JSON: an object; a section is a member, an array of objects (an object for OUT_ONE); a dot in a
+ * key nests. CSV (RFC 4180): one section, --csv=SECTION or the first that is no OUT_HEAD, with a
+ * line of keys at its head. A field that was not set is absent in JSON, empty in CSV and "-" for people.
+ *
+ * Memory that runs out is remembered and said by out_end(). Keys must be declared (assert).
+ */
+#ifndef OSR_CLI_OUTPUT_H
+#define OSR_CLI_OUTPUT_H
+
+#include <argp.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum out_type { OUT_TEXT, OUT_COUNT, OUT_REAL, OUT_BOOL };
+
+enum out_shape {
+	OUT_HEAD,   /* one row; in JSON its fields are members of the root */
+	OUT_ONE,    /* one row; people see a line for each field */
+	OUT_ROWS,   /* people see a line for each row */
+	OUT_ACROSS, /* people see a column for each row: few rows, many fields */
+};
+
+struct out_field {
+	const char *key;
+	const char *label; /* for people; NULL: not for them */
+	enum out_type type;
+	int digits; /* of OUT_REAL behind the point, for people; elsewhere all that it has */
+};
+
+struct out_section {
+	const char *name;
+	enum out_shape shape;
+	const struct out_field *fields; /* ends with a NULL key */
+};
+
+enum out_format { OUT_PEOPLE, OUT_JSON, OUT_CSV };
+
+struct json_t;
+
+/* Zero but for command and sections; out_argp sets the format. */
+struct out {
+	const char *command;
+	const struct out_section *sections; /* ends with a NULL name */
+	enum out_format format;
+	const char *csv; /* section; NULL: the first that is no OUT_HEAD */
+
+	struct json_t *rows; /* {section: [{key: value}]} */
+	struct json_t *row;  /* current */
+	const struct out_section *section;
+	struct json_t *heads, *notes;
+	bool failed;
+};
+
+/* --json, --csv[=SECTION] and --schema; the input is a struct out. */
+extern const struct argp out_argp;
+
+/* Begins a row of a section. */
+void out_row(struct out *o, const char *section);
+
+/* Fields of that row. Text is copied; NULL and numbers that are none (NaN) leave the field out. */
+void out_text(struct out *o, const char *key, const char *text);
+void out_textf(struct out *o, const char *key, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+void out_count(struct out *o, const char *key, uint64_t n);
+void out_real(struct out *o, const char *key, double x);
+void out_bool(struct out *o, const char *key, bool yes);
+
+/* A line for people only, above (head) or below (note) all sections. */
+void out_head(struct out *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void out_note(struct out *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Prints everything and frees it; returns code, or CLI_USAGE if memory ran out. */
+int out_end(struct out *o, int code);
+
+/* Frees it without a word: after an error. */
+void out_drop(struct out *o);
+
+/* From here on the process ends with CLI_USAGE and a sentence if stdout could not be written. */
+void out_guard(void);
+
+#endif
