@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * The flow-level simulator where the outcome can be told by hand; random cases by the definition of
+ * max-min fairness (every flow has a link that is full and on which nobody is faster) and by what
+ * has to be kept: bytes.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <osmroutes/flow.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "fabrics.h"
+#include "tables.h"
+
+#define MAX_LINKS 12
+#define MAX_MESSAGES 24
+#define MAX_PHASES 5
+#define MAX_APPS 4
+
+static bool near(double a, double b)
+{
+	return fabs(a - b) <= 1e-9 * (1 + fabs(a) + fabs(b));
+}
+
+/* Rates ---------------------------------------------------------------------------------------- */
+
+struct flows {
+	uint32_t n, row[MAX_MESSAGES + 1], link[MAX_MESSAGES * MAX_LINKS];
+	double rate[MAX_MESSAGES];
+};
+
+/* One more flow over the links whose bits are set. */
+static void add(struct flows *x, uint32_t links)
+{
+	uint32_t at = x->row[x->n];
+
+	for (uint32_t l = 0; l < MAX_LINKS; l++)
+		if (links & (1u << l))
+			x->link[at++] = l;
+	x->row[++x->n] = at;
+}
+
+static void solve(struct flows *x, const double *capacity)
+{
+	struct osr_flow_net net = { MAX_LINKS, capacity };
+	struct osr_arena scratch = { 0 };
+	struct osr_diag diag;
+
+	assert_int_equal(osr_flow_rates(&net, x->n, x->row, x->link, &scratch, x->rate, &diag),
+			 OSR_OK);
+	assert_int_equal(scratch.in_use, 0);
+	osr_arena_free(&scratch);
+}
+
+/* Bertsekas and Gallager, figure 6.12 by its numbers: shares of a third, a third, two thirds. */
+static void test_rates_by_hand(void **state)
+{
+	static const double one[MAX_LINKS] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+	static const double two[MAX_LINKS] = { 1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+	struct flows x = { 0 };
+
+	add(&x, 1), add(&x, 1), add(&x, 1 | 2), add(&x, 2), add(&x, 4), add(&x, 0);
+	solve(&x, one);
+	assert_true(near(x.rate[0], 1.0 / 3) && near(x.rate[1], 1.0 / 3));
+	assert_true(near(x.rate[2], 1.0 / 3) && near(x.rate[3], 2.0 / 3));
+	assert_true(near(x.rate[4], 1) && isinf(x.rate[5]));
+	solve(&x, two);
+	assert_true(near(x.rate[2], 1.0 / 3) && near(x.rate[3], 5.0 / 3));
+}
+
+/* A chain: one flow over all n links, one on each. Each link is shared by two. */
+static void test_parking_lot(void **state)
+{
+	double capacity[MAX_LINKS];
+	struct flows x = { 0 };
+
+	for (uint32_t l = 0; l < MAX_LINKS; l++)
+		capacity[l] = 10 + l;
+	add(&x, (1u << MAX_LINKS) - 1);
+	for (uint32_t l = 0; l < MAX_LINKS; l++)
+		add(&x, 1u << l);
+	solve(&x, capacity);
+	for (uint32_t l = 0; l < MAX_LINKS; l++)
+		assert_true(near(x.rate[1 + l], 5 + l));
+	assert_true(near(x.rate[0], 5));
+}
+
+static void judge_rates(const struct flows *x, const double *capacity)
+{
+	double used[MAX_LINKS] = { 0 }, fastest[MAX_LINKS] = { 0 };
+
+	for (uint32_t i = 0; i < x->n; i++)
+		for (uint32_t j = x->row[i]; j < x->row[i + 1]; j++) {
+			used[x->link[j]] += x->rate[i];
+			fastest[x->link[j]] = fmax(fastest[x->link[j]], x->rate[i]);
+		}
+	for (uint32_t l = 0; l < MAX_LINKS; l++)
+		assert_true(used[l] <= capacity[l] * (1 + 1e-9));
+	for (uint32_t i = 0; i < x->n; i++) {
+		bool held = x->row[i] == x->row[i + 1];
+
+		for (uint32_t j = x->row[i]; j < x->row[i + 1]; j++) {
+			uint32_t l = x->link[j];
+
+			held |= near(used[l], capacity[l]) && near(fastest[l], x->rate[i]);
+		}
+		assert_true(held);
+	}
+}
+
+static void test_rates_random(void **state)
+{
+	uint64_t seed = 1;
+
+	for (unsigned round = 0; round < 3000; round++) {
+		uint32_t n = 1 + test_random(&seed) % MAX_MESSAGES;
+		double capacity[MAX_LINKS];
+		struct flows x = { 0 };
+
+		for (uint32_t l = 0; l < MAX_LINKS; l++)
+			capacity[l] = 1 + test_random(&seed) % 7;
+		for (uint32_t i = 0; i < n; i++)
+			add(&x, test_random(&seed) & test_random(&seed) & ((1u << MAX_LINKS) - 1));
+		solve(&x, capacity);
+		judge_rates(&x, capacity);
+	}
+}
+
+/* Time ----------------------------------------------------------------------------------------- */
+
+/* Programs that are written down: phases of messages, each with its links as bits. */
+struct program {
+	uint32_t n_apps, n_phases[MAX_APPS];
+	struct osr_flow_phase phase[MAX_APPS][MAX_PHASES];
+	struct osr_flow_message message[MAX_APPS][MAX_PHASES][MAX_MESSAGES];
+	uint32_t links[MAX_APPS][MAX_PHASES][MAX_MESSAGES];
+	double over[MAX_APPS][MAX_PHASES];    /* when phases ended */
+	double arrived[MAX_APPS][MAX_PHASES]; /* their last message */
+	double carried[MAX_LINKS];
+	double now;
+};
+
+static bool next_phase(void *ctx, uint32_t app, uint32_t step, double now, struct osr_flow_phase *p)
+{
+	struct program *x = ctx;
+
+	if (step == x->n_phases[app])
+		return false;
+	assert_true(step == 0 || now == x->over[app][step - 1]);
+	x->phase[app][step].message = x->message[app][step];
+	*p = x->phase[app][step];
+	return true;
+}
+
+static uint32_t path(void *ctx, uint32_t app, uint32_t step, uint32_t message, double now,
+		     uint32_t *links)
+{
+	struct program *x = ctx;
+	uint32_t n = 0;
+
+	for (uint32_t l = 0; l < MAX_LINKS; l++)
+		if (x->links[app][step][message] & (1u << l))
+			links[n++] = l;
+	return n;
+}
+
+static void arrived(void *ctx, uint32_t app, uint32_t step, uint32_t message, double now)
+{
+	struct program *x = ctx;
+
+	assert_true(now >= x->arrived[app][step]);
+	x->arrived[app][step] = now;
+}
+
+static void phase_over(void *ctx, uint32_t app, uint32_t step, double began, double now)
+{
+	struct program *x = ctx;
+
+	assert_true(now >= x->arrived[app][step]);
+	assert_true(began == (step ? x->over[app][step - 1] : 0));
+	x->over[app][step] = now;
+}
+
+static void passed(void *ctx, double seconds, const double *link_rate)
+{
+	struct program *x = ctx;
+
+	x->now += seconds;
+	for (uint32_t l = 0; l < MAX_LINKS; l++)
+		x->carried[l] += seconds * link_rate[l];
+}
+
+static const struct osr_flow_ops ops = { next_phase, path, arrived, phase_over, passed };
+
+static void send(struct program *x, uint32_t app, uint32_t phase, uint32_t links, double begin,
+		 double bytes)
+{
+	struct osr_flow_phase *p = &x->phase[app][phase];
+
+	x->links[app][phase][p->n_messages] = links;
+	x->message[app][phase][p->n_messages] = (struct osr_flow_message){ begin, bytes };
+	p->n_messages++;
+	if (app >= x->n_apps)
+		x->n_apps = app + 1;
+	if (phase >= x->n_phases[app])
+		x->n_phases[app] = phase + 1;
+}
+
+static struct osr_flow_stats run(struct program *x, const double *capacity)
+{
+	struct osr_flow_net net = { MAX_LINKS, capacity };
+	struct osr_flow_limits limits = { x->n_apps, MAX_MESSAGES, MAX_LINKS };
+	struct osr_arena scratch = { 0 };
+	struct osr_flow_stats stats;
+	struct osr_diag diag;
+
+	assert_int_equal(osr_flow_run(&net, &ops, x, &limits, &scratch, &stats, &diag), OSR_OK);
+	assert_int_equal(scratch.in_use, 0);
+	osr_arena_free(&scratch);
+	return stats;
+}
+
+static const double twos[MAX_LINKS] = { 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2 };
+
+/* 1 and 3 bytes share 2 bytes a second: the short one is gone after 1 s, the long one after 2. */
+static void test_unequal_messages(void **state)
+{
+	struct program x = { 0 };
+	struct osr_flow_stats stats;
+
+	send(&x, 0, 0, 1, 0, 1);
+	send(&x, 1, 0, 1, 0, 3);
+	stats = run(&x, twos);
+	assert_true(near(x.over[0][0], 1) && near(x.over[1][0], 2) && near(stats.end, 2));
+	assert_int_equal(stats.n_messages, 2);
+	assert_int_equal(stats.max_sharing, 2);
+}
+
+/*
+ * Application 0: 4 bytes on link 0, then 4 on link 1. Application 1 calculates for 1 s, then 4
+ * bytes on link 0, then 1 on link 1.
+ *   0-1  0 alone at 2: 2 left.          1-3  both at 1: 0 ends its first phase at 3, 1 has 2 left.
+ *   3-4  1 alone at 2, ends at 4; 0 alone on link 1 at 2: 2 left.
+ *   4-5  both on link 1 at 1: 1 ends at 5, 0 has 1 left and ends at 5.5.
+ */
+static void test_barriers_and_two_applications(void **state)
+{
+	struct program x = { 0 };
+
+	send(&x, 0, 0, 1, 0, 4);
+	send(&x, 0, 1, 2, 0, 4);
+	send(&x, 1, 0, 1, 1, 4);
+	send(&x, 1, 1, 2, 0, 1);
+	run(&x, twos);
+	assert_true(near(x.over[0][0], 3) && near(x.over[1][0], 4));
+	assert_true(near(x.over[1][1], 5) && near(x.over[0][1], 5.5));
+}
+
+/* The barrier waits for the slowest: 2 of 3 messages share, and for calculation that takes longer.
+ */
+static void test_barrier(void **state)
+{
+	struct program x = { 0 };
+
+	send(&x, 0, 0, 1 | 2, 0, 2);
+	send(&x, 0, 0, 2 | 4, 0, 2);
+	send(&x, 0, 0, 8, 0.5, 2);
+	send(&x, 0, 1, 1, 0, 2);
+	x.phase[0][1].calc = 7;
+	send(&x, 0, 2, 0, 0, 5); /* to itself: takes no time */
+	run(&x, twos);
+	assert_true(near(x.over[0][0], 2) && near(x.arrived[0][1], 3));
+	assert_true(near(x.over[0][1], 9) && near(x.over[0][2], 9));
+}
+
+/* What every link carried is what was sent over it, and no phase is faster than alone. */
+static void test_bytes_are_kept(void **state)
+{
+	uint64_t seed = 7;
+
+	for (unsigned round = 0; round < 300; round++) {
+		double capacity[MAX_LINKS], sent[MAX_LINKS] = { 0 };
+		struct program x = { 0 };
+		struct osr_flow_stats stats;
+
+		for (uint32_t l = 0; l < MAX_LINKS; l++)
+			capacity[l] = 1 + test_random(&seed) % 5;
+		for (uint32_t i = 0; i < MAX_APPS * MAX_PHASES * 4; i++) {
+			uint32_t links = test_random(&seed) & test_random(&seed) & 0xfff;
+			double bytes = test_random(&seed) % 50;
+
+			send(&x, i % MAX_APPS, i / MAX_APPS % MAX_PHASES, links,
+			     test_random(&seed) % 4, bytes);
+			for (uint32_t l = 0; l < MAX_LINKS; l++)
+				sent[l] += links & (1u << l) ? bytes : 0;
+		}
+		stats = run(&x, capacity);
+		assert_true(near(stats.end, x.now));
+		for (uint32_t l = 0; l < MAX_LINKS; l++) {
+			assert_true(near(x.carried[l], sent[l]));
+			assert_true(stats.end >= sent[l] / capacity[l] * (1 - 1e-9));
+		}
+		assert_int_equal(stats.n_messages, MAX_APPS * MAX_PHASES * 4);
+	}
+}
+
+/* Bad numbers, and no memory ------------------------------------------------------------------- */
+
+static enum osr_status try(struct program *x, struct osr_flow_limits limits, size_t fail_after)
+{
+	struct osr_flow_net net = { MAX_LINKS, twos };
+	struct osr_arena scratch = { .fail_after = fail_after };
+	struct osr_flow_stats stats;
+	struct osr_diag diag = { "" };
+	enum osr_status st;
+
+	st = osr_flow_run(&net, &ops, x, &limits, &scratch, &stats, &diag);
+	assert_true(!st == !diag.text[0]);
+	assert_int_equal(scratch.in_use, 0);
+	osr_arena_free(&scratch);
+	return st;
+}
+
+static void test_refusals(void **state)
+{
+	static const struct osr_flow_limits roomy = { 1, MAX_MESSAGES, MAX_LINKS };
+	struct program x = { 0 };
+
+	send(&x, 0, 0, 1 | 2, 0, 1);
+	send(&x, 0, 0, 1 | 2, 0, 1);
+	assert_int_equal(try(&x, roomy, 0), OSR_OK);
+	assert_int_equal(try(&x, (struct osr_flow_limits){ 1, 1, MAX_LINKS }, 0), OSR_INVAL);
+	assert_int_equal(try(&x, (struct osr_flow_limits){ 1, MAX_MESSAGES, 1 }, 0), OSR_INVAL);
+	assert_int_equal(try(&x, (struct osr_flow_limits){ 1 << 20, 1 << 20, 9 }, 0), OSR_INVAL);
+	x.message[0][0][1].bytes = NAN;
+	assert_int_equal(try(&x, roomy, 0), OSR_INVAL);
+	x.message[0][0][1] = (struct osr_flow_message){ -1, 1 };
+	assert_int_equal(try(&x, roomy, 0), OSR_INVAL);
+	x.message[0][0][1] = (struct osr_flow_message){ 0, 1 };
+	x.phase[0][0].calc = INFINITY;
+	assert_int_equal(try(&x, roomy, 0), OSR_INVAL);
+	x.phase[0][0].calc = 0;
+	for (size_t n = 1;; n++) {
+		memset(x.arrived, 0, sizeof(x.arrived));
+		if (try(&x, roomy, n) == OSR_OK) {
+			assert_true(n > 10);
+			break;
+		}
+	}
+}
+
+/* Fabrics -------------------------------------------------------------------------------------- */
+
+/* Every pair of every named fabric: from link to link, from the one end to the other. */
+static void test_links_of_fabrics(void **state)
+{
+	for (unsigned i = 0; i < N_TEST_FABRICS; i++) {
+		struct osr_arena arena = { 0 };
+		struct test_fabric t;
+		struct osr_flow_net net;
+		struct osr_routing r;
+		struct osr_diag diag;
+		uint32_t *links;
+
+		test_fabric_named(&t, i);
+		table_make(TABLE_SHORTEST, &t.f, &arena, 1, &r);
+		links = osr_alloc(&arena, t.f.n_switches + 1, sizeof(*links));
+		assert_int_equal(osr_flow_fabric(&t.f, 40, &arena, &net, &diag), OSR_OK);
+		assert_int_equal(net.n_links, t.f.n_channels + 2 * t.f.n_terminals);
+		assert_true(net.capacity[net.n_links - 1] == 5e9);
+		for (uint32_t from = 0; from < t.f.n_terminals; from++)
+			for (uint32_t d = 0; d < t.f.n_dests; d++) {
+				uint32_t n = osr_flow_links(&t.f, &r, from, d, links);
+				uint32_t at = t.f.term_switch[from], to = t.f.dest_term[d];
+				uint32_t h = 0;
+
+				if (from == to)
+					assert_int_equal(n, 0);
+				if (n == 0)
+					continue;
+				if (t.f.term_port[from])
+					assert_int_equal(links[h++], t.f.n_channels + from);
+				for (; h < n && links[h] < t.f.n_channels; h++) {
+					assert_int_equal(t.f.chan_src[links[h]], at);
+					at = t.f.chan_dst[links[h]];
+				}
+				assert_int_equal(at, t.f.dest_switch[d]);
+				if (t.f.term_port[to])
+					assert_int_equal(links[h++],
+							 t.f.n_channels + t.f.n_terminals + to);
+				assert_int_equal(h, n);
+			}
+		osr_arena_free(&arena);
+		test_fabric_free(&t);
+	}
+}
+
+/* A table that rounds in circles or has a hole gives no links. */
+static void test_links_of_bad_tables(void **state)
+{
+	struct osr_arena arena = { 0 };
+	struct test_fabric t;
+	struct osr_routing r;
+	uint32_t links[8], d, from, c;
+
+	test_fabric_ring(&t, 5, 1);
+	table_make(TABLE_SHORTEST, &t.f, &arena, 1, &r);
+	for (d = 0; t.f.term_port[t.f.dest_term[d]] == 0; d++)
+		;
+	for (from = 0; t.f.term_switch[from] == t.f.dest_switch[d]; from++)
+		;
+	assert_true(osr_flow_links(&t.f, &r, from, d, links) > 0);
+	r.lft[(size_t)d * r.n_switches + t.f.term_switch[from]] = OSR_NO_PATH;
+	assert_int_equal(osr_flow_links(&t.f, &r, from, d, links), 0);
+	/* Two neighbours of it that send to each other. */
+	for (c = 0; t.f.chan_src[c] == t.f.dest_switch[d] || t.f.chan_dst[c] == t.f.dest_switch[d];
+	     c++)
+		;
+	for (from = 0; t.f.term_switch[from] != t.f.chan_src[c]; from++)
+		;
+	r.lft[(size_t)d * r.n_switches + t.f.chan_src[c]] = t.f.chan_port[c];
+	r.lft[(size_t)d * r.n_switches + t.f.chan_dst[c]] = t.f.chan_port[t.f.chan_rev[c]];
+	assert_int_equal(osr_flow_links(&t.f, &r, from, d, links), 0);
+	osr_arena_free(&arena);
+	test_fabric_free(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rates_by_hand),
+		cmocka_unit_test(test_parking_lot),
+		cmocka_unit_test(test_rates_random),
+		cmocka_unit_test(test_unequal_messages),
+		cmocka_unit_test(test_barriers_and_two_applications),
+		cmocka_unit_test(test_barrier),
+		cmocka_unit_test(test_bytes_are_kept),
+		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_links_of_fabrics),
+		cmocka_unit_test(test_links_of_bad_tables),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
