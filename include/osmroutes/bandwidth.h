@@ -27,12 +27,8 @@
 #ifndef OSMROUTES_BANDWIDTH_H
 #define OSMROUTES_BANDWIDTH_H
 
+#include <osmroutes/pattern.h>
 #include <osmroutes/routing.h>
-
-/* Terminals of any role, both ends different. */
-struct osr_pair {
-	uint32_t from, to;
-};
 
 struct osr_bandwidth {
 	uint32_t n_hosts;
@@ -58,7 +54,7 @@ enum osr_status osr_bandwidth_bisect(const struct osr_fabric *f, const struct os
 				     uint32_t n_patterns, uint64_t seed, struct osr_arena *scratch,
 				     struct osr_bandwidth *b, struct osr_diag *diag);
 
-/* One pattern, given by its n_pairs > 0 pairs. An end port may send or receive several times. */
+/* One pattern, given by its n_pairs > 0 pairs of terminals. An end port may send or receive several times. */
 enum osr_status osr_bandwidth_pairs(const struct osr_fabric *f, const struct osr_routing *r,
 				    const struct osr_pair *pairs, uint32_t n_pairs,
 				    struct osr_arena *scratch, struct osr_bandwidth *b,

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Patterns that can be told by hand, and what must hold of all of them for any number of ranks.
+ * tests/cli/patterns.py generates them a second time.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <osmroutes/collective.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_N 70
+
+static struct osr_pair pairs[MAX_N * MAX_N];
+
+static struct osr_sequence sequence(const char *text, uint32_t n)
+{
+	struct osr_diag diag = { "" };
+	struct osr_sequence q;
+
+	if (osr_sequence_parse(text, n, &q, &diag))
+		fail_msg("%s, %u ranks: %s", text, n, diag.text);
+	assert_true(q.max_pairs <= MAX_N * MAX_N);
+	return q;
+}
+
+/* "0>1 2>3" for one phase. */
+static void expect(const char *text, uint32_t n, uint32_t n_phases, uint32_t k, const char *wanted)
+{
+	struct osr_sequence q = sequence(text, n);
+	char got[512] = "";
+	uint32_t n_got;
+
+	assert_int_equal(q.n_phases, n_phases);
+	n_got = osr_sequence_phase(&q, k, NULL, pairs);
+	for (uint32_t i = 0; i < n_got; i++)
+		snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s%u>%u", i ? " " : "",
+			 pairs[i].from, pairs[i].to);
+	assert_string_equal(got, wanted);
+}
+
+static void test_by_hand(void **state)
+{
+	expect("bisect", 5, 1, 0, "0>1 2>3");
+	expect("bisect_fb_sym", 5, 1, 0, "0>1 1>0 2>3 3>2");
+	expect("halves", 5, 1, 0, "0>2 1>3");
+	expect("ring", 3, 3, 2, "2>0");
+	expect("bruck", 5, 3, 2, "0>4 1>0 2>1 3>2 4>3");
+	expect("recdbl", 6, 3, 1, "0>2 2>0 1>3 3>1");
+	expect("recdbl", 6, 3, 2, "0>4 1>5");
+	expect("recdbl", 8, 3, 2, "0>4 4>0 1>5 5>1 2>6 6>2 3>7 7>3");
+	expect("tree", 6, 3, 2, "0>4 1>5");
+	expect("gather", 3, 1, 0, "1>0 2>0");
+	expect("scatter", 3, 1, 0, "0>1 0>2");
+	expect("alltoall", 3, 1, 0, "0>1 0>2 1>0 1>2 2>0 2>1");
+	/* Two triangles, and one that finds nobody. */
+	expect("neighbor:2", 7, 1, 0, "0>1 0>2 1>0 1>2 2>0 2>1 3>4 3>5 4>3 4>5 5>3 5>4");
+	expect("neighbor:1", 5, 1, 0, "0>1 1>0 2>3 3>2");
+	/* 3 x 2, the last place empty: 4's right neighbour is 3 again, 2's lower one itself. */
+	expect("neighbor2d", 5, 1, 0, "0>2 0>1 0>3 1>0 1>2 1>4 2>1 2>0 3>4 3>0 4>3 4>1");
+	expect("stencil:2,3", 6, 4, 0, "0>1 2>3 4>5");
+	expect("stencil:2,3", 6, 4, 3, "2>0 3>1 4>2 5>3");
+}
+
+static void test_collectives_by_hand(void **state)
+{
+	expect("cps-dissemination", 5, 3, 1, "0>2 1>3 2>4 3>0 4>1");
+	expect("cps-tournament", 6, 3, 0, "1>0 3>2 5>4");
+	expect("cps-tournament", 6, 3, 2, "4>0");
+	expect("cps-shift", 4, 3, 2, "0>3 1>0 2>1 3>2");
+	expect("cps-ring", 4, 1, 0, "0>1 1>2 2>3 3>0");
+	expect("cps-binomial", 6, 3, 2, "0>4 1>5");
+	expect("cps-doubling", 6, 3, 2, "0>4 1>5 4>0 5>1");
+	expect("cps-halving", 6, 3, 0, "0>4 1>5 4>0 5>1");
+	expect("cps-doubling-mpi", 6, 4, 0, "4>0 5>1");
+	expect("cps-doubling-mpi", 6, 4, 2, "0>2 1>3 2>0 3>1");
+	expect("cps-doubling-mpi", 6, 4, 3, "0>4 1>5");
+	expect("cps-doubling-mpi", 4, 2, 0, "0>1 1>0 2>3 3>2");
+	/* Leaves of 3: rank 2 of each stands aside, then 0 and 1, then 2 hears; then the two leaves. */
+	expect("cps-doubling-tree:3,2", 6, 4, 0, "2>0 5>3");
+	expect("cps-doubling-tree:3,2", 6, 4, 1, "0>1 1>0 3>4 4>3");
+	expect("cps-doubling-tree:3,2", 6, 4, 2, "0>2 3>5");
+	expect("cps-doubling-tree:3,2", 6, 4, 3, "0>3 1>4 2>5 3>0 4>1 5>2");
+	/* One leaf only: no stage of the upper level has a pair. */
+	expect("cps-doubling-tree:3,2", 3, 3, 2, "0>2");
+	/* The third leaf of six ranks stands aside in the upper level. */
+	expect("cps-doubling-tree:2,3", 6, 4, 1, "4>0 5>1");
+	expect("cps-doubling-tree:2,3", 6, 4, 2, "0>2 1>3 2>0 3>1");
+	expect("cps-doubling-tree:2,3", 6, 4, 3, "0>4 1>5");
+}
+
+/* What the header says of every pattern. */
+static void judge(const struct osr_sequence *q)
+{
+	struct osr_prng prng = { 7 }, again = { 7 };
+	static struct osr_pair second[MAX_N * MAX_N];
+	uint32_t from[MAX_N], to[MAX_N];
+
+	for (uint32_t k = 0; k < q->n_phases; k++) {
+		uint32_t n = osr_sequence_phase(q, k, &prng, pairs);
+
+		assert_true(n <= q->max_pairs);
+		assert_int_equal(osr_sequence_phase(q, k, &again, second), n);
+		assert_memory_equal(pairs, second, n * sizeof(*pairs));
+		memset(from, 0, sizeof(from));
+		memset(to, 0, sizeof(to));
+		for (uint32_t i = 0; i < n; i++) {
+			assert_true(pairs[i].from < q->n_ranks && pairs[i].to < q->n_ranks);
+			assert_true(pairs[i].from != pairs[i].to);
+			from[pairs[i].from]++;
+			to[pairs[i].to]++;
+		}
+		for (uint32_t i = 0; q->pattern->permutation && i < q->n_ranks; i++)
+			assert_true(from[i] <= 1 && to[i] <= 1);
+	}
+	if (!q->pattern->random)
+		assert_true(prng.state == 7);
+}
+
+static void judge_row(const struct osr_pattern *p)
+{
+	for (uint32_t n = 2; n <= MAX_N; n++) {
+		char text[64];
+		uint32_t arg = 1 + n % 5;
+		struct osr_sequence q;
+
+		snprintf(text, sizeof(text), "%s", p->name);
+		if (!strcmp(p->name, "stencil"))
+			snprintf(text, sizeof(text), "stencil:%u,%u", n % 2 ? 1 : 2,
+				 n % 2 ? n : n / 2);
+		else if (!strcmp(p->name, "cps-doubling-tree"))
+			snprintf(text, sizeof(text), "%s:%u,%u", p->name, arg, (n + arg - 1) / arg);
+		else if (p->min_args)
+			snprintf(text, sizeof(text), "%s:%u", p->name, arg);
+		q = sequence(text, n);
+		judge(&q);
+	}
+}
+
+static void test_all(void **state)
+{
+	uint32_t n = 0;
+
+	for (; osr_pattern_row(n); n++)
+		judge_row(osr_pattern_row(n));
+	assert_true(n >= 16);
+	for (n = 0; osr_collective_row(n); n++)
+		judge_row(osr_collective_row(n));
+	assert_true(n >= 9);
+}
+
+/* All of recursive doubling's data flow: after the last stage everybody has heard of everybody. */
+static void everybody_hears(const char *text, uint32_t n)
+{
+	struct osr_sequence q = sequence(text, n);
+	static bool knows[MAX_N][MAX_N], next[MAX_N][MAX_N];
+
+	memset(knows, 0, sizeof(knows));
+	for (uint32_t i = 0; i < n; i++)
+		knows[i][i] = true;
+	for (uint32_t k = 0; k < q.n_phases; k++) {
+		uint32_t n_pairs = osr_sequence_phase(&q, k, NULL, pairs);
+
+		memcpy(next, knows, sizeof(knows));
+		for (uint32_t i = 0; i < n_pairs; i++)
+			for (uint32_t x = 0; x < n; x++)
+				next[pairs[i].to][x] |= knows[pairs[i].from][x];
+		memcpy(knows, next, sizeof(knows));
+	}
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t x = 0; x < n; x++)
+			if (!knows[i][x])
+				fail_msg("%s of %u: %u has not heard of %u", text, n, i, x);
+}
+
+static void test_reduce(void **state)
+{
+	char text[64];
+
+	for (uint32_t n = 2; n <= MAX_N; n++) {
+		everybody_hears("cps-dissemination", n);
+		everybody_hears("cps-doubling-mpi", n);
+		everybody_hears("bruck", n);
+		everybody_hears("cps-shift", n);
+		for (uint32_t m = 1; m <= 7; m++) {
+			if (n % m)
+				continue;
+			snprintf(text, sizeof(text), "cps-doubling-tree:%u,%u", m, n / m);
+			everybody_hears(text, n);
+		}
+	}
+}
+
+static void refuse(const char *text, uint32_t n, const char *why)
+{
+	struct osr_diag diag = { "" };
+	struct osr_sequence q;
+
+	assert_int_equal(osr_sequence_parse(text, n, &q, &diag), OSR_INVAL);
+	if (!strstr(diag.text, why))
+		fail_msg("%s: \"%s\" does not say \"%s\"", text, diag.text, why);
+}
+
+static void test_refused(void **state)
+{
+	refuse("shuffle", 4, "no pattern");
+	refuse("", 4, "no pattern");
+	refuse("a-name-that-is-longer-than-any-name-could-ever-be", 4, "no pattern");
+	refuse("ring", 1, "2 to");
+	refuse("ring", 0, "2 to");
+	refuse("ring", UINT32_MAX, "2 to");
+	refuse("ring:3", 4, "takes no numbers");
+	refuse("neighbor", 4, "neighbor:N");
+	refuse("neighbor:1,2", 4, "at most 1");
+	refuse("neighbor:0", 4, "one or more");
+	refuse("receivers:0", 4, "one or more");
+	refuse("neighbor:", 4, "whole numbers");
+	refuse("neighbor:x", 4, "whole numbers");
+	refuse("neighbor:-1", 4, "whole numbers");
+	refuse("neighbor:1,", 4, "whole numbers");
+	refuse("neighbor:99999999999999999999", 4, "whole numbers");
+	refuse("stencil:1,2,3,4,5,6,7,8,9", 4, "whole numbers");
+	refuse("stencil:2,3", 7, "product");
+	refuse("stencil:0,7", 7, "product");
+	refuse("stencil:1048576,1048576,1048576", 7, "product");
+	refuse("alltoall", 50000, "too many pairs");
+	refuse("neighbor:50000", 50000, "too many pairs");
+	refuse("cps-doubling-tree:2,2", 5, "4 end ports");
+	refuse("cps-doubling-tree:2,0", 5, "product");
+	refuse("cps-doubling-tree:1048576,1048576,1048576,1048576", 5, "product");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_by_hand), cmocka_unit_test(test_collectives_by_hand),
+		cmocka_unit_test(test_all),     cmocka_unit_test(test_reduce),
+		cmocka_unit_test(test_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
