@@ -6,8 +6,9 @@
  * defines them. Whoever includes it alone sees another struct osm_opensm than the running program
  * has, and writes into the wrong members. So: osm_config.h first, here, and nowhere else.
  *
- * The asserts below hold for OpenSM 3.3.23. OpenSM itself compares the whole version string before
- * it loads a plugin; osr__layout_is_sane() checks what only the running program can tell.
+ * The asserts below hold for OpenSM 3.3.21 to 3.3.24. OpenSM itself compares the whole version string
+ * before it loads a plugin; osr__layout_is_sane() checks what only the running program can tell. What
+ * one release has and another has not stands at the end of this file; scripts/build-for tries them.
  */
 #ifndef OSR_OSM_COMPAT_H
 #define OSR_OSM_COMPAT_H
@@ -64,5 +65,24 @@ static inline bool osr__layout_is_sane(const struct osm_opensm *osm)
 	       osm->sm.p_log == &osm->log && osm->sm.p_lock == &osm->lock &&
 	       osm->sa.p_subn == &osm->subn && osm->sa.p_lock == &osm->lock;
 }
+
+/* Since 3.3.23 plugins can register engines under names of their own. CMake looks for it. */
+#ifdef OSR_OPENSM_REGISTERS
+#define OSR__REGISTERS true
+#else
+#define OSR__REGISTERS false
+typedef struct external_routing_engine_module {
+	const char *name;
+	int (*setup)(struct osm_routing_engine *re, struct osm_opensm *osm);
+	void *context;
+} external_routing_engine_module_t;
+
+static inline cl_status_t
+osm_register_external_routing_engine(struct osm_opensm *osm,
+				     const external_routing_engine_module_t *module, void *context)
+{
+	return CL_INVALID_OPERATION;
+}
+#endif
 
 #endif

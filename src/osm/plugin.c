@@ -190,6 +190,12 @@ static void register_name(struct plugin *p, const char *name, struct registratio
 
 static void register_engines(struct plugin *p)
 {
+	if (!OSR__REGISTERS) {
+		osr__log(p->osm, OSM_LOG_INFO,
+			 OSM_VERSION " takes no engines from plugins: dfsssp and sssp are served "
+				     "under their own names, others not at all");
+		return;
+	}
 	for (uint32_t e = 0; osr_engines[e]; e++) {
 		const char *name = osr_engines[e]->name;
 		char full[64];
@@ -216,10 +222,19 @@ static bool prepare_registrations(struct plugin *p)
 	return true;
 }
 
+/* Before 3.3.23 OpenSM closes plugins first, and engines after; since then this list is empty. */
+static void leave_engines(struct plugin *p)
+{
+	for (struct osm_routing_engine *re = p->osm->routing_engine_list; re; re = re->next)
+		if (re->destroy == destroy)
+			re->destroy = NULL;
+}
+
 static void delete (void *plugin_data)
 {
 	struct plugin *p = plugin_data;
 
+	leave_engines(p);
 	/* OpenSM has destroyed its engines by now; whatever a wrapper kept from us goes here. */
 	while (p->contexts) {
 		struct engine_ctx *ctx = p->contexts;

@@ -16,6 +16,7 @@
 #define OSR_OSM_PLUGIN_H
 
 #include "compat.h"
+#include "optiontable.h"
 
 #include <osmroutes/arena.h>
 #include <osmroutes/check.h>
@@ -27,16 +28,6 @@ struct engine_ctx;
 
 /* options.c ------------------------------------------------------------------------------------ */
 
-#define OSR__DEFAULT_CONFIG "/etc/opensm/osmroutes.conf"
-
-/* Rows of the plugin's own option table. */
-enum {
-	OPT_TAKEOVER,
-	OPT_ON_ERROR,
-	OPT_ON_SPLIT,
-	OPT_MAX_VLS,
-};
-
 enum { ON_ERROR_FALLBACK, ON_ERROR_REFUSE };
 enum { ON_SPLIT_ROUTE, ON_SPLIT_REFUSE };
 
@@ -47,8 +38,6 @@ struct options {
 	bool broken;
 	struct osr_diag error; /* the first one, with file and line */
 };
-
-extern const struct osr_param osr__plugin_params[];
 
 /* Reads the file and event_plugin_options. false only if memory ran out; errors are in `o`. */
 bool osr__options_load(struct options *o, const char *plugin_options);

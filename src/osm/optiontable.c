@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include "optiontable.h"
+
+#include <osmroutes/fabric.h>
+
+const struct osr_param osr__plugin_params[] = {
+	[OPT_TAKEOVER] = { "takeover", OSR_PARAM_STRING, "dfsssp,sssp", 0, 0, NULL,
+			   "built-in engines of OpenSM to serve instead of it, or none" },
+	[OPT_ON_ERROR] = { "on_error", OSR_PARAM_ENUM, "fallback", 0, 0, "fallback|refuse",
+			   "after a mistake in the options: OpenSM's engines route, or nobody" },
+	[OPT_ON_SPLIT] = { "on_split", OSR_PARAM_ENUM, "route", 0, 0, "route|refuse",
+			   "a fabric in several parts: route each part, or leave it to the next "
+			   "engine" },
+	[OPT_MAX_VLS] = { "max_vls", OSR_PARAM_UINT, "15", 1, OSR_MAX_VLS, NULL,
+			  "use at most this many virtual lanes" },
+	{ NULL },
+};

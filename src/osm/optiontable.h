@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * optiontable.h - the plugin's own options, without OpenSM: the parser (options.c) and the manual
+ * (src/manual) read one table.
+ */
+#ifndef OSR_OSM_OPTIONTABLE_H
+#define OSR_OSM_OPTIONTABLE_H
+
+#include <osmroutes/params.h>
+
+#define OSR__DEFAULT_CONFIG "/etc/opensm/osmroutes.conf"
+
+/* Rows of osr__plugin_params. */
+enum {
+	OPT_TAKEOVER,
+	OPT_ON_ERROR,
+	OPT_ON_SPLIT,
+	OPT_MAX_VLS,
+};
+
+extern const struct osr_param osr__plugin_params[];
+
+#endif
