@@ -24,6 +24,9 @@ struct cli_command {
 	int (*run)(int argc, char **argv);
 };
 
+/* All of them, closed by a row without a name. */
+extern const struct cli_command cli_commands[];
+
 int cli_generate(int argc, char **argv);
 int cli_degrade(int argc, char **argv);
 int cli_route(int argc, char **argv);

@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 #include "cli/output.h"
 
-static const struct cli_command commands[] = {
+const struct cli_command cli_commands[] = {
 	{ "route", "route a fabric from a file and check the tables", cli_route },
 	{ "analyze", "say how good a routing is: load, bandwidth, lanes", cli_analyze },
 	{ "engines", "list the routing engines and their options", cli_engines },
@@ -19,7 +19,7 @@ static int usage(FILE *out, int code)
 {
 	fprintf(out, "Usage: osmroutes COMMAND [OPTION...]\n\n"
 		     "Routing engines for OpenSM, offline.\n\nCommands:\n");
-	for (const struct cli_command *c = commands; c->name; c++)
+	for (const struct cli_command *c = cli_commands; c->name; c++)
 		fprintf(out, "  %-10s %s\n", c->name, c->summary);
 	fprintf(out,
 		"\n`osmroutes COMMAND --help` says more. Exit codes: 0 well, 1 something was\n"
@@ -44,7 +44,7 @@ int main(int argc, char **argv)
 		printf("osmroutes %s\n", OSR_VERSION);
 		return CLI_OK;
 	}
-	for (const struct cli_command *c = commands; c->name; c++) {
+	for (const struct cli_command *c = cli_commands; c->name; c++) {
 		if (strcmp(c->name, argv[1]))
 			continue;
 		snprintf(name, sizeof(name), "osmroutes %s", c->name);

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+#
+# cpack -G DEB, cpack -G RPM: one package, osmroutes, for exactly the OpenSM it was built for. Both
+# read SOURCE_DATE_EPOCH, so the same sources give the same package.
+if(NOT OSR_PLUGIN OR NOT OSR_MANUAL)
+  return()
+endif()
+set(CPACK_PACKAGE_NAME osmroutes)
+set(CPACK_PACKAGE_VENDOR "the osmroutes authors")
+set(CPACK_PACKAGE_CONTACT "the osmroutes authors <osmroutes@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "routing engines for the InfiniBand subnet manager OpenSM")
+set(CPACK_PACKAGE_DESCRIPTION
+  "A plugin for OpenSM ${OSR_OPENSM_VERSION} that serves its routing engines dfsssp and sssp, and adds others:
+balanced routes without deadlock, every table checked before it is used. The command osmroutes does
+the same offline, for fabrics in files.")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_GENERATOR DEB)
+set(CPACK_THREADS 1)
+
+# OpenSM loads a plugin only if both have the same version, so nothing but this version will do. Any
+# package revision of it has the same: 3.3.23-2 < "3.3.23." <= 3.3.23.0.
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION net)
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "opensm (>= ${OSR_OPENSM_VERSION}), opensm (<< ${OSR_OPENSM_VERSION}.)")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "infiniband-diags, ibsim-utils")
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+file(WRITE ${PROJECT_BINARY_DIR}/deb/conffiles "/etc/opensm/osmroutes.conf\n")
+set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/deb/conffiles)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+
+set(CPACK_RPM_FILE_NAME RPM-DEFAULT)
+set(CPACK_RPM_PACKAGE_LICENSE "GPL-2.0-only OR Linux-OpenIB")
+set(CPACK_RPM_PACKAGE_REQUIRES "opensm = ${OSR_OPENSM_VERSION}")
+set(CPACK_RPM_USER_FILELIST "%config(noreplace) /etc/opensm/osmroutes.conf")
+set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION /etc /etc/opensm /usr/share/man /usr/share/man/man1
+  /usr/share/man/man5 /usr/share/man/man7 /usr/share/bash-completion
+  /usr/share/bash-completion/completions)
+include(CPack)
