@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * pgft.h - fat trees: recognises parallel-ports generalised fat trees (PGFT), whole or broken, from
+ * the bare graph.
+ *
+ * Source: Zahavi, Fat-Trees Routing and Node Ordering Providing Contention Free Traffic for MPI
+ * Global Collectives, section IV; the broken ones follow Gliksberg et al., High-Quality Fault
+ * Resiliency in Fat Trees (IEEE Micro 2020).
+ *
+ * A PGFT(h; m_1..m_h; w_1..w_h; p_1..p_h) has end ports on level 0 and switches on levels 1 (the
+ * leaves) to h. A node of level l has m_l different children, a node of level l-1 has w_l different
+ * parents, and p_l parallel cables join each two. XGFTs have all p_l = 1; k-ary n-trees m_l = k and
+ * w_l = k but w_1 = 1; real life fat trees (RLFT) keep m_l p_l = w_(l+1) p_(l+1). An end port of
+ * InfiniBand hangs on one switch by one cable, so w_1 = p_1 = 1 here.
+ *
+ * A node of level l is found by digits, A = (a_h .. a_(l+1)) and B = (b_l .. b_1), each read as one
+ * mixed-radix number with the lower index varying faster:
+ *	A = a_(l+1) + a_(l+2) m_(l+1) + ...	which sub-tree; 0 on level h
+ *	B = b_1 + b_2 w_1 + b_3 w_1 w_2 + ...	which of its tops; 0 on level 1
+ * An end port's index is j = slot + m_1 A(its leaf), and floor(j / (m_1 .. m_l)) is the A of its
+ * ancestors on level l. The up-ports of a switch of level l are numbered q = b_(l+1) + k w_(l+1)
+ * for the k-th cable (k < p_(l+1)) to its parent b_(l+1), whatever ports they really use.
+ *
+ * How: the distance from the switches with hosts gives the levels. What is connected within levels
+ * 1..l shares the digits a_h .. a_(l+1); what is connected within levels l..h shares b_l .. b_1.
+ * Digits are numbered by node GUID; cables, ports, LIDs and the order of discovery do not matter.
+ * What lacks links falls into more pieces; pieces that fit into each other's holes are one.
+ *
+ * Also recognised, because fabrics have them:
+ *	- end ports on upper switches (gateways, subnet managers, aggregation CAs on every switch):
+ *	  they are *service* ports without an index;
+ *	- leaves with more or fewer hosts than m_1, the most common number;
+ *	- upper switches that stand for several (quasi fat trees: a core cabled to several spines of
+ *	  each sub-tree has several places);
+ *	- more cables between two switches than p_l: *spares*;
+ *	- switches that hang on the tree by one neighbour only: *outside*, as are lone switches;
+ *	- several trees, one for each component (planes).
+ * Not a tree, and refused: cables between switches of one level, or too many links missing.
+ */
+#ifndef OSMROUTES_PGFT_H
+#define OSMROUTES_PGFT_H
+
+#include <osmroutes/fabric.h>
+
+#define OSR_PGFT_MAX_LEVELS 15
+
+/* Arrays by level have an entry for 0, so that indices are the paper's. */
+struct osr_pgft_tree {
+	uint32_t h;
+	uint32_t m[OSR_PGFT_MAX_LEVELS + 1];
+	uint32_t w[OSR_PGFT_MAX_LEVELS + 1];
+	uint32_t p[OSR_PGFT_MAX_LEVELS + 1];
+	uint32_t m_product[OSR_PGFT_MAX_LEVELS + 1]; /* m_1 .. m_l, 1 for l = 0 */
+	uint32_t w_product[OSR_PGFT_MAX_LEVELS + 1]; /* w_1 .. w_l, 1 for l = 0 */
+	uint32_t component;                          /* of the fabric */
+	uint32_t n_switches;                         /* placed */
+	uint32_t n_leaves;
+	uint32_t n_hosts;   /* end ports on leaves, service ports not counted */
+	uint32_t n_service; /* end ports elsewhere, or on the port every switch has a CA on */
+	uint32_t n_outside; /* switches of the component without a place */
+	uint32_t n_links;   /* cables between placed switches */
+	uint32_t n_spares;
+	uint32_t n_missing_links;    /* between two places that are taken */
+	uint32_t n_missing_switches; /* places above level 1 that a child has no parent at */
+	uint32_t n_upper[OSR_PGFT_MAX_LEVELS + 1]; /* switches of a level */
+	/*
+	 * The switch at place (A, B) of level l, or OSR_NONE: place[l][A w_product[l] + B].
+	 * [m_h .. m_(l+1) w_product[l]]
+	 */
+	uint32_t *place[OSR_PGFT_MAX_LEVELS + 1];
+	bool merged; /* some switches have several places */
+};
+
+struct osr_pgft {
+	const struct osr_fabric *f;
+	uint32_t n_trees;
+	struct osr_pgft_tree
+		*tree; /* [n_trees] by component; components without a host have none */
+
+	/* [n_switches] */
+	uint32_t *sw_tree;  /* OSR_NONE: outside */
+	uint8_t *sw_level;  /* 1..h; 0: outside */
+	uint32_t *sw_a;     /* A */
+	uint32_t *sw_b;     /* B; of a switch with several places the lowest */
+	uint32_t *sw_hosts; /* CAs and routers on it, service ports not counted */
+
+	/*
+	 * Up-ports: up[up_row[s] + q] is the channel, or OSR_NONE where a link is missing, for
+	 * q < w_(l+1) p_(l+1). Spare cables upwards follow from spare[spare_row[s]] on.
+	 */
+	uint32_t *up_row; /* [n_switches + 1] */
+	uint32_t *up;
+	uint32_t *spare_row; /* [n_switches + 1] */
+	uint32_t *spare;
+
+	/*
+	 * [n_terminals] the index j within its tree, OSR_NONE for service ports, switches' own
+	 * ports and what hangs outside. Of more than m_1 hosts on one leaf the last share indices.
+	 */
+	uint32_t *term_index;
+	/* Hosts in routing order: by tree, then by leaf, then by port. [n_order] terminals. */
+	uint32_t *order;
+	uint32_t n_order;
+};
+
+struct osr_pgft_options {
+	uint32_t max_missing; /* percent of the links that may be missing */
+};
+
+/*
+ * OSR_NOT_APPLICABLE with one sentence that names the switch or cable in the way, if the fabric is
+ * not a tree or there is no host. Everything lives in `scratch`. Time O(channels * levels) and, for
+ * each switch above level 2, the square of its degree.
+ */
+enum osr_status osr_pgft_find(const struct osr_fabric *f, const struct osr_pgft_options *opt,
+			      struct osr_arena *scratch, struct osr_pgft *p, struct osr_diag *diag);
+
+/*
+ * One sentence without a full stop: "PGFT(3; 18,18,6; 1,18,6; 1,1,3), 1944 of 1944 hosts, 3 links
+ * missing". Cut off at size.
+ */
+void osr_pgft_describe(const struct osr_pgft *p, char *buf, size_t size);
+
+/* The up-ports of a switch: w_(l+1) p_(l+1), 0 on the top level and outside. */
+static inline uint32_t osr_pgft_n_up(const struct osr_pgft *p, uint32_t sw)
+{
+	return p->up_row[sw + 1] - p->up_row[sw];
+}
+
+#endif

@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Digits. Rows of the work arrays, [l * n_switches + s]:
+ *	below	piece of s among the switches of levels 1..l	(level of s <= l)
+ *	above	piece of s among the switches of levels l..h	(level of s >= l)
+ *	a_group, b_group	the same after pieces that fit together were joined
+ *	a_digit, b_digit	number of the group within the group around it: a_(l+1), b_l
+ * Pieces and groups go by their lowest switch. In a whole tree each below-piece and above-piece of
+ * one level meet in exactly one switch.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "pgft_private.h"
+
+static uint32_t find_set(uint32_t *set, uint32_t i)
+{
+	while (set[i] != i)
+		i = set[i] = set[set[i]];
+	return i;
+}
+
+static void join(uint32_t *set, uint32_t i, uint32_t j)
+{
+	i = find_set(set, i);
+	j = find_set(set, j);
+	if (i < j)
+		set[j] = i;
+	else
+		set[i] = j;
+}
+
+static size_t row(const struct pgft_work *w, uint32_t l)
+{
+	return (size_t)l * w->f->n_switches;
+}
+
+/* Joins the members of level l with their neighbours of level `other`. */
+static void join_level(struct pgft_work *w, const struct pgft_part *part, uint32_t l,
+		       uint32_t other)
+{
+	for (uint32_t i = 0; i < part->n; i++) {
+		uint32_t s = part->member[i];
+
+		if (w->level[s] != l)
+			continue;
+		for (uint32_t e = w->row[s]; e < w->row[s + 1]; e++)
+			if (w->level[w->near[e]] == other)
+				join(w->set, s, w->near[e]);
+	}
+}
+
+static void find_pieces(struct pgft_work *w, const struct pgft_part *part, uint32_t h)
+{
+	for (uint32_t i = 0; i < part->n; i++)
+		w->set[part->member[i]] = part->member[i];
+	for (uint32_t l = 1; l <= h; l++) {
+		join_level(w, part, l, l - 1);
+		for (uint32_t i = 0; i < part->n; i++)
+			w->below[row(w, l) + part->member[i]] = find_set(w->set, part->member[i]);
+	}
+	for (uint32_t i = 0; i < part->n; i++)
+		w->set[part->member[i]] = part->member[i];
+	for (uint32_t l = h; l >= 1; l--) {
+		join_level(w, part, l, l + 1);
+		for (uint32_t i = 0; i < part->n; i++)
+			w->above[row(w, l) + part->member[i]] = find_set(w->set, part->member[i]);
+	}
+}
+
+/* Grouping ------------------------------------------------------------------------------------- */
+
+/*
+ * A piece on its way into a group. Its keys are its switches on the border level, l: of the pieces
+ * above l by the piece below l they belong to, of the pieces below l by their place B.
+ * No group may have one of either more often than its founder has.
+ */
+struct piece {
+	uint32_t parent; /* group around it */
+	uint32_t name;   /* lowest switch */
+	uint32_t n;      /* keys */
+	struct pgft_key *key;
+	uint32_t n_leaves;
+	uint32_t width; /* how often its most frequent key occurs, at least 1 */
+	uint32_t group; /* the piece whose group it is in, its own index if it founded one */
+	uint32_t digit; /* of the group */
+};
+
+struct grouping {
+	struct pgft_work *w;
+	const struct pgft_part *part;
+	uint32_t l;
+	bool up;
+	struct piece *piece; /* by parent, then by falling size */
+	uint32_t n_pieces;
+	struct pgft_key *key; /* a: piece, b: what must differ, c: switch */
+	uint32_t n_keys;
+	uint32_t *at; /* [n_switches] index of the piece that goes by this switch */
+};
+
+static int compare_keys(const void *x, const void *y)
+{
+	const struct pgft_key *a = x, *b = y;
+
+	if (a->a != b->a)
+		return a->a < b->a ? -1 : 1;
+	if (a->b != b->b)
+		return a->b < b->b ? -1 : 1;
+	if (a->c != b->c)
+		return a->c < b->c ? -1 : 1;
+	return 0;
+}
+
+static int compare_pieces(const void *x, const void *y)
+{
+	const struct piece *a = x, *b = y;
+
+	if (a->parent != b->parent)
+		return a->parent < b->parent ? -1 : 1;
+	if (a->n != b->n)
+		return a->n > b->n ? -1 : 1;
+	return a->name < b->name ? -1 : 1;
+}
+
+static bool takes_part(const struct grouping *g, uint32_t s)
+{
+	uint32_t level = g->w->level[s];
+
+	return g->up ? level >= g->l : level && level <= g->l;
+}
+
+static uint32_t piece_of(const struct grouping *g, uint32_t s)
+{
+	const uint32_t *pieces = g->up ? g->w->above : g->w->below;
+
+	return pieces[row(g->w, g->l) + s];
+}
+
+/* Sizes first: pieces are sorted by them before anything points to a piece. */
+static enum osr_status list_pieces(struct grouping *g)
+{
+	struct pgft_work *w = g->w;
+	const uint32_t *around =
+		g->up ? w->b_group + row(w, g->l - 1) : w->a_group + row(w, g->l + 1);
+
+	g->piece = osr_calloc(w->scratch, g->part->n, sizeof(*g->piece));
+	g->key = osr_calloc(w->scratch, g->part->n, sizeof(*g->key));
+	g->at = w->count;
+	if (!g->piece || !g->key)
+		return osr_fail(w->diag, OSR_NOMEM, "out of memory for the pieces of a tree");
+	for (uint32_t i = 0; i < g->part->n; i++) {
+		uint32_t s = g->part->member[i];
+
+		if (!takes_part(g, s) || piece_of(g, s) != s)
+			continue;
+		g->at[s] = g->n_pieces;
+		g->piece[g->n_pieces++] =
+			(struct piece){ .parent = around[s], .name = s, .width = 1 };
+	}
+	for (uint32_t i = 0; i < g->part->n; i++) {
+		uint32_t s = g->part->member[i];
+
+		if (!takes_part(g, s))
+			continue;
+		g->piece[g->at[piece_of(g, s)]].n += w->level[s] == g->l;
+		g->piece[g->at[piece_of(g, s)]].n_leaves += w->level[s] == 1;
+	}
+	qsort(g->piece, g->n_pieces, sizeof(*g->piece), compare_pieces);
+	for (uint32_t i = 0; i < g->n_pieces; i++)
+		g->at[g->piece[i].name] = i;
+	return OSR_OK;
+}
+
+static uint32_t longest_run(const struct pgft_key *key, uint32_t n)
+{
+	uint32_t longest = 0;
+
+	for (uint32_t i = 0, start = 0; i < n; i++) {
+		if (key[i].b != key[start].b)
+			start = i;
+		if (i - start + 1 > longest)
+			longest = i - start + 1;
+	}
+	return longest;
+}
+
+static void list_keys(struct grouping *g)
+{
+	struct pgft_work *w = g->w;
+
+	for (uint32_t i = 0; i < g->part->n; i++) {
+		uint32_t s = g->part->member[i];
+
+		if (w->level[s] != g->l)
+			continue;
+		g->key[g->n_keys++] = (struct pgft_key){
+			.a = g->at[piece_of(g, s)],
+			.b = g->up ? w->below[row(w, g->l) + s] : w->p->sw_b[s],
+			.c = s,
+		};
+	}
+	qsort(g->key, g->n_keys, sizeof(*g->key), compare_keys);
+	for (uint32_t i = 0, k = 0; i < g->n_pieces; i++) {
+		struct piece *p = &g->piece[i];
+
+		p->key = g->key + k;
+		k += p->n;
+		if (longest_run(p->key, p->n) > 1)
+			p->width = longest_run(p->key, p->n);
+	}
+}
+
+/* Two ascending lists; together no key may occur more than `width` times. */
+static bool fits(const struct piece *a, const struct piece *b, uint32_t width)
+{
+	uint32_t i = 0, run = 0, last = OSR_NONE;
+
+	for (uint32_t k = 0; k < b->n; k++) {
+		if (b->key[k].b != last) {
+			last = b->key[k].b;
+			run = 0;
+			while (i < a->n && a->key[i].b < last)
+				i++;
+			for (; i < a->n && a->key[i].b == last; i++)
+				run++;
+		}
+		if (++run > width)
+			return false;
+	}
+	return true;
+}
+
+static enum osr_status merge(struct grouping *g, struct piece *a, const struct piece *b)
+{
+	struct pgft_key *to = osr_alloc(g->w->scratch, (size_t)a->n + b->n, sizeof(*to));
+	uint32_t i = 0, k = 0;
+
+	if (!to)
+		return osr_fail(g->w->diag, OSR_NOMEM, "out of memory for the pieces of a tree");
+	while (i < a->n || k < b->n) {
+		bool left = k == b->n || (i < a->n && a->key[i].b <= b->key[k].b);
+
+		to[i + k] = left ? a->key[i] : b->key[k];
+		if (left)
+			i++;
+		else
+			k++;
+	}
+	a->key = to;
+	a->n += b->n;
+	a->n_leaves += b->n_leaves;
+	if (b->name < a->name)
+		a->name = b->name;
+	return OSR_OK;
+}
+
+/*
+ * Pieces of one parent, largest first: each that is clearly no whole one joins the first group that
+ * has room for it, unless a whole tree needs more groups than there are yet.
+ */
+static enum osr_status join_pieces(struct grouping *g, uint32_t from, uint32_t to, uint32_t wanted)
+{
+	uint32_t total = 0, most_leaves = 0, most = g->piece[from].n;
+	enum osr_status st = OSR_OK;
+
+	for (uint32_t i = from; i < to; i++)
+		if (g->piece[i].n_leaves > most_leaves)
+			most_leaves = g->piece[i].n_leaves;
+	for (uint32_t i = from; i < to && !st; i++) {
+		struct piece *p = &g->piece[i];
+		bool part = 2 * p->n < most || (!g->up && !p->n_leaves);
+		uint32_t k = to;
+
+		if (part && total + p->width > wanted)
+			for (k = from; k < i; k++)
+				if (g->piece[k].group == k &&
+				    g->piece[k].n_leaves + p->n_leaves <= most_leaves &&
+				    fits(&g->piece[k], p, g->piece[k].width))
+					break;
+		p->group = part && k < i ? k : i;
+		if (p->group == i)
+			total += p->width;
+		else
+			st = merge(g, &g->piece[k], p);
+	}
+	return st;
+}
+
+/* The most switches of level l that one below-piece has within one group around. */
+static uint32_t most_tops(struct grouping *g, uint32_t from, uint32_t to)
+{
+	struct pgft_key *key = g->w->key;
+	uint32_t n = 0;
+
+	for (uint32_t i = from; i < to; i++)
+		for (uint32_t k = 0; k < g->piece[i].n; k++)
+			key[n++] = (struct pgft_key){ .b = g->piece[i].key[k].b };
+	qsort(key, n, sizeof(*key), compare_keys);
+	return longest_run(key, n);
+}
+
+/* Groups of one parent get consecutive digits by their lowest switch, a wide one several. */
+static uint32_t number_groups(struct grouping *g, uint32_t from, uint32_t to)
+{
+	struct pgft_key *order = g->w->key;
+	uint32_t n = 0, digit = 0;
+
+	for (uint32_t i = from; i < to; i++)
+		if (g->piece[i].group == i)
+			order[n++] = (struct pgft_key){ .a = g->piece[i].name, .c = i };
+	qsort(order, n, sizeof(*order), compare_keys);
+	for (uint32_t i = 0; i < n; i++) {
+		g->piece[order[i].c].digit = digit;
+		digit += g->piece[order[i].c].width;
+	}
+	return digit;
+}
+
+/* In a wide group, switches of the border level take consecutive digits within their sub-tree. */
+static void spread_wide(struct grouping *g, uint32_t *digit)
+{
+	struct pgft_key *key = g->w->key;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < g->n_keys; i++) {
+		uint32_t k = g->piece[g->key[i].a].group;
+
+		if (g->piece[k].width > 1)
+			key[n++] = (struct pgft_key){ k, g->key[i].b, g->key[i].c, 0 };
+	}
+	qsort(key, n, sizeof(*key), compare_keys);
+	for (uint32_t i = 1, run = 0; i < n; i++) {
+		run = key[i].a == key[i - 1].a && key[i].b == key[i - 1].b ? run + 1 : 0;
+		digit[key[i].c] += run;
+	}
+}
+
+/* *most: the largest number of digits within one parent. */
+static enum osr_status group(struct pgft_work *w, const struct pgft_part *part, uint32_t l, bool up,
+			     uint32_t *most)
+{
+	struct grouping g = { .w = w, .part = part, .l = l, .up = up };
+	uint32_t *group = (up ? w->b_group : w->a_group) + row(w, l);
+	uint32_t *digit = (up ? w->b_digit : w->a_digit) + row(w, l);
+	enum osr_status st = list_pieces(&g);
+
+	if (st)
+		return st;
+	list_keys(&g);
+	*most = 0;
+	for (uint32_t from = 0, to; from < g.n_pieces; from = to) {
+		uint32_t n;
+
+		for (to = from; to < g.n_pieces && g.piece[to].parent == g.piece[from].parent;)
+			to++;
+		st = join_pieces(&g, from, to, up ? most_tops(&g, from, to) : 0);
+		if (st)
+			return st;
+		n = number_groups(&g, from, to);
+		if (n > *most)
+			*most = n;
+	}
+	for (uint32_t i = 0; i < part->n; i++) {
+		uint32_t s = part->member[i], k;
+
+		if (!takes_part(&g, s))
+			continue;
+		k = g.piece[g.at[piece_of(&g, s)]].group;
+		group[s] = g.piece[k].name;
+		digit[s] = g.piece[k].digit;
+	}
+	spread_wide(&g, digit);
+	return OSR_OK;
+}
+
+/* The tree ------------------------------------------------------------------------------------- */
+
+/* The most common number of cables between a switch of level l - 1 and one of its parents. */
+static uint32_t common_bundle(struct pgft_work *w, const struct pgft_part *part, uint32_t l)
+{
+	uint32_t seen[256] = { 0 }, best = 1;
+
+	for (uint32_t i = 0; i < part->n; i++) {
+		uint32_t s = part->member[i];
+
+		if (w->level[s] != l)
+			continue;
+		for (uint32_t e = w->row[s]; e < w->row[s + 1]; e++)
+			if (w->level[w->near[e]] + 1u == l)
+				seen[w->mult[e]]++;
+	}
+	for (uint32_t k = 1; k < 256; k++)
+		if (seen[k] >= seen[best])
+			best = k;
+	return seen[best] ? best : 1;
+}
+
+/* The most common number of hosts on a leaf that has any. */
+static uint32_t common_hosts(struct pgft_work *w, const struct pgft_part *part)
+{
+	uint32_t seen[256] = { 0 }, best = 1;
+
+	for (uint32_t i = 0; i < part->n; i++)
+		if (w->level[part->member[i]] == 1)
+			seen[w->p->sw_hosts[part->member[i]]]++;
+	for (uint32_t k = 1; k < 256; k++)
+		if (seen[k] >= seen[best])
+			best = k;
+	return best;
+}
+
+static void find_b(struct pgft_work *w, const struct pgft_part *part, const struct osr_pgft_tree *t)
+{
+	for (uint32_t i = 0; i < part->n; i++) {
+		uint32_t s = part->member[i], b = 0;
+
+		for (uint32_t l = 2; l <= w->level[s]; l++)
+			b += w->b_digit[row(w, l) + s] * t->w_product[l - 1];
+		w->p->sw_b[s] = b;
+	}
+}
+
+static void find_a(struct pgft_work *w, const struct pgft_part *part, const struct osr_pgft_tree *t)
+{
+	for (uint32_t i = 0; i < part->n; i++) {
+		uint32_t s = part->member[i], a = 0;
+
+		for (uint32_t l = t->h; l > w->level[s] && w->level[s]; l--)
+			a = a * t->m[l] + w->a_digit[row(w, l - 1) + s];
+		w->p->sw_a[s] = a;
+	}
+}
+
+/*
+ * More places than the switches could take by far: no tree, whatever else it is. Also keeps the
+ * products from overflowing.
+ */
+static enum osr_status check_size(struct pgft_work *w, const struct pgft_part *part, uint64_t n,
+				  const char *what)
+{
+	if (n <= 64 * (uint64_t)part->n + 4096)
+		return OSR_OK;
+	return osr_fail(
+		w->diag, OSR_NOT_APPLICABLE,
+		"not a fat tree: its %u switches would fill only a small part of a tree with "
+		"more than %u %s",
+		part->n, 64 * part->n + 4096, what);
+}
+
+static enum osr_status find_ups(struct pgft_work *w, const struct pgft_part *part,
+				struct osr_pgft_tree *t)
+{
+	enum osr_status st = OSR_OK;
+
+	for (uint32_t i = 0; i < part->n; i++)
+		w->b_group[row(w, 1) + part->member[i]] = 0;
+	t->w[1] = t->w_product[0] = t->w_product[1] = 1;
+	for (uint32_t l = 2; l <= t->h && !st; l++) {
+		st = group(w, part, l, true, &t->w[l]);
+		if (!st)
+			st = check_size(w, part, (uint64_t)t->w_product[l - 1] * t->w[l],
+					"top switches");
+		t->w_product[l] = t->w_product[l - 1] * t->w[l];
+	}
+	if (!st)
+		find_b(w, part, t);
+	return st;
+}
+
+static enum osr_status find_downs(struct pgft_work *w, const struct pgft_part *part,
+				  struct osr_pgft_tree *t)
+{
+	enum osr_status st = OSR_OK;
+	uint64_t n = 1;
+
+	for (uint32_t i = 0; i < part->n; i++)
+		w->a_group[row(w, t->h) + part->member[i]] = 0;
+	for (uint32_t l = t->h; l >= 2 && !st; l--) {
+		st = group(w, part, l - 1, false, &t->m[l]);
+		n *= t->m[l];
+		if (!st)
+			st = check_size(w, part, n, "leaves");
+	}
+	if (st)
+		return st;
+	t->m[1] = common_hosts(w, part);
+	t->m_product[0] = 1;
+	for (uint32_t l = 1; l <= t->h; l++)
+		t->m_product[l] = t->m_product[l - 1] * t->m[l];
+	find_a(w, part, t);
+	return OSR_OK;
+}
+
+enum osr_status osr__pgft_digits(struct pgft_work *w, const struct pgft_part *part,
+				 struct osr_pgft_tree *t)
+{
+	enum osr_status st;
+
+	t->h = 0;
+	for (uint32_t i = 0; i < part->n; i++)
+		if (w->level[part->member[i]] > t->h)
+			t->h = w->level[part->member[i]];
+	find_pieces(w, part, t->h);
+	st = find_ups(w, part, t);
+	if (!st)
+		st = find_downs(w, part, t);
+	for (uint32_t l = 1; l <= t->h && !st; l++)
+		t->p[l] = l == 1 ? 1 : common_bundle(w, part, l);
+	return st;
+}
+
+void osr__pgft_missing(struct pgft_work *w, const struct pgft_part *part,
+		       const struct osr_pgft_tree *t, uint64_t *n_missing, uint64_t *n_ports)
+{
+	*n_missing = *n_ports = 0;
+	for (uint32_t i = 0; i < part->n; i++) {
+		uint32_t s = part->member[i], l = w->level[s], ports, there = 0;
+
+		/* Whatever has no place counts as a hole as well. */
+		*n_missing += l == 0;
+		if (!l || l == t->h)
+			continue;
+		ports = t->w[l + 1] * t->p[l + 1];
+		for (uint32_t e = w->row[s]; e < w->row[s + 1]; e++)
+			if (w->level[w->near[e]] == l + 1)
+				there += w->mult[e] < t->p[l + 1] ? w->mult[e] : t->p[l + 1];
+		*n_ports += ports;
+		*n_missing += there < ports ? ports - there : 0;
+	}
+}

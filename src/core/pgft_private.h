@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Shared by the files of pgft.c. */
+#ifndef OSR_CORE_PGFT_PRIVATE_H
+#define OSR_CORE_PGFT_PRIVATE_H
+
+#include <osmroutes/pgft.h>
+
+struct pgft_work {
+	const struct osr_fabric *f;
+	struct osr_pgft *p;
+	struct osr_arena *scratch;
+	struct osr_diag *diag;
+
+	/*
+	 * Distinct neighbours: near[row[s]] .. near[row[s + 1] - 1], by first channel; mult[] cables
+	 * each.
+	 */
+	uint32_t *row, *near, *mult;
+	uint32_t *member, *member_row; /* switches by component, ascending */
+	uint32_t *bare_hosts;          /* [n_switches] CAs and routers, service ports included */
+	bool own_port;                 /* most switches have a CA of their own on the last port */
+
+	uint8_t *level;                  /* [n_switches] of the present trial */
+	uint32_t *depth;                 /* [n_switches] as the search finds it */
+	uint32_t *queue, *stamp, *count; /* [n_switches] */
+	uint32_t now;                    /* of stamp[] */
+
+	/* Levels + 1 rows of [n_switches]: see pgft_digits.c. */
+	uint32_t *below, *above, *a_group, *b_group;
+	uint32_t *a_digit, *b_digit;
+	uint32_t *set;
+	struct pgft_key *key; /* [n_switches] */
+};
+
+struct pgft_key {
+	uint32_t a, b, c, d;
+};
+
+/* One component of the fabric, under way. */
+struct pgft_part {
+	const uint32_t *member;
+	uint32_t n;
+	uint32_t component;
+	uint32_t bad_from, bad_to; /* the first two switches of one level with a cable */
+	uint32_t n_bad;
+};
+
+/*
+ * Levels of a component if switches with at least `strong` hosts are leaves. With `strip`, switches
+ * with a single neighbour are looked at last. False if cables join switches of one level; part->bad
+ * tells which.
+ */
+bool osr__pgft_levels(struct pgft_work *w, struct pgft_part *part, uint32_t strong, bool strip);
+
+/*
+ * Digits, given levels: fills the tree's m, w, p and the rows of digits. OSR_NOT_APPLICABLE if this
+ * leads to more places than make sense.
+ */
+enum osr_status osr__pgft_digits(struct pgft_work *w, const struct pgft_part *part,
+				 struct osr_pgft_tree *t);
+
+/* How many up-ports lack their link, of how many; after osr__pgft_digits(). */
+void osr__pgft_missing(struct pgft_work *w, const struct pgft_part *part,
+		       const struct osr_pgft_tree *t, uint64_t *n_missing, uint64_t *n_ports);
+
+#endif

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Fat trees: recognised whole, scrambled and broken; refused with the right sentence otherwise. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <osmroutes/pgft.h>
+#include <osmroutes/prng.h>
+
+#include "fabrics.h"
+#include "topo/topo.h"
+
+static const struct osr_pgft_options options = { .max_missing = 30 };
+
+struct tree {
+	const char *m, *w, *p;
+	const char *sentence;
+};
+
+static const struct tree trees[] = {
+	{ "12,12", "1,6", "1,2", "PGFT(2;12,12;1,6;1,2), 144 of 144 hosts" },
+	{ "18,18", "1,9", "1,2", "PGFT(2;18,18;1,9;1,2), 324 of 324 hosts" },
+	{ "4,4", "1,4", "", "PGFT(2;4,4;1,4;1,1), 16 of 16 hosts" },
+	{ "2,2,2,2", "1,2,2,2", "", "PGFT(4;2,2,2,2;1,2,2,2;1,1,1,1), 16 of 16 hosts" },
+	{ "6,6,12", "1,6,3", "1,1,2", "PGFT(3;6,6,12;1,6,3;1,1,2), 432 of 432 hosts" },
+	{ "10,10,10", "1,10,10", "", "PGFT(3;10,10,10;1,10,10;1,1,1), 1000 of 1000 hosts" },
+	{ "18,18,6", "1,18,6", "1,1,3", "PGFT(3;18,18,6;1,18,6;1,1,3), 1944 of 1944 hosts" },
+	{ "3,5,2,4", "1,2,3,2", "1,2,1,3", "PGFT(4;3,5,2,4;1,2,3,2;1,2,1,3), 120 of 120 hosts" },
+	{ "20,8", "1,3", "1,4", "PGFT(2;20,8;1,3;1,4), 160 of 160 hosts" },
+};
+
+#define N_TREES (sizeof(trees) / sizeof(trees[0]))
+
+static void make_net(const struct tree *t, bool mgmt, struct osr_net *net)
+{
+	const struct osr_topo *topo = osr_topo_find("tree");
+	struct osr_topo_style style = { .mgmt = mgmt };
+	struct osr_diag diag = { "" };
+	struct osr_values v;
+
+	osr_values_default(&v, topo->params);
+	if (osr_values_set(&v, topo->params, "m", t->m, &diag) ||
+	    osr_values_set(&v, topo->params, "w", t->w, &diag) ||
+	    osr_values_set(&v, topo->params, "p", t->p, &diag) ||
+	    osr_topo_make(topo, &v, &style, net, &diag))
+		fail_msg("%s", diag.text);
+}
+
+/* 0 .. n-1 in random order; as they are for seed 0. */
+static uint32_t *permutation(uint32_t n, struct osr_prng *prng)
+{
+	uint32_t *list = malloc((n + 1) * sizeof(*list));
+
+	for (uint32_t i = 0; i < n; i++)
+		list[i] = i;
+	if (prng)
+		osr_prng_shuffle(prng, list, n);
+	return list;
+}
+
+/*
+ * The net as a fabric with random GUIDs, LIDs and ports, fed in random order. Ports of switches
+ * beyond those in use are part of the shuffle.
+ */
+static void scramble(const struct osr_net *net, uint64_t seed, struct osr_arena *arena,
+		     struct osr_fabric *f)
+{
+	struct osr_prng prng = { .state = seed };
+	struct osr_builder *b = osr_builder_new();
+	uint32_t *order = permutation(net->n_nodes, &prng);
+	uint32_t *lid = permutation(net->n_nodes, &prng);
+	uint32_t *handle = malloc((net->n_nodes + 1) * sizeof(*handle));
+	uint32_t *port = malloc((net->n_ports + 1) * sizeof(*port));
+	struct osr_diag diag = { "" };
+
+	for (uint32_t i = 0; i < net->n_nodes; i++) {
+		const struct osr_net_node *n = &net->nodes[order[i]];
+		uint32_t *ports = permutation(n->n_ports, n->type == OSR_NET_SWITCH ? &prng : NULL);
+
+		port[n->port_row] = 0;
+		for (uint32_t k = 1; k <= n->n_ports; k++)
+			port[n->port_row + k] = ports[k - 1] + 1;
+		free(ports);
+		if (n->type != OSR_NET_SWITCH)
+			continue;
+		handle[order[i]] = osr_builder_switch(
+			b, &(struct osr_switch_in){ .guid = osr_prng_next(&prng) | 1,
+						    .n_ports = n->n_ports,
+						    .name = osr_net_name(net, order[i]) });
+		osr_builder_terminal(
+			b, &(struct osr_terminal_in){ .guid = osr_prng_next(&prng) | 1,
+						      .sw = handle[order[i]],
+						      .role = OSR_ROLE_SP0,
+						      .lid = (uint16_t)(1 + lid[order[i]]) });
+	}
+	for (uint32_t i = 0; i < net->n_ports; i++) {
+		uint32_t peer = net->ports[i].peer, a = net->ports[i].node, c;
+
+		if (peer == OSR_NONE || net->nodes[a].type != OSR_NET_SWITCH)
+			continue;
+		c = net->ports[peer].node;
+		if (net->nodes[c].type != OSR_NET_SWITCH)
+			osr_builder_terminal(
+				b, &(struct osr_terminal_in){ .guid = osr_prng_next(&prng) | 1,
+							      .sw = handle[a],
+							      .port = (uint8_t)port[i],
+							      .role = OSR_ROLE_CA,
+							      .lid = (uint16_t)(1 + lid[c]),
+							      .name = osr_net_name(net, c) });
+		else if (i < peer)
+			osr_builder_link(b, &(struct osr_link_in){ .sw_a = handle[a],
+								   .sw_b = handle[c],
+								   .port_a = (uint8_t)port[i],
+								   .port_b = (uint8_t)port[peer] });
+	}
+	if (osr_builder_build(b, arena, f, &diag))
+		fail_msg("%s", diag.text);
+	osr_builder_free(b);
+	free(order);
+	free(lid);
+	free(handle);
+	free(port);
+}
+
+/*
+ * Every link lies where the digits of its ends say, every host where its index says; every place is
+ * right about its switch.
+ */
+static void assert_digits(const struct osr_pgft *p)
+{
+	const struct osr_fabric *f = p->f;
+
+	for (uint32_t s = 0; s < f->n_switches; s++) {
+		const struct osr_pgft_tree *t;
+		uint32_t l = p->sw_level[s];
+
+		if (!l)
+			continue;
+		t = &p->tree[p->sw_tree[s]];
+		assert_int_equal(t->place[l][p->sw_a[s] * t->w_product[l] + p->sw_b[s]], s);
+		assert_int_equal(osr_pgft_n_up(p, s), l == t->h ? 0 : t->w[l + 1] * t->p[l + 1]);
+		for (uint32_t q = 0; q < osr_pgft_n_up(p, s); q++) {
+			uint32_t c = p->up[p->up_row[s] + q], u, b;
+
+			if (c == OSR_NONE)
+				continue;
+			u = f->chan_dst[c];
+			b = p->sw_b[s] + q % t->w[l + 1] * t->w_product[l];
+			assert_int_equal(f->chan_src[c], s);
+			assert_int_equal(p->sw_level[u], l + 1);
+			assert_int_equal(
+				t->place[l + 1][p->sw_a[s] / t->m[l + 1] * t->w_product[l + 1] + b],
+				u);
+		}
+		for (uint32_t k = f->term_row[s]; k < f->term_row[s + 1]; k++)
+			if (p->term_index[k] != OSR_NONE)
+				assert_int_equal(p->term_index[k] / t->m[1], p->sw_a[s]);
+	}
+}
+
+static void assert_sentence(const struct osr_pgft *p, const char *sentence)
+{
+	char buf[512];
+
+	osr_pgft_describe(p, buf, sizeof(buf));
+	assert_string_equal(buf, sentence);
+}
+
+static void test_whole(void **state)
+{
+	for (unsigned i = 0; i < N_TREES; i++)
+		for (unsigned seed = 0; seed < 8; seed++) {
+			struct osr_arena arena = { 0 }, scratch = { 0 };
+			struct osr_net net = { 0 };
+			struct osr_diag diag = { "" };
+			struct osr_fabric f;
+			struct osr_pgft p;
+
+			make_net(&trees[i], false, &net);
+			scramble(&net, 100 + seed, &arena, &f);
+			if (osr_pgft_find(&f, &options, &scratch, &p, &diag))
+				fail_msg("%s: %s", trees[i].sentence, diag.text);
+			assert_sentence(&p, trees[i].sentence);
+			assert_digits(&p);
+			assert_int_equal(p.n_order, p.tree[0].n_hosts);
+			for (uint32_t k = 0; k < p.n_order; k++)
+				assert_int_equal(p.term_index[p.order[k]], k);
+			osr_arena_free(&arena);
+			osr_arena_free(&scratch);
+			osr_net_free(&net);
+		}
+}
+
+/* Counts the cases in which the tree is still the tree it was. */
+static unsigned n_recognised(double percent, unsigned n)
+{
+	unsigned n_same = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct tree *t = &trees[i % N_TREES];
+		struct osr_arena arena = { 0 }, scratch = { 0 };
+		struct osr_degrade how = { .links_percent = percent, .seed = i };
+		struct osr_net net = { 0 }, broken;
+		struct osr_degraded done;
+		struct osr_diag diag = { "" };
+		struct osr_fabric f;
+		struct osr_pgft p;
+		char buf[512];
+
+		make_net(t, false, &net);
+		assert_int_equal(osr_topo_degrade(&net, &how, &broken, &done, &diag), OSR_OK);
+		scramble(&broken, i, &arena, &f);
+		if (osr_pgft_find(&f, &options, &scratch, &p, &diag) == OSR_OK) {
+			assert_digits(&p);
+			osr_pgft_describe(&p, buf, sizeof(buf));
+			/* Up to and with the tuple. */
+			n_same += !strncmp(buf, t->sentence, strcspn(t->sentence, ")") + 1);
+		} else {
+			assert_true(diag.text[0]);
+		}
+		osr_arena_free(&arena);
+		osr_arena_free(&scratch);
+		osr_net_free(&net);
+		osr_net_free(&broken);
+	}
+	return n_same;
+}
+
+static void test_broken(void **state)
+{
+	assert_true(n_recognised(0.5, 180) >= 179);
+	assert_true(n_recognised(1, 180) >= 179);
+	assert_true(n_recognised(5, 360) >= 342);
+}
+
+/* A CA on every switch, spines included, is no host and makes no leaf. */
+static void test_service_ports(void **state)
+{
+	for (unsigned i = 0; i < N_TREES; i++) {
+		struct osr_arena arena = { 0 };
+		struct osr_net net = { 0 };
+		struct osr_diag diag = { "" };
+		struct osr_fabric f;
+		struct osr_pgft p;
+		char want[256];
+
+		make_net(&trees[i], true, &net);
+		if (osr_net_fabric(&net, -1, &arena, &f, &diag) ||
+		    osr_pgft_find(&f, &options, &arena, &p, &diag))
+			fail_msg("%s: %s", trees[i].sentence, diag.text);
+		snprintf(want, sizeof(want), "%s, %u service ports", trees[i].sentence,
+			 f.n_switches);
+		assert_sentence(&p, want);
+		assert_digits(&p);
+		osr_arena_free(&arena);
+		osr_net_free(&net);
+	}
+}
+
+/* 4 leaves with 4 hosts each under 2 spines: what every following fabric begins with. */
+static void draft_tree(struct draft *d)
+{
+	draft_new(d);
+	for (unsigned i = 0; i < 6; i++)
+		draft_switch(d);
+	for (unsigned i = 0; i < 4; i++) {
+		for (unsigned k = 0; k < 4; k++)
+			draft_host(d, i);
+		draft_link(d, i, 4);
+		draft_link(d, i, 5);
+	}
+}
+
+static void find(struct draft *d, const char *sentence)
+{
+	struct osr_arena scratch = { 0 };
+	struct osr_diag diag = { "" };
+	struct test_fabric t;
+	struct osr_pgft p;
+
+	draft_build(d, &t, "tree");
+	if (osr_pgft_find(&t.f, &options, &scratch, &p, &diag)) {
+		assert_string_equal(diag.text, sentence);
+	} else {
+		assert_sentence(&p, sentence);
+		assert_digits(&p);
+	}
+	osr_arena_free(&scratch);
+	test_fabric_free(&t);
+}
+
+static void test_odd_places(void **state)
+{
+	struct draft d;
+	uint32_t s;
+
+	draft_tree(&d);
+	draft_host(&d, 4);
+	draft_host(&d, 5);
+	draft_host(&d, 5);
+	find(&d, "PGFT(2;4,4;1,2;1,1), 16 of 16 hosts, 3 service ports");
+
+	/* A leaf without hosts, one with a single host, one with one host too many. */
+	draft_tree(&d);
+	for (unsigned i = 0; i < 2; i++) {
+		s = draft_switch(&d);
+		draft_link(&d, s, 4);
+		draft_link(&d, s, 5);
+	}
+	draft_host(&d, s);
+	draft_host(&d, 0);
+	find(&d, "PGFT(2;4,6;1,2;1,1), 18 of 24 hosts");
+
+	/* A switch that hangs on a leaf. */
+	draft_tree(&d);
+	s = draft_switch(&d);
+	draft_link(&d, s, 1);
+	draft_host(&d, s);
+	find(&d, "PGFT(2;4,4;1,2;1,1), 16 of 16 hosts, 1 switch outside");
+
+	/* A third cable where others have one; a lone switch; a second tree. */
+	draft_tree(&d);
+	draft_link(&d, 0, 4);
+	draft_switch(&d);
+	s = draft_switch(&d);
+	draft_host(&d, s);
+	find(&d,
+	     "2 trees: PGFT(2;4,4;1,2;1,1), 16 of 16 hosts, 1 spare cable; PGFT(1;1;1;1), 1 of 1 "
+	     "hosts");
+}
+
+static void test_refused(void **state)
+{
+	struct draft d;
+
+	draft_new(&d);
+	draft_switch(&d);
+	find(&d, "not a fat tree: no CA or router on any of 1 switches");
+
+	/* A ring between leaves. */
+	draft_tree(&d);
+	for (unsigned i = 0; i < 4; i++)
+		draft_link(&d, i, (i + 1) % 4);
+	find(&d, "not a fat tree: sw-0 port 7 and sw-1 port 7 are cabled to "
+		 "each other, but both lie next to hosts (such cables: 4)");
+
+	/* Two spines cabled to each other. */
+	draft_tree(&d);
+	draft_link(&d, 4, 5);
+	find(&d, "not a fat tree: sw-4 port 5 and sw-5 port 5 are cabled to "
+		 "each other, but both lie equally far from the hosts (such cables: 1)");
+
+	/* Leaves that see one spine each, but the first two both. */
+	draft_new(&d);
+	for (unsigned i = 0; i < 8; i++)
+		draft_switch(&d);
+	for (unsigned i = 0; i < 4; i++) {
+		draft_host(&d, i);
+		draft_host(&d, i);
+		draft_link(&d, i, 4 + i);
+		draft_link(&d, i, 4 + (i + 1) % 4);
+	}
+	find(&d,
+	     "not a fat tree: level-1 switch sw-0 has 2 up-links, expected 4; of all 16 up-links "
+	     "that make the tree whole 8 are missing, more than 30 %");
+}
+
+static void test_out_of_memory(void **state)
+{
+	enum osr_status st = OSR_NOMEM;
+	struct osr_arena arena = { 0 };
+	struct osr_net net = { 0 };
+	struct osr_fabric f;
+
+	make_net(&trees[4], false, &net);
+	scramble(&net, 1, &arena, &f);
+	for (size_t n = 1; st != OSR_OK; n++) {
+		struct osr_arena scratch = { .fail_after = n };
+		struct osr_diag diag = { "" };
+		struct osr_pgft p;
+
+		st = osr_pgft_find(&f, &options, &scratch, &p, &diag);
+		assert_true(st == OSR_OK || (st == OSR_NOMEM && diag.text[0]));
+		osr_arena_free(&scratch);
+		assert_true(n < 1000);
+	}
+	osr_arena_free(&arena);
+	osr_net_free(&net);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_whole),         cmocka_unit_test(test_broken),
+		cmocka_unit_test(test_service_ports), cmocka_unit_test(test_odd_places),
+		cmocka_unit_test(test_refused),       cmocka_unit_test(test_out_of_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
