@@ -38,8 +38,8 @@ void cli_input_say(const struct cli_input *in, struct out *o)
 	if (f->n_components > 1)
 		snprintf(parts, sizeof(parts), ", split into %u parts", f->n_components);
 	out_head(o, "%s: %u switches, %u channels, %u end ports, %u LIDs%s; read in %.1f ms",
-		 cli_input_name(in), f->n_switches, f->n_channels, f->n_terminals, f->n_dests, parts,
-		 in->read_wall);
+		 cli_input_name(in), f->n_switches, f->n_channels, f->n_terminals, f->n_dests,
+		 parts, in->read_wall);
 	out_text(o, "fabric", cli_input_name(in));
 	out_count(o, "switches", f->n_switches);
 	out_count(o, "channels", f->n_channels);

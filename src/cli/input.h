@@ -20,21 +20,27 @@
 
 struct cli_input {
 	const char *path;
-	int lmc; /* < 0: the LIDs of the file stay */
+	int lmc;            /* < 0: the LIDs of the file stay */
 	struct osr_net net; /* what the file says; may be freed once the fabric is built */
 	struct osr_arena arena;
 	struct osr_fabric fabric;
 	double read_cpu, read_wall; /* ms */
 };
 
-#define CLI_INPUT_INIT { .lmc = -1 }
+#define CLI_INPUT_INIT                                                                             \
+	{                                                                                          \
+		.lmc = -1                                                                          \
+	}
 
 /* Fields that cli_input_say() sets. */
 #define CLI_INPUT_FIELDS                                                                           \
 	{ "fabric", NULL, OUT_TEXT, 0 }, { "switches", NULL, OUT_COUNT, 0 },                       \
 		{ "channels", NULL, OUT_COUNT, 0 }, { "terminals", NULL, OUT_COUNT, 0 },           \
 		{ "lids", NULL, OUT_COUNT, 0 }, { "components", NULL, OUT_COUNT, 0 },              \
-		{ "read_ms.cpu", NULL, OUT_REAL, 1 }, { "read_ms.wall", NULL, OUT_REAL, 1 }
+		{ "read_ms.cpu", NULL, OUT_REAL, 1 },                                              \
+	{                                                                                          \
+		"read_ms.wall", NULL, OUT_REAL, 1                                                  \
+	}
 
 extern const struct argp input_argp;
 

@@ -164,7 +164,8 @@ void out_note(struct out *o, const char *fmt, ...)
 /* ---- for people ----------------------------------------------------------------------------- */
 
 /* digits < 0: all of them. */
-static const char *cell(const json_t *row, const struct out_field *f, int digits, char buf[CELL_SIZE])
+static const char *cell(const json_t *row, const struct out_field *f, int digits,
+			char buf[CELL_SIZE])
 {
 	const json_t *value = json_object_get(row, f->key);
 
@@ -177,8 +178,9 @@ static const char *cell(const json_t *row, const struct out_field *f, int digits
 	else if (json_is_real(value))
 		snprintf(buf, CELL_SIZE, "%.*f", digits, json_real_value(value));
 	else if (json_is_boolean(value))
-		strcpy(buf, digits < 0 ? json_is_true(value) ? "true" : "false" :
-					 json_is_true(value) ? "yes" : "no");
+		strcpy(buf, digits < 0            ? json_is_true(value) ? "true" : "false"
+			    : json_is_true(value) ? "yes"
+						  : "no");
 	else
 		return NULL;
 	return buf;
@@ -232,7 +234,8 @@ static void print_one(const struct out_section *s, const json_t *rows)
 }
 
 /* Text to the left, numbers to the right; the last column ends the line. */
-static void print_cell(const struct out_field *f, const char *text, int width, bool first, bool last)
+static void print_cell(const struct out_field *f, const char *text, int width, bool first,
+		       bool last)
 {
 	if (!first)
 		fputs("  ", stdout);
@@ -264,8 +267,9 @@ static void print_rows(const struct out_section *s, const json_t *rows)
 	putchar('\n');
 	for (size_t i = 0; i < n_rows; i++) {
 		for (int k = 0; k < n; k++)
-			print_cell(shown_field[k], shown(json_array_get(rows, i), shown_field[k], buf),
-				   width[k], k == 0, k == n - 1);
+			print_cell(shown_field[k],
+				   shown(json_array_get(rows, i), shown_field[k], buf), width[k],
+				   k == 0, k == n - 1);
 		putchar('\n');
 	}
 }
@@ -357,7 +361,8 @@ static bool nest_section(json_t *root, const struct out_section *s, const json_t
 	for (size_t i = 0; i < json_array_size(rows); i++) {
 		json_t *item = json_object();
 
-		if (json_array_append_new(list, item) || !nest_row(item, s, json_array_get(rows, i)))
+		if (json_array_append_new(list, item) ||
+		    !nest_row(item, s, json_array_get(rows, i)))
 			return false;
 	}
 	return true;

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * union.h - credit loops in tables as switches hold them: of one generation, or of the moment
+ * between two, while some switches still have the old entries and others the new ones.
+ *
+ * Nobody can change all switches at once, so for a while every (switch, LID) entry may be old or
+ * new, every packet may have the SL of an old or a new path record, and every port pair the old or
+ * the new SL2VL table. For each LID the packets are followed over the union of the old and new out
+ * ports of every switch; each may take every turn that either generation allows. If the
+ * dependencies (channel, VL) -> (next channel, VL) of all that have no cycle, no order in which the
+ * switches are rewritten can deadlock. One with a cycle need not deadlock, but may.
+ *
+ * Nothing relies on the tables being sound: a route that leads nowhere ends, one that loops goes
+ * round and is a cycle. Packets count as in check.h: to CAs and routers from everywhere, to a port 0
+ * from switches with a CA or router.
+ *
+ * Source: Dally and Seitz 1987, for one generation; Duato, Lysne, Pang, Pinkston: A theory for
+ * deadlock-free dynamic network reconfiguration, IEEE TPDS 16(5), 2005, for the union. DIFFERS: that
+ * theory orders the changes; here they come in any order.
+ *
+ * Time O(dests * switches) for each generation, a few operations each (times the SLs in use where
+ * SL2VL tables differ by port); memory two bytes for each pair of adjacent channels (times the VLs).
+ */
+#ifndef OSMROUTES_UNION_H
+#define OSMROUTES_UNION_H
+
+#include <osmroutes/routing.h>
+
+#define OSR_NO_SL 255 /* osr_paths.sl: no path record */
+#define OSR_NO_VL                                                                                  \
+	255 /* osr_routing.sl2vl: this generation has no such port, the other one decides */
+
+/*
+ * SLs as path records give them, by end port. Many end ports share a row: one for every terminal is
+ * never more than is needed, one for every switch is what most tables need.
+ */
+struct osr_paths {
+	uint32_t n_rows;
+	const uint32_t *row; /* [n_terminals]; OSR_NONE: nothing is known, it sends nothing */
+	const uint8_t *sl;   /* [n_rows * n_dests] 0..15 or OSR_NO_SL: it does not send there */
+};
+
+/* Multicast tables as switches hold them. */
+struct osr_groups {
+	uint32_t n;
+	const uint16_t *mlid;       /* [n] ascending, 0xc000 or more */
+	const uint64_t (*ports)[4]; /* [n * n_switches] group by group: bit p % 64 of word p / 64 */
+	uint8_t sl;                 /* of all their packets */
+};
+
+/* What one sweep programs. */
+struct osr_generation {
+	const struct osr_routing *routing; /* lft, sl2vl; sl and mcast_parent unless: */
+	const struct osr_paths *paths;     /* NULL: routing->sl; NULL as well: any SL */
+	const struct osr_groups *groups;   /* NULL: routing->mcast_parent on VL mcast_vl */
+};
+
+/* A packet holds this channel on this VL and waits for the next one of the loop. */
+struct osr_loop_step {
+	uint32_t channel;
+	uint8_t vl;
+	uint8_t sl;   /* of a packet that does */
+	uint16_t lid; /* it is for; an MLID for multicast, 0 for the spanning order */
+};
+
+/* A cycle; the last step waits for the first. n = 0: there is none. */
+struct osr_loop {
+	uint32_t n;
+	const struct osr_loop_step *step; /* [n] */
+};
+
+/*
+ * Looks for a credit loop in the union of n (1 or 2) generations, all on fabric f. `modes` are
+ * OSR_CLAIM_REVERSIBLE (replies on the SL of their request), OSR_CLAIM_ANY_SL and
+ * OSR_CLAIM_MULTICAST, as for osr_check_cycle(). The loop's steps live in `result`; it is the same
+ * for the same tables.
+ *
+ * rank: NULL, or [OSR_MAX_VLS * n_channels]: if there is no loop, a certificate as in routing.h for
+ * every VL, good for both generations and the moment between.
+ *
+ * OSR_OK whether there is a loop or not; OSR_INVAL for tables of another fabric; OSR_NOMEM.
+ */
+enum osr_status osr_union_loop(const struct osr_fabric *f, const struct osr_generation *gen,
+			       uint32_t n, uint32_t modes, struct osr_arena *scratch,
+			       struct osr_arena *result, struct osr_loop *loop, uint32_t *rank,
+			       struct osr_diag *diag);
+
+/*
+ * The tables of a fabric that has changed since, in the numbering of today's: switches are matched
+ * by GUID, LIDs by number and port GUID, channels by port and by the switch behind it. What no
+ * longer exists is left out (OSR_NO_PATH; SL 0): packets that were on a dead cable are lost and wait
+ * for nothing. Claims and certificate are left out as well; the multicast order is kept where its
+ * cables are. `r` is allocated in `result`.
+ */
+enum osr_status osr_union_carry(const struct osr_fabric *then, const struct osr_routing *old,
+				const struct osr_fabric *now, struct osr_arena *scratch,
+				struct osr_arena *result, struct osr_routing *r,
+				struct osr_diag *diag);
+
+/* One sentence that names the loop's first steps, switches and ports, for a log. */
+void osr_loop_say(const struct osr_fabric *f, const struct osr_loop *loop, struct osr_diag *diag);
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Yesterday's tables in today's numbering. */
+#include <osmroutes/union.h>
+
+#include <string.h>
+
+struct carry {
+	const struct osr_fabric *then, *now;
+	const struct osr_routing *old;
+	uint32_t *sw;   /* [now->n_switches] switch of then, or OSR_NONE */
+	uint32_t *dest; /* [now->n_dests] */
+	uint32_t *chan; /* [now->n_channels] */
+};
+
+static enum osr_status nomem(struct osr_diag *diag)
+{
+	return osr_fail(diag, OSR_NOMEM, "out of memory for the tables of before");
+}
+
+static uint32_t match_dest(const struct carry *k, uint32_t d)
+{
+	uint16_t lid = k->now->dest_lid[d];
+	uint32_t old = lid <= k->then->max_lid ? k->then->lid_dest[lid] : OSR_NONE;
+
+	if (old == OSR_NONE ||
+	    k->then->term_guid[k->then->dest_term[old]] != k->now->term_guid[k->now->dest_term[d]])
+		return OSR_NONE;
+	return old;
+}
+
+static uint32_t match_channel(const struct carry *k, uint32_t c)
+{
+	uint32_t src = k->sw[k->now->chan_src[c]], old;
+
+	if (src == OSR_NONE)
+		return OSR_NONE;
+	old = osr_port_channel(k->then, src, k->now->chan_port[c]);
+	if (old == OSR_NONE || k->sw[k->now->chan_dst[c]] != k->then->chan_dst[old])
+		return OSR_NONE;
+	return old;
+}
+
+static bool match(struct carry *k, struct osr_arena *scratch)
+{
+	const struct osr_fabric *f = k->now;
+
+	k->sw = osr_alloc(scratch, f->n_switches, sizeof(*k->sw));
+	k->dest = osr_alloc(scratch, f->n_dests, sizeof(*k->dest));
+	k->chan = osr_alloc(scratch, f->n_channels, sizeof(*k->chan));
+	if (!k->sw || !k->dest || !k->chan)
+		return false;
+	for (uint32_t s = 0; s < f->n_switches; s++)
+		k->sw[s] = osr_fabric_switch_by_guid(k->then, f->sw_guid[s]);
+	for (uint32_t d = 0; d < f->n_dests; d++)
+		k->dest[d] = match_dest(k, d);
+	for (uint32_t c = 0; c < f->n_channels; c++)
+		k->chan[c] = match_channel(k, c);
+	return true;
+}
+
+/* An entry whose port has no cable, or another one, leads nowhere today. */
+static uint8_t carry_port(const struct carry *k, uint32_t s, uint8_t port)
+{
+	uint32_t c = osr_port_channel(k->now, s, port);
+
+	if (osr_port_channel(k->then, k->sw[s], port) == OSR_NONE)
+		return c == OSR_NONE ? port : OSR_NO_PATH;
+	return c != OSR_NONE && k->chan[c] != OSR_NONE ? port : OSR_NO_PATH;
+}
+
+static void carry_entries(const struct carry *k, struct osr_routing *r)
+{
+	for (uint32_t d = 0; d < k->now->n_dests; d++)
+		for (uint32_t s = 0; s < k->now->n_switches; s++) {
+			size_t at = (size_t)d * k->now->n_switches + s, from;
+
+			if (k->dest[d] == OSR_NONE || k->sw[s] == OSR_NONE)
+				continue;
+			from = (size_t)k->dest[d] * k->then->n_switches + k->sw[s];
+			r->lft[at] = carry_port(k, s, k->old->lft[from]);
+			if (r->sl)
+				r->sl[at] = k->old->sl[from];
+		}
+}
+
+static void carry_tables(const struct carry *k, uint32_t s, struct osr_routing *r)
+{
+	unsigned n = k->now->sw_n_ports[s] + 1u, m;
+
+	if (k->sw[s] == OSR_NONE)
+		return;
+	m = k->then->sw_n_ports[k->sw[s]] + 1u;
+	for (unsigned i = 0; i < n && i < m; i++)
+		for (unsigned o = 0; o < n && o < m; o++)
+			memcpy(r->sl2vl[r->sl2vl_row[s] + i * n + o],
+			       k->old->sl2vl[k->old->sl2vl_row[k->sw[s]] + i * m + o],
+			       sizeof(*r->sl2vl));
+}
+
+static enum osr_status carry_sl2vl(const struct carry *k, struct osr_arena *result,
+				   struct osr_routing *r, struct osr_diag *diag)
+{
+	const struct osr_fabric *f = k->now;
+	uint32_t n = 0;
+
+	r->sl2vl_row = osr_alloc(result, f->n_switches, sizeof(*r->sl2vl_row));
+	if (!r->sl2vl_row)
+		return nomem(diag);
+	for (uint32_t s = 0; s < f->n_switches; s++) {
+		r->sl2vl_row[s] = n;
+		n += (f->sw_n_ports[s] + 1u) * (f->sw_n_ports[s] + 1u);
+	}
+	r->sl2vl = osr_alloc(result, n, sizeof(*r->sl2vl));
+	if (!r->sl2vl)
+		return nomem(diag);
+	memset(r->sl2vl, OSR_NO_VL, n * sizeof(*r->sl2vl));
+	for (uint32_t s = 0; s < f->n_switches; s++)
+		carry_tables(k, s, r);
+	return OSR_OK;
+}
+
+static enum osr_status carry_mcast(const struct carry *k, struct osr_arena *result,
+				   struct osr_routing *r, struct osr_diag *diag)
+{
+	r->mcast_parent = osr_alloc(result, k->now->n_switches, sizeof(*r->mcast_parent));
+	if (!r->mcast_parent)
+		return nomem(diag);
+	memset(r->mcast_parent, 0xff, k->now->n_switches * sizeof(*r->mcast_parent));
+	for (uint32_t c = 0; c < k->now->n_channels; c++)
+		if (k->chan[c] != OSR_NONE &&
+		    k->old->mcast_parent[k->then->chan_src[k->chan[c]]] == k->chan[c])
+			r->mcast_parent[k->now->chan_src[c]] = c;
+	return OSR_OK;
+}
+
+static enum osr_status carry(struct carry *k, struct osr_arena *scratch, struct osr_arena *result,
+			     struct osr_routing *r, struct osr_diag *diag)
+{
+	enum osr_status st = osr_routing_init(r, k->now, result, diag);
+
+	if (st)
+		return st;
+	if (!match(k, scratch))
+		return nomem(diag);
+	r->engine = k->old->engine;
+	r->n_vls = k->old->n_vls;
+	r->mcast_vl = k->old->mcast_vl;
+	memcpy(r->ca_sl2vl, k->old->ca_sl2vl, sizeof(r->ca_sl2vl));
+	if (k->old->sl) {
+		r->sl = osr_calloc(result, (size_t)k->now->n_dests * k->now->n_switches, 1);
+		if (!r->sl)
+			return nomem(diag);
+	}
+	carry_entries(k, r);
+	if (k->old->sl2vl)
+		st = carry_sl2vl(k, result, r, diag);
+	if (!st && k->old->mcast_parent)
+		st = carry_mcast(k, result, r, diag);
+	return st;
+}
+
+enum osr_status osr_union_carry(const struct osr_fabric *then, const struct osr_routing *old,
+				const struct osr_fabric *now, struct osr_arena *scratch,
+				struct osr_arena *result, struct osr_routing *r,
+				struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct carry k = { .then = then, .now = now, .old = old };
+	enum osr_status st = carry(&k, scratch, result, r, diag);
+
+	osr_arena_reset(scratch, mark);
+	return st;
+}

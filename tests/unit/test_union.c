@@ -1,0 +1,602 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Credit loops of one generation must be those of osr_check_cycle(); of one and of two, those of a
+ * judge that lets every packet take every turn on its own. A certificate must convince osr_check().
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <osmroutes/check.h>
+#include <osmroutes/union.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabrics.h"
+#include "tables.h"
+
+#define MAX_CHANNELS 64 /* of fabrics that the judge looks at */
+#define N_VERTICES (MAX_CHANNELS * OSR_MAX_VLS)
+
+/* ---- the judge ------------------------------------------------------------------------------ */
+
+static struct judge {
+	const struct osr_fabric *f;
+	const struct osr_generation *gen;
+	uint32_t n, modes;
+	bool dep[N_VERTICES][N_VERTICES];
+	bool been[MAX_CHANNELS][OSR_MAX_VLS];
+} judge;
+
+static unsigned vl_of(uint32_t g, uint32_t s, unsigned in, unsigned out, unsigned sl)
+{
+	const struct osr_routing *r = judge.gen[g].routing;
+
+	if (!r->sl2vl)
+		return sl;
+	return r->sl2vl[r->sl2vl_row[s] + in * (judge.f->sw_n_ports[s] + 1u) + out][sl];
+}
+
+static uint32_t vertex(uint32_t c, unsigned vl)
+{
+	return c * OSR_MAX_VLS + vl;
+}
+
+/* A packet of this SL for dest d is on (c, vl): where may it go on? */
+static void walk(uint32_t d, unsigned sl, uint32_t c, unsigned vl)
+{
+	const struct osr_fabric *f = judge.f;
+	uint32_t s = f->chan_dst[c];
+
+	if (judge.been[c][vl])
+		return;
+	judge.been[c][vl] = true;
+	for (uint32_t g = 0; g < judge.n; g++)
+		for (uint32_t h = 0; h < judge.n; h++) {
+			uint32_t on = osr_port_channel(f, s, osr_lft(judge.gen[g].routing, s, d));
+			unsigned to;
+
+			if (on == OSR_NONE)
+				continue;
+			to = vl_of(h, s, f->chan_port[f->chan_rev[c]], f->chan_port[on], sl);
+			if (to >= OSR_MAX_VLS)
+				continue;
+			judge.dep[vertex(c, vl)][vertex(on, to)] = true;
+			walk(d, sl, on, to);
+		}
+}
+
+/* An end port on switch s sends a packet of this SL to dest d. */
+static void send(uint32_t d, unsigned sl, uint32_t s)
+{
+	const struct osr_fabric *f = judge.f;
+
+	for (uint32_t g = 0; g < judge.n; g++)
+		for (uint32_t h = 0; h < judge.n; h++) {
+			uint32_t c = osr_port_channel(f, s, osr_lft(judge.gen[g].routing, s, d));
+
+			if (c == OSR_NONE)
+				continue;
+			for (unsigned in = 0; in <= f->sw_n_ports[s]; in++) {
+				bool end = in == 0;
+				unsigned vl;
+
+				for (uint32_t t = 0; t < f->n_terminals; t++)
+					end |= f->term_switch[t] == s && f->term_port[t] == in;
+				vl = vl_of(h, s, in, f->chan_port[c], sl);
+				if (!end || vl >= OSR_MAX_VLS)
+					continue;
+				memset(judge.been, 0, sizeof(judge.been));
+				walk(d, sl, c, vl);
+			}
+		}
+}
+
+static bool is_host(uint32_t d)
+{
+	return judge.f->term_weight[judge.f->dest_term[d]];
+}
+
+static void send_paths(const struct osr_paths *p, uint32_t d)
+{
+	const struct osr_fabric *f = judge.f;
+	uint32_t a = f->dest_term[d];
+
+	for (uint32_t b = 0; b < f->n_terminals; b++) {
+		unsigned sl = p->sl[p->row[b] * f->n_dests + d];
+
+		if (sl < 16 && (is_host(d) || f->term_weight[b]))
+			send(d, sl, f->term_switch[b]);
+	}
+	for (uint32_t x = 0; (judge.modes & OSR_CLAIM_REVERSIBLE) && is_host(d) && x < f->n_dests;
+	     x++) {
+		unsigned sl = p->sl[p->row[a] * f->n_dests + x];
+
+		if (sl < 16)
+			send(d, sl, f->dest_switch[x]);
+	}
+}
+
+static void send_by_switch(const struct osr_routing *r, uint32_t d)
+{
+	const struct osr_fabric *f = judge.f;
+	uint32_t n = f->n_switches;
+
+	for (uint32_t s = 0; s < n; s++) {
+		if (is_host(d) || f->sw_sources[s])
+			send(d, r->sl[d * n + s], s);
+		/* What d's switch asks of switch s is answered on the same SL. */
+		for (uint32_t x = 0; (judge.modes & OSR_CLAIM_REVERSIBLE) && x < f->n_dests; x++)
+			if (is_host(d) && f->dest_switch[x] == s &&
+			    f->sw_sources[f->dest_switch[d]] &&
+			    osr_lft(r, f->dest_switch[d], x) != OSR_NO_PATH)
+				send(d, r->sl[x * n + f->dest_switch[d]], s);
+	}
+}
+
+static void send_all(void)
+{
+	const struct osr_fabric *f = judge.f;
+
+	for (uint32_t g = 0; g < judge.n; g++)
+		for (uint32_t d = 0; d < f->n_dests; d++) {
+			const struct osr_generation *gen = &judge.gen[g];
+
+			if (!(judge.modes & OSR_CLAIM_ANY_SL) && gen->paths) {
+				send_paths(gen->paths, d);
+				continue;
+			}
+			if (!(judge.modes & OSR_CLAIM_ANY_SL) && gen->routing->sl) {
+				send_by_switch(gen->routing, d);
+				continue;
+			}
+			for (uint32_t s = 0; s < f->n_switches; s++)
+				for (unsigned sl = 0; sl < 16; sl++)
+					if (is_host(d) || f->sw_sources[s])
+						send(d, sl, s);
+		}
+}
+
+/* Vertices that nothing waits for go, until none is left or a cycle is. */
+static bool judge_has_cycle(void)
+{
+	static bool gone[N_VERTICES];
+	uint32_t n = judge.f->n_channels * OSR_MAX_VLS, left = n;
+	bool changed = true;
+
+	memset(gone, 0, sizeof(gone));
+	while (changed) {
+		changed = false;
+		for (uint32_t v = 0; v < n; v++) {
+			bool waited_for = false;
+
+			for (uint32_t w = 0; !gone[v] && w < n && !waited_for; w++)
+				waited_for = !gone[w] && judge.dep[w][v];
+			if (gone[v] || waited_for)
+				continue;
+			gone[v] = changed = true;
+			left--;
+		}
+	}
+	return left > 0;
+}
+
+static bool judge_loop(const struct osr_fabric *f, const struct osr_generation *gen, uint32_t n,
+		       uint32_t modes)
+{
+	judge.f = f;
+	judge.gen = gen;
+	judge.n = n;
+	judge.modes = modes;
+	memset(judge.dep, 0, sizeof(judge.dep));
+	send_all();
+	return judge_has_cycle();
+}
+
+/* ---- material ------------------------------------------------------------------------------- */
+
+static void random_sls(const struct osr_fabric *f, struct osr_routing *r, struct osr_arena *arena,
+		       unsigned n_sls, uint64_t *seed)
+{
+	size_t n = (size_t)f->n_dests * f->n_switches;
+
+	r->sl = osr_alloc(arena, n, 1);
+	for (size_t i = 0; i < n; i++)
+		r->sl[i] = (uint8_t)(test_random(seed) % n_sls);
+	r->n_vls = OSR_MAX_VLS;
+}
+
+static struct osr_paths random_paths(const struct osr_fabric *f, struct osr_arena *arena,
+				     unsigned n_sls, uint64_t *seed)
+{
+	uint32_t n_rows = f->n_terminals / 2 + 1;
+	uint32_t *row = osr_alloc(arena, f->n_terminals, sizeof(*row));
+	uint8_t *sl = osr_alloc(arena, (size_t)n_rows * f->n_dests, 1);
+
+	for (uint32_t t = 0; t < f->n_terminals; t++)
+		row[t] = (uint32_t)(test_random(seed) % n_rows);
+	for (uint32_t i = 0; i < n_rows * f->n_dests; i++)
+		sl[i] = test_random(seed) % 8 ? (uint8_t)(test_random(seed) % n_sls) : OSR_NO_SL;
+	return (struct osr_paths){ n_rows, row, sl };
+}
+
+/* Some entries go elsewhere: ports of all kinds, no path, loops. */
+static void spoil(const struct osr_fabric *f, struct osr_routing *r, unsigned n, uint64_t *seed)
+{
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t s = (uint32_t)(test_random(seed) % f->n_switches);
+		uint32_t d = (uint32_t)(test_random(seed) % f->n_dests);
+		unsigned port = (unsigned)(test_random(seed) % (f->sw_n_ports[s] + 2u));
+
+		r->lft[(size_t)d * f->n_switches + s] =
+			port > f->sw_n_ports[s] ? OSR_NO_PATH : (uint8_t)port;
+	}
+}
+
+/* A step of a loop must be a turn that the judge knows. */
+static void check_steps(const struct osr_loop *loop)
+{
+	for (uint32_t i = 0; i < loop->n; i++) {
+		const struct osr_loop_step *a = &loop->step[i], *b = &loop->step[(i + 1) % loop->n];
+
+		assert_true(judge.dep[vertex(a->channel, a->vl)][vertex(b->channel, b->vl)]);
+		assert_int_not_equal(a->lid, 0);
+		assert_int_equal(judge.f->chan_dst[a->channel], judge.f->chan_src[b->channel]);
+	}
+}
+
+static bool same_as_judge(const struct osr_fabric *f, const struct osr_generation *gen, uint32_t n,
+			  uint32_t modes)
+{
+	struct osr_arena scratch = { 0 }, result = { 0 };
+	struct osr_diag diag = { "" };
+	struct osr_loop loop;
+	bool expected = judge_loop(f, gen, n, modes);
+
+	assert_int_equal(osr_union_loop(f, gen, n, modes, &scratch, &result, &loop, NULL, &diag),
+			 0);
+	assert_int_equal(loop.n > 0, expected);
+	assert_int_equal(scratch.in_use, 0);
+	check_steps(&loop);
+	osr_loop_say(f, &loop, &diag);
+	assert_string_not_equal(diag.text, "");
+	osr_arena_free(&scratch);
+	osr_arena_free(&result);
+	return expected;
+}
+
+static const uint32_t all_modes[] = { 0, OSR_CLAIM_REVERSIBLE, OSR_CLAIM_ANY_SL };
+
+/* ---- one generation ------------------------------------------------------------------------- */
+
+static bool cycle_of_checker(const struct osr_fabric *f, const struct osr_routing *r,
+			     uint32_t modes)
+{
+	struct osr_arena scratch = { 0 };
+	enum osr_status st = OSR_OK;
+	bool found = false;
+
+	for (unsigned vl = 0; vl < r->n_vls && !found; vl++)
+		found = osr_check_cycle(f, r, modes, (uint8_t)vl, &scratch, NULL, 0, &st);
+	assert_int_equal(st, OSR_OK);
+	osr_arena_free(&scratch);
+	return found;
+}
+
+/* If there is no loop, the certificate is one that the checker accepts. */
+static void certify(const struct osr_fabric *f, struct osr_routing *r, uint32_t modes,
+		    struct osr_arena *arena)
+{
+	struct osr_generation gen = { .routing = r };
+	struct osr_arena scratch = { 0 };
+	struct osr_verdict verdict;
+	struct osr_diag diag = { "" };
+	struct osr_loop loop;
+	uint32_t *rank = osr_calloc(arena, (size_t)OSR_MAX_VLS * f->n_channels + 1, sizeof(*rank));
+	bool cycle = cycle_of_checker(f, r, modes);
+
+	assert_int_equal(osr_union_loop(f, &gen, 1, modes, &scratch, arena, &loop, rank, &diag), 0);
+	assert_int_equal(loop.n > 0, cycle);
+	r->rank = rank;
+	r->claims = OSR_CLAIM_DEADLOCK_FREE | modes;
+	if (osr_check(f, r, &scratch, &verdict, &diag) != (cycle ? OSR_CHECK_FAILED : OSR_OK))
+		fail_msg("%u: %s", cycle, diag.text);
+	osr_arena_free(&scratch);
+}
+
+static void test_one_generation(void **state)
+{
+	uint64_t seed = 1;
+
+	for (unsigned i = 0; i < N_TEST_FABRICS; i++)
+		for (unsigned kind = 0; kind < N_TABLE_KINDS; kind++)
+			for (unsigned m = 0; m < 3; m++) {
+				struct osr_arena arena = { 0 };
+				struct test_fabric t;
+				struct osr_routing r;
+				uint32_t modes = all_modes[m];
+
+				test_fabric_named(&t, i);
+				table_make(kind, &t.f, &arena, i, &r);
+				if (r.mcast_parent)
+					modes |= OSR_CLAIM_MULTICAST;
+				if (!r.sl && kind == TABLE_SHORTEST)
+					random_sls(&t.f, &r, &arena, 3, &seed);
+				certify(&t.f, &r, modes, &arena);
+				osr_arena_free(&arena);
+				test_fabric_free(&t);
+			}
+}
+
+/* ---- any number of them against the judge --------------------------------------------------- */
+
+static void small_fabric(struct test_fabric *t, uint64_t seed)
+{
+	if (seed % 3 == 0)
+		test_fabric_ring(t, 3 + (uint32_t)(seed / 3 % 4), 1);
+	else
+		test_fabric_random(t, 5 + (uint32_t)(seed % 3), 8 + (uint32_t)(seed % 4), seed);
+}
+
+static void random_generation(const struct osr_fabric *f, struct osr_arena *arena, uint64_t *seed,
+			      struct osr_routing *r, struct osr_paths *p,
+			      struct osr_generation *gen)
+{
+	static const enum table_kind kinds[] = { TABLE_SHORTEST, TABLE_UPDOWN, TABLE_UPDOWN_SL,
+						 TABLE_UPDOWN_SL2VL };
+
+	table_make(kinds[test_random(seed) % 4], f, arena, test_random(seed), r);
+	if (test_random(seed) % 3 == 0)
+		spoil(f, r, 3, seed);
+	if (!r->sl && test_random(seed) % 2)
+		random_sls(f, r, arena, 4, seed);
+	*gen = (struct osr_generation){ .routing = r };
+	if (test_random(seed) % 2) {
+		*p = random_paths(f, arena, 3, seed);
+		gen->paths = p;
+	}
+}
+
+static void test_against_judge(void **state)
+{
+	uint32_t n_loops = 0, n_free = 0;
+
+	for (uint64_t i = 0; i < 160; i++) {
+		struct osr_arena arena = { 0 };
+		struct osr_generation gen[2];
+		struct osr_routing r[2];
+		struct osr_paths p[2];
+		struct test_fabric t;
+		uint64_t seed = i;
+
+		small_fabric(&t, i);
+		assert_true(t.f.n_channels <= MAX_CHANNELS);
+		for (uint32_t g = 0; g < 2; g++)
+			random_generation(&t.f, &arena, &seed, &r[g], &p[g], &gen[g]);
+		for (unsigned m = 0; m < 3; m++)
+			for (uint32_t n = 1; n <= 2; n++) {
+				bool loop = same_as_judge(&t.f, gen, n, all_modes[m]);
+
+				n_loops += loop;
+				n_free += !loop;
+			}
+		osr_arena_free(&arena);
+		test_fabric_free(&t);
+	}
+	/* The seeds must give both kinds, or the test says little. */
+	assert_true(n_loops > 100);
+	assert_true(n_free > 100);
+}
+
+/*
+ * Ring of 5, all clockwise but for what would cross one cable: free of loops. Cut elsewhere: free as
+ * well. While some switches have the one and some the other, nothing is cut.
+ */
+static void cut_ring(const struct osr_fabric *f, uint32_t cut, struct osr_arena *arena,
+		     struct osr_routing *r)
+{
+	osr_routing_init(r, f, arena, NULL);
+	r->n_vls = 1;
+	for (uint32_t d = 0; d < f->n_dests; d++)
+		for (uint32_t s = 0; s < f->n_switches; s++) {
+			uint32_t to = f->dest_switch[d], n = f->n_switches, next = (s + 1) % n;
+			bool crosses = (cut - s + n) % n < (to - s + n) % n;
+
+			if (crosses)
+				next = (s + n - 1) % n;
+			for (uint32_t c = f->chan_row[s]; c < f->chan_row[s + 1]; c++)
+				if (f->chan_dst[c] == next)
+					r->lft[(size_t)d * n + s] = f->chan_port[c];
+			if (s == to)
+				r->lft[(size_t)d * n + s] = f->term_port[f->dest_term[d]];
+		}
+}
+
+static void test_two_cuts(void **state)
+{
+	struct osr_arena arena = { 0 }, scratch = { 0 };
+	struct osr_routing r[2];
+	struct osr_generation gen[2] = { { .routing = &r[0] }, { .routing = &r[1] } };
+	struct osr_diag diag = { "" };
+	struct osr_loop loop;
+	struct test_fabric t;
+
+	test_fabric_ring(&t, 5, 1);
+	cut_ring(&t.f, 4, &arena, &r[0]);
+	cut_ring(&t.f, 2, &arena, &r[1]);
+	for (uint32_t g = 0; g < 2; g++) {
+		assert_int_equal(
+			osr_union_loop(&t.f, &gen[g], 1, 0, &scratch, &arena, &loop, NULL, &diag),
+			0);
+		assert_int_equal(loop.n, 0);
+	}
+	assert_int_equal(osr_union_loop(&t.f, gen, 2, 0, &scratch, &arena, &loop, NULL, &diag), 0);
+	/* One switch sends a packet on, the next one back. */
+	assert_int_equal(loop.n, 2);
+	osr_loop_say(&t.f, &loop, &diag);
+	assert_non_null(strstr(diag.text, "credit loop of 2 channels: packets for LID"));
+	osr_arena_free(&arena);
+	osr_arena_free(&scratch);
+	test_fabric_free(&t);
+}
+
+/* ---- multicast ------------------------------------------------------------------------------ */
+
+/* A group whose ports close a ring, on the lane of nobody else or not. */
+static void test_groups(void **state)
+{
+	uint64_t ports[5][4] = { { 0 } };
+	uint16_t mlid = 0xc003;
+	struct osr_groups m = { 1, &mlid, (const uint64_t(*)[4])ports, 0 };
+	struct osr_arena arena = { 0 }, scratch = { 0 };
+	struct osr_routing r;
+	struct osr_generation gen = { .routing = &r, .groups = &m };
+	struct osr_loop loop;
+	unsigned n_mcast = 0;
+	struct test_fabric t;
+
+	test_fabric_ring(&t, 5, 1);
+	cut_ring(&t.f, 4, &arena, &r);
+	for (uint32_t c = 0; c < t.f.n_channels; c++)
+		ports[t.f.chan_src[c]][0] |= 1ull << t.f.chan_port[c];
+	assert_int_equal(osr_union_loop(&t.f, &gen, 1, 0, &scratch, &arena, &loop, NULL, NULL), 0);
+	assert_int_equal(loop.n, 0);
+	assert_int_equal(osr_union_loop(&t.f, &gen, 1, OSR_CLAIM_MULTICAST, &scratch, &arena, &loop,
+					NULL, NULL),
+			 0);
+	assert_int_equal(loop.n, 5);
+	for (uint32_t i = 0; i < loop.n; i++)
+		n_mcast += loop.step[i].lid == mlid;
+	assert_true(n_mcast > 0);
+	/* One cable less, and the group is a tree. */
+	for (uint32_t c = 0; c < t.f.n_channels; c++)
+		if ((t.f.chan_src[c] == 4 && t.f.chan_dst[c] == 0) ||
+		    (t.f.chan_src[c] == 0 && t.f.chan_dst[c] == 4))
+			ports[t.f.chan_src[c]][0] &= ~(1ull << t.f.chan_port[c]);
+	assert_int_equal(osr_union_loop(&t.f, &gen, 1, OSR_CLAIM_MULTICAST, &scratch, &arena, &loop,
+					NULL, NULL),
+			 0);
+	assert_int_equal(loop.n, 0);
+	osr_arena_free(&arena);
+	osr_arena_free(&scratch);
+	test_fabric_free(&t);
+}
+
+/* ---- yesterday's numbering ------------------------------------------------------------------ */
+
+static uint8_t entry_by_name(const struct osr_fabric *f, const struct osr_routing *r, uint64_t guid,
+			     uint16_t lid)
+{
+	return osr_lft(r, osr_fabric_switch_by_guid(f, guid), f->lid_dest[lid]);
+}
+
+/* A ring has lost a cable, a switch with its host, and one host: what is left has its old entries. */
+static void test_carry(void **state)
+{
+	struct osr_arena arena = { 0 }, scratch = { 0 };
+	struct osr_routing r, now;
+	struct osr_diag diag = { "" };
+	struct test_fabric t;
+	struct osr_fabric f;
+	struct osr_builder *b = osr_builder_new();
+	uint32_t handle[6], dead;
+
+	test_fabric_ring(&t, 6, 2);
+	table_make(TABLE_UPDOWN_SL2VL, &t.f, &arena, 1, &r);
+	dead = t.f.chan_row[2];
+	for (uint32_t s = 0; s < 5; s++)
+		handle[s] = osr_builder_switch(
+			b, &(struct osr_switch_in){ t.f.sw_guid[s], t.f.sw_n_ports[s], 0, NULL });
+	for (uint32_t c = 0; c < t.f.n_channels; c++)
+		if (c < t.f.chan_rev[c] && t.f.chan_src[c] < 5 && t.f.chan_dst[c] < 5 &&
+		    c != dead && t.f.chan_rev[c] != dead)
+			osr_builder_link(b, &(struct osr_link_in){
+						    .sw_a = handle[t.f.chan_src[c]],
+						    .sw_b = handle[t.f.chan_dst[c]],
+						    .port_a = t.f.chan_port[c],
+						    .port_b = t.f.chan_port[t.f.chan_rev[c]] });
+	for (uint32_t i = 1; i < t.f.n_terminals; i++)
+		if (t.f.term_switch[i] < 5)
+			osr_builder_terminal(
+				b, &(struct osr_terminal_in){ .guid = t.f.term_guid[i],
+							      .sw = handle[t.f.term_switch[i]],
+							      .port = t.f.term_port[i],
+							      .role = t.f.term_role[i],
+							      .lid = t.f.term_lid[i] });
+	assert_int_equal(osr_builder_build(b, &arena, &f, &diag), OSR_OK);
+	osr_builder_free(b);
+	assert_int_equal(osr_union_carry(&t.f, &r, &f, &scratch, &arena, &now, &diag), OSR_OK);
+	for (uint32_t s = 0; s < f.n_switches; s++)
+		for (uint32_t d = 0; d < f.n_dests; d++) {
+			uint8_t was = entry_by_name(&t.f, &r, f.sw_guid[s], f.dest_lid[d]);
+			uint32_t c = osr_port_channel(&t.f, s, was);
+			bool gone = c != OSR_NONE &&
+				    (t.f.chan_dst[c] == 5 || c == dead || t.f.chan_rev[c] == dead);
+
+			assert_int_equal(osr_lft(&now, s, d), gone ? OSR_NO_PATH : was);
+		}
+	/* On the very same fabric nothing changes, and any number of failures is survived. */
+	assert_int_equal(osr_union_carry(&t.f, &r, &t.f, &scratch, &arena, &now, &diag), OSR_OK);
+	assert_memory_equal(now.lft, r.lft, (size_t)r.n_dests * r.n_switches);
+	assert_memory_equal(now.sl, r.sl, (size_t)r.n_dests * r.n_switches);
+	assert_int_equal(osr_routing_digest(&t.f, &now), osr_routing_digest(&t.f, &r));
+	osr_arena_free(&arena);
+	osr_arena_free(&scratch);
+	test_fabric_free(&t);
+}
+
+static void test_memory(void **state)
+{
+	struct osr_arena arena = { 0 };
+	struct osr_generation gen[2];
+	struct osr_routing r[2], carried;
+	struct osr_paths p[2];
+	struct osr_diag diag;
+	struct osr_loop loop;
+	struct test_fabric t;
+	uint64_t seed = 3;
+
+	test_fabric_ring(&t, 5, 2);
+	table_make(TABLE_UPDOWN_SL2VL, &t.f, &arena, 1, &r[0]);
+	table_make(TABLE_SHORTEST, &t.f, &arena, 2, &r[1]);
+	p[0] = random_paths(&t.f, &arena, 3, &seed);
+	gen[0] = (struct osr_generation){ .routing = &r[0], .paths = &p[0] };
+	gen[1] = (struct osr_generation){ .routing = &r[1] };
+	for (size_t n = 1, done = 0; done < 4; n++) {
+		struct osr_arena scratch = { .fail_after = n }, result = { 0 };
+		enum osr_status st = osr_union_loop(&t.f, gen, 2, OSR_CLAIM_REVERSIBLE, &scratch,
+						    &result, &loop, NULL, &diag);
+
+		assert_true(st == OSR_OK || (st == OSR_NOMEM && diag.text[0]));
+		done += st == OSR_OK;
+		osr_arena_free(&scratch);
+		osr_arena_free(&result);
+	}
+	for (size_t n = 1, done = 0; done < 4; n++) {
+		struct osr_arena result = { .fail_after = n }, scratch = { 0 };
+		enum osr_status st =
+			osr_union_carry(&t.f, &r[0], &t.f, &scratch, &result, &carried, &diag);
+
+		assert_true(st == OSR_OK || (st == OSR_NOMEM && diag.text[0]));
+		done += st == OSR_OK;
+		osr_arena_free(&scratch);
+		osr_arena_free(&result);
+	}
+	osr_arena_free(&arena);
+	test_fabric_free(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_one_generation), cmocka_unit_test(test_against_judge),
+		cmocka_unit_test(test_two_cuts),       cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_carry),          cmocka_unit_test(test_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
