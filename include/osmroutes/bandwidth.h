@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * bandwidth.h - what a traffic pattern gets out of a routing: congestion, and effective bisection
- * bandwidth.
+ * bandwidth.h - effective bisection bandwidth.
  *
- * The definitions are those of the Oblivious Routing Congestion Simulator (Schneider, Hoefler,
- * Lumsdaine: ORCS, Indiana University TR 675, 2009): the pairs of a pattern send at once, each
- * along its route; the congestion of a channel is how many routes cross it; a pair gets 1 / the
- * largest congestion on its path. The effective bisection bandwidth (eBB) is the mean of that over
- * the pairs of many random bisections (Hoefler, Schneider, Lumsdaine: Multistage Switches are not
- * Crossbars, Cluster 2008).
- *
- * The hosts are the CAs; a packet goes to the base LID of its destination. The cables of the hosts
- * count as channels, one for each direction. A pair whose table entries lead nowhere gets 0. Link
- * rates are not looked at.
+ * The effective bisection bandwidth (eBB) is the mean bandwidth of pairs (congestion.h) over many
+ * random bisections (Hoefler, Schneider, Lumsdaine: Multistage Switches are not Crossbars, Cluster
+ * 2008). The hosts are the CAs; a packet goes to the base LID of its destination.
  *
  * Random bisection number k = 0, 1, ... of a seed: the list of all hosts in fabric order (the list
  * that bisection k-1 left, for k > 0) is shuffled (prng.h, one stream for all); with h = hosts /
@@ -27,15 +19,14 @@
 #ifndef OSMROUTES_BANDWIDTH_H
 #define OSMROUTES_BANDWIDTH_H
 
-#include <osmroutes/pattern.h>
-#include <osmroutes/routing.h>
+#include <osmroutes/survey.h>
 
 struct osr_bandwidth {
 	uint32_t n_hosts;
 	uint32_t n_patterns;
 	uint32_t n_pairs;        /* of one pattern */
 	uint64_t n_no_path;      /* pairs that lead nowhere, all patterns together */
-	uint32_t max_congestion; /* of any pair in any pattern */
+	uint32_t max_congestion; /* of any channel in any pattern */
 	double mean;             /* eBB: the mean over patterns of their means over pairs */
 	/*
 	 * 95 % confidence: 1.96 standard errors of the means of the patterns, so the expected mean
@@ -53,6 +44,16 @@ struct osr_bandwidth {
 enum osr_status osr_bandwidth_bisect(const struct osr_fabric *f, const struct osr_routing *r,
 				     uint32_t n_patterns, uint64_t seed, struct osr_arena *scratch,
 				     struct osr_bandwidth *b, struct osr_diag *diag);
+
+/*
+ * The same for several workers: makes the survey (survey.h) that they walk; q and what `in` points
+ * at in `arena` must outlive it. Its result goes into b.
+ */
+enum osr_status osr_bandwidth_prepare(const struct osr_fabric *f, const struct osr_routing *r,
+				      uint32_t n_patterns, uint64_t seed, struct osr_arena *arena,
+				      struct osr_sequence *q, struct osr_survey_in *in,
+				      struct osr_bandwidth *b, struct osr_diag *diag);
+void osr_bandwidth_fill(const struct osr_survey *s, struct osr_bandwidth *b);
 
 /* One pattern, given by its n_pairs > 0 pairs of terminals. An end port may send or receive several times. */
 enum osr_status osr_bandwidth_pairs(const struct osr_fabric *f, const struct osr_routing *r,

@@ -65,6 +65,18 @@ struct osr_sequence {
 	uint32_t max_pairs; /* of any phase: room that osr_sequence_phase() may need */
 	uint32_t n_args;
 	uint32_t arg[OSR_PATTERN_MAX_ARGS];
+	const struct osr_phases *given; /* osr_sequence_given() */
+};
+
+/*
+ * Phases that somebody wrote down: those of phase k are pair[row[k]] .. pair[row[k + 1] - 1], both
+ * ends different and below n_ranks.
+ */
+struct osr_phases {
+	uint32_t n_ranks;
+	uint32_t n_phases;
+	const uint32_t *row; /* [n_phases + 1] */
+	const struct osr_pair *pair;
 };
 
 struct osr_pattern {
@@ -99,6 +111,9 @@ enum osr_status osr_sequence_make(const struct osr_pattern *p, uint32_t n_ranks,
  */
 enum osr_status osr_sequence_parse(const char *text, uint32_t n_ranks, struct osr_sequence *q,
 				   struct osr_diag *diag);
+
+/* Phases as a sequence; they must outlive it. */
+void osr_sequence_given(const struct osr_phases *phases, struct osr_sequence *q);
 
 /*
  * The pairs of phase k < q->n_phases into pairs[q->max_pairs]; returns how many, in an order that

@@ -496,6 +496,34 @@ enum osr_status osr_sequence_make(const struct osr_pattern *p, uint32_t n_ranks,
 	return OSR_OK;
 }
 
+static uint32_t given_phase(const struct osr_sequence *q, uint32_t k, struct osr_prng *prng,
+			    struct osr_pair *pairs)
+{
+	const uint32_t *row = &q->given->row[k];
+
+	memcpy(pairs, q->given->pair + row[0], (row[1] - row[0]) * sizeof(*pairs));
+	return row[1] - row[0];
+}
+
+void osr_sequence_given(const struct osr_phases *phases, struct osr_sequence *q)
+{
+	static const struct osr_pattern given = { .name = "given",
+						  .summary = "phases of a file",
+						  .phase = given_phase };
+	uint32_t most = 0;
+
+	for (uint32_t k = 0; k < phases->n_phases; k++) {
+		uint32_t n = phases->row[k + 1] - phases->row[k];
+
+		most = most < n ? n : most;
+	}
+	*q = (struct osr_sequence){ .pattern = &given,
+				    .n_ranks = phases->n_ranks,
+				    .n_phases = phases->n_phases,
+				    .max_pairs = most,
+				    .given = phases };
+}
+
 /* The numbers behind the colon. */
 static bool parse_args(const char *text, uint32_t *arg, uint32_t *n_args)
 {

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include <osmroutes/survey.h>
+
+#include <math.h>
+#include <string.h>
+
+/* ---- walking -------------------------------------------------------------------------------- */
+
+enum osr_status osr_survey_init(struct osr_survey *s, const struct osr_survey_in *in,
+				struct osr_arena *arena, struct osr_diag *diag)
+{
+	uint64_t n = (uint64_t)in->n_runs * in->sequence->n_phases;
+
+	*s = (struct osr_survey){ .in = *in, .prng = { in->seed }, .n_all = n };
+	if (!n || n > UINT32_MAX)
+		return osr_fail(diag, OSR_INVAL, "%u runs of %u phases: expected 1 to 2^32 in all",
+				in->n_runs, in->sequence->n_phases);
+	s->list = osr_alloc(arena, in->sequence->n_ranks, sizeof(*s->list));
+	s->result = osr_calloc(arena, n, sizeof(*s->result));
+	if (!s->list || !s->result)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the results of %u runs",
+				in->n_runs);
+	memcpy(s->list, in->hosts, in->sequence->n_ranks * sizeof(*s->list));
+	return OSR_OK;
+}
+
+enum osr_status osr_worker_init(struct osr_worker *w, struct osr_survey *s, struct osr_arena *arena,
+				struct osr_diag *diag)
+{
+	const struct osr_sequence *q = s->in.sequence;
+
+	*w = (struct osr_worker){ .survey = s, .run = OSR_NONE };
+	w->list = osr_alloc(arena, q->n_ranks, sizeof(*w->list));
+	w->pairs = osr_alloc(arena, q->max_pairs, sizeof(*w->pairs));
+	if (!w->list || !w->pairs)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for a phase of %u pairs",
+				q->max_pairs);
+	return osr_meter_init(&w->meter, s->in.f, s->in.r, q->max_pairs, arena, diag);
+}
+
+/* What depends on those before it is done here: the shuffle, and random phases. */
+bool osr_survey_take(struct osr_survey *s, struct osr_worker *w)
+{
+	const struct osr_sequence *q = s->in.sequence;
+
+	if (s->n_taken == s->n_all)
+		return false;
+	if (s->n_taken && ++s->phase == q->n_phases) {
+		s->phase = 0;
+		s->run++;
+	}
+	if (!s->phase && s->in.shuffle)
+		osr_prng_shuffle(&s->prng, s->list, q->n_ranks);
+	if (w->run == OSR_NONE || (w->run != s->run && s->in.shuffle))
+		memcpy(w->list, s->list, q->n_ranks * sizeof(*w->list));
+	w->run = s->run;
+	w->phase = s->phase;
+	w->at = s->n_taken++;
+	if (q->pattern->random)
+		w->n_pairs = osr_sequence_phase(q, w->phase, &s->prng, w->pairs);
+	return true;
+}
+
+enum osr_status osr_worker_run(struct osr_worker *w, struct osr_diag *diag)
+{
+	struct osr_survey *s = w->survey;
+	const struct osr_sequence *q = s->in.sequence;
+
+	if (!q->pattern->random)
+		w->n_pairs = osr_sequence_phase(q, w->phase, NULL, w->pairs);
+	for (uint32_t i = 0; i < w->n_pairs; i++)
+		w->pairs[i] =
+			(struct osr_pair){ w->list[w->pairs[i].from], w->list[w->pairs[i].to] };
+	return osr_meter_phase(&w->meter, w->pairs, NULL, w->n_pairs, s->in.bandwidth,
+			       &s->result[w->at], diag);
+}
+
+/* ---- summing up ----------------------------------------------------------------------------- */
+
+struct run {
+	double bandwidth, hsd, hsd_sum;
+};
+
+/* Bandwidths are added phase by phase, then divided by the pairs: ORCS's one bucket for a run. */
+static struct run sum_run(const struct osr_survey *s, uint32_t k, struct osr_survey_sum *sum)
+{
+	uint32_t n_phases = s->in.sequence->n_phases, n_busy = 0;
+	const struct osr_crossing *c = s->result + (uint64_t)k * n_phases;
+	uint64_t n_pairs = 0, hsd = 0;
+	struct run run = { 0 };
+
+	for (uint32_t p = 0; p < n_phases; p++) {
+		run.bandwidth += c[p].bandwidth;
+		n_pairs += c[p].n_pairs;
+		n_busy += c[p].n_pairs > 0;
+		hsd += c[p].hsd;
+		sum->n_no_path += c[p].n_no_path;
+		if (sum->max_congestion < c[p].hsd)
+			sum->max_congestion = c[p].hsd;
+	}
+	sum->n_pairs += n_pairs;
+	if (n_pairs)
+		run.bandwidth /= (double)n_pairs;
+	run.hsd_sum = (double)hsd;
+	run.hsd = n_busy ? (double)hsd / n_busy : 0;
+	return run;
+}
+
+static void spread_first(struct osr_spread *x, double value)
+{
+	*x = (struct osr_spread){ .min = value, .max = value };
+}
+
+static void spread_add(struct osr_spread *x, double value)
+{
+	x->mean += value;
+	x->min = value < x->min ? value : x->min;
+	x->max = value > x->max ? value : x->max;
+}
+
+static void spread_end(struct osr_spread *x, double squares, uint32_t n)
+{
+	if (n > 1)
+		x->half_width = 1.96 * sqrt(squares / (n - 1.0) / n);
+}
+
+static double square(double x)
+{
+	return x * x;
+}
+
+void osr_survey_sum(const struct osr_survey *s, struct osr_survey_sum *sum)
+{
+	uint32_t n = s->in.n_runs;
+	struct run run, squares = { 0 };
+
+	*sum = (struct osr_survey_sum){ .n_runs = n, .n_phases = s->in.sequence->n_phases };
+	for (uint32_t k = 0; k < n; k++) {
+		run = sum_run(s, k, sum);
+		if (!k) {
+			spread_first(&sum->bandwidth, run.bandwidth);
+			spread_first(&sum->hsd, run.hsd);
+			spread_first(&sum->hsd_sum, run.hsd_sum);
+		}
+		spread_add(&sum->bandwidth, run.bandwidth);
+		spread_add(&sum->hsd, run.hsd);
+		spread_add(&sum->hsd_sum, run.hsd_sum);
+	}
+	sum->bandwidth.mean /= n;
+	sum->hsd.mean /= n;
+	sum->hsd_sum.mean /= n;
+	for (uint32_t k = 0; k < n; k++) {
+		struct osr_survey_sum again = { 0 };
+
+		run = sum_run(s, k, &again);
+		squares.bandwidth += square(run.bandwidth - sum->bandwidth.mean);
+		squares.hsd += square(run.hsd - sum->hsd.mean);
+		squares.hsd_sum += square(run.hsd_sum - sum->hsd_sum.mean);
+	}
+	spread_end(&sum->bandwidth, squares.bandwidth, n);
+	spread_end(&sum->hsd, squares.hsd, n);
+	spread_end(&sum->hsd_sum, squares.hsd_sum, n);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------ */
+
+enum osr_status osr_survey_run(const struct osr_survey_in *in, struct osr_arena *scratch,
+			       struct osr_survey_sum *sum, struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct osr_worker w;
+	struct osr_survey s;
+	enum osr_status st = osr_survey_init(&s, in, scratch, diag);
+
+	if (!st)
+		st = osr_worker_init(&w, &s, scratch, diag);
+	while (!st && osr_survey_take(&s, &w))
+		st = osr_worker_run(&w, diag);
+	if (!st)
+		osr_survey_sum(&s, sum);
+	osr_arena_reset(scratch, mark);
+	return st;
+}
+
+uint32_t osr_survey_hosts(const struct osr_fabric *f, uint32_t *hosts)
+{
+	uint32_t n = 0;
+
+	for (uint32_t t = 0; t < f->n_terminals; t++)
+		if (f->term_role[t] == OSR_ROLE_CA)
+			hosts[n++] = t;
+	return n;
+}
