@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * keys.h - routing keys: routes made for the traffic of one application, so that its flows share no
+ * cable of the fat tree.
+ *
+ * Source: Samuel, Zahavi, Keslassy, Routing Keys (2018): ARK, section II-A; NRK, section II-B;
+ * trees of three levels, section III.
+ *
+ * A key is made from the pairs (source, destination) that send at the same time. Only the leaf
+ * switches of the two ends matter: what leaves one leaf for one destination takes one way, because
+ * forwarding tables hold one port for a LID. A key is *compressed*: it says which demands share a
+ * class; what is in one class may share a middle switch, because no two of its demands leave from
+ * one leaf or arrive at one. Which middle switch a class takes is decided when the key is placed, in
+ * view of what other applications load the cables with.
+ *
+ *	st = osr_key_make(&pgft, pairs, n_pairs, &scratch, &result, &key, diag);
+ *	st = osr_key_place(&pgft, &key, load, OSR_KEY_FINE, NULL, &scratch, &result, &routes, diag);
+ *	... routes.entry[] go into the tables of one LID offset, routes.link[] into load[] ...
+ *
+ * Contention is the number of flows of the key on a cable between switches, in one direction. On
+ * trees that are rearrangeably non-blocking (every switch has as many cables upwards as downwards)
+ * every permutation gets a key of contention 1. Otherwise contention is as low as was found, and
+ * `bound` says what no routing of the pattern can go below.
+ *
+ * Two steps on three levels: first the cables between leaves and level 2, then, for each group of
+ * switches that agree in the digits b, those above. The groups are independent: `parallel` may run
+ * them at once. More levels go on in the same way (the paper stops at three).
+ */
+#ifndef OSMROUTES_KEYS_H
+#define OSMROUTES_KEYS_H
+
+#include <osmroutes/bandwidth.h>
+#include <osmroutes/pgft.h>
+
+/* What leaves one leaf for one end port. */
+struct osr_key_unit {
+	uint32_t leaf;   /* switch */
+	uint32_t to;     /* terminal on another leaf */
+	uint32_t weight; /* flows */
+	uint32_t class;
+};
+
+struct osr_key {
+	uint32_t tree; /* of the pgft; OSR_NONE if no flow leaves its leaf */
+	uint32_t n_units;
+	struct osr_key_unit *unit; /* by leaf, then terminal */
+	uint32_t n_classes;
+	uint32_t n_pairs;
+	uint32_t n_local;     /* pairs on one leaf: no cable between switches */
+	uint32_t n_left_out;  /* pairs that stay with the base routing, see osr_key_make() */
+	uint32_t host_degree; /* flows on the busiest cable of an end port */
+	uint32_t bound;       /* no routing of the units has less contention */
+};
+
+/* How classes find their middle switches. */
+enum osr_key_choice {
+	OSR_KEY_AS_IS, /* ARK: class c takes plane c, whatever the load */
+	OSR_KEY_SHIFT, /* the best of all cyclic shifts of that */
+	OSR_KEY_FINE,  /* NRK: the class with most flows takes the best plane, then the next ... */
+	OSR_KEY_BEST,  /* the best of all one-to-one maps */
+};
+
+struct osr_key_entry {
+	uint32_t sw;   /* switch */
+	uint32_t term; /* destination */
+	uint8_t port;
+};
+
+/* A placed key. */
+struct osr_key_routes {
+	uint32_t n_entries;
+	struct osr_key_entry *entry; /* by terminal, then along the ways */
+	uint32_t n_links;
+	uint32_t *link;      /* [n_links] channels it uses, ascending */
+	uint32_t *flows;     /* [n_links] its flows on each */
+	uint32_t contention; /* most of them; 0 if nothing leaves its leaf */
+	uint32_t max_load;   /* most on one of its channels, together with the load it was given */
+};
+
+/*
+ * Runs job(arg, 0) .. job(arg, n - 1), in any order, at once or not, and returns when all are done.
+ * The bytes that come out are the same.
+ */
+struct osr_parallel {
+	void (*run)(void *ctx, uint32_t n, void (*job)(void *arg, uint32_t i), void *arg);
+	void *ctx;
+};
+
+/*
+ * `pairs` are terminals of p->f; a pair may occur several times. Left out, and left to the base
+ * routing: pairs with an end that is no host of a leaf, and pairs that no way straight up and down
+ * connects any more. key->unit lives in `result`. OSR_INVAL: a terminal does not exist, or the pairs
+ * belong to several trees. OSR_NOT_APPLICABLE: switches below the top have several places.
+ *
+ * Time O(pairs sqrt(leaves) degree); 11,664 hosts sending at once take some ten milliseconds.
+ */
+enum osr_status osr_key_make(const struct osr_pgft *p, const struct osr_pair *pairs,
+			     uint32_t n_pairs, struct osr_arena *scratch, struct osr_arena *result,
+			     struct osr_key *key, struct osr_diag *diag);
+
+/*
+ * load[n_channels] is what others send over each channel, or NULL: nothing. Deterministic: the
+ * largest load on a channel decides, then the sum of squares (the variance over links), then the load
+ * of the whole plane, then the lowest number. `parallel` may be NULL.
+ */
+enum osr_status osr_key_place(const struct osr_pgft *p, const struct osr_key *key,
+			      const uint32_t *load, enum osr_key_choice choice,
+			      const struct osr_parallel *parallel, struct osr_arena *scratch,
+			      struct osr_arena *result, struct osr_key_routes *routes,
+			      struct osr_diag *diag);
+
+#endif

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Source: Samuel, Zahavi, Keslassy, Routing Keys, section II-A, "Compressed key": matching after
+ * matching is taken out of the demand, each goes to a plane (a middle switch) of its own.
+ *
+ * DIFFERS: a matching of largest cardinality need not cover the nodes of largest degree, and then
+ * more matchings are needed than there are planes although a routing without contention exists. Ours
+ * covers every node that has as many edges left as there are matchings to come; so the largest
+ * degree is reached exactly, and with it the least contention: ceil(degree / planes).
+ *
+ * Where cables are missing the planes are not alike. Then each plane in turn takes what it may; what
+ * is left over finds a place along an alternating path of two planes (as in Koenig's proof), or on
+ * the least loaded plane.
+ */
+#include "colour.h"
+
+#include <string.h>
+
+struct work {
+	const struct osr__demand *d;
+	uint32_t *class_of;
+	struct osr__match m;
+	uint32_t *left, *right; /* [n_nodes] edges without a class */
+	/* [n_nodes * n_slots] edge that has this slot of this node, or OSR_NONE */
+	uint32_t *at_l, *at_r;
+	uint32_t n_slots;
+};
+
+static uint32_t max(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+static enum osr_status begin(struct work *w, struct osr_arena *scratch)
+{
+	const struct osr__demand *d = w->d;
+
+	w->left = osr_calloc(scratch, d->n_nodes, sizeof(uint32_t));
+	w->right = osr_calloc(scratch, d->n_nodes, sizeof(uint32_t));
+	if (!w->left || !w->right)
+		return OSR_NOMEM;
+	for (uint32_t e = 0; e < d->n_edges; e++) {
+		w->left[d->edge[e].left]++;
+		w->right[d->edge[e].right]++;
+		w->class_of[e] = OSR_NONE;
+	}
+	return osr__match_init(&w->m, d->n_nodes, d->edge, d->n_edges, scratch);
+}
+
+/* The edges of the matching get a class and leave the graph. */
+static void take_matching(struct work *w, uint32_t class)
+{
+	for (uint32_t l = 0; l < w->d->n_nodes; l++) {
+		uint32_t e = w->m.mate_l[l];
+
+		if (e == OSR_NONE)
+			continue;
+		w->class_of[e] = class;
+		w->m.off[e] = true;
+		w->left[l]--;
+		w->right[w->d->edge[e].right]--;
+	}
+}
+
+/* All planes alike ----------------------------------------------------------------------------- */
+
+static void by_degree(struct work *w, uint32_t degree)
+{
+	for (uint32_t c = 0; c < degree; c++) {
+		for (uint32_t v = 0; v < w->d->n_nodes; v++) {
+			w->m.must_l[v] = w->left[v] == degree - c;
+			w->m.must_r[v] = w->right[v] == degree - c;
+		}
+		osr__match_solve(&w->m);
+		take_matching(w, c);
+	}
+}
+
+/* Weights of single cables: [n_nodes * n_planes] for each side. */
+struct loads {
+	uint32_t *up, *down;
+};
+
+static enum osr_status add_up(const struct work *w, struct osr_arena *scratch, struct loads *x)
+{
+	const struct osr__demand *d = w->d;
+	size_t n = (size_t)d->n_nodes * d->n_planes;
+
+	x->up = osr_calloc(scratch, n, sizeof(uint32_t));
+	x->down = osr_calloc(scratch, n, sizeof(uint32_t));
+	if (!x->up || !x->down)
+		return OSR_NOMEM;
+	for (uint32_t e = 0; e < d->n_edges; e++) {
+		if (w->class_of[e] == OSR_NONE)
+			continue;
+		x->up[(size_t)d->edge[e].left * d->n_planes + w->class_of[e]] += d->edge[e].weight;
+		x->down[(size_t)d->edge[e].right * d->n_planes + w->class_of[e]] +=
+			d->edge[e].weight;
+	}
+	return OSR_OK;
+}
+
+/* What the two cables of an edge would carry if it took plane q besides what is there. */
+static uint32_t load_with(const struct work *w, const struct loads *x, uint32_t e, uint32_t q)
+{
+	const struct osr__edge *edge = &w->d->edge[e];
+
+	return edge->weight + max(x->up[(size_t)edge->left * w->d->n_planes + q],
+				  x->down[(size_t)edge->right * w->d->n_planes + q]);
+}
+
+static void move(struct work *w, struct loads *x, uint32_t e, uint32_t q)
+{
+	const struct osr__edge *edge = &w->d->edge[e];
+	size_t up = (size_t)edge->left * w->d->n_planes;
+	size_t down = (size_t)edge->right * w->d->n_planes;
+
+	if (w->class_of[e] != OSR_NONE) {
+		x->up[up + w->class_of[e]] -= edge->weight;
+		x->down[down + w->class_of[e]] -= edge->weight;
+	}
+	w->class_of[e] = q;
+	x->up[up + q] += edge->weight;
+	x->down[down + q] += edge->weight;
+}
+
+static uint32_t least_loaded(const struct work *w, const struct loads *x, uint32_t e)
+{
+	uint32_t best = OSR_NONE, least = UINT32_MAX;
+
+	for (uint32_t q = 0; q < w->d->n_planes; q++) {
+		uint32_t load = osr__may(w->d, e, q) ? load_with(w, x, e, q) : UINT32_MAX;
+
+		if (load < least) {
+			least = load;
+			best = q;
+		}
+	}
+	return best;
+}
+
+/*
+ * Edges whose cables carry more than the bound move to where they carry less, as long as that
+ * helps. Every move lowers the sum of squares, so it ends; `rounds` bounds the time.
+ */
+static void spread(struct work *w, struct loads *x, uint32_t bound, uint32_t rounds)
+{
+	bool moved = true;
+
+	for (uint32_t e = 0; e < w->d->n_edges; e++)
+		if (w->class_of[e] == OSR_NONE)
+			move(w, x, e, least_loaded(w, x, e));
+	while (moved && rounds--) {
+		moved = false;
+		for (uint32_t e = 0; e < w->d->n_edges; e++) {
+			uint32_t q = w->class_of[e], to;
+			uint32_t now = load_with(w, x, e, q) - w->d->edge[e].weight;
+
+			if (now <= bound)
+				continue;
+			to = least_loaded(w, x, e);
+			if (to == q || load_with(w, x, e, to) >= now)
+				continue;
+			move(w, x, e, to);
+			moved = true;
+		}
+	}
+}
+
+static uint32_t largest(const uint32_t *list, size_t n)
+{
+	uint32_t most = 0;
+
+	for (size_t i = 0; i < n; i++)
+		most = max(most, list[i]);
+	return most;
+}
+
+/* Classes in the order of their size, largest first; empty ones go. */
+static uint32_t order_classes(const struct osr__demand *d, uint32_t *class_of, uint32_t *size,
+			      uint32_t *rank)
+{
+	uint32_t n = 0;
+
+	memset(size, 0, d->n_planes * sizeof(*size));
+	for (uint32_t e = 0; e < d->n_edges; e++)
+		size[class_of[e]] += d->edge[e].weight;
+	for (uint32_t c = 0; c < d->n_planes; c++) {
+		rank[c] = 0;
+		n += size[c] > 0;
+		for (uint32_t b = 0; b < d->n_planes; b++)
+			rank[c] += size[b] > size[c] || (size[b] == size[c] && b < c);
+	}
+	for (uint32_t e = 0; e < d->n_edges; e++)
+		class_of[e] = rank[class_of[e]];
+	return n;
+}
+
+/*
+ * What an edge, or the edges of a node spread over the planes they may take, load some cable with
+ * at least.
+ */
+static enum osr_status lower_bound(const struct osr__demand *d, struct osr_arena *scratch,
+				   uint32_t *bound, bool *unit_weights)
+{
+	size_t n = (size_t)2 * d->n_nodes;
+	uint32_t *weight = osr_calloc(scratch, n, sizeof(uint32_t));
+	uint64_t *planes = osr_calloc(scratch, n * d->words + 1, sizeof(uint64_t));
+
+	if (!weight || !planes)
+		return OSR_NOMEM;
+	*bound = 0;
+	*unit_weights = true;
+	for (uint32_t e = 0; e < d->n_edges; e++) {
+		size_t node[2] = { d->edge[e].left, d->n_nodes + d->edge[e].right };
+
+		for (unsigned i = 0; i < 2; i++) {
+			weight[node[i]] += d->edge[e].weight;
+			for (uint32_t k = 0; d->may && k < d->words; k++)
+				planes[node[i] * d->words + k] |= d->may[(size_t)e * d->words + k];
+		}
+		*bound = max(*bound, d->edge[e].weight);
+		*unit_weights &= d->edge[e].weight == 1;
+	}
+	for (size_t v = 0; v < n; v++) {
+		uint32_t n_planes = d->may ? 0 : d->n_planes;
+
+		for (uint32_t k = 0; d->may && k < d->words; k++)
+			n_planes += (uint32_t)__builtin_popcountll(planes[v * d->words + k]);
+		if (weight[v])
+			*bound = max(*bound, (weight[v] + n_planes - 1) / n_planes);
+	}
+	return OSR_OK;
+}
+
+static enum osr_status colour_alike(struct work *w, struct osr_arena *scratch,
+				    struct osr__colouring *c, bool unit_weights)
+{
+	const struct osr__demand *d = w->d;
+	size_t n = (size_t)d->n_nodes * d->n_planes;
+	uint32_t *size = osr_alloc(scratch, d->n_planes, sizeof(uint32_t));
+	uint32_t *rank = osr_alloc(scratch, d->n_planes, sizeof(uint32_t));
+	struct loads x;
+
+	if (!size || !rank)
+		return OSR_NOMEM;
+	if (unit_weights)
+		by_degree(w, max(largest(w->left, d->n_nodes), largest(w->right, d->n_nodes)));
+	for (uint32_t e = 0; unit_weights && e < d->n_edges; e++)
+		w->class_of[e] %= d->n_planes;
+	if (add_up(w, scratch, &x))
+		return OSR_NOMEM;
+	if (!unit_weights)
+		spread(w, &x, c->bound, 64);
+	c->load = max(largest(x.up, n), largest(x.down, n));
+	c->n_classes = order_classes(d, w->class_of, size, rank);
+	return OSR_OK;
+}
+
+/* Cables are missing --------------------------------------------------------------------------- */
+
+/* `copies` flows may share a cable: slot q + i * n_planes is copy i of plane q. */
+static enum osr_status make_slots(struct work *w, uint32_t copies, struct osr_arena *scratch)
+{
+	const struct osr__demand *d = w->d;
+	size_t n;
+
+	w->n_slots = copies * d->n_planes;
+	n = (size_t)d->n_nodes * w->n_slots;
+	w->at_l = osr_alloc(scratch, n, sizeof(uint32_t));
+	w->at_r = osr_alloc(scratch, n, sizeof(uint32_t));
+	if (!w->at_l || !w->at_r)
+		return OSR_NOMEM;
+	memset(w->at_l, 0xff, n * sizeof(uint32_t));
+	memset(w->at_r, 0xff, n * sizeof(uint32_t));
+	return OSR_OK;
+}
+
+/* How many slots from `slot` on a node could still use, counted over its edges' planes. */
+static void count_choices(struct work *w, uint32_t slot, uint32_t *l, uint32_t *r)
+{
+	const struct osr__demand *d = w->d;
+
+	memset(l, 0, d->n_nodes * sizeof(*l));
+	memset(r, 0, d->n_nodes * sizeof(*r));
+	for (uint32_t s = slot; s < w->n_slots; s++)
+		for (uint32_t v = 0; v < d->n_nodes; v++) {
+			bool any = false;
+
+			for (uint32_t i = w->m.left_row[v]; !any && i < w->m.left_row[v + 1]; i++)
+				any = osr__may(d, w->m.left_edge[i], s % d->n_planes);
+			l[v] += any;
+			any = false;
+			for (uint32_t i = w->m.right_row[v]; !any && i < w->m.right_row[v + 1]; i++)
+				any = osr__may(d, w->m.right_edge[i], s % d->n_planes);
+			r[v] += any;
+		}
+}
+
+static void put(struct work *w, uint32_t e, uint32_t slot)
+{
+	w->class_of[e] = slot;
+	w->at_l[(size_t)w->d->edge[e].left * w->n_slots + slot] = e;
+	w->at_r[(size_t)w->d->edge[e].right * w->n_slots + slot] = e;
+}
+
+static void lift(struct work *w, uint32_t e)
+{
+	uint32_t slot = w->class_of[e];
+
+	w->at_l[(size_t)w->d->edge[e].left * w->n_slots + slot] = OSR_NONE;
+	w->at_r[(size_t)w->d->edge[e].right * w->n_slots + slot] = OSR_NONE;
+	w->class_of[e] = OSR_NONE;
+}
+
+/* Slot after slot takes a matching of the edges that may have it. */
+static void slot_by_slot(struct work *w, uint32_t *l, uint32_t *r)
+{
+	const struct osr__demand *d = w->d;
+
+	count_choices(w, 0, l, r);
+	for (uint32_t s = 0; s < w->n_slots; s++) {
+		uint32_t q = s % d->n_planes;
+
+		for (uint32_t e = 0; e < d->n_edges; e++)
+			w->m.off[e] = w->class_of[e] != OSR_NONE || !osr__may(d, e, q);
+		for (uint32_t v = 0; v < d->n_nodes; v++) {
+			w->m.must_l[v] = w->left[v] && w->left[v] >= l[v];
+			w->m.must_r[v] = w->right[v] && w->right[v] >= r[v];
+		}
+		osr__match_solve(&w->m);
+		take_matching(w, s);
+		for (uint32_t v = 0; v < d->n_nodes; v++) {
+			bool any = false;
+
+			for (uint32_t i = w->m.left_row[v]; !any && i < w->m.left_row[v + 1]; i++)
+				any = osr__may(d, w->m.left_edge[i], q);
+			l[v] -= any;
+			any = false;
+			for (uint32_t i = w->m.right_row[v]; !any && i < w->m.right_row[v + 1]; i++)
+				any = osr__may(d, w->m.right_edge[i], q);
+			r[v] -= any;
+		}
+	}
+	for (uint32_t e = 0; e < d->n_edges; e++)
+		if (w->class_of[e] != OSR_NONE)
+			put(w, e, w->class_of[e]);
+}
+
+/*
+ * The path of slots a and b in turn that begins at the right node of e, where b is free: into
+ * path[], and how long it is; OSR_NONE if some edge of it may not change.
+ */
+static uint32_t find_path(const struct work *w, uint32_t e, uint32_t a, uint32_t b, uint32_t *path)
+{
+	const struct osr__demand *d = w->d;
+	uint32_t v = d->edge[e].right, n = 0, from = a, to = b;
+	bool right = true;
+
+	for (;;) {
+		uint32_t x = (right ? w->at_r : w->at_l)[(size_t)v * w->n_slots + from];
+		uint32_t swap = from;
+
+		if (x == OSR_NONE)
+			return n;
+		if (!osr__may(d, x, to % d->n_planes))
+			return OSR_NONE;
+		path[n++] = x;
+		v = right ? d->edge[x].left : d->edge[x].right;
+		right = !right;
+		from = to;
+		to = swap;
+	}
+}
+
+static void exchange(struct work *w, uint32_t a, uint32_t b, const uint32_t *path, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		lift(w, path[i]);
+	for (uint32_t i = 0; i < n; i++)
+		put(w, path[i], i % 2 ? a : b);
+}
+
+/*
+ * A slot for an edge that was left over: one that is free at both ends, or made free at the right
+ * end by exchanging two slots along a path. It cannot come back to the left node, where a is free.
+ */
+static bool insert(struct work *w, uint32_t e, uint32_t *path)
+{
+	const uint32_t *l = w->at_l + (size_t)w->d->edge[e].left * w->n_slots;
+	const uint32_t *r = w->at_r + (size_t)w->d->edge[e].right * w->n_slots;
+
+	for (uint32_t a = 0; a < w->n_slots; a++) {
+		if (l[a] != OSR_NONE || !osr__may(w->d, e, a % w->d->n_planes))
+			continue;
+		if (r[a] == OSR_NONE) {
+			put(w, e, a);
+			return true;
+		}
+		for (uint32_t b = 0; b < w->n_slots; b++) {
+			uint32_t n = r[b] == OSR_NONE ? find_path(w, e, a, b, path) : OSR_NONE;
+
+			if (n == OSR_NONE)
+				continue;
+			exchange(w, a, b, path, n);
+			put(w, e, a);
+			return true;
+		}
+	}
+	return false;
+}
+
+static enum osr_status colour_unlike(struct work *w, struct osr_arena *scratch,
+				     struct osr__colouring *c, bool unit_weights)
+{
+	const struct osr__demand *d = w->d;
+	size_t n = (size_t)d->n_nodes * d->n_planes;
+	uint32_t *l = osr_alloc(scratch, d->n_nodes, sizeof(uint32_t));
+	uint32_t *r = osr_alloc(scratch, d->n_nodes, sizeof(uint32_t));
+	uint32_t *path = osr_alloc(scratch, d->n_edges, sizeof(uint32_t));
+	struct loads x;
+
+	if (!l || !r || !path)
+		return OSR_NOMEM;
+	if (unit_weights) {
+		if (make_slots(w, c->bound, scratch))
+			return OSR_NOMEM;
+		slot_by_slot(w, l, r);
+		for (uint32_t e = 0; e < d->n_edges; e++)
+			if (w->class_of[e] == OSR_NONE)
+				insert(w, e, path);
+		for (uint32_t e = 0; e < d->n_edges; e++)
+			if (w->class_of[e] != OSR_NONE)
+				w->class_of[e] %= d->n_planes;
+	}
+	if (add_up(w, scratch, &x))
+		return OSR_NOMEM;
+	spread(w, &x, c->bound, 64);
+	c->load = max(largest(x.up, n), largest(x.down, n));
+	c->n_classes = d->n_planes;
+	return OSR_OK;
+}
+
+enum osr_status osr__colour(const struct osr__demand *d, struct osr_arena *scratch,
+			    uint32_t *class_of, struct osr__colouring *c)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct work w = { .d = d, .class_of = class_of };
+	enum osr_status st;
+	bool unit_weights;
+
+	*c = (struct osr__colouring){ 0 };
+	if (!d->n_edges)
+		return OSR_OK;
+	st = begin(&w, scratch);
+	if (!st)
+		st = lower_bound(d, scratch, &c->bound, &unit_weights);
+	if (!st)
+		st = d->may ? colour_unlike(&w, scratch, c, unit_weights)
+			    : colour_alike(&w, scratch, c, unit_weights);
+	osr_arena_reset(scratch, mark);
+	return st;
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * From pairs to a compressed key: pairs become units (leaf, destination), units become classes.
+ */
+#include <osmroutes/keys.h>
+
+#include "level.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct making {
+	const struct osr_pgft *p;
+	const struct osr_pgft_tree *tree;
+	struct osr_key *key;
+	struct osr_arena *scratch;
+	struct osr_diag *diag;
+};
+
+static enum osr_status nomem(struct osr_diag *diag)
+{
+	return osr_fail(diag, OSR_NOMEM, "out of memory for a routing key");
+}
+
+/* The tree of the pairs, and numbers that exist. */
+static enum osr_status check_pairs(struct making *m, const struct osr_pair *pairs, uint32_t n_pairs)
+{
+	const struct osr_fabric *f = m->p->f;
+
+	m->key->tree = OSR_NONE;
+	for (uint32_t i = 0; i < n_pairs; i++) {
+		uint32_t end[2] = { pairs[i].from, pairs[i].to };
+
+		if (end[0] == end[1])
+			return osr_fail(m->diag, OSR_INVAL, "pair %u sends to itself", i);
+		for (unsigned k = 0; k < 2; k++) {
+			uint32_t tree;
+
+			if (end[k] >= f->n_terminals)
+				return osr_fail(m->diag, OSR_INVAL,
+						"pair %u names end port %u of %u", i, end[k],
+						f->n_terminals);
+			tree = m->p->sw_tree[f->term_switch[end[k]]];
+			if (tree == OSR_NONE || m->p->term_index[end[k]] == OSR_NONE)
+				continue;
+			if (m->key->tree == OSR_NONE)
+				m->key->tree = tree;
+			if (m->key->tree != tree)
+				return osr_fail(m->diag, OSR_INVAL,
+						"the pairs belong to several trees of the fabric");
+		}
+	}
+	return OSR_OK;
+}
+
+/* Places below the top must be switches of their own: their cables up are not told apart. */
+static enum osr_status check_tree(const struct making *m)
+{
+	const struct osr_pgft_tree *tree = m->tree;
+	char buf[32];
+
+	if (!tree->merged)
+		return OSR_OK;
+	for (uint32_t t = 2; t < tree->h; t++) {
+		uint32_t n = tree->m_product[tree->h] / tree->m_product[t] * tree->w_product[t];
+
+		for (uint32_t i = 0; i < n; i++) {
+			uint32_t s = tree->place[t][i];
+
+			if (s != OSR_NONE &&
+			    m->p->sw_a[s] * tree->w_product[t] + m->p->sw_b[s] != i)
+				return osr_fail(m->diag, OSR_NOT_APPLICABLE,
+						"switch %s stands for several of level %u: no keys "
+						"on such a tree",
+						osr_switch_name(m->p->f, s, buf), t);
+		}
+	}
+	return OSR_OK;
+}
+
+static bool is_host(const struct making *m, uint32_t term)
+{
+	uint32_t s = m->p->f->term_switch[term];
+
+	return m->p->term_index[term] != OSR_NONE && m->p->sw_tree[s] == m->key->tree &&
+	       m->p->sw_level[s] == 1;
+}
+
+/* Can the leaves of both ends be joined straight up and down? */
+static bool is_joined(const struct making *m, uint32_t from, uint32_t to)
+{
+	if (m->tree->h < 2)
+		return false;
+	for (uint32_t q = 0; q < osr__n_planes(m->tree, 1); q++)
+		if (osr__leads(m->p, m->tree, 1, m->p->sw_a[from], m->p->sw_a[to], 0, q))
+			return true;
+	return false;
+}
+
+static int by_leaf_and_end(const void *a, const void *b)
+{
+	const struct osr_key_unit *x = a, *y = b;
+
+	if (x->leaf != y->leaf)
+		return x->leaf < y->leaf ? -1 : 1;
+	return x->to < y->to ? -1 : x->to > y->to;
+}
+
+/* Pairs that leave their leaf, one unit each, sorted and joined. */
+static enum osr_status make_units(struct making *m, const struct osr_pair *pairs, uint32_t n_pairs,
+				  struct osr_arena *result)
+{
+	const uint32_t *sw = m->p->f->term_switch;
+	struct osr_key_unit *unit = osr_alloc(result, n_pairs, sizeof(*unit));
+	uint32_t n = 0, kept = 0;
+
+	if (!unit)
+		return nomem(m->diag);
+	for (uint32_t i = 0; i < n_pairs; i++) {
+		uint32_t from = pairs[i].from, to = pairs[i].to;
+
+		if (!is_host(m, from) || !is_host(m, to))
+			m->key->n_left_out++;
+		else if (sw[from] == sw[to])
+			m->key->n_local++;
+		else
+			unit[n++] = (struct osr_key_unit){ sw[from], to, 1, 0 };
+	}
+	qsort(unit, n, sizeof(*unit), by_leaf_and_end);
+	for (uint32_t i = 0; i < n; i++) {
+		if (kept && !by_leaf_and_end(&unit[kept - 1], &unit[i]))
+			unit[kept - 1].weight++;
+		else
+			unit[kept++] = unit[i];
+	}
+	for (n = 0; n < kept; n++)
+		if (!is_joined(m, unit[n].leaf, sw[unit[n].to]))
+			break;
+	m->key->unit = unit;
+	m->key->n_units = n;
+	for (uint32_t i = n; i < kept; i++) {
+		if (is_joined(m, unit[i].leaf, sw[unit[i].to]))
+			unit[m->key->n_units++] = unit[i];
+		else
+			m->key->n_left_out += unit[i].weight;
+	}
+	return OSR_OK;
+}
+
+static enum osr_status count_host_flows(struct making *m, const struct osr_pair *pairs,
+					uint32_t n_pairs)
+{
+	uint32_t n = m->p->f->n_terminals;
+	uint32_t *sends = osr_calloc(m->scratch, n, sizeof(*sends));
+	uint32_t *receives = osr_calloc(m->scratch, n, sizeof(*receives));
+
+	if (!sends || !receives)
+		return nomem(m->diag);
+	for (uint32_t i = 0; i < n_pairs; i++) {
+		uint32_t s = ++sends[pairs[i].from], r = ++receives[pairs[i].to];
+
+		if (s > m->key->host_degree)
+			m->key->host_degree = s;
+		if (r > m->key->host_degree)
+			m->key->host_degree = r;
+	}
+	return OSR_OK;
+}
+
+/* Bounds of higher levels ---------------------------------------------------------------------- */
+
+/* Cables upwards of the switches of level t with digits A. */
+static uint32_t cables_up(const struct making *m, uint32_t t, uint32_t a)
+{
+	uint32_t n = 0;
+
+	for (uint32_t b = 0; b < m->tree->w_product[t]; b++) {
+		uint32_t s = osr__node(m->tree, t, a, b);
+
+		for (uint32_t q = 0; s != OSR_NONE && q < osr_pgft_n_up(m->p, s); q++)
+			n += osr__up(m->p, s, q) != OSR_NONE;
+	}
+	return n;
+}
+
+/* What leaves a sub-tree of level t, or enters it, over the cables there are. */
+static enum osr_status bound_of_level(struct making *m, uint32_t t)
+{
+	uint32_t n = m->tree->m_product[m->tree->h] / m->tree->m_product[t];
+	uint32_t *out = osr_calloc(m->scratch, n, sizeof(*out));
+	uint32_t *in = osr_calloc(m->scratch, n, sizeof(*in));
+	uint32_t below = m->tree->m_product[t] / m->tree->m_product[1];
+
+	if (!out || !in)
+		return nomem(m->diag);
+	for (uint32_t i = 0; i < m->key->n_units; i++) {
+		const struct osr_key_unit *u = &m->key->unit[i];
+		uint32_t a = m->p->sw_a[u->leaf] / below;
+		uint32_t ad = m->p->sw_a[m->p->f->term_switch[u->to]] / below;
+
+		if (a != ad) {
+			out[a] += u->weight;
+			in[ad] += u->weight;
+		}
+	}
+	for (uint32_t a = 0; a < n; a++) {
+		uint32_t flows = out[a] > in[a] ? out[a] : in[a], cables = cables_up(m, t, a);
+
+		if (flows && cables && (flows + cables - 1) / cables > m->key->bound)
+			m->key->bound = (flows + cables - 1) / cables;
+	}
+	return OSR_OK;
+}
+
+/* Classes -------------------------------------------------------------------------------------- */
+
+static enum osr_status classify(struct making *m)
+{
+	struct osr_key *key = m->key;
+	struct osr__flow *flow = osr_alloc(m->scratch, key->n_units, sizeof(*flow));
+	uint32_t *class_of = osr_alloc(m->scratch, key->n_units, sizeof(*class_of));
+	struct osr__colouring c;
+	struct osr__demand d;
+
+	if (!flow || !class_of)
+		return nomem(m->diag);
+	for (uint32_t i = 0; i < key->n_units; i++) {
+		const struct osr_key_unit *u = &key->unit[i];
+
+		flow[i] = (struct osr__flow){
+			.a = m->p->sw_a[u->leaf],
+			.ad = m->p->sw_a[m->p->f->term_switch[u->to]],
+			.to = u->to,
+			.weight = u->weight,
+		};
+	}
+	if (osr__demand_of(m->p, m->tree, 1, flow, key->n_units, m->scratch, &d) ||
+	    osr__colour(&d, m->scratch, class_of, &c))
+		return nomem(m->diag);
+	for (uint32_t i = 0; i < key->n_units; i++)
+		key->unit[i].class = class_of[i];
+	key->n_classes = c.n_classes;
+	key->bound = c.bound;
+	return OSR_OK;
+}
+
+static enum osr_status make(struct making *m, const struct osr_pair *pairs, uint32_t n_pairs,
+			    struct osr_arena *result)
+{
+	enum osr_status st = check_pairs(m, pairs, n_pairs);
+
+	if (!st)
+		st = count_host_flows(m, pairs, n_pairs);
+	if (st || m->key->tree == OSR_NONE) {
+		m->key->n_left_out = n_pairs;
+		return st;
+	}
+	m->tree = &m->p->tree[m->key->tree];
+	st = check_tree(m);
+	if (!st)
+		st = make_units(m, pairs, n_pairs, result);
+	if (st || !m->key->n_units)
+		return st;
+	st = classify(m);
+	for (uint32_t t = 2; t < m->tree->h && !st; t++)
+		st = bound_of_level(m, t);
+	return st;
+}
+
+enum osr_status osr_key_make(const struct osr_pgft *p, const struct osr_pair *pairs,
+			     uint32_t n_pairs, struct osr_arena *scratch, struct osr_arena *result,
+			     struct osr_key *key, struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct making m = { .p = p, .key = key, .scratch = scratch, .diag = diag };
+	enum osr_status st;
+
+	*key = (struct osr_key){ .n_pairs = n_pairs };
+	st = make(&m, pairs, n_pairs, result);
+	osr_arena_reset(scratch, mark);
+	return st;
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * A compressed key becomes routes: classes take planes, level by level, and the ways become table
+ * entries.
+ *
+ * Source: Samuel, Zahavi, Keslassy, Routing Keys, section III, "3-level XGFT": seen from the leaves,
+ * all switches that agree in the digit b of a middle switch are one node; what the first step gives
+ * such a node is the demand of the second step, which is independent of all other nodes'.
+ */
+#include <osmroutes/keys.h>
+
+#include "level.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct placing {
+	const struct osr_pgft *p;
+	const struct osr_pgft_tree *tree;
+	const struct osr_key *key;
+	const uint32_t *load;
+	enum osr_key_choice choice;
+	const struct osr_parallel *parallel;
+	struct osr_arena *scratch;
+	/* Flows of each level, by group (B), then A, then destination; on level 1 those of units. */
+	struct osr__flow *flow[OSR_PGFT_MAX_LEVELS + 1];
+	uint32_t n_flows[OSR_PGFT_MAX_LEVELS + 1];
+};
+
+/* Flows of one level --------------------------------------------------------------------------- */
+
+struct sorted {
+	struct osr__flow flow;
+	uint32_t below; /* flow of the level below that it comes from */
+};
+
+static int by_group(const void *x, const void *y)
+{
+	const struct osr__flow *a = &((const struct sorted *)x)->flow;
+	const struct osr__flow *b = &((const struct sorted *)y)->flow;
+
+	if (a->b != b->b)
+		return a->b < b->b ? -1 : 1;
+	if (a->a != b->a)
+		return a->a < b->a ? -1 : 1;
+	return a->to < b->to ? -1 : a->to > b->to;
+}
+
+static bool is_same_flow(const struct osr__flow *a, const struct osr__flow *b)
+{
+	return a->b == b->b && a->a == b->a && a->to == b->to;
+}
+
+static enum osr_status first_level(struct placing *x)
+{
+	uint32_t n = x->key->n_units;
+	struct osr__flow *flow = osr_alloc(x->scratch, n, sizeof(*flow));
+
+	if (!flow)
+		return OSR_NOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct osr_key_unit *u = &x->key->unit[i];
+
+		flow[i] = (struct osr__flow){
+			.a = x->p->sw_a[u->leaf],
+			.ad = x->p->sw_a[x->p->f->term_switch[u->to]],
+			.to = u->to,
+			.weight = u->weight,
+			.next = OSR_NONE,
+		};
+	}
+	x->flow[1] = flow;
+	x->n_flows[1] = n;
+	return OSR_OK;
+}
+
+/* What goes on above level t, as flows of level t + 1; what meets one another is one flow. */
+static enum osr_status next_level(struct placing *x, uint32_t t)
+{
+	const struct osr_pgft_tree *tree = x->tree;
+	struct sorted *list = osr_alloc(x->scratch, x->n_flows[t], sizeof(*list));
+	uint32_t n = 0, kept = 0;
+
+	if (!list)
+		return OSR_NOMEM;
+	for (uint32_t i = 0; i < x->n_flows[t]; i++) {
+		struct osr__flow f = x->flow[t][i];
+
+		f.b = osr__b_above(tree, t, f.b, f.q);
+		f.a /= tree->m[t + 1];
+		f.ad /= tree->m[t + 1];
+		f.next = OSR_NONE;
+		if (f.a != f.ad)
+			list[n++] = (struct sorted){ f, i };
+	}
+	qsort(list, n, sizeof(*list), by_group);
+	x->flow[t + 1] = osr_alloc(x->scratch, n, sizeof(*x->flow[t + 1]));
+	if (!x->flow[t + 1])
+		return OSR_NOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		if (kept && is_same_flow(&x->flow[t + 1][kept - 1], &list[i].flow))
+			x->flow[t + 1][kept - 1].weight += list[i].flow.weight;
+		else
+			x->flow[t + 1][kept++] = list[i].flow;
+		x->flow[t][list[i].below].next = kept - 1;
+	}
+	x->n_flows[t + 1] = kept;
+	return OSR_OK;
+}
+
+/* Planes of one group -------------------------------------------------------------------------- */
+
+/* Flows [first .. first + n) of level t are those of one group. */
+static enum osr_status place_group(const struct placing *x, uint32_t t, uint32_t first, uint32_t n,
+				   struct osr_arena *scratch)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct osr__flow *flow = x->flow[t] + first;
+	uint32_t *class_of = osr_alloc(scratch, n, sizeof(*class_of)), *plane_of = NULL;
+	struct osr__colouring c = { .n_classes = x->key->n_classes };
+	struct osr__demand d;
+	enum osr_status st = OSR_NOMEM;
+
+	if (class_of)
+		st = osr__demand_of(x->p, x->tree, t, flow, n, scratch, &d);
+	if (!st) {
+		plane_of = osr_alloc(scratch, d.n_planes, sizeof(*plane_of));
+		st = plane_of ? OSR_OK : OSR_NOMEM;
+	}
+	for (uint32_t i = 0; !st && t == 1 && i < n; i++)
+		class_of[i] = x->key->unit[first + i].class;
+	if (!st && t > 1)
+		st = osr__colour(&d, scratch, class_of, &c);
+	if (!st)
+		st = osr__choose(x->p, x->tree, t, flow->b, &d, class_of, c.n_classes, x->load,
+				 x->choice, scratch, plane_of);
+	for (uint32_t i = 0; !st && i < n; i++)
+		flow[i].q = plane_of[class_of[i]];
+	if (!st)
+		st = osr__balance(x->p, x->tree, t, &d, x->key->bound, flow, n, scratch);
+	osr_arena_reset(scratch, mark);
+	return st;
+}
+
+/* Groups as jobs: one that runs beside others has an arena of its own. */
+struct jobs {
+	const struct placing *x;
+	uint32_t t, n;
+	uint32_t *first; /* [n + 1] */
+	enum osr_status *st;
+};
+
+static void run_job(void *arg, uint32_t i)
+{
+	struct jobs *j = arg;
+	struct osr_arena own = { 0 };
+
+	j->st[i] = place_group(j->x, j->t, j->first[i], j->first[i + 1] - j->first[i], &own);
+	osr_arena_free(&own);
+}
+
+static enum osr_status place_level(struct placing *x, uint32_t t)
+{
+	uint32_t n = x->n_flows[t];
+	struct jobs j = { .x = x, .t = t };
+	enum osr_status st = OSR_OK;
+
+	j.first = osr_alloc(x->scratch, n + 1, sizeof(*j.first));
+	j.st = osr_alloc(x->scratch, n, sizeof(*j.st));
+	if (!j.first || !j.st)
+		return OSR_NOMEM;
+	for (uint32_t i = 0; i < n; i++)
+		if (!i || x->flow[t][i].b != x->flow[t][i - 1].b)
+			j.first[j.n++] = i;
+	j.first[j.n] = n;
+	if (x->parallel && j.n > 1)
+		x->parallel->run(x->parallel->ctx, j.n, run_job, &j);
+	for (uint32_t i = 0; i < j.n && !st; i++)
+		st = x->parallel && j.n > 1 ? j.st[i]
+					    : place_group(x, t, j.first[i],
+							  j.first[i + 1] - j.first[i], x->scratch);
+	return st;
+}
+
+/* Table entries -------------------------------------------------------------------------------- */
+
+struct writing {
+	struct osr_key_routes *r;
+	uint32_t *stamp;   /* [n_switches] destination + 1 of the entry in */
+	uint8_t *port;     /* [n_switches] */
+	uint32_t *carried; /* [n_channels] */
+};
+
+/*
+ * One step: the entry for this destination. Where another unit for the same destination has been
+ * before, its entry counts, because a table has one.
+ */
+static uint32_t step(const struct osr_fabric *f, struct writing *w, uint32_t channel, uint32_t to,
+		     uint32_t weight)
+{
+	uint32_t s = f->chan_src[channel];
+
+	if (w->stamp[s] != to + 1) {
+		w->stamp[s] = to + 1;
+		w->port[s] = f->chan_port[channel];
+		w->r->entry[w->r->n_entries++] = (struct osr_key_entry){ s, to, w->port[s] };
+	}
+	channel = osr_port_channel(f, s, w->port[s]);
+	w->carried[channel] += weight;
+	return f->chan_dst[channel];
+}
+
+/* The channels of a unit as its planes have it: up to where the ends meet, and down. */
+static uint32_t list_way(const struct placing *x, uint32_t unit, uint32_t *way)
+{
+	const struct osr__flow *f[OSR_PGFT_MAX_LEVELS + 1];
+	uint32_t n = 0, top = 0;
+
+	for (uint32_t i = unit; i != OSR_NONE; i = f[top]->next) {
+		top++;
+		f[top] = &x->flow[top][i];
+	}
+	for (uint32_t t = 1; t <= top; t++)
+		way[n++] = osr__up(x->p, osr__node(x->tree, t, f[t]->a, f[t]->b), f[t]->q);
+	for (uint32_t t = top; t > 0; t--)
+		way[n++] = x->p->f->chan_rev[osr__up(x->p, osr__node(x->tree, t, f[t]->ad, f[t]->b),
+						     f[t]->q)];
+	return n;
+}
+
+/*
+ * Along the way, until an entry of another unit leads away from it: from there its entries lead to
+ * the same end port.
+ */
+static void write_unit(const struct placing *x, struct writing *w, uint32_t unit)
+{
+	const struct osr_fabric *f = x->p->f;
+	const struct osr_key_unit *u = &x->key->unit[unit];
+	uint32_t way[2 * OSR_PGFT_MAX_LEVELS], n = list_way(x, unit, way), at = u->leaf;
+
+	for (uint32_t i = 0; i < n && f->chan_src[way[i]] == at; i++)
+		at = step(f, w, way[i], u->to, u->weight);
+	while (at != f->term_switch[u->to])
+		at = step(f, w, osr_port_channel(f, at, w->port[at]), u->to, u->weight);
+}
+
+static int by_end(const void *x, const void *y, void *units)
+{
+	const struct osr_key_unit *u = units;
+	uint32_t i = *(const uint32_t *)x, j = *(const uint32_t *)y;
+
+	if (u[i].to != u[j].to)
+		return u[i].to < u[j].to ? -1 : 1;
+	return i < j ? -1 : 1;
+}
+
+static enum osr_status list_links(const struct placing *x, const struct writing *w,
+				  struct osr_arena *result)
+{
+	struct osr_key_routes *r = w->r;
+	uint32_t n = x->p->f->n_channels, n_links = 0;
+
+	for (uint32_t c = 0; c < n; c++)
+		n_links += w->carried[c] > 0;
+	r->link = osr_alloc(result, n_links, sizeof(*r->link));
+	r->flows = osr_alloc(result, n_links, sizeof(*r->flows));
+	if (!r->link || !r->flows)
+		return OSR_NOMEM;
+	for (uint32_t c = 0; c < n; c++) {
+		uint32_t flows = w->carried[c], all = flows + (x->load ? x->load[c] : 0);
+
+		if (!flows)
+			continue;
+		r->link[r->n_links] = c;
+		r->flows[r->n_links++] = flows;
+		r->contention = flows > r->contention ? flows : r->contention;
+		r->max_load = all > r->max_load ? all : r->max_load;
+	}
+	return OSR_OK;
+}
+
+static enum osr_status write_entries(const struct placing *x, struct osr_arena *result,
+				     struct osr_key_routes *r)
+{
+	const struct osr_fabric *f = x->p->f;
+	uint32_t n = x->key->n_units, hops = 2 * (x->tree->h - 1);
+	uint32_t *order = osr_alloc(x->scratch, n, sizeof(*order));
+	struct writing w = {
+		.r = r,
+		.stamp = osr_calloc(x->scratch, f->n_switches, sizeof(uint32_t)),
+		.port = osr_alloc(x->scratch, f->n_switches, 1),
+		.carried = osr_calloc(x->scratch, f->n_channels, sizeof(uint32_t)),
+	};
+
+	r->entry = osr_alloc(result, (size_t)n * hops, sizeof(*r->entry));
+	if (!order || !w.stamp || !w.port || !w.carried || !r->entry)
+		return OSR_NOMEM;
+	for (uint32_t i = 0; i < n; i++)
+		order[i] = i;
+	qsort_r(order, n, sizeof(*order), by_end, x->key->unit);
+	for (uint32_t i = 0; i < n; i++)
+		write_unit(x, &w, order[i]);
+	return list_links(x, &w, result);
+}
+
+static enum osr_status place(struct placing *x, struct osr_arena *result, struct osr_key_routes *r)
+{
+	enum osr_status st = first_level(x);
+
+	if (!st)
+		st = place_level(x, 1);
+	for (uint32_t t = 1; t + 1 < x->tree->h && !st; t++) {
+		st = next_level(x, t);
+		if (!st)
+			st = place_level(x, t + 1);
+	}
+	return st ? st : write_entries(x, result, r);
+}
+
+enum osr_status osr_key_place(const struct osr_pgft *p, const struct osr_key *key,
+			      const uint32_t *load, enum osr_key_choice choice,
+			      const struct osr_parallel *parallel, struct osr_arena *scratch,
+			      struct osr_arena *result, struct osr_key_routes *routes,
+			      struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct placing x = {
+		.p = p,
+		.key = key,
+		.load = load,
+		.choice = choice,
+		.parallel = parallel,
+		.scratch = scratch,
+	};
+	enum osr_status st = OSR_OK;
+
+	*routes = (struct osr_key_routes){ 0 };
+	if (key->n_units) {
+		x.tree = &p->tree[key->tree];
+		st = place(&x, result, routes);
+	}
+	osr_arena_reset(scratch, mark);
+	return st ? osr_fail(diag, st, "out of memory for the routes of a key") : OSR_OK;
+}

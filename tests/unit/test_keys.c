@@ -1,0 +1,598 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Routing keys on whole and broken trees. The judge knows the fabric and the entries, nothing of
+ * trees: it follows every pair from switch to switch and counts what crosses each channel.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <osmroutes/keys.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "fabrics.h"
+#include "io/net.h"
+#include "topo/topo.h"
+
+#define MAX_HOSTS 12000
+
+struct tree {
+	struct osr_arena arena;
+	struct osr_fabric f;
+	struct osr_pgft p;
+	uint32_t host[MAX_HOSTS]; /* terminals */
+	uint32_t n_hosts;
+	/* Of the judge. */
+	uint8_t *port;   /* [n_terminals * n_switches], filled while a case is judged */
+	uint32_t *flows; /* [n_channels] */
+};
+
+static void set(struct osr_values *v, const struct osr_topo *topo, const char *name,
+		const char *text)
+{
+	struct osr_diag diag;
+
+	assert_int_equal(osr_values_set(v, topo->params, name, text, &diag), OSR_OK);
+}
+
+/* A tree by its numbers, without so many links (seeded) and switches. */
+static void grow(struct tree *t, const char *m, const char *w, const char *p, uint32_t links,
+		 uint32_t switches, uint64_t seed)
+{
+	const struct osr_topo *topo = osr_topo_find("tree");
+	struct osr_degrade how = {
+		.n_links = links, .n_switches = switches, .seed = seed, .keep_connected = true
+	};
+	struct osr_pgft_options opt = { .max_missing = 30 };
+	struct osr_net net = { 0 }, broken = { 0 };
+	struct osr_topo_style style = { 0 };
+	struct osr_degraded done;
+	struct osr_values v;
+	struct osr_diag diag = { "" };
+
+	memset(t, 0, sizeof(*t));
+	osr_values_default(&v, topo->params);
+	set(&v, topo, "m", m);
+	set(&v, topo, "w", w);
+	set(&v, topo, "p", p);
+	assert_int_equal(osr_topo_make(topo, &v, &style, &net, &diag), OSR_OK);
+	assert_int_equal(osr_topo_degrade(&net, &how, &broken, &done, &diag), OSR_OK);
+	assert_int_equal(osr_net_fabric(&broken, 0, &t->arena, &t->f, &diag), OSR_OK);
+	osr_net_free(&net);
+	osr_net_free(&broken);
+	if (osr_pgft_find(&t->f, &opt, &t->arena, &t->p, &diag))
+		fail_msg("%s", diag.text);
+	for (uint32_t i = 0; i < t->f.n_terminals; i++)
+		if (t->f.term_role[i] == OSR_ROLE_CA)
+			t->host[t->n_hosts++] = i;
+	t->port = osr_calloc(&t->arena, t->f.n_terminals, t->f.n_switches);
+	t->flows = osr_calloc(&t->arena, t->f.n_channels, sizeof(*t->flows));
+	assert_non_null(t->port);
+	assert_non_null(t->flows);
+}
+
+/* The judge ------------------------------------------------------------------------------------ */
+
+static void enter(struct tree *t, const struct osr_key_routes *r, bool in)
+{
+	for (uint32_t i = 0; i < r->n_entries; i++) {
+		const struct osr_key_entry *e = &r->entry[i];
+		uint8_t *port = &t->port[(size_t)e->term * t->f.n_switches + e->sw];
+
+		assert_int_equal(*port, in ? 0 : e->port); /* one entry each, none twice */
+		assert_int_not_equal(e->port, 0);
+		*port = in ? e->port : 0;
+	}
+}
+
+/* The largest number of pairs on one channel; every pair arrives by entries alone. */
+static uint32_t judge(struct tree *t, const struct osr_pair *pairs, uint32_t n,
+		      const struct osr_key_routes *r)
+{
+	uint32_t most = 0, link = 0;
+
+	enter(t, r, true);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t at = t->f.term_switch[pairs[i].from], hops = 0;
+
+		while (at != t->f.term_switch[pairs[i].to]) {
+			uint8_t port = t->port[(size_t)pairs[i].to * t->f.n_switches + at];
+			uint32_t c = port ? osr_port_channel(&t->f, at, port) : OSR_NONE;
+
+			assert_int_not_equal(c, OSR_NONE);
+			assert_true(++hops < 2 * t->p.tree[0].h);
+			t->flows[c]++;
+			at = t->f.chan_dst[c];
+		}
+	}
+	for (uint32_t c = 0; c < t->f.n_channels; c++) {
+		if (t->flows[c] > most)
+			most = t->flows[c];
+		if (t->flows[c]) {
+			assert_true(link < r->n_links);
+			assert_int_equal(r->link[link], c);
+			assert_int_equal(r->flows[link], t->flows[c]);
+			link++;
+		}
+		t->flows[c] = 0;
+	}
+	assert_int_equal(link, r->n_links);
+	enter(t, r, false);
+	assert_int_equal(most, r->contention);
+	return most;
+}
+
+struct made {
+	struct osr_arena scratch, result;
+	struct osr_key key;
+	struct osr_key_routes routes;
+};
+
+static uint32_t route(struct tree *t, const struct osr_pair *pairs, uint32_t n,
+		      const uint32_t *load, enum osr_key_choice choice,
+		      const struct osr_parallel *parallel, struct made *x)
+{
+	struct osr_diag diag = { "" };
+
+	memset(x, 0, sizeof(*x));
+	if (osr_key_make(&t->p, pairs, n, &x->scratch, &x->result, &x->key, &diag) ||
+	    osr_key_place(&t->p, &x->key, load, choice, parallel, &x->scratch, &x->result,
+			  &x->routes, &diag))
+		fail_msg("%s", diag.text);
+	assert_int_equal(x->scratch.in_use, 0);
+	return judge(t, pairs, n, &x->routes);
+}
+
+static void drop(struct made *x)
+{
+	osr_arena_free(&x->scratch);
+	osr_arena_free(&x->result);
+}
+
+/* Patterns ------------------------------------------------------------------------------------- */
+
+static void shuffle(uint32_t *list, uint32_t n, uint64_t *seed)
+{
+	for (uint32_t i = n; i > 1; i--) {
+		uint32_t j = (uint32_t)(test_random(seed) % i), x = list[j];
+
+		list[j] = list[i - 1];
+		list[i - 1] = x;
+	}
+}
+
+/* A random permutation of some hosts; whoever maps to himself rests. */
+static uint32_t permutation(const struct tree *t, uint32_t size, struct osr_pair *pairs,
+			    uint64_t *seed)
+{
+	static uint32_t from[MAX_HOSTS], to[MAX_HOSTS];
+	uint32_t n = 0;
+
+	memcpy(from, t->host, t->n_hosts * sizeof(*from));
+	shuffle(from, t->n_hosts, seed);
+	memcpy(to, from, size * sizeof(*to));
+	shuffle(to, size, seed);
+	for (uint32_t i = 0; i < size; i++)
+		if (from[i] != to[i])
+			pairs[n++] = (struct osr_pair){ from[i], to[i] };
+	return n;
+}
+
+/* One direction of a stencil that wraps around, ranks mapped at random. */
+static uint32_t stencil(const struct tree *t, struct osr_pair *pairs, uint64_t *seed)
+{
+	static uint32_t rank[MAX_HOSTS];
+	uint32_t side[3], size = 1, n = 0, dim = (uint32_t)(test_random(seed) % 3);
+	bool back = test_random(seed) & 1;
+	uint32_t stride = 1;
+
+	for (unsigned k = 0; k < 3; k++) {
+		side[k] = 1;
+		while (size * (side[k] + 1) <= t->n_hosts && test_random(seed) % 6)
+			side[k]++;
+		size *= side[k];
+		stride *= k < dim ? side[k] : 1;
+	}
+	memcpy(rank, t->host, t->n_hosts * sizeof(*rank));
+	shuffle(rank, t->n_hosts, seed);
+	for (uint32_t i = 0; i < size; i++) {
+		uint32_t x = i / stride % side[dim];
+		uint32_t y = (back ? x + side[dim] - 1 : x + 1) % side[dim];
+
+		if (y != x)
+			pairs[n++] = (struct osr_pair){ rank[i], rank[i + (y - x) * stride] };
+	}
+	return n;
+}
+
+/* Rearrangeably non-blocking: m_l p_l <= w_(l+1) p_(l+1). */
+static const struct {
+	const char *m, *w, *p;
+} non_blocking[] = {
+	{ "4,4", "1,4", "1,1" },
+	{ "6,12", "1,6", "1,1" },
+	{ "8,8", "1,4", "1,2" },
+	{ "3,5", "1,4", "1,1" },
+	{ "6,6", "1,1", "1,6" },
+	{ "4,4,4", "1,4,4", "1,1,1" },
+	{ "6,6,6", "1,6,6", "1,1,1" },
+	{ "4,4,8", "1,4,2", "1,1,2" },
+	{ "6,4,5", "1,3,4", "1,2,2" },
+	{ "2,3,4", "1,3,3", "1,1,1" },
+	{ "2,2,2,2", "1,2,2,2", "1,1,1,1" },
+	{ "12,12,12", "1,12,12", "1,1,1" },
+};
+
+/* Contention 1, always: OSR_KEYS_CASES of them; the large tree has its share cut down. */
+static void test_contention_free(void **state)
+{
+	static struct osr_pair pairs[MAX_HOSTS];
+	static struct tree t;
+	const char *wish = getenv("OSR_KEYS_CASES");
+	unsigned n_trees = sizeof(non_blocking) / sizeof(*non_blocking);
+	unsigned cases = wish ? (unsigned)atoi(wish) : 2400, done = 0;
+	uint64_t seed = 1;
+
+	for (unsigned k = 0; k < n_trees; k++) {
+		grow(&t, non_blocking[k].m, non_blocking[k].w, non_blocking[k].p, 0, 0, 1);
+		for (unsigned i = 0; i < (t.n_hosts > 1000 && !wish ? 20 : cases / n_trees + 1);
+		     i++) {
+			uint32_t size = 2 + (uint32_t)(test_random(&seed) % (t.n_hosts - 1)), n;
+			struct made x;
+
+			if (i % 3 == 0)
+				size = t.n_hosts;
+			n = i % 2 ? stencil(&t, pairs, &seed) : permutation(&t, size, pairs, &seed);
+			route(&t, pairs, n, NULL, (enum osr_key_choice)(i % 4), NULL, &x);
+			assert_true(x.routes.contention <= 1);
+			assert_int_equal(x.key.n_left_out, 0);
+			assert_true(x.key.bound <= 1 && x.key.host_degree <= 1);
+			drop(&x);
+			done++;
+		}
+		osr_arena_free(&t.arena);
+	}
+	print_message("%u cases\n", done);
+}
+
+/* Fewer cables upwards than downwards: contention is the bound, flows over cables rounded up. */
+static void test_blocking(void **state)
+{
+	static struct osr_pair pairs[MAX_HOSTS];
+	static const char *const trees[][3] = { { "12,8", "1,4", "1,1" },
+						{ "8,4,4", "1,4,4", "1,1,1" },
+						{ "4,4,6", "1,4,2", "1,1,1" },
+						{ "6,6,4", "1,4,2", "1,1,2" } };
+	unsigned n_cases = 0, n_least = 0;
+	static struct tree t;
+	uint64_t seed = 5;
+
+	for (unsigned k = 0; k < 4; k++) {
+		grow(&t, trees[k][0], trees[k][1], trees[k][2], 0, 0, 1);
+		for (unsigned i = 0; i < 100; i++) {
+			uint32_t size = 2 + (uint32_t)(test_random(&seed) % (t.n_hosts - 1));
+			uint32_t n = permutation(&t, size, pairs, &seed);
+			struct made x;
+
+			route(&t, pairs, n, NULL, OSR_KEY_FINE, NULL, &x);
+			if (t.p.tree[0].h == 2)
+				assert_int_equal(x.routes.contention, x.key.bound);
+			n_least += x.routes.contention == x.key.bound;
+			n_cases++;
+			drop(&x);
+		}
+		osr_arena_free(&t.arena);
+	}
+	print_message("least contention in %u of %u cases\n", n_least, n_cases);
+	assert_true(n_least * 100 >= n_cases * 99);
+}
+
+/* Many to one, one to many, everybody to everybody: no worse than the hosts' own cables. */
+static void test_collectives(void **state)
+{
+	static struct osr_pair pairs[MAX_HOSTS];
+	static const char *const trees[][3] = { { "4,4", "1,4", "1,1" },
+						{ "4,4,3", "1,4,4", "1,1,1" } };
+	static struct tree t;
+
+	for (unsigned k = 0; k < 2; k++) {
+		struct made x;
+		uint32_t n = 0;
+
+		grow(&t, trees[k][0], trees[k][1], trees[k][2], 0, 0, 1);
+		for (uint32_t i = 1; i < t.n_hosts; i++)
+			pairs[n++] = (struct osr_pair){ t.host[i], t.host[0] };
+		route(&t, pairs, n, NULL, OSR_KEY_FINE, NULL, &x);
+		assert_int_equal(x.key.host_degree, n);
+		drop(&x);
+		n = 0;
+		for (uint32_t i = 1; i < t.n_hosts; i++)
+			pairs[n++] = (struct osr_pair){ t.host[0], t.host[i] };
+		route(&t, pairs, n, NULL, OSR_KEY_FINE, NULL, &x);
+		assert_true(x.routes.contention == x.key.bound);
+		drop(&x);
+		n = 0;
+		for (uint32_t i = 0; i < t.n_hosts; i++)
+			for (uint32_t j = 0; j < t.n_hosts; j++)
+				if (i != j)
+					pairs[n++] = (struct osr_pair){ t.host[i], t.host[j] };
+		route(&t, pairs, n, NULL, OSR_KEY_FINE, NULL, &x);
+		assert_true(x.routes.contention <= x.key.host_degree);
+		drop(&x);
+		osr_arena_free(&t.arena);
+	}
+}
+
+/* Broken trees: every pair that can still be joined is; how far contention is from the bound. */
+static void test_broken(void **state)
+{
+	static struct osr_pair pairs[MAX_HOSTS];
+	static const char *const trees[][3] = { { "6,12", "1,6", "1,1" },
+						{ "4,4,4", "1,4,4", "1,1,1" },
+						{ "6,6,6", "1,6,6", "1,1,1" } };
+	unsigned n_cases = 0, n_least = 0, n_over = 0;
+	static struct tree t;
+	uint64_t seed = 9;
+
+	for (unsigned i = 0; i < 240; i++) {
+		const char *const *m = trees[i % 3];
+		struct made x;
+		uint32_t n;
+
+		grow(&t, m[0], m[1], m[2], 1 + i % 5, i % 7 == 0, i);
+		n = permutation(&t, t.n_hosts, pairs, &seed);
+		route(&t, pairs, n, NULL, OSR_KEY_FINE, NULL, &x);
+		n_cases++;
+		n_least += x.routes.contention == x.key.bound;
+		n_over += x.routes.contention > x.key.bound + 1;
+		assert_int_equal(x.key.n_left_out, 0);
+		drop(&x);
+		osr_arena_free(&t.arena);
+	}
+	print_message("least contention in %u of %u cases\n", n_least, n_cases);
+	assert_int_equal(n_over, 0);
+	assert_true(n_least * 100 >= n_cases * 95);
+}
+
+/* Choice --------------------------------------------------------------------------------------- */
+
+static void add_load(const struct osr_key_routes *r, uint32_t *load)
+{
+	for (uint32_t i = 0; i < r->n_links; i++)
+		load[r->link[i]] += r->flows[i];
+}
+
+/* Two applications with one flow each, from one leaf: NRK sends the second another way (figure 2). */
+static void test_second_application(void **state)
+{
+	static struct tree t;
+	struct osr_pair a, b;
+	uint32_t *load;
+	struct made x, y;
+
+	grow(&t, "4,4", "1,4", "1,1", 0, 0, 1);
+	load = osr_calloc(&t.arena, t.f.n_channels, sizeof(*load));
+	a = (struct osr_pair){ t.host[0], t.host[4] };
+	b = (struct osr_pair){ t.host[2], t.host[12] };
+	route(&t, &a, 1, load, OSR_KEY_FINE, NULL, &x);
+	add_load(&x.routes, load);
+	for (int choice = OSR_KEY_AS_IS; choice <= OSR_KEY_BEST; choice++) {
+		route(&t, &b, 1, load, (enum osr_key_choice)choice, NULL, &y);
+		assert_int_equal(y.routes.max_load, choice == OSR_KEY_AS_IS ? 2 : 1);
+		drop(&y);
+	}
+	drop(&x);
+	osr_arena_free(&t.arena);
+}
+
+/* The best map is never worse than the others, nor a shift than no shift, on every kind of tree. */
+static void test_choices_in_order(void **state)
+{
+	static struct osr_pair pairs[MAX_HOSTS];
+	static struct tree t;
+	uint64_t seed = 11;
+
+	for (unsigned i = 0; i < 60; i++) {
+		uint32_t *load, most[4], sum[4], n;
+
+		grow(&t, "6,12", "1,6", "1,1", i % 3, 0, i);
+		load = osr_calloc(&t.arena, t.f.n_channels, sizeof(*load));
+		for (uint32_t c = 0; c < t.f.n_channels; c++)
+			load[c] = (uint32_t)(test_random(&seed) % 4);
+		n = permutation(&t, 2 + (uint32_t)(test_random(&seed) % 30), pairs, &seed);
+		for (int choice = 0; choice < 4; choice++) {
+			struct made x;
+
+			route(&t, pairs, n, load, (enum osr_key_choice)choice, NULL, &x);
+			most[choice] = x.routes.max_load;
+			sum[choice] = 0;
+			for (uint32_t k = 0; k < x.routes.n_links; k++)
+				sum[choice] += 2 * load[x.routes.link[k]] * x.routes.flows[k];
+			drop(&x);
+		}
+		if (t.p.tree[0].n_missing_links == 0)
+			assert_true(most[OSR_KEY_SHIFT] <= most[OSR_KEY_AS_IS]);
+		for (int choice = 1; choice < OSR_KEY_BEST; choice++) {
+			assert_true(most[OSR_KEY_BEST] <= most[choice]);
+			if (most[OSR_KEY_BEST] == most[choice])
+				assert_true(sum[OSR_KEY_BEST] <= sum[choice]);
+		}
+		osr_arena_free(&t.arena);
+	}
+}
+
+/* Threads -------------------------------------------------------------------------------------- */
+
+struct share {
+	void (*job)(void *arg, uint32_t i);
+	void *arg;
+	uint32_t first, n;
+};
+
+static void *every_second(void *arg)
+{
+	struct share *s = arg;
+
+	for (uint32_t i = s->first; i < s->n; i += 2)
+		s->job(s->arg, i);
+	return NULL;
+}
+
+static void run_on_two(void *ctx, uint32_t n, void (*job)(void *arg, uint32_t i), void *arg)
+{
+	struct share share[2] = { { job, arg, 0, n }, { job, arg, 1, n } };
+	pthread_t thread;
+
+	++*(unsigned *)ctx;
+	assert_int_equal(pthread_create(&thread, NULL, every_second, &share[1]), 0);
+	every_second(&share[0]);
+	pthread_join(thread, NULL);
+}
+
+static void test_parallel(void **state)
+{
+	static struct osr_pair pairs[MAX_HOSTS];
+	static struct tree t;
+	unsigned n_calls = 0;
+	struct osr_parallel two = { run_on_two, &n_calls };
+	uint64_t seed = 13;
+
+	grow(&t, "6,6,6", "1,6,6", "1,1,1", 0, 0, 1);
+	for (unsigned i = 0; i < 20; i++) {
+		uint32_t n = permutation(&t, t.n_hosts, pairs, &seed);
+		struct made x, y;
+
+		route(&t, pairs, n, NULL, OSR_KEY_FINE, NULL, &x);
+		route(&t, pairs, n, NULL, OSR_KEY_FINE, &two, &y);
+		assert_int_equal(x.routes.n_entries, y.routes.n_entries);
+		for (uint32_t k = 0; k < x.routes.n_entries; k++) {
+			assert_int_equal(x.routes.entry[k].sw, y.routes.entry[k].sw);
+			assert_int_equal(x.routes.entry[k].term, y.routes.entry[k].term);
+			assert_int_equal(x.routes.entry[k].port, y.routes.entry[k].port);
+		}
+		drop(&x);
+		drop(&y);
+	}
+	assert_int_equal(n_calls, 20);
+	osr_arena_free(&t.arena);
+}
+
+/* Bad input ------------------------------------------------------------------------------------ */
+
+static enum osr_status try(const struct tree *t, const struct osr_pair *pairs, uint32_t n,
+			   size_t fail_after, struct osr_key *key)
+{
+	struct osr_arena scratch = { .fail_after = fail_after }, result = { 0 };
+	struct osr_key_routes routes;
+	struct osr_diag diag = { "" };
+	enum osr_status st;
+
+	st = osr_key_make(&t->p, pairs, n, &scratch, &result, key, &diag);
+	if (!st)
+		st = osr_key_place(&t->p, key, NULL, OSR_KEY_BEST, NULL, &scratch, &result, &routes,
+				   &diag);
+	assert_true(!st == !diag.text[0]);
+	assert_int_equal(scratch.in_use, 0);
+	osr_arena_free(&scratch);
+	osr_arena_free(&result);
+	return st;
+}
+
+static void test_bad_input(void **state)
+{
+	static struct osr_pair pairs[MAX_HOSTS];
+	static struct tree t;
+	struct osr_key key;
+	uint64_t seed = 17;
+	uint32_t n;
+
+	grow(&t, "4,4,4", "1,4,4", "1,1,1", 1, 0, 1);
+	assert_int_equal(try(&t, pairs, 0, 0, &key), OSR_OK);
+	assert_int_equal(key.n_units, 0);
+	pairs[0] = (struct osr_pair){ t.host[0], t.f.n_terminals };
+	assert_int_equal(try(&t, pairs, 1, 0, &key), OSR_INVAL);
+	pairs[0] = (struct osr_pair){ t.host[0], t.host[0] };
+	assert_int_equal(try(&t, pairs, 1, 0, &key), OSR_INVAL);
+	/* A switch's own port is no host: left to the base routing. */
+	for (n = 0; t.f.term_port[n]; n++)
+		;
+	pairs[0] = (struct osr_pair){ t.host[0], n };
+	assert_int_equal(try(&t, pairs, 1, 0, &key), OSR_OK);
+	assert_int_equal(key.n_left_out, 1);
+	/* Two hosts of one leaf need no key. */
+	pairs[0] = (struct osr_pair){ t.host[0], t.host[1] };
+	assert_int_equal(try(&t, pairs, 1, 0, &key), OSR_OK);
+	assert_int_equal(key.n_local, 1);
+	n = permutation(&t, t.n_hosts, pairs, &seed);
+	for (size_t k = 1;; k++) {
+		enum osr_status st = try(&t, pairs, n, k, &key);
+
+		if (!st) {
+			assert_true(k > 20);
+			break;
+		}
+		assert_int_equal(st, OSR_NOMEM);
+	}
+	osr_arena_free(&t.arena);
+}
+
+/* Time ----------------------------------------------------------------------------------------- */
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* 20 ms for 1,728 hosts, 200 ms for 11,664; the limits here leave room for sanitizers. */
+static void test_time(void **state)
+{
+	static struct osr_pair pairs[MAX_HOSTS];
+	static const char *const trees[][3] = { { "12,12,12", "1,12,12", "1,1,1" },
+						{ "18,18,36", "1,18,18", "1,1,1" } };
+	static struct tree t;
+
+	for (unsigned k = 0; k < 2; k++) {
+		uint64_t seed = 19;
+		struct made x;
+		uint32_t n;
+		double begin;
+
+		grow(&t, trees[k][0], trees[k][1], trees[k][2], 0, 0, 1);
+		n = permutation(&t, t.n_hosts, pairs, &seed);
+		begin = seconds();
+		route(&t, pairs, n, NULL, OSR_KEY_FINE, NULL, &x);
+		print_message("%u hosts: %.1f ms\n", t.n_hosts, (seconds() - begin) * 1e3);
+		assert_int_equal(x.routes.contention, 1);
+		assert_true(seconds() - begin < (k ? 2.0 : 0.2));
+		drop(&x);
+		osr_arena_free(&t.arena);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_contention_free),
+		cmocka_unit_test(test_blocking),
+		cmocka_unit_test(test_collectives),
+		cmocka_unit_test(test_broken),
+		cmocka_unit_test(test_second_application),
+		cmocka_unit_test(test_choices_in_order),
+		cmocka_unit_test(test_parallel),
+		cmocka_unit_test(test_bad_input),
+		cmocka_unit_test(test_time),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
