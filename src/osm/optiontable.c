@@ -13,5 +13,8 @@ const struct osr_param osr__plugin_params[] = {
 			   "engine" },
 	[OPT_MAX_VLS] = { "max_vls", OSR_PARAM_UINT, "15", 1, OSR_MAX_VLS, NULL,
 			  "use at most this many virtual lanes" },
+	[OPT_METRICS_DIR] = { "metrics_dir", OSR_PARAM_STRING, "", 0, 0, NULL,
+			      "directory for a JSON and a Prometheus file about each sweep; empty: "
+			      "none are written" },
 	{ NULL },
 };

@@ -16,6 +16,7 @@ enum {
 	OPT_ON_ERROR,
 	OPT_ON_SPLIT,
 	OPT_MAX_VLS,
+	OPT_METRICS_DIR,
 };
 
 extern const struct osr_param osr__plugin_params[];

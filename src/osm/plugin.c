@@ -157,6 +157,7 @@ static void routing_done(struct plugin *p)
 			osr__sweep_cached(c);
 		c->routed = false;
 	}
+	osr__metrics_write(p);
 }
 
 static void report(void *plugin_data, osm_epi_event_id_t event, void *event_data)

@@ -16,6 +16,7 @@
 #define OSR_OSM_PLUGIN_H
 
 #include "compat.h"
+#include "metrics.h"
 #include "optiontable.h"
 
 #include <osmroutes/arena.h>
@@ -183,6 +184,7 @@ struct engine_ctx {
 	bool routed;                   /* our callback ran since the last UCAST_ROUTING_DONE */
 	struct sweep_slot slot[2];
 	struct sweep_slot *current; /* last checked result, or NULL */
+	uint64_t n_sweeps[N_OUTCOMES];
 	uint32_t mc_stamp;
 	uint16_t mc_warned; /* VLs whose multicast was reported unproven in this sweep */
 	bool mc_warned_sp0; /* port 0 members outside the proven order were reported */
@@ -200,6 +202,8 @@ struct plugin {
 	struct options options;
 	struct registration *registrations; /* one per row of osr_engines[] */
 	struct engine_ctx *contexts;
+	struct metrics metrics; /* of the last sweep */
+	bool metrics_failed;	/* the last attempt to write them */
 };
 
 static inline bool osr__any_sl(const struct osr_routing *r, uint32_t proven)

@@ -27,6 +27,7 @@ struct sweep {
 	struct snapshot snap;
 	struct osr_diag diag;
 	double ms_start, ms_snapshot, ms_route, ms_check, ms_publish;
+	uint64_t n_entries, n_changed;
 	bool reused;
 };
 
@@ -144,17 +145,17 @@ static void lanes_text(const struct osr_routing *r, uint8_t available, char *buf
 		snprintf(buf, size, "%u of %u", r->n_vls, available);
 }
 
-static void report_result(const struct sweep *w)
+static void report_result(struct sweep *w)
 {
 	const struct osr_fabric *f = &w->slot->result.fabric;
 	const struct osr_routing *r = &w->slot->result.routing;
 	const struct osr_verdict *v = &w->slot->verdict;
 	const struct osr_result *before = w->ctx->current ? &w->ctx->current->result : NULL;
-	uint64_t n_entries = (uint64_t)f->n_switches * f->n_dests, n_changed = n_entries;
 	char proven[128], lanes[64];
 
+	w->n_entries = w->n_changed = (uint64_t)f->n_switches * f->n_dests;
 	if (before)
-		n_changed = osr_routing_changed(before, f, r, &n_entries);
+		w->n_changed = osr_routing_changed(before, f, r, &w->n_entries);
 	claims_text(v->proven, proven, sizeof(proven));
 	lanes_text(r, w->snap.limit.vls, lanes, sizeof(lanes));
 	osr__log(w->osm, OSM_LOG_INFO,
@@ -168,13 +169,56 @@ static void report_result(const struct sweep *w)
 		 w->ms_snapshot - w->ms_start, w->ms_route - w->ms_snapshot, r->ms_spf,
 		 r->ms_layers, w->ms_check - w->ms_route, w->ms_publish - w->ms_check, lanes,
 		 v->efi, v->efi_mean, v->efi_per_capacity, v->n_longer, v->n_routes, v->max_hops,
-		 proven, n_changed, n_entries, w->slot->result.digest);
+		 proven, w->n_changed, w->n_entries, w->slot->result.digest);
 	if ((v->proven & OSR_CLAIM_DEADLOCK_FREE) && !(v->proven & OSR_CLAIM_MULTICAST) &&
 	    !w->osm->subn.opt.disable_multicast)
 		osr__log(w->osm, OSM_LOG_ERROR,
 			 "ERR OR07: %s: multicast is not proven free of deadlock together with "
 			 "unicast on VL %u",
 			 w->ctx->engine->name, r->mcast_vl);
+}
+
+/* For the files of metrics.c, which are written when OpenSM's lock is free again. */
+static void note(const struct sweep *w, enum outcome outcome)
+{
+	const struct sweep_slot *slot = w->slot;
+	struct metrics *m = &w->ctx->plugin->metrics;
+	bool routed = outcome == OUTCOME_ROUTED || outcome == OUTCOME_REUSED;
+
+	w->ctx->n_sweeps[outcome]++;
+	*m = (struct metrics){ .pending = true, .engine = w->ctx->engine->name, .outcome = outcome };
+	snprintf(m->message, sizeof(m->message), "%s", w->diag.text);
+	m->ms.total = clock_ms() - w->ms_start;
+	m->checked = routed || outcome == OUTCOME_CACHED || outcome == OUTCOME_CACHED_HOSTS;
+	if (!m->checked) {
+		osr__metrics_write(w->ctx->plugin); /* perhaps nobody routes */
+		m->pending = true;
+		return;
+	}
+	m->n_switches = slot->result.fabric.n_switches;
+	m->n_channels = slot->result.fabric.n_channels;
+	m->n_terminals = slot->result.fabric.n_terminals;
+	m->n_dests = slot->result.fabric.n_dests;
+	m->n_parts = slot->result.fabric.n_components;
+	m->n_left_out = w->snap.n_left_out;
+	m->n_unhealthy = w->snap.n_unhealthy;
+	m->n_throttled = w->snap.n_throttled;
+	m->vls = slot->result.routing.n_vls;
+	m->vls_needed = slot->result.routing.n_layers;
+	m->vls_one_way = slot->result.routing.n_layers_one_way;
+	m->vls_available = w->snap.limit.vls;
+	m->verdict = slot->verdict;
+	m->n_entries = w->n_entries;
+	m->n_changed = w->n_changed;
+	m->digest = slot->result.digest;
+	m->ms.check = w->ms_check - (routed ? w->ms_route : w->ms_start);
+	if (!routed)
+		return;
+	m->ms.snapshot = w->ms_snapshot - w->ms_start;
+	m->ms.route = w->ms_route - w->ms_snapshot;
+	m->ms.paths = slot->result.routing.ms_spf;
+	m->ms.layers = slot->result.routing.ms_layers;
+	m->ms.publish = w->ms_publish - w->ms_check;
 }
 
 /* Routing -------------------------------------------------------------------------------------- */
@@ -430,11 +474,14 @@ int osr__sweep(void *context)
 			w.osm, OSM_LOG_ERROR,
 			"ERR OR03: %s: refuses to route, as on_error = refuse says, because of: %s",
 			ctx->engine->name, ctx->plugin->options.error.text);
+		w.diag = ctx->plugin->options.error;
+		note(&w, OUTCOME_REFUSED);
 		return -1;
 	}
 	clear_slot(w.slot);
 	st = sweep(&w);
 	osr_arena_free(&w.scratch);
+	note(&w, st ? OUTCOME_FAILED : w.reused ? OUTCOME_REUSED : OUTCOME_ROUTED);
 	if (st)
 		clear_slot(w.slot);
 	return st ? -1 : 0;
@@ -455,7 +502,12 @@ static enum osr_status check_cached(struct sweep *w, enum snapshot_lids lids, st
 	if (!st)
 		st = osr_check(f, r, &w->scratch, &w->slot->verdict, diag);
 	w->ms_check = clock_ms();
-	return st;
+	if (st)
+		return st;
+	osr__vl_budget(w->osm, f, &w->ctx->plugin->options, &w->snap.limit);
+	w->n_changed = osr_routing_changed(&w->ctx->current->result, f, r, &w->n_entries);
+	w->slot->result.digest = osr_routing_digest(f, r);
+	return OSR_OK;
 }
 
 static void report_cached(const struct sweep *w, enum snapshot_lids lids)
@@ -484,15 +536,19 @@ static void check_all_cached(struct sweep *w)
 
 	if (!st) {
 		report_cached(w, SNAPSHOT_ALL_LIDS);
+		note(w, OUTCOME_CACHED);
 		return;
 	}
 	osr__log(w->osm, OSM_LOG_ERROR, "ERR OR10: %s: tables from OpenSM's unicast cache %s: %s",
 		 w->ctx->engine->name,
 		 st == OSR_CHECK_FAILED ? "fail the check" : "could not be checked", w->diag.text);
-	if (st != OSR_CHECK_FAILED)
+	if (st != OSR_CHECK_FAILED) {
+		note(w, OUTCOME_FAILED);
 		return;
+	}
 	clear_slot(w->slot);
 	st = check_cached(w, SNAPSHOT_HOST_LIDS, &hosts);
+	note(w, st ? OUTCOME_CACHE_BAD : OUTCOME_CACHED_HOSTS);
 	if (!st) {
 		report_cached(w, SNAPSHOT_HOST_LIDS);
 	} else if (w->osm->sm.ucast_mgr.cache_valid) {

@@ -97,8 +97,23 @@ def check_engine_pages():
                 wrong(page, 'has no section %s' % heading)
         check_options(page, text, options)
         check_options('osmroutes.conf.5', sections.get(name, ''), options)
-    if 'OPTIONS OF THE PLUGIN' not in conf:
-        wrong('osmroutes.conf.5', 'has no options of the plugin')
+    check_plugin_options(conf)
+
+
+def check_plugin_options(conf):
+    """The plugin has no command that lists its options: those of the shipped file count, which a test
+    under tests/osm feeds to the plugin."""
+    with open(os.path.join(MANUAL, 'osmroutes.conf'), encoding='utf-8') as file:
+        own = file.read().split('\n[')[0]
+    options = re.findall(r'^#(\w+) = ?(.*)$', own, re.M)
+    if not options:
+        wrong('osmroutes.conf', 'has no options of the plugin')
+    check_options('osmroutes.conf.5', parts(conf, r'^(OPTIONS OF THE PLUGIN)$').get(
+        'OPTIONS OF THE PLUGIN', ''), options)
+    with open(os.path.join(PROJECT, 'docs/osmroutes.conf.5.md'), encoding='utf-8') as file:
+        rows = re.findall(r'^\| `(\w+)` \| `(.*?)` \|', file.read(), re.M)
+    if rows != options:
+        wrong('docs/osmroutes.conf.5.md', 'has options and defaults %s, the plugin %s' % (rows, options))
 
 
 def main():

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Every number is one row of `numbers[]`, which feeds both files: in JSON an object of its group, for
+ * Prometheus a gauge osmroutes_GROUP_NAME. The files are replaced by rename(), so nobody reads half of
+ * one; Prometheus's collector looks at *.prom only, and the new file is not called that until it is
+ * complete.
+ */
+#include "metrics.h"
+
+#include "plugin.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char *const outcome_names[N_OUTCOMES] = {
+	[OUTCOME_ROUTED] = "routed",	       [OUTCOME_REUSED] = "reused",
+	[OUTCOME_CACHED] = "cached",	       [OUTCOME_CACHED_HOSTS] = "cached_hosts",
+	[OUTCOME_CACHE_BAD] = "cache_refused", [OUTCOME_FAILED] = "failed",
+	[OUTCOME_REFUSED] = "refused",
+};
+
+static const struct {
+	uint32_t claim;
+	const char *name;
+} claims[] = {
+	{ OSR_CLAIM_MINIMAL, "minimal" },	{ OSR_CLAIM_DEADLOCK_FREE, "deadlock_free" },
+	{ OSR_CLAIM_REVERSIBLE, "reversible" }, { OSR_CLAIM_ANY_SL, "any_sl" },
+	{ OSR_CLAIM_MULTICAST, "multicast" },
+};
+
+#define N_CLAIMS (sizeof(claims) / sizeof(*claims))
+
+struct number {
+	const char *group, *name;
+	double (*value)(const struct metrics *m);
+	const char *help;
+};
+
+#define NUMBER(name, expression)                                                                   \
+	static double name(const struct metrics *m)                                                \
+	{                                                                                          \
+		return (double)(expression);                                                       \
+	}
+
+NUMBER(switches, m->n_switches)
+NUMBER(channels, m->n_channels)
+NUMBER(end_ports, m->n_terminals)
+NUMBER(lids, m->n_dests)
+NUMBER(parts, m->n_parts)
+NUMBER(left_out, m->n_left_out)
+NUMBER(unhealthy, m->n_unhealthy)
+NUMBER(throttled, m->n_throttled)
+NUMBER(vls_used, m->vls)
+NUMBER(vls_available, m->vls_available)
+NUMBER(vls_needed, m->vls_needed)
+NUMBER(vls_one_way, m->vls_one_way)
+NUMBER(efi, m->verdict.efi)
+NUMBER(efi_average, m->verdict.efi_mean)
+NUMBER(efi_over_average, m->verdict.efi_mean > 0 ? m->verdict.efi / m->verdict.efi_mean : 1)
+NUMBER(efi_per_capacity, m->verdict.efi_per_capacity)
+NUMBER(routes, m->verdict.n_routes)
+NUMBER(unreachable, m->verdict.n_no_path)
+NUMBER(longer, m->verdict.n_longer)
+NUMBER(max_hops, m->verdict.max_hops)
+NUMBER(entries, m->n_entries)
+NUMBER(entries_changed, m->n_changed)
+
+static const struct number numbers[] = {
+	{ "fabric", "switches", switches, "Switches routed." },
+	{ "fabric", "channels", channels, "Directions of cables between switches." },
+	{ "fabric", "end_ports", end_ports, "CA, router and switch ports with a LID." },
+	{ "fabric", "lids", lids, "LIDs routed to." },
+	{ "fabric", "parts", parts, "Parts that cannot reach each other; 1 is whole." },
+	{ "fabric", "end_ports_left_out", left_out, "End ports not routed, see OR06." },
+	{ "fabric", "links_unhealthy", unhealthy, "Cables left out as unhealthy." },
+	{ "fabric", "links_throttled", throttled, "Cables left out as throttled." },
+	{ "vls", "used", vls_used, "Virtual lanes that carry routes." },
+	{ "vls", "available", vls_available, "Virtual lanes that could be used." },
+	{ "vls", "needed", vls_needed, "Virtual lanes needed to cut all cycles." },
+	{ "vls", "needed_one_way", vls_one_way, "The same without replies on the request's SL." },
+	{ "load", "efi", efi, "Edge forwarding index: routes on the most loaded channel." },
+	{ "load", "efi_average", efi_average, "Routes on a channel, on average." },
+	{ "load", "efi_over_average", efi_over_average, "Edge forwarding index by the average." },
+	{ "load", "efi_per_capacity", efi_per_capacity, "Edge forwarding index per link rate." },
+	{ "routes", "all", routes, "Pairs of switch and LID with a route." },
+	{ "routes", "unreachable", unreachable, "Pairs of switch and LID without a route." },
+	{ "routes", "longer", longer, "Routes longer than minimal." },
+	{ "routes", "max_hops", max_hops, "Channels of the longest route." },
+	{ "lft", "entries", entries, "Entries of all forwarding tables." },
+	{ "lft", "entries_changed", entries_changed, "Of these, changed by the last sweep." },
+};
+
+#define N_NUMBERS (sizeof(numbers) / sizeof(*numbers))
+
+static const struct {
+	const char *name;
+	size_t offset;
+} phases[] = {
+	{ "total", offsetof(struct phases, total) },   { "snapshot", offsetof(struct phases, snapshot) },
+	{ "route", offsetof(struct phases, route) },   { "paths", offsetof(struct phases, paths) },
+	{ "layers", offsetof(struct phases, layers) }, { "check", offsetof(struct phases, check) },
+	{ "publish", offsetof(struct phases, publish) },
+};
+
+#define N_PHASES (sizeof(phases) / sizeof(*phases))
+
+static double phase(const struct metrics *m, size_t i)
+{
+	double ms;
+
+	memcpy(&ms, (const char *)&m->ms + phases[i].offset, sizeof(ms));
+	return ms;
+}
+
+/* What is known of the sweep besides struct metrics. */
+struct report {
+	const struct plugin *plugin;
+	const struct metrics *m;
+	uint64_t guid;
+	time_t now;
+	const char *routed_by; /* OpenSM's name of the engine in use, "" if nobody routes */
+};
+
+/* Sweeps of an engine, which may be listed under two names; false if OpenSM does not list it. */
+static bool count_sweeps(const struct plugin *p, const struct osr_engine *e, uint64_t *n)
+{
+	bool listed = false;
+
+	memset(n, 0, N_OUTCOMES * sizeof(*n));
+	for (const struct engine_ctx *c = p->contexts; c; c = c->next) {
+		if (c->engine != e)
+			continue;
+		listed = true;
+		for (int i = 0; i < N_OUTCOMES; i++)
+			n[i] += c->n_sweeps[i];
+	}
+	return listed;
+}
+
+/* JSON ----------------------------------------------------------------------------------------- */
+
+static json_t *numbers_json(json_t *root, const struct metrics *m)
+{
+	for (size_t i = 0; i < N_NUMBERS; i++) {
+		json_t *group = json_object_get(root, numbers[i].group);
+		double value = numbers[i].value(m);
+
+		if (!group) {
+			group = json_object();
+			json_object_set_new(root, numbers[i].group, group);
+		}
+		json_object_set_new(group, numbers[i].name,
+				    value == (double)(json_int_t)value
+					    ? json_integer((json_int_t)value)
+					    : json_real(value));
+	}
+	return root;
+}
+
+static json_t *check_json(const struct metrics *m)
+{
+	json_t *proven = json_array();
+
+	for (size_t i = 0; m->checked && i < N_CLAIMS; i++)
+		if (m->verdict.proven & claims[i].claim)
+			json_array_append_new(proven, json_string(claims[i].name));
+	return json_pack("{s:b, s:o}", "passed", m->checked, "proven", proven);
+}
+
+static json_t *sweeps_json(const struct plugin *p)
+{
+	json_t *sweeps = json_object();
+	uint64_t n[N_OUTCOMES];
+
+	for (uint32_t e = 0; osr_engines[e]; e++) {
+		json_t *counts;
+
+		if (!count_sweeps(p, osr_engines[e], n))
+			continue;
+		counts = json_object();
+		for (int i = 0; i < N_OUTCOMES; i++)
+			json_object_set_new(counts, outcome_names[i],
+					    json_integer((json_int_t)n[i]));
+		json_object_set_new(sweeps, osr_engines[e]->name, counts);
+	}
+	return sweeps;
+}
+
+static bool print_json(const struct report *r, FILE *out)
+{
+	const struct metrics *m = r->m;
+	json_t *ms = json_object(), *root;
+	char text[24];
+	bool ok;
+
+	snprintf(text, sizeof(text), "0x%016" PRIx64, r->guid);
+	root = json_pack("{s:s, s:s, s:s, s:I, s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "osmroutes",
+			 OSR_VERSION, "opensm", OSM_VERSION, "sm_port", text, "time",
+			 (json_int_t)r->now, "engine", m->engine, "outcome",
+			 outcome_names[m->outcome], "message", m->message, "routed_by", r->routed_by,
+			 "check", check_json(m), "ms", ms, "sweeps", sweeps_json(r->plugin));
+	if (!root)
+		return false;
+	for (size_t i = 0; i < N_PHASES; i++)
+		json_object_set_new(ms, phases[i].name, json_real(phase(m, i)));
+	if (m->checked) {
+		numbers_json(root, m);
+		snprintf(text, sizeof(text), "%016" PRIx64, m->digest);
+		json_object_set_new(root, "digest", json_string(text));
+	}
+	ok = !json_dumpf(root, out, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+	fputc('\n', out);
+	json_decref(root);
+	return ok;
+}
+
+/* Prometheus's text format --------------------------------------------------------------------- */
+
+static void head(FILE *out, const char *name, const char *type, const char *help)
+{
+	fprintf(out, "# HELP osmroutes_%s %s\n# TYPE osmroutes_%s %s\n", name, help, name, type);
+}
+
+static void print_sweeps(const struct report *r, FILE *out)
+{
+	uint64_t n[N_OUTCOMES];
+
+	head(out, "sweeps_total", "counter", "Sweeps by what came of them, since OpenSM started.");
+	for (uint32_t e = 0; osr_engines[e]; e++)
+		for (int i = 0; count_sweeps(r->plugin, osr_engines[e], n) && i < N_OUTCOMES; i++)
+			fprintf(out,
+				"osmroutes_sweeps_total{sm_port=\"0x%016" PRIx64
+				"\",engine=\"%s\",outcome=\"%s\"} %" PRIu64 "\n",
+				r->guid, osr_engines[e]->name, outcome_names[i], n[i]);
+}
+
+static void print_phases(const struct report *r, const char *labels, FILE *out)
+{
+	head(out, "sweep_duration_seconds", "gauge", "Time of the last sweep by phase.");
+	for (size_t i = 0; i < N_PHASES; i++)
+		fprintf(out, "osmroutes_sweep_duration_seconds{%s,phase=\"%s\"} %.9g\n", labels,
+			phases[i].name, phase(r->m, i) * 1e-3);
+}
+
+static void print_checked(const struct report *r, const char *labels, FILE *out)
+{
+	const struct metrics *m = r->m;
+	char name[64];
+
+	head(out, "proven", "gauge", "1 for what the check has proven of the tables, else 0.");
+	for (size_t i = 0; i < N_CLAIMS; i++)
+		fprintf(out, "osmroutes_proven{%s,claim=\"%s\"} %d\n", labels, claims[i].name,
+			!!(m->verdict.proven & claims[i].claim));
+	for (size_t i = 0; i < N_NUMBERS; i++) {
+		snprintf(name, sizeof(name), "%s_%s", numbers[i].group, numbers[i].name);
+		head(out, name, "gauge", numbers[i].help);
+		fprintf(out, "osmroutes_%s{%s} %.12g\n", name, labels, numbers[i].value(m));
+	}
+}
+
+static bool print_prom(const struct report *r, FILE *out)
+{
+	char labels[128];
+
+	snprintf(labels, sizeof(labels), "sm_port=\"0x%016" PRIx64 "\",engine=\"%.60s\"", r->guid,
+		 r->m->engine);
+	head(out, "info", "gauge", "Versions, and who routes now.");
+	fprintf(out, "osmroutes_info{%s,version=\"%s\",opensm=\"%s\",routed_by=\"%s\"} 1\n", labels,
+		OSR_VERSION, OSM_VERSION, r->routed_by);
+	head(out, "last_sweep_timestamp_seconds", "gauge", "When the last sweep was over.");
+	fprintf(out, "osmroutes_last_sweep_timestamp_seconds{%s} %lld\n", labels, (long long)r->now);
+	head(out, "check_passed", "gauge", "1 if the tables of the last sweep were checked and good.");
+	fprintf(out, "osmroutes_check_passed{%s} %d\n", labels, r->m->checked);
+	print_sweeps(r, out);
+	print_phases(r, labels, out);
+	if (r->m->checked)
+		print_checked(r, labels, out);
+	return true;
+}
+
+/* The files ------------------------------------------------------------------------------------ */
+
+/* Who routes now. Engines of plugins have types that no name belongs to: those are ours. */
+static const char *engine_in_use(const struct plugin *p)
+{
+	const struct osm_routing_engine *re = p->osm->routing_engine_used;
+
+	for (const struct engine_ctx *c = p->contexts; re && c; c = c->next)
+		if (c->re == re)
+			return c->engine->name;
+	return re ? osm_routing_engine_type_str(re->type) : "";
+}
+
+/* DIR/osmroutes-GUID.EXT by way of a hidden file beside it. */
+static bool replace(const struct report *r, const char *dir, const char *ext,
+		    bool (*print)(const struct report *r, FILE *out), struct osr_diag *diag)
+{
+	char path[OSR_STRING_SIZE + 64], hidden[OSR_STRING_SIZE + 64];
+	FILE *out;
+	int fd;
+	bool ok;
+
+	snprintf(path, sizeof(path), "%s/osmroutes-%016" PRIx64 ".%s", dir, r->guid, ext);
+	snprintf(hidden, sizeof(hidden), "%s/.osmroutes-%016" PRIx64 ".%s.new", dir, r->guid, ext);
+	unlink(hidden);
+	fd = open(hidden, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	out = fd < 0 ? NULL : fdopen(fd, "w");
+	if (!out) {
+		osr_fail(diag, OSR_INVAL, "%s: %s", hidden, strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	ok = print(r, out);
+	ok &= !ferror(out);
+	/* Out of space may show only when the file is closed. */
+	if (fclose(out) || !ok || rename(hidden, path)) {
+		osr_fail(diag, OSR_INVAL, "%s: %s", path, errno ? strerror(errno) : "cannot write");
+		unlink(hidden);
+		return false;
+	}
+	return true;
+}
+
+void osr__metrics_write(struct plugin *p)
+{
+	const char *dir = p->options.own.str[p->options.own.num[OPT_METRICS_DIR]];
+	struct report r = {
+		.plugin = p,
+		.m = &p->metrics,
+		.guid = cl_ntoh64(p->osm->subn.sm_port_guid),
+		.now = time(NULL),
+		.routed_by = engine_in_use(p),
+	};
+	struct osr_diag diag = { "" };
+	bool failed;
+
+	if (!p->metrics.pending)
+		return;
+	p->metrics.pending = false;
+	if (!*dir)
+		return;
+	errno = 0;
+	failed = !replace(&r, dir, "json", print_json, &diag) ||
+		 !replace(&r, dir, "prom", print_prom, &diag);
+	/* Once, not at every sweep. */
+	if (failed && !p->metrics_failed)
+		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR12: cannot write metrics: %s", diag.text);
+	p->metrics_failed = failed;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * metrics.h - the last sweep in numbers, for operators' tools: osmroutes-GUID.json and
+ * osmroutes-GUID.prom in the directory `metrics_dir`, GUID being the port of this SM.
+ *
+ * sweep.c fills struct metrics while OpenSM holds its lock; the files are written afterwards, at
+ * OpenSM's event UCAST_ROUTING_DONE, when it does not, so that a slow disk makes no path query wait. If
+ * nobody can route, that event does not come; so a sweep that failed is written at once, too.
+ */
+#ifndef OSR_OSM_METRICS_H
+#define OSR_OSM_METRICS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <osmroutes/check.h>
+#include <osmroutes/status.h>
+
+/* What came of a sweep. */
+enum outcome {
+	OUTCOME_ROUTED,       /* new tables, checked */
+	OUTCOME_REUSED,       /* routing failed; the last checked tables fit and were used again */
+	OUTCOME_CACHED,       /* OpenSM used its unicast cache; those tables passed the check */
+	OUTCOME_CACHED_HOSTS, /* the same, but they hold for LIDs of CAs and routers only */
+	OUTCOME_CACHE_BAD,    /* the same, but they failed the check: a new sweep was asked for */
+	OUTCOME_FAILED,       /* no checked tables: OpenSM's next engine had its turn */
+	OUTCOME_REFUSED,      /* on_error = refuse */
+	N_OUTCOMES,
+};
+
+/* Milliseconds. */
+struct phases {
+	double total, snapshot, route, paths, layers, check, publish;
+};
+
+struct metrics {
+	bool pending; /* not written yet */
+	const char *engine;
+	enum outcome outcome;
+	char message[sizeof(((struct osr_diag *)0)->text)]; /* why, if something went wrong */
+	struct phases ms;
+
+	/* All below only if tables were checked: `checked`. */
+	bool checked;
+	uint32_t n_switches, n_channels, n_terminals, n_dests, n_parts;
+	uint32_t n_left_out, n_unhealthy, n_throttled;
+	uint8_t vls, vls_available, vls_needed, vls_one_way;
+	struct osr_verdict verdict;
+	uint64_t n_entries, n_changed, digest;
+};
+
+struct plugin;
+
+/* Writes both files if a directory is configured and something is pending. */
+void osr__metrics_write(struct plugin *p);
+
+#endif

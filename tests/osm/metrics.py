@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""The files for operators' tools: metrics_dir."""
+import json
+import os
+import threading
+import time
+
+import oracle
+import promlint
+from faults import halves_net, switch_links
+from judge import QOS, Claims, expect, judge, scenario
+from osmtest import BUILD, Fabric, Opensm, Skip, find_fabric, wait_for
+
+
+def read_json(directory):
+    names = [n for n in os.listdir(directory) if n.endswith('.json')]
+    expect(len(names) == 1, 'expected one JSON file: %s' % os.listdir(directory))
+    with open(os.path.join(directory, names[0])) as file:
+        return json.load(file)
+
+
+def read_prom(directory, ask_promtool=True):
+    """{(name, label values without port and engine): number}, after the lint."""
+    names = [n for n in os.listdir(directory) if n.endswith('.prom')]
+    expect(len(names) == 1, 'expected one Prometheus file: %s' % os.listdir(directory))
+    with open(os.path.join(directory, names[0])) as file:
+        metrics = promlint.read(file.read(), ask_promtool)
+    return {(name[len('osmroutes_'):],) + tuple(v for k, v in labels if k not in ('sm_port', 'engine')):
+            value for (name, labels), value in metrics.items()}
+
+
+def both(directory):
+    """Both files, which must agree in every number that both have."""
+    data, prom = read_json(directory), read_prom(directory)
+    for group in ('fabric', 'vls', 'load', 'routes', 'lft'):
+        for name, value in data.get(group, {}).items():
+            other = prom.get(('%s_%s' % (group, name),))
+            expect(other is not None and abs(other - value) <= 1e-6 * max(1, value),
+                   '%s %s is %s in JSON and %s for Prometheus' % (group, name, value, other))
+    for phase, ms in data['ms'].items():
+        expect(abs(prom[('sweep_duration_seconds', phase)] * 1e3 - ms) < 1e-4, 'ms of ' + phase)
+    for claim in ('minimal', 'deadlock_free', 'reversible', 'any_sl', 'multicast'):
+        expect(prom.get(('proven', claim), 0) == (claim in data['check']['proven']), 'claim ' + claim)
+    expect(prom[('check_passed',)] == data['check']['passed'], 'check_passed')
+    expect(prom[('last_sweep_timestamp_seconds',)] == data['time'], 'time')
+    for outcome, n in data['sweeps'][data['engine']].items():
+        expect(prom[('sweeps_total', outcome)] == n, 'sweeps ' + outcome)
+    return data
+
+
+def as_logged(data, log):
+    """What the files say of a checked sweep must be what its log line says, which judge() examines."""
+    claims = Claims(log)
+    words = {'minimal': 'minimal', 'deadlock_free': 'deadlock-free', 'any_sl': 'any SL',
+             'reversible': 'replies deadlock-free', 'multicast': 'with multicast'}
+    for said, logged in ((data['engine'], claims.engine), (data['digest'], claims.digest),
+                         (data['fabric']['switches'], claims.n_switches),
+                         (data['fabric']['channels'], claims.n_channels),
+                         (data['fabric']['end_ports'], claims.n_ends),
+                         (data['fabric']['lids'], claims.n_lids),
+                         (data['vls']['used'], claims.n_vls),
+                         (data['vls']['available'], claims.budget),
+                         (data['load']['efi'], claims.efi),
+                         (round(data['load']['efi_average'], 1), claims.efi_mean),
+                         (data['routes']['longer'], claims.n_longer),
+                         (data['routes']['all'], claims.n_routes),
+                         (data['routes']['max_hops'], claims.max_hops),
+                         (data['lft']['entries'], claims.entries),
+                         (data['lft']['entries_changed'], claims.changed),
+                         ({words[c] for c in data['check']['proven']} | {'reachable'}, claims.proven)):
+        expect(said == logged, 'the file says %s, the log %s' % (said, logged))
+    ms = data['ms']
+    parts = ms['snapshot'] + ms['route'] + ms['check'] + ms['publish']
+    expect(0 < parts <= ms['total'] + 1e-3, 'phases of %.4f ms in %.4f' % (parts, ms['total']))
+
+
+@scenario('metrics.sweeps')
+def sweeps(workdir):
+    """After each sweep both files say what the log says; a lost cable changes what it has to."""
+    directory = os.path.join(workdir, 'metrics')
+    os.makedirs(directory)
+    with Fabric(find_fabric('random-12'), workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS,
+                    plugin_conf='metrics_dir = %s\n' % directory) as opensm:
+            opensm.wait_up()
+            tables = judge(fabric, opensm, ours='dfsssp')
+            first = both(directory)
+            as_logged(first, opensm.log)
+            expect(first['outcome'] == 'routed' and first['routed_by'] == 'dfsssp', 'outcome')
+            expect(abs(time.time() - first['time']) < 120, 'the time is not that of the sweep')
+            opensm.change(fabric.unlink(*switch_links(tables)[0][:2]))
+            after = both(directory)
+            as_logged(after, opensm.log)
+            expect(after['fabric']['channels'] == first['fabric']['channels'] - 2, 'channels')
+            expect(after['digest'] != first['digest'], 'the tables are the same')
+            expect(after['sweeps']['dfsssp']['routed'] > first['sweeps']['dfsssp']['routed'], 'count')
+        expect(not [n for n in os.listdir(directory) if n.startswith('.')], 'a hidden file is left')
+        opensm.check_log()
+
+
+@scenario('metrics.last-resorts')
+def last_resorts(workdir):
+    """Failed and refused sweeps, tables from the unicast cache: what happened, and who routes now."""
+    directory = os.path.join(workdir, 'metrics')
+    os.makedirs(directory)
+    conf = 'metrics_dir = %s\n' % directory
+    options = dict(QOS, avoid_throttled_links='TRUE')
+    with Fabric(halves_net(workdir), workdir) as fabric:
+        fabric.run(['ibportstate', '-D', '0,1', '3', 'speed', '7'])
+        with Opensm(fabric, 'dfsssp', plugin=True, options=options, name='split',
+                    plugin_conf=conf) as opensm:
+            opensm.wait_up()
+            data = both(directory)
+            expect(data['fabric']['parts'] == 2 and data['routes']['unreachable'] > 0, 'parts')
+        with Opensm(fabric, 'dfsssp,updn', plugin=True, options=options, name='failed',
+                    plugin_conf=conf + 'on_split = refuse\n') as opensm:
+            opensm.wait_up()
+            data = both(directory)
+            expect(data['outcome'] == 'failed' and 'on_split' in data['message'], 'failed: %s' % data)
+            expect(not data['check']['passed'] and 'load' not in data, 'numbers of nothing')
+            expect(data['routed_by'] == opensm.engine_used() != 'dfsssp', 'who routes')
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, name='refused',
+                    plugin_conf=conf + 'on_error = refuse\nnonsense = 1\n') as opensm:
+            opensm.wait_up()
+            data = both(directory)
+            expect(data['outcome'] == 'refused' and 'nonsense' in data['message'], 'refused: %s' % data)
+            expect(data['routed_by'] == 'minhop', 'who routes')
+    with Fabric(find_fabric('tree-2'), workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=dict(QOS, use_ucast_cache='TRUE'),
+                    plugin_conf=conf, name='cache') as opensm:
+            opensm.wait_up()
+            tables = oracle.Tables(fabric.read_back('lft'))
+            leaf = next(s for s in tables.switches if s.name == 'leaf-2')
+            opensm.change(fabric.unlink('leaf-2', min(leaf.hosts)))
+            data = both(directory)
+            expect('unicast cache checked' in opensm.log, 'the cache was not used')
+            expect(data['outcome'] == 'cached' and data['routed_by'] == 'dfsssp', 'cached: %s' % data)
+            expect(data['sweeps']['dfsssp']['cached'] == 1 and data['check']['passed'], 'count')
+
+
+@scenario('metrics.nobody-routes')
+def nobody_routes(workdir):
+    """no_fallback and an engine that refuses: the file says that nobody routes."""
+    directory = os.path.join(workdir, 'metrics')
+    os.makedirs(directory)
+    with Fabric(find_fabric('ring-5'), workdir) as fabric:
+        with Opensm(fabric, 'dfsssp,no_fallback', plugin=True, options=QOS,
+                    plugin_conf='metrics_dir = %s\non_error = refuse\nnonsense = 1\n' % directory
+                    ) as opensm:
+            wait_for('the files', lambda: len(os.listdir(directory)) == 2, 30)
+            data = both(directory)
+            expect(data['outcome'] == 'refused' and data['routed_by'] == '', 'refused: %s' % data)
+
+
+@scenario('metrics.whole-files')
+def whole_files(workdir):
+    """A reader that looks all the time never sees half a file; a directory that is not there is one
+    error line, and once it is there the files are."""
+    directory = os.path.join(workdir, 'metrics')
+    seen, stop = [], threading.Event()
+
+    def look():
+        while not stop.is_set():
+            if os.path.isdir(directory) and len(os.listdir(directory)) >= 2:
+                seen.append((read_json(directory)['sweeps']['dfsssp']['routed'], len(read_prom(directory, False))))
+
+    with Fabric(find_fabric('ring-5'), workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS,
+                    plugin_conf='metrics_dir = %s\n' % directory) as opensm:
+            opensm.wait_up()
+            opensm.resweep()
+            expect(len([l for l in opensm.errors() if 'OR12' in l]) == 1, 'not one line about the files')
+            expect(directory in opensm.errors()[0], 'the line does not name the file')
+            os.makedirs(directory)
+            opensm.resweep()
+            failed = []
+            thread = threading.Thread(target=lambda: guarded(look, failed))
+            thread.start()
+            for _ in range(8):
+                opensm.resweep()
+            stop.set()
+            thread.join()
+            expect(not failed, 'the reader saw: %s' % failed)
+            expect(len(seen) > 8 and len(set(seen)) > 1, 'the reader saw too little: %d' % len(seen))
+        opensm.check_log(expected=('OR12',))
+
+
+def guarded(function, failed):
+    try:
+        function()
+    except Exception as e:	# whatever it is, the test is to say it
+        failed.append(repr(e))
+
+
+@scenario('option.shipped')
+def shipped(workdir):
+    """osmroutes.conf as it is installed, with every line in force, is accepted and changes nothing."""
+    path = os.path.join(BUILD, 'manual', 'osmroutes.conf')
+    if not os.path.exists(path):
+        raise Skip('built without osmroutes.conf')
+    with open(path) as file:
+        lines = file.read().splitlines()
+    active = [l[1:] if l[:1] == '#' and l[1:2] != ' ' else l for l in lines]
+    expect(sum(l != a for l, a in zip(lines, active)) > 10, 'no options in the file')
+    digests = []
+    for name, conf in (('default', ''), ('commented', '\n'.join(lines) + '\n'),
+                       ('active', '\n'.join(active) + '\n')):
+        with Fabric(find_fabric('random-12'), workdir) as fabric:
+            with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=conf,
+                        name=name) as opensm:
+                opensm.wait_up()
+                digests.append(Claims(opensm.log).digest)
+            opensm.check_log()
+    expect(len(set(digests)) == 1, 'the tables differ: %s' % digests)
