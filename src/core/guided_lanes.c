@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* From routes within orders to SLs and a certificate: see guided.h. */
+#include <string.h>
+
+#include <osmroutes/mcast.h>
+
+#include "guided_private.h"
+
+/* Which of the set bits: the same for both directions, spread over the pairs. */
+static uint8_t pick(uint8_t mask, uint32_t a, uint32_t b)
+{
+	uint32_t skip = mask ? (a + b) % (uint32_t)__builtin_popcount(mask) : 0;
+
+	while (skip--)
+		mask &= (uint8_t)(mask - 1);
+	return mask ? (uint8_t)__builtin_ctz(mask) : 0;
+}
+
+/*
+ * both[a * n + b] = the VLs on which everything between switches a and b is legal; true if no pair
+ * has none.
+ */
+static bool join_pairs(const struct guide *w, uint8_t *both)
+{
+	const struct osr_fabric *f = w->f;
+	size_t n = f->n_switches;
+	bool all = true;
+
+	memset(both, 0xff, n * n);
+	for (uint32_t d = 0; d < f->n_dests; d++) {
+		const uint8_t *mask = w->mask + d * n;
+		uint8_t *row = both + f->dest_switch[d] * n;
+
+		if (w->s->alias[d] == OSR_NONE)
+			for (size_t v = 0; v < n; v++)
+				row[v] &= mask[v];
+	}
+	for (size_t a = 0; a < n; a++) {
+		for (size_t b = a; b < n; b++) {
+			both[a * n + b] &= both[b * n + a];
+			both[b * n + a] = both[a * n + b];
+			all &= both[a * n + b] != 0 || f->sw_component[a] != f->sw_component[b];
+		}
+	}
+	return all;
+}
+
+/* Turns masks into SLs, in place. */
+static void set_sls(struct guide *w, const uint8_t *both, uint8_t swap)
+{
+	const struct osr_fabric *f = w->f;
+	size_t n = f->n_switches;
+
+	for (uint32_t d = 0; d < f->n_dests; d++) {
+		uint8_t *sl = w->mask + d * n;
+		uint32_t root = f->dest_switch[d];
+
+		if (w->s->alias[d] != OSR_NONE)
+			continue;
+		for (uint32_t v = 0; v < n; v++) {
+			uint8_t vl = pick(both ? both[root * n + v] : sl[v], v, root);
+
+			/* VLs 0 and swap trade places: multicast belongs to order 0. */
+			sl[v] = vl == 0 ? swap : vl == swap ? 0 : vl;
+		}
+	}
+	for (uint32_t d = 0; d < f->n_dests; d++)
+		if (w->s->alias[d] != OSR_NONE)
+			memcpy(w->mask + d * n, w->mask + w->s->alias[d] * n, n);
+}
+
+/*
+ * The orders of a product know nothing of multicast: order 0 becomes a topological order of what
+ * it allows (dimensions in turn) and the spanning order together. True if there is none.
+ */
+static bool multicast_conflicts(struct guide *w, const struct osr_request *req,
+				struct osr_arena *scratch, bool *no_memory)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	uint32_t *rank = osr_alloc(scratch, w->f->n_channels, sizeof(*rank));
+	bool sorted;
+
+	*no_memory = !rank;
+	if (!rank || !w->s->product || !req->multicast) {
+		osr_arena_reset(scratch, mark);
+		return false;
+	}
+	for (uint32_t e = 0; e < w->g.n_slots; e++)
+		w->g.weight[e] = w->legal[e] & 1;
+	osr_mcast_depend(w->mcast_parent, &w->g);
+	sorted = osr_cdg_sort(&w->g, scratch, rank, no_memory);
+	if (sorted)
+		memcpy(w->rank, rank, w->f->n_channels * sizeof(*rank));
+	osr_arena_reset(scratch, mark);
+	return !sorted;
+}
+
+static enum osr_status set_certificate(const struct guide *w, const struct osr_request *req,
+				       bool multicast, uint8_t swap, struct osr_arena *result,
+				       struct osr_routing *r, struct osr_diag *diag)
+{
+	size_t m = w->f->n_channels;
+	bool beyond = multicast && w->n_orders > 1 && req->mcast_vl >= w->n_orders;
+
+	r->n_vls = beyond ? req->mcast_vl + 1 : (uint8_t)w->n_orders;
+	r->rank = osr_calloc(result, r->n_vls * m, sizeof(*r->rank));
+	if (!r->rank)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the deadlock certificate");
+	for (uint32_t k = 0; k < w->n_orders; k++) {
+		uint32_t vl = k == 0 ? swap : k == swap ? 0 : k;
+
+		memcpy(r->rank + vl * m, w->rank + k * m, m * sizeof(*r->rank));
+	}
+	if (beyond)
+		memcpy(r->rank + req->mcast_vl * m, w->rank, m * sizeof(*r->rank));
+	r->n_layers = r->n_layers_one_way = (uint8_t)w->n_orders;
+	r->claims |= OSR_CLAIM_DEADLOCK_FREE | (multicast ? OSR_CLAIM_MULTICAST : 0);
+	r->mcast_vl =
+		w->n_orders > 1 && (multicast || req->mcast_vl < r->n_vls) ? req->mcast_vl : 0;
+	return OSR_OK;
+}
+
+enum osr_status osr__guided_finish(struct guide *w, const struct osr_request *req, bool reversible,
+				   struct osr_arena *scratch, struct osr_arena *result,
+				   struct osr_routing *r, struct osr_diag *diag)
+{
+	size_t n = w->f->n_switches;
+	uint8_t swap = req->multicast && w->n_orders > 1 && req->mcast_vl < w->n_orders
+			       ? req->mcast_vl
+			       : 0;
+	bool multicast = req->multicast, no_memory = false;
+	uint8_t *both = NULL;
+	enum osr_status st;
+
+	osr__spf_share(w->s);
+	if (multicast_conflicts(w, req, scratch, &no_memory))
+		multicast = false;
+	if (no_memory)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the multicast dependencies");
+	st = set_certificate(w, req, multicast, swap, result, r, diag);
+	if (st)
+		return st;
+	if (w->n_orders == 1) {
+		r->sl = NULL;
+		r->claims |= OSR_CLAIM_ANY_SL | OSR_CLAIM_REVERSIBLE;
+		return OSR_OK;
+	}
+	if (reversible) {
+		both = osr_alloc(scratch, n * n, 1);
+		if (!both)
+			return osr_fail(diag, OSR_NOMEM, "out of memory for the SLs of pairs");
+		if (join_pairs(w, both))
+			r->claims |= OSR_CLAIM_REVERSIBLE;
+		else
+			both = NULL;
+	}
+	set_sls(w, both, swap);
+	return OSR_OK;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Shortest routes to one dest within the orders: see guided.h. */
+#include "guided_private.h"
+
+/* A step no order allows: worse than any weight, better than nothing. */
+#define ILLEGAL ((uint64_t)1 << 60)
+#define SHARED_PENALTY ((uint64_t)1 << 48)
+
+/* Prices tried for taking freedom away from others, in eighths of the mean weight. */
+static const uint64_t prices[] = { 0, 2, 8, 24 };
+#define N_PRICES (sizeof(prices) / sizeof(prices[0]))
+
+/*
+ * What it costs others that this route occupies c on these VLs: the freedom they do not have
+ * there.
+ */
+static inline uint64_t price_of(const struct guide *w, uint32_t c, uint8_t mask, uint64_t price)
+{
+	uint32_t lost = 64 * w->n_orders;
+
+	if (!price)
+		return 0;
+	for (; mask; mask &= (uint8_t)(mask - 1))
+		lost -= w->freedom[(size_t)c * w->n_orders + (uint32_t)__builtin_ctz(mask)];
+	return (price * w->mean * lost / (8 * 64)) << HOP_BITS;
+}
+
+/* Shortest routes at one price; returns how many switches have no legal one. */
+uint32_t osr__guided_settle(struct guide *w, uint32_t root, uint32_t d, uint64_t price)
+{
+	const struct osr_fabric *f = w->f;
+	const struct osr_spf *s = w->s;
+	const struct osr_spf_scratch *x = s->scratch;
+	const uint16_t *order = s->order + (size_t)root * f->n_switches;
+	uint8_t *hop = s->hop + (size_t)d * f->n_switches;
+	uint8_t *mask = w->mask + (size_t)d * f->n_switches;
+	uint32_t n_earlier = f->dest_lid[d] - f->term_lid[f->dest_term[d]], n_failed = 0;
+
+	x->cost[root] = 0;
+	mask[root] = all_vls(w);
+	for (uint32_t i = 1; i < s->n_order[root]; i++) {
+		uint64_t best = UINT64_MAX, best_price = 0;
+		uint32_t v = order[i];
+		uint8_t best_mask = 0;
+
+		for (uint32_t e = x->edge_row[i]; e < x->edge_row[i + 1]; e++) {
+			uint32_t c = x->edge_chan[e];
+			uint8_t m = mask_over(w, hop, mask, root, c);
+			uint64_t extra = m ? price_of(w, c, m, price) : ILLEGAL;
+			uint64_t key = s->weight[c] + x->cost[x->edge_next[e]] + extra;
+
+			for (uint32_t k = 1; k <= n_earlier; k++)
+				if (hop[v - (size_t)k * f->n_switches] == (s->weight[c] & HOP_MASK))
+					key += SHARED_PENALTY;
+			if (key >= best)
+				continue;
+			best = key;
+			best_price = extra;
+			best_mask = m;
+		}
+		/* Prices steer the choice at v only; they are no load on the path. */
+		x->cost[v] = (best - best_price) & ~HOP_MASK;
+		hop[v] = (uint8_t)(best & HOP_MASK);
+		mask[v] = best_mask;
+		n_failed += !best_mask;
+	}
+	return n_failed;
+}
+
+uint32_t osr__guided_settle_best(struct guide *w, uint32_t root, uint32_t d)
+{
+	uint32_t least = UINT32_MAX, now = 0;
+	size_t best = 0;
+
+	for (size_t i = 0; i < N_PRICES; i++) {
+		now = osr__guided_settle(w, root, d, prices[i]);
+		if (now < least) {
+			least = now;
+			best = i;
+		}
+		if (!now)
+			return 0;
+	}
+	return best == N_PRICES - 1 ? now : osr__guided_settle(w, root, d, prices[best]);
+}
+
+/* The masks of one dest's tree as it stands; returns how many of its routes have none. */
+uint32_t osr__guided_keep_tree(struct guide *w, uint32_t root, uint32_t d)
+{
+	const struct osr_fabric *f = w->f;
+	const struct osr_spf *s = w->s;
+	const uint8_t *hop = s->hop + (size_t)d * f->n_switches;
+	uint8_t *mask = w->mask + (size_t)d * f->n_switches;
+	const uint16_t *order = s->order + (size_t)root * f->n_switches;
+	uint32_t n_failed = 0;
+
+	mask[root] = all_vls(w);
+	for (uint32_t i = 1; i < s->n_order[root]; i++) {
+		uint32_t v = order[i];
+
+		mask[v] = mask_over(w, hop, mask, root, f->chan_row[v] + hop[v]);
+		n_failed += !mask[v];
+	}
+	return n_failed;
+}
