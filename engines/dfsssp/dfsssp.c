@@ -23,6 +23,7 @@ enum {
 	SIFT,
 	DETOURS,
 	GUIDED_ROUNDS,
+	EFFORT,
 	DIMENSIONS,
 	FEWER_VLS
 };
@@ -53,6 +54,8 @@ static const struct osr_param params[] = {
 		      "giving up" },
 	[GUIDED_ROUNDS] = { "guided_rounds", OSR_PARAM_UINT, "10", 1, 1000, NULL,
 			    "rounds of routing within channel orders, if the VLs do not suffice" },
+	[EFFORT] = { "order_effort", OSR_PARAM_UINT, "80", 0, 1000000, NULL,
+		     "work spent on an order of the switches, if there is one VL: more gives fewer longer routes" },
 	[DIMENSIONS] = { "dimensions", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
 			 "route whole tori, meshes and HyperX in dimension order" },
 	[FEWER_VLS] = { "fewer_vls", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
@@ -72,6 +75,7 @@ static enum osr_status route_guided(struct osr_spf *s, const struct osr_values *
 {
 	struct osr_guided_options opt = { .rounds = (uint32_t)v->num[GUIDED_ROUNDS],
 					  .sift_passes = (uint32_t)v->num[SIFT],
+					  .effort = (uint32_t)v->num[EFFORT],
 					  .reversible = v->num[REVERSIBLE] != OSR_REVERSIBLE_OFF };
 	struct osr_request one_vl = *req;
 	size_t size = (size_t)s->f->n_dests * s->f->n_switches, m = s->f->n_channels;

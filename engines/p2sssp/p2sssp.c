@@ -24,7 +24,8 @@ enum {
 	BALANCE,
 	SIFT,
 	DETOURS,
-	GUIDED_ROUNDS
+	GUIDED_ROUNDS,
+	EFFORT
 };
 
 static const struct osr_param params[] = {
@@ -58,6 +59,8 @@ static const struct osr_param params[] = {
 		      "giving up" },
 	[GUIDED_ROUNDS] = { "guided_rounds", OSR_PARAM_UINT, "10", 1, 1000, NULL,
 			    "rounds of routing within channel orders, if the VLs do not suffice" },
+	[EFFORT] = { "order_effort", OSR_PARAM_UINT, "80", 0, 1000000, NULL,
+		     "work spent on an order of the switches, if there is one VL: more gives fewer longer routes" },
 	{ NULL }
 };
 
@@ -74,6 +77,7 @@ static enum osr_status route_guided(const struct osr_fabric *f, const struct osr
 	struct osr_spf_options spf_opt = { .max_rounds = 2, .ignore_rates = v->num[IGNORE_RATES] };
 	struct osr_guided_options opt = { .rounds = (uint32_t)v->num[GUIDED_ROUNDS],
 					  .sift_passes = (uint32_t)v->num[SIFT],
+					  .effort = (uint32_t)v->num[EFFORT],
 					  .reversible = v->num[REVERSIBLE] != OSR_REVERSIBLE_OFF };
 	struct osr_request one_vl = *req;
 	enum osr_status st;

@@ -22,6 +22,10 @@
  * dependencies order 0 always keeps forward. In the worst case a whole destination ends there, so
  * every pair of a component is reached.
  *
+ * On one VL, if the order that was fitted to the routes bars more than 1 in 20 of them, an up-down
+ * order searched for the pairs it serves (updown.h) replaces it. Its trees are settled from the far
+ * end, exactly: whoever has a legal shortest route gets one.
+ *
  * The idea of routing within a dependency graph that keeps an escape tree is that of Nue (Domke,
  * Hoefler, HPDC 2016). DIFFERS: shortest legal routes over a mask of VLs for every source, instead
  * of a partition of the destinations over VLs.
@@ -38,6 +42,7 @@
 struct osr_guided_options {
 	uint32_t rounds; /* of routing and improving the orders, at most */
 	uint32_t sift_passes;
+	uint32_t effort; /* of the search for a single order: updown.h */
 	bool reversible; /* try to give both directions of a pair one SL */
 };
 

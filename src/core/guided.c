@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include <osmroutes/mcast.h>
+#include <osmroutes/updown.h>
 
 #include "guided_private.h"
 
@@ -290,32 +291,32 @@ static enum osr_status guide_init(struct guide *w, struct osr_spf *s, const stru
 }
 
 #define MAX_STALE 2
+#define MANY                                                                                       \
+	20 /* 1 in so many routes without a legal way: on one lane, another order is called for */
 
 /*
- * Rounds of routing and improving the orders, until every route is legal. Keeps the best orders
- * seen; stops when it no longer gets better and more than a few routes are without a legal way:
- * detours it will be.
+ * Rounds of routing and improving the orders, until every route is legal. Leaves the best orders
+ * seen, and in *least how many routes have no legal shortest way under them; stops when it no
+ * longer gets better and more than a few routes are without one: detours it will be.
  */
-static enum osr_status search_orders(struct guide *w, const struct osr_guided_options *opt,
-				     uint32_t *best, struct osr_arena *scratch,
-				     struct osr_routing *r, struct osr_diag *diag)
+static enum osr_status find_orders(struct guide *w, const struct osr_guided_options *opt,
+				   uint32_t *best, uint64_t *least, struct osr_arena *scratch,
+				   struct osr_routing *r, struct osr_diag *diag)
 {
 	size_t size = (size_t)w->n_orders * w->f->n_channels * sizeof(*best);
-	uint64_t least = UINT64_MAX;
 	uint32_t stale = 0;
 
+	*least = UINT64_MAX;
 	for (uint32_t i = 1; i <= opt->rounds; i++) {
 		enum osr_status st;
 
 		route_round(w, false, r);
-		if (!w->n_failed)
-			return OSR_OK;
-		stale = w->n_failed > least - least / 10 ? stale + 1 : 0;
-		if (w->n_failed < least) {
-			least = w->n_failed;
+		stale = w->n_failed > *least - *least / 10 ? stale + 1 : 0;
+		if (w->n_failed < *least) {
+			*least = w->n_failed;
 			memcpy(best, w->rank, size);
 		}
-		if (i == opt->rounds || (stale == MAX_STALE && w->n_failed > FEW))
+		if (!w->n_failed || i == opt->rounds || (stale == MAX_STALE && w->n_failed > FEW))
 			break;
 		w->boost = 1u << i < MAX_BOOST ? 1u << i : MAX_BOOST;
 		st = improve_orders(w, opt->sift_passes, scratch, diag);
@@ -323,8 +324,89 @@ static enum osr_status search_orders(struct guide *w, const struct osr_guided_op
 			return st;
 	}
 	memcpy(w->rank, best, size);
-	route_round(w, true, r);
 	return OSR_OK;
+}
+
+/* How many routes have no legal shortest way in the only order, however they are chosen. */
+static uint64_t count_barred(struct guide *w)
+{
+	const struct osr_spf *s = w->s;
+	uint64_t sum = 0;
+
+	set_legal(w);
+	for (uint32_t root = 0; root < w->f->n_switches; root++) {
+		uint32_t n = 0;
+
+		for (uint32_t k = s->dest_row[root]; k < s->dest_row[root + 1]; k++)
+			n += s->alias[s->dest_list[k]] == OSR_NONE;
+		if (!n)
+			continue;
+		osr__spf_graph(w->s, root);
+		sum += (uint64_t)n * osr__guided_barred(w, root, s->dest_list[s->dest_row[root]]);
+	}
+	return sum;
+}
+
+/*
+ * One lane: where too many routes are barred in the order that was fitted to them, an order
+ * searched for the pairs it serves, if it serves more.
+ */
+static enum osr_status try_updown(struct guide *w, const struct osr_guided_options *opt,
+				  uint32_t *before, struct osr_arena *scratch,
+				  struct osr_routing *r, struct osr_diag *diag)
+{
+	uint64_t n_routes = (uint64_t)w->f->n_dests * w->f->n_switches, n_barred = count_barred(w);
+	size_t size = w->f->n_channels * sizeof(*before);
+	struct osr_updown u;
+	enum osr_status st;
+
+	if (n_barred <= n_routes / MANY)
+		return OSR_OK;
+	st = osr_updown_search(w->s, opt->effort, scratch, &u, diag);
+	if (st)
+		return st;
+	memcpy(before, w->rank, size);
+	osr_updown_rank(&u, w->f, w->rank);
+	w->exact = count_barred(w) < n_barred;
+	if (!w->exact) {
+		memcpy(w->rank, before, size);
+		return OSR_OK;
+	}
+	memcpy(w->escape, u.parent, w->f->n_switches * sizeof(*w->escape));
+	return r->mcast_parent ? osr_mcast_take(w->f, u.parent, scratch, r->mcast_parent, diag)
+			       : OSR_OK;
+}
+
+static enum osr_status route_within(struct guide *w, const struct osr_guided_options *opt,
+				    struct osr_arena *scratch, struct osr_routing *r,
+				    struct osr_diag *diag)
+{
+	size_t size = (size_t)w->n_orders * w->f->n_channels;
+	uint32_t *best = osr_alloc(scratch, size, sizeof(*best));
+	uint64_t least;
+	enum osr_status st;
+
+	if (!best)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the orders of %u channels",
+				w->f->n_channels);
+	/* One improvement at least, so that order 0 keeps the escape tree forward. */
+	set_legal(w);
+	keep_trees(w, UINT64_MAX);
+	st = improve_orders(w, opt->sift_passes, scratch, diag);
+	if (!st && w->n_orders == 1 && !w->s->product)
+		st = try_updown(w, opt, best, scratch, r, diag);
+	if (st)
+		return st;
+	if (w->exact) {
+		/* The order stays: one round to balance the legal routes, one with the detours. */
+		route_round(w, false, r);
+		route_round(w, true, r);
+		return OSR_OK;
+	}
+	st = find_orders(w, opt, best, &least, scratch, r, diag);
+	if (!st && least)
+		route_round(w, true, r);
+	return st;
 }
 
 enum osr_status osr_guided_route(struct osr_spf *s, const struct osr_request *req,
@@ -335,21 +417,9 @@ enum osr_status osr_guided_route(struct osr_spf *s, const struct osr_request *re
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct guide w;
 	enum osr_status st = guide_init(&w, s, req, req->max_vls, orders, scratch, result, r, diag);
-	uint32_t *best =
-		st ? NULL
-		   : osr_alloc(scratch, (size_t)w.n_orders * s->f->n_channels, sizeof(*best));
 
-	if (!st && !best)
-		st = osr_fail(diag, OSR_NOMEM, "out of memory for the orders of %u channels",
-			      s->f->n_channels);
-	/* One improvement at least, so that order 0 keeps the escape tree forward. */
-	if (!st) {
-		set_legal(&w);
-		keep_trees(&w, UINT64_MAX);
-		st = improve_orders(&w, opt->sift_passes, scratch, diag);
-	}
 	if (!st)
-		st = search_orders(&w, opt, best, scratch, r, diag);
+		st = route_within(&w, opt, scratch, r, diag);
 	if (!st)
 		st = osr__guided_finish(&w, req, opt->reversible, scratch, result, r, diag);
 	osr_arena_reset(scratch, mark);

@@ -19,10 +19,11 @@ struct guide {
 	uint8_t *mask;     /* [n_dests * n_switches] VLs on which the route is legal */
 	uint32_t *escape;  /* [n_switches] channel to the parent in the escape tree */
 	const uint32_t *mcast_parent; /* of the request's multicast, or NULL */
-	uint64_t mean;                /* weight of a channel, as the keys of settle() */
-	uint64_t n_failed;            /* routes without a legal shortest path in this round */
-	uint32_t boost;               /* what they weigh when the orders are improved */
-	uint8_t *detoured;            /* [n_dests] the tree has routes longer than minimal */
+	bool exact; /* a single order, searched for the pairs it serves: all of them get their way */
+	uint64_t mean;     /* weight of a channel, as the keys of settle() */
+	uint64_t n_failed; /* routes without a legal shortest path in this round */
+	uint32_t boost;    /* what they weigh when the orders are improved */
+	uint8_t *detoured; /* [n_dests] the tree has routes longer than minimal */
 	/* detour() of one dest */
 	uint32_t *len;         /* [n_switches] channels to the root; OSR_NONE: not attached yet */
 	uint32_t *head, *link; /* [n_switches + 1], [n_switches] lists of switches by len */
@@ -50,10 +51,16 @@ static inline uint8_t mask_over(const struct guide *w, const uint8_t *hop, const
 
 /*
  * Shortest routes to d at one price; osr__spf_graph() of its switch comes first. Returns how many
- * switches have no legal one. _best: the least of several prices.
+ * switches have no legal one. _best: the least of several prices; or settle_one().
  */
 uint32_t osr__guided_settle(struct guide *w, uint32_t root, uint32_t d, uint64_t price);
 uint32_t osr__guided_settle_best(struct guide *w, uint32_t root, uint32_t d);
+
+/*
+ * How many switches have no legal shortest route to d within a single order, however the routes are
+ * chosen. Overwrites d's masks.
+ */
+uint32_t osr__guided_barred(struct guide *w, uint32_t root, uint32_t d);
 
 /* The masks of d's tree as it stands; returns how many of its routes have none. */
 uint32_t osr__guided_keep_tree(struct guide *w, uint32_t root, uint32_t d);

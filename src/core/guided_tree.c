@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Shortest routes to one dest within the orders: see guided.h. */
+#include <string.h>
+
 #include "guided_private.h"
 
 /* A step no order allows: worse than any weight, better than nothing. */
@@ -67,11 +69,92 @@ uint32_t osr__guided_settle(struct guide *w, uint32_t root, uint32_t d, uint64_t
 	return n_failed;
 }
 
+/*
+ * What the legal channels of a switch allow: the highest rank among them, plus 1, bounds the ranks
+ * of those who send to it; 0 if it has none. From the near end outwards.
+ */
+static uint32_t find_limits(struct guide *w, uint32_t root, uint8_t *mask)
+{
+	const struct osr_spf *s = w->s;
+	const struct osr_spf_scratch *x = s->scratch;
+	const uint16_t *order = s->order + (size_t)root * w->f->n_switches;
+	uint32_t *limit = w->len, n_failed = 0;
+
+	limit[root] = UINT32_MAX;
+	mask[root] = 1;
+	x->cost[root] = 0;
+	for (uint32_t i = 1; i < s->n_order[root]; i++) {
+		uint32_t v = order[i];
+		uint64_t best = UINT64_MAX;
+
+		limit[v] = 0;
+		for (uint32_t e = x->edge_row[i]; e < x->edge_row[i + 1]; e++) {
+			uint32_t c = x->edge_chan[e], u = x->edge_next[e];
+			uint64_t cost = (s->weight[c] & ~HOP_MASK) + x->cost[u];
+
+			if (w->rank[c] + 1 >= limit[u])
+				continue;
+			limit[v] = w->rank[c] + 1 > limit[v] ? w->rank[c] + 1 : limit[v];
+			best = cost < best ? cost : best;
+		}
+		x->cost[v] = best;
+		mask[v] = limit[v] != 0;
+		n_failed += !limit[v];
+	}
+	return n_failed;
+}
+
+/*
+ * Within a single order, such that whoever has a legal shortest route gets one: no choice near the
+ * dest bars the way of those further out.
+ */
+static uint32_t settle_one(struct guide *w, uint32_t root, uint32_t d)
+{
+	const struct osr_fabric *f = w->f;
+	const struct osr_spf *s = w->s;
+	const struct osr_spf_scratch *x = s->scratch;
+	const uint16_t *order = s->order + (size_t)root * f->n_switches;
+	uint8_t *hop = s->hop + (size_t)d * f->n_switches;
+	uint8_t *mask = w->mask + (size_t)d * f->n_switches;
+	uint32_t n_earlier = f->dest_lid[d] - f->term_lid[f->dest_term[d]];
+	uint32_t n_failed = find_limits(w, root, mask), *limit = w->len, *above = w->waiting;
+
+	memset(above, 0, f->n_switches * sizeof(*above));
+	/* Those further out have chosen; v must leave over a channel above the ones they come by. */
+	for (uint32_t i = s->n_order[root]; i-- > 1;) {
+		uint64_t best = UINT64_MAX;
+		uint32_t v = order[i], best_chan = 0;
+
+		if (!mask[v])
+			continue;
+		for (uint32_t e = x->edge_row[i]; e < x->edge_row[i + 1]; e++) {
+			uint32_t c = x->edge_chan[e], u = x->edge_next[e];
+			uint64_t key = s->weight[c] + x->cost[u];
+
+			if (w->rank[c] + 1 >= limit[u] || w->rank[c] + 1 <= above[v])
+				continue;
+			for (uint32_t k = 1; k <= n_earlier; k++)
+				if (hop[v - (size_t)k * f->n_switches] == (s->weight[c] & HOP_MASK))
+					key += SHARED_PENALTY;
+			if (key >= best)
+				continue;
+			best = key;
+			best_chan = c;
+		}
+		hop[v] = (uint8_t)(best & HOP_MASK);
+		if (w->rank[best_chan] + 1 > above[f->chan_dst[best_chan]])
+			above[f->chan_dst[best_chan]] = w->rank[best_chan] + 1;
+	}
+	return n_failed;
+}
+
 uint32_t osr__guided_settle_best(struct guide *w, uint32_t root, uint32_t d)
 {
 	uint32_t least = UINT32_MAX, now = 0;
 	size_t best = 0;
 
+	if (w->exact)
+		return settle_one(w, root, d);
 	for (size_t i = 0; i < N_PRICES; i++) {
 		now = osr__guided_settle(w, root, d, prices[i]);
 		if (now < least) {
@@ -82,6 +165,11 @@ uint32_t osr__guided_settle_best(struct guide *w, uint32_t root, uint32_t d)
 			return 0;
 	}
 	return best == N_PRICES - 1 ? now : osr__guided_settle(w, root, d, prices[best]);
+}
+
+uint32_t osr__guided_barred(struct guide *w, uint32_t root, uint32_t d)
+{
+	return find_limits(w, root, w->mask + (size_t)d * w->f->n_switches);
 }
 
 /* The masks of one dest's tree as it stands; returns how many of its routes have none. */

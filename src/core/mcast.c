@@ -80,6 +80,20 @@ enum osr_status osr_mcast_tree(const struct osr_spf *s, struct osr_arena *scratc
 	return make_tree(s, false, scratch, parent, diag);
 }
 
+enum osr_status osr_mcast_take(const struct osr_fabric *f, const uint32_t *tree,
+			       struct osr_arena *scratch, uint32_t *parent, struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	uint8_t *keep = osr_calloc(scratch, f->n_switches, 1);
+
+	if (!keep)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the multicast spanning order");
+	memcpy(parent, tree, f->n_switches * sizeof(*parent));
+	prune(f, keep, parent);
+	osr_arena_reset(scratch, mark);
+	return OSR_OK;
+}
+
 /* A packet that came in over `in` leaves over `out`: unless that sends it back. */
 static void depend(struct osr_cdg *g, uint32_t in, uint32_t out)
 {
