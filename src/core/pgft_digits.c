@@ -55,7 +55,8 @@ static void find_pieces(struct pgft_work *w, const struct pgft_part *part, uint3
 	for (uint32_t i = 0; i < part->n; i++)
 		w->set[part->member[i]] = part->member[i];
 	for (uint32_t l = 1; l <= h; l++) {
-		join_level(w, part, l, l - 1);
+		if (l > 1)
+			join_level(w, part, l, l - 1);
 		for (uint32_t i = 0; i < part->n; i++)
 			w->below[row(w, l) + part->member[i]] = find_set(w->set, part->member[i]);
 	}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * dmodk - D-Mod-K routing for parallel-ports generalised fat trees, whole and broken.
+ *
+ * Source: Zahavi, Fat-Trees Routing and Node Ordering Providing Contention Free Traffic for MPI
+ * Global Collectives, equation (1); for broken trees the idea of Gliksberg et al., High-Quality
+ * Fault Resiliency in Fat Trees (Dmodc), to apply the rule to the switches that are left.
+ *
+ *	pgft.h		the tree, its digits, the hosts' indices
+ *	order.c		an order of all switches that makes one lane enough
+ *	reach.c		who is reached from where by going up and then down
+ *	escape.c	what is not
+ *	table.c		equation (1), and what is left of it where links are missing
+ *
+ * DIFFERS from Dmodc: an entry changes only if its own way is gone. There the rule is applied to
+ * whatever choice is left at a switch, and a missing link moves most dests of it.
+ */
+#include "dmodk.h"
+
+enum { MISSING };
+
+static const struct osr_param params[] = {
+	[MISSING] = { "max_missing", OSR_PARAM_UINT, "30", 0, 99, NULL,
+		      "percent of the links between switches that may be missing from the tree" },
+	{ NULL }
+};
+
+static enum osr_status applies(const struct osr_fabric *f, const struct osr_values *v,
+			       struct osr_diag *diag)
+{
+	for (uint32_t s = 0; s < f->n_switches; s++)
+		if (f->sw_sources[s])
+			return OSR_OK;
+	return osr_fail(diag, OSR_NOT_APPLICABLE,
+			"not a fat tree: no CA or router on any of %u switches", f->n_switches);
+}
+
+static enum osr_status route_tree(struct dmodk *m, uint64_t *n_longer)
+{
+	enum osr_status st;
+
+	for (uint32_t i = 0; i < m->p->n_trees; i++)
+		if (m->p->tree[i].h > m->h)
+			m->h = m->p->tree[i].h;
+	st = list_dests(m);
+	if (!st)
+		st = order_switches(m);
+	if (!st)
+		st = find_reach(m);
+	if (!st)
+		st = find_balls(m);
+	if (!st)
+		st = find_escapes(m);
+	if (!st)
+		st = fill_tables(m);
+	return st ? st : count_longer(m, n_longer);
+}
+
+static enum osr_status route(const struct osr_fabric *f, const struct osr_values *v,
+			     const struct osr_request *req, const struct osr_result *previous,
+			     struct osr_arena *scratch, struct osr_arena *result,
+			     struct osr_routing *r, struct osr_diag *diag)
+{
+	struct osr_pgft_options opt = { .max_missing = (uint32_t)v->num[MISSING] };
+	double start = req->clock_ms ? req->clock_ms() : 0;
+	struct osr_pgft p;
+	struct dmodk m = {
+		.f = f, .p = &p, .scratch = scratch, .diag = diag, .r = r, .n = f->n_switches
+	};
+	uint64_t n_longer;
+	enum osr_status st;
+
+	st = osr_pgft_find(f, &opt, scratch, &p, diag);
+	if (!st)
+		st = osr_routing_init(r, f, result, diag);
+	if (!st)
+		st = route_tree(&m, &n_longer);
+	if (!st)
+		st = certify(&m, result);
+	if (!st && req->multicast)
+		st = spanning_order(&m, result);
+	if (st)
+		return st;
+	r->engine = "dmodk";
+	r->n_longer = (uint32_t)n_longer;
+	r->claims |= n_longer ? 0 : OSR_CLAIM_MINIMAL;
+	r->ms_spf = req->clock_ms ? req->clock_ms() - start : 0;
+	return OSR_OK;
+}
+
+const struct osr_engine osr_engine_dmodk = {
+	.name = "dmodk",
+	.summary =
+		"D-Mod-K for fat trees, whole and broken: no contention for shifts in node order, "
+		"one virtual lane",
+	.reference =
+		"Zahavi: Fat-Trees Routing and Node Ordering Providing Contention Free Traffic "
+		"for MPI Global Collectives",
+	.params = params,
+	.capabilities = OSR_ENGINE_DEADLOCK_FREE | OSR_ENGINE_LMC,
+	.applies = applies,
+	.route = route,
+};

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Tables. Upwards, equation (1): a switch of level l sends to j through up-port
+ *	q_l(j) = floor(j / (w_1 .. w_l)) mod (w_(l+1) p_(l+1))
+ * which is one number for all switches of a level: one row of ports serves all dests with the same
+ * q_1, q_2, ... Downwards there is one child to go to, by the cable of that number. Where a link is
+ * missing, the rule is applied to what is left.
+ */
+#include "dmodk.h"
+
+#define MAX_CODES 8192
+
+/* A switch from which the dest lies downwards, and the cables that lead there. */
+struct way {
+	uint32_t sw;
+	uint32_t first, n;
+};
+
+struct cable {
+	uint32_t child;
+	uint32_t slot; /* up-port of the child, OSR_NONE for a spare */
+	uint8_t port;
+};
+
+struct filler {
+	struct dmodk *m;
+	uint8_t *up_port; /* like p->up: the port, OSR_NO_PATH if the link is missing */
+	uint8_t **row;    /* [n_codes] rows of one tree, made when needed */
+	uint8_t *one_row; /* or a single one, if there are too many codes */
+	uint32_t n_codes, code;
+	uint32_t tree;
+	uint64_t *odd; /* rows of bits: a link towards this leaf is missing */
+
+	struct way *way; /* [n], of the switch under way; top levels last */
+	uint32_t n_ways;
+	struct cable *cable;   /* [n_channels] */
+	uint32_t *seen, *fill; /* [n] */
+	uint32_t *candidate;   /* [256] channels */
+};
+
+static enum osr_status no_memory(struct dmodk *m)
+{
+	return osr_fail(m->diag, OSR_NOMEM, "out of memory for filling the tables of %u switches",
+			m->n);
+}
+
+/* Dests ---------------------------------------------------------------------------------------- */
+
+/*
+ * Hosts have their index. A service port on a leaf takes a slot from the last one downwards, port 0
+ * that of the first host. Above the leaves, sub-tree, place and port make a number that spreads.
+ * The LIDs of one port count up, and so take different spines.
+ */
+static uint32_t index_of(struct dmodk *m, uint32_t d)
+{
+	const struct osr_fabric *f = m->f;
+	uint32_t t = f->dest_term[d], s = m->host[f->dest_switch[d]];
+	uint32_t offset = f->dest_lid[d] - f->term_lid[t], nth = t - f->term_row[f->term_switch[t]];
+	const struct osr_pgft_tree *tree;
+
+	if (!m->p->sw_level[s])
+		return offset;
+	tree = tree_of(m, s);
+	if (m->p->term_index[t] != OSR_NONE)
+		return m->p->term_index[t] + offset;
+	if (m->p->sw_level[s] == 1)
+		return m->p->sw_a[s] * tree->m[1] + offset +
+		       (f->term_port[t] ? tree->m[1] - 1 - nth % tree->m[1] : 0);
+	return m->p->sw_a[s] * tree->m_product[m->p->sw_level[s]] + m->p->sw_b[s] + nth + offset;
+}
+
+enum osr_status list_dests(struct dmodk *m)
+{
+	const struct osr_fabric *f = m->f;
+
+	m->dest_row = osr_calloc(m->scratch, (size_t)m->n + 1, sizeof(*m->dest_row));
+	m->dest_list = osr_alloc(m->scratch, f->n_dests, sizeof(*m->dest_list));
+	m->index = osr_alloc(m->scratch, f->n_dests, sizeof(*m->index));
+	m->below = osr_calloc(m->scratch, m->n, sizeof(*m->below));
+	m->host = osr_alloc(m->scratch, m->n, sizeof(*m->host));
+	if (!m->dest_row || !m->dest_list || !m->index || !m->below || !m->host)
+		return no_memory(m);
+	for (uint32_t s = 0; s < m->n; s++) {
+		uint32_t c = f->chan_row[s];
+
+		m->host[s] = s;
+		if (!m->p->sw_level[s] && c < f->chan_row[s + 1] && m->p->sw_level[f->chan_dst[c]])
+			m->host[s] = f->chan_dst[c];
+		m->below[m->host[s]]++;
+	}
+	for (uint32_t d = 0; d < f->n_dests; d++) {
+		m->dest_row[m->host[f->dest_switch[d]]]++;
+		m->index[d] = index_of(m, d);
+	}
+	for (uint32_t s = 0; s < m->n; s++)
+		m->dest_row[s + 1] += m->dest_row[s];
+	for (uint32_t d = f->n_dests; d-- > 0;)
+		m->dest_list[--m->dest_row[m->host[f->dest_switch[d]]]] = d;
+	return OSR_OK;
+}
+
+/*
+ * q_l of a dest behind switch `x`. Below the level of x the parent's digit is that of x, and only
+ * the cable is free.
+ */
+static uint32_t up_slot(const struct dmodk *m, uint32_t x, uint32_t index, uint32_t l)
+{
+	const struct osr_pgft_tree *t = tree_of(m, x);
+	uint32_t w = t->w[l + 1], p = t->p[l + 1], i = index / t->w_product[l];
+
+	if (l >= m->p->sw_level[x])
+		return i % (w * p);
+	return m->p->sw_b[x] / t->w_product[l] % w + i % p * w;
+}
+
+/* Rows ----------------------------------------------------------------------------------------- */
+
+static uint32_t code_of(const struct dmodk *m, uint32_t x, uint32_t index)
+{
+	const struct osr_pgft_tree *t = tree_of(m, x);
+	uint32_t code = 0;
+
+	for (uint32_t l = t->h - 1; l >= 1; l--)
+		code = code * (t->w[l + 1] * t->p[l + 1]) + up_slot(m, x, index, l);
+	return code;
+}
+
+static void make_row(const struct filler *g, uint32_t x, uint32_t index, uint8_t *row)
+{
+	const struct dmodk *m = g->m;
+	const struct osr_pgft_tree *t = tree_of(m, x);
+	uint32_t slot[OSR_PGFT_MAX_LEVELS + 1] = { 0 };
+
+	for (uint32_t l = 1; l < t->h; l++)
+		slot[l] = up_slot(m, x, index, l);
+	memset(row, OSR_NO_PATH, m->n);
+	for (uint32_t s = 0; s < m->n; s++) {
+		uint32_t l = m->p->sw_level[s];
+
+		if (l && l < t->h && m->p->sw_tree[s] == m->p->sw_tree[x])
+			row[s] = g->up_port[m->p->up_row[s] + slot[l]];
+		else if (!l && m->host[s] != s && m->p->sw_tree[m->host[s]] == m->p->sw_tree[x])
+			row[s] = m->f->chan_port[m->f->chan_row[s]];
+	}
+}
+
+static const uint8_t *get_row(struct filler *g, uint32_t x, uint32_t index)
+{
+	uint32_t code = code_of(g->m, x, index);
+
+	if (g->one_row) {
+		if (code != g->code)
+			make_row(g, x, index, g->one_row);
+		g->code = code;
+		return g->one_row;
+	}
+	if (!g->row[code]) {
+		g->row[code] = osr_alloc(g->m->scratch, g->m->n, 1);
+		if (g->row[code])
+			make_row(g, x, index, g->row[code]);
+	}
+	return g->row[code];
+}
+
+static enum osr_status begin_tree(struct filler *g, uint32_t tree)
+{
+	const struct osr_pgft_tree *t = &g->m->p->tree[tree];
+	uint64_t n = 1;
+
+	for (uint32_t l = 2; l <= t->h; l++)
+		n = n > MAX_CODES ? n : n * t->w[l] * t->p[l];
+	g->tree = tree;
+	g->code = OSR_NONE;
+	g->row = NULL;
+	g->one_row = NULL;
+	if (n > MAX_CODES)
+		g->one_row = osr_alloc(g->m->scratch, g->m->n, 1);
+	else
+		g->row = osr_calloc(g->m->scratch, n, sizeof(*g->row));
+	return g->row || g->one_row ? OSR_OK : no_memory(g->m);
+}
+
+/* Ways down ------------------------------------------------------------------------------------ */
+
+static void note_cable(struct filler *g, uint32_t c, uint32_t slot, bool count)
+{
+	uint32_t u = g->m->f->chan_dst[c];
+
+	if (count) {
+		if (!g->seen[u]) {
+			g->way[g->n_ways++] = (struct way){ .sw = u };
+			g->seen[u] = g->n_ways;
+		}
+		g->way[g->seen[u] - 1].n++;
+		return;
+	}
+	g->cable[g->fill[u]++] = (struct cable){ .child = g->m->f->chan_src[c],
+						 .slot = slot,
+						 .port = g->m->f->chan_port[g->m->f->chan_rev[c]] };
+}
+
+static void note_cables(struct filler *g, uint32_t s, bool count)
+{
+	const struct osr_pgft *p = g->m->p;
+
+	for (uint32_t q = 0; q < osr_pgft_n_up(p, s); q++)
+		if (p->up[p->up_row[s] + q] != OSR_NONE)
+			note_cable(g, p->up[p->up_row[s] + q], q, count);
+	for (uint32_t i = p->spare_row[s]; i < p->spare_row[s + 1]; i++)
+		note_cable(g, p->spare[i], OSR_NONE, count);
+}
+
+/* All ancestors of x, level by level: ways[0] is x itself, without a cable. */
+static void find_ways(struct filler *g, uint32_t x)
+{
+	uint32_t n = 0;
+
+	g->n_ways = 1;
+	g->way[0] = (struct way){ .sw = x };
+	for (uint32_t i = 0; i < g->n_ways; i++)
+		note_cables(g, g->way[i].sw, true);
+	for (uint32_t i = 1; i < g->n_ways; i++) {
+		g->way[i].first = n;
+		g->fill[g->way[i].sw] = n;
+		n += g->way[i].n;
+	}
+	for (uint32_t i = 0; i < g->n_ways; i++)
+		note_cables(g, g->way[i].sw, false);
+	for (uint32_t i = 0; i < g->n_ways; i++)
+		g->seen[g->way[i].sw] = 0;
+}
+
+/* Which digit the child has on its own level. */
+static uint32_t digit_of(const struct dmodk *m, uint32_t s)
+{
+	const struct osr_pgft_tree *t = tree_of(m, s);
+	uint32_t l = m->p->sw_level[s];
+
+	return m->p->sw_b[s] / t->w_product[l - 1] % t->w[l];
+}
+
+/*
+ * The cable that a packet to this dest would take in the other direction, if the way up were here:
+ * the same child where there are several, the same k. What is missing is replaced by the rule.
+ */
+static uint8_t choose_down(const struct filler *g, const struct way *way, uint32_t x,
+			   uint32_t index)
+{
+	const struct dmodk *m = g->m;
+	const struct osr_pgft_tree *t = tree_of(m, x);
+	uint32_t l = m->p->sw_level[way->sw], lx = m->p->sw_level[x];
+	uint32_t w = t->w[l], k = up_slot(m, x, index, l - 1) / w, digit = OSR_NONE, n = 0;
+	const struct cable *cable = g->cable + way->first;
+	uint32_t pick = index / t->w_product[l - 1];
+
+	if (way->n == 1)
+		return cable->port;
+	if (l > lx + 1)
+		digit = up_slot(m, x, index, l - 2) % t->w[l - 1];
+	for (uint32_t i = 0; i < way->n; i++)
+		n += digit != OSR_NONE && digit_of(m, cable[i].child) == digit;
+	if (!n)
+		digit = OSR_NONE;
+	n = 0;
+	for (uint32_t i = 0; i < way->n; i++) {
+		if (digit != OSR_NONE && digit_of(m, cable[i].child) != digit)
+			continue;
+		if (cable[i].slot != OSR_NONE && cable[i].slot / w == k)
+			return cable[i].port;
+		n++;
+	}
+	n = (pick / (w * t->p[l]) + pick) % n;
+	for (uint32_t i = 0; i < way->n; i++) {
+		if (digit != OSR_NONE && digit_of(m, cable[i].child) != digit)
+			continue;
+		if (n-- == 0)
+			return cable[i].port;
+	}
+	return OSR_NO_PATH;
+}
+
+static void patch_down(const struct filler *g, uint32_t x, uint32_t index, uint8_t *row)
+{
+	for (uint32_t i = 1; i < g->n_ways; i++) {
+		const struct way *way = &g->way[i];
+
+		row[way->sw] =
+			way->n == 1 ? g->cable[way->first].port : choose_down(g, way, x, index);
+	}
+}
+
+/* What is left --------------------------------------------------------------------------------- */
+
+/* Leaves towards which switch s lacks a link, its own or one further on: a row of bits. */
+static void find_odd(struct filler *g, uint32_t s, uint64_t *all)
+{
+	struct dmodk *m = g->m;
+	const struct osr_pgft *p = m->p;
+	uint64_t *odd = row_of(m, g->odd, s);
+	uint32_t l = p->sw_level[s], h = tree_of(m, s)->h;
+
+	for (uint32_t k = l + 1; k <= h; k++) {
+		const uint64_t *now = row_of(m, m->reach[k], s);
+		const uint64_t *before = row_of(m, m->reach[k - 1], s);
+
+		memset(all, 0xff, m->words * sizeof(*all));
+		for (uint32_t q = 0; q < osr_pgft_n_up(p, s); q++) {
+			uint32_t c = p->up[p->up_row[s] + q], u;
+
+			if (c == OSR_NONE) {
+				memset(all, 0, m->words * sizeof(*all));
+				break;
+			}
+			u = m->f->chan_dst[c];
+			for (size_t i = 0; i < m->words; i++)
+				all[i] &= row_of(m, m->reach[k], u)[i];
+			for (size_t i = 0; holds(m, s, u) && i < m->words; i++)
+				all[i] &= ~row_of(m, m->barred, u)[i];
+		}
+		for (size_t i = 0; i < m->words; i++)
+			odd[i] |= now[i] & ~before[i] & ~all[i];
+	}
+}
+
+static bool is_whole(const struct osr_pgft_tree *t)
+{
+	return !t->n_missing_links && !t->n_missing_switches && !t->merged && !t->n_spares;
+}
+
+/* Channels up from s that lead to x by way of level k: in the order of up-ports, then spares. */
+static uint32_t list_candidates(struct filler *g, uint32_t s, uint32_t x, uint32_t k)
+{
+	const struct osr_pgft *p = g->m->p;
+	uint32_t n = 0;
+
+	for (uint32_t q = 0; q < osr_pgft_n_up(p, s); q++) {
+		uint32_t c = p->up[p->up_row[s] + q];
+
+		if (c != OSR_NONE && may_go_up(g->m, s, g->m->f->chan_dst[c], k, x))
+			g->candidate[n++] = c;
+	}
+	for (uint32_t i = p->spare_row[s]; i < p->spare_row[s + 1]; i++)
+		if (may_go_up(g->m, s, g->m->f->chan_dst[p->spare[i]], k, x))
+			g->candidate[n++] = p->spare[i];
+	return n;
+}
+
+/*
+ * Dests of x from s by what is left. Who can keep his up-port keeps it, so that few entries change.
+ * For the others the rule's next digit says which cable.
+ */
+static void mend_up(struct filler *g, uint32_t s, uint32_t x)
+{
+	struct dmodk *m = g->m;
+	const struct osr_fabric *f = m->f;
+	const struct osr_pgft_tree *t = tree_of(m, x);
+	uint32_t l = m->p->sw_level[s], wp = t->w[l + 1] * t->p[l + 1];
+	uint32_t k = turn_level(m, s, x), n = list_candidates(g, s, x, k);
+
+	for (uint32_t i = m->dest_row[x]; i < m->dest_row[x + 1]; i++) {
+		uint32_t d = m->dest_list[i], q = up_slot(m, x, m->index[d], l);
+		uint32_t c = m->p->up[m->p->up_row[s] + q];
+		uint32_t next = m->index[d] / t->w_product[l] / wp;
+
+		if (c != OSR_NONE && may_go_up(m, s, f->chan_dst[c], k, x))
+			continue;
+		c = g->candidate[(next + q) % n];
+		m->r->lft[(size_t)d * m->n + s] = f->chan_port[c];
+	}
+}
+
+static void mend(struct filler *g, uint32_t x)
+{
+	const struct dmodk *m = g->m;
+	bool leaf = m->p->sw_level[x] == 1;
+
+	for (uint32_t s = 0; s < m->n; s++) {
+		uint32_t l = m->p->sw_level[s];
+
+		if (!l || m->p->sw_tree[s] != m->p->sw_tree[x])
+			continue;
+		if (leaf ? has(m, g->odd, s, x) : !has(m, m->reach[l], s, x) && turn_level(m, s, x))
+			mend_up(g, s, x);
+	}
+}
+
+static void apply_escapes(const struct filler *g, uint32_t x, uint32_t d)
+{
+	const struct dmodk *m = g->m;
+	const uint8_t *escape = m->escape + (size_t)x * m->n;
+	uint8_t *row = m->r->lft + (size_t)d * m->n;
+
+	for (uint32_t s = 0; s < m->n; s++)
+		if (escape[s] != OSR_NO_PATH)
+			row[s] = escape[s];
+}
+
+/* The switch that has the LID, and the one it hangs on. */
+static void fill_last(const struct filler *g, uint32_t x, uint32_t d)
+{
+	const struct osr_fabric *f = g->m->f;
+	uint8_t *row = g->m->r->lft + (size_t)d * g->m->n;
+	uint32_t s = f->dest_switch[d];
+
+	row[s] = f->term_port[f->dest_term[d]];
+	if (s != x)
+		row[x] = f->chan_port[f->chan_rev[f->chan_row[s]]];
+}
+
+static enum osr_status fill_switch(struct filler *g, uint32_t x)
+{
+	struct dmodk *m = g->m;
+	bool placed = m->p->sw_level[x] != 0;
+
+	if (placed)
+		find_ways(g, x);
+	for (uint32_t i = m->dest_row[x]; i < m->dest_row[x + 1]; i++) {
+		uint32_t d = m->dest_list[i];
+		uint8_t *to = m->r->lft + (size_t)d * m->n;
+		const uint8_t *row;
+
+		if (!placed)
+			continue;
+		row = get_row(g, x, m->index[d]);
+		if (!row)
+			return no_memory(m);
+		memcpy(to, row, m->n);
+		patch_down(g, x, m->index[d], to);
+	}
+	if (placed && !is_whole(tree_of(m, x)))
+		mend(g, x);
+	for (uint32_t i = m->dest_row[x]; i < m->dest_row[x + 1]; i++) {
+		apply_escapes(g, x, m->dest_list[i]);
+		fill_last(g, x, m->dest_list[i]);
+	}
+	return OSR_OK;
+}
+
+static enum osr_status allocate(struct filler *g)
+{
+	struct dmodk *m = g->m;
+	uint32_t n_up = m->p->up_row[m->n];
+
+	g->up_port = osr_alloc(m->scratch, n_up, 1);
+	g->odd = osr_calloc(m->scratch, m->n * m->words, sizeof(*g->odd));
+	g->way = osr_alloc(m->scratch, m->n, sizeof(*g->way));
+	g->cable = osr_alloc(m->scratch, m->f->n_channels, sizeof(*g->cable));
+	g->seen = osr_calloc(m->scratch, m->n, sizeof(*g->seen));
+	g->fill = osr_alloc(m->scratch, m->n, sizeof(*g->fill));
+	g->candidate = osr_alloc(m->scratch, 256, sizeof(*g->candidate));
+	if (!g->up_port || !g->odd || !g->way || !g->cable || !g->seen || !g->fill || !g->candidate)
+		return no_memory(m);
+	for (uint32_t i = 0; i < n_up; i++)
+		g->up_port[i] =
+			m->p->up[i] == OSR_NONE ? OSR_NO_PATH : m->f->chan_port[m->p->up[i]];
+	return OSR_OK;
+}
+
+enum osr_status fill_tables(struct dmodk *m)
+{
+	struct filler g = { .m = m, .tree = OSR_NONE };
+	enum osr_status st = allocate(&g);
+	uint64_t *all = osr_alloc(m->scratch, m->words, sizeof(*all));
+
+	if (!st && !all)
+		st = no_memory(m);
+	for (uint32_t s = 0; s < m->n && !st; s++)
+		if (m->p->sw_level[s] && !is_whole(tree_of(m, s)))
+			find_odd(&g, s, all);
+	for (uint32_t i = 0; i <= m->p->n_trees && !st; i++) {
+		st = i < m->p->n_trees ? begin_tree(&g, i) : OSR_OK;
+		for (uint32_t x = 0; x < m->n && !st; x++) {
+			uint32_t tree = m->p->sw_level[x] ? m->p->sw_tree[x] : m->p->n_trees;
+
+			if (tree == i && m->host[x] == x)
+				st = fill_switch(&g, x);
+		}
+	}
+	return st;
+}
