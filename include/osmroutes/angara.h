@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * angara.h - routing tables of the Angara interconnect: a route for every pair of a job's nodes,
+ * made by the three algorithms of the paper (see torus.h) and by one of our own.
+ *
+ * Routes are the sender's: a table entry holds what goes into the header of a packet, and that is a
+ * first step, the direction bits, and a last step (section 2.1). The number of hops in each direction
+ * follows from the two nodes. With none of the three there is no route.
+ *
+ * A run:
+ *	osr_torus_init(&t, ...), osr_torus_fail_...()	what there is
+ *	osr_turns_find(&t, ...)				what is allowed
+ *	osr_angara_init(&a, &turns, set, n_set, ...)	all shortest legal routes of all pairs
+ *	osr_angara_route(&a, algorithm, ...)		one of them for every pair
+ *	osr_srccheck()					srccheck.h: the judge, and the metrics
+ */
+#ifndef OSMROUTES_ANGARA_H
+#define OSMROUTES_ANGARA_H
+
+#include <osmroutes/rgraph.h>
+#include <osmroutes/srcroute.h>
+
+/*
+ * All shortest legal routes, called the *choices* of a pair; a pair is (i, j), i * n_set + j, of
+ * positions in the set. They come in a fixed order: fewer extra steps first. No two of a pair are
+ * the same sequence of hops.
+ *
+ * Found without the routing graph: a first step, a last step and the directions used determine a
+ * route, so the possible combinations are tried, those of the least hops first. A test compares with
+ * the paths of the routing graph.
+ */
+struct osr_angara {
+	const struct osr_torus *t;
+	const struct osr_turns *turns;
+	uint32_t n_set;
+	const uint32_t *set;		/* [n_set] nodes, ascending */
+	uint32_t n_pairs;		/* n_set^2 */
+	uint32_t *row;			/* [n_pairs + 1] into choice; empty: i == j, or no route */
+	struct osr_srcroute *choice;	/* [row[n_pairs]] */
+	uint16_t *hops;			/* [n_pairs] of each choice; 0: no route */
+	uint64_t *first_channel;	/* [n_pairs] into channel */
+	uint32_t *channel;		/* hops[p] of each choice, one choice after the other */
+	uint32_t n_unroutable;		/* pairs without any legal route */
+	uint32_t n_unique;		/* pairs with a single one */
+};
+
+/*
+ * set: ascending nodes that are alive, at least one; it must outlive a. Nodes that are not in the set
+ * carry routes, too; whoever does not want that lets them fail first. A pair without a legal route is
+ * no error: it is counted. OSR_INVAL: a node that has failed or is not there. Time and memory grow
+ * with the sum of hops over all choices.
+ */
+enum osr_status osr_angara_init(struct osr_angara *a, const struct osr_turns *turns,
+				const uint32_t *set, uint32_t n_set, struct osr_arena *scratch,
+				struct osr_arena *result, struct osr_diag *diag);
+
+static inline uint32_t osr_angara_n_choices(const struct osr_angara *a, uint32_t pair)
+{
+	return a->row[pair + 1] - a->row[pair];
+}
+
+/* The channels of choice number k (from 0) of a pair: hops[pair] of them. */
+static inline const uint32_t *osr_angara_channels(const struct osr_angara *a, uint32_t pair,
+						  uint32_t k)
+{
+	return a->channel + a->first_channel[pair] + (uint64_t)k * a->hops[pair];
+}
+
+enum osr_angara_algorithm {
+	OSR_ANGARA_BFS,	    /* algorithms 1 and 2 */
+	OSR_ANGARA_GENETIC, /* section 4.2 */
+	OSR_ANGARA_SSSP,    /* algorithms 3 and 4 */
+	OSR_ANGARA_BALANCE, /* ours: SSSP, then refined */
+};
+
+/*
+ * "Ascending vertex order in Q by outgoing edge weights" (algorithm 2) leaves open what the weight of
+ * a vertex with several edges is, and much depends on it.
+ */
+enum osr_angara_bfs_weight {
+	OSR_ANGARA_BFS_LEAST, /* of its lightest edge: closest to what the paper reports */
+	OSR_ANGARA_BFS_SUM,   /* of all its edges: the better balance */
+	OSR_ANGARA_BFS_NONE,  /* vertices are not sorted */
+};
+
+struct osr_angara_options {
+	bool unique_first; /* SSSP: stage one, "unique routes"; off for figure 4 only */
+	bool literal;	   /* SSSP: algorithm 4 in the routing graph instead of among the choices */
+	enum osr_angara_bfs_weight bfs_weight;
+	uint64_t bfs_ties; /* BFS: 0, order of discovery; else the seed of an order drawn at random */
+	uint32_t rounds;   /* BALANCE: rip-up rounds at most */
+	uint32_t moves;	   /* BALANCE: to lower the largest load, at most; and 4 per pair with a choice */
+	uint64_t seed;	   /* GENETIC */
+	uint32_t population;	   /* GENETIC: chromosomes kept from one generation to the next */
+	uint32_t mutation_permille; /* GENETIC: of a child's gene */
+	uint32_t patience;	   /* GENETIC: generations without improvement before it stops */
+};
+
+/* The paper's, and what serves BALANCE well. */
+struct osr_angara_options osr_angara_defaults(void);
+
+struct osr_angara_stats {
+	uint32_t n_sssp_calls;	/* SSSP: of BUILD_SSSP */
+	uint32_t n_generations; /* GENETIC */
+	uint32_t n_rounds;	/* BALANCE */
+	uint32_t n_moves;	/* BALANCE: after the rounds */
+};
+
+/*
+ * route[n_pairs] receives a choice for every pair that has one, {OSR_NO_DIR, OSR_NO_DIR, 0, 0} for
+ * the others. Deterministic; the seed is all that GENETIC draws from.
+ *
+ * BFS takes the first shortest path its search meets, section 4.1. O(|N| (V + E)) of the routing
+ * graph, and sorting. SSSP: O(calls * choices of a source). GENETIC: slow.
+ */
+enum osr_status osr_angara_route(const struct osr_angara *a, enum osr_angara_algorithm algorithm,
+				 const struct osr_angara_options *opt, struct osr_arena *scratch,
+				 struct osr_srcroute *route, struct osr_angara_stats *stats,
+				 struct osr_diag *diag);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * turns.h - which turns against the order of directions a torus can afford without deadlock.
+ *
+ * Source: the paper of torus.h, section 3.2. The vertices of the channel dependency graph are the
+ * channels (u, D); at first there is an edge from (u, D) to every (v, E) with v = u + D and D <= E,
+ * the direction order. The used direction set B(v, E) holds the directions of all channels that can
+ * be reached from (v, E). Theorem 2: an edge from (u, D) to (v, E) with D > E closes no cycle if D is
+ * not in B(v, E).
+ *
+ * What closes a cycle is a matter of rings, not of channels: in a whole ring every channel waits for
+ * the next one, and the bubble rule (a packet enters a ring only if another one still fits behind it)
+ * keeps it alive. So all channels of one direction around a whole ring count as one; those of a line,
+ * or of a ring that has lost a link or a node, count by themselves. The certificate is a rank for
+ * every channel that is equal along a whole ring and rises along every other permitted step.
+ *
+ * DIFFERS: a packet never goes straight back where it came from (+X, -X); no shortest route does, so
+ * these edges are left out. Only turns that a route can use are tried: from a positive direction to
+ * a lower positive one (behind a first step), from a negative to a lower negative one (before a last
+ * step).
+ */
+#ifndef OSMROUTES_TURNS_H
+#define OSMROUTES_TURNS_H
+
+#include <osmroutes/torus.h>
+
+enum osr_turn_rule {
+	OSR_TURNS_NONE,  /* direction order alone */
+	OSR_TURNS_PAPER, /* theorem 2 */
+	/*
+	 * Whatever closes no cycle, found by reachability between rings. Never fewer possibilities
+	 * than theorem 2 at any one moment, though what was added earlier differs.
+	 */
+	OSR_TURNS_EXACT,
+};
+
+/* The order in which channels have their turn; for each, lower target directions come first. */
+enum osr_turn_order {
+	OSR_TURN_ORDER_VERTEX,    /* by node, then direction: the order of channel numbers */
+	OSR_TURN_ORDER_DIRECTION, /* by direction, then node */
+	OSR_TURN_ORDER_REVERSE,   /* descending channel numbers */
+	OSR_TURN_ORDER_RANDOM,    /* single turns in an order drawn from the seed */
+};
+
+struct osr_turns_options {
+	enum osr_turn_rule rule;
+	enum osr_turn_order order;
+	uint64_t seed;
+};
+
+struct osr_turns {
+	const struct osr_torus *t;
+	/*
+	 * [n_nodes * n_dirs] bit E of after[v * n_dirs + D]: who has come to v by direction D may go
+	 * on by E < D. Turns in direction order are not listed: they are always allowed.
+	 */
+	uint16_t *after;
+	uint32_t n_added;
+	uint32_t *rank; /* [n_nodes * n_dirs] the certificate; OSR_NO_NODE where there is no channel */
+};
+
+/*
+ * O(channels * directions^2) for theorem 2 in practice (the sets only grow, 2n times at most);
+ * O(turns * channels^2 / 64) for EXACT. OSR_NOMEM; OSR_BUG if no certificate is found.
+ */
+enum osr_status osr_turns_find(const struct osr_torus *t, const struct osr_turns_options *opt,
+			       struct osr_arena *scratch, struct osr_arena *result,
+			       struct osr_turns *turns, struct osr_diag *diag);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* choices_private.h - the three files that find all shortest legal routes: see choices.c. */
+#ifndef OSR_CHOICES_PRIVATE_H
+#define OSR_CHOICES_PRIVATE_H
+
+#include <osmroutes/angara.h>
+
+#define OSR__FAR UINT32_MAX /* a line has no such direction */
+
+/* Hops up and down a dimension by which two coordinates differ. */
+void osr__count_hops(const struct osr_torus *t, uint32_t dim, uint32_t x, uint32_t y, uint32_t *up,
+		     uint32_t *down);
+
+/* The lowest and the highest direction of a body, in the order of directions. */
+uint32_t osr__lowest(const struct osr_torus *t, uint8_t plus, uint8_t minus);
+uint32_t osr__highest(const struct osr_torus *t, uint8_t plus, uint8_t minus);
+
+/*
+ * Directions of a route, hop by hop; up[i] and down[i] are the hops of its body in dimension i.
+ * Returns how many.
+ */
+uint32_t osr__list_dirs(const struct osr_torus *t, struct osr_srcroute r, const uint32_t *up,
+			const uint32_t *down, uint8_t *dirs);
+
+/* ---- shapes.c: routes as short as the torus distance, by displacement -------------------------- */
+
+struct osr__shape {
+	struct osr_srcroute r;
+	uint8_t low;  /* the direction behind the first step */
+	uint8_t high; /* the direction before the last one */
+};
+
+/* Displacements are numbered: a digit for each dimension, base[i] many of them. */
+struct osr__shapes {
+	const struct osr_torus *t;
+	uint32_t base[OSR_TORUS_MAX_DIMS];
+	uint32_t n;		  /* displacements */
+	uint32_t *row;		  /* [n + 1] into shape */
+	struct osr__shape *shape; /* fewer extra steps first */
+	uint16_t *hops;		  /* [n] */
+	uint8_t *coord;		  /* [n_nodes * n_dims] */
+};
+
+enum osr_status osr__shapes_init(struct osr__shapes *s, const struct osr_torus *t,
+				 struct osr_arena *scratch, struct osr_diag *diag);
+
+/* The displacement between two nodes. */
+static inline uint32_t osr__displacement(const struct osr__shapes *s, uint32_t from, uint32_t to)
+{
+	const struct osr_torus *t = s->t;
+	const uint8_t *x = s->coord + from * t->n_dims, *y = s->coord + to * t->n_dims;
+	uint32_t d = 0;
+
+	for (uint32_t i = 0; i < t->n_dims; i++) {
+		int gap = (int)y[i] - (int)x[i];
+
+		d = d * s->base[i] + (uint32_t)(gap < 0 ? gap + (int)s->base[i] : gap);
+	}
+	return d;
+}
+
+/* ---- detours.c: the shortest routes when failures leave none of those -------------------------- */
+
+struct osr__detours {
+	const struct osr_torus *t;
+	const struct osr_turns *turns;
+	const uint8_t *coord;	/* as in shapes */
+	struct osr_srcroute *r; /* [n_found] */
+	uint8_t *dirs;		/* [n_found * hops] */
+	uint32_t n_found, hops; /* 0: there is no route */
+	uint8_t *one;		/* [hops] the route at hand */
+};
+
+enum osr_status osr__detours_init(struct osr__detours *s, const struct osr_turns *turns,
+				  const uint8_t *coord, struct osr_arena *scratch,
+				  struct osr_diag *diag);
+
+/* Fills n_found, hops, r and dirs. */
+void osr__detours_find(struct osr__detours *s, uint32_t from, uint32_t to);
+
+#endif

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Algorithm 3 of the paper, lines as printed there:
+ *	2-8	unique routes are settled first
+ *	10	pairs are sorted and grouped by turns, hops and source
+ *	11-18	settle_group(): shortest paths for what is left of the group; those that share no
+ *		channel with each other are taken, the others are searched again
+ *
+ * DIFFERS, unless `literal`: algorithm 4 looks for the least weight among all shortest paths of the
+ * routing graph, and the choices of a pair are these paths. So the search is a minimum over a few
+ * sums. Only ties may fall out differently: to the first choice here, to the first path met there.
+ */
+#include "angara_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct settle {
+	struct osr__picks *s;
+	const struct osr_angara *a;
+	const struct osr_angara_options *opt;
+	struct osr_angara_stats *stats;
+	struct osr_diag *diag;
+	uint64_t *order;  /* [n_order] sorted: turns, hops, pair */
+	uint32_t n_order;
+	uint32_t *pair;	  /* [n_set] what is left of a group */
+	uint16_t *best;	  /* [n_set] the choice found for it */
+	uint32_t *taken;  /* [n_channels] stamp: on a route of this batch */
+	uint32_t stamp;
+
+	/* Only if `literal`. */
+	struct osr_rgraph g;
+	struct osr_rg_search search;
+	uint64_t *weight; /* [n_channels] */
+	uint8_t *want;	  /* [n_nodes] */
+	uint32_t *path;	  /* [OSR_SRCROUTE_MAX_HOPS] */
+};
+
+/* Turns of a pair's first choice, the one with the fewest extra steps. */
+static uint32_t count_turns(const struct osr_angara *a, uint32_t pair)
+{
+	const uint32_t *channel = osr_angara_channels(a, pair, 0);
+	uint32_t n = 0, nd = a->t->n_dirs;
+
+	for (uint32_t h = 1; h < a->hops[pair]; h++)
+		n += channel[h] % nd != channel[h - 1] % nd;
+	return n;
+}
+
+static int ascending(const void *x, const void *y)
+{
+	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+
+	return (a > b) - (a < b);
+}
+
+/* Turns, then hops; pairs are numbered by source, then destination. */
+static uint64_t group_key(const struct osr_angara *a, uint32_t pair)
+{
+	return (uint64_t)count_turns(a, pair) << 48 | (uint64_t)a->hops[pair] << 32 | pair;
+}
+
+static void sort_and_group(struct settle *w)
+{
+	const struct osr_angara *a = w->a;
+
+	for (uint32_t p = 0; p < a->n_pairs; p++) {
+		uint32_t n = osr_angara_n_choices(a, p);
+
+		if (n > 1 || (n && !w->opt->unique_first))
+			w->order[w->n_order++] = group_key(a, p);
+		else if (n)
+			osr__picks_add(w->s, p, 0, 1);
+	}
+	qsort(w->order, w->n_order, sizeof(*w->order), ascending);
+}
+
+/* ---- algorithm 4 ------------------------------------------------------------------------------ */
+
+static uint32_t cheapest_choice(const struct settle *w, uint32_t pair)
+{
+	uint32_t best = 0, hops = w->a->hops[pair];
+	uint64_t least = UINT64_MAX;
+
+	for (uint32_t k = 0; k < osr_angara_n_choices(w->a, pair); k++) {
+		const uint32_t *channel = osr_angara_channels(w->a, pair, k);
+		uint64_t sum = 0;
+
+		for (uint32_t h = 0; h < hops; h++)
+			sum += w->s->load[channel[h]];
+		if (sum < least) {
+			least = sum;
+			best = k;
+		}
+	}
+	return best;
+}
+
+/* The channels that lead back from an end vertex, first one first; returns how many. */
+static uint32_t trace(const struct settle *w, uint32_t node)
+{
+	uint32_t v = node * w->g.n_states + osr_rg_end(&w->g), n = 0, nd = w->a->t->n_dirs;
+
+	for (v = w->search.parent[v]; w->search.parent[v] != OSR_NO_NODE;
+	     v = w->search.parent[v]) {
+		uint32_t from = w->search.parent[v] / w->g.n_states;
+
+		w->path[n++] = from * nd + w->g.last[v % w->g.n_states];
+	}
+	for (uint32_t i = 0; i < n / 2; i++) {
+		uint32_t c = w->path[i];
+
+		w->path[i] = w->path[n - 1 - i];
+		w->path[n - 1 - i] = c;
+	}
+	return n;
+}
+
+static enum osr_status search_graph(struct settle *w, uint32_t n)
+{
+	const struct osr_angara *a = w->a;
+	uint64_t base = (uint64_t)a->n_set * a->n_set;
+
+	memset(w->want, 0, a->t->n_nodes);
+	for (uint32_t i = 0; i < n; i++)
+		w->want[a->set[w->pair[i] % a->n_set]] = 1;
+	for (uint32_t c = 0; c < w->s->n_channels; c++)
+		w->weight[c] = base + w->s->load[c];
+	osr_rgraph_sssp(&w->g, a->set[w->pair[0] / a->n_set], w->weight, w->want, n, &w->search);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t hops = trace(w, a->set[w->pair[i] % a->n_set]);
+		uint32_t k = osr__choice_of(a, w->pair[i], w->path, hops);
+
+		if (k == OSR_NO_NODE)
+			return osr_fail(w->diag, OSR_BUG,
+					"the routing graph has a path of %u hops from node %u to "
+					"%u that is not among the shortest legal routes", hops,
+					a->set[w->pair[i] / a->n_set],
+					a->set[w->pair[i] % a->n_set]);
+		w->best[i] = (uint16_t)k;
+	}
+	return OSR_OK;
+}
+
+static enum osr_status build_sssp(struct settle *w, uint32_t n)
+{
+	w->stats->n_sssp_calls++;
+	if (w->opt->literal)
+		return search_graph(w, n);
+	for (uint32_t i = 0; i < n; i++)
+		w->best[i] = (uint16_t)cheapest_choice(w, w->pair[i]);
+	return OSR_OK;
+}
+
+/* ---- algorithm 3 ------------------------------------------------------------------------------ */
+
+/* Does this route share a channel with one of the batch? If not, it joins it. */
+static bool join_batch(struct settle *w, uint32_t pair, uint32_t k)
+{
+	const uint32_t *channel = osr_angara_channels(w->a, pair, k);
+
+	for (uint32_t h = 0; h < w->a->hops[pair]; h++)
+		if (w->taken[channel[h]] == w->stamp)
+			return false;
+	for (uint32_t h = 0; h < w->a->hops[pair]; h++)
+		w->taken[channel[h]] = w->stamp;
+	return true;
+}
+
+/* Lines 12 to 18 for the n pairs in w->pair[]. */
+static enum osr_status settle_group(struct settle *w, uint32_t n)
+{
+	while (n) {
+		enum osr_status st = build_sssp(w, n);
+		uint32_t n_left = 0;
+
+		if (st)
+			return st;
+		w->stamp++;
+		for (uint32_t i = 0; i < n; i++) {
+			uint32_t p = w->pair[i];
+
+			if (join_batch(w, p, w->best[i])) {
+				w->s->pick[p] = w->best[i];
+				osr__picks_add(w->s, p, w->best[i], 1);
+			} else {
+				w->pair[n_left++] = p;
+			}
+		}
+		n = n_left;
+	}
+	return OSR_OK;
+}
+
+static bool same_group(const struct settle *w, uint32_t i, uint32_t j)
+{
+	uint64_t x = w->order[i], y = w->order[j];
+
+	return x >> 32 == y >> 32 &&
+	       (uint32_t)x / w->a->n_set == (uint32_t)y / w->a->n_set;
+}
+
+static enum osr_status settle_init(struct settle *w, struct osr_arena *scratch)
+{
+	const struct osr_angara *a = w->a;
+	enum osr_status st = OSR_OK;
+
+	w->order = osr_alloc(scratch, a->n_pairs, sizeof(*w->order));
+	w->pair = osr_alloc(scratch, a->n_set, sizeof(*w->pair));
+	w->best = osr_alloc(scratch, a->n_set, sizeof(*w->best));
+	w->taken = osr_calloc(scratch, w->s->n_channels, sizeof(*w->taken));
+	if (!w->order || !w->pair || !w->best || !w->taken)
+		return osr_fail(w->diag, OSR_NOMEM, "out of memory for the routes of %u nodes",
+				a->n_set);
+	if (!w->opt->literal)
+		return OSR_OK;
+	w->weight = osr_alloc(scratch, w->s->n_channels, sizeof(*w->weight));
+	w->want = osr_alloc(scratch, a->t->n_nodes, 1);
+	w->path = osr_alloc(scratch, OSR_SRCROUTE_MAX_HOPS, sizeof(*w->path));
+	if (!w->weight || !w->want || !w->path)
+		return osr_fail(w->diag, OSR_NOMEM, "out of memory for the routing graph");
+	st = osr_rgraph_init(&w->g, a->turns, scratch, w->diag);
+	return st ? st : osr_rg_search_init(&w->search, &w->g, scratch, w->diag);
+}
+
+enum osr_status osr__sssp(struct osr__picks *s, const struct osr_angara_options *opt,
+			  struct osr_arena *scratch, struct osr_angara_stats *stats,
+			  struct osr_diag *diag)
+{
+	struct settle w = { .s = s, .a = s->a, .opt = opt, .stats = stats, .diag = diag };
+	enum osr_status st = settle_init(&w, scratch);
+
+	if (st)
+		return st;
+	sort_and_group(&w);
+	for (uint32_t i = 0, n; !st && i < w.n_order; i += n) {
+		for (n = 0; i + n < w.n_order && same_group(&w, i, i + n); n++)
+			w.pair[n] = (uint32_t)w.order[i + n];
+		st = settle_group(&w, n);
+	}
+	return st;
+}
