@@ -33,15 +33,15 @@ struct osr_angara {
 	const struct osr_torus *t;
 	const struct osr_turns *turns;
 	uint32_t n_set;
-	const uint32_t *set;		/* [n_set] nodes, ascending */
-	uint32_t n_pairs;		/* n_set^2 */
-	uint32_t *row;			/* [n_pairs + 1] into choice; empty: i == j, or no route */
-	struct osr_srcroute *choice;	/* [row[n_pairs]] */
-	uint16_t *hops;			/* [n_pairs] of each choice; 0: no route */
-	uint64_t *first_channel;	/* [n_pairs] into channel */
-	uint32_t *channel;		/* hops[p] of each choice, one choice after the other */
-	uint32_t n_unroutable;		/* pairs without any legal route */
-	uint32_t n_unique;		/* pairs with a single one */
+	const uint32_t *set;         /* [n_set] nodes, ascending */
+	uint32_t n_pairs;            /* n_set^2 */
+	uint32_t *row;               /* [n_pairs + 1] into choice; empty: i == j, or no route */
+	struct osr_srcroute *choice; /* [row[n_pairs]] */
+	uint16_t *hops;              /* [n_pairs] of each choice; 0: no route */
+	uint64_t *first_channel;     /* [n_pairs] into channel */
+	uint32_t *channel;           /* hops[p] of each choice, one choice after the other */
+	uint32_t n_unroutable;       /* pairs without any legal route */
+	uint32_t n_unique;           /* pairs with a single one */
 };
 
 /*
@@ -67,7 +67,7 @@ static inline const uint32_t *osr_angara_channels(const struct osr_angara *a, ui
 }
 
 enum osr_angara_algorithm {
-	OSR_ANGARA_BFS,	    /* algorithms 1 and 2 */
+	OSR_ANGARA_BFS,     /* algorithms 1 and 2 */
 	OSR_ANGARA_GENETIC, /* section 4.2 */
 	OSR_ANGARA_SSSP,    /* algorithms 3 and 4 */
 	OSR_ANGARA_BALANCE, /* ours: SSSP, then refined */
@@ -85,25 +85,27 @@ enum osr_angara_bfs_weight {
 
 struct osr_angara_options {
 	bool unique_first; /* SSSP: stage one, "unique routes"; off for figure 4 only */
-	bool literal;	   /* SSSP: algorithm 4 in the routing graph instead of among the choices */
+	bool literal;      /* SSSP: algorithm 4 in the routing graph instead of among the choices */
 	enum osr_angara_bfs_weight bfs_weight;
-	uint64_t bfs_ties; /* BFS: 0, order of discovery; else the seed of an order drawn at random */
-	uint32_t rounds;   /* BALANCE: rip-up rounds at most */
-	uint32_t moves;	   /* BALANCE: to lower the largest load, at most; and 4 per pair with a choice */
-	uint64_t seed;	   /* GENETIC */
-	uint32_t population;	   /* GENETIC: chromosomes kept from one generation to the next */
+	uint64_t
+		bfs_ties; /* BFS: 0, order of discovery; else the seed of an order drawn at random */
+	uint32_t rounds;  /* BALANCE: rip-up rounds at most */
+	uint32_t
+		moves; /* BALANCE: to lower the largest load, at most; and 4 per pair with a choice */
+	uint64_t seed;              /* GENETIC */
+	uint32_t population;        /* GENETIC: chromosomes kept from one generation to the next */
 	uint32_t mutation_permille; /* GENETIC: of a child's gene */
-	uint32_t patience;	   /* GENETIC: generations without improvement before it stops */
+	uint32_t patience;          /* GENETIC: generations without improvement before it stops */
 };
 
 /* The paper's, and what serves BALANCE well. */
 struct osr_angara_options osr_angara_defaults(void);
 
 struct osr_angara_stats {
-	uint32_t n_sssp_calls;	/* SSSP: of BUILD_SSSP */
+	uint32_t n_sssp_calls;  /* SSSP: of BUILD_SSSP */
 	uint32_t n_generations; /* GENETIC */
-	uint32_t n_rounds;	/* BALANCE */
-	uint32_t n_moves;	/* BALANCE: after the rounds */
+	uint32_t n_rounds;      /* BALANCE */
+	uint32_t n_moves;       /* BALANCE: after the rounds */
 };
 
 /*

@@ -26,18 +26,18 @@
 #include <osmroutes/turns.h>
 
 struct osr_rg_step {
-	uint8_t dir;   /* OSR_NO_DIR: stay, to the end vertex of this node */
-	uint8_t turn;  /* against the order: only where struct osr_turns allows it */
-	uint16_t to;   /* state at the next node */
+	uint8_t dir;  /* OSR_NO_DIR: stay, to the end vertex of this node */
+	uint8_t turn; /* against the order: only where struct osr_turns allows it */
+	uint16_t to;  /* state at the next node */
 };
 
 struct osr_rgraph {
 	const struct osr_torus *t;
 	const struct osr_turns *turns;
-	uint32_t n_states;	  /* 3^n + 2n + 1; begin is 0, end the last one */
-	uint8_t *last;		  /* [n_states] direction of the last step; OSR_NO_DIR: begin, end */
-	uint8_t *plus, *minus;	  /* [n_states] dirbit_k: dimensions used; else 0 */
-	uint32_t *row;		  /* [n_states + 1] into step */
+	uint32_t n_states;     /* 3^n + 2n + 1; begin is 0, end the last one */
+	uint8_t *last;         /* [n_states] direction of the last step; OSR_NO_DIR: begin, end */
+	uint8_t *plus, *minus; /* [n_states] dirbit_k: dimensions used; else 0 */
+	uint32_t *row;         /* [n_states + 1] into step */
 	struct osr_rg_step *step; /* by direction; the step to the end comes first */
 };
 
@@ -59,8 +59,7 @@ static inline uint32_t osr_rg_next(const struct osr_rgraph *g, uint32_t node, ui
 
 	if (next == OSR_NO_NODE)
 		return OSR_NO_NODE;
-	if (step.turn &&
-	    !(g->turns->after[node * t->n_dirs + g->last[state]] >> step.dir & 1))
+	if (step.turn && !(g->turns->after[node * t->n_dirs + g->last[state]] >> step.dir & 1))
 		return OSR_NO_NODE;
 	return next * g->n_states + step.to;
 }

@@ -20,9 +20,9 @@
 
 struct osr_srcverdict {
 	uint64_t n_routes, n_missing; /* pairs with and without a route */
-	uint64_t n_longer;	      /* routes longer than the torus distance: around failures */
+	uint64_t n_longer;            /* routes longer than the torus distance: around failures */
 	uint32_t max_load, min_load;  /* gamma */
-	double mean_load;	      /* gamma_perfect */
+	double mean_load;             /* gamma_perfect */
 	double sigma4;
 	uint32_t max_hops; /* max D */
 	uint64_t n_hops;   /* of all routes */

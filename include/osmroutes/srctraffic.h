@@ -14,9 +14,9 @@
 
 enum osr_srcpattern {
 	OSR_SRCPATTERN_TRANSPOSE, /* i = a * w + b to b * h + a; h * w = n, h the largest <= sqrt(n) */
-	OSR_SRCPATTERN_NEIGHBOR,  /* i to i + 1 mod n */
-	OSR_SRCPATTERN_TORNADO,	  /* i to i + ceil(n / 2) - 1 mod n */
-	OSR_SRCPATTERN_ALLTOALL,  /* everybody to everybody else */
+	OSR_SRCPATTERN_NEIGHBOR, /* i to i + 1 mod n */
+	OSR_SRCPATTERN_TORNADO,  /* i to i + ceil(n / 2) - 1 mod n */
+	OSR_SRCPATTERN_ALLTOALL, /* everybody to everybody else */
 	OSR_N_SRCPATTERNS
 };
 

@@ -39,9 +39,10 @@ struct osr_torus {
 	uint32_t size[OSR_TORUS_MAX_DIMS];   /* 2 .. 255 */
 	uint32_t stride[OSR_TORUS_MAX_DIMS]; /* node + stride[i]: one further in dimension i */
 	bool ring[OSR_TORUS_MAX_DIMS];
-	bool whole;     /* nothing has been taken out */
-	uint8_t *dead;  /* [n_nodes] */
-	uint32_t *next; /* [n_nodes * n_dirs] where the channel leads; OSR_NO_NODE: no such channel */
+	bool whole;    /* nothing has been taken out */
+	uint8_t *dead; /* [n_nodes] */
+	uint32_t *
+		next; /* [n_nodes * n_dirs] where the channel leads; OSR_NO_NODE: no such channel */
 };
 
 /*

@@ -56,7 +56,8 @@ struct osr_turns {
 	 */
 	uint16_t *after;
 	uint32_t n_added;
-	uint32_t *rank; /* [n_nodes * n_dirs] the certificate; OSR_NO_NODE where there is no channel */
+	uint32_t *
+		rank; /* [n_nodes * n_dirs] the certificate; OSR_NO_NODE where there is no channel */
 };
 
 /*

@@ -9,8 +9,8 @@
 struct osr__picks {
 	const struct osr_angara *a;
 	uint32_t n_channels; /* n_nodes * n_dirs */
-	uint16_t *pick;	     /* [n_pairs] */
-	uint32_t *load;	     /* [n_channels] */
+	uint16_t *pick;      /* [n_pairs] */
+	uint32_t *load;      /* [n_channels] */
 };
 
 enum osr_status osr__picks_init(struct osr__picks *s, const struct osr_angara *a,

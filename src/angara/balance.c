@@ -31,15 +31,15 @@ struct balance {
 	struct osr_angara_stats *stats;
 	uint32_t n_flexible;
 	uint32_t *flexible; /* [n_flexible] pairs with more than one choice */
-	uint16_t *best;	    /* [n_pairs] pick[] with the least largest load so far */
+	uint16_t *best;     /* [n_pairs] pick[] with the least largest load so far */
 
 	/* lower() */
 	uint32_t limit;
-	uint64_t *row;	 /* [n_channels + 1] into cross */
+	uint64_t *row;   /* [n_channels + 1] into cross */
 	uint32_t *cross; /* flexible pairs that can use the channel, ascending */
-	uint32_t *dear;	 /* [n_channels] what a route too many costs */
+	uint32_t *dear;  /* [n_channels] what a route too many costs */
 	uint32_t *until; /* [n_pairs] may not move before this move */
-	uint32_t *over;	 /* [n_channels] those over the limit */
+	uint32_t *over;  /* [n_channels] those over the limit */
 	uint32_t *place; /* [n_channels] in over[]; OSR_NO_NODE: not over the limit */
 	uint32_t n_over;
 	struct osr_prng prng;
@@ -383,7 +383,7 @@ enum osr_status osr__balance(struct osr__picks *s, const struct osr_angara_optio
 	stats->n_rounds = rip_up(&w, opt->rounds, UINT32_MAX);
 	most = osr__picks_max(s);
 	keep_best(&w);
-	while (!is_least(&w, most) && lower(&w, most - 1, &budget)) {
+	while (most && !is_least(&w, most) && lower(&w, most - 1, &budget)) {
 		most = osr__picks_max(s);
 		keep_best(&w);
 	}

@@ -22,11 +22,11 @@ struct bfs {
 	struct osr_prng prng;
 	struct osr_diag *diag;
 	struct osr_rgraph g;
-	uint32_t *parent;	/* [n_vertices] OSR_NO_NODE: not met */
+	uint32_t *parent;       /* [n_vertices] OSR_NO_NODE: not met */
 	uint64_t *queue, *next; /* [n_vertices] vertex; while sorting, weight and place before it */
-	uint32_t *sorted;	/* [n_vertices] */
-	uint32_t *path;		/* [OSR_SRCROUTE_MAX_HOPS] from the end back */
-	uint8_t *processed;	/* [n_set] */
+	uint32_t *sorted;       /* [n_vertices] */
+	uint32_t *path;         /* [OSR_SRCROUTE_MAX_HOPS] from the end back */
+	uint8_t *processed;     /* [n_set] */
 };
 
 /* Edges to the end vertex cross no link and weigh nothing; they do not count. */
@@ -39,8 +39,7 @@ static uint64_t outgoing_weight(const struct bfs *w, uint32_t v)
 		struct osr_rg_step step = w->g.step[k];
 		uint64_t l;
 
-		if (step.dir == OSR_NO_DIR ||
-		    osr_rg_next(&w->g, node, state, step) == OSR_NO_NODE)
+		if (step.dir == OSR_NO_DIR || osr_rg_next(&w->g, node, state, step) == OSR_NO_NODE)
 			continue;
 		l = w->s->load[node * w->a->t->n_dirs + step.dir];
 		sum += l;
@@ -177,8 +176,10 @@ static enum osr_status bfs_init(struct bfs *w, struct osr_arena *scratch)
 	w->path = osr_alloc(scratch, OSR_SRCROUTE_MAX_HOPS, sizeof(*w->path));
 	w->processed = osr_calloc(scratch, a->n_set, 1);
 	if (!w->parent || !w->queue || !w->next || !w->sorted || !w->path || !w->processed)
-		return osr_fail(w->diag, OSR_NOMEM, "out of memory for a routing graph of %zu "
-				"vertices", n);
+		return osr_fail(w->diag, OSR_NOMEM,
+				"out of memory for a routing graph of %zu "
+				"vertices",
+				n);
 	return OSR_OK;
 }
 

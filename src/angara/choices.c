@@ -140,7 +140,8 @@ static void fill_pair(struct finder *w, uint32_t from, uint32_t to, uint32_t hop
 
 static enum osr_status no_memory(const struct finder *w)
 {
-	return osr_fail(w->diag, OSR_NOMEM, "out of memory for the routes of %u nodes", w->a->n_set);
+	return osr_fail(w->diag, OSR_NOMEM, "out of memory for the routes of %u nodes",
+			w->a->n_set);
 }
 
 static enum osr_status count_all(struct finder *w, struct osr_arena *arena)
@@ -191,8 +192,10 @@ static enum osr_status check_set(const struct osr_torus *t, const uint32_t *set,
 			return osr_fail(diag, OSR_INVAL, "there is no node %u: the torus has %u",
 					set[i], t->n_nodes);
 		if (i && set[i] <= set[i - 1])
-			return osr_fail(diag, OSR_INVAL, "node %u is in the set twice, or the "
-					"nodes are not in ascending order", set[i]);
+			return osr_fail(diag, OSR_INVAL,
+					"node %u is in the set twice, or the "
+					"nodes are not in ascending order",
+					set[i]);
 		if (t->dead[set[i]])
 			return osr_fail(diag, OSR_INVAL, "node %u is to be routed, but has failed",
 					set[i]);

@@ -34,11 +34,11 @@ struct osr__shape {
 struct osr__shapes {
 	const struct osr_torus *t;
 	uint32_t base[OSR_TORUS_MAX_DIMS];
-	uint32_t n;		  /* displacements */
-	uint32_t *row;		  /* [n + 1] into shape */
+	uint32_t n;               /* displacements */
+	uint32_t *row;            /* [n + 1] into shape */
 	struct osr__shape *shape; /* fewer extra steps first */
-	uint16_t *hops;		  /* [n] */
-	uint8_t *coord;		  /* [n_nodes * n_dims] */
+	uint16_t *hops;           /* [n] */
+	uint8_t *coord;           /* [n_nodes * n_dims] */
 };
 
 enum osr_status osr__shapes_init(struct osr__shapes *s, const struct osr_torus *t,
@@ -64,11 +64,11 @@ static inline uint32_t osr__displacement(const struct osr__shapes *s, uint32_t f
 struct osr__detours {
 	const struct osr_torus *t;
 	const struct osr_turns *turns;
-	const uint8_t *coord;	/* as in shapes */
+	const uint8_t *coord;   /* as in shapes */
 	struct osr_srcroute *r; /* [n_found] */
-	uint8_t *dirs;		/* [n_found * hops] */
+	uint8_t *dirs;          /* [n_found * hops] */
 	uint32_t n_found, hops; /* 0: there is no route */
-	uint8_t *one;		/* [hops] the route at hand */
+	uint8_t *one;           /* [hops] the route at hand */
 };
 
 enum osr_status osr__detours_init(struct osr__detours *s, const struct osr_turns *turns,

@@ -15,13 +15,13 @@ struct finder {
 	struct osr__detours *s;
 	const struct osr_torus *t;
 	uint32_t from, to;
-	bool looking;	/* for the least hops; else for all routes with so many */
+	bool looking;   /* for the least hops; else for all routes with so many */
 	uint32_t least; /* hops asked for; looking: the least found so far */
 
 	/* The route at hand. */
-	uint32_t first, last;			 /* or OSR_NO_DIR */
-	uint32_t at, target;			 /* between the extra steps */
-	uint32_t up[OSR_TORUS_MAX_DIMS];	 /* hops of the body; 0: it need not move */
+	uint32_t first, last;            /* or OSR_NO_DIR */
+	uint32_t at, target;             /* between the extra steps */
+	uint32_t up[OSR_TORUS_MAX_DIMS]; /* hops of the body; 0: it need not move */
 	uint32_t down[OSR_TORUS_MAX_DIMS];
 	uint32_t rest[OSR_TORUS_MAX_DIMS + 1]; /* least hops in this and later dimensions */
 };
@@ -62,8 +62,7 @@ static void try_route(struct finder *w, uint8_t plus, uint8_t minus)
 
 	if (!(plus | minus))
 		return;
-	if (w->first != OSR_NO_DIR &&
-	    !may_turn(w, w->at, w->first, osr__lowest(w->t, plus, minus)))
+	if (w->first != OSR_NO_DIR && !may_turn(w, w->at, w->first, osr__lowest(w->t, plus, minus)))
 		return;
 	if (w->last != OSR_NO_DIR &&
 	    !may_turn(w, w->target, osr__highest(w->t, plus, minus), w->last))
@@ -106,8 +105,7 @@ static void try_extras(struct finder *w, uint32_t first, uint32_t last)
 	w->first = first;
 	w->last = last;
 	w->at = first == OSR_NO_DIR ? w->from : t->next[w->from * t->n_dirs + first];
-	w->target = last == OSR_NO_DIR ? w->to :
-					 t->next[w->to * t->n_dirs + osr_dir_back(t, last)];
+	w->target = last == OSR_NO_DIR ? w->to : t->next[w->to * t->n_dirs + osr_dir_back(t, last)];
 	if (w->at == OSR_NO_NODE || w->target == OSR_NO_NODE)
 		return;
 	w->rest[t->n_dims] = 0;

@@ -34,11 +34,11 @@ struct genetic {
 	const struct osr_angara_options *opt;
 	struct osr_prng prng;
 	uint32_t n_genes, n_channels, n_live;
-	uint32_t *pair;		       /* [n_genes] */
-	uint32_t *live;		       /* [n_live] channels that are there */
-	uint64_t total;		       /* sum of all loads: the same for every chromosome */
+	uint32_t *pair;                /* [n_genes] */
+	uint32_t *live;                /* [n_live] channels that are there */
+	uint64_t total;                /* sum of all loads: the same for every chromosome */
 	struct chromosome *individual; /* [2 * population] parents, then children */
-	uint32_t *order;	       /* [2 * population] */
+	uint32_t *order;               /* [2 * population] */
 };
 
 static unsigned __int128 fitness(const struct genetic *w, const uint32_t *load)

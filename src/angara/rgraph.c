@@ -144,15 +144,14 @@ enum osr_status osr_rg_search_init(struct osr_rg_search *s, const struct osr_rgr
 	s->queue[0] = osr_alloc(arena, n, sizeof(*s->queue[0]));
 	s->queue[1] = osr_alloc(arena, n, sizeof(*s->queue[1]));
 	if (!s->distance || !s->parent || !s->queue[0] || !s->queue[1])
-		return osr_fail(diag, OSR_NOMEM, "out of memory for a routing graph of %zu vertices",
-				n);
+		return osr_fail(diag, OSR_NOMEM,
+				"out of memory for a routing graph of %zu vertices", n);
 	return OSR_OK;
 }
 
 /* One level of Algorithm 4. Returns the size of the next queue; *found counts wanted end vertices. */
-static uint32_t relax_level(const struct osr_rgraph *g, const uint64_t *weight,
-			    const uint8_t *want, struct osr_rg_search *s, uint32_t n,
-			    uint32_t *found)
+static uint32_t relax_level(const struct osr_rgraph *g, const uint64_t *weight, const uint8_t *want,
+			    struct osr_rg_search *s, uint32_t n, uint32_t *found)
 {
 	uint32_t n_next = 0, nd = g->t->n_dirs;
 

@@ -71,9 +71,9 @@ enum osr_status osr_angara_route(const struct osr_angara *a, enum osr_angara_alg
 	if (!st && algorithm == OSR_ANGARA_BALANCE)
 		st = osr__balance(&s, opt, scratch, stats, diag);
 	for (uint32_t p = 0; !st && p < a->n_pairs; p++)
-		route[p] = osr_angara_n_choices(a, p) ?
-				   a->choice[a->row[p] + s.pick[p]] :
-				   (struct osr_srcroute){ OSR_NO_DIR, OSR_NO_DIR, 0, 0 };
+		route[p] = osr_angara_n_choices(a, p)
+				   ? a->choice[a->row[p] + s.pick[p]]
+				   : (struct osr_srcroute){ OSR_NO_DIR, OSR_NO_DIR, 0, 0 };
 	osr_arena_reset(scratch, mark);
 	return st;
 }

@@ -23,8 +23,8 @@ uint32_t osr__lowest(const struct osr_torus *t, uint8_t plus, uint8_t minus)
 
 uint32_t osr__highest(const struct osr_torus *t, uint8_t plus, uint8_t minus)
 {
-	return minus ? t->n_dims + 31 - (uint32_t)__builtin_clz(minus) :
-		       31 - (uint32_t)__builtin_clz(plus);
+	return minus ? t->n_dims + 31 - (uint32_t)__builtin_clz(minus)
+		     : 31 - (uint32_t)__builtin_clz(plus);
 }
 
 uint32_t osr__list_dirs(const struct osr_torus *t, struct osr_srcroute r, const uint32_t *up,
@@ -55,7 +55,7 @@ struct lister {
 /* The bodies' directions, less a step that is made before or after. */
 static uint8_t without(uint8_t bits, uint32_t dim, uint32_t hops)
 {
-	return hops > 1 ? bits : bits & (uint8_t)~(1u << dim);
+	return hops > 1 ? bits : bits & (uint8_t) ~(1u << dim);
 }
 
 static void add_shape(struct lister *w, uint32_t first, uint32_t last, uint8_t plus, uint8_t minus)

@@ -12,9 +12,9 @@ struct judge {
 	const struct osr_torus *t;
 	const uint32_t *rank;
 	struct osr_diag *diag;
-	uint32_t *load;	     /* [n_nodes * n_dirs] */
-	uint8_t *closed;     /* [n_nodes * n_dirs] on a whole ring */
-	uint32_t *path;	     /* [OSR_SRCROUTE_MAX_HOPS] channels of the route at hand */
+	uint32_t *load;  /* [n_nodes * n_dirs] */
+	uint8_t *closed; /* [n_nodes * n_dirs] on a whole ring */
+	uint32_t *path;  /* [OSR_SRCROUTE_MAX_HOPS] channels of the route at hand */
 	uint32_t from, to;
 };
 

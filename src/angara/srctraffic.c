@@ -8,10 +8,10 @@ struct traffic {
 	const uint32_t *set;
 	const struct osr_srcroute *route;
 	uint32_t n_set;
-	uint32_t height;    /* of the matrix that is transposed */
-	uint32_t *load;	    /* [n_nodes * n_dirs] */
-	uint32_t *path;	    /* [OSR_SRCROUTE_MAX_HOPS] */
-	uint32_t *n_worst;  /* [n_set^2 + 1] pairs by the largest load on their route */
+	uint32_t height;   /* of the matrix that is transposed */
+	uint32_t *load;    /* [n_nodes * n_dirs] */
+	uint32_t *path;    /* [OSR_SRCROUTE_MAX_HOPS] */
+	uint32_t *n_worst; /* [n_set^2 + 1] pairs by the largest load on their route */
 };
 
 const char *osr_srcpattern_name(enum osr_srcpattern pattern)

@@ -21,19 +21,19 @@ struct settle {
 	const struct osr_angara_options *opt;
 	struct osr_angara_stats *stats;
 	struct osr_diag *diag;
-	uint64_t *order;  /* [n_order] sorted: turns, hops, pair */
+	uint64_t *order; /* [n_order] sorted: turns, hops, pair */
 	uint32_t n_order;
-	uint32_t *pair;	  /* [n_set] what is left of a group */
-	uint16_t *best;	  /* [n_set] the choice found for it */
-	uint32_t *taken;  /* [n_channels] stamp: on a route of this batch */
+	uint32_t *pair;  /* [n_set] what is left of a group */
+	uint16_t *best;  /* [n_set] the choice found for it */
+	uint32_t *taken; /* [n_channels] stamp: on a route of this batch */
 	uint32_t stamp;
 
 	/* Only if `literal`. */
 	struct osr_rgraph g;
 	struct osr_rg_search search;
 	uint64_t *weight; /* [n_channels] */
-	uint8_t *want;	  /* [n_nodes] */
-	uint32_t *path;	  /* [OSR_SRCROUTE_MAX_HOPS] */
+	uint8_t *want;    /* [n_nodes] */
+	uint32_t *path;   /* [OSR_SRCROUTE_MAX_HOPS] */
 };
 
 /* Turns of a pair's first choice, the one with the fewest extra steps. */
@@ -101,8 +101,7 @@ static uint32_t trace(const struct settle *w, uint32_t node)
 {
 	uint32_t v = node * w->g.n_states + osr_rg_end(&w->g), n = 0, nd = w->a->t->n_dirs;
 
-	for (v = w->search.parent[v]; w->search.parent[v] != OSR_NO_NODE;
-	     v = w->search.parent[v]) {
+	for (v = w->search.parent[v]; w->search.parent[v] != OSR_NO_NODE; v = w->search.parent[v]) {
 		uint32_t from = w->search.parent[v] / w->g.n_states;
 
 		w->path[n++] = from * nd + w->g.last[v % w->g.n_states];
@@ -134,8 +133,8 @@ static enum osr_status search_graph(struct settle *w, uint32_t n)
 		if (k == OSR_NO_NODE)
 			return osr_fail(w->diag, OSR_BUG,
 					"the routing graph has a path of %u hops from node %u to "
-					"%u that is not among the shortest legal routes", hops,
-					a->set[w->pair[i] / a->n_set],
+					"%u that is not among the shortest legal routes",
+					hops, a->set[w->pair[i] / a->n_set],
 					a->set[w->pair[i] % a->n_set]);
 		w->best[i] = (uint16_t)k;
 	}
@@ -196,8 +195,7 @@ static bool same_group(const struct settle *w, uint32_t i, uint32_t j)
 {
 	uint64_t x = w->order[i], y = w->order[j];
 
-	return x >> 32 == y >> 32 &&
-	       (uint32_t)x / w->a->n_set == (uint32_t)y / w->a->n_set;
+	return x >> 32 == y >> 32 && (uint32_t)x / w->a->n_set == (uint32_t)y / w->a->n_set;
 }
 
 static enum osr_status settle_init(struct settle *w, struct osr_arena *scratch)

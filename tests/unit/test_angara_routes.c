@@ -1,0 +1,638 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Source routes on random tori with random failures. What the library finds by counting hops is found
+ * here a second time by following every path of the routing graph; the certificate of the turns is
+ * judged by looking for cycles, the used direction sets by walking from every channel.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <osmroutes/angara.h>
+#include <osmroutes/prng.h>
+#include <osmroutes/srccheck.h>
+#include <osmroutes/srctraffic.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define N_RANDOM 80
+
+struct trial {
+	struct osr_arena scratch, result;
+	struct osr_torus t;
+	struct osr_turns turns;
+	struct osr_angara a;
+	struct osr_diag diag;
+	uint32_t set[OSR_TORUS_MAX_NODES], n_set;
+	struct osr_srcroute *route;
+	char name[64];
+};
+
+static void drop(struct trial *x)
+{
+	free(x->route);
+	osr_arena_free(&x->scratch);
+	osr_arena_free(&x->result);
+	free(x);
+}
+
+/* Everything up to the choices, for all nodes that live and `keep` wants. */
+static enum osr_status prepare(struct trial *x, const struct osr_turns_options *opt)
+{
+	enum osr_status st =
+		osr_turns_find(&x->t, opt, &x->scratch, &x->result, &x->turns, &x->diag);
+
+	x->n_set = 0;
+	for (uint32_t u = 0; u < x->t.n_nodes; u++)
+		if (!x->t.dead[u])
+			x->set[x->n_set++] = u;
+	if (!st)
+		st = osr_angara_init(&x->a, &x->turns, x->set, x->n_set, &x->scratch, &x->result,
+				     &x->diag);
+	if (!st)
+		x->route = calloc(x->a.n_pairs, sizeof(*x->route));
+	return st;
+}
+
+static struct trial *whole(uint32_t n_dims, const uint32_t *size, enum osr_turn_rule rule)
+{
+	struct osr_turns_options opt = { .rule = rule };
+	struct trial *x = calloc(1, sizeof(*x));
+
+	assert_int_equal(osr_torus_init(&x->t, n_dims, size, 0, &x->result, &x->diag), OSR_OK);
+	assert_int_equal(prepare(x, &opt), OSR_OK);
+	return x;
+}
+
+/* One to four dimensions, lines among them, up to a quarter of it out of order. */
+static struct trial *draw(unsigned seed)
+{
+	struct trial *x = calloc(1, sizeof(*x));
+	struct osr_prng prng = { seed };
+	uint32_t n_dims = 1 + osr_prng_below(&prng, 4), size[4], n = 1, n_failures;
+	struct osr_turns_options opt = { .rule = osr_prng_below(&prng, 3),
+					 .order = osr_prng_below(&prng, 4),
+					 .seed = seed };
+
+	for (uint32_t i = 0; i < n_dims; i++) {
+		size[i] = 2 + osr_prng_below(&prng, n_dims < 3 ? 5 : 3);
+		n *= size[i];
+	}
+	assert_int_equal(osr_torus_init(&x->t, n_dims, size,
+					osr_prng_below(&prng, 4) ? 0 : osr_prng_below(&prng, 16),
+					&x->result, &x->diag),
+			 OSR_OK);
+	n_failures = osr_prng_below(&prng, 3) ? osr_prng_below(&prng, n / 4 + 2) : 0;
+	for (uint32_t i = 0; i < n_failures; i++) {
+		uint32_t u = osr_prng_below(&prng, n);
+
+		if (osr_prng_below(&prng, 4))
+			osr_torus_fail_link(&x->t, u, osr_prng_below(&prng, x->t.n_dirs));
+		else if (u)
+			osr_torus_fail_node(&x->t, u);
+	}
+	snprintf(x->name, sizeof(x->name), "seed %u", seed);
+	assert_int_equal(prepare(x, &opt), OSR_OK);
+	return x;
+}
+
+/* ---- the certificate -------------------------------------------------------------------------- */
+
+static bool step_allowed(const struct trial *x, uint32_t c, uint32_t to)
+{
+	const struct osr_torus *t = &x->t;
+	uint32_t v = t->next[c], dir = c % t->n_dirs;
+
+	if (v == OSR_NO_NODE || t->next[v * t->n_dirs + to] == OSR_NO_NODE)
+		return false;
+	if (dir != to && dir % t->n_dims == to % t->n_dims)
+		return false;
+	return to >= dir || (x->turns.after[v * t->n_dirs + dir] >> to & 1);
+}
+
+static bool on_whole_ring(const struct trial *x, uint32_t c)
+{
+	const struct osr_torus *t = &x->t;
+	uint32_t dir = c % t->n_dirs, v = c / t->n_dirs, n = 0;
+
+	while (t->next[v * t->n_dirs + dir] != OSR_NO_NODE && n++ < t->n_nodes) {
+		v = t->next[v * t->n_dirs + dir];
+		if (v == c / t->n_dirs)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Every permitted step rises, but around a whole ring. Equal ranks elsewhere would hide a cycle, so
+ * rings must not share theirs either.
+ */
+static void assert_certified(const struct trial *x)
+{
+	const struct osr_torus *t = &x->t;
+
+	for (uint32_t c = 0; c < t->n_nodes * t->n_dirs; c++) {
+		for (uint32_t to = 0; to < t->n_dirs; to++) {
+			uint32_t e = t->next[c] * t->n_dirs + to;
+
+			if (!step_allowed(x, c, to))
+				continue;
+			if (to == c % t->n_dirs && on_whole_ring(x, c))
+				assert_int_equal(x->turns.rank[c], x->turns.rank[e]);
+			else
+				assert_true(x->turns.rank[c] < x->turns.rank[e]);
+		}
+	}
+}
+
+/* Directions of all channels that can be reached from channel c: B(u, D) of the paper. */
+static uint32_t used_directions(const struct trial *x, uint32_t c)
+{
+	const struct osr_torus *t = &x->t;
+	uint32_t n = t->n_nodes * t->n_dirs, set = 0, top = 0;
+	uint32_t *stack = malloc(n * sizeof(*stack));
+	bool *seen = calloc(n, sizeof(*seen));
+
+	stack[top++] = c;
+	seen[c] = true;
+	while (top) {
+		uint32_t e = stack[--top];
+
+		set |= 1u << e % t->n_dirs;
+		for (uint32_t to = 0; to < t->n_dirs; to++) {
+			uint32_t f = t->next[e] * t->n_dirs + to;
+
+			if (!step_allowed(x, e, to) || seen[f])
+				continue;
+			seen[f] = true;
+			stack[top++] = f;
+		}
+	}
+	free(stack);
+	free(seen);
+	return set;
+}
+
+/* "The second stage is performed until all possible edges are constructed." Returns those added. */
+static uint32_t assert_complete(const struct trial *x)
+{
+	const struct osr_torus *t = &x->t;
+	uint32_t n_added = 0;
+
+	for (uint32_t c = 0; c < t->n_nodes * t->n_dirs; c++) {
+		uint32_t dir = c % t->n_dirs, v = t->next[c];
+
+		for (uint32_t to = 0; v != OSR_NO_NODE && to < dir; to++) {
+			uint32_t e = v * t->n_dirs + to;
+
+			if ((dir < t->n_dims) != (to < t->n_dims) || t->next[e] == OSR_NO_NODE)
+				continue;
+			if (step_allowed(x, c, to))
+				n_added++;
+			else
+				assert_true(used_directions(x, e) >> dir & 1);
+		}
+	}
+	return n_added;
+}
+
+static void turns_are_certified(void **state)
+{
+	for (unsigned i = 0; i < N_RANDOM; i++) {
+		struct trial *x = draw(i);
+
+		assert_certified(x);
+		drop(x);
+	}
+}
+
+static void theorem_2_adds_all_it_can(void **state)
+{
+	for (unsigned i = 0; i < N_RANDOM; i++) {
+		struct osr_turns_options opt = { .rule = OSR_TURNS_PAPER,
+						 .order = i % 4,
+						 .seed = i };
+		struct trial *x = draw(i);
+
+		assert_int_equal(
+			osr_turns_find(&x->t, &opt, &x->scratch, &x->result, &x->turns, &x->diag),
+			OSR_OK);
+		assert_int_equal(assert_complete(x), x->turns.n_added);
+		drop(x);
+	}
+}
+
+/* ---- choices and the routing graph ------------------------------------------------------------- */
+
+struct paths {
+	const struct trial *x;
+	struct osr_rgraph g;
+	struct osr_rg_search s;
+	uint32_t target, pair, n_found;
+	bool known[4096];
+};
+
+/* Follows every shortest path back from the end vertex; each must be one of the choices. */
+static void follow_back(struct paths *w, uint32_t v, uint32_t *path, uint32_t left)
+{
+	const struct osr_angara *a = &w->x->a;
+	uint32_t nd = a->t->n_dirs, node = v / w->g.n_states, state = v % w->g.n_states;
+
+	if (!left) {
+		uint32_t k = 0;
+
+		assert_int_equal(state, 0);
+		while (k < osr_angara_n_choices(a, w->pair) &&
+		       memcmp(path, osr_angara_channels(a, w->pair, k),
+			      a->hops[w->pair] * sizeof(*path)))
+			k++;
+		if (k == osr_angara_n_choices(a, w->pair))
+			fail_msg("%s: pair %u lacks a route", w->x->name, w->pair);
+		w->n_found += !w->known[k];
+		w->known[k] = true;
+		return;
+	}
+	/* Whoever leads here by a step and is one hop nearer. */
+	for (uint32_t dir = 0; dir < nd; dir++) {
+		uint32_t from = a->t->next[node * nd + osr_dir_back(a->t, dir)];
+
+		for (uint32_t s = 0; from != OSR_NO_NODE && s < w->g.n_states; s++) {
+			if (w->s.distance[from * w->g.n_states + s] != left - 1)
+				continue;
+			for (uint32_t k = w->g.row[s]; k < w->g.row[s + 1]; k++) {
+				if (w->g.step[k].dir != dir ||
+				    osr_rg_next(&w->g, from, s, w->g.step[k]) != v)
+					continue;
+				path[left - 1] = from * nd + dir;
+				follow_back(w, from * w->g.n_states + s, path, left - 1);
+			}
+		}
+	}
+}
+
+static void assert_same_as_graph(struct paths *w, uint32_t i, uint32_t j)
+{
+	const struct osr_angara *a = &w->x->a;
+	uint32_t path[64], end = a->set[j] * w->g.n_states + osr_rg_end(&w->g);
+	uint64_t hops = w->s.distance[end];
+
+	w->pair = i * a->n_set + j;
+	assert_int_equal(hops == UINT64_MAX ? 0 : hops, a->hops[w->pair]);
+	if (hops == UINT64_MAX)
+		return;
+	memset(w->known, 0, sizeof(w->known));
+	w->n_found = 0;
+	for (uint32_t s = 1; s < osr_rg_end(&w->g); s++)
+		if (w->s.distance[a->set[j] * w->g.n_states + s] == hops)
+			follow_back(w, a->set[j] * w->g.n_states + s, path, (uint32_t)hops);
+	assert_int_equal(w->n_found, osr_angara_n_choices(a, w->pair));
+}
+
+static void choices_are_the_paths_of_the_graph(void **state)
+{
+	uint32_t n_unroutable = 0, n_longer = 0;
+
+	for (unsigned seed = 0; seed < N_RANDOM; seed++) {
+		struct trial *x = draw(seed);
+		struct paths *w = calloc(1, sizeof(*w));
+		uint64_t *weight = malloc(x->t.n_nodes * x->t.n_dirs * sizeof(*weight));
+
+		w->x = x;
+		for (uint32_t c = 0; c < x->t.n_nodes * x->t.n_dirs; c++)
+			weight[c] = 1;
+		assert_int_equal(osr_rgraph_init(&w->g, &x->turns, &x->scratch, &x->diag), OSR_OK);
+		assert_int_equal(osr_rg_search_init(&w->s, &w->g, &x->scratch, &x->diag), OSR_OK);
+		for (uint32_t i = 0; i < x->n_set; i++) {
+			osr_rgraph_sssp(&w->g, x->set[i], weight, NULL, 0, &w->s);
+			for (uint32_t j = 0; j < x->n_set; j++) {
+				if (i == j)
+					continue;
+				assert_same_as_graph(w, i, j);
+				n_unroutable += !x->a.hops[w->pair];
+				n_longer += x->a.hops[w->pair] >
+					    osr_torus_distance(&x->t, x->set[i], x->set[j]);
+			}
+		}
+		free(weight);
+		free(w);
+		drop(x);
+	}
+	/* Both cases must have been met, or nothing was shown. */
+	assert_true(n_unroutable > 100 && n_longer > 100);
+}
+
+/* Algorithm 4 finds the least weight, and that is the least over the choices. */
+static void algorithm_4_is_a_minimum_over_choices(void **state)
+{
+	for (unsigned seed = 0; seed < N_RANDOM; seed += 4) {
+		struct trial *x = draw(seed);
+		struct osr_prng prng = { seed };
+		struct osr_rgraph g;
+		struct osr_rg_search s;
+		uint64_t *weight = malloc(x->t.n_nodes * x->t.n_dirs * sizeof(*weight));
+
+		for (uint32_t c = 0; c < x->t.n_nodes * x->t.n_dirs; c++)
+			weight[c] = 10000 + osr_prng_below(&prng, 100);
+		assert_int_equal(osr_rgraph_init(&g, &x->turns, &x->scratch, &x->diag), OSR_OK);
+		assert_int_equal(osr_rg_search_init(&s, &g, &x->scratch, &x->diag), OSR_OK);
+		osr_rgraph_sssp(&g, x->set[0], weight, NULL, 0, &s);
+		for (uint32_t j = 1; j < x->n_set; j++) {
+			uint64_t least = UINT64_MAX;
+
+			for (uint32_t k = 0; k < osr_angara_n_choices(&x->a, j); k++) {
+				uint64_t sum = 0;
+
+				for (uint32_t h = 0; h < x->a.hops[j]; h++)
+					sum += weight[osr_angara_channels(&x->a, j, k)[h]];
+				least = sum < least ? sum : least;
+			}
+			assert_int_equal(least,
+					 s.distance[x->set[j] * g.n_states + osr_rg_end(&g)]);
+		}
+		free(weight);
+		drop(x);
+	}
+}
+
+/* Section 3.1: 3^n + 2n + 1 vertices a node, and at most 2n 3^n + 1.5 n^2 + 1.5 n + 1 edges. */
+static void the_graph_is_as_large_as_the_paper_says(void **state)
+{
+	const uint32_t size[] = { 3, 3, 3, 3 };
+
+	for (uint32_t n = 1; n <= 4; n++) {
+		struct trial *x = whole(n, size, OSR_TURNS_NONE);
+		struct osr_rgraph g;
+		uint32_t p = n == 1 ? 3 : n == 2 ? 9 : n == 3 ? 27 : 81;
+
+		assert_int_equal(osr_rgraph_init(&g, &x->turns, &x->scratch, &x->diag), OSR_OK);
+		assert_int_equal(g.n_states, p + 2 * n + 1);
+		assert_true(g.row[g.n_states] <= 2 * n * p + (3 * n * n + 3 * n) / 2 + 1 + p);
+		drop(x);
+	}
+}
+
+/* ---- algorithms ------------------------------------------------------------------------------- */
+
+static struct osr_srcverdict judged(struct trial *x, enum osr_angara_algorithm algorithm,
+				    const struct osr_angara_options *opt)
+{
+	struct osr_angara_stats stats;
+	struct osr_srcverdict v;
+
+	if (osr_angara_route(&x->a, algorithm, opt, &x->scratch, x->route, &stats, &x->diag) ||
+	    osr_srccheck(&x->t, x->set, x->n_set, x->route, x->turns.rank, &x->scratch, NULL, &v,
+			 &x->diag))
+		fail_msg("%s, algorithm %d: %s", x->name, algorithm, x->diag.text);
+	return v;
+}
+
+static void all_algorithms_are_legal(void **state)
+{
+	struct osr_angara_options opt = osr_angara_defaults();
+
+	opt.population = 10;
+	opt.patience = 3;
+	for (unsigned seed = 0; seed < N_RANDOM; seed++) {
+		struct trial *x = draw(seed);
+		struct osr_srcverdict v[4];
+
+		opt.literal = seed % 2;
+		opt.unique_first = seed % 3;
+		opt.bfs_weight = seed % 3;
+		opt.bfs_ties = seed % 4;
+		for (int i = 0; i < 4; i++)
+			v[i] = judged(x, (enum osr_angara_algorithm)i, &opt);
+		for (int i = 0; i < 4; i++) {
+			assert_int_equal(v[i].n_missing, x->a.n_unroutable);
+			assert_int_equal(v[i].n_hops, v[0].n_hops);
+			assert_int_equal(v[i].max_hops, v[0].max_hops);
+		}
+		assert_true(v[OSR_ANGARA_BALANCE].max_load <= v[OSR_ANGARA_SSSP].max_load);
+		drop(x);
+	}
+}
+
+/* Table 2: three of the four optima are those of an integer program, 1 and 2 the paper's. */
+static void desmos(void **state)
+{
+	const uint32_t size[] = { 4, 2, 2, 2 };
+	const uint32_t unique[] = { 0, 12, 32, 104, 304 }, best[] = { 0, 2, 4, 10, 26 };
+	const uint32_t n_turns[] = { 0, 0, 8, 40, 144 };
+	struct osr_angara_options opt = osr_angara_defaults();
+
+	for (uint32_t n = 1; n <= 4; n++) {
+		struct trial *x = whole(n, size, OSR_TURNS_PAPER);
+		struct osr_srcverdict v = judged(x, OSR_ANGARA_BALANCE, &opt);
+
+		if (n > 1) {
+			assert_int_equal(x->turns.n_added, n_turns[n]);
+			assert_int_equal(x->a.n_unique, unique[n]);
+		}
+		assert_int_equal(v.max_load, best[n]);
+		assert_int_equal(v.max_hops, n + 1);
+		drop(x);
+	}
+}
+
+static void same_input_same_routes(void **state)
+{
+	struct osr_angara_options opt = osr_angara_defaults();
+
+	opt.population = 10;
+	opt.patience = 3;
+	opt.bfs_ties = 5;
+	for (int i = 0; i < 4; i++) {
+		struct trial *x = draw(77), *y = draw(77);
+
+		judged(x, (enum osr_angara_algorithm)i, &opt);
+		judged(y, (enum osr_angara_algorithm)i, &opt);
+		assert_memory_equal(x->route, y->route, x->a.n_pairs * sizeof(*x->route));
+		drop(x);
+		drop(y);
+	}
+}
+
+/* ---- the judge -------------------------------------------------------------------------------- */
+
+static enum osr_status judge(struct trial *x, struct osr_srcverdict *v)
+{
+	return osr_srccheck(&x->t, x->set, x->n_set, x->route, x->turns.rank, &x->scratch, NULL, v,
+			    &x->diag);
+}
+
+static void assert_refused(struct trial *x, struct osr_srcroute r, uint32_t from, uint32_t to,
+			   const char *why)
+{
+	struct osr_srcroute *place = &x->route[from * x->n_set + to], before = *place;
+	struct osr_srcverdict v;
+
+	*place = r;
+	assert_int_equal(judge(x, &v), OSR_CHECK_FAILED);
+	if (!strstr(x->diag.text, why))
+		fail_msg("expected \"%s\", got \"%s\"", why, x->diag.text);
+	*place = before;
+}
+
+static void the_judge_refuses(void **state)
+{
+	const uint32_t size[] = { 4, 4 };
+	const uint8_t no = OSR_NO_DIR;
+	struct osr_angara_options opt = osr_angara_defaults();
+	struct trial *x = whole(2, size, OSR_TURNS_NONE);
+	struct osr_srcverdict v = judged(x, OSR_ANGARA_SSSP, &opt);
+
+	assert_int_equal(v.n_routes, 16 * 15);
+	/* Node 5 is (1, 1): +X +Y from node 0. Directions: +X +Y -X -Y. */
+	assert_refused(x, (struct osr_srcroute){ 1, no, 1, 0 }, 0, 5, "certificate");
+	assert_refused(x, (struct osr_srcroute){ no, no, 1, 0 }, 0, 5, "somewhere else");
+	assert_refused(x, (struct osr_srcroute){ no, no, 3, 1 }, 0, 5, "both directions");
+	assert_refused(x, (struct osr_srcroute){ no, no, 7, 0 }, 0, 5, "not there");
+	assert_refused(x, (struct osr_srcroute){ 2, no, 3, 0 }, 0, 5, "not positive");
+	assert_refused(x, (struct osr_srcroute){ no, 1, 3, 0 }, 0, 5, "not negative");
+	assert_refused(x, (struct osr_srcroute){ no, 3, 0, 0 }, 5, 4, "nothing before");
+	assert_refused(x, (struct osr_srcroute){ no, no, 3, 0 }, 0, 4, "does not use");
+	x->turns.rank[0] = x->turns.rank[1];
+	x->turns.rank[4 * 4] = x->turns.rank[4 * 4 + 1];
+	assert_int_equal(judge(x, &v), OSR_CHECK_FAILED);
+	drop(x);
+}
+
+static void the_judge_sees_what_failed(void **state)
+{
+	const uint32_t size[] = { 5, 3 };
+	struct osr_angara_options opt = osr_angara_defaults();
+	struct trial *x = whole(2, size, OSR_TURNS_PAPER);
+	struct osr_srcverdict v = judged(x, OSR_ANGARA_SSSP, &opt);
+
+	osr_torus_fail_link(&x->t, 0, 0);
+	assert_int_equal(judge(x, &v), OSR_CHECK_FAILED);
+	assert_non_null(strstr(x->diag.text, "not there"));
+	drop(x);
+}
+
+/* ---- traffic, errors, memory ------------------------------------------------------------------ */
+
+static void alltoall_is_the_load(void **state)
+{
+	struct osr_angara_options opt = osr_angara_defaults();
+	struct osr_srctraffic traffic;
+
+	for (unsigned seed = 0; seed < 20; seed++) {
+		struct trial *x = draw(seed);
+		struct osr_srcverdict v = judged(x, OSR_ANGARA_BFS, &opt);
+
+		for (int p = 0; p < OSR_N_SRCPATTERNS; p++) {
+			assert_int_equal(osr_srctraffic(&x->t, x->set, x->n_set, x->route,
+							(enum osr_srcpattern)p, &x->scratch,
+							&traffic, &x->diag),
+					 OSR_OK);
+			assert_true(traffic.max_load <= v.max_load);
+			assert_true(traffic.bandwidth <= 1);
+		}
+		/* The last one. */
+		assert_int_equal(traffic.max_load, v.max_load);
+		assert_int_equal(traffic.n_pairs, v.n_routes);
+		drop(x);
+	}
+}
+
+static void bad_input_is_refused(void **state)
+{
+	const uint32_t good[] = { 3, 3 }, bad[] = { 3, 1 }, many[] = { 100, 100 };
+	struct trial *x = whole(2, good, OSR_TURNS_PAPER);
+	const uint32_t beyond[] = { 9 }, twice[] = { 2, 2 }, gone[] = { 4 };
+	struct osr_torus t;
+	struct osr_angara a;
+
+	assert_int_equal(osr_torus_init(&t, 0, good, 0, &x->result, &x->diag), OSR_INVAL);
+	assert_int_equal(osr_torus_init(&t, 7, good, 0, &x->result, &x->diag), OSR_INVAL);
+	assert_int_equal(osr_torus_init(&t, 2, bad, 0, &x->result, &x->diag), OSR_INVAL);
+	assert_int_equal(osr_torus_init(&t, 2, many, 0, &x->result, &x->diag), OSR_INVAL);
+	osr_torus_fail_node(&x->t, 4);
+	assert_int_equal(
+		osr_angara_init(&a, &x->turns, beyond, 1, &x->scratch, &x->result, &x->diag),
+		OSR_INVAL);
+	assert_int_equal(
+		osr_angara_init(&a, &x->turns, twice, 2, &x->scratch, &x->result, &x->diag),
+		OSR_INVAL);
+	assert_int_equal(osr_angara_init(&a, &x->turns, gone, 1, &x->scratch, &x->result, &x->diag),
+			 OSR_INVAL);
+	assert_int_equal(osr_angara_init(&a, &x->turns, good, 0, &x->scratch, &x->result, &x->diag),
+			 OSR_INVAL);
+	drop(x);
+}
+
+/* One run with the n-th allocation of one arena failing; false once none does. */
+static bool run_out_of_memory(int algorithm, enum osr_turn_rule rule, bool of_scratch, size_t n)
+{
+	const uint32_t size[] = { 3, 4 };
+	struct osr_turns_options turns = { .rule = rule, .order = OSR_TURN_ORDER_RANDOM };
+	struct osr_angara_options opt = osr_angara_defaults();
+	struct trial *x = calloc(1, sizeof(*x));
+	struct osr_angara_stats stats;
+	struct osr_srctraffic traffic;
+	struct osr_srcverdict v;
+	enum osr_status st;
+
+	opt.population = 4;
+	opt.patience = 2;
+	opt.literal = true;
+	*(of_scratch ? &x->scratch.fail_after : &x->result.fail_after) = n;
+	st = osr_torus_init(&x->t, 2, size, 0, &x->result, &x->diag);
+	if (!st)
+		st = prepare(x, &turns);
+	if (!st)
+		st = osr_angara_route(&x->a, (enum osr_angara_algorithm)algorithm, &opt,
+				      &x->scratch, x->route, &stats, &x->diag);
+	if (!st)
+		st = osr_srccheck(&x->t, x->set, 12, x->route, x->turns.rank, &x->scratch, NULL, &v,
+				  &x->diag);
+	if (!st)
+		st = osr_srctraffic(&x->t, x->set, 12, x->route, OSR_SRCPATTERN_TORNADO,
+				    &x->scratch, &traffic, &x->diag);
+	if (st && (st != OSR_NOMEM || !x->diag.text[0]))
+		fail_msg("algorithm %d, allocation %zu: %d, %s", algorithm, n, st, x->diag.text);
+	drop(x);
+	return st != OSR_OK;
+}
+
+static void memory_may_run_out(void **state)
+{
+	for (int algorithm = 0; algorithm < 4; algorithm++) {
+		for (int of_scratch = 0; of_scratch < 2; of_scratch++) {
+			size_t n = 1;
+
+			while (run_out_of_memory(algorithm,
+						 algorithm % 2 ? OSR_TURNS_EXACT : OSR_TURNS_PAPER,
+						 of_scratch, n))
+				n++;
+			assert_true(n > (of_scratch ? 15 : 5));
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(turns_are_certified),
+		cmocka_unit_test(theorem_2_adds_all_it_can),
+		cmocka_unit_test(choices_are_the_paths_of_the_graph),
+		cmocka_unit_test(algorithm_4_is_a_minimum_over_choices),
+		cmocka_unit_test(the_graph_is_as_large_as_the_paper_says),
+		cmocka_unit_test(all_algorithms_are_legal),
+		cmocka_unit_test(desmos),
+		cmocka_unit_test(same_input_same_routes),
+		cmocka_unit_test(the_judge_refuses),
+		cmocka_unit_test(the_judge_sees_what_failed),
+		cmocka_unit_test(alltoall_is_the_load),
+		cmocka_unit_test(bad_input_is_refused),
+		cmocka_unit_test(memory_may_run_out),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
