@@ -10,6 +10,7 @@
 #include <osmroutes/guided.h>
 #include <osmroutes/layers.h>
 #include <osmroutes/dor.h>
+#include <osmroutes/reroute.h>
 #include <osmroutes/spf.h>
 
 enum {
@@ -25,8 +26,13 @@ enum {
 	GUIDED_ROUNDS,
 	EFFORT,
 	DIMENSIONS,
-	FEWER_VLS
+	FEWER_VLS,
+	STABLE,
+	REPAIR,
+	REBALANCE
 };
+
+enum { REPAIR_SHORTEST, REPAIR_FEWEST };
 
 static const struct osr_param params[] = {
 	[ROUNDS] = { "rounds", OSR_PARAM_UINT, "2", 0, 1000, NULL,
@@ -61,6 +67,14 @@ static const struct osr_param params[] = {
 	[FEWER_VLS] = { "fewer_vls", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
 			"look for shortest paths that need fewer virtual lanes, where that is "
 			"promising" },
+	[STABLE] = { "stable", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
+		     "start from the tables of the last sweep and change only what must change" },
+	[REPAIR] = { "repair", OSR_PARAM_ENUM, "shortest", 0, 0, "shortest|fewest",
+		     "routes that were cut take the shortest ways left, or change the fewest "
+		     "entries" },
+	[REBALANCE] = { "rebalance", OSR_PARAM_UINT, "200", 0, 100000, NULL,
+			"route anew once repairs have made the balance worse by this factor, in "
+			"percent; 0: never" },
 	{ NULL }
 };
 
@@ -199,20 +213,33 @@ static enum osr_status route(const struct osr_fabric *f, const struct osr_values
 							 (enum osr_reversible)v->num[REVERSIBLE],
 						 .sift_passes = (uint32_t)v->num[SIFT],
 						 .balance = v->num[BALANCE] };
+	struct osr_reroute_options stable_opt = { .fewest = v->num[REPAIR] == REPAIR_FEWEST,
+						  .drift = (uint32_t)v->num[REBALANCE] };
 	struct osr_request capped = *req;
 	double start = req->clock_ms ? req->clock_ms() : 0;
+	bool stable = previous && v->num[STABLE];
+	struct osr_diag why = { "" };
 	struct osr_spf s;
 	enum osr_status st;
 	bool routed = false;
 
+	if (capped.max_vls > v->num[MAX_VLS])
+		capped.max_vls = (uint8_t)v->num[MAX_VLS];
+	if (stable) {
+		st = osr_reroute(f, &capped, previous, &stable_opt, scratch, result, r, &why);
+		if (!st)
+			r->ms_spf = req->clock_ms ? req->clock_ms() - start : 0;
+		if (st == OSR_NOMEM)
+			return osr_fail(diag, st, "%s", why.text);
+		if (!st)
+			return OSR_OK;
+	}
 	st = osr_routing_init(r, f, result, diag);
 	if (st)
 		return st;
 	st = osr_spf_init(&s, f, r, &spf_opt, scratch, diag);
 	if (st)
 		return st;
-	if (capped.max_vls > v->num[MAX_VLS])
-		capped.max_vls = (uint8_t)v->num[MAX_VLS];
 	if (v->num[DIMENSIONS]) {
 		st = osr_dor_assign(&s, &capped, layers_opt.reversible, v->num[DETOURS], scratch,
 				    result, r, &routed, diag);
@@ -241,7 +268,8 @@ out:
 	r->engine = "dfsssp";
 	r->n_rounds = s.n_rounds;
 	r->claims |= r->n_longer ? 0 : OSR_CLAIM_MINIMAL;
-	return OSR_OK;
+	return stable ? osr_reroute_anew(f, &capped, previous, &why, scratch, result, r, diag)
+		      : OSR_OK;
 }
 
 const struct osr_engine osr_engine_dfsssp = {

@@ -6,9 +6,10 @@
  */
 #include <osmroutes/engine.h>
 #include <osmroutes/layers.h>
+#include <osmroutes/reroute.h>
 #include <osmroutes/spf.h>
 
-enum { ROUNDS, MOVES, IGNORE_RATES };
+enum { ROUNDS, MOVES, IGNORE_RATES, STABLE, REBALANCE };
 
 static const struct osr_param params[] = {
 	[ROUNDS] = { "rounds", OSR_PARAM_UINT, "2", 0, 1000, NULL,
@@ -17,6 +18,11 @@ static const struct osr_param params[] = {
 		    "then attempts to move single LIDs off the most loaded link, at most" },
 	[IGNORE_RATES] = { "ignore_rates", OSR_PARAM_BOOL, "no", 0, 0, NULL,
 			   "balance routes per link, not per unit of link rate" },
+	[STABLE] = { "stable", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
+		     "start from the tables of the last sweep and change only what must change" },
+	[REBALANCE] = { "rebalance", OSR_PARAM_UINT, "200", 0, 100000, NULL,
+			"route anew once repairs have made the balance worse by this factor, in "
+			"percent; 0: never" },
 	{ NULL }
 };
 
@@ -28,10 +34,23 @@ static enum osr_status route(const struct osr_fabric *f, const struct osr_values
 	struct osr_spf_options spf_opt = { .max_rounds = (uint32_t)v->num[ROUNDS],
 					   .max_moves = (uint32_t)v->num[MOVES],
 					   .ignore_rates = v->num[IGNORE_RATES] };
+	struct osr_reroute_options stable_opt = { .minimal = true,
+						  .drift = (uint32_t)v->num[REBALANCE] };
 	double start = req->clock_ms ? req->clock_ms() : 0;
+	bool stable = previous && v->num[STABLE], fits;
+	struct osr_diag why = { "" };
 	struct osr_spf s;
 	enum osr_status st;
-	bool fits;
+
+	if (stable) {
+		st = osr_reroute(f, req, previous, &stable_opt, scratch, result, r, &why);
+		if (!st)
+			r->ms_spf = req->clock_ms ? req->clock_ms() - start : 0;
+		if (st == OSR_NOMEM)
+			return osr_fail(diag, st, "%s", why.text);
+		if (!st)
+			return OSR_OK;
+	}
 
 	st = osr_routing_init(r, f, result, diag);
 	if (st)
@@ -53,7 +72,8 @@ static enum osr_status route(const struct osr_fabric *f, const struct osr_values
 	r->engine = "sssp";
 	r->n_rounds = s.n_rounds;
 	r->claims |= OSR_CLAIM_MINIMAL;
-	return OSR_OK;
+	return stable ? osr_reroute_anew(f, req, previous, &why, scratch, result, r, diag)
+		      : OSR_OK;
 }
 
 const struct osr_engine osr_engine_sssp = {

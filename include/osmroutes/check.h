@@ -9,7 +9,8 @@
  *   - how long each route is against its own breadth-first distances;
  *   - that every dependency (channel, next channel) of every VL goes from a lower to a strictly
  *     higher rank of the certificate: for packets on their SL, and if claimed also for replies on
- *     the request's SL, for any SL, and for multicast on the spanning order;
+ *     the request's SL, for any SL, and for multicast on the spanning order; and for SLs of
+ *     earlier that connections may still use, if the tables name any;
  *   - the edge forwarding index.
  * If a certificate is missing or wrong, osr_check_cycle() searches for a witness cycle by itself.
  *
@@ -53,6 +54,14 @@ struct osr_verdict {
 enum osr_status osr_check(const struct osr_fabric *f, const struct osr_routing *r,
 			  struct osr_arena *scratch, struct osr_verdict *verdict,
 			  struct osr_diag *diag);
+
+/*
+ * The same; on OSR_OK load[n_channels] holds the routes over every channel, counted as for the
+ * edge forwarding index.
+ */
+enum osr_status osr_check_loads(const struct osr_fabric *f, const struct osr_routing *r,
+				struct osr_arena *scratch, struct osr_verdict *verdict,
+				uint64_t *load, struct osr_diag *diag);
 
 /*
  * Looks for a cycle of channel dependencies on virtual lane vl without using the certificate, by a

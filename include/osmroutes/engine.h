@@ -31,6 +31,11 @@ struct osr_request {
 	uint8_t max_vls;  /* VL budget, 1..15: the caller took the minimum over the fabric */
 	bool multicast;   /* include multicast on VL mcast_vl in the dependency graph */
 	uint8_t mcast_vl; /* 0..14 */
+	/*
+	 * SLs that senders choose where any is safe (those of partitions and QoS levels), a bit
+	 * each; 0: unknown, taken as SL 0. For connections that outlive such tables.
+	 */
+	uint16_t chosen_sls;
 	const struct osr_overlay *overlays;
 	uint32_t n_overlays;
 	/*

@@ -30,6 +30,24 @@ enum {
  */
 typedef uint8_t osr_sl2vl_t[16];
 
+/* What stable re-routing did; see reroute.h. */
+struct osr_stable {
+	bool kept;     /* made from the previous result */
+	bool new_home; /* the next repair starts from this result, not from its home */
+	/*
+	 * The dependencies of old and new entries in every mixture agree with the certificate, so
+	 * that nothing can deadlock while the switches are being programmed.
+	 */
+	bool together;
+	uint32_t n_channels_lost; /* channels of home that are not there today */
+	uint32_t n_channels_new;  /* channels of today that home did not have */
+	uint32_t n_trees;         /* LIDs with entries that differ from home's */
+	uint64_t n_sl_changed;    /* (switch, LID) pairs with another SL than in the last sweep */
+	uint64_t n_sl_lost;       /* pairs with an SL of earlier that is no longer proven */
+	uint32_t drift;           /* permille: balance against home's, see osr_reroute_options */
+	char why[200];            /* why the previous result was not kept; "" if there was none */
+};
+
 struct osr_routing {
 	const char *engine; /* name, static */
 	uint32_t claims;    /* OSR_CLAIM_* */
@@ -48,6 +66,17 @@ struct osr_routing {
 	 * meaningless where lft is OSR_NO_PATH. NULL: OSR_CLAIM_ANY_SL, senders choose.
 	 */
 	uint8_t *sl;
+
+	/*
+	 * [n_dests * n_switches] SLs that packets of earlier connections may carry besides sl, a
+	 * bit each, safe as well; NULL: none. Only with sl and without sl2vl.
+	 */
+	const uint16_t *granted;
+	/*
+	 * The same in the numbering of the result this one was repaired from (osr_result.home),
+	 * which has room for parts that are away today. NULL: none.
+	 */
+	const uint16_t *granted_home;
 
 	/*
 	 * NULL: VL = SL on every port. Otherwise the VL of SL x for packets that came into switch s
@@ -72,6 +101,15 @@ struct osr_routing {
 	uint32_t *mcast_parent;
 	uint8_t mcast_vl;
 
+	/*
+	 * Where one graph holds for all VLs (sl == NULL, no sl2vl): a bit for every dependency of
+	 * unicast, by slot (cdg.h), or more; for reroute.h, which otherwise walks all tables. NULL:
+	 * not known.
+	 */
+	const uint64_t *deps;
+
+	struct osr_stable stable;
+
 	/* Statistics of the engine, for the log; the checker computes its own. */
 	uint32_t n_longer;        /* (switch, dest) routes longer than minimal */
 	uint32_t n_rounds;        /* balancing rounds done */
@@ -83,6 +121,12 @@ struct osr_result {
 	struct osr_fabric fabric;
 	struct osr_routing routing;
 	uint64_t digest; /* osr_routing_digest() */
+	/*
+	 * [n_channels] routes over every channel, as osr_check_loads() counts them; NULL: unknown.
+	 */
+	const uint64_t *load;
+	/* The full route this one was repaired from; NULL: it is one itself. See reroute.h. */
+	const struct osr_result *home;
 };
 
 /*

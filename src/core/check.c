@@ -267,6 +267,10 @@ static enum osr_status check_dimensions(const struct checker *k)
 				r->n_vls, OSR_MAX_VLS);
 	if (r->sl2vl && !r->sl2vl_row)
 		return osr_fail(k->diag, OSR_CHECK_FAILED, "the SL2VL tables belong to no switch");
+	if (r->granted && (!r->sl || r->sl2vl))
+		return osr_fail(k->diag, OSR_CHECK_FAILED,
+				"SLs of earlier are granted beside %s",
+				r->sl ? "SL2VL tables" : "no SLs of today");
 	for (unsigned sl = 0; r->sl2vl && !r->sl && sl < 16; sl++)
 		if (r->ca_sl2vl[sl] >= r->n_vls)
 			return osr_fail(
@@ -458,11 +462,12 @@ static void fill_reply(struct checker *k)
 		uint16_t *requests = k->reply + k->f->dest_switch[d] * n;
 		const uint8_t *sl = k->r->sl + d * n;
 		const uint8_t *lft = k->r->lft + d * n;
+		const uint16_t *granted = k->r->granted ? k->r->granted + d * n : NULL;
 
 		for (size_t s = 0; s < n; s++)
 			requests[s] |= lft[s] == OSR_NO_PATH || !k->f->sw_sources[s]
 					       ? 0
-					       : 1u << (sl[s] & 15);
+					       : 1u << (sl[s] & 15) | (granted ? granted[s] : 0);
 	}
 	transpose(k->reply, n);
 }
@@ -726,6 +731,8 @@ static uint16_t sls_from(const struct checker *k, const struct tree *t, uint32_t
 	if (!k->r->sl || (k->r->claims & OSR_CLAIM_ANY_SL))
 		return 0xffff;
 	sls = 1u << (k->r->sl[t->dest * n + s] & 15);
+	if (k->r->granted)
+		sls |= k->r->granted[t->dest * n + s];
 	/* Port 0 asks nobody, so nobody answers it. */
 	if (k->reply && k->f->term_weight[k->f->dest_term[t->dest]])
 		sls |= k->reply[t->root * n + s];
@@ -1208,9 +1215,17 @@ static enum osr_status check_all(struct checker *k, struct osr_arena *scratch)
 	return st;
 }
 
-enum osr_status osr_check(const struct osr_fabric *f, const struct osr_routing *r,
-			  struct osr_arena *scratch, struct osr_verdict *verdict,
-			  struct osr_diag *diag)
+static void copy_loads(const struct checker *k, uint64_t *load)
+{
+	const struct osr_fabric *f = k->f;
+
+	for (uint32_t c = 0; c < f->n_channels; c++)
+		load[c] = k->port[f->port_row[f->chan_src[c]] + f->chan_port[c]].load;
+}
+
+enum osr_status osr_check_loads(const struct osr_fabric *f, const struct osr_routing *r,
+				struct osr_arena *scratch, struct osr_verdict *verdict,
+				uint64_t *load, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct checker k = {
@@ -1228,6 +1243,15 @@ enum osr_status osr_check(const struct osr_fabric *f, const struct osr_routing *
 	verdict->n_vls = k.sls ? __builtin_popcount(k.sls) : r->n_vls;
 	if (st == OSR_OK)
 		verdict->proven = r->claims;
+	if (st == OSR_OK && load)
+		copy_loads(&k, load);
 	osr_arena_reset(scratch, mark);
 	return st;
+}
+
+enum osr_status osr_check(const struct osr_fabric *f, const struct osr_routing *r,
+			  struct osr_arena *scratch, struct osr_verdict *verdict,
+			  struct osr_diag *diag)
+{
+	return osr_check_loads(f, r, scratch, verdict, NULL, diag);
 }

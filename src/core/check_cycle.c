@@ -78,11 +78,13 @@ static bool any_sl(const struct graph *g)
 	return !g->r->sl || (g->modes & OSR_CLAIM_ANY_SL);
 }
 
-static uint16_t sl_bit(const struct graph *g, uint32_t d, uint32_t s)
+/* The SL of a pair, and those that were granted to it earlier. */
+static uint16_t sl_bits(const struct graph *g, uint32_t d, uint32_t s)
 {
-	uint8_t sl = g->r->sl[(size_t)d * g->f->n_switches + s];
+	size_t at = (size_t)d * g->f->n_switches + s;
+	uint16_t bits = g->r->granted ? g->r->granted[at] : 0;
 
-	return sl < 16 ? 1u << sl : 0;
+	return g->r->sl[at] < 16 ? bits | 1u << g->r->sl[at] : bits;
 }
 
 static bool collect_requests(struct graph *g, struct osr_arena *scratch)
@@ -99,7 +101,7 @@ static bool collect_requests(struct graph *g, struct osr_arena *scratch)
 	for (uint32_t d = 0; d < g->f->n_dests; d++)
 		for (uint32_t s = 0; s < n; s++)
 			if (osr_lft(g->r, s, d) != OSR_NO_PATH && g->f->sw_sources[s])
-				g->requests[g->f->dest_switch[d] * n + s] |= sl_bit(g, d, s);
+				g->requests[g->f->dest_switch[d] * n + s] |= sl_bits(g, d, s);
 	return true;
 }
 
@@ -117,8 +119,8 @@ static uint16_t sls_of(const struct graph *g, uint32_t d, uint32_t s)
 	if (any_sl(g))
 		return 0xffff;
 	if (port0 || !g->requests)
-		return sl_bit(g, d, s);
-	return sl_bit(g, d, s) | g->requests[s * n + g->f->dest_switch[d]];
+		return sl_bits(g, d, s);
+	return sl_bits(g, d, s) | g->requests[s * n + g->f->dest_switch[d]];
 }
 
 static unsigned map_vl(const struct graph *g, uint32_t s, unsigned in, unsigned out, unsigned sl)

@@ -35,8 +35,8 @@ static struct engine_ctx *context_new(struct plugin *p, const struct registratio
 
 static void context_free(struct engine_ctx *ctx)
 {
-	osr_arena_free(&ctx->slot[0].arena);
-	osr_arena_free(&ctx->slot[1].arena);
+	for (size_t i = 0; i < sizeof(ctx->slot) / sizeof(ctx->slot[0]); i++)
+		osr_arena_free(&ctx->slot[i].arena);
 	free(ctx);
 }
 

@@ -23,6 +23,7 @@
 #include <osmroutes/check.h>
 #include <osmroutes/engine.h>
 #include <osmroutes/params.h>
+#include <osmroutes/reroute.h>
 #include <osmroutes/routing.h>
 
 struct engine_ctx;
@@ -182,7 +183,7 @@ struct engine_ctx {
 	struct osm_routing_engine *re; /* OpenSM's list entry; lives as long as this */
 	bool refuse;                   /* broken options and on_error = refuse */
 	bool routed;                   /* our callback ran since the last UCAST_ROUTING_DONE */
-	struct sweep_slot slot[2];
+	struct sweep_slot slot[3];
 	struct sweep_slot *current; /* last checked result, or NULL */
 	uint64_t n_sweeps[N_OUTCOMES];
 	uint32_t mc_stamp;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * One sweep: snapshot -> applies -> route -> check -> publish. Two result slots take turns, so the
- * last checked result survives until the next one has passed the checker.
+ * One sweep: snapshot -> applies -> route -> check -> publish. Three result slots take turns, so the
+ * last checked result, and the one it was repaired from, survive until the next has passed the
+ * checker.
  *
  * When routing or its check fails, OpenSM's next engine is usually minhop, which nobody checks. So
  * the last checked tables come first, if they still fit (reuse.c).
@@ -145,6 +146,30 @@ static void lanes_text(const struct osr_routing *r, uint8_t available, char *buf
 		snprintf(buf, size, "%u of %u", r->n_vls, available);
 }
 
+/* What became of the tables of the last sweep. */
+static void report_stable(const struct sweep *w)
+{
+	const struct osr_stable *s = &w->slot->result.routing.stable;
+	const char *name = w->ctx->engine->name;
+
+	if (s->kept)
+		osr__log(w->osm, OSM_LOG_INFO,
+			 "%s: tables kept: %u channels gone and %u new since the last full route, "
+			 "%u LIDs routed otherwise; SLs of %" PRIu64 " pairs changed, SLs given to "
+			 "%" PRIu64 " pairs earlier no longer proven; old and new tables together "
+			 "%s; balance %u.%02u of the last full route's",
+			 name, s->n_channels_lost, s->n_channels_new, s->n_trees, s->n_sl_changed,
+			 s->n_sl_lost,
+			 s->together ? "deadlock-free by one certificate"
+				     : "not proven deadlock-free while they mix",
+			 s->drift / 1000, s->drift % 1000 / 10);
+	else if (s->why[0])
+		osr__log(w->osm, OSM_LOG_INFO,
+			 "%s: tables made anew: %s; SLs of %" PRIu64 " pairs changed, SLs given to "
+			 "%" PRIu64 " pairs earlier not proven on the new tables",
+			 name, s->why, s->n_sl_changed, s->n_sl_lost);
+}
+
 static void report_result(struct sweep *w)
 {
 	const struct osr_fabric *f = &w->slot->result.fabric;
@@ -170,6 +195,7 @@ static void report_result(struct sweep *w)
 		 r->ms_layers, w->ms_check - w->ms_route, w->ms_publish - w->ms_check, lanes,
 		 v->efi, v->efi_mean, v->efi_per_capacity, v->n_longer, v->n_routes, v->max_hops,
 		 proven, w->n_changed, w->n_entries, w->slot->result.digest);
+	report_stable(w);
 	if ((v->proven & OSR_CLAIM_DEADLOCK_FREE) && !(v->proven & OSR_CLAIM_MULTICAST) &&
 	    !w->osm->subn.opt.disable_multicast)
 		osr__log(w->osm, OSM_LOG_ERROR,
@@ -245,10 +271,16 @@ static enum osr_status keep_promises(const struct sweep *w, struct osr_diag *dia
 static enum osr_status check(struct sweep *w, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(&w->scratch);
+	struct osr_result *now = &w->slot->result;
+	uint64_t *load = osr_alloc(&w->slot->arena, now->fabric.n_channels, sizeof(*load));
 	enum osr_status st;
 
-	st = osr_check(&w->slot->result.fabric, &w->slot->result.routing, &w->scratch,
-		       &w->slot->verdict, diag);
+	if (!load)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the loads of %u channels",
+				now->fabric.n_channels);
+	st = osr_check_loads(&now->fabric, &now->routing, &w->scratch, &w->slot->verdict, load,
+			     diag);
+	now->load = load;
 	osr_arena_reset(&w->scratch, mark);
 	return st ? st : keep_promises(w, diag);
 }
@@ -280,7 +312,12 @@ static enum osr_status route(struct sweep *w)
 			      &slot->arena, &slot->result.routing, &w->diag);
 	osr_arena_reset(&w->scratch, mark);
 	w->ms_route = clock_ms();
-	return st ? st : check(w, &w->diag);
+	if (st)
+		return st;
+	slot->result.home = ctx->current ? osr_reroute_home(&ctx->current->result,
+							    &slot->result.routing)
+					 : NULL;
+	return check(w, &w->diag);
 }
 
 /* The tables of the last sweep in place of those that failed; w->diag says what did. */
@@ -297,6 +334,7 @@ static enum osr_status fall_back(struct sweep *w, enum osr_status why, struct os
 	}
 	osr_arena_reset(&w->slot->arena, mark);
 	memset(&w->slot->result.routing, 0, sizeof(w->slot->result.routing));
+	w->slot->result.home = NULL;
 	st = osr__reuse(&ctx->current->result, &w->slot->result.fabric, &w->slot->arena,
 			&w->scratch, &w->slot->result.routing, &diag);
 	w->ms_route = clock_ms();
@@ -457,13 +495,29 @@ give_up:
 	return st;
 }
 
+/* Does the current result live in this slot, or the one it was repaired from? */
+static bool slot_in_use(const struct engine_ctx *ctx, const struct sweep_slot *slot)
+{
+	return ctx->current &&
+	       (slot == ctx->current || &slot->result == ctx->current->result.home);
+}
+
+static struct sweep_slot *free_slot(struct engine_ctx *ctx)
+{
+	uint32_t i = 0;
+
+	while (slot_in_use(ctx, &ctx->slot[i]))
+		i++;
+	return &ctx->slot[i];
+}
+
 int osr__sweep(void *context)
 {
 	struct engine_ctx *ctx = context;
 	struct sweep w = {
 		.ctx = ctx,
 		.osm = ctx->plugin->osm,
-		.slot = ctx->current == &ctx->slot[0] ? &ctx->slot[1] : &ctx->slot[0],
+		.slot = free_slot(ctx),
 		.ms_start = clock_ms(),
 	};
 	enum osr_status st;
@@ -482,8 +536,9 @@ int osr__sweep(void *context)
 	st = sweep(&w);
 	osr_arena_free(&w.scratch);
 	note(&w, st ? OUTCOME_FAILED : w.reused ? OUTCOME_REUSED : OUTCOME_ROUTED);
-	if (st)
-		clear_slot(w.slot);
+	for (size_t i = 0; i < sizeof(ctx->slot) / sizeof(ctx->slot[0]); i++)
+		if (!slot_in_use(ctx, &ctx->slot[i]))
+			clear_slot(&ctx->slot[i]);
 	return st ? -1 : 0;
 }
 

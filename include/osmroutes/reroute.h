@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * reroute.h - stable re-routing: from the tables of yesterday to tables for the fabric of today,
+ * with as few changes as possible.
+ *
+ * An engine that is given a previous result asks here first, and routes anew only if the answer is
+ * OSR_NOT_APPLICABLE:
+ *
+ *	if (previous && stable) {
+ *		st = osr_reroute(f, req, previous, &opt, scratch, result, r, &why);
+ *		if (st != OSR_NOT_APPLICABLE)
+ *			return st;
+ *	}
+ *	...
+ *	if (previous && stable)
+ *		st = osr_reroute_anew(f, req, previous, &why, scratch, result, r, diag);
+ *
+ * Home. Repairs start from the last full route (`home`), not from the last repair. So a part that
+ * returns brings its old entries back, in whatever order parts fail and return, and repairs do not
+ * pile up. If the fabric has something that home does not know (a new switch, cable or LID), the
+ * tables of the last sweep are carried over to the fabric of today and become the new home.
+ *
+ * Trees. A destination whose routes all still exist keeps its entries. In the tree of another one
+ * only the switches whose way is cut move: each takes its old port if that still leads there, else
+ * that of the last sweep, else the least loaded one; always over as few channels as are left.
+ *
+ * Lanes. A pair keeps its SL, and every SL it was ever given since home was made (`granted`) must
+ * be free of deadlock on its new route. The dependency graph of every lane is rebuilt from home's
+ * tables and kept acyclic while routes are added one by one, by an order that is repaired locally
+ * (Pearce, Kelly: A dynamic topological sort algorithm for directed acyclic graphs, ACM JEA 2006).
+ * That order is the new certificate. A pair gets another SL only if no route at all is left to it
+ * on the old one; such pairs are counted (n_sl_changed, n_sl_lost).
+ *
+ * The moment between. While the subnet manager programs the switches, packets meet old and new
+ * entries mixed. The dependencies of such packets are put into the same graph; if it stays acyclic,
+ * one certificate holds for the old tables, the new ones and every mixture (`together`).
+ *
+ * Time: copying the tables, one byte per dependency slot, and for each tree that was cut the
+ * switches whose routes change times their cables. With several lanes, or where home came without
+ * its dependencies (osr_routing.deps), one walk over all tables more. Scratch: 2 bytes per
+ * dependency slot, 4 per channel and lane; with several lanes 2 bytes per pair of switches.
+ */
+#ifndef OSMROUTES_REROUTE_H
+#define OSMROUTES_REROUTE_H
+
+#include <osmroutes/engine.h>
+
+struct osr_reroute_options {
+	bool minimal;   /* the engine promises shortest routes: rather route anew than longer */
+	bool fewest;    /* keep entries that lead there at all, even if a shorter way exists */
+	uint32_t drift; /* percent: route anew if the estimated drift is above; 0: never */
+};
+
+/*
+ * OSR_OK: r is complete, in `result`, with r->stable filled; check it like any other result.
+ * OSR_NOT_APPLICABLE, with the reason: route anew (tables with SL2VL by port pair, a smaller VL
+ * budget, a pair that no lane can serve, drift). `previous` must be the last checked result.
+ */
+enum osr_status osr_reroute(const struct osr_fabric *f, const struct osr_request *req,
+			    const struct osr_result *previous,
+			    const struct osr_reroute_options *opt, struct osr_arena *scratch,
+			    struct osr_arena *result, struct osr_routing *r, struct osr_diag *diag);
+
+/*
+ * After a full route although there was a previous result, whose SLs connections still use: adds
+ * those that are free of deadlock on the new tables, too, to r->granted and the certificate, counts
+ * the others in r->stable.n_sl_lost, and notes why the tables were not kept. r is finished (ports,
+ * not hops). What would take too many attempts is counted as lost.
+ */
+enum osr_status osr_reroute_anew(const struct osr_fabric *f, const struct osr_request *req,
+				 const struct osr_result *previous, const struct osr_diag *why,
+				 struct osr_arena *scratch, struct osr_arena *result,
+				 struct osr_routing *r, struct osr_diag *diag);
+
+/*
+ * What osr_result.home of the new result has to be: the result it was repaired from, which must
+ * live as long, or NULL.
+ */
+const struct osr_result *osr_reroute_home(const struct osr_result *previous,
+					  const struct osr_routing *r);
+
+#endif

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * The spanning order of multicast: what is left of it stays; a piece that has come off is tied on
+ * again by the first cable, or chain of switches without end ports, whose turns close no cycle.
+ */
+#include "reroute_private.h"
+
+#include <string.h>
+
+struct forest {
+	struct osr__reroute *w;
+	uint32_t *parent; /* [n_switches] channel, in x */
+	uint32_t *piece;  /* [n_switches] the root of the piece it is in, OSR_NONE: in none */
+	uint32_t *size;   /* [n_switches] of the piece with this root */
+	uint32_t *from;   /* [n_switches] channel by which a search came, OSR_NONE: not seen */
+	uint32_t *queue;  /* [n_switches] */
+	uint16_t lane;
+};
+
+static bool add_turn(struct forest *t, uint32_t c1, uint32_t c2)
+{
+	return !t->lane || osr__deps_add(&t->w->deps, c1, c2, t->lane);
+}
+
+/* Switches of today that were part of the order then: those with a parent, and the parents. */
+static void find_pieces(struct forest *t)
+{
+	const struct osr__reroute *w = t->w;
+	const struct osr_fabric *x = w->x;
+	const uint32_t *then = w->base->mcast_parent;
+	uint32_t n = x->n_switches;
+
+	for (uint32_t s = 0; s < n; s++) {
+		t->parent[s] = t->piece[s] = OSR_NONE;
+		t->size[s] = 0;
+	}
+	/* base numbers channels as x does only if x is home's: see repairable(). */
+	for (uint32_t s = 0; s < n; s++) {
+		uint32_t c = then[s];
+
+		if (c == OSR_NONE)
+			continue;
+		if (w->sw_f[s] != OSR_NONE)
+			t->piece[s] = s;
+		if (w->sw_f[x->chan_dst[c]] != OSR_NONE)
+			t->piece[x->chan_dst[c]] = x->chan_dst[c];
+		if (w->chan_f[c] != OSR_NONE)
+			t->parent[s] = c;
+	}
+	for (uint32_t s = 0; s < n; s++) {
+		uint32_t root = s;
+
+		if (t->piece[s] == OSR_NONE)
+			continue;
+		while (t->parent[root] != OSR_NONE)
+			root = x->chan_dst[t->parent[root]];
+		t->piece[s] = root;
+		t->size[root]++;
+	}
+}
+
+/* The largest piece of a component; the lowest root among equals. */
+static uint32_t main_piece(const struct forest *t, uint32_t component)
+{
+	const struct osr__reroute *w = t->w;
+	uint32_t best = OSR_NONE;
+
+	for (uint32_t s = 0; s < w->x->n_switches; s++)
+		if (t->size[s] && w->f->sw_component[w->sw_f[s]] == component &&
+		    (best == OSR_NONE || t->size[s] > t->size[best]))
+			best = s;
+	return best;
+}
+
+/* Turns of multicast between the cables of the order at s, of which `fresh` (leaving s) is new. */
+static bool add_turns(struct forest *t, uint32_t s, uint32_t fresh)
+{
+	const struct osr__reroute *w = t->w;
+	const struct osr_fabric *x = w->x;
+
+	for (uint32_t c = x->chan_row[s]; c < x->chan_row[s + 1]; c++) {
+		uint32_t back = x->chan_rev[c];
+
+		if (c == fresh || w->chan_f[c] == OSR_NONE ||
+		    (t->parent[s] != c && t->parent[x->chan_dst[c]] != back))
+			continue;
+		if (!add_turn(t, back, fresh) || !add_turn(t, x->chan_rev[fresh], c))
+			return false;
+	}
+	return true;
+}
+
+/* Makes s the root of its piece. */
+static void turn_round(struct forest *t, uint32_t s)
+{
+	const struct osr_fabric *x = t->w->x;
+	uint32_t up = t->parent[s];
+
+	t->parent[s] = OSR_NONE;
+	while (up != OSR_NONE) {
+		uint32_t next = x->chan_dst[up], on = t->parent[next];
+
+		t->parent[next] = x->chan_rev[up];
+		up = on;
+	}
+}
+
+static void rename_piece(struct forest *t, uint32_t from, uint32_t to)
+{
+	for (uint32_t s = 0; s < t->w->x->n_switches; s++)
+		if (t->piece[s] == from)
+			t->piece[s] = to;
+	t->size[to] += t->size[from];
+	t->size[from] = 0;
+}
+
+/*
+ * The chain that a search found, from switch `end` of the main piece back to a switch of the other:
+ * its switches get parents towards `end`. False, and the order is as before, if a turn would close
+ * a cycle.
+ */
+static bool tie(struct forest *t, uint32_t end, uint32_t piece)
+{
+	struct osr__reroute *w = t->w;
+	const struct osr_fabric *x = w->x;
+	uint32_t s = end, main = t->piece[end];
+	bool ok = true;
+
+	osr__deps_begin(&w->deps);
+	for (uint32_t v = end; ok && t->piece[v] != piece; v = x->chan_src[t->from[v]]) {
+		uint32_t c = t->from[v], u = x->chan_src[c];
+
+		ok = add_turns(t, v, x->chan_rev[c]) && add_turns(t, u, c);
+		/* Between two cables of the chain: the next one is no part of the order yet. */
+		if (ok && t->piece[u] != piece)
+			ok = add_turn(t, t->from[u], c) &&
+			     add_turn(t, x->chan_rev[c], x->chan_rev[t->from[u]]);
+	}
+	if (!ok) {
+		osr__deps_undo(&w->deps);
+		return false;
+	}
+	while (t->piece[s] != piece)
+		s = x->chan_src[t->from[s]];
+	turn_round(t, s);
+	for (uint32_t v = end; v != s; v = x->chan_src[t->from[v]]) {
+		uint32_t u = x->chan_src[t->from[v]];
+
+		t->parent[u] = t->from[v];
+		if (t->piece[u] == OSR_NONE)
+			t->piece[u] = main;
+	}
+	rename_piece(t, piece, main);
+	return true;
+}
+
+/* Breadth first from a piece, through switches of no piece, until a chain can be tied. */
+static bool reconnect(struct forest *t, uint32_t piece, uint32_t main)
+{
+	const struct osr__reroute *w = t->w;
+	const struct osr_fabric *x = w->x;
+	uint32_t head = 0, tail = 0;
+
+	for (uint32_t s = 0; s < x->n_switches; s++) {
+		t->from[s] = OSR_NONE;
+		if (t->piece[s] == piece)
+			t->queue[tail++] = s;
+	}
+	while (head < tail) {
+		uint32_t u = t->queue[head++];
+
+		for (uint32_t c = x->chan_row[u]; c < x->chan_row[u + 1]; c++) {
+			uint32_t v = x->chan_dst[c];
+
+			if (w->chan_f[c] == OSR_NONE || t->piece[v] == piece)
+				continue;
+			if (t->piece[v] == main) {
+				t->from[v] = c;
+				if (tie(t, v, piece))
+					return true;
+				t->from[v] = OSR_NONE;
+			} else if (t->piece[v] == OSR_NONE && t->from[v] == OSR_NONE) {
+				t->from[v] = c;
+				t->queue[tail++] = v;
+			}
+		}
+	}
+	return false;
+}
+
+/* Does anybody hang on this piece? */
+static bool has_members(const struct forest *t, uint32_t piece)
+{
+	const struct osr__reroute *w = t->w;
+
+	for (uint32_t s = 0; s < w->x->n_switches; s++)
+		if (t->piece[s] == piece && w->sources[s])
+			return true;
+	return false;
+}
+
+static void drop(struct forest *t, uint32_t piece)
+{
+	for (uint32_t s = 0; s < t->w->x->n_switches; s++)
+		if (t->piece[s] == piece)
+			t->parent[s] = t->piece[s] = OSR_NONE;
+	t->size[piece] = 0;
+}
+
+/* One piece per component. */
+static bool join_all(struct forest *t)
+{
+	const struct osr__reroute *w = t->w;
+
+	for (uint32_t k = 0; k < w->f->n_components; k++) {
+		uint32_t main = main_piece(t, k);
+
+		for (uint32_t s = 0; s < w->x->n_switches; s++) {
+			if (s == main || !t->size[s] || w->f->sw_component[w->sw_f[s]] != k)
+				continue;
+			if (!has_members(t, s))
+				drop(t, s);
+			else if (!reconnect(t, s, main))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* A switch that was away from the order and has end ports today, or is new: nothing covers it. */
+static bool all_covered(const struct forest *t)
+{
+	const struct osr__reroute *w = t->w;
+	uint32_t *hosts = t->queue; /* switches with end ports, by component */
+
+	memset(hosts, 0, w->f->n_components * sizeof(*hosts));
+	for (uint32_t s = 0; s < w->x->n_switches; s++)
+		if (w->sw_f[s] != OSR_NONE && w->sources[s])
+			hosts[w->f->sw_component[w->sw_f[s]]]++;
+	for (uint32_t s = 0; s < w->x->n_switches; s++)
+		if (w->sw_f[s] != OSR_NONE && w->sources[s] && t->piece[s] == OSR_NONE &&
+		    hosts[w->f->sw_component[w->sw_f[s]]] > 1)
+			return false;
+	return true;
+}
+
+enum osr_status osr__repair_mcast(struct osr__reroute *w, struct osr_arena *result,
+				  struct osr_routing *r, struct osr_diag *diag)
+{
+	const struct osr_fabric *f = w->f;
+	size_t n = w->x->n_switches;
+	struct osr_arena_mark mark = osr_arena_mark(w->scratch);
+	struct forest t = { .w = w };
+	enum osr_status st = OSR_OK;
+
+	r->mcast_vl = w->base->mcast_vl;
+	if (!w->base->mcast_parent || !w->same) {
+		r->claims &= ~(uint32_t)OSR_CLAIM_MULTICAST;
+		return OSR_OK;
+	}
+	t.lane = r->claims & OSR_CLAIM_MULTICAST
+			 ? (uint16_t)(1u << (w->shared ? 0 : w->base->mcast_vl))
+			 : 0;
+	t.parent = osr_alloc(w->scratch, n, sizeof(*t.parent));
+	t.piece = osr_alloc(w->scratch, n, sizeof(*t.piece));
+	t.size = osr_alloc(w->scratch, n, sizeof(*t.size));
+	t.from = osr_alloc(w->scratch, n, sizeof(*t.from));
+	t.queue = osr_alloc(w->scratch, n + f->n_components, sizeof(*t.queue));
+	r->mcast_parent = osr_alloc(result, f->n_switches, sizeof(*r->mcast_parent));
+	if (!t.parent || !t.piece || !t.size || !t.from || !t.queue || !r->mcast_parent) {
+		st = osr_fail(diag, OSR_NOMEM, "out of memory for the spanning order of multicast");
+		goto out;
+	}
+	find_pieces(&t);
+	if (!join_all(&t) || !all_covered(&t)) {
+		r->mcast_parent = NULL;
+		r->claims &= ~(uint32_t)OSR_CLAIM_MULTICAST;
+		goto out;
+	}
+	for (uint32_t s = 0; s < f->n_switches; s++) {
+		uint32_t c = t.parent[w->sw_x[s]];
+
+		r->mcast_parent[s] = c == OSR_NONE ? OSR_NONE : w->chan_f[c];
+	}
+out:
+	osr_arena_reset(w->scratch, mark);
+	return st;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * The moment between: while switches are being programmed, a packet may follow an old entry here
+ * and a new one there.
+ *
+ * Dependencies of old entries alone and of new ones alone are in the graph already. What is left
+ * are packets that meet both. For every LID whose entries change, all ways through the mixture are
+ * followed, with the lanes of all who may send along them.
+ */
+#include "reroute_private.h"
+
+#include <string.h>
+
+static bool same_numbers(const struct osr__reroute *w)
+{
+	return !w->sw_last || (w->last->fabric.n_switches == w->x->n_switches &&
+			       w->last->fabric.n_dests == w->x->n_dests);
+}
+
+/* Are the entries of the last sweep those of home, byte for byte? */
+static bool like_home(const struct osr__reroute *w, uint32_t d)
+{
+	size_t n = w->x->n_switches;
+
+	return same_numbers(w) && !memcmp(w->last->routing.lft + d * n, w->lft + d * n, n);
+}
+
+/* The routes of the last sweep that differ from row. */
+static void collect_changed(struct osr__reroute *w, uint32_t d, const uint8_t *row)
+{
+	const struct osr_fabric *x = w->x;
+	uint32_t root = x->dest_switch[d];
+
+	w->epoch++;
+	w->n_u = 0;
+	for (uint32_t v = 0; v < x->n_switches; v++) {
+		if (w->last_row[v] == row[v] || w->sw_f[v] == OSR_NONE || v == root)
+			continue;
+		w->in_u[v] = w->epoch;
+		w->u[w->n_u++] = v;
+	}
+}
+
+static void add_last_routes(struct osr__reroute *w, uint32_t d)
+{
+	uint32_t root = w->x->dest_switch[d];
+
+	osr__upstream(w, root, w->last_row);
+	for (uint32_t i = 0; i < w->n_u; i++) {
+		uint32_t v = w->u[i], c = osr__alive(w, v, w->last_row[v]);
+
+		if (c == OSR_NONE)
+			continue;
+		osr__deps_begin(&w->deps);
+		if (osr__add_route(w, d, w->last_row, v, c, osr__need(w, d, v)))
+			continue;
+		osr__deps_undo(&w->deps);
+		w->stable.together = false;
+	}
+}
+
+void osr__add_last(struct osr__reroute *w)
+{
+	const struct osr_fabric *x = w->x;
+
+	if (!w->same || w->last == w->home)
+		return;
+	for (uint32_t d = 0; d < x->n_dests; d++) {
+		if (w->dest_f[d] == OSR_NONE || like_home(w, d))
+			continue;
+		osr__last_row(w, d, w->last_row);
+		collect_changed(w, d, w->lft + (size_t)d * x->n_switches);
+		if (!w->n_u)
+			continue;
+		w->touched[d] = 1;
+		if (w->n_lanes)
+			add_last_routes(w, d);
+	}
+}
+
+/* The ways out of v, old and new. */
+static uint32_t ways(const struct osr__reroute *w, uint32_t d, const uint8_t *row, uint32_t v,
+		     uint32_t way[2])
+{
+	uint32_t n = 0, c;
+
+	if (v == w->x->dest_switch[d] || w->sw_f[v] == OSR_NONE)
+		return 0;
+	c = osr__alive(w, v, row[v]);
+	if (c != OSR_NONE)
+		way[n++] = c;
+	c = row[v] == w->last_row[v] ? OSR_NONE : osr__alive(w, v, w->last_row[v]);
+	if (c != OSR_NONE)
+		way[n++] = c;
+	return n;
+}
+
+/* Is there a switch with two ways? Elsewhere the mixture is one of the two tables. */
+static bool is_mixed(const struct osr__reroute *w, uint32_t d, const uint8_t *row)
+{
+	uint32_t way[2];
+
+	for (uint32_t i = 0; i < w->n_u; i++)
+		if (ways(w, d, row, w->u[i], way) == 2)
+			return true;
+	return false;
+}
+
+/*
+ * Lanes of all packets to d that may come to each switch: pushed from switch to switch until no
+ * more arrive. The mixture may have loops, so there is no order in which once would do.
+ */
+static void push_lanes(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint16_t *lanes)
+{
+	const struct osr_fabric *x = w->x;
+	uint32_t n = x->n_switches, *list = w->stack, n_list = 0, way[2];
+
+	w->n_marks++; /* marked: in the list */
+	for (uint32_t v = 0; v < n; v++) {
+		lanes[v] = w->sw_f[v] == OSR_NONE ? 0 : osr__need(w, d, v);
+		if (!lanes[v])
+			continue;
+		w->mark[v] = w->n_marks;
+		list[n_list++] = v;
+	}
+	while (n_list) {
+		uint32_t v = list[--n_list], n_ways = ways(w, d, row, v, way);
+
+		w->mark[v] = 0;
+		for (uint32_t i = 0; i < n_ways; i++) {
+			uint32_t next = x->chan_dst[way[i]];
+
+			if (!(lanes[v] & ~lanes[next]))
+				continue;
+			lanes[next] |= lanes[v];
+			if (w->mark[next] == w->n_marks)
+				continue;
+			w->mark[next] = w->n_marks;
+			list[n_list++] = next;
+		}
+	}
+}
+
+static void mix(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint16_t *lanes)
+{
+	const struct osr_fabric *x = w->x;
+	uint32_t in[2], out[2];
+
+	push_lanes(w, d, row, lanes);
+	for (uint32_t v = 0; v < x->n_switches; v++) {
+		uint32_t n_in = lanes[v] ? ways(w, d, row, v, in) : 0;
+
+		for (uint32_t i = 0; i < n_in; i++) {
+			uint32_t n_out = ways(w, d, row, x->chan_dst[in[i]], out);
+
+			for (uint32_t j = 0; j < n_out; j++)
+				if (!osr__deps_add(&w->deps, in[i], out[j], lanes[v]))
+					w->stable.together = false;
+		}
+	}
+}
+
+void osr__add_mixtures(struct osr__reroute *w)
+{
+	const struct osr_fabric *x = w->x;
+
+	for (uint32_t d = 0; d < x->n_dests && w->n_lanes; d++) {
+		const uint8_t *row = w->lft + (size_t)d * x->n_switches;
+
+		if (w->dest_f[d] == OSR_NONE || !w->touched[d])
+			continue;
+		osr__last_row(w, d, w->last_row);
+		collect_changed(w, d, row);
+		if (is_mixed(w, d, row))
+			mix(w, d, row, w->done);
+	}
+	if (w->stable.n_sl_lost)
+		w->stable.together = false;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * What the files of reroute.h share:
+ *	reroute.c	from the previous result to the new one, step by step
+ *	reroute_map.c	which part of today is which part of yesterday
+ *	reroute_deps.c	the dependency graph of every lane, kept acyclic
+ *	reroute_tree.c	one destination: who is cut off, and the ways that are left
+ *	reroute_mix.c	packets that meet old and new entries
+ *	reroute_mcast.c	the spanning order of multicast
+ *
+ * All of it works in the numbering of one fabric x, mostly that of home: there channels, switches
+ * and dests of today have a place, and those that are away are dead.
+ */
+#ifndef OSR_REROUTE_PRIVATE_H
+#define OSR_REROUTE_PRIVATE_H
+
+#include <osmroutes/reroute.h>
+
+#define OSR__NO_SL 255           /* of a pair that has none yet */
+#define OSR__NO_EPOCH UINT32_MAX /* no mark is that */
+
+/* The dependencies of every lane, and an order of the channels in which all of them rise. */
+struct osr__deps {
+	const struct osr_fabric *x;
+	uint32_t n_lanes;
+	uint32_t *row;            /* [n_channels + 1] slots, as in cdg.h */
+	uint16_t *dep;            /* [slots] a bit per lane */
+	uint32_t *pos;            /* [n_lanes * n_channels] no two alike in a lane */
+	uint32_t *after, *before; /* [n_channels] of one insertion */
+	uint32_t *places;         /* [n_channels] */
+	uint8_t *seen;            /* [n_channels] */
+	/* What the last transaction has added. */
+	struct osr__undo {
+		uint32_t slot;
+		uint16_t lanes;
+	} * undo;
+	uint32_t n_undo, max_undo;
+};
+
+struct osr__reroute {
+	const struct osr_fabric *f; /* today */
+	const struct osr_fabric *x; /* home's, or f */
+	const struct osr_reroute_options *opt;
+	const struct osr_result *home, *last;
+	const struct osr_routing *base; /* of which claims, lanes and ranks are taken */
+	bool same;                      /* x is home's: base is home's routing */
+
+	/* f's to x's, and back; OSR_NONE: away. */
+	uint32_t *sw_x, *dest_x, *chan_x;
+	uint32_t *sw_f, *dest_f, *chan_f;
+	/* x's to the last sweep's; NULL if the last result is home itself. */
+	uint32_t *sw_last, *dest_last;
+
+	uint8_t *lft;      /* [x] the tables in the making */
+	uint8_t *sl;       /* [x] or NULL */
+	uint16_t *grants;  /* [x] or NULL: SLs of earlier */
+	uint16_t *reply;   /* [n_switches^2] or NULL: SLs of what row answers to column */
+	uint32_t *sources; /* [n_switches] end ports of today */
+	uint64_t *load;    /* [n_channels] */
+	uint32_t *dest_row, *dest_list; /* dests by switch */
+	bool shared;                    /* one graph for all VLs */
+	bool new_ways;                  /* there are channels that the last sweep did not have */
+	bool deviates;                  /* the last sweep had SLs that home does not have */
+	uint32_t n_lanes;               /* 0: no certificate */
+	struct osr__deps deps;
+
+	uint8_t *
+		touched; /* [n_dests] entries differ from home's, or from those of the last sweep */
+
+	/* (dest, switch) pairs whose entry leads nowhere: cut[cut_row[d]] .. */
+	uint32_t *cut_row, *cut;
+
+	/* One tree. Marks are valid if they are the current epoch. */
+	uint32_t epoch;
+	uint32_t *in_u;  /* [n_switches] mark: the route is cut */
+	uint32_t *known; /* [n_switches] mark: len and cost hold */
+	uint32_t *len;   /* [n_switches] channels to the root */
+	uint64_t *cost;  /* [n_switches] load along the way */
+	uint16_t *done;  /* [n_switches] lanes whose dependencies are all in the graph */
+	uint32_t *u;     /* [n_switches] the switches that are cut */
+	uint32_t n_u;
+	uint8_t *old;      /* [n_switches] the entry in home's table */
+	uint8_t *last_row; /* [n_switches] the entries of the last sweep */
+	uint32_t *mark;    /* [n_switches] of searches upstream */
+	uint32_t n_marks;
+	uint32_t *stack;               /* [n_switches] */
+	uint32_t *head;                /* [n_switches + 2] switches to look at, by length */
+	uint32_t *node_sw, *node_next; /* [n_channels + n_switches] */
+	uint32_t n_nodes;
+	uint32_t *place;  /* [n_switches] where in u[] */
+	uint8_t *relaxed; /* [n_switches] may get another SL */
+	bool rejected;    /* a way was not free of cycles */
+
+	uint64_t attempts; /* of keeping a lane that may still fail */
+	struct osr_stable stable;
+	uint64_t n_longer;
+	bool minimal;
+	bool no_memory;
+	struct osr_arena *scratch;
+};
+
+/* reroute_map.c */
+enum osr_status osr__map(struct osr__reroute *w, struct osr_diag *diag);
+
+/* reroute_deps.c */
+enum osr_status osr__deps_init(struct osr__deps *g, const struct osr_fabric *x, uint32_t n_lanes,
+			       const uint64_t *keys, struct osr_arena *scratch,
+			       struct osr_diag *diag);
+/*
+ * Adds the dependency c1 -> c2 on these lanes (c2 leaves the switch c1 leads to). False if that
+ * would close a cycle on one of them; then it is on none.
+ */
+bool osr__deps_add(struct osr__deps *g, uint32_t c1, uint32_t c2, uint16_t lanes);
+/* Everything added since begin is taken back by undo. */
+void osr__deps_begin(struct osr__deps *g);
+void osr__deps_undo(struct osr__deps *g);
+
+static inline uint32_t osr__deps_slot(const struct osr__deps *g, uint32_t c1, uint32_t c2)
+{
+	return g->row[c1] + (c2 - g->x->chan_row[g->x->chan_dst[c1]]);
+}
+
+/* Do these lanes rise from c1 to c2 as things are? */
+static inline bool osr__deps_rise(const struct osr__deps *g, uint32_t c1, uint32_t c2,
+				  uint16_t lanes)
+{
+	uint16_t missing = lanes & (uint16_t)~g->dep[osr__deps_slot(g, c1, c2)];
+
+	for (; missing; missing &= (uint16_t)(missing - 1)) {
+		const uint32_t *pos = g->pos + (size_t)__builtin_ctz(missing) * g->x->n_channels;
+
+		if (pos[c1] >= pos[c2])
+			return false;
+	}
+	return true;
+}
+
+/* reroute_tree.c */
+/* The lanes that must be safe on the route from v to d. */
+uint16_t osr__need(const struct osr__reroute *w, uint32_t d, uint32_t v);
+/* Adds the dependencies of the route from v along row, which starts with channel c. */
+bool osr__add_route(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint32_t v, uint32_t c,
+		    uint16_t lanes);
+/* All switches whose way along row leads through one of u[0 .. n_u): appended to u. */
+void osr__upstream(struct osr__reroute *w, uint32_t root, const uint8_t *row);
+/*
+ * SLs of earlier on the routes of d that are not cut (in_u); what cannot be kept is counted. Only
+ * with w->grants.
+ */
+void osr__keep_grants(struct osr__reroute *w, uint32_t d);
+enum osr_status osr__repair_tree(struct osr__reroute *w, uint32_t d, struct osr_diag *diag);
+/* The entries of the last sweep for d, where they lead along cables of today; else OSR_NO_PATH. */
+void osr__last_row(const struct osr__reroute *w, uint32_t d, uint8_t *row);
+
+/* reroute_mix.c */
+/* What the last sweep left on the switches, where it differs from home's. */
+void osr__add_last(struct osr__reroute *w);
+void osr__add_mixtures(struct osr__reroute *w);
+
+/* reroute_mcast.c */
+enum osr_status osr__repair_mcast(struct osr__reroute *w, struct osr_arena *result,
+				  struct osr_routing *r, struct osr_diag *diag);
+
+/* The channel by which switch s of x sends out of port, if its cable is there today. */
+static inline uint32_t osr__alive(const struct osr__reroute *w, uint32_t s, uint32_t port)
+{
+	uint32_t c = osr_port_channel(w->x, s, port);
+
+	return c != OSR_NONE && w->chan_f[c] != OSR_NONE ? c : OSR_NONE;
+}
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * faults.h - a fabric with parts of it away, and the promises of stable re-routing, by brute force.
+ */
+#ifndef TEST_FAULTS_H
+#define TEST_FAULTS_H
+
+#include <osmroutes/engine.h>
+
+#include "fabrics.h"
+
+/* Parts of a whole fabric that are away, in its numbering. */
+struct faults {
+	const struct osr_fabric *whole;
+	bool *chan; /* [n_channels] both directions of a cable alike */
+	bool *sw;   /* [n_switches] */
+	bool *term; /* [n_terminals] CAs and routers */
+};
+
+void faults_new(struct faults *x, const struct osr_fabric *whole);
+void faults_free(struct faults *x);
+void faults_cable(struct faults *x, uint32_t chan, bool away);
+/* What is left, as a fabric of its own, in `arena`. */
+void faults_build(const struct faults *x, struct osr_arena *arena, struct osr_fabric *f);
+
+/*
+ * Every SL that a (switch, LID) pair was ever given, by GUID and LID; and whether they are safe.
+ * Knows nothing of re-routing: it follows every packet, with every SL, through every mixture of old
+ * and new entries.
+ */
+struct ledger {
+	const struct osr_fabric *whole;
+	uint16_t *sls; /* [n_dests * n_switches] of the whole fabric, a bit each */
+};
+
+void ledger_new(struct ledger *l, const struct osr_fabric *whole);
+void ledger_free(struct ledger *l);
+void ledger_note(struct ledger *l, const struct osr_result *now);
+/*
+ * Is no VL of `now` cyclic for packets on any SL of the ledger (with `mixed`, while every switch
+ * may still have the entry of `before`)? Replies count if `now` claims that they are safe. Pairs of
+ * port 0 as in check.h.
+ */
+bool ledger_safe(const struct ledger *l, const struct osr_result *now,
+		 const struct osr_result *before, bool mixed);
+
+#endif

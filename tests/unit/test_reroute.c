@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Stable re-routing: parts of random fabrics fail and return in any order, under every engine that
+ * keeps its tables. After each step the tables must pass the checker and a judge that follows every
+ * packet, on every SL that was ever given to a pair and through every mixture of old and new
+ * entries; only routes that were cut may change; and with everything back the tables are the old
+ * ones.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <osmroutes/check.h>
+#include <osmroutes/reroute.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "faults.h"
+#include "tables.h"
+
+#define N_SLOTS 3
+
+/* One fabric's life. */
+struct life {
+	const struct osr_engine *engine;
+	struct osr_values values;
+	struct osr_request req;
+	struct test_fabric t;
+	struct faults faults;
+	struct ledger ledger;
+	struct slot {
+		struct osr_arena arena;
+		struct osr_result result;
+	} slot[N_SLOTS];
+	struct slot *now;
+	uint64_t first_digest;
+	uint64_t n_lost;  /* pairs with SLs that are no longer safe, ever */
+	bool always_kept; /* no full route since the first */
+	/* Over all lives, so that the tests cannot become empty. */
+	uint64_t *n_kept, *n_anew, *n_together, *n_changed_sl;
+};
+
+static const struct osr_result *current(const struct life *x)
+{
+	return x->now ? &x->now->result : NULL;
+}
+
+/* A slot that neither the current result nor its home lives in. */
+static struct slot *free_slot(struct life *x)
+{
+	for (unsigned i = 0; i < N_SLOTS; i++)
+		if (&x->slot[i] != x->now && (!x->now || &x->slot[i].result != x->now->result.home))
+			return &x->slot[i];
+	abort();
+}
+
+/* Does the old route from s to d lead through something that is away today? */
+static bool was_cut(const struct osr_result *before, const struct osr_fabric *f, uint32_t s,
+		    uint32_t d)
+{
+	const struct osr_fabric *o = &before->fabric;
+
+	for (uint32_t hops = 0; s != o->dest_switch[d] && hops < o->n_switches; hops++) {
+		uint32_t c = osr_port_channel(o, s, osr_lft(&before->routing, s, d)), now, there;
+
+		if (c == OSR_NONE)
+			return true; /* there was no way: another component */
+		now = osr_fabric_switch_by_guid(f, o->sw_guid[s]);
+		there = now == OSR_NONE ? OSR_NONE : osr_port_channel(f, now, o->chan_port[c]);
+		if (there == OSR_NONE)
+			return true;
+		s = o->chan_dst[c];
+	}
+	return false;
+}
+
+/* Entries that differ from home's although the route of home is still there. */
+static void assert_only_cut_changed(const struct life *x, const struct osr_result *now)
+{
+	const struct osr_result *home = now->home;
+	const struct osr_fabric *f = &now->fabric, *h = &home->fabric;
+
+	for (uint32_t d = 0; d < f->n_dests; d++)
+		for (uint32_t s = 0; s < f->n_switches; s++) {
+			uint32_t hd = h->lid_dest[f->dest_lid[d]];
+			uint32_t hs = osr_fabric_switch_by_guid(h, f->sw_guid[s]);
+
+			if (s != f->dest_switch[d] &&
+			    osr_lft(&now->routing, s, d) != osr_lft(&home->routing, hs, hd) &&
+			    !was_cut(home, f, hs, hd))
+				fail_msg("%s on %s: switch %u changed its entry for LID %u, whose "
+					 "route was whole",
+					 x->engine->name, x->t.name, s, f->dest_lid[d]);
+		}
+}
+
+static void assert_right(struct life *x, struct osr_result *now, struct osr_arena *arena,
+			 struct osr_arena *scratch)
+{
+	struct osr_verdict checked, judged;
+	struct osr_diag diag = { "" };
+	uint64_t *load = osr_alloc(arena, now->fabric.n_channels, sizeof(*load));
+
+	assert_non_null(load);
+	if (osr_check_loads(&now->fabric, &now->routing, scratch, &checked, load, &diag))
+		fail_msg("%s on %s: %s", x->engine->name, x->t.name, diag.text);
+	now->load = load;
+	if (!table_judge(&now->fabric, &now->routing, &judged))
+		fail_msg("%s on %s: the judge refuses what the checker accepts", x->engine->name,
+			 x->t.name);
+	assert_int_equal(checked.efi, judged.efi);
+	if (x->engine->capabilities & OSR_ENGINE_DEADLOCK_FREE)
+		assert_true(checked.proven & OSR_CLAIM_DEADLOCK_FREE);
+	if (x->engine->capabilities & OSR_ENGINE_MINIMAL)
+		assert_true(checked.proven & OSR_CLAIM_MINIMAL);
+}
+
+/* What the result says of itself against the judge's opinion. */
+static void assert_promises(struct life *x, const struct osr_result *now)
+{
+	const struct osr_stable *s = &now->routing.stable;
+
+	if (!(now->routing.claims & OSR_CLAIM_DEADLOCK_FREE))
+		return;
+	x->n_lost += s->n_sl_lost;
+	if (!x->n_lost && !ledger_safe(&x->ledger, now, NULL, false))
+		fail_msg("%s on %s: SLs of earlier can deadlock", x->engine->name, x->t.name);
+	if (s->together && !x->n_lost && !ledger_safe(&x->ledger, now, current(x), true))
+		fail_msg("%s on %s: old and new entries together can deadlock", x->engine->name,
+			 x->t.name);
+}
+
+static void step(struct life *x)
+{
+	struct slot *slot = free_slot(x);
+	struct osr_result *now = &slot->result;
+	struct osr_arena scratch = { 0 };
+	struct osr_diag diag = { "" };
+	const struct osr_stable *s;
+
+	osr_arena_free(&slot->arena);
+	memset(now, 0, sizeof(*now));
+	faults_build(&x->faults, &slot->arena, &now->fabric);
+	if (x->engine->route(&now->fabric, &x->values, &x->req, current(x), &scratch, &slot->arena,
+			     &now->routing, &diag) != OSR_OK)
+		fail_msg("%s on %s: %s", x->engine->name, x->t.name, diag.text);
+	now->home = osr_reroute_home(current(x), &now->routing);
+	now->digest = osr_routing_digest(&now->fabric, &now->routing);
+	assert_right(x, now, &slot->arena, &scratch);
+	s = &now->routing.stable;
+	*x->n_kept += s->kept;
+	*x->n_together += s->kept && s->together;
+	*x->n_changed_sl += s->kept && s->n_sl_changed;
+	*x->n_anew += !s->kept;
+	x->always_kept &= !x->now || (s->kept && !s->new_home);
+	assert_true(s->kept || !x->now || s->why[0]);
+	ledger_note(&x->ledger, now);
+	assert_promises(x, now);
+	if (s->kept && now->home)
+		assert_only_cut_changed(x, now);
+	osr_arena_free(&scratch);
+	if (!x->now)
+		x->first_digest = now->digest;
+	x->now = slot;
+}
+
+/* Something fails or comes back. */
+static void change(struct life *x, uint64_t *seed)
+{
+	const struct osr_fabric *f = x->faults.whole;
+	uint64_t what = test_random(seed) % 10;
+	bool away = test_random(seed) % 3 != 0;
+
+	if (what < 6 && f->n_channels) {
+		faults_cable(&x->faults, test_random(seed) % f->n_channels, away);
+	} else if (what < 8) {
+		uint32_t s = test_random(seed) % f->n_switches, left = 0;
+
+		for (uint32_t i = 0; i < f->n_switches; i++)
+			left += !x->faults.sw[i];
+		x->faults.sw[s] = away && left > 1;
+	} else {
+		uint32_t t = test_random(seed) % f->n_terminals;
+
+		if (f->term_role[t] != OSR_ROLE_SP0)
+			x->faults.term[t] = away;
+	}
+}
+
+static void all_back(struct life *x)
+{
+	const struct osr_fabric *f = x->faults.whole;
+
+	memset(x->faults.chan, 0, f->n_channels * sizeof(bool));
+	memset(x->faults.sw, 0, f->n_switches * sizeof(bool));
+	memset(x->faults.term, 0, f->n_terminals * sizeof(bool));
+}
+
+static void finish(struct life *x)
+{
+	for (unsigned i = 0; i < N_SLOTS; i++)
+		osr_arena_free(&x->slot[i].arena);
+	faults_free(&x->faults);
+	ledger_free(&x->ledger);
+	test_fabric_free(&x->t);
+}
+
+static void live(struct life *x, unsigned n_steps, uint64_t seed)
+{
+	faults_new(&x->faults, &x->t.f);
+	ledger_new(&x->ledger, &x->t.f);
+	x->always_kept = true;
+	step(x);
+	for (unsigned i = 0; i < n_steps; i++) {
+		change(x, &seed);
+		step(x);
+	}
+	all_back(x);
+	step(x);
+	if (x->always_kept)
+		assert_true(x->now->result.digest == x->first_digest);
+	finish(x);
+}
+
+struct totals {
+	uint64_t kept, anew, together, changed_sl;
+};
+
+static void start(struct life *x, const struct osr_engine *e, struct osr_request req,
+		  struct totals *n)
+{
+	*x = (struct life){ .engine = e,
+			    .req = req,
+			    .n_kept = &n->kept,
+			    .n_anew = &n->anew,
+			    .n_together = &n->together,
+			    .n_changed_sl = &n->changed_sl };
+	osr_values_default(&x->values, e->params);
+}
+
+static void set(struct life *x, const char *name, const char *value)
+{
+	assert_int_equal(osr_values_set(&x->values, x->engine->params, name, value, NULL), OSR_OK);
+}
+
+static bool keeps_tables(const struct osr_engine *e)
+{
+	for (const struct osr_param *p = e->params; p->name; p++)
+		if (!strcmp(p->name, "stable"))
+			return true;
+	return false;
+}
+
+static unsigned n_lives(unsigned n)
+{
+	const char *more = getenv("OSR_REROUTE_LIVES");
+
+	return more ? (unsigned)atoi(more) : n;
+}
+
+static void test_random_lives(void **state)
+{
+	for (const struct osr_engine *const *e = osr_engines; *e; e++) {
+		struct totals n = { 0 };
+
+		if (!keeps_tables(*e))
+			continue;
+		for (unsigned i = 0; i < n_lives(60); i++) {
+			struct life x;
+
+			start(&x, *e,
+			      (struct osr_request){ .max_vls = 1 + i % 8, .multicast = i % 2 }, &n);
+			test_fabric_random(&x.t, 2 + i % 15, 1 + i * 7 % 40, 500 + i);
+			if ((*e)->applies && (*e)->applies(&x.t.f, &x.values, NULL)) {
+				test_fabric_free(&x.t);
+				continue;
+			}
+			if (!strcmp((*e)->name, "dfsssp")) {
+				set(&x, "reversible_sl", i % 3 ? "auto" : "off");
+				set(&x, "repair", i % 5 ? "shortest" : "fewest");
+				set(&x, "rebalance", "0");
+			}
+			live(&x, 12, i);
+		}
+		assert_true(n.kept > 5 * n.anew);
+		assert_true(n.together > n.kept / 4);
+		print_message("%s: %u kept, %u anew, %u safe together, %u with other SLs\n",
+			      (*e)->name, (unsigned)n.kept, (unsigned)n.anew, (unsigned)n.together,
+			      (unsigned)n.changed_sl);
+	}
+}
+
+static void test_named_lives(void **state)
+{
+	for (const struct osr_engine *const *e = osr_engines; *e; e++) {
+		struct totals n = { 0 };
+
+		if (!keeps_tables(*e))
+			continue;
+		for (unsigned i = 0; i < N_TEST_FABRICS; i++)
+			for (unsigned seed = 0; seed < 4; seed++) {
+				struct life x;
+
+				start(&x, *e,
+				      (struct osr_request){ .max_vls = 8, .multicast = seed % 2 },
+				      &n);
+				test_fabric_named(&x.t, i);
+				if ((*e)->applies && (*e)->applies(&x.t.f, &x.values, NULL)) {
+					test_fabric_free(&x.t);
+					continue;
+				}
+				live(&x, 10, 1000 + 10 * i + seed);
+			}
+		assert_true(n.kept > 5 * n.anew);
+		assert_true(n.together > n.kept / 4);
+		print_message("%s: %u kept, %u anew, %u safe together, %u with other SLs\n",
+			      (*e)->name, (unsigned)n.kept, (unsigned)n.anew, (unsigned)n.together,
+			      (unsigned)n.changed_sl);
+	}
+}
+
+/* Each allocation of a repair fails in turn: a sentence, and nothing is lost. */
+static void fail_allocations(const struct osr_result *before, const struct osr_fabric *f,
+			     bool in_result)
+{
+	const struct osr_reroute_options opt = { .drift = 0 };
+	const struct osr_request req = { .max_vls = 15, .multicast = true };
+	enum osr_status st = OSR_NOMEM;
+
+	for (size_t n = 1; st != OSR_OK; n++) {
+		struct osr_arena scratch = { .fail_after = in_result ? 0 : n };
+		struct osr_arena result = { .fail_after = in_result ? n : 0 };
+		struct osr_diag diag = { "" };
+		struct osr_routing r;
+
+		st = osr_reroute(f, &req, before, &opt, &scratch, &result, &r, &diag);
+		assert_true(st == OSR_OK || (st == OSR_NOMEM && diag.text[0]));
+		assert_true(n < 1000);
+		osr_arena_free(&scratch);
+		osr_arena_free(&result);
+	}
+}
+
+static void test_out_of_memory(void **state)
+{
+	static const unsigned some[] = { 5, 7, 13 };
+
+	for (unsigned i = 0; i < sizeof(some) / sizeof(some[0]); i++) {
+		struct totals n = { 0 };
+		struct life x;
+
+		start(&x, osr_engine_find("dfsssp"),
+		      (struct osr_request){ .max_vls = 15, .multicast = true }, &n);
+		test_fabric_named(&x.t, some[i]);
+		faults_new(&x.faults, &x.t.f);
+		ledger_new(&x.ledger, &x.t.f);
+		step(&x);
+		faults_cable(&x.faults, 0, true);
+		step(&x);
+		faults_cable(&x.faults, 5, true);
+		/* From home, from a repair, and onto a fabric that has more than home. */
+		for (unsigned k = 0; k < 3; k++) {
+			const struct osr_result *before = current(&x);
+			struct osr_fabric f;
+			struct osr_arena arena = { 0 };
+			struct osr_result carried;
+
+			if (k == 0)
+				before = before->home;
+			faults_build(&x.faults, &arena, &f);
+			if (k == 2) {
+				carried = *before;
+				carried.home = NULL;
+				carried.routing.granted_home = NULL;
+				before = &carried;
+				f = x.t.f;
+			}
+			fail_allocations(before, &f, false);
+			fail_allocations(before, &f, true);
+			osr_arena_free(&arena);
+		}
+		finish(&x);
+	}
+}
+
+/* Tables that cannot be kept, and what is said of it. */
+static void assert_anew(const struct osr_result *before, struct osr_request req, uint32_t drift,
+			const char *word)
+{
+	const struct osr_reroute_options opt = { .drift = drift };
+	struct osr_arena scratch = { 0 }, result = { 0 };
+	struct osr_diag diag = { "" };
+	struct osr_routing r;
+
+	assert_int_equal(
+		osr_reroute(&before->fabric, &req, before, &opt, &scratch, &result, &r, &diag),
+		OSR_NOT_APPLICABLE);
+	if (!strstr(diag.text, word))
+		fail_msg("\"%s\" does not speak of %s", diag.text, word);
+	osr_arena_free(&scratch);
+	osr_arena_free(&result);
+}
+
+static void test_refusals(void **state)
+{
+	const struct osr_request req = { .max_vls = 15 };
+	struct osr_overlay overlay = { 0 };
+	struct osr_request with_overlay = req;
+	struct totals n = { 0 };
+	struct osr_result other;
+	struct life x;
+
+	start(&x, osr_engine_find("dfsssp"), req, &n);
+	test_fabric_named(&x.t, 13);
+	faults_new(&x.faults, &x.t.f);
+	ledger_new(&x.ledger, &x.t.f);
+	step(&x);
+	assert_true(current(&x)->routing.n_vls > 1);
+	assert_anew(current(&x), (struct osr_request){ .max_vls = 1 }, 0, "virtual lanes");
+	with_overlay.overlays = &overlay;
+	with_overlay.n_overlays = 1;
+	assert_anew(current(&x), with_overlay, 0, "LIDs have tables");
+	other = *current(&x);
+	other.routing.sl2vl = calloc(1, sizeof(osr_sl2vl_t));
+	assert_anew(&other, req, 0, "SLs to VLs");
+	free(other.routing.sl2vl);
+	other.routing = (struct osr_routing){ 0 };
+	assert_anew(&other, req, 0, "no earlier tables");
+	assert_anew(current(&x), req, 99, "balanced");
+	finish(&x);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_named_lives),
+		cmocka_unit_test(test_random_lives),
+		cmocka_unit_test(test_out_of_memory),
+		cmocka_unit_test(test_refusals),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
