@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * angara - tori and meshes of up to six dimensions, whole or damaged, on two virtual lanes.
+ *
+ * Source: Mukosey, Semenov, Tretiakov: Optimized Graph Based Routing Algorithm for the Angara
+ * Interconnect: direction order, direction bits, steps in front of a route where they close no
+ * cycle (section 3). The order of directions is +X -X +Y -Y ...; DIFFERS from the paper's (first all
+ * positive ones, then all negative), which loads the outer rows of lines with nearly twice their
+ * mean, and has no way on where a ring is interrupted. DIFFERS too: InfiniBand has no bubble rule,
+ * so service levels say which datelines a route crosses (plan.h); and a route is known at every
+ * switch on its way (trees.h).
+ */
+#include <string.h>
+
+#include <osmroutes/dor.h>
+#include <osmroutes/engine.h>
+#include <osmroutes/guided.h>
+#include <osmroutes/layers.h>
+#include <osmroutes/spf.h>
+
+#include "trees.h"
+
+enum { DETOURS };
+
+static const struct osr_param params[] = {
+	[DETOURS] = { "detours", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
+		      "with too few virtual lanes, or where too much is missing, route some pairs "
+		      "over longer paths instead of giving up" },
+	{ NULL }
+};
+
+/* One run of the engine. */
+struct job {
+	const struct osr_fabric *f;
+	const struct osr_request *req;
+	struct osr_arena *scratch, *result;
+	struct osr_routing *r;
+	struct osr_diag *diag;
+	struct osr_grid grid;
+	struct plan plan;
+	struct order order;
+	struct trees trees;
+	uint32_t *fresh; /* dependencies that can be taken back */
+	uint64_t *load;  /* [n_channels] routes, for parallel cables */
+	uint64_t *flow;  /* [n_switches] end ports that send through a switch */
+};
+
+static enum osr_status nomem(struct osr_diag *diag)
+{
+	return osr_fail(diag, OSR_NOMEM, "out of memory for the routes of the grid");
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+/* Of parallel channels the one with the fewest routes. */
+static uint32_t pick_channel(struct job *j, uint32_t v, uint32_t dir)
+{
+	const struct osr_grid *g = &j->grid;
+	const uint16_t *row = g->hop_row + (size_t)v * (2 * g->shape.n_dims + 1) + dir;
+	uint32_t first = j->f->chan_row[v], best = first + g->hop_list[first + row[0]];
+
+	for (uint32_t k = row[0] + 1u; k < row[1]; k++) {
+		uint32_t c = first + g->hop_list[first + k];
+
+		if (j->load[c] < j->load[best])
+			best = c;
+	}
+	j->load[best] += j->flow[v];
+	return best;
+}
+
+/* End ports behind each switch of the tree, itself included. */
+static void count_flow(struct job *j, const uint8_t *row, uint32_t root)
+{
+	uint32_t n = angara__trees_hops(&j->trees, row, root);
+
+	for (uint32_t v = 0; v < j->f->n_switches; v++)
+		j->flow[v] = j->f->sw_sources[v];
+	for (uint32_t k = n; k-- > 1;) {
+		uint32_t v = j->trees.by_hops[k];
+
+		j->flow[osr_grid_near(&j->grid, v, row[v])] += j->flow[v];
+	}
+}
+
+/* Ports for directions; the model's own row may be the one that is written. */
+static void write_ports(struct job *j, uint32_t d, const uint8_t *row, bool parallel)
+{
+	const struct osr_fabric *f = j->f;
+	uint8_t *lft = j->r->lft + (size_t)d * f->n_switches;
+	uint32_t root = f->dest_switch[d];
+
+	for (uint32_t v = 0; v < f->n_switches; v++) {
+		uint32_t c;
+
+		if (v == root)
+			lft[v] = f->term_port[f->dest_term[d]];
+		if (v == root)
+			continue;
+		if (parallel) {
+			c = pick_channel(j, v, row[v]);
+		} else {
+			uint32_t first = f->chan_row[v], n = 2 * j->grid.shape.n_dims + 1;
+
+			c = first + j->grid.hop_list[first + j->grid.hop_row[v * n + row[v]]];
+		}
+		lft[v] = f->chan_port[c];
+	}
+}
+
+static bool has_parallels(const struct osr_grid *g)
+{
+	uint32_t n_dirs = 2 * g->shape.n_dims;
+
+	for (uint32_t v = 0; v < g->f->n_switches; v++)
+		for (uint32_t dir = 0; dir < n_dirs; dir++) {
+			const uint16_t *row = g->hop_row + (size_t)v * (n_dirs + 1) + dir;
+
+			if (row[1] > row[0] + 1)
+				return true;
+		}
+	return false;
+}
+
+static void write_lfts(struct job *j)
+{
+	const struct osr_fabric *f = j->f;
+	bool parallel = has_parallels(&j->grid);
+
+	/* A model is written last: until then its row says the directions of the others. */
+	for (uint32_t m = 0; m < f->n_dests; m++) {
+		const uint8_t *row = j->r->lft + (size_t)m * f->n_switches;
+		uint32_t root = f->dest_switch[m];
+
+		if (j->trees.model[m] != m)
+			continue;
+		if (parallel)
+			count_flow(j, row, root);
+		for (uint32_t k = j->trees.dest_row[root]; k < j->trees.dest_row[root + 1]; k++) {
+			uint32_t d = j->trees.dest_list[k];
+
+			if (d != m && j->trees.model[d] == m)
+				write_ports(j, d, row, parallel);
+		}
+		write_ports(j, m, row, parallel);
+	}
+}
+
+static enum osr_status write_sls(struct job *j)
+{
+	const struct osr_fabric *f = j->f;
+	uint32_t n = f->n_switches;
+
+	j->r->sl = osr_alloc(j->result, (size_t)f->n_dests * n, 1);
+	if (!j->r->sl)
+		return nomem(j->diag);
+	for (uint32_t root = 0; root < n; root++) {
+		uint8_t *first = NULL;
+
+		for (uint32_t k = j->trees.dest_row[root]; k < j->trees.dest_row[root + 1]; k++) {
+			uint8_t *row = j->r->sl + (size_t)j->trees.dest_list[k] * n;
+
+			if (first)
+				memcpy(row, first, n);
+			for (uint32_t v = 0; v < n && !first; v++)
+				row[v] = angara__sl(&j->plan, osr_grid_coord(&j->grid, v),
+						    osr_grid_coord(&j->grid, root));
+			first = first ? first : row;
+		}
+	}
+	return OSR_OK;
+}
+
+/* The lane depends on where a packet goes, not where it came from. */
+static void fill_sl2vl(struct job *j, uint32_t v)
+{
+	uint32_t n = j->f->sw_n_ports[v] + 1u;
+	osr_sl2vl_t *table = j->r->sl2vl + j->r->sl2vl_row[v];
+
+	for (uint32_t out = 0; out < n; out++) {
+		uint32_t c = osr_port_channel(j->f, v, out);
+
+		for (uint32_t sl = 0; sl < 16; sl++)
+			table[out][sl] = c == OSR_NONE
+						 ? 0
+						 : (uint8_t)angara__lane(&j->plan, v,
+									 j->grid.chan_dir[c], sl);
+	}
+	for (uint32_t in = 1; in < n; in++)
+		memcpy(table + in * n, table, n * sizeof(*table));
+}
+
+static enum osr_status write_sl2vl(struct job *j)
+{
+	size_t n = 0;
+
+	j->r->sl2vl_row = osr_alloc(j->result, j->f->n_switches, sizeof(*j->r->sl2vl_row));
+	if (!j->r->sl2vl_row)
+		return nomem(j->diag);
+	for (uint32_t v = 0; v < j->f->n_switches; v++) {
+		j->r->sl2vl_row[v] = (uint32_t)n;
+		n += (j->f->sw_n_ports[v] + 1u) * (j->f->sw_n_ports[v] + 1u);
+	}
+	j->r->sl2vl = osr_alloc(j->result, n, sizeof(*j->r->sl2vl));
+	if (!j->r->sl2vl)
+		return nomem(j->diag);
+	for (uint32_t v = 0; v < j->f->n_switches; v++)
+		fill_sl2vl(j, v);
+	memset(j->r->ca_sl2vl, 0, sizeof(j->r->ca_sl2vl));
+	return OSR_OK;
+}
+
+static enum osr_status write_ranks(struct job *j)
+{
+	size_t m = j->f->n_channels;
+
+	j->r->rank = osr_alloc(j->result, j->r->n_vls * m, sizeof(*j->r->rank));
+	if (!j->r->rank)
+		return nomem(j->diag);
+	for (uint32_t lane = 0; lane < j->r->n_vls; lane++)
+		for (uint32_t c = 0; c < m; c++)
+			j->r->rank[lane * m + c] = j->order.rank[angara__node(
+				&j->order, lane, j->f->chan_src[c], j->grid.chan_dir[c])];
+	return OSR_OK;
+}
+
+/* The spanning order, cut down to what lies between end ports and the root. */
+static enum osr_status write_multicast(struct job *j, const uint8_t *up)
+{
+	const struct osr_fabric *f = j->f;
+	uint8_t *keep = osr_calloc(j->scratch, f->n_switches, 1);
+
+	j->r->mcast_parent = osr_alloc(j->result, f->n_switches, sizeof(*j->r->mcast_parent));
+	if (!keep || !j->r->mcast_parent)
+		return nomem(j->diag);
+	for (uint32_t v = 0; v < f->n_switches; v++)
+		for (uint32_t u = v; f->sw_sources[v] && !keep[u];) {
+			keep[u] = 1;
+			u = up[u] == NO_WAY ? u : osr_grid_near(&j->grid, u, up[u]);
+		}
+	memset(j->load, 0, f->n_channels * sizeof(*j->load));
+	for (uint32_t v = 0; v < f->n_switches; v++)
+		j->r->mcast_parent[v] =
+			keep[v] && up[v] != NO_WAY ? pick_channel(j, v, up[v]) : OSR_NONE;
+	j->r->mcast_vl = 0;
+	j->r->claims |= OSR_CLAIM_MULTICAST;
+	return OSR_OK;
+}
+
+/* ---- the grid's own way ---------------------------------------------------------------------- */
+
+static enum osr_status allocate(struct job *j)
+{
+	size_t n = j->f->n_switches, n_dirs = 2 * j->plan.n_dims;
+
+	j->fresh = osr_alloc(j->scratch, n * n_dirs * n_dirs, sizeof(*j->fresh));
+	j->load = osr_calloc(j->scratch, j->f->n_channels, sizeof(*j->load));
+	j->flow = osr_calloc(j->scratch, n, sizeof(*j->flow));
+	return j->fresh && j->load && j->flow ? OSR_OK : nomem(j->diag);
+}
+
+/* Ways around what is missing; *found false if there are none for some pair. */
+static enum osr_status mend(struct job *j, uint8_t *up, bool *multicast, bool *found)
+{
+	uint16_t *sls = osr_alloc(j->scratch, j->f->n_switches, sizeof(*sls));
+	enum osr_status st = angara__order_watch(&j->order, j->scratch, j->diag);
+
+	if (st)
+		return st;
+	if (!sls)
+		return nomem(j->diag);
+	angara__trees_depend(&j->trees, sls);
+	*multicast = *multicast && angara__trees_multicast(&j->trees, up, j->fresh);
+	*found = angara__trees_mend(&j->trees, j->fresh);
+	if (*found)
+		angara__trees_measure(&j->trees);
+	return OSR_OK;
+}
+
+static enum osr_status write_all(struct job *j, const uint8_t *up, bool multicast)
+{
+	struct osr_routing *r = j->r;
+	enum osr_status st;
+
+	r->engine = "angara";
+	r->n_vls = r->n_layers = r->n_layers_one_way = j->plan.n_rings ? 2 : 1;
+	r->n_longer = j->trees.n_longer;
+	r->claims = OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE;
+	r->claims |= r->n_vls == 1 ? OSR_CLAIM_ANY_SL : 0;
+	r->claims |= r->n_longer ? 0 : OSR_CLAIM_MINIMAL;
+	write_lfts(j);
+	st = write_ranks(j);
+	if (!st && r->n_vls > 1)
+		st = write_sls(j);
+	if (!st && r->n_vls > 1)
+		st = write_sl2vl(j);
+	if (!st && multicast)
+		st = write_multicast(j, up);
+	return st;
+}
+
+/* *found false: not so, but perhaps otherwise. */
+static enum osr_status route_grid(struct job *j, bool *found)
+{
+	uint16_t *lane1 = osr_alloc(j->scratch, angara__plan_size(&j->grid), sizeof(*lane1));
+	uint8_t *up = osr_alloc(j->scratch, j->f->n_switches, 1);
+	bool multicast = j->req->multicast;
+	double start = j->req->clock_ms ? j->req->clock_ms() : 0;
+	enum osr_status st;
+
+	*found = false;
+	if (!lane1 || !up)
+		return nomem(j->diag);
+	if (j->grid.n_placed < j->f->n_switches || !angara__plan(&j->plan, &j->grid, lane1) ||
+	    (j->plan.n_rings && j->req->max_vls < 2))
+		return OSR_OK;
+	st = allocate(j);
+	if (!st)
+		st = angara__trees_init(&j->trees, &j->plan, j->r->lft, j->scratch, j->diag);
+	if (!st)
+		st = angara__order(&j->order, &j->plan, j->trees.gap, j->scratch, j->diag);
+	if (st)
+		return st;
+	j->trees.o = &j->order;
+	angara__trees_plain(&j->trees);
+	if (j->grid.n_dead_links || j->grid.n_dead_switches) {
+		st = mend(j, up, &multicast, found);
+	} else {
+		*found = true;
+		if (multicast)
+			angara__trees_multicast(&j->trees, up, j->fresh);
+	}
+	if (st || !*found)
+		return st;
+	j->r->ms_spf = j->req->clock_ms ? j->req->clock_ms() - start : 0;
+	return write_all(j, up, multicast);
+}
+
+/* ---- otherwise ------------------------------------------------------------------------------- */
+
+/* Shortest paths on layers, or within channel orders if these do not suffice: that never fails. */
+static enum osr_status route_layers(struct osr_spf *s, struct job *j)
+{
+	struct osr_spf_options spf_opt = { .max_rounds = 2 };
+	struct osr_layers_options opt = { .sift_passes = 3 };
+	struct osr_guided_options guided = { .rounds = 10, .sift_passes = 3, .reversible = true };
+	uint32_t *orders =
+		osr_alloc(j->scratch, (size_t)OSR_MAX_VLS * j->f->n_channels, sizeof(*orders));
+	enum osr_status st;
+
+	if (!orders)
+		return nomem(j->diag);
+	osr_spf_route(s, &spf_opt);
+	st = osr_layers_assign(s, j->req, &opt, j->scratch, j->result, j->r, orders, j->diag);
+	if (st != OSR_NO_VL)
+		return st;
+	if (j->diag)
+		j->diag->text[0] = 0;
+	return osr_guided_route(s, j->req, &guided, orders, j->scratch, j->result, j->r, j->diag);
+}
+
+static enum osr_status route_otherwise(struct job *j)
+{
+	struct osr_spf_options opt = { .max_rounds = 2 };
+	struct osr_spf s;
+	bool routed = false;
+	enum osr_status st = osr_spf_init(&s, j->f, j->r, &opt, j->scratch, j->diag);
+
+	if (!st)
+		st = osr_dor_assign(&s, j->req, OSR_REVERSIBLE_AUTO, true, j->scratch, j->result,
+				    j->r, &routed, j->diag);
+	if (!st && !routed)
+		st = route_layers(&s, j);
+	if (st)
+		return st;
+	osr_spf_finish(&s);
+	j->r->engine = "angara";
+	j->r->claims |= j->r->n_longer ? 0 : OSR_CLAIM_MINIMAL;
+	return OSR_OK;
+}
+
+/* Why the grid's own way is not taken. */
+static enum osr_status refuse(struct job *j)
+{
+	char name[64];
+
+	osr_grid_name(&j->grid.shape, name);
+	if (j->grid.n_placed < j->f->n_switches)
+		return osr_fail(j->diag, OSR_NOT_APPLICABLE,
+				"%s: %u switches are cut off from the others, and detours = no",
+				name, j->f->n_switches - j->grid.n_placed);
+	if (j->plan.n_rings > 4)
+		return osr_fail(j->diag, OSR_NOT_APPLICABLE,
+				"%s: %u rings of 5 or more, but 16 service levels tell the "
+				"datelines of 4; and detours = no",
+				name, j->plan.n_rings);
+	if (j->req->max_vls < 2)
+		return osr_fail(j->diag, OSR_NO_VL,
+				"%s: its rings need 2 virtual lanes, there is 1, and detours = no",
+				name);
+	return osr_fail(j->diag, OSR_NOT_APPLICABLE,
+			"%s, %u switches and %u cables missing: no legal way for some pair, and "
+			"detours = no",
+			name, j->grid.n_dead_switches, j->grid.n_dead_links);
+}
+
+/* ---- the engine ------------------------------------------------------------------------------ */
+
+static enum osr_status applies(const struct osr_fabric *f, const struct osr_values *v,
+			       struct osr_diag *diag)
+{
+	struct osr_arena scratch = { 0 };
+	struct osr_grid grid;
+	enum osr_status st = osr_grid_find(f, NULL, &scratch, &scratch, &grid, diag);
+
+	osr_arena_free(&scratch);
+	return st;
+}
+
+static enum osr_status route(const struct osr_fabric *f, const struct osr_values *v,
+			     const struct osr_request *req, const struct osr_result *previous,
+			     struct osr_arena *scratch, struct osr_arena *result,
+			     struct osr_routing *r, struct osr_diag *diag)
+{
+	struct job j = {
+		.f = f, .req = req, .scratch = scratch, .result = result, .r = r, .diag = diag
+	};
+	enum osr_status st = osr_routing_init(r, f, result, diag);
+	bool found;
+
+	if (!st)
+		st = osr_grid_find(f, NULL, scratch, result, &j.grid, diag);
+	if (!st)
+		st = route_grid(&j, &found);
+	if (st || found)
+		return st;
+	if (!v->num[DETOURS])
+		return refuse(&j);
+	memset(r->lft, OSR_NO_PATH, (size_t)f->n_dests * f->n_switches);
+	return route_otherwise(&j);
+}
+
+const struct osr_engine osr_engine_angara = {
+	.name = "angara",
+	.summary =
+		"tori and meshes of up to six dimensions, whole or damaged, on two virtual lanes",
+	.reference = "Mukosey, Semenov, Tretiakov: Optimized Graph Based Routing Algorithm for the "
+		     "Angara Interconnect",
+	.params = params,
+	.capabilities = OSR_ENGINE_DEADLOCK_FREE,
+	.applies = applies,
+	.route = route,
+};

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include "order.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the order of a grid --------------------------------------------------------------------- */
+
+/*
+ * Keys are numbers of mixed radix, one digit for each dimension, the last one to have its turn
+ * highest. A digit holds, one after the other: planes and the channels that lead to the next plane
+ * inwards; channels outwards; lane 1; rows that are interrupted at an unusual place.
+ */
+struct digit {
+	uint32_t size, middle, depth;
+	uint64_t worth;
+};
+
+static void make_digits(const struct plan *p, struct digit *digit)
+{
+	uint64_t worth = 1;
+
+	for (uint32_t k = 0; k < p->n_dims; k++) {
+		uint32_t n = p->g->shape.size[p->order[k]];
+
+		digit[k] = (struct digit){ n, n / 2, n / 2, worth };
+		worth *= 4 * n + 4;
+	}
+}
+
+static uint32_t distance(uint32_t a, uint32_t b)
+{
+	return a < b ? b - a : a - b;
+}
+
+static uint32_t plane_digit(const struct digit *d, uint32_t a)
+{
+	return 2 * (d->depth - distance(a, d->middle));
+}
+
+static uint32_t own_digit(const struct plan *p, const struct digit *d, uint32_t i, uint32_t a,
+			  uint32_t way, uint32_t lane, uint16_t gap)
+{
+	uint32_t n = d->size, out = 2 * d->depth + 2;
+	uint32_t b = way == UP ? (a + 1) % n : (a + n - 1) % n;
+
+	if (gap != WHOLE && gap != n - 1)
+		return out + 2 * n + 2 + (way == UP ? (a + n - gap - 1) % n : (gap + n - a) % n);
+	if (lane && p->weight[i] && gap == WHOLE)
+		return out + n + 1 + (way == UP ? (a + n - n / 2) % n : (n / 2 - 1 + n - a) % n);
+	/* Across the dateline of a whole ring of 3: its only channels that do not go in or out. */
+	if (distance(a, b) > 1)
+		return out + n;
+	return distance(b, d->middle) < distance(a, d->middle) ? plane_digit(d, a) + 1
+							       : out + distance(a, d->middle);
+}
+
+static uint64_t key_of(const struct plan *p, const struct digit *digit, const uint16_t *gap,
+		       uint32_t v, uint32_t dir, uint32_t lane)
+{
+	const uint16_t *x = osr_grid_coord(p->g, v);
+	uint32_t i = dir / 2, k = p->turn[i];
+	uint64_t key = digit[k].worth * own_digit(p, &digit[k], i, x[i], dir % 2, lane,
+						  gap[(size_t)v * p->n_dims + i]);
+
+	for (uint32_t j = k + 1; j < p->n_dims; j++)
+		key += digit[j].worth * plane_digit(&digit[j], x[p->order[j]]);
+	return key;
+}
+
+struct entry {
+	uint64_t key;
+	uint32_t node;
+};
+
+static int by_key(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return x->node < y->node ? -1 : x->node > y->node;
+}
+
+enum osr_status angara__order(struct order *o, const struct plan *p, const uint16_t *gap,
+			      struct osr_arena *scratch, struct osr_diag *diag)
+{
+	uint32_t n_switches = p->g->f->n_switches, n_dirs = 2 * p->n_dims;
+	struct digit digit[MAX_DIMS];
+	struct entry *e;
+
+	*o = (struct order){ .p = p, .n = 2 * n_switches * n_dirs };
+	o->rank = osr_alloc(scratch, o->n, sizeof(*o->rank));
+	o->at = osr_alloc(scratch, o->n, sizeof(*o->at));
+	e = osr_alloc(scratch, o->n, sizeof(*e));
+	if (!o->rank || !o->at || !e)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the order of %u channels",
+				p->g->f->n_channels);
+	make_digits(p, digit);
+	for (uint32_t lane = 0; lane < 2; lane++)
+		for (uint32_t v = 0; v < n_switches; v++)
+			for (uint32_t dir = 0; dir < n_dirs; dir++) {
+				uint32_t node = angara__node(o, lane, v, dir);
+
+				e[node].node = node;
+				e[node].key = osr_grid_near(p->g, v, dir) == OSR_NONE
+						      ? 0
+						      : key_of(p, digit, gap, v, dir, lane);
+			}
+	qsort(e, o->n, sizeof(*e), by_key);
+	for (uint32_t k = 0; k < o->n; k++) {
+		o->at[k] = e[k].node;
+		o->rank[e[k].node] = k;
+	}
+	return OSR_OK;
+}
+
+/* ---- dependencies one by one ----------------------------------------------------------------- */
+
+enum osr_status angara__order_watch(struct order *o, struct osr_arena *scratch,
+				    struct osr_diag *diag)
+{
+	size_t n_dirs = 2 * o->p->n_dims;
+
+	o->used = osr_calloc(scratch, o->p->g->f->n_switches * n_dirs * n_dirs, 1);
+	o->stack = osr_alloc(scratch, o->n, sizeof(*o->stack));
+	o->seen_up = osr_alloc(scratch, o->n, sizeof(*o->seen_up));
+	o->seen_down = osr_alloc(scratch, o->n, sizeof(*o->seen_down));
+	o->places = osr_alloc(scratch, o->n, sizeof(*o->places));
+	o->mark = osr_calloc(scratch, o->n, 1);
+	if (!o->used || !o->stack || !o->seen_up || !o->seen_down || !o->places || !o->mark)
+		return osr_fail(diag, OSR_NOMEM,
+				"out of memory for the dependencies of %u channels",
+				o->p->g->f->n_channels);
+	return OSR_OK;
+}
+
+/* What packets on `node` may wait for next, and what may wait for it. */
+static uint32_t neighbours(const struct order *o, uint32_t node, bool down, uint32_t *out)
+{
+	const struct osr_grid *g = o->p->g;
+	uint32_t n_switches = g->f->n_switches, n_dirs = 2 * o->p->n_dims, n = 0;
+	uint32_t dir = node % n_dirs, v = node / n_dirs % n_switches,
+		 lane = node / n_dirs / n_switches;
+
+	for (uint32_t k = 0; k < n_dirs; k++) {
+		/* Either v's channel and the ones behind it, or those that lead to v. */
+		uint32_t from = down ? osr_grid_near(g, v, k ^ 1) : v;
+		uint32_t first = down ? k : dir, second = down ? dir : k;
+		uint8_t used;
+
+		if (from == OSR_NONE)
+			continue;
+		used = *angara__used(o, from, first, second);
+		for (uint32_t other = 0; other < 2 && used; other++) {
+			uint32_t a = down ? other : lane, b = down ? lane : other;
+
+			if (used >> (2 * a + b) & 1)
+				out[n++] =
+					down ? angara__node(o, other, from, k)
+					     : angara__node(o, other, osr_grid_near(g, v, dir), k);
+		}
+	}
+	return n;
+}
+
+/* Everything reachable from `node` up to (down to) place `end`; false if `end` itself is. */
+static bool reach(struct order *o, uint32_t node, uint32_t end, bool down, uint32_t *seen,
+		  uint32_t *n_seen)
+{
+	uint32_t next[4 * MAX_DIMS], n_stack = 0;
+
+	*n_seen = 0;
+	o->stack[n_stack++] = node;
+	o->mark[node] = 1;
+	while (n_stack) {
+		uint32_t m = o->stack[--n_stack], n = neighbours(o, m, down, next);
+
+		seen[(*n_seen)++] = m;
+		for (uint32_t k = 0; k < n; k++) {
+			uint32_t at = o->rank[next[k]];
+
+			if (!down && at == end)
+				return false;
+			if (o->mark[next[k]] || (down ? at < end : at > end))
+				continue;
+			o->mark[next[k]] = 1;
+			o->stack[n_stack++] = next[k];
+		}
+	}
+	return true;
+}
+
+static void unmark(struct order *o, const uint32_t *seen, uint32_t n_seen, uint32_t n_stack)
+{
+	for (uint32_t k = 0; k < n_seen; k++)
+		o->mark[seen[k]] = 0;
+	for (uint32_t k = 0; k < n_stack; k++)
+		o->mark[o->stack[k]] = 0;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Both sets keep their inner order; all of `down` comes before all of `up`. */
+static void reorder(struct order *o, uint32_t n_down, uint32_t n_up)
+{
+	uint32_t n = 0;
+
+	for (uint32_t k = 0; k < n_down; k++)
+		o->places[n++] = o->seen_down[k] = o->rank[o->seen_down[k]];
+	for (uint32_t k = 0; k < n_up; k++)
+		o->places[n++] = o->seen_up[k] = o->rank[o->seen_up[k]];
+	qsort(o->seen_down, n_down, sizeof(uint32_t), by_value);
+	qsort(o->seen_up, n_up, sizeof(uint32_t), by_value);
+	qsort(o->places, n, sizeof(uint32_t), by_value);
+	for (uint32_t k = 0; k < n_down; k++)
+		o->stack[k] = o->at[o->seen_down[k]];
+	for (uint32_t k = 0; k < n_up; k++)
+		o->stack[n_down + k] = o->at[o->seen_up[k]];
+	for (uint32_t k = 0; k < n; k++) {
+		o->at[o->places[k]] = o->stack[k];
+		o->rank[o->stack[k]] = o->places[k];
+	}
+}
+
+bool angara__order_add(struct order *o, uint32_t v, uint32_t dir, uint32_t lane, uint32_t next,
+		       uint32_t next_lane, bool *fresh)
+{
+	uint8_t *used = angara__used(o, v, dir, next),
+		bit = (uint8_t)(1u << (2 * lane + next_lane));
+	uint32_t from = angara__node(o, lane, v, dir);
+	uint32_t to = angara__node(o, next_lane, osr_grid_near(o->p->g, v, dir), next);
+	uint32_t n_up, n_down;
+
+	*fresh = !(*used & bit);
+	if (!*fresh)
+		return true;
+	if (o->rank[from] >= o->rank[to]) {
+		bool free = reach(o, to, o->rank[from], false, o->seen_up, &n_up);
+
+		if (!free) {
+			memset(o->mark, 0, o->n);
+			return false;
+		}
+		unmark(o, o->seen_up, n_up, 0);
+		reach(o, from, o->rank[to], true, o->seen_down, &n_down);
+		unmark(o, o->seen_down, n_down, 0);
+		reorder(o, n_down, n_up);
+	}
+	*used |= bit;
+	return true;
+}
+
+void angara__order_drop(struct order *o, uint32_t v, uint32_t dir, uint32_t lane, uint32_t next,
+			uint32_t next_lane)
+{
+	*angara__used(o, v, dir, next) &= (uint8_t) ~(1u << (2 * lane + next_lane));
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * order.h - an order of the channels in which every packet rises: the certificate, and the judge of
+ * additional steps.
+ *
+ * A *lane channel* is a direction out of a switch on one of the two lanes. Before anything has
+ * failed, their order is known: by dimension, and within rings from the link that the lane does not
+ * use. Lane 0 is numbered inside out, so that steps towards the middle of a later dimension may come
+ * in front of everything (a first step), as multicast does.
+ *
+ * When something has failed, dependencies that the order does not have may be added one by one, as
+ * long as they close no cycle; the order follows (Pearce and Kelly, JEA 2006). That is the paper's
+ * section 3.2, with exact reachability in place of direction sets.
+ */
+#ifndef ANGARA_ORDER_H
+#define ANGARA_ORDER_H
+
+#include "plan.h"
+
+#define WHOLE UINT16_MAX
+
+struct order {
+	const struct plan *p;
+	uint32_t n;     /* lane channels: (lane * n_switches + switch) * n_dirs + direction */
+	uint32_t *rank; /* [n] place in the order */
+	uint32_t *at;   /* [n] the inverse */
+
+	/* Dependencies in use; NULL until osr order_watch(). */
+	uint8_t *used; /* [n_switches * n_dirs * n_dirs] bit 2 * lane before + lane after */
+	uint32_t *stack, *seen_up, *seen_down, *places; /* [n] */
+	uint8_t *mark;                                  /* [n] */
+};
+
+/*
+ * gap[v * n_dims + i]: WHOLE, or the lowest place after which the row of v in dimension i is
+ * interrupted; the last one if it is a line without a gap.
+ */
+enum osr_status angara__order(struct order *o, const struct plan *p, const uint16_t *gap,
+			      struct osr_arena *scratch, struct osr_diag *diag);
+
+/* Prepares for counting dependencies. */
+enum osr_status angara__order_watch(struct order *o, struct osr_arena *scratch,
+				    struct osr_diag *diag);
+
+static inline uint32_t angara__node(const struct order *o, uint32_t lane, uint32_t v, uint32_t dir)
+{
+	return (lane * o->p->g->f->n_switches + v) * 2 * o->p->n_dims + dir;
+}
+
+static inline uint8_t *angara__used(const struct order *o, uint32_t v, uint32_t dir, uint32_t next)
+{
+	uint32_t n_dirs = 2 * o->p->n_dims;
+
+	return &o->used[((size_t)v * n_dirs + dir) * n_dirs + next];
+}
+
+/*
+ * From v by dir on one lane, then by next on the other: true if that closes no cycle; then it is
+ * in use. *fresh says whether it was not before.
+ */
+bool angara__order_add(struct order *o, uint32_t v, uint32_t dir, uint32_t lane, uint32_t next,
+		       uint32_t next_lane, bool *fresh);
+
+/* Takes back what was fresh. */
+void angara__order_drop(struct order *o, uint32_t v, uint32_t dir, uint32_t lane, uint32_t next,
+			uint32_t next_lane);
+
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include "plan.h"
+
+#include <string.h>
+
+#define N_SLS 16
+
+/* ---- the order of dimensions ----------------------------------------------------------------- */
+
+/*
+ * Rings first, so that lines behind them help to decide; of the rings those first that need such
+ * help most.
+ */
+static uint32_t need(const struct osr_grid_shape *s, uint32_t i)
+{
+	uint32_t n = s->size[i];
+
+	if (!s->ring[i])
+		return 0;
+	if (n % 2)
+		return 1;
+	return n <= 8 ? 3 : 2;
+}
+
+static void choose_order(struct plan *p)
+{
+	const struct osr_grid_shape *s = &p->g->shape;
+
+	for (uint32_t i = 0; i < s->n_dims; i++) {
+		p->turn[i] = 0;
+		for (uint32_t j = 0; j < s->n_dims; j++)
+			p->turn[i] +=
+				need(s, j) > need(s, i) || (need(s, j) == need(s, i) && j < i);
+		p->order[p->turn[i]] = (uint8_t)i;
+	}
+}
+
+/* ---- states ---------------------------------------------------------------------------------- */
+
+/* Does the last dimension need states of its own, and which pairs do they stand for? */
+static void choose_pairs(struct plan *p)
+{
+	uint32_t last = p->order[p->n_dims - 1], n = p->g->shape.size[last];
+
+	if (!p->g->shape.ring[last] || (n != 6 && n != 8) || p->n_sls * 2 > N_SLS)
+		return;
+	p->n_states[last] = 4;
+	p->n_sls *= 2;
+	if (n == 8) {
+		/* Even places go up, odd ones down: the load is equal on all links. */
+		memcpy(p->pair, (uint16_t[2][2]){ { 0, 1 }, { 2, 3 } }, sizeof(p->pair));
+		return;
+	}
+	/* 0 and 3 go up, 1 and 4 down; of 2 and 5 half the LIDs up, half down. */
+	memcpy(p->pair, (uint16_t[2][2]){ { 0, 1 }, { 2, 2 } }, sizeof(p->pair));
+	p->n_variants = 2;
+}
+
+static void choose_states(struct plan *p)
+{
+	const struct osr_grid_shape *s = &p->g->shape;
+	uint32_t weight = 1;
+
+	p->n_sls = (uint8_t)(1u << p->n_rings);
+	for (uint32_t i = 0; i < s->n_dims; i++) {
+		bool ring = s->ring[i] && s->size[i] >= 5;
+
+		p->n_states[i] = ring ? 2 : 1;
+	}
+	choose_pairs(p);
+	/* In the order of the frame, not of the turns: what one is used to see stays. */
+	for (uint32_t i = 0; i < s->n_dims; i++) {
+		p->weight[i] = p->n_states[i] > 1 ? (uint8_t)weight : 0;
+		weight *= p->n_states[i];
+	}
+}
+
+/* ---- lanes ----------------------------------------------------------------------------------- */
+
+/* Lane of a state where packets pass link a - a + 1 of the ring. */
+static uint32_t lane(const struct plan *p, uint32_t i, uint32_t state, uint32_t way, uint32_t a)
+{
+	uint32_t first;
+
+	if (state < 2)
+		return state;
+	/* Of the two routes of a pair, the one that does not cross the dateline is on lane 0. */
+	first = p->pair[state - 2][way];
+	return a < first || a >= first + p->g->shape.size[i] / 2u;
+}
+
+static void fill_lanes(struct plan *p)
+{
+	const struct osr_grid_shape *s = &p->g->shape;
+	uint32_t row = 0;
+
+	for (uint32_t i = 0; i < s->n_dims; i++) {
+		p->lane_row[i] = row;
+		row += s->size[i];
+		for (uint32_t a = 0; a < s->size[i]; a++)
+			for (uint32_t way = UP; way <= DOWN; way++) {
+				uint32_t link = way == UP ? a : (a + s->size[i] - 1u) % s->size[i];
+				uint16_t *mask = &p->lane1[2 * (p->lane_row[i] + a) + way];
+
+				*mask = 0;
+				for (uint32_t sl = 0; sl < N_SLS && p->weight[i]; sl++)
+					*mask |= (uint16_t)(lane(p, i,
+								 sl / p->weight[i] % p->n_states[i],
+								 way, link)
+							    << sl);
+			}
+	}
+}
+
+uint32_t angara__plan_size(const struct osr_grid *g)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < g->shape.n_dims; i++)
+		n += g->shape.size[i];
+	return 2 * n;
+}
+
+bool angara__plan(struct plan *p, const struct osr_grid *g, uint16_t *lane1)
+{
+	*p = (struct plan){ .g = g, .n_dims = g->shape.n_dims, .n_variants = 1, .lane1 = lane1 };
+	for (uint32_t i = 0; i < p->n_dims; i++)
+		p->n_rings += g->shape.ring[i] && g->shape.size[i] >= 5;
+	if (p->n_rings > 4)
+		return false;
+	choose_order(p);
+	choose_states(p);
+	fill_lanes(p);
+	return true;
+}
+
+/* ---- ways ------------------------------------------------------------------------------------ */
+
+/* Seen alike from both ends, and while dimension i has its turn. */
+static uint32_t parity(const struct plan *p, uint32_t i, const uint16_t *from, const uint16_t *to)
+{
+	uint32_t sum = 0;
+
+	for (uint32_t k = p->turn[i] + 1u; k < p->n_dims; k++)
+		sum += from[p->order[k]] + to[p->order[k]];
+	return sum % 2;
+}
+
+/* From a to the opposite place of the ring. */
+static uint32_t way_across(const struct plan *p, uint32_t i, const uint16_t *from,
+			   const uint16_t *to, uint32_t variant)
+{
+	uint32_t half = p->g->shape.size[i] / 2u, low = from[i] % half;
+
+	if (p->n_states[i] == 4 && p->g->shape.size[i] == 8)
+		return from[i] % 2;
+	if (p->n_states[i] == 4)
+		return low == 2 ? variant : low;
+	return (low + parity(p, i, from, to) + (from[i] >= half)) % 2;
+}
+
+uint32_t angara__way(const struct plan *p, uint32_t i, const uint16_t *from, const uint16_t *to,
+		     uint32_t variant)
+{
+	uint32_t n = p->g->shape.size[i], up = (to[i] + n - from[i]) % n;
+
+	if (2 * up == n)
+		return way_across(p, i, from, to, variant);
+	return 2 * up < n ? UP : DOWN;
+}
+
+static uint32_t state(const struct plan *p, uint32_t i, const uint16_t *from, const uint16_t *to)
+{
+	uint32_t n = p->g->shape.size[i], a = from[i], b = to[i], low = a % (n / 2u);
+
+	if (a == b)
+		return 0;
+	if (p->n_states[i] == 4 && (a > b ? a - b : b - a) * 2 == n)
+		return low == p->pair[0][UP] || low == p->pair[0][DOWN] ? 2 : 3;
+	return angara__way(p, i, from, to, 0) == UP ? a > b : a < b;
+}
+
+uint8_t angara__sl(const struct plan *p, const uint16_t *from, const uint16_t *to)
+{
+	uint32_t sl = 0;
+
+	for (uint32_t i = 0; i < p->n_dims; i++)
+		if (p->weight[i])
+			sl += p->weight[i] * state(p, i, from, to);
+	return (uint8_t)sl;
+}

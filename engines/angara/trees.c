@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * See trees.h. In order:
+ *	gaps and runs		where rows are interrupted
+ *	plain ways		those of the intact grid
+ *	dependencies		what all these ways need
+ *	mending			ways for those left over
+ *	measuring
+ *	multicast
+ */
+#include "trees.h"
+
+#include <string.h>
+
+#define MAX_ROOTS 16 /* spanning trees tried for multicast */
+
+/* ---- gaps and runs --------------------------------------------------------------------------- */
+
+static uint32_t stride_of(const struct osr_grid_shape *s, uint32_t i)
+{
+	uint32_t stride = 1;
+
+	for (uint32_t k = s->n_dims; k-- > i + 1;)
+		stride *= s->size[k];
+	return stride;
+}
+
+/* Who is where: owner[n_places]. */
+static void find_owners(const struct osr_grid *g, uint32_t *owner)
+{
+	memset(owner, 0xff, g->n_places * sizeof(*owner));
+	for (uint32_t v = 0; v < g->f->n_switches; v++) {
+		uint32_t place = 0;
+
+		for (uint32_t i = 0; i < g->shape.n_dims; i++)
+			place = place * g->shape.size[i] + osr_grid_coord(g, v)[i];
+		owner[place] = v;
+	}
+}
+
+/* The row of places first, first + stride, ... in dimension i. */
+static void measure_row(struct trees *t, const uint32_t *owner, uint32_t i, uint32_t first,
+			uint32_t stride)
+{
+	const struct osr_grid *g = t->p->g;
+	uint32_t n = g->shape.size[i], n_dims = g->shape.n_dims;
+	uint16_t gap = WHOLE;
+
+	for (uint32_t a = 0; a < n; a++) {
+		uint32_t v = owner[first + a * stride];
+
+		if (gap == WHOLE && (v == OSR_NONE || osr_grid_near(g, v, 2 * i) == OSR_NONE))
+			gap = (uint16_t)a;
+	}
+	for (uint32_t a = 0; a < n; a++) {
+		uint32_t v = owner[first + a * stride];
+
+		if (v == OSR_NONE)
+			continue;
+		t->gap[(size_t)v * n_dims + i] = gap;
+		for (uint32_t way = UP; way <= DOWN; way++) {
+			uint32_t u = v, steps = 0;
+
+			while (steps < n && (u = osr_grid_near(g, u, 2 * i + way)) != OSR_NONE)
+				steps++;
+			t->run[((size_t)v * n_dims + i) * 2 + way] = (uint16_t)steps;
+		}
+	}
+}
+
+static void measure_rows(struct trees *t, const uint32_t *owner)
+{
+	const struct osr_grid *g = t->p->g;
+
+	for (uint32_t i = 0; i < g->shape.n_dims; i++) {
+		uint32_t stride = stride_of(&g->shape, i), n = g->shape.size[i];
+
+		for (uint32_t first = 0; first < g->n_places; first++)
+			if (first / stride % n == 0)
+				measure_row(t, owner, i, first, stride);
+	}
+}
+
+/* Dests by switch, CAs and routers first; every second one of those may have a row of its own. */
+static void group_dests(struct trees *t)
+{
+	const struct osr_fabric *f = t->p->g->f;
+	uint32_t *row = t->dest_row;
+
+	for (uint32_t d = 0; d < f->n_dests; d++)
+		row[f->dest_switch[d] + 1]++;
+	for (uint32_t v = 0; v < f->n_switches; v++)
+		row[v + 1] += row[v];
+	for (uint32_t pass = 2; pass-- > 0;)
+		for (uint32_t d = f->n_dests; d-- > 0;)
+			if ((f->term_weight[f->dest_term[d]] > 0) == !pass)
+				t->dest_list[--row[f->dest_switch[d] + 1]] = d;
+	memmove(row, row + 1, f->n_switches * sizeof(*row));
+	row[f->n_switches] = f->n_dests;
+	for (uint32_t v = 0; v < f->n_switches; v++)
+		for (uint32_t k = row[v]; k < row[v + 1]; k++)
+			t->model[t->dest_list[k]] =
+				t->dest_list[row[v] + (k - row[v]) % t->p->n_variants];
+}
+
+enum osr_status angara__trees_init(struct trees *t, const struct plan *p, uint8_t *row,
+				   struct osr_arena *scratch, struct osr_diag *diag)
+{
+	const struct osr_grid *g = p->g;
+	size_t n = g->f->n_switches, n_dims = p->n_dims;
+	uint32_t *owner = osr_alloc(scratch, g->n_places, sizeof(*owner));
+
+	*t = (struct trees){ .p = p, .row = row };
+	t->gap = osr_alloc(scratch, n * n_dims, sizeof(*t->gap));
+	t->run = osr_alloc(scratch, n * 2 * n_dims, sizeof(*t->run));
+	t->dest_row = osr_calloc(scratch, n + 1, sizeof(*t->dest_row));
+	t->dest_list = osr_alloc(scratch, g->f->n_dests, sizeof(*t->dest_list));
+	t->model = osr_alloc(scratch, g->f->n_dests, sizeof(*t->model));
+	t->hops = osr_alloc(scratch, n, sizeof(*t->hops));
+	t->queue = osr_alloc(scratch, n, sizeof(*t->queue));
+	t->by_hops = osr_alloc(scratch, n, sizeof(*t->by_hops));
+	if (!owner || !t->gap || !t->run || !t->dest_row || !t->dest_list || !t->model ||
+	    !t->hops || !t->queue || !t->by_hops)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the rows of the grid");
+	find_owners(g, owner);
+	measure_rows(t, owner);
+	group_dests(t);
+	return OSR_OK;
+}
+
+/* ---- plain ways ------------------------------------------------------------------------------ */
+
+/* The other way round if the first one is interrupted; NO_WAY if both are. */
+static uint32_t way_in_row(const struct trees *t, uint32_t v, uint32_t i, const uint16_t *x,
+			   const uint16_t *y, uint32_t variant)
+{
+	const struct osr_grid_shape *s = &t->p->g->shape;
+	const uint16_t *run = &t->run[((size_t)v * s->n_dims + i) * 2];
+	uint32_t n = s->size[i], up = (y[i] + n - x[i]) % n;
+	uint32_t way = s->ring[i] ? angara__way(t->p, i, x, y, variant) : x[i] > y[i];
+
+	if (run[way] >= (way == UP ? up : n - up))
+		return way;
+	return run[!way] >= (way == UP ? n - up : up) ? !way : NO_WAY;
+}
+
+static uint8_t plain_dir(const struct trees *t, uint32_t v, uint32_t root, uint32_t variant)
+{
+	const struct plan *p = t->p;
+	const uint16_t *x = osr_grid_coord(p->g, v), *y = osr_grid_coord(p->g, root);
+
+	for (uint32_t k = 0; k < p->n_dims; k++) {
+		uint32_t i = p->order[k], way;
+
+		if (x[i] == y[i])
+			continue;
+		way = way_in_row(t, v, i, x, y, variant);
+		return (uint8_t)(way == NO_WAY ? NO_WAY : 2 * i + way);
+	}
+	return NO_WAY;
+}
+
+/* Who sends to somebody without a way has none. */
+static void cut_ways(struct trees *t, uint8_t *row, uint32_t root)
+{
+	uint32_t n = t->p->g->f->n_switches;
+
+	angara__trees_hops(t, row, root);
+	for (uint32_t v = 0; v < n; v++)
+		if (t->hops[v] == OSR_NONE)
+			row[v] = NO_WAY;
+}
+
+void angara__trees_plain(struct trees *t)
+{
+	const struct osr_fabric *f = t->p->g->f;
+	bool whole = !t->p->g->n_dead_links && !t->p->g->n_dead_switches;
+
+	for (uint32_t d = 0; d < f->n_dests; d++) {
+		uint32_t root = f->dest_switch[d];
+		uint8_t *row = t->row + (size_t)d * f->n_switches;
+
+		if (t->model[d] != d)
+			continue;
+		for (uint32_t v = 0; v < f->n_switches; v++)
+			row[v] = plain_dir(t, v, root, d != t->dest_list[t->dest_row[root]]);
+		if (!whole)
+			cut_ways(t, row, root);
+	}
+}
+
+/* ---- dependencies ---------------------------------------------------------------------------- */
+
+uint32_t angara__trees_hops(struct trees *t, const uint8_t *row, uint32_t root)
+{
+	const struct osr_grid *g = t->p->g;
+	uint32_t n = 0, n_dirs = 2 * t->p->n_dims;
+
+	memset(t->hops, 0xff, g->f->n_switches * sizeof(*t->hops));
+	t->hops[root] = 0;
+	t->by_hops[n++] = root;
+	for (uint32_t k = 0; k < n; k++) {
+		uint32_t u = t->by_hops[k];
+
+		for (uint32_t dir = 0; dir < n_dirs; dir++) {
+			uint32_t v = osr_grid_near(g, u, dir);
+
+			if (v == OSR_NONE || v == root || row[v] != (dir ^ 1))
+				continue;
+			t->hops[v] = t->hops[u] + 1;
+			t->by_hops[n++] = v;
+		}
+	}
+	return n;
+}
+
+static uint16_t lane1_of(const struct plan *p, uint32_t v, uint32_t dir)
+{
+	return p->lane1[2 * (p->lane_row[dir / 2] + osr_grid_coord(p->g, v)[dir / 2]) + dir % 2];
+}
+
+static void depend(struct trees *t, const uint8_t *row, uint32_t root, uint16_t *sls)
+{
+	const struct plan *p = t->p;
+	const struct osr_grid *g = p->g;
+	uint32_t n = angara__trees_hops(t, row, root);
+
+	memset(sls, 0, g->f->n_switches * sizeof(*sls));
+	for (uint32_t k = n; k-- > 1;) {
+		uint32_t v = t->by_hops[k], u = osr_grid_near(g, v, row[v]);
+		uint16_t now, after;
+
+		sls[v] |= (uint16_t)(1u << angara__sl(p, osr_grid_coord(g, v),
+						      osr_grid_coord(g, root)));
+		sls[u] |= sls[v];
+		if (u == root)
+			continue;
+		now = lane1_of(p, v, row[v]);
+		after = lane1_of(p, u, row[u]);
+		*angara__used(t->o, v, row[v], row[u]) |=
+			(uint8_t)(((sls[v] & ~now & ~after) != 0) |
+				  ((sls[v] & ~now & after) != 0) << 1 |
+				  ((sls[v] & now & ~after) != 0) << 2 |
+				  ((sls[v] & now & after) != 0) << 3);
+	}
+}
+
+void angara__trees_depend(struct trees *t, uint16_t *sls)
+{
+	const struct osr_fabric *f = t->p->g->f;
+
+	for (uint32_t d = 0; d < f->n_dests; d++)
+		if (t->model[d] == d)
+			depend(t, t->row + (size_t)d * f->n_switches, f->dest_switch[d], sls);
+}
+
+/* ---- mending --------------------------------------------------------------------------------- */
+
+/* A dependency as one number, so that it can be taken back. */
+static uint32_t pack(uint32_t v, uint32_t dir, uint32_t lane, uint32_t next, uint32_t next_lane)
+{
+	return (((v * 32 + dir) * 32 + next) * 2 + lane) * 2 + next_lane;
+}
+
+static void take_back(struct order *o, const uint32_t *fresh, uint32_t n)
+{
+	while (n--)
+		angara__order_drop(o, fresh[n] / 4096, fresh[n] / 128 % 32, fresh[n] / 2 % 2,
+				   fresh[n] / 4 % 32, fresh[n] % 2);
+}
+
+/* From v by dir, and on along the row: legal as a whole on the service level of this pair? */
+static bool may_step(struct trees *t, const uint8_t *row, uint32_t root, uint32_t v, uint32_t dir,
+		     uint32_t *fresh)
+{
+	const struct osr_grid *g = t->p->g;
+	uint32_t sl = angara__sl(t->p, osr_grid_coord(g, v), osr_grid_coord(g, root)), n = 0;
+
+	for (uint32_t u = osr_grid_near(g, v, dir); u != root;
+	     v = u, dir = row[v], u = osr_grid_near(g, v, dir)) {
+		uint32_t lane = angara__lane(t->p, v, dir, sl);
+		uint32_t next_lane = angara__lane(t->p, u, row[u], sl);
+		bool is_fresh;
+
+		if (!angara__order_add(t->o, v, dir, lane, row[u], next_lane, &is_fresh)) {
+			take_back(t->o, fresh, n);
+			return false;
+		}
+		if (is_fresh)
+			fresh[n++] = pack(v, dir, lane, row[u], next_lane);
+	}
+	return true;
+}
+
+/* One hop further than so many, if some neighbour at that distance can be stepped to. */
+static bool mend_one(struct trees *t, uint8_t *row, uint32_t root, uint32_t v, uint32_t hops,
+		     uint32_t *fresh)
+{
+	for (uint32_t dir = 0; dir < 2 * t->p->n_dims; dir++) {
+		uint32_t u = osr_grid_near(t->p->g, v, dir);
+
+		if (u == OSR_NONE || t->hops[u] != hops || !may_step(t, row, root, v, dir, fresh))
+			continue;
+		row[v] = (uint8_t)dir;
+		t->hops[v] = hops + 1;
+		t->n_detours++;
+		return true;
+	}
+	return false;
+}
+
+/* Those that are left over, nearest first. */
+static bool mend(struct trees *t, uint8_t *row, uint32_t root, uint32_t *fresh)
+{
+	uint32_t n_switches = t->p->g->f->n_switches, n = 0, hops = 0;
+
+	if (angara__trees_hops(t, row, root) == n_switches)
+		return true;
+	for (uint32_t v = 0; v < n_switches; v++)
+		if (t->hops[v] == OSR_NONE)
+			t->queue[n++] = v;
+	for (; n && hops < n_switches; hops++) {
+		uint32_t left = 0;
+
+		for (uint32_t k = 0; k < n; k++)
+			if (!mend_one(t, row, root, t->queue[k], hops, fresh))
+				t->queue[left++] = t->queue[k];
+		n = left;
+	}
+	return !n;
+}
+
+bool angara__trees_mend(struct trees *t, uint32_t *fresh)
+{
+	const struct osr_fabric *f = t->p->g->f;
+
+	for (uint32_t d = 0; d < f->n_dests; d++)
+		if (t->model[d] == d &&
+		    !mend(t, t->row + (size_t)d * f->n_switches, f->dest_switch[d], fresh))
+			return false;
+	return true;
+}
+
+/* ---- measuring ------------------------------------------------------------------------------- */
+
+/* Breadth first: distances into queue order, hops[] from the row. */
+static uint32_t count_longer(struct trees *t, const uint8_t *row, uint32_t root)
+{
+	const struct osr_grid *g = t->p->g;
+	uint32_t n = 0, longer = 0, level = 0, end = 1;
+
+	angara__trees_hops(t, row, root);
+	/* by_hops[] has done its work: it marks who was seen. */
+	memset(t->by_hops, 0, g->f->n_switches * sizeof(*t->by_hops));
+	t->by_hops[root] = 1;
+	t->queue[n++] = root;
+	for (uint32_t k = 0; k < n; k++) {
+		if (k == end) {
+			level++;
+			end = n;
+		}
+		for (uint32_t dir = 0; dir < 2 * t->p->n_dims; dir++) {
+			uint32_t u = osr_grid_near(g, t->queue[k], dir);
+
+			if (u == OSR_NONE || t->by_hops[u])
+				continue;
+			t->by_hops[u] = 1;
+			longer += t->hops[u] > level + 1;
+			t->queue[n++] = u;
+		}
+	}
+	return longer;
+}
+
+void angara__trees_measure(struct trees *t)
+{
+	const struct osr_fabric *f = t->p->g->f;
+
+	t->n_longer = 0;
+	for (uint32_t d = 0; d < f->n_dests; d++) {
+		uint32_t root = f->dest_switch[d], n = 0;
+
+		if (t->model[d] != d)
+			continue;
+		for (uint32_t k = t->dest_row[root]; k < t->dest_row[root + 1]; k++)
+			n += t->model[t->dest_list[k]] == d;
+		t->n_longer += n * count_longer(t, t->row + (size_t)d * f->n_switches, root);
+	}
+}
+
+/* ---- multicast ------------------------------------------------------------------------------- */
+
+/* Along a row to its middle, without crossing the dateline; the last dimension goes first. */
+static uint8_t dir_inwards(const struct trees *t, uint32_t v)
+{
+	const struct plan *p = t->p;
+	const uint16_t *x = osr_grid_coord(p->g, v);
+
+	for (uint32_t k = p->n_dims; k-- > 0;) {
+		uint32_t i = p->order[k], middle = p->g->shape.size[i] / 2;
+
+		if (x[i] != middle)
+			return (uint8_t)(2 * i + (x[i] < middle ? UP : DOWN));
+	}
+	return NO_WAY;
+}
+
+/* Every pair of different links of the tree at u, on lane 0. */
+static bool depend_on_tree(struct trees *t, const uint8_t *up, uint32_t *fresh, uint32_t *n_fresh)
+{
+	const struct osr_grid *g = t->p->g;
+	uint32_t n_dirs = 2 * t->p->n_dims;
+
+	for (uint32_t u = 0; u < g->f->n_switches; u++)
+		for (uint32_t a = 0; a < n_dirs; a++) {
+			uint32_t v = osr_grid_near(g, u, a);
+
+			if (v == OSR_NONE || (up[u] != a && up[v] != (a ^ 1)))
+				continue;
+			for (uint32_t b = 0; b < n_dirs; b++) {
+				uint32_t to = osr_grid_near(g, u, b);
+				bool is_fresh;
+
+				if (b == a || to == OSR_NONE || (up[u] != b && up[to] != (b ^ 1)))
+					continue;
+				if (!angara__order_add(t->o, v, a ^ 1, 0, b, 0, &is_fresh))
+					return false;
+				if (is_fresh)
+					fresh[(*n_fresh)++] = pack(v, a ^ 1, 0, b, 0);
+			}
+		}
+	return true;
+}
+
+/* Breadth first from root. */
+static void spread(struct trees *t, uint32_t root, uint8_t *up)
+{
+	const struct osr_grid *g = t->p->g;
+	uint32_t n = 0;
+
+	memset(up, NO_WAY, g->f->n_switches);
+	t->queue[n++] = root;
+	for (uint32_t k = 0; k < n; k++)
+		for (uint32_t dir = 2 * t->p->n_dims; dir-- > 0;) {
+			uint32_t v = osr_grid_near(g, t->queue[k], dir);
+
+			if (v == OSR_NONE || v == root || up[v] != NO_WAY)
+				continue;
+			up[v] = (uint8_t)(dir ^ 1);
+			t->queue[n++] = v;
+		}
+}
+
+/* The tree of the intact grid; switches that it does not connect follow their neighbours. */
+static uint32_t inward_tree(struct trees *t, uint8_t *up)
+{
+	const struct osr_grid *g = t->p->g;
+	uint32_t root = OSR_NONE, best = UINT32_MAX;
+
+	for (uint32_t v = 0; v < g->f->n_switches; v++) {
+		uint32_t out = 0;
+
+		for (uint32_t i = 0; i < t->p->n_dims; i++) {
+			uint32_t a = osr_grid_coord(g, v)[i], m = g->shape.size[i] / 2u;
+
+			out += a < m ? m - a : a - m;
+		}
+		if (out < best) {
+			best = out;
+			root = v;
+		}
+	}
+	for (uint32_t v = 0; v < g->f->n_switches; v++) {
+		up[v] = v == root ? NO_WAY : dir_inwards(t, v);
+		if (up[v] != NO_WAY && osr_grid_near(g, v, up[v]) == OSR_NONE)
+			up[v] = NO_WAY;
+	}
+	angara__trees_hops(t, up, root);
+	for (uint32_t left = 1, hops = 0; left; hops++) {
+		left = 0;
+		for (uint32_t v = 0; v < g->f->n_switches; v++) {
+			if (t->hops[v] != OSR_NONE)
+				continue;
+			left = 1;
+			for (uint32_t dir = 2 * t->p->n_dims; dir-- > 0;) {
+				uint32_t u = osr_grid_near(g, v, dir);
+
+				if (u == OSR_NONE || t->hops[u] != hops)
+					continue;
+				up[v] = (uint8_t)dir;
+				t->hops[v] = hops + 1;
+				break;
+			}
+		}
+	}
+	return root;
+}
+
+bool angara__trees_multicast(struct trees *t, uint8_t *up, uint32_t *fresh)
+{
+	uint32_t n = t->p->g->f->n_switches, root = inward_tree(t, up), n_fresh = 0;
+
+	if (!t->o->used || depend_on_tree(t, up, fresh, &n_fresh))
+		return true;
+	take_back(t->o, fresh, n_fresh);
+	for (uint32_t k = 0; k < MAX_ROOTS && k < n; k++) {
+		spread(t, (root + k * (n / MAX_ROOTS + 1)) % n, up);
+		n_fresh = 0;
+		if (depend_on_tree(t, up, fresh, &n_fresh))
+			return true;
+		take_back(t->o, fresh, n_fresh);
+	}
+	return false;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * trees.h - one tree of directions for each destination, whole or around what is missing.
+ *
+ * The way of a switch to a destination is that of the intact grid where it can be: dimension by
+ * dimension, in a ring that is interrupted the other way round. It is known at every switch on the
+ * way, so the entries of one destination form a tree. Switches whose way is cut (the corner where it
+ * would turn is gone, or both ways around) are left over. They step to a neighbour that has a way,
+ * as long as the whole of it stays legal on the service level that the pair always had: nearest
+ * first, dependencies added to the order one by one.
+ */
+#ifndef ANGARA_TREES_H
+#define ANGARA_TREES_H
+
+#include <osmroutes/routing.h>
+
+#include "order.h"
+
+#define NO_WAY 255
+
+struct trees {
+	const struct plan *p;
+	struct order *o;
+	uint8_t *row;  /* [n_dests * n_switches] directions, by the first LID of each way */
+	uint16_t *gap; /* see angara__order() */
+	uint16_t *run; /* [n_switches * 2 * n_dims] steps possible */
+	uint32_t *dest_row, *dest_list;   /* dests by switch, those of CAs first */
+	uint32_t *model;                  /* [n_dests] the dest whose row this one shares */
+	uint32_t *hops, *queue, *by_hops; /* [n_switches] of one tree */
+	uint32_t n_detours;               /* left over, and found a way */
+	uint32_t n_longer;                /* routes longer than minimal */
+};
+
+/* Rows and gaps of the grid; needed for the order, too. */
+enum osr_status angara__trees_init(struct trees *t, const struct plan *p, uint8_t *row,
+				   struct osr_arena *scratch, struct osr_diag *diag);
+
+/* Directions from every switch, no step out of the way: all there is to it if nothing is missing. */
+void angara__trees_plain(struct trees *t);
+
+/* Counts the dependencies of all rows in o->used. */
+void angara__trees_depend(struct trees *t, uint16_t *sls);
+
+/* Ways for those left over. False if some switch finds none. */
+bool angara__trees_mend(struct trees *t, uint32_t *fresh);
+
+/* n_longer, by distances of its own. Also fills hops[] for nobody in particular. */
+void angara__trees_measure(struct trees *t);
+
+/* hops[] and by_hops[] (nearest first) of the tree to switch `root`; returns how many have a way. */
+uint32_t angara__trees_hops(struct trees *t, const uint8_t *row, uint32_t root);
+
+/*
+ * A spanning tree for multicast on lane 0, as directions towards its root: NO_WAY at the root. With
+ * o->used, its dependencies are added. False if no tree fits the order.
+ */
+bool angara__trees_multicast(struct trees *t, uint8_t *up, uint32_t *fresh);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* grid_private.h - what grid.c and grid_grow.c share. */
+#ifndef OSR_CORE_GRID_PRIVATE_H
+#define OSR_CORE_GRID_PRIVATE_H
+
+#include <osmroutes/grid.h>
+
+#define MAX_DIMS OSR_GRID_MAX_DIMS
+#define MAX_DIRS (2 * MAX_DIMS)
+#define NO_DIR 255
+
+/* A grid in the making. An edge is one direction of a cable, or of several parallel ones. */
+struct grid_work {
+	const struct osr_fabric *f;
+	struct osr_diag *diag;
+	uint32_t *row, *adj; /* edges of v: row[v] .. row[v + 1] - 1, to adj[] */
+	uint8_t *edge_dir;   /* [edges] NO_DIR: not known yet */
+	uint8_t *port_dir;   /* [edges] what an administrator said, or NULL */
+
+	/* Growing: labels are coordinates as if rings were infinite lines. */
+	bool planted; /* the seed's neighbourhood is that of a grid */
+	uint32_t n_dims;
+	uint32_t period[MAX_DIMS]; /* 0: no row met itself */
+	int32_t *label;            /* [n_switches * MAX_DIMS] */
+	uint32_t *near;            /* [n_switches * MAX_DIRS] */
+	bool *placed;              /* [n_switches] */
+	uint8_t *n_open;           /* [n_switches] edges without a direction */
+	/*
+	 * By direction and label (see slice()): switches that have an edge there, and switches all
+	 * of whose edges are known and that have none.
+	 */
+	uint32_t *have, *lack; /* [MAX_DIRS * (2 * n_switches + 1)] */
+	/* Two queues of switches: a square may tell a direction, and a row may go straight on. */
+	uint32_t *square, *straight; /* [n_switches], rings */
+	bool *in_square, *in_straight;
+	uint32_t square_head, n_square, straight_head, n_straight;
+
+	/* Then: coordinates. */
+	struct osr_grid_shape shape;
+	uint16_t *coord; /* [n_switches * MAX_DIMS] */
+};
+
+/* The edge from v to u, or OSR_NONE. */
+static inline uint32_t osr__grid_edge(const struct grid_work *w, uint32_t v, uint32_t u)
+{
+	for (uint32_t e = w->row[v]; e < w->row[v + 1]; e++)
+		if (w->adj[e] == u)
+			return e;
+	return OSR_NONE;
+}
+
+/*
+ * Labels for as many switches as possible, starting from this one; with doubts, also where several
+ * things speak against the direction of a row, and some are left to osr_grid_find() otherwise. False if its neighbourhood is
+ * not that of a grid, or if labels contradict each other. Memory is there already.
+ */
+bool osr__grid_grow(struct grid_work *w, uint32_t seed, bool doubts);
+
+/* The same along the directions of port_dir[], with n_dims given. */
+bool osr__grid_walk(struct grid_work *w, uint32_t seed);
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * What the engine angara promises of tori and meshes: whole ones minimal, on two lanes and in
+ * balance; damaged ones with every connected pair routed, the certificate checked, service levels
+ * unchanged. OSR_CASES=1000 runs the campaign of docs/angara.md.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <osmroutes/check.h>
+#include <osmroutes/engine.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tables.h"
+#include "tori.h"
+
+struct run {
+	struct test_fabric t;
+	struct osr_arena scratch, result;
+	struct osr_values values;
+	struct osr_request req;
+	struct osr_routing r;
+	struct osr_verdict verdict;
+	struct osr_diag diag;
+};
+
+static void start(struct run *x, struct test_torus *d, unsigned vls)
+{
+	memset(x, 0, sizeof(*x));
+	x->req = (struct osr_request){ .max_vls = (uint8_t)vls, .multicast = true };
+	osr_values_default(&x->values, osr_engine_find("angara")->params);
+	test_torus_draw(d, &x->t);
+}
+
+static enum osr_status route(struct run *x, const struct osr_result *previous)
+{
+	return osr_engine_find("angara")->route(&x->t.f, &x->values, &x->req, previous, &x->scratch,
+						&x->result, &x->r, &x->diag);
+}
+
+static void assert_checked(struct run *x)
+{
+	struct osr_diag diag = { "" };
+
+	if (osr_check(&x->t.f, &x->r, &x->scratch, &x->verdict, &diag) != OSR_OK)
+		fail_msg("%s: %s", x->t.name, diag.text);
+	if (x->r.n_longer != x->verdict.n_longer)
+		fail_msg("%s: %u longer routes claimed, %u found", x->t.name, x->r.n_longer,
+			 (unsigned)x->verdict.n_longer);
+}
+
+static void stop(struct run *x)
+{
+	osr_arena_free(&x->scratch);
+	osr_arena_free(&x->result);
+	test_fabric_free(&x->t);
+}
+
+/* ---- whole ones ------------------------------------------------------------------------------ */
+
+struct target {
+	const char *dims;
+	unsigned hosts;
+};
+
+static const struct target targets[] = {
+	{ "8r 8r 8r", 2 },   { "8r 8r 8r", 1 }, { "4r 2 2 2", 1 }, { "6r 6r 6r", 2 },
+	{ "5r 4r 3r 2", 1 }, { "16r 16r", 1 },  { "16r 16r", 2 },  { "5r 4r 3r 2", 3 },
+	{ "8 8", 1 },        { "16 16", 1 },    { "8 8 8", 2 },    { "4 4 4 4", 1 },
+	{ "6r 6", 1 },       { "6r 5r", 1 },    { "10r 10r", 1 },  { "8r 6r", 2 },
+	{ "7r 7r 7r", 1 },   { "6r 6r 2", 1 },  { "12r 5", 2 },    { "5r 5r 5r 5r", 1 },
+	{ "3r 3r 3r", 1 },   { "9r 8r", 1 },    { "8 4 2", 1 },    { "2 2 2 2 2 2", 1 },
+	{ "4r 4r 4r", 2 },   { "6r 3", 1 },     { "8r 7r", 1 },
+};
+
+/*
+ * Largest mean load over the links of one dimension; of lines, over those of one cut. No routing
+ * over shortest paths goes below.
+ */
+static double bound(const struct test_torus *d)
+{
+	double n_pairs = (double)d->n_places * d->n_places * d->hosts * d->hosts, best = 0;
+
+	for (uint32_t i = 0; i < d->n_dims; i++) {
+		uint32_t n = d->size[i];
+		double rows = (double)d->n_places / n, hops = 0, load;
+
+		if (!d->ring[i] || n == 2) {
+			load = n_pairs * (n / 2) * (n - n / 2) / n / n / rows;
+		} else {
+			for (uint32_t k = 1; k < n; k++)
+				hops += k < n - k ? k : n - k;
+			load = n_pairs * hops / n / (2.0 * n * rows);
+		}
+		best = load > best ? load : best;
+	}
+	return best;
+}
+
+static void test_whole(void **state)
+{
+	for (unsigned i = 0; i < sizeof(targets) / sizeof(targets[0]); i++)
+		for (unsigned seed = 0; seed < 2; seed++) {
+			struct test_torus d = { .dims = targets[i].dims,
+						.hosts = targets[i].hosts,
+						.shuffle = seed };
+			struct run x;
+
+			start(&x, &d, 2);
+			assert_int_equal(route(&x, NULL), OSR_OK);
+			assert_checked(&x);
+			if (getenv("OSR_VERBOSE"))
+				printf("%-14s x%u: EFI %u, bound %.1f: %.3f\n", d.dims, d.hosts,
+				       (unsigned)x.verdict.efi, bound(&d),
+				       (double)x.verdict.efi / bound(&d));
+			assert_int_equal(x.r.claims & (OSR_CLAIM_MINIMAL | OSR_CLAIM_REVERSIBLE |
+						       OSR_CLAIM_MULTICAST),
+					 OSR_CLAIM_MINIMAL | OSR_CLAIM_REVERSIBLE |
+						 OSR_CLAIM_MULTICAST);
+			assert_true(x.r.n_vls <= 2);
+			assert_true((double)x.verdict.efi <= 1.10 * bound(&d));
+			stop(&x);
+		}
+}
+
+/* ---- damaged ones ---------------------------------------------------------------------------- */
+
+static const char *const damaged[] = {
+	"8r 8r 8r", "4r 2 2 2", "6r 6r 6r", "5r 4r 3r 2", "16r 16r",  "8 8",     "8 8 8",
+	"5r 5r",    "12r 5",    "4 4 4 4",  "6r 6r",      "5r 5r 5r", "8r 6r 2",
+};
+
+#define N_DAMAGED (sizeof(damaged) / sizeof(damaged[0]))
+
+static void test_damaged(void **state)
+{
+	const char *cases = getenv("OSR_CASES");
+	unsigned n_cases = cases ? (unsigned)atoi(cases) : 4 * N_DAMAGED, other_mode = 0,
+		 refused = 0, no_multicast = 0;
+
+	for (unsigned k = 0; k < n_cases; k++) {
+		struct test_torus d = { .dims = damaged[k % N_DAMAGED],
+					.hosts = 1,
+					.shuffle = 1 + k,
+					.fault_seed = k,
+					.dead_switches = k / N_DAMAGED % 2,
+					.dead_links = k / N_DAMAGED % 2 ? 0 : 3 };
+		struct run x;
+
+		start(&x, &d, 8);
+		if (route(&x, NULL) != OSR_OK) {
+			refused++;
+			printf("%s: %s\n", x.t.name, x.diag.text);
+			stop(&x);
+			continue;
+		}
+		assert_checked(&x);
+		assert_true(x.verdict.proven & OSR_CLAIM_DEADLOCK_FREE);
+		assert_int_equal(x.verdict.n_routes + x.verdict.n_no_path,
+				 (uint64_t)x.t.f.n_dests * (x.t.f.n_switches - 1));
+		if (!(x.r.claims & OSR_CLAIM_ANY_SL) && !x.r.sl2vl) {
+			other_mode++;
+			printf("%s: on layers\n", x.t.name);
+		} else if (x.r.n_vls == 1 && !x.r.mcast_parent) {
+			no_multicast++;
+		} else if (x.r.sl2vl && !x.r.mcast_parent) {
+			no_multicast++;
+			printf("%s: no multicast\n", x.t.name);
+		}
+		stop(&x);
+	}
+	printf("%u damaged grids: %u refused, %u on layers, %u without multicast\n", n_cases,
+	       refused, other_mode, no_multicast);
+	assert_int_equal(refused, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_damaged),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Where switches belong: whatever was shuffled and whatever died, coordinates must be those of the
+ * torus that was drawn, up to its symmetries; and a failure must not move the others.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <osmroutes/grid.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tori.h"
+
+static const char *const shapes[] = {
+	"8r 8r",   "16r 16r", "6r 6r 6r",    "5r 4r 3r 2",  "4r 2 2 2",     "8r 8r 8r", "7r",
+	"3r 3r",   "5r 5r",   "3r 4r 5r",    "4 4",         "8 8",          "5 4 3",    "2 2 2 2",
+	"9",       "8r 3",    "4r 4r 4r",    "3r 3r 3r 3r", "2 2 3r 2 2 2", "6r 2",     "12r 5",
+	"5r 3r 2", "4 2",     "10r 10r 3r",  "2 2",         "6 6 6",        "2",        "4r",
+	"3r",      "7r 7r 2", "5r 4r 3r 3r",
+};
+
+#define N_SHAPES (sizeof(shapes) / sizeof(shapes[0]))
+
+static uint32_t gap(const struct osr_grid_shape *s, const uint16_t *a, const uint16_t *b)
+{
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < s->n_dims; i++) {
+		uint32_t up = (uint32_t)(b[i] + s->size[i] - a[i]) % s->size[i];
+		uint32_t d = (uint32_t)abs((int)b[i] - (int)a[i]);
+
+		sum += !s->ring[i] ? d : up < s->size[i] - up ? up : s->size[i] - up;
+	}
+	return sum;
+}
+
+static uint32_t true_gap(const struct test_torus *d, uint32_t p, uint32_t q)
+{
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < d->n_dims; i++) {
+		uint32_t a = test_torus_coord(d, p, i), b = test_torus_coord(d, q, i);
+		uint32_t line = a < b ? b - a : a - b, round = d->size[i] - line;
+
+		sum += d->ring[i] && round < line ? round : line;
+	}
+	return sum;
+}
+
+/* Neighbours are neighbours, and nobody shares a place. */
+static void assert_embedded(const struct test_fabric *t, const struct osr_grid *g)
+{
+	const struct osr_fabric *f = &t->f;
+
+	for (uint32_t c = 0; c < f->n_channels; c++)
+		if (gap(&g->shape, osr_grid_coord(g, f->chan_src[c]),
+			osr_grid_coord(g, f->chan_dst[c])) != 1)
+			fail_msg("%s: channel %u is no step", t->name, c);
+	for (uint32_t v = 0; v < f->n_switches; v++)
+		for (uint32_t u = 0; u < v; u++)
+			assert_true(gap(&g->shape, osr_grid_coord(g, v), osr_grid_coord(g, u)) > 0);
+}
+
+/*
+ * The same distance between any two switches: then coordinates are right, up to symmetry. A switch
+ * on its last cable may be at more than one place: `percent` of the distances may differ.
+ */
+static void assert_same_distances(const struct test_torus *d, const struct test_fabric *t,
+				  const struct osr_grid *g, unsigned percent)
+{
+	uint32_t step = t->f.n_switches > 200 ? 7 : 1, n = 0, wrong = 0;
+
+	for (uint32_t v = 0; v < t->f.n_switches; v += step)
+		for (uint32_t u = 0; u < t->f.n_switches; u++) {
+			uint32_t p = test_torus_place(d, t->f.sw_guid[v]);
+			uint32_t q = test_torus_place(d, t->f.sw_guid[u]);
+
+			n++;
+			wrong += gap(&g->shape, osr_grid_coord(g, v), osr_grid_coord(g, u)) !=
+				 true_gap(d, p, q);
+		}
+	if (wrong * 100 > n * percent)
+		fail_msg("%s: %u of %u distances differ", t->name, wrong, n);
+}
+
+static void test_whole(void **state)
+{
+	for (unsigned i = 0; i < N_SHAPES; i++)
+		for (unsigned seed = 0; seed < 3; seed++) {
+			struct test_torus d = { .dims = shapes[i],
+						.hosts = 1,
+						.shuffle = seed,
+						.cables = 1 + seed / 2 };
+			struct osr_arena scratch = { 0 }, result = { 0 };
+			struct osr_diag diag = { "" };
+			struct test_fabric t;
+			struct osr_grid g;
+
+			test_torus_draw(&d, &t);
+			if (osr_grid_find(&t.f, NULL, &scratch, &result, &g, &diag) != OSR_OK)
+				fail_msg("%s: %s", t.name, diag.text);
+			assert_int_equal(g.n_placed, d.n_places);
+			assert_int_equal(g.n_dead_switches + g.n_dead_links, 0);
+			assert_embedded(&t, &g);
+			assert_same_distances(&d, &t, &g, 0);
+			osr_arena_free(&scratch);
+			osr_arena_free(&result);
+			test_fabric_free(&t);
+		}
+}
+
+/* Counts instead of failing: what is left need not be enough to tell. */
+static void test_damaged(void **state)
+{
+	const char *cases = getenv("OSR_CASES");
+	unsigned n_cases = cases ? (unsigned)atoi(cases) : 200, n = 0, refused = 0, moved = 0;
+
+	for (unsigned k = 0; k < n_cases; k++) {
+		struct test_torus d = { .dims = shapes[k % 18],
+					.hosts = 1,
+					.shuffle = 1 + k,
+					.fault_seed = k,
+					.dead_switches = k % 2,
+					.dead_links = k % 2 ? k % 3 : 1 + k % 3 };
+		struct osr_arena scratch = { 0 }, result = { 0 };
+		struct osr_diag diag = { "" };
+		struct test_fabric t;
+		struct osr_grid g;
+
+		test_torus_draw(&d, &t);
+		if (d.n_places >= 24 && t.f.n_components == 1) {
+			n++;
+			if (osr_grid_find(&t.f, NULL, &scratch, &result, &g, &diag) != OSR_OK) {
+				refused++;
+				printf("%s: %s\n", t.name, diag.text);
+			} else if (g.n_places != d.n_places) {
+				moved++;
+				printf("%s: %u places\n", t.name, g.n_places);
+			} else {
+				assert_embedded(&t, &g);
+				assert_same_distances(&d, &t, &g, 8);
+			}
+		}
+		osr_arena_free(&scratch);
+		osr_arena_free(&result);
+		test_fabric_free(&t);
+	}
+	printf("%u damaged ones, %u refused, %u otherwise\n", n, refused, moved);
+	assert_int_equal(refused + moved, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_damaged),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
