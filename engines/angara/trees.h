@@ -35,7 +35,7 @@ struct trees {
 enum osr_status angara__trees_init(struct trees *t, const struct plan *p, uint8_t *row,
 				   struct osr_arena *scratch, struct osr_diag *diag);
 
-/* Directions from every switch, no step out of the way: all there is to it if nothing is missing. */
+/* Directions from every switch, no step out of the way: all there is if nothing is missing. */
 void angara__trees_plain(struct trees *t);
 
 /* Counts the dependencies of all rows in o->used. */
@@ -47,7 +47,7 @@ bool angara__trees_mend(struct trees *t, uint32_t *fresh);
 /* n_longer, by distances of its own. Also fills hops[] for nobody in particular. */
 void angara__trees_measure(struct trees *t);
 
-/* hops[] and by_hops[] (nearest first) of the tree to switch `root`; returns how many have a way. */
+/* hops[] and by_hops[] (nearest first) of the tree to switch `root`; how many have a way. */
 uint32_t angara__trees_hops(struct trees *t, const uint8_t *row, uint32_t root);
 
 /*

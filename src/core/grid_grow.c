@@ -109,7 +109,7 @@ static bool assign(struct grid_work *w, uint32_t v, uint32_t e, uint32_t dir)
 	return true;
 }
 
-/* Two neighbours of v lie in one dimension if they are adjacent (a ring of 3) or share no square. */
+/* Two neighbours of v lie in one dimension if adjacent (a ring of 3) or on no common square. */
 static bool same_dim(const struct grid_work *w, uint32_t v, uint32_t a, uint32_t b)
 {
 	if (osr__grid_edge(w, a, b) != OSR_NONE)
