@@ -19,7 +19,8 @@
 enum { OPT_VLS = 256, OPT_MCAST, OPT_DUMP, OPT_PATH_SL };
 
 static const struct argp_option options[] = {
-	{ "engine", 'e', "NAME", 0, "routing engine, may be repeated; \"all\": those for this kind of fabric (default dfsssp)",
+	{ "engine", 'e', "NAME", 0,
+	  "routing engine, may be repeated; \"all\": those for this kind of fabric (default dfsssp)",
 	  0 },
 	{ "option", 'o', "NAME=VALUE", 0, "option of the engine (see `osmroutes engines`)", 0 },
 	{ "vls", OPT_VLS, "N", 0, "data virtual lanes to be used at most, 1 to 15 (default 8)", 0 },
