@@ -288,7 +288,7 @@ static void warn_unproven(struct tree *t, const osm_mgrp_box_t *box)
 		uint8_t sl, vl;
 
 		ib_member_get_sl_flow_hop(grp->mcmember_rec.sl_flow_hop, &sl, NULL, NULL);
-		vl = osr__mcast_vl(osm, &slot->qos, slot->used_vls, slot->link_vls, sl & 0xf);
+		vl = osr__mcast_vl(osm, slot, sl & 0xf);
 		if (((slot->mcast_vls | ctx->mc_warned) & (1u << vl)) || vl == 15)
 			continue;
 		ctx->mc_warned |= (uint16_t)(1u << vl);

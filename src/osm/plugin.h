@@ -98,8 +98,12 @@ void osr__qos_tables(const struct osm_opensm *osm, const struct snapshot *snap,
 		     struct qos_tables *t);
 
 /* The VL that multicast of this SL travels on between switches; 15 if it is dropped. */
-uint8_t osr__mcast_vl(const struct osm_opensm *osm, const struct qos_tables *t, uint16_t used_vls,
-		      uint8_t link_vls, uint8_t sl);
+uint8_t osr__mcast_vl_of(const struct osm_opensm *osm, const struct qos_tables *t,
+			 uint16_t used_vls, uint8_t link_vls, uint8_t sl);
+
+/* The same of a finished result, by its own SL2VL tables if it has any. */
+struct sweep_slot;
+uint8_t osr__mcast_vl(const struct osm_opensm *osm, const struct sweep_slot *slot, uint8_t sl);
 
 /* Lowers snap->limit to what QoS and our options allow. */
 void osr__vl_budget(const struct osm_opensm *osm, const struct osr_fabric *f,

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MIXED_VLS 14
 #define VLARB_WEIGHT 4 /* OpenSM's default for the VLs of its low priority table */
 
 /* OpenSM's configuration ----------------------------------------------------------------------- */
@@ -282,7 +283,39 @@ uint8_t osr__path_sl(void *context, uint8_t hint, const ib_net16_t slid, const i
 	return slot->result.routing.lft[at] == OSR_NO_PATH ? hint : slot->result.routing.sl[at];
 }
 
-uint8_t osr__mcast_vl(const struct osm_opensm *osm, const struct qos_tables *t, uint16_t used_vls,
+/*
+ * By an engine's own tables multicast may change its lane on the way. The one lane it keeps to, on
+ * every link of the spanning order; else MIXED_VLS, which is never among those that are proven.
+ */
+static uint8_t tables_vl(const struct osr_fabric *f, const struct osr_routing *r, uint8_t sl)
+{
+	uint8_t vl = r->mcast_parent ? 255 : MIXED_VLS;
+
+	for (uint32_t c = 0; c < f->n_channels && r->mcast_parent; c++) {
+		uint32_t s = f->chan_src[c], n = f->sw_n_ports[s] + 1u;
+		const osr_sl2vl_t *table = r->sl2vl + r->sl2vl_row[s] + f->chan_port[c];
+
+		if (r->mcast_parent[s] != c && r->mcast_parent[f->chan_dst[c]] != f->chan_rev[c])
+			continue;
+		for (uint32_t in = 0; in < n; in++) {
+			uint8_t now = table[(size_t)in * n][sl];
+
+			if (vl != 255 && vl != now)
+				return MIXED_VLS;
+			vl = now;
+		}
+	}
+	return vl == 255 ? r->mcast_vl : vl;
+}
+
+uint8_t osr__mcast_vl(const struct osm_opensm *osm, const struct sweep_slot *slot, uint8_t sl)
+{
+	if (osm->subn.opt.qos && slot->result.routing.sl2vl)
+		return tables_vl(&slot->result.fabric, &slot->result.routing, sl);
+	return osr__mcast_vl_of(osm, &slot->qos, slot->used_vls, slot->link_vls, sl);
+}
+
+uint8_t osr__mcast_vl_of(const struct osm_opensm *osm, const struct qos_tables *t, uint16_t used_vls,
 		      uint8_t link_vls, uint8_t sl)
 {
 	uint8_t mask = link_vls >= 15 ? 15 : (uint8_t)(link_vls - 1); /* 1, 2, 4, 8 or 15 VLs */

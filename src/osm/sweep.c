@@ -300,8 +300,8 @@ static enum osr_status route(struct sweep *w)
 	uint8_t sl;
 
 	osr__mcast_sls(w->osm, &sl);
-	req.mcast_vl = osr__mcast_vl(w->osm, &slot->qos, (uint16_t)((1u << req.max_vls) - 1),
-				     w->snap.link_vls, sl);
+	req.mcast_vl = osr__mcast_vl_of(w->osm, &slot->qos, (uint16_t)((1u << req.max_vls) - 1),
+					w->snap.link_vls, sl);
 	if (req.mcast_vl >= req.max_vls)
 		req.mcast_vl = 0; /* on a lane of its own a spanning tree needs no proof */
 	if (e->applies)
@@ -370,10 +370,12 @@ static uint16_t proven_mcast_vls(struct sweep *w)
 		return 0;
 	if (osr__any_sl(&r, proven))
 		return UINT16_MAX; /* every lane's unicast is part of the graph that was proven */
-	vls = (uint16_t)(1u << r.mcast_vl) | (uint16_t) ~((1u << r.n_vls) - 1);
+	vls = (uint16_t)(1u << r.mcast_vl);
+	if (!r.sl2vl) /* lanes without routes; tables of its own lead nobody there */
+		vls |= (uint16_t) ~((1u << r.n_vls) - 1);
 	sls = osr__mcast_sls(w->osm, &ignore);
 	for (uint8_t sl = 0; sl < 16; sl++) {
-		uint8_t vl = osr__mcast_vl(w->osm, &slot->qos, slot->used_vls, slot->link_vls, sl);
+		uint8_t vl = osr__mcast_vl(w->osm, slot, sl);
 		struct osr_arena_mark mark = osr_arena_mark(&w->scratch);
 		enum osr_status st;
 		uint32_t cycle;

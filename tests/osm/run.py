@@ -17,6 +17,7 @@ import faults		# noqa: F401
 import options		# noqa: F401
 import qos		# noqa: F401
 import groups		# noqa: F401
+import angara		# noqa: F401
 import metrics		# noqa: F401
 
 

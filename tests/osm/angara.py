@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""angara on tori and meshes: two lanes by SL2VL tables, faults and recovery, and what it refuses."""
+import os
+
+import oracle
+from faults import switch_links
+from judge import QOS, Claims, expect, generate, judge, scenario
+from osmtest import Fabric, Opensm, find_fabric
+
+
+def grid(workdir, kind, dims, hosts=1):
+    os.makedirs(workdir, exist_ok=True)
+    return generate(os.path.join(workdir, 'grid.net'), kind, 'dims=' + dims, 'hosts=%d' % hosts)
+
+
+def on_grid(workdir, kind, dims, vls, sls, hosts=1, efi=None):
+    """One sweep, judged in full from what was read back: LFTs, SL2VL by port pair, path SLs."""
+    with Fabric(grid(workdir, kind, dims, hosts), workdir) as fabric:
+        with Opensm(fabric, 'angara', plugin=True, options=QOS) as opensm:
+            opensm.wait_up()
+            tables = judge(fabric, opensm, ours='angara')
+        opensm.check_log()
+    claims = Claims(opensm.log)
+    expect(claims.n_vls == vls and claims.n_longer == 0,
+           '%d VLs, %d longer routes' % (claims.n_vls, claims.n_longer))
+    expect({'minimal', 'deadlock-free', 'with multicast'} <= claims.proven,
+           'proven: %s' % ', '.join(sorted(claims.proven)))
+    used = {sl for row in tables.rows.values() for sl in row} - {255}
+    expect(len(used) == sls, '%d service levels are in use' % len(used))
+    if efi:
+        expect(tables.edge_forwarding_index()[0] == efi,
+               'EFI %d instead of %d' % (tables.edge_forwarding_index()[0], efi))
+    return tables
+
+
+@scenario('angara.torus-2d', 120)
+def torus_2d(workdir):
+    tables = on_grid(workdir, 'torus', '6x6', vls=2, sls=8, hosts=2, efi=108)
+    lanes = {tables.switches[0].table(0, p)[sl] for p in tables.switches[0].next for sl in range(16)}
+    expect(lanes == {0, 1}, 'SL2VL of a switch leads to lanes %s' % sorted(lanes))
+
+
+@scenario('angara.torus-3d', 120)
+def torus_3d(workdir):
+    on_grid(workdir, 'torus', '5x4x3', vls=2, sls=2)
+
+
+@scenario('angara.mesh', 120)
+def mesh(workdir):
+    on_grid(workdir, 'mesh', '5x4x2', vls=1, sls=1)
+
+
+def same_sls(before, after):
+    """Pairs of LIDs, there before and after, whose service level is another one."""
+    return [(a, b) for a, row in before.rows.items() if a in after.rows
+            for b, sl in zip(before.lids, row)
+            if b in after.end_of and after.rows[a][after.lids.index(b)] != sl]
+
+
+def fault_and_back(workdir, dims, down, up):
+    """Judged before, during and after; service levels stay what they were, and all comes back."""
+    with Fabric(grid(workdir, 'torus', dims), workdir) as fabric:
+        with Opensm(fabric, 'angara', plugin=True, options=QOS) as opensm:
+            opensm.wait_up()
+            opensm.resweep()
+            before = judge(fabric, opensm, ours='angara')
+            opensm.change(*down(fabric, before))
+            during = judge(fabric, opensm, ours='angara')
+            expect(len(during.channels()) < len(before.channels()), 'nothing went down')
+            other = same_sls(before, during)
+            expect(not other, '%d pairs have another SL, first: %s' % (len(other), other[:1]))
+            opensm.change(*up(fabric, before))
+            after = judge(fabric, opensm, ours='angara')
+            expect(after.bytes_of_tables() == before.bytes_of_tables(),
+                   'the same fabric is routed otherwise after a fault')
+            expect(not same_sls(before, after), 'SLs are others after a fault')
+        opensm.check_own_log()
+
+
+@scenario('angara.fault-links', 150)
+def links(workdir):
+    some = lambda t: switch_links(t)[5::31][:3]
+    fault_and_back(workdir, '6x6', lambda f, t: [f.unlink(*l[:2]) for l in some(t)],
+                   lambda f, t: [f.relink(*l[:2]) for l in some(t)])
+
+
+@scenario('angara.fault-switch', 150)
+def switch(workdir):
+    around = lambda t: [l for l in switch_links(t) if 's-2-3' in (l[0], l[2])]
+    fault_and_back(workdir, '6x6', lambda f, t: [f.unlink(*l[:2]) for l in around(t)],
+                   lambda f, t: [f.relink(*l[:2]) for l in around(t)])
+
+
+@scenario('angara.one-vl', 90)
+def one_vl(workdir):
+    """No second lane: longer routes, safe with any SL."""
+    with Fabric(grid(workdir, 'torus', '6x5'), workdir) as fabric:
+        with Opensm(fabric, 'angara', plugin=True, options=dict(QOS, max_op_vls=1)) as opensm:
+            opensm.wait_up()
+            tables = judge(fabric, opensm, ours='angara')
+            expect(not tables.cycles(None), 'credit loops on one VL')
+        opensm.check_log()
+    expect(Claims(opensm.log).n_vls == 1, 'not one VL')
+
+
+@scenario('angara.refused', 60)
+def refused(workdir):
+    """Not a torus: one sentence, and the next engine routes."""
+    with Fabric(find_fabric('tree-2'), workdir) as fabric:
+        with Opensm(fabric, 'angara,updn', plugin=True, options=QOS) as opensm:
+            opensm.wait_up()
+            expect(opensm.engine_used() == 'updn', '%s routed' % opensm.engine_used())
+            said = [l for l in opensm.errors() if 'angara' in l]
+            expect(len(said) == 1 and 'not a torus or mesh' in said[0], 'it said: %s' % said)
+            tables = oracle.Tables(fabric.read_back())
+            expect(not tables.routes(tables.host_lids).problems, 'LIDs are not reached')
