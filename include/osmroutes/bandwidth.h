@@ -53,7 +53,7 @@ enum osr_status osr_bandwidth_prepare(const struct osr_fabric *f, const struct o
 				      uint32_t n_patterns, uint64_t seed, struct osr_arena *arena,
 				      struct osr_sequence *q, struct osr_survey_in *in,
 				      struct osr_bandwidth *b, struct osr_diag *diag);
-void osr_bandwidth_fill(const struct osr_survey *s, struct osr_bandwidth *b);
+void osr_bandwidth_fill(const struct osr_survey_sum *sum, struct osr_bandwidth *b);
 
 /* One pattern, given by its n_pairs > 0 pairs of terminals. An end port may send or receive several times. */
 enum osr_status osr_bandwidth_pairs(const struct osr_fabric *f, const struct osr_routing *r,

@@ -17,7 +17,9 @@
  *	bisect_fb_sym	2i -> 2i+1 and 2i+1 -> 2i
  *	halves		i -> floor(n/2) + i for i < floor(n/2): the same as bisect on a shuffled list of
  *			hosts, and what osr_bandwidth_bisect() counts (ours)
- *	rand		a random permutation without fixed points, drawn rank by rank
+ *	rand		a random permutation without fixed points: rank 0, 1, ... draws one of the receivers
+ *			left, again while that is itself; should the last be left with itself, it swaps
+ *			with one of the others, drawn. Who is drawn leaves its place to the first
  *	ring		n phases of one pair each: k -> (k+1) mod n
  *	bruck		i -> (i + 2^k) mod n while 2^k < n
  *	recdbl		i <-> i xor 2^k within the largest power of two p <= n; then, if p < n, i -> i + p
@@ -29,7 +31,7 @@
  *			both directions
  *	neighbor2d	to the four neighbours on a grid of ceil(sqrt(n)) columns that wraps around; holes
  *			of the last row are jumped over; each pair once
- *	receivers:N	ranks 0 .. N-1 receive, at most n/2 of them; the others send, drawn at random, to
+ *	receivers:N	ranks 0 .. N-1 receive, at most n/2 of them; the others send, drawn as above, to
  *			receiver 0, 1, ... in turn
  *	null		nothing
  *	alltoall	everybody to everybody else, at once (ours; collective.h has it in steps: shift)

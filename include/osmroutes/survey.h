@@ -27,7 +27,8 @@ struct osr_survey_in {
 	const struct osr_fabric *f;
 	const struct osr_routing *r; /* finished; need not be checked */
 	const struct osr_sequence *sequence;
-	const uint32_t *hosts; /* [sequence->n_ranks] terminals, all different */
+	const uint32_t *hosts; /* [n_hosts] terminals, all different */
+	uint32_t n_hosts;      /* sequence->n_ranks or more: the first of the (shuffled) list */
 	uint32_t n_runs;
 	bool shuffle;
 	bool bandwidth; /* else hot spot degrees alone, in half the time */
@@ -37,7 +38,7 @@ struct osr_survey_in {
 struct osr_survey {
 	struct osr_survey_in in;
 	struct osr_prng prng;
-	uint32_t *list; /* [n_ranks] hosts of the run at hand */
+	uint32_t *list; /* [n_hosts] hosts of the run at hand */
 	uint32_t run, phase;
 	uint64_t n_taken, n_all;     /* phases of all runs */
 	struct osr_crossing *result; /* [n_all] */

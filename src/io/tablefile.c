@@ -375,10 +375,16 @@ enum osr_status osr_tablefile_parse(void *data, size_t size, const char *label,
 bool osr_tablefile_probe(const char *path)
 {
 	char head[sizeof(magic)] = "";
-	FILE *in = fopen(path, "rb");
-	bool is = in && fread(head, 1, sizeof(head), in) == sizeof(head) &&
-		  !memcmp(head, magic, sizeof(magic));
+	struct stat st;
+	bool is;
+	FILE *in;
 
+	/* What comes through a pipe cannot be read twice. */
+	if (stat(path, &st) || !S_ISREG(st.st_mode))
+		return false;
+	in = fopen(path, "rb");
+	is = in && fread(head, 1, sizeof(head), in) == sizeof(head) &&
+	     !memcmp(head, magic, sizeof(magic));
 	if (in)
 		fclose(in);
 	return is;

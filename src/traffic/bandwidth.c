@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static void fill(struct osr_bandwidth *b, const struct osr_survey_sum *sum)
+void osr_bandwidth_fill(const struct osr_survey_sum *sum, struct osr_bandwidth *b)
 {
 	b->n_no_path = sum->n_no_path;
 	b->max_congestion = sum->max_congestion;
@@ -32,19 +32,12 @@ enum osr_status osr_bandwidth_prepare(const struct osr_fabric *f, const struct o
 				      .r = r,
 				      .sequence = q,
 				      .hosts = hosts,
+				      .n_hosts = b->n_hosts,
 				      .n_runs = n_patterns,
 				      .shuffle = true,
 				      .bandwidth = true,
 				      .seed = seed };
 	return osr_sequence_make(osr_pattern_find("halves"), b->n_hosts, NULL, 0, q, diag);
-}
-
-void osr_bandwidth_fill(const struct osr_survey *s, struct osr_bandwidth *b)
-{
-	struct osr_survey_sum sum;
-
-	osr_survey_sum(s, &sum);
-	fill(b, &sum);
 }
 
 enum osr_status osr_bandwidth_bisect(const struct osr_fabric *f, const struct osr_routing *r,
@@ -61,7 +54,7 @@ enum osr_status osr_bandwidth_bisect(const struct osr_fabric *f, const struct os
 	if (!st)
 		st = osr_survey_run(&in, scratch, &sum, diag);
 	if (!st)
-		fill(b, &sum);
+		osr_bandwidth_fill(&sum, b);
 	osr_arena_reset(scratch, mark);
 	return st;
 }

@@ -12,15 +12,18 @@ enum osr_status osr_survey_init(struct osr_survey *s, const struct osr_survey_in
 	uint64_t n = (uint64_t)in->n_runs * in->sequence->n_phases;
 
 	*s = (struct osr_survey){ .in = *in, .prng = { in->seed }, .n_all = n };
+	if (in->sequence->n_ranks > in->n_hosts)
+		return osr_fail(diag, OSR_INVAL, "%u ranks do not fit on %u hosts",
+				in->sequence->n_ranks, in->n_hosts);
 	if (!n || n > UINT32_MAX)
 		return osr_fail(diag, OSR_INVAL, "%u runs of %u phases: expected 1 to 2^32 in all",
 				in->n_runs, in->sequence->n_phases);
-	s->list = osr_alloc(arena, in->sequence->n_ranks, sizeof(*s->list));
+	s->list = osr_alloc(arena, in->n_hosts, sizeof(*s->list));
 	s->result = osr_calloc(arena, n, sizeof(*s->result));
 	if (!s->list || !s->result)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the results of %u runs",
 				in->n_runs);
-	memcpy(s->list, in->hosts, in->sequence->n_ranks * sizeof(*s->list));
+	memcpy(s->list, in->hosts, in->n_hosts * sizeof(*s->list));
 	return OSR_OK;
 }
 
@@ -50,7 +53,7 @@ bool osr_survey_take(struct osr_survey *s, struct osr_worker *w)
 		s->run++;
 	}
 	if (!s->phase && s->in.shuffle)
-		osr_prng_shuffle(&s->prng, s->list, q->n_ranks);
+		osr_prng_shuffle(&s->prng, s->list, s->in.n_hosts);
 	if (w->run == OSR_NONE || (w->run != s->run && s->in.shuffle))
 		memcpy(w->list, s->list, q->n_ranks * sizeof(*w->list));
 	w->run = s->run;

@@ -53,6 +53,7 @@ static struct osr_survey_in survey_in(const struct set *x, const struct osr_sequ
 				       .r = &x->r,
 				       .sequence = q,
 				       .hosts = x->hosts,
+				       .n_hosts = x->n_hosts,
 				       .n_runs = 3,
 				       .shuffle = true,
 				       .bandwidth = true,

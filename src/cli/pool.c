@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include "cli/pool.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+/* ---- threads -------------------------------------------------------------------------------- */
+
+enum { OPT_THREADS = 0x4000 };
+
+static const struct argp_option options[] = {
+	{ "threads", OPT_THREADS, "N", 0,
+	  "threads to measure with (default: one for each processor); the figures are the same",
+	  0 },
+	{ NULL, 0, NULL, 0, NULL, 0 }
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct cli_pool *pool = state->input;
+
+	if (key != OPT_THREADS)
+		return ARGP_ERR_UNKNOWN;
+	pool->n_threads = (uint32_t)cli_take_number(arg, "threads", 1, CLI_MAX_THREADS, state);
+	return 0;
+}
+
+const struct argp pool_argp = { options, parse, NULL, NULL, NULL, NULL, NULL };
+
+static uint32_t n_threads(const struct cli_pool *pool, uint64_t n_jobs)
+{
+	long n = pool->n_threads;
+
+	if (!n)
+		n = sysconf(_SC_NPROCESSORS_ONLN);
+	if (n < 1)
+		n = 1;
+	if (n > CLI_MAX_THREADS)
+		n = CLI_MAX_THREADS;
+	return (uint64_t)n > n_jobs ? (uint32_t)n_jobs : (uint32_t)n;
+}
+
+/*
+ * Runs work(each of n jobs) in threads of their own, the last one in this. A thread that cannot be
+ * started is no error: the others do its part.
+ */
+static void run_threads(void *(*work)(void *), void *jobs, size_t size, uint32_t n)
+{
+	pthread_t thread[CLI_MAX_THREADS];
+	bool runs[CLI_MAX_THREADS];
+
+	for (uint32_t i = 0; i + 1 < n; i++)
+		runs[i] = !pthread_create(&thread[i], NULL, work, (char *)jobs + i * size);
+	work((char *)jobs + (n - 1) * size);
+	for (uint32_t i = 0; i + 1 < n; i++)
+		if (runs[i])
+			pthread_join(thread[i], NULL);
+}
+
+/* ---- progress ------------------------------------------------------------------------------- */
+
+struct progress {
+	const char *what;
+	bool shown;
+	double last; /* ms on the wall */
+};
+
+#define BAR 30
+
+/* A few times a second, and only if standard error is a terminal. */
+static void show(struct progress *p, uint64_t done, uint64_t all)
+{
+	double now = cli_now().wall;
+	uint32_t filled = (uint32_t)(done * BAR / all);
+
+	if (now - p->last < 200 || !isatty(STDERR_FILENO))
+		return;
+	p->last = now;
+	p->shown = true;
+	fprintf(stderr, "\r%.40s [%.*s%*s] %3u %%", p->what, (int)filled,
+		"##############################", (int)(BAR - filled), "",
+		(unsigned int)(done * 100 / all));
+}
+
+static void wipe(const struct progress *p)
+{
+	if (p->shown)
+		fprintf(stderr, "\r%*s\r", 40 + BAR + 12, "");
+}
+
+/* ---- surveys -------------------------------------------------------------------------------- */
+
+struct common {
+	pthread_mutex_t lock;
+	struct osr_survey survey;
+	struct progress progress;
+	bool failed;
+};
+
+struct surveyor {
+	struct common *all;
+	struct osr_worker w;
+	struct osr_arena arena;
+	enum osr_status st;
+	struct osr_diag diag;
+};
+
+static bool take(struct surveyor *s)
+{
+	struct common *all = s->all;
+	bool more;
+
+	pthread_mutex_lock(&all->lock);
+	all->failed |= s->st != OSR_OK;
+	more = !all->failed && osr_survey_take(&all->survey, &s->w);
+	if (more)
+		show(&all->progress, all->survey.n_taken, all->survey.n_all);
+	pthread_mutex_unlock(&all->lock);
+	return more;
+}
+
+static void *survey(void *job)
+{
+	struct surveyor *s = job;
+
+	while (take(s))
+		s->st = osr_worker_run(&s->w, &s->diag);
+	return NULL;
+}
+
+/*
+ * Of several failures the first in the order of the phases is told. Phases are taken in order, so
+ * all before it have been run, whoever was faster.
+ */
+static enum osr_status first_failure(const struct surveyor *s, uint32_t n, struct osr_diag *diag)
+{
+	const struct surveyor *first = NULL;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (s[i].st && (!first || s[i].w.at < first->w.at))
+			first = &s[i];
+	if (!first)
+		return OSR_OK;
+	*diag = first->diag;
+	return first->st;
+}
+
+enum osr_status cli_survey(const struct cli_pool *pool, const struct osr_survey_in *in,
+			   const char *what, struct osr_survey_sum *sum, struct osr_diag *diag)
+{
+	struct common all = { .lock = PTHREAD_MUTEX_INITIALIZER, .progress = { .what = what } };
+	struct osr_arena arena = { 0 };
+	struct surveyor *s = NULL;
+	enum osr_status st = osr_survey_init(&all.survey, in, &arena, diag);
+	uint32_t n = st ? 0 : n_threads(pool, all.survey.n_all);
+
+	all.progress.last = cli_now().wall;
+	if (!st && !(s = calloc(n, sizeof(*s))))
+		st = osr_fail(diag, OSR_NOMEM, "out of memory for %u threads", n);
+	for (uint32_t i = 0; i < n && !st; i++) {
+		s[i].all = &all;
+		st = osr_worker_init(&s[i].w, &all.survey, &s[i].arena, diag);
+	}
+	if (!st) {
+		run_threads(survey, s, sizeof(*s), n);
+		st = first_failure(s, n, diag);
+		wipe(&all.progress);
+	}
+	if (!st)
+		osr_survey_sum(&all.survey, sum);
+	for (uint32_t i = 0; s && i < n; i++)
+		osr_arena_free(&s[i].arena);
+	free(s);
+	osr_arena_free(&arena);
+	return st;
+}
+
+/* ---- loads ---------------------------------------------------------------------------------- */
+
+struct counter {
+	const struct osr_fabric *f;
+	const struct osr_routing *r;
+	uint32_t first, end; /* dests */
+	struct osr_arena arena;
+	struct osr_loads loads;
+	enum osr_status st;
+	struct osr_diag diag;
+};
+
+static void *count(void *job)
+{
+	struct counter *c = job;
+
+	c->st = osr_loads_add(&c->loads, c->f, c->r, c->first, c->end, &c->arena, &c->diag);
+	return NULL;
+}
+
+enum osr_status cli_loads(const struct cli_pool *pool, const struct osr_fabric *f,
+			  const struct osr_routing *r, struct osr_loads *l, struct osr_diag *diag)
+{
+	uint32_t n = n_threads(pool, f->n_dests);
+	struct counter *c = calloc(n, sizeof(*c));
+	enum osr_status st = OSR_OK;
+
+	if (n && !c)
+		st = osr_fail(diag, OSR_NOMEM, "out of memory for %u threads", n);
+	for (uint32_t i = 0; i < n && !st; i++) {
+		c[i] = (struct counter){ .f = f, .r = r, .st = OSR_BUG };
+		c[i].first = (uint32_t)((uint64_t)f->n_dests * i / n);
+		c[i].end = (uint32_t)((uint64_t)f->n_dests * (i + 1) / n);
+		st = osr_loads_init(&c[i].loads, f, &c[i].arena, diag);
+	}
+	if (!st && n)
+		run_threads(count, c, sizeof(*c), n);
+	for (uint32_t i = 0; c && i < n; i++) {
+		if (!st && c[i].st == OSR_BUG) /* its thread did not start */
+			count(&c[i]);
+		if (!st && c[i].st) {
+			st = c[i].st;
+			*diag = c[i].diag;
+		}
+		if (!st)
+			osr_loads_join(l, f, &c[i].loads);
+		osr_arena_free(&c[i].arena);
+	}
+	free(c);
+	return st;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include "cli/subject.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "io/lftfile.h"
+
+/* ---- the command line ----------------------------------------------------------------------- */
+
+enum { OPT_TABLES = 0x3000, OPT_LFT, OPT_VLS };
+
+static const struct argp_option options[] = {
+	{ "engine", 'e', "NAME", 0, "routing engine, may be repeated; \"all\" (default dfsssp)",
+	  0 },
+	{ "option", 'o', "NAME=VALUE", 0, "option of the engines (see `osmroutes engines`)", 0 },
+	{ "tables", OPT_TABLES, "FILE", 0,
+	  "tables of a file (route --save, opensm-lfts.dump) instead of an engine's, may be "
+	  "repeated",
+	  0 },
+	{ "lft", OPT_LFT, "DUMP", OPTION_ALIAS | OPTION_HIDDEN, NULL, 0 },
+	{ "vls", OPT_VLS, "N", 0, "data virtual lanes to be used at most, 1 to 15 (default 8)", 0 },
+	{ NULL, 0, NULL, 0, NULL, 0 }
+};
+
+static void add(struct cli_subjects *s, const struct osr_engine *engine, const char *file,
+		struct argp_state *state)
+{
+	if (s->n == CLI_MAX_SUBJECTS)
+		argp_error(state, "at most %d engines and files at a time", CLI_MAX_SUBJECTS);
+	s->item[s->n++] = (struct cli_subject){ .engine = engine, .file = file };
+}
+
+static void add_all(struct cli_subjects *s, struct argp_state *state)
+{
+	for (uint32_t i = 0; osr_engines[i]; i++)
+		add(s, osr_engines[i], NULL, state);
+}
+
+static void add_engine(struct cli_subjects *s, const char *name, struct argp_state *state)
+{
+	const struct osr_engine *e = osr_engine_find(name);
+
+	if (!strcmp(name, "all"))
+		add_all(s, state);
+	else if (!e)
+		argp_error(state, "no engine \"%s\"; `osmroutes engines` lists them", name);
+	else
+		add(s, e, NULL, state);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct cli_subjects *s = state->input;
+
+	switch (key) {
+	case 'e':
+		add_engine(s, arg, state);
+		return 0;
+	case 'o':
+		if (s->n_settings == CLI_MAX_SETTINGS)
+			argp_error(state, "at most %d options", CLI_MAX_SETTINGS);
+		s->setting[s->n_settings++] = arg;
+		return 0;
+	case OPT_TABLES:
+	case OPT_LFT:
+		add(s, NULL, arg, state);
+		return 0;
+	case OPT_VLS:
+		s->req.max_vls = (uint8_t)cli_take_number(arg, "vls", 1, OSR_MAX_VLS, state);
+		return 0;
+	case ARGP_KEY_END:
+		if (!s->n && s->all)
+			add_all(s, state);
+		else if (!s->n)
+			add_engine(s, "dfsssp", state);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+const struct argp subjects_argp = { options, parse, NULL, NULL, NULL, NULL, NULL };
+
+/* ---- the work ------------------------------------------------------------------------------- */
+
+enum osr_status cli_subjects_values(struct cli_subjects *s, struct osr_diag *diag)
+{
+	enum osr_status st = OSR_OK;
+
+	s->values = calloc(s->n, sizeof(*s->values));
+	if (!s->values)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the options of %u engines",
+				s->n);
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct osr_engine *e = s->item[i].engine;
+
+		if (!e)
+			continue;
+		osr_values_default(&s->values[i], e->params);
+		for (uint32_t k = 0; k < s->n_settings && !st; k++)
+			st = cli_set(&s->values[i], e->params, s->setting[k], diag);
+	}
+	return st;
+}
+
+void cli_subjects_free(struct cli_subjects *s)
+{
+	free(s->values);
+	s->values = NULL;
+}
+
+const char *cli_subject_name(const struct cli_subject *s)
+{
+	return s->engine ? s->engine->name : s->file;
+}
+
+static void route(const struct cli_subjects *s, uint32_t i, const struct osr_fabric *f,
+		  const struct osr_result *previous, struct cli_tables *t)
+{
+	const struct osr_engine *e = s->item[i].engine;
+	const struct osr_values *v = &s->values[i];
+	struct osr_arena scratch = { 0 };
+
+	t->st = e->applies ? e->applies(f, v, &t->diag) : OSR_OK;
+	if (!t->st)
+		t->st = e->route(f, v, &s->req, previous, &scratch, &t->arena, &t->routing,
+				 &t->diag);
+	t->memory = scratch.peak + t->arena.peak;
+	osr_arena_free(&scratch);
+}
+
+void cli_tables_make(const struct cli_subjects *s, uint32_t i, const struct osr_fabric *f,
+		     const struct osr_result *previous, struct cli_tables *t)
+{
+	const char *path = s->item[i].file;
+	double start = cli_cpu_ms();
+
+	*t = (struct cli_tables){ .st = OSR_OK };
+	if (s->item[i].engine)
+		route(s, i, f, previous, t);
+	else if (osr_tablefile_probe(path))
+		t->st = osr_tablefile_open(path, f, &t->file, &t->routing, &t->diag);
+	else
+		t->st = osr_lftfile_read(path, f, &t->arena, &t->routing, &t->diag);
+	t->ms = cli_cpu_ms() - start;
+}
+
+void cli_tables_free(struct cli_tables *t)
+{
+	osr_arena_free(&t->arena);
+	osr_tablefile_close(&t->file);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * subject.h - whose tables a sub-command works on: those that engines make, or those of files.
+ *
+ *	struct args a = { .who = CLI_SUBJECTS_INIT };
+ *	argp_parse() with subjects_argp as a child, whose input is &a.who
+ *	st = cli_subjects_values(&a.who, &diag);	// all options before anything is run
+ *	for (i = 0; i < a.who.n; i++) {
+ *		struct cli_tables t;
+ *
+ *		cli_tables_make(&a.who, i, &fabric, NULL, &t);	// t.st, t.diag
+ *		...
+ *		cli_tables_free(&t);
+ *	}
+ *	cli_subjects_free(&a.who);
+ */
+#ifndef OSR_CLI_SUBJECT_H
+#define OSR_CLI_SUBJECT_H
+
+#include <argp.h>
+
+#include <osmroutes/engine.h>
+
+#include "io/tablefile.h"
+
+#define CLI_MAX_SUBJECTS 32
+#define CLI_MAX_SETTINGS 32
+
+struct cli_subject {
+	const struct osr_engine *engine; /* or */
+	const char *file;
+};
+
+struct cli_subjects {
+	struct cli_subject item[CLI_MAX_SUBJECTS];
+	uint32_t n;
+	const char *setting[CLI_MAX_SETTINGS]; /* NAME=VALUE, for every engine */
+	uint32_t n_settings;
+	struct osr_request req;
+	bool all;                  /* nobody named: every engine there is; otherwise dfsssp */
+	struct osr_values *values; /* [n] */
+};
+
+#define CLI_SUBJECTS_INIT                                                                          \
+	{                                                                                          \
+		.req = {.max_vls = 8, .clock_ms = cli_cpu_ms }                                     \
+	}
+
+/* -e, -o, --tables, --vls */
+extern const struct argp subjects_argp;
+
+/* An option that an engine does not know is an error of the command line, not of that engine. */
+enum osr_status cli_subjects_values(struct cli_subjects *s, struct osr_diag *diag);
+void cli_subjects_free(struct cli_subjects *s);
+
+/* The name of an engine or a file. */
+const char *cli_subject_name(const struct cli_subject *s);
+
+struct cli_tables {
+	enum osr_status st;
+	struct osr_diag diag;
+	struct osr_routing routing;
+	double ms;     /* CPU to make or read them */
+	size_t memory; /* bytes the engine asked for, at its peaks */
+	struct osr_arena arena;
+	struct osr_tablefile file;
+};
+
+/* `previous` may be NULL. */
+void cli_tables_make(const struct cli_subjects *s, uint32_t i, const struct osr_fabric *f,
+		     const struct osr_result *previous, struct cli_tables *t);
+void cli_tables_free(struct cli_tables *t);
+
+#endif

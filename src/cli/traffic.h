@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * traffic.h - the traffic that a sub-command measures: random bisections, patterns by name, traffic
+ * files, each on hosts in some order.
+ *
+ *	struct args a = { .traffic = CLI_TRAFFIC_INIT };
+ *	argp_parse() with traffic_argp as a child, whose input is &a.traffic
+ *	st = cli_traffic_load(&a.traffic, &fabric, &diag);	// files, hosts, names of patterns
+ *	st = cli_traffic_bisect(&a.traffic, &fabric, &routing, &bandwidth, &diag);
+ *	st = cli_traffic_measure(&a.traffic, &fabric, &routing, "dfsssp", &a.out, &diag);
+ *	cli_traffic_free(&a.traffic);
+ */
+#ifndef OSR_CLI_TRAFFIC_H
+#define OSR_CLI_TRAFFIC_H
+
+#include <osmroutes/bandwidth.h>
+
+#include "cli/output.h"
+#include "cli/pool.h"
+
+#define CLI_MAX_TRAFFIC 64
+
+enum cli_ranking {
+	CLI_RANKING_ORDERED = 1,
+	CLI_RANKING_RANDOM = 2,
+	CLI_RANKING_BOTH = 3,
+};
+
+/* One pattern, or one file. */
+struct cli_flow {
+	const char *name; /* as it was typed */
+	const char *path; /* of a traffic file; else NULL */
+	struct osr_sequence sequence;
+	struct osr_traffic *file;
+};
+
+struct cli_traffic {
+	struct cli_flow flow[CLI_MAX_TRAFFIC];
+	uint32_t n_flows;
+	uint32_t n_bisections;
+	uint32_t n_runs;  /* of random rankings */
+	uint32_t n_ranks; /* 0: as many as there are hosts */
+	enum cli_ranking ranking;
+	bool hsd_only;
+	uint64_t seed;
+	const char *hosts_path;
+	struct cli_pool pool;
+
+	struct osr_arena arena;
+	uint32_t *hosts, n_hosts; /* [n_hosts] in rank order */
+};
+
+#define CLI_TRAFFIC_INIT                                                                           \
+	{                                                                                          \
+		.n_bisections = 1000, .n_runs = 25, .ranking = CLI_RANKING_BOTH, .seed = 1         \
+	}
+
+extern const struct argp traffic_argp;
+
+/* Fields of a section of rows, one for each set of tables, pattern and ranking. */
+#define CLI_TRAFFIC_FIELDS                                                                         \
+	{ "tables", "tables of", OUT_TEXT, 0 }, { "pattern", "pattern", OUT_TEXT, 0 },             \
+		{ "ranking", "ranking", OUT_TEXT, 0 }, { "ranks", "ranks", OUT_COUNT, 0 },         \
+		{ "phases", "phases", OUT_COUNT, 0 }, { "runs", "runs", OUT_COUNT, 0 },            \
+		{ "hsd", "hot spot", OUT_REAL, 3 }, { "hsd_half_width", "+-", OUT_REAL, 3 },       \
+		{ "hsd_min", "least", OUT_REAL, 3 }, { "hsd_max", "most", OUT_REAL, 3 },           \
+		{ "hsd_sum", NULL, OUT_REAL, 1 }, { "max_congestion", "worst", OUT_COUNT, 0 },     \
+		{ "bandwidth", "bandwidth", OUT_REAL, 4 },                                         \
+		{ "bandwidth_half_width", "+-", OUT_REAL, 4 },                                     \
+		{ "bandwidth_min", NULL, OUT_REAL, 4 }, { "bandwidth_max", NULL, OUT_REAL, 4 },    \
+		{ "pairs", NULL, OUT_COUNT, 0 }, { "pairs_no_path", "lost", OUT_COUNT, 0 },        \
+	{                                                                                          \
+		"cpu_ms", NULL, OUT_REAL, 1                                                        \
+	}
+
+enum osr_status cli_traffic_load(struct cli_traffic *t, const struct osr_fabric *f,
+				 struct osr_diag *diag);
+void cli_traffic_free(struct cli_traffic *t);
+
+/* b->n_patterns = 0 if none were asked for. */
+enum osr_status cli_traffic_bisect(const struct cli_traffic *t, const struct osr_fabric *f,
+				   const struct osr_routing *r, struct osr_bandwidth *b,
+				   struct osr_diag *diag);
+
+/* Rows of the section "patterns" of `out`. */
+enum osr_status cli_traffic_measure(const struct cli_traffic *t, const struct osr_fabric *f,
+				    const struct osr_routing *r, const char *tables,
+				    struct out *out, struct osr_diag *diag);
+
+/* One sequence on the hosts of t, ordered or not. */
+enum osr_status cli_traffic_sequence(const struct cli_traffic *t, const struct osr_fabric *f,
+				     const struct osr_routing *r, const struct osr_sequence *q,
+				     bool random, const char *name, struct osr_survey_sum *sum,
+				     struct osr_diag *diag);
+
+#endif

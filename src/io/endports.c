@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include "io/endports.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *name_of(const struct osr_fabric *f, uint32_t t)
+{
+	return f->names + f->term_name[t];
+}
+
+static int by_name(const void *a, const void *b, void *f)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	int order = strcmp(name_of(f, x), name_of(f, y));
+
+	return order ? order : (x > y) - (x < y);
+}
+
+static int by_guid(const void *a, const void *b, void *context)
+{
+	const struct osr_fabric *f = context;
+	uint64_t x = f->term_guid[*(const uint32_t *)a], y = f->term_guid[*(const uint32_t *)b];
+
+	return (x > y) - (x < y);
+}
+
+enum osr_status osr_endports_init(struct osr_endports *x, const struct osr_fabric *f,
+				  struct osr_arena *arena, struct osr_diag *diag)
+{
+	*x = (struct osr_endports){ .f = f };
+	x->by_name = osr_alloc(arena, f->n_terminals, sizeof(*x->by_name));
+	x->by_guid = osr_alloc(arena, f->n_terminals, sizeof(*x->by_guid));
+	if (!x->by_name || !x->by_guid)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the names of %u end ports",
+				f->n_terminals);
+	for (uint32_t t = 0; t < f->n_terminals; t++)
+		if (f->term_role[t] != OSR_ROLE_SP0)
+			x->by_name[x->n++] = t;
+	memcpy(x->by_guid, x->by_name, x->n * sizeof(*x->by_guid));
+	qsort_r(x->by_name, x->n, sizeof(*x->by_name), by_name, (void *)f);
+	qsort_r(x->by_guid, x->n, sizeof(*x->by_guid), by_guid, (void *)f);
+	return OSR_OK;
+}
+
+static enum osr_status find_name(const struct osr_endports *x, const char *name, uint32_t *term,
+				 struct osr_diag *diag)
+{
+	uint32_t low = 0, high = x->n;
+
+	while (low < high) {
+		uint32_t mid = (low + high) / 2;
+
+		if (strcmp(name_of(x->f, x->by_name[mid]), name) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low == x->n || strcmp(name_of(x->f, x->by_name[low]), name) != 0)
+		return osr_fail(diag, OSR_INVAL, "no end port is called \"%.80s\"", name);
+	if (low + 1 < x->n && !strcmp(name_of(x->f, x->by_name[low + 1]), name))
+		return osr_fail(diag, OSR_INVAL,
+				"several end ports are called \"%.80s\": take the GUID of the port",
+				name);
+	*term = x->by_name[low];
+	return OSR_OK;
+}
+
+static enum osr_status find_guid(const struct osr_endports *x, uint64_t guid, uint32_t *term,
+				 struct osr_diag *diag)
+{
+	uint32_t low = 0, high = x->n;
+
+	while (low < high) {
+		uint32_t mid = (low + high) / 2;
+
+		if (x->f->term_guid[x->by_guid[mid]] < guid)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low == x->n || x->f->term_guid[x->by_guid[low]] != guid)
+		return osr_fail(diag, OSR_INVAL, "no end port has the GUID 0x%016llx",
+				(unsigned long long)guid);
+	*term = x->by_guid[low];
+	return OSR_OK;
+}
+
+static enum osr_status find_lid(const struct osr_endports *x, const char *text, uint32_t *term,
+				struct osr_diag *diag)
+{
+	char *end;
+	unsigned long lid = strtoul(text, &end, 0);
+	uint32_t d = OSR_NONE;
+
+	if (*text >= '0' && *text <= '9' && !*end && lid <= x->f->max_lid)
+		d = x->f->lid_dest[lid];
+	if (d == OSR_NONE || x->f->term_role[x->f->dest_term[d]] == OSR_ROLE_SP0)
+		return osr_fail(diag, OSR_INVAL, "no CA or router has the LID \"%.40s\"", text);
+	*term = x->f->dest_term[d];
+	return OSR_OK;
+}
+
+enum osr_status osr_endports_find(const struct osr_endports *x, const char *word, uint32_t *term,
+				  struct osr_diag *diag)
+{
+	uint64_t guid;
+	char *end;
+
+	if (!strncmp(word, "lid:", 4))
+		return find_lid(x, word + 4, term, diag);
+	if (!strncmp(word, "0x", 2)) {
+		errno = 0;
+		guid = strtoull(word, &end, 16);
+		if (!*end && end > word + 2 && !errno)
+			return find_guid(x, guid, term, diag);
+	}
+	return find_name(x, word, term, diag);
+}
+
+char *osr_word(char **at)
+{
+	char *p = *at + strspn(*at, " \t\r\n"), *word;
+
+	*at = p;
+	if (!*p || *p == '#')
+		return NULL;
+	if (*p == '"') {
+		word = p + 1;
+		p = word + strcspn(word, "\"\n");
+	} else {
+		word = p;
+		p += strcspn(p, " \t\r\n#");
+	}
+	*at = p;
+	/* A # that ends the word also ends the line. */
+	if (*p == '#')
+		*p = '\0';
+	else if (*p)
+		*(*at)++ = '\0';
+	return word;
+}
+
+struct list {
+	const char *path;
+	const struct osr_endports *x;
+	bool *seen; /* [n_terminals] */
+	uint32_t *hosts, n;
+	unsigned int line;
+};
+
+static enum osr_status take_line(struct list *l, char *text, struct osr_diag *diag)
+{
+	char *word = osr_word(&text);
+	struct osr_diag why;
+	uint32_t t;
+
+	if (!word)
+		return OSR_OK;
+	if (osr_word(&text))
+		return osr_fail(diag, OSR_INVAL,
+				"%s:%u: one host a line, with \"\" around a name with blanks",
+				l->path, l->line);
+	if (osr_endports_find(l->x, word, &t, &why))
+		return osr_fail(diag, OSR_INVAL, "%s:%u: %s", l->path, l->line, why.text);
+	if (l->seen[t])
+		return osr_fail(diag, OSR_INVAL, "%s:%u: \"%.80s\" is in the list already", l->path,
+				l->line, word);
+	l->seen[t] = true;
+	l->hosts[l->n++] = t;
+	return OSR_OK;
+}
+
+enum osr_status osr_hostlist_read(const char *path, const struct osr_endports *x, uint32_t *hosts,
+				  uint32_t *n, struct osr_diag *diag)
+{
+	struct list l = { .path = path, .x = x, .hosts = hosts };
+	FILE *in = strcmp(path, "-") ? fopen(path, "r") : stdin;
+	enum osr_status st = OSR_OK;
+	char *text = NULL;
+	size_t size = 0;
+
+	if (!in)
+		return osr_fail(diag, OSR_INVAL, "%s: %s", path, strerror(errno));
+	l.seen = calloc(x->f->n_terminals + 1, sizeof(*l.seen));
+	if (!l.seen)
+		st = osr_fail(diag, OSR_NOMEM, "%s: out of memory", path);
+	while (!st && getline(&text, &size, in) >= 0) {
+		l.line++;
+		st = take_line(&l, text, diag);
+	}
+	if (!st && ferror(in))
+		st = osr_fail(diag, OSR_INVAL, "%s: %s", path, strerror(errno));
+	if (in != stdin)
+		fclose(in);
+	free(text);
+	free(l.seen);
+	*n = l.n;
+	return st;
+}

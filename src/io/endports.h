@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * endports.h - end ports by what people call them: in lists of hosts and in traffic files.
+ *
+ *	node-017		the description of the node, if no other end port of a CA has it
+ *	"node 017 HCA-1"	the same, with blanks in it
+ *	0x0002c90300a1b2c3	GUID of the port
+ *	lid:17			any LID of the port
+ *
+ * Lists of hosts have one a line, rank 0 first; empty lines and what stands behind # do not count.
+ */
+#ifndef OSR_IO_ENDPORTS_H
+#define OSR_IO_ENDPORTS_H
+
+#include <osmroutes/fabric.h>
+
+/* An index by name and GUID, made once. */
+struct osr_endports {
+	const struct osr_fabric *f;
+	uint32_t *by_name, *by_guid; /* [n_terminals] without port 0 of switches */
+	uint32_t n;
+};
+
+enum osr_status osr_endports_init(struct osr_endports *x, const struct osr_fabric *f,
+				  struct osr_arena *arena, struct osr_diag *diag);
+
+/* The terminal; OSR_INVAL says who is not there, or there twice. */
+enum osr_status osr_endports_find(const struct osr_endports *x, const char *word, uint32_t *term,
+				  struct osr_diag *diag);
+
+/*
+ * The next word of a line: *at moves behind it. Quotes are taken away, the word is ended with a
+ * zero byte in the line. NULL at the end of the line or before a #.
+ */
+char *osr_word(char **at);
+
+/* A list of hosts: hosts[n_terminals], all different; *n of them. Messages name file and line. */
+enum osr_status osr_hostlist_read(const char *path, const struct osr_endports *x, uint32_t *hosts,
+				  uint32_t *n, struct osr_diag *diag);
+
+#endif

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include "io/trafficfile.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_PAIRS (UINT32_C(1) << 28)
+
+struct reader {
+	const char *label;
+	const struct osr_endports *x;
+	struct osr_diag *diag;
+	unsigned int line;
+	bool begun;       /* something that counts was read */
+	uint32_t n_ranks; /* 0: end ports */
+	struct osr_pair *pair;
+	uint32_t *row; /* begin of each phase */
+	uint32_t n_pairs, pairs_room, n_phases, phases_room;
+};
+
+/* Room for one more; false if memory ran out. */
+static bool room(void **list, uint32_t n, uint32_t *n_room, size_t size)
+{
+	uint32_t more = *n_room ? 2 * *n_room : 64;
+	void *p;
+
+	if (n < *n_room)
+		return true;
+	p = realloc(*list, more * size);
+	if (!p)
+		return false;
+	*list = p;
+	*n_room = more;
+	return true;
+}
+
+static enum osr_status no_memory(const struct reader *r)
+{
+	return osr_fail(r->diag, OSR_NOMEM, "%s:%u: out of memory", r->label, r->line);
+}
+
+static enum osr_status begin_phase(struct reader *r)
+{
+	/* One without a pair is no phase. */
+	if (r->n_phases && r->row[r->n_phases - 1] == r->n_pairs)
+		return OSR_OK;
+	if (!room((void **)&r->row, r->n_phases + 1, &r->phases_room, sizeof(*r->row)))
+		return no_memory(r);
+	r->row[r->n_phases++] = r->n_pairs;
+	return OSR_OK;
+}
+
+static bool whole_number(const char *text, unsigned long limit, uint32_t *n)
+{
+	char *end;
+	unsigned long x = strtoul(text, &end, 10);
+
+	*n = (uint32_t)x;
+	return *text >= '0' && *text <= '9' && !*end && x < limit;
+}
+
+static enum osr_status take_ranks(struct reader *r, char *rest)
+{
+	char *word = osr_word(&rest);
+
+	if (r->begun)
+		return osr_fail(r->diag, OSR_INVAL, "%s:%u: \"ranks\" must come first", r->label,
+				r->line);
+	if (!word || !whole_number(word, OSR_PATTERN_MAX_RANKS + 1, &r->n_ranks) ||
+	    r->n_ranks < 2 || osr_word(&rest))
+		return osr_fail(r->diag, OSR_INVAL, "%s:%u: expected \"ranks N\", N from 2 to %u",
+				r->label, r->line, OSR_PATTERN_MAX_RANKS);
+	return OSR_OK;
+}
+
+static enum osr_status find(struct reader *r, const char *word, uint32_t *end)
+{
+	struct osr_diag why = { "" };
+
+	if (r->n_ranks) {
+		if (whole_number(word, r->n_ranks, end))
+			return OSR_OK;
+		return osr_fail(r->diag, OSR_INVAL, "%s:%u: \"%.40s\" is no rank from 0 to %u",
+				r->label, r->line, word, r->n_ranks - 1);
+	}
+	if (!r->x)
+		return osr_fail(r->diag, OSR_INVAL, "%s:%u: expected \"ranks N\" first", r->label,
+				r->line);
+	if (!osr_endports_find(r->x, word, end, &why))
+		return OSR_OK;
+	return osr_fail(r->diag, OSR_INVAL, "%s:%u: %s", r->label, r->line, why.text);
+}
+
+static enum osr_status take_pair(struct reader *r, const char *from, char *rest)
+{
+	char *to = osr_word(&rest);
+	struct osr_pair p;
+	enum osr_status st = OSR_OK;
+
+	if (!to || osr_word(&rest))
+		return osr_fail(r->diag, OSR_INVAL,
+				"%s:%u: expected \"phase\", or who sends and who receives",
+				r->label, r->line);
+	if (!r->n_phases)
+		st = begin_phase(r);
+	if (!st)
+		st = find(r, from, &p.from);
+	if (!st)
+		st = find(r, to, &p.to);
+	if (st)
+		return st;
+	if (p.from == p.to)
+		return osr_fail(r->diag, OSR_INVAL, "%s:%u: \"%.80s\" sends to itself", r->label,
+				r->line, to);
+	if (r->n_pairs == MAX_PAIRS ||
+	    !room((void **)&r->pair, r->n_pairs, &r->pairs_room, sizeof(*r->pair)))
+		return no_memory(r);
+	r->pair[r->n_pairs++] = p;
+	return OSR_OK;
+}
+
+static enum osr_status take_line(struct reader *r, char *text)
+{
+	char *word;
+	enum osr_status st;
+
+	r->line++;
+	word = osr_word(&text);
+	if (!word)
+		return OSR_OK;
+	if (!strcmp(word, "ranks"))
+		st = take_ranks(r, text);
+	else if (!strcmp(word, "phase"))
+		st = begin_phase(r);
+	else
+		st = take_pair(r, word, text);
+	r->begun = true;
+	return st;
+}
+
+/* Terminals become ranks: those that take part, by their index. */
+static enum osr_status number(struct reader *r, struct osr_traffic *t)
+{
+	const struct osr_fabric *f = r->x->f;
+	uint32_t *rank = calloc(f->n_terminals, sizeof(*rank)), n = 0;
+
+	t->hosts = malloc(f->n_terminals * sizeof(*t->hosts));
+	if (!rank || !t->hosts) {
+		free(rank);
+		return no_memory(r);
+	}
+	for (uint32_t i = 0; i < r->n_pairs; i++)
+		rank[r->pair[i].from] = rank[r->pair[i].to] = 1;
+	for (uint32_t k = 0; k < f->n_terminals; k++) {
+		if (!rank[k])
+			continue;
+		t->hosts[n] = k;
+		rank[k] = n++;
+	}
+	for (uint32_t i = 0; i < r->n_pairs; i++)
+		r->pair[i] = (struct osr_pair){ rank[r->pair[i].from], rank[r->pair[i].to] };
+	free(rank);
+	r->n_ranks = n;
+	return OSR_OK;
+}
+
+static enum osr_status finish(struct reader *r, struct osr_traffic *t)
+{
+	enum osr_status st = OSR_OK;
+
+	if (!r->n_pairs)
+		return osr_fail(r->diag, OSR_INVAL, "%s: nobody sends anything", r->label);
+	if (r->row[r->n_phases - 1] == r->n_pairs)
+		r->n_phases--;
+	if (!r->n_ranks)
+		st = number(r, t);
+	if (st)
+		return st;
+	r->row[r->n_phases] = r->n_pairs;
+	t->phases = (struct osr_phases){
+		.n_ranks = r->n_ranks, .n_phases = r->n_phases, .row = r->row, .pair = r->pair
+	};
+	return OSR_OK;
+}
+
+static enum osr_status read_stream(FILE *in, const char *label, const struct osr_endports *x,
+				   struct osr_traffic *t, struct osr_diag *diag)
+{
+	struct reader r = { .label = label, .x = x, .diag = diag };
+	enum osr_status st = OSR_OK;
+	char *text = NULL;
+	size_t size = 0;
+
+	*t = (struct osr_traffic){ .hosts = NULL };
+	while (!st && getline(&text, &size, in) >= 0)
+		st = take_line(&r, text);
+	if (!st && ferror(in))
+		st = osr_fail(diag, OSR_INVAL, "%s: %s", label, strerror(errno));
+	if (!st)
+		st = finish(&r, t);
+	free(text);
+	if (st) {
+		free(r.row);
+		free(r.pair);
+		free(t->hosts);
+		*t = (struct osr_traffic){ .hosts = NULL };
+	}
+	return st;
+}
+
+enum osr_status osr_traffic_read(const char *path, const struct osr_endports *x,
+				 struct osr_traffic *t, struct osr_diag *diag)
+{
+	FILE *in = strcmp(path, "-") ? fopen(path, "r") : stdin;
+	enum osr_status st;
+
+	if (!in)
+		return osr_fail(diag, OSR_INVAL, "%s: %s", path, strerror(errno));
+	st = read_stream(in, path, x, t, diag);
+	if (in != stdin)
+		fclose(in);
+	return st;
+}
+
+enum osr_status osr_traffic_parse(const char *text, size_t size, const char *label,
+				  const struct osr_endports *x, struct osr_traffic *t,
+				  struct osr_diag *diag)
+{
+	FILE *in = fmemopen((void *)text, size, "r");
+	enum osr_status st;
+
+	if (!in)
+		return osr_fail(diag, size ? OSR_NOMEM : OSR_INVAL, "%s: %s", label,
+				size ? "out of memory" : "nobody sends anything");
+	st = read_stream(in, label, x, t, diag);
+	fclose(in);
+	return st;
+}
+
+void osr_traffic_free(struct osr_traffic *t)
+{
+	free((void *)t->phases.row);
+	free((void *)t->phases.pair);
+	free(t->hosts);
+	*t = (struct osr_traffic){ .hosts = NULL };
+}
