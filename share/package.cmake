@@ -32,6 +32,10 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_RPM_FILE_NAME RPM-DEFAULT)
 set(CPACK_RPM_PACKAGE_LICENSE "GPL-2.0-only OR Linux-OpenIB")
 set(CPACK_RPM_PACKAGE_REQUIRES "opensm = ${OSR_OPENSM_VERSION}")
+set(CPACK_RPM_SPEC_MORE_DEFINE "%define _buildhost localhost
+%define use_source_date_epoch_as_buildtime 1
+%define clamp_mtime_to_source_date_epoch 1
+%define _build_id_links none")
 set(CPACK_RPM_USER_FILELIST "%config(noreplace) /etc/opensm/osmroutes.conf")
 set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION /etc /etc/opensm /usr/share/man /usr/share/man/man1
   /usr/share/man/man5 /usr/share/man/man7 /usr/share/bash-completion

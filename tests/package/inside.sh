@@ -1,0 +1,99 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+#
+# inside.sh: what scripts/test-package runs inside the clean root, with the package, a fabric and
+# nothing of the sources in /package. Stock OpenSM first, then the package comes and goes.
+set -eu
+cd /package
+deb=$(ls osmroutes_*.deb)
+fabric=/package/cluster-192.net
+export IBSIM_SOCKNAME=osr-package-$$ DEBIAN_FRONTEND=noninteractive
+
+fail() {
+	echo "FAILED: $*"
+	[ ! -f "${log:-}" ] || tail -5 "$log"
+	exit 1
+}
+
+# sweep NAME OPENSM-ARGUMENTS...: a new simulated fabric and one sweep; log and dumps in /package/NAME
+sweep() {
+	local name=$1 sim
+	shift
+	rm -rf "$name" && mkdir "$name"
+	log=/package/$name/log
+	mkfifo "$name/console"
+	ibsim -s -n "$fabric" <>"$name/console" >"$name/ibsim" 2>&1 &
+	sim=$!
+	for _ in $(seq 100); do
+		grep -q 'simulator ready' "$name/ibsim" && break
+		sleep 0.1
+	done
+	OSM_TMP_DIR=/package/$name OSM_CACHE_DIR=/package/$name timeout -k 5 60 \
+		ibsim-run opensm -o -f "$log" -D 0x43 "$@" >"$name/out" 2>&1 || fail "opensm $*"
+	kill $sim
+	wait $sim 2>/dev/null || true
+	[ -s "$name/opensm-lfts.dump" ] || fail "opensm $*: no tables"
+}
+
+step() { echo "$SECONDS s: $*"; }
+
+step "OpenSM $(dpkg-query -W -f='${Version}' opensm) without the package"
+sweep before -R dfsssp -Q
+! grep -q osmroutes "$log" || fail "something of osmroutes is here already"
+(cd / && find etc usr -type f | sort) >files-before
+
+step "$deb comes"
+apt-get install -y --no-install-recommends "./$deb" >apt 2>&1 || { cat apt; fail "apt-get install"; }
+osmroutes --version
+for file in /etc/opensm/osmroutes.conf /usr/share/man/man1/osmroutes.1 /usr/share/man/man5/osmroutes.conf.5 \
+	    /usr/share/man/man7/osmroutes-dfsssp.7 /usr/share/bash-completion/completions/osmroutes \
+	    /usr/share/osmroutes/opensm.conf /usr/share/osmroutes/opensm@.service.d/osmroutes.conf \
+	    /usr/share/doc/osmroutes/copyright; do
+	[ -s "$file" ] || fail "$file is missing"
+	grep -q "^${file#/}\$" files-before && fail "$file was there before"
+done
+# Every engine has its page.
+for engine in $(osmroutes engines | grep -E '^[a-z]'); do
+	[ -s "/usr/share/man/man7/osmroutes-$engine.7" ] || fail "no page for $engine"
+done
+
+step "opensm -F with the shipped example"
+sweep example -F /usr/share/osmroutes/opensm.conf
+grep -q -- '-R dfsssp is served by osmroutes' "$log" || fail "osmroutes does not route"
+line=$(grep 'osmroutes: dfsssp: .* digest' "$log") || fail "no line about the sweep"
+case $line in
+*"proven: reachable, minimal, deadlock-free"*) ;;
+*) fail "not proven: $line" ;;
+esac
+! grep -q 'ERR' "$log" || fail "an error line"
+# The command that came with it gives the same tables.
+osmroutes route "$fabric" --lmc=0 --multicast --dump own >/dev/null || fail "osmroutes route"
+cmp own/opensm-lfts.dump example/opensm-lfts.dump || fail "the command and the plugin differ"
+! cmp -s before/opensm-lfts.dump example/opensm-lfts.dump || fail "the tables are those of the stock engine"
+
+step "another OpenSM than the one it was built for"
+mkdir -p other/DEBIAN
+printf 'Package: opensm\nVersion: 3.3.99-1\nArchitecture: %s\nMaintainer: nobody <nobody@localhost>\nDescription: none\n' \
+	"$(dpkg --print-architecture)" >other/DEBIAN/control
+dpkg-deb --build other other.deb >/dev/null
+if apt-get install --simulate --no-remove ./other.deb >apt 2>&1; then
+	fail "apt would let another OpenSM in"
+fi
+grep -q 'osmroutes : Depends: opensm (<<\|following packages will be REMOVED' apt ||
+	{ cat apt; fail "apt gives another reason"; }
+
+step "the package goes"
+apt-get remove -y osmroutes >apt 2>&1 || { cat apt; fail "apt-get remove"; }
+# A configuration that still names the plugin: one error line, and stock routes.
+printf 'event_plugin_name osmroutes\nrouting_engine dfsssp\nqos TRUE\n' >left.conf
+sweep left -F left.conf
+grep -q 'libosmroutes.so' "$log" || fail "the log does not say that the plugin is gone"
+cmp before/opensm-lfts.dump left/opensm-lfts.dump || fail "OpenSM routes otherwise than before"
+sweep after -R dfsssp -Q
+cmp before/opensm-lfts.dump after/opensm-lfts.dump || fail "OpenSM routes otherwise than before"
+apt-get purge -y osmroutes >apt 2>&1 || { cat apt; fail "apt-get purge"; }
+(cd / && find etc usr -type f | sort) >files-after
+grep -vE '^(etc/ld.so.cache)$' files-after | comm -13 files-before - >left-behind
+# What opensm itself leaves is in files-before already.
+[ ! -s left-behind ] || { cat left-behind; fail "files are left behind"; }
+step "as it was before"

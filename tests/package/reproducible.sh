@@ -1,0 +1,53 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+#
+# reproducible.sh PROJECT BUILD CMAKE: the sources copied elsewhere, built elsewhere, by one job, give the
+# bytes that BUILD has: plugin, command, man pages, completion, osmroutes.conf; and with one
+# SOURCE_DATE_EPOCH the same packages.
+set -eu
+project=$1 build=$2 cmake=$3
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+failed=0
+
+mkdir -p "$dir/somewhere/else/sources"
+(cd "$project" && tar --exclude=./build* --exclude=./.git --exclude=__pycache__ -cf - .) |
+	tar -xf - -C "$dir/somewhere/else/sources"
+type=$(sed -n 's/^CMAKE_BUILD_TYPE:[A-Z]*=//p' "$build/CMakeCache.txt")
+{
+	"$cmake" -S "$dir/somewhere/else/sources" -B "$dir/b" -G Ninja -DOSR_TESTS=OFF \
+		-DOSR_LIVE=OFF ${type:+-DCMAKE_BUILD_TYPE=$type} && "$cmake" --build "$dir/b" -j1
+} >"$dir/log" 2>&1 || { tail -20 "$dir/log"; exit 1; }
+
+same() {
+	if ! cmp "$1" "$2"; then
+		failed=1
+	fi
+}
+same "$build/libosmroutes.so" "$dir/b/libosmroutes.so"
+same "$build/src/cli/osmroutes" "$dir/b/src/cli/osmroutes"
+for file in "$build"/manual/*; do
+	same "$file" "$dir/b/manual/$(basename "$file")"
+done
+for where in "$project" "$build" "$dir"; do
+	if grep -qF "$where/" "$build/libosmroutes.so" "$build/src/cli/osmroutes"; then
+		echo "the name of the folder $where is in the plugin or the command"
+		failed=1
+	fi
+done
+
+# Two packages, some time apart.
+export SOURCE_DATE_EPOCH=1700000000
+for kind in DEB RPM; do
+	case $kind in
+	DEB) command -v dpkg-shlibdeps >/dev/null || { echo "no dpkg-shlibdeps: no .deb"; continue; } ;;
+	RPM) command -v rpmbuild >/dev/null || { echo "no rpmbuild: no .rpm"; continue; } ;;
+	esac
+	for b in "$build" "$dir/b"; do
+		cpack --config "$b/CPackConfig.cmake" -G $kind -B "$dir/$kind-$(basename "$b")" \
+			>"$dir/log" 2>&1 || { tail "$dir/log"; exit 1; }
+	done
+	same "$dir/$kind-$(basename "$build")"/osmroutes*."${kind,,}" "$dir/$kind-b"/osmroutes*."${kind,,}"
+done
+[ $failed -eq 0 ] && echo "the same bytes"
+exit $failed
