@@ -38,7 +38,7 @@ static const struct osr_param params[] = {
 	[ROUNDS] = { "rounds", OSR_PARAM_UINT, "2", 0, 1000, NULL,
 		     "rip-up-and-re-route rounds after the first pass, at most" },
 	[MOVES] = { "moves", OSR_PARAM_UINT, "300", 0, 1000000, NULL,
-		    "then attempts to move single LIDs off the most loaded link, at most" },
+		    "then attempts to move LIDs off the most loaded link, at most" },
 	[IGNORE_RATES] = { "ignore_rates", OSR_PARAM_BOOL, "no", 0, 0, NULL,
 			   "balance routes per link, not per unit of link rate" },
 	[HEURISTIC] = { "heuristic", OSR_PARAM_ENUM, "order", 0, 0,
@@ -134,6 +134,7 @@ static enum osr_status reduce(struct osr_spf *s, const struct osr_values *v,
 			      struct osr_routing *r, bool *fits, struct osr_diag *diag)
 {
 	struct osr_guided_options opt = { .sift_passes = (uint32_t)v->num[SIFT],
+					  .moves = (uint32_t)v->num[MOVES],
 					  .reversible = v->num[REVERSIBLE] != OSR_REVERSIBLE_OFF };
 	enum osr_status st =
 		osr_guided_reduce(s, req, &opt, 1, 100, orders, scratch, result, r, fits, diag);
@@ -197,7 +198,7 @@ static enum osr_status try_one_lane(struct osr_spf *s, const struct osr_request 
 
 	if (st || !*fits || !opt->max_rounds || osr_spf_balanced(s))
 		return st;
-	return osr_guided_refine(s, req, opt->max_rounds, r->rank, scratch, result, r, diag);
+	return osr_guided_refine(s, req, opt, r->rank, scratch, result, r, diag);
 }
 
 static enum osr_status route(const struct osr_fabric *f, const struct osr_values *v,

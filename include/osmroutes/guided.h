@@ -42,6 +42,7 @@
 struct osr_guided_options {
 	uint32_t rounds; /* of routing and improving the orders, at most */
 	uint32_t sift_passes;
+	uint32_t moves; /* of dests off the most loaded channel, where no route is longer */
 	uint32_t effort; /* of the search for a single order: updown.h */
 	bool reversible; /* try to give both directions of a pair one SL */
 };
@@ -82,13 +83,13 @@ enum osr_status osr_guided_reduce(struct osr_spf *s, const struct osr_request *r
 				  struct osr_routing *r, bool *fits, struct osr_diag *diag);
 
 /*
- * Rip-up rounds that keep to one order: for routes that fit one layer (osr_layers_single) but are
+ * Rip-up rounds, then moves of single dests, that keep to one order: for routes that fit one layer (osr_layers_single) but are
  * not yet balanced. rank[n_channels] is that layer's certificate, and is replaced by one with more
  * freedom. Dests keep their tree where the order leaves no other. Scratch and `result` are as
  * before.
  */
-enum osr_status osr_guided_refine(struct osr_spf *s, const struct osr_request *req, uint32_t rounds,
-				  uint32_t *rank, struct osr_arena *scratch,
+enum osr_status osr_guided_refine(struct osr_spf *s, const struct osr_request *req,
+				  const struct osr_spf_options *opt, uint32_t *rank, struct osr_arena *scratch,
 				  struct osr_arena *result, struct osr_routing *r,
 				  struct osr_diag *diag);
 

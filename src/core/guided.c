@@ -480,6 +480,11 @@ static enum osr_status repair(struct guide *w, uint32_t passes, uint64_t tolerat
 	return OSR_OK;
 }
 
+static bool reroute_legal(void *ctx, uint32_t root, uint32_t d)
+{
+	return osr__guided_settle(ctx, root, d, 0) == 0;
+}
+
 enum osr_status osr_guided_reduce(struct osr_spf *s, const struct osr_request *req,
 				  const struct osr_guided_options *opt, uint32_t n_orders,
 				  uint32_t tolerance, const uint32_t *orders,
@@ -514,6 +519,9 @@ enum osr_status osr_guided_reduce(struct osr_spf *s, const struct osr_request *r
 		goto out;
 	*fits = w.n_failed == 0;
 	if (*fits) {
+		/* What was routed again went where it was legal, not where there was room. */
+		osr__spf_polish(s, opt->moves, reroute_legal, &w);
+		keep_trees(&w, UINT64_MAX);
 		st = osr__guided_finish(&w, req, opt->reversible, scratch, result, &reduced, diag);
 		*r = reduced;
 	} else {
@@ -575,10 +583,10 @@ static void refine_dest(struct guide *w, uint32_t root, uint32_t d, uint8_t *sav
 	osr__spf_count(s, order, s->n_order[root], hop, 1);
 }
 
-enum osr_status osr_guided_refine(struct osr_spf *s, const struct osr_request *req, uint32_t rounds,
-				  uint32_t *rank, struct osr_arena *scratch,
-				  struct osr_arena *result, struct osr_routing *r,
-				  struct osr_diag *diag)
+enum osr_status osr_guided_refine(struct osr_spf *s, const struct osr_request *req,
+				  const struct osr_spf_options *opt, uint32_t *rank,
+				  struct osr_arena *scratch, struct osr_arena *result,
+				  struct osr_routing *r, struct osr_diag *diag)
 {
 	const struct osr_fabric *f = s->f;
 	struct osr_arena_mark mark = osr_arena_mark(scratch), before = osr_arena_mark(result);
@@ -593,7 +601,7 @@ enum osr_status osr_guided_refine(struct osr_spf *s, const struct osr_request *r
 		place_idle(&w);
 		set_legal(&w);
 	}
-	for (; !st && rounds; rounds--) {
+	for (uint32_t round = 0; !st && round < opt->max_rounds; round++) {
 		for (uint32_t root = 0; root < f->n_switches; root++) {
 			bool found = false;
 
@@ -610,6 +618,8 @@ enum osr_status osr_guided_refine(struct osr_spf *s, const struct osr_request *r
 		}
 		s->n_rounds++;
 	}
+	if (!st)
+		osr__spf_polish(s, opt->max_moves, reroute_legal, &w);
 	osr__spf_share(s);
 	r->sl = NULL; /* the masks: on one VL any SL will do */
 	osr_arena_reset(result, before);

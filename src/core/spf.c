@@ -114,11 +114,12 @@ enum osr_status osr_spf_init(struct osr_spf *s, const struct osr_fabric *f, stru
 	w->reached = osr_alloc(scratch, n, sizeof(*w->reached));
 	w->place = osr_alloc(scratch, n, sizeof(*w->place));
 	w->up_first = osr_alloc(scratch, m, 1);
-	w->saved = osr_alloc(scratch, n, 1);
+	w->saved = osr_alloc(scratch, OSR__SPF_GROUP * n, 1);
+	w->movable = osr_alloc(scratch, f->n_dests, sizeof(*w->movable));
 	w->root = osr_alloc(scratch, n, sizeof(*w->root));
-	if (!w->saved || !w->root || !w->place || !w->up_first || !w->dist8 || !w->edge_row ||
-	    !w->edge_chan || !w->edge_next || !w->cost || !w->count || !w->seen || !w->front ||
-	    !w->next || !w->active || !w->reached)
+	if (!w->saved || !w->movable || !w->root || !w->place || !w->up_first || !w->dist8 ||
+	    !w->edge_row || !w->edge_chan || !w->edge_next || !w->cost || !w->count || !w->seen ||
+	    !w->front || !w->next || !w->active || !w->reached)
 		return nomem(diag);
 	if (n > UINT16_MAX)
 		return osr_fail(diag, OSR_INVAL,
@@ -651,93 +652,12 @@ void osr_spf_first(struct osr_spf *s)
 	osr__spf_share(s);
 }
 
-/* ---- polishing: the most loaded channel, one dest after the other --------------------------- */
-
-/* Marks channels that no dest should move to; lexicographically worse than any weight. */
-#define HOT ((uint64_t)1 << 50)
-
-static uint32_t most_loaded(const struct osr_spf *s)
+static bool reroute_any(void *ctx, uint32_t root, uint32_t d)
 {
-	uint32_t best = 0;
+	struct osr_spf *s = ctx;
 
-	for (uint32_t c = 1; c < s->f->n_channels; c++)
-		if (s->weight[c] >> HOP_BITS > s->weight[best] >> HOP_BITS)
-			best = c;
-	return best;
-}
-
-static void mark_hot(struct osr_spf *s, uint64_t limit)
-{
-	for (uint32_t c = 0; c < s->f->n_channels; c++)
-		s->weight[c] |= s->weight[c] >= limit ? HOT : 0;
-}
-
-static void clear_hot(struct osr_spf *s)
-{
-	for (uint32_t c = 0; c < s->f->n_channels; c++)
-		s->weight[c] &= ~HOT;
-}
-
-/* Does every channel of this tree stay below the limit? */
-static bool below(const struct osr_spf *s, uint32_t root, const uint8_t *hop, uint64_t limit)
-{
-	const struct osr_fabric *f = s->f;
-	const uint16_t *order = s->order + (size_t)root * f->n_switches;
-	bool ok = true;
-
-	for (uint32_t i = 1; i < s->n_order[root]; i++)
-		ok &= (s->weight[f->chan_row[order[i]] + hop[order[i]]] & ~HOT) < limit;
-	return ok;
-}
-
-/* Takes a dest off the most loaded channel, unless another one would then carry as much. */
-static void move_dest(struct osr_spf *s, uint32_t root, uint32_t d, uint64_t limit)
-{
-	size_t n = s->f->n_switches;
-	const uint16_t *order = s->order + root * n;
-	uint8_t *hop = s->hop + d * n, *saved = s->scratch->saved;
-
-	memcpy(saved, hop, n);
-	osr__spf_count(s, order, s->n_order[root], hop, (uint64_t)-1);
-	osr__spf_graph(s, root);
-	settle(s, root, hop);
-	osr__spf_count(s, order, s->n_order[root], hop, 1);
-	if (below(s, root, hop, limit))
-		return;
-	osr__spf_count(s, order, s->n_order[root], hop, (uint64_t)-1);
-	memcpy(hop, saved, n);
-	osr__spf_count(s, order, s->n_order[root], hop, 1);
-}
-
-/*
- * Lowers the largest weight as long as single dests can be moved off the channel that has it: up
- * to n_moves attempts. Ports with several LIDs stay where they are: their LIDs must not meet.
- */
-static void polish(struct osr_spf *s, uint32_t n_moves)
-{
-	const struct osr_fabric *f = s->f;
-
-	while (n_moves) {
-		uint32_t worst = most_loaded(s), src = f->chan_src[worst];
-		uint8_t hop = (uint8_t)(worst - f->chan_row[src]);
-		uint64_t limit = s->weight[worst] & ~HOP_MASK;
-
-		mark_hot(s, limit - limit / 32);
-		for (uint32_t d = 0; d < f->n_dests && n_moves; d++) {
-			uint32_t t = f->dest_term[d];
-
-			if (s->hop[(size_t)d * f->n_switches + src] != hop || !f->term_weight[t] ||
-			    f->term_lmc[t])
-				continue;
-			n_moves--;
-			move_dest(s, f->dest_switch[d], d, limit);
-			if ((s->weight[worst] & ~HOT & ~HOP_MASK) < limit)
-				break;
-		}
-		clear_hot(s);
-		if ((s->weight[worst] & ~HOP_MASK) >= limit)
-			return;
-	}
+	settle(s, root, s->hop + (size_t)d * s->f->n_switches);
+	return true;
 }
 
 void osr_spf_refine(struct osr_spf *s, const struct osr_spf_options *opt)
@@ -753,7 +673,7 @@ void osr_spf_refine(struct osr_spf *s, const struct osr_spf_options *opt)
 		route_round(s);
 	}
 	if (opt->max_rounds && !near_bound(s, bound, &now))
-		polish(s, opt->max_moves);
+		osr__spf_polish(s, opt->max_moves, reroute_any, s);
 	osr__spf_share(s);
 }
 

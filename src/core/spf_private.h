@@ -13,6 +13,8 @@
 #define HOP_BITS 8
 #define HOP_MASK (((uint64_t)1 << HOP_BITS) - 1)
 
+#define OSR__SPF_GROUP 64 /* dests that are moved together, at most */
+
 /* The shortest-path graph towards one switch. Rows follow the settling order. */
 struct osr_spf_scratch {
 	uint8_t *dist8;      /* [n_switches * n_switches] row D: distance to D mod 256 */
@@ -25,7 +27,8 @@ struct osr_spf_scratch {
 	uint32_t *active, *reached;    /* [n_switches] */
 	uint16_t *place;   /* [n_switches] in the settling order of its component's center */
 	uint8_t *up_first; /* [n_channels] the hops of each switch, by the place they lead to */
-	uint8_t *saved;    /* [n_switches] a tree that may come back */
+	uint8_t *saved;    /* [OSR__SPF_GROUP * n_switches] trees that may come back */
+	uint32_t *movable; /* [n_dests] those on the most loaded channel */
 	uint8_t max_group;
 	bool dealt;     /* some dests were dealt out in this pass */
 	bool singly;    /* deal out none */
@@ -42,6 +45,18 @@ void osr__spf_graph(struct osr_spf *s, uint32_t root);
  */
 void osr__spf_count(struct osr_spf *s, const uint16_t *order, uint32_t n, const uint8_t *hop,
 		    uint64_t sign);
+
+/*
+ * Routes dest d again by weight; its graph has been laid out. False if that cannot be, its hops are
+ * then undefined.
+ */
+typedef bool (*osr__spf_reroute_t)(void *ctx, uint32_t root, uint32_t d);
+
+/*
+ * Lowers the largest weight as long as dests can be moved off the channel that has it, alone or in
+ * groups: up to n_moves attempts.
+ */
+void osr__spf_polish(struct osr_spf *s, uint32_t n_moves, osr__spf_reroute_t reroute, void *ctx);
 
 /* Copies the trees of dests to those that ride along (alias). */
 void osr__spf_share(struct osr_spf *s);
