@@ -10,6 +10,7 @@
  *	order.c		an order of all switches that makes one lane enough
  *	reach.c		who is reached from where by going up and then down
  *	escape.c	what is not
+ *	digits.c	which top switch a dest belongs to, where links are missing
  *	table.c		equation (1), and what is left of it where links are missing
  *
  * DIFFERS from Dmodc: an entry changes only if its own way is gone. There the rule is applied to
@@ -43,6 +44,8 @@ static enum osr_status route_tree(struct dmodk *m, uint64_t *n_longer)
 		if (m->p->tree[i].h > m->h)
 			m->h = m->p->tree[i].h;
 	st = list_dests(m);
+	if (!st)
+		st = find_slots(m);
 	if (!st)
 		st = order_switches(m);
 	if (!st)

@@ -44,95 +44,26 @@ static enum osr_status no_memory(struct dmodk *m)
 			m->n);
 }
 
-/* Dests ---------------------------------------------------------------------------------------- */
-
-/*
- * Hosts have their index. A service port on a leaf takes a slot from the last one downwards, port 0
- * that of the first host. Above the leaves, sub-tree, place and port make a number that spreads.
- * The LIDs of one port count up, and so take different spines.
- */
-static uint32_t index_of(struct dmodk *m, uint32_t d)
-{
-	const struct osr_fabric *f = m->f;
-	uint32_t t = f->dest_term[d], s = m->host[f->dest_switch[d]];
-	uint32_t offset = f->dest_lid[d] - f->term_lid[t], nth = t - f->term_row[f->term_switch[t]];
-	const struct osr_pgft_tree *tree;
-
-	if (!m->p->sw_level[s])
-		return offset;
-	tree = tree_of(m, s);
-	if (m->p->term_index[t] != OSR_NONE)
-		return m->p->term_index[t] + offset;
-	if (m->p->sw_level[s] == 1)
-		return m->p->sw_a[s] * tree->m[1] + offset +
-		       (f->term_port[t] ? tree->m[1] - 1 - nth % tree->m[1] : 0);
-	return m->p->sw_a[s] * tree->m_product[m->p->sw_level[s]] + m->p->sw_b[s] + nth + offset;
-}
-
-enum osr_status list_dests(struct dmodk *m)
-{
-	const struct osr_fabric *f = m->f;
-
-	m->dest_row = osr_calloc(m->scratch, (size_t)m->n + 1, sizeof(*m->dest_row));
-	m->dest_list = osr_alloc(m->scratch, f->n_dests, sizeof(*m->dest_list));
-	m->index = osr_alloc(m->scratch, f->n_dests, sizeof(*m->index));
-	m->below = osr_calloc(m->scratch, m->n, sizeof(*m->below));
-	m->host = osr_alloc(m->scratch, m->n, sizeof(*m->host));
-	if (!m->dest_row || !m->dest_list || !m->index || !m->below || !m->host)
-		return no_memory(m);
-	for (uint32_t s = 0; s < m->n; s++) {
-		uint32_t c = f->chan_row[s];
-
-		m->host[s] = s;
-		if (!m->p->sw_level[s] && c < f->chan_row[s + 1] && m->p->sw_level[f->chan_dst[c]])
-			m->host[s] = f->chan_dst[c];
-		m->below[m->host[s]]++;
-	}
-	for (uint32_t d = 0; d < f->n_dests; d++) {
-		m->dest_row[m->host[f->dest_switch[d]]]++;
-		m->index[d] = index_of(m, d);
-	}
-	for (uint32_t s = 0; s < m->n; s++)
-		m->dest_row[s + 1] += m->dest_row[s];
-	for (uint32_t d = f->n_dests; d-- > 0;)
-		m->dest_list[--m->dest_row[m->host[f->dest_switch[d]]]] = d;
-	return OSR_OK;
-}
-
-/*
- * q_l of a dest behind switch `x`. Below the level of x the parent's digit is that of x, and only
- * the cable is free.
- */
-static uint32_t up_slot(const struct dmodk *m, uint32_t x, uint32_t index, uint32_t l)
-{
-	const struct osr_pgft_tree *t = tree_of(m, x);
-	uint32_t w = t->w[l + 1], p = t->p[l + 1], i = index / t->w_product[l];
-
-	if (l >= m->p->sw_level[x])
-		return i % (w * p);
-	return m->p->sw_b[x] / t->w_product[l] % w + i % p * w;
-}
-
 /* Rows ----------------------------------------------------------------------------------------- */
 
-static uint32_t code_of(const struct dmodk *m, uint32_t x, uint32_t index)
+static uint32_t code_of(const struct dmodk *m, uint32_t x, uint32_t d)
 {
 	const struct osr_pgft_tree *t = tree_of(m, x);
 	uint32_t code = 0;
 
 	for (uint32_t l = t->h - 1; l >= 1; l--)
-		code = code * (t->w[l + 1] * t->p[l + 1]) + up_slot(m, x, index, l);
+		code = code * (t->w[l + 1] * t->p[l + 1]) + slot_of(m, d, l);
 	return code;
 }
 
-static void make_row(const struct filler *g, uint32_t x, uint32_t index, uint8_t *row)
+static void make_row(const struct filler *g, uint32_t x, uint32_t d, uint8_t *row)
 {
 	const struct dmodk *m = g->m;
 	const struct osr_pgft_tree *t = tree_of(m, x);
 	uint32_t slot[OSR_PGFT_MAX_LEVELS + 1] = { 0 };
 
 	for (uint32_t l = 1; l < t->h; l++)
-		slot[l] = up_slot(m, x, index, l);
+		slot[l] = slot_of(m, d, l);
 	memset(row, OSR_NO_PATH, m->n);
 	for (uint32_t s = 0; s < m->n; s++) {
 		uint32_t l = m->p->sw_level[s];
@@ -144,20 +75,20 @@ static void make_row(const struct filler *g, uint32_t x, uint32_t index, uint8_t
 	}
 }
 
-static const uint8_t *get_row(struct filler *g, uint32_t x, uint32_t index)
+static const uint8_t *get_row(struct filler *g, uint32_t x, uint32_t d)
 {
-	uint32_t code = code_of(g->m, x, index);
+	uint32_t code = code_of(g->m, x, d);
 
 	if (g->one_row) {
 		if (code != g->code)
-			make_row(g, x, index, g->one_row);
+			make_row(g, x, d, g->one_row);
 		g->code = code;
 		return g->one_row;
 	}
 	if (!g->row[code]) {
 		g->row[code] = osr_alloc(g->m->scratch, g->m->n, 1);
 		if (g->row[code])
-			make_row(g, x, index, g->row[code]);
+			make_row(g, x, d, g->row[code]);
 	}
 	return g->row[code];
 }
@@ -243,20 +174,19 @@ static uint32_t digit_of(const struct dmodk *m, uint32_t s)
  * The cable that a packet to this dest would take in the other direction, if the way up were here:
  * the same child where there are several, the same k. What is missing is replaced by the rule.
  */
-static uint8_t choose_down(const struct filler *g, const struct way *way, uint32_t x,
-			   uint32_t index)
+static uint8_t choose_down(const struct filler *g, const struct way *way, uint32_t x, uint32_t d)
 {
 	const struct dmodk *m = g->m;
 	const struct osr_pgft_tree *t = tree_of(m, x);
 	uint32_t l = m->p->sw_level[way->sw], lx = m->p->sw_level[x];
-	uint32_t w = t->w[l], k = up_slot(m, x, index, l - 1) / w, digit = OSR_NONE, n = 0;
+	uint32_t w = t->w[l], k = slot_of(m, d, l - 1) / w, digit = OSR_NONE, n = 0;
 	const struct cable *cable = g->cable + way->first;
-	uint32_t pick = index / t->w_product[l - 1];
+	uint32_t pick = m->index[d] / t->w_product[l - 1];
 
 	if (way->n == 1)
 		return cable->port;
 	if (l > lx + 1)
-		digit = up_slot(m, x, index, l - 2) % t->w[l - 1];
+		digit = slot_of(m, d, l - 2) % t->w[l - 1];
 	for (uint32_t i = 0; i < way->n; i++)
 		n += digit != OSR_NONE && digit_of(m, cable[i].child) == digit;
 	if (!n)
@@ -279,13 +209,12 @@ static uint8_t choose_down(const struct filler *g, const struct way *way, uint32
 	return OSR_NO_PATH;
 }
 
-static void patch_down(const struct filler *g, uint32_t x, uint32_t index, uint8_t *row)
+static void patch_down(const struct filler *g, uint32_t x, uint32_t d, uint8_t *row)
 {
 	for (uint32_t i = 1; i < g->n_ways; i++) {
 		const struct way *way = &g->way[i];
 
-		row[way->sw] =
-			way->n == 1 ? g->cable[way->first].port : choose_down(g, way, x, index);
+		row[way->sw] = way->n == 1 ? g->cable[way->first].port : choose_down(g, way, x, d);
 	}
 }
 
@@ -353,23 +282,20 @@ static void mend_up(struct filler *g, uint32_t s, uint32_t x)
 {
 	struct dmodk *m = g->m;
 	const struct osr_fabric *f = m->f;
-	const struct osr_pgft_tree *t = tree_of(m, x);
-	uint32_t l = m->p->sw_level[s], wp = t->w[l + 1] * t->p[l + 1];
-	uint32_t k = turn_level(m, s, x), n = list_candidates(g, s, x, k);
+	uint32_t l = m->p->sw_level[s], k = turn_level(m, s, x);
+	uint32_t n = list_candidates(g, s, x, k);
 
 	for (uint32_t i = m->dest_row[x]; i < m->dest_row[x + 1]; i++) {
-		uint32_t d = m->dest_list[i], q = up_slot(m, x, m->index[d], l);
-		uint32_t c = m->p->up[m->p->up_row[s] + q];
-		uint32_t next = m->index[d] / t->w_product[l] / wp;
+		uint32_t d = m->dest_list[i];
+		uint32_t c = m->p->up[m->p->up_row[s] + slot_of(m, d, l)];
 
-		if (c != OSR_NONE && may_go_up(m, s, f->chan_dst[c], k, x))
-			continue;
-		c = g->candidate[(next + q) % n];
+		if (c == OSR_NONE || !may_go_up(m, s, f->chan_dst[c], k, x))
+			c = choose_up(m, s, x, d, k, g->candidate, n);
 		m->r->lft[(size_t)d * m->n + s] = f->chan_port[c];
 	}
 }
 
-static void mend(struct filler *g, uint32_t x)
+static void mend(struct filler *g, uint32_t x, uint32_t level)
 {
 	const struct dmodk *m = g->m;
 	bool leaf = m->p->sw_level[x] == 1;
@@ -377,7 +303,7 @@ static void mend(struct filler *g, uint32_t x)
 	for (uint32_t s = 0; s < m->n; s++) {
 		uint32_t l = m->p->sw_level[s];
 
-		if (!l || m->p->sw_tree[s] != m->p->sw_tree[x])
+		if (l != level || m->p->sw_tree[s] != m->p->sw_tree[x])
 			continue;
 		if (leaf ? has(m, g->odd, s, x) : !has(m, m->reach[l], s, x) && turn_level(m, s, x))
 			mend_up(g, s, x);
@@ -421,17 +347,11 @@ static enum osr_status fill_switch(struct filler *g, uint32_t x)
 
 		if (!placed)
 			continue;
-		row = get_row(g, x, m->index[d]);
+		row = get_row(g, x, d);
 		if (!row)
 			return no_memory(m);
 		memcpy(to, row, m->n);
-		patch_down(g, x, m->index[d], to);
-	}
-	if (placed && !is_whole(tree_of(m, x)))
-		mend(g, x);
-	for (uint32_t i = m->dest_row[x]; i < m->dest_row[x + 1]; i++) {
-		apply_escapes(g, x, m->dest_list[i]);
-		fill_last(g, x, m->dest_list[i]);
+		patch_down(g, x, d, to);
 	}
 	return OSR_OK;
 }
@@ -456,6 +376,17 @@ static enum osr_status allocate(struct filler *g)
 	return OSR_OK;
 }
 
+/* From the top down, so that who chooses a way sees what those above have made of theirs. */
+static void mend_tree(struct filler *g, uint32_t tree)
+{
+	const struct dmodk *m = g->m;
+
+	for (uint32_t l = m->p->tree[tree].h - 1; l >= 1; l--)
+		for (uint32_t x = 0; x < m->n; x++)
+			if (m->p->sw_tree[x] == tree && m->dest_row[x] < m->dest_row[x + 1])
+				mend(g, x, l);
+}
+
 enum osr_status fill_tables(struct dmodk *m)
 {
 	struct filler g = { .m = m, .tree = OSR_NONE };
@@ -475,6 +406,12 @@ enum osr_status fill_tables(struct dmodk *m)
 			if (tree == i && m->host[x] == x)
 				st = fill_switch(&g, x);
 		}
+		if (!st && i < m->p->n_trees && !is_whole(&m->p->tree[i]))
+			mend_tree(&g, i);
+	}
+	for (uint32_t d = 0; d < m->f->n_dests && !st; d++) {
+		apply_escapes(&g, m->host[m->f->dest_switch[d]], d);
+		fill_last(&g, m->host[m->f->dest_switch[d]], d);
 	}
 	return st;
 }
