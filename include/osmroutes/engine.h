@@ -20,12 +20,6 @@
 #include <osmroutes/params.h>
 #include <osmroutes/routing.h>
 
-/* Entries of one LID offset that replace the engine's own (routing keys). */
-struct osr_overlay {
-	uint8_t lid_offset; /* 1 .. 2^LMC-1 */
-	const uint8_t *lft; /* [n_dests * n_switches]; OSR_NO_PATH = keep the engine's entry */
-};
-
 /* What the caller needs, beyond options. */
 struct osr_request {
 	uint8_t max_vls;  /* VL budget, 1..15: the caller took the minimum over the fabric */
@@ -36,8 +30,6 @@ struct osr_request {
 	 * each; 0: unknown, taken as SL 0. For connections that outlive such tables.
 	 */
 	uint16_t chosen_sls;
-	const struct osr_overlay *overlays;
-	uint32_t n_overlays;
 	/*
 	 * Milliseconds since some epoch, for the phase times of the log only; NULL: no times.
 	 * The core never reads a clock itself.

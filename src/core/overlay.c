@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Entries are stored into a copy of the table. Then the certificate: most often the base's own
+ * covers the new dependencies too, because in a tree all routes go up and then down. If not, the
+ * dependencies of everything are put in order again.
+ */
+#include <osmroutes/overlay.h>
+
+#include <osmroutes/cdg.h>
+
+#include <string.h>
+
+struct laying {
+	const struct osr_fabric *f;
+	struct osr_routing *r; /* with the entries */
+	struct osr_arena *scratch;
+	struct osr_diag *diag;
+};
+
+static enum osr_status nomem(struct osr_diag *diag)
+{
+	return osr_fail(diag, OSR_NOMEM, "out of memory for the tables with routing keys");
+}
+
+static enum osr_status check_entry(const struct laying *x, const struct osr_overlay_entry *e)
+{
+	const struct osr_fabric *f = x->f;
+	uint32_t term;
+	char buf[32];
+
+	if (e->sw >= f->n_switches || e->dest >= f->n_dests)
+		return osr_fail(x->diag, OSR_INVAL,
+				"an entry for switch %u of %u, LID number %u of "
+				"%u",
+				e->sw, f->n_switches, e->dest, f->n_dests);
+	term = f->dest_term[e->dest];
+	if (f->term_role[term] == OSR_ROLE_SP0 || f->dest_lid[e->dest] == f->term_lid[term])
+		return osr_fail(x->diag, OSR_INVAL,
+				"LID %u is the first of its port or a switch's, and keeps the base "
+				"routing",
+				f->dest_lid[e->dest]);
+	if (e->sw == f->dest_switch[e->dest] || osr_port_channel(f, e->sw, e->port) == OSR_NONE)
+		return osr_fail(x->diag, OSR_INVAL, "switch %s cannot send LID %u on by port %u",
+				osr_switch_name(f, e->sw, buf), f->dest_lid[e->dest], e->port);
+	return OSR_OK;
+}
+
+static bool ascends(const struct osr_overlay_entry *a, const struct osr_overlay_entry *b)
+{
+	return a->dest < b->dest || (a->dest == b->dest && a->sw < b->sw);
+}
+
+/* Stores the entries; keyed[d] for LIDs that have some. */
+static enum osr_status store(const struct laying *x, const struct osr_overlay_entry *entry,
+			     uint32_t n, bool *keyed)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		enum osr_status st = check_entry(x, &entry[i]);
+		char buf[32];
+
+		if (st)
+			return st;
+		if (i && !ascends(&entry[i - 1], &entry[i]))
+			return osr_fail(x->diag, OSR_INVAL,
+					"entries for LID %u on switch %s are not in order",
+					x->f->dest_lid[entry[i].dest],
+					osr_switch_name(x->f, entry[i].sw, buf));
+		x->r->lft[(size_t)entry[i].dest * x->f->n_switches + entry[i].sw] = entry[i].port;
+		keyed[entry[i].dest] = true;
+	}
+	return OSR_OK;
+}
+
+/* Dependencies --------------------------------------------------------------------------------- */
+
+static uint32_t channel_to(const struct laying *x, uint32_t s, uint32_t d)
+{
+	uint8_t port = x->r->lft[(size_t)d * x->f->n_switches + s];
+
+	return port == OSR_NO_PATH || s == x->f->dest_switch[d] ? OSR_NONE
+								: osr_port_channel(x->f, s, port);
+}
+
+typedef void (*on_dependency)(void *arg, uint32_t from, uint32_t to);
+
+static void dependencies_of_host(const struct laying *x, uint32_t d, on_dependency found, void *arg)
+{
+	for (uint32_t s = 0; s < x->f->n_switches; s++) {
+		uint32_t from = channel_to(x, s, d);
+		uint32_t to = from == OSR_NONE ? OSR_NONE : channel_to(x, x->f->chan_dst[from], d);
+
+		if (to != OSR_NONE)
+			found(arg, from, to);
+	}
+}
+
+/* Port 0 is asked by end ports only: the ways from switches that have some. */
+static void dependencies_of_switch(const struct laying *x, uint32_t d, on_dependency found,
+				   void *arg)
+{
+	for (uint32_t s = 0; s < x->f->n_switches; s++) {
+		uint32_t from = x->f->sw_sources[s] ? channel_to(x, s, d) : OSR_NONE, hops = 0;
+
+		while (from != OSR_NONE && hops++ < x->f->n_switches) {
+			uint32_t to = channel_to(x, x->f->chan_dst[from], d);
+
+			if (to != OSR_NONE)
+				found(arg, from, to);
+			from = to;
+		}
+	}
+}
+
+static bool in_tree(const struct osr_routing *r, const struct osr_fabric *f, uint32_t c)
+{
+	return r->mcast_parent[f->chan_src[c]] == c ||
+	       r->mcast_parent[f->chan_dst[c]] == f->chan_rev[c];
+}
+
+/* A copy of a packet leaves by every link of the spanning order but the one it came by. */
+static void dependencies_of_multicast(const struct laying *x, on_dependency found, void *arg)
+{
+	const struct osr_fabric *f = x->f;
+
+	for (uint32_t in = 0; in < f->n_channels; in++) {
+		uint32_t s = f->chan_dst[in];
+
+		if (!in_tree(x->r, f, in))
+			continue;
+		for (uint32_t out = f->chan_row[s]; out < f->chan_row[s + 1]; out++)
+			if (out != f->chan_rev[in] && in_tree(x->r, f, out))
+				found(arg, in, out);
+	}
+}
+
+/* The base's certificate ----------------------------------------------------------------------- */
+
+struct ranks {
+	const uint32_t *rank;
+	bool rise;
+};
+
+static void compare_ranks(void *arg, uint32_t from, uint32_t to)
+{
+	struct ranks *r = arg;
+
+	r->rise &= r->rank[from] < r->rank[to];
+}
+
+/* Base and multicast are covered by it; is what is new? */
+static bool base_rank_fits(const struct laying *x, const bool *keyed)
+{
+	struct ranks ranks = { x->r->rank, true };
+
+	for (uint32_t d = 0; d < x->f->n_dests && ranks.rise; d++)
+		if (keyed[d])
+			dependencies_of_host(x, d, compare_ranks, &ranks);
+	return ranks.rise;
+}
+
+/* A new one ------------------------------------------------------------------------------------ */
+
+static void store_dependency(void *arg, uint32_t from, uint32_t to)
+{
+	struct osr_cdg *g = arg;
+
+	g->weight[osr_cdg_slot(g, from, (uint8_t)(to - g->f->chan_row[g->f->chan_src[to]]))] = 1;
+}
+
+static enum osr_status rank_anew(const struct laying *x, struct osr_arena *result)
+{
+	struct osr_cdg g;
+	bool nomem_met = false;
+	enum osr_status st = osr_cdg_init(&g, x->f, x->scratch, x->diag);
+
+	if (st)
+		return st;
+	for (uint32_t d = 0; d < x->f->n_dests; d++)
+		if (x->f->term_role[x->f->dest_term[d]] == OSR_ROLE_SP0)
+			dependencies_of_switch(x, d, store_dependency, &g);
+		else
+			dependencies_of_host(x, d, store_dependency, &g);
+	if (x->r->claims & OSR_CLAIM_MULTICAST)
+		dependencies_of_multicast(x, store_dependency, &g);
+	x->r->rank = osr_alloc(result, x->f->n_channels, sizeof(*x->r->rank));
+	if (!x->r->rank)
+		return nomem(x->diag);
+	if (osr_cdg_sort(&g, x->scratch, x->r->rank, &nomem_met))
+		return OSR_OK;
+	return nomem_met ? nomem(x->diag)
+			 : osr_fail(x->diag, OSR_CHECK_FAILED,
+				    "the routes of keys and base could deadlock together");
+}
+
+static enum osr_status lay(struct laying *x, const struct osr_overlay_entry *entry, uint32_t n,
+			   const struct osr_routing *base, struct osr_arena *result)
+{
+	size_t size = (size_t)x->f->n_dests * x->f->n_switches;
+	bool *keyed = osr_calloc(x->scratch, x->f->n_dests, sizeof(*keyed));
+	enum osr_status st;
+
+	x->r->lft = osr_alloc(result, size, 1);
+	if (!keyed || !x->r->lft)
+		return nomem(x->diag);
+	memcpy(x->r->lft, base->lft, size);
+	st = store(x, entry, n, keyed);
+	if (st || !(base->claims & OSR_CLAIM_DEADLOCK_FREE) || base_rank_fits(x, keyed))
+		return st;
+	return rank_anew(x, result);
+}
+
+enum osr_status osr_overlay_apply(const struct osr_fabric *f, const struct osr_routing *base,
+				  const struct osr_overlay_entry *entry, uint32_t n_entries,
+				  struct osr_arena *scratch, struct osr_arena *result,
+				  struct osr_routing *out, struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct laying x = { .f = f, .r = out, .scratch = scratch, .diag = diag };
+	enum osr_status st;
+
+	*out = *base;
+	if (base->n_vls > 1)
+		return osr_fail(diag, OSR_NOT_APPLICABLE,
+				"the base routing takes %u virtual lanes; keys need one that takes "
+				"one",
+				base->n_vls);
+	st = lay(&x, entry, n_entries, base, result);
+	osr_arena_reset(scratch, mark);
+	return st;
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Entries laid over tables: nothing but they changes, and the certificate proves both together, or
+ * there is none. The judges are osr_check() and the brute force of tables.c.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <osmroutes/overlay.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabrics.h"
+#include "tables.h"
+
+#define MAX_ENTRIES 4096
+
+struct set {
+	struct test_fabric t;
+	struct osr_arena tables, scratch, result;
+	struct osr_routing base, out;
+	struct osr_diag diag;
+};
+
+static enum osr_status apply(struct set *x, const struct osr_overlay_entry *e, uint32_t n)
+{
+	enum osr_status st;
+
+	x->diag.text[0] = 0;
+	st = osr_overlay_apply(&x->t.f, &x->base, e, n, &x->scratch, &x->result, &x->out, &x->diag);
+	assert_true(!st == !x->diag.text[0]);
+	assert_int_equal(x->scratch.in_use, 0);
+	return st;
+}
+
+static void drop(struct set *x)
+{
+	osr_arena_free(&x->tables);
+	osr_arena_free(&x->scratch);
+	osr_arena_free(&x->result);
+	test_fabric_free(&x->t);
+}
+
+/* Two levels, every spine on every leaf; `lmc` for the hosts. */
+static void draw_tree(struct set *x, uint32_t leaves, uint32_t spines, uint32_t hosts, uint8_t lmc)
+{
+	uint32_t leaf[16], spine[16];
+	struct draft d;
+
+	*x = (struct set){ 0 };
+	draft_new(&d);
+	d.lmc = lmc;
+	for (uint32_t i = 0; i < leaves; i++)
+		leaf[i] = draft_switch(&d);
+	for (uint32_t i = 0; i < spines; i++)
+		spine[i] = draft_switch(&d);
+	for (uint32_t i = 0; i < leaves; i++)
+		for (uint32_t h = 0; h < hosts; h++)
+			draft_host(&d, leaf[i]);
+	for (uint32_t i = 0; i < leaves; i++)
+		for (uint32_t k = 0; k < spines; k++)
+			draft_link(&d, leaf[i], spine[k]);
+	draft_build(&d, &x->t, "tree");
+}
+
+static bool is_keyed(const struct osr_fabric *f, uint32_t d)
+{
+	uint32_t t = f->dest_term[d];
+
+	return f->term_role[t] == OSR_ROLE_CA && f->dest_lid[d] != f->term_lid[t];
+}
+
+/* Another spine for some LIDs on some leaves. */
+static uint32_t random_entries(const struct set *x, uint64_t *seed, struct osr_overlay_entry *e)
+{
+	const struct osr_fabric *f = &x->t.f;
+	uint32_t n = 0;
+
+	for (uint32_t d = 0; d < f->n_dests; d++)
+		for (uint32_t s = 0; s < f->n_switches && is_keyed(f, d); s++) {
+			uint32_t n_up = f->chan_row[s + 1] - f->chan_row[s], c;
+
+			if (!f->sw_sources[s] || s == f->dest_switch[d] || test_random(seed) % 3)
+				continue;
+			c = f->chan_row[s] + (uint32_t)(test_random(seed) % n_up);
+			e[n++] = (struct osr_overlay_entry){ s, d, f->chan_port[c] };
+		}
+	return n;
+}
+
+static void judge(struct set *x, const struct osr_overlay_entry *e, uint32_t n)
+{
+	const struct osr_fabric *f = &x->t.f;
+	struct osr_verdict fast, slow;
+	uint32_t at = 0;
+
+	for (uint32_t d = 0; d < f->n_dests; d++)
+		for (uint32_t s = 0; s < f->n_switches; s++) {
+			bool here = at < n && e[at].dest == d && e[at].sw == s;
+
+			assert_int_equal(osr_lft(&x->out, s, d),
+					 here ? e[at].port : osr_lft(&x->base, s, d));
+			at += here;
+		}
+	assert_int_equal(at, n);
+	if (osr_check(f, &x->out, &x->scratch, &fast, &x->diag))
+		fail_msg("%s", x->diag.text);
+	assert_int_equal(fast.proven, x->base.claims);
+	assert_true(table_judge(f, &x->out, &slow));
+}
+
+static void test_on_trees(void **state)
+{
+	static struct osr_overlay_entry e[MAX_ENTRIES];
+	uint64_t seed = 1;
+
+	for (unsigned round = 0; round < 60; round++) {
+		struct set x;
+		uint32_t n;
+
+		draw_tree(&x, 2 + round % 5, 1 + round % 4, 1 + round % 3, 1 + round % 3);
+		table_make(round % 2 ? TABLE_UPDOWN : TABLE_SHORTEST, &x.t.f, &x.tables, round,
+			   &x.base);
+		n = random_entries(&x, &seed, e);
+		assert_true(n < MAX_ENTRIES);
+		assert_int_equal(apply(&x, e, n), OSR_OK);
+		judge(&x, e, n);
+		drop(&x);
+	}
+}
+
+/* Is there a cycle in the tables with these entries? Asked of the checker's own search. */
+static bool closes_cycle(struct set *x, const struct osr_overlay_entry *e, uint32_t n)
+{
+	struct osr_arena arena = { 0 };
+	struct osr_routing r;
+	enum osr_status st;
+	uint32_t length;
+
+	table_copy(&x->t.f, &x->base, &arena, &r);
+	for (uint32_t i = 0; i < n; i++)
+		r.lft[(size_t)e[i].dest * r.n_switches + e[i].sw] = e[i].port;
+	length = osr_check_cycle(&x->t.f, &r, OSR_CLAIM_MULTICAST, 0, &arena, NULL, 0, &st);
+	assert_int_equal(st, OSR_OK);
+	osr_arena_free(&arena);
+	return length > 0;
+}
+
+static void draw_ring(struct set *x)
+{
+	struct draft d;
+
+	*x = (struct set){ 0 };
+	draft_new(&d);
+	d.lmc = 1;
+	for (uint32_t i = 0; i < 5; i++)
+		draft_switch(&d);
+	for (uint32_t i = 0; i < 5; i++)
+		draft_link(&d, i, (i + 1) % 5);
+	for (uint32_t i = 0; i < 5; i++)
+		draft_host(&d, i);
+	draft_build(&d, &x->t, "ring");
+	table_make(TABLE_UPDOWN, &x->t.f, &x->tables, 1, &x->base);
+}
+
+/* Clockwise around a ring, from some switches to some LIDs; behind the first all go on so. */
+static uint32_t clockwise(const struct set *x, uint64_t *seed, struct osr_overlay_entry *e)
+{
+	uint32_t n = 0;
+
+	for (uint32_t k = 0; k < x->t.f.n_dests; k++) {
+		uint32_t reach = (uint32_t)(test_random(seed) % 8 ? test_random(seed) % 3 : 4);
+
+		for (uint32_t s = 0; s < 5 && is_keyed(&x->t.f, k); s++) {
+			uint32_t c = x->t.f.chan_row[s];
+			uint32_t away = (x->t.f.dest_switch[k] + 5 - s) % 5;
+
+			if (!away || away > reach)
+				continue;
+			while (x->t.f.chan_dst[c] != (s + 1) % 5)
+				c++;
+			e[n++] = (struct osr_overlay_entry){ s, k, x->t.f.chan_port[c] };
+		}
+	}
+	return n;
+}
+
+static void test_cycles(void **state)
+{
+	static struct osr_overlay_entry e[MAX_ENTRIES];
+	unsigned n_cycles = 0, n_good = 0;
+	uint64_t seed = 5;
+	struct set x;
+
+	draw_ring(&x);
+	for (unsigned round = 0; round < 300; round++) {
+		uint32_t n = clockwise(&x, &seed, e);
+		enum osr_status st = apply(&x, e, n);
+
+		if (closes_cycle(&x, e, n)) {
+			assert_int_equal(st, OSR_CHECK_FAILED);
+			n_cycles++;
+		} else {
+			struct osr_verdict v;
+
+			assert_int_equal(st, OSR_OK);
+			st = osr_check(&x.t.f, &x.out, &x.scratch, &v, &x.diag);
+			/* A random mix may loop; the checker says so. */
+			assert_true(!st || strstr(x.diag.text, "loop"));
+			n_good += !st;
+		}
+	}
+	print_message("%u with cycles, %u without\n", n_cycles, n_good);
+	assert_true(n_cycles > 20 && n_good > 20);
+	drop(&x);
+}
+
+static void test_bad_entries(void **state)
+{
+	struct osr_overlay_entry e[2];
+	uint32_t first, keyed, leaf, own;
+	struct set x;
+
+	draw_tree(&x, 3, 2, 2, 1);
+	table_make(TABLE_UPDOWN, &x.t.f, &x.tables, 1, &x.base);
+	for (keyed = 0; !is_keyed(&x.t.f, keyed); keyed++)
+		;
+	first = keyed - 1;
+	for (leaf = 0; !x.t.f.sw_sources[leaf] || leaf == x.t.f.dest_switch[keyed]; leaf++)
+		;
+	own = x.t.f.dest_switch[keyed];
+	e[0] = (struct osr_overlay_entry){ leaf, first, x.t.f.chan_port[x.t.f.chan_row[leaf]] };
+	assert_int_equal(apply(&x, e, 1), OSR_INVAL); /* LID offset 0 */
+	e[0].dest = keyed;
+	assert_int_equal(apply(&x, e, 1), OSR_OK);
+	e[1] = e[0];
+	assert_int_equal(apply(&x, e, 2), OSR_INVAL); /* twice */
+	e[0].sw = own;
+	assert_int_equal(apply(&x, e, 1), OSR_INVAL); /* at its end already */
+	e[0] = (struct osr_overlay_entry){ leaf, keyed, 1 };
+	assert_int_equal(apply(&x, e, 1), OSR_INVAL); /* to a host */
+	e[0] = (struct osr_overlay_entry){ leaf, x.t.f.n_dests, 5 };
+	assert_int_equal(apply(&x, e, 1), OSR_INVAL);
+	e[0] = (struct osr_overlay_entry){ x.t.f.n_switches, keyed, 5 };
+	assert_int_equal(apply(&x, e, 1), OSR_INVAL);
+	drop(&x);
+	draw_tree(&x, 3, 2, 2, 1);
+	table_make(TABLE_UPDOWN_SL, &x.t.f, &x.tables, 1, &x.base);
+	assert_int_equal(apply(&x, e, 0), OSR_NOT_APPLICABLE);
+	drop(&x);
+}
+
+static void test_memory(void **state)
+{
+	static struct osr_overlay_entry e[MAX_ENTRIES];
+	uint64_t seed = 3;
+	struct set x;
+	uint32_t n;
+
+	draw_tree(&x, 4, 3, 2, 2);
+	table_make(TABLE_UPDOWN, &x.t.f, &x.tables, 1, &x.base);
+	n = random_entries(&x, &seed, e);
+	for (unsigned in_result = 0; in_result < 2; in_result++)
+		for (size_t k = 1;; k++) {
+			enum osr_status st;
+
+			x.scratch.fail_after = in_result ? 0 : k;
+			x.result.fail_after = in_result ? k : 0;
+			st = apply(&x, e, n);
+			if (!st)
+				break;
+			assert_int_equal(st, OSR_NOMEM);
+		}
+	drop(&x);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_on_trees),
+		cmocka_unit_test(test_cycles),
+		cmocka_unit_test(test_bad_entries),
+		cmocka_unit_test(test_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
