@@ -165,6 +165,12 @@ void osr_builder_terminal(struct osr_builder *b, const struct osr_terminal_in *i
 enum osr_status osr_builder_build(struct osr_builder *b, struct osr_arena *arena,
 				  struct osr_fabric *fabric, struct osr_diag *diag);
 
+/* Is everything the same, names included? O(size). */
+bool osr_fabric_equal(const struct osr_fabric *f, const struct osr_fabric *g);
+/* Every array anew, in `arena`. */
+enum osr_status osr_fabric_copy(const struct osr_fabric *from, struct osr_arena *arena,
+				struct osr_fabric *to, struct osr_diag *diag);
+
 /* Index of the switch with this node GUID, or OSR_NONE. O(log n). */
 uint32_t osr_fabric_switch_by_guid(const struct osr_fabric *f, uint64_t guid);
 

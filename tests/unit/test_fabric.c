@@ -260,10 +260,62 @@ static void test_out_of_memory(void **state)
 	assert_true(n > 20);
 }
 
+/* A copy is equal and lives on its own; one link, LID or name more or less is not equal. */
+static void test_copy_and_equal(void **state)
+{
+	for (unsigned i = 0; i < N_TEST_FABRICS; i++) {
+		struct osr_arena arena = { 0 };
+		struct test_fabric t, other;
+		struct osr_fabric copy;
+		struct osr_diag diag;
+
+		test_fabric_named(&t, i);
+		test_fabric_named(&other, (i + 1) % N_TEST_FABRICS);
+		assert_int_equal(osr_fabric_copy(&t.f, &arena, &copy, &diag), OSR_OK);
+		assert_true(copy.chan_dst != t.f.chan_dst || !copy.n_channels);
+		assert_true(osr_fabric_equal(&t.f, &copy));
+		assert_false(osr_fabric_equal(&t.f, &other.f));
+		test_fabric_free(&t);
+		if (copy.n_channels) {
+			struct osr_fabric changed = copy;
+			uint8_t *port = osr_alloc(&arena, copy.n_channels, 1);
+
+			memcpy(port, copy.chan_port, copy.n_channels);
+			port[copy.n_channels - 1]++;
+			changed.chan_port = port;
+			assert_false(osr_fabric_equal(&copy, &changed));
+		}
+		osr_arena_free(&arena);
+		test_fabric_free(&other);
+	}
+}
+
+static void test_copy_memory(void **state)
+{
+	struct test_fabric t;
+	size_t n = 0;
+	enum osr_status st;
+
+	test_fabric_named(&t, 1);
+	do {
+		struct osr_arena arena = { .fail_after = ++n };
+		struct osr_diag diag = { "" };
+		struct osr_fabric copy;
+
+		st = osr_fabric_copy(&t.f, &arena, &copy, &diag);
+		assert_true(!st == !diag.text[0]);
+		osr_arena_free(&arena);
+	} while (st);
+	assert_int_equal(n, 32);
+	test_fabric_free(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_named),
+		cmocka_unit_test(test_copy_and_equal),
+		cmocka_unit_test(test_copy_memory),
 		cmocka_unit_test(test_random_fabrics),
 		cmocka_unit_test(test_order_does_not_matter),
 		cmocka_unit_test(test_refuse),
