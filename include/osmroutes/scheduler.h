@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * scheduler.h - who has which routing keys: the book that the subnet manager's plugin keeps.
+ *
+ * Source: Samuel, Zahavi, Keslassy, Routing Keys, section III. An application is *placed* with its
+ * hosts, by rank, and the patterns of its communication phases; each pattern becomes a key. At run
+ * time it *requests* a key when a phase begins and says *done* when it is over. A request chooses
+ * the routes in view of all keys in use (NRK); they go into the tables of one LID offset of the
+ * application's hosts.
+ *
+ * LID offsets. MPI and UCX fix their path bits per process or endpoint, so an application is told
+ * its offsets when it is placed, one unless it wants more, and its keys share them in turn: key k has
+ * offset number k mod n. What is in the tables of an offset is exchanged only between done and the
+ * next request. Applications that share no host may have the same offset; on a shared host they get
+ * different ones.
+ *
+ *	osr_sched_fabric()	whenever the fabric may have changed
+ *	osr_sched_place(), osr_sched_request(), osr_sched_done(), osr_sched_release()
+ *	osr_sched_collect()	entries for the tables; and when the switches have them:
+ *	osr_sched_written()
+ *
+ * Nothing here sends, waits or locks; memory is the scheduler's own. Whoever calls sees to it that
+ * calls do not overlap, and who may do what: `owner` is kept for him.
+ */
+#ifndef OSMROUTES_SCHEDULER_H
+#define OSMROUTES_SCHEDULER_H
+
+#include <osmroutes/keys.h>
+#include <osmroutes/overlay.h>
+
+enum osr_key_state {
+	OSR_KEY_PREPARED,  /* not in use */
+	OSR_KEY_WAITING,   /* requested, its entries are not in the switches yet */
+	OSR_KEY_ACTIVE,    /* in use */
+	OSR_KEY_WITHDRAWN, /* could not be kept; the base routing serves its traffic */
+};
+
+struct osr_sched_key {
+	struct osr_pair *pair; /* [n_pairs] ranks */
+	uint32_t n_pairs;
+	uint8_t slot; /* of the application */
+	enum osr_key_state state;
+	/* Of the key made last. */
+	uint32_t contention, bound, host_degree, n_classes, n_left_out;
+
+	/* The compressed key for the fabric of this stamp. */
+	struct osr_key key;
+	struct osr_arena arena;
+	uint64_t stamp;
+};
+
+/* A table entry by names that outlive the fabric's numbers: node GUID, port GUID. */
+struct osr_sched_entry {
+	uint64_t sw, host;
+	uint8_t port;
+};
+
+/* One LID offset of an application: what its tables hold. */
+struct osr_sched_slot {
+	uint8_t offset;
+	uint32_t key; /* OSR_NONE: the base routing */
+	uint32_t n_entries;
+	struct osr_sched_entry *entry; /* [n_entries] */
+	struct osr_key_routes routes;  /* the same in the numbers of the present fabric */
+	struct osr_arena arena;
+	uint64_t change; /* number of the change that made it so */
+	bool written;    /* the switches have it */
+	bool leads;      /* at the last look, see osr_sched_fabric() */
+};
+
+struct osr_sched_app {
+	uint32_t id; /* from 1 on, never used twice */
+	uint32_t owner;
+	char name[64];
+	bool held; /* goes with the connection that placed it */
+	uint32_t n_ranks;
+	uint64_t *host; /* [n_ranks] port GUIDs */
+	uint32_t *term; /* [n_ranks] terminals of the present fabric, OSR_NONE: gone */
+	uint32_t n_keys;
+	struct osr_sched_key *key;
+	uint32_t n_slots;
+	struct osr_sched_slot *slot;
+	/* What happened to its keys without its doing, one sentence; "" if nothing. Kept. */
+	char notice[256];
+	uint32_t n_notices; /* so far */
+};
+
+struct osr_sched_limits {
+	uint32_t max_apps, max_apps_of_owner; /* owner 0 has no limit of his own */
+	uint32_t max_keys;                    /* of one application */
+	uint32_t max_pairs;                   /* of one application, all keys together */
+	enum osr_key_choice choice;
+};
+
+/* Placing: all arrays are copied. */
+struct osr_sched_in {
+	const char *name;
+	uint32_t owner;
+	bool held;
+	uint32_t n_ranks;
+	const uint64_t *host; /* [n_ranks] port GUIDs; NULL: choose n_ranks hosts nobody uses */
+	uint32_t n_keys;
+	const struct osr_pair *const *pair; /* [n_keys] ranks; pairs of one host are left out */
+	const uint32_t *n_pairs;            /* [n_keys] */
+	uint32_t n_offsets;                 /* LID offsets wanted; 0 means 1 */
+};
+
+struct osr_sched;
+
+struct osr_sched *osr_sched_new(const struct osr_sched_limits *limits); /* NULL: no memory */
+void osr_sched_free(struct osr_sched *s);                               /* NULL is fine */
+
+/*
+ * The fabric of today, copied. If nothing changed nothing happens. Otherwise the routes in the
+ * tables are looked at: those that still lead all pairs to their ends stay, others are made anew,
+ * or their key is withdrawn, with a notice. OSR_NOMEM leaves the scheduler without a fabric: no
+ * entries until the next call succeeds. A fabric that is no fat tree is no error.
+ */
+enum osr_status osr_sched_fabric(struct osr_sched *s, const struct osr_fabric *f,
+				 struct osr_diag *diag);
+
+/*
+ * OSR_INVAL with a sentence: unknown hosts, ranks that do not exist, limits, no LID offset free.
+ * OSR_NOT_APPLICABLE: no fabric yet, or no fat tree.
+ */
+enum osr_status osr_sched_place(struct osr_sched *s, const struct osr_sched_in *in,
+				struct osr_sched_app **app, struct osr_diag *diag);
+
+/*
+ * Key `key` shall be used. Its state is ACTIVE at once if the tables have the best routes already,
+ * WAITING otherwise. OSR_INVAL: no such key, it is in use, or another key of its LID offset is.
+ */
+enum osr_status osr_sched_request(struct osr_sched *s, struct osr_sched_app *app, uint32_t key,
+				  struct osr_diag *diag);
+
+/* It is not used any more; its routes stay in the tables until others take their place. */
+enum osr_status osr_sched_done(struct osr_sched *s, struct osr_sched_app *app, uint32_t key,
+			       struct osr_diag *diag);
+
+/* The application is gone, and its entries with the next collection. */
+void osr_sched_release(struct osr_sched *s, struct osr_sched_app *app);
+
+/* By id, or NULL; the i-th of all by id, NULL behind the last. */
+struct osr_sched_app *osr_sched_find(const struct osr_sched *s, uint32_t id);
+struct osr_sched_app *osr_sched_row(const struct osr_sched *s, uint32_t i);
+
+/* Terminal by port GUID in the present fabric, OSR_NONE if it has none; the fabric, or NULL. */
+uint32_t osr_sched_terminal(const struct osr_sched *s, uint64_t port_guid);
+const struct osr_fabric *osr_sched_present(const struct osr_sched *s);
+
+/*
+ * Is there something that the tables should have and do not? True after requests, releases and
+ * changes of the fabric until a collection has been written.
+ */
+bool osr_sched_dirty(const struct osr_sched *s);
+
+/*
+ * The entries of all slots, in the numbers of the fabric given to osr_sched_fabric(), ordered as
+ * osr_overlay_apply() wants them.
+ */
+enum osr_status osr_sched_collect(struct osr_sched *s, struct osr_arena *arena,
+				  struct osr_overlay_entry **entry, uint32_t *n_entries,
+				  struct osr_diag *diag);
+
+/* The switches have what was collected last: keys that waited for it become active. */
+void osr_sched_written(struct osr_sched *s);
+
+/*
+ * What was collected last cannot be used: keys that wait are withdrawn with this reason; if none
+ * does, all that have routes in the tables are. Returns how many.
+ */
+uint32_t osr_sched_refuse(struct osr_sched *s, const char *reason);
+
+/*
+ * An application as it was before a restart: `from` with its id, hosts, keys (pairs, slot, state) and
+ * slots (offset, key, entries); everything is copied, other members do not matter. The next
+ * osr_sched_fabric() looks at the entries as after any change. Keys that waited are prepared.
+ * OSR_INVAL: `from` contradicts itself or is there already.
+ */
+enum osr_status osr_sched_restore(struct osr_sched *s, const struct osr_sched_app *from,
+				  struct osr_diag *diag);
+
+#endif

@@ -1,0 +1,641 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * The scheduler's book: applications, their keys and LID offsets. What a change of the fabric does
+ * to them is in sched_fabric.c.
+ */
+#include "sched.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_OFFSETS 128 /* 2^7 */
+
+struct osr_sched *osr_sched_new(const struct osr_sched_limits *limits)
+{
+	struct osr_sched *s = calloc(1, sizeof(*s));
+
+	if (s) {
+		s->limits = *limits;
+		s->next_id = 1;
+	}
+	return s;
+}
+
+/* Applications --------------------------------------------------------------------------------- */
+
+static void free_app(struct osr_sched_app *app)
+{
+	if (!app)
+		return;
+	for (uint32_t k = 0; app->key && k < app->n_keys; k++) {
+		free(app->key[k].pair);
+		osr_arena_free(&app->key[k].arena);
+	}
+	for (uint32_t i = 0; app->slot && i < app->n_slots; i++)
+		osr_arena_free(&app->slot[i].arena);
+	free(app->host);
+	free(app->term);
+	free(app->key);
+	free(app->slot);
+	free(app);
+}
+
+void osr_sched_free(struct osr_sched *s)
+{
+	if (!s)
+		return;
+	for (uint32_t i = 0; i < s->n_apps; i++)
+		free_app(s->app[i]);
+	free(s->app);
+	osr_arena_free(&s->arena);
+	osr_arena_free(&s->scratch);
+	free(s);
+}
+
+struct osr_sched_app *osr_sched_row(const struct osr_sched *s, uint32_t i)
+{
+	return i < s->n_apps ? s->app[i] : NULL;
+}
+
+struct osr_sched_app *osr_sched_find(const struct osr_sched *s, uint32_t id)
+{
+	uint32_t lo = 0, hi = s->n_apps;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (s->app[mid]->id < id)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < s->n_apps && s->app[lo]->id == id ? s->app[lo] : NULL;
+}
+
+void osr__sched_notice(struct osr_sched_app *app, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(app->notice, sizeof(app->notice), fmt, args);
+	va_end(args);
+	app->n_notices++;
+}
+
+static enum osr_status nomem(struct osr_diag *diag)
+{
+	return osr_fail(diag, OSR_NOMEM, "out of memory for an application's keys");
+}
+
+/* An application with room for everything, nothing in it. */
+static struct osr_sched_app *new_app(uint32_t n_ranks, uint32_t n_keys, uint32_t n_slots)
+{
+	struct osr_sched_app *app = calloc(1, sizeof(*app));
+
+	if (!app)
+		return NULL;
+	app->n_ranks = n_ranks;
+	app->n_keys = n_keys;
+	app->n_slots = n_slots;
+	app->host = calloc(n_ranks + 1, sizeof(*app->host));
+	app->term = calloc(n_ranks + 1, sizeof(*app->term));
+	app->key = calloc(n_keys + 1, sizeof(*app->key));
+	app->slot = calloc(n_slots + 1, sizeof(*app->slot));
+	if (!app->host || !app->term || !app->key || !app->slot) {
+		free_app(app);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < n_slots; i++)
+		app->slot[i].key = OSR_NONE;
+	return app;
+}
+
+static bool copy_pairs(struct osr_sched_key *key, const struct osr_pair *pair, uint32_t n)
+{
+	key->pair = calloc(n + 1, sizeof(*key->pair));
+	if (!key->pair)
+		return false;
+	if (n)
+		memcpy(key->pair, pair, n * sizeof(*pair));
+	key->n_pairs = n;
+	return true;
+}
+
+/* Into the list, by id. */
+static bool add_app(struct osr_sched *s, struct osr_sched_app *app)
+{
+	uint32_t at = s->n_apps;
+
+	if (s->n_apps == s->room) {
+		uint32_t room = s->room ? 2 * s->room : 16;
+		struct osr_sched_app **list =
+			realloc(s->app, room * sizeof(struct osr_sched_app *));
+
+		if (!list)
+			return false;
+		s->app = list;
+		s->room = room;
+	}
+	for (; at && s->app[at - 1]->id > app->id; at--)
+		s->app[at] = s->app[at - 1];
+	s->app[at] = app;
+	s->n_apps++;
+	if (app->id >= s->next_id)
+		s->next_id = app->id + 1;
+	return true;
+}
+
+static void remove_app(struct osr_sched *s, struct osr_sched_app *app)
+{
+	uint32_t at = 0;
+
+	while (s->app[at] != app)
+		at++;
+	for (s->n_apps--; at < s->n_apps; at++)
+		s->app[at] = s->app[at + 1];
+	free_app(app);
+}
+
+/* Hosts ---------------------------------------------------------------------------------------- */
+
+uint32_t osr_sched_terminal(const struct osr_sched *s, uint64_t port_guid)
+{
+	uint32_t lo = 0, hi = s->has_fabric ? s->f.n_terminals : 0;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (s->port[mid].guid < port_guid)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!s->has_fabric || lo == s->f.n_terminals || s->port[lo].guid != port_guid)
+		return OSR_NONE;
+	return s->port[lo].term;
+}
+
+const struct osr_fabric *osr_sched_present(const struct osr_sched *s)
+{
+	return s->has_fabric ? &s->f : NULL;
+}
+
+void osr__sched_resolve(const struct osr_sched *s, struct osr_sched_app *app)
+{
+	for (uint32_t i = 0; i < app->n_ranks; i++)
+		app->term[i] = osr_sched_terminal(s, app->host[i]);
+}
+
+static enum osr_status take_hosts(struct osr_sched *s, struct osr_sched_app *app,
+				  const uint64_t *host, struct osr_diag *diag)
+{
+	memcpy(app->host, host, app->n_ranks * sizeof(*host));
+	osr__sched_resolve(s, app);
+	for (uint32_t i = 0; i < app->n_ranks; i++) {
+		uint32_t t = app->term[i];
+
+		if (t == OSR_NONE || s->f.term_role[t] == OSR_ROLE_SP0)
+			return osr_fail(diag, OSR_INVAL,
+					"rank %u: the fabric has no host port 0x%016llx", i,
+					(unsigned long long)host[i]);
+	}
+	return OSR_OK;
+}
+
+/* Hosts that no application has, one after the other in the order of the tree. */
+static enum osr_status choose_hosts(struct osr_sched *s, struct osr_sched_app *app,
+				    struct osr_diag *diag)
+{
+	bool *used = osr_calloc(&s->scratch, s->f.n_terminals, sizeof(*used));
+	uint32_t n = 0;
+
+	if (!used)
+		return nomem(diag);
+	for (uint32_t i = 0; i < s->n_apps; i++)
+		for (uint32_t r = 0; r < s->app[i]->n_ranks; r++)
+			if (s->app[i]->term[r] != OSR_NONE)
+				used[s->app[i]->term[r]] = true;
+	for (uint32_t i = 0; i < s->p.n_order && n < app->n_ranks; i++) {
+		uint32_t t = s->p.order[i];
+
+		if (used[t])
+			continue;
+		app->term[n] = t;
+		app->host[n++] = s->f.term_guid[t];
+	}
+	if (n < app->n_ranks)
+		return osr_fail(diag, OSR_INVAL, "%u hosts wanted, %u are without an application",
+				app->n_ranks, n);
+	return OSR_OK;
+}
+
+/* LID offsets ---------------------------------------------------------------------------------- */
+
+/* Offsets that applications on the same hosts have. */
+static enum osr_status used_offsets(struct osr_sched *s, const struct osr_sched_app *app,
+				    bool used[MAX_OFFSETS], struct osr_diag *diag)
+{
+	bool *here = osr_calloc(&s->scratch, s->f.n_terminals, sizeof(*here));
+
+	if (!here)
+		return nomem(diag);
+	memset(used, 0, MAX_OFFSETS * sizeof(*used));
+	for (uint32_t i = 0; i < app->n_ranks; i++)
+		here[app->term[i]] = true;
+	for (uint32_t i = 0; i < s->n_apps; i++) {
+		const struct osr_sched_app *other = s->app[i];
+		bool shares = false;
+
+		for (uint32_t r = 0; r < other->n_ranks && !shares; r++)
+			shares = other->term[r] != OSR_NONE && here[other->term[r]];
+		for (uint32_t k = 0; shares && k < other->n_slots; k++)
+			used[other->slot[k].offset] = true;
+	}
+	return OSR_OK;
+}
+
+static enum osr_status take_offsets(struct osr_sched *s, struct osr_sched_app *app,
+				    struct osr_diag *diag)
+{
+	uint32_t n_lids = MAX_OFFSETS, n = 0, n_used = 0;
+	bool used[MAX_OFFSETS];
+	enum osr_status st = used_offsets(s, app, used, diag);
+
+	if (st)
+		return st;
+	for (uint32_t i = 0; i < app->n_ranks; i++)
+		if (1u << s->f.term_lmc[app->term[i]] < n_lids)
+			n_lids = 1u << s->f.term_lmc[app->term[i]];
+	for (uint32_t o = 1; o < n_lids; o++) {
+		n_used += used[o];
+		if (!used[o] && n < app->n_slots)
+			app->slot[n++].offset = (uint8_t)o;
+	}
+	if (n < app->n_slots)
+		return osr_fail(
+			diag, OSR_INVAL,
+			"%u LID offset%s wanted; the hosts have %u beside the first LID, %u "
+			"taken by other applications on them",
+			app->n_slots, app->n_slots == 1 ? "" : "s", n_lids - 1, n_used);
+	for (uint32_t k = 0; k < app->n_keys; k++)
+		app->key[k].slot = (uint8_t)(k % app->n_slots);
+	return OSR_OK;
+}
+
+/* Placing -------------------------------------------------------------------------------------- */
+
+static enum osr_status check_limits(const struct osr_sched *s, const struct osr_sched_in *in,
+				    struct osr_diag *diag)
+{
+	uint32_t n_of_owner = 0;
+	uint64_t n_pairs = 0;
+
+	if (!s->has_fabric)
+		return osr_fail(diag, OSR_NOT_APPLICABLE, "no fabric has been routed yet");
+	if (!s->is_tree)
+		return osr_fail(diag, OSR_NOT_APPLICABLE, "no keys on this fabric: %s",
+				s->no_tree.text);
+	for (uint32_t i = 0; i < s->n_apps; i++)
+		n_of_owner += s->app[i]->owner == in->owner;
+	if (s->n_apps >= s->limits.max_apps ||
+	    (in->owner && n_of_owner >= s->limits.max_apps_of_owner))
+		return osr_fail(diag, OSR_INVAL,
+				"%u applications have keys, %u of them of user %u: no more are "
+				"taken",
+				s->n_apps, n_of_owner, in->owner);
+	if (!in->n_ranks || !in->n_keys || in->n_keys > s->limits.max_keys)
+		return osr_fail(diag, OSR_INVAL,
+				"%u hosts and %u patterns: expected one at least, and at most %u "
+				"patterns",
+				in->n_ranks, in->n_keys, s->limits.max_keys);
+	if (in->n_offsets > in->n_keys)
+		return osr_fail(diag, OSR_INVAL, "%u LID offsets wanted for %u patterns",
+				in->n_offsets, in->n_keys);
+	for (uint32_t k = 0; k < in->n_keys; k++)
+		n_pairs += in->n_pairs[k];
+	if (n_pairs > s->limits.max_pairs)
+		return osr_fail(diag, OSR_INVAL, "%llu pairs of ranks, at most %u are taken",
+				(unsigned long long)n_pairs, s->limits.max_pairs);
+	return OSR_OK;
+}
+
+static enum osr_status check_ranks(uint32_t n_ranks, const struct osr_pair *pair, uint32_t n,
+				   uint32_t key, struct osr_diag *diag)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (pair[i].from >= n_ranks || pair[i].to >= n_ranks)
+			return osr_fail(diag, OSR_INVAL,
+					"pattern %u: pair %u is of ranks %u and %u, there are %u",
+					key, i, pair[i].from, pair[i].to, n_ranks);
+	return OSR_OK;
+}
+
+static enum osr_status fill_app(struct osr_sched *s, struct osr_sched_app *app,
+				const struct osr_sched_in *in, struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(&s->scratch);
+	enum osr_status st = OSR_OK;
+
+	app->id = s->next_id;
+	app->owner = in->owner;
+	app->held = in->held;
+	snprintf(app->name, sizeof(app->name), "%s", in->name ? in->name : "");
+	for (uint32_t k = 0; k < in->n_keys && !st; k++) {
+		st = check_ranks(in->n_ranks, in->pair[k], in->n_pairs[k], k, diag);
+		if (!st && !copy_pairs(&app->key[k], in->pair[k], in->n_pairs[k]))
+			st = nomem(diag);
+	}
+	if (!st)
+		st = in->host ? take_hosts(s, app, in->host, diag) : choose_hosts(s, app, diag);
+	if (!st)
+		st = take_offsets(s, app, diag);
+	for (uint32_t k = 0; k < in->n_keys && !st; k++)
+		st = osr__sched_make(s, app, k, diag);
+	osr_arena_reset(&s->scratch, mark);
+	return st;
+}
+
+enum osr_status osr_sched_place(struct osr_sched *s, const struct osr_sched_in *in,
+				struct osr_sched_app **app, struct osr_diag *diag)
+{
+	enum osr_status st = check_limits(s, in, diag);
+
+	if (st)
+		return st;
+	*app = new_app(in->n_ranks, in->n_keys, in->n_offsets ? in->n_offsets : 1);
+	if (!*app)
+		return nomem(diag);
+	st = fill_app(s, *app, in, diag);
+	if (!st && !add_app(s, *app))
+		st = nomem(diag);
+	if (st) {
+		free_app(*app);
+		*app = NULL;
+	}
+	return st;
+}
+
+/* Keys in use ---------------------------------------------------------------------------------- */
+
+void osr__sched_load(struct osr_sched *s, const struct osr_sched_slot *slot, bool add)
+{
+	for (uint32_t i = 0; i < slot->routes.n_links; i++)
+		s->load[slot->routes.link[i]] +=
+			add ? slot->routes.flows[i] : -slot->routes.flows[i];
+}
+
+void osr__sched_clear(struct osr_sched *s, struct osr_sched_slot *slot)
+{
+	osr_arena_free(&slot->arena);
+	slot->key = OSR_NONE;
+	slot->n_entries = 0;
+	slot->entry = NULL;
+	slot->routes = (struct osr_key_routes){ 0 };
+	slot->change = ++s->change;
+	slot->written = false;
+}
+
+void osr__sched_withdraw(struct osr_sched *s, struct osr_sched_app *app, uint32_t key,
+			 const char *reason)
+{
+	struct osr_sched_slot *slot = &app->slot[app->key[key].slot];
+
+	if (slot->key == key) {
+		if (osr__in_use(&app->key[key]) && s->has_fabric)
+			osr__sched_load(s, slot, false);
+		osr__sched_clear(s, slot);
+	}
+	app->key[key].state = OSR_KEY_WITHDRAWN;
+	osr__sched_notice(app, "key %u is withdrawn, the base routing serves its traffic: %s", key,
+			  reason);
+}
+
+static enum osr_status check_key(const struct osr_sched_app *app, uint32_t key,
+				 struct osr_diag *diag)
+{
+	if (key < app->n_keys)
+		return OSR_OK;
+	return osr_fail(diag, OSR_INVAL, "application %u has keys 0 to %u, not %u", app->id,
+			app->n_keys - 1, key);
+}
+
+enum osr_status osr_sched_request(struct osr_sched *s, struct osr_sched_app *app, uint32_t key,
+				  struct osr_diag *diag)
+{
+	enum osr_status st = check_key(app, key, diag);
+	struct osr_sched_slot *slot;
+
+	if (st)
+		return st;
+	if (!s->has_fabric || !s->is_tree)
+		return osr_fail(diag, OSR_NOT_APPLICABLE, "no keys on this fabric: %s",
+				s->has_fabric ? s->no_tree.text : "none has been routed yet");
+	if (osr__in_use(&app->key[key]))
+		return osr_fail(diag, OSR_INVAL, "key %u of application %u is in use already", key,
+				app->id);
+	slot = &app->slot[app->key[key].slot];
+	if (slot->key != OSR_NONE && osr__in_use(&app->key[slot->key]))
+		return osr_fail(diag, OSR_INVAL,
+				"LID offset %u carries key %u of application %u until that is done",
+				slot->offset, slot->key, app->id);
+	st = osr__sched_put(s, app, key, diag);
+	if (st)
+		return st;
+	app->key[key].state = slot->written ? OSR_KEY_ACTIVE : OSR_KEY_WAITING;
+	osr__sched_load(s, slot, true);
+	return OSR_OK;
+}
+
+enum osr_status osr_sched_done(struct osr_sched *s, struct osr_sched_app *app, uint32_t key,
+			       struct osr_diag *diag)
+{
+	enum osr_status st = check_key(app, key, diag);
+
+	if (st)
+		return st;
+	if (app->key[key].state == OSR_KEY_PREPARED)
+		return osr_fail(diag, OSR_INVAL, "key %u of application %u is not in use", key,
+				app->id);
+	if (osr__in_use(&app->key[key]) && s->has_fabric)
+		osr__sched_load(s, &app->slot[app->key[key].slot], false);
+	app->key[key].state = OSR_KEY_PREPARED;
+	return OSR_OK;
+}
+
+void osr_sched_release(struct osr_sched *s, struct osr_sched_app *app)
+{
+	for (uint32_t i = 0; i < app->n_slots; i++) {
+		struct osr_sched_slot *slot = &app->slot[i];
+
+		if (slot->key == OSR_NONE)
+			continue;
+		if (osr__in_use(&app->key[slot->key]) && s->has_fabric)
+			osr__sched_load(s, slot, false);
+		s->change++;
+	}
+	remove_app(s, app);
+}
+
+/* What the tables should have ------------------------------------------------------------------ */
+
+bool osr_sched_dirty(const struct osr_sched *s)
+{
+	return s->change > s->written;
+}
+
+static int by_dest_and_switch(const void *a, const void *b)
+{
+	const struct osr_overlay_entry *x = a, *y = b;
+
+	if (x->dest != y->dest)
+		return x->dest < y->dest ? -1 : 1;
+	return x->sw < y->sw ? -1 : x->sw > y->sw;
+}
+
+enum osr_status osr_sched_collect(struct osr_sched *s, struct osr_arena *arena,
+				  struct osr_overlay_entry **entry, uint32_t *n_entries,
+				  struct osr_diag *diag)
+{
+	uint32_t n = 0;
+
+	*n_entries = 0;
+	s->collected = s->change;
+	for (uint32_t i = 0; s->has_fabric && i < s->n_apps; i++)
+		for (uint32_t k = 0; k < s->app[i]->n_slots; k++)
+			n += s->app[i]->slot[k].routes.n_entries;
+	*entry = osr_alloc(arena, n, sizeof(**entry));
+	if (!*entry)
+		return nomem(diag);
+	for (uint32_t i = 0; n && i < s->n_apps; i++)
+		for (uint32_t k = 0; k < s->app[i]->n_slots; k++) {
+			const struct osr_sched_slot *slot = &s->app[i]->slot[k];
+
+			for (uint32_t e = 0; e < slot->routes.n_entries; e++) {
+				const struct osr_key_entry *x = &slot->routes.entry[e];
+				uint32_t lid = s->f.term_lid[x->term] + slot->offset;
+
+				(*entry)[(*n_entries)++] =
+					(struct osr_overlay_entry){ x->sw, s->f.lid_dest[lid],
+								    x->port };
+			}
+		}
+	qsort(*entry, *n_entries, sizeof(**entry), by_dest_and_switch);
+	return OSR_OK;
+}
+
+void osr_sched_written(struct osr_sched *s)
+{
+	s->written = s->collected;
+	for (uint32_t i = 0; i < s->n_apps; i++)
+		for (uint32_t k = 0; k < s->app[i]->n_slots; k++) {
+			struct osr_sched_slot *slot = &s->app[i]->slot[k];
+
+			if (slot->key == OSR_NONE || slot->change > s->collected)
+				continue;
+			slot->written = true;
+			if (s->app[i]->key[slot->key].state == OSR_KEY_WAITING)
+				s->app[i]->key[slot->key].state = OSR_KEY_ACTIVE;
+		}
+}
+
+/* Withdraws keys with routes in the tables: those that wait, or all. */
+static uint32_t refuse_some(struct osr_sched *s, const char *reason, bool all)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < s->n_apps; i++)
+		for (uint32_t k = 0; k < s->app[i]->n_slots; k++) {
+			uint32_t key = s->app[i]->slot[k].key;
+
+			if (key == OSR_NONE ||
+			    (!all && s->app[i]->key[key].state != OSR_KEY_WAITING))
+				continue;
+			osr__sched_withdraw(s, s->app[i], key, reason);
+			n++;
+		}
+	return n;
+}
+
+uint32_t osr_sched_refuse(struct osr_sched *s, const char *reason)
+{
+	uint32_t n = refuse_some(s, reason, false);
+
+	return n ? n : refuse_some(s, reason, true);
+}
+
+/* After a restart ------------------------------------------------------------------------------ */
+
+static enum osr_status check_saved(const struct osr_sched *s, const struct osr_sched_app *from,
+				   struct osr_diag *diag)
+{
+	bool good = from->id && !osr_sched_find(s, from->id) && from->n_slots &&
+		    from->n_slots < MAX_OFFSETS && from->n_keys && from->n_ranks &&
+		    from->n_keys <= s->limits.max_keys && s->n_apps < s->limits.max_apps;
+	enum osr_status st = OSR_OK;
+
+	for (uint32_t i = 0; good && i < from->n_slots; i++)
+		good = from->slot[i].offset && from->slot[i].offset < MAX_OFFSETS &&
+		       (from->slot[i].key == OSR_NONE || (from->slot[i].key < from->n_keys &&
+							  from->key[from->slot[i].key].slot == i));
+	for (uint32_t k = 0; good && !st && k < from->n_keys; k++) {
+		good = from->key[k].slot < from->n_slots && from->key[k].state <= OSR_KEY_WITHDRAWN;
+		st = check_ranks(from->n_ranks, from->key[k].pair, from->key[k].n_pairs, k, diag);
+	}
+	if (!good)
+		return osr_fail(diag, OSR_INVAL, "what is stored of application %u makes no sense",
+				from->id);
+	return st;
+}
+
+static bool copy_slot(struct osr_sched *s, struct osr_sched_app *app, uint32_t i,
+		      const struct osr_sched_slot *from)
+{
+	struct osr_sched_slot *slot = &app->slot[i];
+
+	slot->offset = from->offset;
+	slot->change = ++s->change;
+	if (from->key == OSR_NONE || app->key[from->key].state == OSR_KEY_WITHDRAWN)
+		return true;
+	slot->entry = osr_alloc(&slot->arena, from->n_entries, sizeof(*slot->entry));
+	if (!slot->entry)
+		return false;
+	memcpy(slot->entry, from->entry, from->n_entries * sizeof(*slot->entry));
+	slot->n_entries = from->n_entries;
+	slot->key = from->key;
+	return true;
+}
+
+enum osr_status osr_sched_restore(struct osr_sched *s, const struct osr_sched_app *from,
+				  struct osr_diag *diag)
+{
+	enum osr_status st = check_saved(s, from, diag);
+	struct osr_sched_app *app;
+	bool good = true;
+
+	if (st)
+		return st;
+	app = new_app(from->n_ranks, from->n_keys, from->n_slots);
+	if (!app)
+		return nomem(diag);
+	app->id = from->id;
+	app->owner = from->owner;
+	memcpy(app->name, from->name, sizeof(app->name));
+	memcpy(app->notice, from->notice, sizeof(app->notice));
+	app->n_notices = from->n_notices;
+	memcpy(app->host, from->host, from->n_ranks * sizeof(*app->host));
+	osr__sched_resolve(s, app);
+	for (uint32_t k = 0; good && k < app->n_keys; k++) {
+		app->key[k].slot = from->key[k].slot;
+		app->key[k].state = from->key[k].state == OSR_KEY_WAITING ? OSR_KEY_PREPARED
+									  : from->key[k].state;
+		good = copy_pairs(&app->key[k], from->key[k].pair, from->key[k].n_pairs);
+	}
+	for (uint32_t i = 0; good && i < app->n_slots; i++)
+		good = copy_slot(s, app, i, &from->slot[i]);
+	if (good && add_app(s, app))
+		return OSR_OK;
+	free_app(app);
+	return nomem(diag);
+}

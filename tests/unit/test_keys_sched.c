@@ -1,0 +1,562 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * The scheduler: what applications may do and what they are told, and what faults of the fabric do
+ * to their keys. After every step the entries collected must lead all pairs of the keys in the tables
+ * from end to end.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <osmroutes/scheduler.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabrics.h"
+#include "io/net.h"
+#include "topo/topo.h"
+
+#define MAX_PAIRS 4096
+
+struct world {
+	struct osr_arena arena;
+	struct osr_fabric f;
+	struct osr_sched *s;
+	struct osr_diag diag;
+};
+
+static const struct osr_sched_limits limits = {
+	.max_apps = 8,
+	.max_apps_of_owner = 3,
+	.max_keys = 16,
+	.max_pairs = MAX_PAIRS,
+	.choice = OSR_KEY_FINE,
+};
+
+/* A tree of 4 x 4 x 4 hosts, or another; without so many cables. */
+static void grow(struct world *w, const char *m, int lmc, uint32_t links, uint64_t seed)
+{
+	const struct osr_topo *topo = osr_topo_find(strcmp(m, "ring") ? "tree" : "torus");
+	struct osr_degrade how = { .n_links = links, .seed = seed, .keep_connected = true };
+	struct osr_net net = { 0 }, broken = { 0 };
+	struct osr_topo_style style = { 0 };
+	struct osr_degraded done;
+	struct osr_values v;
+
+	osr_arena_free(&w->arena);
+	osr_values_default(&v, topo->params);
+	if (strcmp(m, "ring")) {
+		assert_int_equal(osr_values_set(&v, topo->params, "m", m, &w->diag), OSR_OK);
+		assert_int_equal(osr_values_set(&v, topo->params, "w",
+						strlen(m) > 3 ? "1,4,4" : "1,4", &w->diag),
+				 OSR_OK);
+	} else {
+		assert_int_equal(osr_values_set(&v, topo->params, "dims", "5", &w->diag), OSR_OK);
+	}
+	assert_int_equal(osr_topo_make(topo, &v, &style, &net, &w->diag), OSR_OK);
+	assert_int_equal(osr_topo_degrade(&net, &how, &broken, &done, &w->diag), OSR_OK);
+	assert_int_equal(osr_net_fabric(&broken, lmc, &w->arena, &w->f, &w->diag), OSR_OK);
+	osr_net_free(&net);
+	osr_net_free(&broken);
+}
+
+static void change(struct world *w, const char *m, int lmc, uint32_t links, uint64_t seed)
+{
+	grow(w, m, lmc, links, seed);
+	assert_int_equal(osr_sched_fabric(w->s, &w->f, &w->diag), OSR_OK);
+}
+
+static void begin(struct world *w, const char *m, int lmc)
+{
+	memset(w, 0, sizeof(*w));
+	w->s = osr_sched_new(&limits);
+	assert_non_null(w->s);
+	change(w, m, lmc, 0, 1);
+}
+
+static void end(struct world *w)
+{
+	osr_sched_free(w->s);
+	osr_arena_free(&w->arena);
+}
+
+/* The GUID of host number i. */
+static uint64_t host(const struct world *w, uint32_t i)
+{
+	for (uint32_t t = 0; t < w->f.n_terminals; t++)
+		if (w->f.term_role[t] == OSR_ROLE_CA && !i--)
+			return w->f.term_guid[t];
+	return 0;
+}
+
+/* Hosts first, first + step, ...; keys are shifts by 1, 2, ... of the ranks. */
+static struct osr_sched_app *place(struct world *w, uint32_t owner, uint32_t first, uint32_t step,
+				   uint32_t n_ranks, uint32_t n_keys, uint32_t n_offsets)
+{
+	static struct osr_pair pair[8][64];
+	const struct osr_pair *list[8];
+	uint32_t n_pairs[8];
+	uint64_t hosts[64];
+	struct osr_sched_in in = {
+		.name = "job",
+		.owner = owner,
+		.n_ranks = n_ranks,
+		.host = hosts,
+		.n_keys = n_keys,
+		.pair = list,
+		.n_pairs = n_pairs,
+		.n_offsets = n_offsets,
+	};
+	struct osr_sched_app *app = NULL;
+	enum osr_status st;
+
+	for (uint32_t r = 0; r < n_ranks; r++)
+		hosts[r] = host(w, first + r * step);
+	for (uint32_t k = 0; k < n_keys; k++) {
+		for (uint32_t r = 0; r < n_ranks; r++)
+			pair[k][r] = (struct osr_pair){ r, (r + k + 1) % n_ranks };
+		list[k] = pair[k];
+		n_pairs[k] = n_ranks;
+	}
+	w->diag.text[0] = 0;
+	st = osr_sched_place(w->s, &in, &app, &w->diag);
+	assert_true(!st == !!app && !st == !w->diag.text[0]);
+	return app;
+}
+
+/* Every key in the tables leads all its pairs; nothing else has entries. */
+static void judge(struct world *w)
+{
+	struct osr_arena arena = { 0 };
+	struct osr_overlay_entry *entry;
+	const struct osr_sched_app *app;
+	const struct osr_fabric *f = &w->f;
+	uint32_t n, i = 0, n_used = 0;
+	uint8_t *port = osr_calloc(&arena, f->n_dests, f->n_switches);
+	bool *used = osr_calloc(&arena, f->n_dests, f->n_switches);
+
+	assert_int_equal(osr_sched_collect(w->s, &arena, &entry, &n, &w->diag), OSR_OK);
+	for (uint32_t e = 0; e < n; e++) {
+		size_t at = (size_t)entry[e].dest * f->n_switches + entry[e].sw;
+
+		assert_int_equal(port[at], 0);
+		port[at] = entry[e].port;
+		assert_int_not_equal(f->dest_lid[entry[e].dest],
+				     f->term_lid[f->dest_term[entry[e].dest]]);
+	}
+	while ((app = osr_sched_row(w->s, i++)))
+		for (uint32_t k = 0; k < app->n_slots; k++) {
+			const struct osr_sched_slot *slot = &app->slot[k];
+			const struct osr_sched_key *key = &app->key[slot->key];
+
+			for (uint32_t p = 0; slot->key != OSR_NONE && p < key->n_pairs; p++) {
+				uint32_t from = app->term[key->pair[p].from];
+				uint32_t to = app->term[key->pair[p].to], at, hops = 0, d;
+
+				if (from == OSR_NONE || to == OSR_NONE || from == to)
+					continue;
+				d = f->lid_dest[f->term_lid[to] + slot->offset];
+				for (at = f->term_switch[from]; at != f->term_switch[to];) {
+					size_t cell = (size_t)d * f->n_switches + at;
+
+					assert_true(port[cell] && hops++ < 6);
+					n_used += !used[cell];
+					used[cell] = true;
+					at = f->chan_dst[osr_port_channel(f, at, port[cell])];
+				}
+			}
+		}
+	assert_int_equal(n_used, n);
+	osr_arena_free(&arena);
+}
+
+static void request(struct world *w, struct osr_sched_app *app, uint32_t key,
+		    enum osr_key_state state)
+{
+	if (osr_sched_request(w->s, app, key, &w->diag))
+		fail_msg("%s", w->diag.text);
+	assert_int_equal(app->key[key].state, state);
+	judge(w);
+}
+
+/* Life of a key -------------------------------------------------------------------------------- */
+
+static void test_life(void **state)
+{
+	struct osr_sched_app *app;
+	struct world w;
+
+	begin(&w, "4,4,4", 2);
+	app = place(&w, 7, 0, 1, 64, 3, 0);
+	assert_non_null(app);
+	assert_int_equal(app->n_slots, 1);
+	assert_int_equal(app->slot[0].offset, 1);
+	assert_false(osr_sched_dirty(w.s));
+	request(&w, app, 0, OSR_KEY_WAITING);
+	assert_int_equal(app->key[0].contention, 1);
+	assert_true(osr_sched_dirty(w.s));
+	/* The offset is taken, and the key too. */
+	assert_int_equal(osr_sched_request(w.s, app, 1, &w.diag), OSR_INVAL);
+	assert_int_equal(osr_sched_request(w.s, app, 0, &w.diag), OSR_INVAL);
+	assert_int_equal(osr_sched_request(w.s, app, 3, &w.diag), OSR_INVAL);
+	osr_sched_written(w.s);
+	assert_int_equal(app->key[0].state, OSR_KEY_ACTIVE);
+	assert_false(osr_sched_dirty(w.s));
+	assert_int_equal(osr_sched_done(w.s, app, 0, &w.diag), OSR_OK);
+	assert_int_equal(osr_sched_done(w.s, app, 0, &w.diag), OSR_INVAL);
+	assert_false(osr_sched_dirty(w.s));
+	/* Still in the tables: at once. Another one: written first. */
+	request(&w, app, 0, OSR_KEY_ACTIVE);
+	assert_int_equal(osr_sched_done(w.s, app, 0, &w.diag), OSR_OK);
+	request(&w, app, 1, OSR_KEY_WAITING);
+	osr_sched_written(w.s);
+	osr_sched_release(w.s, app);
+	assert_true(osr_sched_dirty(w.s));
+	judge(&w);
+	osr_sched_written(w.s);
+	assert_false(osr_sched_dirty(w.s));
+	assert_null(osr_sched_row(w.s, 0));
+	end(&w);
+}
+
+/* What is asked for while the tables are written is not in them yet. */
+static void test_request_while_writing(void **state)
+{
+	struct osr_sched_app *a, *b;
+	struct world w;
+
+	begin(&w, "4,4,4", 1);
+	a = place(&w, 7, 0, 2, 32, 1, 0);
+	b = place(&w, 7, 1, 2, 32, 1, 0);
+	request(&w, a, 0, OSR_KEY_WAITING); /* and collected */
+	assert_int_equal(osr_sched_request(w.s, b, 0, &w.diag), OSR_OK);
+	osr_sched_written(w.s);
+	assert_int_equal(a->key[0].state, OSR_KEY_ACTIVE);
+	assert_int_equal(b->key[0].state, OSR_KEY_WAITING);
+	assert_true(osr_sched_dirty(w.s));
+	judge(&w);
+	osr_sched_written(w.s);
+	assert_int_equal(b->key[0].state, OSR_KEY_ACTIVE);
+	end(&w);
+}
+
+static void test_offsets(void **state)
+{
+	struct osr_sched_app *a, *b, *c;
+	struct world w;
+
+	begin(&w, "4,4,4", 2);
+	a = place(&w, 1, 0, 1, 32, 6, 2);
+	assert_non_null(a);
+	assert_true(a->slot[0].offset == 1 && a->slot[1].offset == 2);
+	assert_true(a->key[2].slot == 0 && a->key[5].slot == 1);
+	b = place(&w, 2, 32, 1, 32, 1, 0); /* other hosts, the same offset */
+	assert_int_equal(b->slot[0].offset, 1);
+	c = place(&w, 3, 0, 1, 64, 1, 0); /* hosts of both */
+	assert_int_equal(c->slot[0].offset, 3);
+	assert_null(place(&w, 4, 31, 1, 2, 1, 0));
+	assert_non_null(strstr(w.diag.text, "3 beside the first LID, 3 taken"));
+	request(&w, a, 0, OSR_KEY_WAITING);
+	request(&w, a, 1, OSR_KEY_WAITING);
+	request(&w, b, 0, OSR_KEY_WAITING);
+	request(&w, c, 0, OSR_KEY_WAITING);
+	osr_sched_release(w.s, a);
+	assert_non_null(place(&w, 4, 30, 1, 2, 1, 0));
+	end(&w);
+}
+
+static void test_refusals(void **state)
+{
+	struct osr_sched_app *app = NULL;
+	struct osr_pair pair = { 0, 2 };
+	const struct osr_pair *list = &pair;
+	uint32_t n = 1;
+	uint64_t hosts[2];
+	struct osr_sched_in in = {
+		.n_ranks = 2, .host = hosts, .n_keys = 1, .pair = &list, .n_pairs = &n
+	};
+	struct world w;
+
+	begin(&w, "4,4,4", 0);
+	assert_null(place(&w, 1, 0, 1, 8, 1, 0)); /* one LID a host */
+	assert_non_null(strstr(w.diag.text, "0 beside the first LID"));
+	end(&w);
+	begin(&w, "4,4,4", 1);
+	assert_null(place(&w, 1, 0, 1, 8, 2, 2)); /* more keys at once than LIDs */
+	hosts[0] = host(&w, 0);
+	hosts[1] = 0xdead;
+	assert_int_equal(osr_sched_place(w.s, &in, &app, &w.diag), OSR_INVAL);
+	assert_non_null(strstr(w.diag.text, "ranks 0 and 2"));
+	pair.to = 1;
+	assert_int_equal(osr_sched_place(w.s, &in, &app, &w.diag), OSR_INVAL);
+	assert_non_null(strstr(w.diag.text, "0x000000000000dead"));
+	hosts[1] = w.f.term_guid[0]; /* a switch */
+	assert_int_equal(w.f.term_role[0], OSR_ROLE_SP0);
+	assert_int_equal(osr_sched_place(w.s, &in, &app, &w.diag), OSR_INVAL);
+	n = MAX_PAIRS + 1;
+	assert_int_equal(osr_sched_place(w.s, &in, &app, &w.diag), OSR_INVAL);
+	n = 1;
+	in.n_keys = 0;
+	assert_int_equal(osr_sched_place(w.s, &in, &app, &w.diag), OSR_INVAL);
+	in.n_keys = 1;
+	in.host = NULL;
+	in.n_ranks = 65;
+	assert_int_equal(osr_sched_place(w.s, &in, &app, &w.diag), OSR_INVAL);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_non_null(place(&w, 5, i * 4, 1, 4, 1, 0));
+	assert_null(place(&w, 5, 12, 1, 4, 1, 0)); /* a fourth of one owner */
+	for (uint32_t i = 3; i < 8; i++)
+		assert_non_null(place(&w, 10 + i, i * 4, 1, 4, 1, 0));
+	assert_null(place(&w, 0, 40, 1, 4, 1, 0)); /* a ninth */
+	end(&w);
+	begin(&w, "ring", 1);
+	assert_null(place(&w, 1, 0, 1, 2, 1, 0));
+	end(&w);
+}
+
+/* Hosts nobody has are chosen, leaf by leaf. */
+static void test_chosen_hosts(void **state)
+{
+	struct osr_pair pair = { 0, 1 };
+	const struct osr_pair *list = &pair;
+	uint32_t n = 1;
+	struct osr_sched_in in = { .n_ranks = 30, .n_keys = 1, .pair = &list, .n_pairs = &n };
+	struct osr_sched_app *a, *b;
+	struct world w;
+
+	begin(&w, "4,4,4", 1);
+	assert_int_equal(osr_sched_place(w.s, &in, &a, &w.diag), OSR_OK);
+	assert_int_equal(osr_sched_place(w.s, &in, &b, &w.diag), OSR_OK);
+	for (uint32_t i = 0; i < 30; i++)
+		for (uint32_t k = 0; k < 30; k++)
+			assert_true(a->host[i] != b->host[k] &&
+				    (i == k || a->host[i] != a->host[k]));
+	assert_int_equal(osr_sched_place(w.s, &in, &b, &w.diag), OSR_INVAL);
+	assert_non_null(strstr(w.diag.text, "4 are without"));
+	end(&w);
+}
+
+/* Two applications at once: the second sees the first (NRK). */
+static void test_two_applications(void **state)
+{
+	struct osr_sched_app *a, *b;
+	uint32_t busiest = 0;
+	struct world w;
+
+	begin(&w, "4,4", 1);
+	a = place(&w, 1, 0, 4, 4, 1, 0); /* the first host of each leaf */
+	b = place(&w, 2, 1, 4, 4, 1, 0); /* the second */
+	request(&w, a, 0, OSR_KEY_WAITING);
+	request(&w, b, 0, OSR_KEY_WAITING);
+	for (uint32_t i = 0; i < a->slot[0].routes.n_links; i++)
+		for (uint32_t k = 0; k < b->slot[0].routes.n_links; k++)
+			busiest += a->slot[0].routes.link[i] == b->slot[0].routes.link[k];
+	assert_int_equal(busiest, 0);
+	end(&w);
+}
+
+/* Faults --------------------------------------------------------------------------------------- */
+
+/* Cables go and come back, at random: keys stay, are made anew, or are withdrawn, and say so. */
+static void test_faults(void **state)
+{
+	unsigned n_anew = 0, n_kept = 0;
+	struct world w;
+
+	begin(&w, "4,4,4", 1);
+	for (unsigned round = 0; round < 60; round++) {
+		struct osr_sched_app *a = place(&w, 1, 0, 2, 32, 2, 0);
+		struct osr_sched_app *b = place(&w, 2, 1, 2, 32, 1, 0);
+		uint32_t before;
+
+		request(&w, a, round % 2, OSR_KEY_WAITING);
+		request(&w, b, 0, OSR_KEY_WAITING);
+		osr_sched_written(w.s);
+		before = a->n_notices + b->n_notices;
+		change(&w, "4,4,4", 1, 1 + round % 6, round);
+		judge(&w);
+		assert_int_equal(a->key[round % 2].state, OSR_KEY_ACTIVE);
+		assert_int_equal(b->key[0].state, OSR_KEY_ACTIVE);
+		n_anew += a->n_notices + b->n_notices - before;
+		n_kept += 2 - (a->n_notices + b->n_notices - before);
+		assert_true(osr_sched_dirty(w.s) == (a->n_notices + b->n_notices > before));
+		change(&w, "4,4,4", 1, 0, 1); /* routes that still lead stay */
+		judge(&w);
+		assert_int_equal(osr_sched_done(w.s, a, round % 2, &w.diag), OSR_OK);
+		osr_sched_release(w.s, a);
+		osr_sched_release(w.s, b);
+		judge(&w);
+		osr_sched_written(w.s);
+	}
+	assert_true(n_anew > 10 && n_kept > 10);
+	end(&w);
+}
+
+/* No tree any more, fewer LIDs, hosts that are gone. */
+static void test_withdrawn(void **state)
+{
+	struct osr_sched_app *a;
+	struct world w;
+
+	begin(&w, "4,4,4", 2);
+	a = place(&w, 1, 0, 1, 64, 2, 2);
+	request(&w, a, 0, OSR_KEY_WAITING);
+	request(&w, a, 1, OSR_KEY_WAITING);
+	osr_sched_written(w.s);
+	change(&w, "4,4,4", 1, 0, 1); /* offset 2 is no more */
+	judge(&w);
+	assert_int_equal(a->key[0].state, OSR_KEY_ACTIVE);
+	assert_int_equal(a->key[1].state, OSR_KEY_WITHDRAWN);
+	assert_non_null(strstr(a->notice, "fewer LIDs"));
+	change(&w, "ring", 1, 0, 1);
+	judge(&w);
+	assert_int_equal(a->key[0].state, OSR_KEY_WITHDRAWN);
+	assert_int_equal(osr_sched_request(w.s, a, 0, &w.diag), OSR_NOT_APPLICABLE);
+	assert_int_equal(osr_sched_done(w.s, a, 0, &w.diag), OSR_OK);
+	change(&w, "4,4,4", 2, 0, 1);
+	request(&w, a, 0, OSR_KEY_WAITING);
+	osr_sched_written(w.s);
+	change(&w, "4,4", 2, 0, 1); /* a quarter of the hosts, on other switches */
+	judge(&w);
+	assert_int_equal(a->key[0].state, OSR_KEY_ACTIVE);
+	end(&w);
+}
+
+static void test_refused_tables(void **state)
+{
+	struct osr_sched_app *a, *b;
+	struct world w;
+
+	begin(&w, "4,4,4", 1);
+	a = place(&w, 1, 0, 2, 32, 1, 0);
+	b = place(&w, 2, 1, 2, 32, 1, 0);
+	request(&w, a, 0, OSR_KEY_WAITING);
+	osr_sched_written(w.s);
+	request(&w, b, 0, OSR_KEY_WAITING);
+	assert_int_equal(osr_sched_refuse(w.s, "a test"), 1);
+	assert_int_equal(a->key[0].state, OSR_KEY_ACTIVE);
+	assert_int_equal(b->key[0].state, OSR_KEY_WITHDRAWN);
+	assert_non_null(strstr(b->notice, "a test"));
+	judge(&w);
+	assert_int_equal(osr_sched_refuse(w.s, "again"), 1);
+	assert_int_equal(a->key[0].state, OSR_KEY_WITHDRAWN);
+	judge(&w);
+	assert_int_equal(osr_sched_refuse(w.s, "nobody"), 0);
+	end(&w);
+}
+
+/* Restart -------------------------------------------------------------------------------------- */
+
+static void test_restart(void **state)
+{
+	struct osr_sched_app *a, *b, *back;
+	struct osr_arena arena = { 0 };
+	struct osr_overlay_entry *before, *after;
+	uint32_t n_before, n_after;
+	struct osr_sched *old;
+	struct world w;
+
+	begin(&w, "4,4,4", 2);
+	a = place(&w, 1, 0, 2, 32, 3, 2);
+	b = place(&w, 2, 1, 2, 32, 1, 0);
+	request(&w, a, 0, OSR_KEY_WAITING);
+	request(&w, b, 0, OSR_KEY_WAITING);
+	osr_sched_written(w.s);
+	assert_int_equal(osr_sched_collect(w.s, &arena, &before, &n_before, &w.diag), OSR_OK);
+	osr_sched_written(w.s);
+	request(&w, a, 1, OSR_KEY_WAITING);
+	old = w.s;
+	w.s = osr_sched_new(&limits);
+	assert_int_equal(osr_sched_restore(w.s, b, &w.diag), OSR_OK);
+	assert_int_equal(osr_sched_restore(w.s, a, &w.diag), OSR_OK);
+	assert_int_equal(osr_sched_restore(w.s, a, &w.diag), OSR_INVAL); /* is there already */
+	assert_ptr_equal(osr_sched_row(w.s, 0), osr_sched_find(w.s, a->id));
+	assert_int_equal(osr_sched_fabric(w.s, &w.f, &w.diag), OSR_OK);
+	back = osr_sched_find(w.s, a->id);
+	assert_int_equal(back->key[0].state, OSR_KEY_ACTIVE);
+	assert_int_equal(back->key[1].state, OSR_KEY_PREPARED);
+	judge(&w);
+	/* Done and released, the same entries remain that b had. */
+	assert_int_equal(osr_sched_done(w.s, back, 0, &w.diag), OSR_OK);
+	request(&w, back, 1, OSR_KEY_WAITING);
+	osr_sched_release(old, a);
+	osr_sched_release(w.s, back);
+	assert_int_equal(osr_sched_collect(old, &arena, &before, &n_before, &w.diag), OSR_OK);
+	assert_int_equal(osr_sched_collect(w.s, &arena, &after, &n_after, &w.diag), OSR_OK);
+	assert_int_equal(n_before, n_after);
+	for (uint32_t i = 0; i < n_before; i++)
+		assert_true(before[i].sw == after[i].sw && before[i].dest == after[i].dest &&
+			    before[i].port == after[i].port);
+	/* New ids go on behind the old ones. */
+	assert_true(place(&w, 1, 0, 2, 4, 1, 0)->id > 2);
+	osr_sched_free(old);
+	osr_arena_free(&arena);
+	end(&w);
+}
+
+static void test_bad_store(void **state)
+{
+	struct osr_sched_app *a, bad;
+	struct osr_sched_key key[2];
+	struct osr_sched_slot slot[1];
+	struct world w;
+
+	begin(&w, "4,4,4", 2);
+	a = place(&w, 1, 0, 2, 32, 2, 1);
+	request(&w, a, 0, OSR_KEY_WAITING);
+	osr_sched_free(NULL);
+	for (unsigned i = 0; i < 7; i++) {
+		struct osr_sched *s = osr_sched_new(&limits);
+
+		bad = *a;
+		memcpy(key, a->key, sizeof(key));
+		memcpy(slot, a->slot, sizeof(slot));
+		bad.key = key;
+		bad.slot = slot;
+		switch (i) {
+		case 0:
+			bad.id = 0;
+			break;
+		case 1:
+			slot[0].offset = 0;
+			break;
+		case 2:
+			slot[0].key = 2;
+			break;
+		case 3:
+			key[1].slot = 1;
+			break;
+		case 4:
+			bad.n_ranks = 31; /* pairs name the 32nd */
+			break;
+		case 5:
+			key[0].state = 9;
+			break;
+		case 6:
+			bad.n_keys = 0;
+			break;
+		}
+		assert_int_equal(osr_sched_restore(s, &bad, &w.diag), OSR_INVAL);
+		assert_null(osr_sched_row(s, 0));
+		osr_sched_free(s);
+	}
+	end(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_life),           cmocka_unit_test(test_request_while_writing),
+		cmocka_unit_test(test_offsets),        cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_chosen_hosts),   cmocka_unit_test(test_two_applications),
+		cmocka_unit_test(test_faults),         cmocka_unit_test(test_withdrawn),
+		cmocka_unit_test(test_refused_tables), cmocka_unit_test(test_restart),
+		cmocka_unit_test(test_bad_store),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
