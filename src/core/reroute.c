@@ -49,8 +49,6 @@ static enum osr_status repairable(const struct osr_request *req, const struct os
 	if (r->sl2vl || home_of(previous)->routing.sl2vl)
 		return osr_fail(diag, OSR_NOT_APPLICABLE,
 				"the earlier tables map SLs to VLs by port pair");
-	if (req->n_overlays)
-		return osr_fail(diag, OSR_NOT_APPLICABLE, "some LIDs have tables of their own");
 	if (r->n_vls > req->max_vls)
 		return osr_fail(diag, OSR_NOT_APPLICABLE,
 				"the earlier tables use %u virtual lanes, and %u are left",

@@ -409,8 +409,6 @@ static void assert_anew(const struct osr_result *before, struct osr_request req,
 static void test_refusals(void **state)
 {
 	const struct osr_request req = { .max_vls = 15 };
-	struct osr_overlay overlay = { 0 };
-	struct osr_request with_overlay = req;
 	struct totals n = { 0 };
 	struct osr_result other;
 	struct life x;
@@ -422,9 +420,6 @@ static void test_refusals(void **state)
 	step(&x);
 	assert_true(current(&x)->routing.n_vls > 1);
 	assert_anew(current(&x), (struct osr_request){ .max_vls = 1 }, 0, "virtual lanes");
-	with_overlay.overlays = &overlay;
-	with_overlay.n_overlays = 1;
-	assert_anew(current(&x), with_overlay, 0, "LIDs have tables");
 	other = *current(&x);
 	other.routing.sl2vl = calloc(1, sizeof(osr_sl2vl_t));
 	assert_anew(&other, req, 0, "SLs to VLs");
