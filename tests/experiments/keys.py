@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""The evaluation of routing keys (Samuel, Zahavi, Keslassy, section IV): data, plots and tables.
+
+    keys.py             all of it, some minutes on one core: docs/data/keys_*.csv, docs/figures/keys-*.svg
+                        and the tables of docs/routing-keys.md
+    keys.py --quick     in miniature, results are judged and thrown away (a test)
+    keys.py --document  plots and tables again, from the CSV files there are
+"""
+import csv
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get('OSR_BUILD', os.path.join(ROOT, 'build'))
+DOCS = os.path.join(ROOT, 'docs')
+PROGRAM = os.path.join(BUILD, 'tests', 'experiments', 'osr-keys')
+ROUTINGS = ['mesh', 'dmodk', 'sssp', 'random', 'conga', 'ark', 'nrk', 'best', 'joint']
+PERCENTS = [10, 20, 40, 60, 80]
+
+
+def ask(*words):
+    run = subprocess.run([PROGRAM] + [str(w) for w in words], capture_output=True, text=True)
+    if run.returncode:
+        sys.exit('osr-keys %s: %s' % (' '.join(map(str, words)), run.stderr))
+    return [float(x) for x in run.stdout.split()]
+
+
+def figure4(sides, seeds):
+    """Most flows on one link: median and largest over the seeds."""
+    rows = [['hosts', 'flows', 'routing', 'median', 'largest']]
+    for side in sides:
+        got = [ask('load', side, seed) for seed in range(1, seeds + 1)]
+        for i, name in enumerate(('ark', 'shift', 'nrk', 'best', 'dmodk')):
+            values = [g[3 + i] for g in got]
+            rows.append([int(got[0][0]), int(got[0][1]), name,
+                         '%g' % statistics.median(values), '%g' % max(values)])
+    return rows
+
+
+def times(side, apps, percents, kbs, seeds, routings, phases):
+    """Communication time over that of the full mesh: median over the seeds."""
+    rows = [['hosts', 'applications', 'percent', 'kb', 'routing', 'ms', 'over_mesh']]
+    for n in apps:
+        for percent in percents:
+            for kb in kbs:
+                base = None
+                for routing in routings:
+                    got = [ask('time', side, n, percent, s, routing, kb, phases)[0]
+                           for s in range(1, seeds + 1)]
+                    base = base or got
+                    ratio = statistics.median(g / b for g, b in zip(got, base))
+                    rows.append([side ** 3, n, percent, kb, routing,
+                                 '%.3f' % (statistics.median(got) * 1e3), '%.3f' % ratio])
+                    print(rows[-1], flush=True)
+    return rows
+
+
+def write(name, rows):
+    with open(os.path.join(DOCS, 'data', name + '.csv'), 'w', newline='') as file:
+        csv.writer(file, lineterminator='\n').writerows(rows)
+
+
+def read(name):
+    with open(os.path.join(DOCS, 'data', name + '.csv')) as file:
+        return list(csv.DictReader(file))
+
+
+def plot(name, rows, x, y, by, labels, extra=()):
+    series = list(dict.fromkeys(r[by] for r in rows))
+    lines = ['set terminal svg size 760,430 background rgb "white"',
+             'set output "%s"' % os.path.join(DOCS, 'figures', name + '.svg'), 'set grid',
+             'set key outside right', 'set yrange [0:]', 'set xlabel "%s"' % labels[0],
+             'set ylabel "%s"' % labels[1]] + list(extra)
+    for i, s in enumerate(series):
+        lines += ['$d%d << EOD' % i] + ['%s %s' % (r[x], r[y]) for r in rows if r[by] == s] + ['EOD']
+    lines.append('plot ' + ', '.join('$d%d using 1:2 with linespoints title "%s"' % (i, s)
+                                     for i, s in enumerate(series)))
+    subprocess.run(['gnuplot'], input='\n'.join(lines), text=True, check=True)
+
+
+def pivot(rows, keys, column, value):
+    columns = list(dict.fromkeys(r[column] for r in rows))
+    lines, order = {}, []
+    for r in rows:
+        key = tuple(r[k] for k in keys)
+        if key not in lines:
+            order.append(key)
+        lines.setdefault(key, {})[r[column]] = r[value]
+    head = list(keys) + columns
+    out = ['| ' + ' | '.join(head) + ' |', '|' + '---|' * len(head)]
+    return '\n'.join(out + ['| ' + ' | '.join(list(k) + [lines[k].get(c, '-') for c in columns]) + ' |'
+                            for k in order])
+
+
+def document():
+    load, small, big, single, sizes = (read('keys_' + n) for n in
+                                       ('load', 'time216', 'time1728', 'single', 'sizes'))
+    tables = {'keys-load': pivot(load, ['hosts'], 'routing', 'median'),
+              'keys-216': pivot(small, ['applications', 'percent'], 'routing', 'over_mesh'),
+              'keys-1728': pivot(big, ['applications', 'percent'], 'routing', 'over_mesh'),
+              'keys-single': pivot(single, ['applications', 'percent'], 'routing', 'over_mesh'),
+              'keys-sizes': pivot(sizes, ['applications', 'kb'], 'routing', 'over_mesh')}
+    path = os.path.join(DOCS, 'routing-keys.md')
+    with open(path) as file:
+        text = file.read()
+    text = re.sub(r'<!-- table: (\S+) -->.*?<!-- end -->',
+                  lambda m: '<!-- table: %s -->\n\n%s\n\n<!-- end -->' % (m.group(1), tables[m.group(1)]),
+                  text, flags=re.S)
+    with open(path, 'w') as file:
+        file.write(text)
+    if not shutil.which('gnuplot'):
+        print('no gnuplot: no figures')
+        return
+    paper = [r for r in load if r['routing'] in ('nrk', 'dmodk')]
+    plot('keys-figure4', paper, 'hosts', 'median', 'routing', ('hosts', 'most flows on a link'))
+    labels = ('utilisation, percent', 'communication time / full mesh')
+    plot('keys-figure6', small, 'percent', 'over_mesh', 'routing', labels)
+    for n in dict.fromkeys(r['applications'] for r in big):
+        plot('keys-figure7-%s' % n, [r for r in big if r['applications'] == n], 'percent',
+             'over_mesh', 'routing', labels)
+    for n in dict.fromkeys(r['applications'] for r in single):
+        plot('keys-figure8-%s' % n, [r for r in single if r['applications'] == n], 'percent',
+             'over_mesh', 'routing', labels)
+    for n in dict.fromkeys(r['applications'] for r in sizes):
+        plot('keys-figure9-%s' % n, [r for r in sizes if r['applications'] == n], 'kb',
+             'over_mesh', 'routing', ('message, KB', labels[1]), ['set logscale x 2'])
+
+
+def quick():
+    """What must hold of the miniature: keys free of contention take the time of the full mesh."""
+    rows = figure4([6, 10], 3)
+    for row in rows[1:]:
+        if row[2] in ('nrk', 'best') and float(row[4]) > 2:
+            sys.exit('figure 4: %s' % row)
+    rows = times(4, [1, 4], [10], [0], 1, ROUTINGS, 12)[1:]
+    ratio = {(r[1], r[4]): float(r[6]) for r in rows}
+    for name in ('ark', 'nrk', 'best', 'joint'):
+        if abs(ratio[1, name] - 1) > 1e-6:
+            sys.exit('one application alone: %s takes %g of the full mesh' % (name, ratio[1, name]))
+    if min(ratio.values()) < 0.999 or ratio[1, 'dmodk'] < 1.2:
+        sys.exit('times make no sense: %s' % ratio)
+
+
+def main():
+    if '--quick' in sys.argv:
+        return quick()
+    if '--document' not in sys.argv:
+        write('keys_load', figure4([20, 30, 40, 50, 60, 70, 80, 90, 100], 25))
+        write('keys_time216', times(6, [6], PERCENTS, [0], 5, ROUTINGS, 60))
+        write('keys_time1728', times(12, [2, 8, 32], PERCENTS, [0], 1, ROUTINGS, 30))
+        write('keys_single', times(12, [2, 8, 32], [10, 40, 80], [32], 1, ROUTINGS, 30))
+        write('keys_sizes', times(12, [2, 8, 32], [20], [16, 64, 256], 1, ROUTINGS, 30))
+    document()
+
+
+if __name__ == '__main__':
+    main()
