@@ -562,6 +562,7 @@ static void phase_over(void *ctx, uint32_t i, uint32_t step, double began, doubl
 	if (a->active)
 		count(x, a->pair, a->n_ranks, -1);
 	a->active = false;
+	a->joint = 0; /* the next phase has other pairs */
 }
 
 static void prepare(struct lab *x)
