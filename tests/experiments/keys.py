@@ -20,7 +20,7 @@ BUILD = os.environ.get('OSR_BUILD', os.path.join(ROOT, 'build'))
 DOCS = os.path.join(ROOT, 'docs')
 PROGRAM = os.path.join(BUILD, 'tests', 'experiments', 'osr-keys')
 ROUTINGS = ['mesh', 'dmodk', 'sssp', 'random', 'conga', 'ark', 'nrk', 'best', 'joint']
-PERCENTS = [10, 20, 40, 60, 80]
+PERCENTS = [10, 20, 40, 60]
 
 
 def ask(*words):
@@ -120,11 +120,8 @@ def document():
     plot('keys-figure4', paper, 'hosts', 'median', 'routing', ('hosts', 'most flows on a link'))
     labels = ('utilisation, percent', 'communication time / full mesh')
     plot('keys-figure6', small, 'percent', 'over_mesh', 'routing', labels)
-    for n in dict.fromkeys(r['applications'] for r in big):
+    for n in ('2', '8'):	# where there are several points
         plot('keys-figure7-%s' % n, [r for r in big if r['applications'] == n], 'percent',
-             'over_mesh', 'routing', labels)
-    for n in dict.fromkeys(r['applications'] for r in single):
-        plot('keys-figure8-%s' % n, [r for r in single if r['applications'] == n], 'percent',
              'over_mesh', 'routing', labels)
     for n in dict.fromkeys(r['applications'] for r in sizes):
         plot('keys-figure9-%s' % n, [r for r in sizes if r['applications'] == n], 'kb',
@@ -152,9 +149,10 @@ def main():
     if '--document' not in sys.argv:
         write('keys_load', figure4([20, 30, 40, 50, 60, 70, 80, 90, 100], 25))
         write('keys_time216', times(6, [6], PERCENTS, [0], 5, ROUTINGS, 60))
-        write('keys_time1728', times(12, [2, 8, 32], PERCENTS, [0], 1, ROUTINGS, 30))
-        write('keys_single', times(12, [2, 8, 32], [10, 40, 80], [32], 1, ROUTINGS, 30))
-        write('keys_sizes', times(12, [2, 8, 32], [20], [16, 64, 256], 1, ROUTINGS, 30))
+        write('keys_time1728', times(12, [2, 8], [10, 40], [0], 1, ROUTINGS, 18) +
+              times(12, [32], [10], [0], 1, ROUTINGS, 18)[1:])
+        write('keys_single', times(12, [2, 8, 32], [10], [32], 1, ROUTINGS, 12))
+        write('keys_sizes', times(12, [2], [20], [16, 64, 256], 1, ROUTINGS, 6))
     document()
 
 
