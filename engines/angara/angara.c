@@ -4,8 +4,8 @@
  *
  * Source: Mukosey, Semenov, Tretiakov: Optimized Graph Based Routing Algorithm for the Angara
  * Interconnect: direction order, direction bits, steps in front of a route where they close no
- * cycle (section 3). The order of directions is +X -X +Y -Y ...; DIFFERS from the paper's (first all
- * positive ones, then all negative), which loads the outer rows of lines with nearly twice their
+ * cycle (section 3). The order of directions is +X -X +Y -Y ...; DIFFERS from the paper's (first
+ * all positive ones, then all negative), which loads the outer rows of lines with nearly twice their
  * mean, and has no way on where a ring is interrupted. DIFFERS too: InfiniBand has no bubble rule,
  * so service levels say which datelines a route crosses (plan.h); and a route is known at every
  * switch on its way (trees.h).
@@ -18,14 +18,17 @@
 #include <osmroutes/layers.h>
 #include <osmroutes/spf.h>
 
+#include "hints.h"
 #include "trees.h"
 
-enum { DETOURS };
+enum { DETOURS, HINTS };
 
 static const struct osr_param params[] = {
 	[DETOURS] = { "detours", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
 		      "with too few virtual lanes, or where too much is missing, route some pairs "
 		      "over longer paths instead of giving up" },
+	[HINTS] = { "hints", OSR_PARAM_STRING, "", 0, 0, NULL,
+		    "a file that says what the cables leave open: sizes, coordinates, or ports" },
 	{ NULL }
 };
 
@@ -404,17 +407,110 @@ static enum osr_status refuse(struct job *j)
 			name, j->grid.n_dead_switches, j->grid.n_dead_links);
 }
 
+/* ---- where switches belong ------------------------------------------------------------------- */
+
+/* Coordinates are kept for the next sweep, so that a failure moves nothing. */
+static enum osr_status keep_notes(struct job *j)
+{
+	struct osr_grid_frame *frame = osr_alloc(j->result, 1, sizeof(*frame));
+	uint64_t *guid = osr_alloc(j->result, j->f->n_switches, sizeof(*guid));
+
+	if (!frame || !guid)
+		return nomem(j->diag);
+	memcpy(guid, j->f->sw_guid, j->f->n_switches * sizeof(*guid));
+	*frame = (struct osr_grid_frame){
+		.shape = j->grid.shape, .n = j->f->n_switches, .guid = guid, .coord = j->grid.coord
+	};
+	j->r->notes = frame;
+	return OSR_OK;
+}
+
+/* Is every switch where the list says? */
+static bool agrees(const struct osr_grid *g, const struct osr_grid_frame *list)
+{
+	uint32_t n_dims = g->shape.n_dims, n = 0;
+
+	for (uint32_t k = 0; k < list->n; k++) {
+		uint32_t v = osr_fabric_switch_by_guid(g->f, list->guid[k]);
+
+		n += v != OSR_NONE;
+		if (list->shape.n_dims != n_dims ||
+		    (v != OSR_NONE && memcmp(osr_grid_coord(g, v), list->coord + k * n_dims,
+					     n_dims * sizeof(*list->coord)) != 0))
+			return false;
+	}
+	return n > 0;
+}
+
+/* Some coordinates pin what the cables tell; where cables do not, the list must. */
+static enum osr_status place_listed(struct job *j, const struct hints *h)
+{
+	enum osr_status st =
+		osr_grid_find(j->f, &h->frame, j->scratch, j->result, &j->grid, j->diag);
+
+	if ((st && st != OSR_NOT_APPLICABLE) || (!st && agrees(&j->grid, &h->frame)))
+		return st;
+	return osr_grid_place(j->f, &h->frame, h->port_dir, j->scratch, j->result, &j->grid,
+			      j->diag);
+}
+
+/* As the administrator says; a contradiction is for him to mend, and the next engine's turn. */
+static enum osr_status obey_hints(struct job *j, const char *path)
+{
+	char *text, said[64], found[64];
+	struct hints h;
+	enum osr_status st;
+
+	if (!j->req->read_file)
+		return osr_fail(j->diag, OSR_NOT_APPLICABLE, "hints %s: there are no files here",
+				path);
+	text = j->req->read_file(path, j->scratch, j->diag);
+	if (!text)
+		return OSR_NOT_APPLICABLE;
+	st = angara__hints(path, text, j->scratch, &h, j->diag);
+	if (st)
+		return st;
+	if (h.frame.n)
+		return place_listed(j, &h);
+	if (h.ports)
+		return osr_grid_place(j->f, &h.frame, h.port_dir, j->scratch, j->result, &j->grid,
+				      j->diag);
+	st = osr_grid_find(j->f, NULL, j->scratch, j->result, &j->grid, j->diag);
+	if (st || angara__same_shape(&h.frame.shape, &j->grid.shape))
+		return st;
+	return osr_fail(j->diag, OSR_NOT_APPLICABLE, "hints %s: it says %s, the cables make a %s",
+			path, osr_grid_name(&h.frame.shape, said),
+			osr_grid_name(&j->grid.shape, found));
+}
+
+/* As in the last sweep if that still fits the cables; else by the cables alone. */
+static enum osr_status find_grid(struct job *j, const struct osr_values *v,
+				 const struct osr_result *previous)
+{
+	const struct osr_grid_frame *frame = NULL;
+	const char *hints = v->str[v->num[HINTS]];
+	enum osr_status st = OSR_NOT_APPLICABLE;
+
+	if (previous && previous->routing.engine && !strcmp(previous->routing.engine, "angara"))
+		frame = previous->routing.notes;
+	if (*hints)
+		st = obey_hints(j, hints);
+	else if (frame)
+		st = osr_grid_place(j->f, frame, NULL, j->scratch, j->result, &j->grid, j->diag);
+	if (st == OSR_NOT_APPLICABLE && !*hints)
+		st = osr_grid_find(j->f, frame, j->scratch, j->result, &j->grid, j->diag);
+	return st ? st : keep_notes(j);
+}
+
 /* ---- the engine ------------------------------------------------------------------------------ */
 
+/* Only what can be told at a glance: whether it is a grid, route() finds out. */
 static enum osr_status applies(const struct osr_fabric *f, const struct osr_values *v,
 			       struct osr_diag *diag)
 {
-	struct osr_arena scratch = { 0 };
-	struct osr_grid grid;
-	enum osr_status st = osr_grid_find(f, NULL, &scratch, &scratch, &grid, diag);
-
-	osr_arena_free(&scratch);
-	return st;
+	return f->n_channels ? OSR_OK
+			     : osr_fail(diag, OSR_NOT_APPLICABLE,
+					"not a torus or mesh: there is no cable between switches");
 }
 
 static enum osr_status route(const struct osr_fabric *f, const struct osr_values *v,
@@ -429,7 +525,7 @@ static enum osr_status route(const struct osr_fabric *f, const struct osr_values
 	bool found;
 
 	if (!st)
-		st = osr_grid_find(f, NULL, scratch, result, &j.grid, diag);
+		st = find_grid(&j, v, previous);
 	if (!st)
 		st = route_grid(&j, &found);
 	if (st || found)

@@ -35,6 +35,11 @@ struct osr_request {
 	 * The core never reads a clock itself.
 	 */
 	double (*clock_ms)(void);
+	/*
+	 * The text of a file that an option names, NUL-terminated, in `arena`; NULL with a sentence
+	 * if it cannot be read. NULL itself where the caller has no files.
+	 */
+	char *(*read_file)(const char *path, struct osr_arena *arena, struct osr_diag *diag);
 };
 
 enum {

@@ -110,6 +110,12 @@ struct osr_routing {
 
 	struct osr_stable stable;
 
+	/*
+	 * What the engine wants to be reminded of when this is its `previous`, in the same arena;
+	 * NULL if nothing. Nobody else looks at it.
+	 */
+	const void *notes;
+
 	/* Statistics of the engine, for the log; the checker computes its own. */
 	uint32_t n_longer;        /* (switch, dest) routes longer than minimal */
 	uint32_t n_rounds;        /* balancing rounds done */

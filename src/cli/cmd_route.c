@@ -352,7 +352,9 @@ int cli_route(int argc, char **argv)
 					  children, NULL, NULL };
 	struct args a = { .in = CLI_INPUT_INIT,
 			  .out = { .command = "route", .sections = sections },
-			  .req = { .max_vls = 8, .clock_ms = cli_cpu_ms } };
+			  .req = { .max_vls = 8,
+				   .clock_ms = cli_cpu_ms,
+				   .read_file = cli_read_file } };
 	int code;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);

@@ -194,6 +194,26 @@ static FILE *open_config(const char *path, struct osr_diag *diag)
 	return file;
 }
 
+char *osr__read_file(const char *path, struct osr_arena *arena, struct osr_diag *diag)
+{
+	FILE *file = open_config(path, diag);
+	char *text = file ? osr_alloc(arena, MAX_CONFIG_SIZE + 1, 1) : NULL;
+	size_t n = text ? fread(text, 1, MAX_CONFIG_SIZE, file) : 0;
+	struct osr_diag why = *diag;
+
+	if (!file)
+		osr_fail(diag, OSR_INVAL, "%.200s: %.250s", path, why.text);
+	else if (!text || ferror(file) || memchr(text, 0, n))
+		osr_fail(diag, OSR_INVAL, "%.200s: cannot be read as a text", path);
+	else
+		text[n] = '\0';
+	if (text && (ferror(file) || memchr(text, 0, n)))
+		text = NULL;
+	if (file)
+		fclose(file);
+	return text;
+}
+
 static void read_file(struct options *o, const char *path)
 {
 	struct reader r = { .o = o, .path = path };

@@ -44,6 +44,9 @@ struct options {
 /* Reads the file and event_plugin_options. false only if memory ran out; errors are in `o`. */
 bool osr__options_load(struct options *o, const char *plugin_options);
 void osr__options_free(struct options *o);
+
+/* For osr_request.read_file. */
+char *osr__read_file(const char *path, struct osr_arena *arena, struct osr_diag *diag);
 bool osr__options_takes_over(const struct options *o, const char *builtin);
 
 /* log.c ---------------------------------------------------------------------------------------- */

@@ -295,6 +295,7 @@ static enum osr_status route(struct sweep *w)
 		.max_vls = w->snap.limit.vls,
 		.multicast = !w->osm->subn.opt.disable_multicast,
 		.clock_ms = clock_ms,
+		.read_file = osr__read_file,
 	};
 	enum osr_status st = OSR_OK;
 	uint8_t sl;

@@ -181,11 +181,150 @@ static void test_damaged(void **state)
 	assert_int_equal(refused, 0);
 }
 
+/* ---- what stays ------------------------------------------------------------------------------ */
+
+/* Service levels of pairs that are there before and after, by GUID and LID. */
+static unsigned other_sls(const struct run *a, const struct run *b)
+{
+	unsigned n = 0;
+
+	for (uint32_t d = 0; d < b->t.f.n_dests; d++) {
+		uint32_t e = a->t.f.lid_dest[b->t.f.dest_lid[d]];
+
+		for (uint32_t v = 0; v < b->t.f.n_switches; v++) {
+			uint32_t u = osr_fabric_switch_by_guid(&a->t.f, b->t.f.sw_guid[v]);
+
+			n += e != OSR_NONE && u != OSR_NONE &&
+			     a->r.sl[(size_t)e * a->t.f.n_switches + u] !=
+				     b->r.sl[(size_t)d * b->t.f.n_switches + v];
+		}
+	}
+	return n;
+}
+
+/* Also if the switch of the lowest GUID, which is the origin, dies; and later another one. */
+static void test_service_levels_stay(void **state)
+{
+	static const char *const dims[] = { "8r 8r 8r", "6r 6r", "5r 4r 3r", "12r 5r" };
+
+	for (unsigned k = 0; k < 8; k++) {
+		struct test_torus d = { .dims = dims[k % 4], .hosts = 1, .shuffle = 1 + k };
+		struct osr_result before;
+		struct run x, y, z;
+
+		start(&x, &d, 2);
+		assert_int_equal(route(&x, NULL), OSR_OK);
+		before = (struct osr_result){ .fabric = x.t.f, .routing = x.r };
+		d.dead_guid = x.t.f.sw_guid[k < 4 ? 0 : 7];
+		start(&y, &d, 2);
+		assert_int_equal(route(&y, &before), OSR_OK);
+		assert_checked(&y);
+		if (y.r.sl2vl)
+			assert_int_equal(other_sls(&x, &y), 0);
+		else
+			printf("%s: on layers\n", y.t.name);
+		before = (struct osr_result){ .fabric = y.t.f, .routing = y.r };
+		d.dead_guid = 0;
+		start(&z, &d, 2);
+		assert_int_equal(route(&z, &before), OSR_OK);
+		assert_checked(&z);
+		assert_int_equal(other_sls(&x, &z), 0);
+		assert_true(osr_routing_digest(&x.t.f, &x.r) == osr_routing_digest(&z.t.f, &z.r));
+		stop(&z);
+		stop(&y);
+		stop(&x);
+	}
+}
+
+/* ---- hints ----------------------------------------------------------------------------------- */
+
+static const char *hints_text;
+
+static char *read_hints(const char *path, struct osr_arena *arena, struct osr_diag *diag)
+{
+	char *text = hints_text ? osr_alloc(arena, strlen(hints_text) + 1, 1) : NULL;
+
+	if (!hints_text)
+		osr_fail(diag, OSR_INVAL, "%s: no such file", path);
+	return text ? strcpy(text, hints_text) : NULL;
+}
+
+/* Routes a 5x4 torus by these hints; what it says if it refuses. */
+static enum osr_status by_hints(const char *text, char said[512], uint64_t *digest)
+{
+	struct test_torus d = { .dims = "5r 4r", .hosts = 1, .shuffle = 0 };
+	enum osr_status st;
+	struct run x;
+
+	start(&x, &d, 2);
+	hints_text = text;
+	x.req.read_file = read_hints;
+	osr_values_set(&x.values, osr_engine_find("angara")->params, "hints", "f", NULL);
+	st = route(&x, NULL);
+	if (st == OSR_OK) {
+		assert_checked(&x);
+		*digest = osr_routing_digest(&x.t.f, &x.r);
+	}
+	snprintf(said, 512, "%s", x.diag.text);
+	stop(&x);
+	return st;
+}
+
+static void test_hints(void **state)
+{
+	static const struct {
+		const char *text, *said;
+	} cases[] = {
+		{ "torus 5x4\n", "" },
+		{ "# cold aisle\n\ntorus 4x5 # metres\n", "" },
+		{ "torus 5x4\nport 2 +X\nport 3 -X\n", "contradict the cable" },
+		{ "torus 6x4\n", "torus 6x4" },
+		{ "mesh 5x4\n", "mesh 5x4" },
+		{ "torus 5x1\n", "sizes of 2" },
+		{ "torus\n", "expected" },
+		{ "", "expected \"torus\" or \"mesh\"" },
+		{ "switch 0x1000 0,0\n", "first" },
+		{ "torus 5x4\ntorus 5x4\n", "f:2: the shape is given twice" },
+		{ "torus 5x4\nswitch 0x1000 0,4\n", "f:2: expected a coordinate" },
+		{ "torus 5x4\nswitch 0x1000 0,1\nswitch 0x1000 1,1\n", "coordinates already" },
+		{ "torus 5x4\nswitch 0x1000 0,1\nswitch 0x1001 0,1\n", "another switch" },
+		{ "torus 5x4\nswitch 0x1000 0,0\nswitch 0x1001 2,0\n", "askew" },
+		{ "torus 5x4\nswitch 0x9999 0,0\n", "none that is here" },
+		{ "torus 5x4\nport 2 +Z\n", "no such dimension" },
+		{ "torus 5x4\nport 0 +X\n", "expected a port" },
+		{ "torus 5x4\nport 2 +X\nport 2 -X\n", "direction already" },
+		{ "torus 5x4\nring 2\n", "expected torus, mesh, switch or port" },
+		{ NULL, "no such file" },
+	};
+	uint64_t digest, other;
+	char said[512];
+
+	for (unsigned k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+		enum osr_status st = by_hints(cases[k].text, said, &digest);
+
+		if (st != (*cases[k].said ? OSR_NOT_APPLICABLE : OSR_OK) ||
+		    !strstr(said, cases[k].said))
+			fail_msg("case %u: %s: %s", k, osr_status_str(st), said);
+	}
+	/* Another origin, other tables; the rest follows from one switch and its neighbours. */
+	assert_int_equal(by_hints("torus 5x4\nswitch 0x1000 0,0\nswitch 0x1001 0,1\n"
+				  "switch 0x1004 1,0\n",
+				  said, &digest),
+			 OSR_OK);
+	assert_int_equal(by_hints("torus 5x4\nswitch 0x1000 3,0\nswitch 0x1001 3,1\n"
+				  "switch 0x1004 4,0\n",
+				  said, &other),
+			 OSR_OK);
+	assert_true(digest != other);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole),
 		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_service_levels_stay),
+		cmocka_unit_test(test_hints),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -114,3 +114,26 @@ def refused(workdir):
             expect(len(said) == 1 and 'not a torus or mesh' in said[0], 'it said: %s' % said)
             tables = oracle.Tables(fabric.read_back())
             expect(not tables.routes(tables.host_lids).problems, 'LIDs are not reached')
+
+
+@scenario('angara.hints', 90)
+def hints(workdir):
+    """Ports that say directions; then sizes that contradict the cables: the next engine's turn."""
+    net = grid(workdir, 'torus', '5x4')
+    path = os.path.join(workdir, 'hints')
+    conf = '[angara]\nhints = %s\n' % path
+    with Fabric(net, workdir) as fabric:
+        with open(path, 'w') as file:
+            file.write('torus 5x4\nport 2 +X\nport 3 -X\nport 4 +Y\nport 5 -Y\n')
+        with Opensm(fabric, 'angara', plugin=True, options=QOS, plugin_conf=conf) as opensm:
+            opensm.wait_up()
+            judge(fabric, opensm, ours='angara')
+        opensm.check_log()
+        with open(path, 'w') as file:
+            file.write('torus 6x4\n')
+        with Opensm(fabric, 'angara,minhop', plugin=True, options=QOS, plugin_conf=conf,
+                    name='wrong') as opensm:
+            opensm.wait_up()
+            said = [l for l in opensm.errors() if 'angara' in l]
+        expect(opensm.engine_used() == 'minhop', '%s routed' % opensm.engine_used())
+        expect(len(said) == 1 and 'it says torus 6x4' in said[0], 'it said: %s' % said)
