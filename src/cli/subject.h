@@ -43,7 +43,7 @@ struct cli_subjects {
 
 #define CLI_SUBJECTS_INIT                                                                          \
 	{                                                                                          \
-		.req = {.max_vls = 8, .clock_ms = cli_cpu_ms, .read_file = cli_read_file }                                     \
+		.req = {.max_vls = 8, .clock_ms = cli_cpu_ms, .read_file = cli_read_file }         \
 	}
 
 /* -e, -o, --tables, --vls */
