@@ -4,8 +4,8 @@
  * made by the three algorithms of the paper (see torus.h) and by one of our own.
  *
  * Routes are the sender's: a table entry holds what goes into the header of a packet, and that is a
- * first step, the direction bits, and a last step (section 2.1). The number of hops in each direction
- * follows from the two nodes. With none of the three there is no route.
+ * first step, the direction bits, and a last step (section 2.1). The number of hops in each
+ * direction follows from the two nodes. With none of the three there is no route.
  *
  * A run:
  *	osr_torus_init(&t, ...), osr_torus_fail_...()	what there is
@@ -26,8 +26,8 @@
  * the same sequence of hops.
  *
  * Found without the routing graph: a first step, a last step and the directions used determine a
- * route, so the possible combinations are tried, those of the least hops first. A test compares with
- * the paths of the routing graph.
+ * route, so the possible combinations are tried, those of the least hops first. A test compares
+ * with the paths of the routing graph.
  */
 struct osr_angara {
 	const struct osr_torus *t;
@@ -45,10 +45,10 @@ struct osr_angara {
 };
 
 /*
- * set: ascending nodes that are alive, at least one; it must outlive a. Nodes that are not in the set
- * carry routes, too; whoever does not want that lets them fail first. A pair without a legal route is
- * no error: it is counted. OSR_INVAL: a node that has failed or is not there. Time and memory grow
- * with the sum of hops over all choices.
+ * set: ascending nodes that are alive, at least one; it must outlive a. Nodes that are not in the
+ * set carry routes, too; whoever does not want that lets them fail first. A pair without a legal
+ * route is no error: it is counted. OSR_INVAL: a node that has failed or is not there. Time and
+ * memory grow with the sum of hops over all choices.
  */
 enum osr_status osr_angara_init(struct osr_angara *a, const struct osr_turns *turns,
 				const uint32_t *set, uint32_t n_set, struct osr_arena *scratch,
@@ -74,8 +74,8 @@ enum osr_angara_algorithm {
 };
 
 /*
- * "Ascending vertex order in Q by outgoing edge weights" (algorithm 2) leaves open what the weight of
- * a vertex with several edges is, and much depends on it.
+ * "Ascending vertex order in Q by outgoing edge weights" (algorithm 2) leaves open what the weight
+ * of a vertex with several edges is, and much depends on it.
  */
 enum osr_angara_bfs_weight {
 	OSR_ANGARA_BFS_LEAST, /* of its lightest edge: closest to what the paper reports */
@@ -87,11 +87,9 @@ struct osr_angara_options {
 	bool unique_first; /* SSSP: stage one, "unique routes"; off for figure 4 only */
 	bool literal;      /* SSSP: algorithm 4 in the routing graph instead of among the choices */
 	enum osr_angara_bfs_weight bfs_weight;
-	uint64_t
-		bfs_ties; /* BFS: 0, order of discovery; else the seed of an order drawn at random */
+	uint64_t bfs_ties; /* BFS: 0, order of discovery; else the seed of another order */
 	uint32_t rounds;  /* BALANCE: rip-up rounds at most */
-	uint32_t
-		moves; /* BALANCE: to lower the largest load, at most; and 4 per pair with a choice */
+	uint32_t moves;    /* BALANCE: at most, and 4 per pair with a choice */
 	uint64_t seed;              /* GENETIC */
 	uint32_t population;        /* GENETIC: chromosomes kept from one generation to the next */
 	uint32_t mutation_permille; /* GENETIC: of a child's gene */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * rgraph.h - the routing graph: what a packet of the Angara interconnect may do next, given what it
- * has done so far. Every path from a begin vertex to an end vertex is a legal route, and every legal
- * route is such a path (theorem 1).
+ * has done so far. Every path from a begin vertex to an end vertex is a legal route, and every
+ * legal route is such a path (theorem 1).
  *
  * Source: the paper of torus.h, section 3.1, and the edges of section 3.2.
  *
@@ -17,8 +17,8 @@
  * Vertex number: node * n_states + state.
  *
  * The edges out of a state are the same at every node, but for links that are not there and for
- * turns that are allowed in some places only (turns.h). So the graph is not stored: a table of steps
- * for each state, and the torus, are the graph.
+ * turns that are allowed in some places only (turns.h). So the graph is not stored: a table of
+ * steps for each state, and the torus, are the graph.
  */
 #ifndef OSMROUTES_RGRAPH_H
 #define OSMROUTES_RGRAPH_H
@@ -88,9 +88,9 @@ enum osr_status osr_rg_search_init(struct osr_rg_search *s, const struct osr_rgr
 /*
  * Algorithm 4: shortest paths from a node's begin vertex, by breadth-first search with relaxation.
  * weight[n_nodes * n_dirs]: of channels. All must be at least so large that a longer route never
- * weighs less than a shorter one (the paper starts them at |N|^2). Stops after the level in which the
- * last of `wanted` end vertices was reached; want[n_nodes] says which nodes these belong to, NULL:
- * all, until nothing is left.
+ * weighs less than a shorter one (the paper starts them at |N|^2). Stops after the level in which
+ * the last of `wanted` end vertices was reached; want[n_nodes] says which nodes these belong to,
+ * NULL: all, until nothing is left.
  *
  * DIFFERS: the paper lets v_processed count all vertices and compares it with |N_dst|; meant are
  * the end vertices of N_dst, else the search stops too early. O(vertices + edges).

@@ -3,9 +3,9 @@
  * srcroute.h - a route as its sender writes it into a packet: first step, direction bits, last step
  * (section 2.1 of the paper of torus.h).
  *
- * From the sender a packet makes the first step, if there is one; then all its hops in the directions
- * of the bits, in the order +X +Y +Z +K -X -Y -Z -K, as many in each as the way to the receiver
- * takes; then the last step, if there is one.
+ * From the sender a packet makes the first step, if there is one; then all its hops in the
+ * directions of the bits, in the order +X +Y +Z +K -X -Y -Z -K, as many in each as the way to the
+ * receiver takes; then the last step, if there is one.
  */
 #ifndef OSMROUTES_SRCROUTE_H
 #define OSMROUTES_SRCROUTE_H

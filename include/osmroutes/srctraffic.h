@@ -4,8 +4,8 @@
  * some nodes send, all at once and the same amount.
  *
  * Source: the patterns of section 5.2 of the paper of torus.h. It measured them on a machine; here
- * stands what the routes decide. Ranks are positions in the set, as if a job's processes were placed
- * in the order of node numbers.
+ * stands what the routes decide. Ranks are positions in the set, as if a job's processes were
+ * placed in the order of node numbers.
  */
 #ifndef OSMROUTES_SRCTRAFFIC_H
 #define OSMROUTES_SRCTRAFFIC_H
@@ -13,7 +13,7 @@
 #include <osmroutes/srcroute.h>
 
 enum osr_srcpattern {
-	OSR_SRCPATTERN_TRANSPOSE, /* i = a * w + b to b * h + a; h * w = n, h the largest <= sqrt(n) */
+	OSR_SRCPATTERN_TRANSPOSE, /* i = a w + b to b h + a; h w = n, h as large as h <= w allows */
 	OSR_SRCPATTERN_NEIGHBOR, /* i to i + 1 mod n */
 	OSR_SRCPATTERN_TORNADO,  /* i to i + ceil(n / 2) - 1 mod n */
 	OSR_SRCPATTERN_ALLTOALL, /* everybody to everybody else */
@@ -30,8 +30,8 @@ struct osr_srctraffic {
 };
 
 /*
- * set and route as for osr_srccheck(), which must have passed. A pair without a route does not send.
- * OSR_NOMEM. O(n_set^2 + hops).
+ * set and route as for osr_srccheck(), which must have passed. A pair without a route does not
+ * send. OSR_NOMEM. O(n_set^2 + hops).
  */
 enum osr_status osr_srctraffic(const struct osr_torus *t, const uint32_t *set, uint32_t n_set,
 			       const struct osr_srcroute *route, enum osr_srcpattern pattern,

@@ -6,10 +6,10 @@
  * Source: Mukosey, Semenov, Tretiakov: Optimized Graph Based Routing Algorithm for the Angara
  * Interconnect, section 3 (below: the paper).
  *
- * Nodes are numbered by their coordinates, the last dimension fastest: node (x, y, z) of an A x B x C
- * torus is (x * B + y) * C + z. Directions are numbered in the order in which a packet may use them:
- * 0 .. n-1 are +X +Y +Z +K, n .. 2n-1 are -X -Y -Z -K. A channel is one direction of a link, and has
- * the number node * n_dirs + direction, where node is the one it leaves.
+ * Nodes are numbered by their coordinates, the last dimension fastest: node (x, y, z) of an A x B x
+ * C torus is (x * B + y) * C + z. Directions are numbered in the order in which a packet may use
+ * them: 0 .. n-1 are +X +Y +Z +K, n .. 2n-1 are -X -Y -Z -K. A channel is one direction of a link,
+ * and has the number node * n_dirs + direction, where node is the one it leaves.
  *
  * A dimension of 2 has one cable between its two nodes, so it is a line (the paper, section 5.1: "a
  * mesh"): there is no +Y out of y = 1. Larger ones are rings unless told otherwise.

@@ -9,13 +9,13 @@
  * Rip-up minimises the sum of load^4, nearly sigma(4). It ends in a local minimum: the largest load
  * comes down only if a chain of routes moves at once. lower() finds such chains: a route leaves a
  * channel over the limit at the least cost, even if another channel is over the limit then; it may
- * not move back for a while (Glover 1989, tabu search), and channels that stay over the limit become
- * dearer (Morris 1993, the breakout method).
+ * not move back for a while (Glover 1989, tabu search), and channels that stay over the limit
+ * become dearer (Morris 1993, the breakout method).
  *
- * When to stop is told by linear programming duality: for any prices y of channels, the largest load
- * is at least the sum over pairs of the cheapest choice, divided by the sum of all prices. Prices that
- * are 1 on the most loaded channels often prove that nothing is left to be gained; so do those that
- * the breakout method has come to.
+ * When to stop is told by linear programming duality: for any prices y of channels, the largest
+ * load is at least the sum over pairs of the cheapest choice, divided by the sum of all prices.
+ * Prices that are 1 on the most loaded channels often prove that nothing is left to be gained; so
+ * do those that the breakout method has come to.
  */
 #include "angara_private.h"
 
@@ -45,7 +45,7 @@ struct balance {
 	struct osr_prng prng;
 };
 
-/* ---- rip-up ----------------------------------------------------------------------------------- */
+/* ---- rip-up --------------------------------------------------------------------------------- */
 
 /* (l + 1)^4 - l^4; loads stay below 2^16, so the sum over a route stays below 2^63. */
 static uint64_t price(uint64_t l)
@@ -101,7 +101,7 @@ static uint32_t rip_up(struct balance *w, uint32_t rounds, uint32_t cap)
 	return rounds;
 }
 
-/* ---- what cannot be lowered --------------------------------------------------------------------- */
+/* ---- what cannot be lowered ----------------------------------------------------------------- */
 
 static uint64_t price_of(const struct balance *w, uint32_t p, uint32_t k, const uint32_t *y)
 {
@@ -148,7 +148,7 @@ static bool is_least(struct balance *w, uint32_t most)
 	return false;
 }
 
-/* ---- lower the largest load ------------------------------------------------------------------- */
+/* ---- lower the largest load ----------------------------------------------------------------- */
 
 static void update_over(struct balance *w, uint32_t c)
 {
@@ -223,8 +223,8 @@ struct move {
 };
 
 /*
- * The best way to take a route off channel c, among MOST_TRIED routes that may move; pair OSR_NO_NODE
- * if all are to stay for now.
+ * The best way to take a route off channel c, among MOST_TRIED routes that may move; pair
+ * OSR_NO_NODE if all are to stay for now.
  */
 static struct move best_move(struct balance *w, uint32_t c)
 {

@@ -22,7 +22,7 @@ uint32_t osr__highest(const struct osr_torus *t, uint8_t plus, uint8_t minus);
 uint32_t osr__list_dirs(const struct osr_torus *t, struct osr_srcroute r, const uint32_t *up,
 			const uint32_t *down, uint8_t *dirs);
 
-/* ---- shapes.c: routes as short as the torus distance, by displacement -------------------------- */
+/* ---- shapes.c: routes as short as the torus distance, by displacement ----------------------- */
 
 struct osr__shape {
 	struct osr_srcroute r;
@@ -59,7 +59,7 @@ static inline uint32_t osr__displacement(const struct osr__shapes *s, uint32_t f
 	return d;
 }
 
-/* ---- detours.c: the shortest routes when failures leave none of those -------------------------- */
+/* ---- detours.c: the shortest routes when failures leave none of those ----------------------- */
 
 struct osr__detours {
 	const struct osr_torus *t;

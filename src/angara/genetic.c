@@ -2,18 +2,18 @@
 /*
  * Section 4.2 of the paper. A chromosome is a choice for every pair that has more than one; the
  * first generation is random; two parents drawn from all with equal chances (panmixia) give two
- * children by two-point crossover; each gene of a child is drawn anew with the chance of a mutation;
- * the best of parents and children together are the next generation. Fitness is sigma(4), the
- * smaller the better.
+ * children by two-point crossover; each gene of a child is drawn anew with the chance of a
+ * mutation; the best of parents and children together are the next generation. Fitness is sigma(4),
+ * the smaller the better.
  *
  * What the paper leaves open: there are as many children as parents in a generation. "The fitness
- * value of next best solution less then 0.05 of fitness value of global best solution" is read as it
- * stands: it ends the search when a new best is that much better at once, which only happens when
- * the loads become even.
+ * value of next best solution less then 0.05 of fitness value of global best solution" is read as
+ * it stands: it ends the search when a new best is that much better at once, which only happens
+ * when the loads become even.
  *
- * Fitness is compared as a sum of whole numbers, |C gamma_c - sum|^4 with |C| channels, in 128 bits:
- * that orders like sigma(4) and is the same on every machine. Loads of the children are kept up to
- * date gene by gene, where they differ from a parent's.
+ * Fitness is compared as a sum of whole numbers, |C gamma_c - sum|^4 with |C| channels, in 128
+ * bits: that orders like sigma(4) and is the same on every machine. Loads of the children are kept
+ * up to date gene by gene, where they differ from a parent's.
  */
 #include "angara_private.h"
 
@@ -133,7 +133,7 @@ static void breed(struct genetic *w)
 		mutate(w, &w->individual[n + i]);
 }
 
-/* The fitter half comes to the front, the fittest first; among equals parents stay before children. */
+/* The fitter half comes to the front; among equals parents stay before children. */
 static void select_best(struct genetic *w)
 {
 	uint32_t n = 2 * w->opt->population;

@@ -149,7 +149,7 @@ enum osr_status osr_rg_search_init(struct osr_rg_search *s, const struct osr_rgr
 	return OSR_OK;
 }
 
-/* One level of Algorithm 4. Returns the size of the next queue; *found counts wanted end vertices. */
+/* One level of algorithm 4. Returns the size of the next queue; *found counts wanted ends. */
 static uint32_t relax_level(const struct osr_rgraph *g, const uint64_t *weight, const uint8_t *want,
 			    struct osr_rg_search *s, uint32_t n, uint32_t *found)
 {

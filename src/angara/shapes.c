@@ -3,7 +3,8 @@
  * Routes as short as the distance look the same between all pairs of nodes that lie the same way
  * apart, but for failures and for turns that are allowed in some places only. Here they are listed
  * once for every displacement, with every extra step that makes a difference to the hops: a first
- * step by a higher direction than the body starts with, a last step by a lower one than it ends with.
+ * step by a higher direction than the body starts with, a last step by a lower one than it ends
+ * with.
  */
 #include "choices_private.h"
 

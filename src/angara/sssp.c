@@ -75,7 +75,7 @@ static void sort_and_group(struct settle *w)
 	qsort(w->order, w->n_order, sizeof(*w->order), ascending);
 }
 
-/* ---- algorithm 4 ------------------------------------------------------------------------------ */
+/* ---- algorithm 4 ---------------------------------------------------------------------------- */
 
 static uint32_t cheapest_choice(const struct settle *w, uint32_t pair)
 {
@@ -151,7 +151,7 @@ static enum osr_status build_sssp(struct settle *w, uint32_t n)
 	return OSR_OK;
 }
 
-/* ---- algorithm 3 ------------------------------------------------------------------------------ */
+/* ---- algorithm 3 ---------------------------------------------------------------------------- */
 
 /* Does this route share a channel with one of the batch? If not, it joins it. */
 static bool join_batch(struct settle *w, uint32_t pair, uint32_t k)

@@ -157,7 +157,7 @@ static void add_used(struct search *w, uint32_t c, uint16_t set)
 	}
 }
 
-/* ---- reachability between units --------------------------------------------------------------- */
+/* ---- reachability between units ------------------------------------------------------------- */
 
 static bool reaches(const struct search *w, uint32_t a, uint32_t b)
 {
@@ -208,7 +208,7 @@ static enum osr_status fill_reach(struct search *w, struct osr_arena *scratch)
 	return OSR_OK;
 }
 
-/* ---- adding ----------------------------------------------------------------------------------- */
+/* ---- adding --------------------------------------------------------------------------------- */
 
 static void try_turn(struct search *w, const struct osr_turns_options *opt, uint32_t c, uint32_t to)
 {
@@ -270,7 +270,7 @@ static enum osr_status add_turns(struct search *w, const struct osr_turns_option
 	return OSR_OK;
 }
 
-/* ---- the certificate -------------------------------------------------------------------------- */
+/* ---- the certificate ------------------------------------------------------------------------ */
 
 /* May a packet that has come over channel c go on by direction to? */
 static bool allowed(const struct search *w, uint32_t c, uint32_t to)

@@ -9,6 +9,7 @@
 const struct cli_command cli_commands[] = {
 	{ "route", "route a fabric from a file and check the tables", cli_route },
 	{ "analyze", "say how good a routing is: load, bandwidth, lanes", cli_analyze },
+	{ "angara", "source routes on tori, as the Angara interconnect has them", cli_angara },
 	{ "engines", "list the routing engines and their options", cli_engines },
 	{ "generate", "make a fabric: tree, torus, dragonfly, ...", cli_generate },
 	{ "degrade", "take cables and switches out of a fabric", cli_degrade },

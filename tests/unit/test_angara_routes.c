@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Source routes on random tori with random failures. What the library finds by counting hops is found
- * here a second time by following every path of the routing graph; the certificate of the turns is
- * judged by looking for cycles, the used direction sets by walking from every channel.
+ * Source routes on random tori with random failures. What the library finds by counting hops is
+ * found here a second time by following every path of the routing graph; the certificate of the
+ * turns is judged by looking for cycles, the used direction sets by walking from every channel.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -101,7 +101,7 @@ static struct trial *draw(unsigned seed)
 	return x;
 }
 
-/* ---- the certificate -------------------------------------------------------------------------- */
+/* ---- the certificate ------------------------------------------------------------------------ */
 
 static bool step_allowed(const struct trial *x, uint32_t c, uint32_t to)
 {
@@ -227,7 +227,7 @@ static void theorem_2_adds_all_it_can(void **state)
 	}
 }
 
-/* ---- choices and the routing graph ------------------------------------------------------------- */
+/* ---- choices and the routing graph ---------------------------------------------------------- */
 
 struct paths {
 	const struct trial *x;
@@ -376,7 +376,7 @@ static void the_graph_is_as_large_as_the_paper_says(void **state)
 	}
 }
 
-/* ---- algorithms ------------------------------------------------------------------------------- */
+/* ---- algorithms ----------------------------------------------------------------------------- */
 
 static struct osr_srcverdict judged(struct trial *x, enum osr_angara_algorithm algorithm,
 				    const struct osr_angara_options *opt)
@@ -457,7 +457,7 @@ static void same_input_same_routes(void **state)
 	}
 }
 
-/* ---- the judge -------------------------------------------------------------------------------- */
+/* ---- the judge ------------------------------------------------------------------------------ */
 
 static enum osr_status judge(struct trial *x, struct osr_srcverdict *v)
 {
@@ -515,7 +515,7 @@ static void the_judge_sees_what_failed(void **state)
 	drop(x);
 }
 
-/* ---- traffic, errors, memory ------------------------------------------------------------------ */
+/* ---- traffic, errors, memory ---------------------------------------------------------------- */
 
 static void alltoall_is_the_load(void **state)
 {
