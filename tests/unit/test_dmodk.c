@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * dmodk against the paper: theorems 1 and 2 on real life fat trees, the least EFI there is, distinct
+ * spines for the LIDs of a port; and broken trees, which have to pass the checker whatever is gone.
+ *
+ * OSR_LONG=1: theorems on every tree with at most 4,096 hosts that 8- to 64-port switches build, and
+ * ten times as many broken ones.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <osmroutes/check.h>
+#include <osmroutes/engine.h>
+#include <osmroutes/pgft.h>
+#include <osmroutes/prng.h>
+
+#include "topo/topo.h"
+
+struct routed {
+	struct osr_arena arena, scratch, result;
+	struct osr_fabric f;
+	struct osr_pgft p;
+	struct osr_routing r;
+	struct osr_verdict verdict;
+};
+
+static void make_net(const char *m, const char *w, const char *p, bool mgmt, struct osr_net *net)
+{
+	const struct osr_topo *topo = osr_topo_find("tree");
+	struct osr_topo_style style = { .mgmt = mgmt };
+	struct osr_diag diag = { "" };
+	struct osr_values v;
+
+	osr_values_default(&v, topo->params);
+	if (osr_values_set(&v, topo->params, "m", m, &diag) ||
+	    osr_values_set(&v, topo->params, "w", w, &diag) ||
+	    osr_values_set(&v, topo->params, "p", p, &diag) ||
+	    osr_topo_make(topo, &v, &style, net, &diag))
+		fail_msg("%s", diag.text);
+}
+
+static void route_net(struct osr_net *net, int lmc, struct routed *x)
+{
+	const struct osr_engine *e = osr_engine_find("dmodk");
+	struct osr_pgft_options opt = { .max_missing = 99 };
+	struct osr_request req = { .max_vls = 1, .multicast = true };
+	struct osr_diag diag = { "" };
+	struct osr_values v;
+
+	*x = (struct routed){ 0 };
+	osr_values_default(&v, e->params);
+	assert_int_equal(osr_values_set(&v, e->params, "max_missing", "99", &diag), OSR_OK);
+	if (osr_net_fabric(net, lmc, &x->arena, &x->f, &diag) ||
+	    osr_pgft_find(&x->f, &opt, &x->scratch, &x->p, &diag) ||
+	    e->route(&x->f, &v, &req, NULL, &x->scratch, &x->result, &x->r, &diag) ||
+	    osr_check(&x->f, &x->r, &x->scratch, &x->verdict, &diag))
+		fail_msg("%s", diag.text);
+	assert_int_equal(x->verdict.proven, x->r.claims);
+	assert_int_equal(x->verdict.n_longer, x->r.n_longer);
+	assert_true(x->r.claims & OSR_CLAIM_ANY_SL);
+	assert_true(x->r.claims & OSR_CLAIM_MULTICAST);
+}
+
+static void drop(struct routed *x)
+{
+	osr_arena_free(&x->arena);
+	osr_arena_free(&x->scratch);
+	osr_arena_free(&x->result);
+}
+
+static uint32_t dest_of(const struct routed *x, uint32_t rank)
+{
+	return x->f.lid_dest[x->f.term_lid[x->p.order[rank]]];
+}
+
+/* Adds the route from the host of one rank to another to load[]; returns the largest on its way. */
+static uint32_t add_route(const struct routed *x, uint32_t from, uint32_t to, uint32_t *load)
+{
+	uint32_t d = dest_of(x, to), s = x->f.term_switch[x->p.order[from]], most = 0;
+
+	while (s != x->f.dest_switch[d]) {
+		uint32_t c = osr_port_channel(&x->f, s, osr_lft(&x->r, s, d));
+
+		assert_true(c != OSR_NONE);
+		if (++load[c] > most)
+			most = load[c];
+		s = x->f.chan_dst[c];
+	}
+	return most;
+}
+
+/* Theorem 1: in every stage of the shift no link has more than one flow. */
+static void assert_shifts(const struct routed *x)
+{
+	uint32_t n = x->p.n_order, *load = calloc(x->f.n_channels + 1, sizeof(*load));
+
+	for (uint32_t stage = 1; stage < n; stage++) {
+		memset(load, 0, x->f.n_channels * sizeof(*load));
+		for (uint32_t i = 0; i < n; i++)
+			assert_true(add_route(x, i, (i + stage) % n, load) <= 1);
+	}
+	free(load);
+}
+
+/* Theorem 2: downwards each link leads to at most one host. */
+static void assert_one_dest_down(const struct routed *x)
+{
+	uint32_t n = x->p.n_order, *only = malloc((x->f.n_channels + 1) * sizeof(*only));
+
+	memset(only, 0xff, x->f.n_channels * sizeof(*only));
+	for (uint32_t s = 0; s < x->f.n_switches; s++)
+		for (uint32_t i = 0; i < n; i++) {
+			uint32_t d = dest_of(x, i), c, t;
+
+			if (s == x->f.dest_switch[d] || !x->f.sw_sources[s])
+				continue;
+			for (t = s; t != x->f.dest_switch[d]; t = x->f.chan_dst[c]) {
+				c = osr_port_channel(&x->f, t, osr_lft(&x->r, t, d));
+				if (x->p.sw_level[x->f.chan_dst[c]] > x->p.sw_level[t])
+					continue;
+				assert_true(only[c] == OSR_NONE || only[c] == d);
+				only[c] = d;
+			}
+		}
+	free(only);
+}
+
+static void check_rlft(const char *m, const char *w, const char *p)
+{
+	struct osr_net net = { 0 };
+	struct routed x;
+
+	make_net(m, w, p, false, &net);
+	route_net(&net, -1, &x);
+	assert_int_equal(x.r.n_longer, 0);
+	assert_shifts(&x);
+	assert_one_dest_down(&x);
+	drop(&x);
+	osr_net_free(&net);
+}
+
+/* m_l p_l = w_(l+1) p_(l+1) = k, and 2k on the top level: every choice of p_2 and p_3. */
+static void test_theorems(void **state)
+{
+	uint32_t most = getenv("OSR_LONG") ? 4096 : 200, n = 0;
+	char m[64], w[64], p[64];
+
+	for (uint32_t k = 4; k <= 32; k++)
+		for (uint32_t p2 = 1; p2 <= k; p2++) {
+			if (k % p2)
+				continue;
+			if (k * (2 * k / p2) <= most) {
+				snprintf(m, sizeof(m), "%u,%u", k, 2 * k / p2);
+				snprintf(w, sizeof(w), "1,%u", k / p2);
+				snprintf(p, sizeof(p), "1,%u", p2);
+				check_rlft(m, w, p);
+				n++;
+			}
+			for (uint32_t p3 = 1; p3 <= k; p3++) {
+				if (k % p3 || k * (k / p2) * (2 * k / p3) > most)
+					continue;
+				snprintf(m, sizeof(m), "%u,%u,%u", k, k / p2, 2 * k / p3);
+				snprintf(w, sizeof(w), "1,%u,%u", k / p2, k / p3);
+				snprintf(p, sizeof(p), "1,%u,%u", p2, p3);
+				check_rlft(m, w, p);
+				n++;
+			}
+		}
+	print_message("%u real life fat trees\n", n);
+	assert_true(n > 50);
+}
+
+/* No minimal routing has less (linear programming: 990 and 1,926). */
+static void test_efi(void **state)
+{
+	static const struct {
+		const char *m, *w, *p;
+		uint64_t efi;
+	} cases[] = {
+		{ "10,10,10", "1,10,10", "1,1,1", 990 },
+		{ "18,18,6", "1,18,6", "1,1,3", 1926 },
+	};
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct osr_net net = { 0 };
+		struct routed x;
+
+		make_net(cases[i].m, cases[i].w, cases[i].p, false, &net);
+		route_net(&net, -1, &x);
+		assert_int_equal(x.verdict.efi, cases[i].efi);
+		drop(&x);
+		osr_net_free(&net);
+	}
+}
+
+/* From any other leaf, the four LIDs of a host lead to four spines. */
+static void test_lmc(void **state)
+{
+	struct osr_net net = { 0 };
+	struct routed x;
+
+	make_net("6,6,12", "1,6,6", "", false, &net);
+	route_net(&net, 2, &x);
+	for (uint32_t i = 0; i < x.p.n_order; i += 7)
+		for (uint32_t s = 0; s < x.f.n_switches; s++) {
+			uint32_t d = dest_of(&x, i);
+
+			if (x.p.sw_level[s] != 1 || s == x.f.dest_switch[d])
+				continue;
+			for (uint32_t a = 0; a < 4; a++)
+				for (uint32_t b = 0; b < a; b++)
+					assert_int_not_equal(osr_lft(&x.r, s, d + a),
+							     osr_lft(&x.r, s, d + b));
+		}
+	drop(&x);
+	osr_net_free(&net);
+}
+
+static void break_tree(uint32_t i)
+{
+	static const char *const trees[][3] = {
+		{ "6,8", "1,3", "1,2" },
+		{ "4,4", "1,4", "" },
+		{ "2,2,2,2", "1,2,2,2", "" },
+		{ "4,4,4", "1,4,4", "" },
+		{ "3,5,2,4", "1,2,3,2", "1,2,1,3" },
+		{ "2,3,2", "1,1,2", "1,2,1" },
+		{ "4,6", "1,1", "1,3" },
+		{ "6,6,12", "1,6,3", "1,1,2" },
+	};
+	const char *const *t = trees[i % 8];
+	struct osr_degrade how = { .links_percent = i / 8 % 7 * 3,
+				   .switches_percent = i / 56 % 4 * 4,
+				   .hosts_too = i % 5 == 0,
+				   .seed = i };
+	struct osr_net net = { 0 }, broken;
+	struct osr_degraded done;
+	struct osr_diag diag;
+	struct routed x;
+
+	make_net(t[0], t[1], t[2], i % 3 == 0, &net);
+	assert_int_equal(osr_topo_degrade(&net, &how, &broken, &done, &diag), OSR_OK);
+	route_net(&broken, i % 11 == 0 ? 1 : -1, &x);
+	drop(&x);
+	osr_net_free(&net);
+	osr_net_free(&broken);
+}
+
+static void test_broken(void **state)
+{
+	uint32_t n = getenv("OSR_LONG") ? 10000 : 1000;
+
+	for (uint32_t i = 0; i < n; i++)
+		break_tree(i);
+}
+
+/* Mean over the stages of the largest load, against hosts / live up-links of the worst leaf. */
+static void test_faults(void **state)
+{
+	unsigned n_seeds = getenv("OSR_LONG") ? 100 : 4;
+	double sum = 0, bounds = 0;
+
+	for (unsigned seed = 1; seed <= n_seeds; seed++) {
+		struct osr_degrade how = { .links_percent = 1, .seed = seed };
+		struct osr_net net = { 0 }, broken;
+		struct osr_prng prng = { .state = seed };
+		struct osr_degraded done;
+		struct osr_diag diag;
+		uint32_t n, bound = 1, *load;
+		struct routed x;
+
+		make_net("18,18,6", "1,18,6", "1,1,3", false, &net);
+		assert_int_equal(osr_topo_degrade(&net, &how, &broken, &done, &diag), OSR_OK);
+		route_net(&broken, -1, &x);
+		load = calloc(x.f.n_channels, sizeof(*load));
+		n = x.p.n_order;
+		for (uint32_t s = 0; s < x.f.n_switches; s++) {
+			uint32_t up = x.f.chan_row[s + 1] - x.f.chan_row[s];
+
+			if (x.p.sw_hosts[s] && (x.p.sw_hosts[s] + up - 1) / up > bound)
+				bound = (x.p.sw_hosts[s] + up - 1) / up;
+		}
+		bounds += bound;
+		for (unsigned k = 0; k < 100; k++) {
+			uint32_t stage = 1 + osr_prng_below(&prng, n - 1), most = 0;
+
+			memset(load, 0, x.f.n_channels * sizeof(*load));
+			for (uint32_t i = 0; i < n; i++) {
+				uint32_t here = add_route(&x, i, (i + stage) % n, load);
+
+				most = here > most ? here : most;
+			}
+			sum += most / 100.0;
+		}
+		free(load);
+		drop(&x);
+		osr_net_free(&net);
+		osr_net_free(&broken);
+	}
+	print_message("mean of the largest load %.3f, bound %.3f\n", sum / n_seeds,
+		      bounds / n_seeds);
+	assert_true(sum <= 1.5 * bounds);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_theorems), cmocka_unit_test(test_efi),
+		cmocka_unit_test(test_lmc),      cmocka_unit_test(test_broken),
+		cmocka_unit_test(test_faults),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
