@@ -11,6 +11,7 @@ const struct cli_command cli_commands[] = {
 	{ "analyze", "say how good a routing is: load, bandwidth, lanes", cli_analyze },
 	{ "angara", "source routes on tori, as the Angara interconnect has them", cli_angara },
 	{ "engines", "list the routing engines and their options", cli_engines },
+	{ "order", "list the hosts of a fat tree in routing order, for MPI and Slurm", cli_order },
 	{ "generate", "make a fabric: tree, torus, dragonfly, ...", cli_generate },
 	{ "degrade", "take cables and switches out of a fabric", cli_degrade },
 	{ NULL },

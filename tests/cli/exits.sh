@@ -74,6 +74,18 @@ expect 2 'nobody sends anything' analyze --traffic "$dir/traffic" "$root/topolog
 printf 'phase\nlid:77 h0\n' > "$dir/traffic"
 expect 2 'no CA or router has the LID "77"' analyze --traffic "$dir/traffic" "$root/topologies/ring-5.net"
 expect 2 'which FILE' degrade
+printf '0x100000 "alpha mlx5_0"\n# no host\n' >"$dir/names"
+printf '0x100000 alpha\n' >"$dir/no-names"
+expect 0 '^rank 7=h3 slot=1$' order --format=rankfile --slots=2 "$root/topologies/tree-3.net"
+expect 0 '^h4:3$' order --format=hydra --slots=3 "$root/topologies/tree-3.net"
+expect 0 '^alpha slots=1$' order --format=hostfile --names="$dir/names" "$root/topologies/tree-3.net"
+expect 0 '^h0,h1,h2,h3,h4,h5,h6,h7$' order --format=slurm-nodes "$root/topologies/tree-3.net"
+expect 0 '^SwitchName=tree0-level3-0 Switches=tree0-level2-0,tree0-level2-1$' \
+	order --format=slurm-topology "$root/topologies/tree-3.net"
+expect 0 'PGFT.3;2,2,2;1,2,2;1,1,1., 8 of 8 hosts' order "$root/topologies/tree-3.net"
+expect 1 'both lie next to hosts' order "$root/topologies/ring-5.net"
+expect 2 'no-names:1: expected 0xGUID "name"' order --names="$dir/no-names" "$root/topologies/tree-3.net"
+expect 2 'format "x": expected list' order --format=x "$root/topologies/tree-3.net"
 expect 2 'links "5x"' degrade --links=5x "$root/topologies/ring-5.net"
 expect 0 '1 cables and 0 switches taken out' degrade --links=3 "$root/topologies/ring-5.net"
 expect 0 '3 cables and 0 switches taken out' degrade --split --links=3 "$root/topologies/ring-5.net"

@@ -100,3 +100,35 @@ def large_tree(workdir):
         efi, _ = tables.edge_forwarding_index()
         if efi != 990:
             raise Failure('EFI %d on the 10-ary 3-tree, whose bound is 990' % efi)
+
+
+def dmodk_comes_up(workdir, netfile):
+    """What stock ftree mostly refuses: routed on one lane, safe with any SL, as read back."""
+    with Fabric(find_fabric(netfile), workdir) as fabric:
+        with Opensm(fabric, 'dmodk', plugin=True, options=QOS) as opensm:
+            opensm.wait_up()
+            judge(fabric, opensm, ours='dmodk')
+        expect(opensm.engine_used() == 'dmodk', '%s routed' % opensm.engine_used())
+        opensm.check_log()
+
+
+def register_dmodk(name, seconds):
+    scenario('dmodk.' + name.replace('/', '.'), seconds)(
+        lambda workdir: dmodk_comes_up(workdir, name))
+
+
+for name in ('selene-storage-2021', 'topograph-dgx-2025', 'psmn-x5-2020', 'tartu-2014',
+             'ibutils/IS3-128', 'ibutils/clusters-PartialGazelle', 'cluster-192'):
+    register_dmodk(name, 150)
+
+
+@scenario('dmodk.next-engine')
+def dmodk_next_engine(workdir):
+    """A ring is no tree: one sentence, and the next engine routes."""
+    with Fabric(find_fabric('ring-5'), workdir) as fabric:
+        with Opensm(fabric, 'dmodk,dfsssp', plugin=True, options=QOS) as opensm:
+            opensm.wait_up()
+            judge(fabric, opensm, ours='dfsssp')
+        expect(opensm.engine_used() == 'dfsssp', '%s routed' % opensm.engine_used())
+        said = [l for l in opensm.errors() if 'OR04' in l]
+        expect(said and 'not a fat tree' in said[0], 'the log does not say why: %s' % said)

@@ -13,23 +13,23 @@ def switch_links(tables):
             for p, (u, _) in sorted(s.next.items()) if v < u]
 
 
-def down_and_up(workdir, netfile, down, up, lost=0):
+def down_and_up(workdir, netfile, down, up, lost=0, engine='dfsssp'):
     """Judges before, during and after; afterwards the tables must be those of before.
 
     down, up: functions of (fabric, tables) that give console commands.
     """
     with Fabric(find_fabric(netfile), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS) as opensm:
+        with Opensm(fabric, engine, plugin=True, options=QOS) as opensm:
             opensm.wait_up()
-            before = judge(fabric, opensm, ours='dfsssp')
+            before = judge(fabric, opensm, ours=engine)
             opensm.change(*down(fabric, before))
-            during = judge(fabric, opensm, ours='dfsssp')
+            during = judge(fabric, opensm, ours=engine)
             expect(len(before.channels()) > len(during.channels()), 'nothing went down')
             expect(len(before.switches) - len(during.switches) == lost,
                    '%d switches went, expected %d' %
                    (len(before.switches) - len(during.switches), lost))
             opensm.change(*up(fabric, before))
-            after = judge(fabric, opensm, ours='dfsssp')
+            after = judge(fabric, opensm, ours=engine)
             expect(len(before.channels()) == len(after.channels()), 'not everything came back')
             expect(before.bytes_of_tables() == after.bytes_of_tables(),
                    'the same fabric is routed otherwise after a fault')
@@ -56,6 +56,21 @@ def many_links(workdir):
 def spine(workdir):
     down_and_up(workdir, 'tree-2', lambda f, t: [f.unlink('spine-0')],
                 lambda f, t: [f.relink('spine-0')], lost=1)
+
+
+@scenario('fault.dmodk-spine')
+def dmodk_spine(workdir):
+    """The same under dmodk: recognised and routed on one lane with and without the spine."""
+    down_and_up(workdir, 'tree-2', lambda f, t: [f.unlink('spine-0')],
+                lambda f, t: [f.relink('spine-0')], lost=1, engine='dmodk')
+
+
+@scenario('fault.dmodk-links', 120)
+def dmodk_links(workdir):
+    """Every seventh cable of a tree with a CA on every switch."""
+    some = lambda t: switch_links(t)[::7]
+    down_and_up(workdir, 'cluster-192', lambda f, t: [f.unlink(*l[:2]) for l in some(t)],
+                lambda f, t: [f.relink(*l[:2]) for l in some(t)], engine='dmodk')
 
 
 @scenario('fault.leaf')

@@ -146,35 +146,54 @@ static void check_rlft(const char *m, const char *w, const char *p)
 	osr_net_free(&net);
 }
 
-/* m_l p_l = w_(l+1) p_(l+1) = k, and 2k on the top level: every choice of p_2 and p_3. */
+struct rlft {
+	uint32_t k, most, n;
+	char m[64], w[64], p[64];
+};
+
+/*
+ * m_l p_l = w_(l+1) p_(l+1) = k below the top and m_h p_h = 2k on it: every choice of p_2 .. p_h.
+ * `hosts` is m_1 .. m_(l-1); level l may be the top or not.
+ */
+static void add_level(const struct rlft *x, uint32_t hosts, struct rlft *all)
+{
+	for (uint32_t p = 1; p <= x->k; p++) {
+		uint32_t n = 2 * x->k / p;
+		struct rlft y = *x;
+
+		if (x->k % p)
+			continue;
+		sprintf(y.w + strlen(y.w), ",%u", x->k / p);
+		sprintf(y.p + strlen(y.p), ",%u", p);
+		if (hosts * n <= x->most) {
+			struct rlft top = y;
+
+			sprintf(top.m + strlen(top.m), ",%u", n);
+			check_rlft(top.m, top.w, top.p);
+			all->n++;
+		}
+		/* With one child each, more levels would never end. */
+		if (p == x->k || hosts * (x->k / p) * 2 > x->most)
+			continue;
+		sprintf(y.m + strlen(y.m), ",%u", x->k / p);
+		add_level(&y, hosts * (x->k / p), all);
+	}
+}
+
 static void test_theorems(void **state)
 {
-	uint32_t most = getenv("OSR_LONG") ? 4096 : 200, n = 0;
-	char m[64], w[64], p[64];
+	struct rlft all = { .most = getenv("OSR_LONG") ? 4096 : 200 };
 
-	for (uint32_t k = 4; k <= 32; k++)
-		for (uint32_t p2 = 1; p2 <= k; p2++) {
-			if (k % p2)
-				continue;
-			if (k * (2 * k / p2) <= most) {
-				snprintf(m, sizeof(m), "%u,%u", k, 2 * k / p2);
-				snprintf(w, sizeof(w), "1,%u", k / p2);
-				snprintf(p, sizeof(p), "1,%u", p2);
-				check_rlft(m, w, p);
-				n++;
-			}
-			for (uint32_t p3 = 1; p3 <= k; p3++) {
-				if (k % p3 || k * (k / p2) * (2 * k / p3) > most)
-					continue;
-				snprintf(m, sizeof(m), "%u,%u,%u", k, k / p2, 2 * k / p3);
-				snprintf(w, sizeof(w), "1,%u,%u", k / p2, k / p3);
-				snprintf(p, sizeof(p), "1,%u,%u", p2, p3);
-				check_rlft(m, w, p);
-				n++;
-			}
-		}
-	print_message("%u real life fat trees\n", n);
-	assert_true(n > 50);
+	for (uint32_t k = 4; k <= 32; k++) {
+		struct rlft x = { .k = k, .most = all.most };
+
+		sprintf(x.m, "%u", k);
+		strcpy(x.w, "1");
+		strcpy(x.p, "1");
+		add_level(&x, k, &all);
+	}
+	print_message("%u real life fat trees\n", all.n);
+	assert_true(all.n > 50);
 }
 
 /* No minimal routing has less (linear programming: 990 and 1,926). */

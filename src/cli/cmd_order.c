@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Hosts in the order of a fat tree, in the form that other programs read. The order is that of
+ * osr_pgft.order; a host with several end ports stands where its first one does.
+ */
+#include <argp.h>
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <osmroutes/pgft.h>
+
+#include "cli/cli.h"
+#include "cli/input.h"
+#include "cli/output.h"
+
+#define NAME_SIZE 128
+
+enum { OPT_FORMAT = 256, OPT_NAMES, OPT_SLOTS, OPT_MISSING };
+
+enum form { LIST, RANKFILE, HOSTFILE, HYDRA, SLURM_NODES, SLURM_TOPOLOGY, N_FORMS };
+
+static const char *const forms[N_FORMS] = { "list",  "rankfile",    "hostfile",
+					    "hydra", "slurm-nodes", "slurm-topology" };
+
+static const struct argp_option options[] = {
+	{ "format", OPT_FORMAT, "FORM", 0,
+	  "list (default), rankfile or hostfile of Open MPI, hydra (MPICH), slurm-nodes, or "
+	  "slurm-topology (topology.conf)",
+	  0 },
+	{ "names", OPT_NAMES, "FILE", 0, "OpenSM's node name map: lines of GUID and \"name\"", 0 },
+	{ "slots", OPT_SLOTS, "N", 0, "processes for each host (default 1)", 0 },
+	{ "max-missing", OPT_MISSING, "PERCENT", 0,
+	  "links that may be missing from the tree (default 30)", 0 },
+	{ NULL, 0, NULL, 0, NULL, 0 },
+};
+
+static const struct out_field fields[] = {
+	{ "rank", NULL, OUT_COUNT, 0 }, { "host", NULL, OUT_TEXT, 0 },
+	{ "lid", NULL, OUT_COUNT, 0 },  { "leaf", NULL, OUT_TEXT, 0 },
+	{ "tree", NULL, OUT_COUNT, 0 }, { "index", NULL, OUT_COUNT, 0 },
+	{ NULL, NULL, 0, 0 },
+};
+
+static const struct out_section sections[] = {
+	{ "hosts", OUT_ROWS, fields },
+	{ NULL, 0, NULL },
+};
+
+struct args {
+	struct cli_input in;
+	struct out out;
+	enum form form;
+	const char *names;
+	long slots, max_missing;
+};
+
+struct name {
+	uint64_t guid; /* of the node */
+	char text[NAME_SIZE];
+};
+
+struct place {
+	uint32_t term;
+	char name[NAME_SIZE]; /* of the host */
+};
+
+struct order {
+	const struct args *a;
+	const struct osr_fabric *f;
+	struct osr_pgft p;
+	struct name *map;
+	uint32_t n_map;
+	struct place *place; /* hosts, each once */
+	uint32_t n_places;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct args *a = state->input;
+
+	switch (key) {
+	case OPT_FORMAT:
+		for (a->form = LIST; a->form < N_FORMS && strcmp(arg, forms[a->form]);)
+			a->form++;
+		if (a->form == N_FORMS)
+			argp_error(state,
+				   "format \"%s\": expected list, rankfile, hostfile, hydra, "
+				   "slurm-nodes or slurm-topology",
+				   arg);
+		return 0;
+	case OPT_NAMES:
+		a->names = arg;
+		return 0;
+	case OPT_SLOTS:
+		a->slots = cli_take_number(arg, "slots", 1, 65535, state);
+		return 0;
+	case OPT_MISSING:
+		a->max_missing = cli_take_number(arg, "max-missing", 0, 99, state);
+		return 0;
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &a->in;
+		state->child_inputs[1] = &a->out;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* Names ---------------------------------------------------------------------------------------- */
+
+static enum osr_status read_map(struct order *o, const char *path, struct osr_diag *diag)
+{
+	FILE *file = fopen(path, "r");
+	char line[512], text[NAME_SIZE];
+	uint32_t room = 0, number = 0;
+	enum osr_status st = OSR_OK;
+
+	if (!file)
+		return osr_fail(diag, OSR_INVAL, "%s: cannot open the file: %s", path,
+				strerror(errno));
+	while (!st && fgets(line, sizeof(line), file)) {
+		const char *s = line + strspn(line, " \t\r\n");
+		uint64_t guid;
+
+		number++;
+		if (!*s || *s == '#')
+			continue;
+		if (sscanf(s, "%" SCNx64 " \"%127[^\"]\"", &guid, text) != 2) {
+			st = osr_fail(diag, OSR_INVAL, "%s:%u: expected 0xGUID \"name\"", path,
+				      number);
+			break;
+		}
+		if (o->n_map == room) {
+			struct name *more;
+
+			room = room ? 2 * room : 64;
+			more = realloc(o->map, room * sizeof(*more));
+			if (!more) {
+				st = osr_fail(diag, OSR_NOMEM, "out of memory for the names");
+				break;
+			}
+			o->map = more;
+		}
+		o->map[o->n_map].guid = guid;
+		snprintf(o->map[o->n_map++].text, NAME_SIZE, "%s", text);
+	}
+	fclose(file);
+	return st;
+}
+
+struct port {
+	uint64_t guid, node;
+};
+
+static int compare_ports(const void *x, const void *y)
+{
+	const struct port *a = x, *b = y;
+
+	return a->guid < b->guid ? -1 : a->guid > b->guid;
+}
+
+/* The map knows nodes, the fabric ports. */
+static const char *mapped(const struct order *o, const struct port *port, size_t n, uint64_t guid)
+{
+	struct port key = { .guid = guid };
+	const struct port *p = n ? bsearch(&key, port, n, sizeof(*port), compare_ports) : NULL;
+
+	for (uint32_t i = 0; p && i < o->n_map; i++)
+		if (o->map[i].guid == p->node)
+			return o->map[i].text;
+	return NULL;
+}
+
+/* A host is called by the first word of its description: "node7 mlx5_0" is node7. */
+static void first_word(const char *text, char *buf)
+{
+	size_t n = strcspn(text, " \t,;");
+
+	snprintf(buf, NAME_SIZE, "%.*s", (int)(n < NAME_SIZE ? n : NAME_SIZE - 1), text);
+}
+
+struct known {
+	const char *name;
+	uint32_t at;
+};
+
+static int compare_known(const void *x, const void *y)
+{
+	const struct known *a = x, *b = y;
+	int c = strcmp(a->name, b->name);
+
+	return c ? c : a->at < b->at ? -1 : a->at > b->at;
+}
+
+/* Keeps the first of those with one name. */
+static enum osr_status drop_repeated(struct order *o, struct osr_diag *diag)
+{
+	struct known *known = calloc((size_t)o->n_places + 1, sizeof(*known));
+	uint32_t n = 0;
+
+	if (!known)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the names");
+	for (uint32_t i = 0; i < o->n_places; i++)
+		known[i] = (struct known){ o->place[i].name, i };
+	qsort(known, o->n_places, sizeof(*known), compare_known);
+	for (uint32_t i = 1; i < o->n_places; i++)
+		if (!strcmp(known[i].name, known[i - 1].name))
+			o->place[known[i].at].term = OSR_NONE;
+	free(known);
+	for (uint32_t i = 0; i < o->n_places; i++)
+		if (o->place[i].term != OSR_NONE)
+			o->place[n++] = o->place[i];
+	o->n_places = n;
+	return OSR_OK;
+}
+
+static enum osr_status name_hosts(struct order *o, struct osr_diag *diag)
+{
+	const struct osr_net *net = &o->a->in.net;
+	struct port *port = calloc((size_t)net->n_ports + 1, sizeof(*port));
+	size_t n = 0;
+
+	o->place = calloc((size_t)o->p.n_order + 1, sizeof(*o->place));
+	if (!port || !o->place) {
+		free(port);
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the names");
+	}
+	for (uint32_t i = 0; i < net->n_ports; i++)
+		if (net->nodes[net->ports[i].node].type != OSR_NET_SWITCH)
+			port[n++] = (struct port){ net->ports[i].guid,
+						   net->nodes[net->ports[i].node].guid };
+	qsort(port, n, sizeof(*port), compare_ports);
+	for (uint32_t i = 0; i < o->p.n_order; i++) {
+		uint32_t t = o->p.order[i];
+		const char *name = mapped(o, port, n, o->f->term_guid[t]);
+		char buf[32];
+
+		o->place[i].term = t;
+		first_word(name ? name : osr_terminal_name(o->f, t, buf), o->place[i].name);
+	}
+	o->n_places = o->p.n_order;
+	free(port);
+	return drop_repeated(o, diag);
+}
+
+/* Forms ---------------------------------------------------------------------------------------- */
+
+static void print_hosts(const struct order *o)
+{
+	long slots = o->a->slots, rank = 0;
+
+	for (uint32_t i = 0; i < o->n_places; i++) {
+		const char *name = o->place[i].name;
+
+		if (o->a->form == LIST)
+			printf("%s\n", name);
+		else if (o->a->form == HOSTFILE)
+			printf("%s slots=%ld\n", name, slots);
+		else if (o->a->form == HYDRA)
+			printf("%s:%ld\n", name, slots);
+		else if (o->a->form == SLURM_NODES)
+			printf("%s%s", i ? "," : "", name);
+		for (long k = 0; o->a->form == RANKFILE && k < slots; k++)
+			printf("rank %ld=%s slot=%ld\n", rank++, name, k);
+	}
+	if (o->a->form == SLURM_NODES)
+		putchar('\n');
+}
+
+/* Slurm takes letters, digits and a few signs. */
+static void print_switch(const struct order *o, uint32_t s)
+{
+	char buf[32];
+
+	for (const char *c = osr_switch_name(o->f, s, buf); *c; c++)
+		putchar(isalnum((unsigned char)*c) || *c == '-' || *c == '.' ? *c : '_');
+}
+
+static void print_group(uint32_t tree, uint32_t level, uint32_t a)
+{
+	printf("tree%u-level%u-%u", tree, level, a);
+}
+
+/* Hosts stand leaf by leaf, so those of one leaf are neighbours. */
+static void print_leaves(const struct order *o)
+{
+	for (uint32_t i = 0; i < o->n_places; i++) {
+		uint32_t s = o->f->term_switch[o->place[i].term];
+		bool first = !i || o->f->term_switch[o->place[i - 1].term] != s;
+
+		if (first) {
+			printf("%sSwitchName=", i ? "\n" : "");
+			print_switch(o, s);
+			printf(" Nodes=");
+		}
+		printf("%s%s", first ? "" : ",", o->place[i].name);
+	}
+	printf("\n");
+}
+
+static bool has_hosts(const struct order *o, uint32_t leaf)
+{
+	for (uint32_t i = 0; leaf != OSR_NONE && i < o->n_places; i++)
+		if (o->f->term_switch[o->place[i].term] == leaf)
+			return true;
+	return false;
+}
+
+/* One Slurm switch for each sub-tree, and one for the whole. */
+static void print_topology(const struct order *o)
+{
+	print_leaves(o);
+	for (uint32_t i = 0; i < o->p.n_trees; i++) {
+		const struct osr_pgft_tree *t = &o->p.tree[i];
+		uint32_t n_leaves = t->m_product[t->h] / t->m[1];
+		uint8_t *used = calloc(n_leaves, 1);
+
+		for (uint32_t a = 0; used && a < n_leaves; a++)
+			used[a] = has_hosts(o, t->place[1][a]);
+		for (uint32_t l = 2, size = 1; used && l <= t->h; l++) {
+			for (uint32_t a = 0; a < t->m_product[t->h] / t->m_product[l]; a++) {
+				uint32_t n = 0;
+
+				for (uint32_t k = 0; k < t->m[l]; k++) {
+					uint32_t child = a * t->m[l] + k;
+					bool any = false;
+
+					for (uint32_t x = 0; x < size; x++)
+						any |= used[child * size + x];
+					if (!any)
+						continue;
+					if (!n) {
+						printf("SwitchName=");
+						print_group(i, l, a);
+						printf(" Switches=");
+					}
+					printf("%s", n++ ? "," : "");
+					if (l == 2)
+						print_switch(o, t->place[1][child]);
+					else
+						print_group(i, l - 1, child);
+				}
+				printf("%s", n ? "\n" : "");
+			}
+			size *= t->m[l];
+		}
+		free(used);
+	}
+}
+
+static void say_hosts(struct order *o, struct out *out)
+{
+	for (uint32_t i = 0; i < o->n_places; i++) {
+		uint32_t t = o->place[i].term, s = o->f->term_switch[t];
+		char buf[32];
+
+		out_row(out, "hosts");
+		out_count(out, "rank", i);
+		out_text(out, "host", o->place[i].name);
+		out_count(out, "lid", o->f->term_lid[t]);
+		out_text(out, "leaf", osr_switch_name(o->f, s, buf));
+		out_count(out, "tree", o->p.sw_tree[s]);
+		out_count(out, "index", o->p.term_index[t]);
+	}
+}
+
+int cli_order(int argc, char **argv)
+{
+	static const struct argp_child children[] = { { &input_argp, 0, NULL, 0 },
+						      { &out_argp, 0, NULL, 0 },
+						      { NULL, 0, NULL, 0 } };
+	static const struct argp argp = { options,
+					  parse,
+					  "FILE",
+					  "Lists the hosts of a fat tree in the order in which "
+					  "collectives cause no contention under dmodk.",
+					  children,
+					  NULL,
+					  NULL };
+	struct args a = { .in = CLI_INPUT_INIT,
+			  .out = { .command = "order", .sections = sections },
+			  .slots = 1,
+			  .max_missing = 30 };
+	struct order o = { .a = &a, .f = &a.in.fabric };
+	struct osr_diag diag = { "" };
+	enum osr_status st;
+	char sentence[512];
+
+	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	st = cli_input_load(&a.in, &diag);
+	if (!st)
+		st = osr_pgft_find(o.f, &(struct osr_pgft_options){ (uint32_t)a.max_missing },
+				   &a.in.arena, &o.p, &diag);
+	if (!st && a.names)
+		st = read_map(&o, a.names, &diag);
+	if (!st)
+		st = name_hosts(&o, &diag);
+	if (!st) {
+		osr_pgft_describe(&o.p, sentence, sizeof(sentence));
+		fprintf(stderr, "osmroutes: %s\n", sentence);
+		if (a.out.format != OUT_PEOPLE)
+			say_hosts(&o, &a.out);
+		else if (a.form == SLURM_TOPOLOGY)
+			print_topology(&o);
+		else
+			print_hosts(&o);
+	}
+	free(o.map);
+	free(o.place);
+	cli_input_free(&a.in);
+	return st ? cli_fail(st, &diag) : out_end(&a.out, CLI_OK);
+}
