@@ -18,6 +18,8 @@
  */
 #include "dmodk.h"
 
+#define NOTE_SIZE 512
+
 enum { MISSING };
 
 static const struct osr_param params[] = {
@@ -34,6 +36,19 @@ static enum osr_status applies(const struct osr_fabric *f, const struct osr_valu
 			return OSR_OK;
 	return osr_fail(diag, OSR_NOT_APPLICABLE,
 			"not a fat tree: no CA or router on any of %u switches", f->n_switches);
+}
+
+/* What was recognised, for the log. */
+static enum osr_status describe(const struct osr_pgft *p, struct osr_arena *result,
+				struct osr_routing *r, struct osr_diag *diag)
+{
+	char *text = osr_alloc(result, NOTE_SIZE, 1);
+
+	if (!text)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for one sentence");
+	osr_pgft_describe(p, text, NOTE_SIZE);
+	r->note = text;
+	return OSR_OK;
 }
 
 static enum osr_status route_tree(struct dmodk *m, uint64_t *n_longer)
@@ -76,6 +91,8 @@ static enum osr_status route(const struct osr_fabric *f, const struct osr_values
 	st = osr_pgft_find(f, &opt, scratch, &p, diag);
 	if (!st)
 		st = osr_routing_init(r, f, result, diag);
+	if (!st)
+		st = describe(&p, result, r, diag);
 	if (!st)
 		st = route_tree(&m, &n_longer);
 	if (!st)

@@ -224,6 +224,8 @@ static void say(struct out *out, const struct outcome *o)
 		out_note(out, "%s: %s", o->engine->name, o->diag.text);
 	if (o->route_st)
 		return;
+	if (o->routing.note)
+		out_note(out, "%s: %s", o->engine->name, o->routing.note);
 	out_real(out, "route_ms.cpu", o->route.cpu);
 	out_real(out, "route_ms.wall", o->route.wall);
 	out_real(out, "spf_ms", o->routing.ms_spf);

@@ -195,6 +195,8 @@ static void report_result(struct sweep *w)
 		 r->ms_layers, w->ms_check - w->ms_route, w->ms_publish - w->ms_check, lanes,
 		 v->efi, v->efi_mean, v->efi_per_capacity, v->n_longer, v->n_routes, v->max_hops,
 		 proven, w->n_changed, w->n_entries, w->slot->result.digest);
+	if (r->note)
+		osr__log(w->osm, OSM_LOG_INFO, "%s: %s", w->ctx->engine->name, r->note);
 	report_stable(w);
 	if ((v->proven & OSR_CLAIM_DEADLOCK_FREE) && !(v->proven & OSR_CLAIM_MULTICAST) &&
 	    !w->osm->subn.opt.disable_multicast)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * dmodk against the paper: theorems 1 and 2 on real life fat trees, the least EFI there is, distinct
- * spines for the LIDs of a port; and broken trees, which have to pass the checker whatever is gone.
+ * dmodk against the paper: theorems 1 and 2 on real life fat trees, the least EFI, distinct spines
+ * for the LIDs of a port; and broken trees, which have to pass the checker whatever is gone.
  *
- * OSR_LONG=1: theorems on every tree with at most 4,096 hosts that 8- to 64-port switches build, and
+ * OSR_LONG=1: theorems on every tree of at most 4,096 hosts that 8- to 64-port switches build, and
  * ten times as many broken ones.
  */
 #include <setjmp.h>
