@@ -159,7 +159,6 @@ static enum osr_status alloc_tree(struct osr__reroute *w, struct osr_diag *diag)
 	w->known = osr_calloc(w->scratch, n, sizeof(*w->known));
 	w->mark = osr_calloc(w->scratch, n, sizeof(*w->mark));
 	w->len = osr_alloc(w->scratch, n, sizeof(*w->len));
-	w->cost = osr_alloc(w->scratch, n, sizeof(*w->cost));
 	w->done = osr_alloc(w->scratch, n, sizeof(*w->done));
 	w->u = osr_alloc(w->scratch, n, sizeof(*w->u));
 	w->place = osr_alloc(w->scratch, n, sizeof(*w->place));
@@ -173,9 +172,11 @@ static enum osr_status alloc_tree(struct osr__reroute *w, struct osr_diag *diag)
 	w->sources = osr_calloc(w->scratch, n, sizeof(*w->sources));
 	w->touched = osr_calloc(w->scratch, w->x->n_dests, 1);
 	w->load = osr_calloc(w->scratch, m, sizeof(*w->load));
-	if (!w->in_u || !w->known || !w->mark || !w->len || !w->cost || !w->done || !w->u ||
-	    !w->place || !w->stack || !w->old || !w->last_row || !w->relaxed || !w->head ||
-	    !w->node_sw || !w->node_next || !w->sources || !w->touched || !w->load)
+	w->expected = osr_calloc(w->scratch, m, sizeof(*w->expected));
+	w->flow = osr_alloc(w->scratch, n, sizeof(*w->flow));
+	if (!w->in_u || !w->known || !w->mark || !w->len || !w->done || !w->u || !w->place ||
+	    !w->stack || !w->old || !w->last_row || !w->relaxed || !w->head || !w->node_sw ||
+	    !w->node_next || !w->sources || !w->touched || !w->load || !w->expected || !w->flow)
 		return nomem(diag);
 	memset(w->head, 0xff, (n + 2) * sizeof(*w->head));
 	for (uint32_t s = 0; s < w->f->n_switches; s++)
@@ -320,9 +321,11 @@ static void walk_tree(struct osr__reroute *w, uint32_t d, uint16_t *lanes, uint3
 static void add_mcast_deps(struct osr__reroute *w)
 {
 	const struct osr_fabric *x = w->x;
-	const uint32_t *parent = w->base->mcast_parent;
 	uint16_t lane = (uint16_t)(1u << (w->shared ? 0 : w->base->mcast_vl));
+	uint32_t *parent = w->len; /* [n_switches], not in use yet */
 
+	for (uint32_t s = 0; s < x->n_switches; s++)
+		parent[s] = osr__mcast_parent(w, s);
 	for (uint32_t s = 0; s < x->n_switches; s++) {
 		for (uint32_t c = x->chan_row[s]; c < x->chan_row[s + 1]; c++) {
 			if (parent[s] != c && parent[x->chan_dst[c]] != x->chan_rev[c])
@@ -440,8 +443,7 @@ static enum osr_status collect_deps(struct osr__reroute *w, struct osr_diag *dia
 	for (uint32_t d = 0; (deps || loads) && d < x->n_dests; d++)
 		walk_tree(w, d, lanes, flow, deps, loads);
 	osr_arena_reset(w->scratch, mark);
-	if (w->n_lanes && w->same && w->base->mcast_parent &&
-	    (w->base->claims & OSR_CLAIM_MULTICAST))
+	if (w->n_lanes && w->base->mcast_parent && (w->base->claims & OSR_CLAIM_MULTICAST))
 		add_mcast_deps(w);
 	return OSR_OK;
 }
@@ -760,10 +762,12 @@ static enum osr_status reroute(struct osr__reroute *w, struct osr_arena *result,
 	w->shared = !w->base->sl || (w->base->claims & OSR_CLAIM_ANY_SL);
 	if ((w->base->claims & OSR_CLAIM_DEADLOCK_FREE) && w->base->rank)
 		w->n_lanes = w->shared ? 1 : w->base->n_vls;
-	w->minimal = (w->base->claims & OSR_CLAIM_MINIMAL) && (w->same || !w->new_ways);
-	if (w->opt->minimal && !w->minimal)
+	w->minimal = w->base->claims & OSR_CLAIM_MINIMAL;
+	/* Also what brings back the tables of before where home could not hold a fault. */
+	if (w->stable.n_channels_new || w->new_ways)
 		return osr_fail(diag, OSR_NOT_APPLICABLE,
-				"new cables may have made shorter ways than those of the tables");
+				"there are cables that the tables of the last full route do not "
+				"use");
 	if ((st = alloc_tree(w, diag)) || (st = sort_dests(w, diag)) ||
 	    (st = take_tables(w, result, diag)) || (st = take_base_grants(w, diag)))
 		return st;

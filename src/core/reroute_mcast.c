@@ -22,21 +22,32 @@ static bool add_turn(struct forest *t, uint32_t c1, uint32_t c2)
 	return !t->lane || osr__deps_add(&t->w->deps, c1, c2, t->lane);
 }
 
+/* The way up of switch s, as a channel of x. */
+uint32_t osr__mcast_parent(const struct osr__reroute *w, uint32_t s)
+{
+	uint32_t old = w->same ? s : w->sw_last[s], c;
+
+	if (old == OSR_NONE)
+		return OSR_NONE;
+	c = w->base->mcast_parent[old];
+	if (w->same || c == OSR_NONE)
+		return c;
+	return osr_port_channel(w->x, s, w->last->fabric.chan_port[c]);
+}
+
 /* Switches of today that were part of the order then: those with a parent, and the parents. */
 static void find_pieces(struct forest *t)
 {
 	const struct osr__reroute *w = t->w;
 	const struct osr_fabric *x = w->x;
-	const uint32_t *then = w->base->mcast_parent;
 	uint32_t n = x->n_switches;
 
 	for (uint32_t s = 0; s < n; s++) {
 		t->parent[s] = t->piece[s] = OSR_NONE;
 		t->size[s] = 0;
 	}
-	/* base numbers channels as x does only if x is home's: see repairable(). */
 	for (uint32_t s = 0; s < n; s++) {
-		uint32_t c = then[s];
+		uint32_t c = osr__mcast_parent(w, s);
 
 		if (c == OSR_NONE)
 			continue;
@@ -254,7 +265,7 @@ enum osr_status osr__repair_mcast(struct osr__reroute *w, struct osr_arena *resu
 	enum osr_status st = OSR_OK;
 
 	r->mcast_vl = w->base->mcast_vl;
-	if (!w->base->mcast_parent || !w->same) {
+	if (!w->base->mcast_parent) {
 		r->claims &= ~(uint32_t)OSR_CLAIM_MULTICAST;
 		return OSR_OK;
 	}
@@ -273,8 +284,8 @@ enum osr_status osr__repair_mcast(struct osr__reroute *w, struct osr_arena *resu
 	}
 	find_pieces(&t);
 	if (!join_all(&t) || !all_covered(&t)) {
-		r->mcast_parent = NULL;
-		r->claims &= ~(uint32_t)OSR_CLAIM_MULTICAST;
+		st = osr_fail(diag, OSR_NOT_APPLICABLE,
+			      "the spanning order of multicast does not reach everybody any more");
 		goto out;
 	}
 	for (uint32_t s = 0; s < f->n_switches; s++) {

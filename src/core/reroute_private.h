@@ -72,12 +72,13 @@ struct osr__reroute {
 
 	/* One tree. Marks are valid if they are the current epoch. */
 	uint32_t epoch;
-	uint32_t *in_u;  /* [n_switches] mark: the route is cut */
-	uint32_t *known; /* [n_switches] mark: len and cost hold */
-	uint32_t *len;   /* [n_switches] channels to the root */
-	uint64_t *cost;  /* [n_switches] load along the way */
-	uint16_t *done;  /* [n_switches] lanes whose dependencies are all in the graph */
-	uint32_t *u;     /* [n_switches] the switches that are cut */
+	uint32_t *in_u;     /* [n_switches] mark: the route is cut */
+	uint32_t *known;    /* [n_switches] mark: len holds */
+	uint32_t *len;      /* [n_switches] channels to the root */
+	uint32_t *flow;     /* [n_switches] end ports that sent through a cut switch */
+	uint64_t *expected; /* [n_channels] of flows whose ways are not all found yet */
+	uint16_t *done;     /* [n_switches] lanes whose dependencies are all in the graph */
+	uint32_t *u;        /* [n_switches] the switches that are cut */
 	uint32_t n_u;
 	uint8_t *old;      /* [n_switches] the entry in home's table */
 	uint8_t *last_row; /* [n_switches] the entries of the last sweep */
@@ -158,6 +159,8 @@ void osr__add_last(struct osr__reroute *w);
 void osr__add_mixtures(struct osr__reroute *w);
 
 /* reroute_mcast.c */
+/* The way up of switch s of x in the spanning order of then, or OSR_NONE. */
+uint32_t osr__mcast_parent(const struct osr__reroute *w, uint32_t s);
 enum osr_status osr__repair_mcast(struct osr__reroute *w, struct osr_arena *result,
 				  struct osr_routing *r, struct osr_diag *diag);
 

@@ -292,6 +292,7 @@ static bool keep_lane(struct osr__reroute *w, uint32_t d, uint32_t v, unsigned k
 
 	if (k >= w->n_lanes || !w->attempts)
 		return false;
+	w->attempts--;
 	osr__deps_begin(&w->deps);
 	w->epoch = OSR__NO_EPOCH;
 	ok = cut || c == OSR_NONE || osr__add_route(w, d, row, v, c, (uint16_t)(1u << k));
@@ -303,7 +304,6 @@ static bool keep_lane(struct osr__reroute *w, uint32_t d, uint32_t v, unsigned k
 		return true;
 	}
 	osr__deps_undo(&w->deps);
-	w->attempts--;
 	return false;
 }
 
@@ -348,7 +348,7 @@ void osr__keep_grants(struct osr__reroute *w, uint32_t d)
 
 /* ---- settling -------------------------------------------------------------------------------- */
 
-/* Length and load of a way that was not cut. False if it does not lead to the root. */
+/* Length of a way that was not cut. False if it does not lead to the root. */
 static bool resolve(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint32_t v)
 {
 	uint32_t root = w->x->dest_switch[d], depth = 0;
@@ -357,7 +357,6 @@ static bool resolve(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint
 		if (v == root) {
 			w->known[v] = w->epoch;
 			w->len[v] = 0;
-			w->cost[v] = 0;
 			w->done[v] = lanes_all(w);
 			break;
 		}
@@ -373,7 +372,6 @@ static bool resolve(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint
 		u = w->x->chan_dst[c];
 		w->known[v] = w->epoch;
 		w->len[v] = w->len[u] + 1;
-		w->cost[v] = w->cost[u] + w->load[c];
 		w->done[v] = osr__need(w, d, v);
 	}
 	return true;
@@ -429,6 +427,72 @@ static bool better(const struct candidate *a, const struct candidate *b)
 	return a->class != b->class ? a->class < b->class : a->cost < b->cost;
 }
 
+/* What the way from v by channel c carries by now, or is expected to. */
+static uint64_t load_along(const struct osr__reroute *w, uint32_t d, const uint8_t *row, uint32_t v,
+			   uint32_t c)
+{
+	uint64_t load = w->load[c] + w->expected[c];
+
+	for (v = w->x->chan_dst[c]; v != w->x->dest_switch[d]; v = w->x->chan_dst[c]) {
+		c = osr__alive(w, v, row[v]);
+		load += w->load[c] + w->expected[c];
+	}
+	return load;
+}
+
+/* How many end ports sent through each cut switch, which is what it is expected to carry again. */
+static void expect_flows(struct osr__reroute *w, const uint8_t *row)
+{
+	for (uint32_t i = 0; i < w->n_u; i++)
+		w->flow[w->u[i]] = w->sources[w->u[i]];
+	/* Who sends through whom comes later in the list. */
+	for (uint32_t i = w->n_u; i-- > 0;) {
+		uint32_t v = w->u[i], c = osr_port_channel(w->x, v, row[v]);
+
+		if (c != OSR_NONE && w->in_u[w->x->chan_dst[c]] == w->epoch)
+			w->flow[w->x->chan_dst[c]] += w->flow[v];
+	}
+}
+
+/* The flow of a switch goes where it went before as a part of the next one's, or a way of its own. */
+static void expect_load(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint32_t v)
+{
+	const struct osr_fabric *x = w->x;
+	bool alone = row[v] != w->old[v];
+
+	if (!x->term_weight[x->dest_term[d]])
+		return;
+	for (uint32_t at = v; at != x->dest_switch[d];) {
+		uint32_t c = osr__alive(w, at, row[at]);
+
+		w->expected[c] += w->flow[v];
+		at = x->chan_dst[c];
+		if (!alone && w->in_u[at] == w->epoch)
+			return;
+	}
+}
+
+/* The routes that were found, in place of what was expected. */
+static void count_routes(struct osr__reroute *w, uint32_t d, const uint8_t *row)
+{
+	const struct osr_fabric *x = w->x;
+
+	for (uint32_t i = 0; i < w->n_u; i++) {
+		uint32_t v = w->u[i];
+		uint64_t routes = x->term_weight[x->dest_term[d]] ? w->sources[v] : 0;
+
+		while (v != x->dest_switch[d]) {
+			uint32_t c = osr__alive(w, v, row[v]);
+
+			if (c == OSR_NONE)
+				break;
+			w->expected[c] = 0;
+			w->load[c] += routes;
+			v = x->chan_dst[c];
+		}
+	}
+}
+
 /* The ways out of v that lead to the root over `len` channels in all. */
 static uint32_t find_candidates(const struct osr__reroute *w, uint32_t d, const uint8_t *row,
 				uint32_t v, uint32_t len, bool old_only, struct candidate *list)
@@ -443,8 +507,8 @@ static uint32_t find_candidates(const struct osr__reroute *w, uint32_t d, const 
 			continue;
 		if (old_only && x->chan_port[c] != w->old[v])
 			continue;
-		list[n++] =
-			(struct candidate){ c, class_of(w, d, row, v, c), w->cost[u] + w->load[c] };
+		list[n++] = (struct candidate){ c, class_of(w, d, row, v, c),
+						load_along(w, d, row, v, c) };
 	}
 	return n;
 }
@@ -467,7 +531,7 @@ static bool look_at(struct osr__reroute *w, uint32_t d, uint8_t *row, uint32_t v
 			row[v] = w->x->chan_port[c];
 			w->known[v] = w->epoch;
 			w->len[v] = len;
-			w->cost[v] = list[best].cost;
+			expect_load(w, d, row, v);
 			return true;
 		}
 		w->rejected = true;
@@ -599,8 +663,8 @@ void osr__last_row(const struct osr__reroute *w, uint32_t d, uint8_t *row)
 	}
 }
 
-/* Adds (sign = 1) or takes out (-1) the routes of the cut switches. */
-static void count_routes(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint64_t sign)
+/* Takes the routes of the cut switches out of the loads. */
+static void discount_routes(struct osr__reroute *w, uint32_t d, const uint8_t *row)
 {
 	const struct osr_fabric *x = w->x;
 	uint32_t root = x->dest_switch[d];
@@ -608,7 +672,7 @@ static void count_routes(struct osr__reroute *w, uint32_t d, const uint8_t *row,
 	if (!x->term_weight[x->dest_term[d]])
 		return;
 	for (uint32_t i = 0; i < w->n_u; i++) {
-		uint64_t routes = sign * w->sources[w->u[i]];
+		uint64_t routes = w->sources[w->u[i]];
 
 		if (!routes)
 			continue;
@@ -617,7 +681,7 @@ static void count_routes(struct osr__reroute *w, uint32_t d, const uint8_t *row,
 
 			if (c == OSR_NONE)
 				break;
-			w->load[c] += routes;
+			w->load[c] -= routes;
 			v = x->chan_dst[c];
 		}
 	}
@@ -717,7 +781,8 @@ enum osr_status osr__repair_tree(struct osr__reroute *w, uint32_t d, struct osr_
 	osr__upstream(w, root, row);
 	if (w->grants)
 		osr__keep_grants(w, d);
-	count_routes(w, d, row, (uint64_t)-1);
+	discount_routes(w, d, row);
+	expect_flows(w, row);
 	osr__last_row(w, d, w->last_row);
 	for (uint32_t i = 0; i < w->n_u; i++) {
 		w->old[w->u[i]] = row[w->u[i]];
@@ -726,7 +791,7 @@ enum osr_status osr__repair_tree(struct osr__reroute *w, uint32_t d, struct osr_
 	st = find_ways(w, d, row, n_cut, diag);
 	if (st)
 		return st;
-	count_routes(w, d, row, 1);
+	count_routes(w, d, row);
 	if (!w->minimal || (!w->rejected && !w->opt->fewest))
 		return OSR_OK;
 	longer = count_longer(w, d);

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * osr-faults [-e ENGINE] [-o NAME=VALUE] [-n CABLES] [-s SEED] FILE
+ *
+ * One cable after the other dies, each on the whole fabric: what changes, and what it costs against
+ * a full route of the same fabric. Prints one line of JSON.
+ */
+#include <osmroutes/check.h>
+#include <osmroutes/prng.h>
+#include <osmroutes/reroute.h>
+
+#include <io/netfile.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "faults.h"
+
+#define REPEAT 3
+
+static double clock_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+static void die(const char *text)
+{
+	fprintf(stderr, "osr-faults: %s\n", text);
+	exit(1);
+}
+
+struct bench {
+	const struct osr_engine *e;
+	struct osr_values v;
+	struct osr_request req;
+};
+
+struct run {
+	struct osr_arena arena;
+	struct osr_result result;
+	double ms_route, ms_check;
+};
+
+/* The fastest of some; what was allocated stays in run->arena. */
+static void route(const struct bench *b, const struct osr_result *before, struct run *run)
+{
+	struct osr_arena_mark mark = osr_arena_mark(&run->arena);
+	struct osr_result *x = &run->result;
+	struct osr_diag diag = { "" };
+	struct osr_verdict verdict;
+
+	run->ms_route = run->ms_check = 1e30;
+	for (int i = 0; i < REPEAT; i++) {
+		struct osr_arena scratch = { 0 };
+		double start = clock_ms(), routed, checked;
+		uint64_t *load;
+
+		osr_arena_reset(&run->arena, mark);
+		if (b->e->route(&x->fabric, &b->v, &b->req, before, &scratch, &run->arena,
+				&x->routing, &diag))
+			die(diag.text);
+		routed = clock_ms();
+		load = osr_alloc(&run->arena, x->fabric.n_channels, sizeof(*load));
+		if (!load ||
+		    osr_check_loads(&x->fabric, &x->routing, &scratch, &verdict, load, &diag))
+			die(diag.text);
+		checked = clock_ms();
+		x->load = load;
+		x->home = before ? osr_reroute_home(before, &x->routing) : NULL;
+		if (routed - start < run->ms_route)
+			run->ms_route = routed - start;
+		if (checked - routed < run->ms_check)
+			run->ms_check = checked - routed;
+		osr_arena_free(&scratch);
+	}
+}
+
+/* Entries of the whole fabric's tables that lead into a cable: directly, and anywhere on the way. */
+static void count_users(const struct osr_result *w, uint32_t chan, uint64_t *direct,
+			uint64_t *through)
+{
+	const struct osr_fabric *f = &w->fabric;
+
+	*direct = *through = 0;
+	for (uint32_t d = 0; d < f->n_dests; d++)
+		for (uint32_t s = 0; s < f->n_switches; s++)
+			for (uint32_t v = s; v != f->dest_switch[d];) {
+				uint32_t c = osr_port_channel(f, v, osr_lft(&w->routing, v, d));
+
+				if (c == OSR_NONE)
+					break;
+				if (c == chan || c == f->chan_rev[chan]) {
+					*direct += v == s;
+					++*through;
+					break;
+				}
+				v = f->chan_dst[c];
+			}
+}
+
+struct sums {
+	uint64_t n, kept, together, direct, through, changed, anew_changed, sl, lost, longer;
+	double worst_direct, worst_through, ms_route, ms_check, ms_full, ms_full_check, drift;
+};
+
+static void kill_cable(const struct bench *b, struct faults *x, const struct osr_result *whole,
+		       uint32_t chan, struct sums *n)
+{
+	struct run kept = { 0 }, full = { 0 };
+	uint64_t direct, through, changed;
+	const struct osr_stable *s = &kept.result.routing.stable;
+	double ratio;
+
+	faults_cable(x, chan, true);
+	faults_build(x, &kept.arena, &kept.result.fabric);
+	faults_build(x, &full.arena, &full.result.fabric);
+	faults_cable(x, chan, false);
+	route(b, whole, &kept);
+	route(b, NULL, &full);
+	count_users(whole, chan, &direct, &through);
+	changed = osr_routing_changed(whole, &kept.result.fabric, &kept.result.routing, NULL);
+	n->n++;
+	n->kept += s->kept;
+	n->together += s->together;
+	n->direct += direct;
+	n->through += through;
+	n->changed += changed;
+	n->anew_changed +=
+		osr_routing_changed(whole, &full.result.fabric, &full.result.routing, NULL);
+	n->sl += s->n_sl_changed;
+	n->lost += s->n_sl_lost;
+	n->longer += kept.result.routing.n_longer;
+	ratio = direct ? (double)changed / (double)direct : 0;
+	n->worst_direct = ratio > n->worst_direct ? ratio : n->worst_direct;
+	ratio = through ? (double)changed / (double)through : 0;
+	n->worst_through = ratio > n->worst_through ? ratio : n->worst_through;
+	n->ms_route += kept.ms_route;
+	n->ms_check += kept.ms_check;
+	n->ms_full += full.ms_route;
+	n->ms_full_check += full.ms_check;
+	n->drift = s->drift / 1e3 > n->drift ? s->drift / 1e3 : n->drift;
+	osr_arena_free(&kept.arena);
+	osr_arena_free(&full.arena);
+}
+
+/* With new LIDs, so that every fabric has them. */
+static enum osr_status read_fabric(const char *path, struct osr_arena *arena, struct osr_fabric *f,
+				   struct osr_diag *diag)
+{
+	struct osr_net net = { 0 };
+	enum osr_status st = osr_netfile_read(path, &net, diag);
+
+	if (!st)
+		st = osr_net_fabric(&net, -1, arena, f, diag);
+	osr_net_free(&net);
+	return st;
+}
+
+int main(int argc, char **argv)
+{
+	struct bench b = { .e = osr_engine_find("dfsssp"),
+			   .req = { .max_vls = 8, .multicast = true } };
+	struct run whole = { 0 };
+	struct osr_diag diag = { "" };
+	struct osr_prng seed = { 1 };
+	struct sums n = { 0 };
+	struct faults x;
+	uint32_t n_cables = 10;
+	int opt;
+
+	osr_values_default(&b.v, b.e->params);
+	while ((opt = getopt(argc, argv, "e:o:n:s:")) != -1) {
+		char *value = optarg ? strchr(optarg, '=') : NULL;
+
+		if (opt == 'e') {
+			b.e = osr_engine_find(optarg);
+			if (!b.e)
+				die("no such engine");
+			osr_values_default(&b.v, b.e->params);
+		} else if (opt == 'o' && value) {
+			*value = 0;
+			if (osr_values_set(&b.v, b.e->params, optarg, value + 1, &diag))
+				die(diag.text);
+		} else if (opt == 'n') {
+			n_cables = (uint32_t)atoi(optarg);
+		} else if (opt == 's') {
+			seed.state = (uint64_t)atoll(optarg);
+		} else {
+			die("usage: osr-faults [-e ENGINE] [-o NAME=VALUE] [-n CABLES] [-s SEED] "
+			    "FILE");
+		}
+	}
+	if (optind + 1 != argc)
+		die("one net file, please");
+	if (read_fabric(argv[optind], &whole.arena, &whole.result.fabric, &diag))
+		die(diag.text);
+	route(&b, NULL, &whole);
+	faults_new(&x, &whole.result.fabric);
+	for (uint32_t i = 0; i < n_cables; i++)
+		kill_cable(&b, &x, &whole.result,
+			   osr_prng_below(&seed, whole.result.fabric.n_channels), &n);
+	printf("{\"cables\": %lu, \"kept\": %lu, \"together\": %lu, \"direct\": %.1f, \"through\": "
+	       "%.1f, \"changed\": %.1f, \"changed_anew\": %.1f, \"worst_direct\": %.3f, "
+	       "\"worst_through\": %.3f, \"entries\": %lu, \"sl_changed\": %lu, \"sl_lost\": %lu, "
+	       "\"longer\": %lu, \"drift\": %.3f, \"route_ms\": %.3f, \"check_ms\": %.3f, "
+	       "\"full_route_ms\": %.3f, \"full_check_ms\": %.3f}\n",
+	       n.n, n.kept, n.together, (double)n.direct / n.n, (double)n.through / n.n,
+	       (double)n.changed / n.n, (double)n.anew_changed / n.n, n.worst_direct,
+	       n.worst_through,
+	       (unsigned long)whole.result.fabric.n_switches * whole.result.fabric.n_dests, n.sl,
+	       n.lost, n.longer, n.drift, n.ms_route / n.n, n.ms_check / n.n, n.ms_full / n.n,
+	       n.ms_full_check / n.n);
+	faults_free(&x);
+	osr_arena_free(&whole.arena);
+	return 0;
+}
