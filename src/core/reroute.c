@@ -209,7 +209,9 @@ static enum osr_status start_deps(struct osr__reroute *w, struct osr_diag *diag)
 			keys[k * m + c] =
 				old == OSR_NONE
 					? UINT32_MAX + UINT64_C(1)
-					: w->base->rank[(size_t)k * w->base->n_channels + old];
+					: w->base->rank[(k < w->base->n_vls ? k : (size_t)0) *
+								w->base->n_channels +
+							old];
 	}
 	return osr__deps_init(&w->deps, x, w->n_lanes, keys, w->scratch, diag);
 }
@@ -716,11 +718,10 @@ static enum osr_status measure_drift(struct osr__reroute *w, struct osr_diag *di
 			w->opt->drift % 100);
 }
 
-static enum osr_status hand_over(struct osr__reroute *w, struct osr_arena *result,
-				 struct osr_routing *r, struct osr_diag *diag)
+/* What is taken over as it is. */
+static void begin_result(const struct osr__reroute *w, struct osr_routing *r)
 {
 	const struct osr_routing *base = w->base;
-	enum osr_status st;
 
 	*r = (struct osr_routing){ .engine = base->engine,
 				   .claims = base->claims,
@@ -730,14 +731,34 @@ static enum osr_status hand_over(struct osr__reroute *w, struct osr_arena *resul
 				   .n_vls = base->n_vls,
 				   .n_layers = base->n_layers,
 				   .n_layers_one_way = base->n_layers_one_way,
-				   .n_rounds = base->n_rounds,
-				   .n_longer = base->n_longer + (uint32_t)w->n_longer };
+				   .n_rounds = base->n_rounds };
 	memcpy(r->ca_sl2vl, base->ca_sl2vl, sizeof(r->ca_sl2vl));
+}
+
+/* Lanes of the base, and spare ones that pairs have moved to. */
+static uint8_t lanes_used(const struct osr__reroute *w)
+{
+	size_t size = (size_t)w->x->n_dests * w->x->n_switches;
+	uint8_t n = w->base->n_vls;
+
+	for (size_t i = 0; w->n_lanes > n && i < size; i++) {
+		if (w->sl[i] != OSR__NO_SL && w->sl[i] >= n)
+			n = w->sl[i] + 1;
+		while (w->grants && n < w->n_lanes && w->grants[i] >> n)
+			n++;
+	}
+	return n;
+}
+
+static enum osr_status hand_over(struct osr__reroute *w, struct osr_arena *result,
+				 struct osr_routing *r, struct osr_diag *diag)
+{
+	enum osr_status st = OSR_OK;
+
+	r->n_longer = w->base->n_longer + (uint32_t)w->n_longer;
+	r->n_vls = lanes_used(w);
 	if (!w->minimal || w->n_longer)
 		r->claims &= ~(uint32_t)OSR_CLAIM_MINIMAL;
-	st = osr__repair_mcast(w, result, r, diag);
-	if (st)
-		return st;
 	osr__add_mixtures(w);
 	count_sl_changes(w, r);
 	if ((st = measure_drift(w, diag)) || (st = hand_over_tables(w, result, r, diag)) ||
@@ -761,7 +782,7 @@ static enum osr_status reroute(struct osr__reroute *w, struct osr_arena *result,
 		return st;
 	w->shared = !w->base->sl || (w->base->claims & OSR_CLAIM_ANY_SL);
 	if ((w->base->claims & OSR_CLAIM_DEADLOCK_FREE) && w->base->rank)
-		w->n_lanes = w->shared ? 1 : w->base->n_vls;
+		w->n_lanes = w->shared ? 1 : w->max_vls;
 	w->minimal = w->base->claims & OSR_CLAIM_MINIMAL;
 	/* Also what brings back the tables of before where home could not hold a fault. */
 	if (w->stable.n_channels_new || w->new_ways)
@@ -773,6 +794,10 @@ static enum osr_status reroute(struct osr__reroute *w, struct osr_arena *result,
 		return st;
 	set_roots(w);
 	if ((st = collect_deps(w, diag)) || (st = take_later_grants(w, diag)))
+		return st;
+	begin_result(w, r);
+	st = osr__repair_mcast(w, result, r, diag);
+	if (st)
 		return st;
 	add_newly_used(w);
 	osr__add_last(w);
@@ -789,6 +814,8 @@ enum osr_status osr_reroute(const struct osr_fabric *f, const struct osr_request
 	struct osr__reroute w = { .f = f,
 				  .opt = opt,
 				  .last = previous,
+				  .max_vls =
+					  req->max_vls < OSR_MAX_VLS ? req->max_vls : OSR_MAX_VLS,
 				  .attempts = UINT64_MAX,
 				  .scratch = scratch,
 				  .stable = { .together = true } };

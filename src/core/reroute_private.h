@@ -93,6 +93,7 @@ struct osr__reroute {
 	bool rejected;    /* a way was not free of cycles */
 
 	uint64_t attempts; /* of keeping a lane that may still fail */
+	uint8_t max_vls;
 	struct osr_stable stable;
 	uint64_t n_longer;
 	bool minimal;

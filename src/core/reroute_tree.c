@@ -135,7 +135,7 @@ static bool commit_new(struct osr__reroute *w, uint32_t d, const uint8_t *row, u
 	uint16_t must = reply_lanes(w, d, v);
 	uint8_t sibling = sl_of_sibling(w, d, v);
 	uint32_t first =
-		must ? (uint32_t)__builtin_ctz(must) : (v + w->x->dest_switch[d]) % w->n_lanes;
+		must ? (uint32_t)__builtin_ctz(must) : (v + w->x->dest_switch[d]) % w->base->n_vls;
 
 	for (uint32_t i = 0; i <= w->n_lanes; i++) {
 		uint32_t k = i ? (first + i - 1) % w->n_lanes : sibling;

@@ -376,7 +376,7 @@ static void test_out_of_memory(void **state)
 			const struct osr_result *before = current(&x);
 			struct osr_fabric f;
 			struct osr_arena arena = { 0 };
-			if (k == 0)
+			if (k == 0 && before->home)
 				before = before->home;
 			x.faults.term[late] = k < 2;
 			faults_build(&x.faults, &arena, &f);
