@@ -26,6 +26,9 @@
 
 #include <osmroutes/routing.h>
 
+/* With the modes: only packets between CAs and routers count, nothing to or from a port 0. */
+#define OSR_ONLY_HOSTS (1u << 16)
+
 #define OSR_NO_SL 255 /* osr_paths.sl: no path record */
 #define OSR_NO_VL                                                                                  \
 	255 /* osr_routing.sl2vl: this generation has no such port, the other one decides */
@@ -53,6 +56,7 @@ struct osr_generation {
 	const struct osr_routing *routing; /* lft, sl2vl; sl and mcast_parent unless: */
 	const struct osr_paths *paths;     /* NULL: routing->sl; NULL as well: any SL */
 	const struct osr_groups *groups;   /* NULL: routing->mcast_parent on VL mcast_vl */
+	const osr_sl2vl_t *term_sl2vl;     /* [n_terminals] of CAs and routers, or NULL; audit.h */
 };
 
 /* A packet holds this channel on this VL and waits for the next one of the loop. */
@@ -72,7 +76,7 @@ struct osr_loop {
 /*
  * Looks for a credit loop in the union of n (1 or 2) generations, all on fabric f. `modes` are
  * OSR_CLAIM_REVERSIBLE (replies on the SL of their request), OSR_CLAIM_ANY_SL and
- * OSR_CLAIM_MULTICAST, as for osr_check_cycle(). The loop's steps live in `result`; it is the same
+ * OSR_CLAIM_MULTICAST, as for osr_check_cycle(), and OSR_ONLY_HOSTS. The loop's steps live in `result`; it is the same
  * for the same tables.
  *
  * rank: NULL, or [OSR_MAX_VLS * n_channels]: if there is no loop, a certificate as in routing.h for

@@ -34,6 +34,8 @@ int cli_order(int argc, char **argv);
 int cli_engines(int argc, char **argv);
 int cli_analyze(int argc, char **argv);
 int cli_angara(int argc, char **argv);
+int cli_check(int argc, char **argv);
+int cli_diff(int argc, char **argv);
 
 /* "osmroutes: sentence" on stderr; the exit code for this status. */
 int cli_fail(enum osr_status st, const struct osr_diag *diag);

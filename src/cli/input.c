@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "cli/input.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
-#include "io/netfile.h"
+#include "io/subnetfile.h"
 
 enum osr_status cli_input_load(struct cli_input *in, struct osr_diag *diag)
 {
 	struct cli_stamp start = cli_now();
-	enum osr_status st = osr_netfile_read(in->path, &in->net, diag);
+	enum osr_status st = osr_fabricfile_read(in->path, &in->net, diag);
 
 	if (!st)
 		st = osr_net_fabric(&in->net, in->lmc, &in->arena, &in->fabric, diag);
@@ -23,6 +24,7 @@ void cli_input_free(struct cli_input *in)
 {
 	osr_arena_free(&in->arena);
 	osr_net_free(&in->net);
+	free(in->owned);
 }
 
 const char *cli_input_name(const struct cli_input *in)

@@ -20,6 +20,7 @@
 
 struct cli_input {
 	const char *path;
+	char *owned; /* a path made from it, or NULL */
 	int lmc;            /* < 0: the LIDs of the file stay */
 	struct osr_net net; /* what the file says; may be freed once the fabric is built */
 	struct osr_arena arena;

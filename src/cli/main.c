@@ -10,6 +10,8 @@ const struct cli_command cli_commands[] = {
 	{ "route", "route a fabric from a file and check the tables", cli_route },
 	{ "analyze", "say how good a routing is: load, bandwidth, lanes", cli_analyze },
 	{ "angara", "source routes on tori, as the Angara interconnect has them", cli_angara },
+	{ "check", "judge tables that are there: OpenSM's dumps", cli_check },
+	{ "diff", "compare two sets of tables, and the moment between", cli_diff },
 	{ "engines", "list the routing engines and their options", cli_engines },
 	{ "order", "list the hosts of a fat tree in routing order, for MPI and Slurm", cli_order },
 	{ "generate", "make a fabric: tree, torus, dragonfly, ...", cli_generate },

@@ -13,26 +13,13 @@
 
 #include <string.h>
 
-#define BATCH 64 /* destinations whose SLs are collected at once: a line of a row of path SLs */
-
-/* End ports on one switch that use the same row of path SLs. */
-struct sender {
-	uint32_t sw, row;
-	bool host;
-};
-
 struct run {
 	const struct osr_fabric *f;
 	const struct osr_generation *gen;
 	uint32_t n;
 	uint32_t modes;
 	struct turns turns;
-
-	struct sender *sender[2]; /* [n_senders] of generations with paths */
-	uint32_t n_senders[2];
-	uint16_t *requests
-		[2];      /* [n_switches^2] SLs used to row from column; routing->sl and replies */
-	uint16_t *inject; /* [BATCH * n_switches] */
+	struct senders senders;
 
 	uint8_t fold[16];       /* VL of an SL, if one table serves all */
 	uint16_t (*entry)[16];  /* [n_ports] VLs of what end ports send out of a port; if not */
@@ -147,139 +134,6 @@ static uint16_t fold_sls(const struct run *u, unsigned sls)
 		vls |= vl < OSR_MAX_VLS ? 1u << vl : 0;
 	}
 	return (uint16_t)vls;
-}
-
-/* ---- who sends on which SL ------------------------------------------------------------------ */
-
-static bool any_sl(const struct run *u, uint32_t g)
-{
-	return (u->modes & OSR_CLAIM_ANY_SL) || (!u->gen[g].paths && !u->gen[g].routing->sl);
-}
-
-static bool add_senders(struct run *u, uint32_t g, struct osr_arena *scratch)
-{
-	const struct osr_fabric *f = u->f;
-	struct sender *list = osr_alloc(scratch, f->n_terminals, sizeof(*list));
-	uint32_t n = 0, first = 0;
-
-	if (!list)
-		return false;
-	for (uint32_t t = 0; t < f->n_terminals; t++) {
-		struct sender x = { f->term_switch[t], u->gen[g].paths->row[t],
-				    f->term_weight[t] != 0 };
-		uint32_t i;
-
-		if (n && list[n - 1].sw != x.sw)
-			first = n;
-		for (i = first; i < n; i++)
-			if (list[i].row == x.row && list[i].host == x.host)
-				break;
-		if (i == n && x.row != OSR_NONE)
-			list[n++] = x;
-	}
-	u->sender[g] = list;
-	u->n_senders[g] = n;
-	return true;
-}
-
-static uint16_t sl_bit(unsigned sl)
-{
-	return sl < 16 ? (uint16_t)(1u << sl) : 0;
-}
-
-static bool collect_requests(struct run *u, uint32_t g, struct osr_arena *scratch)
-{
-	const struct osr_fabric *f = u->f;
-	const struct osr_routing *r = u->gen[g].routing;
-	size_t n = f->n_switches, n_pairs;
-
-	if (__builtin_mul_overflow(n, n, &n_pairs))
-		return false;
-	u->requests[g] = osr_calloc(scratch, n_pairs, sizeof(*u->requests[g]));
-	if (!u->requests[g])
-		return false;
-	for (uint32_t d = 0; d < f->n_dests; d++)
-		for (uint32_t s = 0; s < n; s++)
-			if (r->lft[d * n + s] != OSR_NO_PATH && f->sw_sources[s])
-				u->requests[g][f->dest_switch[d] * n + s] |=
-					sl_bit(r->sl[d * n + s]);
-	return true;
-}
-
-static bool is_host_lid(const struct osr_fabric *f, uint32_t d)
-{
-	return f->term_weight[f->dest_term[d]] != 0;
-}
-
-static void inject_any(const struct run *u, uint32_t d, uint16_t *inject)
-{
-	for (uint32_t s = 0; s < u->f->n_switches; s++)
-		if (is_host_lid(u->f, d) || u->f->sw_sources[s])
-			inject[s] = 0xffff;
-}
-
-static void inject_by_switch(const struct run *u, uint32_t g, uint32_t d, uint16_t *inject)
-{
-	const struct osr_fabric *f = u->f;
-	const uint8_t *sl = u->gen[g].routing->sl + (size_t)d * f->n_switches;
-	bool host = is_host_lid(f, d);
-
-	for (uint32_t s = 0; s < f->n_switches; s++) {
-		if (host || f->sw_sources[s])
-			inject[s] |= sl_bit(sl[s]);
-		if (host && u->requests[g])
-			inject[s] |= u->requests[g][(size_t)s * f->n_switches + f->dest_switch[d]];
-	}
-}
-
-/* Answers to what the owner of d asks travel on the SLs of its own row. */
-static void inject_replies(const struct run *u, uint32_t g, uint32_t d, uint16_t *inject)
-{
-	const struct osr_fabric *f = u->f;
-	const struct osr_paths *p = u->gen[g].paths;
-	uint32_t row = p->row[f->dest_term[d]];
-
-	if (row == OSR_NONE || !is_host_lid(f, d))
-		return;
-	for (uint32_t x = 0; x < f->n_dests; x++)
-		inject[f->dest_switch[x]] |= sl_bit(p->sl[(size_t)row * f->n_dests + x]);
-}
-
-static void inject_by_paths(const struct run *u, uint32_t g, uint32_t first, uint32_t n)
-{
-	const struct osr_fabric *f = u->f;
-	const struct osr_paths *p = u->gen[g].paths;
-
-	for (uint32_t i = 0; i < u->n_senders[g]; i++) {
-		const struct sender *x = &u->sender[g][i];
-		const uint8_t *sl = p->sl + (size_t)x->row * f->n_dests + first;
-
-		for (uint32_t j = 0; j < n; j++)
-			if (x->host || is_host_lid(f, first + j))
-				u->inject[(size_t)j * f->n_switches + x->sw] |= sl_bit(sl[j]);
-	}
-	for (uint32_t j = 0; j < n && (u->modes & OSR_CLAIM_REVERSIBLE); j++)
-		inject_replies(u, g, first + j, u->inject + (size_t)j * f->n_switches);
-}
-
-/* inject[j * n_switches + s]: SLs of packets for dest first + j that enter at s. */
-static void inject_batch(struct run *u, uint32_t first, uint32_t n)
-{
-	size_t n_switches = u->f->n_switches;
-
-	memset(u->inject, 0, n * n_switches * sizeof(*u->inject));
-	for (uint32_t g = 0; g < u->n; g++) {
-		if (!any_sl(u, g) && u->gen[g].paths) {
-			inject_by_paths(u, g, first, n);
-			continue;
-		}
-		for (uint32_t j = 0; j < n; j++) {
-			if (any_sl(u, g))
-				inject_any(u, first + j, u->inject + j * n_switches);
-			else
-				inject_by_switch(u, g, first + j, u->inject + j * n_switches);
-		}
-	}
 }
 
 /* ---- one destination ------------------------------------------------------------------------ */
@@ -498,13 +352,14 @@ static void follow_all(struct run *u)
 {
 	const struct osr_fabric *f = u->f;
 
-	for (uint32_t first = 0; first < f->n_dests; first += BATCH) {
-		uint32_t n = f->n_dests - first < BATCH ? f->n_dests - first : BATCH;
+	for (uint32_t first = 0; first < f->n_dests; first += SENDERS_BATCH) {
+		uint32_t n =
+			f->n_dests - first < SENDERS_BATCH ? f->n_dests - first : SENDERS_BATCH;
 
-		inject_batch(u, first, n);
+		osr__senders_collect(&u->senders, first, n);
 		for (uint32_t j = 0; j < n; j++) {
 			load_entries(u, first + j);
-			start_packets(u, u->inject + (size_t)j * f->n_switches);
+			start_packets(u, u->senders.inject + (size_t)j * f->n_switches);
 			spread(u);
 			if (!u->step)
 				mark_turns(u);
@@ -579,7 +434,7 @@ static void follow_link(struct run *u, uint32_t in, uint32_t on)
 
 			if (!in_order(&u->gen[g], u->f, in) || !in_order(&u->gen[h], u->f, on))
 				continue;
-			if (!u->turns.moves && any_sl(u, g))
+			if (!u->turns.moves && osr__any_sl(&u->senders, g))
 				turn_mcast(u, in, fold_sls(u, 0xffff), on, fold_sls(u, 0xffff), 0,
 					   0);
 			else if (u->turns.moves || from == to)
@@ -731,29 +586,11 @@ static bool alloc_entries(struct run *u, struct osr_arena *scratch)
 	return u->entry != NULL;
 }
 
-static bool alloc_sls(struct run *u, struct osr_arena *scratch)
-{
-	for (uint32_t g = 0; g < u->n; g++) {
-		bool ok = true;
-
-		if (any_sl(u, g))
-			continue;
-		if (u->gen[g].paths)
-			ok = add_senders(u, g, scratch);
-		else if (u->modes & OSR_CLAIM_REVERSIBLE)
-			ok = collect_requests(u, g, scratch);
-		if (!ok)
-			return false;
-	}
-	u->inject = osr_alloc(scratch, (size_t)BATCH * u->f->n_switches, sizeof(*u->inject));
-	return u->inject != NULL;
-}
-
 static bool prepare(struct run *u, struct osr_arena *scratch)
 {
 	size_t n = u->f->n_switches;
 
-	if (!alloc_turns(u, scratch) || !alloc_sls(u, scratch) ||
+	if (!alloc_turns(u, scratch) || !osr__senders_init(&u->senders, scratch) ||
 	    (u->turns.moves && !alloc_entries(u, scratch)))
 		return false;
 	for (uint32_t g = 0; g < u->n; g++) {
@@ -796,7 +633,11 @@ enum osr_status osr_union_loop(const struct osr_fabric *f, const struct osr_gene
 			       struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct run u = { .f = f, .gen = gen, .n = n, .modes = modes };
+	struct run u = { .f = f,
+			 .gen = gen,
+			 .n = n,
+			 .modes = modes,
+			 .senders = { .f = f, .gen = gen, .n = n, .modes = modes } };
 	bool ok;
 
 	*loop = (struct osr_loop){ 0 };

@@ -1030,18 +1030,14 @@ static char *slurp(FILE *in, size_t *size)
 	return buf;
 }
 
-enum osr_status osr_netfile_read(const char *path, struct osr_net *net, struct osr_diag *diag)
+enum osr_status osr_netfile_read_stream(FILE *in, const char *label, struct osr_net *net,
+					struct osr_diag *diag)
 {
-	bool is_stdin = !strcmp(path, "-");
-	const char *label = is_stdin ? "standard input" : path;
-	FILE *in = is_stdin ? stdin : fopen(path, "rb");
 	enum osr_status st;
 	size_t size;
 	char *text;
 
 	*net = (struct osr_net){ 0 };
-	if (!in)
-		return osr_fail(diag, OSR_INVAL, "%s: %s", label, strerror(errno));
 	errno = 0;
 	text = slurp(in, &size);
 	if (!text)
@@ -1051,6 +1047,20 @@ enum osr_status osr_netfile_read(const char *path, struct osr_net *net, struct o
 	else
 		st = osr_netfile_parse(text, size, label, net, diag);
 	free(text);
+	return st;
+}
+
+enum osr_status osr_netfile_read(const char *path, struct osr_net *net, struct osr_diag *diag)
+{
+	bool is_stdin = !strcmp(path, "-");
+	const char *label = is_stdin ? "standard input" : path;
+	FILE *in = is_stdin ? stdin : fopen(path, "rb");
+	enum osr_status st;
+
+	*net = (struct osr_net){ 0 };
+	if (!in)
+		return osr_fail(diag, OSR_INVAL, "%s: %s", label, strerror(errno));
+	st = osr_netfile_read_stream(in, label, net, diag);
 	if (!is_stdin)
 		fclose(in);
 	return st;

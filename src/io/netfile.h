@@ -39,6 +39,10 @@ enum osr_status osr_netfile_parse(const char *text, size_t size, const char *lab
 /* Reads a file; "-" is standard input. */
 enum osr_status osr_netfile_read(const char *path, struct osr_net *net, struct osr_diag *diag);
 
+/* The same from a stream that is open, to its end. */
+enum osr_status osr_netfile_read_stream(FILE *in, const char *label, struct osr_net *net,
+					struct osr_diag *diag);
+
 /*
  * Writes a net so that ibsim and osr_netfile_parse() read it: same nodes in the same order, same
  * cables, GUIDs (those that were given), LIDs, names, rates. The same net gives the same bytes.

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * audit.h - everything that is wrong with tables that somebody else made, named entry by entry.
+ *
+ * The checker (check.h) refuses at the first fault, because tables of ours have none. Tables of
+ * others are judged here: each (switch, LID) entry that loses packets is one fault, with the kind of
+ * mistake and how many hosts it cuts off; so is each SL that a port pair in use does not carry, each
+ * path without an SL, and each multicast group that loops or is split.
+ *
+ * A fault is one only if a packet that exists meets it (check.h says which exist). Entries that only
+ * port 0 would use to ask another port 0, as stock ftree leaves out, are counted as idle: no alarm.
+ * Credit loops are not looked for: see union.h.
+ *
+ * Time O(dests * switches + switches * channels), and O(end ports * dests) where path SLs are given;
+ * memory O(channels) and two bytes for each port pair where SL2VL tables are.
+ */
+#ifndef OSMROUTES_AUDIT_H
+#define OSMROUTES_AUDIT_H
+
+#include <osmroutes/union.h>
+
+enum osr_fault_kind {
+	OSR_FAULT_HOLE,       /* a switch has no entry for a LID that it could reach */
+	OSR_FAULT_DEAD_END,   /* the entry leads out of a port behind which there is no switch */
+	OSR_FAULT_WRONG_PORT, /* the LID's own switch sends it out of another port than the LID's */
+	OSR_FAULT_LOOP,       /* the entries of some switches lead around */
+	OSR_FAULT_NO_SL,      /* a host has no SL for a path to another one */
+	OSR_FAULT_SL2VL,      /* an SL in use is dropped, or mapped to a VL that does not work */
+	OSR_FAULT_GROUP_LOOP, /* a multicast packet comes to a switch a second time */
+	OSR_FAULT_GROUP_SPLIT, /* a multicast packet of one member does not reach another one */
+	OSR_N_FAULTS
+};
+
+/* One fault; what does not apply to its kind is OSR_NONE or 0. */
+struct osr_fault {
+	enum osr_fault_kind kind;
+	uint32_t sw;
+	uint32_t dest;
+	uint32_t term;   /* who sends; the member that is not reached */
+	uint8_t in, out; /* ports of sw */
+	uint8_t sl, vl;
+	uint16_t mlid;
+	uint32_t n_switches; /* around a loop */
+	uint32_t n_hosts;    /* host ports that lose packets here */
+};
+
+struct osr_audit {
+	uint64_t n_entries; /* (switch, LID) pairs that are connected */
+	uint64_t n_routes;  /* of those, that arrive from another switch */
+	uint64_t n_longer;  /* longer than minimal */
+	uint64_t n_no_path; /* pairs in different components */
+	uint64_t n_idle;    /* bad entries that no packet meets */
+	uint64_t n_lost;    /* (host port, host LID) pairs that do not arrive */
+	uint32_t max_hops, max_longer;
+
+	uint64_t efi; /* as in check.h, over the routes that arrive */
+	double efi_mean;
+	uint32_t efi_chan;
+
+	uint64_t n_faults[OSR_N_FAULTS];
+	uint32_t n_listed;
+	const struct osr_fault *fault; /* [n_listed] in result; at most max_listed of each kind */
+};
+
+/*
+ * `modes`: OSR_CLAIM_REVERSIBLE lets replies use the SL of their request; OSR_ONLY_HOSTS. OSR_OK however many faults
+ * there are; OSR_INVAL for tables of another fabric; OSR_NOMEM.
+ */
+enum osr_status osr_audit(const struct osr_fabric *f, const struct osr_generation *gen,
+			  uint32_t modes, uint32_t max_listed, struct osr_arena *scratch,
+			  struct osr_arena *result, struct osr_audit *audit, struct osr_diag *diag);
+
+/* "hole", "dead end", ...: stable, for programs. */
+const char *osr_fault_name(enum osr_fault_kind kind);
+
+/* One sentence with names and numbers. */
+void osr_fault_say(const struct osr_fabric *f, const struct osr_fault *fault,
+		   struct osr_diag *diag);
+
+#endif

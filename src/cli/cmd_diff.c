@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Two generations of tables of one fabric: which entries differ, which pairs of hosts have another
+ * path or SL, and whether the moment in which some switches have the old and others the new ones can
+ * deadlock (union.h).
+ */
+#include <argp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <osmroutes/union.h>
+
+#include "cli/cli.h"
+#include "cli/input.h"
+#include "cli/dumps.h"
+
+enum { OPT_ONE_WAY = 256, OPT_HOSTS, OPT_FABRIC, OPT_SL };
+
+static const struct argp_option options[] = {
+	{ "fabric", OPT_FABRIC, "FILE", 0,
+	  "the fabric (default: opensm-subnet.lst of NEW); LIDs as there", 0 },
+	{ "sl", OPT_SL, "N", 0, "all senders use this SL, where there are no path SLs", 0 },
+	{ "one-way", OPT_ONE_WAY, NULL, 0, "replies need not be safe on the SL of their request",
+	  0 },
+	{ "hosts", OPT_HOSTS, NULL, 0,
+	  "only packets between hosts count, none to or from port 0 of a switch", 0 },
+	{ NULL, 0, NULL, 0, NULL, 0 },
+};
+
+enum { OLD, NEW };
+
+struct args {
+	struct cli_input in;
+	struct cli_dumps tables[2];
+	struct out out;
+	uint32_t modes;
+	int n_dirs;
+};
+
+struct outcome {
+	struct osr_arena scratch, result;
+	struct osr_diag diag;
+	uint64_t n_entries, n_changed;  /* LFT entries */
+	uint64_t n_switches;            /* with a changed entry */
+	uint64_t n_blocks;              /* of 64 LIDs, which an SM sends at a time */
+	uint64_t n_pairs, n_path, n_sl; /* host port to host LID */
+	uint64_t n_sl2vl, n_groups;     /* tables and (group, switch) entries */
+	bool is_free[2], moment_free;
+	struct osr_loop loop;
+	struct cli_stamp time;
+};
+
+/* ---- what has changed ----------------------------------------------------------------------- */
+
+static void count_entries(const struct args *a, struct outcome *o)
+{
+	const struct osr_fabric *f = &a->in.fabric;
+
+	for (uint32_t s = 0; s < f->n_switches; s++) {
+		uint64_t before = o->n_changed;
+		uint32_t block = OSR_NONE;
+
+		for (uint32_t d = 0; d < f->n_dests; d++) {
+			o->n_entries++;
+			if (osr_lft(&a->tables[OLD].t.routing, s, d) ==
+			    osr_lft(&a->tables[NEW].t.routing, s, d))
+				continue;
+			o->n_changed++;
+			o->n_blocks += f->dest_lid[d] / 64u != block;
+			block = f->dest_lid[d] / 64u;
+		}
+		o->n_switches += o->n_changed > before;
+	}
+}
+
+static uint8_t sl_of(const struct osr_generation *g, const struct osr_fabric *f, uint32_t t,
+		     uint32_t d)
+{
+	if (g->paths)
+		return g->paths->row[t] == OSR_NONE
+			       ? OSR_NO_SL
+			       : g->paths->sl[(size_t)g->paths->row[t] * f->n_dests + d];
+	if (g->routing->sl)
+		return g->routing->sl[(size_t)d * f->n_switches + f->term_switch[t]];
+	return OSR_NO_SL;
+}
+
+/*
+ * changed[s]: the way from s to this LID is another one than before: its own entry differs, or the
+ * way from the next switch does. Ways that end nowhere are followed for n_switches steps at most.
+ */
+static bool way_changed(const struct args *a, uint32_t d, uint32_t s)
+{
+	const struct osr_fabric *f = &a->in.fabric;
+
+	for (uint32_t i = 0; i <= f->n_switches; i++) {
+		uint8_t port = osr_lft(&a->tables[NEW].t.routing, s, d);
+		uint32_t c = osr_port_channel(f, s, port);
+
+		if (osr_lft(&a->tables[OLD].t.routing, s, d) != port)
+			return true;
+		if (c == OSR_NONE)
+			return false;
+		s = f->chan_dst[c];
+	}
+	return false;
+}
+
+static void count_pairs(const struct args *a, struct outcome *o)
+{
+	const struct osr_fabric *f = &a->in.fabric;
+
+	for (uint32_t d = 0; d < f->n_dests; d++) {
+		if (!f->term_weight[f->dest_term[d]])
+			continue;
+		for (uint32_t s = 0; s < f->n_switches; s++) {
+			bool changed = f->sw_sources[s] && way_changed(a, d, s);
+
+			for (uint32_t t = f->term_row[s]; t < f->term_row[s + 1]; t++) {
+				if (!f->term_weight[t] || t == f->dest_term[d])
+					continue;
+				o->n_pairs++;
+				o->n_path += changed;
+				o->n_sl += sl_of(&a->tables[OLD].gen, f, t, d) !=
+					   sl_of(&a->tables[NEW].gen, f, t, d);
+			}
+		}
+	}
+}
+
+static const uint8_t *sl2vl_of(const struct osr_tables *t, uint32_t s, unsigned in, unsigned out)
+{
+	static const uint8_t same[16] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
+
+	return t->routing.sl2vl ? osr_tables_sl2vl(t, s, in, out) : same;
+}
+
+static void count_sl2vl(const struct args *a, struct outcome *o)
+{
+	const struct osr_fabric *f = &a->in.fabric;
+
+	for (uint32_t s = 0; s < f->n_switches; s++)
+		for (unsigned in = 0; in <= f->sw_n_ports[s]; in++)
+			for (unsigned out = 1; out <= f->sw_n_ports[s]; out++)
+				o->n_sl2vl +=
+					memcmp(sl2vl_of(&a->tables[OLD].t, s, in, out),
+					       sl2vl_of(&a->tables[NEW].t, s, in, out), 16) != 0;
+}
+
+static const uint64_t *group_of(const struct osr_groups *m, uint32_t n_switches, uint16_t mlid,
+				uint32_t s)
+{
+	static const uint64_t none[4];
+
+	for (uint32_t i = 0; i < m->n; i++)
+		if (m->mlid[i] == mlid)
+			return m->ports[(size_t)i * n_switches + s];
+	return none;
+}
+
+static void count_groups(const struct args *a, struct outcome *o)
+{
+	uint32_t n = a->in.fabric.n_switches;
+
+	for (uint32_t g = OLD; g <= NEW; g++) {
+		const struct osr_groups *m = &a->tables[g].t.groups;
+		const struct osr_groups *other = &a->tables[1 - g].t.groups;
+
+		for (uint32_t i = 0; i < m->n; i++)
+			for (uint32_t s = 0; s < n; s++) {
+				const uint64_t *mine = m->ports[(size_t)i * n + s];
+				const uint64_t *its = group_of(other, n, m->mlid[i], s);
+				static const uint64_t none[4];
+
+				/* What only one of them has is counted on its side, the rest once. */
+				if (memcmp(mine, its, sizeof(none)) &&
+				    (g == OLD ? memcmp(mine, none, sizeof(none)) != 0
+					      : memcmp(its, none, sizeof(none)) == 0))
+					o->n_groups++;
+			}
+	}
+}
+
+/* ---- the moment between --------------------------------------------------------------------- */
+
+static enum osr_status find_loops(const struct args *a, struct outcome *o)
+{
+	struct osr_generation gen[2] = { a->tables[OLD].gen, a->tables[NEW].gen };
+	enum osr_status st = OSR_OK;
+
+	for (unsigned g = OLD; g <= NEW && !st; g++) {
+		st = osr_union_loop(&a->in.fabric, &gen[g], 1, a->modes, &o->scratch, &o->result,
+				    &o->loop, NULL, &o->diag);
+		o->is_free[g] = o->loop.n == 0;
+	}
+	if (!st)
+		st = osr_union_loop(&a->in.fabric, gen, 2, a->modes, &o->scratch, &o->result,
+				    &o->loop, NULL, &o->diag);
+	o->moment_free = o->loop.n == 0;
+	return st;
+}
+
+static bool is_same(const struct outcome *o)
+{
+	return !o->n_changed && !o->n_sl && !o->n_sl2vl && !o->n_groups;
+}
+
+/* ---- what is said --------------------------------------------------------------------------- */
+
+static const struct out_field head_fields[] = { CLI_INPUT_FIELDS, { NULL, NULL, 0, 0 } };
+
+static const struct out_field diff_fields[] = {
+	{ "old", NULL, OUT_TEXT, 0 },
+	{ "new", NULL, OUT_TEXT, 0 },
+	{ "entries", "LFT entries", OUT_COUNT, 0 },
+	{ "entries_changed", "  changed", OUT_COUNT, 0 },
+	{ "switches_changed", "  on so many switches", OUT_COUNT, 0 },
+	{ "blocks_changed", "  in blocks of 64 LIDs", OUT_COUNT, 0 },
+	{ "pairs", "pairs of host and LID", OUT_COUNT, 0 },
+	{ "pairs_path", "  with another path", OUT_COUNT, 0 },
+	{ "pairs_sl", "  with another SL", OUT_COUNT, 0 },
+	{ "sl2vl_changed", "SL2VL tables changed", OUT_COUNT, 0 },
+	{ "groups_changed", "multicast entries changed", OUT_COUNT, 0 },
+	{ "deadlock_free.old", "deadlock-free: the old", OUT_BOOL, 0 },
+	{ "deadlock_free.new", "  the new", OUT_BOOL, 0 },
+	{ "deadlock_free.between", "  the moment between", OUT_BOOL, 0 },
+	{ "check_ms.cpu", NULL, OUT_REAL, 1 },
+	{ NULL, NULL, 0, 0 },
+};
+
+static const struct out_field loop_fields[] = {
+	{ "step", "loop", OUT_COUNT, 0 },
+	{ "switch", "packets from switch", OUT_TEXT, 0 },
+	{ "guid", NULL, OUT_TEXT, 0 },
+	{ "port", "port", OUT_COUNT, 0 },
+	{ "vl", "on VL", OUT_COUNT, 0 },
+	{ "lid", "for LID", OUT_COUNT, 0 },
+	{ "sl", "on SL", OUT_COUNT, 0 },
+	{ "to", "wait at switch", OUT_TEXT, 0 },
+	{ NULL, NULL, 0, 0 },
+};
+
+static const struct out_section sections[] = {
+	{ "summary", OUT_HEAD, head_fields },
+	{ "diff", OUT_ONE, diff_fields },
+	{ "loop", OUT_ROWS, loop_fields },
+	{ NULL, 0, NULL },
+};
+
+static void say_loop(const struct osr_fabric *f, struct out *out, const struct osr_loop *loop)
+{
+	char buf[32];
+
+	for (uint32_t i = 0; i < loop->n; i++) {
+		const struct osr_loop_step *step = &loop->step[i];
+		uint32_t c = step->channel;
+
+		out_row(out, "loop");
+		out_count(out, "step", i + 1);
+		out_text(out, "switch", osr_switch_name(f, f->chan_src[c], buf));
+		out_textf(out, "guid", "0x%016llx", (unsigned long long)f->sw_guid[f->chan_src[c]]);
+		out_count(out, "port", f->chan_port[c]);
+		out_count(out, "vl", step->vl);
+		if (step->lid)
+			out_count(out, "lid", step->lid);
+		out_count(out, "sl", step->sl);
+		out_text(out, "to", osr_switch_name(f, f->chan_dst[c], buf));
+	}
+}
+
+static void say(struct args *a, const struct outcome *o)
+{
+	struct out *out = &a->out;
+
+	out_row(out, "summary");
+	cli_input_say(&a->in, out);
+	out_row(out, "diff");
+	out_text(out, "old", a->tables[OLD].lft);
+	out_text(out, "new", a->tables[NEW].lft);
+	out_count(out, "entries", o->n_entries);
+	out_count(out, "entries_changed", o->n_changed);
+	out_count(out, "switches_changed", o->n_switches);
+	out_count(out, "blocks_changed", o->n_blocks);
+	out_count(out, "pairs", o->n_pairs);
+	out_count(out, "pairs_path", o->n_path);
+	out_count(out, "pairs_sl", o->n_sl);
+	out_count(out, "sl2vl_changed", o->n_sl2vl);
+	out_count(out, "groups_changed", o->n_groups);
+	out_bool(out, "deadlock_free.old", o->is_free[OLD]);
+	out_bool(out, "deadlock_free.new", o->is_free[NEW]);
+	out_bool(out, "deadlock_free.between", o->moment_free);
+	out_real(out, "check_ms.cpu", o->time.cpu);
+	say_loop(&a->in.fabric, out, &o->loop);
+	if (o->loop.n)
+		out_note(out,
+			 "credit loop of %u channels while some switches have the old and others "
+			 "the new tables",
+			 o->loop.n);
+}
+
+/* ---- the command line ----------------------------------------------------------------------- */
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct args *a = state->input;
+
+	switch (key) {
+	case OPT_FABRIC:
+		a->in.path = arg;
+		return 0;
+	case OPT_SL:
+		for (unsigned g = OLD; g <= NEW; g++)
+			a->tables[g].sl = (int)cli_take_number(arg, "sl", 0, 15, state);
+		return 0;
+	case OPT_ONE_WAY:
+		a->modes &= ~(uint32_t)OSR_CLAIM_REVERSIBLE;
+		return 0;
+	case OPT_HOSTS:
+		a->modes |= OSR_ONLY_HOSTS;
+		return 0;
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &a->out;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (a->n_dirs == 2)
+			argp_error(state, "two sets of tables, please: OLD and NEW");
+		a->tables[a->n_dirs++].dir = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (a->n_dirs < 2)
+			argp_error(state, "which tables? OLD and NEW, directories of dumps");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static enum osr_status load(struct args *a, struct osr_diag *diag)
+{
+	enum osr_status st = OSR_OK;
+
+	if (!a->in.path) {
+		if (asprintf(&a->in.owned, "%s/opensm-subnet.lst", a->tables[NEW].dir) < 0)
+			return osr_fail(diag, OSR_NOMEM, "out of memory");
+		a->in.path = a->in.owned;
+	}
+	st = cli_input_load(&a->in, diag);
+	for (unsigned g = OLD; g <= NEW && !st; g++)
+		st = cli_dumps_load(&a->tables[g], &a->in, diag);
+	return st;
+}
+
+static int run(struct args *a)
+{
+	struct outcome o = { 0 };
+	struct cli_stamp start;
+	enum osr_status st = load(a, &o.diag);
+	int code;
+
+	start = cli_now();
+	if (!st) {
+		count_entries(a, &o);
+		count_pairs(a, &o);
+		count_sl2vl(a, &o);
+		count_groups(a, &o);
+		st = find_loops(a, &o);
+	}
+	o.time = cli_since(start);
+	if (st) {
+		out_drop(&a->out);
+		code = cli_fail(st, &o.diag);
+	} else {
+		say(a, &o);
+		code = out_end(&a->out, is_same(&o) && o.moment_free ? CLI_OK : CLI_BAD);
+	}
+	osr_arena_free(&o.scratch);
+	osr_arena_free(&o.result);
+	return code;
+}
+
+int cli_diff(int argc, char **argv)
+{
+	static const struct argp_child children[] = { { &out_argp, 0, NULL, 0 },
+						      { NULL, 0, NULL, 0 } };
+	static const struct argp argp = {
+		options,
+		parse,
+		"OLD NEW",
+		"Compares two sets of tables (directories of dumps) of one "
+		"fabric: entries, paths and SLs that differ, and whether the "
+		"moment between old and new can deadlock.",
+		children,
+		NULL,
+		NULL
+	};
+	struct args a = { .in = CLI_INPUT_INIT,
+			  .tables = { CLI_DUMPS_INIT, CLI_DUMPS_INIT },
+			  .out = { .command = "diff", .sections = sections },
+			  .modes = OSR_CLAIM_REVERSIBLE | OSR_CLAIM_MULTICAST };
+	int code;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	code = run(&a);
+	for (unsigned g = OLD; g <= NEW; g++)
+		cli_dumps_free(&a.tables[g]);
+	cli_input_free(&a.in);
+	return code;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Members of a group are the end ports that switches send its packets to. A packet of each is spread
+ * as the tables say: it must come to every switch once at most, and to all other members.
+ */
+#include "audit_private.h"
+
+#include <string.h>
+
+struct spread {
+	struct auditor *k;
+	uint32_t group;
+	uint32_t *seen; /* [n_switches] number of the last spread that came by */
+	uint32_t number;
+	uint32_t *queue, *came; /* [n_switches] switches to do, and the port their packet came by */
+};
+
+static bool sends(const struct spread *x, uint32_t s, unsigned port)
+{
+	const struct osr_groups *m = x->k->gen->groups;
+
+	return m->ports[(size_t)x->group * x->k->f->n_switches + s][port / 64] >> port % 64 & 1;
+}
+
+static struct osr_fault fault_of(const struct spread *x, enum osr_fault_kind kind, uint32_t sw,
+				 unsigned in)
+{
+	return (struct osr_fault){ .kind = kind,
+				   .sw = sw,
+				   .dest = OSR_NONE,
+				   .term = OSR_NONE,
+				   .in = (uint8_t)in,
+				   .mlid = x->k->gen->groups->mlid[x->group] };
+}
+
+/* From port `in` of switch s; false if it comes to a switch again. */
+static bool spread(struct spread *x, uint32_t s, unsigned in)
+{
+	const struct osr_fabric *f = x->k->f;
+	uint32_t head = 0, tail = 0;
+
+	x->number++;
+	x->seen[s] = x->number;
+	x->queue[tail] = s;
+	x->came[tail++] = in;
+	for (; head < tail; head++) {
+		s = x->queue[head];
+		for (uint32_t c = f->chan_row[s]; c < f->chan_row[s + 1]; c++) {
+			uint32_t t = f->chan_dst[c];
+			unsigned port = f->chan_port[f->chan_rev[c]];
+
+			if (f->chan_port[c] == x->came[head] || !sends(x, s, f->chan_port[c]))
+				continue;
+			if (x->seen[t] == x->number) {
+				struct osr_fault fault = fault_of(x, OSR_FAULT_GROUP_LOOP, t, port);
+
+				osr__audit_fault(x->k, &fault);
+				return false;
+			}
+			x->seen[t] = x->number;
+			x->queue[tail] = t;
+			x->came[tail++] = port;
+		}
+	}
+	return true;
+}
+
+static bool is_member(const struct spread *x, uint32_t t)
+{
+	return sends(x, x->k->f->term_switch[t], x->k->f->term_port[t]);
+}
+
+/* The first member that has not been reached is named for all. */
+static void judge_reach(struct spread *x, uint32_t from)
+{
+	const struct osr_fabric *f = x->k->f;
+
+	for (uint32_t t = 0; t < f->n_terminals; t++) {
+		struct osr_fault fault;
+
+		if (!is_member(x, t) || x->seen[f->term_switch[t]] == x->number ||
+		    f->sw_component[f->term_switch[t]] != f->sw_component[f->term_switch[from]])
+			continue;
+		fault = fault_of(x, OSR_FAULT_GROUP_SPLIT, f->term_switch[from],
+				 f->term_port[from]);
+		fault.term = t;
+		osr__audit_fault(x->k, &fault);
+		return;
+	}
+}
+
+/* One member of a switch speaks for all: they come in by other ports, but to the same tree. */
+static void judge_group(struct spread *x)
+{
+	const struct osr_fabric *f = x->k->f;
+	uint32_t done = OSR_NONE;
+
+	for (uint32_t t = 0; t < f->n_terminals; t++) {
+		if (f->term_switch[t] == done || !is_member(x, t))
+			continue;
+		done = f->term_switch[t];
+		if (!spread(x, done, f->term_port[t]))
+			return;
+		judge_reach(x, t);
+	}
+}
+
+bool osr__audit_groups(struct auditor *k, struct osr_arena *scratch)
+{
+	struct spread x = { .k = k };
+
+	if (!k->gen->groups)
+		return true;
+	x.seen = osr_calloc(scratch, k->f->n_switches, sizeof(*x.seen));
+	x.queue = osr_alloc(scratch, k->f->n_switches, sizeof(*x.queue));
+	x.came = osr_alloc(scratch, k->f->n_switches, sizeof(*x.came));
+	if (!x.seen || !x.queue || !x.came)
+		return false;
+	for (x.group = 0; x.group < k->gen->groups->n; x.group++)
+		judge_group(&x);
+	return true;
+}

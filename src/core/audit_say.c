@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include <osmroutes/audit.h>
+
+#include <stdio.h>
+
+const char *osr_fault_name(enum osr_fault_kind kind)
+{
+	static const char *const name[OSR_N_FAULTS] = {
+		[OSR_FAULT_HOLE] = "hole",
+		[OSR_FAULT_DEAD_END] = "dead end",
+		[OSR_FAULT_WRONG_PORT] = "wrong port",
+		[OSR_FAULT_LOOP] = "loop",
+		[OSR_FAULT_NO_SL] = "no SL",
+		[OSR_FAULT_SL2VL] = "SL2VL",
+		[OSR_FAULT_GROUP_LOOP] = "multicast loop",
+		[OSR_FAULT_GROUP_SPLIT] = "multicast split",
+	};
+
+	return name[kind];
+}
+
+static void say_entry(const struct osr_fabric *f, const struct osr_fault *x, struct osr_diag *diag)
+{
+	char a[32], b[32], lid[96];
+	const char *sw = osr_switch_name(f, x->sw, a);
+	uint32_t term = f->dest_term[x->dest];
+
+	snprintf(lid, sizeof(lid), "LID %u (%.60s)", f->dest_lid[x->dest],
+		 osr_terminal_name(f, term, b));
+	if (x->kind == OSR_FAULT_HOLE)
+		osr_fail(diag, OSR_OK, "switch %s has no entry for %s: %u hosts cut off", sw, lid,
+			 x->n_hosts);
+	else if (x->kind == OSR_FAULT_DEAD_END)
+		osr_fail(diag, OSR_OK,
+			 "switch %s sends %s out of port %u, where no switch is: %u hosts cut off",
+			 sw, lid, x->out, x->n_hosts);
+	else if (x->kind == OSR_FAULT_WRONG_PORT)
+		osr_fail(diag, OSR_OK,
+			 "switch %s sends %s out of port %u, but it hangs on port %u: %u hosts cut "
+			 "off",
+			 sw, lid, x->out, f->term_port[term], x->n_hosts);
+	else
+		osr_fail(diag, OSR_OK,
+			 "%s goes around %u switches, through switch %s port %u: %u hosts cut off",
+			 lid, x->n_switches, sw, x->out, x->n_hosts);
+}
+
+static void say_sl2vl(const struct osr_fabric *f, const struct osr_fault *x, struct osr_diag *diag)
+{
+	char where[128], what[64], a[32];
+
+	if (x->term == OSR_NONE)
+		snprintf(where, sizeof(where), "switch %.60s from port %u to port %u",
+			 osr_switch_name(f, x->sw, a), x->in, x->out);
+	else
+		snprintf(where, sizeof(where), "end port %.60s", osr_terminal_name(f, x->term, a));
+	if (x->vl == OSR_NO_VL)
+		snprintf(what, sizeof(what), "has no SL2VL table");
+	else if (x->vl == 15)
+		snprintf(what, sizeof(what), "drops it (VL 15)");
+	else
+		snprintf(what, sizeof(what), "maps it to VL %u, which does not work there", x->vl);
+	osr_fail(diag, OSR_OK, "SL %u is in use, but %s %s", x->sl, where, what);
+}
+
+void osr_fault_say(const struct osr_fabric *f, const struct osr_fault *x, struct osr_diag *diag)
+{
+	char a[32], b[32];
+
+	switch (x->kind) {
+	case OSR_FAULT_SL2VL:
+		say_sl2vl(f, x, diag);
+		break;
+	case OSR_FAULT_NO_SL:
+		osr_fail(diag, OSR_OK, "no SL is known from %s to LID %u (%s)",
+			 osr_terminal_name(f, x->term, a), f->dest_lid[x->dest],
+			 osr_terminal_name(f, f->dest_term[x->dest], b));
+		break;
+	case OSR_FAULT_GROUP_LOOP:
+		osr_fail(diag, OSR_OK,
+			 "a packet for MLID 0x%04x comes to switch %s a second time, by port %u",
+			 x->mlid, osr_switch_name(f, x->sw, a), x->in);
+		break;
+	case OSR_FAULT_GROUP_SPLIT:
+		osr_fail(diag, OSR_OK,
+			 "a packet for MLID 0x%04x from switch %s port %u does not reach %s",
+			 x->mlid, osr_switch_name(f, x->sw, a), x->in,
+			 osr_terminal_name(f, x->term, b));
+		break;
+	default:
+		say_entry(f, x, diag);
+	}
+}

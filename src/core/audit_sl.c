@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Which SLs pass which pair of ports, by following the entries; then, whether the SL2VL tables of
+ * those ports carry them. And paths that have no SL.
+ */
+#include "audit_private.h"
+
+#include <string.h>
+
+static const struct osr_paths *paths(const struct auditor *k)
+{
+	return k->modes & OSR_CLAIM_ANY_SL ? NULL : k->gen->paths;
+}
+
+bool osr__audit_sl_init(struct auditor *k, struct osr_arena *scratch)
+{
+	const struct osr_fabric *f = k->f;
+	size_t n = 0;
+
+	k->senders = (struct senders){ .f = f, .gen = k->gen, .n = 1, .modes = k->modes };
+	if (!k->gen->routing->sl2vl)
+		return true;
+	for (uint32_t s = 0; s < f->n_switches; s++)
+		n += (f->sw_n_ports[s] + 1u) * (f->sw_n_ports[s] + 1u);
+	k->turn = osr_calloc(scratch, n, sizeof(*k->turn));
+	k->mask = osr_alloc(scratch, f->n_switches, sizeof(*k->mask));
+	k->sends = osr_calloc(scratch, f->n_terminals, sizeof(*k->sends));
+	return k->turn && k->mask && k->sends && osr__senders_init(&k->senders, scratch);
+}
+
+static size_t pair_of(const struct auditor *k, uint32_t s, unsigned in, unsigned out)
+{
+	return k->gen->routing->sl2vl_row[s] + in * (k->f->sw_n_ports[s] + (size_t)1) + out;
+}
+
+/* End port t sends on these SLs to the current LID. */
+static void enter(struct auditor *k, uint32_t t, unsigned sls)
+{
+	const struct osr_fabric *f = k->f;
+	uint32_t s = f->term_switch[t];
+	uint8_t out = osr_lft(k->gen->routing, s, k->dest);
+
+	if (t == f->dest_term[k->dest] || out > f->sw_n_ports[s] ||
+	    !osr__sends(&k->senders, f->term_weight[t], k->dest))
+		return;
+	k->sends[t] |= sls;
+	k->turn[pair_of(k, s, f->term_port[t], out)] |= sls;
+}
+
+static uint16_t sl_bit(uint8_t sl)
+{
+	return sl < 16 ? (uint16_t)(1u << sl) : 0;
+}
+
+/* With path SLs every end port is known by itself. */
+static void enter_paths(struct auditor *k)
+{
+	const struct osr_fabric *f = k->f;
+	const struct osr_paths *p = paths(k);
+	uint32_t owner = f->dest_term[k->dest];
+	bool host = osr__is_host_lid(f, k->dest);
+
+	for (uint32_t t = 0; t < f->n_terminals; t++)
+		if (p->row[t] != OSR_NONE)
+			enter(k, t, sl_bit(p->sl[(size_t)p->row[t] * f->n_dests + k->dest]));
+	if (!host || !(k->modes & OSR_CLAIM_REVERSIBLE) || p->row[owner] == OSR_NONE)
+		return;
+	for (uint32_t x = 0; x < f->n_dests; x++)
+		enter(k, f->dest_term[x], sl_bit(p->sl[(size_t)p->row[owner] * f->n_dests + x]));
+}
+
+/* Otherwise all of a switch send alike. Of SLs that nobody knows, SL 0 is in use for sure. */
+static void enter_switches(struct auditor *k, const uint16_t *inject)
+{
+	const struct osr_fabric *f = k->f;
+	bool any = osr__any_sl(&k->senders, 0);
+
+	for (uint32_t t = 0; t < f->n_terminals; t++)
+		enter(k, t, any ? 1 : inject[f->term_switch[t]]);
+}
+
+void osr__audit_sl_follow(struct auditor *k, const uint16_t *inject)
+{
+	const struct osr_fabric *f = k->f;
+	bool any = osr__any_sl(&k->senders, 0);
+
+	for (uint32_t s = 0; s < f->n_switches; s++)
+		k->mask[s] = any ? inject[s] & 1 : inject[s];
+	if (!any && paths(k))
+		enter_paths(k);
+	else
+		enter_switches(k, inject);
+	for (uint32_t i = 0; i < k->n_order; i++) {
+		uint32_t s = k->order[i], c = k->next[s], t;
+		uint8_t out;
+
+		if (c == OSR_NONE)
+			continue;
+		t = f->chan_dst[c];
+		out = osr_lft(k->gen->routing, t, k->dest);
+		k->mask[t] |= k->mask[s];
+		if (out <= f->sw_n_ports[t])
+			k->turn[pair_of(k, t, f->chan_port[f->chan_rev[c]], out)] |= k->mask[s];
+	}
+}
+
+/* Port 0 takes what comes, whatever a table says. */
+static void judge_turns(struct auditor *k, uint32_t s)
+{
+	const struct osr_fabric *f = k->f;
+
+	for (unsigned in = 0; in <= f->sw_n_ports[s]; in++)
+		for (unsigned out = 1; out <= f->sw_n_ports[s]; out++) {
+			size_t pair = pair_of(k, s, in, out);
+			uint32_t c = osr_port_channel(f, s, out);
+			unsigned limit = c == OSR_NONE ? OSR_MAX_VLS : f->chan_vls[c];
+
+			for (unsigned sls = k->turn[pair]; sls; sls &= sls - 1) {
+				unsigned sl = (unsigned)__builtin_ctz(sls);
+				uint8_t vl = k->gen->routing->sl2vl[pair][sl];
+
+				if (vl >= limit)
+					osr__audit_fault(
+						k, &(struct osr_fault){ .kind = OSR_FAULT_SL2VL,
+									.sw = s,
+									.dest = OSR_NONE,
+									.term = OSR_NONE,
+									.in = (uint8_t)in,
+									.out = (uint8_t)out,
+									.sl = (uint8_t)sl,
+									.vl = vl });
+			}
+		}
+}
+
+static void judge_sender(struct auditor *k, uint32_t t)
+{
+	for (unsigned sls = k->sends[t]; sls; sls &= sls - 1) {
+		unsigned sl = (unsigned)__builtin_ctz(sls);
+		uint8_t vl = k->gen->term_sl2vl[t][sl];
+
+		/* Dumps need not have the tables of end ports. */
+		if (vl >= OSR_MAX_VLS && vl != OSR_NO_VL)
+			osr__audit_fault(k, &(struct osr_fault){ .kind = OSR_FAULT_SL2VL,
+								 .sw = OSR_NONE,
+								 .dest = OSR_NONE,
+								 .term = t,
+								 .sl = (uint8_t)sl,
+								 .vl = vl });
+	}
+}
+
+/* Every host has an SL to every other host of its component. */
+static void judge_missing(struct auditor *k, uint32_t t)
+{
+	const struct osr_fabric *f = k->f;
+	const struct osr_paths *p = paths(k);
+	uint32_t row = p->row[t], s = f->term_switch[t];
+
+	for (uint32_t d = 0; d < f->n_dests; d++)
+		if (osr__is_host_lid(f, d) && f->dest_term[d] != t &&
+		    f->sw_component[f->dest_switch[d]] == f->sw_component[s] &&
+		    (row == OSR_NONE || p->sl[(size_t)row * f->n_dests + d] == OSR_NO_SL))
+			osr__audit_fault(k, &(struct osr_fault){ .kind = OSR_FAULT_NO_SL,
+								 .sw = s,
+								 .dest = d,
+								 .term = t,
+								 .n_hosts = 1 });
+}
+
+void osr__audit_sl_judge(struct auditor *k)
+{
+	for (uint32_t s = 0; k->turn && s < k->f->n_switches; s++)
+		judge_turns(k, s);
+	for (uint32_t t = 0; k->turn && k->gen->term_sl2vl && t < k->f->n_terminals; t++)
+		if (k->f->term_weight[t])
+			judge_sender(k, t);
+	for (uint32_t t = 0; paths(k) && t < k->f->n_terminals; t++)
+		if (k->f->term_weight[t])
+			judge_missing(k, t);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Which SLs enter the fabric at which switch, destination by destination. */
+#include "union_private.h"
+
+#include <string.h>
+
+bool osr__any_sl(const struct senders *u, uint32_t g)
+{
+	return (u->modes & OSR_CLAIM_ANY_SL) || (!u->gen[g].paths && !u->gen[g].routing->sl);
+}
+
+static bool add_senders(struct senders *u, uint32_t g, struct osr_arena *scratch)
+{
+	const struct osr_fabric *f = u->f;
+	struct sender *list = osr_alloc(scratch, f->n_terminals, sizeof(*list));
+	uint32_t n = 0, first = 0;
+
+	if (!list)
+		return false;
+	for (uint32_t t = 0; t < f->n_terminals; t++) {
+		struct sender x = { f->term_switch[t], u->gen[g].paths->row[t],
+				    f->term_weight[t] != 0 };
+		uint32_t i;
+
+		if (n && list[n - 1].sw != x.sw)
+			first = n;
+		for (i = first; i < n; i++)
+			if (list[i].row == x.row && list[i].host == x.host)
+				break;
+		if (i == n && x.row != OSR_NONE)
+			list[n++] = x;
+	}
+	u->sender[g] = list;
+	u->n_senders[g] = n;
+	return true;
+}
+
+static uint16_t sl_bit(unsigned sl)
+{
+	return sl < 16 ? (uint16_t)(1u << sl) : 0;
+}
+
+static bool collect_requests(struct senders *u, uint32_t g, struct osr_arena *scratch)
+{
+	const struct osr_fabric *f = u->f;
+	const struct osr_routing *r = u->gen[g].routing;
+	size_t n = f->n_switches, n_pairs;
+
+	if (__builtin_mul_overflow(n, n, &n_pairs))
+		return false;
+	u->requests[g] = osr_calloc(scratch, n_pairs, sizeof(*u->requests[g]));
+	if (!u->requests[g])
+		return false;
+	for (uint32_t d = 0; d < f->n_dests; d++)
+		for (uint32_t s = 0; s < n; s++)
+			if (r->lft[d * n + s] != OSR_NO_PATH && f->sw_sources[s])
+				u->requests[g][f->dest_switch[d] * n + s] |=
+					sl_bit(r->sl[d * n + s]);
+	return true;
+}
+
+static void inject_any(const struct senders *u, uint32_t d, uint16_t *inject)
+{
+	for (uint32_t s = 0; s < u->f->n_switches; s++)
+		if (osr__counts(u, s, d))
+			inject[s] = 0xffff;
+}
+
+static void inject_by_switch(const struct senders *u, uint32_t g, uint32_t d, uint16_t *inject)
+{
+	const struct osr_fabric *f = u->f;
+	const uint8_t *sl = u->gen[g].routing->sl + (size_t)d * f->n_switches;
+	bool host = osr__is_host_lid(f, d);
+
+	for (uint32_t s = 0; s < f->n_switches; s++) {
+		if (osr__counts(u, s, d))
+			inject[s] |= sl_bit(sl[s]);
+		if (host && u->requests[g] && osr__counts(u, s, d))
+			inject[s] |= u->requests[g][(size_t)s * f->n_switches + f->dest_switch[d]];
+	}
+}
+
+/* Answers to what the owner of d asks travel on the SLs of its own row. */
+static void inject_replies(const struct senders *u, uint32_t g, uint32_t d, uint16_t *inject)
+{
+	const struct osr_fabric *f = u->f;
+	const struct osr_paths *p = u->gen[g].paths;
+	uint32_t row = p->row[f->dest_term[d]];
+
+	if (row == OSR_NONE || !osr__is_host_lid(f, d))
+		return;
+	for (uint32_t x = 0; x < f->n_dests; x++)
+		if (!(u->modes & OSR_ONLY_HOSTS) || osr__is_host_lid(f, x))
+			inject[f->dest_switch[x]] |= sl_bit(p->sl[(size_t)row * f->n_dests + x]);
+}
+
+static void inject_by_paths(const struct senders *u, uint32_t g, uint32_t first, uint32_t n)
+{
+	const struct osr_fabric *f = u->f;
+	const struct osr_paths *p = u->gen[g].paths;
+
+	for (uint32_t i = 0; i < u->n_senders[g]; i++) {
+		const struct sender *x = &u->sender[g][i];
+		const uint8_t *sl = p->sl + (size_t)x->row * f->n_dests + first;
+
+		for (uint32_t j = 0; j < n; j++)
+			if (osr__sends(u, x->host, first + j))
+				u->inject[(size_t)j * f->n_switches + x->sw] |= sl_bit(sl[j]);
+	}
+	for (uint32_t j = 0; j < n && (u->modes & OSR_CLAIM_REVERSIBLE); j++)
+		inject_replies(u, g, first + j, u->inject + (size_t)j * f->n_switches);
+}
+
+/* inject[j * n_switches + s]: SLs of packets for dest first + j that enter at s. */
+void osr__senders_collect(struct senders *u, uint32_t first, uint32_t n)
+{
+	size_t n_switches = u->f->n_switches;
+
+	memset(u->inject, 0, n * n_switches * sizeof(*u->inject));
+	for (uint32_t g = 0; g < u->n; g++) {
+		if (!osr__any_sl(u, g) && u->gen[g].paths) {
+			inject_by_paths(u, g, first, n);
+			continue;
+		}
+		for (uint32_t j = 0; j < n; j++) {
+			if (osr__any_sl(u, g))
+				inject_any(u, first + j, u->inject + j * n_switches);
+			else
+				inject_by_switch(u, g, first + j, u->inject + j * n_switches);
+		}
+	}
+}
+
+bool osr__senders_init(struct senders *u, struct osr_arena *scratch)
+{
+	for (uint32_t g = 0; g < u->n; g++) {
+		bool ok = true;
+
+		if (osr__any_sl(u, g))
+			continue;
+		if (u->gen[g].paths)
+			ok = add_senders(u, g, scratch);
+		else if (u->modes & OSR_CLAIM_REVERSIBLE)
+			ok = collect_requests(u, g, scratch);
+		if (!ok)
+			return false;
+	}
+	u->inject =
+		osr_alloc(scratch, (size_t)SENDERS_BATCH * u->f->n_switches, sizeof(*u->inject));
+	return u->inject != NULL;
+}

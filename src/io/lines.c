@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include "io/lines.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BUF_SIZE (1 << 18)
+
+enum osr_status osr_lines_stream(struct osr_lines *l, FILE *in, const char *label,
+				 struct osr_diag *diag)
+{
+	*l = (struct osr_lines){ .label = label, .in = in, .buf = malloc(BUF_SIZE + 1) };
+	return l->buf ? OSR_OK : osr_fail(diag, OSR_NOMEM, "%s: out of memory", label);
+}
+
+enum osr_status osr_lines_open(struct osr_lines *l, const char *path, struct osr_diag *diag)
+{
+	FILE *in = strcmp(path, "-") ? fopen(path, "rb") : stdin;
+	enum osr_status st;
+
+	if (!in)
+		return osr_fail(diag, OSR_INVAL, "%s: %s", path, strerror(errno));
+	/* Blocks are large enough as they are. */
+	if (in != stdin)
+		setvbuf(in, NULL, _IONBF, 0);
+	st = osr_lines_stream(l, in, in == stdin ? "standard input" : path, diag);
+	l->owns = in != stdin;
+	if (st)
+		osr_lines_close(l);
+	return st;
+}
+
+enum osr_status osr_lines_text(struct osr_lines *l, const char *text, size_t size,
+			       const char *label, struct osr_diag *diag)
+{
+	*l = (struct osr_lines){ .label = label, .at_end = true, .end = size, .bytes = size };
+	l->buf = malloc(size + 1);
+	if (!l->buf)
+		return osr_fail(diag, OSR_NOMEM, "%s: out of memory", label);
+	if (size)
+		memcpy(l->buf, text, size);
+	return OSR_OK;
+}
+
+void osr_lines_close(struct osr_lines *l)
+{
+	if (l->owns)
+		fclose(l->in);
+	l->owns = false;
+	free(l->buf);
+	l->in = NULL;
+	l->buf = NULL;
+}
+
+enum osr_status osr_lines_fail(const struct osr_lines *l, struct osr_diag *diag, const char *fmt,
+			       ...)
+{
+	char text[sizeof(diag->text)];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return osr_fail(diag, OSR_INVAL, "%.200s:%llu: %.280s", l->label,
+			(unsigned long long)l->number, text);
+}
+
+/* Moves what is left to the front and fills up. False if the device failed. */
+static bool refill(struct osr_lines *l)
+{
+	size_t left = l->end - l->begin, got;
+
+	memmove(l->buf, l->buf + l->begin, left);
+	l->begin = 0;
+	l->end = left;
+	got = fread(l->buf + left, 1, BUF_SIZE - left, l->in);
+	l->end += got;
+	l->bytes += got;
+	l->at_end = feof(l->in);
+	return !ferror(l->in);
+}
+
+static bool fail_here(struct osr_lines *l, struct osr_diag *diag, enum osr_status *st,
+		      const char *what)
+{
+	*st = osr_lines_fail(l, diag, "%s", what);
+	return false;
+}
+
+bool osr_lines_next(struct osr_lines *l, char **text, struct osr_diag *diag, enum osr_status *st)
+{
+	char *newline = memchr(l->buf + l->begin, '\n', l->end - l->begin);
+	size_t length;
+
+	errno = 0;
+	while (!newline && !l->at_end && l->end - l->begin <= OSR_LINES_MAX) {
+		if (!refill(l)) {
+			*st = osr_fail(diag, OSR_INVAL, "%s: %s", l->label, strerror(errno));
+			return false;
+		}
+		newline = memchr(l->buf, '\n', l->end);
+	}
+	if (!newline && l->begin == l->end)
+		return false;
+	l->number++;
+	*text = l->buf + l->begin;
+	length = newline ? (size_t)(newline - *text) : l->end - l->begin;
+	if (length > OSR_LINES_MAX)
+		return fail_here(l, diag, st,
+				 "a line of more than 8,192 bytes: this is not the "
+				 "text expected here");
+	if (!newline)
+		return fail_here(l, diag, st, "the file ends in the middle of a line");
+	if (memchr(*text, 0, length))
+		return fail_here(l, diag, st, "a byte 0: this is no text");
+	if (length && (*text)[length - 1] == '\r')
+		(*text)[length - 1] = '\0';
+	(*text)[length] = '\0';
+	l->begin += length + 1;
+	return true;
+}
+
+/* ---- numbers -------------------------------------------------------------------------------- */
+
+void osr_skip_blanks(const char **at)
+{
+	while (**at == ' ' || **at == '\t')
+		++*at;
+}
+
+bool osr_take_word(const char **at, const char *word)
+{
+	size_t n = strlen(word);
+
+	if (strncmp(*at, word, n))
+		return false;
+	*at += n;
+	return true;
+}
+
+static bool take(const char **at, unsigned base, uint64_t max, uint64_t *value)
+{
+	const char *p = *at;
+	uint64_t n = 0;
+
+	for (;; p++) {
+		unsigned digit;
+
+		if (*p >= '0' && *p <= '9')
+			digit = (unsigned)(*p - '0');
+		else if (base == 16 && *p >= 'a' && *p <= 'f')
+			digit = (unsigned)(*p - 'a') + 10;
+		else if (base == 16 && *p >= 'A' && *p <= 'F')
+			digit = (unsigned)(*p - 'A') + 10;
+		else
+			break;
+		if (digit > max || n > (max - digit) / base)
+			return false;
+		n = n * base + digit;
+	}
+	if (p == *at)
+		return false;
+	*at = p;
+	*value = n;
+	return true;
+}
+
+bool osr_take_decimal(const char **at, uint64_t max, uint64_t *value)
+{
+	return take(at, 10, max, value);
+}
+
+bool osr_take_hex(const char **at, uint64_t max, uint64_t *value)
+{
+	return take(at, 16, max, value);
+}
+
+bool osr_take_0x(const char **at, uint64_t max, uint64_t *value)
+{
+	const char *p = *at;
+
+	if (p[0] != '0' || (p[1] != 'x' && p[1] != 'X'))
+		return false;
+	p += 2;
+	if (!take(&p, 16, max, value))
+		return false;
+	*at = p;
+	return true;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * lines.h - a text file line by line, in constant memory, however large it is.
+ *
+ *	struct osr_lines in;
+ *	st = osr_lines_open(&in, path, diag);
+ *	while (!st && osr_lines_next(&in, &text, diag, &st))
+ *		... text, NUL-terminated and without its newline, until the next call ...
+ *		st = osr_lines_fail(&in, diag, "LID %u has no owner", lid);	"path:17: LID ..."
+ *	osr_lines_close(&in);
+ *
+ * What is no text is refused with its line: a byte 0, a line of more than OSR_LINES_MAX bytes, a last
+ * line without its newline (the files read this way are written by programs, so it is half a line).
+ */
+#ifndef OSR_IO_LINES_H
+#define OSR_IO_LINES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <osmroutes/status.h>
+
+#define OSR_LINES_MAX 8192
+
+struct osr_lines {
+	const char *label; /* the file in messages */
+	uint64_t number;   /* of the current line, from 1 */
+	uint64_t bytes;    /* read so far */
+
+	FILE *in; /* NULL: all of it is in buf */
+	bool owns, at_end;
+	char *buf;
+	size_t begin, end; /* what of buf is not yet given out */
+};
+
+/* "-" is standard input. osr_lines_close() is due only after OSR_OK. */
+enum osr_status osr_lines_open(struct osr_lines *l, const char *path, struct osr_diag *diag);
+
+/* The rest of a stream, which the caller closes after osr_lines_close(). */
+enum osr_status osr_lines_stream(struct osr_lines *l, FILE *in, const char *label,
+				 struct osr_diag *diag);
+
+/* The lines of a text in memory, of which a copy is made. */
+enum osr_status osr_lines_text(struct osr_lines *l, const char *text, size_t size,
+			       const char *label, struct osr_diag *diag);
+
+void osr_lines_close(struct osr_lines *l);
+
+/* The next line; false at the end, or with *st and diag set. */
+bool osr_lines_next(struct osr_lines *l, char **text, struct osr_diag *diag, enum osr_status *st);
+
+/* "label:number: sentence", OSR_INVAL. */
+enum osr_status osr_lines_fail(const struct osr_lines *l, struct osr_diag *diag, const char *fmt,
+			       ...) __attribute__((format(printf, 3, 4)));
+
+/* ---- numbers in a line ---------------------------------------------------------------------- */
+
+/*
+ * Each takes its thing at *at, skips it and returns true, or returns false and leaves *at alone.
+ * Numbers may have leading zeros; hexadecimal ones need "0x" only with osr_take_0x().
+ */
+void osr_skip_blanks(const char **at);
+bool osr_take_word(const char **at, const char *word);
+bool osr_take_decimal(const char **at, uint64_t max, uint64_t *value);
+bool osr_take_hex(const char **at, uint64_t max, uint64_t *value);
+bool osr_take_0x(const char **at, uint64_t max, uint64_t *value);
+
+#endif

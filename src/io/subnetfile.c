@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include "io/subnetfile.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/netfile.h"
+#include "io/speed.h"
+
+/* One end of a cable as a line describes it. */
+struct cable_end {
+	uint64_t sysimg_guid, guid, port_guid, vendid, devid, n_ports, lid, port;
+	enum osr_net_type type;
+	const char *name;
+	size_t name_length;
+};
+
+struct subnet_reader {
+	struct osr_lines *in;
+	struct osr_net *net;
+	struct osr_diag *diag;
+	uint32_t *hash; /* [hash_size] nodes by GUID */
+	uint32_t hash_size;
+};
+
+/* ---- a line --------------------------------------------------------------------------------- */
+
+/* " KEY" and a hexadecimal number. */
+static bool take_field(const char **at, const char *key, uint64_t max, uint64_t *value)
+{
+	osr_skip_blanks(at);
+	return osr_take_word(at, key) && osr_take_hex(at, max, value);
+}
+
+static bool take_type(const char **at, enum osr_net_type *type)
+{
+	osr_skip_blanks(at);
+	if (osr_take_word(at, "SW"))
+		*type = OSR_NET_SWITCH;
+	else if (osr_take_word(at, "CA"))
+		*type = OSR_NET_CA;
+	else if (osr_take_word(at, "Rt"))
+		*type = OSR_NET_ROUTER;
+	else
+		return false;
+	osr_take_word(at, "-SM");
+	return true;
+}
+
+/* A name may hold braces: it ends at the last one before " LID:". */
+static bool take_name(const char **at, struct cable_end *e)
+{
+	const char *end;
+
+	osr_skip_blanks(at);
+	if (!osr_take_word(at, "{"))
+		return false;
+	end = strstr(*at, "} LID:");
+	if (!end)
+		return false;
+	e->name = *at;
+	e->name_length = (size_t)(end - *at);
+	*at = end + 1;
+	return true;
+}
+
+/* What is missing, or NULL. */
+static const char *take_end(const char **at, struct cable_end *e)
+{
+	uint64_t revision;
+
+	osr_skip_blanks(at);
+	if (!osr_take_word(at, "{"))
+		return "a \"{\"";
+	if (!take_type(at, &e->type))
+		return "CA, SW or Rt";
+	if (!take_field(at, "Ports:", OSR_NET_MAX_NODE_PORTS, &e->n_ports) || !e->n_ports)
+		return "Ports: (1 to FE)";
+	if (!take_field(at, "SystemGUID:", UINT64_MAX, &e->sysimg_guid))
+		return "SystemGUID:";
+	if (!take_field(at, "NodeGUID:", UINT64_MAX, &e->guid))
+		return "NodeGUID:";
+	if (!take_field(at, "PortGUID:", UINT64_MAX, &e->port_guid))
+		return "PortGUID:";
+	if (!take_field(at, "VenID:", UINT32_MAX, &e->vendid))
+		return "VenID:";
+	if (!take_field(at, "DevID:", UINT32_MAX, &e->devid))
+		return "DevID:";
+	if (!take_field(at, "Rev:", UINT32_MAX, &revision))
+		return "Rev:";
+	if (!take_name(at, e))
+		return "a name in braces";
+	if (!take_field(at, "LID:", OSR_MAX_LID, &e->lid))
+		return "LID: (at most BFFF)";
+	if (!take_field(at, "PN:", e->n_ports, &e->port) || !e->port)
+		return "PN: (1 to the number of ports)";
+	osr_skip_blanks(at);
+	return osr_take_word(at, "}") ? NULL : "a \"}\"";
+}
+
+static uint8_t speed_of(const char *text)
+{
+	static const struct {
+		const char *word;
+		uint8_t speed;
+	} known[] = {
+		{ "2.5", OSR_SPEED_SDR }, { "5", OSR_SPEED_DDR },  { "FDR10", OSR_SPEED_FDR10 },
+		{ "14", OSR_SPEED_FDR },  { "25", OSR_SPEED_EDR }, { "10", OSR_SPEED_QDR },
+		{ "50", OSR_SPEED_HDR },
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (!strcmp(text, known[i].word))
+			return known[i].speed;
+	return OSR_SPEED_UNKNOWN;
+}
+
+/* " PHY=4x LOG=ACT SPD=10"; SPD is missing in old files. False if it is none of this. */
+static bool take_state(const char *at, uint8_t *width, uint8_t *speed, bool *down)
+{
+	uint64_t n = 0;
+
+	osr_skip_blanks(&at);
+	if (!osr_take_word(&at, "PHY="))
+		return false;
+	if (!osr_take_word(&at, "??") &&
+	    !(osr_take_decimal(&at, 12, &n) && osr_take_word(&at, "x")))
+		return false;
+	*width = (uint8_t)n;
+	osr_skip_blanks(&at);
+	if (!osr_take_word(&at, "LOG="))
+		return false;
+	*down = osr_take_word(&at, "DWN");
+	if (!*down && !osr_take_word(&at, "ACT") && !osr_take_word(&at, "ARM") &&
+	    !osr_take_word(&at, "INI"))
+		return false;
+	osr_skip_blanks(&at);
+	*speed = OSR_SPEED_UNKNOWN;
+	if (osr_take_word(&at, "SPD="))
+		*speed = speed_of(at);
+	else if (*at)
+		return false;
+	return true;
+}
+
+/* ---- the net -------------------------------------------------------------------------------- */
+
+static enum osr_status no_memory(const struct subnet_reader *r)
+{
+	return osr_fail(r->diag, OSR_NOMEM, "%s: out of memory for %u nodes", r->in->label,
+			r->net->n_nodes);
+}
+
+static uint32_t slot_of(const struct subnet_reader *r, uint64_t guid)
+{
+	uint32_t at = (uint32_t)((guid * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (r->hash_size - 1);
+
+	while (r->hash[at] != OSR_NONE && r->net->nodes[r->hash[at]].guid != guid)
+		at = (at + 1) & (r->hash_size - 1);
+	return at;
+}
+
+/* At most half full. */
+static bool grow_hash(struct subnet_reader *r)
+{
+	uint32_t size = r->hash_size ? r->hash_size * 2 : 1024;
+	uint32_t *more;
+
+	if (r->net->n_nodes < r->hash_size / 2)
+		return true;
+	more = realloc(r->hash, size * sizeof(*more));
+	if (!more)
+		return false;
+	r->hash = more;
+	r->hash_size = size;
+	memset(r->hash, 0xff, size * sizeof(*r->hash));
+	for (uint32_t i = 0; i < r->net->n_nodes; i++)
+		r->hash[slot_of(r, r->net->nodes[i].guid)] = i;
+	return true;
+}
+
+static enum osr_status add_node(struct subnet_reader *r, const struct cable_end *e, uint32_t *node)
+{
+	static const char letter[] = {
+		[OSR_NET_CA] = 'H', [OSR_NET_SWITCH] = 'S', [OSR_NET_ROUTER] = 'R'
+	};
+	char id[24];
+
+	snprintf(id, sizeof(id), "%c-%016" PRIx64, letter[e->type], e->guid);
+	if (!grow_hash(r))
+		return no_memory(r);
+	*node = osr_net_node(r->net, e->type, (uint32_t)e->n_ports, id);
+	if (*node == OSR_NONE)
+		return osr_net_status(r->net, r->diag);
+	osr_net_set_guid(r->net, *node, e->guid);
+	r->net->nodes[*node].sysimg_guid = e->sysimg_guid;
+	r->net->nodes[*node].name = osr_net_string(r->net, e->name, e->name_length);
+	if (osr_net_status(r->net, r->diag))
+		return osr_net_status(r->net, r->diag);
+	r->hash[slot_of(r, e->guid)] = *node;
+	return OSR_OK;
+}
+
+static enum osr_status set_lid(struct subnet_reader *r, uint32_t port, const struct cable_end *e)
+{
+	struct osr_net_port *p = &r->net->ports[port];
+
+	if (p->lid && e->lid && p->lid != e->lid)
+		return osr_lines_fail(r->in, r->diag,
+				      "LID %" PRIu64 " of 0x%016" PRIx64
+				      ", which had LID %u before",
+				      e->lid, e->guid, p->lid);
+	if (e->lid)
+		p->lid = (uint16_t)e->lid;
+	return OSR_OK;
+}
+
+/* The port of one end of a line; its node is new or must be what it was. */
+static enum osr_status find_port(struct subnet_reader *r, const struct cable_end *e, uint32_t *port)
+{
+	uint32_t node = r->hash_size ? r->hash[slot_of(r, e->guid)] : OSR_NONE;
+	enum osr_status st = OSR_OK;
+	struct osr_net_node *n;
+
+	if (node == OSR_NONE)
+		st = add_node(r, e, &node);
+	if (st)
+		return st;
+	n = &r->net->nodes[node];
+	if (n->type != e->type || n->n_ports != e->n_ports)
+		return osr_lines_fail(
+			r->in, r->diag,
+			"node 0x%016" PRIx64
+			" is of another kind or has another number of ports than before",
+			e->guid);
+	*port = osr_net_port(r->net, node, (uint32_t)e->port);
+	if (e->type == OSR_NET_SWITCH)
+		return set_lid(r, n->port_row, e);
+	r->net->ports[*port].guid = e->port_guid;
+	return set_lid(r, *port, e);
+}
+
+static enum osr_status take_cable(struct subnet_reader *r, const struct cable_end end[2],
+				  uint8_t width, uint8_t speed)
+{
+	struct osr_net *net = r->net;
+	uint32_t port[2];
+	enum osr_status st;
+
+	for (unsigned i = 0; i < 2; i++)
+		if ((st = find_port(r, &end[i], &port[i])))
+			return st;
+	/* OpenSM prints the ids of the far end with a shift: only the near one's are right. */
+	net->nodes[net->ports[port[0]].node].vendid = (uint32_t)end[0].vendid;
+	net->nodes[net->ports[port[0]].node].devid = (uint32_t)end[0].devid;
+	for (unsigned i = 0; i < 2; i++)
+		if (net->ports[port[i]].peer != OSR_NONE && net->ports[port[i]].peer != port[1 - i])
+			return osr_lines_fail(r->in, r->diag,
+					      "port %" PRIu64 " of 0x%016" PRIx64
+					      " had another cable before",
+					      end[i].port, end[i].guid);
+	if (net->ports[port[0]].peer == OSR_NONE)
+		osr_net_cable(net, port[0], port[1], width, speed);
+	return osr_net_status(net, r->diag);
+}
+
+static enum osr_status take_line(struct subnet_reader *r, const char *at)
+{
+	struct cable_end end[2] = { 0 };
+	uint8_t width, speed;
+	bool down;
+
+	osr_skip_blanks(&at);
+	if (!*at || *at == '#')
+		return OSR_OK;
+	for (unsigned i = 0; i < 2; i++) {
+		const char *missing = take_end(&at, &end[i]);
+
+		if (missing)
+			return osr_lines_fail(r->in, r->diag,
+					      "expected %s of the %s end of a cable", missing,
+					      i ? "far" : "near");
+	}
+	if (!take_state(at, &width, &speed, &down))
+		return osr_lines_fail(r->in, r->diag,
+				      "expected PHY=WIDTH LOG=STATE SPD=SPEED behind the two ends");
+	return down ? OSR_OK : take_cable(r, end, width, speed);
+}
+
+/* Ports of CAs that no line has named keep what osr_net_set_guid() gave them. */
+enum osr_status osr_subnetfile_parse(struct osr_lines *in, struct osr_net *net,
+				     struct osr_diag *diag)
+{
+	struct subnet_reader r = { .in = in, .net = net, .diag = diag };
+	enum osr_status st = OSR_OK;
+	char *text;
+
+	*net = (struct osr_net){ 0 };
+	while (!st && osr_lines_next(in, &text, diag, &st))
+		st = take_line(&r, text);
+	if (!st && !net->n_nodes)
+		st = osr_fail(diag, OSR_INVAL, "%s: holds no cable (expected an opensm-subnet.lst)",
+			      in->label);
+	free(r.hash);
+	if (st)
+		osr_net_free(net);
+	return st;
+}
+
+/* ---- any fabric ----------------------------------------------------------------------------- */
+
+/* The first character that is no blank, which stays in the stream. */
+static int first_char(FILE *in)
+{
+	int c;
+
+	do
+		c = getc(in);
+	while (c == ' ' || c == '\n' || c == '\t' || c == '\r');
+	if (c != EOF)
+		ungetc(c, in);
+	return c;
+}
+
+static enum osr_status read_subnet(FILE *in, const char *label, struct osr_net *net,
+				   struct osr_diag *diag)
+{
+	struct osr_lines lines;
+	enum osr_status st = osr_lines_stream(&lines, in, label, diag);
+
+	if (!st)
+		st = osr_subnetfile_parse(&lines, net, diag);
+	osr_lines_close(&lines);
+	return st;
+}
+
+enum osr_status osr_fabricfile_read(const char *path, struct osr_net *net, struct osr_diag *diag)
+{
+	bool is_stdin = !strcmp(path, "-");
+	const char *label = is_stdin ? "standard input" : path;
+	FILE *in = is_stdin ? stdin : fopen(path, "rb");
+	enum osr_status st;
+
+	*net = (struct osr_net){ 0 };
+	if (!in)
+		return osr_fail(diag, OSR_INVAL, "%s: %s", path, strerror(errno));
+	st = (first_char(in) == '{' ? read_subnet : osr_netfile_read_stream)(in, label, net, diag);
+	if (!is_stdin)
+		fclose(in);
+	return st;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * tables.h - tables that somebody else wrote, bound to a fabric: what `check` and `diff` judge.
+ *
+ *	struct osr_tables t;
+ *	st = osr_tables_init(&t, &fabric, &net, &arena, diag);
+ *	st = osr_tables_read_lfts(&t, "opensm-lfts.dump", diag);
+ *	st = osr_tables_read_sl2vl(&t, "opensm-sl2vl.dump", diag);	each of these may be left out
+ *	st = osr_tables_read_paths(&t, "opensm-path-sl.dump", diag);
+ *	st = osr_tables_read_groups(&t, "opensm.mcfdbs", diag);
+ *	struct osr_generation gen = osr_tables_generation(&t);
+ *	osr_tables_free(&t);
+ *
+ * Files, in the forms in which they are met:
+ *	LFTs	opensm-lfts.dump; what dump_lfts prints; opensm.fdbs, OpenSM's and ibdm's
+ *	SL2VL	opensm-sl2vl.dump; ibdmchk's "0xGUID in out 0x01 0x23 ..."
+ *	paths	ibdmchk's psl: "0xGUID LID SL", or a head line of the end port, then "0xLID : SL"
+ *	groups	opensm.mcfdbs
+ *
+ * Files are streamed: memory is that of the tables, a byte for each switch and LID, 16 for each pair
+ * of ports, a byte for each LID and row of path SLs (end ports with equal rows share one).
+ *
+ * OSR_INVAL, with file and line, for what cannot be read or contradicts the fabric or itself: a
+ * switch, port or port GUID that the fabric does not have or has elsewhere, an entry given twice with
+ * different values. Entries for LIDs that nobody has are counted, not refused: switches keep them.
+ */
+#ifndef OSR_IO_TABLES_H
+#define OSR_IO_TABLES_H
+
+#include <osmroutes/union.h>
+
+#include "io/lines.h"
+#include "io/net.h"
+
+struct osr_tables {
+	const struct osr_fabric *f;
+	const struct osr_net *net; /* for GUIDs of nodes; may be NULL */
+	struct osr_arena *arena;
+
+	struct osr_routing routing; /* claims nothing; sl2vl is NULL until read, unset: OSR_NO_VL */
+	bool *has_lft;              /* [n_switches] its table was in the file */
+
+	osr_sl2vl_t
+		*term_sl2vl; /* [n_terminals] of CAs and routers; OSR_NO_VL if not in the file */
+
+	bool folded;            /* routing.sl says all that the paths do */
+	struct osr_paths paths; /* n_rows = 0 until read; rows are freed by osr_tables_free() */
+	struct osr_groups groups;
+
+	/* What was read: entries kept, and those of LIDs that nobody has. */
+	uint64_t n_entries, n_foreign;
+	uint64_t bytes;
+
+	struct osr_owner *owner; /* [n_owners] end ports by GUID, of ports and of nodes */
+	uint32_t n_owners;
+};
+
+enum osr_status osr_tables_init(struct osr_tables *t, const struct osr_fabric *f,
+				const struct osr_net *net, struct osr_arena *arena,
+				struct osr_diag *diag);
+void osr_tables_free(struct osr_tables *t);
+
+enum osr_status osr_tables_read_lfts(struct osr_tables *t, const char *path, struct osr_diag *diag);
+enum osr_status osr_tables_read_sl2vl(struct osr_tables *t, const char *path,
+				      struct osr_diag *diag);
+enum osr_status osr_tables_read_paths(struct osr_tables *t, const char *path,
+				      struct osr_diag *diag);
+enum osr_status osr_tables_read_groups(struct osr_tables *t, const char *path,
+				       struct osr_diag *diag);
+
+/* The same from lines that are already open; for fuzzers and tests. */
+enum osr_status osr_tables_parse_lfts(struct osr_tables *t, struct osr_lines *in,
+				      struct osr_diag *diag);
+enum osr_status osr_tables_parse_sl2vl(struct osr_tables *t, struct osr_lines *in,
+				       struct osr_diag *diag);
+enum osr_status osr_tables_parse_paths(struct osr_tables *t, struct osr_lines *in,
+				       struct osr_diag *diag);
+enum osr_status osr_tables_parse_groups(struct osr_tables *t, struct osr_lines *in,
+					struct osr_diag *diag);
+
+/* All senders use this SL for everything. */
+enum osr_status osr_tables_one_sl(struct osr_tables *t, uint8_t sl, struct osr_diag *diag);
+
+/*
+ * Once everything is read: routing.n_vls, routing.ca_sl2vl if all CAs have the same table (else
+ * *same_ca is false), and routing.sl in place of the paths if all end ports of a switch have the same
+ * SLs (towards other switches) and none is missing, as the checker wants it.
+ */
+enum osr_status osr_tables_finish(struct osr_tables *t, bool *same_ca, struct osr_diag *diag);
+
+/* What osr_union_loop() takes. */
+struct osr_generation osr_tables_generation(const struct osr_tables *t);
+
+/* Allocates routing.sl2vl and term_sl2vl, all OSR_NO_VL. For who fills them otherwise (src/live). */
+enum osr_status osr_tables_alloc_sl2vl(struct osr_tables *t, struct osr_diag *diag);
+
+/* The table of a port pair of a switch. */
+static inline uint8_t *osr_tables_sl2vl(const struct osr_tables *t, uint32_t s, unsigned in,
+					unsigned out)
+{
+	size_t pair = in * ((size_t)t->f->sw_n_ports[s] + 1) + out;
+
+	return t->routing.sl2vl[t->routing.sl2vl_row[s] + pair];
+}
+
+/* End ports with this GUID, of the port or else of its node: *n of them from the one returned. */
+struct osr_owner {
+	uint64_t guid;
+	uint32_t term;
+	bool by_node;
+};
+
+const struct osr_owner *osr_tables_owner(const struct osr_tables *t, uint64_t guid, bool by_node,
+					 uint32_t *n);
+
+#endif

@@ -1,0 +1,422 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""mutants.py OSMROUTES PROJECT [N]
+
+Tables made wrong on purpose: N mutants (default 430, more than 200 of them wrong) of right dumps, each judged twice. Here, every packet
+that exists is sent through the tables hop by hop; `osmroutes check` reads the same files. Each fault found
+here must be named there, with switch, LID and ports; nothing may be named there that is not found here.
+Many mutants are not wrong (another shortest port, an SL that closes no cycle): those must stay unnoticed.
+"""
+import collections
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+COMMAND, PROJECT = sys.argv[1:3]
+N_MUTANTS = int(sys.argv[3]) if len(sys.argv) > 3 else 430
+FABRICS = [('ring-5', []), ('torus-4x4', ['-o', 'dimensions=no']), ('random-12', []),
+           ('dragonfly-12', []), ('tree-2', []), ('kautz-2-2', ['-o', 'balance_vls=no'])]
+MLID = 0xc001
+
+
+class Dump:
+    """The files of one directory, as plain dictionaries."""
+
+    def __init__(self, folder):
+        read = lambda name: open(os.path.join(folder, name), encoding='utf-8').read().splitlines()
+        self.subnet = read('opensm-subnet.lst')
+        self.cable, self.ends, self.n_ports, self.at = {}, {}, {}, {}
+        for line in self.subnet:
+            near, far = re.findall(r'\{ (SW|CA)\S* Ports:(\w+) .*?NodeGUID:(\w+) PortGUID:(\w+) .*?'
+                                   r'LID:(\w+) PN:(\w+) \}', line)
+            self.add(near, far)
+        self.lft = {}
+        for line in read('opensm-lfts.dump'):
+            head = re.match(r'Unicast lids .* guid 0x(\w+)', line)
+            entry = re.match(r'0x(\w+) (\d+) ', line)
+            if head:
+                sw = int(head.group(1), 16)
+            elif entry:
+                self.lft[sw, int(entry.group(1), 16)] = int(entry.group(2))
+        self.sl2vl = {}
+        for line in read('opensm-sl2vl.dump'):
+            head = re.match(r'(Switch|Channel Adapter) 0x(\w+)', line)
+            if head:
+                guid = int(head.group(2), 16)
+            elif line and line[0].isdigit():
+                words = line.replace(':', ' ').split()
+                self.sl2vl[guid, int(words[0]), int(words[1])] = [int(w) for w in words[2:]]
+        self.sl = {}
+        for line in read('opensm-path-sl.dump'):
+            head = re.match(r'(Switch|Channel Adapter) 0x(\w+)', line)
+            if head:
+                guid = int(head.group(2), 16)
+            elif line:
+                lid, sl = line.split(' : ')
+                self.sl[guid, int(lid, 16)] = int(sl)
+        self.groups = {}
+
+    def add(self, near, far):
+        (kind, ports, node, guid, lid, port), (kind2, _, node2, _, _, port2) = [
+            (k, int(n, 16), int(g, 16), int(pg, 16), int(l, 16), int(p, 16))
+            for k, n, g, pg, l, p in (near, far)]
+        if kind == 'SW':
+            self.n_ports[node] = ports
+            self.ends[lid] = (node, 0, node)
+            if kind2 == 'SW' and node != node2:
+                self.cable[node, port] = (node2, port2)
+        elif kind2 == 'SW':
+            self.ends[lid] = (node2, port2, guid)
+            self.at[node2, port2] = lid
+
+    def multicast_tree(self, rng):
+        """A group of some hosts on a breadth-first tree over all switches."""
+        hosts = [l for l, e in self.ends.items() if e[1]]
+        members = rng.sample(hosts, max(3, len(hosts) // 2))
+        root = min(self.n_ports)
+        self.groups = collections.defaultdict(set)
+        seen, todo = {root}, [root]
+        while todo:
+            s = todo.pop(0)
+            for (a, p), (b, q) in sorted(self.cable.items()):
+                if a == s and b not in seen:
+                    seen.add(b)
+                    todo.append(b)
+                    self.groups[a].add(p)
+                    self.groups[b].add(q)
+        for lid in members:
+            sw, port, _ = self.ends[lid]
+            self.groups[sw].add(port)
+
+    def copy(self):
+        other = object.__new__(Dump)
+        other.__dict__.update({k: dict(v) if isinstance(v, dict) else v
+                               for k, v in self.__dict__.items()})
+        other.sl2vl = {k: list(v) for k, v in self.sl2vl.items()}
+        other.groups = {k: set(v) for k, v in self.groups.items()}
+        return other
+
+    def write(self, folder):
+        with open(os.path.join(folder, 'opensm-subnet.lst'), 'w') as f:
+            f.writelines(line + '\n' for line in self.subnet)
+        with open(os.path.join(folder, 'opensm-lfts.dump'), 'w') as f:
+            for s in sorted(self.n_ports):
+                f.write("Unicast lids [0-99] of switch Lid 1 guid 0x%016x ('x'):\n" % s)
+                f.writelines('0x%04x %03d # x\n' % (lid, port)
+                             for (sw, lid), port in sorted(self.lft.items()) if sw == s)
+                f.write('99 lids dumped\n')
+        with open(os.path.join(folder, 'opensm-sl2vl.dump'), 'w') as f:
+            for guid in sorted({k[0] for k in self.sl2vl}):
+                f.write('%s 0x%016x, base LID 1, "x"\n' % (
+                    'Switch' if guid in self.n_ports else 'Channel Adapter', guid))
+                f.writelines('%d %d : %s\n' % (i, o, ' '.join(map(str, vls)))
+                             for (g, i, o), vls in sorted(self.sl2vl.items()) if g == guid)
+        with open(os.path.join(folder, 'opensm-path-sl.dump'), 'w') as f:
+            for _, _, guid in sorted(self.ends.values(), key=lambda e: e[2]):
+                f.write('%s 0x%016x, base LID 1, "x"\n' % (
+                    'Switch' if guid in self.n_ports else 'Channel Adapter', guid))
+                f.writelines('0x%04x : %d\n' % (lid, sl)
+                             for (g, lid), sl in sorted(self.sl.items()) if g == guid)
+        with open(os.path.join(folder, 'opensm.mcfdbs'), 'w') as f:
+            for s in sorted(self.groups):
+                f.write('\nSwitch 0x%016x\nLID    : Out Port(s)\n0x%04X :%s\n' % (
+                    s, MLID, ''.join(' 0x%03X ' % p for p in sorted(self.groups[s]))))
+
+
+# ---- the judge ---------------------------------------------------------------------------------------
+
+class Judge:
+    def __init__(self, dump):
+        self.d = dump
+        self.faults = set()
+        self.deps = {False: set(), True: set()}		# without and with replies
+        for lid, end in dump.ends.items():
+            for other, source in dump.ends.items():
+                if other != lid and (end[1] or source[1]):
+                    self.send(source, lid, other)
+        self.multicast()
+
+    def send(self, source, lid, source_lid):
+        """From one end port to the owner of lid, on the SL of the path and on that of the reply's."""
+        d = self.d
+        own = d.sl.get((source[2], lid))
+        asked = d.sl.get((d.ends[lid][2], source_lid)) if d.ends[lid][1] else None
+        if own is None and source[1] and d.ends[lid][1]:
+            self.faults.add(('no SL', None, lid, None, None, None))
+        self.walk(source, lid, None, None)
+        if own is not None:
+            self.walk(source, lid, own, False)
+        if asked is not None:
+            self.walk(source, lid, asked, True)
+
+    def walk(self, source, lid, sl, reply):
+        d = self.d
+        at, came = source[0], source[1]
+        root, root_port, _ = d.ends[lid]
+        held, seen = None, set()
+        while True:
+            port = d.lft.get((at, lid), 255)
+            turn = (at, came, port)
+            if sl is None:
+                if self.ends_here(at, lid, port, root, root_port):
+                    return
+                if at in seen:
+                    self.faults.add(('loop', None, lid, None, None, None))
+                    return
+                seen.add(at)
+            else:
+                if port == 255 or port > d.n_ports[at] or turn in seen or port == 0:
+                    return
+                seen.add(turn)
+                vl = d.sl2vl.get(turn, [255] * 16)
+                if vl[sl] >= 15:
+                    self.faults.add(('SL2VL', at, None, came, port, sl))
+                    return
+                hold = (at, port, vl[sl])
+                if (at, port) in d.cable and held:
+                    self.deps[True].add((held, hold))
+                    if not reply:
+                        self.deps[False].add((held, hold))
+                held = hold
+            if (at, port) not in d.cable:
+                return
+            at, came = d.cable[at, port]
+
+    def ends_here(self, at, lid, port, root, root_port):
+        if at == root:
+            if port != root_port:
+                self.faults.add(('hole' if port == 255 else 'wrong port', at, lid, None,
+                                 port, None))
+            return True
+        if port == 255:
+            self.faults.add(('hole', at, lid, None, port, None))
+        elif (at, port) not in self.d.cable:
+            self.faults.add(('dead end', at, lid, None, port, None))
+        else:
+            return False
+        return True
+
+    def multicast(self):
+        d = self.d
+        members = {(s, p) for s, ports in d.groups.items() for p in ports
+                   if (s, p) not in d.cable}
+        for s, p in sorted(members):
+            seen, todo, loop = {s}, [(s, p)], False
+            while todo and not loop:
+                at, came = todo.pop(0)
+                for out in sorted(d.groups.get(at, set()) - {came}):
+                    if (at, out) in d.cable:
+                        there = d.cable[at, out]
+                        loop |= there[0] in seen
+                        seen.add(there[0])
+                        todo.append(there)
+            if loop:
+                self.faults.add(('multicast loop', None, MLID, None, None, None))
+            elif {m[0] for m in members} - seen:
+                self.faults.add(('multicast split', s, MLID, None, None, None))
+        for at, ports in d.groups.items():
+            for out in ports:
+                if (at, out) not in d.cable:
+                    continue
+                there, came = d.cable[at, out]
+                for on in d.groups.get(there, set()) - {came}:
+                    if (there, on) in d.cable:
+                        dep = ((at, out, 0), (there, on, 0))
+                        self.deps[True].add(dep)
+
+    def cyclic(self, replies):
+        """Strips what nothing waits for."""
+        deps = self.deps[replies]
+        waits = collections.defaultdict(set)
+        n_in = collections.Counter()
+        for a, b in deps:
+            waits[a].add(b)
+            n_in[b] += 1
+        vertices = {v for dep in deps for v in dep}
+        free = [v for v in vertices if not n_in[v]]
+        while free:
+            v = free.pop()
+            vertices.discard(v)
+            for w in waits[v]:
+                n_in[w] -= 1
+                if not n_in[w]:
+                    free.append(w)
+        return bool(vertices)
+
+
+# ---- mistakes ----------------------------------------------------------------------------------------
+
+def make_loop(d, rng):
+    s, lid = rng.choice(sorted(k for k in d.lft if d.ends.get(k[1], (k[0],))[0] != k[0]))
+    upstream = [(a, p) for (a, p), (b, q) in sorted(d.cable.items())
+                if b == s and d.lft.get((a, lid)) == p]
+    if not upstream:
+        return
+    back = [p for (a, p), (b, q) in sorted(d.cable.items()) if a == s and b == upstream[0][0]]
+    d.lft[s, lid] = back[0]
+
+
+def make_hole(d, rng):
+    del d.lft[rng.choice(sorted(d.lft))]
+
+
+def wrong_port(d, rng):
+    key = rng.choice(sorted(d.lft))
+    d.lft[key] = rng.randrange(d.n_ports[key[0]] + 1)
+
+
+def wrong_last_port(d, rng):
+    lid = rng.choice(sorted(d.ends))
+    s = d.ends[lid][0]
+    d.lft[s, lid] = rng.randrange(d.n_ports[s] + 1)
+
+
+def swap_sls(d, rng):
+    keys = rng.sample(sorted(d.sl), 2)
+    d.sl[keys[0]], d.sl[keys[1]] = d.sl[keys[1]], d.sl[keys[0]]
+
+
+def other_sl(d, rng):
+    for key in rng.sample(sorted(d.sl), 5):
+        d.sl[key] = rng.randrange(4)
+
+
+def one_lane(d, rng):
+    """VL cycle: everything of some switches on one SL."""
+    some = set(rng.sample(sorted(d.n_ports), len(d.n_ports) // 2 + 1))
+    sl = rng.randrange(2)
+    for (guid, lid) in d.sl:
+        if any(e[2] == guid and e[0] in some for e in d.ends.values()):
+            d.sl[guid, lid] = sl
+
+
+def no_sl(d, rng):
+    del d.sl[rng.choice(sorted(d.sl))]
+
+
+def drop_sl(d, rng):
+    d.sl2vl[rng.choice(sorted(k for k in d.sl2vl if k[0] in d.n_ports))][rng.randrange(8)] = 15
+
+
+def wrong_sl2vl(d, rng):
+    for key in rng.sample(sorted(k for k in d.sl2vl if k[0] in d.n_ports), 3):
+        d.sl2vl[key] = [rng.randrange(2)] * 16
+
+
+def no_sl2vl(d, rng):
+    del d.sl2vl[rng.choice(sorted(k for k in d.sl2vl if k[0] in d.n_ports))]
+
+
+def multicast_loop(d, rng):
+    links = sorted(k for k in d.cable if k[1] not in d.groups.get(k[0], set()))
+    if links:
+        s, p = rng.choice(links)
+        t, q = d.cable[s, p]
+        d.groups[s].add(p)
+        d.groups[t].add(q)
+
+
+def multicast_split(d, rng):
+    s, p = rng.choice(sorted(k for k in d.cable if k[1] in d.groups.get(k[0], set())))
+    d.groups[s].discard(p)
+
+
+KINDS = [make_loop, make_hole, wrong_port, wrong_last_port, swap_sls, other_sl, one_lane, no_sl,
+         drop_sl, wrong_sl2vl, no_sl2vl, multicast_loop, multicast_split]
+
+
+# ---- both opinions -----------------------------------------------------------------------------------
+
+def said_by_check(folder):
+    run = subprocess.run([COMMAND, 'check', '--json', '--max=100000', folder], capture_output=True,
+                         text=True)
+    if run.returncode not in (0, 1):
+        sys.exit('check: exit %d: %s' % (run.returncode, run.stderr))
+    return run.returncode, json.loads(run.stdout)
+
+
+def found_by_check(report):
+    faults = set()
+    for f in report['faults']:
+        kind = f['kind']
+        sw = int(f['guid'], 16) if 'guid' in f else None
+        lid = f.get('lid')
+        if kind == 'SL2VL':
+            faults.add((kind, sw, None, f['in'], f['out'], f['sl']))
+        elif kind in ('loop', 'no SL', 'multicast loop'):
+            faults.add((kind, None, lid, None, None, None))
+        elif kind == 'multicast split':
+            faults.add((kind, sw, lid, None, None, None))
+        else:
+            faults.add((kind, sw, lid, None, f['out'], None))
+    return faults
+
+
+def check_witness(judge, report):
+    """Each step of the loop that was named waits for the next one, also by our packets."""
+    steps = [(int(s['guid'], 16), s['port'], s['vl']) for s in report['loop']]
+    return steps and all((a, b) in judge.deps[True] for a, b in zip(steps, steps[1:] + steps[:1]))
+
+
+def compare(dump, folder, name):
+    """True if the tables are wrong; a difference of opinions ends the test."""
+    dump.write(folder)
+    judge = Judge(dump)
+    code, report = said_by_check(folder)
+    got = found_by_check(report)
+    bouncing = {f[2] for f in judge.faults if f[0] == 'wrong port'}
+    # The last switch sends a packet back into the fabric: a wrong port, and around it goes.
+    extra = {f for f in got - judge.faults if not (f[0] == 'loop' and f[2] in bouncing)}
+    if judge.faults - got or extra:
+        sys.exit('%s: missed %s; false alarm %s' % (name, sorted(map(str, judge.faults - got))[:5],
+                                                    sorted(map(str, extra))[:5]))
+    one_way, all_of_it = judge.cyclic(False), judge.cyclic(True)
+    free = report['deadlock_free'] if 'deadlock_free' in report else report['verdict']['deadlock_free']
+    if free['one_way'] == one_way:
+        sys.exit('%s: one-way loops: here %s, check says free: %s' % (name, one_way, free))
+    if bool(report['loop']) != all_of_it:
+        sys.exit('%s: loops with replies and multicast: here %s, check: %s' % (name, all_of_it,
+                                                                             report['loop']))
+    if all_of_it and not check_witness(judge, report):
+        sys.exit('%s: the loop that is named is none: %s' % (name, report['loop']))
+    wrong = bool(judge.faults) or all_of_it
+    if code != (1 if wrong else 0):
+        sys.exit('%s: exit code %d, wrong: %s, verdict: %s' % (name, code, wrong, report['verdict']))
+    return wrong
+
+
+def main():
+    rng = random.Random(1)
+    counts = collections.Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        bases = []
+        for name, options in FABRICS:
+            path = os.path.join(folder, name)
+            subprocess.run([COMMAND, 'route', '-e', 'dfsssp', '--dump', path, '--path-sl'] + options +
+                           [os.path.join(PROJECT, 'topologies', name + '.net')], check=True,
+                           stdout=subprocess.DEVNULL)
+            base = Dump(path)
+            base.multicast_tree(rng)
+            if compare(base, folder, name) and name != 'ring-5':
+                print('%s with its group: wrong from the start, on the VL of the group' % name)
+            bases.append((name, base))
+        for i in range(N_MUTANTS):
+            name, base = bases[i % len(bases)]
+            mutate = KINDS[i % len(KINDS)]
+            mutant = base.copy()
+            mutate(mutant, rng)
+            wrong = compare(mutant, folder, 'mutant %d of %s, %s' % (i, name, mutate.__name__))
+            counts[mutate.__name__, wrong] += 1
+    print('%d mutants, %d of them wrong' % (N_MUTANTS, sum(n for k, n in counts.items() if k[1])))
+    for mutate in KINDS:
+        n = mutate.__name__
+        print('%-16s %3d wrong and found, %3d harmless and not blamed' % (
+            n, counts[n, True], counts[n, False]))
+    if any(not counts[m.__name__, True] for m in KINDS) and N_MUTANTS >= 200:
+        sys.exit('one kind of mistake was never really wrong: the test says too little')
+
+
+main()
