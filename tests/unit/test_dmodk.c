@@ -328,12 +328,45 @@ static void test_faults(void **state)
 	assert_true(sum <= 1.5 * bounds);
 }
 
+static void degrade(const struct osr_net *from, struct osr_degrade how, struct osr_net *to)
+{
+	struct osr_degraded done;
+	struct osr_diag diag;
+
+	assert_int_equal(osr_topo_degrade(from, &how, to, &done, &diag), OSR_OK);
+}
+
+/* One dead cable: few entries change but those that used it. */
+static void test_few_changes(void **state)
+{
+	struct osr_net net = { 0 }, whole, broken;
+	struct osr_result before;
+	struct routed x, y;
+	uint64_t n, changed;
+
+	make_net("18,18,6", "1,18,6", "1,1,3", false, &net);
+	degrade(&net, (struct osr_degrade){ 0 }, &whole); /* nodes keep their GUIDs from here on */
+	route_net(&whole, 0, &x);
+	before = (struct osr_result){ .fabric = x.f, .routing = x.r };
+	for (uint64_t seed = 1; seed <= 5; seed++) {
+		degrade(&whole, (struct osr_degrade){ .n_links = 1, .seed = seed }, &broken);
+		route_net(&broken, -1, &y);
+		changed = osr_routing_changed(&before, &y.f, &y.r, &n);
+		assert_true(changed > 0 && changed * 1000 <= n);
+		drop(&y);
+		osr_net_free(&broken);
+	}
+	drop(&x);
+	osr_net_free(&net);
+	osr_net_free(&whole);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_theorems), cmocka_unit_test(test_efi),
 		cmocka_unit_test(test_lmc),      cmocka_unit_test(test_broken),
-		cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_faults),   cmocka_unit_test(test_few_changes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
