@@ -36,6 +36,7 @@ int cli_analyze(int argc, char **argv);
 int cli_angara(int argc, char **argv);
 int cli_check(int argc, char **argv);
 int cli_diff(int argc, char **argv);
+int cli_report(int argc, char **argv);
 
 /* "osmroutes: sentence" on stderr; the exit code for this status. */
 int cli_fail(enum osr_status st, const struct osr_diag *diag);

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* One self-contained HTML page about the tables of an engine or a file: see report.h. */
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/input.h"
+#include "cli/report.h"
+
+enum { OPT_HTML = 256 };
+
+static const struct argp_option options[] = {
+	{ "html", OPT_HTML, "FILE", 0, "write the page to FILE instead of standard output", 0 },
+	{ NULL, 0, NULL, 0, NULL, 0 }
+};
+
+struct args {
+	struct cli_input in;
+	struct cli_subjects who;
+	struct cli_traffic traffic;
+	struct out out;
+	const char *html;
+};
+
+static const struct out_field fields[] = {
+	CLI_INPUT_FIELDS,
+	{ "tables", NULL, OUT_TEXT, 0 },
+	{ "html", NULL, OUT_TEXT, 0 },
+	{ "status", NULL, OUT_TEXT, 0 },
+	{ "message", NULL, OUT_TEXT, 0 },
+	{ NULL, NULL, 0, 0 },
+};
+
+static const struct out_section sections[] = { { "summary", OUT_HEAD, fields }, { NULL, 0, NULL } };
+
+/* ---- what the page is made of ---------------------------------------------------------------- */
+
+/*
+ * Cables to the nearest switch with hosts, breadth first from all of them. A management CA or a
+ * gateway on a spine does not make it a leaf: a switch with less than a quarter of the most hosts
+ * counts as one without.
+ */
+static enum osr_status find_levels(struct report *p, struct osr_arena *arena)
+{
+	const struct osr_fabric *f = p->f;
+	uint32_t *queue = osr_alloc(arena, f->n_switches, sizeof(*queue)), head = 0, tail = 0;
+	uint32_t most = 0;
+
+	p->level = osr_alloc(arena, f->n_switches, 1);
+	if (!p->level || !queue)
+		return OSR_NOMEM;
+	memset(p->level, 255, f->n_switches);
+	for (uint32_t v = 0; v < f->n_switches; v++)
+		most = f->sw_sources[v] > most ? f->sw_sources[v] : most;
+	for (uint32_t v = 0; v < f->n_switches; v++) {
+		if (!f->sw_sources[v] || f->sw_sources[v] < most / 4)
+			continue;
+		p->level[v] = 0;
+		queue[tail++] = v;
+	}
+	while (head < tail) {
+		uint32_t v = queue[head++];
+
+		for (uint32_t c = f->chan_row[v]; c < f->chan_row[v + 1]; c++) {
+			uint32_t u = f->chan_dst[c];
+
+			if (p->level[u] != 255)
+				continue;
+			p->level[u] = p->level[v] < 253 ? p->level[v] + 1 : 254;
+			queue[tail++] = u;
+		}
+	}
+	for (uint32_t v = 0; v < f->n_switches; v++) {
+		p->level[v] = p->level[v] == 255 ? 0 : p->level[v];
+		if (p->level[v] >= p->n_levels)
+			p->n_levels = p->level[v] + 1;
+	}
+	return OSR_OK;
+}
+
+/* The lane on which a packet of this SL leaves the switch of its host. */
+static uint8_t first_vl(const struct osr_routing *r, const struct osr_fabric *f, uint32_t v,
+			uint32_t d, uint8_t sl)
+{
+	uint32_t port = osr_lft(r, v, d), row = f->term_row[v];
+
+	if (!r->sl2vl)
+		return sl;
+	/* By the port that the first host hangs on; hosts of a switch share their lanes. */
+	while (row + 1 < f->term_row[v + 1] && f->term_role[row] == OSR_ROLE_SP0)
+		row++;
+	return r->sl2vl[r->sl2vl_row[v] + f->term_port[row] * ((uint32_t)f->sw_n_ports[v] + 1) +
+			port][sl];
+}
+
+static void count_lanes(struct report *p)
+{
+	const struct osr_fabric *f = p->f;
+	const struct osr_routing *r = p->r;
+
+	for (uint32_t d = 0; r->sl && d < f->n_dests; d++) {
+		if (!f->term_weight[f->dest_term[d]])
+			continue;
+		for (uint32_t v = 0; v < f->n_switches; v++) {
+			uint8_t vl;
+
+			if (v == f->dest_switch[d] || !f->sw_sources[v] ||
+			    osr_lft(r, v, d) == OSR_NO_PATH)
+				continue;
+			vl = first_vl(r, f, v, d, r->sl[(size_t)d * f->n_switches + v]);
+			if (vl < OSR_MAX_VLS)
+				p->vl_routes[vl] += f->sw_sources[v];
+		}
+	}
+}
+
+static void find_worst(struct report *p)
+{
+	for (uint32_t c = 0; c < p->f->n_channels; c++) {
+		uint32_t i = p->n_worst < REPORT_WORST ? p->n_worst++ : REPORT_WORST;
+
+		if (i == REPORT_WORST) {
+			if (p->loads.load[p->worst[i - 1]] >= p->loads.load[c])
+				continue;
+			i--;
+		}
+		for (; i && p->loads.load[p->worst[i - 1]] < p->loads.load[c]; i--)
+			p->worst[i] = p->worst[i - 1];
+		p->worst[i] = c;
+	}
+}
+
+/* ---- the work -------------------------------------------------------------------------------- */
+
+static enum osr_status write_page(const struct args *a, const struct report *p,
+				  struct osr_diag *diag)
+{
+	FILE *out = a->html ? fopen(a->html, "w") : stdout;
+	bool bad;
+
+	if (!out)
+		return osr_fail(diag, OSR_INVAL, "%s: %s", a->html, strerror(errno));
+	report_page(p, out);
+	bad = ferror(out) != 0;
+	if (a->html)
+		bad |= fclose(out) != 0;
+	return bad ? osr_fail(diag, OSR_INVAL, "%s: %s", a->html ? a->html : "standard output",
+			      strerror(errno))
+		   : OSR_OK;
+}
+
+static enum osr_status report_tables(struct args *a, const struct cli_tables *t,
+				     struct cli_analysis *analysis, struct osr_diag *diag)
+{
+	struct report p = { .fabric_name = cli_input_name(&a->in),
+			    .tables_name = cli_subject_name(&a->who.item[0]),
+			    .f = &a->in.fabric,
+			    .r = &t->routing,
+			    .a = analysis };
+	struct osr_arena arena = { 0 };
+	enum osr_status st;
+
+	cli_analyze_tables(&a->traffic, p.f, p.r, 4, analysis);
+	st = analysis->has_loads ? osr_loads_init(&p.loads, p.f, &arena, diag) : analysis->st;
+	if (st && !diag->text[0])
+		*diag = analysis->diag;
+	if (!st)
+		st = osr_loads_add(&p.loads, p.f, p.r, 0, p.f->n_dests, &arena, diag);
+	if (!st && find_levels(&p, &arena))
+		st = osr_fail(diag, OSR_NOMEM, "out of memory for the levels of the fabric");
+	if (!st) {
+		count_lanes(&p);
+		find_worst(&p);
+		st = write_page(a, &p, diag);
+	}
+	osr_arena_free(&arena);
+	return st;
+}
+
+static int run(struct args *a)
+{
+	struct cli_tables *t = calloc(1, sizeof(*t));
+	struct cli_analysis *analysis = calloc(1, sizeof(*analysis));
+	struct osr_diag diag = { "" };
+	enum osr_status st = t && analysis ? OSR_OK : OSR_NOMEM;
+	int code;
+
+	if (!st) {
+		cli_tables_make(&a->who, 0, &a->in.fabric, NULL, t);
+		st = t->st;
+		diag = t->diag;
+	}
+	if (!st)
+		st = report_tables(a, t, analysis, &diag);
+	if (!st && a->out.format != OUT_PEOPLE) {
+		out_row(&a->out, "summary");
+		cli_input_say(&a->in, &a->out);
+		out_text(&a->out, "tables", cli_subject_name(&a->who.item[0]));
+		out_text(&a->out, "html", a->html);
+		out_text(&a->out, "status", osr_status_str(analysis->st));
+		out_text(&a->out, "message", analysis->diag.text);
+	}
+	code = st ? cli_fail(st, &diag) : analysis->st ? CLI_BAD : CLI_OK;
+	if (!st && a->out.format != OUT_PEOPLE)
+		code = out_end(&a->out, code);
+	if (t)
+		cli_tables_free(t);
+	free(t);
+	free(analysis);
+	return code;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct args *a = state->input;
+
+	switch (key) {
+	case OPT_HTML:
+		a->html = arg;
+		return 0;
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &a->in;
+		state->child_inputs[1] = &a->who;
+		state->child_inputs[2] = &a->traffic;
+		state->child_inputs[3] = &a->out;
+		return 0;
+	case ARGP_KEY_SUCCESS:
+		if (a->who.n > 1)
+			argp_error(state, "one page is about one set of tables");
+		if (a->out.format != OUT_PEOPLE && !a->html)
+			argp_error(state, "--json and --csv need --html FILE: the page would be on "
+					  "standard output as well");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+int cli_report(int argc, char **argv)
+{
+	static const struct argp_child children[] = { { &input_argp, 0, NULL, 0 },
+						      { &subjects_argp, 0, NULL, 0 },
+						      { &traffic_argp, 0, NULL, 0 },
+						      { &out_argp, 0, NULL, 0 },
+						      { NULL, 0, NULL, 0 } };
+	static const struct argp argp = {
+		options,
+		parse,
+		"FILE",
+		"Writes one HTML page about a routing of the fabric of FILE: verdicts, a picture "
+		"of the fabric, load of the channels, the busiest ones by name, virtual lanes, "
+		"length of the routes. The page needs no network.",
+		children,
+		NULL,
+		NULL
+	};
+	struct args a = { .in = CLI_INPUT_INIT,
+			  .who = CLI_SUBJECTS_INIT,
+			  .traffic = CLI_TRAFFIC_INIT,
+			  .out = { .command = "report", .sections = sections } };
+	struct osr_diag diag = { "" };
+	enum osr_status st;
+	int code;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	st = cli_subjects_values(&a.who, &diag);
+	if (!st)
+		st = cli_input_load(&a.in, &diag);
+	osr_net_free(&a.in.net);
+	if (!st)
+		st = cli_traffic_load(&a.traffic, &a.in.fabric, &diag);
+	code = st ? cli_fail(st, &diag) : run(&a);
+	cli_traffic_free(&a.traffic);
+	cli_subjects_free(&a.who);
+	cli_input_free(&a.in);
+	return code;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * report.h - one page about one set of tables: what cmd_report.c collects, report_html.c says and
+ * report_svg.c draws. The page stands alone: no script, no network, light and dark.
+ */
+#ifndef OSR_CLI_REPORT_H
+#define OSR_CLI_REPORT_H
+
+#include <stdio.h>
+
+#include "cli/analysis.h"
+
+#define REPORT_WORST 20
+
+struct report {
+	const char *fabric_name, *tables_name;
+	const struct osr_fabric *f;
+	const struct osr_routing *r;
+	const struct cli_analysis *a;
+	struct osr_loads loads;
+	uint8_t *level; /* [n_switches] cables to the nearest switch with hosts */
+	uint32_t n_levels;
+	uint64_t vl_routes[OSR_MAX_VLS]; /* between hosts, by the VL of the first cable */
+	uint32_t n_worst, worst[REPORT_WORST]; /* channels, the most loaded first */
+	uint32_t n_bisections;
+	uint64_t seed;
+};
+
+/* The whole page; errors of the stream are the caller's to look for. */
+void report_page(const struct report *p, FILE *out);
+
+/* <svg> elements. */
+void report_draw_fabric(const struct report *p, FILE *out);
+void report_draw_loads(const struct report *p, FILE *out);
+void report_draw_levels(const struct report *p, FILE *out);
+void report_draw_bars(const char *const *labels, const uint64_t *values, uint32_t n,
+		      const char *unit, FILE *out);
+
+/* 0 (little) .. 5 (the most): how much of the largest load this is. */
+uint32_t report_heat(const struct report *p, uint64_t load);
+
+/* Text with the characters that HTML gives a meaning written as entities. */
+void report_text(const char *text, FILE *out);
+
+#endif

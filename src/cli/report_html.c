@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The page of a report: see report.h. */
+#include <inttypes.h>
+
+#include "cli/report.h"
+
+static const char style[] =
+	":root{color-scheme:light dark;--ink:#1b1f24;--soft:#5b6570;--paper:#fff;--line:#d7dce1;"
+	"--box:#f5f7f9;--good:#1a7f4b;--bad:#b42318;"
+	"--h0:#c9d6e2;--h1:#a3c1da;--h2:#7fa8cf;--h3:#e0b45c;--h4:#e07b39;--h5:#c62f2f}\n"
+	"@media(prefers-color-scheme:dark){:root{--ink:#e6e9ec;--soft:#9aa5b1;--paper:#14181d;"
+	"--line:#333b45;--box:#1c2229;--good:#4cc38a;--bad:#ff7b72;"
+	"--h0:#2d3a47;--h1:#35536e;--h2:#3f72a0;--h3:#b98a2c;--h4:#d0692a;--h5:#f0554b}}\n"
+	"body{font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);"
+	"max-width:62rem;margin:2rem auto;padding:0 1rem}\n"
+	"h1{font-size:1.6rem;margin-bottom:.2rem}h2{font-size:1.15rem;margin-top:2.2rem;"
+	"border-bottom:1px solid var(--line)}\n"
+	".note,small{color:var(--soft)}svg{width:100%;height:auto;background:var(--box);"
+	"border:1px solid var(--line)}svg text{font:12px system-ui,sans-serif;fill:var(--soft)}\n"
+	"table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.25rem .6rem;"
+	"border-bottom:1px solid var(--line);vertical-align:top}.n{text-align:right;"
+	"font-variant-numeric:tabular-nums}\n"
+	".good:before{content:\"\\2713  \";color:var(--good)}.bad:before{content:\"\\2717  \";"
+	"color:var(--bad)}.bad{color:var(--bad)}ul.verdict{list-style:none;padding:0}\n"
+	".bar{fill:var(--h2)}line{stroke-width:1.2}"
+	".h0{stroke:var(--h0)}.h1{stroke:var(--h1)}.h2{stroke:var(--h2)}.h3{stroke:var(--h3)}"
+	".h4{stroke:var(--h4)}.h5{stroke:var(--h5);stroke-width:2}"
+	".s0{fill:var(--h0)}.s1{fill:var(--h1)}.s2{fill:var(--h2)}.s3{fill:var(--h3)}"
+	".s4{fill:var(--h4)}.s5{fill:var(--h5)}circle{stroke:var(--ink);stroke-width:.5}\n"
+	".heat td{border:1px solid var(--line)}"
+	".c0{background:var(--h0)}.c1{background:var(--h1)}.c2{background:var(--h2)}"
+	".c3{background:var(--h3)}.c4{background:var(--h4)}.c5{background:var(--h5)}"
+	"td[class^=c],td[class^=c] small{color:var(--ink)}\n";
+
+void report_text(const char *text, FILE *out)
+{
+	for (; *text; text++) {
+		unsigned char x = (unsigned char)*text;
+
+		if (x == '&')
+			fputs("&amp;", out);
+		else if (x == '<')
+			fputs("&lt;", out);
+		else if (x == '>')
+			fputs("&gt;", out);
+		else if (x == '"')
+			fputs("&quot;", out);
+		else
+			fputc(x < ' ' || x >= 127 ? '?' : x, out);
+	}
+}
+
+/* ---- verdicts -------------------------------------------------------------------------------- */
+
+static void say_verdict(FILE *out, bool good, const char *text)
+{
+	fprintf(out, "<li class=\"%s\">%s</li>\n", good ? "good" : "bad", text);
+}
+
+static void say_verdicts(const struct report *p, FILE *out)
+{
+	const struct osr_verdict *v = &p->a->verdict;
+	char text[160];
+
+	fprintf(out, "<ul class=\"verdict\">\n");
+	if (p->a->st) {
+		fprintf(out, "<li class=\"bad\">The checker refuses these tables: ");
+		report_text(p->a->diag.text, out);
+		fprintf(out, "</li></ul>\n");
+		return;
+	}
+	snprintf(text, sizeof(text),
+		 "every LID is reached from every switch of its part, no loop "
+		 "(%" PRIu64 " routes)",
+		 v->n_routes);
+	say_verdict(out, true, text);
+	if (v->n_longer)
+		snprintf(text, sizeof(text),
+			 "%" PRIu64 " routes are longer than minimal, by %u channels at most",
+			 v->n_longer, v->max_longer);
+	else
+		snprintf(text, sizeof(text), "every route is as short as the graph allows");
+	say_verdict(out, !v->n_longer, text);
+	say_verdict(out, v->proven & OSR_CLAIM_DEADLOCK_FREE,
+		    v->proven & OSR_CLAIM_DEADLOCK_FREE
+			    ? "proven free of deadlock"
+			    : "not proven free of deadlock: the engine does not claim it");
+	if (v->proven & OSR_CLAIM_REVERSIBLE)
+		say_verdict(out, true, "also for replies on the SL of their request");
+	if (v->proven & OSR_CLAIM_ANY_SL)
+		say_verdict(out, true, "whatever SL a program chooses");
+	if (v->proven & OSR_CLAIM_MULTICAST)
+		say_verdict(out, true, "multicast included");
+	fprintf(out, "</ul>\n");
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+static void say_number(FILE *out, const char *what, const char *fmt, double x)
+{
+	fprintf(out, "<tr><td>%s</td><td class=\"n\">", what);
+	fprintf(out, fmt, x);
+	fprintf(out, "</td></tr>\n");
+}
+
+static void say_figures(const struct report *p, FILE *out)
+{
+	const struct cli_analysis *a = p->a;
+	const struct osr_balance *b = &a->balance;
+
+	fprintf(out, "<table>\n");
+	say_number(out, "switches", "%.0f", p->f->n_switches);
+	say_number(out, "channels (directions of cables between switches)", "%.0f",
+		   p->f->n_channels);
+	say_number(out, "LIDs", "%.0f", p->f->n_dests);
+	say_number(out, "edge forwarding index: routes on the busiest channel", "%.0f",
+		   (double)b->efi);
+	say_number(out, "mean routes on a channel", "%.1f", b->mean);
+	say_number(out, "busiest over mean", "%.3f", b->mean > 0 ? (double)b->efi / b->mean : 0);
+	say_number(out, "channels of a route between hosts, mean", "%.3f", cli_mean_hops(a));
+	if (p->r->n_vls)
+		say_number(out, "virtual lanes used", "%.0f", p->r->n_vls);
+	if (a->bandwidth.n_patterns) {
+		say_number(out, "effective bisection bandwidth", "%.4f", a->bandwidth.mean);
+		say_number(out, "&plusmn; 95 % confidence", "%.5f", a->bandwidth.half_width);
+		say_number(out, "random bisections", "%.0f", a->bandwidth.n_patterns);
+	}
+	fprintf(out, "</table>\n");
+}
+
+static void say_worst(const struct report *p, FILE *out)
+{
+	const struct osr_fabric *f = p->f;
+	char a[32], b[32];
+
+	fprintf(out, "<table><tr><th>from</th><th class=\"n\">port</th><th>to</th><th "
+		     "class=\"n\">port</th>"
+		     "<th class=\"n\">routes</th><th class=\"n\">of the mean</th></tr>\n");
+	for (uint32_t i = 0; i < p->n_worst; i++) {
+		uint32_t c = p->worst[i];
+
+		fprintf(out, "<tr><td>");
+		report_text(osr_switch_name(f, f->chan_src[c], a), out);
+		fprintf(out, "</td><td class=\"n\">%u</td><td>", f->chan_port[c]);
+		report_text(osr_switch_name(f, f->chan_dst[c], b), out);
+		fprintf(out,
+			"</td><td class=\"n\">%u</td><td class=\"n\">%" PRIu64
+			"</td><td class=\"n\">%.2f</td></tr>\n",
+			f->chan_port[f->chan_rev[c]], p->loads.load[c],
+			p->a->balance.mean > 0 ? (double)p->loads.load[c] / p->a->balance.mean : 0);
+	}
+	fprintf(out, "</table>\n");
+}
+
+static void say_lanes(const struct report *p, FILE *out)
+{
+	static const char *const labels[OSR_MAX_VLS] = { "VL0",  "VL1",  "VL2",  "VL3",  "VL4",
+							 "VL5",  "VL6",  "VL7",  "VL8",  "VL9",
+							 "VL10", "VL11", "VL12", "VL13", "VL14" };
+
+	if (!p->r->sl) {
+		fprintf(out, "<p>One lane is enough: senders may use any SL.</p>\n");
+		return;
+	}
+	report_draw_bars(labels, p->vl_routes, p->r->n_vls ? p->r->n_vls : 1,
+			 "routes between hosts", out);
+}
+
+static void say_hops(const struct report *p, FILE *out)
+{
+	char text[OSR_LOADS_MAX_HOPS + 1][8];
+	const char *labels[OSR_LOADS_MAX_HOPS + 1];
+	uint32_t n = 0;
+
+	for (uint32_t h = 0; h <= OSR_LOADS_MAX_HOPS; h++) {
+		snprintf(text[h], sizeof(text[h]), "%u", h);
+		labels[h] = text[h];
+		n = p->loads.hops[h] ? h + 1 : n;
+	}
+	report_draw_bars(labels, p->loads.hops, n, "routes between hosts", out);
+}
+
+void report_page(const struct report *p, FILE *out)
+{
+	fprintf(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+		     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+		     "<title>");
+	report_text(p->fabric_name, out);
+	fprintf(out, ", routed by ");
+	report_text(p->tables_name, out);
+	fprintf(out, "</title>\n<style>%s</style></head><body>\n<h1>", style);
+	report_text(p->fabric_name, out);
+	fprintf(out, "</h1>\n<p class=\"note\">tables of ");
+	report_text(p->tables_name, out);
+	fprintf(out, ", judged by osmroutes %s</p>\n", OSR_VERSION);
+	say_verdicts(p, out);
+	fprintf(out, "<h2>Figures</h2>\n");
+	say_figures(p, out);
+	fprintf(out, "<h2>The fabric</h2>\n");
+	report_draw_fabric(p, out);
+	fprintf(out,
+		"<p class=\"note\">Lines are cables between switches, from grey (few routes) "
+		"to red (as many as the busiest). Point at one for its name. %s</p>\n",
+		p->n_levels > 1
+			? "Rows are levels: the switches with most of the hosts at the bottom."
+			: "Every switch has its share of the hosts.");
+	fprintf(out, "<h2>Load of the channels</h2>\n<p class=\"note\">How many channels carry "
+		     "how many routes between hosts.</p>\n");
+	report_draw_loads(p, out);
+	fprintf(out, "<h2>Load by level</h2>\n<p class=\"note\">The largest load between two "
+		     "levels; level 0 is where most hosts are.</p>\n");
+	report_draw_levels(p, out);
+	fprintf(out, "<h2>The busiest channels</h2>\n");
+	say_worst(p, out);
+	fprintf(out, "<h2>Virtual lanes</h2>\n");
+	say_lanes(p, out);
+	fprintf(out, "<h2>Length of the routes</h2>\n<p class=\"note\">Routes between hosts by "
+		     "the channels between switches they cross.</p>\n");
+	say_hops(p, out);
+	fprintf(out, "</body></html>\n");
+}

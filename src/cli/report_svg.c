@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The pictures of a report: see report.h. Coordinates are in units of the view box. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "cli/report.h"
+
+#define WIDTH 960.0
+#define ROW 120.0       /* between levels */
+#define MAX_CABLES 6000 /* beyond that a picture is a blot: switches alone are drawn */
+
+uint32_t report_heat(const struct report *p, uint64_t load)
+{
+	uint64_t most = p->a->balance.efi;
+
+	return !most ? 0 : load >= most ? 5 : (uint32_t)(load * 5 / most);
+}
+
+static uint64_t busier(const struct report *p, uint32_t c)
+{
+	uint64_t there = p->loads.load[c], back = p->loads.load[p->f->chan_rev[c]];
+
+	return there > back ? there : back;
+}
+
+/* ---- the fabric ------------------------------------------------------------------------------ */
+
+struct place {
+	double x, y;
+};
+
+/* A row for each level, hosts at the bottom; a circle where every switch has hosts. */
+static struct place *place_switches(const struct report *p, double *height)
+{
+	const struct osr_fabric *f = p->f;
+	struct place *at = calloc(f->n_switches, sizeof(*at));
+	uint32_t n_of[256] = { 0 }, seen[256] = { 0 };
+
+	if (!at)
+		return NULL;
+	for (uint32_t v = 0; v < f->n_switches; v++)
+		n_of[p->level[v]]++;
+	*height = p->n_levels > 1 ? ROW * (p->n_levels - 1) + 60 : WIDTH * 0.7;
+	for (uint32_t v = 0; v < f->n_switches; v++) {
+		uint32_t level = p->level[v], i = seen[level]++;
+
+		if (p->n_levels > 1) {
+			at[v].x = WIDTH * (i + 0.5) / n_of[level];
+			at[v].y = *height - 30 - ROW * level;
+		} else {
+			double turn = 2 * M_PI * i / f->n_switches;
+
+			at[v].x = WIDTH / 2 + (*height / 2 - 30) * sin(turn);
+			at[v].y = *height / 2 - (*height / 2 - 30) * cos(turn);
+		}
+	}
+	return at;
+}
+
+static void draw_cables(const struct report *p, const struct place *at, FILE *out)
+{
+	const struct osr_fabric *f = p->f;
+	char a[32], b[32];
+
+	/* The busiest on top. */
+	for (uint32_t heat = 0; heat <= 5; heat++) {
+		for (uint32_t c = 0; c < f->n_channels; c++) {
+			uint32_t v = f->chan_src[c], u = f->chan_dst[c];
+
+			if (c > f->chan_rev[c] || report_heat(p, busier(p, c)) != heat)
+				continue;
+			fprintf(out,
+				"<line class=\"h%u\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" "
+				"y2=\"%.1f\"><title>",
+				heat, at[v].x, at[v].y, at[u].x, at[u].y);
+			report_text(osr_switch_name(f, v, a), out);
+			fprintf(out, " port %u, ", f->chan_port[c]);
+			report_text(osr_switch_name(f, u, b), out);
+			fprintf(out,
+				" port %u: %" PRIu64 " and %" PRIu64 " routes</title></line>\n",
+				f->chan_port[f->chan_rev[c]], p->loads.load[c],
+				p->loads.load[f->chan_rev[c]]);
+		}
+	}
+}
+
+static uint64_t busiest_of(const struct report *p, uint32_t v)
+{
+	uint64_t most = 0;
+
+	for (uint32_t c = p->f->chan_row[v]; c < p->f->chan_row[v + 1]; c++)
+		most = busier(p, c) > most ? busier(p, c) : most;
+	return most;
+}
+
+void report_draw_fabric(const struct report *p, FILE *out)
+{
+	const struct osr_fabric *f = p->f;
+	double height, size = f->n_switches > 400 ? 2 : f->n_switches > 80 ? 4 : 8;
+	struct place *at = place_switches(p, &height);
+	char name[32];
+
+	if (!at)
+		return;
+	fprintf(out, "<svg viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"the fabric\">\n",
+		WIDTH, height);
+	if (f->n_channels / 2 <= MAX_CABLES)
+		draw_cables(p, at, out);
+	for (uint32_t v = 0; v < f->n_switches; v++) {
+		fprintf(out, "<circle class=\"s%u\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.0f\"><title>",
+			report_heat(p, busiest_of(p, v)), at[v].x, at[v].y, size);
+		report_text(osr_switch_name(f, v, name), out);
+		fprintf(out, ": %u hosts, %u cables to switches</title></circle>\n",
+			f->sw_sources[v], f->chan_row[v + 1] - f->chan_row[v]);
+	}
+	fprintf(out, "</svg>\n");
+	if (f->n_channels / 2 > MAX_CABLES)
+		fprintf(out,
+			"<p class=\"note\">%u cables are too many to draw; a switch has the colour "
+			"of its busiest cable.</p>\n",
+			f->n_channels / 2);
+	free(at);
+}
+
+/* ---- bars ------------------------------------------------------------------------------------ */
+
+void report_draw_bars(const char *const *labels, const uint64_t *values, uint32_t n,
+		      const char *unit, FILE *out)
+{
+	double height = 200, step = WIDTH / (n ? n : 1);
+	uint64_t most = 1;
+
+	for (uint32_t i = 0; i < n; i++)
+		most = values[i] > most ? values[i] : most;
+	fprintf(out, "<svg viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"%s\">\n", WIDTH,
+		height + 40, unit);
+	for (uint32_t i = 0; i < n; i++) {
+		double tall = height * (double)values[i] / (double)most;
+
+		fprintf(out,
+			"<rect class=\"bar\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\">"
+			"<title>%s: %" PRIu64 " %s</title></rect>\n",
+			step * i + 1, 16 + height - tall, step - 2, tall, labels[i], values[i],
+			unit);
+		if (step >= 24 || i % 4 == 0)
+			fprintf(out,
+				"<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s</text>\n",
+				step * (i + 0.5), height + 34, labels[i]);
+	}
+	fprintf(out, "</svg>\n");
+}
+
+#define BINS 32
+
+/* How many channels carry how much, in steps of the largest load / BINS. */
+void report_draw_loads(const struct report *p, FILE *out)
+{
+	uint64_t most = p->a->balance.efi, count[BINS] = { 0 };
+	char text[BINS][24];
+	const char *labels[BINS];
+
+	for (uint32_t c = 0; c < p->f->n_channels; c++) {
+		uint64_t bin = most ? p->loads.load[c] * BINS / (most + 1) : 0;
+
+		count[bin < BINS ? bin : BINS - 1]++;
+	}
+	for (uint32_t i = 0; i < BINS; i++) {
+		snprintf(text[i], sizeof(text[i]), "%" PRIu64, i * (most + 1) / BINS);
+		labels[i] = text[i];
+	}
+	report_draw_bars(labels, count, BINS, "channels", out);
+}
+
+/* ---- levels ---------------------------------------------------------------------------------- */
+
+/* A cell for each pair of levels: the largest and the mean load of the channels between them. */
+void report_draw_levels(const struct report *p, FILE *out)
+{
+	const struct osr_fabric *f = p->f;
+
+	fprintf(out, "<table class=\"heat\"><tr><th>from level</th>");
+	for (uint32_t to = 0; to < p->n_levels; to++)
+		fprintf(out, "<th>to level %u</th>", to);
+	fprintf(out, "</tr>\n");
+	for (uint32_t from = 0; from < p->n_levels; from++) {
+		fprintf(out, "<tr><th>%u</th>", from);
+		for (uint32_t to = 0; to < p->n_levels; to++) {
+			uint64_t n = 0, most = 0, sum = 0;
+
+			for (uint32_t c = 0; c < f->n_channels; c++) {
+				uint64_t load = p->loads.load[c];
+
+				if (p->level[f->chan_src[c]] != from ||
+				    p->level[f->chan_dst[c]] != to)
+					continue;
+				n++;
+				sum += load;
+				most = load > most ? load : most;
+			}
+			if (!n) {
+				fprintf(out, "<td></td>");
+				continue;
+			}
+			fprintf(out,
+				"<td class=\"c%u\">%" PRIu64 "<br><small>mean %.1f of %" PRIu64
+				" channels</small></td>",
+				report_heat(p, most), most, (double)sum / (double)n, n);
+		}
+		fprintf(out, "</tr>\n");
+	}
+	fprintf(out, "</table>\n");
+}

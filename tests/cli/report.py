@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""The HTML page of `osmroutes report`: what it says, that it stands alone, and how a browser shows it.
+
+    report.py OSMROUTES WORKDIR [BROWSER]
+"""
+import html.parser
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import zlib
+
+OSMROUTES, WORKDIR = sys.argv[1:3]
+BROWSER = sys.argv[3] if len(sys.argv) > 3 else shutil.which('chromium')
+VOID = {'meta', 'br', 'line', 'circle', 'rect'}
+
+
+def run(*words, code=0, stdin=None):
+    done = subprocess.run([OSMROUTES] + list(words), input=stdin, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True)
+    assert done.returncode == code, (words, done.returncode, done.stderr)
+    return done
+
+
+class Page(html.parser.HTMLParser):
+    """Tags must close in order; collects what the tests ask for."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.titles, self.cells = [], {}, [], []
+        self.feed(text)
+        self.close()
+        assert not self.open, self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.tags[tag] = self.tags.get(tag, 0) + 1
+        names = dict(attrs)
+        assert not {'src', 'href', 'onclick', 'onload'} & set(names), attrs
+        if tag not in ('meta', 'br'):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open[-1] == tag, (tag, self.open)
+        self.open.pop()
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] == 'title':
+            self.titles.append(data)
+        if self.open and self.open[-1] == 'td':
+            self.cells.append(data)
+
+
+def sums(page, unit):
+    return sum(int(m.group(1)) for t in page.titles
+               for m in [re.fullmatch(r'[^:]*: (\d+) ' + unit, t)] if m)
+
+
+def check_page(net, *options):
+    out = os.path.join(WORKDIR, 'page.html')
+    run('report', net, '--html', out, *options)
+    with open(out) as file:
+        text = file.read()
+    assert not re.search(r'<script|url\(|@import|https?:', text), 'the page needs the network'
+    page = Page(text)
+    figures = json.loads(run('analyze', net, '--json', *options).stdout)
+    result = figures['results'][0]
+    cells = page.cells
+    at = cells.index('edge forwarding index: routes on the busiest channel')
+    assert int(cells[at + 1]) == result['efi'], (cells[at + 1], result['efi'])
+    assert sums(page, 'channels') == figures['channels'], 'the histogram loses channels'
+    hops = sum(h['routes'] for h in figures['hops'])
+    lanes = sum(h['routes'] for h in figures['hops'] if h['hops'])
+    drawn = sums(page, 'routes between hosts')
+    assert drawn in (hops, hops + lanes), (drawn, hops, lanes)
+    assert page.tags.get('circle') == figures['switches']
+    return text, page
+
+
+def unfilter(raw, width, height, size):
+    """The scan lines of a PNG."""
+    stride, before, lines = width * size, bytearray(width * size), []
+    for y in range(height):
+        kind, line = raw[y * (stride + 1)], bytearray(raw[y * (stride + 1) + 1:(y + 1) * (stride + 1)])
+        for x in range(stride):
+            left = line[x - size] if x >= size else 0
+            up, corner = before[x], before[x - size] if x >= size else 0
+            if kind == 1:
+                line[x] = line[x] + left & 255
+            elif kind == 2:
+                line[x] = line[x] + up & 255
+            elif kind == 3:
+                line[x] = line[x] + (left + up) // 2 & 255
+            elif kind == 4:
+                guess = left + up - corner
+                order = sorted((abs(guess - v), i, v) for i, v in enumerate((left, up, corner)))
+                line[x] = line[x] + order[0][2] & 255
+        lines.append(bytes(line))
+        before = line
+    return lines
+
+
+def colours(path):
+    """{(red, green, blue): pixels} of a screenshot."""
+    with open(path, 'rb') as file:
+        data = file.read()
+    assert data[:8] == b'\x89PNG\r\n\x1a\n'
+    at, raw, count = 8, b'', {}
+    while at < len(data):
+        size, kind = struct.unpack('>I4s', data[at:at + 8])
+        body = data[at + 8:at + 8 + size]
+        if kind == b'IHDR':
+            width, height, depth, form = struct.unpack('>IIBB', body[:10])
+        elif kind == b'IDAT':
+            raw += body
+        at += size + 12
+    assert depth == 8 and form in (2, 6)
+    step = 3 if form == 2 else 4
+    for line in unfilter(zlib.decompress(raw), width, height, step):
+        for x in range(0, width * step, step):
+            pixel = tuple(line[x:x + 3])
+            count[pixel] = count.get(pixel, 0) + 1
+    return count
+
+
+def screenshot(page, dark):
+    image = os.path.join(WORKDIR, 'dark.png' if dark else 'light.png')
+    command = [BROWSER, '--headless', '--no-sandbox', '--disable-gpu', '--no-first-run',
+               '--disable-background-networking', '--disable-component-update', '--disable-sync',
+               '--user-data-dir=' + os.path.join(WORKDIR, 'browser'), '--window-size=800,900',
+               '--screenshot=' + image]
+    command += ['--blink-settings=preferredColorScheme=0'] if dark else []
+    subprocess.run(command + ['file://' + os.path.abspath(page)], timeout=100, check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return colours(image)
+
+
+def main():
+    os.makedirs(WORKDIR, exist_ok=True)
+    text, page = check_page('topologies/cluster-192.net')
+    assert 'proven free of deadlock' in text and 'line' in page.tags
+    check_page('topologies/tree-3.net')
+    text, _ = check_page('topologies/torus-4x4.net', '-e', 'sssp')
+    assert 'not proven free of deadlock' in text
+
+    # Names are data: one that looks like a tag stays text.
+    with open('topologies/tree-2.net') as file:
+        net = file.read()
+    name = re.search(r'^Switch[^\n]*?"([^"]+)"', net, re.M).group(1)
+    evil = net.replace('"%s"' % name, '"<script>alert(1)</script>"')
+    out = run('report', '-', stdin=evil, code=0).stdout
+    assert '<script' not in out
+
+    bad = run('report', 'topologies/tree-2.net', '--html', '/nowhere/page.html', code=2).stderr
+    assert '/nowhere/page.html' in bad and bad.count('\n') == 1, bad
+    with open('/dev/full', 'w') as full:
+        done = subprocess.run([OSMROUTES, 'report', 'topologies/tree-2.net'], stdout=full,
+                              stderr=subprocess.PIPE)
+    assert done.returncode == 2, done.returncode
+
+    if not BROWSER:
+        print('no browser: the page was not looked at')
+        return
+    page = os.path.join(WORKDIR, 'page.html')
+    run('report', 'topologies/cluster-192.net', '--html', page)
+    light, dark = screenshot(page, False), screenshot(page, True)
+    assert max(light, key=light.get) == (255, 255, 255), max(light, key=light.get)
+    assert max(dark, key=dark.get)[0] < 60, max(dark, key=dark.get)
+    # The busiest cable is in the picture of the fabric, in red.
+    assert light.get((0xc6, 0x2f, 0x2f), 0) > 20, 'no red cable'
+    assert len(light) > 20
+
+
+main()
