@@ -788,7 +788,7 @@ static enum osr_status reroute(struct osr__reroute *w, struct osr_arena *result,
 	if (w->stable.n_channels_new || w->new_ways)
 		return osr_fail(diag, OSR_NOT_APPLICABLE,
 				"there are cables that the tables of the last full route do not "
-				"use");
+				"use, or that were slower then");
 	if ((st = alloc_tree(w, diag)) || (st = sort_dests(w, diag)) ||
 	    (st = take_tables(w, result, diag)) || (st = take_base_grants(w, diag)))
 		return st;

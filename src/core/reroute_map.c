@@ -113,6 +113,10 @@ enum osr_status osr__map(struct osr__reroute *w, struct osr_diag *diag)
 		return nomem(diag);
 	unknown = map_to(f, x, w->sw_x, w->dest_x, w->chan_x, &w->stable.n_channels_new);
 	w->stable.n_channels_lost = x->n_channels - (f->n_channels - w->stable.n_channels_new);
+	for (uint32_t c = 0; c < f->n_channels; c++)
+		if (w->chan_x[c] != OSR_NONE && x->chan_rate[w->chan_x[c]] &&
+		    x->chan_rate[w->chan_x[c]] < f->chan_rate[c])
+			w->new_ways = true; /* as good as a new cable */
 	w->same = !unknown;
 	if (!w->same) {
 		/* Home cannot hold it: the last tables move to the fabric of today. */
