@@ -97,3 +97,31 @@ grep -vE '^(etc/ld.so.cache)$' files-after | comm -13 files-before - >left-behin
 # What opensm itself leaves is in files-before already.
 [ ! -s left-behind ] || { cat left-behind; fail "files are left behind"; }
 step "as it was before"
+
+# docs/admin.md, command by command. There is no systemd in here: restarting opensm is one sweep of what
+# the unit, or the drop-in over it, would start.
+[ -s doc-commands ] || exit 0
+systemctl() {
+	local unit=/lib/systemd/system/opensm@.service drop=/etc/systemd/system/opensm@.service.d/osmroutes.conf
+	[ "$1" = restart ] || return 0
+	[ ! -e $drop ] || unit=$drop
+	# shellcheck disable=SC2046
+	set -- $(sed -n 's/^ExecStart=\(.*opensm\) /\1 /p' "$unit" | sed 's/--guid %I//; s/%I/0001/; s,^[^ ]*,,')
+	(sweep unit "$@")
+	log=/var/log/opensm.0001.log
+	grep -q 'SUBNET UP' "$log" || fail "the subnet did not come up"
+	restarts=$((${restarts:-0} + 1))
+	echo "restart $restarts: $(grep -c 'osmroutes: dfsssp: .* digest' "$log") sweeps by osmroutes so far"
+}
+echo 'APT::Get::Assume-Yes "true";' >/etc/apt/apt.conf.d/91yes
+while read -r command; do
+	step "\$ $command"
+	eval "$command" >said 2>&1 || { cat said; fail "$command"; }
+	case $command in
+	*restart*) cat said ;;
+	"grep osmroutes"*) grep -q 'served by osmroutes' said || fail "the log does not say who serves" ;;
+	esac
+done <doc-commands
+ls /var/lib/prometheus/node-exporter/osmroutes-*.prom >/dev/null || fail "no metrics"
+[ ! -e /usr/bin/osmroutes ] || fail "still there"
+step "every command of docs/admin.md has done its work"
