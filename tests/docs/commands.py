@@ -103,6 +103,9 @@ class Runner:
         program = re.match(r'(?:[A-Z_]+=\S+ )+build/(\S+)', command)
         if program:
             return 'program', os.path.join(self.build, program.group(1))
+        program = re.match(r'python3 (tests/\S+\.py)', command)
+        if program:
+            return 'program', os.path.join(self.project, program.group(1))
         if command.startswith('ctest '):
             return 'ctest', re.sub(r'^ctest(?: --test-dir \S+)?', '', command)
         if re.match(r'(?:sudo )?cmake ', command):
@@ -123,7 +126,7 @@ class Runner:
         if mode == 'clean':
             return '' if what in self.clean else 'is not in %s, so no clean Debian runs it' % CLEAN_PAGE
         if mode == 'program':
-            return '' if os.access(what, os.X_OK) else 'there is no such program'
+            return '' if os.access(what, os.R_OK if what.endswith('.py') else os.X_OK) else 'there is no such program'
         if mode == 'other':
             run = self.shell('bash -n ' + what, self.project)
             return run.stderr
