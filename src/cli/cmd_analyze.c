@@ -201,7 +201,9 @@ static enum osr_status analyze(struct args *a, uint32_t i, struct outcome *o, st
 		*diag = o->t.diag;
 		return OSR_INVAL;
 	}
-	if (!st)
+	if (cli_subjects_skip(&a->who, i, &o->t))
+		o->t.st = OSR_OK;
+	else if (!st)
 		say(&a->out, name, o);
 	cli_tables_free(&o->t);
 	return st;

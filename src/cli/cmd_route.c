@@ -12,11 +12,12 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "io/osmdump.h"
+#include "io/tablefile.h"
 
 #define MAX_ENGINES 32
 #define MAX_SETTINGS 32
 
-enum { OPT_VLS = 256, OPT_MCAST, OPT_DUMP, OPT_PATH_SL };
+enum { OPT_VLS = 256, OPT_MCAST, OPT_DUMP, OPT_PATH_SL, OPT_SAVE };
 
 static const struct argp_option options[] = {
 	{ "engine", 'e', "NAME", 0,
@@ -29,6 +30,8 @@ static const struct argp_option options[] = {
 	{ "dump", OPT_DUMP, "DIR", 0,
 	  "write the tables as OpenSM does under -D 0x43; several engines: one folder each in DIR",
 	  0 },
+	{ "save", OPT_SAVE, "FILE", 0,
+	  "write the tables into a binary file for --tables; several engines: FILE.ENGINE each", 0 },
 	{ "path-sl", OPT_PATH_SL, NULL, 0,
 	  "with --dump: also the SL from every end port to every LID, which is long", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
@@ -44,6 +47,7 @@ struct args {
 	uint32_t n_settings;
 	struct osr_request req;
 	struct osr_osmdump dump;
+	const char *save;
 };
 
 static long peak_rss_kb(void)
@@ -123,6 +127,19 @@ static enum osr_status dump(const struct args *a, const struct outcome *o, struc
 		st = make_dir(how.dir, diag);
 	}
 	return st ? st : osr_osmdump_write(&how, &a->in.net, &a->in.fabric, &o->routing, diag);
+}
+
+static enum osr_status save(const struct args *a, const struct outcome *o, struct osr_diag *diag)
+{
+	char path[4096];
+
+	if (!a->save || o->route_st || o->check_st)
+		return OSR_OK;
+	if (a->n_engines > 1)
+		snprintf(path, sizeof(path), "%s.%s", a->save, o->engine->name);
+	else
+		snprintf(path, sizeof(path), "%s", a->save);
+	return osr_tablefile_write(path, &a->in.fabric, &o->routing, diag);
 }
 
 /* ---- what is said --------------------------------------------------------------------------- */
@@ -281,6 +298,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_DUMP:
 		a->dump.dir = arg;
 		return 0;
+	case OPT_SAVE:
+		a->save = arg;
+		return 0;
 	case OPT_PATH_SL:
 		a->dump.path_sl = true;
 		return 0;
@@ -313,6 +333,8 @@ static enum osr_status route_one(struct args *a, const struct osr_engine *e, int
 		osr_arena_free(&o.scratch);
 		st = dump(a, &o, diag);
 	}
+	if (!st)
+		st = save(a, &o, diag);
 	/* Asked for all, an engine for another kind of fabric has nothing to say. */
 	if (!st && !(a->all && o.route_st == OSR_NOT_APPLICABLE)) {
 		say(&a->out, &o);

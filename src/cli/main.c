@@ -13,6 +13,8 @@ const struct cli_command cli_commands[] = {
 	{ "check", "judge tables that are there: OpenSM's dumps", cli_check },
 	{ "diff", "compare two sets of tables, and the moment between", cli_diff },
 	{ "report", "one HTML page about a routing, with pictures", cli_report },
+	{ "compare", "put engines and tables side by side on one fabric", cli_compare },
+	{ "whatif", "take out cables or switches: what breaks, what changes", cli_whatif },
 	{ "engines", "list the routing engines and their options", cli_engines },
 	{ "order", "list the hosts of a fat tree in routing order, for MPI and Slurm", cli_order },
 	{ "generate", "make a fabric: tree, torus, dragonfly, ...", cli_generate },

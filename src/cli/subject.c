@@ -42,12 +42,14 @@ static void add_engine(struct cli_subjects *s, const char *name, struct argp_sta
 {
 	const struct osr_engine *e = osr_engine_find(name);
 
-	if (!strcmp(name, "all"))
+	if (!strcmp(name, "all")) {
+		s->all = true;
 		add_all(s, state);
-	else if (!e)
+		return;
+	}
+	if (!e)
 		argp_error(state, "no engine \"%s\"; `osmroutes engines` lists them", name);
-	else
-		add(s, e, NULL, state);
+	add(s, e, NULL, state);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -151,4 +153,9 @@ void cli_tables_free(struct cli_tables *t)
 {
 	osr_arena_free(&t->arena);
 	osr_tablefile_close(&t->file);
+}
+
+bool cli_subjects_skip(const struct cli_subjects *s, uint32_t i, const struct cli_tables *t)
+{
+	return s->all && s->item[i].engine && t->st == OSR_NOT_APPLICABLE;
 }

@@ -69,6 +69,8 @@ struct cli_tables {
 /* `previous` may be NULL. */
 void cli_tables_make(const struct cli_subjects *s, uint32_t i, const struct osr_fabric *f,
 		     const struct osr_result *previous, struct cli_tables *t);
+/* All were asked for, and this engine is for another kind of fabric: it has nothing to say. */
+bool cli_subjects_skip(const struct cli_subjects *s, uint32_t i, const struct cli_tables *t);
 void cli_tables_free(struct cli_tables *t);
 
 #endif

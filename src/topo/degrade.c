@@ -220,6 +220,36 @@ static enum osr_status copy_left(const struct work *w, struct osr_net *to, struc
 	return osr_net_status(to, diag);
 }
 
+enum osr_status osr_topo_remove(const struct osr_net *from, const bool *gone, const bool *cut,
+				struct osr_net *to, struct osr_diag *diag)
+{
+	struct work w = { .net = from };
+	enum osr_status st = OSR_NOMEM;
+
+	*to = (struct osr_net){ 0 };
+	w.gone = malloc((size_t)from->n_nodes + 1);
+	w.cut = malloc((size_t)from->n_ports + 1);
+	w.list = calloc((size_t)from->n_ports + 1, sizeof(*w.list));
+	if (w.gone && w.cut && w.list) {
+		memcpy(w.gone, gone, from->n_nodes);
+		for (uint32_t p = 0; p < from->n_ports; p++) {
+			uint32_t peer = from->ports[p].peer;
+
+			w.cut[p] = cut[p] || (peer != OSR_NONE && cut[peer]);
+		}
+		drop_orphans(&w);
+		st = copy_left(&w, to, diag);
+	} else {
+		osr_fail(diag, st, "out of memory for %" PRIu32 " nodes", from->n_nodes);
+	}
+	free(w.gone);
+	free(w.cut);
+	free(w.list);
+	if (st)
+		osr_net_free(to);
+	return st;
+}
+
 enum osr_status osr_topo_degrade(const struct osr_net *from, const struct osr_degrade *how,
 				 struct osr_net *to, struct osr_degraded *done,
 				 struct osr_diag *diag)

@@ -73,4 +73,11 @@ enum osr_status osr_topo_degrade(const struct osr_net *from, const struct osr_de
 				 struct osr_net *to, struct osr_degraded *done,
 				 struct osr_diag *diag);
 
+/*
+ * Takes out exactly these: gone[n_nodes], and the cables at cut[n_ports], one of the two ends being
+ * enough. CAs and routers that lose their last switch leave too; otherwise as above.
+ */
+enum osr_status osr_topo_remove(const struct osr_net *from, const bool *gone, const bool *cut,
+				struct osr_net *to, struct osr_diag *diag);
+
 #endif

@@ -116,7 +116,19 @@ def _large_contradictions(folder):
                    for key, (_, x, y) in found])
 
 
+def _table3(folder):
+    lines = []
+    for row in Data.read(folder, 'table3').rows:
+        lines.append([row['printed'], row['built'], _number(row['hosts']), row['sequence'], row['paper'],
+                      _number(row['random'], 2), '%s .. %s' % (_number(row['least'], 2),
+                                                               _number(row['most'], 2)),
+                      row['apart'], _number(row['ordered'], 2)])
+    return _table(['printed', 'built', 'hosts', 'sequence', 'paper', 'here', 'least .. most', 'apart',
+                   'in order'], lines)
+
+
 TABLES = {
+    'table3': _table3,
     'lower-efi-large': _large_contradictions,
     'section4': _section4,
     'figure9': _figure9,
@@ -139,7 +151,7 @@ TABLES = {
 
 
 FILES = ['section4', 'figure9', 'table1', 'systems', 'online', 'slides', 'lower_efi',
-         'lower_efi_cases', 'sharing']
+         'lower_efi_cases', 'sharing', 'table3']
 
 
 def missing(folder):

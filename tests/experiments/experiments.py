@@ -248,7 +248,50 @@ def sharing(workshop, quick):
     return [data]
 
 
+# Table 3 of the D-Mod-K paper: the tuple as printed, the one that was built here, end ports left out
+# (a block of neighbours), shift, recursive doubling. None: a misprint that is none of its kind.
+TABLE3 = [
+    ('2;12,12;1,12;1,2', ('12,12', '1,6', '1,2'), 0, 3.75, 2.9),
+    ('2;16,16;1,16;1,2', ('18,18', '1,9', '1,2'), 0, 4.32, 3.25),
+    ('3;12,12,12;1,12,12;1,1,2', ('12,12,12', '1,12,12', '1,1,2'), 0, 5.24, 4.26),
+    ('3;12,12,12;1,12,12;1,1,2', ('12,12,12', '1,12,6', '1,1,2'), 0, 5.24, 4.26),
+    ('3;18,18,6;1,18,6;1,1,3', ('18,18,6', '1,18,6', '1,1,3'), 0, 5.41, 4.26),
+    ('2;12,12;1,12;1,2', ('12,12', '1,6', '1,2'), 24, 3.50, 2.8),
+    ('2;16,16;1,16;1,2', ('18,18', '1,9', '1,2'), 36, 4.28, 3.7),
+    ('3;12,12,12;1,12,12;1,1,2', ('12,12,12', '1,12,6', '1,1,2'), 144, 1.98, 4.47),
+    ('3;18,18,6;1,18,6;1,1,3', ('18,18,6', '1,18,6', '1,1,3'), 648, 5.22, 4.06),
+]
+
+
+def _hosts_in_order(net):
+    with open(net) as file:
+        return sorted(line.split('"')[1] for line in file if line.startswith(('Ca', 'Hca')))
+
+
+def _apart(got, paper):
+    return '%+.1f %%' % (100 * (got - paper) / paper)
+
+
+def table3(workshop, quick):
+    """Hot spot degree of shift and recursive doubling on random orders (table 3, D-Mod-K)."""
+    data = Data('table3', ['printed', 'built', 'hosts', 'sequence', 'paper', 'random', 'least',
+                           'most', 'apart', 'ordered'])
+    for printed, (m, w, p), left_out, shift, doubling in TABLE3[:1] if quick else TABLE3:
+        net = workshop.generate('tree', 'm=' + m, 'w=' + w, 'p=' + p)
+        hosts = _hosts_in_order(net)[left_out:]
+        wanted = {'cps-shift': shift, 'cps-doubling-tree:' + m: doubling}
+        got = workshop.patterns(net, 'dmodk', list(wanted), hosts, 2 if quick else 25)
+        for name, paper in wanted.items():
+            row = got[name]['random']
+            data.add(printed, '%d;%s;%s;%s' % (m.count(',') + 1, m, w, p), len(hosts),
+                     'shift' if name == 'cps-shift' else 'recursive doubling', paper, row['hsd'],
+                     row['hsd_min'], row['hsd_max'], _apart(row['hsd'], paper),
+                     got[name]['ordered']['hsd'])
+    return [data]
+
+
 ALL = {
     'section4': section4, 'figure9': figure9, 'table1': table1, 'systems': systems,
     'online': online, 'slides': slides, 'lower-efi': lower_efi, 'sharing': sharing,
+    'table3': table3,
 }

@@ -82,6 +82,19 @@ class Workshop:
             words += ['-o', '%s=%s' % (name, value)]
         return self._analyze(net, words)
 
+    def patterns(self, net, engine, patterns, hosts, runs):
+        """Hot spots of patterns on these hosts, by name: {pattern: {ranking: row}}."""
+        listed = self.path('hosts')
+        with open(listed, 'w') as file:
+            file.write('\n'.join(hosts) + '\n')
+        words = [COMMAND, 'analyze', net, '-e', engine, '--json', '--bisections=0', '--hsd-only',
+                 '--runs=%d' % runs, '--hosts', listed] + ['--pattern=' + p for p in patterns]
+        got = {}
+        text = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+        for row in json.loads(text)['patterns']:
+            got.setdefault(row['pattern'], {})[row['ranking']] = row
+        return got
+
     def dump(self, net, engine, **options):
         """An opensm-lfts.dump of our tables."""
         words = [COMMAND, 'route', net, '-e', engine, '--dump', self.path('dump')]

@@ -1,0 +1,624 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * What if a cable or a switch failed? Every case takes something out of the fabric, routes what is
+ * left as the next sweep would, and compares with what was there before.
+ */
+#include <argp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <osmroutes/changes.h>
+#include <osmroutes/check.h>
+
+#include "cli/cli.h"
+#include "cli/input.h"
+#include "cli/subject.h"
+#include "topo/topo.h"
+
+#define MAX_NAMED 64
+
+enum {
+	OPT_LINK = 256,
+	OPT_SWITCH,
+	OPT_EACH,
+	OPT_LINKS,
+	OPT_SWITCHES,
+	OPT_CASES,
+	OPT_SEED,
+	OPT_WORST
+};
+
+static const struct argp_option options[] = {
+	{ "link", OPT_LINK, "NODE:PORT", 0, "take out the cable on this port; may be repeated", 0 },
+	{ "switch", OPT_SWITCH, "NODE", 0, "take out this switch; may be repeated", 0 },
+	{ "each", OPT_EACH, "WORD", 0, "one at a time: link or switch (without hosts)", 0 },
+	{ "links", OPT_LINKS, "N", 0, "take out N cables between switches at random", 0 },
+	{ "switches", OPT_SWITCHES, "N", 0, "take out N switches without hosts at random", 0 },
+	{ "cases", OPT_CASES, "N", 0, "so many random cases (default 10)", 0 },
+	{ "seed", OPT_SEED, "N", 0, "seed of the first random case (default 1), then one more each",
+	  0 },
+	{ "worst", OPT_WORST, "N", 0, "list only the worst N cases, 0 for all (default 20)", 0 },
+	{ NULL, 0, NULL, 0, NULL, 0 },
+};
+
+enum kind { KIND_NONE, KIND_NAMED, KIND_LINK, KIND_SWITCH, KIND_RANDOM };
+
+struct args {
+	struct cli_input in;
+	struct cli_subjects who;
+	struct out out;
+	enum kind kind;
+	const char *link[MAX_NAMED], *sw[MAX_NAMED];
+	uint32_t n_links, n_switches; /* of these */
+	struct osr_degrade random;
+	uint32_t n_cases, n_worst;
+
+	bool *gone, *cut; /* [nodes], [ports] of the case at hand */
+	uint32_t *list;   /* [n_cases] of KIND_LINK and KIND_SWITCH: a port, a node */
+};
+
+/* What a case came to. */
+struct found {
+	uint32_t number;
+	char label[200];
+	enum osr_status st;
+	struct osr_diag diag;
+	struct osr_changes c;
+	uint64_t efi, n_longer;
+	double efi_mean, ms;
+	uint32_t vls, layers;
+};
+
+/* Before anything fails. */
+struct before {
+	struct cli_tables t;
+	struct osr_result result;
+	struct osr_verdict v;
+};
+
+/* ---- cases ---------------------------------------------------------------------------------- */
+
+static enum osr_status find_node(const struct osr_net *net, const char *name, size_t len,
+				 uint32_t *node, struct osr_diag *diag)
+{
+	*node = OSR_NONE;
+	for (uint32_t i = 0; i < net->n_nodes; i++) {
+		const char *names[] = { osr_net_name(net, i), osr_net_id(net, i) };
+
+		for (uint32_t k = 0; k < 2; k++) {
+			if (strlen(names[k]) != len || memcmp(names[k], name, len) != 0)
+				continue;
+			if (*node != OSR_NONE && *node != i)
+				return osr_fail(diag, OSR_INVAL,
+						"several nodes are called \"%.*s\": take the id of "
+						"the file",
+						(int)len, name);
+			*node = i;
+		}
+	}
+	if (*node == OSR_NONE)
+		return osr_fail(diag, OSR_INVAL, "no node is called \"%.*s\"", (int)len, name);
+	return OSR_OK;
+}
+
+static enum osr_status cut_named(struct args *a, const char *word, struct osr_diag *diag)
+{
+	const char *colon = strrchr(word, ':');
+	uint32_t node, port;
+	long number = 0;
+	enum osr_status st;
+
+	if (!colon || !cli_number(colon + 1, 1, OSR_NET_MAX_NODE_PORTS, &number))
+		return osr_fail(diag, OSR_INVAL, "link \"%s\": expected NODE:PORT", word);
+	st = find_node(&a->in.net, word, (size_t)(colon - word), &node, diag);
+	if (st)
+		return st;
+	port = osr_net_port(&a->in.net, node, (uint32_t)number);
+	if (port == OSR_NONE || a->in.net.ports[port].peer == OSR_NONE)
+		return osr_fail(diag, OSR_INVAL, "link \"%s\": there is no cable on this port",
+				word);
+	a->cut[port] = true;
+	return OSR_OK;
+}
+
+static enum osr_status take_named(struct args *a, struct found *o, struct osr_diag *diag)
+{
+	enum osr_status st = OSR_OK;
+
+	for (uint32_t i = 0; i < a->n_links && !st; i++)
+		st = cut_named(a, a->link[i], diag);
+	for (uint32_t i = 0; i < a->n_switches && !st; i++) {
+		uint32_t node;
+
+		st = find_node(&a->in.net, a->sw[i], strlen(a->sw[i]), &node, diag);
+		if (!st && a->in.net.nodes[node].type != OSR_NET_SWITCH)
+			st = osr_fail(diag, OSR_INVAL, "\"%s\" is no switch", a->sw[i]);
+		if (!st)
+			a->gone[node] = true;
+	}
+	if (a->n_links + a->n_switches == 1)
+		snprintf(o->label, sizeof(o->label), "%s", a->n_links ? a->link[0] : a->sw[0]);
+	else
+		snprintf(o->label, sizeof(o->label), "%u cables, %u switches", a->n_links,
+			 a->n_switches);
+	return st;
+}
+
+static bool is_switch(const struct osr_net *net, uint32_t port)
+{
+	return net->nodes[net->ports[port].node].type == OSR_NET_SWITCH;
+}
+
+static bool has_host(const struct osr_net *net, uint32_t node)
+{
+	uint32_t row = net->nodes[node].port_row;
+
+	for (uint32_t p = row + 1; p <= row + net->nodes[node].n_ports; p++)
+		if (net->ports[p].peer != OSR_NONE && !is_switch(net, net->ports[p].peer))
+			return true;
+	return false;
+}
+
+/* Each cable between two switches, each switch without hosts. */
+static uint32_t list_candidates(const struct osr_net *net, enum kind kind, uint32_t *list)
+{
+	uint32_t n = 0;
+
+	for (uint32_t p = 0; kind == KIND_LINK && p < net->n_ports; p++) {
+		uint32_t peer = net->ports[p].peer;
+
+		if (peer != OSR_NONE && p < peer && is_switch(net, p) && is_switch(net, peer) &&
+		    net->ports[p].node != net->ports[peer].node)
+			list[n++] = p;
+	}
+	for (uint32_t i = 0; kind == KIND_SWITCH && i < net->n_nodes; i++)
+		if (net->nodes[i].type == OSR_NET_SWITCH && !has_host(net, i))
+			list[n++] = i;
+	return n;
+}
+
+static void name_case(const struct args *a, uint32_t what, struct found *o)
+{
+	const struct osr_net *net = &a->in.net;
+	uint32_t peer;
+
+	if (a->kind == KIND_SWITCH) {
+		snprintf(o->label, sizeof(o->label), "%s", osr_net_name(net, what));
+		return;
+	}
+	peer = net->ports[what].peer;
+	snprintf(o->label, sizeof(o->label), "%s:%u - %s:%u",
+		 osr_net_name(net, net->ports[what].node), osr_net_port_num(net, what),
+		 osr_net_name(net, net->ports[peer].node), osr_net_port_num(net, peer));
+}
+
+static enum osr_status make_case(struct args *a, uint32_t k, struct osr_net *net, struct found *o,
+				 struct osr_diag *diag)
+{
+	struct osr_degrade how = a->random;
+	struct osr_degraded done;
+	enum osr_status st = OSR_OK;
+
+	o->number = k;
+	if (a->kind == KIND_RANDOM) {
+		how.seed += k;
+		st = osr_topo_degrade(&a->in.net, &how, net, &done, diag);
+		snprintf(o->label, sizeof(o->label), "seed %llu: %u cables, %u switches",
+			 (unsigned long long)how.seed, done.n_links, done.n_switches);
+		return st;
+	}
+	memset(a->gone, 0, a->in.net.n_nodes * sizeof(*a->gone));
+	memset(a->cut, 0, a->in.net.n_ports * sizeof(*a->cut));
+	if (a->kind == KIND_NAMED)
+		st = take_named(a, o, diag);
+	else
+		name_case(a, a->list[k], o);
+	if (a->kind == KIND_SWITCH)
+		a->gone[a->list[k]] = true;
+	else if (a->kind == KIND_LINK)
+		a->cut[a->list[k]] = true;
+	return st ? st : osr_topo_remove(&a->in.net, a->gone, a->cut, net, diag);
+}
+
+/* ---- the work ------------------------------------------------------------------------------- */
+
+static enum osr_status route_before(const struct args *a, uint32_t i, struct before *b)
+{
+	struct osr_arena scratch = { 0 };
+
+	cli_tables_make(&a->who, i, &a->in.fabric, NULL, &b->t);
+	if (!b->t.st)
+		b->t.st = osr_check(&a->in.fabric, &b->t.routing, &scratch, &b->v, &b->t.diag);
+	osr_arena_free(&scratch);
+	b->result = (struct osr_result){ .fabric = a->in.fabric, .routing = b->t.routing };
+	if (!b->t.st)
+		b->result.digest = osr_routing_digest(&a->in.fabric, &b->t.routing);
+	return b->t.st;
+}
+
+/* Routes what is left, from what was there, as a sweep does. */
+static void route_after(const struct args *a, uint32_t i, const struct before *b,
+			const struct osr_fabric *f, struct found *o)
+{
+	struct osr_arena scratch = { 0 };
+	struct osr_verdict v;
+	struct cli_tables t;
+
+	cli_tables_make(&a->who, i, f, &b->result, &t);
+	o->st = t.st;
+	o->diag = t.diag;
+	o->ms = t.ms;
+	if (!o->st)
+		o->st = osr_check(f, &t.routing, &scratch, &v, &o->diag);
+	if (!o->st)
+		o->st = osr_changes(&b->result.fabric, &b->result.routing, f, &t.routing, &scratch,
+				    &o->c, &o->diag);
+	if (!o->st) {
+		o->efi = v.efi;
+		o->efi_mean = v.efi_mean;
+		o->n_longer = v.n_longer;
+		o->vls = t.routing.n_vls;
+		o->layers = t.routing.n_layers;
+	}
+	osr_arena_free(&scratch);
+	cli_tables_free(&t);
+}
+
+static enum osr_status run_case(struct args *a, uint32_t i, const struct before *b, uint32_t k,
+				struct found *o, struct osr_diag *diag)
+{
+	struct osr_arena arena = { 0 };
+	struct osr_net net = { 0 };
+	struct osr_fabric f;
+	enum osr_status st = make_case(a, k, &net, o, diag);
+
+	if (st)
+		return st;
+	o->st = osr_net_fabric(&net, -1, &arena, &f, &o->diag);
+	if (!o->st)
+		route_after(a, i, b, &f, o);
+	osr_arena_free(&arena);
+	osr_net_free(&net);
+	if (o->st == OSR_NOMEM)
+		*diag = o->diag;
+	return o->st == OSR_NOMEM ? OSR_NOMEM : OSR_OK;
+}
+
+/* ---- what is said --------------------------------------------------------------------------- */
+
+static const struct out_field head_fields[] = { CLI_INPUT_FIELDS,
+						{ "cases", NULL, OUT_COUNT, 0 },
+						{ NULL, NULL, 0, 0 } };
+
+static const struct out_field engine_fields[] = {
+	{ "engine", "engine", OUT_TEXT, 0 },
+	{ "cases", "cases", OUT_COUNT, 0 },
+	{ "refused", "  not routed, or refused by the checker", OUT_COUNT, 0 },
+	{ "lost", "  with pairs that lose their path", OUT_COUNT, 0 },
+	{ "pairs", "pairs of hosts before", OUT_COUNT, 0 },
+	{ "cut_mean", "  cut until the next sweep, mean", OUT_REAL, 1 },
+	{ "cut_max", "    at most", OUT_COUNT, 0 },
+	{ "path_mean", "  with another path after it, mean", OUT_REAL, 1 },
+	{ "path_max", "    at most", OUT_COUNT, 0 },
+	{ "entries", "LFT entries before", OUT_COUNT, 0 },
+	{ "entries_changed_mean", "  changed, mean", OUT_REAL, 1 },
+	{ "entries_changed_max", "    at most", OUT_COUNT, 0 },
+	{ "efi_before", "edge forwarding index before", OUT_COUNT, 0 },
+	{ "efi_mean", "  after, mean", OUT_REAL, 1 },
+	{ "efi_max", "    at most", OUT_COUNT, 0 },
+	{ "vls_before", "VLs before", OUT_COUNT, 0 },
+	{ "vls_max", "  after, at most", OUT_COUNT, 0 },
+	{ "route_ms_before", "route, ms CPU, before", OUT_REAL, 1 },
+	{ "route_ms_mean", "  after, mean", OUT_REAL, 1 },
+	{ NULL, NULL, 0, 0 },
+};
+
+static const struct out_field case_fields[] = {
+	{ "engine", "engine", OUT_TEXT, 0 },
+	{ "case", "taken out", OUT_TEXT, 0 },
+	{ "status", "status", OUT_TEXT, 0 },
+	{ "message", NULL, OUT_TEXT, 0 },
+	{ "pairs_gone", "gone", OUT_COUNT, 0 },
+	{ "pairs_cut", "cut", OUT_COUNT, 0 },
+	{ "pairs_lost", "lost", OUT_COUNT, 0 },
+	{ "pairs_path", "other path", OUT_COUNT, 0 },
+	{ "pairs_sl", "other SL", OUT_COUNT, 0 },
+	{ "entries_changed", "entries", OUT_COUNT, 0 },
+	{ "efi", "EFI", OUT_COUNT, 0 },
+	{ "efi_mean", NULL, OUT_REAL, 1 },
+	{ "vls", "VLs", OUT_COUNT, 0 },
+	{ "layers", NULL, OUT_COUNT, 0 },
+	{ "routes_longer", NULL, OUT_COUNT, 0 },
+	{ "route_ms", NULL, OUT_REAL, 1 },
+	{ NULL, NULL, 0, 0 },
+};
+
+static const struct out_section sections[] = {
+	{ "summary", OUT_HEAD, head_fields },
+	{ "engines", OUT_ACROSS, engine_fields },
+	{ "cases", OUT_ROWS, case_fields },
+	{ NULL, 0, NULL },
+};
+
+static void say_case(struct out *out, const char *engine, const struct found *o)
+{
+	out_row(out, "cases");
+	out_text(out, "engine", engine);
+	out_text(out, "case", o->label);
+	out_text(out, "status", osr_status_str(o->st));
+	out_text(out, "message", o->diag.text);
+	if (o->st) {
+		out_note(out, "%s, without %s: %s", engine, o->label, o->diag.text);
+		return;
+	}
+	out_count(out, "pairs_gone", o->c.n_gone);
+	out_count(out, "pairs_cut", o->c.n_cut);
+	out_count(out, "pairs_lost", o->c.n_lost);
+	out_count(out, "pairs_path", o->c.n_path);
+	out_count(out, "pairs_sl", o->c.n_sl);
+	out_count(out, "entries_changed", o->c.n_entries_changed);
+	out_count(out, "efi", o->efi);
+	out_real(out, "efi_mean", o->efi_mean);
+	out_count(out, "vls", o->vls);
+	out_count(out, "layers", o->layers);
+	out_count(out, "routes_longer", o->n_longer);
+	out_real(out, "route_ms", o->ms);
+}
+
+struct tally {
+	double sum;
+	uint64_t max;
+};
+
+static void count_in(struct tally *t, uint64_t x)
+{
+	t->sum += (double)x;
+	t->max = x > t->max ? x : t->max;
+}
+
+static void say_tally(struct out *out, const char *what, const struct tally *t, uint32_t n)
+{
+	char key[64];
+
+	snprintf(key, sizeof(key), "%s_mean", what);
+	out_real(out, key, n ? t->sum / n : 0);
+	snprintf(key, sizeof(key), "%s_max", what);
+	out_count(out, key, t->max);
+}
+
+static void say_engine(struct out *out, const char *engine, const struct before *b,
+		       const struct found *o, uint32_t n)
+{
+	struct tally cut = { 0 }, path = { 0 }, entries = { 0 }, efi = { 0 }, vls = { 0 };
+	uint32_t n_good = 0, n_lost = 0;
+	double ms = 0;
+
+	for (uint32_t k = 0; k < n; k++) {
+		if (o[k].st)
+			continue;
+		n_good++;
+		n_lost += o[k].c.n_lost > 0;
+		count_in(&cut, o[k].c.n_cut);
+		count_in(&path, o[k].c.n_path);
+		count_in(&entries, o[k].c.n_entries_changed);
+		count_in(&efi, o[k].efi);
+		count_in(&vls, o[k].vls);
+		ms += o[k].ms;
+	}
+	out_row(out, "engines");
+	out_text(out, "engine", engine);
+	out_count(out, "cases", n);
+	out_count(out, "refused", n - n_good);
+	out_count(out, "lost", n_lost);
+	if (n_good)
+		out_count(out, "pairs", o[0].c.n_pairs);
+	say_tally(out, "cut", &cut, n_good);
+	say_tally(out, "path", &path, n_good);
+	out_count(out, "entries", (uint64_t)b->result.fabric.n_dests * b->result.fabric.n_switches);
+	say_tally(out, "entries_changed", &entries, n_good);
+	out_count(out, "efi_before", b->v.efi);
+	say_tally(out, "efi", &efi, n_good);
+	out_count(out, "vls_before", b->t.routing.n_vls);
+	out_count(out, "vls_max", vls.max);
+	out_real(out, "route_ms_before", b->t.ms);
+	out_real(out, "route_ms_mean", n_good ? ms / n_good : 0);
+}
+
+/* The worst first: not routed, lost pairs, the most loaded channel, changes; then by number. */
+static int by_harm(const void *one, const void *other)
+{
+	const struct found *x = one, *y = other;
+
+	if (!x->st != !y->st)
+		return x->st ? -1 : 1;
+	if (x->c.n_lost != y->c.n_lost)
+		return x->c.n_lost > y->c.n_lost ? -1 : 1;
+	if (x->efi != y->efi)
+		return x->efi > y->efi ? -1 : 1;
+	if (x->c.n_entries_changed != y->c.n_entries_changed)
+		return x->c.n_entries_changed > y->c.n_entries_changed ? -1 : 1;
+	return x->number < y->number ? -1 : 1;
+}
+
+static enum osr_status whatif(struct args *a, uint32_t i, int *code, struct osr_diag *diag)
+{
+	const char *engine = cli_subject_name(&a->who.item[i]);
+	struct found *o = calloc(a->n_cases + 1, sizeof(*o));
+	struct before b = { .t = { .st = OSR_OK } };
+	uint32_t n_said = a->n_worst && a->n_worst < a->n_cases ? a->n_worst : a->n_cases;
+	enum osr_status st = o ? OSR_OK : OSR_NOMEM;
+
+	if (!st && route_before(a, i, &b)) {
+		if (!cli_subjects_skip(&a->who, i, &b.t)) {
+			out_note(&a->out, "%s: %s", engine, b.t.diag.text);
+			*code = CLI_BAD;
+		}
+		goto out;
+	}
+	for (uint32_t k = 0; k < a->n_cases && !st; k++)
+		st = run_case(a, i, &b, k, &o[k], diag);
+	if (st)
+		goto out;
+	say_engine(&a->out, engine, &b, o, a->n_cases);
+	if (a->n_worst)
+		qsort(o, a->n_cases, sizeof(*o), by_harm);
+	for (uint32_t k = 0; k < n_said; k++)
+		say_case(&a->out, engine, &o[k]);
+	for (uint32_t k = 0; k < a->n_cases; k++)
+		if (o[k].st || o[k].c.n_lost)
+			*code = CLI_BAD;
+out:
+	free(o);
+	cli_tables_free(&b.t);
+	return st;
+}
+
+/* ---- the command line ----------------------------------------------------------------------- */
+
+static void choose(struct args *a, enum kind kind, struct argp_state *state)
+{
+	if (a->kind != KIND_NONE && a->kind != kind)
+		argp_error(state,
+			   "either --link and --switch, or --each, or --links and --switches");
+	a->kind = kind;
+}
+
+static void add_named(struct args *a, const char **list, uint32_t *n, const char *arg,
+		      struct argp_state *state)
+{
+	choose(a, KIND_NAMED, state);
+	if (*n == MAX_NAMED)
+		argp_error(state, "at most %d of a kind", MAX_NAMED);
+	list[(*n)++] = arg;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct args *a = state->input;
+
+	switch (key) {
+	case OPT_LINK:
+		add_named(a, a->link, &a->n_links, arg, state);
+		return 0;
+	case OPT_SWITCH:
+		add_named(a, a->sw, &a->n_switches, arg, state);
+		return 0;
+	case OPT_EACH:
+		if (strcmp(arg, "link") && strcmp(arg, "switch"))
+			argp_error(state, "each \"%s\": expected link or switch", arg);
+		choose(a, strcmp(arg, "link") ? KIND_SWITCH : KIND_LINK, state);
+		return 0;
+	case OPT_LINKS:
+		choose(a, KIND_RANDOM, state);
+		a->random.n_links = (uint32_t)cli_take_number(arg, "links", 0, 1000000, state);
+		return 0;
+	case OPT_SWITCHES:
+		choose(a, KIND_RANDOM, state);
+		a->random.n_switches =
+			(uint32_t)cli_take_number(arg, "switches", 0, 1000000, state);
+		return 0;
+	case OPT_CASES:
+		a->n_cases = (uint32_t)cli_take_number(arg, "cases", 1, 1000000, state);
+		return 0;
+	case OPT_SEED:
+		a->random.seed = (uint64_t)cli_take_number(arg, "seed", 0, INT64_MAX, state);
+		return 0;
+	case OPT_WORST:
+		a->n_worst = (uint32_t)cli_take_number(arg, "worst", 0, 1000000, state);
+		return 0;
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &a->in;
+		state->child_inputs[1] = &a->who;
+		state->child_inputs[2] = &a->out;
+		return 0;
+	case ARGP_KEY_END:
+		for (uint32_t i = 0; i < a->who.n; i++)
+			if (a->who.item[i].file)
+				argp_error(state,
+					   "tables of a file cannot be routed anew: name engines");
+		if (a->kind == KIND_NONE)
+			argp_error(
+				state,
+				"what is to fail? --link, --switch, --each, --links or --switches");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static enum osr_status prepare(struct args *a, struct osr_diag *diag)
+{
+	const struct osr_net *net = &a->in.net;
+
+	a->gone = calloc((size_t)net->n_nodes + 1, sizeof(*a->gone));
+	a->cut = calloc((size_t)net->n_ports + 1, sizeof(*a->cut));
+	a->list = calloc((size_t)net->n_ports + 1, sizeof(*a->list));
+	if (!a->gone || !a->cut || !a->list)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for %u nodes", net->n_nodes);
+	if (a->kind == KIND_NAMED)
+		a->n_cases = 1;
+	else if (a->kind != KIND_RANDOM)
+		a->n_cases = list_candidates(net, a->kind, a->list);
+	if (!a->n_cases)
+		return osr_fail(diag, OSR_INVAL, "%s: there is nothing of this kind to take out",
+				cli_input_name(&a->in));
+	return OSR_OK;
+}
+
+static int run(struct args *a)
+{
+	struct osr_diag diag = { "" };
+	enum osr_status st = cli_subjects_values(&a->who, &diag);
+	int code = CLI_OK;
+
+	if (!st)
+		st = cli_input_load(&a->in, &diag);
+	if (!st)
+		st = prepare(a, &diag);
+	if (!st) {
+		out_row(&a->out, "summary");
+		cli_input_say(&a->in, &a->out);
+		out_count(&a->out, "cases", a->n_cases);
+	}
+	for (uint32_t i = 0; i < a->who.n && !st; i++)
+		st = whatif(a, i, &code, &diag);
+	if (!st)
+		return out_end(&a->out, code);
+	out_drop(&a->out);
+	return cli_fail(st, &diag);
+}
+
+int cli_whatif(int argc, char **argv)
+{
+	static const struct argp_child children[] = { { &input_argp, 0, NULL, 0 },
+						      { &subjects_argp, 0, NULL, 0 },
+						      { &out_argp, 0, NULL, 0 },
+						      { NULL, 0, NULL, 0 } };
+	static const struct argp argp = { options,
+					  parse,
+					  "FILE",
+					  "Takes cables or switches out of the fabric of FILE, "
+					  "routes what is left, and says what "
+					  "breaks and what changes: pairs of hosts cut until then "
+					  "and lost for good, other paths, "
+					  "entries, load of the channels, virtual lanes.",
+					  children,
+					  NULL,
+					  NULL };
+	struct args a = { .in = CLI_INPUT_INIT,
+			  .who = CLI_SUBJECTS_INIT,
+			  .out = { .command = "whatif", .sections = sections },
+			  .random = { .seed = 1 },
+			  .n_cases = 10,
+			  .n_worst = 20 };
+	int code;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	code = run(&a);
+	free(a.gone);
+	free(a.cut);
+	free(a.list);
+	cli_subjects_free(&a.who);
+	cli_input_free(&a.in);
+	return code;
+}
