@@ -66,16 +66,16 @@ expect docs 'links to nowhere.md, which does not exist'
 expect docs 'links to style.md#nothing, which has no such heading'
 
 fresh
-sed -i 1d "$copy/src/core/arena.c"
-expect text 'src/core/arena.c: no SPDX-License-Identifier'
+sed -i 1d "$copy/src/core/data/arena.c"
+expect text 'src/core/data/arena.c: no SPDX-License-Identifier'
 fresh
-printf '/* %s: think */\n' 'TO''DO' >>"$copy/src/core/arena.c"
+printf '/* %s: think */\n' 'TO''DO' >>"$copy/src/core/data/arena.c"
 expect text 'unfinished work'
 fresh
 printf 'See %s.\n' '/wo''rk/x' >>"$copy/docs/style.md"
 expect text "a path of somebody's machine"
 fresh
-printf 'int x; \n' >>"$copy/src/core/arena.c"
+printf 'int x; \n' >>"$copy/src/core/data/arena.c"
 expect text 'blanks at the end of the line'
 fresh
 printf 'the end' >>"$copy/docs/style.md"

@@ -11,7 +11,7 @@
 
 #include <osmroutes/prng.h>
 
-#include "spf_private.h"
+#include "../paths/spf_private.h"
 
 #define MAX_DESTS 512
 #define MOVES_PER_SWITCH 10 /* at effort 1: small fabrics need no more */

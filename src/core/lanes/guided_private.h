@@ -6,7 +6,7 @@
 #include <osmroutes/cdg.h>
 #include <osmroutes/guided.h>
 
-#include "spf_private.h"
+#include "../paths/spf_private.h"
 
 struct guide {
 	struct osr_spf *s;
