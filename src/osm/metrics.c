@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * Every number is one row of `numbers[]`, which feeds both files: in JSON an object of its group, for
- * Prometheus a gauge osmroutes_GROUP_NAME. The files are replaced by rename(), so nobody reads half of
- * one; Prometheus's collector looks at *.prom only, and the new file is not called that until it is
- * complete.
+ * Prometheus a gauge osmroutes_GROUP_NAME. The files are replaced whole (file.h); Prometheus's
+ * collector looks at *.prom only, and the new file is not called that until it is complete.
  */
 #include "metrics.h"
 
+#include "file.h"
 #include "plugin.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 static const char *const outcome_names[N_OUTCOMES] = {
 	[OUTCOME_ROUTED] = "routed",	       [OUTCOME_REUSED] = "reused",
@@ -193,8 +190,9 @@ static json_t *sweeps_json(const struct plugin *p)
 	return sweeps;
 }
 
-static bool print_json(const struct report *r, FILE *out)
+static bool print_json(const void *report, FILE *out)
 {
+	const struct report *r = report;
 	const struct metrics *m = r->m;
 	json_t *ms = json_object(), *root;
 	char text[24];
@@ -265,8 +263,9 @@ static void print_checked(const struct report *r, const char *labels, FILE *out)
 	}
 }
 
-static bool print_prom(const struct report *r, FILE *out)
+static bool print_prom(const void *report, FILE *out)
 {
+	const struct report *r = report;
 	char labels[128];
 
 	snprintf(labels, sizeof(labels), "sm_port=\"0x%016" PRIx64 "\",engine=\"%.60s\"", r->guid,
@@ -298,35 +297,14 @@ static const char *engine_in_use(const struct plugin *p)
 	return re ? osm_routing_engine_type_str(re->type) : "";
 }
 
-/* DIR/osmroutes-GUID.EXT by way of a hidden file beside it. */
+/* DIR/osmroutes-GUID.EXT */
 static bool replace(const struct report *r, const char *dir, const char *ext,
-		    bool (*print)(const struct report *r, FILE *out), struct osr_diag *diag)
+		    bool (*print)(const void *report, FILE *out), struct osr_diag *diag)
 {
-	char path[OSR_STRING_SIZE + 64], hidden[OSR_STRING_SIZE + 64];
-	FILE *out;
-	int fd;
-	bool ok;
+	char name[64];
 
-	snprintf(path, sizeof(path), "%s/osmroutes-%016" PRIx64 ".%s", dir, r->guid, ext);
-	snprintf(hidden, sizeof(hidden), "%s/.osmroutes-%016" PRIx64 ".%s.new", dir, r->guid, ext);
-	unlink(hidden);
-	fd = open(hidden, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	out = fd < 0 ? NULL : fdopen(fd, "w");
-	if (!out) {
-		osr_fail(diag, OSR_INVAL, "%s: %s", hidden, strerror(errno));
-		if (fd >= 0)
-			close(fd);
-		return false;
-	}
-	ok = print(r, out);
-	ok &= !ferror(out);
-	/* Out of space may show only when the file is closed. */
-	if (fclose(out) || !ok || rename(hidden, path)) {
-		osr_fail(diag, OSR_INVAL, "%s: %s", path, errno ? strerror(errno) : "cannot write");
-		unlink(hidden);
-		return false;
-	}
-	return true;
+	snprintf(name, sizeof(name), "osmroutes-%016" PRIx64 ".%s", r->guid, ext);
+	return osr__file_replace(dir, name, 0644, print, r, diag);
 }
 
 void osr__metrics_write(struct plugin *p)
@@ -347,7 +325,6 @@ void osr__metrics_write(struct plugin *p)
 	p->metrics.pending = false;
 	if (!*dir)
 		return;
-	errno = 0;
 	failed = !replace(&r, dir, "json", print_json, &diag) ||
 		 !replace(&r, dir, "prom", print_prom, &diag);
 	/* Once, not at every sweep. */
