@@ -31,6 +31,7 @@
 #include <opensm/osm_multicast.h>
 #include <opensm/osm_mcast_mgr.h>
 #include <opensm/osm_partition.h>
+#include <opensm/osm_qos_policy.h>
 #include <opensm/osm_subnet.h>
 #include <opensm/osm_switch.h>
 #include <opensm/osm_ucast_cache.h>

@@ -68,6 +68,13 @@ NUMBER(longer, m->verdict.n_longer)
 NUMBER(max_hops, m->verdict.max_hops)
 NUMBER(entries, m->n_entries)
 NUMBER(entries_changed, m->n_changed)
+NUMBER(kept, m->stable.kept)
+NUMBER(together, m->stable.together)
+NUMBER(channels_lost, m->stable.n_channels_lost)
+NUMBER(repaired_lids, m->stable.n_trees)
+NUMBER(sls_changed, m->stable.n_sl_changed)
+NUMBER(sls_lost, m->stable.n_sl_lost)
+NUMBER(drift, m->stable.drift / 1e3)
 
 static const struct number numbers[] = {
 	{ "fabric", "switches", switches, "Switches routed." },
@@ -92,6 +99,13 @@ static const struct number numbers[] = {
 	{ "routes", "max_hops", max_hops, "Channels of the longest route." },
 	{ "lft", "entries", entries, "Entries of all forwarding tables." },
 	{ "lft", "entries_changed", entries_changed, "Of these, changed by the last sweep." },
+	{ "stable", "kept", kept, "1 if the tables before were repaired, 0 if not." },
+	{ "stable", "together", together, "1 if old and new tables mixed are proven deadlock-free." },
+	{ "stable", "channels_lost", channels_lost, "Channels gone since the last full route." },
+	{ "stable", "lids_repaired", repaired_lids, "LIDs routed otherwise than by the full route." },
+	{ "stable", "sls_changed", sls_changed, "Pairs whose SL the last sweep changed." },
+	{ "stable", "sls_lost", sls_lost, "Pairs with an SL of earlier no longer proven." },
+	{ "stable", "drift", drift, "Balance against that of the last full route; 1 is as good." },
 };
 
 #define N_NUMBERS (sizeof(numbers) / sizeof(*numbers))

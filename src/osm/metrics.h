@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include <osmroutes/check.h>
+#include <osmroutes/routing.h>
 #include <osmroutes/status.h>
 
 /* What came of a sweep. */
@@ -47,6 +48,7 @@ struct metrics {
 	uint8_t vls, vls_available, vls_needed, vls_one_way;
 	struct osr_verdict verdict;
 	uint64_t n_entries, n_changed, digest;
+	struct osr_stable stable;
 };
 
 struct plugin;

@@ -16,5 +16,8 @@ const struct osr_param osr__plugin_params[] = {
 	[OPT_METRICS_DIR] = { "metrics_dir", OSR_PARAM_STRING, "", 0, 0, NULL,
 			      "directory for a JSON and a Prometheus file about each sweep; empty: "
 			      "none are written" },
+	[OPT_STORE] = { "store", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
+			"keep the last checked tables in OpenSM's cache directory, and start from "
+			"them" },
 	{ NULL },
 };

@@ -17,6 +17,7 @@ enum {
 	OPT_ON_SPLIT,
 	OPT_MAX_VLS,
 	OPT_METRICS_DIR,
+	OPT_STORE,
 };
 
 extern const struct osr_param osr__plugin_params[];

@@ -35,6 +35,7 @@ static struct engine_ctx *context_new(struct plugin *p, const struct registratio
 
 static void context_free(struct engine_ctx *ctx)
 {
+	osr__store_close(ctx);
 	for (size_t i = 0; i < sizeof(ctx->slot) / sizeof(ctx->slot[0]); i++)
 		osr_arena_free(&ctx->slot[i].arena);
 	free(ctx);
@@ -156,6 +157,7 @@ static void routing_done(struct plugin *p)
 		if (!c->routed && p->osm->routing_engine_used == c->re)
 			osr__sweep_cached(c);
 		c->routed = false;
+		osr__store_save(c);
 	}
 	osr__metrics_write(p);
 }
@@ -167,8 +169,10 @@ static void report(void *plugin_data, osm_epi_event_id_t event, void *event_data
 	switch (event) {
 	case OSM_EVENT_ID_HEAVY_SWEEP_START:
 		take_over_all(p);
-		for (struct engine_ctx *c = p->contexts; c; c = c->next)
+		for (struct engine_ctx *c = p->contexts; c; c = c->next) {
 			c->routed = false;
+			osr__store_load(c);
+		}
 		break;
 	case OSM_EVENT_ID_UCAST_ROUTING_DONE:
 		routing_done(p);

@@ -18,6 +18,7 @@
 #include "compat.h"
 #include "metrics.h"
 #include "optiontable.h"
+#include "store.h"
 
 #include <osmroutes/arena.h>
 #include <osmroutes/check.h>
@@ -112,6 +113,9 @@ uint8_t osr__mcast_vl(const struct osm_opensm *osm, const struct sweep_slot *slo
 void osr__vl_budget(const struct osm_opensm *osm, const struct osr_fabric *f,
 		    const struct options *o, struct vl_limit *limit);
 
+/* SLs that path records may have where every one is safe: of partitions and QoS levels; a bit each. */
+uint16_t osr__chosen_sls(const struct osm_opensm *osm);
+
 /* Installs or removes update_sl2vl and update_vlarb for the current result. */
 void osr__qos_install(struct engine_ctx *ctx);
 
@@ -192,6 +196,8 @@ struct engine_ctx {
 	bool routed;                   /* our callback ran since the last UCAST_ROUTING_DONE */
 	struct sweep_slot slot[3];
 	struct sweep_slot *current; /* last checked result, or NULL */
+	struct sweep_slot *stored;  /* of the last run, until a sweep has succeeded; or NULL */
+	struct store store;
 	uint64_t n_sweeps[N_OUTCOMES];
 	uint32_t mc_stamp;
 	uint16_t mc_warned; /* VLs whose multicast was reported unproven in this sweep */
@@ -213,6 +219,14 @@ struct plugin {
 	struct metrics metrics; /* of the last sweep */
 	bool metrics_failed;	/* the last attempt to write them */
 };
+
+/* What the next sweep starts from, or NULL. */
+static inline const struct osr_result *osr__before(const struct engine_ctx *ctx)
+{
+	const struct sweep_slot *slot = ctx->current ? ctx->current : ctx->stored;
+
+	return slot ? &slot->result : NULL;
+}
 
 static inline bool osr__any_sl(const struct osr_routing *r, uint32_t proven)
 {

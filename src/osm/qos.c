@@ -264,6 +264,26 @@ static uint32_t dest_of(const struct osr_fabric *f, ib_net16_t lid)
  * The partition's or QoS level's SL (the hint) wherever every SL is safe; ours otherwise. LIDs that
  * came after the last routing (unicast cache) are unknown here and keep the hint.
  */
+uint16_t osr__chosen_sls(const struct osm_opensm *osm)
+{
+	const cl_qmap_t *prtns = &osm->subn.prtn_pkey_tbl;
+	const struct osm_qos_policy *policy = osm->subn.p_qos_policy;
+	uint16_t sls = 1;
+
+	for (cl_map_item_t *i = cl_qmap_head(prtns); i != cl_qmap_end(prtns); i = cl_qmap_next(i))
+		sls |= (uint16_t)(1u << (((const osm_prtn_t *)i)->sl & 0xf));
+	if (!osm->subn.opt.qos || !policy)
+		return sls;
+	for (cl_list_iterator_t i = cl_list_head(&policy->qos_levels);
+	     i != cl_list_end(&policy->qos_levels); i = cl_list_next(i)) {
+		const osm_qos_level_t *level = cl_list_obj(i);
+
+		if (level->sl_set)
+			sls |= (uint16_t)(1u << (level->sl & 0xf));
+	}
+	return sls;
+}
+
 uint8_t osr__path_sl(void *context, uint8_t hint, const ib_net16_t slid, const ib_net16_t dlid)
 {
 	const struct engine_ctx *ctx = context;

@@ -94,6 +94,21 @@ static void copy_rows(const struct match *m, const uint8_t *from, uint8_t *to, u
 	}
 }
 
+/* Connections go on with what they were given: the check covers it, as with other tables. */
+static uint16_t *copy_granted(const struct match *m, struct osr_arena *arena)
+{
+	size_t n = m->now->n_switches;
+	uint16_t *granted = osr_calloc(arena, m->now->n_dests * n, sizeof(*granted));
+
+	for (uint32_t d = 0; granted && d < m->now->n_dests; d++)
+		for (uint32_t s = 0; s < n; s++)
+			if (m->dest[d] != OSR_NONE && m->sw[s] != OSR_NONE)
+				granted[d * n + s] =
+					m->old->granted[(size_t)m->dest[d] * m->then->n_switches +
+							m->sw[s]];
+	return granted;
+}
+
 static enum osr_status copy_sls(const struct match *m, struct osr_arena *arena,
 				struct osr_routing *r, struct osr_diag *diag)
 {
@@ -103,7 +118,10 @@ static enum osr_status copy_sls(const struct match *m, struct osr_arena *arena,
 	if (!r->sl)
 		return nomem(diag);
 	copy_rows(m, m->old->sl, r->sl, 0);
-	return OSR_OK;
+	if (!m->old->granted)
+		return OSR_OK;
+	r->granted = copy_granted(m, arena);
+	return r->granted ? OSR_OK : nomem(diag);
 }
 
 /* One table per pair of ports; a switch that has other ports than then cannot keep them. */

@@ -175,7 +175,7 @@ static void report_result(struct sweep *w)
 	const struct osr_fabric *f = &w->slot->result.fabric;
 	const struct osr_routing *r = &w->slot->result.routing;
 	const struct osr_verdict *v = &w->slot->verdict;
-	const struct osr_result *before = w->ctx->current ? &w->ctx->current->result : NULL;
+	const struct osr_result *before = osr__before(w->ctx);
 	char proven[128], lanes[64];
 
 	w->n_entries = w->n_changed = (uint64_t)f->n_switches * f->n_dests;
@@ -239,6 +239,7 @@ static void note(const struct sweep *w, enum outcome outcome)
 	m->n_entries = w->n_entries;
 	m->n_changed = w->n_changed;
 	m->digest = slot->result.digest;
+	m->stable = slot->result.routing.stable;
 	m->ms.check = w->ms_check - (routed ? w->ms_route : w->ms_start);
 	if (!routed)
 		return;
@@ -296,6 +297,7 @@ static enum osr_status route(struct sweep *w)
 	struct osr_request req = {
 		.max_vls = w->snap.limit.vls,
 		.multicast = !w->osm->subn.opt.disable_multicast,
+		.chosen_sls = osr__chosen_sls(w->osm),
 		.clock_ms = clock_ms,
 		.read_file = osr__read_file,
 	};
@@ -311,15 +313,13 @@ static enum osr_status route(struct sweep *w)
 		st = e->applies(&slot->result.fabric, ctx->values, &w->diag);
 	if (!st)
 		st = e->route(&slot->result.fabric, ctx->values, &req,
-			      ctx->current ? &ctx->current->result : NULL, &w->scratch,
-			      &slot->arena, &slot->result.routing, &w->diag);
+			      osr__before(ctx), &w->scratch, &slot->arena,
+			      &slot->result.routing, &w->diag);
 	osr_arena_reset(&w->scratch, mark);
 	w->ms_route = clock_ms();
 	if (st)
 		return st;
-	slot->result.home = ctx->current ? osr_reroute_home(&ctx->current->result,
-							    &slot->result.routing)
-					 : NULL;
+	slot->result.home = osr_reroute_home(osr__before(ctx), &slot->result.routing);
 	return check(w, &w->diag);
 }
 
@@ -330,7 +330,7 @@ static enum osr_status fall_back(struct sweep *w, enum osr_status why, struct os
 	struct osr_diag diag = { "" };
 	enum osr_status st;
 
-	if (!ctx->current) {
+	if (!osr__before(ctx)) {
 		osr__log(w->osm, OSM_LOG_ERROR, "ERR OR04: %s: %s (%s); " NEXT, ctx->engine->name,
 			 w->diag.text, osr_status_str(why));
 		return why;
@@ -338,7 +338,7 @@ static enum osr_status fall_back(struct sweep *w, enum osr_status why, struct os
 	osr_arena_reset(&w->slot->arena, mark);
 	memset(&w->slot->result.routing, 0, sizeof(w->slot->result.routing));
 	w->slot->result.home = NULL;
-	st = osr__reuse(&ctx->current->result, &w->slot->result.fabric, &w->slot->arena,
+	st = osr__reuse(osr__before(ctx), &w->slot->result.fabric, &w->slot->arena,
 			&w->scratch, &w->slot->result.routing, &diag);
 	w->ms_route = clock_ms();
 	w->reused = true;
@@ -448,12 +448,42 @@ static void make_current(struct sweep *w)
 	struct osm_routing_engine *re = ctx->re;
 
 	ctx->current = w->slot;
+	ctx->stored = NULL;
+	ctx->store.pending = true;
 	ctx->mc_warned = 0;
 	ctx->mc_warned_sp0 = false;
 	if (!re->mcast_build_stree || re->mcast_build_stree == osr__mcast_build_stree)
 		re->mcast_build_stree =
 			w->slot->result.routing.mcast_parent ? osr__mcast_build_stree : NULL;
 	osr__qos_install(ctx);
+}
+
+/*
+ * Stored tables of another fabric, or of one whose LIDs were given out anew: repairs would make
+ * tables out of next to nothing.
+ */
+static void drop_foreign(struct sweep *w)
+{
+	const struct osr_fabric *f = &w->slot->result.fabric, *g;
+	uint32_t n_known = 0;
+
+	if (!w->ctx->stored)
+		return;
+	g = &w->ctx->stored->result.fabric;
+	for (uint32_t d = 0; d < f->n_dests; d++) {
+		uint16_t lid = f->dest_lid[d];
+		uint32_t old = lid <= g->max_lid ? g->lid_dest[lid] : OSR_NONE;
+
+		n_known += old != OSR_NONE &&
+			   g->term_guid[g->dest_term[old]] == f->term_guid[f->dest_term[d]];
+	}
+	if (2 * (uint64_t)n_known >= f->n_dests)
+		return;
+	osr__log(w->osm, OSM_LOG_INFO,
+		 "%s: the stored tables are of another fabric (%u of %u LIDs are in both) and not "
+		 "used: this sweep is a full route",
+		 w->ctx->engine->name, n_known, f->n_dests);
+	w->ctx->stored = NULL;
 }
 
 static enum osr_status sweep(struct sweep *w)
@@ -479,6 +509,7 @@ static enum osr_status sweep(struct sweep *w)
 			goto give_up;
 		}
 	}
+	drop_foreign(w);
 	mark = osr_arena_mark(&slot->arena);
 	st = route(w);
 	if (st)
@@ -503,8 +534,9 @@ give_up:
 /* Does the current result live in this slot, or the one it was repaired from? */
 static bool slot_in_use(const struct engine_ctx *ctx, const struct sweep_slot *slot)
 {
-	return ctx->current &&
-	       (slot == ctx->current || &slot->result == ctx->current->result.home);
+	const struct osr_result *before = osr__before(ctx);
+
+	return before && (&slot->result == before || &slot->result == before->home);
 }
 
 static struct sweep_slot *free_slot(struct engine_ctx *ctx)

@@ -2,6 +2,7 @@
 """The files for operators' tools: metrics_dir."""
 import json
 import os
+import re
 import threading
 import time
 
@@ -32,7 +33,7 @@ def read_prom(directory, ask_promtool=True):
 def both(directory):
     """Both files, which must agree in every number that both have."""
     data, prom = read_json(directory), read_prom(directory)
-    for group in ('fabric', 'vls', 'load', 'routes', 'lft'):
+    for group in ('fabric', 'vls', 'load', 'routes', 'lft', 'stable'):
         for name, value in data.get(group, {}).items():
             other = prom.get(('%s_%s' % (group, name),))
             expect(other is not None and abs(other - value) <= 1e-6 * max(1, value),
@@ -69,6 +70,16 @@ def as_logged(data, log):
                          (data['lft']['entries_changed'], claims.changed),
                          ({words[c] for c in data['check']['proven']} | {'reachable'}, claims.proven)):
         expect(said == logged, 'the file says %s, the log %s' % (said, logged))
+    kept = re.findall(r'osmroutes: \S+?: tables (kept|made anew): .*', log)
+    stable = data['stable']
+    expect(stable['kept'] == (kept[-1:] == ['kept']), 'kept is %s, the log says %s' % (stable, kept))
+    if stable['kept']:
+        said = re.findall(r'tables kept: (\d+) channels gone .*?(\d+) LIDs routed otherwise; SLs of (\d+) pairs '
+                          r'changed, SLs given to (\d+) pairs .*?together (.*?); balance ([\d.]+)', log)[-1]
+        expect([stable[n] for n in ('channels_lost', 'lids_repaired', 'sls_changed', 'sls_lost')] ==
+               [int(n) for n in said[:4]] and bool(stable['together']) == said[4].startswith('deadlock-free')
+               and abs(stable['drift'] - float(said[5])) < 0.011,
+               'the file says %s, the log %s' % (stable, said))
     ms = data['ms']
     parts = ms['snapshot'] + ms['route'] + ms['check'] + ms['publish']
     expect(0 < parts <= ms['total'] + 1e-3, 'phases of %.4f ms in %.4f' % (parts, ms['total']))
@@ -93,6 +104,7 @@ def sweeps(workdir):
             as_logged(after, opensm.log)
             expect(after['fabric']['channels'] == first['fabric']['channels'] - 2, 'channels')
             expect(after['digest'] != first['digest'], 'the tables are the same')
+            expect(not first['stable']['kept'] and after['stable']['kept'], 'tables were not kept')
             expect(after['sweeps']['dfsssp']['routed'] > first['sweeps']['dfsssp']['routed'], 'count')
         expect(not [n for n in os.listdir(directory) if n.startswith('.')], 'a hidden file is left')
         opensm.check_log()

@@ -19,6 +19,7 @@ import qos		# noqa: F401
 import groups		# noqa: F401
 import angara		# noqa: F401
 import metrics		# noqa: F401
+import restart		# noqa: F401
 import dumps		# noqa: F401
 
 

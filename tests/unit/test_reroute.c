@@ -15,6 +15,7 @@
 
 #include <osmroutes/check.h>
 #include <osmroutes/reroute.h>
+#include <osmroutes/store.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +41,7 @@ struct life {
 	struct slot *now;
 	uint64_t first_digest;
 	uint64_t n_lost;  /* pairs with SLs that are no longer safe, ever */
+	bool restarts;    /* the program ends and starts again, now and then */
 	bool always_kept; /* nothing was worked in that home did not have */
 	/* Over all lives, so that the tests cannot become empty. */
 	uint64_t *n_kept, *n_anew, *n_together, *n_changed_sl;
@@ -192,6 +194,36 @@ static void change(struct life *x, uint64_t *seed)
 	}
 }
 
+/* All that is left of the results is what was stored of them. */
+static void restart(struct life *x)
+{
+	size_t size = osr_store_size(current(x));
+	struct osr_arena scratch = { 0 };
+	uint64_t digest = current(x)->digest;
+	struct osr_diag diag = { "" };
+	void *buf = malloc(size), *again = malloc(size);
+
+	assert_non_null(buf);
+	assert_non_null(again);
+	osr_store_write(current(x), 7, buf, size);
+	for (unsigned i = 0; i < N_SLOTS; i++) {
+		osr_arena_free(&x->slot[i].arena);
+		memset(&x->slot[i].result, 0, sizeof(x->slot[i].result));
+	}
+	if (osr_store_read(buf, size, "store", x->engine->name, 7, &x->slot[0].arena,
+			   &x->slot[1].arena, &scratch, &x->slot[0].result, &x->slot[1].result,
+			   &diag))
+		fail_msg("%s on %s: %s", x->engine->name, x->t.name, diag.text);
+	x->now = &x->slot[0];
+	assert_true(x->now->result.digest == digest);
+	assert_int_equal(osr_store_size(current(x)), size);
+	osr_store_write(current(x), 7, again, size);
+	assert_memory_equal(buf, again, size);
+	osr_arena_free(&scratch);
+	free(again);
+	free(buf);
+}
+
 static void all_back(struct life *x)
 {
 	const struct osr_fabric *f = x->faults.whole;
@@ -219,6 +251,8 @@ static void live(struct life *x, unsigned n_steps, uint64_t seed)
 	for (unsigned i = 0; i < n_steps; i++) {
 		change(x, &seed);
 		step(x);
+		if (x->restarts && test_random(&seed) % 3 == 0)
+			restart(x);
 	}
 	all_back(x);
 	step(x);
@@ -285,6 +319,7 @@ static void test_random_lives(void **state)
 				set(&x, "repair", i % 5 ? "shortest" : "fewest");
 				set(&x, "rebalance", "0");
 			}
+			x.restarts = i % 4 == 1;
 			live(&x, 12, i);
 		}
 		assert_true(n.kept > 5 * n.anew);
@@ -314,6 +349,7 @@ static void test_named_lives(void **state)
 					test_fabric_free(&x.t);
 					continue;
 				}
+				x.restarts = seed >= 2;
 				live(&x, 10, 1000 + 10 * i + seed);
 			}
 		assert_true(n.kept > 5 * n.anew);

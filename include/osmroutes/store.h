@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * store.h - the last checked result, and the one it was repaired from, as bytes that outlive the
+ * program.
+ *
+ *	size = osr_store_size(last);
+ *	osr_store_write(last, key, buf, size);
+ *	...
+ *	st = osr_store_read(buf, size, path, "dfsssp", key, &arena[0], &arena[1], &scratch,
+ *			    &last, &home, diag);
+ *
+ * What was stored is not believed. The bytes carry checksums (XXH3); every number that indexes
+ * something is compared with its range; each fabric is built again by the builder that reads real
+ * ones; and the tables are given to the checker, in full, with the certificate that came with them.
+ * So a result that was read is as good as one that was routed, for the fabric that is stored beside
+ * it. Which of its switches and LIDs are there today is for reroute.h to find out, by GUID and LID.
+ *
+ * `key` is of the caller's choice, and so are the engine's options: bytes with another key, or of
+ * another engine, are refused. Notes of an engine (osr_routing.notes) are not stored.
+ *
+ * Time and memory: those of copying the tables, and for reading of checking them. Little-endian
+ * machines only.
+ */
+#ifndef OSMROUTES_STORE_H
+#define OSMROUTES_STORE_H
+
+#include <osmroutes/routing.h>
+
+/* Bytes of `last` and, if it has one, its home; 0: not to be stored on this machine. */
+size_t osr_store_size(const struct osr_result *last);
+/* Exactly osr_store_size() bytes into buf. */
+void osr_store_write(const struct osr_result *last, uint64_t key, void *buf, size_t size);
+/* What two stores of the same results have in common. Of complete bytes of osr_store_write() only. */
+uint64_t osr_store_digest(const void *buf);
+
+/*
+ * Both results, checked; last->home is home, or NULL if there was none (then home is left alone).
+ * Loads, digests and, where they hold for all lanes, dependencies are computed anew. engine is what
+ * r->engine shall be, a static string; label names the bytes in messages.
+ * OSR_INVAL: no such bytes, damaged, of a later version, another engine or another key.
+ * OSR_CHECK_FAILED: read, but the tables are refused.
+ */
+enum osr_status osr_store_read(const void *buf, size_t size, const char *label, const char *engine,
+			       uint64_t key, struct osr_arena *last_arena,
+			       struct osr_arena *home_arena, struct osr_arena *scratch,
+			       struct osr_result *last, struct osr_result *home,
+			       struct osr_diag *diag);
+
+#endif

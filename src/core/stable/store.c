@@ -1,0 +1,635 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * A header, then one or two results, each a struct counts and its arrays in the order of
+ * write_result(). docs/store.md describes every byte.
+ */
+#include <osmroutes/store.h>
+
+#include <osmroutes/check.h>
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#define VERSION 1
+#define ALIGN 8
+
+static const char magic[8] = "OSRSTORE";
+
+struct header {
+	char magic[8];
+	uint32_t version, n_results; /* 1: last alone; 2: home, then last */
+	uint64_t size;               /* of all bytes */
+	uint64_t key;
+	uint64_t body;   /* XXH3 of everything behind the header */
+	char engine[16]; /* ends with a zero byte */
+	uint64_t hash;   /* XXH3 of the header up to here */
+};
+
+enum {
+	HAS_SL = 1 << 0,
+	HAS_GRANTED = 1 << 1,
+	HAS_GRANTED_HOME = 1 << 2, /* in the numbering of home */
+	HAS_SL2VL = 1 << 3,
+	HAS_RANK = 1 << 4,
+	HAS_MCAST = 1 << 5,
+	HAS_ALL = (1 << 6) - 1,
+};
+
+/* A result begins with this. */
+struct counts {
+	uint32_t n_switches, n_channels, n_terminals, n_dests;
+	uint32_t names_size; /* a string for each switch, then for each terminal */
+	uint32_t n_sl2vl;    /* rows of SL2VL tables */
+	uint32_t has, claims;
+	uint32_t n_longer, n_rounds;
+	uint8_t n_vls, n_layers, n_layers_one_way, mcast_vl;
+	uint8_t ca_sl2vl[16];
+	uint32_t zero;
+};
+
+static_assert(sizeof(struct header) == 64 && sizeof(struct counts) == 64, "no holes");
+
+static bool little_endian(void)
+{
+	const uint16_t one = 1;
+
+	return *(const uint8_t *)&one == 1;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+/* buf NULL: counts only. */
+struct writer {
+	uint8_t *buf;
+	size_t at;
+};
+
+/* Every array begins at a multiple of 8. */
+static void pad(struct writer *w)
+{
+	size_t rest = (ALIGN - w->at % ALIGN) % ALIGN;
+
+	if (w->buf)
+		memset(w->buf + w->at, 0, rest);
+	w->at += rest;
+}
+
+static void put(struct writer *w, const void *data, size_t n, size_t size)
+{
+	if (w->buf)
+		memcpy(w->buf + w->at, data, n * size);
+	w->at += n * size;
+	pad(w);
+}
+
+static void put_name(struct writer *w, const char *name)
+{
+	size_t size = strlen(name) + 1;
+
+	if (w->buf)
+		memcpy(w->buf + w->at, name, size);
+	w->at += size;
+}
+
+static size_t put_names(struct writer *w, const struct osr_fabric *f)
+{
+	size_t start = w->at;
+
+	for (uint32_t s = 0; s < f->n_switches; s++)
+		put_name(w, f->names + f->sw_name[s]);
+	for (uint32_t t = 0; t < f->n_terminals; t++)
+		put_name(w, f->names + f->term_name[t]);
+	return w->at - start;
+}
+
+/* Port pairs of all switches. */
+static uint64_t n_sl2vl_rows(const struct osr_fabric *f)
+{
+	uint64_t n = 0;
+
+	for (uint32_t s = 0; s < f->n_switches; s++)
+		n += (f->sw_n_ports[s] + 1ull) * (f->sw_n_ports[s] + 1ull);
+	return n;
+}
+
+static void put_counts(struct writer *w, const struct osr_fabric *f, const struct osr_routing *r,
+		       bool has_home)
+{
+	struct writer names = { NULL, 0 };
+	struct counts c = {
+		.n_switches = f->n_switches,
+		.n_channels = f->n_channels,
+		.n_terminals = f->n_terminals,
+		.n_dests = f->n_dests,
+		.names_size = (uint32_t)put_names(&names, f),
+		.n_sl2vl = r->sl2vl ? (uint32_t)n_sl2vl_rows(f) : 0,
+		.has = (r->sl ? HAS_SL : 0) | (r->granted ? HAS_GRANTED : 0) |
+		       (r->granted_home && has_home ? HAS_GRANTED_HOME : 0) |
+		       (r->sl2vl ? HAS_SL2VL : 0) | (r->rank ? HAS_RANK : 0) |
+		       (r->mcast_parent ? HAS_MCAST : 0),
+		.claims = r->claims,
+		.n_longer = r->n_longer,
+		.n_rounds = r->n_rounds,
+		.n_vls = r->n_vls,
+		.n_layers = r->n_layers,
+		.n_layers_one_way = r->n_layers_one_way,
+		.mcast_vl = r->mcast_vl,
+	};
+
+	memcpy(c.ca_sl2vl, r->ca_sl2vl, sizeof(c.ca_sl2vl));
+	put(w, &c, 1, sizeof(c));
+}
+
+static void put_fabric(struct writer *w, const struct osr_fabric *f)
+{
+	put(w, f->sw_guid, f->n_switches, sizeof(*f->sw_guid));
+	put(w, f->sw_n_ports, f->n_switches, 1);
+	put(w, f->sw_flags, f->n_switches, 1);
+	put(w, f->chan_src, f->n_channels, sizeof(*f->chan_src));
+	put(w, f->chan_rev, f->n_channels, sizeof(*f->chan_rev));
+	put(w, f->chan_rate, f->n_channels, sizeof(*f->chan_rate));
+	put(w, f->chan_port, f->n_channels, 1);
+	put(w, f->chan_vls, f->n_channels, 1);
+	put(w, f->chan_flags, f->n_channels, 1);
+	put(w, f->term_guid, f->n_terminals, sizeof(*f->term_guid));
+	put(w, f->term_switch, f->n_terminals, sizeof(*f->term_switch));
+	put(w, f->term_lid, f->n_terminals, sizeof(*f->term_lid));
+	put(w, f->term_port, f->n_terminals, 1);
+	put(w, f->term_lmc, f->n_terminals, 1);
+	put(w, f->term_role, f->n_terminals, 1);
+	put(w, f->term_group, f->n_terminals, 1);
+	put_names(w, f);
+	pad(w);
+}
+
+static void write_result(struct writer *w, const struct osr_result *x, const struct osr_result *home)
+{
+	const struct osr_fabric *f = &x->fabric;
+	const struct osr_routing *r = &x->routing;
+	size_t n = (size_t)f->n_dests * f->n_switches;
+
+	put_counts(w, f, r, home != NULL);
+	put_fabric(w, f);
+	put(w, r->lft, n, 1);
+	if (r->sl)
+		put(w, r->sl, n, 1);
+	if (r->granted)
+		put(w, r->granted, n, sizeof(*r->granted));
+	if (r->granted_home && home)
+		put(w, r->granted_home,
+		    (size_t)home->fabric.n_dests * home->fabric.n_switches, sizeof(*r->granted_home));
+	if (r->sl2vl)
+		put(w, r->sl2vl, n_sl2vl_rows(f), sizeof(*r->sl2vl));
+	if (r->rank)
+		put(w, r->rank, (size_t)r->n_vls * f->n_channels, sizeof(*r->rank));
+	if (r->mcast_parent)
+		put(w, r->mcast_parent, f->n_switches, sizeof(*r->mcast_parent));
+}
+
+static void write_results(struct writer *w, const struct osr_result *last)
+{
+	if (last->home)
+		write_result(w, last->home, NULL);
+	write_result(w, last, last->home);
+}
+
+size_t osr_store_size(const struct osr_result *last)
+{
+	struct writer w = { NULL, sizeof(struct header) };
+
+	if (!little_endian())
+		return 0;
+	write_results(&w, last);
+	return w.at;
+}
+
+void osr_store_write(const struct osr_result *last, uint64_t key, void *buf, size_t size)
+{
+	struct header h = { .version = VERSION,
+			    .n_results = last->home ? 2 : 1,
+			    .size = size,
+			    .key = key };
+	struct writer w = { buf, sizeof(h) };
+
+	write_results(&w, last);
+	assert(w.at == size);
+	memcpy(h.magic, magic, sizeof(magic));
+	snprintf(h.engine, sizeof(h.engine), "%s", last->routing.engine);
+	h.body = XXH3_64bits((uint8_t *)buf + sizeof(h), size - sizeof(h));
+	h.hash = XXH3_64bits(&h, offsetof(struct header, hash));
+	memcpy(buf, &h, sizeof(h));
+}
+
+uint64_t osr_store_digest(const void *buf)
+{
+	struct header h;
+
+	memcpy(&h, buf, sizeof(h));
+	return h.hash;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+struct reader {
+	const char *label;
+	const uint8_t *data;
+	size_t size, at;
+	struct osr_diag *diag;
+};
+
+static enum osr_status damaged(const struct reader *x, const char *what)
+{
+	return osr_fail(x->diag, OSR_INVAL, "%s: damaged: %s", x->label, what);
+}
+
+static enum osr_status nomem(const struct reader *x)
+{
+	return osr_fail(x->diag, OSR_NOMEM, "%s: out of memory for the stored tables", x->label);
+}
+
+static enum osr_status read_header(struct reader *x, const char *engine, uint64_t key,
+				   struct header *h)
+{
+	if (!little_endian())
+		return osr_fail(x->diag, OSR_INVAL, "%s: only for little-endian machines", x->label);
+	if (x->size < sizeof(*h))
+		return damaged(x, "it is cut off");
+	memcpy(h, x->data, sizeof(*h));
+	x->at = sizeof(*h);
+	if (memcmp(h->magic, magic, sizeof(magic)))
+		return osr_fail(x->diag, OSR_INVAL, "%s: no stored tables of osmroutes", x->label);
+	if (h->version != VERSION)
+		return osr_fail(x->diag, OSR_INVAL,
+				"%s: stored by another version of osmroutes (format %u, not %u)",
+				x->label, h->version, VERSION);
+	if (XXH3_64bits(h, offsetof(struct header, hash)) != h->hash)
+		return damaged(x, "its header has a wrong checksum");
+	if (h->size != x->size)
+		return damaged(x, "it is cut off or has something behind its end");
+	if (h->n_results < 1 || h->n_results > 2)
+		return damaged(x, "its header makes no sense");
+	if (XXH3_64bits(x->data + x->at, x->size - x->at) != h->body)
+		return damaged(x, "it has a wrong checksum");
+	if (!memchr(h->engine, 0, sizeof(h->engine)) || strcmp(h->engine, engine))
+		return osr_fail(x->diag, OSR_INVAL, "%s: stored by another engine than %s", x->label,
+				engine);
+	if (h->key != key)
+		return osr_fail(x->diag, OSR_INVAL,
+				"%s: stored under other options of %s", x->label, engine);
+	return OSR_OK;
+}
+
+/* The next array where it lies, aligned to 8 in a buffer that is; NULL: the bytes end before. */
+static const void *take(struct reader *x, uint64_t n, size_t size)
+{
+	const void *p = x->data + x->at;
+	uint64_t bytes;
+
+	if (__builtin_mul_overflow(n, size, &bytes) || bytes > x->size - x->at)
+		return NULL;
+	bytes += (ALIGN - bytes % ALIGN) % ALIGN;
+	if (bytes > x->size - x->at)
+		return NULL;
+	x->at += bytes;
+	return p;
+}
+
+static enum osr_status copy(struct reader *x, struct osr_arena *arena, uint64_t n, size_t size,
+			    void *to)
+{
+	const void *from = take(x, n, size);
+	void *p;
+
+	if (!from)
+		return damaged(x, "it ends too early");
+	p = osr_alloc(arena, n, size);
+	if (!p)
+		return nomem(x);
+	memcpy(p, from, n * size);
+	memcpy(to, &p, sizeof(p));
+	return OSR_OK;
+}
+
+/* The arrays of a fabric in the bytes. */
+struct parts {
+	const uint64_t *sw_guid, *term_guid;
+	const uint32_t *chan_src, *chan_rev, *term_switch;
+	const uint16_t *chan_rate, *term_lid;
+	const uint8_t *sw_n_ports, *sw_flags, *chan_port, *chan_vls, *chan_flags;
+	const uint8_t *term_port, *term_lmc, *term_role, *term_group;
+	const char *names;
+};
+
+static bool take_parts(struct reader *x, const struct counts *c, struct parts *p)
+{
+	uint32_t sw = c->n_switches, chan = c->n_channels, term = c->n_terminals;
+
+	return (p->sw_guid = take(x, sw, sizeof(*p->sw_guid))) &&
+	       (p->sw_n_ports = take(x, sw, 1)) && (p->sw_flags = take(x, sw, 1)) &&
+	       (p->chan_src = take(x, chan, sizeof(*p->chan_src))) &&
+	       (p->chan_rev = take(x, chan, sizeof(*p->chan_rev))) &&
+	       (p->chan_rate = take(x, chan, sizeof(*p->chan_rate))) &&
+	       (p->chan_port = take(x, chan, 1)) && (p->chan_vls = take(x, chan, 1)) &&
+	       (p->chan_flags = take(x, chan, 1)) &&
+	       (p->term_guid = take(x, term, sizeof(*p->term_guid))) &&
+	       (p->term_switch = take(x, term, sizeof(*p->term_switch))) &&
+	       (p->term_lid = take(x, term, sizeof(*p->term_lid))) &&
+	       (p->term_port = take(x, term, 1)) && (p->term_lmc = take(x, term, 1)) &&
+	       (p->term_role = take(x, term, 1)) && (p->term_group = take(x, term, 1)) &&
+	       (p->names = take(x, c->names_size, 1));
+}
+
+/* Both directions of a cable name each other; each cable is given to the builder once. */
+static bool feed_links(struct osr_builder *b, const struct counts *n, const struct parts *p)
+{
+	for (uint32_t c = 0; c < n->n_channels; c++) {
+		uint32_t rev = p->chan_rev[c];
+
+		if (rev >= n->n_channels || rev == c || p->chan_rev[rev] != c ||
+		    p->chan_vls[c] < 1 || p->chan_vls[c] > OSR_MAX_VLS ||
+		    p->chan_vls[rev] != p->chan_vls[c] || p->chan_rate[rev] != p->chan_rate[c])
+			return false;
+		if (c < rev)
+			osr_builder_link(b, &(struct osr_link_in){ .sw_a = p->chan_src[c],
+								   .sw_b = p->chan_src[rev],
+								   .port_a = p->chan_port[c],
+								   .port_b = p->chan_port[rev],
+								   .vls = p->chan_vls[c],
+								   .flags_a = p->chan_flags[c],
+								   .flags_b = p->chan_flags[rev],
+								   .rate = p->chan_rate[c] });
+	}
+	return true;
+}
+
+/* The string at *at, which then is behind it; NULL: none ends there. */
+static const char *next_name(const struct counts *n, const struct parts *p, uint32_t *at)
+{
+	const char *name = p->names + *at, *end = memchr(name, 0, n->names_size - *at);
+
+	if (end)
+		*at = (uint32_t)(end + 1 - p->names);
+	return end ? name : NULL;
+}
+
+static bool feed(struct osr_builder *b, const struct counts *n, const struct parts *p)
+{
+	uint32_t at = 0;
+
+	for (uint32_t s = 0; s < n->n_switches; s++) {
+		const char *name = next_name(n, p, &at);
+
+		/* Numbers of today's builder are those of the tables only in this order. */
+		if (!name || (s && p->sw_guid[s - 1] >= p->sw_guid[s]))
+			return false;
+		osr_builder_switch(b, &(struct osr_switch_in){ .guid = p->sw_guid[s],
+							       .n_ports = p->sw_n_ports[s],
+							       .flags = p->sw_flags[s],
+							       .name = name });
+	}
+	for (uint32_t t = 0; t < n->n_terminals; t++) {
+		const char *name = next_name(n, p, &at);
+
+		if (!name || p->term_role[t] > OSR_ROLE_SP0 || p->term_lmc[t] > 7)
+			return false;
+		osr_builder_terminal(b, &(struct osr_terminal_in){ .guid = p->term_guid[t],
+								   .sw = p->term_switch[t],
+								   .port = p->term_port[t],
+								   .lmc = p->term_lmc[t],
+								   .role = p->term_role[t],
+								   .group = p->term_group[t],
+								   .lid = p->term_lid[t],
+								   .name = name });
+	}
+	return at == n->names_size && feed_links(b, n, p);
+}
+
+/* Did the builder number channels as the tables do? */
+static bool same_numbers(const struct osr_fabric *f, const struct counts *n, const struct parts *p)
+{
+	return f->n_switches == n->n_switches && f->n_channels == n->n_channels &&
+	       f->n_dests == n->n_dests && f->n_terminals == n->n_terminals &&
+	       !memcmp(f->chan_src, p->chan_src, n->n_channels * sizeof(*p->chan_src)) &&
+	       !memcmp(f->chan_port, p->chan_port, n->n_channels);
+}
+
+static enum osr_status read_fabric(struct reader *x, const struct counts *n,
+				   struct osr_arena *arena, struct osr_fabric *f)
+{
+	struct osr_builder *b;
+	struct osr_diag why;
+	struct parts p;
+	enum osr_status st;
+	bool good;
+
+	if (!take_parts(x, n, &p))
+		return damaged(x, "it ends too early");
+	b = osr_builder_new();
+	if (!b)
+		return nomem(x);
+	good = feed(b, n, &p);
+	st = good ? osr_builder_build(b, arena, f, &why) : OSR_OK;
+	osr_builder_free(b);
+	if (st)
+		return osr_fail(x->diag, st, "%s: %.*s", x->label, 300, why.text);
+	return good && same_numbers(f, n, &p) ? OSR_OK : damaged(x, "its fabric makes no sense");
+}
+
+static bool all_below(const uint8_t *list, uint64_t n, uint8_t limit)
+{
+	uint8_t most = 0;
+
+	for (uint64_t i = 0; i < n; i++)
+		most = list[i] > most ? list[i] : most;
+	return n == 0 || most < limit;
+}
+
+static enum osr_status read_sl2vl(struct reader *x, const struct counts *c,
+				  const struct osr_fabric *f, struct osr_arena *arena,
+				  struct osr_routing *r)
+{
+	uint32_t at = 0;
+
+	if (c->n_sl2vl != n_sl2vl_rows(f))
+		return damaged(x, "its SL2VL tables do not fit the switches");
+	r->sl2vl_row = osr_alloc(arena, f->n_switches, sizeof(*r->sl2vl_row));
+	if (!r->sl2vl_row)
+		return nomem(x);
+	for (uint32_t s = 0; s < f->n_switches; s++) {
+		r->sl2vl_row[s] = at;
+		at += (f->sw_n_ports[s] + 1u) * (f->sw_n_ports[s] + 1u);
+	}
+	return copy(x, arena, c->n_sl2vl, sizeof(*r->sl2vl), &r->sl2vl);
+}
+
+/* Everything that is used as an index somewhere. */
+static enum osr_status check_ranges(const struct reader *x, const struct osr_fabric *f,
+				    const struct counts *c, const struct osr_routing *r)
+{
+	size_t n = (size_t)f->n_dests * f->n_switches;
+
+	if (c->n_vls < 1 || c->n_vls > OSR_MAX_VLS || c->mcast_vl >= OSR_MAX_VLS ||
+	    c->has & ~(uint32_t)HAS_ALL || c->zero)
+		return damaged(x, "its counts make no sense");
+	if ((c->has & (HAS_GRANTED | HAS_GRANTED_HOME)) && (!(c->has & HAS_SL) || r->sl2vl))
+		return damaged(x, "SLs of earlier are granted beside none of today");
+	if (r->sl && !all_below(r->sl, n, 16))
+		return damaged(x, "an SL is above 15");
+	if (!all_below(c->ca_sl2vl, sizeof(c->ca_sl2vl), 16) ||
+	    (r->sl2vl && !all_below(r->sl2vl[0], c->n_sl2vl * sizeof(*r->sl2vl), 16)))
+		return damaged(x, "a VL is above 15");
+	for (uint32_t s = 0; r->mcast_parent && s < f->n_switches; s++)
+		if (r->mcast_parent[s] != OSR_NONE && r->mcast_parent[s] >= f->n_channels)
+			return damaged(x, "its multicast order makes no sense");
+	return OSR_OK;
+}
+
+/* n_home: entries of the home that came before; 0: none did. */
+static enum osr_status read_tables(struct reader *x, const struct counts *c, uint64_t n_home,
+				   struct osr_arena *arena, struct osr_result *result)
+{
+	const struct osr_fabric *f = &result->fabric;
+	struct osr_routing *r = &result->routing;
+	uint64_t n = (uint64_t)f->n_dests * f->n_switches;
+	enum osr_status st = copy(x, arena, n, 1, &r->lft);
+
+	if (!st && c->has & HAS_SL)
+		st = copy(x, arena, n, 1, &r->sl);
+	if (!st && c->has & HAS_GRANTED)
+		st = copy(x, arena, n, sizeof(*r->granted), &r->granted);
+	if (!st && c->has & HAS_GRANTED_HOME)
+		st = n_home ? copy(x, arena, n_home, sizeof(*r->granted_home), &r->granted_home)
+			    : damaged(x, "it has SLs of a home that is not there");
+	if (!st && c->has & HAS_SL2VL)
+		st = read_sl2vl(x, c, f, arena, r);
+	if (!st && c->has & HAS_RANK)
+		st = copy(x, arena, (uint64_t)c->n_vls * f->n_channels, sizeof(*r->rank), &r->rank);
+	if (!st && c->has & HAS_MCAST)
+		st = copy(x, arena, f->n_switches, sizeof(*r->mcast_parent), &r->mcast_parent);
+	return st ? st : check_ranges(x, f, c, r);
+}
+
+/*
+ * Where one graph holds for all lanes, what the tables depend on: computed, because what is stored
+ * is not believed. Routes that nobody uses need not agree with the certificate, which the check has
+ * found to hold for all others.
+ */
+static enum osr_status find_deps(const struct reader *x, struct osr_result *result,
+				 struct osr_arena *arena, struct osr_arena *scratch)
+{
+	const struct osr_fabric *f = &result->fabric;
+	struct osr_routing *r = &result->routing;
+	uint32_t *row;
+	uint64_t n_slots = 0, *deps;
+
+	if (r->sl || r->sl2vl || !r->rank)
+		return OSR_OK;
+	row = osr_alloc(scratch, f->n_channels, sizeof(*row));
+	if (!row)
+		return nomem(x);
+	for (uint32_t c = 0; c < f->n_channels; c++) {
+		row[c] = (uint32_t)n_slots;
+		n_slots += f->chan_row[f->chan_dst[c] + 1] - f->chan_row[f->chan_dst[c]];
+	}
+	if (n_slots > UINT32_MAX)
+		return OSR_OK;
+	deps = osr_calloc(arena, n_slots / 64 + 1, sizeof(*deps));
+	if (!deps)
+		return nomem(x);
+	for (uint32_t d = 0; d < f->n_dests; d++)
+		for (uint32_t s = 0; s < f->n_switches; s++) {
+			uint32_t c = osr_port_channel(f, s, osr_lft(r, s, d)), u, next, slot;
+
+			if (c == OSR_NONE || s == f->dest_switch[d])
+				continue;
+			u = f->chan_dst[c];
+			next = osr_port_channel(f, u, osr_lft(r, u, d));
+			if (next == OSR_NONE || u == f->dest_switch[d] ||
+			    r->rank[c] >= r->rank[next])
+				continue;
+			slot = row[c] + (next - f->chan_row[u]);
+			deps[slot / 64] |= UINT64_C(1) << (slot % 64);
+		}
+	r->deps = deps;
+	return OSR_OK;
+}
+
+static enum osr_status judge(const struct reader *x, struct osr_result *result,
+			     struct osr_arena *arena, struct osr_arena *scratch)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	uint64_t *load = osr_alloc(arena, result->fabric.n_channels, sizeof(*load));
+	struct osr_verdict verdict;
+	struct osr_diag why;
+	enum osr_status st;
+
+	if (!load)
+		return nomem(x);
+	st = osr_check_loads(&result->fabric, &result->routing, scratch, &verdict, load, &why);
+	if (st)
+		st = osr_fail(x->diag, st, "%s: %.*s", x->label, 300, why.text);
+	else
+		st = find_deps(x, result, arena, scratch);
+	osr_arena_reset(scratch, mark);
+	result->load = load;
+	result->digest = osr_routing_digest(&result->fabric, &result->routing);
+	return st;
+}
+
+static enum osr_status read_result(struct reader *x, const char *engine, uint64_t n_home,
+				   struct osr_arena *arena, struct osr_arena *scratch,
+				   struct osr_result *result)
+{
+	const void *p = take(x, 1, sizeof(struct counts));
+	enum osr_status st;
+	struct counts c;
+
+	if (!p)
+		return damaged(x, "it ends too early");
+	memcpy(&c, p, sizeof(c));
+	*result = (struct osr_result){ 0 };
+	st = read_fabric(x, &c, arena, &result->fabric);
+	if (st)
+		return st;
+	result->routing = (struct osr_routing){ .engine = engine,
+						.claims = c.claims,
+						.n_switches = c.n_switches,
+						.n_dests = c.n_dests,
+						.n_channels = c.n_channels,
+						.n_vls = c.n_vls,
+						.n_layers = c.n_layers,
+						.n_layers_one_way = c.n_layers_one_way,
+						.mcast_vl = c.mcast_vl,
+						.n_longer = c.n_longer,
+						.n_rounds = c.n_rounds };
+	memcpy(result->routing.ca_sl2vl, c.ca_sl2vl, sizeof(c.ca_sl2vl));
+	st = read_tables(x, &c, n_home, arena, result);
+	return st ? st : judge(x, result, arena, scratch);
+}
+
+enum osr_status osr_store_read(const void *buf, size_t size, const char *label, const char *engine,
+			       uint64_t key, struct osr_arena *last_arena,
+			       struct osr_arena *home_arena, struct osr_arena *scratch,
+			       struct osr_result *last, struct osr_result *home,
+			       struct osr_diag *diag)
+{
+	struct reader x = { .label = label, .data = buf, .size = size, .diag = diag };
+	struct header h;
+	enum osr_status st = read_header(&x, engine, key, &h);
+	uint64_t n_home = 0;
+
+	if (!st && h.n_results == 2) {
+		st = read_result(&x, engine, 0, home_arena, scratch, home);
+		n_home = st ? 0 : (uint64_t)home->fabric.n_dests * home->fabric.n_switches;
+	}
+	if (!st)
+		st = read_result(&x, engine, n_home, last_arena, scratch, last);
+	if (!st && x.at != x.size)
+		st = damaged(&x, "it has something behind its end");
+	if (!st)
+		last->home = h.n_results == 2 ? home : NULL;
+	return st;
+}

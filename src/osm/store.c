@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * A file is replaced by rename() after fsync(), so that a crash leaves the old one or the new one.
+ * What is in it is the business of <osmroutes/store.h>: here are files, the thread and the log.
+ */
+#include "plugin.h"
+
+#include "file.h"
+
+#include <osmroutes/store.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <xxhash.h>
+
+/* The largest fabric there can be has tables of some hundred megabytes. */
+#define MAX_SIZE (UINT64_C(1) << 33)
+
+#define NAME_SIZE 64
+
+static void file_name(const struct engine_ctx *ctx, char name[NAME_SIZE])
+{
+	snprintf(name, NAME_SIZE, "osmroutes-%016" PRIx64 "-%s.store",
+		 cl_ntoh64(ctx->plugin->osm->subn.sm_port_guid), ctx->engine->name);
+}
+
+static bool is_on(const struct engine_ctx *ctx)
+{
+	return ctx->plugin->options.own.num[OPT_STORE] && !ctx->refuse;
+}
+
+/* Options of the engine: under others its tables would be others. */
+static uint64_t options_key(const struct engine_ctx *ctx)
+{
+	const struct osr_values *v = ctx->values;
+	uint64_t h = 0;
+
+	for (const struct osr_param *p = ctx->engine->params; p && p->name; p++) {
+		size_t i = (size_t)(p - ctx->engine->params);
+		const char *text = p->type == OSR_PARAM_STRING ? v->str[v->num[i]] : "";
+
+		h = XXH3_64bits_withSeed(p->name, strlen(p->name), h);
+		h = XXH3_64bits_withSeed(text, strlen(text), h);
+		if (p->type != OSR_PARAM_STRING)
+			h = XXH3_64bits_withSeed(&v->num[i], sizeof(v->num[i]), h);
+	}
+	return h;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static bool read_all(int fd, uint8_t *to, size_t size)
+{
+	while (size) {
+		ssize_t n = read(fd, to, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		to += n;
+		size -= (size_t)n;
+	}
+	return true;
+}
+
+/* The whole file, to be freed; NULL with a sentence, or without one if there is none. */
+static void *read_file(const char *path, size_t *size, struct osr_diag *diag)
+{
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	void *buf = NULL;
+	struct stat st;
+
+	if (fd < 0) {
+		if (errno != ENOENT)
+			osr_fail(diag, OSR_INVAL, "%s: %s", path, strerror(errno));
+		return NULL;
+	}
+	if (fstat(fd, &st))
+		osr_fail(diag, OSR_INVAL, "%s: %s", path, strerror(errno));
+	else if (!S_ISREG(st.st_mode) || st.st_uid != geteuid())
+		osr_fail(diag, OSR_INVAL, "%s: not a file of the user that runs opensm", path);
+	else if (st.st_size <= 0 || (uint64_t)st.st_size > MAX_SIZE)
+		osr_fail(diag, OSR_INVAL, "%s: a file of %lld bytes", path, (long long)st.st_size);
+	else if (!(buf = malloc((size_t)st.st_size)))
+		osr_fail(diag, OSR_NOMEM, "%s: no memory for %lld bytes", path, (long long)st.st_size);
+	else if (!read_all(fd, buf, *size = (size_t)st.st_size)) {
+		osr_fail(diag, OSR_INVAL, "%s: cannot be read to its end", path);
+		free(buf);
+		buf = NULL;
+	}
+	close(fd);
+	return buf;
+}
+
+static double clock_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+/* Into the first two slots: nothing is in them before the first sweep. */
+static enum osr_status parse(struct engine_ctx *ctx, const char *path, const void *buf, size_t size,
+			     struct osr_diag *diag)
+{
+	struct sweep_slot *last = &ctx->slot[0], *home = &ctx->slot[1];
+	struct osr_arena scratch = { 0 };
+	enum osr_status st;
+
+	st = osr_store_read(buf, size, path, ctx->engine->name, options_key(ctx), &last->arena,
+			    &home->arena, &scratch, &last->result, &home->result, diag);
+	osr_arena_free(&scratch);
+	if (!st) {
+		ctx->stored = last;
+		ctx->store.digest = osr_store_digest(buf);
+		return OSR_OK;
+	}
+	osr_arena_free(&last->arena);
+	osr_arena_free(&home->arena);
+	memset(last, 0, sizeof(*last));
+	memset(home, 0, sizeof(*home));
+	return st;
+}
+
+void osr__store_load(struct engine_ctx *ctx)
+{
+	struct osm_opensm *osm = ctx->plugin->osm;
+	struct osr_diag diag = { "" };
+	double start = clock_ms();
+	char name[NAME_SIZE], path[PATH_MAX];
+	size_t size = 0;
+	void *buf;
+
+	if (ctx->store.tried || ctx->current || !is_on(ctx) || !osm->subn.sm_port_guid)
+		return;
+	ctx->store.tried = true;
+	file_name(ctx, name);
+	snprintf(path, sizeof(path), "%s/%s", osr__cache_dir(), name);
+	buf = read_file(path, &size, &diag);
+	if (buf)
+		parse(ctx, path, buf, size, &diag);
+	free(buf);
+	if (ctx->stored)
+		osr__log(osm, OSM_LOG_INFO,
+			 "%s: tables of the last run read from %s and checked in %.1f ms: %u switches, "
+			 "%u LIDs, digest %016" PRIx64 "; the first sweep starts from them",
+			 ctx->engine->name, path, clock_ms() - start,
+			 ctx->stored->result.fabric.n_switches, ctx->stored->result.fabric.n_dests,
+			 ctx->stored->result.digest);
+	else if (diag.text[0])
+		osr__log(osm, OSM_LOG_ERROR,
+			 "ERR OR13: %s: the stored tables are not used, and the first sweep is a full "
+			 "route: %s",
+			 ctx->engine->name, diag.text);
+	else
+		osr__log(osm, OSM_LOG_INFO,
+			 "%s: there are no stored tables %s: the first sweep is a full route",
+			 ctx->engine->name, path);
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+struct bytes {
+	const void *buf;
+	size_t size;
+};
+
+/* Onto the disk before the new name is. */
+static bool print(const void *arg, FILE *out)
+{
+	const struct bytes *b = arg;
+
+	return fwrite(b->buf, 1, b->size, out) == b->size && !fflush(out) && !fsync(fileno(out));
+}
+
+/* The new name is on the disk, too. A directory that cannot be synced is no reason to complain. */
+static void sync_dir(void)
+{
+	int fd = open(osr__cache_dir(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	fsync(fd);
+	close(fd);
+}
+
+static bool write_file(const struct engine_ctx *ctx, const void *buf, size_t size,
+		       struct osr_diag *diag)
+{
+	const struct bytes bytes = { buf, size };
+	char name[NAME_SIZE];
+
+	file_name(ctx, name);
+	if (!osr__file_replace(osr__cache_dir(), name, 0600, print, &bytes, diag))
+		return false;
+	sync_dir();
+	return true;
+}
+
+static void *writer(void *context)
+{
+	struct engine_ctx *ctx = context;
+	struct store *s = &ctx->store;
+
+	pthread_mutex_lock(&s->lock);
+	for (;;) {
+		struct osr_diag diag = { "" };
+		void *buf = s->next;
+		size_t size = s->next_size;
+		bool failed;
+
+		if (!buf && s->stop)
+			break;
+		if (!buf) {
+			pthread_cond_wait(&s->wake, &s->lock);
+			continue;
+		}
+		s->next = NULL;
+		pthread_mutex_unlock(&s->lock);
+		failed = !write_file(ctx, buf, size, &diag);
+		free(buf);
+		/* Once, not at every sweep. */
+		if (failed && !s->failed)
+			osr__log(ctx->plugin->osm, OSM_LOG_ERROR,
+				 "ERR OR14: %s: the tables cannot be stored for the next start: %s",
+				 ctx->engine->name, diag.text);
+		s->failed = failed;
+		pthread_mutex_lock(&s->lock);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return NULL;
+}
+
+/* Signals are OpenSM's. Not before there is something to write: OpenSM may fork while it starts. */
+static bool start(struct engine_ctx *ctx)
+{
+	struct store *s = &ctx->store;
+	sigset_t all, before;
+
+	if (s->running)
+		return true;
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->wake, NULL);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	s->running = !pthread_create(&s->thread, NULL, writer, ctx);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return s->running;
+}
+
+void osr__store_save(struct engine_ctx *ctx)
+{
+	struct store *s = &ctx->store;
+	void *buf = NULL;
+	size_t size;
+
+	if (!s->pending || !ctx->current || !is_on(ctx))
+		return;
+	s->pending = false;
+	size = osr_store_size(&ctx->current->result);
+	if (size)
+		buf = malloc(size);
+	if (!buf || !start(ctx)) {
+		free(buf);
+		osr__log(ctx->plugin->osm, OSM_LOG_ERROR,
+			 "ERR OR14: %s: the tables cannot be stored for the next start: no memory "
+			 "for %zu bytes and a thread",
+			 ctx->engine->name, size);
+		return;
+	}
+	osr_store_write(&ctx->current->result, options_key(ctx), buf, size);
+	if (osr_store_digest(buf) == s->digest) {
+		free(buf);
+		return;
+	}
+	s->digest = osr_store_digest(buf);
+	pthread_mutex_lock(&s->lock);
+	free(s->next);
+	s->next = buf;
+	s->next_size = size;
+	pthread_cond_signal(&s->wake);
+	pthread_mutex_unlock(&s->lock);
+}
+
+void osr__store_close(struct engine_ctx *ctx)
+{
+	struct store *s = &ctx->store;
+
+	if (!s->running)
+		return;
+	pthread_mutex_lock(&s->lock);
+	s->stop = true;
+	pthread_cond_signal(&s->wake);
+	pthread_mutex_unlock(&s->lock);
+	pthread_join(s->thread, NULL);
+	pthread_cond_destroy(&s->wake);
+	pthread_mutex_destroy(&s->lock);
+	s->running = false;
+}

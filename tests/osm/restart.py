@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""opensm is killed and started again: the tables that were stored are where it goes on, after they
+have been checked; whatever else lies there is one sentence in the log and a full route."""
+import glob
+import os
+import shutil
+import stat
+
+from faults import switch_links
+from judge import QOS, Claims, expect, judge, scenario
+from osmtest import Fabric, Opensm, find_fabric, wait_for
+
+
+def stores(cache):
+    return glob.glob(os.path.join(cache, 'osmroutes-*.store'))
+
+
+def start(fabric, cache, name, engine='dfsssp', conf='', options=QOS):
+    return Opensm(fabric, engine, plugin=True, options=options, plugin_conf=conf, name=name,
+                  env={'OSM_CACHE_DIR': cache})
+
+
+def kill(opensm):
+    opensm.process.kill()
+    opensm.process.wait()
+
+
+def first_claims(opensm):
+    """What the first sweep said."""
+    end = opensm.log.index('digest', opensm.log.index('LFT entries changed'))
+    return Claims(opensm.log[:end + 40])
+
+
+def broken_fabric(fabric, cache, cables, conf=''):
+    """Some cables die under a running opensm, which is killed when it has stored what it made of
+    that. Returns the tables, with .rows, as they then are."""
+    with start(fabric, cache, 'before', conf=conf) as opensm:
+        opensm.wait_up()
+        whole = judge(fabric, opensm, ours='dfsssp')
+        opensm.change(*[fabric.unlink(*switch_links(whole)[i][:2]) for i in cables])
+        before = judge(fabric, opensm, ours='dfsssp')
+        expect('tables kept' in opensm.log, 'the fault was not repaired')
+        expect(before.bytes_of_tables() != whole.bytes_of_tables(), 'no table changed')
+        wait_for('the store to be written', lambda: settled(cache), 20)
+        kill(opensm)
+    return whole, before
+
+
+def settled(cache):
+    """One file, older than a moment: what the writer had to do is done."""
+    return len(stores(cache)) == 1 and not glob.glob(os.path.join(cache, '.osmroutes-*')) and \
+        os.stat(stores(cache)[0]).st_size > 0
+
+
+def cache_of(workdir, name='cache'):
+    cache = os.path.join(workdir, name)
+    shutil.rmtree(cache, ignore_errors=True)
+    os.makedirs(cache)
+    return cache
+
+
+@scenario('restart.killed', 120)
+def killed(workdir):
+    """kill -9 after a repair: nothing changes with the next start, neither entries nor SLs; when the
+    cables return so do the first tables. Without the store the tables are others."""
+    for net, cables in (('random-12', (2, 9)), ('dragonfly-12', (3, 11))):
+        cache = cache_of(workdir)
+        with Fabric(find_fabric(net), workdir) as fabric:
+            whole, before = broken_fabric(fabric, cache, cables)
+            path, = stores(cache)
+            expect(stat.S_IMODE(os.stat(path).st_mode) == 0o600, 'others may read ' + path)
+            with start(fabric, cache, 'after') as opensm:
+                opensm.wait_up()
+                after = judge(fabric, opensm, ours='dfsssp')
+                expect('tables of the last run read from ' + path in opensm.log,
+                       'the store was not read')
+                claims = first_claims(opensm)
+                expect(claims.changed == 0, '%s: %d of %d entries changed' %
+                       (net, claims.changed, claims.entries))
+                expect(after.bytes_of_tables() == before.bytes_of_tables(), 'the tables differ')
+                expect(after.rows == before.rows, 'SLs differ')
+                opensm.change(*[fabric.relink(*switch_links(whole)[i][:2]) for i in cables])
+                back = judge(fabric, opensm, ours='dfsssp')
+                expect(back.bytes_of_tables() == whole.bytes_of_tables() and
+                       back.rows == whole.rows, 'the first tables have not come back')
+            opensm.check_own_log()
+            for i in cables:
+                fabric.console(fabric.unlink(*switch_links(whole)[i][:2]))
+            with start(fabric, cache, 'without', conf='store = no\n') as opensm:
+                opensm.wait_up()
+                anew = judge(fabric, opensm, ours='dfsssp')
+                expect((anew.bytes_of_tables(), anew.rows) != (before.bytes_of_tables(), before.rows),
+                       'a full route gives the same: this says nothing about the store')
+                expect('last run' not in opensm.log, 'store = no, and it was read')
+
+
+def damage(path, kind):
+    with open(path, 'rb') as file:
+        data = bytearray(file.read())
+    if kind == 'truncated':
+        del data[len(data) // 2:]
+    elif kind == 'corrupted':
+        data[len(data) * 2 // 3] ^= 0x10
+    elif kind == 'empty':
+        data.clear()
+    elif kind == 'foreign':
+        data = bytearray(b'something else\n' * 100)
+    elif kind == 'later':
+        data[8] += 1	# the version
+    with open(path, 'wb') as file:
+        file.write(data)
+
+
+@scenario('restart.bad-store', 120)
+def bad_store(workdir):
+    """A store that is damaged, of others, of other options or of another fabric: one sentence, and
+    the tables of a full route."""
+    cache = cache_of(workdir)
+    with Fabric(find_fabric('random-12'), workdir) as fabric:
+        broken_fabric(fabric, cache, (2, 9))
+        good = os.path.join(workdir, 'good.store')
+        path, = stores(cache)
+        shutil.copy2(path, good)
+        with start(fabric, cache, 'anew', conf='store = no\n') as opensm:
+            opensm.wait_up()
+            anew = judge(fabric, opensm, ours='dfsssp')
+        for kind in ('truncated', 'corrupted', 'directory', 'options'):
+            shutil.copy2(good, path)
+            if kind == 'directory':
+                os.unlink(path)
+                os.mkdir(path)
+            elif kind != 'options':
+                damage(path, kind)
+            conf = '[dfsssp]\nsift_passes = 4\n' if kind == 'options' else ''
+            with start(fabric, cache, kind, conf=conf) as opensm:
+                opensm.wait_up()
+                tables = judge(fabric, opensm, ours='dfsssp')
+            said = [l for l in opensm.errors() if 'OR13' in l]
+            expect(len(said) == 1 and path in said[0], '%s: the log says %s' % (kind, said))
+            if kind != 'options':
+                expect(tables.bytes_of_tables() == anew.bytes_of_tables() and
+                       tables.rows == anew.rows, '%s: not the tables of a full route' % kind)
+            if kind == 'directory':
+                expect(any('OR14' in l for l in opensm.errors()), 'nothing said about writing')
+                os.rmdir(path)
+    another_fabric(workdir, good)
+
+
+def another_fabric(workdir, store):
+    """ibsim numbers GUIDs from the same one on, so the tables of another fabric may nearly fit."""
+    for net in ('tree-2', 'cluster-192'):
+        with Fabric(find_fabric(net), workdir) as fabric:
+            tables = []
+            for name in ('own-' + net, 'other-' + net):
+                cache = cache_of(workdir)
+                if name.startswith('other'):
+                    place_for(fabric, store, cache)
+                with start(fabric, cache, name) as opensm:
+                    opensm.wait_up()
+                    tables.append(judge(fabric, opensm, ours='dfsssp'))
+                opensm.check_own_log()
+            expect('tables of the last run read' in opensm.log, 'the store was not read')
+            expect('of another fabric' in opensm.log or 'tables made anew: ' in opensm.log,
+                   'the log does not say that the store is foreign')
+            expect(tables[0].bytes_of_tables() == tables[1].bytes_of_tables(),
+                   '%s: a foreign store changed the tables' % net)
+
+
+def place_for(fabric, store, cache):
+    """The store of another SM in the place of this one's."""
+    guid = int(fabric.run(['ibstat', '-p']).split()[0], 16)
+    shutil.copy2(store, os.path.join(cache, 'osmroutes-%016x-dfsssp.store' % guid))
+
+
+@scenario('restart.no-directory')
+def no_directory(workdir):
+    """A cache directory that goes: one error line, not one at every sweep, and everything else
+    works; once it is there again the next change is stored."""
+    cache = cache_of(workdir)
+    with Fabric(find_fabric('random-12'), workdir) as fabric:
+        with start(fabric, cache, 'opensm') as opensm:
+            opensm.wait_up()
+            whole = judge(fabric, opensm, ours='dfsssp')
+            wait_for('a store', lambda: settled(cache), 10)
+            shutil.rmtree(cache)
+            for i in (2, 9):
+                opensm.change(fabric.unlink(*switch_links(whole)[i][:2]))
+                wait_for('the complaint', lambda: 'OR14' in opensm.log, 10)
+            expect(len([l for l in opensm.errors() if 'OR14' in l]) == 1, 'not one line')
+            os.makedirs(cache)
+            opensm.change(fabric.relink(*switch_links(whole)[2][:2]))
+            wait_for('a store', lambda: settled(cache), 10)
+            judge(fabric, opensm, ours='dfsssp')
