@@ -45,8 +45,8 @@ sweep before -R dfsssp -Q
 step "$deb comes"
 apt-get install -y --no-install-recommends "./$deb" >apt 2>&1 || { cat apt; fail "apt-get install"; }
 osmroutes --version
-for file in /etc/opensm/osmroutes.conf /usr/share/man/man1/osmroutes.1 /usr/share/man/man5/osmroutes.conf.5 \
-	    /usr/share/man/man7/osmroutes-dfsssp.7 /usr/share/bash-completion/completions/osmroutes \
+for file in /etc/opensm/osmroutes.conf /usr/share/man/man1/osmroutes.1.gz /usr/share/man/man5/osmroutes.conf.5.gz \
+	    /usr/share/man/man7/osmroutes-dfsssp.7.gz /usr/share/bash-completion/completions/osmroutes \
 	    /usr/share/osmroutes/opensm.conf /usr/share/osmroutes/opensm@.service.d/osmroutes.conf \
 	    /usr/share/doc/osmroutes/copyright; do
 	[ -s "$file" ] || fail "$file is missing"
@@ -54,7 +54,7 @@ for file in /etc/opensm/osmroutes.conf /usr/share/man/man1/osmroutes.1 /usr/shar
 done
 # Every engine has its page.
 for engine in $(osmroutes engines | grep -E '^[a-z]'); do
-	[ -s "/usr/share/man/man7/osmroutes-$engine.7" ] || fail "no page for $engine"
+	[ -s "/usr/share/man/man7/osmroutes-$engine.7.gz" ] || fail "no page for $engine"
 done
 
 step "opensm -F with the shipped example"
