@@ -60,6 +60,20 @@ static void take_word(struct args *a, const char *word, struct argp_state *state
 		argp_error(state, "%s", a->diag.text);
 }
 
+/* Of other commands -o takes NAME=VALUE, of this one FILE; a file of such a name nobody means. */
+static void refuse_option_as_file(const struct args *a, struct argp_state *state)
+{
+	const char *equals = a->output ? strchr(a->output, '=') : NULL;
+
+	if (!a->topo || !equals)
+		return;
+	for (const struct osr_param *p = a->topo->params; p->name; p++)
+		if (strlen(p->name) == (size_t)(equals - a->output) &&
+		    !strncmp(p->name, a->output, strlen(p->name)))
+			argp_error(state, "-o names the file to write; \"%s\" is an option of %s: write it without -o",
+				   a->output, a->topo->name);
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
@@ -68,6 +82,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'o':
 		a->output = arg;
+		refuse_option_as_file(a, state);
 		return 0;
 	case OPT_RATE:
 		if (!osr_speed_parse(arg, strlen(arg), &a->style.width, &a->style.speed))
@@ -94,6 +109,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = &a->out;
 		return 0;
 	case ARGP_KEY_END:
+		refuse_option_as_file(a, state);
 		cli_made_needs_file(&a->out, a->output, state);
 		return 0;
 	case ARGP_KEY_ARG:

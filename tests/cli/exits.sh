@@ -34,6 +34,8 @@ expect 2 'rate "4xFAST"' generate torus --rate=4xFAST
 expect 2 'needs 9 ports, not 8' generate kary --ports=8 --mgmt
 expect 2 'no kind of fabric is called "ring"' generate ring
 expect 2 '/nonexistent/x: No such file' generate torus -o /nonexistent/x
+expect 2 '"p=1,1,1" is an option of tree: write it without -o' generate tree -o p=1,1,1
+expect 2 '"dims=4x4" is an option of torus: write it without -o' generate -o dims=4x4 torus
 expect 0 '^Switch' generate torus dims=3 --rate=4xEDR
 expect 2 'which FILE' analyze
 expect 2 'no engine "minhop"' analyze -e minhop "$root/topologies/ring-5.net"
