@@ -58,4 +58,7 @@ void osr_values_default(struct osr_values *v, const struct osr_param *table);
 enum osr_status osr_values_set(struct osr_values *v, const struct osr_param *table,
 			       const char *name, const char *text, struct osr_diag *diag);
 
+/* A whole text as a number: decimal, 010 too, or with 0x before it. No sign, no blank. */
+bool osr_parse_uint(const char *text, uint64_t *value);
+
 #endif

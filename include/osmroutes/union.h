@@ -30,8 +30,8 @@
 #define OSR_ONLY_HOSTS (1u << 16)
 
 #define OSR_NO_SL 255 /* osr_paths.sl: no path record */
-#define OSR_NO_VL                                                                                  \
-	255 /* osr_routing.sl2vl: this generation has no such port, the other one decides */
+/* osr_routing.sl2vl: this generation has no such port, the other one decides. */
+#define OSR_VL_UNSET 255
 
 /*
  * SLs as path records give them, by end port. Many end ports share a row: one for every terminal is

@@ -479,7 +479,6 @@ static void take_word(const char **list, uint32_t *n, uint32_t size, const char 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
-	char *end;
 
 	switch (key) {
 	case OPT_DIMS:
@@ -512,8 +511,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			(uint32_t)cli_take_number(arg, "fail-links", 0, 100000, state);
 		return 0;
 	case OPT_SEED:
-		a->in.seed = strtoull(arg, &end, 0);
-		if (end == arg || *end)
+		if (!osr_parse_uint(arg, &a->in.seed))
 			argp_error(state, "seed \"%s\": expected a number", arg);
 		return 0;
 	case 'a':

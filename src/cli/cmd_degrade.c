@@ -49,7 +49,6 @@ static void take_amount(const char *text, const char *what, uint32_t *n, double 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
-	char *end;
 
 	switch (key) {
 	case 'o':
@@ -62,8 +61,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		take_amount(arg, "switches", &a->how.n_switches, &a->how.switches_percent, state);
 		return 0;
 	case OPT_SEED:
-		a->how.seed = strtoull(arg, &end, 0);
-		if (end == arg || *end)
+		if (!osr_parse_uint(arg, &a->how.seed))
 			argp_error(state, "seed \"%s\": expected a number", arg);
 		return 0;
 	case OPT_SPLIT:

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <osmroutes/params.h>
+
 static const char *name_of(const struct osr_fabric *f, uint32_t t)
 {
 	return f->names + f->term_name[t];
@@ -91,11 +93,10 @@ static enum osr_status find_guid(const struct osr_endports *x, uint64_t guid, ui
 static enum osr_status find_lid(const struct osr_endports *x, const char *text, uint32_t *term,
 				struct osr_diag *diag)
 {
-	char *end;
-	unsigned long lid = strtoul(text, &end, 0);
 	uint32_t d = OSR_NONE;
+	uint64_t lid;
 
-	if (*text >= '0' && *text <= '9' && !*end && lid <= x->f->max_lid)
+	if (osr_parse_uint(text, &lid) && lid <= x->f->max_lid)
 		d = x->f->lid_dest[lid];
 	if (d == OSR_NONE || x->f->term_role[x->f->dest_term[d]] == OSR_ROLE_SP0)
 		return osr_fail(diag, OSR_INVAL, "no CA or router has the LID \"%.40s\"", text);

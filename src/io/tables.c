@@ -140,8 +140,8 @@ enum osr_status osr_tables_alloc_sl2vl(struct osr_tables *t, struct osr_diag *di
 	t->term_sl2vl = osr_alloc(t->arena, f->n_terminals, sizeof(*t->term_sl2vl));
 	if (!t->routing.sl2vl || !t->term_sl2vl)
 		return osr__tables_nomem(t, diag);
-	memset(t->routing.sl2vl, OSR_NO_VL, n * sizeof(*t->routing.sl2vl));
-	memset(t->term_sl2vl, OSR_NO_VL, f->n_terminals * sizeof(*t->term_sl2vl));
+	memset(t->routing.sl2vl, OSR_VL_UNSET, n * sizeof(*t->routing.sl2vl));
+	memset(t->term_sl2vl, OSR_VL_UNSET, f->n_terminals * sizeof(*t->term_sl2vl));
 	return OSR_OK;
 }
 
@@ -194,7 +194,7 @@ static bool same_ca_tables(struct osr_tables *t)
 		first = t->term_sl2vl[i];
 	}
 	for (unsigned sl = 0; sl < 16; sl++)
-		t->routing.ca_sl2vl[sl] = first && first[sl] != OSR_NO_VL ? first[sl] : (uint8_t)sl;
+		t->routing.ca_sl2vl[sl] = first && first[sl] != OSR_VL_UNSET ? first[sl] : (uint8_t)sl;
 	return true;
 }
 

@@ -37,11 +37,11 @@ struct osr_tables {
 	const struct osr_net *net; /* for GUIDs of nodes; may be NULL */
 	struct osr_arena *arena;
 
-	struct osr_routing routing; /* claims nothing; sl2vl is NULL until read, unset: OSR_NO_VL */
+	struct osr_routing routing; /* claims nothing; sl2vl is NULL until read, unset: OSR_VL_UNSET */
 	bool *has_lft;              /* [n_switches] its table was in the file */
 
 	osr_sl2vl_t
-		*term_sl2vl; /* [n_terminals] of CAs and routers; OSR_NO_VL if not in the file */
+		*term_sl2vl; /* [n_terminals] of CAs and routers; OSR_VL_UNSET if not in the file */
 
 	bool folded;            /* routing.sl says all that the paths do */
 	struct osr_paths paths; /* n_rows = 0 until read; rows are freed by osr_tables_free() */
@@ -91,7 +91,7 @@ enum osr_status osr_tables_finish(struct osr_tables *t, bool *same_ca, struct os
 /* What osr_union_loop() takes. */
 struct osr_generation osr_tables_generation(const struct osr_tables *t);
 
-/* Allocates routing.sl2vl and term_sl2vl, all OSR_NO_VL. For who fills them otherwise (src/live). */
+/* Allocates routing.sl2vl and term_sl2vl, all OSR_VL_UNSET. For who fills them otherwise (src/live). */
 enum osr_status osr_tables_alloc_sl2vl(struct osr_tables *t, struct osr_diag *diag);
 
 /* The table of a port pair of a switch. */

@@ -49,7 +49,7 @@ static enum osr_status take_guid(struct sl2vl_reader *r, const char **at, bool n
 
 static enum osr_status set_table(struct sl2vl_reader *r, uint8_t *table, const uint8_t vl[16])
 {
-	if (table[0] != OSR_NO_VL && memcmp(table, vl, 16))
+	if (table[0] != OSR_VL_UNSET && memcmp(table, vl, 16))
 		return osr_lines_fail(r->in, r->diag, "these ports had another table before");
 	memcpy(table, vl, 16);
 	r->t->n_entries++;

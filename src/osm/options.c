@@ -21,6 +21,7 @@
 #define MAX_CONFIG_SIZE (1024 * 1024)
 #define TOKEN_SIZE 1024
 #define PREFIX "osmroutes."
+#define CONFIG PREFIX "config="
 
 static const struct osr_param no_params[] = { { NULL } };
 
@@ -244,12 +245,13 @@ static void read_file(struct options *o, const char *path)
 /*
  * One token from *p, into buf. Blanks separate, and so do commas; but the list of takeover may hold
  * commas too, so a comma before a word without '=' and '.' belongs to the value of our own token.
- * Returns the token's length, which may exceed buf; 0 at the end.
+ * The path of the configuration file may hold commas and dots: there a '=' must follow. Returns the token's length, which may exceed buf; 0 at the end.
  */
 static size_t next_token(const char **p, char *buf, size_t size)
 {
 	const char *s = *p + strspn(*p, ", \t\n");
 	bool ours = !strncmp(s, PREFIX, strlen(PREFIX));
+	const char *begins = strncmp(s, CONFIG, strlen(CONFIG)) ? "=." : "=";
 	size_t n = 0;
 
 	if (!*s)
@@ -261,7 +263,7 @@ static size_t next_token(const char **p, char *buf, size_t size)
 		if (!ours || s[n] != ',')
 			break;
 		more = strcspn(s + n + 1, ", \t\n");
-		if (more == 0 || strcspn(s + n + 1, "=.") < more)
+		if (more == 0 || strcspn(s + n + 1, begins) < more)
 			break;
 		n++;
 	}
@@ -309,12 +311,11 @@ static void apply_tokens(struct options *o, const char *text)
 /* The last osmroutes.config=FILE; it has to be known before any other option counts. */
 static void find_config(const char *text, char *config, size_t size)
 {
-	static const char key[] = PREFIX "config=";
 	char token[TOKEN_SIZE];
 
 	while (next_token(&text, token, sizeof(token)))
-		if (!strncmp(token, key, strlen(key)))
-			snprintf(config, size, "%s", token + strlen(key));
+		if (!strncmp(token, CONFIG, strlen(CONFIG)))
+			snprintf(config, size, "%s", token + strlen(CONFIG));
 }
 
 static bool defaults(struct options *o)

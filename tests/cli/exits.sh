@@ -58,6 +58,13 @@ expect 2 '99 ranks do not fit on 5 hosts' analyze --ranks=99 "$root/topologies/r
 expect 0 'cps-doubling-tree:m1,m2' analyze --pattern=list "$root/topologies/ring-5.net"
 printf 'h1\nh0 # the second\n\n0x0\n' > "$dir/hosts"
 expect 2 'hosts:4: no end port has the GUID 0x0*0' analyze --hosts "$dir/hosts" "$root/topologies/ring-5.net"
+printf 'lid:010\nlid:0x0a\n' > "$dir/hosts"
+expect 2 'hosts:2: "lid:0x0a" is in the list already' analyze --hosts "$dir/hosts" "$root/topologies/cluster-192.net"
+expect 0 '^# osmroutes degrade' degrade --seed=010 --links=1 "$root/topologies/ring-5.net"
+cmp -s <("$command" degrade --seed=010 --links=1 "$root/topologies/torus-4x4.net" 2>"$dir/said" | grep -v "^#") \
+	<("$command" degrade --seed=10 --links=1 "$root/topologies/torus-4x4.net" 2>"$dir/said" | grep -v "^#") ||
+	{ echo 'seed 010 is not 10'; bad=1; }
+expect 2 'seed "-1": expected a number' degrade --seed=-1 --links=1 "$root/topologies/ring-5.net"
 printf 'h1\n"h1"\n' > "$dir/hosts"
 expect 2 'hosts:2: "h1" is in the list already' analyze --hosts "$dir/hosts" "$root/topologies/ring-5.net"
 printf 'h1\nnobody\n' > "$dir/hosts"

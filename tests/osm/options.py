@@ -81,7 +81,7 @@ def mistakes_in_string(workdir):
     """event_plugin_options is shared: others' words are none of our business, ours must be right."""
     for words, good in (('osmroutes.nonsense=1', False), ('osmroutes.max_vls', False),
                         ('osmroutes.dfsssp.nonsense=1', False), ('osmroutes.config=/nonexistent', False),
-                        ('osmroutes.config=/', False), ('someoneelse=5 other.option', True),
+                        ('osmroutes.config=/', False), ('osmroutes.max_vls=017', False), ('someoneelse=5 other.option', True),
                         ('osmroutes.max_vls=3 someoneelse', True),
                         ('osmroutes.max_vls=3, other.option=7', True)):
         options = dict(QOS, event_plugin_options=words)
@@ -98,6 +98,21 @@ def comments(workdir):
     _, opensm = lfts_with(workdir, 'random-12', 'dfsssp', options=QOS, plugin_conf=text)
     expect(not any('OR01' in l for l in opensm.errors()), 'the log says %s' % opensm.errors())
     expect('4 virtual lanes available' in opensm.log, 'max_vls = 4 was not taken')
+
+
+@scenario('option.config-path')
+def config_path(workdir):
+    """A comma in the name of the file belongs to it; one before the next option does not."""
+    path = os.path.join(workdir, 'vls,3.conf')
+    for words in ('osmroutes.config=%s', 'osmroutes.config=%s,osmroutes.takeover=dfsssp,sssp',
+                  'other.option, osmroutes.config=%s, other.option=7'):
+        os.makedirs(workdir, exist_ok=True)
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write('max_vls = 3\n')
+        _, opensm = lfts_with(workdir, 'random-12', 'dfsssp',
+                              options=dict(QOS, event_plugin_options=words % path))
+        expect(not any('OR01' in l for l in opensm.errors()), '%s: the log says %s' % (words, opensm.errors()))
+        expect('3 virtual lanes available' in opensm.log, words + ': the file was not read')
 
 
 @scenario('option.refuse')

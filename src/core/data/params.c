@@ -32,7 +32,7 @@ static int digit(char c)
 }
 
 /* Not strtoull(): that takes signs and blanks, and reads 010 as 8 when asked to guess the base. */
-static bool parse_uint(const char *text, uint64_t *value)
+bool osr_parse_uint(const char *text, uint64_t *value)
 {
 	int base = text[0] == '0' && (text[1] | 0x20) == 'x' ? 16 : 10;
 	uint64_t v = 0;
@@ -160,7 +160,7 @@ static enum osr_status set_row(struct osr_values *v, unsigned row, const struct 
 					p->name, QUOTE, text);
 		break;
 	case OSR_PARAM_UINT:
-		if (!parse_uint(text, &value) || value < p->min || value > p->max)
+		if (!osr_parse_uint(text, &value) || value < p->min || value > p->max)
 			return osr_fail(diag, OSR_INVAL,
 					"\"%s = %.*s\": expected a number %llu..%llu", p->name,
 					QUOTE, text, (unsigned long long)p->min,

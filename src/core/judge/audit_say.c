@@ -54,7 +54,7 @@ static void say_sl2vl(const struct osr_fabric *f, const struct osr_fault *x, str
 			 osr_switch_name(f, x->sw, a), x->in, x->out);
 	else
 		snprintf(where, sizeof(where), "end port %.60s", osr_terminal_name(f, x->term, a));
-	if (x->vl == OSR_NO_VL)
+	if (x->vl == OSR_VL_UNSET)
 		snprintf(what, sizeof(what), "has no SL2VL table");
 	else if (x->vl == 15)
 		snprintf(what, sizeof(what), "drops it (VL 15)");

@@ -140,7 +140,7 @@ static void judge_sender(struct auditor *k, uint32_t t)
 		uint8_t vl = k->gen->term_sl2vl[t][sl];
 
 		/* Dumps need not have the tables of end ports. */
-		if (vl >= OSR_MAX_VLS && vl != OSR_NO_VL)
+		if (vl >= OSR_MAX_VLS && vl != OSR_VL_UNSET)
 			osr__audit_fault(k, &(struct osr_fault){ .kind = OSR_FAULT_SL2VL,
 								 .sw = OSR_NONE,
 								 .dest = OSR_NONE,

@@ -53,7 +53,7 @@ static unsigned map_vl(const struct run *u, uint32_t g, uint32_t s, unsigned in,
 	return r->sl2vl ? r->sl2vl[r->sl2vl_row[s] + pair][sl] : sl;
 }
 
-/* VL15 is no data lane: a switch drops what is mapped to it. OSR_NO_VL adds nothing either. */
+/* VL15 is no data lane: a switch drops what is mapped to it. OSR_VL_UNSET adds nothing either. */
 static uint16_t vl_bits(const struct run *u, uint32_t s, unsigned in, unsigned out, unsigned sl)
 {
 	unsigned bits = 0;
@@ -86,9 +86,9 @@ static bool same_table(struct run *u, uint32_t s, unsigned in, unsigned out)
 		for (unsigned sl = 0; sl < 16; sl++) {
 			unsigned vl = map_vl(u, g, s, in, out, sl);
 
-			if (u->fold[sl] == OSR_NO_VL)
+			if (u->fold[sl] == OSR_VL_UNSET)
 				u->fold[sl] = (uint8_t)vl;
-			if (vl != u->fold[sl] && vl != OSR_NO_VL)
+			if (vl != u->fold[sl] && vl != OSR_VL_UNSET)
 				return false;
 		}
 	return true;
@@ -99,7 +99,7 @@ static bool fold_tables(struct run *u)
 {
 	const struct osr_fabric *f = u->f;
 
-	memset(u->fold, OSR_NO_VL, sizeof(u->fold));
+	memset(u->fold, OSR_VL_UNSET, sizeof(u->fold));
 	for (uint32_t c = 0; c < f->n_channels; c++) {
 		uint32_t s = f->chan_src[c];
 

@@ -113,7 +113,7 @@ static enum osr_status carry_sl2vl(const struct carry *k, struct osr_arena *resu
 	r->sl2vl = osr_alloc(result, n, sizeof(*r->sl2vl));
 	if (!r->sl2vl)
 		return nomem(diag);
-	memset(r->sl2vl, OSR_NO_VL, n * sizeof(*r->sl2vl));
+	memset(r->sl2vl, OSR_VL_UNSET, n * sizeof(*r->sl2vl));
 	for (uint32_t s = 0; s < f->n_switches; s++)
 		carry_tables(k, s, r);
 	return OSR_OK;
