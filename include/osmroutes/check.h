@@ -36,8 +36,8 @@ struct osr_verdict {
 
 	/*
 	 * Edge forwarding index: routes from CA and router ports to CA and router LIDs over the
-	 * most loaded channel; its mean over all channels; and the same per link rate (routes *
-	 * fastest rate / own rate).
+	 * most loaded channel; its mean over all channels; and the same per link rate, in routes
+	 * on a channel of the fastest rate (routes * fastest rate / own rate).
 	 */
 	uint64_t efi;
 	double efi_mean;

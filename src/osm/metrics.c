@@ -92,7 +92,7 @@ static const struct number numbers[] = {
 	{ "load", "efi", efi, "Edge forwarding index: routes on the most loaded channel." },
 	{ "load", "efi_average", efi_average, "Routes on a channel, on average." },
 	{ "load", "efi_over_average", efi_over_average, "Edge forwarding index by the average." },
-	{ "load", "efi_per_capacity", efi_per_capacity, "Edge forwarding index per link rate." },
+	{ "load", "efi_per_capacity", efi_per_capacity, "Largest routes * fastest rate / own rate." },
 	{ "routes", "all", routes, "Pairs of switch and LID with a route." },
 	{ "routes", "unreachable", unreachable, "Pairs of switch and LID without a route." },
 	{ "routes", "longer", longer, "Routes longer than minimal." },

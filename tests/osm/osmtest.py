@@ -209,10 +209,10 @@ class Opensm:
         if plugin:
             conf['event_plugin_name'] = 'osmroutes'
             # An own file always, so that one of this machine is never read.
-            own = os.path.join(self.dir, 'osmroutes.conf')
-            with open(own, 'w') as file:
+            with open(os.path.join(self.dir, 'osmroutes.conf'), 'w') as file:
                 file.write(plugin_conf or '')
-            conf['event_plugin_options'] = 'osmroutes.config=' + own
+            # Relative to where it is started: there may be blanks in the path of the build.
+            conf['event_plugin_options'] = 'osmroutes.config=osmroutes.conf'
         conf.update(options or {})
         self.conf = os.path.join(self.dir, 'opensm.conf')
         with open(self.conf, 'w') as file:
