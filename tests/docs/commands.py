@@ -26,7 +26,7 @@ PROGRAM = re.compile(r'^(?:sudo )?(?:[A-Z_]+=\S+ )*((?:\./)?scripts/[\w-]+|osmro
                      r'journalctl|ldconfig|git|tar|man|jq|python3|build[\w-]*/\S+)\s')
 CLEAN = re.compile(r'^(?:apt-get|cp|rm|systemctl|sed -i|mkdir|grep osmroutes /var/log)\b')
 CLEAN_PAGE = 'docs/admin.md'
-TESTS = {'demo': 'osm.script.demo', 'bench': 'osm.script.bench', 'experiments': 'experiments.quick',
+TESTS = {'demo': 'osm.script.demo', 'bench': 'bench.quick', 'experiments': 'experiments.quick',
          'test-package': 'package.install'}
 # Commands that other tests run with their pages: check-docs.
 OTHER_TEST = re.compile(r'^osmroutes ')

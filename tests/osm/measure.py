@@ -1,44 +1,34 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""One opensm, one sweep, measured: what scripts/demo and scripts/bench are made of."""
+"""One opensm, one sweep, measured by tests/bench/osr-timer.c: what scripts/demo is made of."""
+import json
 import os
 import re
 
 import oracle
-from osmtest import BUILD, LOG_PLAIN, TOOLS, Failure, Fabric, Opensm
+from osmtest import LOG_DUMPS, Failure, Fabric, Opensm
 
 PAIRS = 500000	# path records asked for at most, one by one; beyond that one source a switch
 
 
 class Run:
-    """One engine on one fabric. cpu, kb: in the routing callbacks and event handlers; None if the
-    engine failed. used: the engine that routed in the end."""
-    cpu = kb = used = vls = efi = mean = one_way = replies = None
+    """One engine on one fabric. used: the engine that routed in the end; seconds, peak: CPU time and kB in the
+    routing callbacks and event handlers of the engine that was asked for."""
+    used = seconds = peak = vls = efi = mean = one_way = replies = None
 
 
-def timer_lines(path):
-    with open(path) as file:
-        return [line.split() for line in file]
-
-
-def measure(netfile, workdir, engine, ours, judge=False, log_flags=LOG_PLAIN, seconds=600,
-            options=None):
-    """Sweeps once with the stock engine or ours; with judge, reads back and looks for loops."""
+def measure(netfile, workdir, engine, ours, seconds=120):
+    """Sweeps once with the stock engine or ours, reads back and looks for loops."""
     name = ('ours-' if ours else 'stock-') + engine
     timer = os.path.join(workdir, name + '.timer')
     if os.path.exists(timer):
         os.unlink(timer)
-    plugins = 'osr-timer osmroutes osr-timer' if ours else 'osr-timer'
-    conf = dict({'qos': 'TRUE', 'event_plugin_name': plugins}, **(options or {}))
-    env = {'OSR_TIMER_FILE': timer, 'LD_LIBRARY_PATH': BUILD + ':' + TOOLS}
+    conf = {'qos': 'TRUE', 'event_plugin_name': 'osmroutes osrtimer' if ours else 'osrtimer'}
     with Fabric(netfile, workdir) as fabric:
-        with Opensm(fabric, engine, plugin=ours, options=conf, log_flags=log_flags, name=name,
-                    once=not judge, env=env) as opensm:
-            if judge:
-                opensm.wait_up(seconds)
-            else:
-                opensm.wait_end(seconds)
+        with Opensm(fabric, engine, plugin=ours, options=conf, log_flags=LOG_DUMPS, name=name,
+                    env={'OSR_TIMER_OUT': timer}) as opensm:
+            opensm.wait_up(seconds)
             run = outcome(opensm, timer, engine)
-            read_tables(fabric, run, judge)
+            read_tables(fabric, run)
     run.dir = opensm.dir
     return run
 
@@ -46,15 +36,14 @@ def measure(netfile, workdir, engine, ours, judge=False, log_flags=LOG_PLAIN, se
 def outcome(opensm, timer, engine):
     run = Run()
     run.used = opensm.engine_used()
-    lines = timer_lines(timer)
-    mine = [l for l in lines if l[0] == engine]
+    with open(timer) as file:
+        line = json.loads(file.readline())
+    mine = next((e for e in line['engines'] if e['name'] == engine), None)
     if not mine:
         raise Failure('%s was not measured: see %s' % (engine, opensm.logfile))
-    run.status = int(mine[0][3])
-    run.seconds = float(mine[0][1]) + sum(float(l[1]) for l in lines if l[0] == 'events')
-    run.peak = int(mine[0][2])
-    if run.used == engine:
-        run.cpu, run.kb = run.seconds, run.peak
+    run.failed = run.used != engine
+    run.seconds = (mine['cpu_ms'] + line['events_ms']) / 1000
+    run.peak = mine['grown_kb']
     run.vls = vls_of(opensm.log)
     return run
 
@@ -69,19 +58,18 @@ def vls_of(log):
     return sum(int(paths) > 0 for _, paths in stock) or None
 
 
-def read_tables(fabric, run, judge):
-    tables = oracle.Tables(fabric.read_back(*([] if judge else ['lft'])))
-    verdict = tables.routes() if judge else None
-    if verdict and verdict.problems:
+def read_tables(fabric, run):
+    tables = oracle.Tables(fabric.read_back())
+    verdict = tables.routes()
+    if verdict.problems:
         raise Failure(verdict.problems[0])
     run.n_switches, run.n_hosts = len(tables.switches), len(tables.host_lids)
     run.n_channels = len(tables.channels())
-    run.longer = verdict.n_longer if verdict else None
+    run.longer = verdict.n_longer
     run.efi, run.mean = tables.edge_forwarding_index()
-    if judge:
-        try:
-            rows = tables.ask_sls(fabric, limit=PAIRS)
-        except Failure:		# too many pairs, and SLs that depend on the single host
-            rows = tables.ask_sls(fabric, limit=1 << 40)
-        run.one_way = not tables.cycles(rows, scope='hosts')
-        run.replies = not tables.cycles(rows, replies=True, scope='hosts')
+    try:
+        rows = tables.ask_sls(fabric, limit=PAIRS)
+    except Failure:		# too many pairs, and SLs that depend on the single host
+        rows = tables.ask_sls(fabric, limit=1 << 40)
+    run.one_way = not tables.cycles(rows, scope='hosts')
+    run.replies = not tables.cycles(rows, replies=True, scope='hosts')
