@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "hints.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,8 +77,9 @@ static enum osr_status read_switch(struct reader *r, const char *p)
 	uint16_t *x = r->coord + (size_t)f->n * f->shape.n_dims;
 	char *end;
 
+	/* strtoull() would go on in the next line, and takes signs. */
 	r->guid[f->n] = strtoull(p, &end, 16);
-	if (end == p || !strchr(" \t", *end))
+	if (!isxdigit((unsigned char)*p) || !strchr(" \t", *end))
 		return bad(r, "expected a GUID and coordinates");
 	p = end + strspn(end, " \t");
 	for (uint32_t i = 0; i < f->shape.n_dims; i++) {

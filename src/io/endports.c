@@ -174,30 +174,60 @@ static enum osr_status take_line(struct list *l, char *text, struct osr_diag *di
 	return OSR_OK;
 }
 
+static enum osr_status read_stream(FILE *in, struct list *l, struct osr_diag *diag)
+{
+	enum osr_status st = OSR_OK;
+	char *text = NULL;
+	size_t size = 0;
+	ssize_t n;
+
+	l->seen = calloc(l->x->f->n_terminals + 1, sizeof(*l->seen));
+	if (!l->seen)
+		return osr_fail(diag, OSR_NOMEM, "%s: out of memory", l->path);
+	while (!st && (n = getline(&text, &size, in)) >= 0) {
+		l->line++;
+		st = strlen(text) == (size_t)n
+			     ? take_line(l, text, diag)
+			     : osr_fail(diag, OSR_INVAL, "%s:%u: a byte 0: this is not a text file",
+					l->path, l->line);
+	}
+	if (!st && ferror(in))
+		st = osr_fail(diag, OSR_INVAL, "%s: %s", l->path, strerror(errno));
+	free(text);
+	free(l->seen);
+	return st;
+}
+
+enum osr_status osr_hostlist_parse(const char *text, size_t size, const char *label,
+				   const struct osr_endports *x, uint32_t *hosts, uint32_t *n,
+				   struct osr_diag *diag)
+{
+	struct list l = { .path = label, .x = x, .hosts = hosts };
+	FILE *in = size ? fmemopen((void *)text, size, "r") : NULL;
+	enum osr_status st = OSR_OK;
+
+	if (in)
+		st = read_stream(in, &l, diag);
+	else if (size)
+		st = osr_fail(diag, OSR_NOMEM, "%s: out of memory", label);
+	if (in)
+		fclose(in);
+	*n = l.n;
+	return st;
+}
+
 enum osr_status osr_hostlist_read(const char *path, const struct osr_endports *x, uint32_t *hosts,
 				  uint32_t *n, struct osr_diag *diag)
 {
 	struct list l = { .path = path, .x = x, .hosts = hosts };
 	FILE *in = strcmp(path, "-") ? fopen(path, "r") : stdin;
-	enum osr_status st = OSR_OK;
-	char *text = NULL;
-	size_t size = 0;
+	enum osr_status st;
 
 	if (!in)
 		return osr_fail(diag, OSR_INVAL, "%s: %s", path, strerror(errno));
-	l.seen = calloc(x->f->n_terminals + 1, sizeof(*l.seen));
-	if (!l.seen)
-		st = osr_fail(diag, OSR_NOMEM, "%s: out of memory", path);
-	while (!st && getline(&text, &size, in) >= 0) {
-		l.line++;
-		st = take_line(&l, text, diag);
-	}
-	if (!st && ferror(in))
-		st = osr_fail(diag, OSR_INVAL, "%s: %s", path, strerror(errno));
+	st = read_stream(in, &l, diag);
 	if (in != stdin)
 		fclose(in);
-	free(text);
-	free(l.seen);
 	*n = l.n;
 	return st;
 }

@@ -38,4 +38,9 @@ char *osr_word(char **at);
 enum osr_status osr_hostlist_read(const char *path, const struct osr_endports *x, uint32_t *hosts,
 				  uint32_t *n, struct osr_diag *diag);
 
+/* The same from `size` bytes of text; `label` stands for the file in messages. */
+enum osr_status osr_hostlist_parse(const char *text, size_t size, const char *label,
+				   const struct osr_endports *x, uint32_t *hosts, uint32_t *n,
+				   struct osr_diag *diag);
+
 #endif

@@ -121,12 +121,15 @@ static enum osr_status take_pair(struct reader *r, const char *from, char *rest)
 	return OSR_OK;
 }
 
-static enum osr_status take_line(struct reader *r, char *text)
+static enum osr_status take_line(struct reader *r, char *text, size_t n)
 {
 	char *word;
 	enum osr_status st;
 
 	r->line++;
+	if (strlen(text) < n)
+		return osr_fail(r->diag, OSR_INVAL, "%s:%u: a byte 0: this is not a text file",
+				r->label, r->line);
 	word = osr_word(&text);
 	if (!word)
 		return OSR_OK;
@@ -192,10 +195,11 @@ static enum osr_status read_stream(FILE *in, const char *label, const struct osr
 	enum osr_status st = OSR_OK;
 	char *text = NULL;
 	size_t size = 0;
+	ssize_t n;
 
 	*t = (struct osr_traffic){ .hosts = NULL };
-	while (!st && getline(&text, &size, in) >= 0)
-		st = take_line(&r, text);
+	while (!st && (n = getline(&text, &size, in)) >= 0)
+		st = take_line(&r, text, (size_t)n);
 	if (!st && ferror(in))
 		st = osr_fail(diag, OSR_INVAL, "%s: %s", label, strerror(errno));
 	if (!st)

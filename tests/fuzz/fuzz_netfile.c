@@ -1,24 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * Whatever a net file holds: it is refused with a sentence, or it is a net that can be written,
- * read again with the same result, and turned into a fabric or refused as one. Built with
- * OSR_FUZZ=ON it is a libFuzzer target, otherwise it replays the files it is given.
+ * read again with the same result, and turned into a fabric or refused as one.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "io/netfile.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void insist(bool ok, const char *what)
-{
-	if (ok)
-		return;
-	fprintf(stderr, "fuzz_netfile: %s\n", what);
-	abort();
-}
 
 static char *write_text(const struct osr_net *net)
 {
@@ -26,7 +13,7 @@ static char *write_text(const struct osr_net *net)
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	insist(out && !osr_netfile_write(net, NULL, out, NULL), "cannot write");
+	insist(out && !osr_netfile_write(net, NULL, out, NULL), "net file", "cannot write");
 	fclose(out);
 	return text;
 }
@@ -39,12 +26,12 @@ static void write_and_read(const struct osr_net *net)
 
 	if (osr_netfile_parse(text, strlen(text), "again", &again, &diag)) {
 		fprintf(stderr, "%s\n%s", diag.text, text);
-		insist(false, "does not read what it wrote");
+		insist(false, "net file", "does not read what it wrote");
 	}
-	insist(again.n_nodes == net->n_nodes && again.n_ports == net->n_ports, "lost nodes");
-	insist(osr_net_count(&again).cables == osr_net_count(net).cables, "lost cables");
+	insist(again.n_nodes == net->n_nodes && again.n_ports == net->n_ports, "net file", "lost nodes");
+	insist(osr_net_count(&again).cables == osr_net_count(net).cables, "net file", "lost cables");
 	text2 = write_text(&again);
-	insist(!strcmp(text, text2), "writes something else the second time");
+	insist(!strcmp(text, text2), "net file", "writes something else the second time");
 	free(text);
 	free(text2);
 	osr_net_free(&again);
@@ -57,9 +44,9 @@ static void build(struct osr_net *net)
 	struct osr_fabric f;
 
 	if (osr_net_fabric(net, -1, &arena, &f, &diag))
-		insist(diag.text[0] != 0, "refused without a sentence");
+		insist(diag.text[0] != 0, "net file", "refused without a sentence");
 	else
-		insist(f.n_switches == osr_net_count(net).switches, "lost switches");
+		insist(f.n_switches == osr_net_count(net).switches, "net file", "lost switches");
 	osr_arena_free(&arena);
 }
 
@@ -69,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct osr_net net;
 
 	if (osr_netfile_parse((const char *)data, size, "fuzz", &net, &diag)) {
-		insist(diag.text[0] != 0, "refused without a sentence");
+		insist(diag.text[0] != 0, "net file", "refused without a sentence");
 		return 0;
 	}
 	write_and_read(&net);
@@ -77,24 +64,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	osr_net_free(&net);
 	return 0;
 }
-
-#ifndef OSR_LIBFUZZER
-int main(int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++) {
-		FILE *in = fopen(argv[i], "rb");
-		uint8_t *buf;
-		long size;
-
-		insist(in && !fseek(in, 0, SEEK_END) && (size = ftell(in)) >= 0, argv[i]);
-		rewind(in);
-		buf = malloc((size_t)size + 1);
-		insist(buf && fread(buf, 1, (size_t)size, in) == (size_t)size, argv[i]);
-		LLVMFuzzerTestOneInput(buf, (size_t)size);
-		free(buf);
-		fclose(in);
-	}
-	printf("%d files replayed\n", argc - 1);
-	return argc < 2;
-}
-#endif

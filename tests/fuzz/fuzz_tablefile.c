@@ -2,16 +2,14 @@
 /*
  * Whatever a table file holds: it is refused with a sentence, or its tables can be checked and
  * measured. A random file would never get past the checksums; so an input is a list of changes to a
- * good file, and its first byte says whether the checksums are put right afterwards. Built with
- * OSR_FUZZ=ON it is a libFuzzer target, otherwise it replays the files it is given.
+ * good file, and its first byte says whether the checksums are put right afterwards.
  *
  *	input:	bit 0 of byte 0: checksums put right; bit 1: tables with SLs and SL2VL tables
  *		bytes 1, 2: the length the file is cut to, if not 0
  *		then of 3 bytes each: offset (little-endian), what to XOR there
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
+
 #include <unistd.h>
 
 #include <osmroutes/bandwidth.h>
@@ -28,16 +26,6 @@
 #define SECTIONS 112
 #define N_SECTIONS 8
 #define HEADER_SIZE (SECTIONS + 24 * N_SECTIONS)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void insist(bool ok, const char *what)
-{
-	if (ok)
-		return;
-	fprintf(stderr, "fuzz_tablefile: %s\n", what);
-	abort();
-}
 
 /* A ring of five, with a chord, a host each. */
 static void build_fabric(struct osr_arena *arena, struct osr_fabric *f)
@@ -61,7 +49,7 @@ static void build_fabric(struct osr_arena *arena, struct osr_fabric *f)
 							   .port_b = 3 });
 	osr_builder_link(b,
 			 &(struct osr_link_in){ .sw_a = 0, .port_a = 4, .sw_b = 2, .port_b = 4 });
-	insist(!osr_builder_build(b, arena, f, NULL), "no fabric");
+	insist(!osr_builder_build(b, arena, f, NULL), "table file", "no fabric");
 	osr_builder_free(b);
 }
 
@@ -92,15 +80,15 @@ static size_t make_file(const struct osr_fabric *f, bool sl2vl, uint8_t **data)
 	FILE *in;
 
 	osr_values_default(&v, e->params);
-	insist(fd >= 0 && !e->route(f, &v, &req, NULL, &scratch, &result, &r, NULL), "no tables");
+	insist(fd >= 0 && !e->route(f, &v, &req, NULL, &scratch, &result, &r, NULL), "table file", "no tables");
 	if (sl2vl)
 		add_sl2vl(f, &result, &r);
-	insist(!osr_tablefile_write(path, f, &r, NULL), "cannot write");
+	insist(!osr_tablefile_write(path, f, &r, NULL), "table file", "cannot write");
 	in = fdopen(fd, "rb");
-	insist(in && !fseek(in, 0, SEEK_END) && (size = ftell(in)) > 0, path);
+	insist(in && !fseek(in, 0, SEEK_END) && (size = ftell(in)) > 0, "table file", path);
 	rewind(in);
 	*data = aligned_alloc(64, (size_t)size);
-	insist(*data && fread(*data, 1, (size_t)size, in) == (size_t)size, path);
+	insist(*data && fread(*data, 1, (size_t)size, in) == (size_t)size, "table file", path);
 	fclose(in);
 	unlink(path);
 	osr_arena_free(&scratch);
@@ -172,23 +160,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	n = data[1] | (size_t)data[2] << 8;
 	n = n && n < good_size[kind] ? n : good_size[kind];
 	copy = aligned_alloc(64, good_size[kind]);
-	insist(copy != NULL, "no memory");
+	insist(copy != NULL, "table file", "no memory");
 	memcpy(copy, good[kind], good_size[kind]);
 	for (size_t i = 3; i + 3 <= size; i += 3)
 		copy[(data[i] | (size_t)data[i + 1] << 8) % n] ^= data[i + 2];
 	if (data[0] & 1)
 		put_right(copy, n);
 	if (osr_tablefile_parse(copy, n, "fuzz", &f, &file, &r, &diag))
-		insist(diag.text[0] != 0, "refused without a sentence");
+		insist(diag.text[0] != 0, "table file", "refused without a sentence");
 	else
 		use(&f, &r);
 	free(copy);
 	return 0;
 }
 
-#ifndef OSR_LIBFUZZER
 /* Besides the files: every byte of the file changed, and cut off at every length. */
-static void every_byte(void)
+void fuzz_more(void)
 {
 	for (uint32_t kind = 0; kind < 4; kind++)
 		for (uint32_t at = 0; at < 2048; at++) {
@@ -199,24 +186,3 @@ static void every_byte(void)
 			LLVMFuzzerTestOneInput(cut, sizeof(cut));
 		}
 }
-
-int main(int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++) {
-		FILE *in = fopen(argv[i], "rb");
-		uint8_t *buf;
-		long size;
-
-		insist(in && !fseek(in, 0, SEEK_END) && (size = ftell(in)) >= 0, argv[i]);
-		rewind(in);
-		buf = malloc((size_t)size + 1);
-		insist(buf && fread(buf, 1, (size_t)size, in) == (size_t)size, argv[i]);
-		LLVMFuzzerTestOneInput(buf, (size_t)size);
-		free(buf);
-		fclose(in);
-	}
-	every_byte();
-	printf("%d files replayed\n", argc - 1);
-	return 0;
-}
-#endif
