@@ -265,9 +265,7 @@ int cli_report(int argc, char **argv)
 	int code;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
-	st = cli_subjects_values(&a.who, &diag);
-	if (!st)
-		st = cli_input_load(&a.in, &diag);
+	st = cli_subjects_load(&a.who, &a.in, &diag);
 	osr_net_free(&a.in.net);
 	if (!st)
 		st = cli_traffic_load(&a.traffic, &a.in.fabric, &diag);

@@ -11,20 +11,13 @@
 
 #include "cli/cli.h"
 #include "cli/input.h"
+#include "cli/subject.h"
 #include "io/osmdump.h"
 #include "io/tablefile.h"
 
-#define MAX_ENGINES 32
-#define MAX_SETTINGS 32
-
-enum { OPT_VLS = 256, OPT_MCAST, OPT_DUMP, OPT_PATH_SL, OPT_SAVE };
+enum { OPT_MCAST = 256, OPT_DUMP, OPT_PATH_SL, OPT_SAVE };
 
 static const struct argp_option options[] = {
-	{ "engine", 'e', "NAME", 0,
-	  "routing engine, may be repeated; \"all\": those for this kind of fabric (default dfsssp)",
-	  0 },
-	{ "option", 'o', "NAME=VALUE", 0, "option of the engine (see `osmroutes engines`)", 0 },
-	{ "vls", OPT_VLS, "N", 0, "data virtual lanes to be used at most, 1 to 15 (default 8)", 0 },
 	{ "multicast", OPT_MCAST, "VL", OPTION_ARG_OPTIONAL,
 	  "let multicast on this VL (default 0) be part of the deadlock proof", 0 },
 	{ "dump", OPT_DUMP, "DIR", 0,
@@ -39,13 +32,8 @@ static const struct argp_option options[] = {
 
 struct args {
 	struct cli_input in;
+	struct cli_subjects who;
 	struct out out;
-	const struct osr_engine *engine[MAX_ENGINES];
-	uint32_t n_engines;
-	bool all;
-	const char *setting[MAX_SETTINGS];
-	uint32_t n_settings;
-	struct osr_request req;
 	struct osr_osmdump dump;
 	const char *save;
 };
@@ -70,18 +58,6 @@ struct outcome {
 	long rss_kb;
 };
 
-/* Every engine asked for must know every option given: a typo never becomes a default. */
-static enum osr_status engine_values(const struct args *a, const struct osr_engine *e,
-				     struct osr_values *v, struct osr_diag *diag)
-{
-	enum osr_status st = OSR_OK;
-
-	osr_values_default(v, e->params);
-	for (uint32_t i = 0; i < a->n_settings && !st; i++)
-		st = cli_set(v, e->params, a->setting[i], diag);
-	return st;
-}
-
 /* The way of one sweep: applies, route, check. Nothing is judged by what the engine claims. */
 static void route(const struct args *a, const struct osr_values *v, struct outcome *o)
 {
@@ -91,7 +67,7 @@ static void route(const struct args *a, const struct osr_values *v, struct outco
 
 	o->route_st = e->applies ? e->applies(f, v, &o->diag) : OSR_OK;
 	if (!o->route_st)
-		o->route_st = e->route(f, v, &a->req, NULL, &o->scratch, &o->result,
+		o->route_st = e->route(f, v, &a->who.req, NULL, &o->scratch, &o->result,
 				       &o->routing, &o->diag);
 	o->route = cli_since(start);
 	if (o->route_st)
@@ -119,9 +95,9 @@ static enum osr_status dump(const struct args *a, const struct outcome *o, struc
 
 	if (!how.dir || o->route_st || o->check_st)
 		return OSR_OK;
-	how.vls = a->req.max_vls;
+	how.vls = a->who.req.max_vls;
 	st = make_dir(how.dir, diag);
-	if (!st && a->n_engines > 1) {
+	if (!st && a->who.n > 1) {
 		snprintf(sub, sizeof(sub), "%s/%s", how.dir, o->engine->name);
 		how.dir = sub;
 		st = make_dir(how.dir, diag);
@@ -135,7 +111,7 @@ static enum osr_status save(const struct args *a, const struct outcome *o, struc
 
 	if (!a->save || o->route_st || o->check_st)
 		return OSR_OK;
-	if (a->n_engines > 1)
+	if (a->who.n > 1)
 		snprintf(path, sizeof(path), "%s.%s", a->save, o->engine->name);
 	else
 		snprintf(path, sizeof(path), "%s", a->save);
@@ -258,42 +234,14 @@ static void say(struct out *out, const struct outcome *o)
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
-static void take_engine(struct args *a, const char *name, struct argp_state *state)
-{
-	const struct osr_engine *e = osr_engine_find(name);
-
-	if (!strcmp(name, "all")) {
-		a->all = true;
-		for (uint32_t i = 0; osr_engines[i] && a->n_engines < MAX_ENGINES; i++)
-			a->engine[a->n_engines++] = osr_engines[i];
-		return;
-	}
-	if (!e)
-		argp_error(state, "no engine \"%s\"; `osmroutes engines` lists them", name);
-	if (a->n_engines == MAX_ENGINES)
-		argp_error(state, "at most %d engines at a time", MAX_ENGINES);
-	a->engine[a->n_engines++] = e;
-}
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 
 	switch (key) {
-	case 'e':
-		take_engine(a, arg, state);
-		return 0;
-	case 'o':
-		if (a->n_settings == MAX_SETTINGS)
-			argp_error(state, "at most %d options", MAX_SETTINGS);
-		a->setting[a->n_settings++] = arg;
-		return 0;
-	case OPT_VLS:
-		a->req.max_vls = (uint8_t)cli_take_number(arg, "vls", 1, OSR_MAX_VLS, state);
-		return 0;
 	case OPT_MCAST:
-		a->req.multicast = true;
-		a->req.mcast_vl = arg ? (uint8_t)cli_take_number(arg, "VL", 0, 14, state) : 0;
+		a->who.req.multicast = true;
+		a->who.req.mcast_vl = arg ? (uint8_t)cli_take_number(arg, "VL", 0, 14, state) : 0;
 		return 0;
 	case OPT_DUMP:
 		a->dump.dir = arg;
@@ -306,11 +254,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &a->in;
-		state->child_inputs[1] = &a->out;
-		return 0;
-	case ARGP_KEY_END:
-		if (a->n_engines == 0)
-			take_engine(a, "dfsssp", state);
+		state->child_inputs[1] = &a->who;
+		state->child_inputs[2] = &a->out;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -321,22 +266,18 @@ static error_t parse(int key, char *arg, struct argp_state *state)
  * One engine after the other, each with arenas of its own. The peak of memory is the process's:
  * that of a later engine is at least that of those before it.
  */
-static enum osr_status route_one(struct args *a, const struct osr_engine *e, int *code,
-				 struct osr_diag *diag)
+static enum osr_status route_one(struct args *a, uint32_t i, int *code, struct osr_diag *diag)
 {
-	struct outcome o = { .engine = e };
-	struct osr_values v;
-	enum osr_status st = engine_values(a, e, &v, diag);
+	struct outcome o = { .engine = a->who.item[i].engine };
+	enum osr_status st;
 
-	if (!st) {
-		route(a, &v, &o);
-		osr_arena_free(&o.scratch);
-		st = dump(a, &o, diag);
-	}
+	route(a, &a->who.values[i], &o);
+	osr_arena_free(&o.scratch);
+	st = dump(a, &o, diag);
 	if (!st)
 		st = save(a, &o, diag);
 	/* Asked for all, an engine for another kind of fabric has nothing to say. */
-	if (!st && !(a->all && o.route_st == OSR_NOT_APPLICABLE)) {
+	if (!st && !(a->who.all && o.route_st == OSR_NOT_APPLICABLE)) {
 		say(&a->out, &o);
 		*code = is_good(&o) ? *code : CLI_BAD;
 	}
@@ -348,7 +289,7 @@ static enum osr_status route_one(struct args *a, const struct osr_engine *e, int
 static int run(struct args *a)
 {
 	struct osr_diag diag = { "" };
-	enum osr_status st = cli_input_load(&a->in, &diag);
+	enum osr_status st = cli_subjects_load(&a->who, &a->in, &diag);
 	int code = CLI_OK;
 
 	if (!a->dump.dir)
@@ -357,8 +298,8 @@ static int run(struct args *a)
 		out_row(&a->out, "summary");
 		cli_input_say(&a->in, &a->out);
 	}
-	for (uint32_t i = 0; i < a->n_engines && !st; i++)
-		st = route_one(a, a->engine[i], &code, &diag);
+	for (uint32_t i = 0; i < a->who.n && !st; i++)
+		st = route_one(a, i, &code, &diag);
 	if (!st)
 		return out_end(&a->out, code);
 	out_drop(&a->out);
@@ -368,21 +309,23 @@ static int run(struct args *a)
 int cli_route(int argc, char **argv)
 {
 	static const struct argp_child children[] = {
-		{ &input_argp, 0, NULL, 0 }, { &out_argp, 0, NULL, 0 }, { NULL, 0, NULL, 0 }
+		{ &input_argp, 0, NULL, 0 },
+		{ &engines_argp, 0, NULL, 0 },
+		{ &out_argp, 0, NULL, 0 },
+		{ NULL, 0, NULL, 0 },
 	};
 	static const struct argp argp = { options, parse, "FILE",
 					  "Routes the fabric of FILE (ibnetdiscover or ibsim net "
 					  "file), checks the tables and says how good they are.",
 					  children, NULL, NULL };
 	struct args a = { .in = CLI_INPUT_INIT,
-			  .out = { .command = "route", .sections = sections },
-			  .req = { .max_vls = 8,
-				   .clock_ms = cli_cpu_ms,
-				   .read_file = cli_read_file } };
+			  .who = CLI_SUBJECTS_INIT,
+			  .out = { .command = "route", .sections = sections } };
 	int code;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
 	code = run(&a);
+	cli_subjects_free(&a.who);
 	cli_input_free(&a.in);
 	return code;
 }

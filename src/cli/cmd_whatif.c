@@ -532,10 +532,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		state->child_inputs[2] = &a->out;
 		return 0;
 	case ARGP_KEY_END:
-		for (uint32_t i = 0; i < a->who.n; i++)
-			if (a->who.item[i].file)
-				argp_error(state,
-					   "tables of a file cannot be routed anew: name engines");
 		if (a->kind == KIND_NONE)
 			argp_error(
 				state,
@@ -568,11 +564,9 @@ static enum osr_status prepare(struct args *a, struct osr_diag *diag)
 static int run(struct args *a)
 {
 	struct osr_diag diag = { "" };
-	enum osr_status st = cli_subjects_values(&a->who, &diag);
+	enum osr_status st = cli_subjects_load(&a->who, &a->in, &diag);
 	int code = CLI_OK;
 
-	if (!st)
-		st = cli_input_load(&a->in, &diag);
 	if (!st)
 		st = prepare(a, &diag);
 	if (!st) {
@@ -591,7 +585,7 @@ static int run(struct args *a)
 int cli_whatif(int argc, char **argv)
 {
 	static const struct argp_child children[] = { { &input_argp, 0, NULL, 0 },
-						      { &subjects_argp, 0, NULL, 0 },
+						      { &engines_argp, 0, NULL, 0 },
 						      { &out_argp, 0, NULL, 0 },
 						      { NULL, 0, NULL, 0 } };
 	static const struct argp argp = { options,

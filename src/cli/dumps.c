@@ -8,16 +8,16 @@
 
 #include "cli/cli.h"
 
-enum { OPT_TABLES = 0x3000, OPT_LFT, OPT_SL2VL, OPT_PATHS, OPT_GROUPS, OPT_SL, OPT_MCAST_SL };
+enum { OPT_TABLES = 0x3000, OPT_LFT, OPT_SL2VL, OPT_PATHS, OPT_GROUPS, OPT_SL, OPT_MCAST_SL, OPT_SA };
 
 static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "Tables:", 5 },
-	{ "tables", OPT_TABLES, "DIR", 0,
+	{ "tables", OPT_TABLES, "DIR|FILE", 0,
 	  "all that is there of opensm-lfts.dump (or opensm.fdbs), opensm-sl2vl.dump, "
-	  "opensm-path-sl.dump, opensm.mcfdbs",
+	  "opensm-path-sl.dump, opensm.mcfdbs; or a table file of ours",
 	  0 },
-	{ "lft", OPT_LFT, "FILE", 0, "forwarding tables: opensm-lfts.dump, opensm.fdbs, dump_lfts",
-	  0 },
+	{ "lft", OPT_LFT, "FILE", 0,
+	  "forwarding tables: opensm-lfts.dump, opensm.fdbs, dump_lfts, a table file", 0 },
 	{ "sl2vl", OPT_SL2VL, "FILE", 0, "SL2VL tables: opensm-sl2vl.dump, or ibdmchk's", 0 },
 	{ "path-sl", OPT_PATHS, "FILE", 0, "SLs of paths: opensm-path-sl.dump, or ibdmchk's psl",
 	  0 },
@@ -25,8 +25,23 @@ static const struct argp_option options[] = {
 	{ "sl", OPT_SL, "N", 0, "all senders use this SL (default: as --path-sl says, else any)",
 	  0 },
 	{ "mcast-sl", OPT_MCAST_SL, "N", 0, "SL of multicast (default 0)", 0 },
+	{ "sa", OPT_SA, "WORD", 0,
+	  "with --live, ask the subnet administrator for the SLs of all pairs (default), of one host "
+	  "for each switch, or not at all: pairs, switches, none",
+	  0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
+
+static enum cli_sa take_sa(const char *word, struct argp_state *state)
+{
+	if (!strcmp(word, "pairs"))
+		return CLI_SA_PAIRS;
+	if (!strcmp(word, "switches"))
+		return CLI_SA_SWITCHES;
+	if (strcmp(word, "none") != 0)
+		argp_error(state, "sa \"%s\": expected pairs, switches or none", word);
+	return CLI_SA_NONE;
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -50,6 +65,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_SL:
 		c->sl = (int)cli_take_number(arg, "sl", 0, 15, state);
+		return 0;
+	case OPT_SA:
+		c->sa = take_sa(arg, state);
 		return 0;
 	case OPT_MCAST_SL:
 		c->mcast_sl = (int)cli_take_number(arg, "mcast-sl", 0, 15, state);
@@ -81,9 +99,19 @@ static const char *look_for(const char *dir, const char *name, char **found)
 	return NULL;
 }
 
+void cli_dumps_live(struct cli_dumps *c, struct cli_input *in)
+{
+	c->is_live = true;
+	in->live.ask = (struct osr_live_ask){ .lft = true,
+					      .sl2vl = !c->sl2vl,
+					      .n_mlids = c->groups ? 0 : UINT32_MAX };
+}
+
 enum osr_status cli_dumps_from_input(struct cli_dumps *c, struct cli_input *in,
 				     struct osr_diag *diag)
 {
+	if (in->is_live && !c->dir && !c->lft)
+		cli_dumps_live(c, in);
 	if (!in->path || !is_directory(in->path))
 		return OSR_OK;
 	if (!c->dir)
@@ -109,9 +137,27 @@ static void look_around(struct cli_dumps *c)
 		c->groups = look_for(c->dir, "opensm.mcfdbs", &c->found[3]);
 }
 
-static enum osr_status read_all(struct cli_dumps *c, struct osr_diag *diag)
+static enum osr_status take_file(struct cli_dumps *c, struct osr_diag *diag)
 {
-	enum osr_status st = osr_tables_read_lfts(&c->t, c->lft, diag);
+	struct osr_routing r;
+	enum osr_status st = osr_tablefile_open(c->lft, c->t.f, &c->file, &r, diag);
+
+	c->t.bytes += c->file.size;
+	return st ? st : osr_tables_take(&c->t, &r, diag);
+}
+
+/* Files that are named come before what is read from the switches. */
+static enum osr_status read_all(struct cli_dumps *c, struct cli_live *live, struct osr_diag *diag)
+{
+	enum cli_sa sa = c->paths || c->sl >= 0 ? CLI_SA_NONE : c->sa;
+	enum osr_status st;
+
+	if (c->is_live)
+		st = cli_live_tables(live, sa, &c->t, diag);
+	else if (osr_tablefile_probe(c->lft))
+		st = take_file(c, diag);
+	else
+		st = osr_tables_read_lfts(&c->t, c->lft, diag);
 
 	if (!st && c->sl2vl)
 		st = osr_tables_read_sl2vl(&c->t, c->sl2vl, diag);
@@ -125,23 +171,24 @@ static enum osr_status read_all(struct cli_dumps *c, struct osr_diag *diag)
 	return st ? st : osr_tables_finish(&c->t, &c->same_ca, diag);
 }
 
-enum osr_status cli_dumps_load(struct cli_dumps *c, const struct cli_input *in,
-			       struct osr_diag *diag)
+enum osr_status cli_dumps_load(struct cli_dumps *c, struct cli_input *in, struct osr_diag *diag)
 {
 	struct cli_stamp start = cli_now();
 	enum osr_status st;
 
-	if (c->dir)
+	if (c->dir && is_directory(c->dir))
 		look_around(c);
-	if (!c->lft)
+	else if (c->dir && !c->lft)
+		c->lft = c->dir;
+	if (!c->lft && !c->is_live)
 		return osr_fail(
 			diag, OSR_INVAL,
 			"%s%sno forwarding tables: expected opensm-lfts.dump or opensm.fdbs in "
-			"--tables=DIR, or --lft=FILE",
+			"--tables=DIR, --lft=FILE, or --live",
 			c->dir ? c->dir : "", c->dir ? ": " : "");
 	st = osr_tables_init(&c->t, &in->fabric, &in->net, &c->arena, diag);
 	if (!st)
-		st = read_all(c, diag);
+		st = read_all(c, &in->live, diag);
 	c->gen = osr_tables_generation(&c->t);
 	start = cli_since(start);
 	c->read_cpu = start.cpu;
@@ -152,29 +199,52 @@ enum osr_status cli_dumps_load(struct cli_dumps *c, const struct cli_input *in,
 void cli_dumps_free(struct cli_dumps *c)
 {
 	osr_tables_free(&c->t);
+	osr_tablefile_close(&c->file);
 	osr_arena_free(&c->arena);
 	for (unsigned i = 0; i < 4; i++)
 		free(c->found[i]);
 }
 
+/* Where something came from: a file, or else the switches or the table file. */
+static const char *source(const struct cli_dumps *c, const char *file, bool there, const char *none)
+{
+	if (file)
+		return file;
+	if (!there)
+		return none;
+	return c->is_live ? "the switches" : c->lft;
+}
+
+static const char *sl_source(const struct cli_dumps *c)
+{
+	if (c->sl >= 0)
+		return "all on one SL";
+	if (c->is_live && !c->paths && c->t.paths.n_rows)
+		return "the subnet administrator";
+	return source(c, c->paths, c->t.taken && c->t.routing.sl, "any SL");
+}
+
 void cli_dumps_say(const struct cli_dumps *c, struct out *o)
 {
-	const char *sls = c->sl >= 0 ? "all on one SL" : c->paths ? c->paths : "any SL";
-	char foreign[64] = "";
+	const char *lft = source(c, c->is_live ? NULL : c->lft, true, NULL);
+	char foreign[64] = "", read[64] = "";
 
 	if (c->t.n_foreign)
 		snprintf(foreign, sizeof(foreign), ", %llu for LIDs that nobody has",
 			 (unsigned long long)c->t.n_foreign);
-	out_head(o,
-		 "%s: %llu entries%s; SL2VL: %s; SLs: %s; multicast: %s; read %.1f MB at %.0f MB/s",
-		 c->lft, (unsigned long long)c->t.n_entries, foreign,
-		 c->sl2vl ? c->sl2vl : "VL = SL", sls, c->groups ? c->groups : "none",
-		 (double)c->t.bytes / 1e6,
-		 c->read_wall > 0 ? (double)c->t.bytes / 1e3 / c->read_wall : 0);
-	out_text(o, "tables.lfts", c->lft);
-	out_text(o, "tables.sl2vl", c->sl2vl);
-	out_text(o, "tables.path_sls", c->paths);
-	out_text(o, "tables.groups", c->groups);
+	if (c->t.bytes)
+		snprintf(read, sizeof(read), "; read %.1f MB at %.0f MB/s", (double)c->t.bytes / 1e6,
+			 c->read_wall > 0 ? (double)c->t.bytes / 1e3 / c->read_wall : 0);
+	out_head(o, "%s: %llu entries%s; SL2VL: %s; SLs: %s; multicast: %s%s", lft,
+		 (unsigned long long)c->t.n_entries, foreign,
+		 source(c, c->sl2vl, c->t.routing.sl2vl, "VL = SL"), sl_source(c),
+		 source(c, c->groups, c->t.groups.n || c->t.routing.mcast_parent, "none"), read);
+	out_text(o, "tables.lfts", lft);
+	out_text(o, "tables.sl2vl", source(c, c->sl2vl, c->t.routing.sl2vl, NULL));
+	if (c->sl < 0 && (c->t.paths.n_rows || c->t.routing.sl))
+		out_text(o, "tables.path_sls", sl_source(c));
+	out_text(o, "tables.groups",
+		 source(c, c->groups, c->t.groups.n || c->t.routing.mcast_parent, NULL));
 	if (c->sl >= 0)
 		out_count(o, "tables.sl", (uint64_t)c->sl);
 	out_count(o, "tables.entries", c->t.n_entries);

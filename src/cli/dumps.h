@@ -15,15 +15,19 @@
 #include <argp.h>
 
 #include "cli/input.h"
+#include "io/tablefile.h"
 #include "io/tables.h"
 
 struct cli_dumps {
-	const char *dir;
+	const char *dir; /* or a file, which is then what lft names */
 	const char *lft, *sl2vl, *paths, *groups; /* files; NULL: not given */
+	bool is_live;                             /* read from the switches */
+	enum cli_sa sa;                           /* who asks for SLs then */
 	int sl;         /* all packets are on it; < 0: as the paths say, else any */
 	int mcast_sl;   /* of multicast packets */
 	char *found[4]; /* names in dir, to be freed */
 
+	struct osr_tablefile file; /* lft is one of ours, with SLs and SL2VL tables */
 	struct osr_arena arena;
 	struct osr_tables t;
 	struct osr_generation gen;
@@ -38,13 +42,18 @@ struct cli_dumps {
 
 extern const struct argp dumps_argp;
 
-/* If FILE is a directory of dumps, it is where the tables are too, and FILE its opensm-subnet.lst. */
+/*
+ * If FILE is a directory of dumps, it is where the tables are too, and FILE its opensm-subnet.lst. If the
+ * fabric is live and no tables are named, they are those in its switches.
+ */
 enum osr_status cli_dumps_from_input(struct cli_dumps *c, struct cli_input *in,
 				     struct osr_diag *diag);
 
+/* The tables are those in the switches of the live fabric `in`, which is still to be loaded. */
+void cli_dumps_live(struct cli_dumps *c, struct cli_input *in);
+
 /* OSR_INVAL: no forwarding tables were named, or what osr_tables_read_*() say. */
-enum osr_status cli_dumps_load(struct cli_dumps *c, const struct cli_input *in,
-			       struct osr_diag *diag);
+enum osr_status cli_dumps_load(struct cli_dumps *c, struct cli_input *in, struct osr_diag *diag);
 void cli_dumps_free(struct cli_dumps *c);
 
 /* Fields that cli_dumps_say() sets, and a line for people. */

@@ -10,7 +10,8 @@
 enum osr_status cli_input_load(struct cli_input *in, struct osr_diag *diag)
 {
 	struct cli_stamp start = cli_now();
-	enum osr_status st = osr_fabricfile_read(in->path, &in->net, diag);
+	enum osr_status st = in->is_live ? cli_live_net(&in->live, &in->net, diag)
+					 : osr_fabricfile_read(in->path, &in->net, diag);
 
 	if (!st)
 		st = osr_net_fabric(&in->net, in->lmc, &in->arena, &in->fabric, diag);
@@ -23,12 +24,15 @@ enum osr_status cli_input_load(struct cli_input *in, struct osr_diag *diag)
 void cli_input_free(struct cli_input *in)
 {
 	osr_arena_free(&in->arena);
+	cli_live_free(&in->live);
 	osr_net_free(&in->net);
 	free(in->owned);
 }
 
 const char *cli_input_name(const struct cli_input *in)
 {
+	if (in->is_live)
+		return "live fabric";
 	return strcmp(in->path, "-") ? in->path : "standard input";
 }
 
@@ -52,9 +56,10 @@ void cli_input_say(const struct cli_input *in, struct out *o)
 	out_real(o, "read_ms.wall", in->read_wall);
 }
 
-enum { OPT_LMC = 0x2000 };
+enum { OPT_LMC = 0x2000, OPT_LIVE };
 
 static const struct argp_option options[] = {
+	{ "live", OPT_LIVE, NULL, 0, "no FILE: the fabric this machine is connected to", 0 },
 	{ "lmc", OPT_LMC, "N", 0, "new LIDs, 2^N for every host (default: those of the file)", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
@@ -67,14 +72,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_LMC:
 		in->lmc = (int)cli_take_number(arg, "lmc", 0, 7, state);
 		return 0;
+	case OPT_LIVE:
+		in->is_live = true;
+		return 0;
 	case ARGP_KEY_ARG:
 		if (in->path)
 			argp_error(state, "one FILE, please");
 		in->path = arg;
 		return 0;
 	case ARGP_KEY_END:
-		if (!in->path)
-			argp_error(state, "which FILE? \"-\" is standard input");
+		if (in->path && in->is_live)
+			argp_error(state, "either FILE or --live");
+		if (!in->path && !in->is_live)
+			argp_error(state, "which FILE? \"-\" is standard input, --live the fabric "
+					  "this machine is connected to");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * input.h - the fabric that a sub-command works on: FILE and --lmc, read and built.
+ * input.h - the fabric that a sub-command works on: FILE, or --live, and --lmc; read and built.
  *
  *	struct args a = { .in = CLI_INPUT_INIT };
  *	argp_parse() with input_argp as a child, whose input is &a.in; it takes the argument FILE
@@ -15,12 +15,15 @@
 
 #include <osmroutes/fabric.h>
 
+#include "cli/live.h"
 #include "cli/output.h"
 #include "io/net.h"
 
 struct cli_input {
 	const char *path;
 	char *owned; /* a path made from it, or NULL */
+	bool is_live; /* no file: the fabric this machine is connected to */
+	struct cli_live live;
 	int lmc;            /* < 0: the LIDs of the file stay */
 	struct osr_net net; /* what the file says; may be freed once the fabric is built */
 	struct osr_arena arena;
@@ -48,7 +51,7 @@ extern const struct argp input_argp;
 enum osr_status cli_input_load(struct cli_input *in, struct osr_diag *diag);
 void cli_input_free(struct cli_input *in);
 
-/* How to call it in a sentence: the path, or "standard input". */
+/* How to call it in a sentence: the path, "standard input" or "live fabric". */
 const char *cli_input_name(const struct cli_input *in);
 
 /* One line for people, and the fields above into the current row. */

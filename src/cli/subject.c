@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "io/lftfile.h"
@@ -11,16 +13,20 @@
 
 enum { OPT_TABLES = 0x3000, OPT_LFT, OPT_VLS };
 
-static const struct argp_option options[] = {
+static const struct argp_option engine_options[] = {
 	{ "engine", 'e', "NAME", 0, "routing engine, may be repeated; \"all\" (default dfsssp)",
 	  0 },
 	{ "option", 'o', "NAME=VALUE", 0, "option of the engines (see `osmroutes engines`)", 0 },
-	{ "tables", OPT_TABLES, "FILE", 0,
-	  "tables of a file (route --save, opensm-lfts.dump) instead of an engine's, may be "
-	  "repeated",
+	{ "vls", OPT_VLS, "N", 0, "data virtual lanes to be used at most, 1 to 15 (default 8)", 0 },
+	{ NULL, 0, NULL, 0, NULL, 0 }
+};
+
+static const struct argp_option table_options[] = {
+	{ "tables", OPT_TABLES, "FILE|DIR", 0,
+	  "tables of a file (route --save, opensm-lfts.dump) or a directory of dumps instead of an "
+	  "engine's, may be repeated; \"live\": those in the switches of --live",
 	  0 },
 	{ "lft", OPT_LFT, "DUMP", OPTION_ALIAS | OPTION_HIDDEN, NULL, 0 },
-	{ "vls", OPT_VLS, "N", 0, "data virtual lanes to be used at most, 1 to 15 (default 8)", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 }
 };
 
@@ -52,7 +58,7 @@ static void add_engine(struct cli_subjects *s, const char *name, struct argp_sta
 	add(s, e, NULL, state);
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_engine(int key, char *arg, struct argp_state *state)
 {
 	struct cli_subjects *s = state->input;
 
@@ -65,11 +71,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "at most %d options", CLI_MAX_SETTINGS);
 		s->setting[s->n_settings++] = arg;
 		return 0;
-	case OPT_TABLES:
-	case OPT_LFT:
-		add(s, NULL, arg, state);
-		return 0;
 	case OPT_VLS:
+		s->vls_given = true;
 		s->req.max_vls = (uint8_t)cli_take_number(arg, "vls", 1, OSR_MAX_VLS, state);
 		return 0;
 	case ARGP_KEY_END:
@@ -83,11 +86,32 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-const struct argp subjects_argp = { options, parse, NULL, NULL, NULL, NULL, NULL };
+static error_t parse_tables(int key, char *arg, struct argp_state *state)
+{
+	switch (key) {
+	case OPT_TABLES:
+	case OPT_LFT:
+		add(state->input, NULL, arg, state);
+		return 0;
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = state->input;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_child engines_child[] = { { &engines_argp, 0, NULL, 0 },
+						   { NULL, 0, NULL, 0 } };
+
+const struct argp engines_argp = { engine_options, parse_engine, NULL, NULL, NULL, NULL, NULL };
+const struct argp subjects_argp = {
+	table_options, parse_tables, NULL, NULL, engines_child, NULL, NULL
+};
 
 /* ---- the work ------------------------------------------------------------------------------- */
 
-enum osr_status cli_subjects_values(struct cli_subjects *s, struct osr_diag *diag)
+static enum osr_status set_values(struct cli_subjects *s, struct osr_diag *diag)
 {
 	enum osr_status st = OSR_OK;
 
@@ -104,6 +128,37 @@ enum osr_status cli_subjects_values(struct cli_subjects *s, struct osr_diag *dia
 		for (uint32_t k = 0; k < s->n_settings && !st; k++)
 			st = cli_set(&s->values[i], e->params, s->setting[k], diag);
 	}
+	return st;
+}
+
+static void take_live(struct cli_subjects *s, struct cli_input *in)
+{
+	for (uint32_t i = 0; i < s->n && in->is_live; i++)
+		if (s->item[i].file && !strcmp(s->item[i].file, "live")) {
+			s->live = &in->live;
+			in->live.ask.lft = true;
+		}
+}
+
+static void count_vls(struct cli_subjects *s, const struct osr_fabric *f)
+{
+	uint8_t vls = OSR_MAX_VLS;
+
+	for (uint32_t c = 0; c < f->n_channels; c++)
+		vls = f->chan_vls[c] < vls ? f->chan_vls[c] : vls;
+	s->req.max_vls = vls;
+}
+
+enum osr_status cli_subjects_load(struct cli_subjects *s, struct cli_input *in,
+				  struct osr_diag *diag)
+{
+	enum osr_status st = set_values(s, diag);
+
+	take_live(s, in);
+	if (!st)
+		st = cli_input_load(in, diag);
+	if (!st && in->is_live && !s->vls_given)
+		count_vls(s, &in->fabric);
 	return st;
 }
 
@@ -133,6 +188,36 @@ static void route(const struct cli_subjects *s, uint32_t i, const struct osr_fab
 	osr_arena_free(&scratch);
 }
 
+static enum osr_status read_live(struct cli_live *live, const struct osr_fabric *f,
+				 struct cli_tables *t)
+{
+	struct osr_tables all;
+	enum osr_status st = osr_tables_init(&all, f, NULL, &t->arena, &t->diag);
+
+	if (!st)
+		st = cli_live_tables(live, CLI_SA_NONE, &all, &t->diag);
+	t->routing = all.routing;
+	osr_tables_free(&all);
+	return st;
+}
+
+/* Of dumps the forwarding tables alone: what is measured here does not ask for lanes. */
+static enum osr_status read_path(const char *path, const struct osr_fabric *f, struct cli_tables *t)
+{
+	static const char *const names[] = { "opensm-lfts.dump", "opensm.fdbs" };
+	char in_dir[4096];
+	struct stat st;
+
+	for (unsigned i = 0; i < 2 && !stat(path, &st) && S_ISDIR(st.st_mode); i++) {
+		snprintf(in_dir, sizeof(in_dir), "%s/%s", path, names[i]);
+		if (!access(in_dir, R_OK) || i)
+			return osr_lftfile_read(in_dir, f, &t->arena, &t->routing, &t->diag);
+	}
+	if (osr_tablefile_probe(path))
+		return osr_tablefile_open(path, f, &t->file, &t->routing, &t->diag);
+	return osr_lftfile_read(path, f, &t->arena, &t->routing, &t->diag);
+}
+
 void cli_tables_make(const struct cli_subjects *s, uint32_t i, const struct osr_fabric *f,
 		     const struct osr_result *previous, struct cli_tables *t)
 {
@@ -142,10 +227,10 @@ void cli_tables_make(const struct cli_subjects *s, uint32_t i, const struct osr_
 	*t = (struct cli_tables){ .st = OSR_OK };
 	if (s->item[i].engine)
 		route(s, i, f, previous, t);
-	else if (osr_tablefile_probe(path))
-		t->st = osr_tablefile_open(path, f, &t->file, &t->routing, &t->diag);
+	else if (s->live && !strcmp(path, "live"))
+		t->st = read_live(s->live, f, t);
 	else
-		t->st = osr_lftfile_read(path, f, &t->arena, &t->routing, &t->diag);
+		t->st = read_path(path, f, t);
 	t->ms = cli_cpu_ms() - start;
 }
 

@@ -4,7 +4,7 @@
  *
  *	struct args a = { .who = CLI_SUBJECTS_INIT };
  *	argp_parse() with subjects_argp as a child, whose input is &a.who
- *	st = cli_subjects_values(&a.who, &diag);	// all options before anything is run
+ *	st = cli_subjects_load(&a.who, &a.in, &diag);	// options, then the fabric
  *	for (i = 0; i < a.who.n; i++) {
  *		struct cli_tables t;
  *
@@ -21,6 +21,7 @@
 
 #include <osmroutes/engine.h>
 
+#include "cli/input.h"
 #include "io/tablefile.h"
 
 #define CLI_MAX_SUBJECTS 32
@@ -37,6 +38,8 @@ struct cli_subjects {
 	const char *setting[CLI_MAX_SETTINGS]; /* NAME=VALUE, for every engine */
 	uint32_t n_settings;
 	struct osr_request req;
+	bool vls_given;
+	struct cli_live *live;     /* of the input, for tables called "live" */
 	bool all;                  /* nobody named: every engine there is; otherwise dfsssp */
 	struct osr_values *values; /* [n] */
 };
@@ -46,11 +49,15 @@ struct cli_subjects {
 		.req = {.max_vls = 8, .clock_ms = cli_cpu_ms, .read_file = cli_read_file }         \
 	}
 
-/* -e, -o, --tables, --vls */
-extern const struct argp subjects_argp;
+/* -e, -o, --vls; and --tables as well */
+extern const struct argp engines_argp, subjects_argp;
 
-/* An option that an engine does not know is an error of the command line, not of that engine. */
-enum osr_status cli_subjects_values(struct cli_subjects *s, struct osr_diag *diag);
+/*
+ * The values of all options, then the fabric. An option that an engine does not know is an error of the
+ * command line, not of that engine. On a live fabric without --vls there are the VLs that its cables have.
+ */
+enum osr_status cli_subjects_load(struct cli_subjects *s, struct cli_input *in,
+				  struct osr_diag *diag);
 void cli_subjects_free(struct cli_subjects *s);
 
 /* The name of an engine or a file. */

@@ -349,6 +349,12 @@ static void feed_terminal(const struct osr_net *net, struct osr_builder *b, uint
 				});
 }
 
+/* Of two ends, where 0 is unknown. */
+static uint8_t fewer_vls(uint8_t a, uint8_t b)
+{
+	return a && (a < b || !b) ? a : b;
+}
+
 /* One switch port: a link when the other end is a switch and not yet fed, else a terminal. */
 static void feed_port(const struct osr_net *net, struct osr_builder *b, const uint32_t *handle,
 		      uint32_t port)
@@ -371,6 +377,7 @@ static void feed_port(const struct osr_net *net, struct osr_builder *b, const ui
 				    .sw_b = handle[peer->node],
 				    .port_a = (uint8_t)osr_net_port_num(net, port),
 				    .port_b = (uint8_t)osr_net_port_num(net, p->peer),
+				    .vls = fewer_vls(p->vls, peer->vls),
 				    .rate = osr_rate_gbps(width, speed),
 			    });
 }

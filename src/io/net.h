@@ -64,6 +64,7 @@ struct osr_net_port {
 	uint8_t lmc;
 	uint8_t width; /* lanes, 0 = unknown */
 	uint8_t speed; /* enum osr_speed, as this end says it */
+	uint8_t vls;   /* data VLs that work, 0 = unknown; no file says it */
 };
 
 /* Valid and empty when zeroed. */

@@ -160,6 +160,27 @@ enum osr_status osr_tables_one_sl(struct osr_tables *t, uint8_t sl, struct osr_d
 	return OSR_OK;
 }
 
+enum osr_status osr_tables_take(struct osr_tables *t, const struct osr_routing *r,
+				struct osr_diag *diag)
+{
+	const struct osr_fabric *f = t->f;
+
+	t->taken = true;
+	t->routing = *r;
+	t->routing.claims = 0;
+	t->routing.rank = NULL;
+	memset(t->has_lft, true, f->n_switches * sizeof(*t->has_lft));
+	t->n_entries = (uint64_t)f->n_switches * f->n_dests;
+	if (!r->sl2vl)
+		return OSR_OK;
+	t->term_sl2vl = osr_alloc(t->arena, f->n_terminals, sizeof(*t->term_sl2vl));
+	if (!t->term_sl2vl)
+		return osr__tables_nomem(t, diag);
+	for (uint32_t i = 0; i < f->n_terminals; i++)
+		memcpy(t->term_sl2vl[i], r->ca_sl2vl, sizeof(*t->term_sl2vl));
+	return OSR_OK;
+}
+
 /* ---- what the checker wants ----------------------------------------------------------------- */
 
 static void count_vls(struct osr_tables *t)
@@ -244,6 +265,10 @@ enum osr_status osr_tables_finish(struct osr_tables *t, bool *same_ca, struct os
 {
 	const struct osr_fabric *f = t->f;
 
+	if (t->taken && !t->paths.n_rows && t->routing.n_vls) {
+		*same_ca = true;
+		return OSR_OK;
+	}
 	count_vls(t);
 	*same_ca = same_ca_tables(t);
 	if (!t->paths.n_rows || !can_fold(t))

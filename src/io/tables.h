@@ -43,6 +43,7 @@ struct osr_tables {
 	osr_sl2vl_t
 		*term_sl2vl; /* [n_terminals] of CAs and routers; OSR_VL_UNSET if not in the file */
 
+	bool taken;             /* osr_tables_take(): routing says what VLs there are */
 	bool folded;            /* routing.sl says all that the paths do */
 	struct osr_paths paths; /* n_rows = 0 until read; rows are freed by osr_tables_free() */
 	struct osr_groups groups;
@@ -80,6 +81,13 @@ enum osr_status osr_tables_parse_groups(struct osr_tables *t, struct osr_lines *
 
 /* All senders use this SL for everything. */
 enum osr_status osr_tables_one_sl(struct osr_tables *t, uint8_t sl, struct osr_diag *diag);
+
+/*
+ * Tables that are a routing already, as tablefile.h reads them: LFTs, SLs, SL2VL tables, multicast order.
+ * Its arrays must outlive t, and are not written. What is read afterwards takes their place.
+ */
+enum osr_status osr_tables_take(struct osr_tables *t, const struct osr_routing *r,
+				struct osr_diag *diag);
 
 /*
  * Once everything is read: routing.n_vls, routing.ca_sl2vl if all CAs have the same table (else

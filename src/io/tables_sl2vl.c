@@ -151,9 +151,11 @@ enum osr_status osr_tables_parse_sl2vl(struct osr_tables *t, struct osr_lines *i
 				       struct osr_diag *diag)
 {
 	struct sl2vl_reader r = { .t = t, .in = in, .diag = diag, .sw = OSR_NONE };
-	enum osr_status st = t->routing.sl2vl ? OSR_OK : osr_tables_alloc_sl2vl(t, diag);
+	bool ours = t->routing.sl2vl && !t->taken;
+	enum osr_status st = ours ? OSR_OK : osr_tables_alloc_sl2vl(t, diag);
 	char *text;
 
+	t->routing.n_vls = 0; /* to be counted again */
 	while (!st && osr_lines_next(in, &text, diag, &st))
 		st = take_line(&r, text);
 	if (!st && !r.n_rows)

@@ -88,6 +88,21 @@ struct osr_live_ask {
 enum osr_status osr_live_read(struct osr_live *live, const struct osr_live_ask *ask,
 			      struct osr_arena *arena, struct osr_diag *diag);
 
+#define OSR_LIVE_NO_SL 0xff
+
+/* Which paths to ask for, and where the answers go. */
+struct osr_live_paths {
+	const uint16_t *slid, *dlid;	/* [n_slids], [n_dlids] */
+	uint32_t n_slids, n_dlids;
+	uint8_t *sl;			/* [n_slids * n_dlids], OSR_LIVE_NO_SL: there is no path */
+};
+
+/*
+ * The SL of every path from one of the slids to one of the dlids, as the subnet administrator says
+ * it: a PathRecord query each, tens of thousands a second. OSR_UNREACHABLE if it does not answer.
+ */
+enum osr_status osr_live_sls(const struct osr_live_paths *paths, struct osr_diag *diag);
+
 /* VL of an SL in one table of struct osr_live_node.sl2vl. */
 static inline uint8_t osr_live_vl(const uint8_t table[8], unsigned sl)
 {

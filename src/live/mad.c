@@ -36,16 +36,34 @@ struct osr_mad {
 	struct request slot[WINDOW];
 };
 
-static enum osr_status open_port(struct osr_mad *m, struct osr_diag *diag)
+static enum osr_status find_port(umad_port_t *port, struct osr_diag *diag)
 {
-	umad_port_t port;
-
 	if (umad_init() < 0)
 		return osr_fail(diag, OSR_INVAL, "no InfiniBand management device (libibumad): %s",
 				strerror(errno));
-	if (umad_get_port(NULL, 0, &port) < 0)
-		return osr_fail(diag, OSR_INVAL, "no usable InfiniBand port on this host: %s",
-				strerror(errno));
+	if (umad_get_port(NULL, 0, port) < 0)
+		return osr_fail(diag, OSR_INVAL,
+				"this machine has no InfiniBand port, or none that is up");
+	return OSR_OK;
+}
+
+enum osr_status osr_mad_probe(struct osr_diag *diag)
+{
+	umad_port_t port;
+	enum osr_status st = find_port(&port, diag);
+
+	if (!st)
+		umad_release_port(&port);
+	return st;
+}
+
+static enum osr_status open_port(struct osr_mad *m, struct osr_diag *diag)
+{
+	umad_port_t port;
+	enum osr_status st = find_port(&port, diag);
+
+	if (st)
+		return st;
 	m->sm_lid = port.sm_lid;
 	memcpy(m->gid, &port.gid_prefix, 8);
 	memcpy(m->gid + 8, &port.port_guid, 8);

@@ -27,6 +27,9 @@ struct osr_mad;
 /* The answer, 256 bytes of which the header tells the status; NULL: nobody answered. */
 typedef void (*osr_mad_fn)(void *ctx, uint64_t cookie, const uint8_t *answer);
 
+/* Is there a port to send from? OSR_INVAL and a sentence if not. */
+enum osr_status osr_mad_probe(struct osr_diag *diag);
+
 /* Opens the first active port of this host for one management class. */
 enum osr_status osr_mad_open(struct osr_mad **mad, int mgmt_class, int class_version, osr_mad_fn fn,
 			     void *ctx, struct osr_diag *diag);

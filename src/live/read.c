@@ -371,7 +371,10 @@ enum osr_status osr_live_read(struct osr_live *live, const struct osr_live_ask *
 	enum osr_status st;
 
 	*live = (struct osr_live){ 0 };
-	st = discover(&r, diag);
+	/* libibnetdisc would say it on stderr, and not why. */
+	st = osr_mad_probe(diag);
+	if (!st)
+		st = discover(&r, diag);
 	if (!st)
 		st = read_tables(&r, diag);
 	if (r.found)

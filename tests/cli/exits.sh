@@ -125,7 +125,7 @@ expect 2 'which FILE' whatif --each=link
 expect 2 'what is to fail' whatif "$root/topologies/ring-5.net"
 expect 2 'either --link' whatif --each=link --links=1 "$root/topologies/ring-5.net"
 expect 2 'each "cable": expected link' whatif --each=cable "$root/topologies/ring-5.net"
-expect 2 'name engines' whatif --each=link --tables=x "$root/topologies/ring-5.net"
+expect 2 'unrecognized option' whatif --each=link --tables=x "$root/topologies/ring-5.net"
 expect 2 'no node is called "nobody"' whatif --switch=nobody "$root/topologies/ring-5.net"
 expect 2 'expected NODE:PORT' whatif --link=nobody "$root/topologies/ring-5.net"
 expect 2 'there is no cable' whatif --link=h0:9 "$root/topologies/ring-5.net"

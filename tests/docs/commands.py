@@ -10,7 +10,7 @@ A command is an indented line that begins with a program's name. Each has one of
   ctest    scripts/test and ctest: its options must choose tests that are there
   cmake    configure and install run elsewhere; what a build gives is what all tests run on
   program  a long campaign of a test program, which must be there
-  other    needs an OpenSM that is not here: its syntax is looked at
+  other    needs an OpenSM or a compiler that is not here: its syntax is looked at
 A line that looks like a command and has no mode is a mistake.
 """
 import glob
@@ -98,8 +98,10 @@ class Runner:
             return 'ctest', script.group(2)
         if script and script.group(1) in TESTS:
             return 'test', TESTS[script.group(1)]
-        if script and script.group(1) == 'build-for':
-            return 'other', 'scripts/build-for'
+        if script and script.group(1) in ('build-for', 'fuzz'):
+            return 'other', 'scripts/' + script.group(1)
+        if re.match(r'osmroutes .*--live', command):
+            return 'test', 'osm.live.check'
         program = re.match(r'(?:[A-Z_]+=\S+ )+build/(\S+)', command)
         if program:
             return 'program', os.path.join(self.build, program.group(1))

@@ -21,6 +21,7 @@ import angara		# noqa: F401
 import metrics		# noqa: F401
 import restart		# noqa: F401
 import dumps		# noqa: F401
+import live		# noqa: F401
 
 
 def run(name):

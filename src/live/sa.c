@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include "live.h"
+
+#include <string.h>
+
+#include <infiniband/mad.h>
+
+#include "mad.h"
+
+#define SA_DATA 56 /* offset of the attribute in a subnet administration MAD */
+
+/* Component mask of a PathRecord (IBA 15.2.5.16): we say LIDs, and that one path will do. */
+#define PR_DLID (1 << 4)
+#define PR_SLID (1 << 5)
+#define PR_NUMB_PATH (1 << 12)
+
+struct asker {
+	const struct osr_live_paths *paths;
+	struct osr_mad *mad;
+	uint64_t n_unanswered;
+};
+
+static void fill(uint8_t *mad, uint16_t slid, uint16_t dlid)
+{
+	memset(mad, 0, IB_MAD_SIZE);
+	mad_set_field(mad, 0, IB_MAD_METHOD_F, IB_MAD_METHOD_GET);
+	mad_set_field(mad, 0, IB_MAD_CLASSVER_F, 2);
+	mad_set_field(mad, 0, IB_MAD_MGMTCLASS_F, IB_SA_CLASS);
+	mad_set_field(mad, 0, IB_MAD_BASEVER_F, 1);
+	mad_set_field(mad, 0, IB_MAD_ATTRID_F, IB_SA_ATTR_PATHRECORD);
+	mad_set_field64(mad, 0, IB_SA_COMPMASK_F, PR_DLID | PR_SLID | PR_NUMB_PATH);
+	mad_set_field(mad + SA_DATA, 0, IB_SA_PR_DLID_F, dlid);
+	mad_set_field(mad + SA_DATA, 0, IB_SA_PR_SLID_F, slid);
+	mad_set_field(mad + SA_DATA, 0, IB_SA_PR_NPATH_F, 1);
+}
+
+static void store(void *ctx, uint64_t cookie, const uint8_t *answer)
+{
+	struct asker *a = ctx;
+
+	if (!answer)
+		a->n_unanswered++;
+	else if (!mad_get_field((void *)answer, 0, IB_MAD_STATUS_F))
+		a->paths->sl[cookie] =
+			(uint8_t)mad_get_field((void *)answer, SA_DATA, IB_SA_PR_SL_F);
+}
+
+static enum osr_status ask(struct asker *a, uint64_t first, uint64_t end, struct osr_diag *diag)
+{
+	const struct osr_live_paths *p = a->paths;
+	uint8_t mad[IB_MAD_SIZE];
+
+	for (uint64_t i = first; i < end && !a->n_unanswered; i++) {
+		fill(mad, p->slid[i / p->n_dlids], p->dlid[i % p->n_dlids]);
+		osr_mad_gmp(a->mad, mad, osr_mad_sm_lid(a->mad), i);
+	}
+	osr_mad_drain(a->mad);
+	return a->n_unanswered ? osr_fail(diag, OSR_UNREACHABLE,
+					  "the subnet administrator (LID %u) does not answer",
+					  osr_mad_sm_lid(a->mad))
+			       : OSR_OK;
+}
+
+enum osr_status osr_live_sls(const struct osr_live_paths *paths, struct osr_diag *diag)
+{
+	struct asker a = { .paths = paths };
+	uint64_t n = (uint64_t)paths->n_slids * paths->n_dlids;
+	enum osr_status st = osr_mad_open(&a.mad, IB_SA_CLASS, 2, store, &a, diag);
+
+	if (st)
+		return st;
+	memset(paths->sl, OSR_LIVE_NO_SL, n);
+	/* One alone first: where nobody answers, the others need not be tried. */
+	if (n)
+		st = ask(&a, 0, 1, diag);
+	if (!st)
+		st = ask(&a, 1, n, diag);
+	osr_mad_close(a.mad);
+	return st;
+}

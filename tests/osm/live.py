@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""`osmroutes --live`: the fabric and its tables read by MADs while a real opensm runs it, and entries of switches
+spoilt behind its back."""
+import json
+import os
+import subprocess
+
+from groups import join
+from judge import QOS, expect, scenario
+from osmtest import BUILD, LOG_DUMPS, TOOLS, Fabric, Opensm, find_fabric
+
+COMMAND = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
+
+
+def run(fabric, *words, code=0):
+    """JSON of a command that finds the simulated fabric on its InfiniBand port."""
+    env = dict(fabric.env)
+    done = subprocess.run(['ibsim-run', COMMAND] + list(words) + ['--json'], env=env,
+                          capture_output=True, text=True, timeout=120)
+    expect(done.returncode == code, '%s: exit code %d: %s%s' % (
+        ' '.join(words), done.returncode, done.stderr[-300:], done.stdout[-600:]))
+    return json.loads(done.stdout) if done.stdout else done.stderr
+
+
+def spoil(fabric, guid, *words):
+    fabric.run([os.path.join(TOOLS, 'osr-spoil'), guid] + [str(w) for w in words])
+
+
+def good(fabric, *words):
+    """Nothing is wrong, and nothing was left out."""
+    report = run(fabric, 'check', '--live', *words)
+    expect(report['verdict']['verdict'] == 'good', 'check --live: %s' % report['verdict'])
+    expect(report['tables'].get('path_sls') == 'the subnet administrator', report['tables'])
+    expect(report['tables'].get('sl2vl') == 'the switches', report['tables'])
+    return report
+
+
+def between_switches(tables):
+    """(GUID, port) of the ends of all cables between switches."""
+    switches = {n['guid']: n for n in tables['nodes'] if n['type'] == 'switch'}
+    return [(guid, p['port']) for guid, n in switches.items() for p in n['ports']
+            if p.get('peer') in switches]
+
+
+def lft(tables, guid, lid):
+    """The port this switch has for the LID."""
+    entries = next(n['lft'] for n in tables['nodes'] if n['guid'] == guid)
+    return int(entries[2 * lid:2 * lid + 2], 16)
+
+
+def mft(tables, guid, mlid):
+    return next(n['mft'] for n in tables['nodes'] if n['guid'] == guid).get(str(mlid), [])
+
+
+@scenario('live.check', 90)
+def check(workdir):
+    """opensm routes, check agrees; one entry of each kind spoilt, check names it; put right, it agrees again."""
+    with Fabric(find_fabric('torus-4x4'), workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, log_flags=LOG_DUMPS) as opensm:
+            opensm.wait_up()
+            group, _ = [join(fabric, name) for name in ('h01', 'h06', 'h15')][0]
+            opensm.wait_quiet()
+            before = good(fabric)
+            expect(before['tables'].get('groups') == 'the switches', before['tables'])
+            good(fabric, '--sa=switches')
+            in_dumps = run(fabric, 'check', opensm.dir)
+            for key in ('entries', 'routes', 'max_hops', 'efi', 'faults'):
+                expect(before['verdict'][key] == in_dumps['verdict'][key], '%s: %s, in the dumps %s'
+                       % (key, before['verdict'][key], in_dumps['verdict'][key]))
+            tables = fabric.read_back()
+            lid = next(p['lid'] for n in tables['nodes'] if n['type'] == 'ca' for p in n['ports']
+                       if p['lid'])
+            guid, port = next(end for end in between_switches(tables)
+                              if end[1] == lft(tables, end[0], lid))
+            spoil(fabric, guid, 'lft', lid, 255)
+            found = run(fabric, 'check', '--live', code=1)
+            expect(any(f['kind'] == 'hole' and f['guid'] == guid and f['lid'] == lid
+                       for f in found['faults']), 'the hole: %s' % found['faults'])
+            spoil(fabric, guid, 'lft', lid, port)
+            good(fabric)
+            spoil(fabric, guid, 'sl2vl', 0, port, 0, 15)
+            found = run(fabric, 'check', '--live', code=1)
+            expect(any(f['guid'] == guid and f['out'] == port for f in found['faults']),
+                   'the SL2VL entry: %s' % found['faults'])
+            spoil(fabric, guid, 'sl2vl', 0, port, 0, 0)
+            good(fabric)
+            guid, port = next(end for end in between_switches(tables)
+                              if end[1] in mft(tables, end[0], group))
+            spoil(fabric, guid, 'mft', group, port)
+            found = run(fabric, 'check', '--live', code=1)
+            expect(found['verdict']['faults']['multicast_split'], found['verdict'])
+            spoil(fabric, guid, 'mft', group, port)
+            good(fabric)
+
+
+@scenario('live.commands', 90)
+def commands(workdir):
+    """What is read live is what is in the file; every command that takes a FILE takes --live."""
+    path = find_fabric('tree-2')
+    with Fabric(path, workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS) as opensm:
+            opensm.wait_up()
+            digest = opensm.log.rsplit('digest ', 1)[1][:16]
+        one = run(fabric, 'route', '--live')
+        expect(one['engines'][0]['digest'] == digest, 'route --live is not what opensm has: %s, %s'
+               % (one['engines'][0]['digest'], digest))
+        mine = run(fabric, 'analyze', '--live', '-e', 'dfsssp', '--tables=live', '--bisections=50')
+        efi = [r['efi'] for r in mine['results']]
+        expect(len(efi) == 2 and efi[0] == efi[1], 'the tables in the switches: EFI %s' % efi)
+        run(fabric, 'compare', '--live', '--tables=live', '-e', 'dmodk', '--bisections=10')
+        run(fabric, 'whatif', '--live', '--each=link')
+        run(fabric, 'report', '--live', '--html', os.path.join(workdir, 'page.html'))
+        said = run(fabric, 'check', '--live', code=2)
+        expect('subnet administrator' in said and said.count('\n') == 1, said)
+        run(fabric, 'check', '--live', '--sa=none')
+        said = run(fabric, 'check', '--live', path, code=2)
+        expect('either FILE or --live' in said, said)
