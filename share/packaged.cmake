@@ -16,7 +16,8 @@ if(CPACK_GENERATOR STREQUAL "DEB")
   list(APPEND to_compress ${share}/doc/osmroutes/changelog)
   configure_file(${CMAKE_CURRENT_LIST_DIR}/osmroutes.lintian-overrides
     ${share}/lintian/overrides/osmroutes COPYONLY)
-  file(GLOB_RECURSE binaries ${usr}/bin/osmroutes ${usr}/lib/libosmroutes.so)
+  file(GLOB_RECURSE binaries ${usr}/bin/osmroutes ${usr}/lib/libosmroutes.so
+       ${usr}/lib/osmroutes-live.so)
   execute_process(COMMAND strip --remove-section=.comment ${binaries} COMMAND_ERROR_IS_FATAL ANY)
 endif()
 if(to_compress)

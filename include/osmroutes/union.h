@@ -101,6 +101,22 @@ enum osr_status osr_union_carry(const struct osr_fabric *then, const struct osr_
 				struct osr_arena *result, struct osr_routing *r,
 				struct osr_diag *diag);
 
+/*
+ * The same for a whole generation: paths, groups and the tables of end ports too, which are matched
+ * by GUID. All is allocated in `result`.
+ */
+struct osr_carried {
+	struct osr_routing routing;
+	struct osr_paths paths;
+	struct osr_groups groups;
+	struct osr_generation gen; /* points to the three above */
+};
+
+enum osr_status osr_union_carry_all(const struct osr_fabric *then, const struct osr_generation *old,
+				    const struct osr_fabric *now, struct osr_arena *scratch,
+				    struct osr_arena *result, struct osr_carried *to,
+				    struct osr_diag *diag);
+
 /* One sentence that names the loop's first steps, switches and ports, for a log. */
 void osr_loop_say(const struct osr_fabric *f, const struct osr_loop *loop, struct osr_diag *diag);
 

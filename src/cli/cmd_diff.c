@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Two generations of tables of one fabric: which entries differ, which pairs of hosts have another
- * path or SL, and whether the moment in which some switches have the old and others the new ones can
- * deadlock (union.h).
+ * Two generations of tables, of one fabric or of before and after something in it failed: which entries
+ * differ, which pairs of hosts have another path or SL, and whether the moment in which some switches
+ * have the old and others the new ones can deadlock (union.h). Where the fabrics differ, the old tables
+ * are taken into the new one first: what has gone is left out.
  */
 #include <argp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include <osmroutes/union.h>
 
@@ -15,11 +16,15 @@
 #include "cli/input.h"
 #include "cli/dumps.h"
 
-enum { OPT_ONE_WAY = 256, OPT_HOSTS, OPT_FABRIC, OPT_SL };
+enum { OPT_ONE_WAY = 256, OPT_HOSTS, OPT_FABRIC, OPT_OLD_FABRIC, OPT_LIVE, OPT_SL };
 
 static const struct argp_option options[] = {
 	{ "fabric", OPT_FABRIC, "FILE", 0,
 	  "the fabric (default: opensm-subnet.lst of NEW); LIDs as there", 0 },
+	{ "old-fabric", OPT_OLD_FABRIC, "FILE", 0,
+	  "the fabric of OLD (default: opensm-subnet.lst of OLD, or else that of NEW)", 0 },
+	{ "live", OPT_LIVE, NULL, 0,
+	  "no NEW: the fabric this machine is connected to and the tables in its switches", 0 },
 	{ "sl", OPT_SL, "N", 0, "all senders use this SL, where there are no path SLs", 0 },
 	{ "one-way", OPT_ONE_WAY, NULL, 0, "replies need not be safe on the SL of their request",
 	  0 },
@@ -29,10 +34,14 @@ static const struct argp_option options[] = {
 };
 
 enum { OLD, NEW };
+enum { SWITCHES, CABLES, LIDS, N_THINGS };
 
 struct args {
-	struct cli_input in;
+	struct cli_input in, then; /* the fabrics of NEW and OLD */
 	struct cli_dumps tables[2];
+	struct osr_generation gen[2]; /* both on the fabric of NEW */
+	struct osr_carried carried;
+	bool moved; /* the fabrics differ */
 	struct out out;
 	uint32_t modes;
 	int n_dirs;
@@ -45,6 +54,7 @@ struct outcome {
 	uint64_t n_switches;            /* with a changed entry */
 	uint64_t n_blocks;              /* of 64 LIDs, which an SM sends at a time */
 	uint64_t n_pairs, n_path, n_sl; /* host port to host LID */
+	uint64_t gone[N_THINGS], come[N_THINGS];
 	uint64_t n_sl2vl, n_groups;     /* tables and (group, switch) entries */
 	bool is_free[2], moment_free;
 	struct osr_loop loop;
@@ -63,8 +73,8 @@ static void count_entries(const struct args *a, struct outcome *o)
 
 		for (uint32_t d = 0; d < f->n_dests; d++) {
 			o->n_entries++;
-			if (osr_lft(&a->tables[OLD].t.routing, s, d) ==
-			    osr_lft(&a->tables[NEW].t.routing, s, d))
+			if (osr_lft(a->gen[OLD].routing, s, d) ==
+			    osr_lft(a->gen[NEW].routing, s, d))
 				continue;
 			o->n_changed++;
 			o->n_blocks += f->dest_lid[d] / 64u != block;
@@ -95,10 +105,10 @@ static bool way_changed(const struct args *a, uint32_t d, uint32_t s)
 	const struct osr_fabric *f = &a->in.fabric;
 
 	for (uint32_t i = 0; i <= f->n_switches; i++) {
-		uint8_t port = osr_lft(&a->tables[NEW].t.routing, s, d);
+		uint8_t port = osr_lft(a->gen[NEW].routing, s, d);
 		uint32_t c = osr_port_channel(f, s, port);
 
-		if (osr_lft(&a->tables[OLD].t.routing, s, d) != port)
+		if (osr_lft(a->gen[OLD].routing, s, d) != port)
 			return true;
 		if (c == OSR_NONE)
 			return false;
@@ -116,24 +126,26 @@ static void count_pairs(const struct args *a, struct outcome *o)
 			continue;
 		for (uint32_t s = 0; s < f->n_switches; s++) {
 			bool changed = f->sw_sources[s] && way_changed(a, d, s);
+			bool goes = osr_lft(a->gen[NEW].routing, s, d) != OSR_NO_PATH;
 
 			for (uint32_t t = f->term_row[s]; t < f->term_row[s + 1]; t++) {
 				if (!f->term_weight[t] || t == f->dest_term[d])
 					continue;
 				o->n_pairs++;
 				o->n_path += changed;
-				o->n_sl += sl_of(&a->tables[OLD].gen, f, t, d) !=
-					   sl_of(&a->tables[NEW].gen, f, t, d);
+				o->n_sl += goes && sl_of(&a->gen[OLD], f, t, d) !=
+							   sl_of(&a->gen[NEW], f, t, d);
 			}
 		}
 	}
 }
 
-static const uint8_t *sl2vl_of(const struct osr_tables *t, uint32_t s, unsigned in, unsigned out)
+static const uint8_t *sl2vl_of(const struct osr_fabric *f, const struct osr_routing *r, uint32_t s,
+			       unsigned in, unsigned out)
 {
 	static const uint8_t same[16] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
 
-	return t->routing.sl2vl ? osr_tables_sl2vl(t, s, in, out) : same;
+	return r->sl2vl ? r->sl2vl[r->sl2vl_row[s] + in * (f->sw_n_ports[s] + 1u) + out] : same;
 }
 
 static void count_sl2vl(const struct args *a, struct outcome *o)
@@ -144,8 +156,9 @@ static void count_sl2vl(const struct args *a, struct outcome *o)
 		for (unsigned in = 0; in <= f->sw_n_ports[s]; in++)
 			for (unsigned out = 1; out <= f->sw_n_ports[s]; out++)
 				o->n_sl2vl +=
-					memcmp(sl2vl_of(&a->tables[OLD].t, s, in, out),
-					       sl2vl_of(&a->tables[NEW].t, s, in, out), 16) != 0;
+					memcmp(sl2vl_of(f, a->gen[OLD].routing, s, in, out),
+					       sl2vl_of(f, a->gen[NEW].routing, s, in, out),
+					       16) != 0;
 }
 
 static const uint64_t *group_of(const struct osr_groups *m, uint32_t n_switches, uint16_t mlid,
@@ -164,8 +177,10 @@ static void count_groups(const struct args *a, struct outcome *o)
 	uint32_t n = a->in.fabric.n_switches;
 
 	for (uint32_t g = OLD; g <= NEW; g++) {
-		const struct osr_groups *m = &a->tables[g].t.groups;
-		const struct osr_groups *other = &a->tables[1 - g].t.groups;
+		static const struct osr_groups nothing;
+		const struct osr_groups *m = a->gen[g].groups ? a->gen[g].groups : &nothing;
+		const struct osr_groups *other =
+			a->gen[1 - g].groups ? a->gen[1 - g].groups : &nothing;
 
 		for (uint32_t i = 0; i < m->n; i++)
 			for (uint32_t s = 0; s < n; s++) {
@@ -186,23 +201,53 @@ static void count_groups(const struct args *a, struct outcome *o)
 
 static enum osr_status find_loops(const struct args *a, struct outcome *o)
 {
-	struct osr_generation gen[2] = { a->tables[OLD].gen, a->tables[NEW].gen };
+	const struct osr_fabric *fabric[] = { a->moved ? &a->then.fabric : &a->in.fabric,
+					      &a->in.fabric };
 	enum osr_status st = OSR_OK;
 
+	/* Each where it was at home, the moment between on what is left. */
 	for (unsigned g = OLD; g <= NEW && !st; g++) {
-		st = osr_union_loop(&a->in.fabric, &gen[g], 1, a->modes, &o->scratch, &o->result,
+		st = osr_union_loop(fabric[g], &a->tables[g].gen, 1, a->modes, &o->scratch, &o->result,
 				    &o->loop, NULL, &o->diag);
 		o->is_free[g] = o->loop.n == 0;
 	}
 	if (!st)
-		st = osr_union_loop(&a->in.fabric, gen, 2, a->modes, &o->scratch, &o->result,
+		st = osr_union_loop(&a->in.fabric, a->gen, 2, a->modes, &o->scratch, &o->result,
 				    &o->loop, NULL, &o->diag);
 	o->moment_free = o->loop.n == 0;
 	return st;
 }
 
+/* What one fabric has and another one has not: a switch is its GUID, a cable its ends, a LID whose it is. */
+static void count_missing(const struct osr_fabric *f, const struct osr_fabric *from, uint64_t *n)
+{
+	for (uint32_t s = 0; s < f->n_switches; s++)
+		n[SWITCHES] += osr_fabric_switch_by_guid(from, f->sw_guid[s]) == OSR_NONE;
+	for (uint32_t c = 0; c < f->n_channels; c++) {
+		uint32_t src = osr_fabric_switch_by_guid(from, f->sw_guid[f->chan_src[c]]);
+		uint32_t same = src == OSR_NONE ? OSR_NONE
+						: osr_port_channel(from, src, f->chan_port[c]);
+
+		if (c > f->chan_rev[c])
+			continue;
+		n[CABLES] += same == OSR_NONE ||
+			     from->sw_guid[from->chan_dst[same]] != f->sw_guid[f->chan_dst[c]] ||
+			     from->chan_port[from->chan_rev[same]] != f->chan_port[f->chan_rev[c]];
+	}
+	for (uint32_t d = 0; d < f->n_dests; d++) {
+		uint16_t lid = f->dest_lid[d];
+		uint32_t same = lid <= from->max_lid ? from->lid_dest[lid] : OSR_NONE;
+
+		n[LIDS] += same == OSR_NONE || from->term_guid[from->dest_term[same]] !=
+						       f->term_guid[f->dest_term[d]];
+	}
+}
+
 static bool is_same(const struct outcome *o)
 {
+	for (unsigned i = 0; i < N_THINGS; i++)
+		if (o->gone[i] || o->come[i])
+			return false;
 	return !o->n_changed && !o->n_sl && !o->n_sl2vl && !o->n_groups;
 }
 
@@ -213,6 +258,12 @@ static const struct out_field head_fields[] = { CLI_INPUT_FIELDS, { NULL, NULL, 
 static const struct out_field diff_fields[] = {
 	{ "old", NULL, OUT_TEXT, 0 },
 	{ "new", NULL, OUT_TEXT, 0 },
+	{ "switches_gone", "switches gone", OUT_COUNT, 0 },
+	{ "switches_come", "  come", OUT_COUNT, 0 },
+	{ "cables_gone", "cables between switches gone", OUT_COUNT, 0 },
+	{ "cables_come", "  come", OUT_COUNT, 0 },
+	{ "lids_gone", "LIDs gone", OUT_COUNT, 0 },
+	{ "lids_come", "  come", OUT_COUNT, 0 },
 	{ "entries", "LFT entries", OUT_COUNT, 0 },
 	{ "entries_changed", "  changed", OUT_COUNT, 0 },
 	{ "switches_changed", "  on so many switches", OUT_COUNT, 0 },
@@ -277,7 +328,16 @@ static void say(struct args *a, const struct outcome *o)
 	cli_input_say(&a->in, out);
 	out_row(out, "diff");
 	out_text(out, "old", a->tables[OLD].lft);
-	out_text(out, "new", a->tables[NEW].lft);
+	out_text(out, "new", a->tables[NEW].is_live ? "the switches" : a->tables[NEW].lft);
+	for (unsigned i = 0; i < N_THINGS && a->moved; i++) {
+		static const char *const what[] = { "switches", "cables", "lids" };
+		char key[32];
+
+		snprintf(key, sizeof(key), "%s_gone", what[i]);
+		out_count(out, key, o->gone[i]);
+		snprintf(key, sizeof(key), "%s_come", what[i]);
+		out_count(out, key, o->come[i]);
+	}
 	out_count(out, "entries", o->n_entries);
 	out_count(out, "entries_changed", o->n_changed);
 	out_count(out, "switches_changed", o->n_switches);
@@ -309,6 +369,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_FABRIC:
 		a->in.path = arg;
 		return 0;
+	case OPT_OLD_FABRIC:
+		a->then.path = arg;
+		return 0;
+	case OPT_LIVE:
+		a->in.is_live = true;
+		return 0;
 	case OPT_SL:
 		for (unsigned g = OLD; g <= NEW; g++)
 			a->tables[g].sl = (int)cli_take_number(arg, "sl", 0, 15, state);
@@ -328,26 +394,66 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->tables[a->n_dirs++].dir = arg;
 		return 0;
 	case ARGP_KEY_END:
-		if (a->n_dirs < 2)
-			argp_error(state, "which tables? OLD and NEW, directories of dumps");
+		if (a->in.is_live && a->in.path)
+			argp_error(state, "either --fabric or --live");
+		if (a->n_dirs < (a->in.is_live ? 1 : 2))
+			argp_error(state, "which tables? OLD and NEW, directories of dumps or table "
+					  "files; or OLD and --live");
+		if (a->in.is_live && a->n_dirs == 1)
+			cli_dumps_live(&a->tables[NEW], &a->in);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-static enum osr_status load(struct args *a, struct osr_diag *diag)
+/* The opensm-subnet.lst in a directory, if there is one; in->owned keeps its name. */
+static bool find_fabric(struct cli_input *in, const char *dir)
 {
-	enum osr_status st = OSR_OK;
+	if (in->path)
+		return true;
+	if (asprintf(&in->owned, "%s/opensm-subnet.lst", dir) < 0)
+		in->owned = NULL;
+	if (in->owned && !access(in->owned, F_OK))
+		in->path = in->owned;
+	return in->path;
+}
 
-	if (!a->in.path) {
-		if (asprintf(&a->in.owned, "%s/opensm-subnet.lst", a->tables[NEW].dir) < 0)
-			return osr_fail(diag, OSR_NOMEM, "out of memory");
-		a->in.path = a->in.owned;
-	}
+/* --fabric alone is the fabric of both; otherwise OLD has its own, if there is one in its directory. */
+static enum osr_status load_fabrics(struct args *a, struct osr_diag *diag)
+{
+	bool both = (a->in.path && !a->then.path) ? false : find_fabric(&a->then, a->tables[OLD].dir);
+	enum osr_status st;
+
+	if (!a->in.is_live && !find_fabric(&a->in, a->tables[NEW].dir))
+		return osr_fail(diag, OSR_INVAL,
+				"%s: no fabric: expected an opensm-subnet.lst in there, or --fabric=FILE",
+				a->tables[NEW].dir);
 	st = cli_input_load(&a->in, diag);
-	for (unsigned g = OLD; g <= NEW && !st; g++)
-		st = cli_dumps_load(&a->tables[g], &a->in, diag);
+	if (!st && both)
+		st = cli_input_load(&a->then, diag);
+	if (!st && both)
+		a->moved = !osr_fabric_equal(&a->then.fabric, &a->in.fabric);
+	return st;
+}
+
+static enum osr_status load(struct args *a, struct outcome *o)
+{
+	enum osr_status st = load_fabrics(a, &o->diag);
+
+	if (!st)
+		st = cli_dumps_load(&a->tables[NEW], &a->in, &o->diag);
+	if (!st)
+		st = cli_dumps_load(&a->tables[OLD], a->moved ? &a->then : &a->in, &o->diag);
+	if (st)
+		return st;
+	a->gen[OLD] = a->tables[OLD].gen;
+	a->gen[NEW] = a->tables[NEW].gen;
+	if (!a->moved)
+		return OSR_OK;
+	st = osr_union_carry_all(&a->then.fabric, &a->tables[OLD].gen, &a->in.fabric, &o->scratch,
+				 &o->result, &a->carried, &o->diag);
+	a->gen[OLD] = a->carried.gen;
 	return st;
 }
 
@@ -355,11 +461,15 @@ static int run(struct args *a)
 {
 	struct outcome o = { 0 };
 	struct cli_stamp start;
-	enum osr_status st = load(a, &o.diag);
+	enum osr_status st = load(a, &o);
 	int code;
 
 	start = cli_now();
 	if (!st) {
+		if (a->moved) {
+			count_missing(&a->then.fabric, &a->in.fabric, o.gone);
+			count_missing(&a->in.fabric, &a->then.fabric, o.come);
+		}
 		count_entries(a, &o);
 		count_pairs(a, &o);
 		count_sl2vl(a, &o);
@@ -387,14 +497,15 @@ int cli_diff(int argc, char **argv)
 		options,
 		parse,
 		"OLD NEW",
-		"Compares two sets of tables (directories of dumps) of one "
-		"fabric: entries, paths and SLs that differ, and whether the "
-		"moment between old and new can deadlock.",
+		"Compares two sets of tables (directories of dumps, or table files) of one fabric, "
+		"or of before and after something in it failed: entries, paths and SLs that differ, "
+		"and whether the moment between old and new can deadlock.",
 		children,
 		NULL,
 		NULL
 	};
 	struct args a = { .in = CLI_INPUT_INIT,
+			  .then = CLI_INPUT_INIT,
 			  .tables = { CLI_DUMPS_INIT, CLI_DUMPS_INIT },
 			  .out = { .command = "diff", .sections = sections },
 			  .modes = OSR_CLAIM_REVERSIBLE | OSR_CLAIM_MULTICAST };
@@ -405,5 +516,6 @@ int cli_diff(int argc, char **argv)
 	for (unsigned g = OLD; g <= NEW; g++)
 		cli_dumps_free(&a.tables[g]);
 	cli_input_free(&a.in);
+	cli_input_free(&a.then);
 	return code;
 }

@@ -12,6 +12,7 @@
 
 #include "cli/cli.h"
 #include "cli/input.h"
+#include "cli/pool.h"
 #include "cli/subject.h"
 #include "topo/topo.h"
 
@@ -52,8 +53,8 @@ struct args {
 	uint32_t n_links, n_switches; /* of these */
 	struct osr_degrade random;
 	uint32_t n_cases, n_worst;
+	struct cli_pool pool;
 
-	bool *gone, *cut; /* [nodes], [ports] of the case at hand */
 	uint32_t *list;   /* [n_cases] of KIND_LINK and KIND_SWITCH: a port, a node */
 };
 
@@ -67,6 +68,11 @@ struct found {
 	uint64_t efi, n_longer;
 	double efi_mean, ms;
 	uint32_t vls, layers;
+};
+
+/* What is taken out of the net in one case. */
+struct out_of {
+	bool *gone, *cut; /* [nodes], [ports] */
 };
 
 /* Before anything fails. */
@@ -101,7 +107,8 @@ static enum osr_status find_node(const struct osr_net *net, const char *name, si
 	return OSR_OK;
 }
 
-static enum osr_status cut_named(struct args *a, const char *word, struct osr_diag *diag)
+static enum osr_status cut_named(const struct args *a, const char *word, struct out_of *x,
+				 struct osr_diag *diag)
 {
 	const char *colon = strrchr(word, ':');
 	uint32_t node, port;
@@ -117,16 +124,17 @@ static enum osr_status cut_named(struct args *a, const char *word, struct osr_di
 	if (port == OSR_NONE || a->in.net.ports[port].peer == OSR_NONE)
 		return osr_fail(diag, OSR_INVAL, "link \"%s\": there is no cable on this port",
 				word);
-	a->cut[port] = true;
+	x->cut[port] = true;
 	return OSR_OK;
 }
 
-static enum osr_status take_named(struct args *a, struct found *o, struct osr_diag *diag)
+static enum osr_status take_named(const struct args *a, struct out_of *x, struct found *o,
+				  struct osr_diag *diag)
 {
 	enum osr_status st = OSR_OK;
 
 	for (uint32_t i = 0; i < a->n_links && !st; i++)
-		st = cut_named(a, a->link[i], diag);
+		st = cut_named(a, a->link[i], x, diag);
 	for (uint32_t i = 0; i < a->n_switches && !st; i++) {
 		uint32_t node;
 
@@ -134,7 +142,7 @@ static enum osr_status take_named(struct args *a, struct found *o, struct osr_di
 		if (!st && a->in.net.nodes[node].type != OSR_NET_SWITCH)
 			st = osr_fail(diag, OSR_INVAL, "\"%s\" is no switch", a->sw[i]);
 		if (!st)
-			a->gone[node] = true;
+			x->gone[node] = true;
 	}
 	if (a->n_links + a->n_switches == 1)
 		snprintf(o->label, sizeof(o->label), "%s", a->n_links ? a->link[0] : a->sw[0]);
@@ -192,32 +200,54 @@ static void name_case(const struct args *a, uint32_t what, struct found *o)
 		 osr_net_name(net, net->ports[peer].node), osr_net_port_num(net, peer));
 }
 
-static enum osr_status make_case(struct args *a, uint32_t k, struct osr_net *net, struct found *o,
-				 struct osr_diag *diag)
+static enum osr_status make_random(const struct args *a, uint32_t k, struct osr_net *net,
+				   struct found *o, struct osr_diag *diag)
 {
 	struct osr_degrade how = a->random;
 	struct osr_degraded done;
-	enum osr_status st = OSR_OK;
+	enum osr_status st;
 
-	o->number = k;
-	if (a->kind == KIND_RANDOM) {
-		how.seed += k;
-		st = osr_topo_degrade(&a->in.net, &how, net, &done, diag);
+	how.seed += k;
+	st = osr_topo_degrade(&a->in.net, &how, net, &done, diag);
+	if (!st)
 		snprintf(o->label, sizeof(o->label), "seed %llu: %u cables, %u switches",
 			 (unsigned long long)how.seed, done.n_links, done.n_switches);
-		return st;
-	}
-	memset(a->gone, 0, a->in.net.n_nodes * sizeof(*a->gone));
-	memset(a->cut, 0, a->in.net.n_ports * sizeof(*a->cut));
+	return st;
+}
+
+static enum osr_status take_out(const struct args *a, uint32_t k, struct out_of *x,
+				struct osr_net *net, struct found *o, struct osr_diag *diag)
+{
+	enum osr_status st = OSR_OK;
+
+	if (!x->gone || !x->cut)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for %u nodes", a->in.net.n_nodes);
 	if (a->kind == KIND_NAMED)
-		st = take_named(a, o, diag);
+		st = take_named(a, x, o, diag);
 	else
 		name_case(a, a->list[k], o);
 	if (a->kind == KIND_SWITCH)
-		a->gone[a->list[k]] = true;
+		x->gone[a->list[k]] = true;
 	else if (a->kind == KIND_LINK)
-		a->cut[a->list[k]] = true;
-	return st ? st : osr_topo_remove(&a->in.net, a->gone, a->cut, net, diag);
+		x->cut[a->list[k]] = true;
+	return st ? st : osr_topo_remove(&a->in.net, x->gone, x->cut, net, diag);
+}
+
+static enum osr_status make_case(const struct args *a, uint32_t k, struct osr_net *net,
+				 struct found *o, struct osr_diag *diag)
+{
+	struct out_of x;
+	enum osr_status st;
+
+	o->number = k;
+	if (a->kind == KIND_RANDOM)
+		return make_random(a, k, net, o, diag);
+	x.gone = calloc((size_t)a->in.net.n_nodes + 1, sizeof(*x.gone));
+	x.cut = calloc((size_t)a->in.net.n_ports + 1, sizeof(*x.cut));
+	st = take_out(a, k, &x, net, o, diag);
+	free(x.gone);
+	free(x.cut);
+	return st;
 }
 
 /* ---- the work ------------------------------------------------------------------------------- */
@@ -264,9 +294,19 @@ static void route_after(const struct args *a, uint32_t i, const struct before *b
 	cli_tables_free(&t);
 }
 
-static enum osr_status run_case(struct args *a, uint32_t i, const struct before *b, uint32_t k,
-				struct found *o, struct osr_diag *diag)
+/* All cases of one engine. */
+struct cases {
+	const struct args *a;
+	uint32_t engine;
+	const struct before *b;
+	struct found *o; /* [n_cases] */
+};
+
+static enum osr_status run_case(void *ctx, uint32_t k, struct osr_diag *diag)
 {
+	const struct cases *c = ctx;
+	const struct args *a = c->a;
+	struct found *o = &c->o[k];
 	struct osr_arena arena = { 0 };
 	struct osr_net net = { 0 };
 	struct osr_fabric f;
@@ -276,7 +316,7 @@ static enum osr_status run_case(struct args *a, uint32_t i, const struct before 
 		return st;
 	o->st = osr_net_fabric(&net, -1, &arena, &f, &o->diag);
 	if (!o->st)
-		route_after(a, i, b, &f, o);
+		route_after(a, c->engine, c->b, &f, o);
 	osr_arena_free(&arena);
 	osr_net_free(&net);
 	if (o->st == OSR_NOMEM)
@@ -455,8 +495,9 @@ static enum osr_status whatif(struct args *a, uint32_t i, int *code, struct osr_
 		}
 		goto out;
 	}
-	for (uint32_t k = 0; k < a->n_cases && !st; k++)
-		st = run_case(a, i, &b, k, &o[k], diag);
+	if (!st)
+		st = cli_each(&a->pool, engine, a->n_cases, run_case,
+			      &(struct cases){ .a = a, .engine = i, .b = &b, .o = o }, diag);
 	if (st)
 		goto out;
 	say_engine(&a->out, engine, &b, o, a->n_cases);
@@ -529,7 +570,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &a->in;
 		state->child_inputs[1] = &a->who;
-		state->child_inputs[2] = &a->out;
+		state->child_inputs[2] = &a->pool;
+		state->child_inputs[3] = &a->out;
 		return 0;
 	case ARGP_KEY_END:
 		if (a->kind == KIND_NONE)
@@ -546,10 +588,8 @@ static enum osr_status prepare(struct args *a, struct osr_diag *diag)
 {
 	const struct osr_net *net = &a->in.net;
 
-	a->gone = calloc((size_t)net->n_nodes + 1, sizeof(*a->gone));
-	a->cut = calloc((size_t)net->n_ports + 1, sizeof(*a->cut));
 	a->list = calloc((size_t)net->n_ports + 1, sizeof(*a->list));
-	if (!a->gone || !a->cut || !a->list)
+	if (!a->list)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for %u nodes", net->n_nodes);
 	if (a->kind == KIND_NAMED)
 		a->n_cases = 1;
@@ -586,6 +626,7 @@ int cli_whatif(int argc, char **argv)
 {
 	static const struct argp_child children[] = { { &input_argp, 0, NULL, 0 },
 						      { &engines_argp, 0, NULL, 0 },
+						      { &pool_argp, 0, NULL, 0 },
 						      { &out_argp, 0, NULL, 0 },
 						      { NULL, 0, NULL, 0 } };
 	static const struct argp argp = { options,
@@ -602,15 +643,13 @@ int cli_whatif(int argc, char **argv)
 	struct args a = { .in = CLI_INPUT_INIT,
 			  .who = CLI_SUBJECTS_INIT,
 			  .out = { .command = "whatif", .sections = sections },
-			  .random = { .seed = 1 },
+			  .random = { .seed = 1, .keep_connected = true },
 			  .n_cases = 10,
 			  .n_worst = 20 };
 	int code;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
 	code = run(&a);
-	free(a.gone);
-	free(a.cut);
 	free(a.list);
 	cli_subjects_free(&a.who);
 	cli_input_free(&a.in);

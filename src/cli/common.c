@@ -113,6 +113,11 @@ double cli_cpu_ms(void)
 	return clock_ms(CLOCK_PROCESS_CPUTIME_ID);
 }
 
+double cli_thread_ms(void)
+{
+	return clock_ms(CLOCK_THREAD_CPUTIME_ID);
+}
+
 struct cli_stamp cli_now(void)
 {
 	return (struct cli_stamp){ cli_cpu_ms(), clock_ms(CLOCK_MONOTONIC) };

@@ -92,6 +92,77 @@ static void wipe(const struct progress *p)
 		fprintf(stderr, "\r%*s\r", 40 + BAR + 12, "");
 }
 
+/* ---- anything ------------------------------------------------------------------------------- */
+
+struct each {
+	pthread_mutex_t lock;
+	cli_work_fn work;
+	void *ctx;
+	uint32_t n, n_taken;
+	struct progress progress;
+	uint32_t failed; /* the lowest that did, n if none */
+	enum osr_status st;
+	struct osr_diag diag;
+};
+
+static bool take_next(struct each *e, uint32_t *i)
+{
+	bool more;
+
+	pthread_mutex_lock(&e->lock);
+	more = e->failed == e->n && e->n_taken < e->n;
+	if (more) {
+		*i = e->n_taken++;
+		show(&e->progress, *i, e->n);
+	}
+	pthread_mutex_unlock(&e->lock);
+	return more;
+}
+
+static void *do_each(void *job)
+{
+	struct each *e = *(struct each **)job;
+	struct osr_diag diag = { "" };
+	enum osr_status st;
+	uint32_t i;
+
+	while (take_next(e, &i)) {
+		st = e->work(e->ctx, i, &diag);
+		if (!st)
+			continue;
+		pthread_mutex_lock(&e->lock);
+		if (i < e->failed) {
+			e->failed = i;
+			e->st = st;
+			e->diag = diag;
+		}
+		pthread_mutex_unlock(&e->lock);
+	}
+	return NULL;
+}
+
+enum osr_status cli_each(const struct cli_pool *pool, const char *what, uint32_t n, cli_work_fn work,
+			 void *ctx, struct osr_diag *diag)
+{
+	struct each e = { .lock = PTHREAD_MUTEX_INITIALIZER,
+			  .work = work,
+			  .ctx = ctx,
+			  .n = n,
+			  .failed = n,
+			  .progress = { .what = what, .last = cli_now().wall } };
+	struct each *jobs[CLI_MAX_THREADS];
+
+	if (!n)
+		return OSR_OK;
+	for (uint32_t i = 0; i < CLI_MAX_THREADS; i++)
+		jobs[i] = &e;
+	run_threads(do_each, jobs, sizeof(*jobs), n_threads(pool, n));
+	wipe(&e.progress);
+	if (e.st)
+		*diag = e.diag;
+	return e.st;
+}
+
 /* ---- surveys -------------------------------------------------------------------------------- */
 
 struct common {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * pool.h - the measurements of src/traffic by several threads, with a progress bar where somebody
- * sits at a terminal. The number of threads changes no byte of what they find.
+ * pool.h - work by several threads, and the measurements of src/traffic above all, with a progress bar
+ * where somebody sits at a terminal. The number of threads changes no byte of what they find.
  */
 #ifndef OSR_CLI_POOL_H
 #define OSR_CLI_POOL_H
@@ -19,6 +19,15 @@ struct cli_pool {
 
 /* --threads; the input is a struct cli_pool. */
 extern const struct argp pool_argp;
+
+/*
+ * work(ctx, i) for every i below n; each must write to what belongs to its i only. A failure ends it: that of
+ * the lowest i is told, and all below it have been done.
+ */
+typedef enum osr_status (*cli_work_fn)(void *ctx, uint32_t i, struct osr_diag *diag);
+
+enum osr_status cli_each(const struct cli_pool *pool, const char *what, uint32_t n, cli_work_fn work,
+			 void *ctx, struct osr_diag *diag);
 
 /* All phases of a survey; `what` stands before the progress bar. */
 enum osr_status cli_survey(const struct cli_pool *pool, const struct osr_survey_in *in,

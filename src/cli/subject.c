@@ -222,7 +222,7 @@ void cli_tables_make(const struct cli_subjects *s, uint32_t i, const struct osr_
 		     const struct osr_result *previous, struct cli_tables *t)
 {
 	const char *path = s->item[i].file;
-	double start = cli_cpu_ms();
+	double start = cli_thread_ms();
 
 	*t = (struct cli_tables){ .st = OSR_OK };
 	if (s->item[i].engine)
@@ -231,7 +231,7 @@ void cli_tables_make(const struct cli_subjects *s, uint32_t i, const struct osr_
 		t->st = read_live(s->live, f, t);
 	else
 		t->st = read_path(path, f, t);
-	t->ms = cli_cpu_ms() - start;
+	t->ms = cli_thread_ms() - start;
 }
 
 void cli_tables_free(struct cli_tables *t)

@@ -46,7 +46,7 @@ struct cli_subjects {
 
 #define CLI_SUBJECTS_INIT                                                                          \
 	{                                                                                          \
-		.req = {.max_vls = 8, .clock_ms = cli_cpu_ms, .read_file = cli_read_file }         \
+		.req = {.max_vls = 8, .clock_ms = cli_thread_ms, .read_file = cli_read_file }         \
 	}
 
 /* -e, -o, --vls; and --tables as well */

@@ -133,15 +133,13 @@ static enum osr_status carry_mcast(const struct carry *k, struct osr_arena *resu
 	return OSR_OK;
 }
 
-static enum osr_status carry(struct carry *k, struct osr_arena *scratch, struct osr_arena *result,
-			     struct osr_routing *r, struct osr_diag *diag)
+static enum osr_status carry(const struct carry *k, struct osr_arena *result, struct osr_routing *r,
+			     struct osr_diag *diag)
 {
 	enum osr_status st = osr_routing_init(r, k->now, result, diag);
 
 	if (st)
 		return st;
-	if (!match(k, scratch))
-		return nomem(diag);
 	r->engine = k->old->engine;
 	r->n_vls = k->old->n_vls;
 	r->mcast_vl = k->old->mcast_vl;
@@ -159,6 +157,114 @@ static enum osr_status carry(struct carry *k, struct osr_arena *scratch, struct 
 	return st;
 }
 
+/* ---- what else a generation has ------------------------------------------------------------- */
+
+/* The end port of then with the GUID and role of this one, or OSR_NONE; it may be on another switch. */
+static uint32_t match_terminal(const struct carry *k, uint32_t t)
+{
+	uint16_t lid = k->now->term_lid[t];
+	uint32_t d = lid <= k->then->max_lid ? k->then->lid_dest[lid] : OSR_NONE, old;
+
+	if (d == OSR_NONE)
+		return OSR_NONE;
+	old = k->then->dest_term[d];
+	return k->then->term_guid[old] == k->now->term_guid[t] &&
+			       k->then->term_role[old] == k->now->term_role[t]
+		       ? old
+		       : OSR_NONE;
+}
+
+static enum osr_status carry_paths(const struct carry *k, const struct osr_paths *old,
+				   struct osr_arena *result, struct osr_paths *to,
+				   struct osr_diag *diag)
+{
+	const struct osr_fabric *f = k->now;
+	uint32_t *row = osr_alloc(result, f->n_terminals, sizeof(*row));
+	uint8_t *sl = osr_alloc(result, (size_t)old->n_rows * f->n_dests, 1);
+
+	if (!row || !sl)
+		return nomem(diag);
+	for (uint32_t t = 0; t < f->n_terminals; t++) {
+		uint32_t match = match_terminal(k, t);
+
+		row[t] = match == OSR_NONE ? OSR_NONE : old->row[match];
+	}
+	for (uint32_t i = 0; i < old->n_rows; i++)
+		for (uint32_t d = 0; d < f->n_dests; d++)
+			sl[(size_t)i * f->n_dests + d] =
+				k->dest[d] == OSR_NONE
+					? OSR_NO_SL
+					: old->sl[(size_t)i * k->then->n_dests + k->dest[d]];
+	*to = (struct osr_paths){ .n_rows = old->n_rows, .row = row, .sl = sl };
+	return OSR_OK;
+}
+
+static enum osr_status carry_groups(const struct carry *k, const struct osr_groups *old,
+				    struct osr_arena *result, struct osr_groups *to,
+				    struct osr_diag *diag)
+{
+	uint32_t n = k->now->n_switches;
+	uint64_t(*ports)[4] = osr_calloc(result, (size_t)old->n * n, sizeof(*ports));
+
+	if (!ports)
+		return nomem(diag);
+	for (uint32_t g = 0; g < old->n; g++)
+		for (uint32_t s = 0; s < n; s++) {
+			const uint64_t *from;
+
+			if (k->sw[s] == OSR_NONE)
+				continue;
+			from = old->ports[(size_t)g * k->then->n_switches + k->sw[s]];
+			for (unsigned p = 0; p <= k->now->sw_n_ports[s]; p++)
+				if (from[p / 64] >> p % 64 & 1 &&
+				    carry_port(k, s, (uint8_t)p) != OSR_NO_PATH)
+					ports[(size_t)g * n + s][p / 64] |= UINT64_C(1) << p % 64;
+		}
+	*to = (struct osr_groups){
+		.n = old->n, .mlid = old->mlid, .ports = (const uint64_t(*)[4])ports, .sl = old->sl
+	};
+	return OSR_OK;
+}
+
+/* Who is new sends on no SL that is known: VL = SL, as without tables. */
+static enum osr_status carry_ends(const struct carry *k, const osr_sl2vl_t *old,
+				  struct osr_arena *result, struct osr_generation *to,
+				  struct osr_diag *diag)
+{
+	osr_sl2vl_t *table = osr_alloc(result, k->now->n_terminals, sizeof(*table));
+
+	if (!table)
+		return nomem(diag);
+	for (uint32_t t = 0; t < k->now->n_terminals; t++) {
+		uint32_t match = match_terminal(k, t);
+
+		for (unsigned sl = 0; sl < 16; sl++)
+			table[t][sl] = match == OSR_NONE ? (uint8_t)sl : old[match][sl];
+	}
+	to->term_sl2vl = table;
+	return OSR_OK;
+}
+
+static enum osr_status carry_all(const struct carry *k, const struct osr_generation *old,
+				 struct osr_arena *result, struct osr_carried *to,
+				 struct osr_diag *diag)
+{
+	enum osr_status st = carry(k, result, &to->routing, diag);
+
+	to->gen = (struct osr_generation){ .routing = &to->routing };
+	if (!st && old->paths) {
+		to->gen.paths = &to->paths;
+		st = carry_paths(k, old->paths, result, &to->paths, diag);
+	}
+	if (!st && old->groups) {
+		to->gen.groups = &to->groups;
+		st = carry_groups(k, old->groups, result, &to->groups, diag);
+	}
+	return !st && old->term_sl2vl ? carry_ends(k, old->term_sl2vl, result, &to->gen, diag) : st;
+}
+
+/* ---- from outside --------------------------------------------------------------------------- */
+
 enum osr_status osr_union_carry(const struct osr_fabric *then, const struct osr_routing *old,
 				const struct osr_fabric *now, struct osr_arena *scratch,
 				struct osr_arena *result, struct osr_routing *r,
@@ -166,7 +272,20 @@ enum osr_status osr_union_carry(const struct osr_fabric *then, const struct osr_
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct carry k = { .then = then, .now = now, .old = old };
-	enum osr_status st = carry(&k, scratch, result, r, diag);
+	enum osr_status st = match(&k, scratch) ? carry(&k, result, r, diag) : nomem(diag);
+
+	osr_arena_reset(scratch, mark);
+	return st;
+}
+
+enum osr_status osr_union_carry_all(const struct osr_fabric *then, const struct osr_generation *old,
+				    const struct osr_fabric *now, struct osr_arena *scratch,
+				    struct osr_arena *result, struct osr_carried *to,
+				    struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct carry k = { .then = then, .now = now, .old = old->routing };
+	enum osr_status st = match(&k, scratch) ? carry_all(&k, old, result, to, diag) : nomem(diag);
 
 	osr_arena_reset(scratch, mark);
 	return st;

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""`osmroutes diff` before and after a cable died, against the same counted by hand from the dumps: entries, paths,
+and whether packets that meet old entries on some switches and new ones on others can wait for each other in a
+circle. Every packet between hosts is followed through every mixture, on its old SL and on its new one.
+
+    diff.py COMMAND ROOT
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+from bandwidth import Oracle, run
+from whatif import cables, strike_out
+
+NONE = 255
+
+
+class Side(Oracle):
+    """One fabric with its tables and SLs. Names of switches are the same before and after."""
+
+    def __init__(self, command, net, folder, engine, vls):
+        run(command, 'route', net, '-e', engine, '--vls=%d' % vls, '--dump', folder, '--path-sl')
+        super().__init__(net, os.path.join(folder, 'opensm-lfts.dump'))
+        self.folder = folder
+        self.sls, lid = {}, None
+        for line in open(os.path.join(folder, 'opensm-path-sl.dump')):
+            head = re.match(r'(Channel Adapter|Switch|Router) 0x\w+, base LID (\d+)', line)
+            if head:
+                lid = int(head.group(2))
+            elif line.startswith('0x'):
+                self.sls[lid, int(line.split()[0], 16)] = int(line.split()[2])
+
+    def next(self, switch, port):
+        """The switch behind a port, or None."""
+        peer = self.cables.get((switch, port))
+        return peer[0] if peer and self.kinds[peer[0]] == 'Switch' else None
+
+
+def has_circle(after):
+    """Whether a graph, {node: set of nodes}, has one: what is left when all that nobody waits for is gone."""
+    count = {n: 0 for n in after}
+    for nodes in after.values():
+        for n in nodes:
+            count[n] = count.get(n, 0) + 1
+    free = [n for n, c in count.items() if not c]
+    n_free = 0
+    while free:
+        n_free += 1
+        for m in after.get(free.pop(), ()):
+            count[m] -= 1
+            if not count[m]:
+                free.append(m)
+    return n_free < len(count)
+
+
+def waits(fabric, tables, sls, hosts):
+    """Dependencies of (channel, VL) for packets between hosts, each switch having one of the tables."""
+    after = {}
+    for to in hosts:
+        lid = fabric.lids[to]
+        for sl in range(16):
+            todo = [(None, h[0]) for h in hosts if h != to and
+                    any(s.get((fabric.lids[h], lid)) == sl for s in sls)]
+            seen = set(todo)
+            while todo:
+                last, switch = todo.pop()
+                for port in {t[switch].get(lid, NONE) for t in tables}:
+                    beyond = fabric.next(switch, port)
+                    if beyond is None:
+                        continue
+                    channel = (switch, port, sl)
+                    after.setdefault(channel, set())
+                    if last:
+                        after[last].add(channel)
+                    if (channel, beyond) not in seen:
+                        seen.add((channel, beyond))
+                        todo.append((channel, beyond))
+    return after
+
+
+def by_hand(old, new):
+    left = {s: {lid: port if (s, port) in new.cables or (s, port) not in old.cables else NONE
+                for lid, port in table.items()} for s, table in old.tables.items()}
+    pairs = [(a, b) for a in new.hosts for b in new.hosts if a != b]
+    lids = set().union(*new.tables.values())
+    changed = [(s, lid) for s in new.tables for lid in lids
+               if left[s].get(lid, NONE) != new.tables[s].get(lid, NONE)]
+
+    def moved(a, b):
+        switch, lid = a[0], new.lids[b]
+        while switch:
+            port = new.tables[switch].get(lid, NONE)
+            if left[switch].get(lid, NONE) != port:
+                return True
+            switch = new.next(switch, port)
+        return False
+
+    return {'cables_gone': 1, 'cables_come': 0, 'switches_gone': 0, 'lids_gone': 0,
+            'entries_changed': len(changed), 'switches_changed': len({s for s, _ in changed}),
+            'pairs': len(pairs), 'pairs_path': sum(moved(a, b) for a, b in pairs),
+            'pairs_sl': sum(new.lids[b] in new.tables[a[0]] and old.sls.get((new.lids[a], new.lids[b])) !=
+                            new.sls.get((new.lids[a], new.lids[b])) for a, b in pairs),
+            'deadlock_free': {
+                'old': not has_circle(waits(old, [old.tables], [old.sls], old.hosts)),
+                'new': not has_circle(waits(new, [new.tables], [new.sls], new.hosts)),
+                'between': not has_circle(waits(new, [left, new.tables], [old.sls, new.sls],
+                                                new.hosts))}}
+
+
+def main():
+    command, root = sys.argv[1:]
+    n, seen = 0, set()
+    with tempfile.TemporaryDirectory() as workdir:
+        for name, engine, other, vls in (('torus-4x4', 'dfsssp', 'dfsssp', 2), ('ring-5', 'sssp', 'sssp', 1),
+                                         ('random-12', 'dfsssp', 'p2sssp', 4),
+                                         ('dragonfly-12', 'p2sssp', 'dfsssp', 8),
+                                         ('tree-2', 'dmodk', 'dfsssp', 1)):
+            net = os.path.join(root, 'topologies', name + '.net')
+            old = Side(command, net, os.path.join(workdir, 'old'), engine, vls)
+            for cable in cables(net)[::9]:
+                broken = os.path.join(workdir, 'broken.net')
+                with open(broken, 'w') as out:
+                    out.write(strike_out(net, cable))
+                new = Side(command, broken, os.path.join(workdir, 'new'), other, vls)
+                done = subprocess.run([command, 'diff', '--json', '--one-way', '--hosts', old.folder,
+                                       new.folder], capture_output=True, text=True)
+                if done.returncode != 1:
+                    sys.exit('%s: exit code %d: %s' % (name, done.returncode, done.stderr))
+                got = json.loads(done.stdout)['diff']
+                for key, want in by_hand(old, new).items():
+                    if got[key] != want:
+                        sys.exit('%s without %s, %s: %r, and by hand it is %r'
+                                 % (name, cable, key, got[key], want))
+                seen.add(tuple(sorted(got['deadlock_free'].items())))
+                n += 1
+    if len(seen) < 3:
+        sys.exit('all cases are alike: %s' % seen)
+    print('%d cables: diff counts what is counted by hand; %d different verdicts' % (n, len(seen)))
+
+
+if __name__ == '__main__':
+    main()
