@@ -37,7 +37,7 @@
  *
  * Time: copying the tables, one byte per dependency slot, and for each tree that was cut the
  * switches whose routes change times their cables. With several lanes, or where home came without
- * its dependencies (osr_routing.deps), one walk over all tables more. Scratch: 2 bytes per
+ * its dependencies (osr_routing.deps, lane_deps), one walk over all tables more. Scratch: 2 bytes per
  * dependency slot, 4 per channel and lane; with several lanes 2 bytes per pair of switches.
  */
 #ifndef OSMROUTES_REROUTE_H
@@ -60,6 +60,15 @@ enum osr_status osr_reroute(const struct osr_fabric *f, const struct osr_request
 			    const struct osr_result *previous,
 			    const struct osr_reroute_options *opt, struct osr_arena *scratch,
 			    struct osr_arena *result, struct osr_routing *r, struct osr_diag *diag);
+
+/*
+ * Work that the next repair would do, done when there is time: what the tables of x depend on, into
+ * r->lane_deps, in `result`. r is x's routing. For checked results that others may be repaired from
+ * (without a home of their own); nothing to do is fine.
+ */
+enum osr_status osr_reroute_prepare(const struct osr_result *x, struct osr_arena *scratch,
+				    struct osr_arena *result, struct osr_routing *r,
+				    struct osr_diag *diag);
 
 /*
  * After a full route although there was a previous result, whose SLs connections still use: adds

@@ -108,6 +108,11 @@ struct osr_routing {
 	 * not known.
 	 */
 	const uint64_t *deps;
+	/*
+	 * The same lane by lane, a bit for each VL, multicast included; by osr_reroute_prepare().
+	 * NULL: not known.
+	 */
+	const uint16_t *lane_deps;
 
 	struct osr_stable stable;
 

@@ -35,7 +35,7 @@ uint64_t osr_store_digest(const void *buf);
 
 /*
  * Both results, checked; last->home is home, or NULL if there was none (then home is left alone).
- * Loads, digests and, where they hold for all lanes, dependencies are computed anew. engine is what
+ * Loads, digests and dependencies are computed anew. engine is what
  * r->engine shall be, a static string; label names the bytes in messages.
  * OSR_INVAL: no such bytes, damaged, of a later version, another engine or another key.
  * OSR_CHECK_FAILED: read, but the tables are refused.

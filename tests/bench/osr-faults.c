@@ -104,8 +104,59 @@ static void count_users(const struct osr_result *w, uint32_t chan, uint64_t *dir
 			}
 }
 
+/* Channels to `root` from every switch of f, or OSR_NONE; list: [n_switches] of scratch. */
+static void distances(const struct osr_fabric *f, uint32_t root, uint32_t *dist, uint32_t *list)
+{
+	uint32_t n = 0;
+
+	for (uint32_t s = 0; s < f->n_switches; s++)
+		dist[s] = OSR_NONE;
+	dist[root] = 0;
+	list[n++] = root;
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t c = f->chan_row[list[i]]; c < f->chan_row[list[i] + 1]; c++) {
+			if (dist[f->chan_dst[c]] != OSR_NONE)
+				continue;
+			dist[f->chan_dst[c]] = dist[list[i]] + 1;
+			list[n++] = f->chan_dst[c];
+		}
+}
+
+/*
+ * Entries that no routing with shortest paths can keep: they lead into the cable that is dead, or to
+ * a switch that is no nearer any more. Both fabrics have the same switches and LIDs.
+ */
+static uint64_t count_bound(const struct osr_result *w, const struct osr_fabric *now, uint32_t chan)
+{
+	const struct osr_fabric *f = &w->fabric;
+	uint32_t *dist = malloc(2 * f->n_switches * sizeof(*dist)), root = OSR_NONE;
+	uint64_t n = 0;
+
+	if (!dist)
+		die("out of memory");
+	if (now->n_switches != f->n_switches || now->n_dests != f->n_dests)
+		die("a cable took more than itself away");
+	for (uint32_t t = 0; t < f->n_terminals; t++) {
+		uint32_t d = f->lid_dest[f->term_lid[t]];
+
+		if (f->dest_switch[d] != root)
+			distances(now, root = f->dest_switch[d], dist, dist + f->n_switches);
+		for (uint32_t k = 0; k < 1u << f->term_lmc[t]; k++)
+			for (uint32_t s = 0; s < f->n_switches; s++) {
+				uint32_t c = osr_port_channel(f, s, osr_lft(&w->routing, s, d + k));
+
+				if (s == root || c == OSR_NONE || dist[s] == OSR_NONE)
+					continue;
+				n += c == chan || c == f->chan_rev[chan] ||
+				     dist[f->chan_dst[c]] >= dist[s];
+			}
+	}
+	free(dist);
+	return n;
+}
+
 struct sums {
-	uint64_t n, kept, together, direct, through, changed, anew_changed, sl, lost, longer;
+	uint64_t n, bound, kept, together, direct, through, changed, anew_changed, sl, lost, longer;
 	double worst_direct, worst_through, ms_route, ms_check, ms_full, ms_full_check, drift;
 };
 
@@ -124,7 +175,10 @@ static void kill_cable(const struct bench *b, struct faults *x, const struct osr
 	route(b, whole, &kept);
 	route(b, NULL, &full);
 	count_users(whole, chan, &direct, &through);
+	n->bound += count_bound(whole, &kept.result.fabric, chan);
 	changed = osr_routing_changed(whole, &kept.result.fabric, &kept.result.routing, NULL);
+	if (!s->kept)
+		fprintf(stderr, "cable %u: %s\n", chan, s->why);
 	n->n++;
 	n->kept += s->kept;
 	n->together += s->together;
@@ -166,7 +220,9 @@ int main(int argc, char **argv)
 {
 	struct bench b = { .e = osr_engine_find("dfsssp"),
 			   .req = { .max_vls = 8, .multicast = true } };
+	struct osr_arena scratch = { 0 };
 	struct run whole = { 0 };
+	double prepare;
 	struct osr_diag diag = { "" };
 	struct osr_prng seed = { 1 };
 	struct sums n = { 0 };
@@ -201,21 +257,27 @@ int main(int argc, char **argv)
 	if (read_fabric(argv[optind], &whole.arena, &whole.result.fabric, &diag))
 		die(diag.text);
 	route(&b, NULL, &whole);
+	prepare = clock_ms();
+	if (osr_reroute_prepare(&whole.result, &scratch, &whole.arena, &whole.result.routing,
+				&diag))
+		die(diag.text);
+	prepare = clock_ms() - prepare;
+	osr_arena_free(&scratch);
 	faults_new(&x, &whole.result.fabric);
 	for (uint32_t i = 0; i < n_cables; i++)
 		kill_cable(&b, &x, &whole.result,
 			   osr_prng_below(&seed, whole.result.fabric.n_channels), &n);
 	printf("{\"cables\": %lu, \"kept\": %lu, \"together\": %lu, \"direct\": %.1f, \"through\": "
-	       "%.1f, \"changed\": %.1f, \"changed_anew\": %.1f, \"worst_direct\": %.3f, "
+	       "%.1f, \"bound\": %.1f, \"changed\": %.1f, \"changed_anew\": %.1f, \"worst_direct\": %.3f, "
 	       "\"worst_through\": %.3f, \"entries\": %lu, \"sl_changed\": %lu, \"sl_lost\": %lu, "
 	       "\"longer\": %lu, \"drift\": %.3f, \"route_ms\": %.3f, \"check_ms\": %.3f, "
-	       "\"full_route_ms\": %.3f, \"full_check_ms\": %.3f}\n",
-	       n.n, n.kept, n.together, (double)n.direct / n.n, (double)n.through / n.n,
+	       "\"full_route_ms\": %.3f, \"full_check_ms\": %.3f, \"prepare_ms\": %.3f}\n",
+	       n.n, n.kept, n.together, (double)n.direct / n.n, (double)n.through / n.n, (double)n.bound / n.n,
 	       (double)n.changed / n.n, (double)n.anew_changed / n.n, n.worst_direct,
 	       n.worst_through,
 	       (unsigned long)whole.result.fabric.n_switches * whole.result.fabric.n_dests, n.sl,
 	       n.lost, n.longer, n.drift, n.ms_route / n.n, n.ms_check / n.n, n.ms_full / n.n,
-	       n.ms_full_check / n.n);
+	       n.ms_full_check / n.n, prepare);
 	faults_free(&x);
 	osr_arena_free(&whole.arena);
 	return 0;

@@ -41,6 +41,7 @@ struct life {
 	struct slot *now;
 	uint64_t first_digest;
 	uint64_t n_lost;  /* pairs with SLs that are no longer safe, ever */
+	bool prepares;    /* uses the time between */
 	bool restarts;    /* the program ends and starts again, now and then */
 	bool always_kept; /* nothing was worked in that home did not have */
 	/* Over all lives, so that the tests cannot become empty. */
@@ -137,6 +138,34 @@ static void assert_promises(struct life *x, const struct osr_result *now)
 			 x->t.name);
 }
 
+/* Work done in advance changes nothing. */
+static void assert_same_unprepared(struct life *x, const struct osr_result *now)
+{
+	struct osr_arena scratch = { 0 }, result = { 0 };
+	struct osr_result home, last = *current(x);
+	const struct osr_routing *r = &now->routing;
+	struct osr_routing again;
+
+	if (last.home) {
+		home = *last.home;
+		home.routing.lane_deps = NULL;
+		last.home = &home;
+	}
+	last.routing.lane_deps = NULL;
+	assert_int_equal(x->engine->route(&now->fabric, &x->values, &x->req, &last, &scratch, &result,
+					  &again, NULL),
+			 OSR_OK);
+	assert_true(osr_routing_digest(&now->fabric, &again) == now->digest);
+	assert_int_equal(again.stable.kept, r->stable.kept);
+	assert_int_equal(again.stable.n_sl_lost, r->stable.n_sl_lost);
+	assert_int_equal(!again.rank, !r->rank);
+	if (r->rank)
+		assert_memory_equal(again.rank, r->rank,
+				    (size_t)r->n_vls * r->n_channels * sizeof(*r->rank));
+	osr_arena_free(&scratch);
+	osr_arena_free(&result);
+}
+
 static void step(struct life *x)
 {
 	struct slot *slot = free_slot(x);
@@ -161,10 +190,16 @@ static void step(struct life *x)
 	*x->n_anew += !s->kept;
 	x->always_kept &= !s->new_home;
 	assert_true(s->kept || !x->now || s->why[0]);
+	if (x->prepares && x->now)
+		assert_same_unprepared(x, now);
 	ledger_note(&x->ledger, now);
 	assert_promises(x, now);
 	if (s->kept && now->home)
 		assert_only_cut_changed(x, now);
+	if (x->prepares)
+		assert_int_equal(osr_reroute_prepare(now, &scratch, &slot->arena, &now->routing,
+						     &diag),
+				 OSR_OK);
 	osr_arena_free(&scratch);
 	if (!x->now)
 		x->first_digest = now->digest;
@@ -319,6 +354,7 @@ static void test_random_lives(void **state)
 				set(&x, "repair", i % 5 ? "shortest" : "fewest");
 				set(&x, "rebalance", "0");
 			}
+			x.prepares = i % 3 == 0;
 			x.restarts = i % 4 == 1;
 			live(&x, 12, i);
 		}
@@ -349,6 +385,7 @@ static void test_named_lives(void **state)
 					test_fabric_free(&x.t);
 					continue;
 				}
+				x.prepares = seed % 2;
 				x.restarts = seed >= 2;
 				live(&x, 10, 1000 + 10 * i + seed);
 			}

@@ -227,8 +227,7 @@ static void take_deps(struct osr__reroute *w)
 			w->deps.dep[i + (uint32_t)__builtin_ctzll(left)] = 1;
 }
 
-/* The switches whose route to d is there, the root first, each after the one it sends to. */
-static uint32_t order_tree(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint32_t *order)
+uint32_t osr__order_tree(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint32_t *order)
 {
 	const struct osr_fabric *x = w->x;
 	uint32_t root = x->dest_switch[d], n = 0;
@@ -300,7 +299,7 @@ static void walk_tree(struct osr__reroute *w, uint32_t d, uint16_t *lanes, uint3
 {
 	const struct osr_fabric *x = w->x;
 	const uint8_t *row = w->lft + (size_t)d * x->n_switches;
-	uint32_t n = order_tree(w, d, row, w->u), root = x->dest_switch[d];
+	uint32_t n = osr__order_tree(w, d, row, w->u), root = x->dest_switch[d];
 
 	loads &= x->term_weight[x->dest_term[d]] != 0 && w->dest_f[d] != OSR_NONE;
 	for (uint32_t i = 0; i < n; i++) {
@@ -418,7 +417,7 @@ static enum osr_status collect_deps(struct osr__reroute *w, struct osr_diag *dia
 {
 	const struct osr_fabric *x = w->x;
 	struct osr_arena_mark mark;
-	bool deps = w->n_lanes != 0, loads = !w->same || !w->home->load;
+	bool deps = w->n_lanes != 0, loads = !w->same || !w->home->load, walk = false;
 	enum osr_status st = OSR_OK;
 	uint16_t *lanes;
 	uint32_t *flow;
@@ -429,10 +428,13 @@ static enum osr_status collect_deps(struct osr__reroute *w, struct osr_diag *dia
 		st = fill_reply(w, diag);
 	if (st)
 		return st;
-	if (deps && w->same && w->shared && w->base->deps) {
+	if (deps && w->same && w->base->lane_deps)
+		memcpy(w->deps.dep, w->base->lane_deps,
+		       w->deps.row[x->n_channels] * sizeof(*w->deps.dep));
+	else if (deps && w->same && w->shared && w->base->deps)
 		take_deps(w);
-		deps = false;
-	}
+	else
+		walk = deps;
 	if (!loads && same_sources(w))
 		memcpy(w->load, w->home->load, x->n_channels * sizeof(*w->load));
 	else if (!loads)
@@ -442,10 +444,11 @@ static enum osr_status collect_deps(struct osr__reroute *w, struct osr_diag *dia
 	flow = osr_alloc(w->scratch, x->n_switches, sizeof(*flow));
 	if (!lanes || !flow)
 		return nomem(diag);
-	for (uint32_t d = 0; (deps || loads) && d < x->n_dests; d++)
-		walk_tree(w, d, lanes, flow, deps, loads);
+	for (uint32_t d = 0; (walk || loads) && d < x->n_dests; d++)
+		walk_tree(w, d, lanes, flow, walk, loads);
 	osr_arena_reset(w->scratch, mark);
-	if (w->n_lanes && w->base->mcast_parent && (w->base->claims & OSR_CLAIM_MULTICAST))
+	if (w->n_lanes && w->base->mcast_parent && (w->base->claims & OSR_CLAIM_MULTICAST) &&
+	    !(w->same && w->base->lane_deps))
 		add_mcast_deps(w);
 	return OSR_OK;
 }
@@ -828,6 +831,41 @@ enum osr_status osr_reroute(const struct osr_fabric *f, const struct osr_request
 	osr_arena_reset(scratch, mark);
 	if (st)
 		osr_arena_reset(result, before);
+	return st;
+}
+
+/* ---- when there is time ---------------------------------------------------------------------- */
+
+enum osr_status osr_reroute_prepare(const struct osr_result *x, struct osr_arena *scratch,
+				    struct osr_arena *result, struct osr_routing *r,
+				    struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct osr__reroute w = { .f = &x->fabric, .home = x, .last = x, .scratch = scratch };
+	enum osr_status st = OSR_OK;
+	uint16_t *deps;
+	uint32_t n;
+
+	if (x->home || r->lane_deps || r->deps || !r->rank || r->sl2vl ||
+	    !(r->claims & OSR_CLAIM_DEADLOCK_FREE))
+		return OSR_OK;
+	if (!(st = osr__map(&w, diag))) {
+		w.shared = !r->sl || (r->claims & OSR_CLAIM_ANY_SL);
+		w.n_lanes = w.shared ? 1 : r->n_vls;
+		w.lft = r->lft;
+		w.sl = r->sl;
+		st = alloc_tree(&w, diag);
+	}
+	if (!st && !(st = sort_dests(&w, diag)) && !(st = take_base_grants(&w, diag)) &&
+	    !(st = collect_deps(&w, diag))) {
+		n = w.deps.row[w.x->n_channels];
+		deps = osr_alloc(result, n, sizeof(*deps));
+		if (deps)
+			r->lane_deps = memcpy(deps, w.deps.dep, n * sizeof(*deps));
+		else
+			st = nomem(diag);
+	}
+	osr_arena_reset(scratch, mark);
 	return st;
 }
 

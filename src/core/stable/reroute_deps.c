@@ -108,6 +108,7 @@ enum osr_status osr__deps_init(struct osr__deps *g, const struct osr_fabric *x, 
 	/* A route passes every switch once at most. */
 	g->max_undo = 2 * x->n_switches + 2;
 	g->dep = osr_calloc(scratch, n_slots, sizeof(*g->dep));
+	g->never = osr_calloc(scratch, n_slots, sizeof(*g->never));
 	g->pos = osr_alloc(scratch, n_lanes * m, sizeof(*g->pos));
 	g->after = osr_alloc(scratch, m, sizeof(*g->after));
 	g->before = osr_alloc(scratch, m, sizeof(*g->before));
@@ -116,7 +117,7 @@ enum osr_status osr__deps_init(struct osr__deps *g, const struct osr_fabric *x, 
 	g->undo = osr_alloc(scratch, g->max_undo, sizeof(*g->undo));
 	mark = osr_arena_mark(scratch);
 	count = osr_alloc(scratch, 65536, sizeof(*count));
-	if (!g->dep || !g->pos || !g->after || !g->before || !g->places || !g->seen || !g->undo ||
+	if (!g->dep || !g->never || !g->pos || !g->after || !g->before || !g->places || !g->seen || !g->undo ||
 	    !count)
 		return nomem(diag);
 	for (uint32_t lane = 0; lane < n_lanes; lane++)
@@ -222,14 +223,23 @@ bool osr__deps_add(struct osr__deps *g, uint32_t c1, uint32_t c2, uint16_t lanes
 	uint32_t slot = osr__deps_slot(g, c1, c2);
 	uint16_t fresh = lanes & (uint16_t)~g->dep[slot];
 
+	if (!fresh)
+		return true;
+	if (fresh & g->never[slot])
+		return false;
 	/*
 	 * Places may have moved although a later lane then fails: no harm, the order still holds.
 	 */
-	for (uint16_t left = fresh; left; left &= (uint16_t)(left - 1))
-		if (!make_rise(g, (unsigned)__builtin_ctz(left), c1, c2))
-			return false;
-	if (!fresh)
-		return true;
+	for (uint16_t left = fresh; left; left &= (uint16_t)(left - 1)) {
+		unsigned lane = (unsigned)__builtin_ctz(left);
+
+		if (make_rise(g, lane, c1, c2))
+			continue;
+		/* What this transaction has added may be taken back. */
+		if (!g->n_undo)
+			g->never[slot] |= (uint16_t)(1u << lane);
+		return false;
+	}
 	g->dep[slot] |= fresh;
 	if (g->n_undo < g->max_undo)
 		g->undo[g->n_undo++] = (struct osr__undo){ slot, fresh };

@@ -255,6 +255,19 @@ static bool all_covered(const struct forest *t)
 	return true;
 }
 
+/* With unicast as it is; or else with any cables, and unicast gives way. */
+static bool tie_all(struct forest *t)
+{
+	struct osr__reroute *w = t->w;
+
+	if (join_all(t))
+		return true;
+	if (!t->lane || w->shared || !w->sl)
+		return false;
+	t->lane = 0;
+	return join_all(t) && osr__make_room(w, t->parent, w->base->mcast_vl);
+}
+
 enum osr_status osr__repair_mcast(struct osr__reroute *w, struct osr_arena *result,
 				  struct osr_routing *r, struct osr_diag *diag)
 {
@@ -283,7 +296,7 @@ enum osr_status osr__repair_mcast(struct osr__reroute *w, struct osr_arena *resu
 		goto out;
 	}
 	find_pieces(&t);
-	if (!join_all(&t) || !all_covered(&t)) {
+	if (!tie_all(&t) || !all_covered(&t)) {
 		st = osr_fail(diag, OSR_NOT_APPLICABLE,
 			      "the spanning order of multicast does not reach everybody any more");
 		goto out;

@@ -7,6 +7,7 @@
  *	reroute_tree.c	one destination: who is cut off, and the ways that are left
  *	reroute_mix.c	packets that meet old and new entries
  *	reroute_mcast.c	the spanning order of multicast
+ *	reroute_evict.c	unicast that gives way to it
  *
  * All of it works in the numbering of one fabric x, mostly that of home: there channels, switches
  * and dests of today have a place, and those that are away are dead.
@@ -25,6 +26,11 @@ struct osr__deps {
 	uint32_t n_lanes;
 	uint32_t *row;            /* [n_channels + 1] slots, as in cdg.h */
 	uint16_t *dep;            /* [slots] a bit per lane */
+	/*
+	 * [slots] lanes on which this dependency was found to close a cycle with those there are
+	 * for good: it always will, for the graph only grows.
+	 */
+	uint16_t *never;
 	uint32_t *pos;            /* [n_lanes * n_channels] no two alike in a lane */
 	uint32_t *after, *before; /* [n_channels] of one insertion */
 	uint32_t *places;         /* [n_channels] */
@@ -104,6 +110,10 @@ struct osr__reroute {
 /* reroute_map.c */
 enum osr_status osr__map(struct osr__reroute *w, struct osr_diag *diag);
 
+/* reroute.c */
+/* The switches whose route to d is there, the root first, each after the one it sends to. */
+uint32_t osr__order_tree(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint32_t *order);
+
 /* reroute_deps.c */
 enum osr_status osr__deps_init(struct osr__deps *g, const struct osr_fabric *x, uint32_t n_lanes,
 			       const uint64_t *keys, struct osr_arena *scratch,
@@ -143,6 +153,11 @@ uint16_t osr__need(const struct osr__reroute *w, uint32_t d, uint32_t v);
 /* Adds the dependencies of the route from v along row, which starts with channel c. */
 bool osr__add_route(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint32_t v, uint32_t c,
 		    uint16_t lanes);
+/* Lane k for all packets between v and the switch of d, whose routes are there so far. */
+bool osr__try_pair(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint32_t v, uint32_t c,
+		   unsigned k);
+/* The SL of the last sweep, if it was another one than home's; else OSR__NO_SL. */
+uint8_t osr__other_sl(const struct osr__reroute *w, uint32_t d, uint32_t v);
 /* All switches whose way along row leads through one of u[0 .. n_u): appended to u. */
 void osr__upstream(struct osr__reroute *w, uint32_t root, const uint8_t *row);
 /*
@@ -164,6 +179,13 @@ void osr__add_mixtures(struct osr__reroute *w);
 uint32_t osr__mcast_parent(const struct osr__reroute *w, uint32_t s);
 enum osr_status osr__repair_mcast(struct osr__reroute *w, struct osr_arena *result,
 				  struct osr_routing *r, struct osr_diag *diag);
+
+/* reroute_evict.c */
+/*
+ * Multicast along parent[] (channels of x) on this lane, whatever unicast is in its way. False if a
+ * pair fits no other lane; then the graph of the lane is not complete.
+ */
+bool osr__make_room(struct osr__reroute *w, const uint32_t *parent, unsigned lane);
 
 /* The channel by which switch s of x sends out of port, if its cable is there today. */
 static inline uint32_t osr__alive(const struct osr__reroute *w, uint32_t s, uint32_t port)

@@ -173,9 +173,8 @@ static bool try_routes(struct osr__reroute *w, uint32_t a, uint32_t b, uint32_t 
 	return ok;
 }
 
-/* Lane k for all packets between v and the switch of d, whose routes are there so far. */
-static bool try_pair(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint32_t v, uint32_t c,
-		     unsigned k)
+bool osr__try_pair(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint32_t v, uint32_t c,
+		   unsigned k)
 {
 	uint32_t root = w->x->dest_switch[d];
 
@@ -185,13 +184,6 @@ static bool try_pair(struct osr__reroute *w, uint32_t d, const uint8_t *row, uin
 		return true;
 	osr__deps_undo(&w->deps);
 	return false;
-}
-
-/* The SLs of earlier stay granted, wherever that is not what stands in the way. */
-static void grant_old(struct osr__reroute *w, size_t at)
-{
-	if (w->sl[at] != OSR__NO_SL)
-		w->grants[at] |= (uint16_t)(1u << w->sl[at]);
 }
 
 static void give_pair(struct osr__reroute *w, uint32_t d, uint32_t v, unsigned k)
@@ -205,13 +197,10 @@ static void give_pair(struct osr__reroute *w, uint32_t d, uint32_t v, unsigned k
 	give_sl(w, d, v, k);
 	if (!w->reply)
 		return;
-	for (uint32_t i = w->dest_row[root]; i < w->dest_row[root + 1]; i++) {
-		if (w->dest_list[i] == d)
-			continue;
-		grant_old(w, w->dest_list[i] * n + v);
-		give_sl(w, w->dest_list[i], v, k);
-	}
-	/* v answers the root on lane k alone: the old SL does not lead to d any more. */
+	/*
+	 * v answers the root on lane k alone: the old SL does not lead to d any more. To other LIDs
+	 * of the root it does, so these keep theirs.
+	 */
 	w->reply[v * n + root] = 0;
 	for (uint32_t i = w->dest_row[v]; i < w->dest_row[v + 1]; i++) {
 		w->stable.n_sl_lost++;
@@ -233,7 +222,7 @@ static bool commit_relaxed(struct osr__reroute *w, uint32_t d, const uint8_t *ro
 		return false;
 	}
 	for (uint32_t k = 0; k < w->n_lanes; k++) {
-		if (!try_pair(w, d, row, v, c, k))
+		if (!osr__try_pair(w, d, row, v, c, k))
 			continue;
 		give_pair(w, d, v, k);
 		w->done[v] = (uint16_t)(1u << k);
@@ -267,8 +256,7 @@ static bool commit(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint3
 
 /* ---- SLs of earlier -------------------------------------------------------------------------- */
 
-/* The SL of the last sweep, if it was another one than home's; else OSR__NO_SL. */
-static uint8_t other_sl(const struct osr__reroute *w, uint32_t d, uint32_t v)
+uint8_t osr__other_sl(const struct osr__reroute *w, uint32_t d, uint32_t v)
 {
 	const struct osr_routing *last = &w->last->routing;
 	uint8_t sl;
@@ -332,7 +320,7 @@ void osr__keep_grants(struct osr__reroute *w, uint32_t d)
 
 		if (w->sw_f[v] == OSR_NONE || v == x->dest_switch[d] || !is_used(w, d, v))
 			continue;
-		other = other_sl(w, d, v);
+		other = osr__other_sl(w, d, v);
 		if (other != OSR__NO_SL)
 			lanes |= (uint16_t)(1u << (other & 15));
 		if (lanes)

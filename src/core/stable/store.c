@@ -6,6 +6,7 @@
 #include <osmroutes/store.h>
 
 #include <osmroutes/check.h>
+#include <osmroutes/reroute.h>
 
 #include <assert.h>
 #include <stdio.h>
@@ -512,51 +513,6 @@ static enum osr_status read_tables(struct reader *x, const struct counts *c, uin
 	return st ? st : check_ranges(x, f, c, r);
 }
 
-/*
- * Where one graph holds for all lanes, what the tables depend on: computed, because what is stored
- * is not believed. Routes that nobody uses need not agree with the certificate, which the check has
- * found to hold for all others.
- */
-static enum osr_status find_deps(const struct reader *x, struct osr_result *result,
-				 struct osr_arena *arena, struct osr_arena *scratch)
-{
-	const struct osr_fabric *f = &result->fabric;
-	struct osr_routing *r = &result->routing;
-	uint32_t *row;
-	uint64_t n_slots = 0, *deps;
-
-	if (r->sl || r->sl2vl || !r->rank)
-		return OSR_OK;
-	row = osr_alloc(scratch, f->n_channels, sizeof(*row));
-	if (!row)
-		return nomem(x);
-	for (uint32_t c = 0; c < f->n_channels; c++) {
-		row[c] = (uint32_t)n_slots;
-		n_slots += f->chan_row[f->chan_dst[c] + 1] - f->chan_row[f->chan_dst[c]];
-	}
-	if (n_slots > UINT32_MAX)
-		return OSR_OK;
-	deps = osr_calloc(arena, n_slots / 64 + 1, sizeof(*deps));
-	if (!deps)
-		return nomem(x);
-	for (uint32_t d = 0; d < f->n_dests; d++)
-		for (uint32_t s = 0; s < f->n_switches; s++) {
-			uint32_t c = osr_port_channel(f, s, osr_lft(r, s, d)), u, next, slot;
-
-			if (c == OSR_NONE || s == f->dest_switch[d])
-				continue;
-			u = f->chan_dst[c];
-			next = osr_port_channel(f, u, osr_lft(r, u, d));
-			if (next == OSR_NONE || u == f->dest_switch[d] ||
-			    r->rank[c] >= r->rank[next])
-				continue;
-			slot = row[c] + (next - f->chan_row[u]);
-			deps[slot / 64] |= UINT64_C(1) << (slot % 64);
-		}
-	r->deps = deps;
-	return OSR_OK;
-}
-
 static enum osr_status judge(const struct reader *x, struct osr_result *result,
 			     struct osr_arena *arena, struct osr_arena *scratch)
 {
@@ -571,8 +527,6 @@ static enum osr_status judge(const struct reader *x, struct osr_result *result,
 	st = osr_check_loads(&result->fabric, &result->routing, scratch, &verdict, load, &why);
 	if (st)
 		st = osr_fail(x->diag, st, "%s: %.*s", x->label, 300, why.text);
-	else
-		st = find_deps(x, result, arena, scratch);
 	osr_arena_reset(scratch, mark);
 	result->load = load;
 	result->digest = osr_routing_digest(&result->fabric, &result->routing);
@@ -629,7 +583,10 @@ enum osr_status osr_store_read(const void *buf, size_t size, const char *label, 
 		st = read_result(&x, engine, n_home, last_arena, scratch, last);
 	if (!st && x.at != x.size)
 		st = damaged(&x, "it has something behind its end");
-	if (!st)
-		last->home = h.n_results == 2 ? home : NULL;
-	return st;
+	if (st)
+		return st;
+	last->home = h.n_results == 2 ? home : NULL;
+	return osr_reroute_prepare(last->home ? home : last, scratch,
+				   last->home ? home_arena : last_arena,
+				   last->home ? &home->routing : &last->routing, diag);
 }
