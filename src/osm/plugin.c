@@ -172,6 +172,7 @@ static void report(void *plugin_data, osm_epi_event_id_t event, void *event_data
 		for (struct engine_ctx *c = p->contexts; c; c = c->next) {
 			c->routed = false;
 			osr__store_load(c);
+			osr__sweep_prepare(c);
 		}
 		break;
 	case OSM_EVENT_ID_UCAST_ROUTING_DONE:

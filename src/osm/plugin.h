@@ -182,6 +182,8 @@ struct sweep_slot {
 };
 
 int osr__sweep(void *context);
+/* What this sweep would have to do first; without OpenSM's lock, in the thread that sweeps. */
+void osr__sweep_prepare(struct engine_ctx *ctx);
 /* OpenSM reused its unicast cache instead of calling us: check what it programmed. */
 void osr__sweep_cached(struct engine_ctx *ctx);
 

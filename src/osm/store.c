@@ -103,11 +103,11 @@ static void *read_file(const char *path, size_t *size, struct osr_diag *diag)
 	return buf;
 }
 
-static double clock_ms(void)
+static double clock_ms(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
@@ -138,7 +138,7 @@ void osr__store_load(struct engine_ctx *ctx)
 {
 	struct osm_opensm *osm = ctx->plugin->osm;
 	struct osr_diag diag = { "" };
-	double start = clock_ms();
+	double start = clock_ms(CLOCK_MONOTONIC);
 	char name[NAME_SIZE], path[PATH_MAX];
 	size_t size = 0;
 	void *buf;
@@ -156,7 +156,7 @@ void osr__store_load(struct engine_ctx *ctx)
 		osr__log(osm, OSM_LOG_INFO,
 			 "%s: tables of the last run read from %s and checked in %.1f ms: %u switches, "
 			 "%u LIDs, digest %016" PRIx64 "; the first sweep starts from them",
-			 ctx->engine->name, path, clock_ms() - start,
+			 ctx->engine->name, path, clock_ms(CLOCK_MONOTONIC) - start,
 			 ctx->stored->result.fabric.n_switches, ctx->stored->result.fabric.n_dests,
 			 ctx->stored->result.digest);
 	else if (diag.text[0])
@@ -219,6 +219,7 @@ static void *writer(void *context)
 		struct osr_diag diag = { "" };
 		void *buf = s->next;
 		size_t size = s->next_size;
+		double start;
 		bool failed;
 
 		if (!buf && s->stop)
@@ -229,8 +230,13 @@ static void *writer(void *context)
 		}
 		s->next = NULL;
 		pthread_mutex_unlock(&s->lock);
+		start = clock_ms(CLOCK_THREAD_CPUTIME_ID);
 		failed = !write_file(ctx, buf, size, &diag);
 		free(buf);
+		if (!failed)
+			osr__log(ctx->plugin->osm, OSM_LOG_INFO,
+				 "%s: tables stored in %s: %zu bytes, %.3f ms of CPU", ctx->engine->name,
+				 osr__cache_dir(), size, clock_ms(CLOCK_THREAD_CPUTIME_ID) - start);
 		/* Once, not at every sweep. */
 		if (failed && !s->failed)
 			osr__log(ctx->plugin->osm, OSM_LOG_ERROR,

@@ -579,6 +579,17 @@ int osr__sweep(void *context)
 	return st ? -1 : 0;
 }
 
+void osr__sweep_prepare(struct engine_ctx *ctx)
+{
+	struct osr_arena scratch = { 0 };
+
+	/* Once for each full route. Out of memory: the sweep does it all itself. */
+	if (ctx->current)
+		osr_reroute_prepare(&ctx->current->result, &scratch, &ctx->current->arena,
+				    &ctx->current->result.routing, NULL);
+	osr_arena_free(&scratch);
+}
+
 /* Tables from OpenSM's unicast cache ----------------------------------------------------------- */
 
 static enum osr_status check_cached(struct sweep *w, enum snapshot_lids lids, struct osr_diag *diag)
