@@ -20,6 +20,8 @@ import groups		# noqa: F401
 import angara		# noqa: F401
 import metrics		# noqa: F401
 import restart		# noqa: F401
+import endurance		# noqa: F401
+import entries		# noqa: F401
 import dumps		# noqa: F401
 import live		# noqa: F401
 

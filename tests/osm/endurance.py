@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""Many sweeps in one life of opensm: its memory does not grow, and what returns brings its tables back.
+OSR_SWEEPS says how many; the test does few, the long run is the same command with more."""
+import os
+import re
+
+from faults import switch_links
+from judge import QOS, expect, judge, scenario
+from osmtest import Fabric, Opensm, find_fabric
+
+SETTLED = 10	# sweeps after which memory counts
+LONG = 1000	# sweeps from which on it may grow by a hundredth; glibc's pools fill for some tens of them
+
+
+def resident_kb(opensm):
+    with open('/proc/%d/status' % opensm.process.pid) as file:
+        return int(re.search(r'VmRSS:\s+(\d+)', file.read()).group(1))
+
+
+def judge_memory(kb, limit):
+    """Resident memory after each sweep goes up and down with what a fault needs and with the pools of
+    malloc(); so means over a tenth of the sweeps are compared, the first with the last."""
+    window = max(15, len(kb) // 10)
+    early, late = sum(kb[:window]) / window, sum(kb[-window:]) / window
+    print('%.0f kB on average over the first %d of %d sweeps, %.0f over the last (%+.2f %%), %d to %d in all' %
+          (early, window, len(kb), late, (late / early - 1) * 100, min(kb), max(kb)))
+    expect(late <= early * limit, 'memory grew from %.0f to %.0f kB' % (early, late))
+
+
+@scenario('endurance.memory', 240)
+def memory(workdir):
+    """Every sweep finds the fabric as it was, or a cable less, or one that has come back."""
+    n_sweeps = int(os.environ.get('OSR_SWEEPS', 60))
+    with Fabric(find_fabric('random-12'), workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS) as opensm:
+            opensm.wait_up()
+            whole = judge(fabric, opensm, ours='dfsssp')
+            cables = switch_links(whole)
+            memory = []
+            down = None
+            for i in range(1, n_sweeps + 1):
+                if i % 3 == 1:
+                    down = cables[i // 3 % len(cables)]
+                    fabric.console(fabric.unlink(*down[:2]))
+                elif i % 3 == 2:
+                    fabric.console(fabric.relink(*down[:2]))
+                opensm.resweep()
+                memory.append(resident_kb(opensm))
+            opensm.wait_quiet()
+            expect(opensm.sweeps() > n_sweeps, 'too few sweeps')
+            judge_memory(memory[SETTLED:], 1.01 if n_sweeps >= LONG else 1.05)
+            after = judge(fabric, opensm, ours='dfsssp')
+            expect(i % 3 == 1 or (after.bytes_of_tables() == whole.bytes_of_tables() and
+                                  after.rows == whole.rows), 'the first tables have not come back')
+        opensm.check_own_log()
