@@ -14,11 +14,11 @@ LONG = 1000	# sweeps from which on it may grow by a hundredth; glibc's pools fil
 
 def resident_kb(opensm):
     with open('/proc/%d/status' % opensm.process.pid) as file:
-        return int(re.search(r'VmRSS:\s+(\d+)', file.read()).group(1))
+        return int(re.search(r'RssAnon:\s+(\d+)', file.read()).group(1))
 
 
 def judge_memory(kb, limit):
-    """Resident memory after each sweep goes up and down with what a fault needs and with the pools of
+    """Anonymous memory after each sweep goes up and down with what a fault needs and with the pools of
     malloc(); so means over a tenth of the sweeps are compared, the first with the last."""
     window = max(15, len(kb) // 10)
     early, late = sum(kb[:window]) / window, sum(kb[-window:]) / window
