@@ -13,7 +13,9 @@
  *
  * Fitness is compared as a sum of whole numbers, |C gamma_c - sum|^4 with |C| channels, in 128
  * bits: that orders like sigma(4) and is the same on every machine. Loads of the children are kept
- * up to date gene by gene, where they differ from a parent's.
+ * up to date gene by gene, where they differ from a parent's. Genes that change are listed first and
+ * changed afterwards, so that the channels of those to come are on their way from memory; and these
+ * are kept in 16 bits, one gene after the other.
  */
 #include "angara_private.h"
 
@@ -22,10 +24,24 @@
 
 #include <osmroutes/prng.h>
 
+#define AHEAD 12 /* changes of which the channels are asked for beforehand */
+
 struct chromosome {
 	uint16_t *gene; /* [n_genes] */
 	uint32_t *load; /* [n_channels] */
 	unsigned __int128 fitness;
+};
+
+/* Where the choices of a gene are. */
+struct locus {
+	uint64_t first; /* into channel[], hops for each choice */
+	uint32_t pair;
+	uint16_t hops;
+};
+
+struct change {
+	uint32_t locus;
+	uint16_t gene;
 };
 
 struct genetic {
@@ -33,8 +49,12 @@ struct genetic {
 	const struct osr_angara *a;
 	const struct osr_angara_options *opt;
 	struct osr_prng prng;
-	uint32_t n_genes, n_channels, n_live;
-	uint32_t *pair;                /* [n_genes] */
+	uint32_t n_genes, n_channels, n_live, most;
+	struct locus *locus;           /* [n_genes] */
+	uint16_t *n_choices;           /* [n_genes] */
+	uint64_t *limit;               /* [most choices + 1] draws from here on are drawn again */
+	uint16_t *channel;             /* of all choices of all genes */
+	struct change *change;         /* [n_genes] */
 	uint32_t *live;                /* [n_live] channels that are there */
 	uint64_t total;                /* sum of all loads: the same for every chromosome */
 	struct chromosome *individual; /* [2 * population] parents, then children */
@@ -55,32 +75,58 @@ static unsigned __int128 fitness(const struct genetic *w, const uint32_t *load)
 	return sum;
 }
 
-static void add(const struct genetic *w, struct chromosome *x, uint32_t i, uint32_t n)
+static inline const uint16_t *channels(const struct genetic *w, uint32_t i, uint32_t gene)
 {
-	uint32_t p = w->pair[i];
-	const uint32_t *channel = osr_angara_channels(w->a, p, x->gene[i]);
-
-	for (uint32_t h = 0; h < w->a->hops[p]; h++)
-		x->load[channel[h]] += n;
+	return w->channel + w->locus[i].first + (size_t)gene * w->locus[i].hops;
 }
 
-static void set_gene(const struct genetic *w, struct chromosome *x, uint32_t i, uint16_t gene)
+/* Every gene at most once in a list. */
+static void apply(const struct genetic *w, struct chromosome *x, uint32_t n)
 {
-	if (x->gene[i] == gene)
-		return;
-	add(w, x, i, UINT32_MAX);
-	x->gene[i] = gene;
-	add(w, x, i, 1);
+	const struct change *c = w->change;
+
+	for (uint32_t k = 0; k < n; k++) {
+		const uint16_t *before = channels(w, c[k].locus, x->gene[c[k].locus]);
+		const uint16_t *after = channels(w, c[k].locus, c[k].gene);
+		uint32_t hops = w->locus[c[k].locus].hops;
+
+		if (k + 2 * AHEAD < n)
+			__builtin_prefetch(&w->locus[c[k + 2 * AHEAD].locus]);
+		if (k + AHEAD < n) {
+			uint32_t i = c[k + AHEAD].locus;
+
+			__builtin_prefetch(channels(w, i, x->gene[i]));
+			__builtin_prefetch(channels(w, i, c[k + AHEAD].gene));
+		}
+		for (uint32_t h = 0; h < hops; h++) {
+			x->load[before[h]]--;
+			x->load[after[h]]++;
+		}
+		x->gene[c[k].locus] = c[k].gene;
+	}
+}
+
+/* osr_prng_below(), with one division instead of two. */
+static inline uint16_t draw(struct osr_prng *prng, uint32_t n, uint64_t limit)
+{
+	uint64_t x;
+
+	do
+		x = osr_prng_next(prng);
+	while (x >= limit);
+	return (uint16_t)(x % n);
 }
 
 static void make_first(struct genetic *w, struct chromosome *x)
 {
 	memcpy(x->load, w->s->load, w->n_channels * sizeof(*x->load));
 	for (uint32_t i = 0; i < w->n_genes; i++) {
-		uint32_t n = osr_angara_n_choices(w->a, w->pair[i]);
+		const uint16_t *channel;
 
-		x->gene[i] = (uint16_t)osr_prng_below(&w->prng, n);
-		add(w, x, i, 1);
+		x->gene[i] = draw(&w->prng, w->n_choices[i], w->limit[w->n_choices[i]]);
+		channel = channels(w, i, x->gene[i]);
+		for (uint32_t h = 0; h < w->locus[i].hops; h++)
+			x->load[channel[h]]++;
 	}
 	x->fitness = fitness(w, x->load);
 }
@@ -89,28 +135,40 @@ static void make_first(struct genetic *w, struct chromosome *x)
 static void cross(struct genetic *w, struct chromosome *child, const struct chromosome *whole,
 		  const struct chromosome *part, uint32_t lo, uint32_t hi)
 {
+	uint32_t n = 0;
+
 	memcpy(child->gene, whole->gene, w->n_genes * sizeof(*child->gene));
 	memcpy(child->load, whole->load, w->n_channels * sizeof(*child->load));
-	for (uint32_t i = lo; i < hi; i++)
-		set_gene(w, child, i, part->gene[i]);
+	for (uint32_t i = lo; i < hi; i++) {
+		/* After some generations most of them are equal: eight at a time. */
+		if (i + 8 <= hi && !memcmp(child->gene + i, part->gene + i, 16)) {
+			i += 7;
+			continue;
+		}
+		w->change[n] = (struct change){ i, part->gene[i] };
+		n += child->gene[i] != part->gene[i];
+	}
+	apply(w, child, n);
 }
 
-/*
- * Every gene with the same chance: in steps from one that mutates to the next, drawn by as many
- * trials as it takes.
- */
+/* Every gene with the same chance. */
 static void mutate(struct genetic *w, struct chromosome *child)
 {
 	uint64_t limit = UINT64_MAX / 1000 * w->opt->mutation_permille;
+	struct osr_prng prng = w->prng;
+	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < w->n_genes; i++) {
-		uint32_t n;
+		uint16_t gene;
 
-		if (osr_prng_next(&w->prng) >= limit)
+		if (osr_prng_next(&prng) >= limit)
 			continue;
-		n = osr_angara_n_choices(w->a, w->pair[i]);
-		set_gene(w, child, i, (uint16_t)osr_prng_below(&w->prng, n));
+		gene = draw(&prng, w->n_choices[i], w->limit[w->n_choices[i]]);
+		w->change[n] = (struct change){ i, gene };
+		n += gene != child->gene[i];
 	}
+	w->prng = prng;
+	apply(w, child, n);
 	child->fitness = fitness(w, child->load);
 }
 
@@ -190,22 +248,53 @@ static enum osr_status population_init(struct genetic *w, struct osr_arena *scra
 }
 
 /* Pairs with a single choice are no genes; they load their channels once and for all. */
+static uint64_t sort_pairs(struct genetic *w)
+{
+	const struct osr_angara *a = w->a;
+	uint64_t n = 0;
+
+	for (uint32_t p = 0; p < a->n_pairs; p++) {
+		uint32_t n_choices = osr_angara_n_choices(a, p);
+
+		w->total += a->hops[p];
+		if (n_choices > 1) {
+			w->n_choices[w->n_genes] = (uint16_t)n_choices;
+			w->locus[w->n_genes++] = (struct locus){ n, p, a->hops[p] };
+			w->most = n_choices > w->most ? n_choices : w->most;
+			n += (uint64_t)n_choices * a->hops[p];
+		} else if (a->hops[p]) {
+			osr__picks_add(w->s, p, 0, 1);
+		}
+	}
+	return n;
+}
+
 static enum osr_status list_genes(struct genetic *w, struct osr_arena *scratch,
 				  struct osr_diag *diag)
 {
 	const struct osr_angara *a = w->a;
+	uint64_t n;
 
-	w->pair = osr_alloc(scratch, a->n_pairs, sizeof(*w->pair));
+	w->locus = osr_alloc(scratch, a->n_pairs, sizeof(*w->locus));
+	w->n_choices = osr_alloc(scratch, a->n_pairs, sizeof(*w->n_choices));
 	w->live = osr_alloc(scratch, w->n_channels, sizeof(*w->live));
-	if (!w->pair || !w->live)
+	if (!w->locus || !w->n_choices || !w->live)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the routes of %u nodes",
 				a->n_set);
-	for (uint32_t p = 0; p < a->n_pairs; p++) {
-		w->total += a->hops[p];
-		if (osr_angara_n_choices(a, p) > 1)
-			w->pair[w->n_genes++] = p;
-		else if (a->hops[p])
-			osr__picks_add(w->s, p, 0, 1);
+	n = sort_pairs(w);
+	w->channel = osr_alloc(scratch, n, sizeof(*w->channel));
+	w->change = osr_alloc(scratch, w->n_genes, sizeof(*w->change));
+	w->limit = osr_alloc(scratch, w->most + 1, sizeof(*w->limit));
+	if (n && (!w->channel || !w->change || !w->limit))
+		return osr_fail(diag, OSR_NOMEM, "out of memory for %u genes", w->n_genes);
+	for (uint32_t k = 2; k <= w->most; k++)
+		w->limit[k] = UINT64_MAX - UINT64_MAX % k;
+	for (uint32_t i = 0; i < w->n_genes; i++) {
+		const uint32_t *from = osr_angara_channels(a, w->locus[i].pair, 0);
+		uint64_t last = (uint64_t)w->n_choices[i] * w->locus[i].hops;
+
+		for (uint64_t h = 0; h < last; h++)
+			w->channel[w->locus[i].first + h] = (uint16_t)from[h];
 	}
 	for (uint32_t c = 0; c < w->n_channels; c++)
 		if (a->t->next[c] != OSR_NO_NODE)
@@ -224,6 +313,9 @@ enum osr_status osr__genetic(struct osr__picks *s, const struct osr_angara_optio
 	if (opt->population < 2)
 		return osr_fail(diag, OSR_INVAL, "a population of %u: expected 2 or more",
 				opt->population);
+	if (w.n_channels > UINT16_MAX)
+		return osr_fail(diag, OSR_INVAL, "genetic search takes tori of at most %u channels",
+				UINT16_MAX);
 	st = list_genes(&w, scratch, diag);
 	if (st || !w.n_genes)
 		return st;
@@ -233,6 +325,6 @@ enum osr_status osr__genetic(struct osr__picks *s, const struct osr_angara_optio
 	evolve(&w, stats);
 	memcpy(s->load, w.individual[0].load, w.n_channels * sizeof(*s->load));
 	for (uint32_t i = 0; i < w.n_genes; i++)
-		s->pick[w.pair[i]] = w.individual[0].gene[i];
+		s->pick[w.locus[i].pair] = w.individual[0].gene[i];
 	return OSR_OK;
 }
