@@ -43,9 +43,15 @@ struct job {
 	struct plan plan;
 	struct order order;
 	struct trees trees;
-	uint32_t *fresh; /* dependencies that can be taken back */
+	bool reversible;
 	uint64_t *load;  /* [n_channels] routes, for parallel cables */
 	uint64_t *flow;  /* [n_switches] end ports that send through a switch */
+};
+
+/* Multicast: wanted, found, and on a lane of its own? */
+struct spread {
+	bool wanted, found, own;
+	uint8_t *up; /* [n_switches] directions towards the root */
 };
 
 static enum osr_status nomem(struct osr_diag *diag)
@@ -149,6 +155,7 @@ static void write_lfts(struct job *j)
 	}
 }
 
+/* One row for all LIDs of a switch, but where pairs have left their own service levels. */
 static enum osr_status write_sls(struct job *j)
 {
 	const struct osr_fabric *f = j->f;
@@ -161,11 +168,14 @@ static enum osr_status write_sls(struct job *j)
 		uint8_t *first = NULL;
 
 		for (uint32_t k = j->trees.dest_row[root]; k < j->trees.dest_row[root + 1]; k++) {
-			uint8_t *row = j->r->sl + (size_t)j->trees.dest_list[k] * n;
+			uint32_t d = j->trees.dest_list[k];
+			uint8_t *row = j->r->sl + (size_t)d * n;
 
-			if (first)
+			if (j->trees.n_aside)
+				memcpy(row, j->trees.sl + (size_t)j->trees.model[d] * n, n);
+			else if (first)
 				memcpy(row, first, n);
-			for (uint32_t v = 0; v < n && !first; v++)
+			for (uint32_t v = 0; v < n && !first && !j->trees.n_aside; v++)
 				row[v] = angara__sl(&j->plan, osr_grid_coord(&j->grid, v),
 						    osr_grid_coord(&j->grid, root));
 			first = first ? first : row;
@@ -217,14 +227,32 @@ static enum osr_status write_ranks(struct job *j)
 {
 	size_t m = j->f->n_channels;
 
-	j->r->rank = osr_alloc(j->result, j->r->n_vls * m, sizeof(*j->r->rank));
+	j->r->rank = osr_calloc(j->result, j->r->n_vls * m, sizeof(*j->r->rank));
 	if (!j->r->rank)
 		return nomem(j->diag);
-	for (uint32_t lane = 0; lane < j->r->n_vls; lane++)
+	for (uint32_t lane = 0; lane < j->r->n_vls && lane < j->order.n_lanes; lane++)
 		for (uint32_t c = 0; c < m; c++)
 			j->r->rank[lane * m + c] = j->order.rank[angara__node(
 				&j->order, lane, j->f->chan_src[c], j->grid.chan_dir[c])];
 	return OSR_OK;
+}
+
+/* A tree that has a lane for itself: up from the leaves, then down. */
+static void rank_tree(struct job *j, const uint8_t *up)
+{
+	const struct osr_fabric *f = j->f;
+	uint32_t *rank = j->r->rank + (size_t)j->req->mcast_vl * f->n_channels, root = 0;
+
+	while (up[root] != NO_WAY)
+		root++;
+	angara__trees_hops(&j->trees, up, root);
+	for (uint32_t c = 0; c < f->n_channels; c++) {
+		uint32_t v = f->chan_src[c];
+
+		rank[c] = up[v] == j->grid.chan_dir[c]
+				  ? f->n_switches - j->trees.hops[v]
+				  : f->n_switches + j->trees.hops[f->chan_dst[c]];
+	}
 }
 
 /* The spanning order, cut down to what lies between end ports and the root. */
@@ -245,7 +273,7 @@ static enum osr_status write_multicast(struct job *j, const uint8_t *up)
 	for (uint32_t v = 0; v < f->n_switches; v++)
 		j->r->mcast_parent[v] =
 			keep[v] && up[v] != NO_WAY ? pick_channel(j, v, up[v]) : OSR_NONE;
-	j->r->mcast_vl = 0;
+	j->r->mcast_vl = j->req->mcast_vl;
 	j->r->claims |= OSR_CLAIM_MULTICAST;
 	return OSR_OK;
 }
@@ -254,51 +282,174 @@ static enum osr_status write_multicast(struct job *j, const uint8_t *up)
 
 static enum osr_status allocate(struct job *j)
 {
-	size_t n = j->f->n_switches, n_dirs = 2 * j->plan.n_dims;
+	size_t n = j->f->n_switches;
 
-	j->fresh = osr_alloc(j->scratch, n * n_dirs * n_dirs, sizeof(*j->fresh));
 	j->load = osr_calloc(j->scratch, j->f->n_channels, sizeof(*j->load));
 	j->flow = osr_calloc(j->scratch, n, sizeof(*j->flow));
-	return j->fresh && j->load && j->flow ? OSR_OK : nomem(j->diag);
+	return j->load && j->flow ? OSR_OK : nomem(j->diag);
 }
 
-/* Ways around what is missing; *found false if there are none for some pair. */
-static enum osr_status mend(struct job *j, uint8_t *up, bool *multicast, bool *found)
+/* Service levels that pairs may leave, if there are lanes. */
+static enum osr_status prepare_aside(struct job *j)
 {
-	uint16_t *sls = osr_alloc(j->scratch, j->f->n_switches, sizeof(*sls));
-	enum osr_status st = angara__order_watch(&j->order, j->scratch, j->diag);
+	const struct osr_fabric *f = j->f;
+	size_t n = f->n_switches;
 
-	if (st)
-		return st;
-	if (!sls)
+	if (j->req->max_vls < 2)
+		return OSR_OK;
+	j->trees.sl = osr_alloc(j->scratch, f->n_dests * n, 1);
+	if (!j->trees.sl)
 		return nomem(j->diag);
-	angara__trees_depend(&j->trees, sls);
-	*multicast = *multicast && angara__trees_multicast(&j->trees, up, j->fresh);
-	*found = angara__trees_mend(&j->trees, j->fresh);
-	if (*found)
-		angara__trees_measure(&j->trees);
+	for (uint32_t d = 0; d < f->n_dests; d++)
+		for (uint32_t v = 0; v < n; v++)
+			j->trees.sl[d * n + v] =
+				angara__sl(&j->plan, osr_grid_coord(&j->grid, v),
+					   osr_grid_coord(&j->grid, f->dest_switch[d]));
 	return OSR_OK;
 }
 
-static enum osr_status write_all(struct job *j, const uint8_t *up, bool multicast)
+/* The ways of the intact grid, and the order in which they rise. */
+static enum osr_status route_plain(struct job *j, uint32_t n_lanes)
+{
+	enum osr_status st =
+		angara__order(&j->order, &j->plan, j->trees.gap, n_lanes, j->scratch, j->diag);
+
+	j->trees.o = &j->order;
+	j->trees.n_detours = j->trees.n_aside = 0;
+	if (!st)
+		angara__trees_plain(&j->trees);
+	return st;
+}
+
+static enum osr_status watch(struct job *j)
+{
+	size_t n = j->f->n_switches, n_dirs = 2 * j->plan.n_dims;
+
+	j->trees.fresh = osr_alloc(j->scratch, n * n_dirs * n_dirs, sizeof(*j->trees.fresh));
+	if (!j->trees.fresh)
+		return nomem(j->diag);
+	return angara__order_watch(&j->order, j->scratch, j->diag);
+}
+
+static enum osr_status depend(struct job *j)
+{
+	uint16_t *sls = osr_alloc(j->scratch, j->f->n_switches, sizeof(*sls));
+
+	if (!sls)
+		return nomem(j->diag);
+	angara__trees_depend(&j->trees, sls);
+	return OSR_OK;
+}
+
+/* Who comes first where unicast and multicast share a lane. */
+enum turn {
+	ALL_STAY,        /* the ways of the intact grid, then multicast, then ways around */
+	MULTICAST_FIRST, /* who does not agree with it takes another service level */
+	NO_MULTICAST,
+	N_TURNS
+};
+
+/* *found false: not so. */
+static enum osr_status mend_by(struct job *j, enum turn turn, struct spread *m, bool *found)
+{
+	uint32_t n_lanes = j->req->max_vls < 3 ? 2 : 3;
+	enum osr_status st = route_plain(j, n_lanes);
+
+	if (!st)
+		st = prepare_aside(j);
+	if (!st)
+		st = watch(j);
+	if (!st && turn != MULTICAST_FIRST)
+		st = depend(j);
+	if (st)
+		return st;
+	m->found = turn != NO_MULTICAST && angara__trees_multicast(&j->trees, 0, m->up);
+	*found = (turn == NO_MULTICAST || m->found) &&
+		 (turn != MULTICAST_FIRST || angara__trees_settle(&j->trees)) &&
+		 angara__trees_mend(&j->trees);
+	return OSR_OK;
+}
+
+static enum osr_status mend(struct job *j, struct spread *m, bool *found)
+{
+	bool shared = m->wanted && !j->req->mcast_vl;
+
+	angara__plan_aside(&j->plan, j->req->max_vls < 3 ? j->req->max_vls : 3);
+	for (enum turn turn = shared ? ALL_STAY : NO_MULTICAST; turn < N_TURNS && !*found; turn++) {
+		enum osr_status st;
+
+		if (turn == MULTICAST_FIRST && j->req->max_vls < 2)
+			continue;
+		st = mend_by(j, turn, m, found);
+		if (st)
+			return st;
+	}
+	if (!*found)
+		return OSR_OK;
+	j->reversible = angara__trees_replies(&j->trees);
+	angara__trees_measure(&j->trees);
+	return OSR_OK;
+}
+
+/* Lanes in use. */
+static uint8_t count_lanes(const struct job *j)
+{
+	size_t n = (size_t)j->f->n_dests * j->f->n_switches;
+	uint8_t lanes = j->plan.n_rings ? 2 : 1;
+
+	for (size_t k = 0; k < n && j->trees.n_aside && lanes < 3; k++) {
+		if (j->trees.sl[k] == j->plan.lane2_sl)
+			lanes = 3;
+		else if (j->trees.sl[k] == j->plan.lane1_sl)
+			lanes = 2;
+	}
+	return lanes;
+}
+
+/* On a lane that has unicast, too, or on one of its own. */
+static enum osr_status spread(struct job *j, struct spread *m)
+{
+	uint32_t lane = j->r->n_vls == 1 ? 0 : j->req->mcast_vl;
+	enum osr_status st;
+
+	m->own = lane >= j->r->n_vls;
+	if (m->found || !m->wanted)
+		return OSR_OK;
+	if (!m->own && lane && !j->order.used) {
+		st = watch(j);
+		if (!st)
+			st = depend(j);
+		if (st)
+			return st;
+	}
+	m->found = angara__trees_multicast(&j->trees, m->own ? NO_LANE : lane, m->up);
+	return OSR_OK;
+}
+
+static enum osr_status write_all(struct job *j, const struct spread *m)
 {
 	struct osr_routing *r = j->r;
 	enum osr_status st;
 
 	r->engine = "angara";
-	r->n_vls = r->n_layers = r->n_layers_one_way = j->plan.n_rings ? 2 : 1;
+	r->n_layers = r->n_layers_one_way = r->n_vls;
 	r->n_longer = j->trees.n_longer;
-	r->claims = OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE;
+	r->claims = OSR_CLAIM_DEADLOCK_FREE;
+	r->claims |= j->reversible ? OSR_CLAIM_REVERSIBLE : 0;
 	r->claims |= r->n_vls == 1 ? OSR_CLAIM_ANY_SL : 0;
 	r->claims |= r->n_longer ? 0 : OSR_CLAIM_MINIMAL;
 	write_lfts(j);
-	st = write_ranks(j);
-	if (!st && r->n_vls > 1)
-		st = write_sls(j);
+	st = r->n_vls > 1 ? write_sls(j) : OSR_OK;
 	if (!st && r->n_vls > 1)
 		st = write_sl2vl(j);
-	if (!st && multicast)
-		st = write_multicast(j, up);
+	if (m->found && m->own)
+		r->n_vls = j->req->mcast_vl + 1;
+	if (!st)
+		st = write_ranks(j);
+	if (!st && m->found)
+		st = write_multicast(j, m->up);
+	if (!st && m->found && m->own)
+		rank_tree(j, m->up);
 	return st;
 }
 
@@ -306,13 +457,13 @@ static enum osr_status write_all(struct job *j, const uint8_t *up, bool multicas
 static enum osr_status route_grid(struct job *j, bool *found)
 {
 	uint16_t *lane1 = osr_alloc(j->scratch, angara__plan_size(&j->grid), sizeof(*lane1));
-	uint8_t *up = osr_alloc(j->scratch, j->f->n_switches, 1);
-	bool multicast = j->req->multicast;
+	struct spread m = { .wanted = j->req->multicast,
+			    .up = osr_alloc(j->scratch, j->f->n_switches, 1) };
 	double start = j->req->clock_ms ? j->req->clock_ms() : 0;
 	enum osr_status st;
 
 	*found = false;
-	if (!lane1 || !up)
+	if (!lane1 || !m.up)
 		return nomem(j->diag);
 	if (j->grid.n_placed < j->f->n_switches || !angara__plan(&j->plan, &j->grid, lane1) ||
 	    (j->plan.n_rings && j->req->max_vls < 2))
@@ -320,23 +471,23 @@ static enum osr_status route_grid(struct job *j, bool *found)
 	st = allocate(j);
 	if (!st)
 		st = angara__trees_init(&j->trees, &j->plan, j->r->lft, j->scratch, j->diag);
-	if (!st)
-		st = angara__order(&j->order, &j->plan, j->trees.gap, j->scratch, j->diag);
 	if (st)
 		return st;
-	j->trees.o = &j->order;
-	angara__trees_plain(&j->trees);
+	j->reversible = true;
 	if (j->grid.n_dead_links || j->grid.n_dead_switches) {
-		st = mend(j, up, &multicast, found);
+		st = mend(j, &m, found);
 	} else {
 		*found = true;
-		if (multicast)
-			angara__trees_multicast(&j->trees, up, j->fresh);
+		st = route_plain(j, 2);
 	}
 	if (st || !*found)
 		return st;
+	j->r->n_vls = count_lanes(j);
+	st = spread(j, &m);
+	if (st)
+		return st;
 	j->r->ms_spf = j->req->clock_ms ? j->req->clock_ms() - start : 0;
-	return write_all(j, up, multicast);
+	return write_all(j, &m);
 }
 
 /* ---- otherwise ------------------------------------------------------------------------------- */

@@ -46,7 +46,7 @@ static uint32_t own_digit(const struct plan *p, const struct digit *d, uint32_t 
 
 	if (gap != WHOLE && gap != n - 1)
 		return out + 2 * n + 2 + (way == UP ? (a + n - gap - 1) % n : (gap + n - a) % n);
-	if (lane && p->weight[i] && gap == WHOLE)
+	if (lane == 1 && p->weight[i] && gap == WHOLE)
 		return out + n + 1 + (way == UP ? (a + n - n / 2) % n : (n / 2 - 1 + n - a) % n);
 	/* Across the dateline of a whole ring of 3: its only channels that do not go in or out. */
 	if (distance(a, b) > 1)
@@ -83,13 +83,13 @@ static int by_key(const void *a, const void *b)
 }
 
 enum osr_status angara__order(struct order *o, const struct plan *p, const uint16_t *gap,
-			      struct osr_arena *scratch, struct osr_diag *diag)
+			      uint32_t n_lanes, struct osr_arena *scratch, struct osr_diag *diag)
 {
 	uint32_t n_switches = p->g->f->n_switches, n_dirs = 2 * p->n_dims;
 	struct digit digit[MAX_DIMS];
 	struct entry *e;
 
-	*o = (struct order){ .p = p, .n = 2 * n_switches * n_dirs };
+	*o = (struct order){ .p = p, .n_lanes = n_lanes, .n = n_lanes * n_switches * n_dirs };
 	o->rank = osr_alloc(scratch, o->n, sizeof(*o->rank));
 	o->at = osr_alloc(scratch, o->n, sizeof(*o->at));
 	e = osr_alloc(scratch, o->n, sizeof(*e));
@@ -97,7 +97,7 @@ enum osr_status angara__order(struct order *o, const struct plan *p, const uint1
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the order of %u channels",
 				p->g->f->n_channels);
 	make_digits(p, digit);
-	for (uint32_t lane = 0; lane < 2; lane++)
+	for (uint32_t lane = 0; lane < n_lanes; lane++)
 		for (uint32_t v = 0; v < n_switches; v++)
 			for (uint32_t dir = 0; dir < n_dirs; dir++) {
 				uint32_t node = angara__node(o, lane, v, dir);
@@ -152,10 +152,10 @@ static uint32_t neighbours(const struct order *o, uint32_t node, bool down, uint
 		if (from == OSR_NONE)
 			continue;
 		used = *angara__used(o, from, first, second);
-		for (uint32_t other = 0; other < 2 && used; other++) {
+		for (uint32_t other = 0; other < o->n_lanes && used; other++) {
 			uint32_t a = down ? other : lane, b = down ? lane : other;
 
-			if (used >> (2 * a + b) & 1)
+			if ((a == 2) == (b == 2) && used >> angara__bit(a, b) & 1)
 				out[n++] =
 					down ? angara__node(o, other, from, k)
 					     : angara__node(o, other, osr_grid_near(g, v, dir), k);
@@ -232,7 +232,7 @@ bool angara__order_add(struct order *o, uint32_t v, uint32_t dir, uint32_t lane,
 		       uint32_t next_lane, bool *fresh)
 {
 	uint8_t *used = angara__used(o, v, dir, next),
-		bit = (uint8_t)(1u << (2 * lane + next_lane));
+		bit = (uint8_t)(1u << angara__bit(lane, next_lane));
 	uint32_t from = angara__node(o, lane, v, dir);
 	uint32_t to = angara__node(o, next_lane, osr_grid_near(o->p->g, v, dir), next);
 	uint32_t n_up, n_down;
@@ -259,5 +259,5 @@ bool angara__order_add(struct order *o, uint32_t v, uint32_t dir, uint32_t lane,
 void angara__order_drop(struct order *o, uint32_t v, uint32_t dir, uint32_t lane, uint32_t next,
 			uint32_t next_lane)
 {
-	*angara__used(o, v, dir, next) &= (uint8_t) ~(1u << (2 * lane + next_lane));
+	*angara__used(o, v, dir, next) &= (uint8_t) ~(1u << angara__bit(lane, next_lane));
 }

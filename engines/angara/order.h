@@ -3,7 +3,8 @@
  * order.h - an order of the channels in which every packet rises: the certificate, and the judge of
  * additional steps.
  *
- * A *lane channel* is a direction out of a switch on one of the two lanes. Before anything has
+ * A *lane channel* is a direction out of a switch on one of the two lanes, or, where something has
+ * failed and there are three, on lane 2, which whoever uses it never leaves. Before anything has
  * failed, their order is known: by dimension, and within rings from the link that the lane does not
  * use. Lane 0 is numbered inside out, so that steps towards the middle of a later dimension may come
  * in front of everything (a first step), as multicast does.
@@ -21,12 +22,13 @@
 
 struct order {
 	const struct plan *p;
+	uint32_t n_lanes;
 	uint32_t n;     /* lane channels: (lane * n_switches + switch) * n_dirs + direction */
 	uint32_t *rank; /* [n] place in the order */
 	uint32_t *at;   /* [n] the inverse */
 
 	/* Dependencies in use; NULL until osr order_watch(). */
-	uint8_t *used; /* [n_switches * n_dirs * n_dirs] bit 2 * lane before + lane after */
+	uint8_t *used; /* [n_switches * n_dirs * n_dirs] see angara__bit() */
 	uint32_t *stack, *seen_up, *seen_down, *places; /* [n] */
 	uint8_t *mark;                                  /* [n] */
 };
@@ -36,7 +38,7 @@ struct order {
  * interrupted; the last one if it is a line without a gap.
  */
 enum osr_status angara__order(struct order *o, const struct plan *p, const uint16_t *gap,
-			      struct osr_arena *scratch, struct osr_diag *diag);
+			      uint32_t n_lanes, struct osr_arena *scratch, struct osr_diag *diag);
 
 /* Prepares for counting dependencies. */
 enum osr_status angara__order_watch(struct order *o, struct osr_arena *scratch,
@@ -52,6 +54,12 @@ static inline uint8_t *angara__used(const struct order *o, uint32_t v, uint32_t 
 	uint32_t n_dirs = 2 * o->p->n_dims;
 
 	return &o->used[((size_t)v * n_dirs + dir) * n_dirs + next];
+}
+
+/* 2 * lane before + lane after; from lane 2 to lane 2. */
+static inline uint32_t angara__bit(uint32_t lane, uint32_t next_lane)
+{
+	return lane == 2 ? 4 : 2 * lane + next_lane;
 }
 
 /*

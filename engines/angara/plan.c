@@ -131,7 +131,19 @@ bool angara__plan(struct plan *p, const struct osr_grid *g, uint16_t *lane1)
 	choose_order(p);
 	choose_states(p);
 	fill_lanes(p);
+	p->lane1_sl = p->lane2_sl = N_SLS;
+	p->n_all_sls = p->n_sls;
 	return true;
+}
+
+void angara__plan_aside(struct plan *p, uint32_t n_lanes)
+{
+	if (n_lanes > 1 && p->n_all_sls < N_SLS)
+		p->lane1_sl = p->n_all_sls++;
+	if (n_lanes > 2 && p->n_all_sls < N_SLS)
+		p->lane2_sl = p->n_all_sls++;
+	for (uint32_t k = 0; k < angara__plan_size(p->g) && p->lane1_sl < N_SLS; k++)
+		p->lane1[k] |= (uint16_t)(1u << p->lane1_sl);
 }
 
 /* ---- ways ------------------------------------------------------------------------------------ */

@@ -38,6 +38,11 @@ struct plan {
 	uint8_t weight[MAX_DIMS]; /* of the digit; 0: none */
 	uint8_t n_states[MAX_DIMS];
 	uint8_t n_sls;
+	/*
+	 * Besides: for pairs that find no way on their own one, after failures. lane1_sl is on lane
+	 * 1 everywhere, lane2_sl on lane 2; 16 if there is none.
+	 */
+	uint8_t lane1_sl, lane2_sl, n_all_sls;
 	uint8_t n_variants; /* 2: the LIDs of a switch do not all take the same way */
 	/* [state - 2][direction]: the pair of opposite places a, a + n/2 of the last ring */
 	uint16_t pair[2][2];
@@ -51,6 +56,9 @@ struct plan {
 
 /* False if the service levels do not suffice: more than four rings of 5 or more. */
 bool angara__plan(struct plan *p, const struct osr_grid *g, uint16_t *lane1);
+
+/* Adds the service levels aside, as far as there are some and so many lanes. */
+void angara__plan_aside(struct plan *p, uint32_t n_lanes);
 
 /* Room that lane1 needs. */
 uint32_t angara__plan_size(const struct osr_grid *g);
@@ -66,6 +74,8 @@ static inline uint32_t angara__lane(const struct plan *p, uint32_t v, uint32_t d
 {
 	uint32_t i = dir / 2, a = osr_grid_coord(p->g, v)[i];
 
+	if (sl == p->lane2_sl)
+		return 2;
 	return p->lane1[2 * (p->lane_row[i] + a) + dir % 2] >> sl & 1;
 }
 

@@ -4,15 +4,12 @@
  *	gaps and runs		where rows are interrupted
  *	plain ways		those of the intact grid
  *	dependencies		what all these ways need
- *	mending			ways for those left over
- *	measuring
- *	multicast
+ *	measuring		how many are longer than they could be
+ * Ways for those left over are in mend.c, multicast in spread.c.
  */
 #include "trees.h"
 
 #include <string.h>
-
-#define MAX_ROOTS 16 /* spanning trees tried for multicast */
 
 /* ---- gaps and runs --------------------------------------------------------------------------- */
 
@@ -254,93 +251,6 @@ void angara__trees_depend(struct trees *t, uint16_t *sls)
 			depend(t, t->row + (size_t)d * f->n_switches, f->dest_switch[d], sls);
 }
 
-/* ---- mending --------------------------------------------------------------------------------- */
-
-/* A dependency as one number, so that it can be taken back. */
-static uint32_t pack(uint32_t v, uint32_t dir, uint32_t lane, uint32_t next, uint32_t next_lane)
-{
-	return (((v * 32 + dir) * 32 + next) * 2 + lane) * 2 + next_lane;
-}
-
-static void take_back(struct order *o, const uint32_t *fresh, uint32_t n)
-{
-	while (n--)
-		angara__order_drop(o, fresh[n] / 4096, fresh[n] / 128 % 32, fresh[n] / 2 % 2,
-				   fresh[n] / 4 % 32, fresh[n] % 2);
-}
-
-/* From v by dir, and on along the row: legal as a whole on the service level of this pair? */
-static bool may_step(struct trees *t, const uint8_t *row, uint32_t root, uint32_t v, uint32_t dir,
-		     uint32_t *fresh)
-{
-	const struct osr_grid *g = t->p->g;
-	uint32_t sl = angara__sl(t->p, osr_grid_coord(g, v), osr_grid_coord(g, root)), n = 0;
-
-	for (uint32_t u = osr_grid_near(g, v, dir); u != root;
-	     v = u, dir = row[v], u = osr_grid_near(g, v, dir)) {
-		uint32_t lane = angara__lane(t->p, v, dir, sl);
-		uint32_t next_lane = angara__lane(t->p, u, row[u], sl);
-		bool is_fresh;
-
-		if (!angara__order_add(t->o, v, dir, lane, row[u], next_lane, &is_fresh)) {
-			take_back(t->o, fresh, n);
-			return false;
-		}
-		if (is_fresh)
-			fresh[n++] = pack(v, dir, lane, row[u], next_lane);
-	}
-	return true;
-}
-
-/* One hop further than so many, if some neighbour at that distance can be stepped to. */
-static bool mend_one(struct trees *t, uint8_t *row, uint32_t root, uint32_t v, uint32_t hops,
-		     uint32_t *fresh)
-{
-	for (uint32_t dir = 0; dir < 2 * t->p->n_dims; dir++) {
-		uint32_t u = osr_grid_near(t->p->g, v, dir);
-
-		if (u == OSR_NONE || t->hops[u] != hops || !may_step(t, row, root, v, dir, fresh))
-			continue;
-		row[v] = (uint8_t)dir;
-		t->hops[v] = hops + 1;
-		t->n_detours++;
-		return true;
-	}
-	return false;
-}
-
-/* Those that are left over, nearest first. */
-static bool mend(struct trees *t, uint8_t *row, uint32_t root, uint32_t *fresh)
-{
-	uint32_t n_switches = t->p->g->f->n_switches, n = 0, hops = 0;
-
-	if (angara__trees_hops(t, row, root) == n_switches)
-		return true;
-	for (uint32_t v = 0; v < n_switches; v++)
-		if (t->hops[v] == OSR_NONE)
-			t->queue[n++] = v;
-	for (; n && hops < n_switches; hops++) {
-		uint32_t left = 0;
-
-		for (uint32_t k = 0; k < n; k++)
-			if (!mend_one(t, row, root, t->queue[k], hops, fresh))
-				t->queue[left++] = t->queue[k];
-		n = left;
-	}
-	return !n;
-}
-
-bool angara__trees_mend(struct trees *t, uint32_t *fresh)
-{
-	const struct osr_fabric *f = t->p->g->f;
-
-	for (uint32_t d = 0; d < f->n_dests; d++)
-		if (t->model[d] == d &&
-		    !mend(t, t->row + (size_t)d * f->n_switches, f->dest_switch[d], fresh))
-			return false;
-	return true;
-}
-
 /* ---- measuring ------------------------------------------------------------------------------- */
 
 /* Breadth first: distances into queue order, hops[] from the row. */
@@ -386,129 +296,4 @@ void angara__trees_measure(struct trees *t)
 			n += t->model[t->dest_list[k]] == d;
 		t->n_longer += n * count_longer(t, t->row + (size_t)d * f->n_switches, root);
 	}
-}
-
-/* ---- multicast ------------------------------------------------------------------------------- */
-
-/* Along a row to its middle, without crossing the dateline; the last dimension goes first. */
-static uint8_t dir_inwards(const struct trees *t, uint32_t v)
-{
-	const struct plan *p = t->p;
-	const uint16_t *x = osr_grid_coord(p->g, v);
-
-	for (uint32_t k = p->n_dims; k-- > 0;) {
-		uint32_t i = p->order[k], middle = p->g->shape.size[i] / 2;
-
-		if (x[i] != middle)
-			return (uint8_t)(2 * i + (x[i] < middle ? UP : DOWN));
-	}
-	return NO_WAY;
-}
-
-/* Every pair of different links of the tree at u, on lane 0. */
-static bool depend_on_tree(struct trees *t, const uint8_t *up, uint32_t *fresh, uint32_t *n_fresh)
-{
-	const struct osr_grid *g = t->p->g;
-	uint32_t n_dirs = 2 * t->p->n_dims;
-
-	for (uint32_t u = 0; u < g->f->n_switches; u++)
-		for (uint32_t a = 0; a < n_dirs; a++) {
-			uint32_t v = osr_grid_near(g, u, a);
-
-			if (v == OSR_NONE || (up[u] != a && up[v] != (a ^ 1)))
-				continue;
-			for (uint32_t b = 0; b < n_dirs; b++) {
-				uint32_t to = osr_grid_near(g, u, b);
-				bool is_fresh;
-
-				if (b == a || to == OSR_NONE || (up[u] != b && up[to] != (b ^ 1)))
-					continue;
-				if (!angara__order_add(t->o, v, a ^ 1, 0, b, 0, &is_fresh))
-					return false;
-				if (is_fresh)
-					fresh[(*n_fresh)++] = pack(v, a ^ 1, 0, b, 0);
-			}
-		}
-	return true;
-}
-
-/* Breadth first from root. */
-static void spread(struct trees *t, uint32_t root, uint8_t *up)
-{
-	const struct osr_grid *g = t->p->g;
-	uint32_t n = 0;
-
-	memset(up, NO_WAY, g->f->n_switches);
-	t->queue[n++] = root;
-	for (uint32_t k = 0; k < n; k++)
-		for (uint32_t dir = 2 * t->p->n_dims; dir-- > 0;) {
-			uint32_t v = osr_grid_near(g, t->queue[k], dir);
-
-			if (v == OSR_NONE || v == root || up[v] != NO_WAY)
-				continue;
-			up[v] = (uint8_t)(dir ^ 1);
-			t->queue[n++] = v;
-		}
-}
-
-/* The tree of the intact grid; switches that it does not connect follow their neighbours. */
-static uint32_t inward_tree(struct trees *t, uint8_t *up)
-{
-	const struct osr_grid *g = t->p->g;
-	uint32_t root = OSR_NONE, best = UINT32_MAX;
-
-	for (uint32_t v = 0; v < g->f->n_switches; v++) {
-		uint32_t out = 0;
-
-		for (uint32_t i = 0; i < t->p->n_dims; i++) {
-			uint32_t a = osr_grid_coord(g, v)[i], m = g->shape.size[i] / 2u;
-
-			out += a < m ? m - a : a - m;
-		}
-		if (out < best) {
-			best = out;
-			root = v;
-		}
-	}
-	for (uint32_t v = 0; v < g->f->n_switches; v++) {
-		up[v] = v == root ? NO_WAY : dir_inwards(t, v);
-		if (up[v] != NO_WAY && osr_grid_near(g, v, up[v]) == OSR_NONE)
-			up[v] = NO_WAY;
-	}
-	angara__trees_hops(t, up, root);
-	for (uint32_t left = 1, hops = 0; left; hops++) {
-		left = 0;
-		for (uint32_t v = 0; v < g->f->n_switches; v++) {
-			if (t->hops[v] != OSR_NONE)
-				continue;
-			left = 1;
-			for (uint32_t dir = 2 * t->p->n_dims; dir-- > 0;) {
-				uint32_t u = osr_grid_near(g, v, dir);
-
-				if (u == OSR_NONE || t->hops[u] != hops)
-					continue;
-				up[v] = (uint8_t)dir;
-				t->hops[v] = hops + 1;
-				break;
-			}
-		}
-	}
-	return root;
-}
-
-bool angara__trees_multicast(struct trees *t, uint8_t *up, uint32_t *fresh)
-{
-	uint32_t n = t->p->g->f->n_switches, root = inward_tree(t, up), n_fresh = 0;
-
-	if (!t->o->used || depend_on_tree(t, up, fresh, &n_fresh))
-		return true;
-	take_back(t->o, fresh, n_fresh);
-	for (uint32_t k = 0; k < MAX_ROOTS && k < n; k++) {
-		spread(t, (root + k * (n / MAX_ROOTS + 1)) % n, up);
-		n_fresh = 0;
-		if (depend_on_tree(t, up, fresh, &n_fresh))
-			return true;
-		take_back(t->o, fresh, n_fresh);
-	}
-	return false;
 }

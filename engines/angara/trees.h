@@ -7,7 +7,8 @@
  * way, so the entries of one destination form a tree. Switches whose way is cut (the corner where it
  * would turn is gone, or both ways around) are left over. They step to a neighbour that has a way,
  * as long as the whole of it stays legal on the service level that the pair always had: nearest
- * first, dependencies added to the order one by one.
+ * first, dependencies added to the order one by one. Pairs for which there is no such way take
+ * another service level.
  */
 #ifndef ANGARA_TREES_H
 #define ANGARA_TREES_H
@@ -17,6 +18,7 @@
 #include "order.h"
 
 #define NO_WAY 255
+#define NO_LANE 255 /* a lane without unicast */
 
 struct trees {
 	const struct plan *p;
@@ -27,7 +29,10 @@ struct trees {
 	uint32_t *dest_row, *dest_list;   /* dests by switch, those of CAs first */
 	uint32_t *model;                  /* [n_dests] the dest whose row this one shares */
 	uint32_t *hops, *queue, *by_hops; /* [n_switches] of one tree */
+	uint8_t *sl; /* [n_dests * n_switches] as row; NULL: every pair has its own */
+	uint32_t *fresh, n_fresh; /* [n_switches * (2 * n_dims)^2] dependencies to take back */
 	uint32_t n_detours;               /* left over, and found a way */
+	uint32_t n_aside;                 /* of these, on a service level that is not their own */
 	uint32_t n_longer;                /* routes longer than minimal */
 };
 
@@ -42,7 +47,7 @@ void angara__trees_plain(struct trees *t);
 void angara__trees_depend(struct trees *t, uint16_t *sls);
 
 /* Ways for those left over. False if some switch finds none. */
-bool angara__trees_mend(struct trees *t, uint32_t *fresh);
+bool angara__trees_mend(struct trees *t);
 
 /* n_longer, by distances of its own. Also fills hops[] for nobody in particular. */
 void angara__trees_measure(struct trees *t);
@@ -51,9 +56,27 @@ void angara__trees_measure(struct trees *t);
 uint32_t angara__trees_hops(struct trees *t, const uint8_t *row, uint32_t root);
 
 /*
- * A spanning tree for multicast on lane 0, as directions towards its root: NO_WAY at the root. With
+ * Are replies to those who took another service level, on that one, legal, too? Adds their
+ * dependencies.
+ */
+bool angara__trees_replies(struct trees *t);
+
+/*
+ * Instead of angara__trees_depend(), if the order has a tree of multicast already: whose way does
+ * not go with it takes another service level. False if some pair finds none.
+ */
+bool angara__trees_settle(struct trees *t);
+
+/*
+ * A spanning tree for multicast on a lane, as directions towards its root: NO_WAY at the root. With
  * o->used, its dependencies are added. False if no tree fits the order.
  */
-bool angara__trees_multicast(struct trees *t, uint8_t *up, uint32_t *fresh);
+bool angara__trees_multicast(struct trees *t, uint32_t lane, uint8_t *up);
+
+/* Adds a dependency, to fresh[], too, if it was not in use before; false if it closes a cycle. */
+bool angara__add(struct trees *t, uint32_t v, uint32_t dir, uint32_t lane, uint32_t next,
+		 uint32_t next_lane);
+/* All but the first n of fresh[]. */
+void angara__take_back(struct trees *t, uint32_t n);
 
 #endif

@@ -139,46 +139,117 @@ static const char *const damaged[] = {
 
 #define N_DAMAGED (sizeof(damaged) / sizeof(damaged[0]))
 
-static void test_damaged(void **state)
-{
-	const char *cases = getenv("OSR_CASES");
-	unsigned n_cases = cases ? (unsigned)atoi(cases) : 4 * N_DAMAGED, other_mode = 0,
-		 refused = 0, no_multicast = 0;
+/* What became of a campaign. */
+struct tally {
+	unsigned cases, refused, on_layers, no_multicast, one_way, three_lanes;
+	uint64_t pairs, other_sls; /* against the whole grid */
+};
 
-	for (unsigned k = 0; k < n_cases; k++) {
+/* Pairs whose service level is not that of the whole grid. */
+static void count_sls(struct test_torus d, const struct run *x, struct tally *n)
+{
+	const struct osr_fabric *f = &x->t.f;
+	struct run whole;
+
+	d.dead_switches = d.dead_links = 0;
+	start(&whole, &d, 8);
+	assert_int_equal(route(&whole, NULL), OSR_OK);
+	for (uint32_t k = 0; k < f->n_dests; k++) {
+		uint32_t e = whole.t.f.lid_dest[f->dest_lid[k]];
+
+		for (uint32_t v = 0; v < f->n_switches; v++) {
+			uint32_t u = osr_fabric_switch_by_guid(&whole.t.f, f->sw_guid[v]);
+			uint8_t now = x->r.sl ? x->r.sl[(size_t)k * f->n_switches + v] : 0;
+
+			if (v == f->dest_switch[k])
+				continue;
+			n->pairs++;
+			n->other_sls +=
+				now != (whole.r.sl ? whole.r.sl[(size_t)e * whole.t.f.n_switches + u]
+						   : 0);
+		}
+	}
+	stop(&whole);
+}
+
+static void tally(struct test_torus d, const struct run *x, struct tally *n)
+{
+	bool layers = x->r.n_vls > 1 && !x->r.sl2vl;
+
+	if (layers || (x->r.sl2vl && x->r.n_longer && !x->r.notes))
+		printf("%s: on layers\n", x->t.name);
+	n->on_layers += layers;
+	n->no_multicast += !x->r.mcast_parent;
+	if (!x->r.mcast_parent)
+		printf("%s: no multicast\n", x->t.name);
+	if (!(x->r.claims & OSR_CLAIM_REVERSIBLE))
+		printf("%s: one-way\n", x->t.name);
+	n->one_way += !(x->r.claims & OSR_CLAIM_REVERSIBLE);
+	n->three_lanes += !layers && x->r.n_vls > 2;
+	if (getenv("OSR_CASES"))
+		count_sls(d, x, n);
+}
+
+/*
+ * One switch or three cables missing. With a previous result, which knows the places, as after a
+ * failure; without, as after a restart.
+ */
+static void campaign(unsigned first, unsigned n_cases, bool restart, unsigned vls)
+{
+	struct tally n = { 0 };
+
+	for (unsigned k = first; k < first + n_cases; k++) {
 		struct test_torus d = { .dims = damaged[k % N_DAMAGED],
 					.hosts = 1,
 					.shuffle = 1 + k,
-					.fault_seed = k,
-					.dead_switches = k / N_DAMAGED % 2,
-					.dead_links = k / N_DAMAGED % 2 ? 0 : 3 };
-		struct run x;
+					.fault_seed = k };
+		struct osr_result before;
+		struct run whole, x;
 
-		start(&x, &d, 8);
-		if (route(&x, NULL) != OSR_OK) {
-			refused++;
+		start(&whole, &d, vls);
+		if (!restart)
+			assert_int_equal(route(&whole, NULL), OSR_OK);
+		before = (struct osr_result){ .fabric = whole.t.f, .routing = whole.r };
+		d.dead_switches = k / N_DAMAGED % 2;
+		d.dead_links = d.dead_switches ? 0 : 3;
+		start(&x, &d, vls);
+		n.cases++;
+		if (route(&x, restart ? NULL : &before) != OSR_OK) {
+			n.refused++;
 			printf("%s: %s\n", x.t.name, x.diag.text);
-			stop(&x);
-			continue;
+		} else {
+			assert_checked(&x);
+			assert_true(x.verdict.proven & OSR_CLAIM_DEADLOCK_FREE);
+			assert_int_equal(x.verdict.n_routes + x.verdict.n_no_path,
+					 (uint64_t)x.t.f.n_dests * (x.t.f.n_switches - 1));
+			tally(d, &x, &n);
 		}
-		assert_checked(&x);
-		assert_true(x.verdict.proven & OSR_CLAIM_DEADLOCK_FREE);
-		assert_int_equal(x.verdict.n_routes + x.verdict.n_no_path,
-				 (uint64_t)x.t.f.n_dests * (x.t.f.n_switches - 1));
-		if (!(x.r.claims & OSR_CLAIM_ANY_SL) && !x.r.sl2vl) {
-			other_mode++;
-			printf("%s: on layers\n", x.t.name);
-		} else if (x.r.n_vls == 1 && !x.r.mcast_parent) {
-			no_multicast++;
-		} else if (x.r.sl2vl && !x.r.mcast_parent) {
-			no_multicast++;
-			printf("%s: no multicast\n", x.t.name);
-		}
+		stop(&whole);
 		stop(&x);
 	}
-	printf("%u damaged grids: %u refused, %u on layers, %u without multicast\n", n_cases,
-	       refused, other_mode, no_multicast);
-	assert_int_equal(refused, 0);
+	printf("%u damaged grids, %u VLs, %s: %u refused, %u on layers, %u without multicast, %u one-way, "
+	       "%u on three lanes; %llu of %llu pairs on another service level\n",
+	       n.cases, vls, restart ? "after a restart" : "after a failure", n.refused, n.on_layers,
+	       n.no_multicast, n.one_way, n.three_lanes, (unsigned long long)n.other_sls,
+	       (unsigned long long)n.pairs);
+	assert_int_equal(n.refused, 0);
+	assert_int_equal(n.on_layers, 0);
+}
+
+static unsigned number(const char *name, unsigned otherwise)
+{
+	const char *text = getenv(name);
+
+	return text ? (unsigned)atoi(text) : otherwise;
+}
+
+/* OSR_FIRST, OSR_CASES, OSR_VLS: for campaigns. */
+static void test_damaged(void **state)
+{
+	unsigned n = number("OSR_CASES", 2 * N_DAMAGED), first = number("OSR_FIRST", 0);
+
+	campaign(first, n, true, number("OSR_VLS", 8));
+	campaign(first, n, false, number("OSR_VLS", 8));
 }
 
 /* ---- what stays ------------------------------------------------------------------------------ */
