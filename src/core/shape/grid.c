@@ -15,6 +15,7 @@
 #include <string.h>
 
 #define MAX_SEEDS 12
+#define MORE_SEEDS 96 /* where so many bear no grid */
 
 static enum osr_status no(const struct grid_work *w, const char *why)
 {
@@ -675,8 +676,9 @@ enum osr_status osr_grid_find(const struct osr_fabric *f, const struct osr_grid_
 			      struct osr_arena *scratch, struct osr_arena *result,
 			      struct osr_grid *g, struct osr_diag *diag)
 {
+	static const uint32_t rounds[] = { MAX_SEEDS, MORE_SEEDS };
 	struct grid_work w = { .f = f, .diag = diag };
-	uint32_t degree = 0, n_left = MAX_SEEDS;
+	uint32_t most = 0;
 	enum osr_status st = find_edges(&w, scratch);
 
 	if (!st)
@@ -687,10 +689,14 @@ enum osr_status osr_grid_find(const struct osr_fabric *f, const struct osr_grid_
 	st = no(&w, "its squares do not fit together");
 	/* Switches of many cables first, since they know all dimensions. */
 	for (uint32_t v = 0; v < f->n_switches; v++)
-		if (w.row[v + 1] - w.row[v] > degree)
-			degree = w.row[v + 1] - w.row[v];
-	for (; degree && n_left && st == OSR_NOT_APPLICABLE; degree--)
-		st = try_seeds(&w, degree, &n_left, frame, scratch, result, g);
+		if (w.row[v + 1] - w.row[v] > most)
+			most = w.row[v + 1] - w.row[v];
+	for (uint32_t k = 0; k < 2 && st == OSR_NOT_APPLICABLE; k++) {
+		uint32_t n_left = rounds[k];
+
+		for (uint32_t degree = most; degree && n_left && st == OSR_NOT_APPLICABLE; degree--)
+			st = try_seeds(&w, degree, &n_left, frame, scratch, result, g);
+	}
 	if (!st && diag)
 		diag->text[0] = 0;
 	return st;
