@@ -69,9 +69,10 @@ class Run:
         def say(key, outcome):
             self.say('%-16s %-16s %10.2f ms %8d kB  %s' % (
                 row.key, key, outcome.cpu[-1], outcome.grown[-1], outcome.said))
-        bench = runs.Bench(net, os.path.join(workdir, row.key), self.patterns)
+        bench = runs.Bench(net, os.path.join(workdir, row.key), self.patterns,
+                           row.words)
         got = bench.run(row.variants, self.repetitions, say)
-        budgets = None if self.args.quick else runs.by_budget(net, plans.BUDGETS, self.patterns)
+        budgets = None if self.args.quick or 'dfsssp' not in got else runs.by_budget(net, plans.BUDGETS, self.patterns)
         self.results.append((row, got, budgets))
         self.rows += targets.rows_of(row, got)
         if row.key.startswith('random128'):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """Which fabrics, which engines on them, and what each is expected to reach."""
+import math
 import os
 
 BUDGETS = (1, 2, 4, 8)
@@ -7,6 +8,7 @@ BUDGETS = (1, 2, 4, 8)
 W1 = ['stock dfsssp', 'stock minhop', 'dfsssp', 'dfsssp one-way']
 BY_BUDGET = [k % n for n in BUDGETS for k in ('stock nue %d', 'dfsssp %d')]
 SSSP = ['stock sssp', 'sssp']
+GRID = ['stock torus-2QoS', 'angara']
 
 
 class Plan:
@@ -49,6 +51,19 @@ def _random128(seed):
                 switches=128, bound=bound, efi_by_budget=bound * RANDOM128, vls=6)
 
 
+def _grid(kind, dims, hosts, bound):
+    """Tori and meshes for angara; torus-2QoS knows two and three dimensions."""
+    return Plan('%s%s' % (kind, dims), '%s %s, %d host%s a switch' % (kind, dims, hosts, 's' * (hosts > 1)),
+                '%s dims=%s hosts=%d' % (kind, dims, hosts), GRID[dims.count('x') > 2:],
+                bound=bound, switches=math.prod(map(int, dims.split('x'))))
+
+
+# Bounds: the largest mean load over the links of one dimension; of lines, over those of one cut.
+GRIDS = [('torus', '8x8x8', 2, 2048), ('torus', '6x6x6', 2, 648), ('torus', '16x16', 1, 512),
+         ('torus', '4x2x2x2', 1, 16), ('torus', '5x4x3x2', 1, 72), ('mesh', '16x16', 1, 1024),
+         ('mesh', '8x8x8', 2, 4096)]
+
+
 def plans():
     rows = [
         Plan('tree1000', '10-ary 3-tree, 1,000 hosts', 'kary k=10 n=3', W1,
@@ -70,7 +85,7 @@ def plans():
              W1 + ['dfsssp ROUTING'], least=400, efi=11646, bound=11646, memory=10,
              only_large=True, switches=1620),
     ]
-    return rows
+    return rows + [_grid(*grid) for grid in GRIDS]
 
 
 # From the field: the largest, and one each of what generators do not make; with their bounds.

@@ -5,6 +5,7 @@ Stock engines and ours run in the same ibsim, in turns, so that whatever else th
 meets all of them. Tables are judged once per engine; they are the same in every repetition.
 """
 import json
+import math
 import os
 import re
 import statistics
@@ -40,7 +41,8 @@ class Variant:
 
 def _variants():
     one_way = '[dfsssp]\nreversible_sl = off\n'
-    rows = [Variant('stock dfsssp', 'dfsssp'), Variant('stock sssp', 'sssp', aside=True),
+    rows = [Variant('stock torus-2QoS', 'torus-2QoS'), Variant('angara', 'angara', ''),
+            Variant('stock dfsssp', 'dfsssp'), Variant('stock sssp', 'sssp', aside=True),
             Variant('stock minhop', 'minhop'),
             Variant('dfsssp', 'dfsssp', ''), Variant('sssp', 'sssp', '', aside=True),
             Variant('dfsssp one-way', 'dfsssp', one_way, aside=True),
@@ -95,11 +97,26 @@ def generate(path, words):
     return path
 
 
+def torus_conf(path, words):
+    """What torus-2QoS must be told: sizes, and the cables of the first switch. ibsim numbers switches
+    as they come in the file, and the generator's last dimension varies fastest."""
+    dims = [int(n) for n in words[1].partition('=')[2].split('x')]
+    lines = ['%s %s' % (words[0], ' '.join(map(str, dims + [1] * (3 - len(dims)))))]
+    for i, n in enumerate(dims):
+        step = math.prod(dims[i + 1:])
+        lines.append('%sp_link 0x200000 0x%x' % ('xyz'[i], 0x200000 + step))
+        if words[0] == 'torus' and n == 4:	# as its manual asks
+            lines.append('%sm_link 0x200000 0x%x' % ('xyz'[i], 0x200000 + (n - 1) * step))
+    with open(path, 'w') as file:
+        file.write('\n'.join(lines) + '\n')
+    return path
+
+
 class Bench:
     """Measures variants on one fabric."""
 
-    def __init__(self, netfile, workdir, patterns):
-        self.netfile, self.dir, self.patterns = netfile, workdir, patterns
+    def __init__(self, netfile, workdir, patterns, words=()):
+        self.netfile, self.dir, self.patterns, self.words = netfile, workdir, patterns, words
         self.outcomes = {}
 
     def run(self, keys, repetitions, say):
@@ -140,6 +157,8 @@ class Bench:
         options = {'qos': 'TRUE', 'max_wire_smps': 32,
                    'event_plugin_name': 'osmroutes osrtimer' if ours else 'osrtimer'}
         options.update(variant.options)
+        if variant.engine == 'torus-2QoS':
+            options['torus_config'] = torus_conf(os.path.join(self.dir, 'torus-2QoS.conf'), self.words)
         with Opensm(fabric, variant.engine, plugin=ours, plugin_conf=variant.ours, options=options,
                     log_flags=variant.log_flags, once=True, name=name, env=env) as opensm:
             start = time.monotonic()

@@ -43,6 +43,8 @@ def rows_of(plan, got):
     rows = _routed(plan, got)
     if 'dfsssp' in got and 'stock dfsssp' in got:
         rows += _cost(plan, got) + _balance(plan, got) + _lanes(plan, got)
+    if 'angara' in got:
+        rows += _grid(plan, got['angara'], got.get('stock torus-2QoS'))
     if 'sssp' in got:
         rows += _sssp(plan, got)
     for n in (1, 2, 4, 8):
@@ -108,6 +110,24 @@ def _sssp(plan, got):
         rows.append(at_most('%s: EFI of sssp over the average' % plan.title, 1.15,
                             over_average(ours)))
     return rows
+
+
+def _grid(plan, ours, stock):
+    """Against the bound, and torus-2QoS in the same run where it serves."""
+    efi, what = ours.tables['efi'], plan.title + ': angara, '
+    rows = [at_most(what + 'EFI over the bound', 1.10, efi / plan.bound),
+            Row(what + 'longer paths', '0', number(ours.tables['longer']), ours.tables['longer'] == 0),
+            at_most(what + 'VLs', 2, ours.used_vls)]
+    if not stock or not stock.ok:
+        return rows
+    # In meshes dimension order is at the bound, whoever does it.
+    bound = stock.tables['efi'] <= plan.bound
+    rows.append(Row(what + 'EFI, against torus-2QoS', ('at most %s, the bound' if bound else 'below %s') %
+                    number(stock.tables['efi']), number(efi), efi < stock.tables['efi'] + bound))
+    if ours.ebb is not None and stock.ebb is not None:
+        rows.append(Row(what + 'eBB, against torus-2QoS', ('at least %.3f' if bound else 'above %.3f') %
+                        stock.ebb, '%.3f' % ours.ebb, ours.ebb > stock.ebb or bound and ours.ebb == stock.ebb))
+    return rows + [at_most(what + 'CPU, ours / torus-2QoS', 1.0, ratio(ours.ms, stock.ms), True)]
 
 
 def longer(tables):
