@@ -126,10 +126,40 @@ def command_section(command, body, tables):
     return text + '\n'
 
 
+# Options of every sub-command; the text says so once.
+COMMON = ('json', 'csv', 'schema')
+
+
+def usage_of(option):
+    """"[-e ENGINE]...": an option as a synopsis has it. NAME=VALUE may be repeated wherever it stands."""
+    if option['key']:
+        word = '-' + option['key'] + (' ' + option['arg'] if option['arg'] else '')
+    else:
+        word = '--' + option['name']
+        if option['arg']:
+            word += ('[=%s]' if option['arg_optional'] else '=%s') % option['arg']
+    again = 'may be repeated' in option['help'] or option['arg'] == 'NAME=VALUE'
+    return '[%s]%s' % (word, '...' * again)
+
+
+def synopsis(tables, width=78):
+    """Every sub-command with all its options, as an indented block."""
+    lines = []
+    for command in tables['commands']:
+        table = command['table'] or {'options': [], 'args': '[...]'}
+        words = [usage_of(o) for o in table['options'] if o['name'] not in COMMON] + table['args'].split(' ')
+        line = '    osmroutes ' + command['name']
+        for word in words:
+            if word and len(line) + 1 + len(word) > width:
+                lines.append(line)
+                line = ' ' * 19
+            line += ' ' * bool(word) + word
+        lines.append(line)
+    return '\n'.join(lines) + '\n'
+
+
 def command_page(tables, docs):
     page = dict(sections(read(os.path.join(docs, COMMAND_PAGE))))
-    synopsis = '\n'.join('**osmroutes %s** %s\\' % (c['name'], '[*OPTION*...] ' + (
-        c['table']['args'] if c['table'] else '[...]')) for c in tables['commands']).rstrip('\\')
     engines = '\n'.join(definition('**osmroutes-%s**(7)' % e['name'], e['summary'])
                         for e in tables['engines'])
     names = [c['name'] for c in tables['commands']]
@@ -141,7 +171,7 @@ def command_page(tables, docs):
         '# NAME\n\nosmroutes - routing engines for OpenSM, offline\n\n# SYNOPSIS\n\n%s\n\n'
         '# DESCRIPTION\n\n%s\n\n# COMMANDS\n\n%s# ENGINES\n\n%s\n%s'
         '# SEE ALSO\n\n**osmroutes.conf**(5), %s, **opensm**(8), **ibnetdiscover**(8)\n' % (
-            synopsis, intro.strip(), commands, engines, others,
+            synopsis(tables), intro.strip(), commands, engines, others,
             ', '.join('**osmroutes-%s**(7)' % e['name'] for e in tables['engines'])))
     return head('osmroutes', 1, tables) + without_links(text, tables)
 

@@ -4,7 +4,7 @@
 Are the man pages complete and right? What they should say is taken from the running command
 (`osmroutes --help`, `osmroutes NAME --help`, `osmroutes engines`), what they do say from man, as a
 reader sees it.
-  - osmroutes(1) has every sub-command with every long option, and no option besides.
+  - osmroutes(1) has every sub-command with every long option, in its synopsis too, and no option besides.
   - osmroutes-ENGINE(7) and osmroutes.conf(5) have every option with its default, and every engine has a
     page that says when to use it, what it guarantees and what its limits are.
   - docs/osmroutes.1.md explains no option that the sub-command does not know.
@@ -70,6 +70,14 @@ def check_command_page(commands):
             for option in set(re.findall(r'--([a-z][\w-]*)', term)) - known:
                 wrong('docs/osmroutes.1.md', '%s: explains --%s, which the program does not know'
                       % (name, option))
+    synopses = re.split(r'^ {7}osmroutes ', parts(page, r'^([A-Z]+)$').get('SYNOPSIS', ''), flags=re.M)[1:]
+    for name, words in (s.split(None, 1) if ' ' in s else (s.strip(), '') for s in synopses):
+        missing = [o for o in long_options(said(name, '--help')) - {'json', 'csv', 'schema'}
+                   if '--' + o not in words and not re.search(r'^ +-(\w), --%s\b' % o, said(name, '--help'), re.M)]
+        if missing:
+            wrong('osmroutes.1', 'the synopsis of %s lacks --%s' % (name, missing[0]))
+    if [s.split()[0] for s in synopses] != commands:
+        wrong('osmroutes.1', 'has synopses of %s' % [s.split()[0] for s in synopses])
     for name in sections.keys() - set(commands):
         wrong('osmroutes.1', 'has the sub-command %s, which there is not' % name)
 
