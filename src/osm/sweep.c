@@ -252,15 +252,24 @@ static void note(const struct sweep *w, enum outcome outcome)
 
 /* Routing -------------------------------------------------------------------------------------- */
 
+static enum osr_status keep_budget(const struct sweep *w, struct osr_diag *diag)
+{
+	unsigned vls = w->slot->result.routing.n_vls;
+
+	if (vls <= w->snap.limit.vls)
+		return OSR_OK;
+	return osr_fail(diag, OSR_CHECK_FAILED, "the tables use %u virtual lanes of %u: %s", vls,
+			w->snap.limit.vls, w->snap.limit.why);
+}
+
 /* Beyond what the checker proves: what this engine and this sweep promised. */
 static enum osr_status keep_promises(const struct sweep *w, struct osr_diag *diag)
 {
-	const struct osr_routing *r = &w->slot->result.routing;
 	uint32_t proven = w->slot->verdict.proven;
+	enum osr_status st = keep_budget(w, diag);
 
-	if (r->n_vls > w->snap.limit.vls)
-		return osr_fail(diag, OSR_CHECK_FAILED, "the tables use %u virtual lanes of %u",
-				r->n_vls, w->snap.limit.vls);
+	if (st)
+		return st;
 	if ((w->ctx->engine->capabilities & OSR_ENGINE_DEADLOCK_FREE) &&
 	    !(proven & OSR_CLAIM_DEADLOCK_FREE))
 		return osr_fail(diag, OSR_CHECK_FAILED, "the tables are not proven deadlock-free");
@@ -607,7 +616,11 @@ static enum osr_status check_cached(struct sweep *w, enum snapshot_lids lids, st
 	w->ms_check = clock_ms();
 	if (st)
 		return st;
+	/* QoS may have been switched off since, or a switch without SL2VL tables have come. */
 	osr__vl_budget(w->osm, f, &w->ctx->plugin->options, &w->snap.limit);
+	st = keep_budget(w, diag);
+	if (st)
+		return st;
 	w->n_changed = osr_routing_changed(&w->ctx->current->result, f, r, &w->n_entries);
 	w->slot->result.digest = osr_routing_digest(f, r);
 	return OSR_OK;

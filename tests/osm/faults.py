@@ -3,7 +3,7 @@
 import os
 
 import oracle
-from judge import QOS, expect, first, judge, scenario
+from judge import QOS, Claims, expect, first, judge, scenario
 from osmtest import Fabric, Opensm, find_fabric, wait_for
 
 
@@ -216,6 +216,28 @@ def unicast_cache(workdir):
                    'nothing was taken from the unicast cache, or nothing was checked')
             expect(back.bytes_of_tables() == before.bytes_of_tables(), 'the tables differ')
         opensm.check_log(expected=('OR10', 'ERR 5', 'ERR 3', 'ERR 1'))
+
+
+@scenario('fault.unicast-cache-qos')
+def unicast_cache_qos(workdir):
+    """QoS is switched off and on again at run time. Tables on several lanes are nothing for a fabric whose SL2VL
+    tables nobody keeps any more: OpenSM is made to route, although its cache would do."""
+    options = dict(QOS, use_ucast_cache='TRUE')
+    with Fabric(find_fabric('torus-4x4'), workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=options) as opensm:
+            opensm.wait_up()
+            judge(fabric, opensm, ours='dfsssp')
+            expect(Claims(opensm.log).n_vls > 1, 'one lane was enough: this shows nothing')
+            opensm.set_option('qos', 'FALSE')
+            opensm.change()
+            wait_for('a sweep on one lane', lambda: 'VLs 1 of 1' in opensm.log, 30)
+            opensm.wait_quiet()
+            expect(any('OR10' in l and 'QoS is off' in l for l in opensm.errors()), 'the cached tables were taken')
+            judge(fabric, opensm, ours='dfsssp')
+            opensm.set_option('qos', 'TRUE')
+            opensm.change()
+            cached_tables(fabric, opensm)
+        opensm.check_log(expected=('OR10',))
 
 
 def cached_tables(fabric, opensm):

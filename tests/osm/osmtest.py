@@ -291,6 +291,13 @@ class Opensm:
                 raise Failure('opensm does not come to rest')
             time.sleep(0.02)
 
+    def set_option(self, name, value):
+        """In the configuration file, which opensm reads again at the next SIGHUP."""
+        with open(self.conf) as file:
+            lines = [l for l in file if l.split(' ', 1)[0] != name]
+        with open(self.conf, 'w') as file:
+            file.writelines(lines + ['%s %s\n' % (name, value)])
+
     def change(self, *commands, seconds=60):
         """Console commands to ibsim, one heavy sweep, and rest."""
         for command in commands:
