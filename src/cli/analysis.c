@@ -79,3 +79,9 @@ double cli_mean_hops(const struct cli_analysis *a)
 		sum += h * a->hops[h];
 	return a->n_routes ? (double)sum / (double)a->n_routes : 0;
 }
+
+const struct argp_child cli_analysis_children[] = { { &input_argp, 0, NULL, 0 },
+						    { &subjects_argp, 0, NULL, 0 },
+						    { &traffic_argp, 0, NULL, 0 },
+						    { &out_argp, 0, NULL, 0 },
+						    { NULL, 0, NULL, 0 } };

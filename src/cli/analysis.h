@@ -9,6 +9,7 @@
 #include <osmroutes/check.h>
 #include <osmroutes/loads.h>
 
+#include "cli/input.h"
 #include "cli/subject.h"
 #include "cli/traffic.h"
 
@@ -26,6 +27,12 @@ struct cli_analysis {
 	struct osr_bandwidth bandwidth; /* n_patterns = 0: not asked for, or no two hosts */
 	double check_ms, bandwidth_ms;
 };
+
+/*
+ * For argp: the options of all commands that measure. The inputs of these four are a struct
+ * cli_input, cli_subjects, cli_traffic and out.
+ */
+extern const struct argp_child cli_analysis_children[];
 
 /* k: exponent of the deviation metric. */
 void cli_analyze_tables(const struct cli_traffic *traffic, const struct osr_fabric *f,

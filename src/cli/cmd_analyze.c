@@ -255,11 +255,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 int cli_analyze(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { &input_argp, 0, NULL, 0 },
-						      { &subjects_argp, 0, NULL, 0 },
-						      { &traffic_argp, 0, NULL, 0 },
-						      { &out_argp, 0, NULL, 0 },
-						      { NULL, 0, NULL, 0 } };
 	static const struct argp argp = {
 		options,
 		parse,
@@ -269,7 +264,7 @@ int cli_analyze(int argc, char **argv)
 		"of the channels, length of the routes, effective bisection bandwidth, hot spots "
 		"and "
 		"bandwidth of communication patterns, virtual lanes, CPU time.",
-		children,
+		cli_analysis_children,
 		NULL,
 		NULL
 	};

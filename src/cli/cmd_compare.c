@@ -188,11 +188,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 int cli_compare(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { &input_argp, 0, NULL, 0 },
-						      { &subjects_argp, 0, NULL, 0 },
-						      { &traffic_argp, 0, NULL, 0 },
-						      { &out_argp, 0, NULL, 0 },
-						      { NULL, 0, NULL, 0 } };
 	static const struct argp argp = {
 		NULL,
 		parse,
@@ -201,7 +196,7 @@ int cli_compare(int argc, char **argv)
 		"fabric of FILE: verdict, virtual lanes, balance, bandwidth, and how much they "
 		"differ "
 		"from the first.",
-		children,
+		cli_analysis_children,
 		NULL,
 		NULL
 	};

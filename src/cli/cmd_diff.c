@@ -280,45 +280,12 @@ static const struct out_field diff_fields[] = {
 	{ NULL, NULL, 0, 0 },
 };
 
-static const struct out_field loop_fields[] = {
-	{ "step", "loop", OUT_COUNT, 0 },
-	{ "switch", "packets from switch", OUT_TEXT, 0 },
-	{ "guid", NULL, OUT_TEXT, 0 },
-	{ "port", "port", OUT_COUNT, 0 },
-	{ "vl", "on VL", OUT_COUNT, 0 },
-	{ "lid", "for LID", OUT_COUNT, 0 },
-	{ "sl", "on SL", OUT_COUNT, 0 },
-	{ "to", "wait at switch", OUT_TEXT, 0 },
-	{ NULL, NULL, 0, 0 },
-};
-
 static const struct out_section sections[] = {
 	{ "summary", OUT_HEAD, head_fields },
 	{ "diff", OUT_ONE, diff_fields },
-	{ "loop", OUT_ROWS, loop_fields },
+	{ "loop", OUT_ROWS, cli_loop_fields },
 	{ NULL, 0, NULL },
 };
-
-static void say_loop(const struct osr_fabric *f, struct out *out, const struct osr_loop *loop)
-{
-	char buf[32];
-
-	for (uint32_t i = 0; i < loop->n; i++) {
-		const struct osr_loop_step *step = &loop->step[i];
-		uint32_t c = step->channel;
-
-		out_row(out, "loop");
-		out_count(out, "step", i + 1);
-		out_text(out, "switch", osr_switch_name(f, f->chan_src[c], buf));
-		out_textf(out, "guid", "0x%016llx", (unsigned long long)f->sw_guid[f->chan_src[c]]);
-		out_count(out, "port", f->chan_port[c]);
-		out_count(out, "vl", step->vl);
-		if (step->lid)
-			out_count(out, "lid", step->lid);
-		out_count(out, "sl", step->sl);
-		out_text(out, "to", osr_switch_name(f, f->chan_dst[c], buf));
-	}
-}
 
 static void say(struct args *a, const struct outcome *o)
 {
@@ -351,7 +318,7 @@ static void say(struct args *a, const struct outcome *o)
 	out_bool(out, "deadlock_free.new", o->is_free[NEW]);
 	out_bool(out, "deadlock_free.between", o->moment_free);
 	out_real(out, "check_ms.cpu", o->time.cpu);
-	say_loop(&a->in.fabric, out, &o->loop);
+	cli_loop_say(&a->in.fabric, out, &o->loop);
 	if (o->loop.n)
 		out_note(out,
 			 "credit loop of %u channels while some switches have the old and others "

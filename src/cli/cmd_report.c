@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/analysis.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/report.h"
@@ -240,11 +241,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 int cli_report(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { &input_argp, 0, NULL, 0 },
-						      { &subjects_argp, 0, NULL, 0 },
-						      { &traffic_argp, 0, NULL, 0 },
-						      { &out_argp, 0, NULL, 0 },
-						      { NULL, 0, NULL, 0 } };
 	static const struct argp argp = {
 		options,
 		parse,
@@ -252,7 +248,7 @@ int cli_report(int argc, char **argv)
 		"Writes one HTML page about a routing of the fabric of FILE: verdicts, a picture "
 		"of the fabric, load of the channels, the busiest ones by name, virtual lanes, "
 		"length of the routes. The page needs no network.",
-		children,
+		cli_analysis_children,
 		NULL,
 		NULL
 	};

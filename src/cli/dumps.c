@@ -253,3 +253,36 @@ void cli_dumps_say(const struct cli_dumps *c, struct out *o)
 	out_real(o, "tables.read_ms.cpu", c->read_cpu);
 	out_real(o, "tables.read_ms.wall", c->read_wall);
 }
+
+const struct out_field cli_loop_fields[] = {
+	{ "step", "loop", OUT_COUNT, 0 },
+	{ "switch", "packets from switch", OUT_TEXT, 0 },
+	{ "guid", NULL, OUT_TEXT, 0 },
+	{ "port", "port", OUT_COUNT, 0 },
+	{ "vl", "on VL", OUT_COUNT, 0 },
+	{ "lid", "for LID", OUT_COUNT, 0 },
+	{ "sl", "on SL", OUT_COUNT, 0 },
+	{ "to", "wait at switch", OUT_TEXT, 0 },
+	{ NULL, NULL, 0, 0 },
+};
+
+void cli_loop_say(const struct osr_fabric *f, struct out *out, const struct osr_loop *loop)
+{
+	char buf[32];
+
+	for (uint32_t i = 0; i < loop->n; i++) {
+		const struct osr_loop_step *step = &loop->step[i];
+		uint32_t c = step->channel;
+
+		out_row(out, "loop");
+		out_count(out, "step", i + 1);
+		out_text(out, "switch", osr_switch_name(f, f->chan_src[c], buf));
+		out_textf(out, "guid", "0x%016llx", (unsigned long long)f->sw_guid[f->chan_src[c]]);
+		out_count(out, "port", f->chan_port[c]);
+		out_count(out, "vl", step->vl);
+		if (step->lid)
+			out_count(out, "lid", step->lid);
+		out_count(out, "sl", step->sl);
+		out_text(out, "to", osr_switch_name(f, f->chan_dst[c], buf));
+	}
+}

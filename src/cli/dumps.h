@@ -15,6 +15,7 @@
 #include <argp.h>
 
 #include "cli/input.h"
+#include "cli/output.h"
 #include "io/tablefile.h"
 #include "io/tables.h"
 
@@ -68,5 +69,9 @@ void cli_dumps_free(struct cli_dumps *c);
 	}
 
 void cli_dumps_say(const struct cli_dumps *c, struct out *o);
+
+/* A credit loop, a row for each step: fields of a section "loop". */
+extern const struct out_field cli_loop_fields[];
+void cli_loop_say(const struct osr_fabric *f, struct out *out, const struct osr_loop *loop);
 
 #endif
