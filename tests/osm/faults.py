@@ -223,7 +223,7 @@ def unicast_cache_qos(workdir):
     """QoS is switched off and on again at run time. Tables on several lanes are nothing for a fabric whose SL2VL
     tables nobody keeps any more: OpenSM is made to route, although its cache would do."""
     options = dict(QOS, use_ucast_cache='TRUE')
-    with Fabric(find_fabric('torus-4x4'), workdir) as fabric:
+    with Fabric(find_fabric('ring-5'), workdir) as fabric:
         with Opensm(fabric, 'dfsssp', plugin=True, options=options) as opensm:
             opensm.wait_up()
             judge(fabric, opensm, ours='dfsssp')
