@@ -23,3 +23,10 @@ endif()
 if(to_compress)
   execute_process(COMMAND gzip -n9 ${to_compress} COMMAND_ERROR_IS_FATAL ANY)
 endif()
+# Whatever the umask of who packs.
+file(GLOB written ${share}/doc/osmroutes/changelog.gz ${share}/lintian/overrides/osmroutes)
+if(written)
+  file(CHMOD ${written} PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
+endif()
+file(CHMOD_RECURSE ${CPACK_TEMPORARY_DIRECTORY} DIRECTORY_PERMISSIONS
+  OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)

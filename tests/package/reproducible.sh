@@ -44,9 +44,12 @@ for kind in DEB RPM; do
 	RPM) command -v rpmbuild >/dev/null || { echo "no rpmbuild: no .rpm"; continue; } ;;
 	esac
 	for b in "$build" "$dir/b"; do
+		# Whoever packs has a umask of his own.
+		[ "$b" = "$build" ] || umask 077
 		cpack --config "$b/CPackConfig.cmake" -G $kind -B "$dir/$kind-$(basename "$b")" \
 			>"$dir/log" 2>&1 || { tail "$dir/log"; exit 1; }
 	done
+	umask 022
 	same "$dir/$kind-$(basename "$build")"/osmroutes*."${kind,,}" "$dir/$kind-b"/osmroutes*."${kind,,}"
 done
 [ $failed -eq 0 ] && echo "the same bytes"
