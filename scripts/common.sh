@@ -44,13 +44,16 @@ need_packages()
 	# Debian starts an OpenSM of its own when the package comes in; the tests start theirs.
 }
 
-# Configures and builds; the log is shown only when something fails.
+# Configures and builds, all or $build_targets; the log is shown only when something fails.
+build_targets=
 build_project()
 {
 	local log
 	log=$(mktemp)
 	say "Building in $build ..."
-	if ! { cmake -S "$root" -B "$build" -G Ninja "$@" && cmake --build "$build"; } >"$log" 2>&1; then
+	# shellcheck disable=SC2086
+	if ! { cmake -S "$root" -B "$build" -G Ninja "$@" && cmake --build "$build" ${build_targets:+--target $build_targets}; } \
+		>"$log" 2>&1; then
 		cat "$log" >&2
 		rm -f "$log"
 		die "The build failed (see above)."
