@@ -173,11 +173,12 @@ def partitions(workdir, sl):
 
 @scenario('sl.partition')
 def partition(workdir):
-    """The SL of a partition is a hint: granted where any SL is safe (sssp), overruled where the
-    routing depends on it."""
+    """The SL of a partition is a hint: granted where any SL is safe (dfsssp on a tree) or none is promised to be
+    (sssp), overruled where the routing depends on it."""
     config = partitions(workdir, 3)
-    for engine in ('sssp', 'dfsssp'):
-        with Fabric(find_fabric('ring-5'), workdir) as fabric:
+    for engine, netfile, granted in (('sssp', 'ring-5', True), ('dfsssp', 'ring-5', False),
+                                     ('dfsssp', 'tree-2', True)):
+        with Fabric(find_fabric(netfile), workdir) as fabric:
             with Opensm(fabric, engine, plugin=True, name=engine,
                         options=dict(QOS, partition_config_file=config)) as opensm:
                 opensm.wait_up()
@@ -185,8 +186,10 @@ def partition(workdir):
                 rows = tables.ask_sls(fabric)
                 used = {sl for row in rows.values() for sl in row}
                 expect(255 not in used, 'the SA refuses paths inside a partition with an SL')
-                if engine == 'sssp':
-                    expect(used == {3}, 'SLs %s in a partition with SL 3' % sorted(used))
+                expect((used == {3}) == granted, '%s on %s: SLs %s in a partition with SL 3' %
+                       (engine, netfile, sorted(used)))
+                any_sl = engine != 'sssp' and 'any SL' in Claims(opensm.log).proven
+                expect(any_sl == (netfile == 'tree-2'), 'the log line does not tell which it is')
 
 
 @scenario('sl.qos-policy')
