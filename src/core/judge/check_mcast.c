@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The spanning order of multicast: a forest whose dependencies fit the certificate of its VL. */
+#include "check_private.h"
+
+#include <string.h>
+
+/* The two highest ranks that packets come into a switch with, and the link of the highest. */
+struct mcast_in {
+	uint32_t key[2];
+	uint32_t link; /* named by its channel towards the root */
+};
+
+static void mcast_arrive(struct mcast_in *in, uint32_t key, uint32_t link)
+{
+	if (key > in->key[0]) {
+		in->key[1] = in->key[0];
+		in->key[0] = key;
+		in->link = link;
+	} else if (key > in->key[1]) {
+		in->key[1] = key;
+	}
+}
+
+/* Multicast never leaves by the link it came by: does every other arrival stay below `key`? */
+static bool mcast_leave(const struct mcast_in *in, uint32_t key, uint32_t link)
+{
+	return in->key[in->link == link] < key;
+}
+
+static enum osr_status check_parent(struct checker *k, uint32_t s)
+{
+	uint32_t c = k->r->mcast_parent[s];
+	struct name a;
+
+	if (c == OSR_NONE || (c < k->f->n_channels && k->f->chan_src[c] == s))
+		return OSR_OK;
+	return osr_fail(k->diag, OSR_CHECK_FAILED,
+			"multicast: the way from switch %s to its parent is channel %u, not one of "
+			"its own",
+			sw_name(k, s, &a), c);
+}
+
+/* root[s] becomes the end of the way up from s; OSR_CHECK_FAILED if there is none. */
+static enum osr_status find_root(struct checker *k, uint32_t *root, uint32_t s)
+{
+	const uint32_t *parent = k->r->mcast_parent;
+	uint32_t end = s, hops = 0;
+	struct name a;
+
+	while (root[end] == OSR_NONE && parent[end] != OSR_NONE && hops++ < k->f->n_switches)
+		end = k->f->chan_dst[parent[end]];
+	if (root[end] == OSR_NONE && parent[end] != OSR_NONE)
+		return osr_fail(k->diag, OSR_CHECK_FAILED,
+				"multicast: the spanning order loops through switch %s port %u",
+				sw_name(k, end, &a), k->f->chan_port[parent[end]]);
+	end = root[end] == OSR_NONE ? end : root[end];
+	for (; root[s] == OSR_NONE; s = k->f->chan_dst[parent[s]]) {
+		root[s] = end;
+		if (s == end)
+			break;
+	}
+	return OSR_OK;
+}
+
+/* All hosts of a component must hang on one tree, else a group can be torn apart. */
+static enum osr_status check_forest(struct checker *k, uint32_t *root, uint32_t *host)
+{
+	const struct osr_fabric *f = k->f;
+	enum osr_status st = OSR_OK;
+	struct name a, b;
+
+	for (uint32_t s = 0; s < f->n_switches && st == OSR_OK; s++)
+		st = check_parent(k, s);
+	for (uint32_t s = 0; s < f->n_switches && st == OSR_OK; s++)
+		st = find_root(k, root, s);
+	for (uint32_t s = 0; s < f->n_switches && st == OSR_OK; s++) {
+		uint32_t *first = &host[f->sw_component[s]];
+
+		if (!f->sw_sources[s])
+			continue;
+		if (*first == OSR_NONE)
+			*first = s;
+		if (root[s] != root[*first])
+			st = osr_fail(k->diag, OSR_CHECK_FAILED,
+				      "multicast: the spanning order does not connect switches %s "
+				      "and %s",
+				      sw_name(k, *first, &a), sw_name(k, s, &b));
+	}
+	return st;
+}
+
+/* The arrival that breaks the certificate for packets leaving switch s by channel `out`. */
+static enum osr_status blame_mcast(struct checker *k, uint32_t s, uint32_t out, unsigned vl)
+{
+	const uint32_t *parent = k->r->mcast_parent, *rank = k->r->rank;
+	const struct osr_fabric *f = k->f;
+
+	rank += (size_t)vl * f->n_channels;
+	for (uint32_t c = f->chan_row[s]; c < f->chan_row[s + 1]; c++) {
+		uint32_t in = f->chan_rev[c];
+
+		if (c != out && (parent[s] == c || parent[f->chan_dst[c]] == in) &&
+		    rank_key(rank[in]) >= rank_key(rank[out]))
+			return osr__check_fail_rank(k, OSR_NONE, in, vl, out, vl);
+	}
+	return osr_fail(k->diag, OSR_BUG, "the checker refuses multicast without a reason");
+}
+
+/*
+ * A switch copies a packet to all tree links but the one it came by, and each copy waits for its
+ * channel: a dependency for every pair of different links.
+ */
+static enum osr_status check_mcast_ranks(struct checker *k, struct mcast_in *in)
+{
+	const unsigned vl = k->shared ? 0 : k->r->mcast_vl;
+	const uint32_t *rank = k->r->rank + (size_t)vl * k->f->n_channels;
+	const uint32_t *parent = k->r->mcast_parent;
+	const struct osr_fabric *f = k->f;
+
+	for (uint32_t s = 0; s < f->n_switches; s++) {
+		uint32_t up = parent[s];
+
+		if (up == OSR_NONE)
+			continue;
+		mcast_arrive(&in[f->chan_dst[up]], rank_key(rank[up]), up);
+		mcast_arrive(&in[s], rank_key(rank[f->chan_rev[up]]), up);
+	}
+	for (uint32_t s = 0; s < f->n_switches; s++) {
+		uint32_t up = parent[s], down;
+
+		if (up == OSR_NONE)
+			continue;
+		down = f->chan_rev[up];
+		if (!mcast_leave(&in[s], rank_key(rank[up]), up))
+			return blame_mcast(k, s, up, vl);
+		if (!mcast_leave(&in[f->chan_dst[up]], rank_key(rank[down]), up))
+			return blame_mcast(k, f->chan_dst[up], down, vl);
+	}
+	return OSR_OK;
+}
+
+enum osr_status osr__check_mcast(struct checker *k, struct osr_arena *scratch)
+{
+	size_t n = k->f->n_switches;
+	struct mcast_in *in = osr_calloc(scratch, n, sizeof(*in));
+	uint32_t *root = osr_alloc(scratch, n, sizeof(*root));
+	uint32_t *host = osr_alloc(scratch, n, sizeof(*host));
+	enum osr_status st;
+
+	if (!in || !root || !host)
+		return osr__check_nomem(k->diag, k->f);
+	memset(root, 0xff, n * sizeof(*root));
+	memset(host, 0xff, n * sizeof(*host));
+	st = check_forest(k, root, host);
+	if (st == OSR_OK && (k->r->claims & OSR_CLAIM_MULTICAST) && k->f->n_channels)
+		st = check_mcast_ranks(k, in);
+	return st;
+}

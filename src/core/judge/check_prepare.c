@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Before the first tree: are the tables of this fabric, and everything the walks need, laid out flat. */
+#include "check_private.h"
+
+#include <string.h>
+
+enum osr_status osr__check_dimensions(const struct checker *k)
+{
+	const struct osr_routing *r = k->r;
+	const struct osr_fabric *f = k->f;
+
+	if (!r->lft)
+		return osr_fail(k->diag, OSR_CHECK_FAILED, "the routing has no forwarding tables");
+	if (r->n_switches != f->n_switches || r->n_dests != f->n_dests ||
+	    r->n_channels != f->n_channels)
+		return osr_fail(k->diag, OSR_CHECK_FAILED,
+				"the routing is for another fabric: %u switches, %u LIDs and %u "
+				"channels instead of %u, %u and %u",
+				r->n_switches, r->n_dests, r->n_channels, f->n_switches, f->n_dests,
+				f->n_channels);
+	if (r->n_vls < 1 || r->n_vls > OSR_MAX_VLS)
+		return osr_fail(k->diag, OSR_CHECK_FAILED, "the routing uses %u VLs, not 1..%u",
+				r->n_vls, OSR_MAX_VLS);
+	if (r->sl2vl && !r->sl2vl_row)
+		return osr_fail(k->diag, OSR_CHECK_FAILED, "the SL2VL tables belong to no switch");
+	if (r->granted && (!r->sl || r->sl2vl))
+		return osr_fail(k->diag, OSR_CHECK_FAILED, "SLs of earlier are granted beside %s",
+				r->sl ? "SL2VL tables" : "no SLs of today");
+	for (unsigned sl = 0; r->sl2vl && !r->sl && sl < 16; sl++)
+		if (r->ca_sl2vl[sl] >= r->n_vls)
+			return osr_fail(
+				k->diag, OSR_CHECK_FAILED,
+				"senders may choose any SL, but their SL2VL tables map SL %u to VL "
+				"%u of %u",
+				sl, r->ca_sl2vl[sl], r->n_vls);
+	return OSR_OK;
+}
+
+/* A claim that lacks what it speaks of is refused before anything is walked. */
+enum osr_status osr__check_claims(const struct checker *k)
+{
+	const uint32_t more = OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL | OSR_CLAIM_MULTICAST;
+	const uint32_t all = more | OSR_CLAIM_MINIMAL | OSR_CLAIM_DEADLOCK_FREE;
+	const struct osr_routing *r = k->r;
+
+	if (r->claims & ~all)
+		return osr_fail(k->diag, OSR_CHECK_FAILED,
+				"the routing makes unknown claims (0x%x)", r->claims & ~all);
+	if ((r->claims & more) && !(r->claims & OSR_CLAIM_DEADLOCK_FREE))
+		return osr_fail(k->diag, OSR_CHECK_FAILED,
+				"the routing claims to be free of deadlock for replies, any SL or "
+				"multicast (0x%x), but not for its own packets",
+				r->claims & more);
+	if ((r->claims & OSR_CLAIM_DEADLOCK_FREE) && !r->rank && k->f->n_channels)
+		return osr_fail(k->diag, OSR_CHECK_FAILED,
+				"the routing claims to be free of deadlock without a certificate");
+	if ((r->claims & OSR_CLAIM_MULTICAST) && !r->mcast_parent)
+		return osr_fail(k->diag, OSR_CHECK_FAILED,
+				"the routing claims that multicast is free of deadlock, but has no "
+				"spanning order");
+	if (r->mcast_parent && r->mcast_vl >= (k->shared ? OSR_MAX_VLS : r->n_vls))
+		return osr_fail(k->diag, OSR_CHECK_FAILED,
+				"multicast runs on VL %u, but only %u VLs carry routes",
+				r->mcast_vl, r->n_vls);
+	return OSR_OK;
+}
+
+static void fill_ports(struct checker *k)
+{
+	const struct osr_fabric *f = k->f;
+	bool ranked = k->shared && (k->r->claims & OSR_CLAIM_DEADLOCK_FREE);
+
+	for (uint32_t p = 0; p < f->n_ports; p++) {
+		uint32_t c = f->port_chan[p];
+
+		k->port[p] = (struct port){ .dst = f->n_switches };
+		if (c == OSR_NONE)
+			continue;
+		k->port[p].dst = f->chan_dst[c];
+		if (ranked)
+			k->port[p].key = rank_key(k->r->rank[c]);
+	}
+	for (uint32_t s = 0; s < f->n_switches; s++) {
+		k->sw[s] = (struct sw){ f->port_row[s], f->sw_n_ports[s] };
+		k->inflow_start[s] = (struct inflow){ .sources = f->sw_sources[s] };
+	}
+}
+
+/* Counting sort of the dests by switch. */
+static void sort_dests(struct checker *k)
+{
+	const struct osr_fabric *f = k->f;
+
+	for (uint32_t d = 0; d < f->n_dests; d++)
+		k->dest_row[f->dest_switch[d] + 1]++;
+	for (uint32_t s = 0; s < f->n_switches; s++)
+		k->dest_row[s + 1] += k->dest_row[s];
+	for (uint32_t d = f->n_dests; d-- > 0;)
+		k->dest[--k->dest_row[f->dest_switch[d] + 1]] = d;
+	/* Every row end has become the row's start. */
+	memmove(k->dest_row, k->dest_row + 1, f->n_switches * sizeof(*k->dest_row));
+	k->dest_row[f->n_switches] = f->n_dests;
+}
+
+enum osr_status osr__check_prepare(struct checker *k, struct osr_arena *scratch)
+{
+	const struct osr_fabric *f = k->f;
+	size_t n = f->n_switches, batch = n < BATCH ? n : BATCH;
+
+	k->port = osr_alloc(scratch, f->n_ports, sizeof(*k->port));
+	k->sw = osr_alloc(scratch, n, sizeof(*k->sw));
+	k->dest_row = osr_calloc(scratch, n + 1, sizeof(*k->dest_row));
+	k->dest = osr_alloc(scratch, f->n_dests, sizeof(*k->dest));
+	k->dist = osr_alloc(scratch, batch * (n + 1), sizeof(*k->dist));
+	k->order = osr_alloc(scratch, batch * n, sizeof(*k->order));
+	k->seen = osr_alloc(scratch, n, sizeof(*k->seen));
+	k->front = osr_calloc(scratch, n, sizeof(*k->front));
+	k->next = osr_calloc(scratch, n, sizeof(*k->next));
+	k->active = osr_alloc(scratch, n, sizeof(*k->active));
+	k->reached = osr_alloc(scratch, n, sizeof(*k->reached));
+	k->inflow = osr_alloc(scratch, n, sizeof(*k->inflow));
+	k->inflow_start = osr_alloc(scratch, n, sizeof(*k->inflow_start));
+	if (!k->port || !k->sw || !k->dest_row || !k->dest || !k->dist || !k->order || !k->seen ||
+	    !k->front || !k->next || !k->active || !k->reached || !k->inflow || !k->inflow_start)
+		return osr__check_nomem(k->diag, f);
+	if (!k->minimal) {
+		k->peel = osr_alloc(scratch, n, sizeof(*k->peel));
+		k->depth = osr_alloc(scratch, n, sizeof(*k->depth));
+		k->n_children = osr_alloc(scratch, n, sizeof(*k->n_children));
+		if (!k->peel || !k->depth || !k->n_children)
+			return osr__check_nomem(k->diag, f);
+	}
+	fill_ports(k);
+	sort_dests(k);
+	return OSR_OK;
+}
+
+/* --- preparing to follow SLs ----------------------------------------------------------------- */
+
+static void fill_ranks(struct checker *k)
+{
+	const uint32_t n = k->f->n_channels;
+	const unsigned n_vls = k->r->n_vls;
+
+	for (unsigned vl = 0; vl < n_vls; vl++)
+		for (uint32_t c = 0; c < n; c++)
+			k->rank[(size_t)c * n_vls + vl] = k->r->rank[(size_t)vl * n + c];
+}
+
+static void fill_vl_ok(struct checker *k)
+{
+	for (uint32_t c = 0; c < k->f->n_channels; c++) {
+		unsigned vls = k->f->chan_vls[c];
+
+		k->vl_ok[c] = (1u << (vls < k->r->n_vls ? vls : k->r->n_vls)) - 1;
+	}
+}
+
+static void add_inject(struct checker *k, uint32_t s, unsigned in)
+{
+	unsigned n_ports = k->f->sw_n_ports[s];
+	osr_sl2vl_t *table = k->r->sl2vl + k->r->sl2vl_row[s] + (size_t)in * (n_ports + 1);
+
+	for (unsigned out = 0; out <= n_ports; out++)
+		for (unsigned sl = 0; sl < 16; sl++)
+			k->inject[k->f->port_row[s] + out][sl] |= vl_bit(table[out][sl]);
+}
+
+/* What hosts send may come in by any port with an end port, and by port 0. */
+static void fill_inject(struct checker *k)
+{
+	const struct osr_fabric *f = k->f;
+
+	for (uint32_t s = 0; s < f->n_switches; s++) {
+		add_inject(k, s, 0);
+		for (uint32_t t = f->term_row[s]; t < f->term_row[s + 1]; t++)
+			if (f->term_port[t])
+				add_inject(k, s, f->term_port[t]);
+	}
+}
+
+static void swap16(uint16_t *a, uint16_t *b)
+{
+	uint16_t x = *a;
+
+	*a = *b;
+	*b = x;
+}
+
+/* In place and in blocks: columns of a large matrix have no place in the cache. */
+static void transpose(uint16_t *m, size_t n)
+{
+	const size_t block = 32;
+
+	for (size_t i0 = 0; i0 < n; i0 += block)
+		for (size_t j0 = i0; j0 < n; j0 += block)
+			for (size_t i = i0; i < i0 + block && i < n; i++)
+				for (size_t j = j0 > i ? j0 : i + 1; j < j0 + block && j < n; j++)
+					swap16(&m[i * n + j], &m[j * n + i]);
+}
+
+/*
+ * Requests from switch a to switch b use the SLs of all LIDs on b, and the reply may be sent to any
+ * LID on a: reply[a * n + b] holds the SLs of everything that b answers to a.
+ */
+static void fill_reply(struct checker *k)
+{
+	const size_t n = k->f->n_switches;
+
+	for (uint32_t d = 0; d < k->f->n_dests; d++) {
+		uint16_t *requests = k->reply + k->f->dest_switch[d] * n;
+		const uint8_t *sl = k->r->sl + d * n;
+		const uint8_t *lft = k->r->lft + d * n;
+		const uint16_t *granted = k->r->granted ? k->r->granted + d * n : NULL;
+
+		for (size_t s = 0; s < n; s++)
+			requests[s] |= lft[s] == OSR_NO_PATH || !k->f->sw_sources[s]
+					       ? 0
+					       : 1u << (sl[s] & 15) | (granted ? granted[s] : 0);
+	}
+	transpose(k->reply, n);
+}
+
+enum osr_status osr__check_prepare_sls(struct checker *k, struct osr_arena *scratch)
+{
+	const struct osr_fabric *f = k->f;
+	const struct osr_routing *r = k->r;
+	size_t n = f->n_switches, n_pairs;
+	bool any = !r->sl || (r->claims & OSR_CLAIM_ANY_SL);
+	bool ranked = r->claims & OSR_CLAIM_DEADLOCK_FREE;
+	bool reply = (r->claims & OSR_CLAIM_REVERSIBLE) && !any;
+
+	if (!follows_sls(k))
+		return OSR_OK;
+	if (__builtin_mul_overflow(n, n, &n_pairs))
+		return osr__check_nomem(k->diag, f);
+	k->mask = osr_alloc(scratch, n, sizeof(*k->mask));
+	k->vl_ok = osr_alloc(scratch, f->n_channels, sizeof(*k->vl_ok));
+	if (!k->mask || !k->vl_ok)
+		return osr__check_nomem(k->diag, f);
+	fill_vl_ok(k);
+	if (ranked) {
+		k->rank = osr_alloc(scratch, f->n_channels, r->n_vls * sizeof(*k->rank));
+		if (!k->rank)
+			return osr__check_nomem(k->diag, f);
+		fill_ranks(k);
+	}
+	if (reply) {
+		k->reply = osr_calloc(scratch, n_pairs, sizeof(*k->reply));
+		if (!k->reply)
+			return osr__check_nomem(k->diag, f);
+		fill_reply(k);
+	}
+	if (r->sl2vl) {
+		k->vls = osr_alloc(scratch, n, sizeof(*k->vls));
+		k->inject = osr_calloc(scratch, f->n_ports, sizeof(*k->inject));
+		if (!k->vls || !k->inject)
+			return osr__check_nomem(k->diag, f);
+		fill_inject(k);
+	}
+	return OSR_OK;
+}

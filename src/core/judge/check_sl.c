@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The service levels of one tree: which VL every packet is on at every switch, and whether ranks rise. */
+#include "check_private.h"
+
+#include <string.h>
+
+static enum osr_status fail_vl(struct checker *k, const struct tree *t, uint32_t s, unsigned vls)
+{
+	unsigned vl = __builtin_ctz(vls);
+	struct name a;
+
+	if (vl == 15)
+		return osr_fail(k->diag, OSR_CHECK_FAILED,
+				"switch %s drops packets to LID %u at port %u: SL2VL maps their SL "
+				"to VL 15",
+				sw_name(k, s, &a), lid_of(k, t), t->lft[s]);
+	return osr_fail(k->diag, OSR_CHECK_FAILED,
+			"packets to LID %u leave switch %s port %u on VL %u, beyond the %u VLs of "
+			"the routing or those of the cable",
+			lid_of(k, t), sw_name(k, s, &a), t->lft[s], vl, k->r->n_vls);
+}
+
+/* SLs that packets to the root may be on where they leave switch s, by what the routing claims. */
+static uint16_t sls_from(const struct checker *k, const struct tree *t, uint32_t s)
+{
+	size_t n = k->f->n_switches;
+	unsigned sls;
+
+	if (!is_used(k, t, s))
+		return 0;
+	if (!k->r->sl || (k->r->claims & OSR_CLAIM_ANY_SL))
+		return 0xffff;
+	sls = 1u << (k->r->sl[t->dest * n + s] & 15);
+	if (k->r->granted)
+		sls |= k->r->granted[t->dest * n + s];
+	/* Port 0 asks nobody, so nobody answers it. */
+	if (k->reply && k->f->term_weight[k->f->dest_term[t->dest]])
+		sls |= k->reply[t->root * n + s];
+	return sls;
+}
+
+/* Is this an SL, and does what sends it (a CA by its own table) put it on a VL of the routing? */
+static bool sl_usable(const struct osr_routing *r, unsigned sl)
+{
+	if (sl > 15)
+		return false;
+	return (r->sl2vl ? r->ca_sl2vl[sl] : sl) < r->n_vls;
+}
+
+static enum osr_status fail_sl(struct checker *k, unsigned sl)
+{
+	const struct osr_routing *r = k->r;
+	size_t i = 0;
+	struct name a;
+
+	while (r->sl[i] != sl || r->lft[i] == OSR_NO_PATH)
+		i++;
+	return osr_fail(k->diag, OSR_CHECK_FAILED,
+			"packets from switch %s to LID %u are on SL %u, which %s",
+			sw_name(k, i % r->n_switches, &a), k->f->dest_lid[i / r->n_switches], sl,
+			r->sl2vl ? "does not exist or is dropped by the sender's SL2VL table"
+				 : "is no VL of the routing");
+}
+
+/* All SLs, before they are used to follow packets; those of packets that stay on a switch too. */
+enum osr_status osr__check_sl_values(struct checker *k)
+{
+	const struct osr_routing *r = k->r;
+	size_t n = (size_t)r->n_dests * r->n_switches;
+	bool used[2][256] = { { false } };
+
+	for (size_t i = 0; i < n; i++)
+		used[r->lft[i] == OSR_NO_PATH][r->sl[i]] = true;
+	for (unsigned sl = 0; sl < 256; sl++) {
+		if (!used[0][sl])
+			continue;
+		if (!sl_usable(r, sl))
+			return fail_sl(k, sl);
+		k->sls |= r->sl2vl ? 0 : 1u << sl;
+	}
+	return OSR_OK;
+}
+
+static enum osr_status check_ranks(struct checker *k, const struct tree *t, uint32_t from,
+				   uint32_t to, unsigned vls)
+{
+	const unsigned n_vls = k->r->n_vls;
+	const uint32_t *a = k->rank + (size_t)from * n_vls;
+	const uint32_t *b = k->rank + (size_t)to * n_vls;
+
+	for (; vls; vls &= vls - 1) {
+		unsigned vl = __builtin_ctz(vls);
+
+		if (a[vl] >= b[vl])
+			return osr__check_fail_rank(k, t->dest, from, vl, to, vl);
+	}
+	return OSR_OK;
+}
+
+/* VL = SL everywhere: the SLs of all packets that pass a switch, pushed towards the root. */
+enum osr_status osr__check_follow_sls(struct checker *k, const struct tree *t)
+{
+	memset(k->mask, 0, k->f->n_switches * sizeof(*k->mask));
+	for (uint32_t i = t->n - 1; i > 0; i--) {
+		uint32_t s = t->order[i], c = chan_of(k, t, s), next = k->f->chan_dst[c];
+		unsigned mask = k->mask[s] | sls_from(k, t, s);
+		enum osr_status st;
+
+		if (mask & ~k->vl_ok[c])
+			return fail_vl(k, t, s, mask & ~k->vl_ok[c]);
+		k->sls |= mask;
+		k->mask[next] |= mask;
+		if (!k->rank || next == t->root)
+			continue;
+		st = check_ranks(k, t, c, chan_of(k, t, next), mask);
+		if (st != OSR_OK)
+			return st;
+	}
+	return OSR_OK;
+}
+
+/* Packets of one SL come from channel `from` on any of vls and go on by `to` on VL vl_to. */
+static enum osr_status check_rank_step(struct checker *k, const struct tree *t, uint32_t from,
+				       unsigned vls, uint32_t to, unsigned vl_to)
+{
+	const unsigned n_vls = k->r->n_vls;
+
+	for (; vls; vls &= vls - 1) {
+		unsigned vl = __builtin_ctz(vls);
+
+		if (k->rank[(size_t)from * n_vls + vl] >= k->rank[(size_t)to * n_vls + vl_to])
+			return osr__check_fail_rank(k, t->dest, from, vl, to, vl_to);
+	}
+	return OSR_OK;
+}
+
+/* VLs that may leave switch s for this LID. */
+static uint16_t vls_out(const struct checker *k, const struct tree *t, uint32_t s)
+{
+	if (s != t->root)
+		return k->vl_ok[chan_of(k, t, s)];
+	/* To an end port; what stays at port 0 meets no data VL any more. */
+	return t->lft[s] ? (1u << k->r->n_vls) - 1 : 0xffff;
+}
+
+/*
+ * Adds what is on the channel of switch s (mask[s], vls[s]) to the next switch, as that switch's
+ * table for this pair of ports maps it.
+ */
+static enum osr_status push_vls(struct checker *k, const struct tree *t, uint32_t s)
+{
+	const struct osr_fabric *f = k->f;
+	uint32_t c = chan_of(k, t, s), next = f->chan_dst[c];
+	uint32_t to = next == t->root ? OSR_NONE : chan_of(k, t, next);
+	const uint8_t *table =
+		k->r->sl2vl[k->r->sl2vl_row[next] + t->lft[next] +
+			    f->chan_port[f->chan_rev[c]] * ((size_t)f->sw_n_ports[next] + 1)];
+	uint16_t ok = vls_out(k, t, next);
+
+	for (unsigned sls = k->mask[s]; sls; sls &= sls - 1) {
+		unsigned sl = __builtin_ctz(sls), bit = vl_bit(table[sl]);
+		enum osr_status st = OSR_OK;
+
+		if (bit & ~ok)
+			return fail_vl(k, t, next, bit);
+		if (to != OSR_NONE && k->rank)
+			st = check_rank_step(k, t, c, k->vls[s][sl], to, table[sl]);
+		if (st != OSR_OK)
+			return st;
+		k->vls[next][sl] |= bit;
+	}
+	k->mask[next] |= k->mask[s];
+	return OSR_OK;
+}
+
+/* Adds what the hosts of switch s and its port 0 send. */
+static enum osr_status inject_vls(struct checker *k, const struct tree *t, uint32_t s)
+{
+	const uint16_t *inject = k->inject[k->f->port_row[s] + t->lft[s]];
+	uint16_t sls = sls_from(k, t, s), ok = vls_out(k, t, s);
+
+	for (unsigned left = sls; left; left &= left - 1) {
+		unsigned sl = __builtin_ctz(left);
+
+		if (inject[sl] & ~ok)
+			return fail_vl(k, t, s, inject[sl] & ~ok);
+		k->vls[s][sl] |= inject[sl];
+	}
+	k->mask[s] |= sls;
+	return OSR_OK;
+}
+
+/* With SL2VL tables: the VLs of every SL, channel by channel. */
+enum osr_status osr__check_follow_vls(struct checker *k, const struct tree *t)
+{
+	memset(k->mask, 0, k->f->n_switches * sizeof(*k->mask));
+	memset(k->vls, 0, k->f->n_switches * sizeof(*k->vls));
+	for (uint32_t i = t->n; i-- > 0;) {
+		uint32_t s = t->order[i];
+		enum osr_status st = inject_vls(k, t, s);
+
+		if (st == OSR_OK && s != t->root)
+			st = push_vls(k, t, s);
+		if (st != OSR_OK)
+			return st;
+		for (unsigned sl = 0; sl < 16 && s != t->root; sl++)
+			k->sls |= k->vls[s][sl];
+	}
+	return OSR_OK;
+}
