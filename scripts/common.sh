@@ -49,6 +49,8 @@ build_targets=
 build_project()
 {
 	local log
+	{ mkdir -p "$build" && [ -w "$build" ]; } 2>/dev/null ||
+		die "$build cannot be written; OSR_BUILD=DIR names another directory to build in."
 	log=$(mktemp)
 	say "Building in $build ..."
 	# shellcheck disable=SC2086

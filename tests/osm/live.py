@@ -16,7 +16,7 @@ def run(fabric, *words, code=0):
     """JSON of a command that finds the simulated fabric on its InfiniBand port."""
     env = dict(fabric.env)
     done = subprocess.run(['ibsim-run', COMMAND] + list(words) + ['--json'], env=env,
-                          capture_output=True, text=True, timeout=120)
+                          capture_output=True, text=True, timeout=120, cwd=fabric.dir)
     expect(done.returncode == code, '%s: exit code %d: %s%s' % (
         ' '.join(words), done.returncode, done.stderr[-300:], done.stdout[-600:]))
     return json.loads(done.stdout) if done.stdout else done.stderr

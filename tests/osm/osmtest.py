@@ -22,7 +22,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-BUILD = os.environ.get('OSR_BUILD', os.path.join(ROOT, 'build'))
+BUILD = os.path.abspath(os.environ.get('OSR_BUILD', os.path.join(ROOT, 'build')))
 TOOLS = os.path.join(BUILD, 'tests', 'osm')
 OPENSM = os.environ.get('OSR_OPENSM', shutil.which('opensm') or '/usr/sbin/opensm')
 
@@ -106,10 +106,10 @@ class Fabric:
     """A simulated fabric: an ibsim serving one net file."""
 
     def __init__(self, netfile, workdir, host=None):
-        self.netfile = netfile
+        self.netfile = os.path.abspath(netfile)
         self.ids = _node_ids(netfile)
         host = host or _sm_host(netfile)
-        self.dir = workdir
+        self.dir = os.path.abspath(workdir)
         os.makedirs(workdir, exist_ok=True)
         self.env = dict(os.environ, IBSIM_SOCKNAME='osr-%d-%d' % (os.getpid(), next(_number)))
         if host:
@@ -162,12 +162,14 @@ class Fabric:
         return 'ReLink "%s"' % self.node_id(switch) + ('[%d]' % port if port else '')
 
     def run(self, command, timeout=60, stdin=None, ok=True, host=None):
-        """Runs a program that finds this fabric on its InfiniBand port; returns its output."""
+        """Runs a program that finds this fabric on its InfiniBand port; returns its output. In the directory of
+        this fabric, because ibsim's library makes a folder ./sys-PID where a program runs, and leaves it if that
+        is killed."""
         env = dict(self.env, SIM_HOST=self.node_id(host)) if host else self.env
         try:
             done = subprocess.run(['ibsim-run'] + command, env=env, input=stdin, text=True,
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout,
-                                  preexec_fn=_die_with_parent)
+                                  cwd=self.dir, preexec_fn=_die_with_parent)
         except subprocess.TimeoutExpired:
             raise Failure('%s did not end within %d s' % (command[0], timeout))
         if ok and done.returncode:
