@@ -180,17 +180,17 @@ static void try_move(struct search *w, struct osr_prng *prng, uint64_t temperatu
 }
 
 /*
- * Half the moves find the neighbourhood, the rest settle: the temperature falls from 1/1,000 of the
- * pairs to 1/50 of that, in steps.
+ * Half the moves find the neighbourhood, the rest settle: the temperature falls, in steps, from what
+ * a channel means (4/5 of the pairs for each channel) to 1/30 of that.
  */
 #define STEPS 64
-#define COOLING 61648 /* 65536 / 50^(1/64) */
+#define COOLING 62144 /* 65536 / 30^(1/64) */
 
 static void anneal(struct search *w, uint64_t n_moves, struct osr_updown *u)
 {
 	size_t size = w->f->n_switches * sizeof(*w->order);
 	struct osr_prng prng = { .state = 1 };
-	uint64_t now = u->n_served, temperature = (u->n_pairs << 16) / 1000;
+	uint64_t now = u->n_served, temperature = (u->n_pairs << 16) / (w->f->n_channels + 1) * 4 / 5;
 
 	memcpy(w->best, w->order, size);
 	for (uint32_t step = 0; step < STEPS; step++) {
