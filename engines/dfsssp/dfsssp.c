@@ -37,7 +37,7 @@ enum { REPAIR_SHORTEST, REPAIR_FEWEST };
 static const struct osr_param params[] = {
 	[ROUNDS] = { "rounds", OSR_PARAM_UINT, "2", 0, 1000, NULL,
 		     "rip-up-and-re-route rounds after the first pass, at most" },
-	[MOVES] = { "moves", OSR_PARAM_UINT, "300", 0, 1000000, NULL,
+	[MOVES] = { "moves", OSR_PARAM_UINT, "1000", 0, 1000000, NULL,
 		    "then attempts to move LIDs off the most loaded link, at most" },
 	[IGNORE_RATES] = { "ignore_rates", OSR_PARAM_BOOL, "no", 0, 0, NULL,
 			   "balance routes per link, not per unit of link rate" },
@@ -89,6 +89,7 @@ static enum osr_status route_guided(struct osr_spf *s, const struct osr_values *
 {
 	struct osr_guided_options opt = { .rounds = (uint32_t)v->num[GUIDED_ROUNDS],
 					  .sift_passes = (uint32_t)v->num[SIFT],
+					  .moves = (uint32_t)v->num[MOVES],
 					  .effort = (uint32_t)v->num[EFFORT],
 					  .reversible = v->num[REVERSIBLE] != OSR_REVERSIBLE_OFF };
 	struct osr_request one_vl = *req;
@@ -149,6 +150,24 @@ static enum osr_status reduce(struct osr_spf *s, const struct osr_values *v,
 	return st;
 }
 
+/*
+ * The lanes do not suffice for the shortest paths as they are: do they for others just as short?
+ */
+static enum osr_status squeeze(struct osr_spf *s, const struct osr_values *v,
+			       const struct osr_request *req, const uint32_t *orders,
+			       struct osr_arena *scratch, struct osr_arena *result,
+			       struct osr_routing *r, bool *fits, struct osr_diag *diag)
+{
+	struct osr_guided_options opt = { .sift_passes = (uint32_t)v->num[SIFT],
+					  .moves = (uint32_t)v->num[MOVES],
+					  .reversible = v->num[REVERSIBLE] != OSR_REVERSIBLE_OFF };
+
+	if (diag)
+		diag->text[0] = 0;
+	return osr_guided_reduce(s, req, &opt, req->max_vls, 5, orders, scratch, result, r, fits,
+				 diag);
+}
+
 static enum osr_status assign_lanes(struct osr_spf *s, const struct osr_values *v,
 				    const struct osr_request *req,
 				    const struct osr_layers_options *opt, struct osr_arena *scratch,
@@ -164,6 +183,13 @@ static enum osr_status assign_lanes(struct osr_spf *s, const struct osr_values *
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the orders of %u channels",
 				s->f->n_channels);
 	st = osr_layers_assign(s, req, opt, scratch, result, r, orders, diag);
+	if (st == OSR_NO_VL && v->num[DETOURS] && req->max_vls > 2 && v->num[FEWER_VLS] &&
+	    opt->heuristic == OSR_HEURISTIC_ORDER && v->num[REVERSIBLE] != OSR_REVERSIBLE_ON) {
+		st = squeeze(s, v, req, orders, scratch, result, r, &fits, diag);
+		if (st || fits)
+			return st;
+		st = OSR_NO_VL;
+	}
 	if (st == OSR_NO_VL && v->num[DETOURS])
 		return route_guided(s, v, req, orders, scratch, result, r, diag);
 	if (st || r->n_layers == 1)

@@ -42,7 +42,7 @@
 struct osr_guided_options {
 	uint32_t rounds; /* of routing and improving the orders, at most */
 	uint32_t sift_passes;
-	uint32_t moves; /* of dests off the most loaded channel, where no route is longer */
+	uint32_t moves; /* of dests off the most loaded channel, at most */
 	uint32_t effort; /* of the search for a single order: updown.h */
 	bool reversible; /* try to give both directions of a pair one SL */
 };

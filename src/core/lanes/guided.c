@@ -7,6 +7,7 @@
  *	route_dest()		  one tree: rip up, settle at several prices, count
  *	guided_tree.c		    shortest routes and their masks
  *	guided_detour.c		    last round: whatever is left, over longer legal routes
+ *	guided_polish.c		  single LIDs off the most loaded channel
  *	guided_lanes.c		  SLs and certificate
  */
 #include <string.h>
@@ -291,6 +292,7 @@ static enum osr_status guide_init(struct guide *w, struct osr_spf *s, const stru
 }
 
 #define MAX_STALE 2
+#define DETOUR_COST 10 /* to move a dest with detours takes about so many times as long */
 #define MANY                                                                                       \
 	20 /* 1 in so many routes without a legal way: on one lane, another order is called for */
 
@@ -401,11 +403,14 @@ static enum osr_status route_within(struct guide *w, const struct osr_guided_opt
 		/* The order stays: one round to balance the legal routes, one with the detours. */
 		route_round(w, false, r);
 		route_round(w, true, r);
+		osr__guided_polish(w, opt->moves / DETOUR_COST, r);
 		return OSR_OK;
 	}
 	st = find_orders(w, opt, best, &least, scratch, r, diag);
 	if (!st && least)
 		route_round(w, true, r);
+	if (!st)
+		osr__guided_polish(w, opt->moves / (w->n_failed ? DETOUR_COST : 1), r);
 	return st;
 }
 
@@ -449,7 +454,8 @@ enum osr_status osr_guided_keep(struct osr_spf *s, const struct osr_request *req
 	return st;
 }
 
-#define REPAIR_ROUNDS 8
+#define REPAIR_ROUNDS 16
+#define MAX_REPAIR_BOOST 1024
 #define ALWAYS_TOLERATED 2000 /* routes to repair that cost next to nothing */
 
 /* Rounds of repair until all is legal, or it no longer gets better by a quarter. */
@@ -465,10 +471,10 @@ static enum osr_status repair(struct guide *w, uint32_t passes, uint64_t tolerat
 
 		repair_round(w);
 		/* A handful is worth going on for, even if some rounds bring nothing. */
-		if (!w->n_failed || (w->n_failed > FEW && w->n_failed > before - before / 4))
+		if (!w->n_failed || (w->n_failed > 4 * FEW && w->n_failed > before - before / 4))
 			break;
 		before = w->n_failed;
-		w->boost = 2u << i < MAX_BOOST ? 2u << i : MAX_BOOST;
+		w->boost = 2u << i < MAX_REPAIR_BOOST ? 2u << i : MAX_REPAIR_BOOST;
 		/*
 		 * Only the last order has to change: it is where the routes without one are
 		 * counted.
@@ -520,7 +526,7 @@ enum osr_status osr_guided_reduce(struct osr_spf *s, const struct osr_request *r
 	*fits = w.n_failed == 0;
 	if (*fits) {
 		/* What was routed again went where it was legal, not where there was room. */
-		osr__spf_polish(s, opt->moves, reroute_legal, &w);
+		osr__spf_polish(s, opt->moves, &(struct osr__spf_mover){ &w, reroute_legal, NULL });
 		keep_trees(&w, UINT64_MAX);
 		st = osr__guided_finish(&w, req, opt->reversible, scratch, result, &reduced, diag);
 		*r = reduced;
@@ -619,7 +625,8 @@ enum osr_status osr_guided_refine(struct osr_spf *s, const struct osr_request *r
 		s->n_rounds++;
 	}
 	if (!st)
-		osr__spf_polish(s, opt->max_moves, reroute_legal, &w);
+		osr__spf_polish(s, opt->max_moves,
+				&(struct osr__spf_mover){ &w, reroute_legal, NULL });
 	osr__spf_share(s);
 	r->sl = NULL; /* the masks: on one VL any SL will do */
 	osr_arena_reset(result, before);

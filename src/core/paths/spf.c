@@ -121,6 +121,12 @@ enum osr_status osr_spf_init(struct osr_spf *s, const struct osr_fabric *f, stru
 	    !w->edge_row || !w->edge_chan || !w->edge_next || !w->cost || !w->count || !w->seen ||
 	    !w->front || !w->next || !w->active || !w->reached)
 		return nomem(diag);
+	if (n * f->n_dests <= OSR__SPF_SMALL) {
+		w->best_hop = osr_alloc(scratch, n * f->n_dests, 1);
+		w->best_weight = osr_alloc(scratch, m, sizeof(*w->best_weight));
+		if (!w->best_hop || !w->best_weight)
+			return nomem(diag);
+	}
 	if (n > UINT16_MAX)
 		return osr_fail(diag, OSR_INVAL,
 				"%zu switches exceed the 65,535 that LIDs can number", n);
@@ -673,7 +679,8 @@ void osr_spf_refine(struct osr_spf *s, const struct osr_spf_options *opt)
 		route_round(s);
 	}
 	if (opt->max_rounds && !near_bound(s, bound, &now))
-		osr__spf_polish(s, opt->max_moves, reroute_any, s);
+		osr__spf_polish(s, opt->max_moves,
+				&(struct osr__spf_mover){ s, reroute_any, NULL });
 	osr__spf_share(s);
 }
 

@@ -15,6 +15,13 @@
 
 #define OSR__SPF_GROUP 64 /* dests that are moved together, at most */
 
+/*
+ * Fabrics of so many (switch, dest) entries are polished again and again, from other starts: there
+ * it costs less than a millisecond a time.
+ */
+#define OSR__SPF_SMALL 32768
+#define OSR__SPF_KICKS 8
+
 /* The shortest-path graph towards one switch. Rows follow the settling order. */
 struct osr_spf_scratch {
 	uint8_t *dist8;      /* [n_switches * n_switches] row D: distance to D mod 256 */
@@ -29,6 +36,8 @@ struct osr_spf_scratch {
 	uint8_t *up_first; /* [n_channels] the hops of each switch, by the place they lead to */
 	uint8_t *saved;    /* [OSR__SPF_GROUP * n_switches] trees that may come back */
 	uint32_t *movable; /* [n_dests] those on the most loaded channel */
+	uint8_t *best_hop; /* [n_dests * n_switches] of small fabrics the best so far, or NULL */
+	uint64_t *best_weight; /* [n_channels] */
 	uint8_t max_group;
 	bool dealt;     /* some dests were dealt out in this pass */
 	bool singly;    /* deal out none */
@@ -46,17 +55,23 @@ void osr__spf_graph(struct osr_spf *s, uint32_t root);
 void osr__spf_count(struct osr_spf *s, const uint16_t *order, uint32_t n, const uint8_t *hop,
 		    uint64_t sign);
 
-/*
- * Routes dest d again by weight; its graph has been laid out. False if that cannot be, its hops are
- * then undefined.
- */
-typedef bool (*osr__spf_reroute_t)(void *ctx, uint32_t root, uint32_t d);
+/* How a dest is moved. */
+struct osr__spf_mover {
+	void *ctx;
+	/*
+	 * Routes dest d again by weight; its graph has been laid out, and it has been taken out of
+	 * the weights. False if that cannot be, its hops are then undefined.
+	 */
+	bool (*reroute)(void *ctx, uint32_t root, uint32_t d);
+	/* osr__spf_count() of d's tree; NULL: every route is a shortest one */
+	void (*count)(void *ctx, uint32_t d, uint64_t sign);
+};
 
 /*
  * Lowers the largest weight as long as dests can be moved off the channel that has it, alone or in
- * groups: up to n_moves attempts.
+ * groups: up to n_moves attempts. Small fabrics get OSR__SPF_KICKS more starts.
  */
-void osr__spf_polish(struct osr_spf *s, uint32_t n_moves, osr__spf_reroute_t reroute, void *ctx);
+void osr__spf_polish(struct osr_spf *s, uint32_t n_moves, const struct osr__spf_mover *mover);
 
 /* Copies the trees of dests to those that ride along (alias). */
 void osr__spf_share(struct osr_spf *s);
