@@ -37,8 +37,8 @@ enum { REPAIR_SHORTEST, REPAIR_FEWEST };
 static const struct osr_param params[] = {
 	[ROUNDS] = { "rounds", OSR_PARAM_UINT, "2", 0, 1000, NULL,
 		     "rip-up-and-re-route rounds after the first pass, at most" },
-	[MOVES] = { "moves", OSR_PARAM_UINT, "1000", 0, 1000000, NULL,
-		    "then attempts to move LIDs off the most loaded link, at most" },
+	[MOVES] = { "moves", OSR_PARAM_UINT, "50", 0, 1000000, NULL,
+		    "then attempts to move LIDs off the most loaded link, for 100 LIDs, at most" },
 	[IGNORE_RATES] = { "ignore_rates", OSR_PARAM_BOOL, "no", 0, 0, NULL,
 			   "balance routes per link, not per unit of link rate" },
 	[HEURISTIC] = { "heuristic", OSR_PARAM_ENUM, "order", 0, 0,
@@ -160,6 +160,7 @@ static enum osr_status squeeze(struct osr_spf *s, const struct osr_values *v,
 {
 	struct osr_guided_options opt = { .sift_passes = (uint32_t)v->num[SIFT],
 					  .moves = (uint32_t)v->num[MOVES],
+					  .patient = true,
 					  .reversible = v->num[REVERSIBLE] != OSR_REVERSIBLE_OFF };
 
 	if (diag)

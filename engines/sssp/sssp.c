@@ -14,8 +14,8 @@ enum { ROUNDS, MOVES, IGNORE_RATES, STABLE, REBALANCE };
 static const struct osr_param params[] = {
 	[ROUNDS] = { "rounds", OSR_PARAM_UINT, "2", 0, 1000, NULL,
 		     "rip-up-and-re-route rounds after the first pass, at most" },
-	[MOVES] = { "moves", OSR_PARAM_UINT, "1000", 0, 1000000, NULL,
-		    "then attempts to move LIDs off the most loaded link, at most" },
+	[MOVES] = { "moves", OSR_PARAM_UINT, "50", 0, 1000000, NULL,
+		    "then attempts to move LIDs off the most loaded link, for 100 LIDs, at most" },
 	[IGNORE_RATES] = { "ignore_rates", OSR_PARAM_BOOL, "no", 0, 0, NULL,
 			   "balance routes per link, not per unit of link rate" },
 	[STABLE] = { "stable", OSR_PARAM_BOOL, "yes", 0, 0, NULL,

@@ -81,7 +81,7 @@ struct osr_spf {
 
 struct osr_spf_options {
 	uint32_t max_rounds; /* rip-up rounds after the first pass; stops early at the bound */
-	uint32_t max_moves;  /* then attempts to move dests off the most loaded channel */
+	uint32_t max_moves;  /* then attempts to move dests off the most loaded channel, for 100 dests */
 	bool ignore_rates;   /* every channel weighs the same */
 };
 

@@ -454,24 +454,27 @@ enum osr_status osr_guided_keep(struct osr_spf *s, const struct osr_request *req
 	return st;
 }
 
-#define REPAIR_ROUNDS 16
+#define REPAIR_ROUNDS 4   /* if it is for fewer lanes than there are */
+#define PATIENT_ROUNDS 16 /* if it is for shortest routes at all */
 #define MAX_REPAIR_BOOST 1024
+#define A_HANDFUL 700 /* 1 in so many */
 #define ALWAYS_TOLERATED 2000 /* routes to repair that cost next to nothing */
 
 /* Rounds of repair until all is legal, or it no longer gets better by a quarter. */
-static enum osr_status repair(struct guide *w, uint32_t passes, uint64_t tolerated,
-			      struct osr_arena *scratch, struct osr_diag *diag)
+static enum osr_status repair(struct guide *w, const struct osr_guided_options *opt,
+			      uint64_t tolerated, struct osr_arena *scratch, struct osr_diag *diag)
 {
-	uint64_t before = UINT64_MAX;
+	uint64_t before = UINT64_MAX, few = (uint64_t)w->f->n_dests * w->f->n_switches / A_HANDFUL;
+	uint32_t n_rounds = opt->patient ? PATIENT_ROUNDS : REPAIR_ROUNDS;
 
 	set_legal(w);
 	keep_trees(w, tolerated);
-	for (uint32_t i = 0; w->n_failed && w->n_failed <= tolerated && i < REPAIR_ROUNDS; i++) {
+	for (uint32_t i = 0; w->n_failed && w->n_failed <= tolerated && i < n_rounds; i++) {
 		enum osr_status st;
 
 		repair_round(w);
 		/* A handful is worth going on for, even if some rounds bring nothing. */
-		if (!w->n_failed || (w->n_failed > 4 * FEW && w->n_failed > before - before / 4))
+		if (!w->n_failed || (w->n_failed > few && w->n_failed > before - before / 4))
 			break;
 		before = w->n_failed;
 		w->boost = 2u << i < MAX_REPAIR_BOOST ? 2u << i : MAX_REPAIR_BOOST;
@@ -479,8 +482,8 @@ static enum osr_status repair(struct guide *w, uint32_t passes, uint64_t tolerat
 		 * Only the last order has to change: it is where the routes without one are
 		 * counted.
 		 */
-		if (i + 1 < REPAIR_ROUNDS &&
-		    (st = improve_order(w, w->n_orders - 1, passes, scratch, diag)))
+		if (i + 1 < n_rounds &&
+		    (st = improve_order(w, w->n_orders - 1, opt->sift_passes, scratch, diag)))
 			return st;
 	}
 	return OSR_OK;
@@ -519,7 +522,7 @@ enum osr_status osr_guided_reduce(struct osr_spf *s, const struct osr_request *r
 	memcpy(rank, orders, n_orders * m * sizeof(*rank));
 	st = guide_init(&w, s, req, n_orders, rank, scratch, result, &reduced, diag);
 	if (!st)
-		st = repair(&w, opt->sift_passes, size / tolerance + ALWAYS_TOLERATED, scratch,
+		st = repair(&w, opt, size / tolerance + ALWAYS_TOLERATED, scratch,
 			    diag);
 	if (st)
 		goto out;

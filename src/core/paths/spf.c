@@ -121,7 +121,7 @@ enum osr_status osr_spf_init(struct osr_spf *s, const struct osr_fabric *f, stru
 	    !w->edge_row || !w->edge_chan || !w->edge_next || !w->cost || !w->count || !w->seen ||
 	    !w->front || !w->next || !w->active || !w->reached)
 		return nomem(diag);
-	if (n * f->n_dests <= OSR__SPF_SMALL) {
+	if (n < OSR__SPF_FEW_SWITCHES && n * f->n_dests <= OSR__SPF_SMALL) {
 		w->best_hop = osr_alloc(scratch, n * f->n_dests, 1);
 		w->best_weight = osr_alloc(scratch, m, sizeof(*w->best_weight));
 		if (!w->best_hop || !w->best_weight)

@@ -240,12 +240,13 @@ static void keep_best(struct osr_spf *s, uint64_t *best)
 	memcpy(x->best_weight, s->weight, s->f->n_channels * sizeof(*s->weight));
 }
 
-void osr__spf_polish(struct osr_spf *s, uint32_t n_moves, const struct osr__spf_mover *mover)
+void osr__spf_polish(struct osr_spf *s, uint32_t moves, const struct osr__spf_mover *mover)
 {
 	struct polisher p = { .s = s, .mover = mover };
 	uint64_t bound = s->scratch->mixed ? 0 : osr_spf_bound(s->f), best = UINT64_MAX;
 	struct osr_prng prng = { .state = 1 };
-	uint32_t n_left = n_moves;
+	uint64_t most = (uint64_t)s->f->n_dests * moves / 100;
+	uint32_t n_moves = most < UINT32_MAX ? (uint32_t)most : UINT32_MAX, n_left = n_moves;
 	bool near;
 
 	if (!s->f->n_channels || s->weight[most_loaded(s, &near)] >> HOP_BITS <= bound || near)

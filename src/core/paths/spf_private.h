@@ -16,9 +16,10 @@
 #define OSR__SPF_GROUP 64 /* dests that are moved together, at most */
 
 /*
- * Fabrics of so many (switch, dest) entries are polished again and again, from other starts: there
- * it costs less than a millisecond a time.
+ * Fabrics of so few switches and (switch, dest) entries are polished again and again, from other
+ * starts: there it costs less than a millisecond a time.
  */
+#define OSR__SPF_FEW_SWITCHES 64
 #define OSR__SPF_SMALL 32768
 #define OSR__SPF_KICKS 8
 
@@ -69,9 +70,9 @@ struct osr__spf_mover {
 
 /*
  * Lowers the largest weight as long as dests can be moved off the channel that has it, alone or in
- * groups: up to n_moves attempts. Small fabrics get OSR__SPF_KICKS more starts.
+ * groups: up to `moves` attempts for 100 dests. Small fabrics get OSR__SPF_KICKS more starts.
  */
-void osr__spf_polish(struct osr_spf *s, uint32_t n_moves, const struct osr__spf_mover *mover);
+void osr__spf_polish(struct osr_spf *s, uint32_t moves, const struct osr__spf_mover *mover);
 
 /* Copies the trees of dests to those that ride along (alias). */
 void osr__spf_share(struct osr_spf *s);
