@@ -408,25 +408,29 @@ static enum osr_status set_lanes(const struct layering *w, const struct osr_requ
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 /*
- * Marks the dependencies of one end port's tree, from every switch; mark[n_slots] takes the last
- * channels.
+ * Marks the dependencies of the trees of all end ports of a switch, from every switch; mark[n_slots]
+ * takes the last channels. Switch by switch, not tree by tree: the marks of a switch lie together.
  */
-static void mark_tree(const struct layering *w, uint32_t d, uint8_t *mark)
+static void mark_trees(const struct layering *w, uint32_t root, uint8_t *mark)
 {
 	const struct osr_spf *s = w->s;
 	const struct osr_fabric *f = s->f;
-	const uint8_t *hop = s->hop + (size_t)d * f->n_switches;
-	uint32_t root = f->dest_switch[d];
+	uint32_t first = s->dest_row[root], end = s->dest_row[root + 1];
 
+	while (end > first && osr__is_sp0(f, s->dest_list[end - 1]))
+		end--;
 	for (uint32_t v = 0; v < f->n_switches; v++) {
-		uint32_t c, u, slot;
+		for (uint32_t k = first; k < end; k++) {
+			const uint8_t *hop = s->hop + (size_t)s->dest_list[k] * f->n_switches;
+			uint32_t c, u, slot;
 
-		if (hop[v] == OSR_NO_PATH)
-			continue;
-		c = f->chan_row[v] + hop[v];
-		u = f->chan_dst[c];
-		slot = osr_cdg_slot(w->g, c, hop[u]);
-		mark[u == root ? w->g->n_slots : slot] = 1;
+			if (hop[v] == OSR_NO_PATH)
+				continue;
+			c = f->chan_row[v] + hop[v];
+			u = f->chan_dst[c];
+			slot = osr_cdg_slot(w->g, c, hop[u]);
+			mark[u == root ? w->g->n_slots : slot] = 1;
+		}
 	}
 }
 
@@ -462,14 +466,11 @@ static bool mark_all(struct layering *w, struct osr_arena *scratch)
 
 	if (!mark)
 		return false;
-	for (uint32_t d = 0; d < f->n_dests; d++) {
-		if (w->s->alias[d] != OSR_NONE)
-			continue;
-		if (osr__is_sp0(f, d))
+	for (uint32_t root = 0; root < f->n_switches; root++)
+		mark_trees(w, root, mark);
+	for (uint32_t d = 0; d < f->n_dests; d++)
+		if (w->s->alias[d] == OSR_NONE && osr__is_sp0(f, d))
 			mark_sp0_tree(w, d, mark);
-		else
-			mark_tree(w, d, mark);
-	}
 	for (uint32_t e = 0; e < w->g->n_slots; e++)
 		w->g->weight[e] = mark[e];
 	if (w->mcast)

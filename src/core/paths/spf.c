@@ -263,6 +263,9 @@ static inline void count_tree_by(struct osr_spf *s, const uint16_t *order, uint3
 		uint32_t v = order[i], c = f->chan_row[v] + hop[v];
 		uint64_t routes = sign * count[v] << HOP_BITS;
 
+		/* Most switches of a tall tree pass nothing on, and their weights are far away. */
+		if (!routes)
+			continue;
 		s->weight[c] += mixed ? routes * s->unit[c] : routes;
 		count[f->chan_dst[c]] += count[v];
 	}
