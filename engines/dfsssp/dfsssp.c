@@ -124,6 +124,8 @@ static enum osr_status route_guided(struct osr_spf *s, const struct osr_values *
 	return osr_guided_route(s, &one_vl, &opt, orders, scratch, result, r, diag);
 }
 
+#define MANY_LIDS 8 /* for each switch */
+
 /*
  * Are fewer lanes to be had for routes as short? Cheap to try where few routes stand in the way:
  * from one lane nothing needs an SL at all. Where more than half of eight lanes are taken, it is
@@ -137,14 +139,16 @@ static enum osr_status reduce(struct osr_spf *s, const struct osr_values *v,
 	struct osr_guided_options opt = { .sift_passes = (uint32_t)v->num[SIFT],
 					  .moves = (uint32_t)v->num[MOVES],
 					  .reversible = v->num[REVERSIBLE] != OSR_REVERSIBLE_OFF };
+	bool crowded = s->f->n_dests >= MANY_LIDS * s->f->n_switches;
 	enum osr_status st =
 		osr_guided_reduce(s, req, &opt, 1, 100, orders, scratch, result, r, fits, diag);
 
 	/*
 	 * Several lanes found this way may not serve replies, which then must wait for their own
-	 * search.
+	 * search. Where few end ports hang on a switch, routing costs little, and more than one try
+	 * would be most of it.
 	 */
-	for (uint32_t n = 4;
+	for (uint32_t n = crowded || r->n_layers < 6 ? 4 : r->n_layers - 1;
 	     !st && !*fits && n < r->n_layers && v->num[REVERSIBLE] != OSR_REVERSIBLE_ON; n++)
 		st = osr_guided_reduce(s, req, &opt, n, 5, orders, scratch, result, r, fits, diag);
 	return st;
