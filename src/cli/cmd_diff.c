@@ -396,6 +396,9 @@ static enum osr_status load_fabrics(struct args *a, struct osr_diag *diag)
 		return osr_fail(diag, OSR_INVAL,
 				"%s: no fabric: expected an opensm-subnet.lst in there, or --fabric=FILE",
 				a->tables[NEW].dir);
+	cli_dumps_find(&a->tables[OLD], both ? &a->then : &a->in);
+	if (!a->tables[NEW].is_live)
+		cli_dumps_find(&a->tables[NEW], &a->in);
 	st = cli_input_load(&a->in, diag);
 	if (!st && both)
 		st = cli_input_load(&a->then, diag);

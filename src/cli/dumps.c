@@ -99,29 +99,6 @@ static const char *look_for(const char *dir, const char *name, char **found)
 	return NULL;
 }
 
-void cli_dumps_live(struct cli_dumps *c, struct cli_input *in)
-{
-	c->is_live = true;
-	in->live.ask = (struct osr_live_ask){ .lft = true,
-					      .sl2vl = !c->sl2vl,
-					      .n_mlids = c->groups ? 0 : UINT32_MAX };
-}
-
-enum osr_status cli_dumps_from_input(struct cli_dumps *c, struct cli_input *in,
-				     struct osr_diag *diag)
-{
-	if (in->is_live && !c->dir && !c->lft)
-		cli_dumps_live(c, in);
-	if (!in->path || !is_directory(in->path))
-		return OSR_OK;
-	if (!c->dir)
-		c->dir = in->path;
-	if (asprintf(&in->owned, "%s/opensm-subnet.lst", in->path) < 0)
-		return osr_fail(diag, OSR_NOMEM, "%s: out of memory", in->path);
-	in->path = in->owned;
-	return OSR_OK;
-}
-
 /* Files named one by one come before those of the directory. */
 static void look_around(struct cli_dumps *c)
 {
@@ -135,6 +112,45 @@ static void look_around(struct cli_dumps *c)
 		c->paths = look_for(c->dir, "opensm-path-sl.dump", &c->found[2]);
 	if (!c->groups)
 		c->groups = look_for(c->dir, "opensm.mcfdbs", &c->found[3]);
+}
+
+void cli_dumps_find(struct cli_dumps *c, struct cli_input *in)
+{
+	struct stat st;
+
+	if (c->dir && is_directory(c->dir))
+		look_around(c);
+	else if (c->dir && !c->lft)
+		c->lft = c->dir;
+	/* A pipe can be read but once. */
+	if (c->lft && !stat(c->lft, &st) && S_ISREG(st.st_mode) && !osr_tablefile_probe(c->lft))
+		in->lfts = c->lft;
+}
+
+void cli_dumps_live(struct cli_dumps *c, struct cli_input *in)
+{
+	c->is_live = true;
+	in->live.ask = (struct osr_live_ask){ .lft = true,
+					      .sl2vl = !c->sl2vl,
+					      .n_mlids = c->groups ? 0 : UINT32_MAX };
+}
+
+enum osr_status cli_dumps_from_input(struct cli_dumps *c, struct cli_input *in,
+				     struct osr_diag *diag)
+{
+	if (in->is_live && !c->dir && !c->lft)
+		cli_dumps_live(c, in);
+	if (!in->path || !is_directory(in->path)) {
+		cli_dumps_find(c, in);
+		return OSR_OK;
+	}
+	if (!c->dir)
+		c->dir = in->path;
+	if (asprintf(&in->owned, "%s/opensm-subnet.lst", in->path) < 0)
+		return osr_fail(diag, OSR_NOMEM, "%s: out of memory", in->path);
+	in->path = in->owned;
+	cli_dumps_find(c, in);
+	return OSR_OK;
 }
 
 static enum osr_status take_file(struct cli_dumps *c, struct osr_diag *diag)
@@ -176,10 +192,6 @@ enum osr_status cli_dumps_load(struct cli_dumps *c, struct cli_input *in, struct
 	struct cli_stamp start = cli_now();
 	enum osr_status st;
 
-	if (c->dir && is_directory(c->dir))
-		look_around(c);
-	else if (c->dir && !c->lft)
-		c->lft = c->dir;
 	if (!c->lft && !c->is_live)
 		return osr_fail(
 			diag, OSR_INVAL,

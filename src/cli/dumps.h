@@ -50,6 +50,9 @@ extern const struct argp dumps_argp;
 enum osr_status cli_dumps_from_input(struct cli_dumps *c, struct cli_input *in,
 				     struct osr_diag *diag);
 
+/* Finds the files in the directory, and tells `in` where it may find LMCs; before `in` is loaded. */
+void cli_dumps_find(struct cli_dumps *c, struct cli_input *in);
+
 /* The tables are those in the switches of the live fabric `in`, which is still to be loaded. */
 void cli_dumps_live(struct cli_dumps *c, struct cli_input *in);
 

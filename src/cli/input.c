@@ -13,6 +13,8 @@ enum osr_status cli_input_load(struct cli_input *in, struct osr_diag *diag)
 	enum osr_status st = in->is_live ? cli_live_net(&in->live, &in->net, diag)
 					 : osr_fabricfile_read(in->path, &in->net, diag);
 
+	if (!st && in->lfts && in->net.no_lmcs)
+		st = osr_tables_read_lmcs(in->lfts, &in->net, diag);
 	if (!st)
 		st = osr_net_fabric(&in->net, in->lmc, &in->arena, &in->fabric, diag);
 	start = cli_since(start);

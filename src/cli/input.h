@@ -24,6 +24,7 @@ struct cli_input {
 	char *owned; /* a path made from it, or NULL */
 	bool is_live; /* no file: the fabric this machine is connected to */
 	struct cli_live live;
+	const char *lfts;   /* where LMCs are, if the file does not say them; or NULL */
 	int lmc;            /* < 0: the LIDs of the file stay */
 	struct osr_net net; /* what the file says; may be freed once the fabric is built */
 	struct osr_arena arena;

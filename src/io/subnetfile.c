@@ -297,7 +297,7 @@ enum osr_status osr_subnetfile_parse(struct osr_lines *in, struct osr_net *net,
 	enum osr_status st = OSR_OK;
 	char *text;
 
-	*net = (struct osr_net){ 0 };
+	*net = (struct osr_net){ .no_lmcs = true };
 	while (!st && osr_lines_next(in, &text, diag, &st))
 		st = take_line(&r, text);
 	if (!st && !net->n_nodes)

@@ -79,6 +79,13 @@ enum osr_status osr_tables_parse_paths(struct osr_tables *t, struct osr_lines *i
 enum osr_status osr_tables_parse_groups(struct osr_tables *t, struct osr_lines *in,
 					struct osr_diag *diag);
 
+/*
+ * The LMCs of the end ports of a net, from the LIDs that the first table of an opensm-lfts.dump gives to their
+ * port GUIDs; before the fabric is built. Other forms of LFTs do not say it: nothing is changed then.
+ */
+enum osr_status osr_tables_read_lmcs(const char *path, struct osr_net *net, struct osr_diag *diag);
+enum osr_status osr_tables_lmcs(struct osr_lines *in, struct osr_net *net, struct osr_diag *diag);
+
 /* All senders use this SL for everything. */
 enum osr_status osr_tables_one_sl(struct osr_tables *t, uint8_t sl, struct osr_diag *diag);
 

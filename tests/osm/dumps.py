@@ -61,3 +61,18 @@ def dumps(workdir):
                 opensm.wait_up()
                 seen.add(same_opinion(fabric, opensm, 'stock %s on %s' % (engine, netfile)))
     expect(len(seen) == 2, 'the engines chosen must give tables with and without credit loops')
+
+
+@scenario('check.lmc', 60)
+def lmc(workdir):
+    """opensm-subnet.lst does not say LMCs; opensm-lfts.dump knows them."""
+    with Fabric(find_fabric('torus-4x4'), workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', options=dict(QOS, lmc='2'), log_flags=LOG_DUMPS) as opensm:
+            opensm.wait_up()
+            tables = oracle.Tables(fabric.read_back())
+        done = subprocess.run([COMMAND, 'check', '--json', opensm.dir], capture_output=True, text=True)
+        report = json.loads(done.stdout)
+        expect(report['lids'] == len(tables.lids), '%d LIDs, the switches know %d' % (
+            report['lids'], len(tables.lids)))
+        expect(not report['tables']['foreign'], '%d entries for nobody' % report['tables']['foreign'])
+        expect(report['verdict']['efi'] == tables.edge_forwarding_index()[0], 'another EFI')

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Readers of tables and of opensm-subnet.lst: what they take, what they refuse and with which sentence, and
+ * that each of their allocations may fail. malloc() and the like, and those of arenas, are wrapped by the
+ * linker.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabrics.h"
+#include "io/endports.h"
+#include "io/subnetfile.h"
+#include "io/tables.h"
+#include "io/trafficfile.h"
+
+static size_t fail_at; /* 0: none; counts down */
+
+static bool fails(void)
+{
+	return fail_at && !--fail_at;
+}
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t size);
+void *__real_reallocarray(void *p, size_t n, size_t size);
+void *__real_osr_alloc(struct osr_arena *arena, size_t n, size_t size);
+void *__real_osr_calloc(struct osr_arena *arena, size_t n, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+void *__wrap_reallocarray(void *p, size_t n, size_t size);
+void *__wrap_osr_alloc(struct osr_arena *arena, size_t n, size_t size);
+void *__wrap_osr_calloc(struct osr_arena *arena, size_t n, size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+	return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *p, size_t size)
+{
+	return fails() ? NULL : __real_realloc(p, size);
+}
+
+void *__wrap_reallocarray(void *p, size_t n, size_t size)
+{
+	return fails() ? NULL : __real_reallocarray(p, n, size);
+}
+
+void *__wrap_osr_alloc(struct osr_arena *arena, size_t n, size_t size)
+{
+	return fails() ? NULL : __real_osr_alloc(arena, n, size);
+}
+
+void *__wrap_osr_calloc(struct osr_arena *arena, size_t n, size_t size)
+{
+	return fails() ? NULL : __real_osr_calloc(arena, n, size);
+}
+
+/* Switches 1, 2, 3 in a ring (ports 1 and 2), a host each (port 3): as in tests/fuzz/ring.c. */
+static void ring(struct osr_arena *arena, struct osr_fabric *f)
+{
+	struct osr_builder *b = osr_builder_new();
+
+	for (uint64_t i = 1; i <= 3; i++)
+		osr_builder_switch(b, &(struct osr_switch_in){ .guid = i, .n_ports = 4 });
+	for (uint32_t i = 0; i < 3; i++) {
+		osr_builder_link(b, &(struct osr_link_in){
+					    .sw_a = i, .sw_b = (i + 1) % 3, .port_a = 1, .port_b = 2 });
+		osr_builder_terminal(b, &(struct osr_terminal_in){ .guid = i + 1,
+								   .sw = i,
+								   .role = OSR_ROLE_SP0,
+								   .lid = (uint16_t)(i + 1) });
+		osr_builder_terminal(
+			b, &(struct osr_terminal_in){
+				   .guid = 0x11 + i, .sw = i, .port = 3, .lid = (uint16_t)(i + 4) });
+	}
+	assert_int_equal(osr_builder_build(b, arena, f, NULL), OSR_OK);
+	osr_builder_free(b);
+}
+
+static char text[1 << 16];
+
+static size_t load(const char *path)
+{
+	FILE *in = fopen(path, "rb");
+	size_t n;
+
+	assert_non_null(in);
+	n = fread(text, 1, sizeof(text), in);
+	fclose(in);
+	assert_true(n > 0 && n < sizeof(text));
+	return n;
+}
+
+typedef enum osr_status (*parse_fn)(struct osr_tables *, struct osr_lines *, struct osr_diag *);
+
+static enum osr_status read_text(parse_fn parse, const char *from, size_t n, const struct osr_fabric *f,
+				 struct osr_arena *arena, struct osr_tables *t, struct osr_diag *diag)
+{
+	struct osr_lines in;
+	enum osr_status st = osr_tables_init(t, f, NULL, arena, diag);
+	bool same;
+
+	if (st)
+		return st;
+	st = osr_lines_text(&in, from, n, "input", diag);
+	if (st)
+		return st;
+	st = parse(t, &in, diag);
+	osr_lines_close(&in);
+	return st ? st : osr_tables_finish(t, &same, diag);
+}
+
+/* ---- what is taken -------------------------------------------------------------------------- */
+
+#define LFT                                                                                        \
+	"Unicast lids [0-6] of switch Lid 1 guid 0x0000000000000001 ('a'):\n"                      \
+	"0x0004 003 # Channel Adapter portguid 0x0000000000000011: 'h'\n"                          \
+	"0x0005 001 # Channel Adapter portguid 0x0000000000000012: 'h'\n"                          \
+	"0x0009 001 # nobody\n"
+
+static void test_taken(void **state)
+{
+	struct osr_arena arena = { 0 };
+	struct osr_diag diag = { "" };
+	struct osr_tables t;
+	struct osr_fabric f;
+	static const char sl2vl[] = "Switch 0x1, base LID 1, \"a\"\n"
+				    "2 1 : 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n"
+				    "0x0000000000000011 0 1 0x10 0x23 0x45 0x67 0x89 0xab 0xcd 0xef\n";
+	static const char paths[] = "0x0000000000000011 5 3\n0x0000000000000011 6 4\n";
+	static const char groups[] = "Switch 0x2\nLID : Out Port(s)\n0xC001 : 0x001 0x003\n";
+
+	ring(&arena, &f);
+	assert_int_equal(read_text(osr_tables_parse_lfts, LFT, strlen(LFT), &f, &arena, &t, &diag),
+			 OSR_OK);
+	assert_int_equal(osr_lft(&t.routing, 0, f.lid_dest[4]), 3);
+	assert_int_equal(osr_lft(&t.routing, 0, f.lid_dest[5]), 1);
+	assert_int_equal(osr_lft(&t.routing, 0, f.lid_dest[6]), OSR_NO_PATH);
+	assert_int_equal(osr_lft(&t.routing, 1, f.lid_dest[4]), OSR_NO_PATH);
+	assert_true(t.has_lft[0] && !t.has_lft[1]);
+	assert_int_equal(t.n_entries, 2);
+	assert_int_equal(t.n_foreign, 1);
+	osr_tables_free(&t);
+
+	assert_int_equal(
+		read_text(osr_tables_parse_sl2vl, sl2vl, strlen(sl2vl), &f, &arena, &t, &diag), OSR_OK);
+	for (unsigned sl = 0; sl < 16; sl++)
+		assert_int_equal(osr_tables_sl2vl(&t, 0, 2, 1)[sl], sl);
+	assert_int_equal(t.term_sl2vl[f.dest_term[f.lid_dest[4]]][0], 1);
+	assert_int_equal(t.term_sl2vl[f.dest_term[f.lid_dest[4]]][1], 0);
+	osr_tables_free(&t);
+
+	assert_int_equal(
+		read_text(osr_tables_parse_paths, paths, strlen(paths), &f, &arena, &t, &diag), OSR_OK);
+	assert_int_equal(t.paths.n_rows, 1);
+	assert_int_equal(t.paths.sl[f.lid_dest[5]], 3);
+	assert_int_equal(t.paths.sl[f.lid_dest[6]], 4);
+	assert_int_equal(t.paths.sl[f.lid_dest[4]], OSR_NO_SL);
+	osr_tables_free(&t);
+
+	assert_int_equal(
+		read_text(osr_tables_parse_groups, groups, strlen(groups), &f, &arena, &t, &diag),
+		OSR_OK);
+	assert_int_equal(t.groups.n, 1);
+	assert_int_equal(t.groups.mlid[0], 0xc001);
+	assert_int_equal(t.groups.ports[1][0], 1 << 1 | 1 << 3);
+	assert_int_equal(t.groups.ports[0][0], 0);
+	osr_tables_free(&t);
+	osr_arena_free(&arena);
+}
+
+static void test_lmcs(void **state)
+{
+	struct osr_net net = { 0 };
+	struct osr_diag diag = { "" };
+	struct osr_lines in;
+	uint32_t s = osr_net_switch(&net, 4, "s"), p[3];
+	static const uint16_t lid[] = { 4, 9, 12 };
+	static const char dump[] = "Unicast lids [0-12] of switch Lid 1 guid 0x1 ('a'):\n"
+				   "0x0004 001 # Channel Adapter portguid 0x11: 'h'\n"
+				   "0x0005 001 # Channel Adapter portguid 0x11: 'h'\n"
+				   "0x0006 001 # Channel Adapter portguid 0x11: 'h'\n"
+				   "0x0007 001 # Channel Adapter portguid 0x11: 'h'\n"
+				   "0x0009 001 # Channel Adapter portguid 0x12: 'not aligned'\n"
+				   "0x000a 001 # Channel Adapter portguid 0x12: 'not aligned'\n"
+				   "0x000c 001 # Channel Adapter portguid 0x13: 'one'\n"
+				   "Unicast lids [0-12] of switch Lid 1 guid 0x2 ('b'):\n"
+				   "0x000d 001 # Channel Adapter portguid 0x13: 'not looked at'\n";
+
+	for (uint32_t i = 0; i < 3; i++) {
+		p[i] = osr_net_port(&net, osr_net_ca(&net, 1, "h"), 1);
+		net.ports[p[i]].guid = 0x11 + i;
+		net.ports[p[i]].lid = lid[i];
+	}
+	net.ports[net.nodes[s].port_row].lid = 1;
+	assert_int_equal(osr_lines_text(&in, dump, strlen(dump), "input", &diag), OSR_OK);
+	assert_int_equal(osr_tables_lmcs(&in, &net, &diag), OSR_OK);
+	osr_lines_close(&in);
+	assert_int_equal(net.ports[p[0]].lmc, 2);
+	assert_int_equal(net.ports[p[1]].lmc, 0);
+	assert_int_equal(net.ports[p[2]].lmc, 0);
+	osr_net_free(&net);
+}
+
+/* ---- what is refused ------------------------------------------------------------------------ */
+
+static void test_refused(void **state)
+{
+	static const struct {
+		parse_fn parse;
+		const char *text, *said;
+	} cases[] = {
+		{ osr_tables_parse_lfts, "", "input: holds no table" },
+		{ osr_tables_parse_lfts, "0x0004 003\n", "input:1: expected \"0xLID PORT\"" },
+		{ osr_tables_parse_lfts, LFT "0x0004 002\n", "input:5: port 2 for LID 4, which had port 3" },
+		{ osr_tables_parse_lfts, LFT "0x0006 009\n", "input:5: port 9 exceeds the 4 ports" },
+		{ osr_tables_parse_lfts, LFT "0x0006 00", "input:5: " },
+		{ osr_tables_parse_lfts, LFT "0xc000 001\n", "input:5: LID 0xc000 is not unicast" },
+		{ osr_tables_parse_lfts, LFT LFT, "input:5: a second table" },
+		{ osr_tables_parse_lfts, "Unicast lids [0-6] of switch Lid 1 guid 0x77 ('a'):\n",
+		  "input:1: the fabric has no switch" },
+		{ osr_tables_parse_lfts,
+		  LFT "0x0006 001 # Channel Adapter portguid 0x0000000000000012: 'h'\n",
+		  "input:5: LID 6 belongs to" },
+		{ osr_tables_parse_sl2vl, "# nothing\n", "input: holds no SL2VL table" },
+		{ osr_tables_parse_sl2vl, "Switch 0x1, x\n0 1 : 0 1 2\n", "input:2: expected" },
+		{ osr_tables_parse_sl2vl,
+		  "Switch 0x1, x\n0 5 : 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n", "input:2: port 5" },
+		{ osr_tables_parse_sl2vl, "Switch 0x9, x\n", "input:1: nobody in the fabric" },
+		{ osr_tables_parse_paths, "\n", "input: holds no SL" },
+		{ osr_tables_parse_paths, "0x11 5 16\n", "input:1: expected" },
+		{ osr_tables_parse_paths, "0x11 5 1\n0x11 5 2\n", "input:2: SL 2 to LID 5" },
+		{ osr_tables_parse_paths, "0x99 5 1\n", "input:1: nobody in the fabric" },
+		{ osr_tables_parse_groups, "0xC000 : 0x1\n", "input:1: expected" },
+		{ osr_tables_parse_groups, "Switch 0x1\n0x0004 : 0x1\n", "input:2: expected a multicast" },
+		{ osr_tables_parse_groups, "Switch 0x1\n0xC000 : 0x5\n", "input:2: port 5 exceeds" },
+	};
+	struct osr_arena arena = { 0 };
+	struct osr_fabric f;
+
+	ring(&arena, &f);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct osr_diag diag = { "" };
+		struct osr_tables t;
+
+		assert_int_equal(read_text(cases[i].parse, cases[i].text, strlen(cases[i].text), &f,
+					   &arena, &t, &diag),
+				 OSR_INVAL);
+		if (strncmp(diag.text, cases[i].said, strlen(cases[i].said)) != 0)
+			fail_msg("case %zu: said \"%s\", not \"%s\"", i, diag.text, cases[i].said);
+		osr_tables_free(&t);
+	}
+	osr_arena_free(&arena);
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+/* Fails the first, the second ... allocation until none is left to fail; how many there were. */
+static size_t one_by_one(enum osr_status (*once)(const void *ctx, struct osr_diag *diag), const void *ctx)
+{
+	for (size_t n = 1;; n++) {
+		struct osr_diag diag = { "" };
+		enum osr_status st;
+		bool all;
+
+		fail_at = n;
+		st = once(ctx, &diag);
+		all = fail_at > 0;
+		fail_at = 0;
+		if (all) {
+			assert_int_equal(st, OSR_OK);
+			return n - 1;
+		}
+		if (st != OSR_NOMEM || !diag.text[0])
+			fail_msg("allocation %zu: %s, \"%s\"", n, osr_status_str(st), diag.text);
+	}
+}
+
+struct what {
+	parse_fn parse;
+	const struct osr_fabric *f;
+	size_t n;
+};
+
+static enum osr_status once_tables(const void *ctx, struct osr_diag *diag)
+{
+	const struct what *w = ctx;
+	struct osr_arena arena = { 0 };
+	struct osr_tables t = { 0 };
+	enum osr_status st = read_text(w->parse, text, w->n, w->f, &arena, &t, diag);
+
+	osr_tables_free(&t);
+	osr_arena_free(&arena);
+	return st;
+}
+
+static enum osr_status once_subnet(const void *ctx, struct osr_diag *diag)
+{
+	const struct what *w = ctx;
+	struct osr_arena arena = { 0 };
+	struct osr_net net = { 0 };
+	struct osr_lines in;
+	struct osr_fabric f;
+	enum osr_status st = osr_lines_text(&in, text, w->n, "input", diag);
+
+	if (st)
+		return st;
+	st = osr_subnetfile_parse(&in, &net, diag);
+	osr_lines_close(&in);
+	if (!st)
+		st = osr_net_fabric(&net, -1, &arena, &f, diag);
+	osr_net_free(&net);
+	osr_arena_free(&arena);
+	return st;
+}
+
+static enum osr_status once_traffic(const void *ctx, struct osr_diag *diag)
+{
+	const struct what *w = ctx;
+	struct osr_traffic t = { .hosts = NULL };
+	struct osr_arena arena = { 0 };
+	struct osr_endports x;
+	enum osr_status st = osr_endports_init(&x, w->f, &arena, diag);
+
+	if (!st)
+		st = osr_traffic_parse(text, w->n, "input", &x, &t, diag);
+	osr_traffic_free(&t);
+	osr_arena_free(&arena);
+	return st;
+}
+
+static enum osr_status once_hosts(const void *ctx, struct osr_diag *diag)
+{
+	const struct what *w = ctx;
+	struct osr_arena arena = { 0 };
+	struct osr_endports x;
+	uint32_t hosts[6], n;
+	enum osr_status st = osr_endports_init(&x, w->f, &arena, diag);
+
+	if (!st)
+		st = osr_hostlist_parse(text, w->n, "input", &x, hosts, &n, diag);
+	osr_arena_free(&arena);
+	return st;
+}
+
+static size_t copy(const char *from)
+{
+	strcpy(text, from);
+	return strlen(from);
+}
+
+static void test_memory(void **state)
+{
+	struct osr_arena arena = { 0 };
+	struct osr_fabric f;
+	struct what w = { .f = &f };
+	static const struct {
+		const char *path;
+		parse_fn parse;
+	} tables[] = {
+		{ "tests/fuzz/corpus/lfts/lfts", osr_tables_parse_lfts },
+		{ "tests/fuzz/corpus/fdbs/fdbs", osr_tables_parse_lfts },
+		{ "tests/fuzz/corpus/sl2vl/sl2vl", osr_tables_parse_sl2vl },
+		{ "tests/fuzz/corpus/paths/path-sl", osr_tables_parse_paths },
+		{ "tests/fuzz/corpus/mcfdbs/mcfdbs", osr_tables_parse_groups },
+	};
+
+	ring(&arena, &f);
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		w.parse = tables[i].parse;
+		w.n = load(tables[i].path);
+		assert_true(one_by_one(once_tables, &w) >= 5);
+	}
+	w.n = load("tests/fuzz/corpus/subnet/subnet");
+	assert_true(one_by_one(once_subnet, &w) >= 4);
+	w.n = copy("lid:4 lid:5\nphase\n0x13 0x11\n");
+	assert_true(one_by_one(once_traffic, &w) >= 3);
+	w.n = copy("lid:4\n0x13\n");
+	assert_true(one_by_one(once_hosts, &w) >= 2);
+	osr_arena_free(&arena);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_taken),
+		cmocka_unit_test(test_lmcs),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
