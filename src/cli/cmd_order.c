@@ -5,7 +5,6 @@
  */
 #include <argp.h>
 #include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 
 #include "cli/cli.h"
 #include "cli/input.h"
+#include "io/lines.h"
 #include "cli/output.h"
 
 #define NAME_SIZE 128
@@ -111,43 +111,44 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 /* Names ---------------------------------------------------------------------------------------- */
 
+static enum osr_status take_name(struct order *o, struct osr_lines *in, const char *s, uint32_t *room,
+				 struct osr_diag *diag)
+{
+	char text[NAME_SIZE];
+	uint64_t guid;
+
+	osr_skip_blanks(&s);
+	if (!*s || *s == '#')
+		return OSR_OK;
+	if (sscanf(s, "%" SCNx64 " \"%127[^\"]\"", &guid, text) != 2)
+		return osr_lines_fail(in, diag, "expected 0xGUID \"name\"");
+	if (o->n_map == *room) {
+		uint32_t more = *room ? 2 * *room : 64;
+		struct name *map = realloc(o->map, more * sizeof(*map));
+
+		if (!map)
+			return osr_fail(diag, OSR_NOMEM, "out of memory for the names");
+		o->map = map;
+		*room = more;
+	}
+	o->map[o->n_map].guid = guid;
+	snprintf(o->map[o->n_map++].text, NAME_SIZE, "%s", text);
+	return OSR_OK;
+}
+
 static enum osr_status read_map(struct order *o, const char *path, struct osr_diag *diag)
 {
-	FILE *file = fopen(path, "r");
-	char line[512], text[NAME_SIZE];
-	uint32_t room = 0, number = 0;
-	enum osr_status st = OSR_OK;
+	struct osr_lines in;
+	uint32_t room = 0;
+	enum osr_status st = osr_lines_open(&in, path, diag);
+	char *text;
 
-	if (!file)
-		return osr_fail(diag, OSR_INVAL, "%s: cannot open the file: %s", path,
-				strerror(errno));
-	while (!st && fgets(line, sizeof(line), file)) {
-		const char *s = line + strspn(line, " \t\r\n");
-		uint64_t guid;
-
-		number++;
-		if (!*s || *s == '#')
-			continue;
-		if (sscanf(s, "%" SCNx64 " \"%127[^\"]\"", &guid, text) != 2) {
-			st = osr_fail(diag, OSR_INVAL, "%s:%u: expected 0xGUID \"name\"", path,
-				      number);
-			break;
-		}
-		if (o->n_map == room) {
-			struct name *more;
-
-			room = room ? 2 * room : 64;
-			more = realloc(o->map, room * sizeof(*more));
-			if (!more) {
-				st = osr_fail(diag, OSR_NOMEM, "out of memory for the names");
-				break;
-			}
-			o->map = more;
-		}
-		o->map[o->n_map].guid = guid;
-		snprintf(o->map[o->n_map++].text, NAME_SIZE, "%s", text);
-	}
-	fclose(file);
+	if (st)
+		return st;
+	in.by_people = true;
+	while (!st && osr_lines_next(&in, &text, diag, &st))
+		st = take_name(o, &in, text, &room, diag);
+	osr_lines_close(&in);
 	return st;
 }
 

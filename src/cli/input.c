@@ -7,6 +7,22 @@
 #include "cli/cli.h"
 #include "io/subnetfile.h"
 
+const char *cli_input_name(const struct cli_input *in)
+{
+	if (in->is_live)
+		return "live fabric";
+	return strcmp(in->path, "-") ? in->path : "standard input";
+}
+
+/* What is wrong with the whole stands in no line. */
+static enum osr_status build(struct cli_input *in, struct osr_diag *diag)
+{
+	struct osr_diag why = { "" };
+	enum osr_status st = osr_net_fabric(&in->net, in->lmc, &in->arena, &in->fabric, &why);
+
+	return st ? osr_fail(diag, st, "%.200s: %.300s", cli_input_name(in), why.text) : OSR_OK;
+}
+
 enum osr_status cli_input_load(struct cli_input *in, struct osr_diag *diag)
 {
 	struct cli_stamp start = cli_now();
@@ -16,7 +32,7 @@ enum osr_status cli_input_load(struct cli_input *in, struct osr_diag *diag)
 	if (!st && in->lfts && in->net.no_lmcs)
 		st = osr_tables_read_lmcs(in->lfts, &in->net, diag);
 	if (!st)
-		st = osr_net_fabric(&in->net, in->lmc, &in->arena, &in->fabric, diag);
+		st = build(in, diag);
 	start = cli_since(start);
 	in->read_cpu = start.cpu;
 	in->read_wall = start.wall;
@@ -29,13 +45,6 @@ void cli_input_free(struct cli_input *in)
 	cli_live_free(&in->live);
 	osr_net_free(&in->net);
 	free(in->owned);
-}
-
-const char *cli_input_name(const struct cli_input *in)
-{
-	if (in->is_live)
-		return "live fabric";
-	return strcmp(in->path, "-") ? in->path : "standard input";
 }
 
 void cli_input_say(const struct cli_input *in, struct out *o)

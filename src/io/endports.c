@@ -2,9 +2,12 @@
 #include "io/endports.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "io/lines.h"
 
 #include <osmroutes/params.h>
 
@@ -149,7 +152,7 @@ struct list {
 	const struct osr_endports *x;
 	bool *seen; /* [n_terminals] */
 	uint32_t *hosts, n;
-	unsigned int line;
+	uint64_t line;
 };
 
 static enum osr_status take_line(struct list *l, char *text, struct osr_diag *diag)
@@ -162,39 +165,35 @@ static enum osr_status take_line(struct list *l, char *text, struct osr_diag *di
 		return OSR_OK;
 	if (osr_word(&text))
 		return osr_fail(diag, OSR_INVAL,
-				"%s:%u: one host a line, with \"\" around a name with blanks",
+				"%s:%" PRIu64 ": one host a line, with \"\" around a name with blanks",
 				l->path, l->line);
 	if (osr_endports_find(l->x, word, &t, &why))
-		return osr_fail(diag, OSR_INVAL, "%s:%u: %s", l->path, l->line, why.text);
+		return osr_fail(diag, OSR_INVAL, "%s:%" PRIu64 ": %s", l->path, l->line,
+				why.text);
 	if (l->seen[t])
-		return osr_fail(diag, OSR_INVAL, "%s:%u: \"%.80s\" is in the list already", l->path,
-				l->line, word);
+		return osr_fail(diag, OSR_INVAL, "%s:%" PRIu64 ": \"%.80s\" is in the list already",
+				l->path, l->line, word);
 	l->seen[t] = true;
 	l->hosts[l->n++] = t;
 	return OSR_OK;
 }
 
-static enum osr_status read_stream(FILE *in, struct list *l, struct osr_diag *diag)
+static enum osr_status read_lines(struct osr_lines *in, struct list *l, struct osr_diag *diag)
 {
 	enum osr_status st = OSR_OK;
-	char *text = NULL;
-	size_t size = 0;
-	ssize_t n;
+	char *text;
 
+	in->by_people = true;
+	l->path = in->label;
 	l->seen = calloc(l->x->f->n_terminals + 1, sizeof(*l->seen));
 	if (!l->seen)
-		return osr_fail(diag, OSR_NOMEM, "%s: out of memory", l->path);
-	while (!st && (n = getline(&text, &size, in)) >= 0) {
-		l->line++;
-		st = strlen(text) == (size_t)n
-			     ? take_line(l, text, diag)
-			     : osr_fail(diag, OSR_INVAL, "%s:%u: a byte 0: this is not a text file",
-					l->path, l->line);
+		st = osr_fail(diag, OSR_NOMEM, "%s: out of memory", l->path);
+	while (!st && osr_lines_next(in, &text, diag, &st)) {
+		l->line = in->number;
+		st = take_line(l, text, diag);
 	}
-	if (!st && ferror(in))
-		st = osr_fail(diag, OSR_INVAL, "%s: %s", l->path, strerror(errno));
-	free(text);
 	free(l->seen);
+	osr_lines_close(in);
 	return st;
 }
 
@@ -202,16 +201,12 @@ enum osr_status osr_hostlist_parse(const char *text, size_t size, const char *la
 				   const struct osr_endports *x, uint32_t *hosts, uint32_t *n,
 				   struct osr_diag *diag)
 {
-	struct list l = { .path = label, .x = x, .hosts = hosts };
-	FILE *in = size ? fmemopen((void *)text, size, "r") : NULL;
-	enum osr_status st = OSR_OK;
+	struct list l = { .x = x, .hosts = hosts };
+	struct osr_lines in;
+	enum osr_status st = osr_lines_text(&in, text, size, label, diag);
 
-	if (in)
-		st = read_stream(in, &l, diag);
-	else if (size)
-		st = osr_fail(diag, OSR_NOMEM, "%s: out of memory", label);
-	if (in)
-		fclose(in);
+	if (!st)
+		st = read_lines(&in, &l, diag);
 	*n = l.n;
 	return st;
 }
@@ -219,15 +214,12 @@ enum osr_status osr_hostlist_parse(const char *text, size_t size, const char *la
 enum osr_status osr_hostlist_read(const char *path, const struct osr_endports *x, uint32_t *hosts,
 				  uint32_t *n, struct osr_diag *diag)
 {
-	struct list l = { .path = path, .x = x, .hosts = hosts };
-	FILE *in = strcmp(path, "-") ? fopen(path, "r") : stdin;
-	enum osr_status st;
+	struct list l = { .x = x, .hosts = hosts };
+	struct osr_lines in;
+	enum osr_status st = osr_lines_open(&in, path, diag);
 
-	if (!in)
-		return osr_fail(diag, OSR_INVAL, "%s: %s", path, strerror(errno));
-	st = read_stream(in, &l, diag);
-	if (in != stdin)
-		fclose(in);
+	if (!st)
+		st = read_lines(&in, &l, diag);
 	*n = l.n;
 	return st;
 }

@@ -111,14 +111,14 @@ bool osr_lines_next(struct osr_lines *l, char **text, struct osr_diag *diag, enu
 		return fail_here(l, diag, st,
 				 "a line of more than 8,192 bytes: this is not the "
 				 "text expected here");
-	if (!newline)
+	if (!newline && !l->by_people)
 		return fail_here(l, diag, st, "the file ends in the middle of a line");
 	if (memchr(*text, 0, length))
 		return fail_here(l, diag, st, "a byte 0: this is no text");
 	if (length && (*text)[length - 1] == '\r')
 		(*text)[length - 1] = '\0';
 	(*text)[length] = '\0';
-	l->begin += length + 1;
+	l->begin += length + (newline != NULL);
 	return true;
 }
 

@@ -10,7 +10,7 @@
  *	osr_lines_close(&in);
  *
  * What is no text is refused with its line: a byte 0, a line of more than OSR_LINES_MAX bytes, a last
- * line without its newline (the files read this way are written by programs, so it is half a line).
+ * line without its newline (most files read this way are written by programs, so it is half a line).
  */
 #ifndef OSR_IO_LINES_H
 #define OSR_IO_LINES_H
@@ -28,6 +28,8 @@ struct osr_lines {
 	const char *label; /* the file in messages */
 	uint64_t number;   /* of the current line, from 1 */
 	uint64_t bytes;    /* read so far */
+
+	bool by_people; /* to be set after opening: the last line may lack its newline */
 
 	FILE *in; /* NULL: all of it is in buf */
 	bool owns, at_end;

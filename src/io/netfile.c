@@ -1010,7 +1010,12 @@ enum osr_status osr_netfile_parse(const char *text, size_t size, const char *lab
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-/* All of a stream, which need not be seekable. */
+#define MAX_TEXT (UINT32_C(1) << 30) /* a full LID space has a tenth of this */
+
+/*
+ * All of a stream, which need not be seekable; of what is no text, up to its first byte 0, so that devices
+ * which never end do.
+ */
 static char *slurp(FILE *in, size_t *size)
 {
 	size_t room = 1 << 16, n = 0, got;
@@ -1018,6 +1023,8 @@ static char *slurp(FILE *in, size_t *size)
 
 	while (buf && (got = fread(buf + n, 1, room - n, in)) > 0) {
 		n += got;
+		if (memchr(buf + n - got, 0, got) || n > MAX_TEXT)
+			break;
 		if (n < room)
 			continue;
 		more = realloc(buf, room * 2);
@@ -1042,6 +1049,8 @@ enum osr_status osr_netfile_read_stream(FILE *in, const char *label, struct osr_
 	text = slurp(in, &size);
 	if (!text)
 		st = osr_fail(diag, OSR_NOMEM, "%s: out of memory reading it", label);
+	else if (size > MAX_TEXT)
+		st = osr_fail(diag, OSR_INVAL, "%s: more than 1 GiB: too large for a subnet", label);
 	else if (ferror(in))
 		st = osr_fail(diag, OSR_INVAL, "%s: %s", label, strerror(errno));
 	else

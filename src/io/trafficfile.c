@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "io/trafficfile.h"
 
-#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "io/lines.h"
 
 #define MAX_PAIRS (UINT32_C(1) << 28)
 
@@ -12,7 +14,7 @@ struct reader {
 	const char *label;
 	const struct osr_endports *x;
 	struct osr_diag *diag;
-	unsigned int line;
+	uint64_t line;
 	bool begun;       /* something that counts was read */
 	uint32_t n_ranks; /* 0: end ports */
 	struct osr_pair *pair;
@@ -38,7 +40,7 @@ static bool room(void **list, uint32_t n, uint32_t *n_room, size_t size)
 
 static enum osr_status no_memory(const struct reader *r)
 {
-	return osr_fail(r->diag, OSR_NOMEM, "%s:%u: out of memory", r->label, r->line);
+	return osr_fail(r->diag, OSR_NOMEM, "%s:%" PRIu64 ": out of memory", r->label, r->line);
 }
 
 static enum osr_status begin_phase(struct reader *r)
@@ -66,11 +68,11 @@ static enum osr_status take_ranks(struct reader *r, char *rest)
 	char *word = osr_word(&rest);
 
 	if (r->begun)
-		return osr_fail(r->diag, OSR_INVAL, "%s:%u: \"ranks\" must come first", r->label,
+		return osr_fail(r->diag, OSR_INVAL, "%s:%" PRIu64 ": \"ranks\" must come first", r->label,
 				r->line);
 	if (!word || !whole_number(word, OSR_PATTERN_MAX_RANKS + 1, &r->n_ranks) ||
 	    r->n_ranks < 2 || osr_word(&rest))
-		return osr_fail(r->diag, OSR_INVAL, "%s:%u: expected \"ranks N\", N from 2 to %u",
+		return osr_fail(r->diag, OSR_INVAL, "%s:%" PRIu64 ": expected \"ranks N\", N from 2 to %u",
 				r->label, r->line, OSR_PATTERN_MAX_RANKS);
 	return OSR_OK;
 }
@@ -82,15 +84,15 @@ static enum osr_status find(struct reader *r, const char *word, uint32_t *end)
 	if (r->n_ranks) {
 		if (whole_number(word, r->n_ranks, end))
 			return OSR_OK;
-		return osr_fail(r->diag, OSR_INVAL, "%s:%u: \"%.40s\" is no rank from 0 to %u",
+		return osr_fail(r->diag, OSR_INVAL, "%s:%" PRIu64 ": \"%.40s\" is no rank from 0 to %u",
 				r->label, r->line, word, r->n_ranks - 1);
 	}
 	if (!r->x)
-		return osr_fail(r->diag, OSR_INVAL, "%s:%u: expected \"ranks N\" first", r->label,
+		return osr_fail(r->diag, OSR_INVAL, "%s:%" PRIu64 ": expected \"ranks N\" first", r->label,
 				r->line);
 	if (!osr_endports_find(r->x, word, end, &why))
 		return OSR_OK;
-	return osr_fail(r->diag, OSR_INVAL, "%s:%u: %s", r->label, r->line, why.text);
+	return osr_fail(r->diag, OSR_INVAL, "%s:%" PRIu64 ": %s", r->label, r->line, why.text);
 }
 
 static enum osr_status take_pair(struct reader *r, const char *from, char *rest)
@@ -101,7 +103,7 @@ static enum osr_status take_pair(struct reader *r, const char *from, char *rest)
 
 	if (!to || osr_word(&rest))
 		return osr_fail(r->diag, OSR_INVAL,
-				"%s:%u: expected \"phase\", or who sends and who receives",
+				"%s:%" PRIu64 ": expected \"phase\", or who sends and who receives",
 				r->label, r->line);
 	if (!r->n_phases)
 		st = begin_phase(r);
@@ -112,7 +114,7 @@ static enum osr_status take_pair(struct reader *r, const char *from, char *rest)
 	if (st)
 		return st;
 	if (p.from == p.to)
-		return osr_fail(r->diag, OSR_INVAL, "%s:%u: \"%.80s\" sends to itself", r->label,
+		return osr_fail(r->diag, OSR_INVAL, "%s:%" PRIu64 ": \"%.80s\" sends to itself", r->label,
 				r->line, to);
 	if (r->n_pairs == MAX_PAIRS ||
 	    !room((void **)&r->pair, r->n_pairs, &r->pairs_room, sizeof(*r->pair)))
@@ -121,15 +123,11 @@ static enum osr_status take_pair(struct reader *r, const char *from, char *rest)
 	return OSR_OK;
 }
 
-static enum osr_status take_line(struct reader *r, char *text, size_t n)
+static enum osr_status take_line(struct reader *r, char *text)
 {
 	char *word;
 	enum osr_status st;
 
-	r->line++;
-	if (strlen(text) < n)
-		return osr_fail(r->diag, OSR_INVAL, "%s:%u: a byte 0: this is not a text file",
-				r->label, r->line);
 	word = osr_word(&text);
 	if (!word)
 		return OSR_OK;
@@ -188,28 +186,25 @@ static enum osr_status finish(struct reader *r, struct osr_traffic *t)
 	return OSR_OK;
 }
 
-static enum osr_status read_stream(FILE *in, const char *label, const struct osr_endports *x,
-				   struct osr_traffic *t, struct osr_diag *diag)
+static enum osr_status read_lines(struct osr_lines *in, const struct osr_endports *x,
+				  struct osr_traffic *t, struct osr_diag *diag)
 {
-	struct reader r = { .label = label, .x = x, .diag = diag };
+	struct reader r = { .label = in->label, .x = x, .diag = diag };
 	enum osr_status st = OSR_OK;
-	char *text = NULL;
-	size_t size = 0;
-	ssize_t n;
+	char *text;
 
-	*t = (struct osr_traffic){ .hosts = NULL };
-	while (!st && (n = getline(&text, &size, in)) >= 0)
-		st = take_line(&r, text, (size_t)n);
-	if (!st && ferror(in))
-		st = osr_fail(diag, OSR_INVAL, "%s: %s", label, strerror(errno));
+	in->by_people = true;
+	while (!st && osr_lines_next(in, &text, diag, &st)) {
+		r.line = in->number;
+		st = take_line(&r, text);
+	}
 	if (!st)
 		st = finish(&r, t);
-	free(text);
+	osr_lines_close(in);
 	if (st) {
 		free(r.row);
 		free(r.pair);
-		free(t->hosts);
-		*t = (struct osr_traffic){ .hosts = NULL };
+		osr_traffic_free(t);
 	}
 	return st;
 }
@@ -217,30 +212,24 @@ static enum osr_status read_stream(FILE *in, const char *label, const struct osr
 enum osr_status osr_traffic_read(const char *path, const struct osr_endports *x,
 				 struct osr_traffic *t, struct osr_diag *diag)
 {
-	FILE *in = strcmp(path, "-") ? fopen(path, "r") : stdin;
+	struct osr_lines in;
 	enum osr_status st;
 
-	if (!in)
-		return osr_fail(diag, OSR_INVAL, "%s: %s", path, strerror(errno));
-	st = read_stream(in, path, x, t, diag);
-	if (in != stdin)
-		fclose(in);
-	return st;
+	*t = (struct osr_traffic){ .hosts = NULL };
+	st = osr_lines_open(&in, path, diag);
+	return st ? st : read_lines(&in, x, t, diag);
 }
 
 enum osr_status osr_traffic_parse(const char *text, size_t size, const char *label,
 				  const struct osr_endports *x, struct osr_traffic *t,
 				  struct osr_diag *diag)
 {
-	FILE *in = fmemopen((void *)text, size, "r");
+	struct osr_lines in;
 	enum osr_status st;
 
-	if (!in)
-		return osr_fail(diag, size ? OSR_NOMEM : OSR_INVAL, "%s: %s", label,
-				size ? "out of memory" : "nobody sends anything");
-	st = read_stream(in, label, x, t, diag);
-	fclose(in);
-	return st;
+	*t = (struct osr_traffic){ .hosts = NULL };
+	st = osr_lines_text(&in, text, size, label, diag);
+	return st ? st : read_lines(&in, x, t, diag);
 }
 
 void osr_traffic_free(struct osr_traffic *t)

@@ -115,7 +115,7 @@ cp -r "$dir/torus" "$dir/edited"
 sed -i '0,/^0x0003 /{/^0x0003 /d}' "$dir/edited/opensm-lfts.dump"
 expect 1 '"entries_changed": 1,' diff --json "$dir/torus" "$dir/edited"
 expect 1 'hole +switch .* has no entry for LID 3' check "$dir/edited"
-expect 2 'opensm-subnet.lst: No such' diff "$dir/torus" "$root/topologies"
+expect 2 'no fabric: expected' diff "$dir/torus" "$root/topologies"
 expect 2 'which FILE' compare
 expect 2 'no engine "minhop"' compare -e minhop "$root/topologies/ring-5.net"
 expect 0 'dmodk: not a fat tree' compare --bisections=9 "$root/topologies/ring-5.net"
@@ -125,6 +125,12 @@ expect 2 'which FILE' whatif --each=link
 expect 2 'what is to fail' whatif "$root/topologies/ring-5.net"
 expect 2 'either --link' whatif --each=link --links=1 "$root/topologies/ring-5.net"
 expect 2 'each "cable": expected link' whatif --each=cable "$root/topologies/ring-5.net"
+# Devices that never end, and what is wrong with the whole of a file.
+expect 2 '/dev/zero:1: byte 0x00' route /dev/zero
+expect 2 '/dev/zero:1: a line of more' analyze --hosts=/dev/zero --pattern=ring "$root/topologies/ring-5.net"
+expect 2 '/dev/zero:1: a line of more' analyze --traffic=/dev/zero "$root/topologies/ring-5.net"
+expect 2 '/dev/zero:1: a line of more' order --names=/dev/zero "$root/topologies/tree-2.net"
+expect 2 '/dev/zero:1: a line of more' check --lft=/dev/zero "$root/topologies/ring-5.net"
 expect 2 'unrecognized option' whatif --each=link --tables=x "$root/topologies/ring-5.net"
 expect 2 'no node is called "nobody"' whatif --switch=nobody "$root/topologies/ring-5.net"
 expect 2 'expected NODE:PORT' whatif --link=nobody "$root/topologies/ring-5.net"
