@@ -74,12 +74,39 @@ static enum osr_status route_tree(struct dmodk *m, uint64_t *n_longer)
 	return st ? st : count_longer(m, n_longer);
 }
 
+/*
+ * With the digits of the last sweep, if the tree is one with them too; what is to be remembered of
+ * this one goes into the notes.
+ */
+static enum osr_status find_tree(const struct dmodk *m, const struct osr_values *v,
+				 const struct osr_result *previous, struct osr_arena *result,
+				 struct osr_pgft *p)
+{
+	struct osr_pgft_options opt = { .max_missing = (uint32_t)v->num[MISSING] };
+	const struct osr_pgft_memory *memory = NULL;
+	enum osr_status st = OSR_NOT_APPLICABLE;
+
+	if (previous && previous->routing.engine && !strcmp(previous->routing.engine, "dmodk"))
+		opt.memory = previous->routing.notes;
+	if (opt.memory)
+		st = osr_pgft_find(m->f, &opt, m->scratch, p, m->diag);
+	if (st == OSR_NOT_APPLICABLE) {
+		opt.memory = NULL;
+		st = osr_pgft_find(m->f, &opt, m->scratch, p, m->diag);
+	}
+	if (!st)
+		st = osr_routing_init(m->r, m->f, result, m->diag);
+	if (!st)
+		st = osr_pgft_remember(p, opt.memory, result, &memory, m->diag);
+	m->r->notes = memory;
+	return st;
+}
+
 static enum osr_status route(const struct osr_fabric *f, const struct osr_values *v,
 			     const struct osr_request *req, const struct osr_result *previous,
 			     struct osr_arena *scratch, struct osr_arena *result,
 			     struct osr_routing *r, struct osr_diag *diag)
 {
-	struct osr_pgft_options opt = { .max_missing = (uint32_t)v->num[MISSING] };
 	double start = req->clock_ms ? req->clock_ms() : 0;
 	struct osr_pgft p;
 	struct dmodk m = {
@@ -88,9 +115,7 @@ static enum osr_status route(const struct osr_fabric *f, const struct osr_values
 	uint64_t n_longer;
 	enum osr_status st;
 
-	st = osr_pgft_find(f, &opt, scratch, &p, diag);
-	if (!st)
-		st = osr_routing_init(r, f, result, diag);
+	st = find_tree(&m, v, previous, result, &p);
 	if (!st)
 		st = describe(&p, result, r, diag);
 	if (!st)

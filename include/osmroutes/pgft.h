@@ -23,7 +23,8 @@
  *
  * How: the distance from the switches with hosts gives the levels. What is connected within levels
  * 1..l shares the digits a_h .. a_(l+1); what is connected within levels l..h shares b_l .. b_1.
- * Digits are numbered by node GUID; cables, ports, LIDs and the order of discovery do not matter.
+ * Digits are numbered by node GUID, unless a memory says what they were; cables, ports, LIDs and the
+ * order of discovery do not matter.
  * What lacks links falls into more pieces; pieces that fit into each other's holes are one.
  *
  * Also recognised, because fabrics have them:
@@ -69,6 +70,7 @@ struct osr_pgft_tree {
 	 */
 	uint32_t *place[OSR_PGFT_MAX_LEVELS + 1];
 	bool merged; /* some switches have several places */
+	uint32_t recalled; /* index of the tree in the memory whose digits it keeps, or OSR_NONE */
 };
 
 struct osr_pgft {
@@ -103,8 +105,32 @@ struct osr_pgft {
 	uint32_t n_order;
 };
 
+/*
+ * The digits of earlier sweeps, so that what dies or returns does not number the rest anew. A tree
+ * of the same height keeps its m, w and p (or gets larger ones), every group of switches the digit
+ * that most of its members had, every host its slot. What is away keeps its place until another
+ * switch or host takes it. A tree with switches in several places (merged) is not remembered.
+ */
+struct osr_pgft_memory {
+	uint32_t n_trees, n_switches, n_slots;
+	struct osr_pgft_shape {
+		uint32_t h, m[OSR_PGFT_MAX_LEVELS + 1], w[OSR_PGFT_MAX_LEVELS + 1],
+			p[OSR_PGFT_MAX_LEVELS + 1];
+		bool merged;
+	} * tree; /* [n_trees] */
+	struct osr_pgft_known {
+		uint64_t guid;
+		uint32_t tree, level, a, b;
+	} * sw; /* [n_switches] by GUID */
+	struct osr_pgft_slot {
+		uint64_t guid; /* of the leaf */
+		uint8_t port, slot;
+	} * slot; /* [n_slots] by GUID and port */
+};
+
 struct osr_pgft_options {
-	uint32_t max_missing; /* percent of the links that may be missing */
+	uint32_t max_missing;                 /* percent of the links that may be missing */
+	const struct osr_pgft_memory *memory; /* NULL: digits by GUID alone */
 };
 
 /*
@@ -114,6 +140,14 @@ struct osr_pgft_options {
  */
 enum osr_status osr_pgft_find(const struct osr_fabric *f, const struct osr_pgft_options *opt,
 			      struct osr_arena *scratch, struct osr_pgft *p, struct osr_diag *diag);
+
+/*
+ * What to remember of p, and of what was remembered `before` (NULL: nothing), for the options of
+ * the next time. Lives in `arena`.
+ */
+enum osr_status osr_pgft_remember(const struct osr_pgft *p, const struct osr_pgft_memory *before,
+				  struct osr_arena *arena, const struct osr_pgft_memory **memory,
+				  struct osr_diag *diag);
 
 /*
  * One sentence without a full stop: "PGFT(3; 18,18,6; 1,18,6; 1,1,3), 1944 of 1944 hosts, 3 links

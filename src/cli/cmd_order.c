@@ -393,7 +393,7 @@ int cli_order(int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
 	st = cli_input_load(&a.in, &diag);
 	if (!st)
-		st = osr_pgft_find(o.f, &(struct osr_pgft_options){ (uint32_t)a.max_missing },
+		st = osr_pgft_find(o.f, &(struct osr_pgft_options){ .max_missing = (uint32_t)a.max_missing },
 				   &a.in.arena, &o.p, &diag);
 	if (!st && a.names)
 		st = read_map(&o, a.names, &diag);

@@ -4,7 +4,7 @@
  * for the LIDs of a port; and broken trees, which have to pass the checker whatever is gone.
  *
  * OSR_LONG=1: theorems on every tree of at most 4,096 hosts that 8- to 64-port switches build, and
- * ten times as many broken ones.
+ * ten times as many broken ones, all deaths of a switch. OSR_ONLY=test_deaths: one test alone.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,7 +46,9 @@ static void make_net(const char *m, const char *w, const char *p, bool mgmt, str
 		fail_msg("%s", diag.text);
 }
 
-static void route_net(struct osr_net *net, int lmc, struct routed *x)
+/* `previous` may be NULL. */
+static void route_after(struct osr_net *net, int lmc, const struct osr_result *previous,
+			struct routed *x)
 {
 	const struct osr_engine *e = osr_engine_find("dmodk");
 	struct osr_pgft_options opt = { .max_missing = 99 };
@@ -59,13 +61,18 @@ static void route_net(struct osr_net *net, int lmc, struct routed *x)
 	assert_int_equal(osr_values_set(&v, e->params, "max_missing", "99", &diag), OSR_OK);
 	if (osr_net_fabric(net, lmc, &x->arena, &x->f, &diag) ||
 	    osr_pgft_find(&x->f, &opt, &x->scratch, &x->p, &diag) ||
-	    e->route(&x->f, &v, &req, NULL, &x->scratch, &x->result, &x->r, &diag) ||
+	    e->route(&x->f, &v, &req, previous, &x->scratch, &x->result, &x->r, &diag) ||
 	    osr_check(&x->f, &x->r, &x->scratch, &x->verdict, &diag))
 		fail_msg("%s", diag.text);
 	assert_int_equal(x->verdict.proven, x->r.claims);
 	assert_int_equal(x->verdict.n_longer, x->r.n_longer);
 	assert_true(x->r.claims & OSR_CLAIM_ANY_SL);
 	assert_true(x->r.claims & OSR_CLAIM_MULTICAST);
+}
+
+static void route_net(struct osr_net *net, int lmc, struct routed *x)
+{
+	route_after(net, lmc, NULL, x);
 }
 
 static void drop(struct routed *x)
@@ -261,13 +268,23 @@ static void break_tree(uint32_t i)
 				   .seed = i };
 	struct osr_net net = { 0 }, broken;
 	struct osr_degraded done;
+	struct osr_result before;
 	struct osr_diag diag;
-	struct routed x;
+	struct routed x, y, z;
 
 	make_net(t[0], t[1], t[2], i % 3 == 0, &net);
 	assert_int_equal(osr_topo_degrade(&net, &how, &broken, &done, &diag), OSR_OK);
 	route_net(&broken, i % 11 == 0 ? 1 : -1, &x);
+	/* With the memory of the whole one, and the whole one with the memory of the broken one. */
+	route_net(&net, -1, &y);
+	before = (struct osr_result){ .fabric = y.f, .routing = y.r };
+	route_after(&broken, i % 11 == 0 ? 1 : -1, &before, &z);
+	before = (struct osr_result){ .fabric = x.f, .routing = x.r };
+	drop(&y);
+	route_after(&net, -1, &before, &y);
 	drop(&x);
+	drop(&y);
+	drop(&z);
 	osr_net_free(&net);
 	osr_net_free(&broken);
 }
@@ -361,13 +378,119 @@ static void test_few_changes(void **state)
 	osr_net_free(&whole);
 }
 
+struct deaths {
+	uint32_t n;
+	uint64_t entries, with, without; /* changed, sums */
+	uint64_t over;                   /* entries that led to the dead switch */
+	double most_with, most_without;  /* part of all entries, the largest */
+};
+
+/* Entries for others that lead to switch s. */
+static uint64_t n_over(const struct routed *x, uint32_t s)
+{
+	uint64_t n = 0;
+
+	for (uint32_t c = 0; s != OSR_NONE && c < x->f.n_channels; c++)
+		for (uint32_t d = 0; x->f.chan_dst[c] == s && d < x->f.n_dests; d++)
+			n += x->f.dest_switch[d] != s &&
+			     osr_lft(&x->r, x->f.chan_src[c], d) == x->f.chan_port[c];
+	return n;
+}
+
+/* Takes one node out and puts it back. What the tables remember has to bring all entries back. */
+static void kill_node(const struct osr_net *whole, const struct routed *x, uint32_t node,
+		      struct deaths *sum)
+{
+	bool *gone = calloc(whole->n_nodes, sizeof(*gone)), *cut = calloc(whole->n_ports, 1);
+	struct osr_result before = { .fabric = x->f, .routing = x->r }, middle;
+	struct osr_diag diag = { "" };
+	struct routed with, without, back;
+	struct osr_net broken = { 0 };
+	uint64_t n, a, b;
+
+	gone[node] = true;
+	assert_int_equal(osr_topo_remove(whole, gone, cut, &broken, &diag), OSR_OK);
+	route_after(&broken, -1, &before, &with);
+	route_after(&broken, -1, NULL, &without);
+	a = osr_routing_changed(&before, &with.f, &with.r, &n);
+	b = osr_routing_changed(&before, &without.f, &without.r, &n);
+	sum->n++;
+	sum->entries += n;
+	sum->over += n_over(x, osr_fabric_switch_by_guid(&x->f, whole->nodes[node].guid));
+	sum->with += a;
+	sum->without += b;
+	if ((double)a / n > sum->most_with)
+		sum->most_with = (double)a / n;
+	if ((double)b / n > sum->most_without)
+		sum->most_without = (double)b / n;
+	middle = (struct osr_result){ .fabric = with.f, .routing = with.r };
+	route_after((struct osr_net *)whole, -1, &middle, &back);
+	assert_int_equal(osr_routing_changed(&before, &back.f, &back.r, &n), 0);
+	drop(&with);
+	drop(&without);
+	drop(&back);
+	osr_net_free(&broken);
+	free(gone);
+	free(cut);
+}
+
+static void say_deaths(const char *what, const struct deaths *d)
+{
+	print_message("%u %s, one at a time: %.3f %% of the entries change, at most %.3f %% "
+		      "(%.3f %% led there); without memory %.3f %%, at most %.3f %%\n",
+		      d->n, what, 100.0 * d->with / d->entries, 100 * d->most_with,
+		      100.0 * d->over / d->entries, 100.0 * d->without / d->entries,
+		      100 * d->most_without);
+}
+
+/* Digits stay what they were, whichever switch or host dies and returns. */
+static void test_deaths(void **state)
+{
+	static const char *const shapes[][3] = { { "6,6,4", "1,6,2", "1,1,3" },
+						 { "6,8", "1,3", "1,2" },
+						 { "18,18,6", "1,18,6", "1,1,3" } };
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct deaths upper = { 0 }, leaves = { 0 }, hosts = { 0 };
+		uint32_t step = i < 2 ? 1 : getenv("OSR_LONG") ? 1 : 40;
+		struct osr_net net = { 0 }, whole;
+		struct routed x;
+
+		make_net(shapes[i][0], shapes[i][1], shapes[i][2], false, &net);
+		degrade(&net, (struct osr_degrade){ 0 }, &whole);
+		route_net(&whole, 0, &x); /* LIDs stay from here on */
+		for (uint32_t node = 0; node < whole.n_nodes; node += step) {
+			uint32_t s = osr_fabric_switch_by_guid(&x.f, whole.nodes[node].guid);
+
+			if (s == OSR_NONE && node % (i < 2 ? 7 : 40))
+				continue;
+			kill_node(&whole, &x, node,
+				  s == OSR_NONE          ? &hosts
+				  : x.p.sw_level[s] == 1 ? &leaves
+							 : &upper);
+		}
+		say_deaths("upper switches", &upper);
+		say_deaths("leaves", &leaves);
+		say_deaths("hosts", &hosts);
+		/* What went over the dead one has to change; little else does. */
+		assert_true(upper.with <= 3 * upper.over);
+		assert_true(leaves.with * 100 <= leaves.entries);
+		assert_int_equal(hosts.with, 0);
+		drop(&x);
+		osr_net_free(&net);
+		osr_net_free(&whole);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_theorems), cmocka_unit_test(test_efi),
 		cmocka_unit_test(test_lmc),      cmocka_unit_test(test_broken),
 		cmocka_unit_test(test_faults),   cmocka_unit_test(test_few_changes),
+		cmocka_unit_test(test_deaths),
 	};
 
+	cmocka_set_test_filter(getenv("OSR_ONLY"));
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -434,7 +434,49 @@ static void count_missing(struct pgft_work *w)
 		}
 }
 
-/* Hosts by leaf and port. Leaves come in the order of A, which is that of their places. */
+/*
+ * Slots by port, but for hosts whose slot is remembered; more than m_1 share them. Ranks go by slot,
+ * those that share one come last.
+ */
+static void number_leaf(struct pgft_work *w, struct osr_pgft_tree *t, uint32_t s)
+{
+	uint32_t host[256], n = 0, n_extra = 0, next = 0, m = t->m[1];
+	const struct osr_fabric *f = w->f;
+	struct osr_pgft *p = w->p;
+
+	memset(host, 0xff, sizeof(host));
+	for (uint32_t k = f->term_row[s]; k < f->term_row[s + 1] && n < p->sw_hosts[s]; k++) {
+		uint32_t slot = is_host(f, k) && t->recalled != OSR_NONE
+					? osr__pgft_recall_slot(w, s, f->term_port[k])
+					: OSR_NONE;
+
+		n += is_host(f, k);
+		if (slot < m && slot < 256 && host[slot] == OSR_NONE) {
+			host[slot] = k;
+			p->term_index[k] = p->sw_a[s] * m + slot;
+		}
+	}
+	n = 0;
+	for (uint32_t k = f->term_row[s]; k < f->term_row[s + 1] && n < p->sw_hosts[s]; k++) {
+		n += is_host(f, k);
+		if (!is_host(f, k) || p->term_index[k] != OSR_NONE)
+			continue;
+		while (next < m && next < 256 && host[next] != OSR_NONE)
+			next++;
+		if (next < m && next < 256)
+			host[next] = k;
+		p->term_index[k] = p->sw_a[s] * m + (next < m ? next : n_extra++ % m);
+	}
+	for (uint32_t slot = 0; slot < m && slot < 256; slot++)
+		if (host[slot] != OSR_NONE)
+			p->order[p->n_order++] = host[slot];
+	for (uint32_t k = f->term_row[s]; n_extra && k < f->term_row[s + 1]; k++)
+		if (p->term_index[k] != OSR_NONE && host[p->term_index[k] % m] != k)
+			p->order[p->n_order++] = k;
+	t->n_hosts += p->sw_hosts[s];
+}
+
+/* Leaves come in the order of A, which is that of their places. */
 static void number_hosts(struct pgft_work *w)
 {
 	const struct osr_fabric *f = w->f;
@@ -444,19 +486,9 @@ static void number_hosts(struct pgft_work *w)
 		struct osr_pgft_tree *t = &p->tree[i];
 		uint32_t n_leaves = t->m_product[t->h] / t->m[1];
 
-		for (uint32_t a = 0; a < n_leaves; a++) {
-			uint32_t s = t->place[1][a], slot = 0;
-
-			if (s == OSR_NONE)
-				continue;
-			for (uint32_t k = f->term_row[s]; k < f->term_row[s + 1]; k++) {
-				if (!is_host(f, k) || slot == p->sw_hosts[s])
-					continue;
-				p->term_index[k] = a * t->m[1] + slot++ % t->m[1];
-				p->order[p->n_order++] = k;
-				t->n_hosts++;
-			}
-		}
+		for (uint32_t a = 0; a < n_leaves; a++)
+			if (t->place[1][a] != OSR_NONE)
+				number_leaf(w, t, t->place[1][a]);
 	}
 	for (uint32_t s = 0; s < f->n_switches; s++)
 		for (uint32_t k = f->term_row[s]; k < f->term_row[s + 1]; k++)
@@ -535,6 +567,8 @@ enum osr_status osr_pgft_find(const struct osr_fabric *f, const struct osr_pgft_
 
 	if (!st)
 		st = prepare(&w);
+	if (!st)
+		st = osr__pgft_recall(&w, opt->memory);
 	for (uint32_t k = 0; k < f->n_components && !st; k++) {
 		struct pgft_part part = { .component = k,
 					  .member = w.member + w.member_row[k],

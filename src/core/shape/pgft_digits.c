@@ -85,6 +85,7 @@ struct piece {
 	uint32_t width; /* how often its most frequent key occurs, at least 1 */
 	uint32_t group; /* the piece whose group it is in, its own index if it founded one */
 	uint32_t digit; /* of the group */
+	uint32_t wish;  /* the digit that most of the group's switches had, or OSR_NONE */
 };
 
 struct grouping {
@@ -300,21 +301,74 @@ static uint32_t most_tops(struct grouping *g, uint32_t from, uint32_t to)
 	return longest_run(key, n);
 }
 
-/* Groups of one parent get consecutive digits by their lowest switch, a wide one several. */
+/* What the switches of each group had before: the most frequent digit, the lowest of equals. */
+static void find_wishes(struct grouping *g)
+{
+	struct pgft_work *w = g->w;
+	struct pgft_key *key = w->key;
+	uint32_t n = 0, best = 0;
+
+	for (uint32_t i = 0; i < g->n_pieces; i++)
+		g->piece[i].wish = OSR_NONE;
+	for (uint32_t i = 0; w->tree != OSR_NONE && i < g->part->n; i++) {
+		uint32_t s = g->part->member[i], digit;
+
+		if (!takes_part(g, s))
+			continue;
+		/* Below the border it is the digit of the level above. */
+		digit = osr__pgft_recall_digit(w, s, g->up ? g->l : g->l + 1, g->up);
+		if (digit != OSR_NONE)
+			key[n++] = (struct pgft_key){ .a = g->piece[g->at[piece_of(g, s)]].group,
+						      .b = digit };
+	}
+	qsort(key, n, sizeof(*key), compare_keys);
+	for (uint32_t i = 0, end; i < n; i = end) {
+		for (end = i; end < n && key[end].a == key[i].a && key[end].b == key[i].b;)
+			end++;
+		if (!i || key[i - 1].a != key[i].a)
+			best = 0;
+		if (end - i > best) {
+			best = end - i;
+			g->piece[key[i].a].wish = key[i].b;
+		}
+	}
+}
+
+/*
+ * Groups of one parent: those with a digit of their own keep it, the others get what is free, by
+ * their lowest switch. A wide group gets several, and then nobody keeps anything.
+ */
 static uint32_t number_groups(struct grouping *g, uint32_t from, uint32_t to)
 {
-	struct pgft_key *order = g->w->key;
-	uint32_t n = 0, digit = 0;
+	struct pgft_key *order = g->w->key; /* .d: has kept its digit */
+	uint32_t n = 0, next = 0, end = 0;
+	bool wide = false;
 
 	for (uint32_t i = from; i < to; i++)
+		wide |= g->piece[i].group == i && g->piece[i].width > 1;
+	for (uint32_t i = from; i < to; i++)
 		if (g->piece[i].group == i)
-			order[n++] = (struct pgft_key){ .a = g->piece[i].name, .c = i };
+			order[n++] = (struct pgft_key){ .a = wide ? OSR_NONE : g->piece[i].wish,
+							.b = g->piece[i].name,
+							.c = i };
 	qsort(order, n, sizeof(*order), compare_keys);
-	for (uint32_t i = 0; i < n; i++) {
-		g->piece[order[i].c].digit = digit;
-		digit += g->piece[order[i].c].width;
+	for (uint32_t i = 0; i < n && order[i].a != OSR_NONE; i++) {
+		order[i].d = !i || order[i].a != order[i - 1].a;
+		if (order[i].d) {
+			g->piece[order[i].c].digit = order[i].a;
+			end = order[i].a + 1;
+		}
 	}
-	return digit;
+	for (uint32_t i = 0, k = 0; i < n; i++) {
+		if (order[i].d)
+			continue;
+		for (; k < n && (!order[k].d || order[k].a <= next); k++)
+			next += order[k].d && order[k].a == next;
+		g->piece[order[i].c].digit = next;
+		next += g->piece[order[i].c].width;
+		end = next > end ? next : end;
+	}
+	return end;
 }
 
 /* In a wide group, switches of the border level take consecutive digits within their sub-tree. */
@@ -336,6 +390,15 @@ static void spread_wide(struct grouping *g, uint32_t *digit)
 	}
 }
 
+static uint32_t end_of_parent(const struct grouping *g, uint32_t from)
+{
+	uint32_t to = from;
+
+	while (to < g->n_pieces && g->piece[to].parent == g->piece[from].parent)
+		to++;
+	return to;
+}
+
 /* *most: the largest number of digits within one parent. */
 static enum osr_status group(struct pgft_work *w, const struct pgft_part *part, uint32_t l, bool up,
 			     uint32_t *most)
@@ -350,13 +413,16 @@ static enum osr_status group(struct pgft_work *w, const struct pgft_part *part, 
 	list_keys(&g);
 	*most = 0;
 	for (uint32_t from = 0, to; from < g.n_pieces; from = to) {
-		uint32_t n;
-
-		for (to = from; to < g.n_pieces && g.piece[to].parent == g.piece[from].parent;)
-			to++;
+		to = end_of_parent(&g, from);
 		st = join_pieces(&g, from, to, up ? most_tops(&g, from, to) : 0);
 		if (st)
 			return st;
+	}
+	find_wishes(&g);
+	for (uint32_t from = 0, to; from < g.n_pieces; from = to) {
+		uint32_t n;
+
+		to = end_of_parent(&g, from);
 		n = number_groups(&g, from, to);
 		if (n > *most)
 			*most = n;
@@ -448,9 +514,15 @@ static enum osr_status check_size(struct pgft_work *w, const struct pgft_part *p
 		part->n, 64 * part->n + 4096, what);
 }
 
+static const struct osr_pgft_shape *recalled(const struct pgft_work *w)
+{
+	return w->tree == OSR_NONE ? NULL : &w->memory->tree[w->tree];
+}
+
 static enum osr_status find_ups(struct pgft_work *w, const struct pgft_part *part,
 				struct osr_pgft_tree *t)
 {
+	const struct osr_pgft_shape *shape = recalled(w);
 	enum osr_status st = OSR_OK;
 
 	for (uint32_t i = 0; i < part->n; i++)
@@ -458,6 +530,8 @@ static enum osr_status find_ups(struct pgft_work *w, const struct pgft_part *par
 	t->w[1] = t->w_product[0] = t->w_product[1] = 1;
 	for (uint32_t l = 2; l <= t->h && !st; l++) {
 		st = group(w, part, l, true, &t->w[l]);
+		if (shape && shape->w[l] > t->w[l])
+			t->w[l] = shape->w[l];
 		if (!st)
 			st = check_size(w, part, (uint64_t)t->w_product[l - 1] * t->w[l],
 					"top switches");
@@ -471,6 +545,7 @@ static enum osr_status find_ups(struct pgft_work *w, const struct pgft_part *par
 static enum osr_status find_downs(struct pgft_work *w, const struct pgft_part *part,
 				  struct osr_pgft_tree *t)
 {
+	const struct osr_pgft_shape *shape = recalled(w);
 	enum osr_status st = OSR_OK;
 	uint64_t n = 1;
 
@@ -478,6 +553,8 @@ static enum osr_status find_downs(struct pgft_work *w, const struct pgft_part *p
 		w->a_group[row(w, t->h) + part->member[i]] = 0;
 	for (uint32_t l = t->h; l >= 2 && !st; l--) {
 		st = group(w, part, l - 1, false, &t->m[l]);
+		if (shape && shape->m[l] > t->m[l])
+			t->m[l] = shape->m[l];
 		n *= t->m[l];
 		if (!st)
 			st = check_size(w, part, n, "leaves");
@@ -485,6 +562,9 @@ static enum osr_status find_downs(struct pgft_work *w, const struct pgft_part *p
 	if (st)
 		return st;
 	t->m[1] = common_hosts(w, part);
+	/* Hosts come and go; but slots that most leaves lack leave up-ports without their share. */
+	if (shape && shape->m[1] > t->m[1] && 4 * t->m[1] >= 3 * shape->m[1])
+		t->m[1] = shape->m[1];
 	t->m_product[0] = 1;
 	for (uint32_t l = 1; l <= t->h; l++)
 		t->m_product[l] = t->m_product[l - 1] * t->m[l];
@@ -501,12 +581,16 @@ enum osr_status osr__pgft_digits(struct pgft_work *w, const struct pgft_part *pa
 	for (uint32_t i = 0; i < part->n; i++)
 		if (w->level[part->member[i]] > t->h)
 			t->h = w->level[part->member[i]];
+	w->tree = t->recalled = osr__pgft_recall_tree(w, part, t->h);
 	find_pieces(w, part, t->h);
 	st = find_ups(w, part, t);
 	if (!st)
 		st = find_downs(w, part, t);
-	for (uint32_t l = 1; l <= t->h && !st; l++)
+	for (uint32_t l = 1; l <= t->h && !st; l++) {
 		t->p[l] = l == 1 ? 1 : common_bundle(w, part, l);
+		if (w->tree != OSR_NONE && recalled(w)->p[l] > t->p[l])
+			t->p[l] = recalled(w)->p[l];
+	}
 	return st;
 }
 

@@ -30,6 +30,11 @@ struct pgft_work {
 	uint32_t *a_digit, *b_digit;
 	uint32_t *set;
 	struct pgft_key *key; /* [n_switches] */
+
+	/* pgft_memory.c; the tree is that of the component under way */
+	const struct osr_pgft_memory *memory;
+	uint32_t *known; /* [n_switches] index in the memory, or OSR_NONE */
+	uint32_t tree;
 };
 
 struct pgft_key {
@@ -62,5 +67,11 @@ enum osr_status osr__pgft_digits(struct pgft_work *w, const struct pgft_part *pa
 /* How many up-ports lack their link, of how many; after osr__pgft_digits(). */
 void osr__pgft_missing(struct pgft_work *w, const struct pgft_part *part,
 		       const struct osr_pgft_tree *t, uint64_t *n_missing, uint64_t *n_ports);
+
+/* pgft_memory.c: OSR_NONE is what is not remembered. */
+enum osr_status osr__pgft_recall(struct pgft_work *w, const struct osr_pgft_memory *memory);
+uint32_t osr__pgft_recall_tree(const struct pgft_work *w, const struct pgft_part *part, uint32_t h);
+uint32_t osr__pgft_recall_digit(const struct pgft_work *w, uint32_t s, uint32_t l, bool up);
+uint32_t osr__pgft_recall_slot(const struct pgft_work *w, uint32_t s, uint8_t port);
 
 #endif
