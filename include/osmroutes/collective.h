@@ -10,6 +10,7 @@
  *	cps-dissemination	i -> (i + 2^s) mod N
  *	cps-tournament		i + 2^s -> i for i a multiple of 2^(s+1)
  *	cps-shift		i -> (i + s) mod N, s = 1 .. N-1
+ *	cps-shift:STAGES	only so many of these stages, evenly spread: a sample (ours)
  *	cps-ring		i -> (i + 1) mod N: one stage
  *	cps-binomial		i -> i + 2^s for i < 2^s and i + 2^s < N
  *	cps-doubling		i <-> i xor 2^s, both below N

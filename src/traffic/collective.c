@@ -56,13 +56,26 @@ static uint32_t tournament(const struct osr_sequence *q, uint32_t k, struct osr_
 
 static uint32_t shift_stages(const struct osr_sequence *q)
 {
-	return q->n_ranks - 1;
+	uint32_t all = q->n_ranks - 1;
+
+	return q->n_args && q->arg[0] < all ? q->arg[0] : all;
+}
+
+static enum osr_status check_shift(const struct osr_sequence *q, struct osr_diag *diag)
+{
+	if (!q->n_args || q->arg[0])
+		return OSR_OK;
+	return osr_fail(diag, OSR_INVAL, "cps-shift: 0 of its stages are none");
 }
 
 static uint32_t shift(const struct osr_sequence *q, uint32_t k, struct osr_prng *prng,
 		      struct osr_pair *pairs)
 {
-	return by_distance(q->n_ranks, k + 1, pairs);
+	uint64_t all = q->n_ranks - 1, n = q->n_args ? shift_stages(q) : all;
+
+	/* Of N stages the one in the middle of each N-th part. */
+	return by_distance(q->n_ranks, (uint32_t)((2 * (uint64_t)k + 1) * all / (2 * n)) + 1,
+			   pairs);
 }
 
 static uint32_t one_stage(const struct osr_sequence *q)
@@ -236,7 +249,15 @@ static uint32_t doubling_tree(const struct osr_sequence *q, uint32_t k, struct o
 static const struct osr_pattern collectives[] = {
 	COLLECTIVE("dissemination", log_up, dissemination, "i -> i + 2^s, all ranks"),
 	COLLECTIVE("tournament", log_up, tournament, "i + 2^s -> i, losers drop out"),
-	COLLECTIVE("shift", shift_stages, shift, "i -> i + s, s = 1 .. N-1"),
+	{ .name = "cps-shift",
+	  .summary = "i -> i + s, s = 1 .. N-1; with a number, so many of these stages",
+	  .args = "STAGES",
+	  .max_args = 1,
+	  .permutation = true,
+	  .check = check_shift,
+	  .n_phases = shift_stages,
+	  .max_pairs = one_each,
+	  .phase = shift },
 	COLLECTIVE("ring", one_stage, shift, "i -> i + 1, one stage"),
 	COLLECTIVE("binomial", log_up, binomial, "i -> i + 2^s for i < 2^s"),
 	COLLECTIVE("doubling", log_up, doubling, "i <-> i xor 2^s"),
