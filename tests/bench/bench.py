@@ -100,6 +100,17 @@ class Run:
         self.write()
 
 
+    def after_faults(self, workdir):
+        for title, words, limit in plans.FAULTS:
+            net = runs.generate(os.path.join(workdir, 'whole.net'), words.split())
+            for fault, option in (('a cable', '--links=1'), ('a spine', '--switches=1')):
+                ms = runs.after_fault(net, os.path.join(workdir, 'broken.net'), option,
+                                      self.repetitions)
+                self.say('%s, without %s: dmodk %.1f ms' % (title, fault, ms))
+                self.rows.append(targets.after_fault(title, fault, limit, ms))
+        self.write()
+
+
 def write_json(path, run):
     data = {row.key: dict({k: o.json() for k, o in got.items()}, by_budget=budgets)
             for row, got, budgets in run.results}
@@ -139,6 +150,7 @@ def main():
                 run.fabric(row, workdir)
             if not args.quick and (not args.only or 'offline' in args.only):
                 run.full_lid_space(workdir)
+                run.after_faults(workdir)
         except KeyboardInterrupt:
             warn('interrupted: the report ends with the last complete fabric')
         return finish(run)

@@ -9,6 +9,7 @@ W1 = ['stock dfsssp', 'stock minhop', 'dfsssp', 'dfsssp one-way']
 BY_BUDGET = [k % n for n in BUDGETS for k in ('stock nue %d', 'dfsssp %d')]
 SSSP = ['stock sssp', 'sssp']
 GRID = ['stock torus-2QoS', 'angara']
+TREE = W1 + ['stock ftree', 'dmodk']
 
 
 class Plan:
@@ -66,10 +67,10 @@ GRIDS = [('torus', '8x8x8', 2, 2048), ('torus', '6x6x6', 2, 648), ('torus', '16x
 
 def plans():
     rows = [
-        Plan('tree1000', '10-ary 3-tree, 1,000 hosts', 'kary k=10 n=3', W1,
+        Plan('tree1000', '10-ary 3-tree, 1,000 hosts', 'kary k=10 n=3', TREE,
              least=100, efi=990, bound=990, switches=300),
         Plan('tree1944', 'tree 3;18,18,6;1,18,6;1,1,3, 1,944 hosts',
-             'tree m=18,18,6 w=1,18,6 p=1,1,3', W1 + ['dfsssp ROUTING'],
+             'tree m=18,18,6 w=1,18,6 p=1,1,3', TREE + ['dfsssp ROUTING'],
              least=100, efi=1926, bound=1926, memory=10, switches=324),
         Plan('hyperx', 'HyperX 12x8, 7 hosts a switch', 'hyperx dims=12x8 hosts=7', W1,
              least=40, efi=680, bound=588, in_quick=True, switches=96),
@@ -82,10 +83,15 @@ def plans():
         Plan('torus', 'torus 8x8x8, 2 hosts a switch', 'torus dims=8x8x8 hosts=2',
              W1 + SSSP + BY_BUDGET, bound=2048, switches=512),
         Plan('tree11664', 'tree 3;18,18,36;1,18,18, 11,664 hosts', 'tree m=18,18,36 w=1,18,18',
-             W1 + ['dfsssp ROUTING'], least=400, efi=11646, bound=11646, memory=10,
+             TREE + ['dfsssp ROUTING'], least=400, efi=11646, bound=11646, memory=10,
              only_large=True, switches=1620),
     ]
     return rows + [_grid(*grid) for grid in GRIDS]
+
+
+# What dmodk routes again after a fault: title, words of the generator, ms of CPU it may take.
+FAULTS = [('tree 3;18,18,36;1,18,18, 11,664 hosts', 'tree m=18,18,36 w=1,18,18', 150),
+          ('tree 3;32,32,44;1,32,32, 45,056 hosts', 'tree m=32,32,44 w=1,32,32', 1000)]
 
 
 # From the field: the largest, and one each of what generators do not make; with their bounds.

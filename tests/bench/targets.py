@@ -45,6 +45,8 @@ def rows_of(plan, got):
         rows += _cost(plan, got) + _balance(plan, got) + _lanes(plan, got)
     if 'angara' in got:
         rows += _grid(plan, got['angara'], got.get('stock torus-2QoS'))
+    if 'dmodk' in got:
+        rows += _dmodk(plan, got)
     if 'sssp' in got:
         rows += _sssp(plan, got)
     for n in (1, 2, 4, 8):
@@ -101,6 +103,20 @@ def _lanes(plan, got):
 def over_average(tables):
     """Edge forwarding index over the average of a minimal routing."""
     return tables['efi'] / tables['efi_minimal'] if tables['efi_minimal'] else 0
+
+
+def _dmodk(plan, got):
+    ours, stock = got['dmodk'], got['stock ftree']
+    rows = [at_most('%s: EFI of dmodk' % plan.title, plan.bound, ours.tables['efi'])]
+    if stock.ok:
+        rows.append(at_least('%s: CPU, stock ftree / dmodk' % plan.title, 5,
+                             ratio(stock.ms, ours.ms), True))
+    return rows
+
+
+def after_fault(title, fault, limit, ms):
+    return at_most('%s, without %s: ms of CPU until dmodk has routed it again' % (title, fault),
+                   limit, ms, True)
 
 
 def _sssp(plan, got):
