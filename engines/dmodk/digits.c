@@ -280,7 +280,7 @@ static uint16_t best_port(const struct dmodk *m, uint32_t x, uint32_t d, uint32_
 	uint16_t slot[OSR_PGFT_MAX_LEVELS + 1], best = given[l];
 	const uint32_t *up = m->p->up + m->p->up_row[s];
 
-	memcpy(slot, given, sizeof(slot));
+	memcpy(slot, given, m->stride * sizeof(*given));
 	for (uint32_t q = 0; q < wp; q++)
 		n += up[q] != OSR_NONE;
 	if (!n)

@@ -74,9 +74,7 @@ static void find_pairs(struct search *e, uint8_t *sends, uint64_t *placed)
 
 		if (m->host[s] != s)
 			continue;
-		reach = m->p->sw_level[s] ? row_of(m, m->reach[tree_of(m, s)->h], s) : m->ball[0];
-		if (!m->p->sw_level[s])
-			reach = m->ball[0] + (size_t)s * m->words;
+		reach = row_of(m, m->p->sw_level[s] ? m->reach[tree_of(m, s)->h] : m->ball[0], s);
 		for (size_t i = 0; i < m->words; i++) {
 			bad[i] = last[(size_t)s * m->words + i] & placed[i] & ~reach[i];
 			careful[i] = sends[s] ? bad[i] : bad[i] & e->hosts[i];
@@ -99,10 +97,11 @@ static void find_longer(struct search *e)
 
 			for (uint32_t lx = 1; lx <= k; lx++) {
 				uint32_t length = 2 * k - l - lx;
-				const uint64_t *near = row_of(m, m->ball[length - 1], s);
+				const uint64_t *near;
 
 				if (length > m->n_balls)
 					continue;
+				near = row_of(m, m->ball[length - 1], s);
 				for (size_t i = 0; i < m->words; i++) {
 					uint64_t x = now[i] & ~before[i] & near[i] &
 						     m->on_level[lx * m->words + i];
