@@ -69,13 +69,14 @@ static void copy_rows(const uint8_t *from, uint32_t n_from, const uint32_t *sw,
 		      uint8_t *to)
 {
 	for (uint32_t d = 0; d < n_dests; d++) {
-		const uint8_t *row = from + (size_t)dest[d] * n_from;
 		uint8_t *out = to + (size_t)d * n;
+		const uint8_t *row;
 
 		if (dest[d] == OSR_NONE) {
 			memset(out, missing, n);
 			continue;
 		}
+		row = from + (size_t)dest[d] * n_from;
 		for (uint32_t s = 0; s < n;) {
 			uint32_t run = 1;
 
@@ -115,8 +116,16 @@ static enum osr_status take_tables(struct osr__reroute *w, struct osr_arena *res
 			memcpy(w->sl, w->base->sl, size);
 		return OSR_OK;
 	}
-	for (uint32_t d = 0; d < x->n_dests; d++)
-		osr__last_row(w, d, w->lft + d * n);
+	for (uint32_t d = 0; d < x->n_dests; d++) {
+		uint32_t part = x->sw_component[x->dest_switch[d]];
+		uint8_t *row = w->lft + d * n;
+
+		osr__last_row(w, d, row);
+		/* What led there may be whole up to where the fabric has come apart. */
+		for (uint32_t v = 0; v < n; v++)
+			if (x->sw_component[v] != part)
+				row[v] = OSR_NO_PATH;
+	}
 	if (w->sl)
 		copy_rows(w->base->sl, w->base->n_switches, w->sw_last, w->dest_last, x->n_dests,
 			  x->n_switches, OSR__NO_SL, w->sl);
