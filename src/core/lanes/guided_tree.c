@@ -52,7 +52,8 @@ uint32_t osr__guided_settle(struct guide *w, uint32_t root, uint32_t d, uint64_t
 			uint64_t key = s->weight[c] + x->cost[x->edge_next[e]] + extra;
 
 			for (uint32_t k = 1; k <= n_earlier; k++)
-				if (hop[v - (size_t)k * f->n_switches] == (s->weight[c] & HOP_MASK))
+				if (s->hop[(size_t)(d - k) * f->n_switches + v] ==
+				    (s->weight[c] & HOP_MASK))
 					key += SHARED_PENALTY;
 			if (key >= best)
 				continue;
@@ -134,7 +135,8 @@ static uint32_t settle_one(struct guide *w, uint32_t root, uint32_t d)
 			if (w->rank[c] + 1 >= limit[u] || w->rank[c] + 1 <= above[v])
 				continue;
 			for (uint32_t k = 1; k <= n_earlier; k++)
-				if (hop[v - (size_t)k * f->n_switches] == (s->weight[c] & HOP_MASK))
+				if (s->hop[(size_t)(d - k) * f->n_switches + v] ==
+				    (s->weight[c] & HOP_MASK))
 					key += SHARED_PENALTY;
 			if (key >= best)
 				continue;

@@ -335,7 +335,8 @@ static void settle_apart(struct osr_spf *s, uint32_t root, uint32_t d, uint32_t 
 
 			/* The LIDs of a port are consecutive dests. */
 			for (uint32_t k = 1; k <= n_earlier; k++)
-				if (hop[v - (size_t)k * f->n_switches] == (s->weight[c] & HOP_MASK))
+				if (s->hop[(size_t)(d - k) * f->n_switches + v] ==
+				    (s->weight[c] & HOP_MASK))
 					cand += SHARED_PENALTY;
 			best = cand < best ? cand : best;
 		}
