@@ -6,7 +6,17 @@
 #include <string.h>
 
 #define ALIGN ((size_t)64)
+/* Under AddressSanitizer every piece is a block of its own, so that it sees what lies beyond. */
+#if defined(__SANITIZE_ADDRESS__)
+#define BLOCK_SIZE 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define BLOCK_SIZE 0
+#endif
+#endif
+#ifndef BLOCK_SIZE
 #define BLOCK_SIZE ((size_t)256 * 1024)
+#endif
 
 struct osr_arena_block {
 	struct osr_arena_block *prev;
@@ -40,10 +50,11 @@ void *osr_alloc(struct osr_arena *arena, size_t n, size_t size)
 		return NULL;
 	if (__builtin_mul_overflow(n, size, &want) || want > SIZE_MAX - ALIGN)
 		return NULL;
-	want = (want + ALIGN - 1) & ~(ALIGN - 1);
+	if (BLOCK_SIZE)
+		want = (want + ALIGN - 1) & ~(ALIGN - 1);
 	if (want == 0)
 		want = ALIGN;
-	if (!b || b->size - b->used < want) {
+	if (!b || !BLOCK_SIZE || b->size - b->used < want) {
 		b = block_new(want < BLOCK_SIZE ? BLOCK_SIZE : want);
 		if (!b)
 			return NULL;
