@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Any bytes are a fabric and a request; every engine must refuse with a sentence or give tables
- *that the checker proves and the judge confirms. Aborts otherwise.
+ * Any bytes are a fabric, an engine, a request and a row of faults. The engine must refuse with a
+ * sentence or give tables that the checker proves and the judge confirms, on the whole fabric and
+ * then, starting from its last tables, with parts away. Aborts otherwise.
  *
  * With libFuzzer (OSR_LIBFUZZER) it is a target; otherwise a program that makes up its bytes:
- *	fuzz_engines [FIRST_SEED [N_SEEDS]]
+ *	fuzz_engines [FIRST_SEED [N_SEEDS [FILE...]]]	(the files: inputs that once broke something)
+ * OSR_FUZZ_ENGINE=NAME takes one engine only, instead of what the first byte says.
  */
 #include <osmroutes/check.h>
 #include <osmroutes/engine.h>
+#include <osmroutes/reroute.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fabrics.h"
+#include "faults.h"
 #include "tables.h"
+
+#define N_SLOTS 3 /* the last result, its home, and the one being made */
 
 /* The bytes, read one after the other; zeroes when they are used up. */
 struct bytes {
@@ -27,24 +33,76 @@ static unsigned next(struct bytes *b, unsigned below)
 	return (b->at < b->n ? b->data[b->at++] : 0) % below;
 }
 
+static void link_up(struct draft *d, unsigned from, unsigned to)
+{
+	if (from != to && d->n_used[from] < 18 && d->n_used[to] < 18)
+		draft_link(d, from, to);
+}
+
+static void draw_switches(struct bytes *b, struct draft *d, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		d->no_sp0_lid = next(b, 4) == 0;
+		draft_switch(d);
+	}
+}
+
+/* A grid of up to 4 x 4, as torus, mesh or something between: what angara is for. */
+static unsigned draw_grid(struct bytes *b, struct draft *d)
+{
+	unsigned x = 1 + next(b, 4), y = 1 + next(b, 4), wrap = next(b, 4);
+
+	draw_switches(b, d, x * y);
+	for (unsigned i = 0; i < x * y; i++) {
+		unsigned cx = i % x, cy = i / x;
+
+		if (cx + 1 < x || (wrap & 1 && x > 2))
+			link_up(d, i, cy * x + (cx + 1) % x);
+		if (cy + 1 < y || (wrap & 2 && y > 2))
+			link_up(d, i, (cy + 1) % y * x + cx);
+	}
+	return x * y;
+}
+
+/* Leaves and spines, maybe with parallel cables: what dmodk is for. */
+static unsigned draw_tree(struct bytes *b, struct draft *d)
+{
+	unsigned leaves = 1 + next(b, 6), spines = 1 + next(b, 4), cables = 1 + next(b, 2);
+
+	draw_switches(b, d, leaves + spines);
+	for (unsigned l = 0; l < leaves; l++) {
+		for (unsigned s = 0; s < spines; s++)
+			for (unsigned c = 0; c < cables; c++)
+				link_up(d, l, leaves + s);
+		for (unsigned h = next(b, 4); h < 3; h++)
+			draft_host(d, l);
+	}
+	return leaves + spines;
+}
+
 static void draw(struct bytes *b, struct test_fabric *t)
 {
-	unsigned n = 1 + next(b, 12), n_links = next(b, 40), n_hosts = next(b, 24);
 	static const uint16_t rates[] = { 0, 8, 32, 97 };
+	unsigned shape = next(b, 3), n, n_links, n_hosts;
 	struct draft d;
 
 	draft_new(&d);
-	for (unsigned i = 0; i < n; i++) {
-		d.no_sp0_lid = next(b, 4) == 0;
-		draft_switch(&d);
+	if (shape == 1) {
+		n = draw_grid(b, &d);
+	} else if (shape == 2) {
+		n = draw_tree(b, &d);
+	} else {
+		n = 1 + next(b, 8);
+		draw_switches(b, &d, n);
 	}
+	n_links = next(b, shape ? 3 : 20);
+	n_hosts = next(b, 12);
 	/* Nothing makes it whole: what falls apart is routed part by part. */
 	for (unsigned i = 0; i < n_links; i++) {
 		unsigned from = next(b, n), to = next(b, n);
 
 		d.rate = rates[next(b, 4)];
-		if (from != to && d.n_used[from] < 18 && d.n_used[to] < 18)
-			draft_link(&d, from, to);
+		link_up(&d, from, to);
 	}
 	for (unsigned i = 0; i < n_hosts; i++) {
 		unsigned s = next(b, n);
@@ -82,42 +140,110 @@ static void die(const struct osr_engine *e, const char *what, const char *senten
 	abort();
 }
 
-static void judge(const struct osr_engine *e, const struct osr_fabric *f,
-		  const struct osr_routing *r, struct osr_arena *scratch)
+static void judge(const struct osr_engine *e, struct osr_result *now, struct osr_arena *arena,
+		  struct osr_arena *scratch)
 {
 	struct osr_verdict checked, judged;
 	struct osr_diag diag = { 0 };
+	uint64_t *load = osr_alloc(arena, now->fabric.n_channels, sizeof(*load));
 
-	if (osr_check(f, r, scratch, &checked, &diag) != OSR_OK)
+	if (!load)
+		abort();
+	if (osr_check_loads(&now->fabric, &now->routing, scratch, &checked, load, &diag) != OSR_OK)
 		die(e, "check", diag.text);
-	if (!table_judge(f, r, &judged))
+	if (!table_judge(&now->fabric, &now->routing, &judged))
 		die(e, "judge", "refuses what the checker accepts");
 	if (checked.efi != judged.efi || checked.n_routes != judged.n_routes)
 		die(e, "verdict", "the judge counts otherwise");
+	if (e->capabilities & OSR_ENGINE_DEADLOCK_FREE &&
+	    !(checked.proven & OSR_CLAIM_DEADLOCK_FREE))
+		die(e, "promise", "not deadlock-free");
+	now->load = load;
 }
 
-static void try(struct bytes b, const struct osr_engine *e, const struct osr_fabric *f)
-{
-	struct osr_request req = { .max_vls = 1 + next(&b, 15), .multicast = next(&b, 2) };
-	struct osr_arena scratch = { 0 }, result = { 0 };
-	struct osr_diag diag = { 0 };
+/* One fabric under one engine. */
+struct life {
+	const struct osr_engine *engine;
 	struct osr_values values;
-	struct osr_routing r;
+	struct osr_request req;
+	struct faults faults;
+	struct slot {
+		struct osr_arena arena;
+		struct osr_result result;
+	} slot[N_SLOTS], *now;
+};
+
+/* A slot that neither the current result nor its home lives in. */
+static struct slot *free_slot(struct life *x)
+{
+	for (unsigned i = 0; i < N_SLOTS; i++)
+		if (&x->slot[i] != x->now && (!x->now || &x->slot[i].result != x->now->result.home))
+			return &x->slot[i];
+	abort();
+}
+
+static void sweep(struct life *x)
+{
+	const struct osr_result *previous = x->now ? &x->now->result : NULL;
+	const struct osr_engine *e = x->engine;
+	struct slot *slot = free_slot(x);
+	struct osr_result *now = &slot->result;
+	struct osr_arena scratch = { 0 };
+	struct osr_diag diag = { 0 };
 	enum osr_status st = OSR_OK;
 
-	set_options(&b, e->params, &values);
+	osr_arena_free(&slot->arena);
+	memset(now, 0, sizeof(*now));
+	faults_build(&x->faults, &slot->arena, &now->fabric);
 	if (e->applies)
-		st = e->applies(f, &values, &diag);
+		st = e->applies(&now->fabric, &x->values, &diag);
 	if (st == OSR_OK)
-		st = e->route(f, &values, &req, NULL, &scratch, &result, &r, &diag);
-	if (st == OSR_OK)
-		judge(e, f, &r, &scratch);
-	else if (st != OSR_NO_VL && st != OSR_NOT_APPLICABLE)
+		st = e->route(&now->fabric, &x->values, &x->req, previous, &scratch, &slot->arena,
+			      &now->routing, &diag);
+	if (st == OSR_OK) {
+		now->home = osr_reroute_home(previous, &now->routing);
+		now->digest = osr_routing_digest(&now->fabric, &now->routing);
+		judge(e, now, &slot->arena, &scratch);
+		x->now = slot;
+	} else if (st != OSR_NO_VL && st != OSR_NOT_APPLICABLE) {
 		die(e, osr_status_str(st), diag.text);
-	else if (!diag.text[0])
+	} else if (!diag.text[0]) {
 		die(e, osr_status_str(st), "without a sentence");
+	}
 	osr_arena_free(&scratch);
-	osr_arena_free(&result);
+}
+
+/* A cable, a switch or a host goes or returns; one switch stays. */
+static void change(struct bytes *b, struct faults *x)
+{
+	const struct osr_fabric *f = x->whole;
+	unsigned kind = next(b, 8), which = next(b, 256), left = 0;
+
+	if (kind < 5 && f->n_channels) {
+		uint32_t c = which % f->n_channels;
+
+		faults_cable(x, c, !x->chan[c]);
+	} else if (kind < 7) {
+		for (uint32_t s = 0; s < f->n_switches; s++)
+			left += !x->sw[s];
+		which %= f->n_switches;
+		x->sw[which] = !x->sw[which] && left > 1;
+	} else if (f->n_terminals) {
+		which %= f->n_terminals;
+		if (f->term_role[which] != OSR_ROLE_SP0)
+			x->term[which] = !x->term[which];
+	}
+}
+
+static const struct osr_engine *draw_engine(struct bytes *b)
+{
+	const char *only = getenv("OSR_FUZZ_ENGINE");
+	unsigned n = 0, which;
+
+	while (osr_engines[n])
+		n++;
+	which = next(b, n);
+	return only ? osr_engine_find(only) : osr_engines[which];
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -125,20 +251,48 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct bytes b = { .data = data, .n = size };
+	struct life x = { .engine = draw_engine(&b) };
 	struct test_fabric t;
+	unsigned n_sweeps;
 
+	if (!x.engine)
+		abort();
+	x.req = (struct osr_request){ .max_vls = 1 + next(&b, 15), .multicast = next(&b, 2) };
+	n_sweeps = next(&b, 5);
+	set_options(&b, x.engine->params, &x.values);
 	draw(&b, &t);
-	for (const struct osr_engine *const *e = osr_engines; *e; e++)
-		try(b, *e, &t.f);
+	faults_new(&x.faults, &t.f);
+	sweep(&x);
+	while (n_sweeps--) {
+		for (unsigned n = 1 + next(&b, 2); n--;)
+			change(&b, &x.faults);
+		sweep(&x);
+	}
+	for (unsigned i = 0; i < N_SLOTS; i++)
+		osr_arena_free(&x.slot[i].arena);
+	faults_free(&x.faults);
 	test_fabric_free(&t);
 	return 0;
 }
 
 #ifndef OSR_LIBFUZZER
+static void replay(const char *path)
+{
+	uint8_t data[4096];
+	FILE *file = fopen(path, "rb");
+
+	if (!file) {
+		perror(path);
+		exit(2);
+	}
+	LLVMFuzzerTestOneInput(data, fread(data, 1, sizeof(data), file));
+	fclose(file);
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 0) : 0;
-	uint64_t n = argc > 2 ? strtoull(argv[2], NULL, 0) : 2000;
+	uint64_t n = argc > 2 ? strtoull(argv[2], NULL, 0) : 10000;
 
 	for (uint64_t seed = first; seed < first + n; seed++) {
 		uint64_t state = seed;
@@ -148,6 +302,8 @@ int main(int argc, char **argv)
 			data[i] = test_random(&state) >> 56;
 		LLVMFuzzerTestOneInput(data, sizeof(data));
 	}
+	for (int i = 3; i < argc; i++)
+		replay(argv[i]);
 	printf("%llu fabrics, every engine right or refused\n", (unsigned long long)n);
 	return 0;
 }
