@@ -688,7 +688,9 @@ void osr__sweep_cached(struct engine_ctx *ctx)
 	if (!ctx->current)
 		return;
 	cl_plock_excl_acquire(&w.osm->lock);
-	check_all_cached(&w);
+	/* If no switch answers OpenSM calls no engine, and there are no tables. */
+	if (cl_qmap_count(&w.osm->subn.sw_guid_tbl))
+		check_all_cached(&w);
 	cl_plock_release(&w.osm->lock);
 	osr_arena_free(&w.scratch);
 	clear_slot(&slot);

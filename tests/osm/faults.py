@@ -106,6 +106,26 @@ def lost_mads(workdir):
                'osmroutes complains about lost MADs')
 
 
+@scenario('fault.no-switch', 120)
+def no_switch(workdir):
+    """The SM's switch does not answer: a fabric without switches is no reason for an error of ours,
+    and no tables of a cache; once it answers all is as before."""
+    net = halves_net(workdir)
+    with Fabric(net, workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS) as opensm:
+            opensm.wait_up()
+            before = judge(fabric, opensm, ours='dfsssp')
+            leaf = 'left' if fabric.env['SIM_HOST'] in 'ab' else 'right'
+            fabric.console('Error "%s" 100' % leaf)
+            opensm.resweep()
+            fabric.console('Error "%s" 0' % leaf)
+            opensm.resweep()
+            opensm.wait_quiet()
+            after = judge(fabric, opensm, ours='dfsssp')
+            expect(before.bytes_of_tables() == after.bytes_of_tables(), 'the tables differ')
+        opensm.check_own_log()
+
+
 @scenario('fault.cable-between-parts')
 def split_by_cable(workdir):
     """The only cable between two halves goes: what is behind it is gone, and comes back."""
