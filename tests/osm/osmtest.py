@@ -102,6 +102,76 @@ def wait_for(what, condition, seconds, alive=None):
         time.sleep(0.02)
 
 
+class Counter:
+    """How often something stands in a file that grows; every byte is read once."""
+
+    def __init__(self, path, pattern):
+        self.path, self.pattern = path, re.compile(pattern)
+        self.at = self.found = 0
+        self.rest = ''
+
+    def count(self):
+        try:
+            with open(self.path, errors='replace') as file:
+                file.seek(self.at)
+                new = file.read()
+                self.at = file.tell()
+        except FileNotFoundError:
+            return 0
+        text = self.rest + new
+        end = 0
+        for m in self.pattern.finditer(text):
+            self.found += 1
+            end = m.end()
+        # What may be the beginning of one more.
+        self.rest = text[max(end, len(text) - 64):]
+        return self.found
+
+
+class Served:
+    """A program that answers every line on its standard input with one line."""
+
+    def __init__(self, fabric, command, host=None):
+        env = dict(fabric.env, SIM_HOST=fabric.node_id(host)) if host else fabric.env
+        self.name = os.path.basename(command[0])
+        self.n_asked = 0
+        self.errors = open(os.path.join(fabric.dir, self.name + '.err'), 'a+')
+        self.process = subprocess.Popen(['ibsim-run'] + command, env=env, text=True, bufsize=1 << 20,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=self.errors, preexec_fn=_die_with_parent)
+
+    def ask(self, lines):
+        """The answers to these lines, in their order."""
+        answers = []
+        self.n_asked += len(lines)
+        # No more at a time than a pipe holds in both directions.
+        for i in range(0, len(lines), 16):
+            part = lines[i:i + 16]
+            try:
+                self.process.stdin.write(''.join(l + '\n' for l in part))
+                self.process.stdin.flush()
+                answers += [self.process.stdout.readline() for _ in part]
+            except BrokenPipeError:
+                raise Failure('%s ended' % self.name)
+            if not answers[-1]:
+                raise Failure('%s ended' % self.name)
+        return answers
+
+    def close(self):
+        """By the end of its input, so that it takes leave of ibsim, which has room for ten clients."""
+        try:
+            self.process.stdin.close()
+        except BrokenPipeError:
+            pass
+        try:
+            self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+        self.errors.close()
+
+
 class Fabric:
     """A simulated fabric: an ibsim serving one net file."""
 
@@ -123,6 +193,7 @@ class Fabric:
         self.process = subprocess.Popen(command, env=self.env, stdin=subprocess.PIPE, text=True,
                                         stdout=open(self.log, 'w'), stderr=subprocess.STDOUT,
                                         preexec_fn=_die_with_parent)
+        self.prompts = Counter(self.log, r'sim> ')
         try:
             wait_for('ibsim', lambda: 'simulator ready' in self._said(), 30, self._alive)
         except Failure as f:
@@ -143,13 +214,24 @@ class Fabric:
             raise Failure('ibsim ended with status %d: %s' %
                           (self.process.returncode, self._said()[-300:]))
 
-    def console(self, command):
-        """One command of ibsim's console, for instance Unlink "S-1"[3]; waits until it is done."""
-        before = self._said().count('sim>')
-        self.process.stdin.write(command + '\n')
+    def console(self, *commands):
+        """Commands of ibsim's console, for instance Unlink "S-1"[3]; waits until they are done."""
+        done = self.prompts.count() + len(commands)
+        self.process.stdin.write(''.join(c + '\n' for c in commands))
         self.process.stdin.flush()
-        wait_for('ibsim to do "%s"' % command, lambda: self._said().count('sim>') > before, 10,
+        wait_for('ibsim to do "%s"' % commands[0], lambda: self.prompts.count() >= done, 30,
                  self._alive)
+
+    def forget(self, pid):
+        """A client was killed: ibsim has to be told."""
+        end = os.path.getsize(self.log)
+        self.console('Attached')
+        with open(self.log, errors='replace') as file:
+            file.seek(end)
+            said = file.read()
+        m = re.search(r'Client (\d+): pid %d connected' % pid, said)
+        if m:
+            self.console('X ' + m.group(1))
 
     def node_id(self, name):
         return self.ids[name][0]
@@ -207,6 +289,7 @@ class Opensm:
         shutil.rmtree(self.dir, ignore_errors=True)
         os.makedirs(self.dir, exist_ok=True)
         self.logfile = os.path.join(self.dir, 'opensm.log')
+        self.ended = Counter(self.logfile, r'SUBNET UP|Errors during initialization')
         self.log_flags = log_flags
         self.wrapper = list(wrapper)
         self.process = None
@@ -256,7 +339,7 @@ class Opensm:
                           (self.process.returncode, self.log[-400:]))
 
     def sweeps(self):
-        return len(re.findall(r'SUBNET UP|Errors during initialization', self.log))
+        return self.ended.count()
 
     def wait_up(self, seconds=60):
         """Until the first sweep is over and the subnet is up."""

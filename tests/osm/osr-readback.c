@@ -3,6 +3,7 @@
  * osr-readback: what the switches of a fabric were really programmed with, as JSON on stdout.
  *
  *	ibsim-run osr-readback [lft] [sl2vl] [vlarb] [mft]	(default: all of them)
+ *	ibsim-run osr-readback --serve ...	the same again for every line on stdin
  *
  * Tables are hexadecimal strings: a forwarding table has two digits per LID, an SL2VL table one per
  * SL. The SL2VL tables of a switch are mostly equal: "common" is the most frequent one and
@@ -195,12 +196,23 @@ static int write_fabric(const struct osr_live *live)
 	return st || ferror(stdout) ? 1 : 0;
 }
 
+struct options {
+	struct osr_live_ask ask;
+	bool any, serve;
+};
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	struct osr_live_ask *ask = state->input;
+	struct options *o = state->input;
+	struct osr_live_ask *ask = &o->ask;
 
+	if (key == 's') {
+		o->serve = true;
+		return 0;
+	}
 	if (key != ARGP_KEY_ARG)
 		return ARGP_ERR_UNKNOWN;
+	o->any = true;
 	if (!strcmp(arg, "lft"))
 		ask->lft = true;
 	else if (!strcmp(arg, "sl2vl"))
@@ -214,24 +226,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-int main(int argc, char **argv)
+static int read_once(const struct osr_live_ask *ask)
 {
-	static const struct argp argp = {
-		.parser = parse,
-		.args_doc = "[lft] [sl2vl] [vlarb] [mft]",
-		.doc = "Reads a fabric and the tables in its switches; writes JSON to stdout.",
-	};
-	struct osr_live_ask ask = { 0 };
 	struct osr_arena arena = { 0 };
 	struct osr_live live;
 	struct osr_diag diag;
 	int st;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &ask);
-	if (argc == 1)
-		ask = (struct osr_live_ask){ true, true, true, UINT32_MAX };
-	if (osr_live_read(&live, &ask, &arena, &diag)) {
+	if (osr_live_read(&live, ask, &arena, &diag)) {
 		fprintf(stderr, "osr-readback: %s\n", diag.text);
+		osr_arena_free(&arena);
 		return 2;
 	}
 	if (live.n_failed)
@@ -240,4 +244,38 @@ int main(int argc, char **argv)
 	st = write_fabric(&live);
 	osr_arena_free(&arena);
 	return st;
+}
+
+/* One line of output for every line of input: empty if the fabric could not be read. */
+static int serve(const struct osr_live_ask *ask)
+{
+	for (int c; (c = getchar()) != EOF;) {
+		if (c != '\n')
+			continue;
+		if (read_once(ask))
+			putchar('\n');
+		if (fflush(stdout))
+			return 1;
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct argp_option table[] = {
+		{ "serve", 's', NULL, 0, "read again for every line on standard input", 0 },
+		{ 0 },
+	};
+	static const struct argp argp = {
+		.options = table,
+		.parser = parse,
+		.args_doc = "[lft] [sl2vl] [vlarb] [mft]",
+		.doc = "Reads a fabric and the tables in its switches; writes JSON to stdout.",
+	};
+	struct options o = { 0 };
+
+	argp_parse(&argp, argc, argv, 0, NULL, &o);
+	if (!o.any)
+		o.ask = (struct osr_live_ask){ true, true, true, UINT32_MAX };
+	return o.serve ? serve(&o.ask) : read_once(&o.ask);
 }

@@ -124,8 +124,11 @@ static int paths(const struct options *o)
 		fprintf(stderr, "osr-sa: %s\n", diag.text);
 		return 2;
 	}
-	while (!st && getline(&line, &size, stdin) > 0)
+	/* Somebody may wait for a line's answers before writing the next one. */
+	while (!st && getline(&line, &size, stdin) > 0) {
 		st = query_line(m, line, o);
+		fflush(stdout);
+	}
 	free(line);
 	osr_mad_close(m);
 	return st;
