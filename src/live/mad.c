@@ -32,6 +32,7 @@ struct osr_mad {
 	void *ctx;
 	void *out, *in;		/* umad buffers */
 	unsigned n_open;	/* slots in use */
+	unsigned window;	/* as many at most */
 	unsigned next;		/* where the search for a free slot starts */
 	struct request slot[WINDOW];
 };
@@ -90,6 +91,7 @@ enum osr_status osr_mad_open(struct osr_mad **mad, int mgmt_class, int class_ver
 	if (!m)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for management requests");
 	m->fd = m->agent = -1;
+	m->window = WINDOW;
 	m->mgmt_class = mgmt_class;
 	m->class_version = class_version;
 	m->fn = fn;
@@ -117,6 +119,11 @@ void osr_mad_close(struct osr_mad *m)
 	free(m->out);
 	free(m->in);
 	free(m);
+}
+
+void osr_mad_window(struct osr_mad *m, unsigned window)
+{
+	m->window = window < 1 ? 1 : window > WINDOW ? WINDOW : window;
 }
 
 uint16_t osr_mad_sm_lid(const struct osr_mad *m)
@@ -190,7 +197,7 @@ static void receive(struct osr_mad *m)
 
 static struct request *free_slot(struct osr_mad *m)
 {
-	while (m->n_open == WINDOW)
+	while (m->n_open >= m->window)
 		receive(m);
 	while (m->slot[m->next].tries)
 		m->next = (m->next + 1) % WINDOW;

@@ -35,6 +35,9 @@ enum osr_status osr_mad_open(struct osr_mad **mad, int mgmt_class, int class_ver
 			     void *ctx, struct osr_diag *diag);
 void osr_mad_close(struct osr_mad *mad);	/* NULL is fine */
 
+/* At most so many requests under way from now on, 1 to 128 (which it is at the beginning). */
+void osr_mad_window(struct osr_mad *mad, unsigned window);
+
 /* LID of the subnet manager this port answers to, as the port was told when it was opened. */
 uint16_t osr_mad_sm_lid(const struct osr_mad *mad);
 

@@ -27,7 +27,8 @@ PROGRAM = re.compile(r'^(?:sudo )?(?:[A-Z_]+=\S+ )*((?:\./)?scripts/[\w-]+|osmro
 CLEAN = re.compile(r'^(?:apt-get|cp|rm|systemctl|sed -i|mkdir|grep osmroutes /var/log)\b')
 CLEAN_PAGE = 'docs/admin.md'
 TESTS = {'demo': 'osm.script.demo', 'bench': 'bench.quick', 'experiments': 'experiments.quick',
-         'test-package': 'package.install', 'campaign': 'osm.script.campaign'}
+         'test-package': 'package.install', 'campaign': 'osm.script.campaign',
+         'load': 'osm.script.load'}
 # Commands that other tests run with their pages: check-docs.
 OTHER_TEST = re.compile(r'^osmroutes ')
 # Generated blocks and synopses are no commands.

@@ -3,6 +3,7 @@
  * osr-sa: asks the subnet administrator (OpenSM) as applications do, thousands of times a second.
  *
  *	osr-sa paths [--sl N] [--pkey N] < LISTS	one PathRecord query per (source, destination)
+ *	osr-sa storm SECONDS [WINDOW] < LISTS		the same pairs again and again; see struct heard
  *	osr-sa join|leave MGID [GID]			a full member of a multicast group
  *
  * LISTS: lines "SOURCE_LID: DEST_LID DEST_LID ...". Every line gives one line of output: the
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <infiniband/mad.h>
 
@@ -134,6 +136,112 @@ static int paths(const struct options *o)
 	return st;
 }
 
+/*
+ * A storm: what was heard of each query, in the order of the answers, in this machine's bytes. Times are
+ * microseconds of CLOCK_MONOTONIC.
+ */
+struct heard {
+	uint64_t sent, got;
+	uint16_t slid, dlid; /* as asked for */
+	uint16_t status;     /* of the MAD; 0xffff: no answer */
+	uint8_t sl;
+	uint8_t same;        /* does the answer name the LIDs that were asked for? */
+	uint32_t zero[2];
+};
+
+struct storm {
+	struct heard *query; /* [n] as they were sent; the answers go to standard output */
+	uint64_t n, size;
+};
+
+static uint64_t now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+static void on_storm(void *ctx, uint64_t cookie, const uint8_t *answer)
+{
+	struct storm *storm = ctx;
+	struct heard *h = &storm->query[cookie];
+	void *mad = (void *)answer;
+
+	h->got = now_us();
+	h->status = answer ? (uint16_t)mad_get_field(mad, 0, IB_MAD_STATUS_F) : 0xffff;
+	if (answer && !h->status) {
+		h->sl = (uint8_t)mad_get_field(mad, SA_DATA, IB_SA_PR_SL_F);
+		h->same = mad_get_field(mad, SA_DATA, IB_SA_PR_SLID_F) == h->slid &&
+			  mad_get_field(mad, SA_DATA, IB_SA_PR_DLID_F) == h->dlid;
+	}
+	fwrite(h, sizeof(*h), 1, stdout);
+}
+
+/* Pairs of LIDs, from the lists on standard input. */
+static uint32_t read_pairs(uint16_t (**pairs)[2])
+{
+	uint32_t n = 0, size = 0;
+	char *line = NULL;
+	size_t length = 0;
+
+	*pairs = NULL;
+	while (getline(&line, &length, stdin) > 0) {
+		char *end;
+		unsigned long slid = strtoul(line, &end, 0), dlid;
+
+		if (*end != ':')
+			break;
+		for (char *at = end + 1; dlid = strtoul(at, &end, 0), end != at; at = end) {
+			if (n == size) {
+				size = size ? 2 * size : 1024;
+				*pairs = reallocarray(*pairs, size, sizeof(**pairs));
+				if (!*pairs)
+					return 0;
+			}
+			(*pairs)[n][0] = (uint16_t)slid;
+			(*pairs)[n++][1] = (uint16_t)dlid;
+		}
+	}
+	free(line);
+	return n;
+}
+
+/* As many queries as the SA answers, WINDOW of them under way at any time. */
+static int storm(const struct options *o)
+{
+	double seconds = o->n_args > 1 ? strtod(o->args[1], NULL) : 1;
+	unsigned window = o->n_args > 2 ? (unsigned)strtoul(o->args[2], NULL, 0) : 8;
+	struct storm s = { .size = (uint64_t)(seconds * 100000) + 1 };
+	uint64_t end = now_us() + (uint64_t)(seconds * 1e6);
+	uint16_t(*pairs)[2];
+	uint32_t n_pairs = read_pairs(&pairs);
+	struct osr_diag diag;
+	struct osr_mad *m;
+
+	s.query = calloc(s.size, sizeof(*s.query));
+	if (!n_pairs || !s.query || osr_mad_open(&m, IB_SA_CLASS, 2, on_storm, &s, &diag)) {
+		fprintf(stderr, "osr-sa: %s\n", n_pairs && s.query ? diag.text : "no pairs, or no memory");
+		return 2;
+	}
+	osr_mad_window(m, window);
+	for (uint32_t i = 0; s.n < s.size && now_us() < end; i = (i + 1) % n_pairs) {
+		struct heard *h = &s.query[s.n];
+		uint8_t mad[IB_MAD_SIZE];
+
+		h->slid = pairs[i][0];
+		h->dlid = pairs[i][1];
+		path_query(mad, h->slid, h->dlid, o);
+		h->sent = now_us();
+		osr_mad_gmp(m, mad, osr_mad_sm_lid(m), s.n++);
+	}
+	osr_mad_drain(m);
+	osr_mad_close(m);
+	free(s.query);
+	free(pairs);
+	return 0;
+}
+
 static void on_member(void *ctx, uint64_t cookie, const uint8_t *answer)
 {
 	int *st = ctx;
@@ -215,7 +323,7 @@ int main(int argc, char **argv)
 	static const struct argp argp = {
 		.options = table,
 		.parser = parse,
-		.args_doc = "paths | join MGID [GID] | leave MGID [GID]",
+		.args_doc = "paths | storm SECONDS [WINDOW] | join MGID [GID] | leave MGID [GID]",
 		.doc = "Queries the subnet administrator.",
 	};
 	struct options o = { .sl = -1, .pkey = -1 };
@@ -223,6 +331,8 @@ int main(int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, &o);
 	if (!strcmp(o.args[0], "paths"))
 		return paths(&o);
+	if (!strcmp(o.args[0], "storm"))
+		return storm(&o);
 	if (!strcmp(o.args[0], "join"))
 		return member(&o, IB_MAD_METHOD_SET);
 	if (!strcmp(o.args[0], "leave"))

@@ -1,0 +1,199 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""Storms of path record queries while opensm routes again: scripts/load.
+
+Several clients on different hosts ask the SA for random pairs as fast as it answers, while cables fail and
+return. Between the faults, when opensm has come to rest, the whole matrix of SLs is asked for: these are the
+sets of tables there were. Every answer of a storm has to fit:
+
+- it names the LIDs that were asked for, and the SL of one of those sets;
+- no answer is of an earlier set than one that had come before the query was sent.
+
+While OpenSM sweeps it refuses pairs whose old route is cut (ERR 1F05), whoever routes: these are counted apart.
+
+The same is done with osmroutes and with stock OpenSM; latencies are beside each other.
+"""
+import argparse
+import bisect
+import os
+import random
+import shutil
+import struct
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), 'osm')]
+
+import oracle					# noqa: E402
+import osmtest					# noqa: E402
+from faults import switch_links			# noqa: E402
+from judge import generate			# noqa: E402
+from osmtest import TOOLS, Failure, Fabric, Opensm, Served	# noqa: E402
+
+HEARD = struct.Struct('=QQHHHBBII')	# struct heard of osr-sa.c
+NO_ANSWER = 0xffff
+NO_PATH = 255
+
+
+class Storm:
+    """One client: the LIDs it asks for, and what it heard."""
+
+    def __init__(self, fabric, host, pairs, seconds, window, path):
+        env = dict(fabric.env, SIM_HOST=fabric.node_id(host))
+        self.path = path
+        with open(path + '.in', 'w') as file:
+            file.writelines('%d: %d\n' % p for p in pairs)
+        self.process = subprocess.Popen(
+            ['ibsim-run', os.path.join(TOOLS, 'osr-sa'), 'storm', str(seconds), str(window)], env=env,
+            stdin=open(path + '.in'), stdout=open(path, 'wb'), stderr=open(path + '.err', 'w'),
+            preexec_fn=osmtest._die_with_parent)
+
+    def heard(self):
+        if self.process.wait(120):
+            raise Failure('a client of the storm ended with status %d' % self.process.returncode)
+        with open(self.path, 'rb') as file:
+            return list(HEARD.iter_unpack(file.read()))
+
+
+class Matrix:
+    """The SLs of one set of tables, for every pair."""
+
+    def __init__(self, tables, rows):
+        self.column = {lid: k for k, lid in enumerate(tables.lids)}
+        self.rows = rows
+
+    def sl(self, slid, dlid):
+        k = self.column.get(dlid)
+        return NO_PATH if k is None or slid not in self.rows else self.rows[slid][k]
+
+
+def ask_matrix(fabric, sa):
+    tables = oracle.Tables(fabric.read_back('lft'))
+    sources = sorted(tables.end_of)
+    columns = ' '.join(map(str, tables.lids))
+    answers = sa.ask(['%d: %s' % (s, columns) for s in sources])
+    rows = {int(s): bytes(NO_PATH if c in '-!' else int(c, 16) for c in sls)
+            for s, sls in (line.split() for line in answers)}
+    return tables, Matrix(tables, rows)
+
+
+def judge(heard, sets):
+    """(answers that fit no set, of an older set than was known, with other LIDs, refused, [answers that
+    only set k gives])."""
+    odd = late = wrong = refused = 0
+    telling = [0] * len(sets)
+    heard = sorted(heard, key=lambda h: h[1])
+    times, known = [], []	# from then on, no set before this one
+    for sent, got, slid, dlid, status, sl, same, *_ in heard:
+        if status == NO_ANSWER:
+            continue
+        if status:
+            refused += 1
+            continue
+        fits = [k for k, m in enumerate(sets) if m.sl(slid, dlid) == sl]
+        wrong += not same
+        if not fits:
+            odd += 1
+            continue
+        if len(fits) == 1:
+            telling[fits[0]] += 1
+        at = bisect.bisect_right(times, sent) - 1
+        if at >= 0 and fits[-1] < known[at]:
+            late += 1
+            continue
+        if not known or fits[0] > known[-1]:
+            times.append(got)
+            known.append(fits[0])
+    return odd, late, wrong, refused, telling
+
+
+def run(args, name, plugin, conf, workdir):
+    """One storm; a dict of what came out."""
+    net = generate(os.path.join(workdir, 'fabric.net'), *args.fabric.split())
+    rng = random.Random(args.seed)
+    with Fabric(net, workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=plugin, options={'qos': 'TRUE'}, plugin_conf=conf) as opensm:
+            opensm.wait_up(120)
+            sa = Served(fabric, [os.path.join(TOOLS, 'osr-sa'), 'paths'])
+            tables, matrix = ask_matrix(fabric, sa)
+            sets = [matrix]
+            storms = begin(args, fabric, tables, rng, workdir)
+            cables = rng.sample(switch_links(tables), args.faults)
+            ups = opensm.sweeps()
+            for a, port, _ in cables:
+                fabric.console(fabric.unlink(a, port))
+                opensm.resweep(120)
+                opensm.wait_quiet(120, 0.3)
+                sets.append(ask_matrix(fabric, sa)[1])
+            n_sweeps = opensm.sweeps() - ups
+            heard = [h for s in storms for h in s.heard()]
+            sa.close()
+        if plugin:
+            opensm.check_own_log()
+    odd, late, wrong, refused, telling = judge(heard, sets)
+    latency = sorted(h[1] - h[0] for h in heard if h[4] != NO_ANSWER) or [0]
+    span = max(h[1] for h in heard) - min(h[0] for h in heard)
+    return dict(name=name, queries=len(heard), rate=len(heard) / span * 1e6, sweeps=n_sweeps,
+                unanswered=sum(h[4] == NO_ANSWER for h in heard), odd=odd, late=late, wrong=wrong, refused=refused,
+                telling=telling, median=latency[len(latency) // 2] / 1000,
+                p99=latency[len(latency) * 99 // 100] / 1000, worst=latency[-1] / 1000)
+
+
+def begin(args, fabric, tables, rng, workdir):
+    """The clients, each on a host of its own, each with pairs of its own."""
+    hosts = [e.name for e in tables.ends if e.host and e.name in fabric.ids]
+    hosts = rng.sample([h for h in hosts if fabric.node_id(h) != fabric.env['SIM_HOST']], args.clients)
+    storms = []
+    for i, host in enumerate(hosts):
+        pairs = [(rng.choice(tables.host_lids), rng.choice(tables.host_lids)) for _ in range(2000)]
+        storms.append(Storm(fabric, host, pairs, args.seconds, args.window,
+                            os.path.join(workdir, 'storm-%d' % i)))
+    return storms
+
+
+def parse():
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p.add_argument('--fabric', default='random switches=32 links=64 hosts=4 seed=1')
+    p.add_argument('--seconds', type=float, default=20)
+    p.add_argument('--clients', type=int, default=4)
+    p.add_argument('--window', type=int, default=8, help='queries of a client under way')
+    p.add_argument('--faults', type=int, default=6)
+    p.add_argument('--seed', type=int, default=1)
+    p.add_argument('--quick', action='store_true', help='twelve seconds, osmroutes only')
+    p.add_argument('--dir', default=os.path.join(osmtest.BUILD, 'osm-tests', 'load'))
+    args = p.parse_args()
+    if args.quick:
+        args.fabric = 'random switches=12 links=24 hosts=2 seed=1'
+        args.seconds, args.faults = 3, 2
+    return args
+
+
+def main():
+    args = parse()
+    try:
+        osmtest.need_tools()
+    except osmtest.Skip as s:
+        print('skipped:', s)
+        return osmtest.SKIPPED
+    rows = [('osmroutes', True, ''), ('osmroutes, stable = no', True, '[dfsssp]\nstable = no\n'),
+            ('stock', False, None)]
+    bad = False
+    print('| %-22s | queries | a second | sweeps | median ms | 99 %% ms | worst ms | refused | unanswered | of no set | too old |'
+          % '')
+    print('|' + '---|' * 11)
+    for name, plugin, conf in rows[:2] if args.quick else rows:
+        workdir = os.path.join(args.dir, name.split(',')[0] + ('-anew' if conf else ''))
+        shutil.rmtree(workdir, ignore_errors=True)
+        os.makedirs(workdir)
+        r = run(args, name, plugin, conf, workdir)
+        print('| %(name)-22s | %(queries)d | %(rate).0f | %(sweeps)d | %(median).2f | %(p99).2f | '
+              '%(worst).1f | %(refused)d | %(unanswered)d | %(odd)d | %(late)d |' % r, flush=True)
+        print('  answers that only one set of tables gives: %s; other LIDs than asked for: %d' %
+              (', '.join(map(str, r['telling'])), r['wrong']), flush=True)
+        if plugin:
+            bad |= bool(r['odd'] or r['late'] or r['wrong'] or not r['queries'])
+    return 1 if bad else 0
+
+
+sys.exit(main())
