@@ -187,6 +187,7 @@ def parse():
     p.add_argument('--dir', default=os.path.join(osmtest.BUILD, 'osm-tests', 'campaign'))
     p.add_argument('--keep', action='store_true', help="keep the files of lives that passed")
     args = p.parse_args()
+    args.dir = os.path.abspath(args.dir)
     if args.quick:
         args.faults, args.real, args.large = 30, 0, 0	# three lives
     return args

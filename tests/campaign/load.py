@@ -47,7 +47,7 @@ class Storm:
         self.process = subprocess.Popen(
             ['ibsim-run', os.path.join(TOOLS, 'osr-sa'), 'storm', str(seconds), str(window)], env=env,
             stdin=open(path + '.in'), stdout=open(path, 'wb'), stderr=open(path + '.err', 'w'),
-            preexec_fn=osmtest._die_with_parent)
+            cwd=workdir, preexec_fn=osmtest._die_with_parent)
 
     def heard(self):
         if self.process.wait(120):
@@ -163,6 +163,7 @@ def parse():
     p.add_argument('--quick', action='store_true', help='twelve seconds, osmroutes only')
     p.add_argument('--dir', default=os.path.join(osmtest.BUILD, 'osm-tests', 'load'))
     args = p.parse_args()
+    args.dir = os.path.abspath(args.dir)
     if args.quick:
         args.fabric = 'random switches=12 links=24 hosts=2 seed=1'
         args.seconds, args.faults = 3, 2

@@ -138,7 +138,8 @@ class Served:
         self.errors = open(os.path.join(fabric.dir, self.name + '.err'), 'a+')
         self.process = subprocess.Popen(['ibsim-run'] + command, env=env, text=True, bufsize=1 << 20,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=self.errors, preexec_fn=_die_with_parent)
+                                        stderr=self.errors, cwd=fabric.dir,
+                                        preexec_fn=_die_with_parent)
 
     def ask(self, lines):
         """The answers to these lines, in their order."""
