@@ -172,7 +172,7 @@ void osr_sched_written(struct osr_sched *s);
 uint32_t osr_sched_refuse(struct osr_sched *s, const char *reason);
 
 /*
- * An application as it was before a restart: `from` with its id, hosts, keys (pairs, slot, state) and
+ * An application as it was before a restart: `from` with its id, owner, hosts, keys (pairs, slot, state) and
  * slots (offset, key, entries); everything is copied, other members do not matter. The next
  * osr_sched_fabric() looks at the entries as after any change. Keys that waited are prepared.
  * OSR_INVAL: `from` contradicts itself or is there already.

@@ -39,6 +39,7 @@ int cli_diff(int argc, char **argv);
 int cli_report(int argc, char **argv);
 int cli_compare(int argc, char **argv);
 int cli_whatif(int argc, char **argv);
+int cli_key(int argc, char **argv);
 
 /* "osmroutes: sentence" on stderr; the exit code for this status. */
 int cli_fail(enum osr_status st, const struct osr_diag *diag);

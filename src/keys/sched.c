@@ -621,6 +621,7 @@ enum osr_status osr_sched_restore(struct osr_sched *s, const struct osr_sched_ap
 		return nomem(diag);
 	app->id = from->id;
 	app->owner = from->owner;
+	app->held = from->held;
 	memcpy(app->name, from->name, sizeof(app->name));
 	memcpy(app->notice, from->notice, sizeof(app->notice));
 	app->n_notices = from->n_notices;

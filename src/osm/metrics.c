@@ -18,6 +18,7 @@
 
 static const char *const outcome_names[N_OUTCOMES] = {
 	[OUTCOME_ROUTED] = "routed",	       [OUTCOME_REUSED] = "reused",
+	[OUTCOME_KEYS] = "keys",
 	[OUTCOME_CACHED] = "cached",	       [OUTCOME_CACHED_HOSTS] = "cached_hosts",
 	[OUTCOME_CACHE_BAD] = "cache_refused", [OUTCOME_FAILED] = "failed",
 	[OUTCOME_REFUSED] = "refused",

@@ -19,5 +19,16 @@ const struct osr_param osr__plugin_params[] = {
 	[OPT_STORE] = { "store", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
 			"keep the last checked tables in OpenSM's cache directory, and start from "
 			"them" },
+	[OPT_CONTROL_SOCKET] = { "control_socket", OSR_PARAM_STRING, "", 0, 0, NULL,
+				 "Unix socket at which applications ask for routing keys; empty: "
+				 "there are none" },
+	[OPT_CONTROL_MODE] = { "control_mode", OSR_PARAM_STRING, "0600", 0, 0, NULL,
+			       "permissions of control_socket, octal: who may write may ask" },
+	[OPT_USER_APPS] = { "user_apps", OSR_PARAM_UINT, "16", 1, 4096, NULL,
+				"applications with routing keys that a user may have at a time; "
+				"root may have any number" },
+	[OPT_KEY_CHOICE] = { "key_choice", OSR_PARAM_ENUM, "fine", 0, 0, "as_is|shift|fine|best",
+			     "how a key finds its middle switches: as it was made (ARK), by the "
+			     "best shift, by the fine-grained shift (NRK), or by the best map" },
 	{ NULL },
 };

@@ -18,6 +18,10 @@ enum {
 	OPT_MAX_VLS,
 	OPT_METRICS_DIR,
 	OPT_STORE,
+	OPT_CONTROL_SOCKET,
+	OPT_CONTROL_MODE,
+	OPT_USER_APPS,
+	OPT_KEY_CHOICE,
 };
 
 extern const struct osr_param osr__plugin_params[];

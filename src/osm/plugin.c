@@ -36,8 +36,10 @@ static struct engine_ctx *context_new(struct plugin *p, const struct registratio
 static void context_free(struct engine_ctx *ctx)
 {
 	osr__store_close(ctx);
-	for (size_t i = 0; i < sizeof(ctx->slot) / sizeof(ctx->slot[0]); i++)
+	for (size_t i = 0; i < sizeof(ctx->slot) / sizeof(ctx->slot[0]); i++) {
 		osr_arena_free(&ctx->slot[i].arena);
+		osr_arena_free(&ctx->slot[i].keys_arena);
+	}
 	free(ctx);
 }
 
@@ -153,6 +155,7 @@ static void take_over_all(struct plugin *p)
 
 static void routing_done(struct plugin *p)
 {
+	osr__keys_routed(p, is_ours(p, p->osm->routing_engine_used));
 	for (struct engine_ctx *c = p->contexts; c; c = c->next) {
 		if (!c->routed && p->osm->routing_engine_used == c->re)
 			osr__sweep_cached(c);
@@ -168,6 +171,7 @@ static void report(void *plugin_data, osm_epi_event_id_t event, void *event_data
 
 	switch (event) {
 	case OSM_EVENT_ID_HEAVY_SWEEP_START:
+		osr__keys_sweep_begins(p);
 		take_over_all(p);
 		for (struct engine_ctx *c = p->contexts; c; c = c->next) {
 			c->routed = false;
@@ -177,6 +181,10 @@ static void report(void *plugin_data, osm_epi_event_id_t event, void *event_data
 		break;
 	case OSM_EVENT_ID_UCAST_ROUTING_DONE:
 		routing_done(p);
+		break;
+	case OSM_EVENT_ID_SUBNET_UP:
+	case OSM_EVENT_ID_STATE_CHANGE:
+		osr__keys_sweep_over(p);
 		break;
 	default:
 		break; /* other events come from other threads and do not concern us */
@@ -240,6 +248,7 @@ static void delete (void *plugin_data)
 {
 	struct plugin *p = plugin_data;
 
+	osr__keys_close(p);
 	leave_engines(p);
 	/* OpenSM has destroyed its engines by now; whatever a wrapper kept from us goes here. */
 	while (p->contexts) {
@@ -293,6 +302,7 @@ static void *create(struct osm_opensm *osm)
 	report_options(p);
 	/* Last, because OpenSM keeps the names and their setup() for good. */
 	register_engines(p);
+	osr__keys_open(p);
 	return p;
 }
 

@@ -16,6 +16,7 @@
 #define OSR_OSM_PLUGIN_H
 
 #include "compat.h"
+#include "keys.h"
 #include "metrics.h"
 #include "optiontable.h"
 #include "store.h"
@@ -170,7 +171,18 @@ struct sweep_slot {
 	uint16_t mcast_vls; /* VLs on which multicast is proven */
 	uint16_t used_vls;  /* VLs that our SLs use; 0 if senders choose */
 	uint8_t link_vls;   /* of the snapshot */
+	uint8_t budget;	    /* lanes that could be used */
 	struct qos_tables qos;
+	/*
+	 * With the entries of routing keys laid over: what the switches get. `result` stays the
+	 * base, `verdict` and `digest` are of what they get.
+	 */
+	bool has_keys;
+	struct osr_arena keys_arena; /* of `keyed` */
+	struct osr_routing keyed;
+	uint32_t n_key_entries;
+	struct osr_verdict base_verdict;
+	uint64_t digest;
 	/* Of mcast_build_stree, [n_switches] each: the order with every switch in it, and scratch.
 	 */
 	uint32_t *mc_parent;
@@ -180,6 +192,12 @@ struct sweep_slot {
 	uint8_t *mc_n_child;
 	uint8_t *mc_member;
 };
+
+/* What the switches get. */
+static inline const struct osr_routing *osr__shown(const struct sweep_slot *slot)
+{
+	return slot->has_keys ? &slot->keyed : &slot->result.routing;
+}
 
 int osr__sweep(void *context);
 /* What this sweep would have to do first; without OpenSM's lock, in the thread that sweeps. */
@@ -219,6 +237,7 @@ struct plugin {
 	struct registration *registrations; /* one per row of osr_engines[] */
 	struct engine_ctx *contexts;
 	struct metrics metrics; /* of the last sweep */
+	struct keys *keys;	/* NULL: there are none */
 	bool metrics_failed;	/* the last attempt to write them */
 };
 

@@ -7,7 +7,9 @@
  * When routing or its check fails, OpenSM's next engine is usually minhop, which nobody checks. So
  * the last checked tables come first, if they still fit (reuse.c).
  */
-#include "plugin.h"
+#include "sweep.h"
+
+#include "keys.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,20 +21,7 @@
 
 #define MAX_PARTS 8 /* of a split fabric, named in the log */
 
-/* One sweep under way. */
-struct sweep {
-	struct engine_ctx *ctx;
-	struct osm_opensm *osm;
-	struct sweep_slot *slot; /* being filled */
-	struct osr_arena scratch;
-	struct snapshot snap;
-	struct osr_diag diag;
-	double ms_start, ms_snapshot, ms_route, ms_check, ms_publish;
-	uint64_t n_entries, n_changed;
-	bool reused;
-};
-
-static double clock_ms(void)
+double osr__sweep_clock_ms(void)
 {
 	struct timespec t;
 
@@ -43,6 +32,7 @@ static double clock_ms(void)
 static void clear_slot(struct sweep_slot *slot)
 {
 	osr_arena_free(&slot->arena);
+	osr_arena_free(&slot->keys_arena);
 	memset(slot, 0, sizeof(*slot));
 }
 
@@ -170,12 +160,11 @@ static void report_stable(const struct sweep *w)
 			 name, s->why, s->n_sl_changed, s->n_sl_lost);
 }
 
-static void report_result(struct sweep *w)
+void osr__sweep_report(struct sweep *w, const struct osr_result *before)
 {
 	const struct osr_fabric *f = &w->slot->result.fabric;
-	const struct osr_routing *r = &w->slot->result.routing;
+	const struct osr_routing *r = osr__shown(w->slot);
 	const struct osr_verdict *v = &w->slot->verdict;
-	const struct osr_result *before = osr__before(w->ctx);
 	char proven[128], lanes[64];
 
 	w->n_entries = w->n_changed = (uint64_t)f->n_switches * f->n_dests;
@@ -189,12 +178,19 @@ static void report_result(struct sweep *w)
 		 "%" PRIu64 " (average %.1f, per capacity %.1f); longer routes %" PRIu64
 		 " of %" PRIu64 ", at most %u hops; proven: %s; LFT entries changed %" PRIu64
 		 " of %" PRIu64 "; digest %016" PRIx64,
-		 w->ctx->engine->name, w->reused ? " (last checked tables)" : "", f->n_switches,
+		 w->ctx->engine->name,
+		 w->reused	? " (last checked tables)"
+		 : w->keys_only ? " (base as before)"
+				: "",
+		 f->n_switches,
 		 f->n_channels, f->n_terminals, f->n_dests, w->ms_publish - w->ms_start,
 		 w->ms_snapshot - w->ms_start, w->ms_route - w->ms_snapshot, r->ms_spf,
 		 r->ms_layers, w->ms_check - w->ms_route, w->ms_publish - w->ms_check, lanes,
 		 v->efi, v->efi_mean, v->efi_per_capacity, v->n_longer, v->n_routes, v->max_hops,
-		 proven, w->n_changed, w->n_entries, w->slot->result.digest);
+		 proven, w->n_changed, w->n_entries, w->slot->digest);
+	osr__keys_report(w);
+	if (w->keys_only)
+		return;
 	if (r->note)
 		osr__log(w->osm, OSM_LOG_INFO, "%s: %s", w->ctx->engine->name, r->note);
 	report_stable(w);
@@ -207,16 +203,17 @@ static void report_result(struct sweep *w)
 }
 
 /* For the files of metrics.c, which are written when OpenSM's lock is free again. */
-static void note(const struct sweep *w, enum outcome outcome)
+void osr__sweep_note(const struct sweep *w, enum outcome outcome)
 {
 	const struct sweep_slot *slot = w->slot;
 	struct metrics *m = &w->ctx->plugin->metrics;
-	bool routed = outcome == OUTCOME_ROUTED || outcome == OUTCOME_REUSED;
+	bool routed = outcome == OUTCOME_ROUTED || outcome == OUTCOME_REUSED ||
+		      outcome == OUTCOME_KEYS;
 
 	w->ctx->n_sweeps[outcome]++;
 	*m = (struct metrics){ .pending = true, .engine = w->ctx->engine->name, .outcome = outcome };
 	snprintf(m->message, sizeof(m->message), "%s", w->diag.text);
-	m->ms.total = clock_ms() - w->ms_start;
+	m->ms.total = osr__sweep_clock_ms() - w->ms_start;
 	m->checked = routed || outcome == OUTCOME_CACHED || outcome == OUTCOME_CACHED_HOSTS;
 	if (!m->checked) {
 		osr__metrics_write(w->ctx->plugin); /* perhaps nobody routes */
@@ -238,15 +235,15 @@ static void note(const struct sweep *w, enum outcome outcome)
 	m->verdict = slot->verdict;
 	m->n_entries = w->n_entries;
 	m->n_changed = w->n_changed;
-	m->digest = slot->result.digest;
+	m->digest = slot->digest;
 	m->stable = slot->result.routing.stable;
 	m->ms.check = w->ms_check - (routed ? w->ms_route : w->ms_start);
 	if (!routed)
 		return;
 	m->ms.snapshot = w->ms_snapshot - w->ms_start;
 	m->ms.route = w->ms_route - w->ms_snapshot;
-	m->ms.paths = slot->result.routing.ms_spf;
-	m->ms.layers = slot->result.routing.ms_layers;
+	m->ms.paths = w->keys_only ? 0 : slot->result.routing.ms_spf;
+	m->ms.layers = w->keys_only ? 0 : slot->result.routing.ms_layers;
 	m->ms.publish = w->ms_publish - w->ms_check;
 }
 
@@ -307,7 +304,7 @@ static enum osr_status route(struct sweep *w)
 		.max_vls = w->snap.limit.vls,
 		.multicast = !w->osm->subn.opt.disable_multicast,
 		.chosen_sls = osr__chosen_sls(w->osm),
-		.clock_ms = clock_ms,
+		.clock_ms = osr__sweep_clock_ms,
 		.read_file = osr__read_file,
 	};
 	enum osr_status st = OSR_OK;
@@ -325,7 +322,7 @@ static enum osr_status route(struct sweep *w)
 			      osr__before(ctx), &w->scratch, &slot->arena,
 			      &slot->result.routing, &w->diag);
 	osr_arena_reset(&w->scratch, mark);
-	w->ms_route = clock_ms();
+	w->ms_route = osr__sweep_clock_ms();
 	if (st)
 		return st;
 	slot->result.home = osr_reroute_home(osr__before(ctx), &slot->result.routing);
@@ -349,7 +346,7 @@ static enum osr_status fall_back(struct sweep *w, enum osr_status why, struct os
 	w->slot->result.home = NULL;
 	st = osr__reuse(osr__before(ctx), &w->slot->result.fabric, &w->slot->arena,
 			&w->scratch, &w->slot->result.routing, &diag);
-	w->ms_route = clock_ms();
+	w->ms_route = osr__sweep_clock_ms();
 	w->reused = true;
 	if (!st)
 		st = check(w, &diag);
@@ -408,7 +405,6 @@ static uint16_t proven_mcast_vls(struct sweep *w)
 static enum osr_status complete(struct sweep *w)
 {
 	struct sweep_slot *slot = w->slot;
-	const struct osr_fabric *f = &slot->result.fabric;
 	const struct osr_routing *r = &slot->result.routing;
 	enum osr_status st = osr__mcast_prepare(slot, &w->diag);
 
@@ -418,7 +414,6 @@ static enum osr_status complete(struct sweep *w)
 		osr__any_sl(r, slot->verdict.proven) ? 0 : (uint16_t)((1u << r->n_vls) - 1);
 	slot->link_vls = w->snap.link_vls;
 	slot->mcast_vls = proven_mcast_vls(w);
-	slot->result.digest = osr_routing_digest(f, r);
 	return OSR_OK;
 }
 
@@ -429,13 +424,13 @@ static bool hops_are_read(const struct sweep *w)
 	       (!w->slot->result.routing.mcast_parent && !w->osm->subn.opt.disable_multicast);
 }
 
-static enum osr_status publish(struct sweep *w)
+enum osr_status osr__sweep_publish(struct sweep *w)
 {
 	const struct osr_fabric *f = &w->slot->result.fabric;
-	const struct osr_routing *r = &w->slot->result.routing;
-	enum osr_status st;
+	const struct osr_routing *r = osr__shown(w->slot);
+	enum osr_status st = osr__publish_ready(f, &w->snap, &w->diag);
 
-	if ((st = complete(w)) || (st = osr__publish_ready(f, &w->snap, &w->diag)))
+	if (st)
 		return st;
 	if (hops_are_read(w)) {
 		st = osr__publish_hops(w->osm, f, r, &w->snap, &w->scratch, &w->diag);
@@ -499,18 +494,20 @@ static enum osr_status sweep(struct sweep *w)
 {
 	struct sweep_slot *slot = w->slot;
 	struct osr_fabric *f = &slot->result.fabric;
+	struct osr_result last;
 	struct osr_arena_mark mark;
 	enum osr_status st;
 
 	st = osr__snapshot(w->osm, SNAPSHOT_ALL_LIDS, &slot->arena, &w->scratch, f, &w->snap,
 			   &w->diag);
-	w->ms_snapshot = clock_ms();
+	w->ms_snapshot = osr__sweep_clock_ms();
 	if (st)
 		goto give_up;
 	report_left_out(w);
 	osr__qos_tables(w->osm, &w->snap, &slot->qos);
 	osr__vl_budget(w->osm, f, &w->ctx->plugin->options, &w->snap.limit);
 	report_budget(w);
+	slot->budget = w->snap.limit.vls;
 	if (f->n_components > 1) {
 		report_split(w);
 		if (w->ctx->plugin->options.own.num[OPT_ON_SPLIT] == ON_SPLIT_REFUSE) {
@@ -525,12 +522,20 @@ static enum osr_status sweep(struct sweep *w)
 		st = fall_back(w, st, mark);
 	if (st)
 		return st;
-	w->ms_check = clock_ms();
-	st = publish(w);
+	osr__keys_lay(w->ctx->plugin, slot, &w->scratch);
+	w->ms_check = osr__sweep_clock_ms();
+	st = complete(w);
+	if (!st)
+		st = osr__sweep_publish(w);
 	if (st)
 		goto give_up;
-	w->ms_publish = clock_ms();
-	report_result(w);
+	w->ms_publish = osr__sweep_clock_ms();
+	if (osr__before(w->ctx)) {
+		last = *osr__before(w->ctx);
+		if (w->ctx->current)
+			last.routing = *osr__shown(w->ctx->current);
+	}
+	osr__sweep_report(w, osr__before(w->ctx) ? &last : NULL);
 	make_current(w);
 	return OSR_OK;
 
@@ -564,7 +569,7 @@ int osr__sweep(void *context)
 		.ctx = ctx,
 		.osm = ctx->plugin->osm,
 		.slot = free_slot(ctx),
-		.ms_start = clock_ms(),
+		.ms_start = osr__sweep_clock_ms(),
 	};
 	enum osr_status st;
 
@@ -575,13 +580,17 @@ int osr__sweep(void *context)
 			"ERR OR03: %s: refuses to route, as on_error = refuse says, because of: %s",
 			ctx->engine->name, ctx->plugin->options.error.text);
 		w.diag = ctx->plugin->options.error;
-		note(&w, OUTCOME_REFUSED);
+		osr__sweep_note(&w, OUTCOME_REFUSED);
 		return -1;
+	}
+	if (osr__keys_sweep(&w)) {
+		osr_arena_free(&w.scratch);
+		return 0;
 	}
 	clear_slot(w.slot);
 	st = sweep(&w);
 	osr_arena_free(&w.scratch);
-	note(&w, st ? OUTCOME_FAILED : w.reused ? OUTCOME_REUSED : OUTCOME_ROUTED);
+	osr__sweep_note(&w, st ? OUTCOME_FAILED : w.reused ? OUTCOME_REUSED : OUTCOME_ROUTED);
 	for (size_t i = 0; i < sizeof(ctx->slot) / sizeof(ctx->slot[0]); i++)
 		if (!slot_in_use(ctx, &ctx->slot[i]))
 			clear_slot(&ctx->slot[i]);
@@ -605,15 +614,17 @@ static enum osr_status check_cached(struct sweep *w, enum snapshot_lids lids, st
 {
 	struct osr_fabric *f = &w->slot->result.fabric;
 	struct osr_routing *r = &w->slot->result.routing;
+	struct osr_result last = w->ctx->current->result;
 	enum osr_status st;
 
+	last.routing = *osr__shown(w->ctx->current);
 	st = osr__snapshot(w->osm, lids, &w->slot->arena, &w->scratch, f, &w->snap, diag);
 	if (!st)
-		st = osr__reuse_cached(&w->ctx->current->result, f, &w->snap, &w->slot->arena,
+		st = osr__reuse_cached(&last, f, &w->snap, &w->slot->arena,
 				       &w->scratch, r, diag);
 	if (!st)
 		st = osr_check(f, r, &w->scratch, &w->slot->verdict, diag);
-	w->ms_check = clock_ms();
+	w->ms_check = osr__sweep_clock_ms();
 	if (st)
 		return st;
 	/* QoS may have been switched off since, or a switch without SL2VL tables have come. */
@@ -621,8 +632,8 @@ static enum osr_status check_cached(struct sweep *w, enum snapshot_lids lids, st
 	st = keep_budget(w, diag);
 	if (st)
 		return st;
-	w->n_changed = osr_routing_changed(&w->ctx->current->result, f, r, &w->n_entries);
-	w->slot->result.digest = osr_routing_digest(f, r);
+	w->n_changed = osr_routing_changed(&last, f, r, &w->n_entries);
+	w->slot->digest = osr_routing_digest(f, r);
 	return OSR_OK;
 }
 
@@ -652,21 +663,23 @@ static void check_all_cached(struct sweep *w)
 
 	if (!st) {
 		report_cached(w, SNAPSHOT_ALL_LIDS);
-		note(w, OUTCOME_CACHED);
+		osr__keys_fabric(w->ctx->plugin, &w->slot->result.fabric);
+		osr__sweep_note(w, OUTCOME_CACHED);
 		return;
 	}
 	osr__log(w->osm, OSM_LOG_ERROR, "ERR OR10: %s: tables from OpenSM's unicast cache %s: %s",
 		 w->ctx->engine->name,
 		 st == OSR_CHECK_FAILED ? "fail the check" : "could not be checked", w->diag.text);
 	if (st != OSR_CHECK_FAILED) {
-		note(w, OUTCOME_FAILED);
+		osr__sweep_note(w, OUTCOME_FAILED);
 		return;
 	}
 	clear_slot(w->slot);
 	st = check_cached(w, SNAPSHOT_HOST_LIDS, &hosts);
-	note(w, st ? OUTCOME_CACHE_BAD : OUTCOME_CACHED_HOSTS);
+	osr__sweep_note(w, st ? OUTCOME_CACHE_BAD : OUTCOME_CACHED_HOSTS);
 	if (!st) {
 		report_cached(w, SNAPSHOT_HOST_LIDS);
+		osr__keys_fabric(w->ctx->plugin, &w->slot->result.fabric);
 	} else if (w->osm->sm.ucast_mgr.cache_valid) {
 		osr__log(w->osm, OSM_LOG_ERROR, "ERR OR10: %s: a new sweep has to route: %s",
 			 w->ctx->engine->name, hosts.text);
@@ -682,7 +695,7 @@ void osr__sweep_cached(struct engine_ctx *ctx)
 		.ctx = ctx,
 		.osm = ctx->plugin->osm,
 		.slot = &slot,
-		.ms_start = clock_ms(),
+		.ms_start = osr__sweep_clock_ms(),
 	};
 
 	if (!ctx->current)

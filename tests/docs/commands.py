@@ -10,6 +10,7 @@ A command is an indented line that begins with a program's name. Each has one of
   ctest    scripts/test and ctest: its options must choose tests that are there
   cmake    configure and install run elsewhere; what a build gives is what all tests run on
   program  a long campaign of a test program, which must be there
+  keys     osmroutes key, at a simulated subnet manager
   other    needs an OpenSM or a compiler that is not here: its syntax is looked at
 A line that looks like a command and has no mode is a mistake.
 """
@@ -32,7 +33,7 @@ TESTS = {'demo': 'osm.script.demo', 'bench': 'bench.quick', 'experiments': 'expe
 # Commands that other tests run with their pages: check-docs.
 OTHER_TEST = re.compile(r'^osmroutes ')
 # Generated blocks and synopses are no commands.
-SYNOPSIS = re.compile(r'\[(?:OPTION|-|--)|\.\.\.|\bNAME=VALUE\b|\bDIR/|\bFILE\b')
+SYNOPSIS = re.compile(r'\[(?:OPTION|-|--)|\.\.\.|\bNAME=VALUE\b|\bDIR/|\bFILE\b|\bAPP\b')
 errors = []
 counts = {}
 
@@ -70,6 +71,7 @@ class Runner:
         self.osmroutes = os.path.abspath(osmroutes)
         self.dir = tempfile.mkdtemp()
         self.fabric = None
+        self.opensm = []
         self.tests = self.said(['ctest', '--test-dir', build, '-N'])
         self.clean = [c for c in commands_of(read(project, CLEAN_PAGE)) if CLEAN.match(c)]
 
@@ -93,6 +95,24 @@ class Runner:
             self.fabric.__enter__()
         return self.fabric.env
 
+    def keys(self, where):
+        """Environment in which applications get routing keys; None if there can be none."""
+        if self.simulated() is None or not shutil.which('opensm'):
+            return None
+        if not self.opensm:
+            import osmtest
+            tree = osmtest.Fabric(osmtest.find_fabric('tree-3'), os.path.join(self.dir, 'tree'))
+            path = os.path.join(self.dir, 'keys.sock')
+            self.opensm = [tree, osmtest.Opensm(tree, 'dmodk', plugin=True, options={'lmc': 2},
+                                                plugin_conf='control_socket = %s\n' % path)]
+            for process in self.opensm:
+                process.__enter__()
+            self.opensm[1].wait_up()
+            self.keys_env = {'OSMROUTES_KEYS': path}
+        with open(os.path.join(where, 'hosts'), 'w') as file:
+            file.writelines('h%d\n' % i for i in range(8))
+        return self.keys_env
+
     def mode(self, page, command):
         script = re.match(r'(?:[A-Z_]+=\S+ )*(?:\./)?scripts/([\w-]+)(.*)', command)
         if script and script.group(1) == 'test':
@@ -115,6 +135,8 @@ class Runner:
             return 'cmake', command
         if CLEAN.match(command):
             return 'clean', command
+        if command.startswith('osmroutes key '):
+            return 'keys', command
         if re.match(r'(?:osmroutes|ibnetdiscover|ibdmchk|cpack|cat|grep|build/src/cli/osmroutes) ', command + ' '):
             return 'run', command
         return None, None
@@ -148,6 +170,10 @@ class Runner:
                 if run.returncode:
                     return run.stderr[-300:]
             return ''
+        if mode == 'keys':
+            env = self.keys(where)
+            if env is None:
+                return ''
         if what.startswith('ibnetdiscover'):
             env = self.simulated()
             if env is None:
@@ -179,6 +205,8 @@ class Runner:
             for page in pages(self.project):
                 self.page(page)
         finally:
+            for process in reversed(self.opensm):
+                process.__exit__(None, None, None)
             if self.fabric:
                 self.fabric.__exit__()
             shutil.rmtree(self.dir)

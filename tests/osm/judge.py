@@ -35,7 +35,7 @@ class Claims:
     """The INFO line of a sweep, as an administrator reads it."""
 
     PATTERN = re.compile(
-        r'osmroutes: (\S+?)(?: \(last checked tables\))?: (\d+) switches, (\d+) channels, '
+        r'osmroutes: (\S+?)(?: \((?:last checked tables|base as before)\))?: (\d+) switches, (\d+) channels, '
         r'(\d+) end ports, (\d+) LIDs in .*?; VLs (\d+) of (\d+).*?; EFI (\d+) \(average ([\d.]+).*?'
         r'longer routes (\d+) of (\d+), at most (\d+) hops; proven: (.*?); LFT entries changed (\d+) of (\d+); digest ([0-9a-f]{16})')
 

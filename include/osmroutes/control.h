@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * control.h - a Unix socket through which applications ask for routing keys: the scheduler of
+ * scheduler.h with clients. docs/routing-keys.md has the protocol.
+ *
+ * One thread serves all clients. Whoever makes tables locks the scheduler for as long as it takes and
+ * goes before all clients:
+ *
+ *	c = osr_control_open(&in, &diag);		// the socket is there
+ *	osr_control_start(c, &diag);			// and answers
+ *	s = osr_control_lock(c);			// in the subnet manager's thread
+ *	... osr_sched_fabric(s, ...), osr_sched_collect(s, ...) ...
+ *	osr_control_unlock(c);				// clients are told what became of their keys
+ *	osr_control_close(c);
+ *
+ * What clients can do is bounded: their number, in all and of a user; a line; lines that wait; what
+ * has not been read by them; and the share of time that a user's requests take. Users are known by
+ * SO_PEERCRED and touch their own applications only; root and the user of this process touch all.
+ */
+#ifndef OSMROUTES_CONTROL_H
+#define OSMROUTES_CONTROL_H
+
+#include <osmroutes/scheduler.h>
+
+#define OSR_CONTROL_MAX_LINE (2 * 1024 * 1024)
+
+struct osr_control_in {
+	const char *path; /* a socket nobody serves there is replaced, anything else is not */
+	uint32_t mode;    /* of the socket: who may write may connect */
+	struct osr_sched_limits limits;
+	/*
+	 * Called by the thread after everything that clients did, and when woken; no lock is held.
+	 * Returns after how many milliseconds it wants to be called again, -1: no matter when.
+	 */
+	int (*turn)(void *ctx);
+	void *ctx;
+};
+
+struct osr_control;
+
+struct osr_control *osr_control_open(const struct osr_control_in *in, struct osr_diag *diag);
+enum osr_status osr_control_start(struct osr_control *c, struct osr_diag *diag);
+/* Only the thread ends; applications stay as they are, to be saved. */
+void osr_control_stop(struct osr_control *c);
+void osr_control_close(struct osr_control *c); /* NULL is fine */
+
+struct osr_sched *osr_control_lock(struct osr_control *c);
+void osr_control_unlock(struct osr_control *c);
+
+/* Its thread has a turn soon. */
+void osr_control_wake(struct osr_control *c);
+/* Should the tables of the present fabric have something that they do not have? */
+bool osr_control_pending(struct osr_control *c);
+
+/* Grows with everything that is worth saving. */
+uint64_t osr_control_version(struct osr_control *c);
+
+/*
+ * The book as JSON, to be freed, or NULL without memory; and back, into a scheduler that is empty. Of
+ * a book that makes no sense the sensible applications are restored: `n` of them, `n_wrong` not, the
+ * first of those with a sentence. OSR_INVAL: it is no book at all.
+ */
+char *osr_control_save(struct osr_control *c);
+enum osr_status osr_control_restore(struct osr_control *c, const char *text, size_t size,
+				    uint32_t *n, uint32_t *n_wrong, struct osr_diag *diag);
+
+#endif

@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * The client of routing keys for shells and job scripts: what a program does by libosrkeys, one step
+ * a call. An application placed here lives until it is withdrawn.
+ */
+#include <argp.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <osmroutes/arena.h>
+#include <osmroutes/keyclient.h>
+#include <osmroutes/pattern.h>
+
+#include <jansson.h>
+
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "io/trafficfile.h"
+
+#define MAX_SOURCES 64
+#define DEFAULT_WAIT_MS 10000
+
+enum {
+	OPT_SOCKET = 256,
+	OPT_HOSTS,
+	OPT_RANKS,
+	OPT_PATTERN,
+	OPT_TRAFFIC,
+	OPT_OFFSETS,
+	OPT_NAME,
+	OPT_OWNER,
+	OPT_ENV,
+	OPT_WAIT,
+};
+
+static const struct argp_option options[] = {
+	{ "socket", OPT_SOCKET, "PATH", 0,
+	  "control_socket of the subnet manager (default: $OSMROUTES_KEYS, then " OSRK_SOCKET ")", 0 },
+	{ "hosts", OPT_HOSTS, "FILE", 0,
+	  "place: port GUIDs or names, one a line, by rank; \"-\" is standard input", 0 },
+	{ "ranks", OPT_RANKS, "N", 0, "place: N hosts that the subnet manager chooses", 0 },
+	{ "pattern", OPT_PATTERN, "NAME[:N,..]", 0,
+	  "place: a key for each phase of it, as in `osmroutes analyze --pattern`", 0 },
+	{ "traffic", OPT_TRAFFIC, "FILE", 0, "place: a key for each phase of a traffic file", 0 },
+	{ "offsets", OPT_OFFSETS, "N", 0, "place: LID offsets for the keys to share (default 1)",
+	  0 },
+	{ "name", OPT_NAME, "TEXT", 0, "place: for people", 0 },
+	{ "owner", OPT_OWNER, "UID", 0, "place: for this user, by root", 0 },
+	{ "env", OPT_ENV, NULL, 0, "place: lines for a job's environment instead of a table", 0 },
+	{ "wait", OPT_WAIT, "MS", 0,
+	  "request: until the switches have the routes, at most so long (default 10000)", 0 },
+	{ NULL, 0, NULL, 0, NULL, 0 },
+};
+
+static const struct out_field app_fields[] = {
+	{ "app", "application", OUT_COUNT, 0 },	  { "name", "name", OUT_TEXT, 0 },
+	{ "owner", "user", OUT_COUNT, 0 },	  { "ranks", "hosts", OUT_COUNT, 0 },
+	{ "ranks_gone", "gone", OUT_COUNT, 0 },	  { "held", NULL, OUT_BOOL, 0 },
+	{ "path_bits", "path bits", OUT_TEXT, 0 }, { "notice", "notice", OUT_TEXT, 0 },
+	{ NULL, NULL, 0, 0 },
+};
+
+static const struct out_field key_fields[] = {
+	{ "app", "application", OUT_COUNT, 0 },	     { "key", "key", OUT_COUNT, 0 },
+	{ "state", "state", OUT_TEXT, 0 },	     { "offset", "offset", OUT_COUNT, 0 },
+	{ "pairs", "pairs", OUT_COUNT, 0 },	     { "left_out", "left out", OUT_COUNT, 0 },
+	{ "contention", "contention", OUT_COUNT, 0 }, { "bound", "at best", OUT_COUNT, 0 },
+	{ NULL, NULL, 0, 0 },
+};
+
+static const struct out_field host_fields[] = {
+	{ "rank", "rank", OUT_COUNT, 0 },
+	{ "host", "host", OUT_TEXT, 0 },
+	{ "guid", "port GUID", OUT_TEXT, 0 },
+	{ "lid", "first LID", OUT_COUNT, 0 },
+	{ NULL, NULL, 0, 0 },
+};
+
+static const struct out_section sections[] = {
+	{ "applications", OUT_ROWS, app_fields },
+	{ "keys", OUT_ROWS, key_fields },
+	{ "hosts", OUT_ROWS, host_fields },
+	{ NULL, 0, NULL },
+};
+
+enum action { PLACE, REQUEST, DONE, STATUS, WITHDRAW, N_ACTIONS };
+
+static const char *const actions[N_ACTIONS] = { "place", "request", "done", "status", "withdraw" };
+
+struct args {
+	struct out out;
+	enum action action;
+	bool has_action, env;
+	uint32_t word[2], n_words; /* APP, KEY */
+	const char *socket, *hosts, *name;
+	const char *pattern[MAX_SOURCES], *traffic[MAX_SOURCES];
+	uint32_t n_patterns, n_traffic;
+	long ranks, offsets, owner, wait;
+};
+
+static void take_word(struct args *a, const char *arg, struct argp_state *state)
+{
+	if (a->has_action) {
+		if (a->n_words == 2)
+			argp_error(state, "too many words: \"%s\"", arg);
+		a->word[a->n_words++] =
+			(uint32_t)cli_take_number(arg, "number", 0, UINT32_MAX - 1, state);
+		return;
+	}
+	for (a->action = PLACE; a->action < N_ACTIONS && strcmp(arg, actions[a->action]);)
+		a->action++;
+	if (a->action == N_ACTIONS)
+		argp_error(state, "\"%s\": expected place, request, done, status or withdraw", arg);
+	a->has_action = true;
+}
+
+static void check_words(const struct args *a, struct argp_state *state)
+{
+	static const uint32_t needs[N_ACTIONS] = { [REQUEST] = 2, [DONE] = 2, [WITHDRAW] = 1 };
+
+	if (!a->has_action)
+		argp_error(state, "what? place, request, done, status or withdraw");
+	if (a->n_words < needs[a->action] || (a->action == PLACE && a->n_words))
+		argp_error(state, "%s takes %s", actions[a->action],
+			   a->action == PLACE	   ? "options only"
+			   : needs[a->action] == 2 ? "an application and a key, by number"
+						   : "an application, by number");
+	if (a->action == PLACE && !a->n_patterns && !a->n_traffic)
+		argp_error(state, "which --pattern, or --traffic?");
+	if (a->action == PLACE && !a->hosts == !a->ranks)
+		argp_error(state, "either --hosts or --ranks");
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct args *a = state->input;
+
+	switch (key) {
+	case OPT_SOCKET:
+		a->socket = arg;
+		return 0;
+	case OPT_HOSTS:
+		a->hosts = arg;
+		return 0;
+	case OPT_RANKS:
+		a->ranks = cli_take_number(arg, "ranks", 2, 65536, state);
+		return 0;
+	case OPT_PATTERN:
+	case OPT_TRAFFIC:
+		if (a->n_patterns + a->n_traffic == MAX_SOURCES)
+			argp_error(state, "at most %d patterns and files", MAX_SOURCES);
+		if (key == OPT_PATTERN)
+			a->pattern[a->n_patterns++] = arg;
+		else
+			a->traffic[a->n_traffic++] = arg;
+		return 0;
+	case OPT_OFFSETS:
+		a->offsets = cli_take_number(arg, "offsets", 1, 127, state);
+		return 0;
+	case OPT_NAME:
+		a->name = arg;
+		return 0;
+	case OPT_OWNER:
+		a->owner = cli_take_number(arg, "owner", 0, UINT32_MAX - 1, state);
+		return 0;
+	case OPT_ENV:
+		a->env = true;
+		return 0;
+	case OPT_WAIT:
+		a->wait = cli_take_number(arg, "wait", 0, 86400000, state);
+		return 0;
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &a->out;
+		return 0;
+	case ARGP_KEY_ARG:
+		take_word(a, arg, state);
+		return 0;
+	case ARGP_KEY_END:
+		check_words(a, state);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* Hosts and patterns --------------------------------------------------------------------------- */
+
+struct texts {
+	const char **text;
+	uint32_t n, room;
+};
+
+static enum osr_status add_text(struct texts *t, char *text, struct osr_diag *diag)
+{
+	if (text && t->n == t->room) {
+		uint32_t room = t->room ? 2 * t->room : 64;
+		const char **more = realloc(t->text, room * sizeof(*more));
+
+		if (!more) {
+			free(text);
+			text = NULL;
+		} else {
+			t->text = more;
+			t->room = room;
+		}
+	}
+	if (!text)
+		return osr_fail(diag, OSR_NOMEM, "out of memory");
+	t->text[t->n++] = text;
+	return OSR_OK;
+}
+
+static void free_texts(struct texts *t)
+{
+	for (uint32_t i = 0; i < t->n; i++)
+		free((char *)t->text[i]);
+	free(t->text);
+}
+
+static enum osr_status read_hosts(const char *path, struct texts *hosts, struct osr_diag *diag)
+{
+	FILE *in = strcmp(path, "-") ? fopen(path, "r") : stdin;
+	enum osr_status st = OSR_OK;
+	char *line = NULL;
+	size_t size = 0;
+
+	if (!in)
+		return osr_fail(diag, OSR_INVAL, "%s: cannot be opened", path);
+	while (!st && getline(&line, &size, in) >= 0) {
+		char *begin = line + strspn(line, " \t\r\n");
+		size_t n = strcspn(begin, "#\r\n");
+
+		while (n && (begin[n - 1] == ' ' || begin[n - 1] == '\t'))
+			n--;
+		if (n)
+			st = add_text(hosts, strndup(begin, n), diag);
+	}
+	free(line);
+	if (in != stdin)
+		fclose(in);
+	if (!st && hosts->n < 2)
+		st = osr_fail(diag, OSR_INVAL, "%s: %u hosts, two or more are needed", path,
+			      hosts->n);
+	return st;
+}
+
+static char *phase_text(const struct osr_pair *pair, uint32_t n)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	for (uint32_t i = 0; i < n; i++)
+		fprintf(out, "%s%" PRIu32 ">%" PRIu32, i ? " " : "", pair[i].from, pair[i].to);
+	fclose(out);
+	return text;
+}
+
+static enum osr_status add_phases(const struct osr_sequence *q, struct texts *patterns,
+				  struct osr_diag *diag)
+{
+	struct osr_prng prng = { 1 };
+	struct osr_pair *pair = malloc((q->max_pairs + 1u) * sizeof(*pair));
+	enum osr_status st = OSR_OK;
+
+	if (!pair)
+		return osr_fail(diag, OSR_NOMEM, "out of memory");
+	for (uint32_t k = 0; k < q->n_phases && !st; k++)
+		st = add_text(patterns, phase_text(pair, osr_sequence_phase(q, k, &prng, pair)),
+			      diag);
+	free(pair);
+	return st;
+}
+
+static enum osr_status add_traffic(const char *path, uint32_t n_ranks, struct texts *patterns,
+				   struct osr_diag *diag)
+{
+	struct osr_traffic t = { .hosts = NULL };
+	struct osr_sequence q;
+	enum osr_status st = osr_traffic_read(path, NULL, &t, diag);
+
+	if (!st && t.phases.n_ranks > n_ranks)
+		st = osr_fail(diag, OSR_INVAL, "%s: %u ranks, there are %u hosts", path,
+			      t.phases.n_ranks, n_ranks);
+	if (!st) {
+		osr_sequence_given(&t.phases, &q);
+		st = add_phases(&q, patterns, diag);
+	}
+	osr_traffic_free(&t);
+	return st;
+}
+
+static enum osr_status collect(const struct args *a, struct texts *hosts, struct texts *patterns,
+			       struct osr_diag *diag)
+{
+	enum osr_status st = a->hosts ? read_hosts(a->hosts, hosts, diag) : OSR_OK;
+	uint32_t n = a->hosts ? hosts->n : (uint32_t)a->ranks;
+	struct osr_sequence q;
+
+	for (uint32_t i = 0; i < a->n_patterns && !st; i++) {
+		st = osr_sequence_parse(a->pattern[i], n, &q, diag);
+		if (!st)
+			st = add_phases(&q, patterns, diag);
+	}
+	for (uint32_t i = 0; i < a->n_traffic && !st; i++)
+		st = add_traffic(a->traffic[i], n, patterns, diag);
+	return st;
+}
+
+/* What came back ------------------------------------------------------------------------------- */
+
+static uint64_t whole(const json_t *j, const char *key)
+{
+	return (uint64_t)json_integer_value(json_object_get(j, key));
+}
+
+static const char *text_of(const json_t *j, const char *key)
+{
+	const char *text = json_string_value(json_object_get(j, key));
+
+	return text ? text : "";
+}
+
+/* "1,2": as UCX_IB_LID_PATH_BITS takes it. */
+static void path_bits(const json_t *app, char *buf, size_t size)
+{
+	const json_t *offsets = json_object_get(app, "offsets");
+	size_t at = 0;
+
+	buf[0] = '\0';
+	for (size_t i = 0; i < json_array_size(offsets) && at < size; i++)
+		at += (size_t)snprintf(buf + at, size - at, "%s%d", i ? "," : "",
+				       (int)json_integer_value(json_array_get(offsets, i)));
+}
+
+static void show_key(struct out *o, uint64_t app, const json_t *key)
+{
+	out_row(o, "keys");
+	out_count(o, "app", app);
+	out_count(o, "key", whole(key, "key"));
+	out_text(o, "state", text_of(key, "state"));
+	for (const struct out_field *f = key_fields + 3; f->key; f++)
+		out_count(o, f->key, whole(key, f->key));
+}
+
+static void show_app(struct out *o, const json_t *app)
+{
+	char bits[640];
+
+	path_bits(app, bits, sizeof(bits));
+	out_row(o, "applications");
+	out_count(o, "app", whole(app, "app"));
+	out_text(o, "name", text_of(app, "name"));
+	out_count(o, "owner", whole(app, "owner"));
+	out_count(o, "ranks", whole(app, "ranks"));
+	out_count(o, "ranks_gone", whole(app, "ranks_gone"));
+	out_bool(o, "held", json_is_true(json_object_get(app, "held")));
+	out_text(o, "path_bits", bits);
+	if (*text_of(app, "notice"))
+		out_text(o, "notice", text_of(app, "notice"));
+	for (size_t k = 0; k < json_array_size(json_object_get(app, "keys")); k++)
+		show_key(o, whole(app, "app"), json_array_get(json_object_get(app, "keys"), k));
+}
+
+static void show_hosts(struct out *o, const json_t *app)
+{
+	const json_t *hosts = json_object_get(app, "hosts"), *lids = json_object_get(app, "lids"),
+		     *names = json_object_get(app, "names");
+
+	for (size_t r = 0; r < json_array_size(hosts); r++) {
+		out_row(o, "hosts");
+		out_count(o, "rank", r);
+		out_text(o, "host", json_string_value(json_array_get(names, r)));
+		out_text(o, "guid", json_string_value(json_array_get(hosts, r)));
+		out_count(o, "lid", (uint64_t)json_integer_value(json_array_get(lids, r)));
+	}
+}
+
+static void print_env(const json_t *app)
+{
+	char bits[640];
+
+	path_bits(app, bits, sizeof(bits));
+	printf("OSMROUTES_APP=%" PRIu64 "\nUCX_IB_LID_PATH_BITS=%s\n", whole(app, "app"), bits);
+}
+
+/* Actions -------------------------------------------------------------------------------------- */
+
+static json_t *list_json(const struct texts *t)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < t->n; i++)
+		json_array_append_new(list, json_string(t->text[i]));
+	return list;
+}
+
+static json_t *place_line(const struct args *a, const struct texts *hosts,
+			  const struct texts *patterns)
+{
+	json_t *line = json_pack("{s:s, s:s, s:I, s:o}", "op", "place", "name",
+				 a->name ? a->name : "", "offsets", (json_int_t)a->offsets,
+				 "patterns", list_json(patterns));
+
+	if (line && a->hosts)
+		json_object_set_new(line, "hosts", list_json(hosts));
+	else if (line)
+		json_object_set_new(line, "ranks", json_integer(a->ranks));
+	if (line && a->owner >= 0)
+		json_object_set_new(line, "owner", json_integer(a->owner));
+	return line;
+}
+
+static json_t *ask(struct osrk *k, json_t *line)
+{
+	char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
+	char *answer = text ? osrk_ask(k, text) : NULL;
+	json_t *said = answer ? json_loads(answer, 0, NULL) : NULL;
+
+	json_decref(line);
+	free(text);
+	free(answer);
+	return said;
+}
+
+static int say_no(const char *why)
+{
+	struct osr_diag diag;
+
+	osr_fail(&diag, OSR_NOT_APPLICABLE, "%s", why);
+	return cli_fail(OSR_NOT_APPLICABLE, &diag);
+}
+
+static int place(struct args *a, struct osrk *k)
+{
+	struct texts hosts = { 0 }, patterns = { 0 };
+	struct osr_diag diag = { "" };
+	enum osr_status st = collect(a, &hosts, &patterns, &diag);
+	json_t *app = st ? NULL : ask(k, place_line(a, &hosts, &patterns));
+
+	free_texts(&hosts);
+	free_texts(&patterns);
+	if (st)
+		return cli_fail(st, &diag);
+	if (!app)
+		return say_no(osrk_error(k));
+	if (a->env) {
+		print_env(app);
+		out_drop(&a->out);
+	} else {
+		show_app(&a->out, app);
+		show_hosts(&a->out, app);
+	}
+	json_decref(app);
+	return a->env ? CLI_OK : out_end(&a->out, CLI_OK);
+}
+
+static int status(struct args *a, struct osrk *k)
+{
+	json_t *said = ask(k, json_pack("{s:s}", "op", "status"));
+	const json_t *apps = json_object_get(said, "apps");
+	bool found = !a->n_words;
+
+	if (!said)
+		return say_no(osrk_error(k));
+	for (size_t i = 0; i < json_array_size(apps); i++) {
+		const json_t *app = json_array_get(apps, i);
+
+		if (a->n_words && whole(app, "app") != a->word[0])
+			continue;
+		found = true;
+		show_app(&a->out, app);
+	}
+	json_decref(said);
+	if (found)
+		return out_end(&a->out, CLI_OK);
+	out_drop(&a->out);
+	return say_no("there is no such application of this user");
+}
+
+/* request, done and withdraw; the state afterwards is shown. */
+static int step(struct args *a, struct osrk *k)
+{
+	uint32_t app = a->word[0], key = a->word[1];
+	struct osrk_key what;
+	int st = a->action == REQUEST  ? osrk_request(k, app, key, (int)a->wait)
+		 : a->action == DONE   ? osrk_done(k, app, key)
+				       : osrk_withdraw(k, app);
+
+	if (st)
+		return say_no(osrk_error(k));
+	if (a->action != WITHDRAW && osrk_key(k, app, key, &what)) {
+		static const char *const states[] = { "prepared", "waiting", "active",
+						      "withdrawn" };
+
+		out_row(&a->out, "keys");
+		out_count(&a->out, "app", app);
+		out_count(&a->out, "key", key);
+		out_text(&a->out, "state", states[what.state]);
+		out_count(&a->out, "offset", what.offset);
+		out_count(&a->out, "left_out", what.left_out);
+		out_count(&a->out, "contention", what.contention);
+		out_count(&a->out, "bound", what.bound);
+	}
+	return out_end(&a->out, CLI_OK);
+}
+
+int cli_key(int argc, char **argv)
+{
+	static const struct argp_child children[] = { { &out_argp, 0, NULL, 0 },
+						      { NULL, 0, NULL, 0 } };
+	static const struct argp argp = {
+		options, parse, "place\nrequest APP KEY\ndone APP KEY\nstatus [APP]\nwithdraw APP",
+		"Asks the subnet manager for routing keys: routes for the traffic of one "
+		"application.",
+		children, NULL, NULL
+	};
+	struct args a = { .out = { .command = "key", .sections = sections },
+			  .owner = -1,
+			  .wait = DEFAULT_WAIT_MS };
+	struct osrk *k;
+	int code;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	k = osrk_open(a.socket);
+	if (!osrk_ok(k))
+		code = say_no(osrk_error(k));
+	else if (a.action == PLACE)
+		code = place(&a, k);
+	else
+		code = a.action == STATUS ? status(&a, k) : step(&a, k);
+	osrk_close(k);
+	return code;
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * The book on paper: what a scheduler has to know of its applications after a restart. What is read
+ * is not believed. Every number is looked at here or by osr_sched_restore(), and the entries are
+ * followed on the fabric of that day before they go into any table.
+ */
+#include "protocol.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FORMAT 1
+#define ENTRY_SIZE 40 /* "switch:host:port " in hexadecimal digits */
+
+/* Writing -------------------------------------------------------------------------------------- */
+
+static json_t *entries_json(const struct osr_sched_slot *slot)
+{
+	char *text = malloc((size_t)slot->n_entries * ENTRY_SIZE + 1), *at = text;
+	json_t *j;
+
+	if (!text)
+		return NULL;
+	*at = '\0';
+	for (uint32_t i = 0; i < slot->n_entries; i++)
+		at += sprintf(at, "%" PRIx64 ":%" PRIx64 ":%x ", slot->entry[i].sw,
+			      slot->entry[i].host, slot->entry[i].port);
+	j = json_string(text);
+	free(text);
+	return j;
+}
+
+static json_t *slots_json(const struct osr_sched_app *app)
+{
+	json_t *slots = json_array();
+
+	for (uint32_t i = 0; i < app->n_slots; i++) {
+		const struct osr_sched_slot *slot = &app->slot[i];
+
+		json_array_append_new(
+			slots, json_pack("{s:i, s:I, s:o}", "offset", slot->offset, "key",
+					 slot->key == OSR_NONE ? (json_int_t)-1
+							       : (json_int_t)slot->key,
+					 "entries", entries_json(slot)));
+	}
+	return slots;
+}
+
+static json_t *keys_json(const struct osr_sched_app *app)
+{
+	json_t *keys = json_array();
+
+	for (uint32_t k = 0; k < app->n_keys; k++) {
+		const struct osr_sched_key *key = &app->key[k];
+		char *pairs = osr__pairs_text(key->pair, key->n_pairs);
+
+		json_array_append_new(keys, json_pack("{s:i, s:i, s:s*}", "slot", key->slot, "state",
+						      (int)key->state, "pairs", pairs));
+		free(pairs);
+	}
+	return keys;
+}
+
+static json_t *hosts_json(const struct osr_sched_app *app)
+{
+	json_t *hosts = json_array();
+	char text[24];
+
+	for (uint32_t r = 0; r < app->n_ranks; r++) {
+		snprintf(text, sizeof(text), "0x%016" PRIx64, app->host[r]);
+		json_array_append_new(hosts, json_string(text));
+	}
+	return hosts;
+}
+
+json_t *osr__book(const struct osr_sched *s)
+{
+	json_t *apps = json_array();
+	const struct osr_sched_app *app;
+
+	for (uint32_t i = 0; (app = osr_sched_row(s, i)); i++)
+		json_array_append_new(
+			apps, json_pack("{s:I, s:I, s:b, s:s, s:s, s:I, s:o, s:o, s:o}", "id",
+					(json_int_t)app->id, "owner", (json_int_t)app->owner,
+					"held", app->held, "name", app->name, "notice", app->notice,
+					"notices", (json_int_t)app->n_notices, "hosts",
+					hosts_json(app), "keys", keys_json(app), "slots",
+					slots_json(app)));
+	return json_pack("{s:i, s:o}", "format", FORMAT, "apps", apps);
+}
+
+/* Reading -------------------------------------------------------------------------------------- */
+
+struct reading {
+	struct osr_sched_app app;
+	struct osr_sched_key *key;
+	struct osr_sched_slot *slot;
+	uint32_t max_pairs;
+	struct osr_diag *diag;
+};
+
+static enum osr_status nonsense(const struct reading *r, const char *what)
+{
+	return osr_fail(r->diag, OSR_INVAL, "what is stored of application %u makes no sense: %s",
+			r->app.id, what);
+}
+
+static bool whole(const json_t *j, const char *key, json_int_t lo, json_int_t hi, json_int_t *n)
+{
+	const json_t *member = json_object_get(j, key);
+
+	*n = json_integer_value(member);
+	return json_is_integer(member) && *n >= lo && *n <= hi;
+}
+
+static enum osr_status read_hosts(struct reading *r, const json_t *hosts)
+{
+	size_t n = json_array_size(hosts);
+
+	if (!n || n > UINT16_MAX + 1u)
+		return nonsense(r, "its hosts");
+	r->app.n_ranks = (uint32_t)n;
+	r->app.host = calloc(n, sizeof(*r->app.host));
+	if (!r->app.host)
+		return OSR_NOMEM;
+	for (size_t i = 0; i < n; i++) {
+		const char *text = json_string_value(json_array_get(hosts, i));
+
+		if (!text || !osr__guid_parse(text, &r->app.host[i]))
+			return nonsense(r, "its hosts");
+	}
+	return OSR_OK;
+}
+
+static enum osr_status read_keys(struct reading *r, const json_t *keys)
+{
+	size_t n = json_array_size(keys);
+	enum osr_status st = OSR_OK;
+
+	if (!n || n > 1024)
+		return nonsense(r, "its keys");
+	r->key = calloc(n, sizeof(*r->key));
+	if (!r->key)
+		return OSR_NOMEM;
+	r->app.key = r->key;
+	r->app.n_keys = (uint32_t)n;
+	for (size_t k = 0; k < n && !st; k++) {
+		const json_t *j = json_array_get(keys, k);
+		const char *pairs = json_string_value(json_object_get(j, "pairs"));
+		json_int_t slot, state;
+
+		if (!pairs || !whole(j, "slot", 0, 127, &slot) ||
+		    !whole(j, "state", 0, OSR_KEY_WITHDRAWN, &state))
+			return nonsense(r, "its keys");
+		r->key[k].slot = (uint8_t)slot;
+		r->key[k].state = (enum osr_key_state)state;
+		st = osr__pairs_parse(pairs, r->max_pairs, &r->key[k].pair, &r->key[k].n_pairs,
+				      r->diag);
+	}
+	return st;
+}
+
+static bool hex(const char **at, char end, uint64_t max, uint64_t *value)
+{
+	char *stop;
+
+	*value = strtoull(*at, &stop, 16);
+	if (stop == *at || *stop != end || *value > max)
+		return false;
+	*at = stop + 1;
+	return true;
+}
+
+static enum osr_status read_entries(struct reading *r, struct osr_sched_slot *slot,
+				    const char *text)
+{
+	size_t room = 0;
+
+	for (const char *t = text; *t; t++)
+		room += *t == ' ';
+	slot->entry = calloc(room + 1, sizeof(*slot->entry));
+	if (!slot->entry)
+		return OSR_NOMEM;
+	for (const char *at = text; *at; slot->n_entries++) {
+		struct osr_sched_entry *e = &slot->entry[slot->n_entries];
+		uint64_t port;
+
+		if (slot->n_entries == room || !hex(&at, ':', UINT64_MAX, &e->sw) ||
+		    !hex(&at, ':', UINT64_MAX, &e->host) || !hex(&at, ' ', 254, &port))
+			return nonsense(r, "its entries");
+		e->port = (uint8_t)port;
+	}
+	return OSR_OK;
+}
+
+static enum osr_status read_slots(struct reading *r, const json_t *slots)
+{
+	size_t n = json_array_size(slots);
+	enum osr_status st = OSR_OK;
+
+	if (!n || n > 127)
+		return nonsense(r, "its LID offsets");
+	r->slot = calloc(n, sizeof(*r->slot));
+	if (!r->slot)
+		return OSR_NOMEM;
+	r->app.slot = r->slot;
+	r->app.n_slots = (uint32_t)n;
+	for (size_t i = 0; i < n && !st; i++) {
+		const json_t *j = json_array_get(slots, i);
+		const char *entries = json_string_value(json_object_get(j, "entries"));
+		json_int_t offset, key;
+
+		if (!entries || !whole(j, "offset", 1, 127, &offset) ||
+		    !whole(j, "key", -1, UINT16_MAX, &key))
+			return nonsense(r, "its LID offsets");
+		for (size_t k = 0; k < i; k++)
+			if (r->slot[k].offset == offset)
+				return nonsense(r, "one LID offset twice");
+		r->slot[i].offset = (uint8_t)offset;
+		r->slot[i].key = key < 0 ? OSR_NONE : (uint32_t)key;
+		st = read_entries(r, &r->slot[i], entries);
+	}
+	return st;
+}
+
+static void end_reading(struct reading *r)
+{
+	for (uint32_t k = 0; k < r->app.n_keys; k++)
+		free(r->key[k].pair);
+	for (uint32_t i = 0; i < r->app.n_slots; i++)
+		free(r->slot[i].entry);
+	free(r->key);
+	free(r->slot);
+	free(r->app.host);
+}
+
+static void read_text(const json_t *j, const char *key, char *to, size_t size)
+{
+	const char *text = json_string_value(json_object_get(j, key));
+
+	snprintf(to, size, "%s", text ? text : "");
+	for (char *t = to; *t; t++)
+		if ((unsigned char)*t < ' ' || (unsigned char)*t > '~')
+			*t = '?';
+}
+
+static enum osr_status read_app(struct osr_sched *s, const json_t *j, uint32_t max_pairs,
+				struct osr_diag *diag)
+{
+	struct reading r = { .max_pairs = max_pairs, .diag = diag };
+	json_int_t id, owner, notices;
+	enum osr_status st;
+
+	if (!whole(j, "id", 1, UINT32_MAX - 2, &id) || !whole(j, "owner", 0, UINT32_MAX - 1, &owner) ||
+	    !whole(j, "notices", 0, UINT32_MAX, &notices))
+		return nonsense(&r, "its number or owner");
+	r.app.id = (uint32_t)id;
+	r.app.owner = (uint32_t)owner;
+	r.app.n_notices = (uint32_t)notices;
+	r.app.held = json_is_true(json_object_get(j, "held"));
+	read_text(j, "name", r.app.name, sizeof(r.app.name));
+	read_text(j, "notice", r.app.notice, sizeof(r.app.notice));
+	st = read_hosts(&r, json_object_get(j, "hosts"));
+	if (!st)
+		st = read_keys(&r, json_object_get(j, "keys"));
+	if (!st)
+		st = read_slots(&r, json_object_get(j, "slots"));
+	if (!st)
+		st = osr_sched_restore(s, &r.app, diag);
+	end_reading(&r);
+	return st;
+}
+
+enum osr_status osr__book_restore(struct osr_sched *s, const json_t *book, uint32_t max_pairs,
+				  uint32_t *n, uint32_t *n_wrong, struct osr_diag *diag)
+{
+	const json_t *apps = json_object_get(book, "apps");
+	json_int_t format;
+
+	*n = *n_wrong = 0;
+	if (!whole(book, "format", FORMAT, FORMAT, &format) || !json_is_array(apps))
+		return osr_fail(diag, OSR_INVAL, "it is no book of applications in format %d",
+				FORMAT);
+	for (size_t i = 0; i < json_array_size(apps); i++) {
+		struct osr_diag why = { "" };
+		enum osr_status st = read_app(s, json_array_get(apps, i), max_pairs, &why);
+
+		if (st && !(*n_wrong)++)
+			*diag = why;
+		*n += !st;
+	}
+	return OSR_OK;
+}

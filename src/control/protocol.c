@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * A line is a JSON object with a member "op"; so is the answer, with "ok". Nothing that a line holds
+ * is believed: hosts and ranks are looked up, numbers have limits, and an application of somebody
+ * else is not there.
+ */
+#include "protocol.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_RANKS (UINT32_C(1) << 16)
+#define MAX_PATTERNS 1024
+#define MAX_PAIRS (UINT32_C(1) << 22) /* the scheduler's own limit is lower */
+
+struct call {
+	struct osr_sched *s;
+	const struct osr__peer *peer;
+	const json_t *in;
+	struct osr__effect *effect;
+	struct osr_diag diag;
+};
+
+const char *osr__key_state(enum osr_key_state state)
+{
+	static const char *const names[] = { "prepared", "waiting", "active", "withdrawn" };
+
+	return names[state];
+}
+
+json_t *osr__refusal(enum osr_status st, const char *text)
+{
+	static const char *const codes[] = {
+		[OSR_OK] = "", [OSR_NOMEM] = "no_memory", [OSR_INVAL] = "invalid",
+		[OSR_NOT_APPLICABLE] = "not_applicable"
+	};
+	const char *code = (size_t)st < sizeof(codes) / sizeof(*codes) && codes[st] ? codes[st]
+										   : "failed";
+
+	return json_pack("{s:b, s:s, s:s+}", "ok", 0, "code", code, "error", text, "");
+}
+
+static json_t *refuse(const struct call *c, enum osr_status st)
+{
+	return osr__refusal(st, c->diag.text[0] ? c->diag.text : osr_status_str(st));
+}
+
+/* Words --------------------------------------------------------------------------------------- */
+
+bool osr__guid_parse(const char *text, uint64_t *guid)
+{
+	char *end;
+
+	if (strncmp(text, "0x", 2) || strlen(text) < 3 || strlen(text) > 18)
+		return false;
+	*guid = strtoull(text + 2, &end, 16);
+	return !*end && text[2] != '-' && text[2] != '+' && text[2] != ' ';
+}
+
+char *osr__pairs_text(const struct osr_pair *pair, uint32_t n)
+{
+	char *text = malloc((size_t)n * 22 + 1), *at = text;
+
+	if (!text)
+		return NULL;
+	*at = '\0';
+	for (uint32_t i = 0; i < n; i++)
+		at += sprintf(at, "%s%" PRIu32 ">%" PRIu32, i ? " " : "", pair[i].from, pair[i].to);
+	return text;
+}
+
+static bool rank_at(const char **at, uint32_t *rank)
+{
+	char *end;
+	unsigned long n;
+
+	if (**at < '0' || **at > '9')
+		return false;
+	n = strtoul(*at, &end, 10);
+	*at = end;
+	*rank = (uint32_t)n;
+	return n < UINT32_MAX;
+}
+
+enum osr_status osr__pairs_parse(const char *text, uint32_t max, struct osr_pair **pair,
+				 uint32_t *n, struct osr_diag *diag)
+{
+	uint32_t room = 0;
+
+	for (const char *t = text; *t; t++)
+		room += *t == '>';
+	*n = 0;
+	*pair = NULL;
+	if (room > max)
+		return osr_fail(diag, OSR_INVAL, "a pattern of %u pairs, at most %u are taken",
+				room, max);
+	*pair = malloc(((size_t)room + 1) * sizeof(**pair));
+	if (!*pair)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for a pattern");
+	for (const char *at = text + strspn(text, " "); *at; at += strspn(at, " ")) {
+		struct osr_pair *p = &(*pair)[*n];
+		const char *begin = at;
+
+		if (!rank_at(&at, &p->from) || *at++ != '>' || !rank_at(&at, &p->to) ||
+		    (*at && *at != ' ')) {
+			free(*pair);
+			*pair = NULL;
+			return osr_fail(diag, OSR_INVAL,
+					"a pattern has \"%.20s\" where two ranks as in \"0>1\" "
+					"were expected",
+					begin);
+		}
+		++*n;
+	}
+	return OSR_OK;
+}
+
+/* A whole number 0..max of the line; false if there is something else. A missing one is `none`. */
+static bool number(struct call *c, const char *key, uint32_t max, uint32_t none, uint32_t *n)
+{
+	const json_t *j = json_object_get(c->in, key);
+
+	*n = none;
+	if (!j)
+		return true;
+	if (!json_is_integer(j) || json_integer_value(j) < 0 || json_integer_value(j) > max) {
+		osr_fail(&c->diag, OSR_INVAL, "\"%s\": expected a whole number, 0 to %u", key, max);
+		return false;
+	}
+	*n = (uint32_t)json_integer_value(j);
+	return true;
+}
+
+/* Applications -------------------------------------------------------------------------------- */
+
+static bool may_touch(const struct osr__peer *peer, const struct osr_sched_app *app)
+{
+	return peer->master || app->owner == peer->uid;
+}
+
+/* That of the line, if it is the peer's. Others' are not told from those that are not there. */
+static struct osr_sched_app *find_app(struct call *c)
+{
+	struct osr_sched_app *app;
+	uint32_t id;
+
+	if (!number(c, "app", UINT32_MAX - 1, 0, &id))
+		return NULL;
+	app = osr_sched_find(c->s, id);
+	if (app && may_touch(c->peer, app))
+		return app;
+	osr_fail(&c->diag, OSR_INVAL, "user %u has no application %u", c->peer->uid, id);
+	return NULL;
+}
+
+json_t *osr__key_json(const struct osr_sched_app *app, uint32_t key)
+{
+	const struct osr_sched_key *k = &app->key[key];
+
+	return json_pack("{s:I, s:s, s:i, s:I, s:I, s:I, s:I}", "key", (json_int_t)key, "state",
+			 osr__key_state(k->state), "offset", app->slot[k->slot].offset, "pairs",
+			 (json_int_t)k->n_pairs, "left_out", (json_int_t)k->n_left_out,
+			 "contention", (json_int_t)k->contention, "bound", (json_int_t)k->bound);
+}
+
+static json_t *app_json(const struct osr_sched_app *app)
+{
+	json_t *keys = json_array(), *offsets = json_array();
+	uint32_t n_gone = 0;
+
+	for (uint32_t k = 0; k < app->n_keys; k++)
+		json_array_append_new(keys, osr__key_json(app, k));
+	for (uint32_t i = 0; i < app->n_slots; i++)
+		json_array_append_new(offsets, json_integer(app->slot[i].offset));
+	for (uint32_t r = 0; r < app->n_ranks; r++)
+		n_gone += app->term[r] == OSR_NONE;
+	return json_pack("{s:I, s:s+, s:I, s:b, s:I, s:I, s:o, s:o, s:s}", "app",
+			 (json_int_t)app->id, "name", app->name, "", "owner", (json_int_t)app->owner,
+			 "held", app->held, "ranks", (json_int_t)app->n_ranks, "ranks_gone",
+			 (json_int_t)n_gone, "offsets", offsets, "keys", keys, "notice",
+			 app->notice);
+}
+
+/* Placing ------------------------------------------------------------------------------------- */
+
+struct placing {
+	struct osr_sched_in in;
+	uint64_t *host;
+	struct osr_pair **pair;
+	uint32_t *n_pairs;
+	json_t *names; /* {name of a host: number of its first terminal} */
+	char name[64];
+};
+
+static void end_placing(struct placing *p)
+{
+	for (uint32_t k = 0; p->pair && k < p->in.n_keys; k++)
+		free(p->pair[k]);
+	free(p->host);
+	free(p->pair);
+	free(p->n_pairs);
+	json_decref(p->names);
+}
+
+/* Node descriptions are often "HOST HCA": the whole and the first word name it. */
+static json_t *list_names(const struct osr_fabric *f)
+{
+	json_t *names = json_object();
+
+	for (uint32_t t = 0; names && t < f->n_terminals; t++) {
+		const char *name = f->names + f->term_name[t];
+		char first[128];
+
+		if (f->term_role[t] == OSR_ROLE_SP0 || !*name)
+			continue;
+		snprintf(first, sizeof(first), "%.*s", (int)strcspn(name, " "), name);
+		if (!json_object_get(names, name))
+			json_object_set_new(names, name, json_integer(t));
+		if (!json_object_get(names, first))
+			json_object_set_new(names, first, json_integer(t));
+	}
+	return names;
+}
+
+static enum osr_status find_host(struct call *c, struct placing *p, uint32_t rank, const json_t *j)
+{
+	const struct osr_fabric *f = osr_sched_present(c->s);
+	const char *text = json_string_value(j);
+	const json_t *term;
+
+	if (!text)
+		return osr_fail(&c->diag, OSR_INVAL, "host of rank %u: expected a text", rank);
+	if (osr__guid_parse(text, &p->host[rank]))
+		return OSR_OK;
+	if (!f)
+		return osr_fail(&c->diag, OSR_NOT_APPLICABLE, "no fabric has been routed yet");
+	if (!p->names)
+		p->names = list_names(f);
+	term = json_object_get(p->names, text);
+	if (!term)
+		return osr_fail(&c->diag, OSR_INVAL, "rank %u: the fabric has no host \"%.100s\"",
+				rank, text);
+	p->host[rank] = f->term_guid[json_integer_value(term)];
+	return OSR_OK;
+}
+
+static enum osr_status take_hosts(struct call *c, struct placing *p)
+{
+	const json_t *hosts = json_object_get(c->in, "hosts");
+	enum osr_status st = OSR_OK;
+
+	if (!number(c, "ranks", MAX_RANKS, 0, &p->in.n_ranks))
+		return OSR_INVAL;
+	if (!hosts)
+		return OSR_OK;
+	if (!json_is_array(hosts) || json_array_size(hosts) > MAX_RANKS)
+		return osr_fail(&c->diag, OSR_INVAL,
+				"\"hosts\": expected a list of at most %u port GUIDs or names",
+				MAX_RANKS);
+	p->in.n_ranks = (uint32_t)json_array_size(hosts);
+	p->host = calloc(p->in.n_ranks + 1, sizeof(*p->host));
+	if (!p->host)
+		return OSR_NOMEM;
+	for (uint32_t r = 0; r < p->in.n_ranks && !st; r++)
+		st = find_host(c, p, r, json_array_get(hosts, r));
+	p->in.host = p->host;
+	return st;
+}
+
+static enum osr_status take_patterns(struct call *c, struct placing *p)
+{
+	const json_t *patterns = json_object_get(c->in, "patterns");
+	enum osr_status st = OSR_OK;
+	uint32_t n = (uint32_t)json_array_size(patterns);
+
+	if (!json_is_array(patterns) || !n || n > MAX_PATTERNS)
+		return osr_fail(&c->diag, OSR_INVAL,
+				"\"patterns\": expected a list of 1 to %u texts like \"0>1 1>0\"",
+				MAX_PATTERNS);
+	p->pair = calloc(n, sizeof(*p->pair));
+	p->n_pairs = calloc(n, sizeof(*p->n_pairs));
+	if (!p->pair || !p->n_pairs)
+		return OSR_NOMEM;
+	p->in.n_keys = n;
+	for (uint32_t k = 0; k < n && !st; k++) {
+		const char *text = json_string_value(json_array_get(patterns, k));
+
+		st = text ? osr__pairs_parse(text, MAX_PAIRS, &p->pair[k], &p->n_pairs[k], &c->diag)
+			  : osr_fail(&c->diag, OSR_INVAL, "pattern %u: expected a text", k);
+	}
+	p->in.pair = (const struct osr_pair *const *)p->pair;
+	p->in.n_pairs = p->n_pairs;
+	return st;
+}
+
+/* It goes into logs: one line, and nothing that moves a cursor. */
+static enum osr_status take_name(struct call *c, struct placing *p)
+{
+	const json_t *name = json_object_get(c->in, "name"), *held = json_object_get(c->in, "hold");
+	uint32_t owner;
+
+	if ((name && !json_is_string(name)) || (held && !json_is_boolean(held)))
+		return osr_fail(&c->diag, OSR_INVAL,
+				"\"name\" is a text, \"hold\" is true or false");
+	snprintf(p->name, sizeof(p->name), "%s", name ? json_string_value(name) : "");
+	for (char *t = p->name; *t; t++)
+		if ((unsigned char)*t < ' ' || (unsigned char)*t > '~')
+			*t = '?';
+	p->in.name = p->name;
+	p->in.held = json_is_true(held);
+	if (!number(c, "owner", UINT32_MAX - 1, c->peer->uid, &owner))
+		return OSR_INVAL;
+	if (owner != c->peer->uid && !c->peer->master)
+		return osr_fail(&c->diag, OSR_INVAL,
+				"user %u cannot place an application of user %u", c->peer->uid,
+				owner);
+	p->in.owner = owner;
+	return OSR_OK;
+}
+
+static json_t *placed(struct call *c, const struct osr_sched_app *app)
+{
+	const struct osr_fabric *f = osr_sched_present(c->s);
+	json_t *hosts = json_array(), *lids = json_array(), *names = json_array();
+	json_t *answer = app_json(app);
+	char text[32];
+
+	for (uint32_t r = 0; r < app->n_ranks; r++) {
+		snprintf(text, sizeof(text), "0x%016" PRIx64, app->host[r]);
+		json_array_append_new(hosts, json_string(text));
+		json_array_append_new(lids, json_integer(f->term_lid[app->term[r]]));
+		json_array_append_new(names,
+				      json_string(osr_terminal_name(f, app->term[r], text)));
+	}
+	json_object_set_new(answer, "hosts", hosts);
+	json_object_set_new(answer, "lids", lids);
+	json_object_set_new(answer, "names", names);
+	json_object_set_new(answer, "ok", json_true());
+	c->effect->attach = app->id;
+	c->effect->changed = true;
+	return answer;
+}
+
+static json_t *place(struct call *c)
+{
+	struct placing p = { 0 };
+	struct osr_sched_app *app = NULL;
+	enum osr_status st = take_name(c, &p);
+
+	if (!st)
+		st = take_hosts(c, &p);
+	if (!st)
+		st = take_patterns(c, &p);
+	if (!st && !number(c, "offsets", 128, 0, &p.in.n_offsets))
+		st = OSR_INVAL;
+	if (!st)
+		st = osr_sched_place(c->s, &p.in, &app, &c->diag);
+	end_placing(&p);
+	return st ? refuse(c, st) : placed(c, app);
+}
+
+/* Run time ------------------------------------------------------------------------------------- */
+
+static json_t *with_key(struct call *c,
+			enum osr_status (*what)(struct osr_sched *s, struct osr_sched_app *app,
+						uint32_t key, struct osr_diag *diag))
+{
+	struct osr_sched_app *app = find_app(c);
+	enum osr_status st;
+	json_t *answer;
+	uint32_t key;
+
+	if (!app || !number(c, "key", UINT32_MAX - 1, 0, &key))
+		return refuse(c, OSR_INVAL);
+	st = what(c->s, app, key, &c->diag);
+	if (st)
+		return refuse(c, st);
+	c->effect->attach = app->id;
+	c->effect->key = key;
+	c->effect->changed = true;
+	answer = osr__key_json(app, key);
+	json_object_set_new(answer, "app", json_integer(app->id));
+	json_object_set_new(answer, "ok", json_true());
+	return answer;
+}
+
+static json_t *request(struct call *c)
+{
+	return with_key(c, osr_sched_request);
+}
+
+static json_t *done(struct call *c)
+{
+	return with_key(c, osr_sched_done);
+}
+
+static json_t *withdraw(struct call *c)
+{
+	struct osr_sched_app *app = find_app(c);
+	json_t *answer;
+
+	if (!app)
+		return refuse(c, OSR_INVAL);
+	answer = json_pack("{s:b, s:I}", "ok", 1, "app", (json_int_t)app->id);
+	c->effect->detach = app->id;
+	c->effect->changed = true;
+	osr_sched_release(c->s, app);
+	return answer;
+}
+
+static json_t *attach(struct call *c)
+{
+	struct osr_sched_app *app = find_app(c);
+	json_t *answer;
+
+	if (!app)
+		return refuse(c, OSR_INVAL);
+	c->effect->attach = app->id;
+	answer = app_json(app);
+	json_object_set_new(answer, "ok", json_true());
+	return answer;
+}
+
+static json_t *status(struct call *c)
+{
+	json_t *apps = json_array();
+	const struct osr_sched_app *app;
+
+	for (uint32_t i = 0; (app = osr_sched_row(c->s, i)); i++)
+		if (may_touch(c->peer, app))
+			json_array_append_new(apps, app_json(app));
+	return json_pack("{s:b, s:s, s:i, s:b, s:b, s:o}", "ok", 1, "osmroutes", OSR_VERSION,
+			 "protocol", OSR__PROTOCOL, "ready", osr_sched_present(c->s) != NULL,
+			 "pending", osr_sched_dirty(c->s), "apps", apps);
+}
+
+static const struct {
+	const char *op;
+	json_t *(*answer)(struct call *c);
+} ops[] = {
+	{ "place", place },	{ "request", request }, { "done", done },
+	{ "withdraw", withdraw }, { "attach", attach }, { "status", status },
+};
+
+json_t *osr__protocol(struct osr_sched *s, const struct osr__peer *peer, const char *line,
+		      size_t size, struct osr__effect *effect)
+{
+	struct call c = { .s = s, .peer = peer, .effect = effect };
+	json_error_t error;
+	json_t *in = json_loadb(line, size, JSON_REJECT_DUPLICATES, &error), *answer = NULL;
+	const char *op = json_string_value(json_object_get(in, "op"));
+
+	*effect = (struct osr__effect){ .key = OSR_NONE };
+	c.in = in;
+	if (!json_is_object(in))
+		osr_fail(&c.diag, OSR_INVAL, "expected a JSON object on one line: %.100s",
+			 in ? "it is something else" : error.text);
+	else
+		osr_fail(&c.diag, OSR_INVAL,
+			 "\"op\": expected place, request, done, withdraw, attach or status");
+	for (size_t i = 0; op && !answer && i < sizeof(ops) / sizeof(*ops); i++) {
+		if (strcmp(op, ops[i].op))
+			continue;
+		c.diag.text[0] = '\0';
+		answer = ops[i].answer(&c);
+		op = NULL;
+	}
+	if (!answer)
+		answer = refuse(&c, OSR_INVAL);
+	/* Whatever the client calls it, it comes back. */
+	if (json_object_get(in, "id"))
+		json_object_set(answer, "id", json_object_get(in, "id"));
+	json_decref(in);
+	return answer;
+}

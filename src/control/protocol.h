@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* protocol.h - what the files of the control part share; private to src/control and its tests. */
+#ifndef OSR_CONTROL_PROTOCOL_H
+#define OSR_CONTROL_PROTOCOL_H
+
+#include <jansson.h>
+
+#include <osmroutes/control.h>
+
+#define OSR__PROTOCOL 1
+
+/* Who asks. */
+struct osr__peer {
+	uint32_t uid;
+	bool master; /* root, or the user of this process */
+};
+
+/* What an answer means for the connection. */
+struct osr__effect {
+	uint32_t attach; /* application to tell about from now on, 0: none */
+	uint32_t key;	 /* whose state the answer says, OSR_NONE: no key's */
+	uint32_t detach;
+	bool changed; /* the book is another one */
+};
+
+/* One line of a client; the answer is an object, or NULL without memory. */
+json_t *osr__protocol(struct osr_sched *s, const struct osr__peer *peer, const char *line,
+		      size_t size, struct osr__effect *effect);
+
+const char *osr__key_state(enum osr_key_state state);
+
+/* A key as answers, events and the status show it. */
+json_t *osr__key_json(const struct osr_sched_app *app, uint32_t key);
+
+/* A refusal in the form of all answers. */
+json_t *osr__refusal(enum osr_status st, const char *text);
+
+/* "0>1 1>0": pairs of ranks as text, and back; the array is to be freed. */
+char *osr__pairs_text(const struct osr_pair *pair, uint32_t n);
+enum osr_status osr__pairs_parse(const char *text, uint32_t max, struct osr_pair **pair,
+				 uint32_t *n, struct osr_diag *diag);
+
+/* "0x..." as a GUID; false if it is none. */
+bool osr__guid_parse(const char *text, uint64_t *guid);
+
+/* book.c: the applications of a scheduler as JSON, and back. */
+json_t *osr__book(const struct osr_sched *s);
+enum osr_status osr__book_restore(struct osr_sched *s, const json_t *book, uint32_t max_pairs,
+				  uint32_t *n, uint32_t *n_wrong, struct osr_diag *diag);
+
+#endif

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The client's half of the protocol: a line out, lines in until the answer is among them. */
+#include <osmroutes/keyclient.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_ANSWER (64u * 1024 * 1024)
+#define ANSWER_MS 60000
+
+struct osrk {
+	int fd;
+	char error[512];
+	char *in; /* bytes that came, a line or more or less */
+	size_t size, room;
+	uint32_t n_asked;
+	json_t *apps;	 /* {number of an application: {number of a key: as last heard of}} */
+	json_t *placed;	 /* the last answer to a placing */
+	json_t *notices; /* that nobody has listened to */
+};
+
+static int fail(struct osrk *k, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static int fail(struct osrk *k, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(k->error, sizeof(k->error), fmt, args);
+	va_end(args);
+	return -1;
+}
+
+static int hang_up(struct osrk *k, const char *why)
+{
+	if (k->fd >= 0)
+		close(k->fd);
+	k->fd = -1;
+	return fail(k, "the connection to the subnet manager has ended: %s", why);
+}
+
+/* Opening and closing -------------------------------------------------------------------------- */
+
+struct osrk *osrk_open(const char *path)
+{
+	struct osrk *k = calloc(1, sizeof(*k));
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+
+	if (!k)
+		return NULL;
+	if (!path || !*path)
+		path = getenv("OSMROUTES_KEYS");
+	if (!path || !*path)
+		path = OSRK_SOCKET;
+	k->apps = json_object();
+	k->notices = json_array();
+	k->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (snprintf(a.sun_path, sizeof(a.sun_path), "%s", path) >= (int)sizeof(a.sun_path))
+		errno = ENAMETOOLONG;
+	else if (k->fd >= 0 && !connect(k->fd, (struct sockaddr *)&a, sizeof(a)))
+		return k;
+	fail(k, "%s: %s", path, strerror(errno));
+	if (k->fd >= 0)
+		close(k->fd);
+	k->fd = -1;
+	return k;
+}
+
+void osrk_close(struct osrk *k)
+{
+	if (!k)
+		return;
+	if (k->fd >= 0)
+		close(k->fd);
+	free(k->in);
+	json_decref(k->apps);
+	json_decref(k->placed);
+	json_decref(k->notices);
+	free(k);
+}
+
+bool osrk_ok(const struct osrk *k)
+{
+	return k && k->fd >= 0;
+}
+
+int osrk_fd(const struct osrk *k)
+{
+	return k ? k->fd : -1;
+}
+
+const char *osrk_error(const struct osrk *k)
+{
+	return k ? k->error : "out of memory";
+}
+
+/* Lines ---------------------------------------------------------------------------------------- */
+
+static double now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+static int send_line(struct osrk *k, const char *text, size_t n)
+{
+	while (n) {
+		ssize_t sent = send(k->fd, text, n, MSG_NOSIGNAL);
+
+		if (sent < 0 && errno == EINTR)
+			continue;
+		if (sent <= 0)
+			return hang_up(k, strerror(errno));
+		text += sent;
+		n -= (size_t)sent;
+	}
+	return 0;
+}
+
+/* More bytes, or 0 when it is later than `until` (< 0: never). */
+static int more(struct osrk *k, double until)
+{
+	struct pollfd p = { .fd = k->fd, .events = POLLIN };
+	double left = until < 0 ? 1e9 : until - now_ms();
+	ssize_t n;
+
+	if (poll(&p, 1, left > 0 ? (int)left + 1 : 0) <= 0)
+		return 0;
+	if (k->size == k->room) {
+		size_t room = k->room ? 2 * k->room : 4096;
+		char *in = room > MAX_ANSWER ? NULL : realloc(k->in, room);
+
+		if (!in)
+			return hang_up(k, "no memory for what it says");
+		k->in = in;
+		k->room = room;
+	}
+	n = recv(k->fd, k->in + k->size, k->room - k->size, 0);
+	if (n <= 0)
+		return n < 0 && errno == EINTR ? 1 : hang_up(k, n ? strerror(errno) : "it has closed");
+	k->size += (size_t)n;
+	return 1;
+}
+
+/* The next line as an object; *j is NULL when there is none in time. */
+static int next_line(struct osrk *k, double until, json_t **j)
+{
+	char *end;
+	size_t n;
+
+	*j = NULL;
+	while (!k->size || !(end = memchr(k->in, '\n', k->size))) {
+		int st = k->fd < 0 ? -1 : more(k, until);
+
+		if (st <= 0)
+			return st;
+	}
+	n = (size_t)(end - k->in);
+	*j = json_loadb(k->in, n, 0, NULL);
+	k->size -= n + 1;
+	memmove(k->in, end + 1, k->size);
+	return *j ? 1 : hang_up(k, "it says something that is no answer");
+}
+
+/* What is known of keys ------------------------------------------------------------------------ */
+
+static json_t *keys_of(const struct osrk *k, uint32_t app)
+{
+	char id[16];
+
+	snprintf(id, sizeof(id), "%" PRIu32, app);
+	return json_object_get(k->apps, id);
+}
+
+static void learn_key(struct osrk *k, json_int_t app, json_t *key)
+{
+	char id[24], number[24];
+	json_t *keys;
+
+	snprintf(id, sizeof(id), "%" JSON_INTEGER_FORMAT, app);
+	snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT,
+		 json_integer_value(json_object_get(key, "key")));
+	keys = json_object_get(k->apps, id);
+	if (!keys) {
+		keys = json_object();
+		json_object_set_new(k->apps, id, keys);
+	}
+	json_object_set(keys, number, key);
+}
+
+static void learn(struct osrk *k, json_t *said)
+{
+	const char *event = json_string_value(json_object_get(said, "event"));
+	json_int_t app = json_integer_value(json_object_get(said, "app"));
+	json_t *key;
+	size_t i;
+
+	if (json_object_get(said, "state"))
+		learn_key(k, app, said);
+	json_array_foreach (json_object_get(said, "keys"), i, key)
+		learn_key(k, app, key);
+	if (event && !strcmp(event, "notice"))
+		json_array_append(k->notices, json_object_get(said, "text"));
+	if (event && !strcmp(event, "withdrawn"))
+		json_array_append_new(k->notices,
+				      json_sprintf("application %" JSON_INTEGER_FORMAT
+						   " was withdrawn",
+						   app));
+}
+
+/* Asking --------------------------------------------------------------------------------------- */
+
+/* The answer to what was sent as number `id`; events on the way are learnt. */
+static json_t *answer(struct osrk *k, json_int_t id)
+{
+	double until = now_ms() + ANSWER_MS;
+	json_t *said;
+
+	for (;;) {
+		int st = next_line(k, until, &said);
+
+		if (st < 0)
+			return NULL;
+		if (!st) {
+			hang_up(k, "it does not answer");
+			return NULL;
+		}
+		learn(k, said);
+		if (json_object_get(said, "ok") &&
+		    (!json_object_get(said, "id") ||
+		     json_integer_value(json_object_get(said, "id")) == id))
+			return said;
+		json_decref(said);
+	}
+}
+
+/* Takes the object. An answer that says no is an error. */
+static json_t *ask(struct osrk *k, json_t *object)
+{
+	char *text;
+	json_t *said = NULL;
+	int st = -1;
+
+	if (!osrk_ok(k)) {
+		json_decref(object);
+		return NULL;
+	}
+	json_object_set_new(object, "id", json_integer(++k->n_asked));
+	text = json_dumps(object, JSON_COMPACT);
+	json_decref(object);
+	if (text) {
+		st = send_line(k, text, strlen(text)) ? -1 : send_line(k, "\n", 1);
+		free(text);
+	} else {
+		fail(k, "out of memory");
+	}
+	if (!st)
+		said = answer(k, k->n_asked);
+	if (said && !json_is_true(json_object_get(said, "ok"))) {
+		const char *why = json_string_value(json_object_get(said, "error"));
+
+		fail(k, "%s", why ? why : "refused without a word");
+		json_decref(said);
+		said = NULL;
+	}
+	return said;
+}
+
+char *osrk_ask(struct osrk *k, const char *line)
+{
+	json_t *object = json_loads(line, 0, NULL), *said;
+	char *text;
+
+	if (!json_is_object(object)) {
+		json_decref(object);
+		fail(k, "expected a JSON object");
+		return NULL;
+	}
+	said = ask(k, object);
+	text = said ? json_dumps(said, JSON_COMPACT) : NULL;
+	json_decref(said);
+	return text;
+}
+
+static json_t *texts(const char *const *text, uint32_t n)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < n; i++)
+		json_array_append_new(list, json_string(text[i]));
+	return list;
+}
+
+int osrk_place(struct osrk *k, const struct osrk_place *in, uint32_t *app)
+{
+	json_t *line = json_pack("{s:s, s:s, s:I, s:b, s:o}", "op", "place", "name",
+				 in->name ? in->name : "", "offsets", (json_int_t)in->n_offsets,
+				 "hold", in->hold, "patterns", texts(in->patterns, in->n_patterns));
+	json_t *said;
+
+	if (!line)
+		return fail(k, "a name or pattern is no UTF-8 text");
+	if (in->hosts)
+		json_object_set_new(line, "hosts", texts(in->hosts, in->n_ranks));
+	else
+		json_object_set_new(line, "ranks", json_integer(in->n_ranks));
+	if (in->owner)
+		json_object_set_new(line, "owner", json_integer(*in->owner));
+	said = ask(k, line);
+	if (!said)
+		return -1;
+	json_decref(k->placed);
+	k->placed = said;
+	*app = (uint32_t)json_integer_value(json_object_get(said, "app"));
+	return 0;
+}
+
+uint64_t osrk_host(const struct osrk *k, uint32_t rank)
+{
+	const char *text =
+		json_string_value(json_array_get(json_object_get(k->placed, "hosts"), rank));
+
+	return text ? strtoull(text, NULL, 16) : 0;
+}
+
+uint32_t osrk_lid(const struct osrk *k, uint32_t rank)
+{
+	return (uint32_t)json_integer_value(
+		json_array_get(json_object_get(k->placed, "lids"), rank));
+}
+
+/* An operation on an application, or on one of its keys. */
+static int simple(struct osrk *k, const char *op, uint32_t app, const uint32_t *key)
+{
+	json_t *line = json_pack("{s:s, s:I}", "op", op, "app", (json_int_t)app), *said;
+
+	if (key)
+		json_object_set_new(line, "key", json_integer(*key));
+	said = ask(k, line);
+	json_decref(said);
+	return said ? 0 : -1;
+}
+
+int osrk_attach(struct osrk *k, uint32_t app)
+{
+	return simple(k, "attach", app, NULL);
+}
+
+int osrk_withdraw(struct osrk *k, uint32_t app)
+{
+	return simple(k, "withdraw", app, NULL);
+}
+
+int osrk_done(struct osrk *k, uint32_t app, uint32_t key)
+{
+	return simple(k, "done", app, &key);
+}
+
+uint32_t osrk_n_keys(const struct osrk *k, uint32_t app)
+{
+	return (uint32_t)json_object_size(keys_of(k, app));
+}
+
+bool osrk_key(const struct osrk *k, uint32_t app, uint32_t key, struct osrk_key *what)
+{
+	static const char *const states[] = { "prepared", "waiting", "active", "withdrawn" };
+	char number[16];
+	const json_t *j;
+	const char *state;
+
+	snprintf(number, sizeof(number), "%" PRIu32, key);
+	j = json_object_get(keys_of(k, app), number);
+	state = json_string_value(json_object_get(j, "state"));
+	if (!state)
+		return false;
+	*what = (struct osrk_key){
+		.offset = (uint32_t)json_integer_value(json_object_get(j, "offset")),
+		.contention = (uint32_t)json_integer_value(json_object_get(j, "contention")),
+		.bound = (uint32_t)json_integer_value(json_object_get(j, "bound")),
+		.left_out = (uint32_t)json_integer_value(json_object_get(j, "left_out")),
+	};
+	for (int s = OSRK_PREPARED; s <= OSRK_WITHDRAWN; s++)
+		if (!strcmp(state, states[s]))
+			what->state = (enum osrk_state)s;
+	return true;
+}
+
+uint32_t osrk_offset(const struct osrk *k, uint32_t app, uint32_t key)
+{
+	struct osrk_key what;
+
+	return osrk_key(k, app, key, &what) ? what.offset : 0;
+}
+
+/* Waiting -------------------------------------------------------------------------------------- */
+
+int osrk_request(struct osrk *k, uint32_t app, uint32_t key, int ms)
+{
+	double until = ms < 0 ? -1 : now_ms() + ms;
+	struct osrk_key what = { .state = OSRK_WITHDRAWN };
+
+	if (simple(k, "request", app, &key))
+		return -1;
+	while (osrk_key(k, app, key, &what) && what.state == OSRK_WAITING && ms) {
+		json_t *said;
+		int st = next_line(k, until, &said);
+
+		if (st < 0)
+			return -1;
+		if (!st)
+			return fail(k, "the switches do not have key %" PRIu32 " after %d ms", key,
+				    ms);
+		learn(k, said);
+		json_decref(said);
+	}
+	if (what.state == OSRK_ACTIVE || (!ms && what.state == OSRK_WAITING))
+		return 0;
+	return fail(k, "key %" PRIu32 " was withdrawn, the base routing serves its traffic", key);
+}
+
+int osrk_listen(struct osrk *k, int ms, char *text, uint32_t size)
+{
+	double until = ms < 0 ? -1 : now_ms() + ms;
+
+	if (!k)
+		return -1;
+	while (!json_array_size(k->notices)) {
+		json_t *said;
+		int st = next_line(k, until, &said);
+
+		if (st <= 0)
+			return st;
+		learn(k, said);
+		json_decref(said);
+	}
+	if (text)
+		snprintf(text, size, "%s", json_string_value(json_array_get(k->notices, 0)));
+	json_array_remove(k->notices, 0);
+	return 1;
+}

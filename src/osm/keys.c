@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include "keys.h"
+
+#include "file.h"
+#include "plugin.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <osmroutes/control.h>
+#include <osmroutes/overlay.h>
+
+#define MAX_BOOK (64 * 1024 * 1024)
+#define SAVE_S 1.0   /* between two copies of the book */
+#define ASK_S 10.0   /* until a sweep that was asked for is asked for again */
+#define SWEEP_S 60.0 /* a sweep that has not said that it is over by then does not hold us up */
+
+struct keys {
+	struct plugin *plugin;
+	struct osr_control *control;
+	atomic_bool asked;    /* a sweep is on its way, or under way */
+	atomic_bool alone;    /* and nothing else than keys was the reason */
+	atomic_bool sweeping; /* with discovery */
+	atomic_bool lost;     /* an engine that is not ours routes */
+	bool loaded, laid;    /* of the sweep thread */
+
+	/* Of the control thread. */
+	double asked_at, sweeping_at, saved_at;
+	uint64_t saved;
+	bool was_sweeping, save_failed;
+};
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* The book in a file --------------------------------------------------------------------------- */
+
+static void book_name(const struct keys *k, char *name, size_t size)
+{
+	snprintf(name, size, "osmroutes-keys-%016" PRIx64 ".json",
+		 cl_ntoh64(k->plugin->osm->subn.sm_port_guid));
+}
+
+static bool print_book(const void *text, FILE *out)
+{
+	return fputs(text, out) >= 0;
+}
+
+static void save(struct keys *k)
+{
+	uint64_t version = osr_control_version(k->control);
+	char *text = osr_control_save(k->control), name[64];
+	struct osr_diag diag = { "out of memory" };
+	bool failed;
+
+	book_name(k, name, sizeof(name));
+	failed = !text ||
+		 !osr__file_replace(osr__cache_dir(), name, 0600, print_book, text, &diag);
+	free(text);
+	/* Once, not every second. */
+	if (failed && !k->save_failed)
+		osr__log(k->plugin->osm, OSM_LOG_ERROR,
+			 "ERR OR16: routing keys would not survive a restart, they cannot be "
+			 "stored: %s",
+			 diag.text);
+	k->save_failed = failed;
+	k->saved = version;
+	k->saved_at = now();
+}
+
+/* A file that somebody else could have written is not read. */
+static char *read_book(const char *path, size_t *size, struct osr_diag *diag)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+	char *text = NULL;
+	struct stat st;
+	ssize_t n = 0;
+
+	if (fd < 0) {
+		if (errno != ENOENT)
+			osr_fail(diag, OSR_INVAL, "%s", strerror(errno));
+		return NULL;
+	}
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+	    (st.st_mode & (S_IWGRP | S_IWOTH)) || st.st_size > MAX_BOOK)
+		osr_fail(diag, OSR_INVAL,
+			 "it is no file of this user that nobody else may write, of at most %d "
+			 "bytes",
+			 MAX_BOOK);
+	else
+		text = malloc((size_t)st.st_size + 1);
+	for (*size = 0; text && *size < (size_t)st.st_size; *size += (size_t)n) {
+		n = read(fd, text + *size, (size_t)st.st_size - *size);
+		if (n <= 0)
+			break;
+	}
+	close(fd);
+	return text;
+}
+
+static void load(struct keys *k)
+{
+	char path[PATH_MAX], name[64], *text;
+	struct osr_diag diag = { "" };
+	uint32_t n = 0, n_wrong = 0;
+	size_t size = 0;
+
+	book_name(k, name, sizeof(name));
+	snprintf(path, sizeof(path), "%s/%s", osr__cache_dir(), name);
+	text = read_book(path, &size, &diag);
+	if (text)
+		osr_control_restore(k->control, text, size, &n, &n_wrong, &diag);
+	free(text);
+	if (diag.text[0])
+		osr__log(k->plugin->osm, OSM_LOG_ERROR,
+			 "ERR OR16: applications with routing keys of before, %s: %u taken, %u "
+			 "not: %s",
+			 path, n, n_wrong, diag.text);
+	else if (n)
+		osr__log(k->plugin->osm, OSM_LOG_INFO,
+			 "routing keys: %u application%s of before from %s", n, n == 1 ? "" : "s",
+			 path);
+}
+
+/* The control thread --------------------------------------------------------------------------- */
+
+/*
+ * Sets subn.force_reroute and wakes the sweeper, unless we are not master. The flag is read and
+ * cleared by the sweep thread; a sweep with discovery in between clears it, too, and has the keys.
+ */
+static void ask(struct keys *k)
+{
+	struct osm_opensm *osm = k->plugin->osm;
+	bool master;
+
+	cl_plock_excl_acquire(&osm->lock);
+	master = osm->subn.sm_state == IB_SMINFO_STATE_MASTER;
+	if (master) {
+		osm->subn.force_reroute = TRUE;
+		atomic_store(&k->alone, true);
+		atomic_store(&k->asked, true);
+	}
+	cl_plock_release(&osm->lock);
+	k->asked_at = now();
+	if (master)
+		osm_sm_signal(&osm->sm, OSM_SIGNAL_SWEEP);
+}
+
+/* A sweep with discovery takes the keys along, or will be over soon. */
+static bool held_up(struct keys *k)
+{
+	bool sweeping = atomic_load(&k->sweeping);
+
+	if (sweeping && !k->was_sweeping)
+		k->sweeping_at = now();
+	k->was_sweeping = sweeping;
+	return sweeping && now() - k->sweeping_at < SWEEP_S;
+}
+
+static int turn(void *ctx)
+{
+	struct keys *k = ctx;
+	bool unsaved = osr_control_version(k->control) != k->saved && k->loaded;
+	int ms = -1;
+
+	if (unsaved && now() - k->saved_at >= SAVE_S)
+		save(k);
+	else if (unsaved)
+		ms = (int)(SAVE_S * 1e3);
+	if (atomic_load(&k->lost) || !osr_control_pending(k->control))
+		return ms;
+	if (!held_up(k) && (!atomic_load(&k->asked) || now() - k->asked_at > ASK_S))
+		ask(k);
+	return 1000;
+}
+
+/* Sweeps --------------------------------------------------------------------------------------- */
+
+void osr__keys_sweep_begins(struct plugin *p)
+{
+	struct keys *k = p->keys;
+
+	if (!k)
+		return;
+	atomic_store(&k->sweeping, true);
+	atomic_store(&k->alone, false);
+	if (!k->loaded)
+		load(k);
+	k->loaded = true;
+}
+
+void osr__keys_sweep_over(struct plugin *p)
+{
+	if (!p->keys || !atomic_exchange(&p->keys->sweeping, false))
+		return;
+	osr_control_wake(p->keys->control);
+}
+
+bool osr__keys_asked(struct plugin *p)
+{
+	return p->keys && atomic_exchange(&p->keys->alone, false);
+}
+
+void osr__keys_routed(struct plugin *p, bool ours)
+{
+	struct keys *k = p->keys;
+	struct osr_sched *s;
+
+	if (!k)
+		return;
+	s = osr_control_lock(k->control);
+	if (ours && k->laid && !p->osm->subn.subnet_initialization_error)
+		osr_sched_written(s);
+	while (!ours && osr_sched_refuse(s, "an engine of OpenSM routes now"))
+		;
+	k->laid = false;
+	atomic_store(&k->lost, !ours);
+	atomic_store(&k->asked, false);
+	osr_control_unlock(k->control);
+}
+
+void osr__keys_fabric(struct plugin *p, const struct osr_fabric *f)
+{
+	struct osr_diag diag = { "" };
+
+	if (!p->keys)
+		return;
+	if (osr_sched_fabric(osr_control_lock(p->keys->control), f, &diag))
+		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR15: no routing keys in this sweep: %s",
+			 diag.text);
+	osr_control_unlock(p->keys->control);
+}
+
+/* The entries that are wanted now, over the base, and what the checker says. */
+static enum osr_status lay(struct osr_sched *s, struct sweep_slot *slot, struct osr_arena *scratch,
+			   struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	const struct osr_fabric *f = &slot->result.fabric;
+	struct osr_overlay_entry *entry;
+	struct osr_verdict verdict;
+	enum osr_status st;
+
+	st = osr_sched_collect(s, scratch, &entry, &slot->n_key_entries, diag);
+	if (!st && slot->n_key_entries) {
+		st = osr_overlay_apply(f, &slot->result.routing, entry, slot->n_key_entries,
+				       scratch, &slot->keys_arena, &slot->keyed, diag);
+		if (!st)
+			st = osr_check(f, &slot->keyed, scratch, &verdict, diag);
+		if (!st && (verdict.proven & slot->base_verdict.proven) != slot->base_verdict.proven)
+			st = osr_fail(diag, OSR_CHECK_FAILED, "less is proven than without keys");
+		if (!st) {
+			slot->has_keys = true;
+			slot->verdict = verdict;
+			slot->digest = osr_routing_digest(f, &slot->keyed);
+		}
+	}
+	osr_arena_reset(scratch, mark);
+	return st;
+}
+
+static void clear(struct sweep_slot *slot)
+{
+	osr_arena_free(&slot->keys_arena);
+	memset(&slot->keyed, 0, sizeof(slot->keyed));
+	slot->has_keys = false;
+	slot->n_key_entries = 0;
+	slot->verdict = slot->base_verdict;
+	slot->digest = slot->result.digest;
+}
+
+void osr__keys_lay(struct plugin *p, struct sweep_slot *slot, struct osr_arena *scratch)
+{
+	struct osr_diag diag = { "" };
+	enum osr_status st;
+	struct osr_sched *s;
+
+	slot->base_verdict = slot->verdict;
+	slot->result.digest = osr_routing_digest(&slot->result.fabric, &slot->result.routing);
+	clear(slot);
+	if (!p->keys)
+		return;
+	s = osr_control_lock(p->keys->control);
+	st = osr_sched_fabric(s, &slot->result.fabric, &diag);
+	/* Those that wait go first, then all: the base routing alone is always right. */
+	while (!st && lay(s, slot, scratch, &diag)) {
+		uint32_t n = osr_sched_refuse(s, diag.text);
+
+		clear(slot);
+		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR15: %u routing key%s withdrawn: %s", n,
+			 n == 1 ? " is" : "s are", diag.text);
+		if (!n)
+			st = OSR_BUG;
+	}
+	if (st)
+		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR15: no routing keys in this sweep: %s",
+			 diag.text);
+	p->keys->laid = !st;
+	osr_control_unlock(p->keys->control);
+}
+
+/* Opening and closing -------------------------------------------------------------------------- */
+
+static bool octal(const char *text, uint32_t *mode)
+{
+	char *end;
+	unsigned long n = strtoul(text, &end, 8);
+
+	*mode = (uint32_t)n;
+	return *text >= '0' && *text <= '7' && !*end && n <= 0777;
+}
+
+/* The directory of sockets is often made anew when a machine starts. */
+static void make_directory(const char *path)
+{
+	char dir[256], *slash;
+
+	snprintf(dir, sizeof(dir), "%s", path);
+	slash = strrchr(dir, '/');
+	if (slash && slash != dir) {
+		*slash = '\0';
+		if (mkdir(dir, 0755))
+			return; /* it is there, or bind() says what is wrong */
+	}
+}
+
+void osr__keys_open(struct plugin *p)
+{
+	const struct osr_values *v = &p->options.own;
+	struct osr_control_in in = {
+		.path = v->str[v->num[OPT_CONTROL_SOCKET]],
+		.limits = { .max_apps = 4096,
+			    .max_apps_of_owner = (uint32_t)v->num[OPT_USER_APPS],
+			    .max_keys = 256,
+			    .max_pairs = 1u << 20,
+			    .choice = (enum osr_key_choice)v->num[OPT_KEY_CHOICE] },
+		.turn = turn,
+	};
+	struct osr_diag diag = { "" };
+	struct keys *k;
+
+	if (!*in.path || p->options.broken)
+		return;
+	k = calloc(1, sizeof(*k));
+	if (!k)
+		return;
+	k->plugin = p;
+	in.ctx = k;
+	make_directory(in.path);
+	if (!octal(v->str[v->num[OPT_CONTROL_MODE]], &in.mode))
+		osr_fail(&diag, OSR_INVAL, "control_mode \"%s\": expected an octal number as 0660",
+			 v->str[v->num[OPT_CONTROL_MODE]]);
+	else
+		k->control = osr_control_open(&in, &diag);
+	if (!k->control || osr_control_start(k->control, &diag)) {
+		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR15: no routing keys: %s", diag.text);
+		osr_control_close(k->control);
+		free(k);
+		return;
+	}
+	p->keys = k;
+	osr__log(p->osm, OSM_LOG_INFO, "routing keys are given at %s (mode %04o)", in.path, in.mode);
+}
+
+void osr__keys_close(struct plugin *p)
+{
+	struct keys *k = p->keys;
+
+	if (!k)
+		return;
+	osr_control_stop(k->control);
+	if (k->loaded && osr_control_version(k->control) != k->saved)
+		save(k);
+	osr_control_close(k->control);
+	free(k);
+	p->keys = NULL;
+}

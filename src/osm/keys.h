@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * keys.h - routing keys in the subnet manager: the control socket's thread on one side, sweeps on the
+ * other. Off unless `control_socket` is set; then struct plugin.keys is NULL and nothing happens.
+ *
+ * The thread never touches OpenSM's tables and sends no MADs. When the tables should have other
+ * entries it takes OpenSM's exclusive lock, sets subn.force_reroute and signals the sweeper, which
+ * calls the engine without a discovery. sweep.c then keeps the base routing and lays the entries over
+ * it (osr__keys_sweep()); a sweep with discovery lays them over what it has routed (osr__keys_lay()).
+ */
+#ifndef OSR_OSM_KEYS_H
+#define OSR_OSM_KEYS_H
+
+#include <stdbool.h>
+
+#include <osmroutes/arena.h>
+#include <osmroutes/fabric.h>
+
+struct keys;
+struct plugin;
+struct sweep;
+struct sweep_slot;
+
+/* The socket is opened; a mistake is one line in the log, and there are no keys. */
+void osr__keys_open(struct plugin *p);
+void osr__keys_close(struct plugin *p);
+
+/* OpenSM's events, from its sweep thread: a sweep with discovery begins, or is over. */
+void osr__keys_sweep_begins(struct plugin *p);
+void osr__keys_sweep_over(struct plugin *p);
+/* The switches have their tables; ours: they are those of the last osr__keys_lay(). */
+void osr__keys_routed(struct plugin *p, bool ours);
+
+/*
+ * Under OpenSM's exclusive lock. Lays the entries of all keys over slot->result; slot->keyed and
+ * has_keys are the outcome, checked. Keys whose entries cannot be used are withdrawn.
+ */
+void osr__keys_lay(struct plugin *p, struct sweep_slot *slot, struct osr_arena *scratch);
+/* OpenSM goes on with the tables it has: what did the fabric's change do to the keys? */
+void osr__keys_fabric(struct plugin *p, const struct osr_fabric *f);
+
+/* keysweep.c: true if this sweep was asked for by the keys alone, and has been done. */
+bool osr__keys_sweep(struct sweep *w);
+/* Was it? Asked once for every sweep. */
+bool osr__keys_asked(struct plugin *p);
+/* One line about the keys that are in the tables. */
+void osr__keys_report(const struct sweep *w);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * A sweep that the keys asked for: no discovery, and no engine. The subnet must be what it was when
+ * the base was routed; then the base stays, byte for byte, and other entries are laid over it.
+ */
+#include "keys.h"
+
+#include "sweep.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Would the engine be asked the same question? */
+static bool same_question(const struct sweep *w, const struct osr_fabric *f)
+{
+	const struct sweep_slot *slot = w->ctx->current;
+	struct qos_tables qos;
+
+	memset(&qos, 0, sizeof(qos));
+	osr__qos_tables(w->osm, &w->snap, &qos);
+	return osr_fabric_equal(f, &slot->result.fabric) && w->snap.limit.vls == slot->budget &&
+	       !memcmp(&qos, &slot->qos, sizeof(qos));
+}
+
+/*
+ * OpenSM sends a switch all blocks while need_update is set, and sets it anew in every discovery; it
+ * stays set after one in which the switch was new or reported a change. Those blocks have all been
+ * sent by then, and one whose MAD failed differs from what is wanted. So the mark has done its work,
+ * and only blocks that differ are sent now.
+ */
+static void send_changes_only(const struct sweep *w, uint32_t n_switches)
+{
+	for (uint32_t s = 0; s < n_switches; s++)
+		w->snap.sw[s]->need_update = 0;
+}
+
+/* false: nothing was published, and OpenSM's buffers hold no tables yet. */
+static bool lay_over_base(struct sweep *w)
+{
+	struct sweep_slot *slot = w->slot;
+	struct osr_result before = slot->result;
+	struct osr_arena had = slot->keys_arena;
+	enum osr_status st;
+
+	before.routing = *osr__shown(slot);
+	/* What the switches have is compared with what they get, so it lives a little longer. */
+	slot->keys_arena = (struct osr_arena){ 0 };
+	slot->verdict = slot->base_verdict;
+	w->ms_route = osr__sweep_clock_ms();
+	osr__keys_lay(w->ctx->plugin, slot, &w->scratch);
+	w->ms_check = osr__sweep_clock_ms();
+	st = osr__sweep_publish(w);
+	if (!st) {
+		send_changes_only(w, slot->result.fabric.n_switches);
+		w->ms_publish = osr__sweep_clock_ms();
+		osr__sweep_report(w, &before);
+		osr__sweep_note(w, OUTCOME_KEYS);
+	}
+	osr_arena_free(&had);
+	return !st;
+}
+
+bool osr__keys_sweep(struct sweep *w)
+{
+	struct engine_ctx *ctx = w->ctx;
+	struct osr_arena arena = { 0 };
+	struct osr_fabric f;
+	bool alone = osr__keys_asked(ctx->plugin) && ctx->current && !ctx->refuse;
+
+	if (!alone)
+		return false;
+	alone = !osr__snapshot(w->osm, SNAPSHOT_ALL_LIDS, &arena, &w->scratch, &f, &w->snap,
+			       &w->diag);
+	if (alone) {
+		osr__vl_budget(w->osm, &f, &ctx->plugin->options, &w->snap.limit);
+		alone = same_question(w, &f);
+	}
+	osr_arena_free(&arena);
+	w->ms_snapshot = osr__sweep_clock_ms();
+	if (alone) {
+		w->slot = ctx->current;
+		w->keys_only = true;
+		alone = lay_over_base(w);
+		w->keys_only = alone;
+	}
+	return alone;
+}
+
+void osr__keys_report(const struct sweep *w)
+{
+	const struct sweep_slot *slot = w->slot;
+
+	if (slot->has_keys)
+		osr__log(w->osm, OSM_LOG_INFO,
+			 "%s: routing keys: %u entries over the base, whose digest is %016" PRIx64,
+			 w->ctx->engine->name, slot->n_key_entries, slot->result.digest);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* sweep.h - one sweep under way, for the files that drive it: sweep.c and keysweep.c. */
+#ifndef OSR_OSM_SWEEP_H
+#define OSR_OSM_SWEEP_H
+
+#include "plugin.h"
+
+struct sweep {
+	struct engine_ctx *ctx;
+	struct osm_opensm *osm;
+	struct sweep_slot *slot; /* being filled; of a sweep for keys the current one */
+	struct osr_arena scratch;
+	struct snapshot snap;
+	struct osr_diag diag;
+	double ms_start, ms_snapshot, ms_route, ms_check, ms_publish;
+	uint64_t n_entries, n_changed;
+	bool reused;
+	bool keys_only; /* the base routing is that of the sweep before */
+};
+
+double osr__sweep_clock_ms(void);
+/* Hop counts where somebody reads them, then the tables; nothing is written if something is wrong. */
+enum osr_status osr__sweep_publish(struct sweep *w);
+/* The line in the log; `before` is what the switches had, NULL: nothing of ours. */
+void osr__sweep_report(struct sweep *w, const struct osr_result *before);
+/* For the files of metrics.c. */
+void osr__sweep_note(const struct sweep *w, enum outcome outcome);
+
+#endif
