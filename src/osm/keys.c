@@ -192,14 +192,19 @@ static int turn(void *ctx)
 void osr__keys_sweep_begins(struct plugin *p)
 {
 	struct keys *k = p->keys;
+	struct osr_diag diag = { "" };
 
 	if (!k)
 		return;
 	atomic_store(&k->sweeping, true);
 	atomic_store(&k->alone, false);
-	if (!k->loaded)
-		load(k);
+	if (k->loaded)
+		return;
+	load(k);
 	k->loaded = true;
+	/* Not earlier: OpenSM may fork while it starts. Until now clients have waited. */
+	if (osr_control_start(k->control, &diag))
+		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR15: no routing keys: %s", diag.text);
 }
 
 void osr__keys_sweep_over(struct plugin *p)
@@ -365,9 +370,8 @@ void osr__keys_open(struct plugin *p)
 			 v->str[v->num[OPT_CONTROL_MODE]]);
 	else
 		k->control = osr_control_open(&in, &diag);
-	if (!k->control || osr_control_start(k->control, &diag)) {
+	if (!k->control) {
 		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR15: no routing keys: %s", diag.text);
-		osr_control_close(k->control);
 		free(k);
 		return;
 	}
