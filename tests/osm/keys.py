@@ -2,15 +2,17 @@
 """Routing keys: applications ask at the control socket, the switches get routes for them."""
 import json
 import os
+import random
 import re
+import shutil
 import socket
 import subprocess
-import sys
+import tempfile
 import time
 
 import oracle
-from judge import Claims, expect, generate, judge, scenario
-from osmtest import BUILD, LOG_PLAIN, Fabric, Failure, Opensm, find_fabric, wait_for
+from judge import expect, generate, judge, scenario
+from osmtest import BUILD, ROOT, Fabric, Failure, Opensm, Skip, find_fabric, wait_for
 
 COMMAND = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
 LOG_DEBUG = 0x0b	# "Writing FT block" is logged at DEBUG
@@ -230,3 +232,431 @@ def base_unlike_keys(tables, apps):
     """The first LIDs of some application would have contention: otherwise the test says nothing."""
     worst = max(contention(tables, own, phases[0], 0) for _, own, phases, _ in apps)
     print('contention of the base routing', worst)
+
+
+# Failures ------------------------------------------------------------------------------------------
+
+def tree_64(workdir):
+    """64 hosts on three levels, as many cables up as down."""
+    return generate(os.path.join(workdir, 'tree.net'), 'tree', 'm=4,4,4', 'w=1,4,4')
+
+
+def shuffled(hosts, seed=1):
+    order = list(hosts)
+    random.Random(seed).shuffle(order)
+    return order
+
+
+def place_all(client, hosts, offsets=1, **more):
+    """One application on these hosts: a permutation, and the same backwards."""
+    n = len(hosts)
+    phases = [shift(n, 5), shift(n, n - 5)]
+    return phases, client.must(op='place', hosts=[e.guid for e in hosts], offsets=offsets,
+                               patterns=[pattern(p) for p in phases], **more)
+
+
+def by_name(tables):
+    return {e.name: e for e in hosts_of(tables)}
+
+
+def way(tables, a, b, offset):
+    """(switch, port) of every cable between switches on the way."""
+    at, found = a.switch, []
+    while at != b.switch:
+        port = tables.switches[at].forward(b.lid + offset)
+        found.append((tables.switches[at].name, port))
+        at = tables.switches[at].next[port][0]
+    return found
+
+
+@scenario('keys.link-failure', 120)
+def link_failure(workdir):
+    """A cable of a key goes: its routes are made anew around it, the application hears of it, and the base is
+    that of an opensm that has never had a key. The cable comes back."""
+    with Fabric(tree_64(workdir), workdir) as fabric:
+        with with_keys(fabric, workdir) as opensm:
+            opensm.wait_up()
+            whole = oracle.Tables(fabric.read_back())
+            hosts = shuffled(hosts_of(whole))
+            with Client(os.path.join(workdir, 'keys.sock')) as client:
+                phases, app = place_all(client, hosts)
+                client.begin(app['app'], 0)
+                offset = app['offsets'][0]
+                keyed = oracle.Tables(fabric.read_back())
+                expect(contention(whole, hosts, phases[0], 0) > 1, 'the base has no contention')
+                expect(contention(keyed, hosts, phases[0], offset) == 1, 'contention of the key')
+                cable = way(keyed, hosts[0], hosts[5], offset)[0]
+                opensm.change(fabric.unlink(*cable))
+                told = client.until(event='notice', app=app['app'])
+                expect('new routes' in told['text'], 'the notice: %s' % told)
+                # Its routes were in the tables of that sweep; the state says the switches have them.
+                status = client.must(op='status')['apps'][0]
+                expect(status['keys'][0]['state'] == 'active', 'after a lost cable: %s' % status)
+                opensm.wait_quiet()
+                names = by_name(oracle.Tables(fabric.read_back()))
+                broken = oracle.Tables(fabric.read_back())
+                now = [names[e.name] for e in hosts]
+                got = contention(broken, now, phases[0], offset)
+                expect(got <= status['keys'][0]['contention'] <= 2, 'contention %d' % got)
+                no_loops(broken)
+                opensm.change(fabric.relink(*cable))
+                opensm.wait_quiet()
+                judge(fabric, opensm, ours='dmodk')
+                client.must(op='done', app=app['app'], key=0)
+                client.begin(app['app'], 1)
+                again = oracle.Tables(fabric.read_back())
+                expect(contention(again, [by_name(again)[e.name] for e in hosts], phases[1],
+                                  offset) == 1, 'contention on the mended tree')
+        opensm.check_own_log()
+        with Opensm(fabric, 'dmodk', plugin=True, name='without', options={'lmc': 2, 'qos': 'FALSE'}
+                    ) as plain:
+            plain.wait_up()
+            base = oracle.Tables(fabric.read_back())
+    same_but(base, again, {offset})
+
+
+@scenario('keys.restart', 120)
+def restart(workdir):
+    """OpenSM stops and starts: applications, keys and tables are there again. A book with nonsense, or with
+    routes that lead nowhere, harms nothing; with fewer LIDs a key is withdrawn and its owner told."""
+    path = os.path.join(workdir, 'keys.sock')
+    cache = os.path.join(workdir, 'cache')
+    os.makedirs(cache)
+    env = {'OSM_CACHE_DIR': cache}
+    with Fabric(tree_64(workdir), workdir) as fabric:
+        with with_keys(fabric, workdir, name='first', env=env) as opensm:
+            opensm.wait_up()
+            before = oracle.Tables(fabric.read_back())
+            hosts = shuffled(hosts_of(before))
+            with Client(path) as client:
+                _, app = place_all(client, hosts, offsets=2, name='kept')
+                _, held = place_all(client, hosts[:8], hold=True, name='held')
+                client.begin(app['app'], 1)
+                keyed = oracle.Tables(fabric.read_back())
+            wait_for('the held application to go', lambda: len(apps_of(path)) == 1, 10)
+        opensm.check_log()
+        book = os.path.join(cache, next(n for n in os.listdir(cache) if n.startswith('osmroutes-keys')))
+        expect(os.stat(book).st_mode & 0o777 == 0o600, 'others can read the book')
+
+        def again(name, lmc=2):
+            with with_keys(fabric, workdir, lmc, name=name, env=env) as o:
+                o.wait_up()
+                o.wait_quiet()
+                tables, apps = oracle.Tables(fabric.read_back()), apps_of(path)
+                no_loops(tables)
+            return tables, apps, o
+
+        tables, apps, _ = again('second')
+        expect(tables.bytes_of_tables() == keyed.bytes_of_tables(), 'other tables after a restart')
+        expect([a['name'] for a in apps] == ['kept'] and apps[0]['keys'][1]['state'] == 'active' and
+               apps[0]['app'] == app['app'], 'after a restart: %s' % apps)
+        with open(book) as file:
+            good = file.read()
+        for wrong in (good[:len(good) // 2], good.replace('"slot": 1', '"slot": 77')):
+            with open(book, 'w') as file:
+                file.write(wrong)
+            tables, apps, o = again('nonsense')
+            expect(not apps and [l for l in o.errors() if 'OR16' in l], 'nonsense was believed')
+            expect(tables.bytes_of_tables() == before.bytes_of_tables(), 'the base has changed')
+        with open(book, 'w') as file:	# every port is another one
+            file.write(re.sub(r':(\d) ', lambda m: ':%d ' % (9 - int(m.group(1))), good))
+        tables, apps, _ = again('wrong-routes')
+        expect('new routes' in apps[0]['notice'], 'wrong routes were believed: %s' % apps)
+        expect(contention(tables, hosts, shift(64, 59), apps[0]['keys'][1]['offset']) == 1,
+               'contention of routes made anew')
+        with open(book, 'w') as file:
+            file.write(good)
+        os.chmod(book, 0o666)
+        _, apps, o = again('others-may-write')
+        expect(not apps and [l for l in o.errors() if 'OR16' in l], 'a book anybody can write was read')
+        os.chmod(book, 0o600)
+        with open(book, 'w') as file:
+            file.write(good)
+        _, apps, _ = again('fewer-lids', lmc=1)
+        expect(apps[0]['keys'][1]['state'] == 'withdrawn' and 'fewer LIDs' in apps[0]['notice'],
+               'with fewer LIDs: %s' % apps)
+
+
+def apps_of(path):
+    with Client(path) as client:
+        return client.must(op='status')['apps']
+
+
+# Those who mean no good --------------------------------------------------------------------------------
+
+def as_nobody(function, *words):
+    """Runs function(*words) as user 65534 in a process of its own; its sentence, if it has one."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if not pid:
+        try:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+            function(*words)
+        except BaseException as e:	# whatever it is, the test is to say it
+            os.write(write, repr(e).encode()[:2000])
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as file:
+        said = file.read()
+    os.waitpid(pid, 0)
+    return said
+
+
+def cpu_of(process):
+    with open('/proc/%d/stat' % process) as file:
+        fields = file.read().rsplit(')', 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+
+
+def bad_input(client, hosts, app):
+    n = len(hosts)
+    guids = [e.guid for e in hosts]
+    client.refused('no host', op='place', hosts=['0xdead', '0xbeef'], patterns=['0>1'])
+    client.refused('no host "nowhere"', op='place', hosts=['nowhere', guids[0]], patterns=['0>1'])
+    client.refused('ranks 0 and %d' % n, op='place', hosts=guids, patterns=['0>%d' % n])
+    client.refused('two ranks', op='place', hosts=guids, patterns=['0>1 zero>one'])
+    client.refused('"patterns"', op='place', hosts=guids, patterns=[])
+    client.refused('expected a text', op='place', hosts=guids, patterns=[{'no': 1}])
+    client.refused('LID offset', op='place', hosts=guids, patterns=['0>1'] * 4, offsets=4)
+    client.refused('keys 0 to 1', op='request', app=app, key=7)
+    client.refused('no application', op='request', app=4711, key=0)
+    client.refused('not in use', op='done', app=app, key=1)
+    client.refused('whole number', op='request', app=-1, key=0)
+    client.refused('"op"', op='destroy')
+    client.refused('"op"', nothing='at all')
+    for text in (b'\n', b'{\n', b'[]\n', b'null\n', b'\xff\xfe\n', b'{"op":"status","op":"place"}\n',
+                 b'[' * 5000 + b'\n', b'{"op": "place", "hosts": {"a": 1}, "patterns": ["0>1"]}\n'):
+        client.socket.sendall(text)
+        said = client.answer()
+        expect(said and not said['ok'], '%r was taken: %s' % (text[:40], said))
+    client.must(op='request', app=app, key=0)
+    client.refused('in use already', op='request', app=app, key=0)
+    client.refused('LID offset', op='request', app=app, key=1)
+    client.must(op='done', app=app, key=0)
+
+
+def more_keys_than_lids(client, hosts):
+    """LMC 2: three offsets; whoever shares a host with all three is refused."""
+    guids = [e.guid for e in hosts]
+    apps = [client.must(op='place', hosts=guids, patterns=['0>1'])['app'] for _ in range(2)]
+    client.refused('taken by other applications', op='place', hosts=guids, patterns=['0>1'])
+    for app in apps:
+        client.must(op='withdraw', app=app)
+
+
+def stranger(path, app, guids):
+    """As somebody else: root's application is not there, and there is an end to what one may have."""
+    with Client(path) as client:
+        for op in ('request', 'done', 'withdraw', 'attach'):
+            client.refused('no application', op=op, app=app, key=0)
+        expect(client.must(op='status')['apps'] == [], 'a stranger sees applications')
+        client.refused('cannot place', op='place', hosts=guids, patterns=['0>1'], owner=0)
+        own = client.must(op='place', hosts=guids[:2], patterns=['0>1'])
+        expect(own['owner'] == 65534, 'the owner is %s' % own)
+        client.begin(own['app'], 0)
+        client.must(op='place', hosts=guids[2:4], patterns=['0>1'])
+        client.refused('no more', op='place', hosts=guids[4:6], patterns=['0>1'])
+        client.must(op='withdraw', app=own['app'])
+    clients = []
+    for _ in range(40):
+        one = socket.socket(socket.AF_UNIX)
+        one.connect(path)
+        clients.append(one)
+    last = clients[-1]
+    last.settimeout(10)
+    expect(b'too many' in last.recv(4096), '40 connections of one user')
+
+
+def flood(path, seconds):
+    """Many connections, all talking at once and none reading; half lines, and lines without an end."""
+    end = time.monotonic() + seconds
+    clients = []
+    for i in range(12):
+        one = socket.socket(socket.AF_UNIX)
+        one.connect(path)
+        one.setblocking(False)
+        clients.append(one)
+    lines = [b'{"op":"status"}\n' * 200, b'{"op":"place","hosts":["x","y"],"patterns":["0>1"]}\n' * 50,
+             b'x' * 65536, b'\n' * 5000]
+    n = 0
+    while time.monotonic() < end:
+        for i, one in enumerate(clients):
+            try:
+                n += one.send(lines[i % len(lines)])
+            except BlockingIOError:
+                pass
+            except OSError:
+                clients[i] = socket.socket(socket.AF_UNIX)
+                clients[i].connect(path)
+                clients[i].setblocking(False)
+        time.sleep(0.001)
+    for one in clients[::2]:
+        one.close()	# in the middle of whatever it was saying
+    expect(n > 1 << 20, 'the flood was %d bytes' % n)
+
+
+@scenario('keys.hostile', 120)
+def hostile(workdir):
+    """Nonsense, floods, half and endless lines, dead clients, strangers: clear answers, an opensm that goes on
+    sweeping and answering, and in the end the tables of the beginning."""
+    if os.geteuid():
+        raise Skip('only root can become somebody else')
+    directory = tempfile.mkdtemp(prefix='osr-keys-')	# others must be able to reach it
+    os.chmod(directory, 0o755)
+    path = os.path.join(directory, 'keys.sock')
+    try:
+        with Fabric(tree_64(workdir), workdir) as fabric:
+            with with_keys(fabric, directory, mode='0666', conf='user_apps = 2\n') as opensm:
+                opensm.wait_up()
+                before = oracle.Tables(fabric.read_back())
+                hosts = hosts_of(before)
+                with Client(path) as client:
+                    _, app = place_all(client, hosts)
+                    bad_input(client, hosts, app['app'])
+                    more_keys_than_lids(client, hosts)
+                    for said in (as_nobody(stranger, path, app['app'], [e.guid for e in hosts]), ):
+                        expect(not said, said)
+                    endless(path)
+                    under_flood(fabric, opensm, client, path, app['app'])
+                    client.must(op='withdraw', app=app['app'])
+                    for left in client.must(op='status')['apps']:
+                        client.must(op='withdraw', app=left['app'])
+                wait_for('the base routing', lambda: same(before, fabric), 30)
+            opensm.check_log()
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def endless(path):
+    with Client(path) as client:
+        try:
+            for _ in range(40):
+                client.socket.sendall(b'y' * 65536)
+        except OSError:
+            pass	# it has hung up already
+        try:
+            said = client.line()
+        except ConnectionResetError:
+            said = None
+        expect(said is None or 'too long' in said['error'], 'a line without an end: %s' % said)
+
+
+def under_flood(fabric, opensm, client, path, app):
+    """Meanwhile: keys, sweeps and path queries, and not much of the processor."""
+    seconds = 4
+    read, write = os.pipe()
+    flooder = os.fork()
+    if not flooder:
+        os.write(write, as_nobody(flood, path, seconds).encode()[:2000])
+        os._exit(0)
+    os.close(write)
+    # The process that ibsim-run has become.
+    used, begin = cpu_of(opensm.process.pid), time.monotonic()
+    time.sleep(1)
+    client.begin(app, 0)
+    client.must(op='done', app=app, key=0)
+    tables = oracle.Tables(fabric.read_back())
+    rows = fabric.path_sls([hosts_of(tables)[0].lid], tables.host_lids)
+    expect('!' not in ''.join(rows.values()), 'path queries fail under a flood')
+    opensm.resweep(20)
+    while os.waitpid(flooder, os.WNOHANG)[0] == 0:
+        time.sleep(0.05)
+    share = (cpu_of(opensm.process.pid) - used) / (time.monotonic() - begin)
+    with os.fdopen(read) as file:
+        said = file.read()
+    expect(not said, 'the flood: ' + said)
+    print('share of a processor under the flood, sweeps included: %.2f' % share)
+    expect(share < 0.7, 'a flood takes %.2f of a processor' % share)
+
+
+@scenario('keys.standby', 90)
+def standby(workdir):
+    """An SM that is not master gives no keys; when it has become master it does."""
+    quick = {'sminfo_polling_timeout': 500, 'polling_retry_number': 2}
+    with Fabric(find_fabric('tree-3'), workdir) as fabric:
+        with with_keys(fabric, workdir, name='master', options=dict(quick, sm_priority=9)) as master:
+            master.wait_up()
+            tables = oracle.Tables(fabric.read_back())
+            hosts = hosts_of(tables)
+            other = os.path.join(workdir, 'other')
+            os.makedirs(other)
+            fabric.env = dict(fabric.env, SIM_HOST=fabric.node_id(hosts[-1].name))
+            with with_keys(fabric, other, name='standby', options=dict(quick, sm_priority=1)) as second:
+                wait_for('the standby SM', lambda: 'ENTERING STANDBY STATE' in second.log or
+                         'Entering STANDBY' in second.log, 30)
+                with Client(os.path.join(other, 'keys.sock')) as client:
+                    client.refused('no fabric', op='place', hosts=[hosts[0].guid, hosts[1].guid],
+                                   patterns=['0>1'])
+                    master.stop()
+                    wait_for('the other SM', lambda: 'SUBNET UP' in second.log, 60)
+                    app = client.must(op='place', hosts=[e.guid for e in hosts],
+                                      patterns=[pattern(shift(len(hosts), 3))])
+                    client.begin(app['app'], 0)
+
+
+@scenario('keys.not-applicable')
+def not_applicable(workdir):
+    """Fabrics and options without keys: one sentence, and the routing as ever."""
+    for net, engine, lmc, word in (('torus-4x4', 'dfsssp', 2, 'no keys on this fabric'),
+                                   ('tree-3', 'dmodk', 0, 'LID offset'),
+                                   ('tree-3', 'minhop', 2, 'no fabric')):
+        with Fabric(find_fabric(net), workdir) as fabric:
+            with with_keys(fabric, workdir, lmc, engine=engine, name=net + engine) as opensm:
+                opensm.wait_up()
+                hosts = hosts_of(oracle.Tables(fabric.read_back()))
+                with Client(os.path.join(workdir, 'keys.sock')) as client:
+                    client.refused(word, op='place', hosts=[hosts[0].guid, hosts[-1].guid],
+                                   patterns=['0>1'])
+            opensm.check_log()
+    with Fabric(find_fabric('tree-3'), workdir) as fabric:
+        for name, conf, word in (('mode', 'control_mode = rw-\n', 'octal'),
+                                 ('file', 'control_socket = %s\n' % fabric.netfile, 'no socket')):
+            with with_keys(fabric, workdir, name=name, conf=conf) as opensm:
+                opensm.wait_up()
+            expect([l for l in opensm.errors() if 'OR15' in l and word in l], 'no line about ' + word)
+
+
+# The command, and Slurm ----------------------------------------------------------------------------
+
+@scenario('keys.slurm')
+def slurm(workdir):
+    """The shipped prolog: a job that asks for keys has them in its environment, and none after its end."""
+    path = os.path.join(workdir, 'keys.sock')
+    tools = os.path.join(workdir, 'bin')
+    os.makedirs(tools)
+    os.symlink(COMMAND, os.path.join(tools, 'osmroutes'))
+    with open(os.path.join(tools, 'scontrol'), 'w') as file:	# all that the script wants of Slurm
+        file.write('#!/bin/sh\necho "$3" | tr , "\\n"\n')
+    os.chmod(os.path.join(tools, 'scontrol'), 0o755)
+
+    def run(context, comment='osmroutes:cps-ring'):
+        env = dict(os.environ, PATH=tools + ':' + os.environ['PATH'], OSMROUTES_KEYS=path,
+                   OSMROUTES_JOBS=os.path.join(workdir, 'jobs'), SLURM_JOB_ID='7', SLURM_JOB_UID='65534',
+                   SLURM_JOB_NODELIST='h0,h3,h5,h6', SLURM_JOB_COMMENT=comment,
+                   SLURM_SCRIPT_CONTEXT=context)
+        done = subprocess.run([os.path.join(ROOT, 'share', 'examples', 'slurm-prolog')], env=env,
+                              text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=30)
+        expect(done.returncode == 0, done.stderr)
+        return done.stdout
+
+    with Fabric(find_fabric('tree-3'), workdir) as fabric:
+        with with_keys(fabric, workdir) as opensm:
+            opensm.wait_up()
+            run('prolog_slurmctld', comment='nothing')
+            expect(run('prolog_task') == '' and not apps_of(path), 'a job that wants no keys')
+            run('prolog_slurmctld')
+            expect(run('prolog_task') == 'export OSMROUTES_APP=1\nexport UCX_IB_LID_PATH_BITS=1\n',
+                   'the environment of a task')
+            app = apps_of(path)[0]
+            expect(app['owner'] == 65534 and app['name'] == 'job 7' and app['ranks'] == 4, app)
+            for words in (['request', '1', '0'], ['done', '1', '0'], ['status', '1', '--json']):
+                done = subprocess.run([COMMAND, 'key', '--socket=' + path] + words, text=True,
+                                      stdout=subprocess.PIPE, timeout=30)
+                expect(done.returncode == 0, '%s ended with %d' % (words, done.returncode))
+            expect(json.loads(done.stdout)['keys'][0]['contention'] == 1, done.stdout)
+            run('epilog_slurmctld')
+            expect(not apps_of(path), 'the application outlives its job')
+            opensm.wait_quiet()
+        opensm.check_log()

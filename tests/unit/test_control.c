@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * The control socket and libosrkeys, one against the other, without OpenSM: this thread is the subnet
+ * manager, another one is the application.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <osmroutes/control.h>
+#include <osmroutes/keyclient.h>
+
+#define LEAVES 4
+
+static char path[64];
+static struct osr_arena arena;
+static struct osr_fabric fabric;
+
+/* Two spines, four leaves with two hosts each; `cable` is left out. */
+static void make_fabric(struct osr_fabric *f, int cable)
+{
+	struct osr_builder *b = osr_builder_new();
+	int n = 0;
+
+	for (unsigned s = 0; s < LEAVES + 2; s++)
+		osr_builder_switch(b, &(struct osr_switch_in){ s + 1, 8, 0, NULL });
+	for (unsigned leaf = 0; leaf < LEAVES; leaf++) {
+		for (unsigned spine = 0; spine < 2; spine++)
+			if (n++ != cable)
+				osr_builder_link(
+					b, &(struct osr_link_in){ .sw_a = leaf,
+								  .sw_b = LEAVES + spine,
+								  .port_a = (uint8_t)(3 + spine),
+								  .port_b = (uint8_t)(1 + leaf) });
+		for (unsigned h = 0; h < 2; h++)
+			osr_builder_terminal(
+				b, &(struct osr_terminal_in){
+					   .guid = 0x100 + leaf * 2 + h,
+					   .sw = leaf,
+					   .port = (uint8_t)(1 + h),
+					   .lmc = 1,
+					   .lid = (uint16_t)(16 + 2 * (leaf * 2 + h)) });
+	}
+	assert_int_equal(osr_builder_build(b, &arena, f, NULL), OSR_OK);
+	osr_builder_free(b);
+}
+
+static struct osr_control *start(void)
+{
+	struct osr_control_in in = { .path = path,
+				     .mode = 0600,
+				     .limits = { 16, 8, 8, 4096, OSR_KEY_FINE } };
+	struct osr_diag diag = { "" };
+	struct osr_control *c = osr_control_open(&in, &diag);
+
+	if (!c)
+		fail_msg("%s", diag.text);
+	assert_int_equal(osr_control_start(c, &diag), OSR_OK);
+	return c;
+}
+
+/* A sweep: the fabric, and the switches have what was collected. */
+static void sweep(struct osr_control *c, const struct osr_fabric *f)
+{
+	struct osr_arena scratch = { 0 };
+	struct osr_sched *s = osr_control_lock(c);
+	struct osr_overlay_entry *entry;
+	uint32_t n;
+
+	assert_int_equal(osr_sched_fabric(s, f, NULL), OSR_OK);
+	assert_int_equal(osr_sched_collect(s, &scratch, &entry, &n, NULL), OSR_OK);
+	osr_sched_written(s);
+	osr_control_unlock(c);
+	osr_arena_free(&scratch);
+}
+
+/* The application; its own thread, so no assertions in here. */
+struct life {
+	atomic_int step;
+	char said[512], notice[256];
+	uint32_t app, offset, n_keys;
+	struct osrk_key key;
+	uint64_t host;
+	uint32_t lid;
+};
+
+static void *live(void *arg)
+{
+	static const char *const hosts[] = { "0x100", "0x102", "0x104", "0x106" };
+	static const char *const patterns[] = { "0>1 1>2 2>3 3>0", "0>2 1>3" };
+	struct osrk_place in = { .name = "life", .hosts = hosts, .n_ranks = 4,
+				 .patterns = patterns, .n_patterns = 2, .hold = true };
+	struct life *l = arg;
+	struct osrk *k = osrk_open(path);
+
+	if (!osrk_ok(k) || osrk_place(k, &in, &l->app))
+		goto out;
+	l->offset = osrk_offset(k, l->app, 0);
+	l->n_keys = osrk_n_keys(k, l->app);
+	l->host = osrk_host(k, 1);
+	l->lid = osrk_lid(k, 1);
+	l->step = 1;
+	if (osrk_request(k, l->app, 0, 20000))
+		goto out;
+	osrk_key(k, l->app, 0, &l->key);
+	l->step = 2;
+	if (osrk_listen(k, 20000, l->notice, sizeof(l->notice)) != 1 || osrk_done(k, l->app, 0) ||
+	    osrk_request(k, l->app, 1, 0))
+		goto out;
+	l->step = 3;
+	if (!osrk_request(k, l->app, 7, 0))
+		goto out;
+	l->step = 4;
+out:
+	snprintf(l->said, sizeof(l->said), "%s", osrk_error(k));
+	osrk_close(k);
+	return NULL;
+}
+
+static void wait_for(struct osr_control *c, const struct osr_fabric *f, struct life *l, int step)
+{
+	for (int i = 0; i < 2000 && l->step < step; i++) {
+		if (osr_control_pending(c))
+			sweep(c, f);
+		usleep(10000);
+	}
+	if (l->step < step)
+		fail_msg("stopped at step %d: %s", l->step, l->said);
+}
+
+static uint32_t n_apps(struct osr_control *c)
+{
+	struct osr_sched *s = osr_control_lock(c);
+	uint32_t n = 0;
+
+	while (osr_sched_row(s, n))
+		n++;
+	osr_control_unlock(c);
+	return n;
+}
+
+static void a_life(void **state)
+{
+	struct osr_control *c = start();
+	struct osr_fabric broken;
+	struct life l = { 0 };
+	pthread_t thread;
+
+	sweep(c, &fabric);
+	assert_int_equal(pthread_create(&thread, NULL, live, &l), 0);
+	wait_for(c, &fabric, &l, 1);
+	assert_int_equal(l.offset, 1);
+	assert_int_equal(l.n_keys, 2);
+	assert_int_equal(l.host, 0x102);
+	assert_int_equal(l.lid, 20);
+	wait_for(c, &fabric, &l, 2);
+	assert_int_equal(l.key.state, OSRK_ACTIVE);
+	assert_int_equal(l.key.contention, 1);
+	/* One of the two cables of the first leaf is in the key's way. */
+	make_fabric(&broken, 0);
+	sweep(c, &broken);
+	usleep(100000);
+	if (!l.notice[0]) {
+		make_fabric(&broken, 1);
+		sweep(c, &broken);
+	}
+	wait_for(c, &broken, &l, 4);
+	pthread_join(thread, NULL);
+	assert_non_null(strstr(l.notice, "new routes"));
+	assert_non_null(strstr(l.said, "keys 0 to 1"));
+	/* It was held by the connection. */
+	for (int i = 0; i < 500 && n_apps(c); i++)
+		usleep(10000);
+	assert_int_equal(n_apps(c), 0);
+	osr_control_close(c);
+}
+
+static void save_and_restore(void **state)
+{
+	static const char *const patterns[] = { "0>1 1>0" };
+	struct osrk_place in = { .n_ranks = 2, .patterns = patterns, .n_patterns = 1 };
+	struct osr_control *c = start();
+	struct osrk *k = osrk_open(path);
+	struct osr_diag diag = { "" };
+	uint32_t app, n, n_wrong;
+	char *book, *again, *status;
+
+	sweep(c, &fabric);
+	assert_int_equal(osrk_place(k, &in, &app), 0);
+	assert_int_equal(osrk_request(k, app, 0, 0), 0);
+	sweep(c, &fabric);
+	osrk_close(k);
+	book = osr_control_save(c);
+	osr_control_close(c);
+	assert_int_equal(access(path, F_OK), -1);
+
+	c = start();
+	assert_int_equal(osr_control_restore(c, book, strlen(book), &n, &n_wrong, &diag), OSR_OK);
+	assert_int_equal(n, 1);
+	assert_int_equal(n_wrong, 0);
+	again = osr_control_save(c);
+	assert_string_equal(book, again);
+	sweep(c, &fabric);
+	k = osrk_open(path);
+	assert_int_equal(osrk_attach(k, app), 0);
+	status = osrk_ask(k, "{\"op\": \"status\"}");
+	assert_non_null(strstr(status, "\"state\":\"active\""));
+	assert_int_equal(osrk_withdraw(k, app), 0);
+	assert_int_equal(osrk_withdraw(k, app), -1);
+	assert_int_equal(osr_control_restore(c, "{}", 2, &n, &n_wrong, &diag), OSR_INVAL);
+	assert_int_equal(osr_control_restore(c, book, 20, &n, &n_wrong, &diag), OSR_INVAL);
+	osrk_close(k);
+	osr_control_close(c);
+	free(book);
+	free(again);
+	free(status);
+}
+
+static void whose_path(void **state)
+{
+	struct osr_control_in in = { .path = path, .mode = 0600 };
+	struct osr_diag diag = { "" };
+	struct osr_control *c = start();
+	struct osrk *k;
+	FILE *file;
+
+	assert_null(osr_control_open(&in, &diag));
+	assert_non_null(strstr(diag.text, "another process"));
+	osr_control_close(c);
+	file = fopen(path, "w");
+	fclose(file);
+	assert_null(osr_control_open(&in, &diag));
+	assert_non_null(strstr(diag.text, "no socket"));
+	assert_int_equal(access(path, F_OK), 0);
+	unlink(path);
+	k = osrk_open(path);
+	assert_false(osrk_ok(k));
+	osrk_close(k);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_life),
+		cmocka_unit_test(save_and_restore),
+		cmocka_unit_test(whose_path),
+	};
+	char directory[] = "/tmp/osr-control-XXXXXX";
+	int failed;
+
+	if (!mkdtemp(directory))
+		return 1;
+	snprintf(path, sizeof(path), "%s/sock", directory);
+	make_fabric(&fabric, -1);
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	unlink(path);
+	rmdir(directory);
+	osr_arena_free(&arena);
+	return failed;
+}
