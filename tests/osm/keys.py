@@ -5,6 +5,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -659,4 +660,39 @@ def slurm(workdir):
             run('epilog_slurmctld')
             expect(not apps_of(path), 'the application outlives its job')
             opensm.wait_quiet()
+        opensm.check_log()
+
+
+@scenario('keys.batch', 90)
+def batch(workdir):
+    """Eight requests at once are fewer sweeps than eight; requests during a sweep with discovery wait for it."""
+    with Fabric(tree_64(workdir), workdir) as fabric:
+        with with_keys(fabric, workdir) as opensm:
+            opensm.wait_up()
+            hosts = shuffled(hosts_of(oracle.Tables(fabric.read_back())))
+            groups = [hosts[i::8] for i in range(8)]
+            clients = [Client(os.path.join(workdir, 'keys.sock')) for _ in groups]
+            apps = [place_all(c, own)[1]['app'] for c, own in zip(clients, groups)]
+            mark = len(opensm.log)
+            for key, resweep in ((0, False), (1, True)):
+                if resweep:
+                    opensm.process.send_signal(signal.SIGHUP)
+                for c, app in zip(clients, apps):
+                    c.send(op='request', app=app, key=key)
+                for c, app in zip(clients, apps):
+                    said = c.answer()
+                    expect(said['ok'], said)
+                    if said['state'] == 'waiting':
+                        c.until(event='key', app=app, key=key, state='active')
+                for c, app in zip(clients, apps):
+                    c.must(op='done', app=app, key=key)
+            n = keys_sweeps(end_of_log(opensm, mark))
+            expect(1 <= n < 12, '%d sweeps for 16 requests' % n)
+            opensm.wait_quiet()
+            tables = oracle.Tables(fabric.read_back())
+            for i, own in enumerate(groups):
+                expect(contention(tables, own, shift(8, 3), 1) <= 1, 'contention of application %d' % i)
+            no_loops(tables)
+            for c in clients:
+                c.socket.close()
         opensm.check_log()
