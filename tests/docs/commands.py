@@ -135,6 +135,8 @@ class Runner:
             return 'cmake', command
         if CLEAN.match(command):
             return 'clean', command
+        if command.startswith('build/tests/experiments/osr-keys '):
+            return 'run', command
         if command.startswith('osmroutes key '):
             return 'keys', command
         if re.match(r'(?:osmroutes|ibnetdiscover|ibdmchk|cpack|cat|grep|build/src/cli/osmroutes) ', command + ' '):

@@ -11,7 +11,12 @@
  *		a 3D stencil with a barrier each, by the flow-level simulator; KB 0 draws 4 KB to 256 KB.
  *		ROUTING: mesh dmodk sssp random conga ark nrk best joint
  *
- * Prints numbers, separated by blanks. All random numbers come from the seed.
+ *	osr-keys trace SIDE SEED ROUTING FILE...
+ *		the same network and routings; each FILE is a symbolic trace (tracefile.h), an application
+ *		of its own. Keys are asked for where the trace says RODREQUEST; other phases go by D-Mod-K
+ *
+ * Prints numbers, separated by blanks: the longest communication time of an application, the end, the
+ * most messages on one link at a time. All random numbers come from the seed.
  */
 #include <osmroutes/engine.h>
 #include <osmroutes/flow.h>
@@ -23,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/tracefile.h"
 #include "topo/topo.h"
 
 #define GBPS 40
@@ -40,7 +46,10 @@ struct app {
 	uint8_t order[6];                 /* directions */
 	double calc, bytes, total;        /* of the present phase; all communication so far */
 	struct osr_flow_message *message;
-	struct osr_pair *pair; /* [n_ranks] of the present phase */
+	struct osr_pair *pair; /* [n_pairs] of the present phase */
+	uint32_t n_pairs;
+	const struct osr_trace *trace; /* NULL: the stencil */
+	bool keyed; /* the present phase has a key */
 	struct osr_prng prng;  /* of its sizes and times, the same for every routing */
 	bool active;
 	uint32_t joint; /* number of the joint key its entries come from */
@@ -319,18 +328,48 @@ static double mean_bytes(const struct lab *x)
 	return x->kb > 0 ? x->kb * 1024 : 4096 * 127.0 / 7;
 }
 
+/* A phase of a trace: each of its sends is a message of every rank. */
+static bool trace_phase(struct app *a, uint32_t step, struct osr_flow_phase *p)
+{
+	const struct osr_trace *t = a->trace;
+	const struct osr_trace_phase *now = &t->phase[step];
+
+	if (step == t->n_phases)
+		return false;
+	a->calc = now->calc + now->std * (2 * uniform(&a->prng) - 1);
+	a->keyed = now->key != UINT32_MAX;
+	a->active = false;
+	a->n_pairs = 0;
+	for (uint32_t k = 0; k < now->n_sends; k++) {
+		const struct osr_trace_send *send = &t->send[now->first + k];
+		uint32_t n = osr_trace_pairs(t, send, a->pair + a->n_pairs);
+
+		for (uint32_t m = a->n_pairs; m < a->n_pairs + n; m++) {
+			a->pair[m] = (struct osr_pair){ a->term[a->pair[m].from],
+							a->term[a->pair[m].to] };
+			a->message[m] = (struct osr_flow_message){ a->calc, send->bytes };
+		}
+		a->n_pairs += n;
+	}
+	*p = (struct osr_flow_phase){ a->message, a->n_pairs, a->calc };
+	return true;
+}
+
 static bool next_phase(void *ctx, uint32_t i, uint32_t step, double now, struct osr_flow_phase *p)
 {
 	struct lab *x = ctx;
 	struct app *a = &x->app[i];
 	double ideal = mean_bytes(x) / (GBPS * 1e9 / 8);
 
+	if (a->trace)
+		return trace_phase(a, step, p);
 	if (step == x->n_phases)
 		return false;
 	a->bytes = x->kb > 0 ? x->kb * 1024 : 4096.0 * (1u << osr_prng_below(&a->prng, 7));
 	/* Calculation: uniform, half to one and a half of its mean. */
 	a->calc = ideal * (1 / x->utilization - 1) * (0.5 + uniform(&a->prng));
-	p->n_messages = stencil(a, a->order[step % 6], a->pair);
+	p->n_messages = a->n_pairs = stencil(a, a->order[step % 6], a->pair);
+	a->keyed = true;
 	for (uint32_t m = 0; m < p->n_messages; m++)
 		a->message[m] = (struct osr_flow_message){ a->calc, a->bytes };
 	p->message = a->message;
@@ -369,8 +408,8 @@ static void start_joint(struct lab *x, uint32_t i, uint32_t n)
 			const struct app *b = &x->app[k];
 
 			/* The pairs of its present phase, which for the others is still to come. */
-			memcpy(all + n_all, b->pair, b->n_ranks * sizeof(*all));
-			n_all += k == i ? n : b->n_ranks;
+			memcpy(all + n_all, b->pair, b->n_pairs * sizeof(*all));
+			n_all += b->n_pairs;
 			x->app[k].joint = x->n_joint;
 		}
 		place_key(x, all, n_all, OSR_KEY_AS_IS);
@@ -384,13 +423,13 @@ static void start(struct lab *x, uint32_t i)
 
 	a->active = true;
 	if (x->routing == JOINT)
-		start_joint(x, i, a->n_ranks);
+		start_joint(x, i, a->n_pairs);
 	else
-		place_key(x, a->pair, a->n_ranks,
+		place_key(x, a->pair, a->n_pairs,
 			  x->routing == ARK   ? OSR_KEY_AS_IS
 			  : x->routing == NRK ? OSR_KEY_FINE
 					      : OSR_KEY_BEST);
-	count(x, a->pair, a->n_ranks, 1);
+	count(x, a->pair, a->n_pairs, 1);
 }
 
 /* Random up, the same way down by the digits; the pair decides (ECMP). */
@@ -518,8 +557,8 @@ static void passed(void *ctx, double seconds, const double *link_rate)
 
 /* Figures 6 to 9: the run ---------------------------------------------------------------------- */
 
-static uint32_t path(void *ctx, uint32_t i, uint32_t step, uint32_t message, double now,
-		     uint32_t *links)
+static uint32_t path_of(void *ctx, uint32_t i, uint32_t step, uint32_t message, double now,
+			uint32_t *links)
 {
 	struct lab *x = ctx;
 	struct app *a = &x->app[i];
@@ -539,6 +578,9 @@ static uint32_t path(void *ctx, uint32_t i, uint32_t step, uint32_t message, dou
 	case CONGA:
 		return conga_way(x, from, to, links);
 	default:
+		if (!a->keyed)
+			return osr_flow_links(&x->f, &x->base, from,
+					      x->f.lid_dest[x->f.term_lid[to]], links);
 		if (!a->active)
 			start(x, i);
 		return follow(x, from, to, links);
@@ -560,7 +602,7 @@ static void phase_over(void *ctx, uint32_t i, uint32_t step, double began, doubl
 
 	a->total += now - began - a->calc;
 	if (a->active)
-		count(x, a->pair, a->n_ranks, -1);
+		count(x, a->pair, a->n_pairs, -1);
 	a->active = false;
 	a->joint = 0; /* the next phase has other pairs */
 }
@@ -571,6 +613,8 @@ static void prepare(struct lab *x)
 
 	if (x->routing == DMODK || x->routing == SSSP)
 		route_base(x, routing_names[x->routing]);
+	else if (x->routing >= ARK)
+		route_base(x, "dmodk"); /* of phases without a key */
 	if (x->routing != CONGA)
 		return;
 	x->dre = need(osr_calloc(&x->arena, x->net.n_links, sizeof(*x->dre)));
@@ -583,9 +627,63 @@ static void prepare(struct lab *x)
 	memset(x->flowlet_to, 0xff, x->f.n_terminals * sizeof(*x->flowlet_to));
 }
 
+/* Each file is an application; hosts are dealt out at random. */
+static void deal_traces(struct lab *x, char **path)
+{
+	uint32_t at = 0;
+
+	osr_prng_shuffle(&x->prng, x->host, x->n_hosts);
+	x->app = need(osr_calloc(&x->arena, x->n_apps, sizeof(*x->app)));
+	for (uint32_t i = 0; i < x->n_apps; i++) {
+		struct osr_trace *t = need(osr_calloc(&x->arena, 1, sizeof(*t)));
+		struct app *a = &x->app[i];
+		size_t room;
+
+		if (osr_trace_read(path[i], t, &x->diag))
+			die(x, "a trace");
+		if (t->n_ranks > x->n_hosts - at)
+			die(x, "more ranks than hosts");
+		room = (size_t)t->n_ranks * (t->max_sends ? t->max_sends : 1);
+		a->trace = t;
+		a->n_ranks = t->n_ranks;
+		a->prng.state = osr_prng_next(&x->prng);
+		a->term = x->host + at;
+		a->message = need(osr_alloc(&x->arena, room, sizeof(*a->message)));
+		a->pair = need(osr_alloc(&x->arena, room, sizeof(*a->pair)));
+		at += t->n_ranks;
+	}
+}
+
+static int run_traces(struct lab *x, unsigned side, uint64_t seed, char **path)
+{
+	static const struct osr_flow_ops ops = { next_phase, path_of, arrived, phase_over, passed };
+	struct osr_flow_limits limits = { x->n_apps, 0, MAX_HOPS };
+	struct osr_flow_stats stats;
+	double longest = 0;
+
+	grow(x, 3, side);
+	x->prng.state = seed;
+	deal_traces(x, path);
+	prepare(x);
+	for (uint32_t i = 0; i < x->n_apps; i++) {
+		const struct osr_trace *t = x->app[i].trace;
+
+		if (t->n_ranks * t->max_sends > limits.max_messages)
+			limits.max_messages = t->n_ranks * t->max_sends;
+	}
+	if (osr_flow_run(&x->net, &ops, x, &limits, &x->scratch, &stats, &x->diag))
+		die(x, "the simulation");
+	for (uint32_t i = 0; i < x->n_apps; i++) {
+		longest = fmax(longest, x->app[i].total);
+		osr_trace_free((struct osr_trace *)x->app[i].trace);
+	}
+	printf("%.9g %.9g %u\n", longest, stats.end, stats.max_sharing);
+	return 0;
+}
+
 static int run_time(struct lab *x, unsigned side, uint64_t seed)
 {
-	static const struct osr_flow_ops ops = { next_phase, path, arrived, phase_over, passed };
+	static const struct osr_flow_ops ops = { next_phase, path_of, arrived, phase_over, passed };
 	struct osr_flow_limits limits = { x->n_apps, 0, MAX_HOPS };
 	struct osr_flow_stats stats;
 	double longest = 0;
@@ -622,8 +720,18 @@ int main(int argc, char **argv)
 		if (x.routing <= JOINT && x.utilization > 0 && x.utilization <= 1)
 			return run_time(&x, (unsigned)atoi(argv[2]), strtoull(argv[5], NULL, 0));
 	}
+	if (argc >= 6 && !strcmp(argv[1], "trace")) {
+		for (x.routing = MESH; x.routing <= JOINT; x.routing++)
+			if (!strcmp(routing_names[x.routing], argv[4]))
+				break;
+		x.n_apps = (uint32_t)argc - 5;
+		if (x.routing <= JOINT)
+			return run_traces(&x, (unsigned)atoi(argv[2]), strtoull(argv[3], NULL, 0),
+					  argv + 5);
+	}
 	fputs("osr-keys load SIDE SEED\n"
-	      "osr-keys time SIDE APPS PERCENT SEED ROUTING KB [PHASES]\n",
+	      "osr-keys time SIDE APPS PERCENT SEED ROUTING KB [PHASES]\n"
+	      "osr-keys trace SIDE SEED ROUTING FILE...\n",
 	      stderr);
 	return 2;
 }

@@ -5,8 +5,7 @@
  *	B  the book of applications of an earlier run; then the fabric, and all entries
  *	T  a symbolic trace
  * Lines are answered with a JSON object each. Whatever is in the scheduler afterwards, its entries
- * can be laid over tables, saved, and read again. Built with OSR_FUZZ=ON it is a libFuzzer target,
- * otherwise it replays the files it is given.
+ * can be laid over tables, saved, and read again.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,17 +14,8 @@
 #include <osmroutes/engine.h>
 
 #include "control/protocol.h"
+#include "fuzz.h"
 #include "io/tracefile.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void insist(bool ok, const char *what, const char *said)
-{
-	if (ok)
-		return;
-	fprintf(stderr, "fuzz_keys: %s: %s\n", what, said);
-	abort();
-}
 
 /* Two spines, four leaves with two hosts each: GUIDs 0x100 + n of hosts, LIDs 16 + 4 n. */
 static void make_fabric(struct osr_arena *arena, struct osr_fabric *f)
@@ -196,24 +186,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	osr_arena_free(&arena);
 	return 0;
 }
-
-#ifndef OSR_LIBFUZZER
-int main(int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++) {
-		FILE *in = fopen(argv[i], "rb");
-		uint8_t *buf;
-		long size;
-
-		insist(in && !fseek(in, 0, SEEK_END) && (size = ftell(in)) >= 0, argv[i], "");
-		rewind(in);
-		buf = malloc((size_t)size + 1);
-		insist(buf && fread(buf, 1, (size_t)size, in) == (size_t)size, argv[i], "");
-		LLVMFuzzerTestOneInput(buf, (size_t)size);
-		free(buf);
-		fclose(in);
-	}
-	printf("%d files replayed\n", argc - 1);
-	return argc < 2;
-}
-#endif
