@@ -26,6 +26,9 @@
  * order searched for the pairs it serves (updown.h) replaces it. Its trees are settled from the far
  * end, exactly: whoever has a legal shortest route gets one.
  *
+ * At last single dests are moved off the most loaded channel (as spf.h does), as long as no route gets
+ * longer by it.
+ *
  * The idea of routing within a dependency graph that keeps an escape tree is that of Nue (Domke,
  * Hoefler, HPDC 2016). DIFFERS: shortest legal routes over a mask of VLs for every source, instead
  * of a partition of the destinations over VLs.

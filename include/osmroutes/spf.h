@@ -16,8 +16,8 @@
  *     weights and routed again, with all others in place.
  *   - Where a switch has many closer neighbours, the LIDs behind one switch are dealt out over them
  *     together in the first pass, at the price of one.
- *   - At last, single destinations are moved off the most loaded channel as long as that lowers the
- *     maximum.
+ *   - At last, destinations are moved off the most loaded channel, alone or in groups, as long as that
+ *     lowers the maximum. Fabrics of a few dozen switches start again from where that ended.
  *
  * While a routing is being computed, a table entry is a *hop*: the index of a channel among those
  * of its switch (channel = chan_row[switch] + hop); osr_spf_finish() turns hops into ports.

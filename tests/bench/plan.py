@@ -17,10 +17,11 @@ class Plan:
     largest edge forwarding index allowed (None: stock's), `bound` the least a minimal one can have."""
 
     def __init__(self, key, title, words, variants, least=None, efi=None, bound=None, vls=None,
-                 memory=None, efi_by_budget=None, in_quick=False, only_large=False, switches=0):
+                 memory=None, efi_by_budget=None, cut=0, in_quick=False, only_large=False, switches=0):
         self.key, self.title, self.words, self.variants = key, title, words.split(), variants
         self.least, self.efi, self.bound, self.vls, self.memory = least, efi, bound, vls, memory
         self.efi_by_budget = efi_by_budget	# largest at 4 and 8 VLs, instead of half of nue's
+        self.cut = cut	# no routing at all has a lower EFI
         self.in_quick, self.only_large = in_quick, only_large
         self.switches = switches
         self.path = None	# of a fabric from the field
@@ -30,6 +31,10 @@ class Plan:
 # its routes at will over its shortest paths, and the most loaded channel is minimised.
 BOUNDS_RANDOM64 = {1: 16128, 2: 20736, 3: 16128}
 BOUNDS_RANDOM128 = {1: 64512, 2: 38656, 3: 66304}
+
+# And what no routing goes below, minimal or not: all that k switches with 16 hosts each send to the
+# others crosses the e cables between them, so one carries k * (128 - k) * 256 / e routes.
+CUTS_RANDOM128 = {1: 2 * 126 * 256, 3: 4 * 124 * 256 // 2}
 
 # The goals for random fabrics were set on graphs with bounds of 15,673 and 41,724 (1.855 of the
 # average); on others they mean the same distance from the bound.
@@ -49,7 +54,8 @@ def _random128(seed):
     return Plan('random128-%d' % seed,
                 'random, 128 switches, 300 links, 16 hosts each, seed %d' % seed,
                 'random switches=128 links=300 hosts=16 seed=%d' % seed, W1 + SSSP + BY_BUDGET,
-                switches=128, bound=bound, efi_by_budget=bound * RANDOM128, vls=6)
+                switches=128, bound=bound, efi_by_budget=bound * RANDOM128,
+                cut=CUTS_RANDOM128.get(seed, 0), vls=6)
 
 
 def _grid(kind, dims, hosts, bound):

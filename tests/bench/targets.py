@@ -159,6 +159,9 @@ def _balance_by_budget(what, plan, n, ours, nue):
     limit, why = over_average(nue) / 2, 'half of nue'
     if plan.efi_by_budget and n >= 4:
         limit, why = plan.efi_by_budget / ours['efi_minimal'], '1.05 of the bound'
+    elif limit < plan.cut / ours['efi_minimal']:
+        why += ', below the %.2f that some cable has in any routing' % (
+            plan.cut / ours['efi_minimal'])
     elif plan.bound and limit < plan.bound / ours['efi_minimal']:
         why += ', below the bound of minimal routing, %.2f' % (plan.bound / ours['efi_minimal'])
     return Row(what + 'EFI / average', 'at most %.2f (%s)' % (limit, why),

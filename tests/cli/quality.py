@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""What dfsssp promises of irregular fabrics, offline: quality.py OSMROUTES ROOT"""
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+OSMROUTES = sys.argv[1]
+REAL = os.environ.get('OSR_FABRICS') or os.path.join(sys.argv[2], '..', 'shared', 'topologies')
+
+
+def route(net, *options):
+    out = subprocess.run([OSMROUTES, 'route', '--json', *options, net], check=True, stdout=subprocess.PIPE)
+    return json.loads(out.stdout)['engines'][0]
+
+
+def longer(got):
+    return got['routes_longer'] / got['routes']
+
+
+def random128(folder, seed):
+    """4 VLs carry shortest routes alone; one VL leaves one in six without one at most."""
+    net = os.path.join(folder, 'random')
+    subprocess.run([OSMROUTES, 'generate', 'random', 'switches=128', 'links=300', 'hosts=16',
+                    'seed=%d' % seed, '-o', net], check=True)
+    four, one = route(net, '--vls=4'), route(net, '--vls=1')
+    assert four['verdict'] == one['verdict'] == 'good'
+    assert four['routes_longer'] == 0 and four['layers'] <= 4, (seed, four)
+    assert longer(one) < 0.16 and one['proven']['any_sl'], (seed, one)
+    return four['efi']
+
+
+def shuffle_lids(path, seed, out):
+    with open(path) as file:
+        text = file.read()
+    lids = sorted({int(x) for x in re.findall(r'\blid (\d+)', text)})
+    new = lids[:]
+    random.Random(seed).shuffle(new)
+    new = dict(zip(lids, new))
+    with open(out, 'w') as file:
+        file.write(re.sub(r'\blid (\d+)', lambda m: 'lid %d' % new[int(m.group(1))], text))
+
+
+def whatever_lids(folder, path, most):
+    """A small fabric is balanced whichever end port has which LID."""
+    net = os.path.join(folder, 'shuffled')
+    for seed in range(1, 6):
+        shuffle_lids(path, seed, net)
+        got = route(net)
+        assert got['efi'] <= most and got['routes_longer'] == 0, (path, seed, got)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        efi = [random128(folder, seed) for seed in (1, 2, 3, 4)]
+        # What all that two switches send to the others puts on their only cable; no routing is below.
+        assert efi[0] == 2 * 126 * 256
+        # Within 6 % of the least that minimal routing can have (38,656 and 66,304).
+        assert efi[1] <= 38656 * 1.06 and efi[2] <= 66304 * 1.06, efi
+        path = os.path.join(REAL, 'topograph-dgx-2025.topo')
+        if os.path.isfile(path):
+            whatever_lids(folder, path, 985)	# stock dfsssp's
+        else:
+            print('no fabrics from the field here: part of this was left out')
+
+
+main()
