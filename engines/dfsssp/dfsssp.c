@@ -145,11 +145,12 @@ static enum osr_status reduce(struct osr_spf *s, const struct osr_values *v,
 
 	/*
 	 * Several lanes found this way may not serve replies, which then must wait for their own
-	 * search. Where few end ports hang on a switch, routing costs little, and more than one try
-	 * would be most of it.
+	 * search. Where few end ports hang on a switch, routing costs little, and more than two
+	 * tries would be most of it.
 	 */
-	for (uint32_t n = crowded || r->n_layers < 6 ? 4 : r->n_layers - 1;
-	     !st && !*fits && n < r->n_layers && v->num[REVERSIBLE] != OSR_REVERSIBLE_ON; n++)
+	for (uint32_t n = 4;
+	     !st && !*fits && n < r->n_layers && v->num[REVERSIBLE] != OSR_REVERSIBLE_ON;
+	     n = crowded || n > 4 || r->n_layers < 7 ? n + 1 : r->n_layers - 1u)
 		st = osr_guided_reduce(s, req, &opt, n, 5, orders, scratch, result, r, fits, diag);
 	return st;
 }
