@@ -126,6 +126,10 @@ static enum osr_status route_guided(struct osr_spf *s, const struct osr_values *
 
 #define MANY_LIDS 8 /* for each switch */
 
+/* Rounds of repair: for fewer lanes than there are; and for shortest routes on those there are. */
+#define FEW_ROUNDS 4
+#define PATIENT_ROUNDS 16
+
 /*
  * Are fewer lanes to be had for routes as short? Cheap to try where few routes stand in the way:
  * from one lane nothing needs an SL at all. Where more than half of eight lanes are taken, it is
@@ -136,10 +140,11 @@ static enum osr_status reduce(struct osr_spf *s, const struct osr_values *v,
 			      struct osr_arena *scratch, struct osr_arena *result,
 			      struct osr_routing *r, bool *fits, struct osr_diag *diag)
 {
-	struct osr_guided_options opt = { .sift_passes = (uint32_t)v->num[SIFT],
+	bool crowded = s->f->n_dests >= MANY_LIDS * s->f->n_switches;
+	struct osr_guided_options opt = { .rounds = FEW_ROUNDS,
+					  .sift_passes = (uint32_t)v->num[SIFT],
 					  .moves = (uint32_t)v->num[MOVES],
 					  .reversible = v->num[REVERSIBLE] != OSR_REVERSIBLE_OFF };
-	bool crowded = s->f->n_dests >= MANY_LIDS * s->f->n_switches;
 	enum osr_status st =
 		osr_guided_reduce(s, req, &opt, 1, 100, orders, scratch, result, r, fits, diag);
 
@@ -156,7 +161,8 @@ static enum osr_status reduce(struct osr_spf *s, const struct osr_values *v,
 }
 
 /*
- * The lanes do not suffice for the shortest paths as they are: do they for others just as short?
+ * The lanes do not suffice for the shortest paths as they are: do they for others just as short? What
+ * follows otherwise takes longer than this, so there is time.
  */
 static enum osr_status squeeze(struct osr_spf *s, const struct osr_values *v,
 			       const struct osr_request *req, const uint32_t *orders,
@@ -164,8 +170,8 @@ static enum osr_status squeeze(struct osr_spf *s, const struct osr_values *v,
 			       struct osr_routing *r, bool *fits, struct osr_diag *diag)
 {
 	struct osr_guided_options opt = { .sift_passes = (uint32_t)v->num[SIFT],
-					  .moves = (uint32_t)v->num[MOVES],
-					  .patient = true,
+					  .moves = 4 * (uint32_t)v->num[MOVES],
+					  .rounds = PATIENT_ROUNDS,
 					  .reversible = v->num[REVERSIBLE] != OSR_REVERSIBLE_OFF };
 
 	if (diag)

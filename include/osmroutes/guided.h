@@ -47,7 +47,6 @@ struct osr_guided_options {
 	uint32_t sift_passes;
 	uint32_t moves; /* of dests off the most loaded channel, for 100 dests, at most */
 	uint32_t effort; /* of the search for a single order: updown.h */
-	bool patient; /* osr_guided_reduce(): go on longer, nothing else but detours would be left */
 	bool reversible; /* try to give both directions of a pair one SL */
 };
 

@@ -454,8 +454,6 @@ enum osr_status osr_guided_keep(struct osr_spf *s, const struct osr_request *req
 	return st;
 }
 
-#define REPAIR_ROUNDS 4   /* if it is for fewer lanes than there are */
-#define PATIENT_ROUNDS 16 /* if it is for shortest routes at all */
 #define MAX_REPAIR_BOOST 1024
 #define A_HANDFUL 700 /* 1 in so many */
 #define ALWAYS_TOLERATED 2000 /* routes to repair that cost next to nothing */
@@ -465,11 +463,10 @@ static enum osr_status repair(struct guide *w, const struct osr_guided_options *
 			      uint64_t tolerated, struct osr_arena *scratch, struct osr_diag *diag)
 {
 	uint64_t before = UINT64_MAX, few = (uint64_t)w->f->n_dests * w->f->n_switches / A_HANDFUL;
-	uint32_t n_rounds = opt->patient ? PATIENT_ROUNDS : REPAIR_ROUNDS;
 
 	set_legal(w);
 	keep_trees(w, tolerated);
-	for (uint32_t i = 0; w->n_failed && w->n_failed <= tolerated && i < n_rounds; i++) {
+	for (uint32_t i = 0; w->n_failed && w->n_failed <= tolerated && i < opt->rounds; i++) {
 		enum osr_status st;
 
 		repair_round(w);
@@ -482,7 +479,7 @@ static enum osr_status repair(struct guide *w, const struct osr_guided_options *
 		 * Only the last order has to change: it is where the routes without one are
 		 * counted.
 		 */
-		if (i + 1 < n_rounds &&
+		if (i + 1 < opt->rounds &&
 		    (st = improve_order(w, w->n_orders - 1, opt->sift_passes, scratch, diag)))
 			return st;
 	}
