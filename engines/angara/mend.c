@@ -5,8 +5,8 @@
  *	mend()			nearest first; who finds nothing on its own service level
  *	mend_aside()		takes another one, one switch at a time
  *	step_on()		a step in front of a way, on one service level, replies included
- *	angara__trees_replies()	are all replies legal?
  *	angara__trees_settle()	who gives way to multicast
+ *	angara__trees_replies()	are all replies legal? If not, both ways take another service level
  */
 #include "trees.h"
 
@@ -218,23 +218,6 @@ bool angara__trees_mend(struct trees *t)
 	return true;
 }
 
-/* ---- replies --------------------------------------------------------------------------------- */
-
-bool angara__trees_replies(struct trees *t)
-{
-	const struct osr_fabric *f = t->p->g->f;
-
-	for (uint32_t d = 0; d < f->n_dests && t->n_aside; d++)
-		for (uint32_t v = 0; v < f->n_switches && t->model[d] == d; v++) {
-			uint32_t root = f->dest_switch[d], sl = *sl_of(t, d, v);
-
-			t->n_fresh = 0;
-			if (v != root && sl != own_sl(t, v, root) && !may_reply(t, d, v, sl))
-				return false;
-		}
-	return true;
-}
-
 /* ---- who gives way to multicast -------------------------------------------------------------- */
 
 /* All ways from v to the LIDs of switch u. */
@@ -289,5 +272,23 @@ bool angara__trees_settle(struct trees *t)
 		for (uint32_t u = 0; u < v; u++)
 			if (!settle(t, v, u))
 				return false;
+	return true;
+}
+
+/* ---- replies --------------------------------------------------------------------------------- */
+
+bool angara__trees_replies(struct trees *t)
+{
+	const struct osr_fabric *f = t->p->g->f;
+
+	for (uint32_t d = 0; d < f->n_dests && t->n_aside; d++)
+		for (uint32_t v = 0; v < f->n_switches && t->model[d] == d; v++) {
+			uint32_t root = f->dest_switch[d], sl = *sl_of(t, d, v);
+
+			t->n_fresh = 0;
+			if (v != root && sl != own_sl(t, v, root) && !may_reply(t, d, v, sl) &&
+			    !settle(t, v, root))
+				return false;
+		}
 	return true;
 }

@@ -57,7 +57,8 @@ uint32_t angara__trees_hops(struct trees *t, const uint8_t *row, uint32_t root);
 
 /*
  * Are replies to those who took another service level, on that one, legal, too? Adds their
- * dependencies.
+ * dependencies; where they close a cycle, both ways take another service level. False if some
+ * pair finds none.
  */
 bool angara__trees_replies(struct trees *t);
 
