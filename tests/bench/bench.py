@@ -72,7 +72,9 @@ class Run:
         bench = runs.Bench(net, os.path.join(workdir, row.key), self.patterns,
                            row.words)
         got = bench.run(row.variants, self.repetitions, say)
-        budgets = None if self.args.quick or 'dfsssp' not in got else runs.by_budget(net, plans.BUDGETS, self.patterns)
+        budgets = None
+        if not self.args.quick and 'dfsssp' in got:
+            budgets = runs.by_budget(net, plans.BUDGETS, self.patterns)
         self.results.append((row, got, budgets))
         self.rows += targets.rows_of(row, got)
         if row.key.startswith('random128'):

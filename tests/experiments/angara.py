@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""The experiments of the Angara paper: CSV files, figures and the tables of docs/angara-paper.md.
+"""The experiments of the Angara paper: CSV files, figures and the tables of docs/angara-paper.md, and
+those of its figures in docs/experiments.md.
 
     angara.py [desmos] [tori] [genetic] [timing]   these, or all; then figures and tables
     angara.py --quick           all of it on a few tiny tori, into a temporary directory
@@ -26,7 +27,7 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 COMMAND = os.path.join(os.environ.get('OSR_BUILD', os.path.join(ROOT, 'build')), 'src', 'cli', 'osmroutes')
 DATA, FIGURES = os.path.join(ROOT, 'docs', 'data'), os.path.join(ROOT, 'docs', 'figures')
-PAGE = os.path.join(ROOT, 'docs', 'angara-paper.md')
+PAGES = [os.path.join(ROOT, 'docs', name) for name in ('angara-paper.md', 'experiments.md')]
 
 SEEDS = range(1, 6)
 N_4D = 40
@@ -234,19 +235,32 @@ def tori_table(folder):
                   for d, rows in groups(folder).items()])
 
 
+def ratio_of(group):
+    """Total EFI over that of BFS, of tori as (EFI, EFI of BFS)."""
+    return '%d: %.3f' % (len(group), sum(x for x, _ in group) / sum(y for _, y in group)) if group else '0'
+
+
 def groups_table(folder):
     """The three groups of figure 5: EFI less than, equal to and greater than that of BFS."""
-    rows = []
+    rows, middle = [], medians(folder)
     for d, tori_rows in groups(folder).items():
-        for key in ('sssp', 'balance'):
-            cells = []
-            for wanted in (-1, 0, 1):
-                group = [r for r in tori_rows
-                         if (int(r[key]) > int(r['bfs'])) - (int(r[key]) < int(r['bfs'])) == wanted]
-                ratio = sum(int(r[key]) for r in group) / sum(int(r['bfs']) for r in group) if group else None
-                cells.append('%d: %.3f' % (len(group), ratio) if group else '0')
-            rows.append([d, key] + cells)
-    return table(['dimensions', 'algorithm', 'less: tori, ratio', 'equal', 'greater'], rows)
+        for key in ('genetic', 'sssp', 'balance'):
+            pairs = [(middle.get(r['torus']) if key == 'genetic' else int(r[key]), int(r['bfs']))
+                     for r in tori_rows]
+            pairs = [p for p in pairs if p[0] is not None]
+            rows.append([d, key, '%d of %d' % (len(pairs), len(tori_rows))] +
+                        [ratio_of([p for p in pairs if (p[0] > p[1]) - (p[0] < p[1]) == wanted])
+                         for wanted in (-1, 0, 1)])
+    return table(['dimensions', 'algorithm', 'measured', 'less: tori, ratio', 'equal', 'greater'], rows)
+
+
+def calls_table(folder):
+    """Figure 4: calls of BUILD_SSSP, mean over the tori."""
+    def mean(rows, key):
+        return '%.0f' % statistics.mean(int(r[key]) for r in rows)
+    return table(['dimensions', 'tori', 'nodes, mean', 'sort and group alone', 'unique routes first'],
+                 [[d, len(rows), mean(rows, 'nodes'), mean(rows, 'calls_no_unique'), mean(rows, 'calls')]
+                  for d, rows in groups(folder).items()])
 
 
 def unique_table(folder):
@@ -298,15 +312,16 @@ def timing_table(folder):
                   [r['max_load'], r['moves']] for r in read(folder, 'angara_timing')])
 
 
-TABLES = {'desmos': desmos_table, 'ties': ties_table, 'patterns': patterns_table, 'tori': tori_table,
+TABLES = {'calls': calls_table,
+          'desmos': desmos_table, 'ties': ties_table, 'patterns': patterns_table, 'tori': tori_table,
           'groups': groups_table, 'unique': unique_table, 'genetic': genetic_table, 'exact': exact_table,
           'timing': timing_table}
 
 
 def filled(text, folder):
     def fill(match):
-        return '<!-- table: %s -->\n\n%s\n\n<!-- end -->' % (match.group(1), TABLES[match.group(1)](folder))
-    return re.sub(r'<!-- table: (\S+) -->.*?<!-- end -->', fill, text, flags=re.S)
+        return '<!-- angara: %s -->\n\n%s\n\n<!-- end -->' % (match.group(1), TABLES[match.group(1)](folder))
+    return re.sub(r'<!-- angara: (\S+) -->.*?<!-- end -->', fill, text, flags=re.S)
 
 
 # ---- figures --------------------------------------------------------------------------------------
@@ -390,6 +405,12 @@ def quick():
         shutil.rmtree(folder)
 
 
+def is_current(page):
+    with open(page) as file:
+        text = file.read()
+    return text == filled(text, DATA)
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument('names', nargs='*', choices=[[], *EXPERIMENTS], help='which experiments (default: all)')
@@ -398,19 +419,21 @@ def main():
         p.add_argument('--' + flag, action='store_true')
     args = p.parse_args()
     if args.quick:
-        return quick()
-    with open(PAGE) as file:
-        text = file.read()
+        quick()
+        return
     if args.check:
-        sys.exit(0 if text == filled(text, DATA) else
-                 'docs/angara-paper.md shows other numbers than docs/data: run angara.py --document')
+        sys.exit(0 if all(is_current(page) for page in PAGES) else
+                 'the tables show other numbers than docs/data: run angara.py --document')
     for n in [] if args.document else args.names or EXPERIMENTS:
         genetic(DATA, False, args.most) if n == 'genetic' else EXPERIMENTS[n](DATA, False)
     if set(args.names) == {'genetic'}:
-        return None
+        return
     figures(DATA, FIGURES)
-    with open(PAGE, 'w') as file:
-        file.write(filled(text, DATA))
+    for page in PAGES:
+        with open(page) as file:
+            text = filled(file.read(), DATA)
+        with open(page, 'w') as file:
+            file.write(text)
 
 
 if __name__ == '__main__':

@@ -4,6 +4,7 @@
 import argparse
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -26,7 +27,7 @@ def arguments():
     p.add_argument('--document', action='store_true', help='only figures and tables, from the CSV')
     p.add_argument('--check', action='store_true', help='do the tables show what the CSV says?')
     args = p.parse_args()
-    unknown = [n for n in args.names if n not in experiments.ALL]
+    unknown = [n for n in args.names if n not in experiments.ALL and n != 'angara']
     if unknown:
         p.error('no experiment "%s"; --list names them' % unknown[0])
     return args
@@ -46,6 +47,12 @@ def run(names, folder, quick, ours=False):
         print('%-12s %6.1f s' % (name, time.monotonic() - start), flush=True)
 
 
+def angara(*words):
+    """Figures 4, 5 and 6 of the Angara paper, its table 2 and run times"""
+    subprocess.run([sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'angara.py')] +
+                   list(words), check=True)
+
+
 def quick(names):
     """Everything there is, in miniature; what it measures is thrown away."""
     folder = tempfile.mkdtemp(prefix='osr-quick-')
@@ -60,15 +67,19 @@ def quick(names):
 
 def main():
     args = arguments()
-    names = args.names or list(experiments.ALL)
+    names = [n for n in args.names or experiments.ALL if n != 'angara']
+    ask_angara = not args.names or 'angara' in args.names
     data, plots = os.path.join(DOCS, 'data'), os.path.join(DOCS, 'figures')
     text = os.path.join(DOCS, 'experiments.md')
     if args.list:
         for name in experiments.ALL:
             print('%-12s %s' % (name, experiments.ALL[name].__doc__.split('\n')[0]))
+        print('%-12s %s' % ('angara', angara.__doc__))
         return
     if args.quick:
         quick(names)
+        if 'angara' in args.names:
+            angara('--quick')	# a test of its own
         return
     if args.check:
         sys.exit(0 if document.is_current(text, data) else 'docs/experiments.md shows other numbers '
@@ -83,6 +94,8 @@ def main():
         return
     document.figures(data, plots)
     document.update(text, data)
+    if ask_angara:
+        angara(*['--document'] if args.document else ['desmos', 'tori', 'timing'])
 
 
 if __name__ == '__main__':
