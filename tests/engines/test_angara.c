@@ -176,7 +176,7 @@ static void tally(struct test_torus d, const struct run *x, struct tally *n)
 {
 	bool layers = x->r.n_vls > 1 && !x->r.sl2vl;
 
-	if (layers || (x->r.sl2vl && x->r.n_longer && !x->r.notes))
+	if (layers)
 		printf("%s: on layers\n", x->t.name);
 	n->on_layers += layers;
 	n->no_multicast += !x->r.mcast_parent;
@@ -227,8 +227,8 @@ static void campaign(unsigned first, unsigned n_cases, bool restart, unsigned vl
 		stop(&whole);
 		stop(&x);
 	}
-	printf("%u damaged grids, %u VLs, %s: %u refused, %u on layers, %u without multicast, %u one-way, "
-	       "%u on three lanes; %llu of %llu pairs on another service level\n",
+	printf("%u damaged grids, %u VLs, %s: %u refused, %u on layers, %u without multicast, "
+	       "%u one-way, %u on three lanes; %llu of %llu pairs on another service level\n",
 	       n.cases, vls, restart ? "after a restart" : "after a failure", n.refused, n.on_layers,
 	       n.no_multicast, n.one_way, n.three_lanes, (unsigned long long)n.other_sls,
 	       (unsigned long long)n.pairs);
@@ -250,6 +250,29 @@ static void test_damaged(void **state)
 
 	campaign(first, n, true, number("OSR_VLS", 8));
 	campaign(first, n, false, number("OSR_VLS", 8));
+}
+
+/* Multicast on a lane that unicast uses, too, and on one of its own. */
+static void test_multicast_lane(void **state)
+{
+	static const char *const dims[] = { "6r 5r", "8r 8r", "5 4" };
+
+	for (unsigned k = 0; k < 18; k++) {
+		struct test_torus d = { .dims = dims[k % 3],
+					.hosts = 1,
+					.shuffle = 1,
+					.fault_seed = k,
+					.dead_switches = k / 9 };
+		struct run x;
+
+		start(&x, &d, 4);
+		x.req.mcast_vl = (uint8_t)(1 + k / 3 % 3);
+		assert_int_equal(route(&x, NULL), OSR_OK);
+		assert_checked(&x);
+		if (x.r.mcast_vl != x.req.mcast_vl || !(x.verdict.proven & OSR_CLAIM_MULTICAST))
+			fail_msg("%s: multicast on VL %u is not proven", x.t.name, x.req.mcast_vl);
+		stop(&x);
+	}
 }
 
 /* ---- what stays ------------------------------------------------------------------------------ */
@@ -394,6 +417,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole),
 		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_multicast_lane),
 		cmocka_unit_test(test_service_levels_stay),
 		cmocka_unit_test(test_hints),
 	};
