@@ -19,7 +19,7 @@
 #include <osmroutes/spf.h>
 
 #include "hints.h"
-#include "trees.h"
+#include "job.h"
 
 enum { DETOURS, HINTS };
 
@@ -32,252 +32,6 @@ static const struct osr_param params[] = {
 	{ NULL }
 };
 
-/* One run of the engine. */
-struct job {
-	const struct osr_fabric *f;
-	const struct osr_request *req;
-	struct osr_arena *scratch, *result;
-	struct osr_routing *r;
-	struct osr_diag *diag;
-	struct osr_grid grid;
-	struct plan plan;
-	struct order order;
-	struct trees trees;
-	bool reversible;
-	uint64_t *load;  /* [n_channels] routes, for parallel cables */
-	uint64_t *flow;  /* [n_switches] end ports that send through a switch */
-};
-
-/* Multicast: wanted, found, and on a lane of its own? */
-struct spread {
-	bool wanted, found, own;
-	uint8_t *up; /* [n_switches] directions towards the root */
-};
-
-static enum osr_status nomem(struct osr_diag *diag)
-{
-	return osr_fail(diag, OSR_NOMEM, "out of memory for the routes of the grid");
-}
-
-/* ---- tables ---------------------------------------------------------------------------------- */
-
-/* Of parallel channels the one with the fewest routes. */
-static uint32_t pick_channel(struct job *j, uint32_t v, uint32_t dir)
-{
-	const struct osr_grid *g = &j->grid;
-	const uint16_t *row = g->hop_row + (size_t)v * (2 * g->shape.n_dims + 1) + dir;
-	uint32_t first = j->f->chan_row[v], best = first + g->hop_list[first + row[0]];
-
-	for (uint32_t k = row[0] + 1u; k < row[1]; k++) {
-		uint32_t c = first + g->hop_list[first + k];
-
-		if (j->load[c] < j->load[best])
-			best = c;
-	}
-	j->load[best] += j->flow[v];
-	return best;
-}
-
-/* End ports behind each switch of the tree, itself included. */
-static void count_flow(struct job *j, const uint8_t *row, uint32_t root)
-{
-	uint32_t n = angara__trees_hops(&j->trees, row, root);
-
-	for (uint32_t v = 0; v < j->f->n_switches; v++)
-		j->flow[v] = j->f->sw_sources[v];
-	for (uint32_t k = n; k-- > 1;) {
-		uint32_t v = j->trees.by_hops[k];
-
-		j->flow[osr_grid_near(&j->grid, v, row[v])] += j->flow[v];
-	}
-}
-
-/* Ports for directions; the model's own row may be the one that is written. */
-static void write_ports(struct job *j, uint32_t d, const uint8_t *row, bool parallel)
-{
-	const struct osr_fabric *f = j->f;
-	uint8_t *lft = j->r->lft + (size_t)d * f->n_switches;
-	uint32_t root = f->dest_switch[d];
-
-	for (uint32_t v = 0; v < f->n_switches; v++) {
-		uint32_t c;
-
-		if (v == root)
-			lft[v] = f->term_port[f->dest_term[d]];
-		if (v == root)
-			continue;
-		if (parallel) {
-			c = pick_channel(j, v, row[v]);
-		} else {
-			uint32_t first = f->chan_row[v], n = 2 * j->grid.shape.n_dims + 1;
-
-			c = first + j->grid.hop_list[first + j->grid.hop_row[v * n + row[v]]];
-		}
-		lft[v] = f->chan_port[c];
-	}
-}
-
-static bool has_parallels(const struct osr_grid *g)
-{
-	uint32_t n_dirs = 2 * g->shape.n_dims;
-
-	for (uint32_t v = 0; v < g->f->n_switches; v++)
-		for (uint32_t dir = 0; dir < n_dirs; dir++) {
-			const uint16_t *row = g->hop_row + (size_t)v * (n_dirs + 1) + dir;
-
-			if (row[1] > row[0] + 1)
-				return true;
-		}
-	return false;
-}
-
-static void write_lfts(struct job *j)
-{
-	const struct osr_fabric *f = j->f;
-	bool parallel = has_parallels(&j->grid);
-
-	/* A model is written last: until then its row says the directions of the others. */
-	for (uint32_t m = 0; m < f->n_dests; m++) {
-		const uint8_t *row = j->r->lft + (size_t)m * f->n_switches;
-		uint32_t root = f->dest_switch[m];
-
-		if (j->trees.model[m] != m)
-			continue;
-		if (parallel)
-			count_flow(j, row, root);
-		for (uint32_t k = j->trees.dest_row[root]; k < j->trees.dest_row[root + 1]; k++) {
-			uint32_t d = j->trees.dest_list[k];
-
-			if (d != m && j->trees.model[d] == m)
-				write_ports(j, d, row, parallel);
-		}
-		write_ports(j, m, row, parallel);
-	}
-}
-
-/* One row for all LIDs of a switch, but where pairs have left their own service levels. */
-static enum osr_status write_sls(struct job *j)
-{
-	const struct osr_fabric *f = j->f;
-	uint32_t n = f->n_switches;
-
-	j->r->sl = osr_alloc(j->result, (size_t)f->n_dests * n, 1);
-	if (!j->r->sl)
-		return nomem(j->diag);
-	for (uint32_t root = 0; root < n; root++) {
-		uint8_t *first = NULL;
-
-		for (uint32_t k = j->trees.dest_row[root]; k < j->trees.dest_row[root + 1]; k++) {
-			uint32_t d = j->trees.dest_list[k];
-			uint8_t *row = j->r->sl + (size_t)d * n;
-
-			if (j->trees.n_aside)
-				memcpy(row, j->trees.sl + (size_t)j->trees.model[d] * n, n);
-			else if (first)
-				memcpy(row, first, n);
-			for (uint32_t v = 0; v < n && !first && !j->trees.n_aside; v++)
-				row[v] = angara__sl(&j->plan, osr_grid_coord(&j->grid, v),
-						    osr_grid_coord(&j->grid, root));
-			first = first ? first : row;
-		}
-	}
-	return OSR_OK;
-}
-
-/* The lane depends on where a packet goes, not where it came from. */
-static void fill_sl2vl(struct job *j, uint32_t v)
-{
-	uint32_t n = j->f->sw_n_ports[v] + 1u;
-	osr_sl2vl_t *table = j->r->sl2vl + j->r->sl2vl_row[v];
-
-	for (uint32_t out = 0; out < n; out++) {
-		uint32_t c = osr_port_channel(j->f, v, out);
-
-		for (uint32_t sl = 0; sl < 16; sl++)
-			table[out][sl] = c == OSR_NONE
-						 ? 0
-						 : (uint8_t)angara__lane(&j->plan, v,
-									 j->grid.chan_dir[c], sl);
-	}
-	for (uint32_t in = 1; in < n; in++)
-		memcpy(table + in * n, table, n * sizeof(*table));
-}
-
-static enum osr_status write_sl2vl(struct job *j)
-{
-	size_t n = 0;
-
-	j->r->sl2vl_row = osr_alloc(j->result, j->f->n_switches, sizeof(*j->r->sl2vl_row));
-	if (!j->r->sl2vl_row)
-		return nomem(j->diag);
-	for (uint32_t v = 0; v < j->f->n_switches; v++) {
-		j->r->sl2vl_row[v] = (uint32_t)n;
-		n += (j->f->sw_n_ports[v] + 1u) * (j->f->sw_n_ports[v] + 1u);
-	}
-	j->r->sl2vl = osr_alloc(j->result, n, sizeof(*j->r->sl2vl));
-	if (!j->r->sl2vl)
-		return nomem(j->diag);
-	for (uint32_t v = 0; v < j->f->n_switches; v++)
-		fill_sl2vl(j, v);
-	memset(j->r->ca_sl2vl, 0, sizeof(j->r->ca_sl2vl));
-	return OSR_OK;
-}
-
-static enum osr_status write_ranks(struct job *j)
-{
-	size_t m = j->f->n_channels;
-
-	j->r->rank = osr_calloc(j->result, j->r->n_vls * m, sizeof(*j->r->rank));
-	if (!j->r->rank)
-		return nomem(j->diag);
-	for (uint32_t lane = 0; lane < j->r->n_vls && lane < j->order.n_lanes; lane++)
-		for (uint32_t c = 0; c < m; c++)
-			j->r->rank[lane * m + c] = j->order.rank[angara__node(
-				&j->order, lane, j->f->chan_src[c], j->grid.chan_dir[c])];
-	return OSR_OK;
-}
-
-/* A tree that has a lane for itself: up from the leaves, then down. */
-static void rank_tree(struct job *j, const uint8_t *up)
-{
-	const struct osr_fabric *f = j->f;
-	uint32_t *rank = j->r->rank + (size_t)j->req->mcast_vl * f->n_channels, root = 0;
-
-	while (up[root] != NO_WAY)
-		root++;
-	angara__trees_hops(&j->trees, up, root);
-	for (uint32_t c = 0; c < f->n_channels; c++) {
-		uint32_t v = f->chan_src[c];
-
-		rank[c] = up[v] == j->grid.chan_dir[c]
-				  ? f->n_switches - j->trees.hops[v]
-				  : f->n_switches + j->trees.hops[f->chan_dst[c]];
-	}
-}
-
-/* The spanning order, cut down to what lies between end ports and the root. */
-static enum osr_status write_multicast(struct job *j, const uint8_t *up)
-{
-	const struct osr_fabric *f = j->f;
-	uint8_t *keep = osr_calloc(j->scratch, f->n_switches, 1);
-
-	j->r->mcast_parent = osr_alloc(j->result, f->n_switches, sizeof(*j->r->mcast_parent));
-	if (!keep || !j->r->mcast_parent)
-		return nomem(j->diag);
-	for (uint32_t v = 0; v < f->n_switches; v++)
-		for (uint32_t u = v; f->sw_sources[v] && !keep[u];) {
-			keep[u] = 1;
-			u = up[u] == NO_WAY ? u : osr_grid_near(&j->grid, u, up[u]);
-		}
-	memset(j->load, 0, f->n_channels * sizeof(*j->load));
-	for (uint32_t v = 0; v < f->n_switches; v++)
-		j->r->mcast_parent[v] =
-			keep[v] && up[v] != NO_WAY ? pick_channel(j, v, up[v]) : OSR_NONE;
-	j->r->mcast_vl = j->req->mcast_vl;
-	j->r->claims |= OSR_CLAIM_MULTICAST;
-	return OSR_OK;
-}
-
 /* ---- the grid's own way ---------------------------------------------------------------------- */
 
 static enum osr_status allocate(struct job *j)
@@ -286,7 +40,7 @@ static enum osr_status allocate(struct job *j)
 
 	j->load = osr_calloc(j->scratch, j->f->n_channels, sizeof(*j->load));
 	j->flow = osr_calloc(j->scratch, n, sizeof(*j->flow));
-	return j->load && j->flow ? OSR_OK : nomem(j->diag);
+	return j->load && j->flow ? OSR_OK : angara__nomem(j->diag);
 }
 
 /* Service levels that pairs may leave, if there are lanes. */
@@ -299,7 +53,7 @@ static enum osr_status prepare_aside(struct job *j)
 		return OSR_OK;
 	j->trees.sl = osr_alloc(j->scratch, f->n_dests * n, 1);
 	if (!j->trees.sl)
-		return nomem(j->diag);
+		return angara__nomem(j->diag);
 	for (uint32_t d = 0; d < f->n_dests; d++)
 		for (uint32_t v = 0; v < n; v++)
 			j->trees.sl[d * n + v] =
@@ -327,7 +81,7 @@ static enum osr_status watch(struct job *j)
 
 	j->trees.fresh = osr_alloc(j->scratch, n * n_dirs * n_dirs, sizeof(*j->trees.fresh));
 	if (!j->trees.fresh)
-		return nomem(j->diag);
+		return angara__nomem(j->diag);
 	return angara__order_watch(&j->order, j->scratch, j->diag);
 }
 
@@ -336,7 +90,7 @@ static enum osr_status depend(struct job *j)
 	uint16_t *sls = osr_alloc(j->scratch, j->f->n_switches, sizeof(*sls));
 
 	if (!sls)
-		return nomem(j->diag);
+		return angara__nomem(j->diag);
 	angara__trees_depend(&j->trees, sls);
 	return OSR_OK;
 }
@@ -426,33 +180,6 @@ static enum osr_status spread(struct job *j, struct spread *m)
 	return OSR_OK;
 }
 
-static enum osr_status write_all(struct job *j, const struct spread *m)
-{
-	struct osr_routing *r = j->r;
-	enum osr_status st;
-
-	r->engine = "angara";
-	r->n_layers = r->n_layers_one_way = r->n_vls;
-	r->n_longer = j->trees.n_longer;
-	r->claims = OSR_CLAIM_DEADLOCK_FREE;
-	r->claims |= j->reversible ? OSR_CLAIM_REVERSIBLE : 0;
-	r->claims |= r->n_vls == 1 ? OSR_CLAIM_ANY_SL : 0;
-	r->claims |= r->n_longer ? 0 : OSR_CLAIM_MINIMAL;
-	write_lfts(j);
-	st = r->n_vls > 1 ? write_sls(j) : OSR_OK;
-	if (!st && r->n_vls > 1)
-		st = write_sl2vl(j);
-	if (m->found && m->own)
-		r->n_vls = j->req->mcast_vl + 1;
-	if (!st)
-		st = write_ranks(j);
-	if (!st && m->found)
-		st = write_multicast(j, m->up);
-	if (!st && m->found && m->own)
-		rank_tree(j, m->up);
-	return st;
-}
-
 /* *found false: not so, but perhaps otherwise. */
 static enum osr_status route_grid(struct job *j, bool *found)
 {
@@ -464,7 +191,7 @@ static enum osr_status route_grid(struct job *j, bool *found)
 
 	*found = false;
 	if (!lane1 || !m.up)
-		return nomem(j->diag);
+		return angara__nomem(j->diag);
 	if (j->grid.n_placed < j->f->n_switches || !angara__plan(&j->plan, &j->grid, lane1) ||
 	    (j->plan.n_rings && j->req->max_vls < 2))
 		return OSR_OK;
@@ -487,7 +214,7 @@ static enum osr_status route_grid(struct job *j, bool *found)
 	if (st)
 		return st;
 	j->r->ms_spf = j->req->clock_ms ? j->req->clock_ms() - start : 0;
-	return write_all(j, &m);
+	return angara__write(j, &m);
 }
 
 /* ---- otherwise ------------------------------------------------------------------------------- */
@@ -503,7 +230,7 @@ static enum osr_status route_layers(struct osr_spf *s, struct job *j)
 	enum osr_status st;
 
 	if (!orders)
-		return nomem(j->diag);
+		return angara__nomem(j->diag);
 	osr_spf_route(s, &spf_opt);
 	st = osr_layers_assign(s, j->req, &opt, j->scratch, j->result, j->r, orders, j->diag);
 	if (st != OSR_NO_VL)
@@ -567,7 +294,7 @@ static enum osr_status keep_notes(struct job *j)
 	uint64_t *guid = osr_alloc(j->result, j->f->n_switches, sizeof(*guid));
 
 	if (!frame || !guid)
-		return nomem(j->diag);
+		return angara__nomem(j->diag);
 	memcpy(guid, j->f->sw_guid, j->f->n_switches * sizeof(*guid));
 	*frame = (struct osr_grid_frame){
 		.shape = j->grid.shape, .n = j->f->n_switches, .guid = guid, .coord = j->grid.coord
