@@ -115,8 +115,8 @@ static enum osr_status fail_named(const struct angara_input *in, struct angara_t
 				  struct osr_diag *diag)
 {
 	enum osr_status st = OSR_OK;
-	const char *end;
-	uint32_t node;
+	const char *end = "";
+	uint32_t node = 0;
 
 	for (uint32_t i = 0; !st && i < in->n_fail_link; i++) {
 		uint32_t dir;
