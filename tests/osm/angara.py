@@ -118,7 +118,8 @@ def refused(workdir):
 
 @scenario('angara.hints', 90)
 def hints(workdir):
-    """Ports that say directions; then sizes that contradict the cables: the next engine's turn."""
+    """Ports that say directions; then sizes that contradict the cables, and coordinates twice: the next
+    engine's turn."""
     net = grid(workdir, 'torus', '5x4')
     path = os.path.join(workdir, 'hints')
     conf = '[angara]\nhints = %s\n' % path
@@ -129,11 +130,14 @@ def hints(workdir):
             opensm.wait_up()
             judge(fabric, opensm, ours='angara')
         opensm.check_log()
-        with open(path, 'w') as file:
-            file.write('torus 6x4\n')
-        with Opensm(fabric, 'angara,minhop', plugin=True, options=QOS, plugin_conf=conf,
-                    name='wrong') as opensm:
-            opensm.wait_up()
-            said = [l for l in opensm.errors() if 'angara' in l]
-        expect(opensm.engine_used() == 'minhop', '%s routed' % opensm.engine_used())
-        expect(len(said) == 1 and 'it says torus 6x4' in said[0], 'it said: %s' % said)
+        for name, text, sentence in (
+                ('sizes', 'torus 6x4\n', 'it says torus 6x4'),
+                ('twice', 'torus 5x4\nswitch 0x200000 0,1\nswitch 0x200001 0,1\n', 'another switch')):
+            with open(path, 'w') as file:
+                file.write(text)
+            with Opensm(fabric, 'angara,minhop', plugin=True, options=QOS, plugin_conf=conf,
+                        name=name) as opensm:
+                opensm.wait_up()
+                said = [l for l in opensm.errors() if 'angara' in l]
+            expect(opensm.engine_used() == 'minhop', '%s routed' % opensm.engine_used())
+            expect(len(said) == 1 and sentence in said[0], 'it said: %s' % said)
