@@ -30,6 +30,7 @@ struct keys {
 	atomic_bool alone;    /* and nothing else than keys was the reason */
 	atomic_bool sweeping; /* with discovery */
 	atomic_bool lost;     /* an engine that is not ours routes */
+	atomic_llong rest;    /* ns of now(): no sweep is asked for before */
 	bool loaded, laid;    /* of the sweep thread */
 
 	/* Of the control thread. */
@@ -182,6 +183,8 @@ static int turn(void *ctx)
 		ms = (int)(SAVE_S * 1e3);
 	if (atomic_load(&k->lost) || !osr_control_pending(k->control))
 		return ms;
+	if (now() * 1e9 < (double)atomic_load(&k->rest))
+		return 1 + (int)(((double)atomic_load(&k->rest) - now() * 1e9) * 1e-6);
 	if (!held_up(k) && (!atomic_load(&k->asked) || now() - k->asked_at > ASK_S))
 		ask(k);
 	return 1000;
@@ -212,6 +215,12 @@ void osr__keys_sweep_over(struct plugin *p)
 	if (!p->keys || !atomic_exchange(&p->keys->sweeping, false))
 		return;
 	osr_control_wake(p->keys->control);
+}
+
+/* Path queries wait while a sweep lays keys; for as long as they have waited none is asked for. */
+void osr__keys_rest(struct plugin *p, double ms)
+{
+	atomic_store(&p->keys->rest, (long long)(now() * 1e9 + ms * 1e6));
 }
 
 bool osr__keys_asked(struct plugin *p)

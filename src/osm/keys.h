@@ -43,6 +43,8 @@ void osr__keys_fabric(struct plugin *p, const struct osr_fabric *f);
 bool osr__keys_sweep(struct sweep *w);
 /* Was it? Asked once for every sweep. */
 bool osr__keys_asked(struct plugin *p);
+/* It held OpenSM's lock for so long: the next one is not asked for before as much time has passed. */
+void osr__keys_rest(struct plugin *p, double ms);
 /* One line about the keys that are in the tables. */
 void osr__keys_report(const struct sweep *w);
 

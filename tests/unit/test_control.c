@@ -169,7 +169,7 @@ static void a_life(void **state)
 	make_fabric(&broken, 0);
 	sweep(c, &broken);
 	usleep(100000);
-	if (!l.notice[0]) {
+	if (l.step < 3) {
 		make_fabric(&broken, 1);
 		sweep(c, &broken);
 	}
