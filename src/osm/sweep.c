@@ -184,8 +184,8 @@ void osr__sweep_report(struct sweep *w, const struct osr_result *before)
 				: "",
 		 f->n_switches,
 		 f->n_channels, f->n_terminals, f->n_dests, w->ms_publish - w->ms_start,
-		 w->ms_snapshot - w->ms_start, w->ms_route - w->ms_snapshot, r->ms_spf,
-		 r->ms_layers, w->ms_check - w->ms_route, w->ms_publish - w->ms_check, lanes,
+		 w->ms_snapshot - w->ms_start, w->ms_route - w->ms_snapshot, w->keys_only ? 0 : r->ms_spf,
+		 w->keys_only ? 0 : r->ms_layers, w->ms_check - w->ms_route, w->ms_publish - w->ms_check, lanes,
 		 v->efi, v->efi_mean, v->efi_per_capacity, v->n_longer, v->n_routes, v->max_hops,
 		 proven, w->n_changed, w->n_entries, w->slot->digest);
 	osr__keys_report(w);
