@@ -192,7 +192,7 @@ static void write_fdb(const struct job *j, uint32_t s, FILE *out)
 		if (hops == HOPS_UNKNOWN)
 			fprintf(out, "%03u  : HOPS UNKNOWN\n", port);
 		else
-			fprintf(out, "%03u  : %02u   : yes\n", port,
+			fprintf(out, "%03u  : %02d   : yes\n", port,
 				hops + (f->term_role[f->dest_term[d]] != OSR_ROLE_SP0));
 	}
 }
@@ -205,9 +205,12 @@ static void write_fdbs(const struct job *j, FILE *out)
 
 uint8_t osr_osmdump_default_vl(uint8_t sl, uint8_t vls)
 {
-	/* OpenSM's default map is the identity but for SL 15, masked by the operational VLs. */
+	/*
+	 * OpenSM's default map is the identity but for SL 15, masked by the operational VLs. Ports
+	 * run 1, 2, 4, 8 or 15: those that can serve a budget between run the next number.
+	 */
 	uint8_t vl = sl < 15 ? sl : 7;
-	uint8_t mask = vls >= 15 ? 15 : vls >= 8 ? 7 : vls >= 4 ? 3 : vls >= 2 ? 1 : 0;
+	uint8_t mask = vls > 8 ? 15 : vls > 4 ? 7 : vls > 2 ? 3 : vls > 1 ? 1 : 0;
 
 	return vl & mask;
 }
@@ -217,7 +220,7 @@ static void write_sl2vl_row(const struct job *j, const uint8_t *row, uint32_t in
 {
 	fprintf(out, "%-3" PRIu32 " %-3" PRIu32 " :", in, out_port);
 	for (uint8_t sl = 0; sl < 16; sl++)
-		fprintf(out, " %-2u", row ? row[sl] : osr_osmdump_default_vl(sl, j->dump->vls));
+		fprintf(out, " %-2d", row ? row[sl] : osr_osmdump_default_vl(sl, j->dump->vls));
 	fputc('\n', out);
 }
 
@@ -302,7 +305,7 @@ static void write_cable(const struct job *j, uint32_t port, FILE *out)
 	osr_net_link_rate(j->net, port, &width, &speed);
 	write_cable_end(j, port, 6, out);
 	write_cable_end(j, j->net->ports[port].peer, 8, out);
-	fprintf(out, "PHY=%ux LOG=ACT SPD=%s\n", width ? width : 4, gbps[speed]);
+	fprintf(out, "PHY=%dx LOG=ACT SPD=%s\n", width ? width : 4, gbps[speed]);
 }
 
 static void write_subnet(const struct job *j, FILE *out)
@@ -350,7 +353,7 @@ static void write_path_sl(const struct job *j, FILE *out)
 			size_t at = (size_t)d * j->f->n_switches + s;
 
 			if (j->r->lft[at] != OSR_NO_PATH)
-				fprintf(out, "0x%04x : %u\n", j->f->dest_lid[d],
+				fprintf(out, "0x%04x : %d\n", j->f->dest_lid[d],
 					j->r->sl ? j->r->sl[at] : 0);
 		}
 		fputc('\n', out);

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-COMMAND, PROJECT = sys.argv[1:3]
+COMMAND, PROJECT = sys.argv[1:3]	# oracle.py has the same ones
 N_MUTANTS = int(sys.argv[3]) if len(sys.argv) > 3 else 430
 FABRICS = [('ring-5', []), ('torus-4x4', ['-o', 'dimensions=no']), ('random-12', []),
            ('dragonfly-12', []), ('tree-2', []), ('kautz-2-2', ['-o', 'balance_vls=no'])]
@@ -361,8 +361,9 @@ def check_witness(judge, report):
     return steps and all((a, b) in judge.deps[True] for a, b in zip(steps, steps[1:] + steps[:1]))
 
 
-def compare(dump, folder, name):
-    """True if the tables are wrong; a difference of opinions ends the test."""
+def compare(dump, folder, name, look=None):
+    """True if the tables are wrong; a difference of opinions ends the test. look(judge, report): more
+    to compare."""
     dump.write(folder)
     judge = Judge(dump)
     code, report = said_by_check(folder)
@@ -382,6 +383,8 @@ def compare(dump, folder, name):
                                                                              report['loop']))
     if all_of_it and not check_witness(judge, report):
         sys.exit('%s: the loop that is named is none: %s' % (name, report['loop']))
+    if look:
+        look(judge, report)
     wrong = bool(judge.faults) or all_of_it
     if code != (1 if wrong else 0):
         sys.exit('%s: exit code %d, wrong: %s, verdict: %s' % (name, code, wrong, report['verdict']))
@@ -419,4 +422,5 @@ def main():
         sys.exit('one kind of mistake was never really wrong: the test says too little')
 
 
-main()
+if __name__ == '__main__':
+    main()

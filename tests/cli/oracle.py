@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""oracle.py OSMROUTES PROJECT [N [SEED]]
+
+Random fabrics, engines and budgets of virtual lanes: N sets of tables (default 60), each judged a second time
+from its dump alone. The dump is read here, every packet is sent through the tables hop by hop, and what comes
+out must be what `osmroutes check` says of the same files and what `osmroutes route` has said: faults, credit
+loops one way and with replies, routes longer than a breadth-first search, hops, edge forwarding index. Each is
+then made wrong in one place, and judged twice again (mutants.py).
+"""
+import collections
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+import mutants
+from mutants import COMMAND, Dump, KINDS
+
+N = int(sys.argv[3]) if len(sys.argv) > 3 else 60
+SEED = int(sys.argv[4]) if len(sys.argv) > 4 else 7
+ENGINES = ('sssp', 'dfsssp', 'p2sssp', 'dmodk', 'angara')
+
+
+def words_of_fabric(rng):
+    """What `osmroutes generate` is asked for: small, for the judge knows only brute force."""
+    kind = rng.choice(('random', 'random', 'random', 'torus', 'mesh', 'hyperx', 'tree', 'kary', 'dragonfly',
+                       'hypercube', 'kautz'))
+    dims = 'x'.join(str(rng.randint(2, 4)) for _ in range(rng.randint(1, 2)))
+    if kind == 'random':
+        n = rng.randint(2, 12)
+        return [kind, 'switches=%d' % n, 'links=%d' % rng.randint(n - 1, 2 * n), 'parallel=yes',
+                'hosts=%d' % rng.randint(1, 2), 'seed=%d' % rng.randint(1, 10 ** 9)]
+    if kind in ('torus', 'mesh', 'hyperx'):
+        return [kind, 'dims=' + dims, 'hosts=%d' % rng.randint(1, 2)]
+    if kind == 'tree':
+        return [kind, 'm=%d,%d' % (rng.randint(2, 4), rng.randint(2, 4)), 'w=1,%d' % rng.randint(1, 3)]
+    return [kind] + {'kary': ['k=2', 'n=%d' % rng.randint(2, 3)], 'dragonfly': ['a=2', 'h=1', 'p=1'],
+                     'hypercube': ['n=%d' % rng.randint(1, 4)], 'kautz': ['b=2', 'n=2']}[kind]
+
+
+def distances(dump):
+    """Links between any two switches, by breadth-first search."""
+    near = collections.defaultdict(set)
+    for (a, _), (b, _) in dump.cable.items():
+        near[a].add(b)
+    found = {}
+    for root in dump.n_ports:
+        dist, todo = {root: 0}, [root]
+        for s in todo:
+            for t in sorted(near[s]):
+                if t not in dist:
+                    dist[t] = dist[s] + 1
+                    todo.append(t)
+        found[root] = dist
+    return found
+
+
+def numbers(dump):
+    """Routes from every switch to every LID, and the load of every channel by routes between hosts."""
+    dist = distances(dump)
+    hosts_on = collections.Counter(e[0] for e in dump.ends.values() if e[1])
+    load = {c: 0 for c in dump.cable}
+    n = collections.Counter()
+    for lid, (root, root_port, _) in dump.ends.items():
+        for start in dump.n_ports:
+            hops, at, way = 0, start, []
+            while at != root:
+                port = dump.lft[at, lid]
+                way.append((at, port))
+                at = dump.cable[at, port][0]
+                hops += 1
+            n['routes'] += start != root
+            n['routes_longer'] += hops > dist[root][start]
+            n['max_hops'] = max(n['max_hops'], hops)
+            for channel in way:
+                load[channel] += hosts_on[start] if root_port else 0
+    n['efi'] = max(load.values(), default=0)
+    n['efi_mean'] = sum(load.values()) / len(load) if load else 0
+    return n
+
+
+def agree(what, mine, theirs):
+    for key, value in mine.items():
+        if abs(theirs[key] - value) > 1e-6:
+            sys.exit('%s: %s is %s here, %s there' % (what, key, value, theirs[key]))
+
+
+def one(i, rng, folder, counts):
+    net, path = os.path.join(folder, 'net'), os.path.join(folder, 'dump')
+    words, engine, vls = words_of_fabric(rng), rng.choice(ENGINES), rng.randint(1, 8)
+    if words[0] in ('tree', 'kary') and rng.random() < 0.5:
+        engine = 'dmodk'
+    what = 'case %d: %s, %s, %d VLs' % (i, ' '.join(words), engine, vls)
+    subprocess.run([COMMAND, 'generate', '-o', net] + words, check=True, stdout=subprocess.DEVNULL)
+    run = subprocess.run([COMMAND, 'route', '--json', '-e', engine, '--vls=%d' % vls, '--dump', path,
+                          '--path-sl', net], capture_output=True, text=True)
+    if run.returncode not in (0, 1) or not run.stdout:
+        sys.exit('%s: exit %d: %s' % (what, run.returncode, run.stderr))
+    said = json.loads(run.stdout)['engines'][0]
+    if said['status'] != 'ok':
+        counts['refused'] += 1
+        if not said['message']:
+            sys.exit(what + ': refused without a sentence')
+        return
+    dump = Dump(path)
+
+    def look(judge, report):
+        mine = numbers(dump)
+        agree(what + ', check', mine, report['verdict'])
+        agree(what + ', route', mine, said)
+        loops = judge.cyclic(False), judge.cyclic(True)
+        for claim, loop in zip(('deadlock_free', 'reversible'), loops):
+            if said['proven'][claim] and loop:
+                sys.exit('%s: %s is claimed, and there is a loop' % (what, claim))
+        if said['proven']['minimal'] != (mine['routes_longer'] == 0):
+            sys.exit('%s: minimal is %s' % (what, said['proven']['minimal']))
+
+    wrong = mutants.compare(dump, folder, what, look)
+    if wrong and said['proven']['reversible']:
+        sys.exit(what + ': wrong tables')
+    counts[engine] += 1
+    mutant, mutate = dump.copy(), rng.choice(KINDS)
+    try:
+        if mutate.__name__.startswith('multicast'):
+            mutant.multicast_tree(rng)
+        mutate(mutant, rng)
+    except (IndexError, ValueError):
+        return	# too small a fabric for this mistake
+    if mutants.compare(mutant, folder, '%s, %s' % (what, mutate.__name__)):
+        counts['mutants found wrong'] += 1
+    counts['mutants'] += 1
+
+
+def main():
+    counts = collections.Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        for i in range(N):
+            rng = random.Random('%d/%d' % (SEED, i))
+            one(i, rng, folder, counts)
+    print('%d fabrics: %s' % (N, ', '.join('%d %s' % (n, k) for k, n in sorted(counts.items()))))
+    if N >= 60 and any(not counts[e] for e in ENGINES):
+        sys.exit('an engine was never tried')
+
+
+main()
