@@ -400,7 +400,7 @@ static enum osr_status route(const struct osr_fabric *f, const struct osr_values
 		.f = f, .req = req, .scratch = scratch, .result = result, .r = r, .diag = diag
 	};
 	enum osr_status st = osr_routing_init(r, f, result, diag);
-	bool found;
+	bool found = false;
 
 	if (!st)
 		st = find_grid(&j, v, previous);

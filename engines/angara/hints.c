@@ -31,7 +31,7 @@ static bool take_word(const char **p, const char *word)
 {
 	size_t n = strlen(word);
 
-	if (strncmp(*p, word, n) || !strchr(" \t", (*p)[n]) || !(*p)[n])
+	if (strncmp(*p, word, n) != 0 || !strchr(" \t", (*p)[n]) || !(*p)[n])
 		return false;
 	*p += n;
 	*p += strspn(*p, " \t");

@@ -8,6 +8,8 @@
  */
 #include "dmodk.h"
 
+#include <assert.h>
+
 struct search {
 	struct dmodk *m;
 	uint64_t *bad;     /* rows of bits: no way from s to X */
@@ -143,6 +145,7 @@ static uint32_t nth_up(const struct search *e, uint32_t s, uint32_t nth)
 	for (uint32_t c = f->chan_row[s]; c < f->chan_row[s + 1]; c++)
 		n += m->number[f->chan_dst[c]] < m->number[s] &&
 		     m->host[f->chan_dst[c]] == f->chan_dst[c];
+	assert(n);
 	nth %= n;
 	for (uint32_t c = f->chan_row[s]; c < f->chan_row[s + 1]; c++)
 		if (m->number[f->chan_dst[c]] < m->number[s] &&

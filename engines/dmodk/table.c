@@ -8,6 +8,8 @@
  */
 #include "dmodk.h"
 
+#include <assert.h>
+
 #define MAX_CODES 8192
 
 /* A switch from which the dest lies downwards, and the cables that lead there. */
@@ -199,6 +201,7 @@ static uint8_t choose_down(const struct filler *g, const struct way *way, uint32
 			return cable[i].port;
 		n++;
 	}
+	assert(n);
 	n = (pick / (w * t->p[l]) + pick) % n;
 	for (uint32_t i = 0; i < way->n; i++) {
 		if (digit != OSR_NONE && digit_of(m, cable[i].child) != digit)

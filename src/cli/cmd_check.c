@@ -73,7 +73,7 @@ static enum osr_status find_loops(const struct args *a, struct outcome *o, uint3
 {
 	uint32_t replies = a->one_way ? 0 : OSR_CLAIM_REVERSIBLE;
 	struct loops *l = &o->loops;
-	struct osr_loop other;
+	struct osr_loop other = { 0 };
 	bool all;
 	enum osr_status st;
 

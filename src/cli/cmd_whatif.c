@@ -271,7 +271,7 @@ static void route_after(const struct args *a, uint32_t i, const struct before *b
 			const struct osr_fabric *f, struct found *o)
 {
 	struct osr_arena scratch = { 0 };
-	struct osr_verdict v;
+	struct osr_verdict v = { 0 };
 	struct cli_tables t;
 
 	cli_tables_make(&a->who, i, f, &b->result, &t);

@@ -118,7 +118,7 @@ static enum osr_status place_group(const struct placing *x, uint32_t t, uint32_t
 	struct osr__flow *flow = x->flow[t] + first;
 	uint32_t *class_of = osr_alloc(scratch, n, sizeof(*class_of)), *plane_of = NULL;
 	struct osr__colouring c = { .n_classes = x->key->n_classes };
-	struct osr__demand d;
+	struct osr__demand d = { 0 };
 	enum osr_status st = OSR_NOMEM;
 
 	if (class_of)

@@ -84,7 +84,7 @@ static unsigned edit_distance(const char *a, const char *b)
 
 	for (unsigned j = 0; j <= n; j++)
 		row[j] = j;
-	for (unsigned i = 0; a[i] && i < QUOTE; i++) {
+	for (unsigned i = 0; i < QUOTE && a[i]; i++) {
 		unsigned diagonal = row[0];
 
 		row[0] = i + 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include <osmroutes/routing.h>
 
+#include <assert.h>
 #include <string.h>
 
 #include <xxhash.h>
@@ -37,6 +38,7 @@ static uint64_t hash_numbers(uint64_t h, const uint64_t *n64, const uint16_t *n1
 	unsigned char buf[64 * 8];
 	size_t used = 0;
 
+	assert(n64 || n16);
 	for (size_t i = 0; i < n; i++) {
 		uint64_t x = n64 ? n64[i] : n16[i];
 

@@ -274,7 +274,7 @@ static uint32_t sort_key(const struct osr_product *p, uint32_t dim)
 static void sort_dims(struct finder *w)
 {
 	struct osr_product *p = w->p, old = *p;
-	uint8_t place[OSR_MAX_DIMS];
+	uint8_t place[OSR_MAX_DIMS] = { 0 };
 	uint16_t x[OSR_MAX_DIMS];
 
 	for (uint32_t i = 0; i < p->n_dims; i++) {
@@ -588,7 +588,7 @@ void osr_product_order(const struct osr_product *p, const struct osr_product_pla
 		       uint32_t *rank)
 {
 	const struct osr_fabric *f = p->f;
-	uint32_t base[OSR_MAX_DIMS], at = 0;
+	uint32_t base[OSR_MAX_DIMS] = { 0 }, at = 0;
 
 	for (uint32_t i = 0; i < p->n_dims; i++) {
 		base[i] = at;
