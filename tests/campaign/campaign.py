@@ -20,6 +20,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), 'osm')]
 
+import oracle					# noqa: E402
 import osmtest					# noqa: E402
 from judge import generate			# noqa: E402
 from life import Life				# noqa: E402
@@ -170,6 +171,31 @@ class Campaign:
                self.retries, len(self.failed)))
 
 
+def sweeps(args):
+    """Memory of opensm after 10 heavy sweeps and after so many; every second one after a fault."""
+    workdir = os.path.join(args.dir, 'sweeps')
+    shutil.rmtree(workdir, ignore_errors=True)
+    os.makedirs(workdir)
+    net = net_of(dict(fabric=args.fabric or 'random switches=32 links=64 hosts=4 seed=1'), workdir)
+    with osmtest.Fabric(net, workdir) as fabric:
+        with osmtest.Opensm(fabric, args.engine or 'dfsssp', plugin=not args.stock,
+                            options={'qos': 'TRUE'}) as opensm:
+            opensm.wait_up(120)
+            cable = [(s.name, p) for s in oracle.Tables(fabric.read_back('lft')).switches for p in s.next][5]
+            rss = {}
+            for i in range(1, args.sweeps + 1):
+                if i % 2 == 0:
+                    fabric.console((fabric.unlink if i % 4 else fabric.relink)(*cable))
+                opensm.resweep(120)
+                if i % 10 == 0:
+                    with open('/proc/%d/statm' % opensm.process.pid) as file:
+                        rss[i] = int(file.read().split()[1]) * os.sysconf('SC_PAGESIZE') // 1024
+    for i in sorted(rss):
+        if i in (10, 100, 200, 500) or i == max(rss):
+            print('%5d sweeps: %d kB' % (i, rss[i]))
+    return 0
+
+
 def parse():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument('--seed', type=int, default=1)
@@ -182,6 +208,7 @@ def parse():
     p.add_argument('--engine', help='instead of all engines: what routing_engine is set to')
     p.add_argument('--fabric', help='words of `osmroutes generate`, or a file, instead of all')
     p.add_argument('--max-vls', type=int)
+    p.add_argument('--sweeps', type=int, help='instead of a campaign: memory after so many heavy sweeps')
     p.add_argument('--stock', action='store_true', help='without osmroutes, to compare')
     p.add_argument('--log', help='JSON lines go here (DIR/campaign.jsonl)')
     p.add_argument('--dir', default=os.path.join(osmtest.BUILD, 'osm-tests', 'campaign'))
@@ -201,6 +228,8 @@ def main():
         print('skipped:', s)
         return osmtest.SKIPPED
     os.makedirs(args.dir, exist_ok=True)
+    if args.sweeps:
+        return sweeps(args)
     with open(args.log or os.path.join(args.dir, 'campaign.jsonl'), 'a') as log:
         c = Campaign(args, log)
         for plan in plans(args):

@@ -5,16 +5,16 @@ is killed or another one takes over; after every step the switches are read back
 What happens is drawn from the seed and from the fabric as it is wired, never from time: the same
 seed gives the same life.
 """
-import json
 import os
-import random
 import re
 import signal
 import time
 
 import oracle
 from judge import Claims, check_claims, expect, first, groups
-from osmtest import TOOLS, Failure, Fabric, Opensm, Served, wait_for
+from osmtest import BUILD, TOOLS, Failure, Fabric, Opensm, Served, wait_for
+
+import json
 
 TRIES = 5	# sweeps asked for until the tables must be right: traps may have begun one too early
 
@@ -153,9 +153,14 @@ class Life:
             self.reader = None
         if not self.reader:
             self.reader = Served(self.fabric, [os.path.join(TOOLS, 'osr-readback'), '--serve'])
-        line, = self.reader.ask([''])
-        if len(line) < 2:
-            raise Failure('the fabric cannot be read back')
+        try:
+            line, = self.reader.ask([''])
+            if len(line) < 2:
+                raise Failure('the fabric cannot be read back')
+        except Failure:
+            self.reader.close()
+            self.reader = None
+            raise
         data = json.loads(line)
         if data['n_failed']:
             raise Failure('%d requests to the simulated fabric failed' % data['n_failed'])
@@ -372,7 +377,7 @@ class Life:
         handovers, before it calls any engine: it waits for a MAD that was answered. The one that
         is stuck is killed, and there is another try."""
         record['do'] = ['SM on %s takes over' % host]
-        for _ in range(4):
+        for _ in range(6):
             first_sm, ups = self.sm, self.sm.sweeps()
             self.sm = self.start(host, 9)
             try:
@@ -417,8 +422,10 @@ class Life:
     # All of it --------------------------------------------------------------------------------
 
     def live(self, n_faults, other_hosts=2):
-        """Until so many parts failed or returned."""
+        """Until so many parts failed or returned. Returns (RSS of the first whole fabric, of the
+        last) of one and the same process, or None where it was killed in between."""
         self.parts = None
+        import random
         self.rng_judge = random.Random(1)
         with Fabric(self.net, self.workdir) as self.fabric:
             self.sm = self.start()
