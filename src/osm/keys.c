@@ -265,7 +265,7 @@ static enum osr_status lay(struct osr_sched *s, struct sweep_slot *slot, struct 
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	const struct osr_fabric *f = &slot->result.fabric;
 	struct osr_overlay_entry *entry;
-	struct osr_verdict verdict;
+	struct osr_verdict verdict = { 0 };
 	enum osr_status st;
 
 	st = osr_sched_collect(s, scratch, &entry, &slot->n_key_entries, diag);

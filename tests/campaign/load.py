@@ -47,7 +47,7 @@ class Storm:
         self.process = subprocess.Popen(
             ['ibsim-run', os.path.join(TOOLS, 'osr-sa'), 'storm', str(seconds), str(window)], env=env,
             stdin=open(path + '.in'), stdout=open(path, 'wb'), stderr=open(path + '.err', 'w'),
-            cwd=workdir, preexec_fn=osmtest._die_with_parent)
+            cwd=os.path.dirname(path), preexec_fn=osmtest._die_with_parent)
 
     def heard(self):
         if self.process.wait(120):
