@@ -60,7 +60,8 @@ static const struct osr_param params[] = {
 	[GUIDED_ROUNDS] = { "guided_rounds", OSR_PARAM_UINT, "10", 1, 1000, NULL,
 			    "rounds of routing within channel orders, if the VLs do not suffice" },
 	[EFFORT] = { "order_effort", OSR_PARAM_UINT, "80", 0, 1000000, NULL,
-		     "work spent on an order of the switches, if there is one VL: more gives fewer longer routes" },
+		     "work spent on an order of the switches, if there is one VL: more gives fewer "
+		     "longer routes" },
 	{ NULL }
 };
 

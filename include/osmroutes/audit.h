@@ -63,8 +63,8 @@ struct osr_audit {
 };
 
 /*
- * `modes`: OSR_CLAIM_REVERSIBLE lets replies use the SL of their request; OSR_ONLY_HOSTS. OSR_OK however many faults
- * there are; OSR_INVAL for tables of another fabric; OSR_NOMEM.
+ * `modes`: OSR_CLAIM_REVERSIBLE lets replies use the SL of their request; OSR_ONLY_HOSTS. OSR_OK
+ * however many faults there are; OSR_INVAL for tables of another fabric; OSR_NOMEM.
  */
 enum osr_status osr_audit(const struct osr_fabric *f, const struct osr_generation *gen,
 			  uint32_t modes, uint32_t max_listed, struct osr_arena *scratch,

@@ -86,14 +86,14 @@ enum osr_status osr_guided_reduce(struct osr_spf *s, const struct osr_request *r
 				  struct osr_routing *r, bool *fits, struct osr_diag *diag);
 
 /*
- * Rip-up rounds, then moves of single dests, that keep to one order: for routes that fit one layer (osr_layers_single) but are
- * not yet balanced. rank[n_channels] is that layer's certificate, and is replaced by one with more
+ * Rip-up rounds, then moves of single dests, that keep to one order: for routes that fit one layer
+ * (osr_layers_single) but are not yet balanced. rank[n_channels] is that layer's certificate, and is replaced by one with more
  * freedom. Dests keep their tree where the order leaves no other. Scratch and `result` are as
  * before.
  */
 enum osr_status osr_guided_refine(struct osr_spf *s, const struct osr_request *req,
-				  const struct osr_spf_options *opt, uint32_t *rank, struct osr_arena *scratch,
-				  struct osr_arena *result, struct osr_routing *r,
-				  struct osr_diag *diag);
+				  const struct osr_spf_options *opt, uint32_t *rank,
+				  struct osr_arena *scratch, struct osr_arena *result,
+				  struct osr_routing *r, struct osr_diag *diag);
 
 #endif

@@ -76,8 +76,8 @@ struct osr_loop {
 /*
  * Looks for a credit loop in the union of n (1 or 2) generations, all on fabric f. `modes` are
  * OSR_CLAIM_REVERSIBLE (replies on the SL of their request), OSR_CLAIM_ANY_SL and
- * OSR_CLAIM_MULTICAST, as for osr_check_cycle(), and OSR_ONLY_HOSTS. The loop's steps live in `result`; it is the same
- * for the same tables.
+ * OSR_CLAIM_MULTICAST, as for osr_check_cycle(), and OSR_ONLY_HOSTS. The loop's steps live in
+ * `result`; it is the same for the same tables.
  *
  * rank: NULL, or [OSR_MAX_VLS * n_channels]: if there is no loop, a certificate as in routing.h for
  * every VL, good for both generations and the moment between.

@@ -70,7 +70,9 @@ static void refuse_option_as_file(const struct args *a, struct argp_state *state
 	for (const struct osr_param *p = a->topo->params; p->name; p++)
 		if (strlen(p->name) == (size_t)(equals - a->output) &&
 		    !strncmp(p->name, a->output, strlen(p->name)))
-			argp_error(state, "-o names the file to write; \"%s\" is an option of %s: write it without -o",
+			argp_error(state,
+				   "-o names the file to write; \"%s\" is an option of %s: write it "
+				   "without -o",
 				   a->output, a->topo->name);
 }
 

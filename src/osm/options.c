@@ -245,7 +245,8 @@ static void read_file(struct options *o, const char *path)
 /*
  * One token from *p, into buf. Blanks separate, and so do commas; but the list of takeover may hold
  * commas too, so a comma before a word without '=' and '.' belongs to the value of our own token.
- * The path of the configuration file may hold commas and dots: there a '=' must follow. Returns the token's length, which may exceed buf; 0 at the end.
+ * The path of the configuration file may hold commas and dots: there a '=' must follow. Returns the
+ * token's length, which may exceed buf; 0 at the end.
  */
 static size_t next_token(const char **p, char *buf, size_t size)
 {

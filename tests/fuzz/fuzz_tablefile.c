@@ -80,7 +80,8 @@ static size_t make_file(const struct osr_fabric *f, bool sl2vl, uint8_t **data)
 	FILE *in;
 
 	osr_values_default(&v, e->params);
-	insist(fd >= 0 && !e->route(f, &v, &req, NULL, &scratch, &result, &r, NULL), "table file", "no tables");
+	insist(fd >= 0 && !e->route(f, &v, &req, NULL, &scratch, &result, &r, NULL), "table file",
+	       "no tables");
 	if (sl2vl)
 		add_sl2vl(f, &result, &r);
 	insist(!osr_tablefile_write(path, f, &r, NULL), "table file", "cannot write");

@@ -72,8 +72,9 @@ def check_command_page(commands):
                       % (name, option))
     synopses = re.split(r'^ {7}osmroutes ', parts(page, r'^([A-Z]+)$').get('SYNOPSIS', ''), flags=re.M)[1:]
     for name, words in (s.split(None, 1) if ' ' in s else (s.strip(), '') for s in synopses):
-        missing = [o for o in long_options(said(name, '--help')) - {'json', 'csv', 'schema'}
-                   if '--' + o not in words and not re.search(r'^ +-(\w), --%s\b' % o, said(name, '--help'), re.M)]
+        known = said(name, '--help')
+        missing = [o for o in long_options(known) - {'json', 'csv', 'schema'}
+                   if '--' + o not in words and not re.search(r'^ +-(\w), --%s\b' % o, known, re.M)]
         if missing:
             wrong('osmroutes.1', 'the synopsis of %s lacks --%s' % (name, missing[0]))
     if [s.split()[0] for s in synopses] != commands:

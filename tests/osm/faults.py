@@ -240,8 +240,8 @@ def unicast_cache(workdir):
 
 @scenario('fault.unicast-cache-qos')
 def unicast_cache_qos(workdir):
-    """QoS is switched off and on again at run time. Tables on several lanes are nothing for a fabric whose SL2VL
-    tables nobody keeps any more: OpenSM is made to route, although its cache would do."""
+    """QoS is switched off and on again at run time. Tables on several lanes are nothing for a fabric whose
+    SL2VL tables nobody keeps any more: OpenSM is made to route, although its cache would do."""
     options = dict(QOS, use_ucast_cache='TRUE')
     with Fabric(find_fabric('ring-5'), workdir) as fabric:
         with Opensm(fabric, 'dfsssp', plugin=True, options=options) as opensm:
@@ -252,7 +252,8 @@ def unicast_cache_qos(workdir):
             opensm.change()
             wait_for('a sweep on one lane', lambda: 'VLs 1 of 1' in opensm.log, 30)
             opensm.wait_quiet()
-            expect(any('OR10' in l and 'QoS is off' in l for l in opensm.errors()), 'the cached tables were taken')
+            expect(any('OR10' in l and 'QoS is off' in l for l in opensm.errors()),
+                   'the cached tables were taken')
             judge(fabric, opensm, ours='dfsssp')
             opensm.set_option('qos', 'TRUE')
             opensm.change()

@@ -11,8 +11,8 @@ PAIRS = 500000	# path records asked for at most, one by one; beyond that one sou
 
 
 class Run:
-    """One engine on one fabric. used: the engine that routed in the end; seconds, peak: CPU time and kB in the
-    routing callbacks and event handlers of the engine that was asked for."""
+    """One engine on one fabric. used: the engine that routed in the end; seconds, peak: CPU time and kB in
+    the routing callbacks and event handlers of the engine that was asked for."""
     used = seconds = peak = vls = efi = mean = one_way = replies = None
 
 

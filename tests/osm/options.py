@@ -81,7 +81,8 @@ def mistakes_in_string(workdir):
     """event_plugin_options is shared: others' words are none of our business, ours must be right."""
     for words, good in (('osmroutes.nonsense=1', False), ('osmroutes.max_vls', False),
                         ('osmroutes.dfsssp.nonsense=1', False), ('osmroutes.config=/nonexistent', False),
-                        ('osmroutes.config=/', False), ('osmroutes.max_vls=017', False), ('someoneelse=5 other.option', True),
+                        ('osmroutes.config=/', False), ('osmroutes.max_vls=017', False),
+                        ('someoneelse=5 other.option', True),
                         ('osmroutes.max_vls=3 someoneelse', True),
                         ('osmroutes.max_vls=3, other.option=7', True)):
         options = dict(QOS, event_plugin_options=words)

@@ -31,7 +31,8 @@ LOG_PLAIN = 0x03
 LOG_DUMPS = 0x43
 
 # What OpenSM itself knows; other names come from plugins.
-STOCK_ENGINES = ('minhop', 'updn', 'dnup', 'file', 'ftree', 'lash', 'dor', 'torus-2QoS', 'nue', 'dfsssp', 'sssp')
+STOCK_ENGINES = ('minhop', 'updn', 'dnup', 'file', 'ftree', 'lash', 'dor', 'torus-2QoS', 'nue', 'dfsssp',
+                 'sssp')
 
 SKIPPED = 77	# exit status CTest takes for "skipped"
 
@@ -245,9 +246,9 @@ class Fabric:
         return 'ReLink "%s"' % self.node_id(switch) + ('[%d]' % port if port else '')
 
     def run(self, command, timeout=60, stdin=None, ok=True, host=None):
-        """Runs a program that finds this fabric on its InfiniBand port; returns its output. In the directory of
-        this fabric, because ibsim's library makes a folder ./sys-PID where a program runs, and leaves it if that
-        is killed."""
+        """Runs a program that finds this fabric on its InfiniBand port; returns its output. In the directory
+        of this fabric, because ibsim's library makes a folder ./sys-PID where a program runs, and leaves it if
+        that is killed."""
         env = dict(self.env, SIM_HOST=self.node_id(host)) if host else self.env
         try:
             done = subprocess.run(['ibsim-run'] + command, env=env, input=stdin, text=True,

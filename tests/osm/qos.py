@@ -173,8 +173,8 @@ def partitions(workdir, sl):
 
 @scenario('sl.partition')
 def partition(workdir):
-    """The SL of a partition is a hint: granted where any SL is safe (dfsssp on a tree) or none is promised to be
-    (sssp), overruled where the routing depends on it."""
+    """The SL of a partition is a hint: granted where any SL is safe (dfsssp on a tree) or none is promised to
+    be (sssp), overruled where the routing depends on it."""
     config = partitions(workdir, 3)
     for engine, netfile, granted in (('sssp', 'ring-5', True), ('dfsssp', 'ring-5', False),
                                      ('dfsssp', 'tree-2', True)):

@@ -2,8 +2,8 @@
 """forges.py PROJECT
 
 The recipes for public forges do what .ci/run does: they call it, every script they name is there and may
-be run, and .ci/run itself ends in scripts/test. Where PyYAML, check-jsonschema (which brings the schemas of both
-forges) or actionlint are installed, these judge them as well.
+be run, and .ci/run itself ends in scripts/test. Where PyYAML, check-jsonschema (which brings the schemas of
+both forges) or actionlint are installed, these judge them as well.
 """
 import os
 import re
@@ -55,5 +55,6 @@ if not re.search(r'^exec scripts/test "\$@"$', read('.ci/run'), re.M):
     errors.append('.ci/run does not run scripts/test')
 for error in errors:
     print(error)
-print('%d recipes, %d mistakes; judged by %s' % (len(RECIPES), len(errors), ', '.join(sorted(judges)) or 'this alone'))
+print('%d recipes, %d mistakes; judged by %s' % (
+    len(RECIPES), len(errors), ', '.join(sorted(judges)) or 'this alone'))
 sys.exit(1 if errors else 0)

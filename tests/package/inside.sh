@@ -116,12 +116,15 @@ systemctl() {
 echo 'APT::Get::Assume-Yes "true";' >/etc/apt/apt.conf.d/91yes
 while read -r command; do
 	step "\$ $command"
+	case $command in
+	"rm -f "*/osmroutes-\*) ls /var/lib/prometheus/node-exporter/osmroutes-*.prom >/dev/null || fail "no metrics" ;;
+	esac
 	eval "$command" >said 2>&1 || { cat said; fail "$command"; }
 	case $command in
 	*restart*) cat said ;;
 	"grep osmroutes"*) grep -q 'served by osmroutes' said || fail "the log does not say who serves" ;;
 	esac
 done <doc-commands
-ls /var/lib/prometheus/node-exporter/osmroutes-*.prom >/dev/null || fail "no metrics"
+[ -z "$(ls /var/lib/prometheus/node-exporter /var/cache/opensm | grep osmroutes)" ] || fail "something is left"
 [ ! -e /usr/bin/osmroutes ] || fail "still there"
 step "every command of docs/admin.md has done its work"

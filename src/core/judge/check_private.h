@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * check_private.h - what the files of the checker share: check.c walks the trees, check_prepare.c lays out what
- * it needs, check_sl.c follows service levels, check_mcast.c multicast, and check_say.c says what is wrong.
- * They include check.h and each other, nothing that routes.
+ * check_private.h - what the files of the checker share: check.c walks the trees, check_prepare.c
+ * lays out what it needs, check_sl.c follows service levels, check_mcast.c multicast, and
+ * check_say.c says what is wrong. They include check.h and this, nothing that routes.
  */
 #ifndef OSR_CHECK_PRIVATE_H
 #define OSR_CHECK_PRIVATE_H

@@ -51,8 +51,9 @@ static inline uint32_t osr__grid_edge(const struct grid_work *w, uint32_t v, uin
 
 /*
  * Labels for as many switches as possible, starting from this one; with doubts, also where several
- * things speak against the direction of a row, and some are left to osr_grid_find() otherwise. False if its neighbourhood is
- * not that of a grid, or if labels contradict each other. Memory is there already.
+ * things speak against the direction of a row, and some are left to osr_grid_find() otherwise. False
+ * if its neighbourhood is not that of a grid, or if labels contradict each other. Memory is there
+ * already.
  */
 bool osr__grid_grow(struct grid_work *w, uint32_t seed, bool doubts);
 
