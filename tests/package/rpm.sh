@@ -5,6 +5,7 @@
 # known, installs it into an empty root when told to, finds every file as packed, and takes all of it away again
 # but for a configuration that somebody has changed.
 set -eu
+export LC_ALL=C.UTF-8
 for tool in rpm rpmbuild; do
 	command -v $tool >/dev/null || { echo "skipped: no $tool"; exit 77; }
 done
