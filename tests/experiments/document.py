@@ -9,6 +9,8 @@ import re
 import shutil
 import subprocess
 
+import fattree_document
+from fattree_document import table as _table
 from measure import Data
 
 WAYS = {'weakest': 'weakest edge (the paper)', 'first': 'first edge ("pseudo-random")',
@@ -17,11 +19,6 @@ WAYS = {'weakest': 'weakest edge (the paper)', 'first': 'first edge ("pseudo-ran
 
 
 # ---- tables ---------------------------------------------------------------------------------------
-
-
-def _table(head, rows):
-    lines = ['| ' + ' | '.join(head) + ' |', '|' + '---|' * len(head)]
-    return '\n'.join(lines + ['| ' + ' | '.join(row) + ' |' for row in rows])
 
 
 def _number(text, digits=None):
@@ -128,6 +125,7 @@ def _table3(folder):
 
 
 TABLES = {
+    **fattree_document.TABLES,
     'table3': _table3,
     'lower-efi-large': _large_contradictions,
     'section4': _section4,
@@ -151,7 +149,7 @@ TABLES = {
 
 
 FILES = ['section4', 'figure9', 'table1', 'systems', 'online', 'slides', 'lower_efi',
-         'lower_efi_cases', 'sharing', 'table3']
+         'lower_efi_cases', 'sharing', 'table3'] + fattree_document.FILES
 
 
 def missing(folder):
@@ -235,3 +233,5 @@ def figures(folder, plots):
     for fabric in dict.fromkeys(r['fabric'] for r in Data.read(folder, 'slides').rows):
         _draw_sizes(folder, plots, 'slides', fabric, 'ebb', 'effective bisection bandwidth',
                     'slides-' + fabric.replace(' ', '-').lower())
+    fattree_document.figures(folder, lambda name, lines: _gnuplot(os.path.join(plots, name), lines),
+                             _block)

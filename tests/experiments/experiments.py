@@ -10,7 +10,8 @@ Routings, by the names they have in the data:
 import math
 
 import fabrics
-from measure import STOCK, Data, Oracle, sm_first
+import fattree
+from measure import STOCK, Data, Failure, Oracle, sm_first
 
 P_SSSP = ('p2sssp', {'step': 'dest', 'lanes': 'no'})
 P2_SSSP = ('p2sssp', {'lanes': 'no'})
@@ -263,11 +264,6 @@ TABLE3 = [
 ]
 
 
-def _hosts_in_order(net):
-    with open(net) as file:
-        return sorted(line.split('"')[1] for line in file if line.startswith(('Ca', 'Hca')))
-
-
 def _apart(got, paper):
     return '%+.1f %%' % (100 * (got - paper) / paper)
 
@@ -276,12 +272,14 @@ def table3(workshop, quick):
     """Hot spot degree of shift and recursive doubling on random orders (table 3, D-Mod-K)."""
     data = Data('table3', ['printed', 'built', 'hosts', 'sequence', 'paper', 'random', 'least',
                            'most', 'apart', 'ordered'])
-    for printed, (m, w, p), left_out, shift, doubling in TABLE3[:1] if quick else TABLE3:
+    for printed, (m, w, p), left_out, shift, doubling in TABLE3:
         net = workshop.generate('tree', 'm=' + m, 'w=' + w, 'p=' + p)
-        hosts = _hosts_in_order(net)[left_out:]
+        hosts = workshop.order(net)[left_out:]
         wanted = {'cps-shift': shift, 'cps-doubling-tree:' + m: doubling}
         got = workshop.patterns(net, 'dmodk', list(wanted), hosts, 2 if quick else 25)
         for name, paper in wanted.items():
+            if got[name]['ordered']['max_congestion'] != 1:
+                raise Failure('%s of %s: two flows on one link' % (name, printed))
             row = got[name]['random']
             data.add(printed, '%d;%s;%s;%s' % (m.count(',') + 1, m, w, p), len(hosts),
                      'shift' if name == 'cps-shift' else 'recursive doubling', paper, row['hsd'],
@@ -293,5 +291,5 @@ def table3(workshop, quick):
 ALL = {
     'section4': section4, 'figure9': figure9, 'table1': table1, 'systems': systems,
     'online': online, 'slides': slides, 'lower-efi': lower_efi, 'sharing': sharing,
-    'table3': table3,
+    'table3': table3, **fattree.ALL,
 }

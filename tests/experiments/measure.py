@@ -4,6 +4,7 @@ opensm -o under ibsim, whose tables `osmroutes analyze --lft` then judges like o
 import csv
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from bandwidth import Oracle  # noqa: E402,F401 - tables, followed host by host
 from osmtest import BUILD, LOG_PLAIN, Fabric, Failure, Opensm  # noqa: E402
 
 COMMAND = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
+FLOW = os.path.join(BUILD, 'tests', 'experiments', 'osr-flow')
 TIMER = os.path.join(BUILD, 'libosrtimer.so')	# of scripts/bench: times engines, writes tables
 
 STOCK = ['minhop', 'updn', 'ftree', 'lash', 'dor', 'sssp', 'dfsssp']
@@ -28,7 +30,7 @@ def sm_first(text):
     """The first host moves to the top of the net file: the subnet manager sits there in ibsim, and
     `osmroutes` gives LIDs as if it sat on the first node. So both have the same LIDs."""
     blocks = text.split('\n\n')
-    at = next(i for i, block in enumerate(blocks) if block.startswith('Ca'))
+    at = next(i for i, block in enumerate(blocks) if re.search('^Ca', block, re.M))
     return '\n\n'.join([blocks.pop(at)] + blocks)
 
 
@@ -41,9 +43,7 @@ class Workshop:
 
     def kept_stock(self, name, fabric, hosts):
         """Rows of stock engines that an earlier run has left."""
-        if not self.kept or not os.path.exists(os.path.join(self.kept, name + '.csv')):
-            return []
-        return [r for r in Data.read(self.kept, name).rows
+        return [r for r in Data.kept(self.kept, name)
                 if (r['fabric'], r['hosts'], r['by']) == (fabric, str(hosts), 'stock')]
 
     def close(self):
@@ -57,6 +57,13 @@ class Workshop:
         subprocess.run([COMMAND, 'generate'] + list(words) + ['-o', path], check=True)
         return self.edit(path, sm_first)
 
+    def degrade(self, net, *words):
+        """A broken copy; where generate() puts its own, so `net` must lie elsewhere."""
+        path = self.path('fabric.net')
+        subprocess.run([COMMAND, 'degrade', net, '-o', path] + list(words), check=True,
+                       stderr=subprocess.DEVNULL)
+        return self.edit(path, sm_first)
+
     def write(self, text):
         path = self.path('fabric.net')
         with open(path, 'w') as file:
@@ -64,6 +71,7 @@ class Workshop:
         return path
 
     def edit(self, path, change):
+        """The changed text of a file, where generate() put it."""
         with open(path) as file:
             text = file.read()
         return self.write(change(text))
@@ -82,18 +90,38 @@ class Workshop:
             words += ['-o', '%s=%s' % (name, value)]
         return self._analyze(net, words)
 
-    def patterns(self, net, engine, patterns, hosts, runs):
-        """Hot spots of patterns on these hosts, by name: {pattern: {ranking: row}}."""
+    def patterns(self, net, engine, patterns, hosts, runs=1, ranking='both', tables=None):
+        """Hot spots of patterns on these hosts, by name: {pattern: {ranking: row}}. By the tables
+        of a file, or else of an engine."""
         listed = self.path('hosts')
         with open(listed, 'w') as file:
             file.write('\n'.join(hosts) + '\n')
-        words = [COMMAND, 'analyze', net, '-e', engine, '--json', '--bisections=0', '--hsd-only',
-                 '--runs=%d' % runs, '--hosts', listed] + ['--pattern=' + p for p in patterns]
+        words = [COMMAND, 'analyze', net, '--json', '--bisections=0', '--hsd-only',
+                 '--runs=%d' % runs, '--ranking=' + ranking, '--hosts', listed]
+        words += ['--tables', tables] if tables else ['-e', engine]
+        words += ['--pattern=' + p for p in patterns]
         got = {}
-        text = subprocess.run(words, check=True, capture_output=True, text=True).stdout
-        for row in json.loads(text)['patterns']:
+        done = subprocess.run(words, capture_output=True, text=True)
+        if done.returncode > 1:	# 1: tables that the checker refuses; hosts may do with them
+            raise Failure('%s: %s' % (' '.join(words), done.stderr))
+        for row in json.loads(done.stdout)['patterns']:
             got.setdefault(row['pattern'], {})[row['ranking']] = row
         return got
+
+    def order(self, net):
+        """The hosts of a fat tree as `osmroutes order` has them."""
+        done = subprocess.run([COMMAND, 'order', net], check=True, capture_output=True, text=True)
+        return done.stdout.split()
+
+    def flow(self, net, engine, hosts, seed, pattern, stages, in_flight, rates):
+        """The part of the hosts' bandwidth that a sequence reaches, see osr-flow.c."""
+        listed = self.path('hosts')
+        with open(listed, 'w') as file:
+            file.write('\n'.join(hosts) + '\n')
+        words = [net, engine, listed, seed, pattern, stages, in_flight] + list(rates)
+        done = subprocess.run([FLOW] + [str(w) for w in words], check=True, capture_output=True,
+                              text=True)
+        return float(done.stdout.split()[0])
 
     def dump(self, net, engine, **options):
         """An opensm-lfts.dump of our tables."""
@@ -115,13 +143,15 @@ class Workshop:
                     results[engine] = got
         return results
 
-    def _stock_one(self, fabric, net, engine, patterns, seconds, seed):
+    def _sweep(self, fabric, engine, seconds, options):
+        """Tables of a stock engine and what the timer said; None if it refuses the fabric."""
         out, lfts = self.path('timer.json'), self.path('opensm-lfts.dump')
         for path in (out, lfts):
             if os.path.exists(path):
                 os.remove(path)
-        opensm = Opensm(fabric, engine, options={'qos': 'TRUE', 'event_plugin_name': 'osrtimer'},
-                        log_flags=LOG_PLAIN, once=True, name=engine,
+        opensm = Opensm(fabric, engine, log_flags=LOG_PLAIN, once=True, name=engine,
+                        options=dict(options, qos='TRUE', max_wire_smps=32,
+                                     event_plugin_name='osrtimer'),
                         env={'OSR_TIMER_OUT': out, 'OSR_TIMER_LFTS': lfts})
         try:
             with opensm:
@@ -133,6 +163,13 @@ class Workshop:
             said = json.loads(file.readline())
         if said['used'] != engine:	# OpenSM fell back to another one
             return None
+        return lfts, said
+
+    def _stock_one(self, fabric, net, engine, patterns, seconds, seed):
+        done = self._sweep(fabric, engine, seconds, {})
+        if not done:
+            return None
+        lfts, said = done
         got = self._analyze(net, ['--lft', lfts, '--patterns', str(patterns), '--seed', str(seed)])
         if got.get('pairs_no_path', 1):
             print('    stock %s: %s' % (engine, got['message']), file=sys.stderr)
@@ -140,6 +177,20 @@ class Workshop:
         # Without callbacks of its own (updn in part) an engine is not timed.
         got['route_ms'] = next((e['cpu_ms'] for e in said['engines'] if e['name'] == engine), None)
         return got
+
+    def stock_shifts(self, net, engines, hosts, pattern, seconds=900, **options):
+        """{engine: hot spots of a shift on these hosts} of those that route this fabric."""
+        results = {}
+        if not have_opensm():
+            return results
+        with Fabric(net, self.path('ibsim')) as fabric:
+            for engine in engines:
+                done = self._sweep(fabric, engine, seconds, options)
+                if done:
+                    got = self.patterns(net, None, [pattern], hosts, ranking='ordered',
+                                        tables=done[0])
+                    results[engine] = got[pattern]['ordered']
+        return results
 
 
 class Data:
@@ -158,6 +209,12 @@ class Data:
             out = csv.DictWriter(file, self.columns, lineterminator='\n')
             out.writeheader()
             out.writerows(self.rows)
+
+    @classmethod
+    def kept(cls, folder, name):
+        """Rows of an earlier run, if there was one."""
+        there = folder and os.path.exists(os.path.join(folder, name + '.csv'))
+        return cls.read(folder, name).rows if there else []
 
     @classmethod
     def read(cls, folder, name):

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""Experiments of the D-Mod-K paper (Zahavi: Fat-Trees Routing and Node Ordering Providing
+Contention Free Traffic for MPI Global Collectives), and dmodk on broken trees."""
+import re
+import shutil
+
+import collectives
+from measure import Data, Failure
+
+# Figure 3: end ports and trees. The paper names the numbers only; these are real life fat trees, the
+# 1,944 as its table 3 has them.
+SIZES = [
+    (128, ('8,16', '1,8', '1,1')),
+    (324, ('18,18', '1,9', '1,2')),
+    (1728, ('12,12,12', '1,12,6', '1,1,2')),
+    (1944, ('18,18,6', '1,18,6', '1,1,3')),
+]
+SMALL = (16, ('4,4', '1,4', '1,1'))
+
+FIGURE3 = {'Binomial': 'cps-binomial', 'Butterfly': 'cps-doubling',
+           'Dissemination': 'cps-dissemination', 'Ring': 'cps-ring', 'Shift': 'cps-shift',
+           'Tournament': 'cps-tournament'}
+
+# Section II: hosts on PCIe Gen2 x8, links QDR, in MB/s.
+RATES = (3250, 4000)
+
+
+def tree(workshop, m, w, p):
+    return workshop.generate('tree', 'm=' + m, 'w=' + w, 'p=' + p)
+
+
+def tuple_of(m, w, p):
+    return '%d;%s;%s;%s' % (m.count(',') + 1, m, w, p)
+
+
+def figure3(workshop, quick):
+    """Hot spot degree of six collectives by size, random orders (figure 3, D-Mod-K)."""
+    data = Data('dmodk_figure3', ['hosts', 'collective', 'orders', 'hsd', 'least', 'most', 'ordered'])
+    orders = 3 if quick else 25
+    for n, shape in [SMALL] if quick else SIZES:
+        net = tree(workshop, *shape)
+        got = workshop.patterns(net, 'dmodk', list(FIGURE3.values()), workshop.order(net), orders)
+        for name, pattern in FIGURE3.items():
+            row = got[pattern]['random']
+            data.add(n, name, orders, row['hsd'], row['hsd_min'], row['hsd_max'],
+                     got[pattern]['ordered']['hsd'])
+    return [data]
+
+
+def figure2(workshop, quick):
+    """Bandwidth of shift and recursive doubling on random orders, flow level (figure 2, D-Mod-K)."""
+    data = Data('dmodk_figure2', ['hosts', 'sequence', 'stages', 'in_flight', 'orders', 'bandwidth',
+                                  'least', 'most', 'ordered'])
+    # Time grows with the square of the messages under way, so the larger tree has fewer of them.
+    cases = [SMALL + (3, 4, (0, 1, 2))] if quick else [
+        SIZES[1] + (3, 20, (0, 1, 2, 4, 8)), SIZES[-1] + (3, 60, (0,))]
+    for hosts, shape, orders, stages, in_flights in cases:
+        net = tree(workshop, *shape)
+        names = workshop.order(net)
+        doubling = 'cps-doubling-tree:' + shape[0]
+        for name, pattern, in_order, some in (('shift', 'cps-shift', 'cps-shift', stages),
+                                              ('recursive doubling', 'cps-doubling', doubling, 0)):
+            for n in in_flights:
+                got = [workshop.flow(net, 'dmodk', names, seed, pattern, some, n, RATES)
+                       for seed in range(1, orders + 1)]
+                data.add(hosts, name, some or 'all', n or 'barrier', orders, sum(got) / len(got),
+                         min(got), max(got),
+                         workshop.flow(net, 'dmodk', names, 0, in_order, some, n, RATES))
+    return [data]
+
+
+def adversary(names, m):
+    """An order of the hosts in which rank i and i + 1 meet with all others of the leaf on one link:
+    hosts of leaf A send to the A-th slot (modulo the up-links) of other leaves. Leaves have `m`
+    hosts and as many up-links."""
+    leaves = len(names) // m
+    if leaves % m or leaves == m:
+        raise ValueError('the leaves must be a multiple of the up-links')
+    to = {}
+    for c in range(m):
+        senders = [host for leaf in range(c, leaves, m) for host in range(leaf * m, leaf * m + m)]
+        for i, host in enumerate(senders):	# i of leaf i // m * m + c; m further is never that one
+            to[host] = (i + m) % leaves * m + c
+    while True:	# exchanging what two hosts of a leaf send to joins their cycles
+        cycle, at = {0}, to[0]
+        while at:
+            cycle.add(at)
+            at = to[at]
+        if len(cycle) == len(names):
+            break
+        a, b = next((a, b) for a in sorted(cycle) for b in range(a // m * m, a // m * m + m)
+                    if b not in cycle)
+        to[a], to[b] = to[b], to[a]
+    order = [0]
+    while to[order[-1]]:
+        order.append(to[order[-1]])
+    return [names[i] for i in order]
+
+
+def ring(workshop, quick):
+    """The order of hosts that is worst for a ring: 18 flows on one link (section II, D-Mod-K)."""
+    data = Data('dmodk_ring', ['hosts', 'order', 'hsd', 'bandwidth', 'mbps'])
+    hosts, shape = (32, ('4,8', '1,4', '1,1')) if quick else SIZES[-1]
+    m = int(shape[0].split(',')[0])
+    net = tree(workshop, *shape)
+    names = workshop.order(net)
+    for kind, order, seed in (('of the tree', names, 0), ('random', names, 1),
+                              ('adversary', adversary(names, m), 0)):
+        part = workshop.flow(net, 'dmodk', order, seed, 'cps-ring', 0, 0, RATES)
+        row = workshop.patterns(net, 'dmodk', ['cps-ring'], order, 25)['cps-ring']
+        row = row['random' if seed else 'ordered']
+        data.add(hosts, kind, row['hsd'], part, part * RATES[0])
+        if kind == 'adversary' and row['max_congestion'] != m:
+            raise Failure('the adversary has %d flows on a link, not %d' % (row['hsd'], m))
+    return [data]
+
+
+def theorem3(workshop, quick):
+    """Recursive doubling that follows the tree, and that does not (theorem 3, D-Mod-K)."""
+    sequences = ['cps-doubling', 'cps-doubling-mpi']
+    data = Data('dmodk_theorem3', ['tree', 'hosts', 'stages', 'tree_hsd', 'plain_hsd', 'mpi_stages',
+                                   'mpi_hsd'])
+    more = [(200, ('10,20', '1,10', '1,1')), (1024, ('8,8,16', '1,8,8', '1,1,1')),
+            (1000, ('10,10,10', '1,10,5', '1,1,2')), (11664, ('18,18,36', '1,18,18', '1,1,1'))]
+    for n, shape in [SMALL, (18, ('3,6', '1,3', '1,1'))] if quick else SIZES + more:
+        net = tree(workshop, *shape)
+        by_tree = 'cps-doubling-tree:' + shape[0]
+        got = workshop.patterns(net, 'dmodk', sequences + [by_tree], workshop.order(net),
+                                ranking='ordered')
+        of = {name: got[name]['ordered'] for name in got}
+        if of[by_tree]['max_congestion'] != 1:
+            raise Failure('theorem 3 does not hold on %s' % tuple_of(*shape))
+        data.add(tuple_of(*shape), n, of[by_tree]['phases'], of[by_tree]['hsd'],
+                 of['cps-doubling']['hsd'], of['cps-doubling-mpi']['phases'],
+                 of['cps-doubling-mpi']['hsd'])
+    return [data]
+
+
+def table1(workshop, quick):
+    """What MPI's collectives use (table 1, D-Mod-K), and what that costs in order and at random."""
+    data = Data('dmodk_table1', ['collective', 'algorithm', 'sequence', 'used_by', 'ordered',
+                                 'random'])
+    hosts, shape = SMALL if quick else SIZES[-1]
+    net = tree(workshop, *shape)
+    patterns = sorted({collectives.SEQUENCES[s] for _, _, s, _ in collectives.TABLE1})
+    by_tree = 'cps-doubling-tree:' + shape[0]
+    got = workshop.patterns(net, 'dmodk', patterns + [by_tree], workshop.order(net),
+                            3 if quick else 25)
+    for collective, algorithm, sequence, used_by in collectives.TABLE1:
+        pattern = collectives.SEQUENCES[sequence]
+        # Recursive doubling is free of contention only in the form that follows the tree.
+        in_order = by_tree if pattern in ('cps-doubling', 'cps-halving') else pattern
+        data.add(collective, algorithm, sequence, used_by, got[in_order]['ordered']['hsd'],
+                 got[pattern]['random']['hsd'])
+    return [data]
+
+
+# ---- broken trees ---------------------------------------------------------------------------------
+
+
+def bound(net):
+    """Hosts over live up-links, rounded up, of the worst leaf; and the GUIDs of the top switches."""
+    with open(net) as file:
+        blocks = file.read().split('\n\n')
+    worst, roots = 1, []
+    hosts = {m.group(1) for m in (re.search(r'^Ca\s+\d+\s+"([^"]+)"', b, re.M) for b in blocks) if m}
+    for block in blocks:
+        head = re.search(r'^switchguid=(\w+).*\nSwitch\s+\d+\s+"([^"]+)"', block, re.M)
+        if not head:
+            continue
+        peers = re.findall(r'^\[\d+\]\s+"([^"]+)"', block, re.M)
+        below = sum(p in hosts for p in peers)
+        if below:
+            worst = max(worst, -(-below // (len(peers) - below)))
+        if head.group(2).startswith('core'):
+            roots.append(head.group(1).split('(')[0])
+    return worst, roots
+
+
+def _faults(workshop, name, shape, seeds, ours, stock, stock_seeds, pattern='cps-shift'):
+    """Rows of one tree. Stock ftree and updn get the list of the roots, which ours do not need."""
+    data = Data(name, ['hosts', 'seed', 'routing', 'by', 'stages', 'hsd', 'most', 'bound', 'lost'])
+    whole = shutil.move(tree(workshop, *shape), workshop.path('whole.net'))
+    kept = Data.kept(workshop.kept, name)
+    for seed in range(1, seeds + 1):
+        net = workshop.degrade(whole, '--links=1%', '--seed=%d' % seed)
+        hosts = workshop.order(net)
+        worst, roots = bound(net)
+        rows = [('ours', engine,
+                 workshop.patterns(net, engine, [pattern], hosts, ranking='ordered')
+                 [pattern]['ordered'])
+                for engine, n in ours.items() if seed <= n]
+        old = [r for r in kept if r['seed'] == str(seed) and r['by'] == 'stock']
+        if seed <= stock_seeds and not old:
+            listed = workshop.path('roots')
+            with open(listed, 'w') as file:
+                file.write('\n'.join(roots) + '\n')
+            rows += [('stock', engine, row) for engine, row in workshop.stock_shifts(
+                net, stock, hosts, pattern, root_guid_file=listed).items()]
+        for by, engine, row in rows:
+            data.add(len(hosts), seed, engine, by, row['phases'], row['hsd'], row['max_congestion'],
+                     worst, row['pairs_no_path'])
+        data.rows += old
+    return [data]
+
+
+def faults(workshop, quick):
+    """Shift on 1,944 hosts with 1 % of the links gone, ours and stock (dmodk on broken trees)."""
+    if quick:
+        shape = ('6,12', '1,6', '1,1')
+        return _faults(workshop, 'dmodk_faults', shape, 3, {'dmodk': 3, 'dfsssp': 1}, ['ftree'], 1)
+    return _faults(workshop, 'dmodk_faults', SIZES[-1][1], 100, {'dmodk': 100, 'dfsssp': 100},
+                   ['ftree', 'updn', 'dfsssp'], 5)
+
+
+def faults_large(workshop, quick):
+    """The same on 11,664 hosts and 100 stages: stock ftree and updn one seed (half an hour)."""
+    if quick:
+        return _faults(workshop, 'dmodk_faults_large', SMALL[1], 1, {'dmodk': 1}, [], 0)
+    return _faults(workshop, 'dmodk_faults_large', ('18,18,36', '1,18,18', '1,1,1'), 100,
+                   {'dmodk': 100, 'dfsssp': 10}, ['ftree', 'updn'], 1, 'cps-shift:100')
+
+
+ALL = {
+    'dmodk-figure2': figure2, 'dmodk-figure3': figure3, 'dmodk-ring': ring,
+    'dmodk-theorem3': theorem3, 'dmodk-table1': table1, 'dmodk-faults': faults,
+    'dmodk-faults-large': faults_large,
+}
