@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * dmodk against the paper: theorems 1 and 2 on real life fat trees, the least EFI, distinct spines
+ * dmodk against the paper: theorems 1, 2 and 3 on real life fat trees, the least EFI, distinct spines
  * for the LIDs of a port; and broken trees, which have to pass the checker whatever is gone.
  *
  * OSR_LONG=1: theorems on every tree of at most 4,096 hosts that 8- to 64-port switches build, and
- * ten times as many broken ones, all deaths of a switch. OSR_ONLY=test_deaths: one test alone.
+ * ten times as many broken ones, all deaths of a switch. OSR_ONLY=test_deaths: one test alone; OSR_HOSTS=N:
+ * theorems on trees of at most so many; OSR_SEED=N: broken trees from that number on.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,6 +18,7 @@
 #include <cmocka.h>
 
 #include <osmroutes/check.h>
+#include <osmroutes/collective.h>
 #include <osmroutes/engine.h>
 #include <osmroutes/pgft.h>
 #include <osmroutes/prng.h>
@@ -116,6 +118,31 @@ static void assert_shifts(const struct routed *x)
 	free(load);
 }
 
+/* Theorem 3: in no stage of the doubling that follows the tree has a link more than one flow. */
+static void assert_doubling(const struct routed *x, const char *m)
+{
+	uint32_t *load = malloc((x->f.n_channels + 1) * sizeof(*load));
+	struct osr_prng prng = { .state = 1 };
+	struct osr_diag diag = { "" };
+	struct osr_sequence q;
+	struct osr_pair *pair;
+	char text[128];
+
+	snprintf(text, sizeof(text), "cps-doubling-tree:%s", m);
+	if (osr_sequence_parse(text, x->p.n_order, &q, &diag))
+		fail_msg("%s", diag.text);
+	pair = malloc(q.max_pairs * sizeof(*pair));
+	for (uint32_t k = 0; k < q.n_phases; k++) {
+		uint32_t n = osr_sequence_phase(&q, k, &prng, pair);
+
+		memset(load, 0, x->f.n_channels * sizeof(*load));
+		for (uint32_t i = 0; i < n; i++)
+			assert_true(add_route(x, pair[i].from, pair[i].to, load) <= 1);
+	}
+	free(pair);
+	free(load);
+}
+
 /* Theorem 2: downwards each link leads to at most one host. */
 static void assert_one_dest_down(const struct routed *x)
 {
@@ -149,6 +176,7 @@ static void check_rlft(const char *m, const char *w, const char *p)
 	assert_int_equal(x.r.n_longer, 0);
 	assert_shifts(&x);
 	assert_one_dest_down(&x);
+	assert_doubling(&x, m);
 	drop(&x);
 	osr_net_free(&net);
 }
@@ -189,7 +217,8 @@ static void add_level(const struct rlft *x, uint32_t hosts, struct rlft *all)
 
 static void test_theorems(void **state)
 {
-	struct rlft all = { .most = getenv("OSR_LONG") ? 4096 : 200 };
+	const char *most = getenv("OSR_HOSTS");
+	struct rlft all = { .most = most ? (uint32_t)atoi(most) : getenv("OSR_LONG") ? 4096 : 200 };
 
 	for (uint32_t k = 4; k <= 32; k++) {
 		struct rlft x = { .k = k, .most = all.most };
@@ -292,8 +321,9 @@ static void break_tree(uint32_t i)
 static void test_broken(void **state)
 {
 	uint32_t n = getenv("OSR_LONG") ? 10000 : 1000;
+	uint32_t first = getenv("OSR_SEED") ? (uint32_t)atoi(getenv("OSR_SEED")) : 0;
 
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = first; i < first + n; i++)
 		break_tree(i);
 }
 

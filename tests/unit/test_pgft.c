@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Fat trees: recognised whole, scrambled and broken; refused with the right sentence otherwise. */
+/*
+ * Fat trees: recognised whole, scrambled and broken; refused with the right sentence otherwise.
+ *
+ * OSR_CASES=1000 OSR_SEED=500000: so many broken ones of each kind, from that seed on.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -198,11 +202,11 @@ static void test_whole(void **state)
 }
 
 /* Counts the cases in which the tree is still the tree it was. */
-static unsigned n_recognised(double percent, unsigned n)
+static unsigned n_recognised(double percent, unsigned first, unsigned n)
 {
 	unsigned n_same = 0;
 
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = first; i < first + n; i++) {
 		const struct tree *t = &trees[i % N_TREES];
 		struct osr_arena arena = { 0 }, scratch = { 0 };
 		struct osr_degrade how = { .links_percent = percent, .seed = i };
@@ -232,11 +236,22 @@ static unsigned n_recognised(double percent, unsigned n)
 	return n_same;
 }
 
+/* 100 % of whole trees (with what seed and GUIDs ever), 99 % with 1 % of the links gone, 95 % with 5 %. */
 static void test_broken(void **state)
 {
-	assert_true(n_recognised(0.5, 180) >= 179);
-	assert_true(n_recognised(1, 180) >= 179);
-	assert_true(n_recognised(5, 360) >= 342);
+	static const double percent[] = { 0, 0.5, 1, 2, 5 };
+	unsigned first = getenv("OSR_SEED") ? (unsigned)atoi(getenv("OSR_SEED")) : 0;
+	unsigned n = getenv("OSR_CASES") ? (unsigned)atoi(getenv("OSR_CASES")) : 180;
+
+	for (unsigned i = 0; i < 5; i++) {
+		unsigned same = n_recognised(percent[i], first, n);
+
+		print_message("%g %% of the links gone, %u cases: %u recognised\n", percent[i], n,
+			      same);
+		assert_true(percent[i] == 0   ? same == n
+			    : percent[i] <= 1 ? 100 * same >= 99 * n
+					      : 100 * same >= 95 * n);
+	}
 }
 
 /* A CA on every switch, spines included, is no host and makes no leaf. */
@@ -402,5 +417,6 @@ int main(void)
 		cmocka_unit_test(test_refused),       cmocka_unit_test(test_out_of_memory),
 	};
 
+	cmocka_set_test_filter(getenv("OSR_ONLY"));
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
