@@ -16,7 +16,7 @@ mkdir -p "$dir/somewhere/else/sources"
 type=$(sed -n 's/^CMAKE_BUILD_TYPE:[A-Z]*=//p' "$build/CMakeCache.txt")
 {
 	"$cmake" -S "$dir/somewhere/else/sources" -B "$dir/b" -G Ninja -DOSR_TESTS=OFF \
-		-DOSR_LIVE=OFF ${type:+-DCMAKE_BUILD_TYPE=$type} && "$cmake" --build "$dir/b" -j1
+		${type:+-DCMAKE_BUILD_TYPE=$type} && "$cmake" --build "$dir/b" -j1
 } >"$dir/log" 2>&1 || { tail -20 "$dir/log"; exit 1; }
 
 same() {
