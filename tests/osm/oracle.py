@@ -292,7 +292,8 @@ class Tables:
         rows: SLs from ask_sls(); None: any packet may use any SL. replies: packets from b to a may
         also use SL(a, b). multicast: (MLID, SL) to include. scope: 'hosts' looks at packets between
         CAs and routers; 'all' adds those between them and the port 0 of switches, which is all that
-        management sends; 'switches' adds those from switch to switch.
+        management sends; 'switches' adds those from switch to switch. Port 0 asks nobody, so nobody
+        replies to it: a row of its own counts for what it sends, not for what would come back.
         """
         deps = Dependencies(self)
         masks = SlMasks(self, rows, replies, scope)
@@ -424,7 +425,7 @@ class SlMasks:
             for row in rows:
                 if row[k] != 255:
                     masks[v] |= 1 << row[k]
-        if self.replies and lid in self.rows:
+        if self.replies and host and lid in self.rows:
             masks = [a | b for a, b in zip(masks, self._replies_to(self.rows[lid], host))]
         return masks
 
