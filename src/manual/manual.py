@@ -147,7 +147,8 @@ def synopsis(tables, width=78):
     lines = []
     for command in tables['commands']:
         table = command['table'] or {'options': [], 'args': '[...]'}
-        words = [usage_of(o) for o in table['options'] if o['name'] not in COMMON] + table['args'].split(' ')
+        words = [usage_of(o) for o in table['options'] if o['name'] not in COMMON] + \
+            table['args'].replace('\n', ' | ').split(' ')	# argp has alternatives in lines
         line = '    osmroutes ' + command['name']
         for word in words:
             if word and len(line) + 1 + len(word) > width:
