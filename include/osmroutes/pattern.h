@@ -49,7 +49,7 @@
 #include <osmroutes/prng.h>
 #include <osmroutes/status.h>
 
-#define OSR_PATTERN_MAX_ARGS 8
+#define OSR_PATTERN_MAX_ARGS 16
 #define OSR_PATTERN_MAX_RANKS (UINT32_C(1) << 20)
 
 /* Ranks here; elsewhere terminals, of any role. Both ends are different. */

@@ -226,7 +226,7 @@ static void test_refused(void **state)
 	refuse("neighbor:-1", 4, "whole numbers");
 	refuse("neighbor:1,", 4, "whole numbers");
 	refuse("neighbor:99999999999999999999", 4, "whole numbers");
-	refuse("stencil:1,2,3,4,5,6,7,8,9", 4, "whole numbers");
+	refuse("stencil:1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", 4, "whole numbers");
 	refuse("stencil:2,3", 7, "product");
 	refuse("stencil:0,7", 7, "product");
 	refuse("stencil:1048576,1048576,1048576", 7, "product");
