@@ -5,6 +5,7 @@ is killed or another one takes over; after every step the switches are read back
 What happens is drawn from the seed and from the fabric as it is wired, never from time: the same
 seed gives the same life.
 """
+import json
 import os
 import re
 import signal
@@ -13,8 +14,6 @@ import time
 import oracle
 from judge import Claims, check_claims, expect, first, groups
 from osmtest import BUILD, TOOLS, Failure, Fabric, Opensm, Served, wait_for
-
-import json
 
 TRIES = 5	# sweeps asked for until the tables must be right: traps may have begun one too early
 

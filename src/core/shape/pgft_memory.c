@@ -166,14 +166,16 @@ static void write_switches(struct writer *o)
 	o->now->n_switches = (uint32_t)(to - o->now->sw);
 }
 
-static uint32_t first_slot(const struct osr_pgft_memory *m, uint64_t guid)
+/* The first of n rows, which go by the GUID each begins with, whose GUID is not below this one. */
+static uint32_t first_row(const void *rows, size_t size, uint32_t n, uint64_t guid)
 {
-	uint32_t from = 0, to = m->n_slots;
+	uint32_t from = 0, to = n;
 
 	while (from < to) {
 		uint32_t mid = (from + to) / 2;
+		const uint64_t *at = (const uint64_t *)((const char *)rows + mid * size);
 
-		if (m->slot[mid].guid < guid)
+		if (*at < guid)
 			from = mid + 1;
 		else
 			to = mid;
@@ -190,7 +192,9 @@ static struct osr_pgft_slot *write_leaf(const struct writer *o, uint32_t s,
 	uint32_t m = p->sw_level[s] ? p->tree[p->sw_tree[s]].m[1] : 0;
 	bool taken[256] = { false }, live[256] = { false };
 	struct osr_pgft_slot key = { .guid = f->sw_guid[s] };
-	uint32_t i = o->before ? first_slot(o->before, key.guid) : 0;
+	uint32_t i = o->before ? first_row(o->before->slot, sizeof(*o->before->slot),
+					  o->before->n_slots, key.guid)
+			      : 0;
 
 	for (uint32_t t = f->term_row[s]; t < f->term_row[s + 1]; t++) {
 		if (p->term_index[t] == OSR_NONE)
@@ -213,17 +217,9 @@ static struct osr_pgft_slot *write_leaf(const struct writer *o, uint32_t s,
 
 static bool is_known(const struct osr_pgft_memory *m, uint64_t guid)
 {
-	uint32_t from = 0, to = m->n_switches;
+	uint32_t i = first_row(m->sw, sizeof(*m->sw), m->n_switches, guid);
 
-	while (from < to) {
-		uint32_t mid = (from + to) / 2;
-
-		if (m->sw[mid].guid < guid)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from < m->n_switches && m->sw[from].guid == guid;
+	return i < m->n_switches && m->sw[i].guid == guid;
 }
 
 static void write_slots(struct writer *o)
