@@ -11,57 +11,31 @@
 #include <osmroutes/check.h>
 
 #include "cli/cli.h"
+#include "cli/faults.h"
 #include "cli/input.h"
 #include "cli/pool.h"
 #include "cli/subject.h"
-#include "topo/topo.h"
 
-#define MAX_NAMED 64
-
-enum {
-	OPT_LINK = 256,
-	OPT_SWITCH,
-	OPT_EACH,
-	OPT_LINKS,
-	OPT_SWITCHES,
-	OPT_CASES,
-	OPT_SEED,
-	OPT_WORST
-};
+enum { OPT_WORST = 512 };
 
 static const struct argp_option options[] = {
-	{ "link", OPT_LINK, "NODE:PORT", 0, "take out the cable on this port; may be repeated", 0 },
-	{ "switch", OPT_SWITCH, "NODE", 0, "take out this switch; may be repeated", 0 },
-	{ "each", OPT_EACH, "WORD", 0, "one at a time: link or switch (without hosts)", 0 },
-	{ "links", OPT_LINKS, "N", 0, "take out N cables between switches at random", 0 },
-	{ "switches", OPT_SWITCHES, "N", 0, "take out N switches without hosts at random", 0 },
-	{ "cases", OPT_CASES, "N", 0, "so many random cases (default 10)", 0 },
-	{ "seed", OPT_SEED, "N", 0, "seed of the first random case (default 1), then one more each",
-	  0 },
 	{ "worst", OPT_WORST, "N", 0, "list only the worst N cases, 0 for all (default 20)", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
-
-enum kind { KIND_NONE, KIND_NAMED, KIND_LINK, KIND_SWITCH, KIND_RANDOM };
 
 struct args {
 	struct cli_input in;
 	struct cli_subjects who;
 	struct out out;
-	enum kind kind;
-	const char *link[MAX_NAMED], *sw[MAX_NAMED];
-	uint32_t n_links, n_switches; /* of these */
-	struct osr_degrade random;
-	uint32_t n_cases, n_worst;
+	struct cli_faults faults;
+	uint32_t n_worst;
 	struct cli_pool pool;
-
-	uint32_t *list;   /* [n_cases] of KIND_LINK and KIND_SWITCH: a port, a node */
 };
 
 /* What a case came to. */
 struct found {
 	uint32_t number;
-	char label[200];
+	char label[CLI_FAULT_LABEL];
 	enum osr_status st;
 	struct osr_diag diag;
 	struct osr_changes c;
@@ -70,185 +44,12 @@ struct found {
 	uint32_t vls, layers;
 };
 
-/* What is taken out of the net in one case. */
-struct out_of {
-	bool *gone, *cut; /* [nodes], [ports] */
-};
-
 /* Before anything fails. */
 struct before {
 	struct cli_tables t;
 	struct osr_result result;
 	struct osr_verdict v;
 };
-
-/* ---- cases ---------------------------------------------------------------------------------- */
-
-static enum osr_status find_node(const struct osr_net *net, const char *name, size_t len,
-				 uint32_t *node, struct osr_diag *diag)
-{
-	*node = OSR_NONE;
-	for (uint32_t i = 0; i < net->n_nodes; i++) {
-		const char *names[] = { osr_net_name(net, i), osr_net_id(net, i) };
-
-		for (uint32_t k = 0; k < 2; k++) {
-			if (strlen(names[k]) != len || memcmp(names[k], name, len) != 0)
-				continue;
-			if (*node != OSR_NONE && *node != i)
-				return osr_fail(diag, OSR_INVAL,
-						"several nodes are called \"%.*s\": take the id of "
-						"the file",
-						(int)len, name);
-			*node = i;
-		}
-	}
-	if (*node == OSR_NONE)
-		return osr_fail(diag, OSR_INVAL, "no node is called \"%.*s\"", (int)len, name);
-	return OSR_OK;
-}
-
-static enum osr_status cut_named(const struct args *a, const char *word, struct out_of *x,
-				 struct osr_diag *diag)
-{
-	const char *colon = strrchr(word, ':');
-	uint32_t node, port;
-	long number = 0;
-	enum osr_status st;
-
-	if (!colon || !cli_number(colon + 1, 1, OSR_NET_MAX_NODE_PORTS, &number))
-		return osr_fail(diag, OSR_INVAL, "link \"%s\": expected NODE:PORT", word);
-	st = find_node(&a->in.net, word, (size_t)(colon - word), &node, diag);
-	if (st)
-		return st;
-	port = osr_net_port(&a->in.net, node, (uint32_t)number);
-	if (port == OSR_NONE || a->in.net.ports[port].peer == OSR_NONE)
-		return osr_fail(diag, OSR_INVAL, "link \"%s\": there is no cable on this port",
-				word);
-	x->cut[port] = true;
-	return OSR_OK;
-}
-
-static enum osr_status take_named(const struct args *a, struct out_of *x, struct found *o,
-				  struct osr_diag *diag)
-{
-	enum osr_status st = OSR_OK;
-
-	for (uint32_t i = 0; i < a->n_links && !st; i++)
-		st = cut_named(a, a->link[i], x, diag);
-	for (uint32_t i = 0; i < a->n_switches && !st; i++) {
-		uint32_t node;
-
-		st = find_node(&a->in.net, a->sw[i], strlen(a->sw[i]), &node, diag);
-		if (!st && a->in.net.nodes[node].type != OSR_NET_SWITCH)
-			st = osr_fail(diag, OSR_INVAL, "\"%s\" is no switch", a->sw[i]);
-		if (!st)
-			x->gone[node] = true;
-	}
-	if (a->n_links + a->n_switches == 1)
-		snprintf(o->label, sizeof(o->label), "%s", a->n_links ? a->link[0] : a->sw[0]);
-	else
-		snprintf(o->label, sizeof(o->label), "%u cables, %u switches", a->n_links,
-			 a->n_switches);
-	return st;
-}
-
-static bool is_switch(const struct osr_net *net, uint32_t port)
-{
-	return net->nodes[net->ports[port].node].type == OSR_NET_SWITCH;
-}
-
-static bool has_host(const struct osr_net *net, uint32_t node)
-{
-	uint32_t row = net->nodes[node].port_row;
-
-	for (uint32_t p = row + 1; p <= row + net->nodes[node].n_ports; p++)
-		if (net->ports[p].peer != OSR_NONE && !is_switch(net, net->ports[p].peer))
-			return true;
-	return false;
-}
-
-/* Each cable between two switches, each switch without hosts. */
-static uint32_t list_candidates(const struct osr_net *net, enum kind kind, uint32_t *list)
-{
-	uint32_t n = 0;
-
-	for (uint32_t p = 0; kind == KIND_LINK && p < net->n_ports; p++) {
-		uint32_t peer = net->ports[p].peer;
-
-		if (peer != OSR_NONE && p < peer && is_switch(net, p) && is_switch(net, peer) &&
-		    net->ports[p].node != net->ports[peer].node)
-			list[n++] = p;
-	}
-	for (uint32_t i = 0; kind == KIND_SWITCH && i < net->n_nodes; i++)
-		if (net->nodes[i].type == OSR_NET_SWITCH && !has_host(net, i))
-			list[n++] = i;
-	return n;
-}
-
-static void name_case(const struct args *a, uint32_t what, struct found *o)
-{
-	const struct osr_net *net = &a->in.net;
-	uint32_t peer;
-
-	if (a->kind == KIND_SWITCH) {
-		snprintf(o->label, sizeof(o->label), "%s", osr_net_name(net, what));
-		return;
-	}
-	peer = net->ports[what].peer;
-	snprintf(o->label, sizeof(o->label), "%s:%u - %s:%u",
-		 osr_net_name(net, net->ports[what].node), osr_net_port_num(net, what),
-		 osr_net_name(net, net->ports[peer].node), osr_net_port_num(net, peer));
-}
-
-static enum osr_status make_random(const struct args *a, uint32_t k, struct osr_net *net,
-				   struct found *o, struct osr_diag *diag)
-{
-	struct osr_degrade how = a->random;
-	struct osr_degraded done;
-	enum osr_status st;
-
-	how.seed += k;
-	st = osr_topo_degrade(&a->in.net, &how, net, &done, diag);
-	if (!st)
-		snprintf(o->label, sizeof(o->label), "seed %llu: %u cables, %u switches",
-			 (unsigned long long)how.seed, done.n_links, done.n_switches);
-	return st;
-}
-
-static enum osr_status take_out(const struct args *a, uint32_t k, struct out_of *x,
-				struct osr_net *net, struct found *o, struct osr_diag *diag)
-{
-	enum osr_status st = OSR_OK;
-
-	if (!x->gone || !x->cut)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for %u nodes", a->in.net.n_nodes);
-	if (a->kind == KIND_NAMED)
-		st = take_named(a, x, o, diag);
-	else
-		name_case(a, a->list[k], o);
-	if (a->kind == KIND_SWITCH)
-		x->gone[a->list[k]] = true;
-	else if (a->kind == KIND_LINK)
-		x->cut[a->list[k]] = true;
-	return st ? st : osr_topo_remove(&a->in.net, x->gone, x->cut, net, diag);
-}
-
-static enum osr_status make_case(const struct args *a, uint32_t k, struct osr_net *net,
-				 struct found *o, struct osr_diag *diag)
-{
-	struct out_of x;
-	enum osr_status st;
-
-	o->number = k;
-	if (a->kind == KIND_RANDOM)
-		return make_random(a, k, net, o, diag);
-	x.gone = calloc((size_t)a->in.net.n_nodes + 1, sizeof(*x.gone));
-	x.cut = calloc((size_t)a->in.net.n_ports + 1, sizeof(*x.cut));
-	st = take_out(a, k, &x, net, o, diag);
-	free(x.gone);
-	free(x.cut);
-	return st;
-}
 
 /* ---- the work ------------------------------------------------------------------------------- */
 
@@ -310,8 +111,10 @@ static enum osr_status run_case(void *ctx, uint32_t k, struct osr_diag *diag)
 	struct osr_arena arena = { 0 };
 	struct osr_net net = { 0 };
 	struct osr_fabric f;
-	enum osr_status st = make_case(a, k, &net, o, diag);
+	enum osr_status st;
 
+	o->number = k;
+	st = cli_faults_make(&a->faults, k, &net, o->label, diag);
 	if (st)
 		return st;
 	o->st = osr_net_fabric(&net, -1, &arena, &f, &o->diag);
@@ -483,9 +286,9 @@ static int by_harm(const void *one, const void *other)
 static enum osr_status whatif(struct args *a, uint32_t i, int *code, struct osr_diag *diag)
 {
 	const char *engine = cli_subject_name(&a->who.item[i]);
-	struct found *o = calloc(a->n_cases + 1, sizeof(*o));
+	struct found *o = calloc(a->faults.n_cases + 1, sizeof(*o));
 	struct before b = { .t = { .st = OSR_OK } };
-	uint32_t n_said = a->n_worst && a->n_worst < a->n_cases ? a->n_worst : a->n_cases;
+	uint32_t n_said = a->n_worst && a->n_worst < a->faults.n_cases ? a->n_worst : a->faults.n_cases;
 	enum osr_status st = o ? OSR_OK : OSR_NOMEM;
 
 	if (!st && route_before(a, i, &b)) {
@@ -496,16 +299,16 @@ static enum osr_status whatif(struct args *a, uint32_t i, int *code, struct osr_
 		goto out;
 	}
 	if (!st)
-		st = cli_each(&a->pool, engine, a->n_cases, run_case,
+		st = cli_each(&a->pool, engine, a->faults.n_cases, run_case,
 			      &(struct cases){ .a = a, .engine = i, .b = &b, .o = o }, diag);
 	if (st)
 		goto out;
-	say_engine(&a->out, engine, &b, o, a->n_cases);
+	say_engine(&a->out, engine, &b, o, a->faults.n_cases);
 	if (a->n_worst)
-		qsort(o, a->n_cases, sizeof(*o), by_harm);
+		qsort(o, a->faults.n_cases, sizeof(*o), by_harm);
 	for (uint32_t k = 0; k < n_said; k++)
 		say_case(&a->out, engine, &o[k]);
-	for (uint32_t k = 0; k < a->n_cases; k++)
+	for (uint32_t k = 0; k < a->faults.n_cases; k++)
 		if (o[k].st || o[k].c.n_lost)
 			*code = CLI_BAD;
 out:
@@ -516,89 +319,24 @@ out:
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
-static void choose(struct args *a, enum kind kind, struct argp_state *state)
-{
-	if (a->kind != KIND_NONE && a->kind != kind)
-		argp_error(state,
-			   "either --link and --switch, or --each, or --links and --switches");
-	a->kind = kind;
-}
-
-static void add_named(struct args *a, const char **list, uint32_t *n, const char *arg,
-		      struct argp_state *state)
-{
-	choose(a, KIND_NAMED, state);
-	if (*n == MAX_NAMED)
-		argp_error(state, "at most %d of a kind", MAX_NAMED);
-	list[(*n)++] = arg;
-}
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 
 	switch (key) {
-	case OPT_LINK:
-		add_named(a, a->link, &a->n_links, arg, state);
-		return 0;
-	case OPT_SWITCH:
-		add_named(a, a->sw, &a->n_switches, arg, state);
-		return 0;
-	case OPT_EACH:
-		if (strcmp(arg, "link") && strcmp(arg, "switch"))
-			argp_error(state, "each \"%s\": expected link or switch", arg);
-		choose(a, strcmp(arg, "link") ? KIND_SWITCH : KIND_LINK, state);
-		return 0;
-	case OPT_LINKS:
-		choose(a, KIND_RANDOM, state);
-		a->random.n_links = (uint32_t)cli_take_number(arg, "links", 0, 1000000, state);
-		return 0;
-	case OPT_SWITCHES:
-		choose(a, KIND_RANDOM, state);
-		a->random.n_switches =
-			(uint32_t)cli_take_number(arg, "switches", 0, 1000000, state);
-		return 0;
-	case OPT_CASES:
-		a->n_cases = (uint32_t)cli_take_number(arg, "cases", 1, 1000000, state);
-		return 0;
-	case OPT_SEED:
-		a->random.seed = (uint64_t)cli_take_number(arg, "seed", 0, INT64_MAX, state);
-		return 0;
 	case OPT_WORST:
 		a->n_worst = (uint32_t)cli_take_number(arg, "worst", 0, 1000000, state);
 		return 0;
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &a->in;
-		state->child_inputs[1] = &a->who;
-		state->child_inputs[2] = &a->pool;
-		state->child_inputs[3] = &a->out;
-		return 0;
-	case ARGP_KEY_END:
-		if (a->kind == KIND_NONE)
-			argp_error(
-				state,
-				"what is to fail? --link, --switch, --each, --links or --switches");
+		state->child_inputs[1] = &a->faults;
+		state->child_inputs[2] = &a->who;
+		state->child_inputs[3] = &a->pool;
+		state->child_inputs[4] = &a->out;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
-}
-
-static enum osr_status prepare(struct args *a, struct osr_diag *diag)
-{
-	const struct osr_net *net = &a->in.net;
-
-	a->list = calloc((size_t)net->n_ports + 1, sizeof(*a->list));
-	if (!a->list)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for %u nodes", net->n_nodes);
-	if (a->kind == KIND_NAMED)
-		a->n_cases = 1;
-	else if (a->kind != KIND_RANDOM)
-		a->n_cases = list_candidates(net, a->kind, a->list);
-	if (!a->n_cases)
-		return osr_fail(diag, OSR_INVAL, "%s: there is nothing of this kind to take out",
-				cli_input_name(&a->in));
-	return OSR_OK;
 }
 
 static int run(struct args *a)
@@ -608,11 +346,11 @@ static int run(struct args *a)
 	int code = CLI_OK;
 
 	if (!st)
-		st = prepare(a, &diag);
+		st = cli_faults_prepare(&a->faults, &a->in.net, cli_input_name(&a->in), &diag);
 	if (!st) {
 		out_row(&a->out, "summary");
 		cli_input_say(&a->in, &a->out);
-		out_count(&a->out, "cases", a->n_cases);
+		out_count(&a->out, "cases", a->faults.n_cases);
 	}
 	for (uint32_t i = 0; i < a->who.n && !st; i++)
 		st = whatif(a, i, &code, &diag);
@@ -625,6 +363,7 @@ static int run(struct args *a)
 int cli_whatif(int argc, char **argv)
 {
 	static const struct argp_child children[] = { { &input_argp, 0, NULL, 0 },
+						      { &faults_argp, 0, NULL, 0 },
 						      { &engines_argp, 0, NULL, 0 },
 						      { &pool_argp, 0, NULL, 0 },
 						      { &out_argp, 0, NULL, 0 },
@@ -643,14 +382,13 @@ int cli_whatif(int argc, char **argv)
 	struct args a = { .in = CLI_INPUT_INIT,
 			  .who = CLI_SUBJECTS_INIT,
 			  .out = { .command = "whatif", .sections = sections },
-			  .random = { .seed = 1, .keep_connected = true },
-			  .n_cases = 10,
+			  .faults = CLI_FAULTS_INIT,
 			  .n_worst = 20 };
 	int code;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
 	code = run(&a);
-	free(a.list);
+	cli_faults_free(&a.faults);
 	cli_subjects_free(&a.who);
 	cli_input_free(&a.in);
 	return code;

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * faults.h - what is to fail, as the command line says it: parts by name, each cable or switch in
+ * turn, or so many at random. A case is one fabric without them.
+ */
+#ifndef OSR_CLI_FAULTS_H
+#define OSR_CLI_FAULTS_H
+
+#include <argp.h>
+
+#include "io/net.h"
+#include "topo/topo.h"
+
+#define CLI_FAULTS_MAX 64
+#define CLI_FAULT_LABEL 200
+
+enum cli_faults_kind { FAULTS_NONE, FAULTS_NAMED, FAULTS_LINK, FAULTS_SWITCH, FAULTS_RANDOM };
+
+struct cli_faults {
+	enum cli_faults_kind kind;
+	const char *link[CLI_FAULTS_MAX], *sw[CLI_FAULTS_MAX]; /* words of argv */
+	uint32_t n_links, n_switches;                          /* of these */
+	struct osr_degrade random;
+	uint32_t n_cases;
+
+	const struct osr_net *net;
+	uint32_t *list; /* [n_cases] of FAULTS_LINK and FAULTS_SWITCH: a port, a node */
+};
+
+#define CLI_FAULTS_INIT                                                                            \
+	{                                                                                          \
+		.random = { .seed = 1, .keep_connected = true }, .n_cases = 10                     \
+	}
+
+/* Options of a command, by which a struct cli_faults is filled. */
+extern const struct argp faults_argp;
+
+/* Counts the cases in this net, which must live as long; `name` is its name in messages. */
+enum osr_status cli_faults_prepare(struct cli_faults *a, const struct osr_net *net,
+				   const char *name, struct osr_diag *diag);
+
+/*
+ * Case k < n_cases: `net` becomes the fabric without what fails, and label[CLI_FAULT_LABEL] names that.
+ * Any number of threads may make cases at the same time.
+ */
+enum osr_status cli_faults_make(const struct cli_faults *a, uint32_t k, struct osr_net *net,
+				char *label, struct osr_diag *diag);
+
+void cli_faults_free(struct cli_faults *a);
+
+#endif
