@@ -51,7 +51,7 @@ static void choose_pairs(struct plan *p)
 		memcpy(p->pair, (uint16_t[2][2]){ { 0, 1 }, { 2, 3 } }, sizeof(p->pair));
 		return;
 	}
-	/* 0 and 3 go up, 1 and 4 down; of 2 and 5 half the LIDs up, half down. */
+	/* 0 and 3 go up, 1 and 4 down; of 2 and 5 half the LIDs up, half down, or both outwards. */
 	memcpy(p->pair, (uint16_t[2][2]){ { 0, 1 }, { 2, 2 } }, sizeof(p->pair));
 	p->n_variants = 2;
 }
@@ -167,7 +167,7 @@ static uint32_t way_across(const struct plan *p, uint32_t i, const uint16_t *fro
 	if (p->n_states[i] == 4 && p->g->shape.size[i] == 8)
 		return from[i] % 2;
 	if (p->n_states[i] == 4)
-		return low == 2 ? variant : low;
+		return low != 2 ? low : variant < 2 ? variant : from[i] == 2;
 	return (low + parity(p, i, from, to) + (from[i] >= half)) % 2;
 }
 
@@ -179,6 +179,44 @@ uint32_t angara__way(const struct plan *p, uint32_t i, const uint16_t *from, con
 	if (2 * up == n)
 		return way_across(p, i, from, to, variant);
 	return 2 * up < n ? UP : DOWN;
+}
+
+static bool all_sixes(const struct plan *p)
+{
+	for (uint32_t i = 0; i < p->n_dims; i++)
+		if (p->g->shape.size[i] != 6)
+			return false;
+	return true;
+}
+
+/* a is the neighbour of b in a ring of 6 that lies upwards (downwards), or either. */
+static bool beside(uint32_t a, uint32_t b, bool up, bool down)
+{
+	return (up && a == (b + 1) % 6) || (down && b == (a + 1) % 6);
+}
+
+/*
+ * Outwards, all of an opposite plane would come to the LID by the same three links. Routes that come
+ * through a corner next to its column turn off there, to the plane next to it; they load as few
+ * links of other dimensions as possible, since only their last hop in each of these moves with them.
+ * With one other dimension there is no corner: then on the side from which 2 of 6 come, not 3.
+ */
+bool angara__early(const struct plan *p, const uint16_t *from, const uint16_t *to,
+		   uint32_t variant, uint32_t *way)
+{
+	uint32_t last = p->order[p->n_dims - 1], n_beside = 0;
+
+	if (variant != 2 || p->n_dims < 2 || to[last] % 3 != 2 || from[last] != (to[last] + 3) % 6 ||
+	    !all_sixes(p))
+		return false;
+	for (uint32_t k = 0; k + 1 < p->n_dims; k++) {
+		uint32_t i = p->order[k], odd = to[i] % 2;
+
+		n_beside += p->n_dims == 2 ? beside(from[i], to[i], !odd, odd)
+					   : beside(from[i], to[i], true, true);
+	}
+	*way = from[last] == 2 ? UP : DOWN;
+	return n_beside == p->n_dims - 1;
 }
 
 static uint32_t state(const struct plan *p, uint32_t i, const uint16_t *from, const uint16_t *to)

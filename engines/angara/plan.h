@@ -20,6 +20,10 @@
  * alone leaves a link more than 10 % above the mean. There, opposite places may go the same way:
  * states 2 and 3 stand for certain opposite pairs, and the lane follows from where on the ring the
  * packet is: one of the two routes of a pair lies on one side of it, the other on the other.
+ *
+ * In tori of sixes one pair of the last dimension is left over, for which half the LIDs of a switch
+ * go up and half down. Of an odd number of LIDs one remains. Some routes to it step along the last
+ * dimension first, the way that its others do not go: see angara__early().
  */
 #ifndef ANGARA_PLAN_H
 #define ANGARA_PLAN_H
@@ -43,7 +47,8 @@ struct plan {
 	 * 1 everywhere, lane2_sl on lane 2; 16 if there is none.
 	 */
 	uint8_t lane1_sl, lane2_sl, n_all_sls;
-	uint8_t n_variants; /* 2: the LIDs of a switch do not all take the same way */
+	/* 2: the LIDs of a switch do not all take the same way; the odd one out is variant 2 */
+	uint8_t n_variants;
 	/* [state - 2][direction]: the pair of opposite places a, a + n/2 of the last ring */
 	uint16_t pair[2][2];
 	/*
@@ -66,6 +71,13 @@ uint32_t angara__plan_size(const struct osr_grid *g);
 /* Which way around a whole ring of dimension i, from switch v to the place of d. */
 uint32_t angara__way(const struct plan *p, uint32_t i, const uint16_t *from, const uint16_t *to,
 		     uint32_t variant);
+
+/*
+ * Do packets to this LID leave `from` along the last dimension, and then begin with the others? *way
+ * says where. Such a step leads towards the middle on lane 0, where it fits in front of everything.
+ */
+bool angara__early(const struct plan *p, const uint16_t *from, const uint16_t *to,
+		   uint32_t variant, uint32_t *way);
 
 /* The service level of packets from one place to another, whatever has died in between. */
 uint8_t angara__sl(const struct plan *p, const uint16_t *from, const uint16_t *to);

@@ -78,7 +78,23 @@ static void measure_rows(struct trees *t, const uint32_t *owner)
 	}
 }
 
-/* Dests by switch, CAs and routers first; every second one of those may have a row of its own. */
+static bool is_host(const struct osr_fabric *f, uint32_t d)
+{
+	return f->term_weight[f->dest_term[d]] > 0;
+}
+
+/* Whose row the k-th dest has, of a switch whose dests begin at `first` and whose hosts end at `end`. */
+static uint32_t model_of(const struct trees *t, uint32_t first, uint32_t end, uint32_t k)
+{
+	bool odd_one = t->p->n_variants == 2 && k + 1 == end && (end - first) % 2;
+
+	return t->dest_list[odd_one ? k : first + (k - first) % t->p->n_variants];
+}
+
+/*
+ * Dests by switch, CAs and routers first; every second one of those may have a row of its own, and
+ * the last of an odd number.
+ */
 static void group_dests(struct trees *t)
 {
 	const struct osr_fabric *f = t->p->g->f;
@@ -90,14 +106,31 @@ static void group_dests(struct trees *t)
 		row[v + 1] += row[v];
 	for (uint32_t pass = 2; pass-- > 0;)
 		for (uint32_t d = f->n_dests; d-- > 0;)
-			if ((f->term_weight[f->dest_term[d]] > 0) == !pass)
+			if (is_host(f, d) == !pass)
 				t->dest_list[--row[f->dest_switch[d] + 1]] = d;
 	memmove(row, row + 1, f->n_switches * sizeof(*row));
 	row[f->n_switches] = f->n_dests;
-	for (uint32_t v = 0; v < f->n_switches; v++)
+	for (uint32_t v = 0; v < f->n_switches; v++) {
+		uint32_t end = row[v];
+
+		while (end < row[v + 1] && is_host(f, t->dest_list[end]))
+			end++;
 		for (uint32_t k = row[v]; k < row[v + 1]; k++)
-			t->model[t->dest_list[k]] =
-				t->dest_list[row[v] + (k - row[v]) % t->p->n_variants];
+			t->model[t->dest_list[k]] = model_of(t, row[v], end, k);
+	}
+}
+
+static uint32_t variant_of(const struct trees *t, uint32_t d)
+{
+	const struct osr_fabric *f = t->p->g->f;
+	uint32_t first = t->dest_row[f->dest_switch[d]], n = 0;
+
+	while (first + n < t->dest_row[f->dest_switch[d] + 1] &&
+	       is_host(f, t->dest_list[first + n]))
+		n++;
+	if (t->p->n_variants == 2 && n % 2 && d == t->dest_list[first + n - 1])
+		return 2;
+	return d != t->dest_list[first];
 }
 
 enum osr_status angara__trees_init(struct trees *t, const struct plan *p, uint8_t *row,
@@ -141,11 +174,24 @@ static uint32_t way_in_row(const struct trees *t, uint32_t v, uint32_t i, const 
 	return run[!way] >= (way == UP ? n - up : up) ? !way : NO_WAY;
 }
 
+/* Only along a whole row does the order have such a step in front. */
+static bool may_be_early(const struct trees *t, uint32_t v, uint32_t dir)
+{
+	uint32_t n_dims = t->p->n_dims, i = dir / 2;
+	uint16_t gap = t->gap[(size_t)v * n_dims + i];
+
+	return (gap == WHOLE || gap == t->p->g->shape.size[i] - 1) &&
+	       osr_grid_near(t->p->g, v, dir) != OSR_NONE;
+}
+
 static uint8_t plain_dir(const struct trees *t, uint32_t v, uint32_t root, uint32_t variant)
 {
 	const struct plan *p = t->p;
 	const uint16_t *x = osr_grid_coord(p->g, v), *y = osr_grid_coord(p->g, root);
+	uint32_t early, last = p->order[p->n_dims - 1];
 
+	if (angara__early(p, x, y, variant, &early) && may_be_early(t, v, 2 * last + early))
+		return (uint8_t)(2 * last + early);
 	for (uint32_t k = 0; k < p->n_dims; k++) {
 		uint32_t i = p->order[k], way;
 
@@ -176,11 +222,13 @@ void angara__trees_plain(struct trees *t)
 	for (uint32_t d = 0; d < f->n_dests; d++) {
 		uint32_t root = f->dest_switch[d];
 		uint8_t *row = t->row + (size_t)d * f->n_switches;
+		uint32_t variant;
 
 		if (t->model[d] != d)
 			continue;
+		variant = variant_of(t, d);
 		for (uint32_t v = 0; v < f->n_switches; v++)
-			row[v] = plain_dir(t, v, root, d != t->dest_list[t->dest_row[root]]);
+			row[v] = plain_dir(t, v, root, variant);
 		if (!whole)
 			cut_ways(t, row, root);
 	}

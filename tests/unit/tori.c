@@ -199,3 +199,71 @@ void test_torus_draw(struct test_torus *d, struct test_fabric *t)
 	free(s.ports);
 	free(s.n_used);
 }
+
+double test_torus_bound(const struct test_torus *d)
+{
+	double n_pairs = (double)d->n_places * d->n_places * d->hosts * d->hosts, best = 0;
+
+	for (uint32_t i = 0; i < d->n_dims; i++) {
+		uint32_t n = d->size[i];
+		double rows = (double)d->n_places / n, hops = 0, load;
+
+		if (!d->ring[i] || n == 2) {
+			load = n_pairs * (n / 2) * (n - n / 2) / n / n / rows;
+		} else {
+			for (uint32_t k = 1; k < n; k++)
+				hops += k < n - k ? k : n - k;
+			load = n_pairs * hops / n / (2.0 * n * rows);
+		}
+		best = load > best ? load : best;
+	}
+	return best;
+}
+
+/* Hosts by coordinate i; the load of a link if all that are in this dimension had the same. */
+static double mean_in(const struct test_torus *d, uint32_t i, const uint64_t *hosts)
+{
+	uint32_t n = d->size[i];
+	double rows = (double)d->n_places / n, hops = 0, worst = 0, all = 0, below = 0;
+
+	for (uint32_t a = 0; a < n; a++)
+		all += (double)hosts[a];
+	for (uint32_t a = 0; a < n; a++) {
+		below += (double)hosts[a];
+		worst = below * (all - below) > worst ? below * (all - below) : worst;
+		for (uint32_t b = 0; b < n; b++) {
+			uint32_t up = (b + n - a) % n;
+
+			hops += (double)(hosts[a] * hosts[b]) * (up < n - up ? up : n - up);
+		}
+	}
+	return d->ring[i] && n > 2 ? hops / (2.0 * n * rows) : worst / rows;
+}
+
+double test_torus_mean(const struct test_torus *d, const struct test_fabric *t)
+{
+	const struct osr_fabric *f = &t->f;
+	uint64_t *hosts = get(d->n_places, sizeof(*hosts));
+	double best = 0, all = 0;
+
+	for (uint32_t v = 0; v < f->n_switches; v++)
+		all += f->sw_sources[v];
+	for (uint32_t i = 0; i < d->n_dims; i++) {
+		double load;
+
+		memset(hosts, 0, d->n_places * sizeof(*hosts));
+		for (uint32_t v = 0; v < f->n_switches; v++)
+			hosts[test_torus_coord(d, test_torus_place(d, f->sw_guid[v]), i)] +=
+				f->sw_sources[v];
+		load = mean_in(d, i, hosts);
+		best = load > best ? load : best;
+	}
+	for (uint32_t v = 0; v < f->n_switches; v++) {
+		double load = f->sw_sources[v] * (all - f->sw_sources[v]) /
+			      (f->chan_row[v + 1] - f->chan_row[v]);
+
+		best = load > best ? load : best;
+	}
+	free(hosts);
+	return best;
+}

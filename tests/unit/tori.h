@@ -39,4 +39,12 @@ uint32_t test_torus_coord(const struct test_torus *d, uint32_t place, uint32_t i
 /* The place of a switch. */
 uint32_t test_torus_place(const struct test_torus *d, uint64_t guid);
 
+/*
+ * The largest mean load over the links of one dimension; of lines, over those of one cut; where every
+ * switch has as many hosts. No routing over shortest paths has a lower EFI.
+ */
+double test_torus_bound(const struct test_torus *d);
+/* The same for hosts as they are; or what goes in and out of one switch, if that is more. */
+double test_torus_mean(const struct test_torus *d, const struct test_fabric *t);
+
 #endif

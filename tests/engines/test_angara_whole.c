@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Every whole torus and mesh of two to four dimensions with sides of 2 to 10: minimal, on two lanes,
+ * proven for replies and multicast, and how near the balance comes to its bound. OSR_PLACES=600 for
+ * all of up to so many switches; OSR_VERBOSE=1 names what is more than 5 % above the bound.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <osmroutes/check.h>
+#include <osmroutes/engine.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tori.h"
+
+enum kind { TORUS, MESH, MIXED, N_KINDS };
+
+/* Of all grids of one kind. */
+struct tally {
+	unsigned n, n_above; /* more than 5 % */
+	double worst, sum;
+	char name[64];
+};
+
+static void write_dims(char *text, const unsigned *size, unsigned n_dims, enum kind kind)
+{
+	*text = 0;
+	for (unsigned i = 0; i < n_dims; i++) {
+		bool ring = size[i] > 2 && (kind == TORUS || (kind == MIXED && i % 2 == 0));
+
+		sprintf(text + strlen(text), "%s%u%s", i ? " " : "", size[i], ring ? "r" : "");
+	}
+}
+
+/* EFI by bound; a link carries whole routes, so a bound of 2.5 is reached by 3. */
+static double route(const char *dims, unsigned hosts, bool uneven)
+{
+	struct test_torus d = { .dims = dims, .hosts = hosts, .shuffle = 1, .some_hosts = uneven };
+	struct osr_request req = { .max_vls = 2, .multicast = true };
+	const struct osr_engine *e = osr_engine_find("angara");
+	uint32_t claims = OSR_CLAIM_MINIMAL | OSR_CLAIM_REVERSIBLE | OSR_CLAIM_MULTICAST |
+			  OSR_CLAIM_DEADLOCK_FREE;
+	struct osr_arena scratch = { 0 }, result = { 0 };
+	struct osr_diag diag = { "" };
+	struct osr_values values;
+	struct osr_verdict verdict;
+	struct test_fabric t;
+	struct osr_routing r;
+	double ratio;
+
+	test_torus_draw(&d, &t);
+	osr_values_default(&values, e->params);
+	if (e->route(&t.f, &values, &req, NULL, &scratch, &result, &r, &diag) != OSR_OK ||
+	    osr_check(&t.f, &r, &scratch, &verdict, &diag) != OSR_OK)
+		fail_msg("%s: %s", t.name, diag.text);
+	if ((verdict.proven & claims) != claims || r.n_vls > 2 || verdict.n_longer)
+		fail_msg("%s: proven %x, %u VLs, %u longer routes", t.name, verdict.proven, r.n_vls,
+			 (unsigned)verdict.n_longer);
+	ratio = verdict.efi / ceil(uneven ? test_torus_mean(&d, &t) : test_torus_bound(&d));
+	osr_arena_free(&scratch);
+	osr_arena_free(&result);
+	test_fabric_free(&t);
+	return ratio;
+}
+
+static void count(struct tally *n, const char *dims, unsigned hosts, double ratio)
+{
+	if (ratio > 1.05 && getenv("OSR_VERBOSE"))
+		printf("%-14s x%u: %.3f of the bound\n", dims, hosts, ratio);
+	n->n++;
+	n->sum += ratio;
+	n->n_above += ratio > 1.05;
+	if (ratio <= n->worst)
+		return;
+	n->worst = ratio;
+	snprintf(n->name, sizeof(n->name), "%s, %u hosts", dims, hosts);
+}
+
+/* Sizes in falling order, and the other way round. */
+static void all_of(unsigned *size, unsigned at, unsigned n_dims, unsigned places, enum kind kind,
+		   bool uneven, struct tally *n)
+{
+	const char *most = getenv("OSR_PLACES");
+	char dims[32];
+
+	if (places > (most ? (unsigned)atoi(most) : 60))
+		return;
+	if (at == n_dims) {
+		for (unsigned hosts = 1; hosts <= 3; hosts++) {
+			write_dims(dims, size, n_dims, kind);
+			count(n, dims, hosts, route(dims, hosts, uneven));
+		}
+		return;
+	}
+	for (size[at] = 2; size[at] <= (at ? size[at - 1] : 10); size[at]++)
+		all_of(size, at + 1, n_dims, places * size[at], kind, uneven, n);
+}
+
+static struct tally all(enum kind kind, bool uneven)
+{
+	static const char *const names[] = { "tori", "meshes", "mixed" };
+	struct tally n = { 0 };
+	unsigned size[4];
+
+	for (unsigned n_dims = 2; n_dims <= 4; n_dims++)
+		all_of(size, 0, n_dims, 1, kind, uneven, &n);
+	printf("%u %s, %s: EFI by bound %.3f on average, %u above 1.05, at most %.3f (%s)\n", n.n,
+	       names[kind], uneven ? "hosts uneven" : "1 to 3 hosts", n.sum / n.n, n.n_above,
+	       n.worst, n.name);
+	return n;
+}
+
+static void test_even(void **state)
+{
+	for (enum kind kind = 0; kind < N_KINDS; kind++)
+		assert_true(all(kind, false).worst <= 1.10);
+}
+
+static void test_uneven(void **state)
+{
+	for (enum kind kind = 0; kind < N_KINDS; kind++)
+		all(kind, true);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_even),
+		cmocka_unit_test(test_uneven),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
