@@ -103,8 +103,9 @@ enum turn {
 	N_TURNS
 };
 
-/* *found false: not so. */
-static enum osr_status mend_by(struct job *j, enum turn turn, struct spread *m, bool *found)
+/* *found false: not so; *again: not in this order of dests. */
+static enum osr_status mend_by(struct job *j, enum turn turn, struct spread *m, bool *found,
+			       bool *again)
 {
 	uint32_t n_lanes = j->req->max_vls < 3 ? 2 : 3;
 	enum osr_status st = route_plain(j, n_lanes);
@@ -118,11 +119,14 @@ static enum osr_status mend_by(struct job *j, enum turn turn, struct spread *m, 
 	if (st)
 		return st;
 	m->found = turn != NO_MULTICAST && angara__trees_multicast(&j->trees, 0, m->up);
-	*found = (turn == NO_MULTICAST || m->found) &&
-		 (turn != MULTICAST_FIRST || angara__trees_settle(&j->trees)) &&
-		 angara__trees_mend(&j->trees);
+	*again = (turn == NO_MULTICAST || m->found) &&
+		 (turn != MULTICAST_FIRST || angara__trees_settle(&j->trees));
+	*found = *again && angara__trees_mend(&j->trees);
 	return OSR_OK;
 }
+
+/* How often a dest that found no way may come first. */
+#define MAX_TRIES 8
 
 static enum osr_status mend(struct job *j, struct spread *m, bool *found)
 {
@@ -130,13 +134,14 @@ static enum osr_status mend(struct job *j, struct spread *m, bool *found)
 
 	angara__plan_aside(&j->plan, j->req->max_vls < 3 ? j->req->max_vls : 3);
 	for (enum turn turn = shared ? ALL_STAY : NO_MULTICAST; turn < N_TURNS && !*found; turn++) {
-		enum osr_status st;
+		bool again = turn != MULTICAST_FIRST || j->req->max_vls > 1;
 
-		if (turn == MULTICAST_FIRST && j->req->max_vls < 2)
-			continue;
-		st = mend_by(j, turn, m, found);
-		if (st)
-			return st;
+		for (uint32_t k = 0; k < MAX_TRIES && again && !*found; k++) {
+			enum osr_status st = mend_by(j, turn, m, found, &again);
+
+			if (st)
+				return st;
+		}
 	}
 	if (!*found)
 		return OSR_OK;

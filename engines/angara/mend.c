@@ -212,9 +212,15 @@ bool angara__trees_mend(struct trees *t)
 {
 	const struct osr_fabric *f = t->p->g->f;
 
-	for (uint32_t d = 0; d < f->n_dests; d++)
-		if (t->model[d] == d && !mend(t, d))
-			return false;
+	for (uint32_t k = 0; k < f->n_dests; k++) {
+		uint32_t d = t->turn[k];
+
+		if (t->model[d] != d || mend(t, d))
+			continue;
+		memmove(t->turn + 1, t->turn, k * sizeof(*t->turn));
+		t->turn[0] = d;
+		return false;
+	}
 	return true;
 }
 

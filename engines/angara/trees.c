@@ -146,12 +146,15 @@ enum osr_status angara__trees_init(struct trees *t, const struct plan *p, uint8_
 	t->dest_row = osr_calloc(scratch, n + 1, sizeof(*t->dest_row));
 	t->dest_list = osr_alloc(scratch, g->f->n_dests, sizeof(*t->dest_list));
 	t->model = osr_alloc(scratch, g->f->n_dests, sizeof(*t->model));
+	t->turn = osr_alloc(scratch, g->f->n_dests, sizeof(*t->turn));
 	t->hops = osr_alloc(scratch, n, sizeof(*t->hops));
 	t->queue = osr_alloc(scratch, n, sizeof(*t->queue));
 	t->by_hops = osr_alloc(scratch, n, sizeof(*t->by_hops));
 	if (!owner || !t->gap || !t->run || !t->dest_row || !t->dest_list || !t->model ||
-	    !t->hops || !t->queue || !t->by_hops)
+	    !t->turn || !t->hops || !t->queue || !t->by_hops)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the rows of the grid");
+	for (uint32_t d = 0; d < g->f->n_dests; d++)
+		t->turn[d] = d;
 	find_owners(g, owner);
 	measure_rows(t, owner);
 	group_dests(t);

@@ -28,6 +28,7 @@ struct trees {
 	uint16_t *run; /* [n_switches * 2 * n_dims] steps possible */
 	uint32_t *dest_row, *dest_list;   /* dests by switch, those of CAs first */
 	uint32_t *model;                  /* [n_dests] the dest whose row this one shares */
+	uint32_t *turn;                   /* [n_dests] in which order they are mended */
 	uint32_t *hops, *queue, *by_hops; /* [n_switches] of one tree */
 	uint8_t *sl; /* [n_dests * n_switches] as row; NULL: every pair has its own */
 	uint32_t *fresh, n_fresh; /* [n_switches * (2 * n_dims)^2] dependencies to take back */
@@ -46,7 +47,10 @@ void angara__trees_plain(struct trees *t);
 /* Counts the dependencies of all rows in o->used. */
 void angara__trees_depend(struct trees *t, uint16_t *sls);
 
-/* Ways for those left over. False if some switch finds none. */
+/*
+ * Ways for those left over. False if some switch finds none; the dest for which it found none has its
+ * turn first if this is tried again.
+ */
 bool angara__trees_mend(struct trees *t);
 
 /* n_longer, by distances of its own. Also fills hops[] for nobody in particular. */
