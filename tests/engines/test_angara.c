@@ -112,6 +112,7 @@ static void test_whole(void **state)
 static const char *const damaged[] = {
 	"8r 8r 8r", "4r 2 2 2", "6r 6r 6r", "5r 4r 3r 2", "16r 16r",  "8 8",     "8 8 8",
 	"5r 5r",    "12r 5",    "4 4 4 4",  "6r 6r",      "5r 5r 5r", "8r 6r 2",
+	"3r 2 2 2 2 2", "3r 3r 3 2 2 2",
 };
 
 #define N_DAMAGED (sizeof(damaged) / sizeof(damaged[0]))
@@ -168,18 +169,35 @@ static void tally(struct test_torus d, const struct run *x, struct tally *n)
 }
 
 /*
- * One switch or three cables missing. With a previous result, which knows the places, as after a
- * failure; without, as after a restart.
+ * The k-th of a campaign, whole: of each shape some with two cables between neighbours, with hosts
+ * spread unevenly, with two on every switch.
  */
+static struct test_torus draw_case(unsigned k)
+{
+	unsigned round = k / N_DAMAGED;
+
+	return (struct test_torus){ .dims = damaged[k % N_DAMAGED],
+				    .hosts = 1 + (round % 7 == 6),
+				    .some_hosts = round % 5 == 4,
+				    .cables = 1 + (round % 4 == 3),
+				    .shuffle = 1 + k,
+				    .fault_seed = k };
+}
+
+/* Three cables missing, or one switch, or both. */
+static void damage(struct test_torus *d, unsigned k)
+{
+	d->dead_switches = k / N_DAMAGED % 3 > 0;
+	d->dead_links = k / N_DAMAGED % 3 == 1 ? 0 : 3;
+}
+
+/* With a previous result, which knows the places, as after a failure; without, as after a restart. */
 static void campaign(unsigned first, unsigned n_cases, bool restart, unsigned vls)
 {
 	struct tally n = { 0 };
 
 	for (unsigned k = first; k < first + n_cases; k++) {
-		struct test_torus d = { .dims = damaged[k % N_DAMAGED],
-					.hosts = 1,
-					.shuffle = 1 + k,
-					.fault_seed = k };
+		struct test_torus d = draw_case(k);
 		struct osr_result before;
 		struct run whole, x;
 
@@ -187,8 +205,7 @@ static void campaign(unsigned first, unsigned n_cases, bool restart, unsigned vl
 		if (!restart)
 			assert_int_equal(route(&whole, NULL), OSR_OK);
 		before = (struct osr_result){ .fabric = whole.t.f, .routing = whole.r };
-		d.dead_switches = k / N_DAMAGED % 2;
-		d.dead_links = d.dead_switches ? 0 : 3;
+		damage(&d, k);
 		start(&x, &d, vls);
 		n.cases++;
 		if (route(&x, restart ? NULL : &before) != OSR_OK) {
@@ -223,10 +240,36 @@ static unsigned number(const char *name, unsigned otherwise)
 /* OSR_FIRST, OSR_CASES, OSR_VLS: for campaigns. */
 static void test_damaged(void **state)
 {
-	unsigned n = number("OSR_CASES", 2 * N_DAMAGED), first = number("OSR_FIRST", 0);
+	unsigned n = number("OSR_CASES", 3 * N_DAMAGED), first = number("OSR_FIRST", 0);
 
 	campaign(first, n, true, number("OSR_VLS", 8));
 	campaign(first, n, false, number("OSR_VLS", 8));
+}
+
+/* On one lane: rings need detours there, but everybody is reached, and nothing can deadlock. */
+static void test_one_lane(void **state)
+{
+	unsigned longer = 0;
+
+	for (unsigned k = 0; k < N_DAMAGED * 4; k++) {
+		struct test_torus d = draw_case(k);
+		struct run x;
+
+		if (k >= N_DAMAGED)
+			damage(&d, k);
+		start(&x, &d, 1);
+		if (x.t.f.n_switches <= 256) {
+			if (route(&x, NULL) != OSR_OK)
+				fail_msg("%s: %s", x.t.name, x.diag.text);
+			assert_checked(&x);
+			assert_true(x.r.n_vls == 1 && x.verdict.proven & OSR_CLAIM_DEADLOCK_FREE);
+			assert_int_equal(x.verdict.n_routes + x.verdict.n_no_path,
+					 (uint64_t)x.t.f.n_dests * (x.t.f.n_switches - 1));
+			longer += x.verdict.n_longer > 0;
+		}
+		stop(&x);
+	}
+	printf("one lane: %u grids with longer routes\n", longer);
 }
 
 /* Multicast on a lane that unicast uses, too, and on one of its own. */
@@ -394,6 +437,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole),
 		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_one_lane),
 		cmocka_unit_test(test_multicast_lane),
 		cmocka_unit_test(test_service_levels_stay),
 		cmocka_unit_test(test_hints),
