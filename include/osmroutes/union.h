@@ -30,7 +30,11 @@
 #define OSR_ONLY_HOSTS (1u << 16)
 
 #define OSR_NO_SL 255 /* osr_paths.sl: no path record */
-/* osr_routing.sl2vl: this generation has no such port, the other one decides. */
+/*
+ * osr_routing.sl2vl: this generation has no such row (no such port, or a dump lacks it), the other one
+ * decides. If neither has it: what a switch does by a row that was never programmed is not known, so
+ * nothing goes on by it here; audit.h names it as a fault if a packet needs it.
+ */
 #define OSR_VL_UNSET 255
 
 /*

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""oracle.py OSMROUTES PROJECT [N [SEED]]
+"""oracle.py OSMROUTES PROJECT [N [SEED [FIRST]]]
 
-Random fabrics, engines and budgets of virtual lanes: N sets of tables (default 60), each judged a second time
-from its dump alone. The dump is read here, every packet is sent through the tables hop by hop, and what comes
+Random fabrics, engines and budgets of virtual lanes: N sets of tables (default 60, from number FIRST on), each
+judged a second time from its dump alone. The dump is read here, every packet is sent through the tables hop by hop, and what comes
 out must be what `osmroutes check` says of the same files and what `osmroutes route` has said: faults, credit
 loops one way and with replies, routes longer than a breadth-first search, hops, edge forwarding index. Each is
 then made wrong in one place, and judged twice again (mutants.py).
@@ -20,6 +20,7 @@ from mutants import COMMAND, Dump, KINDS
 
 N = int(sys.argv[3]) if len(sys.argv) > 3 else 60
 SEED = int(sys.argv[4]) if len(sys.argv) > 4 else 7
+FIRST = int(sys.argv[5]) if len(sys.argv) > 5 else 0
 ENGINES = ('sssp', 'dfsssp', 'p2sssp', 'dmodk', 'angara')
 
 
@@ -136,7 +137,7 @@ def one(i, rng, folder, counts):
 def main():
     counts = collections.Counter()
     with tempfile.TemporaryDirectory() as folder:
-        for i in range(N):
+        for i in range(FIRST, FIRST + N):
             rng = random.Random('%d/%d' % (SEED, i))
             one(i, rng, folder, counts)
     print('%d fabrics: %s' % (N, ', '.join('%d %s' % (n, k) for k, n in sorted(counts.items()))))

@@ -79,18 +79,27 @@ static bool carries(const struct osr_fabric *f, uint32_t s, unsigned port)
 	return osr_port_channel(f, s, port) != OSR_NONE || is_end_port(f, s, port);
 }
 
-/* Is the table of this pair of ports u->fold, for all generations? The first one becomes it. */
+/*
+ * Is the table of this pair of ports u->fold, for all generations? The first one becomes it. A row
+ * that no generation has is not: nothing goes on by it, whatever the other rows say.
+ */
 static bool same_table(struct run *u, uint32_t s, unsigned in, unsigned out)
 {
-	for (uint32_t g = 0; g < u->n; g++)
-		for (unsigned sl = 0; sl < 16; sl++) {
+	for (unsigned sl = 0; sl < 16; sl++) {
+		bool known = false;
+
+		for (uint32_t g = 0; g < u->n; g++) {
 			unsigned vl = map_vl(u, g, s, in, out, sl);
 
+			known |= vl != OSR_VL_UNSET;
 			if (u->fold[sl] == OSR_VL_UNSET)
 				u->fold[sl] = (uint8_t)vl;
 			if (vl != u->fold[sl] && vl != OSR_VL_UNSET)
 				return false;
 		}
+		if (!known)
+			return false;
+	}
 	return true;
 }
 
