@@ -33,7 +33,9 @@
  *
  * The moment between. While the subnet manager programs the switches, packets meet old and new
  * entries mixed. The dependencies of such packets are put into the same graph; if it stays acyclic,
- * one certificate holds for the old tables, the new ones and every mixture (`together`).
+ * one certificate holds for the old tables, the new ones and every mixture (`together`). Multicast
+ * starts from the spanning order of the last sweep, not from home's: two orders whose cables are all
+ * there make a ring when they mix, so what is whole stays, and a part that returns moves no tree.
  *
  * Time: copying the tables, one byte per dependency slot, and for each tree that was cut the
  * switches whose routes change times their cables. With several lanes, or where home came without
@@ -80,6 +82,28 @@ enum osr_status osr_reroute_anew(const struct osr_fabric *f, const struct osr_re
 				 const struct osr_result *previous, const struct osr_diag *why,
 				 struct osr_arena *scratch, struct osr_arena *result,
 				 struct osr_routing *r, struct osr_diag *diag);
+
+/*
+ * The moment between previous and r, where one is not the other with repairs that agree with its
+ * certificate (stable.together): after a full route, by whatever engine. Both are followed in every
+ * mixture (union.h), with the SLs of both and those granted earlier, replies, and multicast where
+ * both claim it; the answer is r->stable.moment.
+ *
+ * If the mixture has a loop and `prefer`, the same routes are tried with what the old tables have:
+ * their spanning order of multicast, as far as its cables are there, and then with the SLs of their
+ * pairs, too. What is free of loops is taken into r (sl, mcast_parent, rank), with the union's order
+ * as certificate: one for the old tables, the new ones and all mixtures. SLs that packets in flight
+ * have can be nothing else; so if a loop is left with the old SLs, no other SLs would do better.
+ *
+ * Time: that of osr_union_loop() for two generations, up to three times; not asked beyond
+ * OSR_MOMENT_ENTRIES entries. r is complete and not checked yet.
+ */
+#define OSR_MOMENT_ENTRIES UINT64_C(100000000)
+
+enum osr_status osr_reroute_moment(const struct osr_fabric *f, const struct osr_request *req,
+				   const struct osr_result *previous, bool prefer,
+				   struct osr_arena *scratch, struct osr_arena *result,
+				   struct osr_routing *r, struct osr_diag *diag);
 
 /*
  * What osr_result.home of the new result has to be: the result it was repaired from, which must

@@ -30,15 +30,31 @@ enum {
  */
 typedef uint8_t osr_sl2vl_t[16];
 
+/* Can it deadlock while some switches have the old tables and others the new ones? See reroute.h. */
+enum osr_moment {
+	OSR_MOMENT_UNASKED, /* moment_why says why, or is "" */
+	OSR_MOMENT_FREE,
+	OSR_MOMENT_LOOP, /* moment_why has the loop */
+};
+
+/* What was taken over from the old tables so that it cannot. */
+#define OSR_KEPT_SLS 1
+#define OSR_KEPT_ORDER 2 /* the spanning order of multicast, as far as its cables are there */
+
 /* What stable re-routing did; see reroute.h. */
 struct osr_stable {
 	bool kept;     /* made from the previous result */
 	bool new_home; /* the next repair starts from this result, not from its home */
 	/*
 	 * The dependencies of old and new entries in every mixture agree with the certificate, so
-	 * that nothing can deadlock while the switches are being programmed.
+	 * that nothing can deadlock while the switches are being programmed; with OSR_CLAIM_MULTICAST
+	 * those of multicast, too.
 	 */
 	bool together;
+	enum osr_moment moment;
+	bool moment_mcast;   /* multicast was part of the question */
+	uint8_t moment_kept; /* OSR_KEPT_* */
+	char moment_why[240];
 	uint32_t n_channels_lost; /* channels of home that are not there today */
 	uint32_t n_channels_new;  /* channels of today that home did not have */
 	uint32_t n_trees;         /* LIDs with entries that differ from home's */
@@ -109,7 +125,7 @@ struct osr_routing {
 	 */
 	const uint64_t *deps;
 	/*
-	 * The same lane by lane, a bit for each VL, multicast included; by osr_reroute_prepare().
+	 * The same lane by lane, a bit for each VL; by osr_reroute_prepare().
 	 * NULL: not known.
 	 */
 	const uint16_t *lane_deps;

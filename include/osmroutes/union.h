@@ -57,7 +57,7 @@ struct osr_groups {
 
 /* What one sweep programs. */
 struct osr_generation {
-	const struct osr_routing *routing; /* lft, sl2vl; sl and mcast_parent unless: */
+	const struct osr_routing *routing; /* lft, sl2vl; sl (and granted), mcast_parent unless: */
 	const struct osr_paths *paths;     /* NULL: routing->sl; NULL as well: any SL */
 	const struct osr_groups *groups;   /* NULL: routing->mcast_parent on VL mcast_vl */
 	const osr_sl2vl_t *term_sl2vl;     /* [n_terminals] of CAs and routers, or NULL; audit.h */

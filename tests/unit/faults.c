@@ -197,6 +197,66 @@ static void follow(struct depend *g, uint32_t s, uint32_t d)
 	}
 }
 
+/* The cable of c in the spanning order of multicast, old or new; c is a channel of today's fabric. */
+static bool in_new_order(const struct depend *g, uint32_t c)
+{
+	const struct osr_fabric *f = &g->now->fabric;
+	const uint32_t *parent = g->now->routing.mcast_parent;
+
+	return parent[f->chan_src[c]] == c || parent[f->chan_dst[c]] == f->chan_rev[c];
+}
+
+static bool in_old_order(const struct depend *g, uint32_t c)
+{
+	const struct osr_fabric *f = &g->now->fabric, *o = &g->before->fabric;
+	const uint32_t *parent = g->before->routing.mcast_parent;
+	uint32_t a = g->sw_before[f->chan_src[c]], b = g->sw_before[f->chan_dst[c]], was;
+
+	if (a == OSR_NONE || b == OSR_NONE)
+		return false;
+	was = osr_port_channel(o, a, f->chan_port[c]);
+	if (was == OSR_NONE || o->chan_dst[was] != b)
+		return false;
+	return parent[a] == was || parent[b] == o->chan_rev[was];
+}
+
+/*
+ * A group of everybody: packets from every switch, of which a copy leaves by every cable that is in
+ * the switch's table, the old or the new one, but not where it came from.
+ */
+static void follow_group(struct depend *g)
+{
+	const struct osr_fabric *f = &g->now->fabric;
+	bool mixed = g->mixed && (g->before->routing.claims & OSR_CLAIM_MULTICAST);
+
+	if (!(g->now->routing.claims & OSR_CLAIM_MULTICAST))
+		return;
+	for (uint32_t s = 0; s < f->n_switches; s++) {
+		uint32_t n_todo = 0;
+
+		g->round++;
+		for (uint32_t c = 0; c < f->n_channels; c++)
+			if (f->chan_src[c] == s && (in_new_order(g, c) || (mixed && in_old_order(g, c)))) {
+				g->visited[c] = g->round;
+				g->todo[n_todo++] = c;
+			}
+		while (n_todo) {
+			uint32_t c = g->todo[--n_todo];
+
+			for (uint32_t e = 0; e < f->n_channels; e++) {
+				if (f->chan_src[e] != f->chan_dst[c] || e == f->chan_rev[c] ||
+				    !(in_new_order(g, e) || (mixed && in_old_order(g, e))))
+					continue;
+				g->matrix[(size_t)c * f->n_channels + e] = 1;
+				if (g->visited[e] == g->round)
+					continue;
+				g->visited[e] = g->round;
+				g->todo[n_todo++] = e;
+			}
+		}
+	}
+}
+
 /* Channels without a predecessor go, until none is left or none can go. */
 static bool acyclic(const struct depend *g)
 {
@@ -262,6 +322,8 @@ bool ledger_safe(const struct ledger *l, const struct osr_result *now,
 			for (uint32_t s = 0; s < f->n_switches; s++)
 				if (s != f->dest_switch[d] && (sls_of(l, now, s, d) >> vl & 1))
 					follow(&g, s, d);
+		if (any || vl == now->routing.mcast_vl)
+			follow_group(&g);
 		safe = acyclic(&g);
 	}
 	free(g.matrix);

@@ -38,8 +38,8 @@ void ledger_free(struct ledger *l);
 void ledger_note(struct ledger *l, const struct osr_result *now);
 /*
  * Is no VL of `now` cyclic for packets on any SL of the ledger (with `mixed`, while every switch
- * may still have the entry of `before`)? Replies count if `now` claims that they are safe. Pairs of
- * port 0 as in check.h.
+ * may still have the entry, and the multicast table, of `before`)? Replies and multicast count if
+ * `now` claims that they are safe. Pairs of port 0 as in check.h.
  */
 bool ledger_safe(const struct ledger *l, const struct osr_result *now,
 		 const struct osr_result *before, bool mixed);

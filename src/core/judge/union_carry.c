@@ -68,7 +68,7 @@ static uint8_t carry_port(const struct carry *k, uint32_t s, uint8_t port)
 	return c != OSR_NONE && k->chan[c] != OSR_NONE ? port : OSR_NO_PATH;
 }
 
-static void carry_entries(const struct carry *k, struct osr_routing *r)
+static void carry_entries(const struct carry *k, uint16_t *granted, struct osr_routing *r)
 {
 	for (uint32_t d = 0; d < k->now->n_dests; d++)
 		for (uint32_t s = 0; s < k->now->n_switches; s++) {
@@ -80,7 +80,10 @@ static void carry_entries(const struct carry *k, struct osr_routing *r)
 			r->lft[at] = carry_port(k, s, k->old->lft[from]);
 			if (r->sl)
 				r->sl[at] = k->old->sl[from];
+			if (granted)
+				granted[at] = k->old->granted[from];
 		}
+	r->granted = granted;
 }
 
 static void carry_tables(const struct carry *k, uint32_t s, struct osr_routing *r)
@@ -136,7 +139,9 @@ static enum osr_status carry_mcast(const struct carry *k, struct osr_arena *resu
 static enum osr_status carry(const struct carry *k, struct osr_arena *result, struct osr_routing *r,
 			     struct osr_diag *diag)
 {
+	size_t size = (size_t)k->now->n_dests * k->now->n_switches;
 	enum osr_status st = osr_routing_init(r, k->now, result, diag);
+	uint16_t *granted = NULL;
 
 	if (st)
 		return st;
@@ -144,12 +149,13 @@ static enum osr_status carry(const struct carry *k, struct osr_arena *result, st
 	r->n_vls = k->old->n_vls;
 	r->mcast_vl = k->old->mcast_vl;
 	memcpy(r->ca_sl2vl, k->old->ca_sl2vl, sizeof(r->ca_sl2vl));
-	if (k->old->sl) {
-		r->sl = osr_calloc(result, (size_t)k->now->n_dests * k->now->n_switches, 1);
-		if (!r->sl)
-			return nomem(diag);
-	}
-	carry_entries(k, r);
+	if (k->old->sl)
+		r->sl = osr_calloc(result, size, 1);
+	if (k->old->sl && k->old->granted)
+		granted = osr_calloc(result, size, sizeof(*granted));
+	if ((k->old->sl && !r->sl) || (k->old->sl && k->old->granted && !granted))
+		return nomem(diag);
+	carry_entries(k, granted, r);
 	if (k->old->sl2vl)
 		st = carry_sl2vl(k, result, r, diag);
 	if (!st && k->old->mcast_parent)

@@ -40,6 +40,12 @@ static uint16_t sl_bit(unsigned sl)
 	return sl < 16 ? (uint16_t)(1u << sl) : 0;
 }
 
+/* That of today, and those of earlier. */
+static uint16_t sls_of_pair(const struct osr_routing *r, size_t at)
+{
+	return sl_bit(r->sl[at]) | (r->granted ? r->granted[at] : 0);
+}
+
 static bool collect_requests(struct senders *u, uint32_t g, struct osr_arena *scratch)
 {
 	const struct osr_fabric *f = u->f;
@@ -54,8 +60,7 @@ static bool collect_requests(struct senders *u, uint32_t g, struct osr_arena *sc
 	for (uint32_t d = 0; d < f->n_dests; d++)
 		for (uint32_t s = 0; s < n; s++)
 			if (r->lft[d * n + s] != OSR_NO_PATH && f->sw_sources[s])
-				u->requests[g][f->dest_switch[d] * n + s] |=
-					sl_bit(r->sl[d * n + s]);
+				u->requests[g][f->dest_switch[d] * n + s] |= sls_of_pair(r, d * n + s);
 	return true;
 }
 
@@ -69,12 +74,11 @@ static void inject_any(const struct senders *u, uint32_t d, uint16_t *inject)
 static void inject_by_switch(const struct senders *u, uint32_t g, uint32_t d, uint16_t *inject)
 {
 	const struct osr_fabric *f = u->f;
-	const uint8_t *sl = u->gen[g].routing->sl + (size_t)d * f->n_switches;
 	bool host = osr__is_host_lid(f, d);
 
 	for (uint32_t s = 0; s < f->n_switches; s++) {
 		if (osr__counts(u, s, d))
-			inject[s] |= sl_bit(sl[s]);
+			inject[s] |= sls_of_pair(u->gen[g].routing, (size_t)d * f->n_switches + s);
 		if (host && u->requests[g] && osr__counts(u, s, d))
 			inject[s] |= u->requests[g][(size_t)s * f->n_switches + f->dest_switch[d]];
 	}

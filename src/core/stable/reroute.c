@@ -328,27 +328,6 @@ static void walk_tree(struct osr__reroute *w, uint32_t d, uint16_t *lanes, uint3
 	}
 }
 
-static void add_mcast_deps(struct osr__reroute *w)
-{
-	const struct osr_fabric *x = w->x;
-	uint16_t lane = (uint16_t)(1u << (w->shared ? 0 : w->base->mcast_vl));
-	uint32_t *parent = w->len; /* [n_switches], not in use yet */
-
-	for (uint32_t s = 0; s < x->n_switches; s++)
-		parent[s] = osr__mcast_parent(w, s);
-	for (uint32_t s = 0; s < x->n_switches; s++) {
-		for (uint32_t c = x->chan_row[s]; c < x->chan_row[s + 1]; c++) {
-			if (parent[s] != c && parent[x->chan_dst[c]] != x->chan_rev[c])
-				continue;
-			for (uint32_t o = x->chan_row[s]; o < x->chan_row[s + 1]; o++)
-				if (o != c &&
-				    (parent[s] == o || parent[x->chan_dst[o]] == x->chan_rev[o]))
-					w->deps.dep[osr__deps_slot(&w->deps, x->chan_rev[c], o)] |=
-						lane;
-		}
-	}
-}
-
 /* What v answers to whom on which SL; see check.h. */
 static enum osr_status fill_reply(struct osr__reroute *w, struct osr_diag *diag)
 {
@@ -456,9 +435,6 @@ static enum osr_status collect_deps(struct osr__reroute *w, struct osr_diag *dia
 	for (uint32_t d = 0; (walk || loads) && d < x->n_dests; d++)
 		walk_tree(w, d, lanes, flow, walk, loads);
 	osr_arena_reset(w->scratch, mark);
-	if (w->n_lanes && w->base->mcast_parent && (w->base->claims & OSR_CLAIM_MULTICAST) &&
-	    !(w->same && w->base->lane_deps))
-		add_mcast_deps(w);
 	return OSR_OK;
 }
 
@@ -771,7 +747,7 @@ static enum osr_status hand_over(struct osr__reroute *w, struct osr_arena *resul
 	r->n_vls = lanes_used(w);
 	if (!w->minimal || w->n_longer)
 		r->claims &= ~(uint32_t)OSR_CLAIM_MINIMAL;
-	osr__add_mixtures(w);
+	osr__add_mixtures(w, r);
 	count_sl_changes(w, r);
 	if ((st = measure_drift(w, diag)) || (st = hand_over_tables(w, result, r, diag)) ||
 	    (st = hand_over_grants(w, result, r, diag)) ||
@@ -920,6 +896,7 @@ static enum osr_status grant_earlier(struct osr__reroute *w, const struct osr_re
 	if ((st = alloc_tree(w, diag)) || (st = sort_dests(w, diag)) ||
 	    (st = collect_deps(w, diag)))
 		return st;
+	osr__add_order(w);
 	w->grants = grants;
 	collect_grants(w, req);
 	w->attempts = MAX_ATTEMPTS;

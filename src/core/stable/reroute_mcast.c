@@ -9,6 +9,7 @@
 
 struct forest {
 	struct osr__reroute *w;
+	uint32_t *order;  /* [n_switches] the order then; its cables may be dead */
 	uint32_t *parent; /* [n_switches] channel, in x */
 	uint32_t *piece;  /* [n_switches] the root of the piece it is in, OSR_NONE: in none */
 	uint32_t *size;   /* [n_switches] of the piece with this root */
@@ -22,17 +23,73 @@ static bool add_turn(struct forest *t, uint32_t c1, uint32_t c2)
 	return !t->lane || osr__deps_add(&t->w->deps, c1, c2, t->lane);
 }
 
-/* The way up of switch s, as a channel of x. */
-uint32_t osr__mcast_parent(const struct osr__reroute *w, uint32_t s)
+uint32_t osr__last_parent(const struct osr__reroute *w, uint32_t s)
 {
-	uint32_t old = w->same ? s : w->sw_last[s], c;
+	const struct osr_fabric *g = &w->last->fabric, *x = w->x;
+	const uint32_t *parent = w->last->routing.mcast_parent;
+	uint32_t old = w->sw_last ? w->sw_last[s] : s, c, now;
 
-	if (old == OSR_NONE)
+	if (!parent || old == OSR_NONE || parent[old] == OSR_NONE)
 		return OSR_NONE;
-	c = w->base->mcast_parent[old];
-	if (w->same || c == OSR_NONE)
+	c = parent[old];
+	if (!w->sw_last)
 		return c;
-	return osr_port_channel(w->x, s, w->last->fabric.chan_port[c]);
+	now = osr_port_channel(x, s, g->chan_port[c]);
+	return now != OSR_NONE && w->sw_last[x->chan_dst[now]] == g->chan_dst[c] ? now : OSR_NONE;
+}
+
+/* The order of home, or of the last sweep. */
+static void take_order(struct forest *t, bool home)
+{
+	const struct osr__reroute *w = t->w;
+
+	for (uint32_t s = 0; s < w->x->n_switches; s++)
+		t->order[s] = home ? w->base->mcast_parent[s] : osr__last_parent(w, s);
+}
+
+/* Is the cable of c, which leaves s, part of the order? */
+static bool in_order(const struct osr_fabric *x, const uint32_t *parent, uint32_t s, uint32_t c)
+{
+	return parent[s] == c || parent[x->chan_dst[c]] == x->chan_rev[c];
+}
+
+void osr__add_order(struct osr__reroute *w)
+{
+	const struct osr_fabric *x = w->x;
+	const uint32_t *parent = w->base->mcast_parent;
+	uint16_t lane = (uint16_t)(1u << (w->shared ? 0 : w->base->mcast_vl));
+
+	if (!parent || !(w->base->claims & OSR_CLAIM_MULTICAST))
+		return;
+	for (uint32_t s = 0; s < x->n_switches; s++)
+		for (uint32_t c = x->chan_row[s]; c < x->chan_row[s + 1]; c++) {
+			if (!in_order(x, parent, s, c))
+				continue;
+			for (uint32_t o = x->chan_row[s]; o < x->chan_row[s + 1]; o++)
+				if (o != c && in_order(x, parent, s, o))
+					w->deps.dep[osr__deps_slot(&w->deps, x->chan_rev[c], o)] |=
+						lane;
+		}
+}
+
+/* What is left of the order depends on, into the graph. False if that closes a cycle. */
+static bool add_pieces(struct forest *t)
+{
+	struct osr__reroute *w = t->w;
+	const struct osr_fabric *x = w->x;
+
+	osr__deps_begin(&w->deps);
+	for (uint32_t s = 0; t->lane && s < x->n_switches; s++)
+		for (uint32_t c = x->chan_row[s]; c < x->chan_row[s + 1]; c++) {
+			if (w->chan_f[c] == OSR_NONE || !in_order(x, t->parent, s, c))
+				continue;
+			for (uint32_t o = x->chan_row[s]; o < x->chan_row[s + 1]; o++)
+				if (o != c && w->chan_f[o] != OSR_NONE &&
+				    in_order(x, t->parent, s, o) &&
+				    !add_turn(t, x->chan_rev[c], o))
+					return false;
+		}
+	return true;
 }
 
 /* Switches of today that were part of the order then: those with a parent, and the parents. */
@@ -47,7 +104,7 @@ static void find_pieces(struct forest *t)
 		t->size[s] = 0;
 	}
 	for (uint32_t s = 0; s < n; s++) {
-		uint32_t c = osr__mcast_parent(w, s);
+		uint32_t c = t->order[s];
 
 		if (c == OSR_NONE)
 			continue;
@@ -58,6 +115,10 @@ static void find_pieces(struct forest *t)
 		if (w->chan_f[c] != OSR_NONE)
 			t->parent[s] = c;
 	}
+	/* Back again, and home knows it: a piece of its own. */
+	for (uint32_t s = 0; w->same && s < n; s++)
+		if (t->piece[s] == OSR_NONE && w->sw_f[s] != OSR_NONE && w->sources[s])
+			t->piece[s] = s;
 	for (uint32_t s = 0; s < n; s++) {
 		uint32_t root = s;
 
@@ -255,24 +316,76 @@ static bool all_covered(const struct forest *t)
 	return true;
 }
 
-/* With unicast as it is; or else with any cables, and unicast gives way. */
+static bool tie_order(struct forest *t, bool home)
+{
+	take_order(t, home);
+	find_pieces(t);
+	return add_pieces(t) && join_all(t) && all_covered(t);
+}
+
+/*
+ * The order of the last sweep, with unicast as it is. Else that of home, which agrees with home's
+ * unicast, all of which is in the graph. Else with any cables, and unicast gives way.
+ */
 static bool tie_all(struct forest *t)
 {
 	struct osr__reroute *w = t->w;
+	size_t n_slots = t->lane ? w->deps.row[w->x->n_channels] : 0;
+	bool other = w->same && w->sw_last && w->last->routing.mcast_parent;
+	uint16_t *before = NULL;
 
-	if (join_all(t))
+	if (other && t->lane) {
+		before = osr_alloc(w->scratch, n_slots, sizeof(*before));
+		if (!before)
+			return false;
+		memcpy(before, w->deps.dep, n_slots * sizeof(*before));
+	}
+	if (tie_order(t, w->same && !other))
+		return true;
+	if (before) {
+		memcpy(w->deps.dep, before, n_slots * sizeof(*before));
+		memset(w->deps.never, 0, n_slots * sizeof(*w->deps.never));
+	}
+	if (other && tie_order(t, true))
 		return true;
 	if (!t->lane || w->shared || !w->sl)
 		return false;
 	t->lane = 0;
-	return join_all(t) && osr__make_room(w, t->parent, w->base->mcast_vl);
+	return join_all(t) && all_covered(t) && osr__make_room(w, t->parent, w->base->mcast_vl);
+}
+
+static bool alloc_forest(struct forest *t)
+{
+	struct osr__reroute *w = t->w;
+	size_t n = w->x->n_switches;
+
+	t->order = osr_alloc(w->scratch, n, sizeof(*t->order));
+	t->parent = osr_alloc(w->scratch, n, sizeof(*t->parent));
+	t->piece = osr_alloc(w->scratch, n, sizeof(*t->piece));
+	t->size = osr_alloc(w->scratch, n, sizeof(*t->size));
+	t->from = osr_alloc(w->scratch, n, sizeof(*t->from));
+	t->queue = osr_alloc(w->scratch, n + w->f->n_components, sizeof(*t->queue));
+	return t->order && t->parent && t->piece && t->size && t->from && t->queue;
+}
+
+uint32_t *osr__keep_order(struct osr__reroute *w, struct osr_arena *arena)
+{
+	struct forest t = { .w = w };
+
+	if (!alloc_forest(&t))
+		return NULL;
+	take_order(&t, false);
+	find_pieces(&t);
+	if (!join_all(&t) || !all_covered(&t))
+		return NULL;
+	t.from = osr_alloc(arena, w->x->n_switches, sizeof(*t.from));
+	return t.from ? memcpy(t.from, t.parent, w->x->n_switches * sizeof(*t.from)) : NULL;
 }
 
 enum osr_status osr__repair_mcast(struct osr__reroute *w, struct osr_arena *result,
 				  struct osr_routing *r, struct osr_diag *diag)
 {
 	const struct osr_fabric *f = w->f;
-	size_t n = w->x->n_switches;
 	struct osr_arena_mark mark = osr_arena_mark(w->scratch);
 	struct forest t = { .w = w };
 	enum osr_status st = OSR_OK;
@@ -285,18 +398,12 @@ enum osr_status osr__repair_mcast(struct osr__reroute *w, struct osr_arena *resu
 	t.lane = r->claims & OSR_CLAIM_MULTICAST
 			 ? (uint16_t)(1u << (w->shared ? 0 : w->base->mcast_vl))
 			 : 0;
-	t.parent = osr_alloc(w->scratch, n, sizeof(*t.parent));
-	t.piece = osr_alloc(w->scratch, n, sizeof(*t.piece));
-	t.size = osr_alloc(w->scratch, n, sizeof(*t.size));
-	t.from = osr_alloc(w->scratch, n, sizeof(*t.from));
-	t.queue = osr_alloc(w->scratch, n + f->n_components, sizeof(*t.queue));
 	r->mcast_parent = osr_alloc(result, f->n_switches, sizeof(*r->mcast_parent));
-	if (!t.parent || !t.piece || !t.size || !t.from || !t.queue || !r->mcast_parent) {
+	if (!alloc_forest(&t) || !r->mcast_parent) {
 		st = osr_fail(diag, OSR_NOMEM, "out of memory for the spanning order of multicast");
 		goto out;
 	}
-	find_pieces(&t);
-	if (!tie_all(&t) || !all_covered(&t)) {
+	if (!tie_all(&t)) {
 		st = osr_fail(diag, OSR_NOT_APPLICABLE,
 			      "the spanning order of multicast does not reach everybody any more");
 		goto out;

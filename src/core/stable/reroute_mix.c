@@ -5,7 +5,8 @@
  *
  * Dependencies of old entries alone and of new ones alone are in the graph already. What is left
  * are packets that meet both. For every LID whose entries change, all ways through the mixture are
- * followed, with the lanes of all who may send along them.
+ * followed, with the lanes of all who may send along them. Multicast packets meet the spanning orders
+ * of both.
  */
 #include "reroute_private.h"
 
@@ -160,9 +161,47 @@ static void mix(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint16_t
 	}
 }
 
-void osr__add_mixtures(struct osr__reroute *w)
+/* ---- multicast ------------------------------------------------------------------------------- */
+
+/* Is the cable of c, which leaves s, part of the old order or of the new one? */
+static bool in_orders(const struct osr__reroute *w, const struct osr_routing *r, uint32_t s,
+		      uint32_t c)
 {
 	const struct osr_fabric *x = w->x;
+	uint32_t far = x->chan_dst[c], now = w->chan_f[c];
+
+	if (now == OSR_NONE)
+		return false;
+	return r->mcast_parent[w->sw_f[s]] == now ||
+	       r->mcast_parent[w->sw_f[far]] == w->chan_f[x->chan_rev[c]] ||
+	       osr__last_parent(w, s) == c || osr__last_parent(w, far) == x->chan_rev[c];
+}
+
+/* A copy leaves by every cable of either order but the one it came by. */
+static void mix_orders(struct osr__reroute *w, const struct osr_routing *r)
+{
+	const struct osr_fabric *x = w->x;
+	uint16_t lane = (uint16_t)(1u << (w->shared ? 0 : w->base->mcast_vl));
+
+	if (!w->n_lanes || !r->mcast_parent || !(r->claims & OSR_CLAIM_MULTICAST))
+		return;
+	for (uint32_t s = 0; w->stable.together && s < x->n_switches; s++)
+		for (uint32_t a = x->chan_row[s]; a < x->chan_row[s + 1]; a++) {
+			if (!in_orders(w, r, s, a))
+				continue;
+			for (uint32_t b = x->chan_row[s]; b < x->chan_row[s + 1]; b++)
+				if (a != b && in_orders(w, r, s, b) &&
+				    !osr__deps_add(&w->deps, x->chan_rev[a], b, lane))
+					w->stable.together = false;
+		}
+}
+
+void osr__add_mixtures(struct osr__reroute *w, const struct osr_routing *r)
+{
+	const struct osr_fabric *x = w->x;
+
+	osr__deps_begin(&w->deps);
+	mix_orders(w, r);
 
 	for (uint32_t d = 0; d < x->n_dests && w->n_lanes; d++) {
 		const uint8_t *row = w->lft + (size_t)d * x->n_switches;

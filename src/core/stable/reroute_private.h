@@ -8,6 +8,7 @@
  *	reroute_mix.c	packets that meet old and new entries
  *	reroute_mcast.c	the spanning order of multicast
  *	reroute_evict.c	unicast that gives way to it
+ *	reroute_moment.c	after a full route: can the mixture with the old tables deadlock?
  *
  * All of it works in the numbering of one fabric x, mostly that of home: there channels, switches
  * and dests of today have a place, and those that are away are dead.
@@ -172,11 +173,21 @@ void osr__last_row(const struct osr__reroute *w, uint32_t d, uint8_t *row);
 /* reroute_mix.c */
 /* What the last sweep left on the switches, where it differs from home's. */
 void osr__add_last(struct osr__reroute *w);
-void osr__add_mixtures(struct osr__reroute *w);
+void osr__add_mixtures(struct osr__reroute *w, const struct osr_routing *r);
 
 /* reroute_mcast.c */
-/* The way up of switch s of x in the spanning order of then, or OSR_NONE. */
-uint32_t osr__mcast_parent(const struct osr__reroute *w, uint32_t s);
+/*
+ * The way up of switch s of x, a channel of x, in the spanning order of the last sweep, or OSR_NONE;
+ * its cable may be dead.
+ */
+uint32_t osr__last_parent(const struct osr__reroute *w, uint32_t s);
+/* What the order of the base depends on, into the graph; its certificate has it. */
+void osr__add_order(struct osr__reroute *w);
+/*
+ * What is left of the last order, its pieces tied together by any cables: [n_switches] parents in
+ * `arena`; NULL if it does not reach everybody, or memory ran out.
+ */
+uint32_t *osr__keep_order(struct osr__reroute *w, struct osr_arena *arena);
 enum osr_status osr__repair_mcast(struct osr__reroute *w, struct osr_arena *result,
 				  struct osr_routing *r, struct osr_diag *diag);
 
