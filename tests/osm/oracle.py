@@ -379,10 +379,11 @@ class Tables:
 
     # Identity ---------------------------------------------------------------------------------
 
-    def bytes_of_tables(self):
-        """All that determines where a packet goes, for comparing two sweeps."""
+    def bytes_of_tables(self, multicast=True):
+        """All that determines where a packet goes, for comparing two sweeps. Multicast trees do not move when
+        a part returns, for two whole ones make a ring while they mix."""
         return repr([(s.guid, [s.forward(lid) for lid in self.lids], s.sl2vl,
-                      sorted((k, sorted(v)) for k, v in s.mft.items()))
+                      sorted((k, sorted(v)) for k, v in s.mft.items() if multicast))
                      for s in self.switches]).encode()
 
 
