@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* grid_private.h - what grid.c and grid_grow.c share. */
+/* grid_private.h - what the files of grids share. */
 #ifndef OSR_CORE_GRID_PRIVATE_H
 #define OSR_CORE_GRID_PRIVATE_H
 
@@ -59,5 +59,47 @@ bool osr__grid_grow(struct grid_work *w, uint32_t seed, bool doubts);
 
 /* The same along the directions of port_dir[], with n_dims given. */
 bool osr__grid_walk(struct grid_work *w, uint32_t seed);
+
+/* True if every switch that the frame knows is where it was, but for one in eight. */
+enum osr_status osr__grid_take_frame(struct grid_work *w, const struct osr_grid_frame *frame,
+				     struct osr_arena *scratch, bool *taken);
+void osr__grid_choose_frame(struct grid_work *w);
+
+/* Rows of frame->guid (ascending) by switch: known[n_switches]. */
+void osr__grid_look_up(const struct osr_fabric *f, const struct osr_grid_frame *frame,
+		       uint32_t *known);
+
+/* From coordinates, perhaps not of all switches, to a grid. */
+enum osr_status osr__grid_finish(struct grid_work *w, struct osr_arena *scratch,
+				 struct osr_arena *result, struct osr_grid *g);
+
+static inline enum osr_status osr__grid_no(const struct grid_work *w, const char *why)
+{
+	return osr_fail(w->diag, OSR_NOT_APPLICABLE, "not a torus or mesh: %s", why);
+}
+
+static inline enum osr_status osr__grid_nomem(struct osr_diag *diag)
+{
+	return osr_fail(diag, OSR_NOMEM, "out of memory for the coordinates of the switches");
+}
+
+static inline uint16_t *coord_of(const struct grid_work *w, uint32_t v)
+{
+	return w->coord + (size_t)v * MAX_DIMS;
+}
+
+static inline bool has_place(const struct grid_work *w, uint32_t v)
+{
+	return coord_of(w, v)[0] != OSR_NO_PLACE;
+}
+
+static inline uint32_t first_placed(const struct grid_work *w)
+{
+	uint32_t v = 0;
+
+	while (!has_place(w, v))
+		v++;
+	return v;
+}
 
 #endif
