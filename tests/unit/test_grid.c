@@ -116,46 +116,98 @@ static void test_whole(void **state)
 		}
 }
 
-/* Counts instead of failing: what is left need not be enough to tell. */
+/* What became of many. */
+struct tally {
+	unsigned n, refused, moved;
+};
+
+static void find(struct test_torus d, struct tally *n)
+{
+	struct osr_arena scratch = { 0 }, result = { 0 };
+	struct osr_diag diag = { "" };
+	struct test_fabric t;
+	struct osr_grid g;
+
+	test_torus_draw(&d, &t);
+	if (d.n_places >= 24 && t.f.n_components == 1) {
+		n->n++;
+		if (osr_grid_find(&t.f, NULL, &scratch, &result, &g, &diag) != OSR_OK) {
+			n->refused++;
+			printf("%s: %s\n", t.name, diag.text);
+		} else if (g.n_places != d.n_places) {
+			/* A row too many, of switches on their last cables. */
+			n->moved++;
+			assert_embedded(&t, &g);
+		} else {
+			assert_embedded(&t, &g);
+			assert_same_distances(&d, &t, &g, 8);
+		}
+	}
+	osr_arena_free(&scratch);
+	osr_arena_free(&result);
+	test_fabric_free(&t);
+}
+
+/* `most` refusals of a thousand. */
+static void assert_found(const struct tally *n, unsigned most)
+{
+	printf("%u damaged ones, %u refused, %u otherwise\n", n->n, n->refused, n->moved);
+	assert_true(n->refused * 1000 <= n->n * most);
+	assert_true(n->moved * 50 <= n->n);
+}
+
+static unsigned number(const char *name, unsigned otherwise)
+{
+	const char *text = getenv(name);
+
+	return text ? (unsigned)atoi(text) : otherwise;
+}
+
+/* OSR_FIRST, OSR_CASES: for campaigns. */
 static void test_damaged(void **state)
 {
-	const char *cases = getenv("OSR_CASES");
-	unsigned n_cases = cases ? (unsigned)atoi(cases) : 200, n = 0, refused = 0, moved = 0;
+	unsigned first = number("OSR_FIRST", 0), n_cases = number("OSR_CASES", 200);
+	struct tally n = { 0 };
 
-	for (unsigned k = 0; k < n_cases; k++) {
-		struct test_torus d = { .dims = shapes[k % 18],
-					.hosts = 1,
-					.shuffle = 1 + k,
-					.fault_seed = k,
-					.dead_switches = k % 2,
-					.dead_links = k % 2 ? k % 3 : 1 + k % 3 };
-		struct osr_arena scratch = { 0 }, result = { 0 };
-		struct osr_diag diag = { "" };
-		struct test_fabric t;
-		struct osr_grid g;
+	for (unsigned k = first; k < first + n_cases; k++)
+		find((struct test_torus){ .dims = shapes[k % 18],
+					  .hosts = 1,
+					  .shuffle = 1 + k,
+					  .fault_seed = k,
+					  .dead_switches = k % 2,
+					  .dead_links = k % 2 ? k % 3 : 1 + k % 3 },
+		     &n);
+	assert_found(&n, 0);
+}
 
-		test_torus_draw(&d, &t);
-		if (d.n_places >= 24 && t.f.n_components == 1) {
-			n++;
-			if (osr_grid_find(&t.f, NULL, &scratch, &result, &g, &diag) != OSR_OK) {
-				refused++;
-				printf("%s: %s\n", t.name, diag.text);
-			} else if (g.n_places != d.n_places) {
-				/* A row too many, of switches on their last cables. */
-				moved++;
-				assert_embedded(&t, &g);
-			} else {
-				assert_embedded(&t, &g);
-				assert_same_distances(&d, &t, &g, 8);
-			}
-		}
-		osr_arena_free(&scratch);
-		osr_arena_free(&result);
-		test_fabric_free(&t);
-	}
-	printf("%u damaged ones, %u refused, %u otherwise\n", n, refused, moved);
-	assert_int_equal(refused, 0);
-	assert_true(moved * 50 <= n);
+/*
+ * Narrow ones with a switch, three cables or both missing: what is left of one or two of a thousand
+ * need not be enough to tell. And one that once was not recognised.
+ */
+static void test_narrow(void **state)
+{
+	static const char *const narrow[] = { "12r 5", "5r 5r",      "4 4 4 4", "8 8",
+					      "6r 6r", "5r 4r 3r 2", "8r 6r 2", "4r 2 2 2" };
+	static const unsigned seeds[] = { 5494 };
+	unsigned first = number("OSR_FIRST", 0), n_cases = number("OSR_CASES", 200);
+	struct tally n = { 0 };
+
+	for (unsigned k = 0; k < sizeof(seeds) / sizeof(seeds[0]); k++)
+		find((struct test_torus){ .dims = "12r 5",
+					  .hosts = 1,
+					  .shuffle = 1 + seeds[k],
+					  .fault_seed = seeds[k],
+					  .dead_links = 3 },
+		     &n);
+	for (unsigned k = first; k < first + n_cases; k++)
+		find((struct test_torus){ .dims = narrow[k % 8],
+					  .hosts = 1,
+					  .shuffle = 1 + k,
+					  .fault_seed = k,
+					  .dead_switches = k / 8 % 3 > 0,
+					  .dead_links = k / 8 % 3 == 1 ? 0 : 3 },
+		     &n);
+	assert_found(&n, 2);
 }
 
 int main(void)
@@ -163,6 +215,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole),
 		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_narrow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -171,14 +171,14 @@ static bool better(const struct osr_grid *a, const struct osr_grid *b)
 }
 
 /* From one seed; *g is replaced if this is the first grid or a better one. */
-static enum osr_status try_seed(struct grid_work *w, uint32_t seed, bool doubts,
+static enum osr_status try_seed(struct grid_work *w, uint32_t seed, enum grid_courage courage,
 				const struct osr_grid_frame *frame, struct osr_arena *scratch,
 				struct osr_arena *result, struct osr_grid *g)
 {
 	struct osr_grid trial;
 	enum osr_status st;
 
-	if (!osr__grid_grow(w, seed, doubts))
+	if (!osr__grid_grow(w, seed, courage))
 		return osr__grid_no(w, "its squares do not fit together");
 	st = settle(w, frame, scratch, result, &trial);
 	if (!st && (!g->f || better(&trial, g)))
@@ -195,13 +195,14 @@ static enum osr_status try_seeds(struct grid_work *w, uint32_t degree, uint32_t 
 
 	for (uint32_t k = 0; k < stride; k++)
 		for (uint32_t v = k; v < n && *n_left; v += stride) {
-			enum osr_status st;
+			enum osr_status st = OSR_NOT_APPLICABLE;
 
 			if (w->f->sw_component[v] != main || w->row[v + 1] - w->row[v] != degree)
 				continue;
-			st = try_seed(w, v, false, frame, scratch, result, g);
-			if (st == OSR_NOT_APPLICABLE && w->planted)
-				st = try_seed(w, v, true, frame, scratch, result, g);
+			w->planted = true;
+			for (enum grid_courage c = GRID_PLAIN;
+			     c <= GRID_EXCLUDING && st == OSR_NOT_APPLICABLE && w->planted; c++)
+				st = try_seed(w, v, c, frame, scratch, result, g);
 			*n_left -= w->planted;
 			if (st && st != OSR_NOT_APPLICABLE)
 				return st;

@@ -212,11 +212,12 @@ static int32_t evidence(const struct grid_work *w, uint32_t u, uint32_t far, uin
 
 /*
  * Opposite a known edge if nothing speaks against it, or where most speaks for it; nowhere if that
- * is two directions. With doubts, so much may speak against it.
+ * is two directions. With doubts, so much may speak against it; if no other direction is left and
+ * that counts, anything may.
  */
 static bool go_straight(struct grid_work *w, uint32_t u, int32_t doubt)
 {
-	uint32_t open = w->row[u], n = 0, dir = 0;
+	uint32_t open = w->row[u], n = 0, n_free = 0, dir = 0;
 	int32_t most = INT32_MIN;
 
 	if (w->n_open[u] != 1)
@@ -228,6 +229,7 @@ static bool go_straight(struct grid_work *w, uint32_t u, int32_t doubt)
 
 		if (near_of(w, u)[c] != OSR_NONE)
 			continue;
+		n_free++;
 		how = evidence(w, u, w->adj[open], c);
 		if (how <= 0 && near_of(w, u)[c ^ 1] == OSR_NONE)
 			continue;
@@ -235,6 +237,8 @@ static bool go_straight(struct grid_work *w, uint32_t u, int32_t doubt)
 		dir = how > most ? c : dir;
 		most = how > most ? how : most;
 	}
+	if (w->excluding && n_free == 1)
+		most = 0;
 	return n != 1 || most + doubt < 0 || assign(w, u, open, dir);
 }
 
@@ -310,11 +314,69 @@ static bool drain_doubts(struct grid_work *w)
 	return true;
 }
 
-bool osr__grid_grow(struct grid_work *w, uint32_t seed, bool doubts)
+/*
+ * Two switches that differ in one dimension only, by more than a line allows, and have a cable or
+ * another switch between them: how long is the ring? 0: they tell nothing.
+ */
+static uint32_t ring_between(const struct grid_work *w, uint32_t v, uint32_t u, uint32_t hops,
+			     uint32_t *dim)
+{
+	const int32_t *a = w->label + (size_t)v * MAX_DIMS, *b = w->label + (size_t)u * MAX_DIMS;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < w->n_dims; i++)
+		if (a[i] != b[i]) {
+			n++;
+			*dim = i;
+		}
+	n = n == 1 ? (uint32_t)abs(a[*dim] - b[*dim]) + hops : 0;
+	return n < 5 || w->period[*dim] ? 0 : n;
+}
+
+/* The lengths that most such pairs agree on; a row that is longer than that is none. */
+static void close_rows(struct grid_work *w)
+{
+	uint32_t n = w->f->n_switches, *votes = w->square, dim, size;
+
+	for (uint32_t i = 0; i < w->n_dims; i++) {
+		uint32_t best = 0;
+
+		if (w->period[i])
+			continue;
+		memset(votes, 0, n * sizeof(*votes));
+		for (uint32_t m = 0; m < n; m++)
+			for (uint32_t e = w->row[m]; e < w->row[m + 1]; e++) {
+				uint32_t u = w->adj[e];
+
+				if (!w->placed[u] || w->edge_dir[e] != NO_DIR)
+					continue;
+				size = w->placed[m] ? ring_between(w, m, u, 1, &dim) : 0;
+				if (size && dim == i && size < n)
+					votes[size]++;
+				for (uint32_t k = w->row[m]; k < e && !w->placed[m]; k++) {
+					uint32_t v = w->adj[k];
+
+					size = w->placed[v] ? ring_between(w, v, u, 2, &dim) : 0;
+					if (size && dim == i && size < n)
+						votes[size]++;
+				}
+			}
+		for (uint32_t k = 1; k < n; k++)
+			best = votes[k] > votes[best] ? k : best;
+		w->period[i] = best;
+	}
+}
+
+bool osr__grid_grow(struct grid_work *w, uint32_t seed, enum grid_courage courage)
 {
 	clear_labels(w);
+	w->excluding = courage == GRID_EXCLUDING;
 	w->planted = plant(w, seed);
-	return w->planted && drain(w) && (!doubts || drain_doubts(w));
+	if (!w->planted || !drain(w) || (courage == GRID_DOUBTFUL && !drain_doubts(w)))
+		return false;
+	if (courage >= GRID_CLOSING)
+		close_rows(w);
+	return true;
 }
 
 bool osr__grid_walk(struct grid_work *w, uint32_t seed)

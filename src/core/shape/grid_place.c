@@ -65,49 +65,98 @@ static bool fits(const struct grid_work *w, uint32_t v, const uint16_t *x, const
 	return true;
 }
 
-/* Free places next to all neighbours of v that have one: how many, and the first. */
+/* Free places next to all neighbours of v that have one, into dirs[]: steps from *near, one of them. */
 static uint32_t candidates(const struct grid_work *w, uint32_t v, const uint32_t *owner,
-			   uint16_t *first)
+			   uint32_t *near, uint8_t *dirs)
 {
 	uint32_t n = 0, e = w->row[v];
 
 	while (e < w->row[v + 1] && !has_place(w, w->adj[e]))
 		e++;
-	if (e == w->row[v + 1])
-		return 0;
-	for (uint32_t dir = 0; dir < 2 * w->shape.n_dims; dir++) {
+	*near = e < w->row[v + 1] ? w->adj[e] : OSR_NONE;
+	for (uint32_t dir = 0; dir < 2 * w->shape.n_dims && *near != OSR_NONE; dir++) {
 		uint16_t x[MAX_DIMS];
 
-		memcpy(x, coord_of(w, w->adj[e]), sizeof(x));
-		if (!step(&w->shape, x, dir) || !fits(w, v, x, owner))
-			continue;
-		if (!n++)
-			memcpy(first, x, sizeof(x));
+		memcpy(x, coord_of(w, *near), sizeof(x));
+		if (step(&w->shape, x, dir) && fits(w, v, x, owner))
+			dirs[n++] = (uint8_t)dir;
 	}
 	return n;
 }
 
-/* The one with the fewest candidates first: often there is only one, and any that fits is right. */
-static void place_rest(struct grid_work *w, uint32_t *owner)
+#define MAX_GUESSES 256
+
+struct rest {
+	struct grid_work *w;
+	uint32_t *owner;
+	uint32_t *trail; /* who has been placed */
+	uint32_t n_trail, n_guesses;
+};
+
+static void place(struct rest *r, uint32_t v, uint32_t near, uint32_t dir)
 {
-	for (;;) {
-		uint32_t best = OSR_NONE, fewest = MAX_DIRS + 1;
-		uint16_t x[MAX_DIMS], at[MAX_DIMS] = { 0 };
+	uint16_t *x = coord_of(r->w, v);
 
-		for (uint32_t v = 0; v < w->f->n_switches && fewest > 1; v++) {
-			uint32_t n = has_place(w, v) ? 0 : candidates(w, v, owner, x);
+	memcpy(x, coord_of(r->w, near), MAX_DIMS * sizeof(*x));
+	step(&r->w->shape, x, dir);
+	r->owner[place_of(&r->w->shape, x)] = v;
+	r->trail[r->n_trail++] = v;
+}
 
-			if (!n || n >= fewest)
-				continue;
-			fewest = n;
-			best = v;
-			memcpy(at, x, sizeof(at));
-		}
-		if (best == OSR_NONE)
-			return;
-		memcpy(coord_of(w, best), at, sizeof(at));
-		owner[place_of(&w->shape, at)] = best;
+static void take_back(struct rest *r, uint32_t n)
+{
+	while (r->n_trail > n) {
+		uint16_t *x = coord_of(r->w, r->trail[--r->n_trail]);
+
+		r->owner[place_of(&r->w->shape, x)] = OSR_NONE;
+		x[0] = OSR_NO_PLACE;
 	}
+}
+
+/* Who has the fewest candidates: often there is only one. OSR_NONE: nobody is left in reach. */
+static uint32_t choose(const struct rest *r, uint32_t *near, uint8_t *dirs, uint32_t *n_dirs)
+{
+	uint32_t best = OSR_NONE;
+
+	*n_dirs = MAX_DIRS + 1;
+	for (uint32_t v = 0; v<r->w->f->n_switches && * n_dirs> 1; v++) {
+		uint8_t some[MAX_DIRS];
+		uint32_t u, n;
+
+		if (has_place(r->w, v))
+			continue;
+		n = candidates(r->w, v, r->owner, &u, some);
+		if (u == OSR_NONE || n >= *n_dirs)
+			continue;
+		best = v;
+		*near = u;
+		*n_dirs = n;
+		memcpy(dirs, some, n);
+	}
+	return best;
+}
+
+/* Where there are several candidates, the first with which everybody finds a place. */
+static bool place_rest(struct rest *r)
+{
+	uint32_t mark = r->n_trail, v, near, n;
+	uint8_t dirs[MAX_DIRS];
+
+	while ((v = choose(r, &near, dirs, &n)) != OSR_NONE && n == 1)
+		place(r, v, near, dirs[0]);
+	if (v == OSR_NONE)
+		return true;
+	for (uint32_t k = 0; k < n && r->n_guesses < MAX_GUESSES; k++) {
+		uint32_t here = r->n_trail;
+
+		r->n_guesses++;
+		place(r, v, near, dirs[k]);
+		if (place_rest(r))
+			return true;
+		take_back(r, here);
+	}
+	take_back(r, mark);
+	return false;
 }
 
 /* ---- what is checked ------------------------------------------------------------------------- */
@@ -239,6 +288,7 @@ enum osr_status osr__grid_finish(struct grid_work *w, struct osr_arena *scratch,
 				 struct osr_arena *result, struct osr_grid *g)
 {
 	size_t n = w->f->n_switches, n_dims = w->shape.n_dims;
+	struct rest r = { .w = w };
 	enum osr_status st;
 	uint32_t *owner;
 
@@ -246,15 +296,16 @@ enum osr_status osr__grid_finish(struct grid_work *w, struct osr_arena *scratch,
 	st = number_places(w, g);
 	if (st)
 		return st;
-	owner = osr_alloc(scratch, g->n_places, sizeof(*owner));
+	r.owner = owner = osr_alloc(scratch, g->n_places, sizeof(*owner));
+	r.trail = osr_alloc(scratch, n, sizeof(*r.trail));
 	g->coord = osr_alloc(result, n * n_dims, sizeof(*g->coord));
 	g->near = osr_alloc(result, n * 2 * n_dims, sizeof(*g->near));
-	if (!owner || !g->coord || !g->near)
+	if (!owner || !r.trail || !g->coord || !g->near)
 		return osr__grid_nomem(w->diag);
 	st = own_places(w, owner, g->n_places);
 	if (st)
 		return st;
-	place_rest(w, owner);
+	place_rest(&r);
 	st = verify(w, g, owner);
 	if (st)
 		return st;

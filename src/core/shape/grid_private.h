@@ -18,7 +18,8 @@ struct grid_work {
 	uint8_t *port_dir;   /* [edges] what an administrator said, or NULL */
 
 	/* Growing: labels are coordinates as if rings were infinite lines. */
-	bool planted; /* the seed's neighbourhood is that of a grid */
+	bool excluding; /* where one direction is left, it goes on whatever speaks against it */
+	bool planted;   /* the seed's neighbourhood is that of a grid */
 	uint32_t n_dims;
 	uint32_t period[MAX_DIMS]; /* 0: no row met itself */
 	int32_t *label;            /* [n_switches * MAX_DIMS] */
@@ -49,13 +50,20 @@ static inline uint32_t osr__grid_edge(const struct grid_work *w, uint32_t v, uin
 	return OSR_NONE;
 }
 
+/* What is done where a row cannot go on without doubt? */
+enum grid_courage {
+	GRID_PLAIN,     /* nothing */
+	GRID_DOUBTFUL,  /* it goes on although something speaks against it, the least first */
+	GRID_CLOSING,   /* nothing, but rows with both ends at one cable or switch are rings */
+	GRID_EXCLUDING, /* that, and it goes on where no other direction is left */
+};
+
 /*
- * Labels for as many switches as possible, starting from this one; with doubts, also where several
- * things speak against the direction of a row, and some are left to osr_grid_find() otherwise. False
- * if its neighbourhood is not that of a grid, or if labels contradict each other. Memory is there
- * already.
+ * Labels for as many switches as possible, starting from this one; the others are left to
+ * osr__grid_finish(). False if its neighbourhood is not that of a grid, or if labels contradict each
+ * other. Memory is there already.
  */
-bool osr__grid_grow(struct grid_work *w, uint32_t seed, bool doubts);
+bool osr__grid_grow(struct grid_work *w, uint32_t seed, enum grid_courage courage);
 
 /* The same along the directions of port_dir[], with n_dims given. */
 bool osr__grid_walk(struct grid_work *w, uint32_t seed);
