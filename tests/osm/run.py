@@ -25,6 +25,7 @@ import endurance		# noqa: F401
 import entries		# noqa: F401
 import dumps		# noqa: F401
 import live		# noqa: F401
+import footprint		# noqa: F401
 
 
 def run(name):

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""What a life of opensm with osmroutes leaves behind: where it writes, who may read that, and what is in it.
+
+strace tells every call that changes a file system or opens a door; OpenSM's own files are known by name.
+"""
+import glob
+import os
+import re
+import stat
+import subprocess
+
+from faults import switch_links
+from judge import expect, first, judge, scenario
+from keys import COMMAND, Client, hosts_of
+from osmtest import Fabric, Opensm, find_fabric, wait_for
+from traced import STRACE, changes, judge_changes, last_line, need_strace
+
+OPENSMS = r'(guid2lid|guid2mkey|neighbors|opensm-sa\.dump|opensm-qos\.\w+|pkey_cache)(\.\w+)?$'
+
+
+def inside(folder, names):
+    return re.escape(folder) + '/' + names + '$'
+
+
+class Places:
+    """One folder for everything that can be configured."""
+
+    def __init__(self, workdir):
+        self.of = {}
+        for name in ('cache', 'metrics', 'sockets', 'dumps'):
+            self.of[name] = os.path.join(os.path.abspath(workdir), name)
+            os.makedirs(self.of[name])
+        self.conf = 'metrics_dir = %(metrics)s\ncontrol_socket = %(sockets)s/keys.sock\n' % self.of
+
+    def opensm(self, fabric, options=None, env=None, **kwargs):
+        options = dict({'qos': 'TRUE', 'lmc': 1, 'dump_files_dir': self.of['dumps']}, **(options or {}))
+        return Opensm(fabric, kwargs.pop('engine', 'dmodk'), plugin=True, options=options, plugin_conf=self.conf,
+                      log_flags=0x43, env=dict({'OSM_CACHE_DIR': self.of['cache'], 'OSM_TMP_DIR': self.of['dumps']},
+                                               **(env or {})), **kwargs)
+
+    def ours(self, opensm):
+        """Where the plugin, OpenSM, and ibsim's library may write."""
+        guid = r'[0-9a-f]{16}'
+        return [inside(self.of['cache'], r'\.?osmroutes-%s-\w+\.store(\.new)?' % guid),
+                inside(self.of['cache'], r'\.?osmroutes-keys-%s\.json(\.new)?' % guid),
+                inside(self.of['metrics'], r'\.?osmroutes-%s\.(json|prom)(\.new)?' % guid),
+                inside(self.of['sockets'], r'keys\.sock'), re.escape(self.of['sockets']) + '$',
+                # OpenSM's own.
+                inside(self.of['cache'], OPENSMS), inside(self.of['dumps'], r'(opensm|osm|perf|sa)[\w.-]*'),
+                re.escape(opensm.logfile) + '$', r'/dev/null$',
+                r'/dev/console$',	# syslog()
+                # Of libumad2sim.
+                re.escape(opensm.dir) + r'(/sys-\d+(/.*)?)?$', r'@"osr-\d+-\d+:(ctl|in|out)\d+']
+
+
+def live(fabric, opensm, places):
+    """A sweep, keys, a lost cable, its return, another sweep."""
+    opensm.wait_up(120)
+    tables = judge(fabric, opensm, ours='dmodk')
+    hosts = hosts_of(tables)[:4]
+    path = os.path.join(places.of['sockets'], 'keys.sock')
+    wait_for('the socket', lambda: os.path.exists(path), 30)
+    with Client(path) as client:
+        app = client.must(op='place', hosts=[h.guid for h in hosts], patterns=['0>1 1>2 2>3 3>0'],
+                          name='a job', hold=False)['app']
+        client.begin(app, 0)
+        opensm.change(fabric.unlink(*switch_links(tables)[0][:2]), seconds=120)
+        opensm.change(fabric.relink(*switch_links(tables)[0][:2]), seconds=120)
+        wait_for('the store', lambda: glob.glob(os.path.join(places.of['cache'], 'osmroutes-*.store')), 30)
+        wait_for('the book', lambda: glob.glob(os.path.join(places.of['cache'], 'osmroutes-keys-*')), 30)
+    return tables
+
+
+@scenario('footprint.places', 240)
+def only_in_places(workdir):
+    """Every file that is opened for writing, made, renamed or removed lies where the configuration says; no
+    program is started, no socket of the net opened; and what is kept can be read by nobody else."""
+    need_strace()
+    places = Places(workdir)
+    trace = os.path.join(workdir, 'strace')
+    with Fabric(find_fabric('tree-2'), workdir) as fabric:
+        with places.opensm(fabric, wrapper=STRACE + ['-o', trace]) as opensm:
+            live(fabric, opensm, places)
+            modes(places)
+        wait_for('strace to end', lambda: ' exit' in last_line(trace), 10)
+        with open(trace, errors='replace') as file:
+            found = list(changes(file.read(), opensm.dir))
+    wrote = {os.path.basename(what) for call, what in found if call.startswith('rename')}
+    expect(any(n.endswith('.store') for n in wrote) and any(n.endswith('.prom') for n in wrote) and
+           any(n.startswith('osmroutes-keys') for n in wrote) and any(c == 'bind' and 'keys.sock' in w for c, w in found),
+           'strace has not seen what is known to be written: %s' % sorted(wrote))
+    judge_changes(found, places.ours(opensm))
+    left = [n for folder in places.of.values() for n in os.listdir(folder) if n.startswith('.')]
+    expect(not left, 'hidden files are left: %s' % left)
+    expect(not os.listdir(places.of['sockets']), 'the socket is left')
+
+
+def modes(places):
+    """Tables and keys for the user of opensm alone, numbers for all; nobody else writes anything."""
+    for folder, pattern, mode in (('cache', 'osmroutes-*', 0o600), ('sockets', '*', 0o600),
+                                  ('metrics', 'osmroutes-*', 0o644)):
+        names = glob.glob(os.path.join(places.of[folder], pattern))
+        expect(names, 'nothing in ' + folder)
+        for name in names:
+            have = stat.S_IMODE(os.stat(name).st_mode)
+            expect(have == mode, '%s has mode %o instead of %o' % (name, have, mode))
+
+
+@scenario('footprint.traps', 240)
+def traps(workdir):
+    """What somebody laid where the plugin writes: links are replaced or refused, never followed; what they lead to
+    stays as it was, and a stored file that is a link is not read."""
+    places = Places(workdir)
+    victim = os.path.join(os.path.abspath(workdir), 'victim')
+    with open(victim, 'w') as file:
+        file.write('untouched\n')
+    before = os.stat(victim)
+    with Fabric(find_fabric('tree-2'), workdir) as fabric:
+        guid = int(fabric.run(['ibstat', '-p']).split()[0], 16)
+        stems = [('cache', 'osmroutes-%016x-dmodk.store'), ('cache', 'osmroutes-keys-%016x.json'),
+                 ('metrics', 'osmroutes-%016x.json'), ('metrics', 'osmroutes-%016x.prom')]
+        for folder, stem in stems:
+            name = stem % guid
+            os.symlink(victim, os.path.join(places.of[folder], name))
+            os.symlink(victim, os.path.join(places.of[folder], '.' + name + '.new'))
+        with places.opensm(fabric) as opensm:
+            live(fabric, opensm, places)
+            for folder, stem in stems:
+                path = os.path.join(places.of[folder], stem % guid)
+                expect(stat.S_ISREG(os.lstat(path).st_mode), path + ' is still a link')
+            said = [l for l in opensm.errors() if 'OR13' in l]
+            expect(len(said) == 1 and 'osmroutes-' in said[0], 'a link was read as a store: %s' % said)
+        after = os.stat(victim)
+        with open(victim) as file:
+            expect(file.read() == 'untouched\n' and before.st_mtime_ns == after.st_mtime_ns and
+                   before.st_mode == after.st_mode, 'the file behind the link was changed')
+        # A link in the place of the socket: nobody serves there, and what it leads to stays.
+        os.symlink(victim, os.path.join(places.of['sockets'], 'keys.sock'))
+        with places.opensm(fabric, name='link') as opensm:
+            opensm.wait_up()
+            expect('keys.sock is there and no socket' in opensm.log, 'a link in the place of the socket')
+        expect(os.path.islink(os.path.join(places.of['sockets'], 'keys.sock')), 'the link was removed')
+
+
+# Nobody's secrets: environment, OpenSM's keys, and members of the protocol that we do not know.
+ENV_MARK = 'env-mark-2f9c61'
+CLIENT_MARK = 'client-mark-81d0e7'
+KEYS = {'m_key': 0x5ec2e7a1b0c3d4e5, 'sm_key': 0x5ec2e7a2f1e2d3c4, 'sa_key': 0x5ec2e7a3a9b8c7d6}
+
+
+def marks():
+    """What must be nowhere, as bytes: text, and every number as it may be printed or lie in memory."""
+    for mark in (ENV_MARK, CLIENT_MARK):
+        yield mark, mark.encode()
+    for name, key in KEYS.items():
+        yield name, key.to_bytes(8, 'big')
+        yield name, key.to_bytes(8, 'little')
+        for text in ('%x' % key, '%X' % key, '%d' % key, '%d' % (key - (1 << 64)) if key >> 63 else ''):
+            if text:
+                yield name, text.encode()
+
+
+def search(paths):
+    found = []
+    for path in paths:
+        with open(path, 'rb') as file:
+            data = file.read()
+        found += ['%s in %s' % (name, path) for name, mark in marks() if mark in data]
+    return found
+
+
+def files_below(*folders):
+    return [os.path.join(at, n) for folder in folders for at, _, names in os.walk(folder) for n in names
+            if stat.S_ISREG(os.lstat(os.path.join(at, n)).st_mode)]
+
+
+@scenario('footprint.secrets', 240)
+def no_secrets(workdir):
+    """Marks in the environment, in OpenSM's keys and in requests of applications: none is in logs, dumps, stored
+    tables, metrics, answers of the socket, or what the command makes of OpenSM's dumps."""
+    places = Places(workdir)
+    options = {name: '0x%016x' % key for name, key in KEYS.items()}
+    env = {'OSR_SECRET': ENV_MARK, 'AWS_SECRET_ACCESS_KEY': ENV_MARK, 'SLURM_JWT': ENV_MARK}
+    made = os.path.join(workdir, 'made')
+    with Fabric(find_fabric('tree-2'), workdir) as fabric:
+        with places.opensm(fabric, options=options, env=env) as opensm:
+            opensm.wait_up(120)
+            path = os.path.join(places.of['sockets'], 'keys.sock')
+            wait_for('the socket', lambda: os.path.exists(path), 30)
+            heard = talk(path)
+            opensm.resweep()
+            opensm.wait_quiet()
+            wait_for('the book', lambda: glob.glob(os.path.join(places.of['cache'], 'osmroutes-keys-*')), 30)
+        dumps = places.of['dumps']
+        with open(os.path.join(opensm.dir, 'opensm.conf')) as file:
+            conf = file.read()
+        expect(all('%016x' % key in conf for key in KEYS.values()), 'no keys are planted')
+        os.makedirs(made)
+        run_command(COMMAND, dumps, made, dict(os.environ, **env))
+    expect(CLIENT_MARK.encode() not in heard, 'the socket says what it was told by others')
+    own = files_below(places.of['metrics'], made) + glob.glob(os.path.join(places.of['cache'], 'osmroutes-*'))
+    expect(len(own) > 6, 'too little was written: %s' % own)
+    dumped = files_below(dumps)
+    expect(any(n.endswith('opensm-lfts.dump') for n in dumped), 'OpenSM dumped nothing: %s' % dumped)
+    found = search(own + dumped)
+    expect(not found, first(found) if found else '')
+    lines = [l for l in opensm.log.splitlines() if 'osmroutes' in l or ' OR' in l]
+    found = [name for name, mark in marks() for l in lines if mark in l.encode(errors='replace')]
+    expect(len(lines) > 5 and not found, 'the log tells %s' % found)
+    # Does the search find anything at all?
+    probe = os.path.join(workdir, 'probe')
+    with open(probe, 'wb') as file:
+        file.write(b'x' + KEYS['m_key'].to_bytes(8, 'little') + ENV_MARK.encode())
+    expect(len(search([probe])) == 2, 'the search finds nothing')
+
+
+def talk(path):
+    """Requests with members nobody knows and with broken lines: all that was answered."""
+    heard = b''
+    with Client(path) as client:
+        known = client.must(op='place', ranks=2, patterns=['0>1 1>0'], token=CLIENT_MARK, hold=False)
+        heard += repr(known).encode()
+        app = known['app']
+        for request in ({'op': 'request', 'app': app, 'key': 0, 'token': CLIENT_MARK}, {'op': 'list'},
+                        {'op': 'status', 'app': app}):
+            heard += repr(client.ask(**request)).encode()
+    with Client(path) as other:
+        other.socket.sendall(b'{"op": "place", "token": "%s", broken\n' % CLIENT_MARK.encode())
+        heard += repr(other.line()).encode()
+    return heard
+
+
+def run_command(command, dumps, made, env):
+    """All that the command makes of OpenSM's dumps, into one folder."""
+    net = os.path.join(dumps, 'opensm-subnet.lst')
+    def run(name, *words):
+        with open(os.path.join(made, name), 'w') as out:
+            done = subprocess.run([command] + list(words), env=env, stdout=out, stderr=subprocess.STDOUT, timeout=120)
+        expect(done.returncode in (0, 1), '%s: status %d: %s' % (words, done.returncode, open(out.name).read()[-300:]))
+    run('check', 'check', dumps, '--json')
+    run('route', 'route', net, '-e', 'dfsssp', '--json', '--dump=' + os.path.join(made, 'tables'))
+    run('analyze', 'analyze', net, '-e', 'dfsssp', '--json')
+    run('report', 'report', net, '-e', 'dfsssp', '--html=' + os.path.join(made, 'page.html'))
