@@ -311,7 +311,7 @@ static bool has_hosts(const struct order *o, uint32_t leaf)
 }
 
 /* One Slurm switch for each sub-tree, and one for the whole. */
-static void print_topology(const struct order *o)
+static enum osr_status print_topology(const struct order *o, struct osr_diag *diag)
 {
 	print_leaves(o);
 	for (uint32_t i = 0; i < o->p.n_trees; i++) {
@@ -319,9 +319,11 @@ static void print_topology(const struct order *o)
 		uint32_t n_leaves = t->m_product[t->h] / t->m[1];
 		uint8_t *used = calloc(n_leaves, 1);
 
-		for (uint32_t a = 0; used && a < n_leaves; a++)
+		if (!used)
+			return osr_fail(diag, OSR_NOMEM, "out of memory for %u leaf switches", n_leaves);
+		for (uint32_t a = 0; a < n_leaves; a++)
 			used[a] = has_hosts(o, t->place[1][a]);
-		for (uint32_t l = 2, size = 1; used && l <= t->h; l++) {
+		for (uint32_t l = 2, size = 1; l <= t->h; l++) {
 			for (uint32_t a = 0; a < t->m_product[t->h] / t->m_product[l]; a++) {
 				uint32_t n = 0;
 
@@ -350,6 +352,7 @@ static void print_topology(const struct order *o)
 		}
 		free(used);
 	}
+	return OSR_OK;
 }
 
 static void say_hosts(struct order *o, struct out *out)
@@ -405,7 +408,7 @@ int cli_order(int argc, char **argv)
 		if (a.out.format != OUT_PEOPLE)
 			say_hosts(&o, &a.out);
 		else if (a.form == SLURM_TOPOLOGY)
-			print_topology(&o);
+			st = print_topology(&o, &diag);
 		else
 			print_hosts(&o);
 	}

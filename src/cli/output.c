@@ -178,9 +178,9 @@ static const char *cell(const json_t *row, const struct out_field *f, int digits
 	else if (json_is_real(value))
 		snprintf(buf, CELL_SIZE, "%.*f", digits, json_real_value(value));
 	else if (json_is_boolean(value))
-		strcpy(buf, digits < 0            ? json_is_true(value) ? "true" : "false"
-			    : json_is_true(value) ? "yes"
-						  : "no");
+		snprintf(buf, CELL_SIZE, "%s",
+			 digits < 0 ? json_is_true(value) ? "true" : "false"
+			 : json_is_true(value) ? "yes" : "no");
 	else
 		return NULL;
 	return buf;

@@ -35,7 +35,7 @@ bool osr_speed_parse(const char *word, size_t len, uint8_t *width, uint8_t *spee
 	if (!x || !parse_width(word, (size_t)(x - word), &w))
 		return false;
 	len -= (size_t)(x + 1 - word);
-	for (uint8_t i = 1; i < OSR_N_SPEEDS; i++) {
+	for (uint8_t i = 1; i < (uint8_t)OSR_N_SPEEDS; i++) {
 		if (strlen(names[i]) != len || memcmp(x + 1, names[i], len))
 			continue;
 		*width = w;

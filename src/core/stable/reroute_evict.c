@@ -89,7 +89,7 @@ static uint8_t find_sl(struct evict *e, uint32_t d, const uint8_t *row, uint32_t
 
 	if (last < w->n_lanes && last != e->lane && osr__try_pair(w, d, row, v, c, last))
 		return last;
-	for (uint8_t k = 0; k < w->n_lanes; k++)
+	for (uint8_t k = 0; k < (uint8_t)w->n_lanes; k++)
 		if (k != e->lane && k != last && osr__try_pair(w, d, row, v, c, k))
 			return k;
 	return OSR__NO_SL;
