@@ -25,20 +25,36 @@ struct osr_arena_block {
 	unsigned char *data; /* ALIGN-ed */
 };
 
-static struct osr_arena_block *block_new(size_t size)
+/*
+ * Not posix_memalign(): glibc before 2.38 asks for more than it keeps and splits that, so a block that was freed
+ * is too small for the next one of its size, and the heap of a thread that frees and allocates grows for hours.
+ */
+static void *block_memory(size_t size)
 {
-	/* The header takes one aligned unit in front of the data. */
-	struct osr_arena_block *b;
 	void *mem;
 
-	if (size > SIZE_MAX - ALIGN || posix_memalign(&mem, ALIGN, size + ALIGN))
+	/* Every piece is to end where its block does. */
+	if (!BLOCK_SIZE)
+		return posix_memalign(&mem, ALIGN, size + ALIGN) ? NULL : mem;
+	return malloc(size + 2 * ALIGN);
+}
+
+static struct osr_arena_block *block_new(size_t size)
+{
+	struct osr_arena_block *b;
+
+	if (size > SIZE_MAX - 2 * ALIGN)
 		return NULL;
-	b = mem;
+	b = block_memory(size);
+	if (!b)
+		return NULL;
 	b->size = size;
 	b->used = 0;
-	b->data = (unsigned char *)mem + ALIGN;
+	b->data = (unsigned char *)(((uintptr_t)(b + 1) + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1));
 	return b;
 }
+
+_Static_assert(sizeof(struct osr_arena_block) <= ALIGN, "the header takes at most one aligned unit");
 
 void *osr_alloc(struct osr_arena *arena, size_t n, size_t size)
 {
