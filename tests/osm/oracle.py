@@ -179,11 +179,15 @@ class Tables:
 
     def routes(self, lids=None):
         v = Verdict()
+        walked = []
         for lid in self.lids if lids is None else lids:
-            self._judge_lid(lid, v)
+            walked.append(self._judge_lid(lid, v))
+        if lids is None:
+            self._trees = walked
         return v
 
     def _judge_lid(self, lid, verdict):
+        """Returns what trees() has of it."""
         end = self.end_of[lid]
         nexts, ports, hops = self.tree(lid, verdict.problems)
         dist = self.dist[end.switch]
@@ -200,6 +204,11 @@ class Tables:
                 verdict.n_routes += v != end.switch
                 verdict.n_longer += hops[v] > dist[v]
                 verdict.max_hops = max(verdict.max_hops, hops[v])
+        return lid, nexts, ports, self._from_far(hops)
+
+    @staticmethod
+    def _from_far(hops):
+        return sorted((v for v in range(len(hops)) if hops[v] > 0), key=lambda v: -hops[v])
 
     def trees(self):
         """Per LID: (LID, nexts, ports, switches from far to near); computed once."""
@@ -207,9 +216,7 @@ class Tables:
             self._trees = []
             for lid in self.lids:
                 nexts, ports, hops = self.tree(lid)
-                order = sorted((v for v in range(len(hops)) if hops[v] > 0),
-                               key=lambda v: -hops[v])
-                self._trees.append((lid, nexts, ports, order))
+                self._trees.append((lid, nexts, ports, self._from_far(hops)))
         return self._trees
 
     # Balance ----------------------------------------------------------------------------------
@@ -456,6 +463,7 @@ class Dependencies:
         self.t = tables
         self.deps = {}		# ((switch, port), (switch, port)) -> pairs of VLs
         self.entered = {}	# memo of enter()
+        self.injected = {}	# memo of _injected()
         self.moved = {}		# memo of move()
 
     def enter(self, table, sls):
@@ -488,12 +496,14 @@ class Dependencies:
         return found
 
     def _injected(self, v, out, sls):
-        s = self.t.switches[v]
-        if not s.others:
-            return self.enter(s.common, sls)
-        state = 0
-        for i in list(s.hosts) + [0]:
-            state |= self.enter(s.table(i, out), sls)
+        key = (v, out, sls)
+        state = self.injected.get(key)
+        if state is None:
+            s = self.t.switches[v]
+            state = 0
+            for i in list(s.hosts) + [0]:
+                state |= self.enter(s.table(i, out), sls)
+            self.injected[key] = state
         return state
 
     def add_tree(self, nexts, ports, order, sls):
@@ -534,36 +544,35 @@ class Dependencies:
                     self.deps[c] = self.deps.get(c, 0) | 1 << (vl * 16 + after)
 
     def edges(self):
+        """Vertices are numbers: channel * 16 + VL."""
+        number = {}
         for (a, b), pairs in self.deps.items():
+            a, b = (16 * number.setdefault(c, len(number)) for c in (a, b))
             while pairs:
                 low = pairs & -pairs
                 pairs ^= low
                 before, after = divmod(low.bit_length() - 1, 16)
-                yield (a, before), (b, after)
+                yield a + before, b + after
 
     def cyclic_vls(self):
         """Strips vertices without predecessors, then without successors: what is left lies on
         cycles or between them."""
-        forward, backward = {}, {}
-        for a, b in self.edges():
-            forward.setdefault(a, []).append(b)
-            backward.setdefault(b, []).append(a)
-        left = _strip(set(forward) | set(backward), forward, backward)
-        left = _strip(left, backward, forward)
-        self.left = left
-        return sorted({vl for _, vl in left})
+        edges = list(self.edges())
+        left = _strip(edges)
+        left = _strip([(b, a) for a, b in edges if a in left and b in left])
+        return sorted({vertex % 16 for vertex in left})
 
 
-def _strip(vertices, forward, backward):
-    degree = {v: sum(1 for u in backward.get(v, ()) if u in vertices) for v in vertices}
-    free = [v for v, d in degree.items() if d == 0]
-    left = set(vertices)
+def _strip(edges):
+    """Takes away what nothing leads to, as long as there is something."""
+    forward, degree = {}, {}
+    for a, b in edges:
+        forward.setdefault(a, []).append(b)
+        degree[b] = degree.get(b, 0) + 1
+    free = [v for v in forward if v not in degree]
     while free:
-        v = free.pop()
-        left.discard(v)
-        for u in forward.get(v, ()):
-            if u in left:
-                degree[u] -= 1
-                if degree[u] == 0:
-                    free.append(u)
-    return left
+        for u in forward.get(free.pop(), ()):
+            degree[u] -= 1
+            if not degree[u]:
+                free.append(u)
+    return {v for v, n in degree.items() if n}
