@@ -9,21 +9,22 @@ JSON. A life is made again, alone, by its seed and number:
     scripts/campaign --seed 1 --faults 2000 --only 17
 """
 import argparse
-import collections
+import concurrent.futures
+import hashlib
 import json
 import os
 import random
 import shutil
+import subprocess
 import sys
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), 'osm')]
-
-import oracle					# noqa: E402
-import osmtest					# noqa: E402
-from judge import generate			# noqa: E402
-from life import Life				# noqa: E402
+import script		# noqa: F401  (finds the modules of tests/osm)
+import oracle
+import osmtest
+import tally
+from judge import generate
+from life import Life
 
 # (weight, words of `osmroutes generate`, or a file of topologies/). Up to 64 switches.
 SMALL = (
@@ -103,56 +104,56 @@ def net_of(plan, workdir):
     return generate(os.path.join(workdir, 'fabric.net'), *words)
 
 
-class Campaign:
-    def __init__(self, args, log):
-        self.args, self.log = args, log
-        self.kinds = collections.Counter()
-        self.faults = collections.Counter()
-        self.lives = collections.Counter()
-        self.failed, self.retries, self.steps = [], 0, 0
-        self.growth = []
+def built():
+    """What is under test: commit, plugin, OpenSM."""
+    git = ['git', '-C', osmtest.ROOT]
+    commit = subprocess.run(git + ['rev-parse', '--short=12', 'HEAD'], capture_output=True, text=True).stdout.strip()
+    changed = subprocess.run(git + ['status', '--porcelain'], capture_output=True, text=True).stdout.strip()
+    with open(os.path.join(osmtest.BUILD, 'libosmroutes.so'), 'rb') as file:
+        plugin = hashlib.sha256(file.read()).hexdigest()[:12]
+    said = subprocess.run([osmtest.OPENSM, '--version'], capture_output=True, text=True).stdout
+    version = next((line for line in said.split('\n') if line.startswith('OpenSM ')), 'OpenSM')
+    return 'commit %s%s, libosmroutes.so %s, %s' % (commit or 'unknown', ' and changes' if changed else '', plugin,
+                                                    version)
 
-    def note(self, plan, record):
-        self.steps += 1
-        self.kinds[record['kind']] += 1
-        self.faults[plan['size']] += record['faults']
-        self.retries += len(record.get('retries', ()))
-        record = dict(life=plan['life'], **record)
-        self.log.write(json.dumps(record) + '\n')
-        self.log.flush()
+
+class Campaign:
+    """Lives, one after the other or several at once; each process appends whole lines to one log."""
+
+    def __init__(self, args, path):
+        self.args, self.path = args, path
+        self.build = built()
+
+    def log(self, record):
+        # One write of one line, at the end of the file: another process cannot come between.
+        with open(self.path, 'a') as file:
+            file.write(json.dumps(record) + '\n')
 
     def run(self, plan):
-        workdir = os.path.join(self.args.dir, 'life-%d' % plan['life'])
-        shutil.rmtree(workdir, ignore_errors=True)
-        os.makedirs(workdir)
+        """A sentence about how it went."""
+        number = plan['life']
+        workdir = script.fresh(self.args.dir, 'life-%d' % number)
         head = {k: plan[k] for k in ('life', 'size', 'fabric', 'engines', 'max_vls', 'faults')}
-        self.log.write(json.dumps(dict(seed=self.args.seed, **head)) + '\n')
+        self.log(dict(seed=self.args.seed, build=self.build, **head))
         begun = time.monotonic()
-        life = None
         try:
-            net = net_of(plan, workdir)
-            life = Life(net, workdir, plan['engines'], plan['rng'],
-                        lambda record: self.note(plan, record), plan['max_vls'],
+            life = Life(net_of(plan, workdir), workdir, plan['engines'], plan['rng'],
+                        lambda record: self.log(dict(life=number, **record)), plan['max_vls'],
                         plugin=not self.args.stock, sample=8 if plan['size'] == 'large' else None)
             life.live(plan['faults'])
         except osmtest.Skip as s:
-            print('skipped life %d: %s' % (plan['life'], s), flush=True)
-            return
+            self.log(dict(life=number, skipped=str(s)))
+            return 'skipped life %d: %s' % (number, s)
         except osmtest.Failure as f:
-            self.failed.append(plan['life'])
-            self.log.write(json.dumps(dict(life=plan['life'], failed=str(f))) + '\n')
-            print('FAILED life %d (%s, %s): %s; files in %s; again: %s' %
-                  (plan['life'], plan['fabric'], plan['engines'], f, workdir, self.again(plan)),
-                  flush=True)
-            return
-        finally:
-            self.log.flush()
-        self.lives[plan['size']] += 1
+            self.log(dict(life=number, failed=str(f)))
+            return ('FAILED life %d (%s, %s): %s; files in %s; again: %s' %
+                    (number, plan['fabric'], plan['engines'], f, workdir, self.again(plan)))
+        seconds = time.monotonic() - begun
+        self.log(dict(life=number, done=round(seconds, 1)))
         if not self.args.keep:
             shutil.rmtree(workdir, ignore_errors=True)
-        print('life %d: %s, %s, max_vls %s: %d steps, %d faults, %.0f s' %
-              (plan['life'], plan['fabric'], plan['engines'], plan['max_vls'], life.n_steps,
-               life.n_faults, time.monotonic() - begun), flush=True)
+        return ('life %d: %s, %s, max_vls %s: %d steps, %d faults, %.0f s' %
+                (number, plan['fabric'], plan['engines'], plan['max_vls'], life.n_steps, life.n_faults, seconds))
 
     def again(self, plan):
         a = self.args
@@ -163,19 +164,21 @@ class Campaign:
                 words += ['--' + name.replace('_', '-'), "'%s'" % getattr(a, name)]
         return ' '.join(words)
 
-    def summary(self):
-        print('%d lives, %d steps: %s' % (sum(self.lives.values()) + len(self.failed), self.steps,
-              ', '.join('%d %s' % (n, k) for k, n in sorted(self.kinds.items()))))
-        print('%d faults and recoveries (%s), %d sweeps more than one were needed, %d lives failed' %
-              (sum(self.faults.values()), ', '.join('%d %s' % (n, k) for k, n in self.faults.items()),
-               self.retries, len(self.failed)))
+    def run_all(self, lives):
+        if self.args.jobs < 2:
+            for plan in lives:
+                print(self.run(plan), flush=True)
+            return
+        # What takes longest first, so that all processes end at the same time.
+        lives.sort(key=lambda plan: ('large', 'real', 'small').index(plan['size']))
+        with concurrent.futures.ProcessPoolExecutor(self.args.jobs, initializer=osmtest._die_with_parent) as pool:
+            for done in concurrent.futures.as_completed([pool.submit(self.run, plan) for plan in lives]):
+                print(done.result(), flush=True)
 
 
 def sweeps(args):
     """Memory of opensm after 10 heavy sweeps and after so many; every second one after a fault."""
-    workdir = os.path.join(args.dir, 'sweeps')
-    shutil.rmtree(workdir, ignore_errors=True)
-    os.makedirs(workdir)
+    workdir = script.fresh(args.dir, 'sweeps')
     net = net_of(dict(fabric=args.fabric or 'random switches=32 links=64 hosts=4 seed=1'), workdir)
     with osmtest.Fabric(net, workdir) as fabric:
         with osmtest.Opensm(fabric, args.engine or 'dfsssp', plugin=not args.stock,
@@ -198,45 +201,37 @@ def sweeps(args):
 
 def parse():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    p.add_argument('--seed', type=int, default=1)
+    script.add_options(p, 'campaign', '30 faults on small fabrics')
     p.add_argument('--faults', type=int, default=1700, help='on fabrics up to 64 switches')
     p.add_argument('--real', type=int, default=250, help='on fabrics from the field')
     p.add_argument('--large', type=int, default=50, help='on a tree of 1,944 hosts')
-    p.add_argument('--quick', action='store_true', help='30 faults on small fabrics')
+    p.add_argument('--jobs', type=int, default=1, help='so many lives at once')
     p.add_argument('--only', type=int, action='append', help='only the life of this number')
     p.add_argument('--from', type=int, default=0, dest='first', help='the first life')
     p.add_argument('--engine', help='instead of all engines: what routing_engine is set to')
     p.add_argument('--fabric', help='words of `osmroutes generate`, or a file, instead of all')
     p.add_argument('--max-vls', type=int)
     p.add_argument('--sweeps', type=int, help='instead of a campaign: memory after so many heavy sweeps')
+    p.add_argument('--report', nargs='+', metavar='LOG', help='instead of a campaign: the sum of these')
     p.add_argument('--stock', action='store_true', help='without osmroutes, to compare')
-    p.add_argument('--log', help='JSON lines go here (DIR/campaign.jsonl)')
-    p.add_argument('--dir', default=os.path.join(osmtest.BUILD, 'osm-tests', 'campaign'))
+    p.add_argument('--log', help='JSON lines are added to this file (DIR/campaign.jsonl)')
     p.add_argument('--keep', action='store_true', help="keep the files of lives that passed")
     args = p.parse_args()
-    args.dir = os.path.abspath(args.dir)
     if args.quick:
         args.faults, args.real, args.large = 30, 0, 0	# three lives
     return args
 
 
-def main():
-    args = parse()
-    try:
-        osmtest.need_tools()
-    except osmtest.Skip as s:
-        print('skipped:', s)
-        return osmtest.SKIPPED
-    os.makedirs(args.dir, exist_ok=True)
+def main(args):
     if args.sweeps:
         return sweeps(args)
-    with open(args.log or os.path.join(args.dir, 'campaign.jsonl'), 'a') as log:
-        c = Campaign(args, log)
-        for plan in plans(args):
-            if plan['life'] >= args.first and (not args.only or plan['life'] in args.only):
-                c.run(plan)
-        c.summary()
-    return 1 if c.failed else 0
+    path = args.log or os.path.join(args.dir, 'campaign.jsonl')
+    Campaign(args, path).run_all([plan for plan in plans(args) if plan['life'] >= args.first and
+                                  (not args.only or plan['life'] in args.only)])
+    return 1 if tally.report([path]) else 0
 
 
-sys.exit(main())
+args = parse()
+if args.report:
+    sys.exit(1 if tally.report(args.report) else 0)
+script.run(main, args)

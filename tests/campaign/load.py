@@ -17,19 +17,15 @@ import argparse
 import bisect
 import os
 import random
-import shutil
 import struct
 import subprocess
-import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), 'osm')]
-
-import oracle					# noqa: E402
-import osmtest					# noqa: E402
-from faults import switch_links			# noqa: E402
-from judge import generate			# noqa: E402
-from osmtest import TOOLS, Failure, Fabric, Opensm, Served	# noqa: E402
+import script		# noqa: F401  (finds the modules of tests/osm)
+import oracle
+import osmtest
+from faults import switch_links
+from judge import generate
+from osmtest import TOOLS, Failure, Fabric, Opensm, Served
 
 HEARD = struct.Struct('=QQHHHBBII')	# struct heard of osr-sa.c
 NO_ANSWER = 0xffff
@@ -159,24 +155,15 @@ def parse():
     p.add_argument('--clients', type=int, default=4)
     p.add_argument('--window', type=int, default=8, help='queries of a client under way')
     p.add_argument('--faults', type=int, default=6)
-    p.add_argument('--seed', type=int, default=1)
-    p.add_argument('--quick', action='store_true', help='twelve seconds, osmroutes only')
-    p.add_argument('--dir', default=os.path.join(osmtest.BUILD, 'osm-tests', 'load'))
+    script.add_options(p, 'load', 'twelve seconds, osmroutes only')
     args = p.parse_args()
-    args.dir = os.path.abspath(args.dir)
     if args.quick:
         args.fabric = 'random switches=12 links=24 hosts=2 seed=1'
         args.seconds, args.faults = 3, 2
     return args
 
 
-def main():
-    args = parse()
-    try:
-        osmtest.need_tools()
-    except osmtest.Skip as s:
-        print('skipped:', s)
-        return osmtest.SKIPPED
+def main(args):
     rows = [('osmroutes', True, ''), ('osmroutes, stable = no', True, '[dfsssp]\nstable = no\n'),
             ('stock', False, None)]
     bad = False
@@ -184,9 +171,7 @@ def main():
           % '')
     print('|' + '---|' * 11)
     for name, plugin, conf in rows[:2] if args.quick else rows:
-        workdir = os.path.join(args.dir, name.split(',')[0] + ('-anew' if conf else ''))
-        shutil.rmtree(workdir, ignore_errors=True)
-        os.makedirs(workdir)
+        workdir = script.fresh(args.dir, name.split(',')[0] + ('-anew' if conf else ''))
         r = run(args, name, plugin, conf, workdir)
         print('| %(name)-22s | %(queries)d | %(rate).0f | %(sweeps)d | %(median).2f | %(p99).2f | '
               '%(worst).1f | %(refused)d | %(unanswered)d | %(odd)d | %(late)d |' % r, flush=True)
@@ -197,4 +182,4 @@ def main():
     return 1 if bad else 0
 
 
-sys.exit(main())
+script.run(main, parse())
