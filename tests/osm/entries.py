@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""entries.py [--cables=N] FILE [ENGINE ...]
+"""entries.py [--cables=N] [--seconds=N] FILE [ENGINE ...]
 
 One cable after the other dies under a running opensm, and returns: how many entries of the LFTs that
-the switches then have are others, for engines of OpenSM and (after "our-") of osmroutes. Nothing is
-written but one line for each engine."""
+the switches then have are others, for engines of OpenSM and (after "our-") of osmroutes. A sweep may take so
+many seconds (600). Nothing is written but one line for each engine."""
 import os
 import shutil
 import sys
@@ -18,7 +18,7 @@ ENGINES = ('dfsssp', 'ftree', 'minhop', 'our-dfsssp', 'our-dmodk')
 
 
 def read(fabric):
-    return oracle.Tables(fabric.read_back('lft'))
+    return oracle.Tables(fabric.read_back('lft', timeout=600))
 
 
 def different(before, after):
@@ -37,22 +37,24 @@ def direct(tables, cable):
                for lid in tables.lids)
 
 
-def measure(netfile, workdir, engine, n_cables):
+def measure(netfile, workdir, engine, n_cables, seconds=600):
     """(engine that routed, cables, mean entries that led into the cable, mean entries changed, entries)"""
     ours, name = engine.startswith('our-'), engine.replace('our-', '')
     used_by = changed = n = 0
     with Fabric(netfile, workdir) as fabric:
         with Opensm(fabric, name, plugin=ours, options=QOS, name=engine) as opensm:
-            opensm.wait_up(600)
+            opensm.wait_up(seconds)
             before = read(fabric)
             links = switch_links(before)
             for cable in links[len(links) // 3::max(1, len(links) // n_cables)][:n_cables]:
-                opensm.change(fabric.unlink(*cable[:2]), seconds=600)
+                opensm.change(fabric.unlink(*cable[:2]), seconds=seconds)
                 after = read(fabric)
                 used_by += direct(before, cable)
                 changed += different(before, after)
                 n += 1
-                opensm.change(fabric.relink(*cable[:2]), seconds=600)
+                if n == n_cables:
+                    break
+                opensm.change(fabric.relink(*cable[:2]), seconds=seconds)
                 before = read(fabric)
             routed = opensm.engine_used()
     return routed, n, used_by / n, changed / n, len(before.switches) * len(before.lids)
@@ -72,7 +74,9 @@ def entries_changed(workdir):
 
 def main():
     words = [a for a in sys.argv[1:] if not a.startswith('--')]
-    cables = [a.split('=')[1] for a in sys.argv[1:] if a.startswith('--cables=')]
+    numbers = dict(a[2:].split('=') for a in sys.argv[1:] if a.startswith('--'))
+    if numbers.keys() - {'cables', 'seconds'}:
+        sys.exit(__doc__)
     if not words:
         sys.exit(__doc__)
     try:
@@ -85,7 +89,8 @@ def main():
     print('%-12s %-10s %6s %12s %12s %12s' % ('engine', 'routed by', 'cables', 'used it', 'changed', 'of'))
     for engine in words[1:] or ENGINES:
         try:
-            row = measure(netfile, workdir, engine, int((cables or ['3'])[0]))
+            row = measure(netfile, workdir, engine, int(numbers.get('cables', 3)),
+                          int(numbers.get('seconds', 600)))
             print('%-12s %-10s %6d %12.1f %12.1f %12d' % ((engine,) + row), flush=True)
         except Exception as e:	# another engine may still do
             warn('%s: %s' % (engine, e))

@@ -261,9 +261,9 @@ class Fabric:
                           (' '.join(command)[:80], done.returncode, done.stderr[-400:]))
         return done.stdout
 
-    def read_back(self, *tables):
+    def read_back(self, *tables, timeout=60):
         """What the switches were programmed with (see osr-readback.c), as parsed JSON."""
-        data = json.loads(self.run([os.path.join(TOOLS, 'osr-readback')] + list(tables)))
+        data = json.loads(self.run([os.path.join(TOOLS, 'osr-readback')] + list(tables), timeout))
         if data['n_failed']:
             raise Failure('%d requests to the simulated fabric failed' % data['n_failed'])
         return data
