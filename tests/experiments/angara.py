@@ -8,7 +8,7 @@ those of its figures in docs/experiments.md.
     angara.py --document        figures and tables again, from the CSV files
     angara.py --check           do the tables show what the CSV files say?
 
-`tori` takes five minutes, `genetic` some hours: it goes on where it was stopped, takes the tori in
+`tori` takes five minutes, `genetic` half an hour: it goes on where it was stopped, takes the tori in
 a random order (seed 2), and leaves out those of more than --most nodes. OSR_BUILD names the build directory.
 """
 import argparse
