@@ -164,6 +164,26 @@ def judge_loop_mutants(workdir):
         data['nodes'][k]['sl2vl'] = dict(n['sl2vl'], common='f' * 16, others=[]) \
             if n['type'] == 'switch' else {p: 'f' * 16 for p in n['sl2vl']}
         expect(oracle.Tables(data).sl2vl_problems(sls), 'VL15 at %s is not found' % n['name'])
+    judge_port_zero(tables)
+
+
+def judge_port_zero(tables):
+    """Port 0 answers and never asks: what CAs ask it comes back on the same SL; on the SLs of its own row
+    packets leave it, and none comes back. (Of a switch whose only host had gone, kept tables gave port 0 an SL on
+    which replies would have closed a loop.)"""
+    asked, own = 9, 10
+    zero = {l for l in tables.lids if not tables.end_of[l].host}
+    rows = {slid: bytes(255 if sl == 255 else own if slid in zero else asked if lid in zero else sl
+                        for lid, sl in zip(tables.lids, row)) for slid, row in tables.rows.items()}
+    masks = oracle.SlMasks(tables, rows, True, 'all')
+    for k, lid in enumerate(tables.lids):
+        towards = masks.towards(k, lid)
+        mine = tables.end_of[lid].switch
+        for v, mask in enumerate(towards):
+            if lid in zero:
+                expect(not mask >> own & 1, 'a reply to port 0, which asked nobody')
+            elif v != mine:
+                expect(mask >> asked & 1 and mask >> own & 1, 'port 0 of switch %d does not answer LID %d' % (v, lid))
 
 
 @scenario('judge.multicast-mutants')
