@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """Many sweeps in one life of opensm: its memory does not grow, and what returns brings its tables back.
-OSR_SWEEPS says how many; the test does few, the long run is the same command with more."""
+OSR_SWEEPS says how many; the test does few, the long run is the same command with more. OSR_POOLS=own leaves
+every thread its own pool of malloc(), as in operation."""
 import os
 import re
 
@@ -10,9 +11,11 @@ from osmtest import Fabric, Opensm, find_fabric
 
 SETTLED = 10	# sweeps after which memory counts
 LONG = 1000	# sweeps from which on it may grow by a hundredth; it settles for some tens of them
-# One pool for all threads: with one for each, which is free to keep what another lacks, stock OpenSM
-# alone grows by 2 % in 700 sweeps.
-POOLS = {'MALLOC_ARENA_MAX': '1'}
+# One pool for all threads. With one for each, which is free to keep what another lacks, stock OpenSM alone grows
+# by so many kB in a thousand sweeps of 12 switches (89 measured).
+OWN_POOLS = os.environ.get('OSR_POOLS') == 'own'
+POOLS = {} if OWN_POOLS else {'MALLOC_ARENA_MAX': '1'}
+POOLS_KB = 128 if OWN_POOLS else 0
 
 
 def resident_kb(opensm):
@@ -27,7 +30,7 @@ def judge_memory(kb, limit):
     early, late = sum(kb[:window]) / window, sum(kb[-window:]) / window
     print('%.0f kB on average over the first %d of %d sweeps, %.0f over the last (%+.2f %%), %d to %d in all' %
           (early, window, len(kb), late, (late / early - 1) * 100, min(kb), max(kb)))
-    expect(late <= early * limit, 'memory grew from %.0f to %.0f kB' % (early, late))
+    expect(late <= early * limit + POOLS_KB, 'memory grew from %.0f to %.0f kB' % (early, late))
 
 
 @scenario('endurance.memory', 600)
