@@ -4,8 +4,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define ALIGN ((size_t)64)
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
 /* Under AddressSanitizer every piece is a block of its own, so that it sees what lies beyond. */
 #if defined(__SANITIZE_ADDRESS__)
 #define BLOCK_SIZE 0
@@ -22,12 +24,13 @@ struct osr_arena_block {
 	struct osr_arena_block *prev;
 	size_t size; /* of data */
 	size_t used;
+	size_t touched;      /* what lies beyond is zero as it came */
 	unsigned char *data; /* ALIGN-ed */
 };
 
 /*
- * Not posix_memalign(): glibc before 2.38 asks for more than it keeps and splits that, so a block that was freed
- * is too small for the next one of its size, and the heap of a thread that frees and allocates grows for hours.
+ * Straight from the system: in a pool of malloc(), among the small pieces of whoever else lives in the process, blocks
+ * that come and go leave holes that do not fit the next one, and the pool grows for hours.
  */
 static void *block_memory(size_t size)
 {
@@ -36,31 +39,44 @@ static void *block_memory(size_t size)
 	/* Every piece is to end where its block does. */
 	if (!BLOCK_SIZE)
 		return posix_memalign(&mem, ALIGN, size + ALIGN) ? NULL : mem;
-	return malloc(size + 2 * ALIGN);
+	/* A block for one large piece is written to its end: all pages at once are cheaper than one by one. */
+	mem = mmap(NULL, size + ALIGN, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | (size > BLOCK_SIZE ? MAP_POPULATE : 0), -1, 0);
+	return mem == MAP_FAILED ? NULL : mem;
+}
+
+static void block_free(struct osr_arena_block *b)
+{
+	if (!BLOCK_SIZE)
+		free(b);
+	else
+		munmap(b, b->size + ALIGN);
 }
 
 static struct osr_arena_block *block_new(size_t size)
 {
 	struct osr_arena_block *b;
 
-	if (size > SIZE_MAX - 2 * ALIGN)
+	if (size > SIZE_MAX - ALIGN)
 		return NULL;
 	b = block_memory(size);
 	if (!b)
 		return NULL;
 	b->size = size;
 	b->used = 0;
-	b->data = (unsigned char *)(((uintptr_t)(b + 1) + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1));
+	b->touched = BLOCK_SIZE ? 0 : size;
+	b->data = (unsigned char *)b + ALIGN;
 	return b;
 }
 
 _Static_assert(sizeof(struct osr_arena_block) <= ALIGN, "the header takes at most one aligned unit");
 
-void *osr_alloc(struct osr_arena *arena, size_t n, size_t size)
+/* n * size bytes at the end of what arena->last has in use. */
+static unsigned char *take(struct osr_arena *arena, size_t n, size_t size)
 {
 	struct osr_arena_block *b = arena->last;
+	unsigned char *p;
 	size_t want;
-	void *p;
 
 	if (arena->fail_after && --arena->fail_after == 0)
 		return NULL;
@@ -85,11 +101,32 @@ void *osr_alloc(struct osr_arena *arena, size_t n, size_t size)
 	return p;
 }
 
+static void touch(struct osr_arena_block *b)
+{
+	if (b->touched < b->used)
+		b->touched = b->used;
+}
+
+void *osr_alloc(struct osr_arena *arena, size_t n, size_t size)
+{
+	void *p = take(arena, n, size);
+
+	if (p)
+		touch(arena->last);
+	return p;
+}
+
 void *osr_calloc(struct osr_arena *arena, size_t n, size_t size)
 {
-	void *p = osr_alloc(arena, n, size);
+	unsigned char *p = take(arena, n, size);
 
-	return p ? memset(p, 0, n * size) : NULL;
+	if (p) {
+		size_t old = arena->last->touched - MIN(arena->last->touched, (size_t)(p - arena->last->data));
+
+		memset(p, 0, MIN(n * size, old));
+		touch(arena->last);
+	}
+	return p;
 }
 
 struct osr_arena_mark osr_arena_mark(const struct osr_arena *arena)
@@ -105,7 +142,7 @@ void osr_arena_reset(struct osr_arena *arena, struct osr_arena_mark mark)
 		struct osr_arena_block *b = arena->last;
 
 		arena->last = b->prev;
-		free(b);
+		block_free(b);
 	}
 	if (arena->last)
 		arena->last->used = mark.used;
