@@ -11,7 +11,8 @@ sets of tables there were. Every answer of a storm has to fit:
 
 While OpenSM sweeps it refuses pairs whose old route is cut (ERR 1F05), whoever routes: these are counted apart.
 
-The same is done with osmroutes and with stock OpenSM; latencies are beside each other.
+The same is done with osmroutes and with stock OpenSM; latencies are beside each other. Before the storm, while nothing
+changes, one client asks one query after the other: the latency of the SA at rest.
 """
 import argparse
 import bisect
@@ -114,7 +115,9 @@ def run(args, name, plugin, conf, workdir):
             sa = Served(fabric, [os.path.join(TOOLS, 'osr-sa'), 'paths'])
             tables, matrix = ask_matrix(fabric, sa)
             sets = [matrix]
-            storms = begin(args, fabric, tables, rng, workdir)
+            calm, = begin(args, fabric, tables, rng, workdir, 'calm', 1, 1, min(5, args.seconds))
+            calm = latencies(calm.heard())
+            storms = begin(args, fabric, tables, rng, workdir, 'storm', args.clients, args.window, args.seconds)
             cables = rng.sample(switch_links(tables), args.faults)
             ups = opensm.sweeps()
             for a, port, _ in cables:
@@ -128,23 +131,27 @@ def run(args, name, plugin, conf, workdir):
         if plugin:
             opensm.check_own_log()
     odd, late, wrong, refused, telling = judge(heard, sets)
-    latency = sorted(h[1] - h[0] for h in heard if h[4] != NO_ANSWER) or [0]
+    latency = latencies(heard)
     span = max(h[1] for h in heard) - min(h[0] for h in heard)
     return dict(name=name, queries=len(heard), rate=len(heard) / span * 1e6, sweeps=n_sweeps,
                 unanswered=sum(h[4] == NO_ANSWER for h in heard), odd=odd, late=late, wrong=wrong, refused=refused,
-                telling=telling, median=latency[len(latency) // 2] / 1000,
-                p99=latency[len(latency) * 99 // 100] / 1000, worst=latency[-1] / 1000)
+                telling=telling, median=latency[len(latency) // 2], p99=latency[len(latency) * 99 // 100],
+                worst=latency[-1], calm=calm[len(calm) // 2], calm99=calm[len(calm) * 99 // 100])
 
 
-def begin(args, fabric, tables, rng, workdir):
+def latencies(heard):
+    """Milliseconds, sorted."""
+    return sorted((h[1] - h[0]) / 1000 for h in heard if h[4] != NO_ANSWER) or [0]
+
+
+def begin(args, fabric, tables, rng, workdir, name, clients, window, seconds):
     """The clients, each on a host of its own, each with pairs of its own."""
     hosts = [e.name for e in tables.ends if e.host and e.name in fabric.ids]
-    hosts = rng.sample([h for h in hosts if fabric.node_id(h) != fabric.env['SIM_HOST']], args.clients)
+    hosts = rng.sample([h for h in hosts if fabric.node_id(h) != fabric.env['SIM_HOST']], clients)
     storms = []
     for i, host in enumerate(hosts):
         pairs = [(rng.choice(tables.host_lids), rng.choice(tables.host_lids)) for _ in range(2000)]
-        storms.append(Storm(fabric, host, pairs, args.seconds, args.window,
-                            os.path.join(workdir, 'storm-%d' % i)))
+        storms.append(Storm(fabric, host, pairs, seconds, window, os.path.join(workdir, '%s-%d' % (name, i))))
     return storms
 
 
@@ -167,14 +174,15 @@ def main(args):
     rows = [('osmroutes', True, ''), ('osmroutes, stable = no', True, '[dfsssp]\nstable = no\n'),
             ('stock', False, None)]
     bad = False
-    print('| %-22s | queries | a second | sweeps | median ms | 99 %% ms | worst ms | refused | unanswered | of no set | too old |'
-          % '')
-    print('|' + '---|' * 11)
+    print('| %-22s | queries | a second | sweeps | median ms | 99 %% ms | worst ms | at rest: median | 99 %% | '
+          'refused | unanswered | of no set | too old |' % '')
+    print('|' + '---|' * 13)
     for name, plugin, conf in rows[:2] if args.quick else rows:
         workdir = script.fresh(args.dir, name.split(',')[0] + ('-anew' if conf else ''))
         r = run(args, name, plugin, conf, workdir)
         print('| %(name)-22s | %(queries)d | %(rate).0f | %(sweeps)d | %(median).2f | %(p99).2f | '
-              '%(worst).1f | %(refused)d | %(unanswered)d | %(odd)d | %(late)d |' % r, flush=True)
+              '%(worst).1f | %(calm).3f | %(calm99).3f | %(refused)d | %(unanswered)d | %(odd)d | %(late)d |' % r,
+              flush=True)
         print('  answers that only one set of tables gives: %s; other LIDs than asked for: %d' %
               (', '.join(map(str, r['telling'])), r['wrong']), flush=True)
         if plugin:
