@@ -37,23 +37,25 @@ static void choose_order(struct plan *p)
 
 /* ---- states ---------------------------------------------------------------------------------- */
 
-/* Does the last dimension need states of its own, and which pairs do they stand for? */
+/* States of its own for the last dimension: 2 + k for its opposite pairs 2k and 2k + 1. */
 static void choose_pairs(struct plan *p)
 {
 	uint32_t last = p->order[p->n_dims - 1], n = p->g->shape.size[last];
+	uint32_t n_states = 2 + (n + 3) / 4, n_sls = p->n_sls / 2u * n_states;
 
-	if (!p->g->shape.ring[last] || (n != 6 && n != 8) || p->n_sls * 2 > N_SLS)
+	if (!p->g->shape.ring[last] || n % 2 || n < 6 || n_sls > N_SLS)
 		return;
-	p->n_states[last] = 4;
-	p->n_sls *= 2;
-	if (n == 8) {
-		/* Even places go up, odd ones down: the load is equal on all links. */
-		memcpy(p->pair, (uint16_t[2][2]){ { 0, 1 }, { 2, 3 } }, sizeof(p->pair));
-		return;
-	}
-	/* 0 and 3 go up, 1 and 4 down; of 2 and 5 half the LIDs up, half down, or both outwards. */
-	memcpy(p->pair, (uint16_t[2][2]){ { 0, 1 }, { 2, 2 } }, sizeof(p->pair));
-	p->n_variants = 2;
+	p->n_states[last] = (uint8_t)n_states;
+	p->n_sls = (uint8_t)n_sls;
+	p->n_variants = n % 4 ? 2 : 1;
+}
+
+/* The pair a, a + n/2 of a state that goes this way; the one that is left over goes both ways. */
+static uint32_t pair_of(uint32_t n, uint32_t state, uint32_t way)
+{
+	uint32_t low = 2 * (state - 2) + way;
+
+	return low < n / 2 ? low : n / 2 - 1;
 }
 
 static void choose_states(struct plan *p)
@@ -85,7 +87,7 @@ static uint32_t lane(const struct plan *p, uint32_t i, uint32_t state, uint32_t 
 	if (state < 2)
 		return state;
 	/* Of the two routes of a pair, the one that does not cross the dateline is on lane 0. */
-	first = p->pair[state - 2][way];
+	first = pair_of(p->g->shape.size[i], state, way);
 	return a < first || a >= first + p->g->shape.size[i] / 2u;
 }
 
@@ -164,10 +166,10 @@ static uint32_t way_across(const struct plan *p, uint32_t i, const uint16_t *fro
 {
 	uint32_t half = p->g->shape.size[i] / 2u, low = from[i] % half;
 
-	if (p->n_states[i] == 4 && p->g->shape.size[i] == 8)
-		return from[i] % 2;
-	if (p->n_states[i] == 4)
-		return low != 2 ? low : variant < 2 ? variant : from[i] == 2;
+	if (p->n_states[i] > 2 && half % 2 && low == half - 1)
+		return variant < 2 ? variant : from[i] == low;
+	if (p->n_states[i] > 2)
+		return low % 2;
 	return (low + parity(p, i, from, to) + (from[i] >= half)) % 2;
 }
 
@@ -225,8 +227,8 @@ static uint32_t state(const struct plan *p, uint32_t i, const uint16_t *from, co
 
 	if (a == b)
 		return 0;
-	if (p->n_states[i] == 4 && (a > b ? a - b : b - a) * 2 == n)
-		return low == p->pair[0][UP] || low == p->pair[0][DOWN] ? 2 : 3;
+	if (p->n_states[i] > 2 && (a > b ? a - b : b - a) * 2 == n)
+		return 2 + low / 2;
 	return angara__way(p, i, from, to, 0) == UP ? a > b : a < b;
 }
 

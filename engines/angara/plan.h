@@ -16,13 +16,14 @@
  * decided by a parity over the coordinates in later dimensions, which both ends see alike, so that
  * half the pairs go either way.
  *
- * In the last dimension nothing is left to tell, and in rings of 6 and 8 choosing by the two places
- * alone leaves a link more than 10 % above the mean. There, opposite places may go the same way:
- * states 2 and 3 stand for certain opposite pairs, and the lane follows from where on the ring the
- * packet is: one of the two routes of a pair lies on one side of it, the other on the other.
+ * In the last dimension nothing is left to tell, and choosing by the two places alone leaves links
+ * above the mean, in rings of 6 and 8 more than 10 %. There, opposite places go the same way, even
+ * ones up, odd ones down: as far as 16 service levels go, states 2, 3, ... stand for two opposite
+ * pairs each, and the lane follows from where on the ring the packet is: one of the two routes of a
+ * pair lies on one side of it, the other on the other.
  *
- * In tori of sixes one pair of the last dimension is left over, for which half the LIDs of a switch
- * go up and half down. Of an odd number of LIDs one remains. Some routes to it step along the last
+ * In rings of 6, 10, ... one pair is left over, for which half the LIDs of a switch go up and half
+ * down. Of an odd number of LIDs one remains. In tori of sixes, some routes to it step along the last
  * dimension first, the way that its others do not go: see angara__early().
  */
 #ifndef ANGARA_PLAN_H
@@ -49,8 +50,6 @@ struct plan {
 	uint8_t lane1_sl, lane2_sl, n_all_sls;
 	/* 2: the LIDs of a switch do not all take the same way; the odd one out is variant 2 */
 	uint8_t n_variants;
-	/* [state - 2][direction]: the pair of opposite places a, a + n/2 of the last ring */
-	uint16_t pair[2][2];
 	/*
 	 * Bit x: packets on service level x use lane 1 where they leave place a of dimension i
 	 * upwards (or downwards): lane1[2 * (lane_row[i] + a)] (or the next one).
