@@ -191,12 +191,20 @@ static void damage(struct test_torus *d, unsigned k)
 	d->dead_links = k / N_DAMAGED % 3 == 1 ? 0 : 3;
 }
 
+static unsigned number(const char *name, unsigned otherwise)
+{
+	const char *text = getenv(name);
+
+	return text ? (unsigned)atoi(text) : otherwise;
+}
+
 /* With a previous result, which knows the places, as after a failure; without, as after a restart. */
 static void campaign(unsigned first, unsigned n_cases, bool restart, unsigned vls)
 {
 	struct tally n = { 0 };
 
-	for (unsigned k = first; k < first + n_cases; k++) {
+	for (unsigned i = 0; i < n_cases; i++) {
+		unsigned k = first + i * number("OSR_STEP", 1);
 		struct test_torus d = draw_case(k);
 		struct osr_result before;
 		struct run whole, x;
@@ -230,14 +238,7 @@ static void campaign(unsigned first, unsigned n_cases, bool restart, unsigned vl
 	assert_int_equal(n.on_layers, 0);
 }
 
-static unsigned number(const char *name, unsigned otherwise)
-{
-	const char *text = getenv(name);
-
-	return text ? (unsigned)atoi(text) : otherwise;
-}
-
-/* OSR_FIRST, OSR_CASES, OSR_VLS: for campaigns. */
+/* OSR_FIRST, OSR_CASES, OSR_STEP, OSR_VLS: for campaigns; a step of 15 keeps to one shape. */
 static void test_damaged(void **state)
 {
 	unsigned n = number("OSR_CASES", 3 * N_DAMAGED), first = number("OSR_FIRST", 0);
