@@ -70,9 +70,9 @@ static const struct osr_param params[] = {
 			"promising" },
 	[STABLE] = { "stable", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
 		     "start from the tables of the last sweep and change only what must change" },
-	[REPAIR] = { "repair", OSR_PARAM_ENUM, "shortest", 0, 0, "shortest|fewest",
-		     "routes that were cut take the shortest ways left, or change the fewest "
-		     "entries" },
+	[REPAIR] = { "repair", OSR_PARAM_ENUM, "fewest", 0, 0, "shortest|fewest",
+		     "as few entries change as possible, over longer ways; or routes that were cut "
+		     "take the shortest ways left" },
 	[REBALANCE] = { "rebalance", OSR_PARAM_UINT, "200", 0, 100000, NULL,
 			"route anew once repairs have made the balance worse by this factor, in "
 			"percent; 0: never" },

@@ -21,8 +21,11 @@
  * tables of the last sweep are carried over to the fabric of today and become the new home.
  *
  * Trees. A destination whose routes all still exist keeps its entries. In the tree of another one
- * only the switches whose way is cut move: each takes its old port if that still leads there, else
- * that of the last sweep, else the least loaded one; always over as few channels as are left.
+ * only the switches whose way is cut move. Either each takes its old port if that still leads there
+ * over as few channels as are left, else that of the last sweep, else the least loaded one. Or
+ * (`fewest`) a switch whose entry is dead takes those along who send through it, over a neighbour
+ * that does not, however long that is; more entries change only where the lanes want it. If that
+ * leaves no way for some pair, the shortest ones are tried.
  *
  * Lanes. A pair keeps its SL, and every SL it was ever given since home was made (`granted`) must
  * be free of deadlock on its new route. The dependency graph of every lane is rebuilt from home's
@@ -49,7 +52,7 @@
 
 struct osr_reroute_options {
 	bool minimal;   /* the engine promises shortest routes: rather route anew than longer */
-	bool fewest;    /* keep entries that lead there at all, even if a shorter way exists */
+	bool fewest;    /* change as few entries as possible, even if a shorter way exists */
 	uint32_t drift; /* percent: route anew if the estimated drift is above; 0: never */
 };
 

@@ -257,6 +257,7 @@ int main(int argc, char **argv)
 	if (read_fabric(argv[optind], &whole.arena, &whole.result.fabric, &diag))
 		die(diag.text);
 	route(&b, NULL, &whole);
+	if (getenv("DBG")) fprintf(stderr, "n_vls %u layers %u one-way %u claims %x lmc\n", whole.result.routing.n_vls, whole.result.routing.n_layers, whole.result.routing.n_layers_one_way, whole.result.routing.claims);
 	prepare = clock_ms();
 	if (osr_reroute_prepare(&whole.result, &scratch, &whole.arena, &whole.result.routing,
 				&diag))

@@ -106,7 +106,7 @@ enum osr_status osr__deps_init(struct osr__deps *g, const struct osr_fabric *x, 
 				"the fabric has more than 2^32 pairs of channels");
 	g->row[m] = (uint32_t)n_slots;
 	/* A route passes every switch once at most. */
-	g->max_undo = 2 * x->n_switches + 2;
+	g->max_undo = 16 * x->n_switches + 2;
 	g->dep = osr_calloc(scratch, n_slots, sizeof(*g->dep));
 	g->never = osr_calloc(scratch, n_slots, sizeof(*g->never));
 	g->pos = osr_alloc(scratch, n_lanes * m, sizeof(*g->pos));
@@ -253,7 +253,12 @@ void osr__deps_begin(struct osr__deps *g)
 
 void osr__deps_undo(struct osr__deps *g)
 {
-	while (g->n_undo) {
+	osr__deps_undo_to(g, 0);
+}
+
+void osr__deps_undo_to(struct osr__deps *g, uint32_t n_undo)
+{
+	while (g->n_undo > n_undo) {
 		struct osr__undo u = g->undo[--g->n_undo];
 
 		g->dep[u.slot] &= (uint16_t)~u.lanes;

@@ -3,11 +3,16 @@
  * What the files of reroute.h share:
  *	reroute.c	from the previous result to the new one, step by step
  *	reroute_map.c	which part of today is which part of yesterday
+ *	reroute_base.c	where it starts: tables, dependencies, loads
  *	reroute_deps.c	the dependency graph of every lane, kept acyclic
- *	reroute_tree.c	one destination: who is cut off, and the ways that are left
+ *	reroute_lanes.c	the lanes of a pair
+ *	reroute_tree.c	one destination: who is cut off, and the shortest ways that are left
+ *	reroute_few.c	the ways that change the fewest entries
  *	reroute_mix.c	packets that meet old and new entries
  *	reroute_mcast.c	the spanning order of multicast
  *	reroute_evict.c	unicast that gives way to it
+ *	reroute_out.c	the result
+ *	reroute_spare.c	before and after
  *	reroute_moment.c	after a full route: can the mixture with the old tables deadlock?
  *
  * All of it works in the numbering of one fabric x, mostly that of home: there channels, switches
@@ -96,8 +101,13 @@ struct osr__reroute {
 	uint32_t *node_sw, *node_next; /* [n_channels + n_switches] */
 	uint32_t n_nodes;
 	uint32_t *place;  /* [n_switches] where in u[] */
+	uint32_t *settled; /* [n_switches] */
+	uint8_t *busy;     /* [n_switches] */
 	uint8_t *relaxed; /* [n_switches] may get another SL */
 	bool rejected;    /* a way was not free of cycles */
+
+	uint8_t *front; /* [n_dests] trees that are repaired first */
+	bool again;     /* there is one more since this try began */
 
 	uint64_t attempts; /* of keeping a lane that may still fail */
 	uint8_t max_vls;
@@ -112,6 +122,29 @@ struct osr__reroute {
 enum osr_status osr__map(struct osr__reroute *w, struct osr_diag *diag);
 
 /* reroute.c */
+enum osr_status osr__nomem(struct osr_diag *diag);
+
+/* reroute_base.c */
+/* Rows of `from`, whose switches are sw[] and dests dest[] of to's; what it lacks is `missing`. */
+void osr__copy_rows(const uint8_t *from, uint32_t n_from, const uint32_t *sw, const uint32_t *dest,
+		    uint32_t n_dests, uint32_t n, uint8_t missing, uint8_t *to);
+bool osr__same_size(const struct osr__reroute *w);
+/* The tables in the making, in the result at once where numbers are the same. */
+enum osr_status osr__take_tables(struct osr__reroute *w, struct osr_arena *result,
+				 struct osr_diag *diag);
+/* The LID itself: the port that its terminal hangs on today. */
+void osr__set_roots(struct osr__reroute *w);
+enum osr_status osr__sort_dests(struct osr__reroute *w, struct osr_diag *diag);
+enum osr_status osr__alloc_tree(struct osr__reroute *w, struct osr_diag *diag);
+/* The graph without any dependency, in the order that the base gives. */
+enum osr_status osr__start_deps(struct osr__reroute *w, struct osr_diag *diag);
+enum osr_status osr__collect_deps(struct osr__reroute *w, struct osr_diag *diag);
+/* What cannot be added as it is is cut, to be found anew. */
+void osr__add_newly_used(struct osr__reroute *w);
+/* The SLs of earlier that the base's own certificate covers: part of its tables. */
+enum osr_status osr__take_base_grants(struct osr__reroute *w, struct osr_diag *diag);
+/* Those given out since then; osr__keep_grants() adds what they depend on. */
+enum osr_status osr__take_later_grants(struct osr__reroute *w, struct osr_diag *diag);
 /* The switches whose route to d is there, the root first, each after the one it sends to. */
 uint32_t osr__order_tree(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint32_t *order);
 
@@ -127,6 +160,7 @@ bool osr__deps_add(struct osr__deps *g, uint32_t c1, uint32_t c2, uint16_t lanes
 /* Everything added since begin is taken back by undo. */
 void osr__deps_begin(struct osr__deps *g);
 void osr__deps_undo(struct osr__deps *g);
+void osr__deps_undo_to(struct osr__deps *g, uint32_t n_undo);
 
 static inline uint32_t osr__deps_slot(const struct osr__deps *g, uint32_t c1, uint32_t c2)
 {
@@ -148,7 +182,16 @@ static inline bool osr__deps_rise(const struct osr__deps *g, uint32_t c1, uint32
 	return true;
 }
 
-/* reroute_tree.c */
+static inline uint16_t osr__lanes_all(const struct osr__reroute *w)
+{
+	return (uint16_t)((1u << w->n_lanes) - 1);
+}
+
+/* reroute_lanes.c */
+/* Does any packet travel from switch v to d? As check.h counts. */
+bool osr__is_used(const struct osr__reroute *w, uint32_t d, uint32_t v);
+/* May v send by channel c, into a tree that is settled from there on? */
+bool osr__commit(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint32_t v, uint32_t c);
 /* The lanes that must be safe on the route from v to d. */
 uint16_t osr__need(const struct osr__reroute *w, uint32_t d, uint32_t v);
 /* Adds the dependencies of the route from v along row, which starts with channel c. */
@@ -159,16 +202,49 @@ bool osr__try_pair(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint3
 		   unsigned k);
 /* The SL of the last sweep, if it was another one than home's; else OSR__NO_SL. */
 uint8_t osr__other_sl(const struct osr__reroute *w, uint32_t d, uint32_t v);
-/* All switches whose way along row leads through one of u[0 .. n_u): appended to u. */
-void osr__upstream(struct osr__reroute *w, uint32_t root, const uint8_t *row);
 /*
  * SLs of earlier on the routes of d that are not cut (in_u); what cannot be kept is counted. Only
  * with w->grants.
  */
 void osr__keep_grants(struct osr__reroute *w, uint32_t d);
+
+/* reroute_tree.c */
+/* All switches whose way along row leads through one of u[0 .. n_u): appended to u. */
+void osr__upstream(struct osr__reroute *w, uint32_t root, const uint8_t *row);
+/* With no entry changed but those that are dead, and no way longer than it must be; or not at all. */
+bool osr__repair_easily(struct osr__reroute *w, uint32_t d);
 enum osr_status osr__repair_tree(struct osr__reroute *w, uint32_t d, struct osr_diag *diag);
 /* The entries of the last sweep for d, where they lead along cables of today; else OSR_NO_PATH. */
 void osr__last_row(const struct osr__reroute *w, uint32_t d, uint8_t *row);
+
+/* Smaller is more welcome. */
+struct osr__candidate {
+	uint32_t chan;
+	uint32_t class;
+	uint32_t len;
+	uint64_t cost;
+};
+
+struct osr__candidate osr__candidate(const struct osr__reroute *w, uint32_t d, const uint8_t *row,
+				     uint32_t v, uint32_t c);
+uint32_t osr__best_candidate(const struct osr__candidate *list, uint32_t n);
+bool osr__settled(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint32_t v);
+
+/* reroute_few.c */
+/*
+ * Ways for u[0 .. n_u), of which the first n_cut have dead entries, with at most max_extra other
+ * entries changed. False, and nothing is changed, if there are none.
+ */
+bool osr__change_few(struct osr__reroute *w, uint32_t d, uint8_t *row, uint32_t n_cut,
+		     uint32_t max_extra);
+
+/* reroute_out.c */
+/* What is taken over as it is. */
+void osr__begin_result(const struct osr__reroute *w, struct osr_routing *r);
+enum osr_status osr__hand_over_ranks(struct osr__reroute *w, struct osr_arena *result,
+				     struct osr_routing *r, struct osr_diag *diag);
+enum osr_status osr__hand_over(struct osr__reroute *w, struct osr_arena *result,
+			       struct osr_routing *r, struct osr_diag *diag);
 
 /* reroute_mix.c */
 /* What the last sweep left on the switches, where it differs from home's. */
