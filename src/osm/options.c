@@ -130,7 +130,8 @@ static void cut_comment(char *line)
 	for (char *c = strchr(line, '#'); c; c = strchr(c + 1, '#')) {
 		if (c == line || (c[-1] != ' ' && c[-1] != '\t'))
 			continue;
-		strcpy(c, "\n");
+		c[0] = '\n';
+		c[1] = '\0';
 		return;
 	}
 }

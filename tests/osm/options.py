@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """Options of the plugin, right and wrong, and which engine routes in the end."""
 import os
-import shutil
 import time
 
 import oracle
 from judge import QOS, Claims, expect, judge, one_sweep, scenario
-from osmtest import LOG_DUMPS, Failure, Fabric, Opensm, Skip, find_fabric, wait_for
+from osmtest import LOG_DUMPS, Failure, Fabric, Opensm, find_fabric, wait_for
 
 
 def stock_lfts(workdir, netfile, engine):
@@ -246,26 +245,3 @@ def read_lid_matrix(path):
                 words = line.split('#')[0].split()
                 here[int(words[0].rstrip(':'), 16)] = [int(w, 16) for w in words[1:] if w != ':']
     return matrix
-
-
-@scenario('option.valgrind', 180)
-def valgrind(workdir):
-    """One sweep under valgrind: no error in, and no block lost by, the plugin."""
-    if not shutil.which('valgrind'):
-        raise Skip('valgrind is not installed')
-    report = os.path.join(workdir, 'valgrind')
-    wrapper = ['valgrind', '--leak-check=full', '--show-leak-kinds=definite', '--num-callers=30',
-               '--keep-debuginfo=yes', '--fair-sched=yes', '--log-file=' + report]
-    with Fabric(find_fabric('cluster-192'), workdir) as fabric:
-        # opensm -o polls once per sweep_interval: at 0 its main thread spins, and valgrind, which
-        # runs one thread at a time, may never come to the others.
-        options = dict(QOS, sweep_interval=10)
-        with Opensm(fabric, 'dfsssp', plugin=True, options=options, wrapper=wrapper,
-                    once=True) as opensm:
-            opensm.wait_end(150)
-        Claims(opensm.log)
-    with open(report) as file:
-        blocks = file.read().split('== \n')
-    bad = [b for b in blocks if 'osmroutes' in b and ('ommand:' not in b) and
-           any(w in b for w in ('Invalid', 'uninitialised', 'lost', 'Mismatched', 'Source and dest'))]
-    expect(not bad, 'valgrind: ' + (bad or [''])[0][:600])

@@ -26,6 +26,9 @@ BUILD = os.path.abspath(os.environ.get('OSR_BUILD', os.path.join(ROOT, 'build'))
 TOOLS = os.path.join(BUILD, 'tests', 'osm')
 OPENSM = os.environ.get('OSR_OPENSM', shutil.which('opensm') or '/usr/sbin/opensm')
 
+# The runtime of a sanitizer, if the plugin is built with one (scripts/sanitize): opensm is not.
+PRELOAD = os.environ.get('OSR_PRELOAD')
+
 # OpenSM's log flags: errors and infos; with ROUTING it fills the hops and writes its dumps.
 LOG_PLAIN = 0x03
 LOG_DUMPS = 0x43
@@ -313,7 +316,9 @@ class Opensm:
         self.env.update(env or {})
 
     def __enter__(self):
-        command = self.wrapper + [OPENSM, '-F', self.conf, '-f', self.logfile, '-D',
+        # ibsim-run itself cannot add to LD_PRELOAD.
+        preload = ['sh', '-c', 'LD_PRELOAD="$LD_PRELOAD:$OSR_PRELOAD" exec "$0" "$@"'] if PRELOAD else []
+        command = preload + self.wrapper + [OPENSM, '-F', self.conf, '-f', self.logfile, '-D',
                                   '0x%02x' % self.log_flags]
         command += ['-o'] if self.once else []
         self.output = open(os.path.join(self.dir, 'output'), 'w')

@@ -26,6 +26,7 @@ import entries		# noqa: F401
 import dumps		# noqa: F401
 import live		# noqa: F401
 import footprint		# noqa: F401
+import memory		# noqa: F401
 
 
 def run(name):

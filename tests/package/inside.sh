@@ -91,7 +91,24 @@ grep -q 'libosmroutes.so' "$log" || fail "the log does not say that the plugin i
 cmp before/opensm-lfts.dump left/opensm-lfts.dump || fail "OpenSM routes otherwise than before"
 sweep after -R dfsssp -Q
 cmp before/opensm-lfts.dump after/opensm-lfts.dump || fail "OpenSM routes otherwise than before"
+# Stored tables go with a purge, and nothing else of OpenSM's cache directory does.
+cache=/var/cache/opensm
+mkdir -p $cache
+cp example/osmroutes-*-dfsssp.store $cache/ || fail "no tables were stored"
+store=$(echo $cache/osmroutes-*-dfsssp.store)
+cp "$store" "${store%dfsssp.store}dmodk.store"
+keys=$cache/osmroutes-keys-0000000000100001.json
+echo '{}' >$keys
+echo mine | tee $cache/osmroutes-notes $cache/osmroutes-a-b.store $cache/guid2lid /package/mine >/dev/null
+ln -sf /package/mine $cache/osmroutes-0000000000100002-dfsssp.store
 apt-get purge -y osmroutes >apt 2>&1 || { cat apt; fail "apt-get purge"; }
+for file in "$store" "${store%dfsssp.store}dmodk.store" $keys; do
+	[ ! -e "$file" ] || fail "$file is left after a purge"
+done
+for file in $cache/osmroutes-notes $cache/osmroutes-a-b.store $cache/guid2lid /package/mine; do
+	[ "$(cat $file)" = mine ] || fail "$file went with a purge"
+done
+rm $cache/osmroutes-notes $cache/osmroutes-a-b.store $cache/guid2lid $cache/osmroutes-0000000000100002-dfsssp.store
 (cd / && find etc usr -type f | sort) >files-after
 grep -vE '^(etc/ld.so.cache)$' files-after | comm -13 files-before - >left-behind
 # What opensm itself leaves is in files-before already.

@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#undef osr_fail
+
 enum osr_status osr_fail(struct osr_diag *diag, enum osr_status st, const char *fmt, ...)
 {
 	va_list ap;

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""opensm with the plugin under valgrind: no error in, and no block lost by, the plugin."""
+import os
+import shutil
+
+from footprint import Places, live
+from judge import QOS, Claims, expect, judge, scenario
+from osmtest import PRELOAD, Fabric, Opensm, Skip, find_fabric
+
+MISTAKES = ('Invalid', 'uninitialised', 'lost', 'Mismatched', 'Source and dest')
+
+
+def memcheck(report):
+    if not shutil.which('valgrind'):
+        raise Skip('valgrind is not installed')
+    if PRELOAD:
+        raise Skip('built with a sanitizer')
+    return ['valgrind', '--leak-check=full', '--show-leak-kinds=definite', '--num-callers=30',
+            '--keep-debuginfo=yes', '--fair-sched=yes', '--log-file=' + report]
+
+
+def judge_report(report):
+    """Complaints with the plugin in their trace; OpenSM and ibsim's library have some of their own."""
+    with open(report) as file:
+        text = file.read()
+    expect('LEAK SUMMARY' in text or 'no leaks are possible' in text, 'valgrind did not come to its end')
+    bad = [b for b in text.split('== \n') if 'osmroutes' in b and 'ommand:' not in b and
+           any(w in b for w in MISTAKES)]
+    expect(not bad, 'valgrind: ' + (bad or [''])[0][:600])
+
+
+@scenario('option.valgrind', 180)
+def one_sweep(workdir):
+    """One sweep of 192 hosts."""
+    report = os.path.join(workdir, 'valgrind')
+    wrapper = memcheck(report)
+    with Fabric(find_fabric('cluster-192'), workdir) as fabric:
+        # opensm -o polls once per sweep_interval: at 0 its main thread spins, and valgrind, which
+        # runs one thread at a time, may never come to the others.
+        options = dict(QOS, sweep_interval=10)
+        with Opensm(fabric, 'dfsssp', plugin=True, options=options, wrapper=wrapper,
+                    once=True) as opensm:
+            opensm.wait_end(150)
+        Claims(opensm.log)
+    judge_report(report)
+
+
+@scenario('memory.life', 300)
+def life(workdir):
+    """A life: a fault, its return, keys, metrics, stored tables; and a second one that starts from these."""
+    places = Places(workdir)
+    # The end of opensm has to be awaited: SIGTERM ends it as at the terminal.
+    with Fabric(find_fabric('tree-2'), workdir) as fabric:
+        for name in ('first', 'second'):
+            report = os.path.join(workdir, 'valgrind-' + name)
+            with places.opensm(fabric, options={'sweep_interval': 10}, wrapper=memcheck(report),
+                               name=name) as opensm:
+                if name == 'first':
+                    live(fabric, opensm, places)
+                else:
+                    opensm.wait_up(120)
+                    judge(fabric, opensm, ours='dmodk')
+                    expect('tables of the last run read' in opensm.log, 'the store was not read')
+                    opensm.resweep(120)
+            judge_report(report)
