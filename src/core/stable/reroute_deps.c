@@ -50,31 +50,31 @@ static void sort_by(uint32_t *list, size_t n, const uint32_t *key)
 }
 
 /*
- * Places 0 .. n-1 by key, ties by channel: least significant digit first, 16 bits at a time, digits
- * that are all alike left out.
+ * Places 0 .. n-1 by key, ties by channel: least significant digit first, 8 bits at a time (with 16 the
+ * counts of a small fabric would cost far more than its channels), digits that are all alike left out.
  */
-static void place(struct osr__deps *g, const uint64_t *keys, uint32_t *pos, uint32_t *count)
+static void place(struct osr__deps *g, const uint64_t *keys, uint32_t *pos)
 {
-	uint32_t n = g->x->n_channels, *from = g->after, *to = g->before;
+	uint32_t n = g->x->n_channels, *from = g->after, *to = g->before, count[256];
 
 	for (uint32_t c = 0; c < n; c++)
 		from[c] = c;
-	for (unsigned shift = 0; shift < 64; shift += 16) {
+	for (unsigned shift = 0; shift < 64; shift += 8) {
 		uint32_t sum = 0, *swap = from;
 
-		memset(count, 0, 65536 * sizeof(*count));
+		memset(count, 0, sizeof(count));
 		for (uint32_t c = 0; c < n; c++)
-			count[keys[c] >> shift & 0xffff]++;
-		if (n && count[keys[0] >> shift & 0xffff] == n)
+			count[keys[c] >> shift & 0xff]++;
+		if (n && count[keys[0] >> shift & 0xff] == n)
 			continue;
-		for (uint32_t i = 0; i < 65536; i++) {
+		for (uint32_t i = 0; i < 256; i++) {
 			uint32_t k = count[i];
 
 			count[i] = sum;
 			sum += k;
 		}
 		for (uint32_t i = 0; i < n; i++)
-			to[count[keys[from[i]] >> shift & 0xffff]++] = from[i];
+			to[count[keys[from[i]] >> shift & 0xff]++] = from[i];
 		from = to;
 		to = swap;
 	}
@@ -87,9 +87,7 @@ enum osr_status osr__deps_init(struct osr__deps *g, const struct osr_fabric *x, 
 			       struct osr_diag *diag)
 {
 	size_t m = x->n_channels;
-	struct osr_arena_mark mark;
 	uint64_t n_slots = 0;
-	uint32_t *count;
 
 	*g = (struct osr__deps){ .x = x, .n_lanes = n_lanes };
 	g->row = osr_alloc(scratch, m + 1, sizeof(*g->row));
@@ -115,14 +113,11 @@ enum osr_status osr__deps_init(struct osr__deps *g, const struct osr_fabric *x, 
 	g->places = osr_alloc(scratch, m, sizeof(*g->places));
 	g->seen = osr_calloc(scratch, m, 1);
 	g->undo = osr_alloc(scratch, g->max_undo, sizeof(*g->undo));
-	mark = osr_arena_mark(scratch);
-	count = osr_alloc(scratch, 65536, sizeof(*count));
-	if (!g->dep || !g->never || !g->pos || !g->after || !g->before || !g->places || !g->seen || !g->undo ||
-	    !count)
+	if (!g->dep || !g->never || !g->pos || !g->after || !g->before || !g->places || !g->seen ||
+	    !g->undo)
 		return nomem(diag);
 	for (uint32_t lane = 0; lane < n_lanes; lane++)
-		place(g, keys + lane * m, g->pos + lane * m, count);
-	osr_arena_reset(scratch, mark);
+		place(g, keys + lane * m, g->pos + lane * m);
 	return OSR_OK;
 }
 
