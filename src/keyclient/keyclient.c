@@ -202,6 +202,7 @@ static void learn_key(struct osrk *k, json_int_t app, json_t *key)
 static void learn(struct osrk *k, json_t *said)
 {
 	const char *event = json_string_value(json_object_get(said, "event"));
+	json_t *text = json_object_get(said, "text");
 	json_int_t app = json_integer_value(json_object_get(said, "app"));
 	json_t *key;
 	size_t i;
@@ -210,8 +211,8 @@ static void learn(struct osrk *k, json_t *said)
 		learn_key(k, app, said);
 	json_array_foreach (json_object_get(said, "keys"), i, key)
 		learn_key(k, app, key);
-	if (event && !strcmp(event, "notice"))
-		json_array_append(k->notices, json_object_get(said, "text"));
+	if (event && !strcmp(event, "notice") && json_is_string(text))
+		json_array_append(k->notices, text);
 	if (event && !strcmp(event, "withdrawn"))
 		json_array_append_new(k->notices,
 				      json_sprintf("application %" JSON_INTEGER_FORMAT
@@ -270,7 +271,7 @@ static json_t *ask(struct osrk *k, json_t *object)
 	if (said && !json_is_true(json_object_get(said, "ok"))) {
 		const char *why = json_string_value(json_object_get(said, "error"));
 
-		fail(k, "%s", why ? why : "refused without a word");
+		fail(k, "%s", why && *why ? why : "refused without a word");
 		json_decref(said);
 		said = NULL;
 	}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Whatever a subnet manager answers to libosrkeys: a call succeeds, or fails with a sentence. The first
+ * byte says what is called first, and the second where the rest is cut in two: one piece comes before the
+ * calls, and one is there when they ask for more.
+ */
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+
+/* A connection that nobody had to connect to. */
+#include "keyclient/keyclient.c"
+
+static struct osrk *connected(int fd)
+{
+	struct osrk *k = calloc(1, sizeof(*k));
+
+	insist(k != NULL, "no memory", "");
+	k->apps = json_object();
+	k->notices = json_array();
+	k->fd = fd;
+	return k;
+}
+
+static void place(struct osrk *k)
+{
+	static const char *const hosts[] = { "0x100", "h1" }, *const patterns[] = { "0>1 1>0" };
+	struct osrk_place in = { .name = "x",
+				 .hosts = hosts,
+				 .n_ranks = 2,
+				 .patterns = patterns,
+				 .n_patterns = 1,
+				 .n_offsets = 1 };
+	uint32_t app = 0;
+
+	insist(!osrk_place(k, &in, &app) || k->error[0], "place", "fails without a sentence");
+	osrk_host(k, 0);
+	osrk_lid(k, 1);
+	osrk_offset(k, app, 0);
+}
+
+static void call(struct osrk *k, unsigned which)
+{
+	struct osrk_key key;
+	char text[32];
+	int st = 0;
+
+	if (which == 0)
+		place(k);
+	else if (which == 1)
+		st = osrk_attach(k, 1);
+	else if (which == 2)
+		st = osrk_request(k, 1, 0, 0);
+	else if (which == 3)
+		st = osrk_request(k, 1, 0, 1000000);
+	else if (which == 4)
+		st = osrk_done(k, 1, 0);
+	else if (which == 5)
+		st = osrk_withdraw(k, 1);
+	else
+		st = osrk_listen(k, 1000000, text, sizeof(text)) < 0 ? -1 : 0;
+	insist(!st || k->error[0], "a call", "fails without a sentence");
+	if (osrk_key(k, 1, 0, &key))
+		insist(key.state >= OSRK_PREPARED && key.state <= OSRK_WITHDRAWN, "a key",
+		       "in no state");
+	osrk_n_keys(k, 1);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	unsigned which = size ? data[0] % 7 : 0;
+	struct osrk *k;
+	size_t first;
+	int fd[2];
+
+	if (size < 2)
+		return 0;
+	first = data[1] * (size - 2) / 256;
+	insist(!socketpair(AF_UNIX, SOCK_STREAM, 0, fd), "socket", "none");
+	k = connected(fd[0]);
+	insist(send(fd[1], data + 2, first, 0) == (ssize_t)first, "socket", "full");
+	if (which & 1 && first) {
+		json_t *said;
+
+		/* As if a call had timed out meanwhile. */
+		if (next_line(k, 0, &said) > 0)
+			learn(k, said);
+		json_decref(said);
+	}
+	if (osrk_ok(k))
+		insist(send(fd[1], data + 2 + first, size - 2 - first, 0) ==
+			       (ssize_t)(size - 2 - first),
+		       "socket", "full");
+	shutdown(fd[1], SHUT_WR);
+	for (unsigned i = 0; i < 7 && osrk_ok(k); i++)
+		call(k, (which + i) % 7);
+	osrk_close(k);
+	close(fd[1]);
+	return 0;
+}
