@@ -176,6 +176,8 @@ static ib_dr_path_t path_to_port(const struct reader *r, uint32_t node, unsigned
 	if (!peer || peer->node->type != OSR_LIVE_SWITCH)
 		return n->path_portid.drpath;
 	path = peer->node->path_portid.drpath;
+	if (path.cnt + 1 >= (int)sizeof(path.p))
+		return n->path_portid.drpath;
 	path.p[++path.cnt] = peer->portnum;
 	return path;
 }
@@ -321,7 +323,7 @@ static void store(void *ctx, uint64_t cookie, const uint8_t *answer)
 	struct reader *r = ctx;
 	struct what w = unpack(cookie);
 	struct osr_live_node *n = &r->live->nodes[w.node];
-	const uint8_t *data = answer + IB_SMP_DATA_OFFS;
+	const uint8_t *data;
 
 	if (!answer) {
 		failure(r, w, "was not answered");
@@ -331,6 +333,7 @@ static void store(void *ctx, uint64_t cookie, const uint8_t *answer)
 		failure(r, w, "was refused");
 		return;
 	}
+	data = answer + IB_SMP_DATA_OFFS;
 	switch (w.attr) {
 	case IB_ATTR_LINEARFORWTBL:
 		memcpy(n->lft + (w.a << 8 | w.b) * LFT_BLOCK, data, LFT_BLOCK);
