@@ -6,12 +6,14 @@
  *
  * With libFuzzer (OSR_LIBFUZZER) it is a target; otherwise a program that makes up its bytes:
  *	fuzz_engines [FIRST_SEED [N_SEEDS [FILE...]]]	(the files: inputs that once broke something)
- * OSR_FUZZ_ENGINE=NAME takes one engine only, instead of what the first byte says.
+ * OSR_FUZZ_ENGINE=NAME takes one engine only, instead of what the first byte says. The last lines tell
+ * what every engine had to do.
  */
 #include <osmroutes/check.h>
 #include <osmroutes/engine.h>
 #include <osmroutes/reroute.h>
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,11 +28,25 @@
 struct bytes {
 	const uint8_t *data;
 	size_t n, at;
+	unsigned scale; /* of fabrics: 1, or 3 */
 };
 
 static unsigned next(struct bytes *b, unsigned below)
 {
 	return (b->at < b->n ? b->data[b->at++] : 0) % below;
+}
+
+/*
+ * One input in 64 is a larger fabric. A hash says which: were it a byte, libFuzzer would find out how much
+ * more there is to see in large fabrics, and would keep to them.
+ */
+static unsigned scale_of(const uint8_t *data, size_t n)
+{
+	uint32_t hash = 2166136261u;
+
+	for (size_t i = 0; i < n; i++)
+		hash = (hash ^ data[i]) * 16777619u;
+	return (hash >> 16) % 64 ? 1 : 3;
 }
 
 static void link_up(struct draft *d, unsigned from, unsigned to)
@@ -47,10 +63,11 @@ static void draw_switches(struct bytes *b, struct draft *d, unsigned n)
 	}
 }
 
-/* A grid of up to 4 x 4, as torus, mesh or something between: what angara is for. */
+/* A grid of up to 4 x 4 (or 7 x 7), as torus, mesh or something between: what angara is for. */
 static unsigned draw_grid(struct bytes *b, struct draft *d)
 {
-	unsigned x = 1 + next(b, 4), y = 1 + next(b, 4), wrap = next(b, 4);
+	unsigned most = 2 * b->scale + 2 - (b->scale > 1);
+	unsigned x = 1 + next(b, most), y = 1 + next(b, most), wrap = next(b, 4);
 
 	draw_switches(b, d, x * y);
 	for (unsigned i = 0; i < x * y; i++) {
@@ -67,7 +84,8 @@ static unsigned draw_grid(struct bytes *b, struct draft *d)
 /* Leaves and spines, maybe with parallel cables: what dmodk is for. */
 static unsigned draw_tree(struct bytes *b, struct draft *d)
 {
-	unsigned leaves = 1 + next(b, 6), spines = 1 + next(b, 4), cables = 1 + next(b, 2);
+	unsigned leaves = 1 + next(b, 6 * b->scale), spines = 1 + next(b, 2 + 2 * b->scale);
+	unsigned cables = 1 + next(b, 2);
 
 	draw_switches(b, d, leaves + spines);
 	for (unsigned l = 0; l < leaves; l++) {
@@ -92,11 +110,11 @@ static void draw(struct bytes *b, struct test_fabric *t)
 	} else if (shape == 2) {
 		n = draw_tree(b, &d);
 	} else {
-		n = 1 + next(b, 8);
+		n = 1 + next(b, 8 * b->scale);
 		draw_switches(b, &d, n);
 	}
-	n_links = next(b, shape ? 3 : 20);
-	n_hosts = next(b, 12);
+	n_links = next(b, b->scale * (shape ? 3 : 20));
+	n_hosts = next(b, 12 * b->scale);
 	/* Nothing makes it whole: what falls apart is routed part by part. */
 	for (unsigned i = 0; i < n_links; i++) {
 		unsigned from = next(b, n), to = next(b, n);
@@ -134,6 +152,34 @@ static void set_options(struct bytes *b, const struct osr_param *table, struct o
 	}
 }
 
+/* What every engine had to do. */
+static struct tally {
+	uint64_t executions, large, sweeps, refused, repaired;
+} tally[16];
+
+static void print_tally(void)
+{
+	for (unsigned e = 0; osr_engines[e]; e++) {
+		const struct tally *t = &tally[e];
+
+		if (t->executions)
+			fprintf(stderr,
+				"%s: %" PRIu64 " executions (%" PRIu64 " large), %" PRIu64
+				" sweeps: %" PRIu64 " refused, %" PRIu64 " from earlier tables\n",
+				osr_engines[e]->name, t->executions, t->large, t->sweeps, t->refused,
+				t->repaired);
+	}
+}
+
+static struct tally *tally_of(const struct osr_engine *engine)
+{
+	unsigned e = 0;
+
+	while (osr_engines[e] != engine)
+		e++;
+	return &tally[e];
+}
+
 static void die(const struct osr_engine *e, const char *what, const char *sentence)
 {
 	fprintf(stderr, "%s: %s: %s\n", e->name, what, sentence);
@@ -164,6 +210,7 @@ static void judge(const struct osr_engine *e, struct osr_result *now, struct osr
 /* One fabric under one engine. */
 struct life {
 	const struct osr_engine *engine;
+	struct tally *tally;
 	struct osr_values values;
 	struct osr_request req;
 	struct faults faults;
@@ -192,6 +239,7 @@ static void sweep(struct life *x)
 	struct osr_diag diag = { 0 };
 	enum osr_status st = OSR_OK;
 
+	x->tally->sweeps++;
 	osr_arena_free(&slot->arena);
 	memset(now, 0, sizeof(*now));
 	faults_build(&x->faults, &slot->arena, &now->fabric);
@@ -204,11 +252,14 @@ static void sweep(struct life *x)
 		now->home = osr_reroute_home(previous, &now->routing);
 		now->digest = osr_routing_digest(&now->fabric, &now->routing);
 		judge(e, now, &slot->arena, &scratch);
+		x->tally->repaired += now->routing.stable.kept;
 		x->now = slot;
 	} else if (st != OSR_NO_VL && st != OSR_NOT_APPLICABLE) {
 		die(e, osr_status_str(st), diag.text);
 	} else if (!diag.text[0]) {
 		die(e, osr_status_str(st), "without a sentence");
+	} else {
+		x->tally->refused++;
 	}
 	osr_arena_free(&scratch);
 }
@@ -250,13 +301,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct bytes b = { .data = data, .n = size };
+	struct bytes b = { .data = data, .n = size, .scale = scale_of(data, size) };
 	struct life x = { .engine = draw_engine(&b) };
+	static bool once;
 	struct test_fabric t;
 	unsigned n_sweeps;
 
-	if (!x.engine)
+	if (!x.engine || (!once && atexit(print_tally)))
 		abort();
+	once = true;
+	x.tally = tally_of(x.engine);
+	x.tally->executions++;
+	x.tally->large += b.scale > 1;
 	x.req = (struct osr_request){ .max_vls = 1 + next(&b, 15), .multicast = next(&b, 2) };
 	n_sweeps = next(&b, 5);
 	set_options(&b, x.engine->params, &x.values);

@@ -353,7 +353,8 @@ static bool sl_exists(const struct osr_routing *r, unsigned sl)
 static bool judge_pair(struct judge *j, uint32_t d, uint32_t s)
 {
 	const struct osr_fabric *f = j->f;
-	uint32_t sls = judge_sls(j, d, s);
+	/* Without SL2VL tables a packet's port tells nothing; on one VL its SL does not, either. */
+	uint32_t sls = one_block(j->r) ? 1 : judge_sls(j, d, s);
 
 	/* Nobody asks one port 0 from another. */
 	if (!f->sw_sources[s] && !f->term_weight[f->dest_term[d]])
@@ -363,7 +364,7 @@ static bool judge_pair(struct judge *j, uint32_t d, uint32_t s)
 			continue;
 		if (!judge_packet(j, d, s, 0, sl))
 			return false;
-		for (uint32_t t = f->term_row[s]; t < f->term_row[s + 1]; t++)
+		for (uint32_t t = f->term_row[s]; j->r->sl2vl && t < f->term_row[s + 1]; t++)
 			if (f->term_port[t] && !judge_packet(j, d, s, f->term_port[t], sl))
 				return false;
 	}
