@@ -189,7 +189,10 @@ static uint32_t met_diverted(const struct dmodk *m, uint32_t x, uint32_t d, uint
 		for (; j < index + window && j < t->m_product[t->h]; j += period) {
 			uint32_t e = at[j] == OSR_NONE ? OSR_NONE : at[j] + offset;
 
-			if (e == OSR_NONE || e == d || j + window <= index ||
+			/* A host of a smaller LMC has no such LID; the next one is another host's. */
+			if (e >= m->f->n_dests || m->f->dest_term[e] != m->f->dest_term[at[j]])
+				continue;
+			if (e == d || j + window <= index ||
 			    !same_ports(m->slot + (size_t)e * m->stride, slot, l - 1) ||
 			    slot_of(m, e, l) != m->dead[i])
 				continue;

@@ -52,7 +52,7 @@ static void draw_node(unsigned i)
 	ibnd_node_t *n = &wire.node[i];
 	uint8_t type = next(), ports = next();
 
-	*n = (ibnd_node_t){ .guid = i / 3 ? 0x100 + type % 4 : 0x100 + i,
+	*n = (ibnd_node_t){ .guid = i / 3 ? 0x100u + type % 4 : 0x100u + i,
 			    .type = i && type % 4 ? (int)IB_NODE_SWITCH : 1 + type / 4 % 3,
 			    .numports = ports % 16 ? 1 + ports % 5 : ports,
 			    .next = i + 1 < N_NODES ? &wire.node[i + 1] : NULL,
