@@ -39,7 +39,7 @@ static json_t *slots_json(const struct osr_sched_app *app)
 	for (uint32_t i = 0; i < app->n_slots; i++) {
 		const struct osr_sched_slot *slot = &app->slot[i];
 
-		json_array_append_new(
+		slots = osr__append(
 			slots, json_pack("{s:i, s:I, s:o}", "offset", slot->offset, "key",
 					 slot->key == OSR_NONE ? (json_int_t)-1
 							       : (json_int_t)slot->key,
@@ -56,8 +56,8 @@ static json_t *keys_json(const struct osr_sched_app *app)
 		const struct osr_sched_key *key = &app->key[k];
 		char *pairs = osr__pairs_text(key->pair, key->n_pairs);
 
-		json_array_append_new(keys, json_pack("{s:i, s:i, s:s*}", "slot", key->slot, "state",
-						      (int)key->state, "pairs", pairs));
+		keys = osr__append(keys, json_pack("{s:i, s:i, s:s}", "slot", key->slot, "state",
+						   (int)key->state, "pairs", pairs));
 		free(pairs);
 	}
 	return keys;
@@ -70,7 +70,7 @@ static json_t *hosts_json(const struct osr_sched_app *app)
 
 	for (uint32_t r = 0; r < app->n_ranks; r++) {
 		snprintf(text, sizeof(text), "0x%016" PRIx64, app->host[r]);
-		json_array_append_new(hosts, json_string(text));
+		hosts = osr__append(hosts, json_string(text));
 	}
 	return hosts;
 }
@@ -81,7 +81,7 @@ json_t *osr__book(const struct osr_sched *s)
 	const struct osr_sched_app *app;
 
 	for (uint32_t i = 0; (app = osr_sched_row(s, i)); i++)
-		json_array_append_new(
+		apps = osr__append(
 			apps, json_pack("{s:I, s:I, s:b, s:s, s:s, s:I, s:o, s:o, s:o}", "id",
 					(json_int_t)app->id, "owner", (json_int_t)app->owner,
 					"held", app->held, "name", app->name, "notice", app->notice,

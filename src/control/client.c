@@ -167,10 +167,8 @@ static bool tell(struct osr__client *client, struct osr__watched *w, const struc
 		if (w->state[k] == app->key[k].state)
 			continue;
 		w->state[k] = (uint8_t)app->key[k].state;
-		event = osr__key_json(app, k);
-		json_object_set_new(event, "event", json_string("key"));
-		json_object_set_new(event, "app", json_integer(app->id));
-		osr__client_say(client, event);
+		event = osr__with(osr__key_json(app, k), "event", json_string("key"));
+		osr__client_say(client, osr__with(event, "app", json_integer(app->id)));
 	}
 	if (w->n_notices != app->n_notices) {
 		w->n_notices = app->n_notices;

@@ -42,6 +42,23 @@ json_t *osr__refusal(enum osr_status st, const char *text)
 	return json_pack("{s:b, s:s, s:s+}", "ok", 0, "code", code, "error", text, "");
 }
 
+/* Without memory half an answer is none: the connection ends instead, see osr__client_say(). */
+json_t *osr__append(json_t *array, json_t *value)
+{
+	if (!json_array_append_new(array, value))
+		return array;
+	json_decref(array);
+	return NULL;
+}
+
+json_t *osr__with(json_t *object, const char *key, json_t *value)
+{
+	if (!json_object_set_new(object, key, value))
+		return object;
+	json_decref(object);
+	return NULL;
+}
+
 static json_t *refuse(const struct call *c, enum osr_status st)
 {
 	return osr__refusal(st, c->diag.text[0] ? c->diag.text : osr_status_str(st));
@@ -171,9 +188,9 @@ static json_t *app_json(const struct osr_sched_app *app)
 	uint32_t n_gone = 0;
 
 	for (uint32_t k = 0; k < app->n_keys; k++)
-		json_array_append_new(keys, osr__key_json(app, k));
+		keys = osr__append(keys, osr__key_json(app, k));
 	for (uint32_t i = 0; i < app->n_slots; i++)
-		json_array_append_new(offsets, json_integer(app->slot[i].offset));
+		offsets = osr__append(offsets, json_integer(app->slot[i].offset));
 	for (uint32_t r = 0; r < app->n_ranks; r++)
 		n_gone += app->term[r] == OSR_NONE;
 	return json_pack("{s:I, s:s+, s:I, s:b, s:I, s:I, s:o, s:o, s:s}", "app",
@@ -329,15 +346,14 @@ static json_t *placed(struct call *c, const struct osr_sched_app *app)
 
 	for (uint32_t r = 0; r < app->n_ranks; r++) {
 		snprintf(text, sizeof(text), "0x%016" PRIx64, app->host[r]);
-		json_array_append_new(hosts, json_string(text));
-		json_array_append_new(lids, json_integer(f->term_lid[app->term[r]]));
-		json_array_append_new(names,
-				      json_string(osr_terminal_name(f, app->term[r], text)));
+		hosts = osr__append(hosts, json_string(text));
+		lids = osr__append(lids, json_integer(f->term_lid[app->term[r]]));
+		names = osr__append(names, json_string(osr_terminal_name(f, app->term[r], text)));
 	}
-	json_object_set_new(answer, "hosts", hosts);
-	json_object_set_new(answer, "lids", lids);
-	json_object_set_new(answer, "names", names);
-	json_object_set_new(answer, "ok", json_true());
+	answer = osr__with(answer, "hosts", hosts);
+	answer = osr__with(answer, "lids", lids);
+	answer = osr__with(answer, "names", names);
+	answer = osr__with(answer, "ok", json_true());
 	c->effect->attach = app->id;
 	c->effect->changed = true;
 	return answer;
@@ -380,10 +396,8 @@ static json_t *with_key(struct call *c,
 	c->effect->attach = app->id;
 	c->effect->key = key;
 	c->effect->changed = true;
-	answer = osr__key_json(app, key);
-	json_object_set_new(answer, "app", json_integer(app->id));
-	json_object_set_new(answer, "ok", json_true());
-	return answer;
+	answer = osr__with(osr__key_json(app, key), "app", json_integer(app->id));
+	return osr__with(answer, "ok", json_true());
 }
 
 static json_t *request(struct call *c)
@@ -413,14 +427,11 @@ static json_t *withdraw(struct call *c)
 static json_t *attach(struct call *c)
 {
 	struct osr_sched_app *app = find_app(c);
-	json_t *answer;
 
 	if (!app)
 		return refuse(c, OSR_INVAL);
 	c->effect->attach = app->id;
-	answer = app_json(app);
-	json_object_set_new(answer, "ok", json_true());
-	return answer;
+	return osr__with(app_json(app), "ok", json_true());
 }
 
 static json_t *status(struct call *c)
@@ -430,7 +441,7 @@ static json_t *status(struct call *c)
 
 	for (uint32_t i = 0; (app = osr_sched_row(c->s, i)); i++)
 		if (may_touch(c->peer, app))
-			json_array_append_new(apps, app_json(app));
+			apps = osr__append(apps, app_json(app));
 	return json_pack("{s:b, s:s, s:i, s:b, s:b, s:o}", "ok", 1, "osmroutes", OSR_VERSION,
 			 "protocol", OSR__PROTOCOL, "ready", osr_sched_present(c->s) != NULL,
 			 "pending", osr_sched_dirty(c->s), "apps", apps);
@@ -451,6 +462,7 @@ json_t *osr__protocol(struct osr_sched *s, const struct osr__peer *peer, const c
 	json_error_t error;
 	json_t *in = json_loadb(line, size, JSON_REJECT_DUPLICATES, &error), *answer = NULL;
 	const char *op = json_string_value(json_object_get(in, "op"));
+	bool known = false;
 
 	*effect = (struct osr__effect){ .key = OSR_NONE };
 	c.in = in;
@@ -460,18 +472,18 @@ json_t *osr__protocol(struct osr_sched *s, const struct osr__peer *peer, const c
 	else
 		osr_fail(&c.diag, OSR_INVAL,
 			 "\"op\": expected place, request, done, withdraw, attach or status");
-	for (size_t i = 0; op && !answer && i < sizeof(ops) / sizeof(*ops); i++) {
+	for (size_t i = 0; op && !known && i < sizeof(ops) / sizeof(*ops); i++) {
 		if (strcmp(op, ops[i].op))
 			continue;
 		c.diag.text[0] = '\0';
 		answer = ops[i].answer(&c);
-		op = NULL;
+		known = true;
 	}
-	if (!answer)
+	if (!known)
 		answer = refuse(&c, OSR_INVAL);
 	/* Whatever the client calls it, it comes back. */
 	if (json_object_get(in, "id"))
-		json_object_set(answer, "id", json_object_get(in, "id"));
+		answer = osr__with(answer, "id", json_incref(json_object_get(in, "id")));
 	json_decref(in);
 	return answer;
 }

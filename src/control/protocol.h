@@ -29,6 +29,13 @@ json_t *osr__protocol(struct osr_sched *s, const struct osr__peer *peer, const c
 
 const char *osr__key_state(enum osr_key_state state);
 
+/*
+ * Take `value` and give back what it was added to; NULL, with everything freed, if there is no memory, or
+ * was none for one of the two.
+ */
+json_t *osr__append(json_t *array, json_t *value);
+json_t *osr__with(json_t *object, const char *key, json_t *value);
+
 /* A key as answers, events and the status show it. */
 json_t *osr__key_json(const struct osr_sched_app *app, uint32_t key);
 
@@ -43,7 +50,7 @@ enum osr_status osr__pairs_parse(const char *text, uint32_t max, struct osr_pair
 /* "0x..." as a GUID; false if it is none. */
 bool osr__guid_parse(const char *text, uint64_t *guid);
 
-/* book.c: the applications of a scheduler as JSON, and back. */
+/* book.c: the applications of a scheduler as JSON, all of them, or NULL without memory; and back. */
 json_t *osr__book(const struct osr_sched *s);
 enum osr_status osr__book_restore(struct osr_sched *s, const json_t *book, uint32_t max_pairs,
 				  uint32_t *n, uint32_t *n_wrong, struct osr_diag *diag);

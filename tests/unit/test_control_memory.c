@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Routing keys without memory: each allocation of the protocol, of the book and of libosrkeys fails in turn,
+ * jansson's included. Whatever was refused, the scheduler can be used afterwards, and nothing is lost (the
+ * sanitizers see to that). malloc() and the like, and those of arenas, are wrapped by the linker; they fail
+ * in the thread of the test only.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "control/protocol.h"
+
+#include <osmroutes/keyclient.h>
+
+static __thread size_t fail_at; /* 0: none; counts down */
+
+static bool fails(void)
+{
+	return fail_at && !--fail_at;
+}
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t size);
+void *__real_osr_alloc(struct osr_arena *arena, size_t n, size_t size);
+void *__real_osr_calloc(struct osr_arena *arena, size_t n, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+void *__wrap_osr_alloc(struct osr_arena *arena, size_t n, size_t size);
+void *__wrap_osr_calloc(struct osr_arena *arena, size_t n, size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+	return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *p, size_t size)
+{
+	return fails() ? NULL : __real_realloc(p, size);
+}
+
+void *__wrap_osr_alloc(struct osr_arena *arena, size_t n, size_t size)
+{
+	return fails() ? NULL : __real_osr_alloc(arena, n, size);
+}
+
+void *__wrap_osr_calloc(struct osr_arena *arena, size_t n, size_t size)
+{
+	return fails() ? NULL : __real_osr_calloc(arena, n, size);
+}
+
+/* Two spines, two leaves with two hosts each, LMC 1. */
+static void make_fabric(struct osr_arena *arena, struct osr_fabric *f)
+{
+	struct osr_builder *b = osr_builder_new();
+
+	for (unsigned s = 0; s < 4; s++)
+		osr_builder_switch(b, &(struct osr_switch_in){ s + 1, 8, 0, NULL });
+	for (unsigned leaf = 0; leaf < 2; leaf++)
+		for (unsigned i = 0; i < 2; i++) {
+			osr_builder_link(b, &(struct osr_link_in){ .sw_a = leaf,
+								   .sw_b = 2 + i,
+								   .port_a = (uint8_t)(3 + i),
+								   .port_b = (uint8_t)(1 + leaf) });
+			osr_builder_terminal(
+				b, &(struct osr_terminal_in){
+					   .guid = 0x100 + leaf * 2 + i,
+					   .sw = leaf,
+					   .port = (uint8_t)(1 + i),
+					   .lmc = 1,
+					   .lid = (uint16_t)(16 + 2 * (leaf * 2 + i)),
+					   .name = "host" });
+		}
+	assert_int_equal(osr_builder_build(b, arena, f, NULL), OSR_OK);
+	osr_builder_free(b);
+}
+
+static const struct osr_sched_limits limits = { 64, 8, 64, 4096, OSR_KEY_FINE };
+
+static const char *const lines[] = {
+	"{\"op\":\"status\"}",
+	"{\"op\":\"place\",\"name\":\"a\",\"hosts\":[\"0x100\",\"0x102\"],\"patterns\":[\"0>1\"],\"id\":7}",
+	"{\"op\":\"request\",\"app\":1,\"key\":0}",
+	"{\"op\":\"place\",\"ranks\":2,\"patterns\":[\"0>1 1>0\"]}",
+	"{\"op\":\"attach\",\"app\":1}",
+	"{\"op\":\"status\"}",
+	"{\"op\":\"done\",\"app\":1,\"key\":0}",
+	"{\"op\":\"withdraw\",\"app\":1}",
+};
+
+/* The book of what is there can be written and read, and its entries collected. */
+static void use(struct osr_sched *s)
+{
+	struct osr_sched *t = osr_sched_new(&limits);
+	struct osr_overlay_entry *entry;
+	struct osr_arena scratch = { 0 };
+	struct osr_diag diag = { "" };
+	json_t *book = osr__book(s);
+	uint32_t n, n_wrong;
+
+	assert_non_null(book);
+	assert_int_equal(osr__book_restore(t, book, 4096, &n, &n_wrong, &diag), OSR_OK);
+	assert_int_equal(n_wrong, 0);
+	assert_int_equal(osr_sched_collect(s, &scratch, &entry, &n, &diag), OSR_OK);
+	osr_arena_free(&scratch);
+	json_decref(book);
+	osr_sched_free(t);
+}
+
+/* Line `which` with its n-th allocation failing, after the ones before it; false: it has less. */
+static bool fail_line(const struct osr_fabric *f, size_t which, size_t n)
+{
+	struct osr_sched *s = osr_sched_new(&limits);
+	const struct osr__peer peer = { .uid = 1000 };
+	struct osr__effect effect;
+	struct osr_diag diag;
+	bool failed = false;
+
+	assert_int_equal(osr_sched_fabric(s, f, &diag), OSR_OK);
+	for (size_t i = 0; i <= which; i++) {
+		json_t *said;
+
+		fail_at = i == which ? n : 0;
+		said = osr__protocol(s, &peer, lines[i], strlen(lines[i]), &effect);
+		failed = i == which && !fail_at;
+		fail_at = 0;
+		if (said && !json_is_true(json_object_get(said, "ok")))
+			assert_true(failed && json_string_length(json_object_get(said, "error")));
+		assert_true(said || failed);
+		json_decref(said);
+	}
+	use(s);
+	osr_sched_free(s);
+	return failed;
+}
+
+static void test_lines(void **state)
+{
+	struct osr_arena arena = { 0 };
+	struct osr_fabric f;
+	size_t n_all = 0;
+
+	make_fabric(&arena, &f);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+		size_t n = 1;
+
+		while (fail_line(&f, i, n))
+			n++;
+		assert_true(n > 5 && n < 5000);
+		n_all += n;
+	}
+	print_message("%zu allocations of %zu lines\n", n_all, sizeof(lines) / sizeof(*lines));
+	osr_arena_free(&arena);
+}
+
+static const char book_text[] =
+	"{\"format\":1,\"apps\":[{\"id\":1,\"owner\":5,\"held\":false,\"name\":\"x\",\"notice\":\"\","
+	"\"notices\":0,\"hosts\":[\"0x100\",\"0x102\"],\"keys\":[{\"slot\":0,\"state\":2,"
+	"\"pairs\":\"0>1 1>0\"}],\"slots\":[{\"offset\":1,\"key\":0,\"entries\":\"1:102:3 2:100:3 \"}]}]}";
+
+static void test_book(void **state)
+{
+	json_t *book = json_loads(book_text, 0, NULL);
+	bool failed = true;
+
+	for (size_t n = 1; failed; n++) {
+		struct osr_sched *s = osr_sched_new(&limits);
+		struct osr_diag diag = { "" };
+		uint32_t n_apps, n_wrong;
+		json_t *written;
+		enum osr_status st;
+
+		fail_at = n;
+		st = osr__book_restore(s, book, 4096, &n_apps, &n_wrong, &diag);
+		failed = !fail_at;
+		fail_at = 0;
+		assert_int_equal(st, OSR_OK);
+		assert_true(failed ? n_apps + n_wrong == 1 : n_apps == 1);
+		use(s);
+		/* And the other way: half a book is none. */
+		fail_at = n;
+		written = osr__book(s);
+		failed |= !fail_at;
+		fail_at = 0;
+		if (written) {
+			struct osr_sched *t = osr_sched_new(&limits);
+			uint32_t again;
+
+			assert_int_equal(osr__book_restore(t, written, 4096, &again, &n_wrong, &diag),
+					 OSR_OK);
+			assert_int_equal(n_wrong, 0);
+			assert_int_equal(again, n_apps);
+			osr_sched_free(t);
+		}
+		json_decref(written);
+		osr_sched_free(s);
+	}
+	json_decref(book);
+}
+
+/* One conversation of libosrkeys; false: something was refused, with a sentence. */
+static bool converse(const char *path)
+{
+	static const char *const hosts[] = { "0x100", "0x102" }, *const patterns[] = { "0>1" };
+	struct osrk_place in = { .name = "x",
+				 .hosts = hosts,
+				 .n_ranks = 2,
+				 .patterns = patterns,
+				 .n_patterns = 1,
+				 .hold = true };
+	struct osrk *k = osrk_open(path);
+	uint32_t app = 0;
+	bool ok = osrk_ok(k) && !osrk_place(k, &in, &app) && !osrk_attach(k, app) &&
+		  !osrk_request(k, app, 0, 0) && !osrk_done(k, app, 0) && !osrk_withdraw(k, app);
+
+	assert_true(ok || osrk_error(k)[0]);
+	osrk_close(k);
+	return ok;
+}
+
+static void test_client(void **state)
+{
+	struct osr_control_in in = { .mode = 0600, .limits = limits };
+	struct osr_arena arena = { 0 };
+	struct osr_diag diag = { "" };
+	struct osr_control *c;
+	struct osr_fabric f;
+	bool failed = true;
+	char path[64];
+	size_t n = 1;
+
+	snprintf(path, sizeof(path), "/tmp/osr-memory-%d.sock", (int)getpid());
+	in.path = path;
+	make_fabric(&arena, &f);
+	c = osr_control_open(&in, &diag);
+	assert_non_null(c);
+	assert_int_equal(osr_sched_fabric(osr_control_lock(c), &f, &diag), OSR_OK);
+	osr_control_unlock(c);
+	assert_int_equal(osr_control_start(c, &diag), OSR_OK);
+	for (; failed; n++) {
+		bool ok;
+
+		fail_at = n;
+		ok = converse(path);
+		failed = !fail_at;
+		fail_at = 0;
+		assert_true(ok || failed);
+	}
+	assert_true(n > 20);
+	osr_control_close(c);
+	osr_arena_free(&arena);
+}
+
+static void *json_malloc(size_t size)
+{
+	return __wrap_malloc(size);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_book),
+		cmocka_unit_test(test_client),
+	};
+
+	json_set_alloc_funcs(json_malloc, free);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
