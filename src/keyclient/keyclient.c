@@ -194,7 +194,8 @@ static void learn_key(struct osrk *k, json_int_t app, json_t *key)
 	keys = json_object_get(k->apps, id);
 	if (!keys) {
 		keys = json_object();
-		json_object_set_new(k->apps, id, keys);
+		if (json_object_set_new(k->apps, id, keys))
+			return;
 	}
 	json_object_set(keys, number, key);
 }
