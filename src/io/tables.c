@@ -231,6 +231,10 @@ static bool sends_alike(const struct osr_tables *t, uint32_t term)
 	for (uint32_t d = 0; d < f->n_dests; d++) {
 		uint8_t sl = t->paths.sl[(size_t)row * f->n_dests + d];
 
+		/* On one switch SLs matter to no channel, but a missing one is a fault. */
+		if (sl == OSR_NO_SL && f->dest_switch[d] == s && f->dest_term[d] != term &&
+		    f->term_weight[term] && f->term_weight[f->dest_term[d]])
+			return false;
 		if (f->dest_switch[d] != s &&
 		    f->sw_component[f->dest_switch[d]] == f->sw_component[s] &&
 		    (sl == OSR_NO_SL || sl != t->paths.sl[(size_t)first * f->n_dests + d]))

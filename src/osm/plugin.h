@@ -216,6 +216,7 @@ struct engine_ctx {
 	bool routed;                   /* our callback ran since the last UCAST_ROUTING_DONE */
 	struct sweep_slot slot[3];
 	struct sweep_slot *current; /* last checked result, or NULL */
+	bool others_routed;	    /* the last sweep failed here */
 	struct sweep_slot *stored;  /* of the last run, until a sweep has succeeded; or NULL */
 	struct store store;
 	uint64_t n_sweeps[N_OUTCOMES];

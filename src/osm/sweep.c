@@ -19,6 +19,11 @@
 /* Who routes when we do not. */
 #define NEXT "OpenSM's next engine routes, or minhop if there is none, unless no_fallback is set"
 
+/* Why the moment between is not looked at. */
+#define OTHERS "another engine has routed since the last tables of this one"
+
+#define KEYS "entries of routing keys are laid over the tables"
+
 #define MAX_PARTS 8 /* of a split fabric, named in the log */
 
 double osr__sweep_clock_ms(void)
@@ -150,14 +155,52 @@ static void report_stable(const struct sweep *w)
 			 "%s; balance %u.%02u of the last full route's",
 			 name, s->n_channels_lost, s->n_channels_new, s->n_trees, s->n_sl_changed,
 			 s->n_sl_lost,
-			 s->together ? "deadlock-free by one certificate"
-				     : "not proven deadlock-free while they mix",
+			 s->together		       ? "deadlock-free by one certificate"
+			 : s->moment == OSR_MOMENT_FREE ? "deadlock-free"
+							: "not proven deadlock-free while they mix",
 			 s->drift / 1000, s->drift % 1000 / 10);
 	else if (s->why[0])
 		osr__log(w->osm, OSM_LOG_INFO,
 			 "%s: tables made anew: %s; SLs of %" PRIu64 " pairs changed, SLs given to "
 			 "%" PRIu64 " pairs earlier not proven on the new tables",
 			 name, s->why, s->n_sl_changed, s->n_sl_lost);
+}
+
+/* The moment between, where it is not said with the tables that were kept. */
+static void report_moment(const struct sweep *w)
+{
+	const struct osr_stable *s = &w->slot->result.routing.stable;
+	const char *name = w->ctx->engine->name;
+
+	if (s->moment == OSR_MOMENT_FREE)
+		osr__log(w->osm, OSM_LOG_INFO,
+			 "%s: old and new tables mixed%s: no credit loop%s%s (looked for in %.1f ms)", name,
+			 s->moment_mcast ? ", with multicast" : "",
+			 s->moment_kept & OSR_KEPT_ORDER ? ", with the multicast trees of before" : "",
+			 s->moment_kept & OSR_KEPT_SLS ? ", with the SLs of before" : "", w->ms_moment);
+	else if (s->moment == OSR_MOMENT_LOOP)
+		osr__log(w->osm, OSM_LOG_INFO,
+			 "%s: old and new tables mixed%s: can deadlock until all switches have the new "
+			 "ones (looked for in %.1f ms): %s",
+			 name, s->moment_mcast ? ", with multicast" : "", w->ms_moment, s->moment_why);
+	else if (s->moment_why[0])
+		osr__log(w->osm, OSM_LOG_INFO,
+			 "%s: old and new tables mixed: not looked for credit loops: %s", name,
+			 s->moment_why);
+}
+
+/* Entries of routing keys were not part of the question. */
+static void mind_keys(struct sweep *w)
+{
+	struct osr_stable *s = &w->slot->result.routing.stable;
+
+	if (!w->slot->has_keys && !(w->ctx->current && w->ctx->current->has_keys))
+		return;
+	if (!s->kept && s->moment == OSR_MOMENT_UNASKED && !s->moment_why[0])
+		return; /* there was nothing before */
+	s->together = false;
+	s->moment = OSR_MOMENT_UNASKED;
+	memcpy(s->moment_why, KEYS, sizeof(KEYS));
 }
 
 void osr__sweep_report(struct sweep *w, const struct osr_result *before)
@@ -193,7 +236,9 @@ void osr__sweep_report(struct sweep *w, const struct osr_result *before)
 		return;
 	if (r->note)
 		osr__log(w->osm, OSM_LOG_INFO, "%s: %s", w->ctx->engine->name, r->note);
+	mind_keys(w);
 	report_stable(w);
+	report_moment(w);
 	if ((v->proven & OSR_CLAIM_DEADLOCK_FREE) && !(v->proven & OSR_CLAIM_MULTICAST) &&
 	    !w->osm->subn.opt.disable_multicast)
 		osr__log(w->osm, OSM_LOG_ERROR,
@@ -237,6 +282,7 @@ void osr__sweep_note(const struct sweep *w, enum outcome outcome)
 	m->n_changed = w->n_changed;
 	m->digest = slot->digest;
 	m->stable = slot->result.routing.stable;
+	m->stable.together |= m->stable.moment == OSR_MOMENT_FREE;
 	m->ms.check = w->ms_check - (routed ? w->ms_route : w->ms_start);
 	if (!routed)
 		return;
@@ -294,6 +340,29 @@ static enum osr_status check(struct sweep *w, struct osr_diag *diag)
 	return st ? st : keep_promises(w, diag);
 }
 
+/* Can the switches deadlock while some have the old tables? Routing goes on if that cannot be told. */
+static void look_between(struct sweep *w, const struct osr_request *req)
+{
+	const struct osr_result *before = osr__before(w->ctx);
+	struct osr_routing *r = &w->slot->result.routing;
+	struct osr_diag diag = { "" };
+	double start = osr__sweep_clock_ms();
+
+	if (!before)
+		return;
+	if (w->ctx->others_routed) {
+		r->stable.together = false;
+		memcpy(r->stable.moment_why, OTHERS, sizeof(OTHERS));
+		return;
+	}
+	if (r->stable.kept && (r->stable.together || r->stable.moment == OSR_MOMENT_LOOP))
+		return;
+	if (osr_reroute_moment(&w->slot->result.fabric, req, before, !r->stable.kept, &w->scratch,
+			       &w->slot->arena, r, &diag))
+		memcpy(r->stable.moment_why, diag.text, sizeof(r->stable.moment_why) - 1);
+	w->ms_moment = osr__sweep_clock_ms() - start;
+}
+
 static enum osr_status route(struct sweep *w)
 {
 	const struct engine_ctx *ctx = w->ctx;
@@ -322,6 +391,8 @@ static enum osr_status route(struct sweep *w)
 			      osr__before(ctx), &w->scratch, &slot->arena,
 			      &slot->result.routing, &w->diag);
 	osr_arena_reset(&w->scratch, mark);
+	if (!st)
+		look_between(w, &req);
 	w->ms_route = osr__sweep_clock_ms();
 	if (st)
 		return st;
@@ -590,6 +661,7 @@ int osr__sweep(void *context)
 	clear_slot(w.slot);
 	st = sweep(&w);
 	osr_arena_free(&w.scratch);
+	ctx->others_routed = st != OSR_OK;
 	osr__sweep_note(&w, st ? OUTCOME_FAILED : w.reused ? OUTCOME_REUSED : OUTCOME_ROUTED);
 	for (size_t i = 0; i < sizeof(ctx->slot) / sizeof(ctx->slot[0]); i++)
 		if (!slot_in_use(ctx, &ctx->slot[i]))

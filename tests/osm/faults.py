@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """Cables and switches go and come back while opensm runs; fabrics that are hardly one."""
 import os
+import re
 
 import oracle
 from judge import QOS, Claims, expect, first, judge, scenario
 from osmtest import Fabric, Opensm, find_fabric, wait_for
+
+# Of dragonfly-12: the return of the first gives other SLs, and none of before is lost, then or with the second.
+CACHE_CABLES = [('g1-s1', 3), ('g2-s0', 2)]
 
 
 def switch_links(tables):
@@ -297,3 +301,45 @@ def cached_tables(fabric, opensm):
     loops = tables.cycles(rows, replies=True, scope='all' if whole else 'hosts')
     expect(not loops, 'credit loops on VLs %s' % loops)
     return tables
+
+
+def cycles_of_all(tables, many):
+    """VLs with credit loops if packets have the SLs of any of these path records, and replies theirs."""
+    deps = oracle.Dependencies(tables)
+    for rows in many:
+        masks = oracle.SlMasks(tables, rows, True, 'all')
+        for k, (lid, nexts, ports, order) in enumerate(tables.trees()):
+            deps.add_tree(nexts, ports, order, masks.towards(k, lid))
+    return deps.cyclic_vls()
+
+
+@scenario('fault.unicast-cache-sls', 180)
+def unicast_cache_sls(workdir):
+    """SLs of before a full route are safe on its tables; then OpenSM takes tables from its cache, without the engine,
+    for a CA that goes and comes back; then a cable dies. Through all of that they stay valid."""
+    options = dict(QOS, use_ucast_cache='TRUE')
+    with Fabric(find_fabric('dragonfly-12'), workdir) as fabric:
+        fabric.console(fabric.unlink(*CACHE_CABLES[0]))
+        with Opensm(fabric, 'dfsssp', plugin=True, options=options, plugin_conf='store = no\n') as opensm:
+            opensm.wait_up()
+            rows = [judge(fabric, opensm, ours='dfsssp').rows]
+            opensm.change(fabric.relink(*CACHE_CABLES[0]))
+            tables = judge(fabric, opensm, ours='dfsssp')
+            rows.append(tables.rows)
+            made = re.search(r'tables made anew: .*; SLs of (\d+) pairs changed, SLs given to (\d+) pairs', opensm.log)
+            expect(made and int(made.group(1)) and made.group(2) == '0',
+                   'this fabric shows nothing: %s' % (made and made.group(0)))
+            name, port = next((tables.switches[e.switch].name, e.port) for e in tables.ends
+                              if e.host and e.name != fabric.env['SIM_HOST'])
+            for change in (fabric.unlink, fabric.relink):
+                opensm.change(change(name, port))
+                back = cached_tables(fabric, opensm)
+            expect('unicast cache checked' in opensm.log, 'nothing was taken from the unicast cache')
+            expect(back.lids == tables.lids, 'not everything came back')
+            expect(not cycles_of_all(back, rows), 'SLs of before can deadlock on tables of the cache')
+            opensm.change(fabric.unlink(*CACHE_CABLES[1]))
+            after = judge(fabric, opensm, ours='dfsssp')
+            kept = re.search(r'tables kept: .*; SLs of \d+ pairs changed, SLs given to (\d+) pairs', opensm.log)
+            expect(kept and kept.group(1) == '0', 'SLs were lost: %s' % (kept and kept.group(0)))
+            expect(not cycles_of_all(after, rows + [after.rows]), 'SLs of before can deadlock after a repair')
+        opensm.check_log(expected=('OR10', 'ERR 5', 'ERR 3', 'ERR 1'))

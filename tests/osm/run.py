@@ -21,6 +21,7 @@ import angara		# noqa: F401
 import keys		# noqa: F401
 import metrics		# noqa: F401
 import restart		# noqa: F401
+import moment		# noqa: F401
 import endurance		# noqa: F401
 import entries		# noqa: F401
 import dumps		# noqa: F401

@@ -151,17 +151,36 @@ static void load_entries(struct run *u, uint32_t d)
 {
 	const struct osr_fabric *f = u->f;
 
-	memset(u->n_in, 0, f->n_switches * sizeof(*u->n_in));
-	for (uint32_t s = 0; s < f->n_switches; s++)
-		for (uint32_t g = 0; g < u->n; g++) {
-			uint32_t c = osr_port_channel(f, s, osr_lft(u->gen[g].routing, s, d));
+	for (uint32_t g = 0; g < u->n; g++) {
+		const uint8_t *row = u->gen[g].routing->lft + (size_t)d * f->n_switches;
+		uint32_t *out = u->out[g];
 
-			if (g && c == u->out[0][s])
-				c = OSR_NONE;
-			u->out[g][s] = c;
-			if (c != OSR_NONE)
-				u->n_in[f->chan_dst[c]]++;
+		for (uint32_t s = 0; s < f->n_switches; s++) {
+			uint32_t c = osr_port_channel(f, s, row[s]);
+
+			out[s] = g && c == u->out[0][s] ? OSR_NONE : c;
 		}
+	}
+}
+
+static void count_in(struct run *u)
+{
+	const struct osr_fabric *f = u->f;
+
+	memset(u->n_in, 0, f->n_switches * sizeof(*u->n_in));
+	for (uint32_t g = 0; g < u->n; g++)
+		for (uint32_t s = 0; s < f->n_switches; s++)
+			if (u->out[g][s] != OSR_NONE)
+				u->n_in[f->chan_dst[u->out[g][s]]]++;
+}
+
+/* The same VLs from everywhere, as to a host where one lane serves all: there is nothing to spread. */
+static bool all_alike(const struct run *u)
+{
+	for (uint32_t s = 1; s < u->f->n_switches; s++)
+		if (u->mask[s] != u->mask[0])
+			return false;
+	return !u->turns.moves;
 }
 
 /* What is on channel c = out[g][s] goes on to everything that leaves the next switch. */
@@ -369,7 +388,10 @@ static void follow_all(struct run *u)
 		for (uint32_t j = 0; j < n; j++) {
 			load_entries(u, first + j);
 			start_packets(u, u->senders.inject + (size_t)j * f->n_switches);
-			spread(u);
+			if (!all_alike(u)) {
+				count_in(u);
+				spread(u);
+			}
 			if (!u->step)
 				mark_turns(u);
 			else

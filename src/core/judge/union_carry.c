@@ -10,6 +10,7 @@ struct carry {
 	uint32_t *sw;   /* [now->n_switches] switch of then, or OSR_NONE */
 	uint32_t *dest; /* [now->n_dests] */
 	uint32_t *chan; /* [now->n_channels] */
+	uint8_t *port;  /* [now->n_switches * 256] what is left of an entry */
 };
 
 static enum osr_status nomem(struct osr_diag *diag)
@@ -40,24 +41,6 @@ static uint32_t match_channel(const struct carry *k, uint32_t c)
 	return old;
 }
 
-static bool match(struct carry *k, struct osr_arena *scratch)
-{
-	const struct osr_fabric *f = k->now;
-
-	k->sw = osr_alloc(scratch, f->n_switches, sizeof(*k->sw));
-	k->dest = osr_alloc(scratch, f->n_dests, sizeof(*k->dest));
-	k->chan = osr_alloc(scratch, f->n_channels, sizeof(*k->chan));
-	if (!k->sw || !k->dest || !k->chan)
-		return false;
-	for (uint32_t s = 0; s < f->n_switches; s++)
-		k->sw[s] = osr_fabric_switch_by_guid(k->then, f->sw_guid[s]);
-	for (uint32_t d = 0; d < f->n_dests; d++)
-		k->dest[d] = match_dest(k, d);
-	for (uint32_t c = 0; c < f->n_channels; c++)
-		k->chan[c] = match_channel(k, c);
-	return true;
-}
-
 /* An entry whose port has no cable, or another one, leads nowhere today. */
 static uint8_t carry_port(const struct carry *k, uint32_t s, uint8_t port)
 {
@@ -66,6 +49,28 @@ static uint8_t carry_port(const struct carry *k, uint32_t s, uint8_t port)
 	if (osr_port_channel(k->then, k->sw[s], port) == OSR_NONE)
 		return c == OSR_NONE ? port : OSR_NO_PATH;
 	return c != OSR_NONE && k->chan[c] != OSR_NONE ? port : OSR_NO_PATH;
+}
+
+static bool match(struct carry *k, struct osr_arena *scratch)
+{
+	const struct osr_fabric *f = k->now;
+
+	k->sw = osr_alloc(scratch, f->n_switches, sizeof(*k->sw));
+	k->dest = osr_alloc(scratch, f->n_dests, sizeof(*k->dest));
+	k->chan = osr_alloc(scratch, f->n_channels, sizeof(*k->chan));
+	k->port = osr_alloc(scratch, f->n_switches, 256);
+	if (!k->sw || !k->dest || !k->chan || !k->port)
+		return false;
+	for (uint32_t s = 0; s < f->n_switches; s++)
+		k->sw[s] = osr_fabric_switch_by_guid(k->then, f->sw_guid[s]);
+	for (uint32_t d = 0; d < f->n_dests; d++)
+		k->dest[d] = match_dest(k, d);
+	for (uint32_t c = 0; c < f->n_channels; c++)
+		k->chan[c] = match_channel(k, c);
+	for (uint32_t s = 0; s < f->n_switches; s++)
+		for (unsigned port = 0; k->sw[s] != OSR_NONE && port < 256; port++)
+			k->port[s * (size_t)256 + port] = carry_port(k, s, (uint8_t)port);
+	return true;
 }
 
 static void carry_entries(const struct carry *k, uint16_t *granted, struct osr_routing *r)
@@ -77,7 +82,7 @@ static void carry_entries(const struct carry *k, uint16_t *granted, struct osr_r
 			if (k->dest[d] == OSR_NONE || k->sw[s] == OSR_NONE)
 				continue;
 			from = (size_t)k->dest[d] * k->then->n_switches + k->sw[s];
-			r->lft[at] = carry_port(k, s, k->old->lft[from]);
+			r->lft[at] = k->port[s * (size_t)256 + k->old->lft[from]];
 			if (r->sl)
 				r->sl[at] = k->old->sl[from];
 			if (granted)

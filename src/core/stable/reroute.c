@@ -195,7 +195,8 @@ static enum osr_status try_reroute(const struct osr_fabric *f, const struct osr_
 				   const struct osr_result *previous,
 				   const struct osr_reroute_options *opt, uint8_t *front,
 				   struct osr_arena *scratch, struct osr_arena *result,
-				   struct osr_routing *r, bool *again, struct osr_diag *diag)
+				   struct osr_routing *r, bool *again, bool *mixes,
+				   struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch), before = osr_arena_mark(result);
 	struct osr__reroute w = { .f = f,
@@ -206,11 +207,13 @@ static enum osr_status try_reroute(const struct osr_fabric *f, const struct osr_
 				  .max_vls =
 					  req->max_vls < OSR_MAX_VLS ? req->max_vls : OSR_MAX_VLS,
 				  .attempts = UINT64_MAX,
+				  .mixes = *mixes,
 				  .scratch = scratch,
 				  .stable = { .together = true } };
 	enum osr_status st = reroute(&w, result, r, diag);
 
 	*again = w.again;
+	*mixes = w.n_lanes && !w.bounces;
 	osr_arena_reset(scratch, mark);
 	if (st)
 		osr_arena_reset(result, before);
@@ -221,19 +224,43 @@ static enum osr_status try_reroute(const struct osr_fabric *f, const struct osr_
 static enum osr_status try_often(const struct osr_fabric *f, const struct osr_request *req,
 				 const struct osr_result *previous,
 				 const struct osr_reroute_options *opt, struct osr_arena *scratch,
-				 struct osr_arena *result, struct osr_routing *r,
+				 struct osr_arena *result, struct osr_routing *r, bool *mixes,
 				 struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	bool mixed = *mixes;
 	uint32_t n = home_of(previous)->fabric.n_dests;
 	uint8_t *front = osr_calloc(scratch, n < f->n_dests ? f->n_dests : n, 1);
 	enum osr_status st = front ? OSR_NOT_APPLICABLE : osr__nomem(diag);
 	bool again = true;
 
-	for (uint32_t i = 0; st == OSR_NOT_APPLICABLE && again && i < MAX_TRIES; i++)
-		st = try_reroute(f, req, previous, opt, front, scratch, result, r, &again, diag);
+	for (uint32_t i = 0; st == OSR_NOT_APPLICABLE && again && i < MAX_TRIES; i++) {
+		*mixes = mixed;
+		st = try_reroute(f, req, previous, opt, front, scratch, result, r, &again, mixes,
+				 diag);
+	}
 	osr_arena_reset(scratch, mark);
 	return st;
+}
+
+/*
+ * If the shortest ways can deadlock while they mix with the old ones, and all SLs stay: perhaps others
+ * cannot, just as short. The routes come first, the moment between second. With the fewest changes
+ * hardly anything mixes.
+ */
+static void try_mixing(const struct osr_fabric *f, const struct osr_request *req,
+		       const struct osr_result *previous, const struct osr_reroute_options *opt,
+		       struct osr_arena *scratch, struct osr_arena *result, struct osr_routing *r)
+{
+	struct osr_arena_mark before = osr_arena_mark(result);
+	struct osr_routing other;
+	bool mixes = true;
+
+	if (!try_often(f, req, previous, opt, scratch, result, &other, &mixes, NULL) &&
+	    other.stable.together && !other.stable.n_sl_lost && other.n_longer <= r->n_longer)
+		*r = other;
+	else
+		osr_arena_reset(result, before);
 }
 
 enum osr_status osr_reroute(const struct osr_fabric *f, const struct osr_request *req,
@@ -243,13 +270,18 @@ enum osr_status osr_reroute(const struct osr_fabric *f, const struct osr_request
 {
 	struct osr_reroute_options shortest = *opt;
 	enum osr_status st = repairable(req, previous, diag);
+	bool mixes = false;
 
 	if (st)
 		return st;
-	st = try_often(f, req, previous, opt, scratch, result, r, diag);
+	st = try_often(f, req, previous, opt, scratch, result, r, &mixes, diag);
+	if (!st && !opt->fewest && !r->stable.together && !r->stable.n_sl_lost && r->stable.n_trees &&
+	    mixes)
+		try_mixing(f, req, previous, opt, scratch, result, r);
 	if (st != OSR_NOT_APPLICABLE || !opt->fewest)
 		return st;
 	/* Detours took the room on the lanes, or load too few cables. */
 	shortest.fewest = false;
-	return try_often(f, req, previous, &shortest, scratch, result, r, diag);
+	mixes = false;
+	return try_often(f, req, previous, &shortest, scratch, result, r, &mixes, diag);
 }

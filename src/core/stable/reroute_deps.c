@@ -103,8 +103,8 @@ enum osr_status osr__deps_init(struct osr__deps *g, const struct osr_fabric *x, 
 		return osr_fail(diag, OSR_NOT_APPLICABLE,
 				"the fabric has more than 2^32 pairs of channels");
 	g->row[m] = (uint32_t)n_slots;
-	/* A route passes every switch once at most. */
-	g->max_undo = 16 * x->n_switches + 2;
+	/* A route passes every switch once at most; and turns at one switch. */
+	g->max_undo = 16 * x->n_switches + 2 + 256;
 	g->dep = osr_calloc(scratch, n_slots, sizeof(*g->dep));
 	g->never = osr_calloc(scratch, n_slots, sizeof(*g->never));
 	g->pos = osr_alloc(scratch, n_lanes * m, sizeof(*g->pos));

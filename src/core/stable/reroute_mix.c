@@ -10,6 +10,7 @@
  */
 #include "reroute_private.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static bool same_numbers(const struct osr__reroute *w)
@@ -94,6 +95,63 @@ static uint32_t ways(const struct osr__reroute *w, uint32_t d, const uint8_t *ro
 	if (c != OSR_NONE)
 		way[n++] = c;
 	return n;
+}
+
+/* The channel of the entry of the last sweep, if it is another one than c. */
+static uint32_t old_way(const struct osr__reroute *w, uint32_t d, uint32_t v, uint32_t c)
+{
+	uint32_t old;
+
+	if (v == w->x->dest_switch[d])
+		return OSR_NONE;
+	old = osr__alive(w, v, w->last_row[v]);
+	return old == c ? OSR_NONE : old;
+}
+
+bool osr__mix_turns(struct osr__reroute *w, uint32_t d, uint32_t v, uint32_t c)
+{
+	const struct osr_fabric *x = w->x;
+	uint32_t u = x->chan_dst[c], old = OSR_NONE;
+
+	if (w->last_row[v] == x->chan_port[c])
+		return true; /* as in the last sweep */
+	old = old_way(w, d, u, OSR_NONE);
+	if (old != OSR_NONE && !osr__deps_add(&w->deps, c, old, osr__need(w, d, v)))
+		return false;
+	for (uint32_t out = x->chan_row[v]; out < x->chan_row[v + 1]; out++) {
+		uint32_t p = x->chan_dst[out], in = x->chan_rev[out];
+
+		if (w->chan_f[out] != OSR_NONE && old_way(w, d, p, OSR_NONE) == in &&
+		    !osr__deps_add(&w->deps, in, c, osr__need(w, d, p)))
+			return false;
+	}
+	return true;
+}
+
+static bool all_send_back(const struct osr__reroute *w, uint32_t d, uint32_t v)
+{
+	const struct osr_fabric *x = w->x;
+
+	for (uint32_t c = x->chan_row[v]; c < x->chan_row[v + 1]; c++)
+		if (w->chan_f[c] != OSR_NONE &&
+		    (old_way(w, d, x->chan_dst[c], OSR_NONE) != x->chan_rev[c] ||
+		     !osr__need(w, d, x->chan_dst[c])))
+			return false;
+	return true;
+}
+
+void osr__look_for_bounce(struct osr__reroute *w, uint32_t d, uint32_t v)
+{
+	char buf[32];
+
+	if (w->bounces || !w->n_lanes || !all_send_back(w, d, v))
+		return;
+	w->bounces = true;
+	w->stable.moment = OSR_MOMENT_LOOP;
+	snprintf(w->stable.moment_why, sizeof(w->stable.moment_why),
+		 "credit loop of 2 channels: switch %.60s has lost its way to LID %u, and all its neighbours "
+		 "send such packets to it as long as they have the old tables",
+		 osr_switch_name(w->x, v, buf), w->x->dest_lid[d]);
 }
 
 /* Is there a switch with two ways? Elsewhere the mixture is one of the two tables. */

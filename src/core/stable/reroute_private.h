@@ -105,6 +105,8 @@ struct osr__reroute {
 	uint8_t *busy;     /* [n_switches] */
 	uint8_t *relaxed; /* [n_switches] may get another SL */
 	bool rejected;    /* a way was not free of cycles */
+	bool mixes;       /* only ways that mix with old entries without a cycle; or it is given up */
+	bool bounces;     /* whatever way a switch takes, packets with old entries come back to it */
 
 	uint8_t *front; /* [n_dests] trees that are repaired first */
 	bool again;     /* there is one more since this try began */
@@ -249,6 +251,16 @@ enum osr_status osr__hand_over(struct osr__reroute *w, struct osr_arena *result,
 /* reroute_mix.c */
 /* What the last sweep left on the switches, where it differs from home's. */
 void osr__add_last(struct osr__reroute *w);
+/*
+ * What packets to d that meet old entries depend on if v sends by channel c, whose way from there on is
+ * settled; for as long as the route from v itself. False if that closes a cycle: some of it is added then.
+ */
+bool osr__mix_turns(struct osr__reroute *w, uint32_t d, uint32_t v, uint32_t c);
+/*
+ * Do all neighbours of v, by their old entries, send what comes to them for d to v? Then no tables by
+ * which v reaches d can mix with the old ones without a cycle: v and the neighbour it takes. Notes it.
+ */
+void osr__look_for_bounce(struct osr__reroute *w, uint32_t d, uint32_t v);
 void osr__add_mixtures(struct osr__reroute *w, const struct osr_routing *r);
 
 /* reroute_mcast.c */

@@ -198,6 +198,19 @@ static uint32_t find_candidates(const struct osr__reroute *w, uint32_t d, const 
 	return n;
 }
 
+/* Where old entries and new ones mix, too, if that is asked for. */
+static bool commit_mixed(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint32_t v, uint32_t c)
+{
+	bool has_sl = w->shared || !w->sl || w->sl[(size_t)d * w->x->n_switches + v] != OSR__NO_SL;
+
+	if (!osr__commit(w, d, row, v, c))
+		return false;
+	if (!w->mixes || !w->n_lanes || !has_sl || w->relaxed[v] || osr__mix_turns(w, d, v, c))
+		return true;
+	osr__deps_undo(&w->deps);
+	return false;
+}
+
 /* Attaches v over the most welcome way of this length that is free of cycles, if there is one. */
 static bool look_at(struct osr__reroute *w, uint32_t d, uint8_t *row, uint32_t v, uint32_t len,
 		    bool old_only)
@@ -208,11 +221,12 @@ static bool look_at(struct osr__reroute *w, uint32_t d, uint8_t *row, uint32_t v
 	while (n) {
 		uint32_t best = osr__best_candidate(list, n), c = list[best].chan;
 
-		if (osr__commit(w, d, row, v, c)) {
+		if (commit_mixed(w, d, row, v, c)) {
 			row[v] = w->x->chan_port[c];
 			w->known[v] = w->epoch;
 			w->len[v] = len;
 			expect_load(w, d, row, v);
+			osr__look_for_bounce(w, d, v);
 			return true;
 		}
 		w->rejected = true;
@@ -437,7 +451,7 @@ static enum osr_status find_ways(struct osr__reroute *w, uint32_t d, uint8_t *ro
 	if (!lost(w, d))
 		return OSR_OK;
 	/* The SLs given out so far leave no way, however long: others. */
-	if (w->n_lanes && !w->shared) {
+	if (w->n_lanes && !w->shared && !w->mixes) {
 		for (uint32_t i = 0; i < w->n_u; i++)
 			w->relaxed[w->u[i]] = w->known[w->u[i]] != w->epoch;
 		settle(w, d, row, w->n_u);

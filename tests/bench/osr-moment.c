@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * osr-moment [-e ENGINE] [-o NAME=VALUE] [-n TRIALS] [-k CABLES] [-s SEED] [-v VLS] FILE
+ *
+ * CABLES die at once on a whole fabric, and return: how often can old and new tables deadlock while
+ * they mix, as the engine made them and with what is taken over from the old ones, and what does the
+ * answer cost? Prints one line of JSON.
+ */
+#include <osmroutes/check.h>
+#include <osmroutes/prng.h>
+#include <osmroutes/reroute.h>
+
+#include <io/netfile.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "faults.h"
+
+static double clock_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+static void die(const char *text)
+{
+	fprintf(stderr, "osr-moment: %s\n", text);
+	exit(1);
+}
+
+struct bench {
+	const struct osr_engine *e;
+	struct osr_values v;
+	struct osr_request req;
+};
+
+struct sums {
+	unsigned long n, kept, together, bounces, asked, plain, order, sls, unasked;
+	double ms_route, ms_check, ms_plain, ms_prefer, worst;
+};
+
+struct sweep {
+	struct osr_arena arena;
+	struct osr_result x;
+};
+
+static double ask(const struct bench *b, const struct osr_result *before, bool prefer, struct sweep *s,
+		  struct osr_routing *r)
+{
+	struct osr_arena scratch = { 0 };
+	struct osr_diag diag = { "" };
+	double start = clock_ms();
+
+	if (osr_reroute_moment(&s->x.fabric, &b->req, before, prefer, &scratch, &s->arena, r, &diag))
+		die(diag.text);
+	osr_arena_free(&scratch);
+	return clock_ms() - start;
+}
+
+static void check(struct sweep *s)
+{
+	uint64_t *load = osr_alloc(&s->arena, s->x.fabric.n_channels, sizeof(*load));
+	struct osr_arena scratch = { 0 };
+	struct osr_verdict verdict;
+	struct osr_diag diag = { "" };
+
+	if (!load || osr_check_loads(&s->x.fabric, &s->x.routing, &scratch, &verdict, load, &diag))
+		die(diag.text);
+	s->x.load = load;
+	osr_arena_free(&scratch);
+}
+
+/* As the plugin does it; n: NULL for the first sweep of all. */
+static bool sweep(const struct bench *b, const struct faults *faults, const struct osr_result *before,
+		  struct sweep *s, struct sums *n)
+{
+	struct osr_arena scratch = { 0 };
+	struct osr_diag diag = { "" };
+	struct osr_routing *r = &s->x.routing, plain;
+	double start, ms;
+
+	faults_build(faults, &s->arena, &s->x.fabric);
+	start = clock_ms();
+	if (b->e->route(&s->x.fabric, &b->v, &b->req, before, &scratch, &s->arena, r, &diag)) {
+		fprintf(stderr, "%s\n", diag.text);
+		osr_arena_free(&scratch);
+		return false;
+	}
+	ms = clock_ms() - start;
+	osr_arena_free(&scratch);
+	s->x.home = before ? osr_reroute_home(before, r) : NULL;
+	if (n) {
+		n->n++;
+		n->ms_route += ms;
+		n->kept += r->stable.kept;
+		n->together += r->stable.kept && r->stable.together;
+		n->bounces += r->stable.kept && r->stable.moment == OSR_MOMENT_LOOP;
+	}
+	if (n && !(r->stable.kept && (r->stable.together || r->stable.moment == OSR_MOMENT_LOOP))) {
+		plain = *r;
+		n->asked++;
+		n->ms_plain += ask(b, before, false, s, &plain);
+		n->plain += plain.stable.moment == OSR_MOMENT_FREE;
+		n->unasked += plain.stable.moment == OSR_MOMENT_UNASKED;
+		ms = ask(b, before, !r->stable.kept, s, r);
+		n->ms_prefer += ms;
+		n->worst = ms > n->worst ? ms : n->worst;
+		n->order += r->stable.moment_kept == OSR_KEPT_ORDER;
+		n->sls += (r->stable.moment_kept & OSR_KEPT_SLS) != 0;
+	}
+	start = clock_ms();
+	check(s);
+	if (n)
+		n->ms_check += clock_ms() - start;
+	return true;
+}
+
+static void trial(const struct bench *b, struct faults *faults, const struct sweep *whole,
+		  struct osr_prng *seed, uint32_t n_cables, struct sums *down, struct sums *up)
+{
+	struct sweep broken = { 0 }, back = { 0 };
+	const struct osr_fabric *f = faults->whole;
+
+	memset(faults->chan, 0, f->n_channels * sizeof(bool));
+	for (uint32_t i = 0; i < n_cables; i++)
+		faults_cable(faults, osr_prng_below(seed, f->n_channels), true);
+	if (sweep(b, faults, &whole->x, &broken, down)) {
+		memset(faults->chan, 0, f->n_channels * sizeof(bool));
+		sweep(b, faults, &broken.x, &back, up);
+	}
+	osr_arena_free(&broken.arena);
+	osr_arena_free(&back.arena);
+}
+
+static void print(const char *what, const struct sums *n)
+{
+	double asked = n->asked ? (double)n->asked : 1, all = n->n ? (double)n->n : 1;
+
+	printf("\"%s\": {\"n\": %lu, \"kept\": %lu, \"together\": %lu, \"bounces\": %lu, \"asked\": %lu, \"free\": %lu, "
+	       "\"with_order\": %lu, \"with_sls\": %lu, \"unasked\": %lu, \"route_ms\": %.2f, "
+	       "\"check_ms\": %.2f, \"ask_ms\": %.2f, \"choose_ms\": %.2f, \"choose_worst_ms\": %.2f}",
+	       what, n->n, n->kept, n->together, n->bounces, n->asked, n->plain, n->order, n->sls, n->unasked,
+	       n->ms_route / all, n->ms_check / all, n->ms_plain / asked, n->ms_prefer / asked, n->worst);
+}
+
+static void set(struct bench *b, char *text)
+{
+	char *value = strchr(text, '=');
+	struct osr_diag diag = { "" };
+
+	if (!value)
+		die("-o NAME=VALUE");
+	*value = 0;
+	if (osr_values_set(&b->v, b->e->params, text, value + 1, &diag))
+		die(diag.text);
+}
+
+/* With new LIDs, so that every fabric has them. */
+static void read_fabric(const char *path, struct osr_arena *arena, struct osr_fabric *f)
+{
+	struct osr_net net = { 0 };
+	struct osr_diag diag = { "" };
+
+	if (osr_netfile_read(path, &net, &diag) || osr_net_fabric(&net, -1, arena, f, &diag))
+		die(diag.text);
+	osr_net_free(&net);
+}
+
+int main(int argc, char **argv)
+{
+	struct bench b = { .e = osr_engine_find("dfsssp"),
+			   .req = { .max_vls = 8, .multicast = true } };
+	struct sums down = { 0 }, up = { 0 };
+	struct osr_prng seed = { 1 };
+	struct osr_arena arena = { 0 };
+	struct sweep whole = { 0 };
+	struct osr_fabric f;
+	struct faults faults;
+	uint32_t n_trials = 10, n_cables = 1;
+	int opt;
+
+	osr_values_default(&b.v, b.e->params);
+	while ((opt = getopt(argc, argv, "e:o:n:k:s:v:")) != -1) {
+		if (opt == 'e') {
+			b.e = osr_engine_find(optarg);
+			if (!b.e)
+				die("no such engine");
+			osr_values_default(&b.v, b.e->params);
+		} else if (opt == 'o') {
+			set(&b, optarg);
+		} else if (opt == 'n') {
+			n_trials = (uint32_t)atoi(optarg);
+		} else if (opt == 'k') {
+			n_cables = (uint32_t)atoi(optarg);
+		} else if (opt == 's') {
+			seed.state = (uint64_t)atoll(optarg);
+		} else if (opt == 'v') {
+			b.req.max_vls = (uint8_t)atoi(optarg);
+		} else {
+			die("usage: osr-moment [-e ENGINE] [-o NAME=VALUE] [-n TRIALS] [-k CABLES] "
+			    "[-s SEED] [-v VLS] FILE");
+		}
+	}
+	if (optind + 1 != argc)
+		die("one net file, please");
+	read_fabric(argv[optind], &arena, &f);
+	faults_new(&faults, &f);
+	if (!sweep(&b, &faults, NULL, &whole, NULL))
+		return 1;
+	for (uint32_t i = 0; i < n_trials; i++)
+		trial(&b, &faults, &whole, &seed, n_cables, &down, &up);
+	printf("{");
+	print("dead", &down);
+	printf(", ");
+	print("back", &up);
+	printf("}\n");
+	faults_free(&faults);
+	osr_arena_free(&whole.arena);
+	osr_arena_free(&arena);
+	return 0;
+}

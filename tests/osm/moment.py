@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""The moment between: what the log says of old and new tables mixed, against tables read back from the switches
+before and after a change, and a judge that sends every packet through every mixture of both."""
+import re
+
+import oracle
+from faults import switch_links
+from groups import join
+from judge import QOS, Claims, expect, judge, scenario
+from osmtest import Fabric, Opensm, find_fabric
+
+
+class Mixture:
+    """Two sets of tables on the fabric of the second. Vertices are (switch GUID, port, VL)."""
+
+    def __init__(self, old, new):
+        self.old = {s.guid: s for s in old.switches}
+        self.new = {s.guid: s for s in new.switches}
+        self.tables = old, new
+        self.waits = {}
+        self.cable = {}		# (GUID, port) -> (GUID, port); cables that are there today
+        for s in new.switches:
+            for p, (u, q) in s.next.items():
+                self.cable[s.guid, p] = (new.switches[u].guid, q)
+
+    def generations(self, guid):
+        return [g[guid] for g in (self.old, self.new) if guid in g]
+
+    def is_old_cable(self, guid, port):
+        """An old entry for a port behind which another switch is today leads nowhere."""
+        there = self.old[guid].next.get(port)
+        return there and (self.tables[0].switches[there[0]].guid, there[1]) == self.cable.get((guid, port))
+
+    def ports(self, guid, lid):
+        found = {self.new[guid].forward(lid)}
+        if guid in self.old and self.is_old_cable(guid, self.old[guid].forward(lid)):
+            found.add(self.old[guid].forward(lid))
+        return {p for p in found if (guid, p) in self.cable}
+
+    def vls(self, guid, came, out, sl):
+        return {s.table(came, out)[sl] for s in self.generations(guid)} - {15}
+
+    def send(self, guid, came, lid, sl, goal):
+        """From an end port on this switch, everywhere a packet may come."""
+        todo, seen = [(guid, came, None)], set()
+        while todo:
+            at, came, held = todo.pop()
+            if (at, came, held) in seen:
+                continue
+            seen.add((at, came, held))
+            if at == goal:
+                continue
+            for out in self.ports(at, lid):
+                for vl in self.vls(at, came, out, sl):
+                    hold = (at, out, vl)
+                    if held:
+                        self.waits.setdefault(held, set()).add(hold)
+                    todo.append(self.cable[at, out] + (hold,))
+
+    def add_unicast(self, replies):
+        """Every SL of the old and the new path records, to every LID that both have."""
+        ends, goal = {}, {}
+        for tables in self.tables:
+            for e in tables.ends:
+                for lid in e.lids:
+                    ends.setdefault(lid, []).append((tables, e))
+        for e in self.tables[1].ends:
+            for lid in e.lids:
+                goal[lid] = self.tables[1].switches[e.switch].guid
+        for lid in goal:
+            for tables, e in ends[lid]:
+                at = tables.switches[e.switch].guid
+                for other, sl in zip(tables.lids, tables.rows[lid]):
+                    if sl == 255 or other not in goal or other == lid or at not in self.new:
+                        continue
+                    host = any(x.host for _, x in ends[other])
+                    if e.host or host:
+                        self.send(at, e.port, other, sl, goal[other])
+                    if replies and e.host:
+                        there = [x for t, x in ends[other] if t is self.tables[1]][0]
+                        self.send(goal[other], there.port, lid, sl, goal[lid])
+
+    def add_multicast(self, sl=0):
+        """A copy leaves by every port of the old or the new table but the one it came by."""
+        links = {}
+        for guid in self.new:
+            for s in self.generations(guid):
+                for mlid, ports in s.mft.items():
+                    links.setdefault(mlid, set()).update(
+                        (guid, p) for p in ports if (guid, p) in self.cable and
+                        (s is self.new[guid] or self.is_old_cable(guid, p)))
+        for out in links.values():
+            for a in out:
+                there, came = self.cable[a]
+                for b in out:
+                    if b[0] != there or b[1] == came:
+                        continue
+                    befores = set().union(*[self.vls(a[0], i, a[1], sl) for i in [0] + list(self.new[a[0]].next)])
+                    for before in befores:
+                        for after in self.vls(there, came, b[1], sl):
+                            self.waits.setdefault(a + (before,), set()).add(b + (after,))
+
+    def is_cyclic(self):
+        n_in = {}
+        for after in self.waits.values():
+            for b in after:
+                n_in[b] = n_in.get(b, 0) + 1
+        vertices = set(self.waits) | set(n_in)
+        free = [v for v in vertices if v not in n_in]
+        while free:
+            v = free.pop()
+            vertices.discard(v)
+            for b in self.waits.get(v, ()):
+                n_in[b] -= 1
+                if not n_in[b]:
+                    free.append(b)
+        return bool(vertices)
+
+
+def said(log):
+    """For every sweep in here that changed entries (or the last one, if none did): True no loop, False there can be
+    one, None not said; and whether tables were kept."""
+    parts = re.split(r'(?=LFT entries changed \d+)', log)[1:]
+    found = []
+    for part in [p for p in parts if not p.startswith('LFT entries changed 0 ')] or parts[-1:]:
+        together = re.search('old and new tables together (.*?);', part)
+        mixed = re.search('old and new tables mixed(, with multicast)?: (no credit loop|can deadlock|not)', part)
+        if together and together.group(1).startswith('deadlock-free'):
+            found.append((True, True))
+        else:
+            free = {'no credit loop': True, 'can deadlock': False}.get(mixed.group(2)) if mixed else None
+            found.append((free, bool(together)))
+    return found
+
+
+def compare(old, new, log, counts):
+    """log: since the tables were old."""
+    answers = said(log)
+    if len(answers) != 1:
+        counts['more sweeps than one'] = counts.get('more sweeps than one', 0) + 1
+        return
+    free, kept = answers[0]
+    mixture = Mixture(old, new)
+    mixture.add_unicast('replies deadlock-free' in Claims(log).proven)
+    mixture.add_multicast()
+    expect(free is not None, 'nothing is said of the moment between')
+    expect(free != mixture.is_cyclic(), 'the log says that old and new tables mixed %s' %
+           ('have no credit loop, and there is one' if free else 'can deadlock, and there is no loop'))
+    counts[kept, free] = counts.get((kept, free), 0) + 1
+
+
+def life(workdir, netfile, engine, cables, conf='', counts=None):
+    """Some cables die and return, one after the other; all hosts are in one group."""
+    counts = {} if counts is None else counts
+    with Fabric(find_fabric(netfile), workdir) as fabric:
+        with Opensm(fabric, engine, plugin=True, options=QOS, plugin_conf=conf) as opensm:
+            opensm.wait_up()
+            before = judge(fabric, opensm, ours=engine)
+            links = switch_links(before)
+            for name in sorted({e.name for e in before.ends if e.host}):
+                join(fabric, name)
+            opensm.wait_quiet()
+            before = judge(fabric, opensm, ours=engine)
+            for i in cables:
+                for change in (fabric.unlink, fabric.relink):
+                    start = len(opensm.log)
+                    opensm.change(change(*links[i % len(links)][:2]))
+                    after = judge(fabric, opensm, ours=engine)
+                    compare(before, after, opensm.log[start:], counts)
+                    before = after
+        opensm.check_own_log()
+    return counts
+
+
+@scenario('moment.repairs', 180)
+def repairs(workdir):
+    """After repairs: both answers, each of them true."""
+    counts = life(workdir, 'torus-4x4', 'dfsssp', (0, 9))
+    life(workdir, 'ring-5', 'dfsssp', (1,), counts=counts)
+    life(workdir, 'tree-2', 'dfsssp', (0,), counts=counts)
+    expect(counts.get((True, True)) and counts.get((True, False)), 'not both answers: %s' % counts)
+
+
+@scenario('moment.full', 180)
+def full(workdir):
+    """After full routes, by an engine that keeps its tables, told not to, and by others."""
+    counts = life(workdir, 'random-12', 'dfsssp', (0,), conf='[dfsssp]\nstable = no\n')
+    for netfile, engine in (('tree-2', 'dmodk'), ('torus-4x4', 'angara'), ('ring-5', 'p2sssp')):
+        life(workdir, netfile, engine, (2,), counts=counts)
+    expect(counts.get((False, True), 0) + counts.get((False, False), 0) > 4, 'too few full routes: %s' % counts)

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Two full routes of a fabric before and after faults, under every engine: whether the mixture can
+ * deadlock must be what a judge says that follows every packet, and every copy of a multicast packet,
+ * through every mixture. What is taken over from the old tables must help, change no entry, and pass
+ * the checker.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <osmroutes/check.h>
+#include <osmroutes/reroute.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "faults.h"
+#include "tables.h"
+
+#define BOTH (OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL | OSR_CLAIM_MULTICAST)
+
+struct totals {
+	unsigned n, free, loop, order, sls, judged;
+};
+
+struct pair {
+	const struct osr_engine *engine;
+	struct osr_values values;
+	struct osr_request req;
+	struct test_fabric t;
+	struct faults faults;
+	struct ledger ledger;
+	struct osr_arena arena;
+	struct osr_result old, now;
+};
+
+static enum osr_status route(struct pair *x, struct osr_result *to)
+{
+	struct osr_arena scratch = { 0 };
+	enum osr_status st;
+
+	faults_build(&x->faults, &x->arena, &to->fabric);
+	st = x->engine->route(&to->fabric, &x->values, &x->req, NULL, &scratch, &x->arena,
+			      &to->routing, NULL);
+	osr_arena_free(&scratch);
+	return st;
+}
+
+static void ask(struct pair *x, bool prefer, struct osr_routing *r)
+{
+	struct osr_arena scratch = { 0 };
+	struct osr_diag diag = { "" };
+
+	if (osr_reroute_moment(&x->now.fabric, &x->req, &x->old, prefer, &scratch, &x->arena, r,
+			       &diag))
+		fail_msg("%s on %s: %s", x->engine->name, x->t.name, diag.text);
+	assert_int_equal(scratch.in_use, 0);
+	osr_arena_free(&scratch);
+}
+
+static void assert_checked(struct pair *x, const struct osr_routing *r)
+{
+	struct osr_arena scratch = { 0 };
+	struct osr_diag diag = { "" };
+	struct osr_verdict verdict;
+
+	if (osr_check(&x->now.fabric, r, &scratch, &verdict, &diag))
+		fail_msg("%s on %s: %s", x->engine->name, x->t.name, diag.text);
+	if (!table_judge(&x->now.fabric, r, &verdict))
+		fail_msg("%s on %s: the judge refuses what the checker accepts", x->engine->name,
+			 x->t.name);
+	osr_arena_free(&scratch);
+}
+
+/* Packets in flight have the SLs of the old tables, those to come have the new ones. */
+static bool judge_says_free(struct pair *x, const struct osr_routing *r)
+{
+	struct osr_result now = { .fabric = x->now.fabric, .routing = *r };
+	bool safe;
+
+	ledger_new(&x->ledger, &x->t.f);
+	ledger_note(&x->ledger, &x->old);
+	ledger_note(&x->ledger, &now);
+	safe = ledger_safe(&x->ledger, &now, &x->old, true);
+	ledger_free(&x->ledger);
+	return safe;
+}
+
+static void judge(struct pair *x, const struct osr_routing *r, struct totals *n)
+{
+	if (((x->old.routing.claims ^ r->claims) & BOTH) || r->sl2vl || x->old.routing.sl2vl)
+		return;
+	n->judged++;
+	if (judge_says_free(x, r) != (r->stable.moment == OSR_MOMENT_FREE))
+		fail_msg("%s on %s: %s", x->engine->name, x->t.name,
+			 r->stable.moment == OSR_MOMENT_FREE ? "old and new tables can deadlock"
+							     : r->stable.moment_why);
+}
+
+/* Once as they are, once with what the old tables have. */
+static void compare(struct pair *x, bool anew, struct totals *n)
+{
+	static const struct osr_diag why = { "a test" };
+	struct osr_routing *r = &x->now.routing, plain, prefer;
+	struct osr_arena scratch = { 0 };
+	size_t size = (size_t)r->n_dests * r->n_switches;
+
+	if (anew)
+		assert_int_equal(osr_reroute_anew(&x->now.fabric, &x->req, &x->old, &why, &scratch,
+						  &x->arena, r, NULL),
+				 OSR_OK);
+	osr_arena_free(&scratch);
+	plain = prefer = *r;
+	ask(x, false, &plain);
+	ask(x, true, &prefer);
+	assert_int_equal(plain.stable.moment_kept, 0);
+	if (!(r->claims & x->old.routing.claims & OSR_CLAIM_DEADLOCK_FREE)) {
+		assert_int_equal(plain.stable.moment, OSR_MOMENT_UNASKED);
+		assert_true(plain.stable.moment_why[0]);
+		return;
+	}
+	judge(x, &plain, n);
+	n->n++;
+	n->free += plain.stable.moment == OSR_MOMENT_FREE;
+	n->loop += prefer.stable.moment == OSR_MOMENT_LOOP;
+	n->order += prefer.stable.moment_kept == OSR_KEPT_ORDER;
+	n->sls += (prefer.stable.moment_kept & OSR_KEPT_SLS) != 0;
+	assert_true(prefer.lft == r->lft);
+	if (!prefer.stable.moment_kept) {
+		assert_int_equal(prefer.stable.moment, plain.stable.moment);
+		assert_true(prefer.sl == r->sl && prefer.rank == r->rank);
+		return;
+	}
+	assert_int_equal(plain.stable.moment, OSR_MOMENT_LOOP);
+	assert_int_equal(prefer.stable.moment, OSR_MOMENT_FREE);
+	assert_true(prefer.n_vls <= x->req.max_vls);
+	if (anew && (prefer.stable.moment_kept & OSR_KEPT_SLS))
+		assert_int_equal(prefer.stable.n_sl_changed + prefer.stable.n_sl_lost, 0);
+	judge(x, &prefer, n);
+	assert_checked(x, &prefer);
+	assert_memory_equal(prefer.lft, r->lft, size);
+}
+
+static void fail_some(struct pair *x, unsigned n, uint64_t *seed)
+{
+	const struct osr_fabric *f = x->faults.whole;
+
+	for (unsigned i = 0; i < n && f->n_channels; i++)
+		faults_cable(&x->faults, test_random(seed) % f->n_channels, true);
+	if (test_random(seed) % 4 == 0 && f->n_switches > 3)
+		x->faults.sw[test_random(seed) % f->n_switches] = true;
+}
+
+static void mend(struct pair *x)
+{
+	const struct osr_fabric *f = x->faults.whole;
+
+	memset(x->faults.chan, 0, f->n_channels * sizeof(bool));
+	memset(x->faults.sw, 0, f->n_switches * sizeof(bool));
+}
+
+static bool applies(const struct pair *x)
+{
+	return !x->engine->applies || !x->engine->applies(&x->t.f, &x->values, NULL);
+}
+
+/* The fabric is in x->t, and goes. */
+static void both_ways(struct pair *x, uint64_t seed, struct totals *n)
+{
+	bool returns = test_random(&seed) % 2;
+
+	faults_new(&x->faults, &x->t.f);
+	osr_values_default(&x->values, x->engine->params);
+	if (returns)
+		fail_some(x, 1 + seed % 3, &seed);
+	if (applies(x) && !route(x, &x->old)) {
+		mend(x);
+		if (!returns || test_random(&seed) % 3 == 0)
+			fail_some(x, 1 + seed % 3, &seed);
+		if (!route(x, &x->now))
+			compare(x, seed % 2, n);
+	}
+	osr_arena_free(&x->arena);
+	faults_free(&x->faults);
+	test_fabric_free(&x->t);
+}
+
+static unsigned n_cases(unsigned n)
+{
+	const char *more = getenv("OSR_MOMENT_CASES");
+
+	return more ? (unsigned)atoi(more) : n;
+}
+
+static void test_engines(void **state)
+{
+	for (const struct osr_engine *const *e = osr_engines; *e; e++) {
+		struct totals n = { 0 };
+
+		for (unsigned i = 0; i < n_cases(700); i++) {
+			struct pair x = { .engine = *e,
+					  .req = { .max_vls = (uint8_t)(1 + i % 8),
+						   .multicast = i % 3 != 0,
+						   .mcast_vl = (uint8_t)(i % 5 == 0 && i % 8 > 1) } };
+
+			if (i % 2)
+				test_fabric_named(&x.t, i / 2 % N_TEST_FABRICS);
+			else
+				test_fabric_random(&x.t, 3 + i % 12, 2 + i * 7 % 30, 900 + i);
+			both_ways(&x, i, &n);
+		}
+		print_message("%s: %u asked (%u judged), %u free as made, %u with the old order, %u with "
+			      "the old SLs, %u not\n",
+			      (*e)->name, n.n, n.judged, n.free, n.order, n.sls, n.loop);
+		if (!strcmp((*e)->name, "dfsssp"))
+			assert_true(n.judged > 500 && n.free > 100 && n.order > 20 && n.sls > 1);
+	}
+}
+
+/* Each allocation fails in turn: a sentence, and the routing is as it was. */
+static void test_memory(void **state)
+{
+	struct pair x = { .engine = osr_engine_find("dfsssp"),
+			  .req = { .max_vls = 8, .multicast = true } };
+	unsigned done = 0;
+	uint64_t seed = 5;
+
+	test_fabric_random(&x.t, 10, 20, 5);
+	osr_values_default(&x.values, x.engine->params);
+	faults_new(&x.faults, &x.t.f);
+	assert_int_equal(route(&x, &x.old), OSR_OK);
+	fail_some(&x, 2, &seed);
+	assert_int_equal(route(&x, &x.now), OSR_OK);
+	for (size_t n = 1; done < 3; n++) {
+		struct osr_arena scratch = { .fail_after = n }, result = { .fail_after = n };
+		struct osr_routing r = x.now.routing;
+		struct osr_diag diag = { "" };
+		enum osr_status st = osr_reroute_moment(&x.now.fabric, &x.req, &x.old, true, &scratch,
+							&result, &r, &diag);
+
+		assert_true(st == OSR_OK || (st == OSR_NOMEM && diag.text[0]));
+		if (st) {
+			assert_true(r.sl == x.now.routing.sl && r.rank == x.now.routing.rank);
+			assert_int_equal(r.stable.moment, OSR_MOMENT_UNASKED);
+		}
+		done += !st;
+		osr_arena_free(&scratch);
+		osr_arena_free(&result);
+	}
+	osr_arena_free(&x.arena);
+	faults_free(&x.faults);
+	test_fabric_free(&x.t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_engines),
+		cmocka_unit_test(test_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
