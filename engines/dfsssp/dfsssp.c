@@ -29,6 +29,7 @@ enum {
 	FEWER_VLS,
 	STABLE,
 	REPAIR,
+	ROOM,
 	REBALANCE
 };
 
@@ -73,6 +74,9 @@ static const struct osr_param params[] = {
 	[REPAIR] = { "repair", OSR_PARAM_ENUM, "fewest", 0, 0, "shortest|fewest",
 		     "as few entries change as possible, over longer ways; or routes that were cut "
 		     "take the shortest ways left" },
+	[ROOM] = { "room", OSR_PARAM_BOOL, "no", 0, 0, NULL,
+		   "deal SLs out over all VLs so that repairs find room: fewer pairs get another SL "
+		   "after a fault, and a full route takes longer" },
 	[REBALANCE] = { "rebalance", OSR_PARAM_UINT, "200", 0, 100000, NULL,
 			"route anew once repairs have made the balance worse by this factor, in "
 			"percent; 0: never" },
@@ -308,6 +312,11 @@ out:
 	r->engine = "dfsssp";
 	r->n_rounds = s.n_rounds;
 	r->claims |= r->n_longer ? 0 : OSR_CLAIM_MINIMAL;
+	if (v->num[STABLE] && v->num[ROOM]) {
+		st = osr_reroute_room(f, capped.max_vls, scratch, result, r, diag);
+		if (st)
+			return st;
+	}
 	return stable ? osr_reroute_anew(f, &capped, previous, &why, scratch, result, r, diag)
 		      : OSR_OK;
 }

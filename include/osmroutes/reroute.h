@@ -76,6 +76,15 @@ enum osr_status osr_reroute_prepare(const struct osr_result *x, struct osr_arena
 				    struct osr_diag *diag);
 
 /*
+ * After a full route on several lanes: deals the SLs out anew over at most max_vls, so that later
+ * repairs find room. Routes stay as they are; SLs too where this finds none, or where replies or
+ * SL2VL tables depend on them. r is finished (ports, not hops).
+ */
+enum osr_status osr_reroute_room(const struct osr_fabric *f, uint8_t max_vls,
+				 struct osr_arena *scratch, struct osr_arena *result,
+				 struct osr_routing *r, struct osr_diag *diag);
+
+/*
  * After a full route although there was a previous result, whose SLs connections still use: adds
  * those that are free of deadlock on the new tables, too, to r->granted and the certificate, counts
  * the others in r->stable.n_sl_lost, and notes why the tables were not kept. r is finished (ports,

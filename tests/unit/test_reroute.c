@@ -352,6 +352,7 @@ static void test_random_lives(void **state)
 			if (!strcmp((*e)->name, "dfsssp")) {
 				set(&x, "reversible_sl", i % 3 ? "auto" : "off");
 				set(&x, "repair", i % 2 ? "shortest" : "fewest");
+				set(&x, "room", i % 4 < 2 ? "yes" : "no");
 				set(&x, "rebalance", "0");
 			}
 			x.prepares = i % 3 == 0;

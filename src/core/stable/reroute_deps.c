@@ -36,7 +36,7 @@ static void sift_down(uint32_t *list, size_t at, size_t n, const uint32_t *key)
 	}
 }
 
-static void sort_by(uint32_t *list, size_t n, const uint32_t *key)
+void osr__sort_by(uint32_t *list, size_t n, const uint32_t *key)
 {
 	for (size_t i = n / 2; i-- > 0;)
 		sift_down(list, i, n, key);
@@ -198,8 +198,8 @@ static bool make_rise(struct osr__deps *g, unsigned lane, uint32_t c1, uint32_t 
 	search_before(g, pos, lane, c1, c2, &n_before);
 	unsee(g, g->after, n_after);
 	unsee(g, g->before, n_before);
-	sort_by(g->after, n_after, pos);
-	sort_by(g->before, n_before, pos);
+	osr__sort_by(g->after, n_after, pos);
+	osr__sort_by(g->before, n_before, pos);
 	while (i < n_after || j < n_before) {
 		bool first = j == n_before || (i < n_after && pos[g->after[i]] < pos[g->before[j]]);
 

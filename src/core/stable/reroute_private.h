@@ -13,6 +13,7 @@
  *	reroute_evict.c	unicast that gives way to it
  *	reroute_out.c	the result
  *	reroute_spare.c	before and after
+ *	reroute_room.c	after a full route: SLs that leave room for repairs
  *	reroute_moment.c	after a full route: can the mixture with the old tables deadlock?
  *
  * All of it works in the numbering of one fabric x, mostly that of home: there channels, switches
@@ -159,6 +160,8 @@ enum osr_status osr__deps_init(struct osr__deps *g, const struct osr_fabric *x, 
  * would close a cycle on one of them; then it is on none.
  */
 bool osr__deps_add(struct osr__deps *g, uint32_t c1, uint32_t c2, uint16_t lanes);
+/* A list by key[], ascending; ties in no order, but always the same. */
+void osr__sort_by(uint32_t *list, size_t n, const uint32_t *key);
 /* Everything added since begin is taken back by undo. */
 void osr__deps_begin(struct osr__deps *g);
 void osr__deps_undo(struct osr__deps *g);
