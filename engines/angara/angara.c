@@ -137,10 +137,13 @@ static enum osr_status mend(struct job *j, struct spread *m, bool *found)
 		bool again = turn != MULTICAST_FIRST || j->req->max_vls > 1;
 
 		for (uint32_t k = 0; k < MAX_TRIES && again && !*found; k++) {
+			struct osr_arena_mark mark = osr_arena_mark(j->scratch);
 			enum osr_status st = mend_by(j, turn, m, found, &again);
 
 			if (st)
 				return st;
+			if (!*found)
+				osr_arena_reset(j->scratch, mark);
 		}
 	}
 	if (!*found)

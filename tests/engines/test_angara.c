@@ -77,8 +77,8 @@ static const struct target targets[] = {
 	{ "6r 6", 1 },       { "6r 5r", 1 },    { "10r 10r", 1 },  { "8r 6r", 2 },
 	{ "7r 7r 7r", 1 },   { "6r 6r 2", 1 },  { "12r 5", 2 },    { "5r 5r 5r 5r", 1 },
 	{ "3r 3r 3r", 1 },   { "9r 8r", 1 },    { "8 4 2", 1 },    { "2 2 2 2 2 2", 1 },
-	{ "4r 4r 4r", 2 },   { "6r 3", 1 },     { "8r 7r", 1 },     { "6r 6r 6r", 1 },
-	{ "6r 6r 6r", 3 },   { "6r 6r", 1 },    { "6r 6r", 3 },     { "8r 6r", 1 },
+	{ "4r 4r 4r", 2 },   { "6r 3", 1 },     { "8r 7r", 1 },    { "6r 6r 6r", 1 },
+	{ "6r 6r 6r", 3 },   { "6r 6r", 1 },    { "6r 6r", 3 },    { "8r 6r", 1 },
 };
 
 static void test_whole(void **state)
@@ -110,9 +110,9 @@ static void test_whole(void **state)
 /* ---- damaged ones ---------------------------------------------------------------------------- */
 
 static const char *const damaged[] = {
-	"8r 8r 8r", "4r 2 2 2", "6r 6r 6r", "5r 4r 3r 2", "16r 16r",  "8 8",     "8 8 8",
-	"5r 5r",    "12r 5",    "4 4 4 4",  "6r 6r",      "5r 5r 5r", "8r 6r 2",
-	"3r 2 2 2 2 2", "3r 3r 3 2 2 2",
+	"8r 8r 8r", "4r 2 2 2", "6r 6r 6r", "5r 4r 3r 2",   "16r 16r",
+	"8 8",      "8 8 8",    "5r 5r",    "12r 5",        "4 4 4 4",
+	"6r 6r",    "5r 5r 5r", "8r 6r 2",  "3r 2 2 2 2 2", "3r 3r 3 2 2 2",
 };
 
 #define N_DAMAGED (sizeof(damaged) / sizeof(damaged[0]))
@@ -143,8 +143,8 @@ static void count_sls(struct test_torus d, const struct run *x, struct tally *n)
 				continue;
 			n->pairs++;
 			n->other_sls +=
-				now != (whole.r.sl ? whole.r.sl[(size_t)e * whole.t.f.n_switches + u]
-						   : 0);
+				now !=
+				(whole.r.sl ? whole.r.sl[(size_t)e * whole.t.f.n_switches + u] : 0);
 		}
 	}
 	stop(&whole);
@@ -231,9 +231,9 @@ static void campaign(unsigned first, unsigned n_cases, bool restart, unsigned vl
 	}
 	printf("%u damaged grids, %u VLs, %s: %u refused, %u on layers, %u without multicast, "
 	       "%u one-way, %u on three lanes; %llu of %llu pairs on another service level\n",
-	       n.cases, vls, restart ? "after a restart" : "after a failure", n.refused, n.on_layers,
-	       n.no_multicast, n.one_way, n.three_lanes, (unsigned long long)n.other_sls,
-	       (unsigned long long)n.pairs);
+	       n.cases, vls, restart ? "after a restart" : "after a failure", n.refused,
+	       n.on_layers, n.no_multicast, n.one_way, n.three_lanes,
+	       (unsigned long long)n.other_sls, (unsigned long long)n.pairs);
 	assert_int_equal(n.refused, 0);
 	assert_int_equal(n.on_layers, 0);
 }
@@ -245,6 +245,27 @@ static void test_damaged(void **state)
 
 	campaign(first, n, true, number("OSR_VLS", 8));
 	campaign(first, n, false, number("OSR_VLS", 8));
+}
+
+/* What the first dests took once left others without a way, and on 2 VLs that meant layers. */
+static void test_last_come(void **state)
+{
+	static const unsigned seeds[] = { 294, 814, 840, 892 };
+
+	for (unsigned k = 0; k < sizeof(seeds) / sizeof(seeds[0]); k++) {
+		struct test_torus d = { .dims = "12r 5",
+					.hosts = 1,
+					.shuffle = 1 + seeds[k],
+					.fault_seed = seeds[k],
+					.dead_links = 3 };
+		struct run x;
+
+		start(&x, &d, 2);
+		assert_int_equal(route(&x, NULL), OSR_OK);
+		assert_checked(&x);
+		assert_non_null(x.r.sl2vl);
+		stop(&x);
+	}
 }
 
 /* On one lane: rings need detours there, but everybody is reached, and nothing can deadlock. */
@@ -436,11 +457,9 @@ static void test_hints(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_whole),
-		cmocka_unit_test(test_damaged),
-		cmocka_unit_test(test_one_lane),
-		cmocka_unit_test(test_multicast_lane),
-		cmocka_unit_test(test_service_levels_stay),
+		cmocka_unit_test(test_whole),          cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_last_come),      cmocka_unit_test(test_one_lane),
+		cmocka_unit_test(test_multicast_lane), cmocka_unit_test(test_service_levels_stay),
 		cmocka_unit_test(test_hints),
 	};
 
