@@ -61,7 +61,9 @@ static void test_reset(void **state)
 	osr_arena_reset(&arena, mark);
 	assert_int_equal(arena.in_use, in_use);
 	again = osr_alloc(&arena, 10, 1);
+#if !defined(__SANITIZE_ADDRESS__) /* there every piece is a block of its own */
 	assert_ptr_equal(first, again);
+#endif
 	for (unsigned i = 0; i < 100; i++)
 		assert_int_equal(kept[i], 0x5a);
 	osr_arena_free(&arena);
