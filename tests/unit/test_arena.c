@@ -33,14 +33,25 @@ static void test_aligned_and_apart(void **state)
 static void test_calloc_zeroes_used_memory(void **state)
 {
 	struct osr_arena arena = { 0 };
+	void *first = osr_alloc(&arena, 1, 1); /* keeps the block */
 	struct osr_arena_mark mark = osr_arena_mark(&arena);
 	unsigned char *p = osr_alloc(&arena, 1000, 1);
 
+	assert_non_null(first);
 	assert_non_null(p);
 	memset(p, 0xff, 1000);
 	osr_arena_reset(&arena, mark);
 	p = osr_calloc(&arena, 100, 10);
 	for (unsigned i = 0; i < 1000; i++)
+		assert_int_equal(p[i], 0);
+	/* The first part was used, the rest is as it came. */
+	osr_arena_reset(&arena, mark);
+	p = osr_alloc(&arena, 3000, 1);
+	memset(p, 0xff, 3000);
+	osr_arena_reset(&arena, mark);
+	assert_non_null(osr_alloc(&arena, 500, 1));
+	p = osr_calloc(&arena, 100, 100);
+	for (unsigned i = 0; i < 10000; i++)
 		assert_int_equal(p[i], 0);
 	osr_arena_free(&arena);
 }
@@ -61,9 +72,11 @@ static void test_reset(void **state)
 	osr_arena_reset(&arena, mark);
 	assert_int_equal(arena.in_use, in_use);
 	again = osr_alloc(&arena, 10, 1);
-#if !defined(__SANITIZE_ADDRESS__) /* there every piece is a block of its own */
+#ifndef __SANITIZE_ADDRESS__ /* there every piece is a block */
 	assert_ptr_equal(first, again);
 #endif
+	assert_non_null(first);
+	assert_non_null(again);
 	for (unsigned i = 0; i < 100; i++)
 		assert_int_equal(kept[i], 0x5a);
 	osr_arena_free(&arena);
