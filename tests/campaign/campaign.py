@@ -144,7 +144,8 @@ class Campaign:
         except osmtest.Skip as s:
             self.log(dict(life=number, skipped=str(s)))
             return 'skipped life %d: %s' % (number, s)
-        except osmtest.Failure as f:
+        except Exception as f:	# also what nobody thought of: the other lives go on
+            f = f if isinstance(f, osmtest.Failure) else repr(f)
             self.log(dict(life=number, failed=str(f)))
             return ('FAILED life %d (%s, %s): %s; files in %s; again: %s' %
                     (number, plan['fabric'], plan['engines'], f, workdir, self.again(plan)))
