@@ -92,7 +92,7 @@ static enum osr_status parse_port_rest(struct osr__netfile *r, struct osr__span 
 {
 	const struct osr_net_node *node = &r->net->nodes[r->node];
 	const char *hash = memchr(s.at, '#', (size_t)(s.end - s.at));
-	struct osr__span options = { s.at, hash ? hash : s.end }, own = options;
+	struct osr__span options = { s.at, hash ? hash : s.end }, own;
 	const char *quote;
 	enum osr_status st = parse_options(r, options, &r->net->ports[port]);
 
