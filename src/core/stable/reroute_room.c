@@ -114,7 +114,7 @@ static uint8_t choose_lane(const struct room *t, uint32_t n_list)
 	uint32_t limit = (w->x->n_dests + n_lanes - 1) / n_lanes;
 	uint8_t best = 0;
 
-	for (uint8_t k = 0; k < n_lanes; k++) {
+	for (uint32_t k = 0; k < n_lanes; k++) {
 		const uint32_t *weight = t->weight + (size_t)k * t->n_slots;
 		uint32_t fresh = 0;
 
@@ -124,7 +124,7 @@ static uint8_t choose_lane(const struct room *t, uint32_t n_list)
 			fresh += !weight[t->list[i]];
 		if (fresh < fewest) {
 			fewest = fresh;
-			best = k;
+			best = (uint8_t)k;
 		}
 	}
 	return best;
@@ -205,9 +205,9 @@ static uint8_t put_route(struct osr__reroute *w, uint32_t d, uint32_t v)
 	for (uint32_t i = 0; i < w->n_lanes; i++) {
 		uint8_t best = 0;
 
-		for (uint8_t k = 1; k < w->n_lanes; k++)
+		for (uint32_t k = 1; k < w->n_lanes; k++)
 			if (fresh[k] < fresh[best])
-				best = k;
+				best = (uint8_t)k;
 		fresh[best] = UINT32_MAX;
 		osr__deps_begin(&w->deps);
 		if (osr__add_route(w, d, row, v, c, (uint16_t)(1u << best)))
@@ -257,8 +257,8 @@ static bool fill_lanes(struct room *t, bool *fits)
 			return false;
 	}
 	memcpy(t->may, g->dep, t->n_slots * sizeof(*g->dep)); /* what must be */
-	for (uint8_t k = 0; k < w->n_lanes; k++)
-		fill_lane(t, k);
+	for (uint32_t k = 0; k < w->n_lanes; k++)
+		fill_lane(t, (uint8_t)k);
 	for (uint32_t i = 0; i < t->n_slots; i++) {
 		uint16_t must = t->may[i];
 
