@@ -258,10 +258,11 @@ void osr__add_mixtures(struct osr__reroute *w, const struct osr_routing *r)
 {
 	const struct osr_fabric *x = w->x;
 
+	/* Once it is known not to hold, nothing more has to be proven. */
+	w->stable.together &= !w->stable.n_sl_lost;
 	osr__deps_begin(&w->deps);
 	mix_orders(w, r);
-
-	for (uint32_t d = 0; d < x->n_dests && w->n_lanes; d++) {
+	for (uint32_t d = 0; d < x->n_dests && w->n_lanes && w->stable.together; d++) {
 		const uint8_t *row = w->lft + (size_t)d * x->n_switches;
 
 		if (w->dest_f[d] == OSR_NONE || !w->touched[d])
@@ -271,6 +272,4 @@ void osr__add_mixtures(struct osr__reroute *w, const struct osr_routing *r)
 		if (is_mixed(w, d, row))
 			mix(w, d, row, w->done);
 	}
-	if (w->stable.n_sl_lost)
-		w->stable.together = false;
 }

@@ -44,7 +44,9 @@ static enum osr_status hand_over_grants(struct osr__reroute *w, struct osr_arena
 	at_home = w->same ? osr_alloc(result, size, sizeof(*at_home)) : NULL;
 	if (!granted || (w->same && !at_home))
 		return osr__nomem(diag);
-	for (uint32_t d = 0; d < f->n_dests; d++)
+	if (osr__same_size(w))
+		memcpy(granted, w->grants, size * sizeof(*granted));
+	for (uint32_t d = 0; !osr__same_size(w) && d < f->n_dests; d++)
 		for (uint32_t s = 0; s < f->n_switches; s++)
 			granted[(size_t)d * f->n_switches + s] =
 				w->grants[w->dest_x[d] * n + w->sw_x[s]];
@@ -87,6 +89,8 @@ static void count_sl_changes(struct osr__reroute *w, const struct osr_routing *r
 		uint32_t old = w->sw_last ? w->dest_last[d] : d;
 
 		if (old == OSR_NONE || w->dest_f[d] == OSR_NONE)
+			continue;
+		if (!w->sw_last && !memcmp(last->sl + (size_t)old * n, w->sl + d * n, n))
 			continue;
 		for (uint32_t v = 0; v < n; v++) {
 			uint32_t s = w->sw_last ? w->sw_last[v] : v;
@@ -155,14 +159,17 @@ void osr__begin_result(const struct osr__reroute *w, struct osr_routing *r)
 static uint8_t lanes_used(const struct osr__reroute *w)
 {
 	size_t size = (size_t)w->x->n_dests * w->x->n_switches;
+	uint16_t granted = 0;
 	uint8_t n = w->base->n_vls;
 
-	for (size_t i = 0; w->n_lanes > n && i < size; i++) {
-		if (w->sl[i] != OSR__NO_SL && w->sl[i] >= n)
-			n = w->sl[i] + 1;
-		while (w->grants && n < w->n_lanes && w->grants[i] >> n)
-			n++;
-	}
+	if (w->n_lanes <= n)
+		return n;
+	for (size_t i = 0; i < size; i++)
+		n = w->sl[i] != OSR__NO_SL && w->sl[i] >= n ? w->sl[i] + 1 : n;
+	for (size_t i = 0; w->grants && i < size; i++)
+		granted |= w->grants[i];
+	while (n < w->n_lanes && granted >> n)
+		n++;
 	return n;
 }
 

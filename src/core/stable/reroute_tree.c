@@ -340,10 +340,18 @@ void osr__last_row(const struct osr__reroute *w, uint32_t d, uint8_t *row)
 	uint32_t old = w->sw_last ? w->dest_last[d] : d, root = x->dest_switch[d];
 	const uint8_t *from;
 
-	memset(row, OSR_NO_PATH, x->n_switches);
-	if (old == OSR_NONE)
+	if (old == OSR_NONE) {
+		memset(row, OSR_NO_PATH, x->n_switches);
 		return;
+	}
 	from = w->last->routing.lft + (size_t)old * g->n_switches;
+	/* The same cables by the same numbers; dead ones are not alive in x either. */
+	if (w->last == w->home && w->same && !w->sw_last) {
+		memcpy(row, from, x->n_switches);
+		row[root] = OSR_NO_PATH;
+		return;
+	}
+	memset(row, OSR_NO_PATH, x->n_switches);
 	for (uint32_t v = 0; v < x->n_switches; v++) {
 		uint32_t s = w->sw_last ? w->sw_last[v] : v, c, before;
 
