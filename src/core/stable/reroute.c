@@ -10,6 +10,7 @@
  *	  repair_trees()	tree by tree
  *	  osr__add_mixtures()	old and new together
  *	  osr__hand_over()	tables, SLs and certificate in the numbering of today
+ *	  osr__nothing_changed()	then the tables of the last sweep instead
  */
 #include "reroute_private.h"
 
@@ -263,10 +264,11 @@ static void try_mixing(const struct osr_fabric *f, const struct osr_request *req
 		osr_arena_reset(result, before);
 }
 
-enum osr_status osr_reroute(const struct osr_fabric *f, const struct osr_request *req,
-			    const struct osr_result *previous,
-			    const struct osr_reroute_options *opt, struct osr_arena *scratch,
-			    struct osr_arena *result, struct osr_routing *r, struct osr_diag *diag)
+static enum osr_status repair(const struct osr_fabric *f, const struct osr_request *req,
+			      const struct osr_result *previous,
+			      const struct osr_reroute_options *opt, struct osr_arena *scratch,
+			      struct osr_arena *result, struct osr_routing *r,
+			      struct osr_diag *diag)
 {
 	struct osr_reroute_options shortest = *opt;
 	enum osr_status st = repairable(req, previous, diag);
@@ -284,4 +286,18 @@ enum osr_status osr_reroute(const struct osr_fabric *f, const struct osr_request
 	shortest.fewest = false;
 	mixes = false;
 	return try_often(f, req, previous, &shortest, scratch, result, r, &mixes, diag);
+}
+
+enum osr_status osr_reroute(const struct osr_fabric *f, const struct osr_request *req,
+			    const struct osr_result *previous,
+			    const struct osr_reroute_options *opt, struct osr_arena *scratch,
+			    struct osr_arena *result, struct osr_routing *r, struct osr_diag *diag)
+{
+	struct osr_arena_mark before = osr_arena_mark(result);
+	enum osr_status st = repair(f, req, previous, opt, scratch, result, r, diag);
+
+	if (st || !osr__nothing_changed(f, req, previous))
+		return st;
+	osr_arena_reset(result, before);
+	return osr__keep_result(previous, result, r, diag);
 }

@@ -127,6 +127,15 @@ enum osr_status osr__map(struct osr__reroute *w, struct osr_diag *diag);
 /* reroute.c */
 enum osr_status osr__nomem(struct osr_diag *diag);
 
+/*
+ * reroute_same.c: is the fabric the one that `previous`, a repair, was made for? Then its tables go in place
+ * of those that r has in `result` no more.
+ */
+bool osr__nothing_changed(const struct osr_fabric *f, const struct osr_request *req,
+			  const struct osr_result *previous);
+enum osr_status osr__keep_result(const struct osr_result *previous, struct osr_arena *result,
+				 struct osr_routing *r, struct osr_diag *diag);
+
 /* reroute_base.c */
 /* Rows of `from`, whose switches are sw[] and dests dest[] of to's; what it lacks is `missing`. */
 void osr__copy_rows(const uint8_t *from, uint32_t n_from, const uint32_t *sw, const uint32_t *dest,
