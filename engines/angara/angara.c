@@ -144,6 +144,8 @@ static enum osr_status mend(struct job *j, struct spread *m, bool *found)
 				return st;
 			if (!*found)
 				osr_arena_reset(j->scratch, mark);
+			if (!*found && j->order.work > ANGARA_MAX_WORK)
+				return OSR_OK;
 		}
 	}
 	if (!*found)

@@ -122,6 +122,7 @@ enum osr_status angara__order_watch(struct order *o, struct osr_arena *scratch,
 {
 	size_t n_dirs = 2 * o->p->n_dims;
 
+	o->work = 0;
 	o->used = osr_calloc(scratch, o->p->g->f->n_switches * n_dirs * n_dirs, 1);
 	o->stack = osr_alloc(scratch, o->n, sizeof(*o->stack));
 	o->seen_up = osr_alloc(scratch, o->n, sizeof(*o->seen_up));
@@ -164,6 +165,14 @@ static uint32_t neighbours(const struct order *o, uint32_t node, bool down, uint
 	return n;
 }
 
+static void unmark(struct order *o, const uint32_t *seen, uint32_t n_seen, uint32_t n_stack)
+{
+	for (uint32_t k = 0; k < n_seen; k++)
+		o->mark[seen[k]] = 0;
+	for (uint32_t k = 0; k < n_stack; k++)
+		o->mark[o->stack[k]] = 0;
+}
+
 /* Everything reachable from `node` up to (down to) place `end`; false if `end` itself is. */
 static bool reach(struct order *o, uint32_t node, uint32_t end, bool down, uint32_t *seen,
 		  uint32_t *n_seen)
@@ -177,11 +186,14 @@ static bool reach(struct order *o, uint32_t node, uint32_t end, bool down, uint3
 		uint32_t m = o->stack[--n_stack], n = neighbours(o, m, down, next);
 
 		seen[(*n_seen)++] = m;
+		o->work++;
 		for (uint32_t k = 0; k < n; k++) {
 			uint32_t at = o->rank[next[k]];
 
-			if (!down && at == end)
+			if (!down && at == end) {
+				unmark(o, seen, *n_seen, n_stack);
 				return false;
+			}
 			if (o->mark[next[k]] || (down ? at < end : at > end))
 				continue;
 			o->mark[next[k]] = 1;
@@ -189,14 +201,6 @@ static bool reach(struct order *o, uint32_t node, uint32_t end, bool down, uint3
 		}
 	}
 	return true;
-}
-
-static void unmark(struct order *o, const uint32_t *seen, uint32_t n_seen, uint32_t n_stack)
-{
-	for (uint32_t k = 0; k < n_seen; k++)
-		o->mark[seen[k]] = 0;
-	for (uint32_t k = 0; k < n_stack; k++)
-		o->mark[o->stack[k]] = 0;
 }
 
 static int by_value(const void *a, const void *b)
@@ -241,12 +245,10 @@ bool angara__order_add(struct order *o, uint32_t v, uint32_t dir, uint32_t lane,
 	if (!*fresh)
 		return true;
 	if (o->rank[from] >= o->rank[to]) {
-		bool free = reach(o, to, o->rank[from], false, o->seen_up, &n_up);
-
-		if (!free) {
-			memset(o->mark, 0, o->n);
+		if (o->work > ANGARA_MAX_WORK)
 			return false;
-		}
+		if (!reach(o, to, o->rank[from], false, o->seen_up, &n_up))
+			return false;
 		unmark(o, o->seen_up, n_up, 0);
 		reach(o, from, o->rank[to], true, o->seen_down, &n_down);
 		unmark(o, o->seen_down, n_down, 0);

@@ -20,6 +20,12 @@
 
 #define WHOLE UINT16_MAX
 
+/*
+ * Beyond that nothing more is tried: a second or so. Where so much is missing the steps around it are
+ * many and long, and channel orders (as in dfsssp) take less time, and less long routes.
+ */
+#define ANGARA_MAX_WORK 50000000
+
 struct order {
 	const struct plan *p;
 	uint32_t n_lanes;
@@ -31,6 +37,7 @@ struct order {
 	uint8_t *used; /* [n_switches * n_dirs * n_dirs] see angara__bit() */
 	uint32_t *stack, *seen_up, *seen_down, *places; /* [n] */
 	uint8_t *mark;                                  /* [n] */
+	uint64_t work; /* channels looked at while dependencies were added */
 };
 
 /*
