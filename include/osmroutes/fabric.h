@@ -167,6 +167,8 @@ enum osr_status osr_builder_build(struct osr_builder *b, struct osr_arena *arena
 
 /* Is everything the same, names included? O(size). */
 bool osr_fabric_equal(const struct osr_fabric *f, const struct osr_fabric *g);
+/* The same whatever switches and end ports are called: no name says anything of routes. */
+bool osr_fabric_alike(const struct osr_fabric *f, const struct osr_fabric *g);
 /* Every array anew, in `arena`. */
 enum osr_status osr_fabric_copy(const struct osr_fabric *from, struct osr_arena *arena,
 				struct osr_fabric *to, struct osr_diag *diag);

@@ -275,6 +275,8 @@ static void test_copy_and_equal(void **state)
 		assert_true(copy.chan_dst != t.f.chan_dst || !copy.n_channels);
 		assert_true(osr_fabric_equal(&t.f, &copy));
 		assert_false(osr_fabric_equal(&t.f, &other.f));
+		assert_true(osr_fabric_alike(&t.f, &copy));
+		assert_false(osr_fabric_alike(&t.f, &other.f));
 		test_fabric_free(&t);
 		if (copy.n_channels) {
 			struct osr_fabric changed = copy;
@@ -284,6 +286,7 @@ static void test_copy_and_equal(void **state)
 			port[copy.n_channels - 1]++;
 			changed.chan_port = port;
 			assert_false(osr_fabric_equal(&copy, &changed));
+			assert_false(osr_fabric_alike(&copy, &changed));
 		}
 		osr_arena_free(&arena);
 		test_fabric_free(&other);

@@ -71,7 +71,7 @@ static bool same_names(const struct osr_fabric *f, const struct osr_fabric *g)
 	return true;
 }
 
-bool osr_fabric_equal(const struct osr_fabric *f, const struct osr_fabric *g)
+bool osr_fabric_alike(const struct osr_fabric *f, const struct osr_fabric *g)
 {
 	struct array a[N_ARRAYS], b[N_ARRAYS];
 
@@ -86,7 +86,12 @@ bool osr_fabric_equal(const struct osr_fabric *f, const struct osr_fabric *g)
 		if (a[i].n != b[i].n ||
 		    memcmp(array_of(f, &a[i]), array_of(g, &b[i]), a[i].n * a[i].size))
 			return false;
-	return same_names(f, g);
+	return true;
+}
+
+bool osr_fabric_equal(const struct osr_fabric *f, const struct osr_fabric *g)
+{
+	return osr_fabric_alike(f, g) && same_names(f, g);
 }
 
 enum osr_status osr_fabric_copy(const struct osr_fabric *from, struct osr_arena *arena,

@@ -76,13 +76,12 @@ enum osr_status osr__hand_over_ranks(struct osr__reroute *w, struct osr_arena *r
 	return OSR_OK;
 }
 
-static void count_sl_changes(struct osr__reroute *w, const struct osr_routing *r)
+static void count_sl_changes(struct osr__reroute *w)
 {
 	const struct osr_fabric *x = w->x;
 	const struct osr_routing *last = &w->last->routing;
 	size_t n = x->n_switches;
 
-	(void)r;
 	if (!w->sl || !last->sl)
 		return;
 	for (uint32_t d = 0; d < x->n_dests; d++) {
@@ -183,7 +182,7 @@ enum osr_status osr__hand_over(struct osr__reroute *w, struct osr_arena *result,
 	if (!w->minimal || w->n_longer)
 		r->claims &= ~(uint32_t)OSR_CLAIM_MINIMAL;
 	osr__add_mixtures(w, r);
-	count_sl_changes(w, r);
+	count_sl_changes(w);
 	if ((st = measure_drift(w, diag)) || (st = hand_over_tables(w, result, r, diag)) ||
 	    (st = hand_over_grants(w, result, r, diag)) ||
 	    (st = osr__hand_over_ranks(w, result, r, diag)))

@@ -8,25 +8,6 @@
 
 #include <string.h>
 
-/* Is array `a` of both fabrics the same, n elements of it? */
-#define SAME(a, n) (!memcmp(f->a, g->a, (size_t)(n) * sizeof(*f->a)))
-
-static bool same_fabric(const struct osr_fabric *f, const struct osr_fabric *g)
-{
-	uint32_t n = f->n_switches, m = f->n_channels, k = f->n_terminals;
-
-	if (n != g->n_switches || m != g->n_channels || k != g->n_terminals ||
-	    f->n_dests != g->n_dests)
-		return false;
-	return SAME(sw_guid, n) && SAME(sw_n_ports, n) && SAME(sw_flags, n) &&
-	       SAME(sw_sources, n) && SAME(chan_row, n + 1) && SAME(chan_dst, m) &&
-	       SAME(chan_rev, m) && SAME(chan_port, m) && SAME(chan_rate, m) && SAME(chan_vls, m) &&
-	       SAME(chan_flags, m) && SAME(term_switch, k) && SAME(term_port, k) &&
-	       SAME(term_lmc, k) && SAME(term_role, k) && SAME(term_group, k) &&
-	       SAME(term_weight, k) && SAME(term_guid, k) && SAME(dest_lid, f->n_dests) &&
-	       SAME(dest_term, f->n_dests);
-}
-
 bool osr__nothing_changed(const struct osr_fabric *f, const struct osr_request *req,
 			  const struct osr_result *previous)
 {
@@ -35,7 +16,7 @@ bool osr__nothing_changed(const struct osr_fabric *f, const struct osr_request *
 	/* A full route that is repaired by nothing is the same without this. */
 	return previous->home && (r->mcast_parent != NULL) == req->multicast &&
 	       (!req->multicast || r->mcast_vl == req->mcast_vl) &&
-	       same_fabric(f, &previous->fabric);
+	       osr_fabric_alike(f, &previous->fabric);
 }
 
 static void *copy(struct osr_arena *arena, const void *from, size_t n, size_t size, bool *ok)
