@@ -9,37 +9,15 @@
 #include <osmroutes/prng.h>
 #include <osmroutes/reroute.h>
 
-#include <io/netfile.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "bench.h"
 #include "faults.h"
 
 #define REPEAT 3
-
-static double clock_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
-static void die(const char *text)
-{
-	fprintf(stderr, "osr-faults: %s\n", text);
-	exit(1);
-}
-
-struct bench {
-	const struct osr_engine *e;
-	struct osr_values v;
-	struct osr_request req;
-};
 
 struct run {
 	struct osr_arena arena;
@@ -58,19 +36,19 @@ static void route(const struct bench *b, const struct osr_result *before, struct
 	run->ms_route = run->ms_check = 1e30;
 	for (int i = 0; i < REPEAT; i++) {
 		struct osr_arena scratch = { 0 };
-		double start = clock_ms(), routed, checked;
+		double start = bench_clock_ms(), routed, checked;
 		uint64_t *load;
 
 		osr_arena_reset(&run->arena, mark);
 		if (b->e->route(&x->fabric, &b->v, &b->req, before, &scratch, &run->arena,
 				&x->routing, &diag))
-			die(diag.text);
-		routed = clock_ms();
+			bench_die(diag.text);
+		routed = bench_clock_ms();
 		load = osr_alloc(&run->arena, x->fabric.n_channels, sizeof(*load));
 		if (!load ||
 		    osr_check_loads(&x->fabric, &x->routing, &scratch, &verdict, load, &diag))
-			die(diag.text);
-		checked = clock_ms();
+			bench_die(diag.text);
+		checked = bench_clock_ms();
 		x->load = load;
 		x->home = before ? osr_reroute_home(before, &x->routing) : NULL;
 		if (routed - start < run->ms_route)
@@ -133,9 +111,9 @@ static uint64_t count_bound(const struct osr_result *w, const struct osr_fabric 
 	uint64_t n = 0;
 
 	if (!dist)
-		die("out of memory");
+		bench_die("out of memory");
 	if (now->n_switches != f->n_switches || now->n_dests != f->n_dests)
-		die("a cable took more than itself away");
+		bench_die("a cable took more than itself away");
 	for (uint32_t t = 0; t < f->n_terminals; t++) {
 		uint32_t d = f->lid_dest[f->term_lid[t]];
 
@@ -203,23 +181,9 @@ static void kill_cable(const struct bench *b, struct faults *x, const struct osr
 	osr_arena_free(&full.arena);
 }
 
-/* With new LIDs, so that every fabric has them. */
-static enum osr_status read_fabric(const char *path, struct osr_arena *arena, struct osr_fabric *f,
-				   struct osr_diag *diag)
-{
-	struct osr_net net = { 0 };
-	enum osr_status st = osr_netfile_read(path, &net, diag);
-
-	if (!st)
-		st = osr_net_fabric(&net, -1, arena, f, diag);
-	osr_net_free(&net);
-	return st;
-}
-
 int main(int argc, char **argv)
 {
-	struct bench b = { .e = osr_engine_find("dfsssp"),
-			   .req = { .max_vls = 8, .multicast = true } };
+	struct bench b;
 	struct osr_arena scratch = { 0 };
 	struct run whole = { 0 };
 	double prepare;
@@ -230,39 +194,28 @@ int main(int argc, char **argv)
 	uint32_t n_cables = 10;
 	int opt;
 
-	osr_values_default(&b.v, b.e->params);
+	bench_init(&b);
 	while ((opt = getopt(argc, argv, "e:o:n:s:")) != -1) {
-		char *value = optarg ? strchr(optarg, '=') : NULL;
-
-		if (opt == 'e') {
-			b.e = osr_engine_find(optarg);
-			if (!b.e)
-				die("no such engine");
-			osr_values_default(&b.v, b.e->params);
-		} else if (opt == 'o' && value) {
-			*value = 0;
-			if (osr_values_set(&b.v, b.e->params, optarg, value + 1, &diag))
-				die(diag.text);
+		if (bench_option(&b, opt, optarg)) {
+			continue;
 		} else if (opt == 'n') {
 			n_cables = (uint32_t)atoi(optarg);
 		} else if (opt == 's') {
 			seed.state = (uint64_t)atoll(optarg);
 		} else {
-			die("usage: osr-faults [-e ENGINE] [-o NAME=VALUE] [-n CABLES] [-s SEED] "
+			bench_die("usage: osr-faults [-e ENGINE] [-o NAME=VALUE] [-n CABLES] [-s SEED] "
 			    "FILE");
 		}
 	}
 	if (optind + 1 != argc)
-		die("one net file, please");
-	if (read_fabric(argv[optind], &whole.arena, &whole.result.fabric, &diag))
-		die(diag.text);
+		bench_die("one net file, please");
+	bench_read(argv[optind], &whole.arena, &whole.result.fabric);
 	route(&b, NULL, &whole);
-	if (getenv("DBG")) fprintf(stderr, "n_vls %u layers %u one-way %u claims %x lmc\n", whole.result.routing.n_vls, whole.result.routing.n_layers, whole.result.routing.n_layers_one_way, whole.result.routing.claims);
-	prepare = clock_ms();
+	prepare = bench_clock_ms();
 	if (osr_reroute_prepare(&whole.result, &scratch, &whole.arena, &whole.result.routing,
 				&diag))
-		die(diag.text);
-	prepare = clock_ms() - prepare;
+		bench_die(diag.text);
+	prepare = bench_clock_ms() - prepare;
 	osr_arena_free(&scratch);
 	faults_new(&x, &whole.result.fabric);
 	for (uint32_t i = 0; i < n_cables; i++)

@@ -10,35 +10,13 @@
 #include <osmroutes/prng.h>
 #include <osmroutes/reroute.h>
 
-#include <io/netfile.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "bench.h"
 #include "faults.h"
-
-static double clock_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
-static void die(const char *text)
-{
-	fprintf(stderr, "osr-moment: %s\n", text);
-	exit(1);
-}
-
-struct bench {
-	const struct osr_engine *e;
-	struct osr_values v;
-	struct osr_request req;
-};
 
 struct sums {
 	unsigned long n, kept, together, bounces, asked, plain, order, sls, unasked;
@@ -55,12 +33,12 @@ static double ask(const struct bench *b, const struct osr_result *before, bool p
 {
 	struct osr_arena scratch = { 0 };
 	struct osr_diag diag = { "" };
-	double start = clock_ms();
+	double start = bench_clock_ms();
 
 	if (osr_reroute_moment(&s->x.fabric, &b->req, before, prefer, &scratch, &s->arena, r, &diag))
-		die(diag.text);
+		bench_die(diag.text);
 	osr_arena_free(&scratch);
-	return clock_ms() - start;
+	return bench_clock_ms() - start;
 }
 
 static void check(struct sweep *s)
@@ -71,7 +49,7 @@ static void check(struct sweep *s)
 	struct osr_diag diag = { "" };
 
 	if (!load || osr_check_loads(&s->x.fabric, &s->x.routing, &scratch, &verdict, load, &diag))
-		die(diag.text);
+		bench_die(diag.text);
 	s->x.load = load;
 	osr_arena_free(&scratch);
 }
@@ -86,13 +64,13 @@ static bool sweep(const struct bench *b, const struct faults *faults, const stru
 	double start, ms;
 
 	faults_build(faults, &s->arena, &s->x.fabric);
-	start = clock_ms();
+	start = bench_clock_ms();
 	if (b->e->route(&s->x.fabric, &b->v, &b->req, before, &scratch, &s->arena, r, &diag)) {
 		fprintf(stderr, "%s\n", diag.text);
 		osr_arena_free(&scratch);
 		return false;
 	}
-	ms = clock_ms() - start;
+	ms = bench_clock_ms() - start;
 	osr_arena_free(&scratch);
 	s->x.home = before ? osr_reroute_home(before, r) : NULL;
 	if (n) {
@@ -114,10 +92,10 @@ static bool sweep(const struct bench *b, const struct faults *faults, const stru
 		n->order += r->stable.moment_kept == OSR_KEPT_ORDER;
 		n->sls += (r->stable.moment_kept & OSR_KEPT_SLS) != 0;
 	}
-	start = clock_ms();
+	start = bench_clock_ms();
 	check(s);
 	if (n)
-		n->ms_check += clock_ms() - start;
+		n->ms_check += bench_clock_ms() - start;
 	return true;
 }
 
@@ -149,33 +127,9 @@ static void print(const char *what, const struct sums *n)
 	       n->ms_route / all, n->ms_check / all, n->ms_plain / asked, n->ms_prefer / asked, n->worst);
 }
 
-static void set(struct bench *b, char *text)
-{
-	char *value = strchr(text, '=');
-	struct osr_diag diag = { "" };
-
-	if (!value)
-		die("-o NAME=VALUE");
-	*value = 0;
-	if (osr_values_set(&b->v, b->e->params, text, value + 1, &diag))
-		die(diag.text);
-}
-
-/* With new LIDs, so that every fabric has them. */
-static void read_fabric(const char *path, struct osr_arena *arena, struct osr_fabric *f)
-{
-	struct osr_net net = { 0 };
-	struct osr_diag diag = { "" };
-
-	if (osr_netfile_read(path, &net, &diag) || osr_net_fabric(&net, -1, arena, f, &diag))
-		die(diag.text);
-	osr_net_free(&net);
-}
-
 int main(int argc, char **argv)
 {
-	struct bench b = { .e = osr_engine_find("dfsssp"),
-			   .req = { .max_vls = 8, .multicast = true } };
+	struct bench b;
 	struct sums down = { 0 }, up = { 0 };
 	struct osr_prng seed = { 1 };
 	struct osr_arena arena = { 0 };
@@ -185,15 +139,10 @@ int main(int argc, char **argv)
 	uint32_t n_trials = 10, n_cables = 1;
 	int opt;
 
-	osr_values_default(&b.v, b.e->params);
+	bench_init(&b);
 	while ((opt = getopt(argc, argv, "e:o:n:k:s:v:")) != -1) {
-		if (opt == 'e') {
-			b.e = osr_engine_find(optarg);
-			if (!b.e)
-				die("no such engine");
-			osr_values_default(&b.v, b.e->params);
-		} else if (opt == 'o') {
-			set(&b, optarg);
+		if (bench_option(&b, opt, optarg)) {
+			continue;
 		} else if (opt == 'n') {
 			n_trials = (uint32_t)atoi(optarg);
 		} else if (opt == 'k') {
@@ -203,13 +152,13 @@ int main(int argc, char **argv)
 		} else if (opt == 'v') {
 			b.req.max_vls = (uint8_t)atoi(optarg);
 		} else {
-			die("usage: osr-moment [-e ENGINE] [-o NAME=VALUE] [-n TRIALS] [-k CABLES] "
+			bench_die("usage: osr-moment [-e ENGINE] [-o NAME=VALUE] [-n TRIALS] [-k CABLES] "
 			    "[-s SEED] [-v VLS] FILE");
 		}
 	}
 	if (optind + 1 != argc)
-		die("one net file, please");
-	read_fabric(argv[optind], &arena, &f);
+		bench_die("one net file, please");
+	bench_read(argv[optind], &arena, &f);
 	faults_new(&faults, &f);
 	if (!sweep(&b, &faults, NULL, &whole, NULL))
 		return 1;

@@ -191,20 +191,13 @@ static void damage(struct test_torus *d, unsigned k)
 	d->dead_links = k / N_DAMAGED % 3 == 1 ? 0 : 3;
 }
 
-static unsigned number(const char *name, unsigned otherwise)
-{
-	const char *text = getenv(name);
-
-	return text ? (unsigned)atoi(text) : otherwise;
-}
-
 /* With a previous result, which knows the places, as after a failure; without, as after a restart. */
 static void campaign(unsigned first, unsigned n_cases, bool restart, unsigned vls)
 {
 	struct tally n = { 0 };
 
 	for (unsigned i = 0; i < n_cases; i++) {
-		unsigned k = first + i * number("OSR_STEP", 1);
+		unsigned k = first + i * test_number("OSR_STEP", 1);
 		struct test_torus d = draw_case(k);
 		struct osr_result before;
 		struct run whole, x;
@@ -241,10 +234,10 @@ static void campaign(unsigned first, unsigned n_cases, bool restart, unsigned vl
 /* OSR_FIRST, OSR_CASES, OSR_STEP, OSR_VLS: for campaigns; a step of 15 keeps to one shape. */
 static void test_damaged(void **state)
 {
-	unsigned n = number("OSR_CASES", 3 * N_DAMAGED), first = number("OSR_FIRST", 0);
+	unsigned n = test_number("OSR_CASES", 3 * N_DAMAGED), first = test_number("OSR_FIRST", 0);
 
-	campaign(first, n, true, number("OSR_VLS", 8));
-	campaign(first, n, false, number("OSR_VLS", 8));
+	campaign(first, n, true, test_number("OSR_VLS", 8));
+	campaign(first, n, false, test_number("OSR_VLS", 8));
 }
 
 /* What the first dests took once left others without a way, and on 2 VLs that meant layers. */

@@ -88,10 +88,9 @@ static void count(struct tally *n, const char *dims, unsigned hosts, double rati
 static void all_of(unsigned *size, unsigned at, unsigned n_dims, unsigned places, enum kind kind,
 		   bool uneven, struct tally *n)
 {
-	const char *most = getenv("OSR_PLACES");
 	char dims[32];
 
-	if (places > (most ? (unsigned)atoi(most) : 60))
+	if (places > test_number("OSR_PLACES", 60))
 		return;
 	if (at == n_dims) {
 		for (unsigned hosts = 1; hosts <= 3; hosts++) {

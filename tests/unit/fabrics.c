@@ -8,6 +8,13 @@
 
 #define N_PORTS 24
 
+unsigned test_number(const char *name, unsigned otherwise)
+{
+	const char *text = getenv(name);
+
+	return text ? (unsigned)atoi(text) : otherwise;
+}
+
 uint64_t test_random(uint64_t *state)
 {
 	uint64_t z = *state += 0x9e3779b97f4a7c15;

@@ -52,6 +52,9 @@ void test_fabric_ring(struct test_fabric *t, uint32_t n, uint32_t hosts);
 /* Connected: a random tree of the switches, then links between random pairs, parallel ones too. */
 void test_fabric_random(struct test_fabric *t, uint32_t switches, uint32_t links, uint64_t seed);
 
+/* The environment variable of this name, for campaigns by hand; `otherwise` without it. */
+unsigned test_number(const char *name, unsigned otherwise);
+
 /* splitmix64: the next number of a sequence that is the same everywhere. */
 uint64_t test_random(uint64_t *state);
 

@@ -17,51 +17,9 @@
 #include <cmocka.h>
 
 #include "control/protocol.h"
+#include "failing.h"
 
 #include <osmroutes/keyclient.h>
-
-static __thread size_t fail_at; /* 0: none; counts down */
-
-static bool fails(void)
-{
-	return fail_at && !--fail_at;
-}
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__real_osr_alloc(struct osr_arena *arena, size_t n, size_t size);
-void *__real_osr_calloc(struct osr_arena *arena, size_t n, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-void *__wrap_osr_alloc(struct osr_arena *arena, size_t n, size_t size);
-void *__wrap_osr_calloc(struct osr_arena *arena, size_t n, size_t size);
-
-void *__wrap_malloc(size_t size)
-{
-	return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-	return fails() ? NULL : __real_realloc(p, size);
-}
-
-void *__wrap_osr_alloc(struct osr_arena *arena, size_t n, size_t size)
-{
-	return fails() ? NULL : __real_osr_alloc(arena, n, size);
-}
-
-void *__wrap_osr_calloc(struct osr_arena *arena, size_t n, size_t size)
-{
-	return fails() ? NULL : __real_osr_calloc(arena, n, size);
-}
 
 /* Two spines, two leaves with two hosts each, LMC 1. */
 static void make_fabric(struct osr_arena *arena, struct osr_fabric *f)
@@ -267,7 +225,7 @@ static void test_client(void **state)
 
 static void *json_malloc(size_t size)
 {
-	return __wrap_malloc(size);
+	return malloc(size);
 }
 
 int main(void)

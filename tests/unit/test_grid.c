@@ -156,17 +156,10 @@ static void assert_found(const struct tally *n, unsigned most)
 	assert_true(n->moved * 50 <= n->n);
 }
 
-static unsigned number(const char *name, unsigned otherwise)
-{
-	const char *text = getenv(name);
-
-	return text ? (unsigned)atoi(text) : otherwise;
-}
-
 /* OSR_FIRST, OSR_CASES: for campaigns. */
 static void test_damaged(void **state)
 {
-	unsigned first = number("OSR_FIRST", 0), n_cases = number("OSR_CASES", 200);
+	unsigned first = test_number("OSR_FIRST", 0), n_cases = test_number("OSR_CASES", 200);
 	struct tally n = { 0 };
 
 	for (unsigned k = first; k < first + n_cases; k++)
@@ -189,7 +182,7 @@ static void test_narrow(void **state)
 	static const char *const narrow[] = { "12r 5", "5r 5r",      "4 4 4 4", "8 8",
 					      "6r 6r", "5r 4r 3r 2", "8r 6r 2", "4r 2 2 2" };
 	static const unsigned seeds[] = { 5494 };
-	unsigned first = number("OSR_FIRST", 0), n_cases = number("OSR_CASES", 200);
+	unsigned first = test_number("OSR_FIRST", 0), n_cases = test_number("OSR_CASES", 200);
 	struct tally n = { 0 };
 
 	for (unsigned k = 0; k < sizeof(seeds) / sizeof(seeds[0]); k++)

@@ -16,60 +16,11 @@
 #include <string.h>
 
 #include "fabrics.h"
+#include "failing.h"
 #include "io/endports.h"
 #include "io/subnetfile.h"
 #include "io/tables.h"
 #include "io/trafficfile.h"
-
-static size_t fail_at; /* 0: none; counts down */
-
-static bool fails(void)
-{
-	return fail_at && !--fail_at;
-}
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__real_reallocarray(void *p, size_t n, size_t size);
-void *__real_osr_alloc(struct osr_arena *arena, size_t n, size_t size);
-void *__real_osr_calloc(struct osr_arena *arena, size_t n, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-void *__wrap_reallocarray(void *p, size_t n, size_t size);
-void *__wrap_osr_alloc(struct osr_arena *arena, size_t n, size_t size);
-void *__wrap_osr_calloc(struct osr_arena *arena, size_t n, size_t size);
-
-void *__wrap_malloc(size_t size)
-{
-	return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-	return fails() ? NULL : __real_realloc(p, size);
-}
-
-void *__wrap_reallocarray(void *p, size_t n, size_t size)
-{
-	return fails() ? NULL : __real_reallocarray(p, n, size);
-}
-
-void *__wrap_osr_alloc(struct osr_arena *arena, size_t n, size_t size)
-{
-	return fails() ? NULL : __real_osr_alloc(arena, n, size);
-}
-
-void *__wrap_osr_calloc(struct osr_arena *arena, size_t n, size_t size)
-{
-	return fails() ? NULL : __real_osr_calloc(arena, n, size);
-}
 
 /* Switches 1, 2, 3 in a ring (ports 1 and 2), a host each (port 3): as in tests/fuzz/ring.c. */
 static void ring(struct osr_arena *arena, struct osr_fabric *f)

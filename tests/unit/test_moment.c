@@ -190,19 +190,12 @@ static void both_ways(struct pair *x, uint64_t seed, struct totals *n)
 	test_fabric_free(&x->t);
 }
 
-static unsigned n_cases(unsigned n)
-{
-	const char *more = getenv("OSR_MOMENT_CASES");
-
-	return more ? (unsigned)atoi(more) : n;
-}
-
 static void test_engines(void **state)
 {
 	for (const struct osr_engine *const *e = osr_engines; *e; e++) {
 		struct totals n = { 0 };
 
-		for (unsigned i = 0; i < n_cases(700); i++) {
+		for (unsigned i = 0; i < test_number("OSR_MOMENT_CASES", 700); i++) {
 			struct pair x = { .engine = *e,
 					  .req = { .max_vls = (uint8_t)(1 + i % 8),
 						   .multicast = i % 3 != 0,

@@ -240,8 +240,8 @@ static unsigned n_recognised(double percent, unsigned first, unsigned n)
 static void test_broken(void **state)
 {
 	static const double percent[] = { 0, 0.5, 1, 2, 5 };
-	unsigned first = getenv("OSR_SEED") ? (unsigned)atoi(getenv("OSR_SEED")) : 0;
-	unsigned n = getenv("OSR_CASES") ? (unsigned)atoi(getenv("OSR_CASES")) : 180;
+	unsigned first = test_number("OSR_SEED", 0);
+	unsigned n = test_number("OSR_CASES", 180);
 
 	for (unsigned i = 0; i < 5; i++) {
 		unsigned same = n_recognised(percent[i], first, n);

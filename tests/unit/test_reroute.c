@@ -332,13 +332,6 @@ static bool keeps_tables(const struct osr_engine *e)
 	return false;
 }
 
-static unsigned n_lives(unsigned n)
-{
-	const char *more = getenv("OSR_REROUTE_LIVES");
-
-	return more ? (unsigned)atoi(more) : n;
-}
-
 static void test_random_lives(void **state)
 {
 	for (const struct osr_engine *const *e = osr_engines; *e; e++) {
@@ -346,7 +339,7 @@ static void test_random_lives(void **state)
 
 		if (!keeps_tables(*e))
 			continue;
-		for (unsigned i = 0; i < n_lives(60); i++) {
+		for (unsigned i = 0; i < test_number("OSR_REROUTE_LIVES", 60); i++) {
 			struct life x;
 
 			start(&x, *e,
