@@ -51,6 +51,8 @@ void osr_control_unlock(struct osr_control *c);
 void osr_control_wake(struct osr_control *c);
 /* Should the tables of the present fabric have something that they do not have? */
 bool osr_control_pending(struct osr_control *c);
+/* Are there applications? */
+bool osr_control_used(struct osr_control *c);
 
 /* Grows with everything that is worth saving. */
 uint64_t osr_control_version(struct osr_control *c);

@@ -105,6 +105,16 @@ bool osr_control_pending(struct osr_control *c)
 	return pending;
 }
 
+bool osr_control_used(struct osr_control *c)
+{
+	bool used;
+
+	lock_after_others(c);
+	used = osr_sched_row(c->sched, 0);
+	pthread_mutex_unlock(&c->mutex);
+	return used;
+}
+
 uint64_t osr_control_version(struct osr_control *c)
 {
 	return atomic_load(&c->version);

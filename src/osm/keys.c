@@ -30,6 +30,8 @@ struct keys {
 	atomic_bool alone;    /* and nothing else than keys was the reason */
 	atomic_bool sweeping; /* with discovery */
 	atomic_bool lost;     /* an engine that is not ours routes */
+	atomic_bool due;      /* some switch would be sent all of its blocks in every sweep */
+	atomic_bool settling; /* the discovery that ends this has been asked for */
 	atomic_llong rest;    /* ns of now(): no sweep is asked for before */
 	bool loaded, laid;    /* of the sweep thread */
 
@@ -160,6 +162,24 @@ static void ask(struct keys *k)
 		osm_sm_signal(&osm->sm, OSM_SIGNAL_SWEEP);
 }
 
+/*
+ * OpenSM sends a switch all of its blocks while need_update is set, which it is after a discovery in
+ * which the switch was new or reported a change. Only OpenSM knows when that has done its work, and
+ * it clears the mark in its next discovery. So if there are applications one more is asked for, in
+ * which nothing changes; without it every request would send all blocks of these switches.
+ */
+static void settle(struct keys *k)
+{
+	struct osm_opensm *osm = k->plugin->osm;
+
+	cl_plock_excl_acquire(&osm->lock);
+	atomic_store(&k->due, false);
+	atomic_store(&k->settling, true);
+	osm->subn.force_heavy_sweep = TRUE;
+	cl_plock_release(&osm->lock);
+	osm_sm_signal(&osm->sm, OSM_SIGNAL_SWEEP);
+}
+
 /* A sweep with discovery takes the keys along, or will be over soon. */
 static bool held_up(struct keys *k)
 {
@@ -181,7 +201,11 @@ static int turn(void *ctx)
 		save(k);
 	else if (unsaved)
 		ms = (int)(SAVE_S * 1e3);
-	if (atomic_load(&k->lost) || !osr_control_pending(k->control))
+	if (atomic_load(&k->lost))
+		return ms;
+	if (atomic_load(&k->due) && osr_control_used(k->control))
+		settle(k);
+	if (!osr_control_pending(k->control))
 		return ms;
 	if (now() * 1e9 < (double)atomic_load(&k->rest))
 		return 1 + (int)(((double)atomic_load(&k->rest) - now() * 1e9) * 1e-6);
@@ -210,10 +234,27 @@ void osr__keys_sweep_begins(struct plugin *p)
 		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR15: no routing keys: %s", diag.text);
 }
 
+static bool some_switch_is_due(struct osm_opensm *osm)
+{
+	cl_qmap_t *table = &osm->subn.sw_guid_tbl;
+	bool due = false;
+
+	cl_plock_acquire(&osm->lock);
+	for (cl_map_item_t *i = cl_qmap_head(table); i != cl_qmap_end(table); i = cl_qmap_next(i))
+		due |= ((osm_switch_t *)i)->need_update != 0;
+	cl_plock_release(&osm->lock);
+	return due;
+}
+
 void osr__keys_sweep_over(struct plugin *p)
 {
+	bool settled;
+
 	if (!p->keys || !atomic_exchange(&p->keys->sweeping, false))
 		return;
+	/* One discovery of ours does not ask for another. */
+	settled = atomic_exchange(&p->keys->settling, false);
+	atomic_store(&p->keys->due, !settled && some_switch_is_due(p->osm));
 	osr_control_wake(p->keys->control);
 }
 

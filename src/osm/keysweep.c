@@ -22,18 +22,6 @@ static bool same_question(const struct sweep *w, const struct osr_fabric *f)
 	       !memcmp(&qos, &slot->qos, sizeof(qos));
 }
 
-/*
- * OpenSM sends a switch all blocks while need_update is set, and sets it anew in every discovery; it
- * stays set after one in which the switch was new or reported a change. Those blocks have all been
- * sent by then, and one whose MAD failed differs from what is wanted. So the mark has done its work,
- * and only blocks that differ are sent now.
- */
-static void send_changes_only(const struct sweep *w, uint32_t n_switches)
-{
-	for (uint32_t s = 0; s < n_switches; s++)
-		w->snap.sw[s]->need_update = 0;
-}
-
 /* false: nothing was published, and OpenSM's buffers hold no tables yet. */
 static bool lay_over_base(struct sweep *w)
 {
@@ -51,7 +39,6 @@ static bool lay_over_base(struct sweep *w)
 	w->ms_check = osr__sweep_clock_ms();
 	st = osr__sweep_publish(w);
 	if (!st) {
-		send_changes_only(w, slot->result.fabric.n_switches);
 		w->ms_publish = osr__sweep_clock_ms();
 		osr__sweep_report(w, &before);
 		osr__sweep_note(w, OUTCOME_KEYS);

@@ -19,6 +19,7 @@ import qos		# noqa: F401
 import groups		# noqa: F401
 import angara		# noqa: F401
 import keys		# noqa: F401
+import keyfaults		# noqa: F401
 import metrics		# noqa: F401
 import restart		# noqa: F401
 import moment		# noqa: F401
