@@ -14,8 +14,7 @@
 
 #include <osmroutes/dor.h>
 #include <osmroutes/engine.h>
-#include <osmroutes/guided.h>
-#include <osmroutes/layers.h>
+#include <osmroutes/lanes.h>
 #include <osmroutes/spf.h>
 
 #include "hints.h"
@@ -229,39 +228,33 @@ static enum osr_status route_grid(struct job *j, bool *found)
 
 /* ---- otherwise ------------------------------------------------------------------------------- */
 
-/* Shortest paths on layers, or within channel orders if these do not suffice: that never fails. */
-static enum osr_status route_layers(struct osr_spf *s, struct job *j)
-{
-	struct osr_spf_options spf_opt = { .max_rounds = 2 };
-	struct osr_layers_options opt = { .sift_passes = 3 };
-	struct osr_guided_options guided = { .rounds = 10, .sift_passes = 3, .reversible = true };
-	uint32_t *orders =
-		osr_alloc(j->scratch, (size_t)OSR_MAX_VLS * j->f->n_channels, sizeof(*orders));
-	enum osr_status st;
-
-	if (!orders)
-		return angara__nomem(j->diag);
-	osr_spf_route(s, &spf_opt);
-	st = osr_layers_assign(s, j->req, &opt, j->scratch, j->result, j->r, orders, j->diag);
-	if (st != OSR_NO_VL)
-		return st;
-	if (j->diag)
-		j->diag->text[0] = 0;
-	return osr_guided_route(s, j->req, &guided, orders, j->scratch, j->result, j->r, j->diag);
-}
-
+/* Dimension order; or shortest paths on layers, or within channel orders: that never fails. */
 static enum osr_status route_otherwise(struct job *j)
 {
-	struct osr_spf_options opt = { .max_rounds = 2 };
+	struct osr_lanes_options opt = { .spf = { .max_rounds = 2 },
+					 .layers = { .sift_passes = 3,
+						     .reversible = OSR_REVERSIBLE_OFF },
+					 .guided_rounds = 10,
+					 .guided_reversible = true,
+					 .detours = true };
 	struct osr_spf s;
+	struct osr_lanes_job job = { .s = &s,
+				     .req = j->req,
+				     .opt = &opt,
+				     .scratch = j->scratch,
+				     .result = j->result,
+				     .r = j->r,
+				     .diag = j->diag };
 	bool routed = false;
-	enum osr_status st = osr_spf_init(&s, j->f, j->r, &opt, j->scratch, j->diag);
+	enum osr_status st = osr_spf_init(&s, j->f, j->r, &opt.spf, j->scratch, j->diag);
 
 	if (!st)
 		st = osr_dor_assign(&s, j->req, OSR_REVERSIBLE_AUTO, true, j->scratch, j->result,
 				    j->r, &routed, j->diag);
-	if (!st && !routed)
-		st = route_layers(&s, j);
+	if (!st && !routed) {
+		osr_spf_route(&s, &opt.spf);
+		st = osr_lanes_assign(&job);
+	}
 	if (st)
 		return st;
 	osr_spf_finish(&s);

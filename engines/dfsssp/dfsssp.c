@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * dfsssp - deadlock-free SSSP: the balanced shortest paths of spf.h, put on virtual lanes by
- * layers.h. Where the lanes do not suffice, guided.h routes again under as many channel orders as
- * there are lanes, with longer routes only where nothing else is left.
+ * dfsssp - deadlock-free SSSP: the balanced shortest paths of spf.h, put on virtual lanes by the
+ * strategies of lanes.h. Where the lanes do not suffice, some pairs get longer routes.
  */
-#include <string.h>
-
 #include <osmroutes/engine.h>
-#include <osmroutes/guided.h>
-#include <osmroutes/layers.h>
-#include <osmroutes/dor.h>
+#include <osmroutes/lanes.h>
 #include <osmroutes/reroute.h>
-#include <osmroutes/spf.h>
 
 enum {
 	ROUNDS,
@@ -83,165 +77,23 @@ static const struct osr_param params[] = {
 	{ NULL }
 };
 
-/*
- * The VLs do not suffice for the shortest paths as they are; or, where r has lanes already, for
- * replies on the SL of their request, which must be.
- */
-static enum osr_status route_guided(struct osr_spf *s, const struct osr_values *v,
-				    const struct osr_request *req, uint32_t *orders,
-				    struct osr_arena *scratch, struct osr_arena *result,
-				    struct osr_routing *r, struct osr_diag *diag)
+static struct osr_lanes_options lanes_options(const struct osr_values *v)
 {
-	struct osr_guided_options opt = { .rounds = (uint32_t)v->num[GUIDED_ROUNDS],
-					  .sift_passes = (uint32_t)v->num[SIFT],
-					  .moves = (uint32_t)v->num[MOVES],
-					  .effort = (uint32_t)v->num[EFFORT],
-					  .reversible = v->num[REVERSIBLE] != OSR_REVERSIBLE_OFF };
-	struct osr_request one_vl = *req;
-	size_t size = (size_t)s->f->n_dests * s->f->n_switches, m = s->f->n_channels;
-	enum osr_status st;
-
-	if (diag)
-		diag->text[0] = 0;
-	if (!r->n_layers) {
-		uint8_t *hop = osr_alloc(scratch, size, 1);
-		uint64_t *weight = osr_alloc(scratch, m, sizeof(*weight));
-
-		if (!hop || !weight)
-			return osr_fail(diag, OSR_NOMEM,
-					"out of memory for a second try on one lane");
-		memcpy(hop, s->hop, size);
-		memcpy(weight, s->weight, m * sizeof(*weight));
-		st = osr_guided_route(s, req, &opt, orders, scratch, result, r, diag);
-		if (st || v->num[REVERSIBLE] != OSR_REVERSIBLE_ON ||
-		    (r->claims & OSR_CLAIM_REVERSIBLE))
-			return st;
-		/*
-		 * osr_guided_route() starts from shortest paths, and these may be detours by now.
-		 */
-		memcpy(s->hop, hop, size);
-		memcpy(s->weight, weight, m * sizeof(*weight));
-	}
-	/* On one VL everything is safe for everyone, replies included. */
-	one_vl.max_vls = 1;
-	r->claims = 0;
-	r->n_longer = 0;
-	return osr_guided_route(s, &one_vl, &opt, orders, scratch, result, r, diag);
-}
-
-#define MANY_LIDS 8 /* for each switch */
-
-/* Rounds of repair: for fewer lanes than there are; and for shortest routes on those there are. */
-#define FEW_ROUNDS 4
-#define PATIENT_ROUNDS 16
-
-/*
- * Are fewer lanes to be had for routes as short? Cheap to try where few routes stand in the way:
- * from one lane nothing needs an SL at all. Where more than half of eight lanes are taken, it is
- * worth more.
- */
-static enum osr_status reduce(struct osr_spf *s, const struct osr_values *v,
-			      const struct osr_request *req, const uint32_t *orders,
-			      struct osr_arena *scratch, struct osr_arena *result,
-			      struct osr_routing *r, bool *fits, struct osr_diag *diag)
-{
-	bool crowded = s->f->n_dests >= MANY_LIDS * s->f->n_switches;
-	struct osr_guided_options opt = { .rounds = FEW_ROUNDS,
-					  .sift_passes = (uint32_t)v->num[SIFT],
-					  .moves = (uint32_t)v->num[MOVES],
-					  .reversible = v->num[REVERSIBLE] != OSR_REVERSIBLE_OFF };
-	enum osr_status st =
-		osr_guided_reduce(s, req, &opt, 1, 100, orders, scratch, result, r, fits, diag);
-
-	/*
-	 * Several lanes found this way may not serve replies, which then must wait for their own
-	 * search. Where few end ports hang on a switch, routing costs little, and more than two
-	 * tries would be most of it.
-	 */
-	for (uint32_t n = 4;
-	     !st && !*fits && n < r->n_layers && v->num[REVERSIBLE] != OSR_REVERSIBLE_ON;
-	     n = crowded || n > 4 || r->n_layers < 7 ? n + 1 : r->n_layers - 1u)
-		st = osr_guided_reduce(s, req, &opt, n, 5, orders, scratch, result, r, fits, diag);
-	return st;
-}
-
-/*
- * The lanes do not suffice for the shortest paths as they are: do they for others just as short? What
- * follows otherwise takes longer than this, so there is time.
- */
-static enum osr_status squeeze(struct osr_spf *s, const struct osr_values *v,
-			       const struct osr_request *req, const uint32_t *orders,
-			       struct osr_arena *scratch, struct osr_arena *result,
-			       struct osr_routing *r, bool *fits, struct osr_diag *diag)
-{
-	struct osr_guided_options opt = { .sift_passes = (uint32_t)v->num[SIFT],
-					  .moves = 4 * (uint32_t)v->num[MOVES],
-					  .rounds = PATIENT_ROUNDS,
-					  .reversible = v->num[REVERSIBLE] != OSR_REVERSIBLE_OFF };
-
-	if (diag)
-		diag->text[0] = 0;
-	return osr_guided_reduce(s, req, &opt, req->max_vls, 5, orders, scratch, result, r, fits,
-				 diag);
-}
-
-static enum osr_status assign_lanes(struct osr_spf *s, const struct osr_values *v,
-				    const struct osr_request *req,
-				    const struct osr_layers_options *opt, struct osr_arena *scratch,
-				    struct osr_arena *result, struct osr_routing *r,
-				    struct osr_diag *diag)
-{
-	uint32_t *orders =
-		osr_alloc(scratch, (size_t)OSR_MAX_VLS * s->f->n_channels, sizeof(*orders));
-	enum osr_status st;
-	bool fits = false;
-
-	if (!orders)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the orders of %u channels",
-				s->f->n_channels);
-	st = osr_layers_assign(s, req, opt, scratch, result, r, orders, diag);
-	if (st == OSR_NO_VL && v->num[DETOURS] && req->max_vls > 2 && v->num[FEWER_VLS] &&
-	    opt->heuristic == OSR_HEURISTIC_ORDER && v->num[REVERSIBLE] != OSR_REVERSIBLE_ON) {
-		st = squeeze(s, v, req, orders, scratch, result, r, &fits, diag);
-		if (st || fits)
-			return st;
-		st = OSR_NO_VL;
-	}
-	if (st == OSR_NO_VL && v->num[DETOURS])
-		return route_guided(s, v, req, orders, scratch, result, r, diag);
-	if (st || r->n_layers == 1)
-		return st;
-	if (v->num[FEWER_VLS] && opt->heuristic == OSR_HEURISTIC_ORDER)
-		st = reduce(s, v, req, orders, scratch, result, r, &fits, diag);
-	if (st || opt->reversible == OSR_REVERSIBLE_OFF || (r->claims & OSR_CLAIM_REVERSIBLE))
-		return st;
-	if (fits)
-		return st;
-	st = osr_layers_pair(s, req, opt, orders, scratch, result, r, diag);
-	if (st == OSR_NO_VL && opt->reversible == OSR_REVERSIBLE_AUTO) {
-		if (diag)
-			diag->text[0] = 0;
-		return OSR_OK;
-	}
-	if (st == OSR_NO_VL && v->num[DETOURS])
-		st = route_guided(s, v, req, orders, scratch, result, r, diag);
-	return st;
-}
-
-/*
- * Trees, and what is nearly one: the first pass needs one lane. Then balancing goes on within the
- * order that proves it, instead of giving the lane away for balance.
- */
-static enum osr_status try_one_lane(struct osr_spf *s, const struct osr_request *req,
-				    const struct osr_spf_options *opt, struct osr_arena *scratch,
-				    struct osr_arena *result, struct osr_routing *r, bool *fits,
-				    struct osr_diag *diag)
-{
-	enum osr_status st = osr_layers_single(s, req, scratch, result, r, fits, diag);
-
-	if (st || !*fits || !opt->max_rounds || osr_spf_balanced(s))
-		return st;
-	return osr_guided_refine(s, req, opt, r->rank, scratch, result, r, diag);
+	return (struct osr_lanes_options){
+		.spf = { .max_rounds = (uint32_t)v->num[ROUNDS],
+			 .max_moves = (uint32_t)v->num[MOVES],
+			 .ignore_rates = v->num[IGNORE_RATES] },
+		.layers = { .heuristic = (enum osr_heuristic)v->num[HEURISTIC],
+			    .reversible = (enum osr_reversible)v->num[REVERSIBLE],
+			    .sift_passes = (uint32_t)v->num[SIFT],
+			    .balance = v->num[BALANCE] },
+		.guided_rounds = (uint32_t)v->num[GUIDED_ROUNDS],
+		.order_effort = (uint32_t)v->num[EFFORT],
+		.guided_reversible = v->num[REVERSIBLE] != OSR_REVERSIBLE_OFF,
+		.dimensions = v->num[DIMENSIONS],
+		.fewer_vls = v->num[FEWER_VLS],
+		.detours = v->num[DETOURS],
+	};
 }
 
 static enum osr_status route(const struct osr_fabric *f, const struct osr_values *v,
@@ -249,14 +101,7 @@ static enum osr_status route(const struct osr_fabric *f, const struct osr_values
 			     struct osr_arena *scratch, struct osr_arena *result,
 			     struct osr_routing *r, struct osr_diag *diag)
 {
-	struct osr_spf_options spf_opt = { .max_rounds = (uint32_t)v->num[ROUNDS],
-					   .max_moves = (uint32_t)v->num[MOVES],
-					   .ignore_rates = v->num[IGNORE_RATES] };
-	struct osr_layers_options layers_opt = { .heuristic = (enum osr_heuristic)v->num[HEURISTIC],
-						 .reversible =
-							 (enum osr_reversible)v->num[REVERSIBLE],
-						 .sift_passes = (uint32_t)v->num[SIFT],
-						 .balance = v->num[BALANCE] };
+	struct osr_lanes_options opt = lanes_options(v);
 	struct osr_reroute_options stable_opt = { .fewest = v->num[REPAIR] == REPAIR_FEWEST,
 						  .drift = (uint32_t)v->num[REBALANCE] };
 	struct osr_request capped = *req;
@@ -264,8 +109,14 @@ static enum osr_status route(const struct osr_fabric *f, const struct osr_values
 	bool stable = previous && v->num[STABLE];
 	struct osr_diag why = { "" };
 	struct osr_spf s;
+	struct osr_lanes_job job = { .s = &s,
+				     .req = &capped,
+				     .opt = &opt,
+				     .scratch = scratch,
+				     .result = result,
+				     .r = r,
+				     .diag = diag };
 	enum osr_status st;
-	bool routed = false;
 
 	if (capped.max_vls > v->num[MAX_VLS])
 		capped.max_vls = (uint8_t)v->num[MAX_VLS];
@@ -281,33 +132,17 @@ static enum osr_status route(const struct osr_fabric *f, const struct osr_values
 	st = osr_routing_init(r, f, result, diag);
 	if (st)
 		return st;
-	st = osr_spf_init(&s, f, r, &spf_opt, scratch, diag);
+	st = osr_spf_init(&s, f, r, &opt.spf, scratch, diag);
+	if (!st)
+		st = osr_lanes_route(&job);
 	if (st)
 		return st;
-	if (v->num[DIMENSIONS]) {
-		st = osr_dor_assign(&s, &capped, layers_opt.reversible, v->num[DETOURS], scratch,
-				    result, r, &routed, diag);
-		if (st)
-			return st;
-	}
-	r->ms_spf = req->clock_ms ? req->clock_ms() - start : 0;
-	if (routed)
-		goto out;
+	if (req->clock_ms) {
+		double now = req->clock_ms();
 
-	osr_spf_first(&s);
-	st = try_one_lane(&s, &capped, &spf_opt, scratch, result, r, &routed, diag);
-	if (st)
-		return st;
-	if (!routed)
-		osr_spf_refine(&s, &spf_opt);
-	r->ms_spf = req->clock_ms ? req->clock_ms() - start : 0;
-	if (routed)
-		goto out;
-	st = assign_lanes(&s, v, &capped, &layers_opt, scratch, result, r, diag);
-	if (st)
-		return st;
-	r->ms_layers = req->clock_ms ? req->clock_ms() - start - r->ms_spf : 0;
-out:
+		r->ms_spf = (job.ms_spf ? job.ms_spf : now) - start;
+		r->ms_layers = now - start - r->ms_spf;
+	}
 	osr_spf_finish(&s);
 	r->engine = "dfsssp";
 	r->n_rounds = s.n_rounds;

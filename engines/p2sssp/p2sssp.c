@@ -5,9 +5,7 @@
  * of sssp.
  */
 #include <osmroutes/engine.h>
-#include <osmroutes/guided.h>
-#include <osmroutes/layers.h>
-#include <osmroutes/spf.h>
+#include <osmroutes/lanes.h>
 
 #include <string.h>
 
@@ -69,54 +67,35 @@ static const struct osr_param params[] = {
  * The VLs do not suffice. Paths that look for lanes are found tree by tree: these start from
  * P-SSSP, under the orders that P2-SSSP's layers had.
  */
-static enum osr_status route_guided(const struct osr_fabric *f, const struct osr_values *v,
-				    const struct osr_request *req, uint32_t *orders,
-				    struct osr_spf *s, struct osr_arena *scratch,
-				    struct osr_arena *result, struct osr_routing *r,
-				    struct osr_diag *diag)
+static enum osr_status restart(struct osr_lanes_job *job)
 {
-	struct osr_spf_options spf_opt = { .max_rounds = 2, .ignore_rates = v->num[IGNORE_RATES] };
-	struct osr_guided_options opt = { .rounds = (uint32_t)v->num[GUIDED_ROUNDS],
-					  .sift_passes = (uint32_t)v->num[SIFT],
-					  .effort = (uint32_t)v->num[EFFORT],
-					  .reversible = v->num[REVERSIBLE] != OSR_REVERSIBLE_OFF };
-	struct osr_request one_vl = *req;
+	const struct osr_fabric *f = job->s->f;
+	struct osr_spf_options opt = { .max_rounds = 2,
+				       .ignore_rates = job->opt->spf.ignore_rates };
 	enum osr_status st;
 
-	if (diag)
-		diag->text[0] = 0;
-	r->claims = 0;
-	memset(r->lft, OSR_NO_PATH, (size_t)f->n_dests * f->n_switches);
-	st = osr_spf_init(s, f, r, &spf_opt, scratch, diag);
-	if (st)
-		return st;
-	osr_spf_route(s, &spf_opt);
-	/* On one VL everything is safe for everyone, replies included. */
-	one_vl.max_vls = 1;
-	return osr_guided_route(s, v->num[REVERSIBLE] == OSR_REVERSIBLE_ON ? &one_vl : req, &opt,
-				orders, scratch, result, r, diag);
+	job->r->claims = 0;
+	memset(job->r->lft, OSR_NO_PATH, (size_t)f->n_dests * f->n_switches);
+	st = osr_spf_init(job->s, f, job->r, &opt, job->scratch, job->diag);
+	if (!st)
+		osr_spf_route(job->s, &opt);
+	return st;
 }
 
-/* Lanes for the paths as they are; OSR_NO_VL if there are too few. */
-static enum osr_status assign_lanes(const struct osr_spf *s, const struct osr_values *v,
-				    const struct osr_request *req, uint32_t *orders,
-				    struct osr_arena *scratch, struct osr_arena *result,
-				    struct osr_routing *r, struct osr_diag *diag)
+static struct osr_lanes_options lanes_options(const struct osr_values *v)
 {
-	struct osr_layers_options opt = { .heuristic = (enum osr_heuristic)v->num[HEURISTIC],
-					  .reversible = (enum osr_reversible)v->num[REVERSIBLE],
-					  .sift_passes = (uint32_t)v->num[SIFT],
-					  .balance = v->num[BALANCE] };
-	enum osr_status st = osr_layers_assign(s, req, &opt, scratch, result, r, orders, diag);
-
-	if (st || r->n_layers == 1 || opt.reversible == OSR_REVERSIBLE_OFF)
-		return st;
-	st = osr_layers_pair(s, req, &opt, orders, scratch, result, r, diag);
-	if (st != OSR_NO_VL || opt.reversible == OSR_REVERSIBLE_ON)
-		return st;
-	if (diag)
-		diag->text[0] = 0;
-	return OSR_OK;
+	return (struct osr_lanes_options){
+		.spf = { .ignore_rates = v->num[IGNORE_RATES] },
+		.layers = { .heuristic = (enum osr_heuristic)v->num[HEURISTIC],
+			    .reversible = (enum osr_reversible)v->num[REVERSIBLE],
+			    .sift_passes = (uint32_t)v->num[SIFT],
+			    .balance = v->num[BALANCE] },
+		.guided_rounds = (uint32_t)v->num[GUIDED_ROUNDS],
+		.order_effort = (uint32_t)v->num[EFFORT],
+		.guided_reversible = v->num[REVERSIBLE] != OSR_REVERSIBLE_OFF,
+		.detours = v->num[DETOURS],
+		.one_vl_for_replies = true,
+	};
 }
 
 /* No promise; where one lane suffices, as in trees, the result says so nevertheless. */
@@ -132,23 +111,6 @@ static enum osr_status do_without_lanes(const struct osr_spf *s, const struct os
 	return st;
 }
 
-static enum osr_status find_lanes(const struct osr_fabric *f, const struct osr_values *v,
-				  const struct osr_request *req, struct osr_spf *s,
-				  struct osr_arena *scratch, struct osr_arena *result,
-				  struct osr_routing *r, struct osr_diag *diag)
-{
-	uint32_t *orders = osr_alloc(scratch, (size_t)OSR_MAX_VLS * f->n_channels, sizeof(*orders));
-	enum osr_status st;
-
-	if (!orders)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the orders of %u channels",
-				f->n_channels);
-	st = assign_lanes(s, v, req, orders, scratch, result, r, diag);
-	if (st == OSR_NO_VL && v->num[DETOURS])
-		st = route_guided(f, v, req, orders, s, scratch, result, r, diag);
-	return st;
-}
-
 static enum osr_status route(const struct osr_fabric *f, const struct osr_values *v,
 			     const struct osr_request *req, const struct osr_result *previous,
 			     struct osr_arena *scratch, struct osr_arena *result,
@@ -157,7 +119,16 @@ static enum osr_status route(const struct osr_fabric *f, const struct osr_values
 	/* One round of P-SSSP settles port 0 of bare switches; its other trees are replaced. */
 	struct osr_spf_options spf_opt = { .max_rounds = 0, .ignore_rates = v->num[IGNORE_RATES] };
 	double start = req->clock_ms ? req->clock_ms() : 0, ms_spf;
+	struct osr_lanes_options opt = lanes_options(v);
 	struct osr_spf s;
+	struct osr_lanes_job job = { .s = &s,
+				     .req = req,
+				     .opt = &opt,
+				     .scratch = scratch,
+				     .result = result,
+				     .r = r,
+				     .diag = diag,
+				     .restart = restart };
 	enum osr_status st;
 
 	st = osr_routing_init(r, f, result, diag);
@@ -172,7 +143,7 @@ static enum osr_status route(const struct osr_fabric *f, const struct osr_values
 		return st;
 	ms_spf = req->clock_ms ? req->clock_ms() - start : 0;
 
-	st = v->num[LANES] ? find_lanes(f, v, req, &s, scratch, result, r, diag)
+	st = v->num[LANES] ? osr_lanes_assign(&job)
 			   : do_without_lanes(&s, req, scratch, result, r, diag);
 	if (st)
 		return st;

@@ -67,6 +67,7 @@ struct osr_stable {
 struct osr_routing {
 	const char *engine; /* name, static */
 	const char *note;   /* one sentence on the fabric, for the log; in the result arena, or NULL */
+	const char *strategy; /* of lanes.h, that found these lanes; static; NULL: none of them */
 	uint32_t claims;    /* OSR_CLAIM_* */
 	uint32_t n_switches;
 	uint32_t n_dests;

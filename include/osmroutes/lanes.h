@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * lanes.h - routes without deadlock on the virtual lanes there are: the strategies, as a table.
+ *
+ * Each strategy says whether it is worth trying on what those before it have left, and is then run:
+ * it completes the routing, improves a complete one, or leaves it. The order of the table
+ * (src/core/lanes/strategies.c) is the order in which they are tried.
+ *
+ * An engine that has routes of its own starts with osr_lanes_assign(); one that starts from nothing
+ * calls osr_lanes_route(), which makes balanced shortest paths (spf.h) first.
+ */
+#ifndef OSMROUTES_LANES_H
+#define OSMROUTES_LANES_H
+
+#include <osmroutes/engine.h>
+#include <osmroutes/guided.h>
+#include <osmroutes/layers.h>
+#include <osmroutes/spf.h>
+
+struct osr_lanes_options {
+	struct osr_spf_options spf;
+	struct osr_layers_options layers;
+	uint32_t guided_rounds;  /* of routing within channel orders */
+	uint32_t order_effort;   /* on an order of the switches, if there is one VL: updown.h */
+	bool guided_reversible;  /* orders: both directions of a pair on one SL where possible */
+	bool dimensions;         /* try dimension order first (osr_lanes_route) */
+	bool fewer_vls;          /* look for shortest paths that need fewer lanes */
+	bool detours;            /* longer routes where the lanes do not suffice; else OSR_NO_VL */
+	bool one_vl_for_replies; /* replies are a must and lanes are short: one VL, at once */
+};
+
+/* What has been reached so far. */
+enum osr_lanes_state {
+	OSR_LANES_UNROUTED,   /* spf is initialised, no route yet */
+	OSR_LANES_FIRST,      /* the first pass of shortest paths is done */
+	OSR_LANES_ROUTED,     /* balanced shortest paths, no lanes */
+	OSR_LANES_SHORT,      /* the VLs do not suffice for these paths */
+	OSR_LANES_ASSIGNED,   /* complete; can still get better */
+	OSR_LANES_NO_REPLIES, /* complete, but replies must be safe and are not */
+	OSR_LANES_DONE,
+};
+
+struct osr_lanes_job {
+	struct osr_spf *s; /* osr_spf_init() has been called */
+	const struct osr_request *req;
+	const struct osr_lanes_options *opt;
+	struct osr_arena *scratch, *result;
+	struct osr_routing *r; /* r->strategy: the name of the one whose routes these are */
+	struct osr_diag *diag;
+	/*
+	 * Called before routes are replaced within channel orders, for an engine whose own routes
+	 * are no start for that; or NULL.
+	 */
+	enum osr_status (*restart)(struct osr_lanes_job *job);
+	void *context; /* of the engine */
+
+	/* The strategies' own. */
+	enum osr_lanes_state state;
+	uint32_t *orders; /* [OSR_MAX_VLS * n_channels] channel orders of the layers */
+	double ms_spf;    /* when the shortest paths were there, by req->clock_ms; 0: never */
+};
+
+/*
+ * Lanes for the routes of s; or others, as the options allow. OSR_NO_VL with a sentence if the VLs
+ * do not suffice and detours are not allowed.
+ */
+enum osr_status osr_lanes_assign(struct osr_lanes_job *job);
+
+/* The same from nothing: dimension order, one lane, balanced shortest paths, then as above. */
+enum osr_status osr_lanes_route(struct osr_lanes_job *job);
+
+#endif

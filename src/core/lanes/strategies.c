@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* See lanes.h. The table is at the end; before it, each strategy: when it is worth trying, its run. */
+#include <osmroutes/lanes.h>
+
+#include <string.h>
+
+#include <osmroutes/dor.h>
+
+/* Measured on the fabrics of scripts/bench: more of any of these gains less than it costs. */
+static const struct {
+	uint32_t few_rounds;     /* of repair, for fewer lanes than there are */
+	uint32_t patient_rounds;     /* and for shortest routes on those there are */
+	uint32_t many_lids;     /* for each switch: there fewer lanes are worth more tries */
+	uint32_t one_lane_tolerance; /* 1 in so many routes may stand in the way of one lane */
+	uint32_t tolerance;     /* and of several */
+	uint32_t least_lanes;     /* several: from so many on */
+	uint32_t crowded_lanes;     /* where so many are taken, one fewer is worth a try */
+} lanes_tuning = { 4, 16, 8, 100, 5, 4, 7 };
+
+static void lanes_forget_why(struct osr_lanes_job *job)
+{
+	if (job->diag)
+		job->diag->text[0] = 0;
+}
+
+static struct osr_guided_options lanes_guided_options(const struct osr_lanes_job *job,
+						      uint32_t rounds, uint32_t moves)
+{
+	return (struct osr_guided_options){ .rounds = rounds,
+					    .sift_passes = job->opt->layers.sift_passes,
+					    .moves = moves,
+					    .effort = job->opt->order_effort,
+					    .reversible = job->opt->guided_reversible };
+}
+
+static bool lanes_replies_are_a_must(const struct osr_lanes_job *job)
+{
+	return job->opt->layers.reversible == OSR_REVERSIBLE_ON;
+}
+
+/* ---- dimension order ------------------------------------------------------------------------- */
+
+static bool dimensions_worth(const struct osr_lanes_job *job)
+{
+	return job->state == OSR_LANES_UNROUTED && job->opt->dimensions;
+}
+
+static enum osr_status dimensions_run(struct osr_lanes_job *job)
+{
+	bool routed;
+	enum osr_status st = osr_dor_assign(job->s, job->req, job->opt->layers.reversible,
+					    job->opt->detours, job->scratch, job->result, job->r,
+					    &routed, job->diag);
+
+	if (!st && routed)
+		job->state = OSR_LANES_DONE;
+	return st;
+}
+
+/* ---- one lane -------------------------------------------------------------------------------- */
+
+static bool one_lane_worth(const struct osr_lanes_job *job)
+{
+	return job->state == OSR_LANES_UNROUTED;
+}
+
+/*
+ * Trees, and what is nearly one: the first pass needs one lane. Then balancing goes on within the
+ * order that proves it, instead of giving the lane away for balance.
+ */
+static enum osr_status one_lane_run(struct osr_lanes_job *job)
+{
+	const struct osr_spf_options *opt = &job->opt->spf;
+	bool fits;
+	enum osr_status st;
+
+	osr_spf_first(job->s);
+	job->state = OSR_LANES_FIRST;
+	st = osr_layers_single(job->s, job->req, job->scratch, job->result, job->r, &fits,
+			       job->diag);
+	if (st || !fits)
+		return st;
+	job->state = OSR_LANES_DONE;
+	if (!opt->max_rounds || osr_spf_balanced(job->s))
+		return OSR_OK;
+	return osr_guided_refine(job->s, job->req, opt, job->r->rank, job->scratch, job->result,
+				 job->r, job->diag);
+}
+
+/* ---- layers: Domke's algorithm 2 ------------------------------------------------------------- */
+
+static bool layers_worth(const struct osr_lanes_job *job)
+{
+	return job->state <= OSR_LANES_ROUTED;
+}
+
+static enum osr_status layers_run(struct osr_lanes_job *job)
+{
+	enum osr_status st;
+
+	if (job->state == OSR_LANES_FIRST)
+		osr_spf_refine(job->s, &job->opt->spf);
+	job->ms_spf = job->req->clock_ms ? job->req->clock_ms() : 0;
+	job->state = OSR_LANES_ROUTED;
+	st = osr_layers_assign(job->s, job->req, &job->opt->layers, job->scratch, job->result,
+			       job->r, job->orders, job->diag);
+	if (st == OSR_NO_VL && job->opt->detours) {
+		job->state = OSR_LANES_SHORT;
+		return OSR_OK;
+	}
+	if (!st)
+		job->state = job->r->n_layers == 1 ? OSR_LANES_DONE : OSR_LANES_ASSIGNED;
+	return st;
+}
+
+/* ---- other paths just as short, where the lanes do not suffice ------------------------------- */
+
+static bool squeeze_worth(const struct osr_lanes_job *job)
+{
+	return job->state == OSR_LANES_SHORT && job->req->max_vls > 2 && job->opt->fewer_vls &&
+	       job->opt->layers.heuristic == OSR_HEURISTIC_ORDER && !lanes_replies_are_a_must(job);
+}
+
+/* What follows otherwise takes longer than this, so there is time. */
+static enum osr_status squeeze_run(struct osr_lanes_job *job)
+{
+	struct osr_guided_options opt = lanes_guided_options(job, lanes_tuning.patient_rounds,
+							     4 * job->opt->spf.max_moves);
+	bool fits;
+	enum osr_status st;
+
+	lanes_forget_why(job);
+	st = osr_guided_reduce(job->s, job->req, &opt, job->req->max_vls, lanes_tuning.tolerance,
+			       job->orders, job->scratch, job->result, job->r, &fits, job->diag);
+	if (!st && fits)
+		job->state = OSR_LANES_DONE;
+	return st;
+}
+
+/* ---- routing within channel orders ----------------------------------------------------------- */
+
+static enum osr_status guided_on(struct osr_lanes_job *job, uint8_t max_vls)
+{
+	struct osr_guided_options opt =
+		lanes_guided_options(job, job->opt->guided_rounds, job->opt->spf.max_moves);
+	struct osr_request req = *job->req;
+
+	req.max_vls = max_vls;
+	job->r->claims = 0;
+	job->r->n_longer = 0;
+	return osr_guided_route(job->s, &req, &opt, job->orders, job->scratch, job->result, job->r,
+				job->diag);
+}
+
+static bool guided_worth(const struct osr_lanes_job *job)
+{
+	return job->state == OSR_LANES_SHORT;
+}
+
+static enum osr_status guided_run(struct osr_lanes_job *job)
+{
+	size_t size = (size_t)job->s->f->n_dests * job->s->f->n_switches;
+	size_t m = job->s->f->n_channels;
+	bool must = lanes_replies_are_a_must(job);
+	uint8_t *hop = NULL;
+	uint64_t *weight = NULL;
+	enum osr_status st = OSR_OK;
+
+	lanes_forget_why(job);
+	if (job->restart)
+		st = job->restart(job);
+	if (st)
+		return st;
+	job->state = must ? OSR_LANES_NO_REPLIES : OSR_LANES_DONE;
+	if (must && job->opt->one_vl_for_replies)
+		return OSR_OK;
+	if (must) {
+		hop = osr_alloc(job->scratch, size, 1);
+		weight = osr_alloc(job->scratch, m, sizeof(*weight));
+		if (!hop || !weight)
+			return osr_fail(job->diag, OSR_NOMEM,
+					"out of memory for a second try on one lane");
+		memcpy(hop, job->s->hop, size);
+		memcpy(weight, job->s->weight, m * sizeof(*weight));
+	}
+	st = guided_on(job, job->req->max_vls);
+	if (st || !must || (job->r->claims & OSR_CLAIM_REVERSIBLE)) {
+		job->state = OSR_LANES_DONE;
+		return st;
+	}
+	/* osr_guided_route() starts from shortest paths, and these may be detours by now. */
+	memcpy(job->s->hop, hop, size);
+	memcpy(job->s->weight, weight, m * sizeof(*weight));
+	return OSR_OK;
+}
+
+/* ---- fewer lanes for routes as short --------------------------------------------------------- */
+
+static bool fewer_worth(const struct osr_lanes_job *job)
+{
+	return job->state == OSR_LANES_ASSIGNED && job->opt->fewer_vls &&
+	       job->opt->layers.heuristic == OSR_HEURISTIC_ORDER;
+}
+
+/*
+ * Cheap to try where few routes stand in the way: from one lane nothing needs an SL at all. Where
+ * more than half of eight lanes are taken, it is worth more. Several lanes found this way may not
+ * serve replies, which then must wait for their own search. Where few end ports hang on a switch,
+ * routing costs little, and more than two tries would be most of it.
+ */
+static enum osr_status fewer_run(struct osr_lanes_job *job)
+{
+	const struct osr_fabric *f = job->s->f;
+	bool crowded = f->n_dests >= lanes_tuning.many_lids * f->n_switches, fits;
+	struct osr_guided_options opt =
+		lanes_guided_options(job, lanes_tuning.few_rounds, job->opt->spf.max_moves);
+	struct osr_routing *r = job->r;
+	enum osr_status st = osr_guided_reduce(job->s, job->req, &opt, 1,
+					       lanes_tuning.one_lane_tolerance, job->orders,
+					       job->scratch, job->result, r, &fits, job->diag);
+
+	for (uint32_t n = lanes_tuning.least_lanes;
+	     !st && !fits && n < r->n_layers && !lanes_replies_are_a_must(job);
+	     n = crowded || n > lanes_tuning.least_lanes ||
+				 r->n_layers < lanes_tuning.crowded_lanes
+			 ? n + 1
+			 : r->n_layers - 1u)
+		st = osr_guided_reduce(job->s, job->req, &opt, n, lanes_tuning.tolerance,
+				       job->orders, job->scratch, job->result, r, &fits, job->diag);
+	if (!st && fits)
+		job->state = OSR_LANES_DONE;
+	return st;
+}
+
+/* ---- both directions of a pair of switches on one SL ------------------------------------------ */
+
+static bool pairs_worth(const struct osr_lanes_job *job)
+{
+	return job->state == OSR_LANES_ASSIGNED &&
+	       job->opt->layers.reversible != OSR_REVERSIBLE_OFF &&
+	       !(job->r->claims & OSR_CLAIM_REVERSIBLE);
+}
+
+static enum osr_status pairs_run(struct osr_lanes_job *job)
+{
+	enum osr_status st = osr_layers_pair(job->s, job->req, &job->opt->layers, job->orders,
+					     job->scratch, job->result, job->r, job->diag);
+
+	if (st != OSR_NO_VL)
+		return st;
+	if (lanes_replies_are_a_must(job) && !job->opt->detours)
+		return st;
+	lanes_forget_why(job);
+	if (lanes_replies_are_a_must(job))
+		job->state = OSR_LANES_NO_REPLIES;
+	return OSR_OK;
+}
+
+/* ---- one lane for everyone ------------------------------------------------------------------- */
+
+static bool single_worth(const struct osr_lanes_job *job)
+{
+	return job->state == OSR_LANES_NO_REPLIES;
+}
+
+/* On one VL everything is safe for everyone, replies included. */
+static enum osr_status single_run(struct osr_lanes_job *job)
+{
+	enum osr_status st = OSR_OK;
+
+	if (job->restart && job->r->n_layers)
+		st = job->restart(job);
+	job->state = OSR_LANES_DONE;
+	return st ? st : guided_on(job, 1);
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static const struct lanes_strategy {
+	const char *name;
+	bool (*worth)(const struct osr_lanes_job *job);
+	enum osr_status (*run)(struct osr_lanes_job *job);
+} lanes_strategies[] = {
+	{ "dimension order", dimensions_worth, dimensions_run },
+	{ "one lane", one_lane_worth, one_lane_run },
+	{ "layers", layers_worth, layers_run },
+	{ "shortest paths within orders", squeeze_worth, squeeze_run },
+	{ "paths within orders", guided_worth, guided_run },
+	{ "fewer lanes", fewer_worth, fewer_run },
+	{ "pairs", pairs_worth, pairs_run },
+	{ "paths within one order", single_worth, single_run },
+};
+
+static enum osr_status lanes_try_all(struct osr_lanes_job *job)
+{
+	size_t n = sizeof(lanes_strategies) / sizeof(lanes_strategies[0]);
+
+	job->orders = osr_alloc(job->scratch, (size_t)OSR_MAX_VLS * job->s->f->n_channels,
+				sizeof(*job->orders));
+	if (!job->orders)
+		return osr_fail(job->diag, OSR_NOMEM,
+				"out of memory for the orders of %u channels",
+				job->s->f->n_channels);
+	for (size_t i = 0; i < n && job->state != OSR_LANES_DONE; i++) {
+		const uint32_t *before = job->r->rank;
+		enum osr_status st;
+
+		if (!lanes_strategies[i].worth(job))
+			continue;
+		st = lanes_strategies[i].run(job);
+		if (st)
+			return st;
+		if (job->r->rank != before)
+			job->r->strategy = lanes_strategies[i].name;
+	}
+	return OSR_OK;
+}
+
+enum osr_status osr_lanes_assign(struct osr_lanes_job *job)
+{
+	job->state = OSR_LANES_ROUTED;
+	return lanes_try_all(job);
+}
+
+enum osr_status osr_lanes_route(struct osr_lanes_job *job)
+{
+	job->state = OSR_LANES_UNROUTED;
+	return lanes_try_all(job);
+}
