@@ -214,9 +214,12 @@ enum osr_status angara__hints(const char *path, const char *text, struct osr_are
 	r.coord = osr_alloc(arena, n_lines * 6, sizeof(*r.coord));
 	if (!r.guid || !r.coord)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the hints");
-	for (const char *p = text; p && *p && !st; p = strchr(p, '\n'), p += p != NULL) {
+	for (const char *p = text; p && *p && !st;) {
 		r.line++;
 		st = read_line(&r, p);
+		p = strchr(p, '\n');
+		if (p)
+			p++;
 	}
 	if (!st && !h->frame.shape.n_dims)
 		st = bad(&r, "expected \"torus\" or \"mesh\" and sizes");

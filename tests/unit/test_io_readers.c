@@ -325,11 +325,11 @@ static void test_memory(void **state)
 		const char *path;
 		parse_fn parse;
 	} tables[] = {
-		{ "tests/fuzz/corpus/lfts/lfts", osr_tables_parse_lfts },
-		{ "tests/fuzz/corpus/fdbs/fdbs", osr_tables_parse_lfts },
-		{ "tests/fuzz/corpus/sl2vl/sl2vl", osr_tables_parse_sl2vl },
-		{ "tests/fuzz/corpus/paths/path-sl", osr_tables_parse_paths },
-		{ "tests/fuzz/corpus/mcfdbs/mcfdbs", osr_tables_parse_groups },
+		{ OSR_CORPUS_DIR "/lfts/lfts", osr_tables_parse_lfts },
+		{ OSR_CORPUS_DIR "/fdbs/fdbs", osr_tables_parse_lfts },
+		{ OSR_CORPUS_DIR "/sl2vl/sl2vl", osr_tables_parse_sl2vl },
+		{ OSR_CORPUS_DIR "/paths/path-sl", osr_tables_parse_paths },
+		{ OSR_CORPUS_DIR "/mcfdbs/mcfdbs", osr_tables_parse_groups },
 	};
 
 	ring(&arena, &f);
@@ -338,7 +338,7 @@ static void test_memory(void **state)
 		w.n = load(tables[i].path);
 		assert_true(one_by_one(once_tables, &w) >= 5);
 	}
-	w.n = load("tests/fuzz/corpus/subnet/subnet");
+	w.n = load(OSR_CORPUS_DIR "/subnet/subnet");
 	assert_true(one_by_one(once_subnet, &w) >= 4);
 	w.n = copy("lid:4 lid:5\nphase\n0x13 0x11\n");
 	assert_true(one_by_one(once_traffic, &w) >= 3);
