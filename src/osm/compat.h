@@ -7,7 +7,7 @@
  * has, and writes into the wrong members. So: osm_config.h first, here, and nowhere else.
  *
  * The asserts below hold for OpenSM 3.3.21 to 3.3.24. OpenSM itself compares the whole version string
- * before it loads a plugin; osr__layout_is_sane() checks what only the running program can tell. What
+ * before it loads a plugin; layout.c checks what only the running program can tell. What
  * one release has and another has not stands at the end of this file; scripts/build-for tries them.
  */
 #ifndef OSR_OSM_COMPAT_H
@@ -58,14 +58,6 @@ _Static_assert(offsetof(struct osm_opensm, cc) >=
 #endif
 _Static_assert(OSM_NO_PATH == OSR_NO_PATH, "another mark for no path");
 _Static_assert(IB_LID_UCAST_END_HO == OSR_MAX_LID, "another unicast LID range");
-
-/* Do our offsets agree with pointers that OpenSM has set by the time plugins are created? */
-static inline bool osr__layout_is_sane(const struct osm_opensm *osm)
-{
-	return osm->subn.p_osm == osm && osm->sm.p_subn == &osm->subn &&
-	       osm->sm.p_log == &osm->log && osm->sm.p_lock == &osm->lock &&
-	       osm->sa.p_subn == &osm->subn && osm->sa.p_lock == &osm->lock;
-}
 
 /* Since 3.3.23 plugins can register engines under names of their own. CMake looks for it. */
 #ifdef OSR_OPENSM_REGISTERS

@@ -26,7 +26,8 @@ struct tree {
 
 /*
  * The engine's order leaves out switches behind which no CA or router hangs. Their port 0 may join
- * a group all the same, so each gets a link towards the order here, breadth first.
+ * a group all the same, so each gets a link towards the order here, breadth first. Without an order
+ * (tables carried over, one of whose links is gone) that is a tree of shortest paths.
  */
 static void extend_order(const struct osr_fabric *f, const uint32_t *order, uint32_t *parent,
 			 uint32_t *queue, uint8_t *seen)
@@ -35,10 +36,10 @@ static void extend_order(const struct osr_fabric *f, const uint32_t *order, uint
 
 	memset(seen, 0, f->n_switches);
 	for (uint32_t s = 0; s < f->n_switches; s++) {
-		parent[s] = order[s];
-		if (order[s] != OSR_NONE)
+		parent[s] = order ? order[s] : OSR_NONE;
+		if (parent[s] != OSR_NONE)
 			seen[f->chan_dst[order[s]]] = 1;
-		if (order[s] != OSR_NONE || f->sw_sources[s])
+		if (parent[s] != OSR_NONE || (order && f->sw_sources[s]))
 			seen[s] = 1;
 	}
 	for (uint32_t s = 0; s < f->n_switches; s++)
@@ -74,8 +75,6 @@ enum osr_status osr__mcast_prepare(struct sweep_slot *slot, struct osr_diag *dia
 	const struct osr_fabric *f = &slot->result.fabric;
 	uint32_t n = f->n_switches;
 
-	if (!slot->result.routing.mcast_parent)
-		return OSR_OK;
 	slot->mc_parent = osr_alloc(&slot->arena, n, sizeof(*slot->mc_parent));
 	slot->mc_stamp = osr_calloc(&slot->arena, n, sizeof(*slot->mc_stamp));
 	slot->mc_list = osr_alloc(&slot->arena, n, sizeof(*slot->mc_list));
@@ -259,7 +258,8 @@ static void join_switches(struct tree *t)
 		}
 		set_port(t, below, port_below);
 		set_port(t, above, port_above);
-		t->n_unproven += slot->result.routing.mcast_parent[s] == OSR_NONE;
+		t->n_unproven += slot->result.routing.mcast_parent &&
+				 slot->result.routing.mcast_parent[s] == OSR_NONE;
 	}
 }
 
@@ -324,7 +324,7 @@ ib_api_status_t osr__mcast_build_stree(void *context, osm_mgrp_box_t *box)
 	cl_qlist_t members;
 	cl_qmap_t map;
 
-	if (!t.slot || !t.slot->result.routing.mcast_parent)
+	if (!t.slot)
 		return IB_ERROR;
 	t.f = &t.slot->result.fabric;
 	t.parent = t.slot->mc_parent;

@@ -9,9 +9,12 @@
  */
 #include "plugin.h"
 
+#include "layout.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <syslog.h>
 
 static struct engine_ctx *context_new(struct plugin *p, const struct registration *reg,
 				      struct osm_routing_engine *re)
@@ -63,6 +66,10 @@ static void destroy(void *context)
 	context_free(ctx);
 }
 
+/*
+ * Every callback that a result may need, once and for good: a plugin that wraps them keeps them
+ * beside the context that they belong to, and must never meet one that appeared later.
+ */
 static void install(struct osm_routing_engine *re, struct engine_ctx *ctx)
 {
 	re->context = ctx;
@@ -71,10 +78,11 @@ static void install(struct osm_routing_engine *re, struct engine_ctx *ctx)
 	re->ucast_dump_tables = NULL;
 	re->path_sl = osr__path_sl;
 	re->destroy = destroy;
-	/* These three come and go with what each result needs. */
-	re->update_sl2vl = NULL;
-	re->update_vlarb = NULL;
-	re->mcast_build_stree = NULL;
+	/* An engine without this promise leaves multicast to OpenSM. */
+	re->mcast_build_stree = ctx->engine->capabilities & OSR_ENGINE_DEADLOCK_FREE
+					? osr__mcast_build_stree
+					: NULL;
+	osr__qos_install(re, &ctx->plugin->osm->subn.opt);
 }
 
 /* Broken options: our engines stay away, unless they are told to stand in and refuse. */
@@ -136,9 +144,27 @@ static void take_over(struct plugin *p, struct osm_routing_engine *re, const cha
 		 name, *p->options.config ? p->options.config : OSR__DEFAULT_CONFIG);
 }
 
+/* Looked at once, when OpenSM has made the list. */
+static bool engines_are_known(struct plugin *p)
+{
+	const char *member;
+
+	if (p->engines_known || p->engines_unknown)
+		return p->engines_known;
+	member = osr__layout_engines(p->osm);
+	p->engines_known = !member;
+	p->engines_unknown = member;
+	if (member)
+		osr__log(p->osm, OSM_LOG_ERROR,
+			 "ERR OR17: OpenSM's list of routing engines is not laid out as in the headers "
+			 "that osmroutes was built with (%s): none is taken over",
+			 member);
+	return p->engines_known;
+}
+
 static void take_over_all(struct plugin *p)
 {
-	if (stays_away(p))
+	if (stays_away(p) || !engines_are_known(p))
 		return;
 	/* Path queries read engines under the shared lock. */
 	cl_plock_excl_acquire(&p->osm->lock);
@@ -190,6 +216,8 @@ static void report(void *plugin_data, osm_epi_event_id_t event, void *event_data
 		break; /* other events come from other threads and do not concern us */
 	}
 }
+
+extern osm_event_plugin_t osm_event_plugin;
 
 /* Life of the plugin --------------------------------------------------------------------------- */
 
@@ -276,17 +304,47 @@ static void report_options(const struct plugin *p)
 			 *o->config ? o->config : "no file");
 }
 
+/* event_plugin_name may name a plugin twice; both would take the engines from each other. */
+static bool loaded_before(const struct osm_opensm *osm)
+{
+	const cl_qlist_t *list = &osm->plugin_list;
+
+	for (cl_list_item_t *i = cl_qlist_head(list); i != cl_qlist_end(list); i = cl_qlist_next(i)) {
+		const osm_epi_plugin_t *other = cl_item_obj(i, other, list);
+
+		if (other->impl == &osm_event_plugin)
+			return true;
+	}
+	return false;
+}
+
+static bool may_load(struct osm_opensm *osm)
+{
+	static const char wrong[] =
+		"osmroutes is not loaded: this " OSM_VERSION " is not laid out as the headers that the "
+		"plugin was built with say (%s); build it for this OpenSM: scripts/build-for PREFIX\n";
+	const char *member = osr__layout_contradiction(osm);
+
+	if (member) {
+		/* osm->log itself may not be where we think: nothing of it can be used. */
+		fprintf(stderr, wrong, member);
+		syslog(LOG_DAEMON | LOG_ERR, wrong, member);
+		return false;
+	}
+	if (loaded_before(osm)) {
+		osr__log(osm, OSM_LOG_ERROR,
+			 "ERR OR17: event_plugin_name lists osmroutes twice; the second one stays away");
+		return false;
+	}
+	return true;
+}
+
 static void *create(struct osm_opensm *osm)
 {
 	struct plugin *p;
 
-	if (!osr__layout_is_sane(osm)) {
-		/* osm->log itself may not be where we think: nothing of it can be used. */
-		fputs("osmroutes: this OpenSM was built with other options than the headers of the "
-		      "plugin\n",
-		      stderr);
+	if (!may_load(osm))
 		return NULL;
-	}
 	p = calloc(1, sizeof(*p));
 	if (!p) {
 		osr__log(osm, OSM_LOG_ERROR, "ERR OR09: out of memory while loading");

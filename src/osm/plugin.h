@@ -117,8 +117,10 @@ void osr__vl_budget(const struct osm_opensm *osm, const struct osr_fabric *f,
 /* SLs that path records may have where every one is safe: of partitions and QoS levels; a bit each. */
 uint16_t osr__chosen_sls(const struct osm_opensm *osm);
 
-/* Installs or removes update_sl2vl and update_vlarb for the current result. */
-void osr__qos_install(struct engine_ctx *ctx);
+/* Puts update_sl2vl and update_vlarb into an entry of ours. */
+void osr__qos_install(struct osm_routing_engine *re, const osm_subn_opt_t *opt);
+/* For the current result: says what they are going to do, and if they come and go lets them. */
+void osr__qos_renew(struct engine_ctx *ctx);
 
 uint8_t osr__path_sl(void *context, uint8_t hint, const ib_net16_t slid, const ib_net16_t dlid);
 
@@ -240,6 +242,8 @@ struct plugin {
 	struct metrics metrics; /* of the last sweep */
 	struct keys *keys;	/* NULL: there are none */
 	bool metrics_failed;	/* the last attempt to write them */
+	bool engines_known;	/* OpenSM's list of engines is laid out as compat.h thinks */
+	bool engines_unknown;	/* it is not, and that has been said */
 };
 
 /* What the next sweep starts from, or NULL. */

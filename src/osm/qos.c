@@ -4,8 +4,8 @@
  *
  * Our SLs are VL numbers: SL x travels on VL x (unless an engine brings SL2VL tables of its own).
  * OpenSM programs SL2VL and VLArb from its options qos_{ca,swe,sw0,rtr}_*. As long as these say the
- * same, no callback is installed, because update_sl2vl would cost OpenSM its optimised SL2VL MAD
- * (one per switch instead of ports * ports).
+ * same, the callbacks change nothing. With use_optimized_slvl, update_sl2vl is installed only while
+ * it is needed: it costs OpenSM its optimised SL2VL MAD (one per switch instead of ports * ports).
  *
  * path_sl, update_sl2vl and update_vlarb run several at once under OpenSM's shared lock: they look
  * up and do nothing else.
@@ -225,18 +225,30 @@ static bool vlarb_agrees(const struct sweep_slot *slot)
 	return true;
 }
 
-void osr__qos_install(struct engine_ctx *ctx)
+void osr__qos_install(struct osm_routing_engine *re, const osm_subn_opt_t *opt)
+{
+	re->update_sl2vl = opt->use_optimized_slvl ? NULL : update_sl2vl;
+	re->update_vlarb = update_vlarb;
+}
+
+/* A context or a callback that is not ours belongs to a plugin that wraps us, and stays. */
+static void renew_sl2vl(struct engine_ctx *ctx, bool needed)
+{
+	struct osm_routing_engine *re = ctx->re;
+
+	if (!ctx->plugin->osm->subn.opt.use_optimized_slvl || re->context != ctx)
+		return;
+	if (!re->update_sl2vl || re->update_sl2vl == update_sl2vl)
+		re->update_sl2vl = needed ? update_sl2vl : NULL;
+}
+
+void osr__qos_renew(struct engine_ctx *ctx)
 {
 	const struct sweep_slot *slot = ctx->current;
-	struct osm_routing_engine *re = ctx->re;
 	bool qos = ctx->plugin->osm->subn.opt.qos && slot->used_vls;
 	bool sl2vl = qos && !sl2vl_agrees(slot), vlarb = qos && !vlarb_agrees(slot);
 
-	/* A callback that is neither ours nor empty belongs to a plugin that wraps us. */
-	if (!re->update_sl2vl || re->update_sl2vl == update_sl2vl)
-		re->update_sl2vl = sl2vl ? update_sl2vl : NULL;
-	if (!re->update_vlarb || re->update_vlarb == update_vlarb)
-		re->update_vlarb = vlarb ? update_vlarb : NULL;
+	renew_sl2vl(ctx, sl2vl);
 	if (sl2vl)
 		osr__log(
 			ctx->plugin->osm, OSM_LOG_INFO,

@@ -520,17 +520,13 @@ enum osr_status osr__sweep_publish(struct sweep *w)
 static void make_current(struct sweep *w)
 {
 	struct engine_ctx *ctx = w->ctx;
-	struct osm_routing_engine *re = ctx->re;
 
 	ctx->current = w->slot;
 	ctx->stored = NULL;
 	ctx->store.pending = true;
 	ctx->mc_warned = 0;
 	ctx->mc_warned_sp0 = false;
-	if (!re->mcast_build_stree || re->mcast_build_stree == osr__mcast_build_stree)
-		re->mcast_build_stree =
-			w->slot->result.routing.mcast_parent ? osr__mcast_build_stree : NULL;
-	osr__qos_install(ctx);
+	osr__qos_renew(ctx);
 }
 
 /*

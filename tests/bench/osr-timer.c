@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "osm/compat.h"
+#include "osm/layout.h"
 
 #define MAX_ENGINES 8
 
@@ -308,7 +309,7 @@ static void report(void *plugin_data, osm_epi_event_id_t event, void *event_data
 
 static void *create(struct osm_opensm *osm)
 {
-	if (!osr__layout_is_sane(osm)) {
+	if (osr__layout_contradiction(osm)) {
 		fputs("osrtimer: this OpenSM was built with other options than its headers\n",
 		      stderr);
 		return NULL;

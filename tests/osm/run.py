@@ -29,6 +29,7 @@ import dumps		# noqa: F401
 import live		# noqa: F401
 import footprint		# noqa: F401
 import memory		# noqa: F401
+import beside		# noqa: F401
 
 
 def run(name):

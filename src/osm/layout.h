@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * layout.h - is the running OpenSM laid out as the headers that this plugin was built with say?
+ *
+ * OpenSM compares version strings, and two builds of one version may differ: a member that depends
+ * on a configure switch (ENABLE_OSM_PERF_MGR), a vendor's patch, a development tree under the version
+ * of the last release. A plugin of the other build would read and write the wrong members.
+ */
+#ifndef OSR_OSM_LAYOUT_H
+#define OSR_OSM_LAYOUT_H
+
+struct osm_opensm;
+struct osm_routing_engine;
+
+/*
+ * For create(), before anything else is touched: NULL, or the member that contradicts. From low
+ * offsets to high ones, and the first contradiction ends it, so that nothing is read beyond
+ * OpenSM's structure; no pointer is followed unless the kernel says that it can be read.
+ */
+const char *osr__layout_contradiction(const struct osm_opensm *osm);
+
+/* For the list of engines, which is empty in create(): the same. */
+const char *osr__layout_engines(const struct osm_opensm *osm);
+
+#endif

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""Beside others: plugins that wrap engines, the plugin listed twice, and an OpenSM that is laid out otherwise."""
+import os
+
+from judge import QOS, expect, judge, scenario
+from options import stock_lfts
+import oracle
+from osmtest import BUILD, TOOLS, Fabric, Opensm, find_fabric
+
+SHIFTED = os.path.join(TOOLS, 'shifted')
+
+# One layer; several layers on SL2VL options that agree and that do not; an engine under a name of its own.
+WRAPPED = (
+    ('random-12', 'dfsssp', {}),
+    ('random-12', 'dfsssp', {'use_optimized_slvl': 'TRUE'}),
+    ('random-12', 'dfsssp', {'qos_sl2vl': '0,' * 15 + '0', 'qos_vlarb_low': '0:4'}),
+    ('random-12', 'dfsssp', {'qos_sl2vl': '0,' * 15 + '0', 'use_optimized_slvl': 'TRUE'}),
+    ('tree-3', 'osmroutes-dmodk', {}),
+    ('ring-5', 'sssp', {}),
+)
+
+
+def wrapped(workdir, at, plugins):
+    """Tables come, go and come back, with groups, and every callback gets the context it belongs to."""
+    for i, (netfile, engine, options) in enumerate(WRAPPED):
+        with Fabric(find_fabric(netfile), os.path.join(workdir, str(i))) as fabric:
+            options = dict(QOS, event_plugin_name=plugins, **options)
+            with Opensm(fabric, engine, plugin=True, options=options, env={'OSR_WRAP_AT': at}) as opensm:
+                opensm.wait_up()
+                judge(fabric, opensm, ours=engine.replace('osmroutes-', ''))
+                opensm.resweep()
+                opensm.resweep()
+                judge(fabric, opensm, ours=engine.replace('osmroutes-', ''))
+                opensm.stop()
+            with open(os.path.join(opensm.dir, 'output')) as file:
+                said = file.read()
+            calls = [int(l.split()[-2]) for l in said.splitlines() if l.startswith('osrwrap:')]
+            expect(calls and max(calls) > 6, 'the wrapper was not called: ' + said[-300:])
+            opensm.check_own_log()
+
+
+@scenario('beside.wrapper-start', 180)
+def wrapper_start(workdir):
+    """Wrapped before the first routing: what a result needs must be there by then."""
+    wrapped(workdir, 'start', 'osmroutes osrwrap')
+
+
+@scenario('beside.wrapper-done', 180)
+def wrapper_done(workdir):
+    wrapped(workdir, 'done', 'osmroutes osrwrap')
+
+
+@scenario('beside.wrapper-first', 180)
+def wrapper_first(workdir):
+    """Wrapped before osmroutes has seen the list: the engine it takes over is then the wrapper's."""
+    wrapped(workdir, 'done', 'osrwrap osmroutes')
+
+
+@scenario('beside.twice')
+def twice(workdir):
+    """event_plugin_name with osmroutes in it twice: one line, and one of them."""
+    with Fabric(find_fabric('random-12'), workdir) as fabric:
+        options = dict(QOS, event_plugin_name='osmroutes osmroutes')
+        with Opensm(fabric, 'dfsssp', plugin=True, options=options) as opensm:
+            opensm.wait_up()
+            opensm.resweep()
+            judge(fabric, opensm, ours='dfsssp')
+            lines = [l for l in opensm.errors() if 'osmroutes' in l]
+        expect(len([l for l in lines if 'OR17' in l and 'twice' in l]) == 1 and len(lines) == 2,
+               'not one line about it, and one of OpenSM: %s' % lines)
+        expect(opensm.log.count('is served by osmroutes') == 1, 'taken over more than once')
+        opensm.check_own_log(expected=('OR17', 'cannot load plugin'))
+
+
+@scenario('beside.shifted', 600)
+def shifted(workdir):
+    """Plugins built with headers that are not quite those of this OpenSM, of the same version: each is
+    refused with a sentence in every try, and OpenSM routes by itself."""
+    variants = sorted(os.listdir(SHIFTED))
+    expect(len(variants) >= 9, 'only %s were built' % variants)
+    stock = stock_lfts(os.path.join(workdir, 'stock'), 'ring-5', 'updn')
+    with Fabric(find_fabric('ring-5'), workdir) as fabric:
+        for i in range(108):
+            variant = variants[i % len(variants)]
+            path = os.path.join(SHIFTED, variant) + ':' + os.environ.get('LD_LIBRARY_PATH', '')
+            with Opensm(fabric, 'updn', plugin=True, options=QOS, once=True, name='opensm',
+                        env={'LD_LIBRARY_PATH': path}) as opensm:
+                opensm.wait_end()
+                with open(os.path.join(opensm.dir, 'output')) as file:
+                    said = file.read()
+            where = '%s, try %d: ' % (variant, i)
+            expect('osmroutes is not loaded: this OpenSM ' in said, where + 'not refused: ' + said[-300:])
+            expect(len([l for l in opensm.log.splitlines() if 'osmroutes' in l]) == 1 and
+                   "cannot load plugin 'osmroutes'" in opensm.log, where + 'touched OpenSM')
+            expect([s.lft for s in oracle.Tables(fabric.read_back('lft')).switches] == stock,
+                   where + 'OpenSM routed otherwise')

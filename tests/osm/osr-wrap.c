@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * libosrwrap.so: a plugin that wraps routing engines, as one that audits or times them would. At the
+ * start and at the end of every discovery it exchanges context and callbacks of every engine of the
+ * list for its own, once each, and calls what it found with the context that it found.
+ *
+ * A callback of another plugin that is called with the context of this one would read a stranger's
+ * bytes; so the context here is a page that nobody can read, but for the address that leads back.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "osm/compat.h"
+
+#define MAX_ENGINES 16
+
+struct wrapped {
+	struct osm_routing_engine *re;
+	struct osm_routing_engine inner;
+	void *page; /* what the entry has for a context */
+	unsigned n_calls;
+};
+
+static struct {
+	struct osm_opensm *osm;
+	struct wrapped engine[MAX_ENGINES];
+	unsigned n;
+} wrap;
+
+static struct wrapped *of(void *context)
+{
+	for (unsigned i = 0; i < wrap.n; i++)
+		if (wrap.engine[i].page == context) {
+			wrap.engine[i].n_calls++;
+			return &wrap.engine[i];
+		}
+	fprintf(stderr, "osrwrap: called with the context of another plugin\n");
+	abort();
+}
+
+static int matrices(void *context)
+{
+	struct wrapped *w = of(context);
+
+	return w->inner.build_lid_matrices(w->inner.context);
+}
+
+static int tables(void *context)
+{
+	struct wrapped *w = of(context);
+
+	return w->inner.ucast_build_fwd_tables(w->inner.context);
+}
+
+static void dump(void *context)
+{
+	struct wrapped *w = of(context);
+
+	w->inner.ucast_dump_tables(w->inner.context);
+}
+
+static void sl2vl(void *context, osm_physp_t *p, uint8_t in, uint8_t out, ib_slvl_table_t *t)
+{
+	struct wrapped *w = of(context);
+
+	w->inner.update_sl2vl(w->inner.context, p, in, out, t);
+}
+
+static void vlarb(void *context, osm_physp_t *p, uint8_t port, ib_vl_arb_table_t *block, unsigned length,
+		  unsigned number)
+{
+	struct wrapped *w = of(context);
+
+	w->inner.update_vlarb(w->inner.context, p, port, block, length, number);
+}
+
+static uint8_t path_sl(void *context, uint8_t hint, const ib_net16_t from, const ib_net16_t to)
+{
+	struct wrapped *w = of(context);
+
+	return w->inner.path_sl(w->inner.context, hint, from, to);
+}
+
+static ib_api_status_t stree(void *context, osm_mgrp_box_t *box)
+{
+	struct wrapped *w = of(context);
+
+	return w->inner.mcast_build_stree(w->inner.context, box);
+}
+
+static void destroy(void *context)
+{
+	struct wrapped *w = of(context);
+
+	fprintf(stderr, "osrwrap: %s: %u calls\n", w->inner.name, w->n_calls);
+	if (w->inner.destroy)
+		w->inner.destroy(w->inner.context);
+}
+
+static void wrap_engine(struct osm_routing_engine *re)
+{
+	struct wrapped *w = &wrap.engine[wrap.n];
+
+	for (unsigned i = 0; i < wrap.n; i++)
+		if (wrap.engine[i].re == re)
+			return;
+	if (wrap.n == MAX_ENGINES)
+		return;
+	w->page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (w->page == MAP_FAILED)
+		return;
+	wrap.n++;
+	w->re = re;
+	w->inner = *re;
+	re->context = w->page;
+	re->build_lid_matrices = re->build_lid_matrices ? matrices : NULL;
+	re->ucast_build_fwd_tables = re->ucast_build_fwd_tables ? tables : NULL;
+	re->ucast_dump_tables = re->ucast_dump_tables ? dump : NULL;
+	re->update_sl2vl = re->update_sl2vl ? sl2vl : NULL;
+	re->update_vlarb = re->update_vlarb ? vlarb : NULL;
+	re->path_sl = re->path_sl ? path_sl : NULL;
+	re->mcast_build_stree = re->mcast_build_stree ? stree : NULL;
+	re->destroy = destroy;
+}
+
+static void report(void *plugin_data, osm_epi_event_id_t event, void *event_data)
+{
+	const char *when = getenv("OSR_WRAP_AT");
+	osm_epi_event_id_t at = when && !strcmp(when, "done") ? OSM_EVENT_ID_HEAVY_SWEEP_DONE
+							      : OSM_EVENT_ID_HEAVY_SWEEP_START;
+
+	if (event != at)
+		return;
+	cl_plock_excl_acquire(&wrap.osm->lock);
+	for (struct osm_routing_engine *re = wrap.osm->routing_engine_list; re; re = re->next)
+		wrap_engine(re);
+	cl_plock_release(&wrap.osm->lock);
+}
+
+static void *create(struct osm_opensm *osm)
+{
+	wrap.osm = osm;
+	return osm;
+}
+
+static void delete (void *plugin_data)
+{
+}
+
+__attribute__((visibility("default"))) osm_event_plugin_t osm_event_plugin = {
+	.osm_version = OSM_VERSION,
+	.create = create,
+	.delete = delete,
+	.report = report,
+};
