@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/faults.h"
 #include "cli/made.h"
 #include "io/netfile.h"
 #include "topo/topo.h"
@@ -12,11 +13,11 @@ enum { OPT_LINKS = 256, OPT_SWITCHES, OPT_SEED, OPT_SPLIT, OPT_HOSTS };
 
 static const struct argp_option options[] = {
 	{ "output", 'o', "FILE", 0, "write to FILE instead of standard output", 0 },
-	{ "links", OPT_LINKS, "N[%]", 0, "take out N, or N percent, of the cables between switches",
+	{ "links", OPT_LINKS, "N[%]", 0, "remove N, or N percent, of the cables between switches",
 	  0 },
-	{ "switches", OPT_SWITCHES, "N[%]", 0, "take out N, or N percent, of the switches", 0 },
+	{ "switches", OPT_SWITCHES, "N[%]", 0, "remove N, or N percent, of the switches", 0 },
 	{ "seed", OPT_SEED, "N", 0, "start of the random numbers (default 1)", 0 },
-	{ "split", OPT_SPLIT, NULL, 0, "the fabric may fall apart (default: it stays connected)",
+	{ "split", OPT_SPLIT, NULL, 0, "the fabric may be split (default: it stays connected)",
 	  0 },
 	{ "any-switch", OPT_HOSTS, NULL, 0, "switches with hosts may go too, with their hosts", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
@@ -75,7 +76,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (a->input)
-			argp_error(state, "one FILE, please");
+			argp_error(state, "expected exactly one FILE");
 		a->input = arg;
 		return 0;
 	case ARGP_KEY_END:
@@ -99,18 +100,75 @@ static enum osr_status write_comment(const struct osr_net *from, const char *com
 	return OSR_OK;
 }
 
+static const struct out_section sections[] = {
+	{ "summary", OUT_HEAD, cli_made_fields },
+	{ "removals", OUT_ROWS, cli_removed_fields },
+	{ NULL, 0, NULL },
+};
+
+struct removal {
+	bool *gone, *cut; /* [nodes], [ports] */
+	struct osr_degraded done;
+};
+
+/* A job that tests resilience must not pass because nothing was removed. */
+static enum osr_status check_amount(const char *what, uint32_t wanted, double percent, uint32_t done,
+				    bool connected, struct osr_diag *diag)
+{
+	if (done >= wanted && (done || percent <= 0))
+		return OSR_OK;
+	return osr_fail(diag, OSR_INVAL, "%u %s can be removed, not %s%s", done, what,
+			wanted ? "as many as asked for" : "that percentage",
+			connected ? ": there are no more, or the fabric would be split (--split allows it)"
+				  : "");
+}
+
+static enum osr_status remove_some(const struct args *a, const struct osr_net *from,
+				   struct removal *r, struct osr_net *to, struct osr_diag *diag)
+{
+	const struct osr_degrade *how = &a->how;
+	enum osr_status st;
+
+	r->gone = calloc((size_t)from->n_nodes + 1, sizeof(*r->gone));
+	r->cut = calloc((size_t)from->n_ports + 1, sizeof(*r->cut));
+	if (!r->gone || !r->cut)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for %u nodes", from->n_nodes);
+	st = osr_topo_choose(from, how, r->gone, r->cut, &r->done, diag);
+	if (!st)
+		st = check_amount(how->hosts_too ? "switches" : "switches without hosts",
+				  how->n_switches, how->switches_percent, r->done.n_switches,
+				  how->keep_connected, diag);
+	if (!st)
+		st = check_amount("cables between switches", how->n_links, how->links_percent,
+				  r->done.n_links, how->keep_connected, diag);
+	return st ? st : osr_topo_remove(from, r->gone, r->cut, to, diag);
+}
+
+static void say(struct args *a, const struct osr_net *from, const struct removal *r,
+		const struct osr_net *to)
+{
+	if (a->out.format != OUT_PEOPLE) {
+		cli_made_say(&a->out, to, a->output);
+		out_count(&a->out, "removed.cables", r->done.n_links);
+		out_count(&a->out, "removed.switches", r->done.n_switches);
+		cli_removed_say(from, r->gone, r->cut, &a->out, "removals");
+	}
+	fprintf(stderr, "osmroutes: %u cables and %u switches removed\n", r->done.n_links,
+		r->done.n_switches);
+}
+
 int cli_degrade(int argc, char **argv)
 {
 	static const struct argp_child children[] = { { &out_argp, 0, NULL, 0 },
 						      { NULL, 0, NULL, 0 } };
 	static const struct argp argp = { options, parse, "FILE",
-					  "Takes cables and switches out of a fabric, at random "
+					  "Removes cables and switches from a fabric, at random "
 					  "but the same for the same seed.",
 					  children, NULL, NULL };
-	struct args a = { .out = { .command = "degrade", .sections = cli_made_sections },
+	struct args a = { .out = { .command = "degrade", .sections = sections },
 			  .how = { .seed = 1, .keep_connected = true } };
 	struct osr_net from = { 0 }, to = { 0 };
-	struct osr_degraded done = { 0 };
+	struct removal r = { 0 };
 	char *command = cli_command_line(argc, argv), *comment = NULL;
 	struct osr_diag diag = { "" };
 	enum osr_status st;
@@ -118,23 +176,18 @@ int cli_degrade(int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
 	st = osr_netfile_read(a.input, &from, &diag);
 	if (!st)
-		st = osr_topo_degrade(&from, &a.how, &to, &done, &diag);
+		st = remove_some(&a, &from, &r, &to, &diag);
 	if (!st)
 		st = write_comment(&from, command, &comment);
 	if (!st)
 		st = cli_write_net(&to, a.output, comment, &diag);
-	if (!st && a.out.format != OUT_PEOPLE) {
-		cli_made_say(&a.out, &to, a.output);
-		out_count(&a.out, "removed.cables", done.n_links);
-		out_count(&a.out, "removed.switches", done.n_switches);
-	}
+	if (!st)
+		say(&a, &from, &r, &to);
+	free(r.gone);
+	free(r.cut);
 	free(command);
 	free(comment);
 	osr_net_free(&from);
 	osr_net_free(&to);
-	if (st)
-		return cli_fail(st, &diag);
-	fprintf(stderr, "osmroutes: %u cables and %u switches taken out\n", done.n_links,
-		done.n_switches);
-	return out_end(&a.out, CLI_OK);
+	return st ? cli_fail(st, &diag) : out_end(&a.out, CLI_OK);
 }

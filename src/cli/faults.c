@@ -9,12 +9,12 @@
 enum { OPT_LINK = 256, OPT_SWITCH, OPT_EACH, OPT_LINKS, OPT_SWITCHES, OPT_CASES, OPT_SEED };
 
 static const struct argp_option options[] = {
-	{ "link", OPT_LINK, "NODE:PORT", 0, "take out the cable on this port; may be repeated", 0 },
-	{ "switch", OPT_SWITCH, "NODE", 0, "take out this switch; may be repeated", 0 },
+	{ "link", OPT_LINK, "NODE:PORT", 0, "remove the cable on this port; may be repeated", 0 },
+	{ "switch", OPT_SWITCH, "NODE", 0, "remove this switch; may be repeated", 0 },
 	{ "each", OPT_EACH, "WORD", 0, "one at a time: link or switch (without hosts)", 0 },
-	{ "links", OPT_LINKS, "N", 0, "take out N cables between switches at random", 0 },
-	{ "switches", OPT_SWITCHES, "N", 0, "take out N switches without hosts at random", 0 },
-	{ "cases", OPT_CASES, "N", 0, "so many random cases (default 10)", 0 },
+	{ "links", OPT_LINKS, "N", 0, "remove N cables between switches at random", 0 },
+	{ "switches", OPT_SWITCHES, "N", 0, "remove N switches without hosts at random", 0 },
+	{ "cases", OPT_CASES, "N", 0, "number of random cases (default 10)", 0 },
 	{ "seed", OPT_SEED, "N", 0, "seed of the first random case (default 1), then one more each",
 	  0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
@@ -22,10 +22,24 @@ static const struct argp_option options[] = {
 
 /* ---- cases ---------------------------------------------------------------------------------- */
 
-/* What is taken out of the net in one case. */
+/* What is removed from the net in one case. */
 struct out_of {
 	bool *gone, *cut; /* [nodes], [ports] */
 };
+
+/* Node descriptions are long ("MF0;core-07:MQM9700/U1"): one that contains the name is what was meant. */
+static enum osr_status unknown_node(const struct osr_net *net, const char *name, size_t len,
+				    struct osr_diag *diag)
+{
+	char part[128];
+
+	snprintf(part, sizeof(part), "%.*s", (int)len, name);
+	for (uint32_t i = 0; i < net->n_nodes && len; i++)
+		if (strstr(osr_net_name(net, i), part))
+			return osr_fail(diag, OSR_INVAL, "no node is called \"%s\": did you mean \"%s\"?",
+					part, osr_net_name(net, i));
+	return osr_fail(diag, OSR_INVAL, "no node is called \"%s\"", part);
+}
 
 static enum osr_status find_node(const struct osr_net *net, const char *name, size_t len,
 				 uint32_t *node, struct osr_diag *diag)
@@ -46,7 +60,7 @@ static enum osr_status find_node(const struct osr_net *net, const char *name, si
 		}
 	}
 	if (*node == OSR_NONE)
-		return osr_fail(diag, OSR_INVAL, "no node is called \"%.*s\"", (int)len, name);
+		return unknown_node(net, name, len, diag);
 	return OSR_OK;
 }
 
@@ -71,6 +85,15 @@ static enum osr_status cut_named(const struct cli_faults *a, const char *word, s
 	return OSR_OK;
 }
 
+static void name_named(const struct cli_faults *a, char *label)
+{
+	size_t used = 0;
+
+	for (uint32_t i = 0; i < a->n_links + a->n_switches && used < CLI_FAULT_LABEL; i++)
+		used += (size_t)snprintf(label + used, CLI_FAULT_LABEL - used, "%s%s", i ? ", " : "",
+					 i < a->n_links ? a->link[i] : a->sw[i - a->n_links]);
+}
+
 static enum osr_status take_named(const struct cli_faults *a, struct out_of *x, char *label,
 				  struct osr_diag *diag)
 {
@@ -90,8 +113,7 @@ static enum osr_status take_named(const struct cli_faults *a, struct out_of *x, 
 	if (a->n_links + a->n_switches == 1)
 		snprintf(label, CLI_FAULT_LABEL, "%s", a->n_links ? a->link[0] : a->sw[0]);
 	else
-		snprintf(label, CLI_FAULT_LABEL, "%u cables, %u switches", a->n_links,
-			 a->n_switches);
+		name_named(a, label);
 	return st;
 }
 
@@ -100,19 +122,9 @@ static bool is_switch(const struct osr_net *net, uint32_t port)
 	return net->nodes[net->ports[port].node].type == OSR_NET_SWITCH;
 }
 
-static bool has_host(const struct osr_net *net, uint32_t node)
-{
-	uint32_t row = net->nodes[node].port_row;
-
-	for (uint32_t p = row + 1; p <= row + net->nodes[node].n_ports; p++)
-		if (net->ports[p].peer != OSR_NONE && !is_switch(net, net->ports[p].peer))
-			return true;
-	return false;
-}
-
 /* Each cable between two switches, each switch without hosts. */
 static uint32_t list_candidates(const struct osr_net *net, enum cli_faults_kind kind,
-				uint32_t *list)
+				const bool *transit, uint32_t *list)
 {
 	uint32_t n = 0;
 
@@ -124,38 +136,116 @@ static uint32_t list_candidates(const struct osr_net *net, enum cli_faults_kind 
 			list[n++] = p;
 	}
 	for (uint32_t i = 0; kind == FAULTS_SWITCH && i < net->n_nodes; i++)
-		if (net->nodes[i].type == OSR_NET_SWITCH && !has_host(net, i))
+		if (transit[i])
 			list[n++] = i;
 	return n;
 }
 
-static void name_case(const struct cli_faults *a, uint32_t what, char *label)
+void cli_cable_name(const struct osr_net *net, uint32_t port, char *buf, size_t size)
 {
-	const struct osr_net *net = a->net;
-	uint32_t peer;
+	uint32_t peer = net->ports[port].peer;
 
-	if (a->kind == FAULTS_SWITCH) {
-		snprintf(label, CLI_FAULT_LABEL, "%s", osr_net_name(net, what));
-		return;
-	}
-	peer = net->ports[what].peer;
-	snprintf(label, CLI_FAULT_LABEL, "%s:%u - %s:%u", osr_net_name(net, net->ports[what].node),
-		 osr_net_port_num(net, what), osr_net_name(net, net->ports[peer].node),
+	snprintf(buf, size, "%s:%u - %s:%u", osr_net_name(net, net->ports[port].node),
+		 osr_net_port_num(net, port), osr_net_name(net, net->ports[peer].node),
 		 osr_net_port_num(net, peer));
 }
 
-static enum osr_status make_random(const struct cli_faults *a, uint32_t k, struct osr_net *net,
-				   char *label, struct osr_diag *diag)
+const struct out_field cli_removed_fields[] = {
+	{ "kind", NULL, OUT_TEXT, 0 },
+	{ "name", NULL, OUT_TEXT, 0 },
+	{ NULL, NULL, 0, 0 },
+};
+
+/* A cable once, at its lower port. */
+static bool is_cut(const struct osr_net *net, const bool *cut, uint32_t port)
+{
+	return cut[port] && net->ports[port].peer > port && net->ports[port].peer != OSR_NONE;
+}
+
+void cli_removed_say(const struct osr_net *net, const bool *gone, const bool *cut, struct out *out,
+		     const char *section)
+{
+	char name[CLI_FAULT_LABEL];
+
+	for (uint32_t i = 0; i < net->n_nodes; i++) {
+		if (!gone[i])
+			continue;
+		out_row(out, section);
+		out_text(out, "kind", "switch");
+		out_text(out, "name", osr_net_name(net, i));
+	}
+	for (uint32_t p = 0; p < net->n_ports; p++) {
+		if (!is_cut(net, cut, p))
+			continue;
+		cli_cable_name(net, p, name, sizeof(name));
+		out_row(out, section);
+		out_text(out, "kind", "link");
+		out_text(out, "name", name);
+	}
+}
+
+static void name_case(const struct cli_faults *a, uint32_t what, char *label)
+{
+	if (a->kind == FAULTS_SWITCH)
+		snprintf(label, CLI_FAULT_LABEL, "%s", osr_net_name(a->net, what));
+	else
+		cli_cable_name(a->net, what, label, CLI_FAULT_LABEL);
+}
+
+/* Appends to a list of names in `label`; names that find no room are counted. */
+static void add_name(char *label, const char *name, uint32_t *n_left_out)
+{
+	size_t used = strlen(label);
+
+	if (*n_left_out || used + strlen(name) + 32 > CLI_FAULT_LABEL)
+		(*n_left_out)++;
+	else
+		snprintf(label + used, CLI_FAULT_LABEL - used, "%s%s",
+			 label[used - 1] == ' ' ? "" : ", ", name);
+}
+
+static void name_random(const struct osr_net *net, uint64_t seed, const struct out_of *x, char *label)
+{
+	char name[CLI_FAULT_LABEL];
+	uint32_t n_left_out = 0;
+	size_t used;
+
+	snprintf(label, CLI_FAULT_LABEL, "seed %llu: ", (unsigned long long)seed);
+	for (uint32_t i = 0; i < net->n_nodes; i++)
+		if (x->gone[i])
+			add_name(label, osr_net_name(net, i), &n_left_out);
+	for (uint32_t p = 0; p < net->n_ports; p++) {
+		if (!is_cut(net, x->cut, p))
+			continue;
+		cli_cable_name(net, p, name, sizeof(name));
+		add_name(label, name, &n_left_out);
+	}
+	used = strlen(label);
+	if (n_left_out)
+		snprintf(label + used, CLI_FAULT_LABEL - used, " and %u more", n_left_out);
+}
+
+static enum osr_status choose_random(const struct cli_faults *a, uint32_t k, struct out_of *x,
+				     char *label, struct osr_diag *diag)
 {
 	struct osr_degrade how = a->random;
 	struct osr_degraded done;
 	enum osr_status st;
 
 	how.seed += k;
-	st = osr_topo_degrade(a->net, &how, net, &done, diag);
+	st = osr_topo_choose(a->net, &how, x->gone, x->cut, &done, diag);
+	if (!st && done.n_links < how.n_links)
+		st = osr_fail(diag, OSR_INVAL,
+			      "only %u of %u cables between switches can be removed: without more the fabric "
+			      "would be split",
+			      done.n_links, how.n_links);
+	if (!st && done.n_switches < how.n_switches)
+		st = osr_fail(diag, OSR_INVAL,
+			      "only %u of %u switches without hosts can be removed: there are no more, or the "
+			      "fabric would be split; --switch=NODE removes any",
+			      done.n_switches, how.n_switches);
 	if (!st)
-		snprintf(label, CLI_FAULT_LABEL, "seed %llu: %u cables, %u switches",
-			 (unsigned long long)how.seed, done.n_links, done.n_switches);
+		name_random(a->net, how.seed, x, label);
 	return st;
 }
 
@@ -168,6 +258,8 @@ static enum osr_status take_out(const struct cli_faults *a, uint32_t k, struct o
 		return osr_fail(diag, OSR_NOMEM, "out of memory for %u nodes", a->net->n_nodes);
 	if (a->kind == FAULTS_NAMED)
 		st = take_named(a, x, label, diag);
+	else if (a->kind == FAULTS_RANDOM)
+		st = choose_random(a, k, x, label, diag);
 	else
 		name_case(a, a->list[k], label);
 	if (a->kind == FAULTS_SWITCH)
@@ -183,8 +275,6 @@ enum osr_status cli_faults_make(const struct cli_faults *a, uint32_t k, struct o
 	struct out_of x;
 	enum osr_status st;
 
-	if (a->kind == FAULTS_RANDOM)
-		return make_random(a, k, net, label, diag);
 	x.gone = calloc((size_t)a->net->n_nodes + 1, sizeof(*x.gone));
 	x.cut = calloc((size_t)a->net->n_ports + 1, sizeof(*x.cut));
 	st = take_out(a, k, &x, net, label, diag);
@@ -196,16 +286,25 @@ enum osr_status cli_faults_make(const struct cli_faults *a, uint32_t k, struct o
 enum osr_status cli_faults_prepare(struct cli_faults *a, const struct osr_net *net,
 				   const char *name, struct osr_diag *diag)
 {
+	bool *transit = calloc((size_t)net->n_nodes + 1, sizeof(*transit));
+
 	a->net = net;
 	a->list = calloc((size_t)net->n_ports + 1, sizeof(*a->list));
-	if (!a->list)
+	if (!a->list || !transit) {
+		free(transit);
 		return osr_fail(diag, OSR_NOMEM, "out of memory for %u nodes", net->n_nodes);
+	}
+	osr_topo_transit(net, transit);
 	if (a->kind == FAULTS_NAMED)
 		a->n_cases = 1;
 	else if (a->kind != FAULTS_RANDOM)
-		a->n_cases = list_candidates(net, a->kind, a->list);
+		a->n_cases = list_candidates(net, a->kind, transit, a->list);
+	free(transit);
 	if (!a->n_cases)
-		return osr_fail(diag, OSR_INVAL, "%s: there is nothing of this kind to take out",
+		return osr_fail(diag, OSR_INVAL,
+				a->kind == FAULTS_SWITCH
+					? "%s: no switch without hosts in this fabric; use --switch=NODE"
+					: "%s: no cable between two switches in this fabric",
 				name);
 	return OSR_OK;
 }
@@ -269,7 +368,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (a->kind == FAULTS_NONE)
 			argp_error(
 				state,
-				"what is to fail? --link, --switch, --each, --links or --switches");
+				"nothing to remove: give --link, --switch, --each, --links or --switches");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

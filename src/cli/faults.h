@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * faults.h - what is to fail, as the command line says it: parts by name, each cable or switch in
- * turn, or so many at random. A case is one fabric without them.
+ * faults.h - what is to fail, as the command line says it: cables and switches by name, each in turn,
+ * or a number of them at random. A case is one fabric without them.
  */
 #ifndef OSR_CLI_FAULTS_H
 #define OSR_CLI_FAULTS_H
@@ -9,10 +9,11 @@
 #include <argp.h>
 
 #include "io/net.h"
+#include "cli/output.h"
 #include "topo/topo.h"
 
 #define CLI_FAULTS_MAX 64
-#define CLI_FAULT_LABEL 200
+#define CLI_FAULT_LABEL 512
 
 enum cli_faults_kind { FAULTS_NONE, FAULTS_NAMED, FAULTS_LINK, FAULTS_SWITCH, FAULTS_RANDOM };
 
@@ -38,6 +39,14 @@ extern const struct argp faults_argp;
 /* Counts the cases in this net, which must live as long; `name` is its name in messages. */
 enum osr_status cli_faults_prepare(struct cli_faults *a, const struct osr_net *net,
 				   const char *name, struct osr_diag *diag);
+
+/* "NODE:PORT - NODE:PORT" of the cable at this port. */
+void cli_cable_name(const struct osr_net *net, uint32_t port, char *buf, size_t size);
+
+/* Fields of a section "removed" of cli_removed_say(): a row for each cable and switch. */
+extern const struct out_field cli_removed_fields[];
+void cli_removed_say(const struct osr_net *net, const bool *gone, const bool *cut, struct out *out,
+		     const char *section);
 
 /*
  * Case k < n_cases: `net` becomes the fabric without what fails, and label[CLI_FAULT_LABEL] names that.

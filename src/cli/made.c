@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static const struct out_field fields[] = {
+const struct out_field cli_made_fields[] = {
 	{ "file", NULL, OUT_TEXT, 0 },
 	{ "switches", NULL, OUT_COUNT, 0 },
 	{ "cas", NULL, OUT_COUNT, 0 },
@@ -16,7 +16,7 @@ static const struct out_field fields[] = {
 };
 
 const struct out_section cli_made_sections[] = {
-	{ "summary", OUT_HEAD, fields },
+	{ "summary", OUT_HEAD, cli_made_fields },
 	{ NULL, 0, NULL },
 };
 

@@ -6,6 +6,7 @@
 #include "cli/output.h"
 #include "io/net.h"
 
+extern const struct out_field cli_made_fields[];
 extern const struct out_section cli_made_sections[];
 
 /* The net file and the report cannot both go to stdout. */

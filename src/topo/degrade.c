@@ -81,17 +81,6 @@ static bool falls_apart(struct work *w)
 	return w->how->keep_connected && count_components(w) > w->n_components;
 }
 
-static bool has_hosts(const struct osr_net *net, uint32_t node)
-{
-	const struct osr_net_node *s = &net->nodes[node];
-
-	for (uint32_t p = s->port_row + 1; p <= s->port_row + s->n_ports; p++)
-		if (net->ports[p].peer != OSR_NONE &&
-		    !is_switch(net, net->ports[net->ports[p].peer].node))
-			return true;
-	return false;
-}
-
 /* The hair added keeps 5 % of 100 from being 4 where 5.0 is not representable. */
 static uint32_t share(uint32_t n, double percent, uint32_t more)
 {
@@ -105,11 +94,12 @@ static uint32_t take_switches(struct work *w)
 {
 	uint32_t n = 0, all = 0, want, done = 0;
 
+	osr_topo_transit(w->net, w->seen);
 	for (uint32_t i = 0; i < w->net->n_nodes; i++) {
 		if (!is_switch(w->net, i))
 			continue;
 		all++;
-		if (w->how->hosts_too || !has_hosts(w->net, i))
+		if (w->how->hosts_too || w->seen[i])
 			w->list[n++] = i;
 	}
 	want = share(all, w->how->switches_percent, w->how->n_switches);
@@ -250,35 +240,48 @@ enum osr_status osr_topo_remove(const struct osr_net *from, const bool *gone, co
 	return st;
 }
 
+enum osr_status osr_topo_choose(const struct osr_net *from, const struct osr_degrade *how,
+				bool *gone, bool *cut, struct osr_degraded *done,
+				struct osr_diag *diag)
+{
+	struct work w = { .net = from, .how = how, .prng.state = how->seed, .gone = gone, .cut = cut };
+	bool enough;
+
+	memset(gone, 0, from->n_nodes);
+	memset(cut, 0, from->n_ports);
+	w.list = calloc((size_t)from->n_ports + 1, sizeof(*w.list));
+	w.stack = calloc((size_t)from->n_nodes + 1, sizeof(*w.stack));
+	w.seen = calloc((size_t)from->n_nodes + 1, sizeof(*w.seen));
+	enough = w.list && w.stack && w.seen;
+	if (enough) {
+		w.n_components = count_components(&w);
+		done->n_switches = take_switches(&w);
+		done->n_links = take_links(&w);
+	}
+	free(w.list);
+	free(w.stack);
+	free(w.seen);
+	return enough ? OSR_OK
+		      : osr_fail(diag, OSR_NOMEM, "out of memory for %" PRIu32 " nodes",
+				 from->n_nodes);
+}
+
 enum osr_status osr_topo_degrade(const struct osr_net *from, const struct osr_degrade *how,
 				 struct osr_net *to, struct osr_degraded *done,
 				 struct osr_diag *diag)
 {
-	struct work w = { .net = from, .how = how, .prng.state = how->seed };
+	bool *gone = calloc((size_t)from->n_nodes + 1, sizeof(*gone));
+	bool *cut = calloc((size_t)from->n_ports + 1, sizeof(*cut));
 	enum osr_status st;
 
 	*to = (struct osr_net){ 0 };
-	w.gone = calloc((size_t)from->n_nodes + 1, sizeof(*w.gone));
-	w.cut = calloc((size_t)from->n_ports + 1, sizeof(*w.cut));
-	w.list = calloc((size_t)from->n_ports + 1, sizeof(*w.list));
-	w.stack = calloc((size_t)from->n_nodes + 1, sizeof(*w.stack));
-	w.seen = calloc((size_t)from->n_nodes + 1, sizeof(*w.seen));
-	if (w.gone && w.cut && w.list && w.stack && w.seen) {
-		w.n_components = count_components(&w);
-		done->n_switches = take_switches(&w);
-		done->n_links = take_links(&w);
-		drop_orphans(&w);
-		st = copy_left(&w, to, diag);
-	} else {
-		st = osr_fail(diag, OSR_NOMEM, "out of memory for %" PRIu32 " nodes",
-			      from->n_nodes);
-	}
-	free(w.gone);
-	free(w.cut);
-	free(w.list);
-	free(w.stack);
-	free(w.seen);
-	if (st)
-		osr_net_free(to);
+	if (gone && cut)
+		st = osr_topo_choose(from, how, gone, cut, done, diag);
+	else
+		st = osr_fail(diag, OSR_NOMEM, "out of memory for %" PRIu32 " nodes", from->n_nodes);
+	if (!st)
+		st = osr_topo_remove(from, gone, cut, to, diag);
+	free(gone);
+	free(cut);
 	return st;
 }

@@ -50,9 +50,9 @@ enum osr_status osr_topo_make(const struct osr_topo *topo, const struct osr_valu
 			      struct osr_diag *diag);
 
 /*
- * Takes cables and switches out of a net, chosen by `seed` among cables between switches and among
- * switches without hosts (with them if hosts_too). A switch taken out leaves with its cables; CAs
- * and routers that lose their last cable leave too.
+ * Removes cables and switches from a net, chosen by `seed` among cables between switches and among
+ * switches without hosts (with them if hosts_too). A switch leaves with its cables; CAs and routers
+ * that lose their last cable leave too.
  */
 struct osr_degrade {
 	uint32_t n_links, n_switches;           /* how many, besides the percentages below */
@@ -64,9 +64,20 @@ struct osr_degrade {
 
 /* What degrading did. */
 struct osr_degraded {
-	uint32_t n_links; /* cables between switches taken out, those of switches not counted */
+	uint32_t n_links; /* cables between switches removed, those of switches not counted */
 	uint32_t n_switches;
 };
+
+/*
+ * Switches without hosts, in transit[n_nodes]. CAs that belong to a switch itself are no hosts: SHARP aggregation
+ * nodes, and the management CA that most switches of the fabric have on their last port. O(ports).
+ */
+void osr_topo_transit(const struct osr_net *net, bool *transit);
+
+/* What osr_topo_degrade() removes: gone[n_nodes], switches only; cut[n_ports], both ends of a cable. */
+enum osr_status osr_topo_choose(const struct osr_net *from, const struct osr_degrade *how,
+				bool *gone, bool *cut, struct osr_degraded *done,
+				struct osr_diag *diag);
 
 /* `from` is left as it is, `to` must be empty. Every node of `to` keeps its GUID, explicitly. */
 enum osr_status osr_topo_degrade(const struct osr_net *from, const struct osr_degrade *how,
@@ -74,7 +85,7 @@ enum osr_status osr_topo_degrade(const struct osr_net *from, const struct osr_de
 				 struct osr_diag *diag);
 
 /*
- * Takes out exactly these: gone[n_nodes], and the cables at cut[n_ports], one of the two ends being
+ * Removes exactly these: gone[n_nodes], and the cables at cut[n_ports], one of the two ends being
  * enough. CAs and routers that lose their last switch leave too; otherwise as above.
  */
 enum osr_status osr_topo_remove(const struct osr_net *from, const bool *gone, const bool *cut,

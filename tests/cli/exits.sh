@@ -122,7 +122,7 @@ expect 0 'dmodk: not a fat tree' compare --bisections=9 "$root/topologies/ring-5
 expect 1 'dmodk: not a fat tree' compare -e dmodk "$root/topologies/ring-5.net"
 expect 2 'cannot|No such|exist' route --save /nowhere/x "$root/topologies/ring-5.net"
 expect 2 'which FILE' whatif --each=link
-expect 2 'what is to fail' whatif "$root/topologies/ring-5.net"
+expect 2 'nothing to remove' whatif "$root/topologies/ring-5.net"
 expect 2 'either --link' whatif --each=link --links=1 "$root/topologies/ring-5.net"
 expect 2 'each "cable": expected link' whatif --each=cable "$root/topologies/ring-5.net"
 # Devices that never end, and what is wrong with the whole of a file.
@@ -151,8 +151,14 @@ expect 1 'both lie next to hosts' order "$root/topologies/ring-5.net"
 expect 2 'no-names:1: expected 0xGUID "name"' order --names="$dir/no-names" "$root/topologies/tree-3.net"
 expect 2 'format "x": expected list' order --format=x "$root/topologies/tree-3.net"
 expect 2 'links "5x"' degrade --links=5x "$root/topologies/ring-5.net"
-expect 0 '1 cables and 0 switches taken out' degrade --links=3 "$root/topologies/ring-5.net"
-expect 0 '3 cables and 0 switches taken out' degrade --split --links=3 "$root/topologies/ring-5.net"
+# A job that tests resilience does not pass with nothing removed, or less than it asked for.
+expect 2 '1 cables between switches can be removed, not as many as asked' degrade --links=3 "$root/topologies/ring-5.net"
+expect 2 '0 switches without hosts can be removed' degrade --switches=1 "$root/topologies/ring-5.net"
+expect 2 '0 cables between switches can be removed, not that percentage' degrade --links=5% "$root/topologies/ring-5.net"
+expect 2 'only 1 of 3 cables' whatif --links=3 "$root/topologies/ring-5.net"
+expect 2 'no switch without hosts in this fabric; use --switch' whatif --each=switch "$root/topologies/ring-5.net"
+expect 2 'called "eaf-2": did you mean "leaf-2"' whatif --switch=eaf-2 "$root/topologies/tree-2.net"
+expect 0 '3 cables and 0 switches removed' degrade --split --links=3 "$root/topologies/ring-5.net"
 expect 2 'which FILE' route
 expect 2 'no engine "fastest"' route -e fastest "$root/topologies/ring-5.net"
 expect 2 'No such file or directory' route /nonexistent/x.net
@@ -197,7 +203,11 @@ expect 2 'need -o FILE' generate torus --json
 expect 0 '^engines rows' route --schema
 expect 0 '^summary head' generate --schema
 expect 0 '"switch_cables": 5' generate torus dims=5 --json -o "$dir/five.net"
-expect 0 ',4,1,0$' degrade --links=1 --csv -o "$dir/four.net" "$dir/five.net"
+expect 0 ',4,1,0$' degrade --links=1 --csv=summary -o "$dir/four.net" "$dir/five.net"
+# A CA on the last port of every switch makes no host of it.
+expect 0 '' generate tree m=4,4 w=1,2 --mgmt -o "$dir/mgmt.net"
+expect 0 'removed' degrade --switches=1 "$dir/mgmt.net"
+expect 0 'cases +2$' whatif --each=switch "$dir/mgmt.net"
 python3 - "$command" "$root/topologies/cluster-192.net" <<'EOT' || bad=1
 import csv, io, json, re, subprocess, sys
 run = lambda *w: subprocess.run([sys.argv[1], 'route', '-e', 'all', sys.argv[2]] + list(w),

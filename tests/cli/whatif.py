@@ -136,17 +136,23 @@ def switches(command, net, before, workdir):
 
 
 def at_random(command, net, before, workdir):
-    whole, cases = cables(net), whatif(command, net, '--links=2', '--switches=1', '--cases=3', '--seed=5',
-                                       '--worst=0')
+    words = ['--links=%d' % (1 + has_transit(net))] + ['--switches=1'] * has_transit(net)
+    whole, cases = cables(net), whatif(command, net, *words, '--cases=3', '--seed=5', '--worst=0')
     for case in cases:
         seed = re.match(r'seed (\d+):', case['case']).group(1)
         left = os.path.join(workdir, 'left.net')
-        run(command, 'degrade', net, '--links=2', '--switches=1', '--seed', seed, '-o', left)
+        run(command, 'degrade', net, *words, '--seed', seed, '-o', left)
         there = set(re.findall(r'^Switch\s+\d+\s+"([^"]+)"', open(left).read(), re.M))
         gone = {(s, None) for s in before.tables if s not in there}
+        names = {s for s, _ in gone}
         for cable in whole:
             if cable not in cables(left):
                 gone |= set(map(tuple, cable))
+                if not {end[0] for end in cable} & {s for s, port in gone if port is None}:
+                    names.add(' - '.join('%s:%d' % tuple(end) for end in sorted(cable)))
+        said = {' - '.join(sorted(name.split(' - '))) for name in case['case'].split(': ', 1)[1].split(', ')}
+        if said != names:
+            sys.exit('%s, seed %s: said to be removed are %s, missing are %s' % (net, seed, said, names))
         compare('%s, seed %s' % (net, seed), case, after(command, net, before, gone, workdir))
     return len(cases)
 
