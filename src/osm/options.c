@@ -295,14 +295,52 @@ static void apply_token(struct options *o, char *token)
 	}
 }
 
+static bool in_table(const struct osr_param *table, const char *name, size_t len)
+{
+	for (const struct osr_param *p = table; p && p->name; p++)
+		if (strlen(p->name) == len && !strncmp(p->name, name, len))
+			return true;
+	return false;
+}
+
+/*
+ * "max_vls=4" or "dfsssp.rounds=3". The string is shared with other plugins, so that words without the prefix are
+ * theirs; but one that is exactly an option of ours was meant for us, and would be ignored without a word.
+ */
+static bool lacks_prefix(const char *token)
+{
+	const char *name = token, *equals = strchr(token, '=');
+	const char *dot = equals ? memchr(token, '.', (size_t)(equals - token)) : NULL;
+	const struct osr_param *table = osr__plugin_params;
+
+	if (!equals)
+		return false;
+	if (dot) {
+		uint32_t e = 0;
+
+		while (osr_engines[e] && (strlen(osr_engines[e]->name) != (size_t)(dot - token) ||
+					  strncmp(osr_engines[e]->name, token, (size_t)(dot - token))))
+			e++;
+		table = osr_engines[e] ? osr_engines[e]->params : NULL;
+		name = dot + 1;
+	}
+	return in_table(table, name, (size_t)(equals - name));
+}
+
 static void apply_tokens(struct options *o, const char *text)
 {
 	char token[TOKEN_SIZE];
 	size_t n;
 
 	while ((n = next_token(&text, token, sizeof(token)))) {
-		if (strncmp(token, PREFIX, strlen(PREFIX)))
+		if (strncmp(token, PREFIX, strlen(PREFIX))) {
+			char where[320];
+
+			snprintf(where, sizeof(where), "event_plugin_options, \"%.250s\"", token);
+			if (lacks_prefix(token))
+				remember(o, where, "the prefix is missing: write " PREFIX "NAME=VALUE");
 			continue;
+		}
 		if (n < sizeof(token))
 			apply_token(o, token);
 		else

@@ -80,6 +80,7 @@ def mistakes_in_string(workdir):
     """event_plugin_options is shared: others' words are none of our business, ours must be right."""
     for words, good in (('osmroutes.nonsense=1', False), ('osmroutes.max_vls', False),
                         ('osmroutes.dfsssp.nonsense=1', False), ('osmroutes.config=/nonexistent', False),
+                        ('max_vls=4', False), ('dfsssp.rounds=3', False), ('max_vls', True), ('lash.rounds=3', True),
                         ('osmroutes.config=/', False), ('osmroutes.max_vls=017', False),
                         ('someoneelse=5 other.option', True),
                         ('osmroutes.max_vls=3 someoneelse', True),
