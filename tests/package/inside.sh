@@ -116,12 +116,13 @@ grep -vE '^(etc/ld.so.cache)$' files-after | comm -13 files-before - >left-behin
 step "as it was before"
 
 # docs/admin.md, command by command. There is no systemd in here: restarting opensm is one sweep of what
-# the unit, or the drop-in over it, would start.
+# the unit would start.
 [ -s doc-commands ] || exit 0
 systemctl() {
 	local unit=/lib/systemd/system/opensm@.service drop=/etc/systemd/system/opensm@.service.d/osmroutes.conf
 	[ "$1" = restart ] || return 0
-	[ ! -e $drop ] || unit=$drop
+	# The configuration is the administrator's.
+	! grep -qs ExecStart $drop || fail "the drop-in starts another command than the unit"
 	# shellcheck disable=SC2046
 	set -- $(sed -n 's/^ExecStart=\(.*opensm\) /\1 /p' "$unit" | sed 's/--guid %I//; s/%I/0001/; s,^[^ ]*,,')
 	(sweep unit "$@")
@@ -138,6 +139,11 @@ while read -r command; do
 	esac
 	eval "$command" >said 2>&1 || { cat said; fail "$command"; }
 	case $command in
+	"cp -n"*) # a configuration that is there stays
+		echo '# mine' >>/etc/opensm/opensm.conf
+		eval "$command" 2>>said || true
+		grep -q '^# mine$' /etc/opensm/opensm.conf || fail "$command overwrites a configuration"
+		;;
 	*restart*) cat said ;;
 	"grep osmroutes"*) grep -q 'served by osmroutes' said || fail "the log does not say who serves" ;;
 	esac
