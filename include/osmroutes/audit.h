@@ -12,7 +12,8 @@
  * Credit loops are not looked for: see union.h.
  *
  * Time O(dests * switches + switches * channels), and O(end ports * dests) where path SLs are given;
- * memory O(channels) and two bytes for each port pair where SL2VL tables are.
+ * memory O(channels), with SL2VL tables two bytes for each port pair, with replies two for each pair
+ * of switches.
  */
 #ifndef OSMROUTES_AUDIT_H
 #define OSMROUTES_AUDIT_H
@@ -25,7 +26,7 @@ enum osr_fault_kind {
 	OSR_FAULT_WRONG_PORT, /* the LID's own switch sends it out of another port than the LID's */
 	OSR_FAULT_LOOP,       /* the entries of some switches lead around */
 	OSR_FAULT_NO_SL,      /* a host has no SL for a path to another one */
-	OSR_FAULT_SL2VL,      /* an SL in use is dropped, or mapped to a VL that does not work */
+	OSR_FAULT_SL2VL,      /* an SL in use is dropped, or on a VL that does not work there */
 	OSR_FAULT_GROUP_LOOP, /* a multicast packet comes to a switch a second time */
 	OSR_FAULT_GROUP_SPLIT, /* a multicast packet of one member does not reach another one */
 	OSR_N_FAULTS
@@ -37,7 +38,7 @@ struct osr_fault {
 	uint32_t sw;
 	uint32_t dest;
 	uint32_t term;   /* who sends; the member that is not reached */
-	uint8_t in, out; /* ports of sw */
+	uint8_t in, out; /* ports of sw; in = OSR_NO_PATH: any, the cable at out lacks the VL */
 	uint8_t sl, vl;
 	uint16_t mlid;
 	uint32_t n_switches; /* around a loop */

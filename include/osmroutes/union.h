@@ -61,6 +61,7 @@ struct osr_generation {
 	const struct osr_paths *paths;     /* NULL: routing->sl; NULL as well: any SL */
 	const struct osr_groups *groups;   /* NULL: routing->mcast_parent on VL mcast_vl */
 	const osr_sl2vl_t *term_sl2vl;     /* [n_terminals] of CAs and routers, or NULL; audit.h */
+	bool sls_unknown; /* path records give SLs that nobody gave us; see verdict.h */
 };
 
 /* A packet holds this channel on this VL and waits for the next one of the loop. */

@@ -195,7 +195,7 @@ static void judge_dest(struct auditor *k, uint32_t d)
 static void judge_all(struct auditor *k)
 {
 	const struct osr_fabric *f = k->f;
-	bool sls = k->turn != NULL;
+	bool sls = k->mask != NULL;
 
 	k->root = OSR_NONE;
 	for (uint32_t first = 0; first < f->n_dests; first += SENDERS_BATCH) {

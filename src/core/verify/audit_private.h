@@ -28,9 +28,10 @@ struct auditor {
 	uint32_t *hosts; /* [n_switches] host ports whose packets come by */
 	bool *counted;   /* [n_switches] some packet that exists comes by */
 
-	/* SLs, if there are SL2VL tables. */
+	/* SLs; mask is NULL if VL = SL and only SL 0 is known to be in use. */
 	struct senders senders;
 	uint16_t *mask;  /* [n_switches] SLs that come by */
+	uint16_t *chan;  /* VL = SL: [n_channels] SLs on it; or else: */
 	uint16_t *turn;  /* as routing->sl2vl: SLs that pass this pair of ports */
 	uint16_t *sends; /* [n_terminals] SLs that it sends on */
 };

@@ -49,12 +49,17 @@ static void say_sl2vl(const struct osr_fabric *f, const struct osr_fault *x, str
 {
 	char where[128], what[64], a[32];
 
-	if (x->term == OSR_NONE)
+	if (x->term == OSR_NONE && x->in == OSR_NO_PATH)
+		snprintf(where, sizeof(where), "the cable at switch %.60s port %u",
+			 osr_switch_name(f, x->sw, a), x->out);
+	else if (x->term == OSR_NONE)
 		snprintf(where, sizeof(where), "switch %.60s from port %u to port %u",
 			 osr_switch_name(f, x->sw, a), x->in, x->out);
 	else
 		snprintf(where, sizeof(where), "end port %.60s", osr_terminal_name(f, x->term, a));
-	if (x->vl == OSR_VL_UNSET)
+	if (x->in == OSR_NO_PATH)
+		snprintf(what, sizeof(what), "has no VL %u", x->vl);
+	else if (x->vl == OSR_VL_UNSET)
 		snprintf(what, sizeof(what), "has no SL2VL table");
 	else if (x->vl == 15)
 		snprintf(what, sizeof(what), "drops it (VL 15)");

@@ -18,14 +18,20 @@ bool osr__audit_sl_init(struct auditor *k, struct osr_arena *scratch)
 	size_t n = 0;
 
 	k->senders = (struct senders){ .f = f, .gen = k->gen, .n = 1, .modes = k->modes };
-	if (!k->gen->routing->sl2vl)
+	if (!k->gen->routing->sl2vl && osr__any_sl(&k->senders, 0))
 		return true;
+	k->mask = osr_alloc(scratch, f->n_switches, sizeof(*k->mask));
+	if (!k->mask || !osr__senders_init(&k->senders, scratch))
+		return false;
+	if (!k->gen->routing->sl2vl) {
+		k->chan = osr_calloc(scratch, f->n_channels, sizeof(*k->chan));
+		return k->chan != NULL;
+	}
 	for (uint32_t s = 0; s < f->n_switches; s++)
 		n += (f->sw_n_ports[s] + 1u) * (f->sw_n_ports[s] + 1u);
 	k->turn = osr_calloc(scratch, n, sizeof(*k->turn));
-	k->mask = osr_alloc(scratch, f->n_switches, sizeof(*k->mask));
 	k->sends = osr_calloc(scratch, f->n_terminals, sizeof(*k->sends));
-	return k->turn && k->mask && k->sends && osr__senders_init(&k->senders, scratch);
+	return k->turn && k->sends;
 }
 
 static size_t pair_of(const struct auditor *k, uint32_t s, unsigned in, unsigned out)
@@ -86,9 +92,9 @@ void osr__audit_sl_follow(struct auditor *k, const uint16_t *inject)
 
 	for (uint32_t s = 0; s < f->n_switches; s++)
 		k->mask[s] = any ? inject[s] & 1 : inject[s];
-	if (!any && paths(k))
+	if (k->turn && !any && paths(k))
 		enter_paths(k);
-	else
+	else if (k->turn)
 		enter_switches(k, inject);
 	for (uint32_t i = 0; i < k->n_order; i++) {
 		uint32_t s = k->order[i], c = k->next[s], t;
@@ -99,7 +105,9 @@ void osr__audit_sl_follow(struct auditor *k, const uint16_t *inject)
 		t = f->chan_dst[c];
 		out = osr_lft(k->gen->routing, t, k->dest);
 		k->mask[t] |= k->mask[s];
-		if (out <= f->sw_n_ports[t])
+		if (k->chan)
+			k->chan[c] |= k->mask[s];
+		else if (out <= f->sw_n_ports[t])
 			k->turn[pair_of(k, t, f->chan_port[f->chan_rev[c]], out)] |= k->mask[s];
 	}
 }
@@ -131,6 +139,25 @@ static void judge_turns(struct auditor *k, uint32_t s)
 									.vl = vl });
 			}
 		}
+}
+
+/* Without SL2VL tables: does the cable have the VL of each SL on it? */
+static void audit_channel(struct auditor *k, uint32_t c)
+{
+	const struct osr_fabric *f = k->f;
+
+	for (unsigned sls = k->chan[c] >> f->chan_vls[c]; sls; sls &= sls - 1) {
+		uint8_t sl = (uint8_t)(f->chan_vls[c] + __builtin_ctz(sls));
+
+		osr__audit_fault(k, &(struct osr_fault){ .kind = OSR_FAULT_SL2VL,
+							 .sw = f->chan_src[c],
+							 .dest = OSR_NONE,
+							 .term = OSR_NONE,
+							 .in = OSR_NO_PATH,
+							 .out = f->chan_port[c],
+							 .sl = sl,
+							 .vl = sl });
+	}
 }
 
 static void judge_sender(struct auditor *k, uint32_t t)
@@ -170,6 +197,8 @@ static void judge_missing(struct auditor *k, uint32_t t)
 
 void osr__audit_sl_judge(struct auditor *k)
 {
+	for (uint32_t c = 0; k->chan && c < k->f->n_channels; c++)
+		audit_channel(k, c);
 	for (uint32_t s = 0; k->turn && s < k->f->n_switches; s++)
 		judge_turns(k, s);
 	for (uint32_t t = 0; k->turn && k->gen->term_sl2vl && t < k->f->n_terminals; t++)
