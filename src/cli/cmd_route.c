@@ -26,7 +26,7 @@ static const struct argp_option options[] = {
 	{ "save", OPT_SAVE, "FILE", 0,
 	  "write the tables into a binary file for --tables; several engines: FILE.ENGINE each", 0 },
 	{ "path-sl", OPT_PATH_SL, NULL, 0,
-	  "with --dump: also the SL from every end port to every LID, which is long", 0 },
+	  "with --dump: SLs for ibdmchk, a line for each end port and LID, which is long", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
@@ -250,7 +250,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->save = arg;
 		return 0;
 	case OPT_PATH_SL:
-		a->dump.path_sl = true;
+		a->dump.long_sl = true;
 		return 0;
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &a->in;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/pathsl.h"
+
 #define HOPS_UNKNOWN 255
 
 /* Nodes or end ports in the order of OpenSM's maps. */
@@ -340,9 +342,13 @@ static uint32_t source_switch(const struct job *j, uint32_t port)
 	return osr_fabric_switch_by_guid(j->f, j->net->nodes[node].guid);
 }
 
-/* In the form ibdmchk -c reads. Without an SL table any SL is right: 0 stands for it. */
+/* In the form ibdmchk -c reads. Without an SL table it is the default, SL 0. */
 static void write_path_sl(const struct job *j, FILE *out)
 {
+	if (!j->dump->long_sl) {
+		osr_pathsl_write(j->f, j->r, out);
+		return;
+	}
 	for (uint32_t i = 0; i < j->n_ports; i++) {
 		uint32_t s = source_switch(j, j->ports[i].index);
 
@@ -386,14 +392,12 @@ static enum osr_status write_all(const struct job *j)
 	} files[] = {
 		{ "opensm-lfts.dump", write_lfts },   { "opensm.fdbs", write_fdbs },
 		{ "opensm-sl2vl.dump", write_sl2vl }, { "opensm-subnet.lst", write_subnet },
-		{ "opensm.mcfdbs", write_nothing },
+		{ "opensm.mcfdbs", write_nothing },   { "opensm-path-sl.dump", write_path_sl },
 	};
 	enum osr_status st = OSR_OK;
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !st; i++)
 		st = write_file(j, files[i].name, files[i].content);
-	if (!st && j->dump->path_sl)
-		st = write_file(j, "opensm-path-sl.dump", write_path_sl);
 	return st;
 }
 

@@ -11,7 +11,7 @@
  *	opensm-sl2vl.dump	SL to VL of every port pair
  *	opensm-subnet.lst	the cables
  *	opensm.mcfdbs		empty: no multicast group is set up offline
- *	opensm-path-sl.dump	SL from every end port to every LID (not OpenSM's; ibdmchk reads it)
+ *	opensm-path-sl.dump	SL of path records, not OpenSM's: see pathsl.h; or as ibdmchk reads it
  *
  * The order within the files is OpenSM's on a little-endian machine: GUIDs compared from their last
  * byte. Where the file a fabric came from is silent, the values are those ibsim would show: 4x SDR
@@ -27,7 +27,7 @@
 struct osr_osmdump {
 	const char *dir; /* must exist */
 	uint8_t vls;     /* operational data VLs of every link: 1, 2, 4, 8 or 15 */
-	bool path_sl;    /* write opensm-path-sl.dump too: end ports * LIDs lines */
+	bool long_sl;    /* opensm-path-sl.dump for ibdmchk: end ports * LIDs lines */
 };
 
 /*

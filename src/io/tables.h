@@ -14,7 +14,7 @@
  * Files, in the forms in which they are met:
  *	LFTs	opensm-lfts.dump; what dump_lfts prints; opensm.fdbs, OpenSM's and ibdm's
  *	SL2VL	opensm-sl2vl.dump; ibdmchk's "0xGUID in out 0x01 0x23 ..."
- *	paths	ibdmchk's psl: "0xGUID LID SL", or a head line of the end port, then "0xLID : SL"
+ *	paths	opensm-path-sl.dump as pathsl.h writes it; ibdmchk's psl: "0xGUID LID SL", or a head line of the end port, then "0xLID : SL"
  *	groups	opensm.mcfdbs
  *
  * Files are streamed: memory is that of the tables, a byte for each switch and LID, 16 for each pair

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * SLs of paths, in the two forms that ibdmchk reads (-c):
+ * SLs of paths, in the compact form of pathsl.h, a digit for each LID:
+ *
+ *	Senders on switch 0x0000000000200000 "s-0"
+ *	0x0001 : 0010-11
+ *
+ * and in the two forms that ibdmchk reads (-c):
  *
  *	Channel Adapter 0x0000000000100001, base LID 1, "h0000"
  *	0x0002 : 0
@@ -27,6 +32,8 @@ struct path_reader {
 	const struct osr_owner *owner; /* whose SLs follow; n_owners = 0: nobody's */
 	uint32_t n_owners;
 	uint64_t guid;
+	bool compact;             /* digits follow */
+	struct osr_owner *on_switch; /* [n_terminals] */
 
 	uint32_t *row; /* [n_terminals] */
 	uint8_t *sl;   /* [room * n_dests], of malloc; the row in work is the last one */
@@ -123,11 +130,33 @@ static enum osr_status open_row(struct path_reader *r)
 	return OSR_OK;
 }
 
+/* All end ports of a switch. */
+static enum osr_status begin_switch(struct path_reader *r, const char *at)
+{
+	const struct osr_fabric *f = r->t->f;
+	enum osr_status st;
+	uint32_t s;
+
+	if (!osr_take_0x(&at, UINT64_MAX, &r->guid))
+		return osr_lines_fail(r->in, r->diag, "expected the GUID of a switch");
+	close_row(r);
+	st = osr__tables_switch(r->t, r->in, r->guid, &s, r->diag);
+	if (st)
+		return st;
+	r->compact = true;
+	r->owner = r->on_switch;
+	r->n_owners = f->term_row[s + 1] - f->term_row[s];
+	for (uint32_t i = 0; i < r->n_owners; i++)
+		r->on_switch[i].term = f->term_row[s] + i;
+	return r->n_owners ? open_row(r) : OSR_OK;
+}
+
 static enum osr_status begin(struct path_reader *r, uint64_t guid, bool node_first)
 {
-	if (r->n_owners && guid == r->guid)
+	if (r->n_owners && guid == r->guid && !r->compact)
 		return OSR_OK;
 	close_row(r);
+	r->compact = false;
 	r->guid = guid;
 	r->owner = osr_tables_owner(r->t, guid, node_first, &r->n_owners);
 	if (!r->n_owners)
@@ -164,6 +193,25 @@ static enum osr_status set_sl(struct path_reader *r, uint64_t lid, uint64_t sl)
 	return OSR_OK;
 }
 
+/* "0x0001 : " has been read. */
+static enum osr_status take_digits(struct path_reader *r, uint64_t lid, const char *at)
+{
+	static const char digits[] = "0123456789abcdef";
+	enum osr_status st = OSR_OK;
+
+	for (; *at && *at != ' ' && !st; at++, lid++) {
+		const char *digit = strchr(digits, *at);
+
+		if (digit && lid <= UINT16_MAX)
+			st = set_sl(r, lid, (uint64_t)(digit - digits));
+		else if (*at != '-')
+			st = osr_lines_fail(r->in, r->diag,
+					    "expected an SL, 0 to f, or - for LID %" PRIu64, lid);
+	}
+	osr_skip_blanks(&at);
+	return st || !*at ? st : osr_lines_fail(r->in, r->diag, "something behind the SLs");
+}
+
 static enum osr_status take_row(struct path_reader *r, const char *at)
 {
 	uint64_t first, lid, sl;
@@ -174,6 +222,8 @@ static enum osr_status take_row(struct path_reader *r, const char *at)
 	osr_skip_blanks(&at);
 	if (osr_take_word(&at, ":")) {
 		osr_skip_blanks(&at);
+		if (r->compact && first <= UINT16_MAX)
+			return take_digits(r, first, at);
 		if (!r->guid || first > UINT16_MAX || !osr_take_decimal(&at, 15, &sl))
 			goto bad;
 		osr_skip_blanks(&at);
@@ -203,6 +253,8 @@ static enum osr_status take_line(struct path_reader *r, const char *at)
 
 	if (at[0] == '0')
 		return take_row(r, at);
+	if (osr_take_word(&at, "Senders on switch "))
+		return begin_switch(r, at);
 	if (osr_take_word(&at, "Channel Adapter ") || osr_take_word(&at, "Switch ") ||
 	    osr_take_word(&at, "Router "))
 		return osr_take_0x(&at, UINT64_MAX, &guid)
@@ -216,7 +268,8 @@ static enum osr_status prepare(struct path_reader *r)
 	const struct osr_fabric *f = r->t->f;
 
 	r->row = osr_alloc(r->t->arena, f->n_terminals, sizeof(*r->row));
-	if (!r->row)
+	r->on_switch = osr_calloc(r->t->arena, f->n_terminals, sizeof(*r->on_switch));
+	if (!r->row || !r->on_switch)
 		return osr__tables_nomem(r->t, r->diag);
 	memset(r->row, 0xff, f->n_terminals * sizeof(*r->row));
 	return OSR_OK;

@@ -148,6 +148,12 @@ void osr__publish(const struct osr_fabric *f, const struct osr_routing *r,
 enum osr_status osr__publish_hops(struct osm_opensm *osm, const struct osr_fabric *f,
 				  const struct osr_routing *r, const struct snapshot *snap,
 				  struct osr_arena *scratch, struct osr_diag *diag);
+/*
+ * With log flag ROUTING, beside OpenSM's dumps, which lack them: the SLs of path records (io/pathsl.h).
+ * r = NULL: other tables than ours are in use, and the file of earlier goes.
+ */
+void osr__publish_path_sl(struct osm_opensm *osm, const struct osr_fabric *f,
+			  const struct osr_routing *r);
 
 /* reuse.c -------------------------------------------------------------------------------------- */
 

@@ -8,7 +8,12 @@
 #include "plugin.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "file.h"
+#include "io/pathsl.h"
 
 #define TILE 64
 
@@ -127,4 +132,38 @@ enum osr_status osr__publish_hops(struct osm_opensm *osm, const struct osr_fabri
 		}
 	}
 	return OSR_OK;
+}
+
+#define PATH_SL_DUMP "opensm-path-sl.dump"
+
+struct path_sl_dump {
+	const struct osr_fabric *f;
+	const struct osr_routing *r;
+};
+
+static bool print_path_sl(const void *arg, FILE *out)
+{
+	const struct path_sl_dump *dump = arg;
+
+	osr_pathsl_write(dump->f, dump->r, out);
+	return true;
+}
+
+void osr__publish_path_sl(struct osm_opensm *osm, const struct osr_fabric *f,
+			  const struct osr_routing *r)
+{
+	const char *dir = osm->subn.opt.dump_files_dir;
+	struct path_sl_dump dump = { f, r };
+	struct osr_diag diag = { "" };
+	char path[PATH_MAX];
+
+	if (!osm_log_is_active(&osm->log, OSM_LOG_ROUTING) || !dir)
+		return;
+	if (r) {
+		if (!osr__file_replace(dir, PATH_SL_DUMP, 0644, print_path_sl, &dump, &diag))
+			osr__log(osm, OSM_LOG_INFO, "no dump of path SLs: %s", diag.text);
+		return;
+	}
+	if (snprintf(path, sizeof(path), "%s/" PATH_SL_DUMP, dir) < (int)sizeof(path))
+		unlink(path);
 }

@@ -499,6 +499,7 @@ enum osr_status osr__sweep_publish(struct sweep *w)
 {
 	const struct osr_fabric *f = &w->slot->result.fabric;
 	const struct osr_routing *r = osr__shown(w->slot);
+	struct osr_routing with_sls;
 	enum osr_status st = osr__publish_ready(f, &w->snap, &w->diag);
 
 	if (st)
@@ -513,6 +514,10 @@ enum osr_status osr__sweep_publish(struct sweep *w)
 		}
 	}
 	osr__publish(f, r, &w->snap);
+	with_sls = *r;
+	if (osr__any_sl(r, w->slot->verdict.proven))
+		with_sls.sl = NULL;
+	osr__publish_path_sl(w->osm, f, &with_sls);
 	return OSR_OK;
 }
 
@@ -658,6 +663,8 @@ int osr__sweep(void *context)
 	st = sweep(&w);
 	osr_arena_free(&w.scratch);
 	ctx->others_routed = st != OSR_OK;
+	if (st)
+		osr__publish_path_sl(w.osm, NULL, NULL);
 	osr__sweep_note(&w, st ? OUTCOME_FAILED : w.reused ? OUTCOME_REUSED : OUTCOME_ROUTED);
 	for (size_t i = 0; i < sizeof(ctx->slot) / sizeof(ctx->slot[0]); i++)
 		if (!slot_in_use(ctx, &ctx->slot[i]))

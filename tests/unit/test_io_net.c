@@ -316,6 +316,8 @@ static void test_dump_of_a_loop(void **state)
 	free(slurp(dir, "opensm-sl2vl.dump"));
 	free(slurp(dir, "opensm-subnet.lst"));
 	free(slurp(dir, "opensm.mcfdbs"));
+	has(dir, "opensm-path-sl.dump",
+	    (const char *[]){ "Senders on switch 0x0000000000200000 \"a\"\n0x0001 : 00", NULL });
 	assert_int_equal(rmdir(dir), 0);
 	assert_int_equal(
 		osr_osmdump_write(&(struct osr_osmdump){ dir, 8, false }, &net, &f, &r, &diag),
