@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Are these tables right? Every fault is named (audit.h), credit loops are looked for by themselves
- * (union.h), and where nothing is wrong the checker has to agree, with the certificate found.
+ * Are these tables right? The verdict is that of verdict.h, with every fault named; where nothing is
+ * wrong the checker has to agree, with the certificate found.
  */
 #include <argp.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <osmroutes/audit.h>
-#include <osmroutes/check.h>
+#include <osmroutes/verdict.h>
 
+#include "cli/answers.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/dumps.h"
 
-enum { OPT_MAX = 256, OPT_ONE_WAY, OPT_HOSTS };
+enum { OPT_MAX = 256, OPT_HOSTS };
 
 static const struct argp_option options[] = {
-	{ "one-way", OPT_ONE_WAY, NULL, 0, "replies need not be safe on the SL of their request",
-	  0 },
 	{ "hosts", OPT_HOSTS, NULL, 0,
 	  "only packets between hosts count, none to or from port 0 of a switch", 0 },
 	{ "max", OPT_MAX, "N", 0, "list so many faults of each kind (default 10)", 0 },
@@ -30,21 +28,13 @@ struct args {
 	struct cli_dumps tables;
 	struct out out;
 	uint32_t max_listed;
-	bool one_way;
-	uint32_t scope; /* OSR_ONLY_HOSTS or 0 */
-};
-
-/* Whether packets can deadlock: one-way, with replies too, with multicast too, on any SL. */
-struct loops {
-	bool free_one_way, free_replies, free_mcast, free_any_sl;
-	const char *what; /* of the loop shown */
-	struct osr_loop loop;
+	uint32_t required; /* questions */
+	uint32_t scope;    /* OSR_ONLY_HOSTS or 0 */
 };
 
 struct outcome {
 	struct osr_arena scratch, result;
-	struct osr_audit audit;
-	struct loops loops;
+	struct osr_findings found;
 	bool checked; /* the checker was asked */
 	struct osr_verdict verdict;
 	enum osr_status check_st;
@@ -54,54 +44,6 @@ struct outcome {
 };
 
 /* ---- the work ------------------------------------------------------------------------------- */
-
-static enum osr_status look(const struct args *a, struct outcome *o, uint32_t modes, bool *is_free,
-			    struct osr_loop *loop, uint32_t *rank)
-{
-	enum osr_status st = osr_union_loop(&a->in.fabric, &a->tables.gen, 1, modes | a->scope,
-					    &o->scratch, &o->result, loop, rank, &o->diag);
-
-	*is_free = loop->n == 0;
-	return st;
-}
-
-/*
- * All at once first: mostly there is no loop. If there is one, the narrowest question that still has
- * it says what it is made of.
- */
-static enum osr_status find_loops(const struct args *a, struct outcome *o, uint32_t *rank)
-{
-	uint32_t replies = a->one_way ? 0 : OSR_CLAIM_REVERSIBLE;
-	struct loops *l = &o->loops;
-	struct osr_loop other = { 0 };
-	bool all;
-	enum osr_status st;
-
-	st = look(a, o, replies | OSR_CLAIM_MULTICAST, &all, &l->loop, rank);
-	l->what = "replies and multicast together";
-	l->free_one_way = l->free_replies = l->free_mcast = all;
-	if (!st && !all)
-		st = look(a, o, OSR_CLAIM_MULTICAST, &l->free_mcast, &other, NULL);
-	if (!st && !all && !l->free_mcast) {
-		l->loop = other;
-		l->what = "multicast";
-	}
-	if (!st && !all)
-		st = look(a, o, replies, &l->free_replies, &other, NULL);
-	if (!st && !all && !l->free_replies) {
-		l->loop = other;
-		l->what = "replies on the SL of their request";
-	}
-	if (!st && !all)
-		st = look(a, o, 0, &l->free_one_way, &other, NULL);
-	if (!st && !all && !l->free_one_way) {
-		l->loop = other;
-		l->what = "one-way traffic";
-	}
-	if (!st && l->free_one_way)
-		st = look(a, o, OSR_CLAIM_ANY_SL, &l->free_any_sl, &other, NULL);
-	return st;
-}
 
 static uint32_t sls_in_use(const struct osr_fabric *f, const struct osr_routing *r)
 {
@@ -149,20 +91,16 @@ static bool carries_all(const struct args *a, uint32_t sls)
 static void ask_checker(struct args *a, struct outcome *o, uint32_t *rank)
 {
 	struct osr_routing r = a->tables.t.routing;
+	const struct osr_findings *found = &o->found;
+	bool all = found->on[OSR_ASK_REPLIES].answer == OSR_PROVEN;
 
-	for (unsigned kind = 0; kind < OSR_N_FAULTS; kind++)
-		if (o->audit.n_faults[kind])
-			return;
-	if (a->scope || o->audit.n_idle || a->tables.gen.paths || !a->tables.same_ca ||
-	    !o->loops.free_one_way)
+	if (osr_verdict_of(found, OSR_REQUIRED, NULL) != OSR_PROVEN || a->scope ||
+	    found->audit.n_idle || a->tables.gen.paths || !a->tables.same_ca ||
+	    !carries_all(a, sls_in_use(&a->in.fabric, &r)))
 		return;
-	if (!carries_all(a, sls_in_use(&a->in.fabric, &r)))
-		return;
-	r.claims = o->audit.n_longer ? 0 : OSR_CLAIM_MINIMAL;
-	if (o->loops.loop.n == 0) {
-		r.claims |= OSR_CLAIM_DEADLOCK_FREE | (a->one_way ? 0 : OSR_CLAIM_REVERSIBLE);
-		r.rank = rank;
-	}
+	r.claims = found->audit.n_longer ? 0 : OSR_CLAIM_MINIMAL;
+	r.claims |= all ? OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE : 0;
+	r.rank = all ? rank : NULL;
 	for (unsigned sl = 0; r.sl2vl && !r.sl && sl < 16; sl++)
 		if (r.ca_sl2vl[sl] >= r.n_vls)
 			return;
@@ -170,34 +108,27 @@ static void ask_checker(struct args *a, struct outcome *o, uint32_t *rank)
 	o->check_st = osr_check(&a->in.fabric, &r, &o->scratch, &o->verdict, &o->diag);
 }
 
-static enum osr_status judge(struct args *a, struct outcome *o)
+static enum osr_status verify_tables(struct args *a, struct outcome *o)
 {
 	const struct osr_fabric *f = &a->in.fabric;
-	uint32_t modes = a->scope | (a->one_way ? 0 : OSR_CLAIM_REVERSIBLE);
 	struct cli_stamp start = cli_now();
 	uint32_t *rank = osr_alloc(&o->result, (size_t)OSR_MAX_VLS * f->n_channels, sizeof(*rank));
+	struct osr_inquiry ask = { .f = f,
+				   .gen = &a->tables.gen,
+				   .scope = a->scope,
+				   .max_listed = a->max_listed,
+				   .rank = rank };
 	enum osr_status st;
 
 	if (!rank)
 		return osr_fail(&o->diag, OSR_NOMEM, "out of memory for a certificate");
-	st = osr_audit(f, &a->tables.gen, modes, a->max_listed, &o->scratch, &o->result, &o->audit,
-		       &o->diag);
-	if (!st)
-		st = find_loops(a, o, rank);
+	st = osr_verify(&ask, &o->scratch, &o->result, &o->found, &o->diag);
 	if (!st)
 		ask_checker(a, o, rank);
 	for (uint32_t s = 0; s < f->n_switches; s++)
 		o->n_missing += !a->tables.t.has_lft[s];
 	o->time = cli_since(start);
 	return st;
-}
-
-static bool is_good(const struct outcome *o)
-{
-	for (unsigned kind = 0; kind < OSR_N_FAULTS; kind++)
-		if (o->audit.n_faults[kind])
-			return false;
-	return o->loops.loop.n == 0 && !(o->checked && o->check_st);
 }
 
 /* ---- what is said --------------------------------------------------------------------------- */
@@ -211,13 +142,15 @@ static const struct out_field head_fields[] = {
 };
 
 static const struct out_field verdict_fields[] = {
+	CLI_ANSWER_FIELDS,
+	{ "checker", "the checker", OUT_TEXT, 0 },
 	{ "entries", "entries (switch, LID)", OUT_COUNT, 0 },
 	{ "routes", "routes that arrive", OUT_COUNT, 0 },
 	{ "routes_longer", "  longer than minimal", OUT_COUNT, 0 },
 	{ "max_longer", "    by channels, at most", OUT_COUNT, 0 },
 	{ "max_hops", "  longest, channels", OUT_COUNT, 0 },
-	{ "no_path", "in different parts", OUT_COUNT, 0 },
-	{ "idle", "bad, met by no packet", OUT_COUNT, 0 },
+	{ "no_path", "in disconnected parts", OUT_COUNT, 0 },
+	{ "idle", "invalid, unused by traffic", OUT_COUNT, 0 },
 	{ "lost", "pairs of hosts cut off", OUT_COUNT, 0 },
 	{ "efi", "edge forwarding index", OUT_COUNT, 0 },
 	{ "efi_mean", "  average", OUT_REAL, 1 },
@@ -230,12 +163,6 @@ static const struct out_field verdict_fields[] = {
 	{ "faults.sl2vl", "wrong SL2VL entries", OUT_COUNT, 0 },
 	{ "faults.multicast_loop", "multicast groups that loop", OUT_COUNT, 0 },
 	{ "faults.multicast_split", "multicast members cut off", OUT_COUNT, 0 },
-	{ "deadlock_free.one_way", "deadlock-free", OUT_BOOL, 0 },
-	{ "deadlock_free.replies", "  also for replies", OUT_BOOL, 0 },
-	{ "deadlock_free.multicast", "  also with multicast", OUT_BOOL, 0 },
-	{ "deadlock_free.any_sl", "  also on any SL", OUT_BOOL, 0 },
-	{ "checker", "the checker", OUT_TEXT, 0 },
-	{ "verdict", "verdict", OUT_TEXT, 0 },
 	{ NULL, NULL, 0, 0 },
 };
 
@@ -273,12 +200,17 @@ static const char *const fault_key[OSR_N_FAULTS] = {
 	[OSR_FAULT_GROUP_SPLIT] = "faults.multicast_split",
 };
 
-static void say_verdict(const struct args *a, struct out *out, const struct outcome *o)
+static int say_verdict(const struct args *a, struct out *out, const struct outcome *o)
 {
-	const struct osr_audit *x = &o->audit;
-	const struct loops *l = &o->loops;
+	const struct osr_audit *x = &o->found.audit;
+	int code;
 
 	out_row(out, "verdict");
+	code = cli_answers_say(out, NULL, &o->found, a->required);
+	if (o->checked)
+		out_text(out, "checker", o->check_st ? "REFUSES" : "agrees");
+	if (o->check_st)
+		out_note(out, "the checker: %s", o->diag.text);
 	out_count(out, "entries", x->n_entries);
 	out_count(out, "routes", x->n_routes);
 	out_count(out, "routes_longer", x->n_longer);
@@ -292,17 +224,7 @@ static void say_verdict(const struct args *a, struct out *out, const struct outc
 	out_count(out, "faults.no_table", o->n_missing);
 	for (unsigned kind = 0; kind < OSR_N_FAULTS; kind++)
 		out_count(out, fault_key[kind], x->n_faults[kind]);
-	out_bool(out, "deadlock_free.one_way", l->free_one_way);
-	if (!a->one_way)
-		out_bool(out, "deadlock_free.replies", l->free_replies);
-	if (a->tables.gen.groups)
-		out_bool(out, "deadlock_free.multicast", l->free_mcast);
-	out_bool(out, "deadlock_free.any_sl", l->free_any_sl);
-	if (o->checked)
-		out_text(out, "checker", o->check_st ? "REFUSES" : "agrees");
-	out_text(out, "verdict", is_good(o) ? "good" : "WRONG");
-	if (o->checked && o->check_st)
-		out_note(out, "the checker: %s", o->diag.text);
+	return o->check_st ? CLI_BAD : code;
 }
 
 static void say_fault(const struct osr_fabric *f, struct out *out, const struct osr_fault *x)
@@ -316,7 +238,8 @@ static void say_fault(const struct osr_fabric *f, struct out *out, const struct 
 	if (x->sw != OSR_NONE) {
 		out_text(out, "switch", osr_switch_name(f, x->sw, buf));
 		out_textf(out, "guid", "0x%016llx", (unsigned long long)f->sw_guid[x->sw]);
-		out_count(out, "in", x->in);
+		if (x->in != OSR_NO_PATH)
+			out_count(out, "in", x->in);
 		out_count(out, "out", x->out);
 	}
 	if (x->dest != OSR_NONE)
@@ -333,29 +256,23 @@ static void say_fault(const struct osr_fabric *f, struct out *out, const struct 
 	out_text(out, "message", diag.text);
 }
 
-static void say_loop(const struct osr_fabric *f, struct out *out, const struct loops *l)
+static int say(struct args *a, const struct outcome *o)
 {
-	cli_loop_say(f, out, &l->loop);
-	if (l->loop.n)
-		out_note(out,
-			 "credit loop of %u channels in %s: each packet waits for the next one's "
-			 "channel",
-			 l->loop.n, l->what);
-}
-
-static void say(struct args *a, const struct outcome *o)
-{
+	enum osr_question shown = cli_answers_loop(&o->found, a->required);
 	struct out *out = &a->out;
+	int code;
 
 	out_row(out, "summary");
 	cli_input_say(&a->in, out);
 	cli_dumps_say(&a->tables, out);
 	out_real(out, "check_ms.cpu", o->time.cpu);
 	out_real(out, "check_ms.wall", o->time.wall);
-	say_verdict(a, out, o);
-	for (uint32_t i = 0; i < o->audit.n_listed; i++)
-		say_fault(&a->in.fabric, out, &o->audit.fault[i]);
-	say_loop(&a->in.fabric, out, &o->loops);
+	code = say_verdict(a, out, o);
+	for (uint32_t i = 0; i < o->found.audit.n_listed; i++)
+		say_fault(&a->in.fabric, out, &o->found.audit.fault[i]);
+	if (shown != OSR_N_QUESTIONS)
+		cli_loop_say(&a->in.fabric, out, &o->found.on[shown].loop);
+	return code;
 }
 
 /* ---- the command line ----------------------------------------------------------------------- */
@@ -371,13 +288,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_HOSTS:
 		a->scope = OSR_ONLY_HOSTS;
 		return 0;
-	case OPT_ONE_WAY:
-		a->one_way = true;
-		return 0;
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &a->in;
 		state->child_inputs[1] = &a->tables;
 		state->child_inputs[2] = &a->out;
+		state->child_inputs[3] = &a->required;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -395,13 +310,12 @@ static int run(struct args *a)
 	if (!st)
 		st = cli_dumps_load(&a->tables, &a->in, &o.diag);
 	if (!st)
-		st = judge(a, &o);
+		st = verify_tables(a, &o);
 	if (st) {
 		out_drop(&a->out);
 		code = cli_fail(st, &o.diag);
 	} else {
-		say(a, &o);
-		code = out_end(&a->out, is_good(&o) ? CLI_OK : CLI_BAD);
+		code = out_end(&a->out, say(a, &o));
 	}
 	osr_arena_free(&o.scratch);
 	osr_arena_free(&o.result);
@@ -413,12 +327,13 @@ int cli_check(int argc, char **argv)
 	static const struct argp_child children[] = { { &input_argp, 0, NULL, 0 },
 						      { &dumps_argp, 0, NULL, 0 },
 						      { &out_argp, 0, NULL, 0 },
+						      { &require_argp, 0, NULL, 0 },
 						      { NULL, 0, NULL, 0 } };
 	static const struct argp argp = {
 		options,
 		parse,
 		"FILE|DIR",
-		"Judges the tables of a fabric, whoever made them: reach, loops, "
+		"Verifies the tables of a fabric, whoever made them: reach, loops, "
 		"lengths, SLs and VLs, multicast, credit loops. FILE is the "
 		"fabric; DIR holds OpenSM's dumps, fabric and tables.",
 		children,

@@ -15,6 +15,7 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/dumps.h"
+#include "cli/answers.h"
 
 enum { OPT_ONE_WAY = 256, OPT_HOSTS, OPT_FABRIC, OPT_OLD_FABRIC, OPT_LIVE, OPT_SL };
 

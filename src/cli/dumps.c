@@ -22,7 +22,7 @@ static const struct argp_option options[] = {
 	{ "path-sl", OPT_PATHS, "FILE", 0, "SLs of paths: opensm-path-sl.dump, or ibdmchk's psl",
 	  0 },
 	{ "mcast", OPT_GROUPS, "FILE", 0, "multicast tables: opensm.mcfdbs", 0 },
-	{ "sl", OPT_SL, "N", 0, "all senders use this SL (default: as --path-sl says, else any)",
+	{ "sl", OPT_SL, "N", 0, "all senders use this SL (default: as --path-sl says)",
 	  0 },
 	{ "mcast-sl", OPT_MCAST_SL, "N", 0, "SL of multicast (default 0)", 0 },
 	{ "sa", OPT_SA, "WORD", 0,
@@ -202,6 +202,7 @@ enum osr_status cli_dumps_load(struct cli_dumps *c, struct cli_input *in, struct
 	if (!st)
 		st = read_all(c, &in->live, diag);
 	c->gen = osr_tables_generation(&c->t);
+	c->gen.sls_unknown = !c->t.taken && !c->gen.paths && !c->gen.routing->sl;
 	start = cli_since(start);
 	c->read_cpu = start.cpu;
 	c->read_wall = start.wall;
@@ -233,7 +234,8 @@ static const char *sl_source(const struct cli_dumps *c)
 		return "all on one SL";
 	if (c->is_live && !c->paths && c->t.paths.n_rows)
 		return "the subnet administrator";
-	return source(c, c->paths, c->t.taken && c->t.routing.sl, "any SL");
+	return source(c, c->paths, c->t.taken && c->t.routing.sl,
+		      c->gen.sls_unknown ? "not given" : "any SL");
 }
 
 void cli_dumps_say(const struct cli_dumps *c, struct out *o)
@@ -264,37 +266,4 @@ void cli_dumps_say(const struct cli_dumps *c, struct out *o)
 	out_count(o, "tables.bytes", c->t.bytes);
 	out_real(o, "tables.read_ms.cpu", c->read_cpu);
 	out_real(o, "tables.read_ms.wall", c->read_wall);
-}
-
-const struct out_field cli_loop_fields[] = {
-	{ "step", "loop", OUT_COUNT, 0 },
-	{ "switch", "packets from switch", OUT_TEXT, 0 },
-	{ "guid", NULL, OUT_TEXT, 0 },
-	{ "port", "port", OUT_COUNT, 0 },
-	{ "vl", "on VL", OUT_COUNT, 0 },
-	{ "lid", "for LID", OUT_COUNT, 0 },
-	{ "sl", "on SL", OUT_COUNT, 0 },
-	{ "to", "wait at switch", OUT_TEXT, 0 },
-	{ NULL, NULL, 0, 0 },
-};
-
-void cli_loop_say(const struct osr_fabric *f, struct out *out, const struct osr_loop *loop)
-{
-	char buf[32];
-
-	for (uint32_t i = 0; i < loop->n; i++) {
-		const struct osr_loop_step *step = &loop->step[i];
-		uint32_t c = step->channel;
-
-		out_row(out, "loop");
-		out_count(out, "step", i + 1);
-		out_text(out, "switch", osr_switch_name(f, f->chan_src[c], buf));
-		out_textf(out, "guid", "0x%016llx", (unsigned long long)f->sw_guid[f->chan_src[c]]);
-		out_count(out, "port", f->chan_port[c]);
-		out_count(out, "vl", step->vl);
-		if (step->lid)
-			out_count(out, "lid", step->lid);
-		out_count(out, "sl", step->sl);
-		out_text(out, "to", osr_switch_name(f, f->chan_dst[c], buf));
-	}
 }

@@ -24,7 +24,7 @@ struct cli_dumps {
 	const char *lft, *sl2vl, *paths, *groups; /* files; NULL: not given */
 	bool is_live;                             /* read from the switches */
 	enum cli_sa sa;                           /* who asks for SLs then */
-	int sl;         /* all packets are on it; < 0: as the paths say, else any */
+	int sl;         /* all packets are on it; < 0: as the paths say */
 	int mcast_sl;   /* of multicast packets */
 	char *found[4]; /* names in dir, to be freed */
 
@@ -72,9 +72,5 @@ void cli_dumps_free(struct cli_dumps *c);
 	}
 
 void cli_dumps_say(const struct cli_dumps *c, struct out *o);
-
-/* A credit loop, a row for each step: fields of a section "loop". */
-extern const struct out_field cli_loop_fields[];
-void cli_loop_say(const struct osr_fabric *f, struct out *out, const struct osr_loop *loop);
 
 #endif

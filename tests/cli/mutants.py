@@ -129,10 +129,11 @@ class Dump:
 # ---- the judge ---------------------------------------------------------------------------------------
 
 class Judge:
-    def __init__(self, dump):
+    def __init__(self, dump, wide=False):
         self.d = dump
         self.faults = set()
-        self.deps = {False: set(), True: set()}		# without and with replies
+        self.deps = {kind: set() for kind in ('one_way', 'multicast', 'replies', 'sl0', 'any_sl')}
+        self.wide = wide
         for lid, end in dump.ends.items():
             for other, source in dump.ends.items():
                 if other != lid and (end[1] or source[1]):
@@ -148,11 +149,13 @@ class Judge:
             self.faults.add(('no SL', None, lid, None, None, None))
         self.walk(source, lid, None, None)
         if own is not None:
-            self.walk(source, lid, own, False)
+            self.walk(source, lid, own, ('one_way', 'multicast', 'replies'))
         if asked is not None:
-            self.walk(source, lid, asked, True)
+            self.walk(source, lid, asked, ('replies',))
+        for other in range(16 if self.wide else 0):
+            self.walk(source, lid, other, ('any_sl',) if other else ('any_sl', 'sl0'), False)
 
-    def walk(self, source, lid, sl, reply):
+    def walk(self, source, lid, sl, kinds, blame=True):
         d = self.d
         at, came = source[0], source[1]
         root, root_port, _ = d.ends[lid]
@@ -173,13 +176,13 @@ class Judge:
                 seen.add(turn)
                 vl = d.sl2vl.get(turn, [255] * 16)
                 if vl[sl] >= 15:
-                    self.faults.add(('SL2VL', at, None, came, port, sl))
+                    if blame:
+                        self.faults.add(('SL2VL', at, None, came, port, sl))
                     return
                 hold = (at, port, vl[sl])
                 if (at, port) in d.cable and held:
-                    self.deps[True].add((held, hold))
-                    if not reply:
-                        self.deps[False].add((held, hold))
+                    for kind in kinds:
+                        self.deps[kind].add((held, hold))
                 held = hold
             if (at, port) not in d.cable:
                 return
@@ -225,11 +228,12 @@ class Judge:
                 for on in d.groups.get(there, set()) - {came}:
                     if (there, on) in d.cable:
                         dep = ((at, out, 0), (there, on, 0))
-                        self.deps[True].add(dep)
+                        self.deps['multicast'].add(dep)
+                        self.deps['replies'].add(dep)
 
-    def cyclic(self, replies):
+    def cyclic(self, kind):
         """Strips what nothing waits for."""
-        deps = self.deps[replies]
+        deps = self.deps[kind]
         waits = collections.defaultdict(set)
         n_in = collections.Counter()
         for a, b in deps:
@@ -331,7 +335,7 @@ KINDS = [make_loop, make_hole, wrong_port, wrong_last_port, swap_sls, other_sl, 
 # ---- both opinions -----------------------------------------------------------------------------------
 
 def said_by_check(folder):
-    run = subprocess.run([COMMAND, 'check', '--json', '--max=100000', folder], capture_output=True,
+    run = subprocess.run([COMMAND, 'check', '--json', '--max=100000', '--require=replies', folder], capture_output=True,
                          text=True)
     if run.returncode not in (0, 1):
         sys.exit('check: exit %d: %s' % (run.returncode, run.stderr))
@@ -358,14 +362,14 @@ def found_by_check(report):
 def check_witness(judge, report):
     """Each step of the loop that was named waits for the next one, also by our packets."""
     steps = [(int(s['guid'], 16), s['port'], s['vl']) for s in report['loop']]
-    return steps and all((a, b) in judge.deps[True] for a, b in zip(steps, steps[1:] + steps[:1]))
+    return steps and all((a, b) in judge.deps['replies'] for a, b in zip(steps, steps[1:] + steps[:1]))
 
 
-def compare(dump, folder, name, look=None):
+def compare(dump, folder, name, look=None, wide=False):
     """True if the tables are wrong; a difference of opinions ends the test. look(judge, report): more
     to compare."""
     dump.write(folder)
-    judge = Judge(dump)
+    judge = Judge(dump, wide)
     code, report = said_by_check(folder)
     got = found_by_check(report)
     bouncing = {f[2] for f in judge.faults if f[0] == 'wrong port'}
@@ -374,10 +378,12 @@ def compare(dump, folder, name, look=None):
     if judge.faults - got or extra:
         sys.exit('%s: missed %s; false alarm %s' % (name, sorted(map(str, judge.faults - got))[:5],
                                                     sorted(map(str, extra))[:5]))
-    one_way, all_of_it = judge.cyclic(False), judge.cyclic(True)
-    free = report['deadlock_free'] if 'deadlock_free' in report else report['verdict']['deadlock_free']
-    if free['one_way'] == one_way:
-        sys.exit('%s: one-way loops: here %s, check says free: %s' % (name, one_way, free))
+    answers = report['answers'] if 'answers' in report else report['verdict']['answers']
+    for kind in ('one_way', 'multicast', 'replies') + (('sl0', 'any_sl') if wide else ()):
+        loop = judge.cyclic(kind)
+        if kind in answers and answers[kind] != ('refuted' if loop else 'proven'):
+            sys.exit('%s: %s: a loop here: %s, check says %s' % (name, kind, loop, answers))
+    all_of_it = judge.cyclic('replies')
     if bool(report['loop']) != all_of_it:
         sys.exit('%s: loops with replies and multicast: here %s, check: %s' % (name, all_of_it,
                                                                              report['loop']))
@@ -411,7 +417,8 @@ def main():
             mutate = KINDS[i % len(KINDS)]
             mutant = base.copy()
             mutate(mutant, rng)
-            wrong = compare(mutant, folder, 'mutant %d of %s, %s' % (i, name, mutate.__name__))
+            wrong = compare(mutant, folder, 'mutant %d of %s, %s' % (i, name, mutate.__name__),
+                            wide=i % 5 == 0)
             counts[mutate.__name__, wrong] += 1
     print('%d mutants, %d of them wrong' % (N_MUTANTS, sum(n for k, n in counts.items() if k[1])))
     for mutate in KINDS:

@@ -111,7 +111,7 @@ def one(i, rng, folder, counts):
         mine = numbers(dump)
         agree(what + ', check', mine, report['verdict'])
         agree(what + ', route', mine, said)
-        loops = judge.cyclic(False), judge.cyclic(True)
+        loops = judge.cyclic('one_way'), judge.cyclic('replies')
         for claim, loop in zip(('deadlock_free', 'reversible'), loops):
             if said['proven'][claim] and loop:
                 sys.exit('%s: %s is claimed, and there is a loop' % (what, claim))

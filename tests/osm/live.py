@@ -29,7 +29,7 @@ def spoil(fabric, guid, *words):
 def good(fabric, *words):
     """Nothing is wrong, and nothing was left out."""
     report = run(fabric, 'check', '--live', *words)
-    expect(report['verdict']['verdict'] == 'good', 'check --live: %s' % report['verdict'])
+    expect(report['verdict']['verdict'] == 'proven', 'check --live: %s' % report['verdict'])
     expect(report['tables'].get('path_sls') == 'the subnet administrator', report['tables'])
     expect(report['tables'].get('sl2vl') == 'the switches', report['tables'])
     return report

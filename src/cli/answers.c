@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include "cli/answers.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+enum { OPT_REQUIRE = 0x3100 };
+
+static const struct argp_option require_options[] = {
+	{ "require", OPT_REQUIRE, "WORDS", 0,
+	  "what must not be refuted beside the usual: replies, any-sl, sl0", 0 },
+	{ NULL, 0, NULL, 0, NULL, 0 },
+};
+
+static uint32_t take_question(const char *word, size_t len, struct argp_state *state)
+{
+	static const struct {
+		const char *word;
+		uint32_t bits;
+	} known[] = {
+		{ "deadlock-free", 1u << OSR_ASK_ONE_WAY | 1u << OSR_ASK_MULTICAST },
+		{ "replies", 1u << OSR_ASK_REPLIES },
+		{ "any-sl", 1u << OSR_ASK_ANY_SL },
+		{ "sl0", 1u << OSR_ASK_SL0 },
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (len == strlen(known[i].word) && !memcmp(word, known[i].word, len))
+			return known[i].bits;
+	argp_error(state, "require \"%.*s\": expected deadlock-free, replies, any-sl or sl0", (int)len,
+		   word);
+	return 0;
+}
+
+static error_t require_parse(int key, char *arg, struct argp_state *state)
+{
+	uint32_t *required = state->input;
+
+	if (key == ARGP_KEY_INIT) {
+		*required |= OSR_REQUIRED;
+		return 0;
+	}
+	if (key != OPT_REQUIRE)
+		return ARGP_ERR_UNKNOWN;
+	for (;;) {
+		size_t len = strcspn(arg, ",");
+
+		*required |= take_question(arg, len, state);
+		if (!arg[len])
+			return 0;
+		arg += len + 1;
+	}
+}
+
+const struct argp require_argp = { require_options, require_parse, NULL, NULL, NULL, NULL, NULL };
+
+enum osr_question cli_answers_loop(const struct osr_findings *found, uint32_t required)
+{
+	enum osr_question shown[] = { OSR_ASK_ONE_WAY, OSR_ASK_MULTICAST, OSR_ASK_REPLIES };
+
+	for (unsigned i = 0; i < 3; i++)
+		if (found->on[shown[i]].loop.n)
+			return shown[i];
+	for (unsigned question = 0; question < OSR_N_QUESTIONS; question++)
+		if (required >> question & 1 && found->on[question].loop.n)
+			return (enum osr_question)question;
+	if (!found->on[OSR_ASK_ONE_WAY].answer && found->on[OSR_ASK_SL0].loop.n)
+		return OSR_ASK_SL0;
+	return OSR_N_QUESTIONS;
+}
+
+static const char *traffic_of(enum osr_question question)
+{
+	switch (question) {
+	case OSR_ASK_ONE_WAY:
+		return "one-way traffic";
+	case OSR_ASK_MULTICAST:
+		return "multicast and one-way traffic";
+	case OSR_ASK_REPLIES:
+		return "replies on the SL of their request";
+	case OSR_ASK_SL0:
+		return "traffic that is all on SL 0";
+	default:
+		return "traffic on any SL";
+	}
+}
+
+int cli_answers_say(struct out *out, const char *name, const struct osr_findings *found,
+		    uint32_t required)
+{
+	enum osr_question which, shown = cli_answers_loop(found, required);
+	enum osr_answer answer = osr_verdict_of(found, required, &which);
+	const char *sep = name ? ": " : "";
+	char key[64];
+
+	name = name ? name : "";
+	out_text(out, "verdict", osr_answer_name(answer));
+	for (unsigned question = 0; question < OSR_N_QUESTIONS; question++) {
+		if (!(found->applies >> question & 1))
+			continue;
+		snprintf(key, sizeof(key), "answers.%s", osr_question_name(question));
+		out_text(out, key, osr_answer_name(found->on[question].answer));
+	}
+	if (which != OSR_N_QUESTIONS && !found->on[which].loop.n)
+		out_note(out, "%s%sverdict %s: %s%s", name, sep, osr_answer_name(answer),
+			 found->on[which].why,
+			 answer == OSR_UNKNOWN && which == OSR_ASK_ONE_WAY ?
+				 " (--path-sl, --sl, or --live with --sa)" :
+				 "");
+	if (shown != OSR_N_QUESTIONS)
+		out_note(out, "%s%s%s can deadlock: %s", name, sep, traffic_of(shown),
+			 found->on[shown].why);
+	return answer == OSR_REFUTED ? CLI_BAD : CLI_OK;
+}
+
+const struct out_field cli_loop_fields[] = {
+	{ "step", "loop", OUT_COUNT, 0 },
+	{ "switch", "packets from switch", OUT_TEXT, 0 },
+	{ "guid", NULL, OUT_TEXT, 0 },
+	{ "port", "port", OUT_COUNT, 0 },
+	{ "vl", "on VL", OUT_COUNT, 0 },
+	{ "lid", "for LID", OUT_COUNT, 0 },
+	{ "sl", "on SL", OUT_COUNT, 0 },
+	{ "to", "wait at switch", OUT_TEXT, 0 },
+	{ NULL, NULL, 0, 0 },
+};
+
+void cli_loop_say(const struct osr_fabric *f, struct out *out, const struct osr_loop *loop)
+{
+	char buf[32];
+
+	for (uint32_t i = 0; i < loop->n; i++) {
+		const struct osr_loop_step *step = &loop->step[i];
+		uint32_t c = step->channel;
+
+		out_row(out, "loop");
+		out_count(out, "step", i + 1);
+		out_text(out, "switch", osr_switch_name(f, f->chan_src[c], buf));
+		out_textf(out, "guid", "0x%016llx", (unsigned long long)f->sw_guid[f->chan_src[c]]);
+		out_count(out, "port", f->chan_port[c]);
+		out_count(out, "vl", step->vl);
+		if (step->lid)
+			out_count(out, "lid", step->lid);
+		out_count(out, "sl", step->sl);
+		out_text(out, "to", osr_switch_name(f, f->chan_dst[c], buf));
+	}
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * answers.h - how all sub-commands say a verdict (osmroutes/verdict.h): the same keys, the same words,
+ * the same exit code.
+ */
+#ifndef OSR_CLI_ANSWERS_H
+#define OSR_CLI_ANSWERS_H
+
+#include <argp.h>
+
+#include <osmroutes/verdict.h>
+
+#include "cli/output.h"
+
+/* --require, for argp; the input is a uint32_t, a bit for each question: OSR_REQUIRED and more. */
+extern const struct argp require_argp;
+
+/* Fields of a row that cli_answers_say() sets. */
+#define CLI_ANSWER_FIELDS                                                                          \
+	{ "verdict", "verdict", OUT_TEXT, 0 }, { "answers.reach", "  no entry loses packets", OUT_TEXT, 0 }, \
+		{ "answers.no_loops", "  none lead around", OUT_TEXT, 0 },                         \
+		{ "answers.lanes", "  no packet dropped for its SL", OUT_TEXT, 0 },                \
+		{ "answers.groups", "  multicast arrives, once", OUT_TEXT, 0 },                    \
+		{ "answers.one_way", "deadlock-free", OUT_TEXT, 0 },                               \
+		{ "answers.multicast", "  also with multicast", OUT_TEXT, 0 },                     \
+		{ "answers.replies", "  also for replies", OUT_TEXT, 0 },                          \
+		{ "answers.sl0", "  if all is on SL 0", OUT_TEXT, 0 },                             \
+	{                                                                                          \
+		"answers.any_sl", "  on any SL", OUT_TEXT, 0                                       \
+	}
+
+/*
+ * Into the current row, and a line for people if the verdict is not "proven". CLI_BAD if it is
+ * "refuted". `name`: whose tables, or NULL.
+ */
+int cli_answers_say(struct out *out, const char *name, const struct osr_findings *found,
+		    uint32_t required);
+
+/* The question whose credit loop is worth showing, or OSR_N_QUESTIONS. */
+enum osr_question cli_answers_loop(const struct osr_findings *found, uint32_t required);
+
+/* A credit loop, a row for each step: fields of a section "loop". */
+extern const struct out_field cli_loop_fields[];
+void cli_loop_say(const struct osr_fabric *f, struct out *out, const struct osr_loop *loop);
+
+#endif
