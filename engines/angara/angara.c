@@ -366,14 +366,11 @@ static enum osr_status obey_hints(struct job *j, const char *path)
 
 /* As in the last sweep if that still fits the cables; else by the cables alone. */
 static enum osr_status find_grid(struct job *j, const struct osr_values *v,
-				 const struct osr_result *previous)
+				 const struct osr_grid_frame *frame)
 {
-	const struct osr_grid_frame *frame = NULL;
 	const char *hints = v->str[v->num[HINTS]];
 	enum osr_status st = OSR_NOT_APPLICABLE;
 
-	if (previous && previous->routing.engine && !strcmp(previous->routing.engine, "angara"))
-		frame = previous->routing.notes;
 	if (*hints)
 		st = obey_hints(j, hints);
 	else if (frame)
@@ -386,32 +383,34 @@ static enum osr_status find_grid(struct job *j, const struct osr_values *v,
 /* ---- the engine ------------------------------------------------------------------------------ */
 
 /* Only what can be told at a glance: whether it is a grid, route() finds out. */
-static enum osr_status applies(const struct osr_fabric *f, const struct osr_values *v,
-			       struct osr_diag *diag)
+static enum osr_status applies(const struct osr_job *job)
 {
-	return f->n_channels ? OSR_OK
-			     : osr_fail(diag, OSR_NOT_APPLICABLE,
-					"not a torus or mesh: there is no cable between switches");
+	return job->fabric->n_channels
+		       ? OSR_OK
+		       : osr_fail(job->diag, OSR_NOT_APPLICABLE,
+				  "not a torus or mesh: there is no cable between switches");
 }
 
-static enum osr_status route(const struct osr_fabric *f, const struct osr_values *v,
-			     const struct osr_request *req, const struct osr_result *previous,
-			     struct osr_arena *scratch, struct osr_arena *result,
-			     struct osr_routing *r, struct osr_diag *diag)
+static enum osr_status route(const struct osr_job *job)
 {
-	struct job j = {
-		.f = f, .req = req, .scratch = scratch, .result = result, .r = r, .diag = diag
-	};
-	enum osr_status st = osr_routing_init(r, f, result, diag);
+	const struct osr_fabric *f = job->fabric;
+	struct osr_routing *r = job->routing;
+	struct job j = { .f = f,
+			 .req = &job->request,
+			 .scratch = job->scratch,
+			 .result = job->arena,
+			 .r = r,
+			 .diag = job->diag };
+	enum osr_status st = osr_routing_init(r, f, job->arena, job->diag);
 	bool found = false;
 
 	if (!st)
-		st = find_grid(&j, v, previous);
+		st = find_grid(&j, job->values, job->notes);
 	if (!st)
 		st = route_grid(&j, &found);
 	if (st || found)
 		return st;
-	if (!v->num[DETOURS])
+	if (!job->values->num[DETOURS])
 		return refuse(&j);
 	memset(r->lft, OSR_NO_PATH, (size_t)f->n_dests * f->n_switches);
 	return route_otherwise(&j);

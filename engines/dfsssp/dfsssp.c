@@ -5,7 +5,7 @@
  */
 #include <osmroutes/engine.h>
 #include <osmroutes/lanes.h>
-#include <osmroutes/reroute.h>
+#include <osmroutes/sweep.h>
 
 enum {
 	ROUNDS,
@@ -27,8 +27,6 @@ enum {
 	REBALANCE
 };
 
-enum { REPAIR_SHORTEST, REPAIR_FEWEST };
-
 static const struct osr_param params[] = {
 	[ROUNDS] = { "rounds", OSR_PARAM_UINT, "2", 0, 1000, NULL,
 		     "rip-up-and-re-route rounds after the first pass, at most" },
@@ -44,8 +42,7 @@ static const struct osr_param params[] = {
 	[REVERSIBLE] = { "reversible_sl", OSR_PARAM_ENUM, "auto", 0, 0, "auto|on|off",
 			 "replies are safe on the SL of their request: if the VLs suffice, always, "
 			 "or never" },
-	[MAX_VLS] = { "max_vls", OSR_PARAM_UINT, "15", 1, 15, NULL,
-		      "use no more virtual lanes than this, even if the fabric has them" },
+	[MAX_VLS] = OSR_SWEEP_MAX_VLS,
 	[BALANCE] = { "balance_vls", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
 		      "spread the routes over virtual lanes that are not needed against deadlock" },
 	[SIFT] = { "sift_passes", OSR_PARAM_UINT, "3", 0, 1000, NULL,
@@ -63,17 +60,10 @@ static const struct osr_param params[] = {
 	[FEWER_VLS] = { "fewer_vls", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
 			"look for shortest paths that need fewer virtual lanes, where that is "
 			"promising" },
-	[STABLE] = { "stable", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
-		     "start from the tables of the last sweep and change only what must change" },
-	[REPAIR] = { "repair", OSR_PARAM_ENUM, "fewest", 0, 0, "shortest|fewest",
-		     "as few entries change as possible, over longer ways; or routes that were cut "
-		     "take the shortest ways left" },
-	[ROOM] = { "room", OSR_PARAM_BOOL, "no", 0, 0, NULL,
-		   "deal SLs out over all VLs so that repairs find room: fewer pairs get another SL "
-		   "after a fault, and a full route takes longer" },
-	[REBALANCE] = { "rebalance", OSR_PARAM_UINT, "200", 0, 100000, NULL,
-			"route anew once repairs have made the balance worse by this factor, in "
-			"percent; 0: never" },
+	[STABLE] = OSR_SWEEP_STABLE,
+	[REPAIR] = OSR_SWEEP_REPAIR,
+	[ROOM] = OSR_SWEEP_ROOM,
+	[REBALANCE] = OSR_SWEEP_REBALANCE,
 	{ NULL }
 };
 
@@ -96,64 +86,42 @@ static struct osr_lanes_options lanes_options(const struct osr_values *v)
 	};
 }
 
-static enum osr_status route(const struct osr_fabric *f, const struct osr_values *v,
-			     const struct osr_request *req, const struct osr_result *previous,
-			     struct osr_arena *scratch, struct osr_arena *result,
-			     struct osr_routing *r, struct osr_diag *diag)
+static enum osr_status route(const struct osr_job *job)
 {
+	const struct osr_values *v = job->values;
+	const struct osr_request *req = &job->request;
+	struct osr_routing *r = job->routing;
 	struct osr_lanes_options opt = lanes_options(v);
-	struct osr_reroute_options stable_opt = { .fewest = v->num[REPAIR] == REPAIR_FEWEST,
-						  .drift = (uint32_t)v->num[REBALANCE] };
-	struct osr_request capped = *req;
 	double start = req->clock_ms ? req->clock_ms() : 0;
-	bool stable = previous && v->num[STABLE];
-	struct osr_diag why = { "" };
 	struct osr_spf s;
-	struct osr_lanes_job job = { .s = &s,
-				     .req = &capped,
-				     .opt = &opt,
-				     .scratch = scratch,
-				     .result = result,
-				     .r = r,
-				     .diag = diag };
+	struct osr_lanes_job lanes = { .s = &s,
+				       .req = req,
+				       .opt = &opt,
+				       .scratch = job->scratch,
+				       .result = job->arena,
+				       .r = r,
+				       .diag = job->diag };
 	enum osr_status st;
 
-	if (capped.max_vls > v->num[MAX_VLS])
-		capped.max_vls = (uint8_t)v->num[MAX_VLS];
-	if (stable) {
-		st = osr_reroute(f, &capped, previous, &stable_opt, scratch, result, r, &why);
-		if (!st)
-			r->ms_spf = req->clock_ms ? req->clock_ms() - start : 0;
-		if (st == OSR_NOMEM)
-			return osr_fail(diag, st, "%s", why.text);
-		if (!st)
-			return OSR_OK;
-	}
-	st = osr_routing_init(r, f, result, diag);
+	st = osr_routing_init(r, job->fabric, job->arena, job->diag);
 	if (st)
 		return st;
-	st = osr_spf_init(&s, f, r, &opt.spf, scratch, diag);
+	st = osr_spf_init(&s, job->fabric, r, &opt.spf, job->scratch, job->diag);
 	if (!st)
-		st = osr_lanes_route(&job);
+		st = osr_lanes_route(&lanes);
 	if (st)
 		return st;
 	if (req->clock_ms) {
 		double now = req->clock_ms();
 
-		r->ms_spf = (job.ms_spf ? job.ms_spf : now) - start;
+		r->ms_spf = (lanes.ms_spf ? lanes.ms_spf : now) - start;
 		r->ms_layers = now - start - r->ms_spf;
 	}
 	osr_spf_finish(&s);
 	r->engine = "dfsssp";
 	r->n_rounds = s.n_rounds;
 	r->claims |= r->n_longer ? 0 : OSR_CLAIM_MINIMAL;
-	if (v->num[STABLE] && v->num[ROOM]) {
-		st = osr_reroute_room(f, capped.max_vls, scratch, result, r, diag);
-		if (st)
-			return st;
-	}
-	return stable ? osr_reroute_anew(f, &capped, previous, &why, scratch, result, r, diag)
-		      : OSR_OK;
+	return OSR_OK;
 }
 
 const struct osr_engine osr_engine_dfsssp = {
@@ -163,6 +131,6 @@ const struct osr_engine osr_engine_dfsssp = {
 		"Domke, Hoefler, Nagel: Deadlock-Free Oblivious Routing for Arbitrary Topologies, "
 		"IPDPS 2011",
 	.params = params,
-	.capabilities = OSR_ENGINE_DEADLOCK_FREE | OSR_ENGINE_LMC,
+	.capabilities = OSR_ENGINE_DEADLOCK_FREE | OSR_ENGINE_LMC | OSR_ENGINE_REROUTE,
 	.route = route,
 };

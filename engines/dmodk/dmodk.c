@@ -28,13 +28,14 @@ static const struct osr_param params[] = {
 	{ NULL }
 };
 
-static enum osr_status applies(const struct osr_fabric *f, const struct osr_values *v,
-			       struct osr_diag *diag)
+static enum osr_status applies(const struct osr_job *job)
 {
+	const struct osr_fabric *f = job->fabric;
+
 	for (uint32_t s = 0; s < f->n_switches; s++)
 		if (f->sw_sources[s])
 			return OSR_OK;
-	return osr_fail(diag, OSR_NOT_APPLICABLE,
+	return osr_fail(job->diag, OSR_NOT_APPLICABLE,
 			"not a fat tree: no CA or router on any of %u switches", f->n_switches);
 }
 
@@ -78,16 +79,14 @@ static enum osr_status route_tree(struct dmodk *m, uint64_t *n_longer)
  * With the digits of the last sweep, if the tree is one with them too; what is to be remembered of
  * this one goes into the notes.
  */
-static enum osr_status find_tree(const struct dmodk *m, const struct osr_values *v,
-				 const struct osr_result *previous, struct osr_arena *result,
+static enum osr_status find_tree(const struct dmodk *m, const struct osr_job *job,
 				 struct osr_pgft *p)
 {
-	struct osr_pgft_options opt = { .max_missing = (uint32_t)v->num[MISSING] };
+	struct osr_pgft_options opt = { .max_missing = (uint32_t)job->values->num[MISSING],
+					.memory = job->notes };
 	const struct osr_pgft_memory *memory = NULL;
 	enum osr_status st = OSR_NOT_APPLICABLE;
 
-	if (previous && previous->routing.engine && !strcmp(previous->routing.engine, "dmodk"))
-		opt.memory = previous->routing.notes;
 	if (opt.memory)
 		st = osr_pgft_find(m->f, &opt, m->scratch, p, m->diag);
 	if (st == OSR_NOT_APPLICABLE) {
@@ -95,35 +94,35 @@ static enum osr_status find_tree(const struct dmodk *m, const struct osr_values 
 		st = osr_pgft_find(m->f, &opt, m->scratch, p, m->diag);
 	}
 	if (!st)
-		st = osr_routing_init(m->r, m->f, result, m->diag);
+		st = osr_routing_init(m->r, m->f, job->arena, m->diag);
 	if (!st)
-		st = osr_pgft_remember(p, opt.memory, result, &memory, m->diag);
+		st = osr_pgft_remember(p, opt.memory, job->arena, &memory, m->diag);
 	m->r->notes = memory;
 	return st;
 }
 
-static enum osr_status route(const struct osr_fabric *f, const struct osr_values *v,
-			     const struct osr_request *req, const struct osr_result *previous,
-			     struct osr_arena *scratch, struct osr_arena *result,
-			     struct osr_routing *r, struct osr_diag *diag)
+static enum osr_status route(const struct osr_job *job)
 {
+	const struct osr_fabric *f = job->fabric;
+	const struct osr_request *req = &job->request;
+	struct osr_routing *r = job->routing;
 	double start = req->clock_ms ? req->clock_ms() : 0;
 	struct osr_pgft p;
 	struct dmodk m = {
-		.f = f, .p = &p, .scratch = scratch, .diag = diag, .r = r, .n = f->n_switches
+		.f = f, .p = &p, .scratch = job->scratch, .diag = job->diag, .r = r, .n = f->n_switches
 	};
 	uint64_t n_longer;
 	enum osr_status st;
 
-	st = find_tree(&m, v, previous, result, &p);
+	st = find_tree(&m, job, &p);
 	if (!st)
-		st = describe(&p, result, r, diag);
+		st = describe(&p, job->arena, r, job->diag);
 	if (!st)
 		st = route_tree(&m, &n_longer);
 	if (!st)
-		st = certify(&m, result);
+		st = certify(&m, job->arena);
 	if (!st && req->multicast)
-		st = spanning_order(&m, result);
+		st = spanning_order(&m, job->arena);
 	if (st)
 		return st;
 	r->engine = "dmodk";

@@ -111,24 +111,27 @@ static enum osr_status do_without_lanes(const struct osr_spf *s, const struct os
 	return st;
 }
 
-static enum osr_status route(const struct osr_fabric *f, const struct osr_values *v,
-			     const struct osr_request *req, const struct osr_result *previous,
-			     struct osr_arena *scratch, struct osr_arena *result,
-			     struct osr_routing *r, struct osr_diag *diag)
+static enum osr_status route(const struct osr_job *job)
 {
+	const struct osr_fabric *f = job->fabric;
+	const struct osr_values *v = job->values;
+	const struct osr_request *req = &job->request;
+	struct osr_arena *scratch = job->scratch, *result = job->arena;
+	struct osr_routing *r = job->routing;
+	struct osr_diag *diag = job->diag;
 	/* One round of P-SSSP settles port 0 of bare switches; its other trees are replaced. */
 	struct osr_spf_options spf_opt = { .max_rounds = 0, .ignore_rates = v->num[IGNORE_RATES] };
 	double start = req->clock_ms ? req->clock_ms() : 0, ms_spf;
 	struct osr_lanes_options opt = lanes_options(v);
 	struct osr_spf s;
-	struct osr_lanes_job job = { .s = &s,
-				     .req = req,
-				     .opt = &opt,
-				     .scratch = scratch,
-				     .result = result,
-				     .r = r,
-				     .diag = diag,
-				     .restart = restart };
+	struct osr_lanes_job lanes = { .s = &s,
+				       .req = req,
+				       .opt = &opt,
+				       .scratch = scratch,
+				       .result = result,
+				       .r = r,
+				       .diag = diag,
+				       .restart = restart };
 	enum osr_status st;
 
 	st = osr_routing_init(r, f, result, diag);
@@ -143,7 +146,7 @@ static enum osr_status route(const struct osr_fabric *f, const struct osr_values
 		return st;
 	ms_spf = req->clock_ms ? req->clock_ms() - start : 0;
 
-	st = v->num[LANES] ? osr_lanes_assign(&job)
+	st = v->num[LANES] ? osr_lanes_assign(&lanes)
 			   : do_without_lanes(&s, req, scratch, result, r, diag);
 	if (st)
 		return st;

@@ -6,8 +6,8 @@
  */
 #include <osmroutes/engine.h>
 #include <osmroutes/layers.h>
-#include <osmroutes/reroute.h>
 #include <osmroutes/spf.h>
+#include <osmroutes/sweep.h>
 
 enum { ROUNDS, MOVES, IGNORE_RATES, STABLE, REBALANCE };
 
@@ -18,39 +18,26 @@ static const struct osr_param params[] = {
 		    "then attempts to move LIDs off the most loaded link, for 100 LIDs, at most" },
 	[IGNORE_RATES] = { "ignore_rates", OSR_PARAM_BOOL, "no", 0, 0, NULL,
 			   "balance routes per link, not per unit of link rate" },
-	[STABLE] = { "stable", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
-		     "start from the tables of the last sweep and change only what must change" },
-	[REBALANCE] = { "rebalance", OSR_PARAM_UINT, "200", 0, 100000, NULL,
-			"route anew once repairs have made the balance worse by this factor, in "
-			"percent; 0: never" },
+	[STABLE] = OSR_SWEEP_STABLE,
+	[REBALANCE] = OSR_SWEEP_REBALANCE,
 	{ NULL }
 };
 
-static enum osr_status route(const struct osr_fabric *f, const struct osr_values *v,
-			     const struct osr_request *req, const struct osr_result *previous,
-			     struct osr_arena *scratch, struct osr_arena *result,
-			     struct osr_routing *r, struct osr_diag *diag)
+static enum osr_status route(const struct osr_job *job)
 {
+	const struct osr_fabric *f = job->fabric;
+	const struct osr_values *v = job->values;
+	const struct osr_request *req = &job->request;
+	struct osr_arena *scratch = job->scratch, *result = job->arena;
+	struct osr_routing *r = job->routing;
+	struct osr_diag *diag = job->diag;
 	struct osr_spf_options spf_opt = { .max_rounds = (uint32_t)v->num[ROUNDS],
 					   .max_moves = (uint32_t)v->num[MOVES],
 					   .ignore_rates = v->num[IGNORE_RATES] };
-	struct osr_reroute_options stable_opt = { .minimal = true,
-						  .drift = (uint32_t)v->num[REBALANCE] };
 	double start = req->clock_ms ? req->clock_ms() : 0;
-	bool stable = previous && v->num[STABLE], fits;
-	struct osr_diag why = { "" };
+	bool fits;
 	struct osr_spf s;
 	enum osr_status st;
-
-	if (stable) {
-		st = osr_reroute(f, req, previous, &stable_opt, scratch, result, r, &why);
-		if (!st)
-			r->ms_spf = req->clock_ms ? req->clock_ms() - start : 0;
-		if (st == OSR_NOMEM)
-			return osr_fail(diag, st, "%s", why.text);
-		if (!st)
-			return OSR_OK;
-	}
 
 	st = osr_routing_init(r, f, result, diag);
 	if (st)
@@ -72,8 +59,7 @@ static enum osr_status route(const struct osr_fabric *f, const struct osr_values
 	r->engine = "sssp";
 	r->n_rounds = s.n_rounds;
 	r->claims |= OSR_CLAIM_MINIMAL;
-	return stable ? osr_reroute_anew(f, req, previous, &why, scratch, result, r, diag)
-		      : OSR_OK;
+	return OSR_OK;
 }
 
 const struct osr_engine osr_engine_sssp = {
@@ -83,6 +69,6 @@ const struct osr_engine osr_engine_sssp = {
 		     "Networks, "
 		     "HOTI 2009",
 	.params = params,
-	.capabilities = OSR_ENGINE_MINIMAL | OSR_ENGINE_LMC,
+	.capabilities = OSR_ENGINE_MINIMAL | OSR_ENGINE_LMC | OSR_ENGINE_REROUTE,
 	.route = route,
 };

@@ -11,7 +11,8 @@
  * To add one: the folder, one word in engines/CMakeLists.txt (the registry is generated from it),
  * one page in docs/. The conformance tests pick it up from the registry.
  *
- * One sweep:  applies()  ->  route()  ->  osr_check() by the caller  ->  published.
+ * Who calls it is osr_sweep() (sweep.h), which also does what no engine does for itself: re-routing
+ * from an earlier result, the transition from the earlier tables, the check.
  */
 #ifndef OSMROUTES_ENGINE_H
 #define OSMROUTES_ENGINE_H
@@ -23,6 +24,7 @@
 /* What the caller needs, beyond options. */
 struct osr_request {
 	uint8_t max_vls;  /* VL budget, 1..15: the caller took the minimum over the fabric */
+	const char *vls_why; /* what limits them, for error messages; NULL: not said */
 	bool multicast;   /* include multicast on VL mcast_vl in the dependency graph */
 	uint8_t mcast_vl; /* 0..14 */
 	/*
@@ -46,6 +48,34 @@ enum {
 	OSR_ENGINE_DEADLOCK_FREE = 1 << 0, /* never returns OSR_OK without that claim */
 	OSR_ENGINE_MINIMAL = 1 << 1,       /* never returns OSR_OK without that claim */
 	OSR_ENGINE_LMC = 1 << 2,           /* spreads the LIDs of a port */
+	/*
+	 * Its tables may be re-routed incrementally, by reroute.h: then it has the options of
+	 * OSR_SWEEP_STABLE (sweep.h), at least.
+	 */
+	OSR_ENGINE_REROUTE = 1 << 3,
+};
+
+/*
+ * Everything one call of an engine needs. What the sweep adds to the job of its caller stands below
+ * the line.
+ */
+struct osr_job {
+	const struct osr_engine *engine;
+	const struct osr_values *values;   /* of engine->params */
+	struct osr_request request;
+	const struct osr_result *previous; /* the last checked result; NULL: none. Not for engines */
+	/*
+	 * Why the switches do not go from the tables of `previous` to those of this sweep, for the
+	 * log; NULL: they do.
+	 */
+	const char *no_transition;
+	struct osr_arena *scratch;
+	struct osr_arena *arena; /* of the result */
+	struct osr_diag *diag;   /* may be NULL */
+	/* ---- */
+	const struct osr_fabric *fabric;
+	const void *notes; /* what this engine left in osr_routing.notes last time, or NULL */
+	struct osr_routing *routing;
 };
 
 struct osr_engine {
@@ -59,19 +89,16 @@ struct osr_engine {
 	 * May this engine route this fabric? OSR_OK, or OSR_NOT_APPLICABLE with one sentence an
 	 * administrator can act on. NULL: every fabric.
 	 */
-	enum osr_status (*applies)(const struct osr_fabric *f, const struct osr_values *v,
-				   struct osr_diag *diag);
+	enum osr_status (*applies)(const struct osr_job *job);
 
 	/*
-	 * Routes. `previous` may be NULL; an engine may start from it. `r` is allocated in
-	 * `result` and complete on OSR_OK; on any other status its content is undefined, `diag`
-	 * holds the sentence, and both arenas may be reset by the caller. Every (switch, dest) of
-	 * one component gets a path; between components entries stay OSR_NO_PATH.
+	 * Routes job->fabric from nothing; the same job, but for arenas, gives the same bytes.
+	 * *job->routing is allocated in job->arena and complete on OSR_OK; on any other status its
+	 * content is undefined, job->diag holds the sentence, and both arenas may be reset by the
+	 * caller. Every (switch, dest) of one component gets a path; between components entries stay
+	 * OSR_NO_PATH.
 	 */
-	enum osr_status (*route)(const struct osr_fabric *f, const struct osr_values *v,
-				 const struct osr_request *req, const struct osr_result *previous,
-				 struct osr_arena *scratch, struct osr_arena *result,
-				 struct osr_routing *r, struct osr_diag *diag);
+	enum osr_status (*route)(const struct osr_job *job);
 };
 
 /* All engines, NULL-terminated, in the order of engines/CMakeLists.txt. */

@@ -3,17 +3,8 @@
  * reroute.h - stable re-routing: from the tables of yesterday to tables for the fabric of today,
  * with as few changes as possible.
  *
- * An engine that is given a previous result asks here first, and routes anew only if the answer is
- * OSR_NOT_APPLICABLE:
- *
- *	if (previous && stable) {
- *		st = osr_reroute(f, req, previous, &opt, scratch, result, r, &why);
- *		if (st != OSR_NOT_APPLICABLE)
- *			return st;
- *	}
- *	...
- *	if (previous && stable)
- *		st = osr_reroute_anew(f, req, previous, &why, scratch, result, r, diag);
+ * osr_sweep() calls it for engines with OSR_ENGINE_REROUTE; if the answer is OSR_NOT_APPLICABLE, the
+ * engine routes from nothing, and osr_reroute_anew() follows.
  *
  * Home. Repairs start from the last full route (`home`), not from the last repair. So a part that
  * returns brings its old entries back, in whatever order parts fail and return, and repairs do not

@@ -134,8 +134,8 @@ struct osr_routing {
 	struct osr_stable stable;
 
 	/*
-	 * What the engine wants to be reminded of when this is its `previous`, in the same arena;
-	 * NULL if nothing. Nobody else looks at it.
+	 * What the engine is to be reminded of in the next sweep (osr_job.notes), in the same arena;
+	 * NULL if nothing. Opaque to all others.
 	 */
 	const void *notes;
 

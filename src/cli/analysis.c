@@ -45,16 +45,19 @@ static enum osr_status weigh(const struct cli_traffic *traffic, const struct osr
  * yet carry the traffic of hosts.
  */
 void cli_analyze_tables(const struct cli_traffic *traffic, const struct osr_fabric *f,
-			const struct osr_routing *r, uint32_t k, struct cli_analysis *a)
+			const struct cli_tables *t, uint32_t k, struct cli_analysis *a)
 {
+	const struct osr_routing *r = &t->routing;
 	struct osr_arena scratch = { 0 };
 	struct osr_diag diag = { "" };
 	double start = cli_cpu_ms();
 	enum osr_status st;
 
-	*a = (struct cli_analysis){ .st = OSR_OK };
-	a->st = osr_check(f, r, &scratch, &a->verdict, &a->diag);
-	a->check_ms = cli_cpu_ms() - start;
+	*a = (struct cli_analysis){ .verdict = t->sweep.verdict, .check_ms = t->sweep.ms_check };
+	if (!t->sweep.routed) {
+		a->st = osr_check(f, r, &scratch, &a->verdict, &a->diag);
+		a->check_ms = cli_cpu_ms() - start;
+	}
 	if (a->st && a->st != OSR_CHECK_FAILED)
 		goto out;
 	st = weigh(traffic, f, r, k, &scratch, a, &diag);

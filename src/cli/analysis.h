@@ -34,9 +34,9 @@ struct cli_analysis {
  */
 extern const struct argp_child cli_analysis_children[];
 
-/* k: exponent of the deviation metric. */
+/* Tables of a sweep are checked already. k: exponent of the deviation metric. */
 void cli_analyze_tables(const struct cli_traffic *traffic, const struct osr_fabric *f,
-			const struct osr_routing *r, uint32_t k, struct cli_analysis *a);
+			const struct cli_tables *t, uint32_t k, struct cli_analysis *a);
 
 /* Channels of a route between hosts, mean. */
 double cli_mean_hops(const struct cli_analysis *a);

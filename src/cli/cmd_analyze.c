@@ -192,7 +192,7 @@ static enum osr_status analyze(struct args *a, uint32_t i, struct outcome *o, st
 	*o = (struct outcome){ .f = f, .routed = a->who.item[i].engine != NULL };
 	cli_tables_make(&a->who, i, f, NULL, &o->t);
 	if (!o->t.st)
-		cli_analyze_tables(&a->traffic, f, &o->t.routing, a->sigma, &o->a);
+		cli_analyze_tables(&a->traffic, f, &o->t, a->sigma, &o->a);
 	if (!o->t.st)
 		st = cli_traffic_measure(&a->traffic, f, &o->t.routing, name, &a->out, diag);
 	if (st == OSR_CHECK_FAILED && o->a.st) /* said already */

@@ -115,7 +115,7 @@ static enum osr_status compare(struct args *a, uint32_t i, struct osr_diag *diag
 		return t.st;
 	}
 	if (!t.st)
-		cli_analyze_tables(&a->traffic, f, &t.routing, 4, &found);
+		cli_analyze_tables(&a->traffic, f, &t, 4, &found);
 	out_row(&a->out, "results");
 	out_text(&a->out, "tables", name);
 	out_text(&a->out, "status", osr_status_str(t.st ? t.st : found.st));

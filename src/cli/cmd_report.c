@@ -163,7 +163,7 @@ static enum osr_status report_tables(struct args *a, const struct cli_tables *t,
 	struct osr_arena arena = { 0 };
 	enum osr_status st;
 
-	cli_analyze_tables(&a->traffic, p.f, p.r, 4, analysis);
+	cli_analyze_tables(&a->traffic, p.f, t, 4, analysis);
 	st = analysis->has_loads ? osr_loads_init(&p.loads, p.f, &arena, diag) : analysis->st;
 	if (st && !diag->text[0])
 		*diag = analysis->diag;

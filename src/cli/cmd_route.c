@@ -6,8 +6,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include <osmroutes/check.h>
-#include <osmroutes/engine.h>
+#include <osmroutes/sweep.h>
 
 #include "cli/cli.h"
 #include "cli/input.h"
@@ -48,35 +47,35 @@ static long peak_rss_kb(void)
 /* One engine's work on it. */
 struct outcome {
 	const struct osr_engine *engine;
-	struct osr_arena scratch, result;
-	struct osr_routing routing;
-	struct osr_verdict verdict;
-	enum osr_status route_st, check_st;
+	struct osr_arena scratch, arena;
+	struct osr_result result;
+	struct osr_sweep sweep;
+	enum osr_status st;
 	struct osr_diag diag;
 	struct cli_stamp route, check;
-	uint64_t digest;
 	long rss_kb;
 };
 
-/* The way of one sweep: applies, route, check. Nothing is judged by what the engine claims. */
+/* Both halves of a sweep, each with its time on the wall, too. */
 static void route(const struct args *a, const struct osr_values *v, struct outcome *o)
 {
-	const struct osr_fabric *f = &a->in.fabric;
-	const struct osr_engine *e = o->engine;
+	const struct osr_job job = { .engine = o->engine,
+				     .values = v,
+				     .request = a->who.req,
+				     .scratch = &o->scratch,
+				     .arena = &o->arena,
+				     .diag = &o->diag };
 	struct cli_stamp start = cli_now();
 
-	o->route_st = e->applies ? e->applies(f, v, &o->diag) : OSR_OK;
-	if (!o->route_st)
-		o->route_st = e->route(f, v, &a->who.req, NULL, &o->scratch, &o->result,
-				       &o->routing, &o->diag);
+	o->result.fabric = a->in.fabric;
+	o->st = osr_sweep_route(&job, &o->result, &o->sweep);
 	o->route = cli_since(start);
-	if (o->route_st)
+	if (o->st)
 		return;
 	start = cli_now();
-	o->check_st = osr_check(f, &o->routing, &o->scratch, &o->verdict, &o->diag);
+	o->st = osr_sweep_check(&job, &o->result, &o->sweep);
 	o->check = cli_since(start);
 	o->rss_kb = peak_rss_kb();
-	o->digest = osr_routing_digest(f, &o->routing);
 }
 
 static enum osr_status make_dir(const char *dir, struct osr_diag *diag)
@@ -93,7 +92,7 @@ static enum osr_status dump(const struct args *a, const struct outcome *o, struc
 	char sub[4096];
 	enum osr_status st;
 
-	if (!how.dir || o->route_st || o->check_st)
+	if (!how.dir || o->st)
 		return OSR_OK;
 	how.vls = a->who.req.max_vls;
 	st = make_dir(how.dir, diag);
@@ -102,20 +101,20 @@ static enum osr_status dump(const struct args *a, const struct outcome *o, struc
 		how.dir = sub;
 		st = make_dir(how.dir, diag);
 	}
-	return st ? st : osr_osmdump_write(&how, &a->in.net, &a->in.fabric, &o->routing, diag);
+	return st ? st : osr_osmdump_write(&how, &a->in.net, &a->in.fabric, &o->result.routing, diag);
 }
 
 static enum osr_status save(const struct args *a, const struct outcome *o, struct osr_diag *diag)
 {
 	char path[4096];
 
-	if (!a->save || o->route_st || o->check_st)
+	if (!a->save || o->st)
 		return OSR_OK;
 	if (a->who.n > 1)
 		snprintf(path, sizeof(path), "%s.%s", a->save, o->engine->name);
 	else
 		snprintf(path, sizeof(path), "%s", a->save);
-	return osr_tablefile_write(path, &a->in.fabric, &o->routing, diag);
+	return osr_tablefile_write(path, &a->in.fabric, &o->result.routing, diag);
 }
 
 /* ---- what is said --------------------------------------------------------------------------- */
@@ -164,11 +163,6 @@ static const struct out_section sections[] = {
 	{ NULL, 0, NULL },
 };
 
-static bool is_good(const struct outcome *o)
-{
-	return !o->route_st && !o->check_st;
-}
-
 static void say_claims(struct out *out, const char *whose, uint32_t claims)
 {
 	static const struct {
@@ -191,7 +185,7 @@ static void say_claims(struct out *out, const char *whose, uint32_t claims)
 
 static void say_verdict(struct out *out, const struct outcome *o)
 {
-	const struct osr_verdict *v = &o->verdict;
+	const struct osr_verdict *v = &o->sweep.verdict;
 
 	out_real(out, "check_ms.cpu", o->check.cpu);
 	out_real(out, "check_ms.wall", o->check.wall);
@@ -203,32 +197,34 @@ static void say_verdict(struct out *out, const struct outcome *o)
 	out_count(out, "routes_longer", v->n_longer);
 	out_count(out, "no_path", v->n_no_path);
 	say_claims(out, "proven", v->proven);
-	out_text(out, "verdict", o->check_st ? "REFUSED" : "good");
+	out_text(out, "verdict", o->st ? "REFUSED" : "good");
 }
 
 /* An engine that refused has its message and nothing else. */
 static void say(struct out *out, const struct outcome *o)
 {
+	const struct osr_routing *r = &o->result.routing;
+
 	out_row(out, "engines");
 	out_text(out, "engine", o->engine->name);
-	out_text(out, "status", osr_status_str(o->route_st ? o->route_st : o->check_st));
+	out_text(out, "status", osr_status_str(o->st));
 	out_text(out, "message", o->diag.text);
-	if (!is_good(o))
+	if (o->st)
 		out_note(out, "%s: %s", o->engine->name, o->diag.text);
-	if (o->route_st)
+	if (!o->sweep.routed)
 		return;
-	if (o->routing.note)
-		out_note(out, "%s: %s", o->engine->name, o->routing.note);
+	if (r->note)
+		out_note(out, "%s: %s", o->engine->name, r->note);
 	out_real(out, "route_ms.cpu", o->route.cpu);
 	out_real(out, "route_ms.wall", o->route.wall);
-	out_real(out, "spf_ms", o->routing.ms_spf);
-	out_real(out, "layers_ms", o->routing.ms_layers);
+	out_real(out, "spf_ms", r->ms_spf);
+	out_real(out, "layers_ms", r->ms_layers);
 	out_count(out, "peak_rss_kb", (uint64_t)o->rss_kb);
-	out_count(out, "vls", o->routing.n_vls);
-	out_count(out, "layers", o->routing.n_layers);
-	out_count(out, "layers_one_way", o->routing.n_layers_one_way);
-	out_textf(out, "digest", "%016llx", (unsigned long long)o->digest);
-	say_claims(out, "claimed", o->routing.claims);
+	out_count(out, "vls", r->n_vls);
+	out_count(out, "layers", r->n_layers);
+	out_count(out, "layers_one_way", r->n_layers_one_way);
+	out_textf(out, "digest", "%016llx", (unsigned long long)o->result.digest);
+	say_claims(out, "claimed", r->claims);
 	say_verdict(out, o);
 }
 
@@ -277,11 +273,11 @@ static enum osr_status route_one(struct args *a, uint32_t i, int *code, struct o
 	if (!st)
 		st = save(a, &o, diag);
 	/* Asked for all, an engine for another kind of fabric has nothing to say. */
-	if (!st && !(a->who.all && o.route_st == OSR_NOT_APPLICABLE)) {
+	if (!st && !(a->who.all && o.st == OSR_NOT_APPLICABLE)) {
 		say(&a->out, &o);
-		*code = is_good(&o) ? *code : CLI_BAD;
+		*code = o.st ? CLI_BAD : *code;
 	}
-	osr_arena_free(&o.result);
+	osr_arena_free(&o.arena);
 	return st;
 }
 

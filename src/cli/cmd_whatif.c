@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include <osmroutes/changes.h>
-#include <osmroutes/check.h>
 
 #include "cli/cli.h"
 #include "cli/faults.h"
@@ -47,47 +46,29 @@ struct found {
 /* Before anything fails. */
 struct before {
 	struct cli_tables t;
-	struct osr_result result;
-	struct osr_verdict v;
 };
 
 /* ---- the work ------------------------------------------------------------------------------- */
-
-static enum osr_status route_before(const struct args *a, uint32_t i, struct before *b)
-{
-	struct osr_arena scratch = { 0 };
-
-	cli_tables_make(&a->who, i, &a->in.fabric, NULL, &b->t);
-	if (!b->t.st)
-		b->t.st = osr_check(&a->in.fabric, &b->t.routing, &scratch, &b->v, &b->t.diag);
-	osr_arena_free(&scratch);
-	b->result = (struct osr_result){ .fabric = a->in.fabric, .routing = b->t.routing };
-	if (!b->t.st)
-		b->result.digest = osr_routing_digest(&a->in.fabric, &b->t.routing);
-	return b->t.st;
-}
 
 /* Routes what is left, from what was there, as a sweep does. */
 static void route_after(const struct args *a, uint32_t i, const struct before *b,
 			const struct osr_fabric *f, struct found *o)
 {
+	const struct osr_result *was = &b->t.result;
 	struct osr_arena scratch = { 0 };
-	struct osr_verdict v = { 0 };
 	struct cli_tables t;
 
-	cli_tables_make(&a->who, i, f, &b->result, &t);
+	cli_tables_make(&a->who, i, f, was, &t);
 	o->st = t.st;
 	o->diag = t.diag;
 	o->ms = t.ms;
 	if (!o->st)
-		o->st = osr_check(f, &t.routing, &scratch, &v, &o->diag);
-	if (!o->st)
-		o->st = osr_changes(&b->result.fabric, &b->result.routing, f, &t.routing, &scratch,
-				    &o->c, &o->diag);
+		o->st = osr_changes(&was->fabric, &was->routing, f, &t.routing, &scratch, &o->c,
+				    &o->diag);
 	if (!o->st) {
-		o->efi = v.efi;
-		o->efi_mean = v.efi_mean;
-		o->n_longer = v.n_longer;
+		o->efi = t.sweep.verdict.efi;
+		o->efi_mean = t.sweep.verdict.efi_mean;
+		o->n_longer = t.sweep.verdict.n_longer;
 		o->vls = t.routing.n_vls;
 		o->layers = t.routing.n_layers;
 	}
@@ -257,9 +238,9 @@ static void say_engine(struct out *out, const char *engine, const struct before 
 		out_count(out, "pairs", o[0].c.n_pairs);
 	say_tally(out, "cut", &cut, n_good);
 	say_tally(out, "path", &path, n_good);
-	out_count(out, "entries", (uint64_t)b->result.fabric.n_dests * b->result.fabric.n_switches);
+	out_count(out, "entries", (uint64_t)b->t.routing.n_dests * b->t.routing.n_switches);
 	say_tally(out, "entries_changed", &entries, n_good);
-	out_count(out, "efi_before", b->v.efi);
+	out_count(out, "efi_before", b->t.sweep.verdict.efi);
 	say_tally(out, "efi", &efi, n_good);
 	out_count(out, "vls_before", b->t.routing.n_vls);
 	out_count(out, "vls_max", vls.max);
@@ -291,7 +272,9 @@ static enum osr_status whatif(struct args *a, uint32_t i, int *code, struct osr_
 	uint32_t n_said = a->n_worst && a->n_worst < a->faults.n_cases ? a->n_worst : a->faults.n_cases;
 	enum osr_status st = o ? OSR_OK : OSR_NOMEM;
 
-	if (!st && route_before(a, i, &b)) {
+	if (!st)
+		cli_tables_make(&a->who, i, &a->in.fabric, NULL, &b.t);
+	if (b.t.st) {
 		if (!cli_subjects_skip(&a->who, i, &b.t)) {
 			out_note(&a->out, "%s: %s", engine, b.t.diag.text);
 			*code = CLI_BAD;

@@ -176,15 +176,21 @@ const char *cli_subject_name(const struct cli_subject *s)
 static void route(const struct cli_subjects *s, uint32_t i, const struct osr_fabric *f,
 		  const struct osr_result *previous, struct cli_tables *t)
 {
-	const struct osr_engine *e = s->item[i].engine;
-	const struct osr_values *v = &s->values[i];
 	struct osr_arena scratch = { 0 };
+	const struct osr_job job = { .engine = s->item[i].engine,
+				     .values = &s->values[i],
+				     .request = s->req,
+				     .previous = previous,
+				     .scratch = &scratch,
+				     .arena = &t->arena,
+				     .diag = &t->diag };
 
-	t->st = e->applies ? e->applies(f, v, &t->diag) : OSR_OK;
-	if (!t->st)
-		t->st = e->route(f, v, &s->req, previous, &scratch, &t->arena, &t->routing,
-				 &t->diag);
+	t->result.fabric = *f;
+	t->st = osr_sweep_route(&job, &t->result, &t->sweep);
 	t->memory = scratch.peak + t->arena.peak;
+	if (!t->st)
+		t->st = osr_sweep_check(&job, &t->result, &t->sweep);
+	t->routing = t->result.routing;
 	osr_arena_free(&scratch);
 }
 
@@ -231,7 +237,7 @@ void cli_tables_make(const struct cli_subjects *s, uint32_t i, const struct osr_
 		t->st = read_live(s->live, f, t);
 	else
 		t->st = read_path(path, f, t);
-	t->ms = cli_thread_ms() - start;
+	t->ms = s->item[i].engine ? t->sweep.ms_route : cli_thread_ms() - start;
 }
 
 void cli_tables_free(struct cli_tables *t)

@@ -19,7 +19,7 @@
 
 #include <argp.h>
 
-#include <osmroutes/engine.h>
+#include <osmroutes/sweep.h>
 
 #include "cli/input.h"
 #include "io/tablefile.h"
@@ -67,13 +67,19 @@ struct cli_tables {
 	enum osr_status st;
 	struct osr_diag diag;
 	struct osr_routing routing;
+	/* Of an engine's: */
+	struct osr_result result; /* for the next sweep; its fabric is the caller's */
+	struct osr_sweep sweep;
 	double ms;     /* CPU to make or read them */
 	size_t memory; /* bytes the engine asked for, at its peaks */
 	struct osr_arena arena;
 	struct osr_tablefile file;
 };
 
-/* `previous` may be NULL. */
+/*
+ * An engine's tables are those of osr_sweep(), checked; those of files are not. `previous` may be NULL,
+ * and the fabric must outlive *t.
+ */
 void cli_tables_make(const struct cli_subjects *s, uint32_t i, const struct osr_fabric *f,
 		     const struct osr_result *previous, struct cli_tables *t);
 /* All were asked for, and this engine is for another kind of fabric: it has nothing to say. */

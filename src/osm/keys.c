@@ -344,7 +344,6 @@ void osr__keys_lay(struct plugin *p, struct sweep_slot *slot, struct osr_arena *
 	struct osr_sched *s;
 
 	slot->base_verdict = slot->verdict;
-	slot->result.digest = osr_routing_digest(&slot->result.fabric, &slot->result.routing);
 	clear(slot);
 	if (!p->keys)
 		return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* sweep.h - one sweep under way, for the files that drive it: sweep.c and keysweep.c. */
+/* sweep.h - one sweep under way, for the files that drive it: sweep*.c and keysweep.c. */
 #ifndef OSR_OSM_SWEEP_H
 #define OSR_OSM_SWEEP_H
 
@@ -22,6 +22,14 @@ struct sweep {
 double osr__sweep_clock_ms(void);
 /* Hop counts where somebody reads them, then the tables; nothing is written if something is wrong. */
 enum osr_status osr__sweep_publish(struct sweep *w);
+void osr__slot_clear(struct sweep_slot *slot);
+
+/* sweep_report.c */
+
+void osr__report_left_out(const struct sweep *w);
+void osr__report_split(const struct sweep *w);
+void osr__report_budget(const struct sweep *w);
+void osr__claims_text(uint32_t claims, char *buf, size_t size); /* "reachable, deadlock-free" */
 /* The line in the log; `before` is what the switches had, NULL: nothing of ours. */
 void osr__sweep_report(struct sweep *w, const struct osr_result *before);
 /* For the files of metrics.c. */

@@ -67,3 +67,17 @@ void bench_read(const char *path, struct osr_arena *arena, struct osr_fabric *f)
 		bench_die(diag.text);
 	osr_net_free(&net);
 }
+
+struct osr_job bench_job(const struct bench *b, const struct osr_result *before,
+			 struct osr_arena *scratch, struct osr_arena *arena)
+{
+	struct osr_job job = { .engine = b->e,
+			       .values = &b->v,
+			       .request = b->req,
+			       .previous = before,
+			       .scratch = scratch,
+			       .arena = arena };
+
+	job.request.clock_ms = bench_clock_ms;
+	return job;
+}

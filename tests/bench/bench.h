@@ -3,7 +3,7 @@
 #ifndef BENCH_H
 #define BENCH_H
 
-#include <osmroutes/engine.h>
+#include <osmroutes/sweep.h>
 
 struct bench {
 	const struct osr_engine *e;
@@ -19,6 +19,10 @@ bool bench_option(struct bench *b, int opt, char *arg);
 
 /* With new LIDs, so that every fabric has them. */
 void bench_read(const char *path, struct osr_arena *arena, struct osr_fabric *f);
+
+/* A sweep from `before`, timed by bench_clock_ms(); without diag. */
+struct osr_job bench_job(const struct bench *b, const struct osr_result *before,
+			 struct osr_arena *scratch, struct osr_arena *arena);
 
 double bench_clock_ms(void); /* CPU of the process */
 

@@ -29,32 +29,22 @@ struct run {
 static void route(const struct bench *b, const struct osr_result *before, struct run *run)
 {
 	struct osr_arena_mark mark = osr_arena_mark(&run->arena);
-	struct osr_result *x = &run->result;
 	struct osr_diag diag = { "" };
-	struct osr_verdict verdict;
 
 	run->ms_route = run->ms_check = 1e30;
 	for (int i = 0; i < REPEAT; i++) {
 		struct osr_arena scratch = { 0 };
-		double start = bench_clock_ms(), routed, checked;
-		uint64_t *load;
+		struct osr_job job = bench_job(b, before, &scratch, &run->arena);
+		struct osr_sweep sweep;
 
 		osr_arena_reset(&run->arena, mark);
-		if (b->e->route(&x->fabric, &b->v, &b->req, before, &scratch, &run->arena,
-				&x->routing, &diag))
+		job.diag = &diag;
+		if (osr_sweep(&job, &run->result, &sweep))
 			bench_die(diag.text);
-		routed = bench_clock_ms();
-		load = osr_alloc(&run->arena, x->fabric.n_channels, sizeof(*load));
-		if (!load ||
-		    osr_check_loads(&x->fabric, &x->routing, &scratch, &verdict, load, &diag))
-			bench_die(diag.text);
-		checked = bench_clock_ms();
-		x->load = load;
-		x->home = before ? osr_reroute_home(before, &x->routing) : NULL;
-		if (routed - start < run->ms_route)
-			run->ms_route = routed - start;
-		if (checked - routed < run->ms_check)
-			run->ms_check = checked - routed;
+		if (sweep.ms_route < run->ms_route)
+			run->ms_route = sweep.ms_route;
+		if (sweep.ms_check < run->ms_check)
+			run->ms_check = sweep.ms_check;
 		osr_arena_free(&scratch);
 	}
 }

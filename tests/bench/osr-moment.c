@@ -6,7 +6,6 @@
  * they mix, as the engine made them and with what is taken over from the old ones, and what does the
  * answer cost? Prints one line of JSON.
  */
-#include <osmroutes/check.h>
 #include <osmroutes/prng.h>
 #include <osmroutes/reroute.h>
 
@@ -28,30 +27,53 @@ struct sweep {
 	struct osr_result x;
 };
 
-static double ask(const struct bench *b, const struct osr_result *before, bool prefer, struct sweep *s,
-		  struct osr_routing *r)
+/* The tables as they are made, before anything is taken over from the old ones; time of the question. */
+static double ask_plain(const struct bench *b, const struct osr_result *before, struct sweep *s,
+			struct osr_result *plain)
 {
 	struct osr_arena scratch = { 0 };
 	struct osr_diag diag = { "" };
-	double start = bench_clock_ms();
+	struct osr_job job = bench_job(b, before, &scratch, &s->arena);
+	struct osr_sweep sweep;
+	double start;
 
-	if (osr_reroute_moment(&s->x.fabric, &b->req, before, prefer, &scratch, &s->arena, r, &diag))
+	job.no_transition = "asked below";
+	job.diag = &diag;
+	plain->fabric = s->x.fabric;
+	if (osr_sweep_route(&job, plain, &sweep))
+		bench_die(diag.text);
+	if (plain->routing.stable.kept && plain->routing.stable.moment == OSR_MOMENT_LOOP)
+		return 0;
+	start = bench_clock_ms();
+	if (osr_reroute_moment(&plain->fabric, &b->req, before, false, &scratch, &s->arena,
+			       &plain->routing, &diag))
 		bench_die(diag.text);
 	osr_arena_free(&scratch);
 	return bench_clock_ms() - start;
 }
 
-static void check(struct sweep *s)
+static void count_asked(const struct bench *b, const struct osr_result *before, struct sweep *s,
+			double ms, struct sums *n)
 {
-	uint64_t *load = osr_alloc(&s->arena, s->x.fabric.n_channels, sizeof(*load));
-	struct osr_arena scratch = { 0 };
-	struct osr_verdict verdict;
-	struct osr_diag diag = { "" };
+	const struct osr_stable *t = &s->x.routing.stable;
+	struct osr_result plain;
+	double ms_plain;
 
-	if (!load || osr_check_loads(&s->x.fabric, &s->x.routing, &scratch, &verdict, load, &diag))
-		bench_die(diag.text);
-	s->x.load = load;
-	osr_arena_free(&scratch);
+	if (t->kept && t->together)
+		return;
+	ms_plain = ask_plain(b, before, s, &plain);
+	if (plain.routing.stable.kept && plain.routing.stable.moment == OSR_MOMENT_LOOP && !ms_plain) {
+		n->bounces++;
+		return;
+	}
+	n->asked++;
+	n->ms_plain += ms_plain;
+	n->plain += plain.routing.stable.moment == OSR_MOMENT_FREE;
+	n->unasked += plain.routing.stable.moment == OSR_MOMENT_UNASKED;
+	n->ms_prefer += ms;
+	n->worst = ms > n->worst ? ms : n->worst;
+	n->order += t->moment_kept == OSR_KEPT_ORDER;
+	n->sls += (t->moment_kept & OSR_KEPT_SLS) != 0;
 }
 
 /* As the plugin does it; n: NULL for the first sweep of all. */
@@ -60,42 +82,26 @@ static bool sweep(const struct bench *b, const struct faults *faults, const stru
 {
 	struct osr_arena scratch = { 0 };
 	struct osr_diag diag = { "" };
-	struct osr_routing *r = &s->x.routing, plain;
-	double start, ms;
+	struct osr_job job = bench_job(b, before, &scratch, &s->arena);
+	struct osr_sweep done;
+	enum osr_status st;
 
 	faults_build(faults, &s->arena, &s->x.fabric);
-	start = bench_clock_ms();
-	if (b->e->route(&s->x.fabric, &b->v, &b->req, before, &scratch, &s->arena, r, &diag)) {
+	job.diag = &diag;
+	st = osr_sweep(&job, &s->x, &done);
+	osr_arena_free(&scratch);
+	if (st) {
 		fprintf(stderr, "%s\n", diag.text);
-		osr_arena_free(&scratch);
 		return false;
 	}
-	ms = bench_clock_ms() - start;
-	osr_arena_free(&scratch);
-	s->x.home = before ? osr_reroute_home(before, r) : NULL;
-	if (n) {
-		n->n++;
-		n->ms_route += ms;
-		n->kept += r->stable.kept;
-		n->together += r->stable.kept && r->stable.together;
-		n->bounces += r->stable.kept && r->stable.moment == OSR_MOMENT_LOOP;
-	}
-	if (n && !(r->stable.kept && (r->stable.together || r->stable.moment == OSR_MOMENT_LOOP))) {
-		plain = *r;
-		n->asked++;
-		n->ms_plain += ask(b, before, false, s, &plain);
-		n->plain += plain.stable.moment == OSR_MOMENT_FREE;
-		n->unasked += plain.stable.moment == OSR_MOMENT_UNASKED;
-		ms = ask(b, before, !r->stable.kept, s, r);
-		n->ms_prefer += ms;
-		n->worst = ms > n->worst ? ms : n->worst;
-		n->order += r->stable.moment_kept == OSR_KEPT_ORDER;
-		n->sls += (r->stable.moment_kept & OSR_KEPT_SLS) != 0;
-	}
-	start = bench_clock_ms();
-	check(s);
-	if (n)
-		n->ms_check += bench_clock_ms() - start;
+	if (!n)
+		return true;
+	n->n++;
+	n->ms_route += done.ms_route;
+	n->ms_check += done.ms_check;
+	n->kept += s->x.routing.stable.kept;
+	n->together += s->x.routing.stable.kept && s->x.routing.stable.together;
+	count_asked(b, before, s, done.ms_transition, n);
 	return true;
 }
 

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """`osmroutes whatif` against the same done by hand: what failed is struck out of the net file or of the
-opensm-subnet.lst of before, what is left is routed, and the paths before and after are followed (bandwidth.py). The
-engine is one that routes anew each time.
+opensm-subnet.lst of before, what is left is routed, and the paths before and after are followed (bandwidth.py). There
+the engine is one that routes from nothing each time; what the default engine does is checked by what any re-routing
+must change, and by a full route where its balance asks for one.
 
     whatif.py COMMAND ROOT
 """
+import collections
 import json
 import os
 import re
@@ -45,20 +47,20 @@ def cables(path):
     return sorted(sorted(c) for c in found if all(end[0] in switches for end in c))
 
 
-def tables(command, net, folder):
-    run(command, 'route', net, '-e', ENGINE, '--vls=8', '--dump', folder)
+def tables(command, net, folder, *words):
+    run(command, 'route', net, *(words or ('-e', ENGINE, '--vls=8')), '--dump', folder)
     return Oracle(net, os.path.join(folder, 'opensm-lfts.dump'))
 
 
-def by_hand(command, net, cable, before, workdir):
+def by_hand(command, net, cable, before, workdir, *words):
     broken = os.path.join(workdir, 'broken.net')
     with open(broken, 'w') as out:
         out.write(strike_out(net, cable))
-    after = tables(command, broken, os.path.join(workdir, 'after'))
+    after = tables(command, broken, os.path.join(workdir, 'after'), *words)
     gone = {tuple(end) for end in cable}
     pairs = [(a, b) for a in before.hosts for b in before.hosts if a != b]
     old = {p: before.path(*p) for p in pairs}
-    return {'pairs_gone': 0, 'pairs_lost': 0,
+    return {'pairs_gone': 0, 'pairs_lost': 0, 'efi': most_loaded(after),
             'pairs_cut': sum(any(step in gone for step in way) for way in old.values()),
             'pairs_path': sum(old[p] != after.path(*p) for p in pairs),
             'entries_changed': sum(before.tables[s][lid] != after.tables[s][lid]
@@ -119,12 +121,15 @@ def compare(what, got, want):
             sys.exit('%s: %s is %r, and by hand it is %r' % (what, key, got[key], value))
 
 
-def whatif(command, net, *words):
-    done = subprocess.run([command, 'whatif', net, '-e', ENGINE, '--json', *words],
-                          capture_output=True, text=True)
+def whatif_default(command, net, *words):
+    done = subprocess.run([command, 'whatif', net, '--json', *words], capture_output=True, text=True)
     if done.returncode not in (0, 1):
         sys.exit('%s: %s' % (words, done.stderr))
-    return json.loads(done.stdout)['cases']
+    return json.loads(done.stdout)
+
+
+def whatif(command, net, *words):
+    return whatif_default(command, net, '-e', ENGINE, *words)['cases']
 
 
 def switches(command, net, before, workdir):
@@ -187,9 +192,68 @@ def links(command, net, before, workdir):
     return len(found)
 
 
+# The default engine, which re-routes from the tables of before -----------------------------------------------------
+
+def ends_of(case):
+    a, i, b, j = re.match(r'(.+):(\d+) - (.+):(\d+)$', case).groups()
+    return {(a, int(i)), (b, int(j))}
+
+
+def default_engine(command, net, workdir):
+    """Pairs that are cut; entries that lead into the cable must change, and a pair that was cut gets another path."""
+    before = tables(command, net, os.path.join(workdir, 'whole'), '--vls=8')
+    pairs = [(a, b) for a in before.hosts for b in before.hosts if a != b]
+    paths = {p: before.path(*p) for p in pairs}
+    cases = whatif_default(command, net, '--each=link', '--worst=0')['cases']
+    for case in cases:
+        gone = ends_of(case['case'])
+        cut = sum(any(step in gone for step in path) for path in paths.values())
+        dead = sum((switch, port) in gone for switch, table in before.tables.items() for port in table.values())
+        compare('%s without %s' % (net, case['case']), case, {'status': 'ok', 'pairs_cut': cut, 'pairs_lost': 0})
+        if case['entries_changed'] < dead or case['pairs_path'] < cut:
+            sys.exit('%s without %s: %d entries and %d pairs change; %d entries lead into the cable, %d pairs use it'
+                     % (net, case['case'], case['entries_changed'], case['pairs_path'], dead, cut))
+    return len(cases)
+
+
+def most_loaded(oracle):
+    """The edge forwarding index: routes over the most loaded channel."""
+    load = collections.Counter()
+    for a in oracle.hosts:
+        for b in oracle.hosts:
+            load.update(oracle.path(a, b)[1:-1] if a != b else ())
+    return max(load.values())
+
+
+def rebalance(command, workdir):
+    """No tables that are worse balanced than `rebalance` allows. Whole, the tree is at its bound (eight hosts below four
+    cables send to 56 others), so no bound of what is left is above the EFI of its full route."""
+    net = os.path.join(workdir, 'lean.net')
+    run(command, 'generate', 'tree', 'm=8,8', 'w=1,4', '-o', net)
+    before = tables(command, net, os.path.join(workdir, 'whole'), '--vls=8')
+    kept = whatif_default(command, net, '--each=link', '--worst=0', '-o', 'rebalance=0')
+    found = whatif_default(command, net, '--each=link', '--worst=0', '-o', 'rebalance=101')
+    if kept['engines'][0]['efi_before'] != 8 * 56 // 4:
+        sys.exit('%s: EFI %d' % (net, kept['engines'][0]['efi_before']))
+    n = 0
+    for i in range(0, len(kept['cases']), 6):
+        case = found['cases'][i]
+        want = by_hand(command, net, ends_of(case['case']), before, workdir, '--vls=8')
+        if 100 * case['efi'] > 101 * want['efi']:
+            sys.exit('rebalance, without %s: EFI %d, and of a full route %d' % (case['case'], case['efi'], want['efi']))
+        n += 100 * kept['cases'][i]['efi'] > 101 * want['efi']
+    if not n:
+        sys.exit('no cable of %s upsets the balance' % net)
+    return n
+
+
 def main():
     command, root = sys.argv[1:]
     n = 0
+    with tempfile.TemporaryDirectory() as workdir:
+        for name in ('torus-4x4', 'tree-2', 'tree-3'):
+            n += default_engine(command, os.path.join(root, 'topologies', name + '.net'), workdir)
+        n += rebalance(command, workdir)
     for name in ('torus-4x4', 'tree-2', 'random-12'):
         net = os.path.join(root, 'topologies', name + '.net')
         with tempfile.TemporaryDirectory() as workdir:

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include <osmroutes/check.h>
+#include <osmroutes/sweep.h>
 #include <osmroutes/engine.h>
 
 #include <stdio.h>
@@ -41,8 +42,19 @@ static void start(struct run *x, struct test_torus *d, unsigned vls)
 
 static enum osr_status route(struct run *x, const struct osr_result *previous)
 {
-	return osr_engine_find("angara")->route(&x->t.f, &x->values, &x->req, previous, &x->scratch,
-						&x->result, &x->r, &x->diag);
+	const struct osr_job job = { .engine = osr_engine_find("angara"),
+				     .values = &x->values,
+				     .request = x->req,
+				     .previous = previous,
+				     .scratch = &x->scratch,
+				     .arena = &x->result,
+				     .diag = &x->diag };
+	struct osr_result now = { .fabric = x->t.f };
+	struct osr_sweep sweep;
+	enum osr_status st = osr_sweep_route(&job, &now, &sweep);
+
+	x->r = now.routing;
+	return st;
 }
 
 static void assert_checked(struct run *x)

@@ -11,8 +11,7 @@
 
 #include <cmocka.h>
 
-#include <osmroutes/check.h>
-#include <osmroutes/engine.h>
+#include <osmroutes/sweep.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -44,29 +43,36 @@ static void write_dims(char *text, const unsigned *size, unsigned n_dims, enum k
 static double route(const char *dims, unsigned hosts, bool uneven)
 {
 	struct test_torus d = { .dims = dims, .hosts = hosts, .shuffle = 1, .some_hosts = uneven };
-	struct osr_request req = { .max_vls = 2, .multicast = true };
 	const struct osr_engine *e = osr_engine_find("angara");
 	uint32_t claims = OSR_CLAIM_MINIMAL | OSR_CLAIM_REVERSIBLE | OSR_CLAIM_MULTICAST |
 			  OSR_CLAIM_DEADLOCK_FREE;
-	struct osr_arena scratch = { 0 }, result = { 0 };
+	struct osr_arena scratch = { 0 }, arena = { 0 };
 	struct osr_diag diag = { "" };
 	struct osr_values values;
-	struct osr_verdict verdict;
+	const struct osr_job job = { .engine = e,
+				     .values = &values,
+				     .request = { .max_vls = 2, .multicast = true },
+				     .scratch = &scratch,
+				     .arena = &arena,
+				     .diag = &diag };
+	struct osr_result result = { 0 };
+	const struct osr_verdict *v;
+	struct osr_sweep sweep;
 	struct test_fabric t;
-	struct osr_routing r;
 	double ratio;
 
 	test_torus_draw(&d, &t);
 	osr_values_default(&values, e->params);
-	if (e->route(&t.f, &values, &req, NULL, &scratch, &result, &r, &diag) != OSR_OK ||
-	    osr_check(&t.f, &r, &scratch, &verdict, &diag) != OSR_OK)
+	result.fabric = t.f;
+	if (osr_sweep(&job, &result, &sweep) != OSR_OK)
 		fail_msg("%s: %s", t.name, diag.text);
-	if ((verdict.proven & claims) != claims || r.n_vls > 2 || verdict.n_longer)
-		fail_msg("%s: proven %x, %u VLs, %u longer routes", t.name, verdict.proven, r.n_vls,
-			 (unsigned)verdict.n_longer);
-	ratio = verdict.efi / ceil(uneven ? test_torus_mean(&d, &t) : test_torus_bound(&d));
+	v = &sweep.verdict;
+	if ((v->proven & claims) != claims || result.routing.n_vls > 2 || v->n_longer)
+		fail_msg("%s: proven %x, %u VLs, %u longer routes", t.name, v->proven,
+			 result.routing.n_vls, (unsigned)v->n_longer);
+	ratio = v->efi / ceil(uneven ? test_torus_mean(&d, &t) : test_torus_bound(&d));
 	osr_arena_free(&scratch);
-	osr_arena_free(&result);
+	osr_arena_free(&arena);
 	test_fabric_free(&t);
 	return ratio;
 }

@@ -14,10 +14,10 @@
  * Prints the part of the hosts' bandwidth that is reached (the time if every message had its host's
  * link for itself, over the time it takes), the most messages on one link at once, and the stages.
  */
-#include <osmroutes/engine.h>
 #include <osmroutes/flow.h>
 #include <osmroutes/pattern.h>
 #include <osmroutes/prng.h>
+#include <osmroutes/sweep.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,16 +59,26 @@ static void route(struct lab *x, const char *path, const char *engine)
 {
 	const struct osr_engine *e = osr_engine_find(engine);
 	const struct osr_param none[] = { { NULL } };
-	struct osr_request req = { .max_vls = 8 };
 	struct osr_values v;
+	const struct osr_job job = { .engine = e,
+				     .values = &v,
+				     .request = { .max_vls = 8 },
+				     .scratch = &x->scratch,
+				     .arena = &x->arena,
+				     .diag = &x->diag };
+	struct osr_result now;
+	struct osr_sweep sweep;
 
 	if (!e)
 		die(x, engine);
 	osr_values_default(&v, e->params ? e->params : none);
 	if (osr_netfile_read(path, &x->net, &x->diag) ||
-	    osr_net_fabric(&x->net, -1, &x->arena, &x->f, &x->diag) ||
-	    e->route(&x->f, &v, &req, NULL, &x->scratch, &x->arena, &x->r, &x->diag))
+	    osr_net_fabric(&x->net, -1, &x->arena, &x->f, &x->diag))
 		die(x, path);
+	now.fabric = x->f;
+	if (osr_sweep(&job, &now, &sweep))
+		die(x, path);
+	x->r = now.routing;
 	osr_arena_free(&x->scratch);
 }
 

@@ -18,10 +18,10 @@
  * Prints numbers, separated by blanks: the longest communication time of an application, the end, the
  * most messages on one link at a time. All random numbers come from the seed.
  */
-#include <osmroutes/engine.h>
 #include <osmroutes/flow.h>
 #include <osmroutes/keys.h>
 #include <osmroutes/prng.h>
+#include <osmroutes/sweep.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -129,14 +129,23 @@ static void route_base(struct lab *x, const char *name)
 {
 	const struct osr_engine *e = osr_engine_find(name);
 	const struct osr_param none[] = { { NULL } };
-	struct osr_request req = { .max_vls = 8 };
 	struct osr_values v;
+	const struct osr_job job = { .engine = e,
+				     .values = &v,
+				     .request = { .max_vls = 8 },
+				     .scratch = &x->scratch,
+				     .arena = &x->arena,
+				     .diag = &x->diag };
+	struct osr_result now;
+	struct osr_sweep sweep;
 
 	if (!e)
 		die(x, name);
 	osr_values_default(&v, e->params ? e->params : none);
-	if (e->route(&x->f, &v, &req, NULL, &x->scratch, &x->arena, &x->base, &x->diag))
+	now.fabric = x->f;
+	if (osr_sweep(&job, &now, &sweep))
 		die(x, name);
+	x->base = now.routing;
 	osr_arena_free(&x->scratch);
 }
 

@@ -9,9 +9,7 @@
  * OSR_FUZZ_ENGINE=NAME takes one engine only, instead of what the first byte says. The last lines tell
  * what every engine had to do.
  */
-#include <osmroutes/check.h>
-#include <osmroutes/engine.h>
-#include <osmroutes/reroute.h>
+#include <osmroutes/sweep.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -186,25 +184,18 @@ static void die(const struct osr_engine *e, const char *what, const char *senten
 	abort();
 }
 
-static void judge(const struct osr_engine *e, struct osr_result *now, struct osr_arena *arena,
-		  struct osr_arena *scratch)
+static void judge(const struct osr_engine *e, const struct osr_result *now,
+		  const struct osr_verdict *checked)
 {
-	struct osr_verdict checked, judged;
-	struct osr_diag diag = { 0 };
-	uint64_t *load = osr_alloc(arena, now->fabric.n_channels, sizeof(*load));
+	struct osr_verdict judged;
 
-	if (!load)
-		abort();
-	if (osr_check_loads(&now->fabric, &now->routing, scratch, &checked, load, &diag) != OSR_OK)
-		die(e, "check", diag.text);
 	if (!table_judge(&now->fabric, &now->routing, &judged))
 		die(e, "judge", "refuses what the checker accepts");
-	if (checked.efi != judged.efi || checked.n_routes != judged.n_routes)
+	if (checked->efi != judged.efi || checked->n_routes != judged.n_routes)
 		die(e, "verdict", "the judge counts otherwise");
 	if (e->capabilities & OSR_ENGINE_DEADLOCK_FREE &&
-	    !(checked.proven & OSR_CLAIM_DEADLOCK_FREE))
+	    !(checked->proven & OSR_CLAIM_DEADLOCK_FREE))
 		die(e, "promise", "not deadlock-free");
-	now->load = load;
 }
 
 /* One fabric under one engine. */
@@ -229,7 +220,7 @@ static struct slot *free_slot(struct life *x)
 	abort();
 }
 
-static void sweep(struct life *x)
+static void make_sweep(struct life *x)
 {
 	const struct osr_result *previous = x->now ? &x->now->result : NULL;
 	const struct osr_engine *e = x->engine;
@@ -237,21 +228,23 @@ static void sweep(struct life *x)
 	struct osr_result *now = &slot->result;
 	struct osr_arena scratch = { 0 };
 	struct osr_diag diag = { 0 };
-	enum osr_status st = OSR_OK;
+	const struct osr_job job = { .engine = e,
+				     .values = &x->values,
+				     .request = x->req,
+				     .previous = previous,
+				     .scratch = &scratch,
+				     .arena = &slot->arena,
+				     .diag = &diag };
+	struct osr_sweep sweep;
+	enum osr_status st;
 
 	x->tally->sweeps++;
 	osr_arena_free(&slot->arena);
 	memset(now, 0, sizeof(*now));
 	faults_build(&x->faults, &slot->arena, &now->fabric);
-	if (e->applies)
-		st = e->applies(&now->fabric, &x->values, &diag);
-	if (st == OSR_OK)
-		st = e->route(&now->fabric, &x->values, &x->req, previous, &scratch, &slot->arena,
-			      &now->routing, &diag);
+	st = osr_sweep(&job, now, &sweep);
 	if (st == OSR_OK) {
-		now->home = osr_reroute_home(previous, &now->routing);
-		now->digest = osr_routing_digest(&now->fabric, &now->routing);
-		judge(e, now, &slot->arena, &scratch);
+		judge(e, now, &sweep.verdict);
 		x->tally->repaired += now->routing.stable.kept;
 		x->now = slot;
 	} else if (st != OSR_NO_VL && st != OSR_NOT_APPLICABLE) {
@@ -318,11 +311,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	set_options(&b, x.engine->params, &x.values);
 	draw(&b, &t);
 	faults_new(&x.faults, &t.f);
-	sweep(&x);
+	make_sweep(&x);
 	while (n_sweeps--) {
 		for (unsigned n = 1 + next(&b, 2); n--;)
 			change(&b, &x.faults);
-		sweep(&x);
+		make_sweep(&x);
 	}
 	for (unsigned i = 0; i < N_SLOTS; i++)
 		osr_arena_free(&x.slot[i].arena);

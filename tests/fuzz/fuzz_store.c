@@ -15,9 +15,9 @@
 #include <string.h>
 
 #include <osmroutes/check.h>
-#include <osmroutes/engine.h>
 #include <osmroutes/reroute.h>
 #include <osmroutes/store.h>
+#include <osmroutes/sweep.h>
 
 #include <xxhash.h>
 
@@ -62,17 +62,24 @@ static void build_fabric(struct osr_arena *arena, struct osr_fabric *f, bool who
 	osr_builder_free(b);
 }
 
-static enum osr_status route(const struct osr_fabric *f, const struct osr_result *before,
-			     struct osr_arena *arena, struct osr_routing *r, struct osr_diag *diag)
+static enum osr_status route(const struct osr_result *before, struct osr_arena *arena,
+			     struct osr_result *now, struct osr_diag *diag)
 {
 	const struct osr_engine *e = osr_engine_find("dfsssp");
-	const struct osr_request req = { .max_vls = 8, .multicast = true };
 	struct osr_arena scratch = { 0 };
 	struct osr_values v;
+	const struct osr_job job = { .engine = e,
+				     .values = &v,
+				     .request = { .max_vls = 8, .multicast = true },
+				     .previous = before,
+				     .scratch = &scratch,
+				     .arena = arena,
+				     .diag = diag };
+	struct osr_sweep sweep;
 	enum osr_status st;
 
 	osr_values_default(&v, e->params);
-	st = e->route(f, &v, &req, before, &scratch, arena, r, diag);
+	st = osr_sweep(&job, now, &sweep);
 	osr_arena_free(&scratch);
 	return st;
 }
@@ -103,15 +110,13 @@ static void put_right(uint8_t *buf, size_t size)
 /* Both fabrics of today are routed from what was read. */
 static void use(const struct osr_result *last, const struct osr_fabric *f)
 {
-	struct osr_arena arena = { 0 }, scratch = { 0 };
+	struct osr_result now = { .fabric = *f };
+	struct osr_arena arena = { 0 };
 	struct osr_diag diag = { "" };
-	struct osr_verdict verdict;
-	struct osr_routing r;
 
-	if (route(f, last, &arena, &r, &diag) || osr_check(f, &r, &scratch, &verdict, &diag))
+	if (route(last, &arena, &now, &diag))
 		insist(diag.text[0] != 0, "no tables, and no sentence");
 	osr_arena_free(&arena);
-	osr_arena_free(&scratch);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -129,10 +134,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!good[0]) {
 		build_fabric(&arena, &whole.fabric, true);
 		build_fabric(&arena, &broken.fabric, false);
-		insist(!route(&whole.fabric, NULL, &arena, &whole.routing, NULL) &&
-			       !route(&broken.fabric, &whole, &arena, &broken.routing, NULL),
+		insist(!route(NULL, &arena, &whole, NULL) && !route(&whole, &arena, &broken, NULL),
 		       "no tables");
-		broken.home = osr_reroute_home(&whole, &broken.routing);
 		insist(broken.home == &whole, broken.routing.stable.why);
 		good_size[0] = make(&whole, &good[0]);
 		good_size[1] = make(&broken, &good[1]);

@@ -14,8 +14,8 @@
 
 #include <osmroutes/bandwidth.h>
 #include <osmroutes/check.h>
-#include <osmroutes/engine.h>
 #include <osmroutes/loads.h>
+#include <osmroutes/sweep.h>
 
 #include <xxhash.h>
 
@@ -71,20 +71,25 @@ static size_t make_file(const struct osr_fabric *f, bool sl2vl, uint8_t **data)
 {
 	const struct osr_engine *e = osr_engine_find("dfsssp");
 	struct osr_arena scratch = { 0 }, result = { 0 };
-	struct osr_request req = { .max_vls = 8, .multicast = true };
+	struct osr_result now = { .fabric = *f };
 	char path[] = "/tmp/osr-fuzz-XXXXXX";
-	struct osr_routing r;
+	struct osr_routing *r = &now.routing;
 	struct osr_values v;
+	const struct osr_job job = { .engine = e,
+				     .values = &v,
+				     .request = { .max_vls = 8, .multicast = true },
+				     .scratch = &scratch,
+				     .arena = &result };
+	struct osr_sweep sweep;
 	int fd = mkstemp(path);
 	long size;
 	FILE *in;
 
 	osr_values_default(&v, e->params);
-	insist(fd >= 0 && !e->route(f, &v, &req, NULL, &scratch, &result, &r, NULL), "table file",
-	       "no tables");
+	insist(fd >= 0 && !osr_sweep(&job, &now, &sweep), "table file", "no tables");
 	if (sl2vl)
-		add_sl2vl(f, &result, &r);
-	insist(!osr_tablefile_write(path, f, &r, NULL), "table file", "cannot write");
+		add_sl2vl(f, &result, r);
+	insist(!osr_tablefile_write(path, f, r, NULL), "table file", "cannot write");
 	in = fdopen(fd, "rb");
 	insist(in && !fseek(in, 0, SEEK_END) && (size = ftell(in)) > 0, "table file", path);
 	rewind(in);

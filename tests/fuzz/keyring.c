@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "keyring.h"
 
-#include <osmroutes/engine.h>
+#include <osmroutes/sweep.h>
 
 static void make_fabric(struct osr_arena *arena, struct osr_fabric *f)
 {
@@ -45,20 +45,26 @@ const struct osr_fabric *keyring_fabric(void)
 static const struct osr_routing *base_tables(void)
 {
 	static struct osr_arena arena;
-	static struct osr_routing base;
+	static struct osr_result base;
 	const struct osr_engine *e = osr_engine_find("dmodk");
-	struct osr_request req = { .max_vls = 1 };
 	struct osr_arena scratch = { 0 };
 	struct osr_diag diag = { "" };
 	struct osr_values v;
+	const struct osr_job job = { .engine = e,
+				     .values = &v,
+				     .request = { .max_vls = 1 },
+				     .scratch = &scratch,
+				     .arena = &arena,
+				     .diag = &diag };
+	struct osr_sweep sweep;
 
-	if (base.lft)
-		return &base;
+	if (base.routing.lft)
+		return &base.routing;
 	osr_values_default(&v, e->params);
-	insist(!e->route(keyring_fabric(), &v, &req, NULL, &scratch, &arena, &base, &diag), "the base",
-	       diag.text);
+	base.fabric = *keyring_fabric();
+	insist(!osr_sweep(&job, &base, &sweep), "the base", diag.text);
 	osr_arena_free(&scratch);
-	return &base;
+	return &base.routing;
 }
 
 struct osr_sched *keyring_sched(void)

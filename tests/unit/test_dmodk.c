@@ -19,9 +19,9 @@
 
 #include <osmroutes/check.h>
 #include <osmroutes/collective.h>
-#include <osmroutes/engine.h>
 #include <osmroutes/pgft.h>
 #include <osmroutes/prng.h>
+#include <osmroutes/sweep.h>
 
 #include "topo/topo.h"
 
@@ -54,18 +54,29 @@ static void route_after(struct osr_net *net, int lmc, const struct osr_result *p
 {
 	const struct osr_engine *e = osr_engine_find("dmodk");
 	struct osr_pgft_options opt = { .max_missing = 99 };
-	struct osr_request req = { .max_vls = 1, .multicast = true };
 	struct osr_diag diag = { "" };
 	struct osr_values v;
+	const struct osr_job job = { .engine = e,
+				     .values = &v,
+				     .request = { .max_vls = 1, .multicast = true },
+				     .previous = previous,
+				     .scratch = &x->scratch,
+				     .arena = &x->result,
+				     .diag = &diag };
+	struct osr_result now;
+	struct osr_sweep sweep;
 
 	*x = (struct routed){ 0 };
 	osr_values_default(&v, e->params);
 	assert_int_equal(osr_values_set(&v, e->params, "max_missing", "99", &diag), OSR_OK);
 	if (osr_net_fabric(net, lmc, &x->arena, &x->f, &diag) ||
-	    osr_pgft_find(&x->f, &opt, &x->scratch, &x->p, &diag) ||
-	    e->route(&x->f, &v, &req, previous, &x->scratch, &x->result, &x->r, &diag) ||
-	    osr_check(&x->f, &x->r, &x->scratch, &x->verdict, &diag))
+	    osr_pgft_find(&x->f, &opt, &x->scratch, &x->p, &diag))
 		fail_msg("%s", diag.text);
+	now.fabric = x->f;
+	if (osr_sweep(&job, &now, &sweep))
+		fail_msg("%s", diag.text);
+	x->r = now.routing;
+	x->verdict = sweep.verdict;
 	assert_int_equal(x->verdict.proven, x->r.claims);
 	assert_int_equal(x->verdict.n_longer, x->r.n_longer);
 	assert_true(x->r.claims & OSR_CLAIM_ANY_SL);

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include <osmroutes/check.h>
-#include <osmroutes/engine.h>
 #include <osmroutes/store.h>
+#include <osmroutes/sweep.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,15 +31,19 @@ struct stored {
 /* False: this engine does not route this fabric. */
 static bool make(const struct osr_engine *e, const struct osr_fabric *f, struct stored *x)
 {
-	const struct osr_request req = { .max_vls = 8, .multicast = true };
 	struct osr_arena scratch = { 0 };
 	struct osr_values v;
+	const struct osr_job job = { .engine = e,
+				     .values = &v,
+				     .request = { .max_vls = 8, .multicast = true },
+				     .scratch = &scratch,
+				     .arena = &x->arena };
+	struct osr_sweep sweep;
 	bool ok;
 
 	*x = (struct stored){ .result.fabric = *f };
 	osr_values_default(&v, e->params);
-	ok = (!e->applies || !e->applies(f, &v, NULL)) &&
-	     !e->route(f, &v, &req, NULL, &scratch, &x->arena, &x->result.routing, NULL);
+	ok = !osr_sweep_route(&job, &x->result, &sweep);
 	osr_arena_free(&scratch);
 	if (!ok) {
 		osr_arena_free(&x->arena);

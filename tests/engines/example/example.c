@@ -205,11 +205,14 @@ static enum osr_status add_multicast(const struct osr_spf *s, struct osr_arena *
 	return osr_mcast_order(s, scratch, result, r, diag);
 }
 
-static enum osr_status route(const struct osr_fabric *f, const struct osr_values *v,
-			     const struct osr_request *req, const struct osr_result *previous,
-			     struct osr_arena *scratch, struct osr_arena *result,
-			     struct osr_routing *r, struct osr_diag *diag)
+static enum osr_status route(const struct osr_job *job)
 {
+	const struct osr_fabric *f = job->fabric;
+	const struct osr_values *v = job->values;
+	const struct osr_request *req = &job->request;
+	struct osr_arena *scratch = job->scratch, *result = job->arena;
+	struct osr_routing *r = job->routing;
+	struct osr_diag *diag = job->diag;
 	struct osr_spf_options spf_opt = { .max_rounds = 0 };
 	struct updown u;
 	struct osr_spf s;

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * sweep.h - one sweep: from a fabric, an engine and the last checked result to the next one.
+ *
+ *	applies()	may the engine route this fabric?
+ *	re-route	incrementally, from the previous result (reroute.h), if the engine has
+ *			OSR_ENGINE_REROUTE and its options say so
+ *	route()		else, or where that is not possible: the engine, from nothing
+ *	transition	can packets that meet old and new tables mixed deadlock?
+ *	check		all claims, with the routes on every channel (check.h)
+ *	promises	the VL budget; what the engine's capabilities say of every result
+ *	baseline	what the next re-route starts from (osr_result.home)
+ *
+ * The plugin, the command, tests and benches all call this function; nothing else calls an engine
+ * (but the unit tests of one).
+ */
+#ifndef OSMROUTES_SWEEP_H
+#define OSMROUTES_SWEEP_H
+
+#include <osmroutes/check.h>
+#include <osmroutes/engine.h>
+
+struct osr_sweep {
+	/*
+	 * For osr_sweep_check(): tables of an earlier sweep on the fabric of today, which may be
+	 * longer than its shortest routes.
+	 */
+	bool reused;
+	bool routed; /* there are tables: what failed afterwards is the check or a promise */
+	struct osr_verdict verdict;
+	double ms_route, ms_transition, ms_check; /* by request.clock_ms; 0 without it */
+};
+
+/*
+ * result->fabric is the fabric, filled by the caller; all else of it is filled here, in job->arena,
+ * on OSR_OK. Of `job` only what stands above the line in engine.h is read. OSR_CHECK_FAILED where
+ * the tables or a promise do not hold, otherwise what the engine says. job->scratch is as before.
+ */
+enum osr_status osr_sweep(const struct osr_job *job, struct osr_result *result,
+			  struct osr_sweep *sweep);
+
+/* Both halves of it: up to the transition, and from the check on (of tables from elsewhere, too). */
+enum osr_status osr_sweep_route(const struct osr_job *job, struct osr_result *result,
+				struct osr_sweep *sweep);
+enum osr_status osr_sweep_check(const struct osr_job *job, struct osr_result *result,
+				struct osr_sweep *sweep);
+
+/*
+ * Rows that the sweep reads by name from the options of engines that have them. An engine with
+ * OSR_ENGINE_REROUTE has STABLE; without the others there is no cap, shortest repair, no headroom, and
+ * no limit of the drift.
+ */
+#define OSR_SWEEP_MAX_VLS                                                                          \
+	{ "max_vls", OSR_PARAM_UINT, "15", 1, 15, NULL,                                            \
+	  "use no more virtual lanes than this, even if the fabric has them" }
+#define OSR_SWEEP_STABLE                                                                           \
+	{ "stable", OSR_PARAM_BOOL, "yes", 0, 0, NULL,                                             \
+	  "start from the tables of the last sweep and change only what must change" }
+#define OSR_SWEEP_REPAIR                                                                           \
+	{ "repair", OSR_PARAM_ENUM, "fewest", 0, 0, "shortest|fewest",                             \
+	  "as few entries change as possible, over longer ways; or routes that were cut take the " \
+	  "shortest ways left" }
+#define OSR_SWEEP_ROOM                                                                             \
+	{ "room", OSR_PARAM_BOOL, "no", 0, 0, NULL,                                                \
+	  "deal SLs out over all VLs so that repairs find room: fewer pairs get another SL after " \
+	  "a fault, and a full route takes longer" }
+#define OSR_SWEEP_REBALANCE                                                                        \
+	{ "rebalance", OSR_PARAM_UINT, "200", 0, 100000, NULL,                                     \
+	  "route anew once repairs have made the balance worse by this factor, in percent; 0: "    \
+	  "never" }
+
+#endif

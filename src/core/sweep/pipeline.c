@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * See sweep.h. From the outside in:
+ *	osr_sweep()
+ *	  osr_sweep_route()
+ *	    sweep_tables()		re-routed, or routed from nothing
+ *	    sweep_transition()		old and new tables mixed
+ *	  osr_sweep_check()
+ *	    sweep_promises()
+ */
+#include <osmroutes/sweep.h>
+
+#include <osmroutes/reroute.h>
+
+#include <string.h>
+
+static double sweep_clock_ms(const struct osr_job *job)
+{
+	return job->request.clock_ms ? job->request.clock_ms() : 0;
+}
+
+/* An option of the engine by name; `otherwise` if it has none of that name. */
+static uint64_t sweep_option(const struct osr_job *job, const char *name, uint64_t otherwise)
+{
+	const struct osr_param *table = job->engine->params;
+
+	for (uint32_t row = 0; table && table[row].name; row++)
+		if (!strcmp(table[row].name, name))
+			return job->values->num[row];
+	return otherwise;
+}
+
+static bool sweep_is_stable(const struct osr_job *job)
+{
+	return (job->engine->capabilities & OSR_ENGINE_REROUTE) &&
+	       sweep_option(job, "stable", false);
+}
+
+/* The job of the engine: what it remembers, and never more lanes than its options say. */
+static struct osr_job sweep_engine_job(const struct osr_job *job, struct osr_result *result)
+{
+	const struct osr_routing *last = job->previous ? &job->previous->routing : NULL;
+	uint64_t max_vls = sweep_option(job, "max_vls", OSR_MAX_VLS);
+	struct osr_job mine = *job;
+
+	mine.fabric = &result->fabric;
+	mine.routing = &result->routing;
+	mine.notes = last && last->engine && !strcmp(last->engine, job->engine->name) ? last->notes
+										      : NULL;
+	if (mine.request.max_vls > max_vls)
+		mine.request.max_vls = (uint8_t)max_vls;
+	return mine;
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+/* OSR_NOT_APPLICABLE, with the reason in `why`: the engine must route from nothing. */
+static enum osr_status sweep_reroute(const struct osr_job *job, struct osr_diag *why)
+{
+	const struct osr_reroute_options opt = {
+		.minimal = job->engine->capabilities & OSR_ENGINE_MINIMAL,
+		.fewest = sweep_option(job, "repair", false), /* "shortest|fewest" */
+		.drift = (uint32_t)sweep_option(job, "rebalance", 0)
+	};
+	double start = sweep_clock_ms(job);
+	enum osr_status st;
+
+	st = osr_reroute(job->fabric, &job->request, job->previous, &opt, job->scratch, job->arena,
+			 job->routing, why);
+	if (!st)
+		job->routing->ms_spf = sweep_clock_ms(job) - start;
+	return st;
+}
+
+/* From nothing; connections of the earlier tables keep their SLs where the new ones allow it. */
+static enum osr_status sweep_full_route(const struct osr_job *job, const struct osr_diag *why)
+{
+	bool stable = sweep_is_stable(job);
+	enum osr_status st = job->engine->route(job);
+
+	if (!st && stable && sweep_option(job, "room", false))
+		st = osr_reroute_room(job->fabric, job->request.max_vls, job->scratch, job->arena,
+				      job->routing, job->diag);
+	if (!st && stable && job->previous)
+		st = osr_reroute_anew(job->fabric, &job->request, job->previous, why, job->scratch,
+				      job->arena, job->routing, job->diag);
+	return st;
+}
+
+static enum osr_status sweep_tables(const struct osr_job *job)
+{
+	struct osr_diag why = { "" };
+	enum osr_status st = job->engine->applies ? job->engine->applies(job) : OSR_OK;
+
+	if (st)
+		return st;
+	if (job->previous && sweep_is_stable(job)) {
+		st = sweep_reroute(job, &why);
+		if (!st)
+			return OSR_OK;
+		if (st == OSR_NOMEM)
+			return osr_fail(job->diag, st, "%s", why.text);
+	}
+	return sweep_full_route(job, &why);
+}
+
+/* ---- transition ------------------------------------------------------------------------------ */
+
+static void sweep_unasked(struct osr_routing *r, const char *why)
+{
+	size_t n = strnlen(why, sizeof(r->stable.moment_why) - 1);
+
+	memcpy(r->stable.moment_why, why, n);
+	r->stable.moment_why[n] = 0;
+}
+
+/*
+ * Can the switches deadlock while some have the old tables? Where that cannot be told the sweep goes
+ * on. An incremental re-route has the answer in its certificate, or has found the loop itself.
+ */
+static void sweep_transition(const struct osr_job *job)
+{
+	struct osr_stable *s = &job->routing->stable;
+	struct osr_diag diag = { "" };
+
+	if (!job->previous)
+		return;
+	if (job->no_transition) {
+		s->together = false;
+		sweep_unasked(job->routing, job->no_transition);
+		return;
+	}
+	if (s->kept && (s->together || s->moment == OSR_MOMENT_LOOP))
+		return;
+	if (osr_reroute_moment(job->fabric, &job->request, job->previous, !s->kept, job->scratch,
+			       job->arena, job->routing, &diag))
+		sweep_unasked(job->routing, diag.text);
+}
+
+enum osr_status osr_sweep_route(const struct osr_job *job, struct osr_result *result,
+				struct osr_sweep *sweep)
+{
+	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
+	struct osr_job mine = sweep_engine_job(job, result);
+	double start = sweep_clock_ms(job), tables;
+	enum osr_status st;
+
+	*sweep = (struct osr_sweep){ .routed = false };
+	memset(&result->routing, 0, sizeof(result->routing));
+	result->load = NULL;
+	result->home = NULL;
+	st = sweep_tables(&mine);
+	osr_arena_reset(job->scratch, mark);
+	tables = sweep_clock_ms(job);
+	sweep->ms_route = tables - start;
+	if (st)
+		return st;
+	sweep->routed = true;
+	mine.request.max_vls = job->request.max_vls;
+	sweep_transition(&mine);
+	sweep->ms_transition = sweep_clock_ms(job) - tables;
+	result->home = osr_reroute_home(job->previous, &result->routing);
+	return OSR_OK;
+}
+
+/* ---- check ----------------------------------------------------------------------------------- */
+
+/* Beyond what the checker proves: what this engine and this sweep promised. */
+static enum osr_status sweep_promises(const struct osr_job *job, const struct osr_routing *r,
+				      const struct osr_sweep *sweep)
+{
+	const struct osr_request *req = &job->request;
+	uint32_t capabilities = job->engine->capabilities, proven = sweep->verdict.proven;
+
+	if (r->n_vls > req->max_vls)
+		return osr_fail(job->diag, OSR_CHECK_FAILED,
+				"the tables use %u virtual lanes of %u%s%s", r->n_vls, req->max_vls,
+				req->vls_why ? ": " : "", req->vls_why ? req->vls_why : "");
+	if ((capabilities & OSR_ENGINE_DEADLOCK_FREE) && !(proven & OSR_CLAIM_DEADLOCK_FREE))
+		return osr_fail(job->diag, OSR_CHECK_FAILED,
+				"the tables are not proven deadlock-free");
+	if ((capabilities & OSR_ENGINE_MINIMAL) && !sweep->reused && !(proven & OSR_CLAIM_MINIMAL))
+		return osr_fail(job->diag, OSR_CHECK_FAILED, "the tables are not proven minimal");
+	return OSR_OK;
+}
+
+enum osr_status osr_sweep_check(const struct osr_job *job, struct osr_result *result,
+				struct osr_sweep *sweep)
+{
+	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
+	const struct osr_fabric *f = &result->fabric;
+	double start = sweep_clock_ms(job);
+	uint64_t *load = osr_alloc(job->arena, f->n_channels, sizeof(*load));
+	enum osr_status st;
+
+	if (!load)
+		return osr_fail(job->diag, OSR_NOMEM, "out of memory for the loads of %u channels",
+				f->n_channels);
+	st = osr_check_loads(f, &result->routing, job->scratch, &sweep->verdict, load, job->diag);
+	osr_arena_reset(job->scratch, mark);
+	result->load = st ? NULL : load;
+	if (!st)
+		st = sweep_promises(job, &result->routing, sweep);
+	result->digest = osr_routing_digest(f, &result->routing);
+	sweep->ms_check = sweep_clock_ms(job) - start;
+	return st;
+}
+
+enum osr_status osr_sweep(const struct osr_job *job, struct osr_result *result,
+			  struct osr_sweep *sweep)
+{
+	enum osr_status st = osr_sweep_route(job, result, sweep);
+
+	return st ? st : osr_sweep_check(job, result, sweep);
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What the log and the metrics say of a sweep. */
+#include "sweep.h"
+
+#include "keys.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define KEYS "entries of routing keys are laid over the tables"
+
+#define MAX_PARTS 8 /* of a split fabric, named in the log */
+
+/* What the log says of the fabric -------------------------------------------------------------- */
+
+void osr__report_left_out(const struct sweep *w)
+{
+	const struct snapshot *n = &w->snap;
+	const char *name = w->ctx->engine->name;
+
+	if (n->n_unhealthy + n->n_throttled)
+		osr__log(w->osm, OSM_LOG_INFO,
+			 "%s: %u unhealthy and %u throttled links between switches are not used: "
+			 "%s%s",
+			 name, n->n_unhealthy, n->n_throttled, n->links,
+			 n->n_unhealthy + n->n_throttled > 4 ? ", ..." : "");
+	if (n->n_left_out)
+		osr__log(
+			w->osm, OSM_LOG_ERROR,
+			"ERR OR06: %s: %u end ports have LIDs that OpenSM's table gives to others; "
+			"they are not routed in this sweep: %s",
+			name, n->n_left_out, n->end_ports);
+}
+
+/* Switches, end ports and one name of a part of a split fabric. */
+static void describe_part(const struct sweep *w, uint32_t part, char *buf, size_t size)
+{
+	const struct osr_fabric *f = &w->slot->result.fabric;
+	uint16_t sm_lid = cl_ntoh16(w->osm->subn.sm_base_lid);
+	uint32_t first = OSR_NONE, n = 0, hosts = 0;
+	uint32_t sm = sm_lid <= f->max_lid ? f->lid_dest[sm_lid] : OSR_NONE;
+	char name[32];
+
+	for (uint32_t s = 0; s < f->n_switches; s++) {
+		if (f->sw_component[s] != part)
+			continue;
+		if (first == OSR_NONE)
+			first = s;
+		n++;
+		hosts += f->sw_sources[s];
+	}
+	snprintf(buf, size, "%s%u switches (%s ...) with %u end ports%s", part ? "; " : "", n,
+		 osr_switch_name(f, first, name), hosts,
+		 sm != OSR_NONE && f->sw_component[f->dest_switch[sm]] == part ? " and this SM"
+									       : "");
+}
+
+void osr__report_split(const struct sweep *w)
+{
+	const struct osr_fabric *f = &w->slot->result.fabric;
+	char text[1200] = "";
+	uint32_t part;
+
+	for (part = 0; part < f->n_components && part < MAX_PARTS; part++) {
+		size_t at = strlen(text);
+
+		describe_part(w, part, text + at, sizeof(text) - at);
+	}
+	osr__log(w->osm, OSM_LOG_ERROR,
+		 "ERR OR05: %s: the fabric is split into %u parts that cannot reach each other: "
+		 "%s%s",
+		 w->ctx->engine->name, f->n_components, text,
+		 part < f->n_components ? "; ..." : "");
+}
+
+void osr__report_budget(const struct sweep *w)
+{
+	osr__log(w->osm, OSM_LOG_INFO, "%s: %u virtual lane%s available: %s", w->ctx->engine->name,
+		 w->snap.limit.vls, w->snap.limit.vls == 1 ? "" : "s", w->snap.limit.why);
+}
+
+void osr__claims_text(uint32_t claims, char *buf, size_t size)
+{
+	static const struct {
+		uint32_t claim;
+		const char *text;
+	} words[] = {
+		{ OSR_CLAIM_MINIMAL, "minimal" },
+		{ OSR_CLAIM_DEADLOCK_FREE, "deadlock-free" },
+		{ OSR_CLAIM_REVERSIBLE, "replies deadlock-free" },
+		{ OSR_CLAIM_ANY_SL, "any SL" },
+		{ OSR_CLAIM_MULTICAST, "with multicast" },
+	};
+	size_t at = 0;
+
+	snprintf(buf, size, "reachable");
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (claims & words[i].claim) {
+			at = strlen(buf);
+			snprintf(buf + at, size - at, ", %s", words[i].text);
+		}
+}
+
+/* "3 of 8 (2 needed, with one-way SLs 1)"; an engine that breaks no cycles needs none. */
+static void lanes_text(const struct osr_routing *r, uint8_t available, char *buf, size_t size)
+{
+	if (r->n_layers)
+		snprintf(buf, size, "%u of %u (%u needed, with one-way SLs %u)", r->n_vls,
+			 available, r->n_layers, r->n_layers_one_way);
+	else
+		snprintf(buf, size, "%u of %u", r->n_vls, available);
+}
+
+/* What became of the tables of the last sweep. */
+static void report_stable(const struct sweep *w)
+{
+	const struct osr_stable *s = &w->slot->result.routing.stable;
+	const char *name = w->ctx->engine->name;
+
+	if (s->kept)
+		osr__log(w->osm, OSM_LOG_INFO,
+			 "%s: tables kept: %u channels gone and %u new since the last full route, "
+			 "%u LIDs routed otherwise; SLs of %" PRIu64 " pairs changed, SLs given to "
+			 "%" PRIu64 " pairs earlier no longer proven; old and new tables together "
+			 "%s; balance %u.%02u of the last full route's",
+			 name, s->n_channels_lost, s->n_channels_new, s->n_trees, s->n_sl_changed,
+			 s->n_sl_lost,
+			 s->together		       ? "deadlock-free by one certificate"
+			 : s->moment == OSR_MOMENT_FREE ? "deadlock-free"
+							: "not proven deadlock-free while they mix",
+			 s->drift / 1000, s->drift % 1000 / 10);
+	else if (s->why[0])
+		osr__log(w->osm, OSM_LOG_INFO,
+			 "%s: tables made anew: %s; SLs of %" PRIu64 " pairs changed, SLs given to "
+			 "%" PRIu64 " pairs earlier not proven on the new tables",
+			 name, s->why, s->n_sl_changed, s->n_sl_lost);
+}
+
+/* The moment between, where it is not said with the tables that were kept. */
+static void report_moment(const struct sweep *w)
+{
+	const struct osr_stable *s = &w->slot->result.routing.stable;
+	const char *name = w->ctx->engine->name;
+
+	if (s->moment == OSR_MOMENT_FREE)
+		osr__log(w->osm, OSM_LOG_INFO,
+			 "%s: old and new tables mixed%s: no credit loop%s%s (looked for in %.1f ms)", name,
+			 s->moment_mcast ? ", with multicast" : "",
+			 s->moment_kept & OSR_KEPT_ORDER ? ", with the multicast trees of before" : "",
+			 s->moment_kept & OSR_KEPT_SLS ? ", with the SLs of before" : "", w->ms_moment);
+	else if (s->moment == OSR_MOMENT_LOOP)
+		osr__log(w->osm, OSM_LOG_INFO,
+			 "%s: old and new tables mixed%s: can deadlock until all switches have the new "
+			 "ones (looked for in %.1f ms): %s",
+			 name, s->moment_mcast ? ", with multicast" : "", w->ms_moment, s->moment_why);
+	else if (s->moment_why[0])
+		osr__log(w->osm, OSM_LOG_INFO,
+			 "%s: old and new tables mixed: not looked for credit loops: %s", name,
+			 s->moment_why);
+}
+
+/* Entries of routing keys were not part of the question. */
+static void mind_keys(struct sweep *w)
+{
+	struct osr_stable *s = &w->slot->result.routing.stable;
+
+	if (!w->slot->has_keys && !(w->ctx->current && w->ctx->current->has_keys))
+		return;
+	if (!s->kept && s->moment == OSR_MOMENT_UNASKED && !s->moment_why[0])
+		return; /* there was nothing before */
+	s->together = false;
+	s->moment = OSR_MOMENT_UNASKED;
+	memcpy(s->moment_why, KEYS, sizeof(KEYS));
+}
+
+void osr__sweep_report(struct sweep *w, const struct osr_result *before)
+{
+	const struct osr_fabric *f = &w->slot->result.fabric;
+	const struct osr_routing *r = osr__shown(w->slot);
+	const struct osr_verdict *v = &w->slot->verdict;
+	char proven[128], lanes[64];
+
+	w->n_entries = w->n_changed = (uint64_t)f->n_switches * f->n_dests;
+	if (before)
+		w->n_changed = osr_routing_changed(before, f, r, &w->n_entries);
+	osr__claims_text(v->proven, proven, sizeof(proven));
+	lanes_text(r, w->snap.limit.vls, lanes, sizeof(lanes));
+	osr__log(w->osm, OSM_LOG_INFO,
+		 "%s%s: %u switches, %u channels, %u end ports, %u LIDs in %.1f ms (snapshot %.1f, "
+		 "route %.1f: paths %.1f, layers %.1f; check %.1f, publish %.1f); VLs %s; EFI "
+		 "%" PRIu64 " (average %.1f, per capacity %.1f); longer routes %" PRIu64
+		 " of %" PRIu64 ", at most %u hops; proven: %s; LFT entries changed %" PRIu64
+		 " of %" PRIu64 "; digest %016" PRIx64,
+		 w->ctx->engine->name,
+		 w->reused	? " (last checked tables)"
+		 : w->keys_only ? " (base as before)"
+				: "",
+		 f->n_switches,
+		 f->n_channels, f->n_terminals, f->n_dests, w->ms_publish - w->ms_start,
+		 w->ms_snapshot - w->ms_start, w->ms_route - w->ms_snapshot, w->keys_only ? 0 : r->ms_spf,
+		 w->keys_only ? 0 : r->ms_layers, w->ms_check - w->ms_route, w->ms_publish - w->ms_check, lanes,
+		 v->efi, v->efi_mean, v->efi_per_capacity, v->n_longer, v->n_routes, v->max_hops,
+		 proven, w->n_changed, w->n_entries, w->slot->digest);
+	osr__keys_report(w);
+	if (w->keys_only)
+		return;
+	if (r->note)
+		osr__log(w->osm, OSM_LOG_INFO, "%s: %s", w->ctx->engine->name, r->note);
+	mind_keys(w);
+	report_stable(w);
+	report_moment(w);
+	if ((v->proven & OSR_CLAIM_DEADLOCK_FREE) && !(v->proven & OSR_CLAIM_MULTICAST) &&
+	    !w->osm->subn.opt.disable_multicast)
+		osr__log(w->osm, OSM_LOG_ERROR,
+			 "ERR OR07: %s: multicast is not proven free of deadlock together with "
+			 "unicast on VL %u",
+			 w->ctx->engine->name, r->mcast_vl);
+}
+
+/* For the files of metrics.c, which are written when OpenSM's lock is free again. */
+void osr__sweep_note(const struct sweep *w, enum outcome outcome)
+{
+	const struct sweep_slot *slot = w->slot;
+	struct metrics *m = &w->ctx->plugin->metrics;
+	bool routed = outcome == OUTCOME_ROUTED || outcome == OUTCOME_REUSED ||
+		      outcome == OUTCOME_KEYS;
+
+	w->ctx->n_sweeps[outcome]++;
+	*m = (struct metrics){ .pending = true, .engine = w->ctx->engine->name, .outcome = outcome };
+	snprintf(m->message, sizeof(m->message), "%s", w->diag.text);
+	m->ms.total = osr__sweep_clock_ms() - w->ms_start;
+	m->checked = routed || outcome == OUTCOME_CACHED || outcome == OUTCOME_CACHED_HOSTS;
+	if (!m->checked) {
+		osr__metrics_write(w->ctx->plugin); /* perhaps nobody routes */
+		m->pending = true;
+		return;
+	}
+	m->n_switches = slot->result.fabric.n_switches;
+	m->n_channels = slot->result.fabric.n_channels;
+	m->n_terminals = slot->result.fabric.n_terminals;
+	m->n_dests = slot->result.fabric.n_dests;
+	m->n_parts = slot->result.fabric.n_components;
+	m->n_left_out = w->snap.n_left_out;
+	m->n_unhealthy = w->snap.n_unhealthy;
+	m->n_throttled = w->snap.n_throttled;
+	m->vls = slot->result.routing.n_vls;
+	m->vls_needed = slot->result.routing.n_layers;
+	m->vls_one_way = slot->result.routing.n_layers_one_way;
+	m->vls_available = w->snap.limit.vls;
+	m->verdict = slot->verdict;
+	m->n_entries = w->n_entries;
+	m->n_changed = w->n_changed;
+	m->digest = slot->digest;
+	m->stable = slot->result.routing.stable;
+	m->stable.together |= m->stable.moment == OSR_MOMENT_FREE;
+	m->ms.check = w->ms_check - (routed ? w->ms_route : w->ms_start);
+	if (!routed)
+		return;
+	m->ms.snapshot = w->ms_snapshot - w->ms_start;
+	m->ms.route = w->ms_route - w->ms_snapshot;
+	m->ms.paths = w->keys_only ? 0 : slot->result.routing.ms_spf;
+	m->ms.layers = w->keys_only ? 0 : slot->result.routing.ms_layers;
+	m->ms.publish = w->ms_publish - w->ms_check;
+}
