@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""Stock engines and ours, side by side: the tables of docs/benchmarks.md. See scripts/bench."""
+"""Stock engines and ours, side by side: the tables of docs/results/benchmarks.md. See scripts/bench."""
 import argparse
 import json
 import os

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""The experiments of the Angara paper: CSV files, figures and the tables of docs/angara-paper.md, and
-those of its figures in docs/experiments.md.
+"""The experiments of the Angara paper: CSV files, figures and the tables of docs/results/angara-paper.md, and
+those of its figures in docs/results/experiments.md.
 
     angara.py [desmos] [tori] [genetic] [timing]   these, or all; then figures and tables
     angara.py --quick           all of it on a few tiny tori, into a temporary directory
@@ -26,8 +26,8 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 COMMAND = os.path.join(os.environ.get('OSR_BUILD', os.path.join(ROOT, 'build')), 'src', 'cli', 'osmroutes')
-DATA, FIGURES = os.path.join(ROOT, 'docs', 'data'), os.path.join(ROOT, 'docs', 'figures')
-PAGES = [os.path.join(ROOT, 'docs', name) for name in ('angara-paper.md', 'experiments.md')]
+DATA, FIGURES = os.path.join(ROOT, 'docs', 'results', 'data'), os.path.join(ROOT, 'docs', 'results', 'figures')
+PAGES = [os.path.join(ROOT, 'docs', 'results', name) for name in ('angara-paper.md', 'experiments.md')]
 
 SEEDS = range(1, 6)
 N_4D = 40
@@ -423,7 +423,7 @@ def main():
         return
     if args.check:
         sys.exit(0 if all(is_current(page) for page in PAGES) else
-                 'the tables show other numbers than docs/data: run angara.py --document')
+                 'the tables show other numbers than docs/results/data: run angara.py --document')
     for n in [] if args.document else args.names or EXPERIMENTS:
         genetic(DATA, False, args.most) if n == 'genetic' else EXPERIMENTS[n](DATA, False)
     if set(args.names) == {'genetic'}:

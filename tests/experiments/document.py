@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""Figures (gnuplot) and the tables of docs/experiments.md, from the CSV files alone.
+"""Figures (gnuplot) and the tables of docs/results/experiments.md, from the CSV files alone.
 
 A table stands in the document between <!-- table: NAME --> and <!-- end -->.
 """

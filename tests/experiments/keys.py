@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """The evaluation of routing keys (Samuel, Zahavi, Keslassy, section IV): data, plots and tables.
 
-    keys.py             all of it, some minutes on one core: docs/data/keys_*.csv, docs/figures/keys-*.svg
+    keys.py             all of it, some minutes on one core: docs/results/data/keys_*.csv, docs/results/figures/keys-*.svg
                         and the tables of docs/routing-keys.md
     keys.py --quick     in miniature, results are judged and thrown away (a test)
     keys.py --document  plots and tables again, from the CSV files there are
@@ -61,19 +61,19 @@ def times(side, apps, percents, kbs, seeds, routings, phases):
 
 
 def write(name, rows):
-    with open(os.path.join(DOCS, 'data', name + '.csv'), 'w', newline='') as file:
+    with open(os.path.join(DOCS, 'results', 'data', name + '.csv'), 'w', newline='') as file:
         csv.writer(file, lineterminator='\n').writerows(rows)
 
 
 def read(name):
-    with open(os.path.join(DOCS, 'data', name + '.csv')) as file:
+    with open(os.path.join(DOCS, 'results', 'data', name + '.csv')) as file:
         return list(csv.DictReader(file))
 
 
 def plot(name, rows, x, y, by, labels, extra=()):
     series = list(dict.fromkeys(r[by] for r in rows))
     lines = ['set terminal svg size 760,430 background rgb "white"',
-             'set output "%s"' % os.path.join(DOCS, 'figures', name + '.svg'), 'set grid',
+             'set output "%s"' % os.path.join(DOCS, 'results', 'figures', name + '.svg'), 'set grid',
              'set key outside right', 'set yrange [0:]', 'set xlabel "%s"' % labels[0],
              'set ylabel "%s"' % labels[1]] + list(extra)
     for i, s in enumerate(series):

@@ -14,7 +14,7 @@ import experiments
 from measure import Workshop
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-DOCS = os.path.join(ROOT, 'docs')
+DOCS = os.path.join(ROOT, 'docs', 'results')
 
 
 def arguments():
@@ -82,8 +82,8 @@ def main():
             angara('--quick')	# a test of its own
         return
     if args.check:
-        sys.exit(0 if document.is_current(text, data) else 'docs/experiments.md shows other numbers '
-                 'than docs/data: run scripts/experiments --document')
+        sys.exit(0 if document.is_current(text, data) else 'docs/results/experiments.md shows other numbers '
+                 'than docs/results/data: run scripts/experiments --document')
     os.makedirs(data, exist_ok=True)
     os.makedirs(plots, exist_ok=True)
     if not args.document:
