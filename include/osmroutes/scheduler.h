@@ -19,8 +19,13 @@
  *	osr_sched_collect()	entries for the tables; and when the switches have them:
  *	osr_sched_written()
  *
- * Nothing here sends, waits or locks; memory is the scheduler's own. Whoever calls sees to it that
- * calls do not overlap, and who may do what: `owner` is kept for him.
+ * Nothing here sends, waits or locks; memory is the scheduler's own. The caller sees to it that calls
+ * do not overlap, and who may do what: `owner` is kept for it.
+ *
+ * Two threads. What routing calls (osr_sched_fabric(), _collect(), _written(), _refuse()) takes time
+ * linear in the entries and makes no routes. Those are made by osr_sched_place(), _request() and _work(),
+ * which take long; with osr_sched_share() they leave the caller's lock meanwhile. They, and
+ * _release(), _done() and _restore(), belong to one thread.
  */
 #ifndef OSMROUTES_SCHEDULER_H
 #define OSMROUTES_SCHEDULER_H
@@ -55,6 +60,13 @@ struct osr_sched_entry {
 	uint8_t port;
 };
 
+/* What osr_sched_work() has to do about a slot. */
+enum osr_sched_todo {
+	OSR_SCHED_NOTHING,
+	OSR_SCHED_LOOK, /* do the entries by GUID lead every pair to its end? */
+	OSR_SCHED_MAKE, /* they do not: other routes */
+};
+
 /* One LID offset of an application: what its tables hold. */
 struct osr_sched_slot {
 	uint8_t offset;
@@ -65,7 +77,7 @@ struct osr_sched_slot {
 	struct osr_arena arena;
 	uint64_t change; /* number of the change that made it so */
 	bool written;    /* the switches have it */
-	bool leads;      /* at the last look, see osr_sched_fabric() */
+	enum osr_sched_todo todo;
 };
 
 struct osr_sched_app {
@@ -110,14 +122,34 @@ struct osr_sched;
 struct osr_sched *osr_sched_new(const struct osr_sched_limits *limits); /* NULL: no memory */
 void osr_sched_free(struct osr_sched *s);                               /* NULL is fine */
 
+/* The caller's lock, held in every call; `stops`: give up what takes long. */
+struct osr_sched_lock {
+	void (*take)(void *ctx);
+	void (*leave)(void *ctx);
+	bool (*stops)(void *ctx);
+	void *ctx;
+};
+
+void osr_sched_share(struct osr_sched *s, const struct osr_sched_lock *lock);
+/* Nothing without osr_sched_share(). */
+void osr_sched_take(struct osr_sched *s);
+void osr_sched_leave(struct osr_sched *s);
+
 /*
- * The fabric of today, copied. If nothing changed nothing happens. Otherwise the routes in the
- * tables are looked at: those that still lead all pairs to their ends stay, others are made anew,
- * or their key is withdrawn, with a notice. OSR_NOMEM leaves the scheduler without a fabric: no
- * entries until the next call succeeds. A fabric that is no fat tree is no error.
+ * The present fabric, copied. If nothing changed nothing happens. Otherwise entries whose cables and
+ * ends are as they were stay; keys in use that have others wait, without entries, for
+ * osr_sched_work(). No routes are made: O(fabric log fabric + entries). OSR_NOMEM leaves the
+ * scheduler without a fabric: no entries until the next call succeeds. A fabric that is no fat tree
+ * is no error.
  */
 enum osr_status osr_sched_fabric(struct osr_sched *s, const struct osr_fabric *f,
 				 struct osr_diag *diag);
+
+/*
+ * One step of what a change of the fabric, or a restart, has left to do: a slot's stored entries are
+ * followed, or it gets other routes, or its key is withdrawn, with a notice. False if nothing is left.
+ */
+bool osr_sched_work(struct osr_sched *s);
 
 /*
  * OSR_INVAL with a sentence: unknown hosts, ranks that do not exist, limits, no LID offset free.
@@ -173,8 +205,8 @@ uint32_t osr_sched_refuse(struct osr_sched *s, const char *reason);
 
 /*
  * An application as it was before a restart: `from` with its id, owner, hosts, keys (pairs, slot, state) and
- * slots (offset, key, entries); everything is copied, other members do not matter. The next
- * osr_sched_fabric() looks at the entries as after any change. Keys that waited are prepared.
+ * slots (offset, key, entries); everything is copied, other members do not matter. osr_sched_work()
+ * looks at the entries when there is a fabric. Keys that waited are prepared.
  * OSR_INVAL: `from` contradicts itself or is there already.
  */
 enum osr_status osr_sched_restore(struct osr_sched *s, const struct osr_sched_app *from,

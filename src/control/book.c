@@ -32,23 +32,75 @@ static json_t *entries_json(const struct osr_sched_slot *slot)
 	return j;
 }
 
-static json_t *slots_json(const struct osr_sched_app *app)
+/* What routing may change in an application, as it was at one moment. */
+struct shot {
+	enum osr_key_state *state;   /* [n_keys] */
+	struct osr_sched_slot *slot; /* [n_slots] with entries of their own */
+	char notice[sizeof(((struct osr_sched_app *)0)->notice)];
+	uint32_t n_notices;
+};
+
+static void end_shot(const struct osr_sched_app *app, struct shot *x)
+{
+	for (uint32_t i = 0; x->slot && i < app->n_slots; i++)
+		free(x->slot[i].entry);
+	free(x->slot);
+	free(x->state);
+}
+
+/* Keys that wait for osr_sched_work() had routes, and shall have them after a restart. */
+static enum osr_key_state state_of(const struct osr_sched_app *app, uint32_t key)
+{
+	const struct osr_sched_slot *slot = &app->slot[app->key[key].slot];
+
+	return app->key[key].state == OSR_KEY_WAITING && slot->key == key && slot->todo
+		       ? OSR_KEY_ACTIVE
+		       : app->key[key].state;
+}
+
+static bool take_shot(const struct osr_sched_app *app, struct shot *x)
+{
+	bool good;
+
+	x->state = calloc(app->n_keys + 1, sizeof(*x->state));
+	x->slot = calloc(app->n_slots + 1, sizeof(*x->slot));
+	good = x->state && x->slot;
+	for (uint32_t k = 0; good && k < app->n_keys; k++)
+		x->state[k] = state_of(app, k);
+	for (uint32_t i = 0; good && i < app->n_slots; i++) {
+		const struct osr_sched_slot *from = &app->slot[i];
+		struct osr_sched_slot *to = &x->slot[i];
+
+		to->offset = from->offset;
+		to->key = from->key;
+		to->entry = malloc((from->n_entries + 1) * sizeof(*to->entry));
+		good = to->entry;
+		if (good && from->n_entries)
+			memcpy(to->entry, from->entry, from->n_entries * sizeof(*to->entry));
+		to->n_entries = from->n_entries;
+	}
+	memcpy(x->notice, app->notice, sizeof(x->notice));
+	x->n_notices = app->n_notices;
+	return good;
+}
+
+static json_t *slots_json(const struct osr_sched_app *app, const struct shot *x)
 {
 	json_t *slots = json_array();
 
 	for (uint32_t i = 0; i < app->n_slots; i++) {
-		const struct osr_sched_slot *slot = &app->slot[i];
+		const struct osr_sched_slot *slot = &x->slot[i];
 
 		slots = osr__append(
-			slots, json_pack("{s:i, s:I, s:o}", "offset", slot->offset, "key",
-					 slot->key == OSR_NONE ? (json_int_t)-1
-							       : (json_int_t)slot->key,
-					 "entries", entries_json(slot)));
+			slots,
+			json_pack("{s:i, s:I, s:o}", "offset", slot->offset, "key",
+				  slot->key == OSR_NONE ? (json_int_t)-1 : (json_int_t)slot->key,
+				  "entries", entries_json(slot)));
 	}
 	return slots;
 }
 
-static json_t *keys_json(const struct osr_sched_app *app)
+static json_t *keys_json(const struct osr_sched_app *app, const struct shot *x)
 {
 	json_t *keys = json_array();
 
@@ -57,7 +109,7 @@ static json_t *keys_json(const struct osr_sched_app *app)
 		char *pairs = osr__pairs_text(key->pair, key->n_pairs);
 
 		keys = osr__append(keys, json_pack("{s:i, s:i, s:s}", "slot", key->slot, "state",
-						   (int)key->state, "pairs", pairs));
+						   (int)x->state[k], "pairs", pairs));
 		free(pairs);
 	}
 	return keys;
@@ -75,19 +127,31 @@ static json_t *hosts_json(const struct osr_sched_app *app)
 	return hosts;
 }
 
-json_t *osr__book(const struct osr_sched *s)
+static json_t *app_json(const struct osr_sched_app *app, const struct shot *x)
+{
+	return json_pack("{s:I, s:I, s:b, s:o, s:o, s:I, s:o, s:o, s:o}", "id", (json_int_t)app->id,
+			 "owner", (json_int_t)app->owner, "held", app->held, "name",
+			 osr__text(app->name), "notice", osr__text(x->notice), "notices",
+			 (json_int_t)x->n_notices, "hosts", hosts_json(app), "keys",
+			 keys_json(app, x), "slots", slots_json(app, x));
+}
+
+/* The thread that writes the book is the one in which applications come and go. */
+json_t *osr__book(struct osr_sched *s)
 {
 	json_t *apps = json_array();
 	const struct osr_sched_app *app;
 
-	for (uint32_t i = 0; (app = osr_sched_row(s, i)); i++)
-		apps = osr__append(
-			apps, json_pack("{s:I, s:I, s:b, s:s, s:s, s:I, s:o, s:o, s:o}", "id",
-					(json_int_t)app->id, "owner", (json_int_t)app->owner,
-					"held", app->held, "name", app->name, "notice", app->notice,
-					"notices", (json_int_t)app->n_notices, "hosts",
-					hosts_json(app), "keys", keys_json(app), "slots",
-					slots_json(app)));
+	for (uint32_t i = 0; (app = osr_sched_row(s, i)); i++) {
+		struct shot x = { 0 };
+		bool good;
+
+		osr_sched_take(s);
+		good = take_shot(app, &x);
+		osr_sched_leave(s);
+		apps = osr__append(apps, good ? app_json(app, &x) : NULL);
+		end_shot(app, &x);
+	}
 	return json_pack("{s:i, s:o}", "format", FORMAT, "apps", apps);
 }
 
@@ -253,7 +317,8 @@ static enum osr_status read_app(struct osr_sched *s, const json_t *j, uint32_t m
 	json_int_t id, owner, notices;
 	enum osr_status st;
 
-	if (!whole(j, "id", 1, UINT32_MAX - 2, &id) || !whole(j, "owner", 0, UINT32_MAX - 1, &owner) ||
+	if (!whole(j, "id", 1, UINT32_MAX - 2, &id) ||
+	    !whole(j, "owner", 0, UINT32_MAX - 1, &owner) ||
 	    !whole(j, "notices", 0, UINT32_MAX, &notices))
 		return nonsense(&r, "its number or owner");
 	r.app.id = (uint32_t)id;

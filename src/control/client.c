@@ -94,8 +94,8 @@ size_t osr__client_line(const struct osr__client *client)
 
 void osr__client_say(struct osr__client *client, json_t *object)
 {
-	char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
-	size_t n = text ? strlen(text) : 0;
+	size_t n = 0;
+	char *text = object ? osr__dump(object, JSON_COMPACT, &n) : NULL;
 
 	json_decref(object);
 	if (!text || client->out.size + n + 1 > MAX_UNREAD || !grow(&client->out, n + 1)) {
@@ -154,7 +154,8 @@ void osr__client_forget(struct osr__client *client, uint32_t app)
 }
 
 /* true: the application is gone. */
-static bool tell(struct osr__client *client, struct osr__watched *w, const struct osr_sched_app *app)
+static bool tell(struct osr__client *client, struct osr__watched *w,
+		 const struct osr_sched_app *app)
 {
 	if (!app) {
 		osr__client_say(client, json_pack("{s:s, s:I}", "event", "withdrawn", "app",
@@ -172,8 +173,9 @@ static bool tell(struct osr__client *client, struct osr__watched *w, const struc
 	}
 	if (w->n_notices != app->n_notices) {
 		w->n_notices = app->n_notices;
-		osr__client_say(client, json_pack("{s:s, s:I, s:s}", "event", "notice", "app",
-						  (json_int_t)app->id, "text", app->notice));
+		osr__client_say(client,
+				json_pack("{s:s, s:I, s:o}", "event", "notice", "app",
+					  (json_int_t)app->id, "text", osr__text(app->notice)));
 	}
 	return false;
 }

@@ -32,14 +32,69 @@ const char *osr__key_state(enum osr_key_state state)
 
 json_t *osr__refusal(enum osr_status st, const char *text)
 {
-	static const char *const codes[] = {
-		[OSR_OK] = "", [OSR_NOMEM] = "no_memory", [OSR_INVAL] = "invalid",
-		[OSR_NOT_APPLICABLE] = "not_applicable"
-	};
-	const char *code = (size_t)st < sizeof(codes) / sizeof(*codes) && codes[st] ? codes[st]
-										   : "failed";
+	static const char *const codes[] = { [OSR_OK] = "",
+					     [OSR_NOMEM] = "no_memory",
+					     [OSR_INVAL] = "invalid",
+					     [OSR_NOT_APPLICABLE] = "not_applicable" };
+	const char *code =
+		(size_t)st < sizeof(codes) / sizeof(*codes) && codes[st] ? codes[st] : "failed";
 
-	return json_pack("{s:b, s:s, s:s+}", "ok", 0, "code", code, "error", text, "");
+	return json_pack("{s:b, s:s, s:o}", "ok", 0, "code", code, "error", osr__text(text));
+}
+
+/* Text ----------------------------------------------------------------------------------------- */
+
+json_t *osr__text(const char *text)
+{
+	json_t *j = json_string(text);
+	char *ascii = j ? NULL : strdup(text);
+
+	if (!ascii)
+		return j;
+	for (char *at = ascii; *at; at++)
+		if ((unsigned char)*at > '~')
+			*at = '?';
+	j = json_string(ascii);
+	free(ascii);
+	return j;
+}
+
+struct dump {
+	char *text;
+	size_t size, room;
+	bool failed;
+};
+
+static int dump_piece(const char *piece, size_t n, void *data)
+{
+	struct dump *d = data;
+
+	if (!d->failed && d->size + n + 1 > d->room) {
+		size_t room = 2 * (d->size + n + 64);
+		char *text = realloc(d->text, room);
+
+		d->failed = !text;
+		d->text = text ? text : d->text;
+		d->room = text ? room : d->room;
+	}
+	if (d->failed)
+		return -1;
+	memcpy(d->text + d->size, piece, n);
+	d->size += n;
+	d->text[d->size] = '\0';
+	return 0;
+}
+
+char *osr__dump(const json_t *j, size_t flags, size_t *size)
+{
+	struct dump d = { 0 };
+
+	if (json_dump_callback(j, dump_piece, &d, flags) || d.failed || !d.text) {
+		free(d.text);
+		return NULL;
+	}
+	*size = d.size;
+	return d.text;
 }
 
 /* Without memory half an answer is none: the connection ends instead, see osr__client_say(). */
@@ -193,11 +248,11 @@ static json_t *app_json(const struct osr_sched_app *app)
 		offsets = osr__append(offsets, json_integer(app->slot[i].offset));
 	for (uint32_t r = 0; r < app->n_ranks; r++)
 		n_gone += app->term[r] == OSR_NONE;
-	return json_pack("{s:I, s:s+, s:I, s:b, s:I, s:I, s:o, s:o, s:s}", "app",
-			 (json_int_t)app->id, "name", app->name, "", "owner", (json_int_t)app->owner,
-			 "held", app->held, "ranks", (json_int_t)app->n_ranks, "ranks_gone",
-			 (json_int_t)n_gone, "offsets", offsets, "keys", keys, "notice",
-			 app->notice);
+	return json_pack("{s:I, s:o, s:I, s:b, s:I, s:I, s:o, s:o, s:o}", "app",
+			 (json_int_t)app->id, "name", osr__text(app->name), "owner",
+			 (json_int_t)app->owner, "held", app->held, "ranks",
+			 (json_int_t)app->n_ranks, "ranks_gone", (json_int_t)n_gone, "offsets",
+			 offsets, "keys", keys, "notice", osr__text(app->notice));
 }
 
 /* Placing ------------------------------------------------------------------------------------- */
@@ -348,13 +403,14 @@ static json_t *placed(struct call *c, const struct osr_sched_app *app)
 		snprintf(text, sizeof(text), "0x%016" PRIx64, app->host[r]);
 		hosts = osr__append(hosts, json_string(text));
 		lids = osr__append(lids, json_integer(f->term_lid[app->term[r]]));
-		names = osr__append(names, json_string(osr_terminal_name(f, app->term[r], text)));
+		names = osr__append(names, osr__text(osr_terminal_name(f, app->term[r], text)));
 	}
 	answer = osr__with(answer, "hosts", hosts);
 	answer = osr__with(answer, "lids", lids);
 	answer = osr__with(answer, "names", names);
 	answer = osr__with(answer, "ok", json_true());
-	c->effect->attach = app->id;
+	if (answer)
+		c->effect->attach = app->id;
 	c->effect->changed = true;
 	return answer;
 }
@@ -364,17 +420,27 @@ static json_t *place(struct call *c)
 	struct placing p = { 0 };
 	struct osr_sched_app *app = NULL;
 	enum osr_status st = take_name(c, &p);
+	json_t *answer;
 
-	if (!st)
-		st = take_hosts(c, &p);
+	/* Patterns are long, and their text says nothing of the fabric. */
+	osr_sched_leave(c->s);
 	if (!st)
 		st = take_patterns(c, &p);
+	osr_sched_take(c->s);
+	if (!st)
+		st = take_hosts(c, &p);
 	if (!st && !number(c, "offsets", 128, 0, &p.in.n_offsets))
 		st = OSR_INVAL;
 	if (!st)
 		st = osr_sched_place(c->s, &p.in, &app, &c->diag);
 	end_placing(&p);
-	return st ? refuse(c, st) : placed(c, app);
+	if (st)
+		return refuse(c, st);
+	answer = placed(c, app);
+	/* It would stay, and nobody would know of it. */
+	if (!answer)
+		osr_sched_release(c->s, app);
+	return answer;
 }
 
 /* Run time ------------------------------------------------------------------------------------- */
@@ -451,8 +517,8 @@ static const struct {
 	const char *op;
 	json_t *(*answer)(struct call *c);
 } ops[] = {
-	{ "place", place },	{ "request", request }, { "done", done },
-	{ "withdraw", withdraw }, { "attach", attach }, { "status", status },
+	{ "place", place },       { "request", request }, { "done", done },
+	{ "withdraw", withdraw }, { "attach", attach },   { "status", status },
 };
 
 json_t *osr__protocol(struct osr_sched *s, const struct osr__peer *peer, const char *line,
@@ -466,6 +532,7 @@ json_t *osr__protocol(struct osr_sched *s, const struct osr__peer *peer, const c
 
 	*effect = (struct osr__effect){ .key = OSR_NONE };
 	c.in = in;
+	osr_sched_take(s);
 	if (!json_is_object(in))
 		osr_fail(&c.diag, OSR_INVAL, "expected a JSON object on one line: %.100s",
 			 in ? "it is something else" : error.text);

@@ -18,12 +18,15 @@ struct osr__peer {
 /* What an answer means for the connection. */
 struct osr__effect {
 	uint32_t attach; /* application to tell about from now on, 0: none */
-	uint32_t key;	 /* whose state the answer says, OSR_NONE: no key's */
+	uint32_t key;    /* whose state the answer says, OSR_NONE: no key's */
 	uint32_t detach;
 	bool changed; /* the book is another one */
 };
 
-/* One line of a client; the answer is an object, or NULL without memory. */
+/*
+ * One line of a client; the answer is an object, or NULL without memory. Called without the scheduler's
+ * lock, which is taken once the line has been read, and held on return.
+ */
 json_t *osr__protocol(struct osr_sched *s, const struct osr__peer *peer, const char *line,
 		      size_t size, struct osr__effect *effect);
 
@@ -39,6 +42,15 @@ json_t *osr__with(json_t *object, const char *key, json_t *value);
 /* A key as answers, events and the status show it. */
 json_t *osr__key_json(const struct osr_sched_app *app, uint32_t key);
 
+/* A text as JSON; what is not UTF-8, as names of hosts may be, has question marks. */
+json_t *osr__text(const char *text);
+
+/*
+ * As json_dumps(), which may leave out a piece when memory is short (jansson 2.14): here that is NULL.
+ * *size is its length.
+ */
+char *osr__dump(const json_t *j, size_t flags, size_t *size);
+
 /* A refusal in the form of all answers. */
 json_t *osr__refusal(enum osr_status st, const char *text);
 
@@ -50,8 +62,11 @@ enum osr_status osr__pairs_parse(const char *text, uint32_t max, struct osr_pair
 /* "0x..." as a GUID; false if it is none. */
 bool osr__guid_parse(const char *text, uint64_t *guid);
 
-/* book.c: the applications of a scheduler as JSON, all of them, or NULL without memory; and back. */
-json_t *osr__book(const struct osr_sched *s);
+/*
+ * book.c: the applications of a scheduler as JSON, all of them, or NULL without memory; and back. The
+ * former without the scheduler's lock, which it takes for each application.
+ */
+json_t *osr__book(struct osr_sched *s);
 enum osr_status osr__book_restore(struct osr_sched *s, const json_t *book, uint32_t max_pairs,
 				  uint32_t *n, uint32_t *n_wrong, struct osr_diag *diag);
 

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -27,11 +28,13 @@
 
 #define MAX_CLIENTS 128
 #define MAX_OF_USER 16
-#define FOR_MASTERS 8			/* connections that are left to root */
-#define MAX_WAITING (8u * 1024 * 1024)	/* bytes of a user's lines that are not answered yet */
-#define HALF_LINE_S 30.0		/* to send the rest of a line */
-#define LAST_WORD_S 5.0			/* to read why the connection is closed */
-#define GRACE_S 60.0			/* to attach to what was held before a restart */
+#define FOR_MASTERS 8   /* connections that are left to root */
+#define FOR_FILES 16    /* descriptors that are left to files, as that of the book */
+#define NO_ACCEPT_S 1.0 /* after there was no descriptor, or no memory, for a client */
+#define MAX_WAITING (8u * 1024 * 1024) /* bytes of a user's lines that are not answered yet */
+#define HALF_LINE_S 30.0               /* to send the rest of a line */
+#define LAST_WORD_S 5.0                /* to read why the connection is closed */
+#define GRACE_S 60.0                   /* to attach to what was held before a restart */
 
 struct osr_control {
 	struct osr_control_in in;
@@ -50,7 +53,7 @@ struct osr_control {
 
 	struct osr__client *client[MAX_CLIENTS];
 	uint32_t n_clients;
-	double began;
+	double began, no_accept;
 	bool graced;
 };
 
@@ -93,6 +96,25 @@ static void lock_after_others(struct osr_control *c)
 	pthread_mutex_lock(&c->mutex);
 	while (atomic_load(&c->first))
 		pthread_cond_wait(&c->free, &c->mutex);
+}
+
+static void take_for_thread(void *ctx)
+{
+	lock_after_others(ctx);
+}
+
+static void leave_for_thread(void *ctx)
+{
+	struct osr_control *c = ctx;
+
+	pthread_mutex_unlock(&c->mutex);
+}
+
+static bool thread_ends(void *ctx)
+{
+	struct osr_control *c = ctx;
+
+	return atomic_load(&c->ends);
 }
 
 bool osr_control_pending(struct osr_control *c)
@@ -147,15 +169,23 @@ static void accept_client(struct osr_control *c)
 	struct ucred cred;
 	socklen_t size = sizeof(cred);
 	struct osr__client *client;
+	struct rlimit files;
 	bool master;
 
-	if (fd < 0)
+	if (fd < 0) {
+		c->no_accept = now() + NO_ACCEPT_S;
 		return;
+	}
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size)) {
 		close(fd);
 		return;
 	}
 	master = !cred.uid || cred.uid == geteuid();
+	if (!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_cur != RLIM_INFINITY &&
+	    (rlim_t)fd + FOR_FILES >= files.rlim_cur) {
+		refuse_client(fd);
+		return;
+	}
 	if (c->n_clients >= (master ? MAX_CLIENTS : MAX_CLIENTS - FOR_MASTERS) ||
 	    (!master && n_of_user(c, cred.uid) >= MAX_OF_USER)) {
 		refuse_client(fd);
@@ -237,7 +267,6 @@ static void answer_line(struct osr_control *c, struct osr__client *client)
 	double begin = now();
 	json_t *answer;
 
-	lock_after_others(c);
 	answer = osr__protocol(c->sched, &client->peer, client->in.text, size, &effect);
 	if (effect.changed)
 		atomic_fetch_add(&c->version, 1);
@@ -316,6 +345,8 @@ static int patience(const struct osr_control *c, int ms)
 
 	if (!c->graced && c->began + GRACE_S - t < least)
 		least = c->began + GRACE_S - t;
+	if (c->no_accept > t && c->no_accept - t < least)
+		least = c->no_accept - t;
 	for (uint32_t i = 0; i < c->n_clients; i++) {
 		const struct osr__client *client = c->client[i];
 		double wait = least;
@@ -341,11 +372,16 @@ static void drain(int fd)
 		return; /* nobody woke us */
 }
 
+static bool accepts(const struct osr_control *c)
+{
+	return c->n_clients < MAX_CLIENTS && now() >= c->no_accept;
+}
+
 static void wait_for_clients(struct osr_control *c, int ms)
 {
 	struct pollfd p[MAX_CLIENTS + 2] = {
 		{ .fd = c->wake, .events = POLLIN },
-		{ .fd = c->n_clients < MAX_CLIENTS ? c->listening : -1, .events = POLLIN },
+		{ .fd = accepts(c) ? c->listening : -1, .events = POLLIN },
 	};
 	uint32_t n = c->n_clients;
 
@@ -378,15 +414,30 @@ static void tell_all(struct osr_control *c)
 	pthread_mutex_unlock(&c->mutex);
 }
 
+/* What a sweep has left to do; what clients have said comes in between. */
+static bool work(struct osr_control *c)
+{
+	bool some;
+
+	lock_after_others(c);
+	some = osr_sched_work(c->sched);
+	pthread_mutex_unlock(&c->mutex);
+	if (some)
+		atomic_fetch_add(&c->version, 1);
+	return some;
+}
+
 static void *serve(void *arg)
 {
 	struct osr_control *c = arg;
+	bool busy;
 	int ms = 0;
 
 	while (!atomic_load(&c->ends)) {
 		wait_for_clients(c, ms);
 		for (uint32_t i = 0; i < c->n_clients; i++)
 			serve_client(c, c->client[i]);
+		busy = work(c);
 		tell_all(c);
 		for (uint32_t i = c->n_clients; i--;) {
 			struct osr__client *client = c->client[i];
@@ -397,6 +448,7 @@ static void *serve(void *arg)
 		}
 		end_grace(c);
 		ms = c->in.turn ? c->in.turn(c->in.ctx) : -1;
+		ms = busy ? 0 : ms;
 	}
 	return NULL;
 }
@@ -445,6 +497,7 @@ static enum osr_status open_socket(struct osr_control *c, struct osr_diag *diag)
 struct osr_control *osr_control_open(const struct osr_control_in *in, struct osr_diag *diag)
 {
 	struct osr_control *c = calloc(1, sizeof(*c));
+	struct osr_sched_lock lock = { take_for_thread, leave_for_thread, thread_ends, c };
 
 	if (!c) {
 		osr_fail(diag, OSR_NOMEM, "out of memory for the control socket");
@@ -461,8 +514,10 @@ struct osr_control *osr_control_open(const struct osr_control_in *in, struct osr
 	else if (snprintf(c->path, sizeof(c->path), "%s", in->path) >= (int)sizeof(c->path))
 		osr_fail(diag, OSR_INVAL, "%.200s: a socket's path has %zu characters at most",
 			 in->path, sizeof(c->path) - 1);
-	else if (!open_socket(c, diag))
+	else if (!open_socket(c, diag)) {
+		osr_sched_share(c->sched, &lock);
 		return c;
+	}
 	c->path[0] = '\0'; /* not ours */
 	osr_control_close(c);
 	return NULL;
@@ -478,7 +533,14 @@ enum osr_status osr_control_start(struct osr_control *c, struct osr_diag *diag)
 	c->began = now();
 	c->runs = !pthread_create(&c->thread, NULL, serve, c);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return c->runs ? OSR_OK : osr_fail(diag, OSR_NOMEM, "no thread for the control socket");
+	if (c->runs)
+		return OSR_OK;
+	/* Clients shall be refused, not wait. */
+	close(c->listening);
+	c->listening = -1;
+	unlink(c->path);
+	c->path[0] = '\0';
+	return osr_fail(diag, OSR_NOMEM, "no thread for the control socket");
 }
 
 void osr_control_stop(struct osr_control *c)
@@ -516,11 +578,10 @@ char *osr_control_save(struct osr_control *c)
 {
 	json_t *book;
 	char *text;
+	size_t size;
 
-	lock_after_others(c);
 	book = osr__book(c->sched);
-	pthread_mutex_unlock(&c->mutex);
-	text = book ? json_dumps(book, JSON_INDENT(1)) : NULL;
+	text = book ? osr__dump(book, JSON_INDENT(1), &size) : NULL;
 	json_decref(book);
 	return text;
 }

@@ -10,10 +10,16 @@
  * A flow that changes from plane q to plane r may push another one on a full cable from r to q, that
  * one another, and so on, to both sides: the loads of the cables of this level stay what they are. A
  * chain is kept if fewer flows are too many afterwards.
+ *
+ * Whoever may ask for a key decides how many flows there are, so the steps have a bound linear in them;
+ * at the bound the planes stay as they are, and contention may be more than the least.
  */
 #include "level.h"
 
 #include <string.h>
+
+#define STEPS 256 /* a flow; exchanges on trees that lack single cables take a few */
+#define MIN_STEPS 100000
 
 struct balance {
 	const struct osr_pgft *p;
@@ -22,7 +28,10 @@ struct balance {
 	struct osr__flow *flow;
 	uint32_t n;
 	const struct osr__demand *d;
-	struct osr__match m; /* flows by node */
+	/* The flows on each cable, a list by [side][node x planes + plane], and their weight. */
+	uint32_t *head[2], *load[2];
+	uint32_t *next[2], *before[2]; /* [n] */
+	uint64_t steps;
 	/* By node of the next level: a n_above + index of b; flows that go further up, and come. */
 	uint32_t *out, *in, *room;
 	uint32_t *chain, n_chain;
@@ -56,42 +65,80 @@ static uint32_t excess_of(const struct balance *x, uint32_t e)
 	return over(x->out[from], x->room[from]) + over(x->in[to], x->room[to]);
 }
 
-/* Gives a flow plane q; the change of the excess is added to *change. */
-static void give(struct balance *x, uint32_t e, uint32_t q, int64_t *change)
+static size_t cable(const struct balance *x, uint32_t e, bool right, uint32_t q)
 {
-	uint32_t weight = x->flow[e].weight;
+	return (size_t)(right ? x->d->edge[e].right : x->d->edge[e].left) * x->d->n_planes + q;
+}
 
-	if (!goes_further(x, e)) {
-		x->flow[e].q = q;
-		return;
-	}
-	for (int step = 0; step < 2; step++) {
-		size_t from = above(x, x->flow[e].a, x->flow[e].q);
-		size_t to = above(x, x->flow[e].ad, x->flow[e].q);
+static void list_flow(struct balance *x, uint32_t e)
+{
+	for (int right = 0; right < 2; right++) {
+		size_t at = cable(x, e, right, x->flow[e].q);
+		uint32_t next = x->head[right][at];
 
-		*change -= over(x->out[from], x->room[from]) + over(x->in[to], x->room[to]);
-		x->out[from] += step ? weight : -weight;
-		x->in[to] += step ? weight : -weight;
-		*change += over(x->out[from], x->room[from]) + over(x->in[to], x->room[to]);
-		x->flow[e].q = q;
+		x->head[right][at] = e;
+		x->before[right][e] = OSR_NONE;
+		x->next[right][e] = next;
+		if (next != OSR_NONE)
+			x->before[right][next] = e;
+		x->load[right][at] += x->flow[e].weight;
 	}
 }
 
-/* A flow on the cable of this node in plane q that has to go if the cable carries too much now. */
-static uint32_t to_push(const struct balance *x, uint32_t node, bool right, uint32_t q)
+static void unlist_flow(struct balance *x, uint32_t e)
 {
-	const uint32_t *row = right ? x->m.right_row : x->m.left_row;
-	const uint32_t *list = right ? x->m.right_edge : x->m.left_edge;
-	uint32_t load = 0, e = OSR_NONE;
+	for (int right = 0; right < 2; right++) {
+		size_t at = cable(x, e, right, x->flow[e].q);
+		uint32_t next = x->next[right][e], before = x->before[right][e];
 
-	for (uint32_t i = row[node]; i < row[node + 1]; i++) {
-		if (x->flow[list[i]].q != q)
-			continue;
-		load += x->flow[list[i]].weight;
-		if (!x->moved[list[i]])
-			e = list[i];
+		if (before == OSR_NONE)
+			x->head[right][at] = next;
+		else
+			x->next[right][before] = next;
+		if (next != OSR_NONE)
+			x->before[right][next] = before;
+		x->load[right][at] -= x->flow[e].weight;
 	}
-	return load > x->limit ? e : OSR_NONE;
+}
+
+/* Adds a flow to the nodes it crosses, or takes it off; the change of the excess is added to *change. */
+static void count_flow(struct balance *x, uint32_t e, bool add, int64_t *change)
+{
+	uint32_t weight = add ? x->flow[e].weight : -x->flow[e].weight;
+	size_t from, to;
+
+	if (!goes_further(x, e))
+		return;
+	from = above(x, x->flow[e].a, x->flow[e].q);
+	to = above(x, x->flow[e].ad, x->flow[e].q);
+	*change -= over(x->out[from], x->room[from]) + over(x->in[to], x->room[to]);
+	x->out[from] += weight;
+	x->in[to] += weight;
+	*change += over(x->out[from], x->room[from]) + over(x->in[to], x->room[to]);
+}
+
+/* Gives a flow plane q. */
+static void give(struct balance *x, uint32_t e, uint32_t q, int64_t *change)
+{
+	count_flow(x, e, false, change);
+	unlist_flow(x, e);
+	x->flow[e].q = q;
+	list_flow(x, e);
+	count_flow(x, e, true, change);
+	x->steps++;
+}
+
+/* A flow on the cable that flow e has come to, which has to go if the cable carries too much now. */
+static uint32_t to_push(struct balance *x, uint32_t e, bool right, uint32_t q)
+{
+	size_t at = cable(x, e, right, q);
+	uint32_t i = x->head[right][at];
+
+	if (x->load[right][at] <= x->limit)
+		return OSR_NONE;
+	for (; i != OSR_NONE && x->moved[i]; i = x->next[right][i])
+		x->steps++;
+	return i;
 }
 
 /* From the node at one end of a flow that has just come into plane `to`. */
@@ -99,9 +146,9 @@ static bool push_on(struct balance *x, uint32_t e, bool right, uint32_t from, ui
 		    int64_t *change)
 {
 	for (;;) {
-		uint32_t node = right ? x->flow[e].ad : x->flow[e].a, swap = from;
+		uint32_t swap = from;
 
-		e = to_push(x, node, right, to);
+		e = to_push(x, e, right, to);
 		if (e == OSR_NONE)
 			return true;
 		if (!osr__may(x->d, e, from))
@@ -138,6 +185,24 @@ static bool try_exchange(struct balance *x, uint32_t e, uint32_t r)
 	return good;
 }
 
+static enum osr_status begin_lists(struct balance *x, struct osr_arena *scratch)
+{
+	size_t n_cables = (size_t)x->d->n_nodes * x->d->n_planes;
+
+	for (int right = 0; right < 2; right++) {
+		x->head[right] = osr_alloc(scratch, n_cables, sizeof(uint32_t));
+		x->load[right] = osr_calloc(scratch, n_cables, sizeof(uint32_t));
+		x->next[right] = osr_alloc(scratch, x->n, sizeof(uint32_t));
+		x->before[right] = osr_alloc(scratch, x->n, sizeof(uint32_t));
+		if (!x->head[right] || !x->load[right] || !x->next[right] || !x->before[right])
+			return OSR_NOMEM;
+		memset(x->head[right], 0xff, n_cables * sizeof(uint32_t));
+	}
+	for (uint32_t e = x->n; e--;)
+		list_flow(x, e);
+	return OSR_OK;
+}
+
 static enum osr_status begin(struct balance *x, struct osr_arena *scratch)
 {
 	const struct osr_pgft_tree *tree = x->tree;
@@ -150,7 +215,7 @@ static enum osr_status begin(struct balance *x, struct osr_arena *scratch)
 	x->room = osr_calloc(scratch, n, sizeof(*x->room));
 	x->chain = osr_alloc(scratch, x->n, sizeof(*x->chain));
 	x->moved = osr_calloc(scratch, x->n, sizeof(*x->moved));
-	if (!x->out || !x->in || !x->room || !x->chain || !x->moved)
+	if (!x->out || !x->in || !x->room || !x->chain || !x->moved || begin_lists(x, scratch))
 		return OSR_NOMEM;
 	for (size_t i = 0; i < n; i++) {
 		uint32_t b = osr__b_above(tree, t, x->flow->b, (uint32_t)(i % w));
@@ -165,7 +230,7 @@ static enum osr_status begin(struct balance *x, struct osr_arena *scratch)
 		x->out[above(x, x->flow[e].a, x->flow[e].q)] += x->flow[e].weight;
 		x->in[above(x, x->flow[e].ad, x->flow[e].q)] += x->flow[e].weight;
 	}
-	return osr__match_init(&x->m, x->d->n_nodes, x->d->edge, x->d->n_edges, scratch);
+	return OSR_OK;
 }
 
 enum osr_status osr__balance(const struct osr_pgft *p, const struct osr_pgft_tree *tree, uint32_t t,
@@ -177,6 +242,7 @@ enum osr_status osr__balance(const struct osr_pgft *p, const struct osr_pgft_tre
 		.p = p, .tree = tree, .t = t, .limit = limit, .flow = flow, .n = n, .d = d
 	};
 	enum osr_status st = OSR_OK;
+	uint64_t steps = STEPS * (uint64_t)n + MIN_STEPS;
 	bool better = true;
 
 	if (t + 1 >= tree->h || !n)
@@ -185,7 +251,7 @@ enum osr_status osr__balance(const struct osr_pgft *p, const struct osr_pgft_tre
 	/* Every round that goes on has fewer that are too many than the one before. */
 	while (!st && better) {
 		better = false;
-		for (uint32_t e = 0; e < n; e++)
+		for (uint32_t e = 0; e < n && x.steps < steps; e++)
 			for (uint32_t r = 0; r < d->n_planes && excess_of(&x, e); r++)
 				if (r != flow[e].q && osr__may(d, e, r))
 					better |= try_exchange(&x, e, r);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define MAX_OFFSETS 128 /* 2^7 */
+#define MAX_TRIES 3     /* to make routes while the fabric changes again and again */
 
 struct osr_sched *osr_sched_new(const struct osr_sched_limits *limits)
 {
@@ -21,6 +22,25 @@ struct osr_sched *osr_sched_new(const struct osr_sched_limits *limits)
 		s->next_id = 1;
 	}
 	return s;
+}
+
+/* The lock ------------------------------------------------------------------------------------- */
+
+void osr_sched_share(struct osr_sched *s, const struct osr_sched_lock *lock)
+{
+	s->lock = *lock;
+}
+
+void osr_sched_take(struct osr_sched *s)
+{
+	if (s->lock.take)
+		s->lock.take(s->lock.ctx);
+}
+
+void osr_sched_leave(struct osr_sched *s)
+{
+	if (s->lock.leave)
+		s->lock.leave(s->lock.ctx);
 }
 
 /* Applications --------------------------------------------------------------------------------- */
@@ -51,6 +71,8 @@ void osr_sched_free(struct osr_sched *s)
 	free(s->app);
 	osr_arena_free(&s->arena);
 	osr_arena_free(&s->scratch);
+	osr_arena_free(&s->work);
+	osr_arena_free(&s->held);
 	free(s);
 }
 
@@ -357,8 +379,8 @@ static enum osr_status fill_app(struct osr_sched *s, struct osr_sched_app *app,
 	return st;
 }
 
-enum osr_status osr_sched_place(struct osr_sched *s, const struct osr_sched_in *in,
-				struct osr_sched_app **app, struct osr_diag *diag)
+static enum osr_status place_once(struct osr_sched *s, const struct osr_sched_in *in,
+				  struct osr_sched_app **app, struct osr_diag *diag)
 {
 	enum osr_status st = check_limits(s, in, diag);
 
@@ -374,6 +396,22 @@ enum osr_status osr_sched_place(struct osr_sched *s, const struct osr_sched_in *
 		free_app(*app);
 		*app = NULL;
 	}
+	return st;
+}
+
+enum osr_status osr_sched_place(struct osr_sched *s, const struct osr_sched_in *in,
+				struct osr_sched_app **app, struct osr_diag *diag)
+{
+	enum osr_status st;
+	uint64_t stamp;
+	int tries = 0;
+
+	do {
+		stamp = s->stamp;
+		if (diag)
+			diag->text[0] = '\0';
+		st = place_once(s, in, app, diag);
+	} while (st && s->stamp != stamp && ++tries < MAX_TRIES && !osr__sched_stops(s));
 	return st;
 }
 
@@ -395,6 +433,7 @@ void osr__sched_clear(struct osr_sched *s, struct osr_sched_slot *slot)
 	slot->routes = (struct osr_key_routes){ 0 };
 	slot->change = ++s->change;
 	slot->written = false;
+	slot->todo = OSR_SCHED_NOTHING;
 }
 
 void osr__sched_withdraw(struct osr_sched *s, struct osr_sched_app *app, uint32_t key,
@@ -421,8 +460,8 @@ static enum osr_status check_key(const struct osr_sched_app *app, uint32_t key,
 			app->n_keys - 1, key);
 }
 
-enum osr_status osr_sched_request(struct osr_sched *s, struct osr_sched_app *app, uint32_t key,
-				  struct osr_diag *diag)
+static enum osr_status request_once(struct osr_sched *s, struct osr_sched_app *app, uint32_t key,
+				    struct osr_diag *diag)
 {
 	enum osr_status st = check_key(app, key, diag);
 	struct osr_sched_slot *slot;
@@ -448,19 +487,39 @@ enum osr_status osr_sched_request(struct osr_sched *s, struct osr_sched_app *app
 	return OSR_OK;
 }
 
+enum osr_status osr_sched_request(struct osr_sched *s, struct osr_sched_app *app, uint32_t key,
+				  struct osr_diag *diag)
+{
+	enum osr_status st;
+	uint64_t stamp;
+	int tries = 0;
+
+	do {
+		stamp = s->stamp;
+		if (diag)
+			diag->text[0] = '\0';
+		st = request_once(s, app, key, diag);
+	} while (st && s->stamp != stamp && ++tries < MAX_TRIES && !osr__sched_stops(s));
+	return st;
+}
+
 enum osr_status osr_sched_done(struct osr_sched *s, struct osr_sched_app *app, uint32_t key,
 			       struct osr_diag *diag)
 {
 	enum osr_status st = check_key(app, key, diag);
+	struct osr_sched_slot *slot;
 
 	if (st)
 		return st;
+	slot = &app->slot[app->key[key].slot];
 	if (app->key[key].state == OSR_KEY_PREPARED)
 		return osr_fail(diag, OSR_INVAL, "key %u of application %u is not in use", key,
 				app->id);
 	if (osr__in_use(&app->key[key]) && s->has_fabric)
-		osr__sched_load(s, &app->slot[app->key[key].slot], false);
+		osr__sched_load(s, slot, false);
 	app->key[key].state = OSR_KEY_PREPARED;
+	if (slot->key == key && slot->todo)
+		osr__sched_clear(s, slot);
 	return OSR_OK;
 }
 
@@ -485,43 +544,82 @@ bool osr_sched_dirty(const struct osr_sched *s)
 	return s->change > s->written;
 }
 
-static int by_dest_and_switch(const void *a, const void *b)
-{
-	const struct osr_overlay_entry *x = a, *y = b;
+/* Where in the list the entries of a LID go, and the slot that has it. */
+struct listing {
+	uint32_t *first, *owner; /* [n_dests + 1], [n_dests] */
+};
 
-	if (x->dest != y->dest)
-		return x->dest < y->dest ? -1 : 1;
-	return x->sw < y->sw ? -1 : x->sw > y->sw;
+/*
+ * The LIDs of a slot's entries are its own; a stored book may give one to two applications, or name
+ * some that there are not: then the first has it, and the latter are left out.
+ */
+static uint32_t dest_of(const struct osr_sched *s, const struct listing *l, uint32_t number,
+			const struct osr_sched_slot *slot, const struct osr_key_entry *e)
+{
+	uint32_t lid = s->f.term_lid[e->term] + slot->offset, d;
+
+	d = slot->offset < 1u << s->f.term_lmc[e->term] && lid <= s->f.max_lid ? s->f.lid_dest[lid]
+									       : OSR_NONE;
+	if (d != OSR_NONE && l->owner[d] == OSR_NONE)
+		l->owner[d] = number;
+	return d != OSR_NONE && l->owner[d] == number ? d : OSR_NONE;
 }
 
-enum osr_status osr_sched_collect(struct osr_sched *s, struct osr_arena *arena,
-				  struct osr_overlay_entry **entry, uint32_t *n_entries,
-				  struct osr_diag *diag)
+/* Counts, or with an `entry` writes, what the slots hold. */
+static void list_slots(const struct osr_sched *s, const struct listing *l,
+		       struct osr_overlay_entry *entry)
 {
-	uint32_t n = 0;
+	uint32_t number = 0;
 
-	*n_entries = 0;
-	s->collected = s->change;
-	for (uint32_t i = 0; s->has_fabric && i < s->n_apps; i++)
-		for (uint32_t k = 0; k < s->app[i]->n_slots; k++)
-			n += s->app[i]->slot[k].routes.n_entries;
-	*entry = osr_alloc(arena, n, sizeof(**entry));
-	if (!*entry)
-		return nomem(diag);
-	for (uint32_t i = 0; n && i < s->n_apps; i++)
-		for (uint32_t k = 0; k < s->app[i]->n_slots; k++) {
+	for (uint32_t i = 0; i < s->n_apps; i++)
+		for (uint32_t k = 0; k < s->app[i]->n_slots; k++, number++) {
 			const struct osr_sched_slot *slot = &s->app[i]->slot[k];
 
 			for (uint32_t e = 0; e < slot->routes.n_entries; e++) {
 				const struct osr_key_entry *x = &slot->routes.entry[e];
-				uint32_t lid = s->f.term_lid[x->term] + slot->offset;
+				uint32_t d = dest_of(s, l, number, slot, x);
 
-				(*entry)[(*n_entries)++] =
-					(struct osr_overlay_entry){ x->sw, s->f.lid_dest[lid],
-								    x->port };
+				if (d == OSR_NONE)
+					continue;
+				if (entry)
+					entry[l->first[d]] =
+						(struct osr_overlay_entry){ x->sw, d, x->port };
+				l->first[d]++;
 			}
 		}
-	qsort(*entry, *n_entries, sizeof(**entry), by_dest_and_switch);
+}
+
+/* By LID in one pass; within a LID slots have their entries by switch already. */
+enum osr_status osr_sched_collect(struct osr_sched *s, struct osr_arena *arena,
+				  struct osr_overlay_entry **entry, uint32_t *n_entries,
+				  struct osr_diag *diag)
+{
+	uint32_t n_dests = s->has_fabric ? s->f.n_dests : 0;
+	struct listing l = {
+		.first = osr_calloc(arena, n_dests + 1, sizeof(*l.first)),
+		.owner = osr_alloc(arena, n_dests + 1, sizeof(*l.owner)),
+	};
+	uint32_t n = 0;
+
+	*n_entries = 0;
+	s->collected = s->change;
+	if (!l.first || !l.owner)
+		return nomem(diag);
+	memset(l.owner, 0xff, (n_dests + 1) * sizeof(*l.owner));
+	if (s->has_fabric)
+		list_slots(s, &l, NULL);
+	for (uint32_t d = 0; d < n_dests; d++) {
+		uint32_t here = l.first[d];
+
+		l.first[d] = n;
+		n += here;
+	}
+	*entry = osr_alloc(arena, n, sizeof(**entry));
+	if (!*entry)
+		return nomem(diag);
+	if (s->has_fabric)
+		list_slots(s, &l, *entry);
+	*n_entries = n;
 	return OSR_OK;
 }
 
@@ -535,7 +633,7 @@ void osr_sched_written(struct osr_sched *s)
 			if (slot->key == OSR_NONE || slot->change > s->collected)
 				continue;
 			slot->written = true;
-			if (s->app[i]->key[slot->key].state == OSR_KEY_WAITING)
+			if (!slot->todo && s->app[i]->key[slot->key].state == OSR_KEY_WAITING)
 				s->app[i]->key[slot->key].state = OSR_KEY_ACTIVE;
 		}
 }
@@ -550,7 +648,8 @@ static uint32_t refuse_some(struct osr_sched *s, const char *reason, bool all)
 			uint32_t key = s->app[i]->slot[k].key;
 
 			if (key == OSR_NONE ||
-			    (!all && s->app[i]->key[key].state != OSR_KEY_WAITING))
+			    (!all && (s->app[i]->slot[k].todo ||
+				      s->app[i]->key[key].state != OSR_KEY_WAITING)))
 				continue;
 			osr__sched_withdraw(s, s->app[i], key, reason);
 			n++;
@@ -604,6 +703,7 @@ static bool copy_slot(struct osr_sched *s, struct osr_sched_app *app, uint32_t i
 	memcpy(slot->entry, from->entry, from->n_entries * sizeof(*slot->entry));
 	slot->n_entries = from->n_entries;
 	slot->key = from->key;
+	slot->todo = OSR_SCHED_LOOK;
 	return true;
 }
 

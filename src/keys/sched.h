@@ -27,7 +27,28 @@ struct osr_sched {
 
 	uint64_t change, collected, written; /* numbers of changes */
 	struct osr_arena scratch;
+
+	/* Of the thread that makes routes; `held` is the fabric it looks at, if that has been replaced. */
+	struct osr_sched_lock lock;
+	struct osr_arena work, held;
+	uint64_t viewed; /* stamp, 0: none */
 };
+
+/* The present fabric while the lock is left: the structs are copies, the arrays outlive a change. */
+struct osr__view {
+	struct osr_fabric f;
+	struct osr_pgft p;
+	uint64_t stamp;
+};
+
+void osr__view_open(struct osr_sched *s, struct osr__view *v);
+/* false: it is not the present fabric any more. */
+bool osr__view_close(struct osr_sched *s, const struct osr__view *v);
+
+static inline bool osr__sched_stops(const struct osr_sched *s)
+{
+	return s->lock.stops && s->lock.stops(s->lock.ctx);
+}
 
 static inline bool osr__in_use(const struct osr_sched_key *k)
 {
@@ -47,7 +68,10 @@ void osr__sched_withdraw(struct osr_sched *s, struct osr_sched_app *app, uint32_
 void osr__sched_notice(struct osr_sched_app *app, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The compressed key for the present fabric, unless there is one. */
+/*
+ * The compressed key for the present fabric, unless there is one. OSR_NOT_APPLICABLE, here and below,
+ * if the fabric has changed meanwhile (s->stamp is another one then), or the caller stops.
+ */
 enum osr_status osr__sched_make(struct osr_sched *s, struct osr_sched_app *app, uint32_t key,
 				struct osr_diag *diag);
 
@@ -60,5 +84,9 @@ enum osr_status osr__sched_put(struct osr_sched *s, struct osr_sched_app *app, u
 
 /* Terminals of the ranks in the present fabric. */
 void osr__sched_resolve(const struct osr_sched *s, struct osr_sched_app *app);
+
+/* A LID offset that the LMC of the present fabric does not have. */
+bool osr__sched_lacks_lids(const struct osr_sched *s, const struct osr_sched_app *app,
+			   const struct osr_sched_slot *slot);
 
 #endif

@@ -34,6 +34,7 @@ struct keys {
 	atomic_bool settling; /* the discovery that ends this has been asked for */
 	atomic_llong rest;    /* ns of now(): no sweep is asked for before */
 	bool loaded, laid;    /* of the sweep thread */
+	double lay_ms;        /* the same: what keys have cost the sweep, waiting included */
 
 	/* Of the control thread. */
 	double asked_at, sweeping_at, saved_at;
@@ -70,8 +71,7 @@ static void save(struct keys *k)
 	bool failed;
 
 	book_name(k, name, sizeof(name));
-	failed = !text ||
-		 !osr__file_replace(osr__cache_dir(), name, 0600, print_book, text, &diag);
+	failed = !text || !osr__file_replace(osr__cache_dir(), name, 0600, print_book, text, &diag);
 	free(text);
 	/* Once, not every second. */
 	if (failed && !k->save_failed)
@@ -315,7 +315,8 @@ static enum osr_status lay(struct osr_sched *s, struct sweep_slot *slot, struct 
 				       scratch, &slot->keys_arena, &slot->keyed, diag);
 		if (!st)
 			st = osr_check(f, &slot->keyed, scratch, &verdict, diag);
-		if (!st && (verdict.proven & slot->base_verdict.proven) != slot->base_verdict.proven)
+		if (!st &&
+		    (verdict.proven & slot->base_verdict.proven) != slot->base_verdict.proven)
 			st = osr_fail(diag, OSR_CHECK_FAILED, "less is proven than without keys");
 		if (!st) {
 			slot->has_keys = true;
@@ -347,6 +348,7 @@ void osr__keys_lay(struct plugin *p, struct sweep_slot *slot, struct osr_arena *
 	clear(slot);
 	if (!p->keys)
 		return;
+	p->keys->lay_ms = now() * -1e3;
 	s = osr_control_lock(p->keys->control);
 	st = osr_sched_fabric(s, &slot->result.fabric, &diag);
 	/* Those that wait go first, then all: the base routing alone is always right. */
@@ -364,6 +366,12 @@ void osr__keys_lay(struct plugin *p, struct sweep_slot *slot, struct osr_arena *
 			 diag.text);
 	p->keys->laid = !st;
 	osr_control_unlock(p->keys->control);
+	p->keys->lay_ms += now() * 1e3;
+}
+
+double osr__keys_ms(const struct plugin *p)
+{
+	return p->keys ? p->keys->lay_ms : 0;
 }
 
 /* Opening and closing -------------------------------------------------------------------------- */
@@ -409,8 +417,10 @@ void osr__keys_open(struct plugin *p)
 	if (!*in.path || p->options.broken)
 		return;
 	k = calloc(1, sizeof(*k));
-	if (!k)
+	if (!k) {
+		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR15: no routing keys: out of memory");
 		return;
+	}
 	k->plugin = p;
 	in.ctx = k;
 	make_directory(in.path);
@@ -425,7 +435,8 @@ void osr__keys_open(struct plugin *p)
 		return;
 	}
 	p->keys = k;
-	osr__log(p->osm, OSM_LOG_INFO, "routing keys are given at %s (mode %04o)", in.path, in.mode);
+	osr__log(p->osm, OSM_LOG_INFO, "routing keys are given at %s (mode %04o)", in.path,
+		 in.mode);
 }
 
 void osr__keys_close(struct plugin *p)

@@ -80,6 +80,8 @@ void osr__keys_report(const struct sweep *w)
 
 	if (slot->has_keys)
 		osr__log(w->osm, OSM_LOG_INFO,
-			 "%s: routing keys: %u entries over the base, whose digest is %016" PRIx64,
-			 w->ctx->engine->name, slot->n_key_entries, slot->result.digest);
+			 "%s: routing keys: %u entries over the base, whose digest is %016" PRIx64
+			 ", laid and checked in %.1f ms",
+			 w->ctx->engine->name, slot->n_key_entries, slot->result.digest,
+			 osr__keys_ms(w->ctx->plugin));
 }

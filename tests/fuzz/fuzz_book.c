@@ -16,6 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		insist(diag.text[0] != 0, "refused without a sentence", "");
 	if (osr_sched_row(s, 0)) {
 		insist(!osr_sched_fabric(s, keyring_fabric(), &diag), "the fabric", diag.text);
+		while (osr_sched_work(s))
+			;
 		keyring_use(s);
 	}
 	json_decref(book);

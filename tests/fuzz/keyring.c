@@ -86,7 +86,6 @@ static void lay(struct osr_sched *s)
 	uint32_t n;
 
 	insist(!osr_sched_collect(s, &scratch, &entry, &n, &diag), "the entries", diag.text);
-	/* A book may give one offset of a host to two; then it is refused with a sentence. */
 	if (osr_overlay_apply(f, base_tables(), entry, n, &scratch, &result, &out, &diag))
 		insist(diag.text[0] != 0, "refused without a sentence", "");
 	osr_arena_free(&scratch);
@@ -107,6 +106,8 @@ static void save_and_restore(struct osr_sched *s)
 	again = osr__book(t);
 	insist(json_array_size(json_object_get(again, "apps")) == n_apps, "another book", "");
 	insist(!osr_sched_fabric(t, keyring_fabric(), &diag), "the fabric", diag.text);
+	while (osr_sched_work(t))
+		;
 	lay(t);
 	json_decref(book);
 	json_decref(again);

@@ -299,7 +299,8 @@ def link_failure(workdir):
                 opensm.change(fabric.unlink(*cable))
                 told = client.until(event='notice', app=app['app'])
                 expect('new routes' in told['text'], 'the notice: %s' % told)
-                # Its routes were in the tables of that sweep; the state says the switches have them.
+                # The sweep that found it had the base; the routes come with one for keys.
+                client.until(event='key', app=app['app'], key=0, state='active')
                 status = client.must(op='status')['apps'][0]
                 expect(status['keys'][0]['state'] == 'active', 'after a lost cable: %s' % status)
                 opensm.wait_quiet()

@@ -42,13 +42,13 @@ static void make_fabric(struct osr_fabric *f, int cable)
 								  .port_a = (uint8_t)(3 + spine),
 								  .port_b = (uint8_t)(1 + leaf) });
 		for (unsigned h = 0; h < 2; h++)
-			osr_builder_terminal(
-				b, &(struct osr_terminal_in){
-					   .guid = 0x100 + leaf * 2 + h,
-					   .sw = leaf,
-					   .port = (uint8_t)(1 + h),
-					   .lmc = 1,
-					   .lid = (uint16_t)(16 + 2 * (leaf * 2 + h)) });
+			osr_builder_terminal(b,
+					     &(struct osr_terminal_in){
+						     .guid = 0x100 + leaf * 2 + h,
+						     .sw = leaf,
+						     .port = (uint8_t)(1 + h),
+						     .lmc = 1,
+						     .lid = (uint16_t)(16 + 2 * (leaf * 2 + h)) });
 	}
 	assert_int_equal(osr_builder_build(b, &arena, f, NULL), OSR_OK);
 	osr_builder_free(b);
@@ -97,8 +97,12 @@ static void *live(void *arg)
 {
 	static const char *const hosts[] = { "0x100", "0x102", "0x104", "0x106" };
 	static const char *const patterns[] = { "0>1 1>2 2>3 3>0", "0>2 1>3" };
-	struct osrk_place in = { .name = "life", .hosts = hosts, .n_ranks = 4,
-				 .patterns = patterns, .n_patterns = 2, .hold = true };
+	struct osrk_place in = { .name = "life",
+				 .hosts = hosts,
+				 .n_ranks = 4,
+				 .patterns = patterns,
+				 .n_patterns = 2,
+				 .hold = true };
 	struct life *l = arg;
 	struct osrk *k = osrk_open(path);
 
@@ -209,6 +213,10 @@ static void save_and_restore(void **state)
 	assert_int_equal(n_wrong, 0);
 	again = osr_control_save(c);
 	assert_string_equal(book, again);
+	sweep(c, &fabric);
+	/* The stored routes are followed by its thread, and are in the tables after the next sweep. */
+	for (int i = 0; i < 1000 && !osr_control_pending(c); i++)
+		usleep(10000);
 	sweep(c, &fabric);
 	k = osrk_open(path);
 	assert_int_equal(osrk_attach(k, app), 0);

@@ -68,6 +68,8 @@ static void change(struct world *w, const char *m, int lmc, uint32_t links, uint
 {
 	grow(w, m, lmc, links, seed);
 	assert_int_equal(osr_sched_fabric(w->s, &w->f, &w->diag), OSR_OK);
+	while (osr_sched_work(w->s))
+		;
 }
 
 static void begin(struct world *w, const char *m, int lmc)
@@ -153,7 +155,8 @@ static void judge(struct world *w)
 			const struct osr_sched_slot *slot = &app->slot[k];
 			const struct osr_sched_key *key = &app->key[slot->key];
 
-			for (uint32_t p = 0; slot->key != OSR_NONE && p < key->n_pairs; p++) {
+			for (uint32_t p = 0;
+			     slot->key != OSR_NONE && !slot->todo && p < key->n_pairs; p++) {
 				uint32_t from = app->term[key->pair[p].from];
 				uint32_t to = app->term[key->pair[p].to], at, hops = 0, d;
 
@@ -378,12 +381,13 @@ static void test_faults(void **state)
 		osr_sched_written(w.s);
 		before = a->n_notices + b->n_notices;
 		change(&w, "4,4,4", 1, 1 + round % 6, round);
-		judge(&w);
-		assert_int_equal(a->key[round % 2].state, OSR_KEY_ACTIVE);
-		assert_int_equal(b->key[0].state, OSR_KEY_ACTIVE);
 		n_anew += a->n_notices + b->n_notices - before;
 		n_kept += 2 - (a->n_notices + b->n_notices - before);
 		assert_true(osr_sched_dirty(w.s) == (a->n_notices + b->n_notices > before));
+		judge(&w);
+		osr_sched_written(w.s);
+		assert_int_equal(a->key[round % 2].state, OSR_KEY_ACTIVE);
+		assert_int_equal(b->key[0].state, OSR_KEY_ACTIVE);
 		change(&w, "4,4,4", 1, 0, 1); /* routes that still lead stay */
 		judge(&w);
 		assert_int_equal(osr_sched_done(w.s, a, round % 2, &w.diag), OSR_OK);
@@ -409,6 +413,7 @@ static void test_withdrawn(void **state)
 	osr_sched_written(w.s);
 	change(&w, "4,4,4", 1, 0, 1); /* offset 2 is no more */
 	judge(&w);
+	osr_sched_written(w.s);
 	assert_int_equal(a->key[0].state, OSR_KEY_ACTIVE);
 	assert_int_equal(a->key[1].state, OSR_KEY_WITHDRAWN);
 	assert_non_null(strstr(a->notice, "fewer LIDs"));
@@ -422,7 +427,157 @@ static void test_withdrawn(void **state)
 	osr_sched_written(w.s);
 	change(&w, "4,4", 2, 0, 1); /* a quarter of the hosts, on other switches */
 	judge(&w);
+	osr_sched_written(w.s);
 	assert_int_equal(a->key[0].state, OSR_KEY_ACTIVE);
+	end(&w);
+}
+
+/* Nothing is made in a sweep: what leads stays, what does not leaves the tables and waits. */
+static void test_sweep_makes_nothing(void **state)
+{
+	struct osr_sched_app *a, *b;
+	struct world w;
+	uint32_t n, lost;
+
+	begin(&w, "4,4,4", 1);
+	a = place(&w, 1, 0, 2, 32, 1, 0);
+	b = place(&w, 2, 1, 2, 2, 1, 0); /* two hosts of one leaf: no cable */
+	request(&w, a, 0, OSR_KEY_WAITING);
+	request(&w, b, 0, OSR_KEY_ACTIVE);
+	osr_sched_written(w.s);
+	n = a->slot[0].routes.n_entries;
+	assert_true(n > 0);
+	for (lost = 1; a->slot[0].routes.n_entries; lost++) {
+		assert_true(lost < 64);
+		assert_int_equal(a->key[0].state, OSR_KEY_ACTIVE);
+		grow(&w, "4,4,4", 1, lost, 1);
+		assert_int_equal(osr_sched_fabric(w.s, &w.f, &w.diag), OSR_OK);
+		judge(&w);
+	}
+	assert_int_equal(a->key[0].state, OSR_KEY_WAITING);
+	assert_int_equal(b->key[0].state, OSR_KEY_ACTIVE);
+	osr_sched_written(w.s); /* the base routing serves it */
+	assert_int_equal(a->key[0].state, OSR_KEY_WAITING);
+	assert_int_equal(a->slot[0].todo, OSR_SCHED_LOOK);
+	assert_true(osr_sched_work(w.s) && osr_sched_work(w.s) && !osr_sched_work(w.s));
+	assert_true(osr_sched_dirty(w.s));
+	assert_non_null(strstr(a->notice, "new routes"));
+	judge(&w);
+	osr_sched_written(w.s);
+	assert_int_equal(a->key[0].state, OSR_KEY_ACTIVE);
+	end(&w);
+}
+
+/* Sweeps that come while routes are made without the lock. */
+struct rival {
+	struct world *w;
+	int n_left,
+		n_changes; /* how often the lock was left; changes of the fabric still to come */
+	int stops_at;
+	bool refuses;
+};
+
+static void rival_leave(void *ctx)
+{
+	struct rival *r = ctx;
+	struct osr_arena arena = { 0 };
+	struct osr_overlay_entry *entry;
+	uint32_t n;
+
+	r->n_left++;
+	if (r->n_changes-- > 0)
+		grow(r->w, "4,4,4", 1, (uint32_t)r->n_left, 7);
+	assert_int_equal(osr_sched_fabric(r->w->s, &r->w->f, &r->w->diag), OSR_OK);
+	if (r->refuses)
+		osr_sched_refuse(r->w->s, "a rival");
+	assert_int_equal(osr_sched_collect(r->w->s, &arena, &entry, &n, &r->w->diag), OSR_OK);
+	osr_sched_written(r->w->s);
+	osr_arena_free(&arena);
+}
+
+static void rival_take(void *ctx)
+{
+}
+
+static bool rival_stops(void *ctx)
+{
+	const struct rival *r = ctx;
+
+	return r->stops_at && r->n_left >= r->stops_at;
+}
+
+static void test_sweeps_meanwhile(void **state)
+{
+	struct osr_sched_app *a;
+	struct world w;
+	struct rival r = { .w = &w };
+	const struct osr_sched_lock lock = { rival_take, rival_leave, rival_stops, &r };
+
+	begin(&w, "4,4,4", 1);
+	osr_sched_share(w.s, &lock);
+	r.n_changes = 1; /* placed and requested at the second try */
+	a = place(&w, 1, 0, 2, 32, 2, 0);
+	assert_non_null(a);
+	r.n_changes = 1;
+	request(&w, a, 0, OSR_KEY_WAITING);
+	osr_sched_written(w.s);
+	assert_int_equal(a->key[0].state, OSR_KEY_ACTIVE);
+	r.n_changes =
+		100; /* never two sweeps with one fabric: refused, and nothing is left behind */
+	assert_null(place(&w, 1, 1, 2, 32, 1, 0));
+	assert_non_null(strstr(w.diag.text, "changed while"));
+	assert_null(osr_sched_row(w.s, 1));
+	for (int i = 0; i < 20; i++)
+		osr_sched_work(w.s);
+	r.n_changes = 0;
+	while (osr_sched_work(w.s))
+		;
+	judge(&w);
+	/* All keys are withdrawn while one of them is made again. */
+	r.refuses = true;
+	grow(&w, "4,4,4", 1, 40, 3);
+	assert_int_equal(osr_sched_fabric(w.s, &w.f, &w.diag), OSR_OK);
+	while (osr_sched_work(w.s))
+		;
+	judge(&w);
+	r.refuses = false;
+	r.stops_at = r.n_left + 1;
+	assert_null(place(&w, 1, 1, 2, 32, 8, 0));
+	assert_non_null(strstr(w.diag.text, "ends"));
+	end(&w);
+}
+
+/* A stored book names end ports that are no ranks: they get no entries (and nothing is read behind a table). */
+static void test_foreign_entries(void **state)
+{
+	struct osr_sched_app *a, bad;
+	struct osr_sched_slot slot;
+	struct osr_sched_entry entry[4];
+	struct world w;
+	struct osr_sched *s;
+	uint32_t n = 0;
+
+	begin(&w, "4,4,4", 1);
+	a = place(&w, 1, 0, 2, 32, 1, 0);
+	request(&w, a, 0, OSR_KEY_WAITING);
+	slot = a->slot[0];
+	for (uint32_t t = w.f.n_terminals; t-- && n < 4;)
+		if (w.f.term_role[t] == OSR_ROLE_SP0)
+			entry[n++] =
+				(struct osr_sched_entry){ w.f.sw_guid[0], w.f.term_guid[t], 1 };
+	slot.entry = entry;
+	slot.n_entries = n;
+	bad = *a;
+	bad.slot = &slot;
+	bad.key[0].state = OSR_KEY_ACTIVE;
+	s = osr_sched_new(&limits);
+	assert_int_equal(osr_sched_restore(s, &bad, &w.diag), OSR_OK);
+	osr_sched_free(w.s);
+	w.s = s;
+	assert_int_equal(osr_sched_fabric(w.s, &w.f, &w.diag), OSR_OK);
+	while (osr_sched_work(w.s))
+		;
+	judge(&w);
 	end(&w);
 }
 
@@ -477,6 +632,11 @@ static void test_restart(void **state)
 	assert_ptr_equal(osr_sched_row(w.s, 0), osr_sched_find(w.s, a->id));
 	assert_int_equal(osr_sched_fabric(w.s, &w.f, &w.diag), OSR_OK);
 	back = osr_sched_find(w.s, a->id);
+	assert_int_equal(back->key[0].state, OSR_KEY_WAITING);
+	while (osr_sched_work(w.s))
+		;
+	judge(&w);
+	osr_sched_written(w.s);
 	assert_int_equal(back->key[0].state, OSR_KEY_ACTIVE);
 	assert_int_equal(back->key[1].state, OSR_KEY_PREPARED);
 	judge(&w);
@@ -550,12 +710,20 @@ static void test_bad_store(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_life),           cmocka_unit_test(test_request_while_writing),
-		cmocka_unit_test(test_offsets),        cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_chosen_hosts),   cmocka_unit_test(test_two_applications),
-		cmocka_unit_test(test_faults),         cmocka_unit_test(test_withdrawn),
-		cmocka_unit_test(test_refused_tables), cmocka_unit_test(test_restart),
+		cmocka_unit_test(test_life),
+		cmocka_unit_test(test_request_while_writing),
+		cmocka_unit_test(test_offsets),
+		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_chosen_hosts),
+		cmocka_unit_test(test_two_applications),
+		cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_withdrawn),
+		cmocka_unit_test(test_refused_tables),
+		cmocka_unit_test(test_restart),
 		cmocka_unit_test(test_bad_store),
+		cmocka_unit_test(test_sweep_makes_nothing),
+		cmocka_unit_test(test_sweeps_meanwhile),
+		cmocka_unit_test(test_foreign_entries),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
