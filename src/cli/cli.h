@@ -39,6 +39,8 @@ int cli_diff(int argc, char **argv);
 int cli_report(int argc, char **argv);
 int cli_compare(int argc, char **argv);
 int cli_whatif(int argc, char **argv);
+int cli_path(int argc, char **argv);
+int cli_users(int argc, char **argv);
 int cli_key(int argc, char **argv);
 
 /* "osmroutes: sentence" on stderr; the exit code for this status. */

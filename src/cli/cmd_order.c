@@ -5,20 +5,19 @@
  */
 #include <argp.h>
 #include <ctype.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <osmroutes/pgft.h>
 
 #include "cli/cli.h"
+#include "cli/endport.h"
 #include "cli/input.h"
-#include "io/lines.h"
 #include "cli/output.h"
 
 #define NAME_SIZE 128
 
-enum { OPT_FORMAT = 256, OPT_NAMES, OPT_SLOTS, OPT_MISSING };
+enum { OPT_FORMAT = 256, OPT_SLOTS, OPT_MISSING };
 
 enum form { LIST, RANKFILE, HOSTFILE, HYDRA, SLURM_NODES, SLURM_TOPOLOGY, N_FORMS };
 
@@ -30,7 +29,6 @@ static const struct argp_option options[] = {
 	  "list (default), rankfile or hostfile of Open MPI, hydra (MPICH), slurm-nodes, or "
 	  "slurm-topology (topology.conf)",
 	  0 },
-	{ "names", OPT_NAMES, "FILE", 0, "OpenSM's node name map: lines of GUID and \"name\"", 0 },
 	{ "slots", OPT_SLOTS, "N", 0, "processes for each host (default 1)", 0 },
 	{ "max-missing", OPT_MISSING, "PERCENT", 0,
 	  "links that may be missing from the tree (default 30)", 0 },
@@ -53,13 +51,7 @@ struct args {
 	struct cli_input in;
 	struct out out;
 	enum form form;
-	const char *names;
 	long slots, max_missing;
-};
-
-struct name {
-	uint64_t guid; /* of the node */
-	char text[NAME_SIZE];
 };
 
 struct place {
@@ -71,8 +63,6 @@ struct order {
 	const struct args *a;
 	const struct osr_fabric *f;
 	struct osr_pgft p;
-	struct name *map;
-	uint32_t n_map;
 	struct place *place; /* hosts, each once */
 	uint32_t n_places;
 };
@@ -91,9 +81,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 				   "slurm-nodes or slurm-topology",
 				   arg);
 		return 0;
-	case OPT_NAMES:
-		a->names = arg;
-		return 0;
 	case OPT_SLOTS:
 		a->slots = cli_take_number(arg, "slots", 1, 65535, state);
 		return 0;
@@ -111,74 +98,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 /* Names ---------------------------------------------------------------------------------------- */
 
-static enum osr_status take_name(struct order *o, struct osr_lines *in, const char *s, uint32_t *room,
-				 struct osr_diag *diag)
-{
-	char text[NAME_SIZE];
-	uint64_t guid;
-
-	osr_skip_blanks(&s);
-	if (!*s || *s == '#')
-		return OSR_OK;
-	if (sscanf(s, "%" SCNx64 " \"%127[^\"]\"", &guid, text) != 2)
-		return osr_lines_fail(in, diag, "expected 0xGUID \"name\"");
-	if (o->n_map == *room) {
-		uint32_t more = *room ? 2 * *room : 64;
-		struct name *map = realloc(o->map, more * sizeof(*map));
-
-		if (!map)
-			return osr_fail(diag, OSR_NOMEM, "out of memory for the names");
-		o->map = map;
-		*room = more;
-	}
-	o->map[o->n_map].guid = guid;
-	snprintf(o->map[o->n_map++].text, NAME_SIZE, "%s", text);
-	return OSR_OK;
-}
-
-static enum osr_status read_map(struct order *o, const char *path, struct osr_diag *diag)
-{
-	struct osr_lines in;
-	uint32_t room = 0;
-	enum osr_status st = osr_lines_open(&in, path, diag);
-	char *text;
-
-	if (st)
-		return st;
-	in.by_people = true;
-	while (!st && osr_lines_next(&in, &text, diag, &st))
-		st = take_name(o, &in, text, &room, diag);
-	osr_lines_close(&in);
-	return st;
-}
-
-struct port {
-	uint64_t guid, node;
-};
-
-static int compare_ports(const void *x, const void *y)
-{
-	const struct port *a = x, *b = y;
-
-	return a->guid < b->guid ? -1 : a->guid > b->guid;
-}
-
-/* The map knows nodes, the fabric ports. */
-static const char *mapped(const struct order *o, const struct port *port, size_t n, uint64_t guid)
-{
-	struct port key = { .guid = guid };
-	const struct port *p = n ? bsearch(&key, port, n, sizeof(*port), compare_ports) : NULL;
-
-	for (uint32_t i = 0; p && i < o->n_map; i++)
-		if (o->map[i].guid == p->node)
-			return o->map[i].text;
-	return NULL;
-}
-
 /* A host is called by the first word of its description: "node7 mlx5_0" is node7. */
 static void first_word(const char *text, char *buf)
 {
-	size_t n = strcspn(text, " \t,;");
+	size_t n = cli_first_word(text);
 
 	snprintf(buf, NAME_SIZE, "%.*s", (int)(n < NAME_SIZE ? n : NAME_SIZE - 1), text);
 }
@@ -220,30 +143,17 @@ static enum osr_status drop_repeated(struct order *o, struct osr_diag *diag)
 
 static enum osr_status name_hosts(struct order *o, struct osr_diag *diag)
 {
-	const struct osr_net *net = &o->a->in.net;
-	struct port *port = calloc((size_t)net->n_ports + 1, sizeof(*port));
-	size_t n = 0;
-
 	o->place = calloc((size_t)o->p.n_order + 1, sizeof(*o->place));
-	if (!port || !o->place) {
-		free(port);
+	if (!o->place)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the names");
-	}
-	for (uint32_t i = 0; i < net->n_ports; i++)
-		if (net->nodes[net->ports[i].node].type != OSR_NET_SWITCH)
-			port[n++] = (struct port){ net->ports[i].guid,
-						   net->nodes[net->ports[i].node].guid };
-	qsort(port, n, sizeof(*port), compare_ports);
 	for (uint32_t i = 0; i < o->p.n_order; i++) {
 		uint32_t t = o->p.order[i];
-		const char *name = mapped(o, port, n, o->f->term_guid[t]);
 		char buf[32];
 
 		o->place[i].term = t;
-		first_word(name ? name : osr_terminal_name(o->f, t, buf), o->place[i].name);
+		first_word(osr_terminal_name(o->f, t, buf), o->place[i].name);
 	}
 	o->n_places = o->p.n_order;
-	free(port);
 	return drop_repeated(o, diag);
 }
 
@@ -398,8 +308,6 @@ int cli_order(int argc, char **argv)
 	if (!st)
 		st = osr_pgft_find(o.f, &(struct osr_pgft_options){ .max_missing = (uint32_t)a.max_missing },
 				   &a.in.arena, &o.p, &diag);
-	if (!st && a.names)
-		st = read_map(&o, a.names, &diag);
 	if (!st)
 		st = name_hosts(&o, &diag);
 	if (!st) {
@@ -412,7 +320,6 @@ int cli_order(int argc, char **argv)
 		else
 			print_hosts(&o);
 	}
-	free(o.map);
 	free(o.place);
 	cli_input_free(&a.in);
 	return st ? cli_fail(st, &diag) : out_end(&a.out, CLI_OK);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/endport.h"
 
 enum { OPT_LINK = 256, OPT_SWITCH, OPT_EACH, OPT_LINKS, OPT_SWITCHES, OPT_CASES, OPT_SEED };
 
@@ -27,64 +28,6 @@ struct out_of {
 	bool *gone, *cut; /* [nodes], [ports] */
 };
 
-/* Node descriptions are long ("MF0;core-07:MQM9700/U1"): one that contains the name is what was meant. */
-static enum osr_status unknown_node(const struct osr_net *net, const char *name, size_t len,
-				    struct osr_diag *diag)
-{
-	char part[128];
-
-	snprintf(part, sizeof(part), "%.*s", (int)len, name);
-	for (uint32_t i = 0; i < net->n_nodes && len; i++)
-		if (strstr(osr_net_name(net, i), part))
-			return osr_fail(diag, OSR_INVAL, "no node is called \"%s\": did you mean \"%s\"?",
-					part, osr_net_name(net, i));
-	return osr_fail(diag, OSR_INVAL, "no node is called \"%s\"", part);
-}
-
-static enum osr_status find_node(const struct osr_net *net, const char *name, size_t len,
-				 uint32_t *node, struct osr_diag *diag)
-{
-	*node = OSR_NONE;
-	for (uint32_t i = 0; i < net->n_nodes; i++) {
-		const char *names[] = { osr_net_name(net, i), osr_net_id(net, i) };
-
-		for (uint32_t k = 0; k < 2; k++) {
-			if (strlen(names[k]) != len || memcmp(names[k], name, len) != 0)
-				continue;
-			if (*node != OSR_NONE && *node != i)
-				return osr_fail(diag, OSR_INVAL,
-						"several nodes are called \"%.*s\": take the id of "
-						"the file",
-						(int)len, name);
-			*node = i;
-		}
-	}
-	if (*node == OSR_NONE)
-		return unknown_node(net, name, len, diag);
-	return OSR_OK;
-}
-
-static enum osr_status cut_named(const struct cli_faults *a, const char *word, struct out_of *x,
-				 struct osr_diag *diag)
-{
-	const char *colon = strrchr(word, ':');
-	uint32_t node, port;
-	long number = 0;
-	enum osr_status st;
-
-	if (!colon || !cli_number(colon + 1, 1, OSR_NET_MAX_NODE_PORTS, &number))
-		return osr_fail(diag, OSR_INVAL, "link \"%s\": expected NODE:PORT", word);
-	st = find_node(a->net, word, (size_t)(colon - word), &node, diag);
-	if (st)
-		return st;
-	port = osr_net_port(a->net, node, (uint32_t)number);
-	if (port == OSR_NONE || a->net->ports[port].peer == OSR_NONE)
-		return osr_fail(diag, OSR_INVAL, "link \"%s\": there is no cable on this port",
-				word);
-	x->cut[port] = true;
-	return OSR_OK;
-}
-
 static void name_named(const struct cli_faults *a, char *label)
 {
 	size_t used = 0;
@@ -99,12 +42,17 @@ static enum osr_status take_named(const struct cli_faults *a, struct out_of *x, 
 {
 	enum osr_status st = OSR_OK;
 
-	for (uint32_t i = 0; i < a->n_links && !st; i++)
-		st = cut_named(a, a->link[i], x, diag);
+	for (uint32_t i = 0; i < a->n_links && !st; i++) {
+		uint32_t port;
+
+		st = cli_find_cable(a->net, a->link[i], &port, diag);
+		if (!st)
+			x->cut[port] = true;
+	}
 	for (uint32_t i = 0; i < a->n_switches && !st; i++) {
 		uint32_t node;
 
-		st = find_node(a->net, a->sw[i], strlen(a->sw[i]), &node, diag);
+		st = cli_find_node(a->net, a->sw[i], strlen(a->sw[i]), &node, diag);
 		if (!st && a->net->nodes[node].type != OSR_NET_SWITCH)
 			st = osr_fail(diag, OSR_INVAL, "\"%s\" is no switch", a->sw[i]);
 		if (!st)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "io/namemap.h"
 #include "io/subnetfile.h"
 
 const char *cli_input_name(const struct cli_input *in)
@@ -29,6 +30,8 @@ enum osr_status cli_input_load(struct cli_input *in, struct osr_diag *diag)
 	enum osr_status st = in->is_live ? cli_live_net(&in->live, &in->net, diag)
 					 : osr_fabricfile_read(in->path, &in->net, diag);
 
+	if (!st && in->names)
+		st = osr_namemap_read(in->names, &in->net, diag);
 	if (!st && in->lfts && in->net.no_lmcs)
 		st = osr_tables_read_lmcs(in->lfts, &in->net, diag);
 	if (!st)
@@ -50,10 +53,10 @@ void cli_input_free(struct cli_input *in)
 void cli_input_say(const struct cli_input *in, struct out *o)
 {
 	const struct osr_fabric *f = &in->fabric;
-	char parts[40] = "";
+	char parts[64] = "";
 
 	if (f->n_components > 1)
-		snprintf(parts, sizeof(parts), ", split into %u parts", f->n_components);
+		snprintf(parts, sizeof(parts), "; split into %u disconnected components", f->n_components);
 	out_head(o, "%s: %u switches, %u channels, %u end ports, %u LIDs%s; read in %.1f ms",
 		 cli_input_name(in), f->n_switches, f->n_channels, f->n_terminals, f->n_dests,
 		 parts, in->read_wall);
@@ -67,11 +70,13 @@ void cli_input_say(const struct cli_input *in, struct out *o)
 	out_real(o, "read_ms.wall", in->read_wall);
 }
 
-enum { OPT_LMC = 0x2000, OPT_LIVE };
+enum { OPT_LMC = 0x2000, OPT_LIVE, OPT_NAMES };
 
 static const struct argp_option options[] = {
 	{ "live", OPT_LIVE, NULL, 0, "no FILE: the fabric this machine is connected to", 0 },
 	{ "lmc", OPT_LMC, "N", 0, "new LIDs, 2^N for every host (default: those of the file)", 0 },
+	{ "names", OPT_NAMES, "MAP", 0,
+	  "names of nodes: OpenSM's node name map, lines of GUID and \"name\"", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
@@ -86,9 +91,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_LIVE:
 		in->is_live = true;
 		return 0;
+	case OPT_NAMES:
+		in->names = arg;
+		return 0;
 	case ARGP_KEY_ARG:
 		if (in->path)
-			argp_error(state, "one FILE, please");
+			argp_error(state, "expected exactly one FILE");
 		in->path = arg;
 		return 0;
 	case ARGP_KEY_END:

@@ -25,6 +25,7 @@ struct cli_input {
 	bool is_live; /* no file: the fabric this machine is connected to */
 	struct cli_live live;
 	const char *lfts;   /* where LMCs are, if the file does not say them; or NULL */
+	const char *names;  /* node name map, or NULL */
 	int lmc;            /* < 0: the LIDs of the file stay */
 	struct osr_net net; /* what the file says; may be freed once the fabric is built */
 	struct osr_arena arena;

@@ -14,6 +14,8 @@ const struct cli_command cli_commands[] = {
 	{ "diff", "compare two sets of tables, and the moment between", cli_diff },
 	{ "report", "one HTML page about a routing, with pictures", cli_report },
 	{ "compare", "put engines and tables side by side on one fabric", cli_compare },
+	{ "path", "follow packets from A to B and back: switches, ports, SL, VL", cli_path },
+	{ "users", "list the hosts, pairs and jobs that use a cable", cli_users },
 	{ "whatif", "take out cables or switches: what breaks, what changes", cli_whatif },
 	{ "engines", "list the routing engines and their options", cli_engines },
 	{ "order", "list the hosts of a fat tree in routing order, for MPI and Slurm", cli_order },

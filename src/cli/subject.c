@@ -78,8 +78,10 @@ static error_t parse_engine(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!s->n && s->all)
 			add_all(s, state);
-		else if (!s->n)
+		else if (!s->n) {
 			add_engine(s, "dfsssp", state);
+			s->by_default = true;
+		}
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -38,6 +38,7 @@ struct cli_subjects {
 	const char *setting[CLI_MAX_SETTINGS]; /* NAME=VALUE, for every engine */
 	uint32_t n_settings;
 	struct osr_request req;
+	bool by_default; /* no engine was named: it is dfsssp */
 	bool vls_given;
 	struct cli_live *live;     /* of the input, for tables called "live" */
 	bool all;                  /* nobody named: every engine there is; otherwise dfsssp */

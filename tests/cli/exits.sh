@@ -197,6 +197,21 @@ if [ -w /dev/full ]; then
 	done
 fi
 
+# Questions about one set of tables.
+expect 2 'which FILE' path "$root/topologies/ring-5.net"
+expect 2 'which FILE' path h0 h1
+expect 2 'expected two end ports' path --live
+expect 2 'are one end port' path h0 h0 "$root/topologies/ring-5.net"
+expect 2 'no end port has the LID "999"' path lid:999 h0 "$root/topologies/ring-5.net"
+expect 2 'no node is called "nobody"' path nobody h0 "$root/topologies/ring-5.net"
+expect 2 'expected exactly one engine' path -e all h0 h1 "$root/topologies/ring-5.net"
+expect 0 '^alpha mlx5_0 +h3 ' path --names="$dir/names" alpha h3 "$root/topologies/tree-3.net"
+expect 2 'expected NODE:PORT' users leaf-0 "$root/topologies/tree-2.net"
+expect 2 'no node is called "leaf-0"' users leaf-0:8 "$root/topologies/ring-5.net"
+printf '1|me|n[1-2]\n' >"$dir/jobs"
+expect 2 'jobs:1: expected JOB.USER.NODES.NAME' users --jobs="$dir/jobs" leaf-0:5 "$root/topologies/tree-2.net"
+expect 2 'squeue' users --jobs leaf-0:5 "$root/topologies/tree-2.net"
+
 # The three forms say the same.
 expect 2 'no such section; --schema' route --csv=engine "$root/topologies/ring-5.net"
 expect 2 'need -o FILE' generate torus --json

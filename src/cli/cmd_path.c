@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * The way of packets from one end port to another, switch by switch, as the tables say it: with ports, SL
+ * and VL, for every LID of the receiver, and back.
+ */
+#include <argp.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/endport.h"
+#include "cli/source.h"
+
+enum { OPT_ONE_WAY = 256 };
+
+static const struct argp_option options[] = {
+	{ "one-way", OPT_ONE_WAY, NULL, 0, "only from A to B, not back", 0 },
+	{ NULL, 0, NULL, 0, NULL, 0 },
+};
+
+struct args {
+	struct cli_source src;
+	struct out out;
+	const char *end[2];
+	const char *file;
+	bool one_way;
+};
+
+static const struct out_field head_fields[] = { CLI_INPUT_FIELDS,
+						{ "tables", NULL, OUT_TEXT, 0 },
+						{ "any_sl", NULL, OUT_BOOL, 0 },
+						{ NULL, NULL, 0, 0 } };
+
+static const struct out_field path_fields[] = {
+	{ "from", "from", OUT_TEXT, 0 },
+	{ "to", "to", OUT_TEXT, 0 },
+	{ "lid", "LID", OUT_COUNT, 0 },
+	{ "sl", "SL", OUT_COUNT, 0 },
+	{ "hops", "switches", OUT_COUNT, 0 },
+	{ "minimal", NULL, OUT_COUNT, 0 },
+	{ "arrives", "arrives", OUT_BOOL, 0 },
+	{ "message", NULL, OUT_TEXT, 0 },
+	{ NULL, NULL, 0, 0 },
+};
+
+static const struct out_field hop_fields[] = {
+	{ "lid", "LID", OUT_COUNT, 0 },
+	{ "hop", "hop", OUT_COUNT, 0 },
+	{ "node", "node", OUT_TEXT, 0 },
+	{ "guid", NULL, OUT_TEXT, 0 },
+	{ "in", "in", OUT_COUNT, 0 },
+	{ "out", "out", OUT_COUNT, 0 },
+	{ "vl", "VL", OUT_COUNT, 0 },
+	{ "to", "to", OUT_TEXT, 0 },
+	{ NULL, NULL, 0, 0 },
+};
+
+static const struct out_section sections[] = {
+	{ "summary", OUT_HEAD, head_fields },
+	{ "paths", OUT_ROWS, path_fields },
+	{ "hops", OUT_ROWS, hop_fields },
+	{ NULL, 0, NULL },
+};
+
+/* ---- one path ------------------------------------------------------------------------------- */
+
+struct path_walk {
+	const struct args *a;
+	struct out *out;
+	uint32_t term, dest; /* from, to */
+	uint8_t sl;
+	uint32_t hop;
+	const char *end; /* why it ends; NULL: it arrives */
+};
+
+static void say_hop(struct path_walk *w, const char *node, uint64_t guid, int in, int out, uint8_t vl,
+		    const char *to)
+{
+	out_row(w->out, "hops");
+	out_count(w->out, "lid", w->a->src.in.fabric.dest_lid[w->dest]);
+	out_count(w->out, "hop", w->hop++);
+	out_text(w->out, "node", node);
+	out_textf(w->out, "guid", "0x%016llx", (unsigned long long)guid);
+	if (in >= 0)
+		out_count(w->out, "in", (uint64_t)in);
+	if (out >= 0)
+		out_count(w->out, "out", (uint64_t)out);
+	if (vl != OSR_VL_UNSET)
+		out_count(w->out, "vl", vl);
+	out_text(w->out, "to", to);
+}
+
+/* The last switch hands the packet to an end port; is it the right one? */
+static void deliver(struct path_walk *w, uint32_t s, int in, uint8_t port)
+{
+	const struct osr_fabric *f = &w->a->src.in.fabric;
+	uint32_t t = f->dest_term[w->dest];
+	uint8_t vl = port ? cli_source_switch_vl(&w->a->src, s, (uint8_t)in, port, w->sl) : OSR_VL_UNSET;
+	bool right = f->term_switch[t] == s && f->term_port[t] == port;
+	char sw[32], name[32];
+
+	say_hop(w, osr_switch_name(f, s, sw), f->sw_guid[s], in, port, vl,
+		right ? osr_terminal_name(f, t, name) : "another port");
+	if (!right)
+		w->end = "the last switch sends it to a port that is not the receiver's";
+}
+
+static void follow(struct path_walk *w)
+{
+	const struct cli_source *src = &w->a->src;
+	const struct osr_fabric *f = &src->in.fabric;
+	uint32_t s = f->term_switch[w->term];
+	int in = f->term_port[w->term];
+	char name[32], next[32];
+
+	if (in)
+		say_hop(w, osr_terminal_name(f, w->term, name), f->term_guid[w->term], -1, -1,
+			cli_source_term_vl(src, w->term, w->sl), osr_switch_name(f, s, next));
+	for (uint32_t n = 0; n <= f->n_switches; n++) {
+		uint8_t port = osr_lft(src->gen.routing, s, w->dest);
+		uint32_t c;
+
+		if (port == OSR_NO_PATH) {
+			say_hop(w, osr_switch_name(f, s, name), f->sw_guid[s], in, -1, OSR_VL_UNSET, NULL);
+			w->end = "the last switch has no entry for this LID";
+			return;
+		}
+		c = osr_port_channel(f, s, port);
+		if (c == OSR_NONE) {
+			deliver(w, s, in, port);
+			return;
+		}
+		say_hop(w, osr_switch_name(f, s, name), f->sw_guid[s], in, port,
+			cli_source_switch_vl(src, s, (uint8_t)in, port, w->sl),
+			osr_switch_name(f, f->chan_dst[c], next));
+		s = f->chan_dst[c];
+		in = f->chan_port[f->chan_rev[c]];
+	}
+	w->end = "it goes round and round";
+}
+
+/* Switches on the shortest way, both ends counted; 0: there is none. */
+static enum osr_status shortest(const struct osr_fabric *f, uint32_t from, uint32_t to,
+				struct osr_arena *scratch, uint32_t *n, struct osr_diag *diag)
+{
+	uint32_t *queue = osr_alloc(scratch, f->n_switches, sizeof(*queue));
+	uint32_t *dist = osr_calloc(scratch, f->n_switches, sizeof(*dist));
+	uint32_t end = 0;
+
+	if (!queue || !dist)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for %u switches", f->n_switches);
+	queue[end++] = from;
+	dist[from] = 1;
+	for (uint32_t i = 0; i < end && !dist[to]; i++)
+		for (uint32_t c = f->chan_row[queue[i]]; c < f->chan_row[queue[i] + 1]; c++) {
+			uint32_t v = f->chan_dst[c];
+
+			if (dist[v])
+				continue;
+			dist[v] = dist[queue[i]] + 1;
+			queue[end++] = v;
+		}
+	*n = dist[to];
+	return OSR_OK;
+}
+
+static void say_path(struct path_walk *w, uint32_t minimal)
+{
+	const struct osr_fabric *f = &w->a->src.in.fabric;
+	char from[32], to[32];
+
+	w->sl = cli_source_sl(&w->a->src, w->term, w->dest);
+	if (w->sl == OSR_NO_SL)
+		w->end = "there is no path record: the subnet administrator gives no SL";
+	else
+		follow(w);
+	out_row(w->out, "paths");
+	out_text(w->out, "from", osr_terminal_name(f, w->term, from));
+	out_text(w->out, "to", osr_terminal_name(f, f->dest_term[w->dest], to));
+	out_count(w->out, "lid", f->dest_lid[w->dest]);
+	if (w->sl != OSR_NO_SL)
+		out_count(w->out, "sl", w->sl);
+	out_count(w->out, "hops", w->hop - (w->hop && f->term_port[w->term]));
+	out_count(w->out, "minimal", minimal);
+	out_bool(w->out, "arrives", !w->end);
+	out_text(w->out, "message", w->end);
+	if (w->end)
+		out_note(w->out, "%s to LID %u: %s", from, f->dest_lid[w->dest], w->end);
+}
+
+/* ---- all of them ---------------------------------------------------------------------------- */
+
+static enum osr_status direction(struct args *a, uint32_t from, uint32_t to, int *code, struct osr_diag *diag)
+{
+	const struct osr_fabric *f = &a->src.in.fabric;
+	struct osr_arena scratch = { 0 };
+	uint32_t minimal = 0, first = f->lid_dest[f->term_lid[to]];
+	enum osr_status st = shortest(f, f->term_switch[from], f->term_switch[to], &scratch, &minimal, diag);
+
+	for (uint32_t d = first; !st && d < f->n_dests && f->dest_term[d] == to; d++) {
+		struct path_walk w = { .a = a, .out = &a->out, .term = from, .dest = d };
+
+		say_path(&w, minimal);
+		if (w.end)
+			*code = CLI_BAD;
+	}
+	osr_arena_free(&scratch);
+	return st;
+}
+
+static int run(struct args *a)
+{
+	struct osr_diag diag = { "" };
+	uint32_t term[2] = { 0, 0 };
+	int code = CLI_OK;
+	enum osr_status st = cli_source_load(&a->src, &diag);
+
+	for (unsigned i = 0; i < 2 && !st; i++)
+		st = cli_find_terminal(&a->src.in.net, &a->src.in.fabric, a->end[i], &term[i], &diag);
+	if (!st && term[0] == term[1])
+		st = osr_fail(&diag, OSR_INVAL, "\"%s\" and \"%s\" are one end port", a->end[0], a->end[1]);
+	if (!st) {
+		out_row(&a->out, "summary");
+		cli_input_say(&a->src.in, &a->out);
+		out_text(&a->out, "tables", cli_source_name(&a->src));
+		out_bool(&a->out, "any_sl", cli_source_any_sl(&a->src));
+		out_head(&a->out, "tables of %s%s", cli_source_name(&a->src),
+			 cli_source_any_sl(&a->src) ? "; senders may use any SL, shown is SL 0" : "");
+		st = direction(a, term[0], term[1], &code, &diag);
+	}
+	if (!st && !a->one_way)
+		st = direction(a, term[1], term[0], &code, &diag);
+	if (!st)
+		return out_end(&a->out, code);
+	out_drop(&a->out);
+	return cli_fail(st, &diag);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct args *a = state->input;
+
+	switch (key) {
+	case OPT_ONE_WAY:
+		a->one_way = true;
+		return 0;
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &a->src;
+		state->child_inputs[1] = &a->out;
+		return 0;
+	case ARGP_KEY_ARG:
+		/* A and B, then the FILE of input.h. */
+		if (state->arg_num > 1)
+			return ARGP_ERR_UNKNOWN;
+		a->end[state->arg_num] = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!a->end[1])
+			argp_error(state, "expected two end ports, A and B: by name, 0xGUID or lid:N");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+int cli_path(int argc, char **argv)
+{
+	static const struct argp_child children[] = { { &source_argp, 0, NULL, 0 },
+						      { &out_argp, 0, NULL, 0 },
+						      { NULL, 0, NULL, 0 } };
+	static const struct argp argp = { options,
+					  parse,
+					  "A B FILE|DIR",
+					  "Follows packets from end port A to end port B and back through the "
+					  "tables: switches, ports, SL and VL, for every LID. Tables are those of an "
+					  "engine, of DIR or --tables, or with --live those in the switches.",
+					  children,
+					  NULL,
+					  NULL };
+	struct args a = { .src = CLI_SOURCE_INIT, .out = { .command = "path", .sections = sections } };
+	int code;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	code = run(&a);
+	cli_source_free(&a.src);
+	return code;
+}

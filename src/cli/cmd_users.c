@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Who needs this cable? The hosts that send over it, those that receive over it, in both directions, and the
+ * jobs that have both kinds.
+ */
+#include <argp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <osmroutes/crossing.h>
+
+#include "cli/cli.h"
+#include "cli/endport.h"
+#include "cli/jobs.h"
+#include "cli/source.h"
+
+enum { OPT_MAX = 256, OPT_PAIRS, OPT_JOBS };
+
+static const struct argp_option options[] = {
+	{ "max", OPT_MAX, "N", 0, "list at most N hosts, jobs and pairs of each direction, 0 for all (default 20)",
+	  0 },
+	{ "pairs", OPT_PAIRS, NULL, 0, "list the pairs of hosts as well", 0 },
+	{ "jobs", OPT_JOBS, "FILE", OPTION_ARG_OPTIONAL,
+	  "list the jobs that use the cable: of squeue, or lines JOB|USER|NODES|NAME in FILE", 0 },
+	{ NULL, 0, NULL, 0, NULL, 0 },
+};
+
+struct args {
+	struct cli_source src;
+	struct out out;
+	const char *cable;
+	uint32_t max;
+	bool pairs, ask_jobs;
+	const char *jobs_file;
+	struct cli_jobs jobs;
+};
+
+static const struct out_field head_fields[] = { CLI_INPUT_FIELDS,
+						{ "tables", NULL, OUT_TEXT, 0 },
+						{ "cable", NULL, OUT_TEXT, 0 },
+						{ NULL, NULL, 0, 0 } };
+
+static const struct out_field direction_fields[] = {
+	{ "direction", "direction", OUT_COUNT, 0 }, { "routes", "routes", OUT_COUNT, 0 },
+	{ "senders", "senders", OUT_COUNT, 0 },     { "receivers", "receivers", OUT_COUNT, 0 },
+	{ "from", NULL, OUT_TEXT, 0 },              { "from_port", NULL, OUT_COUNT, 0 },
+	{ "to", NULL, OUT_TEXT, 0 },                { "to_port", NULL, OUT_COUNT, 0 },
+	{ "cable", "from - to", OUT_TEXT, 0 },      { NULL, NULL, 0, 0 },
+};
+
+static const struct out_field host_fields[] = {
+	{ "direction", "direction", OUT_COUNT, 0 }, { "role", "role", OUT_TEXT, 0 },
+	{ "routes", "routes", OUT_COUNT, 0 },       { "lid", "LID", OUT_COUNT, 0 },
+	{ "host", "host", OUT_TEXT, 0 },            { NULL, NULL, 0, 0 },
+};
+
+static const struct out_field job_fields[] = {
+	{ "direction", "direction", OUT_COUNT, 0 }, { "job", "job", OUT_TEXT, 0 },
+	{ "user", "user", OUT_TEXT, 0 },            { "hosts", "hosts", OUT_COUNT, 0 },
+	{ "routes", "routes", OUT_COUNT, 0 },       { "name", "name", OUT_TEXT, 0 },
+	{ NULL, NULL, 0, 0 },
+};
+
+static const struct out_field pair_fields[] = {
+	{ "direction", "direction", OUT_COUNT, 0 },
+	{ "lid", "LID", OUT_COUNT, 0 },
+	{ "from", "from", OUT_TEXT, 0 },
+	{ "to", "to", OUT_TEXT, 0 },
+	{ NULL, NULL, 0, 0 },
+};
+
+static const struct out_section sections[] = {
+	{ "summary", OUT_HEAD, head_fields }, { "directions", OUT_ROWS, direction_fields },
+	{ "hosts", OUT_ROWS, host_fields },   { "jobs", OUT_ROWS, job_fields },
+	{ "pairs", OUT_ROWS, pair_fields },   { NULL, 0, NULL },
+};
+
+/* ---- one direction -------------------------------------------------------------------------- */
+
+struct direction {
+	struct args *a;
+	uint32_t number; /* 1, 2 */
+	uint32_t sender; /* the only one, if the cable comes from an end port; else OSR_NONE */
+	uint64_t *to;    /* [n_terminals] routes that the host sends over the cable */
+	uint64_t *from;  /* [n_terminals] routes to it over the cable */
+	uint64_t *job;   /* [n jobs] routes within the job */
+	uint64_t n_routes;
+	uint32_t n_pairs_said;
+};
+
+static bool is_host(const struct osr_fabric *f, uint32_t t)
+{
+	return f->term_role[t] != OSR_ROLE_SP0;
+}
+
+static void say_pair(struct direction *d, uint32_t from, uint32_t dest)
+{
+	const struct osr_fabric *f = &d->a->src.in.fabric;
+	char x[32], y[32];
+
+	if (!d->a->pairs || (d->a->max && d->n_pairs_said >= d->a->max))
+		return;
+	d->n_pairs_said++;
+	out_row(&d->a->out, "pairs");
+	out_count(&d->a->out, "direction", d->number);
+	out_count(&d->a->out, "lid", f->dest_lid[dest]);
+	out_text(&d->a->out, "from", osr_terminal_name(f, from, x));
+	out_text(&d->a->out, "to", osr_terminal_name(f, f->dest_term[dest], y));
+}
+
+static bool in_job(const struct cli_jobs *jobs, uint32_t j, uint32_t term)
+{
+	uint32_t lo = jobs->row[j], hi = jobs->row[j + 1];
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (jobs->term[mid] == term)
+			return true;
+		if (jobs->term[mid] < term)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return false;
+}
+
+static void count_pair(struct direction *d, uint32_t from, uint32_t dest)
+{
+	uint32_t to = d->a->src.in.fabric.dest_term[dest];
+
+	d->n_routes++;
+	d->to[from]++;
+	d->from[to]++;
+	say_pair(d, from, dest);
+	for (uint32_t j = 0; j < d->a->jobs.n; j++)
+		if (in_job(&d->a->jobs, j, from) && in_job(&d->a->jobs, j, to))
+			d->job[j]++;
+}
+
+static void visit(void *ctx, uint32_t sw, uint32_t dest)
+{
+	struct direction *d = ctx;
+	const struct osr_fabric *f = &d->a->src.in.fabric;
+	uint32_t to = f->dest_term[dest];
+
+	if (!is_host(f, to))
+		return;
+	for (uint32_t t = f->term_row[sw]; t < f->term_row[sw + 1]; t++)
+		if (is_host(f, t) && t != to)
+			count_pair(d, t, dest);
+}
+
+/* What an end port sends takes its one cable, if its switch knows the way. */
+static void visit_sender(struct direction *d)
+{
+	const struct osr_fabric *f = &d->a->src.in.fabric;
+
+	for (uint32_t dest = 0; dest < f->n_dests; dest++) {
+		uint32_t to = f->dest_term[dest];
+
+		if (to != d->sender && is_host(f, to) &&
+		    osr_lft(d->a->src.gen.routing, f->term_switch[d->sender], dest) != OSR_NO_PATH)
+			count_pair(d, d->sender, dest);
+	}
+}
+
+struct use {
+	uint64_t n;
+	uint32_t what;
+};
+
+static int by_use(const void *x, const void *y)
+{
+	const struct use *a = x, *b = y;
+
+	if (a->n != b->n)
+		return a->n > b->n ? -1 : 1;
+	return (a->what > b->what) - (a->what < b->what);
+}
+
+/* Those with a count, most first; how many. */
+static uint32_t rank_uses(const uint64_t *count, uint32_t n, struct use *use)
+{
+	uint32_t n_used = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (count[i])
+			use[n_used++] = (struct use){ count[i], i };
+	qsort(use, n_used, sizeof(*use), by_use);
+	return n_used;
+}
+
+static void say_hosts(struct direction *d, const char *role, const struct use *use, uint32_t n)
+{
+	const struct osr_fabric *f = &d->a->src.in.fabric;
+	struct out *out = &d->a->out;
+	char name[32];
+
+	for (uint32_t i = 0; i < n && (!d->a->max || i < d->a->max); i++) {
+		out_row(out, "hosts");
+		out_count(out, "direction", d->number);
+		out_text(out, "role", role);
+		out_count(out, "routes", use[i].n);
+		out_count(out, "lid", f->term_lid[use[i].what]);
+		out_text(out, "host", osr_terminal_name(f, use[i].what, name));
+	}
+	if (d->a->max && n > d->a->max)
+		out_note(out, "direction %u: %u of %u %ss are listed (--max)", d->number, d->a->max, n, role);
+}
+
+static void say_jobs(struct direction *d, struct use *use)
+{
+	uint32_t n = rank_uses(d->job, d->a->jobs.n, use);
+	struct out *out = &d->a->out;
+
+	for (uint32_t i = 0; i < n && (!d->a->max || i < d->a->max); i++) {
+		const struct cli_job *job = &d->a->jobs.job[use[i].what];
+
+		out_row(out, "jobs");
+		out_count(out, "direction", d->number);
+		out_text(out, "job", job->id);
+		out_text(out, "user", job->user);
+		out_count(out, "hosts", job->n_hosts);
+		out_count(out, "routes", use[i].n);
+		out_text(out, "name", job->name);
+	}
+	if (d->a->ask_jobs && !n)
+		out_note(out, "direction %u: none of %u jobs uses the cable", d->number, d->a->jobs.n);
+}
+
+static void say_direction(struct direction *d, uint32_t port, struct use *use)
+{
+	const struct osr_net *net = &d->a->src.in.net;
+	struct out *out = &d->a->out;
+	uint32_t peer = net->ports[port].peer, n_from, n_to;
+
+	n_to = rank_uses(d->to, d->a->src.in.fabric.n_terminals, use);
+	say_hosts(d, "sender", use, n_to);
+	n_from = rank_uses(d->from, d->a->src.in.fabric.n_terminals, use);
+	say_hosts(d, "receiver", use, n_from);
+	say_jobs(d, use);
+	out_row(out, "directions");
+	out_count(out, "direction", d->number);
+	out_count(out, "routes", d->n_routes);
+	out_count(out, "senders", n_to);
+	out_count(out, "receivers", n_from);
+	out_text(out, "from", osr_net_name(net, net->ports[port].node));
+	out_count(out, "from_port", osr_net_port_num(net, port));
+	out_text(out, "to", osr_net_name(net, net->ports[peer].node));
+	out_count(out, "to_port", osr_net_port_num(net, peer));
+	out_textf(out, "cable", "%s:%u - %s:%u", osr_net_name(net, net->ports[port].node),
+		  osr_net_port_num(net, port), osr_net_name(net, net->ports[peer].node),
+		  osr_net_port_num(net, peer));
+}
+
+/* The end port of a CA's or router's port: the one that hangs on its peer. */
+static uint32_t terminal_at(const struct osr_fabric *f, const struct osr_net *net, uint32_t port)
+{
+	uint32_t lid = net->ports[port].lid, d = lid && lid <= f->max_lid ? f->lid_dest[lid] : OSR_NONE;
+
+	return d == OSR_NONE ? OSR_NONE : f->dest_term[d];
+}
+
+static enum osr_status look(struct direction *d, uint32_t port, struct osr_arena *scratch,
+			    struct osr_diag *diag)
+{
+	struct args *a = d->a;
+	const struct osr_net *net = &a->src.in.net;
+	const struct osr_net_node *node = &net->nodes[net->ports[port].node];
+	const struct osr_fabric *f = &a->src.in.fabric;
+	uint32_t sw;
+
+	d->sender = OSR_NONE;
+	if (node->type != OSR_NET_SWITCH) {
+		d->sender = terminal_at(f, net, port);
+		if (d->sender == OSR_NONE)
+			return osr_fail(diag, OSR_INVAL, "link \"%s\": no end port with a LID on a switch", a->cable);
+		visit_sender(d);
+		return OSR_OK;
+	}
+	sw = osr_fabric_switch_by_guid(f, node->guid);
+	if (sw == OSR_NONE)
+		return osr_fail(diag, OSR_BUG, "link \"%s\": the switch is not in the fabric", a->cable);
+	return osr_crossing_each(f, a->src.gen.routing, sw, (uint8_t)osr_net_port_num(net, port), scratch, visit, d,
+				 diag);
+}
+
+static enum osr_status one_direction(struct args *a, uint32_t number, uint32_t port, struct osr_diag *diag)
+{
+	const struct osr_fabric *f = &a->src.in.fabric;
+	uint32_t n = f->n_terminals > a->jobs.n ? f->n_terminals : a->jobs.n;
+	struct osr_arena scratch = { 0 };
+	struct direction d = { .a = a, .number = number };
+	struct use *use = osr_alloc(&scratch, (size_t)n + 1, sizeof(*use));
+	enum osr_status st;
+
+	d.to = osr_calloc(&scratch, f->n_terminals, sizeof(*d.to));
+	d.from = osr_calloc(&scratch, f->n_terminals, sizeof(*d.from));
+	d.job = osr_calloc(&scratch, (size_t)a->jobs.n + 1, sizeof(*d.job));
+	if (!use || !d.to || !d.from || !d.job)
+		st = osr_fail(diag, OSR_NOMEM, "out of memory for %u end ports", f->n_terminals);
+	else
+		st = look(&d, port, &scratch, diag);
+	if (!st)
+		say_direction(&d, port, use);
+	osr_arena_free(&scratch);
+	return st;
+}
+
+static int run(struct args *a)
+{
+	struct osr_diag diag = { "" };
+	enum osr_status st = cli_source_load(&a->src, &diag);
+	uint32_t port = OSR_NONE;
+
+	if (!st)
+		st = cli_find_cable(&a->src.in.net, a->cable, &port, &diag);
+	if (!st && a->ask_jobs)
+		st = cli_jobs_read(a->jobs_file, &a->src.in.fabric, &a->jobs, &diag);
+	if (!st) {
+		out_row(&a->out, "summary");
+		cli_input_say(&a->src.in, &a->out);
+		out_text(&a->out, "tables", cli_source_name(&a->src));
+		out_text(&a->out, "cable", a->cable);
+		out_head(&a->out, "tables of %s", cli_source_name(&a->src));
+		st = one_direction(a, 1, port, &diag);
+	}
+	if (!st)
+		st = one_direction(a, 2, a->src.in.net.ports[port].peer, &diag);
+	if (!st)
+		return out_end(&a->out, CLI_OK);
+	out_drop(&a->out);
+	return cli_fail(st, &diag);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct args *a = state->input;
+
+	switch (key) {
+	case OPT_MAX:
+		a->max = (uint32_t)cli_take_number(arg, "max", 0, 100000000, state);
+		return 0;
+	case OPT_PAIRS:
+		a->pairs = true;
+		return 0;
+	case OPT_JOBS:
+		a->ask_jobs = true;
+		a->jobs_file = arg;
+		return 0;
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &a->src;
+		state->child_inputs[1] = &a->out;
+		return 0;
+	case ARGP_KEY_ARG:
+		/* The cable, then the FILE of input.h. */
+		if (state->arg_num > 0)
+			return ARGP_ERR_UNKNOWN;
+		a->cable = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!a->cable)
+			argp_error(state, "expected a cable, as NODE:PORT");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+int cli_users(int argc, char **argv)
+{
+	static const struct argp_child children[] = { { &source_argp, 0, NULL, 0 },
+						      { &out_argp, 0, NULL, 0 },
+						      { NULL, 0, NULL, 0 } };
+	static const struct argp argp = { options,
+					  parse,
+					  "NODE:PORT FILE|DIR",
+					  "Lists who uses a cable: the hosts that send and receive over it, in both "
+					  "directions, their pairs and the jobs that have such pairs. Tables are those of "
+					  "an engine, of DIR or --tables, or with --live those in the switches.",
+					  children,
+					  NULL,
+					  NULL };
+	struct args a = { .src = CLI_SOURCE_INIT,
+			  .out = { .command = "users", .sections = sections },
+			  .max = 20 };
+	int code;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	code = run(&a);
+	cli_jobs_free(&a.jobs);
+	cli_source_free(&a.src);
+	return code;
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include "cli/jobs.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/endport.h"
+#include "io/lines.h"
+
+#define SQUEUE "squeue -h -t R -o '%A|%u|%N|%j'"
+#define NODE_SIZE 128
+
+struct host {
+	const char *name;
+	size_t len;
+	uint32_t term;
+};
+
+struct job_reader {
+	const struct osr_fabric *f;
+	struct cli_jobs *jobs;
+	struct host *host; /* [n_hosts] by name */
+	uint32_t n_hosts;
+	bool no_memory;
+};
+
+/* "node7.cluster mlx5_0" is node7. */
+static size_t short_name(const char *name)
+{
+	size_t word = cli_first_word(name), dot = strcspn(name, ".");
+
+	return dot < word ? dot : word;
+}
+
+static int compare_names(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+	int c = memcmp(a, b, a_len < b_len ? a_len : b_len);
+
+	return c ? c : (a_len > b_len) - (a_len < b_len);
+}
+
+static int compare_hosts(const void *x, const void *y)
+{
+	const struct host *a = x, *b = y;
+	int c = compare_names(a->name, a->len, b->name, b->len);
+
+	return c ? c : (a->term > b->term) - (a->term < b->term);
+}
+
+static bool index_hosts(struct job_reader *r)
+{
+	const struct osr_fabric *f = r->f;
+
+	r->host = calloc((size_t)f->n_terminals + 1, sizeof(*r->host));
+	if (!r->host)
+		return false;
+	for (uint32_t t = 0; t < f->n_terminals; t++) {
+		const char *name = f->names + f->term_name[t];
+
+		if (f->term_role[t] != OSR_ROLE_SP0)
+			r->host[r->n_hosts++] = (struct host){ name, short_name(name), t };
+	}
+	qsort(r->host, r->n_hosts, sizeof(*r->host), compare_hosts);
+	return true;
+}
+
+static bool add_place(struct job_reader *r, uint32_t term)
+{
+	struct cli_jobs *j = r->jobs;
+
+	if (j->n_places == j->places_room) {
+		uint32_t room = j->places_room ? 2 * j->places_room : 256;
+		uint32_t *term_room = realloc(j->term, room * sizeof(*term_room));
+
+		if (!term_room)
+			return false;
+		j->term = term_room;
+		j->places_room = room;
+	}
+	j->term[j->n_places++] = term;
+	return true;
+}
+
+/* All end ports of a node. */
+static void add_node(struct job_reader *r, const char *name)
+{
+	size_t len = short_name(name);
+	uint32_t lo = 0, hi = r->n_hosts;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (compare_names(r->host[mid].name, r->host[mid].len, name, len) < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (; lo < r->n_hosts && !compare_names(r->host[lo].name, r->host[lo].len, name, len); lo++)
+		r->no_memory |= !add_place(r, r->host[lo].term);
+}
+
+/* "n[01-03,7]-ib" is n01-ib, n02-ib, n03-ib, n7-ib; several brackets are a product. */
+static void expand(struct job_reader *r, const char *head, const char *rest)
+{
+	const char *open = strchr(rest, '['), *close = open ? strchr(open, ']') : NULL;
+	char name[NODE_SIZE];
+
+	if (!close) {
+		snprintf(name, sizeof(name), "%s%s", head, rest);
+		add_node(r, name);
+		return;
+	}
+	for (const char *at = open + 1; at < close;) {
+		char *end;
+		unsigned long lo = strtoul(at, &end, 10), hi = lo;
+		int width = (int)(end - at);
+
+		if (end == at || !isdigit((unsigned char)*at))
+			return;
+		if (*end == '-')
+			hi = strtoul(end + 1, &end, 10);
+		for (; lo <= hi && hi - lo < 1000000 && !r->no_memory; lo++) {
+			snprintf(name, sizeof(name), "%s%.*s%0*lu", head, (int)(open - rest), rest, width, lo);
+			expand(r, name, close + 1);
+		}
+		at = *end == ',' ? end + 1 : close;
+	}
+}
+
+/* Commas within brackets do not separate. */
+static void add_nodes(struct job_reader *r, const char *list)
+{
+	char word[OSR_LINES_MAX];
+
+	while (*list) {
+		size_t n = 0;
+		int depth = 0;
+
+		for (; list[n] && (depth || list[n] != ','); n++)
+			depth += (list[n] == '[') - (list[n] == ']');
+		snprintf(word, sizeof(word), "%.*s", (int)n, list);
+		expand(r, "", word);
+		list += n + (list[n] == ',');
+	}
+}
+
+static int compare_terms(const void *x, const void *y)
+{
+	uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+
+	return (a > b) - (a < b);
+}
+
+static bool more_jobs(struct cli_jobs *j)
+{
+	uint32_t room = j->room ? 2 * j->room : 64;
+	struct cli_job *job;
+	uint32_t *row;
+
+	if (j->n < j->room)
+		return true;
+	job = realloc(j->job, room * sizeof(*job));
+	j->job = job ? job : j->job;
+	row = realloc(j->row, (room + 1) * sizeof(*row));
+	j->row = row ? row : j->row;
+	j->room = job && row ? room : j->room;
+	return job && row;
+}
+
+static enum osr_status take_job(struct job_reader *r, struct osr_lines *in, char *text,
+				struct osr_diag *diag)
+{
+	char *part[4] = { text, NULL, NULL, NULL };
+	struct cli_jobs *j = r->jobs;
+	struct cli_job *job;
+
+	for (unsigned i = 1; i < 4; i++) {
+		char *bar = part[i - 1] ? strchr(part[i - 1], '|') : NULL;
+
+		if (!bar)
+			return osr_lines_fail(in, diag, "expected JOB|USER|NODES|NAME, as %s prints them", SQUEUE);
+		*bar = '\0';
+		part[i] = bar + 1;
+	}
+	if (!more_jobs(j))
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the jobs");
+	job = &j->job[j->n];
+	snprintf(job->id, sizeof(job->id), "%s", part[0]);
+	snprintf(job->user, sizeof(job->user), "%s", part[1]);
+	snprintf(job->name, sizeof(job->name), "%s", part[3]);
+	j->row[j->n] = j->n_places;
+	add_nodes(r, part[2]);
+	job->n_hosts = j->n_places - j->row[j->n];
+	if (job->n_hosts)
+		qsort(j->term + j->row[j->n], job->n_hosts, sizeof(*j->term), compare_terms);
+	j->row[++j->n] = j->n_places;
+	return r->no_memory ? osr_fail(diag, OSR_NOMEM, "out of memory for the jobs") : OSR_OK;
+}
+
+static enum osr_status take_jobs(struct job_reader *r, struct osr_lines *in, struct osr_diag *diag)
+{
+	enum osr_status st = OSR_OK;
+	char *text;
+
+	in->by_people = true;
+	while (!st && osr_lines_next(in, &text, diag, &st))
+		if (*text && *text != '#')
+			st = take_job(r, in, text, diag);
+	return st;
+}
+
+static enum osr_status ask_squeue(struct job_reader *r, struct osr_diag *diag)
+{
+	FILE *in = popen(SQUEUE, "re");
+	struct osr_lines lines;
+	enum osr_status st;
+
+	if (!in)
+		return osr_fail(diag, OSR_INVAL, "squeue: %s", strerror(errno));
+	st = osr_lines_stream(&lines, in, "squeue", diag);
+	if (!st) {
+		st = take_jobs(r, &lines, diag);
+		osr_lines_close(&lines);
+	}
+	if (pclose(in) && !st)
+		st = osr_fail(diag, OSR_INVAL,
+			      "squeue failed; run it where Slurm is, and give its output: %s >FILE, --jobs=FILE",
+			      SQUEUE);
+	return st;
+}
+
+enum osr_status cli_jobs_read(const char *path, const struct osr_fabric *f, struct cli_jobs *jobs,
+			      struct osr_diag *diag)
+{
+	struct job_reader r = { .f = f, .jobs = jobs };
+	struct osr_lines lines;
+	enum osr_status st;
+
+	if (!index_hosts(&r))
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the jobs");
+	if (!path) {
+		st = ask_squeue(&r, diag);
+	} else {
+		st = osr_lines_open(&lines, path, diag);
+		if (!st) {
+			st = take_jobs(&r, &lines, diag);
+			osr_lines_close(&lines);
+		}
+	}
+	free(r.host);
+	return st;
+}
+
+void cli_jobs_free(struct cli_jobs *jobs)
+{
+	free(jobs->job);
+	free(jobs->term);
+	free(jobs->row);
+}

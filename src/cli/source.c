@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include "cli/source.h"
+
+#include <string.h>
+
+#include "cli/cli.h"
+
+/* ---- the command line ----------------------------------------------------------------------- */
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct cli_source *s = state->input;
+
+	(void)arg;
+	if (key != ARGP_KEY_INIT)
+		return ARGP_ERR_UNKNOWN;
+	state->child_inputs[0] = &s->in;
+	state->child_inputs[1] = &s->who;
+	state->child_inputs[2] = &s->dumps;
+	return 0;
+}
+
+static const struct argp_child children[] = { { &input_argp, 0, NULL, 0 },
+					      { &engines_argp, 0, NULL, 0 },
+					      { &dumps_argp, 0, NULL, 0 },
+					      { NULL, 0, NULL, 0 } };
+
+const struct argp source_argp = { NULL, parse, NULL, NULL, children, NULL, NULL };
+
+/* ---- the work ------------------------------------------------------------------------------- */
+
+static enum osr_status load_engine(struct cli_source *s, struct osr_diag *diag)
+{
+	enum osr_status st;
+
+	if (s->who.n != 1)
+		return osr_fail(diag, OSR_INVAL, "expected exactly one engine");
+	st = cli_subjects_load(&s->who, &s->in, diag);
+	if (st)
+		return st;
+	cli_tables_make(&s->who, 0, &s->in.fabric, NULL, &s->made);
+	if (s->made.st)
+		return osr_fail(diag, s->made.st, "%s: %.400s", cli_source_name(s), s->made.diag.text);
+	s->gen = (struct osr_generation){ .routing = &s->made.routing };
+	return OSR_OK;
+}
+
+static enum osr_status load_dumps(struct cli_source *s, struct osr_diag *diag)
+{
+	enum osr_status st = cli_input_load(&s->in, diag);
+
+	if (!st)
+		st = cli_dumps_load(&s->dumps, &s->in, diag);
+	s->gen = s->dumps.gen;
+	return st;
+}
+
+enum osr_status cli_source_load(struct cli_source *s, struct osr_diag *diag)
+{
+	bool named = !s->who.by_default;
+	enum osr_status st = OSR_OK;
+
+	/* A live fabric has tables, and so has a directory of dumps. */
+	if (!named || !s->in.is_live)
+		st = cli_dumps_from_input(&s->dumps, &s->in, diag);
+	if (st)
+		return st;
+	s->is_engine = named || (!s->dumps.lft && !s->dumps.is_live && !s->dumps.dir);
+	return s->is_engine ? load_engine(s, diag) : load_dumps(s, diag);
+}
+
+void cli_source_free(struct cli_source *s)
+{
+	cli_tables_free(&s->made);
+	cli_dumps_free(&s->dumps);
+	cli_subjects_free(&s->who);
+	cli_input_free(&s->in);
+}
+
+const char *cli_source_name(const struct cli_source *s)
+{
+	if (s->is_engine)
+		return cli_subject_name(&s->who.item[0]);
+	return s->dumps.is_live ? "the switches" : s->dumps.lft;
+}
+
+bool cli_source_any_sl(const struct cli_source *s)
+{
+	return s->dumps.sl < 0 && !s->gen.paths && !s->gen.routing->sl;
+}
+
+uint8_t cli_source_sl(const struct cli_source *s, uint32_t term, uint32_t dest)
+{
+	const struct osr_routing *r = s->gen.routing;
+	const struct osr_paths *p = s->gen.paths;
+	size_t n_dests = s->in.fabric.n_dests;
+
+	if (s->dumps.sl >= 0)
+		return (uint8_t)s->dumps.sl;
+	if (p)
+		return p->row[term] == OSR_NONE ? OSR_NO_SL : p->sl[p->row[term] * n_dests + dest];
+	if (r->sl)
+		return r->sl[(size_t)dest * r->n_switches + s->in.fabric.term_switch[term]];
+	return 0;
+}
+
+uint8_t cli_source_term_vl(const struct cli_source *s, uint32_t term, uint8_t sl)
+{
+	if (sl > 15)
+		return OSR_VL_UNSET;
+	if (s->gen.term_sl2vl && s->in.fabric.term_port[term])
+		return s->gen.term_sl2vl[term][sl];
+	return s->gen.routing->sl2vl ? s->gen.routing->ca_sl2vl[sl] : sl;
+}
+
+uint8_t cli_source_switch_vl(const struct cli_source *s, uint32_t sw, uint8_t in, uint8_t out, uint8_t sl)
+{
+	const struct osr_routing *r = s->gen.routing;
+	size_t pair = in * ((size_t)s->in.fabric.sw_n_ports[sw] + 1) + out;
+
+	if (sl > 15)
+		return OSR_VL_UNSET;
+	return r->sl2vl ? r->sl2vl[r->sl2vl_row[sw] + pair][sl] : sl;
+}
