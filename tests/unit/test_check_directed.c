@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Tables with one flaw each, made for one line of the checker or of the search for credit loops: without
+ * that line they would pass. Each table is shown to be right first, without its flaw.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include <osmroutes/check.h>
+#include <osmroutes/union.h>
+
+#include "fabrics.h"
+#include "tables.h"
+
+static struct osr_arena arena, scratch;
+
+static enum osr_status check(const struct osr_fabric *f, const struct osr_routing *r,
+			     struct osr_diag *diag)
+{
+	struct osr_verdict verdict;
+
+	*diag = (struct osr_diag){ "" };
+	return osr_check(f, r, &scratch, &verdict, diag);
+}
+
+static void accept(const struct osr_fabric *f, const struct osr_routing *r)
+{
+	struct osr_diag diag;
+
+	if (check(f, r, &diag))
+		fail_msg("refused: %s", diag.text);
+}
+
+static void refuse(const struct osr_fabric *f, const struct osr_routing *r, const char *says)
+{
+	struct osr_diag diag;
+
+	assert_int_equal(check(f, r, &diag), OSR_CHECK_FAILED);
+	if (!strstr(diag.text, says))
+		fail_msg("\"%s\" does not say \"%s\"", diag.text, says);
+}
+
+static uint32_t channel(const struct osr_fabric *f, uint32_t from, uint32_t to)
+{
+	for (uint32_t c = f->chan_row[from]; c < f->chan_row[from + 1]; c++)
+		if (f->chan_dst[c] == to)
+			return c;
+	fail();
+	return OSR_NONE;
+}
+
+/* The LID of a host on switch s. */
+static uint32_t host_dest(const struct osr_fabric *f, uint32_t s)
+{
+	for (uint32_t d = 0; d < f->n_dests; d++)
+		if (f->dest_switch[d] == s && f->term_weight[f->dest_term[d]])
+			return d;
+	fail();
+	return OSR_NONE;
+}
+
+/* ---- a funnel: A and B to C, on to D and R; hosts on A, B and R ------------------------------ */
+
+enum { A, B, C, D, R };
+
+static void funnel(struct test_fabric *t)
+{
+	struct draft d;
+
+	draft_new(&d);
+	for (unsigned s = 0; s < 5; s++)
+		draft_switch(&d);
+	draft_link(&d, A, C);
+	draft_link(&d, B, C);
+	draft_link(&d, C, D);
+	draft_link(&d, D, R);
+	draft_host(&d, A);
+	draft_host(&d, B);
+	draft_host(&d, R);
+	draft_build(&d, t, "funnel");
+}
+
+/* Up/down on 3 VLs, all on SL 0, and nothing claimed but freedom of deadlock. */
+static void funnel_routing(const struct test_fabric *t, struct osr_routing *r)
+{
+	table_make(TABLE_UPDOWN_SL, &t->f, &arena, 1, r);
+	memset(r->sl, 0, (size_t)r->n_dests * r->n_switches);
+	r->claims = OSR_CLAIM_DEADLOCK_FREE;
+	r->mcast_parent = NULL;
+}
+
+static uint32_t *rank_of(const struct osr_fabric *f, struct osr_routing *r, unsigned vl, uint32_t from,
+			 uint32_t to)
+{
+	return &r->rank[vl * f->n_channels + channel(f, from, to)];
+}
+
+/* On VL 1 packets must not go on from D to R. */
+static void bar_vl1(const struct osr_fabric *f, struct osr_routing *r)
+{
+	uint32_t *near = rank_of(f, r, 1, C, D), *far = rank_of(f, r, 1, D, R), rank = *near;
+
+	*near = *far;
+	*far = rank;
+}
+
+/* The highest of all that arrive at C counts, not the first. */
+static void test_highest_arrival(void **state)
+{
+	for (unsigned late = A; late <= B; late++) {
+		struct test_fabric t;
+		struct osr_routing r;
+
+		funnel(&t);
+		funnel_routing(&t, &r);
+		r.sl = NULL;
+		r.n_vls = 1;
+		r.claims |= OSR_CLAIM_ANY_SL;
+		accept(&t.f, &r);
+		*rank_of(&t.f, &r, 0, late, C) = *rank_of(&t.f, &r, 0, C, D);
+		refuse(&t.f, &r, "certificate");
+		test_fabric_free(&t);
+	}
+}
+
+/* SLs of all that arrive are followed on, not of the last one. */
+static void test_sls_gather(void **state)
+{
+	for (unsigned from = A; from <= B; from++) {
+		struct test_fabric t;
+		struct osr_routing r;
+
+		funnel(&t);
+		funnel_routing(&t, &r);
+		bar_vl1(&t.f, &r);
+		accept(&t.f, &r);
+		r.sl[(size_t)host_dest(&t.f, R) * 5 + from] = 1;
+		refuse(&t.f, &r, "certificate");
+		test_fabric_free(&t);
+	}
+}
+
+/* SLs of earlier count, for packets and for replies to them, and must have a VL. */
+static void test_granted(void **state)
+{
+	struct test_fabric t;
+	struct osr_routing r;
+	uint16_t *granted;
+	uint32_t to_r, to_a;
+
+	funnel(&t);
+	funnel_routing(&t, &r);
+	bar_vl1(&t.f, &r);
+	to_r = host_dest(&t.f, R) * 5;
+	to_a = host_dest(&t.f, A) * 5;
+	granted = osr_calloc(&arena, (size_t)r.n_dests * 5, sizeof(*granted));
+	r.granted = granted;
+	accept(&t.f, &r);
+	granted[to_r + A] = 1 << 1;
+	refuse(&t.f, &r, "certificate");
+	granted[to_r + A] = 0;
+
+	granted[to_a + R] = 1 << 1;
+	accept(&t.f, &r);
+	r.claims |= OSR_CLAIM_REVERSIBLE;
+	refuse(&t.f, &r, "certificate");
+	granted[to_a + R] = 0;
+	accept(&t.f, &r);
+
+	granted[to_r + A] = 1 << 7;
+	r.claims = 0;
+	refuse(&t.f, &r, "beyond the 3 VLs");
+	r.sl = NULL;
+	refuse(&t.f, &r, "granted");
+	test_fabric_free(&t);
+}
+
+static void funnel_sl2vl(const struct test_fabric *t, struct osr_routing *r)
+{
+	uint32_t n = 0;
+
+	funnel_routing(t, r);
+	r->n_vls = 2;
+	memcpy(r->rank + t->f.n_channels, r->rank, t->f.n_channels * sizeof(*r->rank));
+	r->sl2vl_row = osr_alloc(&arena, 5, sizeof(*r->sl2vl_row));
+	for (uint32_t s = 0; s < 5; s++) {
+		r->sl2vl_row[s] = n;
+		n += (t->f.sw_n_ports[s] + 1u) * (t->f.sw_n_ports[s] + 1u);
+	}
+	r->sl2vl = osr_calloc(&arena, n, sizeof(*r->sl2vl));
+}
+
+/* The table of C for what comes from `from` and goes to D. */
+static uint8_t *table_of_c(const struct osr_fabric *f, struct osr_routing *r, uint32_t from)
+{
+	uint32_t in = f->chan_port[channel(f, C, from)], out = f->chan_port[channel(f, C, D)];
+
+	return r->sl2vl[r->sl2vl_row[C] + in * (f->sw_n_ports[C] + 1u) + out];
+}
+
+/* With SL2VL tables: all VLs that an SL comes on, all SLs that come by, equal ranks, and the sentence. */
+static void test_sl2vl_gathers(void **state)
+{
+	for (unsigned from = A; from <= B; from++)
+		for (unsigned by_sl = 0; by_sl < 2; by_sl++) {
+			struct test_fabric t;
+			struct osr_routing r;
+			char says[80];
+
+			funnel(&t);
+			funnel_sl2vl(&t, &r);
+			/* VL 1 from C to D may not be followed by VL 0 from D on. */
+			*rank_of(&t.f, &r, 1, C, D) = *rank_of(&t.f, &r, 0, D, R);
+			accept(&t.f, &r);
+			if (by_sl) {
+				table_of_c(&t.f, &r, A)[1] = table_of_c(&t.f, &r, B)[1] = 1;
+				r.sl[(size_t)host_dest(&t.f, R) * 5 + from] = 1;
+			} else {
+				table_of_c(&t.f, &r, from)[0] = 1;
+			}
+			/* To the host, or to port 0 of its switch, whose LID comes before. */
+			snprintf(says, sizeof(says), "LID %u: VL 1 from switch sw-%u port",
+				 t.f.dest_lid[host_dest(&t.f, R)] - (by_sl ? 0 : 3), C);
+			refuse(&t.f, &r, says);
+			test_fabric_free(&t);
+		}
+}
+
+/* VLs beyond those of the routing, and beyond those of a cable. */
+static void test_vls(void **state)
+{
+	struct test_fabric t;
+	struct osr_routing r;
+
+	funnel(&t);
+	funnel_sl2vl(&t, &r);
+	r.claims = 0;
+	accept(&t.f, &r);
+	table_of_c(&t.f, &r, A)[0] = 2;
+	refuse(&t.f, &r, "beyond the 2 VLs");
+	table_of_c(&t.f, &r, A)[0] = 1;
+	accept(&t.f, &r);
+	((uint8_t *)t.f.chan_vls)[channel(&t.f, C, D)] = 1;
+	refuse(&t.f, &r, "those of the cable");
+
+	/* One graph for all VLs, and everything on the second. */
+	funnel_routing(&t, &r);
+	memset(r.sl, 1, (size_t)r.n_dests * 5);
+	r.claims |= OSR_CLAIM_ANY_SL;
+	refuse(&t.f, &r, "has only 1 VLs");
+	((uint8_t *)t.f.chan_vls)[channel(&t.f, C, D)] = 2;
+	accept(&t.f, &r);
+	test_fabric_free(&t);
+}
+
+/* What does not belong to the fabric, or lacks what it needs. */
+static void test_shape(void **state)
+{
+	struct osr_generation gen = { .routing = NULL };
+	struct test_fabric t;
+	struct osr_routing r, bad;
+	struct osr_loop loop;
+
+	funnel(&t);
+	funnel_sl2vl(&t, &r);
+	r.claims = 0;
+	accept(&t.f, &r);
+	bad = r;
+	bad.n_switches--;
+	refuse(&t.f, &bad, "another fabric");
+	gen.routing = &bad;
+	assert_int_equal(osr_union_loop(&t.f, &gen, 1, 0, &scratch, &arena, &loop, NULL, NULL),
+			 OSR_INVAL);
+	bad = r;
+	bad.n_channels--;
+	refuse(&t.f, &bad, "another fabric");
+	bad = r;
+	bad.sl2vl_row = NULL;
+	refuse(&t.f, &bad, "belong to no switch");
+	bad = r;
+	bad.granted = osr_calloc(&arena, (size_t)r.n_dests * 5, sizeof(*bad.granted));
+	refuse(&t.f, &bad, "granted");
+	for (unsigned sl = 0; sl < 16; sl += 15) {
+		bad = r;
+		bad.sl = NULL;
+		accept(&t.f, &bad);
+		bad.ca_sl2vl[sl] = 2;
+		refuse(&t.f, &bad, "their SL2VL tables map");
+	}
+	r.sl[(size_t)host_dest(&t.f, R) * 5 + A] = 255;
+	refuse(&t.f, &r, "SL 255");
+	test_fabric_free(&t);
+}
+
+/* Safe on the SLs given, and claimed for any: each SL is followed by itself where tables map them. */
+static void test_any_sl(void **state)
+{
+	struct test_fabric t;
+	struct osr_routing r;
+	uint32_t n = 0;
+
+	test_fabric_ring(&t, 5, 1);
+	table_dateline(&t.f, &arena, &r);
+	r.sl2vl_row = osr_alloc(&arena, 5, sizeof(*r.sl2vl_row));
+	for (uint32_t s = 0; s < 5; s++) {
+		r.sl2vl_row[s] = n;
+		n += (t.f.sw_n_ports[s] + 1u) * (t.f.sw_n_ports[s] + 1u);
+	}
+	r.sl2vl = osr_alloc(&arena, n, sizeof(*r.sl2vl));
+	for (uint32_t i = 0; i < n * 16; i++)
+		r.sl2vl[i / 16][i % 16] = i % 2;
+	accept(&t.f, &r);
+	r.claims |= OSR_CLAIM_ANY_SL;
+	refuse(&t.f, &r, "certificate");
+	test_fabric_free(&t);
+}
+
+/* ---- multicast, on a VL of its own ---------------------------------------------------------- */
+
+/* Unicast on VL 0, multicast on VL 1, everybody's parent the next switch towards `root`. */
+static void mcast_routing(const struct test_fabric *t, uint32_t root, struct osr_routing *r)
+{
+	const struct osr_fabric *f = &t->f;
+
+	funnel_routing(t, r);
+	r->claims |= OSR_CLAIM_MULTICAST;
+	r->mcast_vl = 1;
+	r->mcast_parent = osr_alloc(&arena, f->n_switches, sizeof(*r->mcast_parent));
+	for (uint32_t s = 0; s < f->n_switches; s++)
+		r->mcast_parent[s] =
+			s == root ? OSR_NONE
+				  : osr_port_channel(f, s, osr_lft(r, s, host_dest(f, root)));
+}
+
+/*
+ * Three links meet at the root. Copies leave by each of them below what comes by the others: by the link
+ * of the highest arrival the second highest counts, in whatever order they are looked at.
+ */
+static void test_mcast_arrivals(void **state)
+{
+	static const uint32_t order[6][3] = { { 10, 11, 12 }, { 10, 12, 11 }, { 11, 10, 12 },
+					      { 11, 12, 10 }, { 12, 10, 11 }, { 12, 11, 10 } };
+
+	for (unsigned i = 0; i < 6; i++) {
+		struct test_fabric t;
+		struct osr_routing r;
+		struct draft d;
+
+		draft_new(&d);
+		for (unsigned s = 0; s < 4; s++)
+			draft_switch(&d);
+		for (unsigned s = 1; s < 4; s++)
+			draft_link(&d, 0, s);
+		for (unsigned s = 0; s < 4; s++)
+			draft_host(&d, s);
+		draft_build(&d, &t, "star");
+		mcast_routing(&t, 0, &r);
+		for (unsigned s = 1; s < 4; s++) {
+			*rank_of(&t.f, &r, 1, s, 0) = order[i][s - 1];
+			*rank_of(&t.f, &r, 1, 0, s) = 20 + s;
+		}
+		accept(&t.f, &r);
+		for (unsigned s = 1; s < 4; s++) {
+			uint32_t *down = rank_of(&t.f, &r, 1, 0, s);
+
+			/* The highest that comes by another link. */
+			*down = order[i][s - 1] == 12 ? 11 : 12;
+			refuse(&t.f, &r, "certificate");
+			*down += 1;
+			accept(&t.f, &r);
+			*down = 20 + s;
+		}
+		test_fabric_free(&t);
+	}
+}
+
+/* A line: packets come from below and from above, and it may be long. */
+static void test_mcast_line(void **state)
+{
+	enum { N = 12 };
+	struct test_fabric t;
+	struct osr_routing r;
+	struct draft d;
+	uint32_t rank;
+
+	draft_new(&d);
+	for (unsigned s = 0; s < N; s++) {
+		draft_switch(&d);
+		if (s)
+			draft_link(&d, s - 1, s);
+	}
+	for (unsigned s = 0; s < N; s++)
+		draft_host(&d, s);
+	draft_build(&d, &t, "line");
+	mcast_routing(&t, N - 1, &r);
+	for (unsigned s = 0; s + 1 < N; s++) {
+		*rank_of(&t.f, &r, 1, s, s + 1) = s;
+		*rank_of(&t.f, &r, 1, s + 1, s) = 2 * N - s;
+	}
+	accept(&t.f, &r);
+	rank = *rank_of(&t.f, &r, 1, 4, 5);
+	*rank_of(&t.f, &r, 1, 4, 5) = *rank_of(&t.f, &r, 1, 3, 4); /* up */
+	refuse(&t.f, &r, "certificate");
+	*rank_of(&t.f, &r, 1, 4, 5) = rank;
+	*rank_of(&t.f, &r, 1, 4, 3) = *rank_of(&t.f, &r, 1, 5, 4); /* down */
+	refuse(&t.f, &r, "certificate");
+	test_fabric_free(&t);
+}
+
+/* ---- credit loops --------------------------------------------------------------------------- */
+
+enum { RING = 4, LAST = 2 * RING };
+
+static void set_route(const struct osr_fabric *f, struct osr_routing *r, uint32_t d, uint32_t s,
+		      uint32_t next)
+{
+	r->lft[(size_t)d * f->n_switches + s] = f->chan_port[channel(f, s, next)];
+}
+
+/*
+ * The switch numbered last enters a ring of four by four switches without hosts. On the SLs of the others
+ * each LID is alone, so none of them closes the ring; what the last switch sends does, once it has been
+ * followed past its first two channels.
+ */
+static void test_last_switch(void **state)
+{
+	struct osr_generation gen;
+	struct test_fabric t;
+	struct osr_routing r;
+	struct osr_loop loop;
+	struct draft draft;
+
+	draft_new(&draft);
+	for (unsigned s = 0; s <= LAST; s++)
+		draft_switch(&draft);
+	for (unsigned i = 0; i < RING; i++) {
+		draft_link(&draft, i, (i + 1) % RING);
+		draft_link(&draft, i, RING + i);
+		draft_link(&draft, RING + i, LAST);
+		draft_host(&draft, i);
+	}
+	draft_host(&draft, LAST);
+	draft_build(&draft, &t, "ring with a late sender");
+	table_make(TABLE_UPDOWN_SL, &t.f, &arena, 1, &r);
+	for (uint32_t d = 0; d < t.f.n_dests; d++) {
+		uint32_t to = t.f.dest_switch[d];
+		bool ring = to < RING && t.f.term_weight[t.f.dest_term[d]];
+
+		memset(r.sl + (size_t)d * t.f.n_switches, ring ? to : 6, t.f.n_switches);
+		for (uint32_t i = 0; i < RING; i++) {
+			if (i != to)
+				set_route(&t.f, &r, d, i, RING + i);
+			if (RING + i != to)
+				set_route(&t.f, &r, d, RING + i, i == to ? i : (uint32_t)LAST);
+		}
+		if (to != LAST)
+			set_route(&t.f, &r, d, LAST, to < RING ? RING + to : to);
+		if (!ring)
+			continue;
+		r.sl[(size_t)d * t.f.n_switches + LAST] = 5;
+		set_route(&t.f, &r, d, LAST, RING + (to + 2) % RING);
+		for (uint32_t i = 0; i < RING; i++)
+			set_route(&t.f, &r, d, RING + i, i);
+		set_route(&t.f, &r, d, (to + 2) % RING, (to + 3) % RING);
+		set_route(&t.f, &r, d, (to + 3) % RING, to);
+		set_route(&t.f, &r, d, (to + 1) % RING, to);
+	}
+	gen = (struct osr_generation){ .routing = &r };
+	assert_int_equal(osr_union_loop(&t.f, &gen, 1, 0, &scratch, &arena, &loop, NULL, NULL), OSR_OK);
+	assert_int_equal(loop.n, RING);
+	for (uint32_t i = 0; i < loop.n; i++)
+		assert_int_equal(loop.step[i].vl, 5);
+	test_fabric_free(&t);
+}
+
+static int tear_down(void **state)
+{
+	osr_arena_free(&arena);
+	osr_arena_free(&scratch);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_highest_arrival), cmocka_unit_test(test_sls_gather),
+		cmocka_unit_test(test_granted),		cmocka_unit_test(test_sl2vl_gathers),
+		cmocka_unit_test(test_vls),		cmocka_unit_test(test_shape),
+		cmocka_unit_test(test_any_sl),		cmocka_unit_test(test_mcast_arrivals),
+		cmocka_unit_test(test_mcast_line),	cmocka_unit_test(test_last_switch),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, tear_down);
+}
