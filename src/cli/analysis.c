@@ -10,7 +10,7 @@ static enum osr_status minimal_sum(const struct osr_fabric *f, const struct cli_
 				   const struct osr_loads *l, struct osr_arena *scratch,
 				   uint64_t *sum, struct osr_diag *diag)
 {
-	if (a->st || a->verdict.n_longer || l->n_no_path)
+	if (a->st || a->n_longer || l->n_no_path)
 		return osr_loads_minimal(f, scratch, sum, diag);
 	*sum = 0;
 	for (uint32_t c = 0; c < f->n_channels; c++)
@@ -40,12 +40,28 @@ static enum osr_status weigh(const struct cli_traffic *traffic, const struct osr
 	return OSR_OK;
 }
 
-/*
- * Foreign tables need not satisfy our checker (stock ftree leaves out routes between switches), and
- * yet carry the traffic of hosts.
- */
+/* What the checker said of an engine's tables saves the search for what it has proven. */
+static void verify_tables(const struct osr_fabric *f, struct cli_tables *t,
+			  struct osr_arena *scratch, struct cli_analysis *a)
+{
+	const struct osr_verdict *checked = t->sweep.routed ? &t->sweep.verdict : NULL;
+	const struct osr_audit *x = &a->found.audit;
+	struct osr_inquiry ask = { .f = f, .gen = &t->gen, .checked = checked };
+	enum osr_question which;
+
+	a->st = osr_verify(&ask, scratch, &t->arena, &a->found, &a->diag);
+	if (a->st)
+		return;
+	a->n_from = checked ? checked->n_routes : x->n_routes;
+	a->n_longer = checked ? checked->n_longer : x->n_longer;
+	a->max_hops = checked ? checked->max_hops : x->max_hops;
+	a->max_longer = checked ? checked->max_longer : x->max_longer;
+	if (osr_verdict_of(&a->found, OSR_REQUIRED, &which) == OSR_REFUTED)
+		a->st = osr_fail(&a->diag, OSR_CHECK_FAILED, "%s", a->found.on[which].why);
+}
+
 void cli_analyze_tables(const struct cli_traffic *traffic, const struct osr_fabric *f,
-			const struct cli_tables *t, uint32_t k, struct cli_analysis *a)
+			struct cli_tables *t, uint32_t k, struct cli_analysis *a)
 {
 	const struct osr_routing *r = &t->routing;
 	struct osr_arena scratch = { 0 };
@@ -53,11 +69,9 @@ void cli_analyze_tables(const struct cli_traffic *traffic, const struct osr_fabr
 	double start = cli_cpu_ms();
 	enum osr_status st;
 
-	*a = (struct cli_analysis){ .verdict = t->sweep.verdict, .check_ms = t->sweep.ms_check };
-	if (!t->sweep.routed) {
-		a->st = osr_check(f, r, &scratch, &a->verdict, &a->diag);
-		a->check_ms = cli_cpu_ms() - start;
-	}
+	*a = (struct cli_analysis){ .st = OSR_OK };
+	verify_tables(f, t, &scratch, a);
+	a->check_ms = t->sweep.ms_check + cli_cpu_ms() - start;
 	if (a->st && a->st != OSR_CHECK_FAILED)
 		goto out;
 	st = weigh(traffic, f, r, k, &scratch, a, &diag);
@@ -65,7 +79,7 @@ void cli_analyze_tables(const struct cli_traffic *traffic, const struct osr_fabr
 	if (!st)
 		st = cli_traffic_bisect(traffic, f, r, &a->bandwidth, &diag);
 	a->bandwidth_ms = cli_cpu_ms() - start;
-	/* Without hosts everything else can still be said; and what the checker found comes first. */
+	/* Without hosts everything else can still be said; and what is wrong with the tables comes first. */
 	if (st && st != OSR_NOT_APPLICABLE && !a->st) {
 		a->st = st;
 		a->diag = diag;

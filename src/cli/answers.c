@@ -107,7 +107,7 @@ int cli_answers_say(struct out *out, const char *name, const struct osr_findings
 		out_note(out, "%s%sverdict %s: %s%s", name, sep, osr_answer_name(answer),
 			 found->on[which].why,
 			 answer == OSR_UNKNOWN && which == OSR_ASK_ONE_WAY ?
-				 " (--path-sl, --sl, or --live with --sa)" :
+				 " (opensm-path-sl.dump; check --path-sl or --sl)" :
 				 "");
 	if (shown != OSR_N_QUESTIONS)
 		out_note(out, "%s%s%s can deadlock: %s", name, sep, traffic_of(shown),
@@ -115,7 +115,8 @@ int cli_answers_say(struct out *out, const char *name, const struct osr_findings
 	return answer == OSR_REFUTED ? CLI_BAD : CLI_OK;
 }
 
-const struct out_field cli_loop_fields[] = {
+const struct out_field cli_loops_fields[] = {
+	{ "tables", "tables of", OUT_TEXT, 0 },
 	{ "step", "loop", OUT_COUNT, 0 },
 	{ "switch", "packets from switch", OUT_TEXT, 0 },
 	{ "guid", NULL, OUT_TEXT, 0 },
@@ -127,7 +128,8 @@ const struct out_field cli_loop_fields[] = {
 	{ NULL, NULL, 0, 0 },
 };
 
-void cli_loop_say(const struct osr_fabric *f, struct out *out, const struct osr_loop *loop)
+void cli_loop_say(struct out *out, const char *name, const struct osr_fabric *f,
+		  const struct osr_loop *loop)
 {
 	char buf[32];
 
@@ -135,7 +137,9 @@ void cli_loop_say(const struct osr_fabric *f, struct out *out, const struct osr_
 		const struct osr_loop_step *step = &loop->step[i];
 		uint32_t c = step->channel;
 
-		out_row(out, "loop");
+		out_row(out, name ? "loops" : "loop");
+		if (name)
+			out_text(out, "tables", name);
 		out_count(out, "step", i + 1);
 		out_text(out, "switch", osr_switch_name(f, f->chan_src[c], buf));
 		out_textf(out, "guid", "0x%016llx", (unsigned long long)f->sw_guid[f->chan_src[c]]);
@@ -146,4 +150,13 @@ void cli_loop_say(const struct osr_fabric *f, struct out *out, const struct osr_
 		out_count(out, "sl", step->sl);
 		out_text(out, "to", osr_switch_name(f, f->chan_dst[c], buf));
 	}
+}
+
+void cli_answers_witness(struct out *out, const char *name, const struct osr_fabric *f,
+			 const struct osr_findings *found, uint32_t required)
+{
+	enum osr_question shown = cli_answers_loop(found, required);
+
+	if (shown != OSR_N_QUESTIONS)
+		cli_loop_say(out, name, f, &found->on[shown].loop);
 }

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * How good is a routing? Either engines make it, or it is read from a file. Every figure is one row
- * of `figures[]`, which feeds the table and the JSON.
+ * How good is a routing? And, of several on one fabric, which is the best here? Either engines make
+ * them, or they are read from files. `compare` is `analyze` with all engines, and shows people less of
+ * each. Every figure is one row of `figures[]`, which feeds the table and the JSON.
  */
 #include <argp.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include <osmroutes/changes.h>
 
 #include "cli/analysis.h"
 #include "cli/cli.h"
@@ -24,18 +28,25 @@ struct args {
 	struct cli_traffic traffic;
 	struct out out;
 	uint32_t sigma;
+	struct outcome *reference; /* what the others are compared with; NULL: none yet */
+	struct outcome *best;      /* to be recommended */
+	uint32_t n_done;           /* tables that there are */
 };
 
 struct outcome {
+	const char *name;
 	const struct osr_fabric *f;
 	bool routed; /* an engine made the tables, so there are times and VLs */
 	struct cli_tables t;
 	struct cli_analysis a;
+	bool compared;
+	struct osr_changes changes;
+	uint32_t n_users; /* free it at 0 */
 };
 
 /* ---- the figures ---------------------------------------------------------------------------- */
 
-enum figure_of { OF_CHECK, OF_LOADS, OF_ENGINE, OF_BISECTIONS };
+enum figure_of { OF_CHECK, OF_LOADS, OF_ENGINE, OF_BISECTIONS, OF_CHANGES };
 
 struct figure {
 	const char *label, *key;
@@ -56,12 +67,12 @@ FIGURE(efi_min, o->a.balance.min)
 FIGURE(efi_perfect, o->a.balance.perfect)
 FIGURE(sigma, o->a.balance.sigma)
 FIGURE(mean_hops, cli_mean_hops(&o->a))
-FIGURE(max_hops, o->a.verdict.max_hops)
+FIGURE(max_hops, o->a.max_hops)
 FIGURE(host_routes, o->a.n_routes)
 FIGURE(lost, o->a.n_lost)
-FIGURE(routes, o->a.verdict.n_routes)
-FIGURE(longer, o->a.verdict.n_longer)
-FIGURE(max_longer, o->a.verdict.max_longer)
+FIGURE(routes, o->a.n_from)
+FIGURE(longer, o->a.n_longer)
+FIGURE(max_longer, o->a.max_longer)
 FIGURE(vls, o->t.routing.n_vls)
 FIGURE(layers, o->t.routing.n_layers)
 FIGURE(layers_one_way, o->t.routing.n_layers_one_way)
@@ -77,6 +88,10 @@ FIGURE(layers_ms, o->t.routing.ms_layers)
 FIGURE(check_ms, o->a.check_ms)
 FIGURE(bandwidth_ms, o->a.bandwidth_ms)
 FIGURE(memory_kb, o->t.memory >> 10)
+FIGURE(pairs_changed, o->changes.n_path)
+FIGURE(pairs_share,
+       o->changes.n_pairs ? (double)o->changes.n_path / (double)o->changes.n_pairs : 0)
+FIGURE(entries_changed, o->changes.n_entries_changed)
 
 static const struct figure figures[] = {
 	{ "edge forwarding index", "efi", OF_LOADS, 0, efi },
@@ -106,6 +121,9 @@ static const struct figure figures[] = {
 	{ "check, ms CPU", "check_ms", OF_CHECK, 1, check_ms },
 	{ "bandwidth, ms CPU", "bandwidth_ms", OF_BISECTIONS, 1, bandwidth_ms },
 	{ "memory of the engine, kB", "memory_kb", OF_ENGINE, 0, memory_kb },
+	{ "pairs with another path", "pairs_changed", OF_CHANGES, 0, pairs_changed },
+	{ "  of all", "pairs_changed_share", OF_CHANGES, 4, pairs_share },
+	{ "LFT entries that differ", "entries_changed", OF_CHANGES, 0, entries_changed },
 };
 
 static bool has(const struct outcome *o, enum figure_of of)
@@ -116,9 +134,11 @@ static bool has(const struct outcome *o, enum figure_of of)
 	case OF_BISECTIONS:
 		return o->a.bandwidth.n_patterns > 0;
 	case OF_ENGINE:
-		return o->routed && !o->t.st && !o->a.st;
+		return o->routed && !o->t.st;
+	case OF_CHANGES:
+		return o->compared;
 	default:
-		return !o->t.st && !o->a.st;
+		return !o->t.st;
 	}
 }
 
@@ -138,29 +158,72 @@ static const struct out_field hop_fields[] = {
 	{ NULL, NULL, 0, 0 },
 };
 
+/* In a comparison it is for programs. */
+static const struct out_field quiet_hop_fields[] = {
+	{ "tables", NULL, OUT_TEXT, 0 },
+	{ "hops", NULL, OUT_COUNT, 0 },
+	{ "routes", NULL, OUT_COUNT, 0 },
+	{ NULL, NULL, 0, 0 },
+};
+
 static const struct out_field pattern_fields[] = { CLI_TRAFFIC_FIELDS, { NULL, NULL, 0, 0 } };
 
-static void figure_fields(struct out_field fields[N_FIGURES + 4])
+static const struct out_field first_fields[] = {
+	{ "tables", "tables of", OUT_TEXT, 0 },
+	{ "status", NULL, OUT_TEXT, 0 },
+	{ "message", NULL, OUT_TEXT, 0 },
+	CLI_ANSWER_FIELDS,
+};
+
+#define N_FIRST (sizeof(first_fields) / sizeof(first_fields[0]))
+#define N_FIELDS (N_FIRST + N_FIGURES + 1)
+
+/* What people see of a figure in a comparison: no details but those of `shown`. */
+static const char *figure_label(const struct figure *figure, bool compare)
 {
-	*fields++ = (struct out_field){ "tables", "tables of", OUT_TEXT, 0 };
-	*fields++ = (struct out_field){ "status", NULL, OUT_TEXT, 0 };
-	*fields++ = (struct out_field){ "message", NULL, OUT_TEXT, 0 };
-	for (size_t r = 0; r < N_FIGURES; r++)
-		*fields++ = (struct out_field){ figures[r].key, figures[r].label,
-						figures[r].digits ? OUT_REAL : OUT_COUNT,
-						figures[r].digits };
-	*fields = (struct out_field){ NULL, NULL, 0, 0 };
+	static const char *const shown[] = { "efi_mean", "ebb_half_width", "pairs_changed_share" };
+
+	for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++)
+		if (!strcmp(shown[i], figure->key))
+			return figure->label;
+	return compare && figure->label[0] == ' ' ? NULL : figure->label;
 }
 
-static void say(struct out *out, const char *name, const struct outcome *o)
+static void figure_fields(struct out_field fields[N_FIELDS], bool compare)
+{
+	memcpy(fields, first_fields, sizeof(first_fields));
+	for (size_t r = 0; r < N_FIGURES; r++)
+		fields[N_FIRST + r] = (struct out_field){ figures[r].key,
+							  figure_label(&figures[r], compare),
+							  figures[r].digits ? OUT_REAL : OUT_COUNT,
+							  figures[r].digits };
+	fields[N_FIRST + N_FIGURES] = (struct out_field){ NULL, NULL, 0, 0 };
+}
+
+static void say_hops(struct out *out, const struct outcome *o)
+{
+	for (uint32_t h = 0; o->a.has_loads && h <= OSR_LOADS_MAX_HOPS; h++) {
+		if (!o->a.hops[h])
+			continue;
+		out_row(out, "hops");
+		out_text(out, "tables", o->name);
+		out_count(out, "hops", h);
+		out_count(out, "routes", o->a.hops[h]);
+	}
+}
+
+static int say(struct out *out, const struct outcome *o)
 {
 	const struct osr_diag *why = o->t.st ? &o->t.diag : &o->a.diag;
 	enum osr_status st = o->t.st ? o->t.st : o->a.st;
+	int code = CLI_OK;
 
 	out_row(out, "results");
-	out_text(out, "tables", name);
+	out_text(out, "tables", o->name);
 	out_text(out, "status", osr_status_str(st));
 	out_text(out, "message", why->text);
+	if (st && st != OSR_CHECK_FAILED)
+		out_note(out, "%s: %s", o->name, why->text);
 	for (size_t r = 0; r < N_FIGURES; r++) {
 		if (!has(o, figures[r].of))
 			continue;
@@ -169,52 +232,143 @@ static void say(struct out *out, const char *name, const struct outcome *o)
 		else
 			out_count(out, figures[r].key, (uint64_t)figures[r].value(o));
 	}
-	for (uint32_t h = 0; o->a.has_loads && h <= OSR_LOADS_MAX_HOPS; h++) {
-		if (!o->a.hops[h])
-			continue;
-		out_row(out, "hops");
-		out_text(out, "tables", name);
-		out_count(out, "hops", h);
-		out_count(out, "routes", o->a.hops[h]);
-	}
-	if (st)
-		out_note(out, "%s: %s", name, why->text);
+	if (o->t.st)
+		out_text(out, "verdict", o->t.sweep.routed ? osr_answer_name(OSR_REFUTED) : NULL);
+	else
+		code = cli_answers_say(out, o->name, &o->a.found, OSR_REQUIRED);
+	if (!o->t.st)
+		cli_answers_witness(out, o->name, o->f, &o->a.found, OSR_REQUIRED);
+	say_hops(out, o);
+	return st ? CLI_BAD : code;
 }
 
 /* ---- the work ------------------------------------------------------------------------------- */
 
-static enum osr_status analyze(struct args *a, uint32_t i, struct outcome *o, struct osr_diag *diag)
+static void release(struct outcome *o)
 {
-	const char *name = cli_subject_name(&a->who.item[i]);
+	if (!o || --o->n_users)
+		return;
+	cli_tables_free(&o->t);
+	free(o);
+}
+
+static void keep(struct outcome **place, struct outcome *o)
+{
+	release(*place);
+	*place = o;
+	o->n_users++;
+}
+
+/* Proven before unknown, nothing refuted; then bandwidth beyond its error, then the busiest channel. */
+static bool better(const struct outcome *o, const struct outcome *than)
+{
+	const struct osr_bandwidth *x = &o->a.bandwidth, *y = &than->a.bandwidth;
+	enum osr_answer mine = osr_verdict_of(&o->a.found, OSR_REQUIRED, NULL);
+	enum osr_answer theirs = osr_verdict_of(&than->a.found, OSR_REQUIRED, NULL);
+	double apart = x->half_width + y->half_width;
+
+	if (mine != theirs)
+		return mine == OSR_PROVEN;
+	if (x->mean - y->mean > apart || y->mean - x->mean > apart)
+		return x->mean > y->mean;
+	return o->a.balance.efi < than->a.balance.efi;
+}
+
+static enum osr_status measure(struct args *a, uint32_t i, struct outcome *o, struct osr_diag *diag)
+{
 	const struct osr_fabric *f = &a->in.fabric;
+	struct osr_arena scratch = { 0 };
 	enum osr_status st = OSR_OK;
 
-	*o = (struct outcome){ .f = f, .routed = a->who.item[i].engine != NULL };
 	cli_tables_make(&a->who, i, f, NULL, &o->t);
-	if (!o->t.st)
-		cli_analyze_tables(&a->traffic, f, &o->t, a->sigma, &o->a);
-	if (!o->t.st)
-		st = cli_traffic_measure(&a->traffic, f, &o->t.routing, name, &a->out, diag);
-	if (st == OSR_CHECK_FAILED && o->a.st) /* said already */
-		st = OSR_OK;
-	if (!st && o->t.st == OSR_INVAL) {
+	if (o->t.st == OSR_INVAL || o->t.st == OSR_NOMEM) {
 		*diag = o->t.diag;
-		return OSR_INVAL;
+		return o->t.st;
 	}
-	if (cli_subjects_skip(&a->who, i, &o->t))
-		o->t.st = OSR_OK;
-	else if (!st)
-		say(&a->out, name, o);
-	cli_tables_free(&o->t);
+	if (o->t.st)
+		return OSR_OK;
+	cli_analyze_tables(&a->traffic, f, &o->t, a->sigma, &o->a);
+	o->compared = a->reference != NULL;
+	if (o->compared)
+		st = osr_changes(f, &a->reference->t.routing, f, &o->t.routing, &scratch,
+				 &o->changes, diag);
+	osr_arena_free(&scratch);
+	if (!st)
+		st = cli_traffic_measure(&a->traffic, f, &o->t.routing, o->name, &a->out, diag);
+	return st == OSR_CHECK_FAILED && o->a.st ? OSR_OK : st; /* said already */
+}
+
+static enum osr_status analyze(struct args *a, uint32_t i, int *code, struct osr_diag *diag)
+{
+	struct outcome *o = calloc(1, sizeof(*o));
+	enum osr_status st;
+
+	if (!o)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for an analysis");
+	o->n_users = 1;
+	o->f = &a->in.fabric;
+	o->name = cli_subject_name(&a->who.item[i]);
+	o->routed = a->who.item[i].engine != NULL;
+	st = measure(a, i, o, diag);
+	if (!st && !cli_subjects_skip(&a->who, i, &o->t)) {
+		int said = say(&a->out, o);
+
+		if (said && cli_subjects_counts(&a->who, i, o->t.st))
+			*code = said;
+	}
+	if (!st && !o->t.st) {
+		a->n_done++;
+		if (!a->reference)
+			keep(&a->reference, o);
+		if (o->a.has_loads && o->a.st != OSR_CHECK_FAILED &&
+		    (!a->best || better(o, a->best)))
+			keep(&a->best, o);
+	}
+	release(o);
 	return st;
+}
+
+/*
+ * What the others are compared with: the first that was named; if no engine was, the first file or the
+ * live tables, or else dfsssp.
+ */
+static uint32_t reference_of(const struct cli_subjects *who)
+{
+	uint32_t found = 0;
+
+	for (uint32_t i = 0; i < who->n && who->all; i++) {
+		if (!who->item[i].engine)
+			return i;
+		if (!strcmp(who->item[i].engine->name, "dfsssp"))
+			found = i;
+	}
+	return found;
+}
+
+static void say_best(struct args *a)
+{
+	const struct outcome *o = a->best;
+
+	if (a->n_done < 2)
+		return;
+	out_head(&a->out, "paths and entries against %s", a->reference->name);
+	if (!o) {
+		out_note(&a->out, "none of them can be recommended: every verdict is refuted");
+		return;
+	}
+	out_note(&a->out,
+		 "recommended here: %s, verdict %s, %llu routes on the busiest channel, effective "
+		 "bisection bandwidth %.3f",
+		 o->name, osr_answer_name(osr_verdict_of(&o->a.found, OSR_REQUIRED, NULL)),
+		 (unsigned long long)o->a.balance.efi, o->a.bandwidth.mean);
 }
 
 static int analyze_all(struct args *a)
 {
-	struct outcome *o = malloc(sizeof(*o));
+	uint32_t first = reference_of(&a->who);
 	struct osr_diag diag = { "" };
-	enum osr_status st = o ? OSR_OK : OSR_NOMEM;
 	int code = CLI_OK;
+	enum osr_status st;
 
 	out_row(&a->out, "summary");
 	cli_input_say(&a->in, &a->out);
@@ -222,12 +376,14 @@ static int analyze_all(struct args *a)
 	out_count(&a->out, "seed", a->traffic.seed);
 	out_head(&a->out, "%u random bisections from seed %llu", a->traffic.n_bisections,
 		 (unsigned long long)a->traffic.seed);
-	for (uint32_t i = 0; i < a->who.n && !st; i++) {
-		st = analyze(a, i, o, &diag);
-		if (o->t.st || o->a.st)
-			code = CLI_BAD;
-	}
-	free(o);
+	st = analyze(a, first, &code, &diag);
+	for (uint32_t i = 0; i < a->who.n && !st; i++)
+		if (i != first)
+			st = analyze(a, i, &code, &diag);
+	if (!st)
+		say_best(a);
+	release(a->reference);
+	release(a->best);
 	if (!st)
 		return out_end(&a->out, code);
 	out_drop(&a->out);
@@ -253,37 +409,29 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-int cli_analyze(int argc, char **argv)
+static int run(int argc, char **argv, const char *command, const char *doc)
 {
-	static const struct argp argp = {
-		options,
-		parse,
-		"FILE",
-		"Says how good a routing of the fabric of FILE (ibnetdiscover or ibsim net file) "
-		"is: load "
-		"of the channels, length of the routes, effective bisection bandwidth, hot spots "
-		"and "
-		"bandwidth of communication patterns, virtual lanes, CPU time.",
-		cli_analysis_children,
-		NULL,
-		NULL
-	};
-	struct out_field fields[N_FIGURES + 4];
+	const bool compare = !strcmp(command, "compare");
+	const struct argp argp = { options, parse, "FILE", doc, cli_analysis_children, NULL, NULL };
+	struct out_field fields[N_FIELDS];
 	const struct out_section sections[] = { { "summary", OUT_HEAD, head_fields },
 						{ "results", OUT_ACROSS, fields },
-						{ "hops", OUT_ROWS, hop_fields },
+						{ "hops", OUT_ROWS,
+						  compare ? quiet_hop_fields : hop_fields },
 						{ "patterns", OUT_ROWS, pattern_fields },
+						{ "loops", OUT_ROWS, cli_loops_fields },
 						{ NULL, 0, NULL } };
 	struct args a = { .in = CLI_INPUT_INIT,
 			  .who = CLI_SUBJECTS_INIT,
 			  .traffic = CLI_TRAFFIC_INIT,
-			  .out = { .command = "analyze", .sections = sections },
+			  .out = { .command = command, .sections = sections },
 			  .sigma = 4 };
 	struct osr_diag diag = { "" };
 	enum osr_status st;
 	int code;
 
-	figure_fields(fields);
+	figure_fields(fields, compare);
+	a.who.all = compare;
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
 	st = cli_subjects_load(&a.who, &a.in, &diag);
 	osr_net_free(&a.in.net);
@@ -294,4 +442,21 @@ int cli_analyze(int argc, char **argv)
 	cli_subjects_free(&a.who);
 	cli_input_free(&a.in);
 	return code;
+}
+
+int cli_analyze(int argc, char **argv)
+{
+	return run(argc, argv, "analyze",
+		   "Says how good a routing of the fabric of FILE (ibnetdiscover or ibsim net file) "
+		   "is: verdict, load of the channels, length of the routes, effective bisection "
+		   "bandwidth, hot spots and bandwidth of communication patterns, virtual lanes, "
+		   "CPU time.");
+}
+
+int cli_compare(int argc, char **argv)
+{
+	return run(argc, argv, "compare",
+		   "Puts engines (all, unless some are named) and tables of files side by side on "
+		   "the fabric of FILE: verdict, virtual lanes, balance, bandwidth, and how much "
+		   "they differ from the first.");
 }

@@ -258,7 +258,6 @@ static void say_fault(const struct osr_fabric *f, struct out *out, const struct 
 
 static int say(struct args *a, const struct outcome *o)
 {
-	enum osr_question shown = cli_answers_loop(&o->found, a->required);
 	struct out *out = &a->out;
 	int code;
 
@@ -270,8 +269,7 @@ static int say(struct args *a, const struct outcome *o)
 	code = say_verdict(a, out, o);
 	for (uint32_t i = 0; i < o->found.audit.n_listed; i++)
 		say_fault(&a->in.fabric, out, &o->found.audit.fault[i]);
-	if (shown != OSR_N_QUESTIONS)
-		cli_loop_say(&a->in.fabric, out, &o->found.on[shown].loop);
+	cli_answers_witness(out, NULL, &a->in.fabric, &o->found, a->required);
 	return code;
 }
 

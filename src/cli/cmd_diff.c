@@ -274,9 +274,9 @@ static const struct out_field diff_fields[] = {
 	{ "pairs_sl", "  with another SL", OUT_COUNT, 0 },
 	{ "sl2vl_changed", "SL2VL tables changed", OUT_COUNT, 0 },
 	{ "groups_changed", "multicast entries changed", OUT_COUNT, 0 },
-	{ "deadlock_free.old", "deadlock-free: the old", OUT_BOOL, 0 },
-	{ "deadlock_free.new", "  the new", OUT_BOOL, 0 },
-	{ "deadlock_free.between", "  the moment between", OUT_BOOL, 0 },
+	{ "deadlock_free.old", "deadlock-free: the old", OUT_TEXT, 0 },
+	{ "deadlock_free.new", "  the new", OUT_TEXT, 0 },
+	{ "deadlock_free.between", "  during the transition", OUT_TEXT, 0 },
 	{ "check_ms.cpu", NULL, OUT_REAL, 1 },
 	{ NULL, NULL, 0, 0 },
 };
@@ -288,8 +288,15 @@ static const struct out_section sections[] = {
 	{ NULL, 0, NULL },
 };
 
+/* A loop on any SL need not be one on the SLs of path records, which are not known. */
+static const char *say_loops(bool is_free, bool sls_unknown)
+{
+	return osr_answer_name(is_free ? OSR_PROVEN : sls_unknown ? OSR_UNKNOWN : OSR_REFUTED);
+}
+
 static void say(struct args *a, const struct outcome *o)
 {
+	const bool unknown[2] = { a->gen[OLD].sls_unknown, a->gen[NEW].sls_unknown };
 	struct out *out = &a->out;
 
 	out_row(out, "summary");
@@ -315,11 +322,14 @@ static void say(struct args *a, const struct outcome *o)
 	out_count(out, "pairs_sl", o->n_sl);
 	out_count(out, "sl2vl_changed", o->n_sl2vl);
 	out_count(out, "groups_changed", o->n_groups);
-	out_bool(out, "deadlock_free.old", o->is_free[OLD]);
-	out_bool(out, "deadlock_free.new", o->is_free[NEW]);
-	out_bool(out, "deadlock_free.between", o->moment_free);
+	out_text(out, "deadlock_free.old", say_loops(o->is_free[OLD], unknown[OLD]));
+	out_text(out, "deadlock_free.new", say_loops(o->is_free[NEW], unknown[NEW]));
+	out_text(out, "deadlock_free.between",
+		 say_loops(o->moment_free, unknown[OLD] || unknown[NEW]));
+	if (!o->moment_free && (unknown[OLD] || unknown[NEW]))
+		out_note(out, "no path SLs are given: on any SL there is a loop");
 	out_real(out, "check_ms.cpu", o->time.cpu);
-	cli_loop_say(&a->in.fabric, out, &o->loop);
+	cli_loop_say(out, NULL, &a->in.fabric, &o->loop);
 	if (o->loop.n)
 		out_note(out,
 			 "credit loop of %u channels while some switches have the old and others "

@@ -152,7 +152,7 @@ static enum osr_status write_page(const struct args *a, const struct report *p,
 		   : OSR_OK;
 }
 
-static enum osr_status report_tables(struct args *a, const struct cli_tables *t,
+static enum osr_status report_tables(struct args *a, struct cli_tables *t,
 				     struct cli_analysis *analysis, struct osr_diag *diag)
 {
 	struct report p = { .fabric_name = cli_input_name(&a->in),

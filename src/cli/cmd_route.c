@@ -8,6 +8,7 @@
 
 #include <osmroutes/sweep.h>
 
+#include "cli/answers.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/subject.h"
@@ -52,9 +53,21 @@ struct outcome {
 	struct osr_sweep sweep;
 	enum osr_status st;
 	struct osr_diag diag;
+	struct osr_findings found;
 	struct cli_stamp route, check;
 	long rss_kb;
 };
+
+/* What the check of the sweep has left open. */
+static enum osr_status answer(struct outcome *o)
+{
+	struct osr_generation gen = { .routing = &o->result.routing };
+	struct osr_inquiry ask = { .f = &o->result.fabric,
+				   .gen = &gen,
+				   .checked = &o->sweep.verdict };
+
+	return osr_verify(&ask, &o->scratch, &o->arena, &o->found, &o->diag);
+}
 
 /* Both halves of a sweep, each with its time on the wall, too. */
 static void route(const struct args *a, const struct osr_values *v, struct outcome *o)
@@ -74,6 +87,8 @@ static void route(const struct args *a, const struct osr_values *v, struct outco
 		return;
 	start = cli_now();
 	o->st = osr_sweep_check(&job, &o->result, &o->sweep);
+	if (!o->st)
+		o->st = answer(o);
 	o->check = cli_since(start);
 	o->rss_kb = peak_rss_kb();
 }
@@ -148,18 +163,19 @@ static const struct out_field engine_fields[] = {
 	{ "claimed.any_sl", NULL, OUT_BOOL, 0 },
 	{ "claimed.multicast", NULL, OUT_BOOL, 0 },
 	{ "proven.minimal", NULL, OUT_BOOL, 0 },
-	{ "proven.deadlock_free", "proven deadlock-free", OUT_BOOL, 0 },
-	{ "proven.reversible", "  also for replies", OUT_BOOL, 0 },
-	{ "proven.any_sl", "  also on any SL", OUT_BOOL, 0 },
-	{ "proven.multicast", "  also with multicast", OUT_BOOL, 0 },
+	{ "proven.deadlock_free", NULL, OUT_BOOL, 0 },
+	{ "proven.reversible", NULL, OUT_BOOL, 0 },
+	{ "proven.any_sl", NULL, OUT_BOOL, 0 },
+	{ "proven.multicast", NULL, OUT_BOOL, 0 },
 	{ "digest", "digest", OUT_TEXT, 0 },
-	{ "verdict", "checker says", OUT_TEXT, 0 },
+	CLI_ANSWER_FIELDS,
 	{ NULL, NULL, 0, 0 },
 };
 
 static const struct out_section sections[] = {
 	{ "summary", OUT_HEAD, head_fields },
 	{ "engines", OUT_ACROSS, engine_fields },
+	{ "loops", OUT_ROWS, cli_loops_fields },
 	{ NULL, 0, NULL },
 };
 
@@ -183,7 +199,7 @@ static void say_claims(struct out *out, const char *whose, uint32_t claims)
 	}
 }
 
-static void say_verdict(struct out *out, const struct outcome *o)
+static int say_verdict(struct out *out, const struct outcome *o)
 {
 	const struct osr_verdict *v = &o->sweep.verdict;
 
@@ -197,13 +213,17 @@ static void say_verdict(struct out *out, const struct outcome *o)
 	out_count(out, "routes_longer", v->n_longer);
 	out_count(out, "no_path", v->n_no_path);
 	say_claims(out, "proven", v->proven);
-	out_text(out, "verdict", o->st ? "REFUSED" : "good");
+	if (!o->st)
+		return cli_answers_say(out, o->engine->name, &o->found, OSR_REQUIRED);
+	out_text(out, "verdict", osr_answer_name(OSR_REFUTED));
+	return CLI_BAD;
 }
 
 /* An engine that refused has its message and nothing else. */
-static void say(struct out *out, const struct outcome *o)
+static int say(struct out *out, const struct osr_fabric *f, const struct outcome *o)
 {
 	const struct osr_routing *r = &o->result.routing;
+	int code;
 
 	out_row(out, "engines");
 	out_text(out, "engine", o->engine->name);
@@ -212,7 +232,7 @@ static void say(struct out *out, const struct outcome *o)
 	if (o->st)
 		out_note(out, "%s: %s", o->engine->name, o->diag.text);
 	if (!o->sweep.routed)
-		return;
+		return CLI_BAD;
 	if (r->note)
 		out_note(out, "%s: %s", o->engine->name, r->note);
 	out_real(out, "route_ms.cpu", o->route.cpu);
@@ -225,7 +245,9 @@ static void say(struct out *out, const struct outcome *o)
 	out_count(out, "layers_one_way", r->n_layers_one_way);
 	out_textf(out, "digest", "%016llx", (unsigned long long)o->result.digest);
 	say_claims(out, "claimed", r->claims);
-	say_verdict(out, o);
+	code = say_verdict(out, o);
+	cli_answers_witness(out, o->engine->name, f, &o->found, OSR_REQUIRED);
+	return code;
 }
 
 /* ---- the command line ----------------------------------------------------------------------- */
@@ -274,8 +296,10 @@ static enum osr_status route_one(struct args *a, uint32_t i, int *code, struct o
 		st = save(a, &o, diag);
 	/* Asked for all, an engine for another kind of fabric has nothing to say. */
 	if (!st && !(a->who.all && o.st == OSR_NOT_APPLICABLE)) {
-		say(&a->out, &o);
-		*code = o.st ? CLI_BAD : *code;
+		int said = say(&a->out, &a->in.fabric, &o);
+
+		if (said && cli_subjects_counts(&a->who, i, o.st))
+			*code = said;
 	}
 	osr_arena_free(&o.arena);
 	return st;

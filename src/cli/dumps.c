@@ -123,7 +123,7 @@ void cli_dumps_find(struct cli_dumps *c, struct cli_input *in)
 	else if (c->dir && !c->lft)
 		c->lft = c->dir;
 	/* A pipe can be read but once. */
-	if (c->lft && !stat(c->lft, &st) && S_ISREG(st.st_mode) && !osr_tablefile_probe(c->lft))
+	if (in && c->lft && !stat(c->lft, &st) && S_ISREG(st.st_mode) && !osr_tablefile_probe(c->lft))
 		in->lfts = c->lft;
 }
 
@@ -189,6 +189,13 @@ static enum osr_status read_all(struct cli_dumps *c, struct cli_live *live, stru
 
 enum osr_status cli_dumps_load(struct cli_dumps *c, struct cli_input *in, struct osr_diag *diag)
 {
+	return cli_dumps_read(c, &in->fabric, &in->net, &in->live, diag);
+}
+
+enum osr_status cli_dumps_read(struct cli_dumps *c, const struct osr_fabric *f,
+			       const struct osr_net *net, struct cli_live *live,
+			       struct osr_diag *diag)
+{
 	struct cli_stamp start = cli_now();
 	enum osr_status st;
 
@@ -198,9 +205,9 @@ enum osr_status cli_dumps_load(struct cli_dumps *c, struct cli_input *in, struct
 			"%s%sno forwarding tables: expected opensm-lfts.dump or opensm.fdbs in "
 			"--tables=DIR, --lft=FILE, or --live",
 			c->dir ? c->dir : "", c->dir ? ": " : "");
-	st = osr_tables_init(&c->t, &in->fabric, &in->net, &c->arena, diag);
+	st = osr_tables_init(&c->t, f, net, &c->arena, diag);
 	if (!st)
-		st = read_all(c, &in->live, diag);
+		st = read_all(c, live, diag);
 	c->gen = osr_tables_generation(&c->t);
 	c->gen.sls_unknown = !c->t.taken && !c->gen.paths && !c->gen.routing->sl;
 	start = cli_since(start);

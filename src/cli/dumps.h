@@ -50,14 +50,23 @@ extern const struct argp dumps_argp;
 enum osr_status cli_dumps_from_input(struct cli_dumps *c, struct cli_input *in,
 				     struct osr_diag *diag);
 
-/* Finds the files in the directory, and tells `in` where it may find LMCs; before `in` is loaded. */
+/*
+ * Finds the files in the directory, and tells `in` where it may find LMCs; before `in` is loaded, or
+ * NULL.
+ */
 void cli_dumps_find(struct cli_dumps *c, struct cli_input *in);
 
 /* The tables are those in the switches of the live fabric `in`, which is still to be loaded. */
 void cli_dumps_live(struct cli_dumps *c, struct cli_input *in);
 
-/* OSR_INVAL: no forwarding tables were named, or what osr_tables_read_*() say. */
+/*
+ * OSR_INVAL: no forwarding tables were named, or what osr_tables_read_*() say. Or with no more than is
+ * needed: net is for GUIDs of nodes, or NULL; live where c->is_live.
+ */
 enum osr_status cli_dumps_load(struct cli_dumps *c, struct cli_input *in, struct osr_diag *diag);
+enum osr_status cli_dumps_read(struct cli_dumps *c, const struct osr_fabric *f,
+			       const struct osr_net *net, struct cli_live *live,
+			       struct osr_diag *diag);
 void cli_dumps_free(struct cli_dumps *c);
 
 /* Fields that cli_dumps_say() sets, and a line for people. */

@@ -20,7 +20,7 @@ static const char style[] =
 	"table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.25rem .6rem;"
 	"border-bottom:1px solid var(--line);vertical-align:top}.n{text-align:right;"
 	"font-variant-numeric:tabular-nums}\n"
-	".good:before{content:\"\\2713  \";color:var(--good)}.bad:before{content:\"\\2717  \";"
+	".good:before{content:\"\\2713  \";color:var(--good)}.open:before{content:\"?  \"}.bad:before{content:\"\\2717  \";"
 	"color:var(--bad)}.bad{color:var(--bad)}ul.verdict{list-style:none;padding:0}\n"
 	".bar{fill:var(--h2)}line{stroke-width:1.2}"
 	".h0{stroke:var(--h0)}.h1{stroke:var(--h1)}.h2{stroke:var(--h2)}.h3{stroke:var(--h3)}"
@@ -52,45 +52,49 @@ void report_text(const char *text, FILE *out)
 
 /* ---- verdicts -------------------------------------------------------------------------------- */
 
-static void say_verdict(FILE *out, bool good, const char *text)
+static void say_answer(FILE *out, const struct osr_answered *x, const char *question)
 {
-	fprintf(out, "<li class=\"%s\">%s</li>\n", good ? "good" : "bad", text);
+	static const char *const class[] = { "open", "good", "bad" };
+
+	fprintf(out, "<li class=\"%s\">%s: %s", class[x->answer], question,
+		osr_answer_name(x->answer));
+	if (x->why[0]) {
+		fprintf(out, " (");
+		report_text(x->why, out);
+		fprintf(out, ")");
+	}
+	fprintf(out, "</li>\n");
 }
 
 static void say_verdicts(const struct report *p, FILE *out)
 {
-	const struct osr_verdict *v = &p->a->verdict;
-	char text[160];
+	static const struct {
+		enum osr_question question;
+		const char *text;
+	} said[] = {
+		{ OSR_ASK_REACH, "every LID is reached from every switch of its component" },
+		{ OSR_ASK_NO_LOOPS, "no entries lead around" },
+		{ OSR_ASK_LANES, "no packet is dropped for its SL" },
+		{ OSR_ASK_GROUPS, "multicast reaches every member" },
+		{ OSR_ASK_ONE_WAY, "free of deadlock on the SLs of path records" },
+		{ OSR_ASK_MULTICAST, "also with multicast" },
+		{ OSR_ASK_REPLIES, "also with replies on the SL of their request" },
+		{ OSR_ASK_ANY_SL, "whatever SL a program chooses" },
+	};
+	const struct osr_findings *found = &p->a->found;
 
-	fprintf(out, "<ul class=\"verdict\">\n");
-	if (p->a->st) {
-		fprintf(out, "<li class=\"bad\">The checker refuses these tables: ");
-		report_text(p->a->diag.text, out);
-		fprintf(out, "</li></ul>\n");
-		return;
-	}
-	snprintf(text, sizeof(text),
-		 "every LID is reached from every switch of its part, no loop "
-		 "(%" PRIu64 " routes)",
-		 v->n_routes);
-	say_verdict(out, true, text);
-	if (v->n_longer)
-		snprintf(text, sizeof(text),
-			 "%" PRIu64 " routes are longer than minimal, by %u channels at most",
-			 v->n_longer, v->max_longer);
+	fprintf(out, "<p>Verdict: <b>%s</b></p>\n<ul class=\"verdict\">\n",
+		osr_answer_name(osr_verdict_of(found, OSR_REQUIRED, NULL)));
+	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++)
+		if (found->applies >> said[i].question & 1)
+			say_answer(out, &found->on[said[i].question], said[i].text);
+	if (p->a->n_longer)
+		fprintf(out,
+			"<li class=\"bad\">%" PRIu64 " of %" PRIu64
+			" routes are longer than minimal, by %u channels at most</li>\n",
+			p->a->n_longer, p->a->n_from, p->a->max_longer);
 	else
-		snprintf(text, sizeof(text), "every route is as short as the graph allows");
-	say_verdict(out, !v->n_longer, text);
-	say_verdict(out, v->proven & OSR_CLAIM_DEADLOCK_FREE,
-		    v->proven & OSR_CLAIM_DEADLOCK_FREE
-			    ? "proven free of deadlock"
-			    : "not proven free of deadlock: the engine does not claim it");
-	if (v->proven & OSR_CLAIM_REVERSIBLE)
-		say_verdict(out, true, "also for replies on the SL of their request");
-	if (v->proven & OSR_CLAIM_ANY_SL)
-		say_verdict(out, true, "whatever SL a program chooses");
-	if (v->proven & OSR_CLAIM_MULTICAST)
-		say_verdict(out, true, "multicast included");
+		fprintf(out, "<li class=\"good\">every route is as short as the graph allows</li>\n");
 	fprintf(out, "</ul>\n");
 }
 
@@ -159,7 +163,10 @@ static void say_lanes(const struct report *p, FILE *out)
 							 "VL10", "VL11", "VL12", "VL13", "VL14" };
 
 	if (!p->r->sl) {
-		fprintf(out, "<p>One lane is enough: senders may use any SL.</p>\n");
+		fprintf(out, "<p>%s</p>\n",
+			p->a->found.on[OSR_ASK_ANY_SL].answer == OSR_PROVEN
+				? "One lane is enough: senders may use any SL."
+				: "The tables name no SLs.");
 		return;
 	}
 	report_draw_bars(labels, p->vl_routes, p->r->n_vls ? p->r->n_vls : 1,
@@ -192,7 +199,7 @@ void report_page(const struct report *p, FILE *out)
 	report_text(p->fabric_name, out);
 	fprintf(out, "</h1>\n<p class=\"note\">tables of ");
 	report_text(p->tables_name, out);
-	fprintf(out, ", judged by osmroutes %s</p>\n", OSR_VERSION);
+	fprintf(out, ", verified by osmroutes %s</p>\n", OSR_VERSION);
 	say_verdicts(p, out);
 	fprintf(out, "<h2>Figures</h2>\n");
 	say_figures(p, out);

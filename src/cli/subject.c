@@ -3,11 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
-#include "io/lftfile.h"
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
@@ -49,7 +46,7 @@ static void add_engine(struct cli_subjects *s, const char *name, struct argp_sta
 	const struct osr_engine *e = osr_engine_find(name);
 
 	if (!strcmp(name, "all")) {
-		s->all = true;
+		s->all_named = true;
 		add_all(s, state);
 		return;
 	}
@@ -78,7 +75,9 @@ static error_t parse_engine(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!s->n && s->all)
 			add_all(s, state);
-		else if (!s->n) {
+		else
+			s->all = s->all_named;
+		if (!s->n) {
 			add_engine(s, "dfsssp", state);
 			s->by_default = true;
 		}
@@ -138,7 +137,9 @@ static void take_live(struct cli_subjects *s, struct cli_input *in)
 	for (uint32_t i = 0; i < s->n && in->is_live; i++)
 		if (s->item[i].file && !strcmp(s->item[i].file, "live")) {
 			s->live = &in->live;
-			in->live.ask.lft = true;
+			in->live.ask = (struct osr_live_ask){ .lft = true,
+							      .sl2vl = true,
+							      .n_mlids = UINT32_MAX };
 		}
 }
 
@@ -196,34 +197,21 @@ static void route(const struct cli_subjects *s, uint32_t i, const struct osr_fab
 	osr_arena_free(&scratch);
 }
 
-static enum osr_status read_live(struct cli_live *live, const struct osr_fabric *f,
-				 struct cli_tables *t)
+static enum osr_status read_tables(const struct cli_subjects *s, const char *path,
+				   const struct osr_fabric *f, struct cli_tables *t)
 {
-	struct osr_tables all;
-	enum osr_status st = osr_tables_init(&all, f, NULL, &t->arena, &t->diag);
+	struct cli_dumps *c = &t->dumps;
+	enum osr_status st;
 
-	if (!st)
-		st = cli_live_tables(live, CLI_SA_NONE, &all, &t->diag);
-	t->routing = all.routing;
-	osr_tables_free(&all);
+	*c = (struct cli_dumps)CLI_DUMPS_INIT;
+	c->is_live = s->live && !strcmp(path, "live");
+	c->sa = CLI_SA_SWITCHES;
+	c->dir = c->is_live ? NULL : path;
+	cli_dumps_find(c, NULL);
+	st = cli_dumps_read(c, f, NULL, s->live, &t->diag);
+	t->routing = c->t.routing;
+	t->gen = c->gen;
 	return st;
-}
-
-/* Of dumps the forwarding tables alone: what is measured here does not ask for lanes. */
-static enum osr_status read_path(const char *path, const struct osr_fabric *f, struct cli_tables *t)
-{
-	static const char *const names[] = { "opensm-lfts.dump", "opensm.fdbs" };
-	char in_dir[4096];
-	struct stat st;
-
-	for (unsigned i = 0; i < 2 && !stat(path, &st) && S_ISDIR(st.st_mode); i++) {
-		snprintf(in_dir, sizeof(in_dir), "%s/%s", path, names[i]);
-		if (!access(in_dir, R_OK) || i)
-			return osr_lftfile_read(in_dir, f, &t->arena, &t->routing, &t->diag);
-	}
-	if (osr_tablefile_probe(path))
-		return osr_tablefile_open(path, f, &t->file, &t->routing, &t->diag);
-	return osr_lftfile_read(path, f, &t->arena, &t->routing, &t->diag);
 }
 
 void cli_tables_make(const struct cli_subjects *s, uint32_t i, const struct osr_fabric *f,
@@ -235,20 +223,26 @@ void cli_tables_make(const struct cli_subjects *s, uint32_t i, const struct osr_
 	*t = (struct cli_tables){ .st = OSR_OK };
 	if (s->item[i].engine)
 		route(s, i, f, previous, t);
-	else if (s->live && !strcmp(path, "live"))
-		t->st = read_live(s->live, f, t);
 	else
-		t->st = read_path(path, f, t);
+		t->st = read_tables(s, path, f, t);
+	t->gen.routing = &t->routing;
 	t->ms = s->item[i].engine ? t->sweep.ms_route : cli_thread_ms() - start;
 }
 
 void cli_tables_free(struct cli_tables *t)
 {
 	osr_arena_free(&t->arena);
-	osr_tablefile_close(&t->file);
+	cli_dumps_free(&t->dumps);
 }
 
 bool cli_subjects_skip(const struct cli_subjects *s, uint32_t i, const struct cli_tables *t)
 {
 	return s->all && s->item[i].engine && t->st == OSR_NOT_APPLICABLE;
+}
+
+bool cli_subjects_counts(const struct cli_subjects *s, uint32_t i, enum osr_status st)
+{
+	const struct osr_engine *e = s->item[i].engine;
+
+	return !s->all || !e || st || (e->capabilities & OSR_ENGINE_DEADLOCK_FREE);
 }

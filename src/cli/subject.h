@@ -21,8 +21,8 @@
 
 #include <osmroutes/sweep.h>
 
+#include "cli/dumps.h"
 #include "cli/input.h"
-#include "io/tablefile.h"
 
 #define CLI_MAX_SUBJECTS 32
 #define CLI_MAX_SETTINGS 32
@@ -41,7 +41,8 @@ struct cli_subjects {
 	bool by_default; /* no engine was named: it is dfsssp */
 	bool vls_given;
 	struct cli_live *live;     /* of the input, for tables called "live" */
-	bool all;                  /* nobody named: every engine there is; otherwise dfsssp */
+	bool all;                  /* every engine; before parsing: if nothing is named */
+	bool all_named;
 	struct osr_values *values; /* [n] */
 };
 
@@ -74,7 +75,9 @@ struct cli_tables {
 	double ms;     /* CPU to make or read them */
 	size_t memory; /* bytes the engine asked for, at its peaks */
 	struct osr_arena arena;
-	struct osr_tablefile file;
+	struct cli_dumps dumps; /* of files */
+	/* Of either; points into this struct, which must not be moved. */
+	struct osr_generation gen;
 };
 
 /*
@@ -85,6 +88,11 @@ void cli_tables_make(const struct cli_subjects *s, uint32_t i, const struct osr_
 		     const struct osr_result *previous, struct cli_tables *t);
 /* All were asked for, and this engine is for another kind of fabric: it has nothing to say. */
 bool cli_subjects_skip(const struct cli_subjects *s, uint32_t i, const struct cli_tables *t);
+/*
+ * Does a bad word about it (st: of its tables) make exit code 1? Not where all engines were asked for and
+ * this one promises no freedom from deadlock: then it is there for comparison.
+ */
+bool cli_subjects_counts(const struct cli_subjects *s, uint32_t i, enum osr_status st);
 void cli_tables_free(struct cli_tables *t);
 
 #endif

@@ -127,7 +127,10 @@ class Oracle:
 
 
 def run(command, *words):
-    return subprocess.run([command, *words], check=True, capture_output=True, text=True).stdout
+    done = subprocess.run([command, *words], capture_output=True, text=True)
+    if done.returncode > 1:	# 1: what sssp makes can deadlock
+        sys.exit('%s: exit code %d: %s' % (' '.join(words), done.returncode, done.stderr))
+    return done.stdout
 
 
 def compare(command, net, engine, patterns, seed, workdir):

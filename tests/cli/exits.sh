@@ -46,7 +46,7 @@ printf 'Unicast lids [0-9] of switch Lid 1 guid 0x0000000000000042 (x):\n' > "$d
 printf 'Unicast lids [0-9] of switch Lid 1 guid 0x0000000000200000 (x):\n0x0777 001\n' > "$dir/lid.lfts"
 expect 2 'other.lfts:1: the fabric has no switch 0x0*42' analyze --lft "$dir/other.lfts" "$root/topologies/tree-2.net"
 expect 2 'lid.lfts:2: nobody in the fabric has LID 1911' analyze --lft "$dir/lid.lfts" "$root/topologies/tree-2.net"
-expect 1 'hangs on its port 0' analyze --lft <(head -1 "$dir/lid.lfts") "$root/topologies/tree-2.net"
+expect 1 'verdict refuted: switch leaf-0 has no entry for LID 1' analyze --lft <(head -1 "$dir/lid.lfts") "$root/topologies/tree-2.net"
 expect 0 'effective bisection bw +[01]' analyze "$root/topologies/ring-5.net"
 expect 0 'effective bisection bw +-' analyze --bisections=0 "$root/topologies/ring-5.net"
 expect 2 'threads "0": expected 1' analyze --threads=0 "$root/topologies/ring-5.net"
@@ -86,11 +86,11 @@ expect 2 'which FILE' check
 expect 2 'no forwarding tables' check "$root/topologies/tree-2.net"
 expect 2 'opensm-subnet.lst: No such file' check "$root/topologies"
 expect 2 'lid.lfts:2: nobody in the fabric has LID 1911' check --lft "$dir/lid.lfts" "$root/topologies/tree-2.net"
-expect 0 'good' route -e dfsssp "$root/topologies/torus-4x4.net" --dump "$dir/torus" --path-sl
+expect 0 'verdict +proven' route -e dfsssp "$root/topologies/torus-4x4.net" --dump "$dir/torus" --path-sl
 expect 0 'verdict +proven' check "$dir/torus"
 expect 0 'the checker +agrees' check --tables "$dir/torus" "$root/topologies/torus-4x4.net"
 expect 0 '"verdict": "proven"' check --lft "$dir/torus/opensm.fdbs" --sl 0 "$dir/torus" --json
-expect 0 'good' route -e sssp "$root/topologies/torus-4x4.net" --dump "$dir/sssp" --path-sl
+expect 1 'one-way traffic can deadlock' route -e sssp "$root/topologies/torus-4x4.net" --dump "$dir/sssp" --path-sl
 expect 1 'one-way traffic can deadlock: credit loop of 4 channels' check "$dir/sssp"
 head -c 3000 "$dir/torus/opensm-lfts.dump" > "$dir/cut.lfts"
 expect 2 'cut.lfts:[0-9]+: the file ends in the middle of a line' check --lft "$dir/cut.lfts" "$dir/torus"
@@ -109,8 +109,8 @@ expect 2 'mc.fdbs:3: port 2457 exceeds' check --mcast "$dir/mc.fdbs" "$dir/torus
 sed '3s/PN:../PN:7F/' "$dir/torus/opensm-subnet.lst" > "$dir/subnet.lst"
 expect 2 'subnet.lst:3: expected PN:' route "$dir/subnet.lst"
 expect 2 'OLD and NEW' diff "$dir/torus"
-expect 0 'the moment between +yes' diff "$dir/torus" "$dir/torus"
-expect 1 'the moment between +no' diff "$dir/torus" "$dir/sssp"
+expect 0 'during the transition +proven' diff "$dir/torus" "$dir/torus"
+expect 1 'during the transition +refuted' diff "$dir/torus" "$dir/sssp"
 cp -r "$dir/torus" "$dir/edited"
 sed -i '0,/^0x0003 /{/^0x0003 /d}' "$dir/edited/opensm-lfts.dump"
 expect 1 '"entries_changed": 1,' diff --json "$dir/torus" "$dir/edited"
@@ -118,7 +118,8 @@ expect 1 'hole +switch .* has no entry for LID 3' check "$dir/edited"
 expect 2 'no fabric: expected' diff "$dir/torus" "$root/topologies"
 expect 2 'which FILE' compare
 expect 2 'no engine "minhop"' compare -e minhop "$root/topologies/ring-5.net"
-expect 0 'dmodk: not a fat tree' compare --bisections=9 "$root/topologies/ring-5.net"
+expect 1 'dmodk: not a fat tree' compare -e dfsssp -e dmodk --bisections=9 "$root/topologies/ring-5.net"
+expect 0 'recommended here: dfsssp, verdict proven' compare --bisections=9 "$root/topologies/ring-5.net"
 expect 1 'dmodk: not a fat tree' compare -e dmodk "$root/topologies/ring-5.net"
 expect 2 'cannot|No such|exist' route --save /nowhere/x "$root/topologies/ring-5.net"
 expect 2 'which FILE' whatif --each=link
@@ -165,19 +166,19 @@ expect 2 'No such file or directory' route /nonexistent/x.net
 expect 2 'vls "16": expected 1 to 15' route --vls=16 "$root/topologies/ring-5.net"
 expect 2 'unknown option "roundz": did you mean "rounds"' \
 	route -o roundz=1 "$root/topologies/ring-5.net"
-expect 0 'checker says +good' route "$root/topologies/ring-5.net"
-expect 0 'deadlock-free +yes' route -e dfsssp "$root/topologies/cluster-192.net"
+expect 0 'verdict +proven' route "$root/topologies/ring-5.net"
+expect 0 'deadlock-free +proven' route -e dfsssp "$root/topologies/cluster-192.net"
 expect 0 '"deadlock_free": true' route --json "$root/topologies/torus-4x4.net"
 expect 0 'standard input' route - < "$root/topologies/tree-2.net"
 # One lane is not enough for the shortest routes of a ring: without detours dfsssp refuses.
-expect 0 'deadlock-free +yes' route --vls=1 "$root/topologies/ring-5.net"
+expect 0 'deadlock-free +proven' route --vls=1 "$root/topologies/ring-5.net"
 expect 1 '^dfsssp: .*(lane|VL)' route --vls=1 -o detours=no "$root/topologies/ring-5.net"
 
 printf 'Switch 4 "a"\n[1] "b"[2]\n' > "$dir/cut.net"
 expect 2 'cut.net:2: the cable goes to "b", which the file does not describe' route "$dir/cut.net"
 printf 'Ca 1 "a"\n[1] "b"[1]\n\nCa 1 "b"\n[1] "a"[1]\n' > "$dir/back-to-back.net"
 expect 2 'switch' route "$dir/back-to-back.net"
-expect 0 'good' route -e all --lmc=2 "$root/topologies/tree-2.net" --dump "$dir/dump"
+expect 0 'verdict +proven' route -e all --lmc=2 "$root/topologies/tree-2.net" --dump "$dir/dump"
 [ -s "$dir/dump/dfsssp/opensm-lfts.dump" ] || { echo "no dump"; bad=1; }
 # What the checker refused, or the engine never made, is not dumped.
 expect 1 '^dfsssp: ' route --vls=1 -o detours=no "$root/topologies/ring-5.net" --dump "$dir/none"

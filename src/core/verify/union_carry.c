@@ -262,7 +262,8 @@ static enum osr_status carry_all(const struct carry *k, const struct osr_generat
 {
 	enum osr_status st = carry(k, result, &to->routing, diag);
 
-	to->gen = (struct osr_generation){ .routing = &to->routing };
+	to->gen = (struct osr_generation){ .routing = &to->routing,
+					   .sls_unknown = old->sls_unknown };
 	if (!st && old->paths) {
 		to->gen.paths = &to->paths;
 		st = carry_paths(k, old->paths, result, &to->paths, diag);
