@@ -24,7 +24,9 @@ enum {
 	STABLE,
 	REPAIR,
 	ROOM,
-	REBALANCE
+	REBALANCE,
+	ANY_SL,
+	ANY_SL_COST
 };
 
 static const struct osr_param params[] = {
@@ -64,12 +66,20 @@ static const struct osr_param params[] = {
 	[REPAIR] = OSR_SWEEP_REPAIR,
 	[ROOM] = OSR_SWEEP_ROOM,
 	[REBALANCE] = OSR_SWEEP_REBALANCE,
+	[ANY_SL] = { "any_sl", OSR_PARAM_ENUM, "off", 0, 0, "off|on|auto",
+		     "no deadlock whatever SL programs use (UCX and NCCL choose it themselves), by "
+		     "virtual lanes that depend on the turn: never, always, or where that costs "
+		     "little" },
+	[ANY_SL_COST] = { "any_sl_cost", OSR_PARAM_UINT, "5", 0, 100, NULL,
+			  "percent of the routes that may get longer for any_sl = auto" },
 	{ NULL }
 };
 
 static struct osr_lanes_options lanes_options(const struct osr_values *v)
 {
 	return (struct osr_lanes_options){
+		.any_sl = (enum osr_any_sl)v->num[ANY_SL],
+		.any_sl_cost = (uint32_t)v->num[ANY_SL_COST],
 		.spf = { .max_rounds = (uint32_t)v->num[ROUNDS],
 			 .max_moves = (uint32_t)v->num[MOVES],
 			 .ignore_rates = v->num[IGNORE_RATES] },

@@ -17,7 +17,16 @@
 #include <osmroutes/layers.h>
 #include <osmroutes/spf.h>
 
+/* Lanes by turn (turn.h): free of deadlock whatever SL a packet carries. */
+enum osr_any_sl {
+	OSR_ANY_SL_OFF,
+	OSR_ANY_SL_ON,
+	OSR_ANY_SL_AUTO, /* where it costs little */
+};
+
 struct osr_lanes_options {
+	enum osr_any_sl any_sl;
+	uint32_t any_sl_cost; /* percent of the routes that may get longer for it (auto) */
 	struct osr_spf_options spf;
 	struct osr_layers_options layers;
 	uint32_t guided_rounds;  /* of routing within channel orders */
@@ -57,7 +66,6 @@ struct osr_lanes_job {
 	/* The strategies' own. */
 	enum osr_lanes_state state;
 	uint32_t *orders; /* [OSR_MAX_VLS * n_channels] channel orders of the layers */
-	bool one_lane;    /* the first pass needs no more */
 	double ms_spf;    /* when the shortest paths were there, by req->clock_ms; 0: never */
 };
 

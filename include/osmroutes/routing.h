@@ -64,6 +64,13 @@ struct osr_stable {
 	char why[200];            /* why the previous result was not kept; "" if there was none */
 };
 
+/* What lanes by turn would have cost, where they were tried and not taken; see turn.h. */
+struct osr_any_sl_cost {
+	bool known; /* they were tried to the end */
+	uint32_t n_longer; /* (switch, LID) routes longer than minimal */
+	uint32_t load; /* routes on the busiest link, in percent of those without lanes */
+};
+
 struct osr_routing {
 	const char *engine; /* name, static */
 	const char *note;   /* one sentence on the fabric, for the log; in the result arena, or NULL */
@@ -138,6 +145,8 @@ struct osr_routing {
 	 * NULL if nothing. Opaque to all others.
 	 */
 	const void *notes;
+
+	struct osr_any_sl_cost any_sl;
 
 	/* Statistics of the engine, for the log; the checker computes its own. */
 	uint32_t n_longer;        /* (switch, dest) routes longer than minimal */

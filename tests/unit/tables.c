@@ -468,6 +468,48 @@ static bool on_tree(const struct judge *j, uint32_t c)
 	       j->r->mcast_parent[f->chan_dst[c]] == f->chan_rev[c];
 }
 
+/*
+ * Any SL, and tables by port pair: a copy of a packet of this SL that came into switch s by port `in`
+ * (over channel `last` on VL last_vl; OSR_NONE: from an end port) goes on by every other tree link.
+ */
+static bool judge_copies(const struct judge *j, uint32_t s, unsigned in, uint32_t last,
+			 unsigned last_vl, unsigned sl)
+{
+	const struct osr_fabric *f = j->f;
+	const struct osr_routing *r = j->r;
+
+	for (uint32_t c = f->chan_row[s]; c < f->chan_row[s + 1]; c++) {
+		unsigned vl = r->sl2vl[r->sl2vl_row[s] + in * (f->sw_n_ports[s] + 1u) +
+				       f->chan_port[c]][sl];
+
+		if (!on_tree(j, c) || (last != OSR_NONE && c == f->chan_rev[last]))
+			continue;
+		if (vl >= r->n_vls || vl >= f->chan_vls[c])
+			return false;
+		if (last != OSR_NONE && r->rank[last_vl * f->n_channels + last] >=
+						r->rank[vl * f->n_channels + c])
+			return false;
+		if (!judge_copies(j, f->chan_dst[c], f->chan_port[f->chan_rev[c]], c, vl, sl))
+			return false;
+	}
+	return true;
+}
+
+static bool judge_mcast_tables(const struct judge *j)
+{
+	const struct osr_fabric *f = j->f;
+
+	for (uint32_t s = 0; s < f->n_switches; s++)
+		for (unsigned sl = 0; sl < 16; sl++) {
+			if (!judge_copies(j, s, 0, OSR_NONE, 0, sl))
+				return false;
+			for (uint32_t t = f->term_row[s]; t < f->term_row[s + 1]; t++)
+				if (!judge_copies(j, s, f->term_port[t], OSR_NONE, 0, sl))
+					return false;
+		}
+	return true;
+}
+
 static bool judge_mcast(const struct judge *j)
 {
 	const struct osr_fabric *f = j->f;
@@ -487,6 +529,8 @@ static bool judge_mcast(const struct judge *j)
 				return false;
 	if (!(r->claims & OSR_CLAIM_MULTICAST))
 		return true;
+	if (r->sl2vl && (!r->sl || (r->claims & OSR_CLAIM_ANY_SL)))
+		return judge_mcast_tables(j);
 	rank = r->rank + (one_block(r) ? 0 : r->mcast_vl * f->n_channels);
 	for (uint32_t in = 0; in < f->n_channels; in++)
 		for (uint32_t out = 0; out < f->n_channels; out++)

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cdg_private.h"
+
 static enum osr_status nomem(struct osr_diag *diag)
 {
 	return osr_fail(diag, OSR_NOMEM, "out of memory for the channel dependency graph");
@@ -67,11 +69,6 @@ bool osr_cdg_sort(const struct osr_cdg *g, struct osr_arena *scratch, uint32_t *
 
 /* ---- edge lists ------------------------------------------------------------------------------ */
 
-struct edge {
-	uint32_t other; /* the channel at the other end */
-	uint32_t weight;
-};
-
 /*
  * What it costs to make an edge backward: one that must not be costs more than all others
  * together.
@@ -81,39 +78,18 @@ static int64_t cost_of(struct edge e)
 	return e.weight == UINT32_MAX ? (int64_t)1 << 48 : e.weight;
 }
 
-/* Edges in use, by tail (out) and by head (in). */
-struct edges {
-	uint32_t n_chans, n;
-	uint32_t *out_row, *in_row; /* [n_chans + 1] */
-	struct edge *out, *in;      /* [n] */
-};
-
-static bool collect_edges(const struct osr_cdg *g, struct osr_arena *scratch, struct edges *x)
+bool osr__cdg_reverse(struct edges *x, struct osr_arena *scratch)
 {
-	uint32_t n = g->f->n_channels, at = 0, *fill;
+	size_t n = x->n_chans;
+	uint32_t *fill;
 
-	x->n_chans = n;
-	x->n = 0;
-	for (uint32_t e = 0; e < g->n_slots; e++)
-		x->n += g->weight[e] != 0;
-	x->out_row = osr_alloc(scratch, (size_t)n + 1, sizeof(*x->out_row));
-	x->in_row = osr_calloc(scratch, (size_t)n + 2, sizeof(*x->in_row));
-	x->out = osr_alloc(scratch, x->n, sizeof(*x->out));
+	x->in_row = osr_calloc(scratch, n + 2, sizeof(*x->in_row));
 	x->in = osr_alloc(scratch, x->n, sizeof(*x->in));
-	if (!x->out_row || !x->in_row || !x->out || !x->in)
+	if (!x->in_row || !x->in)
 		return false;
-	for (uint32_t c = 0; c < n; c++) {
-		x->out_row[c] = at;
-		for (uint32_t e = g->row[c]; e < g->row[c + 1]; e++) {
-			if (!g->weight[e])
-				continue;
-			x->out[at] = (struct edge){ osr_cdg_target(g, c, e), g->weight[e] };
-			x->in_row[x->out[at].other + 2]++;
-			at++;
-		}
-	}
-	x->out_row[n] = at;
 	/* in_row is kept one entry ahead while it is filled, so that it ends up in place. */
+	for (uint32_t e = 0; e < x->n; e++)
+		x->in_row[x->out[e].other + 2]++;
 	fill = x->in_row + 1;
 	for (uint32_t c = 0; c < n; c++)
 		fill[c + 1] += fill[c];
@@ -121,6 +97,28 @@ static bool collect_edges(const struct osr_cdg *g, struct osr_arena *scratch, st
 		for (uint32_t e = x->out_row[c]; e < x->out_row[c + 1]; e++)
 			x->in[fill[x->out[e].other]++] = (struct edge){ c, x->out[e].weight };
 	return true;
+}
+
+static bool collect_edges(const struct osr_cdg *g, struct osr_arena *scratch, struct edges *x)
+{
+	uint32_t n = g->f->n_channels, at = 0;
+
+	x->n_chans = n;
+	x->n = 0;
+	for (uint32_t e = 0; e < g->n_slots; e++)
+		x->n += g->weight[e] != 0;
+	x->out_row = osr_alloc(scratch, (size_t)n + 1, sizeof(*x->out_row));
+	x->out = osr_alloc(scratch, x->n, sizeof(*x->out));
+	if (!x->out_row || !x->out)
+		return false;
+	for (uint32_t c = 0; c < n; c++) {
+		x->out_row[c] = at;
+		for (uint32_t e = g->row[c]; e < g->row[c + 1]; e++)
+			if (g->weight[e])
+				x->out[at++] = (struct edge){ osr_cdg_target(g, c, e), g->weight[e] };
+	}
+	x->out_row[n] = at;
+	return osr__cdg_reverse(x, scratch);
 }
 
 static uint64_t backward_weight(const struct edges *x, const uint32_t *rank)
@@ -475,6 +473,23 @@ static bool sift_pass(struct sift *w)
 		moved |= sift_one(w, c);
 	}
 	return moved;
+}
+
+bool osr__cdg_sift(const struct edges *x, uint32_t passes, struct osr_arena *scratch,
+		   uint32_t *rank)
+{
+	uint32_t *sequence = osr_alloc(scratch, x->n_chans, sizeof(*sequence));
+	struct sift w;
+
+	if (!sequence || !sift_init(&w, x, scratch))
+		return false;
+	for (uint32_t c = 0; c < x->n_chans; c++)
+		sequence[rank[c]] = c;
+	sift_start(&w, sequence);
+	for (uint32_t i = 0; i < passes && sift_pass(&w); i++)
+		;
+	memcpy(rank, w.rank, x->n_chans * sizeof(*rank));
+	return true;
 }
 
 #define DENSE 5 /* edges per channel */

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include <osmroutes/dor.h>
-
-#include "lanes_private.h"
+#include <osmroutes/turn.h>
 
 /* Measured on the fabrics of scripts/bench: more of any of these gains less than it costs. */
 static const struct {
@@ -47,6 +46,20 @@ static bool dimensions_worth(const struct osr_lanes_job *job)
 	return job->state == OSR_LANES_UNROUTED && job->opt->dimensions;
 }
 
+/* The SLs of dimension order are not wanted after all. */
+static enum osr_status lanes_start_again(struct osr_lanes_job *job)
+{
+	struct osr_routing *r = job->r;
+	uint8_t *lft = r->lft;
+
+	*r = (struct osr_routing){ .lft = lft,
+				   .n_switches = r->n_switches,
+				   .n_dests = r->n_dests,
+				   .n_channels = r->n_channels };
+	memset(lft, OSR_NO_PATH, (size_t)r->n_dests * r->n_switches);
+	return osr_spf_init(job->s, job->s->f, r, &job->opt->spf, job->scratch, job->diag);
+}
+
 static enum osr_status dimensions_run(struct osr_lanes_job *job)
 {
 	bool routed;
@@ -54,6 +67,8 @@ static enum osr_status dimensions_run(struct osr_lanes_job *job)
 					    job->opt->detours, job->scratch, job->result, job->r,
 					    &routed, job->diag);
 
+	if (!st && routed && job->r->sl && job->opt->any_sl == OSR_ANY_SL_ON)
+		return lanes_start_again(job);
 	if (!st && routed)
 		job->state = OSR_LANES_DONE;
 	return st;
@@ -66,49 +81,27 @@ static bool one_lane_worth(const struct osr_lanes_job *job)
 	return job->state == OSR_LANES_UNROUTED;
 }
 
+/*
+ * Trees, and what is nearly one: the first pass needs one lane. Then balancing goes on within the
+ * order that proves it, instead of giving the lane away for balance.
+ */
 static enum osr_status one_lane_run(struct osr_lanes_job *job)
 {
+	const struct osr_spf_options *opt = &job->opt->spf;
+	bool fits;
 	enum osr_status st;
 
 	osr_spf_first(job->s);
 	job->state = OSR_LANES_FIRST;
-	st = osr_layers_single(job->s, job->req, job->scratch, job->result, job->r, &job->one_lane,
+	st = osr_layers_single(job->s, job->req, job->scratch, job->result, job->r, &fits,
 			       job->diag);
-	if (!st && job->one_lane && (!job->opt->spf.max_rounds || osr_spf_balanced(job->s)))
-		job->state = OSR_LANES_DONE;
-	return st;
-}
-
-/* ---- one lane by the order of a fat tree ------------------------------------------------------ */
-
-static bool tree_worth(const struct osr_lanes_job *job)
-{
-	return job->state == OSR_LANES_FIRST;
-}
-
-static enum osr_status tree_run(struct osr_lanes_job *job)
-{
-	bool fits;
-	enum osr_status st = osr__lanes_tree(job, &fits);
-
-	if (!st && fits)
-		job->state = OSR_LANES_DONE;
-	return st;
-}
-
-/* ---- one lane by the order that the first pass has -------------------------------------------- */
-
-static bool refine_worth(const struct osr_lanes_job *job)
-{
-	return job->state == OSR_LANES_FIRST && job->one_lane;
-}
-
-/* Balancing goes on within the order that proves one lane, instead of giving it away for balance. */
-static enum osr_status refine_run(struct osr_lanes_job *job)
-{
+	if (st || !fits)
+		return st;
 	job->state = OSR_LANES_DONE;
-	return osr_guided_refine(job->s, job->req, &job->opt->spf, job->r->rank, job->scratch,
-				 job->result, job->r, job->diag);
+	if (!opt->max_rounds || osr_spf_balanced(job->s))
+		return OSR_OK;
+	return osr_guided_refine(job->s, job->req, opt, job->r->rank, job->scratch, job->result,
+				 job->r, job->diag);
 }
 
 /* ---- layers: Domke's algorithm 2 ------------------------------------------------------------- */
@@ -134,6 +127,59 @@ static enum osr_status layers_run(struct osr_lanes_job *job)
 	}
 	if (!st)
 		job->state = job->r->n_layers == 1 ? OSR_LANES_DONE : OSR_LANES_ASSIGNED;
+	return st;
+}
+
+/* ---- one lane, for other paths just as short -------------------------------------------------- */
+
+static bool lanes_may_be_better(const struct osr_lanes_job *job)
+{
+	return job->state == OSR_LANES_SHORT || job->state == OSR_LANES_ASSIGNED;
+}
+
+static enum osr_status lanes_reduce_to_one(struct osr_lanes_job *job, bool *fits)
+{
+	struct osr_guided_options opt =
+		lanes_guided_options(job, lanes_tuning.few_rounds, job->opt->spf.max_moves);
+
+	return osr_guided_reduce(job->s, job->req, &opt, 1, lanes_tuning.one_lane_tolerance,
+				 job->orders, job->scratch, job->result, job->r, fits, job->diag);
+}
+
+static bool one_order_worth(const struct osr_lanes_job *job)
+{
+	return lanes_may_be_better(job) && job->opt->any_sl != OSR_ANY_SL_OFF &&
+	       job->opt->layers.heuristic == OSR_HEURISTIC_ORDER;
+}
+
+/* On one lane any SL is safe, and where it costs nothing it comes first. */
+static enum osr_status one_order_run(struct osr_lanes_job *job)
+{
+	bool fits;
+	enum osr_status st = lanes_reduce_to_one(job, &fits);
+
+	if (!st && fits)
+		job->state = OSR_LANES_DONE;
+	return st;
+}
+
+/* ---- lanes by turn --------------------------------------------------------------------------- */
+
+static bool turns_worth(const struct osr_lanes_job *job)
+{
+	return lanes_may_be_better(job) && job->opt->any_sl != OSR_ANY_SL_OFF &&
+	       job->opt->detours && job->req->max_vls > 1;
+}
+
+static enum osr_status turns_run(struct osr_lanes_job *job)
+{
+	bool routed;
+	enum osr_status st = osr_turn_route(job, &routed);
+
+	if (!st && routed) {
+		lanes_forget_why(job);
+		job->state = OSR_LANES_DONE;
+	}
 	return st;
 }
 
@@ -239,10 +285,11 @@ static enum osr_status fewer_run(struct osr_lanes_job *job)
 	struct osr_guided_options opt =
 		lanes_guided_options(job, lanes_tuning.few_rounds, job->opt->spf.max_moves);
 	struct osr_routing *r = job->r;
-	enum osr_status st = osr_guided_reduce(job->s, job->req, &opt, 1,
-					       lanes_tuning.one_lane_tolerance, job->orders,
-					       job->scratch, job->result, r, &fits, job->diag);
+	enum osr_status st = OSR_OK;
 
+	fits = false;
+	if (job->opt->any_sl == OSR_ANY_SL_OFF)
+		st = lanes_reduce_to_one(job, &fits);
 	for (uint32_t n = lanes_tuning.least_lanes;
 	     !st && !fits && n < r->n_layers && !lanes_replies_are_a_must(job);
 	     n = crowded || n > lanes_tuning.least_lanes ||
@@ -307,9 +354,9 @@ static const struct lanes_strategy {
 } lanes_strategies[] = {
 	{ "dimension order", dimensions_worth, dimensions_run },
 	{ "one lane", one_lane_worth, one_lane_run },
-	{ "up and down a fat tree", tree_worth, tree_run },
-	{ "balance within one order", refine_worth, refine_run },
 	{ "layers", layers_worth, layers_run },
+	{ "one order", one_order_worth, one_order_run },
+	{ "lanes by turn", turns_worth, turns_run },
 	{ "shortest paths within orders", squeeze_worth, squeeze_run },
 	{ "paths within orders", guided_worth, guided_run },
 	{ "fewer lanes", fewer_worth, fewer_run },

@@ -217,6 +217,33 @@ static bool in_mcast_tree(const struct graph *g, uint32_t c)
 	return parent[g->f->chan_src[c]] == c || parent[g->f->chan_dst[c]] == g->f->chan_rev[c];
 }
 
+/* The layers of multicast of an SL on tree link c: from hosts, port 0 and the other tree links. */
+static uint32_t mcast_layers(const struct graph *g, uint32_t c, unsigned sl)
+{
+	const struct osr_fabric *f = g->f;
+	uint32_t s = f->chan_src[c], layers = first_layers(g, s, f->chan_port[c], sl);
+
+	for (uint32_t o = f->chan_row[s]; o < f->chan_row[s + 1]; o++)
+		if (o != c && in_mcast_tree(g, o))
+			layers |= next_layers(g, f->chan_rev[o], c, sl);
+	return layers;
+}
+
+/* Any SL, and tables by port pair: a copy's lane depends on the links it came and goes by. */
+static void follow_mcast_tables(struct graph *g)
+{
+	const struct osr_fabric *f = g->f;
+
+	for (uint32_t a = 0; a < f->n_channels; a++)
+		for (uint32_t b = f->chan_row[f->chan_dst[a]]; b < f->chan_row[f->chan_dst[a] + 1];
+		     b++)
+			for (unsigned sl = 0; sl < 16; sl++)
+				if (b != f->chan_rev[a] && in_mcast_tree(g, a) &&
+				    in_mcast_tree(g, b))
+					depend_layers(g, a, mcast_layers(g, a, sl), b,
+						      next_layers(g, a, b, sl));
+}
+
 /* A copy leaves by every tree link but the one the packet came by. */
 static void follow_mcast(struct graph *g)
 {
@@ -225,6 +252,10 @@ static void follow_mcast(struct graph *g)
 
 	if (!(g->modes & OSR_CLAIM_MULTICAST) || !g->r->mcast_parent)
 		return;
+	if (g->r->sl2vl && any_sl(g)) {
+		follow_mcast_tables(g);
+		return;
+	}
 	if (g->r->sl2vl ? layer >= g->n_layers : !any_sl(g) && g->vl != g->r->mcast_vl)
 		return;
 	for (uint32_t s = 0; s < f->n_switches; s++)

@@ -139,6 +139,78 @@ static enum osr_status check_mcast_ranks(struct checker *k, struct mcast_in *in)
 	return OSR_OK;
 }
 
+/* ---- any SL, and SL2VL tables: multicast passes the same tables as unicast -------------------- */
+
+static bool in_forest(const struct checker *k, uint32_t c)
+{
+	const uint32_t *parent = k->r->mcast_parent;
+
+	return parent[k->f->chan_src[c]] == c || parent[k->f->chan_dst[c]] == k->f->chan_rev[c];
+}
+
+static const uint8_t *table_of(const struct checker *k, uint32_t s, unsigned in, unsigned out)
+{
+	return k->r->sl2vl[k->r->sl2vl_row[s] + in * (k->f->sw_n_ports[s] + 1u) + out];
+}
+
+/* VLs that multicast of each SL may have on channel c, whatever it came by. */
+static void mcast_vls(const struct checker *k, uint32_t c, uint16_t vls[16])
+{
+	const struct osr_fabric *f = k->f;
+	uint32_t s = f->chan_src[c];
+
+	memcpy(vls, k->inject[f->port_row[s] + f->chan_port[c]], 16 * sizeof(*vls));
+	for (uint32_t o = f->chan_row[s]; o < f->chan_row[s + 1]; o++)
+		for (unsigned sl = 0; o != c && in_forest(k, o) && sl < 16; sl++)
+			vls[sl] |= vl_bit(table_of(k, s, f->chan_port[o], f->chan_port[c])[sl]);
+}
+
+static enum osr_status check_mcast_turn(struct checker *k, uint32_t in, const uint16_t vls[16],
+					uint32_t out)
+{
+	const struct osr_fabric *f = k->f;
+	const uint8_t *table = table_of(k, f->chan_src[out], f->chan_port[f->chan_rev[in]],
+					f->chan_port[out]);
+	const unsigned n_vls = k->r->n_vls;
+	struct name a;
+
+	for (unsigned sl = 0; sl < 16; sl++) {
+		if (vl_bit(table[sl]) & ~k->vl_ok[out])
+			return osr_fail(k->diag, OSR_CHECK_FAILED,
+					"multicast on SL %u leaves switch %s port %u on VL %u, "
+					"beyond the %u VLs of the routing or those of the cable",
+					sl, sw_name(k, f->chan_src[out], &a), f->chan_port[out],
+					table[sl], n_vls);
+		for (unsigned left = vls[sl] & k->vl_ok[in]; left; left &= left - 1) {
+			unsigned vl = __builtin_ctz(left);
+
+			if (k->rank[(size_t)in * n_vls + vl] >=
+			    k->rank[(size_t)out * n_vls + table[sl]])
+				return osr__check_fail_rank(k, OSR_NONE, in, vl, out, table[sl]);
+		}
+	}
+	return OSR_OK;
+}
+
+static enum osr_status check_mcast_tables(struct checker *k)
+{
+	const struct osr_fabric *f = k->f;
+	enum osr_status st = OSR_OK;
+	uint16_t vls[16];
+
+	for (uint32_t in = 0; in < f->n_channels && !st; in++) {
+		uint32_t s = f->chan_dst[in];
+
+		if (!in_forest(k, in))
+			continue;
+		mcast_vls(k, in, vls);
+		for (uint32_t out = f->chan_row[s]; out < f->chan_row[s + 1] && !st; out++)
+			if (out != f->chan_rev[in] && in_forest(k, out))
+				st = check_mcast_turn(k, in, vls, out);
+	}
+	return st;
+}
+
 enum osr_status osr__check_mcast(struct checker *k, struct osr_arena *scratch)
 {
 	size_t n = k->f->n_switches;
@@ -152,7 +224,9 @@ enum osr_status osr__check_mcast(struct checker *k, struct osr_arena *scratch)
 	memset(root, 0xff, n * sizeof(*root));
 	memset(host, 0xff, n * sizeof(*host));
 	st = check_forest(k, root, host);
-	if (st == OSR_OK && (k->r->claims & OSR_CLAIM_MULTICAST) && k->f->n_channels)
-		st = check_mcast_ranks(k, in);
-	return st;
+	if (st != OSR_OK || !(k->r->claims & OSR_CLAIM_MULTICAST) || !k->f->n_channels)
+		return st;
+	if (k->r->sl2vl && (!k->r->sl || (k->r->claims & OSR_CLAIM_ANY_SL)))
+		return check_mcast_tables(k);
+	return check_mcast_ranks(k, in);
 }

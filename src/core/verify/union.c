@@ -452,6 +452,36 @@ static bool in_order(const struct osr_generation *gen, const struct osr_fabric *
 	       (parent[f->chan_src[c]] == c || parent[f->chan_dst[c]] == f->chan_rev[c]);
 }
 
+/* VLs of the packets of an SL on tree link c: from end ports, and from the other tree links. */
+static unsigned order_vls(const struct run *u, uint32_t c, unsigned sl)
+{
+	const struct osr_fabric *f = u->f;
+	uint32_t s = f->chan_src[c];
+	unsigned vls = 0;
+
+	for (unsigned in = 0; in <= f->sw_n_ports[s]; in++) {
+		uint32_t from = osr_port_channel(f, s, in);
+		bool sends = from == OSR_NONE && is_end_port(f, s, in);
+
+		for (uint32_t g = 0; from != OSR_NONE && from != c && g < u->n; g++)
+			sends |= in_order(&u->gen[g], f, f->chan_rev[from]);
+		vls |= sends ? vl_bits(u, s, in, f->chan_port[c], sl) : 0;
+	}
+	return vls;
+}
+
+/* The same where the lane of the next hop depends on the turn, and senders choose the SL. */
+static void follow_link_by_tables(struct run *u, uint32_t in, uint32_t on)
+{
+	const struct osr_fabric *f = u->f;
+
+	for (uint8_t sl = 0; sl < 16; sl++)
+		turn_mcast(u, in, order_vls(u, in, sl), on,
+			   vl_bits(u, f->chan_src[on], f->chan_port[f->chan_rev[in]],
+				   f->chan_port[on], sl),
+			   0, sl);
+}
+
 /*
  * A packet on tree link `in` of one generation goes on by tree link `on` of any. Where senders choose
  * any SL, those of multicast may, too.
@@ -465,7 +495,9 @@ static void follow_link(struct run *u, uint32_t in, uint32_t on)
 
 			if (!in_order(&u->gen[g], u->f, in) || !in_order(&u->gen[h], u->f, on))
 				continue;
-			if (!u->turns.moves && osr__any_sl(&u->senders, g))
+			if (u->turns.moves && osr__any_sl(&u->senders, g))
+				follow_link_by_tables(u, in, on);
+			else if (!u->turns.moves && osr__any_sl(&u->senders, g))
 				turn_mcast(u, in, fold_sls(u, 0xffff), on, fold_sls(u, 0xffff), 0,
 					   0);
 			else if (u->turns.moves || from == to)

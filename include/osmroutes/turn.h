@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * turn.h - virtual lanes by turn: free of deadlock whatever SL a packet carries.
+ *
+ * SL2VL tables are indexed by (input port, output port). If all 16 entries of a pair are alike, the
+ * lane of the next channel is a function L(c1, c2) of the channel a packet came by and the one it
+ * leaves by; what hosts send is on lane 0. A packet holds the node (channel, lane), and a route
+ * c0, c1, c2, ... makes the dependencies
+ *	(c0, 0) -> (c1, L(c0,c1)) -> (c2, L(c1,c2)) -> ...
+ * An order of all nodes in which every triple of consecutive channels rises is a certificate (Dally and
+ * Seitz), and no SL is in it. Replies are covered, as they are packets like others; multicast passes
+ * the same tables, on the escape tree below.
+ *
+ * That hosts begin on lane 0 is no restriction: the lanes of a channel can be renamed one by one.
+ *
+ * With one lane this is routing within a channel order. What a second lane brings is best seen in
+ * the order the search starts from, with the switches in an order (updown.h) and, from the lowest node
+ * to the highest,
+ *	down on lane 0, up on lane 0, down on lane 1, up on lane 1.
+ * Turns into a channel that goes down take lane 1, those into one that goes up lane 0 or 1. Legal are
+ * paths "any, up*, down*, any": the first and the last channel are free, but that a turn from down to
+ * up is at the beginning of all its routes or at the end of all. On one lane legal is "up*, down*".
+ *
+ * The search repeats
+ *   - trees: breadth-first from each destination switch; a switch may take c0 into a tree that goes
+ *     on by c1, c2 if the triple rises: (c0,0) < (c1,L(c0,c1)) < (c2,L(c1,c2)). As c1 and c2 are known
+ *     when c0 is tried, that costs what it costs with one lane;
+ *   - the lane of each turn that leaves the least weight of routes backward, the order fixed;
+ *   - sifting of the order of nodes, the lanes fixed;
+ * and ends with longer routes for what found no legal shortest one.
+ *
+ * It never fails. The order starts with a spanning tree, the escape tree, whose turns (up, then down)
+ * all rise. Lanes of these turns are never changed, and sifting never turns their edges around. So in
+ * any tree of routes those switches that find no legal way can follow the escape tree to the
+ * destination, hop by hop; in the worst case all do, and between any two switches of a component the
+ * escape tree has a path.
+ *
+ * Source: for fabrics of diameter 2, DF-D2 (Schneider, Bibartiu, Hoefler, HOTI 2016); for dragonflies,
+ * DLA (Maglione-Mathey et al., JPDC 2021). Any graph and any number of lanes: new here.
+ */
+#ifndef OSMROUTES_TURN_H
+#define OSMROUTES_TURN_H
+
+#include <osmroutes/lanes.h>
+
+/*
+ * job->s holds balanced shortest paths. *routed: r is complete, with SL2VL tables and without SLs.
+ * With any_sl = auto only if that costs no more than the options allow; job->r and job->s are
+ * otherwise as before, but r->any_sl says what it would have cost. Fabrics with more than 2^27
+ * triples of consecutive channels are left alone.
+ *
+ * Time per round O(sum over LIDs of the edges of their graph) and O(triples); memory 5 bytes a triple.
+ */
+enum osr_status osr_turn_route(struct osr_lanes_job *job, bool *routed);
+
+#endif

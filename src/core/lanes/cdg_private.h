@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Sifting of any weighted graph: of the channels of cdg.h, and the (lane, channel) nodes of turn.h. */
+#ifndef OSR_CDG_PRIVATE_H
+#define OSR_CDG_PRIVATE_H
+
+#include <osmroutes/cdg.h>
+
+struct edge {
+	uint32_t other; /* the node at the other end */
+	uint32_t weight; /* UINT32_MAX: must not go backward */
+};
+
+/* Edges in use, by tail (out) and by head (in). */
+struct edges {
+	uint32_t n_chans, n;
+	uint32_t *out_row, *in_row; /* [n_chans + 1] */
+	struct edge *out, *in; /* [n] */
+};
+
+/*
+ * Sifts a given order, rank[n_chans], for at most so many passes; false if memory ran out. Scratch
+ * stays in use until the caller resets it.
+ */
+bool osr__cdg_sift(const struct edges *x, uint32_t passes, struct osr_arena *scratch,
+		   uint32_t *rank);
+
+/* Fills in_row and in from out_row and out. */
+bool osr__cdg_reverse(struct edges *x, struct osr_arena *scratch);
+
+#endif

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * See turn.h. From the outside in:
+ *	osr_turn_route()	searches, and accepts the result or not
+ *	turn_search()		two starts, then detours and balance
+ *	turn_rounds()		  routing and improving in turns
+ *	turn_order.c		    the order of nodes and the lanes of turns
+ *	turn_tree.c		    shortest routes within them
+ *	turn_detour.c		  longer routes for what is left
+ *	turn_polish.c		  single LIDs off the most loaded channel
+ *	turn_tables.c		SL2VL tables and certificate
+ */
+#include <string.h>
+
+#include "turn_private.h"
+
+/* Measured on random graphs, dragonflies and tori of scripts/bench, and on fabrics of real sites. */
+static const struct {
+	uint32_t max_lanes; /* more lanes than these share the load; they save hardly any detour */
+	uint32_t max_triples;
+	uint32_t fitted_rounds; /* with the order that fits the routes; dense graphs need no other */
+	uint32_t effort_share; /* of the effort of updown.h that a start is worth */
+	uint32_t passes;     /* of lanes and sifting in a round */
+	uint32_t boost;      /* weight of a route without a legal way */
+	uint32_t few;        /* where 1 in so many has none, */
+	uint32_t few_boost;  /* they may weigh so much */
+	uint32_t max_stale;  /* rounds that gain less than 1 in 20 */
+	uint32_t detour_cost; /* to move a LID with detours takes about so many times as long */
+	uint32_t unit;       /* a route weighs so much; what no route uses yet, but may, 1 */
+	uint32_t max_efi;    /* percent of the load of the routes without lanes that auto accepts */
+} turn_tuning = { 4, 1u << 27, 2, 2, 3, 4, 700, 1024, 3, 5, 16, 110 };
+
+/* ---- setting up ------------------------------------------------------------------------------ */
+
+/* Which triples lie on a shortest path between their ends. */
+static void turn_find_useful(struct turns *w)
+{
+	const struct osr_fabric *f = w->f;
+	const uint8_t *dist8 = w->s->scratch->dist8;
+
+	for (uint32_t c = 0; c < f->n_channels; c++) {
+		uint32_t first = f->chan_row[f->chan_dst[c]], v = f->chan_src[c];
+
+		for (uint32_t t = w->g.row[c]; t < w->g.row[c + 1]; t++) {
+			uint32_t x = f->chan_dst[first + t - w->g.row[c]];
+			uint8_t *useful = w->useful + w->triple_row[t];
+
+			for (uint32_t c2 = f->chan_row[x]; c2 < f->chan_row[x + 1]; c2++)
+				*useful++ = dist8[(size_t)f->chan_dst[c2] * f->n_switches + v] == 3;
+		}
+	}
+}
+
+/* Rows of triples by their first turn; false if there are too many. */
+static bool turn_number_triples(struct turns *w)
+{
+	const struct osr_fabric *f = w->f;
+	uint64_t at = 0;
+
+	for (uint32_t c = 0; c < f->n_channels && at <= turn_tuning.max_triples; c++) {
+		uint32_t first = f->chan_row[f->chan_dst[c]];
+
+		for (uint32_t t = w->g.row[c]; t < w->g.row[c + 1]; t++) {
+			uint32_t x = f->chan_dst[first + t - w->g.row[c]];
+
+			w->triple_row[t] = (uint32_t)at;
+			at += f->chan_row[x + 1] - f->chan_row[x];
+		}
+	}
+	w->triple_row[w->g.n_slots] = (uint32_t)at;
+	return at <= turn_tuning.max_triples;
+}
+
+static bool turn_alloc_tree(struct turns *w, struct osr_arena *scratch)
+{
+	size_t n = w->f->n_switches;
+
+	w->parent = osr_alloc(scratch, n, sizeof(*w->parent));
+	w->legal = osr_alloc(scratch, n, 1);
+	w->saved = osr_alloc(scratch, n, 1);
+	w->detoured = osr_calloc(scratch, w->f->n_dests, 1);
+	w->len = osr_alloc(scratch, n, sizeof(*w->len));
+	w->head = osr_alloc(scratch, n + 1, sizeof(*w->head));
+	w->link = osr_alloc(scratch, n, sizeof(*w->link));
+	w->key = osr_alloc(scratch, n, sizeof(*w->key));
+	w->waiting = osr_alloc(scratch, n, sizeof(*w->waiting));
+	w->forced = osr_alloc(scratch, n, 1);
+	w->escape_hop = osr_alloc(scratch, n, 1);
+	w->order = osr_alloc(scratch, n, sizeof(*w->order));
+	return w->parent && w->legal && w->saved && w->detoured && w->len && w->head && w->link &&
+	       w->key && w->waiting && w->forced && w->escape_hop && w->order;
+}
+
+static bool turn_alloc_nodes(struct turns *w, struct osr_arena *scratch)
+{
+	size_t m = w->f->n_channels, n_slots = w->g.n_slots, n_nodes = w->n_lanes * m;
+
+	w->rank = osr_alloc(scratch, n_nodes, sizeof(*w->rank));
+	w->best_rank = osr_alloc(scratch, n_nodes, sizeof(*w->best_rank));
+	w->lane = osr_alloc(scratch, n_slots, 1);
+	w->best_lane = osr_alloc(scratch, n_slots, 1);
+	w->at = osr_alloc(scratch, n_slots, sizeof(*w->at));
+	w->pinned = osr_alloc(scratch, n_slots, 1);
+	w->freedom = osr_alloc(scratch, n_slots, 1);
+	w->first_freedom = osr_alloc(scratch, m, 1);
+	w->cost = osr_alloc(scratch, w->n_lanes * OSR__TURN_HOPS, sizeof(*w->cost));
+	w->triple = osr_calloc(scratch, w->triple_row[n_slots], sizeof(*w->triple));
+	w->useful = osr_calloc(scratch, w->triple_row[n_slots], 1);
+	return w->rank && w->best_rank && w->lane && w->best_lane && w->at && w->pinned &&
+	       w->freedom && w->first_freedom && w->cost && w->triple && w->useful;
+}
+
+static enum osr_status turn_init(struct turns *w, struct osr_lanes_job *job, bool *small)
+{
+	const struct osr_fabric *f = job->s->f;
+	uint8_t max_vls = job->req->max_vls;
+	uint64_t sum = 0;
+	enum osr_status st;
+
+	*w = (struct turns){ .s = job->s, .f = f, .unit = turn_tuning.unit };
+	w->n_lanes = max_vls < turn_tuning.max_lanes ? max_vls : turn_tuning.max_lanes;
+	*small = false;
+	st = osr_cdg_init(&w->g, f, job->scratch, job->diag);
+	if (st)
+		return st;
+	w->triple_row = osr_alloc(job->scratch, (size_t)w->g.n_slots + 1, sizeof(*w->triple_row));
+	if (!w->triple_row)
+		return osr__turn_nomem(job->diag);
+	*small = turn_number_triples(w);
+	if (!*small)
+		return OSR_OK;
+	if (!turn_alloc_tree(w, job->scratch) || !turn_alloc_nodes(w, job->scratch))
+		return osr__turn_nomem(job->diag);
+	turn_find_useful(w);
+	for (uint32_t c = 0; c < f->n_channels; c++)
+		sum += job->s->weight[c] >> HOP_BITS;
+	w->mean = f->n_channels ? sum / f->n_channels : 0;
+	return OSR_OK;
+}
+
+/* ---- rounds ---------------------------------------------------------------------------------- */
+
+/* What a round does with trees that are there. */
+enum turn_mode {
+	TURN_ALL,    /* routes all again */
+	TURN_REPAIR, /* those that are not legal, if that gets them better */
+	TURN_LAST,   /* all, if that gets them no worse; then detours */
+};
+
+static void turn_route_dest(struct turns *w, uint32_t root, uint32_t d, enum turn_mode mode)
+{
+	const struct osr_fabric *f = w->f;
+	struct osr_spf *s = w->s;
+	const uint16_t *order = s->order + (size_t)root * f->n_switches;
+	uint8_t *hop = s->hop + (size_t)d * f->n_switches;
+	bool counts = f->term_weight[f->dest_term[d]] != 0;
+	uint32_t n = s->n_order[root], n_failed, before = UINT32_MAX, ignored = 0;
+
+	if (mode != TURN_ALL) {
+		before = osr__turn_mark_legal(w, order, n, hop, root);
+		if (!before && mode == TURN_REPAIR)
+			return;
+		memcpy(w->saved, hop, f->n_switches);
+	}
+	if (counts)
+		osr__spf_count(s, order, n, hop, (uint64_t)-1);
+	n_failed = osr__turn_settle_best(w, root, d);
+	if (n_failed > before) {
+		memcpy(hop, w->saved, f->n_switches);
+		n_failed = osr__turn_mark_legal(w, order, n, hop, root);
+	}
+	w->n_failed += n_failed;
+	if (mode == TURN_LAST && n_failed) {
+		osr__turn_detour(w, root, d);
+		n = osr__turn_sort(w, root, d, &ignored);
+		order = w->order;
+		w->detoured[d] = 1;
+	}
+	if (counts)
+		osr__spf_count(s, order, n, hop, 1);
+}
+
+static void turn_route_all(struct turns *w, enum turn_mode mode)
+{
+	const struct osr_spf *s = w->s;
+
+	w->n_failed = 0;
+	for (uint32_t root = 0; root < w->f->n_switches; root++) {
+		bool found = false;
+
+		for (uint32_t k = s->dest_row[root]; k < s->dest_row[root + 1]; k++) {
+			if (s->alias[s->dest_list[k]] != OSR_NONE)
+				continue;
+			if (!found)
+				osr__spf_graph(w->s, root);
+			found = true;
+			turn_route_dest(w, root, s->dest_list[k], mode);
+		}
+	}
+}
+
+static void turn_copy(const struct turns *w, uint32_t *rank, uint8_t *lane,
+		      const uint32_t *from_rank, const uint8_t *from_lane)
+{
+	memcpy(rank, from_rank, (size_t)w->n_lanes * w->f->n_channels * sizeof(*rank));
+	memcpy(lane, from_lane, w->g.n_slots);
+}
+
+/*
+ * Rounds of routing and improving, until every route is legal or it gets no better. Leaves the best
+ * order and lanes seen; *least of the routes had no legal way in them.
+ */
+static enum osr_status turn_rounds(struct turns *w, struct osr_lanes_job *job, uint32_t max_rounds,
+				   uint64_t *least)
+{
+	uint64_t few = (uint64_t)w->f->n_dests * w->f->n_switches / turn_tuning.few;
+	uint32_t stale = 0, boost_most;
+	enum osr_status st = OSR_OK;
+
+	*least = UINT64_MAX;
+	w->boost = 1;
+	for (uint32_t i = 1; !st; i++) {
+		turn_route_all(w, i == 1 ? TURN_ALL : TURN_REPAIR);
+		stale = w->n_failed > *least - *least / 20 || w->n_failed == *least ? stale + 1 : 0;
+		if (w->n_failed < *least) {
+			*least = w->n_failed;
+			turn_copy(w, w->best_rank, w->best_lane, w->rank, w->lane);
+		}
+		if (!w->n_failed || i >= max_rounds || stale >= turn_tuning.max_stale)
+			break;
+		boost_most = w->n_failed > few ? turn_tuning.boost : turn_tuning.few_boost;
+		w->boost = 2 * w->boost < boost_most ? 2 * w->boost : boost_most;
+		st = osr__turn_improve(w, turn_tuning.passes, job->scratch, job->diag);
+	}
+	turn_copy(w, w->rank, w->lane, w->best_rank, w->best_lane);
+	osr__turn_set_reach(w);
+	return st;
+}
+
+/* More routes without a legal way than auto would accept as longer ones, by far? */
+static bool turn_is_hopeless(const struct turns *w, const struct osr_lanes_job *job, uint64_t failed)
+{
+	uint64_t n_routes = (uint64_t)w->f->n_dests * w->f->n_switches;
+
+	return job->opt->any_sl == OSR_ANY_SL_AUTO &&
+	       failed * 100 > 2 * n_routes * job->opt->any_sl_cost;
+}
+
+static enum osr_status turn_search(struct turns *w, struct osr_lanes_job *job, bool *hopeless)
+{
+	uint32_t moves = job->opt->spf.max_moves;
+	struct osr_updown u;
+	uint64_t least;
+	enum osr_status st;
+
+	st = osr__turn_start_fitted(w, job->opt->layers.sift_passes, job->scratch, job->diag);
+	if (!st)
+		st = turn_rounds(w, job, turn_tuning.fitted_rounds, &least);
+	if (!st && least) {
+		st = osr_updown_search(w->s, job->opt->order_effort / turn_tuning.effort_share,
+				       job->scratch, &u, job->diag);
+		if (!st)
+			st = osr__turn_start_updown(w, &u, job->scratch, job->diag);
+		if (!st)
+			st = turn_rounds(w, job, job->opt->guided_rounds, &least);
+	}
+	*hopeless = !st && turn_is_hopeless(w, job, least);
+	if (st || *hopeless)
+		return st;
+	turn_route_all(w, TURN_LAST);
+	job->r->n_longer =
+		osr__turn_polish(w, w->n_failed ? moves / turn_tuning.detour_cost + 1 : moves);
+	return OSR_OK;
+}
+
+/* ---- what it costs --------------------------------------------------------------------------- */
+
+static uint64_t turn_most_loaded(const struct osr_spf *s)
+{
+	uint64_t most = 0;
+
+	for (uint32_t c = 0; c < s->f->n_channels; c++)
+		most = s->weight[c] >> HOP_BITS > most ? s->weight[c] >> HOP_BITS : most;
+	return most;
+}
+
+static bool turn_is_cheap(const struct osr_lanes_job *job, const struct osr_any_sl_cost *cost)
+{
+	uint64_t n_routes = (uint64_t)job->s->f->n_dests * job->s->f->n_switches;
+
+	return (uint64_t)cost->n_longer * 100 <= n_routes * job->opt->any_sl_cost &&
+	       cost->load <= turn_tuning.max_efi;
+}
+
+/* Tables if the routes are accepted; else s is as it was. */
+static enum osr_status turn_try(struct turns *w, struct osr_lanes_job *job, bool *routed)
+{
+	struct osr_spf *s = job->s;
+	size_t size = (size_t)s->f->n_dests * s->f->n_switches, m = s->f->n_channels;
+	uint8_t *hop = osr_alloc(job->scratch, size, 1);
+	uint64_t *weight = osr_alloc(job->scratch, m, sizeof(*weight)), before = turn_most_loaded(s);
+	struct osr_routing kept = *job->r;
+	struct osr_any_sl_cost cost = { .known = true };
+	bool hopeless = false;
+	enum osr_status st;
+
+	if (!hop || !weight)
+		return osr__turn_nomem(job->diag);
+	memcpy(hop, s->hop, size);
+	memcpy(weight, s->weight, m * sizeof(*weight));
+	st = turn_search(w, job, &hopeless);
+	if (st)
+		return st;
+	cost.known = !hopeless;
+	cost.n_longer = job->r->n_longer;
+	cost.load = before ? (uint32_t)((turn_most_loaded(s) * 100 + before - 1) / before) : 100;
+	*routed = job->opt->any_sl == OSR_ANY_SL_ON || (!hopeless && turn_is_cheap(job, &cost));
+	if (*routed)
+		return osr__turn_finish(w, job);
+	*job->r = kept;
+	job->r->any_sl = cost;
+	memcpy(s->hop, hop, size);
+	memcpy(s->weight, weight, m * sizeof(*weight));
+	return OSR_OK;
+}
+
+enum osr_status osr_turn_route(struct osr_lanes_job *job, bool *routed)
+{
+	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
+	struct turns w;
+	bool small;
+	enum osr_status st = turn_init(&w, job, &small);
+
+	*routed = false;
+	if (!st && small)
+		st = turn_try(&w, job, routed);
+	osr_arena_reset(job->scratch, mark);
+	return st;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What the files of turn.h share. */
+#ifndef OSR_TURN_PRIVATE_H
+#define OSR_TURN_PRIVATE_H
+
+#include <osmroutes/cdg.h>
+#include <osmroutes/turn.h>
+#include <osmroutes/updown.h>
+
+#include "../paths/spf_private.h"
+
+#define OSR__TURN_HOPS 256 /* channels of a switch, at most */
+
+struct turns {
+	struct osr_spf *s;
+	const struct osr_fabric *f;
+
+	/* Nodes (lane, channel) and turns: the slots of g. */
+	struct osr_cdg g; /* weight: packets of hosts that begin with this turn */
+	uint32_t n_lanes; /* K */
+	uint32_t *rank; /* [K * n_channels] a permutation of the nodes */
+	uint8_t *lane; /* [n_slots] of the turn's second channel */
+	uint32_t *at; /* [n_slots] rank of the node a turn leads to */
+	uint8_t *pinned;  /* [n_slots] turns of the escape tree: lane and direction stay */
+	uint32_t *parent; /* [n_switches] channel up the escape tree */
+	uint32_t *best_rank; /* the best so far */
+	uint8_t *best_lane;
+
+	/* What a choice leaves to switches further out, in 64ths of the predecessors. */
+	uint8_t *freedom;	/* [n_slots] of those that may go on into this turn */
+	uint8_t *first_freedom; /* [n_channels] the same where the channel is the last one */
+
+	/* Weights. */
+	uint32_t *triple_row; /* [n_slots + 1] triples (c0, c1, c2) by their first turn */
+	uint32_t *triple;     /* [n_triples] weight of the routes on it */
+	uint8_t *useful;      /* [n_triples] on some shortest path */
+	uint64_t *cost;	      /* [K * OSR__TURN_HOPS] */
+	uint32_t unit;	      /* what a route weighs */
+	uint32_t boost;	      /* and one without a legal way, times that */
+
+	/* Routes. */
+	uint64_t mean;	   /* weight of a channel */
+	uint64_t n_failed; /* routes without a legal shortest path in this round */
+	uint8_t *legal;	   /* [n_switches] of one tree: the route from here is */
+	uint8_t *saved;	   /* [n_switches] a tree that may come back */
+	uint8_t *detoured; /* [n_dests] the tree may have routes longer than minimal */
+
+	/* One tree with detours. */
+	uint32_t *len;	       /* [n_switches] channels to the root; OSR_NONE: not attached */
+	uint32_t *head, *link; /* [n_switches + 1], [n_switches] lists of switches by len */
+	uint64_t *key;	       /* [n_switches] best way to attach */
+	uint32_t *waiting;     /* [n_switches] switches that got a key at this length */
+	uint8_t *forced;       /* [n_switches] on the escape tree */
+	uint8_t *escape_hop;   /* [n_switches] towards the root of the dest */
+	uint16_t *order;       /* [n_switches] of the detoured tree */
+};
+
+/*
+ * May packets of hosts on the source of c0, and those that come through it, take c0 into a tree whose
+ * hops from there on are known? Packets that come through are asked one channel earlier.
+ */
+static inline bool osr__turn_legal(const struct turns *w, const uint8_t *hop, uint32_t root,
+				   uint32_t c0)
+{
+	uint32_t u = w->f->chan_dst[c0], t01, x;
+
+	if (u == root)
+		return true;
+	t01 = w->g.row[c0] + hop[u];
+	if (w->rank[c0] >= w->at[t01])
+		return false;
+	x = w->f->chan_dst[w->f->chan_row[u] + hop[u]];
+	return x == root || w->at[t01] < w->at[w->g.row[w->f->chan_row[u] + hop[u]] + hop[x]];
+}
+
+static inline enum osr_status osr__turn_nomem(struct osr_diag *diag)
+{
+	return osr_fail(diag, OSR_NOMEM, "out of memory for lanes by turn");
+}
+
+/* turn_order.c: an order and lanes to start from, in which the turns of the escape tree rise. */
+enum osr_status osr__turn_start_updown(struct turns *w, const struct osr_updown *u,
+				       struct osr_arena *scratch, struct osr_diag *diag);
+enum osr_status osr__turn_start_fitted(struct turns *w, uint32_t passes, struct osr_arena *scratch,
+				       struct osr_diag *diag);
+
+/* Better ones for the routes as they are: `passes` times lanes, then order. */
+enum osr_status osr__turn_improve(struct turns *w, uint32_t passes, struct osr_arena *scratch,
+				  struct osr_diag *diag);
+
+/* at and freedom, after rank or lane have changed. */
+void osr__turn_set_reach(struct turns *w);
+
+/*
+ * turn_tree.c: shortest routes to d at one price; osr__spf_graph() of its switch comes first. Returns
+ * how many switches have no legal one, and leaves in legal[] which have. _best: the least of several
+ * prices.
+ */
+uint32_t osr__turn_settle(struct turns *w, uint32_t root, uint32_t d, uint64_t price);
+uint32_t osr__turn_settle_best(struct turns *w, uint32_t root, uint32_t d);
+
+/* The same for a tree as it is, its switches in order[n], each after the one it sends to. */
+uint32_t osr__turn_mark_legal(struct turns *w, const uint16_t *order, uint32_t n,
+			      const uint8_t *hop, uint32_t root);
+
+/*
+ * turn_detour.c: what is legal stays, the other switches attach to it over longer ways; and as in
+ * guided_private.h.
+ */
+void osr__turn_detour(struct turns *w, uint32_t root, uint32_t d);
+void osr__turn_measure(struct turns *w, uint32_t root, const uint8_t *hop);
+uint32_t osr__turn_sort(struct turns *w, uint32_t root, uint32_t d, uint32_t *n_longer);
+
+/* turn_polish.c: returns how many routes are longer than minimal. */
+uint32_t osr__turn_polish(struct turns *w, uint32_t n_moves);
+
+/* turn_tables.c */
+enum osr_status osr__turn_finish(struct turns *w, struct osr_lanes_job *job);
+
+#endif

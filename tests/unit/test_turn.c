@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Lanes by turn on random fabrics, with every budget: the judge of tables.h follows every packet of
+ * every end port on every SL, and multicast, by the tables alone. Where the answer is known beforehand:
+ * no longer route in fabrics of diameter 2 and in dragonflies, whatever the budget; some in long rings,
+ * whatever the budget.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <osmroutes/check.h>
+#include <osmroutes/turn.h>
+#include <osmroutes/union.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabrics.h"
+#include "tables.h"
+
+struct turn_trial {
+	struct test_fabric t;
+	struct osr_arena scratch, result;
+	struct osr_routing r;
+	struct osr_diag diag;
+};
+
+static enum osr_status route_any_sl(struct turn_trial *x, uint8_t vls, bool multicast,
+				    enum osr_any_sl any_sl)
+{
+	const struct osr_lanes_options opt = { .any_sl = any_sl,
+					       .any_sl_cost = 5,
+					       .spf = { .max_rounds = 2, .max_moves = 50 },
+					       .layers = { .sift_passes = 3, .balance = true },
+					       .guided_rounds = 10,
+					       .order_effort = 10,
+					       .guided_reversible = true,
+					       .dimensions = true,
+					       .fewer_vls = true,
+					       .detours = true };
+	const struct osr_request req = { .max_vls = vls, .multicast = multicast };
+	struct osr_spf s;
+	struct osr_lanes_job job = { .s = &s,
+				     .req = &req,
+				     .opt = &opt,
+				     .scratch = &x->scratch,
+				     .result = &x->result,
+				     .r = &x->r,
+				     .diag = &x->diag };
+	enum osr_status st = osr_routing_init(&x->r, &x->t.f, &x->result, &x->diag);
+
+	if (!st)
+		st = osr_spf_init(&s, &x->t.f, &x->r, &opt.spf, &x->scratch, &x->diag);
+	if (!st)
+		st = osr_lanes_route(&job);
+	if (!st)
+		osr_spf_finish(&s);
+	return st;
+}
+
+static void turn_trial_drop(struct turn_trial *x)
+{
+	osr_arena_free(&x->scratch);
+	osr_arena_free(&x->result);
+	test_fabric_free(&x->t);
+}
+
+/* By the judge, the checker, and the search for loops; replies and any SL always. */
+static void assert_safe_on_any_sl(struct turn_trial *x, bool multicast)
+{
+	const uint32_t least = OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL;
+	const struct osr_generation gen = { .routing = &x->r };
+	struct osr_verdict judged, checked;
+	struct osr_loop loop;
+
+	assert_null(x->r.sl);
+	assert_int_equal(x->r.claims & least, least);
+	assert_int_equal(!!(x->r.claims & OSR_CLAIM_MULTICAST), multicast);
+	if (!table_judge(&x->t.f, &x->r, &judged))
+		fail_msg("%s: a packet on some SL may deadlock or does not arrive", x->t.name);
+	if (osr_check(&x->t.f, &x->r, &x->scratch, &checked, &x->diag))
+		fail_msg("%s: %s", x->t.name, x->diag.text);
+	assert_int_equal(checked.proven, x->r.claims);
+	assert_int_equal(checked.n_longer, judged.n_longer);
+	assert_int_equal(checked.n_longer, x->r.n_longer);
+	assert_int_equal(osr_union_loop(&x->t.f, &gen, 1, x->r.claims, &x->scratch, &x->result,
+					&loop, NULL, &x->diag),
+			 OSR_OK);
+	assert_int_equal(loop.n, 0);
+	for (uint8_t vl = 0; vl < x->r.n_vls; vl++) {
+		enum osr_status st;
+
+		assert_int_equal(osr_check_cycle(&x->t.f, &x->r, x->r.claims, vl, &x->scratch, NULL,
+						 0, &st),
+				 0);
+		assert_int_equal(st, OSR_OK);
+	}
+}
+
+#define N_RANDOM 120
+
+static void test_random_fabrics(void **state)
+{
+	unsigned n_by_turn = 0, n_longer = 0;
+
+	for (unsigned i = 0; i < test_number("OSR_TURN_TRIALS", N_RANDOM); i++) {
+		struct turn_trial x = { 0 };
+		bool multicast = i % 3 == 0;
+		uint8_t vls = (uint8_t)(2 + i % 14);
+
+		test_fabric_random(&x.t, 3 + i % 37, (i * 11) % 80, 4711 + i);
+		assert_int_equal(route_any_sl(&x, vls, multicast, OSR_ANY_SL_ON), OSR_OK);
+		assert_safe_on_any_sl(&x, multicast);
+		n_by_turn += x.r.sl2vl != NULL;
+		n_longer += x.r.n_longer != 0;
+		/* Lanes that the proof does not need share the load: none is idle. */
+		if (x.r.sl2vl)
+			assert_int_equal(x.r.n_vls, vls);
+		turn_trial_drop(&x);
+	}
+	/* Without fabrics that need lanes, and some that need detours, this would have tested nothing. */
+	assert_true(n_by_turn > N_RANDOM / 4);
+	assert_true(n_longer > 0);
+}
+
+/* All switches, and all pairs of switches that `joined` says, with a host each. */
+static void draw_graph(struct test_fabric *t, uint32_t n, const char *name,
+		       bool (*joined)(uint32_t a, uint32_t b))
+{
+	struct draft d;
+
+	draft_new(&d);
+	for (uint32_t v = 0; v < n; v++)
+		draft_host(&d, draft_switch(&d));
+	for (uint32_t a = 0; a < n; a++)
+		for (uint32_t b = a + 1; b < n; b++)
+			if (joined(a, b))
+				draft_link(&d, a, b);
+	draft_build(&d, t, name);
+}
+
+/* Petersen's graph: 10 switches of degree 3, diameter 2, the smallest Slim Fly of its kind. */
+static bool petersen(uint32_t a, uint32_t b)
+{
+	if (a < 5 && b < 5)
+		return b - a == 1 || b - a == 4;
+	if (a < 5)
+		return b == a + 5;
+	return b - a == 2 || b - a == 3;
+}
+
+/* 4 groups of 3 switches, each switch with one global cable: a dragonfly. */
+static bool dragonfly(uint32_t a, uint32_t b)
+{
+	uint32_t g = a / 3, h = b / 3;
+
+	return g == h || (g < h && a % 3 == h - 1 && b % 3 == g);
+}
+
+/* Two channels between switches at most, or local-global-local: two lanes are enough for any SL. */
+static void test_short_fabrics(void **state)
+{
+	for (uint8_t vls = 2; vls <= 8; vls++)
+		for (unsigned i = 0; i < 2; i++) {
+			struct turn_trial x = { 0 };
+
+			draw_graph(&x.t, i ? 12 : 10, i ? "dragonfly" : "Petersen",
+				   i ? dragonfly : petersen);
+			assert_int_equal(route_any_sl(&x, vls, true, OSR_ANY_SL_ON), OSR_OK);
+			assert_safe_on_any_sl(&x, true);
+			assert_int_equal(x.r.n_longer, 0);
+			turn_trial_drop(&x);
+		}
+}
+
+/*
+ * A ring of 7: shortest routes of three channels go all the way round, so the triples have a cycle
+ * whatever the lanes are. Some route must be longer, on any number of lanes.
+ */
+static void test_long_ring(void **state)
+{
+	for (uint8_t vls = 2; vls <= 15; vls++) {
+		struct turn_trial x = { 0 };
+
+		test_fabric_ring(&x.t, 7, 1);
+		assert_int_equal(route_any_sl(&x, vls, false, OSR_ANY_SL_ON), OSR_OK);
+		assert_safe_on_any_sl(&x, false);
+		assert_true(x.r.n_longer > 0);
+		turn_trial_drop(&x);
+	}
+}
+
+/* auto takes lanes by turn where they cost nothing, and lanes by SL where they cost too much. */
+static void test_auto(void **state)
+{
+	struct turn_trial x = { 0 };
+
+	draw_graph(&x.t, 10, "Petersen", petersen);
+	assert_int_equal(route_any_sl(&x, 4, false, OSR_ANY_SL_AUTO), OSR_OK);
+	assert_safe_on_any_sl(&x, false);
+	turn_trial_drop(&x);
+
+	x = (struct turn_trial){ 0 };
+	test_fabric_ring(&x.t, 7, 1);
+	assert_int_equal(route_any_sl(&x, 4, false, OSR_ANY_SL_AUTO), OSR_OK);
+	assert_non_null(x.r.sl);
+	assert_int_equal(x.r.n_longer, 0);
+	turn_trial_drop(&x);
+}
+
+/* Memory that ends anywhere is an error, never a crash. */
+static void test_out_of_memory(void **state)
+{
+	for (size_t fail_after = 1; fail_after < 400; fail_after += 3) {
+		struct turn_trial x = { .scratch = { .fail_after = fail_after } };
+		enum osr_status st;
+
+		test_fabric_random(&x.t, 20, 25, 7);
+		st = route_any_sl(&x, 3, true, OSR_ANY_SL_ON);
+		assert_true(st == OSR_OK || st == OSR_NOMEM);
+		turn_trial_drop(&x);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_random_fabrics), cmocka_unit_test(test_short_fabrics),
+		cmocka_unit_test(test_long_ring),      cmocka_unit_test(test_auto),
+		cmocka_unit_test(test_out_of_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
