@@ -177,13 +177,13 @@ def bound(net):
     return worst, roots
 
 
-def _faults(workshop, name, shape, seeds, ours, stock, stock_seeds, pattern='cps-shift'):
+def _faults(workshop, name, shape, seeds, ours, stock, stock_seeds, pattern='cps-shift', links='1%'):
     """Rows of one tree. Stock ftree and updn get the list of the roots, which ours do not need."""
     data = Data(name, ['hosts', 'seed', 'routing', 'by', 'stages', 'hsd', 'most', 'bound', 'lost'])
     whole = shutil.move(tree(workshop, *shape), workshop.path('whole.net'))
     kept = Data.kept(workshop.kept, name)
     for seed in range(1, seeds + 1):
-        net = workshop.degrade(whole, '--links=1%', '--seed=%d' % seed)
+        net = workshop.degrade(whole, '--links=' + links, '--seed=%d' % seed)
         hosts = workshop.order(net)
         worst, roots = bound(net)
         rows = [('ours', engine,
@@ -208,7 +208,8 @@ def faults(workshop, quick):
     """Shift on 1,944 hosts with 1 % of the links gone, ours and stock (dmodk on broken trees)."""
     if quick:
         shape = ('6,12', '1,6', '1,1')
-        return _faults(workshop, 'dmodk_faults', shape, 3, {'dmodk': 3, 'dfsssp': 1}, ['ftree'], 1)
+        return _faults(workshop, 'dmodk_faults', shape, 3, {'dmodk': 3, 'dfsssp': 1}, ['ftree'], 1,
+                       links='1')
     return _faults(workshop, 'dmodk_faults', SIZES[-1][1], 100, {'dmodk': 100, 'dfsssp': 100},
                    ['ftree', 'updn', 'dfsssp'], 5)
 
@@ -216,7 +217,7 @@ def faults(workshop, quick):
 def faults_large(workshop, quick):
     """The same on 11,664 hosts and 100 stages: stock ftree and updn one seed (half an hour)."""
     if quick:
-        return _faults(workshop, 'dmodk_faults_large', SMALL[1], 1, {'dmodk': 1}, [], 0)
+        return _faults(workshop, 'dmodk_faults_large', SMALL[1], 1, {'dmodk': 1}, [], 0, links='1')
     return _faults(workshop, 'dmodk_faults_large', ('18,18,36', '1,18,18', '1,1,1'), 100,
                    {'dmodk': 100, 'dfsssp': 10}, ['ftree', 'updn'], 1, 'cps-shift:100')
 

@@ -14,7 +14,7 @@
  * Prints the part of the hosts' bandwidth that is reached (the time if every message had its host's
  * link for itself, over the time it takes), the most messages on one link at once, and the stages.
  */
-#include <osmroutes/flow.h>
+#include "simulator/flow.h"
 #include <osmroutes/pattern.h>
 #include <osmroutes/prng.h>
 #include <osmroutes/sweep.h>

@@ -18,7 +18,7 @@
  * Prints numbers, separated by blanks: the longest communication time of an application, the end, the
  * most messages on one link at a time. All random numbers come from the seed.
  */
-#include <osmroutes/flow.h>
+#include "simulator/flow.h"
 #include <osmroutes/keys.h>
 #include <osmroutes/prng.h>
 #include <osmroutes/sweep.h>
@@ -28,7 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/tracefile.h"
+#include "simulator/tracefile.h"
 #include "topo/topo.h"
 
 #define GBPS 40

@@ -4,7 +4,7 @@
  * there and go to ranks that there are.
  */
 #include "fuzz.h"
-#include "io/tracefile.h"
+#include "simulator/tracefile.h"
 
 static void look(const struct osr_trace *t)
 {

@@ -8,7 +8,7 @@
 #ifndef OSR_TRAFFIC_MAXMIN_H
 #define OSR_TRAFFIC_MAXMIN_H
 
-#include <osmroutes/flow.h>
+#include "simulator/flow.h"
 
 struct osr__maxmin {
 	const struct osr_flow_net *net;

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "io/tracefile.h"
+#include "simulator/tracefile.h"
 
 static enum osr_status parse(const char *text, struct osr_trace *t, struct osr_diag *diag)
 {

@@ -4,7 +4,7 @@
  * elsewhere is taken off there; then the next link. The share of a link never falls on the way, so
  * a heap of shares as they were is enough: one that has grown since goes back in.
  */
-#include "maxmin.h"
+#include "simulator/maxmin.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * One pass over the lines. Phases and sends go into growing arrays; the END of a loop appends what
  * lies between it and its LOOP as often as is still due.
  */
-#include "io/tracefile.h"
+#include "simulator/tracefile.h"
 
 #include <math.h>
 #include <stdlib.h>

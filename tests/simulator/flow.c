@@ -6,7 +6,7 @@
  * A phase keeps its messages sorted by begin and a cursor into them. The number of applications is
  * small, so the next event is found by looking at all of them and at all messages under way.
  */
-#include "maxmin.h"
+#include "simulator/maxmin.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include <osmroutes/flow.h>
+#include "simulator/flow.h"
 
 #include <math.h>
 #include <string.h>
