@@ -372,6 +372,7 @@ static int analyze_all(struct args *a)
 
 	out_row(&a->out, "summary");
 	cli_input_say(&a->in, &a->out);
+	cli_subjects_say(&a->who, &a->out);
 	out_count(&a->out, "patterns", a->traffic.n_bisections);
 	out_count(&a->out, "seed", a->traffic.seed);
 	out_head(&a->out, "%u random bisections from seed %llu", a->traffic.n_bisections,

@@ -198,6 +198,7 @@ static int run(struct args *a)
 	if (!st && a->out.format != OUT_PEOPLE) {
 		out_row(&a->out, "summary");
 		cli_input_say(&a->in, &a->out);
+		cli_subjects_say(&a->who, &a->out);
 		out_text(&a->out, "tables", cli_subject_name(&a->who.item[0]));
 		out_text(&a->out, "html", a->html);
 		out_text(&a->out, "status", osr_status_str(analysis->st));

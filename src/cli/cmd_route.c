@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include <argp.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -11,20 +12,25 @@
 #include "cli/answers.h"
 #include "cli/cli.h"
 #include "cli/input.h"
+#include "cli/stored.h"
 #include "cli/subject.h"
 #include "io/osmdump.h"
 #include "io/tablefile.h"
 
-enum { OPT_MCAST = 256, OPT_DUMP, OPT_PATH_SL, OPT_SAVE };
+enum { OPT_DUMP = 256, OPT_PATH_SL, OPT_SAVE, OPT_RESULT, OPT_PREVIOUS };
 
 static const struct argp_option options[] = {
-	{ "multicast", OPT_MCAST, "VL", OPTION_ARG_OPTIONAL,
-	  "let multicast on this VL (default 0) be part of the deadlock proof", 0 },
 	{ "dump", OPT_DUMP, "DIR", 0,
 	  "write the tables as OpenSM does under -D 0x43; several engines: one folder each in DIR",
 	  0 },
 	{ "save", OPT_SAVE, "FILE", 0,
 	  "write the tables into a binary file for --tables; several engines: FILE.ENGINE each", 0 },
+	{ "previous", OPT_PREVIOUS, "FILE", 0,
+	  "the sweep after this one: stored tables of route --result or of the plugin; several "
+	  "engines: FILE.ENGINE each",
+	  0 },
+	{ "result", OPT_RESULT, "FILE", 0,
+	  "write the result for --previous; several engines: FILE.ENGINE each", 0 },
 	{ "path-sl", OPT_PATH_SL, NULL, 0,
 	  "with --dump: SLs for ibdmchk, a line for each end port and LID, which is long", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
@@ -35,7 +41,7 @@ struct args {
 	struct cli_subjects who;
 	struct out out;
 	struct osr_osmdump dump;
-	const char *save;
+	const char *save, *result, *previous;
 };
 
 static long peak_rss_kb(void)
@@ -50,6 +56,7 @@ struct outcome {
 	const struct osr_engine *engine;
 	struct osr_arena scratch, arena;
 	struct osr_result result;
+	struct cli_stored previous;
 	struct osr_sweep sweep;
 	enum osr_status st;
 	struct osr_diag diag;
@@ -70,23 +77,17 @@ static enum osr_status answer(struct outcome *o)
 }
 
 /* Both halves of a sweep, each with its time on the wall, too. */
-static void route(const struct args *a, const struct osr_values *v, struct outcome *o)
+static void route(const struct args *a, const struct osr_job *job, struct outcome *o)
 {
-	const struct osr_job job = { .engine = o->engine,
-				     .values = v,
-				     .request = a->who.req,
-				     .scratch = &o->scratch,
-				     .arena = &o->arena,
-				     .diag = &o->diag };
 	struct cli_stamp start = cli_now();
 
 	o->result.fabric = a->in.fabric;
-	o->st = osr_sweep_route(&job, &o->result, &o->sweep);
+	o->st = osr_sweep_route(job, &o->result, &o->sweep);
 	o->route = cli_since(start);
 	if (o->st)
 		return;
 	start = cli_now();
-	o->st = osr_sweep_check(&job, &o->result, &o->sweep);
+	o->st = osr_sweep_check(job, &o->result, &o->sweep);
 	if (!o->st)
 		o->st = answer(o);
 	o->check = cli_since(start);
@@ -109,7 +110,7 @@ static enum osr_status dump(const struct args *a, const struct outcome *o, struc
 
 	if (!how.dir || o->st)
 		return OSR_OK;
-	how.vls = a->who.req.max_vls;
+	how.vls = a->who.link_vls;
 	st = make_dir(how.dir, diag);
 	if (!st && a->who.n > 1) {
 		snprintf(sub, sizeof(sub), "%s/%s", how.dir, o->engine->name);
@@ -119,22 +120,49 @@ static enum osr_status dump(const struct args *a, const struct outcome *o, struc
 	return st ? st : osr_osmdump_write(&how, &a->in.net, &a->in.fabric, &o->result.routing, diag);
 }
 
-static enum osr_status save(const struct args *a, const struct outcome *o, struct osr_diag *diag)
+/* FILE, or FILE.ENGINE where there are several. */
+static const char *file_of(const struct args *a, const struct outcome *o, const char *file,
+			   char path[PATH_MAX])
 {
-	char path[4096];
+	snprintf(path, PATH_MAX, a->who.n > 1 ? "%s.%s" : "%s", file, o->engine->name);
+	return path;
+}
 
-	if (!a->save || o->st)
+static enum osr_status save(const struct args *a, const struct osr_job *job,
+			    const struct outcome *o, struct osr_diag *diag)
+{
+	char path[PATH_MAX];
+	enum osr_status st = OSR_OK;
+
+	if (o->st)
 		return OSR_OK;
-	if (a->who.n > 1)
-		snprintf(path, sizeof(path), "%s.%s", a->save, o->engine->name);
-	else
-		snprintf(path, sizeof(path), "%s", a->save);
-	return osr_tablefile_write(path, &a->in.fabric, &o->result.routing, diag);
+	if (a->save)
+		st = osr_tablefile_write(file_of(a, o, a->save, path), &a->in.fabric,
+					 &o->result.routing, diag);
+	if (!st && a->result)
+		st = cli_stored_write(file_of(a, o, a->result, path), job, &o->result, diag);
+	return st;
+}
+
+static enum osr_status read_previous(const struct args *a, struct osr_job *job, struct outcome *o,
+				     struct osr_diag *diag)
+{
+	char path[PATH_MAX];
+	enum osr_status st;
+
+	if (!a->previous)
+		return OSR_OK;
+	st = cli_stored_read(file_of(a, o, a->previous, path), o->engine, job->values,
+			     &o->previous, diag);
+	job->previous = &o->previous.last;
+	return st;
 }
 
 /* ---- what is said --------------------------------------------------------------------------- */
 
-static const struct out_field head_fields[] = { CLI_INPUT_FIELDS, { NULL, NULL, 0, 0 } };
+static const struct out_field head_fields[] = { CLI_INPUT_FIELDS,
+						CLI_SUBJECTS_FIELDS,
+						{ NULL, NULL, 0, 0 } };
 
 static const struct out_field engine_fields[] = {
 	{ "engine", "engine", OUT_TEXT, 0 },
@@ -257,15 +285,17 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct args *a = state->input;
 
 	switch (key) {
-	case OPT_MCAST:
-		a->who.req.multicast = true;
-		a->who.req.mcast_vl = arg ? (uint8_t)cli_take_number(arg, "VL", 0, 14, state) : 0;
-		return 0;
 	case OPT_DUMP:
 		a->dump.dir = arg;
 		return 0;
 	case OPT_SAVE:
 		a->save = arg;
+		return 0;
+	case OPT_RESULT:
+		a->result = arg;
+		return 0;
+	case OPT_PREVIOUS:
+		a->previous = arg;
 		return 0;
 	case OPT_PATH_SL:
 		a->dump.long_sl = true;
@@ -287,13 +317,21 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static enum osr_status route_one(struct args *a, uint32_t i, int *code, struct osr_diag *diag)
 {
 	struct outcome o = { .engine = a->who.item[i].engine };
-	enum osr_status st;
+	struct osr_job job = { .engine = o.engine,
+			       .values = &a->who.values[i],
+			       .request = a->who.req,
+			       .scratch = &o.scratch,
+			       .arena = &o.arena,
+			       .diag = &o.diag };
+	enum osr_status st = read_previous(a, &job, &o, diag);
 
-	route(a, &a->who.values[i], &o);
+	if (st)
+		goto out;
+	route(a, &job, &o);
 	osr_arena_free(&o.scratch);
 	st = dump(a, &o, diag);
 	if (!st)
-		st = save(a, &o, diag);
+		st = save(a, &job, &o, diag);
 	/* Asked for all, an engine for another kind of fabric has nothing to say. */
 	if (!st && !(a->who.all && o.st == OSR_NOT_APPLICABLE)) {
 		int said = say(&a->out, &a->in.fabric, &o);
@@ -301,7 +339,9 @@ static enum osr_status route_one(struct args *a, uint32_t i, int *code, struct o
 		if (said && cli_subjects_counts(&a->who, i, o.st))
 			*code = said;
 	}
+out:
 	osr_arena_free(&o.arena);
+	cli_stored_free(&o.previous);
 	return st;
 }
 
@@ -317,6 +357,8 @@ static int run(struct args *a)
 	if (!st) {
 		out_row(&a->out, "summary");
 		cli_input_say(&a->in, &a->out);
+		cli_subjects_say(&a->who, &a->out);
+		cli_subjects_fields(&a->who, &a->out);
 	}
 	for (uint32_t i = 0; i < a->who.n && !st; i++)
 		st = route_one(a, i, &code, &diag);

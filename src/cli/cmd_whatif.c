@@ -38,7 +38,7 @@ struct found {
 	enum osr_status st;
 	struct osr_diag diag;
 	struct osr_changes c;
-	uint64_t efi, n_longer;
+	uint64_t efi, n_longer, digest;
 	double efi_mean, ms;
 	uint32_t vls, layers;
 };
@@ -69,6 +69,7 @@ static void route_after(const struct args *a, uint32_t i, const struct before *b
 		o->efi = t.sweep.verdict.efi;
 		o->efi_mean = t.sweep.verdict.efi_mean;
 		o->n_longer = t.sweep.verdict.n_longer;
+		o->digest = t.result.digest;
 		o->vls = t.routing.n_vls;
 		o->layers = t.routing.n_layers;
 	}
@@ -111,6 +112,7 @@ static enum osr_status run_case(void *ctx, uint32_t k, struct osr_diag *diag)
 /* ---- what is said --------------------------------------------------------------------------- */
 
 static const struct out_field head_fields[] = { CLI_INPUT_FIELDS,
+						CLI_SUBJECTS_FIELDS,
 						{ "cases", NULL, OUT_COUNT, 0 },
 						{ NULL, NULL, 0, 0 } };
 
@@ -154,6 +156,7 @@ static const struct out_field case_fields[] = {
 	{ "layers", NULL, OUT_COUNT, 0 },
 	{ "routes_longer", NULL, OUT_COUNT, 0 },
 	{ "route_ms", NULL, OUT_REAL, 1 },
+	{ "digest", NULL, OUT_TEXT, 0 },
 	{ NULL, NULL, 0, 0 },
 };
 
@@ -187,6 +190,7 @@ static void say_case(struct out *out, const char *engine, const struct found *o)
 	out_count(out, "layers", o->layers);
 	out_count(out, "routes_longer", o->n_longer);
 	out_real(out, "route_ms", o->ms);
+	out_textf(out, "digest", "%016llx", (unsigned long long)o->digest);
 }
 
 struct tally {
@@ -333,6 +337,8 @@ static int run(struct args *a)
 	if (!st) {
 		out_row(&a->out, "summary");
 		cli_input_say(&a->in, &a->out);
+		cli_subjects_say(&a->who, &a->out);
+		cli_subjects_fields(&a->who, &a->out);
 		out_count(&a->out, "cases", a->faults.n_cases);
 	}
 	for (uint32_t i = 0; i < a->who.n && !st; i++)

@@ -18,6 +18,7 @@ const struct cli_command cli_commands[] = {
 	{ "users", "list the hosts, pairs and jobs that use a cable", cli_users },
 	{ "whatif", "take out cables or switches: what breaks, what changes", cli_whatif },
 	{ "engines", "list the routing engines and their options", cli_engines },
+	{ "conf", "judge a configuration before opensm reads it", cli_conf },
 	{ "order", "list the hosts of a fat tree in routing order, for MPI and Slurm", cli_order },
 	{ "key", "ask a subnet manager for routes for one application's traffic", cli_key },
 	{ "generate", "make a fabric: tree, torus, dragonfly, ...", cli_generate },

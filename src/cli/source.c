@@ -33,7 +33,7 @@ static enum osr_status load_engine(struct cli_source *s, struct osr_diag *diag)
 {
 	enum osr_status st;
 
-	if (s->who.n != 1)
+	if (s->who.n > 1)
 		return osr_fail(diag, OSR_INVAL, "expected exactly one engine");
 	st = cli_subjects_load(&s->who, &s->in, diag);
 	if (st)

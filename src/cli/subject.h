@@ -23,6 +23,9 @@
 
 #include "cli/dumps.h"
 #include "cli/input.h"
+#include "conf/options.h"
+#include "conf/osmconf.h"
+#include "io/tablefile.h"
 
 #define CLI_MAX_SUBJECTS 32
 #define CLI_MAX_SETTINGS 32
@@ -38,8 +41,15 @@ struct cli_subjects {
 	const char *setting[CLI_MAX_SETTINGS]; /* NAME=VALUE, for every engine */
 	uint32_t n_settings;
 	struct osr_request req;
-	bool by_default; /* no engine was named: it is dfsssp */
-	bool vls_given;
+	bool by_default; /* no engine was named: it is dfsssp, or what opensm.conf says */
+	/* The configuration, as the plugin would read it: */
+	const char *config;  /* osmroutes.conf; NULL: where the plugin finds it; "": none */
+	const char *osmconf; /* opensm.conf, or NULL: QoS is on, the rest as OpenSM has it */
+	struct osr_osmconf osm;
+	struct osr_options options;
+	struct osr_vl_limit limit; /* req.max_vls, and why */
+	uint8_t link_vls;          /* VLs of the links, before any option; 0: not said */
+	bool no_multicast;
 	struct cli_live *live;     /* of the input, for tables called "live" */
 	bool all;                  /* every engine; before parsing: if nothing is named */
 	bool all_named;
@@ -48,19 +58,34 @@ struct cli_subjects {
 
 #define CLI_SUBJECTS_INIT                                                                          \
 	{                                                                                          \
-		.req = {.max_vls = 8, .clock_ms = cli_thread_ms, .read_file = cli_read_file }         \
+		.req = {.clock_ms = cli_thread_ms, .read_file = cli_read_file }                       \
 	}
 
-/* -e, -o, --vls; and --tables as well */
+/* Fields that cli_subjects_say() sets. */
+#define CLI_SUBJECTS_FIELDS                                                                        \
+	{ "config", NULL, OUT_TEXT, 0 }, { "vls_available", NULL, OUT_COUNT, 0 },                  \
+		{ "vls_why", NULL, OUT_TEXT, 0 },                                                  \
+	{                                                                                          \
+		"multicast", NULL, OUT_BOOL, 0                                                     \
+	}
+
+/* -e, -o, --vls, --config and so on; and --tables as well */
 extern const struct argp engines_argp, subjects_argp;
 
 /*
- * The values of all options, then the fabric. An option that an engine does not know is an error of the
- * command line, not of that engine. On a live fabric without --vls there are the VLs that its cables have.
+ * The configuration, the values of all options, the fabric, and what the request follows from: the VL
+ * budget and multicast, by the rules of the plugin. An option that an engine does not know is an error of
+ * the command line, not of that engine. On a live fabric without --vls there are the VLs that its cables
+ * have.
  */
 enum osr_status cli_subjects_load(struct cli_subjects *s, struct cli_input *in,
 				  struct osr_diag *diag);
 void cli_subjects_free(struct cli_subjects *s);
+
+/* One line for people on what was assumed. */
+void cli_subjects_say(const struct cli_subjects *s, struct out *out);
+/* The fields above, into the current row. */
+void cli_subjects_fields(const struct cli_subjects *s, struct out *out);
 
 /* The name of an engine or a file. */
 const char *cli_subject_name(const struct cli_subject *s);

@@ -19,7 +19,7 @@
 #include <osmroutes/engine.h>
 
 #include "cli/cli.h"
-#include "osm/optiontable.h"
+#include "conf/optiontable.h"
 #include "topo/topo.h"
 
 #define NO_TABLE 3
@@ -100,7 +100,7 @@ static int print_tables(void)
 						t->summary, "options", params_json(t->params)));
 	return print(json_pack("{s:s, s:o, s:o, s:o, s:o}", "version", OSR_VERSION, "commands",
 			       commands, "engines", engines, "topologies", topologies, "plugin",
-			       params_json(osr__plugin_params)));
+			       params_json(osr_plugin_params)));
 }
 
 /* ---- tables of argp -------------------------------------------------------------------------- */

@@ -128,7 +128,7 @@ static void take_over(struct plugin *p, struct osm_routing_engine *re, const cha
 	const struct registration *reg = registration_of(p, name);
 	struct engine_ctx *ctx;
 
-	if (!reg || is_ours(p, re) || !osr__options_takes_over(&p->options, name))
+	if (!reg || is_ours(p, re) || !osr_options_takes_over(&p->options, name))
 		return;
 	ctx = context_new(p, reg, re);
 	if (!ctx)
@@ -141,7 +141,7 @@ static void take_over(struct plugin *p, struct osm_routing_engine *re, const cha
 	osr__log(p->osm, OSM_LOG_INFO,
 		 "-R %s is served by osmroutes (\"takeover = none\" in %s keeps "
 		 "OpenSM's own)",
-		 name, *p->options.config ? p->options.config : OSR__DEFAULT_CONFIG);
+		 name, *p->options.config ? p->options.config : OSR_DEFAULT_CONFIG);
 }
 
 /* Looked at once, when OpenSM has made the list. */
@@ -285,14 +285,14 @@ static void delete (void *plugin_data)
 		p->contexts = ctx->next;
 		context_free(ctx);
 	}
-	osr__options_free(&p->options);
+	osr_options_free(&p->options);
 	free(p->registrations);
 	free(p);
 }
 
 static void report_options(const struct plugin *p)
 {
-	const struct options *o = &p->options;
+	const struct osr_options *o = &p->options;
 
 	if (o->broken)
 		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR01: %s; %s", o->error.text,
@@ -351,7 +351,7 @@ static void *create(struct osm_opensm *osm)
 		return NULL;
 	}
 	p->osm = osm;
-	if (!osr__options_load(&p->options, osm->subn.opt.event_plugin_options) ||
+	if (!osr_options_load(&p->options, NULL, osm->subn.opt.event_plugin_options) ||
 	    !prepare_registrations(p)) {
 		osr__log(osm, OSM_LOG_ERROR, "ERR OR09: out of memory while loading");
 		delete (p);

@@ -18,8 +18,9 @@
 #include "compat.h"
 #include "keys.h"
 #include "metrics.h"
-#include "optiontable.h"
 #include "store.h"
+
+#include "conf/options.h"
 
 #include <osmroutes/arena.h>
 #include <osmroutes/check.h>
@@ -29,27 +30,6 @@
 #include <osmroutes/routing.h>
 
 struct engine_ctx;
-
-/* options.c ------------------------------------------------------------------------------------ */
-
-enum { ON_ERROR_FALLBACK, ON_ERROR_REFUSE };
-enum { ON_SPLIT_ROUTE, ON_SPLIT_REFUSE };
-
-struct options {
-	struct osr_values own;        /* OPT_* */
-	struct osr_values *engine;    /* one per row of osr_engines[] */
-	char config[OSR_STRING_SIZE]; /* the file that was read, "" if none */
-	bool broken;
-	struct osr_diag error; /* the first one, with file and line */
-};
-
-/* Reads the file and event_plugin_options. false only if memory ran out; errors are in `o`. */
-bool osr__options_load(struct options *o, const char *plugin_options);
-void osr__options_free(struct options *o);
-
-/* For osr_request.read_file. */
-char *osr__read_file(const char *path, struct osr_arena *arena, struct osr_diag *diag);
-bool osr__options_takes_over(const struct options *o, const char *builtin);
 
 /* log.c ---------------------------------------------------------------------------------------- */
 
@@ -61,15 +41,9 @@ void osr__log(struct osm_opensm *osm, osm_log_level_t level, const char *fmt, ..
 /* Kinds of ports that OpenSM configures apart: qos_ca_*, qos_sw0_*, qos_swe_*, qos_rtr_*. */
 enum { QOS_CA, QOS_SW0, QOS_SWE, QOS_RTR, QOS_N_TYPES };
 
-/* The smallest number of data VLs of all inter-switch links, and what made it so small. */
-struct vl_limit {
-	uint8_t vls;
-	char why[192];
-};
-
 struct snapshot {
 	osm_switch_t **sw; /* [n_switches], by switch index; valid inside the callback only */
-	struct vl_limit limit;
+	struct osr_vl_limit limit;       /* the smallest of all links between switches */
 	uint8_t link_vls;               /* limit.vls before options and QoS lower it */
 	uint8_t vlarb_low[QOS_N_TYPES]; /* entries of the smallest VLArb tables */
 	uint8_t vlarb_high[QOS_N_TYPES];
@@ -111,8 +85,11 @@ struct sweep_slot;
 uint8_t osr__mcast_vl(const struct osm_opensm *osm, const struct sweep_slot *slot, uint8_t sl);
 
 /* Lowers snap->limit to what QoS and our options allow. */
-void osr__vl_budget(const struct osm_opensm *osm, const struct osr_fabric *f,
-		    const struct options *o, struct vl_limit *limit);
+static inline void osr__vl_budget(const struct osm_opensm *osm, const struct osr_fabric *f,
+				  const struct osr_options *o, struct osr_vl_limit *limit)
+{
+	osr_options_vl_budget(o, osm->subn.opt.qos, f, limit);
+}
 
 /* SLs that path records may have where every one is safe: of partitions and QoS levels; a bit each. */
 uint16_t osr__chosen_sls(const struct osm_opensm *osm);
@@ -242,7 +219,7 @@ struct registration {
 
 struct plugin {
 	struct osm_opensm *osm;
-	struct options options;
+	struct osr_options options;
 	struct registration *registrations; /* one per row of osr_engines[] */
 	struct engine_ctx *contexts;
 	struct metrics metrics; /* of the last sweep */

@@ -87,34 +87,6 @@ void osr__qos_tables(const struct osm_opensm *osm, const struct snapshot *snap,
 	}
 }
 
-/* The VL budget -------------------------------------------------------------------------------- */
-
-void osr__vl_budget(const struct osm_opensm *osm, const struct osr_fabric *f,
-		    const struct options *o, struct vl_limit *limit)
-{
-	char buf[32];
-
-	if (limit->vls > o->own.num[OPT_MAX_VLS]) {
-		limit->vls = (uint8_t)o->own.num[OPT_MAX_VLS];
-		snprintf(limit->why, sizeof(limit->why),
-			 "limited by max_vls in osmroutes' options");
-	}
-	if (!osm->subn.opt.qos) {
-		limit->vls = 1;
-		snprintf(limit->why, sizeof(limit->why),
-			 "QoS is off (opensm -Q, or qos TRUE in its options, turns it on)");
-		return;
-	}
-	for (uint32_t s = 0; s < f->n_switches && f->n_channels; s++) {
-		if (f->sw_flags[s] & OSR_SW_SL2VL)
-			continue;
-		limit->vls = 1;
-		snprintf(limit->why, sizeof(limit->why), "switch %s cannot map SLs to VLs",
-			 osr_switch_name(f, s, buf));
-		return;
-	}
-}
-
 /* SL2VL and VLArb ------------------------------------------------------------------------------ */
 
 static unsigned port_type(const osm_physp_t *p)

@@ -134,14 +134,6 @@ static void append_name(char *buf, size_t size, const char *name, unsigned port)
 
 /* Virtual lanes -------------------------------------------------------------------------------- */
 
-/* PortInfo's code for VLCap and OperationalVLs: 1, 2, 4, 8 or 15 data VLs. */
-static uint8_t vls_of_code(uint8_t code)
-{
-	static const uint8_t vls[] = { 1, 1, 2, 4, 8, 15 };
-
-	return vls[code <= 5 ? code : 5];
-}
-
 /*
  * VLs that work on this link during and after this sweep. The link manager is going to set the
  * smaller VLCap of both ends, capped by max_op_vls (osm_physp_calc_link_op_vls); but SL2VL is
@@ -173,7 +165,7 @@ static uint8_t link_vls(struct walk *w, const osm_physp_t *p, const osm_physp_t 
 			culprit = e;
 		}
 	}
-	vls = vls_of_code(code);
+	vls = osr_vls_of_code(code);
 	if (vls < w->snap->limit.vls || w->limit_kind == LIMIT_NONE) {
 		w->snap->limit.vls = vls;
 		w->limit_kind = kind;
@@ -184,7 +176,7 @@ static uint8_t link_vls(struct walk *w, const osm_physp_t *p, const osm_physp_t 
 
 static void explain_limit(const struct walk *w)
 {
-	struct vl_limit *l = &w->snap->limit;
+	struct osr_vl_limit *l = &w->snap->limit;
 	const osm_physp_t *p = w->limit_port;
 
 	if (w->limit_kind == LIMIT_NONE)

@@ -21,8 +21,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <xxhash.h>
-
 /* The largest fabric there can be has tables of some hundred megabytes. */
 #define MAX_SIZE (UINT64_C(1) << 33)
 
@@ -37,24 +35,6 @@ static void file_name(const struct engine_ctx *ctx, char name[NAME_SIZE])
 static bool is_on(const struct engine_ctx *ctx)
 {
 	return ctx->plugin->options.own.num[OPT_STORE] && !ctx->refuse;
-}
-
-/* Options of the engine: under others its tables would be others. */
-static uint64_t options_key(const struct engine_ctx *ctx)
-{
-	const struct osr_values *v = ctx->values;
-	uint64_t h = 0;
-
-	for (const struct osr_param *p = ctx->engine->params; p && p->name; p++) {
-		size_t i = (size_t)(p - ctx->engine->params);
-		const char *text = p->type == OSR_PARAM_STRING ? v->str[v->num[i]] : "";
-
-		h = XXH3_64bits_withSeed(p->name, strlen(p->name), h);
-		h = XXH3_64bits_withSeed(text, strlen(text), h);
-		if (p->type != OSR_PARAM_STRING)
-			h = XXH3_64bits_withSeed(&v->num[i], sizeof(v->num[i]), h);
-	}
-	return h;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -119,7 +99,7 @@ static enum osr_status parse(struct engine_ctx *ctx, const char *path, const voi
 	struct osr_arena scratch = { 0 };
 	enum osr_status st;
 
-	st = osr_store_read(buf, size, path, ctx->engine->name, options_key(ctx), &last->arena,
+	st = osr_store_read(buf, size, path, ctx->engine->name, osr_options_key(ctx->engine, ctx->values), &last->arena,
 			    &home->arena, &scratch, &last->result, &home->result, diag);
 	osr_arena_free(&scratch);
 	if (!st) {
@@ -286,7 +266,7 @@ void osr__store_save(struct engine_ctx *ctx)
 			 ctx->engine->name, size);
 		return;
 	}
-	osr_store_write(&ctx->current->result, options_key(ctx), buf, size);
+	osr_store_write(&ctx->current->result, osr_options_key(ctx->engine, ctx->values), buf, size);
 	if (osr_store_digest(buf) == s->digest) {
 		free(buf);
 		return;

@@ -52,7 +52,7 @@ static struct osr_job make_job(struct sweep *w, struct osr_diag *diag)
 					    .multicast = !w->osm->subn.opt.disable_multicast,
 					    .chosen_sls = osr__chosen_sls(w->osm),
 					    .clock_ms = osr__sweep_clock_ms,
-					    .read_file = osr__read_file },
+					    .read_file = osr_options_read_file },
 			       .previous = osr__before(ctx),
 			       .no_transition = ctx->others_routed ? OTHERS : NULL,
 			       .scratch = &w->scratch,

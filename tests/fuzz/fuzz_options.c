@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "osm/plugin.h"
+#include "conf/options.h"
 
 static void in_range(const struct osr_values *v, const struct osr_param *table)
 {
@@ -46,19 +46,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const uint8_t *end = size ? memchr(data, '\n', size) : NULL;
 	size_t n = end ? (size_t)(end - data) : size, rest = end ? size - n - 1 : 0;
-	struct options o;
+	struct osr_options o;
 	char *words;
 
 	/* The last config= counts. */
 	insist(asprintf(&words, "%.*s osmroutes.config=/proc/self/fd/%d", (int)n,
 			size ? (const char *)data : "", file_of(data + size - rest, rest)) > 0,
 	       "options", "out of memory");
-	insist(osr__options_load(&o, words), "options", "out of memory");
+	insist(osr_options_load(&o, NULL, words), "options", "out of memory");
 	insist(!o.broken || o.error.text[0], "options", "a mistake without a sentence");
-	in_range(&o.own, osr__plugin_params);
+	in_range(&o.own, osr_plugin_params);
 	for (uint32_t e = 0; osr_engines[e]; e++)
 		in_range(&o.engine[e], osr_engines[e]->params);
-	osr__options_free(&o);
+	osr_options_free(&o);
 	free(words);
 	return 0;
 }

@@ -3,14 +3,14 @@
  * optiontable.h - the plugin's own options, without OpenSM: the parser (options.c) and the manual
  * (src/manual) read one table.
  */
-#ifndef OSR_OSM_OPTIONTABLE_H
-#define OSR_OSM_OPTIONTABLE_H
+#ifndef OSR_CONF_OPTIONTABLE_H
+#define OSR_CONF_OPTIONTABLE_H
 
 #include <osmroutes/params.h>
 
-#define OSR__DEFAULT_CONFIG "/etc/opensm/osmroutes.conf"
+#define OSR_DEFAULT_CONFIG "/etc/opensm/osmroutes.conf"
 
-/* Rows of osr__plugin_params. */
+/* Rows of osr_plugin_params. */
 enum {
 	OPT_TAKEOVER,
 	OPT_ON_ERROR,
@@ -24,6 +24,6 @@ enum {
 	OPT_KEY_CHOICE,
 };
 
-extern const struct osr_param osr__plugin_params[];
+extern const struct osr_param osr_plugin_params[];
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-#include "optiontable.h"
+#include "conf/optiontable.h"
 
 #include <osmroutes/fabric.h>
 
-const struct osr_param osr__plugin_params[] = {
+const struct osr_param osr_plugin_params[] = {
 	[OPT_TAKEOVER] = { "takeover", OSR_PARAM_STRING, "dfsssp,sssp", 0, 0, NULL,
 			   "built-in engines of OpenSM to serve instead of it, or none" },
 	[OPT_ON_ERROR] = { "on_error", OSR_PARAM_ENUM, "fallback", 0, 0, "fallback|refuse",

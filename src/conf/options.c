@@ -6,7 +6,7 @@
  * Everything is parsed even after a mistake, so that `on_error = refuse` counts wherever it stands.
  * A mistake in on_error itself leaves it as it was: what is not readable was not asked for.
  */
-#include "plugin.h"
+#include "conf/options.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -18,6 +18,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <xxhash.h>
+
 #define MAX_CONFIG_SIZE (1024 * 1024)
 #define TOKEN_SIZE 1024
 #define PREFIX "osmroutes."
@@ -27,7 +29,7 @@ static const struct osr_param no_params[] = { { NULL } };
 
 static const char *const builtins[] = { "dfsssp", "sssp" };
 
-static void remember(struct options *o, const char *where, const char *text)
+static void remember(struct osr_options *o, const char *where, const char *text)
 {
 	if (o->broken)
 		return;
@@ -76,13 +78,13 @@ static enum osr_status check_takeover(const char *list, struct osr_diag *diag)
 	return OSR_OK;
 }
 
-bool osr__options_takes_over(const struct options *o, const char *builtin)
+bool osr_options_takes_over(const struct osr_options *o, const char *builtin)
 {
 	return takeover_word(o->own.str[o->own.num[OPT_TAKEOVER]], builtin);
 }
 
 /* section "" is the plugin's own. */
-static void set_option(struct options *o, const char *section, const char *name, const char *value,
+static void set_option(struct osr_options *o, const char *section, const char *name, const char *value,
 		       const char *where)
 {
 	struct osr_diag diag = { "" };
@@ -92,7 +94,7 @@ static void set_option(struct options *o, const char *section, const char *name,
 		if (!strcmp(name, "takeover"))
 			st = check_takeover(value, &diag);
 		if (!st)
-			st = osr_values_set(&o->own, osr__plugin_params, name, value, &diag);
+			st = osr_values_set(&o->own, osr_plugin_params, name, value, &diag);
 	} else {
 		uint32_t e = 0;
 
@@ -113,7 +115,7 @@ static void set_option(struct options *o, const char *section, const char *name,
 /* The configuration file ----------------------------------------------------------------------- */
 
 struct reader {
-	struct options *o;
+	struct osr_options *o;
 	const char *path;
 	FILE *file;
 	unsigned line;
@@ -196,7 +198,7 @@ static FILE *open_config(const char *path, struct osr_diag *diag)
 	return file;
 }
 
-char *osr__read_file(const char *path, struct osr_arena *arena, struct osr_diag *diag)
+char *osr_options_read_file(const char *path, struct osr_arena *arena, struct osr_diag *diag)
 {
 	FILE *file = open_config(path, diag);
 	char *text = file ? osr_alloc(arena, MAX_CONFIG_SIZE + 1, 1) : NULL;
@@ -216,7 +218,7 @@ char *osr__read_file(const char *path, struct osr_arena *arena, struct osr_diag 
 	return text;
 }
 
-static void read_file(struct options *o, const char *path)
+static void read_file(struct osr_options *o, const char *path)
 {
 	struct reader r = { .o = o, .path = path };
 	struct osr_diag diag = { "" };
@@ -275,7 +277,7 @@ static size_t next_token(const char **p, char *buf, size_t size)
 }
 
 /* osmroutes.NAME=VALUE or osmroutes.ENGINE.NAME=VALUE; the config= token was read before. */
-static void apply_token(struct options *o, char *token)
+static void apply_token(struct osr_options *o, char *token)
 {
 	char where[320];
 	char *name = token + strlen(PREFIX), *value = strchr(token, '='), *dot;
@@ -311,7 +313,7 @@ static bool lacks_prefix(const char *token)
 {
 	const char *name = token, *equals = strchr(token, '=');
 	const char *dot = equals ? memchr(token, '.', (size_t)(equals - token)) : NULL;
-	const struct osr_param *table = osr__plugin_params;
+	const struct osr_param *table = osr_plugin_params;
 
 	if (!equals)
 		return false;
@@ -327,7 +329,7 @@ static bool lacks_prefix(const char *token)
 	return in_table(table, name, (size_t)(equals - name));
 }
 
-static void apply_tokens(struct options *o, const char *text)
+static void apply_tokens(struct osr_options *o, const char *text)
 {
 	char token[TOKEN_SIZE];
 	size_t n;
@@ -358,7 +360,7 @@ static void find_config(const char *text, char *config, size_t size)
 			snprintf(config, size, "%s", token + strlen(CONFIG));
 }
 
-static bool defaults(struct options *o)
+static bool defaults(struct osr_options *o)
 {
 	uint32_t n = 0;
 
@@ -367,16 +369,16 @@ static bool defaults(struct options *o)
 	o->engine = calloc(n + 1, sizeof(*o->engine));
 	if (!o->engine)
 		return false;
-	osr_values_default(&o->own, osr__plugin_params);
+	osr_values_default(&o->own, osr_plugin_params);
 	for (uint32_t e = 0; e < n; e++)
 		osr_values_default(&o->engine[e],
 				   osr_engines[e]->params ? osr_engines[e]->params : no_params);
 	return true;
 }
 
-bool osr__options_load(struct options *o, const char *plugin_options)
+bool osr_options_load(struct osr_options *o, const char *config, const char *plugin_options)
 {
-	char config[TOKEN_SIZE] = "";
+	char named[TOKEN_SIZE] = "";
 	struct stat st;
 
 	memset(o, 0, sizeof(*o));
@@ -384,16 +386,57 @@ bool osr__options_load(struct options *o, const char *plugin_options)
 		return false;
 	if (!plugin_options)
 		plugin_options = "";
-	find_config(plugin_options, config, sizeof(config));
-	if (*config)
+	find_config(plugin_options, named, sizeof(named));
+	if (!config && *named)
+		config = named;
+	if (config && *config)
 		read_file(o, config);
-	else if (!stat(OSR__DEFAULT_CONFIG, &st))
-		read_file(o, OSR__DEFAULT_CONFIG);
+	else if (!config && !stat(OSR_DEFAULT_CONFIG, &st))
+		read_file(o, OSR_DEFAULT_CONFIG);
 	apply_tokens(o, plugin_options);
 	return true;
 }
 
-void osr__options_free(struct options *o)
+const struct osr_engine *osr_options_engine(const struct osr_options *o, const char *word)
+{
+	const struct osr_engine *e;
+
+	if (!strncmp(word, "osmroutes-", 10))
+		return osr_engine_find(word + 10);
+	e = osr_engine_find(word);
+	for (size_t i = 0; e && i < sizeof(builtins) / sizeof(*builtins); i++)
+		if (!strcmp(word, builtins[i]) && !osr_options_takes_over(o, word))
+			e = NULL;
+	return e;
+}
+
+const struct osr_values *osr_options_values(const struct osr_options *o,
+					    const struct osr_engine *engine)
+{
+	uint32_t e = 0;
+
+	while (osr_engines[e] != engine)
+		e++;
+	return &o->engine[e];
+}
+
+uint64_t osr_options_key(const struct osr_engine *engine, const struct osr_values *v)
+{
+	uint64_t h = 0;
+
+	for (const struct osr_param *p = engine->params; p && p->name; p++) {
+		size_t i = (size_t)(p - engine->params);
+		const char *text = p->type == OSR_PARAM_STRING ? v->str[v->num[i]] : "";
+
+		h = XXH3_64bits_withSeed(p->name, strlen(p->name), h);
+		h = XXH3_64bits_withSeed(text, strlen(text), h);
+		if (p->type != OSR_PARAM_STRING)
+			h = XXH3_64bits_withSeed(&v->num[i], sizeof(v->num[i]), h);
+	}
+	return h;
+}
+
+void osr_options_free(struct osr_options *o)
 {
 	free(o->engine);
 	o->engine = NULL;

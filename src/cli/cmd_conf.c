@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* A configuration, read by the plugin's own reader before opensm does: what is wrong, what is in effect. */
+#include <argp.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "conf/options.h"
+#include "conf/osmconf.h"
+
+enum { OPT_CHECK = 256, OPT_OSMCONF };
+
+static const struct argp_option options[] = {
+	{ "check", OPT_CHECK, NULL, 0, "say only what is wrong", 0 },
+	{ "opensm-conf", OPT_OSMCONF, "FILE", 0,
+	  "judge this opensm.conf, too: event_plugin_name, event_plugin_options, routing_engine, qos",
+	  0 },
+	{ NULL, 0, NULL, 0, NULL, 0 },
+};
+
+struct args {
+	struct out out;
+	const char *config, *osmconf;
+	bool check;
+	struct osr_osmconf osm;
+	struct osr_options o;
+};
+
+static const struct out_field head_fields[] = { { "config", NULL, OUT_TEXT, 0 },
+						{ "opensm_conf", NULL, OUT_TEXT, 0 },
+						{ "engine", NULL, OUT_TEXT, 0 },
+						{ "good", NULL, OUT_BOOL, 0 },
+						{ NULL, NULL, 0, 0 } };
+
+static const struct out_field option_fields[] = { { "section", "section", OUT_TEXT, 0 },
+						  { "option", "option", OUT_TEXT, 0 },
+						  { "value", "value", OUT_TEXT, 0 },
+						  { "default", "default", OUT_TEXT, 0 },
+						  { NULL, NULL, 0, 0 } };
+
+static const struct out_section sections[] = { { "summary", OUT_HEAD, head_fields },
+					       { "options", OUT_ROWS, option_fields },
+					       { NULL, 0, NULL } };
+
+/* As an administrator would write it. */
+static void conf_value_text(const struct osr_param *p, const struct osr_values *v, uint32_t row,
+			    char *buf, size_t size)
+{
+	const char *word = p->words;
+
+	if (p->type == OSR_PARAM_STRING) {
+		snprintf(buf, size, "%s", v->str[v->num[row]]);
+	} else if (p->type == OSR_PARAM_BOOL) {
+		snprintf(buf, size, "%s", v->num[row] ? "yes" : "no");
+	} else if (p->type == OSR_PARAM_ENUM) {
+		for (uint64_t i = 0; i < v->num[row]; i++)
+			word += strcspn(word, "|") + 1;
+		snprintf(buf, size, "%.*s", (int)strcspn(word, "|"), word);
+	} else {
+		snprintf(buf, size, "%llu", (unsigned long long)v->num[row]);
+	}
+}
+
+/* Options that are not as they would be without a file. */
+static void conf_say_table(struct out *out, const char *section, const struct osr_param *table,
+			   const struct osr_values *v)
+{
+	struct osr_values plain;
+	char now[OSR_STRING_SIZE], then[OSR_STRING_SIZE];
+
+	osr_values_default(&plain, table);
+	for (uint32_t row = 0; table[row].name; row++) {
+		conf_value_text(&table[row], v, row, now, sizeof(now));
+		conf_value_text(&table[row], &plain, row, then, sizeof(then));
+		if (!strcmp(now, then))
+			continue;
+		out_row(out, "options");
+		out_text(out, "section", section);
+		out_text(out, "option", table[row].name);
+		out_text(out, "value", now);
+		out_text(out, "default", then);
+	}
+}
+
+/* The engine that routes first, or NULL with a note: not one of ours. */
+static const struct osr_engine *conf_engine(struct args *a)
+{
+	const char *list = a->osm.routing_engine;
+	const struct osr_engine *e;
+	char word[64];
+
+	list += strspn(list, ", \t");
+	snprintf(word, sizeof(word), "%.*s", (int)strcspn(list, ", \t"), list);
+	e = osr_options_engine(&a->o, word);
+	if (!e)
+		out_note(&a->out,
+			 "%s: routing_engine %s: the first engine is none of osmroutes', which routes "
+			 "only where that fails or not at all",
+			 a->osmconf, *word ? word : "is not set");
+	return e;
+}
+
+static bool conf_judge_opensm(struct args *a)
+{
+	const struct osr_engine *e = conf_engine(a);
+	bool named = osr_osmconf_lists(a->osm.plugin_name, "osmroutes");
+
+	if (e)
+		out_text(&a->out, "engine", e->name);
+	if (!named)
+		out_note(&a->out,
+			 "%s: event_plugin_name does not name osmroutes: OpenSM does not load it",
+			 a->osmconf);
+	if (!a->osm.qos)
+		out_note(&a->out,
+			 "%s: qos is not TRUE: osmroutes has one virtual lane, whatever the links have",
+			 a->osmconf);
+	return e && named;
+}
+
+static bool conf_judge(struct args *a)
+{
+	bool good = !a->o.broken;
+
+	out_row(&a->out, "summary");
+	out_text(&a->out, "config", a->o.config);
+	out_text(&a->out, "opensm_conf", a->osmconf ? a->osmconf : "");
+	if (a->osmconf)
+		good &= conf_judge_opensm(a);
+	out_bool(&a->out, "good", good);
+	if (a->o.broken)
+		out_note(&a->out, "%s; %s", a->o.error.text,
+			 a->o.own.num[OPT_ON_ERROR] == ON_ERROR_REFUSE
+				 ? "on_error = refuse: the engines of osmroutes would refuse to route"
+				 : "OpenSM's own engines would route, osmroutes would stay away");
+	out_head(&a->out, "options from %s%s%s: %s", *a->o.config ? a->o.config : "no file",
+		 a->osmconf ? " and " : "", a->osmconf ? a->osmconf : "",
+		 good ? "good" : "with errors");
+	for (uint32_t e = 0; !a->check && osr_engines[e]; e++)
+		conf_say_table(&a->out, osr_engines[e]->name, osr_engines[e]->params,
+			       &a->o.engine[e]);
+	if (!a->check)
+		conf_say_table(&a->out, "", osr_plugin_params, &a->o.own);
+	return good;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct args *a = state->input;
+
+	switch (key) {
+	case OPT_CHECK:
+		a->check = true;
+		return 0;
+	case OPT_OSMCONF:
+		a->osmconf = arg;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (a->config)
+			argp_error(state, "one FILE, please");
+		a->config = arg;
+		return 0;
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &a->out;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+int cli_conf(int argc, char **argv)
+{
+	static const struct argp_child children[] = { { &out_argp, 0, NULL, 0 },
+						      { NULL, 0, NULL, 0 } };
+	static const struct argp argp = {
+		options,
+		parse,
+		"[FILE]",
+		"Reads FILE (default " OSR_DEFAULT_CONFIG
+		", if it exists) as the plugin does when opensm starts, and says what is wrong and "
+		"which options are not at their defaults.",
+		children,
+		NULL,
+		NULL
+	};
+	struct args a = { .out = { .command = "conf", .sections = sections } };
+	struct osr_diag diag = { "" };
+	enum osr_status st = OSR_OK;
+	bool good;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	osr_osmconf_default(&a.osm);
+	if (a.osmconf)
+		st = osr_osmconf_read(a.osmconf, &a.osm, &diag);
+	if (!st && !osr_options_load(&a.o, a.config, a.osm.plugin_options))
+		st = osr_fail(&diag, OSR_NOMEM, "out of memory for the options");
+	if (st)
+		return cli_fail(st, &diag);
+	good = conf_judge(&a);
+	osr_options_free(&a.o);
+	return out_end(&a.out, good ? CLI_OK : CLI_BAD);
+}

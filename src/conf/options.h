@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * options.h - the configuration of osmroutes, for the plugin and for the command: osmroutes.conf, what
+ * event_plugin_options of OpenSM add to it, and what follows from both. Knows no OpenSM.
+ */
+#ifndef OSR_CONF_OPTIONS_H
+#define OSR_CONF_OPTIONS_H
+
+#include <osmroutes/engine.h>
+
+#include "conf/optiontable.h"
+
+enum { ON_ERROR_FALLBACK, ON_ERROR_REFUSE };
+enum { ON_SPLIT_ROUTE, ON_SPLIT_REFUSE };
+
+struct osr_options {
+	struct osr_values own;        /* OPT_* */
+	struct osr_values *engine;    /* one per row of osr_engines[] */
+	char config[OSR_STRING_SIZE]; /* the file that was read, "" if none */
+	bool broken;
+	struct osr_diag error; /* the first one, with file and line */
+};
+
+/*
+ * Reads `config` (NULL: the file that plugin_options name, or OSR_DEFAULT_CONFIG if there is one; "":
+ * none) and plugin_options (may be NULL). false only if memory ran out; errors are in `o`.
+ */
+bool osr_options_load(struct osr_options *o, const char *config, const char *plugin_options);
+void osr_options_free(struct osr_options *o);
+
+/* For osr_request.read_file. */
+char *osr_options_read_file(const char *path, struct osr_arena *arena, struct osr_diag *diag);
+
+/* Is this built-in engine of OpenSM ours? */
+bool osr_options_takes_over(const struct osr_options *o, const char *builtin);
+/* The engine that serves a word of OpenSM's routing_engine, or NULL: not one of ours. */
+const struct osr_engine *osr_options_engine(const struct osr_options *o, const char *word);
+
+/* Values of an engine of osr_engines[]. */
+const struct osr_values *osr_options_values(const struct osr_options *o,
+					    const struct osr_engine *engine);
+/* The same for equal values: under others the tables of this engine would be others. */
+uint64_t osr_options_key(const struct osr_engine *engine, const struct osr_values *v);
+
+/* budget.c ------------------------------------------------------------------------------------- */
+
+/* How many data VLs a sweep may use, and what made it so few. */
+struct osr_vl_limit {
+	uint8_t vls;
+	char why[192];
+};
+
+/* Data VLs of a code of VLCap, OperVLs or max_op_vls: 1, 2, 4, 8 or 15. */
+uint8_t osr_vls_of_code(uint8_t code);
+
+/* Lowers what the links have to what the options, OpenSM's QoS and the switches allow. */
+void osr_options_vl_budget(const struct osr_options *o, bool qos, const struct osr_fabric *f,
+			   struct osr_vl_limit *limit);
+
+#endif

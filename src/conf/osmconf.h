@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* osmconf.h - the lines of an opensm.conf that decide how osmroutes routes. */
+#ifndef OSR_CONF_OSMCONF_H
+#define OSR_CONF_OSMCONF_H
+
+#include <osmroutes/status.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define OSR_OSMCONF_LINE 1024 /* what OpenSM reads of a line */
+
+/* What the file does not say is as OpenSM has it. */
+struct osr_osmconf {
+	char routing_engine[OSR_OSMCONF_LINE]; /* "" : none is set */
+	char plugin_name[OSR_OSMCONF_LINE];
+	char plugin_options[OSR_OSMCONF_LINE];
+	bool qos;
+	bool multicast;
+	uint8_t max_op_vls; /* a code, 1..5 */
+};
+
+void osr_osmconf_default(struct osr_osmconf *c);
+/* OSR_INVAL with path and reason if the file cannot be read. */
+enum osr_status osr_osmconf_read(const char *path, struct osr_osmconf *c, struct osr_diag *diag);
+
+/* Is `name` in a list of OpenSM's, whose words blanks or commas separate? */
+bool osr_osmconf_lists(const char *list, const char *name);
+
+#endif
