@@ -11,6 +11,7 @@
 #include <osmroutes/sweep.h>
 
 #include <osmroutes/reroute.h>
+#include <osmroutes/turn.h>
 
 #include <string.h>
 
@@ -65,8 +66,11 @@ static enum osr_status sweep_reroute(const struct osr_job *job, struct osr_diag 
 	double start = sweep_clock_ms(job);
 	enum osr_status st;
 
-	st = osr_reroute(job->fabric, &job->request, job->previous, &opt, job->scratch, job->arena,
-			 job->routing, why);
+	if (osr_turn_is_by_turn(&job->previous->routing))
+		st = osr_turn_reroute(job, why);
+	else
+		st = osr_reroute(job->fabric, &job->request, job->previous, &opt, job->scratch,
+				 job->arena, job->routing, why);
 	if (!st)
 		job->routing->ms_spf = sweep_clock_ms(job) - start;
 	return st;
