@@ -168,8 +168,10 @@ static enum osr_status complete(struct sweep *w)
 
 	if (st)
 		return st;
-	slot->used_vls =
-		osr__any_sl(r, slot->verdict.proven) ? 0 : (uint16_t)((1u << r->n_vls) - 1);
+	/* Where one graph serves all lanes, OpenSM's own SL2VL tables do. */
+	slot->used_vls = osr__any_sl(r, slot->verdict.proven) && !r->sl2vl
+				 ? 0
+				 : (uint16_t)((1u << r->n_vls) - 1);
 	slot->link_vls = w->snap.link_vls;
 	slot->mcast_vls = proven_mcast_vls(w);
 	return OSR_OK;

@@ -18,6 +18,7 @@ import options		# noqa: F401
 import qos		# noqa: F401
 import groups		# noqa: F401
 import angara		# noqa: F401
+import anysl		# noqa: F401
 import keys		# noqa: F401
 import keyfaults		# noqa: F401
 import metrics		# noqa: F401
