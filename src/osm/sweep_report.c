@@ -174,6 +174,53 @@ static void mind_keys(struct sweep *w)
 	memcpy(s->moment_why, KEYS, sizeof(KEYS));
 }
 
+/* What lanes by turn would cost, where that is known: "; any_sl = on ..." or what to try. */
+static void any_sl_text(const struct sweep *w, char *buf, size_t size)
+{
+	const struct osr_any_sl_cost *cost = &w->slot->result.routing.any_sl;
+
+	if (cost->known)
+		snprintf(buf, size,
+			 "any_sl = on would cover them, with %u of %" PRIu64 " routes longer than "
+			 "minimal and %u %% of the load on the busiest link",
+			 cost->n_longer, w->slot->verdict.n_routes, cost->load);
+	else
+		snprintf(buf, size, "dfsssp with any_sl = on would cover them, or max_vls = 1");
+}
+
+/* Everything that is not proven and that programs may rely on, a sentence each. */
+static void report_gaps(const struct sweep *w)
+{
+	const struct osr_routing *r = &w->slot->result.routing;
+	uint32_t proven = w->slot->verdict.proven;
+	const char *name = w->ctx->engine->name;
+	char cost[200];
+
+	if (!w->slot->result.fabric.n_channels)
+		return;
+	if (!(proven & OSR_CLAIM_DEADLOCK_FREE)) {
+		osr__log(w->osm, OSM_LOG_ERROR,
+			 "%s: warning: these tables are not proven free of deadlock: packets of %" PRIu64
+			 " routes over %u channels may wait for each other in a circle, and traffic "
+			 "stop; dfsssp has tables that are",
+			 name, w->slot->verdict.n_routes, r->n_channels);
+		return;
+	}
+	if (!osr__any_sl(r, proven)) {
+		any_sl_text(w, cost, sizeof(cost));
+		osr__log(w->osm, OSM_LOG_ERROR,
+			 "%s: warning: free of deadlock is only what uses the SL of its path record, on "
+			 "%u virtual lanes; programs that choose an SL themselves (UCX, NCCL) are not "
+			 "covered: %s",
+			 name, r->n_vls, cost);
+	}
+	if (!(proven & OSR_CLAIM_REVERSIBLE))
+		osr__log(w->osm, OSM_LOG_ERROR,
+			 "%s: warning: replies on the SL of their request are not proven free of "
+			 "deadlock on %u virtual lanes of %u",
+			 name, r->n_vls, w->snap.limit.vls);
+}
+
 void osr__sweep_report(struct sweep *w, const struct osr_result *before)
 {
 	const struct osr_fabric *f = &w->slot->result.fabric;
@@ -208,6 +255,7 @@ void osr__sweep_report(struct sweep *w, const struct osr_result *before)
 	if (r->note)
 		osr__log(w->osm, OSM_LOG_INFO, "%s: %s", w->ctx->engine->name, r->note);
 	mind_keys(w);
+	report_gaps(w);
 	report_stable(w);
 	report_moment(w);
 	if ((v->proven & OSR_CLAIM_DEADLOCK_FREE) && !(v->proven & OSR_CLAIM_MULTICAST) &&
