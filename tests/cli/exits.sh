@@ -240,5 +240,31 @@ options = list(csv.reader(io.StringIO(subprocess.run([sys.argv[1], 'engines', '-
 ok = ok and len({len(r) for r in options}) == 1 and any(',' in r[4] for r in options)
 sys.exit(not ok and 'table, JSON and CSV differ')
 EOT
+# Configurations.
+printf 'max_vls = 3\n[dfsssp]\nrounds = 5\n' > "$dir/good.conf"
+printf 'max_vls = 3\n[dfsssp]\nroundz = 5\n' > "$dir/bad.conf"
+printf 'qos TRUE\nevent_plugin_name osmroutes\nrouting_engine dfsssp\nmax_op_vls 2\n' > "$dir/opensm.conf"
+printf 'qos TRUE\nrouting_engine minhop,dfsssp\n' > "$dir/plain.conf"
+ring=$root/topologies/ring-5.net
+expect 0 'good.conf: good' conf --check "$dir/good.conf"
+expect 0 'dfsssp +rounds +5 +2' conf "$dir/good.conf"
+expect 1 'bad.conf:3: .*roundz.*OpenSM.s own engines would route' conf --check "$dir/bad.conf"
+expect 1 'absent: cannot open' conf --check "$dir/absent"
+expect 2 'absent: cannot be read' conf --opensm-conf "$dir/absent"
+expect 0 ': good' conf --check "$dir/good.conf" --opensm-conf "$dir/opensm.conf"
+expect 1 'does not name osmroutes' conf --check "$dir/good.conf" --opensm-conf "$dir/plain.conf"
+expect 1 'routing_engine minhop: ' conf --check "$dir/good.conf" --opensm-conf "$dir/plain.conf"
+expect 2 'bad.conf:3: ' route --config "$dir/bad.conf" "$ring"
+expect 0 '3 virtual lanes: limited by max_vls' route --config "$dir/good.conf" "$ring"
+expect 0 '2 virtual lanes: limited by max_op_vls' route --config none --opensm-conf "$dir/opensm.conf" "$ring"
+expect 2 'does not name osmroutes' route --opensm-conf "$dir/plain.conf" "$ring"
+sed s/TRUE/FALSE/ "$dir/opensm.conf" > "$dir/off.conf"
+expect 0 '1 virtual lane: QoS is off' route --config none --opensm-conf "$dir/off.conf" "$ring"
+expect 0 'digest' route --config none "$ring" --result "$dir/stored"
+expect 0 'digest' route --config none "$ring" --previous "$dir/stored"
+expect 2 'stored: ' route --config none -e sssp "$ring" --previous "$dir/stored"
+expect 2 'stored: ' route --config none -o rounds=7 "$ring" --previous "$dir/stored"
+expect 2 'absent: No such file' route "$ring" --previous "$dir/absent"
+
 [ $bad -eq 0 ] && echo "exit codes and messages as documented"
 exit $bad

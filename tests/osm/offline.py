@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""The command beside the running plugin: with the same opensm.conf it says which tables the plugin has, before and after
+a cable fails and returns."""
+import json
+import os
+import re
+import subprocess
+
+import oracle
+from faults import switch_links
+from judge import QOS, Claims, expect, scenario
+from osmtest import BUILD, Fabric, Opensm, find_fabric
+
+COMMAND = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
+
+
+def command(opensm, *words):
+    """Where opensm runs, so that the paths in its configuration mean the same."""
+    done = subprocess.run([COMMAND, *words, '--opensm-conf', opensm.conf, '--json'], cwd=opensm.dir,
+                          capture_output=True, text=True)
+    expect(done.returncode in (0, 1), '%s: %s' % (words, done.stderr))
+    return json.loads(done.stdout)
+
+
+def digest(opensm, *words):
+    found = command(opensm, 'route', *words)
+    return found['engines'][0]['digest'], found['vls_available']
+
+
+def subnet(opensm, path, gone=None):
+    """OpenSM's own picture of the fabric, with its LIDs, without one cable; gone: (name of a switch, port)."""
+    with open(os.path.join(opensm.dir, 'opensm-subnet.lst')) as file:
+        lines = [line for line in file
+                 if gone not in [(name, int(port, 16)) for name, port in
+                                 re.findall(r'\{([^{}]+)\} LID:\w+ PN:(\w+)', line)]]
+    with open(path, 'w') as file:
+        file.writelines(lines)
+    return path
+
+
+def compare(what, opensm, *words):
+    got, vls = digest(opensm, *words)
+    live = Claims(opensm.log)
+    expect(got == live.digest, '%s: the command says %s, and the plugin %s' % (what, got, live.digest))
+    expect(vls == live.budget, '%s: %d virtual lanes, and in the plugin %d' % (what, vls, live.budget))
+
+
+def beside(workdir, netfile, engine='dfsssp', which=0, conf='', options=QOS, whatif=True):
+    """Whole, without a cable, whole again."""
+    results = [os.path.join(workdir, name) for name in ('whole', 'broken', 'again')]
+    with Fabric(find_fabric(netfile), workdir) as fabric:
+        with Opensm(fabric, engine, plugin=True, options=options, plugin_conf=conf) as opensm:
+            opensm.wait_up()
+            opensm.wait_quiet()
+            net = subnet(opensm, os.path.join(workdir, 'whole.lst'))
+            compare(netfile, opensm, net, '--result', results[0])
+            switch, port, _ = switch_links(oracle.Tables(fabric.read_back('lft')))[which]
+            broken = subnet(opensm, os.path.join(workdir, 'broken.lst'), (switch, port))
+            opensm.change(fabric.unlink(switch, port))
+            what = '%s without %s:%d' % (netfile, switch, port)
+            compare(what, opensm, broken, '--previous', results[0], '--result', results[1])
+            if whatif:
+                case = command(opensm, 'whatif', net, '--link', '%s:%d' % (switch, port))['cases'][0]
+                expect(case['digest'] == Claims(opensm.log).digest, what + ': whatif says ' + case['digest'])
+            opensm.change(fabric.relink(switch, port))
+            compare(netfile + ' again', opensm, net, '--previous', results[1], '--result', results[2])
+
+
+@scenario('offline.default', 180)
+def default(workdir):
+    """The default engine with default options, on every kind of small fabric."""
+    for netfile in ('tree-2', 'tree-3', 'torus-4x4', 'random-12', 'dragonfly-12'):
+        beside(workdir, netfile)
+
+
+@scenario('offline.options', 180)
+def options(workdir):
+    """QoS off, fewer lanes, options of the engine, and other engines."""
+    beside(workdir, 'torus-4x4', options={'qos': 'FALSE'})
+    beside(workdir, 'random-12', conf='max_vls = 3\n[dfsssp]\nrebalance = 101\n', which=3)
+    beside(workdir, 'random-12', options={'qos': 'TRUE', 'max_op_vls': '2', 'disable_multicast': 'TRUE'})
+    for netfile, engine in (('tree-2', 'sssp'), ('ring-5', 'p2sssp')):
+        beside(workdir, netfile, engine)
+
+
+@scenario('offline.real-fabric', 180)
+def real_fabric(workdir):
+    """A fabric from the field."""
+    beside(workdir, 'topograph-dgx-2025')
