@@ -44,6 +44,7 @@ def _variants():
     rows = [Variant('stock torus-2QoS', 'torus-2QoS'), Variant('angara', 'angara', ''),
             Variant('stock dfsssp', 'dfsssp'), Variant('stock sssp', 'sssp', aside=True),
             Variant('stock minhop', 'minhop'), Variant('stock ftree', 'ftree'),
+            Variant('stock updn', 'updn'), Variant('stock lash', 'lash'),
             Variant('dmodk', 'dmodk', ''),
             Variant('dfsssp', 'dfsssp', ''), Variant('sssp', 'sssp', '', aside=True),
             Variant('dfsssp one-way', 'dfsssp', one_way, aside=True),
@@ -194,8 +195,8 @@ class Bench:
                           (outcome.efi, outcome.tables['efi']))
         if not self.patterns:
             return
-        done = subprocess.run([COMMAND, 'analyze', '--json', '--patterns', str(self.patterns),
-                               '--lft', lfts, self.netfile], stdout=subprocess.PIPE)
+        done = subprocess.run([COMMAND, 'analyze', '--json', '--bisections', str(self.patterns),
+                               '--tables', lfts, self.netfile], stdout=subprocess.PIPE)
         result = json.loads(done.stdout)['results'][0]
         if 'ebb' in result:
             outcome.ebb = result['ebb']
@@ -243,7 +244,7 @@ def by_budget(netfile, budgets, patterns):
     rows = {}
     for n in budgets:
         done = subprocess.run([COMMAND, 'analyze', '--json', '-e', 'dfsssp', '--vls', str(n),
-                               '--patterns', str(patterns), netfile], stdout=subprocess.PIPE)
+                               '--bisections', str(patterns), netfile], stdout=subprocess.PIPE)
         rows[n] = json.loads(done.stdout)['results'][0]
     return rows
 

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""The least edge forwarding index that minimal routing can have: a bound from below.
+
+Every pair of switches may split its routes at will over its shortest paths. For any lengths w of the
+channels, sum of demand * shortest path under w / sum of w * capacity is a bound (the dual of the
+linear program); the lengths are found by multiplicative weights. numpy alone, no code of the project.
+"""
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+ROUNDS = 120
+
+
+def read_net(path):
+    """(switches, channels [(from, to, rate)], end ports per switch) of a net file."""
+    rates = {'SDR': 2.5, 'DDR': 5, 'QDR': 10, 'FDR10': 10, 'FDR': 14, 'EDR': 25, 'HDR': 50, 'NDR': 100,
+             'XDR': 200}
+    number, cables, hosts, here = {}, [], {}, None
+    with open(path, errors='replace') as file:
+        lines = file.readlines()
+    for line in lines:
+        word = line.split('"')
+        if line.startswith('Switch') and len(word) > 1:
+            number.setdefault(word[1], len(number))
+    for line in lines:
+        word = line.split('"')
+        if line[:1].isalpha():
+            here = word[1] if line.startswith('Switch') and len(word) > 1 else None
+        elif here and line.startswith('[') and len(word) > 2:
+            if word[1] in number:
+                tail = line.split('#')[-1].split() if '#' in line else []
+                rate = next((float(t.split('x')[0]) * rates[t.split('x')[1]] for t in tail
+                             if t[:1].isdigit() and 'x' in t and t.split('x')[1] in rates), 0)
+                cables.append((number[here], number[word[1]], rate))
+            else:
+                hosts[number[here]] = hosts.get(number[here], 0) + 1
+    fastest = max([c[2] for c in cables] or [0]) or 1
+    channels = [(a, b, (rate or fastest) / fastest) for a, b, rate in cables if a != b]
+    return len(number), channels, [hosts.get(i, 0) for i in range(len(number))]
+
+
+class Problem:
+    """Shortest-path graphs towards all switches with hosts, as edge lists by distance."""
+
+    def __init__(self, n, channels, hosts):
+        self.n, self.hosts = n, hosts
+        # Parallel channels of one rate are one, of that much capacity.
+        merged = {}
+        for a, b, rate in channels:
+            merged[a, b] = merged.get((a, b), 0) + rate
+            self.widest = 1
+        self.src = numpy.array([a for a, _ in merged], dtype=numpy.int64)
+        self.dst = numpy.array([b for _, b in merged], dtype=numpy.int64)
+        self.cap = numpy.array(list(merged.values()))
+        self.dests = [v for v in range(n) if hosts[v]]
+        self._distances()
+        self._demand()
+        self._edges()
+
+    def _distances(self):
+        near = [[] for _ in range(self.n)]
+        for a, b in zip(self.src.tolist(), self.dst.tolist()):
+            near[b].append(a)
+        self.dist = numpy.full((len(self.dests), self.n), -1, dtype=numpy.int64)
+        for i, root in enumerate(self.dests):
+            row = [-1] * self.n
+            row[root] = 0
+            queue = [root]
+            for v in queue:
+                for u in near[v]:
+                    if row[u] < 0:
+                        row[u] = row[v] + 1
+                        queue.append(u)
+            self.dist[i] = row
+
+    def _demand(self):
+        h = numpy.array(self.hosts, dtype=float)
+        self.demand = numpy.outer(h[self.dests], h)
+        self.demand[self.dist <= 0] = 0
+
+    def _edges(self):
+        """Per distance: (tail node, head node, channel), sorted by tail; nodes are dest * n + switch."""
+        base = (numpy.arange(len(self.dests)) * self.n)[:, None]
+        self.steps = []
+        there = self.dist[:, self.src]
+        after = self.dist[:, self.dst]
+        for k in range(1, int(self.dist.max()) + 1):
+            rows, chans = numpy.nonzero((there == k) & (after == k - 1))
+            tail = base[rows, 0] + self.src[chans]
+            head = base[rows, 0] + self.dst[chans]
+            order = numpy.argsort(tail, kind='stable')
+            tail, head, chans = tail[order], head[order], chans[order]
+            start = numpy.flatnonzero(numpy.r_[True, tail[1:] != tail[:-1]])
+            self.steps.append((tail[start], start, numpy.diff(numpy.r_[start, len(tail)]), head,
+                               chans))
+
+    def value(self, weight):
+        """The bound that these lengths give, and the cost of every node."""
+        cost = numpy.zeros(len(self.dests) * self.n)
+        for nodes, start, _, head, chans in self.steps:
+            cost[nodes] = numpy.minimum.reduceat(weight[chans] + cost[head], start)
+        return float((self.demand.ravel() * cost).sum() / (weight * self.cap).sum()), cost
+
+    def load(self, weight, cost):
+        """Routes per unit of capacity if everybody splits over what is nearly shortest."""
+        flow = self.demand.ravel().copy()
+        load = numpy.zeros(len(self.src))
+        for nodes, start, size, head, chans in reversed(self.steps):
+            over = weight[chans] + cost[head] - numpy.repeat(cost[nodes], size)
+            share = numpy.exp(-over / (0.02 * weight.mean()))
+            share /= numpy.repeat(numpy.add.reduceat(share, start), size)
+            part = share * numpy.repeat(flow[nodes], size)
+            load += numpy.bincount(chans, part, len(load))
+            flow += numpy.bincount(head, part, len(flow))
+        return load / self.cap
+
+
+def _cuts(p):
+    """What enters or leaves one switch must share its channels."""
+    total = sum(p.hosts)
+    best = 0
+    for side in (p.src, p.dst):
+        width = numpy.bincount(side, p.cap, p.n)
+        for v in p.dests:
+            if width[v]:
+                best = max(best, p.hosts[v] * (total - p.hosts[v]) / width[v])
+    return best
+
+
+def bound(path, rounds=ROUNDS):
+    """Routes over the busiest link, in units of the fastest link, that no minimal routing goes below."""
+    p = Problem(*read_net(path))
+    if not len(p.src):
+        return 0
+    best = _cuts(p)
+    sums = numpy.zeros(len(p.src))
+    weight = numpy.ones(len(p.src))
+    for i in range(rounds):
+        value, cost = p.value(weight)
+        best = max(best, value)
+        sums += p.load(weight, cost)
+        mean = sums / (i + 1)
+        weight = numpy.exp(numpy.minimum(20 + 2 * i, 200) * (mean / mean.max() - 1)) + 1e-9
+        weight /= weight.mean()
+    return best
+
+
+if __name__ == '__main__':
+    import sys
+    for name in sys.argv[1:]:
+        print(name, bound(name))

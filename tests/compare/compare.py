@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""Our engines, every stock engine and the bound on random fabrics and real ones: see scripts/compare."""
+import argparse
+import hashlib
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, '..', 'bench'), os.path.join(HERE, '..', 'osm')]
+import bound  # noqa: E402
+import runs  # noqa: E402
+import shapes  # noqa: E402
+from osmtest import Failure, Skip, need_tools, real_fabrics, warn  # noqa: E402
+
+STOCK = ['minhop', 'updn', 'ftree', 'dfsssp']
+NEAR = 1.01		# worse by more than this counts
+BISECTIONS = 200
+SEED = 7		# of the bisections
+
+
+def arguments():
+    p = argparse.ArgumentParser(description=__doc__)
+    p.add_argument('--quick', action='store_true', help='eight small trees and one Megafly')
+    p.add_argument('--kind', default='tree', help='comma-separated: %s, real (default tree)' %
+                   ', '.join(shapes.KINDS))
+    p.add_argument('--seeds', default='1-40', help='first-last (default 1-40)')
+    p.add_argument('--large', action='store_true', help='trees of up to 4,000 hosts, not 600')
+    p.add_argument('--engines', default='dfsssp', help='of ours, comma-separated; the first one is judged')
+    p.add_argument('--stock', default=','.join(STOCK), help='of stock; empty: none')
+    p.add_argument('--cpu', action='store_true', help='ours inside OpenSM too, for CPU time')
+    p.add_argument('--only', metavar='WORD', help='only fabrics whose title has this')
+    p.add_argument('--cache', metavar='DIR', help='keep what does not change: fabrics, stock, bounds')
+    p.add_argument('--json', metavar='FILE', help='write everything measured there')
+    return p.parse_args()
+
+
+# ---- one fabric ---------------------------------------------------------------------------------
+
+def figures(net, lfts):
+    """What osr-pairs and the bisections say of tables, whoever made them."""
+    pairs = json.loads(subprocess.run([runs.PAIRS, net, lfts], check=True, stdout=subprocess.PIPE).stdout)
+    done = subprocess.run([runs.COMMAND, 'analyze', '--json', '--bisections', str(BISECTIONS), '--seed',
+                           str(SEED), '--tables', lfts, net], stdout=subprocess.PIPE)
+    result = json.loads(done.stdout)['results'][0]
+    return {'efi': pairs['efi_capacity'] if pairs['rates'] > 1 else pairs['efi'],
+            'longer': pairs['longer'], 'lost': pairs['unreachable'], 'ebb': result.get('ebb', 0)}
+
+
+class Stock(runs.Bench):
+    """One sweep of each stock engine; figures as of ours."""
+
+    def _take(self, variant, outcome, line, log):
+        # updn leaves its tables to a static function of OpenSM, whose time nobody can take.
+        entry = next((e for e in line['engines'] if e['name'] == variant.engine), {'cpu_ms': 0})
+        outcome.cpu.append(entry['cpu_ms'])
+        if line['used'] == variant.engine:
+            outcome.served = line['used']
+            runs._read_log(outcome, variant, log)
+        else:
+            outcome.said = 'fails, %s serves' % (line['used'] or 'none')
+
+    def _judge(self, outcome, lfts):
+        outcome.tables = figures(self.netfile, lfts)
+
+
+def stock(net, workdir, names):
+    bench = Stock(net, workdir, 0)
+    got = bench.run(['stock ' + n for n in names], 1, lambda key, outcome: None)
+    rows = {}
+    for n in names:
+        o = got['stock ' + n]
+        rows[n] = dict(o.tables, lanes=o.vls or 1, cpu=min(o.cpu)) if o.ok else {'fails': o.said}
+    return rows
+
+
+def ours(net, workdir, names):
+    rows = {}
+    for n in names:
+        out = os.path.join(workdir, 'dump-' + n)
+        shutil.rmtree(out, ignore_errors=True)
+        os.makedirs(out)
+        done = subprocess.run([runs.COMMAND, 'route', '--json', '-e', n, '--dump', out, net],
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        row = json.loads(done.stdout)['engines'][0]
+        if row['status'] != 'ok':
+            rows[n] = {'fails': row['message']}
+            continue
+        rows[n] = dict(figures(net, os.path.join(out, 'opensm-lfts.dump')), lanes=row['layers'],
+                       cpu=row['route_ms']['cpu'])
+    return rows
+
+
+def cached(args, key, make):
+    if not args.cache:
+        return make()
+    path = os.path.join(args.cache, key + '.json')
+    if os.path.exists(path):
+        with open(path) as file:
+            return json.load(file)
+    value = make()
+    with open(path, 'w') as file:
+        json.dump(value, file)
+    return value
+
+
+def measure(args, title, net, workdir):
+    with open(net, 'rb') as file:
+        key = hashlib.sha1(file.read()).hexdigest()[:16]
+    row = {'title': title, 'net': net, 'engines': {}}
+    row['bound'] = cached(args, key + '-bound', lambda: bound.bound(net)) if bound.numpy else 0
+    for n in filter(None, args.stock.split(',')):
+        row['engines']['stock ' + n] = cached(
+            args, '%s-%s' % (key, n), lambda: stock(net, os.path.join(workdir, 'osm'), [n])[n])
+    row['engines'].update(ours(net, workdir, args.engines.split(',')))
+    return row
+
+
+# ---- verdicts -----------------------------------------------------------------------------------
+
+def worse(row, engine):
+    """In what this engine of ours is worse than a stock engine: [(column, ours, stock, by whom)]."""
+    mine = row['engines'][engine]
+    found = []
+    for name, other in row['engines'].items():
+        if not name.startswith('stock') or 'fails' in other or other['lost']:
+            continue
+        if mine['efi'] > other['efi'] * NEAR:
+            found.append(('EFI', mine['efi'], other['efi'], name))
+        if mine['ebb'] * NEAR < other['ebb']:
+            found.append(('eBB', mine['ebb'], other['ebb'], name))
+        if name == 'stock dfsssp' and mine['lanes'] > other['lanes']:
+            found.append(('lanes', mine['lanes'], other['lanes'], name))
+    return found
+
+
+def line(name, e):
+    if 'fails' in e:
+        return '    %-14s %s' % (name, e['fails'])
+    return '    %-14s EFI %6d  eBB %.3f  lanes %d  longer %d%s  %.2f ms' % (
+        name, e['efi'], e['ebb'], e['lanes'], e['longer'], '  LOST %d' % e['lost'] if e['lost'] else '',
+        e['cpu'])
+
+
+def show(row, engine):
+    bad = worse(row, engine) if 'fails' not in row['engines'][engine] else []
+    mine = row['engines'][engine]
+    flag = ' '.join(sorted({b[0] for b in bad}))
+    ratio = mine['efi'] / row['bound'] if row['bound'] and 'efi' in mine else 0
+    print('%s: bound %.0f, ratio %.3f %s' % (row['title'], row['bound'], ratio, flag))
+    for name, e in row['engines'].items():
+        print(line(name, e))
+    sys.stdout.flush()
+
+
+def summary(rows, engine):
+    rows = [r for r in rows if 'fails' not in r['engines'][engine]]
+    lines = []
+    for column in ('EFI', 'eBB', 'lanes'):
+        n = sum(any(b[0] == column for b in worse(r, engine)) for r in rows)
+        lines.append('%s worse than a stock engine: %d of %d' % (column, n, len(rows)))
+    ratios = [r['engines'][engine]['efi'] / r['bound'] for r in rows if r['bound']]
+    if ratios:
+        lines.append('EFI over the bound: mean %.3f, worst %.3f' % (statistics.mean(ratios), max(ratios)))
+    lines.append('lanes at most: %d' % max(r['engines'][engine]['lanes'] for r in rows))
+    lines.append('fabrics with longer routes: %d' % sum(r['engines'][engine]['longer'] > 0 for r in rows))
+    cpu = [r['engines'][engine]['cpu'] for r in rows]
+    lines.append('CPU: %.1f ms in all' % sum(cpu))
+    return lines
+
+
+def fabrics(args, workdir):
+    first, _, last = args.seeds.partition('-')
+    for kind in args.kind.split(','):
+        if kind == 'real':
+            top = real_fabrics()
+            for folder, _, files in os.walk(top or '.'):
+                for name in sorted(files):
+                    if top and name.endswith(('.topo', '.net')):
+                        yield name, os.path.join(folder, name)
+            continue
+        for seed in range(int(first), int(last or first) + 1):
+            make = shapes.KINDS[kind]
+            net = make(seed, args.large) if kind == 'tree' else make(seed)
+            title = '%s %d: %s' % (kind, seed, net.title)
+            if args.only and args.only not in title:
+                continue
+            yield title, net.write(os.path.join(args.cache or workdir, '%s-%d%s.net' % (
+                kind, seed, '-large' if args.large else '')))
+
+
+def main():
+    args = arguments()
+    if args.quick:
+        args.kind, args.seeds = 'tree,megafly', '1-6'
+    if args.cache:
+        os.makedirs(args.cache, exist_ok=True)
+    workdir = tempfile.mkdtemp(prefix='osr-compare-')
+    rows, engine = [], args.engines.split(',')[0]
+    try:
+        need_tools()
+        for title, net in fabrics(args, workdir):
+            try:
+                rows.append(measure(args, title, net, workdir))
+            except Failure as f:
+                warn('%s: %s' % (title, f))
+                continue
+            show(rows[-1], engine)
+        print('\n'.join(summary(rows, engine)))
+        if args.json:
+            with open(args.json, 'w') as file:
+                json.dump(rows, file, indent=1)
+        return 0
+    except Skip as s:
+        warn('skipped: %s' % s)
+        return 77
+    finally:
+        shutil.rmtree(workdir, ignore_errors=True)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

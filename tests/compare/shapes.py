@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""Random fabrics as users have them, by seed: trees first of all, and what is no tree.
+
+Nothing here comes from src/topo: a generator of its own, so that no mistake is made twice.
+"""
+import math
+import random
+
+
+class Net:
+    """Switches, end ports and links, written as a net file that ibsim and the command read."""
+
+    def __init__(self, title):
+        self.title = title
+        self.switches = []	# names
+        self.links = []		# (switch, switch, rate)
+        self.hosts = []		# (name, switch), in the order in which LIDs are given
+
+    def switch(self, name):
+        self.switches.append(name)
+        return len(self.switches) - 1
+
+    def host(self, switch, name=None):
+        self.hosts.append((name or 'h%d' % len(self.hosts), switch))
+
+    def link(self, a, b, rate=None):
+        self.links.append((a, b, rate))
+
+    def _connected(self, links):
+        near = [[] for _ in self.switches]
+        for a, b, _ in links:
+            near[a].append(b)
+            near[b].append(a)
+        seen, stack = {0}, [0]
+        while stack:
+            for u in near[stack.pop()]:
+                if u not in seen:
+                    seen.add(u)
+                    stack.append(u)
+        return len(seen) == len(self.switches)
+
+    def damage(self, rng, percent):
+        """Takes so many percent of the links, but keeps the fabric connected and every leaf with two links."""
+        n = int(len(self.links) * percent / 100)
+        gone = 0
+        for i in rng.sample(range(len(self.links)), len(self.links)):
+            if gone == n:
+                break
+            left = self.links[:i] + [None] + self.links[i + 1:]
+            kept = [l for l in left if l]
+            if self._connected(kept):
+                self.links = left
+                gone += 1
+        self.links = [l for l in self.links if l]
+        return gone
+
+    def write(self, path):
+        ports = [[] for _ in self.switches]	# per switch: text of each port's far end
+        ends = []
+        for name, s in self.hosts:
+            ports[s].append('"%s"[1]' % name)
+            ends.append((name, s, len(ports[s])))
+        for a, b, rate in self.links:
+            tail = '\t\t# lid 0 %s' % rate if rate else ''
+            ports[a].append(None)
+            ports[b].append(None)
+            pa, pb = len(ports[a]), len(ports[b])
+            ports[a][-1] = '"%s"[%d]%s' % (self.switches[b], pb, tail)
+            ports[b][-1] = '"%s"[%d]%s' % (self.switches[a], pa, tail)
+        with open(path, 'w') as file:
+            file.write('# %s\n' % self.title)
+            for name, far in zip(self.switches, ports):
+                file.write('\nSwitch\t%d "%s"\n' % (len(far), name))
+                file.writelines('[%d]\t%s\n' % (i + 1, text) for i, text in enumerate(far))
+            for name, s, port in ends:
+                file.write('\nCa\t1 "%s"\n[1]\t"%s"[%d]\n' % (name, self.switches[s], port))
+        return path
+
+
+def _pgft(net, m, w, p):
+    """Switches of levels 1..h by level; m, w, p from level 1 on. Returns levels."""
+    h = len(m)
+    levels = []
+    for l in range(1, h + 1):
+        above = math.prod(m[l:])
+        inside = math.prod(w[:l])
+        levels.append([[net.switch('s%d-%d-%d' % (l, a, b)) for b in range(inside)]
+                       for a in range(above)])
+    for l in range(1, h):
+        lower, upper = levels[l - 1], levels[l]
+        for a, row in enumerate(lower):
+            for b, s in enumerate(row):
+                for digit in range(w[l]):
+                    for _ in range(p[l]):
+                        net.link(s, upper[a // m[l]][b + digit * len(row)])
+    return levels
+
+
+def _shape(rng, large):
+    """m, w, p of a random tree of 50 to 4,000 hosts, not always of full bandwidth."""
+    while True:
+        h = rng.choice([2, 2, 3])
+        hosts = rng.randint(4, 24)
+        if h == 2:
+            leaves, spines, cables = rng.randint(4, 40), rng.randint(2, 16), rng.choice([1, 1, 2, 3])
+            m, w, p = [hosts, leaves], [1, spines], [1, cables]
+        else:
+            m = [hosts, rng.randint(3, 14), rng.randint(2, 14)]
+            w = [1, rng.randint(2, 10), rng.randint(1, 10)]
+            p = [1, rng.choice([1, 1, 2]), rng.choice([1, 1, 2, 3])]
+        n = math.prod(m)
+        up = math.prod(w[1:2]) * p[1]
+        if not 50 <= n <= (4000 if large else 600) or hosts + up > 64 or hosts > 4 * up:
+            continue
+        if h == 3 and (w[2] * p[2] > 3 * m[1] * p[1] or m[2] * p[2] > 64):
+            continue
+        return m, w, p
+
+
+def tree(seed, large=False, damage=None):
+    rng = random.Random('tree %d' % seed)
+    m, w, p = _shape(rng, large)
+    net = Net('')
+    levels = _pgft(net, m, w, p)
+    leaves = [row[0] for row in levels[0]]
+    words = ['PGFT %s;%s;%s' % tuple(','.join(map(str, x)) for x in (m, w, p))]
+    kinds = [k for k in ('uneven', 'rails', 'storage', 'service', 'speeds') if rng.random() < 0.3]
+    if 'rails' in kinds and m[1] % 2:
+        kinds.remove('rails')
+    places = []
+    for i, leaf in enumerate(leaves):
+        n = m[0]
+        if 'uneven' in kinds and rng.random() < 0.4:
+            n = rng.randint(max(1, m[0] // 3), m[0])
+        if 'storage' in kinds and i % m[1] == m[1] - 1:
+            n = max(1, m[0] // 4)
+        places.append([leaf] * n)
+    if 'rails' in kinds:	# HCAs of one host on consecutive leaves
+        rails = 2 if m[1] % 4 else 4
+        for i in range(0, len(places), rails):
+            for row in zip(*places[i:i + rails]):
+                for s in row:
+                    net.host(s)
+    else:
+        for row in places:
+            for s in row:
+                net.host(s)
+    if 'service' in kinds:
+        for s in range(len(net.switches)):
+            net.host(s, 'sv%d' % s)
+    if 'speeds' in kinds:
+        slow = {s for s in leaves if rng.random() < 0.3}
+        net.links = [(a, b, '4xQDR' if a in slow else '4xEDR') for a, b, _ in net.links]
+    percent = damage if damage is not None else rng.choice([0, 0, 1, 2, 3, 5])
+    gone = net.damage(rng, percent)
+    if gone:
+        words.append('%d links missing' % gone)
+    net.title = ', '.join(words + kinds)
+    return net
+
+
+def megafly(seed):
+    """Dragonfly+: groups of leaves and spines, every spine of a group with cables to other groups."""
+    rng = random.Random('megafly %d' % seed)
+    leaves = rng.randint(3, 8)
+    spines = rng.randint(2, leaves)
+    ways = rng.randint(1, 4)		# global cables of a spine
+    per_pair = rng.choice([1, 1, 2])	# cables between two groups
+    groups = max(2, min(spines * ways // per_pair + 1, rng.randint(4, 20)))
+    hosts = rng.randint(2, 8)
+    net = Net('Megafly, %d groups of %d leaves and %d spines' % (groups, leaves, spines))
+    low = [[net.switch('l%d-%d' % (g, i)) for i in range(leaves)] for g in range(groups)]
+    top = [[net.switch('s%d-%d' % (g, i)) for i in range(spines)] for g in range(groups)]
+    for g in range(groups):
+        for a in low[g]:
+            for b in top[g]:
+                net.link(a, b)
+            for _ in range(hosts):
+                net.host(a)
+    used = [0] * groups
+    for a in range(groups):
+        for b in range(a + 1, groups):
+            for _ in range(per_pair):
+                net.link(top[a][used[a] % spines], top[b][used[b] % spines])
+                used[a] += 1
+                used[b] += 1
+    return net
+
+
+def slimfly(seed):
+    """McKay-Miller-Siran graphs for q = 4w + 1."""
+    q = (5, 13)[seed % 2] if seed else 5
+    gen = {5: 2, 13: 2}[q]
+    even = {pow(gen, 2 * i, q) for i in range((q - 1) // 2)}
+    odd = {pow(gen, 2 * i + 1, q) for i in range((q - 1) // 2)}
+    hosts = 3 + seed % 3
+    net = Net('Slim Fly q=%d, %d hosts a switch' % (q, hosts))
+    at = {(k, x, y): net.switch('s%d-%d-%d' % (k, x, y)) for k in (0, 1) for x in range(q)
+          for y in range(q)}
+    for k, steps in ((0, even), (1, odd)):
+        for x in range(q):
+            for y in range(q):
+                for z in range(y + 1, q):
+                    if (z - y) % q in steps:
+                        net.link(at[k, x, y], at[k, x, z])
+    for x in range(q):
+        for y in range(q):
+            for mm in range(q):
+                net.link(at[0, x, y], at[1, mm, (y - mm * x) % q])
+    for s in range(len(net.switches)):
+        for _ in range(hosts):
+            net.host(s)
+    return net
+
+
+def jellyfish(seed):
+    rng = random.Random('jellyfish %d' % seed)
+    n, degree, hosts = rng.randint(16, 100), rng.randint(4, 10), rng.randint(2, 8)
+    net = Net('Jellyfish, %d switches of degree %d' % (n, degree))
+    for i in range(n):
+        net.switch('s%d' % i)
+    while True:
+        stubs = [i for i in range(n) for _ in range(degree)]
+        rng.shuffle(stubs)
+        net.links = [(a, b, None) for a, b in zip(stubs[::2], stubs[1::2]) if a != b]
+        if net._connected(net.links):
+            break
+    for i in range(n):
+        for _ in range(hosts):
+            net.host(i)
+    return net
+
+
+def hyperx(seed):
+    rng = random.Random('hyperx %d' % seed)
+    a, b, hosts = rng.randint(3, 10), rng.randint(2, 8), rng.randint(2, 8)
+    net = Net('HyperX %dx%d' % (a, b))
+    at = [[net.switch('s%d-%d' % (i, j)) for j in range(b)] for i in range(a)]
+    for i in range(a):
+        for j in range(b):
+            for k in range(i + 1, a):
+                net.link(at[i][j], at[k][j])
+            for k in range(j + 1, b):
+                net.link(at[i][j], at[i][k])
+            for _ in range(hosts):
+                net.host(at[i][j])
+    net.damage(rng, rng.choice([0, 0, 3]))
+    return net
+
+
+def dragonfly(seed):
+    rng = random.Random('dragonfly %d' % seed)
+    a, ways = rng.choice([(4, 2), (4, 2), (6, 3), (8, 2)])
+    groups, hosts = rng.randint(4, a * ways + 1), rng.randint(2, 4)
+    net = Net('dragonfly, %d groups of %d, %d global cables a switch' % (groups, a, ways))
+    at = [[net.switch('s%d-%d' % (g, i)) for i in range(a)] for g in range(groups)]
+    for g in range(groups):
+        for i in range(a):
+            for k in range(i + 1, a):
+                net.link(at[g][i], at[g][k])
+            for _ in range(hosts):
+                net.host(at[g][i])
+    used = [0] * groups
+    for g in range(groups):
+        for k in range(g + 1, groups):
+            net.link(at[g][used[g] // ways % a], at[k][used[k] // ways % a])
+            used[g] += 1
+            used[k] += 1
+    return net
+
+
+KINDS = {'tree': tree, 'megafly': megafly, 'slimfly': slimfly, 'jellyfish': jellyfish,
+         'hyperx': hyperx, 'dragonfly': dragonfly}
