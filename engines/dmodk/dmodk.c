@@ -7,7 +7,7 @@
  * Fault Resiliency in Fat Trees (Dmodc), to apply the rule to the switches that are left.
  *
  *	pgft.h		the tree, its digits, the hosts' indices
- *	order.c		an order of all switches that makes one lane enough
+ *	treeorder.h	an order of all switches that makes one lane enough
  *	reach.c		who is reached from where by going up and then down
  *	escape.c	what is not
  *	digits.c	which top switch a dest belongs to, where links are missing
@@ -63,7 +63,7 @@ static enum osr_status route_tree(struct dmodk *m, uint64_t *n_longer)
 	if (!st)
 		st = find_slots(m);
 	if (!st)
-		st = order_switches(m);
+		st = osr_tree_order_find(m->p, m->scratch, &m->o, m->diag);
 	if (!st)
 		st = find_reach(m);
 	if (!st)
@@ -120,9 +120,7 @@ static enum osr_status route(const struct osr_job *job)
 	if (!st)
 		st = route_tree(&m, &n_longer);
 	if (!st)
-		st = certify(&m, job->arena);
-	if (!st && req->multicast)
-		st = spanning_order(&m, job->arena);
+		st = osr_tree_order_certify(&m.o, req, m.scratch, job->arena, r, m.diag);
 	if (st)
 		return st;
 	r->engine = "dmodk";

@@ -7,6 +7,7 @@
 
 #include <osmroutes/engine.h>
 #include <osmroutes/pgft.h>
+#include <osmroutes/treeorder.h>
 
 #define MAX_BALLS 64
 
@@ -23,13 +24,7 @@ struct dmodk {
 	struct osr_routing *r;
 	uint32_t n; /* switches */
 
-	/* order.c: the total order of the switches that all routes keep to. */
-	uint32_t *number;  /* [n] place in it; 0 is the root, the highest */
-	uint32_t *plane;   /* [n] the piece of its level and above that it is in: its name */
-	uint8_t *mode;     /* [n] by plane: how it is held from below, enum hold */
-	uint32_t *holder;  /* [n] by plane: the switch that holds it, if one does */
-	uint8_t *entry;    /* [n] held by something below it */
-	uint32_t *outside; /* [n] of switches without a tree: order of a search */
+	struct osr_tree_order o; /* the total order of the switches that all routes keep to */
 	uint32_t *host; /* [n] of switches outside: the one they hang on; itself for all others */
 
 	/*
@@ -82,28 +77,10 @@ static inline const struct osr_pgft_tree *tree_of(const struct dmodk *m, uint32_
 	return &m->p->tree[m->p->sw_tree[s]];
 }
 
-/* Does channel c lead to a switch of the next level of the same tree? */
-static inline bool is_up(const struct dmodk *m, uint32_t c)
-{
-	uint32_t s = m->f->chan_src[c], t = m->f->chan_dst[c];
-
-	return m->p->sw_level[s] && m->p->sw_level[t] == m->p->sw_level[s] + 1;
-}
-
-enum hold { HOLD_NOT, HOLD_ENTRIES, HOLD_ONE };
-
-/* s on level l, u one of its parents: does the order put s above u? */
-static inline bool holds(const struct dmodk *m, uint32_t s, uint32_t u)
-{
-	uint32_t plane = m->plane[u];
-
-	return m->mode[plane] == HOLD_ENTRIES ? m->entry[s] : m->holder[plane] == s;
-}
-
 /* May packets to D go up from s to its parent u, to turn on level k at most? */
 static inline bool may_go_up(const struct dmodk *m, uint32_t s, uint32_t u, uint32_t k, uint32_t d)
 {
-	return has(m, m->reach[k], u, d) && !(holds(m, s, u) && has(m, m->barred, u, d));
+	return has(m, m->reach[k], u, d) && !(osr_tree_order_anchors(&m->o, s, u) && has(m, m->barred, u, d));
 }
 
 /* The lowest level on which packets from s to D can turn, 0 if none. */
@@ -116,11 +93,6 @@ static inline uint32_t turn_level(const struct dmodk *m, uint32_t s, uint32_t d)
 			return k;
 	return 0;
 }
-
-/* order.c */
-enum osr_status order_switches(struct dmodk *m);
-enum osr_status certify(struct dmodk *m, struct osr_arena *result);
-enum osr_status spanning_order(struct dmodk *m, struct osr_arena *result);
 
 /* reach.c */
 enum osr_status find_reach(struct dmodk *m);

@@ -124,12 +124,12 @@ static void find_firsts(struct search *e)
 	const struct osr_fabric *f = m->f;
 
 	for (uint32_t s = 0; s < m->n; s++) {
-		uint32_t best = m->number[s];
+		uint32_t best = m->o.number[s];
 
 		e->first[s] = OSR_NONE;
 		for (uint32_t c = f->chan_row[s]; c < f->chan_row[s + 1]; c++)
-			if (m->number[f->chan_dst[c]] < best) {
-				best = m->number[f->chan_dst[c]];
+			if (m->o.number[f->chan_dst[c]] < best) {
+				best = m->o.number[f->chan_dst[c]];
 				e->first[s] = c;
 			}
 	}
@@ -143,12 +143,12 @@ static uint32_t nth_up(const struct search *e, uint32_t s, uint32_t nth)
 	uint32_t n = 0;
 
 	for (uint32_t c = f->chan_row[s]; c < f->chan_row[s + 1]; c++)
-		n += m->number[f->chan_dst[c]] < m->number[s] &&
+		n += m->o.number[f->chan_dst[c]] < m->o.number[s] &&
 		     m->host[f->chan_dst[c]] == f->chan_dst[c];
 	assert(n);
 	nth %= n;
 	for (uint32_t c = f->chan_row[s]; c < f->chan_row[s + 1]; c++)
-		if (m->number[f->chan_dst[c]] < m->number[s] &&
+		if (m->o.number[f->chan_dst[c]] < m->o.number[s] &&
 		    m->host[f->chan_dst[c]] == f->chan_dst[c] && nth-- == 0)
 			return c;
 	return OSR_NONE;
@@ -164,10 +164,10 @@ static bool descends(const struct search *e, uint32_t s, uint32_t x)
 	for (uint32_t c = f->chan_row[s]; c < f->chan_row[s + 1]; c++) {
 		uint32_t t = f->chan_dst[c];
 
-		if (k == l && is_up(m, f->chan_rev[c]) && has(m, m->reach[l - 1], t, x) &&
-		    holds(m, t, s))
+		if (k == l && osr_tree_order_is_up(&m->o, f->chan_rev[c]) && has(m, m->reach[l - 1], t, x) &&
+		    osr_tree_order_anchors(&m->o, t, s))
 			return false;
-		if (k > l && is_up(m, c) && may_go_up(m, s, t, k, x) && !holds(m, s, t))
+		if (k > l && osr_tree_order_is_up(&m->o, c) && may_go_up(m, s, t, k, x) && !osr_tree_order_anchors(&m->o, s, t))
 			return false;
 	}
 	return true;

@@ -39,7 +39,7 @@ static void reach_down(struct dmodk *m, uint32_t l)
 		for (uint32_t c = f->chan_row[s]; c < f->chan_row[s + 1]; c++) {
 			uint32_t t = f->chan_dst[c];
 
-			if (t == last || !is_up(m, f->chan_rev[c]))
+			if (t == last || !osr_tree_order_is_up(&m->o, f->chan_rev[c]))
 				continue;
 			join(set, row_of(m, m->reach[l - 1], t), m->words);
 			last = t;
@@ -59,7 +59,7 @@ static void find_barred(struct dmodk *m)
 	for (uint32_t c = 0; c < f->n_channels; c++) {
 		uint32_t s = f->chan_src[c], u = f->chan_dst[c];
 
-		if (is_up(m, c) && holds(m, s, u))
+		if (osr_tree_order_is_up(&m->o, c) && osr_tree_order_anchors(&m->o, s, u))
 			join(row_of(m, m->barred, u), row_of(m, m->reach[m->p->sw_level[s]], s),
 			     m->words);
 	}
@@ -80,9 +80,9 @@ static void reach_up(struct dmodk *m, uint32_t l, uint32_t k)
 		for (uint32_t c = f->chan_row[s]; c < f->chan_row[s + 1]; c++) {
 			uint32_t u = f->chan_dst[c];
 
-			if (u == last || !is_up(m, c))
+			if (u == last || !osr_tree_order_is_up(&m->o, c))
 				continue;
-			if (holds(m, s, u))
+			if (osr_tree_order_anchors(&m->o, s, u))
 				join_without(set, row_of(m, m->reach[k], u),
 					     row_of(m, m->barred, u), m->words);
 			else

@@ -246,7 +246,7 @@ static void find_odd(struct filler *g, uint32_t s, uint64_t *all)
 			u = m->f->chan_dst[c];
 			for (size_t i = 0; i < m->words; i++)
 				all[i] &= row_of(m, m->reach[k], u)[i];
-			for (size_t i = 0; holds(m, s, u) && i < m->words; i++)
+			for (size_t i = 0; osr_tree_order_anchors(&m->o, s, u) && i < m->words; i++)
 				all[i] &= ~row_of(m, m->barred, u)[i];
 		}
 		for (size_t i = 0; i < m->words; i++)

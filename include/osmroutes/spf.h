@@ -72,6 +72,13 @@ struct osr_spf {
 	uint32_t max_distance;
 	uint32_t n_rounds; /* done */
 
+	/*
+	 * [n_switches] NULL, or an order of the switches that all routes keep to, 0 the highest: up
+	 * first, then down. See osr_spf_keep_order().
+	 */
+	const uint32_t *place;
+	const uint32_t *by_place; /* [n_switches] its inverse */
+
 	/* The fabric's dimensions and the plan it is routed by, or NULL: see dor.h. */
 	const struct osr_product *product;
 	const struct osr_product_plan *plan;
@@ -99,6 +106,20 @@ void osr_spf_route(struct osr_spf *s, const struct osr_spf_options *opt);
 /* The first pass alone, and the rounds after it: osr_spf_route() is both. */
 void osr_spf_first(struct osr_spf *s);
 void osr_spf_refine(struct osr_spf *s, const struct osr_spf_options *opt);
+
+/*
+ * From now on shortest paths go up the order s->place, s->by_place of the switches first and then
+ * down; routes made so far are forgotten. *n_barred is how many pairs of switches with hosts have no
+ * such path: if not 0, nothing is changed. O(switches * channels).
+ */
+void osr_spf_keep_order(struct osr_spf *s, uint64_t *n_barred);
+
+/*
+ * After routing within an order: what is left, routes from or to port 0 without a shortest path in
+ * it, takes longer ones. Adds their number to *n_longer; false if some switch has none at all. The
+ * trees are then no longer those of shortest paths.
+ */
+bool osr_spf_complete_order(struct osr_spf *s, uint32_t *n_longer);
 
 /* Is the load of the first pass so close to a bound that no round is worth while? */
 bool osr_spf_balanced(const struct osr_spf *s);

@@ -7,6 +7,8 @@
 #include <osmroutes/dor.h>
 #include <osmroutes/turn.h>
 
+#include "lanes_private.h"
+
 /* Measured on the fabrics of scripts/bench: more of any of these gains less than it costs. */
 static const struct {
 	uint32_t few_rounds;     /* of repair, for fewer lanes than there are */
@@ -81,27 +83,49 @@ static bool one_lane_worth(const struct osr_lanes_job *job)
 	return job->state == OSR_LANES_UNROUTED;
 }
 
-/*
- * Trees, and what is nearly one: the first pass needs one lane. Then balancing goes on within the
- * order that proves it, instead of giving the lane away for balance.
- */
 static enum osr_status one_lane_run(struct osr_lanes_job *job)
 {
-	const struct osr_spf_options *opt = &job->opt->spf;
-	bool fits;
 	enum osr_status st;
 
 	osr_spf_first(job->s);
 	job->state = OSR_LANES_FIRST;
-	st = osr_layers_single(job->s, job->req, job->scratch, job->result, job->r, &fits,
+	st = osr_layers_single(job->s, job->req, job->scratch, job->result, job->r, &job->one_lane,
 			       job->diag);
-	if (st || !fits)
-		return st;
+	if (!st && job->one_lane && (!job->opt->spf.max_rounds || osr_spf_balanced(job->s)))
+		job->state = OSR_LANES_DONE;
+	return st;
+}
+
+/* ---- one lane by the order of a fat tree ------------------------------------------------------ */
+
+static bool tree_worth(const struct osr_lanes_job *job)
+{
+	return job->state == OSR_LANES_FIRST;
+}
+
+static enum osr_status tree_run(struct osr_lanes_job *job)
+{
+	bool fits;
+	enum osr_status st = osr__lanes_tree(job, &fits);
+
+	if (!st && fits)
+		job->state = OSR_LANES_DONE;
+	return st;
+}
+
+/* ---- one lane by the order that the first pass has -------------------------------------------- */
+
+static bool refine_worth(const struct osr_lanes_job *job)
+{
+	return job->state == OSR_LANES_FIRST && job->one_lane;
+}
+
+/* Balancing goes on within the order that proves one lane, instead of giving it away for balance. */
+static enum osr_status refine_run(struct osr_lanes_job *job)
+{
 	job->state = OSR_LANES_DONE;
-	if (!opt->max_rounds || osr_spf_balanced(job->s))
-		return OSR_OK;
-	return osr_guided_refine(job->s, job->req, opt, job->r->rank, job->scratch, job->result,
-				 job->r, job->diag);
+	return osr_guided_refine(job->s, job->req, &job->opt->spf, job->r->rank, job->scratch,
+				 job->result, job->r, job->diag);
 }
 
 /* ---- layers: Domke's algorithm 2 ------------------------------------------------------------- */
@@ -354,6 +378,8 @@ static const struct lanes_strategy {
 } lanes_strategies[] = {
 	{ "dimension order", dimensions_worth, dimensions_run },
 	{ "one lane", one_lane_worth, one_lane_run },
+	{ "up and down a fat tree", tree_worth, tree_run },
+	{ "balance within one order", refine_worth, refine_run },
 	{ "layers", layers_worth, layers_run },
 	{ "one order", one_order_worth, one_order_run },
 	{ "lanes by turn", turns_worth, turns_run },

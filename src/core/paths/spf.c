@@ -117,7 +117,8 @@ enum osr_status osr_spf_init(struct osr_spf *s, const struct osr_fabric *f, stru
 	w->saved = osr_alloc(scratch, OSR__SPF_GROUP * n, 1);
 	w->movable = osr_alloc(scratch, f->n_dests, sizeof(*w->movable));
 	w->root = osr_alloc(scratch, n, sizeof(*w->root));
-	if (!w->saved || !w->movable || !w->root || !w->place || !w->up_first || !w->dist8 ||
+	w->kind = osr_alloc(scratch, n, 1);
+	if (!w->kind || !w->saved || !w->movable || !w->root || !w->place || !w->up_first || !w->dist8 ||
 	    !w->edge_row || !w->edge_chan || !w->edge_next || !w->cost || !w->count || !w->seen ||
 	    !w->front || !w->next || !w->active || !w->reached)
 		return nomem(diag);
@@ -225,8 +226,7 @@ static void find_orders(struct osr_spf *s)
 	}
 }
 
-/* The edges (switch -> closer neighbour) of the shortest-path graph towards `root`. */
-void osr__spf_graph(struct osr_spf *s, uint32_t root)
+static void spf_graph_free(struct osr_spf *s, uint32_t root)
 {
 	const struct osr_fabric *f = s->f;
 	struct osr_spf_scratch *w = s->scratch;
@@ -249,6 +249,15 @@ void osr__spf_graph(struct osr_spf *s, uint32_t root)
 		}
 	}
 	w->edge_row[s->n_order[root]] = n;
+}
+
+/* The edges (switch -> closer neighbour) of the shortest-path graph towards `root`. */
+void osr__spf_graph(struct osr_spf *s, uint32_t root)
+{
+	if (s->place)
+		osr__spf_graph_in_order(s, root);
+	else
+		spf_graph_free(s, root);
 }
 
 /* Adds (sign = 1) or takes out (sign = -1) the routes of one tree. */
@@ -549,14 +558,39 @@ static void route_sp0(struct osr_spf *s, uint32_t root, uint32_t d)
 	}
 }
 
+/* The same within an order: the highest of the next hops that it allows. */
+static void route_sp0_in_order(struct osr_spf *s, uint32_t root, uint32_t d)
+{
+	const struct osr_fabric *f = s->f;
+	const struct osr_spf_scratch *w = s->scratch;
+	const uint16_t *order = s->order + (size_t)root * f->n_switches;
+	uint8_t *hop = s->hop + (size_t)d * f->n_switches;
+
+	osr__spf_graph(s, root);
+	for (uint32_t i = 1; i < s->n_order[root]; i++) {
+		uint32_t best = w->edge_row[i];
+
+		for (uint32_t e = best + 1; e < w->edge_row[i + 1]; e++)
+			if (s->place[w->edge_next[e]] < s->place[w->edge_next[best]])
+				best = e;
+		hop[order[i]] = (uint8_t)(w->edge_chan[best] - f->chan_row[order[i]]);
+	}
+}
+
 static void route_all_sp0(struct osr_spf *s)
 {
 	const struct osr_fabric *f = s->f;
 
-	sort_hops(s);
-	for (uint32_t d = 0; d < f->n_dests; d++)
-		if (f->term_role[f->dest_term[d]] == OSR_ROLE_SP0 && s->alias[d] == OSR_NONE)
+	if (!s->place)
+		sort_hops(s);
+	for (uint32_t d = 0; d < f->n_dests; d++) {
+		if (f->term_role[f->dest_term[d]] != OSR_ROLE_SP0 || s->alias[d] != OSR_NONE)
+			continue;
+		if (s->place)
+			route_sp0_in_order(s, f->dest_switch[d], d);
+		else
 			route_sp0(s, f->dest_switch[d], d);
+	}
 }
 
 static void route_round(struct osr_spf *s)

@@ -39,6 +39,7 @@ struct osr_spf_scratch {
 	uint32_t *movable; /* [n_dests] those on the most loaded channel */
 	uint8_t *best_hop; /* [n_dests * n_switches] of small fabrics the best so far, or NULL */
 	uint64_t *best_weight; /* [n_channels] */
+	uint8_t *kind; /* [n_switches] of the shortest paths within an order */
 	uint8_t max_group;
 	bool dealt;     /* some dests were dealt out in this pass */
 	bool singly;    /* deal out none */
@@ -48,6 +49,12 @@ struct osr_spf_scratch {
 
 /* Fills edge_row, edge_chan, edge_next with the shortest-path graph towards root. */
 void osr__spf_graph(struct osr_spf *s, uint32_t root);
+
+/*
+ * The same with s->place: only steps of paths up the order first, then down. Switches without such
+ * a path have all their edges; returns how many of them have hosts.
+ */
+uint32_t osr__spf_graph_in_order(struct osr_spf *s, uint32_t root);
 
 /*
  * Adds (sign = 1) or takes out (sign = -1) the routes of one tree. order[n] holds its switches,
