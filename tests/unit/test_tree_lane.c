@@ -14,8 +14,7 @@
 
 #include <cmocka.h>
 
-#include <osmroutes/check.h>
-#include <osmroutes/engine.h>
+#include <osmroutes/sweep.h>
 
 #include "fabrics.h"
 #include "topo/topo.h"
@@ -92,25 +91,27 @@ static void route_one(const struct shape *shape, uint64_t seed)
 {
 	const struct osr_engine *e = osr_engine_find("dfsssp");
 	struct osr_arena arena = { 0 }, scratch = { 0 };
-	struct osr_request req = { .max_vls = 8, .multicast = true };
 	struct osr_diag diag = { "" };
 	struct osr_net net = { 0 };
-	struct osr_verdict verdict;
-	struct osr_routing r;
-	struct osr_fabric f;
 	struct osr_values v;
+	const struct osr_job job = { .engine = e,
+				     .values = &v,
+				     .request = { .max_vls = 8, .multicast = true },
+				     .scratch = &scratch,
+				     .arena = &arena,
+				     .diag = &diag };
+	struct osr_result now;
+	struct osr_sweep sweep;
 
 	make_damaged(shape, seed, &net);
 	osr_values_default(&v, e->params);
-	if (osr_net_fabric(&net, 0, &arena, &f, &diag) ||
-	    e->route(&f, &v, &req, NULL, &scratch, &arena, &r, &diag) ||
-	    osr_check(&f, &r, &scratch, &verdict, &diag))
+	if (osr_net_fabric(&net, 0, &arena, &now.fabric, &diag) || osr_sweep(&job, &now, &sweep))
 		fail_msg("seed %llu: %s", (unsigned long long)seed, diag.text);
-	assert_int_equal(verdict.n_vls, 1);
-	assert_int_equal(verdict.n_longer, r.n_longer);
-	assert_true(verdict.proven & OSR_CLAIM_ANY_SL);
-	assert_true(verdict.proven & OSR_CLAIM_MULTICAST);
-	assert_shortest_between_hosts(&f, &r);
+	assert_int_equal(sweep.verdict.n_vls, 1);
+	assert_int_equal(sweep.verdict.n_longer, now.routing.n_longer);
+	assert_true(sweep.verdict.proven & OSR_CLAIM_ANY_SL);
+	assert_true(sweep.verdict.proven & OSR_CLAIM_MULTICAST);
+	assert_shortest_between_hosts(&now.fabric, &now.routing);
 	osr_arena_free(&arena);
 	osr_arena_free(&scratch);
 	osr_net_free(&net);
