@@ -30,5 +30,8 @@ const struct osr_param osr_plugin_params[] = {
 	[OPT_KEY_CHOICE] = { "key_choice", OSR_PARAM_ENUM, "fine", 0, 0, "as_is|shift|fine|best",
 			     "how a key finds its middle switches: as it was made (ARK), by the "
 			     "best shift, by the fine-grained shift (NRK), or by the best map" },
+	[OPT_ASK_SWITCHES] = { "ask_switches", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
+			       "ask a switch that sent a trap which of its cables are down, and route "
+			       "around them before OpenSM discovers the fabric" },
 	{ NULL },
 };

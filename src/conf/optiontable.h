@@ -22,6 +22,7 @@ enum {
 	OPT_CONTROL_MODE,
 	OPT_USER_APPS,
 	OPT_KEY_CHOICE,
+	OPT_ASK_SWITCHES,
 };
 
 extern const struct osr_param osr_plugin_params[];

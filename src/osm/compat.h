@@ -59,6 +59,9 @@ _Static_assert(offsetof(struct osm_opensm, cc) >=
 _Static_assert(OSM_NO_PATH == OSR_NO_PATH, "another mark for no path");
 _Static_assert(IB_LID_UCAST_END_HO == OSR_MAX_LID, "another unicast LID range");
 
+/* Not in a header of OpenSM's: programs SL2VL and VLArb tables that differ; takes the lock itself. */
+int osm_qos_setup(osm_opensm_t *p_osm);
+
 /* Since 3.3.23 plugins can register engines under names of their own. CMake looks for it. */
 #ifdef OSR_OPENSM_REGISTERS
 #define OSR__REGISTERS true

@@ -191,26 +191,45 @@ static void routing_done(struct plugin *p)
 	osr__metrics_write(p);
 }
 
+static void sweep_starts(struct plugin *p)
+{
+	osr__keys_sweep_begins(p);
+	take_over_all(p);
+	for (struct engine_ctx *c = p->contexts; c; c = c->next) {
+		c->routed = false;
+		osr__store_load(c);
+		osr__sweep_prepare(c);
+	}
+	if (osr__traps_route(p))
+		routing_done(p);
+}
+
+static void sweep_over(struct plugin *p, bool up)
+{
+	osr__keys_sweep_over(p);
+	osr__traps_settled(p, up && !p->osm->subn.subnet_initialization_error);
+	/* What the next one would have to do before it can route: there is time now. */
+	for (struct engine_ctx *c = p->contexts; c; c = c->next)
+		osr__sweep_prepare(c);
+}
+
 static void report(void *plugin_data, osm_epi_event_id_t event, void *event_data)
 {
 	struct plugin *p = plugin_data;
 
 	switch (event) {
+	case OSM_EVENT_ID_TRAP:
+		osr__traps_note(p, event_data);
+		break;
 	case OSM_EVENT_ID_HEAVY_SWEEP_START:
-		osr__keys_sweep_begins(p);
-		take_over_all(p);
-		for (struct engine_ctx *c = p->contexts; c; c = c->next) {
-			c->routed = false;
-			osr__store_load(c);
-			osr__sweep_prepare(c);
-		}
+		sweep_starts(p);
 		break;
 	case OSM_EVENT_ID_UCAST_ROUTING_DONE:
 		routing_done(p);
 		break;
 	case OSM_EVENT_ID_SUBNET_UP:
 	case OSM_EVENT_ID_STATE_CHANGE:
-		osr__keys_sweep_over(p);
+		sweep_over(p, event == OSM_EVENT_ID_SUBNET_UP);
 		break;
 	default:
 		break; /* other events come from other threads and do not concern us */
@@ -351,6 +370,7 @@ static void *create(struct osm_opensm *osm)
 		return NULL;
 	}
 	p->osm = osm;
+	osr__traps_init(&p->traps);
 	if (!osr_options_load(&p->options, NULL, osm->subn.opt.event_plugin_options) ||
 	    !prepare_registrations(p)) {
 		osr__log(osm, OSM_LOG_ERROR, "ERR OR09: out of memory while loading");

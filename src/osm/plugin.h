@@ -19,6 +19,7 @@
 #include "keys.h"
 #include "metrics.h"
 #include "store.h"
+#include "trap.h"
 
 #include "conf/options.h"
 
@@ -224,6 +225,7 @@ struct plugin {
 	struct engine_ctx *contexts;
 	struct metrics metrics; /* of the last sweep */
 	struct keys *keys;	/* NULL: there are none */
+	struct traps traps;
 	bool metrics_failed;	/* the last attempt to write them */
 	bool engines_known;	/* OpenSM's list of engines is laid out as compat.h thinks */
 	bool engines_unknown;	/* it is not, and that has been said */

@@ -32,6 +32,7 @@ import live		# noqa: F401
 import footprint		# noqa: F401
 import memory		# noqa: F401
 import beside		# noqa: F401
+import traps		# noqa: F401
 
 
 def run(name):

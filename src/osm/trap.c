@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * The way from trap 128 to tables. It runs in OpenSM's sweep thread, at the event before a discovery:
+ * nobody else changes the subnet then but receivers of MADs, and those that are asked for here are
+ * answered before it goes on.
+ *
+ * MADs go through OpenSM's own queue, by osm_req_get(). Their context says that a PortInfo was set:
+ * then OpenSM's receiver only stores what came, and asks for nothing more, as it would in a
+ * discovery. A port's physical state is put to 0, which no port has, before it is asked: what is
+ * still 0 afterwards was not answered.
+ */
+#include "trap.h"
+
+#include "plugin.h"
+#include "sweep.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ANSWER_MS 50 /* for one try of one MAD; OpenSM makes transaction_retries of them */
+#define BLOCK IB_SMP_DATA_SIZE
+
+/* One way through. */
+struct passage {
+	struct plugin *plugin;
+	struct osm_opensm *osm;
+	ib_net64_t asked[TRAP_MAX_SWITCHES];
+	uint32_t n_asked, n_dead, n_blocks;
+	char dead[160]; /* the first few, by name */
+	char why[160];  /* it is left to the discovery */
+	ib_port_info_t before[256];
+};
+
+void osr__traps_init(struct traps *traps)
+{
+	memset(traps, 0, sizeof(*traps));
+	pthread_mutex_init(&traps->mutex, NULL);
+}
+
+void osr__traps_note(struct plugin *p, const ib_mad_notice_attr_t *notice)
+{
+	struct traps *t = &p->traps;
+	ib_net64_t guid = notice->issuer_gid.unicast.interface_id;
+	uint32_t i = 0;
+
+	if (!ib_notice_is_generic(notice) ||
+	    notice->g_or_v.generic.trap_num != CL_HTON16(SM_LINK_STATE_CHANGED_TRAP))
+		return;
+	pthread_mutex_lock(&t->mutex);
+	while (i < t->n && t->guid[i] != guid)
+		i++;
+	if (!t->ms_first)
+		t->ms_first = osr__sweep_clock_ms();
+	t->overflow |= i == TRAP_MAX_SWITCHES;
+	if (i == t->n && i < TRAP_MAX_SWITCHES)
+		t->guid[t->n++] = guid;
+	pthread_mutex_unlock(&t->mutex);
+}
+
+void osr__traps_settled(struct plugin *p, bool settled)
+{
+	p->traps.settled = settled;
+}
+
+/* Takes one switch that has not been asked yet out of the list; false: there is none. */
+static bool next_trap(struct passage *w, ib_net64_t *guid)
+{
+	struct traps *t = &w->plugin->traps;
+	bool found = false;
+
+	pthread_mutex_lock(&t->mutex);
+	while (t->n && !found) {
+		uint32_t i = 0;
+
+		*guid = t->guid[--t->n];
+		while (i < w->n_asked && w->asked[i] != *guid)
+			i++;
+		found = i == w->n_asked;
+	}
+	if (t->overflow || (found && w->n_asked == TRAP_MAX_SWITCHES))
+		snprintf(w->why, sizeof(w->why), "more than %u switches sent traps",
+			 TRAP_MAX_SWITCHES);
+	pthread_mutex_unlock(&t->mutex);
+	if (found && w->n_asked < TRAP_MAX_SWITCHES)
+		w->asked[w->n_asked++] = *guid;
+	return found && !*w->why;
+}
+
+static void forget_traps(struct plugin *p)
+{
+	pthread_mutex_lock(&p->traps.mutex);
+	p->traps.n = 0;
+	p->traps.overflow = false;
+	p->traps.ms_first = 0;
+	pthread_mutex_unlock(&p->traps.mutex);
+}
+
+/* Directed paths ------------------------------------------------------------------------------- */
+
+/* Where the first hops of a directed path lead to; NULL if a cable of it is gone. */
+static const osm_node_t *path_node(const struct osm_opensm *osm, const osm_dr_path_t *path, unsigned hops)
+{
+	const osm_port_t *sm = osm_get_port_by_guid(&osm->subn, osm->subn.sm_port_guid);
+	const osm_node_t *at = sm ? sm->p_node : NULL;
+
+	for (unsigned hop = 1; at && hop <= hops; hop++) {
+		const osm_physp_t *p = NULL;
+
+		if (path->path[hop] < at->physp_tbl_size)
+			p = osm_node_get_physp_ptr((osm_node_t *)at, path->path[hop]);
+		at = p && p->p_remote_physp ? p->p_remote_physp->p_node : NULL;
+	}
+	return at;
+}
+
+/* Every port of a switch, and what hangs on it, is now reached by this path. */
+static void set_paths(osm_switch_t *sw, const osm_dr_path_t *path)
+{
+	for (unsigned port = 0; port < sw->num_ports; port++) {
+		osm_physp_t *p = osm_node_get_physp_ptr(sw->p_node, (uint8_t)port);
+		osm_physp_t *far = p && port ? p->p_remote_physp : NULL;
+
+		if (!p)
+			continue;
+		p->dr_path = *path;
+		if (far && !far->p_node->sw) {
+			far->dr_path = *path;
+			osm_dr_path_extend(&far->dr_path, (uint8_t)port);
+		}
+	}
+}
+
+/* Breadth first over the cables that are left. osm_switch.priv marks who was reached, and is given back. */
+struct search {
+	uint32_t n_switches, n;
+	osm_switch_t **all;
+	void **priv;
+	osm_switch_t **queue;
+	osm_dr_path_t *path; /* to queue[i] */
+};
+
+static bool search_alloc(struct search *x, const struct osm_opensm *osm, struct osr_arena *arena)
+{
+	const cl_qmap_t *tbl = &osm->subn.sw_guid_tbl;
+	uint32_t n = (uint32_t)cl_qmap_count(tbl);
+
+	*x = (struct search){ .all = osr_alloc(arena, n, sizeof(*x->all)),
+			      .priv = osr_alloc(arena, n, sizeof(*x->priv)),
+			      .queue = osr_alloc(arena, n, sizeof(*x->queue)),
+			      .path = osr_alloc(arena, n, sizeof(*x->path)) };
+	if (!x->all || !x->priv || !x->queue || !x->path)
+		return false;
+	for (cl_map_item_t *i = cl_qmap_head(tbl); i != cl_qmap_end(tbl); i = cl_qmap_next(i)) {
+		osm_switch_t *sw = (osm_switch_t *)i;
+
+		x->all[x->n_switches] = sw;
+		x->priv[x->n_switches++] = sw->priv;
+		sw->priv = NULL;
+	}
+	return true;
+}
+
+static void search_end(struct search *x)
+{
+	for (uint32_t i = 0; i < x->n_switches; i++)
+		x->all[i]->priv = x->priv[i];
+}
+
+static void search_add(struct search *x, osm_switch_t *sw, const osm_dr_path_t *from, uint8_t port)
+{
+	if (sw->priv)
+		return;
+	x->path[x->n] = *from;
+	if (port && osm_dr_path_extend(&x->path[x->n], port))
+		return;
+	sw->priv = sw;
+	x->queue[x->n++] = sw;
+}
+
+/* The switch that the SM's port is on, or hangs on. */
+static void search_begin(struct search *x, const struct osm_opensm *osm)
+{
+	const osm_port_t *sm = osm_get_port_by_guid(&osm->subn, osm->subn.sm_port_guid);
+	const osm_physp_t *far = sm && sm->p_physp ? sm->p_physp->p_remote_physp : NULL;
+	osm_dr_path_t none = { 0 };
+
+	if (sm && sm->p_node->sw)
+		search_add(x, sm->p_node->sw, &none, 0);
+	else if (far && far->p_node->sw)
+		search_add(x, far->p_node->sw, &none, sm->p_physp->port_num);
+}
+
+static void search_all(struct search *x)
+{
+	for (uint32_t head = 0; head < x->n; head++) {
+		osm_switch_t *sw = x->queue[head];
+
+		for (unsigned port = 1; port < sw->num_ports; port++) {
+			const osm_physp_t *p = osm_node_get_physp_ptr(sw->p_node, (uint8_t)port);
+
+			if (p && p->p_remote_physp && p->p_remote_physp->p_node->sw)
+				search_add(x, p->p_remote_physp->p_node->sw, &x->path[head],
+					   (uint8_t)port);
+		}
+	}
+}
+
+/* Where a directed path went over a cable that is gone; all others stay. false: not all are reached. */
+static bool renew_paths(struct passage *w)
+{
+	struct osr_arena arena = { 0 };
+	struct search x = { 0 };
+	bool whole = search_alloc(&x, w->osm, &arena);
+
+	if (whole) {
+		search_begin(&x, w->osm);
+		search_all(&x);
+		whole = x.n == x.n_switches;
+		search_end(&x);
+	}
+	for (uint32_t i = 0; whole && i < x.n; i++) {
+		const osm_physp_t *p0 = osm_node_get_physp_ptr(x.queue[i]->p_node, 0);
+
+		if (p0 && path_node(w->osm, &p0->dr_path, p0->dr_path.hop_count) != x.queue[i]->p_node)
+			set_paths(x.queue[i], &x.path[i]);
+	}
+	osr_arena_free(&arena);
+	if (!whole)
+		snprintf(w->why, sizeof(w->why), "a switch is cut off");
+	return whole;
+}
+
+/* Asking a switch ------------------------------------------------------------------------------ */
+
+/* Until OpenSM has an answer, or none, to all that is under way. */
+static void wait_for_answers(struct osm_opensm *osm)
+{
+	osm_stats_t *stats = &osm->stats;
+
+	pthread_mutex_lock(&stats->mutex);
+	while (stats->qp0_mads_outstanding && !osm_exit_flag)
+		pthread_cond_wait(&stats->cond, &stats->mutex);
+	pthread_mutex_unlock(&stats->mutex);
+}
+
+static osm_switch_t *switch_of_port(const struct osm_opensm *osm, ib_net64_t guid)
+{
+	const osm_port_t *port = osm_get_port_by_guid(&osm->subn, guid);
+
+	return port ? port->p_node->sw : NULL;
+}
+
+static bool ask_port(struct passage *w, osm_switch_t *sw, uint8_t port)
+{
+	osm_physp_t *p0 = osm_node_get_physp_ptr(sw->p_node, 0);
+	osm_physp_t *p = osm_node_get_physp_ptr(sw->p_node, port);
+	osm_madw_context_t context = { 0 };
+
+	context.pi_context.node_guid = sw->p_node->node_info.node_guid;
+	context.pi_context.port_guid = p0->port_guid;
+	context.pi_context.set_method = TRUE; /* see the head of this file */
+	w->before[port] = p->port_info;
+	ib_port_info_set_port_phys_state(0, &p->port_info);
+	return !osm_req_get(&w->osm->sm, &p0->dr_path, IB_MAD_ATTR_PORT_INFO, cl_hton32(port), FALSE,
+			    ib_port_info_get_m_key(&p0->port_info), ANSWER_MS, CL_DISP_MSGID_NONE,
+			    &context);
+}
+
+/* Ports of one switch. */
+struct question {
+	ib_net64_t guid; /* of the switch's port 0 */
+	uint8_t first, last;
+};
+
+static bool ask_switch(struct passage *w, const struct question *about)
+{
+	osm_switch_t *sw;
+	bool sent = true;
+
+	cl_plock_excl_acquire(&w->osm->lock);
+	sw = switch_of_port(w->osm, about->guid);
+	for (unsigned port = about->first; sw && port < sw->num_ports && port <= about->last && sent; port++)
+		if (osm_node_get_physp_ptr(sw->p_node, (uint8_t)port))
+			sent = ask_port(w, sw, (uint8_t)port);
+	cl_plock_release(&w->osm->lock);
+	if (!sw || !sent)
+		snprintf(w->why, sizeof(w->why), "the switch that sent the trap cannot be asked");
+	wait_for_answers(w->osm);
+	return sw && sent;
+}
+
+/* What a switch says ---------------------------------------------------------------------------- */
+
+static bool same_link(const ib_port_info_t *a, const ib_port_info_t *b)
+{
+	return ib_port_info_get_port_state(a) == ib_port_info_get_port_state(b) &&
+	       a->link_width_active == b->link_width_active &&
+	       ib_port_info_get_link_speed_active(a) == ib_port_info_get_link_speed_active(b) &&
+	       ib_port_info_get_link_speed_ext_active(a) == ib_port_info_get_link_speed_ext_active(b) &&
+	       ib_port_info_get_op_vls(a) == ib_port_info_get_op_vls(b) &&
+	       ib_port_info_get_vl_cap(a) == ib_port_info_get_vl_cap(b);
+}
+
+/* As OpenSM's receiver does when a port is down. */
+static void take_out(struct passage *w, osm_physp_t *p)
+{
+	osm_physp_t *q = p->p_remote_physp;
+	size_t at = strlen(w->dead);
+
+	if (w->n_dead++ < 2)
+		snprintf(w->dead + at, sizeof(w->dead) - at, "%s%s port %u - %s port %u", at ? ", " : "",
+			 p->p_node->print_desc, p->port_num, q->p_node->print_desc, q->port_num);
+	osm_node_unlink(p->p_node, p->port_num, q->p_node, q->port_num);
+}
+
+static bool look_at_port(struct passage *w, osm_physp_t *p)
+{
+	const ib_port_info_t *was = &w->before[p->port_num];
+	const osm_physp_t *q = p->p_remote_physp;
+	const char *what = NULL;
+	bool down = ib_port_info_get_port_state(&p->port_info) == IB_LINK_DOWN;
+
+	if (!ib_port_info_get_port_phys_state(&p->port_info)) {
+		p->port_info = *was;
+		what = "did not answer";
+	} else if (!q) {
+		what = down || same_link(was, &p->port_info) ? NULL : "has a new link";
+	} else if (down) {
+		what = q->p_node->sw && q->p_remote_physp == p ? NULL : "has lost an end port";
+		if (!what)
+			take_out(w, p);
+	} else if (!same_link(was, &p->port_info)) {
+		what = "has a link that changed";
+	}
+	if (what && !*w->why)
+		snprintf(w->why, sizeof(w->why), "%s port %u %s", p->p_node->print_desc, p->port_num,
+			 what);
+	return !what;
+}
+
+/* Every port is looked at even if one is not what was expected: none keeps the mark of a question. */
+static bool look_at_switch(struct passage *w, const struct question *about)
+{
+	uint32_t n_dead = w->n_dead;
+	osm_switch_t *sw;
+	bool proven;
+
+	cl_plock_excl_acquire(&w->osm->lock);
+	sw = switch_of_port(w->osm, about->guid);
+	proven = sw;
+	for (unsigned port = about->first; sw && port < sw->num_ports && port <= about->last; port++) {
+		osm_physp_t *p = osm_node_get_physp_ptr(sw->p_node, (uint8_t)port);
+
+		if (p)
+			proven &= look_at_port(w, p);
+	}
+	proven = proven && (w->n_dead == n_dead || renew_paths(w));
+	cl_plock_release(&w->osm->lock);
+	return proven;
+}
+
+/*
+ * The switch before this one on the directed path, and its port there: if the cable that is down is
+ * that one, only this side of it can be asked. false: there is no such switch.
+ */
+static bool question_before(const struct passage *w, ib_net64_t guid, struct question *about)
+{
+	const osm_switch_t *sw;
+	const osm_physp_t *p0 = NULL;
+	const osm_node_t *at = NULL;
+
+	cl_plock_acquire(&w->osm->lock);
+	sw = switch_of_port(w->osm, guid);
+	p0 = sw ? osm_node_get_physp_ptr(sw->p_node, 0) : NULL;
+	if (p0 && p0->dr_path.hop_count)
+		at = path_node(w->osm, &p0->dr_path, p0->dr_path.hop_count - 1u);
+	if (at && at->sw) {
+		about->guid = osm_node_get_physp_ptr((osm_node_t *)at, 0)->port_guid;
+		about->first = about->last = p0->dr_path.path[p0->dr_path.hop_count];
+	}
+	cl_plock_release(&w->osm->lock);
+	return at && at->sw;
+}
+
+/* Routing -------------------------------------------------------------------------------------- */
+
+static uint32_t changed_blocks(const osm_switch_t *sw)
+{
+	uint32_t n = 0;
+
+	for (unsigned at = 0; at + BLOCK <= sw->lft_size && at <= sw->max_lid_ho; at += BLOCK)
+		n += memcmp(sw->lft + at, sw->new_lft + at, BLOCK) != 0;
+	return n;
+}
+
+/*
+ * Between sweeps every switch has what OpenSM holds for it, or the last sweep would not have ended
+ * well; so only what differs is sent. The discovery that follows sets need_update for all anew, and
+ * sends all blocks to a switch that turns out to have been reset.
+ */
+static bool prepare_switches(struct passage *w)
+{
+	const cl_qmap_t *tbl = &w->osm->subn.sw_guid_tbl;
+	size_t n = cl_ptr_vector_get_size(&w->osm->subn.port_lid_tbl);
+
+	for (cl_map_item_t *i = cl_qmap_head(tbl); i != cl_qmap_end(tbl); i = cl_qmap_next(i)) {
+		osm_switch_t *sw = (osm_switch_t *)i;
+
+		if (osm_switch_prepare_path_rebuild(sw, (uint16_t)(n ? n - 1 : 0)))
+			return false;
+		sw->need_update = 0;
+	}
+	return true;
+}
+
+static bool route(struct passage *w, struct osm_routing_engine *re)
+{
+	const cl_qmap_t *tbl = &w->osm->subn.sw_guid_tbl;
+	bool routed;
+
+	cl_plock_excl_acquire(&w->osm->lock);
+	routed = prepare_switches(w) && !re->build_lid_matrices(re->context) &&
+		 !re->ucast_build_fwd_tables(re->context);
+	for (cl_map_item_t *i = cl_qmap_head(tbl); routed && i != cl_qmap_end(tbl); i = cl_qmap_next(i))
+		w->n_blocks += changed_blocks((osm_switch_t *)i);
+	if (routed)
+		osm_ucast_mgr_set_fwd_tables(&w->osm->sm.ucast_mgr);
+	cl_plock_release(&w->osm->lock);
+	if (!routed)
+		snprintf(w->why, sizeof(w->why), "the engine found no tables");
+	return routed;
+}
+
+/* The entry of ours that has routed last, with tables that are still in the switches. */
+static struct engine_ctx *who_routed(const struct plugin *p)
+{
+	struct engine_ctx *ctx = p->contexts;
+
+	while (ctx && ctx->re != p->osm->routing_engine_used)
+		ctx = ctx->next;
+	return ctx && ctx->current && !ctx->refuse && !ctx->others_routed ? ctx : NULL;
+}
+
+static bool may_pass(const struct plugin *p)
+{
+	const osm_subn_t *subn = &p->osm->subn;
+
+	return p->options.own.num[OPT_ASK_SWITCHES] && p->traps.settled &&
+	       subn->sm_state == IB_SMINFO_STATE_MASTER && !subn->coming_out_of_standby &&
+	       !subn->first_time_master_sweep && !subn->subnet_initialization_error &&
+	       !subn->opt.use_ucast_cache && !subn->opt.force_heavy_sweep && who_routed(p);
+}
+
+static bool ask_all(struct passage *w)
+{
+	ib_net64_t guid;
+
+	while (next_trap(w, &guid)) {
+		struct question before, all = { guid, 1, UINT8_MAX };
+
+		if (question_before(w, guid, &before) && !(ask_switch(w, &before) && look_at_switch(w, &before)))
+			return false;
+		if (!ask_switch(w, &all) || !look_at_switch(w, &all))
+			return false;
+	}
+	return !*w->why;
+}
+
+static void traps_say(const struct passage *w, double ms_asked, double ms_routed)
+{
+	double now = osr__sweep_clock_ms(), start = w->plugin->traps.ms_first;
+
+	osr__log(w->osm, OSM_LOG_INFO,
+		 "trap: %u cable%s down (%s%s): %u LFT blocks sent %.1f ms after the trap, without a "
+		 "discovery (%u switch%s asked %.1f, routed %.1f, sent %.1f)",
+		 w->n_dead, w->n_dead == 1 ? "" : "s", w->dead, w->n_dead > 2 ? ", ..." : "",
+		 w->n_blocks, now - start, w->n_asked, w->n_asked == 1 ? "" : "es", ms_asked - start,
+		 ms_routed - ms_asked, now - ms_routed);
+}
+
+static bool pass(struct passage *w)
+{
+	struct engine_ctx *ctx = who_routed(w->plugin);
+	uint16_t vls = ctx->current->used_vls;
+	double ms_asked, ms_routed;
+
+	if (!ask_all(w) || !w->n_dead)
+		return false;
+	ms_asked = osr__sweep_clock_ms();
+	if (!route(w, ctx->re))
+		return false;
+	ms_routed = osr__sweep_clock_ms();
+	wait_for_answers(w->osm);
+	if (w->osm->subn.opt.qos && (ctx->current->result.routing.sl2vl || ctx->current->used_vls != vls)) {
+		osm_qos_setup(w->osm);
+		wait_for_answers(w->osm);
+	}
+	traps_say(w, ms_asked, ms_routed);
+	return true;
+}
+
+bool osr__traps_route(struct plugin *p)
+{
+	struct passage *w = NULL;
+	bool routed = false;
+
+	/* The receiver of a trap reports it before it gives the lock back, but after it has asked for this sweep. */
+	cl_plock_excl_acquire(&p->osm->lock);
+	cl_plock_release(&p->osm->lock);
+	if (p->traps.n && may_pass(p))
+		w = calloc(1, sizeof(*w));
+	if (w) {
+		w->plugin = p;
+		w->osm = p->osm;
+		routed = pass(w);
+		if (*w->why)
+			osr__log(p->osm, OSM_LOG_INFO, "trap: left to OpenSM's discovery: %s", w->why);
+		free(w);
+	}
+	forget_traps(p);
+	p->traps.settled = false;
+	return routed;
+}

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""From a trap to tables without a discovery: what is done, what is left to OpenSM, and that both are right."""
+import os
+import re
+
+import oracle
+from faults import switch_links
+from judge import QOS, Claims, check_loops, expect, first, judge, scenario
+from osmtest import Fabric, Opensm, find_fabric, wait_for
+
+HOLD = 1500	# ms between the tables and the discovery, for a look at what is in the switches then
+
+DONE = r'osmroutes: trap: (\d+) cables? down \(.*\): (\d+) LFT blocks sent'
+LEFT = r"osmroutes: trap: left to OpenSM's discovery: (.*)"
+
+
+def lines(opensm, pattern):
+    return re.findall(pattern, opensm.log)
+
+
+def up_again(opensm, sweeps):
+    wait_for('the sweep after a trap', lambda: opensm.sweeps() > sweeps, 60, opensm._alive)
+    opensm.wait_quiet()
+
+
+def clocked(fabric, engine, hold=0, options=None, **kwargs):
+    env = {'OSR_CLOCK_OUT': os.path.join(fabric.dir, 'clock')}
+    if hold:
+        env['OSR_CLOCK_HOLD_MS'] = str(hold)
+    return Opensm(fabric, engine, plugin=True, env=env,
+                  options=dict(QOS, event_plugin_name='osmroutes osrclock', **(options or {})), **kwargs)
+
+
+def every_cable(workdir, netfile, engine, some=slice(None)):
+    """Each cable in turn, among them those that the SM's own directed paths run over: new tables are sent,
+    right and free of credit loops before OpenSM has discovered anything, and the discovery changes none."""
+    with Fabric(find_fabric(netfile), workdir) as fabric:
+        with clocked(fabric, engine, hold=HOLD) as opensm:
+            opensm.wait_up()
+            whole = judge(fabric, opensm, ours=engine.replace('osmroutes-', ''))
+            for name, port, _ in switch_links(whole)[some]:
+                done, sweeps = len(lines(opensm, DONE)), opensm.sweeps()
+                fabric.console(fabric.unlink(name, port))
+                wait_for('tables after the trap', lambda: len(lines(opensm, DONE)) > done, 20, opensm._alive)
+                expect(opensm.sweeps() == sweeps, 'the discovery is over already: nothing is shown')
+                tables = oracle.Tables(fabric.read_back())
+                verdict = tables.routes()
+                expect(not verdict.problems,
+                       'before the discovery: ' + (first(verdict.problems) if verdict.problems else ''))
+                check_loops(fabric, tables, {'deadlock-free', 'replies deadlock-free'})
+                expect(opensm.sweeps() == sweeps, 'the discovery was over before all was seen')
+                up_again(opensm, sweeps)
+                expect(Claims(opensm.log).changed == 0, 'the discovery changed %d entries' %
+                       Claims(opensm.log).changed)
+                judge(fabric, opensm, ours=engine.replace('osmroutes-', ''))
+                sweeps, left = opensm.sweeps(), len(lines(opensm, LEFT))
+                fabric.console(fabric.relink(name, port))
+                up_again(opensm, sweeps)
+                expect(len(lines(opensm, LEFT)) > left, 'a new link was not left to the discovery')
+                judge(fabric, opensm, ours=engine.replace('osmroutes-', ''))
+        opensm.check_own_log()
+
+
+@scenario('trap.torus', 600)
+def torus(workdir):
+    every_cable(workdir, 'torus-4x4', 'dfsssp', slice(None, None, 6))
+
+
+@scenario('trap.tree', 600)
+def tree(workdir):
+    every_cable(workdir, 'tree-3', 'dfsssp', slice(None, None, 5))
+
+
+@scenario('trap.dmodk', 600)
+def dmodk(workdir):
+    every_cable(workdir, 'tree-2', 'osmroutes-dmodk', slice(None, None, 3))
+
+
+@scenario('trap.random', 600)
+def random(workdir):
+    every_cable(workdir, 'random-12', 'osmroutes-p2sssp', slice(None, None, 5))
+
+
+@scenario('trap.left', 240)
+def left(workdir):
+    """What is not proven goes the way it always went: a host, a switch, a part cut off, options that forbid it."""
+    with Fabric(find_fabric('tree-2'), workdir) as fabric:
+        with clocked(fabric, 'dfsssp') as opensm:
+            opensm.wait_up()
+            whole = judge(fabric, opensm, ours='dfsssp')
+            leaf = next(s for s in whole.switches if s.name == 'leaf-2')
+            for down, up in ((fabric.unlink('leaf-2', min(leaf.hosts)), fabric.relink('leaf-2', min(leaf.hosts))),
+                             (fabric.unlink('spine-0'), fabric.relink('spine-0')),
+                             (fabric.unlink('leaf-2'), fabric.relink('leaf-2'))):
+                for command in (down, up):
+                    sweeps = opensm.sweeps()
+                    fabric.console(command)
+                    up_again(opensm, sweeps)
+                    opensm.resweep()
+                    opensm.wait_quiet()
+                    judge(fabric, opensm, ours='dfsssp')
+            said = lines(opensm, LEFT)
+            expect(any('lost an end port' in l for l in said) and any('new link' in l for l in said),
+                   'not said why: %s' % said)
+        opensm.check_own_log()
+        for conf, options in (('ask_switches = no\n', {}), ('', {'use_ucast_cache': 'TRUE'})):
+            with clocked(fabric, 'dfsssp', options=options, plugin_conf=conf, name='off') as opensm:
+                opensm.wait_up()
+                sweeps = opensm.sweeps()
+                fabric.console(fabric.unlink('leaf-1', 1 + max(leaf.hosts)))
+                up_again(opensm, sweeps)
+                expect('trap:' not in opensm.log, 'asked although it must not: %s %s' % (conf, options))
+                fabric.console(fabric.relink('leaf-1', 1 + max(leaf.hosts)))
+                opensm.resweep()
+
+
+@scenario('trap.deaf', 240)
+def deaf(workdir):
+    """A switch whose answers are lost: the sweep is not held up for long, and the tables are right in the end."""
+    with Fabric(find_fabric('torus-4x4'), workdir) as fabric:
+        with clocked(fabric, 'dfsssp') as opensm:
+            opensm.wait_up()
+            whole = judge(fabric, opensm, ours='dfsssp')
+            name, port, other = switch_links(whole)[7]
+            for switch in (name, other):
+                fabric.console('Error "%s" 30' % fabric.node_id(switch))
+            sweeps = opensm.sweeps()
+            fabric.console(fabric.unlink(name, port))
+            up_again(opensm, sweeps)
+            for switch in (name, other):
+                fabric.console('Error "%s" 0' % fabric.node_id(switch))
+            opensm.resweep()
+            opensm.wait_quiet()
+            judge(fabric, opensm, ours='dfsssp')
+        opensm.check_own_log()
