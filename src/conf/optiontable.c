@@ -33,5 +33,8 @@ const struct osr_param osr_plugin_params[] = {
 	[OPT_ASK_SWITCHES] = { "ask_switches", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
 			       "ask a switch that sent a trap which of its cables are down, and route "
 			       "around them before OpenSM discovers the fabric" },
+	[OPT_OBSERVE] = { "observe", OSR_PARAM_BOOL, "no", 0, 0, NULL,
+			  "after every sweep judge what is in the switches, whatever engine routed, and "
+			  "change nothing" },
 	{ NULL },
 };

@@ -23,6 +23,7 @@ enum {
 	OPT_USER_APPS,
 	OPT_KEY_CHOICE,
 	OPT_ASK_SWITCHES,
+	OPT_OBSERVE,
 };
 
 extern const struct osr_param osr_plugin_params[];

@@ -193,6 +193,7 @@ static void routing_done(struct plugin *p)
 
 static void sweep_starts(struct plugin *p)
 {
+	osr__observe_stale(p);
 	osr__keys_sweep_begins(p);
 	take_over_all(p);
 	for (struct engine_ctx *c = p->contexts; c; c = c->next) {
@@ -211,6 +212,8 @@ static void sweep_over(struct plugin *p, bool up)
 	/* What the next one would have to do before it can route: there is time now. */
 	for (struct engine_ctx *c = p->contexts; c; c = c->next)
 		osr__sweep_prepare(c);
+	if (up)
+		osr__observe_wake(p);
 }
 
 static void report(void *plugin_data, osm_epi_event_id_t event, void *event_data)
@@ -295,6 +298,7 @@ static void delete (void *plugin_data)
 {
 	struct plugin *p = plugin_data;
 
+	osr__observe_close(p);
 	osr__keys_close(p);
 	leave_engines(p);
 	/* OpenSM has destroyed its engines by now; whatever a wrapper kept from us goes here. */
@@ -381,6 +385,7 @@ static void *create(struct osm_opensm *osm)
 	/* Last, because OpenSM keeps the names and their setup() for good. */
 	register_engines(p);
 	osr__keys_open(p);
+	osr__observe_open(p);
 	return p;
 }
 

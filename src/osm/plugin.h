@@ -18,6 +18,7 @@
 #include "compat.h"
 #include "keys.h"
 #include "metrics.h"
+#include "observe.h"
 #include "store.h"
 #include "trap.h"
 
@@ -226,6 +227,7 @@ struct plugin {
 	struct metrics metrics; /* of the last sweep */
 	struct keys *keys;	/* NULL: there are none */
 	struct traps traps;
+	struct observer *observer; /* NULL: nothing is observed */
 	bool metrics_failed;	/* the last attempt to write them */
 	bool engines_known;	/* OpenSM's list of engines is laid out as compat.h thinks */
 	bool engines_unknown;	/* it is not, and that has been said */
