@@ -346,7 +346,7 @@ static bool route_otherwise(struct plugin *p, struct look *w, const char *name)
 					    .vls_why = w->snap.limit.why,
 					    .multicast = true,
 					    .clock_ms = osr__sweep_clock_ms,
-					    .read_file = osr__read_file },
+					    .read_file = osr_options_read_file },
 			       .scratch = &scratch,
 			       .arena = &arena,
 			       .diag = &diag };
@@ -519,7 +519,7 @@ static bool print_prom(const void *arg, FILE *out)
 
 static void write_files(struct observer *o, const struct look *w)
 {
-	const struct options *options = &o->plugin->options;
+	const struct osr_options *options = &o->plugin->options;
 	const char *dir = options->own.str[options->own.num[OPT_METRICS_DIR]];
 	uint64_t guid = cl_ntoh64(o->plugin->osm->subn.sm_port_guid);
 	struct osr_diag diag = { "" };
