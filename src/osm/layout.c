@@ -8,6 +8,8 @@
 
 #include "compat.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -220,6 +222,47 @@ static const char *check_options(const struct osm_opensm *osm, const struct prob
 	return osm->subn.opt.event_plugin_name ? NULL : "event_plugin_name";
 }
 
+/*
+ * OpenSM writes its options as it sees them: "NAME TRUE". A switch that it calls otherwise lies elsewhere,
+ * even where a shift ends in padding. Options that it does not write are left alone.
+ */
+static const char *check_printed(const struct osm_opensm *osm, char *text)
+{
+	static const struct small_option *const end = small_options + sizeof(small_options) / sizeof(*small_options);
+	char *rest = text, *line;
+
+	while ((line = strsep(&rest, "\n"))) {
+		char *name = strsep(&line, " ");
+
+		for (const struct small_option *o = small_options; line && o < end; o++) {
+			uint32_t value;
+
+			if (o->max != 1 || strcmp(o->name, name) != 0)
+				continue;
+			memcpy(&value, (const char *)osm + o->at, sizeof(value));
+			if (strcmp(line, value ? "TRUE" : "FALSE") != 0)
+				return o->name;
+		}
+	}
+	return NULL;
+}
+
+static const char *check_as_written(const struct osm_opensm *osm)
+{
+	const char *member = NULL;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	osm_subn_output_conf(out, (osm_subn_opt_t *)&osm->subn.opt);
+	if (!fclose(out))
+		member = check_printed(osm, text);
+	free(text);
+	return member;
+}
+
 static const char *check_state(const struct osm_opensm *osm)
 {
 	if (osm->sm.p_vendor != osm->p_vendor || osm->sa.p_vendor != osm->p_vendor ||
@@ -250,7 +293,9 @@ static const char *contradiction(const struct osm_opensm *osm, const struct prob
 	if (!member)
 		member = check_anchors(osm, probe, after_options,
 				       sizeof(after_options) / sizeof(*after_options));
-	return member ? member : check_state(osm);
+	if (!member)
+		member = check_state(osm);
+	return member ? member : check_as_written(osm);
 }
 
 const char *osr__layout_contradiction(const struct osm_opensm *osm)

@@ -123,7 +123,8 @@ def lost_mads(workdir):
             opensm.resweep()
             opensm.wait_quiet()
             judge(fabric, opensm, ours='dfsssp')
-        expect(not [l for l in opensm.errors() if 'osmroutes' in l],
+        # Which MADs are lost depends on OpenSM's version; where the switch's ports are among them it is cut off, rightly.
+        expect(not [l for l in opensm.errors(('OR05',)) if 'osmroutes' in l],
                'osmroutes complains about lost MADs')
 
 
