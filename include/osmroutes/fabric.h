@@ -176,6 +176,12 @@ enum osr_status osr_fabric_copy(const struct osr_fabric *from, struct osr_arena 
 /* Index of the switch with this node GUID, or OSR_NONE. O(log n). */
 uint32_t osr_fabric_switch_by_guid(const struct osr_fabric *f, uint64_t guid);
 
+/*
+ * Names come from nodes, which may say anything: control characters, and bytes that are no UTF-8, become
+ * question marks. All names of a fabric have been through this.
+ */
+void osr_name_clean(char *name);
+
 /* Name of a switch or terminal for messages: its own, or "0x<guid>" written into buf. */
 const char *osr_switch_name(const struct osr_fabric *f, uint32_t sw, char buf[32]);
 const char *osr_terminal_name(const struct osr_fabric *f, uint32_t term, char buf[32]);

@@ -33,6 +33,10 @@ void osr_store_write(const struct osr_result *last, uint64_t key, void *buf, siz
 /* What two stores of the same results have in common. Of complete bytes of osr_store_write() only. */
 uint64_t osr_store_digest(const void *buf);
 
+/* How many bytes belong to this beginning, of OSR_STORE_HEAD bytes; 0: it is none. */
+#define OSR_STORE_HEAD 64
+size_t osr_store_wanted(const void *head);
+
 /*
  * Both results, checked; last->home is home, or NULL if there was none (then home is left alone).
  * Loads, digests and dependencies are computed anew. engine is what

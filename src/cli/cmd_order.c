@@ -106,6 +106,31 @@ static void first_word(const char *text, char *buf)
 	snprintf(buf, NAME_SIZE, "%.*s", (int)(n < NAME_SIZE ? n : NAME_SIZE - 1), text);
 }
 
+static bool is_host_name(const char *name)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+
+	return *name && *name != '-' && !name[strspn(name, letters)];
+}
+
+/*
+ * Lists of hosts are read by programs that start others: what is no host name does not go into them. An
+ * option of ssh, a range of hosts, or a second host would be taken for one.
+ */
+static enum osr_status check_names(const struct order *o, struct osr_diag *diag)
+{
+	for (uint32_t i = 0; i < o->n_places; i++) {
+		const char *name = o->place[i].name;
+
+		if (!is_host_name(name))
+			return osr_fail(diag, OSR_INVAL,
+					"the host at port 0x%016" PRIx64 " calls itself \"%.60s\", which "
+					"is no host name: --names gives it another",
+					o->f->term_guid[o->place[i].term], name);
+	}
+	return OSR_OK;
+}
+
 struct known {
 	const char *name;
 	uint32_t at;
@@ -310,6 +335,8 @@ int cli_order(int argc, char **argv)
 				   &a.in.arena, &o.p, &diag);
 	if (!st)
 		st = name_hosts(&o, &diag);
+	if (!st && a.out.format == OUT_PEOPLE)
+		st = check_names(&o, &diag);
 	if (!st) {
 		osr_pgft_describe(&o.p, sentence, sizeof(sentence));
 		fprintf(stderr, "osmroutes: %s\n", sentence);

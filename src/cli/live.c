@@ -94,7 +94,7 @@ static void add_node(struct osr_net *net, const struct osr_live_node *n)
 		return;
 	osr_net_set_guid(net, node, n->guid);
 	if (n->name[0])
-		net->nodes[node].name = osr_net_string(net, n->name, strlen(n->name));
+		net->nodes[node].name = osr_net_description(net, n->name, strlen(n->name));
 	net->nodes[node].enhanced_sp0 = n->enhanced_sp0;
 }
 

@@ -384,6 +384,14 @@ static bool print_json(const struct out *o)
 	return ok;
 }
 
+/* Spreadsheets take a text that begins so for a formula, unless something stands before it. */
+static bool is_formula(const json_t *value)
+{
+	const char *text = json_string_value(value);
+
+	return text && strlen(text) > 1 && strchr("=+-@\t\r", *text);
+}
+
 static void print_csv_cell(const char *text)
 {
 	if (!text[strcspn(text, ",\"\r\n")]) {
@@ -410,10 +418,13 @@ static void print_csv(const struct out *o)
 	putchar('\n');
 	for (size_t i = 0; i < json_array_size(rows); i++) {
 		for (const struct out_field *f = s->fields; f->key; f++) {
-			const char *text = cell(json_array_get(rows, i), f, -1, buf);
+			const json_t *row = json_array_get(rows, i);
+			const char *text = cell(row, f, -1, buf);
 
 			if (f != s->fields)
 				putchar(',');
+			if (is_formula(json_object_get(row, f->key)))
+				putchar('\'');
 			print_csv_cell(text ? text : "");
 		}
 		putchar('\n');

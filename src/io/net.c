@@ -59,6 +59,15 @@ uint32_t osr_net_string(struct osr_net *net, const char *s, size_t len)
 	return at;
 }
 
+uint32_t osr_net_description(struct osr_net *net, const char *s, size_t len)
+{
+	uint32_t at = osr_net_string(net, s, len);
+
+	if (!net->failed)
+		osr_name_clean(net->names + at);
+	return at;
+}
+
 /* Ports of a switch share its GUID, those of a CA count on from it. */
 static void set_port_guids(struct osr_net *net, const struct osr_net_node *node)
 {
@@ -80,12 +89,18 @@ uint32_t osr_net_node(struct osr_net *net, enum osr_net_type type, uint32_t n_po
 {
 	uint32_t at = net->n_nodes;
 	struct osr_net_node *node;
-	uint32_t name;
+	uint32_t name, shown;
 
 	if (!net->failed && (n_ports == 0 || n_ports > OSR_NET_MAX_NODE_PORTS ||
 			     net->n_ports + n_ports + 1 > OSR_NET_MAX_PORTS))
 		net->failed = OSR_INVAL;
 	name = osr_net_string(net, id, strlen(id));
+	/* What a node without a description is called: its id, if that can be printed. */
+	shown = osr_net_description(net, id, strlen(id));
+	if (!net->failed && !strcmp(net->names + name, net->names + shown)) {
+		net->names_size = shown;
+		shown = name;
+	}
 	if (!reserve(net, (void **)&net->nodes, at, &net->nodes_room, 1, sizeof(*net->nodes)) ||
 	    !reserve(net, (void **)&net->ports, net->n_ports, &net->ports_room, n_ports + 1,
 		     sizeof(*net->ports)))
@@ -95,7 +110,7 @@ uint32_t osr_net_node(struct osr_net *net, enum osr_net_type type, uint32_t n_po
 		.guid = guid_base[type] + net->guid_used[type],
 		.port_row = net->n_ports,
 		.id = name,
-		.name = name,
+		.name = shown,
 		.type = (uint8_t)type,
 		.n_ports = (uint8_t)n_ports,
 	};

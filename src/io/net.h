@@ -90,6 +90,8 @@ uint32_t osr_net_ca(struct osr_net *net, uint32_t n_ports, const char *id);
 
 /* Copies a string of len bytes into names; its offset. */
 uint32_t osr_net_string(struct osr_net *net, const char *s, size_t len);
+/* The same of a node description, after osr_name_clean(). */
+uint32_t osr_net_description(struct osr_net *net, const char *s, size_t len);
 
 /* The GUID of a node and what follows from it for its ports; marks it as given. */
 void osr_net_set_guid(struct osr_net *net, uint32_t node, uint64_t guid);

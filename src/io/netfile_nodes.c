@@ -184,7 +184,7 @@ static enum osr_status parse_header_comment(struct osr__netfile *r, struct osr__
 	s.at = hash + 1;
 	name = take_name(&s);
 	if (name.end > name.at) {
-		uint32_t at = osr_net_string(r->net, name.at, (size_t)(name.end - name.at));
+		uint32_t at = osr_net_description(r->net, name.at, (size_t)(name.end - name.at));
 
 		if (at)
 			node->name = at;

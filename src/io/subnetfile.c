@@ -196,7 +196,7 @@ static enum osr_status add_node(struct subnet_reader *r, const struct cable_end 
 		return osr_net_status(r->net, r->diag);
 	osr_net_set_guid(r->net, *node, e->guid);
 	r->net->nodes[*node].sysimg_guid = e->sysimg_guid;
-	r->net->nodes[*node].name = osr_net_string(r->net, e->name, e->name_length);
+	r->net->nodes[*node].name = osr_net_description(r->net, e->name, e->name_length);
 	if (osr_net_status(r->net, r->diag))
 		return osr_net_status(r->net, r->diag);
 	r->hash[slot_of(r, e->guid)] = *node;

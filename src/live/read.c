@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <osmroutes/fabric.h>
+
 #include <infiniband/ibnetdisc.h>
 #include <infiniband/mad.h>
 
@@ -112,6 +114,7 @@ static void copy_node(struct reader *r, struct osr_live_node *to, ibnd_node_t *f
 	if (r->nomem)
 		return;
 	memcpy(name, from->nodedesc, length);
+	osr_name_clean(name);
 	for (int p = 0; p <= from->numports; p++) {
 		to->ports[p].peer = OSR_LIVE_NONE;
 		if (from->ports[p])

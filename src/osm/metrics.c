@@ -11,10 +11,14 @@
 
 #include <inttypes.h>
 #include <jansson.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#define LAST_S 2 /* for the last files when opensm ends */
 
 static const char *const outcome_names[N_OUTCOMES] = {
 	[OUTCOME_ROUTED] = "routed",	       [OUTCOME_REUSED] = "reused",
@@ -312,14 +316,141 @@ static const char *engine_in_use(const struct plugin *p)
 	return re ? osm_routing_engine_type_str(re->type) : "";
 }
 
-/* DIR/osmroutes-GUID.EXT */
-static bool replace(const struct report *r, const char *dir, const char *ext,
-		    bool (*print)(const void *report, FILE *out), struct osr_diag *diag)
-{
-	char name[64];
+/*
+ * A thread of its own: a directory may be on a file system that does not answer, and then neither a
+ * sweep nor the end of opensm may wait for it. Between two sweeps the last one counts.
+ */
+struct metrics_writer {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	struct osm_opensm *osm; /* NULL: it is gone, say nothing */
+	const char *dir;
+	uint64_t guid;
+	struct text {
+		char *text;
+		size_t size;
+	} next[2]; /* JSON and Prometheus, or NULL: nothing to write */
+	bool stop, writes;
+	bool failed, slow; /* and that has been said */
+};
 
-	snprintf(name, sizeof(name), "osmroutes-%016" PRIx64 ".%s", r->guid, ext);
-	return osr__file_replace(dir, name, 0644, print, r, diag);
+static const char *const extensions[] = { "json", "prom" };
+
+static bool print_text(const void *arg, FILE *out)
+{
+	const struct text *t = arg;
+
+	return fwrite(t->text, 1, t->size, out) == t->size;
+}
+
+/* DIR/osmroutes-GUID.EXT */
+static bool write_both(const struct metrics_writer *w, const struct text page[2], struct osr_diag *diag)
+{
+	bool good = true;
+
+	for (int i = 0; i < 2 && good; i++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "osmroutes-%016" PRIx64 ".%s", w->guid, extensions[i]);
+		good = osr__file_replace(w->dir, name, 0644, print_text, &page[i], diag);
+	}
+	return good;
+}
+
+static void free_pages(struct text page[2])
+{
+	for (int i = 0; i < 2; i++)
+		free(page[i].text);
+	memset(page, 0, 2 * sizeof(*page));
+}
+
+/* With the lock, which is left while the file system has its time. */
+static void write_next(struct metrics_writer *w)
+{
+	struct text page[2] = { w->next[0], w->next[1] };
+	struct osr_diag diag = { "" };
+	bool failed;
+
+	memset(w->next, 0, sizeof(w->next));
+	w->writes = true;
+	pthread_mutex_unlock(&w->lock);
+	failed = !write_both(w, page, &diag);
+	free_pages(page);
+	pthread_mutex_lock(&w->lock);
+	w->writes = w->slow = false;
+	/* Once, not at every sweep. */
+	if (failed && !w->failed && w->osm)
+		osr__log(w->osm, OSM_LOG_ERROR, "ERR OR12: cannot write metrics: %s", diag.text);
+	w->failed = failed;
+}
+
+static void *metrics_thread(void *arg)
+{
+	struct metrics_writer *w = arg;
+
+	pthread_mutex_lock(&w->lock);
+	while (w->next[0].text || !w->stop) {
+		if (w->next[0].text)
+			write_next(w);
+		else
+			pthread_cond_wait(&w->wake, &w->lock);
+	}
+	pthread_mutex_unlock(&w->lock);
+	return NULL;
+}
+
+/* Signals are OpenSM's. Not before there is something to write: OpenSM may fork while it starts. */
+static struct metrics_writer *writer_of(struct plugin *p, const char *dir)
+{
+	struct metrics_writer *w = p->metrics_writer;
+	sigset_t all, before;
+	bool runs;
+
+	if (w)
+		return w;
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return NULL;
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->wake, NULL);
+	w->osm = p->osm;
+	w->dir = dir;
+	w->guid = cl_ntoh64(p->osm->subn.sm_port_guid);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	runs = !pthread_create(&w->thread, NULL, metrics_thread, w);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (runs)
+		return p->metrics_writer = w;
+	free(w);
+	return NULL;
+}
+
+static bool print_page(const struct report *r, bool (*print)(const void *report, FILE *out),
+		       struct text *page)
+{
+	FILE *out = open_memstream(&page->text, &page->size);
+	bool good = out && print(r, out) && !ferror(out);
+
+	if (out && fclose(out))
+		good = false;
+	return good;
+}
+
+static void hand_over(struct metrics_writer *w, struct text page[2])
+{
+	pthread_mutex_lock(&w->lock);
+	free_pages(w->next);
+	memcpy(w->next, page, sizeof(w->next));
+	if (w->writes && !w->slow)
+		osr__log(w->osm, OSM_LOG_ERROR,
+			 "ERR OR12: cannot write metrics: %s has not taken those of the sweep before "
+			 "yet",
+			 w->dir);
+	w->slow = w->writes;
+	pthread_cond_signal(&w->wake);
+	pthread_mutex_unlock(&w->lock);
 }
 
 void osr__metrics_write(struct plugin *p)
@@ -332,18 +463,45 @@ void osr__metrics_write(struct plugin *p)
 		.now = time(NULL),
 		.routed_by = engine_in_use(p),
 	};
-	struct osr_diag diag = { "" };
-	bool failed;
+	struct text page[2] = { { NULL, 0 } };
 
 	if (!p->metrics.pending)
 		return;
 	p->metrics.pending = false;
 	if (!*dir)
 		return;
-	failed = !replace(&r, dir, "json", print_json, &diag) ||
-		 !replace(&r, dir, "prom", print_prom, &diag);
-	/* Once, not at every sweep. */
-	if (failed && !p->metrics_failed)
-		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR12: cannot write metrics: %s", diag.text);
-	p->metrics_failed = failed;
+	if (print_page(&r, print_json, &page[0]) && print_page(&r, print_prom, &page[1]) &&
+	    writer_of(p, dir)) {
+		hand_over(p->metrics_writer, page);
+		return;
+	}
+	free_pages(page);
+	osr__log(p->osm, OSM_LOG_ERROR, "ERR OR12: cannot write metrics: out of memory");
+}
+
+void osr__metrics_close(struct plugin *p)
+{
+	struct metrics_writer *w = p->metrics_writer;
+	struct timespec until;
+
+	if (!w)
+		return;
+	pthread_mutex_lock(&w->lock);
+	w->stop = true;
+	pthread_cond_signal(&w->wake);
+	pthread_mutex_unlock(&w->lock);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += LAST_S;
+	p->metrics_writer = NULL;
+	if (pthread_timedjoin_np(w->thread, NULL, &until)) {
+		/* It has what it needs, and the library is never unloaded. */
+		pthread_mutex_lock(&w->lock);
+		w->osm = NULL;
+		pthread_mutex_unlock(&w->lock);
+		pthread_detach(w->thread);
+		return;
+	}
+	pthread_cond_destroy(&w->wake);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
 }

@@ -3,9 +3,9 @@
  * metrics.h - the last sweep in numbers, for operators' tools: osmroutes-GUID.json and
  * osmroutes-GUID.prom in the directory `metrics_dir`, GUID being the port of this SM.
  *
- * sweep.c fills struct metrics while OpenSM holds its lock; the files are written afterwards, at
- * OpenSM's event UCAST_ROUTING_DONE, when it does not, so that a slow disk makes no path query wait. If
- * nobody can route, that event does not come; so a sweep that failed is written at once, too.
+ * sweep.c fills struct metrics while OpenSM holds its lock; the text is made in memory at OpenSM's event
+ * UCAST_ROUTING_DONE, or after a sweep that failed, when that event may not come; a thread of its own
+ * writes the files.
  */
 #ifndef OSR_OSM_METRICS_H
 #define OSR_OSM_METRICS_H
@@ -53,8 +53,11 @@ struct metrics {
 };
 
 struct plugin;
+struct metrics_writer;
 
-/* Writes both files if a directory is configured and something is pending. */
+/* Has both files written if a directory is configured and something is pending; does not wait. */
 void osr__metrics_write(struct plugin *p);
+/* Waits two seconds at most for what is under way. */
+void osr__metrics_close(struct plugin *p);
 
 #endif

@@ -300,6 +300,7 @@ static void delete (void *plugin_data)
 
 	osr__observe_close(p);
 	osr__keys_close(p);
+	osr__metrics_close(p);
 	leave_engines(p);
 	/* OpenSM has destroyed its engines by now; whatever a wrapper kept from us goes here. */
 	while (p->contexts) {

@@ -228,7 +228,7 @@ struct plugin {
 	struct keys *keys;	/* NULL: there are none */
 	struct traps traps;
 	struct observer *observer; /* NULL: nothing is observed */
-	bool metrics_failed;	/* the last attempt to write them */
+	struct metrics_writer *metrics_writer; /* NULL: nothing was written yet */
 	bool engines_known;	/* OpenSM's list of engines is laid out as compat.h thinks */
 	bool engines_unknown;	/* it is not, and that has been said */
 };

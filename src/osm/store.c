@@ -54,6 +54,31 @@ static bool read_all(int fd, uint8_t *to, size_t size)
 	return true;
 }
 
+/* Its size says nothing until its beginning, which has a checksum, says the same. */
+static void *read_stored(int fd, const char *path, size_t size, struct osr_diag *diag)
+{
+	uint8_t head[OSR_STORE_HEAD], *buf;
+
+	if (size < sizeof(head) || !read_all(fd, head, sizeof(head)) ||
+	    osr_store_wanted(head) != size) {
+		osr_fail(diag, OSR_INVAL, "%s: damaged, or no stored tables of osmroutes, %zu bytes",
+			 path, size);
+		return NULL;
+	}
+	buf = malloc(size);
+	if (!buf) {
+		osr_fail(diag, OSR_NOMEM, "%s: no memory for %zu bytes", path, size);
+		return NULL;
+	}
+	memcpy(buf, head, sizeof(head));
+	if (!read_all(fd, buf + sizeof(head), size - sizeof(head))) {
+		osr_fail(diag, OSR_INVAL, "%s: cannot be read to its end", path);
+		free(buf);
+		return NULL;
+	}
+	return buf;
+}
+
 /* The whole file, to be freed; NULL with a sentence, or without one if there is none. */
 static void *read_file(const char *path, size_t *size, struct osr_diag *diag)
 {
@@ -68,17 +93,14 @@ static void *read_file(const char *path, size_t *size, struct osr_diag *diag)
 	}
 	if (fstat(fd, &st))
 		osr_fail(diag, OSR_INVAL, "%s: %s", path, strerror(errno));
-	else if (!S_ISREG(st.st_mode) || st.st_uid != geteuid())
-		osr_fail(diag, OSR_INVAL, "%s: not a file of the user that runs opensm", path);
+	else if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)))
+		osr_fail(diag, OSR_INVAL,
+			 "%s: not a file of the user that runs opensm which nobody else may write",
+			 path);
 	else if (st.st_size <= 0 || (uint64_t)st.st_size > MAX_SIZE)
 		osr_fail(diag, OSR_INVAL, "%s: a file of %lld bytes", path, (long long)st.st_size);
-	else if (!(buf = malloc((size_t)st.st_size)))
-		osr_fail(diag, OSR_NOMEM, "%s: no memory for %lld bytes", path, (long long)st.st_size);
-	else if (!read_all(fd, buf, *size = (size_t)st.st_size)) {
-		osr_fail(diag, OSR_INVAL, "%s: cannot be read to its end", path);
-		free(buf);
-		buf = NULL;
-	}
+	else
+		buf = read_stored(fd, path, *size = (size_t)st.st_size, diag);
 	close(fd);
 	return buf;
 }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""Routing keys against what an unprivileged user, a damaged tree or a slow file system can do."""
+"""What an unprivileged user, a damaged tree, a file system that hangs or a forged file can do to opensm."""
+import glob
 import os
 import re
 import signal
@@ -8,7 +9,7 @@ import time
 import oracle
 from judge import expect, generate, scenario
 from keys import Client, contention, hosts_of, pattern, shift, with_keys
-from osmtest import TOOLS, Fabric, wait_for
+from osmtest import TOOLS, Fabric, Opensm, find_fabric, wait_for
 
 
 def small_tree(workdir):
@@ -69,3 +70,77 @@ def rebooted_switch(workdir):
                 ends = {int(e.guid, 16): e for e in hosts_of(tables)}
                 hosts = [ends[int(guid, 16)] for guid in app['hosts']]
                 expect(contention(tables, hosts, shift(9, 4), 1) <= 1, 'the key has contention')
+
+
+# Files ---------------------------------------------------------------------------------------------
+
+@scenario('files.metrics-hang', 90)
+def metrics_hang(workdir):
+    """metrics_dir is on a file system that does not answer: sweeps, path queries and the end of opensm do not wait for
+    it, the log says it once; when it answers again the files are those of the last sweep."""
+    where, gate = os.path.join(workdir, 'metrics'), os.path.join(workdir, 'gate')
+    os.makedirs(where)
+    preload = ['sh', '-c', 'LD_PRELOAD="$LD_PRELOAD:%s" exec "$0" "$@"' % os.path.join(TOOLS, 'osr-hang.so')]
+    with Fabric(find_fabric('ring-5'), workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, plugin_conf='metrics_dir = %s\n' % where, wrapper=preload,
+                    env={'OSR_HANG': gate, 'OSR_HANG_IN': where}) as opensm:
+            opensm.wait_up()
+            wait_for('the first files', lambda: len(os.listdir(where)) == 2, 10)
+            old = os.stat(os.path.join(where, os.listdir(where)[0])).st_mtime_ns
+            open(gate, 'w').close()
+            for _ in range(3):
+                opensm.resweep(20)
+            lids = oracle.Tables(fabric.read_back('lft')).host_lids
+            expect('!' not in ''.join(fabric.path_sls(lids[:1], lids).values()), 'path queries fail')
+            said = [l for l in opensm.errors() if 'OR12' in l]
+            expect(len(said) == 1 and 'has not taken' in said[0], 'the log: %s' % said)
+            os.unlink(gate)
+            wait_for('newer files', lambda: os.stat(os.path.join(where, sorted(
+                n for n in os.listdir(where) if n[0] != '.')[0])).st_mtime_ns > old, 10)
+            open(gate, 'w').close()
+            opensm.resweep(20)
+            begin = time.monotonic()
+            opensm.stop()
+            expect(time.monotonic() - begin < 8, 'opensm ended after %.1f s' % (time.monotonic() - begin))
+
+
+@scenario('files.forged-store', 90)
+def forged_store(workdir):
+    """Stored tables that are larger than their beginning says, or that others may write, are not read."""
+    with Fabric(find_fabric('ring-5'), workdir) as fabric:
+        def start(name):
+            opensm = Opensm(fabric, 'dfsssp', plugin=True, name=name, env={'OSM_CACHE_DIR': cache})
+            with opensm:
+                opensm.wait_up()
+                opensm.wait_quiet()
+                with open('/proc/%d/status' % opensm.process.pid) as file:
+                    peak = int(re.search(r'VmHWM:\s+(\d+)', file.read())[1]) >> 10
+            return peak, [l for l in opensm.errors() if 'OR13' in l]
+
+        cache = os.path.join(workdir, 'cache')
+        os.makedirs(cache)
+        peak, said = start('first')
+        store, = glob.glob(os.path.join(cache, '*.store'))
+        with open(store, 'rb') as file:
+            good = file.read()
+        again, said = start('good')
+        expect(not said and again < peak + 64, 'good stored tables: %s, %d MB' % (said, again))
+
+        def giant():
+            with open(store, 'r+b') as file:
+                file.truncate(4 << 30)
+
+        def nothing():
+            with open(store, 'wb') as file:
+                file.truncate(4 << 30)
+
+        for name, forge, word in (('giant', giant, 'damaged'), ('sparse', nothing, 'damaged'),
+                                  ('world', lambda: os.chmod(store, 0o666), 'nobody else'),
+                                  ('group', lambda: os.chmod(store, 0o620), 'nobody else')):
+            with open(store, 'wb') as file:
+                file.write(good)
+            os.chmod(store, 0o600)
+            forge()
+            now, said = start(name)
+            expect(len(said) == 1 and word in said[0], '%s: %s' % (name, said))
+            expect(now < peak + 64, '%s: %d MB, without it %d' % (name, now, peak))

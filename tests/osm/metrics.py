@@ -32,6 +32,7 @@ def read_prom(directory, ask_promtool=True):
 
 def both(directory):
     """Both files, which must agree in every number that both have."""
+    time.sleep(0.5)	# a thread of its own writes them when the sweep is over
     data, prom = read_json(directory), read_prom(directory)
     for group in ('fabric', 'vls', 'load', 'routes', 'lft', 'stable'):
         for name, value in data.get(group, {}).items():

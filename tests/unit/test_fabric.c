@@ -313,6 +313,28 @@ static void test_copy_memory(void **state)
 	test_fabric_free(&t);
 }
 
+static void test_clean_names(void **state)
+{
+	static const char *const names[][2] = {
+		{ "plain-7 HCA-1", "plain-7 HCA-1" },
+		{ "\x1b[31mred", "?[31mred" },
+		{ "tab\there\x7f\n", "tab?here??" },
+		{ "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80" },
+		{ "latin \xe9", "latin ?" },
+		{ "csi \xc2\x9b 8 bits \x9b", "csi ?? 8 bits ?" },
+		{ "cut \xe2\x82", "cut ??" },
+		{ "\xff\xfe\xc0\x80\xf8", "?????" },
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		char text[64];
+
+		strcpy(text, names[i][0]);
+		osr_name_clean(text);
+		assert_string_equal(text, names[i][1]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -321,6 +343,7 @@ int main(void)
 		cmocka_unit_test(test_copy_memory),
 		cmocka_unit_test(test_random_fabrics),
 		cmocka_unit_test(test_order_does_not_matter),
+		cmocka_unit_test(test_clean_names),
 		cmocka_unit_test(test_refuse),
 		cmocka_unit_test(test_no_switch),
 		cmocka_unit_test(test_out_of_memory),

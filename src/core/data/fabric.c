@@ -56,6 +56,31 @@ static void *vec_grow(struct osr_builder *b, struct vec *v, size_t n)
 	return (char *)v->data + (v->n - n) * v->size;
 }
 
+/* How many bytes of UTF-8 begin here; 0: none, or a control character. */
+static unsigned printable(const unsigned char *at)
+{
+	unsigned n = *at < 0x80 ? 1 : *at >= 0xc2 && *at < 0xe0 ? 2 : (*at & 0xf0) == 0xe0 ? 3 : 4;
+
+	if (*at < ' ' || *at == 0x7f || (n == 4 && (*at < 0xf0 || *at > 0xf4)) ||
+	    (*at == 0xc2 && at[1] < 0xa0))
+		return 0;
+	for (unsigned i = 1; i < n; i++)
+		if ((at[i] & 0xc0) != 0x80)
+			return 0;
+	return n;
+}
+
+void osr_name_clean(char *name)
+{
+	for (unsigned char *at = (unsigned char *)name; *at;) {
+		unsigned n = printable(at);
+
+		if (!n)
+			*at = '?';
+		at += n ? n : 1;
+	}
+}
+
 /* Offset of a copy of name in the pool; 0, the empty string, for NULL and "". */
 static uint32_t add_name(struct osr_builder *b, const char *name)
 {
@@ -68,6 +93,7 @@ static uint32_t add_name(struct osr_builder *b, const char *name)
 	if (!p)
 		return 0;
 	memcpy(p, name, len + 1);
+	osr_name_clean(p);
 	return (uint32_t)(p - (char *)b->names.data);
 }
 

@@ -51,7 +51,7 @@ struct counts {
 	uint32_t zero;
 };
 
-static_assert(sizeof(struct header) == 64 && sizeof(struct counts) == 64, "no holes");
+static_assert(sizeof(struct header) == OSR_STORE_HEAD && sizeof(struct counts) == 64, "no holes");
 
 static bool little_endian(void)
 {
@@ -249,6 +249,17 @@ static enum osr_status damaged(const struct reader *x, const char *what)
 static enum osr_status nomem(const struct reader *x)
 {
 	return osr_fail(x->diag, OSR_NOMEM, "%s: out of memory for the stored tables", x->label);
+}
+
+size_t osr_store_wanted(const void *head)
+{
+	struct header h;
+
+	memcpy(&h, head, sizeof(h));
+	if (memcmp(h.magic, magic, sizeof(magic)) ||
+	    XXH3_64bits(&h, offsetof(struct header, hash)) != h.hash || h.size > SIZE_MAX)
+		return 0;
+	return (size_t)h.size;
 }
 
 static enum osr_status read_header(struct reader *x, const char *engine, uint64_t key,
