@@ -50,11 +50,17 @@ struct osr_key {
 	uint32_t n_left_out;  /* pairs that stay with the base routing, see osr_key_make() */
 	uint32_t host_degree; /* flows on the busiest cable of an end port */
 	uint32_t bound;       /* no routing of the units has less contention */
+	uint64_t spread;      /* of the caller, after osr_key_make(), see OSR_KEY_AS_IS; 0 by then */
 };
 
 /* How classes find their middle switches. */
 enum osr_key_choice {
-	OSR_KEY_AS_IS, /* ARK: class c takes plane c, whatever the load */
+	/*
+	 * ARK: whatever the load. Class c takes plane c, or, with key->spread, the plane that a random
+	 * one-to-one map of this seed says: with one for each application they do not all begin at plane
+	 * 0. Where planes are not alike class c keeps plane c.
+	 */
+	OSR_KEY_AS_IS,
 	OSR_KEY_SHIFT, /* the best of all cyclic shifts of that */
 	OSR_KEY_FINE,  /* NRK: the class with most flows takes the best plane, then the next ... */
 	OSR_KEY_BEST,  /* the best of all one-to-one maps */

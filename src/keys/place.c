@@ -8,6 +8,7 @@
  * such a node is the demand of the second step, which is independent of all other nodes'.
  */
 #include <osmroutes/keys.h>
+#include <osmroutes/prng.h>
 
 #include "level.h"
 
@@ -110,6 +111,16 @@ static enum osr_status next_level(struct placing *x, uint32_t t)
 
 /* Planes of one group -------------------------------------------------------------------------- */
 
+/* ARK, see OSR_KEY_AS_IS: a map of its own for each group. */
+static void spread_planes(const struct placing *x, uint32_t t, uint32_t b, const struct osr__demand *d,
+			  uint32_t *plane_of)
+{
+	struct osr_prng prng = { x->key->spread ^ ((uint64_t)t << 56 | (uint64_t)b << 24) };
+
+	if (x->choice == OSR_KEY_AS_IS && x->key->spread && !d->may)
+		osr_prng_shuffle(&prng, plane_of, d->n_planes);
+}
+
 /* Flows [first .. first + n) of level t are those of one group. */
 static enum osr_status place_group(const struct placing *x, uint32_t t, uint32_t first, uint32_t n,
 				   struct osr_arena *scratch)
@@ -134,6 +145,8 @@ static enum osr_status place_group(const struct placing *x, uint32_t t, uint32_t
 	if (!st)
 		st = osr__choose(x->p, x->tree, t, flow->b, &d, class_of, c.n_classes, x->load,
 				 x->choice, scratch, plane_of);
+	if (!st)
+		spread_planes(x, t, flow->b, &d, plane_of);
 	for (uint32_t i = 0; !st && i < n; i++)
 		flow[i].q = plane_of[class_of[i]];
 	if (!st)

@@ -100,6 +100,7 @@ enum osr_status osr__sched_make(struct osr_sched *s, struct osr_sched_app *app, 
 		return st;
 	}
 	k->stamp = s->stamp;
+	k->key.spread = ((uint64_t)app->id << 16) + key;
 	k->bound = k->key.bound;
 	k->host_degree = k->key.host_degree;
 	k->n_classes = k->key.n_classes;

@@ -21,6 +21,8 @@ DOCS = os.path.join(ROOT, 'docs')
 PROGRAM = os.path.join(BUILD, 'tests', 'experiments', 'osr-keys')
 ROUTINGS = ['mesh', 'dmodk', 'sssp', 'random', 'conga', 'ark', 'nrk', 'best', 'joint']
 PERCENTS = [10, 20, 40, 60]
+LATENCY = 2		# us, of every message of figure 9: six cables and five switches
+REQUEST = 62000		# us, from a request to the switches' answers (tests/osm/keytime.py)
 
 
 def ask(*words):
@@ -42,15 +44,16 @@ def figure4(sides, seeds):
     return rows
 
 
-def times(side, apps, percents, kbs, seeds, routings, phases):
-    """Communication time over that of the full mesh: median over the seeds."""
+def times(side, apps, percents, kbs, seeds, routings, phases, latency=0):
+    """Communication time over that of the full mesh: median over the seeds. ROUTING+request pays for its keys."""
     rows = [['hosts', 'applications', 'percent', 'kb', 'routing', 'ms', 'over_mesh']]
     for n in apps:
         for percent in percents:
             for kb in kbs:
                 base = None
                 for routing in routings:
-                    got = [ask('time', side, n, percent, s, routing, kb, phases)[0]
+                    name, _, pays = routing.partition('+')
+                    got = [ask('time', side, n, percent, s, name, kb, phases, REQUEST if pays else 0, latency)[0]
                            for s in range(1, seeds + 1)]
                     base = base or got
                     ratio = statistics.median(g / b for g, b in zip(got, base))
@@ -98,13 +101,14 @@ def pivot(rows, keys, column, value):
 
 
 def document():
-    load, small, big, single, sizes = (read('keys_' + n) for n in
-                                       ('load', 'time216', 'time1728', 'single', 'sizes'))
+    load, small, big, single, sizes, cost = (read('keys_' + n) for n in
+                                             ('load', 'time216', 'time1728', 'single', 'sizes', 'cost'))
     tables = {'keys-load': pivot(load, ['hosts'], 'routing', 'median'),
               'keys-216': pivot(small, ['applications', 'percent'], 'routing', 'over_mesh'),
               'keys-1728': pivot(big, ['applications', 'percent'], 'routing', 'over_mesh'),
               'keys-single': pivot(single, ['applications', 'percent'], 'routing', 'over_mesh'),
-              'keys-sizes': pivot(sizes, ['applications', 'kb'], 'routing', 'over_mesh')}
+              'keys-sizes': pivot(sizes, ['applications', 'kb'], 'routing', 'over_mesh'),
+              'keys-cost': pivot(cost, ['applications', 'kb'], 'routing', 'over_mesh')}
     path = os.path.join(DOCS, 'routing-keys.md')
     with open(path) as file:
         text = file.read()
@@ -120,7 +124,7 @@ def document():
     plot('keys-figure4', paper, 'hosts', 'median', 'routing', ('hosts', 'most flows on a link'))
     labels = ('utilisation, percent', 'communication time / full mesh')
     plot('keys-figure6', small, 'percent', 'over_mesh', 'routing', labels)
-    for n in ('2', '8'):	# where there are several points
+    for n in ('2', '8', '32'):
         plot('keys-figure7-%s' % n, [r for r in big if r['applications'] == n], 'percent',
              'over_mesh', 'routing', labels)
     for n in dict.fromkeys(r['applications'] for r in sizes):
@@ -139,6 +143,14 @@ def quick():
     for name in ('ark', 'nrk', 'best', 'joint'):
         if abs(ratio[1, name] - 1) > 1e-6:
             sys.exit('one application alone: %s takes %g of the full mesh' % (name, ratio[1, name]))
+    # The paper's order. Class c on plane c for every application would make the second's flows meet the first's.
+    if not ratio[4, 'dmodk'] > ratio[4, 'ark'] > ratio[4, 'nrk']:
+        sys.exit('four applications: %s' % ratio)
+    paid = times(4, [1], [10], [4, 1048576], 1, ['mesh', 'dmodk', 'nrk', 'nrk+request'], 6, LATENCY)[1:]
+    cost = {(r[3], r[4]): float(r[6]) for r in paid}
+    if abs(cost[4, 'nrk'] - 1) > 1e-3 or cost[4, 'nrk+request'] < 1000 or \
+            not 1 < cost[1048576, 'nrk+request'] < cost[1048576, 'dmodk']:
+        sys.exit('what a request costs: %s' % cost)
     if min(ratio.values()) < 0.999 or ratio[1, 'dmodk'] < 1.2:
         sys.exit('times make no sense: %s' % ratio)
     traces()
@@ -170,10 +182,11 @@ def main():
     if '--document' not in sys.argv:
         write('keys_load', figure4([20, 30, 40, 50, 60, 70, 80, 90, 100], 25))
         write('keys_time216', times(6, [6], PERCENTS, [0], 5, ROUTINGS, 60))
-        write('keys_time1728', times(12, [2, 8], [10, 40], [0], 1, ROUTINGS, 18) +
-              times(12, [32], [10], [0], 1, ROUTINGS, 18)[1:])
-        write('keys_single', times(12, [2, 8, 32], [10], [32], 1, ROUTINGS, 12))
-        write('keys_sizes', times(12, [2], [20], [16, 64, 256], 1, ROUTINGS, 6))
+        write('keys_time1728', times(12, [2, 8, 32], PERCENTS, [0], 3, ROUTINGS, 18))
+        write('keys_single', times(12, [2, 8, 32], [10, 40], [32], 3, ROUTINGS, 12))
+        write('keys_sizes', times(12, [2], [20], [4, 16, 64, 256], 1, ROUTINGS, 6, LATENCY))
+        write('keys_cost', times(12, [2], [20], [256, 16384, 262144, 1048576], 1,
+                                 ['mesh', 'dmodk', 'nrk', 'nrk+request'], 6, LATENCY))
     document()
 
 

@@ -6,9 +6,11 @@
  *	osr-keys load SIDE SEED
  *		figure 4: a folded Clos of SIDE^2 hosts, 60 % of them send in applications of 10 flows
  *		on average; the most flows on one link
- *	osr-keys time SIDE APPS PERCENT SEED ROUTING KB [PHASES]
+ *	osr-keys time SIDE APPS PERCENT SEED ROUTING KB [PHASES [REQUEST_US LATENCY_US]]
  *		figures 6 to 9: XGFT(3; SIDE,SIDE,SIDE; 1,SIDE,SIDE), hosts dealt out at random, phases of
  *		a 3D stencil with a barrier each, by the flow-level simulator; KB 0 draws 4 KB to 256 KB.
+ *		REQUEST_US: between the end of a calculation and its messages, where there are keys;
+ *		LATENCY_US: of every message, on whatever routing
  *		ROUTING: mesh dmodk sssp random conga ark nrk best joint
  *
  *	osr-keys trace SIDE SEED ROUTING FILE...
@@ -51,6 +53,7 @@ struct app {
 	const struct osr_trace *trace; /* NULL: the stencil */
 	bool keyed; /* the present phase has a key */
 	struct osr_prng prng;  /* of its sizes and times, the same for every routing */
+	uint64_t spread;       /* ARK: of its classes over the planes */
 	bool active;
 	uint32_t joint; /* number of the joint key its entries come from */
 };
@@ -70,6 +73,7 @@ struct lab {
 	struct app *app;
 	uint32_t n_apps, n_phases, n_joint;
 	double utilization, kb;
+	double request, latency; /* seconds */
 	/* Conga */
 	double *dre;                  /* [n_links] estimated rate */
 	double *remote, *remote_time; /* [n_switches * n_switches * 16] by switch, target, plane */
@@ -151,14 +155,16 @@ static void route_base(struct lab *x, const char *name)
 
 /* Keys ----------------------------------------------------------------------------------------- */
 
-static void place_key(struct lab *x, const struct osr_pair *pair, uint32_t n,
+static void place_key(struct lab *x, const struct osr_pair *pair, uint32_t n, uint64_t spread,
 		      enum osr_key_choice choice)
 {
 	struct osr_key_routes routes;
 	struct osr_key key;
 
-	if (osr_key_make(&x->p, pair, n, &x->scratch, &x->keys, &key, &x->diag) ||
-	    osr_key_place(&x->p, &key, x->load, choice, NULL, &x->scratch, &x->keys, &routes,
+	if (osr_key_make(&x->p, pair, n, &x->scratch, &x->keys, &key, &x->diag))
+		die(x, "a key");
+	key.spread = spread;
+	if (osr_key_place(&x->p, &key, x->load, choice, NULL, &x->scratch, &x->keys, &routes,
 			  &x->diag))
 		die(x, "a key");
 	for (uint32_t i = 0; i < routes.n_entries; i++)
@@ -211,7 +217,7 @@ static uint32_t arrive(struct lab *x, const struct osr_pair *pair, uint32_t n,
 	for (uint32_t a = 0; a < n_apps; a++) {
 		uint32_t size = (a + 1 < n_apps ? first[a + 1] : n) - first[a];
 
-		place_key(x, pair + first[a], size, choice);
+		place_key(x, pair + first[a], size, a + 1, choice);
 		count(x, pair + first[a], size, 1);
 	}
 	return most(x->load, x->f.n_channels);
@@ -317,7 +323,7 @@ static void deal(struct lab *x)
 		struct app *a = &x->app[i];
 
 		a->n_ranks = each;
-		a->prng.state = osr_prng_next(&x->prng);
+		a->prng.state = a->spread = osr_prng_next(&x->prng);
 		a->term = x->host + i * each;
 		shape(a);
 		a->message = need(osr_alloc(&x->arena, each, sizeof(*a->message)));
@@ -368,7 +374,7 @@ static bool next_phase(void *ctx, uint32_t i, uint32_t step, double now, struct 
 {
 	struct lab *x = ctx;
 	struct app *a = &x->app[i];
-	double ideal = mean_bytes(x) / (GBPS * 1e9 / 8);
+	double ideal = mean_bytes(x) / (GBPS * 1e9 / 8), begin;
 
 	if (a->trace)
 		return trace_phase(a, step, p);
@@ -379,8 +385,9 @@ static bool next_phase(void *ctx, uint32_t i, uint32_t step, double now, struct 
 	a->calc = ideal * (1 / x->utilization - 1) * (0.5 + uniform(&a->prng));
 	p->n_messages = a->n_pairs = stencil(a, a->order[step % 6], a->pair);
 	a->keyed = true;
+	begin = a->calc + x->latency + (x->routing >= ARK ? x->request : 0);
 	for (uint32_t m = 0; m < p->n_messages; m++)
-		a->message[m] = (struct osr_flow_message){ a->calc, a->bytes };
+		a->message[m] = (struct osr_flow_message){ begin, a->bytes };
 	p->message = a->message;
 	p->calc = a->calc;
 	a->active = false;
@@ -404,7 +411,7 @@ static void start_joint(struct lab *x, uint32_t i, uint32_t n)
 	if (others && same)
 		return;
 	if (others) {
-		place_key(x, a->pair, n, OSR_KEY_BEST);
+		place_key(x, a->pair, n, 0, OSR_KEY_BEST);
 		a->joint = 0;
 		return;
 	}
@@ -421,7 +428,7 @@ static void start_joint(struct lab *x, uint32_t i, uint32_t n)
 			n_all += b->n_pairs;
 			x->app[k].joint = x->n_joint;
 		}
-		place_key(x, all, n_all, OSR_KEY_AS_IS);
+		place_key(x, all, n_all, 0, OSR_KEY_AS_IS);
 		free(all);
 	}
 }
@@ -434,7 +441,7 @@ static void start(struct lab *x, uint32_t i)
 	if (x->routing == JOINT)
 		start_joint(x, i, a->n_pairs);
 	else
-		place_key(x, a->pair, a->n_pairs,
+		place_key(x, a->pair, a->n_pairs, a->spread++,
 			  x->routing == ARK   ? OSR_KEY_AS_IS
 			  : x->routing == NRK ? OSR_KEY_FINE
 					      : OSR_KEY_BEST);
@@ -655,7 +662,7 @@ static void deal_traces(struct lab *x, char **path)
 		room = (size_t)t->n_ranks * (t->max_sends ? t->max_sends : 1);
 		a->trace = t;
 		a->n_ranks = t->n_ranks;
-		a->prng.state = osr_prng_next(&x->prng);
+		a->prng.state = a->spread = osr_prng_next(&x->prng);
 		a->term = x->host + at;
 		a->message = need(osr_alloc(&x->arena, room, sizeof(*a->message)));
 		a->pair = need(osr_alloc(&x->arena, room, sizeof(*a->pair)));
@@ -718,14 +725,16 @@ int main(int argc, char **argv)
 
 	if (argc == 4 && !strcmp(argv[1], "load"))
 		return figure4(&x, (unsigned)atoi(argv[2]), strtoull(argv[3], NULL, 0));
-	if ((argc == 8 || argc == 9) && !strcmp(argv[1], "time")) {
+	if ((argc == 8 || argc == 9 || argc == 11) && !strcmp(argv[1], "time")) {
 		for (x.routing = MESH; x.routing <= JOINT; x.routing++)
 			if (!strcmp(routing_names[x.routing], argv[6]))
 				break;
 		x.n_apps = (uint32_t)atoi(argv[3]);
 		x.utilization = atof(argv[4]) / 100;
 		x.kb = atof(argv[7]);
-		x.n_phases = argc == 9 ? (uint32_t)atoi(argv[8]) : 60;
+		x.n_phases = argc >= 9 ? (uint32_t)atoi(argv[8]) : 60;
+		x.request = argc == 11 ? atof(argv[9]) * 1e-6 : 0;
+		x.latency = argc == 11 ? atof(argv[10]) * 1e-6 : 0;
 		if (x.routing <= JOINT && x.utilization > 0 && x.utilization <= 1)
 			return run_time(&x, (unsigned)atoi(argv[2]), strtoull(argv[5], NULL, 0));
 	}

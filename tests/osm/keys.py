@@ -690,7 +690,14 @@ def slurm(workdir):
                    'the environment of a task')
             app = apps_of(path)[0]
             expect(app['owner'] == 65534 and app['name'] == 'job 7' and app['ranks'] == 4, app)
-            for words in (['request', '1', '0'], ['done', '1', '0'], ['status', '1', '--json']):
+            # The prolog alone has put the key into the switches.
+            expect(app['keys'][0]['state'] == 'active', 'after the prolog: %s' % app)
+            ends = by_name(oracle.Tables(fabric.read_back()))
+            own = [ends[name] for name in ('h0', 'h3', 'h5', 'h6')]
+            tables = oracle.Tables(fabric.read_back())
+            expect(lft_by_offset(tables)[1] != lft_by_offset(tables)[0] and
+                   contention(tables, own, shift(4, 1), 1) == 1, 'the switches after the prolog')
+            for words in (['done', '1', '0'], ['request', '1', '0'], ['status', '1', '--json']):
                 done = subprocess.run([COMMAND, 'key', '--socket=' + path] + words, text=True,
                                       stdout=subprocess.PIPE, timeout=30)
                 expect(done.returncode == 0, '%s ended with %d' % (words, done.returncode))

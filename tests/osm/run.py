@@ -21,6 +21,7 @@ import angara		# noqa: F401
 import anysl		# noqa: F401
 import keys		# noqa: F401
 import keyfaults		# noqa: F401
+import jobs		# noqa: F401
 import metrics		# noqa: F401
 import restart		# noqa: F401
 import moment		# noqa: F401
