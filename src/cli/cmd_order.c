@@ -4,6 +4,7 @@
  * osr_pgft.order; a host with several end ports stands where its first one does.
  */
 #include <argp.h>
+#include <inttypes.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
