@@ -102,6 +102,8 @@ struct osr_sched_limits {
 	uint32_t max_keys;                    /* of one application */
 	uint32_t max_pairs;                   /* of one application, all keys together */
 	enum osr_key_choice choice;
+	/* LID offsets of one host; owner 0 may have all, 0: so may everybody. */
+	uint32_t max_offsets_of_owner;
 };
 
 /* Placing: all arrays are copied. */

@@ -22,6 +22,7 @@
 
 #define MAX_CONFIG_SIZE (1024 * 1024)
 #define TOKEN_SIZE 1024
+#define LONG_LINE 2048
 #define PREFIX "osmroutes."
 #define CONFIG PREFIX "config="
 
@@ -119,6 +120,7 @@ struct reader {
 	const char *path;
 	FILE *file;
 	unsigned line;
+	char section[64];
 };
 
 static void where_in_file(const struct reader *r, char *buf, size_t size)
@@ -138,9 +140,42 @@ static void cut_comment(char *line)
 	}
 }
 
+/* inih has room for 200 bytes a line, and paths may be longer: such a line is an entry of ours. */
+static bool take_long_line(struct reader *r, const char *begin, const char *where)
+{
+	char line[LONG_LINE], *value, *end;
+	size_t n = strlen(begin);
+
+	memcpy(line, begin, n + 1);
+	if (!fgets(line + n, (int)(sizeof(line) - n), r->file) || !strchr(line, '\n'))
+		return feof(r->file) && strlen(line) + 1 < sizeof(line);
+	cut_comment(line);
+	value = strchr(line, '=');
+	if (strchr("#;", line[strspn(line, " \t")]))
+		return true;
+	if (!value)
+		return false;
+	*value++ = '\0';
+	value += strspn(value, " \t");
+	for (end = value + strlen(value); end > value && isspace((unsigned char)end[-1]);)
+		*--end = '\0';
+	begin = line + strspn(line, " \t");
+	line[(begin - line) + strcspn(begin, " \t")] = '\0';
+	set_option(r->o, r->section, begin, value, where);
+	return true;
+}
+
+static void remember_section(struct reader *r, const char *line)
+{
+	line += strspn(line, " \t");
+	if (*line == '[')
+		snprintf(r->section, sizeof(r->section), "%.*s", (int)strcspn(line + 1, "]"), line + 1);
+}
+
 /*
  * Lines for inih, counted, because its handler is not told the number. Leading blanks go: inih
- * would read an indented line as the continuation of the value before it.
+ * would read an indented line as the continuation of the value before it. Files of /proc have no size
+ * until they are read.
  */
 static char *read_line(char *buf, int size, void *stream)
 {
@@ -148,17 +183,24 @@ static char *read_line(char *buf, int size, void *stream)
 	char where[320];
 	size_t len, blanks;
 
+	if (ftell(r->file) > MAX_CONFIG_SIZE) {
+		remember(r->o, r->path, "more than a configuration can be");
+		return NULL;
+	}
 	if (!fgets(buf, size, r->file))
 		return NULL;
 	r->line++;
 	where_in_file(r, where, sizeof(where));
+	remember_section(r, buf);
 	len = strlen(buf);
-	if (len == 0)
+	if (len == 0) {
 		remember(r->o, where, "not a text file");
-	else if (buf[len - 1] != '\n' && !feof(r->file)) {
-		remember(r->o, where, "line too long, or not a text file");
-		for (int c = 0; c != EOF && c != '\n';)
-			c = fgetc(r->file);
+	} else if (buf[len - 1] != '\n' && !feof(r->file)) {
+		if (!take_long_line(r, buf, where)) {
+			remember(r->o, where, "line too long, or not a text file");
+			return NULL;
+		}
+		len = (size_t)snprintf(buf, (size_t)size, "\n");
 	}
 	blanks = strspn(buf, " \t");
 	memmove(buf, buf + blanks, len - blanks + 1);

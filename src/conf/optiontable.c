@@ -27,6 +27,9 @@ const struct osr_param osr_plugin_params[] = {
 	[OPT_USER_APPS] = { "user_apps", OSR_PARAM_UINT, "16", 1, 4096, NULL,
 				"applications with routing keys that a user may have at a time; "
 				"root may have any number" },
+	[OPT_USER_OFFSETS] = { "user_offsets", OSR_PARAM_UINT, "2", 1, 127, NULL,
+			       "LID offsets of a host that a user's applications may have at a time; "
+			       "root may have all" },
 	[OPT_KEY_CHOICE] = { "key_choice", OSR_PARAM_ENUM, "fine", 0, 0, "as_is|shift|fine|best",
 			     "how a key finds its middle switches: as it was made (ARK), by the "
 			     "best shift, by the fine-grained shift (NRK), or by the best map" },

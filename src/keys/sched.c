@@ -278,6 +278,38 @@ static enum osr_status used_offsets(struct osr_sched *s, const struct osr_sched_
 	return OSR_OK;
 }
 
+/* On every host some offsets are left to other users. */
+static enum osr_status check_quota(struct osr_sched *s, const struct osr_sched_app *app,
+				   struct osr_diag *diag)
+{
+	uint32_t *has = osr_calloc(&s->scratch, s->f.n_terminals, sizeof(*has));
+	uint32_t *seen = osr_calloc(&s->scratch, s->f.n_terminals, sizeof(*seen));
+	char buf[32];
+
+	if (!s->limits.max_offsets_of_owner || !app->owner)
+		return OSR_OK;
+	if (!has || !seen)
+		return nomem(diag);
+	for (uint32_t i = 0; i < s->n_apps; i++)
+		for (uint32_t r = 0; s->app[i]->owner == app->owner && r < s->app[i]->n_ranks; r++) {
+			uint32_t t = s->app[i]->term[r];
+
+			if (t == OSR_NONE || seen[t] == i + 1)
+				continue;
+			seen[t] = i + 1;
+			has[t] += s->app[i]->n_slots;
+		}
+	for (uint32_t r = 0; r < app->n_ranks; r++)
+		if (has[app->term[r]] + app->n_slots > s->limits.max_offsets_of_owner)
+			return osr_fail(diag, OSR_INVAL,
+					"%u LID offset%s wanted; user %u has %u on host %s already, and "
+					"at most %u are given to a user",
+					app->n_slots, app->n_slots == 1 ? "" : "s", app->owner,
+					has[app->term[r]], osr_terminal_name(&s->f, app->term[r], buf),
+					s->limits.max_offsets_of_owner);
+	return OSR_OK;
+}
+
 static enum osr_status take_offsets(struct osr_sched *s, struct osr_sched_app *app,
 				    struct osr_diag *diag)
 {
@@ -285,6 +317,8 @@ static enum osr_status take_offsets(struct osr_sched *s, struct osr_sched_app *a
 	bool used[MAX_OFFSETS];
 	enum osr_status st = used_offsets(s, app, used, diag);
 
+	if (!st)
+		st = check_quota(s, app, diag);
 	if (st)
 		return st;
 	for (uint32_t i = 0; i < app->n_ranks; i++)

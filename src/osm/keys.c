@@ -406,6 +406,7 @@ void osr__keys_open(struct plugin *p)
 		.path = v->str[v->num[OPT_CONTROL_SOCKET]],
 		.limits = { .max_apps = 4096,
 			    .max_apps_of_owner = (uint32_t)v->num[OPT_USER_APPS],
+			    .max_offsets_of_owner = (uint32_t)v->num[OPT_USER_OFFSETS],
 			    .max_keys = 256,
 			    .max_pairs = 1u << 20,
 			    .choice = (enum osr_key_choice)v->num[OPT_KEY_CHOICE] },

@@ -3,7 +3,9 @@
 import glob
 import os
 import re
+import shutil
 import signal
+import tempfile
 import time
 
 import oracle
@@ -144,3 +146,26 @@ def forged_store(workdir):
             now, said = start(name)
             expect(len(said) == 1 and word in said[0], '%s: %s' % (name, said))
             expect(now < peak + 64, '%s: %d MB, without it %d' % (name, now, peak))
+
+
+@scenario('files.config-odd', 60)
+def config_odd(workdir):
+    """A configuration that has no end is one sentence and OpenSM's engines; a path of 240 bytes is taken."""
+    with Fabric(find_fabric('ring-5'), workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, name='endless', options={
+                'event_plugin_options': 'osmroutes.config=/proc/self/pagemap'}) as opensm:
+            opensm.wait_up(20)
+            said = [l for l in opensm.errors() if 'OR01' in l]
+            expect(len(said) == 1 and 'pagemap' in said[0], 'the log: %s' % said)
+        base = tempfile.mkdtemp(prefix='osr-')
+        try:
+            where = os.path.join(base, 'x' * (239 - len(base)))
+            os.makedirs(where)
+            with Opensm(fabric, 'dfsssp', plugin=True, name='long',
+                        plugin_conf='# %s\nmetrics_dir = %s   # a comment\n[dfsssp]\n# %s\n' %
+                        ('y' * 300, where, 'z' * 300)) as opensm:
+                opensm.wait_up()
+                wait_for('the metrics', lambda: len(os.listdir(where)) == 2, 10)
+            opensm.check_own_log()
+        finally:
+            shutil.rmtree(base)

@@ -46,7 +46,7 @@ static void make_fabric(struct osr_arena *arena, struct osr_fabric *f)
 	osr_builder_free(b);
 }
 
-static const struct osr_sched_limits limits = { 64, 8, 64, 4096, OSR_KEY_FINE };
+static const struct osr_sched_limits limits = { 64, 8, 64, 4096, OSR_KEY_FINE, 0 };
 
 static const char *const lines[] = {
 	"{\"op\":\"status\"}",

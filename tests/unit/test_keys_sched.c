@@ -581,6 +581,30 @@ static void test_foreign_entries(void **state)
 	end(&w);
 }
 
+/* A user leaves LID offsets on every host to others; root does not have to. */
+static void test_quota(void **state)
+{
+	struct osr_sched_limits some = limits;
+	struct world w;
+
+	begin(&w, "4,4,4", 2);
+	osr_sched_free(w.s);
+	some.max_offsets_of_owner = 2;
+	w.s = osr_sched_new(&some);
+	change(&w, "4,4,4", 2, 0, 1);
+	assert_null(place(&w, 7, 0, 1, 64, 3, 3));
+	assert_non_null(strstr(w.diag.text, "at most 2"));
+	assert_non_null(place(&w, 7, 0, 1, 64, 1, 0));
+	assert_non_null(place(&w, 7, 0, 1, 32, 1, 0));
+	assert_null(place(&w, 7, 31, 1, 2, 1, 0)); /* one of the hosts has two */
+	assert_non_null(strstr(w.diag.text, "user 7 has 2"));
+	assert_non_null(place(&w, 7, 32, 1, 2, 1, 0));
+	assert_non_null(place(&w, 8, 0, 1, 32, 1, 0)); /* there is one left */
+	osr_sched_release(w.s, osr_sched_row(w.s, 3));
+	assert_non_null(place(&w, 0, 0, 1, 32, 1, 0));
+	end(&w);
+}
+
 static void test_refused_tables(void **state)
 {
 	struct osr_sched_app *a, *b;
@@ -722,7 +746,7 @@ int main(void)
 		cmocka_unit_test(test_restart),
 		cmocka_unit_test(test_bad_store),
 		cmocka_unit_test(test_sweep_makes_nothing),
-		cmocka_unit_test(test_sweeps_meanwhile),
+		cmocka_unit_test(test_quota), cmocka_unit_test(test_sweeps_meanwhile),
 		cmocka_unit_test(test_foreign_entries),
 	};
 
