@@ -435,7 +435,7 @@ static int run(int argc, char **argv, const char *command, const char *doc)
 	a.who.all = compare;
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
 	st = cli_subjects_load(&a.who, &a.in, &diag);
-	osr_net_free(&a.in.net);
+	cli_subjects_drop_net(&a.who, &a.in);
 	if (!st)
 		st = cli_traffic_load(&a.traffic, &a.in.fabric, &diag);
 	code = st ? cli_fail(st, &diag) : analyze_all(&a);

@@ -288,11 +288,20 @@ enum osr_status cli_subjects_load(struct cli_subjects *s, struct cli_input *in,
 	if (!st)
 		st = set_values(s, diag);
 	take_live(s, in);
+	s->net = &in->net;
 	if (!st)
 		st = cli_input_load(in, diag);
 	if (!st)
 		count_vls(s, in);
 	return st;
+}
+
+void cli_subjects_drop_net(const struct cli_subjects *s, struct cli_input *in)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		if (!s->item[i].engine)
+			return;
+	osr_net_free(&in->net);
 }
 
 void cli_subjects_free(struct cli_subjects *s)
@@ -339,7 +348,7 @@ static enum osr_status read_tables(const struct cli_subjects *s, const char *pat
 	c->sa = CLI_SA_SWITCHES;
 	c->dir = c->is_live ? NULL : path;
 	cli_dumps_find(c, NULL);
-	st = cli_dumps_read(c, f, NULL, s->live, &t->diag);
+	st = cli_dumps_read(c, f, s->net, s->live, &t->diag);
 	t->routing = c->t.routing;
 	t->gen = c->gen;
 	return st;

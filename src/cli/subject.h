@@ -51,6 +51,7 @@ struct cli_subjects {
 	uint8_t link_vls;          /* VLs of the links, before any option; 0: not said */
 	bool no_multicast;
 	struct cli_live *live;     /* of the input, for tables called "live" */
+	const struct osr_net *net; /* of the input, for GUIDs of nodes in files */
 	bool all;                  /* every engine; before parsing: if nothing is named */
 	bool all_named;
 	struct osr_values *values; /* [n] */
@@ -80,6 +81,8 @@ extern const struct argp engines_argp, subjects_argp;
  */
 enum osr_status cli_subjects_load(struct cli_subjects *s, struct cli_input *in,
 				  struct osr_diag *diag);
+/* The net is not needed any more, but for files. */
+void cli_subjects_drop_net(const struct cli_subjects *s, struct cli_input *in);
 void cli_subjects_free(struct cli_subjects *s);
 
 /* One line for people on what was assumed. */

@@ -46,7 +46,27 @@ def same_opinion(fabric, opensm, what):
             what, report['verdict']['efi'], efi))
         code, _ = check(opensm, *words)
         expect(code == (0 if free and not bad else 1), '%s: exit code %d' % (what, code))
+    same_verdict(opensm, what)
     return free
+
+
+def same_verdict(opensm, what):
+    """check and compare on the whole directory, without path SLs and with them."""
+    for sls in (False, True) if os.path.exists(opensm.dump('psl')) else (False,):
+        if sls:
+            shutil.copy(opensm.dump('psl'), opensm.dump('opensm-path-sl.dump'))
+        said = []
+        for words in (['check', opensm.dir], ['compare', '--bisections=0', '--tables', opensm.dir,
+                                              opensm.dump('opensm-subnet.lst')]):
+            done = subprocess.run([COMMAND, *words, '--json'], capture_output=True, text=True)
+            expect(done.returncode in (0, 1), '%s: %s' % (what, done.stderr))
+            report = json.loads(done.stdout)
+            report = report['results'][0] if 'results' in report else report['verdict']
+            expect((report['verdict'] == 'refuted') == done.returncode, '%s: %s' % (what, words[0]))
+            said.append((report['verdict'], report['answers']))
+        expect(said[0] == said[1], '%s: check says %s, compare %s' % (what, *said))
+        if sls:
+            os.unlink(opensm.dump('opensm-path-sl.dump'))
 
 
 @scenario('check.dumps', 120)

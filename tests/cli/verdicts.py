@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""verdicts.py OSMROUTES PROJECT
+
+The same tables, the same verdict: those of every engine on the small fabrics, and the same made wrong in a
+known way, are given to route, check (dumps and table file), compare, analyze, report and diff. All answers
+must be the same, and the exit codes must follow. mutants.py and oracle.py say whether they are right.
+"""
+import collections
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+FABRICS = ['ring-5', 'torus-4x4', 'random-12', 'dragonfly-12', 'tree-2', 'kautz-2-2']
+ENGINES = ['dfsssp', 'sssp', 'p2sssp', 'dmodk', 'angara']
+
+
+def run(command, *words):
+    done = subprocess.run([command, *words], capture_output=True, text=True)
+    if done.returncode > 1:
+        sys.exit('%s: exit code %d: %s' % (' '.join(words), done.returncode, done.stderr))
+    return done.returncode, done.stdout
+
+
+def report_of(command, *words):
+    """What the page says: the first answers, in words."""
+    code, page = run(command, 'report', *words)
+    found = {'verdict': re.search(r'Verdict: <b>(\w+)', page).group(1)}
+    for key, text in (('reach', 'every LID is reached'), ('no_loops', 'no entries lead around'),
+                      ('lanes', 'no packet is dropped'), ('one_way', 'free of deadlock on the SLs'),
+                      ('replies', 'also with replies'), ('any_sl', 'whatever SL')):
+        found[key] = re.search(r'<li class="\w+">%s[^<]*?: (proven|refuted|unknown)' % text, page).group(1)
+    return code, found
+
+
+def opinions(command, net, folder):
+    """{command: (exit code, answers)} on a directory of dumps."""
+    code, text = run(command, 'check', '--json', folder)
+    said = json.loads(text)['verdict']
+    yield 'check', code, dict(said['answers'], verdict=said['verdict'])
+    for name in ('compare', 'analyze'):
+        code, text = run(command, name, '--json', '--bisections=0', '--tables', folder, net)
+        said = json.loads(text)['results'][0]
+        yield name, code, dict(said['answers'], verdict=said['verdict'])
+    yield ('report',) + report_of(command, '--bisections=0', '--tables', folder, net)
+    _, text = run(command, 'diff', '--json', '--one-way', folder, folder)
+    yield 'diff', None, {'one_way': json.loads(text)['diff']['deadlock_free']['new']}
+
+
+def same(what, reference, others):
+    name, code, answers = reference
+    for other, other_code, other_answers in others:
+        for key in answers.keys() & other_answers.keys():
+            if answers[key] != other_answers[key]:
+                sys.exit('%s: %s: %s says %s, %s says %s' % (what, key, name, answers[key], other,
+                                                             other_answers[key]))
+        if other_code is not None and other_code != (answers['verdict'] == 'refuted'):
+            sys.exit('%s: %s: exit code %d, and the verdict is %s' % (what, other, other_code,
+                                                                     answers['verdict']))
+    if code != (answers['verdict'] == 'refuted'):
+        sys.exit('%s: %s: exit code %d' % (what, name, code))
+
+
+def edit(path, change):
+    with open(path, encoding='utf-8') as file:
+        text = file.read()
+    changed = change(text)
+    if changed == text:
+        sys.exit('%s: nothing to change' % path)
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write(changed)
+
+
+def drop_entry(folder):
+    """The last switch loses its last entry."""
+    edit(os.path.join(folder, 'opensm-lfts.dump'),
+         lambda text: re.sub(r'0x\w+ \d+ # .*\n(?=\d+ lids dumped\n\Z)', '', text))
+
+
+def drop_sl(folder):
+    """SL 0 is dropped everywhere."""
+    edit(os.path.join(folder, 'opensm-sl2vl.dump'),
+         lambda text: re.sub(r'(?m)^(\d+ +\d+ +:) 0 ', r'\1 15', text))
+
+
+def no_sls(folder):
+    os.unlink(os.path.join(folder, 'opensm-path-sl.dump'))
+
+
+def all_on_sl0(folder):
+    edit(os.path.join(folder, 'opensm-path-sl.dump'),
+         lambda text: re.sub(r'(?m)(?<=: )[\da-f-]+$', lambda m: re.sub('[1-9a-f]', '0', m.group()),
+                             text))
+
+
+def main():
+    command, root = sys.argv[1:]
+    counts = collections.Counter()
+    with tempfile.TemporaryDirectory() as workdir:
+        for fabric in FABRICS:
+            net = os.path.join(root, 'topologies', fabric + '.net')
+            for engine in ENGINES:
+                folder, saved = os.path.join(workdir, 'dump'), os.path.join(workdir, 'saved')
+                shutil.rmtree(folder, ignore_errors=True)
+                what = '%s on %s' % (engine, fabric)
+                code, text = run(command, 'route', '--json', '-e', engine, '--dump', folder, '--save', saved,
+                                 net)
+                said = json.loads(text)['engines'][0]
+                if said['status'] != 'ok':
+                    continue
+                answers = dict(said['answers'], verdict=said['verdict'])
+                _, text = run(command, 'check', '--json', '--tables', saved, net)
+                file_said = json.loads(text)['verdict']
+                same(what, ('route', code, answers), list(opinions(command, net, folder)) + [
+                    ('check of the table file', None,
+                     dict(file_said['answers'], verdict=file_said['verdict']))])
+                counts[answers['verdict']] += 1
+                for spoil in (drop_entry, drop_sl, no_sls, all_on_sl0):
+                    if spoil == all_on_sl0 and engine not in ('p2sssp', 'dfsssp'):
+                        continue
+                    broken = os.path.join(workdir, 'broken')
+                    shutil.rmtree(broken, ignore_errors=True)
+                    shutil.copytree(folder, broken)
+                    if spoil == all_on_sl0 and not re.search('(?m): .*[1-9a-f].*$', open(
+                            os.path.join(folder, 'opensm-path-sl.dump'), encoding='utf-8').read()):
+                        continue
+                    spoil(broken)
+                    first, *rest = opinions(command, net, broken)
+                    same('%s, %s' % (what, spoil.__name__), first, rest)
+                    if spoil in (drop_entry, drop_sl) and first[2]['verdict'] != 'refuted':
+                        sys.exit('%s, %s: %s' % (what, spoil.__name__, first[2]))
+                    if spoil == no_sls and first[2]['one_way'] == 'refuted':
+                        sys.exit('%s: refuted without path SLs' % what)
+                    counts[first[2]['verdict']] += 1
+    print('%d tables, the same verdict of all commands: %s' % (sum(counts.values()), dict(counts)))
+    if min(counts[v] for v in ('proven', 'refuted', 'unknown')) < 5:
+        sys.exit('too few of one kind')
+
+
+if __name__ == '__main__':
+    main()
