@@ -37,61 +37,113 @@ static bool take_lid(const char *text, struct lid *l)
 	return osr_take_0x(&guid, UINT64_MAX, &l->guid);
 }
 
-/* 2^LMC LIDs without a gap, the first a multiple of their number: what a LID and an LMC can be. */
-static void set_lmc(struct osr_net *net, uint32_t port, const struct lid *l, uint32_t n)
+/* The LIDs of this GUID: l[*first] .. l[end - 1]; returns end. */
+static uint32_t find_lids(const struct lid *l, uint32_t n, uint64_t guid, uint32_t *first)
 {
-	struct osr_net_port *p = &net->ports[port];
-	uint8_t lmc = (uint8_t)__builtin_ctz(n);
+	struct lid key = { .guid = guid };
+	uint32_t low = 0, high = n, end;
 
-	if (n < 2 || n > 128 || n & (n - 1) || p->lid != l[0].lid || l[0].lid % n ||
-	    l[n - 1].lid != l[0].lid + n - 1)
-		return;
-	p->lmc = lmc;
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (by_guid(&l[mid], &key) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	for (end = low; end < n && l[end].guid == guid; end++)
+		;
+	*first = low;
+	return end;
 }
 
-static void set_lmcs(struct osr_net *net, struct lid *l, uint32_t n)
+/* 2^LMC LIDs from a multiple of their number on: what a LID and an LMC can be. */
+static bool can_be_lmc(uint16_t lid, uint8_t lmc, uint16_t last)
 {
-	struct lid key = { 0 };
+	return lmc <= 7 && lid % (1u << lmc) == 0 && last < lid + (1u << lmc);
+}
+
+/* The least LMC with which the port has all the LIDs that it has entries for; some may lack one. */
+static uint8_t least_lmc(uint16_t lid, const struct lid *l, uint32_t first, uint32_t end)
+{
+	uint8_t lmc = 0;
+
+	if (first == end || l[first].lid < lid)
+		return 0;
+	while (lmc < 7 && l[end - 1].lid >= lid + (1u << lmc))
+		lmc++;
+	return can_be_lmc(lid, lmc, l[end - 1].lid) ? lmc : 0;
+}
+
+/* Has nobody else an entry for a LID of this range? */
+static bool range_is_free(const uint64_t *owner, uint64_t guid, uint16_t lid, uint8_t lmc)
+{
+	for (uint32_t i = lid; i < lid + (1u << lmc); i++)
+		if (i > OSR_MAX_LID || (owner[i] && owner[i] != guid))
+			return false;
+	return true;
+}
+
+static bool is_end_port(const struct osr_net *net, uint32_t port)
+{
+	return net->nodes[net->ports[port].node].type != OSR_NET_SWITCH && net->ports[port].lid;
+}
+
+/*
+ * A LID may lack its entries on all switches, which must not make it nobody's LID: a port has at least
+ * the LMC that most have, if the LIDs are there to be had.
+ */
+static void set_lmcs(struct osr_net *net, struct lid *l, uint32_t n, uint64_t *owner)
+{
+	uint32_t n_with[8] = { 0 }, first, end;
+	uint8_t usual = 0;
 
 	qsort(l, n, sizeof(*l), by_guid);
+	for (uint32_t i = 0; i < n; i++)
+		owner[l[i].lid] = l[i].guid;
 	for (uint32_t port = 0; port < net->n_ports; port++) {
-		uint32_t low = 0, high = n, end;
+		struct osr_net_port *p = &net->ports[port];
 
-		if (net->nodes[net->ports[port].node].type == OSR_NET_SWITCH || !net->ports[port].lid)
+		if (!is_end_port(net, port))
 			continue;
-		key.guid = net->ports[port].guid;
-		while (low < high) {
-			uint32_t mid = low + (high - low) / 2;
+		end = find_lids(l, n, p->guid, &first);
+		if (end > first)
+			p->lmc = least_lmc(p->lid, l, first, end);
+		n_with[p->lmc & 7]++;
+	}
+	for (uint8_t lmc = 1; lmc <= 7; lmc++)
+		usual = n_with[lmc] > n_with[usual] ? lmc : usual;
+	for (uint32_t port = 0; port < net->n_ports; port++) {
+		struct osr_net_port *p = &net->ports[port];
 
-			if (by_guid(&l[mid], &key) < 0)
-				low = mid + 1;
-			else
-				high = mid;
-		}
-		for (end = low; end < n && l[end].guid == key.guid; end++)
-			;
-		if (end > low)
-			set_lmc(net, port, l + low, end - low);
+		if (is_end_port(net, port) && p->lmc < usual && can_be_lmc(p->lid, usual, p->lid) &&
+		    range_is_free(owner, p->guid, p->lid, usual))
+			p->lmc = usual;
 	}
 }
 
 enum osr_status osr_tables_lmcs(struct osr_lines *in, struct osr_net *net, struct osr_diag *diag)
 {
 	struct lid *l = malloc((OSR_MAX_LID + 1) * sizeof(*l));
+	uint64_t *owner = calloc(OSR_MAX_LID + 1, sizeof(*owner)); /* GUIDs by LID */
 	enum osr_status st = OSR_OK;
 	uint32_t n = 0, n_heads = 0;
 	char *text;
 
-	if (!l)
+	if (!l || !owner) {
+		free(l);
+		free(owner);
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the LIDs of %s", in->label);
+	}
 	/* One switch knows all of them; who gave a LID twice is told later, with its line. */
 	while (n_heads < 2 && n <= OSR_MAX_LID && osr_lines_next(in, &text, diag, &st)) {
 		n_heads += !strncmp(text, "Unicast lids", 12);
 		n += take_lid(text, &l[n]);
 	}
 	if (!st)
-		set_lmcs(net, l, n);
+		set_lmcs(net, l, n, owner);
 	free(l);
+	free(owner);
 	return st;
 }
 

@@ -169,6 +169,38 @@ static void test_lmcs(void **state)
 	osr_net_free(&net);
 }
 
+/* Two hosts have all four LIDs; of the others some entries are missing on all switches. */
+static void test_lmcs_with_holes(void **state)
+{
+	static const struct {
+		uint16_t lid;
+		uint8_t first, n, lmc; /* entries there are; LMC expected */
+	} hosts[] = { { 4, 0, 4, 2 },  { 8, 0, 4, 2 },  { 12, 0, 3, 2 }, { 16, 0, 1, 2 },
+		      { 20, 1, 3, 2 }, { 24, 0, 1, 0 }, { 25, 0, 1, 0 } };
+	struct osr_net net = { 0 };
+	struct osr_diag diag = { "" };
+	char dump[4096] = "Unicast lids [0-12] of switch Lid 1 guid 0x1 ('a'):\n";
+	struct osr_lines in;
+	uint32_t s = osr_net_switch(&net, 4, "s"), p[7];
+
+	for (uint32_t i = 0; i < 7; i++) {
+		p[i] = osr_net_port(&net, osr_net_ca(&net, 1, "h"), 1);
+		net.ports[p[i]].guid = 0x11 + i;
+		net.ports[p[i]].lid = hosts[i].lid;
+		for (unsigned k = hosts[i].first; k < hosts[i].first + hosts[i].n; k++)
+			sprintf(dump + strlen(dump),
+				"0x%04x 001 # Channel Adapter portguid 0x%x: 'h'\n",
+				hosts[i].lid + k, 0x11 + i);
+	}
+	net.ports[net.nodes[s].port_row].lid = 1;
+	assert_int_equal(osr_lines_text(&in, dump, strlen(dump), "input", &diag), OSR_OK);
+	assert_int_equal(osr_tables_lmcs(&in, &net, &diag), OSR_OK);
+	osr_lines_close(&in);
+	for (uint32_t i = 0; i < 7; i++)
+		assert_int_equal(net.ports[p[i]].lmc, hosts[i].lmc);
+	osr_net_free(&net);
+}
+
 /* ---- what is refused ------------------------------------------------------------------------ */
 
 static void test_refused(void **state)
@@ -351,7 +383,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_taken),
-		cmocka_unit_test(test_lmcs),
+		cmocka_unit_test(test_lmcs),	cmocka_unit_test(test_lmcs_with_holes),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_memory),
 	};
