@@ -10,6 +10,7 @@ static const struct osr_topo *const rows[] = {
 	&osr__topo_tree,  &osr__topo_kary,      &osr__topo_torus,
 	&osr__topo_mesh,  &osr__topo_hypercube, &osr__topo_hyperx,
 	&osr__topo_kautz, &osr__topo_random,    &osr__topo_dragonfly,
+	&osr__topo_slimfly,
 };
 
 const struct osr_topo *osr_topo_row(uint32_t i)

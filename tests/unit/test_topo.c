@@ -110,6 +110,11 @@ static void test_sizes(void **state)
 		{ "kautz b=5 n=1", 6, 6, 15, 1 },
 		{ "dragonfly a=8 h=4 p=4", 264, 1056, 1452, 3 },
 		{ "dragonfly a=4 h=2 p=1 g=3", 12, 12, 18 + 3, 3 },
+		/* Besta, Hoefler 2014: 2 q^2 switches of degree (3 q - d) / 2, q = 4 w + d. */
+		{ "slimfly q=5 p=4", 50, 200, 50 * 7 / 2, 2 },
+		{ "slimfly q=7", 98, 98, 98 * 11 / 2, 2 },
+		{ "slimfly q=11", 242, 242, 242 * 17 / 2, 2 },
+		{ "slimfly q=13 p=0", 338, 0, 338 * 19 / 2, 2 },
 		{ "random switches=64 links=128 hosts=16", 64, 1024, 128, 0 },
 		{ "random switches=128 links=300 hosts=16", 128, 2048, 300, 0 },
 	};
@@ -274,6 +279,7 @@ static void test_refusals(void **state)
 	refused("random switches=4 links=7", NULL,
 		"only 6 of 7 cables fit between 4 switches with at most 253 each");
 	refused("dragonfly a=2 h=1 g=4", NULL, "4 groups: a h + 1 = 3 can be cabled to each other");
+	refused("slimfly q=9", NULL, "q = 9 is no odd prime");
 	assert_null(osr_topo_find("donut"));
 }
 

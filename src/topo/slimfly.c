@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Slim Fly (Besta, Hoefler, SC 2014): the graphs of McKay, Miller and Siran for a prime q = 4 w + d,
+ * d = 1 or -1: 2 q^2 switches of degree (3 q - d) / 2, diameter 2. Switch (0, x, y) is joined to (0, x, y')
+ * where y - y' is in the set X, (1, m, c) to (1, m, c') where c - c' is in X', and (0, x, y) to (1, m, c) where
+ * y = m x + c. With a primitive root r of q,
+ *	d = 1:	X = even powers of r, X' = odd powers
+ *	d = -1:	X = r^0, r^2, ..., r^(2w-2), r^(2w-1), r^(2w+1), ..., r^(4w-3), and X' = r X
+ *
+ * Ports: p hosts, the switches of X or X', then the q of the other half.
+ */
+#include "topo/helper.h"
+
+#include <stdio.h>
+
+#define MAX_Q 101
+
+struct slimfly {
+	uint32_t q, p, n_set;
+	uint8_t port[2][MAX_Q]; /* port to the switch this much further, from 1; 0: none */
+};
+
+static bool slimfly_is_prime(uint32_t q)
+{
+	for (uint32_t i = 2; i * i <= q; i++)
+		if (q % i == 0)
+			return false;
+	return q > 1;
+}
+
+/* The smallest number whose powers are all of 1 .. q-1. */
+static uint32_t slimfly_root(uint32_t q)
+{
+	for (uint32_t r = 2; r < q; r++) {
+		uint32_t n = 1;
+
+		for (uint64_t x = r; x != 1; x = x * r % q)
+			n++;
+		if (n == q - 1)
+			return r;
+	}
+	return 1;
+}
+
+static void slimfly_sets(struct slimfly *f)
+{
+	uint32_t q = f->q, r = slimfly_root(q), w = (q + 1) / 4, power = 1;
+	bool in[2][MAX_Q] = { { false } };
+
+	for (uint32_t i = 0; i < q - 1; i++, power = power * r % q) {
+		bool first = q % 4 == 1 ? i % 2 == 0 : i < 2 * w - 1 ? i % 2 == 0 : i % 2 == 1;
+
+		if (!first)
+			continue;
+		in[0][power] = true;
+		in[1][power * r % q] = true;
+	}
+	for (uint32_t half = 0; half < 2; half++) {
+		f->n_set = 0;
+		for (uint32_t i = 1; i < q; i++)
+			if (in[half][i])
+				f->port[half][i] = (uint8_t)++f->n_set;
+	}
+}
+
+static uint32_t slimfly_switch(const struct slimfly *f, uint32_t half, uint32_t x, uint32_t y)
+{
+	return (half * f->q + x) * f->q + y;
+}
+
+static void slimfly_cables(const struct slimfly *f, const struct osr_topo_style *style,
+			   struct osr_net *net)
+{
+	uint32_t q = f->q;
+
+	for (uint32_t half = 0; half < 2; half++)
+		for (uint32_t x = 0; x < q; x++)
+			for (uint32_t y = 0; y < q; y++)
+				for (uint32_t z = y + 1; z < q; z++)
+					if (f->port[half][z - y])
+						osr__cable(net, style,
+							   slimfly_switch(f, half, x, y),
+							   f->p + f->port[half][z - y],
+							   slimfly_switch(f, half, x, z),
+							   f->p + f->port[half][q + y - z]);
+	for (uint32_t x = 0; x < q; x++)
+		for (uint32_t m = 0; m < q; m++)
+			for (uint32_t c = 0; c < q; c++)
+				osr__cable(net, style, slimfly_switch(f, 0, x, (m * x + c) % q),
+					   f->p + f->n_set + 1 + m, slimfly_switch(f, 1, m, c),
+					   f->p + f->n_set + 1 + x);
+}
+
+enum { SF_Q, SF_P };
+
+static const struct osr_param params[] = {
+	[SF_Q] = { "q", OSR_PARAM_UINT, "5", 3, MAX_Q, NULL, "an odd prime; 2 q^2 switches" },
+	[SF_P] = { "p", OSR_PARAM_UINT, "1", 0, 253, NULL, "hosts of a switch" },
+	{ NULL },
+};
+
+static enum osr_status make(const struct osr_values *v, const struct osr_topo_style *style,
+			    struct osr_net *net, struct osr_diag *diag)
+{
+	struct slimfly f = { .q = (uint32_t)v->num[SF_Q], .p = (uint32_t)v->num[SF_P] };
+	uint32_t n = 2 * f.q * f.q, n_ports;
+	enum osr_status st;
+	char name[64], part[32];
+
+	if (f.q % 2 == 0 || !slimfly_is_prime(f.q))
+		return osr_fail(diag, OSR_INVAL, "q = %u is no odd prime", f.q);
+	slimfly_sets(&f);
+	st = osr__switch_ports(style, (uint64_t)f.p + f.n_set + f.q, &n_ports, diag);
+	for (uint32_t s = 0; s < n && !st; s++) {
+		osr__name(part, sizeof(part), s < n / 2 ? "a" : "b", s / f.q % f.q, f.q);
+		snprintf(name, sizeof(name), "%s-", part);
+		osr__name(part, sizeof(part), name, s % f.q, f.q);
+		osr__switch(net, style, n_ports, part);
+		st = osr_net_status(net, diag);
+	}
+	if (st)
+		return st;
+	slimfly_cables(&f, style, net);
+	return osr__hosts(net, style, n, f.p, diag);
+}
+
+const struct osr_topo osr__topo_slimfly = {
+	.name = "slimfly",
+	.summary = "Slim Fly: diameter 2, from a prime q",
+	.params = params,
+	.make = make,
+};
