@@ -22,8 +22,6 @@ enum {
 	DIMENSIONS,
 	FEWER_VLS,
 	STABLE,
-	REPAIR,
-	ROOM,
 	REBALANCE,
 	ANY_SL,
 	ANY_SL_COST
@@ -63,8 +61,6 @@ static const struct osr_param params[] = {
 			"look for shortest paths that need fewer virtual lanes, where that is "
 			"promising" },
 	[STABLE] = OSR_SWEEP_STABLE,
-	[REPAIR] = OSR_SWEEP_REPAIR,
-	[ROOM] = OSR_SWEEP_ROOM,
 	[REBALANCE] = OSR_SWEEP_REBALANCE,
 	[ANY_SL] = { "any_sl", OSR_PARAM_ENUM, "off", 0, 0, "off|on|auto",
 		     "no deadlock whatever SL programs use (UCX and NCCL choose it themselves), by "

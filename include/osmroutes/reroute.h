@@ -12,11 +12,10 @@
  * tables of the last sweep are carried over to the fabric of today and become the new home.
  *
  * Trees. A destination whose routes all still exist keeps its entries. In the tree of another one
- * only the switches whose way is cut move. Either each takes its old port if that still leads there
- * over as few channels as are left, else that of the last sweep, else the least loaded one. Or
- * (`fewest`) a switch whose entry is dead takes those along who send through it, over a neighbour
- * that does not, however long that is; more entries change only where the lanes want it. If that
- * leaves no way for some pair, the shortest ones are tried.
+ * only the switches whose route is cut move, each over as few channels as are left: to its old port
+ * if that still leads there, else to that of the last sweep, else to the least loaded path. Then LIDs
+ * move off channels that carry more than 1.05 of the least load that any routing of this fabric can
+ * have (bound.h), entries in blocks that are sent anyway first.
  *
  * Lanes. A pair keeps its SL, and every SL it was ever given since home was made (`granted`) must
  * be free of deadlock on its new route. The dependency graph of every lane is rebuilt from home's
@@ -43,7 +42,6 @@
 
 struct osr_reroute_options {
 	bool minimal;   /* the engine promises shortest routes: rather route anew than longer */
-	bool fewest;    /* change as few entries as possible, even if a shorter way exists */
 	uint32_t drift; /* percent: route anew if the estimated drift is above; 0: never */
 };
 
@@ -67,15 +65,6 @@ enum osr_status osr_reroute_prepare(const struct osr_result *x, struct osr_arena
 				    struct osr_diag *diag);
 
 /*
- * After a full route on several lanes: deals the SLs out anew over at most max_vls, so that later
- * repairs find room. Routes stay as they are; SLs too where this finds none, or where replies or
- * SL2VL tables depend on them. r is finished (ports, not hops).
- */
-enum osr_status osr_reroute_room(const struct osr_fabric *f, uint8_t max_vls,
-				 struct osr_arena *scratch, struct osr_arena *result,
-				 struct osr_routing *r, struct osr_diag *diag);
-
-/*
  * After a full route although there was a previous result, whose SLs connections still use: adds
  * those that are free of deadlock on the new tables, too, to r->granted and the certificate, counts
  * the others in r->stable.n_sl_lost, and notes why the tables were not kept. r is finished (ports,
@@ -87,26 +76,13 @@ enum osr_status osr_reroute_anew(const struct osr_fabric *f, const struct osr_re
 				 struct osr_routing *r, struct osr_diag *diag);
 
 /*
- * The moment between previous and r, where one is not the other with repairs that agree with its
- * certificate (stable.together): after a full route, by whatever engine. Both are followed in every
- * mixture (union.h), with the SLs of both and those granted earlier, replies, and multicast where
- * both claim it; the answer is r->stable.moment.
- *
- * If the mixture has a loop and `prefer`, the same routes are tried with what the old tables have:
- * their spanning order of multicast, as far as its cables are there, and then with the SLs of their
- * pairs, too. What is free of loops is taken into r (sl, mcast_parent, rank), with the union's order
- * as certificate: one for the old tables, the new ones and all mixtures. SLs that packets in flight
- * have can be nothing else; so if a loop is left with the old SLs, no other SLs would do better.
- *
- * Time: that of osr_union_loop() for two generations, up to three times; not asked beyond
- * OSR_MOMENT_ENTRIES entries. r is complete and not checked yet.
+ * The spanning order of multicast of `previous` on the fabric of r, as far as its cables are there, its
+ * pieces tied together by any cables: [n_switches] parents in `result`; NULL if it does not reach every
+ * switch with end ports, or memory ran out.
  */
-#define OSR_MOMENT_ENTRIES UINT64_C(100000000)
-
-enum osr_status osr_reroute_moment(const struct osr_fabric *f, const struct osr_request *req,
-				   const struct osr_result *previous, bool prefer,
-				   struct osr_arena *scratch, struct osr_arena *result,
-				   struct osr_routing *r, struct osr_diag *diag);
+uint32_t *osr_reroute_keep_order(const struct osr_fabric *f, const struct osr_routing *r,
+				 const struct osr_result *previous, struct osr_arena *scratch,
+				 struct osr_arena *result);
 
 /*
  * What osr_result.home of the new result has to be: the result it was repaired from, which must

@@ -58,10 +58,11 @@ struct osr_stable {
 	uint32_t n_channels_lost; /* channels of home that are not there today */
 	uint32_t n_channels_new;  /* channels of today that home did not have */
 	uint32_t n_trees;         /* LIDs with entries that differ from home's */
-	uint64_t n_sl_changed;    /* (switch, LID) pairs with another SL than in the last sweep */
-	uint64_t n_sl_lost;       /* pairs with an SL of earlier that is no longer proven */
-	uint32_t drift;           /* permille: balance against home's, see osr_reroute_options */
-	char why[200];            /* why the previous result was not kept; "" if there was none */
+	uint64_t n_moved;         /* entries moved off the busiest channel for balance */
+	uint64_t n_sl_changed; /* (switch, LID) pairs with another SL than in the last sweep */
+	uint64_t n_sl_lost;    /* pairs with an SL of earlier that is no longer proven */
+	uint32_t drift;        /* permille: balance against home's, see osr_reroute_options */
+	char why[200];         /* why the previous result was not kept; "" if there was none */
 };
 
 /* What lanes by turn would have cost, where they were tried and not taken; see turn.h. */
@@ -73,9 +74,10 @@ struct osr_any_sl_cost {
 
 struct osr_routing {
 	const char *engine; /* name, static */
-	const char *note;   /* one sentence on the fabric, for the log; in the result arena, or NULL */
+	const char
+		*note; /* one sentence on the fabric, for the log; in the result arena, or NULL */
 	const char *strategy; /* of lanes.h, that found these lanes; static; NULL: none of them */
-	uint32_t claims;    /* OSR_CLAIM_* */
+	uint32_t claims;      /* OSR_CLAIM_* */
 	uint32_t n_switches;
 	uint32_t n_dests;
 	uint32_t n_channels;

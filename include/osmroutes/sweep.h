@@ -47,26 +47,25 @@ enum osr_status osr_sweep_check(const struct osr_job *job, struct osr_result *re
 
 /*
  * Rows that the sweep reads by name from the options of engines that have them. An engine with
- * OSR_ENGINE_REROUTE has STABLE; without the others there is no cap, shortest repair, no headroom, and
- * no limit of the drift.
+ * OSR_ENGINE_REROUTE has STABLE; without the others there is no cap, and no limit of
+ * the drift.
  */
 #define OSR_SWEEP_MAX_VLS                                                                          \
-	{ "max_vls", OSR_PARAM_UINT, "15", 1, 15, NULL,                                            \
-	  "use no more virtual lanes than this, even if the fabric has them" }
+	{                                                                                          \
+		"max_vls", OSR_PARAM_UINT, "15", 1, 15, NULL,                                      \
+			"use no more virtual lanes than this, even if the fabric has them"         \
+	}
 #define OSR_SWEEP_STABLE                                                                           \
-	{ "stable", OSR_PARAM_BOOL, "yes", 0, 0, NULL,                                             \
-	  "start from the tables of the last sweep and change only what must change" }
-#define OSR_SWEEP_REPAIR                                                                           \
-	{ "repair", OSR_PARAM_ENUM, "fewest", 0, 0, "shortest|fewest",                             \
-	  "as few entries change as possible, over longer ways; or routes that were cut take the " \
-	  "shortest ways left" }
-#define OSR_SWEEP_ROOM                                                                             \
-	{ "room", OSR_PARAM_BOOL, "no", 0, 0, NULL,                                                \
-	  "deal SLs out over all VLs so that repairs find room: fewer pairs get another SL after " \
-	  "a fault, and a full route takes longer" }
+	{                                                                                          \
+		"stable", OSR_PARAM_BOOL, "yes", 0, 0, NULL,                                       \
+			"start from the tables of the last sweep and change only what must change" \
+	}
 #define OSR_SWEEP_REBALANCE                                                                        \
-	{ "rebalance", OSR_PARAM_UINT, "200", 0, 100000, NULL,                                     \
-	  "route anew once repairs have made the balance worse by this factor, in percent; 0: "    \
-	  "never" }
+	{                                                                                          \
+		"rebalance", OSR_PARAM_UINT, "200", 0, 100000, NULL,                               \
+			"route anew once repairs have made the balance worse by this factor, in "  \
+			"percent; 0: "                                                             \
+			"never"                                                                    \
+	}
 
 #endif

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * osr-faults [-e ENGINE] [-o NAME=VALUE] [-n CABLES] [-s SEED] FILE
+ * osr-faults [-e ENGINE] [-o NAME=VALUE] [-n CABLES] [-s SEED] [-S] [-r ROUNDS] FILE
  *
- * One cable after the other dies, each on the whole fabric: what changes, and what it costs against
- * a full route of the same fabric. Prints one line of JSON.
+ * One cable after the other dies (-S: the switch at its end), each on the whole fabric: what changes, and
+ * what it costs against a full route of the same fabric, and the largest load against the least that any
+ * minimal routing could have (-r: rounds of bound.h). Prints one line of JSON.
  */
+#include <osmroutes/bound.h>
 #include <osmroutes/check.h>
 #include <osmroutes/prng.h>
 #include <osmroutes/reroute.h>
@@ -47,6 +49,47 @@ static void route(const struct bench *b, const struct osr_result *before, struct
 			run->ms_check = sweep.ms_check;
 		osr_arena_free(&scratch);
 	}
+}
+
+/* What switches are sent: 64 LIDs of one switch, if an entry among them is another one. */
+static uint64_t count_blocks(const struct osr_result *w, const struct osr_result *now)
+{
+	const struct osr_fabric *f = &w->fabric, *g = &now->fabric;
+	uint64_t n = 0;
+
+	for (uint32_t s = 0; s < f->n_switches; s++) {
+		uint32_t there = osr_fabric_switch_by_guid(g, f->sw_guid[s]);
+
+		for (uint32_t first = 0; there != OSR_NONE && first <= f->max_lid; first += 64) {
+			bool changed = false;
+
+			for (uint32_t lid = first; lid < first + 64 && lid <= f->max_lid; lid++) {
+				uint32_t d = f->lid_dest[lid];
+				uint32_t e = lid <= g->max_lid ? g->lid_dest[lid] : OSR_NONE;
+
+				changed |= d != OSR_NONE && e != OSR_NONE &&
+					   osr_lft(&w->routing, s, d) !=
+						   osr_lft(&now->routing, there, e);
+			}
+			n += changed;
+		}
+	}
+	return n;
+}
+
+/* The largest load over the least that any minimal routing of the fabric could have. */
+static double efi_over_bound(const struct osr_result *x, uint32_t rounds)
+{
+	struct osr_arena scratch = { 0 };
+	struct osr_diag diag = { "" };
+	uint64_t bound, most = 0;
+
+	if (osr_bound_minimal(&x->fabric, rounds, &scratch, &bound, &diag))
+		bench_die(diag.text);
+	osr_arena_free(&scratch);
+	for (uint32_t c = 0; c < x->fabric.n_channels; c++)
+		most = most < x->load[c] ? x->load[c] : most;
+	return bound ? (double)most / (double)bound : 0;
 }
 
 /* Entries of the whole fabric's tables that lead into a cable: directly, and anywhere on the way. */
@@ -102,8 +145,10 @@ static uint64_t count_bound(const struct osr_result *w, const struct osr_fabric 
 
 	if (!dist)
 		bench_die("out of memory");
-	if (now->n_switches != f->n_switches || now->n_dests != f->n_dests)
-		bench_die("a cable took more than itself away");
+	if (now->n_switches != f->n_switches || now->n_dests != f->n_dests) {
+		free(dist);
+		return 0;
+	}
 	for (uint32_t t = 0; t < f->n_terminals; t++) {
 		uint32_t d = f->lid_dest[f->term_lid[t]];
 
@@ -124,21 +169,32 @@ static uint64_t count_bound(const struct osr_result *w, const struct osr_fabric 
 }
 
 struct sums {
+	bool switches;   /* die, not cables */
+	uint32_t rounds; /* for the bound */
 	uint64_t n, bound, kept, together, direct, through, changed, anew_changed, sl, lost, longer;
+	uint64_t blocks, blocks_anew;
+	double efi, worst_efi, efi_anew;
 	double worst_direct, worst_through, ms_route, ms_check, ms_full, ms_full_check, drift;
 };
 
-static void kill_cable(const struct bench *b, struct faults *x, const struct osr_result *whole,
-		       uint32_t chan, struct sums *n)
+/* A cable, or the switch it leads to. */
+static void kill_one(const struct bench *b, struct faults *x, const struct osr_result *whole,
+		     uint32_t chan, struct sums *n)
 {
+	uint32_t sw = whole->fabric.chan_dst[chan];
 	struct run kept = { 0 }, full = { 0 };
 	uint64_t direct, through, changed;
 	const struct osr_stable *s = &kept.result.routing.stable;
+	char name[32];
 	double ratio;
 
-	faults_cable(x, chan, true);
+	if (n->switches)
+		x->sw[sw] = true;
+	else
+		faults_cable(x, chan, true);
 	faults_build(x, &kept.arena, &kept.result.fabric);
 	faults_build(x, &full.arena, &full.result.fabric);
+	x->sw[sw] = false;
 	faults_cable(x, chan, false);
 	route(b, whole, &kept);
 	route(b, NULL, &full);
@@ -146,7 +202,8 @@ static void kill_cable(const struct bench *b, struct faults *x, const struct osr
 	n->bound += count_bound(whole, &kept.result.fabric, chan);
 	changed = osr_routing_changed(whole, &kept.result.fabric, &kept.result.routing, NULL);
 	if (!s->kept)
-		fprintf(stderr, "cable %u: %s\n", chan, s->why);
+		fprintf(stderr, "cable %u to %s: %s\n", chan,
+			osr_switch_name(&whole->fabric, sw, name), s->why);
 	n->n++;
 	n->kept += s->kept;
 	n->together += s->together;
@@ -155,6 +212,12 @@ static void kill_cable(const struct bench *b, struct faults *x, const struct osr
 	n->changed += changed;
 	n->anew_changed +=
 		osr_routing_changed(whole, &full.result.fabric, &full.result.routing, NULL);
+	n->blocks += count_blocks(whole, &kept.result);
+	n->blocks_anew += count_blocks(whole, &full.result);
+	ratio = efi_over_bound(&kept.result, n->rounds);
+	n->efi += ratio;
+	n->worst_efi = ratio > n->worst_efi ? ratio : n->worst_efi;
+	n->efi_anew += efi_over_bound(&full.result, n->rounds);
 	n->sl += s->n_sl_changed;
 	n->lost += s->n_sl_lost;
 	n->longer += kept.result.routing.n_longer;
@@ -179,22 +242,27 @@ int main(int argc, char **argv)
 	double prepare;
 	struct osr_diag diag = { "" };
 	struct osr_prng seed = { 1 };
-	struct sums n = { 0 };
+	struct sums n = { .rounds = 100 };
 	struct faults x;
 	uint32_t n_cables = 10;
 	int opt;
 
 	bench_init(&b);
-	while ((opt = getopt(argc, argv, "e:o:n:s:")) != -1) {
+	while ((opt = getopt(argc, argv, "e:o:n:s:r:S")) != -1) {
 		if (bench_option(&b, opt, optarg)) {
 			continue;
 		} else if (opt == 'n') {
 			n_cables = (uint32_t)atoi(optarg);
 		} else if (opt == 's') {
 			seed.state = (uint64_t)atoll(optarg);
+		} else if (opt == 'S') {
+			n.switches = true;
+		} else if (opt == 'r') {
+			n.rounds = (uint32_t)atoi(optarg);
 		} else {
-			bench_die("usage: osr-faults [-e ENGINE] [-o NAME=VALUE] [-n CABLES] [-s SEED] "
-			    "FILE");
+			bench_die("usage: osr-faults [-e ENGINE] [-o NAME=VALUE] [-n CABLES] [-s "
+				  "SEED] "
+				  "[-S] [-r ROUNDS] FILE");
 		}
 	}
 	if (optind + 1 != argc)
@@ -209,19 +277,23 @@ int main(int argc, char **argv)
 	osr_arena_free(&scratch);
 	faults_new(&x, &whole.result.fabric);
 	for (uint32_t i = 0; i < n_cables; i++)
-		kill_cable(&b, &x, &whole.result,
-			   osr_prng_below(&seed, whole.result.fabric.n_channels), &n);
+		kill_one(&b, &x, &whole.result,
+			 osr_prng_below(&seed, whole.result.fabric.n_channels), &n);
 	printf("{\"cables\": %lu, \"kept\": %lu, \"together\": %lu, \"direct\": %.1f, \"through\": "
-	       "%.1f, \"bound\": %.1f, \"changed\": %.1f, \"changed_anew\": %.1f, \"worst_direct\": %.3f, "
+	       "%.1f, \"bound\": %.1f, \"changed\": %.1f, \"changed_anew\": %.1f, "
+	       "\"worst_direct\": %.3f, "
 	       "\"worst_through\": %.3f, \"entries\": %lu, \"sl_changed\": %lu, \"sl_lost\": %lu, "
 	       "\"longer\": %lu, \"drift\": %.3f, \"route_ms\": %.3f, \"check_ms\": %.3f, "
-	       "\"full_route_ms\": %.3f, \"full_check_ms\": %.3f, \"prepare_ms\": %.3f}\n",
-	       n.n, n.kept, n.together, (double)n.direct / n.n, (double)n.through / n.n, (double)n.bound / n.n,
-	       (double)n.changed / n.n, (double)n.anew_changed / n.n, n.worst_direct,
-	       n.worst_through,
+	       "\"full_route_ms\": %.3f, \"full_check_ms\": %.3f, \"prepare_ms\": %.3f, "
+	       "\"blocks\": %.1f, \"blocks_anew\": %.1f, \"efi_over_bound\": %.4f, "
+	       "\"worst_efi_over_bound\": %.4f, \"efi_anew_over_bound\": %.4f}\n",
+	       n.n, n.kept, n.together, (double)n.direct / n.n, (double)n.through / n.n,
+	       (double)n.bound / n.n, (double)n.changed / n.n, (double)n.anew_changed / n.n,
+	       n.worst_direct, n.worst_through,
 	       (unsigned long)whole.result.fabric.n_switches * whole.result.fabric.n_dests, n.sl,
 	       n.lost, n.longer, n.drift, n.ms_route / n.n, n.ms_check / n.n, n.ms_full / n.n,
-	       n.ms_full_check / n.n, prepare);
+	       n.ms_full_check / n.n, prepare, (double)n.blocks / n.n, (double)n.blocks_anew / n.n,
+	       n.efi / n.n, n.worst_efi, n.efi_anew / n.n);
 	faults_free(&x);
 	osr_arena_free(&whole.arena);
 	return 0;

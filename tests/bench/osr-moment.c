@@ -8,6 +8,7 @@
  */
 #include <osmroutes/prng.h>
 #include <osmroutes/reroute.h>
+#include <osmroutes/transition.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,8 +46,8 @@ static double ask_plain(const struct bench *b, const struct osr_result *before, 
 	if (plain->routing.stable.kept && plain->routing.stable.moment == OSR_MOMENT_LOOP)
 		return 0;
 	start = bench_clock_ms();
-	if (osr_reroute_moment(&plain->fabric, &b->req, before, false, &scratch, &s->arena,
-			       &plain->routing, &diag))
+	if (osr_transition_check(&plain->fabric, &b->req, before, false, &scratch, &s->arena,
+				 &plain->routing, &diag))
 		bench_die(diag.text);
 	osr_arena_free(&scratch);
 	return bench_clock_ms() - start;
@@ -62,7 +63,8 @@ static void count_asked(const struct bench *b, const struct osr_result *before, 
 	if (t->kept && t->together)
 		return;
 	ms_plain = ask_plain(b, before, s, &plain);
-	if (plain.routing.stable.kept && plain.routing.stable.moment == OSR_MOMENT_LOOP && !ms_plain) {
+	if (plain.routing.stable.kept && plain.routing.stable.moment == OSR_MOMENT_LOOP &&
+	    !ms_plain) {
 		n->bounces++;
 		return;
 	}
@@ -77,8 +79,8 @@ static void count_asked(const struct bench *b, const struct osr_result *before, 
 }
 
 /* As the plugin does it; n: NULL for the first sweep of all. */
-static bool sweep(const struct bench *b, const struct faults *faults, const struct osr_result *before,
-		  struct sweep *s, struct sums *n)
+static bool sweep(const struct bench *b, const struct faults *faults,
+		  const struct osr_result *before, struct sweep *s, struct sums *n)
 {
 	struct osr_arena scratch = { 0 };
 	struct osr_diag diag = { "" };
@@ -126,11 +128,14 @@ static void print(const char *what, const struct sums *n)
 {
 	double asked = n->asked ? (double)n->asked : 1, all = n->n ? (double)n->n : 1;
 
-	printf("\"%s\": {\"n\": %lu, \"kept\": %lu, \"together\": %lu, \"bounces\": %lu, \"asked\": %lu, \"free\": %lu, "
+	printf("\"%s\": {\"n\": %lu, \"kept\": %lu, \"together\": %lu, \"bounces\": %lu, "
+	       "\"asked\": %lu, \"free\": %lu, "
 	       "\"with_order\": %lu, \"with_sls\": %lu, \"unasked\": %lu, \"route_ms\": %.2f, "
-	       "\"check_ms\": %.2f, \"ask_ms\": %.2f, \"choose_ms\": %.2f, \"choose_worst_ms\": %.2f}",
-	       what, n->n, n->kept, n->together, n->bounces, n->asked, n->plain, n->order, n->sls, n->unasked,
-	       n->ms_route / all, n->ms_check / all, n->ms_plain / asked, n->ms_prefer / asked, n->worst);
+	       "\"check_ms\": %.2f, \"ask_ms\": %.2f, \"choose_ms\": %.2f, \"choose_worst_ms\": "
+	       "%.2f}",
+	       what, n->n, n->kept, n->together, n->bounces, n->asked, n->plain, n->order, n->sls,
+	       n->unasked, n->ms_route / all, n->ms_check / all, n->ms_plain / asked,
+	       n->ms_prefer / asked, n->worst);
 }
 
 int main(int argc, char **argv)
@@ -158,8 +163,9 @@ int main(int argc, char **argv)
 		} else if (opt == 'v') {
 			b.req.max_vls = (uint8_t)atoi(optarg);
 		} else {
-			bench_die("usage: osr-moment [-e ENGINE] [-o NAME=VALUE] [-n TRIALS] [-k CABLES] "
-			    "[-s SEED] [-v VLS] FILE");
+			bench_die("usage: osr-moment [-e ENGINE] [-o NAME=VALUE] [-n TRIALS] [-k "
+				  "CABLES] "
+				  "[-s SEED] [-v VLS] FILE");
 		}
 	}
 	if (optind + 1 != argc)

@@ -14,6 +14,7 @@
 
 #include <osmroutes/check.h>
 #include <osmroutes/reroute.h>
+#include <osmroutes/transition.h>
 #include <osmroutes/sweep.h>
 
 #include <stdio.h>
@@ -62,8 +63,8 @@ static void ask(struct pair *x, bool prefer, struct osr_routing *r)
 	struct osr_arena scratch = { 0 };
 	struct osr_diag diag = { "" };
 
-	if (osr_reroute_moment(&x->now.fabric, &x->req, &x->old, prefer, &scratch, &x->arena, r,
-			       &diag))
+	if (osr_transition_check(&x->now.fabric, &x->req, &x->old, prefer, &scratch, &x->arena, r,
+				 &diag))
 		fail_msg("%s on %s: %s", x->engine->name, x->t.name, diag.text);
 	assert_int_equal(scratch.in_use, 0);
 	osr_arena_free(&scratch);
@@ -200,7 +201,8 @@ static void test_engines(void **state)
 			struct pair x = { .engine = *e,
 					  .req = { .max_vls = (uint8_t)(1 + i % 8),
 						   .multicast = i % 3 != 0,
-						   .mcast_vl = (uint8_t)(i % 5 == 0 && i % 8 > 1) } };
+						   .mcast_vl =
+							   (uint8_t)(i % 5 == 0 && i % 8 > 1) } };
 
 			if (i % 2)
 				test_fabric_named(&x.t, i / 2 % N_TEST_FABRICS);
@@ -208,9 +210,10 @@ static void test_engines(void **state)
 				test_fabric_random(&x.t, 3 + i % 12, 2 + i * 7 % 30, 900 + i);
 			both_ways(&x, i, &n);
 		}
-		print_message("%s: %u asked (%u judged), %u free as made, %u with the old order, %u with "
-			      "the old SLs, %u not\n",
-			      (*e)->name, n.n, n.judged, n.free, n.order, n.sls, n.loop);
+		print_message(
+			"%s: %u asked (%u judged), %u free as made, %u with the old order, %u with "
+			"the old SLs, %u not\n",
+			(*e)->name, n.n, n.judged, n.free, n.order, n.sls, n.loop);
 		if (!strcmp((*e)->name, "dfsssp"))
 			assert_true(n.judged > 500 && n.free > 100 && n.order > 20 && n.sls > 1);
 	}
@@ -234,8 +237,8 @@ static void test_memory(void **state)
 		struct osr_arena scratch = { .fail_after = n }, result = { .fail_after = n };
 		struct osr_routing r = x.now.routing;
 		struct osr_diag diag = { "" };
-		enum osr_status st = osr_reroute_moment(&x.now.fabric, &x.req, &x.old, true, &scratch,
-							&result, &r, &diag);
+		enum osr_status st = osr_transition_check(&x.now.fabric, &x.req, &x.old, true,
+							  &scratch, &result, &r, &diag);
 
 		assert_true(st == OSR_OK || (st == OSR_NOMEM && diag.text[0]));
 		if (st) {

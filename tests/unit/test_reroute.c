@@ -88,6 +88,8 @@ static void assert_only_cut_changed(const struct life *x, const struct osr_resul
 {
 	const struct osr_result *home = now->home;
 	const struct osr_fabric *f = &now->fabric, *h = &home->fabric;
+	/* Each of those moved for balance is one entry. */
+	uint64_t may_differ = now->routing.stable.n_moved;
 
 	for (uint32_t d = 0; d < f->n_dests; d++)
 		for (uint32_t s = 0; s < f->n_switches; s++) {
@@ -96,7 +98,7 @@ static void assert_only_cut_changed(const struct life *x, const struct osr_resul
 
 			if (s != f->dest_switch[d] &&
 			    osr_lft(&now->routing, s, d) != osr_lft(&home->routing, hs, hd) &&
-			    !was_cut(home, f, hs, hd))
+			    !was_cut(home, f, hs, hd) && !may_differ--)
 				fail_msg("%s on %s: switch %u changed its entry for LID %u, whose "
 					 "route was whole",
 					 x->engine->name, x->t.name, s, f->dest_lid[d]);
@@ -198,12 +200,12 @@ static void step(struct life *x)
 		assert_same_unprepared(x, now);
 	ledger_note(&x->ledger, now);
 	assert_promises(x, now);
-	if (s->kept && now->home)
+	if (s->kept && now->home && (!current(x) || now->digest != current(x)->digest))
 		assert_only_cut_changed(x, now);
 	if (x->prepares)
-		assert_int_equal(osr_reroute_prepare(now, &scratch, &slot->arena, &now->routing,
-						     &diag),
-				 OSR_OK);
+		assert_int_equal(
+			osr_reroute_prepare(now, &scratch, &slot->arena, &now->routing, &diag),
+			OSR_OK);
 	osr_arena_free(&scratch);
 	if (!x->now)
 		x->first_digest = now->digest;
@@ -343,8 +345,6 @@ static void test_random_lives(void **state)
 			test_fabric_random(&x.t, 2 + i % 15, 1 + i * 7 % 40, 500 + i);
 			if (!strcmp((*e)->name, "dfsssp")) {
 				set(&x, "reversible_sl", i % 3 ? "auto" : "off");
-				set(&x, "repair", i % 2 ? "shortest" : "fewest");
-				set(&x, "room", i % 4 < 2 ? "yes" : "no");
 				set(&x, "rebalance", "0");
 			}
 			x.prepares = i % 3 == 0;
@@ -489,7 +489,7 @@ static void test_refusals(void **state)
 	free(other.routing.sl2vl);
 	other.routing = (struct osr_routing){ 0 };
 	assert_anew(&other, req, 0, "no earlier tables");
-	assert_anew(current(&x), req, 99, "balanced");
+	assert_anew(current(&x), req, 99, "busiest channel");
 	finish(&x);
 }
 

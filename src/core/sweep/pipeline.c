@@ -11,6 +11,7 @@
 #include <osmroutes/sweep.h>
 
 #include <osmroutes/reroute.h>
+#include <osmroutes/transition.h>
 #include <osmroutes/turn.h>
 
 #include <string.h>
@@ -60,7 +61,6 @@ static enum osr_status sweep_reroute(const struct osr_job *job, struct osr_diag 
 {
 	const struct osr_reroute_options opt = {
 		.minimal = job->engine->capabilities & OSR_ENGINE_MINIMAL,
-		.fewest = sweep_option(job, "repair", false), /* "shortest|fewest" */
 		.drift = (uint32_t)sweep_option(job, "rebalance", 0)
 	};
 	double start = sweep_clock_ms(job);
@@ -82,9 +82,6 @@ static enum osr_status sweep_full_route(const struct osr_job *job, const struct 
 	bool stable = sweep_is_stable(job);
 	enum osr_status st = job->engine->route(job);
 
-	if (!st && stable && sweep_option(job, "room", false))
-		st = osr_reroute_room(job->fabric, job->request.max_vls, job->scratch, job->arena,
-				      job->routing, job->diag);
 	if (!st && stable && job->previous)
 		st = osr_reroute_anew(job->fabric, &job->request, job->previous, why, job->scratch,
 				      job->arena, job->routing, job->diag);
@@ -136,8 +133,8 @@ static void sweep_transition(const struct osr_job *job)
 	}
 	if (s->kept && (s->together || s->moment == OSR_MOMENT_LOOP))
 		return;
-	if (osr_reroute_moment(job->fabric, &job->request, job->previous, !s->kept, job->scratch,
-			       job->arena, job->routing, &diag))
+	if (osr_transition_check(job->fabric, &job->request, job->previous, !s->kept, job->scratch,
+				 job->arena, job->routing, &diag))
 		sweep_unasked(job->routing, diag.text);
 }
 

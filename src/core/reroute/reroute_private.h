@@ -1,23 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * What the files of reroute.h share:
- *	reroute.c	from the previous result to the new one, step by step
- *	reroute_map.c	which part of today is which part of yesterday
- *	reroute_base.c	where it starts: tables, dependencies, loads
- *	reroute_deps.c	the dependency graph of every lane, kept acyclic
- *	reroute_lanes.c	the lanes of a pair
- *	reroute_tree.c	one destination: who is cut off, and the shortest ways that are left
- *	reroute_few.c	the ways that change the fewest entries
- *	reroute_mix.c	packets that meet old and new entries
- *	reroute_mcast.c	the spanning order of multicast
- *	reroute_evict.c	unicast that gives way to it
- *	reroute_out.c	the result
- *	reroute_spare.c	before and after
- *	reroute_room.c	after a full route: SLs that leave room for repairs
- *	reroute_moment.c	after a full route: can the mixture with the old tables deadlock?
+ * What the files of reroute.h share. The theory is at the top of reroute.c. Files call only those above them:
+ *	reroute.c		one re-route, step by step; what is done before and after one
+ *	reroute_balance.c	the busiest channel
+ *	reroute_tree.c		one LID: who is cut off, and the shortest paths that are left
+ *	reroute_mcast.c		the spanning order of multicast
+ *	reroute_mix.c		dependencies of packets that meet old and new entries
+ *	reroute_lanes.c		the VLs of a pair; unicast that gives way to multicast
+ *	reroute_tables.c	which element is which; where a re-route starts; its result
+ *	reroute_deps.c		the dependency graph of every VL, kept acyclic
  *
- * All of it works in the numbering of one fabric x, mostly that of home: there channels, switches
- * and dests of today have a place, and those that are away are dead.
+ * All indices refer to one fabric x, mostly the baseline's; elements missing from the fabric of today (f)
+ * are inactive.
  */
 #ifndef OSR_REROUTE_PRIVATE_H
 #define OSR_REROUTE_PRIVATE_H
@@ -31,8 +25,8 @@
 struct osr__deps {
 	const struct osr_fabric *x;
 	uint32_t n_lanes;
-	uint32_t *row;            /* [n_channels + 1] slots, as in cdg.h */
-	uint16_t *dep;            /* [slots] a bit per lane */
+	uint32_t *row; /* [n_channels + 1] slots, as in cdg.h */
+	uint16_t *dep; /* [slots] a bit per lane */
 	/*
 	 * [slots] lanes on which this dependency was found to close a cycle with those there are
 	 * for good: it always will, for the graph only grows.
@@ -50,50 +44,41 @@ struct osr__deps {
 	uint32_t n_undo, max_undo;
 };
 
-struct osr__reroute {
-	const struct osr_fabric *f; /* today */
-	const struct osr_fabric *x; /* home's, or f */
-	const struct osr_reroute_options *opt;
-	const struct osr_result *home, *last;
-	const struct osr_routing *base; /* of which claims, lanes and ranks are taken */
-	bool same;                      /* x is home's: base is home's routing */
-
-	/* f's to x's, and back; OSR_NONE: away. */
-	uint32_t *sw_x, *dest_x, *chan_x;
-	uint32_t *sw_f, *dest_f, *chan_f;
-	/* x's to the last sweep's; NULL if the last result is home itself. */
+/* Which element of the fabric of today (f) is which of x, and of the last sweep's. OSR_NONE: none. */
+struct reroute_map {
+	uint32_t *sw_x, *dest_x, *chan_x; /* of f, in x */
+	uint32_t *sw_f, *dest_f, *chan_f; /* of x, in f */
+	/* of x, in the last sweep's; NULL if the last result is the baseline itself */
 	uint32_t *sw_last, *dest_last;
+};
 
-	uint8_t *lft;      /* [x] the tables in the making */
-	uint8_t *sl;       /* [x] or NULL */
-	uint16_t *grants;  /* [x] or NULL: SLs of earlier */
+/* The tables in the making and what hangs on them, all in the numbering of x. */
+struct reroute_tables {
+	uint8_t *lft;      /* [n_dests * n_switches] */
+	uint8_t *sl;       /* [n_dests * n_switches] or NULL */
+	uint16_t *grants;  /* [n_dests * n_switches] or NULL: SLs given earlier */
 	uint16_t *reply;   /* [n_switches^2] or NULL: SLs of what row answers to column */
 	uint32_t *sources; /* [n_switches] end ports of today */
 	uint64_t *load;    /* [n_channels] */
 	uint32_t *dest_row, *dest_list; /* dests by switch */
-	bool shared;                    /* one graph for all VLs */
-	bool new_ways;                  /* there are channels that the last sweep did not have */
-	bool deviates;                  /* the last sweep had SLs that home does not have */
-	uint32_t n_lanes;               /* 0: no certificate */
-	struct osr__deps deps;
-
-	uint8_t *
-		touched; /* [n_dests] entries differ from home's, or from those of the last sweep */
-
+	/* [n_dests] entries differ from the baseline's, or from those of the last sweep */
+	uint8_t *touched;
 	/* (dest, switch) pairs whose entry leads nowhere: cut[cut_row[d]] .. */
 	uint32_t *cut_row, *cut;
+};
 
-	/* One tree. Marks are valid if they are the current epoch. */
+/* The search in the tree of one LID. Marks are valid if they are the current epoch. */
+struct reroute_tree {
 	uint32_t epoch;
 	uint32_t *in_u;     /* [n_switches] mark: the route is cut */
 	uint32_t *known;    /* [n_switches] mark: len holds */
 	uint32_t *len;      /* [n_switches] channels to the root */
 	uint32_t *flow;     /* [n_switches] end ports that sent through a cut switch */
-	uint64_t *expected; /* [n_channels] of flows whose ways are not all found yet */
-	uint16_t *done;     /* [n_switches] lanes whose dependencies are all in the graph */
+	uint64_t *expected; /* [n_channels] of flows whose paths are not all found yet */
+	uint16_t *done;     /* [n_switches] VLs whose dependencies are all in the graph */
 	uint32_t *u;        /* [n_switches] the switches that are cut */
 	uint32_t n_u;
-	uint8_t *old;      /* [n_switches] the entry in home's table */
+	uint8_t *old;      /* [n_switches] the entry in the baseline's table */
 	uint8_t *last_row; /* [n_switches] the entries of the last sweep */
 	uint32_t *mark;    /* [n_switches] of searches upstream */
 	uint32_t n_marks;
@@ -101,42 +86,51 @@ struct osr__reroute {
 	uint32_t *head;                /* [n_switches + 2] switches to look at, by length */
 	uint32_t *node_sw, *node_next; /* [n_channels + n_switches] */
 	uint32_t n_nodes;
-	uint32_t *place;  /* [n_switches] where in u[] */
-	uint32_t *settled; /* [n_switches] */
-	uint8_t *busy;     /* [n_switches] */
-	uint8_t *relaxed; /* [n_switches] may get another SL */
-	bool rejected;    /* a way was not free of cycles */
-	bool mixes;       /* only ways that mix with old entries without a cycle; or it is given up */
-	bool bounces;     /* whatever way a switch takes, packets with old entries come back to it */
+	uint32_t *settled; /* [n_switches] of one function */
+	uint8_t *relaxed;  /* [n_switches] may get another SL */
+};
 
-	uint8_t *front; /* [n_dests] trees that are repaired first */
-	bool again;     /* there is one more since this try began */
-
-	uint64_t attempts; /* of keeping a lane that may still fail */
-	uint8_t max_vls;
-	struct osr_stable stable;
-	uint64_t n_longer;
-	bool minimal;
+/* How this attempt searches, and what came of it. */
+struct reroute_outcome {
+	uint8_t *front; /* [n_dests] trees that found no path in an earlier attempt: first */
+	bool again;     /* there is one more since this attempt began */
+	bool rejected;  /* a path was not free of cycles */
+	bool bounces;   /* whatever a switch does, packets with old entries come back to it */
 	bool no_memory;
+	uint64_t attempts; /* of keeping a VL that may still fail */
+	uint64_t n_longer;
+	struct osr_stable stable;
+};
+
+struct osr__reroute {
+	const struct osr_fabric *f; /* today */
+	const struct osr_fabric *x; /* the baseline's, or f */
+	const struct osr_reroute_options *opt;
+	const struct osr_result *home, *last;
+	const struct osr_routing *base; /* of which claims, VLs and ranks are taken */
+	bool same;                      /* x is the baseline's: base is its routing */
+	bool shared;                    /* one graph for all VLs */
+	bool minimal;                   /* base is */
+	bool new_ways;                  /* there are channels that the last sweep did not have */
+	bool deviates;                  /* the last sweep had SLs that the baseline does not have */
+	uint8_t max_vls;
+	uint32_t n_lanes; /* 0: no certificate */
+	struct osr__deps deps;
+	struct reroute_map map;
+	struct reroute_tables tab;
+	struct reroute_tree tree;
+	struct reroute_outcome out;
 	struct osr_arena *scratch;
 };
 
-/* reroute_map.c */
+static inline enum osr_status osr__nomem(struct osr_diag *diag)
+{
+	return osr_fail(diag, OSR_NOMEM, "out of memory for re-routing");
+}
+
+/* reroute_tables.c */
 enum osr_status osr__map(struct osr__reroute *w, struct osr_diag *diag);
 
-/* reroute.c */
-enum osr_status osr__nomem(struct osr_diag *diag);
-
-/*
- * reroute_same.c: is the fabric the one that `previous`, a repair, was made for? Then its tables go in place
- * of those that r has in `result` no more.
- */
-bool osr__nothing_changed(const struct osr_fabric *f, const struct osr_request *req,
-			  const struct osr_result *previous);
-enum osr_status osr__keep_result(const struct osr_result *previous, struct osr_arena *result,
-				 struct osr_routing *r, struct osr_diag *diag);
-
-/* reroute_base.c */
 /* Rows of `from`, whose switches are sw[] and dests dest[] of to's; what it lacks is `missing`. */
 void osr__copy_rows(const uint8_t *from, uint32_t n_from, const uint32_t *sw, const uint32_t *dest,
 		    uint32_t n_dests, uint32_t n, uint8_t missing, uint8_t *to);
@@ -218,41 +212,29 @@ bool osr__try_pair(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint3
 uint8_t osr__other_sl(const struct osr__reroute *w, uint32_t d, uint32_t v);
 /*
  * SLs of earlier on the routes of d that are not cut (in_u); what cannot be kept is counted. Only
- * with w->grants.
+ * with w->tab.grants.
  */
 void osr__keep_grants(struct osr__reroute *w, uint32_t d);
 
 /* reroute_tree.c */
 /* All switches whose way along row leads through one of u[0 .. n_u): appended to u. */
 void osr__upstream(struct osr__reroute *w, uint32_t root, const uint8_t *row);
-/* With no entry changed but those that are dead, and no way longer than it must be; or not at all. */
-bool osr__repair_easily(struct osr__reroute *w, uint32_t d);
 enum osr_status osr__repair_tree(struct osr__reroute *w, uint32_t d, struct osr_diag *diag);
 /* The entries of the last sweep for d, where they lead along cables of today; else OSR_NO_PATH. */
 void osr__last_row(const struct osr__reroute *w, uint32_t d, uint8_t *row);
 
-/* Smaller is more welcome. */
-struct osr__candidate {
-	uint32_t chan;
-	uint32_t class;
-	uint32_t len;
-	uint64_t cost;
-};
-
-struct osr__candidate osr__candidate(const struct osr__reroute *w, uint32_t d, const uint8_t *row,
-				     uint32_t v, uint32_t c);
-uint32_t osr__best_candidate(const struct osr__candidate *list, uint32_t n);
-bool osr__settled(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint32_t v);
-
-/* reroute_few.c */
 /*
- * Ways for u[0 .. n_u), of which the first n_cut have dead entries, with at most max_extra other
- * entries changed. False, and nothing is changed, if there are none.
+ * The least that the busiest channel of any routing of f carries (bound.h), and what a full route can be
+ * expected to reach: no better than the baseline was against its own bound.
  */
-bool osr__change_few(struct osr__reroute *w, uint32_t d, uint8_t *row, uint32_t n_cut,
-		     uint32_t max_extra);
+enum osr_status osr__expected_load(struct osr__reroute *w, uint64_t *least, uint64_t *expected,
+				   struct osr_diag *diag);
 
-/* reroute_out.c */
+/* reroute_balance.c */
+/* Moves LIDs off channels that carry more than they must. */
+enum osr_status osr__reroute_balance(struct osr__reroute *w, struct osr_diag *diag);
+
+/* reroute_tables.c: the result */
 /* What is taken over as it is. */
 void osr__begin_result(const struct osr__reroute *w, struct osr_routing *r);
 enum osr_status osr__hand_over_ranks(struct osr__reroute *w, struct osr_arena *result,
@@ -263,11 +245,6 @@ enum osr_status osr__hand_over(struct osr__reroute *w, struct osr_arena *result,
 /* reroute_mix.c */
 /* What the last sweep left on the switches, where it differs from home's. */
 void osr__add_last(struct osr__reroute *w);
-/*
- * What packets to d that meet old entries depend on if v sends by channel c, whose way from there on is
- * settled; for as long as the route from v itself. False if that closes a cycle: some of it is added then.
- */
-bool osr__mix_turns(struct osr__reroute *w, uint32_t d, uint32_t v, uint32_t c);
 /*
  * Do all neighbours of v, by their old entries, send what comes to them for d to v? Then no tables by
  * which v reaches d can mix with the old ones without a cycle: v and the neighbour it takes. Notes it.
@@ -283,15 +260,10 @@ void osr__add_mixtures(struct osr__reroute *w, const struct osr_routing *r);
 uint32_t osr__last_parent(const struct osr__reroute *w, uint32_t s);
 /* What the order of the base depends on, into the graph; its certificate has it. */
 void osr__add_order(struct osr__reroute *w);
-/*
- * What is left of the last order, its pieces tied together by any cables: [n_switches] parents in
- * `arena`; NULL if it does not reach everybody, or memory ran out.
- */
-uint32_t *osr__keep_order(struct osr__reroute *w, struct osr_arena *arena);
 enum osr_status osr__repair_mcast(struct osr__reroute *w, struct osr_arena *result,
 				  struct osr_routing *r, struct osr_diag *diag);
 
-/* reroute_evict.c */
+/* reroute_lanes.c: multicast first */
 /*
  * Multicast along parent[] (channels of x) on this lane, whatever unicast is in its way. False if a
  * pair fits no other lane; then the graph of the lane is not complete.
@@ -303,7 +275,7 @@ static inline uint32_t osr__alive(const struct osr__reroute *w, uint32_t s, uint
 {
 	uint32_t c = osr_port_channel(w->x, s, port);
 
-	return c != OSR_NONE && w->chan_f[c] != OSR_NONE ? c : OSR_NONE;
+	return c != OSR_NONE && w->map.chan_f[c] != OSR_NONE ? c : OSR_NONE;
 }
 
 #endif

@@ -11,11 +11,6 @@
 
 #include <string.h>
 
-static enum osr_status nomem(struct osr_diag *diag)
-{
-	return osr_fail(diag, OSR_NOMEM, "out of memory for the dependencies of the old tables");
-}
-
 /* Heapsort of a list of channels by key: no memory, no worst case. */
 static void sift_down(uint32_t *list, size_t at, size_t n, const uint32_t *key)
 {
@@ -92,7 +87,7 @@ enum osr_status osr__deps_init(struct osr__deps *g, const struct osr_fabric *x, 
 	*g = (struct osr__deps){ .x = x, .n_lanes = n_lanes };
 	g->row = osr_alloc(scratch, m + 1, sizeof(*g->row));
 	if (!g->row)
-		return nomem(diag);
+		return osr__nomem(diag);
 	for (uint32_t c = 0; c < m; c++) {
 		uint32_t u = x->chan_dst[c];
 
@@ -115,7 +110,7 @@ enum osr_status osr__deps_init(struct osr__deps *g, const struct osr_fabric *x, 
 	g->undo = osr_alloc(scratch, g->max_undo, sizeof(*g->undo));
 	if (!g->dep || !g->never || !g->pos || !g->after || !g->before || !g->places || !g->seen ||
 	    !g->undo)
-		return nomem(diag);
+		return osr__nomem(diag);
 	for (uint32_t lane = 0; lane < n_lanes; lane++)
 		place(g, keys + lane * m, g->pos + lane * m);
 	return OSR_OK;

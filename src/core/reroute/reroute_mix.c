@@ -15,8 +15,8 @@
 
 static bool same_numbers(const struct osr__reroute *w)
 {
-	return !w->sw_last || (w->last->fabric.n_switches == w->x->n_switches &&
-			       w->last->fabric.n_dests == w->x->n_dests);
+	return !w->map.sw_last || (w->last->fabric.n_switches == w->x->n_switches &&
+				   w->last->fabric.n_dests == w->x->n_dests);
 }
 
 /* Are the entries of the last sweep those of home, byte for byte? */
@@ -24,7 +24,7 @@ static bool like_home(const struct osr__reroute *w, uint32_t d)
 {
 	size_t n = w->x->n_switches;
 
-	return same_numbers(w) && !memcmp(w->last->routing.lft + d * n, w->lft + d * n, n);
+	return same_numbers(w) && !memcmp(w->last->routing.lft + d * n, w->tab.lft + d * n, n);
 }
 
 /* The routes of the last sweep that differ from row. */
@@ -33,13 +33,13 @@ static void collect_changed(struct osr__reroute *w, uint32_t d, const uint8_t *r
 	const struct osr_fabric *x = w->x;
 	uint32_t root = x->dest_switch[d];
 
-	w->epoch++;
-	w->n_u = 0;
+	w->tree.epoch++;
+	w->tree.n_u = 0;
 	for (uint32_t v = 0; v < x->n_switches; v++) {
-		if (w->last_row[v] == row[v] || w->sw_f[v] == OSR_NONE || v == root)
+		if (w->tree.last_row[v] == row[v] || w->map.sw_f[v] == OSR_NONE || v == root)
 			continue;
-		w->in_u[v] = w->epoch;
-		w->u[w->n_u++] = v;
+		w->tree.in_u[v] = w->tree.epoch;
+		w->tree.u[w->tree.n_u++] = v;
 	}
 }
 
@@ -47,17 +47,17 @@ static void add_last_routes(struct osr__reroute *w, uint32_t d)
 {
 	uint32_t root = w->x->dest_switch[d];
 
-	osr__upstream(w, root, w->last_row);
-	for (uint32_t i = 0; i < w->n_u; i++) {
-		uint32_t v = w->u[i], c = osr__alive(w, v, w->last_row[v]);
+	osr__upstream(w, root, w->tree.last_row);
+	for (uint32_t i = 0; i < w->tree.n_u; i++) {
+		uint32_t v = w->tree.u[i], c = osr__alive(w, v, w->tree.last_row[v]);
 
 		if (c == OSR_NONE)
 			continue;
 		osr__deps_begin(&w->deps);
-		if (osr__add_route(w, d, w->last_row, v, c, osr__need(w, d, v)))
+		if (osr__add_route(w, d, w->tree.last_row, v, c, osr__need(w, d, v)))
 			continue;
 		osr__deps_undo(&w->deps);
-		w->stable.together = false;
+		w->out.stable.together = false;
 	}
 }
 
@@ -68,13 +68,13 @@ void osr__add_last(struct osr__reroute *w)
 	if (!w->same || w->last == w->home)
 		return;
 	for (uint32_t d = 0; d < x->n_dests; d++) {
-		if (w->dest_f[d] == OSR_NONE || like_home(w, d))
+		if (w->map.dest_f[d] == OSR_NONE || like_home(w, d))
 			continue;
-		osr__last_row(w, d, w->last_row);
-		collect_changed(w, d, w->lft + (size_t)d * x->n_switches);
-		if (!w->n_u)
+		osr__last_row(w, d, w->tree.last_row);
+		collect_changed(w, d, w->tab.lft + (size_t)d * x->n_switches);
+		if (!w->tree.n_u)
 			continue;
-		w->touched[d] = 1;
+		w->tab.touched[d] = 1;
 		if (w->n_lanes)
 			add_last_routes(w, d);
 	}
@@ -86,12 +86,12 @@ static uint32_t ways(const struct osr__reroute *w, uint32_t d, const uint8_t *ro
 {
 	uint32_t n = 0, c;
 
-	if (v == w->x->dest_switch[d] || w->sw_f[v] == OSR_NONE)
+	if (v == w->x->dest_switch[d] || w->map.sw_f[v] == OSR_NONE)
 		return 0;
 	c = osr__alive(w, v, row[v]);
 	if (c != OSR_NONE)
 		way[n++] = c;
-	c = row[v] == w->last_row[v] ? OSR_NONE : osr__alive(w, v, w->last_row[v]);
+	c = row[v] == w->tree.last_row[v] ? OSR_NONE : osr__alive(w, v, w->tree.last_row[v]);
 	if (c != OSR_NONE)
 		way[n++] = c;
 	return n;
@@ -104,28 +104,8 @@ static uint32_t old_way(const struct osr__reroute *w, uint32_t d, uint32_t v, ui
 
 	if (v == w->x->dest_switch[d])
 		return OSR_NONE;
-	old = osr__alive(w, v, w->last_row[v]);
+	old = osr__alive(w, v, w->tree.last_row[v]);
 	return old == c ? OSR_NONE : old;
-}
-
-bool osr__mix_turns(struct osr__reroute *w, uint32_t d, uint32_t v, uint32_t c)
-{
-	const struct osr_fabric *x = w->x;
-	uint32_t u = x->chan_dst[c], old = OSR_NONE;
-
-	if (w->last_row[v] == x->chan_port[c])
-		return true; /* as in the last sweep */
-	old = old_way(w, d, u, OSR_NONE);
-	if (old != OSR_NONE && !osr__deps_add(&w->deps, c, old, osr__need(w, d, v)))
-		return false;
-	for (uint32_t out = x->chan_row[v]; out < x->chan_row[v + 1]; out++) {
-		uint32_t p = x->chan_dst[out], in = x->chan_rev[out];
-
-		if (w->chan_f[out] != OSR_NONE && old_way(w, d, p, OSR_NONE) == in &&
-		    !osr__deps_add(&w->deps, in, c, osr__need(w, d, p)))
-			return false;
-	}
-	return true;
 }
 
 static bool all_send_back(const struct osr__reroute *w, uint32_t d, uint32_t v)
@@ -133,7 +113,7 @@ static bool all_send_back(const struct osr__reroute *w, uint32_t d, uint32_t v)
 	const struct osr_fabric *x = w->x;
 
 	for (uint32_t c = x->chan_row[v]; c < x->chan_row[v + 1]; c++)
-		if (w->chan_f[c] != OSR_NONE &&
+		if (w->map.chan_f[c] != OSR_NONE &&
 		    (old_way(w, d, x->chan_dst[c], OSR_NONE) != x->chan_rev[c] ||
 		     !osr__need(w, d, x->chan_dst[c])))
 			return false;
@@ -144,12 +124,13 @@ void osr__look_for_bounce(struct osr__reroute *w, uint32_t d, uint32_t v)
 {
 	char buf[32];
 
-	if (w->bounces || !w->n_lanes || !all_send_back(w, d, v))
+	if (w->out.bounces || !w->n_lanes || !all_send_back(w, d, v))
 		return;
-	w->bounces = true;
-	w->stable.moment = OSR_MOMENT_LOOP;
-	snprintf(w->stable.moment_why, sizeof(w->stable.moment_why),
-		 "credit loop of 2 channels: switch %.60s has lost its way to LID %u, and all its neighbours "
+	w->out.bounces = true;
+	w->out.stable.moment = OSR_MOMENT_LOOP;
+	snprintf(w->out.stable.moment_why, sizeof(w->out.stable.moment_why),
+		 "credit loop of 2 channels: switch %.60s has lost its way to LID %u, and all its "
+		 "neighbours "
 		 "send such packets to it as long as they have the old tables",
 		 osr_switch_name(w->x, v, buf), w->x->dest_lid[d]);
 }
@@ -159,8 +140,8 @@ static bool is_mixed(const struct osr__reroute *w, uint32_t d, const uint8_t *ro
 {
 	uint32_t way[2];
 
-	for (uint32_t i = 0; i < w->n_u; i++)
-		if (ways(w, d, row, w->u[i], way) == 2)
+	for (uint32_t i = 0; i < w->tree.n_u; i++)
+		if (ways(w, d, row, w->tree.u[i], way) == 2)
 			return true;
 	return false;
 }
@@ -172,29 +153,29 @@ static bool is_mixed(const struct osr__reroute *w, uint32_t d, const uint8_t *ro
 static void push_lanes(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint16_t *lanes)
 {
 	const struct osr_fabric *x = w->x;
-	uint32_t n = x->n_switches, *list = w->stack, n_list = 0, way[2];
+	uint32_t n = x->n_switches, *list = w->tree.stack, n_list = 0, way[2];
 
-	w->n_marks++; /* marked: in the list */
+	w->tree.n_marks++; /* marked: in the list */
 	for (uint32_t v = 0; v < n; v++) {
-		lanes[v] = w->sw_f[v] == OSR_NONE ? 0 : osr__need(w, d, v);
+		lanes[v] = w->map.sw_f[v] == OSR_NONE ? 0 : osr__need(w, d, v);
 		if (!lanes[v])
 			continue;
-		w->mark[v] = w->n_marks;
+		w->tree.mark[v] = w->tree.n_marks;
 		list[n_list++] = v;
 	}
 	while (n_list) {
 		uint32_t v = list[--n_list], n_ways = ways(w, d, row, v, way);
 
-		w->mark[v] = 0;
+		w->tree.mark[v] = 0;
 		for (uint32_t i = 0; i < n_ways; i++) {
 			uint32_t next = x->chan_dst[way[i]];
 
 			if (!(lanes[v] & ~lanes[next]))
 				continue;
 			lanes[next] |= lanes[v];
-			if (w->mark[next] == w->n_marks)
+			if (w->tree.mark[next] == w->tree.n_marks)
 				continue;
-			w->mark[next] = w->n_marks;
+			w->tree.mark[next] = w->tree.n_marks;
 			list[n_list++] = next;
 		}
 	}
@@ -214,7 +195,7 @@ static void mix(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint16_t
 
 			for (uint32_t j = 0; j < n_out; j++)
 				if (!osr__deps_add(&w->deps, in[i], out[j], lanes[v]))
-					w->stable.together = false;
+					w->out.stable.together = false;
 		}
 	}
 }
@@ -226,12 +207,12 @@ static bool in_orders(const struct osr__reroute *w, const struct osr_routing *r,
 		      uint32_t c)
 {
 	const struct osr_fabric *x = w->x;
-	uint32_t far = x->chan_dst[c], now = w->chan_f[c];
+	uint32_t far = x->chan_dst[c], now = w->map.chan_f[c];
 
 	if (now == OSR_NONE)
 		return false;
-	return r->mcast_parent[w->sw_f[s]] == now ||
-	       r->mcast_parent[w->sw_f[far]] == w->chan_f[x->chan_rev[c]] ||
+	return r->mcast_parent[w->map.sw_f[s]] == now ||
+	       r->mcast_parent[w->map.sw_f[far]] == w->map.chan_f[x->chan_rev[c]] ||
 	       osr__last_parent(w, s) == c || osr__last_parent(w, far) == x->chan_rev[c];
 }
 
@@ -243,14 +224,14 @@ static void mix_orders(struct osr__reroute *w, const struct osr_routing *r)
 
 	if (!w->n_lanes || !r->mcast_parent || !(r->claims & OSR_CLAIM_MULTICAST))
 		return;
-	for (uint32_t s = 0; w->stable.together && s < x->n_switches; s++)
+	for (uint32_t s = 0; w->out.stable.together && s < x->n_switches; s++)
 		for (uint32_t a = x->chan_row[s]; a < x->chan_row[s + 1]; a++) {
 			if (!in_orders(w, r, s, a))
 				continue;
 			for (uint32_t b = x->chan_row[s]; b < x->chan_row[s + 1]; b++)
 				if (a != b && in_orders(w, r, s, b) &&
 				    !osr__deps_add(&w->deps, x->chan_rev[a], b, lane))
-					w->stable.together = false;
+					w->out.stable.together = false;
 		}
 }
 
@@ -259,17 +240,17 @@ void osr__add_mixtures(struct osr__reroute *w, const struct osr_routing *r)
 	const struct osr_fabric *x = w->x;
 
 	/* Once it is known not to hold, nothing more has to be proven. */
-	w->stable.together &= !w->stable.n_sl_lost;
+	w->out.stable.together &= !w->out.stable.n_sl_lost;
 	osr__deps_begin(&w->deps);
 	mix_orders(w, r);
-	for (uint32_t d = 0; d < x->n_dests && w->n_lanes && w->stable.together; d++) {
-		const uint8_t *row = w->lft + (size_t)d * x->n_switches;
+	for (uint32_t d = 0; d < x->n_dests && w->n_lanes && w->out.stable.together; d++) {
+		const uint8_t *row = w->tab.lft + (size_t)d * x->n_switches;
 
-		if (w->dest_f[d] == OSR_NONE || !w->touched[d])
+		if (w->map.dest_f[d] == OSR_NONE || !w->tab.touched[d])
 			continue;
-		osr__last_row(w, d, w->last_row);
+		osr__last_row(w, d, w->tree.last_row);
 		collect_changed(w, d, row);
 		if (is_mixed(w, d, row))
-			mix(w, d, row, w->done);
+			mix(w, d, row, w->tree.done);
 	}
 }

@@ -2,7 +2,7 @@
 /*
  * After a full route: can the mixture of old and new tables deadlock, and if so, can it not with what
  * the old tables have? From the outside in:
- *	osr_reroute_moment()
+ *	osr_transition_check()
  *	  make_old()		the tables of before, in the numbering of today
  *	  find_bounce()		a loop of two switches
  *	  certified()		no loop, by the certificate there is
@@ -10,8 +10,9 @@
  *	    ask()		  one question to union.h
  *	  adopt()		what was chosen, with the union's certificate
  */
-#include "reroute_private.h"
+#include <osmroutes/transition.h>
 
+#include <osmroutes/reroute.h>
 #include <osmroutes/union.h>
 
 #include <stdio.h>
@@ -21,19 +22,19 @@ struct moment {
 	const struct osr_fabric *f;
 	const struct osr_request *req;
 	const struct osr_result *previous;
-	struct osr_routing *r;      /* of today, as it was made */
-	struct osr_routing old;     /* of before, on f */
-	struct osr_routing now;     /* of today, as it would be */
+	struct osr_routing *r;  /* of today, as it was made */
+	struct osr_routing old; /* of before, on f */
+	struct osr_routing now; /* of today, as it would be */
 	uint32_t modes;
-	bool one_graph;             /* any SL is safe in both: one VL stands for all */
-	uint32_t *order;            /* [n_switches] the old spanning order, or NULL */
-	uint8_t *sl;                /* [n_dests * n_switches] of today's pairs by old SLs, or NULL */
-	uint8_t sl_vls;             /* VLs that those need */
-	uint32_t *rank;             /* [OSR_MAX_VLS * n_channels] */
+	bool one_graph;  /* any SL is safe in both: one VL stands for all */
+	uint32_t *order; /* [n_switches] the old spanning order, or NULL */
+	uint8_t *sl;     /* [n_dests * n_switches] of today's pairs by old SLs, or NULL */
+	uint8_t sl_vls;  /* VLs that those need */
+	uint32_t *rank;  /* [OSR_MAX_VLS * n_channels] */
 	struct osr_loop loop;
 	struct osr_loop_step bounce[2];
 	struct osr_arena *scratch;
-	struct osr_arena kept;      /* of what must outlive a use of scratch */
+	struct osr_arena kept; /* of what must outlive a use of scratch */
 };
 
 static enum osr_status nomem(struct osr_diag *diag)
@@ -113,7 +114,8 @@ static enum osr_status ask(struct moment *m, struct osr_diag *diag)
 {
 	const struct osr_generation gen[2] = { { .routing = &m->old }, { .routing = &m->now } };
 
-	return osr_union_loop(m->f, gen, 2, m->modes, m->scratch, &m->kept, &m->loop, m->rank, diag);
+	return osr_union_loop(m->f, gen, 2, m->modes, m->scratch, &m->kept, &m->loop, m->rank,
+			      diag);
 }
 
 /* ---- what the old tables have ---------------------------------------------------------------- */
@@ -156,22 +158,6 @@ static bool is_ring(const struct moment *m)
 	}
 	osr_arena_reset(m->scratch, mark);
 	return ring;
-}
-
-static void find_order(struct moment *m)
-{
-	const struct osr_result now = { .fabric = *m->f, .routing = *m->r };
-	struct osr_arena_mark mark = osr_arena_mark(m->scratch);
-	struct osr__reroute w = {
-		.f = m->f, .home = &now, .last = m->previous, .scratch = m->scratch
-	};
-
-	w.sources = osr_alloc(m->scratch, m->f->n_switches, sizeof(*w.sources));
-	if (w.sources && !osr__map(&w, NULL)) {
-		memcpy(w.sources, m->f->sw_sources, m->f->n_switches * sizeof(*w.sources));
-		m->order = osr__keep_order(&w, &m->kept);
-	}
-	osr_arena_reset(m->scratch, mark);
 }
 
 /* Old SLs of pairs that have one; where they are lanes that are left. */
@@ -227,7 +213,8 @@ static bool find_bounce(struct moment *m)
 			if (back == OSR_NONE || f->chan_dst[back] != s ||
 			    f->chan_dst[c] == f->dest_switch[d])
 				continue;
-			m->bounce[0] = (struct osr_loop_step){ .channel = c, .vl = m->now.sl[d * n + s] };
+			m->bounce[0] =
+				(struct osr_loop_step){ .channel = c, .vl = m->now.sl[d * n + s] };
 			m->bounce[0].sl = m->bounce[0].vl;
 			m->bounce[0].lid = f->dest_lid[d];
 			m->bounce[1] = m->bounce[0];
@@ -301,8 +288,8 @@ static void reach(const struct moment *m, const uint8_t *old, const uint8_t *now
 }
 
 /* To where both entries of the next switch lead, from where both of s do. */
-static bool turns_rise(const struct moment *m, const uint8_t *old, const uint8_t *now, uint32_t root,
-		       uint32_t s)
+static bool turns_rise(const struct moment *m, const uint8_t *old, const uint8_t *now,
+		       uint32_t root, uint32_t s)
 {
 	const struct osr_fabric *f = m->f;
 	const uint8_t port[] = { old[s], now[s] };
@@ -345,7 +332,8 @@ static bool certified(struct moment *m)
 		if (!host)
 			reach(m, old, now, root, seen, stack);
 		for (uint32_t s = 0; rises && s < n; s++)
-			rises = s == root || (!host && !seen[s]) || turns_rise(m, old, now, root, s);
+			rises = s == root || (!host && !seen[s]) ||
+				turns_rise(m, old, now, root, s);
 	}
 	osr_arena_reset(m->scratch, mark);
 	return rises;
@@ -380,7 +368,7 @@ static enum osr_status choose(struct moment *m, bool prefer, uint8_t *kept, stru
 		prefer &= !(m->r->claims & provable & ~m->modes);
 	prefer &= m->r->rank != NULL && !m->r->sl2vl;
 	if (prefer && ring)
-		find_order(m);
+		m->order = osr_reroute_keep_order(m->f, m->r, m->previous, m->scratch, &m->kept);
 	*kept = prefer && ring && m->order ? OSR_KEPT_ORDER : 0;
 	st = try_with(m, *kept, diag);
 	if (st || !m->loop.n)
@@ -486,14 +474,12 @@ static void unasked(struct osr_routing *r, const char *why)
 	snprintf(r->stable.moment_why, sizeof(r->stable.moment_why), "%s", why);
 }
 
-enum osr_status osr_reroute_moment(const struct osr_fabric *f, const struct osr_request *req,
-				   const struct osr_result *previous, bool prefer,
-				   struct osr_arena *scratch, struct osr_arena *result,
-				   struct osr_routing *r, struct osr_diag *diag)
+enum osr_status osr_transition_check(const struct osr_fabric *f, const struct osr_request *req,
+				     const struct osr_result *previous, bool prefer,
+				     struct osr_arena *scratch, struct osr_arena *result,
+				     struct osr_routing *r, struct osr_diag *diag)
 {
-	struct moment m = {
-		.f = f, .req = req, .previous = previous, .r = r, .scratch = scratch
-	};
+	struct moment m = { .f = f, .req = req, .previous = previous, .r = r, .scratch = scratch };
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	enum osr_status st;
 
@@ -506,7 +492,7 @@ enum osr_status osr_reroute_moment(const struct osr_fabric *f, const struct osr_
 		unasked(r, "the new tables are not proven free of deadlock by themselves");
 		return OSR_OK;
 	}
-	if ((uint64_t)f->n_dests * f->n_switches > OSR_MOMENT_ENTRIES) {
+	if ((uint64_t)f->n_dests * f->n_switches > OSR_TRANSITION_ENTRIES) {
 		snprintf(r->stable.moment_why, sizeof(r->stable.moment_why),
 			 "%u switches and %u LIDs would take too long", f->n_switches, f->n_dests);
 		return OSR_OK;

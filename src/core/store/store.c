@@ -166,7 +166,8 @@ static void put_fabric(struct writer *w, const struct osr_fabric *f)
 	pad(w);
 }
 
-static void write_result(struct writer *w, const struct osr_result *x, const struct osr_result *home)
+static void write_result(struct writer *w, const struct osr_result *x,
+			 const struct osr_result *home)
 {
 	const struct osr_fabric *f = &x->fabric;
 	const struct osr_routing *r = &x->routing;
@@ -180,8 +181,8 @@ static void write_result(struct writer *w, const struct osr_result *x, const str
 	if (r->granted)
 		put(w, r->granted, n, sizeof(*r->granted));
 	if (r->granted_home && home)
-		put(w, r->granted_home,
-		    (size_t)home->fabric.n_dests * home->fabric.n_switches, sizeof(*r->granted_home));
+		put(w, r->granted_home, (size_t)home->fabric.n_dests * home->fabric.n_switches,
+		    sizeof(*r->granted_home));
 	if (r->sl2vl)
 		put(w, r->sl2vl, n_sl2vl_rows(f), sizeof(*r->sl2vl));
 	if (r->rank)
@@ -209,10 +210,9 @@ size_t osr_store_size(const struct osr_result *last)
 
 void osr_store_write(const struct osr_result *last, uint64_t key, void *buf, size_t size)
 {
-	struct header h = { .version = VERSION,
-			    .n_results = last->home ? 2 : 1,
-			    .size = size,
-			    .key = key };
+	struct header h = {
+		.version = VERSION, .n_results = last->home ? 2 : 1, .size = size, .key = key
+	};
 	struct writer w = { buf, sizeof(h) };
 
 	write_results(&w, last);
@@ -266,7 +266,8 @@ static enum osr_status read_header(struct reader *x, const char *engine, uint64_
 				   struct header *h)
 {
 	if (!little_endian())
-		return osr_fail(x->diag, OSR_INVAL, "%s: only for little-endian machines", x->label);
+		return osr_fail(x->diag, OSR_INVAL, "%s: only for little-endian machines",
+				x->label);
 	if (x->size < sizeof(*h))
 		return damaged(x, "it is cut off");
 	memcpy(h, x->data, sizeof(*h));
@@ -286,11 +287,11 @@ static enum osr_status read_header(struct reader *x, const char *engine, uint64_
 	if (XXH3_64bits(x->data + x->at, x->size - x->at) != h->body)
 		return damaged(x, "it has a wrong checksum");
 	if (!memchr(h->engine, 0, sizeof(h->engine)) || strcmp(h->engine, engine))
-		return osr_fail(x->diag, OSR_INVAL, "%s: stored by another engine than %s", x->label,
-				engine);
+		return osr_fail(x->diag, OSR_INVAL, "%s: stored by another engine than %s",
+				x->label, engine);
 	if (h->key != key)
-		return osr_fail(x->diag, OSR_INVAL,
-				"%s: stored under other options of %s", x->label, engine);
+		return osr_fail(x->diag, OSR_INVAL, "%s: stored under other options of %s",
+				x->label, engine);
 	return OSR_OK;
 }
 

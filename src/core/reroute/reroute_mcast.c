@@ -23,21 +23,6 @@ static bool add_turn(struct forest *t, uint32_t c1, uint32_t c2)
 	return !t->lane || osr__deps_add(&t->w->deps, c1, c2, t->lane);
 }
 
-uint32_t osr__last_parent(const struct osr__reroute *w, uint32_t s)
-{
-	const struct osr_fabric *g = &w->last->fabric, *x = w->x;
-	const uint32_t *parent = w->last->routing.mcast_parent;
-	uint32_t old = w->sw_last ? w->sw_last[s] : s, c, now;
-
-	if (!parent || old == OSR_NONE || parent[old] == OSR_NONE)
-		return OSR_NONE;
-	c = parent[old];
-	if (!w->sw_last)
-		return c;
-	now = osr_port_channel(x, s, g->chan_port[c]);
-	return now != OSR_NONE && w->sw_last[x->chan_dst[now]] == g->chan_dst[c] ? now : OSR_NONE;
-}
-
 /* The order of home, or of the last sweep. */
 static void take_order(struct forest *t, bool home)
 {
@@ -81,12 +66,11 @@ static bool add_pieces(struct forest *t)
 	osr__deps_begin(&w->deps);
 	for (uint32_t s = 0; t->lane && s < x->n_switches; s++)
 		for (uint32_t c = x->chan_row[s]; c < x->chan_row[s + 1]; c++) {
-			if (w->chan_f[c] == OSR_NONE || !in_order(x, t->parent, s, c))
+			if (w->map.chan_f[c] == OSR_NONE || !in_order(x, t->parent, s, c))
 				continue;
 			for (uint32_t o = x->chan_row[s]; o < x->chan_row[s + 1]; o++)
-				if (o != c && w->chan_f[o] != OSR_NONE &&
-				    in_order(x, t->parent, s, o) &&
-				    !add_turn(t, x->chan_rev[c], o))
+				if (o != c && w->map.chan_f[o] != OSR_NONE &&
+				    in_order(x, t->parent, s, o) && !add_turn(t, x->chan_rev[c], o))
 					return false;
 		}
 	return true;
@@ -108,16 +92,16 @@ static void find_pieces(struct forest *t)
 
 		if (c == OSR_NONE)
 			continue;
-		if (w->sw_f[s] != OSR_NONE)
+		if (w->map.sw_f[s] != OSR_NONE)
 			t->piece[s] = s;
-		if (w->sw_f[x->chan_dst[c]] != OSR_NONE)
+		if (w->map.sw_f[x->chan_dst[c]] != OSR_NONE)
 			t->piece[x->chan_dst[c]] = x->chan_dst[c];
-		if (w->chan_f[c] != OSR_NONE)
+		if (w->map.chan_f[c] != OSR_NONE)
 			t->parent[s] = c;
 	}
 	/* Back again, and home knows it: a piece of its own. */
 	for (uint32_t s = 0; w->same && s < n; s++)
-		if (t->piece[s] == OSR_NONE && w->sw_f[s] != OSR_NONE && w->sources[s])
+		if (t->piece[s] == OSR_NONE && w->map.sw_f[s] != OSR_NONE && w->tab.sources[s])
 			t->piece[s] = s;
 	for (uint32_t s = 0; s < n; s++) {
 		uint32_t root = s;
@@ -138,7 +122,7 @@ static uint32_t main_piece(const struct forest *t, uint32_t component)
 	uint32_t best = OSR_NONE;
 
 	for (uint32_t s = 0; s < w->x->n_switches; s++)
-		if (t->size[s] && w->f->sw_component[w->sw_f[s]] == component &&
+		if (t->size[s] && w->f->sw_component[w->map.sw_f[s]] == component &&
 		    (best == OSR_NONE || t->size[s] > t->size[best]))
 			best = s;
 	return best;
@@ -153,7 +137,7 @@ static bool add_turns(struct forest *t, uint32_t s, uint32_t fresh)
 	for (uint32_t c = x->chan_row[s]; c < x->chan_row[s + 1]; c++) {
 		uint32_t back = x->chan_rev[c];
 
-		if (c == fresh || w->chan_f[c] == OSR_NONE ||
+		if (c == fresh || w->map.chan_f[c] == OSR_NONE ||
 		    (t->parent[s] != c && t->parent[x->chan_dst[c]] != back))
 			continue;
 		if (!add_turn(t, back, fresh) || !add_turn(t, x->chan_rev[fresh], c))
@@ -244,7 +228,7 @@ static bool reconnect(struct forest *t, uint32_t piece, uint32_t main)
 		for (uint32_t c = x->chan_row[u]; c < x->chan_row[u + 1]; c++) {
 			uint32_t v = x->chan_dst[c];
 
-			if (w->chan_f[c] == OSR_NONE || t->piece[v] == piece)
+			if (w->map.chan_f[c] == OSR_NONE || t->piece[v] == piece)
 				continue;
 			if (t->piece[v] == main) {
 				t->from[v] = c;
@@ -266,7 +250,7 @@ static bool has_members(const struct forest *t, uint32_t piece)
 	const struct osr__reroute *w = t->w;
 
 	for (uint32_t s = 0; s < w->x->n_switches; s++)
-		if (t->piece[s] == piece && w->sources[s])
+		if (t->piece[s] == piece && w->tab.sources[s])
 			return true;
 	return false;
 }
@@ -288,7 +272,7 @@ static bool join_all(struct forest *t)
 		uint32_t main = main_piece(t, k);
 
 		for (uint32_t s = 0; s < w->x->n_switches; s++) {
-			if (s == main || !t->size[s] || w->f->sw_component[w->sw_f[s]] != k)
+			if (s == main || !t->size[s] || w->f->sw_component[w->map.sw_f[s]] != k)
 				continue;
 			if (!has_members(t, s))
 				drop(t, s);
@@ -307,11 +291,11 @@ static bool all_covered(const struct forest *t)
 
 	memset(hosts, 0, w->f->n_components * sizeof(*hosts));
 	for (uint32_t s = 0; s < w->x->n_switches; s++)
-		if (w->sw_f[s] != OSR_NONE && w->sources[s])
-			hosts[w->f->sw_component[w->sw_f[s]]]++;
+		if (w->map.sw_f[s] != OSR_NONE && w->tab.sources[s])
+			hosts[w->f->sw_component[w->map.sw_f[s]]]++;
 	for (uint32_t s = 0; s < w->x->n_switches; s++)
-		if (w->sw_f[s] != OSR_NONE && w->sources[s] && t->piece[s] == OSR_NONE &&
-		    hosts[w->f->sw_component[w->sw_f[s]]] > 1)
+		if (w->map.sw_f[s] != OSR_NONE && w->tab.sources[s] && t->piece[s] == OSR_NONE &&
+		    hosts[w->f->sw_component[w->map.sw_f[s]]] > 1)
 			return false;
 	return true;
 }
@@ -331,7 +315,7 @@ static bool tie_all(struct forest *t)
 {
 	struct osr__reroute *w = t->w;
 	size_t n_slots = t->lane ? w->deps.row[w->x->n_channels] : 0;
-	bool other = w->same && w->sw_last && w->last->routing.mcast_parent;
+	bool other = w->same && w->map.sw_last && w->last->routing.mcast_parent;
 	uint16_t *before = NULL;
 
 	if (other && t->lane) {
@@ -348,7 +332,7 @@ static bool tie_all(struct forest *t)
 	}
 	if (other && tie_order(t, true))
 		return true;
-	if (!t->lane || w->shared || !w->sl)
+	if (!t->lane || w->shared || !w->tab.sl)
 		return false;
 	t->lane = 0;
 	return join_all(t) && all_covered(t) && osr__make_room(w, t->parent, w->base->mcast_vl);
@@ -368,7 +352,7 @@ static bool alloc_forest(struct forest *t)
 	return t->order && t->parent && t->piece && t->size && t->from && t->queue;
 }
 
-uint32_t *osr__keep_order(struct osr__reroute *w, struct osr_arena *arena)
+static uint32_t *keep_order(struct osr__reroute *w, struct osr_arena *arena)
 {
 	struct forest t = { .w = w };
 
@@ -380,6 +364,24 @@ uint32_t *osr__keep_order(struct osr__reroute *w, struct osr_arena *arena)
 		return NULL;
 	t.from = osr_alloc(arena, w->x->n_switches, sizeof(*t.from));
 	return t.from ? memcpy(t.from, t.parent, w->x->n_switches * sizeof(*t.from)) : NULL;
+}
+
+uint32_t *osr_reroute_keep_order(const struct osr_fabric *f, const struct osr_routing *r,
+				 const struct osr_result *previous, struct osr_arena *scratch,
+				 struct osr_arena *result)
+{
+	const struct osr_result now = { .fabric = *f, .routing = *r };
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct osr__reroute w = { .f = f, .home = &now, .last = previous, .scratch = scratch };
+	uint32_t *order = NULL;
+
+	w.tab.sources = osr_alloc(scratch, f->n_switches, sizeof(*w.tab.sources));
+	if (w.tab.sources && !osr__map(&w, NULL)) {
+		memcpy(w.tab.sources, f->sw_sources, f->n_switches * sizeof(*w.tab.sources));
+		order = keep_order(&w, result);
+	}
+	osr_arena_reset(scratch, mark);
+	return order;
 }
 
 enum osr_status osr__repair_mcast(struct osr__reroute *w, struct osr_arena *result,
@@ -409,9 +411,9 @@ enum osr_status osr__repair_mcast(struct osr__reroute *w, struct osr_arena *resu
 		goto out;
 	}
 	for (uint32_t s = 0; s < f->n_switches; s++) {
-		uint32_t c = t.parent[w->sw_x[s]];
+		uint32_t c = t.parent[w->map.sw_x[s]];
 
-		r->mcast_parent[s] = c == OSR_NONE ? OSR_NONE : w->chan_f[c];
+		r->mcast_parent[s] = c == OSR_NONE ? OSR_NONE : w->map.chan_f[c];
 	}
 out:
 	osr_arena_reset(w->scratch, mark);

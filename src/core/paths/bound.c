@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* See bound.h. */
+#include <osmroutes/bound.h>
+
+#include <string.h>
+
+struct bound {
+	const struct osr_fabric *f;
+	double *weight;  /* [n_channels] */
+	double *cost;    /* [n_switches] of the lightest minimal path */
+	double *mean;    /* [n_channels] load of all rounds so far */
+	double *load;    /* [n_channels] of one routing along the lightest minimal paths */
+	double *flow;    /* [n_switches] end ports that send through it */
+	uint32_t *dist;  /* [n_switches] */
+	uint32_t *order; /* [n_switches] by distance */
+	uint32_t *next;  /* [n_switches] channel of the lightest minimal path */
+};
+
+/* LIDs of CAs and routers on switch v. */
+static uint64_t bound_lids(const struct osr_fabric *f, uint32_t v)
+{
+	uint64_t lids = 0;
+
+	for (uint32_t t = f->term_row[v]; t < f->term_row[v + 1]; t++)
+		lids += (uint64_t)f->term_weight[t] << f->term_lmc[t];
+	return lids;
+}
+
+static uint64_t divide_up(uint64_t a, uint64_t b)
+{
+	return a / b + (a % b != 0);
+}
+
+/* What crosses the cables around one set of switches. */
+struct cut {
+	uint64_t sources, lids; /* of the switches inside */
+	uint64_t channels;      /* that lead out, which are as many as lead in */
+};
+
+static uint64_t cut_bound(const struct cut *inside, const struct cut *all)
+{
+	uint64_t in = inside->lids * (all->sources - inside->sources);
+	uint64_t out = inside->sources * (all->lids - inside->lids);
+
+	return inside->channels ? divide_up(in < out ? out : in, inside->channels) : 0;
+}
+
+static void cut_add(const struct osr_fabric *f, struct cut *cut, uint32_t v)
+{
+	cut->sources += f->sw_sources[v];
+	cut->lids += bound_lids(f, v);
+}
+
+/* Hops to the nearest switch with hosts; list: [n_switches] of scratch. */
+static void find_heights(const struct osr_fabric *f, uint32_t *height, uint32_t *list)
+{
+	uint32_t n = 0;
+
+	for (uint32_t v = 0; v < f->n_switches; v++) {
+		height[v] = OSR_NONE;
+		if (!f->sw_sources[v] && !bound_lids(f, v))
+			continue;
+		height[v] = 0;
+		list[n++] = v;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t v = list[i], c = f->chan_row[v]; c < f->chan_row[v + 1]; c++) {
+			uint32_t u = f->chan_dst[c];
+
+			if (height[u] != OSR_NONE)
+				continue;
+			height[u] = height[v] + 1;
+			list[n++] = u;
+		}
+}
+
+/* The piece of the fabric below this height in which v is; its switches are marked. */
+static struct cut find_piece(const struct osr_fabric *f, const uint32_t *height, uint32_t top,
+			     uint32_t v, uint32_t *mark, uint32_t *list)
+{
+	struct cut piece = { 0 };
+	uint32_t n = 0;
+
+	mark[v] = top;
+	list[n++] = v;
+	for (uint32_t i = 0; i < n; i++) {
+		v = list[i];
+		cut_add(f, &piece, v);
+		for (uint32_t c = f->chan_row[v]; c < f->chan_row[v + 1]; c++) {
+			uint32_t u = f->chan_dst[c];
+
+			if (height[u] >= top) {
+				piece.channels++;
+			} else if (mark[u] != top) {
+				mark[u] = top;
+				list[n++] = u;
+			}
+		}
+	}
+	return piece;
+}
+
+enum osr_status osr_bound_cut(const struct osr_fabric *f, struct osr_arena *scratch,
+			      uint64_t *bound, struct osr_diag *diag)
+{
+	struct osr_arena_mark arena = osr_arena_mark(scratch);
+	uint32_t *height = osr_alloc(scratch, f->n_switches, sizeof(*height)), top = 0;
+	uint32_t *list = osr_alloc(scratch, f->n_switches, sizeof(*list));
+	uint32_t *mark = osr_calloc(scratch, f->n_switches, sizeof(*mark));
+	struct cut *all = osr_calloc(scratch, f->n_components, sizeof(*all));
+
+	*bound = 0;
+	if (!height || !list || !mark || !all)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the least load");
+	find_heights(f, height, list);
+	for (uint32_t v = 0; v < f->n_switches; v++) {
+		cut_add(f, &all[f->sw_component[v]], v);
+		top = height[v] != OSR_NONE && height[v] > top ? height[v] : top;
+	}
+	for (uint32_t v = 0; v < f->n_switches; v++) {
+		struct cut one = { .channels = f->chan_row[v + 1] - f->chan_row[v] };
+		uint64_t least;
+
+		cut_add(f, &one, v);
+		least = cut_bound(&one, &all[f->sw_component[v]]);
+		*bound = *bound < least ? least : *bound;
+	}
+	for (uint32_t k = 1; k <= top; k++)
+		for (uint32_t v = 0; v < f->n_switches; v++) {
+			struct cut piece;
+			uint64_t least;
+
+			if (height[v] >= k || mark[v] == k)
+				continue;
+			piece = find_piece(f, height, k, v, mark, list);
+			least = cut_bound(&piece, &all[f->sw_component[v]]);
+			*bound = *bound < least ? least : *bound;
+		}
+	osr_arena_reset(scratch, arena);
+	return OSR_OK;
+}
+
+static uint32_t search_distances(struct bound *b, uint32_t root)
+{
+	const struct osr_fabric *f = b->f;
+	uint32_t n = 0;
+
+	memset(b->dist, 0xff, f->n_switches * sizeof(*b->dist));
+	b->dist[root] = 0;
+	b->order[n++] = root;
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t v = b->order[i], c = f->chan_row[v]; c < f->chan_row[v + 1]; c++) {
+			uint32_t u = f->chan_dst[c];
+
+			if (b->dist[u] != OSR_NONE)
+				continue;
+			b->dist[u] = b->dist[v] + 1;
+			b->order[n++] = u;
+		}
+	return n;
+}
+
+static void find_lightest(struct bound *b, uint32_t v)
+{
+	const struct osr_fabric *f = b->f;
+
+	b->next[v] = OSR_NONE;
+	for (uint32_t c = f->chan_row[v]; c < f->chan_row[v + 1]; c++) {
+		uint32_t u = f->chan_dst[c];
+
+		if (b->dist[u] + 1 != b->dist[v])
+			continue;
+		if (b->next[v] != OSR_NONE && b->cost[u] + b->weight[c] >= b->cost[v])
+			continue;
+		b->next[v] = c;
+		b->cost[v] = b->cost[u] + b->weight[c];
+	}
+}
+
+/* All routes to the LIDs of root: their weight; their load is added. */
+static double send_to(struct bound *b, uint32_t root, double lids)
+{
+	const struct osr_fabric *f = b->f;
+	uint32_t n = search_distances(b, root);
+	double sum = 0;
+
+	b->cost[root] = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t v = b->order[i];
+
+		b->flow[v] = lids * (double)f->sw_sources[v];
+		if (!i)
+			continue;
+		find_lightest(b, v);
+		sum += b->flow[v] * b->cost[v];
+	}
+	for (uint32_t i = n; i-- > 1;) {
+		uint32_t v = b->order[i];
+
+		b->load[b->next[v]] += b->flow[v];
+		b->flow[f->chan_dst[b->next[v]]] += b->flow[v];
+	}
+	return sum;
+}
+
+/* The bound that the weights give; the mean load of all rounds gets the share `step` of this one. */
+static double bound_round(struct bound *b, double step)
+{
+	const struct osr_fabric *f = b->f;
+	double sum = 0, weights = 0;
+
+	memset(b->load, 0, f->n_channels * sizeof(*b->load));
+	for (uint32_t v = 0; v < f->n_switches; v++) {
+		uint64_t lids = bound_lids(f, v);
+
+		sum += lids ? send_to(b, v, (double)lids) : 0;
+	}
+	for (uint32_t c = 0; c < f->n_channels; c++) {
+		weights += b->weight[c];
+		b->mean[c] += (b->load[c] - b->mean[c]) * step;
+	}
+	return weights > 0 ? sum / weights : 0;
+}
+
+/* Channels near the largest mean load weigh most: a high power of it. */
+static void weigh(struct bound *b)
+{
+	double most = 0;
+
+	for (uint32_t c = 0; c < b->f->n_channels; c++)
+		most = most < b->mean[c] ? b->mean[c] : most;
+	for (uint32_t c = 0; most > 0 && c < b->f->n_channels; c++) {
+		double x = b->mean[c] / most;
+
+		for (unsigned i = 0; i < 5; i++)
+			x *= x;
+		b->weight[c] = x + 1e-6;
+	}
+}
+
+enum osr_status osr_bound_minimal(const struct osr_fabric *f, uint32_t rounds,
+				  struct osr_arena *scratch, uint64_t *bound, struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	size_t n = f->n_switches, m = f->n_channels;
+	struct bound b = { .f = f,
+			   .weight = osr_alloc(scratch, m, sizeof(double)),
+			   .cost = osr_alloc(scratch, n, sizeof(double)),
+			   .mean = osr_calloc(scratch, m, sizeof(double)),
+			   .load = osr_alloc(scratch, m, sizeof(double)),
+			   .flow = osr_alloc(scratch, n, sizeof(double)),
+			   .dist = osr_alloc(scratch, n, sizeof(uint32_t)),
+			   .order = osr_alloc(scratch, n, sizeof(uint32_t)),
+			   .next = osr_alloc(scratch, n, sizeof(uint32_t)) };
+	bool ok = b.weight && b.cost && b.mean && b.load && b.flow && b.dist && b.order && b.next;
+
+	ok = !osr_bound_cut(f, scratch, bound, diag) && ok;
+	for (size_t c = 0; ok && c < m; c++)
+		b.weight[c] = 1;
+	for (uint32_t i = 0; ok && i < rounds; i++) {
+		double least = bound_round(&b, 2.0 / (i + 2));
+		/* Sums of rounded numbers: what is proven must not be one too many. */
+		uint64_t whole = (uint64_t)(least * (1 - 1e-9));
+
+		whole += (double)whole < least * (1 - 1e-9);
+		*bound = *bound < whole ? whole : *bound;
+		weigh(&b);
+	}
+	osr_arena_reset(scratch, mark);
+	return ok ? OSR_OK : osr_fail(diag, OSR_NOMEM, "out of memory for the least load");
+}

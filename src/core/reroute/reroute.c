@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Incremental re-routing: tables for the fabric of today, from tables of before, with few changes.
+ *
+ * Model. A routing gives every (switch, LID) an output channel and every (source switch, LID) an SL, which
+ * is its VL here. A packet that holds channel a on VL k and asks for channel b next makes b depend on a.
+ * The routing is free of deadlock if the graph of these dependencies has no cycle on any VL (Dally, Seitz
+ * 1987); an order of the channels in which all of them rise is the certificate.
+ *
+ * Dynamic reconfiguration. Switches change one by one, and packets of before are still on their way. It is
+ * enough that the union of old and new dependencies, with those of packets that have met both, has no cycle
+ * (Duato, Lysne, Pang, Pinkston 2005; Lysne, Pinkston, Duato 2005). So nothing is ever removed from the
+ * graph of a re-route: it starts with what the baseline's tables depend on, and every new path is added,
+ * dependency by dependency, only if it closes no cycle. Dead channels keep their dependencies, for their
+ * routes come back when they do. What this costs is freedom: a path that would be safe in a graph without
+ * the old ones may be refused.
+ *
+ * One order instead of a search. The graph is kept with a topological order of each VL. A dependency that
+ * rises costs nothing; one that falls makes the channels between its ends move, or is refused (Pearce,
+ * Kelly 2006: reroute_deps.c). The order left at the end is the certificate of old and new tables alike.
+ *
+ * Paths. In the tree of a LID the switches whose path is dead are settled by a breadth-first search from
+ * those that are not, so every path is as short as the dependencies of its VLs allow (reroute_tree.c). If
+ * some switch finds none, the attempt is repeated with its tree first.
+ *
+ * SLs. Applications cache path records, so a pair's SL and every SL it was given since the baseline stay
+ * in use; all of their VLs must be safe on its new path. Only if no path at all is left does a pair get
+ * another SL (reroute_lanes.c). Replies on the SL of their request are such SLs, too.
+ *
+ * Balance. Routes move off channels that carry more than 1.05 of what any routing of the fabric must
+ * (reroute_balance.c, bound.h).
+ *
+ * From the outside in:
+ *	osr_reroute()
+ *	  repairable()		does anything forbid it?
+ *	  osr__map()		what is still there
+ *	  osr__take_tables()	the baseline's tables, or those of the last sweep
+ *	  osr__collect_deps()	what they depend on, and what each channel carries
+ *	  osr__repair_mcast()	the spanning order of multicast
+ *	  osr__add_last()	what is on the switches now
+ *	  repair_trees()	LID by LID
+ *	  osr__reroute_balance()
+ *	  osr__hand_over()	mixtures of old and new; tables, SLs, certificate in today's numbering
+ *	  nothing_changed()	then the tables of the last sweep instead
+ */
+#include "reroute_private.h"
+
+#include <string.h>
+
+#define MAX_TRIES 4
+
+static const struct osr_result *home_of(const struct osr_result *previous)
+{
+	return previous->home ? previous->home : previous;
+}
+
+const struct osr_result *osr_reroute_home(const struct osr_result *previous,
+					  const struct osr_routing *r)
+{
+	return previous && r->stable.kept && !r->stable.new_home ? home_of(previous) : NULL;
+}
+
+/* ---- may it be repaired? --------------------------------------------------------------------- */
+
+static enum osr_status repairable(const struct osr_request *req, const struct osr_result *previous,
+				  struct osr_diag *diag)
+{
+	const struct osr_routing *r = &previous->routing;
+	bool shared = !r->sl || (r->claims & OSR_CLAIM_ANY_SL);
+
+	if (!r->lft)
+		return osr_fail(diag, OSR_NOT_APPLICABLE, "there are no earlier tables");
+	if (r->sl2vl || home_of(previous)->routing.sl2vl)
+		return osr_fail(diag, OSR_NOT_APPLICABLE,
+				"the earlier tables map SLs to VLs by port pair");
+	if (r->n_vls > req->max_vls)
+		return osr_fail(diag, OSR_NOT_APPLICABLE,
+				"the earlier tables use %u virtual lanes, and %u are left",
+				r->n_vls, req->max_vls);
+	if (!shared && (r->claims & OSR_CLAIM_MULTICAST) && req->multicast &&
+	    r->mcast_vl != req->mcast_vl)
+		return osr_fail(diag, OSR_NOT_APPLICABLE,
+				"multicast has moved from virtual lane %u to %u", r->mcast_vl,
+				req->mcast_vl);
+	return OSR_OK;
+}
+
+/* ---- trees ----------------------------------------------------------------------------------- */
+
+/* Entries that lead nowhere today, in two passes: count, then list. */
+static void find_cut(struct osr__reroute *w, bool list)
+{
+	const struct osr_fabric *x = w->x;
+	size_t n = x->n_switches;
+
+	for (uint32_t c = 0; w->same && c < x->n_channels; c++) {
+		uint32_t s = x->chan_src[c];
+
+		if (w->map.chan_f[c] != OSR_NONE || w->map.sw_f[s] == OSR_NONE)
+			continue;
+		for (uint32_t d = 0; d < x->n_dests; d++) {
+			if (w->tab.lft[d * n + s] != x->chan_port[c] ||
+			    w->map.dest_f[d] == OSR_NONE || x->dest_switch[d] == s)
+				continue;
+			if (list)
+				w->tab.cut[w->tab.cut_row[d + 1]] = s;
+			w->tab.cut_row[d + (list ? 1 : 2)]++;
+		}
+	}
+	for (uint32_t d = 0; !w->same && d < x->n_dests; d++) {
+		uint32_t root = x->dest_switch[d];
+
+		for (uint32_t s = 0; s < n; s++) {
+			if (w->tab.lft[d * n + s] != OSR_NO_PATH || s == root ||
+			    x->sw_component[s] != x->sw_component[root])
+				continue;
+			if (list)
+				w->tab.cut[w->tab.cut_row[d + 1]] = s;
+			w->tab.cut_row[d + (list ? 1 : 2)]++;
+		}
+	}
+}
+
+static enum osr_status list_cut(struct osr__reroute *w, struct osr_diag *diag)
+{
+	w->tab.cut_row = osr_calloc(w->scratch, (size_t)w->x->n_dests + 2, sizeof(*w->tab.cut_row));
+	if (!w->tab.cut_row)
+		return osr__nomem(diag);
+	find_cut(w, false);
+	for (uint32_t d = 0; d < w->x->n_dests; d++)
+		w->tab.cut_row[d + 2] += w->tab.cut_row[d + 1];
+	w->tab.cut = osr_alloc(w->scratch, w->tab.cut_row[w->x->n_dests + 1], sizeof(*w->tab.cut));
+	if (!w->tab.cut)
+		return osr__nomem(diag);
+	find_cut(w, true);
+	return OSR_OK;
+}
+
+/* Trees that found no path in an earlier try come first. */
+static enum osr_status repair_trees(struct osr__reroute *w, struct osr_diag *diag)
+{
+	enum osr_status st = list_cut(w, diag);
+
+	for (unsigned first = 1; first + 1; first--)
+		for (uint32_t d = 0; !st && d < w->x->n_dests; d++) {
+			bool cut = w->tab.cut_row[d] != w->tab.cut_row[d + 1];
+
+			if (w->map.dest_f[d] == OSR_NONE || !w->out.front[d] != !first)
+				continue;
+			w->tab.touched[d] |= cut;
+			w->out.stable.n_trees += cut;
+			w->tree.epoch += !cut;
+			if (cut)
+				st = osr__repair_tree(w, d, diag);
+			else if (w->tab.grants)
+				osr__keep_grants(w, d);
+		}
+	return st;
+}
+
+static enum osr_status reroute(struct osr__reroute *w, struct osr_arena *result,
+			       struct osr_routing *r, struct osr_diag *diag)
+{
+	enum osr_status st = osr__map(w, diag);
+
+	if (st)
+		return st;
+	w->shared = !w->base->sl || (w->base->claims & OSR_CLAIM_ANY_SL);
+	if ((w->base->claims & OSR_CLAIM_DEADLOCK_FREE) && w->base->rank)
+		w->n_lanes = w->shared ? 1 : w->max_vls;
+	w->minimal = w->base->claims & OSR_CLAIM_MINIMAL;
+	/* A full route also restores the original tables after a fault that needed one. */
+	if (w->out.stable.n_channels_new || w->new_ways)
+		return osr_fail(diag, OSR_NOT_APPLICABLE,
+				"there are cables that the tables of the last full route do not "
+				"use, or that were slower then");
+	if ((st = osr__alloc_tree(w, diag)) || (st = osr__sort_dests(w, diag)) ||
+	    (st = osr__take_tables(w, result, diag)) || (st = osr__take_base_grants(w, diag)))
+		return st;
+	osr__set_roots(w);
+	if ((st = osr__collect_deps(w, diag)) || (st = osr__take_later_grants(w, diag)))
+		return st;
+	osr__begin_result(w, r);
+	st = osr__repair_mcast(w, result, r, diag);
+	if (st)
+		return st;
+	osr__add_newly_used(w);
+	osr__add_last(w);
+	if ((st = repair_trees(w, diag)) || (st = osr__reroute_balance(w, diag)))
+		return st;
+	return osr__hand_over(w, result, r, diag);
+}
+
+static enum osr_status try_reroute(const struct osr_fabric *f, const struct osr_request *req,
+				   const struct osr_result *previous,
+				   const struct osr_reroute_options *opt, uint8_t *front,
+				   struct osr_arena *scratch, struct osr_arena *result,
+				   struct osr_routing *r, bool *again, struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch), before = osr_arena_mark(result);
+	struct osr__reroute w = {
+		.f = f,
+		.opt = opt,
+		.home = home_of(previous),
+		.last = previous,
+		.out = { .front = front, .attempts = UINT64_MAX, .stable = { .together = true } },
+		.max_vls = req->max_vls < OSR_MAX_VLS ? req->max_vls : OSR_MAX_VLS,
+		.scratch = scratch
+	};
+	enum osr_status st = reroute(&w, result, r, diag);
+
+	*again = w.out.again;
+	osr_arena_reset(scratch, mark);
+	if (st)
+		osr_arena_reset(result, before);
+	return st;
+}
+
+/* A tree that finds no way, because others were first, is the first in the next try. */
+static enum osr_status try_often(const struct osr_fabric *f, const struct osr_request *req,
+				 const struct osr_result *previous,
+				 const struct osr_reroute_options *opt, struct osr_arena *scratch,
+				 struct osr_arena *result, struct osr_routing *r,
+				 struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	uint32_t n = home_of(previous)->fabric.n_dests;
+	uint8_t *front = osr_calloc(scratch, n < f->n_dests ? f->n_dests : n, 1);
+	enum osr_status st = front ? OSR_NOT_APPLICABLE : osr__nomem(diag);
+	bool again = false;
+
+	for (uint32_t i = 0; st == OSR_NOT_APPLICABLE && (!i || again) && i < MAX_TRIES; i++)
+		st = try_reroute(f, req, previous, opt, front, scratch, result, r, &again, diag);
+	osr_arena_reset(scratch, mark);
+	return st;
+}
+
+/* ---- nothing has changed ---------------------------------------------------------------------- */
+
+static bool nothing_changed(const struct osr_fabric *f, const struct osr_request *req,
+			    const struct osr_result *previous)
+{
+	const struct osr_routing *r = &previous->routing;
+
+	/* A full route that is repaired by nothing is the same without this. */
+	return previous->home && (r->mcast_parent != NULL) == req->multicast &&
+	       (!req->multicast || r->mcast_vl == req->mcast_vl) &&
+	       osr_fabric_alike(f, &previous->fabric);
+}
+
+static void *copy(struct osr_arena *arena, const void *from, size_t n, size_t size, bool *ok)
+{
+	void *to = from ? osr_alloc(arena, n, size) : NULL;
+
+	*ok &= !from || to;
+	return to ? memcpy(to, from, n * size) : NULL;
+}
+
+static enum osr_status keep_result(const struct osr_result *previous, struct osr_arena *result,
+				   struct osr_routing *r, struct osr_diag *diag)
+{
+	const struct osr_routing *p = &previous->routing;
+	const struct osr_fabric *home = &previous->home->fabric;
+	size_t size = (size_t)p->n_dests * p->n_switches;
+	bool ok = true;
+
+	r->claims = p->claims;
+	r->n_vls = p->n_vls;
+	r->n_longer = p->n_longer;
+	r->lft = copy(result, p->lft, size, sizeof(*p->lft), &ok);
+	r->sl = copy(result, p->sl, size, sizeof(*p->sl), &ok);
+	r->granted = copy(result, p->granted, size, sizeof(*p->granted), &ok);
+	r->granted_home = copy(result, p->granted_home, (size_t)home->n_dests * home->n_switches,
+			       sizeof(*p->granted_home), &ok);
+	r->rank = copy(result, p->rank, (size_t)p->n_vls * p->n_channels, sizeof(*p->rank), &ok);
+	r->mcast_parent =
+		copy(result, p->mcast_parent, p->n_switches, sizeof(*p->mcast_parent), &ok);
+	r->mcast_vl = p->mcast_vl;
+	r->stable.new_home = false;
+	r->stable.together = (p->claims & OSR_CLAIM_DEADLOCK_FREE) && p->rank;
+	r->stable.moment = OSR_MOMENT_UNASKED;
+	r->stable.moment_why[0] = '\0';
+	r->stable.n_moved = 0;
+	r->stable.n_sl_changed = 0;
+	r->stable.n_sl_lost = 0;
+	return ok ? OSR_OK : osr__nomem(diag);
+}
+
+enum osr_status osr_reroute(const struct osr_fabric *f, const struct osr_request *req,
+			    const struct osr_result *previous,
+			    const struct osr_reroute_options *opt, struct osr_arena *scratch,
+			    struct osr_arena *result, struct osr_routing *r, struct osr_diag *diag)
+{
+	struct osr_arena_mark before = osr_arena_mark(result);
+	enum osr_status st = repairable(req, previous, diag);
+
+	if (!st)
+		st = try_often(f, req, previous, opt, scratch, result, r, diag);
+	if (st || !nothing_changed(f, req, previous))
+		return st;
+	osr_arena_reset(result, before);
+	return keep_result(previous, result, r, diag);
+}
+
+/* Of finding room for SLs of earlier on new tables: some tenths of a second. */
+#define MAX_ATTEMPTS 50000
+
+/* ---- when there is time ---------------------------------------------------------------------- */
+
+enum osr_status osr_reroute_prepare(const struct osr_result *x, struct osr_arena *scratch,
+				    struct osr_arena *result, struct osr_routing *r,
+				    struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct osr__reroute w = { .f = &x->fabric, .home = x, .last = x, .scratch = scratch };
+	enum osr_status st = OSR_OK;
+	uint16_t *deps;
+	uint32_t n;
+
+	if (x->home || r->lane_deps || r->deps || !r->rank || r->sl2vl ||
+	    !(r->claims & OSR_CLAIM_DEADLOCK_FREE))
+		return OSR_OK;
+	if (!(st = osr__map(&w, diag))) {
+		w.shared = !r->sl || (r->claims & OSR_CLAIM_ANY_SL);
+		w.n_lanes = w.shared ? 1 : r->n_vls;
+		w.tab.lft = r->lft;
+		w.tab.sl = r->sl;
+		st = osr__alloc_tree(&w, diag);
+	}
+	if (!st && !(st = osr__sort_dests(&w, diag)) && !(st = osr__take_base_grants(&w, diag)) &&
+	    !(st = osr__collect_deps(&w, diag))) {
+		n = w.deps.row[w.x->n_channels];
+		deps = osr_alloc(result, n, sizeof(*deps));
+		if (deps)
+			r->lane_deps = memcpy(deps, w.deps.dep, n * sizeof(*deps));
+		else
+			st = osr__nomem(diag);
+	}
+	osr_arena_reset(scratch, mark);
+	return st;
+}
+
+/* ---- after a full route ---------------------------------------------------------------------- */
+
+/* SLs that pairs had in the last sweep or before, in the numbering of f. */
+static void collect_grants(struct osr__reroute *w, const struct osr_request *req)
+{
+	const struct osr_routing *then = &w->last->routing;
+	uint16_t chosen = req->chosen_sls ? req->chosen_sls : 1;
+	size_t n = w->x->n_switches;
+
+	for (uint32_t d = 0; d < w->x->n_dests; d++) {
+		if (w->map.dest_last[d] == OSR_NONE)
+			continue;
+		for (uint32_t v = 0; v < n; v++) {
+			size_t old =
+				(size_t)w->map.dest_last[d] * then->n_switches + w->map.sw_last[v];
+
+			if (w->map.sw_last[v] == OSR_NONE || then->lft[old] == OSR_NO_PATH)
+				continue;
+			w->tab.grants[d * n + v] =
+				then->sl ? (uint16_t)(1u << (then->sl[old] & 15)) : chosen;
+			if (then->granted)
+				w->tab.grants[d * n + v] |= then->granted[old];
+			w->out.stable.n_sl_changed +=
+				then->sl && then->sl[old] != w->tab.sl[d * n + v];
+		}
+	}
+}
+
+static enum osr_status grant_earlier(struct osr__reroute *w, const struct osr_request *req,
+				     struct osr_arena *result, struct osr_routing *r,
+				     struct osr_diag *diag)
+{
+	size_t n = w->f->n_switches, size = w->f->n_dests * n;
+	uint16_t *grants = osr_calloc(result, size, sizeof(*grants));
+	enum osr_status st = grants ? osr__map(w, diag) : osr__nomem(diag);
+
+	if (st)
+		return st;
+	w->n_lanes = r->n_vls;
+	w->tab.lft = r->lft;
+	w->tab.sl = r->sl;
+	if ((st = osr__alloc_tree(w, diag)) || (st = osr__sort_dests(w, diag)) ||
+	    (st = osr__collect_deps(w, diag)))
+		return st;
+	osr__add_order(w);
+	w->tab.grants = grants;
+	collect_grants(w, req);
+	w->out.attempts = MAX_ATTEMPTS;
+	w->tree.epoch++;
+	for (uint32_t d = 0; d < w->f->n_dests; d++)
+		osr__keep_grants(w, d);
+	r->granted = grants;
+	/* The order has moved to make room for them. */
+	return osr__hand_over_ranks(w, result, r, diag);
+}
+
+enum osr_status osr_reroute_anew(const struct osr_fabric *f, const struct osr_request *req,
+				 const struct osr_result *previous, const struct osr_diag *why,
+				 struct osr_arena *scratch, struct osr_arena *result,
+				 struct osr_routing *r, struct osr_diag *diag)
+{
+	const struct osr_result now = { .fabric = *f, .routing = *r };
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct osr__reroute w = { .f = f, .home = &now, .last = previous, .scratch = scratch };
+	enum osr_status st = OSR_OK;
+
+	if (!r->sl2vl && r->sl && r->rank && (r->claims & OSR_CLAIM_DEADLOCK_FREE) &&
+	    !(r->claims & OSR_CLAIM_ANY_SL) && previous->routing.lft && !previous->routing.sl2vl)
+		st = grant_earlier(&w, req, result, r, diag);
+	osr_arena_reset(scratch, mark);
+	r->stable = (struct osr_stable){ .n_sl_changed = w.out.stable.n_sl_changed,
+					 .n_sl_lost = w.out.stable.n_sl_lost };
+	memcpy(r->stable.why, why->text, sizeof(r->stable.why) - 1);
+	return st;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Balance after a fault: the busiest channel of a repaired routing against the least that any minimal
+ * routing of the damaged fabric can have, which bound.h derives from the fabric alone; and that bound
+ * against loads that are known.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <osmroutes/bound.h>
+#include <osmroutes/sweep.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "faults.h"
+#include "io/net.h"
+#include "topo/topo.h"
+
+/* "tree m=4,4 w=1,4" */
+static void make_fabric(const char *what, struct osr_arena *arena, struct osr_fabric *f)
+{
+	static const struct osr_topo_style plain;
+	char text[128], *word, *rest = NULL;
+	const struct osr_topo *topo;
+	struct osr_diag diag = { "" };
+	struct osr_net net = { 0 };
+	struct osr_values v;
+
+	snprintf(text, sizeof(text), "%s", what);
+	topo = osr_topo_find(strtok_r(text, " ", &rest));
+	assert_non_null(topo);
+	osr_values_default(&v, topo->params);
+	while ((word = strtok_r(NULL, " ", &rest))) {
+		char *value = strchr(word, '=');
+
+		*value++ = '\0';
+		assert_int_equal(osr_values_set(&v, topo->params, word, value, &diag), OSR_OK);
+	}
+	if (osr_topo_make(topo, &v, &plain, &net, &diag) ||
+	    osr_net_fabric(&net, -1, arena, f, &diag))
+		fail_msg("%s: %s", what, diag.text);
+	osr_net_free(&net);
+}
+
+static uint64_t least_load(const struct osr_fabric *f, uint32_t rounds)
+{
+	struct osr_arena scratch = { 0 };
+	uint64_t bound;
+
+	assert_int_equal(osr_bound_minimal(f, rounds, &scratch, &bound, NULL), OSR_OK);
+	osr_arena_free(&scratch);
+	return bound;
+}
+
+/* dfsssp with its defaults; the check refuses what is not proven. */
+static void route_checked(const struct osr_fabric *f, const struct osr_result *before,
+			  struct osr_arena *arena, struct osr_result *x,
+			  struct osr_verdict *verdict)
+{
+	const struct osr_engine *e = osr_engine_find("dfsssp");
+	struct osr_arena scratch = { 0 };
+	struct osr_diag diag = { "" };
+	struct osr_sweep sweep;
+	struct osr_values v;
+	const struct osr_job job = { .engine = e,
+				     .values = &v,
+				     .request = { .max_vls = 8, .multicast = true },
+				     .previous = before,
+				     .scratch = &scratch,
+				     .arena = arena,
+				     .diag = &diag };
+
+	x->fabric = *f;
+	osr_values_default(&v, e->params);
+	if (osr_sweep(&job, x, &sweep))
+		fail_msg("%s", diag.text);
+	*verdict = sweep.verdict;
+	osr_arena_free(&scratch);
+}
+
+/*
+ * Loads that are known: half the switches of an odd ring are on either side, so the routes of n switches
+ * with one host share 2 n channels by (n * n - 1) / 8; a tree with as many cables up as hosts; a star.
+ */
+static void test_known_bounds(void **state)
+{
+	static const struct {
+		const char *what;
+		uint64_t least;
+	} cases[] = {
+		{ "torus dims=5", 3 },           { "torus dims=11", 15 },
+		{ "tree m=8,8,8 w=1,8,8", 504 }, { "tree m=18,18,6 w=1,18,6 p=1,1,3", 1926 },
+		{ "tree m=6,4 w=1,2", 54 },      { "torus dims=5x5 hosts=2", 60 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct osr_arena arena = { 0 };
+		struct osr_verdict verdict;
+		struct osr_result x = { 0 };
+		struct osr_fabric f;
+
+		make_fabric(cases[i].what, &arena, &f);
+		assert_int_equal(least_load(&f, 3), cases[i].least);
+		route_checked(&f, NULL, &arena, &x, &verdict);
+		assert_true(verdict.efi >= cases[i].least);
+		osr_arena_free(&arena);
+	}
+}
+
+/* One cable after the other, each on the whole tree. */
+static void test_tree_cables(void **state)
+{
+	static const struct {
+		const char *what;
+		unsigned n_cables, percent;
+	} cases[] = {
+		{ "tree m=8,8,8 w=1,8,8", 12, 105 },
+		{ "tree m=18,18,6 w=1,18,6 p=1,1,3", 8, 105 },
+		{ "tree m=12,16 w=1,12", 12, 105 },
+	};
+	uint64_t seed = 7;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct osr_arena arena = { 0 };
+		struct osr_verdict verdict;
+		struct osr_result whole = { 0 };
+		struct osr_fabric f;
+		struct faults faults;
+
+		make_fabric(cases[i].what, &arena, &f);
+		route_checked(&f, NULL, &arena, &whole, &verdict);
+		faults_new(&faults, &f);
+		for (unsigned k = 0; k < cases[i].n_cables; k++) {
+			uint32_t c = (uint32_t)(test_random(&seed) % f.n_channels);
+			struct osr_arena damaged = { 0 };
+			struct osr_result x = { 0 };
+			struct osr_fabric g;
+			uint64_t least;
+
+			faults_cable(&faults, c, true);
+			faults_build(&faults, &damaged, &g);
+			faults_cable(&faults, c, false);
+			route_checked(&g, &whole, &damaged, &x, &verdict);
+			assert_true(x.routing.stable.kept);
+			least = least_load(&g, 20);
+			if (verdict.n_longer || verdict.efi * 100 > least * cases[i].percent)
+				fail_msg(
+					"%s, channel %u dead: %u routes on the busiest channel, at "
+					"least %u; %u longer",
+					cases[i].what, c, (unsigned)verdict.efi, (unsigned)least,
+					(unsigned)verdict.n_longer);
+			osr_arena_free(&damaged);
+		}
+		faults_free(&faults);
+		osr_arena_free(&arena);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_known_bounds),
+		cmocka_unit_test(test_tree_cables),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
