@@ -183,7 +183,8 @@ def main():
         write('keys_load', figure4([20, 30, 40, 50, 60, 70, 80, 90, 100], 25))
         write('keys_time216', times(6, [6], PERCENTS, [0], 5, ROUTINGS, 60))
         write('keys_time1728', times(12, [2, 8, 32], PERCENTS, [0], 3, ROUTINGS, 18))
-        write('keys_single', times(12, [2, 8, 32], [10, 40], [32], 3, ROUTINGS, 12))
+        write('keys_single', times(12, [2, 8], [10, 40], [32], 3, ROUTINGS, 12) +
+              times(12, [32], [10], [32], 3, ROUTINGS, 12)[1:])
         write('keys_sizes', times(12, [2], [20], [4, 16, 64, 256], 1, ROUTINGS, 6, LATENCY))
         write('keys_cost', times(12, [2], [20], [256, 16384, 262144, 1048576], 1,
                                  ['mesh', 'dmodk', 'nrk', 'nrk+request'], 6, LATENCY))
