@@ -17,6 +17,7 @@ const struct cli_command cli_commands[] = {
 	{ "path", "follow packets from A to B and back: switches, ports, SL, VL", cli_path },
 	{ "users", "list the hosts, pairs and jobs that use a cable", cli_users },
 	{ "whatif", "take out cables or switches: what breaks, what changes", cli_whatif },
+	{ "wiring", "find cables that are missing, swapped or extra in a fabric's plan", cli_wiring },
 	{ "engines", "list the routing engines and their options", cli_engines },
 	{ "conf", "judge a configuration before opensm reads it", cli_conf },
 	{ "order", "list the hosts of a fat tree in routing order, for MPI and Slurm", cli_order },

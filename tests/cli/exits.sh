@@ -213,6 +213,11 @@ printf '1|me|n[1-2]\n' >"$dir/jobs"
 expect 2 'jobs:1: expected JOB.USER.NODES.NAME' users --jobs="$dir/jobs" leaf-0:5 "$root/topologies/tree-2.net"
 expect 2 'squeue' users --jobs leaf-0:5 "$root/topologies/tree-2.net"
 
+expect 0 'every cable between switches is where this plan has it' wiring "$root/topologies/tree-3.net"
+expect 1 'no plan fits' wiring "$root/topologies/random-12.net"
+expect 0 '' degrade --links=1 -o "$dir/less.net" "$root/topologies/tree-3.net"
+expect 1 'missing +no cable joins .* connect them' wiring "$dir/less.net"
+
 # The three forms say the same.
 expect 2 'no such section; --schema' route --csv=engine "$root/topologies/ring-5.net"
 expect 2 'need -o FILE' generate torus --json

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Tori, meshes, hypercubes. A cable of a grid closes a square with each cable of another dimension, and no
+ * triangle unless a ring has three switches; a cable that leads astray closes few squares or none. Those are
+ * left aside, grid.h finds the places of the rest, and every place says which neighbours it wants.
+ */
+#include "wiring.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <osmroutes/grid.h>
+
+#define MAX_DROPS 24 /* cables left aside */
+
+/* Squares u - x - y - v over this cable, counted by x. */
+static uint32_t count_squares(const struct wiring_graph *g, uint32_t u, uint32_t v)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = g->row[u]; i < g->end[u]; i++) {
+		uint32_t x = g->near[i];
+
+		for (uint32_t j = g->row[v]; j < g->end[v] && x != v; j++) {
+			uint32_t y = g->near[j];
+
+			if (y == u || y == x || osr__wiring_edge(g, x, y) == OSR_NONE)
+				continue;
+			n++;
+			break;
+		}
+	}
+	return n;
+}
+
+struct wiring_grid {
+	struct wiring_graph g; /* a copy, from which cables are removed */
+	uint8_t *keep;         /* [edges of the whole graph] */
+};
+
+/* Other cables at u that close no square with the one to v: in a grid at most one, the one straight on. */
+static uint32_t count_open(const struct wiring_graph *g, uint32_t u, uint32_t v)
+{
+	return g->end[u] - g->row[u] - 1 - count_squares(g, u, v);
+}
+
+/* The cable with most of them at both ends, if that is more than a grid's have. */
+static uint32_t find_worst(const struct wiring_graph *g)
+{
+	uint32_t worst = OSR_NONE, most = 2;
+
+	for (uint32_t u = 0; u < g->f->n_switches; u++)
+		for (uint32_t e = g->row[u]; e < g->end[u]; e++) {
+			uint32_t v = g->near[e], n;
+
+			if (u > v)
+				continue;
+			n = count_open(g, u, v) + count_open(g, v, u);
+			if (n > most) {
+				most = n;
+				worst = e;
+			}
+		}
+	return worst;
+}
+
+static void drop_half(struct wiring_graph *g, uint32_t u, uint32_t v)
+{
+	uint32_t e = osr__wiring_edge(g, u, v);
+
+	for (g->end[u]--; e < g->end[u]; e++) {
+		g->near[e] = g->near[e + 1];
+		g->mult[e] = g->mult[e + 1];
+	}
+}
+
+/* Removes the worst cable; false: all fit. */
+static bool drop_worst(struct wiring_grid *x, const struct wiring_graph *whole)
+{
+	uint32_t e = find_worst(&x->g), u = 0, v;
+
+	if (e == OSR_NONE)
+		return false;
+	while (e >= x->g.row[u + 1])
+		u++;
+	v = x->g.near[e];
+	drop_half(&x->g, u, v);
+	drop_half(&x->g, v, u);
+	x->keep[osr__wiring_edge(whole, u, v)] = x->keep[osr__wiring_edge(whole, v, u)] = 0;
+	return true;
+}
+
+static bool are_near(const struct osr_grid *grid, uint32_t u, uint32_t v)
+{
+	uint32_t n = 2 * grid->shape.n_dims;
+
+	for (uint32_t k = 0; k < n; k++)
+		if (grid->near[(size_t)u * n + k] == v)
+			return true;
+	return false;
+}
+
+/* The switch at a place, by coordinates. */
+static uint32_t at_place(const struct osr_grid *grid, const uint32_t *place, const uint16_t *coord)
+{
+	uint32_t at = 0;
+
+	for (uint32_t i = grid->shape.n_dims; i-- > 0;)
+		at = at * grid->shape.size[i] + coord[i];
+	return place[at];
+}
+
+/* The neighbour in direction k, up or down a dimension, whether a cable leads there or not; OSR_NONE at an end. */
+static uint32_t wanted(const struct osr_grid *grid, const uint32_t *place, uint32_t u, uint32_t k)
+{
+	uint32_t i = k / 2, size = grid->shape.size[i];
+	uint16_t coord[OSR_GRID_MAX_DIMS];
+
+	memcpy(coord, grid->coord + (size_t)u * grid->shape.n_dims, grid->shape.n_dims * sizeof(*coord));
+	if (!grid->shape.ring[i] && (k % 2 ? coord[i] == 0 : coord[i] + 1u == size))
+		return OSR_NONE;
+	coord[i] = (uint16_t)((coord[i] + (k % 2 ? size - 1 : 1)) % size);
+	return at_place(grid, place, coord);
+}
+
+static uint32_t usual_cables(const struct wiring_graph *g)
+{
+	uint32_t histogram[256] = { 0 };
+
+	for (uint32_t e = 0; e < g->row[g->f->n_switches]; e++)
+		if (g->mult[e] < 256)
+			histogram[g->mult[e]]++;
+	return osr__wiring_mode(histogram);
+}
+
+static void compare_grid(const struct wiring_graph *g, const struct osr_grid *grid, const uint32_t *place,
+			 struct wiring_diff *d)
+{
+	uint32_t n = g->f->n_switches, p = usual_cables(g);
+
+	for (uint32_t u = 0; u < n && !d->full; u++) {
+		for (uint32_t k = 0; k < 2 * grid->shape.n_dims; k++) {
+			uint32_t v = wanted(grid, place, u, k), has;
+
+			if (v == OSR_NONE || u >= v || (k % 2 && v == wanted(grid, place, u, k - 1)))
+				continue;
+			has = wiring_mult(g, u, v);
+			if (has < p)
+				wiring_lacks(d, u, v, p - has);
+			else
+				wiring_too_many(d, u, v, has - p);
+		}
+		for (uint32_t e = g->row[u]; e < g->row[u + 1]; e++) {
+			uint32_t v = g->near[e];
+			bool near = are_near(grid, u, v);
+
+			for (uint32_t k = 0; k < 2 * grid->shape.n_dims && !near; k++)
+				near = wanted(grid, place, u, k) == v;
+			if (u < v && !near)
+				wiring_too_many(d, u, v, g->mult[e]);
+		}
+	}
+}
+
+static uint32_t *find_places(const struct wiring_graph *g, const struct osr_grid *grid, struct osr_arena *scratch)
+{
+	uint32_t *place = osr_alloc(scratch, (size_t)grid->n_places + 1, sizeof(*place));
+	uint32_t n_dims = grid->shape.n_dims;
+
+	if (!place)
+		return NULL;
+	memset(place, 0xff, grid->n_places * sizeof(*place));
+	for (uint32_t s = 0; s < g->f->n_switches; s++) {
+		uint32_t at = 0;
+
+		if (grid->coord[(size_t)s * n_dims] == OSR_NO_PLACE)
+			continue;
+		for (uint32_t i = n_dims; i-- > 0;)
+			at = at * grid->shape.size[i] + grid->coord[(size_t)s * n_dims + i];
+		place[at] = s;
+	}
+	return place;
+}
+
+static void describe(const struct osr_grid *grid, char plan[160])
+{
+	bool ring = false, line = false;
+	size_t used;
+
+	for (uint32_t i = 0; i < grid->shape.n_dims; i++) {
+		ring |= grid->shape.ring[i];
+		line |= !grid->shape.ring[i] && grid->shape.size[i] > 2;
+	}
+	used = (size_t)snprintf(plan, 160, "%s ", ring && line ? "torus and mesh" : line ? "mesh" : "torus");
+	for (uint32_t i = 0; i < grid->shape.n_dims && used < 160; i++)
+		used += (size_t)snprintf(plan + used, 160 - used, "%s%u", i ? "x" : "", grid->shape.size[i]);
+}
+
+static enum osr_status try_grid(const struct wiring_graph *g, const uint8_t *keep, struct osr_arena *scratch, struct wiring_diff *d,
+				char plan[160], struct osr_diag *diag)
+{
+	struct osr_fabric f;
+	struct osr_grid grid;
+	uint32_t *place;
+	enum osr_status st = osr__wiring_subfabric(g, keep, NULL, 0, scratch, &f, diag);
+
+	if (!st)
+		st = osr_grid_find(&f, NULL, scratch, scratch, &grid, diag);
+	if (st)
+		return st;
+	if (grid.n_placed != f.n_switches)
+		return osr_fail(diag, OSR_NOT_APPLICABLE, "no torus or mesh: %u switches have no place",
+				f.n_switches - grid.n_placed);
+	place = find_places(g, &grid, scratch);
+	if (!place)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for %u switches", f.n_switches);
+	compare_grid(g, &grid, place, d);
+	describe(&grid, plan);
+	return OSR_OK;
+}
+
+static enum osr_status new_diff(const struct wiring_diff *like, struct osr_arena *scratch,
+				struct wiring_diff *d, struct osr_diag *diag)
+{
+	*d = (struct wiring_diff){ .room = like->room };
+	d->missing = osr_alloc(scratch, d->room, sizeof(*d->missing));
+	d->extra = osr_alloc(scratch, d->room, sizeof(*d->extra));
+	return d->missing && d->extra ? OSR_OK
+				      : osr_fail(diag, OSR_NOMEM, "out of memory for %u cables", d->room);
+}
+
+static enum osr_status copy_graph(const struct wiring_graph *g, struct osr_arena *scratch,
+				  struct wiring_grid *x, struct osr_diag *diag)
+{
+	size_t n = g->f->n_switches, n_edges = (size_t)g->row[n] + 1;
+
+	x->g = *g;
+	x->g.end = osr_alloc(scratch, n + 1, sizeof(*x->g.end));
+	x->g.near = osr_alloc(scratch, n_edges, sizeof(*x->g.near));
+	x->g.mult = osr_alloc(scratch, n_edges, sizeof(*x->g.mult));
+	x->keep = osr_alloc(scratch, n_edges, sizeof(*x->keep));
+	if (!x->g.end || !x->g.near || !x->g.mult || !x->keep)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for %u cables", g->n_cables);
+	memcpy(x->g.end, g->end, n * sizeof(*g->end));
+	memcpy(x->g.near, g->near, n_edges * sizeof(*g->near));
+	memcpy(x->g.mult, g->mult, n_edges * sizeof(*g->mult));
+	memset(x->keep, 1, n_edges);
+	return OSR_OK;
+}
+
+enum osr_status osr__wiring_grid(const struct wiring_graph *g, struct osr_arena *scratch,
+				 struct wiring_diff *d, char plan[160], struct osr_diag *diag)
+{
+	struct wiring_grid x = { .keep = NULL };
+	enum osr_status st = copy_graph(g, scratch, &x, diag);
+	uint32_t n_after = 0;
+
+	for (uint32_t s = 0; s < g->f->n_switches && !st; s++)
+		if (g->end[s] - g->row[s] > 2 * OSR_GRID_MAX_DIMS + 4)
+			return osr_fail(diag, OSR_NOT_APPLICABLE, "no torus or mesh: a switch has %u neighbours",
+					g->end[s] - g->row[s]);
+	d->full = true;
+	/* Some more are removed after the first success: another plan may differ less. */
+	for (uint32_t i = 0; i < MAX_DROPS && n_after < 3 && !st; i++) {
+		struct osr_arena_mark mark = osr_arena_mark(scratch);
+		struct wiring_diff now;
+		char text[160];
+
+		st = new_diff(d, scratch, &now, diag);
+		if (!st)
+			st = try_grid(g, x.keep, scratch, &now, text, diag);
+		if (!st && !now.full && (d->full || now.n_missing + now.n_extra < d->n_missing + d->n_extra)) {
+			memcpy(plan, text, sizeof(text));
+			memcpy(d->missing, now.missing, now.n_missing * sizeof(*now.missing));
+			memcpy(d->extra, now.extra, now.n_extra * sizeof(*now.extra));
+			d->n_missing = now.n_missing;
+			d->n_extra = now.n_extra;
+			d->full = false;
+		}
+		n_after += !d->full;
+		osr_arena_reset(scratch, mark);
+		st = st == OSR_NOT_APPLICABLE ? OSR_OK : st;
+		if (!drop_worst(&x, g))
+			break;
+	}
+	if (st)
+		return st;
+	return d->full ? OSR_NOT_APPLICABLE : OSR_OK;
+}
