@@ -215,7 +215,7 @@ expect 2 'squeue' users --jobs leaf-0:5 "$root/topologies/tree-2.net"
 
 expect 0 'every cable between switches is where this plan has it' wiring "$root/topologies/tree-3.net"
 expect 1 'no plan fits' wiring "$root/topologies/random-12.net"
-expect 0 '' degrade --links=1 -o "$dir/less.net" "$root/topologies/tree-3.net"
+expect 0 '' degrade --links=1 -o "$dir/less.net" "$root/topologies/tree-2.net"
 expect 1 'missing +no cable joins .* connect them' wiring "$dir/less.net"
 
 # The three forms say the same.
