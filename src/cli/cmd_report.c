@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli/analysis.h"
 #include "cli/cli.h"
@@ -23,6 +24,7 @@ struct args {
 	struct cli_traffic traffic;
 	struct out out;
 	const char *html;
+	char *command;
 };
 
 static const struct out_field fields[] = {
@@ -152,6 +154,18 @@ static enum osr_status write_page(const struct args *a, const struct report *p,
 		   : OSR_OK;
 }
 
+/* UTC; of SOURCE_DATE_EPOCH, where pages are to be the same byte by byte. */
+static void say_date(char *text, size_t size)
+{
+	const char *epoch = getenv("SOURCE_DATE_EPOCH");
+	time_t now = epoch ? (time_t)strtoll(epoch, NULL, 10) : time(NULL);
+	struct tm utc;
+
+	text[0] = '\0';
+	if (gmtime_r(&now, &utc))
+		strftime(text, size, "%Y-%m-%d %H:%M UTC", &utc);
+}
+
 static enum osr_status report_tables(struct args *a, struct cli_tables *t,
 				     struct cli_analysis *analysis, struct osr_diag *diag)
 {
@@ -159,7 +173,8 @@ static enum osr_status report_tables(struct args *a, struct cli_tables *t,
 			    .tables_name = cli_subject_name(&a->who.item[0]),
 			    .f = &a->in.fabric,
 			    .r = &t->routing,
-			    .a = analysis };
+			    .a = analysis,
+			    .command = a->command ? a->command : "" };
 	struct osr_arena arena = { 0 };
 	enum osr_status st;
 
@@ -172,6 +187,7 @@ static enum osr_status report_tables(struct args *a, struct cli_tables *t,
 	if (!st && find_levels(&p, &arena))
 		st = osr_fail(diag, OSR_NOMEM, "out of memory for the levels of the fabric");
 	if (!st) {
+		say_date(p.date, sizeof(p.date));
 		count_lanes(&p);
 		find_worst(&p);
 		st = write_page(a, &p, diag);
@@ -256,7 +272,8 @@ int cli_report(int argc, char **argv)
 	struct args a = { .in = CLI_INPUT_INIT,
 			  .who = CLI_SUBJECTS_INIT,
 			  .traffic = CLI_TRAFFIC_INIT,
-			  .out = { .command = "report", .sections = sections } };
+			  .out = { .command = "report", .sections = sections },
+			  .command = cli_command_line(argc, argv) };
 	struct osr_diag diag = { "" };
 	enum osr_status st;
 	int code;
@@ -267,6 +284,7 @@ int cli_report(int argc, char **argv)
 	if (!st)
 		st = cli_traffic_load(&a.traffic, &a.in.fabric, &diag);
 	code = st ? cli_fail(st, &diag) : run(&a);
+	free(a.command);
 	cli_traffic_free(&a.traffic);
 	cli_subjects_free(&a.who);
 	cli_input_free(&a.in);

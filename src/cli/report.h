@@ -24,19 +24,36 @@ struct report {
 	uint32_t n_worst, worst[REPORT_WORST]; /* channels, the most loaded first */
 	uint32_t n_bisections;
 	uint64_t seed;
+	const char *command; /* that made the page */
+	char date[32];
 };
+
+#define REPORT_WIDTH 960.0 /* of a picture, in units of its view box */
+
+struct report_place {
+	double x, y;
+};
+
+struct report_picture {
+	struct report_place *at; /* [n_switches] */
+	double height;
+	const char *caption;
+};
+
+/* report_place.c: false if memory ran out. */
+bool report_place(const struct report *p, struct osr_arena *arena, struct report_picture *pic);
 
 /* The whole page; errors of the stream are the caller's to look for. */
 void report_page(const struct report *p, FILE *out);
 
 /* <svg> elements. */
-void report_draw_fabric(const struct report *p, FILE *out);
+void report_draw_fabric(const struct report *p, const struct report_picture *pic, FILE *out);
 void report_draw_loads(const struct report *p, FILE *out);
 void report_draw_levels(const struct report *p, FILE *out);
 void report_draw_bars(const char *const *labels, const uint64_t *values, uint32_t n,
 		      const char *unit, FILE *out);
 
-/* 0 (little) .. 5 (the most): how much of the largest load this is. */
+/* 0 (half of an even spread at most), 1 (about even) .. 5 (four times that, and more). */
 uint32_t report_heat(const struct report *p, uint64_t load);
 
 /* Text with the characters that HTML gives a meaning written as entities. */

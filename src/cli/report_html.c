@@ -30,7 +30,7 @@ static const char style[] =
 	".heat td{border:1px solid var(--line)}"
 	".c0{background:var(--h0)}.c1{background:var(--h1)}.c2{background:var(--h2)}"
 	".c3{background:var(--h3)}.c4{background:var(--h4)}.c5{background:var(--h5)}"
-	"td[class^=c],td[class^=c] small{color:var(--ink)}\n";
+	"td[class^=c],td[class^=c] small,span[class^=c]{color:var(--ink)}span[class^=c]{padding:0 .4em}\n";
 
 void report_text(const char *text, FILE *out)
 {
@@ -120,40 +120,98 @@ static void say_figures(const struct report *p, FILE *out)
 	say_number(out, "edge forwarding index: routes on the busiest channel", "%.0f",
 		   (double)b->efi);
 	say_number(out, "mean routes on a channel", "%.1f", b->mean);
-	say_number(out, "busiest over mean", "%.3f", b->mean > 0 ? (double)b->efi / b->mean : 0);
+	say_number(out, "busiest over an even spread", "%.3f",
+		   b->perfect > 0 ? (double)b->efi / b->perfect : 0);
 	say_number(out, "channels of a route between hosts, mean", "%.3f", cli_mean_hops(a));
 	if (p->r->n_vls)
 		say_number(out, "virtual lanes used", "%.0f", p->r->n_vls);
 	if (a->bandwidth.n_patterns) {
-		say_number(out, "effective bisection bandwidth", "%.4f", a->bandwidth.mean);
+		say_number(out, "effective bisection bandwidth, share of a link", "%.4f", a->bandwidth.mean);
 		say_number(out, "&plusmn; 95 % confidence", "%.5f", a->bandwidth.half_width);
 		say_number(out, "random bisections", "%.0f", a->bandwidth.n_patterns);
 	}
 	fprintf(out, "</table>\n");
 }
 
-static void say_worst(const struct report *p, FILE *out)
+/* Channels with exactly this load. */
+static uint32_t count_equal(const struct report *p, uint64_t load)
+{
+	uint32_t n = 0;
+
+	for (uint32_t c = 0; c < p->f->n_channels; c++)
+		n += p->loads.load[c] == load;
+	return n;
+}
+
+#define SAME_SHOWN 3 /* of those with one load */
+
+static void say_channel(const struct report *p, uint32_t c, FILE *out)
 {
 	const struct osr_fabric *f = p->f;
 	char a[32], b[32];
 
+	fprintf(out, "<tr><td>");
+	report_text(osr_switch_name(f, f->chan_src[c], a), out);
+	fprintf(out, "</td><td class=\"n\">%u</td><td>", f->chan_port[c]);
+	report_text(osr_switch_name(f, f->chan_dst[c], b), out);
+	fprintf(out, "</td><td class=\"n\">%u</td><td class=\"n\">%" PRIu64 "</td><td class=\"n\">%.2f</td></tr>\n",
+		f->chan_port[f->chan_rev[c]], p->loads.load[c],
+		p->a->balance.perfect > 0 ? (double)p->loads.load[c] / p->a->balance.perfect : 0);
+}
+
+static void say_worst(const struct report *p, FILE *out)
+{
+	uint32_t n_same = 0;
+
 	fprintf(out, "<table><tr><th>from</th><th class=\"n\">port</th><th>to</th><th "
 		     "class=\"n\">port</th>"
-		     "<th class=\"n\">routes</th><th class=\"n\">of the mean</th></tr>\n");
+		     "<th class=\"n\">routes</th><th class=\"n\">of an even spread</th></tr>\n");
 	for (uint32_t i = 0; i < p->n_worst; i++) {
-		uint32_t c = p->worst[i];
+		uint64_t load = p->loads.load[p->worst[i]];
+		bool last = i + 1 == p->n_worst || p->loads.load[p->worst[i + 1]] != load;
 
-		fprintf(out, "<tr><td>");
-		report_text(osr_switch_name(f, f->chan_src[c], a), out);
-		fprintf(out, "</td><td class=\"n\">%u</td><td>", f->chan_port[c]);
-		report_text(osr_switch_name(f, f->chan_dst[c], b), out);
-		fprintf(out,
-			"</td><td class=\"n\">%u</td><td class=\"n\">%" PRIu64
-			"</td><td class=\"n\">%.2f</td></tr>\n",
-			f->chan_port[f->chan_rev[c]], p->loads.load[c],
-			p->a->balance.mean > 0 ? (double)p->loads.load[c] / p->a->balance.mean : 0);
+		if (n_same++ < SAME_SHOWN)
+			say_channel(p, p->worst[i], out);
+		if (!last)
+			continue;
+		n_same = count_equal(p, load);
+		if (n_same > SAME_SHOWN)
+			fprintf(out,
+				"<tr><td class=\"note\" colspan=\"6\">and %u more with %" PRIu64
+				" routes</td></tr>\n",
+				n_same - SAME_SHOWN, load);
+		n_same = 0;
 	}
 	fprintf(out, "</table>\n");
+}
+
+/* One sentence on what to do. */
+static void say_advice(const struct report *p, FILE *out)
+{
+	const struct osr_balance *b = &p->a->balance;
+	double over = b->perfect > 0 ? (double)b->efi / b->perfect : 1;
+	const struct osr_fabric *f = p->f;
+	char x[32], y[32];
+
+	fprintf(out, "<p><b>What to do:</b> ");
+	if (p->a->found.on[OSR_ASK_ONE_WAY].answer == OSR_REFUTED) {
+		fprintf(out, "these tables can deadlock. Take an engine that is free of deadlock on this fabric, "
+			     "dfsssp for one.");
+	} else if (over <= 1.35) {
+		fprintf(out, "nothing%s. The busiest channel carries %.2f times what an even spread would give it.",
+			p->a->found.on[OSR_ASK_ANY_SL].answer == OSR_REFUTED
+				? ", if programs take the SL of the path record"
+				: "",
+			over);
+	} else {
+		fprintf(out, "the busiest channel carries %.2f times what an even spread would give it: from ", over);
+		report_text(osr_switch_name(f, f->chan_src[b->efi_channel], x), out);
+		fprintf(out, " port %u to ", f->chan_port[b->efi_channel]);
+		report_text(osr_switch_name(f, f->chan_dst[b->efi_channel], y), out);
+		fprintf(out, ". See whether cables beside it are missing (osmroutes wiring), and whether another "
+			     "engine spreads better (osmroutes compare).");
+	}
+	fprintf(out, "</p>\n");
 }
 
 static void say_lanes(const struct report *p, FILE *out)
@@ -187,8 +245,21 @@ static void say_hops(const struct report *p, FILE *out)
 	report_draw_bars(labels, p->loads.hops, n, "routes between hosts", out);
 }
 
+static void say_legend(const struct report_picture *pic, FILE *out)
+{
+	fprintf(out,
+		"<p class=\"note\">Lines are cables between switches, by what they carry of an even spread: up to "
+		"<span class=\"c0\">0.5</span> <span class=\"c1\">1.35</span> <span class=\"c2\">1.8</span> "
+		"<span class=\"c3\">2.5</span> <span class=\"c4\">4</span> <span class=\"c5\">more</span> times. "
+		"Point at one for its name. %s</p>\n",
+		pic->caption);
+}
+
 void report_page(const struct report *p, FILE *out)
 {
+	struct osr_arena arena = { 0 };
+	struct report_picture pic;
+
 	fprintf(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
 		     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
 		     "<title>");
@@ -199,18 +270,19 @@ void report_page(const struct report *p, FILE *out)
 	report_text(p->fabric_name, out);
 	fprintf(out, "</h1>\n<p class=\"note\">tables of ");
 	report_text(p->tables_name, out);
-	fprintf(out, ", verified by osmroutes %s</p>\n", OSR_VERSION);
+	fprintf(out, ", verified by osmroutes %s on %s: <code>", OSR_VERSION, p->date);
+	report_text(p->command, out);
+	fprintf(out, "</code></p>\n");
 	say_verdicts(p, out);
+	say_advice(p, out);
 	fprintf(out, "<h2>Figures</h2>\n");
 	say_figures(p, out);
 	fprintf(out, "<h2>The fabric</h2>\n");
-	report_draw_fabric(p, out);
-	fprintf(out,
-		"<p class=\"note\">Lines are cables between switches, from grey (few routes) "
-		"to red (as many as the busiest). Point at one for its name. %s</p>\n",
-		p->n_levels > 1
-			? "Rows are levels: the switches with most of the hosts at the bottom."
-			: "Every switch has its share of the hosts.");
+	if (report_place(p, &arena, &pic)) {
+		report_draw_fabric(p, &pic, out);
+		say_legend(&pic, out);
+	}
+	osr_arena_free(&arena);
 	fprintf(out, "<h2>Load of the channels</h2>\n<p class=\"note\">How many channels carry "
 		     "how many routes between hosts.</p>\n");
 	report_draw_loads(p, out);

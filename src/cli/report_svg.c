@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The pictures of a report: see report.h. Coordinates are in units of the view box. */
 #include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
 
 #include "cli/report.h"
 
-#define WIDTH 960.0
-#define ROW 120.0       /* between levels */
+#define WIDTH REPORT_WIDTH
 #define MAX_CABLES 6000 /* beyond that a picture is a blot: switches alone are drawn */
 
 uint32_t report_heat(const struct report *p, uint64_t load)
 {
-	uint64_t most = p->a->balance.efi;
+	static const double above[] = { 0.5, 1.35, 1.8, 2.5, 4 };
+	double even = p->a->balance.perfect > 0 ? p->a->balance.perfect : p->a->balance.mean;
+	uint32_t heat = 0;
 
-	return !most ? 0 : load >= most ? 5 : (uint32_t)(load * 5 / most);
+	while (heat < 5 && even > 0 && (double)load > above[heat] * even)
+		heat++;
+	return heat;
 }
 
 static uint64_t busier(const struct report *p, uint32_t c)
@@ -26,39 +27,7 @@ static uint64_t busier(const struct report *p, uint32_t c)
 
 /* ---- the fabric ------------------------------------------------------------------------------ */
 
-struct place {
-	double x, y;
-};
-
-/* A row for each level, hosts at the bottom; a circle where every switch has hosts. */
-static struct place *place_switches(const struct report *p, double *height)
-{
-	const struct osr_fabric *f = p->f;
-	struct place *at = calloc(f->n_switches, sizeof(*at));
-	uint32_t n_of[256] = { 0 }, seen[256] = { 0 };
-
-	if (!at)
-		return NULL;
-	for (uint32_t v = 0; v < f->n_switches; v++)
-		n_of[p->level[v]]++;
-	*height = p->n_levels > 1 ? ROW * (p->n_levels - 1) + 60 : WIDTH * 0.7;
-	for (uint32_t v = 0; v < f->n_switches; v++) {
-		uint32_t level = p->level[v], i = seen[level]++;
-
-		if (p->n_levels > 1) {
-			at[v].x = WIDTH * (i + 0.5) / n_of[level];
-			at[v].y = *height - 30 - ROW * level;
-		} else {
-			double turn = 2 * M_PI * i / f->n_switches;
-
-			at[v].x = WIDTH / 2 + (*height / 2 - 30) * sin(turn);
-			at[v].y = *height / 2 - (*height / 2 - 30) * cos(turn);
-		}
-	}
-	return at;
-}
-
-static void draw_cables(const struct report *p, const struct place *at, FILE *out)
+static void draw_cables(const struct report *p, const struct report_place *at, FILE *out)
 {
 	const struct osr_fabric *f = p->f;
 	char a[32], b[32];
@@ -94,17 +63,15 @@ static uint64_t busiest_of(const struct report *p, uint32_t v)
 	return most;
 }
 
-void report_draw_fabric(const struct report *p, FILE *out)
+void report_draw_fabric(const struct report *p, const struct report_picture *pic, FILE *out)
 {
 	const struct osr_fabric *f = p->f;
-	double height, size = f->n_switches > 400 ? 2 : f->n_switches > 80 ? 4 : 8;
-	struct place *at = place_switches(p, &height);
+	double size = f->n_switches > 400 ? 2 : f->n_switches > 80 ? 4 : 8;
+	const struct report_place *at = pic->at;
 	char name[32];
 
-	if (!at)
-		return;
 	fprintf(out, "<svg viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"the fabric\">\n",
-		WIDTH, height);
+		WIDTH, pic->height);
 	if (f->n_channels / 2 <= MAX_CABLES)
 		draw_cables(p, at, out);
 	for (uint32_t v = 0; v < f->n_switches; v++) {
@@ -120,7 +87,6 @@ void report_draw_fabric(const struct report *p, FILE *out)
 			"<p class=\"note\">%u cables are too many to draw; a switch has the colour "
 			"of its busiest cable.</p>\n",
 			f->n_channels / 2);
-	free(at);
 }
 
 /* ---- bars ------------------------------------------------------------------------------------ */
@@ -143,7 +109,7 @@ void report_draw_bars(const char *const *labels, const uint64_t *values, uint32_
 			"<title>%s: %" PRIu64 " %s</title></rect>\n",
 			step * i + 1, 16 + height - tall, step - 2, tall, labels[i], values[i],
 			unit);
-		if (step >= 24 || i % 4 == 0)
+		if (step >= 40 || i % 4 == 0)
 			fprintf(out,
 				"<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s</text>\n",
 				step * (i + 0.5), height + 34, labels[i]);

@@ -1,17 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""scripts/demo, once everything is built: real opensm, simulated fabrics, one table each."""
+"""scripts/demo [FILE...]
+
+What OpenSM's engines and osmroutes make of one fabric, side by side, by a real opensm on simulated switches:
+by default a 3-level fat tree of 1,000 hosts, then a torus on which OpenSM's default can deadlock. FILE is the
+output of ibnetdiscover on your fabric, or an ibsim net file; the name of one of topologies/ will do."""
+import json
 import os
+import subprocess
 import sys
 import tempfile
 import time
 
-from measure import measure
-from osmtest import Failure, find_fabric, need_tools, real_fabrics
+import oracle
+from faults import switch_links
+from measure import outcome
+from osmtest import BUILD, Failure, Fabric, Opensm, Skip, find_fabric, need_tools
 
 OUT = os.environ.get('OSR_DEMO_DIR') or tempfile.mkdtemp(prefix='osmroutes-demo-')
-FIELD = ('plafrim-2013', 'topograph-dgx-2025')
-OWN = ('torus-4x4', 'cluster-192')
-
+COMMAND = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
+TREE = ['kary', 'k=10', 'n=3']
+ENGINES = (('minhop', False), ('ftree', False), ('dfsssp', False), ('dfsssp', True))
+TITLES = ('minhop', 'ftree', 'dfsssp', 'osmroutes dfsssp')
+SECONDS = 300	# for one sweep, at most
 COLOUR = sys.stdout.isatty() and 'NO_COLOR' not in os.environ
 
 
@@ -19,64 +29,201 @@ def paint(code, text):
     return '\033[%sm%s\033[0m' % (code, text) if COLOUR else text
 
 
-def yes(value):
-    return 'yes' if value else 'NO'
+def use_lanes(netfile):
+    """Reading and writing SL to VL tables of a thousand ports takes minutes on simulated switches."""
+    with open(netfile, errors='replace') as file:
+        return sum(line.startswith('Switch') for line in file) <= 64
 
 
-def rows(stock, ours):
-    """(what, stock, ours); ratio in words where it says something."""
-    ratio = lambda a, b: '%.0f times less' % (a / b) if b and a / b >= 1.5 else ''
-    for run in (stock, ours):
-        run.name = run.used + ' (dfsssp failed)' * run.failed
-    yield 'engine that routed', stock.name, ours.name, ''
-    yield ('CPU time of routing', '%.1f ms' % (stock.seconds * 1e3), '%.1f ms' % (ours.seconds * 1e3),
-           ratio(stock.seconds, ours.seconds))
-    yield ('memory it took', '%.1f MB' % (stock.peak / 1024), '%.1f MB' % (ours.peak / 1024),
-           ratio(stock.peak, ours.peak))
-    yield 'virtual lanes needed', stock.vls or '-', ours.vls or '-', ''
-    yield ('EFI, most routes on a link', stock.efi, ours.efi, '%.0f on average' % ours.mean)
-    yield 'routes longer than minimal', stock.longer, ours.longer, ''
-    yield 'deadlock-free, one way', yes(stock.one_way), yes(ours.one_way), 'read back and searched'
-    yield 'deadlock-free with replies', yes(stock.replies), yes(ours.replies), 'on the request\'s SL'
-    yield 'checked before use', 'no', 'yes', ''
+def progress(text):
+    print('  ... ' + text, file=sys.stderr, flush=True)
 
 
-def show(name, stock, ours):
-    print()
-    print(paint('1', name) + ': %d switches, %d host LIDs, %d channels between switches' %
-          (ours.n_switches, ours.n_hosts, ours.n_channels))
-    form = '  %-28s %16s %16s   %s'
-    print(paint('2', form % ('', 'stock dfsssp', 'osmroutes', '')))
-    for what, a, b, remark in rows(stock, ours):
-        print(form % (what, a, b, remark))
-    print('  dumps and log: ' + ours.dir)
+def command(fabric, *words, codes=(0,)):
+    """The command, at the simulated fabric; what it prints."""
+    done = subprocess.run(['ibsim-run', COMMAND, *words], env=fabric.env, cwd=fabric.dir, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=SECONDS)
+    if done.returncode not in codes:
+        raise Failure('osmroutes %s: %s' % (' '.join(words), done.stderr.strip()[-300:]))
+    return done.stdout
 
 
-def demo(netfile):
+def blocks_changed(before, after):
+    """(switch, block of 64 LIDs) that differ: what the subnet manager has to send."""
+    now = {s.guid: s for s in after.switches}
+    return len({(s.guid, lid // 64) for s in before.switches if s.guid in now for lid in before.lids
+                if s.forward(lid) != now[s.guid].forward(lid)})
+
+
+def write_lfts(tables, path):
+    """The tables of the switches as OpenSM's opensm-lfts.dump."""
+    with open(path, 'w') as file:
+        for s in tables.switches:
+            known = [(lid, s.forward(lid)) for lid in sorted(tables.lids)]
+            known = [(lid, port) for lid, port in known if port != oracle.NO_PATH]
+            file.write("Unicast lids [0-%d] of switch Lid 1 guid %s ('%s'):\n" % (max(tables.lids), s.guid, s.name))
+            file.writelines('0x%04x %03d\n' % entry for entry in known)
+            file.write('%d lids dumped\n' % len(known))
+
+
+class Column:
+    """One engine on one fabric."""
+
+    def __init__(self, netfile, workdir, engine, ours):
+        name = ('ours-' if ours else 'stock-') + engine
+        timer = os.path.join(workdir, name + '.timer')
+        if os.path.exists(timer):
+            os.unlink(timer)
+        conf = {'qos': 'TRUE' if use_lanes(netfile) else 'FALSE',
+                'event_plugin_name': 'osmroutes osrtimer' if ours else 'osrtimer'}
+        with Fabric(netfile, workdir) as fabric:
+            with Opensm(fabric, engine, plugin=ours, options=conf, name=name,
+                        env={'OSR_TIMER_OUT': timer}) as opensm:
+                opensm.wait_up(SECONDS)
+                self.run = outcome(opensm, timer, engine)
+                self.judge(fabric)
+                self.pull_a_cable(fabric, opensm)
+
+    def judge(self, fabric):
+        """By the command: small fabrics as they are, with SLs and lanes; large ones by the tables of their switches."""
+        self.before = oracle.Tables(fabric.read_back('lft'))
+        path = os.path.join(fabric.dir, 'lfts')
+        write_lfts(self.before, path)
+        words = ['--live', '--sa=switches'] if use_lanes(fabric.netfile) else [fabric.netfile, '--lmc=0', '--lft', path]
+        self.check = json.loads(command(fabric, 'check', *words, '--hosts', '--json', codes=(0, 1)))
+        words = [fabric.netfile, '--lmc=0', '--tables', path, '--bisections=200']
+        self.balance = json.loads(command(fabric, 'analyze', *words, '--json', codes=(0, 1)))['results'][0]
+
+    def pull_a_cable(self, fabric, opensm):
+        links = switch_links(self.before)
+        self.cable = links[len(links) // 3]
+        opensm.change(fabric.unlink(*self.cable[:2]), seconds=SECONDS)
+        self.blocks = blocks_changed(self.before, oracle.Tables(fabric.read_back('lft')))
+        self.n_switches, self.n_hosts = len(self.before.switches), len(self.before.host_lids)
+
+    def answer(self, what):
+        return {'proven': 'yes', 'refuted': 'NO'}.get(self.check['verdict']['answers'].get(what), 'unknown')
+
+    @property
+    def efi(self):
+        return self.balance['efi']
+
+    @property
+    def over_ideal(self):
+        return self.efi / self.balance['efi_perfect']
+
+
+def rows(columns):
+    yield 'routed by', ['%s' % c.run.used + ' (instead)' * c.run.failed for c in columns]
+    yield 'routes on the busiest link', ['%d' % c.efi for c in columns]
+    yield '  over an even spread', ['%.2f x' % c.over_ideal for c in columns]
+    yield 'effective bisection bandwidth', ['%.3f' % c.balance['ebb'] for c in columns]
+    yield 'deadlock-free between hosts', [c.answer('one_way') for c in columns]
+    yield '  if senders take any SL', [c.answer('any_sl') for c in columns]
+    yield 'virtual lanes needed', ['%d' % c.run.vls if c.run.vls else '-' for c in columns]
+    yield 'CPU of routing, ms', ['%.1f' % (c.run.seconds * 1e3) for c in columns]
+    yield 'LFT blocks sent after a cable', ['%d' % c.blocks for c in columns]
+
+
+def side_by_side(netfile):
     name = os.path.splitext(os.path.basename(netfile))[0]
-    workdir = os.path.join(OUT, name)
-    stock, ours = [measure(netfile, workdir, 'dfsssp', ours) for ours in (False, True)]
-    show(name, stock, ours)
-    return not ours.failed and ours.one_way
+    columns = []
+    for (engine, ours), title in zip(ENGINES, TITLES):
+        progress('%s: %s routes, is judged, loses a cable' % (name, title))
+        columns.append(Column(netfile, os.path.join(OUT, name), engine, ours))
+    last = columns[-1]
+    print('\n%s: %d switches, %d hosts' % (paint('1', name), last.n_switches, last.n_hosts))
+    if not use_lanes(netfile):
+        print('  without QoS: one virtual lane, which is enough for a tree')
+    print(paint('2', '  %-30s' % '' + ''.join(' %17s' % t for t in TITLES)))
+    for what, cells in rows(columns):
+        print('  %-30s' % what + ''.join(' %17s' % c for c in cells))
+    page = os.path.join(OUT, name, 'report.html')
+    subprocess.run([COMMAND, 'report', netfile, '--html', page], check=True, stdout=subprocess.DEVNULL)
+    print('  the routes of osmroutes, with pictures: ' + page)
+    return columns
+
+
+def deadlock(netfile):
+    """OpenSM's default and ours, judged by `osmroutes check` alone."""
+    name = os.path.splitext(os.path.basename(netfile))[0]
+    print('\n%s: osmroutes check --live, which reads the tables out of the switches' % paint('1', name))
+    free = []
+    for engine, ours in (('minhop', False), ('dfsssp', True)):
+        with Fabric(netfile, os.path.join(OUT, name)) as fabric:
+            with Opensm(fabric, engine, plugin=ours, options={'qos': 'TRUE'},
+                        name=('ours-' if ours else 'stock-') + engine) as opensm:
+                opensm.wait_up(SECONDS)
+                text = command(fabric, 'check', '--live', '--hosts', codes=(0, 1))
+        print('  %s:' % (TITLES[-1] if ours else "OpenSM's default, minhop"))
+        lines = text.splitlines()
+        loop = [i for i, line in enumerate(lines) if line.startswith('loop ')]
+        free.append(not loop)
+        shown = lines[loop[0]:] if loop else [line for line in lines if line.startswith(('verdict', 'deadlock'))]
+        print('\n'.join('    ' + line for line in shown) if shown else '    no credit loop')
+    return free
+
+
+def ratio(a, b):
+    return '%.1f' % (a / b) if a < 10 * b else '%.0f' % (a / b)
+
+
+def closing(columns, free):
+    minhop, _, stock, ours = columns
+    said = 'osmroutes puts %d routes on the busiest link where minhop puts %d (%s times as many) and dfsssp %d' % (
+        ours.efi, minhop.efi, ratio(minhop.efi, ours.efi), stock.efi)
+    said += '; random halves of the hosts get %.2f times the bandwidth they have under minhop' % (
+        ours.balance['ebb'] / minhop.balance['ebb'])
+    said += '; routing takes %.1f ms of CPU, dfsssp of OpenSM %.1f' % (ours.run.seconds * 1e3, stock.run.seconds * 1e3)
+    said += '; a pulled cable costs %d blocks of the tables instead of %d' % (ours.blocks, minhop.blocks)
+    if free:
+        said += ', and on the torus there is %s credit loop where minhop has %s' % (
+            'no' if free[1] else 'a', 'none' if free[0] else 'one')
+    return said + '.'
+
+
+def find(word):
+    if '/' in word and not os.path.isfile(word):
+        raise Failure('no such file: %s' % word)
+    try:
+        path = find_fabric(word)
+    except Skip:
+        raise Failure('"%s" is no file, and no fabric of topologies/ is called so' % word)
+    done = subprocess.run([COMMAND, 'route', '-e', 'sssp', path], capture_output=True, text=True)
+    if done.returncode == 2:
+        raise Failure(done.stderr.strip().replace('osmroutes: ', '', 1))
+    return path
 
 
 def main():
+    if any(word in ('-h', '--help') for word in sys.argv[1:]):
+        print(__doc__)
+        return 0
+    if any(word.startswith('-') for word in sys.argv[1:]):
+        raise Failure('unknown option; scripts/demo --help says more')
     need_tools()
-    names = sys.argv[1:] or (FIELD if real_fabrics() else OWN)
-    for name in sys.argv[1:]:
-        if '/' in name and not os.path.isfile(name):
-            raise Failure('no such file: %s' % name)
-    print('Stock opensm -R dfsssp under ibsim, with qos TRUE: first as it is, then with one more line '
-          'in opensm.conf:\n    event_plugin_name osmroutes')
     started = time.monotonic()
-    good = [demo(find_fabric(name)) for name in names]
-    print('\n%d fabric%s in %.0f s. %s' % (len(good), 's' * (len(good) > 1),
-                                           time.monotonic() - started,
-                                           'All well.' if all(good) else 'NOT all well, see above.'))
-    return 0 if all(good) else 1
+    files = [find(word) for word in sys.argv[1:]]
+    free = None
+    if not files:
+        os.makedirs(OUT, exist_ok=True)
+        files = [os.path.join(OUT, 'tree-1000.net')]
+        subprocess.run([COMMAND, 'generate', '-o', files[0], *TREE], check=True)
+    results = [side_by_side(netfile) for netfile in files]
+    if len(sys.argv) == 1:
+        free = deadlock(find_fabric('torus-4x4'))
+    for netfile, columns in zip(files, results):
+        print('\n' + paint('1', os.path.splitext(os.path.basename(netfile))[0]) + ': ' + closing(columns, free))
+    print('\n%.0f s' % (time.monotonic() - started))
+    good = all(not c[-1].run.failed and c[-1].answer('one_way') == 'yes' for c in results)
+    return 0 if good and (not free or free[1]) else 1
 
 
 try:
     sys.exit(main())
-except Failure as f:
-    sys.exit('demo: %s' % f)
+except (Failure, Skip) as failed:
+    sys.exit('demo: %s' % failed)
+except subprocess.CalledProcessError as failed:
+    sys.exit('demo: %s' % failed)
+except KeyboardInterrupt:
+    sys.exit('demo: interrupted')
