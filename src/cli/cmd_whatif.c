@@ -141,7 +141,7 @@ static const struct out_field engine_fields[] = {
 
 static const struct out_field case_fields[] = {
 	{ "engine", "engine", OUT_TEXT, 0 },
-	{ "case", "taken out", OUT_TEXT, 0 },
+	{ "case", "removed", OUT_TEXT, 0 },
 	{ "status", "status", OUT_TEXT, 0 },
 	{ "message", NULL, OUT_TEXT, 0 },
 	{ "pairs_gone", "gone", OUT_COUNT, 0 },

@@ -16,14 +16,15 @@ const struct cli_command cli_commands[] = {
 	{ "compare", "put engines and tables side by side on one fabric", cli_compare },
 	{ "path", "follow packets from A to B and back: switches, ports, SL, VL", cli_path },
 	{ "users", "list the hosts, pairs and jobs that use a cable", cli_users },
-	{ "whatif", "take out cables or switches: what breaks, what changes", cli_whatif },
+	{ "whatif", "remove cables or switches: what breaks, what changes", cli_whatif },
 	{ "wiring", "find cables that are missing, swapped or extra in a fabric's plan", cli_wiring },
 	{ "engines", "list the routing engines and their options", cli_engines },
 	{ "conf", "judge a configuration before opensm reads it", cli_conf },
+	{ "export", "write a fabric as a graph: Graphviz or GraphML", cli_export },
 	{ "order", "list the hosts of a fat tree in routing order, for MPI and Slurm", cli_order },
 	{ "key", "ask a subnet manager for routes for one application's traffic", cli_key },
 	{ "generate", "make a fabric: tree, torus, dragonfly, ...", cli_generate },
-	{ "degrade", "take cables and switches out of a fabric", cli_degrade },
+	{ "degrade", "remove cables and switches from a fabric", cli_degrade },
 	{ NULL },
 };
 
@@ -34,7 +35,7 @@ static int usage(FILE *out, int code)
 	for (const struct cli_command *c = cli_commands; c->name; c++)
 		fprintf(out, "  %-10s %s\n", c->name, c->summary);
 	fprintf(out,
-		"\n`osmroutes COMMAND --help` says more. Exit codes: 0 well, 1 something was\n"
+		"\n`osmroutes COMMAND --help` says more. Exit codes: 0 success, 1 a problem was\n"
 		"found or refused, 2 the command line, a file or the output is wrong.\n");
 	return code;
 }

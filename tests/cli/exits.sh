@@ -218,6 +218,21 @@ expect 1 'no plan fits' wiring "$root/topologies/random-12.net"
 expect 0 '' degrade --links=1 -o "$dir/less.net" "$root/topologies/tree-2.net"
 expect 1 'missing +no cable joins .* connect them' wiring "$dir/less.net"
 
+expect 2 'format "svg": expected dot or graphml' export --format=svg "$root/topologies/ring-5.net"
+expect 2 'need -o FILE' export --json "$root/topologies/ring-5.net"
+python3 - "$command" "$root/topologies/tree-3.net" <<'EOT' || bad=1
+import re, subprocess, sys, xml.etree.ElementTree as xml
+text = open(sys.argv[2]).read()
+nodes = len(re.findall(r'^(?:Switch|Ca|Hca|Rt)\s', text, re.M))
+cables = len(re.findall(r'^\[\d+\]', text, re.M)) // 2
+run = lambda *w: subprocess.run([sys.argv[1], 'export', sys.argv[2]] + list(w), check=True, capture_output=True, text=True).stdout
+root = xml.fromstring(run('--format=graphml'))
+count = lambda tag: sum(e.tag.endswith('}' + tag) for e in root.iter())
+dot = run()
+ok = (count('node'), count('edge')) == (nodes, cables) == (dot.count('label="') - 2 * dot.count(' -- '), dot.count(' -- '))
+sys.exit(not ok and 'export loses nodes or cables')
+EOT
+
 # The three forms say the same.
 expect 2 'no such section; --schema' route --csv=engine "$root/topologies/ring-5.net"
 expect 2 'need -o FILE' generate torus --json
