@@ -89,7 +89,28 @@ static uint32_t share(uint32_t n, double percent, uint32_t more)
 	return want > n ? n : (uint32_t)want;
 }
 
-/* Switches go first: the cables they take along are no candidates any more. */
+/* Switches with no CA at all, service CAs included. */
+static uint32_t count_bare(const struct work *w)
+{
+	const struct osr_net *net = w->net;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < net->n_nodes; i++) {
+		const struct osr_net_node *s = &net->nodes[i];
+		uint32_t p = s->port_row + 1, end = s->port_row + s->n_ports;
+
+		while (p <= end && (net->ports[p].peer == OSR_NONE ||
+				    is_switch(net, net->ports[net->ports[p].peer].node)))
+			p++;
+		n += is_switch(net, i) && p > end;
+	}
+	return n;
+}
+
+/*
+ * Switches go first: their links are no candidates any more. Where no switch is asked for, as many
+ * random numbers are drawn as ever since the first version, so that a seed names the same links.
+ */
 static uint32_t take_switches(struct work *w)
 {
 	uint32_t n = 0, all = 0, want, done = 0;
@@ -103,6 +124,8 @@ static uint32_t take_switches(struct work *w)
 			w->list[n++] = i;
 	}
 	want = share(all, w->how->switches_percent, w->how->n_switches);
+	if (!want && !w->how->hosts_too)
+		n = count_bare(w);
 	osr_prng_shuffle(&w->prng, w->list, n);
 	for (uint32_t i = 0; i < n && done < want; i++) {
 		w->gone[w->list[i]] = true;
