@@ -33,7 +33,7 @@ static const struct osr_param params[] = {
 
 /* ---- the grid's own way ---------------------------------------------------------------------- */
 
-static enum osr_status allocate(struct job *j)
+static enum osr_status angara_allocate(struct job *j)
 {
 	size_t n = j->f->n_switches;
 
@@ -45,19 +45,19 @@ static enum osr_status allocate(struct job *j)
 /* Service levels that pairs may leave, if there are lanes. */
 static enum osr_status prepare_aside(struct job *j)
 {
-	const struct osr_fabric *f = j->f;
-	size_t n = f->n_switches;
+	const struct osr_fabric *fabric = j->f;
+	size_t n = fabric->n_switches;
 
 	if (j->req->max_vls < 2)
 		return OSR_OK;
-	j->trees.sl = osr_alloc(j->scratch, f->n_dests * n, 1);
+	j->trees.sl = osr_alloc(j->scratch, fabric->n_dests * n, 1);
 	if (!j->trees.sl)
 		return angara__nomem(j->diag);
-	for (uint32_t d = 0; d < f->n_dests; d++)
+	for (uint32_t d = 0; d < fabric->n_dests; d++)
 		for (uint32_t v = 0; v < n; v++)
 			j->trees.sl[d * n + v] =
 				angara__sl(&j->plan, osr_grid_coord(&j->grid, v),
-					   osr_grid_coord(&j->grid, f->dest_switch[d]));
+					   osr_grid_coord(&j->grid, fabric->dest_switch[d]));
 	return OSR_OK;
 }
 
@@ -84,7 +84,7 @@ static enum osr_status watch(struct job *j)
 	return angara__order_watch(&j->order, j->scratch, j->diag);
 }
 
-static enum osr_status depend(struct job *j)
+static enum osr_status angara_depend(struct job *j)
 {
 	uint16_t *sls = osr_alloc(j->scratch, j->f->n_switches, sizeof(*sls));
 
@@ -114,7 +114,7 @@ static enum osr_status mend_by(struct job *j, enum turn turn, struct spread *m, 
 	if (!st)
 		st = watch(j);
 	if (!st && turn != MULTICAST_FIRST)
-		st = depend(j);
+		st = angara_depend(j);
 	if (st)
 		return st;
 	m->found = turn != NO_MULTICAST && angara__trees_multicast(&j->trees, 0, m->up);
@@ -127,7 +127,7 @@ static enum osr_status mend_by(struct job *j, enum turn turn, struct spread *m, 
 /* How often a dest that found no way may come first. */
 #define MAX_TRIES 8
 
-static enum osr_status mend(struct job *j, struct spread *m, bool *found)
+static enum osr_status angara_mend(struct job *j, struct spread *m, bool *found)
 {
 	bool shared = m->wanted && !j->req->mcast_vl;
 
@@ -155,7 +155,7 @@ static enum osr_status mend(struct job *j, struct spread *m, bool *found)
 }
 
 /* Lanes in use. */
-static uint8_t count_lanes(const struct job *j)
+static uint8_t angara_count_lanes(const struct job *j)
 {
 	size_t n = (size_t)j->f->n_dests * j->f->n_switches;
 	uint8_t lanes = j->plan.n_rings ? 2 : 1;
@@ -170,7 +170,7 @@ static uint8_t count_lanes(const struct job *j)
 }
 
 /* On a lane that has unicast, too, or on one of its own. */
-static enum osr_status spread(struct job *j, struct spread *m)
+static enum osr_status angara_spread(struct job *j, struct spread *m)
 {
 	uint32_t lane = j->r->n_vls == 1 ? 0 : j->req->mcast_vl;
 	enum osr_status st;
@@ -181,7 +181,7 @@ static enum osr_status spread(struct job *j, struct spread *m)
 	if (!m->own && lane && !j->order.used) {
 		st = watch(j);
 		if (!st)
-			st = depend(j);
+			st = angara_depend(j);
 		if (st)
 			return st;
 	}
@@ -204,22 +204,22 @@ static enum osr_status route_grid(struct job *j, bool *found)
 	if (j->grid.n_placed < j->f->n_switches || !angara__plan(&j->plan, &j->grid, lane1) ||
 	    (j->plan.n_rings && j->req->max_vls < 2))
 		return OSR_OK;
-	st = allocate(j);
+	st = angara_allocate(j);
 	if (!st)
 		st = angara__trees_init(&j->trees, &j->plan, j->r->lft, j->scratch, j->diag);
 	if (st)
 		return st;
 	j->reversible = true;
 	if (j->grid.n_dead_links || j->grid.n_dead_switches) {
-		st = mend(j, &m, found);
+		st = angara_mend(j, &m, found);
 	} else {
 		*found = true;
 		st = route_plain(j, 2);
 	}
 	if (st || !*found)
 		return st;
-	j->r->n_vls = count_lanes(j);
-	st = spread(j, &m);
+	j->r->n_vls = angara_count_lanes(j);
+	st = angara_spread(j, &m);
 	if (st)
 		return st;
 	j->r->ms_spf = j->req->clock_ms ? j->req->clock_ms() - start : 0;
@@ -229,7 +229,7 @@ static enum osr_status route_grid(struct job *j, bool *found)
 /* ---- otherwise ------------------------------------------------------------------------------- */
 
 /* Dimension order; or shortest paths on layers, or within channel orders: that never fails. */
-static enum osr_status route_otherwise(struct job *j)
+static enum osr_status angara_route_otherwise(struct job *j)
 {
 	struct osr_lanes_options opt = { .spf = { .max_rounds = 2 },
 					 .layers = { .sift_passes = 3,
@@ -237,8 +237,8 @@ static enum osr_status route_otherwise(struct job *j)
 					 .guided_rounds = 10,
 					 .guided_reversible = true,
 					 .detours = true };
-	struct osr_spf s;
-	struct osr_lanes_job job = { .s = &s,
+	struct osr_spf spf;
+	struct osr_lanes_job job = { .s = &spf,
 				     .req = j->req,
 				     .opt = &opt,
 				     .scratch = j->scratch,
@@ -246,25 +246,25 @@ static enum osr_status route_otherwise(struct job *j)
 				     .r = j->r,
 				     .diag = j->diag };
 	bool routed = false;
-	enum osr_status st = osr_spf_init(&s, j->f, j->r, &opt.spf, j->scratch, j->diag);
+	enum osr_status st = osr_spf_init(&spf, j->f, j->r, &opt.spf, j->scratch, j->diag);
 
 	if (!st)
-		st = osr_dor_assign(&s, j->req, OSR_REVERSIBLE_AUTO, true, j->scratch, j->result,
+		st = osr_dor_assign(&spf, j->req, OSR_REVERSIBLE_AUTO, true, j->scratch, j->result,
 				    j->r, &routed, j->diag);
 	if (!st && !routed) {
-		osr_spf_route(&s, &opt.spf);
+		osr_spf_route(&spf, &opt.spf);
 		st = osr_lanes_assign(&job);
 	}
 	if (st)
 		return st;
-	osr_spf_finish(&s);
+	osr_spf_finish(&spf);
 	j->r->engine = "angara";
 	j->r->claims |= j->r->n_longer ? 0 : OSR_CLAIM_MINIMAL;
 	return OSR_OK;
 }
 
 /* Why the grid's own way is not taken. */
-static enum osr_status refuse(struct job *j)
+static enum osr_status angara_refuse(struct job *j)
 {
 	char name[64];
 
@@ -307,16 +307,16 @@ static enum osr_status keep_notes(struct job *j)
 }
 
 /* Is every switch where the list says? */
-static bool agrees(const struct osr_grid *g, const struct osr_grid_frame *list)
+static bool agrees(const struct osr_grid *grid, const struct osr_grid_frame *list)
 {
-	uint32_t n_dims = g->shape.n_dims, n = 0;
+	uint32_t n_dims = grid->shape.n_dims, n = 0;
 
 	for (uint32_t k = 0; k < list->n; k++) {
-		uint32_t v = osr_fabric_switch_by_guid(g->f, list->guid[k]);
+		uint32_t v = osr_fabric_switch_by_guid(grid->f, list->guid[k]);
 
 		n += v != OSR_NONE;
 		if (list->shape.n_dims != n_dims ||
-		    (v != OSR_NONE && memcmp(osr_grid_coord(g, v), list->coord + k * n_dims,
+		    (v != OSR_NONE && memcmp(osr_grid_coord(grid, v), list->coord + k * n_dims,
 					     n_dims * sizeof(*list->coord)) != 0))
 			return false;
 	}
@@ -365,10 +365,10 @@ static enum osr_status obey_hints(struct job *j, const char *path)
 }
 
 /* As in the last sweep if that still fits the cables; else by the cables alone. */
-static enum osr_status find_grid(struct job *j, const struct osr_values *v,
+static enum osr_status find_grid(struct job *j, const struct osr_values *values,
 				 const struct osr_grid_frame *frame)
 {
-	const char *hints = v->str[v->num[HINTS]];
+	const char *hints = values->str[values->num[HINTS]];
 	enum osr_status st = OSR_NOT_APPLICABLE;
 
 	if (*hints)
@@ -382,8 +382,8 @@ static enum osr_status find_grid(struct job *j, const struct osr_values *v,
 
 /* ---- the engine ------------------------------------------------------------------------------ */
 
-/* Only what can be told at a glance: whether it is a grid, route() finds out. */
-static enum osr_status applies(const struct osr_job *job)
+/* Only what can be told at a glance: whether it is a grid, angara_route() finds out. */
+static enum osr_status angara_applies(const struct osr_job *job)
 {
 	return job->fabric->n_channels
 		       ? OSR_OK
@@ -391,17 +391,17 @@ static enum osr_status applies(const struct osr_job *job)
 				  "not a torus or mesh: there is no cable between switches");
 }
 
-static enum osr_status route(const struct osr_job *job)
+static enum osr_status angara_route(const struct osr_job *job)
 {
-	const struct osr_fabric *f = job->fabric;
-	struct osr_routing *r = job->routing;
-	struct job j = { .f = f,
+	const struct osr_fabric *fabric = job->fabric;
+	struct osr_routing *routing = job->routing;
+	struct job j = { .f = fabric,
 			 .req = &job->request,
 			 .scratch = job->scratch,
 			 .result = job->arena,
-			 .r = r,
+			 .r = routing,
 			 .diag = job->diag };
-	enum osr_status st = osr_routing_init(r, f, job->arena, job->diag);
+	enum osr_status st = osr_routing_init(routing, fabric, job->arena, job->diag);
 	bool found = false;
 
 	if (!st)
@@ -411,9 +411,9 @@ static enum osr_status route(const struct osr_job *job)
 	if (st || found)
 		return st;
 	if (!job->values->num[DETOURS])
-		return refuse(&j);
-	memset(r->lft, OSR_NO_PATH, (size_t)f->n_dests * f->n_switches);
-	return route_otherwise(&j);
+		return angara_refuse(&j);
+	memset(routing->lft, OSR_NO_PATH, (size_t)fabric->n_dests * fabric->n_switches);
+	return angara_route_otherwise(&j);
 }
 
 const struct osr_engine osr_engine_angara = {
@@ -424,6 +424,6 @@ const struct osr_engine osr_engine_angara = {
 		     "Angara Interconnect",
 	.params = params,
 	.capabilities = OSR_ENGINE_DEADLOCK_FREE,
-	.applies = applies,
-	.route = route,
+	.applies = angara_applies,
+	.route = angara_route,
 };

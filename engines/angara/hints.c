@@ -27,7 +27,7 @@ static bool at_end(const char **p)
 	return !**p || **p == '\n' || **p == '#';
 }
 
-static bool take_word(const char **p, const char *word)
+static bool hints_take_word(const char **p, const char *word)
 {
 	size_t n = strlen(word);
 
@@ -51,21 +51,21 @@ static bool take_number(const char **p, unsigned long max, unsigned long *n)
 
 static enum osr_status read_shape(struct reader *r, const char *p, bool torus)
 {
-	struct osr_grid_shape *s = &r->h->frame.shape;
+	struct osr_grid_shape *grid_shape = &r->h->frame.shape;
 
-	if (s->n_dims)
+	if (grid_shape->n_dims)
 		return bad(r, "the shape is given twice");
 	do {
 		unsigned long n;
 
-		if (s->n_dims == 6)
+		if (grid_shape->n_dims == 6)
 			return bad(r, "more than 6 dimensions");
 		if (!take_number(&p, 4096, &n) || n < 2)
 			return bad(r, "expected sizes of 2 or more, as in 8x8x4");
-		s->size[s->n_dims] = (uint16_t)n;
-		s->ring[s->n_dims] = torus && n > 2 && *p != 'm';
+		grid_shape->size[grid_shape->n_dims] = (uint16_t)n;
+		grid_shape->ring[grid_shape->n_dims] = torus && n > 2 && *p != 'm';
 		p += *p == 'm';
-		s->n_dims++;
+		grid_shape->n_dims++;
 	} while (*p++ == 'x');
 	p--;
 	return at_end(&p) ? OSR_OK : bad(r, "expected sizes of 2 or more, as in 8x8x4");
@@ -73,31 +73,31 @@ static enum osr_status read_shape(struct reader *r, const char *p, bool torus)
 
 static enum osr_status read_switch(struct reader *r, const char *p)
 {
-	struct osr_grid_frame *f = &r->h->frame;
-	uint16_t *x = r->coord + (size_t)f->n * f->shape.n_dims;
+	struct osr_grid_frame *grid_frame = &r->h->frame;
+	uint16_t *x = r->coord + (size_t)grid_frame->n * grid_frame->shape.n_dims;
 	char *end;
 
 	/* strtoull() would go on in the next line, and takes signs. */
-	r->guid[f->n] = strtoull(p, &end, 16);
+	r->guid[grid_frame->n] = strtoull(p, &end, 16);
 	if (!isxdigit((unsigned char)*p) || !strchr(" \t", *end))
 		return bad(r, "expected a GUID and coordinates");
 	p = end + strspn(end, " \t");
-	for (uint32_t i = 0; i < f->shape.n_dims; i++) {
+	for (uint32_t i = 0; i < grid_frame->shape.n_dims; i++) {
 		unsigned long n;
 
-		if ((i && *p++ != ',') || !take_number(&p, f->shape.size[i] - 1u, &n))
+		if ((i && *p++ != ',') || !take_number(&p, grid_frame->shape.size[i] - 1u, &n))
 			return bad(r, "expected a coordinate for each dimension, from 0 and below "
 				      "its size, with commas between them");
 		x[i] = (uint16_t)n;
 	}
-	for (uint32_t k = 0; k < f->n; k++) {
-		if (r->guid[k] == r->guid[f->n])
+	for (uint32_t k = 0; k < grid_frame->n; k++) {
+		if (r->guid[k] == r->guid[grid_frame->n])
 			return bad(r, "this switch has coordinates already");
-		if (!memcmp(x, r->coord + (size_t)k * f->shape.n_dims,
-			    f->shape.n_dims * sizeof(*x)))
+		if (!memcmp(x, r->coord + (size_t)k * grid_frame->shape.n_dims,
+			    grid_frame->shape.n_dims * sizeof(*x)))
 			return bad(r, "another switch has these coordinates");
 	}
-	f->n++;
+	grid_frame->n++;
 	return at_end(&p) ? OSR_OK : bad(r, "more coordinates than dimensions");
 }
 
@@ -126,19 +126,19 @@ static enum osr_status read_port(struct reader *r, const char *p)
 	return at_end(&p) ? OSR_OK : bad(r, "one direction, please");
 }
 
-static enum osr_status read_line(struct reader *r, const char *p)
+static enum osr_status hints_read_line(struct reader *r, const char *p)
 {
 	if (at_end(&p))
 		return OSR_OK;
-	if (take_word(&p, "torus"))
+	if (hints_take_word(&p, "torus"))
 		return read_shape(r, p, true);
-	if (take_word(&p, "mesh"))
+	if (hints_take_word(&p, "mesh"))
 		return read_shape(r, p, false);
 	if (!r->h->frame.shape.n_dims)
 		return bad(r, "expected \"torus\" or \"mesh\" and sizes first");
-	if (take_word(&p, "switch"))
+	if (hints_take_word(&p, "switch"))
 		return read_switch(r, p);
-	if (take_word(&p, "port"))
+	if (hints_take_word(&p, "port"))
 		return read_port(r, p);
 	return bad(r, "expected torus, mesh, switch or port");
 }
@@ -146,47 +146,50 @@ static enum osr_status read_line(struct reader *r, const char *p)
 /* By ascending GUID, as grid.h wants them. */
 static enum osr_status sort_switches(struct reader *r, struct osr_arena *arena)
 {
-	struct osr_grid_frame *f = &r->h->frame;
-	uint64_t *guid = osr_alloc(arena, f->n, sizeof(*guid));
-	uint16_t *coord = osr_alloc(arena, (size_t)f->n * f->shape.n_dims, sizeof(*coord));
+	struct osr_grid_frame *grid_frame = &r->h->frame;
+	uint64_t *guid = osr_alloc(arena, grid_frame->n, sizeof(*guid));
+	uint16_t *coord =
+		osr_alloc(arena, (size_t)grid_frame->n * grid_frame->shape.n_dims, sizeof(*coord));
 
 	if (!guid || !coord)
 		return osr_fail(r->diag, OSR_NOMEM, "out of memory for the hints");
-	for (uint32_t k = 0; k < f->n; k++) {
+	for (uint32_t k = 0; k < grid_frame->n; k++) {
 		uint32_t rank = 0;
 
-		for (uint32_t m = 0; m < f->n; m++)
+		for (uint32_t m = 0; m < grid_frame->n; m++)
 			rank += r->guid[m] < r->guid[k];
 		guid[rank] = r->guid[k];
-		memcpy(coord + (size_t)rank * f->shape.n_dims,
-		       r->coord + (size_t)k * f->shape.n_dims, f->shape.n_dims * sizeof(*coord));
+		memcpy(coord + (size_t)rank * grid_frame->shape.n_dims,
+		       r->coord + (size_t)k * grid_frame->shape.n_dims,
+		       grid_frame->shape.n_dims * sizeof(*coord));
 	}
-	f->guid = guid;
-	f->coord = coord;
+	grid_frame->guid = guid;
+	grid_frame->coord = coord;
 	return OSR_OK;
 }
 
 /* As grid.h sees them: a ring of 4 is two lines of 2, its places 0 1 2 3 are 00 10 11 01. */
-static enum osr_status split_fours(struct reader *r, struct osr_arena *arena)
+static enum osr_status hints_split_fours(struct reader *r, struct osr_arena *arena)
 {
-	struct osr_grid_frame *f = &r->h->frame;
-	struct osr_grid_shape old = f->shape, *s = &f->shape;
-	uint16_t *coord = osr_alloc(arena, (size_t)f->n * OSR_GRID_MAX_DIMS, sizeof(*coord));
+	struct osr_grid_frame *grid_frame = &r->h->frame;
+	struct osr_grid_shape old = grid_frame->shape, *grid_shape = &grid_frame->shape;
+	uint16_t *coord =
+		osr_alloc(arena, (size_t)grid_frame->n * OSR_GRID_MAX_DIMS, sizeof(*coord));
 
 	if (!coord)
 		return osr_fail(r->diag, OSR_NOMEM, "out of memory for the hints");
 	for (uint32_t i = 0; i < old.n_dims; i++)
 		if (old.ring[i] && old.size[i] == 4) {
-			s->ring[i] = s->ring[s->n_dims] = false;
-			s->size[i] = s->size[s->n_dims] = 2;
-			s->n_dims++;
+			grid_shape->ring[i] = grid_shape->ring[grid_shape->n_dims] = false;
+			grid_shape->size[i] = grid_shape->size[grid_shape->n_dims] = 2;
+			grid_shape->n_dims++;
 		}
-	for (uint32_t k = 0; k < f->n; k++) {
-		uint16_t *to = coord + (size_t)k * s->n_dims;
+	for (uint32_t k = 0; k < grid_frame->n; k++) {
+		uint16_t *to = coord + (size_t)k * grid_shape->n_dims;
 		uint32_t next = old.n_dims;
 
 		for (uint32_t i = 0; i < old.n_dims; i++) {
-			uint16_t x = f->coord[(size_t)k * old.n_dims + i];
+			uint16_t x = grid_frame->coord[(size_t)k * old.n_dims + i];
 
 			to[i] = x;
 			if (!old.ring[i] || old.size[i] != 4)
@@ -195,7 +198,7 @@ static enum osr_status split_fours(struct reader *r, struct osr_arena *arena)
 			to[next++] = x / 2;
 		}
 	}
-	f->coord = coord;
+	grid_frame->coord = coord;
 	return OSR_OK;
 }
 
@@ -216,7 +219,7 @@ enum osr_status angara__hints(const char *path, const char *text, struct osr_are
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the hints");
 	for (const char *p = text; p && *p && !st;) {
 		r.line++;
-		st = read_line(&r, p);
+		st = hints_read_line(&r, p);
 		p = strchr(p, '\n');
 		if (p)
 			p++;
@@ -226,17 +229,17 @@ enum osr_status angara__hints(const char *path, const char *text, struct osr_are
 	if (!st)
 		st = sort_switches(&r, arena);
 	/* Ports speak of the ring as it is. */
-	return st || !h->frame.n ? st : split_fours(&r, arena);
+	return st || !h->frame.n ? st : hints_split_fours(&r, arena);
 }
 
 /* Rings and lines by size, rings of 4 as two lines of 2. */
-static void count_rows(const struct osr_grid_shape *s, int by, int *count)
+static void hints_count_rows(const struct osr_grid_shape *grid_shape, int by, int *count)
 {
-	for (uint32_t i = 0; i < s->n_dims; i++) {
-		if (s->ring[i] && s->size[i] == 4)
+	for (uint32_t i = 0; i < grid_shape->n_dims; i++) {
+		if (grid_shape->ring[i] && grid_shape->size[i] == 4)
 			count[2] += 2 * by;
 		else
-			count[s->size[i] + (s->ring[i] ? 4097 : 0)] += by;
+			count[grid_shape->size[i] + (grid_shape->ring[i] ? 4097 : 0)] += by;
 	}
 }
 
@@ -247,8 +250,8 @@ bool angara__same_shape(const struct osr_grid_shape *said, const struct osr_grid
 	for (uint32_t i = 0; i < found->n_dims; i++)
 		if (found->size[i] > 4096)
 			return false;
-	count_rows(said, 1, count);
-	count_rows(found, -1, count);
+	hints_count_rows(said, 1, count);
+	hints_count_rows(found, -1, count);
 	for (uint32_t k = 0; k < 2 * 4097; k++)
 		if (count[k])
 			return false;

@@ -18,8 +18,8 @@ struct job {
 	struct order order;
 	struct trees trees;
 	bool reversible;
-	uint64_t *load;  /* [n_channels] routes, for parallel cables */
-	uint64_t *flow;  /* [n_switches] end ports that send through a switch */
+	uint64_t *load; /* [n_channels] routes, for parallel cables */
+	uint64_t *flow; /* [n_switches] end ports that send through a switch */
 };
 
 /* Multicast: wanted, found, and on a lane of its own? */

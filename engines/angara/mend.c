@@ -2,7 +2,7 @@
 /*
  * Ways for those left over: see trees.h. From the outside in:
  *	angara__trees_mend()	every tree that is not whole
- *	mend()			nearest first; who finds nothing on its own service level
+ *	mend_mend()			nearest first; who finds nothing on its own service level
  *	mend_aside()		takes another one, one switch at a time
  *	step_on()		a step in front of a way, on one service level, replies included
  *	angara__trees_settle()	who gives way to multicast
@@ -14,7 +14,8 @@
 
 /* ---- dependencies that can be taken back ----------------------------------------------------- */
 
-static uint32_t pack(uint32_t v, uint32_t dir, uint32_t lane, uint32_t next, uint32_t next_lane)
+static uint32_t mend_pack(uint32_t v, uint32_t dir, uint32_t lane, uint32_t next,
+			  uint32_t next_lane)
 {
 	return (((v * 16 + dir) * 16 + next) * 4 + lane) * 4 + next_lane;
 }
@@ -38,7 +39,7 @@ bool angara__add(struct trees *t, uint32_t v, uint32_t dir, uint32_t lane, uint3
 	if (!angara__order_add(t->o, v, dir, lane, next, next_lane, &is_fresh))
 		return false;
 	if (is_fresh)
-		t->fresh[t->n_fresh++] = pack(v, dir, lane, next, next_lane);
+		t->fresh[t->n_fresh++] = mend_pack(v, dir, lane, next, next_lane);
 	return true;
 }
 
@@ -47,12 +48,12 @@ bool angara__add(struct trees *t, uint32_t v, uint32_t dir, uint32_t lane, uint3
 /* From v by dir, and on along the row: legal as a whole on this service level? */
 static bool may_step(struct trees *t, uint32_t d, uint32_t v, uint32_t dir, uint32_t sl)
 {
-	const struct osr_grid *g = t->p->g;
-	const uint8_t *row = t->row + (size_t)d * g->f->n_switches;
-	uint32_t root = g->f->dest_switch[d], mark = t->n_fresh;
+	const struct osr_grid *grid = t->p->g;
+	const uint8_t *row = t->row + (size_t)d * grid->f->n_switches;
+	uint32_t root = grid->f->dest_switch[d], mark = t->n_fresh;
 
-	for (uint32_t u = osr_grid_near(g, v, dir); u != root;
-	     v = u, dir = row[v], u = osr_grid_near(g, v, dir)) {
+	for (uint32_t u = osr_grid_near(grid, v, dir); u != root;
+	     v = u, dir = row[v], u = osr_grid_near(grid, v, dir)) {
 		uint32_t lane = angara__lane(t->p, v, dir, sl);
 		uint32_t next_lane = angara__lane(t->p, u, row[u], sl);
 
@@ -69,7 +70,7 @@ static bool may_walk(struct trees *t, uint32_t d, uint32_t v, uint32_t sl)
 	return may_step(t, d, v, t->row[(size_t)d * t->p->g->f->n_switches + v], sl);
 }
 
-static uint8_t *sl_of(const struct trees *t, uint32_t d, uint32_t v)
+static uint8_t *mend_sl_of(const struct trees *t, uint32_t d, uint32_t v)
 {
 	return &t->sl[(size_t)d * t->p->g->f->n_switches + v];
 }
@@ -85,16 +86,16 @@ static uint32_t own_sl(const struct trees *t, uint32_t a, uint32_t b)
  */
 static bool may_reply(struct trees *t, uint32_t d, uint32_t v, uint32_t sl)
 {
-	const struct osr_fabric *f = t->p->g->f;
-	uint32_t root = f->dest_switch[d], mark = t->n_fresh;
+	const struct osr_fabric *fabric = t->p->g->f;
+	uint32_t root = fabric->dest_switch[d], mark = t->n_fresh;
 
 	for (uint32_t k = t->dest_row[v]; k < t->dest_row[v + 1] && t->sl; k++) {
 		uint32_t m = t->dest_list[k];
 
-		if (t->model[m] != m || t->row[(size_t)m * f->n_switches + root] == NO_WAY ||
-		    *sl_of(t, m, root) == sl)
+		if (t->model[m] != m || t->row[(size_t)m * fabric->n_switches + root] == NO_WAY ||
+		    *mend_sl_of(t, m, root) == sl)
 			continue;
-		if (!may_walk(t, m, root, sl) || !may_walk(t, d, v, *sl_of(t, m, root))) {
+		if (!may_walk(t, m, root, sl) || !may_walk(t, d, v, *mend_sl_of(t, m, root))) {
 			angara__take_back(t, mark);
 			return false;
 		}
@@ -132,15 +133,15 @@ static bool step_on(struct trees *t, uint32_t d, uint32_t v, uint32_t hops, uint
 /* Those that are left over, nearest first, on their own service levels. Returns how many stay. */
 static uint32_t mend_level_by_level(struct trees *t, uint32_t d, uint32_t n)
 {
-	const struct osr_fabric *f = t->p->g->f;
+	const struct osr_fabric *fabric = t->p->g->f;
 
-	for (uint32_t hops = 0; n && hops < f->n_switches; hops++) {
+	for (uint32_t hops = 0; n && hops < fabric->n_switches; hops++) {
 		uint32_t left = 0;
 
 		for (uint32_t k = 0; k < n; k++) {
 			uint32_t v = t->queue[k];
 
-			if (!step_on(t, d, v, hops, own_sl(t, v, f->dest_switch[d]), true))
+			if (!step_on(t, d, v, hops, own_sl(t, v, fabric->dest_switch[d]), true))
 				t->queue[left++] = v;
 		}
 		n = left;
@@ -153,7 +154,7 @@ static uint32_t sl_back(const struct trees *t, uint32_t root, uint32_t v)
 {
 	uint32_t k = t->dest_row[v];
 
-	return k < t->dest_row[v + 1] ? *sl_of(t, t->model[t->dest_list[k]], root) : 0;
+	return k < t->dest_row[v + 1] ? *mend_sl_of(t, t->model[t->dest_list[k]], root) : 0;
 }
 
 static bool step_aside(struct trees *t, uint32_t d, uint32_t v, uint32_t hops, bool replies)
@@ -165,7 +166,7 @@ static bool step_aside(struct trees *t, uint32_t d, uint32_t v, uint32_t hops, b
 
 		if (!step_on(t, d, v, hops, sl, replies))
 			continue;
-		*sl_of(t, d, v) = (uint8_t)sl;
+		*mend_sl_of(t, d, v) = (uint8_t)sl;
 		t->n_aside += sl != own_sl(t, v, root);
 		return true;
 	}
@@ -191,15 +192,15 @@ static bool mend_aside(struct trees *t, uint32_t d, uint32_t n)
 	return false;
 }
 
-static bool mend(struct trees *t, uint32_t d)
+static bool mend_mend(struct trees *t, uint32_t d)
 {
-	const struct osr_fabric *f = t->p->g->f;
+	const struct osr_fabric *fabric = t->p->g->f;
 	uint32_t n = 0;
 
-	if (angara__trees_hops(t, t->row + (size_t)d * f->n_switches, f->dest_switch[d]) ==
-	    f->n_switches)
+	if (angara__trees_hops(t, t->row + (size_t)d * fabric->n_switches,
+			       fabric->dest_switch[d]) == fabric->n_switches)
 		return true;
-	for (uint32_t v = 0; v < f->n_switches; v++)
+	for (uint32_t v = 0; v < fabric->n_switches; v++)
 		if (t->hops[v] == OSR_NONE)
 			t->queue[n++] = v;
 	while ((n = mend_level_by_level(t, d, n)))
@@ -210,12 +211,12 @@ static bool mend(struct trees *t, uint32_t d)
 
 bool angara__trees_mend(struct trees *t)
 {
-	const struct osr_fabric *f = t->p->g->f;
+	const struct osr_fabric *fabric = t->p->g->f;
 
-	for (uint32_t k = 0; k < f->n_dests; k++) {
+	for (uint32_t k = 0; k < fabric->n_dests; k++) {
 		uint32_t d = t->turn[k];
 
-		if (t->model[d] != d || mend(t, d))
+		if (t->model[d] != d || mend_mend(t, d))
 			continue;
 		memmove(t->turn + 1, t->turn, k * sizeof(*t->turn));
 		t->turn[0] = d;
@@ -241,20 +242,20 @@ static bool may_walk_all(struct trees *t, uint32_t v, uint32_t u, uint32_t sl)
 	return true;
 }
 
-static void set_sl(struct trees *t, uint32_t v, uint32_t u, uint32_t sl)
+static void mend_set_sl(struct trees *t, uint32_t v, uint32_t u, uint32_t sl)
 {
 	for (uint32_t k = t->dest_row[u]; k < t->dest_row[u + 1]; k++) {
 		uint32_t d = t->dest_list[k];
 
 		if (t->model[d] == d) {
-			*sl_of(t, d, v) = (uint8_t)sl;
+			*mend_sl_of(t, d, v) = (uint8_t)sl;
 			t->n_aside += sl != own_sl(t, v, u);
 		}
 	}
 }
 
 /* Both ways on their own service level, or on another one, so that replies are legal. */
-static bool settle(struct trees *t, uint32_t v, uint32_t u)
+static bool mend_settle(struct trees *t, uint32_t v, uint32_t u)
 {
 	uint32_t own = own_sl(t, v, u);
 
@@ -263,8 +264,8 @@ static bool settle(struct trees *t, uint32_t v, uint32_t u)
 
 		t->n_fresh = 0;
 		if (may_walk_all(t, v, u, sl) && may_walk_all(t, u, v, sl)) {
-			set_sl(t, v, u, sl);
-			set_sl(t, u, v, sl);
+			mend_set_sl(t, v, u, sl);
+			mend_set_sl(t, u, v, sl);
 			return true;
 		}
 		angara__take_back(t, 0);
@@ -276,7 +277,7 @@ bool angara__trees_settle(struct trees *t)
 {
 	for (uint32_t v = 0; v < t->p->g->f->n_switches; v++)
 		for (uint32_t u = 0; u < v; u++)
-			if (!settle(t, v, u))
+			if (!mend_settle(t, v, u))
 				return false;
 	return true;
 }
@@ -285,15 +286,15 @@ bool angara__trees_settle(struct trees *t)
 
 bool angara__trees_replies(struct trees *t)
 {
-	const struct osr_fabric *f = t->p->g->f;
+	const struct osr_fabric *fabric = t->p->g->f;
 
-	for (uint32_t d = 0; d < f->n_dests && t->n_aside; d++)
-		for (uint32_t v = 0; v < f->n_switches && t->model[d] == d; v++) {
-			uint32_t root = f->dest_switch[d], sl = *sl_of(t, d, v);
+	for (uint32_t d = 0; d < fabric->n_dests && t->n_aside; d++)
+		for (uint32_t v = 0; v < fabric->n_switches && t->model[d] == d; v++) {
+			uint32_t root = fabric->dest_switch[d], sl = *mend_sl_of(t, d, v);
 
 			t->n_fresh = 0;
 			if (v != root && sl != own_sl(t, v, root) && !may_reply(t, d, v, sl) &&
-			    !settle(t, v, root))
+			    !mend_settle(t, v, root))
 				return false;
 		}
 	return true;

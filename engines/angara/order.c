@@ -28,14 +28,14 @@ static void make_digits(const struct plan *p, struct digit *digit)
 	}
 }
 
-static uint32_t distance(uint32_t a, uint32_t b)
+static uint32_t order_distance(uint32_t a, uint32_t b)
 {
 	return a < b ? b - a : a - b;
 }
 
 static uint32_t plane_digit(const struct digit *d, uint32_t a)
 {
-	return 2 * (d->depth - distance(a, d->middle));
+	return 2 * (d->depth - order_distance(a, d->middle));
 }
 
 static uint32_t own_digit(const struct plan *p, const struct digit *d, uint32_t i, uint32_t a,
@@ -49,14 +49,15 @@ static uint32_t own_digit(const struct plan *p, const struct digit *d, uint32_t 
 	if (lane == 1 && p->weight[i] && gap == WHOLE)
 		return out + n + 1 + (way == UP ? (a + n - n / 2) % n : (n / 2 - 1 + n - a) % n);
 	/* Across the dateline of a whole ring of 3: its only channels that do not go in or out. */
-	if (distance(a, b) > 1)
+	if (order_distance(a, b) > 1)
 		return out + n;
-	return distance(b, d->middle) < distance(a, d->middle) ? plane_digit(d, a) + 1
-							       : out + distance(a, d->middle);
+	return order_distance(b, d->middle) < order_distance(a, d->middle)
+		       ? plane_digit(d, a) + 1
+		       : out + order_distance(a, d->middle);
 }
 
-static uint64_t key_of(const struct plan *p, const struct digit *digit, const uint16_t *gap,
-		       uint32_t v, uint32_t dir, uint32_t lane)
+static uint64_t order_key_of(const struct plan *p, const struct digit *digit, const uint16_t *gap,
+			     uint32_t v, uint32_t dir, uint32_t lane)
 {
 	const uint16_t *x = osr_grid_coord(p->g, v);
 	uint32_t i = dir / 2, k = p->turn[i];
@@ -73,7 +74,7 @@ struct entry {
 	uint32_t node;
 };
 
-static int by_key(const void *a, const void *b)
+static int order_by_key(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
 
@@ -105,9 +106,9 @@ enum osr_status angara__order(struct order *o, const struct plan *p, const uint1
 				e[node].node = node;
 				e[node].key = osr_grid_near(p->g, v, dir) == OSR_NONE
 						      ? 0
-						      : key_of(p, digit, gap, v, dir, lane);
+						      : order_key_of(p, digit, gap, v, dir, lane);
 			}
-	qsort(e, o->n, sizeof(*e), by_key);
+	qsort(e, o->n, sizeof(*e), order_by_key);
 	for (uint32_t k = 0; k < o->n; k++) {
 		o->at[k] = e[k].node;
 		o->rank[e[k].node] = k;
@@ -139,14 +140,14 @@ enum osr_status angara__order_watch(struct order *o, struct osr_arena *scratch,
 /* What packets on `node` may wait for next, and what may wait for it. */
 static uint32_t neighbours(const struct order *o, uint32_t node, bool down, uint32_t *out)
 {
-	const struct osr_grid *g = o->p->g;
-	uint32_t n_switches = g->f->n_switches, n_dirs = 2 * o->p->n_dims, n = 0;
+	const struct osr_grid *grid = o->p->g;
+	uint32_t n_switches = grid->f->n_switches, n_dirs = 2 * o->p->n_dims, n = 0;
 	uint32_t dir = node % n_dirs, v = node / n_dirs % n_switches,
 		 lane = node / n_dirs / n_switches;
 
 	for (uint32_t k = 0; k < n_dirs; k++) {
 		/* Either v's channel and the ones behind it, or those that lead to v. */
-		uint32_t from = down ? osr_grid_near(g, v, k ^ 1) : v;
+		uint32_t from = down ? osr_grid_near(grid, v, k ^ 1) : v;
 		uint32_t first = down ? k : dir, second = down ? dir : k;
 		uint8_t used;
 
@@ -157,9 +158,9 @@ static uint32_t neighbours(const struct order *o, uint32_t node, bool down, uint
 			uint32_t a = down ? other : lane, b = down ? lane : other;
 
 			if ((a == 2) == (b == 2) && used >> angara__bit(a, b) & 1)
-				out[n++] =
-					down ? angara__node(o, other, from, k)
-					     : angara__node(o, other, osr_grid_near(g, v, dir), k);
+				out[n++] = down ? angara__node(o, other, from, k)
+						: angara__node(o, other,
+							       osr_grid_near(grid, v, dir), k);
 		}
 	}
 	return n;
@@ -174,8 +175,8 @@ static void unmark(struct order *o, const uint32_t *seen, uint32_t n_seen, uint3
 }
 
 /* Everything reachable from `node` up to (down to) place `end`; false if `end` itself is. */
-static bool reach(struct order *o, uint32_t node, uint32_t end, bool down, uint32_t *seen,
-		  uint32_t *n_seen)
+static bool order_reach(struct order *o, uint32_t node, uint32_t end, bool down, uint32_t *seen,
+			uint32_t *n_seen)
 {
 	uint32_t next[4 * MAX_DIMS], n_stack = 0;
 
@@ -247,10 +248,10 @@ bool angara__order_add(struct order *o, uint32_t v, uint32_t dir, uint32_t lane,
 	if (o->rank[from] >= o->rank[to]) {
 		if (o->work > ANGARA_MAX_WORK)
 			return false;
-		if (!reach(o, to, o->rank[from], false, o->seen_up, &n_up))
+		if (!order_reach(o, to, o->rank[from], false, o->seen_up, &n_up))
 			return false;
 		unmark(o, o->seen_up, n_up, 0);
-		reach(o, from, o->rank[to], true, o->seen_down, &n_down);
+		order_reach(o, from, o->rank[to], true, o->seen_down, &n_down);
 		unmark(o, o->seen_down, n_down, 0);
 		reorder(o, n_down, n_up);
 	}

@@ -11,11 +11,11 @@
  * Rings first, so that lines behind them help to decide; of the rings those first that need such
  * help most.
  */
-static uint32_t need(const struct osr_grid_shape *s, uint32_t i)
+static uint32_t need(const struct osr_grid_shape *grid_shape, uint32_t i)
 {
-	uint32_t n = s->size[i];
+	uint32_t n = grid_shape->size[i];
 
-	if (!s->ring[i])
+	if (!grid_shape->ring[i])
 		return 0;
 	if (n % 2)
 		return 1;
@@ -24,13 +24,13 @@ static uint32_t need(const struct osr_grid_shape *s, uint32_t i)
 
 static void choose_order(struct plan *p)
 {
-	const struct osr_grid_shape *s = &p->g->shape;
+	const struct osr_grid_shape *grid_shape = &p->g->shape;
 
-	for (uint32_t i = 0; i < s->n_dims; i++) {
+	for (uint32_t i = 0; i < grid_shape->n_dims; i++) {
 		p->turn[i] = 0;
-		for (uint32_t j = 0; j < s->n_dims; j++)
-			p->turn[i] +=
-				need(s, j) > need(s, i) || (need(s, j) == need(s, i) && j < i);
+		for (uint32_t j = 0; j < grid_shape->n_dims; j++)
+			p->turn[i] += need(grid_shape, j) > need(grid_shape, i) ||
+				      (need(grid_shape, j) == need(grid_shape, i) && j < i);
 		p->order[p->turn[i]] = (uint8_t)i;
 	}
 }
@@ -51,7 +51,7 @@ static void choose_pairs(struct plan *p)
 }
 
 /* The pair a, a + n/2 of a state that goes this way; the one that is left over goes both ways. */
-static uint32_t pair_of(uint32_t n, uint32_t state, uint32_t way)
+static uint32_t plan_pair_of(uint32_t n, uint32_t state, uint32_t way)
 {
 	uint32_t low = 2 * (state - 2) + way;
 
@@ -60,18 +60,18 @@ static uint32_t pair_of(uint32_t n, uint32_t state, uint32_t way)
 
 static void choose_states(struct plan *p)
 {
-	const struct osr_grid_shape *s = &p->g->shape;
+	const struct osr_grid_shape *grid_shape = &p->g->shape;
 	uint32_t weight = 1;
 
 	p->n_sls = (uint8_t)(1u << p->n_rings);
-	for (uint32_t i = 0; i < s->n_dims; i++) {
-		bool ring = s->ring[i] && s->size[i] >= 5;
+	for (uint32_t i = 0; i < grid_shape->n_dims; i++) {
+		bool ring = grid_shape->ring[i] && grid_shape->size[i] >= 5;
 
 		p->n_states[i] = ring ? 2 : 1;
 	}
 	choose_pairs(p);
 	/* In the order of the frame, not of the turns: what one is used to see stays. */
-	for (uint32_t i = 0; i < s->n_dims; i++) {
+	for (uint32_t i = 0; i < grid_shape->n_dims; i++) {
 		p->weight[i] = p->n_states[i] > 1 ? (uint8_t)weight : 0;
 		weight *= p->n_states[i];
 	}
@@ -87,21 +87,23 @@ static uint32_t lane(const struct plan *p, uint32_t i, uint32_t state, uint32_t 
 	if (state < 2)
 		return state;
 	/* Of the two routes of a pair, the one that does not cross the dateline is on lane 0. */
-	first = pair_of(p->g->shape.size[i], state, way);
+	first = plan_pair_of(p->g->shape.size[i], state, way);
 	return a < first || a >= first + p->g->shape.size[i] / 2u;
 }
 
 static void fill_lanes(struct plan *p)
 {
-	const struct osr_grid_shape *s = &p->g->shape;
+	const struct osr_grid_shape *grid_shape = &p->g->shape;
 	uint32_t row = 0;
 
-	for (uint32_t i = 0; i < s->n_dims; i++) {
+	for (uint32_t i = 0; i < grid_shape->n_dims; i++) {
 		p->lane_row[i] = row;
-		row += s->size[i];
-		for (uint32_t a = 0; a < s->size[i]; a++)
+		row += grid_shape->size[i];
+		for (uint32_t a = 0; a < grid_shape->size[i]; a++)
 			for (uint32_t way = UP; way <= DOWN; way++) {
-				uint32_t link = way == UP ? a : (a + s->size[i] - 1u) % s->size[i];
+				uint32_t link = way == UP ? a
+							  : (a + grid_shape->size[i] - 1u) %
+								    grid_shape->size[i];
 				uint16_t *mask = &p->lane1[2 * (p->lane_row[i] + a) + way];
 
 				*mask = 0;
@@ -114,20 +116,22 @@ static void fill_lanes(struct plan *p)
 	}
 }
 
-uint32_t angara__plan_size(const struct osr_grid *g)
+uint32_t angara__plan_size(const struct osr_grid *grid)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < g->shape.n_dims; i++)
-		n += g->shape.size[i];
+	for (uint32_t i = 0; i < grid->shape.n_dims; i++)
+		n += grid->shape.size[i];
 	return 2 * n;
 }
 
-bool angara__plan(struct plan *p, const struct osr_grid *g, uint16_t *lane1)
+bool angara__plan(struct plan *p, const struct osr_grid *grid, uint16_t *lane1)
 {
-	*p = (struct plan){ .g = g, .n_dims = g->shape.n_dims, .n_variants = 1, .lane1 = lane1 };
+	*p = (struct plan){
+		.g = grid, .n_dims = grid->shape.n_dims, .n_variants = 1, .lane1 = lane1
+	};
 	for (uint32_t i = 0; i < p->n_dims; i++)
-		p->n_rings += g->shape.ring[i] && g->shape.size[i] >= 5;
+		p->n_rings += grid->shape.ring[i] && grid->shape.size[i] >= 5;
 	if (p->n_rings > 4)
 		return false;
 	choose_order(p);
@@ -203,13 +207,13 @@ static bool beside(uint32_t a, uint32_t b, bool up, bool down)
  * links of other dimensions as possible, since only their last hop in each of these moves with them.
  * With one other dimension there is no corner: then on the side from which 2 of 6 come, not 3.
  */
-bool angara__early(const struct plan *p, const uint16_t *from, const uint16_t *to,
-		   uint32_t variant, uint32_t *way)
+bool angara__early(const struct plan *p, const uint16_t *from, const uint16_t *to, uint32_t variant,
+		   uint32_t *way)
 {
 	uint32_t last = p->order[p->n_dims - 1], n_beside = 0;
 
-	if (variant != 2 || p->n_dims < 2 || to[last] % 3 != 2 || from[last] != (to[last] + 3) % 6 ||
-	    !all_sixes(p))
+	if (variant != 2 || p->n_dims < 2 || to[last] % 3 != 2 ||
+	    from[last] != (to[last] + 3) % 6 || !all_sixes(p))
 		return false;
 	for (uint32_t k = 0; k + 1 < p->n_dims; k++) {
 		uint32_t i = p->order[k], odd = to[i] % 2;

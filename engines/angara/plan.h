@@ -59,13 +59,13 @@ struct plan {
 };
 
 /* False if the service levels do not suffice: more than four rings of 5 or more. */
-bool angara__plan(struct plan *p, const struct osr_grid *g, uint16_t *lane1);
+bool angara__plan(struct plan *p, const struct osr_grid *grid, uint16_t *lane1);
 
 /* Adds the service levels aside, as far as there are some and so many lanes. */
 void angara__plan_aside(struct plan *p, uint32_t n_lanes);
 
 /* Room that lane1 needs. */
-uint32_t angara__plan_size(const struct osr_grid *g);
+uint32_t angara__plan_size(const struct osr_grid *grid);
 
 /* Which way around a whole ring of dimension i, from switch v to the place of d. */
 uint32_t angara__way(const struct plan *p, uint32_t i, const uint16_t *from, const uint16_t *to,
@@ -75,8 +75,8 @@ uint32_t angara__way(const struct plan *p, uint32_t i, const uint16_t *from, con
  * Do packets to this LID leave `from` along the last dimension, and then begin with the others? *way
  * says where. Such a step leads towards the middle on lane 0, where it fits in front of everything.
  */
-bool angara__early(const struct plan *p, const uint16_t *from, const uint16_t *to,
-		   uint32_t variant, uint32_t *way);
+bool angara__early(const struct plan *p, const uint16_t *from, const uint16_t *to, uint32_t variant,
+		   uint32_t *way);
 
 /* The service level of packets from one place to another, whatever has died in between. */
 uint8_t angara__sl(const struct plan *p, const uint16_t *from, const uint16_t *to);

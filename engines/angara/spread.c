@@ -5,8 +5,8 @@
  * link, and a link joins if the dependencies with the links that are there close no cycle. From the
  * outside in:
  *	angara__trees_multicast()	several roots, until a tree holds all switches
- *	grow()				as preferred where possible, else by any link
- *	join()				one link
+ *	spread_grow()				as preferred where possible, else by any link
+ *	spread_join()				one link
  */
 #include "trees.h"
 
@@ -30,16 +30,16 @@ static uint8_t dir_inwards(const struct trees *t, uint32_t v, const uint16_t *mi
 }
 
 /* The switch closest to the middle, rows seen as lines. */
-static uint32_t root_of(const struct trees *t, const uint16_t *middle)
+static uint32_t spread_root_of(const struct trees *t, const uint16_t *middle)
 {
-	const struct osr_grid *g = t->p->g;
+	const struct osr_grid *grid = t->p->g;
 	uint32_t root = 0, best = UINT32_MAX;
 
-	for (uint32_t v = 0; v < g->f->n_switches; v++) {
+	for (uint32_t v = 0; v < grid->f->n_switches; v++) {
 		uint32_t out = 0;
 
 		for (uint32_t i = 0; i < t->p->n_dims; i++) {
-			uint32_t a = osr_grid_coord(g, v)[i];
+			uint32_t a = osr_grid_coord(grid, v)[i];
 
 			out += a < middle[i] ? middle[i] - a : a - middle[i];
 		}
@@ -53,25 +53,25 @@ static uint32_t root_of(const struct trees *t, const uint16_t *middle)
 
 static uint32_t inward_tree(const struct trees *t, const uint16_t *middle, uint8_t *up)
 {
-	const struct osr_grid *g = t->p->g;
-	uint32_t root = root_of(t, middle);
+	const struct osr_grid *grid = t->p->g;
+	uint32_t root = spread_root_of(t, middle);
 
-	for (uint32_t v = 0; v < g->f->n_switches; v++) {
+	for (uint32_t v = 0; v < grid->f->n_switches; v++) {
 		up[v] = v == root ? NO_WAY : dir_inwards(t, v, middle);
-		if (up[v] != NO_WAY && osr_grid_near(g, v, up[v]) == OSR_NONE)
+		if (up[v] != NO_WAY && osr_grid_near(grid, v, up[v]) == OSR_NONE)
 			up[v] = NO_WAY;
 	}
 	return root;
 }
 
 /* The link of v by dir, both ways together with the links of the switch that it leads to. */
-static bool join(struct trees *t, uint8_t *up, uint32_t v, uint32_t dir, uint32_t lane)
+static bool spread_join(struct trees *t, uint8_t *up, uint32_t v, uint32_t dir, uint32_t lane)
 {
-	const struct osr_grid *g = t->p->g;
-	uint32_t u = osr_grid_near(g, v, dir), mark = t->n_fresh;
+	const struct osr_grid *grid = t->p->g;
+	uint32_t u = osr_grid_near(grid, v, dir), mark = t->n_fresh;
 
 	for (uint32_t b = 0; b < 2 * t->p->n_dims; b++) {
-		uint32_t w = osr_grid_near(g, u, b);
+		uint32_t w = osr_grid_near(grid, u, b);
 
 		/* hops[]: who belongs to the tree. */
 		if (w == OSR_NONE || w == v || t->hops[w] == OSR_NONE ||
@@ -89,21 +89,21 @@ static bool join(struct trees *t, uint8_t *up, uint32_t v, uint32_t dir, uint32_
 }
 
 /* Does v join by its preferred link, or (any) by the first one that fits? */
-static bool attach(struct trees *t, uint8_t *up, uint32_t v, bool any, uint32_t lane)
+static bool spread_attach(struct trees *t, uint8_t *up, uint32_t v, bool any, uint32_t lane)
 {
 	for (uint32_t dir = 2 * t->p->n_dims; dir-- > 0;) {
 		uint32_t u = osr_grid_near(t->p->g, v, dir);
 
 		if (u == OSR_NONE || t->hops[u] == OSR_NONE || (!any && up[v] != dir))
 			continue;
-		if (join(t, up, v, dir, lane))
+		if (spread_join(t, up, v, dir, lane))
 			return true;
 	}
 	return false;
 }
 
 /* up[] holds what is preferred, and receives the tree. False if some switch cannot join. */
-static bool grow(struct trees *t, uint8_t *up, uint32_t root, uint32_t lane)
+static bool spread_grow(struct trees *t, uint8_t *up, uint32_t root, uint32_t lane)
 {
 	uint32_t n_switches = t->p->g->f->n_switches, left = n_switches - 1;
 	bool any = false, grown = false;
@@ -114,7 +114,7 @@ static bool grow(struct trees *t, uint8_t *up, uint32_t root, uint32_t lane)
 	for (; left; any = !grown, grown = false) {
 		for (uint32_t v = 0; v < n_switches; v++)
 			if (t->hops[v] == OSR_NONE && !(any && grown) &&
-			    attach(t, up, v, any, lane)) {
+			    spread_attach(t, up, v, any, lane)) {
 				grown = true;
 				left--;
 			}
@@ -129,13 +129,13 @@ static bool grow(struct trees *t, uint8_t *up, uint32_t root, uint32_t lane)
 /* The k-th try: inwards to the middle first, then to other places. */
 static uint32_t prefer(struct trees *t, uint32_t k, uint8_t *up)
 {
-	const struct osr_grid_shape *s = &t->p->g->shape;
+	const struct osr_grid_shape *grid_shape = &t->p->g->shape;
 	uint16_t middle[MAX_DIMS];
 
-	for (uint32_t i = 0; i < s->n_dims; i++) {
-		uint32_t move = k ? (k * (i + 1) + i) % s->size[i] : 0;
+	for (uint32_t i = 0; i < grid_shape->n_dims; i++) {
+		uint32_t move = k ? (k * (i + 1) + i) % grid_shape->size[i] : 0;
 
-		middle[i] = (uint16_t)((s->size[i] / 2 + move) % s->size[i]);
+		middle[i] = (uint16_t)((grid_shape->size[i] / 2 + move) % grid_shape->size[i]);
 	}
 	return inward_tree(t, middle, up);
 }
@@ -147,7 +147,7 @@ bool angara__trees_multicast(struct trees *t, uint32_t lane, uint8_t *up)
 		return true;
 	}
 	for (uint32_t k = 0; k < MAX_ROOTS; k++)
-		if (grow(t, up, prefer(t, k, up), lane))
+		if (spread_grow(t, up, prefer(t, k, up), lane))
 			return true;
 	return false;
 }

@@ -10,12 +10,12 @@
 /* Of parallel channels the one with the fewest routes. */
 static uint32_t pick_channel(struct job *j, uint32_t v, uint32_t dir)
 {
-	const struct osr_grid *g = &j->grid;
-	const uint16_t *row = g->hop_row + (size_t)v * (2 * g->shape.n_dims + 1) + dir;
-	uint32_t first = j->f->chan_row[v], best = first + g->hop_list[first + row[0]];
+	const struct osr_grid *grid = &j->grid;
+	const uint16_t *row = grid->hop_row + (size_t)v * (2 * grid->shape.n_dims + 1) + dir;
+	uint32_t first = j->f->chan_row[v], best = first + grid->hop_list[first + row[0]];
 
 	for (uint32_t k = row[0] + 1u; k < row[1]; k++) {
-		uint32_t c = first + g->hop_list[first + k];
+		uint32_t c = first + grid->hop_list[first + k];
 
 		if (j->load[c] < j->load[best])
 			best = c;
@@ -25,7 +25,7 @@ static uint32_t pick_channel(struct job *j, uint32_t v, uint32_t dir)
 }
 
 /* End ports behind each switch of the tree, itself included. */
-static void count_flow(struct job *j, const uint8_t *row, uint32_t root)
+static void angara_tables_count_flow(struct job *j, const uint8_t *row, uint32_t root)
 {
 	uint32_t n = angara__trees_hops(&j->trees, row, root);
 
@@ -41,35 +41,35 @@ static void count_flow(struct job *j, const uint8_t *row, uint32_t root)
 /* Ports for directions; the model's own row may be the one that is written. */
 static void write_ports(struct job *j, uint32_t d, const uint8_t *row, bool parallel)
 {
-	const struct osr_fabric *f = j->f;
-	uint8_t *lft = j->r->lft + (size_t)d * f->n_switches;
-	uint32_t root = f->dest_switch[d];
+	const struct osr_fabric *fabric = j->f;
+	uint8_t *lft = j->r->lft + (size_t)d * fabric->n_switches;
+	uint32_t root = fabric->dest_switch[d];
 
-	for (uint32_t v = 0; v < f->n_switches; v++) {
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
 		uint32_t c;
 
 		if (v == root)
-			lft[v] = f->term_port[f->dest_term[d]];
+			lft[v] = fabric->term_port[fabric->dest_term[d]];
 		if (v == root)
 			continue;
 		if (parallel) {
 			c = pick_channel(j, v, row[v]);
 		} else {
-			uint32_t first = f->chan_row[v], n = 2 * j->grid.shape.n_dims + 1;
+			uint32_t first = fabric->chan_row[v], n = 2 * j->grid.shape.n_dims + 1;
 
 			c = first + j->grid.hop_list[first + j->grid.hop_row[v * n + row[v]]];
 		}
-		lft[v] = f->chan_port[c];
+		lft[v] = fabric->chan_port[c];
 	}
 }
 
-static bool has_parallels(const struct osr_grid *g)
+static bool has_parallels(const struct osr_grid *grid)
 {
-	uint32_t n_dirs = 2 * g->shape.n_dims;
+	uint32_t n_dirs = 2 * grid->shape.n_dims;
 
-	for (uint32_t v = 0; v < g->f->n_switches; v++)
+	for (uint32_t v = 0; v < grid->f->n_switches; v++)
 		for (uint32_t dir = 0; dir < n_dirs; dir++) {
-			const uint16_t *row = g->hop_row + (size_t)v * (n_dirs + 1) + dir;
+			const uint16_t *row = grid->hop_row + (size_t)v * (n_dirs + 1) + dir;
 
 			if (row[1] > row[0] + 1)
 				return true;
@@ -77,20 +77,20 @@ static bool has_parallels(const struct osr_grid *g)
 	return false;
 }
 
-static void write_lfts(struct job *j)
+static void angara_tables_write_lfts(struct job *j)
 {
-	const struct osr_fabric *f = j->f;
+	const struct osr_fabric *fabric = j->f;
 	bool parallel = has_parallels(&j->grid);
 
 	/* A model is written last: until then its row says the directions of the others. */
-	for (uint32_t m = 0; m < f->n_dests; m++) {
-		const uint8_t *row = j->r->lft + (size_t)m * f->n_switches;
-		uint32_t root = f->dest_switch[m];
+	for (uint32_t m = 0; m < fabric->n_dests; m++) {
+		const uint8_t *row = j->r->lft + (size_t)m * fabric->n_switches;
+		uint32_t root = fabric->dest_switch[m];
 
 		if (j->trees.model[m] != m)
 			continue;
 		if (parallel)
-			count_flow(j, row, root);
+			angara_tables_count_flow(j, row, root);
 		for (uint32_t k = j->trees.dest_row[root]; k < j->trees.dest_row[root + 1]; k++) {
 			uint32_t d = j->trees.dest_list[k];
 
@@ -104,10 +104,10 @@ static void write_lfts(struct job *j)
 /* One row for all LIDs of a switch, but where pairs have left their own service levels. */
 static enum osr_status write_sls(struct job *j)
 {
-	const struct osr_fabric *f = j->f;
-	uint32_t n = f->n_switches;
+	const struct osr_fabric *fabric = j->f;
+	uint32_t n = fabric->n_switches;
 
-	j->r->sl = osr_alloc(j->result, (size_t)f->n_dests * n, 1);
+	j->r->sl = osr_alloc(j->result, (size_t)fabric->n_dests * n, 1);
 	if (!j->r->sl)
 		return angara__nomem(j->diag);
 	for (uint32_t root = 0; root < n; root++) {
@@ -149,7 +149,7 @@ static void fill_sl2vl(struct job *j, uint32_t v)
 		memcpy(table + in * n, table, n * sizeof(*table));
 }
 
-static enum osr_status write_sl2vl(struct job *j)
+static enum osr_status angara_tables_write_sl2vl(struct job *j)
 {
 	size_t n = 0;
 
@@ -186,37 +186,37 @@ static enum osr_status write_ranks(struct job *j)
 /* A tree that has a lane for itself: up from the leaves, then down. */
 static void rank_tree(struct job *j, const uint8_t *up)
 {
-	const struct osr_fabric *f = j->f;
-	uint32_t *rank = j->r->rank + (size_t)j->req->mcast_vl * f->n_channels, root = 0;
+	const struct osr_fabric *fabric = j->f;
+	uint32_t *rank = j->r->rank + (size_t)j->req->mcast_vl * fabric->n_channels, root = 0;
 
 	while (up[root] != NO_WAY)
 		root++;
 	angara__trees_hops(&j->trees, up, root);
-	for (uint32_t c = 0; c < f->n_channels; c++) {
-		uint32_t v = f->chan_src[c];
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint32_t v = fabric->chan_src[c];
 
 		rank[c] = up[v] == j->grid.chan_dir[c]
-				  ? f->n_switches - j->trees.hops[v]
-				  : f->n_switches + j->trees.hops[f->chan_dst[c]];
+				  ? fabric->n_switches - j->trees.hops[v]
+				  : fabric->n_switches + j->trees.hops[fabric->chan_dst[c]];
 	}
 }
 
 /* The spanning order, cut down to what lies between end ports and the root. */
 static enum osr_status write_multicast(struct job *j, const uint8_t *up)
 {
-	const struct osr_fabric *f = j->f;
-	uint8_t *keep = osr_calloc(j->scratch, f->n_switches, 1);
+	const struct osr_fabric *fabric = j->f;
+	uint8_t *keep = osr_calloc(j->scratch, fabric->n_switches, 1);
 
-	j->r->mcast_parent = osr_alloc(j->result, f->n_switches, sizeof(*j->r->mcast_parent));
+	j->r->mcast_parent = osr_alloc(j->result, fabric->n_switches, sizeof(*j->r->mcast_parent));
 	if (!keep || !j->r->mcast_parent)
 		return angara__nomem(j->diag);
-	for (uint32_t v = 0; v < f->n_switches; v++)
-		for (uint32_t u = v; f->sw_sources[v] && !keep[u];) {
+	for (uint32_t v = 0; v < fabric->n_switches; v++)
+		for (uint32_t u = v; fabric->sw_sources[v] && !keep[u];) {
 			keep[u] = 1;
 			u = up[u] == NO_WAY ? u : osr_grid_near(&j->grid, u, up[u]);
 		}
-	memset(j->load, 0, f->n_channels * sizeof(*j->load));
-	for (uint32_t v = 0; v < f->n_switches; v++)
+	memset(j->load, 0, fabric->n_channels * sizeof(*j->load));
+	for (uint32_t v = 0; v < fabric->n_switches; v++)
 		j->r->mcast_parent[v] =
 			keep[v] && up[v] != NO_WAY ? pick_channel(j, v, up[v]) : OSR_NONE;
 	j->r->mcast_vl = j->req->mcast_vl;
@@ -226,22 +226,22 @@ static enum osr_status write_multicast(struct job *j, const uint8_t *up)
 
 enum osr_status angara__write(struct job *j, const struct spread *m)
 {
-	struct osr_routing *r = j->r;
+	struct osr_routing *routing = j->r;
 	enum osr_status st;
 
-	r->engine = "angara";
-	r->n_layers = r->n_layers_one_way = r->n_vls;
-	r->n_longer = j->trees.n_longer;
-	r->claims = OSR_CLAIM_DEADLOCK_FREE;
-	r->claims |= j->reversible ? OSR_CLAIM_REVERSIBLE : 0;
-	r->claims |= r->n_vls == 1 ? OSR_CLAIM_ANY_SL : 0;
-	r->claims |= r->n_longer ? 0 : OSR_CLAIM_MINIMAL;
-	write_lfts(j);
-	st = r->n_vls > 1 ? write_sls(j) : OSR_OK;
-	if (!st && r->n_vls > 1)
-		st = write_sl2vl(j);
+	routing->engine = "angara";
+	routing->n_layers = routing->n_layers_one_way = routing->n_vls;
+	routing->n_longer = j->trees.n_longer;
+	routing->claims = OSR_CLAIM_DEADLOCK_FREE;
+	routing->claims |= j->reversible ? OSR_CLAIM_REVERSIBLE : 0;
+	routing->claims |= routing->n_vls == 1 ? OSR_CLAIM_ANY_SL : 0;
+	routing->claims |= routing->n_longer ? 0 : OSR_CLAIM_MINIMAL;
+	angara_tables_write_lfts(j);
+	st = routing->n_vls > 1 ? write_sls(j) : OSR_OK;
+	if (!st && routing->n_vls > 1)
+		st = angara_tables_write_sl2vl(j);
 	if (m->found && m->own)
-		r->n_vls = j->req->mcast_vl + 1;
+		routing->n_vls = j->req->mcast_vl + 1;
 	if (!st)
 		st = write_ranks(j);
 	if (!st && m->found)

@@ -30,11 +30,11 @@ struct trees {
 	uint32_t *model;                  /* [n_dests] the dest whose row this one shares */
 	uint32_t *turn;                   /* [n_dests] in which order they are mended */
 	uint32_t *hops, *queue, *by_hops; /* [n_switches] of one tree */
-	uint8_t *sl; /* [n_dests * n_switches] as row; NULL: every pair has its own */
+	uint8_t *sl;              /* [n_dests * n_switches] as row; NULL: every pair has its own */
 	uint32_t *fresh, n_fresh; /* [n_switches * (2 * n_dims)^2] dependencies to take back */
-	uint32_t n_detours;               /* left over, and found a way */
-	uint32_t n_aside;                 /* of these, on a service level that is not their own */
-	uint32_t n_longer;                /* routes longer than minimal */
+	uint32_t n_detours;       /* left over, and found a way */
+	uint32_t n_aside;         /* of these, on a service level that is not their own */
+	uint32_t n_longer;        /* routes longer than minimal */
 };
 
 /* Rows and gaps of the grid; needed for the order, too. */

@@ -71,48 +71,48 @@ static const struct osr_param params[] = {
 	{ NULL }
 };
 
-static struct osr_lanes_options lanes_options(const struct osr_values *v)
+static struct osr_lanes_options dfsssp_lanes_options(const struct osr_values *values)
 {
 	return (struct osr_lanes_options){
-		.any_sl = (enum osr_any_sl)v->num[ANY_SL],
-		.any_sl_cost = (uint32_t)v->num[ANY_SL_COST],
-		.spf = { .max_rounds = (uint32_t)v->num[ROUNDS],
-			 .max_moves = (uint32_t)v->num[MOVES],
-			 .ignore_rates = v->num[IGNORE_RATES] },
-		.layers = { .heuristic = (enum osr_heuristic)v->num[HEURISTIC],
-			    .reversible = (enum osr_reversible)v->num[REVERSIBLE],
-			    .sift_passes = (uint32_t)v->num[SIFT],
-			    .balance = v->num[BALANCE] },
-		.guided_rounds = (uint32_t)v->num[GUIDED_ROUNDS],
-		.order_effort = (uint32_t)v->num[EFFORT],
-		.guided_reversible = v->num[REVERSIBLE] != OSR_REVERSIBLE_OFF,
-		.dimensions = v->num[DIMENSIONS],
-		.fewer_vls = v->num[FEWER_VLS],
-		.detours = v->num[DETOURS],
+		.any_sl = (enum osr_any_sl)values->num[ANY_SL],
+		.any_sl_cost = (uint32_t)values->num[ANY_SL_COST],
+		.spf = { .max_rounds = (uint32_t)values->num[ROUNDS],
+			 .max_moves = (uint32_t)values->num[MOVES],
+			 .ignore_rates = values->num[IGNORE_RATES] },
+		.layers = { .heuristic = (enum osr_heuristic)values->num[HEURISTIC],
+			    .reversible = (enum osr_reversible)values->num[REVERSIBLE],
+			    .sift_passes = (uint32_t)values->num[SIFT],
+			    .balance = values->num[BALANCE] },
+		.guided_rounds = (uint32_t)values->num[GUIDED_ROUNDS],
+		.order_effort = (uint32_t)values->num[EFFORT],
+		.guided_reversible = values->num[REVERSIBLE] != OSR_REVERSIBLE_OFF,
+		.dimensions = values->num[DIMENSIONS],
+		.fewer_vls = values->num[FEWER_VLS],
+		.detours = values->num[DETOURS],
 	};
 }
 
-static enum osr_status route(const struct osr_job *job)
+static enum osr_status dfsssp_route(const struct osr_job *job)
 {
-	const struct osr_values *v = job->values;
+	const struct osr_values *values = job->values;
 	const struct osr_request *req = &job->request;
-	struct osr_routing *r = job->routing;
-	struct osr_lanes_options opt = lanes_options(v);
+	struct osr_routing *routing = job->routing;
+	struct osr_lanes_options opt = dfsssp_lanes_options(values);
 	double start = req->clock_ms ? req->clock_ms() : 0;
-	struct osr_spf s;
-	struct osr_lanes_job lanes = { .s = &s,
+	struct osr_spf spf;
+	struct osr_lanes_job lanes = { .s = &spf,
 				       .req = req,
 				       .opt = &opt,
 				       .scratch = job->scratch,
 				       .result = job->arena,
-				       .r = r,
+				       .r = routing,
 				       .diag = job->diag };
 	enum osr_status st;
 
-	st = osr_routing_init(r, job->fabric, job->arena, job->diag);
+	st = osr_routing_init(routing, job->fabric, job->arena, job->diag);
 	if (st)
 		return st;
-	st = osr_spf_init(&s, job->fabric, r, &opt.spf, job->scratch, job->diag);
+	st = osr_spf_init(&spf, job->fabric, routing, &opt.spf, job->scratch, job->diag);
 	if (!st)
 		st = osr_lanes_route(&lanes);
 	if (st)
@@ -120,13 +120,13 @@ static enum osr_status route(const struct osr_job *job)
 	if (req->clock_ms) {
 		double now = req->clock_ms();
 
-		r->ms_spf = (lanes.ms_spf ? lanes.ms_spf : now) - start;
-		r->ms_layers = now - start - r->ms_spf;
+		routing->ms_spf = (lanes.ms_spf ? lanes.ms_spf : now) - start;
+		routing->ms_layers = now - start - routing->ms_spf;
 	}
-	osr_spf_finish(&s);
-	r->engine = "dfsssp";
-	r->n_rounds = s.n_rounds;
-	r->claims |= r->n_longer ? 0 : OSR_CLAIM_MINIMAL;
+	osr_spf_finish(&spf);
+	routing->engine = "dfsssp";
+	routing->n_rounds = spf.n_rounds;
+	routing->claims |= routing->n_longer ? 0 : OSR_CLAIM_MINIMAL;
 	return OSR_OK;
 }
 
@@ -138,5 +138,5 @@ const struct osr_engine osr_engine_dfsssp = {
 		"IPDPS 2011",
 	.params = params,
 	.capabilities = OSR_ENGINE_DEADLOCK_FREE | OSR_ENGINE_LMC | OSR_ENGINE_REROUTE,
-	.route = route,
+	.route = dfsssp_route,
 };

@@ -17,7 +17,7 @@
 /* A way without a link costs more than any number of flows that may meet. */
 #define BROKEN 1000
 
-static enum osr_status no_memory(struct dmodk *m)
+static enum osr_status digits_no_memory(struct dmodk *m)
 {
 	return osr_fail(m->diag, OSR_NOMEM, "out of memory for the digits of %u LIDs",
 			m->f->n_dests);
@@ -32,9 +32,10 @@ static enum osr_status no_memory(struct dmodk *m)
  */
 static uint32_t index_of(struct dmodk *m, uint32_t d)
 {
-	const struct osr_fabric *f = m->f;
-	uint32_t t = f->dest_term[d], s = m->host[f->dest_switch[d]];
-	uint32_t offset = f->dest_lid[d] - f->term_lid[t], nth = t - f->term_row[f->term_switch[t]];
+	const struct osr_fabric *fabric = m->f;
+	uint32_t t = fabric->dest_term[d], s = m->host[fabric->dest_switch[d]];
+	uint32_t offset = fabric->dest_lid[d] - fabric->term_lid[t],
+		 nth = t - fabric->term_row[fabric->term_switch[t]];
 	const struct osr_pgft_tree *tree;
 
 	if (!m->p->sw_level[s])
@@ -44,37 +45,38 @@ static uint32_t index_of(struct dmodk *m, uint32_t d)
 		return m->p->term_index[t] + offset;
 	if (m->p->sw_level[s] == 1)
 		return m->p->sw_a[s] * tree->m[1] + offset +
-		       (f->term_port[t] ? tree->m[1] - 1 - nth % tree->m[1] : 0);
+		       (fabric->term_port[t] ? tree->m[1] - 1 - nth % tree->m[1] : 0);
 	return m->p->sw_a[s] * tree->m_product[m->p->sw_level[s]] + m->p->sw_b[s] + nth + offset;
 }
 
 enum osr_status list_dests(struct dmodk *m)
 {
-	const struct osr_fabric *f = m->f;
+	const struct osr_fabric *fabric = m->f;
 
 	m->dest_row = osr_calloc(m->scratch, (size_t)m->n + 1, sizeof(*m->dest_row));
-	m->dest_list = osr_alloc(m->scratch, f->n_dests, sizeof(*m->dest_list));
-	m->index = osr_alloc(m->scratch, f->n_dests, sizeof(*m->index));
+	m->dest_list = osr_alloc(m->scratch, fabric->n_dests, sizeof(*m->dest_list));
+	m->index = osr_alloc(m->scratch, fabric->n_dests, sizeof(*m->index));
 	m->below = osr_calloc(m->scratch, m->n, sizeof(*m->below));
 	m->host = osr_alloc(m->scratch, m->n, sizeof(*m->host));
 	if (!m->dest_row || !m->dest_list || !m->index || !m->below || !m->host)
-		return no_memory(m);
+		return digits_no_memory(m);
 	for (uint32_t s = 0; s < m->n; s++) {
-		uint32_t c = f->chan_row[s];
+		uint32_t c = fabric->chan_row[s];
 
 		m->host[s] = s;
-		if (!m->p->sw_level[s] && c < f->chan_row[s + 1] && m->p->sw_level[f->chan_dst[c]])
-			m->host[s] = f->chan_dst[c];
+		if (!m->p->sw_level[s] && c < fabric->chan_row[s + 1] &&
+		    m->p->sw_level[fabric->chan_dst[c]])
+			m->host[s] = fabric->chan_dst[c];
 		m->below[m->host[s]]++;
 	}
-	for (uint32_t d = 0; d < f->n_dests; d++) {
-		m->dest_row[m->host[f->dest_switch[d]]]++;
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		m->dest_row[m->host[fabric->dest_switch[d]]]++;
 		m->index[d] = index_of(m, d);
 	}
 	for (uint32_t s = 0; s < m->n; s++)
 		m->dest_row[s + 1] += m->dest_row[s];
-	for (uint32_t d = f->n_dests; d-- > 0;)
-		m->dest_list[--m->dest_row[m->host[f->dest_switch[d]]]] = d;
+	for (uint32_t d = fabric->n_dests; d-- > 0;)
+		m->dest_list[--m->dest_row[m->host[fabric->dest_switch[d]]]] = d;
 	return OSR_OK;
 }
 
@@ -89,14 +91,16 @@ static uint32_t offset_of(const struct dmodk *m, uint32_t d)
  */
 static void default_slots(const struct dmodk *m, uint32_t x, uint32_t index, uint16_t *slot)
 {
-	const struct osr_pgft_tree *t = tree_of(m, x);
+	const struct osr_pgft_tree *pgft_tree = tree_of(m, x);
 
-	for (uint32_t l = 1; l < t->h; l++) {
-		uint32_t w = t->w[l + 1], p = t->p[l + 1], i = index / t->w_product[l];
+	for (uint32_t l = 1; l < pgft_tree->h; l++) {
+		uint32_t w = pgft_tree->w[l + 1], p = pgft_tree->p[l + 1],
+			 i = index / pgft_tree->w_product[l];
 
 		slot[l] = (uint16_t)(l >= m->p->sw_level[x]
 					     ? i % (w * p)
-					     : m->p->sw_b[x] / t->w_product[l] % w + i % p * w);
+					     : m->p->sw_b[x] / pgft_tree->w_product[l] % w +
+						       i % p * w);
 	}
 }
 
@@ -146,8 +150,8 @@ static bool same_ports(const uint16_t *a, const uint16_t *b, uint32_t l)
 static uint32_t met_upwards(const struct dmodk *m, uint32_t x, uint32_t d, const uint16_t *slot,
 			    uint32_t l)
 {
-	const struct osr_pgft_tree *t = tree_of(m, x);
-	uint32_t index = m->index[d], window = t->m_product[l], offset = offset_of(m, d);
+	const struct osr_pgft_tree *pgft_tree = tree_of(m, x);
+	uint32_t index = m->index[d], window = pgft_tree->m_product[l], offset = offset_of(m, d);
 	uint16_t own[OSR_PGFT_MAX_LEVELS + 1];
 	uint32_t i = first_moved(m, m->p->sw_tree[x], offset,
 				 index + 1 > window ? index + 1 - window : 0);
@@ -176,17 +180,17 @@ static uint32_t met_upwards(const struct dmodk *m, uint32_t x, uint32_t d, const
 static uint32_t met_diverted(const struct dmodk *m, uint32_t x, uint32_t d, uint32_t u,
 			     const uint16_t *slot)
 {
-	const struct osr_pgft_tree *t = tree_of(m, u);
+	const struct osr_pgft_tree *pgft_tree = tree_of(m, u);
 	const uint32_t *up = m->p->up + m->p->up_row[u], *at = m->dest_at[m->p->sw_tree[u]];
 	uint32_t l = m->p->sw_level[u], n = 0, index = m->index[d], offset = offset_of(m, d);
-	uint32_t wp = osr_pgft_n_up(m->p, u), period = t->w_product[l] * wp;
-	uint32_t window = t->m_product[l];
+	uint32_t wp = osr_pgft_n_up(m->p, u), period = pgft_tree->w_product[l] * wp;
+	uint32_t window = pgft_tree->m_product[l];
 
 	for (uint32_t i = m->dead_row[u]; at && i < m->dead_row[u + 1]; i++) {
-		uint32_t first = m->p->sw_b[u] + t->w_product[l] * m->dead[i];
+		uint32_t first = m->p->sw_b[u] + pgft_tree->w_product[l] * m->dead[i];
 		uint32_t j = first + (index > first ? (index - first) / period * period : 0);
 
-		for (; j < index + window && j < t->m_product[t->h]; j += period) {
+		for (; j < index + window && j < pgft_tree->m_product[pgft_tree->h]; j += period) {
 			uint32_t e = at[j] == OSR_NONE ? OSR_NONE : at[j] + offset;
 
 			/* A host of a smaller LMC has no such LID; the next one is another host's. */
@@ -202,7 +206,7 @@ static uint32_t met_diverted(const struct dmodk *m, uint32_t x, uint32_t d, uint
 	return n;
 }
 
-static uint32_t square(uint32_t n)
+static uint32_t digits_square(uint32_t n)
 {
 	return n * n;
 }
@@ -211,8 +215,8 @@ static uint32_t square(uint32_t n)
  * What a way to x by these ports costs: upwards from level `from` and down again, turning on level
  * `to`. It begins at switch `at`, or OSR_NONE for all sources alike.
  */
-static uint32_t cost_of(const struct dmodk *m, uint32_t at, uint32_t x, uint32_t d,
-			const uint16_t *slot, uint32_t from, uint32_t to)
+static uint32_t digits_cost_of(const struct dmodk *m, uint32_t at, uint32_t x, uint32_t d,
+			       const uint16_t *slot, uint32_t from, uint32_t to)
 {
 	uint32_t cost = 0, s = x, u = at;
 
@@ -227,14 +231,14 @@ static uint32_t cost_of(const struct dmodk *m, uint32_t at, uint32_t x, uint32_t
 			return BROKEN;
 		if (u != OSR_NONE && l > from)
 			n += met_diverted(m, x, d, u, slot);
-		cost += square(n);
+		cost += digits_square(n);
 	}
 	for (uint32_t l = 1; l < to; l++) {
 		uint32_t c = m->p->up[m->p->up_row[s] + slot[l]];
 
 		if (c == OSR_NONE)
 			return cost + BROKEN;
-		cost += square(m->load[c]);
+		cost += digits_square(m->load[c]);
 		s = m->f->chan_dst[c];
 	}
 	return cost;
@@ -245,11 +249,12 @@ static uint32_t cost_of(const struct dmodk *m, uint32_t at, uint32_t x, uint32_t
  * digit, so that dests of this port spread; its own digit and the lower ones, so that dests of one
  * switch do, even if some of them have moved here.
  */
-static uint32_t rule(const struct osr_pgft_tree *t, uint32_t index, uint32_t l)
+static uint32_t rule(const struct osr_pgft_tree *pgft_tree, uint32_t index, uint32_t l)
 {
-	uint32_t wp = t->w[l + 1] * t->p[l + 1], i = index / t->w_product[l];
+	uint32_t wp = pgft_tree->w[l + 1] * pgft_tree->p[l + 1],
+		 i = index / pgft_tree->w_product[l];
 
-	return i / wp + i % wp + index % t->w_product[l];
+	return i / wp + i % wp + index % pgft_tree->w_product[l];
 }
 
 /* Moving dests --------------------------------------------------------------------------------- */
@@ -278,8 +283,9 @@ static bool count_way(struct dmodk *m, uint32_t x, uint32_t d, int by)
 static uint16_t best_port(const struct dmodk *m, uint32_t x, uint32_t d, uint32_t s, uint32_t l,
 			  const uint16_t *given)
 {
-	const struct osr_pgft_tree *t = tree_of(m, x);
-	uint32_t wp = t->w[l + 1] * t->p[l + 1], best_cost = UINT32_MAX, n = 0, first;
+	const struct osr_pgft_tree *pgft_tree = tree_of(m, x);
+	uint32_t wp = pgft_tree->w[l + 1] * pgft_tree->p[l + 1], best_cost = UINT32_MAX, n = 0,
+		 first;
 	uint16_t slot[OSR_PGFT_MAX_LEVELS + 1], best = given[l];
 	const uint32_t *up = m->p->up + m->p->up_row[s];
 
@@ -288,7 +294,7 @@ static uint16_t best_port(const struct dmodk *m, uint32_t x, uint32_t d, uint32_
 		n += up[q] != OSR_NONE;
 	if (!n)
 		return best;
-	first = rule(t, m->index[d], l) % n;
+	first = rule(pgft_tree, m->index[d], l) % n;
 	for (uint32_t q = 0, k = 0; q < wp; q++) {
 		uint32_t cost;
 
@@ -296,7 +302,8 @@ static uint16_t best_port(const struct dmodk *m, uint32_t x, uint32_t d, uint32_
 			continue;
 		slot[l] = (uint16_t)q;
 		/* Ties go to the rule's choice and then around: 2 is less than what any flow costs. */
-		cost = cost_of(m, OSR_NONE, x, d, slot, 1, t->h) * 512 + (k + n - first) % n;
+		cost = digits_cost_of(m, OSR_NONE, x, d, slot, 1, pgft_tree->h) * 512 +
+		       (k + n - first) % n;
 		k++;
 		if (cost >= best_cost)
 			continue;
@@ -352,7 +359,7 @@ static enum osr_status list_broken(struct dmodk *m)
 	}
 	m->moved = osr_alloc(m->scratch, n, sizeof(*m->moved));
 	if (!m->moved)
-		return no_memory(m);
+		return digits_no_memory(m);
 	n = 0;
 	for (uint32_t d = 0; d < m->f->n_dests; d++) {
 		uint32_t x = m->host[m->f->dest_switch[d]];
@@ -373,40 +380,41 @@ static enum osr_status list_broken(struct dmodk *m)
 /* Up-ports without a link, by switch, and who has an index. */
 static enum osr_status list_dead(struct dmodk *m)
 {
-	const struct osr_pgft *p = m->p;
+	const struct osr_pgft *pgft = m->p;
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < p->up_row[m->n]; i++)
-		n += p->up[i] == OSR_NONE;
+	for (uint32_t i = 0; i < pgft->up_row[m->n]; i++)
+		n += pgft->up[i] == OSR_NONE;
 	m->dead_row = osr_alloc(m->scratch, (size_t)m->n + 1, sizeof(*m->dead_row));
 	m->dead = osr_alloc(m->scratch, n, sizeof(*m->dead));
-	m->dest_at = osr_calloc(m->scratch, p->n_trees, sizeof(*m->dest_at));
+	m->dest_at = osr_calloc(m->scratch, pgft->n_trees, sizeof(*m->dest_at));
 	if (!m->dead_row || !m->dead || !m->dest_at)
-		return no_memory(m);
+		return digits_no_memory(m);
 	n = 0;
 	for (uint32_t s = 0; s < m->n; s++) {
 		m->dead_row[s] = n;
-		for (uint32_t q = 0; q < osr_pgft_n_up(p, s); q++)
-			if (p->up[p->up_row[s] + q] == OSR_NONE)
+		for (uint32_t q = 0; q < osr_pgft_n_up(pgft, s); q++)
+			if (pgft->up[pgft->up_row[s] + q] == OSR_NONE)
 				m->dead[n++] = (uint16_t)q;
 	}
 	m->dead_row[m->n] = n;
-	for (uint32_t i = 0; i < p->n_trees; i++) {
-		uint32_t room = p->tree[i].m_product[p->tree[i].h];
+	for (uint32_t i = 0; i < pgft->n_trees; i++) {
+		uint32_t room = pgft->tree[i].m_product[pgft->tree[i].h];
 
 		/* Trees that are all but empty do without. */
 		if (room > 16 * m->f->n_dests + 4096)
 			continue;
 		m->dest_at[i] = osr_alloc(m->scratch, room, sizeof(*m->dest_at[i]));
 		if (!m->dest_at[i])
-			return no_memory(m);
+			return digits_no_memory(m);
 		memset(m->dest_at[i], 0xff, room * sizeof(*m->dest_at[i]));
 	}
 	for (uint32_t d = m->f->n_dests; d-- > 0;) {
 		uint32_t t = m->f->dest_term[d];
 
-		if (p->term_index[t] != OSR_NONE && m->dest_at[p->sw_tree[m->f->dest_switch[d]]])
-			m->dest_at[p->sw_tree[m->f->dest_switch[d]]][p->term_index[t]] = d;
+		if (pgft->term_index[t] != OSR_NONE &&
+		    m->dest_at[pgft->sw_tree[m->f->dest_switch[d]]])
+			m->dest_at[pgft->sw_tree[m->f->dest_switch[d]]][pgft->term_index[t]] = d;
 	}
 	return OSR_OK;
 }
@@ -419,7 +427,7 @@ enum osr_status find_slots(struct dmodk *m)
 	m->slot = osr_calloc(m->scratch, (size_t)m->f->n_dests * m->stride, sizeof(*m->slot));
 	m->load = osr_calloc(m->scratch, m->f->n_channels, sizeof(*m->load));
 	if (!m->slot || !m->load)
-		return no_memory(m);
+		return digits_no_memory(m);
 	for (uint32_t d = 0; d < m->f->n_dests; d++) {
 		uint32_t x = m->host[m->f->dest_switch[d]];
 
@@ -459,10 +467,10 @@ enum osr_status find_slots(struct dmodk *m)
 uint32_t choose_up(const struct dmodk *m, uint32_t s, uint32_t x, uint32_t d, uint32_t to,
 		   const uint32_t *channel, uint32_t n)
 {
-	const struct osr_pgft_tree *t = tree_of(m, x);
-	uint32_t l = m->p->sw_level[s], wp = t->w[l + 1] * t->p[l + 1];
+	const struct osr_pgft_tree *pgft_tree = tree_of(m, x);
+	uint32_t l = m->p->sw_level[s], wp = pgft_tree->w[l + 1] * pgft_tree->p[l + 1];
 	const uint16_t *own = m->slot + (size_t)d * m->stride;
-	uint32_t first = rule(t, m->index[d], l) % n;
+	uint32_t first = rule(pgft_tree, m->index[d], l) % n;
 	uint32_t least = (to - l) + (to - 1), best_cost = UINT32_MAX, best = channel[first];
 	uint16_t slot[OSR_PGFT_MAX_LEVELS + 1];
 
@@ -477,7 +485,7 @@ uint32_t choose_up(const struct dmodk *m, uint32_t s, uint32_t x, uint32_t d, ui
 		if (q == wp) /* a spare */
 			continue;
 		slot[l] = (uint16_t)q;
-		cost = cost_of(m, s, x, d, slot, l, to);
+		cost = digits_cost_of(m, s, x, d, slot, l, to);
 		if (cost >= best_cost)
 			continue;
 		best_cost = cost;

@@ -28,27 +28,28 @@ static const struct osr_param params[] = {
 	{ NULL }
 };
 
-static enum osr_status applies(const struct osr_job *job)
+static enum osr_status dmodk_applies(const struct osr_job *job)
 {
-	const struct osr_fabric *f = job->fabric;
+	const struct osr_fabric *fabric = job->fabric;
 
-	for (uint32_t s = 0; s < f->n_switches; s++)
-		if (f->sw_sources[s])
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		if (fabric->sw_sources[s])
 			return OSR_OK;
 	return osr_fail(job->diag, OSR_NOT_APPLICABLE,
-			"not a fat tree: no CA or router on any of %u switches", f->n_switches);
+			"not a fat tree: no CA or router on any of %u switches",
+			fabric->n_switches);
 }
 
 /* What was recognised, for the log. */
-static enum osr_status describe(const struct osr_pgft *p, struct osr_arena *result,
-				struct osr_routing *r, struct osr_diag *diag)
+static enum osr_status dmodk_describe(const struct osr_pgft *pgft, struct osr_arena *result,
+				      struct osr_routing *routing, struct osr_diag *diag)
 {
 	char *text = osr_alloc(result, NOTE_SIZE, 1);
 
 	if (!text)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for one sentence");
-	osr_pgft_describe(p, text, NOTE_SIZE);
-	r->note = text;
+	osr_pgft_describe(pgft, text, NOTE_SIZE);
+	routing->note = text;
 	return OSR_OK;
 }
 
@@ -80,7 +81,7 @@ static enum osr_status route_tree(struct dmodk *m, uint64_t *n_longer)
  * this one goes into the notes.
  */
 static enum osr_status find_tree(const struct dmodk *m, const struct osr_job *job,
-				 struct osr_pgft *p)
+				 struct osr_pgft *pgft)
 {
 	struct osr_pgft_options opt = { .max_missing = (uint32_t)job->values->num[MISSING],
 					.memory = job->notes };
@@ -88,45 +89,48 @@ static enum osr_status find_tree(const struct dmodk *m, const struct osr_job *jo
 	enum osr_status st = OSR_NOT_APPLICABLE;
 
 	if (opt.memory)
-		st = osr_pgft_find(m->f, &opt, m->scratch, p, m->diag);
+		st = osr_pgft_find(m->f, &opt, m->scratch, pgft, m->diag);
 	if (st == OSR_NOT_APPLICABLE) {
 		opt.memory = NULL;
-		st = osr_pgft_find(m->f, &opt, m->scratch, p, m->diag);
+		st = osr_pgft_find(m->f, &opt, m->scratch, pgft, m->diag);
 	}
 	if (!st)
 		st = osr_routing_init(m->r, m->f, job->arena, m->diag);
 	if (!st)
-		st = osr_pgft_remember(p, opt.memory, job->arena, &memory, m->diag);
+		st = osr_pgft_remember(pgft, opt.memory, job->arena, &memory, m->diag);
 	m->r->notes = memory;
 	return st;
 }
 
-static enum osr_status route(const struct osr_job *job)
+static enum osr_status dmodk_route(const struct osr_job *job)
 {
-	const struct osr_fabric *f = job->fabric;
+	const struct osr_fabric *fabric = job->fabric;
 	const struct osr_request *req = &job->request;
-	struct osr_routing *r = job->routing;
+	struct osr_routing *routing = job->routing;
 	double start = req->clock_ms ? req->clock_ms() : 0;
-	struct osr_pgft p;
-	struct dmodk m = {
-		.f = f, .p = &p, .scratch = job->scratch, .diag = job->diag, .r = r, .n = f->n_switches
-	};
+	struct osr_pgft pgft;
+	struct dmodk m = { .f = fabric,
+			   .p = &pgft,
+			   .scratch = job->scratch,
+			   .diag = job->diag,
+			   .r = routing,
+			   .n = fabric->n_switches };
 	uint64_t n_longer;
 	enum osr_status st;
 
-	st = find_tree(&m, job, &p);
+	st = find_tree(&m, job, &pgft);
 	if (!st)
-		st = describe(&p, job->arena, r, job->diag);
+		st = dmodk_describe(&pgft, job->arena, routing, job->diag);
 	if (!st)
 		st = route_tree(&m, &n_longer);
 	if (!st)
-		st = osr_tree_order_certify(&m.o, req, m.scratch, job->arena, r, m.diag);
+		st = osr_tree_order_certify(&m.o, req, m.scratch, job->arena, routing, m.diag);
 	if (st)
 		return st;
-	r->engine = "dmodk";
-	r->n_longer = (uint32_t)n_longer;
-	r->claims |= n_longer ? 0 : OSR_CLAIM_MINIMAL;
-	r->ms_spf = req->clock_ms ? req->clock_ms() - start : 0;
+	routing->engine = "dmodk";
+	routing->n_longer = (uint32_t)n_longer;
+	routing->claims |= n_longer ? 0 : OSR_CLAIM_MINIMAL;
+	routing->ms_spf = req->clock_ms ? req->clock_ms() - start : 0;
 	return OSR_OK;
 }
 
@@ -140,6 +144,6 @@ const struct osr_engine osr_engine_dmodk = {
 		"for MPI Global Collectives",
 	.params = params,
 	.capabilities = OSR_ENGINE_DEADLOCK_FREE | OSR_ENGINE_LMC,
-	.applies = applies,
-	.route = route,
+	.applies = dmodk_applies,
+	.route = dmodk_route,
 };

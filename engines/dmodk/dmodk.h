@@ -80,7 +80,8 @@ static inline const struct osr_pgft_tree *tree_of(const struct dmodk *m, uint32_
 /* May packets to D go up from s to its parent u, to turn on level k at most? */
 static inline bool may_go_up(const struct dmodk *m, uint32_t s, uint32_t u, uint32_t k, uint32_t d)
 {
-	return has(m, m->reach[k], u, d) && !(osr_tree_order_anchors(&m->o, s, u) && has(m, m->barred, u, d));
+	return has(m, m->reach[k], u, d) &&
+	       !(osr_tree_order_anchors(&m->o, s, u) && has(m, m->barred, u, d));
 }
 
 /* The lowest level on which packets from s to D can turn, 0 if none. */

@@ -23,12 +23,12 @@ struct search {
 	uint8_t *walk;   /* [n] routes to X may be longer than they need be */
 };
 
-static enum osr_status no_memory(struct dmodk *m)
+static enum osr_status escape_no_memory(struct dmodk *m)
 {
 	return osr_fail(m->diag, OSR_NOMEM, "out of memory for routes outside the tree");
 }
 
-static enum osr_status begin(struct search *e)
+static enum osr_status escape_begin(struct search *e)
 {
 	struct dmodk *m = e->m;
 	size_t n = m->n;
@@ -46,7 +46,7 @@ static enum osr_status begin(struct search *e)
 	e->walk = m->walk;
 	if (!m->escape || !e->bad || !e->careful || !e->any || !e->hosts || !e->first || !e->down ||
 	    !e->stamp || !e->last || !e->walk)
-		return no_memory(m);
+		return escape_no_memory(m);
 	memset(m->escape, OSR_NO_PATH, n * n);
 	memset(e->stamp, 0xff, n * sizeof(*e->stamp));
 	return OSR_OK;
@@ -56,17 +56,17 @@ static enum osr_status begin(struct search *e)
 static void find_pairs(struct search *e, uint8_t *sends, uint64_t *placed)
 {
 	struct dmodk *m = e->m;
-	const struct osr_fabric *f = m->f;
+	const struct osr_fabric *fabric = m->f;
 	const uint64_t *last = m->ball[m->n_balls - 1];
 
 	for (uint32_t s = 0; s < m->n; s++) {
-		sends[m->host[s]] |= f->sw_sources[s] > 0;
+		sends[m->host[s]] |= fabric->sw_sources[s] > 0;
 		if (m->host[s] == s)
 			placed[s / 64] |= UINT64_C(1) << (s % 64);
 	}
-	for (uint32_t d = 0; d < f->n_dests; d++)
-		if (f->term_weight[f->dest_term[d]]) {
-			uint32_t x = m->host[f->dest_switch[d]];
+	for (uint32_t d = 0; d < fabric->n_dests; d++)
+		if (fabric->term_weight[fabric->dest_term[d]]) {
+			uint32_t x = m->host[fabric->dest_switch[d]];
 
 			e->hosts[x / 64] |= UINT64_C(1) << (x % 64);
 		}
@@ -121,15 +121,15 @@ static void find_longer(struct search *e)
 static void find_firsts(struct search *e)
 {
 	const struct dmodk *m = e->m;
-	const struct osr_fabric *f = m->f;
+	const struct osr_fabric *fabric = m->f;
 
 	for (uint32_t s = 0; s < m->n; s++) {
 		uint32_t best = m->o.number[s];
 
 		e->first[s] = OSR_NONE;
-		for (uint32_t c = f->chan_row[s]; c < f->chan_row[s + 1]; c++)
-			if (m->o.number[f->chan_dst[c]] < best) {
-				best = m->o.number[f->chan_dst[c]];
+		for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++)
+			if (m->o.number[fabric->chan_dst[c]] < best) {
+				best = m->o.number[fabric->chan_dst[c]];
 				e->first[s] = c;
 			}
 	}
@@ -139,17 +139,17 @@ static void find_firsts(struct search *e)
 static uint32_t nth_up(const struct search *e, uint32_t s, uint32_t nth)
 {
 	const struct dmodk *m = e->m;
-	const struct osr_fabric *f = m->f;
+	const struct osr_fabric *fabric = m->f;
 	uint32_t n = 0;
 
-	for (uint32_t c = f->chan_row[s]; c < f->chan_row[s + 1]; c++)
-		n += m->o.number[f->chan_dst[c]] < m->o.number[s] &&
-		     m->host[f->chan_dst[c]] == f->chan_dst[c];
+	for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++)
+		n += m->o.number[fabric->chan_dst[c]] < m->o.number[s] &&
+		     m->host[fabric->chan_dst[c]] == fabric->chan_dst[c];
 	assert(n);
 	nth %= n;
-	for (uint32_t c = f->chan_row[s]; c < f->chan_row[s + 1]; c++)
-		if (m->o.number[f->chan_dst[c]] < m->o.number[s] &&
-		    m->host[f->chan_dst[c]] == f->chan_dst[c] && nth-- == 0)
+	for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++)
+		if (m->o.number[fabric->chan_dst[c]] < m->o.number[s] &&
+		    m->host[fabric->chan_dst[c]] == fabric->chan_dst[c] && nth-- == 0)
 			return c;
 	return OSR_NONE;
 }
@@ -158,16 +158,17 @@ static uint32_t nth_up(const struct search *e, uint32_t s, uint32_t nth)
 static bool descends(const struct search *e, uint32_t s, uint32_t x)
 {
 	const struct dmodk *m = e->m;
-	const struct osr_fabric *f = m->f;
+	const struct osr_fabric *fabric = m->f;
 	uint32_t l = m->p->sw_level[s], k = turn_level(m, s, x);
 
-	for (uint32_t c = f->chan_row[s]; c < f->chan_row[s + 1]; c++) {
-		uint32_t t = f->chan_dst[c];
+	for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
+		uint32_t t = fabric->chan_dst[c];
 
-		if (k == l && osr_tree_order_is_up(&m->o, f->chan_rev[c]) && has(m, m->reach[l - 1], t, x) &&
-		    osr_tree_order_anchors(&m->o, t, s))
+		if (k == l && osr_tree_order_is_up(&m->o, fabric->chan_rev[c]) &&
+		    has(m, m->reach[l - 1], t, x) && osr_tree_order_anchors(&m->o, t, s))
 			return false;
-		if (k > l && osr_tree_order_is_up(&m->o, c) && may_go_up(m, s, t, k, x) && !osr_tree_order_anchors(&m->o, s, t))
+		if (k > l && osr_tree_order_is_up(&m->o, c) && may_go_up(m, s, t, k, x) &&
+		    !osr_tree_order_anchors(&m->o, s, t))
 			return false;
 	}
 	return true;
@@ -182,16 +183,16 @@ static uint8_t *escape_of(const struct search *e, uint32_t s, uint32_t x)
 static void find_chain(struct search *e, uint32_t x)
 {
 	struct dmodk *m = e->m;
-	const struct osr_fabric *f = m->f;
+	const struct osr_fabric *fabric = m->f;
 
 	for (uint32_t s = x; e->first[s] != OSR_NONE;) {
-		uint32_t c = f->chan_rev[e->first[s]];
+		uint32_t c = fabric->chan_rev[e->first[s]];
 
-		s = f->chan_src[c];
+		s = fabric->chan_src[c];
 		e->down[s] = c;
 		e->stamp[s] = x;
 		if (!has(m, e->bad, s, x) && !descends(e, s, x))
-			*escape_of(e, s, x) = f->chan_port[c];
+			*escape_of(e, s, x) = fabric->chan_port[c];
 	}
 }
 
@@ -215,7 +216,7 @@ static void keep_to_order(struct search *e, uint32_t s, uint32_t x)
 
 /* Shortest ways -------------------------------------------------------------------------------- */
 
-static uint32_t distance(const struct dmodk *m, uint32_t s, uint32_t x)
+static uint32_t escape_distance(const struct dmodk *m, uint32_t s, uint32_t x)
 {
 	uint32_t d = 0;
 
@@ -224,17 +225,17 @@ static uint32_t distance(const struct dmodk *m, uint32_t s, uint32_t x)
 	return d;
 }
 
-static void go_straight(struct search *e, uint32_t s, uint32_t x)
+static void escape_go_straight(struct search *e, uint32_t s, uint32_t x)
 {
 	struct dmodk *m = e->m;
-	const struct osr_fabric *f = m->f;
-	const uint64_t *closer = m->ball[distance(m, s, x) - 1];
-	uint32_t row = f->chan_row[s], n = f->chan_row[s + 1] - row, hop = e->last[s];
+	const struct osr_fabric *fabric = m->f;
+	const uint64_t *closer = m->ball[escape_distance(m, s, x) - 1];
+	uint32_t row = fabric->chan_row[s], n = fabric->chan_row[s + 1] - row, hop = e->last[s];
 
-	while (!has(m, closer, f->chan_dst[row + hop], x))
+	while (!has(m, closer, fabric->chan_dst[row + hop], x))
 		hop = hop + 1 < n ? hop + 1 : 0;
 	e->last[s] = (uint8_t)hop;
-	*escape_of(e, s, x) = f->chan_port[row + hop];
+	*escape_of(e, s, x) = fabric->chan_port[row + hop];
 }
 
 static void escape_to(struct search *e, uint32_t x, uint32_t *list)
@@ -259,7 +260,7 @@ static void escape_to(struct search *e, uint32_t x, uint32_t *list)
 	}
 	for (uint32_t i = 0; i < n; i++)
 		if (*escape_of(e, list[i], x) == OSR_NO_PATH)
-			go_straight(e, list[i], x);
+			escape_go_straight(e, list[i], x);
 }
 
 enum osr_status find_escapes(struct dmodk *m)
@@ -268,24 +269,25 @@ enum osr_status find_escapes(struct dmodk *m)
 	uint32_t *list = osr_alloc(m->scratch, m->n, sizeof(*list));
 	uint64_t *placed = osr_calloc(m->scratch, m->words, sizeof(*placed));
 	uint8_t *sends = osr_calloc(m->scratch, m->n, 1);
-	enum osr_status st = begin(&e);
+	enum osr_status st = escape_begin(&e);
 
 	if (st || !list || !placed || !sends)
-		return st ? st : no_memory(m);
+		return st ? st : escape_no_memory(m);
 	find_pairs(&e, sends, placed);
 	find_longer(&e);
 	find_firsts(&e);
 	/* Places first to last, so that what was right for one dest is likely right for the next. */
 	for (uint32_t i = 0; i < m->p->n_trees; i++)
 		for (uint32_t l = 1; l <= m->p->tree[i].h; l++) {
-			const struct osr_pgft_tree *t = &m->p->tree[i];
-			uint32_t n = t->m_product[t->h] / t->m_product[l] * t->w_product[l];
+			const struct osr_pgft_tree *pgft_tree = &m->p->tree[i];
+			uint32_t n = pgft_tree->m_product[pgft_tree->h] / pgft_tree->m_product[l] *
+				     pgft_tree->w_product[l];
 
 			for (uint32_t k = 0; k < n; k++) {
-				uint32_t x = t->place[l][k];
+				uint32_t x = pgft_tree->place[l][k];
 
 				if (x != OSR_NONE &&
-				    m->p->sw_a[x] * t->w_product[l] + m->p->sw_b[x] == k)
+				    m->p->sw_a[x] * pgft_tree->w_product[l] + m->p->sw_b[x] == k)
 					escape_to(&e, x, list);
 			}
 		}
@@ -298,8 +300,8 @@ enum osr_status find_escapes(struct dmodk *m)
 /* Longer routes -------------------------------------------------------------------------------- */
 
 /* Links from s to the dest by the finished tables; length[] is filled along the way. */
-static uint32_t walk(const struct dmodk *m, uint32_t s, const uint8_t *row, uint32_t *length,
-		     uint32_t *path)
+static uint32_t escape_walk(const struct dmodk *m, uint32_t s, const uint8_t *row, uint32_t *length,
+			    uint32_t *path)
 {
 	uint32_t n = 0;
 
@@ -319,7 +321,7 @@ enum osr_status count_longer(struct dmodk *m, uint64_t *n_longer)
 
 	*n_longer = 0;
 	if (!length || !path)
-		return no_memory(m);
+		return escape_no_memory(m);
 	for (uint32_t x = 0; x < m->n; x++) {
 		uint32_t n_lids = m->dest_row[x + 1] - m->dest_row[x];
 		const uint8_t *row;
@@ -332,8 +334,8 @@ enum osr_status count_longer(struct dmodk *m, uint64_t *n_longer)
 		for (uint32_t s = 0; s < m->n; s++) {
 			if (m->host[s] != s || !has(m, m->ball[m->n_balls - 1], s, x))
 				continue;
-			walk(m, s, row, length, path);
-			if (length[s] > distance(m, s, x))
+			escape_walk(m, s, row, length, path);
+			if (length[s] > escape_distance(m, s, x))
 				*n_longer += (uint64_t)n_lids * m->below[s];
 		}
 	}

@@ -5,13 +5,13 @@
  */
 #include "dmodk.h"
 
-static enum osr_status no_memory(struct dmodk *m)
+static enum osr_status reach_no_memory(struct dmodk *m)
 {
 	return osr_fail(m->diag, OSR_NOMEM,
 			"out of memory for the sets of %u switches that each one reaches", m->n);
 }
 
-static void join(uint64_t *restrict to, const uint64_t *restrict from, size_t words)
+static void reach_join(uint64_t *restrict to, const uint64_t *restrict from, size_t words)
 {
 	for (size_t i = 0; i < words; i++)
 		to[i] |= from[i];
@@ -27,7 +27,7 @@ static void join_without(uint64_t *restrict to, const uint64_t *restrict from,
 /* Down: a switch reaches itself and what its children reach. */
 static void reach_down(struct dmodk *m, uint32_t l)
 {
-	const struct osr_fabric *f = m->f;
+	const struct osr_fabric *fabric = m->f;
 
 	for (uint32_t s = 0; s < m->n; s++) {
 		uint64_t *set = row_of(m, m->reach[l], s);
@@ -36,12 +36,12 @@ static void reach_down(struct dmodk *m, uint32_t l)
 		if (m->p->sw_level[s] != l)
 			continue;
 		set[s / 64] |= UINT64_C(1) << (s % 64);
-		for (uint32_t c = f->chan_row[s]; c < f->chan_row[s + 1]; c++) {
-			uint32_t t = f->chan_dst[c];
+		for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
+			uint32_t t = fabric->chan_dst[c];
 
-			if (t == last || !osr_tree_order_is_up(&m->o, f->chan_rev[c]))
+			if (t == last || !osr_tree_order_is_up(&m->o, fabric->chan_rev[c]))
 				continue;
-			join(set, row_of(m, m->reach[l - 1], t), m->words);
+			reach_join(set, row_of(m, m->reach[l - 1], t), m->words);
 			last = t;
 		}
 	}
@@ -54,21 +54,21 @@ static void reach_down(struct dmodk *m, uint32_t l)
  */
 static void find_barred(struct dmodk *m)
 {
-	const struct osr_fabric *f = m->f;
+	const struct osr_fabric *fabric = m->f;
 
-	for (uint32_t c = 0; c < f->n_channels; c++) {
-		uint32_t s = f->chan_src[c], u = f->chan_dst[c];
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint32_t s = fabric->chan_src[c], u = fabric->chan_dst[c];
 
 		if (osr_tree_order_is_up(&m->o, c) && osr_tree_order_anchors(&m->o, s, u))
-			join(row_of(m, m->barred, u), row_of(m, m->reach[m->p->sw_level[s]], s),
-			     m->words);
+			reach_join(row_of(m, m->barred, u),
+				   row_of(m, m->reach[m->p->sw_level[s]], s), m->words);
 	}
 }
 
 /* Up from level l, turning on levels up to k. */
 static void reach_up(struct dmodk *m, uint32_t l, uint32_t k)
 {
-	const struct osr_fabric *f = m->f;
+	const struct osr_fabric *fabric = m->f;
 
 	for (uint32_t s = 0; s < m->n; s++) {
 		uint64_t *set = row_of(m, m->reach[k], s);
@@ -76,9 +76,9 @@ static void reach_up(struct dmodk *m, uint32_t l, uint32_t k)
 
 		if (m->p->sw_level[s] != l || tree_of(m, s)->h < k)
 			continue;
-		join(set, row_of(m, m->reach[k - 1], s), m->words);
-		for (uint32_t c = f->chan_row[s]; c < f->chan_row[s + 1]; c++) {
-			uint32_t u = f->chan_dst[c];
+		reach_join(set, row_of(m, m->reach[k - 1], s), m->words);
+		for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
+			uint32_t u = fabric->chan_dst[c];
 
 			if (u == last || !osr_tree_order_is_up(&m->o, c))
 				continue;
@@ -86,7 +86,7 @@ static void reach_up(struct dmodk *m, uint32_t l, uint32_t k)
 				join_without(set, row_of(m, m->reach[k], u),
 					     row_of(m, m->barred, u), m->words);
 			else
-				join(set, row_of(m, m->reach[k], u), m->words);
+				reach_join(set, row_of(m, m->reach[k], u), m->words);
 			last = u;
 		}
 	}
@@ -98,12 +98,12 @@ enum osr_status find_reach(struct dmodk *m)
 	for (uint32_t k = 1; k <= m->h; k++) {
 		m->reach[k] = osr_calloc(m->scratch, m->n * m->words, sizeof(uint64_t));
 		if (!m->reach[k])
-			return no_memory(m);
+			return reach_no_memory(m);
 	}
 	m->barred = osr_calloc(m->scratch, m->n * m->words, sizeof(uint64_t));
 	m->on_level = osr_calloc(m->scratch, (m->h + 1) * m->words, sizeof(uint64_t));
 	if (!m->barred || !m->on_level)
-		return no_memory(m);
+		return reach_no_memory(m);
 	for (uint32_t s = 0; s < m->n; s++)
 		row_of(m, m->on_level, m->p->sw_level[s])[s / 64] |= UINT64_C(1) << (s % 64);
 	for (uint32_t l = 1; l <= m->h; l++)
@@ -118,18 +118,19 @@ enum osr_status find_reach(struct dmodk *m)
 /* One link farther than ball[d - 1], over all links of the fabric. False if nothing was new. */
 static bool grow_balls(struct dmodk *m, uint32_t d)
 {
-	const struct osr_fabric *f = m->f;
+	const struct osr_fabric *fabric = m->f;
 	size_t n = m->n * m->words;
 
 	memcpy(m->ball[d], m->ball[d - 1], n * sizeof(uint64_t));
 	for (uint32_t s = 0; s < m->n; s++) {
 		uint32_t last = OSR_NONE;
 
-		for (uint32_t c = f->chan_row[s]; c < f->chan_row[s + 1]; c++) {
-			if (f->chan_dst[c] == last)
+		for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
+			if (fabric->chan_dst[c] == last)
 				continue;
-			last = f->chan_dst[c];
-			join(row_of(m, m->ball[d], s), row_of(m, m->ball[d - 1], last), m->words);
+			last = fabric->chan_dst[c];
+			reach_join(row_of(m, m->ball[d], s), row_of(m, m->ball[d - 1], last),
+				   m->words);
 		}
 	}
 	return memcmp(m->ball[d], m->ball[d - 1], n * sizeof(uint64_t)) != 0;
@@ -140,7 +141,7 @@ enum osr_status find_balls(struct dmodk *m)
 	for (uint32_t d = 0; d < MAX_BALLS; d++) {
 		m->ball[d] = osr_calloc(m->scratch, m->n * m->words, sizeof(uint64_t));
 		if (!m->ball[d])
-			return no_memory(m);
+			return reach_no_memory(m);
 		m->n_balls = d + 1;
 		if (d > 0 && !grow_balls(m, d))
 			return OSR_OK;

@@ -40,7 +40,7 @@ struct filler {
 	uint32_t *candidate;   /* [256] channels */
 };
 
-static enum osr_status no_memory(struct dmodk *m)
+static enum osr_status table_no_memory(struct dmodk *m)
 {
 	return osr_fail(m->diag, OSR_NOMEM, "out of memory for filling the tables of %u switches",
 			m->n);
@@ -50,27 +50,27 @@ static enum osr_status no_memory(struct dmodk *m)
 
 static uint32_t code_of(const struct dmodk *m, uint32_t x, uint32_t d)
 {
-	const struct osr_pgft_tree *t = tree_of(m, x);
+	const struct osr_pgft_tree *pgft_tree = tree_of(m, x);
 	uint32_t code = 0;
 
-	for (uint32_t l = t->h - 1; l >= 1; l--)
-		code = code * (t->w[l + 1] * t->p[l + 1]) + slot_of(m, d, l);
+	for (uint32_t l = pgft_tree->h - 1; l >= 1; l--)
+		code = code * (pgft_tree->w[l + 1] * pgft_tree->p[l + 1]) + slot_of(m, d, l);
 	return code;
 }
 
 static void make_row(const struct filler *g, uint32_t x, uint32_t d, uint8_t *row)
 {
 	const struct dmodk *m = g->m;
-	const struct osr_pgft_tree *t = tree_of(m, x);
+	const struct osr_pgft_tree *pgft_tree = tree_of(m, x);
 	uint32_t slot[OSR_PGFT_MAX_LEVELS + 1] = { 0 };
 
-	for (uint32_t l = 1; l < t->h; l++)
+	for (uint32_t l = 1; l < pgft_tree->h; l++)
 		slot[l] = slot_of(m, d, l);
 	memset(row, OSR_NO_PATH, m->n);
 	for (uint32_t s = 0; s < m->n; s++) {
 		uint32_t l = m->p->sw_level[s];
 
-		if (l && l < t->h && m->p->sw_tree[s] == m->p->sw_tree[x])
+		if (l && l < pgft_tree->h && m->p->sw_tree[s] == m->p->sw_tree[x])
 			row[s] = g->up_port[m->p->up_row[s] + slot[l]];
 		else if (!l && m->host[s] != s && m->p->sw_tree[m->host[s]] == m->p->sw_tree[x])
 			row[s] = m->f->chan_port[m->f->chan_row[s]];
@@ -95,13 +95,13 @@ static const uint8_t *get_row(struct filler *g, uint32_t x, uint32_t d)
 	return g->row[code];
 }
 
-static enum osr_status begin_tree(struct filler *g, uint32_t tree)
+static enum osr_status table_begin_tree(struct filler *g, uint32_t tree)
 {
-	const struct osr_pgft_tree *t = &g->m->p->tree[tree];
+	const struct osr_pgft_tree *pgft_tree = &g->m->p->tree[tree];
 	uint64_t n = 1;
 
-	for (uint32_t l = 2; l <= t->h; l++)
-		n = n > MAX_CODES ? n : n * t->w[l] * t->p[l];
+	for (uint32_t l = 2; l <= pgft_tree->h; l++)
+		n = n > MAX_CODES ? n : n * pgft_tree->w[l] * pgft_tree->p[l];
 	g->tree = tree;
 	g->code = OSR_NONE;
 	g->row = NULL;
@@ -110,7 +110,7 @@ static enum osr_status begin_tree(struct filler *g, uint32_t tree)
 		g->one_row = osr_alloc(g->m->scratch, g->m->n, 1);
 	else
 		g->row = osr_calloc(g->m->scratch, n, sizeof(*g->row));
-	return g->row || g->one_row ? OSR_OK : no_memory(g->m);
+	return g->row || g->one_row ? OSR_OK : table_no_memory(g->m);
 }
 
 /* Ways down ------------------------------------------------------------------------------------ */
@@ -134,13 +134,13 @@ static void note_cable(struct filler *g, uint32_t c, uint32_t slot, bool count)
 
 static void note_cables(struct filler *g, uint32_t s, bool count)
 {
-	const struct osr_pgft *p = g->m->p;
+	const struct osr_pgft *pgft = g->m->p;
 
-	for (uint32_t q = 0; q < osr_pgft_n_up(p, s); q++)
-		if (p->up[p->up_row[s] + q] != OSR_NONE)
-			note_cable(g, p->up[p->up_row[s] + q], q, count);
-	for (uint32_t i = p->spare_row[s]; i < p->spare_row[s + 1]; i++)
-		note_cable(g, p->spare[i], OSR_NONE, count);
+	for (uint32_t q = 0; q < osr_pgft_n_up(pgft, s); q++)
+		if (pgft->up[pgft->up_row[s] + q] != OSR_NONE)
+			note_cable(g, pgft->up[pgft->up_row[s] + q], q, count);
+	for (uint32_t i = pgft->spare_row[s]; i < pgft->spare_row[s + 1]; i++)
+		note_cable(g, pgft->spare[i], OSR_NONE, count);
 }
 
 /* All ancestors of x, level by level: ways[0] is x itself, without a cable. */
@@ -166,10 +166,10 @@ static void find_ways(struct filler *g, uint32_t x)
 /* Which digit the child has on its own level. */
 static uint32_t digit_of(const struct dmodk *m, uint32_t s)
 {
-	const struct osr_pgft_tree *t = tree_of(m, s);
+	const struct osr_pgft_tree *pgft_tree = tree_of(m, s);
 	uint32_t l = m->p->sw_level[s];
 
-	return m->p->sw_b[s] / t->w_product[l - 1] % t->w[l];
+	return m->p->sw_b[s] / pgft_tree->w_product[l - 1] % pgft_tree->w[l];
 }
 
 /*
@@ -179,16 +179,16 @@ static uint32_t digit_of(const struct dmodk *m, uint32_t s)
 static uint8_t choose_down(const struct filler *g, const struct way *way, uint32_t x, uint32_t d)
 {
 	const struct dmodk *m = g->m;
-	const struct osr_pgft_tree *t = tree_of(m, x);
+	const struct osr_pgft_tree *pgft_tree = tree_of(m, x);
 	uint32_t l = m->p->sw_level[way->sw], lx = m->p->sw_level[x];
-	uint32_t w = t->w[l], k = slot_of(m, d, l - 1) / w, digit = OSR_NONE, n = 0;
+	uint32_t w = pgft_tree->w[l], k = slot_of(m, d, l - 1) / w, digit = OSR_NONE, n = 0;
 	const struct cable *cable = g->cable + way->first;
-	uint32_t pick = m->index[d] / t->w_product[l - 1];
+	uint32_t pick = m->index[d] / pgft_tree->w_product[l - 1];
 
 	if (way->n == 1)
 		return cable->port;
 	if (l > lx + 1)
-		digit = slot_of(m, d, l - 2) % t->w[l - 1];
+		digit = slot_of(m, d, l - 2) % pgft_tree->w[l - 1];
 	for (uint32_t i = 0; i < way->n; i++)
 		n += digit != OSR_NONE && digit_of(m, cable[i].child) == digit;
 	if (!n)
@@ -202,7 +202,7 @@ static uint8_t choose_down(const struct filler *g, const struct way *way, uint32
 		n++;
 	}
 	assert(n);
-	n = (pick / (w * t->p[l]) + pick) % n;
+	n = (pick / (w * pgft_tree->p[l]) + pick) % n;
 	for (uint32_t i = 0; i < way->n; i++) {
 		if (digit != OSR_NONE && digit_of(m, cable[i].child) != digit)
 			continue;
@@ -227,17 +227,17 @@ static void patch_down(const struct filler *g, uint32_t x, uint32_t d, uint8_t *
 static void find_odd(struct filler *g, uint32_t s, uint64_t *all)
 {
 	struct dmodk *m = g->m;
-	const struct osr_pgft *p = m->p;
+	const struct osr_pgft *pgft = m->p;
 	uint64_t *odd = row_of(m, g->odd, s);
-	uint32_t l = p->sw_level[s], h = tree_of(m, s)->h;
+	uint32_t l = pgft->sw_level[s], h = tree_of(m, s)->h;
 
 	for (uint32_t k = l + 1; k <= h; k++) {
 		const uint64_t *now = row_of(m, m->reach[k], s);
 		const uint64_t *before = row_of(m, m->reach[k - 1], s);
 
 		memset(all, 0xff, m->words * sizeof(*all));
-		for (uint32_t q = 0; q < osr_pgft_n_up(p, s); q++) {
-			uint32_t c = p->up[p->up_row[s] + q], u;
+		for (uint32_t q = 0; q < osr_pgft_n_up(pgft, s); q++) {
+			uint32_t c = pgft->up[pgft->up_row[s] + q], u;
 
 			if (c == OSR_NONE) {
 				memset(all, 0, m->words * sizeof(*all));
@@ -254,26 +254,27 @@ static void find_odd(struct filler *g, uint32_t s, uint64_t *all)
 	}
 }
 
-static bool is_whole(const struct osr_pgft_tree *t)
+static bool table_is_whole(const struct osr_pgft_tree *pgft_tree)
 {
-	return !t->n_missing_links && !t->n_missing_switches && !t->merged && !t->n_spares;
+	return !pgft_tree->n_missing_links && !pgft_tree->n_missing_switches &&
+	       !pgft_tree->merged && !pgft_tree->n_spares;
 }
 
 /* Channels up from s that lead to x by way of level k: in the order of up-ports, then spares. */
-static uint32_t list_candidates(struct filler *g, uint32_t s, uint32_t x, uint32_t k)
+static uint32_t table_list_candidates(struct filler *g, uint32_t s, uint32_t x, uint32_t k)
 {
-	const struct osr_pgft *p = g->m->p;
+	const struct osr_pgft *pgft = g->m->p;
 	uint32_t n = 0;
 
-	for (uint32_t q = 0; q < osr_pgft_n_up(p, s); q++) {
-		uint32_t c = p->up[p->up_row[s] + q];
+	for (uint32_t q = 0; q < osr_pgft_n_up(pgft, s); q++) {
+		uint32_t c = pgft->up[pgft->up_row[s] + q];
 
 		if (c != OSR_NONE && may_go_up(g->m, s, g->m->f->chan_dst[c], k, x))
 			g->candidate[n++] = c;
 	}
-	for (uint32_t i = p->spare_row[s]; i < p->spare_row[s + 1]; i++)
-		if (may_go_up(g->m, s, g->m->f->chan_dst[p->spare[i]], k, x))
-			g->candidate[n++] = p->spare[i];
+	for (uint32_t i = pgft->spare_row[s]; i < pgft->spare_row[s + 1]; i++)
+		if (may_go_up(g->m, s, g->m->f->chan_dst[pgft->spare[i]], k, x))
+			g->candidate[n++] = pgft->spare[i];
 	return n;
 }
 
@@ -284,21 +285,21 @@ static uint32_t list_candidates(struct filler *g, uint32_t s, uint32_t x, uint32
 static void mend_up(struct filler *g, uint32_t s, uint32_t x)
 {
 	struct dmodk *m = g->m;
-	const struct osr_fabric *f = m->f;
+	const struct osr_fabric *fabric = m->f;
 	uint32_t l = m->p->sw_level[s], k = turn_level(m, s, x);
-	uint32_t n = list_candidates(g, s, x, k);
+	uint32_t n = table_list_candidates(g, s, x, k);
 
 	for (uint32_t i = m->dest_row[x]; i < m->dest_row[x + 1]; i++) {
 		uint32_t d = m->dest_list[i];
 		uint32_t c = m->p->up[m->p->up_row[s] + slot_of(m, d, l)];
 
-		if (c == OSR_NONE || !may_go_up(m, s, f->chan_dst[c], k, x))
+		if (c == OSR_NONE || !may_go_up(m, s, fabric->chan_dst[c], k, x))
 			c = choose_up(m, s, x, d, k, g->candidate, n);
-		m->r->lft[(size_t)d * m->n + s] = f->chan_port[c];
+		m->r->lft[(size_t)d * m->n + s] = fabric->chan_port[c];
 	}
 }
 
-static void mend(struct filler *g, uint32_t x, uint32_t level)
+static void table_mend(struct filler *g, uint32_t x, uint32_t level)
 {
 	const struct dmodk *m = g->m;
 	bool leaf = m->p->sw_level[x] == 1;
@@ -327,13 +328,13 @@ static void apply_escapes(const struct filler *g, uint32_t x, uint32_t d)
 /* The switch that has the LID, and the one it hangs on. */
 static void fill_last(const struct filler *g, uint32_t x, uint32_t d)
 {
-	const struct osr_fabric *f = g->m->f;
+	const struct osr_fabric *fabric = g->m->f;
 	uint8_t *row = g->m->r->lft + (size_t)d * g->m->n;
-	uint32_t s = f->dest_switch[d];
+	uint32_t s = fabric->dest_switch[d];
 
-	row[s] = f->term_port[f->dest_term[d]];
+	row[s] = fabric->term_port[fabric->dest_term[d]];
 	if (s != x)
-		row[x] = f->chan_port[f->chan_rev[f->chan_row[s]]];
+		row[x] = fabric->chan_port[fabric->chan_rev[fabric->chan_row[s]]];
 }
 
 static enum osr_status fill_switch(struct filler *g, uint32_t x)
@@ -352,14 +353,14 @@ static enum osr_status fill_switch(struct filler *g, uint32_t x)
 			continue;
 		row = get_row(g, x, d);
 		if (!row)
-			return no_memory(m);
+			return table_no_memory(m);
 		memcpy(to, row, m->n);
 		patch_down(g, x, d, to);
 	}
 	return OSR_OK;
 }
 
-static enum osr_status allocate(struct filler *g)
+static enum osr_status table_allocate(struct filler *g)
 {
 	struct dmodk *m = g->m;
 	uint32_t n_up = m->p->up_row[m->n];
@@ -372,7 +373,7 @@ static enum osr_status allocate(struct filler *g)
 	g->fill = osr_alloc(m->scratch, m->n, sizeof(*g->fill));
 	g->candidate = osr_alloc(m->scratch, 256, sizeof(*g->candidate));
 	if (!g->up_port || !g->odd || !g->way || !g->cable || !g->seen || !g->fill || !g->candidate)
-		return no_memory(m);
+		return table_no_memory(m);
 	for (uint32_t i = 0; i < n_up; i++)
 		g->up_port[i] =
 			m->p->up[i] == OSR_NONE ? OSR_NO_PATH : m->f->chan_port[m->p->up[i]];
@@ -387,29 +388,29 @@ static void mend_tree(struct filler *g, uint32_t tree)
 	for (uint32_t l = m->p->tree[tree].h - 1; l >= 1; l--)
 		for (uint32_t x = 0; x < m->n; x++)
 			if (m->p->sw_tree[x] == tree && m->dest_row[x] < m->dest_row[x + 1])
-				mend(g, x, l);
+				table_mend(g, x, l);
 }
 
 enum osr_status fill_tables(struct dmodk *m)
 {
 	struct filler g = { .m = m, .tree = OSR_NONE };
-	enum osr_status st = allocate(&g);
+	enum osr_status st = table_allocate(&g);
 	uint64_t *all = osr_alloc(m->scratch, m->words, sizeof(*all));
 
 	if (!st && !all)
-		st = no_memory(m);
+		st = table_no_memory(m);
 	for (uint32_t s = 0; s < m->n && !st; s++)
-		if (m->p->sw_level[s] && !is_whole(tree_of(m, s)))
+		if (m->p->sw_level[s] && !table_is_whole(tree_of(m, s)))
 			find_odd(&g, s, all);
 	for (uint32_t i = 0; i <= m->p->n_trees && !st; i++) {
-		st = i < m->p->n_trees ? begin_tree(&g, i) : OSR_OK;
+		st = i < m->p->n_trees ? table_begin_tree(&g, i) : OSR_OK;
 		for (uint32_t x = 0; x < m->n && !st; x++) {
 			uint32_t tree = m->p->sw_level[x] ? m->p->sw_tree[x] : m->p->n_trees;
 
 			if (tree == i && m->host[x] == x)
 				st = fill_switch(&g, x);
 		}
-		if (!st && i < m->p->n_trees && !is_whole(&m->p->tree[i]))
+		if (!st && i < m->p->n_trees && !table_is_whole(&m->p->tree[i]))
 			mend_tree(&g, i);
 	}
 	for (uint32_t d = 0; d < m->f->n_dests && !st; d++) {

@@ -69,93 +69,95 @@ static const struct osr_param params[] = {
  */
 static enum osr_status restart(struct osr_lanes_job *job)
 {
-	const struct osr_fabric *f = job->s->f;
+	const struct osr_fabric *fabric = job->s->f;
 	struct osr_spf_options opt = { .max_rounds = 2,
 				       .ignore_rates = job->opt->spf.ignore_rates };
 	enum osr_status st;
 
 	job->r->claims = 0;
-	memset(job->r->lft, OSR_NO_PATH, (size_t)f->n_dests * f->n_switches);
-	st = osr_spf_init(job->s, f, job->r, &opt, job->scratch, job->diag);
+	memset(job->r->lft, OSR_NO_PATH, (size_t)fabric->n_dests * fabric->n_switches);
+	st = osr_spf_init(job->s, fabric, job->r, &opt, job->scratch, job->diag);
 	if (!st)
 		osr_spf_route(job->s, &opt);
 	return st;
 }
 
-static struct osr_lanes_options lanes_options(const struct osr_values *v)
+static struct osr_lanes_options p2sssp_lanes_options(const struct osr_values *values)
 {
 	return (struct osr_lanes_options){
-		.spf = { .ignore_rates = v->num[IGNORE_RATES] },
-		.layers = { .heuristic = (enum osr_heuristic)v->num[HEURISTIC],
-			    .reversible = (enum osr_reversible)v->num[REVERSIBLE],
-			    .sift_passes = (uint32_t)v->num[SIFT],
-			    .balance = v->num[BALANCE] },
-		.guided_rounds = (uint32_t)v->num[GUIDED_ROUNDS],
-		.order_effort = (uint32_t)v->num[EFFORT],
-		.guided_reversible = v->num[REVERSIBLE] != OSR_REVERSIBLE_OFF,
-		.detours = v->num[DETOURS],
+		.spf = { .ignore_rates = values->num[IGNORE_RATES] },
+		.layers = { .heuristic = (enum osr_heuristic)values->num[HEURISTIC],
+			    .reversible = (enum osr_reversible)values->num[REVERSIBLE],
+			    .sift_passes = (uint32_t)values->num[SIFT],
+			    .balance = values->num[BALANCE] },
+		.guided_rounds = (uint32_t)values->num[GUIDED_ROUNDS],
+		.order_effort = (uint32_t)values->num[EFFORT],
+		.guided_reversible = values->num[REVERSIBLE] != OSR_REVERSIBLE_OFF,
+		.detours = values->num[DETOURS],
 		.one_vl_for_replies = true,
 	};
 }
 
 /* No promise; where one lane suffices, as in trees, the result says so nevertheless. */
-static enum osr_status do_without_lanes(const struct osr_spf *s, const struct osr_request *req,
+static enum osr_status do_without_lanes(const struct osr_spf *spf, const struct osr_request *req,
 					struct osr_arena *scratch, struct osr_arena *result,
-					struct osr_routing *r, struct osr_diag *diag)
+					struct osr_routing *routing, struct osr_diag *diag)
 {
 	bool fits;
-	enum osr_status st = osr_layers_single(s, req, scratch, result, r, &fits, diag);
+	enum osr_status st = osr_layers_single(spf, req, scratch, result, routing, &fits, diag);
 
 	if (!st && !fits)
-		r->n_vls = 1;
+		routing->n_vls = 1;
 	return st;
 }
 
-static enum osr_status route(const struct osr_job *job)
+static enum osr_status p2sssp_route(const struct osr_job *job)
 {
-	const struct osr_fabric *f = job->fabric;
-	const struct osr_values *v = job->values;
+	const struct osr_fabric *fabric = job->fabric;
+	const struct osr_values *values = job->values;
 	const struct osr_request *req = &job->request;
 	struct osr_arena *scratch = job->scratch, *result = job->arena;
-	struct osr_routing *r = job->routing;
+	struct osr_routing *routing = job->routing;
 	struct osr_diag *diag = job->diag;
 	/* One round of P-SSSP settles port 0 of bare switches; its other trees are replaced. */
-	struct osr_spf_options spf_opt = { .max_rounds = 0, .ignore_rates = v->num[IGNORE_RATES] };
+	struct osr_spf_options spf_opt = { .max_rounds = 0,
+					   .ignore_rates = values->num[IGNORE_RATES] };
 	double start = req->clock_ms ? req->clock_ms() : 0, ms_spf;
-	struct osr_lanes_options opt = lanes_options(v);
-	struct osr_spf s;
-	struct osr_lanes_job lanes = { .s = &s,
+	struct osr_lanes_options opt = p2sssp_lanes_options(values);
+	struct osr_spf spf;
+	struct osr_lanes_job lanes = { .s = &spf,
 				       .req = req,
 				       .opt = &opt,
 				       .scratch = scratch,
 				       .result = result,
-				       .r = r,
+				       .r = routing,
 				       .diag = diag,
 				       .restart = restart };
 	enum osr_status st;
 
-	st = osr_routing_init(r, f, result, diag);
+	st = osr_routing_init(routing, fabric, result, diag);
 	if (!st)
-		st = osr_spf_init(&s, f, r, &spf_opt, scratch, diag);
+		st = osr_spf_init(&spf, fabric, routing, &spf_opt, scratch, diag);
 	if (st)
 		return st;
-	osr_spf_route(&s, &spf_opt);
-	st = pairs_route(&s, (enum weight_step)v->num[STEP], (enum source_order)v->num[SOURCES],
-			 (uint32_t)v->num[ROUNDS], scratch, diag);
+	osr_spf_route(&spf, &spf_opt);
+	st = pairs_route(&spf, (enum weight_step)values->num[STEP],
+			 (enum source_order)values->num[SOURCES], (uint32_t)values->num[ROUNDS],
+			 scratch, diag);
 	if (st)
 		return st;
 	ms_spf = req->clock_ms ? req->clock_ms() - start : 0;
 
-	st = v->num[LANES] ? osr_lanes_assign(&lanes)
-			   : do_without_lanes(&s, req, scratch, result, r, diag);
+	st = values->num[LANES] ? osr_lanes_assign(&lanes)
+				: do_without_lanes(&spf, req, scratch, result, routing, diag);
 	if (st)
 		return st;
-	r->ms_spf = ms_spf;
-	r->ms_layers = req->clock_ms ? req->clock_ms() - start - ms_spf : 0;
-	osr_spf_finish(&s);
-	r->engine = "p2sssp";
-	r->n_rounds = (uint32_t)v->num[ROUNDS];
-	r->claims |= r->n_longer ? 0 : OSR_CLAIM_MINIMAL;
+	routing->ms_spf = ms_spf;
+	routing->ms_layers = req->clock_ms ? req->clock_ms() - start - ms_spf : 0;
+	osr_spf_finish(&spf);
+	routing->engine = "p2sssp";
+	routing->n_rounds = (uint32_t)values->num[ROUNDS];
+	routing->claims |= routing->n_longer ? 0 : OSR_CLAIM_MINIMAL;
 	return OSR_OK;
 }
 
@@ -168,5 +170,5 @@ const struct osr_engine osr_engine_p2sssp = {
 	.params = params,
 	.capabilities =
 		0, /* as lanes=no has it; otherwise the result claims to be free of deadlocks */
-	.route = route,
+	.route = p2sssp_route,
 };

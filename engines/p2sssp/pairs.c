@@ -20,13 +20,13 @@ struct pairs {
 	uint32_t n_searches;
 };
 
-static enum osr_status init(struct pairs *p, struct osr_spf *s, struct osr_arena *scratch,
+static enum osr_status init(struct pairs *p, struct osr_spf *spf, struct osr_arena *scratch,
 			    struct osr_diag *diag)
 {
-	const struct osr_fabric *f = s->f;
-	size_t n = f->n_switches, m = f->n_channels;
+	const struct osr_fabric *fabric = spf->f;
+	size_t n = fabric->n_switches, m = fabric->n_channels;
 
-	*p = (struct pairs){ .s = s, .f = f };
+	*p = (struct pairs){ .s = spf, .f = fabric };
 	p->weight = osr_calloc(scratch, m, sizeof(*p->weight));
 	p->dist = osr_alloc(scratch, n, sizeof(*p->dist));
 	p->first = osr_alloc(scratch, n, sizeof(*p->first));
@@ -45,29 +45,29 @@ static enum osr_status init(struct pairs *p, struct osr_spf *s, struct osr_arena
 /* The shortest-path graph towards root: the settling order gives the distances. */
 static void find_graph(struct pairs *p, uint32_t root)
 {
-	const struct osr_fabric *f = p->f;
-	const uint16_t *order = p->s->order + (size_t)root * f->n_switches;
+	const struct osr_fabric *fabric = p->f;
+	const uint16_t *order = p->s->order + (size_t)root * fabric->n_switches;
 	uint32_t n = 0;
 
-	memset(p->dist, 0xff, f->n_switches * sizeof(*p->dist));
+	memset(p->dist, 0xff, fabric->n_switches * sizeof(*p->dist));
 	p->dist[root] = 0;
 	for (uint32_t i = 1; i < p->s->n_order[root]; i++) {
 		uint32_t v = order[i], c;
 		uint16_t closest = UINT16_MAX;
 
-		for (c = f->chan_row[v]; c < f->chan_row[v + 1]; c++)
-			if (p->dist[f->chan_dst[c]] < closest)
-				closest = p->dist[f->chan_dst[c]];
+		for (c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++)
+			if (p->dist[fabric->chan_dst[c]] < closest)
+				closest = p->dist[fabric->chan_dst[c]];
 		p->dist[v] = closest + 1;
 		p->first[v] = n;
-		for (c = f->chan_row[v]; c < f->chan_row[v + 1]; c++)
-			if (p->dist[f->chan_dst[c]] == closest)
+		for (c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++)
+			if (p->dist[fabric->chan_dst[c]] == closest)
 				p->edge[n++] = c;
 		p->last[v] = n;
 	}
 }
 
-static uint32_t next_channel(const struct pairs *p, const uint8_t *hop, uint32_t v)
+static uint32_t pairs_next_channel(const struct pairs *p, const uint8_t *hop, uint32_t v)
 {
 	return p->f->chan_row[v] + hop[v];
 }
@@ -79,7 +79,7 @@ static void count_path(struct pairs *p, const uint8_t *hop, uint32_t root, uint3
 	uint64_t n = sign * p->f->sw_sources[v];
 
 	while (v != root) {
-		uint32_t c = next_channel(p, hop, v);
+		uint32_t c = pairs_next_channel(p, hop, v);
 
 		p->weight[c] += n * p->s->unit[c];
 		v = p->f->chan_dst[c];
@@ -92,7 +92,7 @@ static uint64_t tree_cost(const struct pairs *p, const uint8_t *hop, uint32_t ro
 	uint64_t cost = 0;
 
 	while (v != root) {
-		uint32_t c = next_channel(p, hop, v);
+		uint32_t c = pairs_next_channel(p, hop, v);
 
 		cost += p->weight[c];
 		v = p->f->chan_dst[c];
@@ -101,7 +101,7 @@ static uint64_t tree_cost(const struct pairs *p, const uint8_t *hop, uint32_t ro
 }
 
 /* Everything on shortest paths from v, down to where they meet the tree. */
-static uint32_t collect(struct pairs *p, uint32_t v)
+static uint32_t pairs_collect(struct pairs *p, uint32_t v)
 {
 	uint32_t n = 0;
 
@@ -124,7 +124,7 @@ static uint32_t collect(struct pairs *p, uint32_t v)
 }
 
 /* The lightest way from u, whose next switches are known; ties go to the lowest channel. */
-static void choose(struct pairs *p, uint8_t *hop, uint32_t u)
+static void pairs_choose(struct pairs *p, uint8_t *hop, uint32_t u)
 {
 	uint64_t best = UINT64_MAX;
 
@@ -140,9 +140,9 @@ static void choose(struct pairs *p, uint8_t *hop, uint32_t u)
 	p->cost[u] = best;
 }
 
-static void join(struct pairs *p, uint8_t *hop, uint32_t root, uint32_t v)
+static void pairs_join(struct pairs *p, uint8_t *hop, uint32_t root, uint32_t v)
 {
-	uint32_t n = p->joined[v] ? 0 : collect(p, v);
+	uint32_t n = p->joined[v] ? 0 : pairs_collect(p, v);
 
 	while (n-- > 0) {
 		uint32_t u = p->list[n];
@@ -150,15 +150,15 @@ static void join(struct pairs *p, uint8_t *hop, uint32_t root, uint32_t v)
 		if (p->joined[u])
 			p->cost[u] = tree_cost(p, hop, root, u);
 		else
-			choose(p, hop, u);
+			pairs_choose(p, hop, u);
 	}
-	for (uint32_t u = v; !p->joined[u]; u = p->f->chan_dst[next_channel(p, hop, u)])
+	for (uint32_t u = v; !p->joined[u]; u = p->f->chan_dst[pairs_next_channel(p, hop, u)])
 		p->joined[u] = 1;
 	count_path(p, hop, root, v, 1);
 }
 
 /* The i-th switch to be added, i = 1 .. n-1. */
-static uint32_t source(const struct pairs *p, uint32_t root, uint32_t i)
+static uint32_t pairs_source(const struct pairs *p, uint32_t root, uint32_t i)
 {
 	const uint16_t *order = p->s->order + (size_t)root * p->f->n_switches;
 
@@ -168,11 +168,11 @@ static uint32_t source(const struct pairs *p, uint32_t root, uint32_t i)
 static void add_source(struct pairs *p, uint8_t *hop, uint32_t root, uint32_t v, bool sends)
 {
 	if (v != root && p->dist[v] != UINT16_MAX && (p->f->sw_sources[v] != 0) == sends)
-		join(p, hop, root, v);
+		pairs_join(p, hop, root, v);
 }
 
 /* Those that send first; what is left has no pairs, only tables to fill. */
-static void build_tree(struct pairs *p, uint8_t *hop, uint32_t root)
+static void pairs_build_tree(struct pairs *p, uint8_t *hop, uint32_t root)
 {
 	memset(p->joined, 0, p->f->n_switches);
 	p->joined[root] = 1;
@@ -182,7 +182,7 @@ static void build_tree(struct pairs *p, uint8_t *hop, uint32_t root)
 				add_source(p, hop, root, v, sends);
 		else
 			for (uint32_t i = 1; i < p->s->n_order[root]; i++)
-				add_source(p, hop, root, source(p, root, i), sends);
+				add_source(p, hop, root, pairs_source(p, root, i), sends);
 	}
 }
 
@@ -193,12 +193,12 @@ static void settle_tree(struct pairs *p, uint8_t *hop, uint32_t root)
 
 	p->cost[root] = 0;
 	for (uint32_t i = 1; i < p->s->n_order[root]; i++)
-		choose(p, hop, order[i]);
+		pairs_choose(p, hop, order[i]);
 	for (uint32_t i = 1; i < p->s->n_order[root]; i++)
 		count_path(p, hop, root, order[i], 1);
 }
 
-static void route_dest(struct pairs *p, uint32_t root, uint32_t d, uint32_t round)
+static void pairs_route_dest(struct pairs *p, uint32_t root, uint32_t d, uint32_t round)
 {
 	const uint16_t *order = p->s->order + (size_t)root * p->f->n_switches;
 	uint8_t *hop = p->s->hop + (size_t)d * p->f->n_switches;
@@ -208,40 +208,40 @@ static void route_dest(struct pairs *p, uint32_t root, uint32_t d, uint32_t roun
 	if (p->step == STEP_DEST)
 		settle_tree(p, hop, root);
 	else
-		build_tree(p, hop, root);
+		pairs_build_tree(p, hop, root);
 }
 
-static void route_group(struct pairs *p, uint32_t group, uint32_t round)
+static void pairs_route_group(struct pairs *p, uint32_t group, uint32_t round)
 {
-	const struct osr_fabric *f = p->f;
+	const struct osr_fabric *fabric = p->f;
 
-	for (uint32_t root = 0; root < f->n_switches; root++) {
+	for (uint32_t root = 0; root < fabric->n_switches; root++) {
 		bool found = false;
 
 		for (uint32_t k = p->s->dest_row[root]; k < p->s->dest_row[root + 1]; k++) {
-			uint32_t d = p->s->dest_list[k], t = f->dest_term[d];
+			uint32_t d = p->s->dest_list[k], t = fabric->dest_term[d];
 
-			if (f->term_role[t] == OSR_ROLE_SP0 || f->term_group[t] != group)
+			if (fabric->term_role[t] == OSR_ROLE_SP0 || fabric->term_group[t] != group)
 				continue;
 			if (!found)
 				find_graph(p, root);
 			found = true;
-			route_dest(p, root, d, round);
+			pairs_route_dest(p, root, d, round);
 		}
 	}
 }
 
 /* Port 0 of a switch with end ports shares the tree of one of them. */
-static void share_trees(const struct osr_spf *s)
+static void share_trees(const struct osr_spf *spf)
 {
-	size_t n = s->f->n_switches;
+	size_t n = spf->f->n_switches;
 
-	for (uint32_t d = 0; d < s->f->n_dests; d++)
-		if (s->alias[d] != OSR_NONE)
-			memcpy(s->hop + d * n, s->hop + s->alias[d] * n, n);
+	for (uint32_t d = 0; d < spf->f->n_dests; d++)
+		if (spf->alias[d] != OSR_NONE)
+			memcpy(spf->hop + d * n, spf->hop + spf->alias[d] * n, n);
 }
 
-enum osr_status pairs_route(struct osr_spf *s, enum weight_step step, enum source_order order,
+enum osr_status pairs_route(struct osr_spf *spf, enum weight_step step, enum source_order order,
 			    uint32_t rounds, struct osr_arena *scratch, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
@@ -249,17 +249,17 @@ enum osr_status pairs_route(struct osr_spf *s, enum weight_step step, enum sourc
 	enum osr_status st;
 	struct pairs p;
 
-	st = init(&p, s, scratch, diag);
+	st = init(&p, spf, scratch, diag);
 	p.step = step;
 	p.order = order;
-	for (uint32_t t = 0; t < s->f->n_terminals; t++)
-		if (max_group < s->f->term_group[t])
-			max_group = s->f->term_group[t];
+	for (uint32_t t = 0; t < spf->f->n_terminals; t++)
+		if (max_group < spf->f->term_group[t])
+			max_group = spf->f->term_group[t];
 	for (uint32_t round = 0; !st && round <= rounds; round++)
 		for (uint32_t group = 0; group <= max_group; group++)
-			route_group(&p, group, round);
+			pairs_route_group(&p, group, round);
 	if (!st)
-		share_trees(s);
+		share_trees(spf);
 	osr_arena_reset(scratch, mark);
 	return st;
 }

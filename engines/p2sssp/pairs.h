@@ -32,12 +32,12 @@ enum source_order {
 };
 
 /*
- * s is routed; the trees of CA and router LIDs are replaced, `rounds` times after the first by
+ * spf is routed; the trees of CA and router LIDs are replaced, `rounds` times after the first by
  * taking each out of the weights and building it again. s->weight is not kept up to date. Time per
  * round O(LIDs * switches * edges of the shortest paths from one switch to one other), scratch
  * O(channels + switches).
  */
-enum osr_status pairs_route(struct osr_spf *s, enum weight_step step, enum source_order order,
+enum osr_status pairs_route(struct osr_spf *spf, enum weight_step step, enum source_order order,
 			    uint32_t rounds, struct osr_arena *scratch, struct osr_diag *diag);
 
 #endif

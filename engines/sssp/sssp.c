@@ -23,42 +23,42 @@ static const struct osr_param params[] = {
 	{ NULL }
 };
 
-static enum osr_status route(const struct osr_job *job)
+static enum osr_status sssp_sssp_route(const struct osr_job *job)
 {
-	const struct osr_fabric *f = job->fabric;
-	const struct osr_values *v = job->values;
+	const struct osr_fabric *fabric = job->fabric;
+	const struct osr_values *values = job->values;
 	const struct osr_request *req = &job->request;
 	struct osr_arena *scratch = job->scratch, *result = job->arena;
-	struct osr_routing *r = job->routing;
+	struct osr_routing *routing = job->routing;
 	struct osr_diag *diag = job->diag;
-	struct osr_spf_options spf_opt = { .max_rounds = (uint32_t)v->num[ROUNDS],
-					   .max_moves = (uint32_t)v->num[MOVES],
-					   .ignore_rates = v->num[IGNORE_RATES] };
+	struct osr_spf_options spf_opt = { .max_rounds = (uint32_t)values->num[ROUNDS],
+					   .max_moves = (uint32_t)values->num[MOVES],
+					   .ignore_rates = values->num[IGNORE_RATES] };
 	double start = req->clock_ms ? req->clock_ms() : 0;
 	bool fits;
-	struct osr_spf s;
+	struct osr_spf spf;
 	enum osr_status st;
 
-	st = osr_routing_init(r, f, result, diag);
+	st = osr_routing_init(routing, fabric, result, diag);
 	if (st)
 		return st;
-	st = osr_spf_init(&s, f, r, &spf_opt, scratch, diag);
+	st = osr_spf_init(&spf, fabric, routing, &spf_opt, scratch, diag);
 	if (st)
 		return st;
-	osr_spf_route(&s, &spf_opt);
-	r->ms_spf = req->clock_ms ? req->clock_ms() - start : 0;
+	osr_spf_route(&spf, &spf_opt);
+	routing->ms_spf = req->clock_ms ? req->clock_ms() - start : 0;
 
 	/* One layer or no claim: sssp promises balance, not lanes. */
-	st = osr_layers_single(&s, req, scratch, result, r, &fits, diag);
+	st = osr_layers_single(&spf, req, scratch, result, routing, &fits, diag);
 	if (st)
 		return st;
 	if (!fits)
-		r->n_vls = 1;
-	r->ms_layers = req->clock_ms ? req->clock_ms() - start - r->ms_spf : 0;
-	osr_spf_finish(&s);
-	r->engine = "sssp";
-	r->n_rounds = s.n_rounds;
-	r->claims |= OSR_CLAIM_MINIMAL;
+		routing->n_vls = 1;
+	routing->ms_layers = req->clock_ms ? req->clock_ms() - start - routing->ms_spf : 0;
+	osr_spf_finish(&spf);
+	routing->engine = "sssp";
+	routing->n_rounds = spf.n_rounds;
+	routing->claims |= OSR_CLAIM_MINIMAL;
 	return OSR_OK;
 }
 
@@ -70,5 +70,5 @@ const struct osr_engine osr_engine_sssp = {
 		     "HOTI 2009",
 	.params = params,
 	.capabilities = OSR_ENGINE_MINIMAL | OSR_ENGINE_LMC | OSR_ENGINE_REROUTE,
-	.route = route,
+	.route = sssp_sssp_route,
 };

@@ -50,20 +50,20 @@ struct osr_angara {
  * route is no error: it is counted. OSR_INVAL: a node that has failed or is not there. Time and
  * memory grow with the sum of hops over all choices.
  */
-enum osr_status osr_angara_init(struct osr_angara *a, const struct osr_turns *turns,
+enum osr_status osr_angara_init(struct osr_angara *angara, const struct osr_turns *turns,
 				const uint32_t *set, uint32_t n_set, struct osr_arena *scratch,
 				struct osr_arena *result, struct osr_diag *diag);
 
-static inline uint32_t osr_angara_n_choices(const struct osr_angara *a, uint32_t pair)
+static inline uint32_t osr_angara_n_choices(const struct osr_angara *angara, uint32_t pair)
 {
-	return a->row[pair + 1] - a->row[pair];
+	return angara->row[pair + 1] - angara->row[pair];
 }
 
 /* The channels of choice number k (from 0) of a pair: hops[pair] of them. */
-static inline const uint32_t *osr_angara_channels(const struct osr_angara *a, uint32_t pair,
+static inline const uint32_t *osr_angara_channels(const struct osr_angara *angara, uint32_t pair,
 						  uint32_t k)
 {
-	return a->channel + a->first_channel[pair] + (uint64_t)k * a->hops[pair];
+	return angara->channel + angara->first_channel[pair] + (uint64_t)k * angara->hops[pair];
 }
 
 enum osr_angara_algorithm {
@@ -87,9 +87,9 @@ struct osr_angara_options {
 	bool unique_first; /* SSSP: stage one, "unique routes"; off for figure 4 only */
 	bool literal;      /* SSSP: algorithm 4 in the routing graph instead of among the choices */
 	enum osr_angara_bfs_weight bfs_weight;
-	uint64_t bfs_ties; /* BFS: 0, order of discovery; else the seed of another order */
-	uint32_t rounds;  /* BALANCE: rip-up rounds at most */
-	uint32_t moves;    /* BALANCE: at most, and 4 per pair with a choice */
+	uint64_t bfs_ties;          /* BFS: 0, order of discovery; else the seed of another order */
+	uint32_t rounds;            /* BALANCE: rip-up rounds at most */
+	uint32_t moves;             /* BALANCE: at most, and 4 per pair with a choice */
 	uint64_t seed;              /* GENETIC */
 	uint32_t population;        /* GENETIC: chromosomes kept from one generation to the next */
 	uint32_t mutation_permille; /* GENETIC: of a child's gene */
@@ -113,7 +113,8 @@ struct osr_angara_stats {
  * BFS takes the first shortest path its search meets, section 4.1. O(|N| (V + E)) of the routing
  * graph, and sorting. SSSP: O(calls * choices of a source). GENETIC: slow.
  */
-enum osr_status osr_angara_route(const struct osr_angara *a, enum osr_angara_algorithm algorithm,
+enum osr_status osr_angara_route(const struct osr_angara *angara,
+				 enum osr_angara_algorithm algorithm,
 				 const struct osr_angara_options *opt, struct osr_arena *scratch,
 				 struct osr_srcroute *route, struct osr_angara_stats *stats,
 				 struct osr_diag *diag);

@@ -67,7 +67,7 @@ struct osr_audit {
  * `modes`: OSR_CLAIM_REVERSIBLE lets replies use the SL of their request; OSR_ONLY_HOSTS. OSR_OK
  * however many faults there are; OSR_INVAL for tables of another fabric; OSR_NOMEM.
  */
-enum osr_status osr_audit(const struct osr_fabric *f, const struct osr_generation *gen,
+enum osr_status osr_audit(const struct osr_fabric *fabric, const struct osr_generation *gen,
 			  uint32_t modes, uint32_t max_listed, struct osr_arena *scratch,
 			  struct osr_arena *result, struct osr_audit *audit, struct osr_diag *diag);
 
@@ -75,7 +75,7 @@ enum osr_status osr_audit(const struct osr_fabric *f, const struct osr_generatio
 const char *osr_fault_name(enum osr_fault_kind kind);
 
 /* One sentence with names and numbers. */
-void osr_fault_say(const struct osr_fabric *f, const struct osr_fault *fault,
+void osr_fault_say(const struct osr_fabric *fabric, const struct osr_fault *fault,
 		   struct osr_diag *diag);
 
 #endif

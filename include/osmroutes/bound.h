@@ -25,14 +25,14 @@
  * from some distance to all hosts on are removed (in trees: the pods of every level). Good for any
  * routing, not only minimal ones. O(levels * (switches + channels)).
  */
-enum osr_status osr_bound_cut(const struct osr_fabric *f, struct osr_arena *scratch,
+enum osr_status osr_bound_cut(const struct osr_fabric *fabric, struct osr_arena *scratch,
 			      uint64_t *bound, struct osr_diag *diag);
 
 /*
  * The best of `rounds` sets of weights, and of the cuts; with rounds = 1 all weights are alike, which
  * is the average load. O(rounds * switches with hosts * channels).
  */
-enum osr_status osr_bound_minimal(const struct osr_fabric *f, uint32_t rounds,
+enum osr_status osr_bound_minimal(const struct osr_fabric *fabric, uint32_t rounds,
 				  struct osr_arena *scratch, uint64_t *bound,
 				  struct osr_diag *diag);
 

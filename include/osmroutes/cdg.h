@@ -25,25 +25,26 @@ struct osr_cdg {
 };
 
 /* All weights zero. Memory 4 bytes per slot (sum over channels of the next switch's channels). */
-enum osr_status osr_cdg_init(struct osr_cdg *g, const struct osr_fabric *f,
+enum osr_status osr_cdg_init(struct osr_cdg *cdg, const struct osr_fabric *fabric,
 			     struct osr_arena *scratch, struct osr_diag *diag);
 
-static inline uint32_t osr_cdg_slot(const struct osr_cdg *g, uint32_t c1, uint8_t next_hop)
+static inline uint32_t osr_cdg_slot(const struct osr_cdg *cdg, uint32_t c1, uint8_t next_hop)
 {
-	return g->row[c1] + next_hop;
+	return cdg->row[c1] + next_hop;
 }
 
 /* The channel a slot of c1 leads to. */
-static inline uint32_t osr_cdg_target(const struct osr_cdg *g, uint32_t c1, uint32_t slot)
+static inline uint32_t osr_cdg_target(const struct osr_cdg *cdg, uint32_t c1, uint32_t slot)
 {
-	return g->f->chan_row[g->f->chan_dst[c1]] + (slot - g->row[c1]);
+	return cdg->f->chan_row[cdg->f->chan_dst[c1]] + (slot - cdg->row[c1]);
 }
 
 /*
  * Topological order, lowest channel first among equals: true and rank[n_channels] filled if the
  * graph is acyclic. *nomem is set if scratch ran out. O(channels + slots).
  */
-bool osr_cdg_sort(const struct osr_cdg *g, struct osr_arena *scratch, uint32_t *rank, bool *nomem);
+bool osr_cdg_sort(const struct osr_cdg *cdg, struct osr_arena *scratch, uint32_t *rank,
+		  bool *nomem);
 
 /*
  * An order with little weight on backward edges (weighted feedback arc set, NP-hard): the better of
@@ -55,7 +56,7 @@ bool osr_cdg_sort(const struct osr_cdg *g, struct osr_arena *scratch, uint32_t *
  * O(edges log edges) for the starts, O(edges log degree + channels^2 / small) for a pass.
  * Weights of UINT32_MAX are never made backward if that can be avoided.
  */
-enum osr_status osr_cdg_order(const struct osr_cdg *g, const uint32_t *roots, uint32_t passes,
+enum osr_status osr_cdg_order(const struct osr_cdg *cdg, const uint32_t *roots, uint32_t passes,
 			      struct osr_arena *scratch, uint32_t *rank, struct osr_diag *diag);
 
 /*
@@ -63,7 +64,7 @@ enum osr_status osr_cdg_order(const struct osr_cdg *g, const uint32_t *roots, ui
  * switches of a component has a path that goes forward in it, and so has every breadth-first tree
  * from the root.
  */
-enum osr_status osr_cdg_updown(const struct osr_fabric *f, const uint32_t *roots,
+enum osr_status osr_cdg_updown(const struct osr_fabric *fabric, const uint32_t *roots,
 			       struct osr_arena *scratch, uint32_t *rank, struct osr_diag *diag);
 
 #endif

@@ -26,9 +26,9 @@ struct osr_changes {
 };
 
 /* Both routings are finished, and need not be checked. */
-enum osr_status osr_changes(const struct osr_fabric *f, const struct osr_routing *r,
+enum osr_status osr_changes(const struct osr_fabric *fabric, const struct osr_routing *routing,
 			    const struct osr_fabric *f_new, const struct osr_routing *r_new,
-			    struct osr_arena *scratch, struct osr_changes *c,
+			    struct osr_arena *scratch, struct osr_changes *changes,
 			    struct osr_diag *diag);
 
 #endif

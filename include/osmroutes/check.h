@@ -47,11 +47,11 @@ struct osr_verdict {
 };
 
 /*
- * OSR_OK with the verdict filled if every claim of `r` is proven; OSR_CHECK_FAILED with a sentence
+ * OSR_OK with the verdict filled if every claim of `routing` is proven; OSR_CHECK_FAILED with a sentence
  * naming switch, LID and port of the first violation otherwise (the verdict then holds what was
  * found up to there).
  */
-enum osr_status osr_check(const struct osr_fabric *f, const struct osr_routing *r,
+enum osr_status osr_check(const struct osr_fabric *fabric, const struct osr_routing *routing,
 			  struct osr_arena *scratch, struct osr_verdict *verdict,
 			  struct osr_diag *diag);
 
@@ -59,7 +59,7 @@ enum osr_status osr_check(const struct osr_fabric *f, const struct osr_routing *
  * The same; on OSR_OK load[n_channels] holds the routes over every channel, counted as for the
  * edge forwarding index.
  */
-enum osr_status osr_check_loads(const struct osr_fabric *f, const struct osr_routing *r,
+enum osr_status osr_check_loads(const struct osr_fabric *fabric, const struct osr_routing *routing,
 				struct osr_arena *scratch, struct osr_verdict *verdict,
 				uint64_t *load, struct osr_diag *diag);
 
@@ -70,8 +70,8 @@ enum osr_status osr_check_loads(const struct osr_fabric *f, const struct osr_rou
  * dependencies these stand for. Slower than osr_check(): for diagnosis and tests.
  * *st reports memory.
  */
-uint32_t osr_check_cycle(const struct osr_fabric *f, const struct osr_routing *r, uint32_t modes,
-			 uint8_t vl, struct osr_arena *scratch, uint32_t *cycle, uint32_t max,
-			 enum osr_status *st);
+uint32_t osr_check_cycle(const struct osr_fabric *fabric, const struct osr_routing *routing,
+			 uint32_t modes, uint8_t vl, struct osr_arena *scratch, uint32_t *cycle,
+			 uint32_t max, enum osr_status *st);
 
 #endif

@@ -51,8 +51,8 @@ struct osr_crossing {
 };
 
 /* Memory for phases of up to max_pairs pairs; lives in `arena`. */
-enum osr_status osr_meter_init(struct osr_meter *m, const struct osr_fabric *f,
-			       const struct osr_routing *r, uint32_t max_pairs,
+enum osr_status osr_meter_init(struct osr_meter *meter, const struct osr_fabric *fabric,
+			       const struct osr_routing *routing, uint32_t max_pairs,
 			       struct osr_arena *arena, struct osr_diag *diag);
 
 /*
@@ -61,8 +61,8 @@ enum osr_status osr_meter_init(struct osr_meter *m, const struct osr_fabric *f,
  * finished and need not be checked: a loop is reported (OSR_CHECK_FAILED). Sums are taken by
  * congestion, from 1 upwards, so the double is the same on every machine.
  */
-enum osr_status osr_meter_phase(struct osr_meter *m, const struct osr_pair *pairs,
+enum osr_status osr_meter_phase(struct osr_meter *meter, const struct osr_pair *pairs,
 				const uint32_t *dests, uint32_t n_pairs, bool bandwidth,
-				struct osr_crossing *c, struct osr_diag *diag);
+				struct osr_crossing *crossing, struct osr_diag *diag);
 
 #endif

@@ -16,8 +16,9 @@
  * Calls visit() for every switch and LID whose route leaves switch sw by this port, to another switch or to
  * an end port: LIDs in ascending order, for each of them the switches from sw backwards. OSR_NOMEM.
  */
-enum osr_status osr_crossing_each(const struct osr_fabric *f, const struct osr_routing *r, uint32_t sw,
-				  uint8_t port, struct osr_arena *scratch,
+enum osr_status osr_crossing_each(const struct osr_fabric *fabric,
+				  const struct osr_routing *routing, uint32_t sw, uint8_t port,
+				  struct osr_arena *scratch,
 				  void (*visit)(void *ctx, uint32_t from, uint32_t dest), void *ctx,
 				  struct osr_diag *diag);
 

@@ -15,15 +15,15 @@
 #include <osmroutes/spf.h>
 
 /*
- * *routed says whether the fabric was routed this way; then r is complete like after
- * osr_layers_assign(). Otherwise s and r are as before, and the ordinary way is free: no product,
+ * *routed says whether the fabric was routed this way; then routing is complete like after
+ * osr_layers_assign(). Otherwise spf and routing are as before, and the ordinary way is free: no product,
  * hosts not spread evenly (the most loaded channel exceeds 1.15 times the mean of its
  * dimension's), LMC > 0 (which wants disjoint routes), mixed rates. With detours false it also
  * declines if the budget does not suffice for minimal routes.
  */
-enum osr_status osr_dor_assign(struct osr_spf *s, const struct osr_request *req,
+enum osr_status osr_dor_assign(struct osr_spf *spf, const struct osr_request *req,
 			       enum osr_reversible reversible, bool detours,
 			       struct osr_arena *scratch, struct osr_arena *result,
-			       struct osr_routing *r, bool *routed, struct osr_diag *diag);
+			       struct osr_routing *routing, bool *routed, struct osr_diag *diag);
 
 #endif

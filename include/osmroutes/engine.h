@@ -23,10 +23,10 @@
 
 /* What the caller needs, beyond options. */
 struct osr_request {
-	uint8_t max_vls;  /* VL budget, 1..15: the caller took the minimum over the fabric */
+	uint8_t max_vls;     /* VL budget, 1..15: the caller took the minimum over the fabric */
 	const char *vls_why; /* what limits them, for error messages; NULL: not said */
-	bool multicast;   /* include multicast on VL mcast_vl in the dependency graph */
-	uint8_t mcast_vl; /* 0..14 */
+	bool multicast;      /* include multicast on VL mcast_vl in the dependency graph */
+	uint8_t mcast_vl;    /* 0..14 */
 	/*
 	 * SLs that senders choose where any is safe (those of partitions and QoS levels), a bit
 	 * each; 0: unknown, taken as SL 0. For connections that outlive such tables.
@@ -61,9 +61,10 @@ enum {
  */
 struct osr_job {
 	const struct osr_engine *engine;
-	const struct osr_values *values;   /* of engine->params */
+	const struct osr_values *values; /* of engine->params */
 	struct osr_request request;
-	const struct osr_result *previous; /* the last checked result; NULL: none. Not for engines */
+	const struct osr_result
+		*previous; /* the last checked result; NULL: none. Not for engines */
 	/*
 	 * Why the switches do not go from the tables of `previous` to those of this sweep, for the
 	 * log; NULL: they do.

@@ -158,23 +158,23 @@ struct osr_terminal_in {
 struct osr_builder;
 
 struct osr_builder *osr_builder_new(void);
-void osr_builder_free(struct osr_builder *b); /* NULL is fine */
-uint32_t osr_builder_switch(struct osr_builder *b, const struct osr_switch_in *in);
-void osr_builder_link(struct osr_builder *b, const struct osr_link_in *in);
-void osr_builder_terminal(struct osr_builder *b, const struct osr_terminal_in *in);
-enum osr_status osr_builder_build(struct osr_builder *b, struct osr_arena *arena,
+void osr_builder_free(struct osr_builder *builder); /* NULL is fine */
+uint32_t osr_builder_switch(struct osr_builder *builder, const struct osr_switch_in *in);
+void osr_builder_link(struct osr_builder *builder, const struct osr_link_in *in);
+void osr_builder_terminal(struct osr_builder *builder, const struct osr_terminal_in *in);
+enum osr_status osr_builder_build(struct osr_builder *builder, struct osr_arena *arena,
 				  struct osr_fabric *fabric, struct osr_diag *diag);
 
 /* Is everything the same, names included? O(size). */
-bool osr_fabric_equal(const struct osr_fabric *f, const struct osr_fabric *g);
+bool osr_fabric_equal(const struct osr_fabric *fabric, const struct osr_fabric *g);
 /* The same whatever switches and end ports are called: no name says anything of routes. */
-bool osr_fabric_alike(const struct osr_fabric *f, const struct osr_fabric *g);
+bool osr_fabric_alike(const struct osr_fabric *fabric, const struct osr_fabric *g);
 /* Every array anew, in `arena`. */
 enum osr_status osr_fabric_copy(const struct osr_fabric *from, struct osr_arena *arena,
 				struct osr_fabric *to, struct osr_diag *diag);
 
 /* Index of the switch with this node GUID, or OSR_NONE. O(log n). */
-uint32_t osr_fabric_switch_by_guid(const struct osr_fabric *f, uint64_t guid);
+uint32_t osr_fabric_switch_by_guid(const struct osr_fabric *fabric, uint64_t guid);
 
 /*
  * Names come from nodes, which may say anything: control characters, and bytes that are no UTF-8, become
@@ -183,15 +183,16 @@ uint32_t osr_fabric_switch_by_guid(const struct osr_fabric *f, uint64_t guid);
 void osr_name_clean(char *name);
 
 /* Name of a switch or terminal for messages: its own, or "0x<guid>" written into buf. */
-const char *osr_switch_name(const struct osr_fabric *f, uint32_t sw, char buf[32]);
-const char *osr_terminal_name(const struct osr_fabric *f, uint32_t term, char buf[32]);
+const char *osr_switch_name(const struct osr_fabric *fabric, uint32_t sw, char buf[32]);
+const char *osr_terminal_name(const struct osr_fabric *fabric, uint32_t term, char buf[32]);
 
 /*
  * The channel that leaves switch s by this port, or OSR_NONE (end port, nothing, or no such port).
  */
-static inline uint32_t osr_port_channel(const struct osr_fabric *f, uint32_t s, uint32_t port)
+static inline uint32_t osr_port_channel(const struct osr_fabric *fabric, uint32_t s, uint32_t port)
 {
-	return port <= f->sw_n_ports[s] ? f->port_chan[f->port_row[s] + port] : OSR_NONE;
+	return port <= fabric->sw_n_ports[s] ? fabric->port_chan[fabric->port_row[s] + port]
+					     : OSR_NONE;
 }
 
 #endif

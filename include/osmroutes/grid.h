@@ -66,9 +66,9 @@ struct osr_grid {
  * otherwise it is left aside. OSR_NOT_APPLICABLE with the reason if the fabric is no torus or mesh.
  * The grid's arrays live in `result`. O(channels * degree^3).
  */
-enum osr_status osr_grid_find(const struct osr_fabric *f, const struct osr_grid_frame *frame,
+enum osr_status osr_grid_find(const struct osr_fabric *fabric, const struct osr_grid_frame *frame,
 			      struct osr_arena *scratch, struct osr_arena *result,
-			      struct osr_grid *g, struct osr_diag *diag);
+			      struct osr_grid *grid, struct osr_diag *diag);
 
 /*
  * The grid that an administrator describes instead: coordinates of switches (those of others are
@@ -76,21 +76,22 @@ enum osr_status osr_grid_find(const struct osr_fabric *f, const struct osr_grid_
  * says nothing), or both. frame->shape says all sizes and which are rings. OSR_NOT_APPLICABLE names
  * the switch or cable that contradicts it.
  */
-enum osr_status osr_grid_place(const struct osr_fabric *f, const struct osr_grid_frame *frame,
+enum osr_status osr_grid_place(const struct osr_fabric *fabric, const struct osr_grid_frame *frame,
 			       const uint8_t *port_dir, struct osr_arena *scratch,
-			       struct osr_arena *result, struct osr_grid *g, struct osr_diag *diag);
+			       struct osr_arena *result, struct osr_grid *grid,
+			       struct osr_diag *diag);
 
 /* "torus 8x8x8", "mesh 4x4", "8x8 rings, 3 line"; lines of 2 and rings as found. */
 const char *osr_grid_name(const struct osr_grid_shape *shape, char buf[64]);
 
-static inline const uint16_t *osr_grid_coord(const struct osr_grid *g, uint32_t sw)
+static inline const uint16_t *osr_grid_coord(const struct osr_grid *grid, uint32_t sw)
 {
-	return g->coord + (size_t)sw * g->shape.n_dims;
+	return grid->coord + (size_t)sw * grid->shape.n_dims;
 }
 
-static inline uint32_t osr_grid_near(const struct osr_grid *g, uint32_t sw, uint32_t dir)
+static inline uint32_t osr_grid_near(const struct osr_grid *grid, uint32_t sw, uint32_t dir)
 {
-	return g->near[(size_t)sw * 2 * g->shape.n_dims + dir];
+	return grid->near[(size_t)sw * 2 * grid->shape.n_dims + dir];
 }
 
 #endif

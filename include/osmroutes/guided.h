@@ -45,45 +45,45 @@
 struct osr_guided_options {
 	uint32_t rounds; /* of routing and improving the orders, at most */
 	uint32_t sift_passes;
-	uint32_t moves; /* of dests off the most loaded channel, for 100 dests, at most */
+	uint32_t moves;  /* of dests off the most loaded channel, for 100 dests, at most */
 	uint32_t effort; /* of the search for a single order: updown.h */
 	bool reversible; /* try to give both directions of a pair one SL */
 };
 
 /*
- * s is routed (osr_spf_route) and gets new hops. orders[] holds req->max_vls (at most
+ * spf is routed (osr_spf_route) and gets new hops. orders[] holds req->max_vls (at most
  * OSR_GUIDED_MAX) channel orders to start from, as osr_layers_assign() leaves them; it is
- * overwritten. Fills in r what osr_layers_assign() does; only memory can fail. r->n_longer counts
+ * overwritten. Fills in routing what osr_layers_assign() does; only memory can fail. r->n_longer counts
  * the (switch, dest) routes longer than minimal. Time O(rounds * K * LIDs * edges of their graph)
  * or less. Scratch O(channels * K + dependency slots).
  */
-enum osr_status osr_guided_route(struct osr_spf *s, const struct osr_request *req,
+enum osr_status osr_guided_route(struct osr_spf *spf, const struct osr_request *req,
 				 const struct osr_guided_options *opt, uint32_t *orders,
 				 struct osr_arena *scratch, struct osr_arena *result,
-				 struct osr_routing *r, struct osr_diag *diag);
+				 struct osr_routing *routing, struct osr_diag *diag);
 
 /*
  * The same for trees that are given (s->hop) and legal by and large: no tree is routed again.
  * *kept says whether every route is legal in some order; with `mend`, those that are not take
- * detours, and *kept is true. If not kept, r is as before.
+ * detours, and *kept is true. If not kept, routing is as before.
  */
-enum osr_status osr_guided_keep(struct osr_spf *s, const struct osr_request *req,
+enum osr_status osr_guided_keep(struct osr_spf *spf, const struct osr_request *req,
 				const struct osr_guided_options *opt, bool mend, uint32_t *orders,
 				struct osr_arena *scratch, struct osr_arena *result,
-				struct osr_routing *r, bool *kept, struct osr_diag *diag);
+				struct osr_routing *routing, bool *kept, struct osr_diag *diag);
 
 /*
  * Fewer lanes for minimal routes: keeps the trees that are legal under n_orders orders, routes the
  * others again, improves the orders, and so on while that helps. *fits says whether every route
- * became legal; then r is complete as after osr_guided_route(), and no route is longer. Otherwise
+ * became legal; then routing is complete as after osr_guided_route(), and no route is longer. Otherwise
  * s->hop is as before and r->sl untouched. Gives up early: after the first look if more than 1 in
  * `tolerance` routes (and a few) is not legal.
  */
-enum osr_status osr_guided_reduce(struct osr_spf *s, const struct osr_request *req,
+enum osr_status osr_guided_reduce(struct osr_spf *spf, const struct osr_request *req,
 				  const struct osr_guided_options *opt, uint32_t n_orders,
 				  uint32_t tolerance, const uint32_t *orders,
 				  struct osr_arena *scratch, struct osr_arena *result,
-				  struct osr_routing *r, bool *fits, struct osr_diag *diag);
+				  struct osr_routing *routing, bool *fits, struct osr_diag *diag);
 
 /*
  * Rip-up rounds, then moves of single dests, that keep to one order: for routes that fit one layer
@@ -91,9 +91,9 @@ enum osr_status osr_guided_reduce(struct osr_spf *s, const struct osr_request *r
  * freedom. Dests keep their tree where the order leaves no other. Scratch and `result` are as
  * before.
  */
-enum osr_status osr_guided_refine(struct osr_spf *s, const struct osr_request *req,
+enum osr_status osr_guided_refine(struct osr_spf *spf, const struct osr_request *req,
 				  const struct osr_spf_options *opt, uint32_t *rank,
 				  struct osr_arena *scratch, struct osr_arena *result,
-				  struct osr_routing *r, struct osr_diag *diag);
+				  struct osr_routing *routing, struct osr_diag *diag);
 
 #endif

@@ -41,13 +41,14 @@ extern "C" {
 struct osrk;
 
 struct osrk_place {
-	const char *name;	  /* for people, or NULL */
-	const char *const *hosts; /* [n_ranks] port GUID "0x..." or host name; NULL: any free hosts */
+	const char *name; /* for people, or NULL */
+	const char *const
+		*hosts; /* [n_ranks] port GUID "0x..." or host name; NULL: any free hosts */
 	uint32_t n_ranks;
 	const char *const *patterns; /* [n_patterns] who sends to whom, by rank: "0>1 1>0" */
 	uint32_t n_patterns;
-	uint32_t n_offsets; /* LID offsets for the patterns to share in turn; 0 means 1 */
-	bool hold;	    /* withdraw it when this connection ends */
+	uint32_t n_offsets;    /* LID offsets for the patterns to share in turn; 0 means 1 */
+	bool hold;             /* withdraw it when this connection ends */
 	const uint32_t *owner; /* root places for another user; NULL: for oneself */
 };
 
@@ -57,7 +58,7 @@ struct osrk_key {
 	enum osrk_state state;
 	uint32_t offset;     /* of LIDs */
 	uint32_t contention; /* most of its flows on one cable, 0 before the first request */
-	uint32_t bound;	     /* no routing has less */
+	uint32_t bound;      /* no routing has less */
 	uint32_t left_out;   /* pairs that stay with the base routing */
 };
 

@@ -50,7 +50,7 @@ struct osr_key {
 	uint32_t n_left_out;  /* pairs that stay with the base routing, see osr_key_make() */
 	uint32_t host_degree; /* flows on the busiest cable of an end port */
 	uint32_t bound;       /* no routing of the units has less contention */
-	uint64_t spread;      /* of the caller, after osr_key_make(), see OSR_KEY_AS_IS; 0 by then */
+	uint64_t spread; /* of the caller, after osr_key_make(), see OSR_KEY_AS_IS; 0 by then */
 };
 
 /* How classes find their middle switches. */
@@ -100,7 +100,7 @@ struct osr_parallel {
  *
  * Time O(pairs sqrt(leaves) degree); 11,664 hosts sending at once take some ten milliseconds.
  */
-enum osr_status osr_key_make(const struct osr_pgft *p, const struct osr_pair *pairs,
+enum osr_status osr_key_make(const struct osr_pgft *pgft, const struct osr_pair *pairs,
 			     uint32_t n_pairs, struct osr_arena *scratch, struct osr_arena *result,
 			     struct osr_key *key, struct osr_diag *diag);
 
@@ -109,7 +109,7 @@ enum osr_status osr_key_make(const struct osr_pgft *p, const struct osr_pair *pa
  * largest load on a channel decides, then the sum of squares (the variance over links), then the load
  * of the whole plane, then the lowest number. `parallel` may be NULL.
  */
-enum osr_status osr_key_place(const struct osr_pgft *p, const struct osr_key *key,
+enum osr_status osr_key_place(const struct osr_pgft *pgft, const struct osr_key *key,
 			      const uint32_t *load, enum osr_key_choice choice,
 			      const struct osr_parallel *parallel, struct osr_arena *scratch,
 			      struct osr_arena *result, struct osr_key_routes *routes,

@@ -56,32 +56,32 @@ struct osr_layers_options {
 /*
  * One-way: fills r->sl, n_layers, n_layers_one_way, n_vls, rank, mcast_* and the claims
  * DEADLOCK_FREE and MULTICAST; if one layer suffices also REVERSIBLE and ANY_SL, with sl == NULL.
- * s must be routed and not finished. orders[OSR_MAX_VLS * n_channels] receives the channel orders
+ * spf must be routed and not finished. orders[OSR_MAX_VLS * n_channels] receives the channel orders
  * (rank[channel]) of the layers, also on OSR_NO_VL: the budget req->max_vls does not suffice.
  */
-enum osr_status osr_layers_assign(const struct osr_spf *s, const struct osr_request *req,
+enum osr_status osr_layers_assign(const struct osr_spf *spf, const struct osr_request *req,
 				  const struct osr_layers_options *opt, struct osr_arena *scratch,
-				  struct osr_arena *result, struct osr_routing *r, uint32_t *orders,
-				  struct osr_diag *diag);
+				  struct osr_arena *result, struct osr_routing *routing,
+				  uint32_t *orders, struct osr_diag *diag);
 
 /*
  * After osr_layers_assign() took several layers: again, by pairs of switches, so that replies are
  * safe on the SL of their request. On success replaces SLs and certificate and adds the claim
- * REVERSIBLE; on OSR_NO_VL r stays as it was. With OSR_REVERSIBLE_AUTO it gives up as soon as
+ * REVERSIBLE; on OSR_NO_VL routing stays as it was. With OSR_REVERSIBLE_AUTO it gives up as soon as
  * success is unlikely.
  */
-enum osr_status osr_layers_pair(const struct osr_spf *s, const struct osr_request *req,
+enum osr_status osr_layers_pair(const struct osr_spf *spf, const struct osr_request *req,
 				const struct osr_layers_options *opt, const uint32_t *orders,
 				struct osr_arena *scratch, struct osr_arena *result,
-				struct osr_routing *r, struct osr_diag *diag);
+				struct osr_routing *routing, struct osr_diag *diag);
 
 /*
  * Only asks whether everything fits one layer (*fits), as it does in trees; for minimal routes
  * only, as osr_spf_route() leaves them, because trees are walked by distance; then the claims are
- * those of osr_layers_assign() with any SL. Otherwise r keeps no claim, rank or SL.
+ * those of osr_layers_assign() with any SL. Otherwise routing keeps no claim, rank or SL.
  */
-enum osr_status osr_layers_single(const struct osr_spf *s, const struct osr_request *req,
+enum osr_status osr_layers_single(const struct osr_spf *spf, const struct osr_request *req,
 				  struct osr_arena *scratch, struct osr_arena *result,
-				  struct osr_routing *r, bool *fits, struct osr_diag *diag);
+				  struct osr_routing *routing, bool *fits, struct osr_diag *diag);
 
 #endif

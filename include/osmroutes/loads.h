@@ -30,22 +30,23 @@ struct osr_loads {
 };
 
 /* All zero, in `arena`. */
-enum osr_status osr_loads_init(struct osr_loads *l, const struct osr_fabric *f,
+enum osr_status osr_loads_init(struct osr_loads *loads, const struct osr_fabric *fabric,
 			       struct osr_arena *arena, struct osr_diag *diag);
 
-/* Adds the routes to dests first .. end - 1. `r` is finished and need not be checked. */
-enum osr_status osr_loads_add(struct osr_loads *l, const struct osr_fabric *f,
-			      const struct osr_routing *r, uint32_t first, uint32_t end,
+/* Adds the routes to dests first .. end - 1. `routing` is finished and need not be checked. */
+enum osr_status osr_loads_add(struct osr_loads *loads, const struct osr_fabric *fabric,
+			      const struct osr_routing *routing, uint32_t first, uint32_t end,
 			      struct osr_arena *scratch, struct osr_diag *diag);
 
 /* Adds what another has counted. */
-void osr_loads_join(struct osr_loads *l, const struct osr_fabric *f, const struct osr_loads *other);
+void osr_loads_join(struct osr_loads *loads, const struct osr_fabric *fabric,
+		    const struct osr_loads *other);
 
 /*
  * The sum of all loads if every route were minimal; routes between parts of the fabric that no
  * cable connects are left out. O(switches * channels).
  */
-enum osr_status osr_loads_minimal(const struct osr_fabric *f, struct osr_arena *scratch,
+enum osr_status osr_loads_minimal(const struct osr_fabric *fabric, struct osr_arena *scratch,
 				  uint64_t *sum, struct osr_diag *diag);
 
 struct osr_balance {
@@ -56,7 +57,7 @@ struct osr_balance {
 };
 
 /* minimal_sum: of osr_loads_minimal(); k >= 1. Zeros for a fabric without channels. */
-void osr_loads_balance(const struct osr_loads *l, const struct osr_fabric *f, uint64_t minimal_sum,
-		       uint32_t k, struct osr_balance *b);
+void osr_loads_balance(const struct osr_loads *loads, const struct osr_fabric *fabric,
+		       uint64_t minimal_sum, uint32_t k, struct osr_balance *balance);
 
 #endif

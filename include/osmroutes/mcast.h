@@ -15,27 +15,27 @@
 #include <osmroutes/spf.h>
 
 /*
- * Fills r->mcast_parent (allocated in `result`) from the distances that s collected while routing.
+ * Fills r->mcast_parent (allocated in `result`) from the distances that spf collected while routing.
  */
-enum osr_status osr_mcast_order(const struct osr_spf *s, struct osr_arena *scratch,
-				struct osr_arena *result, struct osr_routing *r,
+enum osr_status osr_mcast_order(const struct osr_spf *spf, struct osr_arena *scratch,
+				struct osr_arena *result, struct osr_routing *routing,
 				struct osr_diag *diag);
 
 /*
  * The whole breadth-first tree, nothing pruned: parent[n_switches], OSR_NONE for roots. Between
  * any two switches of a component it has a path, up and then down.
  */
-enum osr_status osr_mcast_tree(const struct osr_spf *s, struct osr_arena *scratch, uint32_t *parent,
-			       struct osr_diag *diag);
+enum osr_status osr_mcast_tree(const struct osr_spf *spf, struct osr_arena *scratch,
+			       uint32_t *parent, struct osr_diag *diag);
 
 /*
  * Another spanning tree, parent[] as above, for multicast: tree[] less the switches behind which
  * nobody hangs. Both [n_switches].
  */
-enum osr_status osr_mcast_take(const struct osr_fabric *f, const uint32_t *tree,
+enum osr_status osr_mcast_take(const struct osr_fabric *fabric, const uint32_t *tree,
 			       struct osr_arena *scratch, uint32_t *parent, struct osr_diag *diag);
 
-/* Adds the dependencies of a spanning order to g with the weight UINT32_MAX. */
-void osr_mcast_depend(const uint32_t *parent, struct osr_cdg *g);
+/* Adds the dependencies of a spanning order to cdg with the weight UINT32_MAX. */
+void osr_mcast_depend(const uint32_t *parent, struct osr_cdg *cdg);
 
 #endif

@@ -34,7 +34,7 @@ struct osr_overlay_entry {
  *
  * Time O(LIDs with entries * switches); if the base's certificate does not fit, O(LIDs * switches).
  */
-enum osr_status osr_overlay_apply(const struct osr_fabric *f, const struct osr_routing *base,
+enum osr_status osr_overlay_apply(const struct osr_fabric *fabric, const struct osr_routing *base,
 				  const struct osr_overlay_entry *entry, uint32_t n_entries,
 				  struct osr_arena *scratch, struct osr_arena *result,
 				  struct osr_routing *out, struct osr_diag *diag);

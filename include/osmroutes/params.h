@@ -48,14 +48,14 @@ struct osr_values {
 };
 
 /* Every row to its default. The defaults of our own tables are valid (a unit test sees to it). */
-void osr_values_default(struct osr_values *v, const struct osr_param *table);
+void osr_values_default(struct osr_values *values, const struct osr_param *table);
 
 /*
  * Sets one option from text. OSR_INVAL names the option and what would be valid:
  *	unknown option "roundz": did you mean "rounds"? / "rounds = many": expected a number 0..100
- * v is unchanged then.
+ * values is unchanged then.
  */
-enum osr_status osr_values_set(struct osr_values *v, const struct osr_param *table,
+enum osr_status osr_values_set(struct osr_values *values, const struct osr_param *table,
 			       const char *name, const char *text, struct osr_diag *diag);
 
 /* A whole text as a number: decimal, 010 too, or with 0x before it. No sign, no blank. */

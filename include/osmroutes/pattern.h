@@ -101,30 +101,30 @@ const struct osr_pattern *osr_pattern_row(uint32_t i);
 const struct osr_pattern *osr_pattern_find(const char *name);
 
 /*
- * Fills q for n_ranks >= 2. OSR_INVAL with a sentence: too many or too few numbers, numbers that
+ * Fills sequence for n_ranks >= 2. OSR_INVAL with a sentence: too many or too few numbers, numbers that
  * the pattern cannot be made of, more than 2^20 ranks, or 2^31 pairs and more at once.
  */
-enum osr_status osr_sequence_make(const struct osr_pattern *p, uint32_t n_ranks,
-				  const uint32_t *arg, uint32_t n_args, struct osr_sequence *q,
-				  struct osr_diag *diag);
+enum osr_status osr_sequence_make(const struct osr_pattern *pattern, uint32_t n_ranks,
+				  const uint32_t *arg, uint32_t n_args,
+				  struct osr_sequence *sequence, struct osr_diag *diag);
 
 /*
  * The same from text, "NAME" or "NAME:1,2": a pattern, or a sequence of collective.h.
  */
-enum osr_status osr_sequence_parse(const char *text, uint32_t n_ranks, struct osr_sequence *q,
-				   struct osr_diag *diag);
+enum osr_status osr_sequence_parse(const char *text, uint32_t n_ranks,
+				   struct osr_sequence *sequence, struct osr_diag *diag);
 
 /* Phases as a sequence; they must outlive it. */
-void osr_sequence_given(const struct osr_phases *phases, struct osr_sequence *q);
+void osr_sequence_given(const struct osr_phases *phases, struct osr_sequence *sequence);
 
 /*
  * The pairs of phase k < q->n_phases into pairs[q->max_pairs]; returns how many, in an order that
  * depends on nothing else. `prng` may be NULL unless the pattern is random.
  */
-static inline uint32_t osr_sequence_phase(const struct osr_sequence *q, uint32_t k,
+static inline uint32_t osr_sequence_phase(const struct osr_sequence *sequence, uint32_t k,
 					  struct osr_prng *prng, struct osr_pair *pairs)
 {
-	return q->pattern->phase(q, k, prng, pairs);
+	return sequence->pattern->phase(sequence, k, prng, pairs);
 }
 
 #endif

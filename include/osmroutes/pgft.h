@@ -69,7 +69,7 @@ struct osr_pgft_tree {
 	 * [m_h .. m_(l+1) w_product[l]]
 	 */
 	uint32_t *place[OSR_PGFT_MAX_LEVELS + 1];
-	bool merged; /* some switches have several places */
+	bool merged;       /* some switches have several places */
 	uint32_t recalled; /* index of the tree in the memory whose digits it keeps, or OSR_NONE */
 };
 
@@ -138,14 +138,15 @@ struct osr_pgft_options {
  * not a tree or there is no host. Everything lives in `scratch`. Time O(channels * levels) and, for
  * each switch above level 2, the square of its degree.
  */
-enum osr_status osr_pgft_find(const struct osr_fabric *f, const struct osr_pgft_options *opt,
-			      struct osr_arena *scratch, struct osr_pgft *p, struct osr_diag *diag);
+enum osr_status osr_pgft_find(const struct osr_fabric *fabric, const struct osr_pgft_options *opt,
+			      struct osr_arena *scratch, struct osr_pgft *pgft,
+			      struct osr_diag *diag);
 
 /*
- * What to remember of p, and of what was remembered `before` (NULL: nothing), for the options of
+ * What to remember of pgft, and of what was remembered `before` (NULL: nothing), for the options of
  * the next time. Lives in `arena`.
  */
-enum osr_status osr_pgft_remember(const struct osr_pgft *p, const struct osr_pgft_memory *before,
+enum osr_status osr_pgft_remember(const struct osr_pgft *pgft, const struct osr_pgft_memory *before,
 				  struct osr_arena *arena, const struct osr_pgft_memory **memory,
 				  struct osr_diag *diag);
 
@@ -153,12 +154,12 @@ enum osr_status osr_pgft_remember(const struct osr_pgft *p, const struct osr_pgf
  * One sentence without a full stop: "PGFT(3; 18,18,6; 1,18,6; 1,1,3), 1944 of 1944 hosts, 3 links
  * missing". Cut off at size.
  */
-void osr_pgft_describe(const struct osr_pgft *p, char *buf, size_t size);
+void osr_pgft_describe(const struct osr_pgft *pgft, char *buf, size_t size);
 
 /* The up-ports of a switch: w_(l+1) p_(l+1), 0 on the top level and outside. */
-static inline uint32_t osr_pgft_n_up(const struct osr_pgft *p, uint32_t sw)
+static inline uint32_t osr_pgft_n_up(const struct osr_pgft *pgft, uint32_t sw)
 {
-	return p->up_row[sw + 1] - p->up_row[sw];
+	return pgft->up_row[sw + 1] - pgft->up_row[sw];
 }
 
 #endif

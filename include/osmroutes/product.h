@@ -47,8 +47,8 @@ struct osr_product {
 /*
  * OSR_NOT_APPLICABLE, with the reason, for everything else; quick to say so. O(channels * degree).
  */
-enum osr_status osr_product_find(const struct osr_fabric *f, struct osr_arena *scratch,
-				 struct osr_product *p, struct osr_diag *diag);
+enum osr_status osr_product_find(const struct osr_fabric *fabric, struct osr_arena *scratch,
+				 struct osr_product *product, struct osr_diag *diag);
 
 /* Where the layers cut the rings, and which way opposite switches of a ring take. */
 struct osr_product_plan {
@@ -62,7 +62,7 @@ struct osr_product_plan {
  * Two cuts per ring in all combinations: 2^rings layers, symmetric; false if there are more than
  * max.
  */
-bool osr_product_plan_pairs(const struct osr_product *p, uint32_t max_layers,
+bool osr_product_plan_pairs(const struct osr_product *product, uint32_t max_layers,
 			    struct osr_product_plan *plan);
 
 /*
@@ -71,32 +71,32 @@ bool osr_product_plan_pairs(const struct osr_product *p, uint32_t max_layers,
  * of 8. Otherwise both directions are cut at the same switches, and osr_product_escape() reaches
  * everything.
  */
-void osr_product_plan_spaced(const struct osr_product *p, uint32_t n_layers, bool staggered,
+void osr_product_plan_spaced(const struct osr_product *product, uint32_t n_layers, bool staggered,
 			     struct osr_product_plan *plan);
 
 /*
  * Dimension-order hops from every switch to dest d: minimal. hop[n_switches]; the own switch is
  * not set.
  */
-void osr_dor(const struct osr_product *p, const struct osr_product_plan *plan, uint32_t d,
+void osr_dor(const struct osr_product *product, const struct osr_product_plan *plan, uint32_t d,
 	     uint8_t *hop);
 
 /*
  * The same without passing through any cut of layer k: not always minimal, but always legal there.
  * The layer must cut both directions of a ring at the same switch.
  */
-void osr_product_escape(const struct osr_product *p, const struct osr_product_plan *plan,
+void osr_product_escape(const struct osr_product *product, const struct osr_product_plan *plan,
 			uint32_t k, uint32_t root, uint8_t *hop);
 
 /* rank[n_channels]: the order of layer k, by dimension, then from its cut onwards. */
-void osr_product_order(const struct osr_product *p, const struct osr_product_plan *plan, uint32_t k,
-		       uint32_t *rank);
+void osr_product_order(const struct osr_product *product, const struct osr_product_plan *plan,
+		       uint32_t k, uint32_t *rank);
 
 /*
  * A spanning tree (parent channel per switch) whose multicast turns fit the routes of layer k: its
  * root lies opposite the cuts of the rings and in the middle of lines.
  */
-void osr_product_tree(const struct osr_product *p, const struct osr_product_plan *plan, uint32_t k,
-		      uint32_t *parent);
+void osr_product_tree(const struct osr_product *product, const struct osr_product_plan *plan,
+		      uint32_t k, uint32_t *parent);
 
 #endif

@@ -46,41 +46,42 @@ struct osr_reroute_options {
 };
 
 /*
- * OSR_OK: r is complete, in `result`, with r->stable filled; check it like any other result.
+ * OSR_OK: routing is complete, in `result`, with r->stable filled; check it like any other result.
  * OSR_NOT_APPLICABLE, with the reason: route anew (tables with SL2VL by port pair, a smaller VL
  * budget, a pair that no lane can serve, drift). `previous` must be the last checked result.
  */
-enum osr_status osr_reroute(const struct osr_fabric *f, const struct osr_request *req,
+enum osr_status osr_reroute(const struct osr_fabric *fabric, const struct osr_request *req,
 			    const struct osr_result *previous,
 			    const struct osr_reroute_options *opt, struct osr_arena *scratch,
-			    struct osr_arena *result, struct osr_routing *r, struct osr_diag *diag);
+			    struct osr_arena *result, struct osr_routing *routing,
+			    struct osr_diag *diag);
 
 /*
  * Work that the next repair would do, done when there is time: what the tables of x depend on, into
- * r->lane_deps, in `result`. r is x's routing. For checked results that others may be repaired from
+ * r->lane_deps, in `result`. routing is x's routing. For checked results that others may be repaired from
  * (without a home of their own); nothing to do is fine.
  */
 enum osr_status osr_reroute_prepare(const struct osr_result *x, struct osr_arena *scratch,
-				    struct osr_arena *result, struct osr_routing *r,
+				    struct osr_arena *result, struct osr_routing *routing,
 				    struct osr_diag *diag);
 
 /*
  * After a full route although there was a previous result, whose SLs connections still use: adds
  * those that are free of deadlock on the new tables, too, to r->granted and the certificate, counts
- * the others in r->stable.n_sl_lost, and notes why the tables were not kept. r is finished (ports,
+ * the others in r->stable.n_sl_lost, and notes why the tables were not kept. routing is finished (ports,
  * not hops). What would take too many attempts is counted as lost.
  */
-enum osr_status osr_reroute_anew(const struct osr_fabric *f, const struct osr_request *req,
+enum osr_status osr_reroute_anew(const struct osr_fabric *fabric, const struct osr_request *req,
 				 const struct osr_result *previous, const struct osr_diag *why,
 				 struct osr_arena *scratch, struct osr_arena *result,
-				 struct osr_routing *r, struct osr_diag *diag);
+				 struct osr_routing *routing, struct osr_diag *diag);
 
 /*
- * The spanning order of multicast of `previous` on the fabric of r, as far as its cables are there, its
+ * The spanning order of multicast of `previous` on the fabric of routing, as far as its cables are there, its
  * pieces tied together by any cables: [n_switches] parents in `result`; NULL if it does not reach every
  * switch with end ports, or memory ran out.
  */
-uint32_t *osr_reroute_keep_order(const struct osr_fabric *f, const struct osr_routing *r,
+uint32_t *osr_reroute_keep_order(const struct osr_fabric *fabric, const struct osr_routing *routing,
 				 const struct osr_result *previous, struct osr_arena *scratch,
 				 struct osr_arena *result);
 
@@ -89,6 +90,6 @@ uint32_t *osr_reroute_keep_order(const struct osr_fabric *f, const struct osr_ro
  * live as long, or NULL.
  */
 const struct osr_result *osr_reroute_home(const struct osr_result *previous,
-					  const struct osr_routing *r);
+					  const struct osr_routing *routing);
 
 #endif

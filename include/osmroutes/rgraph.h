@@ -41,38 +41,40 @@ struct osr_rgraph {
 	struct osr_rg_step *step; /* by direction; the step to the end comes first */
 };
 
-/* The table: O(3^n n). turns must outlive g. */
-enum osr_status osr_rgraph_init(struct osr_rgraph *g, const struct osr_turns *turns,
+/* The table: O(3^n n). turns must outlive rgraph. */
+enum osr_status osr_rgraph_init(struct osr_rgraph *rgraph, const struct osr_turns *turns,
 				struct osr_arena *arena, struct osr_diag *diag);
 
-static inline uint32_t osr_rg_end(const struct osr_rgraph *g)
+static inline uint32_t osr_rg_end(const struct osr_rgraph *rgraph)
 {
-	return g->n_states - 1;
+	return rgraph->n_states - 1;
 }
 
 /* The vertex that a step leads to from state `state` at node; OSR_NO_NODE if it is not possible. */
-static inline uint32_t osr_rg_next(const struct osr_rgraph *g, uint32_t node, uint32_t state,
+static inline uint32_t osr_rg_next(const struct osr_rgraph *rgraph, uint32_t node, uint32_t state,
 				   struct osr_rg_step step)
 {
-	const struct osr_torus *t = g->t;
-	uint32_t next = step.dir == OSR_NO_DIR ? node : t->next[node * t->n_dirs + step.dir];
+	const struct osr_torus *torus = rgraph->t;
+	uint32_t next =
+		step.dir == OSR_NO_DIR ? node : torus->next[node * torus->n_dirs + step.dir];
 
 	if (next == OSR_NO_NODE)
 		return OSR_NO_NODE;
-	if (step.turn && !(g->turns->after[node * t->n_dirs + g->last[state]] >> step.dir & 1))
+	if (step.turn &&
+	    !(rgraph->turns->after[node * torus->n_dirs + rgraph->last[state]] >> step.dir & 1))
 		return OSR_NO_NODE;
-	return next * g->n_states + step.to;
+	return next * rgraph->n_states + step.to;
 }
 
 /* Is this state a first step, a last step? */
-static inline bool osr_rg_is_first(const struct osr_rgraph *g, uint32_t state)
+static inline bool osr_rg_is_first(const struct osr_rgraph *rgraph, uint32_t state)
 {
-	return state >= 1 && state <= g->t->n_dims;
+	return state >= 1 && state <= rgraph->t->n_dims;
 }
 
-static inline bool osr_rg_is_last(const struct osr_rgraph *g, uint32_t state)
+static inline bool osr_rg_is_last(const struct osr_rgraph *rgraph, uint32_t state)
 {
-	return state + 1 < g->n_states && state + 1 + g->t->n_dims >= g->n_states;
+	return state + 1 < rgraph->n_states && state + 1 + rgraph->t->n_dims >= rgraph->n_states;
 }
 
 /* Memory for a search, allocated once: see osr_rgraph_sssp(). */
@@ -82,7 +84,7 @@ struct osr_rg_search {
 	uint32_t *queue[2]; /* [n_nodes * n_states] */
 };
 
-enum osr_status osr_rg_search_init(struct osr_rg_search *s, const struct osr_rgraph *g,
+enum osr_status osr_rg_search_init(struct osr_rg_search *rg_search, const struct osr_rgraph *rgraph,
 				   struct osr_arena *arena, struct osr_diag *diag);
 
 /*
@@ -95,7 +97,7 @@ enum osr_status osr_rg_search_init(struct osr_rg_search *s, const struct osr_rgr
  * DIFFERS: the paper lets v_processed count all vertices and compares it with |N_dst|; meant are
  * the end vertices of N_dst, else the search stops too early. O(vertices + edges).
  */
-void osr_rgraph_sssp(const struct osr_rgraph *g, uint32_t source, const uint64_t *weight,
-		     const uint8_t *want, uint32_t wanted, struct osr_rg_search *s);
+void osr_rgraph_sssp(const struct osr_rgraph *rgraph, uint32_t source, const uint64_t *weight,
+		     const uint8_t *want, uint32_t wanted, struct osr_rg_search *rg_search);
 
 #endif

@@ -59,17 +59,17 @@ struct osr_stable {
 	uint32_t n_channels_new;  /* channels of today that home did not have */
 	uint32_t n_trees;         /* LIDs with entries that differ from home's */
 	uint64_t n_moved;         /* entries moved off the busiest channel for balance */
-	uint64_t n_sl_changed; /* (switch, LID) pairs with another SL than in the last sweep */
-	uint64_t n_sl_lost;    /* pairs with an SL of earlier that is no longer proven */
-	uint32_t drift;        /* permille: balance against home's, see osr_reroute_options */
-	char why[200];         /* why the previous result was not kept; "" if there was none */
+	uint64_t n_sl_changed;    /* (switch, LID) pairs with another SL than in the last sweep */
+	uint64_t n_sl_lost;       /* pairs with an SL of earlier that is no longer proven */
+	uint32_t drift;           /* permille: balance against home's, see osr_reroute_options */
+	char why[200];            /* why the previous result was not kept; "" if there was none */
 };
 
 /* What lanes by turn would have cost, where they were tried and not taken; see turn.h. */
 struct osr_any_sl_cost {
-	bool known; /* they were tried to the end */
+	bool known;        /* they were tried to the end */
 	uint32_t n_longer; /* (switch, LID) routes longer than minimal */
-	uint32_t load; /* routes on the busiest link, in percent of those without lanes */
+	uint32_t load;     /* routes on the busiest link, in percent of those without lanes */
 };
 
 struct osr_routing {
@@ -172,25 +172,25 @@ struct osr_result {
 /*
  * Allocates lft (filled with OSR_NO_PATH) for this fabric; everything else is zero or NULL.
  */
-enum osr_status osr_routing_init(struct osr_routing *r, const struct osr_fabric *f,
+enum osr_status osr_routing_init(struct osr_routing *routing, const struct osr_fabric *fabric,
 				 struct osr_arena *arena, struct osr_diag *diag);
 
 /*
  * 64 bits over what would be programmed: GUIDs, LIDs, LFTs, SLs and SL2VL. Equal for equal tables,
  * on every machine.
  */
-uint64_t osr_routing_digest(const struct osr_fabric *f, const struct osr_routing *r);
+uint64_t osr_routing_digest(const struct osr_fabric *fabric, const struct osr_routing *routing);
 
 /*
  * LFT entries (switch GUID, LID) of `now` that differ from `before`; switches or LIDs that `before`
  * did not have count if they have a path now. *n_entries is how many were compared.
  */
-uint64_t osr_routing_changed(const struct osr_result *before, const struct osr_fabric *f,
+uint64_t osr_routing_changed(const struct osr_result *before, const struct osr_fabric *fabric,
 			     const struct osr_routing *now, uint64_t *n_entries);
 
-static inline uint8_t osr_lft(const struct osr_routing *r, uint32_t sw, uint32_t dest)
+static inline uint8_t osr_lft(const struct osr_routing *routing, uint32_t sw, uint32_t dest)
 {
-	return r->lft[(size_t)dest * r->n_switches + sw];
+	return routing->lft[(size_t)dest * routing->n_switches + sw];
 }
 
 #endif

@@ -122,7 +122,7 @@ struct osr_sched_in {
 struct osr_sched;
 
 struct osr_sched *osr_sched_new(const struct osr_sched_limits *limits); /* NULL: no memory */
-void osr_sched_free(struct osr_sched *s);                               /* NULL is fine */
+void osr_sched_free(struct osr_sched *sched);                           /* NULL is fine */
 
 /* The caller's lock, held in every call; `stops`: give up what takes long. */
 struct osr_sched_lock {
@@ -132,10 +132,10 @@ struct osr_sched_lock {
 	void *ctx;
 };
 
-void osr_sched_share(struct osr_sched *s, const struct osr_sched_lock *lock);
+void osr_sched_share(struct osr_sched *sched, const struct osr_sched_lock *lock);
 /* Nothing without osr_sched_share(). */
-void osr_sched_take(struct osr_sched *s);
-void osr_sched_leave(struct osr_sched *s);
+void osr_sched_take(struct osr_sched *sched);
+void osr_sched_leave(struct osr_sched *sched);
 
 /*
  * The present fabric, copied. If nothing changed nothing happens. Otherwise entries whose cables and
@@ -144,66 +144,66 @@ void osr_sched_leave(struct osr_sched *s);
  * scheduler without a fabric: no entries until the next call succeeds. A fabric that is no fat tree
  * is no error.
  */
-enum osr_status osr_sched_fabric(struct osr_sched *s, const struct osr_fabric *f,
+enum osr_status osr_sched_fabric(struct osr_sched *sched, const struct osr_fabric *fabric,
 				 struct osr_diag *diag);
 
 /*
  * One step of what a change of the fabric, or a restart, has left to do: a slot's stored entries are
  * followed, or it gets other routes, or its key is withdrawn, with a notice. False if nothing is left.
  */
-bool osr_sched_work(struct osr_sched *s);
+bool osr_sched_work(struct osr_sched *sched);
 
 /*
  * OSR_INVAL with a sentence: unknown hosts, ranks that do not exist, limits, no LID offset free.
  * OSR_NOT_APPLICABLE: no fabric yet, or no fat tree.
  */
-enum osr_status osr_sched_place(struct osr_sched *s, const struct osr_sched_in *in,
+enum osr_status osr_sched_place(struct osr_sched *sched, const struct osr_sched_in *in,
 				struct osr_sched_app **app, struct osr_diag *diag);
 
 /*
  * Key `key` shall be used. Its state is ACTIVE at once if the tables have the best routes already,
  * WAITING otherwise. OSR_INVAL: no such key, it is in use, or another key of its LID offset is.
  */
-enum osr_status osr_sched_request(struct osr_sched *s, struct osr_sched_app *app, uint32_t key,
+enum osr_status osr_sched_request(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
 				  struct osr_diag *diag);
 
 /* It is not used any more; its routes stay in the tables until others take their place. */
-enum osr_status osr_sched_done(struct osr_sched *s, struct osr_sched_app *app, uint32_t key,
+enum osr_status osr_sched_done(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
 			       struct osr_diag *diag);
 
 /* The application is gone, and its entries with the next collection. */
-void osr_sched_release(struct osr_sched *s, struct osr_sched_app *app);
+void osr_sched_release(struct osr_sched *sched, struct osr_sched_app *app);
 
 /* By id, or NULL; the i-th of all by id, NULL behind the last. */
-struct osr_sched_app *osr_sched_find(const struct osr_sched *s, uint32_t id);
-struct osr_sched_app *osr_sched_row(const struct osr_sched *s, uint32_t i);
+struct osr_sched_app *osr_sched_find(const struct osr_sched *sched, uint32_t id);
+struct osr_sched_app *osr_sched_row(const struct osr_sched *sched, uint32_t i);
 
 /* Terminal by port GUID in the present fabric, OSR_NONE if it has none; the fabric, or NULL. */
-uint32_t osr_sched_terminal(const struct osr_sched *s, uint64_t port_guid);
-const struct osr_fabric *osr_sched_present(const struct osr_sched *s);
+uint32_t osr_sched_terminal(const struct osr_sched *sched, uint64_t port_guid);
+const struct osr_fabric *osr_sched_present(const struct osr_sched *sched);
 
 /*
  * Is there something that the tables should have and do not? True after requests, releases and
  * changes of the fabric until a collection has been written.
  */
-bool osr_sched_dirty(const struct osr_sched *s);
+bool osr_sched_dirty(const struct osr_sched *sched);
 
 /*
  * The entries of all slots, in the numbers of the fabric given to osr_sched_fabric(), ordered as
  * osr_overlay_apply() wants them.
  */
-enum osr_status osr_sched_collect(struct osr_sched *s, struct osr_arena *arena,
+enum osr_status osr_sched_collect(struct osr_sched *sched, struct osr_arena *arena,
 				  struct osr_overlay_entry **entry, uint32_t *n_entries,
 				  struct osr_diag *diag);
 
 /* The switches have what was collected last: keys that waited for it become active. */
-void osr_sched_written(struct osr_sched *s);
+void osr_sched_written(struct osr_sched *sched);
 
 /*
  * What was collected last cannot be used: keys that wait are withdrawn with this reason; if none
  * does, all that have routes in the tables are. Returns how many.
  */
-uint32_t osr_sched_refuse(struct osr_sched *s, const char *reason);
+uint32_t osr_sched_refuse(struct osr_sched *sched, const char *reason);
 
 /*
  * An application as it was before a restart: `from` with its id, owner, hosts, keys (pairs, slot, state) and
@@ -211,7 +211,7 @@ uint32_t osr_sched_refuse(struct osr_sched *s, const char *reason);
  * looks at the entries when there is a fabric. Keys that waited are prepared.
  * OSR_INVAL: `from` contradicts itself or is there already.
  */
-enum osr_status osr_sched_restore(struct osr_sched *s, const struct osr_sched_app *from,
+enum osr_status osr_sched_restore(struct osr_sched *sched, const struct osr_sched_app *from,
 				  struct osr_diag *diag);
 
 #endif

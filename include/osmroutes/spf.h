@@ -88,60 +88,61 @@ struct osr_spf {
 
 struct osr_spf_options {
 	uint32_t max_rounds; /* rip-up rounds after the first pass; stops early at the bound */
-	uint32_t max_moves;  /* then attempts to move dests off the most loaded channel, for 100 dests */
-	bool ignore_rates;   /* every channel weighs the same */
+	uint32_t
+		max_moves; /* then attempts to move dests off the most loaded channel, for 100 dests */
+	bool ignore_rates; /* every channel weighs the same */
 };
 
 /*
  * Allocates, groups, and finds settling orders and centers; r->lft must be allocated
  * (osr_routing_init) and becomes s->hop. Everything else lives in `scratch`.
  */
-enum osr_status osr_spf_init(struct osr_spf *s, const struct osr_fabric *f, struct osr_routing *r,
-			     const struct osr_spf_options *opt, struct osr_arena *scratch,
-			     struct osr_diag *diag);
+enum osr_status osr_spf_init(struct osr_spf *spf, const struct osr_fabric *fabric,
+			     struct osr_routing *routing, const struct osr_spf_options *opt,
+			     struct osr_arena *scratch, struct osr_diag *diag);
 
 /* The whole of Algorithm 1 with re-routing rounds: fills hop and weight. */
-void osr_spf_route(struct osr_spf *s, const struct osr_spf_options *opt);
+void osr_spf_route(struct osr_spf *spf, const struct osr_spf_options *opt);
 
 /* The first pass alone, and the rounds after it: osr_spf_route() is both. */
-void osr_spf_first(struct osr_spf *s);
-void osr_spf_refine(struct osr_spf *s, const struct osr_spf_options *opt);
+void osr_spf_first(struct osr_spf *spf);
+void osr_spf_refine(struct osr_spf *spf, const struct osr_spf_options *opt);
 
 /*
  * From now on shortest paths go up the order s->place, s->by_place of the switches first and then
  * down; routes made so far are forgotten. *n_barred is how many pairs of switches with hosts have no
  * such path: if not 0, nothing is changed. O(switches * channels).
  */
-void osr_spf_keep_order(struct osr_spf *s, uint64_t *n_barred);
+void osr_spf_keep_order(struct osr_spf *spf, uint64_t *n_barred);
 
 /*
  * After routing within an order: what is left, routes from or to port 0 without a shortest path in
  * it, takes longer ones. Adds their number to *n_longer; false if some switch has none at all. The
  * trees are then no longer those of shortest paths.
  */
-bool osr_spf_complete_order(struct osr_spf *s, uint32_t *n_longer);
+bool osr_spf_complete_order(struct osr_spf *spf, uint32_t *n_longer);
 
 /* Is the load of the first pass so close to a bound that no round is worth while? */
-bool osr_spf_balanced(const struct osr_spf *s);
+bool osr_spf_balanced(const struct osr_spf *spf);
 
 /*
  * An edge forwarding index no routing can go below: what is sent to the LIDs of a switch from
  * elsewhere enters it over its channels. O(components * switches).
  */
-uint64_t osr_spf_bound(const struct osr_fabric *f);
+uint64_t osr_spf_bound(const struct osr_fabric *fabric);
 
 /*
  * Turns hops into output ports, in place; the dest's own switch gets its end port. Call once,
  * last.
  */
-void osr_spf_finish(struct osr_spf *s);
+void osr_spf_finish(struct osr_spf *spf);
 
 /* The channel that switch v takes to dest d, or OSR_NONE. */
-static inline uint32_t osr_spf_channel(const struct osr_spf *s, uint32_t d, uint32_t v)
+static inline uint32_t osr_spf_channel(const struct osr_spf *spf, uint32_t d, uint32_t v)
 {
-	uint8_t hop = s->hop[(size_t)d * s->f->n_switches + v];
+	uint8_t hop = spf->hop[(size_t)d * spf->f->n_switches + v];
 
-	return hop == OSR_NO_PATH ? OSR_NONE : s->f->chan_row[v] + hop;
+	return hop == OSR_NO_PATH ? OSR_NONE : spf->f->chan_row[v] + hop;
 }
 
 #endif

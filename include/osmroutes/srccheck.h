@@ -37,9 +37,9 @@ struct osr_srcverdict {
  * OSR_CHECK_FAILED names the first route that is not legal or not in rank. A missing route is no
  * mistake, it is counted. O(hops of all routes).
  */
-enum osr_status osr_srccheck(const struct osr_torus *t, const uint32_t *set, uint32_t n_set,
+enum osr_status osr_srccheck(const struct osr_torus *torus, const uint32_t *set, uint32_t n_set,
 			     const struct osr_srcroute *route, const uint32_t *rank,
-			     struct osr_arena *scratch, uint32_t *load, struct osr_srcverdict *v,
-			     struct osr_diag *diag);
+			     struct osr_arena *scratch, uint32_t *load,
+			     struct osr_srcverdict *srcverdict, struct osr_diag *diag);
 
 #endif

@@ -22,9 +22,10 @@ struct osr_srcroute {
 /* No route is longer: all the way around in each dimension but one hop, and two extra steps. */
 #define OSR_SRCROUTE_MAX_HOPS (OSR_TORUS_MAX_DIMS * (OSR_TORUS_MAX_SIDE - 1) + 2)
 
-static inline bool osr_srcroute_is_none(struct osr_srcroute r)
+static inline bool osr_srcroute_is_none(struct osr_srcroute srcroute)
 {
-	return r.first == OSR_NO_DIR && r.last == OSR_NO_DIR && !r.plus && !r.minus;
+	return srcroute.first == OSR_NO_DIR && srcroute.last == OSR_NO_DIR && !srcroute.plus &&
+	       !srcroute.minus;
 }
 
 /*
@@ -32,7 +33,7 @@ static inline bool osr_srcroute_is_none(struct osr_srcroute r)
  * a channel that is not there, not to `to`, or if a direction bit is set that no hop uses. Whether
  * its turns are allowed is not asked.
  */
-uint32_t osr_srcroute_channels(const struct osr_torus *t, uint32_t from, uint32_t to,
-			       struct osr_srcroute r, uint32_t *channel);
+uint32_t osr_srcroute_channels(const struct osr_torus *torus, uint32_t from, uint32_t to,
+			       struct osr_srcroute srcroute, uint32_t *channel);
 
 #endif

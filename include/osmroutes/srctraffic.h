@@ -14,9 +14,9 @@
 
 enum osr_srcpattern {
 	OSR_SRCPATTERN_TRANSPOSE, /* i = a w + b to b h + a; h w = n, h as large as h <= w allows */
-	OSR_SRCPATTERN_NEIGHBOR, /* i to i + 1 mod n */
-	OSR_SRCPATTERN_TORNADO,  /* i to i + ceil(n / 2) - 1 mod n */
-	OSR_SRCPATTERN_ALLTOALL, /* everybody to everybody else */
+	OSR_SRCPATTERN_NEIGHBOR,  /* i to i + 1 mod n */
+	OSR_SRCPATTERN_TORNADO,   /* i to i + ceil(n / 2) - 1 mod n */
+	OSR_SRCPATTERN_ALLTOALL,  /* everybody to everybody else */
 	OSR_N_SRCPATTERNS
 };
 
@@ -33,7 +33,7 @@ struct osr_srctraffic {
  * set and route as for osr_srccheck(), which must have passed. A pair without a route does not
  * send. OSR_NOMEM. O(n_set^2 + hops).
  */
-enum osr_status osr_srctraffic(const struct osr_torus *t, const uint32_t *set, uint32_t n_set,
+enum osr_status osr_srctraffic(const struct osr_torus *torus, const uint32_t *set, uint32_t n_set,
 			       const struct osr_srcroute *route, enum osr_srcpattern pattern,
 			       struct osr_arena *scratch, struct osr_srctraffic *out,
 			       struct osr_diag *diag);

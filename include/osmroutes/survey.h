@@ -58,10 +58,10 @@ struct osr_worker {
 /* OSR_INVAL: no phase, no run, or more than 2^32 phases. */
 enum osr_status osr_survey_init(struct osr_survey *s, const struct osr_survey_in *in,
 				struct osr_arena *arena, struct osr_diag *diag);
-enum osr_status osr_worker_init(struct osr_worker *w, struct osr_survey *s, struct osr_arena *arena,
-				struct osr_diag *diag);
-bool osr_survey_take(struct osr_survey *s, struct osr_worker *w);
-enum osr_status osr_worker_run(struct osr_worker *w, struct osr_diag *diag);
+enum osr_status osr_worker_init(struct osr_worker *worker, struct osr_survey *s,
+				struct osr_arena *arena, struct osr_diag *diag);
+bool osr_survey_take(struct osr_survey *s, struct osr_worker *worker);
+enum osr_status osr_worker_run(struct osr_worker *worker, struct osr_diag *diag);
 
 /* A figure of one run: its mean over the runs, and what the runs had. */
 struct osr_spread {
@@ -93,6 +93,6 @@ enum osr_status osr_survey_run(const struct osr_survey_in *in, struct osr_arena 
 			       struct osr_survey_sum *sum, struct osr_diag *diag);
 
 /* The CAs of a fabric in its order, by switch and port; returns how many. hosts[n_terminals]. */
-uint32_t osr_survey_hosts(const struct osr_fabric *f, uint32_t *hosts);
+uint32_t osr_survey_hosts(const struct osr_fabric *fabric, uint32_t *hosts);
 
 #endif

@@ -49,38 +49,38 @@ struct osr_torus {
  * lines: bit i set, dimension i is a line whatever its size. OSR_INVAL for 0 or more than 6
  * dimensions, a side below 2 or above 255, more than 8,192 nodes; OSR_NOMEM.
  */
-enum osr_status osr_torus_init(struct osr_torus *t, uint32_t n_dims, const uint32_t *size,
+enum osr_status osr_torus_init(struct osr_torus *torus, uint32_t n_dims, const uint32_t *size,
 			       uint32_t lines, struct osr_arena *arena, struct osr_diag *diag);
 
 /* A failed node loses all its links. Failing twice is no mistake. */
-void osr_torus_fail_node(struct osr_torus *t, uint32_t node);
+void osr_torus_fail_node(struct osr_torus *torus, uint32_t node);
 
 /* Both directions of the link that leaves node by direction dir. */
-void osr_torus_fail_link(struct osr_torus *t, uint32_t node, uint32_t dir);
+void osr_torus_fail_link(struct osr_torus *torus, uint32_t node, uint32_t dir);
 
-static inline uint32_t osr_torus_coord(const struct osr_torus *t, uint32_t node, uint32_t dim)
+static inline uint32_t osr_torus_coord(const struct osr_torus *torus, uint32_t node, uint32_t dim)
 {
-	return node / t->stride[dim] % t->size[dim];
+	return node / torus->stride[dim] % torus->size[dim];
 }
 
 /* The dimension of a direction, and the direction that leads back. */
-static inline uint32_t osr_dir_dim(const struct osr_torus *t, uint32_t dir)
+static inline uint32_t osr_dir_dim(const struct osr_torus *torus, uint32_t dir)
 {
-	return dir < t->n_dims ? dir : dir - t->n_dims;
+	return dir < torus->n_dims ? dir : dir - torus->n_dims;
 }
 
-static inline uint32_t osr_dir_back(const struct osr_torus *t, uint32_t dir)
+static inline uint32_t osr_dir_back(const struct osr_torus *torus, uint32_t dir)
 {
-	return dir < t->n_dims ? dir + t->n_dims : dir - t->n_dims;
+	return dir < torus->n_dims ? dir + torus->n_dims : dir - torus->n_dims;
 }
 
 /* "+X", "-K", ...: the letters are X Y Z K L M. For directions below 12. */
-const char *osr_dir_name(const struct osr_torus *t, uint32_t dir);
+const char *osr_dir_name(const struct osr_torus *torus, uint32_t dir);
 
 /* The direction of this name, OSR_NO_DIR if the torus has none such. */
-uint32_t osr_dir_by_name(const struct osr_torus *t, const char *name);
+uint32_t osr_dir_by_name(const struct osr_torus *torus, const char *name);
 
 /* Hops between two nodes if nothing had failed. */
-uint32_t osr_torus_distance(const struct osr_torus *t, uint32_t from, uint32_t to);
+uint32_t osr_torus_distance(const struct osr_torus *torus, uint32_t from, uint32_t to);
 
 #endif

@@ -30,9 +30,9 @@
  */
 #define OSR_TRANSITION_ENTRIES UINT64_C(100000000)
 
-enum osr_status osr_transition_check(const struct osr_fabric *f, const struct osr_request *req,
+enum osr_status osr_transition_check(const struct osr_fabric *fabric, const struct osr_request *req,
 				     const struct osr_result *previous, bool prefer,
 				     struct osr_arena *scratch, struct osr_arena *result,
-				     struct osr_routing *r, struct osr_diag *diag);
+				     struct osr_routing *routing, struct osr_diag *diag);
 
 #endif

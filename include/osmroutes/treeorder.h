@@ -32,32 +32,35 @@ struct osr_tree_order {
 /*
  * Arrays live in `scratch`. OSR_NOT_APPLICABLE if no such order exists. O(levels * channels).
  */
-enum osr_status osr_tree_order_find(const struct osr_pgft *p, struct osr_arena *scratch,
-				    struct osr_tree_order *o, struct osr_diag *diag);
+enum osr_status osr_tree_order_find(const struct osr_pgft *pgft, struct osr_arena *scratch,
+				    struct osr_tree_order *tree_order, struct osr_diag *diag);
 
 /*
  * One lane for routes that keep to the order: the certificate (r->rank, claims, lanes) and, if
  * requested, the spanning order of multicast, in `result`.
  */
-enum osr_status osr_tree_order_certify(const struct osr_tree_order *o,
+enum osr_status osr_tree_order_certify(const struct osr_tree_order *tree_order,
 				       const struct osr_request *req, struct osr_arena *scratch,
-				       struct osr_arena *result, struct osr_routing *r,
+				       struct osr_arena *result, struct osr_routing *routing,
 				       struct osr_diag *diag);
 
 /* Does channel c lead to a switch of the next level of the same tree? */
-static inline bool osr_tree_order_is_up(const struct osr_tree_order *o, uint32_t c)
+static inline bool osr_tree_order_is_up(const struct osr_tree_order *tree_order, uint32_t c)
 {
-	uint32_t s = o->f->chan_src[c], t = o->f->chan_dst[c];
+	uint32_t s = tree_order->f->chan_src[c], t = tree_order->f->chan_dst[c];
 
-	return o->p->sw_level[s] && o->p->sw_level[t] == o->p->sw_level[s] + 1;
+	return tree_order->p->sw_level[s] &&
+	       tree_order->p->sw_level[t] == tree_order->p->sw_level[s] + 1;
 }
 
 /* s on level l, u one of its parents: does the order put s above u? */
-static inline bool osr_tree_order_anchors(const struct osr_tree_order *o, uint32_t s, uint32_t u)
+static inline bool osr_tree_order_anchors(const struct osr_tree_order *tree_order, uint32_t s,
+					  uint32_t u)
 {
-	uint32_t plane = o->plane[u];
+	uint32_t plane = tree_order->plane[u];
 
-	return o->mode[plane] == OSR_ANCHOR_ENTRIES ? o->entry[s] : o->anchor[plane] == s;
+	return tree_order->mode[plane] == OSR_ANCHOR_ENTRIES ? tree_order->entry[s]
+							     : tree_order->anchor[plane] == s;
 }
 
 #endif

@@ -54,7 +54,7 @@
 enum osr_status osr_turn_route(struct osr_lanes_job *job, bool *routed);
 
 /* Are these tables of osr_turn_route()? */
-bool osr_turn_is_by_turn(const struct osr_routing *r);
+bool osr_turn_is_by_turn(const struct osr_routing *routing);
 
 /*
  * Incremental re-routing from job->previous, whose tables are by turn: the order stays, so the certificate

@@ -64,7 +64,7 @@ struct osr_turns {
  * O(channels * directions^2) for theorem 2 in practice (the sets only grow, 2n times at most);
  * O(turns * channels^2 / 64) for EXACT. OSR_NOMEM; OSR_BUG if no certificate is found.
  */
-enum osr_status osr_turns_find(const struct osr_torus *t, const struct osr_turns_options *opt,
+enum osr_status osr_turns_find(const struct osr_torus *torus, const struct osr_turns_options *opt,
 			       struct osr_arena *scratch, struct osr_arena *result,
 			       struct osr_turns *turns, struct osr_diag *diag);
 

@@ -79,7 +79,7 @@ struct osr_loop {
 };
 
 /*
- * Looks for a credit loop in the union of n (1 or 2) generations, all on fabric f. `modes` are
+ * Looks for a credit loop in the union of n (1 or 2) generations, all on fabric. `modes` are
  * OSR_CLAIM_REVERSIBLE (replies on the SL of their request), OSR_CLAIM_ANY_SL and
  * OSR_CLAIM_MULTICAST, as for osr_check_cycle(), and OSR_ONLY_HOSTS. The loop's steps live in
  * `result`; it is the same for the same tables.
@@ -89,7 +89,7 @@ struct osr_loop {
  *
  * OSR_OK whether there is a loop or not; OSR_INVAL for tables of another fabric; OSR_NOMEM.
  */
-enum osr_status osr_union_loop(const struct osr_fabric *f, const struct osr_generation *gen,
+enum osr_status osr_union_loop(const struct osr_fabric *fabric, const struct osr_generation *gen,
 			       uint32_t n, uint32_t modes, struct osr_arena *scratch,
 			       struct osr_arena *result, struct osr_loop *loop, uint32_t *rank,
 			       struct osr_diag *diag);
@@ -99,11 +99,11 @@ enum osr_status osr_union_loop(const struct osr_fabric *f, const struct osr_gene
  * by GUID, LIDs by number and port GUID, channels by port and by the switch behind it. What no
  * longer exists is left out (OSR_NO_PATH; SL 0): packets that were on a dead cable are lost and wait
  * for nothing. Claims and certificate are left out as well; the multicast order is kept where its
- * cables are. `r` is allocated in `result`.
+ * cables are. `routing` is allocated in `result`.
  */
 enum osr_status osr_union_carry(const struct osr_fabric *then, const struct osr_routing *old,
 				const struct osr_fabric *now, struct osr_arena *scratch,
-				struct osr_arena *result, struct osr_routing *r,
+				struct osr_arena *result, struct osr_routing *routing,
 				struct osr_diag *diag);
 
 /*
@@ -123,6 +123,7 @@ enum osr_status osr_union_carry_all(const struct osr_fabric *then, const struct 
 				    struct osr_diag *diag);
 
 /* One sentence that names the loop's first steps, switches and ports, for a log. */
-void osr_loop_say(const struct osr_fabric *f, const struct osr_loop *loop, struct osr_diag *diag);
+void osr_loop_say(const struct osr_fabric *fabric, const struct osr_loop *loop,
+		  struct osr_diag *diag);
 
 #endif

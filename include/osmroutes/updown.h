@@ -32,14 +32,15 @@ struct osr_updown {
 /*
  * `effort` bounds the work, in millions of channels looked at for 256 destinations, and in tens of
  * moves per switch; 0: the breadth-first order as it is. On fabrics of more than 512 switches with
- * hosts, 512 of them count as destinations. s has its settling orders (osr_spf_init). The arrays of `u` are in `scratch`, and
+ * hosts, 512 of them count as destinations. spf has its settling orders (osr_spf_init). The arrays of `updown` are in `scratch`, and
  * need O(channels * 64 bytes) more while it runs; OSR_NOMEM only.
  */
-enum osr_status osr_updown_search(const struct osr_spf *s, uint32_t effort,
-				  struct osr_arena *scratch, struct osr_updown *u,
+enum osr_status osr_updown_search(const struct osr_spf *spf, uint32_t effort,
+				  struct osr_arena *scratch, struct osr_updown *updown,
 				  struct osr_diag *diag);
 
 /* rank[n_channels] of the order: upwards from below, then downwards from above. */
-void osr_updown_rank(const struct osr_updown *u, const struct osr_fabric *f, uint32_t *rank);
+void osr_updown_rank(const struct osr_updown *updown, const struct osr_fabric *fabric,
+		     uint32_t *rank);
 
 #endif

@@ -42,8 +42,8 @@ enum osr_answer { OSR_UNKNOWN, OSR_PROVEN, OSR_REFUTED };
 struct osr_inquiry {
 	const struct osr_fabric *f;
 	const struct osr_generation *gen;
-	uint32_t questions; /* a bit each; the others stay unknown; 0: all */
-	uint32_t scope;     /* OSR_ONLY_HOSTS or 0 */
+	uint32_t questions;  /* a bit each; the others stay unknown; 0: all */
+	uint32_t scope;      /* OSR_ONLY_HOSTS or 0 */
 	uint32_t max_listed; /* faults of each kind to be listed */
 	/*
 	 * What osr_check() found of gen->routing, with OSR_OK; NULL: it was not asked, or refused.
@@ -61,7 +61,8 @@ struct osr_answered {
 
 struct osr_findings {
 	struct osr_answered on[OSR_N_QUESTIONS];
-	uint32_t applies; /* questions that these tables can answer: multicast only if there is some */
+	uint32_t
+		applies; /* questions that these tables can answer: multicast only if there is some */
 	struct osr_audit audit;
 };
 

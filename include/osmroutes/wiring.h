@@ -32,7 +32,7 @@ struct osr_wiring_fault {
 };
 
 struct osr_wiring {
-	char plan[160]; /* "HyperX 12x8" */
+	char plan[160];    /* "HyperX 12x8" */
 	uint32_t n_cables; /* between switches, that are there */
 	uint32_t n_faults;
 	struct osr_wiring_fault *fault; /* [n_faults] swapped first, then moved, missing, extra */
@@ -42,7 +42,8 @@ struct osr_wiring {
  * OSR_NOT_APPLICABLE with the reason if no plan fits. Arrays live in `result`. O(cables * degree^2), for trees
  * O(cables * ports of a switch).
  */
-enum osr_status osr_wiring_find(const struct osr_fabric *f, struct osr_arena *scratch,
-				struct osr_arena *result, struct osr_wiring *w, struct osr_diag *diag);
+enum osr_status osr_wiring_find(const struct osr_fabric *fabric, struct osr_arena *scratch,
+				struct osr_arena *result, struct osr_wiring *wiring,
+				struct osr_diag *diag);
 
 #endif

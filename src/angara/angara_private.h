@@ -13,30 +13,30 @@ struct osr__picks {
 	uint32_t *load;      /* [n_channels] */
 };
 
-enum osr_status osr__picks_init(struct osr__picks *s, const struct osr_angara *a,
+enum osr_status osr__picks_init(struct osr__picks *picks, const struct osr_angara *angara,
 				struct osr_arena *scratch, struct osr_diag *diag);
 
 /* Adds n (1 or -1) to the load of all channels of choice k. */
-void osr__picks_add(struct osr__picks *s, uint32_t pair, uint32_t k, uint32_t n);
+void osr__picks_add(struct osr__picks *picks, uint32_t pair, uint32_t k, uint32_t n);
 
-uint32_t osr__picks_max(const struct osr__picks *s);
+uint32_t osr__picks_max(const struct osr__picks *picks);
 
 /*
  * The choice with these channels: an algorithm that searches the routing graph need not know how a
  * route is written. OSR_NO_NODE if there is none.
  */
-uint32_t osr__choice_of(const struct osr_angara *a, uint32_t pair, const uint32_t *channel,
+uint32_t osr__choice_of(const struct osr_angara *angara, uint32_t pair, const uint32_t *channel,
 			uint32_t hops);
 
-enum osr_status osr__bfs(struct osr__picks *s, const struct osr_angara_options *opt,
+enum osr_status osr__bfs(struct osr__picks *picks, const struct osr_angara_options *opt,
 			 struct osr_arena *scratch, struct osr_diag *diag);
-enum osr_status osr__sssp(struct osr__picks *s, const struct osr_angara_options *opt,
+enum osr_status osr__sssp(struct osr__picks *picks, const struct osr_angara_options *opt,
 			  struct osr_arena *scratch, struct osr_angara_stats *stats,
 			  struct osr_diag *diag);
-enum osr_status osr__genetic(struct osr__picks *s, const struct osr_angara_options *opt,
+enum osr_status osr__genetic(struct osr__picks *picks, const struct osr_angara_options *opt,
 			     struct osr_arena *scratch, struct osr_angara_stats *stats,
 			     struct osr_diag *diag);
-enum osr_status osr__balance(struct osr__picks *s, const struct osr_angara_options *opt,
+enum osr_status osr__balance(struct osr__picks *picks, const struct osr_angara_options *opt,
 			     struct osr_arena *scratch, struct osr_angara_stats *stats,
 			     struct osr_diag *diag);
 

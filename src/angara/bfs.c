@@ -50,7 +50,7 @@ static uint64_t outgoing_weight(const struct bfs *w, uint32_t v)
 	return w->opt->bfs_weight == OSR_ANGARA_BFS_SUM ? sum : least;
 }
 
-static int ascending(const void *x, const void *y)
+static int bfs_ascending(const void *x, const void *y)
 {
 	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
 
@@ -76,12 +76,12 @@ static void sort_level(struct bfs *w, uint32_t n)
 		shuffle(w, n);
 	for (uint32_t i = 0; i < n; i++)
 		w->next[i] = outgoing_weight(w, (uint32_t)w->queue[i]) << 24 | i;
-	qsort(w->next, n, sizeof(*w->next), ascending);
+	qsort(w->next, n, sizeof(*w->next), bfs_ascending);
 	for (uint32_t i = 0; i < n; i++)
 		w->sorted[i] = (uint32_t)w->queue[w->next[i] & 0xffffff];
 }
 
-static void build_tree(struct bfs *w, uint32_t source)
+static void bfs_build_tree(struct bfs *w, uint32_t source)
 {
 	uint32_t n = 1, n_next;
 
@@ -107,7 +107,7 @@ static void build_tree(struct bfs *w, uint32_t source)
 }
 
 /* Lines 19 to 31 for one destination; returns the hops of its route, 0 if there is none. */
-static uint32_t trace(struct bfs *w, uint32_t node)
+static uint32_t bfs_trace(struct bfs *w, uint32_t node)
 {
 	uint32_t v = w->parent[node * w->g.n_states + osr_rg_end(&w->g)], n = 0;
 
@@ -125,20 +125,20 @@ static uint32_t trace(struct bfs *w, uint32_t node)
 
 static enum osr_status take_routes(struct bfs *w, uint32_t source)
 {
-	const struct osr_angara *a = w->a;
+	const struct osr_angara *angara = w->a;
 
-	for (uint32_t j = 0; j < a->n_set; j++) {
-		uint32_t pair = source * a->n_set + j, hops, k;
+	for (uint32_t j = 0; j < angara->n_set; j++) {
+		uint32_t pair = source * angara->n_set + j, hops, k;
 
-		if (j == source || !a->hops[pair])
+		if (j == source || !angara->hops[pair])
 			continue;
-		hops = trace(w, a->set[j]);
-		k = osr__choice_of(a, pair, w->path, hops);
+		hops = bfs_trace(w, angara->set[j]);
+		k = osr__choice_of(angara, pair, w->path, hops);
 		if (k == OSR_NO_NODE)
 			return osr_fail(w->diag, OSR_BUG,
 					"breadth-first search found a route of %u hops from node "
 					"%u to %u that is not among the shortest legal ones",
-					hops, a->set[source], a->set[j]);
+					hops, angara->set[source], angara->set[j]);
 		w->s->pick[pair] = (uint16_t)k;
 		osr__picks_add(w->s, pair, k, 1);
 	}
@@ -151,21 +151,22 @@ static enum osr_status take_routes(struct bfs *w, uint32_t source)
  */
 static uint32_t max_remote(const struct bfs *w, uint32_t last)
 {
-	const struct osr_angara *a = w->a;
-	uint32_t best = a->n_set;
+	const struct osr_angara *angara = w->a;
+	uint32_t best = angara->n_set;
 
-	for (uint32_t j = 0; j < a->n_set; j++)
-		if (!w->processed[j] && (best == a->n_set || a->hops[last * a->n_set + best] <
-								     a->hops[last * a->n_set + j]))
+	for (uint32_t j = 0; j < angara->n_set; j++)
+		if (!w->processed[j] &&
+		    (best == angara->n_set || angara->hops[last * angara->n_set + best] <
+						      angara->hops[last * angara->n_set + j]))
 			best = j;
 	return best;
 }
 
 static enum osr_status bfs_init(struct bfs *w, struct osr_arena *scratch)
 {
-	const struct osr_angara *a = w->a;
-	enum osr_status st = osr_rgraph_init(&w->g, a->turns, scratch, w->diag);
-	size_t n = (size_t)a->t->n_nodes * w->g.n_states;
+	const struct osr_angara *angara = w->a;
+	enum osr_status st = osr_rgraph_init(&w->g, angara->turns, scratch, w->diag);
+	size_t n = (size_t)angara->t->n_nodes * w->g.n_states;
 
 	if (st)
 		return st;
@@ -174,7 +175,7 @@ static enum osr_status bfs_init(struct bfs *w, struct osr_arena *scratch)
 	w->next = osr_alloc(scratch, n, sizeof(*w->next));
 	w->sorted = osr_alloc(scratch, n, sizeof(*w->sorted));
 	w->path = osr_alloc(scratch, OSR_SRCROUTE_MAX_HOPS, sizeof(*w->path));
-	w->processed = osr_calloc(scratch, a->n_set, 1);
+	w->processed = osr_calloc(scratch, angara->n_set, 1);
 	if (!w->parent || !w->queue || !w->next || !w->sorted || !w->path || !w->processed)
 		return osr_fail(w->diag, OSR_NOMEM,
 				"out of memory for a routing graph of %zu "
@@ -183,14 +184,17 @@ static enum osr_status bfs_init(struct bfs *w, struct osr_arena *scratch)
 	return OSR_OK;
 }
 
-enum osr_status osr__bfs(struct osr__picks *s, const struct osr_angara_options *opt,
+enum osr_status osr__bfs(struct osr__picks *picks, const struct osr_angara_options *opt,
 			 struct osr_arena *scratch, struct osr_diag *diag)
 {
-	struct bfs w = { .s = s, .a = s->a, .opt = opt, .prng = { opt->bfs_ties }, .diag = diag };
+	struct bfs w = {
+		.s = picks, .a = picks->a, .opt = opt, .prng = { opt->bfs_ties }, .diag = diag
+	};
 	enum osr_status st = bfs_init(&w, scratch);
 
-	for (uint32_t source = 0; !st && source < s->a->n_set; source = max_remote(&w, source)) {
-		build_tree(&w, s->a->set[source]);
+	for (uint32_t source = 0; !st && source < picks->a->n_set;
+	     source = max_remote(&w, source)) {
+		bfs_build_tree(&w, picks->a->set[source]);
 		st = take_routes(&w, source);
 		w.processed[source] = 1;
 	}

@@ -24,31 +24,31 @@ struct finder {
 };
 
 /* Are the turns behind the first step and before the last one allowed at these nodes? */
-static bool turns_allowed(const struct finder *w, const struct osr__shape *x, uint32_t from,
+static bool turns_allowed(const struct finder *w, const struct osr__shape *shape, uint32_t from,
 			  uint32_t to)
 {
-	const struct osr_torus *t = w->t;
+	const struct osr_torus *torus = w->t;
 	const uint16_t *after = w->a->turns->after;
-	uint32_t nd = t->n_dirs;
+	uint32_t nd = torus->n_dirs;
 
-	if (x->r.first != OSR_NO_DIR) {
-		uint32_t at = t->next[from * nd + x->r.first];
+	if (shape->r.first != OSR_NO_DIR) {
+		uint32_t at = torus->next[from * nd + shape->r.first];
 
-		if (at == OSR_NO_NODE || !(after[at * nd + x->r.first] >> x->low & 1))
+		if (at == OSR_NO_NODE || !(after[at * nd + shape->r.first] >> shape->low & 1))
 			return false;
 	}
-	if (x->r.last != OSR_NO_DIR) {
-		uint32_t at = t->next[to * nd + osr_dir_back(t, x->r.last)];
+	if (shape->r.last != OSR_NO_DIR) {
+		uint32_t at = torus->next[to * nd + osr_dir_back(torus, shape->r.last)];
 
-		if (at == OSR_NO_NODE || !(after[at * nd + x->high] >> x->r.last & 1))
+		if (at == OSR_NO_NODE || !(after[at * nd + shape->high] >> shape->r.last & 1))
 			return false;
 	}
 	return true;
 }
 
 /* Walks dirs[] and writes down the channels. False if one is not there. */
-static bool walk(const struct finder *w, uint32_t node, const uint8_t *dirs, uint32_t n,
-		 uint32_t *channel)
+static bool choices_walk(const struct finder *w, uint32_t node, const uint8_t *dirs, uint32_t n,
+			 uint32_t *channel)
 {
 	for (uint32_t k = 0; k < n; k++) {
 		uint32_t c = node * w->t->n_dirs + dirs[k];
@@ -63,18 +63,18 @@ static bool walk(const struct finder *w, uint32_t node, const uint8_t *dirs, uin
 }
 
 /* Hops of the body of a shape in each dimension. */
-static void body_hops(const struct finder *w, struct osr_srcroute r, uint32_t from, uint32_t to,
-		      uint32_t *up, uint32_t *down)
+static void body_hops(const struct finder *w, struct osr_srcroute srcroute, uint32_t from,
+		      uint32_t to, uint32_t *up, uint32_t *down)
 {
-	const struct osr_torus *t = w->t;
+	const struct osr_torus *torus = w->t;
 
-	for (uint32_t i = 0; i < t->n_dims; i++) {
-		uint32_t x = w->shapes.coord[from * t->n_dims + i];
-		uint32_t y = w->shapes.coord[to * t->n_dims + i];
+	for (uint32_t i = 0; i < torus->n_dims; i++) {
+		uint32_t x = w->shapes.coord[from * torus->n_dims + i];
+		uint32_t y = w->shapes.coord[to * torus->n_dims + i];
 
-		osr__count_hops(t, i, x, y, &up[i], &down[i]);
-		up[i] -= r.first == i;
-		down[i] -= r.last == i + t->n_dims;
+		osr__count_hops(torus, i, x, y, &up[i], &down[i]);
+		up[i] -= srcroute.first == i;
+		down[i] -= srcroute.last == i + torus->n_dims;
 	}
 }
 
@@ -84,32 +84,32 @@ static void body_hops(const struct finder *w, struct osr_srcroute r, uint32_t fr
  */
 static uint32_t try_shapes(struct finder *w, uint32_t from, uint32_t to, uint32_t d)
 {
-	const struct osr__shapes *s = &w->shapes;
-	uint32_t n_found = 0, hops = s->hops[d];
+	const struct osr__shapes *shapes = &w->shapes;
+	uint32_t n_found = 0, hops = shapes->hops[d];
 
-	for (uint32_t k = s->row[d]; k < s->row[d + 1]; k++) {
-		const struct osr__shape *x = &s->shape[k];
+	for (uint32_t k = shapes->row[d]; k < shapes->row[d + 1]; k++) {
+		const struct osr__shape *shape = &shapes->shape[k];
 		uint32_t up[OSR_TORUS_MAX_DIMS], down[OSR_TORUS_MAX_DIMS];
 
-		if (!turns_allowed(w, x, from, to))
+		if (!turns_allowed(w, shape, from, to))
 			continue;
 		if (w->channel || !w->t->whole) {
-			body_hops(w, x->r, from, to, up, down);
-			osr__list_dirs(w->t, x->r, up, down, w->dirs);
-			if (!walk(w, from, w->dirs, hops, w->channel))
+			body_hops(w, shape->r, from, to, up, down);
+			osr__list_dirs(w->t, shape->r, up, down, w->dirs);
+			if (!choices_walk(w, from, w->dirs, hops, w->channel))
 				continue;
 		}
 		n_found++;
 		if (!w->channel)
 			continue;
 		w->channel += hops;
-		*w->choice++ = x->r;
+		*w->choice++ = shape->r;
 	}
 	return n_found;
 }
 
 /* The number of choices, and their hops. */
-static uint32_t count_pair(struct finder *w, uint32_t from, uint32_t to, uint32_t *hops)
+static uint32_t choices_count_pair(struct finder *w, uint32_t from, uint32_t to, uint32_t *hops)
 {
 	uint32_t d = osr__displacement(&w->shapes, from, to), n = try_shapes(w, from, to, d);
 
@@ -124,21 +124,21 @@ static uint32_t count_pair(struct finder *w, uint32_t from, uint32_t to, uint32_
 static void fill_pair(struct finder *w, uint32_t from, uint32_t to, uint32_t hops)
 {
 	uint32_t d = osr__displacement(&w->shapes, from, to);
-	struct osr__detours *s = &w->detours;
+	struct osr__detours *detours = &w->detours;
 
 	if (hops == w->shapes.hops[d]) {
 		try_shapes(w, from, to, d);
 		return;
 	}
-	osr__detours_find(s, from, to);
-	for (uint32_t k = 0; k < s->n_found; k++) {
-		walk(w, from, s->dirs + (size_t)k * hops, hops, w->channel);
+	osr__detours_find(detours, from, to);
+	for (uint32_t k = 0; k < detours->n_found; k++) {
+		choices_walk(w, from, detours->dirs + (size_t)k * hops, hops, w->channel);
 		w->channel += hops;
-		*w->choice++ = s->r[k];
+		*w->choice++ = detours->r[k];
 	}
 }
 
-static enum osr_status no_memory(const struct finder *w)
+static enum osr_status choices_no_memory(const struct finder *w)
 {
 	return osr_fail(w->diag, OSR_NOMEM, "out of memory for the routes of %u nodes",
 			w->a->n_set);
@@ -146,57 +146,58 @@ static enum osr_status no_memory(const struct finder *w)
 
 static enum osr_status count_all(struct finder *w, struct osr_arena *arena)
 {
-	struct osr_angara *a = w->a;
+	struct osr_angara *angara = w->a;
 	uint64_t n_channels = 0, n_choices = 0;
 
-	for (uint32_t p = 0; p < a->n_pairs; p++) {
-		uint32_t i = p / a->n_set, j = p % a->n_set, hops = 0, n = 0;
+	for (uint32_t p = 0; p < angara->n_pairs; p++) {
+		uint32_t i = p / angara->n_set, j = p % angara->n_set, hops = 0, n = 0;
 
-		a->row[p] = (uint32_t)n_choices;
-		a->first_channel[p] = n_channels;
+		angara->row[p] = (uint32_t)n_choices;
+		angara->first_channel[p] = n_channels;
 		if (i != j) {
-			n = count_pair(w, a->set[i], a->set[j], &hops);
-			a->n_unroutable += !n;
-			a->n_unique += n == 1;
+			n = choices_count_pair(w, angara->set[i], angara->set[j], &hops);
+			angara->n_unroutable += !n;
+			angara->n_unique += n == 1;
 		}
-		a->hops[p] = (uint16_t)(n ? hops : 0);
+		angara->hops[p] = (uint16_t)(n ? hops : 0);
 		n_choices += n;
 		n_channels += (uint64_t)n * hops;
 		if (n_choices > UINT32_MAX)
-			return no_memory(w);
+			return choices_no_memory(w);
 	}
-	a->row[a->n_pairs] = (uint32_t)n_choices;
-	a->choice = osr_alloc(arena, n_choices, sizeof(*a->choice));
-	a->channel = osr_alloc(arena, n_channels, sizeof(*a->channel));
-	return a->choice && a->channel ? OSR_OK : no_memory(w);
+	angara->row[angara->n_pairs] = (uint32_t)n_choices;
+	angara->choice = osr_alloc(arena, n_choices, sizeof(*angara->choice));
+	angara->channel = osr_alloc(arena, n_channels, sizeof(*angara->channel));
+	return angara->choice && angara->channel ? OSR_OK : choices_no_memory(w);
 }
 
 static void fill_all(struct finder *w)
 {
-	struct osr_angara *a = w->a;
+	struct osr_angara *angara = w->a;
 
-	w->choice = a->choice;
-	w->channel = a->channel;
-	for (uint32_t p = 0; p < a->n_pairs; p++)
-		if (a->hops[p])
-			fill_pair(w, a->set[p / a->n_set], a->set[p % a->n_set], a->hops[p]);
+	w->choice = angara->choice;
+	w->channel = angara->channel;
+	for (uint32_t p = 0; p < angara->n_pairs; p++)
+		if (angara->hops[p])
+			fill_pair(w, angara->set[p / angara->n_set], angara->set[p % angara->n_set],
+				  angara->hops[p]);
 }
 
-static enum osr_status check_set(const struct osr_torus *t, const uint32_t *set, uint32_t n_set,
+static enum osr_status check_set(const struct osr_torus *torus, const uint32_t *set, uint32_t n_set,
 				 struct osr_diag *diag)
 {
 	if (!n_set)
 		return osr_fail(diag, OSR_INVAL, "the set of nodes to be routed is empty");
 	for (uint32_t i = 0; i < n_set; i++) {
-		if (set[i] >= t->n_nodes)
+		if (set[i] >= torus->n_nodes)
 			return osr_fail(diag, OSR_INVAL, "there is no node %u: the torus has %u",
-					set[i], t->n_nodes);
+					set[i], torus->n_nodes);
 		if (i && set[i] <= set[i - 1])
 			return osr_fail(diag, OSR_INVAL,
 					"node %u is in the set twice, or the "
 					"nodes are not in ascending order",
 					set[i]);
-		if (t->dead[set[i]])
+		if (torus->dead[set[i]])
 			return osr_fail(diag, OSR_INVAL, "node %u is to be routed, but has failed",
 					set[i]);
 	}
@@ -214,27 +215,27 @@ static enum osr_status finder_init(struct finder *w, struct osr_arena *scratch)
 		hops += w->t->size[i];
 	w->dirs = osr_alloc(scratch, hops, 1);
 	if (!w->dirs)
-		return no_memory(w);
+		return choices_no_memory(w);
 	return osr__detours_init(&w->detours, w->a->turns, w->shapes.coord, scratch, w->diag);
 }
 
-enum osr_status osr_angara_init(struct osr_angara *a, const struct osr_turns *turns,
+enum osr_status osr_angara_init(struct osr_angara *angara, const struct osr_turns *turns,
 				const uint32_t *set, uint32_t n_set, struct osr_arena *scratch,
 				struct osr_arena *result, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct finder w = { .a = a, .t = turns->t, .diag = diag };
+	struct finder w = { .a = angara, .t = turns->t, .diag = diag };
 	enum osr_status st = check_set(turns->t, set, n_set, diag);
 
 	if (st)
 		return st;
-	*a = (struct osr_angara){ .t = turns->t, .turns = turns, .n_set = n_set, .set = set };
-	a->n_pairs = n_set * n_set;
-	a->row = osr_alloc(result, (size_t)a->n_pairs + 1, sizeof(*a->row));
-	a->hops = osr_alloc(result, a->n_pairs, sizeof(*a->hops));
-	a->first_channel = osr_alloc(result, a->n_pairs, sizeof(*a->first_channel));
-	if (!a->row || !a->hops || !a->first_channel)
-		return no_memory(&w);
+	*angara = (struct osr_angara){ .t = turns->t, .turns = turns, .n_set = n_set, .set = set };
+	angara->n_pairs = n_set * n_set;
+	angara->row = osr_alloc(result, (size_t)angara->n_pairs + 1, sizeof(*angara->row));
+	angara->hops = osr_alloc(result, angara->n_pairs, sizeof(*angara->hops));
+	angara->first_channel = osr_alloc(result, angara->n_pairs, sizeof(*angara->first_channel));
+	if (!angara->row || !angara->hops || !angara->first_channel)
+		return choices_no_memory(&w);
 	st = finder_init(&w, scratch);
 	if (!st)
 		st = count_all(&w, result);

@@ -8,19 +8,19 @@
 #define OSR__FAR UINT32_MAX /* a line has no such direction */
 
 /* Hops up and down a dimension by which two coordinates differ. */
-void osr__count_hops(const struct osr_torus *t, uint32_t dim, uint32_t x, uint32_t y, uint32_t *up,
-		     uint32_t *down);
+void osr__count_hops(const struct osr_torus *torus, uint32_t dim, uint32_t x, uint32_t y,
+		     uint32_t *up, uint32_t *down);
 
 /* The lowest and the highest direction of a body, in the order of directions. */
-uint32_t osr__lowest(const struct osr_torus *t, uint8_t plus, uint8_t minus);
-uint32_t osr__highest(const struct osr_torus *t, uint8_t plus, uint8_t minus);
+uint32_t osr__lowest(const struct osr_torus *torus, uint8_t plus, uint8_t minus);
+uint32_t osr__highest(const struct osr_torus *torus, uint8_t plus, uint8_t minus);
 
 /*
  * Directions of a route, hop by hop; up[i] and down[i] are the hops of its body in dimension i.
  * Returns how many.
  */
-uint32_t osr__list_dirs(const struct osr_torus *t, struct osr_srcroute r, const uint32_t *up,
-			const uint32_t *down, uint8_t *dirs);
+uint32_t osr__list_dirs(const struct osr_torus *torus, struct osr_srcroute srcroute,
+			const uint32_t *up, const uint32_t *down, uint8_t *dirs);
 
 /* ---- shapes.c: routes as short as the torus distance, by displacement ----------------------- */
 
@@ -41,20 +41,22 @@ struct osr__shapes {
 	uint8_t *coord;           /* [n_nodes * n_dims] */
 };
 
-enum osr_status osr__shapes_init(struct osr__shapes *s, const struct osr_torus *t,
+enum osr_status osr__shapes_init(struct osr__shapes *shapes, const struct osr_torus *torus,
 				 struct osr_arena *scratch, struct osr_diag *diag);
 
 /* The displacement between two nodes. */
-static inline uint32_t osr__displacement(const struct osr__shapes *s, uint32_t from, uint32_t to)
+static inline uint32_t osr__displacement(const struct osr__shapes *shapes, uint32_t from,
+					 uint32_t to)
 {
-	const struct osr_torus *t = s->t;
-	const uint8_t *x = s->coord + from * t->n_dims, *y = s->coord + to * t->n_dims;
+	const struct osr_torus *torus = shapes->t;
+	const uint8_t *x = shapes->coord + from * torus->n_dims,
+		      *y = shapes->coord + to * torus->n_dims;
 	uint32_t d = 0;
 
-	for (uint32_t i = 0; i < t->n_dims; i++) {
+	for (uint32_t i = 0; i < torus->n_dims; i++) {
 		int gap = (int)y[i] - (int)x[i];
 
-		d = d * s->base[i] + (uint32_t)(gap < 0 ? gap + (int)s->base[i] : gap);
+		d = d * shapes->base[i] + (uint32_t)(gap < 0 ? gap + (int)shapes->base[i] : gap);
 	}
 	return d;
 }
@@ -71,11 +73,11 @@ struct osr__detours {
 	uint8_t *one;           /* [hops] the route at hand */
 };
 
-enum osr_status osr__detours_init(struct osr__detours *s, const struct osr_turns *turns,
+enum osr_status osr__detours_init(struct osr__detours *detours, const struct osr_turns *turns,
 				  const uint8_t *coord, struct osr_arena *scratch,
 				  struct osr_diag *diag);
 
 /* Fills n_found, hops, r and dirs. */
-void osr__detours_find(struct osr__detours *s, uint32_t from, uint32_t to);
+void osr__detours_find(struct osr__detours *detours, uint32_t from, uint32_t to);
 
 #endif

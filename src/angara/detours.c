@@ -4,7 +4,7 @@
  * steps, and of ways around the rings, is tried. From the outside in:
  *	osr__detours_find()	twice: for the least hops, then for all routes that have them
  *	try_extras()		no extra step, a first, a last, or both
- *	choose_signs()		around each ring one way or the other
+ *	detours_choose_signs()		around each ring one way or the other
  *	try_route()		is this one legal, and new?
  */
 #include "choices_private.h"
@@ -34,7 +34,7 @@ static bool may_turn(const struct finder *w, uint32_t node, uint32_t from, uint3
 	return to > from || (w->s->turns->after[node * w->t->n_dirs + from] >> to & 1);
 }
 
-static bool walk(const struct finder *w, const uint8_t *dirs, uint32_t n)
+static bool detours_walk(const struct finder *w, const uint8_t *dirs, uint32_t n)
 {
 	uint32_t node = w->from;
 
@@ -46,18 +46,18 @@ static bool walk(const struct finder *w, const uint8_t *dirs, uint32_t n)
 	return true;
 }
 
-static bool is_new(const struct osr__detours *s, uint32_t n)
+static bool is_new(const struct osr__detours *detours, uint32_t n)
 {
-	for (uint32_t k = 0; k < s->n_found; k++)
-		if (!memcmp(s->dirs + (size_t)k * n, s->one, n))
+	for (uint32_t k = 0; k < detours->n_found; k++)
+		if (!memcmp(detours->dirs + (size_t)k * n, detours->one, n))
 			return false;
 	return true;
 }
 
 static void try_route(struct finder *w, uint8_t plus, uint8_t minus)
 {
-	struct osr__detours *s = w->s;
-	struct osr_srcroute r = { (uint8_t)w->first, (uint8_t)w->last, plus, minus };
+	struct osr__detours *detours = w->s;
+	struct osr_srcroute srcroute = { (uint8_t)w->first, (uint8_t)w->last, plus, minus };
 	uint32_t n;
 
 	if (!(plus | minus))
@@ -67,19 +67,20 @@ static void try_route(struct finder *w, uint8_t plus, uint8_t minus)
 	if (w->last != OSR_NO_DIR &&
 	    !may_turn(w, w->target, osr__highest(w->t, plus, minus), w->last))
 		return;
-	n = osr__list_dirs(w->t, r, w->up, w->down, s->one);
-	if (!walk(w, s->one, n))
+	n = osr__list_dirs(w->t, srcroute, w->up, w->down, detours->one);
+	if (!detours_walk(w, detours->one, n))
 		return;
 	if (w->looking) {
 		w->least = n;
-	} else if (is_new(s, n)) {
-		memcpy(s->dirs + (size_t)s->n_found * n, s->one, n);
-		s->r[s->n_found++] = r;
+	} else if (is_new(detours, n)) {
+		memcpy(detours->dirs + (size_t)detours->n_found * n, detours->one, n);
+		detours->r[detours->n_found++] = srcroute;
 	}
 }
 
 /* Dimension by dimension one way or the other; `used` hops so far. */
-static void choose_signs(struct finder *w, uint32_t dim, uint8_t plus, uint8_t minus, uint32_t used)
+static void detours_choose_signs(struct finder *w, uint32_t dim, uint8_t plus, uint8_t minus,
+				 uint32_t used)
 {
 	uint32_t limit = w->looking ? w->least - 1 : w->least;
 
@@ -93,32 +94,36 @@ static void choose_signs(struct finder *w, uint32_t dim, uint8_t plus, uint8_t m
 		return;
 	}
 	if (w->up[dim] != OSR__FAR)
-		choose_signs(w, dim + 1, plus | (uint8_t)(1u << dim), minus, used + w->up[dim]);
+		detours_choose_signs(w, dim + 1, plus | (uint8_t)(1u << dim), minus,
+				     used + w->up[dim]);
 	if (w->down[dim] != OSR__FAR)
-		choose_signs(w, dim + 1, plus, minus | (uint8_t)(1u << dim), used + w->down[dim]);
+		detours_choose_signs(w, dim + 1, plus, minus | (uint8_t)(1u << dim),
+				     used + w->down[dim]);
 }
 
 static void try_extras(struct finder *w, uint32_t first, uint32_t last)
 {
-	const struct osr_torus *t = w->t;
+	const struct osr_torus *torus = w->t;
 
 	w->first = first;
 	w->last = last;
-	w->at = first == OSR_NO_DIR ? w->from : t->next[w->from * t->n_dirs + first];
-	w->target = last == OSR_NO_DIR ? w->to : t->next[w->to * t->n_dirs + osr_dir_back(t, last)];
+	w->at = first == OSR_NO_DIR ? w->from : torus->next[w->from * torus->n_dirs + first];
+	w->target = last == OSR_NO_DIR
+			    ? w->to
+			    : torus->next[w->to * torus->n_dirs + osr_dir_back(torus, last)];
 	if (w->at == OSR_NO_NODE || w->target == OSR_NO_NODE)
 		return;
-	w->rest[t->n_dims] = 0;
-	for (uint32_t i = t->n_dims; i-- > 0;) {
-		uint32_t x = w->s->coord[w->at * t->n_dims + i];
-		uint32_t y = w->s->coord[w->target * t->n_dims + i];
+	w->rest[torus->n_dims] = 0;
+	for (uint32_t i = torus->n_dims; i-- > 0;) {
+		uint32_t x = w->s->coord[w->at * torus->n_dims + i];
+		uint32_t y = w->s->coord[w->target * torus->n_dims + i];
 
 		w->up[i] = w->down[i] = 0;
 		if (x != y)
-			osr__count_hops(t, i, x, y, &w->up[i], &w->down[i]);
+			osr__count_hops(torus, i, x, y, &w->up[i], &w->down[i]);
 		w->rest[i] = w->rest[i + 1] + (w->up[i] < w->down[i] ? w->up[i] : w->down[i]);
 	}
-	choose_signs(w, 0, 0, 0, (first != OSR_NO_DIR) + (last != OSR_NO_DIR));
+	detours_choose_signs(w, 0, 0, 0, (first != OSR_NO_DIR) + (last != OSR_NO_DIR));
 }
 
 /* Fewer extra steps first. */
@@ -136,36 +141,39 @@ static void try_all(struct finder *w)
 			try_extras(w, i, k);
 }
 
-void osr__detours_find(struct osr__detours *s, uint32_t from, uint32_t to)
+void osr__detours_find(struct osr__detours *detours, uint32_t from, uint32_t to)
 {
-	struct finder w = { .s = s, .t = s->t, .from = from, .to = to, .looking = true };
+	struct finder w = {
+		.s = detours, .t = detours->t, .from = from, .to = to, .looking = true
+	};
 
-	s->n_found = 0;
-	s->hops = 0;
+	detours->n_found = 0;
+	detours->hops = 0;
 	w.least = OSR_SRCROUTE_MAX_HOPS + 1;
 	try_all(&w);
 	if (w.least > OSR_SRCROUTE_MAX_HOPS)
 		return;
 	w.looking = false;
 	try_all(&w);
-	s->hops = w.least;
+	detours->hops = w.least;
 }
 
 /* A body goes around no ring; there are (n + 1)^2 2^n combinations. */
-enum osr_status osr__detours_init(struct osr__detours *s, const struct osr_turns *turns,
+enum osr_status osr__detours_init(struct osr__detours *detours, const struct osr_turns *turns,
 				  const uint8_t *coord, struct osr_arena *scratch,
 				  struct osr_diag *diag)
 {
-	const struct osr_torus *t = turns->t;
-	size_t n_most = ((size_t)t->n_dims + 1) * (t->n_dims + 1) << t->n_dims, hops = 2;
+	const struct osr_torus *torus = turns->t;
+	size_t n_most = ((size_t)torus->n_dims + 1) * (torus->n_dims + 1) << torus->n_dims,
+	       hops = 2;
 
-	*s = (struct osr__detours){ .t = t, .turns = turns, .coord = coord };
-	for (uint32_t i = 0; i < t->n_dims; i++)
-		hops += t->size[i] - 1;
-	s->one = osr_alloc(scratch, hops, 1);
-	s->dirs = osr_alloc(scratch, n_most, hops);
-	s->r = osr_alloc(scratch, n_most, sizeof(*s->r));
-	if (!s->one || !s->dirs || !s->r)
+	*detours = (struct osr__detours){ .t = torus, .turns = turns, .coord = coord };
+	for (uint32_t i = 0; i < torus->n_dims; i++)
+		hops += torus->size[i] - 1;
+	detours->one = osr_alloc(scratch, hops, 1);
+	detours->dirs = osr_alloc(scratch, n_most, hops);
+	detours->r = osr_alloc(scratch, n_most, sizeof(*detours->r));
+	if (!detours->one || !detours->dirs || !detours->r)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for ways around failures");
 	return OSR_OK;
 }

@@ -75,19 +75,19 @@ static unsigned __int128 fitness(const struct genetic *w, const uint32_t *load)
 	return sum;
 }
 
-static inline const uint16_t *channels(const struct genetic *w, uint32_t i, uint32_t gene)
+static inline const uint16_t *genetic_channels(const struct genetic *w, uint32_t i, uint32_t gene)
 {
 	return w->channel + w->locus[i].first + (size_t)gene * w->locus[i].hops;
 }
 
 /* Every gene at most once in a list. */
-static void apply(const struct genetic *w, struct chromosome *x, uint32_t n)
+static void genetic_apply(const struct genetic *w, struct chromosome *x, uint32_t n)
 {
 	const struct change *c = w->change;
 
 	for (uint32_t k = 0; k < n; k++) {
-		const uint16_t *before = channels(w, c[k].locus, x->gene[c[k].locus]);
-		const uint16_t *after = channels(w, c[k].locus, c[k].gene);
+		const uint16_t *before = genetic_channels(w, c[k].locus, x->gene[c[k].locus]);
+		const uint16_t *after = genetic_channels(w, c[k].locus, c[k].gene);
 		uint32_t hops = w->locus[c[k].locus].hops;
 
 		if (k + 2 * AHEAD < n)
@@ -95,8 +95,8 @@ static void apply(const struct genetic *w, struct chromosome *x, uint32_t n)
 		if (k + AHEAD < n) {
 			uint32_t i = c[k + AHEAD].locus;
 
-			__builtin_prefetch(channels(w, i, x->gene[i]));
-			__builtin_prefetch(channels(w, i, c[k + AHEAD].gene));
+			__builtin_prefetch(genetic_channels(w, i, x->gene[i]));
+			__builtin_prefetch(genetic_channels(w, i, c[k + AHEAD].gene));
 		}
 		for (uint32_t h = 0; h < hops; h++) {
 			x->load[before[h]]--;
@@ -107,7 +107,7 @@ static void apply(const struct genetic *w, struct chromosome *x, uint32_t n)
 }
 
 /* osr_prng_below(), with one division instead of two. */
-static inline uint16_t draw(struct osr_prng *prng, uint32_t n, uint64_t limit)
+static inline uint16_t genetic_draw(struct osr_prng *prng, uint32_t n, uint64_t limit)
 {
 	uint64_t x;
 
@@ -123,8 +123,8 @@ static void make_first(struct genetic *w, struct chromosome *x)
 	for (uint32_t i = 0; i < w->n_genes; i++) {
 		const uint16_t *channel;
 
-		x->gene[i] = draw(&w->prng, w->n_choices[i], w->limit[w->n_choices[i]]);
-		channel = channels(w, i, x->gene[i]);
+		x->gene[i] = genetic_draw(&w->prng, w->n_choices[i], w->limit[w->n_choices[i]]);
+		channel = genetic_channels(w, i, x->gene[i]);
 		for (uint32_t h = 0; h < w->locus[i].hops; h++)
 			x->load[channel[h]]++;
 	}
@@ -148,7 +148,7 @@ static void cross(struct genetic *w, struct chromosome *child, const struct chro
 		w->change[n] = (struct change){ i, part->gene[i] };
 		n += child->gene[i] != part->gene[i];
 	}
-	apply(w, child, n);
+	genetic_apply(w, child, n);
 }
 
 /* Every gene with the same chance. */
@@ -163,12 +163,12 @@ static void mutate(struct genetic *w, struct chromosome *child)
 
 		if (osr_prng_next(&prng) >= limit)
 			continue;
-		gene = draw(&prng, w->n_choices[i], w->limit[w->n_choices[i]]);
+		gene = genetic_draw(&prng, w->n_choices[i], w->limit[w->n_choices[i]]);
 		w->change[n] = (struct change){ i, gene };
 		n += gene != child->gene[i];
 	}
 	w->prng = prng;
-	apply(w, child, n);
+	genetic_apply(w, child, n);
 	child->fitness = fitness(w, child->load);
 }
 
@@ -250,19 +250,19 @@ static enum osr_status population_init(struct genetic *w, struct osr_arena *scra
 /* Pairs with a single choice are no genes; they load their channels once and for all. */
 static uint64_t sort_pairs(struct genetic *w)
 {
-	const struct osr_angara *a = w->a;
+	const struct osr_angara *angara = w->a;
 	uint64_t n = 0;
 
-	for (uint32_t p = 0; p < a->n_pairs; p++) {
-		uint32_t n_choices = osr_angara_n_choices(a, p);
+	for (uint32_t p = 0; p < angara->n_pairs; p++) {
+		uint32_t n_choices = osr_angara_n_choices(angara, p);
 
-		w->total += a->hops[p];
+		w->total += angara->hops[p];
 		if (n_choices > 1) {
 			w->n_choices[w->n_genes] = (uint16_t)n_choices;
-			w->locus[w->n_genes++] = (struct locus){ n, p, a->hops[p] };
+			w->locus[w->n_genes++] = (struct locus){ n, p, angara->hops[p] };
 			w->most = n_choices > w->most ? n_choices : w->most;
-			n += (uint64_t)n_choices * a->hops[p];
-		} else if (a->hops[p]) {
+			n += (uint64_t)n_choices * angara->hops[p];
+		} else if (angara->hops[p]) {
 			osr__picks_add(w->s, p, 0, 1);
 		}
 	}
@@ -272,15 +272,15 @@ static uint64_t sort_pairs(struct genetic *w)
 static enum osr_status list_genes(struct genetic *w, struct osr_arena *scratch,
 				  struct osr_diag *diag)
 {
-	const struct osr_angara *a = w->a;
+	const struct osr_angara *angara = w->a;
 	uint64_t n;
 
-	w->locus = osr_alloc(scratch, a->n_pairs, sizeof(*w->locus));
-	w->n_choices = osr_alloc(scratch, a->n_pairs, sizeof(*w->n_choices));
+	w->locus = osr_alloc(scratch, angara->n_pairs, sizeof(*w->locus));
+	w->n_choices = osr_alloc(scratch, angara->n_pairs, sizeof(*w->n_choices));
 	w->live = osr_alloc(scratch, w->n_channels, sizeof(*w->live));
 	if (!w->locus || !w->n_choices || !w->live)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the routes of %u nodes",
-				a->n_set);
+				angara->n_set);
 	n = sort_pairs(w);
 	w->channel = osr_alloc(scratch, n, sizeof(*w->channel));
 	w->change = osr_alloc(scratch, w->n_genes, sizeof(*w->change));
@@ -290,26 +290,26 @@ static enum osr_status list_genes(struct genetic *w, struct osr_arena *scratch,
 	for (uint32_t k = 2; k <= w->most; k++)
 		w->limit[k] = UINT64_MAX - UINT64_MAX % k;
 	for (uint32_t i = 0; i < w->n_genes; i++) {
-		const uint32_t *from = osr_angara_channels(a, w->locus[i].pair, 0);
+		const uint32_t *from = osr_angara_channels(angara, w->locus[i].pair, 0);
 		uint64_t last = (uint64_t)w->n_choices[i] * w->locus[i].hops;
 
 		for (uint64_t h = 0; h < last; h++)
 			w->channel[w->locus[i].first + h] = (uint16_t)from[h];
 	}
 	for (uint32_t c = 0; c < w->n_channels; c++)
-		if (a->t->next[c] != OSR_NO_NODE)
+		if (angara->t->next[c] != OSR_NO_NODE)
 			w->live[w->n_live++] = c;
 	return OSR_OK;
 }
 
-enum osr_status osr__genetic(struct osr__picks *s, const struct osr_angara_options *opt,
+enum osr_status osr__genetic(struct osr__picks *picks, const struct osr_angara_options *opt,
 			     struct osr_arena *scratch, struct osr_angara_stats *stats,
 			     struct osr_diag *diag)
 {
-	struct genetic w = { .s = s, .a = s->a, .opt = opt, .prng = { opt->seed } };
+	struct genetic w = { .s = picks, .a = picks->a, .opt = opt, .prng = { opt->seed } };
 	enum osr_status st;
 
-	w.n_channels = s->n_channels;
+	w.n_channels = picks->n_channels;
 	if (opt->population < 2)
 		return osr_fail(diag, OSR_INVAL, "a population of %u: expected 2 or more",
 				opt->population);
@@ -323,8 +323,8 @@ enum osr_status osr__genetic(struct osr__picks *s, const struct osr_angara_optio
 	if (st)
 		return st;
 	evolve(&w, stats);
-	memcpy(s->load, w.individual[0].load, w.n_channels * sizeof(*s->load));
+	memcpy(picks->load, w.individual[0].load, w.n_channels * sizeof(*picks->load));
 	for (uint32_t i = 0; i < w.n_genes; i++)
-		s->pick[w.locus[i].pair] = w.individual[0].gene[i];
+		picks->pick[w.locus[i].pair] = w.individual[0].gene[i];
 	return OSR_OK;
 }

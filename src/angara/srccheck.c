@@ -19,40 +19,41 @@ struct judge {
 };
 
 /* The node next to this one; the direction is a dimension and a sign. */
-static uint32_t move(const struct osr_torus *t, uint32_t node, uint32_t dim, bool up)
+static uint32_t srccheck_move(const struct osr_torus *torus, uint32_t node, uint32_t dim, bool up)
 {
 	uint32_t below = 1, x;
 
-	for (uint32_t i = dim + 1; i < t->n_dims; i++)
-		below *= t->size[i];
-	x = node / below % t->size[dim];
+	for (uint32_t i = dim + 1; i < torus->n_dims; i++)
+		below *= torus->size[i];
+	x = node / below % torus->size[dim];
 	if (up)
-		return x + 1 < t->size[dim] ? node + below : node - x * below;
-	return x ? node - below : node + (t->size[dim] - 1) * below;
+		return x + 1 < torus->size[dim] ? node + below : node - x * below;
+	return x ? node - below : node + (torus->size[dim] - 1) * below;
 }
 
-static bool is_there(const struct osr_torus *t, uint32_t channel)
+static bool is_there(const struct osr_torus *torus, uint32_t channel)
 {
-	return t->next[channel] != UINT32_MAX;
+	return torus->next[channel] != UINT32_MAX;
 }
 
 /* Marks the channels of all rings that have lost nothing. */
 static void find_rings(struct judge *w)
 {
-	const struct osr_torus *t = w->t;
+	const struct osr_torus *torus = w->t;
 
-	for (uint32_t c = 0; c < t->n_nodes * t->n_dirs; c++) {
-		uint32_t dir = c % t->n_dirs, dim = dir % t->n_dims, v = c / t->n_dirs, n = 0;
+	for (uint32_t c = 0; c < torus->n_nodes * torus->n_dirs; c++) {
+		uint32_t dir = c % torus->n_dirs, dim = dir % torus->n_dims, v = c / torus->n_dirs,
+			 n = 0;
 
-		while (n < t->size[dim] && is_there(t, v * t->n_dirs + dir)) {
-			v = move(t, v, dim, dir < t->n_dims);
+		while (n < torus->size[dim] && is_there(torus, v * torus->n_dirs + dir)) {
+			v = srccheck_move(torus, v, dim, dir < torus->n_dims);
 			n++;
 		}
-		w->closed[c] = n == t->size[dim] && t->size[dim] > 2;
+		w->closed[c] = n == torus->size[dim] && torus->size[dim] > 2;
 	}
 }
 
-static enum osr_status refuse(const struct judge *w, const char *why)
+static enum osr_status srccheck_refuse(const struct judge *w, const char *why)
 {
 	return osr_fail(w->diag, OSR_CHECK_FAILED, "the route from node %u to node %u %s", w->from,
 			w->to, why);
@@ -62,147 +63,154 @@ static enum osr_status refuse(const struct judge *w, const char *why)
  * One hop more, from *at: the channel must be there, and the certificate must say that it may be
  * waited for by the one before.
  */
-static enum osr_status hop(struct judge *w, uint32_t *at, uint32_t dir, uint32_t *n)
+static enum osr_status srccheck_hop(struct judge *w, uint32_t *at, uint32_t dir, uint32_t *n)
 {
-	const struct osr_torus *t = w->t;
-	uint32_t c = *at * t->n_dirs + dir;
+	const struct osr_torus *torus = w->t;
+	uint32_t c = *at * torus->n_dirs + dir;
 
 	if (*n == OSR_SRCROUTE_MAX_HOPS)
-		return refuse(w, "has no end");
-	if (!is_there(t, c))
-		return refuse(w, "uses a channel that is not there");
+		return srccheck_refuse(w, "has no end");
+	if (!is_there(torus, c))
+		return srccheck_refuse(w, "uses a channel that is not there");
 	if (*n) {
 		uint32_t before = w->path[*n - 1];
-		bool same_ring = before % t->n_dirs == dir && w->closed[before] && w->closed[c];
+		bool same_ring = before % torus->n_dirs == dir && w->closed[before] && w->closed[c];
 
 		if (same_ring ? w->rank[c] != w->rank[before] : w->rank[c] <= w->rank[before])
-			return refuse(w, "takes a turn that the certificate does not allow");
+			return srccheck_refuse(w,
+					       "takes a turn that the certificate does not allow");
 	}
 	w->path[(*n)++] = c;
-	*at = move(t, *at, dir % t->n_dims, dir < t->n_dims);
+	*at = srccheck_move(torus, *at, dir % torus->n_dims, dir < torus->n_dims);
 	return OSR_OK;
 }
 
 /* The header of a packet: what may stand in it. */
-static enum osr_status check_form(const struct judge *w, struct osr_srcroute r)
+static enum osr_status check_form(const struct judge *w, struct osr_srcroute srcroute)
 {
-	const struct osr_torus *t = w->t;
+	const struct osr_torus *torus = w->t;
 
-	if (r.first != OSR_NO_DIR && r.first >= t->n_dims)
-		return refuse(w, "has a first step that is not positive");
-	if (r.last != OSR_NO_DIR && (r.last < t->n_dims || r.last >= t->n_dirs))
-		return refuse(w, "has a last step that is not negative");
-	if (r.plus & r.minus)
-		return refuse(w, "uses both directions of a dimension");
-	if ((r.plus | r.minus) >> t->n_dims)
-		return refuse(w, "uses a dimension that is not there");
-	if (!(r.plus | r.minus) && r.last != OSR_NO_DIR)
-		return refuse(w, "has a last step, but nothing before it");
+	if (srcroute.first != OSR_NO_DIR && srcroute.first >= torus->n_dims)
+		return srccheck_refuse(w, "has a first step that is not positive");
+	if (srcroute.last != OSR_NO_DIR &&
+	    (srcroute.last < torus->n_dims || srcroute.last >= torus->n_dirs))
+		return srccheck_refuse(w, "has a last step that is not negative");
+	if (srcroute.plus & srcroute.minus)
+		return srccheck_refuse(w, "uses both directions of a dimension");
+	if ((srcroute.plus | srcroute.minus) >> torus->n_dims)
+		return srccheck_refuse(w, "uses a dimension that is not there");
+	if (!(srcroute.plus | srcroute.minus) && srcroute.last != OSR_NO_DIR)
+		return srccheck_refuse(w, "has a last step, but nothing before it");
 	return OSR_OK;
 }
 
 /* Hops in one direction until the coordinate is that of the node `to`. */
-static enum osr_status run(struct judge *w, uint32_t *at, uint32_t to, uint32_t dir, uint32_t *n)
+static enum osr_status srccheck_run(struct judge *w, uint32_t *at, uint32_t to, uint32_t dir,
+				    uint32_t *n)
 {
-	const struct osr_torus *t = w->t;
-	uint32_t dim = dir % t->n_dims, below = 1, hops = 0;
+	const struct osr_torus *torus = w->t;
+	uint32_t dim = dir % torus->n_dims, below = 1, hops = 0;
 	enum osr_status st = OSR_OK;
 
-	for (uint32_t i = dim + 1; i < t->n_dims; i++)
-		below *= t->size[i];
-	while (!st && *at / below % t->size[dim] != to / below % t->size[dim]) {
-		st = hop(w, at, dir, n);
+	for (uint32_t i = dim + 1; i < torus->n_dims; i++)
+		below *= torus->size[i];
+	while (!st && *at / below % torus->size[dim] != to / below % torus->size[dim]) {
+		st = srccheck_hop(w, at, dir, n);
 		hops++;
 	}
-	return st || hops ? st : refuse(w, "has a direction bit that it does not use");
+	return st || hops ? st : srccheck_refuse(w, "has a direction bit that it does not use");
 }
 
-static enum osr_status follow(struct judge *w, struct osr_srcroute r, uint32_t *n)
+static enum osr_status srccheck_follow(struct judge *w, struct osr_srcroute srcroute, uint32_t *n)
 {
-	const struct osr_torus *t = w->t;
+	const struct osr_torus *torus = w->t;
 	uint32_t at = w->from, to = w->to;
-	enum osr_status st = check_form(w, r);
+	enum osr_status st = check_form(w, srcroute);
 
-	if (!st && r.first != OSR_NO_DIR)
-		st = hop(w, &at, r.first, n);
-	if (!st && r.last != OSR_NO_DIR)
-		to = move(t, to, r.last % t->n_dims, true);
-	for (uint32_t i = 0; !st && i < t->n_dims; i++)
-		if (r.plus >> i & 1)
-			st = run(w, &at, to, i, n);
-	for (uint32_t i = 0; !st && i < t->n_dims; i++)
-		if (r.minus >> i & 1)
-			st = run(w, &at, to, i + t->n_dims, n);
-	if (!st && r.last != OSR_NO_DIR)
-		st = hop(w, &at, r.last, n);
-	return !st && at != w->to ? refuse(w, "ends somewhere else") : st;
+	if (!st && srcroute.first != OSR_NO_DIR)
+		st = srccheck_hop(w, &at, srcroute.first, n);
+	if (!st && srcroute.last != OSR_NO_DIR)
+		to = srccheck_move(torus, to, srcroute.last % torus->n_dims, true);
+	for (uint32_t i = 0; !st && i < torus->n_dims; i++)
+		if (srcroute.plus >> i & 1)
+			st = srccheck_run(w, &at, to, i, n);
+	for (uint32_t i = 0; !st && i < torus->n_dims; i++)
+		if (srcroute.minus >> i & 1)
+			st = srccheck_run(w, &at, to, i + torus->n_dims, n);
+	if (!st && srcroute.last != OSR_NO_DIR)
+		st = srccheck_hop(w, &at, srcroute.last, n);
+	return !st && at != w->to ? srccheck_refuse(w, "ends somewhere else") : st;
 }
 
 /* Hops around no obstacle, dimension by dimension. */
-static uint32_t least_hops(const struct osr_torus *t, uint32_t from, uint32_t to)
+static uint32_t least_hops(const struct osr_torus *torus, uint32_t from, uint32_t to)
 {
 	uint32_t sum = 0;
 
-	for (uint32_t i = t->n_dims; i-- > 0;) {
-		uint32_t x = from % t->size[i], y = to % t->size[i], up, down;
+	for (uint32_t i = torus->n_dims; i-- > 0;) {
+		uint32_t x = from % torus->size[i], y = to % torus->size[i], up, down;
 
-		up = (y + t->size[i] - x) % t->size[i];
-		down = (x + t->size[i] - y) % t->size[i];
-		if (!t->ring[i])
+		up = (y + torus->size[i] - x) % torus->size[i];
+		down = (x + torus->size[i] - y) % torus->size[i];
+		if (!torus->ring[i])
 			sum += y > x ? up : down;
 		else
 			sum += up < down ? up : down;
-		from /= t->size[i];
-		to /= t->size[i];
+		from /= torus->size[i];
+		to /= torus->size[i];
 	}
 	return sum;
 }
 
-static enum osr_status check_route(struct judge *w, struct osr_srcroute r, struct osr_srcverdict *v)
+static enum osr_status check_route(struct judge *w, struct osr_srcroute srcroute,
+				   struct osr_srcverdict *srcverdict)
 {
 	uint32_t n = 0;
 	enum osr_status st;
 
-	if (r.first == OSR_NO_DIR && r.last == OSR_NO_DIR && !r.plus && !r.minus) {
-		v->n_missing++;
+	if (srcroute.first == OSR_NO_DIR && srcroute.last == OSR_NO_DIR && !srcroute.plus &&
+	    !srcroute.minus) {
+		srcverdict->n_missing++;
 		return OSR_OK;
 	}
-	st = follow(w, r, &n);
+	st = srccheck_follow(w, srcroute, &n);
 	for (uint32_t h = 0; !st && h < n; h++)
 		w->load[w->path[h]]++;
-	v->n_routes++;
-	v->n_hops += n;
-	v->n_extra += (r.first != OSR_NO_DIR) + (r.last != OSR_NO_DIR);
-	v->n_longer += n > least_hops(w->t, w->from, w->to);
-	v->max_hops = n > v->max_hops ? n : v->max_hops;
+	srcverdict->n_routes++;
+	srcverdict->n_hops += n;
+	srcverdict->n_extra += (srcroute.first != OSR_NO_DIR) + (srcroute.last != OSR_NO_DIR);
+	srcverdict->n_longer += n > least_hops(w->t, w->from, w->to);
+	srcverdict->max_hops = n > srcverdict->max_hops ? n : srcverdict->max_hops;
 	return st;
 }
 
-static void measure(const struct judge *w, struct osr_srcverdict *v)
+static void srccheck_measure(const struct judge *w, struct osr_srcverdict *srcverdict)
 {
 	uint32_t n_all = w->t->n_nodes * w->t->n_dirs, n = 0;
 	double sum = 0;
 
-	v->min_load = UINT32_MAX;
+	srcverdict->min_load = UINT32_MAX;
 	for (uint32_t c = 0; c < n_all; c++) {
 		if (!is_there(w->t, c))
 			continue;
 		n++;
-		v->max_load = w->load[c] > v->max_load ? w->load[c] : v->max_load;
-		v->min_load = w->load[c] < v->min_load ? w->load[c] : v->min_load;
+		srcverdict->max_load =
+			w->load[c] > srcverdict->max_load ? w->load[c] : srcverdict->max_load;
+		srcverdict->min_load =
+			w->load[c] < srcverdict->min_load ? w->load[c] : srcverdict->min_load;
 	}
 	if (!n) {
-		v->min_load = 0;
+		srcverdict->min_load = 0;
 		return;
 	}
-	v->mean_load = (double)v->n_hops / n;
+	srcverdict->mean_load = (double)srcverdict->n_hops / n;
 	for (uint32_t c = 0; c < n_all; c++) {
-		double gap = w->load[c] - v->mean_load;
+		double gap = w->load[c] - srcverdict->mean_load;
 
 		if (is_there(w->t, c))
 			sum += gap * gap * gap * gap;
 	}
-	v->sigma4 = sqrt(sqrt(sum / n));
+	srcverdict->sigma4 = sqrt(sqrt(sum / n));
 }
 
 static enum osr_status judge_init(struct judge *w, struct osr_arena *scratch)
@@ -218,28 +226,28 @@ static enum osr_status judge_init(struct judge *w, struct osr_arena *scratch)
 	return OSR_OK;
 }
 
-enum osr_status osr_srccheck(const struct osr_torus *t, const uint32_t *set, uint32_t n_set,
+enum osr_status osr_srccheck(const struct osr_torus *torus, const uint32_t *set, uint32_t n_set,
 			     const struct osr_srcroute *route, const uint32_t *rank,
-			     struct osr_arena *scratch, uint32_t *load, struct osr_srcverdict *v,
-			     struct osr_diag *diag)
+			     struct osr_arena *scratch, uint32_t *load,
+			     struct osr_srcverdict *srcverdict, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct judge w = { .t = t, .rank = rank, .diag = diag };
+	struct judge w = { .t = torus, .rank = rank, .diag = diag };
 	enum osr_status st = judge_init(&w, scratch);
 
-	*v = (struct osr_srcverdict){ 0 };
+	*srcverdict = (struct osr_srcverdict){ 0 };
 	for (uint32_t i = 0; !st && i < n_set; i++) {
 		for (uint32_t j = 0; !st && j < n_set; j++) {
 			w.from = set[i];
 			w.to = set[j];
 			if (i != j)
-				st = check_route(&w, route[(size_t)i * n_set + j], v);
+				st = check_route(&w, route[(size_t)i * n_set + j], srcverdict);
 		}
 	}
 	if (!st)
-		measure(&w, v);
+		srccheck_measure(&w, srcverdict);
 	if (!st && load)
-		memcpy(load, w.load, (size_t)t->n_nodes * t->n_dirs * sizeof(*load));
+		memcpy(load, w.load, (size_t)torus->n_nodes * torus->n_dirs * sizeof(*load));
 	osr_arena_reset(scratch, mark);
 	return st;
 }

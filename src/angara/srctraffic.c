@@ -37,26 +37,26 @@ static uint32_t partner(const struct traffic *w, enum osr_srcpattern pattern, ui
 }
 
 /* The channels of the route from position i to j; 0: it does not send. */
-static uint32_t trace(struct traffic *w, uint32_t i, uint32_t j)
+static uint32_t srctraffic_trace(struct traffic *w, uint32_t i, uint32_t j)
 {
-	struct osr_srcroute r = w->route[(size_t)i * w->n_set + j];
+	struct osr_srcroute srcroute = w->route[(size_t)i * w->n_set + j];
 
-	if (i == j || osr_srcroute_is_none(r))
+	if (i == j || osr_srcroute_is_none(srcroute))
 		return 0;
-	return osr_srcroute_channels(w->t, w->set[i], w->set[j], r, w->path);
+	return osr_srcroute_channels(w->t, w->set[i], w->set[j], srcroute, w->path);
 }
 
-static void add(struct traffic *w, uint32_t i, uint32_t j)
+static void srctraffic_add(struct traffic *w, uint32_t i, uint32_t j)
 {
-	uint32_t n = trace(w, i, j);
+	uint32_t n = srctraffic_trace(w, i, j);
 
 	while (n)
 		w->load[w->path[--n]]++;
 }
 
-static void look(struct traffic *w, uint32_t i, uint32_t j)
+static void srctraffic_look(struct traffic *w, uint32_t i, uint32_t j)
 {
-	uint32_t n = trace(w, i, j), worst = 0;
+	uint32_t n = srctraffic_trace(w, i, j), worst = 0;
 
 	while (n) {
 		uint32_t l = w->load[w->path[--n]];
@@ -93,19 +93,19 @@ static void sum_up(const struct traffic *w, struct osr_srctraffic *out)
 	out->bandwidth = out->n_pairs ? sum / out->n_pairs : 0;
 }
 
-enum osr_status osr_srctraffic(const struct osr_torus *t, const uint32_t *set, uint32_t n_set,
+enum osr_status osr_srctraffic(const struct osr_torus *torus, const uint32_t *set, uint32_t n_set,
 			       const struct osr_srcroute *route, enum osr_srcpattern pattern,
 			       struct osr_arena *scratch, struct osr_srctraffic *out,
 			       struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct traffic w = { .t = t, .set = set, .route = route, .n_set = n_set, .height = 1 };
+	struct traffic w = { .t = torus, .set = set, .route = route, .n_set = n_set, .height = 1 };
 
 	*out = (struct osr_srctraffic){ 0 };
 	for (uint32_t h = 1; h * h <= n_set; h++)
 		if (n_set % h == 0)
 			w.height = h;
-	w.load = osr_calloc(scratch, (size_t)t->n_nodes * t->n_dirs, sizeof(*w.load));
+	w.load = osr_calloc(scratch, (size_t)torus->n_nodes * torus->n_dirs, sizeof(*w.load));
 	w.path = osr_alloc(scratch, OSR_SRCROUTE_MAX_HOPS, sizeof(*w.path));
 	w.n_worst = osr_calloc(scratch, (size_t)n_set * n_set + 1, sizeof(*w.n_worst));
 	if (!w.load || !w.path || !w.n_worst) {
@@ -113,8 +113,8 @@ enum osr_status osr_srctraffic(const struct osr_torus *t, const uint32_t *set, u
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the traffic of %u nodes",
 				n_set);
 	}
-	all(&w, pattern, add);
-	all(&w, pattern, look);
+	all(&w, pattern, srctraffic_add);
+	all(&w, pattern, srctraffic_look);
 	sum_up(&w, out);
 	osr_arena_reset(scratch, mark);
 	return OSR_OK;

@@ -37,17 +37,17 @@ struct settle {
 };
 
 /* Turns of a pair's first choice, the one with the fewest extra steps. */
-static uint32_t count_turns(const struct osr_angara *a, uint32_t pair)
+static uint32_t count_turns(const struct osr_angara *angara, uint32_t pair)
 {
-	const uint32_t *channel = osr_angara_channels(a, pair, 0);
-	uint32_t n = 0, nd = a->t->n_dirs;
+	const uint32_t *channel = osr_angara_channels(angara, pair, 0);
+	uint32_t n = 0, nd = angara->t->n_dirs;
 
-	for (uint32_t h = 1; h < a->hops[pair]; h++)
+	for (uint32_t h = 1; h < angara->hops[pair]; h++)
 		n += channel[h] % nd != channel[h - 1] % nd;
 	return n;
 }
 
-static int ascending(const void *x, const void *y)
+static int angara_sssp_ascending(const void *x, const void *y)
 {
 	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
 
@@ -55,24 +55,25 @@ static int ascending(const void *x, const void *y)
 }
 
 /* Turns, then hops; pairs are numbered by source, then destination. */
-static uint64_t group_key(const struct osr_angara *a, uint32_t pair)
+static uint64_t group_key(const struct osr_angara *angara, uint32_t pair)
 {
-	return (uint64_t)count_turns(a, pair) << 48 | (uint64_t)a->hops[pair] << 32 | pair;
+	return (uint64_t)count_turns(angara, pair) << 48 | (uint64_t)angara->hops[pair] << 32 |
+	       pair;
 }
 
 static void sort_and_group(struct settle *w)
 {
-	const struct osr_angara *a = w->a;
+	const struct osr_angara *angara = w->a;
 
-	for (uint32_t p = 0; p < a->n_pairs; p++) {
-		uint32_t n = osr_angara_n_choices(a, p);
+	for (uint32_t p = 0; p < angara->n_pairs; p++) {
+		uint32_t n = osr_angara_n_choices(angara, p);
 
 		if (n > 1 || (n && !w->opt->unique_first))
-			w->order[w->n_order++] = group_key(a, p);
+			w->order[w->n_order++] = group_key(angara, p);
 		else if (n)
 			osr__picks_add(w->s, p, 0, 1);
 	}
-	qsort(w->order, w->n_order, sizeof(*w->order), ascending);
+	qsort(w->order, w->n_order, sizeof(*w->order), angara_sssp_ascending);
 }
 
 /* ---- algorithm 4 ---------------------------------------------------------------------------- */
@@ -97,7 +98,7 @@ static uint32_t cheapest_choice(const struct settle *w, uint32_t pair)
 }
 
 /* The channels that lead back from an end vertex, first one first; returns how many. */
-static uint32_t trace(const struct settle *w, uint32_t node)
+static uint32_t angara_sssp_trace(const struct settle *w, uint32_t node)
 {
 	uint32_t v = node * w->g.n_states + osr_rg_end(&w->g), n = 0, nd = w->a->t->n_dirs;
 
@@ -117,25 +118,26 @@ static uint32_t trace(const struct settle *w, uint32_t node)
 
 static enum osr_status search_graph(struct settle *w, uint32_t n)
 {
-	const struct osr_angara *a = w->a;
-	uint64_t base = (uint64_t)a->n_set * a->n_set;
+	const struct osr_angara *angara = w->a;
+	uint64_t base = (uint64_t)angara->n_set * angara->n_set;
 
-	memset(w->want, 0, a->t->n_nodes);
+	memset(w->want, 0, angara->t->n_nodes);
 	for (uint32_t i = 0; i < n; i++)
-		w->want[a->set[w->pair[i] % a->n_set]] = 1;
+		w->want[angara->set[w->pair[i] % angara->n_set]] = 1;
 	for (uint32_t c = 0; c < w->s->n_channels; c++)
 		w->weight[c] = base + w->s->load[c];
-	osr_rgraph_sssp(&w->g, a->set[w->pair[0] / a->n_set], w->weight, w->want, n, &w->search);
+	osr_rgraph_sssp(&w->g, angara->set[w->pair[0] / angara->n_set], w->weight, w->want, n,
+			&w->search);
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t hops = trace(w, a->set[w->pair[i] % a->n_set]);
-		uint32_t k = osr__choice_of(a, w->pair[i], w->path, hops);
+		uint32_t hops = angara_sssp_trace(w, angara->set[w->pair[i] % angara->n_set]);
+		uint32_t k = osr__choice_of(angara, w->pair[i], w->path, hops);
 
 		if (k == OSR_NO_NODE)
 			return osr_fail(w->diag, OSR_BUG,
 					"the routing graph has a path of %u hops from node %u to "
 					"%u that is not among the shortest legal routes",
-					hops, a->set[w->pair[i] / a->n_set],
-					a->set[w->pair[i] % a->n_set]);
+					hops, angara->set[w->pair[i] / angara->n_set],
+					angara->set[w->pair[i] % angara->n_set]);
 		w->best[i] = (uint16_t)k;
 	}
 	return OSR_OK;
@@ -200,32 +202,32 @@ static bool same_group(const struct settle *w, uint32_t i, uint32_t j)
 
 static enum osr_status settle_init(struct settle *w, struct osr_arena *scratch)
 {
-	const struct osr_angara *a = w->a;
+	const struct osr_angara *angara = w->a;
 	enum osr_status st = OSR_OK;
 
-	w->order = osr_alloc(scratch, a->n_pairs, sizeof(*w->order));
-	w->pair = osr_alloc(scratch, a->n_set, sizeof(*w->pair));
-	w->best = osr_alloc(scratch, a->n_set, sizeof(*w->best));
+	w->order = osr_alloc(scratch, angara->n_pairs, sizeof(*w->order));
+	w->pair = osr_alloc(scratch, angara->n_set, sizeof(*w->pair));
+	w->best = osr_alloc(scratch, angara->n_set, sizeof(*w->best));
 	w->taken = osr_calloc(scratch, w->s->n_channels, sizeof(*w->taken));
 	if (!w->order || !w->pair || !w->best || !w->taken)
 		return osr_fail(w->diag, OSR_NOMEM, "out of memory for the routes of %u nodes",
-				a->n_set);
+				angara->n_set);
 	if (!w->opt->literal)
 		return OSR_OK;
 	w->weight = osr_alloc(scratch, w->s->n_channels, sizeof(*w->weight));
-	w->want = osr_alloc(scratch, a->t->n_nodes, 1);
+	w->want = osr_alloc(scratch, angara->t->n_nodes, 1);
 	w->path = osr_alloc(scratch, OSR_SRCROUTE_MAX_HOPS, sizeof(*w->path));
 	if (!w->weight || !w->want || !w->path)
 		return osr_fail(w->diag, OSR_NOMEM, "out of memory for the routing graph");
-	st = osr_rgraph_init(&w->g, a->turns, scratch, w->diag);
+	st = osr_rgraph_init(&w->g, angara->turns, scratch, w->diag);
 	return st ? st : osr_rg_search_init(&w->search, &w->g, scratch, w->diag);
 }
 
-enum osr_status osr__sssp(struct osr__picks *s, const struct osr_angara_options *opt,
+enum osr_status osr__sssp(struct osr__picks *picks, const struct osr_angara_options *opt,
 			  struct osr_arena *scratch, struct osr_angara_stats *stats,
 			  struct osr_diag *diag)
 {
-	struct settle w = { .s = s, .a = s->a, .opt = opt, .stats = stats, .diag = diag };
+	struct settle w = { .s = picks, .a = picks->a, .opt = opt, .stats = stats, .diag = diag };
 	enum osr_status st = settle_init(&w, scratch);
 
 	if (st)

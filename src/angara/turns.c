@@ -34,22 +34,22 @@ static uint32_t back(const struct search *w, uint32_t node, uint32_t dir)
 }
 
 /* The turns that may be added: see DIFFERS in turns.h. */
-static bool is_candidate(const struct osr_torus *t, uint32_t from, uint32_t to)
+static bool is_candidate(const struct osr_torus *torus, uint32_t from, uint32_t to)
 {
-	return to < from && (from < t->n_dims) == (to < t->n_dims);
+	return to < from && (from < torus->n_dims) == (to < torus->n_dims);
 }
 
 /* ---- units ----------------------------------------------------------------------------------- */
 
 /* Does the line of this channel close, all its links alive? */
-static bool is_whole_ring(const struct osr_torus *t, uint32_t node, uint32_t dir)
+static bool is_whole_ring(const struct osr_torus *torus, uint32_t node, uint32_t dir)
 {
 	uint32_t v = node;
 
-	if (!t->ring[osr_dir_dim(t, dir)])
+	if (!torus->ring[osr_dir_dim(torus, dir)])
 		return false;
 	do {
-		v = t->next[v * t->n_dirs + dir];
+		v = torus->next[v * torus->n_dirs + dir];
 		if (v == OSR_NO_NODE)
 			return false;
 	} while (v != node);
@@ -58,20 +58,20 @@ static bool is_whole_ring(const struct osr_torus *t, uint32_t node, uint32_t dir
 
 static void find_units(struct search *w)
 {
-	const struct osr_torus *t = w->t;
+	const struct osr_torus *torus = w->t;
 
 	memset(w->unit, 0xff, w->n_channels * sizeof(*w->unit));
 	for (uint32_t c = 0; c < w->n_channels; c++) {
-		uint32_t dir = c % t->n_dirs, v = c / t->n_dirs;
+		uint32_t dir = c % torus->n_dirs, v = c / torus->n_dirs;
 
-		if (t->next[c] == OSR_NO_NODE || w->unit[c] != OSR_NO_NODE)
+		if (torus->next[c] == OSR_NO_NODE || w->unit[c] != OSR_NO_NODE)
 			continue;
 		w->dense[c] = w->n_units++;
 		w->unit[c] = c;
-		if (!is_whole_ring(t, v, dir))
+		if (!is_whole_ring(torus, v, dir))
 			continue;
-		for (uint32_t e = t->next[c] * t->n_dirs + dir; e != c;
-		     e = t->next[e] * t->n_dirs + dir) {
+		for (uint32_t e = torus->next[c] * torus->n_dirs + dir; e != c;
+		     e = torus->next[e] * torus->n_dirs + dir) {
 			w->unit[e] = c;
 			w->dense[e] = w->dense[c];
 		}
@@ -83,13 +83,14 @@ static void find_units(struct search *w)
 /* What can be used from (u, D) but for D's own line: higher directions at its end. */
 static uint16_t used_beyond(const struct search *w, uint32_t c)
 {
-	const struct osr_torus *t = w->t;
-	uint32_t v = t->next[c], dir = c % t->n_dirs;
+	const struct osr_torus *torus = w->t;
+	uint32_t v = torus->next[c], dir = c % torus->n_dirs;
 	uint16_t set = (uint16_t)(1u << dir);
 
-	for (uint32_t e = dir + 1; e < t->n_dirs; e++)
-		if (e != osr_dir_back(t, dir) && t->next[v * t->n_dirs + e] != OSR_NO_NODE)
-			set |= w->used[v * t->n_dirs + e];
+	for (uint32_t e = dir + 1; e < torus->n_dirs; e++)
+		if (e != osr_dir_back(torus, dir) &&
+		    torus->next[v * torus->n_dirs + e] != OSR_NO_NODE)
+			set |= w->used[v * torus->n_dirs + e];
 	return set;
 }
 
@@ -100,18 +101,18 @@ static uint16_t used_beyond(const struct search *w, uint32_t c)
  */
 static void fill_used(struct search *w)
 {
-	const struct osr_torus *t = w->t;
-	uint32_t nd = t->n_dirs;
+	const struct osr_torus *torus = w->t;
+	uint32_t nd = torus->n_dirs;
 
 	for (uint32_t dir = nd; dir-- > 0;) {
-		for (uint32_t u = 0; u < t->n_nodes; u++)
-			if (t->next[u * nd + dir] != OSR_NO_NODE)
+		for (uint32_t u = 0; u < torus->n_nodes; u++)
+			if (torus->next[u * nd + dir] != OSR_NO_NODE)
 				w->used[u * nd + dir] = used_beyond(w, u * nd + dir);
-		for (uint32_t u = 0; u < t->n_nodes; u++) {
+		for (uint32_t u = 0; u < torus->n_nodes; u++) {
 			uint32_t v = u, p;
 			uint16_t set = w->used[u * nd + dir];
 
-			if (t->next[u * nd + dir] == OSR_NO_NODE)
+			if (torus->next[u * nd + dir] == OSR_NO_NODE)
 				continue;
 			/* A member of the set is passed on at most once around. */
 			while ((p = back(w, v, dir)) != OSR_NO_NODE &&
@@ -124,7 +125,7 @@ static void fill_used(struct search *w)
 }
 
 /* Adds the set to channel c if that is news to it, and then puts it into the queue. */
-static uint32_t give(struct search *w, uint32_t c, uint16_t set, uint32_t tail)
+static uint32_t turns_give(struct search *w, uint32_t c, uint16_t set, uint32_t tail)
 {
 	if (!(set & ~w->used[c]))
 		return tail;
@@ -139,20 +140,20 @@ static uint32_t give(struct search *w, uint32_t c, uint16_t set, uint32_t tail)
  */
 static void add_used(struct search *w, uint32_t c, uint16_t set)
 {
-	const struct osr_torus *t = w->t;
-	uint32_t head = 0, tail = give(w, c, set, 0);
+	const struct osr_torus *torus = w->t;
+	uint32_t head = 0, tail = turns_give(w, c, set, 0);
 
 	while (head < tail) {
-		uint32_t e = w->queue[head++], v = e / t->n_dirs, to = e % t->n_dirs;
+		uint32_t e = w->queue[head++], v = e / torus->n_dirs, to = e % torus->n_dirs;
 
-		for (uint32_t dir = 0; dir < t->n_dirs; dir++) {
+		for (uint32_t dir = 0; dir < torus->n_dirs; dir++) {
 			uint32_t p = back(w, v, dir);
 
-			if (p == OSR_NO_NODE || dir == osr_dir_back(t, to))
+			if (p == OSR_NO_NODE || dir == osr_dir_back(torus, to))
 				continue;
-			if (dir > to && !(w->turns->after[v * t->n_dirs + dir] >> to & 1))
+			if (dir > to && !(w->turns->after[v * torus->n_dirs + dir] >> to & 1))
 				continue;
-			tail = give(w, p * t->n_dirs + dir, set, tail);
+			tail = turns_give(w, p * torus->n_dirs + dir, set, tail);
 		}
 	}
 }
@@ -183,7 +184,7 @@ static void connect(struct search *w, uint32_t a, uint32_t b)
 
 static enum osr_status fill_reach(struct search *w, struct osr_arena *scratch)
 {
-	const struct osr_torus *t = w->t;
+	const struct osr_torus *torus = w->t;
 
 	w->n_words = (w->n_units + 63) / 64;
 	w->reach = osr_calloc(scratch, (size_t)w->n_units * w->n_words, sizeof(*w->reach));
@@ -193,14 +194,14 @@ static enum osr_status fill_reach(struct search *w, struct osr_arena *scratch)
 	for (uint32_t i = 0; i < w->n_units; i++)
 		w->reach[(size_t)i * w->n_words + i / 64] |= UINT64_C(1) << i % 64;
 	/* From the highest direction down, so that what is reached is mostly complete already. */
-	for (uint32_t dir = t->n_dirs; dir-- > 0;) {
-		for (uint32_t u = 0; u < t->n_nodes; u++) {
-			uint32_t c = u * t->n_dirs + dir, v = t->next[c];
+	for (uint32_t dir = torus->n_dirs; dir-- > 0;) {
+		for (uint32_t u = 0; u < torus->n_nodes; u++) {
+			uint32_t c = u * torus->n_dirs + dir, v = torus->next[c];
 
-			for (uint32_t e = dir; v != OSR_NO_NODE && e < t->n_dirs; e++) {
-				uint32_t to = v * t->n_dirs + e;
+			for (uint32_t e = dir; v != OSR_NO_NODE && e < torus->n_dirs; e++) {
+				uint32_t to = v * torus->n_dirs + e;
 
-				if (e != osr_dir_back(t, dir) && t->next[to] != OSR_NO_NODE)
+				if (e != osr_dir_back(torus, dir) && torus->next[to] != OSR_NO_NODE)
 					connect(w, w->dense[c], w->dense[to]);
 			}
 		}
@@ -212,13 +213,13 @@ static enum osr_status fill_reach(struct search *w, struct osr_arena *scratch)
 
 static void try_turn(struct search *w, const struct osr_turns_options *opt, uint32_t c, uint32_t to)
 {
-	const struct osr_torus *t = w->t;
-	uint32_t dir = c % t->n_dirs, v = t->next[c], e;
+	const struct osr_torus *torus = w->t;
+	uint32_t dir = c % torus->n_dirs, v = torus->next[c], e;
 
-	if (v == OSR_NO_NODE || !is_candidate(t, dir, to))
+	if (v == OSR_NO_NODE || !is_candidate(torus, dir, to))
 		return;
-	e = v * t->n_dirs + to;
-	if (t->next[e] == OSR_NO_NODE)
+	e = v * torus->n_dirs + to;
+	if (torus->next[e] == OSR_NO_NODE)
 		return;
 	if (opt->rule == OSR_TURNS_EXACT) {
 		if (reaches(w, w->dense[e], w->dense[c]))
@@ -229,24 +230,24 @@ static void try_turn(struct search *w, const struct osr_turns_options *opt, uint
 			return;
 		add_used(w, c, w->used[e]);
 	}
-	w->turns->after[v * t->n_dirs + dir] |= (uint16_t)(1u << to);
+	w->turns->after[v * torus->n_dirs + dir] |= (uint16_t)(1u << to);
 	w->turns->n_added++;
 }
 
 /* The channel that has its turn as number i. */
-static uint32_t channel_at(const struct osr_torus *t, enum osr_turn_order order, uint32_t i)
+static uint32_t channel_at(const struct osr_torus *torus, enum osr_turn_order order, uint32_t i)
 {
-	uint32_t n = t->n_nodes * t->n_dirs;
+	uint32_t n = torus->n_nodes * torus->n_dirs;
 
 	if (order == OSR_TURN_ORDER_REVERSE)
 		return n - 1 - i;
 	if (order == OSR_TURN_ORDER_DIRECTION)
-		return i % t->n_nodes * t->n_dirs + i / t->n_nodes;
+		return i % torus->n_nodes * torus->n_dirs + i / torus->n_nodes;
 	return i;
 }
 
-static enum osr_status add_turns(struct search *w, const struct osr_turns_options *opt,
-				 struct osr_arena *scratch)
+static enum osr_status turns_add_turns(struct search *w, const struct osr_turns_options *opt,
+				       struct osr_arena *scratch)
 {
 	uint32_t nd = w->t->n_dirs, n = w->n_channels * nd;
 	struct osr_prng prng = { opt->seed };
@@ -275,21 +276,21 @@ static enum osr_status add_turns(struct search *w, const struct osr_turns_option
 /* May a packet that has come over channel c go on by direction to? */
 static bool allowed(const struct search *w, uint32_t c, uint32_t to)
 {
-	const struct osr_torus *t = w->t;
-	uint32_t dir = c % t->n_dirs, v = t->next[c];
+	const struct osr_torus *torus = w->t;
+	uint32_t dir = c % torus->n_dirs, v = torus->next[c];
 
-	if (t->next[v * t->n_dirs + to] == OSR_NO_NODE || to == osr_dir_back(t, dir))
+	if (torus->next[v * torus->n_dirs + to] == OSR_NO_NODE || to == osr_dir_back(torus, dir))
 		return false;
-	return to >= dir || (w->turns->after[v * t->n_dirs + dir] >> to & 1);
+	return to >= dir || (w->turns->after[v * torus->n_dirs + dir] >> to & 1);
 }
 
 /* Adds n to the number of unserved predecessors of all units that channel c leads to. */
 static uint32_t count_steps(struct search *w, uint32_t c, uint32_t *waits, int n, uint32_t tail)
 {
-	const struct osr_torus *t = w->t;
+	const struct osr_torus *torus = w->t;
 
-	for (uint32_t to = 0; to < t->n_dirs; to++) {
-		uint32_t e = t->next[c] * t->n_dirs + to;
+	for (uint32_t to = 0; to < torus->n_dirs; to++) {
+		uint32_t e = torus->next[c] * torus->n_dirs + to;
 
 		if (!allowed(w, c, to) || w->unit[e] == w->unit[c])
 			continue;
@@ -334,8 +335,8 @@ static enum osr_status certify(struct search *w, struct osr_arena *scratch)
 	return OSR_OK;
 }
 
-static enum osr_status search_init(struct search *w, struct osr_arena *scratch,
-				   struct osr_arena *result)
+static enum osr_status turns_search_init(struct search *w, struct osr_arena *scratch,
+					 struct osr_arena *result)
 {
 	size_t n = w->n_channels;
 
@@ -352,17 +353,17 @@ static enum osr_status search_init(struct search *w, struct osr_arena *scratch,
 	return OSR_OK;
 }
 
-enum osr_status osr_turns_find(const struct osr_torus *t, const struct osr_turns_options *opt,
+enum osr_status osr_turns_find(const struct osr_torus *torus, const struct osr_turns_options *opt,
 			       struct osr_arena *scratch, struct osr_arena *result,
 			       struct osr_turns *turns, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct search w = { .t = t, .turns = turns, .diag = diag };
+	struct search w = { .t = torus, .turns = turns, .diag = diag };
 	enum osr_status st;
 
-	*turns = (struct osr_turns){ .t = t };
-	w.n_channels = t->n_nodes * t->n_dirs;
-	st = search_init(&w, scratch, result);
+	*turns = (struct osr_turns){ .t = torus };
+	w.n_channels = torus->n_nodes * torus->n_dirs;
+	st = turns_search_init(&w, scratch, result);
 	if (!st) {
 		find_units(&w);
 		if (opt->rule == OSR_TURNS_PAPER)
@@ -371,7 +372,7 @@ enum osr_status osr_turns_find(const struct osr_torus *t, const struct osr_turns
 			st = fill_reach(&w, scratch);
 	}
 	if (!st && opt->rule != OSR_TURNS_NONE)
-		st = add_turns(&w, opt, scratch);
+		st = turns_add_turns(&w, opt, scratch);
 	if (!st)
 		st = certify(&w, scratch);
 	osr_arena_reset(scratch, mark);

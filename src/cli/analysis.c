@@ -6,95 +6,99 @@
 #include "cli/cli.h"
 
 /* What all loads would sum up to if every route were minimal. Often they do. */
-static enum osr_status minimal_sum(const struct osr_fabric *f, const struct cli_analysis *a,
-				   const struct osr_loads *l, struct osr_arena *scratch,
+static enum osr_status minimal_sum(const struct osr_fabric *fabric,
+				   const struct cli_analysis *analysis,
+				   const struct osr_loads *loads, struct osr_arena *scratch,
 				   uint64_t *sum, struct osr_diag *diag)
 {
-	if (a->st || a->n_longer || l->n_no_path)
-		return osr_loads_minimal(f, scratch, sum, diag);
+	if (analysis->st || analysis->n_longer || loads->n_no_path)
+		return osr_loads_minimal(fabric, scratch, sum, diag);
 	*sum = 0;
-	for (uint32_t c = 0; c < f->n_channels; c++)
-		*sum += l->load[c];
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		*sum += loads->load[c];
 	return OSR_OK;
 }
 
-static enum osr_status weigh(const struct cli_traffic *traffic, const struct osr_fabric *f,
-			     const struct osr_routing *r, uint32_t k, struct osr_arena *scratch,
-			     struct cli_analysis *a, struct osr_diag *diag)
+static enum osr_status analysis_weigh(const struct cli_traffic *traffic,
+				      const struct osr_fabric *fabric,
+				      const struct osr_routing *routing, uint32_t k,
+				      struct osr_arena *scratch, struct cli_analysis *analysis,
+				      struct osr_diag *diag)
 {
-	struct osr_loads l;
+	struct osr_loads loads;
 	uint64_t minimal = 0;
-	enum osr_status st = osr_loads_init(&l, f, scratch, diag);
+	enum osr_status st = osr_loads_init(&loads, fabric, scratch, diag);
 
 	if (!st)
-		st = cli_loads(&traffic->pool, f, r, &l, diag);
+		st = cli_loads(&traffic->pool, fabric, routing, &loads, diag);
 	if (!st)
-		st = minimal_sum(f, a, &l, scratch, &minimal, diag);
+		st = minimal_sum(fabric, analysis, &loads, scratch, &minimal, diag);
 	if (st)
 		return st;
-	osr_loads_balance(&l, f, minimal, k, &a->balance);
-	memcpy(a->hops, l.hops, sizeof(a->hops));
-	a->n_routes = l.n_routes;
-	a->n_lost = l.n_no_path;
-	a->has_loads = true;
+	osr_loads_balance(&loads, fabric, minimal, k, &analysis->balance);
+	memcpy(analysis->hops, loads.hops, sizeof(analysis->hops));
+	analysis->n_routes = loads.n_routes;
+	analysis->n_lost = loads.n_no_path;
+	analysis->has_loads = true;
 	return OSR_OK;
 }
 
 /* What the checker said of an engine's tables saves the search for what it has proven. */
-static void verify_tables(const struct osr_fabric *f, struct cli_tables *t,
-			  struct osr_arena *scratch, struct cli_analysis *a)
+static void analysis_verify_tables(const struct osr_fabric *fabric, struct cli_tables *tables,
+				   struct osr_arena *scratch, struct cli_analysis *analysis)
 {
-	const struct osr_verdict *checked = t->sweep.routed ? &t->sweep.verdict : NULL;
-	const struct osr_audit *x = &a->found.audit;
-	struct osr_inquiry ask = { .f = f, .gen = &t->gen, .checked = checked };
+	const struct osr_verdict *checked = tables->sweep.routed ? &tables->sweep.verdict : NULL;
+	const struct osr_audit *audit = &analysis->found.audit;
+	struct osr_inquiry ask = { .f = fabric, .gen = &tables->gen, .checked = checked };
 	enum osr_question which;
 
-	a->st = osr_verify(&ask, scratch, &t->arena, &a->found, &a->diag);
-	if (a->st)
+	analysis->st = osr_verify(&ask, scratch, &tables->arena, &analysis->found, &analysis->diag);
+	if (analysis->st)
 		return;
-	a->n_from = checked ? checked->n_routes : x->n_routes;
-	a->n_longer = checked ? checked->n_longer : x->n_longer;
-	a->max_hops = checked ? checked->max_hops : x->max_hops;
-	a->max_longer = checked ? checked->max_longer : x->max_longer;
-	if (osr_verdict_of(&a->found, OSR_REQUIRED, &which) == OSR_REFUTED)
-		a->st = osr_fail(&a->diag, OSR_CHECK_FAILED, "%s", a->found.on[which].why);
+	analysis->n_from = checked ? checked->n_routes : audit->n_routes;
+	analysis->n_longer = checked ? checked->n_longer : audit->n_longer;
+	analysis->max_hops = checked ? checked->max_hops : audit->max_hops;
+	analysis->max_longer = checked ? checked->max_longer : audit->max_longer;
+	if (osr_verdict_of(&analysis->found, OSR_REQUIRED, &which) == OSR_REFUTED)
+		analysis->st = osr_fail(&analysis->diag, OSR_CHECK_FAILED, "%s",
+					analysis->found.on[which].why);
 }
 
-void cli_analyze_tables(const struct cli_traffic *traffic, const struct osr_fabric *f,
-			struct cli_tables *t, uint32_t k, struct cli_analysis *a)
+void cli_analyze_tables(const struct cli_traffic *traffic, const struct osr_fabric *fabric,
+			struct cli_tables *tables, uint32_t k, struct cli_analysis *analysis)
 {
-	const struct osr_routing *r = &t->routing;
+	const struct osr_routing *routing = &tables->routing;
 	struct osr_arena scratch = { 0 };
 	struct osr_diag diag = { "" };
 	double start = cli_cpu_ms();
 	enum osr_status st;
 
-	*a = (struct cli_analysis){ .st = OSR_OK };
-	verify_tables(f, t, &scratch, a);
-	a->check_ms = t->sweep.ms_check + cli_cpu_ms() - start;
-	if (a->st && a->st != OSR_CHECK_FAILED)
+	*analysis = (struct cli_analysis){ .st = OSR_OK };
+	analysis_verify_tables(fabric, tables, &scratch, analysis);
+	analysis->check_ms = tables->sweep.ms_check + cli_cpu_ms() - start;
+	if (analysis->st && analysis->st != OSR_CHECK_FAILED)
 		goto out;
-	st = weigh(traffic, f, r, k, &scratch, a, &diag);
+	st = analysis_weigh(traffic, fabric, routing, k, &scratch, analysis, &diag);
 	start = cli_cpu_ms();
 	if (!st)
-		st = cli_traffic_bisect(traffic, f, r, &a->bandwidth, &diag);
-	a->bandwidth_ms = cli_cpu_ms() - start;
+		st = cli_traffic_bisect(traffic, fabric, routing, &analysis->bandwidth, &diag);
+	analysis->bandwidth_ms = cli_cpu_ms() - start;
 	/* Without hosts everything else can still be said; and what is wrong with the tables comes first. */
-	if (st && st != OSR_NOT_APPLICABLE && !a->st) {
-		a->st = st;
-		a->diag = diag;
+	if (st && st != OSR_NOT_APPLICABLE && !analysis->st) {
+		analysis->st = st;
+		analysis->diag = diag;
 	}
 out:
 	osr_arena_free(&scratch);
 }
 
-double cli_mean_hops(const struct cli_analysis *a)
+double cli_mean_hops(const struct cli_analysis *analysis)
 {
 	uint64_t sum = 0;
 
 	for (uint32_t h = 0; h <= OSR_LOADS_MAX_HOPS; h++)
-		sum += h * a->hops[h];
-	return a->n_routes ? (double)sum / (double)a->n_routes : 0;
+		sum += h * analysis->hops[h];
+	return analysis->n_routes ? (double)sum / (double)analysis->n_routes : 0;
 }
 
 const struct argp_child cli_analysis_children[] = { { &input_argp, 0, NULL, 0 },

@@ -40,10 +40,10 @@ extern const struct argp_child cli_analysis_children[];
  * What a sweep has checked is not searched again; witnesses live in t->arena. k: exponent of the
  * deviation metric.
  */
-void cli_analyze_tables(const struct cli_traffic *traffic, const struct osr_fabric *f,
-			struct cli_tables *t, uint32_t k, struct cli_analysis *a);
+void cli_analyze_tables(const struct cli_traffic *traffic, const struct osr_fabric *fabric,
+			struct cli_tables *tables, uint32_t k, struct cli_analysis *analysis);
 
 /* Channels of a route between hosts, mean. */
-double cli_mean_hops(const struct cli_analysis *a);
+double cli_mean_hops(const struct cli_analysis *analysis);
 
 #endif

@@ -33,7 +33,7 @@ struct angara_torus {
 };
 
 /* OSR_INVAL, OSR_NOT_APPLICABLE (the fabric is no torus) or OSR_NOMEM, with a sentence. */
-enum osr_status angara_torus_make(const struct angara_input *in, const struct osr_fabric *f,
+enum osr_status angara_torus_make(const struct angara_input *in, const struct osr_fabric *fabric,
 				  struct osr_arena *arena, struct angara_torus *out,
 				  struct osr_diag *diag);
 

@@ -29,8 +29,8 @@ static uint32_t take_question(const char *word, size_t len, struct argp_state *s
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (len == strlen(known[i].word) && !memcmp(word, known[i].word, len))
 			return known[i].bits;
-	argp_error(state, "require \"%.*s\": expected deadlock-free, replies, any-sl or sl0", (int)len,
-		   word);
+	argp_error(state, "require \"%.*s\": expected deadlock-free, replies, any-sl or sl0",
+		   (int)len, word);
 	return 0;
 }
 
@@ -106,9 +106,9 @@ int cli_answers_say(struct out *out, const char *name, const struct osr_findings
 	if (which != OSR_N_QUESTIONS && !found->on[which].loop.n)
 		out_note(out, "%s%sverdict %s: %s%s", name, sep, osr_answer_name(answer),
 			 found->on[which].why,
-			 answer == OSR_UNKNOWN && which == OSR_ASK_ONE_WAY ?
-				 " (opensm-path-sl.dump; check --path-sl or --sl)" :
-				 "");
+			 answer == OSR_UNKNOWN && which == OSR_ASK_ONE_WAY
+				 ? " (opensm-path-sl.dump; check --path-sl or --sl)"
+				 : "");
 	if (shown != OSR_N_QUESTIONS)
 		out_note(out, "%s%s%s can deadlock: %s", name, sep, traffic_of(shown),
 			 found->on[shown].why);
@@ -128,7 +128,7 @@ const struct out_field cli_loops_fields[] = {
 	{ NULL, NULL, 0, 0 },
 };
 
-void cli_loop_say(struct out *out, const char *name, const struct osr_fabric *f,
+void cli_loop_say(struct out *out, const char *name, const struct osr_fabric *fabric,
 		  const struct osr_loop *loop)
 {
 	char buf[32];
@@ -141,22 +141,23 @@ void cli_loop_say(struct out *out, const char *name, const struct osr_fabric *f,
 		if (name)
 			out_text(out, "tables", name);
 		out_count(out, "step", i + 1);
-		out_text(out, "switch", osr_switch_name(f, f->chan_src[c], buf));
-		out_textf(out, "guid", "0x%016llx", (unsigned long long)f->sw_guid[f->chan_src[c]]);
-		out_count(out, "port", f->chan_port[c]);
+		out_text(out, "switch", osr_switch_name(fabric, fabric->chan_src[c], buf));
+		out_textf(out, "guid", "0x%016llx",
+			  (unsigned long long)fabric->sw_guid[fabric->chan_src[c]]);
+		out_count(out, "port", fabric->chan_port[c]);
 		out_count(out, "vl", step->vl);
 		if (step->lid)
 			out_count(out, "lid", step->lid);
 		out_count(out, "sl", step->sl);
-		out_text(out, "to", osr_switch_name(f, f->chan_dst[c], buf));
+		out_text(out, "to", osr_switch_name(fabric, fabric->chan_dst[c], buf));
 	}
 }
 
-void cli_answers_witness(struct out *out, const char *name, const struct osr_fabric *f,
+void cli_answers_witness(struct out *out, const char *name, const struct osr_fabric *fabric,
 			 const struct osr_findings *found, uint32_t required)
 {
 	enum osr_question shown = cli_answers_loop(found, required);
 
 	if (shown != OSR_N_QUESTIONS)
-		cli_loop_say(out, name, f, &found->on[shown].loop);
+		cli_loop_say(out, name, fabric, &found->on[shown].loop);
 }

@@ -17,9 +17,10 @@ extern const struct argp require_argp;
 
 /* Fields of a row that cli_answers_say() sets. */
 #define CLI_ANSWER_FIELDS                                                                          \
-	{ "verdict", "verdict", OUT_TEXT, 0 }, { "answers.reach", "  all entries lead on", OUT_TEXT, 0 }, \
+	{ "verdict", "verdict", OUT_TEXT, 0 },                                                     \
+		{ "answers.reach", "  all entries lead on", OUT_TEXT, 0 },                         \
 		{ "answers.no_loops", "  none lead around", OUT_TEXT, 0 },                         \
-		{ "answers.lanes", "  no SL is dropped", OUT_TEXT, 0 },                \
+		{ "answers.lanes", "  no SL is dropped", OUT_TEXT, 0 },                            \
 		{ "answers.groups", "  multicast arrives, once", OUT_TEXT, 0 },                    \
 		{ "answers.one_way", "deadlock-free", OUT_TEXT, 0 },                               \
 		{ "answers.multicast", "  also with multicast", OUT_TEXT, 0 },                     \
@@ -47,10 +48,10 @@ extern const struct out_field cli_loops_fields[];
 #define cli_loop_fields (cli_loops_fields + 1)
 
 /* The rows of "loops" if `name` is given, else of "loop". */
-void cli_loop_say(struct out *out, const char *name, const struct osr_fabric *f,
+void cli_loop_say(struct out *out, const char *name, const struct osr_fabric *fabric,
 		  const struct osr_loop *loop);
 /* The one that cli_answers_loop() chooses, if there is one. */
-void cli_answers_witness(struct out *out, const char *name, const struct osr_fabric *f,
+void cli_answers_witness(struct out *out, const char *name, const struct osr_fabric *fabric,
 			 const struct osr_findings *found, uint32_t required);
 
 #endif

@@ -55,7 +55,7 @@ int cli_fail(enum osr_status st, const struct osr_diag *diag);
 char *cli_read_file(const char *path, struct osr_arena *arena, struct osr_diag *diag);
 
 /* Sets "name=value" from one word of the command line. */
-enum osr_status cli_set(struct osr_values *v, const struct osr_param *table, const char *word,
+enum osr_status cli_set(struct osr_values *values, const struct osr_param *table, const char *word,
 			struct osr_diag *diag);
 
 /* One line per option: name, default, what it does. */
@@ -75,7 +75,8 @@ char *cli_command_line(int argc, char **argv);
 int cli_number(const char *text, long lo, long hi, long *value);
 
 /* The same for a parser of argp, which ends the process if it is none. */
-long cli_take_number(const char *text, const char *what, long lo, long hi, struct argp_state *state);
+long cli_take_number(const char *text, const char *what, long lo, long hi,
+		     struct argp_state *state);
 
 /* Milliseconds of this process's CPU time, all threads, and of the clock on the wall. */
 struct cli_stamp {

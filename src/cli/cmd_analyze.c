@@ -61,17 +61,17 @@ struct figure {
 		return (double)(expression);                                                       \
 	}
 
-FIGURE(efi, o->a.balance.efi)
+FIGURE(analyze_efi, o->a.balance.efi)
 FIGURE(efi_mean, o->a.balance.mean)
 FIGURE(efi_min, o->a.balance.min)
 FIGURE(efi_perfect, o->a.balance.perfect)
 FIGURE(sigma, o->a.balance.sigma)
 FIGURE(mean_hops, cli_mean_hops(&o->a))
-FIGURE(max_hops, o->a.max_hops)
+FIGURE(analyze_max_hops, o->a.max_hops)
 FIGURE(host_routes, o->a.n_routes)
-FIGURE(lost, o->a.n_lost)
-FIGURE(routes, o->a.n_from)
-FIGURE(longer, o->a.n_longer)
+FIGURE(analyze_lost, o->a.n_lost)
+FIGURE(analyze_routes, o->a.n_from)
+FIGURE(analyze_longer, o->a.n_longer)
 FIGURE(max_longer, o->a.max_longer)
 FIGURE(vls, o->t.routing.n_vls)
 FIGURE(layers, o->t.routing.n_layers)
@@ -81,7 +81,7 @@ FIGURE(ebb_half_width, o->a.bandwidth.half_width)
 FIGURE(ebb_worst, o->a.bandwidth.worst)
 FIGURE(ebb_best, o->a.bandwidth.best)
 FIGURE(max_congestion, o->a.bandwidth.max_congestion)
-FIGURE(no_path, o->a.bandwidth.n_no_path)
+FIGURE(analyze_no_path, o->a.bandwidth.n_no_path)
 FIGURE(route_ms, o->t.ms)
 FIGURE(spf_ms, o->t.routing.ms_spf)
 FIGURE(layers_ms, o->t.routing.ms_layers)
@@ -89,22 +89,21 @@ FIGURE(check_ms, o->a.check_ms)
 FIGURE(bandwidth_ms, o->a.bandwidth_ms)
 FIGURE(memory_kb, o->t.memory >> 10)
 FIGURE(pairs_changed, o->changes.n_path)
-FIGURE(pairs_share,
-       o->changes.n_pairs ? (double)o->changes.n_path / (double)o->changes.n_pairs : 0)
-FIGURE(entries_changed, o->changes.n_entries_changed)
+FIGURE(pairs_share, o->changes.n_pairs ? (double)o->changes.n_path / (double)o->changes.n_pairs : 0)
+FIGURE(analyze_entries_changed, o->changes.n_entries_changed)
 
 static const struct figure figures[] = {
-	{ "edge forwarding index", "efi", OF_LOADS, 0, efi },
+	{ "edge forwarding index", "efi", OF_LOADS, 0, analyze_efi },
 	{ "  average", "efi_mean", OF_LOADS, 1, efi_mean },
 	{ "  least used channel", "efi_min", OF_LOADS, 0, efi_min },
 	{ "  average if all minimal", "efi_perfect", OF_LOADS, 1, efi_perfect },
 	{ "  deviation sigma(k)", "sigma", OF_LOADS, 2, sigma },
 	{ "routes between hosts", "host_routes", OF_LOADS, 0, host_routes },
-	{ "  that do not arrive", "host_routes_lost", OF_LOADS, 0, lost },
+	{ "  that do not arrive", "host_routes_lost", OF_LOADS, 0, analyze_lost },
 	{ "  channels, mean", "mean_hops", OF_LOADS, 3, mean_hops },
-	{ "routes from switches", "routes", OF_CHECK, 0, routes },
-	{ "  channels of the longest", "max_hops", OF_CHECK, 0, max_hops },
-	{ "  longer than minimal", "routes_longer", OF_CHECK, 0, longer },
+	{ "routes from switches", "routes", OF_CHECK, 0, analyze_routes },
+	{ "  channels of the longest", "max_hops", OF_CHECK, 0, analyze_max_hops },
+	{ "  longer than minimal", "routes_longer", OF_CHECK, 0, analyze_longer },
 	{ "    by channels, at most", "max_longer", OF_CHECK, 0, max_longer },
 	{ "VLs used", "vls", OF_ENGINE, 0, vls },
 	{ "  needed one-way", "layers_one_way", OF_ENGINE, 0, layers_one_way },
@@ -114,7 +113,7 @@ static const struct figure figures[] = {
 	{ "  worst pattern", "ebb_worst", OF_BISECTIONS, 4, ebb_worst },
 	{ "  best pattern", "ebb_best", OF_BISECTIONS, 4, ebb_best },
 	{ "  largest congestion", "max_congestion", OF_BISECTIONS, 0, max_congestion },
-	{ "  pairs without a path", "pairs_no_path", OF_BISECTIONS, 0, no_path },
+	{ "  pairs without a path", "pairs_no_path", OF_BISECTIONS, 0, analyze_no_path },
 	{ "route, ms CPU", "route_ms", OF_ENGINE, 1, route_ms },
 	{ "  of it shortest paths", "spf_ms", OF_ENGINE, 1, spf_ms },
 	{ "  of it virtual lanes", "layers_ms", OF_ENGINE, 1, layers_ms },
@@ -123,10 +122,10 @@ static const struct figure figures[] = {
 	{ "memory of the engine, kB", "memory_kb", OF_ENGINE, 0, memory_kb },
 	{ "pairs with another path", "pairs_changed", OF_CHANGES, 0, pairs_changed },
 	{ "  of all", "pairs_changed_share", OF_CHANGES, 4, pairs_share },
-	{ "LFT entries that differ", "entries_changed", OF_CHANGES, 0, entries_changed },
+	{ "LFT entries that differ", "entries_changed", OF_CHANGES, 0, analyze_entries_changed },
 };
 
-static bool has(const struct outcome *o, enum figure_of of)
+static bool analyze_has(const struct outcome *o, enum figure_of of)
 {
 	switch (of) {
 	case OF_LOADS:
@@ -193,14 +192,14 @@ static void figure_fields(struct out_field fields[N_FIELDS], bool compare)
 {
 	memcpy(fields, first_fields, sizeof(first_fields));
 	for (size_t r = 0; r < N_FIGURES; r++)
-		fields[N_FIRST + r] = (struct out_field){ figures[r].key,
-							  figure_label(&figures[r], compare),
-							  figures[r].digits ? OUT_REAL : OUT_COUNT,
-							  figures[r].digits };
+		fields[N_FIRST + r] =
+			(struct out_field){ figures[r].key, figure_label(&figures[r], compare),
+					    figures[r].digits ? OUT_REAL : OUT_COUNT,
+					    figures[r].digits };
 	fields[N_FIRST + N_FIGURES] = (struct out_field){ NULL, NULL, 0, 0 };
 }
 
-static void say_hops(struct out *out, const struct outcome *o)
+static void analyze_say_hops(struct out *out, const struct outcome *o)
 {
 	for (uint32_t h = 0; o->a.has_loads && h <= OSR_LOADS_MAX_HOPS; h++) {
 		if (!o->a.hops[h])
@@ -212,7 +211,7 @@ static void say_hops(struct out *out, const struct outcome *o)
 	}
 }
 
-static int say(struct out *out, const struct outcome *o)
+static int analyze_say(struct out *out, const struct outcome *o)
 {
 	const struct osr_diag *why = o->t.st ? &o->t.diag : &o->a.diag;
 	enum osr_status st = o->t.st ? o->t.st : o->a.st;
@@ -225,7 +224,7 @@ static int say(struct out *out, const struct outcome *o)
 	if (st && st != OSR_CHECK_FAILED)
 		out_note(out, "%s: %s", o->name, why->text);
 	for (size_t r = 0; r < N_FIGURES; r++) {
-		if (!has(o, figures[r].of))
+		if (!analyze_has(o, figures[r].of))
 			continue;
 		if (figures[r].digits)
 			out_real(out, figures[r].key, figures[r].value(o));
@@ -238,7 +237,7 @@ static int say(struct out *out, const struct outcome *o)
 		code = cli_answers_say(out, o->name, &o->a.found, OSR_REQUIRED);
 	if (!o->t.st)
 		cli_answers_witness(out, o->name, o->f, &o->a.found, OSR_REQUIRED);
-	say_hops(out, o);
+	analyze_say_hops(out, o);
 	return st ? CLI_BAD : code;
 }
 
@@ -260,41 +259,43 @@ static void keep(struct outcome **place, struct outcome *o)
 }
 
 /* Proven before unknown, nothing refuted; then bandwidth beyond its error, then the busiest channel. */
-static bool better(const struct outcome *o, const struct outcome *than)
+static bool analyze_better(const struct outcome *o, const struct outcome *than)
 {
-	const struct osr_bandwidth *x = &o->a.bandwidth, *y = &than->a.bandwidth;
+	const struct osr_bandwidth *bandwidth = &o->a.bandwidth, *y = &than->a.bandwidth;
 	enum osr_answer mine = osr_verdict_of(&o->a.found, OSR_REQUIRED, NULL);
 	enum osr_answer theirs = osr_verdict_of(&than->a.found, OSR_REQUIRED, NULL);
-	double apart = x->half_width + y->half_width;
+	double apart = bandwidth->half_width + y->half_width;
 
 	if (mine != theirs)
 		return mine == OSR_PROVEN;
-	if (x->mean - y->mean > apart || y->mean - x->mean > apart)
-		return x->mean > y->mean;
+	if (bandwidth->mean - y->mean > apart || y->mean - bandwidth->mean > apart)
+		return bandwidth->mean > y->mean;
 	return o->a.balance.efi < than->a.balance.efi;
 }
 
-static enum osr_status measure(struct args *a, uint32_t i, struct outcome *o, struct osr_diag *diag)
+static enum osr_status analyze_measure(struct args *a, uint32_t i, struct outcome *o,
+				       struct osr_diag *diag)
 {
-	const struct osr_fabric *f = &a->in.fabric;
+	const struct osr_fabric *fabric = &a->in.fabric;
 	struct osr_arena scratch = { 0 };
 	enum osr_status st = OSR_OK;
 
-	cli_tables_make(&a->who, i, f, NULL, &o->t);
+	cli_tables_make(&a->who, i, fabric, NULL, &o->t);
 	if (o->t.st == OSR_INVAL || o->t.st == OSR_NOMEM) {
 		*diag = o->t.diag;
 		return o->t.st;
 	}
 	if (o->t.st)
 		return OSR_OK;
-	cli_analyze_tables(&a->traffic, f, &o->t, a->sigma, &o->a);
+	cli_analyze_tables(&a->traffic, fabric, &o->t, a->sigma, &o->a);
 	o->compared = a->reference != NULL;
 	if (o->compared)
-		st = osr_changes(f, &a->reference->t.routing, f, &o->t.routing, &scratch,
+		st = osr_changes(fabric, &a->reference->t.routing, fabric, &o->t.routing, &scratch,
 				 &o->changes, diag);
 	osr_arena_free(&scratch);
 	if (!st)
-		st = cli_traffic_measure(&a->traffic, f, &o->t.routing, o->name, &a->out, diag);
+		st = cli_traffic_measure(&a->traffic, fabric, &o->t.routing, o->name, &a->out,
+					 diag);
 	return st == OSR_CHECK_FAILED && o->a.st ? OSR_OK : st; /* said already */
 }
 
@@ -309,9 +310,9 @@ static enum osr_status analyze(struct args *a, uint32_t i, int *code, struct osr
 	o->f = &a->in.fabric;
 	o->name = cli_subject_name(&a->who.item[i]);
 	o->routed = a->who.item[i].engine != NULL;
-	st = measure(a, i, o, diag);
+	st = analyze_measure(a, i, o, diag);
 	if (!st && !cli_subjects_skip(&a->who, i, &o->t)) {
-		int said = say(&a->out, o);
+		int said = analyze_say(&a->out, o);
 
 		if (said && cli_subjects_counts(&a->who, i, o->t.st))
 			*code = said;
@@ -321,7 +322,7 @@ static enum osr_status analyze(struct args *a, uint32_t i, int *code, struct osr
 		if (!a->reference)
 			keep(&a->reference, o);
 		if (o->a.has_loads && o->a.st != OSR_CHECK_FAILED &&
-		    (!a->best || better(o, a->best)))
+		    (!a->best || analyze_better(o, a->best)))
 			keep(&a->best, o);
 	}
 	release(o);
@@ -391,7 +392,7 @@ static int analyze_all(struct args *a)
 	return cli_fail(st, &diag);
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t analyze_parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 
@@ -410,10 +411,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static int run(int argc, char **argv, const char *command, const char *doc)
+static int analyze_run(int argc, char **argv, const char *command, const char *doc)
 {
 	const bool compare = !strcmp(command, "compare");
-	const struct argp argp = { options, parse, "FILE", doc, cli_analysis_children, NULL, NULL };
+	const struct argp argp = { options, analyze_parse, "FILE", doc, cli_analysis_children,
+				   NULL,    NULL };
 	struct out_field fields[N_FIELDS];
 	const struct out_section sections[] = { { "summary", OUT_HEAD, head_fields },
 						{ "results", OUT_ACROSS, fields },
@@ -447,17 +449,19 @@ static int run(int argc, char **argv, const char *command, const char *doc)
 
 int cli_analyze(int argc, char **argv)
 {
-	return run(argc, argv, "analyze",
-		   "Says how good a routing of the fabric of FILE (ibnetdiscover or ibsim net file) "
-		   "is: verdict, load of the channels, length of the routes, effective bisection "
-		   "bandwidth, hot spots and bandwidth of communication patterns, virtual lanes, "
-		   "CPU time.");
+	return analyze_run(
+		argc, argv, "analyze",
+		"Says how good a routing of the fabric of FILE (ibnetdiscover or ibsim net file) "
+		"is: verdict, load of the channels, length of the routes, effective bisection "
+		"bandwidth, hot spots and bandwidth of communication patterns, virtual lanes, "
+		"CPU time.");
 }
 
 int cli_compare(int argc, char **argv)
 {
-	return run(argc, argv, "compare",
-		   "Puts engines (all, unless some are named) and tables of files side by side on "
-		   "the fabric of FILE: verdict, virtual lanes, balance, bandwidth, and how much "
-		   "they differ from the first.");
+	return analyze_run(
+		argc, argv, "compare",
+		"Puts engines (all, unless some are named) and tables of files side by side on "
+		"the fabric of FILE: verdict, virtual lanes, balance, bandwidth, and how much "
+		"they differ from the first.");
 }

@@ -196,34 +196,37 @@ static const struct out_section sections[] = {
 
 static void say_head(struct session *s)
 {
-	const struct osr_torus *t = &s->torus.t;
-	const struct osr_angara *g = &s->ang;
-	uint32_t n_pairs = g->n_pairs - g->n_set;
+	const struct osr_torus *torus = &s->torus.t;
+	const struct osr_angara *angara = &s->ang;
+	uint32_t n_pairs = angara->n_pairs - angara->n_set;
 	char dims[64] = "", lines[8] = "";
 	size_t n_lines = 0;
 
-	for (uint32_t i = 0, n = 0; i < t->n_dims; i++) {
-		n += (uint32_t)snprintf(dims + n, sizeof(dims) - n, i ? "x%u" : "%u", t->size[i]);
-		if (!t->ring[i])
+	for (uint32_t i = 0, n = 0; i < torus->n_dims; i++) {
+		n += (uint32_t)snprintf(dims + n, sizeof(dims) - n, i ? "x%u" : "%u",
+					torus->size[i]);
+		if (!torus->ring[i])
 			lines[n_lines++] = "XYZKLM"[i];
 	}
 	out_head(s->out, "torus %s: %u nodes, %u of them routed; %u nodes and %u links failed",
-		 dims, t->n_nodes, g->n_set, s->torus.n_failed_nodes, s->torus.n_failed_links);
+		 dims, torus->n_nodes, angara->n_set, s->torus.n_failed_nodes,
+		 s->torus.n_failed_links);
 	out_head(s->out,
 		 "%u turns added; %u pairs, %u with a single route, %u with none; %u routes",
-		 s->turns.n_added, n_pairs, g->n_unique, g->n_unroutable, g->row[g->n_pairs]);
+		 s->turns.n_added, n_pairs, angara->n_unique, angara->n_unroutable,
+		 angara->row[angara->n_pairs]);
 	out_row(s->out, "summary");
 	out_text(s->out, "dims", dims);
 	out_text(s->out, "lines", lines);
-	out_count(s->out, "torus_nodes", t->n_nodes);
-	out_count(s->out, "set_nodes", g->n_set);
+	out_count(s->out, "torus_nodes", torus->n_nodes);
+	out_count(s->out, "set_nodes", angara->n_set);
 	out_count(s->out, "failed_nodes", s->torus.n_failed_nodes);
 	out_count(s->out, "failed_links", s->torus.n_failed_links);
 	out_count(s->out, "turns_added", s->turns.n_added);
 	out_count(s->out, "pairs", n_pairs);
-	out_count(s->out, "pairs_unique", g->n_unique);
-	out_count(s->out, "pairs_unroutable", g->n_unroutable);
-	out_count(s->out, "choices", g->row[g->n_pairs]);
+	out_count(s->out, "pairs_unique", angara->n_unique);
+	out_count(s->out, "pairs_unroutable", angara->n_unroutable);
+	out_count(s->out, "choices", angara->row[angara->n_pairs]);
 	out_real(s->out, "turns_ms", s->turns_ms);
 	out_real(s->out, "choices_ms", s->choices_ms);
 }
@@ -231,16 +234,16 @@ static void say_head(struct session *s)
 /* "0,1,0": the coordinates of a node. */
 static void say_nodes(struct session *s)
 {
-	const struct osr_torus *t = &s->torus.t;
+	const struct osr_torus *torus = &s->torus.t;
 	uint32_t k = 0;
 
-	for (uint32_t u = 0; u < t->n_nodes; u++) {
+	for (uint32_t u = 0; u < torus->n_nodes; u++) {
 		bool in_set = k < s->torus.n_set && s->torus.set[k] == u;
 		char at[64] = "", name[32];
 
-		for (uint32_t i = 0, n = 0; i < t->n_dims; i++)
+		for (uint32_t i = 0, n = 0; i < torus->n_dims; i++)
 			n += (uint32_t)snprintf(at + n, sizeof(at) - n, i ? ",%u" : "%u",
-						osr_torus_coord(t, u, i));
+						osr_torus_coord(torus, u, i));
 		k += in_set;
 		out_row(s->out, "nodes");
 		out_count(s->out, "node", u);
@@ -248,69 +251,75 @@ static void say_nodes(struct session *s)
 		if (s->torus.sw)
 			out_text(s->out, "switch",
 				 osr_switch_name(&s->a->file.fabric, s->torus.sw[u], name));
-		out_bool(s->out, "failed", t->dead[u]);
+		out_bool(s->out, "failed", torus->dead[u]);
 		out_bool(s->out, "in_set", in_set);
 	}
 }
 
 static void say_channels(struct session *s)
 {
-	const struct osr_torus *t = &s->torus.t;
+	const struct osr_torus *torus = &s->torus.t;
 
-	for (uint32_t c = 0; c < t->n_nodes * t->n_dirs; c++) {
-		uint32_t v = t->next[c], dir = c % t->n_dirs;
+	for (uint32_t c = 0; c < torus->n_nodes * torus->n_dirs; c++) {
+		uint32_t v = torus->next[c], dir = c % torus->n_dirs;
 
 		if (v == OSR_NO_NODE)
 			continue;
 		out_row(s->out, "channels");
-		out_count(s->out, "node", c / t->n_dirs);
-		out_text(s->out, "direction", osr_dir_name(t, dir));
+		out_count(s->out, "node", c / torus->n_dirs);
+		out_text(s->out, "direction", osr_dir_name(torus, dir));
 		out_count(s->out, "to", v);
 		out_count(s->out, "rank", s->turns.rank[c]);
 		for (uint32_t to = 0; to < dir; to++) {
-			if (!(s->turns.after[v * t->n_dirs + dir] >> to & 1))
+			if (!(s->turns.after[v * torus->n_dirs + dir] >> to & 1))
 				continue;
 			out_row(s->out, "turns");
 			out_count(s->out, "node", v);
-			out_text(s->out, "from", osr_dir_name(t, dir));
-			out_text(s->out, "to", osr_dir_name(t, to));
+			out_text(s->out, "from", osr_dir_name(torus, dir));
+			out_text(s->out, "to", osr_dir_name(torus, to));
 		}
 	}
 }
 
 /* Names of directions in a row, without blanks: "+X+X-Y". */
-static void add_name(const struct osr_torus *t, char *text, size_t size, uint32_t dir)
+static void angara_add_name(const struct osr_torus *torus, char *text, size_t size, uint32_t dir)
 {
 	size_t n = strlen(text);
 
-	snprintf(text + n, size - n, "%s", osr_dir_name(t, dir));
+	snprintf(text + n, size - n, "%s", osr_dir_name(torus, dir));
 }
 
 static void say_route(struct session *s, const char *algorithm, uint32_t pair)
 {
-	const struct osr_torus *t = &s->torus.t;
-	struct osr_srcroute r = s->route[pair];
+	const struct osr_torus *torus = &s->torus.t;
+	struct osr_srcroute srcroute = s->route[pair];
 	uint32_t from = s->torus.set[pair / s->torus.n_set],
 		 to = s->torus.set[pair % s->torus.n_set];
-	uint32_t channel[OSR_SRCROUTE_MAX_HOPS], n = osr_srcroute_channels(t, from, to, r, channel);
+	uint32_t channel[OSR_SRCROUTE_MAX_HOPS],
+		n = osr_srcroute_channels(torus, from, to, srcroute, channel);
 	char bits[32] = "", hops[2 * OSR_SRCROUTE_MAX_HOPS + 1] = "";
 
-	for (uint32_t dir = 0; dir < t->n_dirs; dir++)
-		if ((dir < t->n_dims ? r.plus : r.minus) >> osr_dir_dim(t, dir) & 1)
-			add_name(t, bits, sizeof(bits), dir);
+	for (uint32_t dir = 0; dir < torus->n_dirs; dir++)
+		if ((dir < torus->n_dims ? srcroute.plus : srcroute.minus) >>
+			    osr_dir_dim(torus, dir) &
+		    1)
+			angara_add_name(torus, bits, sizeof(bits), dir);
 	for (uint32_t h = 0; h < n; h++)
-		memcpy(hops + 2 * h, osr_dir_name(t, channel[h] % t->n_dirs), 3);
+		memcpy(hops + 2 * h, osr_dir_name(torus, channel[h] % torus->n_dirs), 3);
 	out_row(s->out, "routes");
 	out_text(s->out, "algorithm", algorithm);
 	out_count(s->out, "from", from);
 	out_count(s->out, "to", to);
-	out_text(s->out, "first", r.first == OSR_NO_DIR ? NULL : osr_dir_name(t, r.first));
+	out_text(s->out, "first",
+		 srcroute.first == OSR_NO_DIR ? NULL : osr_dir_name(torus, srcroute.first));
 	out_text(s->out, "bits", bits);
-	out_text(s->out, "last", r.last == OSR_NO_DIR ? NULL : osr_dir_name(t, r.last));
+	out_text(s->out, "last",
+		 srcroute.last == OSR_NO_DIR ? NULL : osr_dir_name(torus, srcroute.last));
 	out_text(s->out, "hops", hops);
 }
 
-static void say_result(struct session *s, const char *algorithm, const struct osr_srcverdict *v,
+static void say_result(struct session *s, const char *algorithm,
+		       const struct osr_srcverdict *srcverdict,
 		       const struct osr_angara_stats *stats, double route_ms, double check_ms)
 {
 	struct out *o = s->out;
@@ -318,14 +327,14 @@ static void say_result(struct session *s, const char *algorithm, const struct os
 	out_row(o, "results");
 	out_text(o, "algorithm", algorithm);
 	out_text(o, "status", "ok");
-	out_count(o, "max_load", v->max_load);
-	out_count(o, "min_load", v->min_load);
-	out_real(o, "mean_load", v->mean_load);
-	out_real(o, "sigma4", v->sigma4);
-	out_count(o, "max_hops", v->max_hops);
-	out_count(o, "hops", v->n_hops);
-	out_count(o, "longer", v->n_longer);
-	out_count(o, "extra_steps", v->n_extra);
+	out_count(o, "max_load", srcverdict->max_load);
+	out_count(o, "min_load", srcverdict->min_load);
+	out_real(o, "mean_load", srcverdict->mean_load);
+	out_real(o, "sigma4", srcverdict->sigma4);
+	out_count(o, "max_hops", srcverdict->max_hops);
+	out_count(o, "hops", srcverdict->n_hops);
+	out_count(o, "longer", srcverdict->n_longer);
+	out_count(o, "extra_steps", srcverdict->n_extra);
 	if (stats->n_sssp_calls)
 		out_count(o, "sssp_calls", stats->n_sssp_calls);
 	if (stats->n_generations)
@@ -365,7 +374,7 @@ static enum osr_status run_algorithm(struct session *s, int algorithm, struct os
 {
 	const char *name = algorithms[algorithm];
 	struct osr_angara_stats stats;
-	struct osr_srcverdict v;
+	struct osr_srcverdict srcverdict;
 	double start = cli_cpu_ms(), middle;
 	enum osr_status st = osr_angara_route(&s->ang, (enum osr_angara_algorithm)algorithm,
 					      &s->options, &s->scratch, s->route, &stats, diag);
@@ -373,10 +382,10 @@ static enum osr_status run_algorithm(struct session *s, int algorithm, struct os
 	middle = cli_cpu_ms();
 	if (!st)
 		st = osr_srccheck(&s->torus.t, s->torus.set, s->torus.n_set, s->route,
-				  s->turns.rank, &s->scratch, NULL, &v, diag);
+				  s->turns.rank, &s->scratch, NULL, &srcverdict, diag);
 	if (st)
 		return st;
-	say_result(s, name, &v, &stats, middle - start, cli_cpu_ms() - middle);
+	say_result(s, name, &srcverdict, &stats, middle - start, cli_cpu_ms() - middle);
 	st = say_patterns(s, name, diag);
 	for (uint32_t p = 0; !st && s->a->routes && p < s->ang.n_pairs; p++)
 		if (s->ang.hops[p])
@@ -384,7 +393,7 @@ static enum osr_status run_algorithm(struct session *s, int algorithm, struct os
 	return st;
 }
 
-static enum osr_status prepare(struct session *s, struct osr_diag *diag)
+static enum osr_status angara_prepare(struct session *s, struct osr_diag *diag)
 {
 	double start, middle;
 	enum osr_status st =
@@ -410,7 +419,7 @@ static enum osr_status prepare(struct session *s, struct osr_diag *diag)
 
 static enum osr_status run_all(struct session *s, struct osr_diag *diag)
 {
-	enum osr_status st = prepare(s, diag);
+	enum osr_status st = angara_prepare(s, diag);
 
 	if (st)
 		return st;
@@ -427,26 +436,27 @@ static enum osr_status run_all(struct session *s, struct osr_diag *diag)
 
 static enum osr_status take_settings(const struct args *a, struct session *s, struct osr_diag *diag)
 {
-	struct osr_values v;
+	struct osr_values values;
 	enum osr_status st = OSR_OK;
 
-	osr_values_default(&v, params);
+	osr_values_default(&values, params);
 	for (uint32_t i = 0; !st && i < a->n_settings; i++)
-		st = cli_set(&v, params, a->setting[i], diag);
-	s->turn_options = (struct osr_turns_options){ .rule = (enum osr_turn_rule)v.num[P_TURNS],
-						      .order = (enum osr_turn_order)v.num[P_ORDER],
-						      .seed = v.num[P_TURN_SEED] };
+		st = cli_set(&values, params, a->setting[i], diag);
+	s->turn_options =
+		(struct osr_turns_options){ .rule = (enum osr_turn_rule)values.num[P_TURNS],
+					    .order = (enum osr_turn_order)values.num[P_ORDER],
+					    .seed = values.num[P_TURN_SEED] };
 	s->options = (struct osr_angara_options){
-		.unique_first = v.num[P_UNIQUE],
-		.literal = v.num[P_LITERAL],
-		.bfs_weight = (enum osr_angara_bfs_weight)v.num[P_WEIGHT],
-		.bfs_ties = v.num[P_TIES],
-		.rounds = (uint32_t)v.num[P_ROUNDS],
-		.moves = (uint32_t)v.num[P_MOVES],
-		.seed = v.num[P_SEED],
-		.population = (uint32_t)v.num[P_POPULATION],
-		.mutation_permille = (uint32_t)v.num[P_MUTATION],
-		.patience = (uint32_t)v.num[P_PATIENCE],
+		.unique_first = values.num[P_UNIQUE],
+		.literal = values.num[P_LITERAL],
+		.bfs_weight = (enum osr_angara_bfs_weight)values.num[P_WEIGHT],
+		.bfs_ties = values.num[P_TIES],
+		.rounds = (uint32_t)values.num[P_ROUNDS],
+		.moves = (uint32_t)values.num[P_MOVES],
+		.seed = values.num[P_SEED],
+		.population = (uint32_t)values.num[P_POPULATION],
+		.mutation_permille = (uint32_t)values.num[P_MUTATION],
+		.patience = (uint32_t)values.num[P_PATIENCE],
 	};
 	return st;
 }
@@ -468,15 +478,15 @@ static void take_algorithm(struct args *a, const char *name, struct argp_state *
 			   name);
 }
 
-static void take_word(const char **list, uint32_t *n, uint32_t size, const char *arg,
-		      struct argp_state *state)
+static void angara_take_word(const char **list, uint32_t *n, uint32_t size, const char *arg,
+			     struct argp_state *state)
 {
 	if (*n == size)
 		argp_error(state, "\"%s\": more than %u of these", arg, size);
 	list[(*n)++] = arg;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t angara_parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 
@@ -497,10 +507,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->in.transit = true;
 		return 0;
 	case OPT_FAIL_NODE:
-		take_word(a->in.fail_node, &a->in.n_fail_node, ANGARA_MAX_WORDS, arg, state);
+		angara_take_word(a->in.fail_node, &a->in.n_fail_node, ANGARA_MAX_WORDS, arg, state);
 		return 0;
 	case OPT_FAIL_LINK:
-		take_word(a->in.fail_link, &a->in.n_fail_link, ANGARA_MAX_WORDS, arg, state);
+		angara_take_word(a->in.fail_link, &a->in.n_fail_link, ANGARA_MAX_WORDS, arg, state);
 		return 0;
 	case OPT_FAIL_NODES:
 		a->in.n_random_nodes =
@@ -518,7 +528,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		take_algorithm(a, arg, state);
 		return 0;
 	case 'o':
-		take_word(a->setting, &a->n_settings, MAX_SETTINGS, arg, state);
+		angara_take_word(a->setting, &a->n_settings, MAX_SETTINGS, arg, state);
 		return 0;
 	case OPT_ROUTES:
 		a->routes = true;
@@ -566,7 +576,7 @@ int cli_angara(int argc, char **argv)
 	static const struct argp_child children[] = { { &out_argp, 0, NULL, 0 },
 						      { NULL, 0, NULL, 0 } };
 	static const struct argp argp = { options,
-					  parse,
+					  angara_parse,
 					  "[FILE]",
 					  "Source routes of the Angara interconnect: a route for "
 					  "every pair of nodes of a torus, given "

@@ -45,16 +45,16 @@ struct outcome {
 
 /* ---- the work ------------------------------------------------------------------------------- */
 
-static uint32_t sls_in_use(const struct osr_fabric *f, const struct osr_routing *r)
+static uint32_t sls_in_use(const struct osr_fabric *fabric, const struct osr_routing *routing)
 {
 	uint32_t sls = 0;
 
-	for (size_t i = 0; r->sl && i < (size_t)f->n_dests * f->n_switches; i++)
-		sls |= 1u << r->sl[i];
-	return r->sl ? sls : 0xffff;
+	for (size_t i = 0; routing->sl && i < (size_t)fabric->n_dests * fabric->n_switches; i++)
+		sls |= 1u << routing->sl[i];
+	return routing->sl ? sls : 0xffff;
 }
 
-static bool carries(const uint8_t *table, uint32_t sls, unsigned n_vls)
+static bool check_carries(const uint8_t *table, uint32_t sls, unsigned n_vls)
 {
 	for (; sls; sls &= sls - 1)
 		if (table[__builtin_ctz(sls)] >= n_vls)
@@ -65,19 +65,21 @@ static bool carries(const uint8_t *table, uint32_t sls, unsigned n_vls)
 /* Do all pairs of ports carry these SLs to whatever is cabled, whether packets use them or not? */
 static bool carries_all(const struct args *a, uint32_t sls)
 {
-	const struct osr_fabric *f = &a->in.fabric;
-	const struct osr_tables *t = &a->tables.t;
+	const struct osr_fabric *fabric = &a->in.fabric;
+	const struct osr_tables *tables = &a->tables.t;
 
-	for (uint32_t s = 0; t->routing.sl2vl && s < f->n_switches; s++)
-		for (unsigned in = 0; in <= f->sw_n_ports[s]; in++) {
-			for (uint32_t c = f->chan_row[s]; c < f->chan_row[s + 1]; c++)
-				if (!carries(osr_tables_sl2vl(t, s, in, f->chan_port[c]), sls,
-					     f->chan_vls[c]))
+	for (uint32_t s = 0; tables->routing.sl2vl && s < fabric->n_switches; s++)
+		for (unsigned in = 0; in <= fabric->sw_n_ports[s]; in++) {
+			for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++)
+				if (!check_carries(
+					    osr_tables_sl2vl(tables, s, in, fabric->chan_port[c]),
+					    sls, fabric->chan_vls[c]))
 					return false;
-			for (uint32_t e = f->term_row[s]; e < f->term_row[s + 1]; e++)
-				if (f->term_port[e] &&
-				    !carries(osr_tables_sl2vl(t, s, in, f->term_port[e]), sls,
-					     OSR_MAX_VLS))
+			for (uint32_t e = fabric->term_row[s]; e < fabric->term_row[s + 1]; e++)
+				if (fabric->term_port[e] &&
+				    !check_carries(
+					    osr_tables_sl2vl(tables, s, in, fabric->term_port[e]),
+					    sls, OSR_MAX_VLS))
 					return false;
 		}
 	return true;
@@ -90,30 +92,31 @@ static bool carries_all(const struct args *a, uint32_t sls)
  */
 static void ask_checker(struct args *a, struct outcome *o, uint32_t *rank)
 {
-	struct osr_routing r = a->tables.t.routing;
+	struct osr_routing routing = a->tables.t.routing;
 	const struct osr_findings *found = &o->found;
 	bool all = found->on[OSR_ASK_REPLIES].answer == OSR_PROVEN;
 
 	if (osr_verdict_of(found, OSR_REQUIRED, NULL) != OSR_PROVEN || a->scope ||
 	    found->audit.n_idle || a->tables.gen.paths || !a->tables.same_ca ||
-	    !carries_all(a, sls_in_use(&a->in.fabric, &r)))
+	    !carries_all(a, sls_in_use(&a->in.fabric, &routing)))
 		return;
-	r.claims = found->audit.n_longer ? 0 : OSR_CLAIM_MINIMAL;
-	r.claims |= all ? OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE : 0;
-	r.rank = all ? rank : NULL;
-	for (unsigned sl = 0; r.sl2vl && !r.sl && sl < 16; sl++)
-		if (r.ca_sl2vl[sl] >= r.n_vls)
+	routing.claims = found->audit.n_longer ? 0 : OSR_CLAIM_MINIMAL;
+	routing.claims |= all ? OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE : 0;
+	routing.rank = all ? rank : NULL;
+	for (unsigned sl = 0; routing.sl2vl && !routing.sl && sl < 16; sl++)
+		if (routing.ca_sl2vl[sl] >= routing.n_vls)
 			return;
 	o->checked = true;
-	o->check_st = osr_check(&a->in.fabric, &r, &o->scratch, &o->verdict, &o->diag);
+	o->check_st = osr_check(&a->in.fabric, &routing, &o->scratch, &o->verdict, &o->diag);
 }
 
-static enum osr_status verify_tables(struct args *a, struct outcome *o)
+static enum osr_status check_verify_tables(struct args *a, struct outcome *o)
 {
-	const struct osr_fabric *f = &a->in.fabric;
+	const struct osr_fabric *fabric = &a->in.fabric;
 	struct cli_stamp start = cli_now();
-	uint32_t *rank = osr_alloc(&o->result, (size_t)OSR_MAX_VLS * f->n_channels, sizeof(*rank));
-	struct osr_inquiry ask = { .f = f,
+	uint32_t *rank =
+		osr_alloc(&o->result, (size_t)OSR_MAX_VLS * fabric->n_channels, sizeof(*rank));
+	struct osr_inquiry ask = { .f = fabric,
 				   .gen = &a->tables.gen,
 				   .scope = a->scope,
 				   .max_listed = a->max_listed,
@@ -125,7 +128,7 @@ static enum osr_status verify_tables(struct args *a, struct outcome *o)
 	st = osr_verify(&ask, &o->scratch, &o->result, &o->found, &o->diag);
 	if (!st)
 		ask_checker(a, o, rank);
-	for (uint32_t s = 0; s < f->n_switches; s++)
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
 		o->n_missing += !a->tables.t.has_lft[s];
 	o->time = cli_since(start);
 	return st;
@@ -200,9 +203,9 @@ static const char *const fault_key[OSR_N_FAULTS] = {
 	[OSR_FAULT_GROUP_SPLIT] = "faults.multicast_split",
 };
 
-static int say_verdict(const struct args *a, struct out *out, const struct outcome *o)
+static int check_say_verdict(const struct args *a, struct out *out, const struct outcome *o)
 {
-	const struct osr_audit *x = &o->found.audit;
+	const struct osr_audit *audit = &o->found.audit;
 	int code;
 
 	out_row(out, "verdict");
@@ -211,52 +214,53 @@ static int say_verdict(const struct args *a, struct out *out, const struct outco
 		out_text(out, "checker", o->check_st ? "REFUSES" : "agrees");
 	if (o->check_st)
 		out_note(out, "the checker: %s", o->diag.text);
-	out_count(out, "entries", x->n_entries);
-	out_count(out, "routes", x->n_routes);
-	out_count(out, "routes_longer", x->n_longer);
-	out_count(out, "max_longer", x->max_longer);
-	out_count(out, "max_hops", x->max_hops);
-	out_count(out, "no_path", x->n_no_path);
-	out_count(out, "idle", x->n_idle);
-	out_count(out, "lost", x->n_lost);
-	out_count(out, "efi", x->efi);
-	out_real(out, "efi_mean", x->efi_mean);
+	out_count(out, "entries", audit->n_entries);
+	out_count(out, "routes", audit->n_routes);
+	out_count(out, "routes_longer", audit->n_longer);
+	out_count(out, "max_longer", audit->max_longer);
+	out_count(out, "max_hops", audit->max_hops);
+	out_count(out, "no_path", audit->n_no_path);
+	out_count(out, "idle", audit->n_idle);
+	out_count(out, "lost", audit->n_lost);
+	out_count(out, "efi", audit->efi);
+	out_real(out, "efi_mean", audit->efi_mean);
 	out_count(out, "faults.no_table", o->n_missing);
 	for (unsigned kind = 0; kind < OSR_N_FAULTS; kind++)
-		out_count(out, fault_key[kind], x->n_faults[kind]);
+		out_count(out, fault_key[kind], audit->n_faults[kind]);
 	return o->check_st ? CLI_BAD : code;
 }
 
-static void say_fault(const struct osr_fabric *f, struct out *out, const struct osr_fault *x)
+static void check_say_fault(const struct osr_fabric *fabric, struct out *out,
+			    const struct osr_fault *fault)
 {
 	struct osr_diag diag;
 	char buf[32];
 
-	osr_fault_say(f, x, &diag);
+	osr_fault_say(fabric, fault, &diag);
 	out_row(out, "faults");
-	out_text(out, "kind", osr_fault_name(x->kind));
-	if (x->sw != OSR_NONE) {
-		out_text(out, "switch", osr_switch_name(f, x->sw, buf));
-		out_textf(out, "guid", "0x%016llx", (unsigned long long)f->sw_guid[x->sw]);
-		if (x->in != OSR_NO_PATH)
-			out_count(out, "in", x->in);
-		out_count(out, "out", x->out);
+	out_text(out, "kind", osr_fault_name(fault->kind));
+	if (fault->sw != OSR_NONE) {
+		out_text(out, "switch", osr_switch_name(fabric, fault->sw, buf));
+		out_textf(out, "guid", "0x%016llx", (unsigned long long)fabric->sw_guid[fault->sw]);
+		if (fault->in != OSR_NO_PATH)
+			out_count(out, "in", fault->in);
+		out_count(out, "out", fault->out);
 	}
-	if (x->dest != OSR_NONE)
-		out_count(out, "lid", f->dest_lid[x->dest]);
-	else if (x->mlid)
-		out_count(out, "lid", x->mlid);
-	if (x->term != OSR_NONE)
-		out_text(out, "end_port", osr_terminal_name(f, x->term, buf));
-	if (x->kind == OSR_FAULT_SL2VL) {
-		out_count(out, "sl", x->sl);
-		out_count(out, "vl", x->vl);
+	if (fault->dest != OSR_NONE)
+		out_count(out, "lid", fabric->dest_lid[fault->dest]);
+	else if (fault->mlid)
+		out_count(out, "lid", fault->mlid);
+	if (fault->term != OSR_NONE)
+		out_text(out, "end_port", osr_terminal_name(fabric, fault->term, buf));
+	if (fault->kind == OSR_FAULT_SL2VL) {
+		out_count(out, "sl", fault->sl);
+		out_count(out, "vl", fault->vl);
 	}
-	out_count(out, "hosts", x->n_hosts);
+	out_count(out, "hosts", fault->n_hosts);
 	out_text(out, "message", diag.text);
 }
 
-static int say(struct args *a, const struct outcome *o)
+static int check_say(struct args *a, const struct outcome *o)
 {
 	struct out *out = &a->out;
 	int code;
@@ -266,16 +270,16 @@ static int say(struct args *a, const struct outcome *o)
 	cli_dumps_say(&a->tables, out);
 	out_real(out, "check_ms.cpu", o->time.cpu);
 	out_real(out, "check_ms.wall", o->time.wall);
-	code = say_verdict(a, out, o);
+	code = check_say_verdict(a, out, o);
 	for (uint32_t i = 0; i < o->found.audit.n_listed; i++)
-		say_fault(&a->in.fabric, out, &o->found.audit.fault[i]);
+		check_say_fault(&a->in.fabric, out, &o->found.audit.fault[i]);
 	cli_answers_witness(out, NULL, &a->in.fabric, &o->found, a->required);
 	return code;
 }
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t check_parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 
@@ -297,7 +301,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static int run(struct args *a)
+static int check_run(struct args *a)
 {
 	struct outcome o = { 0 };
 	enum osr_status st = cli_dumps_from_input(&a->tables, &a->in, &o.diag);
@@ -308,12 +312,12 @@ static int run(struct args *a)
 	if (!st)
 		st = cli_dumps_load(&a->tables, &a->in, &o.diag);
 	if (!st)
-		st = verify_tables(a, &o);
+		st = check_verify_tables(a, &o);
 	if (st) {
 		out_drop(&a->out);
 		code = cli_fail(st, &o.diag);
 	} else {
-		code = out_end(&a->out, say(a, &o));
+		code = out_end(&a->out, check_say(a, &o));
 	}
 	osr_arena_free(&o.scratch);
 	osr_arena_free(&o.result);
@@ -329,7 +333,7 @@ int cli_check(int argc, char **argv)
 						      { NULL, 0, NULL, 0 } };
 	static const struct argp argp = {
 		options,
-		parse,
+		check_parse,
 		"FILE|DIR",
 		"Verifies the tables of a fabric, whoever made them: reach, loops, "
 		"lengths, SLs and VLs, multicast, credit loops. FILE is the "
@@ -345,7 +349,7 @@ int cli_check(int argc, char **argv)
 	int code;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
-	code = run(&a);
+	code = check_run(&a);
 	cli_dumps_free(&a.tables);
 	cli_input_free(&a.in);
 	return code;

@@ -13,7 +13,8 @@ enum { OPT_CHECK = 256, OPT_OSMCONF };
 static const struct argp_option options[] = {
 	{ "check", OPT_CHECK, NULL, 0, "say only what is wrong", 0 },
 	{ "opensm-conf", OPT_OSMCONF, "FILE", 0,
-	  "judge this opensm.conf, too: event_plugin_name, event_plugin_options, routing_engine, qos",
+	  "judge this opensm.conf, too: event_plugin_name, event_plugin_options, routing_engine, "
+	  "qos",
 	  0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
@@ -43,34 +44,34 @@ static const struct out_section sections[] = { { "summary", OUT_HEAD, head_field
 					       { NULL, 0, NULL } };
 
 /* As an administrator would write it. */
-static void conf_value_text(const struct osr_param *p, const struct osr_values *v, uint32_t row,
-			    char *buf, size_t size)
+static void conf_value_text(const struct osr_param *param, const struct osr_values *values,
+			    uint32_t row, char *buf, size_t size)
 {
-	const char *word = p->words;
+	const char *word = param->words;
 
-	if (p->type == OSR_PARAM_STRING) {
-		snprintf(buf, size, "%s", v->str[v->num[row]]);
-	} else if (p->type == OSR_PARAM_BOOL) {
-		snprintf(buf, size, "%s", v->num[row] ? "yes" : "no");
-	} else if (p->type == OSR_PARAM_ENUM) {
-		for (uint64_t i = 0; i < v->num[row]; i++)
+	if (param->type == OSR_PARAM_STRING) {
+		snprintf(buf, size, "%s", values->str[values->num[row]]);
+	} else if (param->type == OSR_PARAM_BOOL) {
+		snprintf(buf, size, "%s", values->num[row] ? "yes" : "no");
+	} else if (param->type == OSR_PARAM_ENUM) {
+		for (uint64_t i = 0; i < values->num[row]; i++)
 			word += strcspn(word, "|") + 1;
 		snprintf(buf, size, "%.*s", (int)strcspn(word, "|"), word);
 	} else {
-		snprintf(buf, size, "%llu", (unsigned long long)v->num[row]);
+		snprintf(buf, size, "%llu", (unsigned long long)values->num[row]);
 	}
 }
 
 /* Options that are not as they would be without a file. */
 static void conf_say_table(struct out *out, const char *section, const struct osr_param *table,
-			   const struct osr_values *v)
+			   const struct osr_values *values)
 {
 	struct osr_values plain;
 	char now[OSR_STRING_SIZE], then[OSR_STRING_SIZE];
 
 	osr_values_default(&plain, table);
 	for (uint32_t row = 0; table[row].name; row++) {
-		conf_value_text(&table[row], v, row, now, sizeof(now));
+		conf_value_text(&table[row], values, row, now, sizeof(now));
 		conf_value_text(&table[row], &plain, row, then, sizeof(then));
 		if (!strcmp(now, then))
 			continue;
@@ -86,36 +87,38 @@ static void conf_say_table(struct out *out, const char *section, const struct os
 static const struct osr_engine *conf_engine(struct args *a)
 {
 	const char *list = a->osm.routing_engine;
-	const struct osr_engine *e;
+	const struct osr_engine *engine;
 	char word[64];
 
 	list += strspn(list, ", \t");
 	snprintf(word, sizeof(word), "%.*s", (int)strcspn(list, ", \t"), list);
-	e = osr_options_engine(&a->o, word);
-	if (!e)
+	engine = osr_options_engine(&a->o, word);
+	if (!engine)
 		out_note(&a->out,
-			 "%s: routing_engine %s: the first engine is none of osmroutes', which routes "
+			 "%s: routing_engine %s: the first engine is none of osmroutes', which "
+			 "routes "
 			 "only where that fails or not at all",
 			 a->osmconf, *word ? word : "is not set");
-	return e;
+	return engine;
 }
 
 static bool conf_judge_opensm(struct args *a)
 {
-	const struct osr_engine *e = conf_engine(a);
+	const struct osr_engine *engine = conf_engine(a);
 	bool named = osr_osmconf_lists(a->osm.plugin_name, "osmroutes");
 
-	if (e)
-		out_text(&a->out, "engine", e->name);
+	if (engine)
+		out_text(&a->out, "engine", engine->name);
 	if (!named)
 		out_note(&a->out,
 			 "%s: event_plugin_name does not name osmroutes: OpenSM does not load it",
 			 a->osmconf);
 	if (!a->osm.qos)
 		out_note(&a->out,
-			 "%s: qos is not TRUE: osmroutes has one virtual lane, whatever the links have",
+			 "%s: qos is not TRUE: osmroutes has one virtual lane, whatever the links "
+			 "have",
 			 a->osmconf);
-	return e && named;
+	return engine && named;
 }
 
 static bool conf_judge(struct args *a)
@@ -131,7 +134,8 @@ static bool conf_judge(struct args *a)
 	if (a->o.broken)
 		out_note(&a->out, "%s; %s", a->o.error.text,
 			 a->o.own.num[OPT_ON_ERROR] == ON_ERROR_REFUSE
-				 ? "on_error = refuse: the engines of osmroutes would refuse to route"
+				 ? "on_error = refuse: the engines of osmroutes would refuse to "
+				   "route"
 				 : "OpenSM's own engines would route, osmroutes would stay away");
 	out_head(&a->out, "options from %s%s%s: %s", *a->o.config ? a->o.config : "no file",
 		 a->osmconf ? " and " : "", a->osmconf ? a->osmconf : "",
@@ -144,7 +148,7 @@ static bool conf_judge(struct args *a)
 	return good;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t conf_parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 
@@ -174,7 +178,7 @@ int cli_conf(int argc, char **argv)
 						      { NULL, 0, NULL, 0 } };
 	static const struct argp argp = {
 		options,
-		parse,
+		conf_parse,
 		"[FILE]",
 		"Reads FILE (default " OSR_DEFAULT_CONFIG
 		", if it exists) as the plugin does when opensm starts, and says what is wrong and "

@@ -17,8 +17,7 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "switches", OPT_SWITCHES, "N[%]", 0, "remove N, or N percent, of the switches", 0 },
 	{ "seed", OPT_SEED, "N", 0, "start of the random numbers (default 1)", 0 },
-	{ "split", OPT_SPLIT, NULL, 0, "the fabric may be split (default: it stays connected)",
-	  0 },
+	{ "split", OPT_SPLIT, NULL, 0, "the fabric may be split (default: it stays connected)", 0 },
 	{ "any-switch", OPT_HOSTS, NULL, 0, "switches with hosts may go too, with their hosts", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
@@ -47,7 +46,7 @@ static void take_amount(const char *text, const char *what, uint32_t *n, double 
 			   what, text);
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t degrade_parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 
@@ -90,7 +89,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 /* What the input says of its origin, then what was done to it. */
-static enum osr_status write_comment(const struct osr_net *from, const char *command, char **text)
+static enum osr_status degrade_write_comment(const struct osr_net *from, const char *command,
+					     char **text)
 {
 	const char *head = from->comment ? from->comment : "";
 	size_t n = strlen(head);
@@ -112,15 +112,16 @@ struct removal {
 };
 
 /* A job that tests resilience must not pass because nothing was removed. */
-static enum osr_status check_amount(const char *what, uint32_t wanted, double percent, uint32_t done,
-				    bool connected, struct osr_diag *diag)
+static enum osr_status check_amount(const char *what, uint32_t wanted, double percent,
+				    uint32_t done, bool connected, struct osr_diag *diag)
 {
 	if (done >= wanted && (done || percent <= 0))
 		return OSR_OK;
-	return osr_fail(diag, OSR_INVAL, "%u %s can be removed, not %s%s", done, what,
-			wanted ? "as many as asked for" : "that percentage",
-			connected ? ": there are no more, or the fabric would be split (--split allows it)"
-				  : "");
+	return osr_fail(
+		diag, OSR_INVAL, "%u %s can be removed, not %s%s", done, what,
+		wanted ? "as many as asked for" : "that percentage",
+		connected ? ": there are no more, or the fabric would be split (--split allows it)"
+			  : "");
 }
 
 static enum osr_status remove_some(const struct args *a, const struct osr_net *from,
@@ -144,8 +145,8 @@ static enum osr_status remove_some(const struct args *a, const struct osr_net *f
 	return st ? st : osr_topo_remove(from, r->gone, r->cut, to, diag);
 }
 
-static void say(struct args *a, const struct osr_net *from, const struct removal *r,
-		const struct osr_net *to)
+static void degrade_say(struct args *a, const struct osr_net *from, const struct removal *r,
+			const struct osr_net *to)
 {
 	if (a->out.format != OUT_PEOPLE) {
 		cli_made_say(&a->out, to, a->output);
@@ -161,10 +162,14 @@ int cli_degrade(int argc, char **argv)
 {
 	static const struct argp_child children[] = { { &out_argp, 0, NULL, 0 },
 						      { NULL, 0, NULL, 0 } };
-	static const struct argp argp = { options, parse, "FILE",
+	static const struct argp argp = { options,
+					  degrade_parse,
+					  "FILE",
 					  "Removes cables and switches from a fabric, at random "
 					  "but the same for the same seed.",
-					  children, NULL, NULL };
+					  children,
+					  NULL,
+					  NULL };
 	struct args a = { .out = { .command = "degrade", .sections = sections },
 			  .how = { .seed = 1, .keep_connected = true } };
 	struct osr_net from = { 0 }, to = { 0 };
@@ -178,11 +183,11 @@ int cli_degrade(int argc, char **argv)
 	if (!st)
 		st = remove_some(&a, &from, &r, &to, &diag);
 	if (!st)
-		st = write_comment(&from, command, &comment);
+		st = degrade_write_comment(&from, command, &comment);
 	if (!st)
 		st = cli_write_net(&to, a.output, comment, &diag);
 	if (!st)
-		say(&a, &from, &r, &to);
+		degrade_say(&a, &from, &r, &to);
 	free(r.gone);
 	free(r.cut);
 	free(command);

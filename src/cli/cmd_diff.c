@@ -56,7 +56,7 @@ struct outcome {
 	uint64_t n_blocks;              /* of 64 LIDs, which an SM sends at a time */
 	uint64_t n_pairs, n_path, n_sl; /* host port to host LID */
 	uint64_t gone[N_THINGS], come[N_THINGS];
-	uint64_t n_sl2vl, n_groups;     /* tables and (group, switch) entries */
+	uint64_t n_sl2vl, n_groups; /* tables and (group, switch) entries */
 	bool is_free[2], moment_free;
 	struct osr_loop loop;
 	struct cli_stamp time;
@@ -66,34 +66,37 @@ struct outcome {
 
 static void count_entries(const struct args *a, struct outcome *o)
 {
-	const struct osr_fabric *f = &a->in.fabric;
+	const struct osr_fabric *fabric = &a->in.fabric;
 
-	for (uint32_t s = 0; s < f->n_switches; s++) {
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		uint64_t before = o->n_changed;
 		uint32_t block = OSR_NONE;
 
-		for (uint32_t d = 0; d < f->n_dests; d++) {
+		for (uint32_t d = 0; d < fabric->n_dests; d++) {
 			o->n_entries++;
 			if (osr_lft(a->gen[OLD].routing, s, d) ==
 			    osr_lft(a->gen[NEW].routing, s, d))
 				continue;
 			o->n_changed++;
-			o->n_blocks += f->dest_lid[d] / 64u != block;
-			block = f->dest_lid[d] / 64u;
+			o->n_blocks += fabric->dest_lid[d] / 64u != block;
+			block = fabric->dest_lid[d] / 64u;
 		}
 		o->n_switches += o->n_changed > before;
 	}
 }
 
-static uint8_t sl_of(const struct osr_generation *g, const struct osr_fabric *f, uint32_t t,
-		     uint32_t d)
+static uint8_t diff_sl_of(const struct osr_generation *generation, const struct osr_fabric *fabric,
+			  uint32_t t, uint32_t d)
 {
-	if (g->paths)
-		return g->paths->row[t] == OSR_NONE
+	if (generation->paths)
+		return generation->paths->row[t] == OSR_NONE
 			       ? OSR_NO_SL
-			       : g->paths->sl[(size_t)g->paths->row[t] * f->n_dests + d];
-	if (g->routing->sl)
-		return g->routing->sl[(size_t)d * f->n_switches + f->term_switch[t]];
+			       : generation->paths
+					 ->sl[(size_t)generation->paths->row[t] * fabric->n_dests +
+					      d];
+	if (generation->routing->sl)
+		return generation->routing
+			->sl[(size_t)d * fabric->n_switches + fabric->term_switch[t]];
 	return OSR_NO_SL;
 }
 
@@ -103,73 +106,75 @@ static uint8_t sl_of(const struct osr_generation *g, const struct osr_fabric *f,
  */
 static bool way_changed(const struct args *a, uint32_t d, uint32_t s)
 {
-	const struct osr_fabric *f = &a->in.fabric;
+	const struct osr_fabric *fabric = &a->in.fabric;
 
-	for (uint32_t i = 0; i <= f->n_switches; i++) {
+	for (uint32_t i = 0; i <= fabric->n_switches; i++) {
 		uint8_t port = osr_lft(a->gen[NEW].routing, s, d);
-		uint32_t c = osr_port_channel(f, s, port);
+		uint32_t c = osr_port_channel(fabric, s, port);
 
 		if (osr_lft(a->gen[OLD].routing, s, d) != port)
 			return true;
 		if (c == OSR_NONE)
 			return false;
-		s = f->chan_dst[c];
+		s = fabric->chan_dst[c];
 	}
 	return false;
 }
 
-static void count_pairs(const struct args *a, struct outcome *o)
+static void diff_count_pairs(const struct args *a, struct outcome *o)
 {
-	const struct osr_fabric *f = &a->in.fabric;
+	const struct osr_fabric *fabric = &a->in.fabric;
 
-	for (uint32_t d = 0; d < f->n_dests; d++) {
-		if (!f->term_weight[f->dest_term[d]])
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		if (!fabric->term_weight[fabric->dest_term[d]])
 			continue;
-		for (uint32_t s = 0; s < f->n_switches; s++) {
-			bool changed = f->sw_sources[s] && way_changed(a, d, s);
+		for (uint32_t s = 0; s < fabric->n_switches; s++) {
+			bool changed = fabric->sw_sources[s] && way_changed(a, d, s);
 			bool goes = osr_lft(a->gen[NEW].routing, s, d) != OSR_NO_PATH;
 
-			for (uint32_t t = f->term_row[s]; t < f->term_row[s + 1]; t++) {
-				if (!f->term_weight[t] || t == f->dest_term[d])
+			for (uint32_t t = fabric->term_row[s]; t < fabric->term_row[s + 1]; t++) {
+				if (!fabric->term_weight[t] || t == fabric->dest_term[d])
 					continue;
 				o->n_pairs++;
 				o->n_path += changed;
-				o->n_sl += goes && sl_of(&a->gen[OLD], f, t, d) !=
-							   sl_of(&a->gen[NEW], f, t, d);
+				o->n_sl += goes && diff_sl_of(&a->gen[OLD], fabric, t, d) !=
+							   diff_sl_of(&a->gen[NEW], fabric, t, d);
 			}
 		}
 	}
 }
 
-static const uint8_t *sl2vl_of(const struct osr_fabric *f, const struct osr_routing *r, uint32_t s,
-			       unsigned in, unsigned out)
+static const uint8_t *sl2vl_of(const struct osr_fabric *fabric, const struct osr_routing *routing,
+			       uint32_t s, unsigned in, unsigned out)
 {
 	static const uint8_t same[16] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
 
-	return r->sl2vl ? r->sl2vl[r->sl2vl_row[s] + in * (f->sw_n_ports[s] + 1u) + out] : same;
+	return routing->sl2vl ? routing->sl2vl[routing->sl2vl_row[s] +
+					       in * (fabric->sw_n_ports[s] + 1u) + out]
+			      : same;
 }
 
 static void count_sl2vl(const struct args *a, struct outcome *o)
 {
-	const struct osr_fabric *f = &a->in.fabric;
+	const struct osr_fabric *fabric = &a->in.fabric;
 
-	for (uint32_t s = 0; s < f->n_switches; s++)
-		for (unsigned in = 0; in <= f->sw_n_ports[s]; in++)
-			for (unsigned out = 1; out <= f->sw_n_ports[s]; out++)
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		for (unsigned in = 0; in <= fabric->sw_n_ports[s]; in++)
+			for (unsigned out = 1; out <= fabric->sw_n_ports[s]; out++)
 				o->n_sl2vl +=
-					memcmp(sl2vl_of(f, a->gen[OLD].routing, s, in, out),
-					       sl2vl_of(f, a->gen[NEW].routing, s, in, out),
+					memcmp(sl2vl_of(fabric, a->gen[OLD].routing, s, in, out),
+					       sl2vl_of(fabric, a->gen[NEW].routing, s, in, out),
 					       16) != 0;
 }
 
-static const uint64_t *group_of(const struct osr_groups *m, uint32_t n_switches, uint16_t mlid,
+static const uint64_t *group_of(const struct osr_groups *groups, uint32_t n_switches, uint16_t mlid,
 				uint32_t s)
 {
 	static const uint64_t none[4];
 
-	for (uint32_t i = 0; i < m->n; i++)
-		if (m->mlid[i] == mlid)
-			return m->ports[(size_t)i * n_switches + s];
+	for (uint32_t i = 0; i < groups->n; i++)
+		if (groups->mlid[i] == mlid)
+			return groups->ports[(size_t)i * n_switches + s];
 	return none;
 }
 
@@ -179,14 +184,14 @@ static void count_groups(const struct args *a, struct outcome *o)
 
 	for (uint32_t g = OLD; g <= NEW; g++) {
 		static const struct osr_groups nothing;
-		const struct osr_groups *m = a->gen[g].groups ? a->gen[g].groups : &nothing;
+		const struct osr_groups *groups = a->gen[g].groups ? a->gen[g].groups : &nothing;
 		const struct osr_groups *other =
 			a->gen[1 - g].groups ? a->gen[1 - g].groups : &nothing;
 
-		for (uint32_t i = 0; i < m->n; i++)
+		for (uint32_t i = 0; i < groups->n; i++)
 			for (uint32_t s = 0; s < n; s++) {
-				const uint64_t *mine = m->ports[(size_t)i * n + s];
-				const uint64_t *its = group_of(other, n, m->mlid[i], s);
+				const uint64_t *mine = groups->ports[(size_t)i * n + s];
+				const uint64_t *its = group_of(other, n, groups->mlid[i], s);
 				static const uint64_t none[4];
 
 				/* What only one of them has is counted on its side, the rest once. */
@@ -208,8 +213,8 @@ static enum osr_status find_loops(const struct args *a, struct outcome *o)
 
 	/* Each where it was at home, the moment between on what is left. */
 	for (unsigned g = OLD; g <= NEW && !st; g++) {
-		st = osr_union_loop(fabric[g], &a->tables[g].gen, 1, a->modes, &o->scratch, &o->result,
-				    &o->loop, NULL, &o->diag);
+		st = osr_union_loop(fabric[g], &a->tables[g].gen, 1, a->modes, &o->scratch,
+				    &o->result, &o->loop, NULL, &o->diag);
 		o->is_free[g] = o->loop.n == 0;
 	}
 	if (!st)
@@ -220,27 +225,31 @@ static enum osr_status find_loops(const struct args *a, struct outcome *o)
 }
 
 /* What one fabric has and another one has not: a switch is its GUID, a cable its ends, a LID whose it is. */
-static void count_missing(const struct osr_fabric *f, const struct osr_fabric *from, uint64_t *n)
+static void diff_count_missing(const struct osr_fabric *fabric, const struct osr_fabric *from,
+			       uint64_t *n)
 {
-	for (uint32_t s = 0; s < f->n_switches; s++)
-		n[SWITCHES] += osr_fabric_switch_by_guid(from, f->sw_guid[s]) == OSR_NONE;
-	for (uint32_t c = 0; c < f->n_channels; c++) {
-		uint32_t src = osr_fabric_switch_by_guid(from, f->sw_guid[f->chan_src[c]]);
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		n[SWITCHES] += osr_fabric_switch_by_guid(from, fabric->sw_guid[s]) == OSR_NONE;
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint32_t src =
+			osr_fabric_switch_by_guid(from, fabric->sw_guid[fabric->chan_src[c]]);
 		uint32_t same = src == OSR_NONE ? OSR_NONE
-						: osr_port_channel(from, src, f->chan_port[c]);
+						: osr_port_channel(from, src, fabric->chan_port[c]);
 
-		if (c > f->chan_rev[c])
+		if (c > fabric->chan_rev[c])
 			continue;
 		n[CABLES] += same == OSR_NONE ||
-			     from->sw_guid[from->chan_dst[same]] != f->sw_guid[f->chan_dst[c]] ||
-			     from->chan_port[from->chan_rev[same]] != f->chan_port[f->chan_rev[c]];
+			     from->sw_guid[from->chan_dst[same]] !=
+				     fabric->sw_guid[fabric->chan_dst[c]] ||
+			     from->chan_port[from->chan_rev[same]] !=
+				     fabric->chan_port[fabric->chan_rev[c]];
 	}
-	for (uint32_t d = 0; d < f->n_dests; d++) {
-		uint16_t lid = f->dest_lid[d];
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		uint16_t lid = fabric->dest_lid[d];
 		uint32_t same = lid <= from->max_lid ? from->lid_dest[lid] : OSR_NONE;
 
 		n[LIDS] += same == OSR_NONE || from->term_guid[from->dest_term[same]] !=
-						       f->term_guid[f->dest_term[d]];
+						       fabric->term_guid[fabric->dest_term[d]];
 	}
 }
 
@@ -294,7 +303,7 @@ static const char *say_loops(bool is_free, bool sls_unknown)
 	return osr_answer_name(is_free ? OSR_PROVEN : sls_unknown ? OSR_UNKNOWN : OSR_REFUTED);
 }
 
-static void say(struct args *a, const struct outcome *o)
+static void diff_say(struct args *a, const struct outcome *o)
 {
 	const bool unknown[2] = { a->gen[OLD].sls_unknown, a->gen[NEW].sls_unknown };
 	struct out *out = &a->out;
@@ -339,7 +348,7 @@ static void say(struct args *a, const struct outcome *o)
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t diff_parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 
@@ -375,8 +384,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (a->in.is_live && a->in.path)
 			argp_error(state, "either --fabric or --live");
 		if (a->n_dirs < (a->in.is_live ? 1 : 2))
-			argp_error(state, "which tables? OLD and NEW, directories of dumps or table "
-					  "files; or OLD and --live");
+			argp_error(state,
+				   "which tables? OLD and NEW, directories of dumps or table "
+				   "files; or OLD and --live");
 		if (a->in.is_live && a->n_dirs == 1)
 			cli_dumps_live(&a->tables[NEW], &a->in);
 		return 0;
@@ -400,13 +410,15 @@ static bool find_fabric(struct cli_input *in, const char *dir)
 /* --fabric alone is the fabric of both; otherwise OLD has its own, if there is one in its directory. */
 static enum osr_status load_fabrics(struct args *a, struct osr_diag *diag)
 {
-	bool both = (a->in.path && !a->then.path) ? false : find_fabric(&a->then, a->tables[OLD].dir);
+	bool both =
+		(a->in.path && !a->then.path) ? false : find_fabric(&a->then, a->tables[OLD].dir);
 	enum osr_status st;
 
 	if (!a->in.is_live && !find_fabric(&a->in, a->tables[NEW].dir))
-		return osr_fail(diag, OSR_INVAL,
-				"%s: no fabric: expected an opensm-subnet.lst in there, or --fabric=FILE",
-				a->tables[NEW].dir);
+		return osr_fail(
+			diag, OSR_INVAL,
+			"%s: no fabric: expected an opensm-subnet.lst in there, or --fabric=FILE",
+			a->tables[NEW].dir);
 	cli_dumps_find(&a->tables[OLD], both ? &a->then : &a->in);
 	if (!a->tables[NEW].is_live)
 		cli_dumps_find(&a->tables[NEW], &a->in);
@@ -418,7 +430,7 @@ static enum osr_status load_fabrics(struct args *a, struct osr_diag *diag)
 	return st;
 }
 
-static enum osr_status load(struct args *a, struct outcome *o)
+static enum osr_status diff_load(struct args *a, struct outcome *o)
 {
 	enum osr_status st = load_fabrics(a, &o->diag);
 
@@ -438,21 +450,21 @@ static enum osr_status load(struct args *a, struct outcome *o)
 	return st;
 }
 
-static int run(struct args *a)
+static int diff_run(struct args *a)
 {
 	struct outcome o = { 0 };
 	struct cli_stamp start;
-	enum osr_status st = load(a, &o);
+	enum osr_status st = diff_load(a, &o);
 	int code;
 
 	start = cli_now();
 	if (!st) {
 		if (a->moved) {
-			count_missing(&a->then.fabric, &a->in.fabric, o.gone);
-			count_missing(&a->in.fabric, &a->then.fabric, o.come);
+			diff_count_missing(&a->then.fabric, &a->in.fabric, o.gone);
+			diff_count_missing(&a->in.fabric, &a->then.fabric, o.come);
 		}
 		count_entries(a, &o);
-		count_pairs(a, &o);
+		diff_count_pairs(a, &o);
 		count_sl2vl(a, &o);
 		count_groups(a, &o);
 		st = find_loops(a, &o);
@@ -462,7 +474,7 @@ static int run(struct args *a)
 		out_drop(&a->out);
 		code = cli_fail(st, &o.diag);
 	} else {
-		say(a, &o);
+		diff_say(a, &o);
 		code = out_end(&a->out, is_same(&o) && o.moment_free ? CLI_OK : CLI_BAD);
 	}
 	osr_arena_free(&o.scratch);
@@ -476,10 +488,11 @@ int cli_diff(int argc, char **argv)
 						      { NULL, 0, NULL, 0 } };
 	static const struct argp argp = {
 		options,
-		parse,
+		diff_parse,
 		"OLD NEW",
 		"Compares two sets of tables (directories of dumps, or table files) of one fabric, "
-		"or of before and after something in it failed: entries, paths and SLs that differ, "
+		"or of before and after something in it failed: entries, paths and SLs that "
+		"differ, "
 		"and whether the moment between old and new can deadlock.",
 		children,
 		NULL,
@@ -493,7 +506,7 @@ int cli_diff(int argc, char **argv)
 	int code;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
-	code = run(&a);
+	code = diff_run(&a);
 	for (unsigned g = OLD; g <= NEW; g++)
 		cli_dumps_free(&a.tables[g]);
 	cli_input_free(&a.in);

@@ -7,17 +7,17 @@
 #include "cli/cli.h"
 #include "cli/output.h"
 
-static void print_engine(const struct osr_engine *e)
+static void print_engine(const struct osr_engine *engine)
 {
-	printf("%s\n    %s\n", e->name, e->summary);
-	if (e->reference)
-		printf("    %s\n", e->reference);
+	printf("%s\n    %s\n", engine->name, engine->summary);
+	if (engine->reference)
+		printf("    %s\n", engine->reference);
 	printf("    promises:%s%s%s%s\n",
-	       e->capabilities & OSR_ENGINE_DEADLOCK_FREE ? " deadlock-free" : "",
-	       e->capabilities & OSR_ENGINE_MINIMAL ? " minimal" : "",
-	       e->capabilities & OSR_ENGINE_LMC ? " spreads-LMC" : "",
-	       e->capabilities ? "" : " nothing");
-	cli_print_params(stdout, e->params);
+	       engine->capabilities & OSR_ENGINE_DEADLOCK_FREE ? " deadlock-free" : "",
+	       engine->capabilities & OSR_ENGINE_MINIMAL ? " minimal" : "",
+	       engine->capabilities & OSR_ENGINE_LMC ? " spreads-LMC" : "",
+	       engine->capabilities ? "" : " nothing");
+	cli_print_params(stdout, engine->params);
 }
 
 static const struct out_field engine_fields[] = {
@@ -33,7 +33,7 @@ static const struct out_field engine_fields[] = {
 static const struct out_field option_fields[] = {
 	{ "engine", NULL, OUT_TEXT, 0 },  { "option", NULL, OUT_TEXT, 0 },
 	{ "default", NULL, OUT_TEXT, 0 }, { "values", NULL, OUT_TEXT, 0 },
-	{ "help", NULL, OUT_TEXT, 0 },	  { NULL, NULL, 0, 0 },
+	{ "help", NULL, OUT_TEXT, 0 },    { NULL, NULL, 0, 0 },
 };
 
 static const struct out_section sections[] = {
@@ -42,37 +42,38 @@ static const struct out_section sections[] = {
 	{ NULL, 0, NULL },
 };
 
-static void say_option(struct out *out, const struct osr_engine *e, const struct osr_param *p)
+static void say_option(struct out *out, const struct osr_engine *engine,
+		       const struct osr_param *param)
 {
 	out_row(out, "options");
-	out_text(out, "engine", e->name);
-	out_text(out, "option", p->name);
-	out_text(out, "default", p->def);
-	if (p->type == OSR_PARAM_ENUM)
-		out_text(out, "values", p->words);
-	else if (p->type == OSR_PARAM_BOOL)
+	out_text(out, "engine", engine->name);
+	out_text(out, "option", param->name);
+	out_text(out, "default", param->def);
+	if (param->type == OSR_PARAM_ENUM)
+		out_text(out, "values", param->words);
+	else if (param->type == OSR_PARAM_BOOL)
 		out_text(out, "values", "yes|no");
-	else if (p->type == OSR_PARAM_UINT && p->max == UINT64_MAX)
-		out_textf(out, "values", "%" PRIu64 "..", p->min);
-	else if (p->type == OSR_PARAM_UINT)
-		out_textf(out, "values", "%" PRIu64 "..%" PRIu64, p->min, p->max);
-	out_text(out, "help", p->help);
+	else if (param->type == OSR_PARAM_UINT && param->max == UINT64_MAX)
+		out_textf(out, "values", "%" PRIu64 "..", param->min);
+	else if (param->type == OSR_PARAM_UINT)
+		out_textf(out, "values", "%" PRIu64 "..%" PRIu64, param->min, param->max);
+	out_text(out, "help", param->help);
 }
 
-static void say_engine(struct out *out, const struct osr_engine *e)
+static void engines_say_engine(struct out *out, const struct osr_engine *engine)
 {
 	out_row(out, "engines");
-	out_text(out, "engine", e->name);
-	out_text(out, "summary", e->summary);
-	out_text(out, "reference", e->reference);
-	out_bool(out, "deadlock_free", e->capabilities & OSR_ENGINE_DEADLOCK_FREE);
-	out_bool(out, "minimal", e->capabilities & OSR_ENGINE_MINIMAL);
-	out_bool(out, "spreads_lmc", e->capabilities & OSR_ENGINE_LMC);
-	for (const struct osr_param *p = e->params; p && p->name; p++)
-		say_option(out, e, p);
+	out_text(out, "engine", engine->name);
+	out_text(out, "summary", engine->summary);
+	out_text(out, "reference", engine->reference);
+	out_bool(out, "deadlock_free", engine->capabilities & OSR_ENGINE_DEADLOCK_FREE);
+	out_bool(out, "minimal", engine->capabilities & OSR_ENGINE_MINIMAL);
+	out_bool(out, "spreads_lmc", engine->capabilities & OSR_ENGINE_LMC);
+	for (const struct osr_param *param = engine->params; param && param->name; param++)
+		say_option(out, engine, param);
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t engines_parse(int key, char *arg, struct argp_state *state)
 {
 	if (key != ARGP_KEY_INIT)
 		return ARGP_ERR_UNKNOWN;
@@ -86,15 +87,17 @@ int cli_engines(int argc, char **argv)
 	static const struct argp_child children[] = { { &out_argp, 0, NULL, 0 },
 						      { NULL, 0, NULL, 0 } };
 	static const struct argp argp = {
-		NULL, parse, "", "Lists the routing engines, with their options and defaults.",
-		children, NULL, NULL
+		NULL,     engines_parse,
+		"",       "Lists the routing engines, with their options and defaults.",
+		children, NULL,
+		NULL
 	};
 	struct out out = { .command = "engines", .sections = sections };
 
 	argp_parse(&argp, argc, argv, 0, NULL, &out);
 	for (const struct osr_engine *const *e = osr_engines; *e; e++) {
 		if (out.format != OUT_PEOPLE) {
-			say_engine(&out, *e);
+			engines_say_engine(&out, *e);
 			continue;
 		}
 		if (e != osr_engines)

@@ -32,7 +32,7 @@ static const struct out_section sections[] = {
 	{ NULL, 0, NULL },
 };
 
-static bool is_switch(const struct osr_net *net, uint32_t node)
+static bool export_is_switch(const struct osr_net *net, uint32_t node)
 {
 	return net->nodes[node].type == OSR_NET_SWITCH;
 }
@@ -60,10 +60,13 @@ static void put_node(const struct args *a, uint32_t i, FILE *out)
 	const struct osr_net_node *node = &a->in.net.nodes[i];
 
 	if (a->graphml)
-		fprintf(out, "<node id=\"n%u\"><data key=\"kind\">%s</data><data key=\"guid\">0x%016llx</data><data key=\"name\">",
+		fprintf(out,
+			"<node id=\"n%u\"><data key=\"kind\">%s</data><data "
+			"key=\"guid\">0x%016llx</data><data key=\"name\">",
 			i, kind[node->type], (unsigned long long)node->guid);
 	else
-		fprintf(out, "\tn%u [shape=%s label=\"", i, node->type == OSR_NET_SWITCH ? "box" : "ellipse");
+		fprintf(out, "\tn%u [shape=%s label=\"", i,
+			node->type == OSR_NET_SWITCH ? "box" : "ellipse");
 	put_text(a, osr_net_name(&a->in.net, i), out);
 	fputs(a->graphml ? "</data></node>\n" : "\"];\n", out);
 }
@@ -71,7 +74,8 @@ static void put_node(const struct args *a, uint32_t i, FILE *out)
 static void put_cable(const struct args *a, uint32_t port, FILE *out)
 {
 	const struct osr_net *net = &a->in.net;
-	uint32_t peer = net->ports[port].peer, from = net->ports[port].node, to = net->ports[peer].node;
+	uint32_t peer = net->ports[port].peer, from = net->ports[port].node,
+		 to = net->ports[peer].node;
 	unsigned here = osr_net_port_num(net, port), there = osr_net_port_num(net, peer), gbit;
 	uint8_t width, speed;
 
@@ -83,34 +87,37 @@ static void put_cable(const struct args *a, uint32_t port, FILE *out)
 			"<data key=\"peer_port\">%u</data><data key=\"gbit\">%u</data></edge>\n",
 			from, to, here, there, gbit);
 	else
-		fprintf(out, "\tn%u -- n%u [taillabel=\"%u\" headlabel=\"%u\"];\n", from, to, here, there);
+		fprintf(out, "\tn%u -- n%u [taillabel=\"%u\" headlabel=\"%u\"];\n", from, to, here,
+			there);
 }
 
 static void put_all(const struct args *a, FILE *out)
 {
 	const struct osr_net *net = &a->in.net;
 
-	fputs(a->graphml ? "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-			   "<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">\n"
-			   "<key id=\"kind\" for=\"node\" attr.name=\"kind\" attr.type=\"string\"/>\n"
-			   "<key id=\"guid\" for=\"node\" attr.name=\"guid\" attr.type=\"string\"/>\n"
-			   "<key id=\"name\" for=\"node\" attr.name=\"name\" attr.type=\"string\"/>\n"
-			   "<key id=\"port\" for=\"edge\" attr.name=\"port\" attr.type=\"int\"/>\n"
-			   "<key id=\"peer_port\" for=\"edge\" attr.name=\"peer_port\" attr.type=\"int\"/>\n"
-			   "<key id=\"gbit\" for=\"edge\" attr.name=\"gbit\" attr.type=\"int\"/>\n"
-			   "<graph id=\"fabric\" edgedefault=\"undirected\">\n"
-			 : "graph fabric {\n",
+	fputs(a->graphml
+		      ? "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+			"<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">\n"
+			"<key id=\"kind\" for=\"node\" attr.name=\"kind\" attr.type=\"string\"/>\n"
+			"<key id=\"guid\" for=\"node\" attr.name=\"guid\" attr.type=\"string\"/>\n"
+			"<key id=\"name\" for=\"node\" attr.name=\"name\" attr.type=\"string\"/>\n"
+			"<key id=\"port\" for=\"edge\" attr.name=\"port\" attr.type=\"int\"/>\n"
+			"<key id=\"peer_port\" for=\"edge\" attr.name=\"peer_port\" "
+			"attr.type=\"int\"/>\n"
+			"<key id=\"gbit\" for=\"edge\" attr.name=\"gbit\" attr.type=\"int\"/>\n"
+			"<graph id=\"fabric\" edgedefault=\"undirected\">\n"
+		      : "graph fabric {\n",
 	      out);
 	for (uint32_t i = 0; i < net->n_nodes; i++)
-		if (is_switch(net, i) || !a->no_hosts)
+		if (export_is_switch(net, i) || !a->no_hosts)
 			put_node(a, i, out);
 	for (uint32_t p = 0; p < net->n_ports; p++) {
 		uint32_t peer = net->ports[p].peer;
 
 		if (peer == OSR_NONE || peer <= p)
 			continue;
-		if (!a->no_hosts ||
-		    (is_switch(net, net->ports[p].node) && is_switch(net, net->ports[peer].node)))
+		if (!a->no_hosts || (export_is_switch(net, net->ports[p].node) &&
+				     export_is_switch(net, net->ports[peer].node)))
 			put_cable(a, p, out);
 	}
 	fputs(a->graphml ? "</graph>\n</graphml>\n" : "}\n", out);
@@ -133,7 +140,7 @@ static enum osr_status write_graph(const struct args *a, struct osr_diag *diag)
 		   : OSR_OK;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t export_parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 
@@ -166,10 +173,17 @@ int cli_export(int argc, char **argv)
 	static const struct argp_child children[] = { { &input_argp, 0, NULL, 0 },
 						      { &out_argp, 0, NULL, 0 },
 						      { NULL, 0, NULL, 0 } };
-	static const struct argp argp = { options, parse, "FILE",
-					  "Writes a fabric as a graph: nodes with names and GUIDs, cables with ports.",
-					  children, NULL, NULL };
-	struct args a = { .in = CLI_INPUT_INIT, .out = { .command = "export", .sections = sections } };
+	static const struct argp argp = {
+		options,
+		export_parse,
+		"FILE",
+		"Writes a fabric as a graph: nodes with names and GUIDs, cables with ports.",
+		children,
+		NULL,
+		NULL
+	};
+	struct args a = { .in = CLI_INPUT_INIT,
+			  .out = { .command = "export", .sections = sections } };
 	struct osr_diag diag = { "" };
 	enum osr_status st;
 	int code;

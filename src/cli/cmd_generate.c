@@ -33,16 +33,16 @@ struct args {
 
 static void list_topos(FILE *out)
 {
-	const struct osr_topo *t;
+	const struct osr_topo *topo;
 
 	fprintf(out, "Kinds of fabrics, with their options and defaults:\n");
-	for (uint32_t i = 0; (t = osr_topo_row(i)); i++) {
-		fprintf(out, "\n  %-12s %s\n", t->name, t->summary);
-		cli_print_params(out, t->params);
+	for (uint32_t i = 0; (topo = osr_topo_row(i)); i++) {
+		fprintf(out, "\n  %-12s %s\n", topo->name, topo->summary);
+		cli_print_params(out, topo->params);
 	}
 }
 
-static void take_word(struct args *a, const char *word, struct argp_state *state)
+static void generate_take_word(struct args *a, const char *word, struct argp_state *state)
 {
 	enum osr_status st = OSR_OK;
 
@@ -67,16 +67,17 @@ static void refuse_option_as_file(const struct args *a, struct argp_state *state
 
 	if (!a->topo || !equals)
 		return;
-	for (const struct osr_param *p = a->topo->params; p->name; p++)
-		if (strlen(p->name) == (size_t)(equals - a->output) &&
-		    !strncmp(p->name, a->output, strlen(p->name)))
-			argp_error(state,
-				   "-o names the file to write; \"%s\" is an option of %s: write it "
-				   "without -o",
-				   a->output, a->topo->name);
+	for (const struct osr_param *param = a->topo->params; param->name; param++)
+		if (strlen(param->name) == (size_t)(equals - a->output) &&
+		    !strncmp(param->name, a->output, strlen(param->name)))
+			argp_error(
+				state,
+				"-o names the file to write; \"%s\" is an option of %s: write it "
+				"without -o",
+				a->output, a->topo->name);
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t generate_parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 	long n;
@@ -115,7 +116,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		cli_made_needs_file(&a->out, a->output, state);
 		return 0;
 	case ARGP_KEY_ARG:
-		take_word(a, arg, state);
+		generate_take_word(a, arg, state);
 		return 0;
 	case ARGP_KEY_NO_ARGS:
 		argp_error(state, "which kind of fabric? See --help");
@@ -148,14 +149,15 @@ int cli_generate(int argc, char **argv)
 						      { NULL, 0, NULL, 0 } };
 	static const struct argp argp = {
 		options,
-		parse,
+		generate_parse,
 		"KIND [NAME=VALUE...]",
 		"Writes a fabric as a net file, for ibsim and for `osmroutes route`.",
 		children,
 		help_filter,
 		NULL
 	};
-	struct args a = { .lmc = -1, .out = { .command = "generate", .sections = cli_made_sections } };
+	struct args a = { .lmc = -1,
+			  .out = { .command = "generate", .sections = cli_made_sections } };
 	struct osr_net net = { 0 };
 	char *comment = cli_command_line(argc, argv);
 	enum osr_status st;

@@ -36,7 +36,8 @@ enum {
 
 static const struct argp_option options[] = {
 	{ "socket", OPT_SOCKET, "PATH", 0,
-	  "control_socket of the subnet manager (default: $OSMROUTES_KEYS, then " OSRK_SOCKET ")", 0 },
+	  "control_socket of the subnet manager (default: $OSMROUTES_KEYS, then " OSRK_SOCKET ")",
+	  0 },
 	{ "hosts", OPT_HOSTS, "FILE", 0,
 	  "place: port GUIDs or names, one a line, by rank; \"-\" is standard input", 0 },
 	{ "ranks", OPT_RANKS, "N", 0, "place: N hosts that the subnet manager chooses", 0 },
@@ -54,18 +55,26 @@ static const struct argp_option options[] = {
 };
 
 static const struct out_field app_fields[] = {
-	{ "app", "application", OUT_COUNT, 0 },	  { "name", "name", OUT_TEXT, 0 },
-	{ "owner", "user", OUT_COUNT, 0 },	  { "ranks", "hosts", OUT_COUNT, 0 },
-	{ "ranks_gone", "gone", OUT_COUNT, 0 },	  { "held", NULL, OUT_BOOL, 0 },
-	{ "path_bits", "path bits", OUT_TEXT, 0 }, { "notice", "notice", OUT_TEXT, 0 },
+	{ "app", "application", OUT_COUNT, 0 },
+	{ "name", "name", OUT_TEXT, 0 },
+	{ "owner", "user", OUT_COUNT, 0 },
+	{ "ranks", "hosts", OUT_COUNT, 0 },
+	{ "ranks_gone", "gone", OUT_COUNT, 0 },
+	{ "held", NULL, OUT_BOOL, 0 },
+	{ "path_bits", "path bits", OUT_TEXT, 0 },
+	{ "notice", "notice", OUT_TEXT, 0 },
 	{ NULL, NULL, 0, 0 },
 };
 
 static const struct out_field key_fields[] = {
-	{ "app", "application", OUT_COUNT, 0 },	     { "key", "key", OUT_COUNT, 0 },
-	{ "state", "state", OUT_TEXT, 0 },	     { "offset", "offset", OUT_COUNT, 0 },
-	{ "pairs", "pairs", OUT_COUNT, 0 },	     { "left_out", "left out", OUT_COUNT, 0 },
-	{ "contention", "contention", OUT_COUNT, 0 }, { "bound", "at best", OUT_COUNT, 0 },
+	{ "app", "application", OUT_COUNT, 0 },
+	{ "key", "key", OUT_COUNT, 0 },
+	{ "state", "state", OUT_TEXT, 0 },
+	{ "offset", "offset", OUT_COUNT, 0 },
+	{ "pairs", "pairs", OUT_COUNT, 0 },
+	{ "left_out", "left out", OUT_COUNT, 0 },
+	{ "contention", "contention", OUT_COUNT, 0 },
+	{ "bound", "at best", OUT_COUNT, 0 },
 	{ NULL, NULL, 0, 0 },
 };
 
@@ -99,7 +108,7 @@ struct args {
 	long ranks, offsets, owner, wait;
 };
 
-static void take_word(struct args *a, const char *arg, struct argp_state *state)
+static void key_take_word(struct args *a, const char *arg, struct argp_state *state)
 {
 	if (a->has_action) {
 		if (a->n_words == 2)
@@ -123,7 +132,7 @@ static void check_words(const struct args *a, struct argp_state *state)
 		argp_error(state, "what? place, request, done, status or withdraw");
 	if (a->n_words < needs[a->action] || (a->action == PLACE && a->n_words))
 		argp_error(state, "%s takes %s", actions[a->action],
-			   a->action == PLACE	   ? "options only"
+			   a->action == PLACE      ? "options only"
 			   : needs[a->action] == 2 ? "an application and a key, by number"
 						   : "an application, by number");
 	if (a->action == PLACE && !a->n_patterns && !a->n_traffic)
@@ -132,7 +141,7 @@ static void check_words(const struct args *a, struct argp_state *state)
 		argp_error(state, "either --hosts or --ranks");
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t key_parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 
@@ -174,7 +183,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = &a->out;
 		return 0;
 	case ARGP_KEY_ARG:
-		take_word(a, arg, state);
+		key_take_word(a, arg, state);
 		return 0;
 	case ARGP_KEY_END:
 		check_words(a, state);
@@ -218,7 +227,7 @@ static void free_texts(struct texts *t)
 	free(t->text);
 }
 
-static enum osr_status read_hosts(const char *path, struct texts *hosts, struct osr_diag *diag)
+static enum osr_status key_read_hosts(const char *path, struct texts *hosts, struct osr_diag *diag)
 {
 	FILE *in = strcmp(path, "-") ? fopen(path, "r") : stdin;
 	enum osr_status st = OSR_OK;
@@ -259,18 +268,18 @@ static char *phase_text(const struct osr_pair *pair, uint32_t n)
 	return text;
 }
 
-static enum osr_status add_phases(const struct osr_sequence *q, struct texts *patterns,
+static enum osr_status add_phases(const struct osr_sequence *sequence, struct texts *patterns,
 				  struct osr_diag *diag)
 {
 	struct osr_prng prng = { 1 };
-	struct osr_pair *pair = malloc((q->max_pairs + 1u) * sizeof(*pair));
+	struct osr_pair *pair = malloc((sequence->max_pairs + 1u) * sizeof(*pair));
 	enum osr_status st = OSR_OK;
 
 	if (!pair)
 		return osr_fail(diag, OSR_NOMEM, "out of memory");
-	for (uint32_t k = 0; k < q->n_phases && !st; k++)
-		st = add_text(patterns, phase_text(pair, osr_sequence_phase(q, k, &prng, pair)),
-			      diag);
+	for (uint32_t k = 0; k < sequence->n_phases && !st; k++)
+		st = add_text(patterns,
+			      phase_text(pair, osr_sequence_phase(sequence, k, &prng, pair)), diag);
 	free(pair);
 	return st;
 }
@@ -278,32 +287,32 @@ static enum osr_status add_phases(const struct osr_sequence *q, struct texts *pa
 static enum osr_status add_traffic(const char *path, uint32_t n_ranks, struct texts *patterns,
 				   struct osr_diag *diag)
 {
-	struct osr_traffic t = { .hosts = NULL };
-	struct osr_sequence q;
-	enum osr_status st = osr_traffic_read(path, NULL, &t, diag);
+	struct osr_traffic traffic = { .hosts = NULL };
+	struct osr_sequence sequence;
+	enum osr_status st = osr_traffic_read(path, NULL, &traffic, diag);
 
-	if (!st && t.phases.n_ranks > n_ranks)
+	if (!st && traffic.phases.n_ranks > n_ranks)
 		st = osr_fail(diag, OSR_INVAL, "%s: %u ranks, there are %u hosts", path,
-			      t.phases.n_ranks, n_ranks);
+			      traffic.phases.n_ranks, n_ranks);
 	if (!st) {
-		osr_sequence_given(&t.phases, &q);
-		st = add_phases(&q, patterns, diag);
+		osr_sequence_given(&traffic.phases, &sequence);
+		st = add_phases(&sequence, patterns, diag);
 	}
-	osr_traffic_free(&t);
+	osr_traffic_free(&traffic);
 	return st;
 }
 
-static enum osr_status collect(const struct args *a, struct texts *hosts, struct texts *patterns,
-			       struct osr_diag *diag)
+static enum osr_status key_collect(const struct args *a, struct texts *hosts,
+				   struct texts *patterns, struct osr_diag *diag)
 {
-	enum osr_status st = a->hosts ? read_hosts(a->hosts, hosts, diag) : OSR_OK;
+	enum osr_status st = a->hosts ? key_read_hosts(a->hosts, hosts, diag) : OSR_OK;
 	uint32_t n = a->hosts ? hosts->n : (uint32_t)a->ranks;
-	struct osr_sequence q;
+	struct osr_sequence sequence;
 
 	for (uint32_t i = 0; i < a->n_patterns && !st; i++) {
-		st = osr_sequence_parse(a->pattern[i], n, &q, diag);
+		st = osr_sequence_parse(a->pattern[i], n, &sequence, diag);
 		if (!st)
-			st = add_phases(&q, patterns, diag);
+			st = add_phases(&sequence, patterns, diag);
 	}
 	for (uint32_t i = 0; i < a->n_traffic && !st; i++)
 		st = add_traffic(a->traffic[i], n, patterns, diag);
@@ -312,14 +321,14 @@ static enum osr_status collect(const struct args *a, struct texts *hosts, struct
 
 /* What came back ------------------------------------------------------------------------------- */
 
-static uint64_t whole(const json_t *j, const char *key)
+static uint64_t key_whole(const json_t *json, const char *key)
 {
-	return (uint64_t)json_integer_value(json_object_get(j, key));
+	return (uint64_t)json_integer_value(json_object_get(json, key));
 }
 
-static const char *text_of(const json_t *j, const char *key)
+static const char *text_of(const json_t *json, const char *key)
 {
-	const char *text = json_string_value(json_object_get(j, key));
+	const char *text = json_string_value(json_object_get(json, key));
 
 	return text ? text : "";
 }
@@ -340,10 +349,10 @@ static void show_key(struct out *o, uint64_t app, const json_t *key)
 {
 	out_row(o, "keys");
 	out_count(o, "app", app);
-	out_count(o, "key", whole(key, "key"));
+	out_count(o, "key", key_whole(key, "key"));
 	out_text(o, "state", text_of(key, "state"));
-	for (const struct out_field *f = key_fields + 3; f->key; f++)
-		out_count(o, f->key, whole(key, f->key));
+	for (const struct out_field *field = key_fields + 3; field->key; field++)
+		out_count(o, field->key, key_whole(key, field->key));
 }
 
 static void show_app(struct out *o, const json_t *app)
@@ -352,17 +361,17 @@ static void show_app(struct out *o, const json_t *app)
 
 	path_bits(app, bits, sizeof(bits));
 	out_row(o, "applications");
-	out_count(o, "app", whole(app, "app"));
+	out_count(o, "app", key_whole(app, "app"));
 	out_text(o, "name", text_of(app, "name"));
-	out_count(o, "owner", whole(app, "owner"));
-	out_count(o, "ranks", whole(app, "ranks"));
-	out_count(o, "ranks_gone", whole(app, "ranks_gone"));
+	out_count(o, "owner", key_whole(app, "owner"));
+	out_count(o, "ranks", key_whole(app, "ranks"));
+	out_count(o, "ranks_gone", key_whole(app, "ranks_gone"));
 	out_bool(o, "held", json_is_true(json_object_get(app, "held")));
 	out_text(o, "path_bits", bits);
 	if (*text_of(app, "notice"))
 		out_text(o, "notice", text_of(app, "notice"));
 	for (size_t k = 0; k < json_array_size(json_object_get(app, "keys")); k++)
-		show_key(o, whole(app, "app"), json_array_get(json_object_get(app, "keys"), k));
+		show_key(o, key_whole(app, "app"), json_array_get(json_object_get(app, "keys"), k));
 }
 
 static void show_hosts(struct out *o, const json_t *app)
@@ -384,7 +393,7 @@ static void print_env(const json_t *app)
 	char bits[640];
 
 	path_bits(app, bits, sizeof(bits));
-	printf("OSMROUTES_APP=%" PRIu64 "\nUCX_IB_LID_PATH_BITS=%s\n", whole(app, "app"), bits);
+	printf("OSMROUTES_APP=%" PRIu64 "\nUCX_IB_LID_PATH_BITS=%s\n", key_whole(app, "app"), bits);
 }
 
 /* Actions -------------------------------------------------------------------------------------- */
@@ -401,9 +410,9 @@ static json_t *list_json(const struct texts *t)
 static json_t *place_line(const struct args *a, const struct texts *hosts,
 			  const struct texts *patterns)
 {
-	json_t *line = json_pack("{s:s, s:s, s:I, s:o}", "op", "place", "name",
-				 a->name ? a->name : "", "offsets", (json_int_t)a->offsets,
-				 "patterns", list_json(patterns));
+	json_t *line =
+		json_pack("{s:s, s:s, s:I, s:o}", "op", "place", "name", a->name ? a->name : "",
+			  "offsets", (json_int_t)a->offsets, "patterns", list_json(patterns));
 
 	if (line && a->hosts)
 		json_object_set_new(line, "hosts", list_json(hosts));
@@ -414,7 +423,7 @@ static json_t *place_line(const struct args *a, const struct texts *hosts,
 	return line;
 }
 
-static json_t *ask(struct osrk *k, json_t *line)
+static json_t *key_ask(struct osrk *k, json_t *line)
 {
 	char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
 	char *answer = text ? osrk_ask(k, text) : NULL;
@@ -434,12 +443,12 @@ static int say_no(const char *why)
 	return cli_fail(OSR_NOT_APPLICABLE, &diag);
 }
 
-static int place(struct args *a, struct osrk *k)
+static int key_place(struct args *a, struct osrk *k)
 {
 	struct texts hosts = { 0 }, patterns = { 0 };
 	struct osr_diag diag = { "" };
-	enum osr_status st = collect(a, &hosts, &patterns, &diag);
-	json_t *app = st ? NULL : ask(k, place_line(a, &hosts, &patterns));
+	enum osr_status st = key_collect(a, &hosts, &patterns, &diag);
+	json_t *app = st ? NULL : key_ask(k, place_line(a, &hosts, &patterns));
 
 	free_texts(&hosts);
 	free_texts(&patterns);
@@ -458,9 +467,9 @@ static int place(struct args *a, struct osrk *k)
 	return a->env ? CLI_OK : out_end(&a->out, CLI_OK);
 }
 
-static int status(struct args *a, struct osrk *k)
+static int key_status(struct args *a, struct osrk *k)
 {
-	json_t *said = ask(k, json_pack("{s:s}", "op", "status"));
+	json_t *said = key_ask(k, json_pack("{s:s}", "op", "status"));
 	const json_t *apps = json_object_get(said, "apps");
 	bool found = !a->n_words;
 
@@ -469,7 +478,7 @@ static int status(struct args *a, struct osrk *k)
 	for (size_t i = 0; i < json_array_size(apps); i++) {
 		const json_t *app = json_array_get(apps, i);
 
-		if (a->n_words && whole(app, "app") != a->word[0])
+		if (a->n_words && key_whole(app, "app") != a->word[0])
 			continue;
 		found = true;
 		show_app(&a->out, app);
@@ -482,13 +491,13 @@ static int status(struct args *a, struct osrk *k)
 }
 
 /* request, done and withdraw; the state afterwards is shown. */
-static int step(struct args *a, struct osrk *k)
+static int key_step(struct args *a, struct osrk *k)
 {
 	uint32_t app = a->word[0], key = a->word[1];
 	struct osrk_key what;
-	int st = a->action == REQUEST  ? osrk_request(k, app, key, (int)a->wait)
-		 : a->action == DONE   ? osrk_done(k, app, key)
-				       : osrk_withdraw(k, app);
+	int st = a->action == REQUEST ? osrk_request(k, app, key, (int)a->wait)
+		 : a->action == DONE  ? osrk_done(k, app, key)
+				      : osrk_withdraw(k, app);
 
 	if (st)
 		return say_no(osrk_error(k));
@@ -513,10 +522,14 @@ int cli_key(int argc, char **argv)
 	static const struct argp_child children[] = { { &out_argp, 0, NULL, 0 },
 						      { NULL, 0, NULL, 0 } };
 	static const struct argp argp = {
-		options, parse, "place\nrequest APP KEY\ndone APP KEY\nstatus [APP]\nwithdraw APP",
+		options,
+		key_parse,
+		"place\nrequest APP KEY\ndone APP KEY\nstatus [APP]\nwithdraw APP",
 		"Asks the subnet manager for routing keys: routes for the traffic of one "
 		"application.",
-		children, NULL, NULL
+		children,
+		NULL,
+		NULL
 	};
 	struct args a = { .out = { .command = "key", .sections = sections },
 			  .owner = -1,
@@ -529,9 +542,9 @@ int cli_key(int argc, char **argv)
 	if (!osrk_ok(k))
 		code = say_no(osrk_error(k));
 	else if (a.action == PLACE)
-		code = place(&a, k);
+		code = key_place(&a, k);
 	else
-		code = a.action == STATUS ? status(&a, k) : step(&a, k);
+		code = a.action == STATUS ? key_status(&a, k) : key_step(&a, k);
 	osrk_close(k);
 	return code;
 }

@@ -68,7 +68,7 @@ struct order {
 	uint32_t n_places;
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t order_parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 
@@ -109,7 +109,8 @@ static void first_word(const char *text, char *buf)
 
 static bool is_host_name(const char *name)
 {
-	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+	static const char letters[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
 
 	return *name && *name != '-' && !name[strspn(name, letters)];
 }
@@ -118,14 +119,15 @@ static bool is_host_name(const char *name)
  * Lists of hosts are read by programs that start others: what is no host name does not go into them. An
  * option of ssh, a range of hosts, or a second host would be taken for one.
  */
-static enum osr_status check_names(const struct order *o, struct osr_diag *diag)
+static enum osr_status order_check_names(const struct order *o, struct osr_diag *diag)
 {
 	for (uint32_t i = 0; i < o->n_places; i++) {
 		const char *name = o->place[i].name;
 
 		if (!is_host_name(name))
 			return osr_fail(diag, OSR_INVAL,
-					"the host at port 0x%016" PRIx64 " calls itself \"%.60s\", which "
+					"the host at port 0x%016" PRIx64
+					" calls itself \"%.60s\", which "
 					"is no host name: --names gives it another",
 					o->f->term_guid[o->place[i].term], name);
 	}
@@ -251,20 +253,23 @@ static enum osr_status print_topology(const struct order *o, struct osr_diag *di
 {
 	print_leaves(o);
 	for (uint32_t i = 0; i < o->p.n_trees; i++) {
-		const struct osr_pgft_tree *t = &o->p.tree[i];
-		uint32_t n_leaves = t->m_product[t->h] / t->m[1];
+		const struct osr_pgft_tree *pgft_tree = &o->p.tree[i];
+		uint32_t n_leaves = pgft_tree->m_product[pgft_tree->h] / pgft_tree->m[1];
 		uint8_t *used = calloc(n_leaves, 1);
 
 		if (!used)
-			return osr_fail(diag, OSR_NOMEM, "out of memory for %u leaf switches", n_leaves);
+			return osr_fail(diag, OSR_NOMEM, "out of memory for %u leaf switches",
+					n_leaves);
 		for (uint32_t a = 0; a < n_leaves; a++)
-			used[a] = has_hosts(o, t->place[1][a]);
-		for (uint32_t l = 2, size = 1; l <= t->h; l++) {
-			for (uint32_t a = 0; a < t->m_product[t->h] / t->m_product[l]; a++) {
+			used[a] = has_hosts(o, pgft_tree->place[1][a]);
+		for (uint32_t l = 2, size = 1; l <= pgft_tree->h; l++) {
+			for (uint32_t a = 0;
+			     a < pgft_tree->m_product[pgft_tree->h] / pgft_tree->m_product[l];
+			     a++) {
 				uint32_t n = 0;
 
-				for (uint32_t k = 0; k < t->m[l]; k++) {
-					uint32_t child = a * t->m[l] + k;
+				for (uint32_t k = 0; k < pgft_tree->m[l]; k++) {
+					uint32_t child = a * pgft_tree->m[l] + k;
 					bool any = false;
 
 					for (uint32_t x = 0; x < size; x++)
@@ -278,20 +283,20 @@ static enum osr_status print_topology(const struct order *o, struct osr_diag *di
 					}
 					printf("%s", n++ ? "," : "");
 					if (l == 2)
-						print_switch(o, t->place[1][child]);
+						print_switch(o, pgft_tree->place[1][child]);
 					else
 						print_group(i, l - 1, child);
 				}
 				printf("%s", n ? "\n" : "");
 			}
-			size *= t->m[l];
+			size *= pgft_tree->m[l];
 		}
 		free(used);
 	}
 	return OSR_OK;
 }
 
-static void say_hosts(struct order *o, struct out *out)
+static void order_say_hosts(struct order *o, struct out *out)
 {
 	for (uint32_t i = 0; i < o->n_places; i++) {
 		uint32_t t = o->place[i].term, s = o->f->term_switch[t];
@@ -313,7 +318,7 @@ int cli_order(int argc, char **argv)
 						      { &out_argp, 0, NULL, 0 },
 						      { NULL, 0, NULL, 0 } };
 	static const struct argp argp = { options,
-					  parse,
+					  order_parse,
 					  "FILE",
 					  "Lists the hosts of a fat tree in the order in which "
 					  "collectives cause no contention under dmodk.",
@@ -332,17 +337,18 @@ int cli_order(int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
 	st = cli_input_load(&a.in, &diag);
 	if (!st)
-		st = osr_pgft_find(o.f, &(struct osr_pgft_options){ .max_missing = (uint32_t)a.max_missing },
-				   &a.in.arena, &o.p, &diag);
+		st = osr_pgft_find(
+			o.f, &(struct osr_pgft_options){ .max_missing = (uint32_t)a.max_missing },
+			&a.in.arena, &o.p, &diag);
 	if (!st)
 		st = name_hosts(&o, &diag);
 	if (!st && a.out.format == OUT_PEOPLE)
-		st = check_names(&o, &diag);
+		st = order_check_names(&o, &diag);
 	if (!st) {
 		osr_pgft_describe(&o.p, sentence, sizeof(sentence));
 		fprintf(stderr, "osmroutes: %s\n", sentence);
 		if (a.out.format != OUT_PEOPLE)
-			say_hosts(&o, &a.out);
+			order_say_hosts(&o, &a.out);
 		else if (a.form == SLURM_TOPOLOGY)
 			st = print_topology(&o, &diag);
 		else

@@ -72,87 +72,93 @@ struct path_walk {
 	const char *end; /* why it ends; NULL: it arrives */
 };
 
-static void say_hop(struct path_walk *w, const char *node, uint64_t guid, int in, int out, uint8_t vl,
-		    const char *to)
+static void say_hop(struct path_walk *path, const char *node, uint64_t guid, int in, int out,
+		    uint8_t vl, const char *to)
 {
-	out_row(w->out, "hops");
-	out_count(w->out, "lid", w->a->src.in.fabric.dest_lid[w->dest]);
-	out_count(w->out, "hop", w->hop++);
-	out_text(w->out, "node", node);
-	out_textf(w->out, "guid", "0x%016llx", (unsigned long long)guid);
+	out_row(path->out, "hops");
+	out_count(path->out, "lid", path->a->src.in.fabric.dest_lid[path->dest]);
+	out_count(path->out, "hop", path->hop++);
+	out_text(path->out, "node", node);
+	out_textf(path->out, "guid", "0x%016llx", (unsigned long long)guid);
 	if (in >= 0)
-		out_count(w->out, "in", (uint64_t)in);
+		out_count(path->out, "in", (uint64_t)in);
 	if (out >= 0)
-		out_count(w->out, "out", (uint64_t)out);
+		out_count(path->out, "out", (uint64_t)out);
 	if (vl != OSR_VL_UNSET)
-		out_count(w->out, "vl", vl);
-	out_text(w->out, "to", to);
+		out_count(path->out, "vl", vl);
+	out_text(path->out, "to", to);
 }
 
 /* The last switch hands the packet to an end port; is it the right one? */
-static void deliver(struct path_walk *w, uint32_t s, int in, uint8_t port)
+static void deliver(struct path_walk *path, uint32_t s, int in, uint8_t port)
 {
-	const struct osr_fabric *f = &w->a->src.in.fabric;
-	uint32_t t = f->dest_term[w->dest];
-	uint8_t vl = port ? cli_source_switch_vl(&w->a->src, s, (uint8_t)in, port, w->sl) : OSR_VL_UNSET;
-	bool right = f->term_switch[t] == s && f->term_port[t] == port;
+	const struct osr_fabric *fabric = &path->a->src.in.fabric;
+	uint32_t t = fabric->dest_term[path->dest];
+	uint8_t vl = port ? cli_source_switch_vl(&path->a->src, s, (uint8_t)in, port, path->sl)
+			  : OSR_VL_UNSET;
+	bool right = fabric->term_switch[t] == s && fabric->term_port[t] == port;
 	char sw[32], name[32];
 
-	say_hop(w, osr_switch_name(f, s, sw), f->sw_guid[s], in, port, vl,
-		right ? osr_terminal_name(f, t, name) : "another port");
+	say_hop(path, osr_switch_name(fabric, s, sw), fabric->sw_guid[s], in, port, vl,
+		right ? osr_terminal_name(fabric, t, name) : "another port");
 	if (!right)
-		w->end = "the last switch sends it to a port that is not the receiver's";
+		path->end = "the last switch sends it to a port that is not the receiver's";
 }
 
-static void follow(struct path_walk *w)
+static void path_follow(struct path_walk *path)
 {
-	const struct cli_source *src = &w->a->src;
-	const struct osr_fabric *f = &src->in.fabric;
-	uint32_t s = f->term_switch[w->term];
-	int in = f->term_port[w->term];
+	const struct cli_source *src = &path->a->src;
+	const struct osr_fabric *fabric = &src->in.fabric;
+	uint32_t s = fabric->term_switch[path->term];
+	int in = fabric->term_port[path->term];
 	char name[32], next[32];
 
 	if (in)
-		say_hop(w, osr_terminal_name(f, w->term, name), f->term_guid[w->term], -1, -1,
-			cli_source_term_vl(src, w->term, w->sl), osr_switch_name(f, s, next));
-	for (uint32_t n = 0; n <= f->n_switches; n++) {
-		uint8_t port = osr_lft(src->gen.routing, s, w->dest);
+		say_hop(path, osr_terminal_name(fabric, path->term, name),
+			fabric->term_guid[path->term], -1, -1,
+			cli_source_term_vl(src, path->term, path->sl),
+			osr_switch_name(fabric, s, next));
+	for (uint32_t n = 0; n <= fabric->n_switches; n++) {
+		uint8_t port = osr_lft(src->gen.routing, s, path->dest);
 		uint32_t c;
 
 		if (port == OSR_NO_PATH) {
-			say_hop(w, osr_switch_name(f, s, name), f->sw_guid[s], in, -1, OSR_VL_UNSET, NULL);
-			w->end = "the last switch has no entry for this LID";
+			say_hop(path, osr_switch_name(fabric, s, name), fabric->sw_guid[s], in, -1,
+				OSR_VL_UNSET, NULL);
+			path->end = "the last switch has no entry for this LID";
 			return;
 		}
-		c = osr_port_channel(f, s, port);
+		c = osr_port_channel(fabric, s, port);
 		if (c == OSR_NONE) {
-			deliver(w, s, in, port);
+			deliver(path, s, in, port);
 			return;
 		}
-		say_hop(w, osr_switch_name(f, s, name), f->sw_guid[s], in, port,
-			cli_source_switch_vl(src, s, (uint8_t)in, port, w->sl),
-			osr_switch_name(f, f->chan_dst[c], next));
-		s = f->chan_dst[c];
-		in = f->chan_port[f->chan_rev[c]];
+		say_hop(path, osr_switch_name(fabric, s, name), fabric->sw_guid[s], in, port,
+			cli_source_switch_vl(src, s, (uint8_t)in, port, path->sl),
+			osr_switch_name(fabric, fabric->chan_dst[c], next));
+		s = fabric->chan_dst[c];
+		in = fabric->chan_port[fabric->chan_rev[c]];
 	}
-	w->end = "it goes round and round";
+	path->end = "it goes round and round";
 }
 
 /* Switches on the shortest way, both ends counted; 0: there is none. */
-static enum osr_status shortest(const struct osr_fabric *f, uint32_t from, uint32_t to,
+static enum osr_status shortest(const struct osr_fabric *fabric, uint32_t from, uint32_t to,
 				struct osr_arena *scratch, uint32_t *n, struct osr_diag *diag)
 {
-	uint32_t *queue = osr_alloc(scratch, f->n_switches, sizeof(*queue));
-	uint32_t *dist = osr_calloc(scratch, f->n_switches, sizeof(*dist));
+	uint32_t *queue = osr_alloc(scratch, fabric->n_switches, sizeof(*queue));
+	uint32_t *dist = osr_calloc(scratch, fabric->n_switches, sizeof(*dist));
 	uint32_t end = 0;
 
 	if (!queue || !dist)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for %u switches", f->n_switches);
+		return osr_fail(diag, OSR_NOMEM, "out of memory for %u switches",
+				fabric->n_switches);
 	queue[end++] = from;
 	dist[from] = 1;
 	for (uint32_t i = 0; i < end && !dist[to]; i++)
-		for (uint32_t c = f->chan_row[queue[i]]; c < f->chan_row[queue[i] + 1]; c++) {
-			uint32_t v = f->chan_dst[c];
+		for (uint32_t c = fabric->chan_row[queue[i]]; c < fabric->chan_row[queue[i] + 1];
+		     c++) {
+			uint32_t v = fabric->chan_dst[c];
 
 			if (dist[v])
 				continue;
@@ -163,51 +169,54 @@ static enum osr_status shortest(const struct osr_fabric *f, uint32_t from, uint3
 	return OSR_OK;
 }
 
-static void say_path(struct path_walk *w, uint32_t minimal)
+static void say_path(struct path_walk *path, uint32_t minimal)
 {
-	const struct osr_fabric *f = &w->a->src.in.fabric;
+	const struct osr_fabric *fabric = &path->a->src.in.fabric;
 	char from[32], to[32];
 
-	w->sl = cli_source_sl(&w->a->src, w->term, w->dest);
-	if (w->sl == OSR_NO_SL)
-		w->end = "there is no path record: the subnet administrator gives no SL";
+	path->sl = cli_source_sl(&path->a->src, path->term, path->dest);
+	if (path->sl == OSR_NO_SL)
+		path->end = "there is no path record: the subnet administrator gives no SL";
 	else
-		follow(w);
-	out_row(w->out, "paths");
-	out_text(w->out, "from", osr_terminal_name(f, w->term, from));
-	out_text(w->out, "to", osr_terminal_name(f, f->dest_term[w->dest], to));
-	out_count(w->out, "lid", f->dest_lid[w->dest]);
-	if (w->sl != OSR_NO_SL)
-		out_count(w->out, "sl", w->sl);
-	out_count(w->out, "hops", w->hop - (w->hop && f->term_port[w->term]));
-	out_count(w->out, "minimal", minimal);
-	out_bool(w->out, "arrives", !w->end);
-	out_text(w->out, "message", w->end);
-	if (w->end)
-		out_note(w->out, "%s to LID %u: %s", from, f->dest_lid[w->dest], w->end);
+		path_follow(path);
+	out_row(path->out, "paths");
+	out_text(path->out, "from", osr_terminal_name(fabric, path->term, from));
+	out_text(path->out, "to", osr_terminal_name(fabric, fabric->dest_term[path->dest], to));
+	out_count(path->out, "lid", fabric->dest_lid[path->dest]);
+	if (path->sl != OSR_NO_SL)
+		out_count(path->out, "sl", path->sl);
+	out_count(path->out, "hops", path->hop - (path->hop && fabric->term_port[path->term]));
+	out_count(path->out, "minimal", minimal);
+	out_bool(path->out, "arrives", !path->end);
+	out_text(path->out, "message", path->end);
+	if (path->end)
+		out_note(path->out, "%s to LID %u: %s", from, fabric->dest_lid[path->dest],
+			 path->end);
 }
 
 /* ---- all of them ---------------------------------------------------------------------------- */
 
-static enum osr_status direction(struct args *a, uint32_t from, uint32_t to, int *code, struct osr_diag *diag)
+static enum osr_status direction(struct args *a, uint32_t from, uint32_t to, int *code,
+				 struct osr_diag *diag)
 {
-	const struct osr_fabric *f = &a->src.in.fabric;
+	const struct osr_fabric *fabric = &a->src.in.fabric;
 	struct osr_arena scratch = { 0 };
-	uint32_t minimal = 0, first = f->lid_dest[f->term_lid[to]];
-	enum osr_status st = shortest(f, f->term_switch[from], f->term_switch[to], &scratch, &minimal, diag);
+	uint32_t minimal = 0, first = fabric->lid_dest[fabric->term_lid[to]];
+	enum osr_status st = shortest(fabric, fabric->term_switch[from], fabric->term_switch[to],
+				      &scratch, &minimal, diag);
 
-	for (uint32_t d = first; !st && d < f->n_dests && f->dest_term[d] == to; d++) {
-		struct path_walk w = { .a = a, .out = &a->out, .term = from, .dest = d };
+	for (uint32_t d = first; !st && d < fabric->n_dests && fabric->dest_term[d] == to; d++) {
+		struct path_walk path = { .a = a, .out = &a->out, .term = from, .dest = d };
 
-		say_path(&w, minimal);
-		if (w.end)
+		say_path(&path, minimal);
+		if (path.end)
 			*code = CLI_BAD;
 	}
 	osr_arena_free(&scratch);
 	return st;
 }
 
-static int run(struct args *a)
+static int path_run(struct args *a)
 {
 	struct osr_diag diag = { "" };
 	uint32_t term[2] = { 0, 0 };
@@ -215,16 +224,19 @@ static int run(struct args *a)
 	enum osr_status st = cli_source_load(&a->src, &diag);
 
 	for (unsigned i = 0; i < 2 && !st; i++)
-		st = cli_find_terminal(&a->src.in.net, &a->src.in.fabric, a->end[i], &term[i], &diag);
+		st = cli_find_terminal(&a->src.in.net, &a->src.in.fabric, a->end[i], &term[i],
+				       &diag);
 	if (!st && term[0] == term[1])
-		st = osr_fail(&diag, OSR_INVAL, "\"%s\" and \"%s\" are one end port", a->end[0], a->end[1]);
+		st = osr_fail(&diag, OSR_INVAL, "\"%s\" and \"%s\" are one end port", a->end[0],
+			      a->end[1]);
 	if (!st) {
 		out_row(&a->out, "summary");
 		cli_input_say(&a->src.in, &a->out);
 		out_text(&a->out, "tables", cli_source_name(&a->src));
 		out_bool(&a->out, "any_sl", cli_source_any_sl(&a->src));
 		out_head(&a->out, "tables of %s%s", cli_source_name(&a->src),
-			 cli_source_any_sl(&a->src) ? "; senders may use any SL, shown is SL 0" : "");
+			 cli_source_any_sl(&a->src) ? "; senders may use any SL, shown is SL 0"
+						    : "");
 		st = direction(a, term[0], term[1], &code, &diag);
 	}
 	if (!st && !a->one_way)
@@ -235,7 +247,7 @@ static int run(struct args *a)
 	return cli_fail(st, &diag);
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t path_parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 
@@ -255,7 +267,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!a->end[1])
-			argp_error(state, "expected two end ports, A and B: by name, 0xGUID or lid:N");
+			argp_error(state,
+				   "expected two end ports, A and B: by name, 0xGUID or lid:N");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -267,20 +280,23 @@ int cli_path(int argc, char **argv)
 	static const struct argp_child children[] = { { &source_argp, 0, NULL, 0 },
 						      { &out_argp, 0, NULL, 0 },
 						      { NULL, 0, NULL, 0 } };
-	static const struct argp argp = { options,
-					  parse,
-					  "A B FILE|DIR",
-					  "Follows packets from end port A to end port B and back through the "
-					  "tables: switches, ports, SL and VL, for every LID. Tables are those of an "
-					  "engine, of DIR or --tables, or with --live those in the switches.",
-					  children,
-					  NULL,
-					  NULL };
-	struct args a = { .src = CLI_SOURCE_INIT, .out = { .command = "path", .sections = sections } };
+	static const struct argp argp = {
+		options,
+		path_parse,
+		"A B FILE|DIR",
+		"Follows packets from end port A to end port B and back through the "
+		"tables: switches, ports, SL and VL, for every LID. Tables are those of an "
+		"engine, of DIR or --tables, or with --live those in the switches.",
+		children,
+		NULL,
+		NULL
+	};
+	struct args a = { .src = CLI_SOURCE_INIT,
+			  .out = { .command = "path", .sections = sections } };
 	int code;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
-	code = run(&a);
+	code = path_run(&a);
 	cli_source_free(&a.src);
 	return code;
 }

@@ -45,20 +45,20 @@ static const struct out_section sections[] = { { "summary", OUT_HEAD, fields }, 
  * gateway on a spine does not make it a leaf: a switch with less than a quarter of the most hosts
  * counts as one without.
  */
-static enum osr_status find_levels(struct report *p, struct osr_arena *arena)
+static enum osr_status report_find_levels(struct report *p, struct osr_arena *arena)
 {
-	const struct osr_fabric *f = p->f;
-	uint32_t *queue = osr_alloc(arena, f->n_switches, sizeof(*queue)), head = 0, tail = 0;
+	const struct osr_fabric *fabric = p->f;
+	uint32_t *queue = osr_alloc(arena, fabric->n_switches, sizeof(*queue)), head = 0, tail = 0;
 	uint32_t most = 0;
 
-	p->level = osr_alloc(arena, f->n_switches, 1);
+	p->level = osr_alloc(arena, fabric->n_switches, 1);
 	if (!p->level || !queue)
 		return OSR_NOMEM;
-	memset(p->level, 255, f->n_switches);
-	for (uint32_t v = 0; v < f->n_switches; v++)
-		most = f->sw_sources[v] > most ? f->sw_sources[v] : most;
-	for (uint32_t v = 0; v < f->n_switches; v++) {
-		if (!f->sw_sources[v] || f->sw_sources[v] < most / 4)
+	memset(p->level, 255, fabric->n_switches);
+	for (uint32_t v = 0; v < fabric->n_switches; v++)
+		most = fabric->sw_sources[v] > most ? fabric->sw_sources[v] : most;
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+		if (!fabric->sw_sources[v] || fabric->sw_sources[v] < most / 4)
 			continue;
 		p->level[v] = 0;
 		queue[tail++] = v;
@@ -66,8 +66,8 @@ static enum osr_status find_levels(struct report *p, struct osr_arena *arena)
 	while (head < tail) {
 		uint32_t v = queue[head++];
 
-		for (uint32_t c = f->chan_row[v]; c < f->chan_row[v + 1]; c++) {
-			uint32_t u = f->chan_dst[c];
+		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+			uint32_t u = fabric->chan_dst[c];
 
 			if (p->level[u] != 255)
 				continue;
@@ -75,7 +75,7 @@ static enum osr_status find_levels(struct report *p, struct osr_arena *arena)
 			queue[tail++] = u;
 		}
 	}
-	for (uint32_t v = 0; v < f->n_switches; v++) {
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
 		p->level[v] = p->level[v] == 255 ? 0 : p->level[v];
 		if (p->level[v] >= p->n_levels)
 			p->n_levels = p->level[v] + 1;
@@ -84,42 +84,44 @@ static enum osr_status find_levels(struct report *p, struct osr_arena *arena)
 }
 
 /* The lane on which a packet of this SL leaves the switch of its host. */
-static uint8_t first_vl(const struct osr_routing *r, const struct osr_fabric *f, uint32_t v,
-			uint32_t d, uint8_t sl)
+static uint8_t first_vl(const struct osr_routing *routing, const struct osr_fabric *fabric,
+			uint32_t v, uint32_t d, uint8_t sl)
 {
-	uint32_t port = osr_lft(r, v, d), row = f->term_row[v];
+	uint32_t port = osr_lft(routing, v, d), row = fabric->term_row[v];
 
-	if (!r->sl2vl)
+	if (!routing->sl2vl)
 		return sl;
 	/* By the port that the first host hangs on; hosts of a switch share their lanes. */
-	while (row + 1 < f->term_row[v + 1] && f->term_role[row] == OSR_ROLE_SP0)
+	while (row + 1 < fabric->term_row[v + 1] && fabric->term_role[row] == OSR_ROLE_SP0)
 		row++;
-	return r->sl2vl[r->sl2vl_row[v] + f->term_port[row] * ((uint32_t)f->sw_n_ports[v] + 1) +
-			port][sl];
+	return routing
+		->sl2vl[routing->sl2vl_row[v] +
+			fabric->term_port[row] * ((uint32_t)fabric->sw_n_ports[v] + 1) + port][sl];
 }
 
-static void count_lanes(struct report *p)
+static void report_count_lanes(struct report *p)
 {
-	const struct osr_fabric *f = p->f;
-	const struct osr_routing *r = p->r;
+	const struct osr_fabric *fabric = p->f;
+	const struct osr_routing *routing = p->r;
 
-	for (uint32_t d = 0; r->sl && d < f->n_dests; d++) {
-		if (!f->term_weight[f->dest_term[d]])
+	for (uint32_t d = 0; routing->sl && d < fabric->n_dests; d++) {
+		if (!fabric->term_weight[fabric->dest_term[d]])
 			continue;
-		for (uint32_t v = 0; v < f->n_switches; v++) {
+		for (uint32_t v = 0; v < fabric->n_switches; v++) {
 			uint8_t vl;
 
-			if (v == f->dest_switch[d] || !f->sw_sources[v] ||
-			    osr_lft(r, v, d) == OSR_NO_PATH)
+			if (v == fabric->dest_switch[d] || !fabric->sw_sources[v] ||
+			    osr_lft(routing, v, d) == OSR_NO_PATH)
 				continue;
-			vl = first_vl(r, f, v, d, r->sl[(size_t)d * f->n_switches + v]);
+			vl = first_vl(routing, fabric, v, d,
+				      routing->sl[(size_t)d * fabric->n_switches + v]);
 			if (vl < OSR_MAX_VLS)
-				p->vl_routes[vl] += f->sw_sources[v];
+				p->vl_routes[vl] += fabric->sw_sources[v];
 		}
 	}
 }
 
-static void find_worst(struct report *p)
+static void report_find_worst(struct report *p)
 {
 	for (uint32_t c = 0; c < p->f->n_channels; c++) {
 		uint32_t i = p->n_worst < REPORT_WORST ? p->n_worst++ : REPORT_WORST;
@@ -166,51 +168,51 @@ static void say_date(char *text, size_t size)
 		strftime(text, size, "%Y-%m-%d %H:%M UTC", &utc);
 }
 
-static enum osr_status report_tables(struct args *a, struct cli_tables *t,
+static enum osr_status report_tables(struct args *a, struct cli_tables *tables,
 				     struct cli_analysis *analysis, struct osr_diag *diag)
 {
 	struct report p = { .fabric_name = cli_input_name(&a->in),
 			    .tables_name = cli_subject_name(&a->who.item[0]),
 			    .f = &a->in.fabric,
-			    .r = &t->routing,
+			    .r = &tables->routing,
 			    .a = analysis,
 			    .command = a->command ? a->command : "" };
 	struct osr_arena arena = { 0 };
 	enum osr_status st;
 
-	cli_analyze_tables(&a->traffic, p.f, t, 4, analysis);
+	cli_analyze_tables(&a->traffic, p.f, tables, 4, analysis);
 	st = analysis->has_loads ? osr_loads_init(&p.loads, p.f, &arena, diag) : analysis->st;
 	if (st && !diag->text[0])
 		*diag = analysis->diag;
 	if (!st)
 		st = osr_loads_add(&p.loads, p.f, p.r, 0, p.f->n_dests, &arena, diag);
-	if (!st && find_levels(&p, &arena))
+	if (!st && report_find_levels(&p, &arena))
 		st = osr_fail(diag, OSR_NOMEM, "out of memory for the levels of the fabric");
 	if (!st) {
 		say_date(p.date, sizeof(p.date));
-		count_lanes(&p);
-		find_worst(&p);
+		report_count_lanes(&p);
+		report_find_worst(&p);
 		st = write_page(a, &p, diag);
 	}
 	osr_arena_free(&arena);
 	return st;
 }
 
-static int run(struct args *a)
+static int report_run(struct args *a)
 {
-	struct cli_tables *t = calloc(1, sizeof(*t));
+	struct cli_tables *tables = calloc(1, sizeof(*tables));
 	struct cli_analysis *analysis = calloc(1, sizeof(*analysis));
 	struct osr_diag diag = { "" };
-	enum osr_status st = t && analysis ? OSR_OK : OSR_NOMEM;
+	enum osr_status st = tables && analysis ? OSR_OK : OSR_NOMEM;
 	int code;
 
 	if (!st) {
-		cli_tables_make(&a->who, 0, &a->in.fabric, NULL, t);
-		st = t->st;
-		diag = t->diag;
+		cli_tables_make(&a->who, 0, &a->in.fabric, NULL, tables);
+		st = tables->st;
+		diag = tables->diag;
 	}
 	if (!st)
-		st = report_tables(a, t, analysis, &diag);
+		st = report_tables(a, tables, analysis, &diag);
 	if (!st && a->out.format != OUT_PEOPLE) {
 		out_row(&a->out, "summary");
 		cli_input_say(&a->in, &a->out);
@@ -223,14 +225,14 @@ static int run(struct args *a)
 	code = st ? cli_fail(st, &diag) : analysis->st ? CLI_BAD : CLI_OK;
 	if (!st && a->out.format != OUT_PEOPLE)
 		code = out_end(&a->out, code);
-	if (t)
-		cli_tables_free(t);
-	free(t);
+	if (tables)
+		cli_tables_free(tables);
+	free(tables);
 	free(analysis);
 	return code;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t report_parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 
@@ -260,7 +262,7 @@ int cli_report(int argc, char **argv)
 {
 	static const struct argp argp = {
 		options,
-		parse,
+		report_parse,
 		"FILE",
 		"Writes one HTML page about a routing of the fabric of FILE: verdicts, a picture "
 		"of the fabric, load of the channels, the busiest ones by name, virtual lanes, "
@@ -283,7 +285,7 @@ int cli_report(int argc, char **argv)
 	cli_subjects_drop_net(&a.who, &a.in);
 	if (!st)
 		st = cli_traffic_load(&a.traffic, &a.in.fabric, &diag);
-	code = st ? cli_fail(st, &diag) : run(&a);
+	code = st ? cli_fail(st, &diag) : report_run(&a);
 	free(a.command);
 	cli_traffic_free(&a.traffic);
 	cli_subjects_free(&a.who);

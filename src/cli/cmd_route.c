@@ -24,7 +24,8 @@ static const struct argp_option options[] = {
 	  "write the tables as OpenSM does under -D 0x43; several engines: one folder each in DIR",
 	  0 },
 	{ "save", OPT_SAVE, "FILE", 0,
-	  "write the tables into a binary file for --tables; several engines: FILE.ENGINE each", 0 },
+	  "write the tables into a binary file for --tables; several engines: FILE.ENGINE each",
+	  0 },
 	{ "previous", OPT_PREVIOUS, "FILE", 0,
 	  "the sweep after this one: stored tables of route --result or of the plugin; several "
 	  "engines: FILE.ENGINE each",
@@ -66,7 +67,7 @@ struct outcome {
 };
 
 /* What the check of the sweep has left open. */
-static enum osr_status answer(struct outcome *o)
+static enum osr_status route_answer(struct outcome *o)
 {
 	struct osr_generation gen = { .routing = &o->result.routing };
 	struct osr_inquiry ask = { .f = &o->result.fabric,
@@ -77,7 +78,7 @@ static enum osr_status answer(struct outcome *o)
 }
 
 /* Both halves of a sweep, each with its time on the wall, too. */
-static void route(const struct args *a, const struct osr_job *job, struct outcome *o)
+static void route_route(const struct args *a, const struct osr_job *job, struct outcome *o)
 {
 	struct cli_stamp start = cli_now();
 
@@ -89,7 +90,7 @@ static void route(const struct args *a, const struct osr_job *job, struct outcom
 	start = cli_now();
 	o->st = osr_sweep_check(job, &o->result, &o->sweep);
 	if (!o->st)
-		o->st = answer(o);
+		o->st = route_answer(o);
 	o->check = cli_since(start);
 	o->rss_kb = peak_rss_kb();
 }
@@ -117,7 +118,8 @@ static enum osr_status dump(const struct args *a, const struct outcome *o, struc
 		how.dir = sub;
 		st = make_dir(how.dir, diag);
 	}
-	return st ? st : osr_osmdump_write(&how, &a->in.net, &a->in.fabric, &o->result.routing, diag);
+	return st ? st
+		  : osr_osmdump_write(&how, &a->in.net, &a->in.fabric, &o->result.routing, diag);
 }
 
 /* FILE, or FILE.ENGINE where there are several. */
@@ -128,8 +130,8 @@ static const char *file_of(const struct args *a, const struct outcome *o, const 
 	return path;
 }
 
-static enum osr_status save(const struct args *a, const struct osr_job *job,
-			    const struct outcome *o, struct osr_diag *diag)
+static enum osr_status route_save(const struct args *a, const struct osr_job *job,
+				  const struct outcome *o, struct osr_diag *diag)
 {
 	char path[PATH_MAX];
 	enum osr_status st = OSR_OK;
@@ -152,8 +154,8 @@ static enum osr_status read_previous(const struct args *a, struct osr_job *job, 
 
 	if (!a->previous)
 		return OSR_OK;
-	st = cli_stored_read(file_of(a, o, a->previous, path), o->engine, job->values,
-			     &o->previous, diag);
+	st = cli_stored_read(file_of(a, o, a->previous, path), o->engine, job->values, &o->previous,
+			     diag);
 	job->previous = &o->previous.last;
 	return st;
 }
@@ -227,20 +229,20 @@ static void say_claims(struct out *out, const char *whose, uint32_t claims)
 	}
 }
 
-static int say_verdict(struct out *out, const struct outcome *o)
+static int route_say_verdict(struct out *out, const struct outcome *o)
 {
-	const struct osr_verdict *v = &o->sweep.verdict;
+	const struct osr_verdict *verdict = &o->sweep.verdict;
 
 	out_real(out, "check_ms.cpu", o->check.cpu);
 	out_real(out, "check_ms.wall", o->check.wall);
-	out_count(out, "efi", v->efi);
-	out_real(out, "efi_mean", v->efi_mean);
-	out_real(out, "efi_per_capacity", v->efi_per_capacity);
-	out_count(out, "max_hops", v->max_hops);
-	out_count(out, "routes", v->n_routes);
-	out_count(out, "routes_longer", v->n_longer);
-	out_count(out, "no_path", v->n_no_path);
-	say_claims(out, "proven", v->proven);
+	out_count(out, "efi", verdict->efi);
+	out_real(out, "efi_mean", verdict->efi_mean);
+	out_real(out, "efi_per_capacity", verdict->efi_per_capacity);
+	out_count(out, "max_hops", verdict->max_hops);
+	out_count(out, "routes", verdict->n_routes);
+	out_count(out, "routes_longer", verdict->n_longer);
+	out_count(out, "no_path", verdict->n_no_path);
+	say_claims(out, "proven", verdict->proven);
 	if (!o->st)
 		return cli_answers_say(out, o->engine->name, &o->found, OSR_REQUIRED);
 	out_text(out, "verdict", osr_answer_name(OSR_REFUTED));
@@ -248,9 +250,9 @@ static int say_verdict(struct out *out, const struct outcome *o)
 }
 
 /* An engine that refused has its message and nothing else. */
-static int say(struct out *out, const struct osr_fabric *f, const struct outcome *o)
+static int route_say(struct out *out, const struct osr_fabric *fabric, const struct outcome *o)
 {
-	const struct osr_routing *r = &o->result.routing;
+	const struct osr_routing *routing = &o->result.routing;
 	int code;
 
 	out_row(out, "engines");
@@ -261,26 +263,26 @@ static int say(struct out *out, const struct osr_fabric *f, const struct outcome
 		out_note(out, "%s: %s", o->engine->name, o->diag.text);
 	if (!o->sweep.routed)
 		return CLI_BAD;
-	if (r->note)
-		out_note(out, "%s: %s", o->engine->name, r->note);
+	if (routing->note)
+		out_note(out, "%s: %s", o->engine->name, routing->note);
 	out_real(out, "route_ms.cpu", o->route.cpu);
 	out_real(out, "route_ms.wall", o->route.wall);
-	out_real(out, "spf_ms", r->ms_spf);
-	out_real(out, "layers_ms", r->ms_layers);
+	out_real(out, "spf_ms", routing->ms_spf);
+	out_real(out, "layers_ms", routing->ms_layers);
 	out_count(out, "peak_rss_kb", (uint64_t)o->rss_kb);
-	out_count(out, "vls", r->n_vls);
-	out_count(out, "layers", r->n_layers);
-	out_count(out, "layers_one_way", r->n_layers_one_way);
+	out_count(out, "vls", routing->n_vls);
+	out_count(out, "layers", routing->n_layers);
+	out_count(out, "layers_one_way", routing->n_layers_one_way);
 	out_textf(out, "digest", "%016llx", (unsigned long long)o->result.digest);
-	say_claims(out, "claimed", r->claims);
-	code = say_verdict(out, o);
-	cli_answers_witness(out, o->engine->name, f, &o->found, OSR_REQUIRED);
+	say_claims(out, "claimed", routing->claims);
+	code = route_say_verdict(out, o);
+	cli_answers_witness(out, o->engine->name, fabric, &o->found, OSR_REQUIRED);
 	return code;
 }
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t route_parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 
@@ -327,14 +329,14 @@ static enum osr_status route_one(struct args *a, uint32_t i, int *code, struct o
 
 	if (st)
 		goto out;
-	route(a, &job, &o);
+	route_route(a, &job, &o);
 	osr_arena_free(&o.scratch);
 	st = dump(a, &o, diag);
 	if (!st)
-		st = save(a, &job, &o, diag);
+		st = route_save(a, &job, &o, diag);
 	/* Asked for all, an engine for another kind of fabric has nothing to say. */
 	if (!st && !(a->who.all && o.st == OSR_NOT_APPLICABLE)) {
-		int said = say(&a->out, &a->in.fabric, &o);
+		int said = route_say(&a->out, &a->in.fabric, &o);
 
 		if (said && cli_subjects_counts(&a->who, i, o.st))
 			*code = said;
@@ -346,7 +348,7 @@ out:
 }
 
 /* The net itself is needed once more only if the tables are to be dumped. */
-static int run(struct args *a)
+static int route_run(struct args *a)
 {
 	struct osr_diag diag = { "" };
 	enum osr_status st = cli_subjects_load(&a->who, &a->in, &diag);
@@ -376,17 +378,21 @@ int cli_route(int argc, char **argv)
 		{ &out_argp, 0, NULL, 0 },
 		{ NULL, 0, NULL, 0 },
 	};
-	static const struct argp argp = { options, parse, "FILE",
+	static const struct argp argp = { options,
+					  route_parse,
+					  "FILE",
 					  "Routes the fabric of FILE (ibnetdiscover or ibsim net "
 					  "file), checks the tables and says how good they are.",
-					  children, NULL, NULL };
+					  children,
+					  NULL,
+					  NULL };
 	struct args a = { .in = CLI_INPUT_INIT,
 			  .who = CLI_SUBJECTS_INIT,
 			  .out = { .command = "route", .sections = sections } };
 	int code;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
-	code = run(&a);
+	code = route_run(&a);
 	cli_subjects_free(&a.who);
 	cli_input_free(&a.in);
 	return code;

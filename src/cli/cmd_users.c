@@ -17,8 +17,8 @@
 enum { OPT_MAX = 256, OPT_PAIRS, OPT_JOBS };
 
 static const struct argp_option options[] = {
-	{ "max", OPT_MAX, "N", 0, "list at most N hosts, jobs and pairs of each direction, 0 for all (default 20)",
-	  0 },
+	{ "max", OPT_MAX, "N", 0,
+	  "list at most N hosts, jobs and pairs of each direction, 0 for all (default 20)", 0 },
 	{ "pairs", OPT_PAIRS, NULL, 0, "list the pairs of hosts as well", 0 },
 	{ "jobs", OPT_JOBS, "FILE", OPTION_ARG_OPTIONAL,
 	  "list the jobs that use the cable: of squeue, or lines JOB|USER|NODES|NAME in FILE", 0 },
@@ -41,23 +41,34 @@ static const struct out_field head_fields[] = { CLI_INPUT_FIELDS,
 						{ NULL, NULL, 0, 0 } };
 
 static const struct out_field direction_fields[] = {
-	{ "direction", "direction", OUT_COUNT, 0 }, { "routes", "routes", OUT_COUNT, 0 },
-	{ "senders", "senders", OUT_COUNT, 0 },     { "receivers", "receivers", OUT_COUNT, 0 },
-	{ "from", NULL, OUT_TEXT, 0 },              { "from_port", NULL, OUT_COUNT, 0 },
-	{ "to", NULL, OUT_TEXT, 0 },                { "to_port", NULL, OUT_COUNT, 0 },
-	{ "cable", "from - to", OUT_TEXT, 0 },      { NULL, NULL, 0, 0 },
+	{ "direction", "direction", OUT_COUNT, 0 },
+	{ "routes", "routes", OUT_COUNT, 0 },
+	{ "senders", "senders", OUT_COUNT, 0 },
+	{ "receivers", "receivers", OUT_COUNT, 0 },
+	{ "from", NULL, OUT_TEXT, 0 },
+	{ "from_port", NULL, OUT_COUNT, 0 },
+	{ "to", NULL, OUT_TEXT, 0 },
+	{ "to_port", NULL, OUT_COUNT, 0 },
+	{ "cable", "from - to", OUT_TEXT, 0 },
+	{ NULL, NULL, 0, 0 },
 };
 
 static const struct out_field host_fields[] = {
-	{ "direction", "direction", OUT_COUNT, 0 }, { "role", "role", OUT_TEXT, 0 },
-	{ "routes", "routes", OUT_COUNT, 0 },       { "lid", "LID", OUT_COUNT, 0 },
-	{ "host", "host", OUT_TEXT, 0 },            { NULL, NULL, 0, 0 },
+	{ "direction", "direction", OUT_COUNT, 0 },
+	{ "role", "role", OUT_TEXT, 0 },
+	{ "routes", "routes", OUT_COUNT, 0 },
+	{ "lid", "LID", OUT_COUNT, 0 },
+	{ "host", "host", OUT_TEXT, 0 },
+	{ NULL, NULL, 0, 0 },
 };
 
 static const struct out_field job_fields[] = {
-	{ "direction", "direction", OUT_COUNT, 0 }, { "job", "job", OUT_TEXT, 0 },
-	{ "user", "user", OUT_TEXT, 0 },            { "hosts", "hosts", OUT_COUNT, 0 },
-	{ "routes", "routes", OUT_COUNT, 0 },       { "name", "name", OUT_TEXT, 0 },
+	{ "direction", "direction", OUT_COUNT, 0 },
+	{ "job", "job", OUT_TEXT, 0 },
+	{ "user", "user", OUT_TEXT, 0 },
+	{ "hosts", "hosts", OUT_COUNT, 0 },
+	{ "routes", "routes", OUT_COUNT, 0 },
+	{ "name", "name", OUT_TEXT, 0 },
 	{ NULL, NULL, 0, 0 },
 };
 
@@ -88,14 +99,14 @@ struct direction {
 	uint32_t n_pairs_said;
 };
 
-static bool is_host(const struct osr_fabric *f, uint32_t t)
+static bool users_is_host(const struct osr_fabric *fabric, uint32_t t)
 {
-	return f->term_role[t] != OSR_ROLE_SP0;
+	return fabric->term_role[t] != OSR_ROLE_SP0;
 }
 
 static void say_pair(struct direction *d, uint32_t from, uint32_t dest)
 {
-	const struct osr_fabric *f = &d->a->src.in.fabric;
+	const struct osr_fabric *fabric = &d->a->src.in.fabric;
 	char x[32], y[32];
 
 	if (!d->a->pairs || (d->a->max && d->n_pairs_said >= d->a->max))
@@ -103,9 +114,9 @@ static void say_pair(struct direction *d, uint32_t from, uint32_t dest)
 	d->n_pairs_said++;
 	out_row(&d->a->out, "pairs");
 	out_count(&d->a->out, "direction", d->number);
-	out_count(&d->a->out, "lid", f->dest_lid[dest]);
-	out_text(&d->a->out, "from", osr_terminal_name(f, from, x));
-	out_text(&d->a->out, "to", osr_terminal_name(f, f->dest_term[dest], y));
+	out_count(&d->a->out, "lid", fabric->dest_lid[dest]);
+	out_text(&d->a->out, "from", osr_terminal_name(fabric, from, x));
+	out_text(&d->a->out, "to", osr_terminal_name(fabric, fabric->dest_term[dest], y));
 }
 
 static bool in_job(const struct cli_jobs *jobs, uint32_t j, uint32_t term)
@@ -125,7 +136,7 @@ static bool in_job(const struct cli_jobs *jobs, uint32_t j, uint32_t term)
 	return false;
 }
 
-static void count_pair(struct direction *d, uint32_t from, uint32_t dest)
+static void users_count_pair(struct direction *d, uint32_t from, uint32_t dest)
 {
 	uint32_t to = d->a->src.in.fabric.dest_term[dest];
 
@@ -138,30 +149,31 @@ static void count_pair(struct direction *d, uint32_t from, uint32_t dest)
 			d->job[j]++;
 }
 
-static void visit(void *ctx, uint32_t sw, uint32_t dest)
+static void users_visit(void *ctx, uint32_t sw, uint32_t dest)
 {
 	struct direction *d = ctx;
-	const struct osr_fabric *f = &d->a->src.in.fabric;
-	uint32_t to = f->dest_term[dest];
+	const struct osr_fabric *fabric = &d->a->src.in.fabric;
+	uint32_t to = fabric->dest_term[dest];
 
-	if (!is_host(f, to))
+	if (!users_is_host(fabric, to))
 		return;
-	for (uint32_t t = f->term_row[sw]; t < f->term_row[sw + 1]; t++)
-		if (is_host(f, t) && t != to)
-			count_pair(d, t, dest);
+	for (uint32_t t = fabric->term_row[sw]; t < fabric->term_row[sw + 1]; t++)
+		if (users_is_host(fabric, t) && t != to)
+			users_count_pair(d, t, dest);
 }
 
 /* What an end port sends takes its one cable, if its switch knows the way. */
 static void visit_sender(struct direction *d)
 {
-	const struct osr_fabric *f = &d->a->src.in.fabric;
+	const struct osr_fabric *fabric = &d->a->src.in.fabric;
 
-	for (uint32_t dest = 0; dest < f->n_dests; dest++) {
-		uint32_t to = f->dest_term[dest];
+	for (uint32_t dest = 0; dest < fabric->n_dests; dest++) {
+		uint32_t to = fabric->dest_term[dest];
 
-		if (to != d->sender && is_host(f, to) &&
-		    osr_lft(d->a->src.gen.routing, f->term_switch[d->sender], dest) != OSR_NO_PATH)
-			count_pair(d, d->sender, dest);
+		if (to != d->sender && users_is_host(fabric, to) &&
+		    osr_lft(d->a->src.gen.routing, fabric->term_switch[d->sender], dest) !=
+			    OSR_NO_PATH)
+			users_count_pair(d, d->sender, dest);
 	}
 }
 
@@ -191,9 +203,10 @@ static uint32_t rank_uses(const uint64_t *count, uint32_t n, struct use *use)
 	return n_used;
 }
 
-static void say_hosts(struct direction *d, const char *role, const struct use *use, uint32_t n)
+static void users_say_hosts(struct direction *d, const char *role, const struct use *use,
+			    uint32_t n)
 {
-	const struct osr_fabric *f = &d->a->src.in.fabric;
+	const struct osr_fabric *fabric = &d->a->src.in.fabric;
 	struct out *out = &d->a->out;
 	char name[32];
 
@@ -202,11 +215,12 @@ static void say_hosts(struct direction *d, const char *role, const struct use *u
 		out_count(out, "direction", d->number);
 		out_text(out, "role", role);
 		out_count(out, "routes", use[i].n);
-		out_count(out, "lid", f->term_lid[use[i].what]);
-		out_text(out, "host", osr_terminal_name(f, use[i].what, name));
+		out_count(out, "lid", fabric->term_lid[use[i].what]);
+		out_text(out, "host", osr_terminal_name(fabric, use[i].what, name));
 	}
 	if (d->a->max && n > d->a->max)
-		out_note(out, "direction %u: %u of %u %ss are listed (--max)", d->number, d->a->max, n, role);
+		out_note(out, "direction %u: %u of %u %ss are listed (--max)", d->number, d->a->max,
+			 n, role);
 }
 
 static void say_jobs(struct direction *d, struct use *use)
@@ -226,7 +240,8 @@ static void say_jobs(struct direction *d, struct use *use)
 		out_text(out, "name", job->name);
 	}
 	if (d->a->ask_jobs && !n)
-		out_note(out, "direction %u: none of %u jobs uses the cable", d->number, d->a->jobs.n);
+		out_note(out, "direction %u: none of %u jobs uses the cable", d->number,
+			 d->a->jobs.n);
 }
 
 static void say_direction(struct direction *d, uint32_t port, struct use *use)
@@ -236,9 +251,9 @@ static void say_direction(struct direction *d, uint32_t port, struct use *use)
 	uint32_t peer = net->ports[port].peer, n_from, n_to;
 
 	n_to = rank_uses(d->to, d->a->src.in.fabric.n_terminals, use);
-	say_hosts(d, "sender", use, n_to);
+	users_say_hosts(d, "sender", use, n_to);
 	n_from = rank_uses(d->from, d->a->src.in.fabric.n_terminals, use);
-	say_hosts(d, "receiver", use, n_from);
+	users_say_hosts(d, "receiver", use, n_from);
 	say_jobs(d, use);
 	out_row(out, "directions");
 	out_count(out, "direction", d->number);
@@ -255,60 +270,68 @@ static void say_direction(struct direction *d, uint32_t port, struct use *use)
 }
 
 /* The end port of a CA's or router's port: the one that hangs on its peer. */
-static uint32_t terminal_at(const struct osr_fabric *f, const struct osr_net *net, uint32_t port)
+static uint32_t terminal_at(const struct osr_fabric *fabric, const struct osr_net *net,
+			    uint32_t port)
 {
-	uint32_t lid = net->ports[port].lid, d = lid && lid <= f->max_lid ? f->lid_dest[lid] : OSR_NONE;
+	uint32_t lid = net->ports[port].lid,
+		 d = lid && lid <= fabric->max_lid ? fabric->lid_dest[lid] : OSR_NONE;
 
-	return d == OSR_NONE ? OSR_NONE : f->dest_term[d];
+	return d == OSR_NONE ? OSR_NONE : fabric->dest_term[d];
 }
 
-static enum osr_status look(struct direction *d, uint32_t port, struct osr_arena *scratch,
-			    struct osr_diag *diag)
+static enum osr_status users_look(struct direction *d, uint32_t port, struct osr_arena *scratch,
+				  struct osr_diag *diag)
 {
 	struct args *a = d->a;
 	const struct osr_net *net = &a->src.in.net;
 	const struct osr_net_node *node = &net->nodes[net->ports[port].node];
-	const struct osr_fabric *f = &a->src.in.fabric;
+	const struct osr_fabric *fabric = &a->src.in.fabric;
 	uint32_t sw;
 
 	d->sender = OSR_NONE;
 	if (node->type != OSR_NET_SWITCH) {
-		d->sender = terminal_at(f, net, port);
+		d->sender = terminal_at(fabric, net, port);
 		if (d->sender == OSR_NONE)
-			return osr_fail(diag, OSR_INVAL, "link \"%s\": no end port with a LID on a switch", a->cable);
+			return osr_fail(diag, OSR_INVAL,
+					"link \"%s\": no end port with a LID on a switch",
+					a->cable);
 		visit_sender(d);
 		return OSR_OK;
 	}
-	sw = osr_fabric_switch_by_guid(f, node->guid);
+	sw = osr_fabric_switch_by_guid(fabric, node->guid);
 	if (sw == OSR_NONE)
-		return osr_fail(diag, OSR_BUG, "link \"%s\": the switch is not in the fabric", a->cable);
-	return osr_crossing_each(f, a->src.gen.routing, sw, (uint8_t)osr_net_port_num(net, port), scratch, visit, d,
+		return osr_fail(diag, OSR_BUG, "link \"%s\": the switch is not in the fabric",
+				a->cable);
+	return osr_crossing_each(fabric, a->src.gen.routing, sw,
+				 (uint8_t)osr_net_port_num(net, port), scratch, users_visit, d,
 				 diag);
 }
 
-static enum osr_status one_direction(struct args *a, uint32_t number, uint32_t port, struct osr_diag *diag)
+static enum osr_status one_direction(struct args *a, uint32_t number, uint32_t port,
+				     struct osr_diag *diag)
 {
-	const struct osr_fabric *f = &a->src.in.fabric;
-	uint32_t n = f->n_terminals > a->jobs.n ? f->n_terminals : a->jobs.n;
+	const struct osr_fabric *fabric = &a->src.in.fabric;
+	uint32_t n = fabric->n_terminals > a->jobs.n ? fabric->n_terminals : a->jobs.n;
 	struct osr_arena scratch = { 0 };
 	struct direction d = { .a = a, .number = number };
 	struct use *use = osr_alloc(&scratch, (size_t)n + 1, sizeof(*use));
 	enum osr_status st;
 
-	d.to = osr_calloc(&scratch, f->n_terminals, sizeof(*d.to));
-	d.from = osr_calloc(&scratch, f->n_terminals, sizeof(*d.from));
+	d.to = osr_calloc(&scratch, fabric->n_terminals, sizeof(*d.to));
+	d.from = osr_calloc(&scratch, fabric->n_terminals, sizeof(*d.from));
 	d.job = osr_calloc(&scratch, (size_t)a->jobs.n + 1, sizeof(*d.job));
 	if (!use || !d.to || !d.from || !d.job)
-		st = osr_fail(diag, OSR_NOMEM, "out of memory for %u end ports", f->n_terminals);
+		st = osr_fail(diag, OSR_NOMEM, "out of memory for %u end ports",
+			      fabric->n_terminals);
 	else
-		st = look(&d, port, &scratch, diag);
+		st = users_look(&d, port, &scratch, diag);
 	if (!st)
 		say_direction(&d, port, use);
 	osr_arena_free(&scratch);
 	return st;
 }
 
-static int run(struct args *a)
+static int users_run(struct args *a)
 {
 	struct osr_diag diag = { "" };
 	enum osr_status st = cli_source_load(&a->src, &diag);
@@ -334,7 +357,7 @@ static int run(struct args *a)
 	return cli_fail(st, &diag);
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t users_parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 
@@ -373,22 +396,24 @@ int cli_users(int argc, char **argv)
 	static const struct argp_child children[] = { { &source_argp, 0, NULL, 0 },
 						      { &out_argp, 0, NULL, 0 },
 						      { NULL, 0, NULL, 0 } };
-	static const struct argp argp = { options,
-					  parse,
-					  "NODE:PORT FILE|DIR",
-					  "Lists who uses a cable: the hosts that send and receive over it, in both "
-					  "directions, their pairs and the jobs that have such pairs. Tables are those of "
-					  "an engine, of DIR or --tables, or with --live those in the switches.",
-					  children,
-					  NULL,
-					  NULL };
+	static const struct argp argp = {
+		options,
+		users_parse,
+		"NODE:PORT FILE|DIR",
+		"Lists who uses a cable: the hosts that send and receive over it, in both "
+		"directions, their pairs and the jobs that have such pairs. Tables are those of "
+		"an engine, of DIR or --tables, or with --live those in the switches.",
+		children,
+		NULL,
+		NULL
+	};
 	struct args a = { .src = CLI_SOURCE_INIT,
 			  .out = { .command = "users", .sections = sections },
 			  .max = 20 };
 	int code;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
-	code = run(&a);
+	code = users_run(&a);
 	cli_jobs_free(&a.jobs);
 	cli_source_free(&a.src);
 	return code;

@@ -52,29 +52,29 @@ struct before {
 
 /* Routes what is left, from what was there, as a sweep does. */
 static void route_after(const struct args *a, uint32_t i, const struct before *b,
-			const struct osr_fabric *f, struct found *o)
+			const struct osr_fabric *fabric, struct found *o)
 {
 	const struct osr_result *was = &b->t.result;
 	struct osr_arena scratch = { 0 };
-	struct cli_tables t;
+	struct cli_tables tables;
 
-	cli_tables_make(&a->who, i, f, was, &t);
-	o->st = t.st;
-	o->diag = t.diag;
-	o->ms = t.ms;
+	cli_tables_make(&a->who, i, fabric, was, &tables);
+	o->st = tables.st;
+	o->diag = tables.diag;
+	o->ms = tables.ms;
 	if (!o->st)
-		o->st = osr_changes(&was->fabric, &was->routing, f, &t.routing, &scratch, &o->c,
-				    &o->diag);
+		o->st = osr_changes(&was->fabric, &was->routing, fabric, &tables.routing, &scratch,
+				    &o->c, &o->diag);
 	if (!o->st) {
-		o->efi = t.sweep.verdict.efi;
-		o->efi_mean = t.sweep.verdict.efi_mean;
-		o->n_longer = t.sweep.verdict.n_longer;
-		o->digest = t.result.digest;
-		o->vls = t.routing.n_vls;
-		o->layers = t.routing.n_layers;
+		o->efi = tables.sweep.verdict.efi;
+		o->efi_mean = tables.sweep.verdict.efi_mean;
+		o->n_longer = tables.sweep.verdict.n_longer;
+		o->digest = tables.result.digest;
+		o->vls = tables.routing.n_vls;
+		o->layers = tables.routing.n_layers;
 	}
 	osr_arena_free(&scratch);
-	cli_tables_free(&t);
+	cli_tables_free(&tables);
 }
 
 /* All cases of one engine. */
@@ -92,16 +92,16 @@ static enum osr_status run_case(void *ctx, uint32_t k, struct osr_diag *diag)
 	struct found *o = &c->o[k];
 	struct osr_arena arena = { 0 };
 	struct osr_net net = { 0 };
-	struct osr_fabric f;
+	struct osr_fabric fabric;
 	enum osr_status st;
 
 	o->number = k;
 	st = cli_faults_make(&a->faults, k, &net, o->label, diag);
 	if (st)
 		return st;
-	o->st = osr_net_fabric(&net, -1, &arena, &f, &o->diag);
+	o->st = osr_net_fabric(&net, -1, &arena, &fabric, &o->diag);
 	if (!o->st)
-		route_after(a, c->engine, c->b, &f, o);
+		route_after(a, c->engine, c->b, &fabric, o);
 	osr_arena_free(&arena);
 	osr_net_free(&net);
 	if (o->st == OSR_NOMEM)
@@ -111,10 +111,9 @@ static enum osr_status run_case(void *ctx, uint32_t k, struct osr_diag *diag)
 
 /* ---- what is said --------------------------------------------------------------------------- */
 
-static const struct out_field head_fields[] = { CLI_INPUT_FIELDS,
-						CLI_SUBJECTS_FIELDS,
-						{ "cases", NULL, OUT_COUNT, 0 },
-						{ NULL, NULL, 0, 0 } };
+static const struct out_field head_fields[] = {
+	CLI_INPUT_FIELDS, CLI_SUBJECTS_FIELDS, { "cases", NULL, OUT_COUNT, 0 }, { NULL, NULL, 0, 0 }
+};
 
 static const struct out_field engine_fields[] = {
 	{ "engine", "engine", OUT_TEXT, 0 },
@@ -140,24 +139,15 @@ static const struct out_field engine_fields[] = {
 };
 
 static const struct out_field case_fields[] = {
-	{ "engine", "engine", OUT_TEXT, 0 },
-	{ "case", "removed", OUT_TEXT, 0 },
-	{ "status", "status", OUT_TEXT, 0 },
-	{ "message", NULL, OUT_TEXT, 0 },
-	{ "pairs_gone", "gone", OUT_COUNT, 0 },
-	{ "pairs_cut", "cut", OUT_COUNT, 0 },
-	{ "pairs_lost", "lost", OUT_COUNT, 0 },
-	{ "pairs_path", "other path", OUT_COUNT, 0 },
-	{ "pairs_sl", "other SL", OUT_COUNT, 0 },
-	{ "entries_changed", "entries", OUT_COUNT, 0 },
-	{ "efi", "EFI", OUT_COUNT, 0 },
-	{ "efi_mean", NULL, OUT_REAL, 1 },
-	{ "vls", "VLs", OUT_COUNT, 0 },
-	{ "layers", NULL, OUT_COUNT, 0 },
-	{ "routes_longer", NULL, OUT_COUNT, 0 },
-	{ "route_ms", NULL, OUT_REAL, 1 },
-	{ "digest", NULL, OUT_TEXT, 0 },
-	{ NULL, NULL, 0, 0 },
+	{ "engine", "engine", OUT_TEXT, 0 },      { "case", "removed", OUT_TEXT, 0 },
+	{ "status", "status", OUT_TEXT, 0 },      { "message", NULL, OUT_TEXT, 0 },
+	{ "pairs_gone", "gone", OUT_COUNT, 0 },   { "pairs_cut", "cut", OUT_COUNT, 0 },
+	{ "pairs_lost", "lost", OUT_COUNT, 0 },   { "pairs_path", "other path", OUT_COUNT, 0 },
+	{ "pairs_sl", "other SL", OUT_COUNT, 0 }, { "entries_changed", "entries", OUT_COUNT, 0 },
+	{ "efi", "EFI", OUT_COUNT, 0 },           { "efi_mean", NULL, OUT_REAL, 1 },
+	{ "vls", "VLs", OUT_COUNT, 0 },           { "layers", NULL, OUT_COUNT, 0 },
+	{ "routes_longer", NULL, OUT_COUNT, 0 },  { "route_ms", NULL, OUT_REAL, 1 },
+	{ "digest", NULL, OUT_TEXT, 0 },          { NULL, NULL, 0, 0 },
 };
 
 static const struct out_section sections[] = {
@@ -198,7 +188,7 @@ struct tally {
 	uint64_t max;
 };
 
-static void count_in(struct tally *t, uint64_t x)
+static void whatif_count_in(struct tally *t, uint64_t x)
 {
 	t->sum += (double)x;
 	t->max = x > t->max ? x : t->max;
@@ -214,8 +204,8 @@ static void say_tally(struct out *out, const char *what, const struct tally *t, 
 	out_count(out, key, t->max);
 }
 
-static void say_engine(struct out *out, const char *engine, const struct before *b,
-		       const struct found *o, uint32_t n)
+static void whatif_say_engine(struct out *out, const char *engine, const struct before *b,
+			      const struct found *o, uint32_t n)
 {
 	struct tally cut = { 0 }, path = { 0 }, entries = { 0 }, efi = { 0 }, vls = { 0 };
 	uint32_t n_good = 0, n_lost = 0;
@@ -226,11 +216,11 @@ static void say_engine(struct out *out, const char *engine, const struct before 
 			continue;
 		n_good++;
 		n_lost += o[k].c.n_lost > 0;
-		count_in(&cut, o[k].c.n_cut);
-		count_in(&path, o[k].c.n_path);
-		count_in(&entries, o[k].c.n_entries_changed);
-		count_in(&efi, o[k].efi);
-		count_in(&vls, o[k].vls);
+		whatif_count_in(&cut, o[k].c.n_cut);
+		whatif_count_in(&path, o[k].c.n_path);
+		whatif_count_in(&entries, o[k].c.n_entries_changed);
+		whatif_count_in(&efi, o[k].efi);
+		whatif_count_in(&vls, o[k].vls);
 		ms += o[k].ms;
 	}
 	out_row(out, "engines");
@@ -273,7 +263,8 @@ static enum osr_status whatif(struct args *a, uint32_t i, int *code, struct osr_
 	const char *engine = cli_subject_name(&a->who.item[i]);
 	struct found *o = calloc(a->faults.n_cases + 1, sizeof(*o));
 	struct before b = { .t = { .st = OSR_OK } };
-	uint32_t n_said = a->n_worst && a->n_worst < a->faults.n_cases ? a->n_worst : a->faults.n_cases;
+	uint32_t n_said =
+		a->n_worst && a->n_worst < a->faults.n_cases ? a->n_worst : a->faults.n_cases;
 	enum osr_status st = o ? OSR_OK : OSR_NOMEM;
 
 	if (!st)
@@ -290,7 +281,7 @@ static enum osr_status whatif(struct args *a, uint32_t i, int *code, struct osr_
 			      &(struct cases){ .a = a, .engine = i, .b = &b, .o = o }, diag);
 	if (st)
 		goto out;
-	say_engine(&a->out, engine, &b, o, a->faults.n_cases);
+	whatif_say_engine(&a->out, engine, &b, o, a->faults.n_cases);
 	if (a->n_worst)
 		qsort(o, a->faults.n_cases, sizeof(*o), by_harm);
 	for (uint32_t k = 0; k < n_said; k++)
@@ -306,7 +297,7 @@ out:
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t whatif_parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 
@@ -326,7 +317,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static int run(struct args *a)
+static int whatif_run(struct args *a)
 {
 	struct osr_diag diag = { "" };
 	enum osr_status st = cli_subjects_load(&a->who, &a->in, &diag);
@@ -351,14 +342,13 @@ static int run(struct args *a)
 
 int cli_whatif(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { &input_argp, 0, NULL, 0 },
-						      { &faults_argp, 0, NULL, 0 },
-						      { &engines_argp, 0, NULL, 0 },
-						      { &pool_argp, 0, NULL, 0 },
-						      { &out_argp, 0, NULL, 0 },
-						      { NULL, 0, NULL, 0 } };
+	static const struct argp_child children[] = {
+		{ &input_argp, 0, NULL, 0 },   { &faults_argp, 0, NULL, 0 },
+		{ &engines_argp, 0, NULL, 0 }, { &pool_argp, 0, NULL, 0 },
+		{ &out_argp, 0, NULL, 0 },     { NULL, 0, NULL, 0 }
+	};
 	static const struct argp argp = { options,
-					  parse,
+					  whatif_parse,
 					  "FILE",
 					  "Takes cables or switches out of the fabric of FILE, "
 					  "routes what is left, and says what "
@@ -376,7 +366,7 @@ int cli_whatif(int argc, char **argv)
 	int code;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
-	code = run(&a);
+	code = whatif_run(&a);
 	cli_faults_free(&a.faults);
 	cli_subjects_free(&a.who);
 	cli_input_free(&a.in);

@@ -14,7 +14,7 @@ int cli_fail(enum osr_status st, const struct osr_diag *diag)
 	return st == OSR_INVAL || st == OSR_NOMEM ? CLI_USAGE : CLI_BAD;
 }
 
-enum osr_status cli_set(struct osr_values *v, const struct osr_param *table, const char *word,
+enum osr_status cli_set(struct osr_values *values, const struct osr_param *table, const char *word,
 			struct osr_diag *diag)
 {
 	const char *eq = strchr(word, '=');
@@ -24,7 +24,7 @@ enum osr_status cli_set(struct osr_values *v, const struct osr_param *table, con
 		return osr_fail(diag, OSR_INVAL, "\"%s\": expected NAME=VALUE", word);
 	memcpy(name, word, (size_t)(eq - word));
 	name[eq - word] = '\0';
-	return osr_values_set(v, table, name, eq + 1, diag);
+	return osr_values_set(values, table, name, eq + 1, diag);
 }
 
 char *cli_read_file(const char *path, struct osr_arena *arena, struct osr_diag *diag)
@@ -45,24 +45,24 @@ char *cli_read_file(const char *path, struct osr_arena *arena, struct osr_diag *
 	return bad || odd ? NULL : text;
 }
 
-static void print_range(FILE *out, const struct osr_param *p)
+static void print_range(FILE *out, const struct osr_param *param)
 {
-	if (p->type == OSR_PARAM_UINT && p->max == UINT64_MAX)
-		fprintf(out, " (%" PRIu64 " or more)", p->min);
-	else if (p->type == OSR_PARAM_UINT)
-		fprintf(out, " (%" PRIu64 "..%" PRIu64 ")", p->min, p->max);
-	else if (p->type == OSR_PARAM_ENUM)
-		fprintf(out, " (%s)", p->words);
+	if (param->type == OSR_PARAM_UINT && param->max == UINT64_MAX)
+		fprintf(out, " (%" PRIu64 " or more)", param->min);
+	else if (param->type == OSR_PARAM_UINT)
+		fprintf(out, " (%" PRIu64 "..%" PRIu64 ")", param->min, param->max);
+	else if (param->type == OSR_PARAM_ENUM)
+		fprintf(out, " (%s)", param->words);
 }
 
 void cli_print_params(FILE *out, const struct osr_param *table)
 {
-	for (const struct osr_param *p = table; p && p->name; p++) {
+	for (const struct osr_param *param = table; param && param->name; param++) {
 		char text[64];
 
-		snprintf(text, sizeof(text), "%s=%s", p->name, p->def);
-		fprintf(out, "    %-22s %s", text, p->help);
-		print_range(out, p);
+		snprintf(text, sizeof(text), "%s=%s", param->name, param->def);
+		fprintf(out, "    %-22s %s", text, param->help);
+		print_range(out, param);
 		fputc('\n', out);
 	}
 }
@@ -100,7 +100,7 @@ long cli_take_number(const char *text, const char *what, long lo, long hi, struc
 	return n;
 }
 
-static double clock_ms(clockid_t id)
+static double common_clock_ms(clockid_t id)
 {
 	struct timespec t;
 
@@ -110,17 +110,17 @@ static double clock_ms(clockid_t id)
 
 double cli_cpu_ms(void)
 {
-	return clock_ms(CLOCK_PROCESS_CPUTIME_ID);
+	return common_clock_ms(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 double cli_thread_ms(void)
 {
-	return clock_ms(CLOCK_THREAD_CPUTIME_ID);
+	return common_clock_ms(CLOCK_THREAD_CPUTIME_ID);
 }
 
 struct cli_stamp cli_now(void)
 {
-	return (struct cli_stamp){ cli_cpu_ms(), clock_ms(CLOCK_MONOTONIC) };
+	return (struct cli_stamp){ cli_cpu_ms(), common_clock_ms(CLOCK_MONOTONIC) };
 }
 
 struct cli_stamp cli_since(struct cli_stamp start)

@@ -20,13 +20,13 @@
 #include "io/tables.h"
 
 struct cli_dumps {
-	const char *dir; /* or a file, which is then what lft names */
+	const char *dir;                          /* or a file, which is then what lft names */
 	const char *lft, *sl2vl, *paths, *groups; /* files; NULL: not given */
 	bool is_live;                             /* read from the switches */
 	enum cli_sa sa;                           /* who asks for SLs then */
-	int sl;         /* all packets are on it; < 0: as the paths say */
-	int mcast_sl;   /* of multicast packets */
-	char *found[4]; /* names in dir, to be freed */
+	int sl;                                   /* all packets are on it; < 0: as the paths say */
+	int mcast_sl;                             /* of multicast packets */
+	char *found[4];                           /* names in dir, to be freed */
 
 	struct osr_tablefile file; /* lft is one of ours, with SLs and SL2VL tables */
 	struct osr_arena arena;
@@ -47,27 +47,28 @@ extern const struct argp dumps_argp;
  * If FILE is a directory of dumps, it is where the tables are too, and FILE its opensm-subnet.lst. If the
  * fabric is live and no tables are named, they are those in its switches.
  */
-enum osr_status cli_dumps_from_input(struct cli_dumps *c, struct cli_input *in,
+enum osr_status cli_dumps_from_input(struct cli_dumps *dumps, struct cli_input *in,
 				     struct osr_diag *diag);
 
 /*
  * Finds the files in the directory, and tells `in` where it may find LMCs; before `in` is loaded, or
  * NULL.
  */
-void cli_dumps_find(struct cli_dumps *c, struct cli_input *in);
+void cli_dumps_find(struct cli_dumps *dumps, struct cli_input *in);
 
 /* The tables are those in the switches of the live fabric `in`, which is still to be loaded. */
-void cli_dumps_live(struct cli_dumps *c, struct cli_input *in);
+void cli_dumps_live(struct cli_dumps *dumps, struct cli_input *in);
 
 /*
  * OSR_INVAL: no forwarding tables were named, or what osr_tables_read_*() say. Or with no more than is
  * needed: net is for GUIDs of nodes, or NULL; live where c->is_live.
  */
-enum osr_status cli_dumps_load(struct cli_dumps *c, struct cli_input *in, struct osr_diag *diag);
-enum osr_status cli_dumps_read(struct cli_dumps *c, const struct osr_fabric *f,
+enum osr_status cli_dumps_load(struct cli_dumps *dumps, struct cli_input *in,
+			       struct osr_diag *diag);
+enum osr_status cli_dumps_read(struct cli_dumps *dumps, const struct osr_fabric *fabric,
 			       const struct osr_net *net, struct cli_live *live,
 			       struct osr_diag *diag);
-void cli_dumps_free(struct cli_dumps *c);
+void cli_dumps_free(struct cli_dumps *dumps);
 
 /* Fields that cli_dumps_say() sets, and a line for people. */
 #define CLI_DUMPS_FIELDS                                                                           \
@@ -80,6 +81,6 @@ void cli_dumps_free(struct cli_dumps *c);
 		"tables.read_ms.wall", NULL, OUT_REAL, 1                                           \
 	}
 
-void cli_dumps_say(const struct cli_dumps *c, struct out *o);
+void cli_dumps_say(const struct cli_dumps *dumps, struct out *o);
 
 #endif

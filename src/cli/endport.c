@@ -29,7 +29,8 @@ static bool read_guid(const char *word, size_t len, uint64_t *guid)
 
 enum match { BY_NAME, BY_GUID, BY_FIRST_WORD, N_MATCHES };
 
-static bool matches(const struct osr_net *net, uint32_t i, enum match how, const char *name, size_t len)
+static bool matches(const struct osr_net *net, uint32_t i, enum match how, const char *name,
+		    size_t len)
 {
 	const char *own = osr_net_name(net, i);
 	uint64_t guid;
@@ -53,13 +54,14 @@ static enum osr_status unknown_node(const struct osr_net *net, const char *name,
 	snprintf(part, sizeof(part), "%.*s", (int)len, name);
 	for (uint32_t i = 0; i < net->n_nodes && len; i++)
 		if (strstr(osr_net_name(net, i), part))
-			return osr_fail(diag, OSR_INVAL, "no node is called \"%s\": did you mean \"%s\"?",
-					part, osr_net_name(net, i));
+			return osr_fail(diag, OSR_INVAL,
+					"no node is called \"%s\": did you mean \"%s\"?", part,
+					osr_net_name(net, i));
 	return osr_fail(diag, OSR_INVAL, "no node is called \"%s\"", part);
 }
 
-enum osr_status cli_find_node(const struct osr_net *net, const char *name, size_t len, uint32_t *node,
-			      struct osr_diag *diag)
+enum osr_status cli_find_node(const struct osr_net *net, const char *name, size_t len,
+			      uint32_t *node, struct osr_diag *diag)
 {
 	*node = OSR_NONE;
 	for (enum match how = 0; how < N_MATCHES && *node == OSR_NONE; how++) {
@@ -68,9 +70,11 @@ enum osr_status cli_find_node(const struct osr_net *net, const char *name, size_
 				continue;
 			if (*node != OSR_NONE)
 				return osr_fail(diag, OSR_INVAL,
-						"several nodes are called \"%.*s\", as \"%s\" and \"%s\": give "
+						"several nodes are called \"%.*s\", as \"%s\" and "
+						"\"%s\": give "
 						"the whole name or the GUID",
-						(int)len, name, osr_net_id(net, *node), osr_net_id(net, i));
+						(int)len, name, osr_net_id(net, *node),
+						osr_net_id(net, i));
 			*node = i;
 		}
 	}
@@ -104,29 +108,30 @@ enum osr_status cli_find_cable(const struct osr_net *net, const char *word, uint
 		return st;
 	*port = osr_net_port(net, node, number);
 	if (*port == OSR_NONE || net->ports[*port].peer == OSR_NONE)
-		return osr_fail(diag, OSR_INVAL, "link \"%s\": there is no cable on this port", word);
+		return osr_fail(diag, OSR_INVAL, "link \"%s\": there is no cable on this port",
+				word);
 	return OSR_OK;
 }
 
 /* ---- end ports ------------------------------------------------------------------------------ */
 
-static uint32_t terminal_of_lid(const struct osr_fabric *f, uint64_t lid)
+static uint32_t terminal_of_lid(const struct osr_fabric *fabric, uint64_t lid)
 {
-	uint32_t d = lid && lid <= f->max_lid ? f->lid_dest[lid] : OSR_NONE;
+	uint32_t d = lid && lid <= fabric->max_lid ? fabric->lid_dest[lid] : OSR_NONE;
 
-	return d == OSR_NONE ? OSR_NONE : f->dest_term[d];
+	return d == OSR_NONE ? OSR_NONE : fabric->dest_term[d];
 }
 
 /* All ports of a node if number is 0; how many of them have a LID. */
-static uint32_t terminals_of(const struct osr_net *net, const struct osr_fabric *f, uint32_t node,
-			     uint32_t number, uint32_t *term)
+static uint32_t terminals_of(const struct osr_net *net, const struct osr_fabric *fabric,
+			     uint32_t node, uint32_t number, uint32_t *term)
 {
-	const struct osr_net_node *n = &net->nodes[node];
-	bool is_switch = n->type == OSR_NET_SWITCH;
+	const struct osr_net_node *net_node = &net->nodes[node];
+	bool is_switch = net_node->type == OSR_NET_SWITCH;
 	uint32_t found = 0;
 
-	for (uint32_t p = is_switch ? 0 : 1; p <= (is_switch ? 0 : n->n_ports); p++) {
-		uint32_t t = terminal_of_lid(f, net->ports[n->port_row + p].lid);
+	for (uint32_t p = is_switch ? 0 : 1; p <= (is_switch ? 0 : net_node->n_ports); p++) {
+		uint32_t t = terminal_of_lid(fabric, net->ports[net_node->port_row + p].lid);
 
 		if (t == OSR_NONE || (number && !is_switch && p != number))
 			continue;
@@ -136,8 +141,8 @@ static uint32_t terminals_of(const struct osr_net *net, const struct osr_fabric 
 	return found;
 }
 
-static enum osr_status of_node(const struct osr_net *net, const struct osr_fabric *f, const char *word,
-			       uint32_t *term, struct osr_diag *diag)
+static enum osr_status of_node(const struct osr_net *net, const struct osr_fabric *fabric,
+			       const char *word, uint32_t *term, struct osr_diag *diag)
 {
 	size_t len = strlen(word);
 	uint32_t node, number = 0, found;
@@ -148,16 +153,18 @@ static enum osr_status of_node(const struct osr_net *net, const struct osr_fabri
 		st = cli_find_node(net, word, len, &node, &why);
 	if (st)
 		return st;
-	found = terminals_of(net, f, node, number, term);
+	found = terminals_of(net, fabric, node, number, term);
 	if (found > 1)
-		return osr_fail(diag, OSR_INVAL, "%u ports of \"%s\" are connected: give \"%s:PORT\"", found,
-				word, word);
+		return osr_fail(diag, OSR_INVAL,
+				"%u ports of \"%s\" are connected: give \"%s:PORT\"", found, word,
+				word);
 	if (!found)
-		return osr_fail(diag, OSR_INVAL, "\"%s\" has no end port with a LID on a switch", word);
+		return osr_fail(diag, OSR_INVAL, "\"%s\" has no end port with a LID on a switch",
+				word);
 	return OSR_OK;
 }
 
-enum osr_status cli_find_terminal(const struct osr_net *net, const struct osr_fabric *f,
+enum osr_status cli_find_terminal(const struct osr_net *net, const struct osr_fabric *fabric,
 				  const char *word, uint32_t *term, struct osr_diag *diag)
 {
 	uint64_t guid;
@@ -166,12 +173,13 @@ enum osr_status cli_find_terminal(const struct osr_net *net, const struct osr_fa
 	*term = OSR_NONE;
 	if (!strncmp(word, "lid:", 4)) {
 		if (cli_number(word + 4, 1, OSR_MAX_LID, &lid))
-			*term = terminal_of_lid(f, (uint64_t)lid);
+			*term = terminal_of_lid(fabric, (uint64_t)lid);
 		return *term != OSR_NONE ? OSR_OK
-					 : osr_fail(diag, OSR_INVAL, "no end port has the LID \"%s\"", word + 4);
+					 : osr_fail(diag, OSR_INVAL,
+						    "no end port has the LID \"%s\"", word + 4);
 	}
-	for (uint32_t t = 0; read_guid(word, strlen(word), &guid) && t < f->n_terminals; t++)
-		if (f->term_guid[t] == guid && f->term_role[t] != OSR_ROLE_SP0)
+	for (uint32_t t = 0; read_guid(word, strlen(word), &guid) && t < fabric->n_terminals; t++)
+		if (fabric->term_guid[t] == guid && fabric->term_role[t] != OSR_ROLE_SP0)
 			*term = t;
-	return *term != OSR_NONE ? OSR_OK : of_node(net, f, word, term, diag);
+	return *term != OSR_NONE ? OSR_OK : of_node(net, fabric, word, term, diag);
 }

@@ -14,15 +14,15 @@
 #include "io/net.h"
 
 /* OSR_INVAL: no node, or several, are called so; if one has it in its name, the sentence proposes it. */
-enum osr_status cli_find_node(const struct osr_net *net, const char *name, size_t len, uint32_t *node,
-			      struct osr_diag *diag);
+enum osr_status cli_find_node(const struct osr_net *net, const char *name, size_t len,
+			      uint32_t *node, struct osr_diag *diag);
 
 /* The port of the net at one end of a cable. OSR_INVAL: no such node, port or cable. */
 enum osr_status cli_find_cable(const struct osr_net *net, const char *word, uint32_t *port,
 			       struct osr_diag *diag);
 
 /* A terminal of the fabric that was built from this net. */
-enum osr_status cli_find_terminal(const struct osr_net *net, const struct osr_fabric *f,
+enum osr_status cli_find_terminal(const struct osr_net *net, const struct osr_fabric *fabric,
 				  const char *word, uint32_t *term, struct osr_diag *diag);
 
 /* "node7" of "node7 mlx5_0": how many bytes. */

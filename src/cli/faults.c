@@ -28,59 +28,62 @@ struct out_of {
 	bool *gone, *cut; /* [nodes], [ports] */
 };
 
-static void name_named(const struct cli_faults *a, char *label)
+static void name_named(const struct cli_faults *faults, char *label)
 {
 	size_t used = 0;
 
-	for (uint32_t i = 0; i < a->n_links + a->n_switches && used < CLI_FAULT_LABEL; i++)
-		used += (size_t)snprintf(label + used, CLI_FAULT_LABEL - used, "%s%s", i ? ", " : "",
-					 i < a->n_links ? a->link[i] : a->sw[i - a->n_links]);
+	for (uint32_t i = 0; i < faults->n_links + faults->n_switches && used < CLI_FAULT_LABEL;
+	     i++)
+		used += (size_t)snprintf(
+			label + used, CLI_FAULT_LABEL - used, "%s%s", i ? ", " : "",
+			i < faults->n_links ? faults->link[i] : faults->sw[i - faults->n_links]);
 }
 
-static enum osr_status take_named(const struct cli_faults *a, struct out_of *x, char *label,
+static enum osr_status take_named(const struct cli_faults *faults, struct out_of *out, char *label,
 				  struct osr_diag *diag)
 {
 	enum osr_status st = OSR_OK;
 
-	for (uint32_t i = 0; i < a->n_links && !st; i++) {
+	for (uint32_t i = 0; i < faults->n_links && !st; i++) {
 		uint32_t port;
 
-		st = cli_find_cable(a->net, a->link[i], &port, diag);
+		st = cli_find_cable(faults->net, faults->link[i], &port, diag);
 		if (!st)
-			x->cut[port] = true;
+			out->cut[port] = true;
 	}
-	for (uint32_t i = 0; i < a->n_switches && !st; i++) {
+	for (uint32_t i = 0; i < faults->n_switches && !st; i++) {
 		uint32_t node;
 
-		st = cli_find_node(a->net, a->sw[i], strlen(a->sw[i]), &node, diag);
-		if (!st && a->net->nodes[node].type != OSR_NET_SWITCH)
-			st = osr_fail(diag, OSR_INVAL, "\"%s\" is no switch", a->sw[i]);
+		st = cli_find_node(faults->net, faults->sw[i], strlen(faults->sw[i]), &node, diag);
+		if (!st && faults->net->nodes[node].type != OSR_NET_SWITCH)
+			st = osr_fail(diag, OSR_INVAL, "\"%s\" is no switch", faults->sw[i]);
 		if (!st)
-			x->gone[node] = true;
+			out->gone[node] = true;
 	}
-	if (a->n_links + a->n_switches == 1)
-		snprintf(label, CLI_FAULT_LABEL, "%s", a->n_links ? a->link[0] : a->sw[0]);
+	if (faults->n_links + faults->n_switches == 1)
+		snprintf(label, CLI_FAULT_LABEL, "%s",
+			 faults->n_links ? faults->link[0] : faults->sw[0]);
 	else
-		name_named(a, label);
+		name_named(faults, label);
 	return st;
 }
 
-static bool is_switch(const struct osr_net *net, uint32_t port)
+static bool faults_is_switch(const struct osr_net *net, uint32_t port)
 {
 	return net->nodes[net->ports[port].node].type == OSR_NET_SWITCH;
 }
 
 /* Each cable between two switches, each switch without hosts. */
-static uint32_t list_candidates(const struct osr_net *net, enum cli_faults_kind kind,
-				const bool *transit, uint32_t *list)
+static uint32_t faults_list_candidates(const struct osr_net *net, enum cli_faults_kind kind,
+				       const bool *transit, uint32_t *list)
 {
 	uint32_t n = 0;
 
 	for (uint32_t p = 0; kind == FAULTS_LINK && p < net->n_ports; p++) {
 		uint32_t peer = net->ports[p].peer;
 
-		if (peer != OSR_NONE && p < peer && is_switch(net, p) && is_switch(net, peer) &&
-		    net->ports[p].node != net->ports[peer].node)
+		if (peer != OSR_NONE && p < peer && faults_is_switch(net, p) &&
+		    faults_is_switch(net, peer) && net->ports[p].node != net->ports[peer].node)
 			list[n++] = p;
 	}
 	for (uint32_t i = 0; kind == FAULTS_SWITCH && i < net->n_nodes; i++)
@@ -132,16 +135,16 @@ void cli_removed_say(const struct osr_net *net, const bool *gone, const bool *cu
 	}
 }
 
-static void name_case(const struct cli_faults *a, uint32_t what, char *label)
+static void name_case(const struct cli_faults *faults, uint32_t what, char *label)
 {
-	if (a->kind == FAULTS_SWITCH)
-		snprintf(label, CLI_FAULT_LABEL, "%s", osr_net_name(a->net, what));
+	if (faults->kind == FAULTS_SWITCH)
+		snprintf(label, CLI_FAULT_LABEL, "%s", osr_net_name(faults->net, what));
 	else
-		cli_cable_name(a->net, what, label, CLI_FAULT_LABEL);
+		cli_cable_name(faults->net, what, label, CLI_FAULT_LABEL);
 }
 
 /* Appends to a list of names in `label`; names that find no room are counted. */
-static void add_name(char *label, const char *name, uint32_t *n_left_out)
+static void faults_add_name(char *label, const char *name, uint32_t *n_left_out)
 {
 	size_t used = strlen(label);
 
@@ -152,7 +155,8 @@ static void add_name(char *label, const char *name, uint32_t *n_left_out)
 			 label[used - 1] == ' ' ? "" : ", ", name);
 }
 
-static void name_random(const struct osr_net *net, uint64_t seed, const struct out_of *x, char *label)
+static void name_random(const struct osr_net *net, uint64_t seed, const struct out_of *out,
+			char *label)
 {
 	char name[CLI_FAULT_LABEL];
 	uint32_t n_left_out = 0;
@@ -160,167 +164,172 @@ static void name_random(const struct osr_net *net, uint64_t seed, const struct o
 
 	snprintf(label, CLI_FAULT_LABEL, "seed %llu: ", (unsigned long long)seed);
 	for (uint32_t i = 0; i < net->n_nodes; i++)
-		if (x->gone[i])
-			add_name(label, osr_net_name(net, i), &n_left_out);
+		if (out->gone[i])
+			faults_add_name(label, osr_net_name(net, i), &n_left_out);
 	for (uint32_t p = 0; p < net->n_ports; p++) {
-		if (!is_cut(net, x->cut, p))
+		if (!is_cut(net, out->cut, p))
 			continue;
 		cli_cable_name(net, p, name, sizeof(name));
-		add_name(label, name, &n_left_out);
+		faults_add_name(label, name, &n_left_out);
 	}
 	used = strlen(label);
 	if (n_left_out)
 		snprintf(label + used, CLI_FAULT_LABEL - used, " and %u more", n_left_out);
 }
 
-static enum osr_status choose_random(const struct cli_faults *a, uint32_t k, struct out_of *x,
-				     char *label, struct osr_diag *diag)
+static enum osr_status choose_random(const struct cli_faults *faults, uint32_t k,
+				     struct out_of *out, char *label, struct osr_diag *diag)
 {
-	struct osr_degrade how = a->random;
+	struct osr_degrade how = faults->random;
 	struct osr_degraded done;
 	enum osr_status st;
 
 	how.seed += k;
-	st = osr_topo_choose(a->net, &how, x->gone, x->cut, &done, diag);
+	st = osr_topo_choose(faults->net, &how, out->gone, out->cut, &done, diag);
 	if (!st && done.n_links < how.n_links)
 		st = osr_fail(diag, OSR_INVAL,
-			      "only %u of %u cables between switches can be removed: without more the fabric "
+			      "only %u of %u cables between switches can be removed: without more "
+			      "the fabric "
 			      "would be split",
 			      done.n_links, how.n_links);
 	if (!st && done.n_switches < how.n_switches)
 		st = osr_fail(diag, OSR_INVAL,
-			      "only %u of %u switches without hosts can be removed: there are no more, or the "
+			      "only %u of %u switches without hosts can be removed: there are no "
+			      "more, or the "
 			      "fabric would be split; --switch=NODE removes any",
 			      done.n_switches, how.n_switches);
 	if (!st)
-		name_random(a->net, how.seed, x, label);
+		name_random(faults->net, how.seed, out, label);
 	return st;
 }
 
-static enum osr_status take_out(const struct cli_faults *a, uint32_t k, struct out_of *x,
-				struct osr_net *net, char *label, struct osr_diag *diag)
+static enum osr_status faults_take_out(const struct cli_faults *faults, uint32_t k,
+				       struct out_of *out, struct osr_net *net, char *label,
+				       struct osr_diag *diag)
 {
 	enum osr_status st = OSR_OK;
 
-	if (!x->gone || !x->cut)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for %u nodes", a->net->n_nodes);
-	if (a->kind == FAULTS_NAMED)
-		st = take_named(a, x, label, diag);
-	else if (a->kind == FAULTS_RANDOM)
-		st = choose_random(a, k, x, label, diag);
+	if (!out->gone || !out->cut)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for %u nodes",
+				faults->net->n_nodes);
+	if (faults->kind == FAULTS_NAMED)
+		st = take_named(faults, out, label, diag);
+	else if (faults->kind == FAULTS_RANDOM)
+		st = choose_random(faults, k, out, label, diag);
 	else
-		name_case(a, a->list[k], label);
-	if (a->kind == FAULTS_SWITCH)
-		x->gone[a->list[k]] = true;
-	else if (a->kind == FAULTS_LINK)
-		x->cut[a->list[k]] = true;
-	return st ? st : osr_topo_remove(a->net, x->gone, x->cut, net, diag);
+		name_case(faults, faults->list[k], label);
+	if (faults->kind == FAULTS_SWITCH)
+		out->gone[faults->list[k]] = true;
+	else if (faults->kind == FAULTS_LINK)
+		out->cut[faults->list[k]] = true;
+	return st ? st : osr_topo_remove(faults->net, out->gone, out->cut, net, diag);
 }
 
-enum osr_status cli_faults_make(const struct cli_faults *a, uint32_t k, struct osr_net *net,
+enum osr_status cli_faults_make(const struct cli_faults *faults, uint32_t k, struct osr_net *net,
 				char *label, struct osr_diag *diag)
 {
-	struct out_of x;
+	struct out_of out;
 	enum osr_status st;
 
-	x.gone = calloc((size_t)a->net->n_nodes + 1, sizeof(*x.gone));
-	x.cut = calloc((size_t)a->net->n_ports + 1, sizeof(*x.cut));
-	st = take_out(a, k, &x, net, label, diag);
-	free(x.gone);
-	free(x.cut);
+	out.gone = calloc((size_t)faults->net->n_nodes + 1, sizeof(*out.gone));
+	out.cut = calloc((size_t)faults->net->n_ports + 1, sizeof(*out.cut));
+	st = faults_take_out(faults, k, &out, net, label, diag);
+	free(out.gone);
+	free(out.cut);
 	return st;
 }
 
-enum osr_status cli_faults_prepare(struct cli_faults *a, const struct osr_net *net,
+enum osr_status cli_faults_prepare(struct cli_faults *faults, const struct osr_net *net,
 				   const char *name, struct osr_diag *diag)
 {
 	bool *transit = calloc((size_t)net->n_nodes + 1, sizeof(*transit));
 
-	a->net = net;
-	a->list = calloc((size_t)net->n_ports + 1, sizeof(*a->list));
-	if (!a->list || !transit) {
+	faults->net = net;
+	faults->list = calloc((size_t)net->n_ports + 1, sizeof(*faults->list));
+	if (!faults->list || !transit) {
 		free(transit);
 		return osr_fail(diag, OSR_NOMEM, "out of memory for %u nodes", net->n_nodes);
 	}
 	osr_topo_transit(net, transit);
-	if (a->kind == FAULTS_NAMED)
-		a->n_cases = 1;
-	else if (a->kind != FAULTS_RANDOM)
-		a->n_cases = list_candidates(net, a->kind, transit, a->list);
+	if (faults->kind == FAULTS_NAMED)
+		faults->n_cases = 1;
+	else if (faults->kind != FAULTS_RANDOM)
+		faults->n_cases = faults_list_candidates(net, faults->kind, transit, faults->list);
 	free(transit);
-	if (!a->n_cases)
-		return osr_fail(diag, OSR_INVAL,
-				a->kind == FAULTS_SWITCH
-					? "%s: no switch without hosts in this fabric; use --switch=NODE"
-					: "%s: no cable between two switches in this fabric",
-				name);
+	if (!faults->n_cases)
+		return osr_fail(
+			diag, OSR_INVAL,
+			faults->kind == FAULTS_SWITCH
+				? "%s: no switch without hosts in this fabric; use --switch=NODE"
+				: "%s: no cable between two switches in this fabric",
+			name);
 	return OSR_OK;
 }
 
-void cli_faults_free(struct cli_faults *a)
+void cli_faults_free(struct cli_faults *faults)
 {
-	free(a->list);
+	free(faults->list);
 }
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
-static void choose(struct cli_faults *a, enum cli_faults_kind kind, struct argp_state *state)
+static void faults_choose(struct cli_faults *faults, enum cli_faults_kind kind,
+			  struct argp_state *state)
 {
-	if (a->kind != FAULTS_NONE && a->kind != kind)
+	if (faults->kind != FAULTS_NONE && faults->kind != kind)
 		argp_error(state,
 			   "either --link and --switch, or --each, or --links and --switches");
-	a->kind = kind;
+	faults->kind = kind;
 }
 
-static void add_named(struct cli_faults *a, const char **list, uint32_t *n, const char *arg,
+static void add_named(struct cli_faults *faults, const char **list, uint32_t *n, const char *arg,
 		      struct argp_state *state)
 {
-	choose(a, FAULTS_NAMED, state);
+	faults_choose(faults, FAULTS_NAMED, state);
 	if (*n == CLI_FAULTS_MAX)
 		argp_error(state, "at most %d of a kind", CLI_FAULTS_MAX);
 	list[(*n)++] = arg;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t faults_parse(int key, char *arg, struct argp_state *state)
 {
-	struct cli_faults *a = state->input;
+	struct cli_faults *faults = state->input;
 
 	switch (key) {
 	case OPT_LINK:
-		add_named(a, a->link, &a->n_links, arg, state);
+		add_named(faults, faults->link, &faults->n_links, arg, state);
 		return 0;
 	case OPT_SWITCH:
-		add_named(a, a->sw, &a->n_switches, arg, state);
+		add_named(faults, faults->sw, &faults->n_switches, arg, state);
 		return 0;
 	case OPT_EACH:
 		if (strcmp(arg, "link") && strcmp(arg, "switch"))
 			argp_error(state, "each \"%s\": expected link or switch", arg);
-		choose(a, strcmp(arg, "link") ? FAULTS_SWITCH : FAULTS_LINK, state);
+		faults_choose(faults, strcmp(arg, "link") ? FAULTS_SWITCH : FAULTS_LINK, state);
 		return 0;
 	case OPT_LINKS:
-		choose(a, FAULTS_RANDOM, state);
-		a->random.n_links = (uint32_t)cli_take_number(arg, "links", 0, 1000000, state);
+		faults_choose(faults, FAULTS_RANDOM, state);
+		faults->random.n_links = (uint32_t)cli_take_number(arg, "links", 0, 1000000, state);
 		return 0;
 	case OPT_SWITCHES:
-		choose(a, FAULTS_RANDOM, state);
-		a->random.n_switches =
+		faults_choose(faults, FAULTS_RANDOM, state);
+		faults->random.n_switches =
 			(uint32_t)cli_take_number(arg, "switches", 0, 1000000, state);
 		return 0;
 	case OPT_CASES:
-		a->n_cases = (uint32_t)cli_take_number(arg, "cases", 1, 1000000, state);
+		faults->n_cases = (uint32_t)cli_take_number(arg, "cases", 1, 1000000, state);
 		return 0;
 	case OPT_SEED:
-		a->random.seed = (uint64_t)cli_take_number(arg, "seed", 0, INT64_MAX, state);
+		faults->random.seed = (uint64_t)cli_take_number(arg, "seed", 0, INT64_MAX, state);
 		return 0;
 	case ARGP_KEY_END:
-		if (a->kind == FAULTS_NONE)
-			argp_error(
-				state,
-				"nothing to remove: give --link, --switch, --each, --links or --switches");
+		if (faults->kind == FAULTS_NONE)
+			argp_error(state, "nothing to remove: give --link, --switch, --each, "
+					  "--links or --switches");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-const struct argp faults_argp = { options, parse, NULL, NULL, NULL, NULL, NULL };
+const struct argp faults_argp = { options, faults_parse, NULL, NULL, NULL, NULL, NULL };

@@ -37,7 +37,7 @@ struct cli_faults {
 extern const struct argp faults_argp;
 
 /* Counts the cases in this net, which must live as long; `name` is its name in messages. */
-enum osr_status cli_faults_prepare(struct cli_faults *a, const struct osr_net *net,
+enum osr_status cli_faults_prepare(struct cli_faults *faults, const struct osr_net *net,
 				   const char *name, struct osr_diag *diag);
 
 /* "NODE:PORT - NODE:PORT" of the cable at this port. */
@@ -52,9 +52,9 @@ void cli_removed_say(const struct osr_net *net, const bool *gone, const bool *cu
  * Case k < n_cases: `net` becomes the fabric without what fails, and label[CLI_FAULT_LABEL] names that.
  * Any number of threads may make cases at the same time.
  */
-enum osr_status cli_faults_make(const struct cli_faults *a, uint32_t k, struct osr_net *net,
+enum osr_status cli_faults_make(const struct cli_faults *faults, uint32_t k, struct osr_net *net,
 				char *label, struct osr_diag *diag);
 
-void cli_faults_free(struct cli_faults *a);
+void cli_faults_free(struct cli_faults *faults);
 
 #endif

@@ -16,7 +16,7 @@ const char *cli_input_name(const struct cli_input *in)
 }
 
 /* What is wrong with the whole stands in no line. */
-static enum osr_status build(struct cli_input *in, struct osr_diag *diag)
+static enum osr_status input_build(struct cli_input *in, struct osr_diag *diag)
 {
 	struct osr_diag why = { "" };
 	enum osr_status st = osr_net_fabric(&in->net, in->lmc, &in->arena, &in->fabric, &why);
@@ -35,7 +35,7 @@ enum osr_status cli_input_load(struct cli_input *in, struct osr_diag *diag)
 	if (!st && in->lfts && in->net.no_lmcs)
 		st = osr_tables_read_lmcs(in->lfts, &in->net, diag);
 	if (!st)
-		st = build(in, diag);
+		st = input_build(in, diag);
 	start = cli_since(start);
 	in->read_cpu = start.cpu;
 	in->read_wall = start.wall;
@@ -52,20 +52,21 @@ void cli_input_free(struct cli_input *in)
 
 void cli_input_say(const struct cli_input *in, struct out *o)
 {
-	const struct osr_fabric *f = &in->fabric;
+	const struct osr_fabric *fabric = &in->fabric;
 	char parts[64] = "";
 
-	if (f->n_components > 1)
-		snprintf(parts, sizeof(parts), "; split into %u disconnected components", f->n_components);
+	if (fabric->n_components > 1)
+		snprintf(parts, sizeof(parts), "; split into %u disconnected components",
+			 fabric->n_components);
 	out_head(o, "%s: %u switches, %u channels, %u end ports, %u LIDs%s; read in %.1f ms",
-		 cli_input_name(in), f->n_switches, f->n_channels, f->n_terminals, f->n_dests,
-		 parts, in->read_wall);
+		 cli_input_name(in), fabric->n_switches, fabric->n_channels, fabric->n_terminals,
+		 fabric->n_dests, parts, in->read_wall);
 	out_text(o, "fabric", cli_input_name(in));
-	out_count(o, "switches", f->n_switches);
-	out_count(o, "channels", f->n_channels);
-	out_count(o, "terminals", f->n_terminals);
-	out_count(o, "lids", f->n_dests);
-	out_count(o, "components", f->n_components);
+	out_count(o, "switches", fabric->n_switches);
+	out_count(o, "channels", fabric->n_channels);
+	out_count(o, "terminals", fabric->n_terminals);
+	out_count(o, "lids", fabric->n_dests);
+	out_count(o, "components", fabric->n_components);
 	out_real(o, "read_ms.cpu", in->read_cpu);
 	out_real(o, "read_ms.wall", in->read_wall);
 }
@@ -80,7 +81,7 @@ static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t input_parse(int key, char *arg, struct argp_state *state)
 {
 	struct cli_input *in = state->input;
 
@@ -111,4 +112,4 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-const struct argp input_argp = { options, parse, NULL, NULL, NULL, NULL, NULL };
+const struct argp input_argp = { options, input_parse, NULL, NULL, NULL, NULL, NULL };

@@ -21,7 +21,7 @@
 
 struct cli_input {
 	const char *path;
-	char *owned; /* a path made from it, or NULL */
+	char *owned;  /* a path made from it, or NULL */
 	bool is_live; /* no file: the fabric this machine is connected to */
 	struct cli_live live;
 	const char *lfts;   /* where LMCs are, if the file does not say them; or NULL */

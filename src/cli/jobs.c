@@ -50,67 +50,70 @@ static int compare_hosts(const void *x, const void *y)
 	return c ? c : (a->term > b->term) - (a->term < b->term);
 }
 
-static bool index_hosts(struct job_reader *r)
+static bool index_hosts(struct job_reader *reader)
 {
-	const struct osr_fabric *f = r->f;
+	const struct osr_fabric *fabric = reader->f;
 
-	r->host = calloc((size_t)f->n_terminals + 1, sizeof(*r->host));
-	if (!r->host)
+	reader->host = calloc((size_t)fabric->n_terminals + 1, sizeof(*reader->host));
+	if (!reader->host)
 		return false;
-	for (uint32_t t = 0; t < f->n_terminals; t++) {
-		const char *name = f->names + f->term_name[t];
+	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
+		const char *name = fabric->names + fabric->term_name[t];
 
-		if (f->term_role[t] != OSR_ROLE_SP0)
-			r->host[r->n_hosts++] = (struct host){ name, short_name(name), t };
+		if (fabric->term_role[t] != OSR_ROLE_SP0)
+			reader->host[reader->n_hosts++] =
+				(struct host){ name, short_name(name), t };
 	}
-	qsort(r->host, r->n_hosts, sizeof(*r->host), compare_hosts);
+	qsort(reader->host, reader->n_hosts, sizeof(*reader->host), compare_hosts);
 	return true;
 }
 
-static bool add_place(struct job_reader *r, uint32_t term)
+static bool add_place(struct job_reader *reader, uint32_t term)
 {
-	struct cli_jobs *j = r->jobs;
+	struct cli_jobs *jobs = reader->jobs;
 
-	if (j->n_places == j->places_room) {
-		uint32_t room = j->places_room ? 2 * j->places_room : 256;
-		uint32_t *term_room = realloc(j->term, room * sizeof(*term_room));
+	if (jobs->n_places == jobs->places_room) {
+		uint32_t room = jobs->places_room ? 2 * jobs->places_room : 256;
+		uint32_t *term_room = realloc(jobs->term, room * sizeof(*term_room));
 
 		if (!term_room)
 			return false;
-		j->term = term_room;
-		j->places_room = room;
+		jobs->term = term_room;
+		jobs->places_room = room;
 	}
-	j->term[j->n_places++] = term;
+	jobs->term[jobs->n_places++] = term;
 	return true;
 }
 
 /* All end ports of a node. */
-static void add_node(struct job_reader *r, const char *name)
+static void jobs_add_node(struct job_reader *reader, const char *name)
 {
 	size_t len = short_name(name);
-	uint32_t lo = 0, hi = r->n_hosts;
+	uint32_t lo = 0, hi = reader->n_hosts;
 
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
 
-		if (compare_names(r->host[mid].name, r->host[mid].len, name, len) < 0)
+		if (compare_names(reader->host[mid].name, reader->host[mid].len, name, len) < 0)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	for (; lo < r->n_hosts && !compare_names(r->host[lo].name, r->host[lo].len, name, len); lo++)
-		r->no_memory |= !add_place(r, r->host[lo].term);
+	for (; lo < reader->n_hosts &&
+	       !compare_names(reader->host[lo].name, reader->host[lo].len, name, len);
+	     lo++)
+		reader->no_memory |= !add_place(reader, reader->host[lo].term);
 }
 
 /* "n[01-03,7]-ib" is n01-ib, n02-ib, n03-ib, n7-ib; several brackets are a product. */
-static void expand(struct job_reader *r, const char *head, const char *rest)
+static void jobs_expand(struct job_reader *reader, const char *head, const char *rest)
 {
 	const char *open = strchr(rest, '['), *close = open ? strchr(open, ']') : NULL;
 	char name[NODE_SIZE];
 
 	if (!close) {
 		snprintf(name, sizeof(name), "%s%s", head, rest);
-		add_node(r, name);
+		jobs_add_node(reader, name);
 		return;
 	}
 	for (const char *at = open + 1; at < close;) {
@@ -122,16 +125,17 @@ static void expand(struct job_reader *r, const char *head, const char *rest)
 			return;
 		if (*end == '-')
 			hi = strtoul(end + 1, &end, 10);
-		for (; lo <= hi && hi - lo < 1000000 && !r->no_memory; lo++) {
-			snprintf(name, sizeof(name), "%s%.*s%0*lu", head, (int)(open - rest), rest, width, lo);
-			expand(r, name, close + 1);
+		for (; lo <= hi && hi - lo < 1000000 && !reader->no_memory; lo++) {
+			snprintf(name, sizeof(name), "%s%.*s%0*lu", head, (int)(open - rest), rest,
+				 width, lo);
+			jobs_expand(reader, name, close + 1);
 		}
 		at = *end == ',' ? end + 1 : close;
 	}
 }
 
 /* Commas within brackets do not separate. */
-static void add_nodes(struct job_reader *r, const char *list)
+static void jobs_add_nodes(struct job_reader *reader, const char *list)
 {
 	char word[OSR_LINES_MAX];
 
@@ -142,7 +146,7 @@ static void add_nodes(struct job_reader *r, const char *list)
 		for (; list[n] && (depth || list[n] != ','); n++)
 			depth += (list[n] == '[') - (list[n] == ']');
 		snprintf(word, sizeof(word), "%.*s", (int)n, list);
-		expand(r, "", word);
+		jobs_expand(reader, "", word);
 		list += n + (list[n] == ',');
 	}
 }
@@ -154,53 +158,57 @@ static int compare_terms(const void *x, const void *y)
 	return (a > b) - (a < b);
 }
 
-static bool more_jobs(struct cli_jobs *j)
+static bool more_jobs(struct cli_jobs *jobs)
 {
-	uint32_t room = j->room ? 2 * j->room : 64;
+	uint32_t room = jobs->room ? 2 * jobs->room : 64;
 	struct cli_job *job;
 	uint32_t *row;
 
-	if (j->n < j->room)
+	if (jobs->n < jobs->room)
 		return true;
-	job = realloc(j->job, room * sizeof(*job));
-	j->job = job ? job : j->job;
-	row = realloc(j->row, (room + 1) * sizeof(*row));
-	j->row = row ? row : j->row;
-	j->room = job && row ? room : j->room;
+	job = realloc(jobs->job, room * sizeof(*job));
+	jobs->job = job ? job : jobs->job;
+	row = realloc(jobs->row, (room + 1) * sizeof(*row));
+	jobs->row = row ? row : jobs->row;
+	jobs->room = job && row ? room : jobs->room;
 	return job && row;
 }
 
-static enum osr_status take_job(struct job_reader *r, struct osr_lines *in, char *text,
+static enum osr_status take_job(struct job_reader *reader, struct osr_lines *in, char *text,
 				struct osr_diag *diag)
 {
 	char *part[4] = { text, NULL, NULL, NULL };
-	struct cli_jobs *j = r->jobs;
+	struct cli_jobs *jobs = reader->jobs;
 	struct cli_job *job;
 
 	for (unsigned i = 1; i < 4; i++) {
 		char *bar = part[i - 1] ? strchr(part[i - 1], '|') : NULL;
 
 		if (!bar)
-			return osr_lines_fail(in, diag, "expected JOB|USER|NODES|NAME, as %s prints them", SQUEUE);
+			return osr_lines_fail(in, diag,
+					      "expected JOB|USER|NODES|NAME, as %s prints them",
+					      SQUEUE);
 		*bar = '\0';
 		part[i] = bar + 1;
 	}
-	if (!more_jobs(j))
+	if (!more_jobs(jobs))
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the jobs");
-	job = &j->job[j->n];
+	job = &jobs->job[jobs->n];
 	snprintf(job->id, sizeof(job->id), "%s", part[0]);
 	snprintf(job->user, sizeof(job->user), "%s", part[1]);
 	snprintf(job->name, sizeof(job->name), "%s", part[3]);
-	j->row[j->n] = j->n_places;
-	add_nodes(r, part[2]);
-	job->n_hosts = j->n_places - j->row[j->n];
+	jobs->row[jobs->n] = jobs->n_places;
+	jobs_add_nodes(reader, part[2]);
+	job->n_hosts = jobs->n_places - jobs->row[jobs->n];
 	if (job->n_hosts)
-		qsort(j->term + j->row[j->n], job->n_hosts, sizeof(*j->term), compare_terms);
-	j->row[++j->n] = j->n_places;
-	return r->no_memory ? osr_fail(diag, OSR_NOMEM, "out of memory for the jobs") : OSR_OK;
+		qsort(jobs->term + jobs->row[jobs->n], job->n_hosts, sizeof(*jobs->term),
+		      compare_terms);
+	jobs->row[++jobs->n] = jobs->n_places;
+	return reader->no_memory ? osr_fail(diag, OSR_NOMEM, "out of memory for the jobs") : OSR_OK;
 }
 
-static enum osr_status take_jobs(struct job_reader *r, struct osr_lines *in, struct osr_diag *diag)
+static enum osr_status take_jobs(struct job_reader *reader, struct osr_lines *in,
+				 struct osr_diag *diag)
 {
 	enum osr_status st = OSR_OK;
 	char *text;
@@ -208,11 +216,11 @@ static enum osr_status take_jobs(struct job_reader *r, struct osr_lines *in, str
 	in->by_people = true;
 	while (!st && osr_lines_next(in, &text, diag, &st))
 		if (*text && *text != '#')
-			st = take_job(r, in, text, diag);
+			st = take_job(reader, in, text, diag);
 	return st;
 }
 
-static enum osr_status ask_squeue(struct job_reader *r, struct osr_diag *diag)
+static enum osr_status ask_squeue(struct job_reader *reader, struct osr_diag *diag)
 {
 	FILE *in = popen(SQUEUE, "re");
 	struct osr_lines lines;
@@ -222,35 +230,36 @@ static enum osr_status ask_squeue(struct job_reader *r, struct osr_diag *diag)
 		return osr_fail(diag, OSR_INVAL, "squeue: %s", strerror(errno));
 	st = osr_lines_stream(&lines, in, "squeue", diag);
 	if (!st) {
-		st = take_jobs(r, &lines, diag);
+		st = take_jobs(reader, &lines, diag);
 		osr_lines_close(&lines);
 	}
 	if (pclose(in) && !st)
 		st = osr_fail(diag, OSR_INVAL,
-			      "squeue failed; run it where Slurm is, and give its output: %s >FILE, --jobs=FILE",
+			      "squeue failed; run it where Slurm is, and give its output: %s "
+			      ">FILE, --jobs=FILE",
 			      SQUEUE);
 	return st;
 }
 
-enum osr_status cli_jobs_read(const char *path, const struct osr_fabric *f, struct cli_jobs *jobs,
-			      struct osr_diag *diag)
+enum osr_status cli_jobs_read(const char *path, const struct osr_fabric *fabric,
+			      struct cli_jobs *jobs, struct osr_diag *diag)
 {
-	struct job_reader r = { .f = f, .jobs = jobs };
+	struct job_reader reader = { .f = fabric, .jobs = jobs };
 	struct osr_lines lines;
 	enum osr_status st;
 
-	if (!index_hosts(&r))
+	if (!index_hosts(&reader))
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the jobs");
 	if (!path) {
-		st = ask_squeue(&r, diag);
+		st = ask_squeue(&reader, diag);
 	} else {
 		st = osr_lines_open(&lines, path, diag);
 		if (!st) {
-			st = take_jobs(&r, &lines, diag);
+			st = take_jobs(&reader, &lines, diag);
 			osr_lines_close(&lines);
 		}
 	}
-	free(r.host);
+	free(reader.host);
 	return st;
 }
 

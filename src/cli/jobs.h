@@ -24,8 +24,8 @@ struct cli_jobs {
  * Asks squeue if path is NULL. Nodes are matched with the first word of end ports' names, up to the first dot;
  * those that the fabric does not have are passed over. OSR_INVAL: no squeue, or a line that is none of these.
  */
-enum osr_status cli_jobs_read(const char *path, const struct osr_fabric *f, struct cli_jobs *jobs,
-			      struct osr_diag *diag);
+enum osr_status cli_jobs_read(const char *path, const struct osr_fabric *fabric,
+			      struct cli_jobs *jobs, struct osr_diag *diag);
 void cli_jobs_free(struct cli_jobs *jobs);
 
 #endif

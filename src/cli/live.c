@@ -11,22 +11,22 @@
 /* ---- the libraries -------------------------------------------------------------------------- */
 
 /* It stays loaded: there is nothing to gain by letting it go. */
-static enum osr_status load(struct cli_live *l, struct osr_diag *diag)
+static enum osr_status live_load(struct cli_live *live, struct osr_diag *diag)
 {
 	void *handle = dlopen(OSR_LIVE_MODULE, RTLD_NOW | RTLD_LOCAL);
 
 	if (handle)
-		l->module = dlsym(handle, OSR_LIVE_MODULE_SYMBOL);
-	if (!l->module)
+		live->module = dlsym(handle, OSR_LIVE_MODULE_SYMBOL);
+	if (!live->module)
 		return osr_fail(diag, OSR_INVAL,
 				"a live fabric cannot be read: %.200s (it needs libibnetdisc; "
 				"without it, give the output of ibnetdiscover)",
 				dlerror());
-	if (strcmp(l->module->version, OSR_VERSION) != 0)
+	if (strcmp(live->module->version, OSR_VERSION) != 0)
 		return osr_fail(diag, OSR_INVAL,
 				"a live fabric cannot be read: " OSR_LIVE_MODULE
 				" is of osmroutes %s, this is " OSR_VERSION,
-				l->module->version);
+				live->module->version);
 	return OSR_OK;
 }
 
@@ -39,7 +39,7 @@ static enum osr_status bad_input(enum osr_status st)
 /* ---- nodes and cables ----------------------------------------------------------------------- */
 
 /* PortInfo.LinkWidthActive, a bit for each width. */
-static uint8_t width_of(uint8_t code)
+static uint8_t live_width_of(uint8_t code)
 {
 	switch (code) {
 	case 1:
@@ -58,7 +58,7 @@ static uint8_t width_of(uint8_t code)
 }
 
 /* PortInfo.LinkSpeedActive and, from FDR on, LinkSpeedExtActive. */
-static uint8_t speed_of(uint8_t code, uint8_t ext)
+static uint8_t live_speed_of(uint8_t code, uint8_t ext)
 {
 	if (ext & 16)
 		return OSR_SPEED_XDR;
@@ -76,7 +76,7 @@ static uint8_t speed_of(uint8_t code, uint8_t ext)
 			  : OSR_SPEED_UNKNOWN;
 }
 
-static void add_node(struct osr_net *net, const struct osr_live_node *n)
+static void live_add_node(struct osr_net *net, const struct osr_live_node *live_node)
 {
 	static const struct {
 		char letter;
@@ -84,22 +84,25 @@ static void add_node(struct osr_net *net, const struct osr_live_node *n)
 	} kind[] = { [OSR_LIVE_CA] = { 'H', OSR_NET_CA },
 		     [OSR_LIVE_SWITCH] = { 'S', OSR_NET_SWITCH },
 		     [OSR_LIVE_ROUTER] = { 'R', OSR_NET_ROUTER } };
-	unsigned type = n->type >= OSR_LIVE_CA && n->type <= OSR_LIVE_ROUTER ? n->type : OSR_LIVE_CA;
+	unsigned type = live_node->type >= OSR_LIVE_CA && live_node->type <= OSR_LIVE_ROUTER
+				? live_node->type
+				: OSR_LIVE_CA;
 	char id[24];
 	uint32_t node;
 
-	snprintf(id, sizeof(id), "%c-%016" PRIx64, kind[type].letter, n->guid);
-	node = osr_net_node(net, kind[type].type, n->n_ports, id);
+	snprintf(id, sizeof(id), "%c-%016" PRIx64, kind[type].letter, live_node->guid);
+	node = osr_net_node(net, kind[type].type, live_node->n_ports, id);
 	if (node == OSR_NONE)
 		return;
-	osr_net_set_guid(net, node, n->guid);
-	if (n->name[0])
-		net->nodes[node].name = osr_net_description(net, n->name, strlen(n->name));
-	net->nodes[node].enhanced_sp0 = n->enhanced_sp0;
+	osr_net_set_guid(net, node, live_node->guid);
+	if (live_node->name[0])
+		net->nodes[node].name =
+			osr_net_description(net, live_node->name, strlen(live_node->name));
+	net->nodes[node].enhanced_sp0 = live_node->enhanced_sp0;
 }
 
 /* A port that is not up has the VLs that it could have: what the SM would find. */
-static void set_port(struct osr_net_port *to, const struct osr_live_port *from)
+static void live_set_port(struct osr_net_port *to, const struct osr_live_port *from)
 {
 	if (from->guid)
 		to->guid = from->guid;
@@ -110,87 +113,90 @@ static void set_port(struct osr_net_port *to, const struct osr_live_port *from)
 
 static void add_cables(struct osr_net *net, const struct osr_live *live, uint32_t i)
 {
-	const struct osr_live_node *n = &live->nodes[i];
+	const struct osr_live_node *live_node = &live->nodes[i];
 
-	for (unsigned p = n->type == OSR_LIVE_SWITCH ? 0 : 1; p <= n->n_ports; p++) {
-		const struct osr_live_port *port = &n->ports[p];
+	for (unsigned p = live_node->type == OSR_LIVE_SWITCH ? 0 : 1; p <= live_node->n_ports;
+	     p++) {
+		const struct osr_live_port *port = &live_node->ports[p];
 		uint32_t here = osr_net_port(net, i, p);
 
 		if (!port->known && p)
 			continue;
-		set_port(&net->ports[here], port);
+		live_set_port(&net->ports[here], port);
 		if (port->peer != OSR_LIVE_NONE)
 			osr_net_cable(net, here, osr_net_port(net, port->peer, port->peer_port),
-				      width_of(port->width),
-				      speed_of(port->speed, port->speed_ext));
+				      live_width_of(port->width),
+				      live_speed_of(port->speed, port->speed_ext));
 	}
 }
 
-enum osr_status cli_live_net(struct cli_live *l, struct osr_net *net, struct osr_diag *diag)
+enum osr_status cli_live_net(struct cli_live *live, struct osr_net *net, struct osr_diag *diag)
 {
-	enum osr_status st = load(l, diag);
+	enum osr_status st = live_load(live, diag);
 
 	*net = (struct osr_net){ 0 };
 	if (!st)
-		st = l->module->read(&l->read, &l->ask, &l->arena, diag);
+		st = live->module->read(&live->read, &live->ask, &live->arena, diag);
 	if (st)
 		return bad_input(st);
-	for (uint32_t i = 0; i < l->read.n_nodes; i++)
-		add_node(net, &l->read.nodes[i]);
+	for (uint32_t i = 0; i < live->read.n_nodes; i++)
+		live_add_node(net, &live->read.nodes[i]);
 	st = osr_net_status(net, diag);
-	for (uint32_t i = 0; i < l->read.n_nodes && !st; i++)
-		add_cables(net, &l->read, i);
+	for (uint32_t i = 0; i < live->read.n_nodes && !st; i++)
+		add_cables(net, &live->read, i);
 	return st ? st : osr_net_status(net, diag);
 }
 
 /* ---- tables --------------------------------------------------------------------------------- */
 
-static void take_lft(struct osr_tables *t, const struct osr_live_node *n, uint32_t s)
+static void take_lft(struct osr_tables *tables, const struct osr_live_node *live_node, uint32_t s)
 {
-	const struct osr_fabric *f = t->f;
+	const struct osr_fabric *fabric = tables->f;
 
-	t->has_lft[s] = true;
-	for (uint32_t lid = 1; lid <= n->lft_top; lid++) {
-		uint32_t d = lid <= f->max_lid ? f->lid_dest[lid] : OSR_NONE;
+	tables->has_lft[s] = true;
+	for (uint32_t lid = 1; lid <= live_node->lft_top; lid++) {
+		uint32_t d = lid <= fabric->max_lid ? fabric->lid_dest[lid] : OSR_NONE;
 
-		if (n->lft[lid] == OSR_NO_PATH)
+		if (live_node->lft[lid] == OSR_NO_PATH)
 			continue;
 		if (d == OSR_NONE) {
-			t->n_foreign++;
+			tables->n_foreign++;
 			continue;
 		}
-		t->routing.lft[(size_t)d * f->n_switches + s] = n->lft[lid];
-		t->n_entries++;
+		tables->routing.lft[(size_t)d * fabric->n_switches + s] = live_node->lft[lid];
+		tables->n_entries++;
 	}
 }
 
-static void unpack(uint8_t vl[16], const uint8_t packed[8])
+static void live_unpack(uint8_t vl[16], const uint8_t packed[8])
 {
 	for (unsigned sl = 0; sl < 16; sl++)
 		vl[sl] = osr_live_vl(packed, sl);
 }
 
-static void take_switch_sl2vl(struct osr_tables *t, const struct osr_live_node *n, uint32_t s)
+static void take_switch_sl2vl(struct osr_tables *tables, const struct osr_live_node *live_node,
+			      uint32_t s)
 {
-	unsigned width = n->n_ports + 1u;
+	unsigned width = live_node->n_ports + 1u;
 
 	for (unsigned in = 0; in < width; in++)
 		for (unsigned out = 0; out < width; out++)
-			if (osr_live_port_up(n, in) && osr_live_port_up(n, out))
-				unpack(osr_tables_sl2vl(t, s, in, out), n->sl2vl[in * width + out]);
+			if (osr_live_port_up(live_node, in) && osr_live_port_up(live_node, out))
+				live_unpack(osr_tables_sl2vl(tables, s, in, out),
+					    live_node->sl2vl[in * width + out]);
 }
 
-static void take_end_sl2vl(struct osr_tables *t, const struct osr_live_node *n)
+static void take_end_sl2vl(struct osr_tables *tables, const struct osr_live_node *live_node)
 {
 	uint32_t count;
 
-	for (unsigned p = 1; p <= n->n_ports; p++) {
+	for (unsigned p = 1; p <= live_node->n_ports; p++) {
 		const struct osr_owner *owner =
-			osr_tables_owner(t, n->ports[p].guid, false, &count);
+			osr_tables_owner(tables, live_node->ports[p].guid, false, &count);
 
-		for (uint32_t i = 0; osr_live_port_up(n, p) && i < count; i++)
+		for (uint32_t i = 0; osr_live_port_up(live_node, p) && i < count; i++)
 			if (owner[i].term != OSR_NONE)
-				unpack(t->term_sl2vl[owner[i].term], n->sl2vl[p]);
+				live_unpack(tables->term_sl2vl[owner[i].term], live_node->sl2vl[p]);
 	}
 }
 
@@ -208,13 +214,13 @@ static uint32_t count_mlids(const struct osr_live *live, bool *used)
 	return n;
 }
 
-static enum osr_status take_groups(struct osr_tables *t, const struct osr_live *live,
+static enum osr_status take_groups(struct osr_tables *tables, const struct osr_live *live,
 				   struct osr_diag *diag)
 {
-	bool *used = osr_calloc(t->arena, UINT16_MAX + 1, sizeof(*used));
-	uint32_t n_switches = t->f->n_switches, n = used ? count_mlids(live, used) : 0, g = 0;
-	uint64_t(*ports)[4] = osr_calloc(t->arena, (size_t)n * n_switches, sizeof(*ports));
-	uint16_t *mlid = osr_alloc(t->arena, n, sizeof(*mlid));
+	bool *used = osr_calloc(tables->arena, UINT16_MAX + 1, sizeof(*used));
+	uint32_t n_switches = tables->f->n_switches, n = used ? count_mlids(live, used) : 0, g = 0;
+	uint64_t(*ports)[4] = osr_calloc(tables->arena, (size_t)n * n_switches, sizeof(*ports));
+	uint16_t *mlid = osr_alloc(tables->arena, n, sizeof(*mlid));
 
 	if (!used || !ports || !mlid)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for %" PRIu32 " multicast groups",
@@ -223,7 +229,7 @@ static enum osr_status take_groups(struct osr_tables *t, const struct osr_live *
 		if (!used[m])
 			continue;
 		for (uint32_t i = 0; i < live->n_nodes; i++) {
-			uint32_t s = osr_fabric_switch_by_guid(t->f, live->nodes[i].guid);
+			uint32_t s = osr_fabric_switch_by_guid(tables->f, live->nodes[i].guid);
 
 			if (s != OSR_NONE && live->nodes[i].mft && m < live->nodes[i].n_mlids)
 				memcpy(ports[(size_t)g * n_switches + s], live->nodes[i].mft[m],
@@ -231,21 +237,22 @@ static enum osr_status take_groups(struct osr_tables *t, const struct osr_live *
 		}
 		mlid[g++] = (uint16_t)(OSR_MLID_FIRST + m);
 	}
-	t->groups =
+	tables->groups =
 		(struct osr_groups){ .n = n, .mlid = mlid, .ports = (const uint64_t(*)[4])ports };
 	return OSR_OK;
 }
 
 /* The end ports that ask: their LIDs, and the row that every end port has in the answers. */
-static uint32_t who_asks(const struct osr_fabric *f, enum cli_sa sa, uint16_t *slid, uint32_t *row)
+static uint32_t who_asks(const struct osr_fabric *fabric, enum cli_sa sa, uint16_t *slid,
+			 uint32_t *row)
 {
 	uint32_t n = 0;
 
-	for (uint32_t s = 0; s < f->n_switches; s++) {
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		uint32_t of_hosts = OSR_NONE;
 
-		for (uint32_t e = f->term_row[s]; e < f->term_row[s + 1]; e++) {
-			bool host = f->term_weight[e] > 0;
+		for (uint32_t e = fabric->term_row[s]; e < fabric->term_row[s + 1]; e++) {
+			bool host = fabric->term_weight[e] > 0;
 
 			if (host && sa == CLI_SA_SWITCHES && of_hosts != OSR_NONE) {
 				row[e] = of_hosts;
@@ -253,76 +260,81 @@ static uint32_t who_asks(const struct osr_fabric *f, enum cli_sa sa, uint16_t *s
 			}
 			row[e] = n;
 			of_hosts = host ? n : of_hosts;
-			slid[n++] = f->term_lid[e];
+			slid[n++] = fabric->term_lid[e];
 		}
 	}
 	return n;
 }
 
-static enum osr_status take_sls(struct cli_live *l, enum cli_sa sa, struct osr_tables *t,
+static enum osr_status take_sls(struct cli_live *live, enum cli_sa sa, struct osr_tables *tables,
 				struct osr_diag *diag)
 {
-	const struct osr_fabric *f = t->f;
-	uint32_t *row = osr_alloc(t->arena, f->n_terminals, sizeof(*row));
-	uint16_t *slid = osr_alloc(t->arena, f->n_terminals, sizeof(*slid));
-	struct osr_live_paths p = { .slid = slid, .dlid = f->dest_lid, .n_dlids = f->n_dests };
+	const struct osr_fabric *fabric = tables->f;
+	uint32_t *row = osr_alloc(tables->arena, fabric->n_terminals, sizeof(*row));
+	uint16_t *slid = osr_alloc(tables->arena, fabric->n_terminals, sizeof(*slid));
+	struct osr_live_paths live_paths = { .slid = slid,
+					     .dlid = fabric->dest_lid,
+					     .n_dlids = fabric->n_dests };
 	enum osr_status st;
 	uint64_t n;
 
 	if (!row || !slid)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for %u end ports", f->n_terminals);
-	p.n_slids = who_asks(f, sa, slid, row);
-	n = (uint64_t)p.n_slids * p.n_dlids;
+		return osr_fail(diag, OSR_NOMEM, "out of memory for %u end ports",
+				fabric->n_terminals);
+	live_paths.n_slids = who_asks(fabric, sa, slid, row);
+	n = (uint64_t)live_paths.n_slids * live_paths.n_dlids;
 	if (n > CLI_SA_MAX_PAIRS)
 		return osr_fail(diag, OSR_INVAL,
-				"%" PRIu64 " pairs are too many to ask the subnet administrator for "
+				"%" PRIu64
+				" pairs are too many to ask the subnet administrator for "
 				"their SLs: --sa=switches, or --path-sl=FILE",
 				n);
-	p.sl = malloc(n + 1);
-	if (!p.sl)
+	live_paths.sl = malloc(n + 1);
+	if (!live_paths.sl)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the SLs of %" PRIu64 " pairs",
 				n);
-	st = l->module->sls(&p, diag);
+	st = live->module->sls(&live_paths, diag);
 	if (st) {
 		struct osr_diag why = *diag;
 
-		free(p.sl);
-		return osr_fail(diag, bad_input(st), "%.200s: --path-sl=FILE, --sl=N or --sa=none (any SL)",
-				why.text);
+		free(live_paths.sl);
+		return osr_fail(diag, bad_input(st),
+				"%.200s: --path-sl=FILE, --sl=N or --sa=none (any SL)", why.text);
 	}
-	t->paths = (struct osr_paths){ .n_rows = p.n_slids, .row = row, .sl = p.sl };
+	tables->paths =
+		(struct osr_paths){ .n_rows = live_paths.n_slids, .row = row, .sl = live_paths.sl };
 	return OSR_OK;
 }
 
-enum osr_status cli_live_tables(struct cli_live *l, enum cli_sa sa, struct osr_tables *t,
+enum osr_status cli_live_tables(struct cli_live *l, enum cli_sa sa, struct osr_tables *tables,
 				struct osr_diag *diag)
 {
 	const struct osr_live *live = &l->read;
-	enum osr_status st = l->ask.sl2vl ? osr_tables_alloc_sl2vl(t, diag) : OSR_OK;
+	enum osr_status st = l->ask.sl2vl ? osr_tables_alloc_sl2vl(tables, diag) : OSR_OK;
 
 	if (live->n_failed)
 		return osr_fail(diag, OSR_INVAL,
 				"%" PRIu64 " of %" PRIu64 " requests for tables failed, first: %s",
 				live->n_failed, live->n_requests, live->first_failure);
 	for (uint32_t i = 0; i < live->n_nodes && !st; i++) {
-		const struct osr_live_node *n = &live->nodes[i];
-		uint32_t s = osr_fabric_switch_by_guid(t->f, n->guid);
+		const struct osr_live_node *live_node = &live->nodes[i];
+		uint32_t s = osr_fabric_switch_by_guid(tables->f, live_node->guid);
 
-		if (n->type == OSR_LIVE_SWITCH && s != OSR_NONE) {
-			if (n->lft)
-				take_lft(t, n, s);
-			if (n->sl2vl)
-				take_switch_sl2vl(t, n, s);
-		} else if (n->sl2vl) {
-			take_end_sl2vl(t, n);
+		if (live_node->type == OSR_LIVE_SWITCH && s != OSR_NONE) {
+			if (live_node->lft)
+				take_lft(tables, live_node, s);
+			if (live_node->sl2vl)
+				take_switch_sl2vl(tables, live_node, s);
+		} else if (live_node->sl2vl) {
+			take_end_sl2vl(tables, live_node);
 		}
 	}
 	if (!st && l->ask.n_mlids)
-		st = take_groups(t, live, diag);
-	return !st && sa != CLI_SA_NONE ? take_sls(l, sa, t, diag) : st;
+		st = take_groups(tables, live, diag);
+	return !st && sa != CLI_SA_NONE ? take_sls(l, sa, tables, diag) : st;
 }
 
-void cli_live_free(struct cli_live *l)
+void cli_live_free(struct cli_live *live)
 {
-	osr_arena_free(&l->arena);
+	osr_arena_free(&live->arena);
 }

@@ -34,15 +34,15 @@ enum cli_sa {
 #define CLI_SA_MAX_PAIRS 20000000
 
 /* OSR_INVAL: no libraries, no InfiniBand port, or nobody answered. */
-enum osr_status cli_live_net(struct cli_live *l, struct osr_net *net, struct osr_diag *diag);
+enum osr_status cli_live_net(struct cli_live *live, struct osr_net *net, struct osr_diag *diag);
 
 /*
  * Into tables that osr_tables_init() has begun, of the fabric made from that net. OSR_INVAL if
  * anything was not answered: half of the tables give no verdict.
  */
-enum osr_status cli_live_tables(struct cli_live *l, enum cli_sa sa, struct osr_tables *t,
+enum osr_status cli_live_tables(struct cli_live *live, enum cli_sa sa, struct osr_tables *tables,
 				struct osr_diag *diag);
 
-void cli_live_free(struct cli_live *l);
+void cli_live_free(struct cli_live *live);
 
 #endif

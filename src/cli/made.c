@@ -29,15 +29,15 @@ void cli_made_needs_file(const struct out *o, const char *path, struct argp_stat
 
 void cli_made_say(struct out *o, const struct osr_net *net, const char *path)
 {
-	struct osr_net_counts n = osr_net_count(net);
+	struct osr_net_counts net_counts = osr_net_count(net);
 
 	if (o->format == OUT_PEOPLE)
 		return;
 	out_row(o, "summary");
 	out_text(o, "file", path);
-	out_count(o, "switches", n.switches);
-	out_count(o, "cas", n.cas);
-	out_count(o, "routers", n.routers);
-	out_count(o, "cables", n.cables);
-	out_count(o, "switch_cables", n.switch_cables);
+	out_count(o, "switches", net_counts.switches);
+	out_count(o, "cas", net_counts.cas);
+	out_count(o, "routers", net_counts.routers);
+	out_count(o, "cables", net_counts.cables);
+	out_count(o, "switch_cables", net_counts.switch_cables);
 }

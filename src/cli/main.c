@@ -17,7 +17,8 @@ const struct cli_command cli_commands[] = {
 	{ "path", "follow packets from A to B and back: switches, ports, SL, VL", cli_path },
 	{ "users", "list the hosts, pairs and jobs that use a cable", cli_users },
 	{ "whatif", "remove cables or switches: what breaks, what changes", cli_whatif },
-	{ "wiring", "find cables that are missing, swapped or extra in a fabric's plan", cli_wiring },
+	{ "wiring", "find cables that are missing, swapped or extra in a fabric's plan",
+	  cli_wiring },
 	{ "engines", "list the routing engines and their options", cli_engines },
 	{ "conf", "judge a configuration before opensm reads it", cli_conf },
 	{ "export", "write a fabric as a graph: Graphviz or GraphML", cli_export },
@@ -32,8 +33,8 @@ static int usage(FILE *out, int code)
 {
 	fprintf(out, "Usage: osmroutes COMMAND [OPTION...]\n\n"
 		     "Routing engines for OpenSM, offline.\n\nCommands:\n");
-	for (const struct cli_command *c = cli_commands; c->name; c++)
-		fprintf(out, "  %-10s %s\n", c->name, c->summary);
+	for (const struct cli_command *command = cli_commands; command->name; command++)
+		fprintf(out, "  %-10s %s\n", command->name, command->summary);
 	fprintf(out,
 		"\n`osmroutes COMMAND --help` says more. Exit codes: 0 success, 1 a problem was\n"
 		"found or refused, 2 the command line, a file or the output is wrong.\n");

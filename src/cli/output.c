@@ -42,13 +42,13 @@ static const struct out_section *main_section(const struct out *o)
 	return s;
 }
 
-static const struct out_field *find_field(const struct out_section *s, const char *key)
+static const struct out_field *find_field(const struct out_section *out, const char *key)
 {
-	const struct out_field *f = s->fields;
+	const struct out_field *field = out->fields;
 
-	while (f->key && strcmp(f->key, key))
-		f++;
-	return f->key ? f : NULL;
+	while (field->key && strcmp(field->key, key))
+		field++;
+	return field->key ? field : NULL;
 }
 
 void out_row(struct out *o, const char *section)
@@ -72,10 +72,10 @@ void out_row(struct out *o, const char *section)
 
 static void set(struct out *o, const char *key, enum out_type type, json_t *value)
 {
-	const struct out_field *f = find_field(o->section, key);
+	const struct out_field *field = find_field(o->section, key);
 
-	assert(f && f->type == type);
-	(void)f;
+	assert(field && field->type == type);
+	(void)field;
 	(void)type;
 	o->failed |= json_object_set_new(o->row, key, value) != 0;
 }
@@ -164,10 +164,10 @@ void out_note(struct out *o, const char *fmt, ...)
 /* ---- for people ----------------------------------------------------------------------------- */
 
 /* digits < 0: all of them. */
-static const char *cell(const json_t *row, const struct out_field *f, int digits,
+static const char *cell(const json_t *row, const struct out_field *field, int digits,
 			char buf[CELL_SIZE])
 {
-	const json_t *value = json_object_get(row, f->key);
+	const json_t *value = json_object_get(row, field->key);
 
 	if (json_is_string(value))
 		return json_string_value(value);
@@ -179,24 +179,25 @@ static const char *cell(const json_t *row, const struct out_field *f, int digits
 		snprintf(buf, CELL_SIZE, "%.*f", digits, json_real_value(value));
 	else if (json_is_boolean(value))
 		snprintf(buf, CELL_SIZE, "%s",
-			 digits < 0 ? json_is_true(value) ? "true" : "false"
-			 : json_is_true(value) ? "yes" : "no");
+			 digits < 0            ? json_is_true(value) ? "true" : "false"
+			 : json_is_true(value) ? "yes"
+					       : "no");
 	else
 		return NULL;
 	return buf;
 }
 
-static const char *shown(const json_t *row, const struct out_field *f, char buf[CELL_SIZE])
+static const char *shown(const json_t *row, const struct out_field *field, char buf[CELL_SIZE])
 {
-	const char *text = cell(row, f, f->digits, buf);
+	const char *text = cell(row, field, field->digits, buf);
 
 	return text ? text : "-";
 }
 
-static int width_of(const json_t *row, const struct out_field *f, int least)
+static int output_width_of(const json_t *row, const struct out_field *field, int least)
 {
 	char buf[CELL_SIZE];
-	int n = (int)strlen(shown(row, f, buf));
+	int n = (int)strlen(shown(row, field, buf));
 
 	return n > least ? n : least;
 }
@@ -207,39 +208,39 @@ static void print_across(const struct out_section *s, const json_t *rows)
 	size_t n = json_array_size(rows);
 	char buf[CELL_SIZE];
 
-	for (const struct out_field *f = s->fields; f->key; f++) {
-		if (!f->label)
+	for (const struct out_field *field = s->fields; field->key; field++) {
+		if (!field->label)
 			continue;
-		printf("%-*s", MIN_LABEL, f->label);
+		printf("%-*s", MIN_LABEL, field->label);
 		for (size_t i = 0; i < n; i++) {
 			const json_t *row = json_array_get(rows, i);
 			int width = 14;
 
-			for (const struct out_field *g = s->fields; g->key && n > 1; g++)
-				width = g->label ? width_of(row, g, width) : width;
-			printf(" %*s", width, shown(row, f, buf));
+			for (const struct out_field *out = s->fields; out->key && n > 1; out++)
+				width = out->label ? output_width_of(row, out, width) : width;
+			printf(" %*s", width, shown(row, field, buf));
 		}
 		putchar('\n');
 	}
 }
 
-static void print_one(const struct out_section *s, const json_t *rows)
+static void print_one(const struct out_section *out, const json_t *rows)
 {
 	const json_t *row = json_array_get(rows, 0);
 	char buf[CELL_SIZE];
 
-	for (const struct out_field *f = s->fields; f->key; f++)
-		if (f->label)
-			printf("%-*s %s\n", MIN_LABEL, f->label, shown(row, f, buf));
+	for (const struct out_field *field = out->fields; field->key; field++)
+		if (field->label)
+			printf("%-*s %s\n", MIN_LABEL, field->label, shown(row, field, buf));
 }
 
 /* Text to the left, numbers to the right; the last column ends the line. */
-static void print_cell(const struct out_field *f, const char *text, int width, bool first,
+static void print_cell(const struct out_field *field, const char *text, int width, bool first,
 		       bool last)
 {
 	if (!first)
 		fputs("  ", stdout);
-	if (f->type != OUT_TEXT)
+	if (field->type != OUT_TEXT)
 		printf("%*s", width, text);
 	else if (last)
 		fputs(text, stdout);
@@ -247,20 +248,20 @@ static void print_cell(const struct out_field *f, const char *text, int width, b
 		printf("%-*s", width, text);
 }
 
-static void print_rows(const struct out_section *s, const json_t *rows)
+static void print_rows(const struct out_section *out, const json_t *rows)
 {
 	const struct out_field *shown_field[64];
 	int width[64], n = 0;
 	size_t n_rows = json_array_size(rows);
 	char buf[CELL_SIZE];
 
-	for (const struct out_field *f = s->fields; f->key && n < 64; f++) {
-		if (!f->label)
+	for (const struct out_field *field = out->fields; field->key && n < 64; field++) {
+		if (!field->label)
 			continue;
-		width[n] = (int)strlen(f->label);
+		width[n] = (int)strlen(field->label);
 		for (size_t i = 0; i < n_rows; i++)
-			width[n] = width_of(json_array_get(rows, i), f, width[n]);
-		shown_field[n++] = f;
+			width[n] = output_width_of(json_array_get(rows, i), field, width[n]);
+		shown_field[n++] = field;
 	}
 	for (int k = 0; k < n; k++)
 		print_cell(shown_field[k], shown_field[k]->label, width[k], k == 0, k == n - 1);
@@ -274,10 +275,10 @@ static void print_rows(const struct out_section *s, const json_t *rows)
 	}
 }
 
-static bool has_labels(const struct out_section *s)
+static bool has_labels(const struct out_section *out)
 {
-	for (const struct out_field *f = s->fields; f->key; f++)
-		if (f->label)
+	for (const struct out_field *field = out->fields; field->key; field++)
+		if (field->label)
 			return true;
 	return false;
 }
@@ -334,42 +335,42 @@ static bool nest(json_t *to, const char *key, json_t *value)
 }
 
 /* Members in the order of the declaration, whatever the order in which they were set. */
-static bool nest_row(json_t *to, const struct out_section *s, const json_t *row)
+static bool nest_row(json_t *to, const struct out_section *out, const json_t *row)
 {
-	for (const struct out_field *f = s->fields; f->key; f++) {
-		json_t *value = json_object_get(row, f->key);
+	for (const struct out_field *field = out->fields; field->key; field++) {
+		json_t *value = json_object_get(row, field->key);
 
-		if (value && !nest(to, f->key, value))
+		if (value && !nest(to, field->key, value))
 			return false;
 	}
 	return true;
 }
 
-static bool nest_section(json_t *root, const struct out_section *s, const json_t *rows)
+static bool nest_section(json_t *root, const struct out_section *out, const json_t *rows)
 {
 	json_t *list;
 
-	if (s->shape == OUT_HEAD)
-		return !rows || nest_row(root, s, json_array_get(rows, 0));
-	if (s->shape == OUT_ONE && !rows)
+	if (out->shape == OUT_HEAD)
+		return !rows || nest_row(root, out, json_array_get(rows, 0));
+	if (out->shape == OUT_ONE && !rows)
 		return true;
-	list = s->shape == OUT_ONE ? json_object() : json_array();
-	if (json_object_set_new(root, s->name, list))
+	list = out->shape == OUT_ONE ? json_object() : json_array();
+	if (json_object_set_new(root, out->name, list))
 		return false;
-	if (s->shape == OUT_ONE)
-		return nest_row(list, s, json_array_get(rows, 0));
+	if (out->shape == OUT_ONE)
+		return nest_row(list, out, json_array_get(rows, 0));
 	for (size_t i = 0; i < json_array_size(rows); i++) {
 		json_t *item = json_object();
 
 		if (json_array_append_new(list, item) ||
-		    !nest_row(item, s, json_array_get(rows, i)))
+		    !nest_row(item, out, json_array_get(rows, i)))
 			return false;
 	}
 	return true;
 }
 
 /* 17 digits give every double back as it was. */
-static bool print_json(const struct out *o)
+static bool output_print_json(const struct out *o)
 {
 	json_t *root = json_pack("{s:s, s:s}", "command", o->command, "version", OSR_VERSION);
 	bool ok = root != NULL;
@@ -413,17 +414,17 @@ static void print_csv(const struct out *o)
 	const json_t *rows = json_object_get(o->rows, s->name);
 	char buf[CELL_SIZE];
 
-	for (const struct out_field *f = s->fields; f->key; f++)
-		printf("%s%s", f == s->fields ? "" : ",", f->key);
+	for (const struct out_field *field = s->fields; field->key; field++)
+		printf("%s%s", field == s->fields ? "" : ",", field->key);
 	putchar('\n');
 	for (size_t i = 0; i < json_array_size(rows); i++) {
-		for (const struct out_field *f = s->fields; f->key; f++) {
+		for (const struct out_field *field = s->fields; field->key; field++) {
 			const json_t *row = json_array_get(rows, i);
-			const char *text = cell(row, f, -1, buf);
+			const char *text = cell(row, field, -1, buf);
 
-			if (f != s->fields)
+			if (field != s->fields)
 				putchar(',');
-			if (is_formula(json_object_get(row, f->key)))
+			if (is_formula(json_object_get(row, field->key)))
 				putchar('\'');
 			print_csv_cell(text ? text : "");
 		}
@@ -444,7 +445,7 @@ int out_end(struct out *o, int code)
 	if (o->failed)
 		;
 	else if (o->format == OUT_JSON)
-		o->failed = !print_json(o);
+		o->failed = !output_print_json(o);
 	else if (o->format == OUT_CSV)
 		print_csv(o);
 	else
@@ -463,8 +464,8 @@ static void print_schema(const struct out *o)
 
 	for (const struct out_section *s = o->sections; s->name; s++) {
 		printf("%s %s\n", s->name, shape[s->shape]);
-		for (const struct out_field *f = s->fields; f->key; f++)
-			printf("\t%s %s\n", f->key, type[f->type]);
+		for (const struct out_field *field = s->fields; field->key; field++)
+			printf("\t%s %s\n", field->key, type[field->type]);
 	}
 }
 
@@ -487,7 +488,7 @@ static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t output_parse(int key, char *arg, struct argp_state *state)
 {
 	struct out *o = state->input;
 
@@ -506,7 +507,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-const struct argp out_argp = { options, parse, NULL, NULL, NULL, NULL, NULL };
+const struct argp out_argp = { options, output_parse, NULL, NULL, NULL, NULL, NULL };
 
 static void close_stdout(void)
 {

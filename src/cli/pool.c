@@ -19,7 +19,7 @@ static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, NULL, 0 }
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t pool_parse(int key, char *arg, struct argp_state *state)
 {
 	struct cli_pool *pool = state->input;
 
@@ -29,7 +29,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-const struct argp pool_argp = { options, parse, NULL, NULL, NULL, NULL, NULL };
+const struct argp pool_argp = { options, pool_parse, NULL, NULL, NULL, NULL, NULL };
 
 static uint32_t n_threads(const struct cli_pool *pool, uint64_t n_jobs)
 {
@@ -72,7 +72,7 @@ struct progress {
 #define BAR 30
 
 /* A few times a second, and only if standard error is a terminal. */
-static void show(struct progress *p, uint64_t done, uint64_t all)
+static void pool_show(struct progress *p, uint64_t done, uint64_t all)
 {
 	double now = cli_now().wall;
 	uint32_t filled = (uint32_t)(done * BAR / all);
@@ -113,7 +113,7 @@ static bool take_next(struct each *e, uint32_t *i)
 	more = e->failed == e->n && e->n_taken < e->n;
 	if (more) {
 		*i = e->n_taken++;
-		show(&e->progress, *i, e->n);
+		pool_show(&e->progress, *i, e->n);
 	}
 	pthread_mutex_unlock(&e->lock);
 	return more;
@@ -141,8 +141,8 @@ static void *do_each(void *job)
 	return NULL;
 }
 
-enum osr_status cli_each(const struct cli_pool *pool, const char *what, uint32_t n, cli_work_fn work,
-			 void *ctx, struct osr_diag *diag)
+enum osr_status cli_each(const struct cli_pool *pool, const char *what, uint32_t n,
+			 cli_work_fn work, void *ctx, struct osr_diag *diag)
 {
 	struct each e = { .lock = PTHREAD_MUTEX_INITIALIZER,
 			  .work = work,
@@ -180,7 +180,7 @@ struct surveyor {
 	struct osr_diag diag;
 };
 
-static bool take(struct surveyor *s)
+static bool pool_take(struct surveyor *s)
 {
 	struct common *all = s->all;
 	bool more;
@@ -189,7 +189,7 @@ static bool take(struct surveyor *s)
 	all->failed |= s->st != OSR_OK;
 	more = !all->failed && osr_survey_take(&all->survey, &s->w);
 	if (more)
-		show(&all->progress, all->survey.n_taken, all->survey.n_all);
+		pool_show(&all->progress, all->survey.n_taken, all->survey.n_all);
 	pthread_mutex_unlock(&all->lock);
 	return more;
 }
@@ -198,7 +198,7 @@ static void *survey(void *job)
 {
 	struct surveyor *s = job;
 
-	while (take(s))
+	while (pool_take(s))
 		s->st = osr_worker_run(&s->w, &s->diag);
 	return NULL;
 }
@@ -262,7 +262,7 @@ struct counter {
 	struct osr_diag diag;
 };
 
-static void *count(void *job)
+static void *pool_count(void *job)
 {
 	struct counter *c = job;
 
@@ -270,32 +270,33 @@ static void *count(void *job)
 	return NULL;
 }
 
-enum osr_status cli_loads(const struct cli_pool *pool, const struct osr_fabric *f,
-			  const struct osr_routing *r, struct osr_loads *l, struct osr_diag *diag)
+enum osr_status cli_loads(const struct cli_pool *pool, const struct osr_fabric *fabric,
+			  const struct osr_routing *routing, struct osr_loads *loads,
+			  struct osr_diag *diag)
 {
-	uint32_t n = n_threads(pool, f->n_dests);
+	uint32_t n = n_threads(pool, fabric->n_dests);
 	struct counter *c = calloc(n, sizeof(*c));
 	enum osr_status st = OSR_OK;
 
 	if (n && !c)
 		st = osr_fail(diag, OSR_NOMEM, "out of memory for %u threads", n);
 	for (uint32_t i = 0; i < n && !st; i++) {
-		c[i] = (struct counter){ .f = f, .r = r, .st = OSR_BUG };
-		c[i].first = (uint32_t)((uint64_t)f->n_dests * i / n);
-		c[i].end = (uint32_t)((uint64_t)f->n_dests * (i + 1) / n);
-		st = osr_loads_init(&c[i].loads, f, &c[i].arena, diag);
+		c[i] = (struct counter){ .f = fabric, .r = routing, .st = OSR_BUG };
+		c[i].first = (uint32_t)((uint64_t)fabric->n_dests * i / n);
+		c[i].end = (uint32_t)((uint64_t)fabric->n_dests * (i + 1) / n);
+		st = osr_loads_init(&c[i].loads, fabric, &c[i].arena, diag);
 	}
 	if (!st && n)
-		run_threads(count, c, sizeof(*c), n);
+		run_threads(pool_count, c, sizeof(*c), n);
 	for (uint32_t i = 0; c && i < n; i++) {
 		if (!st && c[i].st == OSR_BUG) /* its thread did not start */
-			count(&c[i]);
+			pool_count(&c[i]);
 		if (!st && c[i].st) {
 			st = c[i].st;
 			*diag = c[i].diag;
 		}
 		if (!st)
-			osr_loads_join(l, f, &c[i].loads);
+			osr_loads_join(loads, fabric, &c[i].loads);
 		osr_arena_free(&c[i].arena);
 	}
 	free(c);

@@ -26,15 +26,16 @@ extern const struct argp pool_argp;
  */
 typedef enum osr_status (*cli_work_fn)(void *ctx, uint32_t i, struct osr_diag *diag);
 
-enum osr_status cli_each(const struct cli_pool *pool, const char *what, uint32_t n, cli_work_fn work,
-			 void *ctx, struct osr_diag *diag);
+enum osr_status cli_each(const struct cli_pool *pool, const char *what, uint32_t n,
+			 cli_work_fn work, void *ctx, struct osr_diag *diag);
 
 /* All phases of a survey; `what` stands before the progress bar. */
 enum osr_status cli_survey(const struct cli_pool *pool, const struct osr_survey_in *in,
 			   const char *what, struct osr_survey_sum *sum, struct osr_diag *diag);
 
-/* Loads of all routes; l was given by osr_loads_init(). */
-enum osr_status cli_loads(const struct cli_pool *pool, const struct osr_fabric *f,
-			  const struct osr_routing *r, struct osr_loads *l, struct osr_diag *diag);
+/* Loads of all routes; loads was given by osr_loads_init(). */
+enum osr_status cli_loads(const struct cli_pool *pool, const struct osr_fabric *fabric,
+			  const struct osr_routing *routing, struct osr_loads *loads,
+			  struct osr_diag *diag);
 
 #endif

@@ -20,7 +20,7 @@ struct report {
 	struct osr_loads loads;
 	uint8_t *level; /* [n_switches] cables to the nearest switch with hosts */
 	uint32_t n_levels;
-	uint64_t vl_routes[OSR_MAX_VLS]; /* between hosts, by the VL of the first cable */
+	uint64_t vl_routes[OSR_MAX_VLS];       /* between hosts, by the VL of the first cable */
 	uint32_t n_worst, worst[REPORT_WORST]; /* channels, the most loaded first */
 	uint32_t n_bisections;
 	uint64_t seed;

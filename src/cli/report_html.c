@@ -20,7 +20,8 @@ static const char style[] =
 	"table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.25rem .6rem;"
 	"border-bottom:1px solid var(--line);vertical-align:top}.n{text-align:right;"
 	"font-variant-numeric:tabular-nums}\n"
-	".good:before{content:\"\\2713  \";color:var(--good)}.open:before{content:\"?  \"}.bad:before{content:\"\\2717  \";"
+	".good:before{content:\"\\2713  \";color:var(--good)}.open:before{content:\"?  "
+	"\"}.bad:before{content:\"\\2717  \";"
 	"color:var(--bad)}.bad{color:var(--bad)}ul.verdict{list-style:none;padding:0}\n"
 	".bar{fill:var(--h2)}line{stroke-width:1.2}"
 	".h0{stroke:var(--h0)}.h1{stroke:var(--h1)}.h2{stroke:var(--h2)}.h3{stroke:var(--h3)}"
@@ -30,7 +31,8 @@ static const char style[] =
 	".heat td{border:1px solid var(--line)}"
 	".c0{background:var(--h0)}.c1{background:var(--h1)}.c2{background:var(--h2)}"
 	".c3{background:var(--h3)}.c4{background:var(--h4)}.c5{background:var(--h5)}"
-	"td[class^=c],td[class^=c] small,span[class^=c]{color:var(--ink)}span[class^=c]{padding:0 .4em}\n";
+	"td[class^=c],td[class^=c] small,span[class^=c]{color:var(--ink)}span[class^=c]{padding:0 "
+	".4em}\n";
 
 void report_text(const char *text, FILE *out)
 {
@@ -52,15 +54,15 @@ void report_text(const char *text, FILE *out)
 
 /* ---- verdicts -------------------------------------------------------------------------------- */
 
-static void say_answer(FILE *out, const struct osr_answered *x, const char *question)
+static void say_answer(FILE *out, const struct osr_answered *answered, const char *question)
 {
 	static const char *const class[] = { "open", "good", "bad" };
 
-	fprintf(out, "<li class=\"%s\">%s: %s", class[x->answer], question,
-		osr_answer_name(x->answer));
-	if (x->why[0]) {
+	fprintf(out, "<li class=\"%s\">%s: %s", class[answered->answer], question,
+		osr_answer_name(answered->answer));
+	if (answered->why[0]) {
 		fprintf(out, " (");
-		report_text(x->why, out);
+		report_text(answered->why, out);
 		fprintf(out, ")");
 	}
 	fprintf(out, "</li>\n");
@@ -94,7 +96,8 @@ static void say_verdicts(const struct report *p, FILE *out)
 			" routes are longer than minimal, by %u channels at most</li>\n",
 			p->a->n_longer, p->a->n_from, p->a->max_longer);
 	else
-		fprintf(out, "<li class=\"good\">every route is as short as the graph allows</li>\n");
+		fprintf(out,
+			"<li class=\"good\">every route is as short as the graph allows</li>\n");
 	fprintf(out, "</ul>\n");
 }
 
@@ -109,8 +112,8 @@ static void say_number(FILE *out, const char *what, const char *fmt, double x)
 
 static void say_figures(const struct report *p, FILE *out)
 {
-	const struct cli_analysis *a = p->a;
-	const struct osr_balance *b = &a->balance;
+	const struct cli_analysis *analysis = p->a;
+	const struct osr_balance *balance = &analysis->balance;
 
 	fprintf(out, "<table>\n");
 	say_number(out, "switches", "%.0f", p->f->n_switches);
@@ -118,17 +121,18 @@ static void say_figures(const struct report *p, FILE *out)
 		   p->f->n_channels);
 	say_number(out, "LIDs", "%.0f", p->f->n_dests);
 	say_number(out, "edge forwarding index: routes on the busiest channel", "%.0f",
-		   (double)b->efi);
-	say_number(out, "mean routes on a channel", "%.1f", b->mean);
+		   (double)balance->efi);
+	say_number(out, "mean routes on a channel", "%.1f", balance->mean);
 	say_number(out, "busiest over an even spread", "%.3f",
-		   b->perfect > 0 ? (double)b->efi / b->perfect : 0);
-	say_number(out, "channels of a route between hosts, mean", "%.3f", cli_mean_hops(a));
+		   balance->perfect > 0 ? (double)balance->efi / balance->perfect : 0);
+	say_number(out, "channels of a route between hosts, mean", "%.3f", cli_mean_hops(analysis));
 	if (p->r->n_vls)
 		say_number(out, "virtual lanes used", "%.0f", p->r->n_vls);
-	if (a->bandwidth.n_patterns) {
-		say_number(out, "effective bisection bandwidth, share of a link", "%.4f", a->bandwidth.mean);
-		say_number(out, "&plusmn; 95 % confidence", "%.5f", a->bandwidth.half_width);
-		say_number(out, "random bisections", "%.0f", a->bandwidth.n_patterns);
+	if (analysis->bandwidth.n_patterns) {
+		say_number(out, "effective bisection bandwidth, share of a link", "%.4f",
+			   analysis->bandwidth.mean);
+		say_number(out, "&plusmn; 95 % confidence", "%.5f", analysis->bandwidth.half_width);
+		say_number(out, "random bisections", "%.0f", analysis->bandwidth.n_patterns);
 	}
 	fprintf(out, "</table>\n");
 }
@@ -147,15 +151,17 @@ static uint32_t count_equal(const struct report *p, uint64_t load)
 
 static void say_channel(const struct report *p, uint32_t c, FILE *out)
 {
-	const struct osr_fabric *f = p->f;
+	const struct osr_fabric *fabric = p->f;
 	char a[32], b[32];
 
 	fprintf(out, "<tr><td>");
-	report_text(osr_switch_name(f, f->chan_src[c], a), out);
-	fprintf(out, "</td><td class=\"n\">%u</td><td>", f->chan_port[c]);
-	report_text(osr_switch_name(f, f->chan_dst[c], b), out);
-	fprintf(out, "</td><td class=\"n\">%u</td><td class=\"n\">%" PRIu64 "</td><td class=\"n\">%.2f</td></tr>\n",
-		f->chan_port[f->chan_rev[c]], p->loads.load[c],
+	report_text(osr_switch_name(fabric, fabric->chan_src[c], a), out);
+	fprintf(out, "</td><td class=\"n\">%u</td><td>", fabric->chan_port[c]);
+	report_text(osr_switch_name(fabric, fabric->chan_dst[c], b), out);
+	fprintf(out,
+		"</td><td class=\"n\">%u</td><td class=\"n\">%" PRIu64
+		"</td><td class=\"n\">%.2f</td></tr>\n",
+		fabric->chan_port[fabric->chan_rev[c]], p->loads.load[c],
 		p->a->balance.perfect > 0 ? (double)p->loads.load[c] / p->a->balance.perfect : 0);
 }
 
@@ -188,27 +194,36 @@ static void say_worst(const struct report *p, FILE *out)
 /* One sentence on what to do. */
 static void say_advice(const struct report *p, FILE *out)
 {
-	const struct osr_balance *b = &p->a->balance;
-	double over = b->perfect > 0 ? (double)b->efi / b->perfect : 1;
-	const struct osr_fabric *f = p->f;
+	const struct osr_balance *balance = &p->a->balance;
+	double over = balance->perfect > 0 ? (double)balance->efi / balance->perfect : 1;
+	const struct osr_fabric *fabric = p->f;
 	char x[32], y[32];
 
 	fprintf(out, "<p><b>What to do:</b> ");
 	if (p->a->found.on[OSR_ASK_ONE_WAY].answer == OSR_REFUTED) {
-		fprintf(out, "these tables can deadlock. Take an engine that is free of deadlock on this fabric, "
+		fprintf(out, "these tables can deadlock. Take an engine that is free of deadlock "
+			     "on this fabric, "
 			     "dfsssp for one.");
 	} else if (over <= 1.35) {
-		fprintf(out, "nothing%s. The busiest channel carries %.2f times what an even spread would give it.",
+		fprintf(out,
+			"nothing%s. The busiest channel carries %.2f times what an even spread "
+			"would give it.",
 			p->a->found.on[OSR_ASK_ANY_SL].answer == OSR_REFUTED
 				? ", if programs take the SL of the path record"
 				: "",
 			over);
 	} else {
-		fprintf(out, "the busiest channel carries %.2f times what an even spread would give it: from ", over);
-		report_text(osr_switch_name(f, f->chan_src[b->efi_channel], x), out);
-		fprintf(out, " port %u to ", f->chan_port[b->efi_channel]);
-		report_text(osr_switch_name(f, f->chan_dst[b->efi_channel], y), out);
-		fprintf(out, ". See whether cables beside it are missing (osmroutes wiring), and whether another "
+		fprintf(out,
+			"the busiest channel carries %.2f times what an even spread would give it: "
+			"from ",
+			over);
+		report_text(osr_switch_name(fabric, fabric->chan_src[balance->efi_channel], x),
+			    out);
+		fprintf(out, " port %u to ", fabric->chan_port[balance->efi_channel]);
+		report_text(osr_switch_name(fabric, fabric->chan_dst[balance->efi_channel], y),
+			    out);
+		fprintf(out, ". See whether cables beside it are missing (osmroutes wiring), and "
+			     "whether another "
 			     "engine spreads better (osmroutes compare).");
 	}
 	fprintf(out, "</p>\n");
@@ -231,7 +246,7 @@ static void say_lanes(const struct report *p, FILE *out)
 			 "routes between hosts", out);
 }
 
-static void say_hops(const struct report *p, FILE *out)
+static void report_html_say_hops(const struct report *p, FILE *out)
 {
 	char text[OSR_LOADS_MAX_HOPS + 1][8];
 	const char *labels[OSR_LOADS_MAX_HOPS + 1];
@@ -248,9 +263,12 @@ static void say_hops(const struct report *p, FILE *out)
 static void say_legend(const struct report_picture *pic, FILE *out)
 {
 	fprintf(out,
-		"<p class=\"note\">Lines are cables between switches, by what they carry of an even spread: up to "
-		"<span class=\"c0\">0.5</span> <span class=\"c1\">1.35</span> <span class=\"c2\">1.8</span> "
-		"<span class=\"c3\">2.5</span> <span class=\"c4\">4</span> <span class=\"c5\">more</span> times. "
+		"<p class=\"note\">Lines are cables between switches, by what they carry of an "
+		"even spread: up to "
+		"<span class=\"c0\">0.5</span> <span class=\"c1\">1.35</span> <span "
+		"class=\"c2\">1.8</span> "
+		"<span class=\"c3\">2.5</span> <span class=\"c4\">4</span> <span "
+		"class=\"c5\">more</span> times. "
 		"Point at one for its name. %s</p>\n",
 		pic->caption);
 }
@@ -295,6 +313,6 @@ void report_page(const struct report *p, FILE *out)
 	say_lanes(p, out);
 	fprintf(out, "<h2>Length of the routes</h2>\n<p class=\"note\">Routes between hosts by "
 		     "the channels between switches they cross.</p>\n");
-	say_hops(p, out);
+	report_html_say_hops(p, out);
 	fprintf(out, "</body></html>\n");
 }

@@ -39,8 +39,8 @@ static int compare_seats(const void *x, const void *y)
 /* Rows, from the hosts at the bottom upwards; within one, sub-trees are neighbours. */
 static bool place_rows(const struct report *p, struct osr_arena *arena, struct report_picture *pic)
 {
-	const struct osr_fabric *f = p->f;
-	struct seat *seat = osr_alloc(arena, f->n_switches, sizeof(*seat));
+	const struct osr_fabric *fabric = p->f;
+	struct seat *seat = osr_alloc(arena, fabric->n_switches, sizeof(*seat));
 	uint32_t n_of[256] = { 0 }, seen[256] = { 0 };
 	struct osr_diag diag;
 	struct osr_pgft tree;
@@ -48,8 +48,9 @@ static bool place_rows(const struct report *p, struct osr_arena *arena, struct r
 
 	if (!seat)
 		return false;
-	known = !osr_pgft_find(f, &(struct osr_pgft_options){ .max_missing = 30 }, arena, &tree, &diag);
-	for (uint32_t v = 0; v < f->n_switches; v++) {
+	known = !osr_pgft_find(fabric, &(struct osr_pgft_options){ .max_missing = 30 }, arena,
+			       &tree, &diag);
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
 		seat[v] = (struct seat){ .level = p->level[v], .v = v };
 		if (known && tree.sw_level[v]) {
 			seat[v].tree = tree.sw_tree[v];
@@ -58,21 +59,22 @@ static bool place_rows(const struct report *p, struct osr_arena *arena, struct r
 		}
 		n_of[p->level[v]]++;
 	}
-	qsort(seat, f->n_switches, sizeof(*seat), compare_seats);
+	qsort(seat, fabric->n_switches, sizeof(*seat), compare_seats);
 	pic->height = ROW * (p->n_levels - 1) + 2 * MARGIN;
-	for (uint32_t i = 0; i < f->n_switches; i++) {
+	for (uint32_t i = 0; i < fabric->n_switches; i++) {
 		uint32_t level = seat[i].level;
 
 		pic->at[seat[i].v].x = REPORT_WIDTH * (seen[level]++ + 0.5) / n_of[level];
 		pic->at[seat[i].v].y = pic->height - MARGIN - ROW * level;
 	}
-	pic->caption = "Rows are levels, the switches with most of the hosts at the bottom; sub-trees stand side by side.";
+	pic->caption = "Rows are levels, the switches with most of the hosts at the bottom; "
+		       "sub-trees stand side by side.";
 	return true;
 }
 
 /* The first two dimensions down and across, then planes across and down. */
-static void place_coordinates(const struct osr_fabric *f, const uint16_t *coord, uint32_t n_dims,
-			      const uint32_t *size, struct report_picture *pic)
+static void place_coordinates(const struct osr_fabric *fabric, const uint16_t *coord,
+			      uint32_t n_dims, const uint32_t *size, struct report_picture *pic)
 {
 	uint32_t across = 1, down = 1;
 	double x_step, y_step;
@@ -86,7 +88,7 @@ static void place_coordinates(const struct osr_fabric *f, const uint16_t *coord,
 	x_step = (REPORT_WIDTH - 2 * MARGIN) / across;
 	y_step = down == 1 ? 80 : x_step < 60 ? (x_step < 14 ? 14 : x_step) : 60;
 	pic->height = y_step * down + 2 * MARGIN;
-	for (uint32_t v = 0; v < f->n_switches; v++) {
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
 		uint32_t place[2] = { 0, 0 }, scale[2] = { 1, 1 };
 		double gap[2] = { 0, 0 };
 
@@ -99,35 +101,39 @@ static void place_coordinates(const struct osr_fabric *f, const uint16_t *coord,
 			gap[k] += i > 1 ? 0 : 0.15 * ((double)size[i] / 2 - c - 0.5) / size[i];
 		}
 		/* A little aslant, so that cables around do not hide those between. */
-		pic->at[v].x = MARGIN + x_step * (place[0] + 0.5 + gap[0]) + 0.12 * x_step * (place[1] % 3);
-		pic->at[v].y = MARGIN + y_step * (place[1] + 0.5 + gap[1]) + 0.12 * y_step * (place[0] % 3);
+		pic->at[v].x = MARGIN + x_step * (place[0] + 0.5 + gap[0]) +
+			       0.12 * x_step * (place[1] % 3);
+		pic->at[v].y = MARGIN + y_step * (place[1] + 0.5 + gap[1]) +
+			       0.12 * y_step * (place[0] % 3);
 	}
-	pic->caption = "Every switch stands at its coordinates; from the third dimension on planes stand side by side.";
+	pic->caption = "Every switch stands at its coordinates; from the third dimension on planes "
+		       "stand side by side.";
 }
 
 static bool place_grid(const struct report *p, struct osr_arena *arena, struct report_picture *pic)
 {
-	const struct osr_fabric *f = p->f;
+	const struct osr_fabric *fabric = p->f;
 	uint32_t size[OSR_MAX_DIMS + 1];
 	struct osr_product product;
 	struct osr_diag diag;
 	struct osr_grid grid;
 
-	if (!osr_product_find(f, arena, &product, &diag)) {
+	if (!osr_product_find(fabric, arena, &product, &diag)) {
 		if (product.n_dims < 2)
 			return false;
-		place_coordinates(f, product.coord, product.n_dims, product.size, pic);
+		place_coordinates(fabric, product.coord, product.n_dims, product.size, pic);
 		return true;
 	}
-	if (osr_grid_find(f, NULL, arena, arena, &grid, &diag) || grid.n_placed != f->n_switches)
+	if (osr_grid_find(fabric, NULL, arena, arena, &grid, &diag) ||
+	    grid.n_placed != fabric->n_switches)
 		return false;
 	for (uint32_t i = 0; i < grid.shape.n_dims; i++)
 		size[i] = grid.shape.size[i];
-	place_coordinates(f, grid.coord, grid.shape.n_dims, size, pic);
+	place_coordinates(fabric, grid.coord, grid.shape.n_dims, size, pic);
 	return true;
 }
 
-static uint32_t root_of(uint32_t *group, uint32_t v)
+static uint32_t report_place_root_of(uint32_t *group, uint32_t v)
 {
 	while (group[v] != v)
 		v = group[v] = group[group[v]];
@@ -135,70 +141,73 @@ static uint32_t root_of(uint32_t *group, uint32_t v)
 }
 
 /* Neighbours that both ends of a channel have. */
-static uint32_t shared_neighbours(const struct osr_fabric *f, uint32_t c, uint32_t *stamp)
+static uint32_t shared_neighbours(const struct osr_fabric *fabric, uint32_t c, uint32_t *stamp)
 {
-	uint32_t u = f->chan_src[c], v = f->chan_dst[c], n = 0;
+	uint32_t u = fabric->chan_src[c], v = fabric->chan_dst[c], n = 0;
 
-	for (uint32_t e = f->chan_row[u]; e < f->chan_row[u + 1]; e++)
-		stamp[f->chan_dst[e]] = c + 1;
-	for (uint32_t e = f->chan_row[v]; e < f->chan_row[v + 1]; e++)
-		if (stamp[f->chan_dst[e]] == c + 1) {
-			stamp[f->chan_dst[e]] = 0;
+	for (uint32_t e = fabric->chan_row[u]; e < fabric->chan_row[u + 1]; e++)
+		stamp[fabric->chan_dst[e]] = c + 1;
+	for (uint32_t e = fabric->chan_row[v]; e < fabric->chan_row[v + 1]; e++)
+		if (stamp[fabric->chan_dst[e]] == c + 1) {
+			stamp[fabric->chan_dst[e]] = 0;
 			n++;
 		}
 	return n;
 }
 
 /* Groups are joined by cables whose ends share more than half of what any two share; false: none, or one. */
-static bool find_groups(const struct osr_fabric *f, struct osr_arena *arena, uint32_t *group)
+static bool find_groups(const struct osr_fabric *fabric, struct osr_arena *arena, uint32_t *group)
 {
-	uint32_t *stamp = osr_calloc(arena, f->n_switches, sizeof(*stamp));
-	uint32_t *shared = osr_alloc(arena, (size_t)f->n_channels + 1, sizeof(*shared));
+	uint32_t *stamp = osr_calloc(arena, fabric->n_switches, sizeof(*stamp));
+	uint32_t *shared = osr_alloc(arena, (size_t)fabric->n_channels + 1, sizeof(*shared));
 	uint32_t most = 0, n = 0;
 
 	if (!stamp || !shared)
 		return false;
-	for (uint32_t v = 0; v < f->n_switches; v++)
+	for (uint32_t v = 0; v < fabric->n_switches; v++)
 		group[v] = v;
-	for (uint32_t c = 0; c < f->n_channels; c++) {
-		shared[c] = shared_neighbours(f, c, stamp);
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		shared[c] = shared_neighbours(fabric, c, stamp);
 		most = shared[c] > most ? shared[c] : most;
 	}
-	for (uint32_t c = 0; c < f->n_channels && most; c++) {
-		uint32_t a = root_of(group, f->chan_src[c]), b = root_of(group, f->chan_dst[c]);
+	for (uint32_t c = 0; c < fabric->n_channels && most; c++) {
+		uint32_t a = report_place_root_of(group, fabric->chan_src[c]),
+			 b = report_place_root_of(group, fabric->chan_dst[c]);
 
 		if (a != b && 2 * shared[c] > most)
 			group[a > b ? a : b] = a > b ? b : a;
 	}
-	for (uint32_t v = 0; v < f->n_switches; v++) {
-		group[v] = root_of(group, v);
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+		group[v] = report_place_root_of(group, v);
 		n += group[v] == v;
 	}
-	return n > 1 && 3 * n <= f->n_switches;
+	return n > 1 && 3 * n <= fabric->n_switches;
 }
 
 /* A circle of groups, each a circle. */
-static bool place_groups(const struct report *p, struct osr_arena *arena, struct report_picture *pic)
+static bool place_groups(const struct report *p, struct osr_arena *arena,
+			 struct report_picture *pic)
 {
-	const struct osr_fabric *f = p->f;
-	uint32_t *group = osr_alloc(arena, f->n_switches, sizeof(*group));
-	uint32_t *number = osr_alloc(arena, f->n_switches, sizeof(*number));
-	uint32_t *members = osr_calloc(arena, f->n_switches, sizeof(*members));
-	uint32_t *seen = osr_calloc(arena, f->n_switches, sizeof(*seen));
+	const struct osr_fabric *fabric = p->f;
+	uint32_t *group = osr_alloc(arena, fabric->n_switches, sizeof(*group));
+	uint32_t *number = osr_alloc(arena, fabric->n_switches, sizeof(*number));
+	uint32_t *members = osr_calloc(arena, fabric->n_switches, sizeof(*members));
+	uint32_t *seen = osr_calloc(arena, fabric->n_switches, sizeof(*seen));
 	uint32_t n = 0;
 	double far, near;
 
-	if (!group || !number || !members || !seen || !find_groups(f, arena, group))
+	if (!group || !number || !members || !seen || !find_groups(fabric, arena, group))
 		return false;
-	for (uint32_t v = 0; v < f->n_switches; v++) {
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
 		if (group[v] == v)
 			number[v] = n++;
 		members[group[v]]++;
 	}
 	pic->height = REPORT_WIDTH;
-	near = 2.2 * REPORT_WIDTH / n < REPORT_WIDTH / 8 ? 1.1 * REPORT_WIDTH / n : REPORT_WIDTH / 16;
+	near = 2.2 * REPORT_WIDTH / n < REPORT_WIDTH / 8 ? 1.1 * REPORT_WIDTH / n
+							 : REPORT_WIDTH / 16;
 	far = REPORT_WIDTH / 2 - MARGIN - near;
-	for (uint32_t v = 0; v < f->n_switches; v++) {
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
 		double turn = 2 * M_PI * number[group[v]] / n;
 		double own = turn + 2 * M_PI * seen[group[v]]++ / members[group[v]];
 

@@ -29,27 +29,27 @@ static uint64_t busier(const struct report *p, uint32_t c)
 
 static void draw_cables(const struct report *p, const struct report_place *at, FILE *out)
 {
-	const struct osr_fabric *f = p->f;
+	const struct osr_fabric *fabric = p->f;
 	char a[32], b[32];
 
 	/* The busiest on top. */
 	for (uint32_t heat = 0; heat <= 5; heat++) {
-		for (uint32_t c = 0; c < f->n_channels; c++) {
-			uint32_t v = f->chan_src[c], u = f->chan_dst[c];
+		for (uint32_t c = 0; c < fabric->n_channels; c++) {
+			uint32_t v = fabric->chan_src[c], u = fabric->chan_dst[c];
 
-			if (c > f->chan_rev[c] || report_heat(p, busier(p, c)) != heat)
+			if (c > fabric->chan_rev[c] || report_heat(p, busier(p, c)) != heat)
 				continue;
 			fprintf(out,
 				"<line class=\"h%u\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" "
 				"y2=\"%.1f\"><title>",
 				heat, at[v].x, at[v].y, at[u].x, at[u].y);
-			report_text(osr_switch_name(f, v, a), out);
-			fprintf(out, " port %u, ", f->chan_port[c]);
-			report_text(osr_switch_name(f, u, b), out);
+			report_text(osr_switch_name(fabric, v, a), out);
+			fprintf(out, " port %u, ", fabric->chan_port[c]);
+			report_text(osr_switch_name(fabric, u, b), out);
 			fprintf(out,
 				" port %u: %" PRIu64 " and %" PRIu64 " routes</title></line>\n",
-				f->chan_port[f->chan_rev[c]], p->loads.load[c],
-				p->loads.load[f->chan_rev[c]]);
+				fabric->chan_port[fabric->chan_rev[c]], p->loads.load[c],
+				p->loads.load[fabric->chan_rev[c]]);
 		}
 	}
 }
@@ -65,28 +65,28 @@ static uint64_t busiest_of(const struct report *p, uint32_t v)
 
 void report_draw_fabric(const struct report *p, const struct report_picture *pic, FILE *out)
 {
-	const struct osr_fabric *f = p->f;
-	double size = f->n_switches > 400 ? 2 : f->n_switches > 80 ? 4 : 8;
+	const struct osr_fabric *fabric = p->f;
+	double size = fabric->n_switches > 400 ? 2 : fabric->n_switches > 80 ? 4 : 8;
 	const struct report_place *at = pic->at;
 	char name[32];
 
 	fprintf(out, "<svg viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"the fabric\">\n",
 		WIDTH, pic->height);
-	if (f->n_channels / 2 <= MAX_CABLES)
+	if (fabric->n_channels / 2 <= MAX_CABLES)
 		draw_cables(p, at, out);
-	for (uint32_t v = 0; v < f->n_switches; v++) {
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
 		fprintf(out, "<circle class=\"s%u\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.0f\"><title>",
 			report_heat(p, busiest_of(p, v)), at[v].x, at[v].y, size);
-		report_text(osr_switch_name(f, v, name), out);
+		report_text(osr_switch_name(fabric, v, name), out);
 		fprintf(out, ": %u hosts, %u cables to switches</title></circle>\n",
-			f->sw_sources[v], f->chan_row[v + 1] - f->chan_row[v]);
+			fabric->sw_sources[v], fabric->chan_row[v + 1] - fabric->chan_row[v]);
 	}
 	fprintf(out, "</svg>\n");
-	if (f->n_channels / 2 > MAX_CABLES)
+	if (fabric->n_channels / 2 > MAX_CABLES)
 		fprintf(out,
 			"<p class=\"note\">%u cables are too many to draw; a switch has the colour "
 			"of its busiest cable.</p>\n",
-			f->n_channels / 2);
+			fabric->n_channels / 2);
 }
 
 /* ---- bars ------------------------------------------------------------------------------------ */
@@ -143,7 +143,7 @@ void report_draw_loads(const struct report *p, FILE *out)
 /* A cell for each pair of levels: the largest and the mean load of the channels between them. */
 void report_draw_levels(const struct report *p, FILE *out)
 {
-	const struct osr_fabric *f = p->f;
+	const struct osr_fabric *fabric = p->f;
 
 	fprintf(out, "<table class=\"heat\"><tr><th>from level</th>");
 	for (uint32_t to = 0; to < p->n_levels; to++)
@@ -154,11 +154,11 @@ void report_draw_levels(const struct report *p, FILE *out)
 		for (uint32_t to = 0; to < p->n_levels; to++) {
 			uint64_t n = 0, most = 0, sum = 0;
 
-			for (uint32_t c = 0; c < f->n_channels; c++) {
+			for (uint32_t c = 0; c < fabric->n_channels; c++) {
 				uint64_t load = p->loads.load[c];
 
-				if (p->level[f->chan_src[c]] != from ||
-				    p->level[f->chan_dst[c]] != to)
+				if (p->level[fabric->chan_src[c]] != from ||
+				    p->level[fabric->chan_dst[c]] != to)
 					continue;
 				n++;
 				sum += load;

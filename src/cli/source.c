@@ -7,7 +7,7 @@
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t source_parse(int key, char *arg, struct argp_state *state)
 {
 	struct cli_source *s = state->input;
 
@@ -25,7 +25,7 @@ static const struct argp_child children[] = { { &input_argp, 0, NULL, 0 },
 					      { &dumps_argp, 0, NULL, 0 },
 					      { NULL, 0, NULL, 0 } };
 
-const struct argp source_argp = { NULL, parse, NULL, NULL, children, NULL, NULL };
+const struct argp source_argp = { NULL, source_parse, NULL, NULL, children, NULL, NULL };
 
 /* ---- the work ------------------------------------------------------------------------------- */
 
@@ -40,7 +40,8 @@ static enum osr_status load_engine(struct cli_source *s, struct osr_diag *diag)
 		return st;
 	cli_tables_make(&s->who, 0, &s->in.fabric, NULL, &s->made);
 	if (s->made.st)
-		return osr_fail(diag, s->made.st, "%s: %.400s", cli_source_name(s), s->made.diag.text);
+		return osr_fail(diag, s->made.st, "%s: %.400s", cli_source_name(s),
+				s->made.diag.text);
 	s->gen = (struct osr_generation){ .routing = &s->made.routing };
 	return OSR_OK;
 }
@@ -91,7 +92,7 @@ bool cli_source_any_sl(const struct cli_source *s)
 
 uint8_t cli_source_sl(const struct cli_source *s, uint32_t term, uint32_t dest)
 {
-	const struct osr_routing *r = s->gen.routing;
+	const struct osr_routing *routing = s->gen.routing;
 	const struct osr_paths *p = s->gen.paths;
 	size_t n_dests = s->in.fabric.n_dests;
 
@@ -99,8 +100,9 @@ uint8_t cli_source_sl(const struct cli_source *s, uint32_t term, uint32_t dest)
 		return (uint8_t)s->dumps.sl;
 	if (p)
 		return p->row[term] == OSR_NONE ? OSR_NO_SL : p->sl[p->row[term] * n_dests + dest];
-	if (r->sl)
-		return r->sl[(size_t)dest * r->n_switches + s->in.fabric.term_switch[term]];
+	if (routing->sl)
+		return routing
+			->sl[(size_t)dest * routing->n_switches + s->in.fabric.term_switch[term]];
 	return 0;
 }
 
@@ -113,12 +115,13 @@ uint8_t cli_source_term_vl(const struct cli_source *s, uint32_t term, uint8_t sl
 	return s->gen.routing->sl2vl ? s->gen.routing->ca_sl2vl[sl] : sl;
 }
 
-uint8_t cli_source_switch_vl(const struct cli_source *s, uint32_t sw, uint8_t in, uint8_t out, uint8_t sl)
+uint8_t cli_source_switch_vl(const struct cli_source *s, uint32_t sw, uint8_t in, uint8_t out,
+			     uint8_t sl)
 {
-	const struct osr_routing *r = s->gen.routing;
+	const struct osr_routing *routing = s->gen.routing;
 	size_t pair = in * ((size_t)s->in.fabric.sw_n_ports[sw] + 1) + out;
 
 	if (sl > 15)
 		return OSR_VL_UNSET;
-	return r->sl2vl ? r->sl2vl[r->sl2vl_row[sw] + pair][sl] : sl;
+	return routing->sl2vl ? routing->sl2vl[routing->sl2vl_row[sw] + pair][sl] : sl;
 }

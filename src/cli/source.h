@@ -49,6 +49,7 @@ bool cli_source_any_sl(const struct cli_source *s);
 
 /* The VL on which a terminal sends, and on which a switch passes a packet on; OSR_VL_UNSET: not known. */
 uint8_t cli_source_term_vl(const struct cli_source *s, uint32_t term, uint8_t sl);
-uint8_t cli_source_switch_vl(const struct cli_source *s, uint32_t sw, uint8_t in, uint8_t out, uint8_t sl);
+uint8_t cli_source_switch_vl(const struct cli_source *s, uint32_t sw, uint8_t in, uint8_t out,
+			     uint8_t sl);
 
 #endif

@@ -30,8 +30,7 @@ static void *stored_bytes(const char *path, size_t *size, struct osr_diag *diag)
 		osr_fail(diag, OSR_INVAL, "%.300s: cannot be read to its end", path);
 		free(buf);
 		buf = NULL;
-	}
-	else
+	} else
 		*size = (size_t)st.st_size;
 	if (in)
 		fclose(in);
@@ -39,7 +38,7 @@ static void *stored_bytes(const char *path, size_t *size, struct osr_diag *diag)
 }
 
 enum osr_status cli_stored_read(const char *path, const struct osr_engine *engine,
-				const struct osr_values *v, struct cli_stored *s,
+				const struct osr_values *values, struct cli_stored *stored,
 				struct osr_diag *diag)
 {
 	struct osr_arena scratch = { 0 };
@@ -47,19 +46,20 @@ enum osr_status cli_stored_read(const char *path, const struct osr_engine *engin
 	void *buf = stored_bytes(path, &size, diag);
 	enum osr_status st = OSR_INVAL;
 
-	*s = (struct cli_stored){ .last.digest = 0 };
+	*stored = (struct cli_stored){ .last.digest = 0 };
 	if (buf)
-		st = osr_store_read(buf, size, path, engine->name, osr_options_key(engine, v),
-				    &s->arena, &s->home_arena, &scratch, &s->last, &s->home, diag);
+		st = osr_store_read(buf, size, path, engine->name, osr_options_key(engine, values),
+				    &stored->arena, &stored->home_arena, &scratch, &stored->last,
+				    &stored->home, diag);
 	osr_arena_free(&scratch);
 	free(buf);
 	return st;
 }
 
-void cli_stored_free(struct cli_stored *s)
+void cli_stored_free(struct cli_stored *stored)
 {
-	osr_arena_free(&s->arena);
-	osr_arena_free(&s->home_arena);
+	osr_arena_free(&stored->arena);
+	osr_arena_free(&stored->home_arena);
 }
 
 enum osr_status cli_stored_write(const char *path, const struct osr_job *job,

@@ -12,9 +12,9 @@ struct cli_stored {
 
 /* Checked again, in full. Files of another engine, or of other values of its options, are refused. */
 enum osr_status cli_stored_read(const char *path, const struct osr_engine *engine,
-				const struct osr_values *v, struct cli_stored *s,
+				const struct osr_values *values, struct cli_stored *stored,
 				struct osr_diag *diag);
-void cli_stored_free(struct cli_stored *s);
+void cli_stored_free(struct cli_stored *stored);
 
 /* engine: the one in job, with its values there. */
 enum osr_status cli_stored_write(const char *path, const struct osr_job *job,

@@ -8,15 +8,7 @@
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
-enum {
-	OPT_TABLES = 0x3000,
-	OPT_LFT,
-	OPT_VLS,
-	OPT_CONFIG,
-	OPT_OSMCONF,
-	OPT_MCAST,
-	OPT_NO_MCAST
-};
+enum { OPT_TABLES = 0x3000, OPT_LFT, OPT_VLS, OPT_CONFIG, OPT_OSMCONF, OPT_MCAST, OPT_NO_MCAST };
 
 #define ASSUMED_VLS 8 /* what most switches have, and ibsim's */
 
@@ -46,71 +38,72 @@ static const struct argp_option table_options[] = {
 	{ NULL, 0, NULL, 0, NULL, 0 }
 };
 
-static void add(struct cli_subjects *s, const struct osr_engine *engine, const char *file,
-		struct argp_state *state)
+static void subject_add(struct cli_subjects *subjects, const struct osr_engine *engine,
+			const char *file, struct argp_state *state)
 {
-	if (s->n == CLI_MAX_SUBJECTS)
+	if (subjects->n == CLI_MAX_SUBJECTS)
 		argp_error(state, "at most %d engines and files at a time", CLI_MAX_SUBJECTS);
-	s->item[s->n++] = (struct cli_subject){ .engine = engine, .file = file };
+	subjects->item[subjects->n++] = (struct cli_subject){ .engine = engine, .file = file };
 }
 
-static void add_all(struct cli_subjects *s, struct argp_state *state)
+static void subject_add_all(struct cli_subjects *subjects, struct argp_state *state)
 {
 	for (uint32_t i = 0; osr_engines[i]; i++)
-		add(s, osr_engines[i], NULL, state);
+		subject_add(subjects, osr_engines[i], NULL, state);
 }
 
-static void add_engine(struct cli_subjects *s, const char *name, struct argp_state *state)
+static void add_engine(struct cli_subjects *subjects, const char *name, struct argp_state *state)
 {
-	const struct osr_engine *e = osr_engine_find(name);
+	const struct osr_engine *engine = osr_engine_find(name);
 
 	if (!strcmp(name, "all")) {
-		s->all_named = true;
-		add_all(s, state);
+		subjects->all_named = true;
+		subject_add_all(subjects, state);
 		return;
 	}
-	if (!e)
+	if (!engine)
 		argp_error(state, "no engine \"%s\"; `osmroutes engines` lists them", name);
-	add(s, e, NULL, state);
+	subject_add(subjects, engine, NULL, state);
 }
 
 static error_t parse_engine(int key, char *arg, struct argp_state *state)
 {
-	struct cli_subjects *s = state->input;
+	struct cli_subjects *subjects = state->input;
 
 	switch (key) {
 	case 'e':
-		add_engine(s, arg, state);
+		add_engine(subjects, arg, state);
 		return 0;
 	case 'o':
-		if (s->n_settings == CLI_MAX_SETTINGS)
+		if (subjects->n_settings == CLI_MAX_SETTINGS)
 			argp_error(state, "at most %d options", CLI_MAX_SETTINGS);
-		s->setting[s->n_settings++] = arg;
+		subjects->setting[subjects->n_settings++] = arg;
 		return 0;
 	case OPT_VLS:
-		s->link_vls = (uint8_t)cli_take_number(arg, "vls", 1, OSR_MAX_VLS, state);
+		subjects->link_vls = (uint8_t)cli_take_number(arg, "vls", 1, OSR_MAX_VLS, state);
 		return 0;
 	case OPT_CONFIG:
-		s->config = strcmp(arg, "none") ? arg : "";
+		subjects->config = strcmp(arg, "none") ? arg : "";
 		return 0;
 	case OPT_OSMCONF:
-		s->osmconf = arg;
+		subjects->osmconf = arg;
 		return 0;
 	case OPT_MCAST:
-		s->no_multicast = false;
-		s->req.mcast_vl = arg ? (uint8_t)cli_take_number(arg, "VL", 0, 14, state) : 0;
+		subjects->no_multicast = false;
+		subjects->req.mcast_vl =
+			arg ? (uint8_t)cli_take_number(arg, "VL", 0, 14, state) : 0;
 		return 0;
 	case OPT_NO_MCAST:
-		s->no_multicast = true;
+		subjects->no_multicast = true;
 		return 0;
 	case ARGP_KEY_END:
-		if (!s->n && s->all)
-			add_all(s, state);
+		if (!subjects->n && subjects->all)
+			subject_add_all(subjects, state);
 		else
-			s->all = s->all_named;
-		if (!s->n && !s->osmconf) {
-			add_engine(s, "dfsssp", state);
-			s->by_default = true;
+			subjects->all = subjects->all_named;
+		if (!subjects->n && !subjects->osmconf) {
+			add_engine(subjects, "dfsssp", state);
+			subjects->by_default = true;
 		}
 		return 0;
 	default:
@@ -123,7 +116,7 @@ static error_t parse_tables(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case OPT_TABLES:
 	case OPT_LFT:
-		add(state->input, NULL, arg, state);
+		subject_add(state->input, NULL, arg, state);
 		return 0;
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = state->input;
@@ -137,252 +130,260 @@ static const struct argp_child engines_child[] = { { &engines_argp, 0, NULL, 0 }
 						   { NULL, 0, NULL, 0 } };
 
 const struct argp engines_argp = { engine_options, parse_engine, NULL, NULL, NULL, NULL, NULL };
-const struct argp subjects_argp = {
-	table_options, parse_tables, NULL, NULL, engines_child, NULL, NULL
-};
+const struct argp subjects_argp = { table_options, parse_tables, NULL, NULL,
+				    engines_child, NULL,         NULL };
 
 /* ---- the configuration ---------------------------------------------------------------------- */
 
 /* The engine that routes is the first of OpenSM's list, if that is ours. */
-static enum osr_status choose_engine(struct cli_subjects *s, struct osr_diag *diag)
+static enum osr_status choose_engine(struct cli_subjects *subjects, struct osr_diag *diag)
 {
-	const struct osr_engine *e;
+	const struct osr_engine *engine;
 	char word[64];
 
-	if (s->n)
+	if (subjects->n)
 		return OSR_OK;
-	snprintf(word, sizeof(word), "%.*s", (int)strcspn(s->osm.routing_engine, ", \t"),
-		 s->osm.routing_engine);
-	e = osr_options_engine(&s->options, word);
-	if (!e)
-		return osr_fail(diag, OSR_INVAL,
-				"%.200s: routing_engine %.60s: OpenSM routes by itself; -e NAME takes "
-				"an engine all the same",
-				s->osmconf, *word ? word : "is not set");
-	s->item[s->n++] = (struct cli_subject){ .engine = e };
+	snprintf(word, sizeof(word), "%.*s", (int)strcspn(subjects->osm.routing_engine, ", \t"),
+		 subjects->osm.routing_engine);
+	engine = osr_options_engine(&subjects->options, word);
+	if (!engine)
+		return osr_fail(
+			diag, OSR_INVAL,
+			"%.200s: routing_engine %.60s: OpenSM routes by itself; -e NAME takes "
+			"an engine all the same",
+			subjects->osmconf, *word ? word : "is not set");
+	subjects->item[subjects->n++] = (struct cli_subject){ .engine = engine };
 	return OSR_OK;
 }
 
-static enum osr_status read_osmconf(struct cli_subjects *s, struct osr_diag *diag)
+static enum osr_status read_osmconf(struct cli_subjects *subjects, struct osr_diag *diag)
 {
 	enum osr_status st;
 
-	osr_osmconf_default(&s->osm);
-	s->osm.qos = true; /* without a word on it, lanes are what the plugin is for */
-	if (!s->osmconf)
+	osr_osmconf_default(&subjects->osm);
+	subjects->osm.qos = true; /* without a word on it, lanes are what the plugin is for */
+	if (!subjects->osmconf)
 		return OSR_OK;
-	st = osr_osmconf_read(s->osmconf, &s->osm, diag);
-	if (!st && !osr_osmconf_lists(s->osm.plugin_name, "osmroutes"))
-		return osr_fail(diag, OSR_INVAL,
-				"%.300s: event_plugin_name does not name osmroutes, so OpenSM routes "
-				"without it",
-				s->osmconf);
+	st = osr_osmconf_read(subjects->osmconf, &subjects->osm, diag);
+	if (!st && !osr_osmconf_lists(subjects->osm.plugin_name, "osmroutes"))
+		return osr_fail(
+			diag, OSR_INVAL,
+			"%.300s: event_plugin_name does not name osmroutes, so OpenSM routes "
+			"without it",
+			subjects->osmconf);
 	return st;
 }
 
-static enum osr_status read_config(struct cli_subjects *s, struct osr_diag *diag)
+static enum osr_status read_config(struct cli_subjects *subjects, struct osr_diag *diag)
 {
-	enum osr_status st = read_osmconf(s, diag);
+	enum osr_status st = read_osmconf(subjects, diag);
 
 	if (st)
 		return st;
-	if (!osr_options_load(&s->options, s->config, s->osm.plugin_options))
+	if (!osr_options_load(&subjects->options, subjects->config, subjects->osm.plugin_options))
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the options");
-	if (s->options.broken)
-		return osr_fail(diag, OSR_INVAL, "%s", s->options.error.text);
-	s->req.multicast = s->osm.multicast && !s->no_multicast;
-	return choose_engine(s, diag);
+	if (subjects->options.broken)
+		return osr_fail(diag, OSR_INVAL, "%s", subjects->options.error.text);
+	subjects->req.multicast = subjects->osm.multicast && !subjects->no_multicast;
+	return choose_engine(subjects, diag);
 }
 
-static enum osr_status set_values(struct cli_subjects *s, struct osr_diag *diag)
+static enum osr_status set_values(struct cli_subjects *subjects, struct osr_diag *diag)
 {
 	enum osr_status st = OSR_OK;
 
-	s->values = calloc(s->n, sizeof(*s->values));
-	if (!s->values)
+	subjects->values = calloc(subjects->n, sizeof(*subjects->values));
+	if (!subjects->values)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the options of %u engines",
-				s->n);
-	for (uint32_t i = 0; i < s->n; i++) {
-		const struct osr_engine *e = s->item[i].engine;
+				subjects->n);
+	for (uint32_t i = 0; i < subjects->n; i++) {
+		const struct osr_engine *engine = subjects->item[i].engine;
 
-		if (!e)
+		if (!engine)
 			continue;
-		s->values[i] = *osr_options_values(&s->options, e);
-		for (uint32_t k = 0; k < s->n_settings && !st; k++)
-			st = cli_set(&s->values[i], e->params, s->setting[k], diag);
+		subjects->values[i] = *osr_options_values(&subjects->options, engine);
+		for (uint32_t k = 0; k < subjects->n_settings && !st; k++)
+			st = cli_set(&subjects->values[i], engine->params, subjects->setting[k],
+				     diag);
 	}
 	return st;
 }
 
-static uint8_t fewest_vls(const struct osr_fabric *f)
+static uint8_t fewest_vls(const struct osr_fabric *fabric)
 {
 	uint8_t vls = OSR_MAX_VLS;
 
-	for (uint32_t c = 0; c < f->n_channels; c++)
-		vls = f->chan_vls[c] < vls ? f->chan_vls[c] : vls;
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		vls = fabric->chan_vls[c] < vls ? fabric->chan_vls[c] : vls;
 	return vls;
 }
 
 /* As snapshot.c of the plugin finds the VLs of the links, and then by the same rules. */
-static void count_vls(struct cli_subjects *s, const struct cli_input *in)
+static void subject_count_vls(struct cli_subjects *subjects, const struct cli_input *in)
 {
-	uint8_t most = osr_vls_of_code(s->osm.max_op_vls);
-	struct osr_vl_limit *l = &s->limit;
+	uint8_t most = osr_vls_of_code(subjects->osm.max_op_vls);
+	struct osr_vl_limit *vl_limit = &subjects->limit;
 	const char *why = "as --vls says";
 
-	l->vls = s->link_vls;
-	if (!l->vls) {
-		l->vls = in->is_live ? fewest_vls(&in->fabric) : ASSUMED_VLS;
+	vl_limit->vls = subjects->link_vls;
+	if (!vl_limit->vls) {
+		vl_limit->vls = in->is_live ? fewest_vls(&in->fabric) : ASSUMED_VLS;
 		why = in->is_live ? "the fewest that a link between switches has"
 				  : "assumed, the file does not say what the links have";
 	}
-	if (l->vls > most) {
-		l->vls = most;
+	if (vl_limit->vls > most) {
+		vl_limit->vls = most;
 		why = "limited by max_op_vls in OpenSM's options";
 	}
-	s->link_vls = l->vls;
-	snprintf(l->why, sizeof(l->why), "%s", why);
-	osr_options_vl_budget(&s->options, s->osm.qos, &in->fabric, l);
-	s->req.max_vls = l->vls;
-	s->req.vls_why = l->why;
+	subjects->link_vls = vl_limit->vls;
+	snprintf(vl_limit->why, sizeof(vl_limit->why), "%s", why);
+	osr_options_vl_budget(&subjects->options, subjects->osm.qos, &in->fabric, vl_limit);
+	subjects->req.max_vls = vl_limit->vls;
+	subjects->req.vls_why = vl_limit->why;
 }
 
-static const char *config_name(const struct cli_subjects *s)
+static const char *config_name(const struct cli_subjects *subjects)
 {
-	return *s->options.config ? s->options.config : "no file";
+	return *subjects->options.config ? subjects->options.config : "no file";
 }
 
-void cli_subjects_say(const struct cli_subjects *s, struct out *out)
+void cli_subjects_say(const struct cli_subjects *subjects, struct out *out)
 {
-	out_head(out, "options from %s%s%s; %u virtual lane%s: %s; multicast %s", config_name(s),
-		 s->osmconf ? " and " : "", s->osmconf ? s->osmconf : "", s->limit.vls,
-		 s->limit.vls == 1 ? "" : "s", s->limit.why, s->req.multicast ? "on" : "off");
+	out_head(out, "options from %s%s%s; %u virtual lane%s: %s; multicast %s",
+		 config_name(subjects), subjects->osmconf ? " and " : "",
+		 subjects->osmconf ? subjects->osmconf : "", subjects->limit.vls,
+		 subjects->limit.vls == 1 ? "" : "s", subjects->limit.why,
+		 subjects->req.multicast ? "on" : "off");
 }
 
-void cli_subjects_fields(const struct cli_subjects *s, struct out *out)
+void cli_subjects_fields(const struct cli_subjects *subjects, struct out *out)
 {
-	out_text(out, "config", s->options.config);
-	out_count(out, "vls_available", s->limit.vls);
-	out_text(out, "vls_why", s->limit.why);
-	out_bool(out, "multicast", s->req.multicast);
+	out_text(out, "config", subjects->options.config);
+	out_count(out, "vls_available", subjects->limit.vls);
+	out_text(out, "vls_why", subjects->limit.why);
+	out_bool(out, "multicast", subjects->req.multicast);
 }
 
 /* ---- the work ------------------------------------------------------------------------------- */
 
-static void take_live(struct cli_subjects *s, struct cli_input *in)
+static void take_live(struct cli_subjects *subjects, struct cli_input *in)
 {
-	for (uint32_t i = 0; i < s->n && in->is_live; i++)
-		if (s->item[i].file && !strcmp(s->item[i].file, "live")) {
-			s->live = &in->live;
+	for (uint32_t i = 0; i < subjects->n && in->is_live; i++)
+		if (subjects->item[i].file && !strcmp(subjects->item[i].file, "live")) {
+			subjects->live = &in->live;
 			in->live.ask = (struct osr_live_ask){ .lft = true,
 							      .sl2vl = true,
 							      .n_mlids = UINT32_MAX };
 		}
 }
 
-enum osr_status cli_subjects_load(struct cli_subjects *s, struct cli_input *in,
+enum osr_status cli_subjects_load(struct cli_subjects *subjects, struct cli_input *in,
 				  struct osr_diag *diag)
 {
-	enum osr_status st = read_config(s, diag);
+	enum osr_status st = read_config(subjects, diag);
 
 	if (!st)
-		st = set_values(s, diag);
-	take_live(s, in);
-	s->net = &in->net;
+		st = set_values(subjects, diag);
+	take_live(subjects, in);
+	subjects->net = &in->net;
 	if (!st)
 		st = cli_input_load(in, diag);
 	if (!st)
-		count_vls(s, in);
+		subject_count_vls(subjects, in);
 	return st;
 }
 
-void cli_subjects_drop_net(const struct cli_subjects *s, struct cli_input *in)
+void cli_subjects_drop_net(const struct cli_subjects *subjects, struct cli_input *in)
 {
-	for (uint32_t i = 0; i < s->n; i++)
-		if (!s->item[i].engine)
+	for (uint32_t i = 0; i < subjects->n; i++)
+		if (!subjects->item[i].engine)
 			return;
 	osr_net_free(&in->net);
 }
 
-void cli_subjects_free(struct cli_subjects *s)
+void cli_subjects_free(struct cli_subjects *subjects)
 {
-	free(s->values);
-	s->values = NULL;
-	osr_options_free(&s->options);
+	free(subjects->values);
+	subjects->values = NULL;
+	osr_options_free(&subjects->options);
 }
 
-const char *cli_subject_name(const struct cli_subject *s)
+const char *cli_subject_name(const struct cli_subject *subject)
 {
-	return s->engine ? s->engine->name : s->file;
+	return subject->engine ? subject->engine->name : subject->file;
 }
 
-static void route(const struct cli_subjects *s, uint32_t i, const struct osr_fabric *f,
-		  const struct osr_result *previous, struct cli_tables *t)
+static void subject_route(const struct cli_subjects *subjects, uint32_t i,
+			  const struct osr_fabric *fabric, const struct osr_result *previous,
+			  struct cli_tables *tables)
 {
 	struct osr_arena scratch = { 0 };
-	const struct osr_job job = { .engine = s->item[i].engine,
-				     .values = &s->values[i],
-				     .request = s->req,
+	const struct osr_job job = { .engine = subjects->item[i].engine,
+				     .values = &subjects->values[i],
+				     .request = subjects->req,
 				     .previous = previous,
 				     .scratch = &scratch,
-				     .arena = &t->arena,
-				     .diag = &t->diag };
+				     .arena = &tables->arena,
+				     .diag = &tables->diag };
 
-	t->result.fabric = *f;
-	t->st = osr_sweep_route(&job, &t->result, &t->sweep);
-	t->memory = scratch.peak + t->arena.peak;
-	if (!t->st)
-		t->st = osr_sweep_check(&job, &t->result, &t->sweep);
-	t->routing = t->result.routing;
+	tables->result.fabric = *fabric;
+	tables->st = osr_sweep_route(&job, &tables->result, &tables->sweep);
+	tables->memory = scratch.peak + tables->arena.peak;
+	if (!tables->st)
+		tables->st = osr_sweep_check(&job, &tables->result, &tables->sweep);
+	tables->routing = tables->result.routing;
 	osr_arena_free(&scratch);
 }
 
-static enum osr_status read_tables(const struct cli_subjects *s, const char *path,
-				   const struct osr_fabric *f, struct cli_tables *t)
+static enum osr_status subject_read_tables(const struct cli_subjects *subjects, const char *path,
+					   const struct osr_fabric *fabric,
+					   struct cli_tables *tables)
 {
-	struct cli_dumps *c = &t->dumps;
+	struct cli_dumps *dumps = &tables->dumps;
 	enum osr_status st;
 
-	*c = (struct cli_dumps)CLI_DUMPS_INIT;
-	c->is_live = s->live && !strcmp(path, "live");
-	c->sa = CLI_SA_SWITCHES;
-	c->dir = c->is_live ? NULL : path;
-	cli_dumps_find(c, NULL);
-	st = cli_dumps_read(c, f, s->net, s->live, &t->diag);
-	t->routing = c->t.routing;
-	t->gen = c->gen;
+	*dumps = (struct cli_dumps)CLI_DUMPS_INIT;
+	dumps->is_live = subjects->live && !strcmp(path, "live");
+	dumps->sa = CLI_SA_SWITCHES;
+	dumps->dir = dumps->is_live ? NULL : path;
+	cli_dumps_find(dumps, NULL);
+	st = cli_dumps_read(dumps, fabric, subjects->net, subjects->live, &tables->diag);
+	tables->routing = dumps->t.routing;
+	tables->gen = dumps->gen;
 	return st;
 }
 
-void cli_tables_make(const struct cli_subjects *s, uint32_t i, const struct osr_fabric *f,
-		     const struct osr_result *previous, struct cli_tables *t)
+void cli_tables_make(const struct cli_subjects *subjects, uint32_t i,
+		     const struct osr_fabric *fabric, const struct osr_result *previous,
+		     struct cli_tables *tables)
 {
-	const char *path = s->item[i].file;
+	const char *path = subjects->item[i].file;
 	double start = cli_thread_ms();
 
-	*t = (struct cli_tables){ .st = OSR_OK };
-	if (s->item[i].engine)
-		route(s, i, f, previous, t);
+	*tables = (struct cli_tables){ .st = OSR_OK };
+	if (subjects->item[i].engine)
+		subject_route(subjects, i, fabric, previous, tables);
 	else
-		t->st = read_tables(s, path, f, t);
-	t->gen.routing = &t->routing;
-	t->ms = s->item[i].engine ? t->sweep.ms_route : cli_thread_ms() - start;
+		tables->st = subject_read_tables(subjects, path, fabric, tables);
+	tables->gen.routing = &tables->routing;
+	tables->ms = subjects->item[i].engine ? tables->sweep.ms_route : cli_thread_ms() - start;
 }
 
-void cli_tables_free(struct cli_tables *t)
+void cli_tables_free(struct cli_tables *tables)
 {
-	osr_arena_free(&t->arena);
-	cli_dumps_free(&t->dumps);
+	osr_arena_free(&tables->arena);
+	cli_dumps_free(&tables->dumps);
 }
 
-bool cli_subjects_skip(const struct cli_subjects *s, uint32_t i, const struct cli_tables *t)
+bool cli_subjects_skip(const struct cli_subjects *subjects, uint32_t i,
+		       const struct cli_tables *tables)
 {
-	return s->all && s->item[i].engine && t->st == OSR_NOT_APPLICABLE;
+	return subjects->all && subjects->item[i].engine && tables->st == OSR_NOT_APPLICABLE;
 }
 
-bool cli_subjects_counts(const struct cli_subjects *s, uint32_t i, enum osr_status st)
+bool cli_subjects_counts(const struct cli_subjects *subjects, uint32_t i, enum osr_status st)
 {
-	const struct osr_engine *e = s->item[i].engine;
+	const struct osr_engine *engine = subjects->item[i].engine;
 
-	return !s->all || !e || st || (e->capabilities & OSR_ENGINE_DEADLOCK_FREE);
+	return !subjects->all || !engine || st || (engine->capabilities & OSR_ENGINE_DEADLOCK_FREE);
 }

@@ -59,7 +59,7 @@ struct cli_subjects {
 
 #define CLI_SUBJECTS_INIT                                                                          \
 	{                                                                                          \
-		.req = {.clock_ms = cli_thread_ms, .read_file = cli_read_file }                       \
+		.req = {.clock_ms = cli_thread_ms, .read_file = cli_read_file }                    \
 	}
 
 /* Fields that cli_subjects_say() sets. */
@@ -79,19 +79,19 @@ extern const struct argp engines_argp, subjects_argp;
  * the command line, not of that engine. On a live fabric without --vls there are the VLs that its cables
  * have.
  */
-enum osr_status cli_subjects_load(struct cli_subjects *s, struct cli_input *in,
+enum osr_status cli_subjects_load(struct cli_subjects *subjects, struct cli_input *in,
 				  struct osr_diag *diag);
 /* The net is not needed any more, but for files. */
-void cli_subjects_drop_net(const struct cli_subjects *s, struct cli_input *in);
-void cli_subjects_free(struct cli_subjects *s);
+void cli_subjects_drop_net(const struct cli_subjects *subjects, struct cli_input *in);
+void cli_subjects_free(struct cli_subjects *subjects);
 
 /* One line for people on what was assumed. */
-void cli_subjects_say(const struct cli_subjects *s, struct out *out);
+void cli_subjects_say(const struct cli_subjects *subjects, struct out *out);
 /* The fields above, into the current row. */
-void cli_subjects_fields(const struct cli_subjects *s, struct out *out);
+void cli_subjects_fields(const struct cli_subjects *subjects, struct out *out);
 
 /* The name of an engine or a file. */
-const char *cli_subject_name(const struct cli_subject *s);
+const char *cli_subject_name(const struct cli_subject *subject);
 
 struct cli_tables {
 	enum osr_status st;
@@ -110,17 +110,19 @@ struct cli_tables {
 
 /*
  * An engine's tables are those of osr_sweep(), checked; those of files are not. `previous` may be NULL,
- * and the fabric must outlive *t.
+ * and the fabric must outlive *tables.
  */
-void cli_tables_make(const struct cli_subjects *s, uint32_t i, const struct osr_fabric *f,
-		     const struct osr_result *previous, struct cli_tables *t);
+void cli_tables_make(const struct cli_subjects *subjects, uint32_t i,
+		     const struct osr_fabric *fabric, const struct osr_result *previous,
+		     struct cli_tables *tables);
 /* All were asked for, and this engine is for another kind of fabric: it has nothing to say. */
-bool cli_subjects_skip(const struct cli_subjects *s, uint32_t i, const struct cli_tables *t);
+bool cli_subjects_skip(const struct cli_subjects *subjects, uint32_t i,
+		       const struct cli_tables *tables);
 /*
  * Does a bad word about it (st: of its tables) make exit code 1? Not where all engines were asked for and
  * this one promises no freedom from deadlock: then it is there for comparison.
  */
-bool cli_subjects_counts(const struct cli_subjects *s, uint32_t i, enum osr_status st);
-void cli_tables_free(struct cli_tables *t);
+bool cli_subjects_counts(const struct cli_subjects *subjects, uint32_t i, enum osr_status st);
+void cli_tables_free(struct cli_tables *tables);
 
 #endif

@@ -46,39 +46,41 @@ static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, NULL, 0 }
 };
 
-static void add(struct cli_traffic *t, const char *name, const char *path, struct argp_state *state)
+static void traffic_add(struct cli_traffic *traffic, const char *name, const char *path,
+			struct argp_state *state)
 {
-	if (t->n_flows == CLI_MAX_TRAFFIC)
+	if (traffic->n_flows == CLI_MAX_TRAFFIC)
 		argp_error(state, "at most %d patterns and traffic files", CLI_MAX_TRAFFIC);
-	t->flow[t->n_flows++] = (struct cli_flow){ .name = name, .path = path };
+	traffic->flow[traffic->n_flows++] = (struct cli_flow){ .name = name, .path = path };
 }
 
 static void print_patterns(const char *title, const struct osr_pattern *(*row)(uint32_t i))
 {
-	const struct osr_pattern *p;
+	const struct osr_pattern *pattern;
 
 	printf("%s\n", title);
-	for (uint32_t i = 0; (p = row(i)); i++) {
+	for (uint32_t i = 0; (pattern = row(i)); i++) {
 		char name[64];
 
-		snprintf(name, sizeof(name), "%s%s%s", p->name, p->args ? ":" : "",
-			 p->args ? p->args : "");
-		printf("    %-28s %s\n", name, p->summary);
+		snprintf(name, sizeof(name), "%s%s%s", pattern->name, pattern->args ? ":" : "",
+			 pattern->args ? pattern->args : "");
+		printf("    %-28s %s\n", name, pattern->summary);
 	}
 }
 
 /* Those that need no numbers and send something. */
-static void add_all(struct cli_traffic *t, const struct osr_pattern *(*row)(uint32_t i),
-		    struct argp_state *state)
+static void traffic_add_all(struct cli_traffic *traffic,
+			    const struct osr_pattern *(*row)(uint32_t i), struct argp_state *state)
 {
-	const struct osr_pattern *p;
+	const struct osr_pattern *pattern;
 
-	for (uint32_t i = 0; (p = row(i)); i++)
-		if (!p->min_args && strcmp(p->name, "null") && strcmp(p->name, "alltoall"))
-			add(t, p->name, NULL, state);
+	for (uint32_t i = 0; (pattern = row(i)); i++)
+		if (!pattern->min_args && strcmp(pattern->name, "null") &&
+		    strcmp(pattern->name, "alltoall"))
+			traffic_add(traffic, pattern->name, NULL, state);
 }
 
-static void add_pattern(struct cli_traffic *t, const char *arg, struct argp_state *state)
+static void add_pattern(struct cli_traffic *traffic, const char *arg, struct argp_state *state)
 {
 	if (!strcmp(arg, "list")) {
 		print_patterns("Patterns of ORCS, and some more:", osr_pattern_row);
@@ -86,11 +88,11 @@ static void add_pattern(struct cli_traffic *t, const char *arg, struct argp_stat
 		exit(CLI_OK);
 	}
 	if (!strcmp(arg, "orcs"))
-		add_all(t, osr_pattern_row, state);
+		traffic_add_all(traffic, osr_pattern_row, state);
 	else if (!strcmp(arg, "cps"))
-		add_all(t, osr_collective_row, state);
+		traffic_add_all(traffic, osr_collective_row, state);
 	else
-		add(t, arg, NULL, state);
+		traffic_add(traffic, arg, NULL, state);
 }
 
 static enum cli_ranking take_ranking(const char *arg, struct argp_state *state)
@@ -104,41 +106,42 @@ static enum cli_ranking take_ranking(const char *arg, struct argp_state *state)
 	return CLI_RANKING_BOTH;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t traffic_parse(int key, char *arg, struct argp_state *state)
 {
-	struct cli_traffic *t = state->input;
+	struct cli_traffic *traffic = state->input;
 
 	switch (key) {
 	case OPT_BISECTIONS:
 	case OPT_PATTERNS:
-		t->n_bisections = (uint32_t)cli_take_number(arg, "bisections", 0, 10000000, state);
+		traffic->n_bisections =
+			(uint32_t)cli_take_number(arg, "bisections", 0, 10000000, state);
 		return 0;
 	case OPT_PATTERN:
-		add_pattern(t, arg, state);
+		add_pattern(traffic, arg, state);
 		return 0;
 	case OPT_TRAFFIC:
-		add(t, arg, arg, state);
+		traffic_add(traffic, arg, arg, state);
 		return 0;
 	case OPT_HOSTS:
-		t->hosts_path = arg;
+		traffic->hosts_path = arg;
 		return 0;
 	case OPT_RANKS:
-		t->n_ranks = (uint32_t)cli_take_number(arg, "ranks", 2, OSR_MAX_LID, state);
+		traffic->n_ranks = (uint32_t)cli_take_number(arg, "ranks", 2, OSR_MAX_LID, state);
 		return 0;
 	case OPT_RANKING:
-		t->ranking = take_ranking(arg, state);
+		traffic->ranking = take_ranking(arg, state);
 		return 0;
 	case OPT_RUNS:
-		t->n_runs = (uint32_t)cli_take_number(arg, "runs", 1, 1000000, state);
+		traffic->n_runs = (uint32_t)cli_take_number(arg, "runs", 1, 1000000, state);
 		return 0;
 	case OPT_SEED:
-		t->seed = (uint64_t)cli_take_number(arg, "seed", 0, INT64_MAX, state);
+		traffic->seed = (uint64_t)cli_take_number(arg, "seed", 0, INT64_MAX, state);
 		return 0;
 	case OPT_HSD_ONLY:
-		t->hsd_only = true;
+		traffic->hsd_only = true;
 		return 0;
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &t->pool;
+		state->child_inputs[0] = &traffic->pool;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -146,115 +149,121 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_child children[] = { { &pool_argp, 0, NULL, 0 }, { NULL, 0, NULL, 0 } };
-const struct argp traffic_argp = { options, parse, NULL, NULL, children, NULL, NULL };
+const struct argp traffic_argp = { options, traffic_parse, NULL, NULL, children, NULL, NULL };
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-static enum osr_status load_hosts(struct cli_traffic *t, const struct osr_fabric *f,
-				  const struct osr_endports *x, struct osr_diag *diag)
+static enum osr_status load_hosts(struct cli_traffic *traffic, const struct osr_fabric *fabric,
+				  const struct osr_endports *endports, struct osr_diag *diag)
 {
-	t->hosts = osr_alloc(&t->arena, f->n_terminals, sizeof(*t->hosts));
-	if (!t->hosts)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for %u hosts", f->n_terminals);
-	if (t->hosts_path)
-		return osr_hostlist_read(t->hosts_path, x, t->hosts, &t->n_hosts, diag);
-	t->n_hosts = osr_survey_hosts(f, t->hosts);
+	traffic->hosts = osr_alloc(&traffic->arena, fabric->n_terminals, sizeof(*traffic->hosts));
+	if (!traffic->hosts)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for %u hosts", fabric->n_terminals);
+	if (traffic->hosts_path)
+		return osr_hostlist_read(traffic->hosts_path, endports, traffic->hosts,
+					 &traffic->n_hosts, diag);
+	traffic->n_hosts = osr_survey_hosts(fabric, traffic->hosts);
 	return OSR_OK;
 }
 
-static enum osr_status load_file(struct cli_flow *w, const struct osr_endports *x,
+static enum osr_status load_file(struct cli_flow *flow, const struct osr_endports *endports,
 				 struct osr_diag *diag)
 {
 	enum osr_status st;
 
-	w->file = calloc(1, sizeof(*w->file));
-	if (!w->file)
-		return osr_fail(diag, OSR_NOMEM, "%s: out of memory", w->path);
-	st = osr_traffic_read(w->path, x, w->file, diag);
+	flow->file = calloc(1, sizeof(*flow->file));
+	if (!flow->file)
+		return osr_fail(diag, OSR_NOMEM, "%s: out of memory", flow->path);
+	st = osr_traffic_read(flow->path, endports, flow->file, diag);
 	if (!st)
-		osr_sequence_given(&w->file->phases, &w->sequence);
+		osr_sequence_given(&flow->file->phases, &flow->sequence);
 	return st;
 }
 
-enum osr_status cli_traffic_load(struct cli_traffic *t, const struct osr_fabric *f,
+enum osr_status cli_traffic_load(struct cli_traffic *traffic, const struct osr_fabric *fabric,
 				 struct osr_diag *diag)
 {
-	struct osr_endports x;
-	enum osr_status st = osr_endports_init(&x, f, &t->arena, diag);
+	struct osr_endports endports;
+	enum osr_status st = osr_endports_init(&endports, fabric, &traffic->arena, diag);
 	uint32_t n_ranks;
 
 	if (!st)
-		st = load_hosts(t, f, &x, diag);
+		st = load_hosts(traffic, fabric, &endports, diag);
 	if (st)
 		return st;
-	if (t->n_ranks > t->n_hosts)
-		return osr_fail(diag, OSR_INVAL, "%u ranks do not fit on %u hosts", t->n_ranks,
-				t->n_hosts);
-	n_ranks = t->n_ranks ? t->n_ranks : t->n_hosts;
-	for (uint32_t i = 0; i < t->n_flows && !st; i++) {
-		struct cli_flow *w = &t->flow[i];
+	if (traffic->n_ranks > traffic->n_hosts)
+		return osr_fail(diag, OSR_INVAL, "%u ranks do not fit on %u hosts",
+				traffic->n_ranks, traffic->n_hosts);
+	n_ranks = traffic->n_ranks ? traffic->n_ranks : traffic->n_hosts;
+	for (uint32_t i = 0; i < traffic->n_flows && !st; i++) {
+		struct cli_flow *flow = &traffic->flow[i];
 
-		if (w->path)
-			st = load_file(w, &x, diag);
+		if (flow->path)
+			st = load_file(flow, &endports, diag);
 		else
-			st = osr_sequence_parse(w->name, n_ranks, &w->sequence, diag);
+			st = osr_sequence_parse(flow->name, n_ranks, &flow->sequence, diag);
 	}
 	return st;
 }
 
-void cli_traffic_free(struct cli_traffic *t)
+void cli_traffic_free(struct cli_traffic *traffic)
 {
-	for (uint32_t i = 0; i < t->n_flows; i++) {
-		if (t->flow[i].file)
-			osr_traffic_free(t->flow[i].file);
-		free(t->flow[i].file);
-		t->flow[i].file = NULL;
+	for (uint32_t i = 0; i < traffic->n_flows; i++) {
+		if (traffic->flow[i].file)
+			osr_traffic_free(traffic->flow[i].file);
+		free(traffic->flow[i].file);
+		traffic->flow[i].file = NULL;
 	}
-	osr_arena_free(&t->arena);
+	osr_arena_free(&traffic->arena);
 }
 
 /* ---- measuring ------------------------------------------------------------------------------ */
 
-enum osr_status cli_traffic_bisect(const struct cli_traffic *t, const struct osr_fabric *f,
-				   const struct osr_routing *r, struct osr_bandwidth *b,
-				   struct osr_diag *diag)
+enum osr_status cli_traffic_bisect(const struct cli_traffic *traffic,
+				   const struct osr_fabric *fabric,
+				   const struct osr_routing *routing,
+				   struct osr_bandwidth *bandwidth, struct osr_diag *diag)
 {
 	struct osr_arena arena = { 0 };
 	struct osr_survey_sum sum;
 	struct osr_survey_in in;
-	struct osr_sequence q;
+	struct osr_sequence sequence;
 	enum osr_status st;
 
-	*b = (struct osr_bandwidth){ 0 };
-	if (!t->n_bisections)
+	*bandwidth = (struct osr_bandwidth){ 0 };
+	if (!traffic->n_bisections)
 		return OSR_OK;
-	st = osr_bandwidth_prepare(f, r, t->n_bisections, t->seed, &arena, &q, &in, b, diag);
+	st = osr_bandwidth_prepare(fabric, routing, traffic->n_bisections, traffic->seed, &arena,
+				   &sequence, &in, bandwidth, diag);
 	if (!st)
-		st = cli_survey(&t->pool, &in, "bisections", &sum, diag);
+		st = cli_survey(&traffic->pool, &in, "bisections", &sum, diag);
 	if (st)
-		b->n_patterns = 0;
+		bandwidth->n_patterns = 0;
 	else
-		osr_bandwidth_fill(&sum, b);
+		osr_bandwidth_fill(&sum, bandwidth);
 	osr_arena_free(&arena);
 	return st;
 }
 
-enum osr_status cli_traffic_sequence(const struct cli_traffic *t, const struct osr_fabric *f,
-				     const struct osr_routing *r, const struct osr_sequence *q,
-				     bool random, const char *name, struct osr_survey_sum *sum,
+enum osr_status cli_traffic_sequence(const struct cli_traffic *traffic,
+				     const struct osr_fabric *fabric,
+				     const struct osr_routing *routing,
+				     const struct osr_sequence *sequence, bool random,
+				     const char *name, struct osr_survey_sum *sum,
 				     struct osr_diag *diag)
 {
-	struct osr_survey_in in = { .f = f,
-				    .r = r,
-				    .sequence = q,
-				    .hosts = t->hosts,
-				    .n_hosts = t->n_hosts,
-				    .n_runs = random || q->pattern->random ? t->n_runs : 1,
+	struct osr_survey_in in = { .f = fabric,
+				    .r = routing,
+				    .sequence = sequence,
+				    .hosts = traffic->hosts,
+				    .n_hosts = traffic->n_hosts,
+				    .n_runs = random || sequence->pattern->random ? traffic->n_runs
+										  : 1,
 				    .shuffle = random,
-				    .bandwidth = !t->hsd_only,
-				    .seed = t->seed };
+				    .bandwidth = !traffic->hsd_only,
+				    .seed = traffic->seed };
 
-	return cli_survey(&t->pool, &in, name, sum, diag);
+	return cli_survey(&traffic->pool, &in, name, sum, diag);
 }
 
 static void say_spread(struct out *out, const char *name, const struct osr_spread *x, bool several)
@@ -272,20 +281,21 @@ static void say_spread(struct out *out, const char *name, const struct osr_sprea
 	out_real(out, key, x->max);
 }
 
-static void say(const struct cli_traffic *t, const struct cli_flow *w, const char *tables,
-		const char *ranking, const struct osr_survey_sum *sum, double ms, struct out *out)
+static void traffic_say(const struct cli_traffic *traffic, const struct cli_flow *flow,
+			const char *tables, const char *ranking, const struct osr_survey_sum *sum,
+			double ms, struct out *out)
 {
 	out_row(out, "patterns");
 	out_text(out, "tables", tables);
-	out_text(out, "pattern", w->name);
+	out_text(out, "pattern", flow->name);
 	out_text(out, "ranking", ranking);
-	out_count(out, "ranks", w->sequence.n_ranks);
+	out_count(out, "ranks", flow->sequence.n_ranks);
 	out_count(out, "phases", sum->n_phases);
 	out_count(out, "runs", sum->n_runs);
 	say_spread(out, "hsd", &sum->hsd, sum->n_runs > 1);
 	out_real(out, "hsd_sum", sum->hsd_sum.mean);
 	out_count(out, "max_congestion", sum->max_congestion);
-	if (!t->hsd_only)
+	if (!traffic->hsd_only)
 		say_spread(out, "bandwidth", &sum->bandwidth, sum->n_runs > 1);
 	out_count(out, "pairs", sum->n_pairs);
 	out_count(out, "pairs_no_path", sum->n_no_path);
@@ -293,54 +303,60 @@ static void say(const struct cli_traffic *t, const struct cli_flow *w, const cha
 }
 
 /* A file that names end ports says itself where its ranks are. */
-static enum osr_status measure_named(const struct cli_traffic *t, const struct cli_flow *w,
-				     const struct osr_fabric *f, const struct osr_routing *r,
-				     struct osr_survey_sum *sum, struct osr_diag *diag)
+static enum osr_status measure_named(const struct cli_traffic *traffic, const struct cli_flow *flow,
+				     const struct osr_fabric *fabric,
+				     const struct osr_routing *routing, struct osr_survey_sum *sum,
+				     struct osr_diag *diag)
 {
-	struct osr_survey_in in = { .f = f,
-				    .r = r,
-				    .sequence = &w->sequence,
-				    .hosts = w->file->hosts,
-				    .n_hosts = w->sequence.n_ranks,
+	struct osr_survey_in in = { .f = fabric,
+				    .r = routing,
+				    .sequence = &flow->sequence,
+				    .hosts = flow->file->hosts,
+				    .n_hosts = flow->sequence.n_ranks,
 				    .n_runs = 1,
-				    .bandwidth = !t->hsd_only };
+				    .bandwidth = !traffic->hsd_only };
 
-	return cli_survey(&t->pool, &in, w->name, sum, diag);
+	return cli_survey(&traffic->pool, &in, flow->name, sum, diag);
 }
 
-static enum osr_status measure(const struct cli_traffic *t, const struct cli_flow *w,
-			       const struct osr_fabric *f, const struct osr_routing *r,
-			       const char *tables, struct out *out, struct osr_diag *diag)
+static enum osr_status traffic_measure(const struct cli_traffic *traffic,
+				       const struct cli_flow *flow, const struct osr_fabric *fabric,
+				       const struct osr_routing *routing, const char *tables,
+				       struct out *out, struct osr_diag *diag)
 {
 	double start = cli_cpu_ms();
 	struct osr_survey_sum sum;
 	enum osr_status st = OSR_OK;
 
-	if (w->file && w->file->hosts) {
-		st = measure_named(t, w, f, r, &sum, diag);
+	if (flow->file && flow->file->hosts) {
+		st = measure_named(traffic, flow, fabric, routing, &sum, diag);
 		if (!st)
-			say(t, w, tables, "given", &sum, cli_cpu_ms() - start, out);
+			traffic_say(traffic, flow, tables, "given", &sum, cli_cpu_ms() - start,
+				    out);
 		return st;
 	}
 	for (int random = 0; random <= 1 && !st; random++) {
-		if (!(t->ranking & (random ? CLI_RANKING_RANDOM : CLI_RANKING_ORDERED)))
+		if (!(traffic->ranking & (random ? CLI_RANKING_RANDOM : CLI_RANKING_ORDERED)))
 			continue;
 		start = cli_cpu_ms();
-		st = cli_traffic_sequence(t, f, r, &w->sequence, random, w->name, &sum, diag);
+		st = cli_traffic_sequence(traffic, fabric, routing, &flow->sequence, random,
+					  flow->name, &sum, diag);
 		if (!st)
-			say(t, w, tables, random ? "random" : "ordered", &sum, cli_cpu_ms() - start,
-			    out);
+			traffic_say(traffic, flow, tables, random ? "random" : "ordered", &sum,
+				    cli_cpu_ms() - start, out);
 	}
 	return st;
 }
 
-enum osr_status cli_traffic_measure(const struct cli_traffic *t, const struct osr_fabric *f,
-				    const struct osr_routing *r, const char *tables,
+enum osr_status cli_traffic_measure(const struct cli_traffic *traffic,
+				    const struct osr_fabric *fabric,
+				    const struct osr_routing *routing, const char *tables,
 				    struct out *out, struct osr_diag *diag)
 {
 	enum osr_status st = OSR_OK;
 
-	for (uint32_t i = 0; i < t->n_flows && !st; i++)
-		st = measure(t, &t->flow[i], f, r, tables, out, diag);
+	for (uint32_t i = 0; i < traffic->n_flows && !st; i++)
+		st = traffic_measure(traffic, &traffic->flow[i], fabric, routing, tables, out,
+				     diag);
 	return st;
 }

@@ -73,24 +73,28 @@ extern const struct argp traffic_argp;
 		"cpu_ms", NULL, OUT_REAL, 1                                                        \
 	}
 
-enum osr_status cli_traffic_load(struct cli_traffic *t, const struct osr_fabric *f,
+enum osr_status cli_traffic_load(struct cli_traffic *traffic, const struct osr_fabric *fabric,
 				 struct osr_diag *diag);
-void cli_traffic_free(struct cli_traffic *t);
+void cli_traffic_free(struct cli_traffic *traffic);
 
 /* b->n_patterns = 0 if none were asked for. */
-enum osr_status cli_traffic_bisect(const struct cli_traffic *t, const struct osr_fabric *f,
-				   const struct osr_routing *r, struct osr_bandwidth *b,
-				   struct osr_diag *diag);
+enum osr_status cli_traffic_bisect(const struct cli_traffic *traffic,
+				   const struct osr_fabric *fabric,
+				   const struct osr_routing *routing,
+				   struct osr_bandwidth *bandwidth, struct osr_diag *diag);
 
 /* Rows of the section "patterns" of `out`. */
-enum osr_status cli_traffic_measure(const struct cli_traffic *t, const struct osr_fabric *f,
-				    const struct osr_routing *r, const char *tables,
+enum osr_status cli_traffic_measure(const struct cli_traffic *traffic,
+				    const struct osr_fabric *fabric,
+				    const struct osr_routing *routing, const char *tables,
 				    struct out *out, struct osr_diag *diag);
 
-/* One sequence on the hosts of t, ordered or not. */
-enum osr_status cli_traffic_sequence(const struct cli_traffic *t, const struct osr_fabric *f,
-				     const struct osr_routing *r, const struct osr_sequence *q,
-				     bool random, const char *name, struct osr_survey_sum *sum,
+/* One sequence on the hosts of traffic, ordered or not. */
+enum osr_status cli_traffic_sequence(const struct cli_traffic *traffic,
+				     const struct osr_fabric *fabric,
+				     const struct osr_routing *routing,
+				     const struct osr_sequence *sequence, bool random,
+				     const char *name, struct osr_survey_sum *sum,
 				     struct osr_diag *diag);
 
 #endif

@@ -11,7 +11,7 @@ uint8_t osr_vls_of_code(uint8_t code)
 	return vls[code <= 5 ? code : 5];
 }
 
-void osr_options_vl_budget(const struct osr_options *o, bool qos, const struct osr_fabric *f,
+void osr_options_vl_budget(const struct osr_options *o, bool qos, const struct osr_fabric *fabric,
 			   struct osr_vl_limit *limit)
 {
 	char buf[32];
@@ -27,12 +27,12 @@ void osr_options_vl_budget(const struct osr_options *o, bool qos, const struct o
 			 "QoS is off (opensm -Q, or qos TRUE in its options, turns it on)");
 		return;
 	}
-	for (uint32_t s = 0; s < f->n_switches && f->n_channels; s++) {
-		if (f->sw_flags[s] & OSR_SW_SL2VL)
+	for (uint32_t s = 0; s < fabric->n_switches && fabric->n_channels; s++) {
+		if (fabric->sw_flags[s] & OSR_SW_SL2VL)
 			continue;
 		limit->vls = 1;
 		snprintf(limit->why, sizeof(limit->why), "switch %s cannot map SLs to VLs",
-			 osr_switch_name(f, s, buf));
+			 osr_switch_name(fabric, s, buf));
 		return;
 	}
 }

@@ -85,8 +85,8 @@ bool osr_options_takes_over(const struct osr_options *o, const char *builtin)
 }
 
 /* section "" is the plugin's own. */
-static void set_option(struct osr_options *o, const char *section, const char *name, const char *value,
-		       const char *where)
+static void set_option(struct osr_options *o, const char *section, const char *name,
+		       const char *value, const char *where)
 {
 	struct osr_diag diag = { "" };
 	enum osr_status st = OSR_OK;
@@ -169,7 +169,8 @@ static void remember_section(struct reader *r, const char *line)
 {
 	line += strspn(line, " \t");
 	if (*line == '[')
-		snprintf(r->section, sizeof(r->section), "%.*s", (int)strcspn(line + 1, "]"), line + 1);
+		snprintf(r->section, sizeof(r->section), "%.*s", (int)strcspn(line + 1, "]"),
+			 line + 1);
 }
 
 /*
@@ -177,7 +178,7 @@ static void remember_section(struct reader *r, const char *line)
  * would read an indented line as the continuation of the value before it. Files of /proc have no size
  * until they are read.
  */
-static char *read_line(char *buf, int size, void *stream)
+static char *options_read_line(char *buf, int size, void *stream)
 {
 	struct reader *r = stream;
 	char where[320];
@@ -260,7 +261,7 @@ char *osr_options_read_file(const char *path, struct osr_arena *arena, struct os
 	return text;
 }
 
-static void read_file(struct osr_options *o, const char *path)
+static void options_read_file(struct osr_options *o, const char *path)
 {
 	struct reader r = { .o = o, .path = path };
 	struct osr_diag diag = { "" };
@@ -273,7 +274,7 @@ static void read_file(struct osr_options *o, const char *path)
 		return;
 	}
 	snprintf(o->config, sizeof(o->config), "%.255s", path);
-	line = ini_parse_stream(read_line, &r, on_entry, &r);
+	line = ini_parse_stream(options_read_line, &r, on_entry, &r);
 	if (line) {
 		/* Not our handler, which never refuses: inih found no "name = value" there. */
 		r.line = line > 0 ? (unsigned)line : r.line;
@@ -341,8 +342,8 @@ static void apply_token(struct osr_options *o, char *token)
 
 static bool in_table(const struct osr_param *table, const char *name, size_t len)
 {
-	for (const struct osr_param *p = table; p && p->name; p++)
-		if (strlen(p->name) == len && !strncmp(p->name, name, len))
+	for (const struct osr_param *param = table; param && param->name; param++)
+		if (strlen(param->name) == len && !strncmp(param->name, name, len))
 			return true;
 	return false;
 }
@@ -362,8 +363,9 @@ static bool lacks_prefix(const char *token)
 	if (dot) {
 		uint32_t e = 0;
 
-		while (osr_engines[e] && (strlen(osr_engines[e]->name) != (size_t)(dot - token) ||
-					  strncmp(osr_engines[e]->name, token, (size_t)(dot - token))))
+		while (osr_engines[e] &&
+		       (strlen(osr_engines[e]->name) != (size_t)(dot - token) ||
+			strncmp(osr_engines[e]->name, token, (size_t)(dot - token))))
 			e++;
 		table = osr_engines[e] ? osr_engines[e]->params : NULL;
 		name = dot + 1;
@@ -382,7 +384,8 @@ static void apply_tokens(struct osr_options *o, const char *text)
 
 			snprintf(where, sizeof(where), "event_plugin_options, \"%.250s\"", token);
 			if (lacks_prefix(token))
-				remember(o, where, "the prefix is missing: write " PREFIX "NAME=VALUE");
+				remember(o, where,
+					 "the prefix is missing: write " PREFIX "NAME=VALUE");
 			continue;
 		}
 		if (n < sizeof(token))
@@ -432,24 +435,24 @@ bool osr_options_load(struct osr_options *o, const char *config, const char *plu
 	if (!config && *named)
 		config = named;
 	if (config && *config)
-		read_file(o, config);
+		options_read_file(o, config);
 	else if (!config && !stat(OSR_DEFAULT_CONFIG, &st))
-		read_file(o, OSR_DEFAULT_CONFIG);
+		options_read_file(o, OSR_DEFAULT_CONFIG);
 	apply_tokens(o, plugin_options);
 	return true;
 }
 
 const struct osr_engine *osr_options_engine(const struct osr_options *o, const char *word)
 {
-	const struct osr_engine *e;
+	const struct osr_engine *engine;
 
 	if (!strncmp(word, "osmroutes-", 10))
 		return osr_engine_find(word + 10);
-	e = osr_engine_find(word);
-	for (size_t i = 0; e && i < sizeof(builtins) / sizeof(*builtins); i++)
+	engine = osr_engine_find(word);
+	for (size_t i = 0; engine && i < sizeof(builtins) / sizeof(*builtins); i++)
 		if (!strcmp(word, builtins[i]) && !osr_options_takes_over(o, word))
-			e = NULL;
-	return e;
+			engine = NULL;
+	return engine;
 }
 
 const struct osr_values *osr_options_values(const struct osr_options *o,
@@ -462,18 +465,19 @@ const struct osr_values *osr_options_values(const struct osr_options *o,
 	return &o->engine[e];
 }
 
-uint64_t osr_options_key(const struct osr_engine *engine, const struct osr_values *v)
+uint64_t osr_options_key(const struct osr_engine *engine, const struct osr_values *values)
 {
 	uint64_t h = 0;
 
-	for (const struct osr_param *p = engine->params; p && p->name; p++) {
-		size_t i = (size_t)(p - engine->params);
-		const char *text = p->type == OSR_PARAM_STRING ? v->str[v->num[i]] : "";
+	for (const struct osr_param *param = engine->params; param && param->name; param++) {
+		size_t i = (size_t)(param - engine->params);
+		const char *text =
+			param->type == OSR_PARAM_STRING ? values->str[values->num[i]] : "";
 
-		h = XXH3_64bits_withSeed(p->name, strlen(p->name), h);
+		h = XXH3_64bits_withSeed(param->name, strlen(param->name), h);
 		h = XXH3_64bits_withSeed(text, strlen(text), h);
-		if (p->type != OSR_PARAM_STRING)
-			h = XXH3_64bits_withSeed(&v->num[i], sizeof(v->num[i]), h);
+		if (param->type != OSR_PARAM_STRING)
+			h = XXH3_64bits_withSeed(&values->num[i], sizeof(values->num[i]), h);
 	}
 	return h;
 }

@@ -40,7 +40,7 @@ const struct osr_engine *osr_options_engine(const struct osr_options *o, const c
 const struct osr_values *osr_options_values(const struct osr_options *o,
 					    const struct osr_engine *engine);
 /* The same for equal values: under others the tables of this engine would be others. */
-uint64_t osr_options_key(const struct osr_engine *engine, const struct osr_values *v);
+uint64_t osr_options_key(const struct osr_engine *engine, const struct osr_values *values);
 
 /* budget.c ------------------------------------------------------------------------------------- */
 
@@ -54,7 +54,7 @@ struct osr_vl_limit {
 uint8_t osr_vls_of_code(uint8_t code);
 
 /* Lowers what the links have to what the options, OpenSM's QoS and the switches allow. */
-void osr_options_vl_budget(const struct osr_options *o, bool qos, const struct osr_fabric *f,
+void osr_options_vl_budget(const struct osr_options *o, bool qos, const struct osr_fabric *fabric,
 			   struct osr_vl_limit *limit);
 
 #endif

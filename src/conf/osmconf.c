@@ -15,9 +15,9 @@
 #define BLANKS " \t\n"
 #define OSMCONF_MAX_OP_VLS 5 /* OSM_DEFAULT_MAX_OP_VLS */
 
-void osr_osmconf_default(struct osr_osmconf *c)
+void osr_osmconf_default(struct osr_osmconf *osmconf)
 {
-	*c = (struct osr_osmconf){ .multicast = true, .max_op_vls = OSMCONF_MAX_OP_VLS };
+	*osmconf = (struct osr_osmconf){ .multicast = true, .max_op_vls = OSMCONF_MAX_OP_VLS };
 }
 
 static char *osmconf_clean(char *value)
@@ -41,29 +41,30 @@ static void osmconf_text(char to[OSR_OSMCONF_LINE], const char *value)
 	snprintf(to, OSR_OSMCONF_LINE, "%s", strcmp(value, "(null)") ? value : "");
 }
 
-static void osmconf_set(struct osr_osmconf *c, const char *name, const char *value)
+static void osmconf_set(struct osr_osmconf *osmconf, const char *name, const char *value)
 {
 	if (!strcmp(name, "routing_engine"))
-		osmconf_text(c->routing_engine, value);
+		osmconf_text(osmconf->routing_engine, value);
 	else if (!strcmp(name, "event_plugin_name"))
-		osmconf_text(c->plugin_name, value);
+		osmconf_text(osmconf->plugin_name, value);
 	else if (!strcmp(name, "event_plugin_options"))
-		osmconf_text(c->plugin_options, value);
+		osmconf_text(osmconf->plugin_options, value);
 	else if (!strcmp(name, "qos"))
-		c->qos = !strcmp(value, "TRUE");
+		osmconf->qos = !strcmp(value, "TRUE");
 	else if (!strcmp(name, "disable_multicast"))
-		c->multicast = strcmp(value, "TRUE") != 0;
+		osmconf->multicast = strcmp(value, "TRUE") != 0;
 	else if (!strcmp(name, "max_op_vls"))
-		c->max_op_vls = (uint8_t)strtoul(value, NULL, 0);
+		osmconf->max_op_vls = (uint8_t)strtoul(value, NULL, 0);
 }
 
-enum osr_status osr_osmconf_read(const char *path, struct osr_osmconf *c, struct osr_diag *diag)
+enum osr_status osr_osmconf_read(const char *path, struct osr_osmconf *osmconf,
+				 struct osr_diag *diag)
 {
 	char line[OSR_OSMCONF_LINE];
 	struct stat info;
 	FILE *file;
 
-	osr_osmconf_default(c);
+	osr_osmconf_default(osmconf);
 	errno = 0;
 	file = stat(path, &info) || !S_ISREG(info.st_mode) ? NULL : fopen(path, "r");
 	if (!file)
@@ -75,7 +76,7 @@ enum osr_status osr_osmconf_read(const char *path, struct osr_osmconf *c, struct
 		line[strcspn(line, "#")] = '\0';
 		name = strtok_r(line, BLANKS, &rest);
 		if (name)
-			osmconf_set(c, name, osmconf_clean(rest));
+			osmconf_set(osmconf, name, osmconf_clean(rest));
 	}
 	fclose(file);
 	return OSR_OK;

@@ -20,9 +20,10 @@ struct osr_osmconf {
 	uint8_t max_op_vls; /* a code, 1..5 */
 };
 
-void osr_osmconf_default(struct osr_osmconf *c);
+void osr_osmconf_default(struct osr_osmconf *osmconf);
 /* OSR_INVAL with path and reason if the file cannot be read. */
-enum osr_status osr_osmconf_read(const char *path, struct osr_osmconf *c, struct osr_diag *diag);
+enum osr_status osr_osmconf_read(const char *path, struct osr_osmconf *osmconf,
+				 struct osr_diag *diag);
 
 /* Is `name` in a list of OpenSM's, whose words blanks or commas separate? */
 bool osr_osmconf_lists(const char *list, const char *name);

@@ -19,7 +19,7 @@
 static json_t *entries_json(const struct osr_sched_slot *slot)
 {
 	char *text = malloc((size_t)slot->n_entries * ENTRY_SIZE + 1), *at = text;
-	json_t *j;
+	json_t *json;
 
 	if (!text)
 		return NULL;
@@ -27,9 +27,9 @@ static json_t *entries_json(const struct osr_sched_slot *slot)
 	for (uint32_t i = 0; i < slot->n_entries; i++)
 		at += sprintf(at, "%" PRIx64 ":%" PRIx64 ":%x ", slot->entry[i].sw,
 			      slot->entry[i].host, slot->entry[i].port);
-	j = json_string(text);
+	json = json_string(text);
 	free(text);
-	return j;
+	return json;
 }
 
 /* What routing may change in an application, as it was at one moment. */
@@ -127,7 +127,7 @@ static json_t *hosts_json(const struct osr_sched_app *app)
 	return hosts;
 }
 
-static json_t *app_json(const struct osr_sched_app *app, const struct shot *x)
+static json_t *book_app_json(const struct osr_sched_app *app, const struct shot *x)
 {
 	return json_pack("{s:I, s:I, s:b, s:o, s:o, s:I, s:o, s:o, s:o}", "id", (json_int_t)app->id,
 			 "owner", (json_int_t)app->owner, "held", app->held, "name",
@@ -137,19 +137,19 @@ static json_t *app_json(const struct osr_sched_app *app, const struct shot *x)
 }
 
 /* The thread that writes the book is the one in which applications come and go. */
-json_t *osr__book(struct osr_sched *s)
+json_t *osr__book(struct osr_sched *sched)
 {
 	json_t *apps = json_array();
 	const struct osr_sched_app *app;
 
-	for (uint32_t i = 0; (app = osr_sched_row(s, i)); i++) {
+	for (uint32_t i = 0; (app = osr_sched_row(sched, i)); i++) {
 		struct shot x = { 0 };
 		bool good;
 
-		osr_sched_take(s);
+		osr_sched_take(sched);
 		good = take_shot(app, &x);
-		osr_sched_leave(s);
-		apps = osr__append(apps, good ? app_json(app, &x) : NULL);
+		osr_sched_leave(sched);
+		apps = osr__append(apps, good ? book_app_json(app, &x) : NULL);
 		end_shot(app, &x);
 	}
 	return json_pack("{s:i, s:o}", "format", FORMAT, "apps", apps);
@@ -171,15 +171,16 @@ static enum osr_status nonsense(const struct reading *r, const char *what)
 			r->app.id, what);
 }
 
-static bool whole(const json_t *j, const char *key, json_int_t lo, json_int_t hi, json_int_t *n)
+static bool book_whole(const json_t *json, const char *key, json_int_t lo, json_int_t hi,
+		       json_int_t *n)
 {
-	const json_t *member = json_object_get(j, key);
+	const json_t *member = json_object_get(json, key);
 
 	*n = json_integer_value(member);
 	return json_is_integer(member) && *n >= lo && *n <= hi;
 }
 
-static enum osr_status read_hosts(struct reading *r, const json_t *hosts)
+static enum osr_status book_read_hosts(struct reading *r, const json_t *hosts)
 {
 	size_t n = json_array_size(hosts);
 
@@ -211,12 +212,12 @@ static enum osr_status read_keys(struct reading *r, const json_t *keys)
 	r->app.key = r->key;
 	r->app.n_keys = (uint32_t)n;
 	for (size_t k = 0; k < n && !st; k++) {
-		const json_t *j = json_array_get(keys, k);
-		const char *pairs = json_string_value(json_object_get(j, "pairs"));
+		const json_t *json = json_array_get(keys, k);
+		const char *pairs = json_string_value(json_object_get(json, "pairs"));
 		json_int_t slot, state;
 
-		if (!pairs || !whole(j, "slot", 0, 127, &slot) ||
-		    !whole(j, "state", 0, OSR_KEY_WITHDRAWN, &state))
+		if (!pairs || !book_whole(json, "slot", 0, 127, &slot) ||
+		    !book_whole(json, "state", 0, OSR_KEY_WITHDRAWN, &state))
 			return nonsense(r, "its keys");
 		r->key[k].slot = (uint8_t)slot;
 		r->key[k].state = (enum osr_key_state)state;
@@ -248,13 +249,13 @@ static enum osr_status read_entries(struct reading *r, struct osr_sched_slot *sl
 	if (!slot->entry)
 		return OSR_NOMEM;
 	for (const char *at = text; *at; slot->n_entries++) {
-		struct osr_sched_entry *e = &slot->entry[slot->n_entries];
+		struct osr_sched_entry *sched = &slot->entry[slot->n_entries];
 		uint64_t port;
 
-		if (slot->n_entries == room || !hex(&at, ':', UINT64_MAX, &e->sw) ||
-		    !hex(&at, ':', UINT64_MAX, &e->host) || !hex(&at, ' ', 254, &port))
+		if (slot->n_entries == room || !hex(&at, ':', UINT64_MAX, &sched->sw) ||
+		    !hex(&at, ':', UINT64_MAX, &sched->host) || !hex(&at, ' ', 254, &port))
 			return nonsense(r, "its entries");
-		e->port = (uint8_t)port;
+		sched->port = (uint8_t)port;
 	}
 	return OSR_OK;
 }
@@ -272,12 +273,12 @@ static enum osr_status read_slots(struct reading *r, const json_t *slots)
 	r->app.slot = r->slot;
 	r->app.n_slots = (uint32_t)n;
 	for (size_t i = 0; i < n && !st; i++) {
-		const json_t *j = json_array_get(slots, i);
-		const char *entries = json_string_value(json_object_get(j, "entries"));
+		const json_t *json = json_array_get(slots, i);
+		const char *entries = json_string_value(json_object_get(json, "entries"));
 		json_int_t offset, key;
 
-		if (!entries || !whole(j, "offset", 1, 127, &offset) ||
-		    !whole(j, "key", -1, UINT16_MAX, &key))
+		if (!entries || !book_whole(json, "offset", 1, 127, &offset) ||
+		    !book_whole(json, "key", -1, UINT16_MAX, &key))
 			return nonsense(r, "its LID offsets");
 		for (size_t k = 0; k < i; k++)
 			if (r->slot[k].offset == offset)
@@ -300,9 +301,9 @@ static void end_reading(struct reading *r)
 	free(r->app.host);
 }
 
-static void read_text(const json_t *j, const char *key, char *to, size_t size)
+static void read_text(const json_t *json, const char *key, char *to, size_t size)
 {
-	const char *text = json_string_value(json_object_get(j, key));
+	const char *text = json_string_value(json_object_get(json, key));
 
 	snprintf(to, size, "%s", text ? text : "");
 	for (char *t = to; *t; t++)
@@ -310,47 +311,47 @@ static void read_text(const json_t *j, const char *key, char *to, size_t size)
 			*t = '?';
 }
 
-static enum osr_status read_app(struct osr_sched *s, const json_t *j, uint32_t max_pairs,
+static enum osr_status read_app(struct osr_sched *sched, const json_t *json, uint32_t max_pairs,
 				struct osr_diag *diag)
 {
 	struct reading r = { .max_pairs = max_pairs, .diag = diag };
 	json_int_t id, owner, notices;
 	enum osr_status st;
 
-	if (!whole(j, "id", 1, UINT32_MAX - 2, &id) ||
-	    !whole(j, "owner", 0, UINT32_MAX - 1, &owner) ||
-	    !whole(j, "notices", 0, UINT32_MAX, &notices))
+	if (!book_whole(json, "id", 1, UINT32_MAX - 2, &id) ||
+	    !book_whole(json, "owner", 0, UINT32_MAX - 1, &owner) ||
+	    !book_whole(json, "notices", 0, UINT32_MAX, &notices))
 		return nonsense(&r, "its number or owner");
 	r.app.id = (uint32_t)id;
 	r.app.owner = (uint32_t)owner;
 	r.app.n_notices = (uint32_t)notices;
-	r.app.held = json_is_true(json_object_get(j, "held"));
-	read_text(j, "name", r.app.name, sizeof(r.app.name));
-	read_text(j, "notice", r.app.notice, sizeof(r.app.notice));
-	st = read_hosts(&r, json_object_get(j, "hosts"));
+	r.app.held = json_is_true(json_object_get(json, "held"));
+	read_text(json, "name", r.app.name, sizeof(r.app.name));
+	read_text(json, "notice", r.app.notice, sizeof(r.app.notice));
+	st = book_read_hosts(&r, json_object_get(json, "hosts"));
 	if (!st)
-		st = read_keys(&r, json_object_get(j, "keys"));
+		st = read_keys(&r, json_object_get(json, "keys"));
 	if (!st)
-		st = read_slots(&r, json_object_get(j, "slots"));
+		st = read_slots(&r, json_object_get(json, "slots"));
 	if (!st)
-		st = osr_sched_restore(s, &r.app, diag);
+		st = osr_sched_restore(sched, &r.app, diag);
 	end_reading(&r);
 	return st;
 }
 
-enum osr_status osr__book_restore(struct osr_sched *s, const json_t *book, uint32_t max_pairs,
+enum osr_status osr__book_restore(struct osr_sched *sched, const json_t *book, uint32_t max_pairs,
 				  uint32_t *n, uint32_t *n_wrong, struct osr_diag *diag)
 {
 	const json_t *apps = json_object_get(book, "apps");
 	json_int_t format;
 
 	*n = *n_wrong = 0;
-	if (!whole(book, "format", FORMAT, FORMAT, &format) || !json_is_array(apps))
+	if (!book_whole(book, "format", FORMAT, FORMAT, &format) || !json_is_array(apps))
 		return osr_fail(diag, OSR_INVAL, "it is no book of applications in format %d",
 				FORMAT);
 	for (size_t i = 0; i < json_array_size(apps); i++) {
 		struct osr_diag why = { "" };
-		enum osr_status st = read_app(s, json_array_get(apps, i), max_pairs, &why);
+		enum osr_status st = read_app(sched, json_array_get(apps, i), max_pairs, &why);
 
 		if (st && !(*n_wrong)++)
 			*diag = why;

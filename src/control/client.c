@@ -12,33 +12,33 @@
 
 /* Buffers -------------------------------------------------------------------------------------- */
 
-static bool grow(struct osr__buffer *b, size_t more)
+static bool client_grow(struct osr__buffer *buffer, size_t more)
 {
-	size_t room = b->room ? b->room : 1024;
+	size_t room = buffer->room ? buffer->room : 1024;
 	char *text;
 
-	while (room < b->size + more)
+	while (room < buffer->size + more)
 		room *= 2;
-	if (room == b->room)
+	if (room == buffer->room)
 		return true;
-	text = realloc(b->text, room);
+	text = realloc(buffer->text, room);
 	if (!text)
 		return false;
-	b->text = text;
-	b->room = room;
+	buffer->text = text;
+	buffer->room = room;
 	return true;
 }
 
-void osr__buffer_shift(struct osr__buffer *b, size_t n)
+void osr__buffer_shift(struct osr__buffer *buffer, size_t n)
 {
-	b->size -= n;
-	memmove(b->text, b->text + n, b->size);
-	if (b->room > CHUNK && b->size < CHUNK / 2) {
+	buffer->size -= n;
+	memmove(buffer->text, buffer->text + n, buffer->size);
+	if (buffer->room > CHUNK && buffer->size < CHUNK / 2) {
 		/* The memory of one long line is not kept for the next short ones. */
-		char *text = realloc(b->text, CHUNK);
+		char *text = realloc(buffer->text, CHUNK);
 
-		b->text = text ? text : b->text;
-		b->room = text ? CHUNK : b->room;
+		buffer->text = text ? text : buffer->text;
+		buffer->room = text ? CHUNK : buffer->room;
 	}
 }
 
@@ -61,7 +61,7 @@ bool osr__client_read(struct osr__client *client)
 
 	if (most > CHUNK)
 		most = CHUNK;
-	if (!most || !grow(&client->in, most))
+	if (!most || !client_grow(&client->in, most))
 		return false;
 	n = recv(client->fd, client->in.text + client->in.size, most, MSG_DONTWAIT);
 	if (n > 0)
@@ -98,7 +98,7 @@ void osr__client_say(struct osr__client *client, json_t *object)
 	char *text = object ? osr__dump(object, JSON_COMPACT, &n) : NULL;
 
 	json_decref(object);
-	if (!text || client->out.size + n + 1 > MAX_UNREAD || !grow(&client->out, n + 1)) {
+	if (!text || client->out.size + n + 1 > MAX_UNREAD || !client_grow(&client->out, n + 1)) {
 		client->gone = true; /* who misses a word must not go on as if nothing were */
 	} else {
 		memcpy(client->out.text + client->out.size, text, n);
@@ -110,7 +110,7 @@ void osr__client_say(struct osr__client *client, json_t *object)
 
 /* Events --------------------------------------------------------------------------------------- */
 
-static struct osr__watched *find(struct osr__client *client, uint32_t app)
+static struct osr__watched *client_find(struct osr__client *client, uint32_t app)
 {
 	for (uint32_t i = 0; i < client->n_watched; i++)
 		if (client->watched[i].app == app)
@@ -120,59 +120,59 @@ static struct osr__watched *find(struct osr__client *client, uint32_t app)
 
 bool osr__client_watches(const struct osr__client *client, uint32_t app)
 {
-	return find((struct osr__client *)client, app) != NULL;
+	return client_find((struct osr__client *)client, app) != NULL;
 }
 
 void osr__client_watch(struct osr__client *client, const struct osr_sched_app *app, uint32_t key)
 {
-	struct osr__watched *w = app ? find(client, app->id) : NULL;
+	struct osr__watched *watched = app ? client_find(client, app->id) : NULL;
 
-	if (!app || (!w && client->n_watched == OSR__WATCHED))
+	if (!app || (!watched && client->n_watched == OSR__WATCHED))
 		return;
-	if (!w) {
+	if (!watched) {
 		uint8_t *state = calloc(app->n_keys, 1);
 
 		if (!state)
 			return;
-		w = &client->watched[client->n_watched++];
-		*w = (struct osr__watched){ app->id, app->n_notices, app->n_keys, state };
-		for (uint32_t k = 0; k < w->n_keys; k++)
+		watched = &client->watched[client->n_watched++];
+		*watched = (struct osr__watched){ app->id, app->n_notices, app->n_keys, state };
+		for (uint32_t k = 0; k < watched->n_keys; k++)
 			state[k] = (uint8_t)app->key[k].state;
 	}
-	if (key < w->n_keys)
-		w->state[key] = (uint8_t)app->key[key].state;
+	if (key < watched->n_keys)
+		watched->state[key] = (uint8_t)app->key[key].state;
 }
 
 void osr__client_forget(struct osr__client *client, uint32_t app)
 {
-	struct osr__watched *w = find(client, app);
+	struct osr__watched *watched = client_find(client, app);
 
-	if (!w)
+	if (!watched)
 		return;
-	free(w->state);
-	*w = client->watched[--client->n_watched];
+	free(watched->state);
+	*watched = client->watched[--client->n_watched];
 }
 
 /* true: the application is gone. */
-static bool tell(struct osr__client *client, struct osr__watched *w,
+static bool tell(struct osr__client *client, struct osr__watched *watched,
 		 const struct osr_sched_app *app)
 {
 	if (!app) {
 		osr__client_say(client, json_pack("{s:s, s:I}", "event", "withdrawn", "app",
-						  (json_int_t)w->app));
+						  (json_int_t)watched->app));
 		return true;
 	}
-	for (uint32_t k = 0; k < w->n_keys; k++) {
+	for (uint32_t k = 0; k < watched->n_keys; k++) {
 		json_t *event;
 
-		if (w->state[k] == app->key[k].state)
+		if (watched->state[k] == app->key[k].state)
 			continue;
-		w->state[k] = (uint8_t)app->key[k].state;
+		watched->state[k] = (uint8_t)app->key[k].state;
 		event = osr__with(osr__key_json(app, k), "event", json_string("key"));
 		osr__client_say(client, osr__with(event, "app", json_integer(app->id)));
 	}
-	if (w->n_notices != app->n_notices) {
-		w->n_notices = app->n_notices;
+	if (watched->n_notices != app->n_notices) {
+		watched->n_notices = app->n_notices;
 		osr__client_say(client,
 				json_pack("{s:s, s:I, s:o}", "event", "notice", "app",
 					  (json_int_t)app->id, "text", osr__text(app->notice)));
@@ -180,12 +180,12 @@ static bool tell(struct osr__client *client, struct osr__watched *w,
 	return false;
 }
 
-void osr__client_tell(struct osr__client *client, const struct osr_sched *s)
+void osr__client_tell(struct osr__client *client, const struct osr_sched *sched)
 {
 	for (uint32_t i = 0; i < client->n_watched;) {
 		uint32_t app = client->watched[i].app;
 
-		if (tell(client, &client->watched[i], osr_sched_find(s, app)))
+		if (tell(client, &client->watched[i], osr_sched_find(sched, app)))
 			osr__client_forget(client, app);
 		else
 			i++;

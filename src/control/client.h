@@ -40,7 +40,7 @@ void osr__client_write(struct osr__client *client);
 
 bool osr__client_has_line(const struct osr__client *client);
 size_t osr__client_line(const struct osr__client *client); /* its length, if there is one */
-void osr__buffer_shift(struct osr__buffer *b, size_t n);
+void osr__buffer_shift(struct osr__buffer *buffer, size_t n);
 
 /* Takes the object. */
 void osr__client_say(struct osr__client *client, json_t *object);
@@ -53,6 +53,6 @@ bool osr__client_watches(const struct osr__client *client, uint32_t app);
 void osr__client_watch(struct osr__client *client, const struct osr_sched_app *app, uint32_t key);
 void osr__client_forget(struct osr__client *client, uint32_t app);
 /* Events: what became of the keys of watched applications since the last time. */
-void osr__client_tell(struct osr__client *client, const struct osr_sched *s);
+void osr__client_tell(struct osr__client *client, const struct osr_sched *sched);
 
 #endif

@@ -46,17 +46,17 @@ json_t *osr__refusal(enum osr_status st, const char *text)
 
 json_t *osr__text(const char *text)
 {
-	json_t *j = json_string(text);
-	char *ascii = j ? NULL : strdup(text);
+	json_t *json = json_string(text);
+	char *ascii = json ? NULL : strdup(text);
 
 	if (!ascii)
-		return j;
+		return json;
 	for (char *at = ascii; *at; at++)
 		if ((unsigned char)*at > '~')
 			*at = '?';
-	j = json_string(ascii);
+	json = json_string(ascii);
 	free(ascii);
-	return j;
+	return json;
 }
 
 struct dump {
@@ -85,11 +85,11 @@ static int dump_piece(const char *piece, size_t n, void *data)
 	return 0;
 }
 
-char *osr__dump(const json_t *j, size_t flags, size_t *size)
+char *osr__dump(const json_t *json, size_t flags, size_t *size)
 {
 	struct dump d = { 0 };
 
-	if (json_dump_callback(j, dump_piece, &d, flags) || d.failed || !d.text) {
+	if (json_dump_callback(json, dump_piece, &d, flags) || d.failed || !d.text) {
 		free(d.text);
 		return NULL;
 	}
@@ -114,7 +114,7 @@ json_t *osr__with(json_t *object, const char *key, json_t *value)
 	return NULL;
 }
 
-static json_t *refuse(const struct call *c, enum osr_status st)
+static json_t *protocol_refuse(const struct call *c, enum osr_status st)
 {
 	return osr__refusal(st, c->diag.text[0] ? c->diag.text : osr_status_str(st));
 }
@@ -190,18 +190,20 @@ enum osr_status osr__pairs_parse(const char *text, uint32_t max, struct osr_pair
 }
 
 /* A whole number 0..max of the line; false if there is something else. A missing one is `none`. */
-static bool number(struct call *c, const char *key, uint32_t max, uint32_t none, uint32_t *n)
+static bool protocol_number(struct call *c, const char *key, uint32_t max, uint32_t none,
+			    uint32_t *n)
 {
-	const json_t *j = json_object_get(c->in, key);
+	const json_t *json = json_object_get(c->in, key);
 
 	*n = none;
-	if (!j)
+	if (!json)
 		return true;
-	if (!json_is_integer(j) || json_integer_value(j) < 0 || json_integer_value(j) > max) {
+	if (!json_is_integer(json) || json_integer_value(json) < 0 ||
+	    json_integer_value(json) > max) {
 		osr_fail(&c->diag, OSR_INVAL, "\"%s\": expected a whole number, 0 to %u", key, max);
 		return false;
 	}
-	*n = (uint32_t)json_integer_value(j);
+	*n = (uint32_t)json_integer_value(json);
 	return true;
 }
 
@@ -218,7 +220,7 @@ static struct osr_sched_app *find_app(struct call *c)
 	struct osr_sched_app *app;
 	uint32_t id;
 
-	if (!number(c, "app", UINT32_MAX - 1, 0, &id))
+	if (!protocol_number(c, "app", UINT32_MAX - 1, 0, &id))
 		return NULL;
 	app = osr_sched_find(c->s, id);
 	if (app && may_touch(c->peer, app))
@@ -229,15 +231,16 @@ static struct osr_sched_app *find_app(struct call *c)
 
 json_t *osr__key_json(const struct osr_sched_app *app, uint32_t key)
 {
-	const struct osr_sched_key *k = &app->key[key];
+	const struct osr_sched_key *sched_key = &app->key[key];
 
 	return json_pack("{s:I, s:s, s:i, s:I, s:I, s:I, s:I}", "key", (json_int_t)key, "state",
-			 osr__key_state(k->state), "offset", app->slot[k->slot].offset, "pairs",
-			 (json_int_t)k->n_pairs, "left_out", (json_int_t)k->n_left_out,
-			 "contention", (json_int_t)k->contention, "bound", (json_int_t)k->bound);
+			 osr__key_state(sched_key->state), "offset",
+			 app->slot[sched_key->slot].offset, "pairs", (json_int_t)sched_key->n_pairs,
+			 "left_out", (json_int_t)sched_key->n_left_out, "contention",
+			 (json_int_t)sched_key->contention, "bound", (json_int_t)sched_key->bound);
 }
 
-static json_t *app_json(const struct osr_sched_app *app)
+static json_t *protocol_app_json(const struct osr_sched_app *app)
 {
 	json_t *keys = json_array(), *offsets = json_array();
 	uint32_t n_gone = 0;
@@ -277,15 +280,15 @@ static void end_placing(struct placing *p)
 }
 
 /* Node descriptions are often "HOST HCA": the whole and the first word name it. */
-static json_t *list_names(const struct osr_fabric *f)
+static json_t *protocol_list_names(const struct osr_fabric *fabric)
 {
 	json_t *names = json_object();
 
-	for (uint32_t t = 0; names && t < f->n_terminals; t++) {
-		const char *name = f->names + f->term_name[t];
+	for (uint32_t t = 0; names && t < fabric->n_terminals; t++) {
+		const char *name = fabric->names + fabric->term_name[t];
 		char first[128];
 
-		if (f->term_role[t] == OSR_ROLE_SP0 || !*name)
+		if (fabric->term_role[t] == OSR_ROLE_SP0 || !*name)
 			continue;
 		snprintf(first, sizeof(first), "%.*s", (int)strcspn(name, " "), name);
 		if (!json_object_get(names, name))
@@ -296,34 +299,35 @@ static json_t *list_names(const struct osr_fabric *f)
 	return names;
 }
 
-static enum osr_status find_host(struct call *c, struct placing *p, uint32_t rank, const json_t *j)
+static enum osr_status find_host(struct call *c, struct placing *p, uint32_t rank,
+				 const json_t *json)
 {
-	const struct osr_fabric *f = osr_sched_present(c->s);
-	const char *text = json_string_value(j);
+	const struct osr_fabric *fabric = osr_sched_present(c->s);
+	const char *text = json_string_value(json);
 	const json_t *term;
 
 	if (!text)
 		return osr_fail(&c->diag, OSR_INVAL, "host of rank %u: expected a text", rank);
 	if (osr__guid_parse(text, &p->host[rank]))
 		return OSR_OK;
-	if (!f)
+	if (!fabric)
 		return osr_fail(&c->diag, OSR_NOT_APPLICABLE, "no fabric has been routed yet");
 	if (!p->names)
-		p->names = list_names(f);
+		p->names = protocol_list_names(fabric);
 	term = json_object_get(p->names, text);
 	if (!term)
 		return osr_fail(&c->diag, OSR_INVAL, "rank %u: the fabric has no host \"%.100s\"",
 				rank, text);
-	p->host[rank] = f->term_guid[json_integer_value(term)];
+	p->host[rank] = fabric->term_guid[json_integer_value(term)];
 	return OSR_OK;
 }
 
-static enum osr_status take_hosts(struct call *c, struct placing *p)
+static enum osr_status protocol_take_hosts(struct call *c, struct placing *p)
 {
 	const json_t *hosts = json_object_get(c->in, "hosts");
 	enum osr_status st = OSR_OK;
 
-	if (!number(c, "ranks", MAX_RANKS, 0, &p->in.n_ranks))
+	if (!protocol_number(c, "ranks", MAX_RANKS, 0, &p->in.n_ranks))
 		return OSR_INVAL;
 	if (!hosts)
 		return OSR_OK;
@@ -368,7 +372,7 @@ static enum osr_status take_patterns(struct call *c, struct placing *p)
 }
 
 /* It goes into logs: one line, and nothing that moves a cursor. */
-static enum osr_status take_name(struct call *c, struct placing *p)
+static enum osr_status protocol_take_name(struct call *c, struct placing *p)
 {
 	const json_t *name = json_object_get(c->in, "name"), *held = json_object_get(c->in, "hold");
 	uint32_t owner;
@@ -382,7 +386,7 @@ static enum osr_status take_name(struct call *c, struct placing *p)
 			*t = '?';
 	p->in.name = p->name;
 	p->in.held = json_is_true(held);
-	if (!number(c, "owner", UINT32_MAX - 1, c->peer->uid, &owner))
+	if (!protocol_number(c, "owner", UINT32_MAX - 1, c->peer->uid, &owner))
 		return OSR_INVAL;
 	if (owner != c->peer->uid && !c->peer->master)
 		return osr_fail(&c->diag, OSR_INVAL,
@@ -394,16 +398,17 @@ static enum osr_status take_name(struct call *c, struct placing *p)
 
 static json_t *placed(struct call *c, const struct osr_sched_app *app)
 {
-	const struct osr_fabric *f = osr_sched_present(c->s);
+	const struct osr_fabric *fabric = osr_sched_present(c->s);
 	json_t *hosts = json_array(), *lids = json_array(), *names = json_array();
-	json_t *answer = app_json(app);
+	json_t *answer = protocol_app_json(app);
 	char text[32];
 
 	for (uint32_t r = 0; r < app->n_ranks; r++) {
 		snprintf(text, sizeof(text), "0x%016" PRIx64, app->host[r]);
 		hosts = osr__append(hosts, json_string(text));
-		lids = osr__append(lids, json_integer(f->term_lid[app->term[r]]));
-		names = osr__append(names, osr__text(osr_terminal_name(f, app->term[r], text)));
+		lids = osr__append(lids, json_integer(fabric->term_lid[app->term[r]]));
+		names = osr__append(names,
+				    osr__text(osr_terminal_name(fabric, app->term[r], text)));
 	}
 	answer = osr__with(answer, "hosts", hosts);
 	answer = osr__with(answer, "lids", lids);
@@ -415,11 +420,11 @@ static json_t *placed(struct call *c, const struct osr_sched_app *app)
 	return answer;
 }
 
-static json_t *place(struct call *c)
+static json_t *protocol_place(struct call *c)
 {
 	struct placing p = { 0 };
 	struct osr_sched_app *app = NULL;
-	enum osr_status st = take_name(c, &p);
+	enum osr_status st = protocol_take_name(c, &p);
 	json_t *answer;
 
 	/* Patterns are long, and their text says nothing of the fabric. */
@@ -428,14 +433,14 @@ static json_t *place(struct call *c)
 		st = take_patterns(c, &p);
 	osr_sched_take(c->s);
 	if (!st)
-		st = take_hosts(c, &p);
-	if (!st && !number(c, "offsets", 128, 0, &p.in.n_offsets))
+		st = protocol_take_hosts(c, &p);
+	if (!st && !protocol_number(c, "offsets", 128, 0, &p.in.n_offsets))
 		st = OSR_INVAL;
 	if (!st)
 		st = osr_sched_place(c->s, &p.in, &app, &c->diag);
 	end_placing(&p);
 	if (st)
-		return refuse(c, st);
+		return protocol_refuse(c, st);
 	answer = placed(c, app);
 	/* It would stay, and nobody would know of it. */
 	if (!answer)
@@ -446,7 +451,7 @@ static json_t *place(struct call *c)
 /* Run time ------------------------------------------------------------------------------------- */
 
 static json_t *with_key(struct call *c,
-			enum osr_status (*what)(struct osr_sched *s, struct osr_sched_app *app,
+			enum osr_status (*what)(struct osr_sched *sched, struct osr_sched_app *app,
 						uint32_t key, struct osr_diag *diag))
 {
 	struct osr_sched_app *app = find_app(c);
@@ -454,11 +459,11 @@ static json_t *with_key(struct call *c,
 	json_t *answer;
 	uint32_t key;
 
-	if (!app || !number(c, "key", UINT32_MAX - 1, 0, &key))
-		return refuse(c, OSR_INVAL);
+	if (!app || !protocol_number(c, "key", UINT32_MAX - 1, 0, &key))
+		return protocol_refuse(c, OSR_INVAL);
 	st = what(c->s, app, key, &c->diag);
 	if (st)
-		return refuse(c, st);
+		return protocol_refuse(c, st);
 	c->effect->attach = app->id;
 	c->effect->key = key;
 	c->effect->changed = true;
@@ -482,7 +487,7 @@ static json_t *withdraw(struct call *c)
 	json_t *answer;
 
 	if (!app)
-		return refuse(c, OSR_INVAL);
+		return protocol_refuse(c, OSR_INVAL);
 	answer = json_pack("{s:b, s:I}", "ok", 1, "app", (json_int_t)app->id);
 	c->effect->detach = app->id;
 	c->effect->changed = true;
@@ -490,24 +495,24 @@ static json_t *withdraw(struct call *c)
 	return answer;
 }
 
-static json_t *attach(struct call *c)
+static json_t *protocol_attach(struct call *c)
 {
 	struct osr_sched_app *app = find_app(c);
 
 	if (!app)
-		return refuse(c, OSR_INVAL);
+		return protocol_refuse(c, OSR_INVAL);
 	c->effect->attach = app->id;
-	return osr__with(app_json(app), "ok", json_true());
+	return osr__with(protocol_app_json(app), "ok", json_true());
 }
 
-static json_t *status(struct call *c)
+static json_t *protocol_status(struct call *c)
 {
 	json_t *apps = json_array();
 	const struct osr_sched_app *app;
 
 	for (uint32_t i = 0; (app = osr_sched_row(c->s, i)); i++)
 		if (may_touch(c->peer, app))
-			apps = osr__append(apps, app_json(app));
+			apps = osr__append(apps, protocol_app_json(app));
 	return json_pack("{s:b, s:s, s:i, s:b, s:b, s:o}", "ok", 1, "osmroutes", OSR_VERSION,
 			 "protocol", OSR__PROTOCOL, "ready", osr_sched_present(c->s) != NULL,
 			 "pending", osr_sched_dirty(c->s), "apps", apps);
@@ -517,14 +522,14 @@ static const struct {
 	const char *op;
 	json_t *(*answer)(struct call *c);
 } ops[] = {
-	{ "place", place },       { "request", request }, { "done", done },
-	{ "withdraw", withdraw }, { "attach", attach },   { "status", status },
+	{ "place", protocol_place }, { "request", request },        { "done", done },
+	{ "withdraw", withdraw },    { "attach", protocol_attach }, { "status", protocol_status },
 };
 
-json_t *osr__protocol(struct osr_sched *s, const struct osr__peer *peer, const char *line,
+json_t *osr__protocol(struct osr_sched *sched, const struct osr__peer *peer, const char *line,
 		      size_t size, struct osr__effect *effect)
 {
-	struct call c = { .s = s, .peer = peer, .effect = effect };
+	struct call c = { .s = sched, .peer = peer, .effect = effect };
 	json_error_t error;
 	json_t *in = json_loadb(line, size, JSON_REJECT_DUPLICATES, &error), *answer = NULL;
 	const char *op = json_string_value(json_object_get(in, "op"));
@@ -532,7 +537,7 @@ json_t *osr__protocol(struct osr_sched *s, const struct osr__peer *peer, const c
 
 	*effect = (struct osr__effect){ .key = OSR_NONE };
 	c.in = in;
-	osr_sched_take(s);
+	osr_sched_take(sched);
 	if (!json_is_object(in))
 		osr_fail(&c.diag, OSR_INVAL, "expected a JSON object on one line: %.100s",
 			 in ? "it is something else" : error.text);
@@ -547,7 +552,7 @@ json_t *osr__protocol(struct osr_sched *s, const struct osr__peer *peer, const c
 		known = true;
 	}
 	if (!known)
-		answer = refuse(&c, OSR_INVAL);
+		answer = protocol_refuse(&c, OSR_INVAL);
 	/* Whatever the client calls it, it comes back. */
 	if (json_object_get(in, "id"))
 		answer = osr__with(answer, "id", json_incref(json_object_get(in, "id")));

@@ -27,7 +27,7 @@ struct osr__effect {
  * One line of a client; the answer is an object, or NULL without memory. Called without the scheduler's
  * lock, which is taken once the line has been read, and held on return.
  */
-json_t *osr__protocol(struct osr_sched *s, const struct osr__peer *peer, const char *line,
+json_t *osr__protocol(struct osr_sched *sched, const struct osr__peer *peer, const char *line,
 		      size_t size, struct osr__effect *effect);
 
 const char *osr__key_state(enum osr_key_state state);
@@ -49,7 +49,7 @@ json_t *osr__text(const char *text);
  * As json_dumps(), which may leave out a piece when memory is short (jansson 2.14): here that is NULL.
  * *size is its length.
  */
-char *osr__dump(const json_t *j, size_t flags, size_t *size);
+char *osr__dump(const json_t *json, size_t flags, size_t *size);
 
 /* A refusal in the form of all answers. */
 json_t *osr__refusal(enum osr_status st, const char *text);
@@ -66,8 +66,8 @@ bool osr__guid_parse(const char *text, uint64_t *guid);
  * book.c: the applications of a scheduler as JSON, all of them, or NULL without memory; and back. The
  * former without the scheduler's lock, which it takes for each application.
  */
-json_t *osr__book(struct osr_sched *s);
-enum osr_status osr__book_restore(struct osr_sched *s, const json_t *book, uint32_t max_pairs,
+json_t *osr__book(struct osr_sched *sched);
+enum osr_status osr__book_restore(struct osr_sched *sched, const json_t *book, uint32_t max_pairs,
 				  uint32_t *n, uint32_t *n_wrong, struct osr_diag *diag);
 
 #endif

@@ -57,7 +57,7 @@ struct osr_control {
 	bool graced;
 };
 
-static double now(void)
+static double server_now(void)
 {
 	struct timespec t;
 
@@ -67,35 +67,35 @@ static double now(void)
 
 /* The lock ------------------------------------------------------------------------------------- */
 
-void osr_control_wake(struct osr_control *c)
+void osr_control_wake(struct osr_control *control)
 {
 	uint64_t one = 1;
 
-	if (write(c->wake, &one, sizeof(one)) < 0)
+	if (write(control->wake, &one, sizeof(one)) < 0)
 		return; /* it is awake */
 }
 
-struct osr_sched *osr_control_lock(struct osr_control *c)
+struct osr_sched *osr_control_lock(struct osr_control *control)
 {
-	atomic_fetch_add(&c->first, 1);
-	pthread_mutex_lock(&c->mutex);
-	atomic_fetch_sub(&c->first, 1);
-	return c->sched;
+	atomic_fetch_add(&control->first, 1);
+	pthread_mutex_lock(&control->mutex);
+	atomic_fetch_sub(&control->first, 1);
+	return control->sched;
 }
 
-void osr_control_unlock(struct osr_control *c)
+void osr_control_unlock(struct osr_control *control)
 {
-	atomic_fetch_add(&c->version, 1);
-	pthread_cond_signal(&c->free);
-	pthread_mutex_unlock(&c->mutex);
-	osr_control_wake(c);
+	atomic_fetch_add(&control->version, 1);
+	pthread_cond_signal(&control->free);
+	pthread_mutex_unlock(&control->mutex);
+	osr_control_wake(control);
 }
 
-static void lock_after_others(struct osr_control *c)
+static void lock_after_others(struct osr_control *control)
 {
-	pthread_mutex_lock(&c->mutex);
-	while (atomic_load(&c->first))
-		pthread_cond_wait(&c->free, &c->mutex);
+	pthread_mutex_lock(&control->mutex);
+	while (atomic_load(&control->first))
+		pthread_cond_wait(&control->free, &control->mutex);
 }
 
 static void take_for_thread(void *ctx)
@@ -105,51 +105,51 @@ static void take_for_thread(void *ctx)
 
 static void leave_for_thread(void *ctx)
 {
-	struct osr_control *c = ctx;
+	struct osr_control *control = ctx;
 
-	pthread_mutex_unlock(&c->mutex);
+	pthread_mutex_unlock(&control->mutex);
 }
 
 static bool thread_ends(void *ctx)
 {
-	struct osr_control *c = ctx;
+	struct osr_control *control = ctx;
 
-	return atomic_load(&c->ends);
+	return atomic_load(&control->ends);
 }
 
-bool osr_control_pending(struct osr_control *c)
+bool osr_control_pending(struct osr_control *control)
 {
 	bool pending;
 
-	lock_after_others(c);
-	pending = osr_sched_present(c->sched) && osr_sched_dirty(c->sched);
-	pthread_mutex_unlock(&c->mutex);
+	lock_after_others(control);
+	pending = osr_sched_present(control->sched) && osr_sched_dirty(control->sched);
+	pthread_mutex_unlock(&control->mutex);
 	return pending;
 }
 
-bool osr_control_used(struct osr_control *c)
+bool osr_control_used(struct osr_control *control)
 {
 	bool used;
 
-	lock_after_others(c);
-	used = osr_sched_row(c->sched, 0);
-	pthread_mutex_unlock(&c->mutex);
+	lock_after_others(control);
+	used = osr_sched_row(control->sched, 0);
+	pthread_mutex_unlock(&control->mutex);
 	return used;
 }
 
-uint64_t osr_control_version(struct osr_control *c)
+uint64_t osr_control_version(struct osr_control *control)
 {
-	return atomic_load(&c->version);
+	return atomic_load(&control->version);
 }
 
 /* Clients come and go -------------------------------------------------------------------------- */
 
-static uint32_t n_of_user(const struct osr_control *c, uint32_t uid)
+static uint32_t n_of_user(const struct osr_control *control, uint32_t uid)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < c->n_clients; i++)
-		n += c->client[i]->peer.uid == uid;
+	for (uint32_t i = 0; i < control->n_clients; i++)
+		n += control->client[i]->peer.uid == uid;
 	return n;
 }
 
@@ -163,9 +163,9 @@ static void refuse_client(int fd)
 	close(fd);
 }
 
-static void accept_client(struct osr_control *c)
+static void accept_client(struct osr_control *control)
 {
-	int fd = accept4(c->listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = accept4(control->listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct ucred cred;
 	socklen_t size = sizeof(cred);
 	struct osr__client *client;
@@ -173,7 +173,7 @@ static void accept_client(struct osr_control *c)
 	bool master;
 
 	if (fd < 0) {
-		c->no_accept = now() + NO_ACCEPT_S;
+		control->no_accept = server_now() + NO_ACCEPT_S;
 		return;
 	}
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size)) {
@@ -186,8 +186,8 @@ static void accept_client(struct osr_control *c)
 		refuse_client(fd);
 		return;
 	}
-	if (c->n_clients >= (master ? MAX_CLIENTS : MAX_CLIENTS - FOR_MASTERS) ||
-	    (!master && n_of_user(c, cred.uid) >= MAX_OF_USER)) {
+	if (control->n_clients >= (master ? MAX_CLIENTS : MAX_CLIENTS - FOR_MASTERS) ||
+	    (!master && n_of_user(control, cred.uid) >= MAX_OF_USER)) {
 		refuse_client(fd);
 		return;
 	}
@@ -199,86 +199,87 @@ static void accept_client(struct osr_control *c)
 	client->fd = fd;
 	client->peer.uid = cred.uid;
 	client->peer.master = master;
-	c->client[c->n_clients++] = client;
+	control->client[control->n_clients++] = client;
 }
 
 /* Does another connection tell of this application, too? */
-static bool attached_elsewhere(const struct osr_control *c, const struct osr__client *but,
+static bool attached_elsewhere(const struct osr_control *control, const struct osr__client *but,
 			       uint32_t app)
 {
-	for (uint32_t i = 0; i < c->n_clients; i++)
-		if (c->client[i] != but && osr__client_watches(c->client[i], app))
+	for (uint32_t i = 0; i < control->n_clients; i++)
+		if (control->client[i] != but && osr__client_watches(control->client[i], app))
 			return true;
 	return false;
 }
 
-static void drop_client(struct osr_control *c, uint32_t i)
+static void drop_client(struct osr_control *control, uint32_t i)
 {
-	struct osr__client *client = c->client[i];
+	struct osr__client *client = control->client[i];
 
-	lock_after_others(c);
+	lock_after_others(control);
 	for (uint32_t w = 0; w < client->n_watched; w++) {
-		struct osr_sched_app *app = osr_sched_find(c->sched, client->watched[w].app);
+		struct osr_sched_app *app = osr_sched_find(control->sched, client->watched[w].app);
 
-		if (!app || !app->held || attached_elsewhere(c, client, app->id))
+		if (!app || !app->held || attached_elsewhere(control, client, app->id))
 			continue;
-		osr_sched_release(c->sched, app);
-		atomic_fetch_add(&c->version, 1);
+		osr_sched_release(control->sched, app);
+		atomic_fetch_add(&control->version, 1);
 	}
-	pthread_mutex_unlock(&c->mutex);
+	pthread_mutex_unlock(&control->mutex);
 	osr__client_free(client);
-	c->client[i] = c->client[--c->n_clients];
+	control->client[i] = control->client[--control->n_clients];
 }
 
 /* What was held before a restart goes unless somebody has come for it. */
-static void end_grace(struct osr_control *c)
+static void end_grace(struct osr_control *control)
 {
 	struct osr_sched_app *app;
 
-	if (c->graced || now() - c->began < GRACE_S)
+	if (control->graced || server_now() - control->began < GRACE_S)
 		return;
-	c->graced = true;
-	lock_after_others(c);
-	for (uint32_t i = 0; (app = osr_sched_row(c->sched, i));) {
-		if (!app->held || attached_elsewhere(c, NULL, app->id)) {
+	control->graced = true;
+	lock_after_others(control);
+	for (uint32_t i = 0; (app = osr_sched_row(control->sched, i));) {
+		if (!app->held || attached_elsewhere(control, NULL, app->id)) {
 			i++;
 			continue;
 		}
-		osr_sched_release(c->sched, app);
-		atomic_fetch_add(&c->version, 1);
+		osr_sched_release(control->sched, app);
+		atomic_fetch_add(&control->version, 1);
 	}
-	pthread_mutex_unlock(&c->mutex);
+	pthread_mutex_unlock(&control->mutex);
 }
 
 /* Lines ---------------------------------------------------------------------------------------- */
 
 /* Nothing of this user before that time. */
-static void hold_back(struct osr_control *c, uint32_t uid, double until)
+static void hold_back(struct osr_control *control, uint32_t uid, double until)
 {
-	for (uint32_t i = 0; i < c->n_clients; i++)
-		if (c->client[i]->peer.uid == uid && c->client[i]->not_before < until)
-			c->client[i]->not_before = until;
+	for (uint32_t i = 0; i < control->n_clients; i++)
+		if (control->client[i]->peer.uid == uid && control->client[i]->not_before < until)
+			control->client[i]->not_before = until;
 }
 
-static void answer_line(struct osr_control *c, struct osr__client *client)
+static void answer_line(struct osr_control *control, struct osr__client *client)
 {
 	size_t size = osr__client_line(client);
 	struct osr__effect effect;
-	double begin = now();
+	double begin = server_now();
 	json_t *answer;
 
-	answer = osr__protocol(c->sched, &client->peer, client->in.text, size, &effect);
+	answer = osr__protocol(control->sched, &client->peer, client->in.text, size, &effect);
 	if (effect.changed)
-		atomic_fetch_add(&c->version, 1);
+		atomic_fetch_add(&control->version, 1);
 	if (effect.attach)
-		osr__client_watch(client, osr_sched_find(c->sched, effect.attach), effect.key);
-	pthread_mutex_unlock(&c->mutex);
+		osr__client_watch(client, osr_sched_find(control->sched, effect.attach),
+				  effect.key);
+	pthread_mutex_unlock(&control->mutex);
 	if (effect.detach)
 		osr__client_forget(client, effect.detach);
 	osr__client_say(client, answer);
 	osr__buffer_shift(&client->in, size + 1);
-	client->half_since = now();
-	hold_back(c, client->peer.uid, now() + 4 * (now() - begin));
+	client->half_since = server_now();
+	hold_back(control, client->peer.uid, server_now() + 4 * (server_now() - begin));
 }
 
 /* The last word, and a while to read it. */
@@ -286,32 +287,32 @@ static void end_client(struct osr__client *client, const char *why)
 {
 	osr__client_say(client, osr__refusal(OSR_INVAL, why));
 	client->closing = true;
-	client->half_since = now();
+	client->half_since = server_now();
 }
 
-static size_t waiting_of_user(const struct osr_control *c, uint32_t uid)
+static size_t waiting_of_user(const struct osr_control *control, uint32_t uid)
 {
 	size_t n = 0;
 
-	for (uint32_t i = 0; i < c->n_clients; i++)
-		if (c->client[i]->peer.uid == uid)
-			n += c->client[i]->in.size;
+	for (uint32_t i = 0; i < control->n_clients; i++)
+		if (control->client[i]->peer.uid == uid)
+			n += control->client[i]->in.size;
 	return n;
 }
 
-static void read_client(struct osr_control *c, struct osr__client *client)
+static void read_client(struct osr_control *control, struct osr__client *client)
 {
 	if (!client->in.size)
-		client->half_since = now();
-	if (client->in.size && waiting_of_user(c, client->peer.uid) >= MAX_WAITING)
+		client->half_since = server_now();
+	if (client->in.size && waiting_of_user(control, client->peer.uid) >= MAX_WAITING)
 		end_client(client, "too much of this user waits already");
 	else if (!osr__client_read(client))
 		client->gone = true;
 }
 
-static void serve_client(struct osr_control *c, struct osr__client *client)
+static void serve_client(struct osr_control *control, struct osr__client *client)
 {
-	double since = now() - client->half_since;
+	double since = server_now() - client->half_since;
 
 	if (client->closing)
 		client->gone |= !client->out.size || since > LAST_WORD_S;
@@ -322,8 +323,8 @@ static void serve_client(struct osr_control *c, struct osr__client *client)
 	else if (!osr__client_has_line(client) && since > HALF_LINE_S)
 		end_client(client, "the line does not end");
 	else if (osr__client_has_line(client) && client->out.size < OSR__OUT_ENOUGH &&
-		 now() >= client->not_before)
-		answer_line(c, client);
+		 server_now() >= client->not_before)
+		answer_line(control, client);
 }
 
 /* The turn ------------------------------------------------------------------------------------- */
@@ -333,22 +334,22 @@ static short wanted_events(const struct osr__client *client)
 	short events = client->out.size ? POLLOUT : 0;
 
 	if (!client->closing && !osr__client_has_line(client) &&
-	    client->out.size < OSR__OUT_ENOUGH && client->not_before <= now())
+	    client->out.size < OSR__OUT_ENOUGH && client->not_before <= server_now())
 		events |= POLLIN;
 	return events;
 }
 
 /* Milliseconds until somebody who was held back has his turn, or who sends half a line has had his. */
-static int patience(const struct osr_control *c, int ms)
+static int patience(const struct osr_control *control, int ms)
 {
-	double least = ms < 0 ? 3600 : ms / 1e3, t = now();
+	double least = ms < 0 ? 3600 : ms / 1e3, t = server_now();
 
-	if (!c->graced && c->began + GRACE_S - t < least)
-		least = c->began + GRACE_S - t;
-	if (c->no_accept > t && c->no_accept - t < least)
-		least = c->no_accept - t;
-	for (uint32_t i = 0; i < c->n_clients; i++) {
-		const struct osr__client *client = c->client[i];
+	if (!control->graced && control->began + GRACE_S - t < least)
+		least = control->began + GRACE_S - t;
+	if (control->no_accept > t && control->no_accept - t < least)
+		least = control->no_accept - t;
+	for (uint32_t i = 0; i < control->n_clients; i++) {
+		const struct osr__client *client = control->client[i];
 		double wait = least;
 
 		if (client->closing)
@@ -364,7 +365,7 @@ static int patience(const struct osr_control *c, int ms)
 	return least <= 0 ? 0 : (int)(least * 1e3) + 1;
 }
 
-static void drain(int fd)
+static void server_drain(int fd)
 {
 	uint64_t n;
 
@@ -372,82 +373,82 @@ static void drain(int fd)
 		return; /* nobody woke us */
 }
 
-static bool accepts(const struct osr_control *c)
+static bool accepts(const struct osr_control *control)
 {
-	return c->n_clients < MAX_CLIENTS && now() >= c->no_accept;
+	return control->n_clients < MAX_CLIENTS && server_now() >= control->no_accept;
 }
 
-static void wait_for_clients(struct osr_control *c, int ms)
+static void wait_for_clients(struct osr_control *control, int ms)
 {
 	struct pollfd p[MAX_CLIENTS + 2] = {
-		{ .fd = c->wake, .events = POLLIN },
-		{ .fd = accepts(c) ? c->listening : -1, .events = POLLIN },
+		{ .fd = control->wake, .events = POLLIN },
+		{ .fd = accepts(control) ? control->listening : -1, .events = POLLIN },
 	};
-	uint32_t n = c->n_clients;
+	uint32_t n = control->n_clients;
 
 	for (uint32_t i = 0; i < n; i++)
-		p[i + 2] = (struct pollfd){ .fd = c->client[i]->fd,
-					    .events = wanted_events(c->client[i]) };
-	if (poll(p, n + 2, patience(c, ms)) < 0)
+		p[i + 2] = (struct pollfd){ .fd = control->client[i]->fd,
+					    .events = wanted_events(control->client[i]) };
+	if (poll(p, n + 2, patience(control, ms)) < 0)
 		return;
 	if (p[0].revents)
-		drain(c->wake);
+		server_drain(control->wake);
 	for (uint32_t i = 0; i < n; i++) {
-		struct osr__client *client = c->client[i];
+		struct osr__client *client = control->client[i];
 
 		if (p[i + 2].revents & POLLOUT)
 			osr__client_write(client);
 		if (p[i + 2].revents & POLLIN)
-			read_client(c, client);
+			read_client(control, client);
 		else if (p[i + 2].revents & (POLLHUP | POLLERR | POLLNVAL))
 			client->gone = true;
 	}
 	if (p[1].revents)
-		accept_client(c);
+		accept_client(control);
 }
 
-static void tell_all(struct osr_control *c)
+static void tell_all(struct osr_control *control)
 {
-	lock_after_others(c);
-	for (uint32_t i = 0; i < c->n_clients; i++)
-		osr__client_tell(c->client[i], c->sched);
-	pthread_mutex_unlock(&c->mutex);
+	lock_after_others(control);
+	for (uint32_t i = 0; i < control->n_clients; i++)
+		osr__client_tell(control->client[i], control->sched);
+	pthread_mutex_unlock(&control->mutex);
 }
 
 /* What a sweep has left to do; what clients have said comes in between. */
-static bool work(struct osr_control *c)
+static bool work(struct osr_control *control)
 {
 	bool some;
 
-	lock_after_others(c);
-	some = osr_sched_work(c->sched);
-	pthread_mutex_unlock(&c->mutex);
+	lock_after_others(control);
+	some = osr_sched_work(control->sched);
+	pthread_mutex_unlock(&control->mutex);
 	if (some)
-		atomic_fetch_add(&c->version, 1);
+		atomic_fetch_add(&control->version, 1);
 	return some;
 }
 
 static void *serve(void *arg)
 {
-	struct osr_control *c = arg;
+	struct osr_control *control = arg;
 	bool busy;
 	int ms = 0;
 
-	while (!atomic_load(&c->ends)) {
-		wait_for_clients(c, ms);
-		for (uint32_t i = 0; i < c->n_clients; i++)
-			serve_client(c, c->client[i]);
-		busy = work(c);
-		tell_all(c);
-		for (uint32_t i = c->n_clients; i--;) {
-			struct osr__client *client = c->client[i];
+	while (!atomic_load(&control->ends)) {
+		wait_for_clients(control, ms);
+		for (uint32_t i = 0; i < control->n_clients; i++)
+			serve_client(control, control->client[i]);
+		busy = work(control);
+		tell_all(control);
+		for (uint32_t i = control->n_clients; i--;) {
+			struct osr__client *client = control->client[i];
 
 			osr__client_write(client);
 			if (client->gone)
-				drop_client(c, i);
+				drop_client(control, i);
 		}
-		end_grace(c);
-		ms = c->in.turn ? c->in.turn(c->in.ctx) : -1;
+		end_grace(control);
+		ms = control->in.turn ? control->in.turn(control->in.ctx) : -1;
 		ms = busy ? 0 : ms;
 	}
 	return NULL;
@@ -475,118 +476,119 @@ static enum osr_status make_room(const struct sockaddr_un *a, struct osr_diag *d
 }
 
 /* Nobody can connect before listen(), and then the mode is right. */
-static enum osr_status open_socket(struct osr_control *c, struct osr_diag *diag)
+static enum osr_status open_socket(struct osr_control *control, struct osr_diag *diag)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 	enum osr_status st;
 
-	memcpy(a.sun_path, c->path, sizeof(a.sun_path));
+	memcpy(a.sun_path, control->path, sizeof(a.sun_path));
 	st = make_room(&a, diag);
 	if (st)
 		return st;
-	c->listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (c->listening < 0 || bind(c->listening, (struct sockaddr *)&a, sizeof(a)))
-		return osr_fail(diag, OSR_INVAL, "%s: %s", c->path, strerror(errno));
-	if (chmod(c->path, c->in.mode) || listen(c->listening, 64)) {
-		unlink(c->path);
-		return osr_fail(diag, OSR_INVAL, "%s: %s", c->path, strerror(errno));
+	control->listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (control->listening < 0 || bind(control->listening, (struct sockaddr *)&a, sizeof(a)))
+		return osr_fail(diag, OSR_INVAL, "%s: %s", control->path, strerror(errno));
+	if (chmod(control->path, control->in.mode) || listen(control->listening, 64)) {
+		unlink(control->path);
+		return osr_fail(diag, OSR_INVAL, "%s: %s", control->path, strerror(errno));
 	}
 	return OSR_OK;
 }
 
 struct osr_control *osr_control_open(const struct osr_control_in *in, struct osr_diag *diag)
 {
-	struct osr_control *c = calloc(1, sizeof(*c));
-	struct osr_sched_lock lock = { take_for_thread, leave_for_thread, thread_ends, c };
+	struct osr_control *control = calloc(1, sizeof(*control));
+	struct osr_sched_lock lock = { take_for_thread, leave_for_thread, thread_ends, control };
 
-	if (!c) {
+	if (!control) {
 		osr_fail(diag, OSR_NOMEM, "out of memory for the control socket");
 		return NULL;
 	}
-	c->in = *in;
-	c->listening = -1;
-	pthread_mutex_init(&c->mutex, NULL);
-	pthread_cond_init(&c->free, NULL);
-	c->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	c->sched = osr_sched_new(&in->limits);
-	if (!c->sched || c->wake < 0)
+	control->in = *in;
+	control->listening = -1;
+	pthread_mutex_init(&control->mutex, NULL);
+	pthread_cond_init(&control->free, NULL);
+	control->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	control->sched = osr_sched_new(&in->limits);
+	if (!control->sched || control->wake < 0)
 		osr_fail(diag, OSR_NOMEM, "out of memory for the control socket");
-	else if (snprintf(c->path, sizeof(c->path), "%s", in->path) >= (int)sizeof(c->path))
+	else if (snprintf(control->path, sizeof(control->path), "%s", in->path) >=
+		 (int)sizeof(control->path))
 		osr_fail(diag, OSR_INVAL, "%.200s: a socket's path has %zu characters at most",
-			 in->path, sizeof(c->path) - 1);
-	else if (!open_socket(c, diag)) {
-		osr_sched_share(c->sched, &lock);
-		return c;
+			 in->path, sizeof(control->path) - 1);
+	else if (!open_socket(control, diag)) {
+		osr_sched_share(control->sched, &lock);
+		return control;
 	}
-	c->path[0] = '\0'; /* not ours */
-	osr_control_close(c);
+	control->path[0] = '\0'; /* not ours */
+	osr_control_close(control);
 	return NULL;
 }
 
-enum osr_status osr_control_start(struct osr_control *c, struct osr_diag *diag)
+enum osr_status osr_control_start(struct osr_control *control, struct osr_diag *diag)
 {
 	sigset_t all, before;
 
 	/* Signals are for the threads that were there. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	c->began = now();
-	c->runs = !pthread_create(&c->thread, NULL, serve, c);
+	control->began = server_now();
+	control->runs = !pthread_create(&control->thread, NULL, serve, control);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (c->runs)
+	if (control->runs)
 		return OSR_OK;
 	/* Clients shall be refused, not wait. */
-	close(c->listening);
-	c->listening = -1;
-	unlink(c->path);
-	c->path[0] = '\0';
+	close(control->listening);
+	control->listening = -1;
+	unlink(control->path);
+	control->path[0] = '\0';
 	return osr_fail(diag, OSR_NOMEM, "no thread for the control socket");
 }
 
-void osr_control_stop(struct osr_control *c)
+void osr_control_stop(struct osr_control *control)
 {
-	if (!c->runs)
+	if (!control->runs)
 		return;
-	atomic_store(&c->ends, true);
-	osr_control_wake(c);
-	pthread_join(c->thread, NULL);
-	c->runs = false;
+	atomic_store(&control->ends, true);
+	osr_control_wake(control);
+	pthread_join(control->thread, NULL);
+	control->runs = false;
 }
 
-void osr_control_close(struct osr_control *c)
+void osr_control_close(struct osr_control *control)
 {
-	if (!c)
+	if (!control)
 		return;
-	osr_control_stop(c);
-	for (uint32_t i = 0; i < c->n_clients; i++)
-		osr__client_free(c->client[i]);
-	if (c->listening >= 0)
-		close(c->listening);
-	if (c->wake >= 0)
-		close(c->wake);
-	if (c->path[0])
-		unlink(c->path);
-	osr_sched_free(c->sched);
-	pthread_mutex_destroy(&c->mutex);
-	pthread_cond_destroy(&c->free);
-	free(c);
+	osr_control_stop(control);
+	for (uint32_t i = 0; i < control->n_clients; i++)
+		osr__client_free(control->client[i]);
+	if (control->listening >= 0)
+		close(control->listening);
+	if (control->wake >= 0)
+		close(control->wake);
+	if (control->path[0])
+		unlink(control->path);
+	osr_sched_free(control->sched);
+	pthread_mutex_destroy(&control->mutex);
+	pthread_cond_destroy(&control->free);
+	free(control);
 }
 
 /* The book ------------------------------------------------------------------------------------- */
 
-char *osr_control_save(struct osr_control *c)
+char *osr_control_save(struct osr_control *control)
 {
 	json_t *book;
 	char *text;
 	size_t size;
 
-	book = osr__book(c->sched);
+	book = osr__book(control->sched);
 	text = book ? osr__dump(book, JSON_INDENT(1), &size) : NULL;
 	json_decref(book);
 	return text;
 }
 
-enum osr_status osr_control_restore(struct osr_control *c, const char *text, size_t size,
+enum osr_status osr_control_restore(struct osr_control *control, const char *text, size_t size,
 				    uint32_t *n, uint32_t *n_wrong, struct osr_diag *diag)
 {
 	json_error_t error;
@@ -596,9 +598,10 @@ enum osr_status osr_control_restore(struct osr_control *c, const char *text, siz
 	*n = *n_wrong = 0;
 	if (!book)
 		return osr_fail(diag, OSR_INVAL, "line %d: %s", error.line, error.text);
-	osr_control_lock(c);
-	st = osr__book_restore(c->sched, book, c->in.limits.max_pairs, n, n_wrong, diag);
-	osr_control_unlock(c);
+	osr_control_lock(control);
+	st = osr__book_restore(control->sched, book, control->in.limits.max_pairs, n, n_wrong,
+			       diag);
+	osr_control_unlock(control);
 	json_decref(book);
 	return st;
 }

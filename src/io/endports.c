@@ -11,9 +11,9 @@
 
 #include <osmroutes/params.h>
 
-static const char *name_of(const struct osr_fabric *f, uint32_t t)
+static const char *name_of(const struct osr_fabric *fabric, uint32_t t)
 {
-	return f->names + f->term_name[t];
+	return fabric->names + fabric->term_name[t];
 }
 
 static int by_name(const void *a, const void *b, void *f)
@@ -24,104 +24,108 @@ static int by_name(const void *a, const void *b, void *f)
 	return order ? order : (x > y) - (x < y);
 }
 
-static int by_guid(const void *a, const void *b, void *context)
+static int endports_by_guid(const void *a, const void *b, void *context)
 {
-	const struct osr_fabric *f = context;
-	uint64_t x = f->term_guid[*(const uint32_t *)a], y = f->term_guid[*(const uint32_t *)b];
+	const struct osr_fabric *fabric = context;
+	uint64_t x = fabric->term_guid[*(const uint32_t *)a],
+		 y = fabric->term_guid[*(const uint32_t *)b];
 
 	return (x > y) - (x < y);
 }
 
-enum osr_status osr_endports_init(struct osr_endports *x, const struct osr_fabric *f,
+enum osr_status osr_endports_init(struct osr_endports *endports, const struct osr_fabric *fabric,
 				  struct osr_arena *arena, struct osr_diag *diag)
 {
-	*x = (struct osr_endports){ .f = f };
-	x->by_name = osr_alloc(arena, f->n_terminals, sizeof(*x->by_name));
-	x->by_guid = osr_alloc(arena, f->n_terminals, sizeof(*x->by_guid));
-	if (!x->by_name || !x->by_guid)
+	*endports = (struct osr_endports){ .f = fabric };
+	endports->by_name = osr_alloc(arena, fabric->n_terminals, sizeof(*endports->by_name));
+	endports->by_guid = osr_alloc(arena, fabric->n_terminals, sizeof(*endports->by_guid));
+	if (!endports->by_name || !endports->by_guid)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the names of %u end ports",
-				f->n_terminals);
-	for (uint32_t t = 0; t < f->n_terminals; t++)
-		if (f->term_role[t] != OSR_ROLE_SP0)
-			x->by_name[x->n++] = t;
-	memcpy(x->by_guid, x->by_name, x->n * sizeof(*x->by_guid));
-	qsort_r(x->by_name, x->n, sizeof(*x->by_name), by_name, (void *)f);
-	qsort_r(x->by_guid, x->n, sizeof(*x->by_guid), by_guid, (void *)f);
+				fabric->n_terminals);
+	for (uint32_t t = 0; t < fabric->n_terminals; t++)
+		if (fabric->term_role[t] != OSR_ROLE_SP0)
+			endports->by_name[endports->n++] = t;
+	memcpy(endports->by_guid, endports->by_name, endports->n * sizeof(*endports->by_guid));
+	qsort_r(endports->by_name, endports->n, sizeof(*endports->by_name), by_name,
+		(void *)fabric);
+	qsort_r(endports->by_guid, endports->n, sizeof(*endports->by_guid), endports_by_guid,
+		(void *)fabric);
 	return OSR_OK;
 }
 
-static enum osr_status find_name(const struct osr_endports *x, const char *name, uint32_t *term,
-				 struct osr_diag *diag)
+static enum osr_status find_name(const struct osr_endports *endports, const char *name,
+				 uint32_t *term, struct osr_diag *diag)
 {
-	uint32_t low = 0, high = x->n;
+	uint32_t low = 0, high = endports->n;
 
 	while (low < high) {
 		uint32_t mid = (low + high) / 2;
 
-		if (strcmp(name_of(x->f, x->by_name[mid]), name) < 0)
+		if (strcmp(name_of(endports->f, endports->by_name[mid]), name) < 0)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	if (low == x->n || strcmp(name_of(x->f, x->by_name[low]), name) != 0)
+	if (low == endports->n || strcmp(name_of(endports->f, endports->by_name[low]), name) != 0)
 		return osr_fail(diag, OSR_INVAL, "no end port is called \"%.80s\"", name);
-	if (low + 1 < x->n && !strcmp(name_of(x->f, x->by_name[low + 1]), name))
+	if (low + 1 < endports->n &&
+	    !strcmp(name_of(endports->f, endports->by_name[low + 1]), name))
 		return osr_fail(diag, OSR_INVAL,
 				"several end ports are called \"%.80s\": take the GUID of the port",
 				name);
-	*term = x->by_name[low];
+	*term = endports->by_name[low];
 	return OSR_OK;
 }
 
-static enum osr_status find_guid(const struct osr_endports *x, uint64_t guid, uint32_t *term,
+static enum osr_status find_guid(const struct osr_endports *endports, uint64_t guid, uint32_t *term,
 				 struct osr_diag *diag)
 {
-	uint32_t low = 0, high = x->n;
+	uint32_t low = 0, high = endports->n;
 
 	while (low < high) {
 		uint32_t mid = (low + high) / 2;
 
-		if (x->f->term_guid[x->by_guid[mid]] < guid)
+		if (endports->f->term_guid[endports->by_guid[mid]] < guid)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	if (low == x->n || x->f->term_guid[x->by_guid[low]] != guid)
+	if (low == endports->n || endports->f->term_guid[endports->by_guid[low]] != guid)
 		return osr_fail(diag, OSR_INVAL, "no end port has the GUID 0x%016llx",
 				(unsigned long long)guid);
-	*term = x->by_guid[low];
+	*term = endports->by_guid[low];
 	return OSR_OK;
 }
 
-static enum osr_status find_lid(const struct osr_endports *x, const char *text, uint32_t *term,
-				struct osr_diag *diag)
+static enum osr_status find_lid(const struct osr_endports *endports, const char *text,
+				uint32_t *term, struct osr_diag *diag)
 {
 	uint32_t d = OSR_NONE;
 	uint64_t lid;
 
-	if (osr_parse_uint(text, &lid) && lid <= x->f->max_lid)
-		d = x->f->lid_dest[lid];
-	if (d == OSR_NONE || x->f->term_role[x->f->dest_term[d]] == OSR_ROLE_SP0)
+	if (osr_parse_uint(text, &lid) && lid <= endports->f->max_lid)
+		d = endports->f->lid_dest[lid];
+	if (d == OSR_NONE || endports->f->term_role[endports->f->dest_term[d]] == OSR_ROLE_SP0)
 		return osr_fail(diag, OSR_INVAL, "no CA or router has the LID \"%.40s\"", text);
-	*term = x->f->dest_term[d];
+	*term = endports->f->dest_term[d];
 	return OSR_OK;
 }
 
-enum osr_status osr_endports_find(const struct osr_endports *x, const char *word, uint32_t *term,
-				  struct osr_diag *diag)
+enum osr_status osr_endports_find(const struct osr_endports *endports, const char *word,
+				  uint32_t *term, struct osr_diag *diag)
 {
 	uint64_t guid;
 	char *end;
 
 	if (!strncmp(word, "lid:", 4))
-		return find_lid(x, word + 4, term, diag);
+		return find_lid(endports, word + 4, term, diag);
 	if (!strncmp(word, "0x", 2)) {
 		errno = 0;
 		guid = strtoull(word, &end, 16);
 		if (!*end && end > word + 2 && !errno)
-			return find_guid(x, guid, term, diag);
+			return find_guid(endports, guid, term, diag);
 	}
-	return find_name(x, word, term, diag);
+	return find_name(endports, word, term, diag);
 }
 
 char *osr_word(char **at)
@@ -155,7 +159,7 @@ struct list {
 	uint64_t line;
 };
 
-static enum osr_status take_line(struct list *l, char *text, struct osr_diag *diag)
+static enum osr_status endports_take_line(struct list *l, char *text, struct osr_diag *diag)
 {
 	char *word = osr_word(&text);
 	struct osr_diag why;
@@ -165,11 +169,11 @@ static enum osr_status take_line(struct list *l, char *text, struct osr_diag *di
 		return OSR_OK;
 	if (osr_word(&text))
 		return osr_fail(diag, OSR_INVAL,
-				"%s:%" PRIu64 ": one host a line, with \"\" around a name with blanks",
+				"%s:%" PRIu64
+				": one host a line, with \"\" around a name with blanks",
 				l->path, l->line);
 	if (osr_endports_find(l->x, word, &t, &why))
-		return osr_fail(diag, OSR_INVAL, "%s:%" PRIu64 ": %s", l->path, l->line,
-				why.text);
+		return osr_fail(diag, OSR_INVAL, "%s:%" PRIu64 ": %s", l->path, l->line, why.text);
 	if (l->seen[t])
 		return osr_fail(diag, OSR_INVAL, "%s:%" PRIu64 ": \"%.80s\" is in the list already",
 				l->path, l->line, word);
@@ -178,7 +182,8 @@ static enum osr_status take_line(struct list *l, char *text, struct osr_diag *di
 	return OSR_OK;
 }
 
-static enum osr_status read_lines(struct osr_lines *in, struct list *l, struct osr_diag *diag)
+static enum osr_status endports_read_lines(struct osr_lines *in, struct list *l,
+					   struct osr_diag *diag)
 {
 	enum osr_status st = OSR_OK;
 	char *text;
@@ -190,7 +195,7 @@ static enum osr_status read_lines(struct osr_lines *in, struct list *l, struct o
 		st = osr_fail(diag, OSR_NOMEM, "%s: out of memory", l->path);
 	while (!st && osr_lines_next(in, &text, diag, &st)) {
 		l->line = in->number;
-		st = take_line(l, text, diag);
+		st = endports_take_line(l, text, diag);
 	}
 	free(l->seen);
 	osr_lines_close(in);
@@ -198,28 +203,28 @@ static enum osr_status read_lines(struct osr_lines *in, struct list *l, struct o
 }
 
 enum osr_status osr_hostlist_parse(const char *text, size_t size, const char *label,
-				   const struct osr_endports *x, uint32_t *hosts, uint32_t *n,
-				   struct osr_diag *diag)
+				   const struct osr_endports *endports, uint32_t *hosts,
+				   uint32_t *n, struct osr_diag *diag)
 {
-	struct list l = { .x = x, .hosts = hosts };
+	struct list l = { .x = endports, .hosts = hosts };
 	struct osr_lines in;
 	enum osr_status st = osr_lines_text(&in, text, size, label, diag);
 
 	if (!st)
-		st = read_lines(&in, &l, diag);
+		st = endports_read_lines(&in, &l, diag);
 	*n = l.n;
 	return st;
 }
 
-enum osr_status osr_hostlist_read(const char *path, const struct osr_endports *x, uint32_t *hosts,
-				  uint32_t *n, struct osr_diag *diag)
+enum osr_status osr_hostlist_read(const char *path, const struct osr_endports *endports,
+				  uint32_t *hosts, uint32_t *n, struct osr_diag *diag)
 {
-	struct list l = { .x = x, .hosts = hosts };
+	struct list l = { .x = endports, .hosts = hosts };
 	struct osr_lines in;
 	enum osr_status st = osr_lines_open(&in, path, diag);
 
 	if (!st)
-		st = read_lines(&in, &l, diag);
+		st = endports_read_lines(&in, &l, diag);
 	*n = l.n;
 	return st;
 }

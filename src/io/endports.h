@@ -21,12 +21,12 @@ struct osr_endports {
 	uint32_t n;
 };
 
-enum osr_status osr_endports_init(struct osr_endports *x, const struct osr_fabric *f,
+enum osr_status osr_endports_init(struct osr_endports *endports, const struct osr_fabric *fabric,
 				  struct osr_arena *arena, struct osr_diag *diag);
 
 /* The terminal; OSR_INVAL says who is not there, or there twice. */
-enum osr_status osr_endports_find(const struct osr_endports *x, const char *word, uint32_t *term,
-				  struct osr_diag *diag);
+enum osr_status osr_endports_find(const struct osr_endports *endports, const char *word,
+				  uint32_t *term, struct osr_diag *diag);
 
 /*
  * The next word of a line: *at moves behind it. Quotes are taken away, the word is ended with a
@@ -35,12 +35,12 @@ enum osr_status osr_endports_find(const struct osr_endports *x, const char *word
 char *osr_word(char **at);
 
 /* A list of hosts: hosts[n_terminals], all different; *n of them. Messages name file and line. */
-enum osr_status osr_hostlist_read(const char *path, const struct osr_endports *x, uint32_t *hosts,
-				  uint32_t *n, struct osr_diag *diag);
+enum osr_status osr_hostlist_read(const char *path, const struct osr_endports *endports,
+				  uint32_t *hosts, uint32_t *n, struct osr_diag *diag);
 
 /* The same from `size` bytes of text; `label` stands for the file in messages. */
 enum osr_status osr_hostlist_parse(const char *text, size_t size, const char *label,
-				   const struct osr_endports *x, uint32_t *hosts, uint32_t *n,
-				   struct osr_diag *diag);
+				   const struct osr_endports *endports, uint32_t *hosts,
+				   uint32_t *n, struct osr_diag *diag);
 
 #endif

@@ -6,10 +6,11 @@
 #include <osmroutes/routing.h>
 
 /*
- * Fills `r` (allocated in `arena`) with the tables of the file; it claims nothing, has one VL and no
+ * Fills `routing` (allocated in `arena`) with the tables of the file; it claims nothing, has one VL and no
  * SLs. What the file does not mention stays OSR_NO_PATH. OSR_INVAL names the line, see tables.h.
  */
-enum osr_status osr_lftfile_read(const char *path, const struct osr_fabric *f, struct osr_arena *arena,
-				 struct osr_routing *r, struct osr_diag *diag);
+enum osr_status osr_lftfile_read(const char *path, const struct osr_fabric *fabric,
+				 struct osr_arena *arena, struct osr_routing *routing,
+				 struct osr_diag *diag);
 
 #endif

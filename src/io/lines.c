@@ -8,14 +8,14 @@
 
 #define BUF_SIZE (1 << 18)
 
-enum osr_status osr_lines_stream(struct osr_lines *l, FILE *in, const char *label,
+enum osr_status osr_lines_stream(struct osr_lines *lines, FILE *in, const char *label,
 				 struct osr_diag *diag)
 {
-	*l = (struct osr_lines){ .label = label, .in = in, .buf = malloc(BUF_SIZE + 1) };
-	return l->buf ? OSR_OK : osr_fail(diag, OSR_NOMEM, "%s: out of memory", label);
+	*lines = (struct osr_lines){ .label = label, .in = in, .buf = malloc(BUF_SIZE + 1) };
+	return lines->buf ? OSR_OK : osr_fail(diag, OSR_NOMEM, "%s: out of memory", label);
 }
 
-enum osr_status osr_lines_open(struct osr_lines *l, const char *path, struct osr_diag *diag)
+enum osr_status osr_lines_open(struct osr_lines *lines, const char *path, struct osr_diag *diag)
 {
 	FILE *in = strcmp(path, "-") ? fopen(path, "rb") : stdin;
 	enum osr_status st;
@@ -25,37 +25,37 @@ enum osr_status osr_lines_open(struct osr_lines *l, const char *path, struct osr
 	/* Blocks are large enough as they are. */
 	if (in != stdin)
 		setvbuf(in, NULL, _IONBF, 0);
-	st = osr_lines_stream(l, in, in == stdin ? "standard input" : path, diag);
-	l->owns = in != stdin;
+	st = osr_lines_stream(lines, in, in == stdin ? "standard input" : path, diag);
+	lines->owns = in != stdin;
 	if (st)
-		osr_lines_close(l);
+		osr_lines_close(lines);
 	return st;
 }
 
-enum osr_status osr_lines_text(struct osr_lines *l, const char *text, size_t size,
+enum osr_status osr_lines_text(struct osr_lines *lines, const char *text, size_t size,
 			       const char *label, struct osr_diag *diag)
 {
-	*l = (struct osr_lines){ .label = label, .at_end = true, .end = size, .bytes = size };
-	l->buf = malloc(size + 1);
-	if (!l->buf)
+	*lines = (struct osr_lines){ .label = label, .at_end = true, .end = size, .bytes = size };
+	lines->buf = malloc(size + 1);
+	if (!lines->buf)
 		return osr_fail(diag, OSR_NOMEM, "%s: out of memory", label);
 	if (size)
-		memcpy(l->buf, text, size);
+		memcpy(lines->buf, text, size);
 	return OSR_OK;
 }
 
-void osr_lines_close(struct osr_lines *l)
+void osr_lines_close(struct osr_lines *lines)
 {
-	if (l->owns)
-		fclose(l->in);
-	l->owns = false;
-	free(l->buf);
-	l->in = NULL;
-	l->buf = NULL;
+	if (lines->owns)
+		fclose(lines->in);
+	lines->owns = false;
+	free(lines->buf);
+	lines->in = NULL;
+	lines->buf = NULL;
 }
 
-enum osr_status osr_lines_fail(const struct osr_lines *l, struct osr_diag *diag, const char *fmt,
-			       ...)
+enum osr_status osr_lines_fail(const struct osr_lines *lines, struct osr_diag *diag,
+			       const char *fmt, ...)
 {
 	char text[sizeof(diag->text)];
 	va_list ap;
@@ -63,62 +63,63 @@ enum osr_status osr_lines_fail(const struct osr_lines *l, struct osr_diag *diag,
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	return osr_fail(diag, OSR_INVAL, "%.200s:%llu: %.280s", l->label,
-			(unsigned long long)l->number, text);
+	return osr_fail(diag, OSR_INVAL, "%.200s:%llu: %.280s", lines->label,
+			(unsigned long long)lines->number, text);
 }
 
 /* Moves what is left to the front and fills up. False if the device failed. */
-static bool refill(struct osr_lines *l)
+static bool refill(struct osr_lines *lines)
 {
-	size_t left = l->end - l->begin, got;
+	size_t left = lines->end - lines->begin, got;
 
-	memmove(l->buf, l->buf + l->begin, left);
-	l->begin = 0;
-	l->end = left;
-	got = fread(l->buf + left, 1, BUF_SIZE - left, l->in);
-	l->end += got;
-	l->bytes += got;
-	l->at_end = feof(l->in);
-	return !ferror(l->in);
+	memmove(lines->buf, lines->buf + lines->begin, left);
+	lines->begin = 0;
+	lines->end = left;
+	got = fread(lines->buf + left, 1, BUF_SIZE - left, lines->in);
+	lines->end += got;
+	lines->bytes += got;
+	lines->at_end = feof(lines->in);
+	return !ferror(lines->in);
 }
 
-static bool fail_here(struct osr_lines *l, struct osr_diag *diag, enum osr_status *st,
+static bool fail_here(struct osr_lines *lines, struct osr_diag *diag, enum osr_status *st,
 		      const char *what)
 {
-	*st = osr_lines_fail(l, diag, "%s", what);
+	*st = osr_lines_fail(lines, diag, "%s", what);
 	return false;
 }
 
-bool osr_lines_next(struct osr_lines *l, char **text, struct osr_diag *diag, enum osr_status *st)
+bool osr_lines_next(struct osr_lines *lines, char **text, struct osr_diag *diag,
+		    enum osr_status *st)
 {
-	char *newline = memchr(l->buf + l->begin, '\n', l->end - l->begin);
+	char *newline = memchr(lines->buf + lines->begin, '\n', lines->end - lines->begin);
 	size_t length;
 
 	errno = 0;
-	while (!newline && !l->at_end && l->end - l->begin <= OSR_LINES_MAX) {
-		if (!refill(l)) {
-			*st = osr_fail(diag, OSR_INVAL, "%s: %s", l->label, strerror(errno));
+	while (!newline && !lines->at_end && lines->end - lines->begin <= OSR_LINES_MAX) {
+		if (!refill(lines)) {
+			*st = osr_fail(diag, OSR_INVAL, "%s: %s", lines->label, strerror(errno));
 			return false;
 		}
-		newline = memchr(l->buf, '\n', l->end);
+		newline = memchr(lines->buf, '\n', lines->end);
 	}
-	if (!newline && l->begin == l->end)
+	if (!newline && lines->begin == lines->end)
 		return false;
-	l->number++;
-	*text = l->buf + l->begin;
-	length = newline ? (size_t)(newline - *text) : l->end - l->begin;
+	lines->number++;
+	*text = lines->buf + lines->begin;
+	length = newline ? (size_t)(newline - *text) : lines->end - lines->begin;
 	if (length > OSR_LINES_MAX)
-		return fail_here(l, diag, st,
+		return fail_here(lines, diag, st,
 				 "a line of more than 8,192 bytes: this is not the "
 				 "text expected here");
-	if (!newline && !l->by_people)
-		return fail_here(l, diag, st, "the file ends in the middle of a line");
+	if (!newline && !lines->by_people)
+		return fail_here(lines, diag, st, "the file ends in the middle of a line");
 	if (memchr(*text, 0, length))
-		return fail_here(l, diag, st, "a byte 0: this is no text");
+		return fail_here(lines, diag, st, "a byte 0: this is no text");
 	if (length && (*text)[length - 1] == '\r')
 		(*text)[length - 1] = '\0';
 	(*text)[length] = '\0';
-	l->begin += length + (newline != NULL);
+	lines->begin += length + (newline != NULL);
 	return true;
 }
 
@@ -140,7 +141,7 @@ bool osr_take_word(const char **at, const char *word)
 	return true;
 }
 
-static bool take(const char **at, unsigned base, uint64_t max, uint64_t *value)
+static bool lines_take(const char **at, unsigned base, uint64_t max, uint64_t *value)
 {
 	const char *p = *at;
 	uint64_t n = 0;
@@ -169,12 +170,12 @@ static bool take(const char **at, unsigned base, uint64_t max, uint64_t *value)
 
 bool osr_take_decimal(const char **at, uint64_t max, uint64_t *value)
 {
-	return take(at, 10, max, value);
+	return lines_take(at, 10, max, value);
 }
 
 bool osr_take_hex(const char **at, uint64_t max, uint64_t *value)
 {
-	return take(at, 16, max, value);
+	return lines_take(at, 16, max, value);
 }
 
 bool osr_take_0x(const char **at, uint64_t max, uint64_t *value)
@@ -184,7 +185,7 @@ bool osr_take_0x(const char **at, uint64_t max, uint64_t *value)
 	if (p[0] != '0' || (p[1] != 'x' && p[1] != 'X'))
 		return false;
 	p += 2;
-	if (!take(&p, 16, max, value))
+	if (!lines_take(&p, 16, max, value))
 		return false;
 	*at = p;
 	return true;

@@ -38,24 +38,25 @@ struct osr_lines {
 };
 
 /* "-" is standard input. osr_lines_close() is due only after OSR_OK. */
-enum osr_status osr_lines_open(struct osr_lines *l, const char *path, struct osr_diag *diag);
+enum osr_status osr_lines_open(struct osr_lines *lines, const char *path, struct osr_diag *diag);
 
 /* The rest of a stream, which the caller closes after osr_lines_close(). */
-enum osr_status osr_lines_stream(struct osr_lines *l, FILE *in, const char *label,
+enum osr_status osr_lines_stream(struct osr_lines *lines, FILE *in, const char *label,
 				 struct osr_diag *diag);
 
 /* The lines of a text in memory, of which a copy is made. */
-enum osr_status osr_lines_text(struct osr_lines *l, const char *text, size_t size,
+enum osr_status osr_lines_text(struct osr_lines *lines, const char *text, size_t size,
 			       const char *label, struct osr_diag *diag);
 
-void osr_lines_close(struct osr_lines *l);
+void osr_lines_close(struct osr_lines *lines);
 
 /* The next line; false at the end, or with *st and diag set. */
-bool osr_lines_next(struct osr_lines *l, char **text, struct osr_diag *diag, enum osr_status *st);
+bool osr_lines_next(struct osr_lines *lines, char **text, struct osr_diag *diag,
+		    enum osr_status *st);
 
 /* "label:number: sentence", OSR_INVAL. */
-enum osr_status osr_lines_fail(const struct osr_lines *l, struct osr_diag *diag, const char *fmt,
-			       ...) __attribute__((format(printf, 3, 4)));
+enum osr_status osr_lines_fail(const struct osr_lines *lines, struct osr_diag *diag,
+			       const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* ---- numbers in a line ---------------------------------------------------------------------- */
 

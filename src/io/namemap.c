@@ -16,11 +16,11 @@ struct namemap_node {
 
 static int namemap_compare(const void *x, const void *y)
 {
-	const struct namemap_node *a = x, *b = y;
+	const struct namemap_node *node = x, *namemap = y;
 
-	if (a->guid != b->guid)
-		return a->guid < b->guid ? -1 : 1;
-	return a->node < b->node ? -1 : a->node > b->node;
+	if (node->guid != namemap->guid)
+		return node->guid < namemap->guid ? -1 : 1;
+	return node->node < namemap->node ? -1 : node->node > namemap->node;
 }
 
 static struct namemap_node *namemap_index(const struct osr_net *net)
@@ -75,7 +75,8 @@ enum osr_status osr_namemap_read(const char *path, struct osr_net *net, struct o
 	char *text;
 
 	if (!index)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the names of %u nodes", net->n_nodes);
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the names of %u nodes",
+				net->n_nodes);
 	st = osr_lines_open(&in, path, diag);
 	if (st) {
 		free(index);

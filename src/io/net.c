@@ -146,7 +146,7 @@ void osr_net_uncable(struct osr_net *net, uint32_t port)
 void osr_net_cable(struct osr_net *net, uint32_t port_a, uint32_t port_b, uint8_t width,
 		   uint8_t speed)
 {
-	struct osr_net_port *a, *b;
+	struct osr_net_port *net_port, *port;
 
 	if (net->failed)
 		return;
@@ -156,12 +156,12 @@ void osr_net_cable(struct osr_net *net, uint32_t port_a, uint32_t port_b, uint8_
 	}
 	osr_net_uncable(net, port_a);
 	osr_net_uncable(net, port_b);
-	a = &net->ports[port_a];
-	b = &net->ports[port_b];
-	a->peer = port_b;
-	b->peer = port_a;
-	a->width = b->width = width;
-	a->speed = b->speed = speed;
+	net_port = &net->ports[port_a];
+	port = &net->ports[port_b];
+	net_port->peer = port_b;
+	port->peer = port_a;
+	net_port->width = port->width = width;
+	net_port->speed = port->speed = speed;
 }
 
 enum osr_status osr_net_status(const struct osr_net *net, struct osr_diag *diag)
@@ -184,12 +184,12 @@ enum osr_status osr_net_status(const struct osr_net *net, struct osr_diag *diag)
 
 struct osr_net_counts osr_net_count(const struct osr_net *net)
 {
-	struct osr_net_counts c = { 0 };
+	struct osr_net_counts net_counts = { 0 };
 
 	for (uint32_t i = 0; i < net->n_nodes; i++) {
-		c.switches += net->nodes[i].type == OSR_NET_SWITCH;
-		c.cas += net->nodes[i].type == OSR_NET_CA;
-		c.routers += net->nodes[i].type == OSR_NET_ROUTER;
+		net_counts.switches += net->nodes[i].type == OSR_NET_SWITCH;
+		net_counts.cas += net->nodes[i].type == OSR_NET_CA;
+		net_counts.routers += net->nodes[i].type == OSR_NET_ROUTER;
 	}
 	for (uint32_t i = 0; i < net->n_ports; i++) {
 		uint32_t peer = net->ports[i].peer;
@@ -199,11 +199,11 @@ struct osr_net_counts osr_net_count(const struct osr_net *net)
 			continue;
 		a = net->ports[i].node;
 		b = net->ports[peer].node;
-		c.cables++;
-		c.switch_cables += a != b && net->nodes[a].type == OSR_NET_SWITCH &&
-				   net->nodes[b].type == OSR_NET_SWITCH;
+		net_counts.cables++;
+		net_counts.switch_cables += a != b && net->nodes[a].type == OSR_NET_SWITCH &&
+					    net->nodes[b].type == OSR_NET_SWITCH;
 	}
-	return c;
+	return net_counts;
 }
 
 /* A link runs at what both ends can do; an end that does not say cannot lower it. */
@@ -216,22 +216,23 @@ static uint8_t lower_known(uint8_t a, uint8_t b)
 
 void osr_net_link_rate(const struct osr_net *net, uint32_t port, uint8_t *width, uint8_t *speed)
 {
-	const struct osr_net_port *a = &net->ports[port];
-	const struct osr_net_port *b = a->peer == OSR_NONE ? a : &net->ports[a->peer];
+	const struct osr_net_port *net_port = &net->ports[port];
+	const struct osr_net_port *b =
+		net_port->peer == OSR_NONE ? net_port : &net->ports[net_port->peer];
 
-	*width = lower_known(a->width, b->width);
-	*speed = lower_known(a->speed, b->speed);
+	*width = lower_known(net_port->width, b->width);
+	*speed = lower_known(net_port->speed, b->speed);
 }
 
 /* An end port that a subnet manager sees: port 0 of a switch, a cabled port of a CA or router. */
-static bool is_end_port(const struct osr_net *net, uint32_t port)
+static bool net_is_end_port(const struct osr_net *net, uint32_t port)
 {
-	const struct osr_net_port *p = &net->ports[port];
-	const struct osr_net_node *node = &net->nodes[p->node];
+	const struct osr_net_port *net_port = &net->ports[port];
+	const struct osr_net_node *node = &net->nodes[net_port->node];
 
 	if (node->type == OSR_NET_SWITCH)
 		return port == node->port_row;
-	return p->peer != OSR_NONE;
+	return net_port->peer != OSR_NONE;
 }
 
 struct end_port {
@@ -239,13 +240,13 @@ struct end_port {
 	uint32_t port;
 };
 
-static int by_key(const void *a, const void *b)
+static int net_by_key(const void *a, const void *b)
 {
-	const struct end_port *x = a, *y = b;
+	const struct end_port *port = a, *end = b;
 
-	if (x->key != y->key)
-		return x->key < y->key ? -1 : 1;
-	return x->port < y->port ? -1 : x->port > y->port;
+	if (port->key != end->key)
+		return port->key < end->key ? -1 : 1;
+	return port->port < end->port ? -1 : port->port > end->port;
 }
 
 /* The end ports in the order in which OpenSM visits them. */
@@ -255,14 +256,14 @@ static uint32_t list_end_ports(const struct osr_net *net, struct end_port *list)
 	uint32_t n = 0, first = 0;
 
 	for (uint32_t i = 0; i < net->n_ports; i++)
-		if (is_end_port(net, i))
+		if (net_is_end_port(net, i))
 			list[n++] = (struct end_port){
 				.key = __builtin_bswap64(net->ports[i].guid),
 				.port = i,
 			};
 	if (n == 0)
 		return 0;
-	qsort(list, n, sizeof(*list), by_key);
+	qsort(list, n, sizeof(*list), net_by_key);
 	/* OpenSM serves the port it runs on first: the first end port of the file. */
 	for (uint32_t i = 1; i < n; i++)
 		if (list[i].port < list[first].port)
@@ -287,9 +288,10 @@ static void mark_used(const struct osr_net *net, const struct end_port *list, ui
 		      bool *used)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		const struct osr_net_port *p = &net->ports[list[i].port];
+		const struct osr_net_port *net_port = &net->ports[list[i].port];
 
-		for (uint32_t l = p->lid; p->lid && l < p->lid + (1u << p->lmc); l++)
+		for (uint32_t l = net_port->lid;
+		     net_port->lid && l < net_port->lid + (1u << net_port->lmc); l++)
 			if (l <= OSR_MAX_LID)
 				used[l] = true;
 	}
@@ -299,27 +301,27 @@ static void mark_used(const struct osr_net *net, const struct end_port *list, ui
  * `next` only grows, as OpenSM's ranges of free LIDs do: what an aligned range skips stays unused.
  * The gaps matter, since LIDs must equal those of a live fabric.
  */
-static enum osr_status assign(struct osr_net *net, int lmc, const struct end_port *list, uint32_t n,
-			      bool *used, struct osr_diag *diag)
+static enum osr_status net_assign(struct osr_net *net, int lmc, const struct end_port *list,
+				  uint32_t n, bool *used, struct osr_diag *diag)
 {
 	uint32_t next = 1;
 
 	if (lmc < 0)
 		mark_used(net, list, n, used);
 	for (uint32_t i = 0; i < n; i++) {
-		struct osr_net_port *p = &net->ports[list[i].port];
-		bool is_switch = net->nodes[p->node].type == OSR_NET_SWITCH;
+		struct osr_net_port *net_port = &net->ports[list[i].port];
+		bool is_switch = net->nodes[net_port->node].type == OSR_NET_SWITCH;
 		uint32_t n_lids = lmc > 0 && !is_switch ? 1u << lmc : 1;
 
-		if (lmc < 0 && p->lid)
+		if (lmc < 0 && net_port->lid)
 			continue;
 		next = (next + n_lids - 1) & ~(n_lids - 1);
 		while (next <= OSR_MAX_LID && used[next])
 			next++;
 		if (next + n_lids - 1 > OSR_MAX_LID)
 			return too_many_lids(net, list[i].port, diag);
-		p->lid = (uint16_t)next;
-		p->lmc = (uint8_t)(n_lids > 1 ? lmc : 0);
+		net_port->lid = (uint16_t)next;
+		net_port->lmc = (uint8_t)(n_lids > 1 ? lmc : 0);
 		next += n_lids;
 	}
 	return OSR_OK;
@@ -336,7 +338,7 @@ enum osr_status osr_net_assign_lids(struct osr_net *net, int lmc, struct osr_dia
 	list = calloc((size_t)net->n_ports + 1, sizeof(*list));
 	used = calloc(OSR_MAX_LID + 1, sizeof(*used));
 	if (list && used)
-		st = assign(net, lmc, list, list_end_ports(net, list), used, diag);
+		st = net_assign(net, lmc, list, list_end_ports(net, list), used, diag);
 	else
 		st = osr_fail(diag, OSR_NOMEM, "out of memory for the LIDs of %" PRIu32 " ports",
 			      net->n_ports);
@@ -346,22 +348,22 @@ enum osr_status osr_net_assign_lids(struct osr_net *net, int lmc, struct osr_dia
 }
 
 /* End ports without a LID take no part in routing; fabric.h leaves them out, so do we. */
-static void feed_terminal(const struct osr_net *net, struct osr_builder *b, uint32_t port,
+static void feed_terminal(const struct osr_net *net, struct osr_builder *builder, uint32_t port,
 			  uint32_t sw, uint32_t sw_port, enum osr_role role)
 {
-	const struct osr_net_port *p = &net->ports[port];
+	const struct osr_net_port *net_port = &net->ports[port];
 
-	if (p->lid == 0)
+	if (net_port->lid == 0)
 		return;
-	osr_builder_terminal(b, &(struct osr_terminal_in){
-					.guid = p->guid,
-					.sw = sw,
-					.port = (uint8_t)sw_port,
-					.lmc = p->lmc,
-					.role = (uint8_t)role,
-					.lid = p->lid,
-					.name = osr_net_name(net, p->node),
-				});
+	osr_builder_terminal(builder, &(struct osr_terminal_in){
+					      .guid = net_port->guid,
+					      .sw = sw,
+					      .port = (uint8_t)sw_port,
+					      .lmc = net_port->lmc,
+					      .role = (uint8_t)role,
+					      .lid = net_port->lid,
+					      .name = osr_net_name(net, net_port->node),
+				      });
 }
 
 /* Of two ends, where 0 is unknown. */
@@ -371,34 +373,35 @@ static uint8_t fewer_vls(uint8_t a, uint8_t b)
 }
 
 /* One switch port: a link when the other end is a switch and not yet fed, else a terminal. */
-static void feed_port(const struct osr_net *net, struct osr_builder *b, const uint32_t *handle,
-		      uint32_t port)
+static void feed_port(const struct osr_net *net, struct osr_builder *builder,
+		      const uint32_t *handle, uint32_t port)
 {
-	const struct osr_net_port *p = &net->ports[port];
-	const struct osr_net_port *peer = &net->ports[p->peer];
+	const struct osr_net_port *net_port = &net->ports[port];
+	const struct osr_net_port *peer = &net->ports[net_port->peer];
 	uint8_t width, speed;
 
 	if (net->nodes[peer->node].type != OSR_NET_SWITCH) {
-		feed_terminal(net, b, p->peer, handle[p->node], osr_net_port_num(net, port),
+		feed_terminal(net, builder, net_port->peer, handle[net_port->node],
+			      osr_net_port_num(net, port),
 			      net->nodes[peer->node].type == OSR_NET_CA ? OSR_ROLE_CA
 									: OSR_ROLE_ROUTER);
 		return;
 	}
-	if (peer->node == p->node || p->peer < port)
+	if (peer->node == net_port->node || net_port->peer < port)
 		return;
 	osr_net_link_rate(net, port, &width, &speed);
-	osr_builder_link(b, &(struct osr_link_in){
-				    .sw_a = handle[p->node],
-				    .sw_b = handle[peer->node],
-				    .port_a = (uint8_t)osr_net_port_num(net, port),
-				    .port_b = (uint8_t)osr_net_port_num(net, p->peer),
-				    .vls = fewer_vls(p->vls, peer->vls),
-				    .rate = osr_rate_gbps(width, speed),
-			    });
+	osr_builder_link(builder, &(struct osr_link_in){
+					  .sw_a = handle[net_port->node],
+					  .sw_b = handle[peer->node],
+					  .port_a = (uint8_t)osr_net_port_num(net, port),
+					  .port_b = (uint8_t)osr_net_port_num(net, net_port->peer),
+					  .vls = fewer_vls(net_port->vls, peer->vls),
+					  .rate = osr_rate_gbps(width, speed),
+				  });
 }
 
 /* All switches before the first link: a link needs the handles of both. */
-static void feed(const struct osr_net *net, struct osr_builder *b, uint32_t *handle)
+static void net_feed(const struct osr_net *net, struct osr_builder *builder, uint32_t *handle)
 {
 	for (uint32_t i = 0; i < net->n_nodes; i++) {
 		const struct osr_net_node *node = &net->nodes[i];
@@ -406,23 +409,23 @@ static void feed(const struct osr_net *net, struct osr_builder *b, uint32_t *han
 		if (node->type != OSR_NET_SWITCH)
 			continue;
 		handle[i] = osr_builder_switch(
-			b, &(struct osr_switch_in){
-				   .guid = node->guid,
-				   .n_ports = node->n_ports,
-				   .flags = OSR_SW_SL2VL |
-					    (node->enhanced_sp0 ? OSR_SW_ENHANCED_SP0 : 0),
-				   .name = osr_net_name(net, i),
-			   });
+			builder, &(struct osr_switch_in){
+					 .guid = node->guid,
+					 .n_ports = node->n_ports,
+					 .flags = OSR_SW_SL2VL |
+						  (node->enhanced_sp0 ? OSR_SW_ENHANCED_SP0 : 0),
+					 .name = osr_net_name(net, i),
+				 });
 	}
 	for (uint32_t i = 0; i < net->n_nodes; i++) {
 		const struct osr_net_node *node = &net->nodes[i];
 
 		if (node->type != OSR_NET_SWITCH)
 			continue;
-		feed_terminal(net, b, node->port_row, handle[i], 0, OSR_ROLE_SP0);
+		feed_terminal(net, builder, node->port_row, handle[i], 0, OSR_ROLE_SP0);
 		for (uint32_t p = node->port_row + 1; p <= node->port_row + node->n_ports; p++)
 			if (net->ports[p].peer != OSR_NONE)
-				feed_port(net, b, handle, p);
+				feed_port(net, builder, handle, p);
 	}
 }
 
@@ -430,21 +433,21 @@ enum osr_status osr_net_fabric(struct osr_net *net, int lmc, struct osr_arena *a
 			       struct osr_fabric *fabric, struct osr_diag *diag)
 {
 	enum osr_status st = osr_net_assign_lids(net, lmc, diag);
-	struct osr_builder *b;
+	struct osr_builder *builder;
 	uint32_t *handle;
 
 	if (st)
 		return st;
-	b = osr_builder_new();
+	builder = osr_builder_new();
 	handle = calloc((size_t)net->n_nodes + 1, sizeof(*handle));
-	if (b && handle) {
-		feed(net, b, handle);
-		st = osr_builder_build(b, arena, fabric, diag);
+	if (builder && handle) {
+		net_feed(net, builder, handle);
+		st = osr_builder_build(builder, arena, fabric, diag);
 	} else {
 		st = osr_fail(diag, OSR_NOMEM,
 			      "out of memory for the %" PRIu32 " nodes of a fabric", net->n_nodes);
 	}
-	osr_builder_free(b);
+	osr_builder_free(builder);
 	free(handle);
 	return st;
 }

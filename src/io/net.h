@@ -76,7 +76,7 @@ struct osr_net {
 	uint32_t n_nodes, n_ports, names_size;
 	uint32_t nodes_room, ports_room, names_room;
 	uint64_t guid_used[OSR_NET_N_TYPES]; /* GUIDs handed out, counted from the type's base */
-	bool no_lmcs; /* the file does not say LMCs: 0 means unknown */
+	bool no_lmcs;                        /* the file does not say LMCs: 0 means unknown */
 	enum osr_status failed;
 };
 

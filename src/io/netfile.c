@@ -13,7 +13,8 @@
 #include <string.h>
 
 /* Every refusal of the parser begins with file and line, so that an editor can jump there. */
-enum osr_status osr__netfile_fail(const struct osr__netfile *r, uint32_t line, const char *fmt, ...)
+enum osr_status osr__netfile_fail(const struct osr__netfile *netfile, uint32_t line,
+				  const char *fmt, ...)
 {
 	char text[384];
 	va_list ap;
@@ -21,13 +22,14 @@ enum osr_status osr__netfile_fail(const struct osr__netfile *r, uint32_t line, c
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	return osr_fail(r->diag, OSR_INVAL, "%s:%" PRIu32 ": %s", r->label, line, text);
+	return osr_fail(netfile->diag, OSR_INVAL, "%s:%" PRIu32 ": %s", netfile->label, line, text);
 }
 
-enum osr_status osr__netfile_nomem(const struct osr__netfile *r)
+enum osr_status osr__netfile_nomem(const struct osr__netfile *netfile)
 {
-	return osr_fail(r->diag, OSR_NOMEM, "%s:%" PRIu32 ": out of memory after %" PRIu32 " nodes",
-			r->label, r->line, r->net->n_nodes);
+	return osr_fail(netfile->diag, OSR_NOMEM,
+			"%s:%" PRIu32 ": out of memory after %" PRIu32 " nodes", netfile->label,
+			netfile->line, netfile->net->n_nodes);
 }
 
 /* ---- lines ---------------------------------------------------------------------------------- */
@@ -36,51 +38,51 @@ enum osr_status osr__netfile_nomem(const struct osr__netfile *r)
  * Bytes no text has. Escape, form feed and the 8-bit range stay allowed: node descriptions are set
  * by whoever owns the host.
  */
-static enum osr_status check_text(const struct osr__netfile *r, struct osr__span s)
+static enum osr_status check_text(const struct osr__netfile *netfile, struct osr__span span)
 {
-	for (; s.at < s.end; s.at++) {
-		unsigned char c = (unsigned char)*s.at;
+	for (; span.at < span.end; span.at++) {
+		unsigned char c = (unsigned char)*span.at;
 
 		if ((c < ' ' && c != '\t' && c != '\r' && c != '\f' && c != '\v' && c != 0x1b) ||
 		    c == 0x7f)
-			return osr__netfile_fail(r, r->line, "byte 0x%02x: this is not a text file",
-						 c);
+			return osr__netfile_fail(netfile, netfile->line,
+						 "byte 0x%02x: this is not a text file", c);
 	}
 	return OSR_OK;
 }
 
 /* Nine of ten lines are ports: those first. An empty line ends a block, a stray one does not. */
-static enum osr_status parse_line(struct osr__netfile *r, struct osr__span s)
+static enum osr_status parse_line(struct osr__netfile *netfile, struct osr__span span)
 {
-	struct osr__span rest = s;
+	struct osr__span rest = span;
 	enum osr_net_type type;
 	bool known;
-	enum osr_status st = check_text(r, s);
+	enum osr_status st = check_text(netfile, span);
 
 	if (st)
 		return st;
-	if (s.at < s.end && *s.at == '[')
-		return osr__netfile_port(r, s);
-	if (s.at < s.end && *s.at == '#')
+	if (span.at < span.end && *span.at == '[')
+		return osr__netfile_port(netfile, span);
+	if (span.at < span.end && *span.at == '#')
 		return OSR_OK;
 	osr__span_skip_blanks(&rest);
 	if (rest.at == rest.end) {
-		r->node = OSR_NONE;
+		netfile->node = OSR_NONE;
 		return OSR_OK;
 	}
-	rest = s;
+	rest = span;
 	if (osr__netfile_node_type(&rest, &type))
-		return osr__netfile_header(r, type, rest);
-	if (*s.at == '@')
-		return osr__netfile_fail(r, r->line,
+		return osr__netfile_header(netfile, type, rest);
+	if (*span.at == '@')
+		return osr__netfile_fail(netfile, netfile->line,
 					 "aliases (@) are not supported: name nodes by their ids");
-	if (osr__span_starts_with(s, "include ") || osr__span_starts_with(s, "do "))
-		return osr__netfile_fail(r, r->line,
+	if (osr__span_starts_with(span, "include ") || osr__span_starts_with(span, "do "))
+		return osr__netfile_fail(netfile, netfile->line,
 					 "\"%s\" is not supported: a fabric is one file",
-					 *s.at == 'i' ? "include" : "do");
-	st = osr__netfile_setting(r, s, &known);
+					 *span.at == 'i' ? "include" : "do");
+	st = osr__netfile_setting(netfile, span, &known);
 	if (known)
-		r->node = OSR_NONE;
+		netfile->node = OSR_NONE;
 	return st;
 }
 
@@ -98,13 +100,13 @@ static size_t head_size(const char *text, size_t size)
 }
 
 /* The head says where a fabric comes from; what is made from it can say so too. */
-static enum osr_status keep_comment(struct osr__netfile *r, const char *text, size_t size)
+static enum osr_status keep_comment(struct osr__netfile *netfile, const char *text, size_t size)
 {
 	size_t head = head_size(text, size), n = 0;
 	char *to = malloc(head + 1);
 
 	if (!to)
-		return osr__netfile_nomem(r);
+		return osr__netfile_nomem(netfile);
 	for (size_t at = 0; at < head;) {
 		const char *eol = memchr(text + at, '\n', head - at);
 		size_t end = eol ? (size_t)(eol + 1 - text) : head;
@@ -115,11 +117,11 @@ static enum osr_status keep_comment(struct osr__netfile *r, const char *text, si
 		at = end;
 	}
 	to[n] = '\0';
-	r->net->comment = to;
+	netfile->net->comment = to;
 	return OSR_OK;
 }
 
-static enum osr_status parse_lines(struct osr__netfile *r, const char *text, size_t size)
+static enum osr_status parse_lines(struct osr__netfile *netfile, const char *text, size_t size)
 {
 	const char *end = text + size;
 	enum osr_status st = OSR_OK;
@@ -127,11 +129,11 @@ static enum osr_status parse_lines(struct osr__netfile *r, const char *text, siz
 	for (const char *at = text; at < end && !st;) {
 		const char *eol = memchr(at, '\n', (size_t)(end - at));
 
-		r->line++;
+		netfile->line++;
 		eol = eol ? eol : end;
-		st = parse_line(r, (struct osr__span){ at, eol });
-		if (!st && r->net->failed)
-			st = osr__netfile_nomem(r);
+		st = parse_line(netfile, (struct osr__span){ at, eol });
+		if (!st && netfile->net->failed)
+			st = osr__netfile_nomem(netfile);
 		at = eol + 1;
 	}
 	return st;
@@ -140,28 +142,31 @@ static enum osr_status parse_lines(struct osr__netfile *r, const char *text, siz
 enum osr_status osr_netfile_parse(const char *text, size_t size, const char *label,
 				  struct osr_net *net, struct osr_diag *diag)
 {
-	struct osr__netfile r = { .label = label, .net = net, .diag = diag, .node = OSR_NONE };
+	struct osr__netfile netfile = {
+		.label = label, .net = net, .diag = diag, .node = OSR_NONE
+	};
 	enum osr_status st;
 
 	*net = (struct osr_net){ 0 };
 	if (size > INT32_MAX)
 		return osr_fail(diag, OSR_INVAL, "%s: %zu bytes: no fabric needs more than %d",
 				label, size, INT32_MAX);
-	st = osr__netfile_resize(&r, 1024) ? parse_lines(&r, text, size) : osr__netfile_nomem(&r);
+	st = osr__netfile_resize(&netfile, 1024) ? parse_lines(&netfile, text, size)
+						 : osr__netfile_nomem(&netfile);
 	if (!st)
-		st = keep_comment(&r, text, size);
+		st = keep_comment(&netfile, text, size);
 	if (!st && net->n_nodes == 0)
 		st = osr_fail(diag, OSR_INVAL,
 			      "%s: no Switch, Ca or Rt in it: expected the output of ibnetdiscover "
 			      "or an ibsim net file",
 			      label);
 	if (!st)
-		st = osr__netfile_tie(&r);
+		st = osr__netfile_tie(&netfile);
 	if (!st)
-		st = osr__netfile_check_guids(&r);
-	free(r.far);
-	free(r.node_line);
-	free(r.table);
+		st = osr__netfile_check_guids(&netfile);
+	free(netfile.far);
+	free(netfile.node_line);
+	free(netfile.table);
 	if (st)
 		osr_net_free(net);
 	return st;

@@ -47,34 +47,36 @@ struct osr__netfile {
 };
 
 /* "label:line: sentence", OSR_INVAL. */
-enum osr_status osr__netfile_fail(const struct osr__netfile *r, uint32_t line, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-enum osr_status osr__netfile_nomem(const struct osr__netfile *r);
+enum osr_status osr__netfile_fail(const struct osr__netfile *netfile, uint32_t line,
+				  const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+enum osr_status osr__netfile_nomem(const struct osr__netfile *netfile);
 
 /* netfile_nodes.c */
 
 /* The slot of this id: it holds the node, or OSR_NONE if there is no such node. */
-uint32_t *osr__netfile_slot(const struct osr__netfile *r, const char *id, size_t len);
+uint32_t *osr__netfile_slot(const struct osr__netfile *netfile, const char *id, size_t len);
 
 /* Room for half as many nodes as `size`, a power of two. */
-bool osr__netfile_resize(struct osr__netfile *r, uint32_t size);
+bool osr__netfile_resize(struct osr__netfile *netfile, uint32_t size);
 
 /* An id with the module prefix in force, as ibsim composes it: prefix#id. False: too long. */
-bool osr__netfile_full_id(const struct osr__netfile *r, uint32_t prefix, const char *id, size_t len,
-			  char out[OSR__MAX_ID + 1]);
+bool osr__netfile_full_id(const struct osr__netfile *netfile, uint32_t prefix, const char *id,
+			  size_t len, char out[OSR__MAX_ID + 1]);
 
-/* Node type of a header line; s then starts behind the word. */
-bool osr__netfile_node_type(struct osr__span *s, enum osr_net_type *type);
-enum osr_status osr__netfile_header(struct osr__netfile *r, enum osr_net_type type,
-				    struct osr__span s);
+/* Node type of a header line; span then starts behind the word. */
+bool osr__netfile_node_type(struct osr__span *span, enum osr_net_type *type);
+enum osr_status osr__netfile_header(struct osr__netfile *netfile, enum osr_net_type type,
+				    struct osr__span span);
 
 /* "lid 9 lmc 0" in what may hold nothing of the kind. */
-enum osr_status osr__netfile_lid(struct osr__netfile *r, struct osr__span s, uint32_t port);
+enum osr_status osr__netfile_lid(struct osr__netfile *netfile, struct osr__span span,
+				 uint32_t port);
 
 /* netfile_settings.c */
 
 /* A line that is neither node nor port; *known is false if it means nothing here. */
-enum osr_status osr__netfile_setting(struct osr__netfile *r, struct osr__span s, bool *known);
+enum osr_status osr__netfile_setting(struct osr__netfile *netfile, struct osr__span span,
+				     bool *known);
 
 /* From ibsim's bits, of which the widest and the fastest win. */
 uint8_t osr__netfile_width(uint64_t bits);
@@ -84,14 +86,14 @@ uint8_t osr__netfile_speed(uint64_t speed, uint64_t ext);
 void osr__netfile_assume_width(struct osr_net_port *port);
 
 /* netfile_ports.c: a line such as [7] "S-01"[3]. */
-enum osr_status osr__netfile_port(struct osr__netfile *r, struct osr__span s);
+enum osr_status osr__netfile_port(struct osr__netfile *netfile, struct osr__span span);
 
 /* netfile_cables.c */
 
 /* Both ends of every cable, and whether they mean each other. */
-enum osr_status osr__netfile_tie(struct osr__netfile *r);
+enum osr_status osr__netfile_tie(struct osr__netfile *netfile);
 
 /* Is every GUID that of one node? */
-enum osr_status osr__netfile_check_guids(const struct osr__netfile *r);
+enum osr_status osr__netfile_check_guids(const struct osr__netfile *netfile);
 
 #endif

@@ -34,47 +34,48 @@ void osr__netfile_assume_width(struct osr_net_port *port)
 		port->width = 4;
 }
 
-static enum osr_status set_guid_base(struct osr__netfile *r, enum osr_net_type type,
-				     struct osr__span s, bool relative)
+static enum osr_status set_guid_base(struct osr__netfile *netfile, enum osr_net_type type,
+				     struct osr__span span, bool relative)
 {
 	uint64_t guid;
 
-	if (!osr__span_number(&s, UINT64_MAX, &guid))
-		return osr__netfile_fail(r, r->line, "expected a GUID of 64 bits after \"=\"");
+	if (!osr__span_number(&span, UINT64_MAX, &guid))
+		return osr__netfile_fail(netfile, netfile->line,
+					 "expected a GUID of 64 bits after \"=\"");
 	if (!relative) {
-		r->guid_base[type] = guid;
-		r->guid_next[type] = guid;
+		netfile->guid_base[type] = guid;
+		netfile->guid_next[type] = guid;
 	} else {
-		r->guid_next[type] = r->guid_base[type] + guid;
+		netfile->guid_next[type] = netfile->guid_base[type] + guid;
 	}
-	r->guid_set[type] = true;
+	netfile->guid_set[type] = true;
 	return OSR_OK;
 }
 
-static enum osr_status set_module(struct osr__netfile *r, struct osr__span s)
+static enum osr_status set_module(struct osr__netfile *netfile, struct osr__span span)
 {
 	struct osr__span name;
 
-	osr__span_skip_blanks(&s);
-	if (!osr__span_quoted(&s, &name) || name.end - name.at > 20)
-		return osr__netfile_fail(r, r->line,
+	osr__span_skip_blanks(&span);
+	if (!osr__span_quoted(&span, &name) || name.end - name.at > 20)
+		return osr__netfile_fail(netfile, netfile->line,
 					 "expected module=\"name\" of at most 20 characters");
 	/* Offset 0 belongs to the first node's id or, here, to an empty string: never a module. */
-	if (r->net->names_size == 0)
-		osr_net_string(r->net, "", 0);
-	r->prefix = name.at == name.end
-			    ? 0
-			    : osr_net_string(r->net, name.at, (size_t)(name.end - name.at));
+	if (netfile->net->names_size == 0)
+		osr_net_string(netfile->net, "", 0);
+	netfile->prefix = name.at == name.end ? 0
+					      : osr_net_string(netfile->net, name.at,
+							       (size_t)(name.end - name.at));
 	return OSR_OK;
 }
 
-static enum osr_status set_number(struct osr__netfile *r, struct osr__span s, const char *key,
-				  uint64_t max, uint64_t *value)
+static enum osr_status set_number(struct osr__netfile *netfile, struct osr__span span,
+				  const char *key, uint64_t max, uint64_t *value)
 {
-	osr__span_skip_blanks(&s);
-	if (!osr__span_number(&s, max, value))
-		return osr__netfile_fail(r, r->line, "%s: expected a number up to %" PRIu64, key,
-					 max);
+	osr__span_skip_blanks(&span);
+	if (!osr__span_number(&span, max, value))
+		return osr__netfile_fail(netfile, netfile->line,
+					 "%s: expected a number up to %" PRIu64, key, max);
 	return OSR_OK;
 }
 
@@ -88,7 +89,8 @@ enum setting {
 	N_SETTINGS,
 };
 
-static enum osr_status set_field(struct osr__netfile *r, enum setting what, struct osr__span s)
+static enum osr_status set_field(struct osr__netfile *netfile, enum setting what,
+				 struct osr__span span)
 {
 	static const struct {
 		const char *key;
@@ -102,28 +104,28 @@ static enum osr_status set_field(struct osr__netfile *r, enum setting what, stru
 		[SET_EXTSPEED] = { "extspeed", 15 },
 	};
 	uint64_t v = 0;
-	enum osr_status st = set_number(r, s, field[what].key, field[what].max, &v);
+	enum osr_status st = set_number(netfile, span, field[what].key, field[what].max, &v);
 
 	if (st)
 		return st;
 	switch (what) {
 	case SET_VENDID:
-		r->vendid = (uint32_t)v;
+		netfile->vendid = (uint32_t)v;
 		break;
 	case SET_DEVID:
-		r->devid = (uint32_t)v;
+		netfile->devid = (uint32_t)v;
 		break;
 	case SET_SYSIMGGUID:
-		r->sysimg_guid = v;
+		netfile->sysimg_guid = v;
 		break;
 	case SET_WIDTH:
-		r->width = osr__netfile_width(v);
+		netfile->width = osr__netfile_width(v);
 		break;
 	case SET_SPEED:
-		r->speed = (uint8_t)v;
+		netfile->speed = (uint8_t)v;
 		break;
 	default:
-		r->speed_ext = (uint8_t)v;
+		netfile->speed_ext = (uint8_t)v;
 		break;
 	}
 	return OSR_OK;
@@ -133,7 +135,8 @@ static enum osr_status set_field(struct osr__netfile *r, enum setting what, stru
  * `key=value` lines. *known is false for a key that is none of ours; such lines are skipped like
  * any other text.
  */
-enum osr_status osr__netfile_setting(struct osr__netfile *r, struct osr__span s, bool *known)
+enum osr_status osr__netfile_setting(struct osr__netfile *netfile, struct osr__span span,
+				     bool *known)
 {
 	static const struct {
 		const char *key;
@@ -153,10 +156,10 @@ enum osr_status osr__netfile_setting(struct osr__netfile *r, struct osr__span s,
 
 	*known = true;
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		struct osr__span v = s;
+		struct osr__span v = span;
 		bool relative;
 
-		if (!osr__span_starts_with(s, keys[i].key))
+		if (!osr__span_starts_with(span, keys[i].key))
 			continue;
 		v.at += strlen(keys[i].key);
 		osr__span_skip_blanks(&v);
@@ -165,13 +168,13 @@ enum osr_status osr__netfile_setting(struct osr__netfile *r, struct osr__span s,
 			continue;
 		v.at += relative;
 		if (keys[i].field < 0)
-			return set_guid_base(r, (enum osr_net_type)(-1 - keys[i].field), v,
+			return set_guid_base(netfile, (enum osr_net_type)(-1 - keys[i].field), v,
 					     relative);
-		return set_field(r, (enum setting)keys[i].field, v);
+		return set_field(netfile, (enum setting)keys[i].field, v);
 	}
-	if (osr__span_starts_with(s, "module=")) {
-		s.at += strlen("module=");
-		return set_module(r, s);
+	if (osr__span_starts_with(span, "module=")) {
+		span.at += strlen("module=");
+		return set_module(netfile, span);
 	}
 	*known = false;
 	return OSR_OK;

@@ -66,35 +66,35 @@ static uint16_t end_lid(const struct osr_net *net, uint32_t port)
  */
 static void write_port_comment(const struct osr_net *net, uint32_t i, FILE *out)
 {
-	const struct osr_net_port *p = &net->ports[i];
-	const struct osr_net_node *node = &net->nodes[p->node];
-	uint32_t peer_node = net->ports[p->peer].node;
+	const struct osr_net_port *net_port = &net->ports[i];
+	const struct osr_net_node *node = &net->nodes[net_port->node];
+	uint32_t peer_node = net->ports[net_port->peer].node;
 	bool named = net->nodes[peer_node].name != net->nodes[peer_node].id;
-	uint16_t far_lid = end_lid(net, p->peer);
-	bool own = node->type != OSR_NET_SWITCH && p->lid;
+	uint16_t far_lid = end_lid(net, net_port->peer);
+	bool own = node->type != OSR_NET_SWITCH && net_port->lid;
 
-	if (!own && !far_lid && !named && !(p->speed && p->width))
+	if (!own && !far_lid && !named && !(net_port->speed && net_port->width))
 		return;
 	fputs("\t\t#", out);
 	if (own)
-		fprintf(out, " lid %u lmc %u", p->lid, p->lmc);
+		fprintf(out, " lid %u lmc %u", net_port->lid, net_port->lmc);
 	if (own || named || far_lid)
 		fprintf(out, " \"%s\"", osr_net_name(net, peer_node));
 	fprintf(out, " lid %u", far_lid);
-	if (p->speed && p->width)
-		fprintf(out, " %ux%s", p->width, osr_speed_name(p->speed));
+	if (net_port->speed && net_port->width)
+		fprintf(out, " %ux%s", net_port->width, osr_speed_name(net_port->speed));
 }
 
 /* "(2c902002789ad)" where the reader would not guess it. */
 static void write_port_guid(const struct osr_net *net, uint32_t port, FILE *out)
 {
-	const struct osr_net_port *p = &net->ports[port];
-	const struct osr_net_node *node = &net->nodes[p->node];
+	const struct osr_net_port *net_port = &net->ports[port];
+	const struct osr_net_node *node = &net->nodes[net_port->node];
 
 	if (node->type == OSR_NET_SWITCH)
 		return;
-	if (node->guid_given || p->guid != node->guid + osr_net_port_num(net, port))
-		fprintf(out, "(%" PRIx64 ")", p->guid);
+	if (node->guid_given || net_port->guid != node->guid + osr_net_port_num(net, port))
+		fprintf(out, "(%" PRIx64 ")", net_port->guid);
 }
 
 static void write_port(const struct osr_net *net, uint32_t i, FILE *out)
@@ -110,7 +110,7 @@ static void write_port(const struct osr_net *net, uint32_t i, FILE *out)
 	fputc('\n', out);
 }
 
-static void write_comment(const char *comment, FILE *out)
+static void netwrite_write_comment(const char *comment, FILE *out)
 {
 	while (*comment) {
 		size_t len = strcspn(comment, "\n");
@@ -125,7 +125,7 @@ enum osr_status osr_netfile_write(const struct osr_net *net, const char *comment
 				  struct osr_diag *diag)
 {
 	if (comment)
-		write_comment(comment, out);
+		netwrite_write_comment(comment, out);
 	for (uint32_t i = 0; i < net->n_nodes; i++) {
 		const struct osr_net_node *node = &net->nodes[i];
 

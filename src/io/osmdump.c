@@ -31,7 +31,7 @@ struct job {
 	uint8_t *hops; /* [n_dests * n_switches] switches on the way, HOPS_UNKNOWN = none */
 };
 
-static int by_key(const void *a, const void *b)
+static int osmdump_by_key(const void *a, const void *b)
 {
 	const struct item *x = a, *y = b;
 
@@ -53,12 +53,12 @@ static uint16_t port_lid(const struct osr_net *net, uint32_t port)
 	return net->ports[node->type == OSR_NET_SWITCH ? node->port_row : port].lid;
 }
 
-static bool is_end_port(const struct osr_net *net, uint32_t port)
+static bool osmdump_is_end_port(const struct osr_net *net, uint32_t port)
 {
-	const struct osr_net_port *p = &net->ports[port];
+	const struct osr_net_port *net_port = &net->ports[port];
 
-	return p->lid &&
-	       (net->nodes[p->node].type != OSR_NET_SWITCH || port == net->nodes[p->node].port_row);
+	return net_port->lid && (net->nodes[net_port->node].type != OSR_NET_SWITCH ||
+				 port == net->nodes[net_port->node].port_row);
 }
 
 /* The first end port of the file is where ibsim puts the subnet manager: its LID marks "-SM". */
@@ -74,20 +74,20 @@ static bool sort_items(struct job *j)
 	for (uint32_t n = 0; n < j->net->n_nodes; n++)
 		j->nodes[n] = item_of(j->net->nodes[n].guid, n);
 	for (uint32_t p = 0; p < j->net->n_ports; p++) {
-		if (!is_end_port(j->net, p))
+		if (!osmdump_is_end_port(j->net, p))
 			continue;
 		if (j->n_ports == 0)
 			j->sm_lid = j->net->ports[p].lid;
 		j->ports[j->n_ports++] = item_of(j->net->ports[p].guid, p);
 	}
-	qsort(j->switches, j->f->n_switches, sizeof(*j->switches), by_key);
-	qsort(j->nodes, j->net->n_nodes, sizeof(*j->nodes), by_key);
-	qsort(j->ports, j->n_ports, sizeof(*j->ports), by_key);
+	qsort(j->switches, j->f->n_switches, sizeof(*j->switches), osmdump_by_key);
+	qsort(j->nodes, j->net->n_nodes, sizeof(*j->nodes), osmdump_by_key);
+	qsort(j->ports, j->n_ports, sizeof(*j->ports), osmdump_by_key);
 	return true;
 }
 
 /* Follows the table from s until a switch whose hops are known, or for n_switches steps at most. */
-static uint8_t follow(const struct job *j, uint32_t d, uint32_t s, const uint8_t *hops)
+static uint8_t osmdump_follow(const struct job *j, uint32_t d, uint32_t s, const uint8_t *hops)
 {
 	uint32_t n = 0;
 
@@ -105,7 +105,7 @@ static uint8_t follow(const struct job *j, uint32_t d, uint32_t s, const uint8_t
 }
 
 /* Each destination is a tree: what one switch found out shortens the way of the next. */
-static bool count_hops(struct job *j)
+static bool osmdump_count_hops(struct job *j)
 {
 	size_t n = (size_t)j->f->n_dests * j->f->n_switches;
 
@@ -118,7 +118,7 @@ static bool count_hops(struct job *j)
 
 		hops[j->f->dest_switch[d]] = 0;
 		for (uint32_t s = 0; s < j->f->n_switches; s++)
-			hops[s] = follow(j, d, s, hops);
+			hops[s] = osmdump_follow(j, d, s, hops);
 	}
 	return true;
 }
@@ -136,11 +136,13 @@ static const char *type_name(uint8_t type)
 }
 
 /* The switch's own LID, 0 if it has none; it is the first terminal of its row. */
-static uint16_t switch_lid(const struct osr_fabric *f, uint32_t s)
+static uint16_t switch_lid(const struct osr_fabric *fabric, uint32_t s)
 {
-	uint32_t t = f->term_row[s];
+	uint32_t t = fabric->term_row[s];
 
-	return t < f->term_row[s + 1] && f->term_role[t] == OSR_ROLE_SP0 ? f->term_lid[t] : 0;
+	return t < fabric->term_row[s + 1] && fabric->term_role[t] == OSR_ROLE_SP0
+		       ? fabric->term_lid[t]
+		       : 0;
 }
 
 /* ---- the files ------------------------------------------------------------------------------ */
@@ -148,26 +150,27 @@ static uint16_t switch_lid(const struct osr_fabric *f, uint32_t s)
 /* As `opensm -R file -U` reads it. Entries beyond the ports (255) are left out, as there. */
 static void write_lft(const struct job *j, uint32_t s, FILE *out)
 {
-	const struct osr_fabric *f = j->f;
+	const struct osr_fabric *fabric = j->f;
 	char buf[32];
 
 	fprintf(out,
 		"Unicast lids [0-%" PRIu32 "] of switch Lid %u guid 0x%016" PRIx64 " ('%s'):\n",
-		f->max_lid, switch_lid(f, s), f->sw_guid[s], osr_switch_name(f, s, buf));
-	for (uint32_t d = 0; d < f->n_dests; d++) {
-		uint32_t t = f->dest_term[d];
+		fabric->max_lid, switch_lid(fabric, s), fabric->sw_guid[s],
+		osr_switch_name(fabric, s, buf));
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		uint32_t t = fabric->dest_term[d];
 		uint8_t port = osr_lft(j->r, s, d);
 
-		if (port > f->sw_n_ports[s])
+		if (port > fabric->sw_n_ports[s])
 			continue;
-		fprintf(out, "0x%04x %03u # %s portguid 0x%016" PRIx64 ": '%s'\n", f->dest_lid[d],
-			port, role_name(f->term_role[t]), f->term_guid[t],
-			osr_terminal_name(f, t, buf));
+		fprintf(out, "0x%04x %03u # %s portguid 0x%016" PRIx64 ": '%s'\n",
+			fabric->dest_lid[d], port, role_name(fabric->term_role[t]),
+			fabric->term_guid[t], osr_terminal_name(fabric, t, buf));
 	}
-	fprintf(out, "%" PRIu32 " lids dumped\n", f->max_lid);
+	fprintf(out, "%" PRIu32 " lids dumped\n", fabric->max_lid);
 }
 
-static void write_lfts(const struct job *j, FILE *out)
+static void osmdump_write_lfts(const struct job *j, FILE *out)
 {
 	for (uint32_t i = 0; i < j->f->n_switches; i++)
 		write_lft(j, j->switches[i].index, out);
@@ -176,12 +179,12 @@ static void write_lfts(const struct job *j, FILE *out)
 /* Hops count the last cable too when it leads to a CA or router. */
 static void write_fdb(const struct job *j, uint32_t s, FILE *out)
 {
-	const struct osr_fabric *f = j->f;
+	const struct osr_fabric *fabric = j->f;
 
 	fprintf(out, "dump_ucast_routes: Switch 0x%016" PRIx64 "\nLID    : Port : Hops : Optimal\n",
-		f->sw_guid[s]);
-	for (uint32_t lid = 1; lid <= f->max_lid; lid++) {
-		uint32_t d = f->lid_dest[lid];
+		fabric->sw_guid[s]);
+	for (uint32_t lid = 1; lid <= fabric->max_lid; lid++) {
+		uint32_t d = fabric->lid_dest[lid];
 		uint8_t hops, port;
 
 		fprintf(out, "0x%04X : ", lid);
@@ -190,12 +193,12 @@ static void write_fdb(const struct job *j, uint32_t s, FILE *out)
 			fputs("UNREACHABLE\n", out);
 			continue;
 		}
-		hops = j->hops[(size_t)d * f->n_switches + s];
+		hops = j->hops[(size_t)d * fabric->n_switches + s];
 		if (hops == HOPS_UNKNOWN)
 			fprintf(out, "%03u  : HOPS UNKNOWN\n", port);
 		else
 			fprintf(out, "%03u  : %02d   : yes\n", port,
-				hops + (f->term_role[f->dest_term[d]] != OSR_ROLE_SP0));
+				hops + (fabric->term_role[fabric->dest_term[d]] != OSR_ROLE_SP0));
 	}
 }
 
@@ -247,14 +250,14 @@ static void write_switch_sl2vl(const struct job *j, const struct osr_net_node *n
 
 static void write_port_head(const struct job *j, uint32_t port, FILE *out)
 {
-	const struct osr_net_port *p = &j->net->ports[port];
+	const struct osr_net_port *net_port = &j->net->ports[port];
 
 	fprintf(out, "%s 0x%016" PRIx64 ", base LID %u, \"%s\"\n",
-		type_name(j->net->nodes[p->node].type), p->guid, p->lid,
-		osr_net_name(j->net, p->node));
+		type_name(j->net->nodes[net_port->node].type), net_port->guid, net_port->lid,
+		osr_net_name(j->net, net_port->node));
 }
 
-static void write_sl2vl(const struct job *j, FILE *out)
+static void osmdump_write_sl2vl(const struct job *j, FILE *out)
 {
 	static const char line[] = "#--------------------------------------------------------\n";
 
@@ -280,8 +283,8 @@ static void write_cable_end(const struct job *j, uint32_t port, int vendor_digit
 		[OSR_NET_SWITCH] = "SW",
 		[OSR_NET_ROUTER] = "Rt",
 	};
-	const struct osr_net_port *p = &j->net->ports[port];
-	const struct osr_net_node *node = &j->net->nodes[p->node];
+	const struct osr_net_port *net_port = &j->net->ports[port];
+	const struct osr_net_node *node = &j->net->nodes[net_port->node];
 	uint16_t lid = port_lid(j->net, port);
 
 	fprintf(out,
@@ -289,8 +292,8 @@ static void write_cable_end(const struct job *j, uint32_t port, int vendor_digit
 		" PortGUID:%016" PRIx64 " VenID:%0*" PRIX32 " DevID:%04" PRIX32
 		" Rev:000000A1 {%s} LID:%04X PN:%02" PRIX32 " } ",
 		word[node->type], lid == j->sm_lid ? "-SM" : "", node->n_ports,
-		node->sysimg_guid ? node->sysimg_guid : node->guid, node->guid, p->guid,
-		vendor_digits, node->vendid, node->devid, osr_net_name(j->net, p->node), lid,
+		node->sysimg_guid ? node->sysimg_guid : node->guid, node->guid, net_port->guid,
+		vendor_digits, node->vendid, node->devid, osr_net_name(j->net, net_port->node), lid,
 		osr_net_port_num(j->net, port));
 }
 
@@ -329,13 +332,13 @@ static void write_nothing(const struct job *j, FILE *out)
 /* The switch an end port sends into, OSR_NONE if its cable ends elsewhere. */
 static uint32_t source_switch(const struct job *j, uint32_t port)
 {
-	const struct osr_net_port *p = &j->net->ports[port];
-	uint32_t node = p->node;
+	const struct osr_net_port *net_port = &j->net->ports[port];
+	uint32_t node = net_port->node;
 
 	if (j->net->nodes[node].type != OSR_NET_SWITCH) {
-		if (p->peer == OSR_NONE)
+		if (net_port->peer == OSR_NONE)
 			return OSR_NONE;
-		node = j->net->ports[p->peer].node;
+		node = j->net->ports[net_port->peer].node;
 	}
 	if (j->net->nodes[node].type != OSR_NET_SWITCH)
 		return OSR_NONE;
@@ -366,8 +369,8 @@ static void write_path_sl(const struct job *j, FILE *out)
 	}
 }
 
-static enum osr_status write_file(const struct job *j, const char *name,
-				  void (*content)(const struct job *, FILE *))
+static enum osr_status osmdump_write_file(const struct job *j, const char *name,
+					  void (*content)(const struct job *, FILE *))
 {
 	char path[4096];
 	FILE *out;
@@ -390,25 +393,28 @@ static enum osr_status write_all(const struct job *j)
 		const char *name;
 		void (*content)(const struct job *, FILE *);
 	} files[] = {
-		{ "opensm-lfts.dump", write_lfts },   { "opensm.fdbs", write_fdbs },
-		{ "opensm-sl2vl.dump", write_sl2vl }, { "opensm-subnet.lst", write_subnet },
-		{ "opensm.mcfdbs", write_nothing },   { "opensm-path-sl.dump", write_path_sl },
+		{ "opensm-lfts.dump", osmdump_write_lfts },
+		{ "opensm.fdbs", write_fdbs },
+		{ "opensm-sl2vl.dump", osmdump_write_sl2vl },
+		{ "opensm-subnet.lst", write_subnet },
+		{ "opensm.mcfdbs", write_nothing },
+		{ "opensm-path-sl.dump", write_path_sl },
 	};
 	enum osr_status st = OSR_OK;
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !st; i++)
-		st = write_file(j, files[i].name, files[i].content);
+		st = osmdump_write_file(j, files[i].name, files[i].content);
 	return st;
 }
 
 enum osr_status osr_osmdump_write(const struct osr_osmdump *dump, const struct osr_net *net,
-				  const struct osr_fabric *fabric, const struct osr_routing *r,
-				  struct osr_diag *diag)
+				  const struct osr_fabric *fabric,
+				  const struct osr_routing *routing, struct osr_diag *diag)
 {
-	struct job j = { .dump = dump, .net = net, .f = fabric, .r = r, .diag = diag };
+	struct job j = { .dump = dump, .net = net, .f = fabric, .r = routing, .diag = diag };
 	enum osr_status st;
 
-	if (sort_items(&j) && count_hops(&j))
+	if (sort_items(&j) && osmdump_count_hops(&j))
 		st = write_all(&j);
 	else
 		st = osr_fail(diag, OSR_NOMEM, "out of memory for the dumps of %" PRIu32 " LIDs",

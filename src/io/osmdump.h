@@ -31,12 +31,12 @@ struct osr_osmdump {
 };
 
 /*
- * `fabric` must have been built from `net`, `r` be a routing of it. Memory: a byte per switch and
+ * `fabric` must have been built from `net`, `routing` be a routing of it. Memory: a byte per switch and
  * LID. OSR_INVAL names the file that could not be written.
  */
 enum osr_status osr_osmdump_write(const struct osr_osmdump *dump, const struct osr_net *net,
-				  const struct osr_fabric *fabric, const struct osr_routing *r,
-				  struct osr_diag *diag);
+				  const struct osr_fabric *fabric,
+				  const struct osr_routing *routing, struct osr_diag *diag);
 
 /* The SL2VL entry OpenSM's defaults give to an SL on a link with this many operational VLs. */
 uint8_t osr_osmdump_default_vl(uint8_t sl, uint8_t vls);

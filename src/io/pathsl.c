@@ -5,28 +5,29 @@
 
 #define LIDS_PER_LINE 64
 
-static char pathsl_digit(const struct osr_fabric *f, const struct osr_routing *r, uint32_t s,
-			 uint32_t lid)
+static char pathsl_digit(const struct osr_fabric *fabric, const struct osr_routing *routing,
+			 uint32_t s, uint32_t lid)
 {
-	uint32_t d = lid <= f->max_lid ? f->lid_dest[lid] : OSR_NONE;
+	uint32_t d = lid <= fabric->max_lid ? fabric->lid_dest[lid] : OSR_NONE;
 
-	if (d == OSR_NONE || osr_lft(r, s, d) == OSR_NO_PATH)
+	if (d == OSR_NONE || osr_lft(routing, s, d) == OSR_NO_PATH)
 		return '-';
-	return "0123456789abcdef"[r->sl ? r->sl[(size_t)d * f->n_switches + s] & 15 : 0];
+	return "0123456789abcdef"[routing->sl ? routing->sl[(size_t)d * fabric->n_switches + s] & 15
+					      : 0];
 }
 
-static void pathsl_write_switch(const struct osr_fabric *f, const struct osr_routing *r, uint32_t s,
-				FILE *out)
+static void pathsl_write_switch(const struct osr_fabric *fabric, const struct osr_routing *routing,
+				uint32_t s, FILE *out)
 {
 	char name[32], line[LIDS_PER_LINE + 1];
 
-	fprintf(out, "Senders on switch 0x%016" PRIx64 " \"%s\"\n", f->sw_guid[s],
-		osr_switch_name(f, s, name));
-	for (uint32_t lid = 1; lid <= f->max_lid; lid += LIDS_PER_LINE) {
+	fprintf(out, "Senders on switch 0x%016" PRIx64 " \"%s\"\n", fabric->sw_guid[s],
+		osr_switch_name(fabric, s, name));
+	for (uint32_t lid = 1; lid <= fabric->max_lid; lid += LIDS_PER_LINE) {
 		uint32_t n = 0, used = 0;
 
-		for (; n < LIDS_PER_LINE && lid + n <= f->max_lid; n++) {
-			line[n] = pathsl_digit(f, r, s, lid + n);
+		for (; n < LIDS_PER_LINE && lid + n <= fabric->max_lid; n++) {
+			line[n] = pathsl_digit(fabric, routing, s, lid + n);
 			used = line[n] != '-' ? n + 1 : used;
 		}
 		line[used] = '\0';
@@ -36,9 +37,9 @@ static void pathsl_write_switch(const struct osr_fabric *f, const struct osr_rou
 	fputc('\n', out);
 }
 
-void osr_pathsl_write(const struct osr_fabric *f, const struct osr_routing *r, FILE *out)
+void osr_pathsl_write(const struct osr_fabric *fabric, const struct osr_routing *routing, FILE *out)
 {
-	for (uint32_t s = 0; s < f->n_switches; s++)
-		if (f->term_row[s] < f->term_row[s + 1])
-			pathsl_write_switch(f, r, s, out);
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		if (fabric->term_row[s] < fabric->term_row[s + 1])
+			pathsl_write_switch(fabric, routing, s, out);
 }

@@ -17,6 +17,7 @@
 #include <osmroutes/routing.h>
 
 /* Where r->sl is NULL it is the default, SL 0. Errors of the stream are the caller's to look for. */
-void osr_pathsl_write(const struct osr_fabric *f, const struct osr_routing *r, FILE *out);
+void osr_pathsl_write(const struct osr_fabric *fabric, const struct osr_routing *routing,
+		      FILE *out);
 
 #endif

@@ -20,41 +20,41 @@ static inline bool osr__is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-static inline void osr__span_skip_blanks(struct osr__span *s)
+static inline void osr__span_skip_blanks(struct osr__span *span)
 {
-	while (s->at < s->end && osr__is_blank(*s->at))
-		s->at++;
+	while (span->at < span->end && osr__is_blank(*span->at))
+		span->at++;
 }
 
-static inline bool osr__span_char(struct osr__span *s, char c)
+static inline bool osr__span_char(struct osr__span *span, char c)
 {
-	if (s->at == s->end || *s->at != c)
+	if (span->at == span->end || *span->at != c)
 		return false;
-	s->at++;
+	span->at++;
 	return true;
 }
 
-static inline bool osr__span_starts_with(struct osr__span s, const char *word)
+static inline bool osr__span_starts_with(struct osr__span span, const char *word)
 {
 	size_t len = strlen(word);
 
-	return (size_t)(s.end - s.at) >= len && !memcmp(s.at, word, len);
+	return (size_t)(span.end - span.at) >= len && !memcmp(span.at, word, len);
 }
 
 /* Digits of this base; false if there are none or the number exceeds max. */
-bool osr__span_digits(struct osr__span *s, int base, uint64_t max, uint64_t *value);
+bool osr__span_digits(struct osr__span *span, int base, uint64_t max, uint64_t *value);
 
 /* Decimal, or hexadecimal with 0x. */
-bool osr__span_number(struct osr__span *s, uint64_t max, uint64_t *value);
+bool osr__span_number(struct osr__span *span, uint64_t max, uint64_t *value);
 
 /* "..." without the quotes. */
-bool osr__span_quoted(struct osr__span *s, struct osr__span *inner);
+bool osr__span_quoted(struct osr__span *span, struct osr__span *inner);
 
-/* The first `word` in s, or NULL. */
-const char *osr__span_find(struct osr__span s, const char *word);
+/* The first `word` in span, or NULL. */
+const char *osr__span_find(struct osr__span span, const char *word);
 
-/* The number behind `key ` anywhere in s; *bad: the key is there, and no number up to max. */
-bool osr__span_number_after(struct osr__span s, const char *key, uint64_t max, uint64_t *value,
+/* The number behind `key ` anywhere in span; *bad: the key is there, and no number up to max. */
+bool osr__span_number_after(struct osr__span span, const char *key, uint64_t max, uint64_t *value,
 			    bool *bad);
 
 #endif

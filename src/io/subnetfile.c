@@ -50,7 +50,7 @@ static bool take_type(const char **at, enum osr_net_type *type)
 }
 
 /* A name may hold braces: it ends at the last one before " LID:". */
-static bool take_name(const char **at, struct cable_end *e)
+static bool subnetfile_take_name(const char **at, struct cable_end *e)
 {
 	const char *end;
 
@@ -67,40 +67,40 @@ static bool take_name(const char **at, struct cable_end *e)
 }
 
 /* What is missing, or NULL. */
-static const char *take_end(const char **at, struct cable_end *e)
+static const char *take_end(const char **at, struct cable_end *end)
 {
 	uint64_t revision;
 
 	osr_skip_blanks(at);
 	if (!osr_take_word(at, "{"))
 		return "a \"{\"";
-	if (!take_type(at, &e->type))
+	if (!take_type(at, &end->type))
 		return "CA, SW or Rt";
-	if (!take_field(at, "Ports:", OSR_NET_MAX_NODE_PORTS, &e->n_ports) || !e->n_ports)
+	if (!take_field(at, "Ports:", OSR_NET_MAX_NODE_PORTS, &end->n_ports) || !end->n_ports)
 		return "Ports: (1 to FE)";
-	if (!take_field(at, "SystemGUID:", UINT64_MAX, &e->sysimg_guid))
+	if (!take_field(at, "SystemGUID:", UINT64_MAX, &end->sysimg_guid))
 		return "SystemGUID:";
-	if (!take_field(at, "NodeGUID:", UINT64_MAX, &e->guid))
+	if (!take_field(at, "NodeGUID:", UINT64_MAX, &end->guid))
 		return "NodeGUID:";
-	if (!take_field(at, "PortGUID:", UINT64_MAX, &e->port_guid))
+	if (!take_field(at, "PortGUID:", UINT64_MAX, &end->port_guid))
 		return "PortGUID:";
-	if (!take_field(at, "VenID:", UINT32_MAX, &e->vendid))
+	if (!take_field(at, "VenID:", UINT32_MAX, &end->vendid))
 		return "VenID:";
-	if (!take_field(at, "DevID:", UINT32_MAX, &e->devid))
+	if (!take_field(at, "DevID:", UINT32_MAX, &end->devid))
 		return "DevID:";
 	if (!take_field(at, "Rev:", UINT32_MAX, &revision))
 		return "Rev:";
-	if (!take_name(at, e))
+	if (!subnetfile_take_name(at, end))
 		return "a name in braces";
-	if (!take_field(at, "LID:", OSR_MAX_LID, &e->lid))
+	if (!take_field(at, "LID:", OSR_MAX_LID, &end->lid))
 		return "LID: (at most BFFF)";
-	if (!take_field(at, "PN:", e->n_ports, &e->port) || !e->port)
+	if (!take_field(at, "PN:", end->n_ports, &end->port) || !end->port)
 		return "PN: (1 to the number of ports)";
 	osr_skip_blanks(at);
 	return osr_take_word(at, "}") ? NULL : "a \"}\"";
 }
 
-static uint8_t speed_of(const char *text)
+static uint8_t subnetfile_speed_of(const char *text)
 {
 	static const struct {
 		const char *word;
@@ -139,7 +139,7 @@ static bool take_state(const char *at, uint8_t *width, uint8_t *speed, bool *dow
 	osr_skip_blanks(&at);
 	*speed = OSR_SPEED_UNKNOWN;
 	if (osr_take_word(&at, "SPD="))
-		*speed = speed_of(at);
+		*speed = subnetfile_speed_of(at);
 	else if (*at)
 		return false;
 	return true;
@@ -147,126 +147,132 @@ static bool take_state(const char *at, uint8_t *width, uint8_t *speed, bool *dow
 
 /* ---- the net -------------------------------------------------------------------------------- */
 
-static enum osr_status no_memory(const struct subnet_reader *r)
+static enum osr_status subnetfile_no_memory(const struct subnet_reader *reader)
 {
-	return osr_fail(r->diag, OSR_NOMEM, "%s: out of memory for %u nodes", r->in->label,
-			r->net->n_nodes);
+	return osr_fail(reader->diag, OSR_NOMEM, "%s: out of memory for %u nodes",
+			reader->in->label, reader->net->n_nodes);
 }
 
-static uint32_t slot_of(const struct subnet_reader *r, uint64_t guid)
+static uint32_t subnetfile_slot_of(const struct subnet_reader *reader, uint64_t guid)
 {
-	uint32_t at = (uint32_t)((guid * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (r->hash_size - 1);
+	uint32_t at =
+		(uint32_t)((guid * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (reader->hash_size - 1);
 
-	while (r->hash[at] != OSR_NONE && r->net->nodes[r->hash[at]].guid != guid)
-		at = (at + 1) & (r->hash_size - 1);
+	while (reader->hash[at] != OSR_NONE && reader->net->nodes[reader->hash[at]].guid != guid)
+		at = (at + 1) & (reader->hash_size - 1);
 	return at;
 }
 
 /* At most half full. */
-static bool grow_hash(struct subnet_reader *r)
+static bool subnetfile_grow_hash(struct subnet_reader *reader)
 {
-	uint32_t size = r->hash_size ? r->hash_size * 2 : 1024;
+	uint32_t size = reader->hash_size ? reader->hash_size * 2 : 1024;
 	uint32_t *more;
 
-	if (r->net->n_nodes < r->hash_size / 2)
+	if (reader->net->n_nodes < reader->hash_size / 2)
 		return true;
-	more = realloc(r->hash, size * sizeof(*more));
+	more = realloc(reader->hash, size * sizeof(*more));
 	if (!more)
 		return false;
-	r->hash = more;
-	r->hash_size = size;
-	memset(r->hash, 0xff, size * sizeof(*r->hash));
-	for (uint32_t i = 0; i < r->net->n_nodes; i++)
-		r->hash[slot_of(r, r->net->nodes[i].guid)] = i;
+	reader->hash = more;
+	reader->hash_size = size;
+	memset(reader->hash, 0xff, size * sizeof(*reader->hash));
+	for (uint32_t i = 0; i < reader->net->n_nodes; i++)
+		reader->hash[subnetfile_slot_of(reader, reader->net->nodes[i].guid)] = i;
 	return true;
 }
 
-static enum osr_status add_node(struct subnet_reader *r, const struct cable_end *e, uint32_t *node)
+static enum osr_status subnetfile_add_node(struct subnet_reader *reader,
+					   const struct cable_end *end, uint32_t *node)
 {
 	static const char letter[] = {
 		[OSR_NET_CA] = 'H', [OSR_NET_SWITCH] = 'S', [OSR_NET_ROUTER] = 'R'
 	};
 	char id[24];
 
-	snprintf(id, sizeof(id), "%c-%016" PRIx64, letter[e->type], e->guid);
-	if (!grow_hash(r))
-		return no_memory(r);
-	*node = osr_net_node(r->net, e->type, (uint32_t)e->n_ports, id);
+	snprintf(id, sizeof(id), "%c-%016" PRIx64, letter[end->type], end->guid);
+	if (!subnetfile_grow_hash(reader))
+		return subnetfile_no_memory(reader);
+	*node = osr_net_node(reader->net, end->type, (uint32_t)end->n_ports, id);
 	if (*node == OSR_NONE)
-		return osr_net_status(r->net, r->diag);
-	osr_net_set_guid(r->net, *node, e->guid);
-	r->net->nodes[*node].sysimg_guid = e->sysimg_guid;
-	r->net->nodes[*node].name = osr_net_description(r->net, e->name, e->name_length);
-	if (osr_net_status(r->net, r->diag))
-		return osr_net_status(r->net, r->diag);
-	r->hash[slot_of(r, e->guid)] = *node;
+		return osr_net_status(reader->net, reader->diag);
+	osr_net_set_guid(reader->net, *node, end->guid);
+	reader->net->nodes[*node].sysimg_guid = end->sysimg_guid;
+	reader->net->nodes[*node].name =
+		osr_net_description(reader->net, end->name, end->name_length);
+	if (osr_net_status(reader->net, reader->diag))
+		return osr_net_status(reader->net, reader->diag);
+	reader->hash[subnetfile_slot_of(reader, end->guid)] = *node;
 	return OSR_OK;
 }
 
-static enum osr_status set_lid(struct subnet_reader *r, uint32_t port, const struct cable_end *e)
+static enum osr_status set_lid(struct subnet_reader *reader, uint32_t port,
+			       const struct cable_end *end)
 {
-	struct osr_net_port *p = &r->net->ports[port];
+	struct osr_net_port *net_port = &reader->net->ports[port];
 
-	if (p->lid && e->lid && p->lid != e->lid)
-		return osr_lines_fail(r->in, r->diag,
+	if (net_port->lid && end->lid && net_port->lid != end->lid)
+		return osr_lines_fail(reader->in, reader->diag,
 				      "LID %" PRIu64 " of 0x%016" PRIx64
 				      ", which had LID %u before",
-				      e->lid, e->guid, p->lid);
-	if (e->lid)
-		p->lid = (uint16_t)e->lid;
+				      end->lid, end->guid, net_port->lid);
+	if (end->lid)
+		net_port->lid = (uint16_t)end->lid;
 	return OSR_OK;
 }
 
 /* The port of one end of a line; its node is new or must be what it was. */
-static enum osr_status find_port(struct subnet_reader *r, const struct cable_end *e, uint32_t *port)
+static enum osr_status subnetfile_find_port(struct subnet_reader *reader,
+					    const struct cable_end *end, uint32_t *port)
 {
-	uint32_t node = r->hash_size ? r->hash[slot_of(r, e->guid)] : OSR_NONE;
+	uint32_t node =
+		reader->hash_size ? reader->hash[subnetfile_slot_of(reader, end->guid)] : OSR_NONE;
 	enum osr_status st = OSR_OK;
-	struct osr_net_node *n;
+	struct osr_net_node *net_node;
 
 	if (node == OSR_NONE)
-		st = add_node(r, e, &node);
+		st = subnetfile_add_node(reader, end, &node);
 	if (st)
 		return st;
-	n = &r->net->nodes[node];
-	if (n->type != e->type || n->n_ports != e->n_ports)
+	net_node = &reader->net->nodes[node];
+	if (net_node->type != end->type || net_node->n_ports != end->n_ports)
 		return osr_lines_fail(
-			r->in, r->diag,
+			reader->in, reader->diag,
 			"node 0x%016" PRIx64
 			" is of another kind or has another number of ports than before",
-			e->guid);
-	*port = osr_net_port(r->net, node, (uint32_t)e->port);
-	if (e->type == OSR_NET_SWITCH)
-		return set_lid(r, n->port_row, e);
-	r->net->ports[*port].guid = e->port_guid;
-	return set_lid(r, *port, e);
+			end->guid);
+	*port = osr_net_port(reader->net, node, (uint32_t)end->port);
+	if (end->type == OSR_NET_SWITCH)
+		return set_lid(reader, net_node->port_row, end);
+	reader->net->ports[*port].guid = end->port_guid;
+	return set_lid(reader, *port, end);
 }
 
-static enum osr_status take_cable(struct subnet_reader *r, const struct cable_end end[2],
+static enum osr_status take_cable(struct subnet_reader *reader, const struct cable_end end[2],
 				  uint8_t width, uint8_t speed)
 {
-	struct osr_net *net = r->net;
+	struct osr_net *net = reader->net;
 	uint32_t port[2];
 	enum osr_status st;
 
 	for (unsigned i = 0; i < 2; i++)
-		if ((st = find_port(r, &end[i], &port[i])))
+		if ((st = subnetfile_find_port(reader, &end[i], &port[i])))
 			return st;
 	/* OpenSM prints the ids of the far end with a shift: only the near one's are right. */
 	net->nodes[net->ports[port[0]].node].vendid = (uint32_t)end[0].vendid;
 	net->nodes[net->ports[port[0]].node].devid = (uint32_t)end[0].devid;
 	for (unsigned i = 0; i < 2; i++)
 		if (net->ports[port[i]].peer != OSR_NONE && net->ports[port[i]].peer != port[1 - i])
-			return osr_lines_fail(r->in, r->diag,
+			return osr_lines_fail(reader->in, reader->diag,
 					      "port %" PRIu64 " of 0x%016" PRIx64
 					      " had another cable before",
 					      end[i].port, end[i].guid);
 	if (net->ports[port[0]].peer == OSR_NONE)
 		osr_net_cable(net, port[0], port[1], width, speed);
-	return osr_net_status(net, r->diag);
+	return osr_net_status(net, reader->diag);
 }
 
-static enum osr_status take_line(struct subnet_reader *r, const char *at)
+static enum osr_status subnetfile_take_line(struct subnet_reader *reader, const char *at)
 {
 	struct cable_end end[2] = { 0 };
 	uint8_t width, speed;
@@ -279,31 +285,31 @@ static enum osr_status take_line(struct subnet_reader *r, const char *at)
 		const char *missing = take_end(&at, &end[i]);
 
 		if (missing)
-			return osr_lines_fail(r->in, r->diag,
+			return osr_lines_fail(reader->in, reader->diag,
 					      "expected %s of the %s end of a cable", missing,
 					      i ? "far" : "near");
 	}
 	if (!take_state(at, &width, &speed, &down))
-		return osr_lines_fail(r->in, r->diag,
+		return osr_lines_fail(reader->in, reader->diag,
 				      "expected PHY=WIDTH LOG=STATE SPD=SPEED behind the two ends");
-	return down ? OSR_OK : take_cable(r, end, width, speed);
+	return down ? OSR_OK : take_cable(reader, end, width, speed);
 }
 
 /* Ports of CAs that no line has named keep what osr_net_set_guid() gave them. */
 enum osr_status osr_subnetfile_parse(struct osr_lines *in, struct osr_net *net,
 				     struct osr_diag *diag)
 {
-	struct subnet_reader r = { .in = in, .net = net, .diag = diag };
+	struct subnet_reader reader = { .in = in, .net = net, .diag = diag };
 	enum osr_status st = OSR_OK;
 	char *text;
 
 	*net = (struct osr_net){ .no_lmcs = true };
 	while (!st && osr_lines_next(in, &text, diag, &st))
-		st = take_line(&r, text);
+		st = subnetfile_take_line(&reader, text);
 	if (!st && !net->n_nodes)
 		st = osr_fail(diag, OSR_INVAL, "%s: holds no cable (expected an opensm-subnet.lst)",
 			      in->label);
-	free(r.hash);
+	free(reader.hash);
 	if (st)
 		osr_net_free(net);
 	return st;

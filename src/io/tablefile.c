@@ -56,7 +56,7 @@ struct header {
 
 static_assert(sizeof(struct header) == 112 + 24 * N_SECTIONS, "no holes in the header");
 
-static bool little_endian(void)
+static bool tablefile_little_endian(void)
 {
 	const uint16_t one = 1;
 
@@ -64,12 +64,15 @@ static bool little_endian(void)
 }
 
 /* Numbers of channels mean the same where these agree. */
-static uint64_t cables_hash(const struct osr_fabric *f)
+static uint64_t cables_hash(const struct osr_fabric *fabric)
 {
-	XXH64_hash_t h = XXH3_64bits(f->chan_src, f->n_channels * sizeof(*f->chan_src));
+	XXH64_hash_t h =
+		XXH3_64bits(fabric->chan_src, fabric->n_channels * sizeof(*fabric->chan_src));
 
-	h = XXH3_64bits_withSeed(f->chan_dst, f->n_channels * sizeof(*f->chan_dst), h);
-	return XXH3_64bits_withSeed(f->chan_port, f->n_channels * sizeof(*f->chan_port), h);
+	h = XXH3_64bits_withSeed(fabric->chan_dst, fabric->n_channels * sizeof(*fabric->chan_dst),
+				 h);
+	return XXH3_64bits_withSeed(fabric->chan_port,
+				    fabric->n_channels * sizeof(*fabric->chan_port), h);
 }
 
 static uint64_t header_hash(const struct header *h)
@@ -81,12 +84,12 @@ static uint64_t header_hash(const struct header *h)
 }
 
 /* Port pairs of all switches: rows of SL2VL tables. */
-static uint64_t n_sl2vl_rows(const struct osr_fabric *f)
+static uint64_t tablefile_n_sl2vl_rows(const struct osr_fabric *fabric)
 {
 	uint64_t n = 0;
 
-	for (uint32_t s = 0; s < f->n_switches; s++)
-		n += (f->sw_n_ports[s] + 1ull) * (f->sw_n_ports[s] + 1ull);
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		n += (fabric->sw_n_ports[s] + 1ull) * (fabric->sw_n_ports[s] + 1ull);
 	return n;
 }
 
@@ -98,22 +101,28 @@ struct content {
 	uint64_t size;
 };
 
-static void fill_contents(const struct osr_fabric *f, const struct osr_routing *r,
+static void fill_contents(const struct osr_fabric *fabric, const struct osr_routing *routing,
 			  struct content *c)
 {
-	uint64_t n = (uint64_t)r->n_dests * r->n_switches;
+	uint64_t n = (uint64_t)routing->n_dests * routing->n_switches;
 
-	c[SEC_GUIDS] = (struct content){ f->sw_guid, f->n_switches * sizeof(*f->sw_guid) };
-	c[SEC_LIDS] = (struct content){ f->dest_lid, f->n_dests * sizeof(*f->dest_lid) };
-	c[SEC_LFT] = (struct content){ r->lft, n };
-	c[SEC_SL] = (struct content){ r->sl, n };
-	c[SEC_SL2VL] = (struct content){ r->sl2vl, n_sl2vl_rows(f) * sizeof(*r->sl2vl) };
-	c[SEC_SL2VL_ROW] = (struct content){ r->sl2vl_row, r->n_switches * sizeof(uint32_t) };
-	c[SEC_RANK] = (struct content){ r->rank, (uint64_t)r->n_vls * r->n_channels * 4 };
-	c[SEC_MCAST] = (struct content){ r->mcast_parent, r->n_switches * sizeof(uint32_t) };
+	c[SEC_GUIDS] =
+		(struct content){ fabric->sw_guid, fabric->n_switches * sizeof(*fabric->sw_guid) };
+	c[SEC_LIDS] =
+		(struct content){ fabric->dest_lid, fabric->n_dests * sizeof(*fabric->dest_lid) };
+	c[SEC_LFT] = (struct content){ routing->lft, n };
+	c[SEC_SL] = (struct content){ routing->sl, n };
+	c[SEC_SL2VL] = (struct content){ routing->sl2vl,
+					 tablefile_n_sl2vl_rows(fabric) * sizeof(*routing->sl2vl) };
+	c[SEC_SL2VL_ROW] =
+		(struct content){ routing->sl2vl_row, routing->n_switches * sizeof(uint32_t) };
+	c[SEC_RANK] = (struct content){ routing->rank,
+					(uint64_t)routing->n_vls * routing->n_channels * 4 };
+	c[SEC_MCAST] =
+		(struct content){ routing->mcast_parent, routing->n_switches * sizeof(uint32_t) };
 }
 
-static void fill_header(const struct osr_fabric *f, const struct osr_routing *r,
+static void fill_header(const struct osr_fabric *fabric, const struct osr_routing *routing,
 			const struct content *c, struct header *h)
 {
 	uint64_t at = (sizeof(*h) + ALIGN - 1) / ALIGN * ALIGN;
@@ -122,17 +131,17 @@ static void fill_header(const struct osr_fabric *f, const struct osr_routing *r,
 	memcpy(h->magic, magic, sizeof(magic));
 	h->version = VERSION;
 	h->header_size = sizeof(*h);
-	h->cables = cables_hash(f);
-	h->n_switches = r->n_switches;
-	h->n_dests = r->n_dests;
-	h->n_channels = r->n_channels;
-	h->claims = r->claims;
-	h->n_vls = r->n_vls;
-	h->n_layers = r->n_layers;
-	h->n_layers_one_way = r->n_layers_one_way;
-	h->mcast_vl = r->mcast_vl;
-	memcpy(h->ca_sl2vl, r->ca_sl2vl, sizeof(h->ca_sl2vl));
-	snprintf(h->engine, sizeof(h->engine), "%s", r->engine ? r->engine : "");
+	h->cables = cables_hash(fabric);
+	h->n_switches = routing->n_switches;
+	h->n_dests = routing->n_dests;
+	h->n_channels = routing->n_channels;
+	h->claims = routing->claims;
+	h->n_vls = routing->n_vls;
+	h->n_layers = routing->n_layers;
+	h->n_layers_one_way = routing->n_layers_one_way;
+	h->mcast_vl = routing->mcast_vl;
+	memcpy(h->ca_sl2vl, routing->ca_sl2vl, sizeof(h->ca_sl2vl));
+	snprintf(h->engine, sizeof(h->engine), "%s", routing->engine ? routing->engine : "");
 	for (uint32_t i = 0; i < N_SECTIONS; i++) {
 		if (!c[i].data)
 			continue;
@@ -151,21 +160,21 @@ static bool write_padded(FILE *out, const void *data, uint64_t size)
 	return fwrite(data, 1, size, out) == size && fwrite(zero, 1, rest, out) == rest;
 }
 
-enum osr_status osr_tablefile_write(const char *path, const struct osr_fabric *f,
-				    const struct osr_routing *r, struct osr_diag *diag)
+enum osr_status osr_tablefile_write(const char *path, const struct osr_fabric *fabric,
+				    const struct osr_routing *routing, struct osr_diag *diag)
 {
 	struct content c[N_SECTIONS];
 	struct header h;
 	bool good;
 	FILE *out;
 
-	if (!little_endian())
+	if (!tablefile_little_endian())
 		return osr_fail(diag, OSR_INVAL, "%s: only for little-endian machines", path);
 	out = fopen(path, "wb");
 	if (!out)
 		return osr_fail(diag, OSR_INVAL, "%s: %s", path, strerror(errno));
-	fill_contents(f, r, c);
-	fill_header(f, r, c, &h);
+	fill_contents(fabric, routing, c);
+	fill_header(fabric, routing, c, &h);
 	good = write_padded(out, &h, sizeof(h));
 	for (uint32_t i = 0; i < N_SECTIONS && good; i++)
 		good = !c[i].data || write_padded(out, c[i].data, c[i].size);
@@ -185,7 +194,7 @@ struct reader {
 	struct osr_diag *diag;
 };
 
-static enum osr_status damaged(const struct reader *x, const char *what)
+static enum osr_status tablefile_damaged(const struct reader *x, const char *what)
 {
 	return osr_fail(x->diag, OSR_INVAL, "%s: damaged table file: %s", x->label, what);
 }
@@ -197,17 +206,17 @@ static enum osr_status check_header(const struct reader *x)
 	if (x->size < sizeof(magic) || memcmp(x->data, magic, sizeof(magic)))
 		return osr_fail(x->diag, OSR_INVAL, "%s: no table file of osmroutes", x->label);
 	if (x->size < 16)
-		return damaged(x, "it is cut off");
+		return tablefile_damaged(x, "it is cut off");
 	if (h->version != VERSION)
 		return osr_fail(x->diag, OSR_INVAL,
 				"%s: table file of version %u, and this program knows version %u",
 				x->label, h->version, VERSION);
 	if (x->size < sizeof(*h) || h->header_size != sizeof(*h))
-		return damaged(x, "it is cut off");
+		return tablefile_damaged(x, "it is cut off");
 	if (header_hash(h) != h->hash)
-		return damaged(x, "its header has a wrong checksum");
+		return tablefile_damaged(x, "its header has a wrong checksum");
 	if (h->file_size != x->size)
-		return damaged(x, "it is cut off or has something behind its end");
+		return tablefile_damaged(x, "it is cut off or has something behind its end");
 	return OSR_OK;
 }
 
@@ -226,7 +235,7 @@ static uint64_t wanted_size(const struct reader *x, enum section i)
 	case SEC_SL:
 		return n;
 	case SEC_SL2VL:
-		return n_sl2vl_rows(x->f) * sizeof(osr_sl2vl_t);
+		return tablefile_n_sl2vl_rows(x->f) * sizeof(osr_sl2vl_t);
 	case SEC_RANK:
 		return (uint64_t)h->n_vls * h->n_channels * 4;
 	default:
@@ -239,14 +248,14 @@ static enum osr_status check_section(const struct reader *x, enum section i)
 	const struct place *p = &x->h->section[i];
 
 	if (!p->offset)
-		return i <= SEC_LFT ? damaged(x, "a section is missing") : OSR_OK;
+		return i <= SEC_LFT ? tablefile_damaged(x, "a section is missing") : OSR_OK;
 	if (p->offset % ALIGN || p->offset < sizeof(struct header) || p->offset > x->size ||
 	    p->size > x->size - p->offset)
-		return damaged(x, "a section lies outside of it");
+		return tablefile_damaged(x, "a section lies outside of it");
 	if (p->size != wanted_size(x, i))
-		return damaged(x, "a section has a wrong size");
+		return tablefile_damaged(x, "a section has a wrong size");
 	if (XXH3_64bits(x->data + p->offset, p->size) != p->hash)
-		return damaged(x, "a section has a wrong checksum");
+		return tablefile_damaged(x, "a section has a wrong checksum");
 	return OSR_OK;
 }
 
@@ -258,23 +267,25 @@ static void *section(const struct reader *x, enum section i)
 
 static enum osr_status check_fabric(const struct reader *x)
 {
-	const struct osr_fabric *f = x->f;
+	const struct osr_fabric *fabric = x->f;
 	const struct header *h = x->h;
 
-	if (h->n_switches != f->n_switches || h->n_dests != f->n_dests)
+	if (h->n_switches != fabric->n_switches || h->n_dests != fabric->n_dests)
 		return osr_fail(
 			x->diag, OSR_INVAL,
 			"%s: tables of %u switches and %u LIDs, and the fabric has %u and %u",
-			x->label, h->n_switches, h->n_dests, f->n_switches, f->n_dests);
+			x->label, h->n_switches, h->n_dests, fabric->n_switches, fabric->n_dests);
 	return OSR_OK;
 }
 
-static enum osr_status check_names(const struct reader *x)
+static enum osr_status tablefile_check_names(const struct reader *x)
 {
-	const struct osr_fabric *f = x->f;
+	const struct osr_fabric *fabric = x->f;
 
-	if (memcmp(section(x, SEC_GUIDS), f->sw_guid, f->n_switches * sizeof(*f->sw_guid)) ||
-	    memcmp(section(x, SEC_LIDS), f->dest_lid, f->n_dests * sizeof(*f->dest_lid)))
+	if (memcmp(section(x, SEC_GUIDS), fabric->sw_guid,
+		   fabric->n_switches * sizeof(*fabric->sw_guid)) ||
+	    memcmp(section(x, SEC_LIDS), fabric->dest_lid,
+		   fabric->n_dests * sizeof(*fabric->dest_lid)))
 		return osr_fail(
 			x->diag, OSR_INVAL,
 			"%s: tables of another fabric: its switches have other GUIDs or its "
@@ -283,7 +294,7 @@ static enum osr_status check_names(const struct reader *x)
 	return OSR_OK;
 }
 
-static bool all_below(const uint8_t *list, uint64_t n, uint8_t limit)
+static bool tablefile_all_below(const uint8_t *list, uint64_t n, uint8_t limit)
 {
 	uint8_t most = 0;
 
@@ -293,7 +304,7 @@ static bool all_below(const uint8_t *list, uint64_t n, uint8_t limit)
 }
 
 /* Everything that is used as an index somewhere. */
-static enum osr_status check_ranges(const struct reader *x)
+static enum osr_status tablefile_check_ranges(const struct reader *x)
 {
 	const uint32_t *row = section(x, SEC_SL2VL_ROW), *parent = section(x, SEC_MCAST);
 	const uint8_t *sl = section(x, SEC_SL), *sl2vl = section(x, SEC_SL2VL);
@@ -302,59 +313,59 @@ static enum osr_status check_ranges(const struct reader *x)
 
 	if (h->n_vls > OSR_MAX_VLS || h->mcast_vl >= OSR_MAX_VLS ||
 	    !memchr(h->engine, 0, sizeof(h->engine)))
-		return damaged(x, "its header makes no sense");
-	if (sl && !all_below(sl, h->section[SEC_SL].size, 16))
-		return damaged(x, "an SL is above 15");
+		return tablefile_damaged(x, "its header makes no sense");
+	if (sl && !tablefile_all_below(sl, h->section[SEC_SL].size, 16))
+		return tablefile_damaged(x, "an SL is above 15");
 	if (!sl2vl != !row)
-		return damaged(x, "its SL2VL tables are incomplete");
-	if (sl2vl && (!all_below(sl2vl, h->section[SEC_SL2VL].size, 16) ||
-		      !all_below(h->ca_sl2vl, sizeof(h->ca_sl2vl), 16)))
-		return damaged(x, "a VL is above 15");
+		return tablefile_damaged(x, "its SL2VL tables are incomplete");
+	if (sl2vl && (!tablefile_all_below(sl2vl, h->section[SEC_SL2VL].size, 16) ||
+		      !tablefile_all_below(h->ca_sl2vl, sizeof(h->ca_sl2vl), 16)))
+		return tablefile_damaged(x, "a VL is above 15");
 	for (uint32_t s = 0; row && s < h->n_switches; s++) {
 		if (row[s] != at)
-			return damaged(x, "its SL2VL tables do not fit the switches");
+			return tablefile_damaged(x, "its SL2VL tables do not fit the switches");
 		at += (x->f->sw_n_ports[s] + 1u) * (x->f->sw_n_ports[s] + 1u);
 	}
 	for (uint32_t s = 0; parent && s < h->n_switches; s++)
 		if (parent[s] != OSR_NONE && parent[s] >= h->n_channels)
-			return damaged(x, "its multicast order makes no sense");
+			return tablefile_damaged(x, "its multicast order makes no sense");
 	return OSR_OK;
 }
 
-static void fill_routing(const struct reader *x, const char *engine, struct osr_routing *r)
+static void fill_routing(const struct reader *x, const char *engine, struct osr_routing *routing)
 {
 	const struct header *h = x->h;
 
-	*r = (struct osr_routing){ .engine = engine,
-				   .n_switches = h->n_switches,
-				   .n_dests = h->n_dests,
-				   .n_channels = x->f->n_channels,
-				   .lft = section(x, SEC_LFT),
-				   .sl = section(x, SEC_SL),
-				   .sl2vl = section(x, SEC_SL2VL),
-				   .sl2vl_row = section(x, SEC_SL2VL_ROW),
-				   .n_vls = h->n_vls,
-				   .n_layers = h->n_layers,
-				   .n_layers_one_way = h->n_layers_one_way };
-	memcpy(r->ca_sl2vl, h->ca_sl2vl, sizeof(r->ca_sl2vl));
+	*routing = (struct osr_routing){ .engine = engine,
+					 .n_switches = h->n_switches,
+					 .n_dests = h->n_dests,
+					 .n_channels = x->f->n_channels,
+					 .lft = section(x, SEC_LFT),
+					 .sl = section(x, SEC_SL),
+					 .sl2vl = section(x, SEC_SL2VL),
+					 .sl2vl_row = section(x, SEC_SL2VL_ROW),
+					 .n_vls = h->n_vls,
+					 .n_layers = h->n_layers,
+					 .n_layers_one_way = h->n_layers_one_way };
+	memcpy(routing->ca_sl2vl, h->ca_sl2vl, sizeof(routing->ca_sl2vl));
 	if (h->n_channels != x->f->n_channels || h->cables != cables_hash(x->f))
 		return;
-	r->claims = h->claims;
-	r->rank = section(x, SEC_RANK);
-	r->mcast_parent = section(x, SEC_MCAST);
-	r->mcast_vl = h->mcast_vl;
+	routing->claims = h->claims;
+	routing->rank = section(x, SEC_RANK);
+	routing->mcast_parent = section(x, SEC_MCAST);
+	routing->mcast_vl = h->mcast_vl;
 }
 
 enum osr_status osr_tablefile_parse(void *data, size_t size, const char *label,
-				    const struct osr_fabric *f, struct osr_tablefile *file,
-				    struct osr_routing *r, struct osr_diag *diag)
+				    const struct osr_fabric *fabric, struct osr_tablefile *file,
+				    struct osr_routing *routing, struct osr_diag *diag)
 {
 	struct reader x = {
-		.label = label, .f = f, .data = data, .size = size, .h = data, .diag = diag
+		.label = label, .f = fabric, .data = data, .size = size, .h = data, .diag = diag
 	};
 	enum osr_status st;
 
-	if (!little_endian())
+	if (!tablefile_little_endian())
 		return osr_fail(diag, OSR_INVAL, "%s: only for little-endian machines", label);
 	st = check_header(&x);
 	if (!st)
@@ -362,13 +373,13 @@ enum osr_status osr_tablefile_parse(void *data, size_t size, const char *label,
 	for (enum section i = 0; i < N_SECTIONS && !st; i++)
 		st = check_section(&x, i);
 	if (!st)
-		st = check_names(&x);
+		st = tablefile_check_names(&x);
 	if (!st)
-		st = check_ranges(&x);
+		st = tablefile_check_ranges(&x);
 	if (st)
 		return st;
 	memcpy(file->engine, x.h->engine, sizeof(file->engine));
-	fill_routing(&x, file->engine, r);
+	fill_routing(&x, file->engine, routing);
 	return OSR_OK;
 }
 
@@ -413,14 +424,14 @@ static enum osr_status map(const char *path, struct osr_tablefile *file, struct 
 			strerror(errno));
 }
 
-enum osr_status osr_tablefile_open(const char *path, const struct osr_fabric *f,
-				   struct osr_tablefile *file, struct osr_routing *r,
+enum osr_status osr_tablefile_open(const char *path, const struct osr_fabric *fabric,
+				   struct osr_tablefile *file, struct osr_routing *routing,
 				   struct osr_diag *diag)
 {
 	enum osr_status st = map(path, file, diag);
 
 	if (!st)
-		st = osr_tablefile_parse(file->map, file->size, path, f, file, r, diag);
+		st = osr_tablefile_parse(file->map, file->size, path, fabric, file, routing, diag);
 	if (st)
 		osr_tablefile_close(file);
 	return st;

@@ -24,24 +24,24 @@ struct osr_tablefile {
 };
 
 /* OSR_INVAL names the file that could not be written. */
-enum osr_status osr_tablefile_write(const char *path, const struct osr_fabric *f,
-				    const struct osr_routing *r, struct osr_diag *diag);
+enum osr_status osr_tablefile_write(const char *path, const struct osr_fabric *fabric,
+				    const struct osr_routing *routing, struct osr_diag *diag);
 
 /* Does the file begin like one of these? False if it cannot be read. */
 bool osr_tablefile_probe(const char *path);
 
 /*
- * Fills `r` with arrays that lie in the mapped file until osr_tablefile_close(). OSR_INVAL: no such
+ * Fills `routing` with arrays that lie in the mapped file until osr_tablefile_close(). OSR_INVAL: no such
  * file, damaged, cut off, of a later version, or of another fabric.
  */
-enum osr_status osr_tablefile_open(const char *path, const struct osr_fabric *f,
-				   struct osr_tablefile *file, struct osr_routing *r,
+enum osr_status osr_tablefile_open(const char *path, const struct osr_fabric *fabric,
+				   struct osr_tablefile *file, struct osr_routing *routing,
 				   struct osr_diag *diag);
 
-/* The same from memory, which must be aligned to 64 bytes and outlive r; `label` in messages. */
+/* The same from memory, which must be aligned to 64 bytes and outlive routing; `label` in messages. */
 enum osr_status osr_tablefile_parse(void *data, size_t size, const char *label,
-				    const struct osr_fabric *f, struct osr_tablefile *file,
-				    struct osr_routing *r, struct osr_diag *diag);
+				    const struct osr_fabric *fabric, struct osr_tablefile *file,
+				    struct osr_routing *routing, struct osr_diag *diag);
 
 /* Zero is fine. */
 void osr_tablefile_close(struct osr_tablefile *file);

@@ -37,8 +37,9 @@ struct osr_tables {
 	const struct osr_net *net; /* for GUIDs of nodes; may be NULL */
 	struct osr_arena *arena;
 
-	struct osr_routing routing; /* claims nothing; sl2vl is NULL until read, unset: OSR_VL_UNSET */
-	bool *has_lft;              /* [n_switches] its table was in the file */
+	struct osr_routing
+		routing; /* claims nothing; sl2vl is NULL until read, unset: OSR_VL_UNSET */
+	bool *has_lft;   /* [n_switches] its table was in the file */
 
 	osr_sl2vl_t
 		*term_sl2vl; /* [n_terminals] of CAs and routers; OSR_VL_UNSET if not in the file */
@@ -56,27 +57,28 @@ struct osr_tables {
 	uint32_t n_owners;
 };
 
-enum osr_status osr_tables_init(struct osr_tables *t, const struct osr_fabric *f,
+enum osr_status osr_tables_init(struct osr_tables *tables, const struct osr_fabric *fabric,
 				const struct osr_net *net, struct osr_arena *arena,
 				struct osr_diag *diag);
-void osr_tables_free(struct osr_tables *t);
+void osr_tables_free(struct osr_tables *tables);
 
-enum osr_status osr_tables_read_lfts(struct osr_tables *t, const char *path, struct osr_diag *diag);
-enum osr_status osr_tables_read_sl2vl(struct osr_tables *t, const char *path,
+enum osr_status osr_tables_read_lfts(struct osr_tables *tables, const char *path,
+				     struct osr_diag *diag);
+enum osr_status osr_tables_read_sl2vl(struct osr_tables *tables, const char *path,
 				      struct osr_diag *diag);
-enum osr_status osr_tables_read_paths(struct osr_tables *t, const char *path,
+enum osr_status osr_tables_read_paths(struct osr_tables *tables, const char *path,
 				      struct osr_diag *diag);
-enum osr_status osr_tables_read_groups(struct osr_tables *t, const char *path,
+enum osr_status osr_tables_read_groups(struct osr_tables *tables, const char *path,
 				       struct osr_diag *diag);
 
 /* The same from lines that are already open; for fuzzers and tests. */
-enum osr_status osr_tables_parse_lfts(struct osr_tables *t, struct osr_lines *in,
+enum osr_status osr_tables_parse_lfts(struct osr_tables *tables, struct osr_lines *in,
 				      struct osr_diag *diag);
-enum osr_status osr_tables_parse_sl2vl(struct osr_tables *t, struct osr_lines *in,
+enum osr_status osr_tables_parse_sl2vl(struct osr_tables *tables, struct osr_lines *in,
 				       struct osr_diag *diag);
-enum osr_status osr_tables_parse_paths(struct osr_tables *t, struct osr_lines *in,
+enum osr_status osr_tables_parse_paths(struct osr_tables *tables, struct osr_lines *in,
 				       struct osr_diag *diag);
-enum osr_status osr_tables_parse_groups(struct osr_tables *t, struct osr_lines *in,
+enum osr_status osr_tables_parse_groups(struct osr_tables *tables, struct osr_lines *in,
 					struct osr_diag *diag);
 
 /*
@@ -87,13 +89,13 @@ enum osr_status osr_tables_read_lmcs(const char *path, struct osr_net *net, stru
 enum osr_status osr_tables_lmcs(struct osr_lines *in, struct osr_net *net, struct osr_diag *diag);
 
 /* All senders use this SL for everything. */
-enum osr_status osr_tables_one_sl(struct osr_tables *t, uint8_t sl, struct osr_diag *diag);
+enum osr_status osr_tables_one_sl(struct osr_tables *tables, uint8_t sl, struct osr_diag *diag);
 
 /*
  * Tables that are a routing already, as tablefile.h reads them: LFTs, SLs, SL2VL tables, multicast order.
- * Its arrays must outlive t, and are not written. What is read afterwards takes their place.
+ * Its arrays must outlive tables, and are not written. What is read afterwards takes their place.
  */
-enum osr_status osr_tables_take(struct osr_tables *t, const struct osr_routing *r,
+enum osr_status osr_tables_take(struct osr_tables *tables, const struct osr_routing *routing,
 				struct osr_diag *diag);
 
 /*
@@ -101,21 +103,21 @@ enum osr_status osr_tables_take(struct osr_tables *t, const struct osr_routing *
  * *same_ca is false), and routing.sl in place of the paths if all end ports of a switch have the same
  * SLs (towards other switches) and none is missing, as the checker wants it.
  */
-enum osr_status osr_tables_finish(struct osr_tables *t, bool *same_ca, struct osr_diag *diag);
+enum osr_status osr_tables_finish(struct osr_tables *tables, bool *same_ca, struct osr_diag *diag);
 
 /* What osr_union_loop() takes. */
-struct osr_generation osr_tables_generation(const struct osr_tables *t);
+struct osr_generation osr_tables_generation(const struct osr_tables *tables);
 
 /* Allocates routing.sl2vl and term_sl2vl, all OSR_VL_UNSET. For who fills them otherwise (src/live). */
-enum osr_status osr_tables_alloc_sl2vl(struct osr_tables *t, struct osr_diag *diag);
+enum osr_status osr_tables_alloc_sl2vl(struct osr_tables *tables, struct osr_diag *diag);
 
 /* The table of a port pair of a switch. */
-static inline uint8_t *osr_tables_sl2vl(const struct osr_tables *t, uint32_t s, unsigned in,
+static inline uint8_t *osr_tables_sl2vl(const struct osr_tables *tables, uint32_t s, unsigned in,
 					unsigned out)
 {
-	size_t pair = in * ((size_t)t->f->sw_n_ports[s] + 1) + out;
+	size_t pair = in * ((size_t)tables->f->sw_n_ports[s] + 1) + out;
 
-	return t->routing.sl2vl[t->routing.sl2vl_row[s] + pair];
+	return tables->routing.sl2vl[tables->routing.sl2vl_row[s] + pair];
 }
 
 /* End ports with this GUID, of the port or else of its node: *n of them from the one returned. */
@@ -125,7 +127,7 @@ struct osr_owner {
 	bool by_node;
 };
 
-const struct osr_owner *osr_tables_owner(const struct osr_tables *t, uint64_t guid, bool by_node,
-					 uint32_t *n);
+const struct osr_owner *osr_tables_owner(const struct osr_tables *tables, uint64_t guid,
+					 bool by_node, uint32_t *n);
 
 #endif

@@ -30,64 +30,67 @@ struct group_reader {
 	size_t n, room;
 };
 
-static enum osr_status take_switch(struct group_reader *r, const char *at)
+static enum osr_status take_switch(struct group_reader *reader, const char *at)
 {
 	uint64_t guid;
 
 	if (!osr_take_0x(&at, UINT64_MAX, &guid))
-		return osr_lines_fail(r->in, r->diag, "a table without the GUID of its switch");
-	return osr__tables_switch(r->t, r->in, guid, &r->sw, r->diag);
+		return osr_lines_fail(reader->in, reader->diag,
+				      "a table without the GUID of its switch");
+	return osr__tables_switch(reader->t, reader->in, guid, &reader->sw, reader->diag);
 }
 
-static struct entry *add_entry(struct group_reader *r)
+static struct entry *add_entry(struct group_reader *reader)
 {
-	if (r->n == r->room) {
-		size_t room = r->room ? r->room * 2 : 1024;
-		struct entry *more = realloc(r->entry, room * sizeof(*more));
+	if (reader->n == reader->room) {
+		size_t room = reader->room ? reader->room * 2 : 1024;
+		struct entry *more = realloc(reader->entry, room * sizeof(*more));
 
 		if (!more)
 			return NULL;
-		r->entry = more;
-		r->room = room;
+		reader->entry = more;
+		reader->room = room;
 	}
-	return &r->entry[r->n++];
+	return &reader->entry[reader->n++];
 }
 
-static enum osr_status take_entry(struct group_reader *r, const char *at)
+static enum osr_status tables_groups_take_entry(struct group_reader *reader, const char *at)
 {
 	struct entry *e;
 	uint64_t mlid, port;
 
-	if (r->sw == OSR_NONE || !osr_take_0x(&at, UINT32_MAX, &mlid))
-		return osr_lines_fail(r->in, r->diag,
+	if (reader->sw == OSR_NONE || !osr_take_0x(&at, UINT32_MAX, &mlid))
+		return osr_lines_fail(reader->in, reader->diag,
 				      "expected \"0xMLID : 0xPORT ...\" below \"Switch 0xGUID\"");
 	osr_skip_blanks(&at);
 	if (mlid < MLID_FIRST || mlid > MLID_LAST || !osr_take_word(&at, ":"))
-		return osr_lines_fail(r->in, r->diag, "expected a multicast LID and a colon");
-	e = add_entry(r);
+		return osr_lines_fail(reader->in, reader->diag,
+				      "expected a multicast LID and a colon");
+	e = add_entry(reader);
 	if (!e)
-		return osr__tables_nomem(r->t, r->diag);
-	*e = (struct entry){ .sw = r->sw, .mlid = (uint16_t)mlid };
+		return osr__tables_nomem(reader->t, reader->diag);
+	*e = (struct entry){ .sw = reader->sw, .mlid = (uint16_t)mlid };
 	for (osr_skip_blanks(&at); *at; osr_skip_blanks(&at)) {
 		if (!osr_take_0x(&at, UINT32_MAX, &port) || (*at && *at != ' ' && *at != '\t'))
-			return osr_lines_fail(r->in, r->diag, "expected ports as in 0x007");
-		if (port > r->t->f->sw_n_ports[r->sw])
-			return osr_lines_fail(r->in, r->diag,
+			return osr_lines_fail(reader->in, reader->diag,
+					      "expected ports as in 0x007");
+		if (port > reader->t->f->sw_n_ports[reader->sw])
+			return osr_lines_fail(reader->in, reader->diag,
 					      "port %" PRIu64 " exceeds the %u ports of the switch",
-					      port, r->t->f->sw_n_ports[r->sw]);
+					      port, reader->t->f->sw_n_ports[reader->sw]);
 		e->ports[port / 64] |= UINT64_C(1) << port % 64;
 	}
-	r->t->n_entries++;
+	reader->t->n_entries++;
 	return OSR_OK;
 }
 
-static enum osr_status take_line(struct group_reader *r, const char *at)
+static enum osr_status tables_groups_take_line(struct group_reader *reader, const char *at)
 {
 	if (osr_take_word(&at, "Switch "))
-		return take_switch(r, at);
+		return take_switch(reader, at);
 	if (osr__is_filler(at) || osr_take_word(&at, "LID "))
 		return OSR_OK;
-	return take_entry(r, at);
+	return tables_groups_take_entry(reader, at);
 }
 
 static int by_mlid(const void *a, const void *b)
@@ -100,52 +103,52 @@ static int by_mlid(const void *a, const void *b)
 }
 
 /* From a list to one row of switches for each group. */
-static enum osr_status build(struct group_reader *r)
+static enum osr_status tables_groups_build(struct group_reader *reader)
 {
-	struct osr_tables *t = r->t;
+	struct osr_tables *tables = reader->t;
 	uint64_t(*ports)[4];
 	uint16_t *mlid;
 	uint32_t n = 0;
 
-	if (r->n)
-		qsort(r->entry, r->n, sizeof(*r->entry), by_mlid);
-	for (size_t i = 0; i < r->n; i++)
-		n += i == 0 || r->entry[i].mlid != r->entry[i - 1].mlid;
-	mlid = osr_alloc(t->arena, n, sizeof(*mlid));
-	ports = osr_calloc(t->arena, (size_t)n * t->f->n_switches, sizeof(*ports));
+	if (reader->n)
+		qsort(reader->entry, reader->n, sizeof(*reader->entry), by_mlid);
+	for (size_t i = 0; i < reader->n; i++)
+		n += i == 0 || reader->entry[i].mlid != reader->entry[i - 1].mlid;
+	mlid = osr_alloc(tables->arena, n, sizeof(*mlid));
+	ports = osr_calloc(tables->arena, (size_t)n * tables->f->n_switches, sizeof(*ports));
 	if (!mlid || !ports)
-		return osr__tables_nomem(t, r->diag);
+		return osr__tables_nomem(tables, reader->diag);
 	n = 0;
-	for (size_t i = 0; i < r->n; i++) {
-		const struct entry *e = &r->entry[i];
+	for (size_t i = 0; i < reader->n; i++) {
+		const struct entry *e = &reader->entry[i];
 
 		if (i == 0 || e->mlid != e[-1].mlid)
 			mlid[n++] = e->mlid;
 		for (unsigned k = 0; k < 4; k++)
-			ports[(size_t)(n - 1) * t->f->n_switches + e->sw][k] |= e->ports[k];
+			ports[(size_t)(n - 1) * tables->f->n_switches + e->sw][k] |= e->ports[k];
 	}
-	t->groups =
+	tables->groups =
 		(struct osr_groups){ .n = n, .mlid = mlid, .ports = (const uint64_t(*)[4])ports };
 	return OSR_OK;
 }
 
-enum osr_status osr_tables_parse_groups(struct osr_tables *t, struct osr_lines *in,
+enum osr_status osr_tables_parse_groups(struct osr_tables *tables, struct osr_lines *in,
 					struct osr_diag *diag)
 {
-	struct group_reader r = { .t = t, .in = in, .diag = diag, .sw = OSR_NONE };
+	struct group_reader reader = { .t = tables, .in = in, .diag = diag, .sw = OSR_NONE };
 	enum osr_status st = OSR_OK;
 	char *text;
 
 	while (!st && osr_lines_next(in, &text, diag, &st))
-		st = take_line(&r, text);
+		st = tables_groups_take_line(&reader, text);
 	if (!st)
-		st = build(&r);
-	free(r.entry);
+		st = tables_groups_build(&reader);
+	free(reader.entry);
 	return st;
 }
 
-enum osr_status osr_tables_read_groups(struct osr_tables *t, const char *path,
+enum osr_status osr_tables_read_groups(struct osr_tables *tables, const char *path,
 				       struct osr_diag *diag)
 {
-	return osr__tables_read(t, path, diag, osr_tables_parse_groups);
+	return osr__tables_read(tables, path, diag, osr_tables_parse_groups);
 }

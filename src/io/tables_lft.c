@@ -32,25 +32,26 @@ struct lft_reader {
 	bool ended;
 };
 
-static enum osr_status begin_table(struct lft_reader *r, uint64_t guid)
+static enum osr_status begin_table(struct lft_reader *reader, uint64_t guid)
 {
-	struct osr_tables *t = r->t;
-	enum osr_status st = osr__tables_switch(t, r->in, guid, &r->sw, r->diag);
+	struct osr_tables *tables = reader->t;
+	enum osr_status st =
+		osr__tables_switch(tables, reader->in, guid, &reader->sw, reader->diag);
 	char buf[32];
 
 	if (st)
 		return st;
-	if (t->has_lft[r->sw])
-		return osr_lines_fail(r->in, r->diag, "a second table of switch %s",
-				      osr_switch_name(t->f, r->sw, buf));
-	t->has_lft[r->sw] = true;
-	r->n_tables++;
-	r->ended = false;
+	if (tables->has_lft[reader->sw])
+		return osr_lines_fail(reader->in, reader->diag, "a second table of switch %s",
+				      osr_switch_name(tables->f, reader->sw, buf));
+	tables->has_lft[reader->sw] = true;
+	reader->n_tables++;
+	reader->ended = false;
 	return OSR_OK;
 }
 
 /* The head line of a table, of either form: its GUID is what stands behind `mark`. */
-static enum osr_status take_head(struct lft_reader *r, const char *text, const char *mark)
+static enum osr_status take_head(struct lft_reader *reader, const char *text, const char *mark)
 {
 	const char *at = strstr(text, mark);
 	uint64_t guid;
@@ -58,81 +59,82 @@ static enum osr_status take_head(struct lft_reader *r, const char *text, const c
 	if (at)
 		at += strlen(mark);
 	if (!at || !osr_take_0x(&at, UINT64_MAX, &guid))
-		return osr_lines_fail(r->in, r->diag, "a table without the GUID of its switch");
-	return begin_table(r, guid);
+		return osr_lines_fail(reader->in, reader->diag,
+				      "a table without the GUID of its switch");
+	return begin_table(reader, guid);
 }
 
 /*
  * Does this LID belong to this port GUID? Where the GUIDs of the fabric are made up (its file had
  * none), nobody can say.
  */
-static enum osr_status check_owner(struct lft_reader *r, uint32_t d, uint64_t guid)
+static enum osr_status check_owner(struct lft_reader *reader, uint32_t d, uint64_t guid)
 {
-	const struct osr_fabric *f = r->t->f;
-	uint32_t term = f->dest_term[d], n, m;
+	const struct osr_fabric *fabric = reader->t->f;
+	uint32_t term = fabric->dest_term[d], n, m;
 	const struct osr_owner *node;
 	char buf[32];
 
-	if (r->guid[d] && r->guid[d] != guid)
-		return osr_lines_fail(r->in, r->diag,
+	if (reader->guid[d] && reader->guid[d] != guid)
+		return osr_lines_fail(reader->in, reader->diag,
 				      "LID %u belongs to 0x%016" PRIx64 " here and to 0x%016" PRIx64
 				      " before",
-				      f->dest_lid[d], guid, r->guid[d]);
-	r->guid[d] = guid;
-	if (f->term_guid[term] == guid)
+				      fabric->dest_lid[d], guid, reader->guid[d]);
+	reader->guid[d] = guid;
+	if (fabric->term_guid[term] == guid)
 		return OSR_OK;
-	node = osr_tables_owner(r->t, guid, true, &m);
+	node = osr_tables_owner(reader->t, guid, true, &m);
 	for (uint32_t i = 0; i < m; i++)
 		if (node[i].term == term)
 			return OSR_OK;
-	osr_tables_owner(r->t, guid, false, &n);
+	osr_tables_owner(reader->t, guid, false, &n);
 	if (!n && !m)
 		return OSR_OK;
-	return osr_lines_fail(r->in, r->diag,
+	return osr_lines_fail(reader->in, reader->diag,
 			      "LID %u belongs to 0x%016" PRIx64 " here, but to %s (0x%016" PRIx64
 			      ") in the fabric",
-			      f->dest_lid[d], guid, osr_terminal_name(f, term, buf),
-			      f->term_guid[term]);
+			      fabric->dest_lid[d], guid, osr_terminal_name(fabric, term, buf),
+			      fabric->term_guid[term]);
 }
 
-static enum osr_status set_entry(struct lft_reader *r, uint64_t lid, uint64_t port,
+static enum osr_status set_entry(struct lft_reader *reader, uint64_t lid, uint64_t port,
 				 const char *rest)
 {
-	const struct osr_fabric *f = r->t->f;
-	uint32_t d = osr__dest_of_lid(f, lid);
+	const struct osr_fabric *fabric = reader->t->f;
+	uint32_t d = osr__dest_of_lid(fabric, lid);
 	uint8_t *entry;
 	uint64_t guid;
 
 	if (d == OSR_NONE) {
-		if (!r->first_foreign && lid) {
-			r->first_foreign = r->in->number;
-			r->foreign_lid = lid;
+		if (!reader->first_foreign && lid) {
+			reader->first_foreign = reader->in->number;
+			reader->foreign_lid = lid;
 		}
-		r->t->n_foreign += lid != 0;
+		reader->t->n_foreign += lid != 0;
 		return OSR_OK;
 	}
-	if (port > f->sw_n_ports[r->sw] && port != OSR_NO_PATH)
-		return osr_lines_fail(r->in, r->diag,
+	if (port > fabric->sw_n_ports[reader->sw] && port != OSR_NO_PATH)
+		return osr_lines_fail(reader->in, reader->diag,
 				      "port %" PRIu64 " exceeds the %u ports of the switch", port,
-				      f->sw_n_ports[r->sw]);
-	entry = &r->t->routing.lft[(size_t)d * f->n_switches + r->sw];
+				      fabric->sw_n_ports[reader->sw]);
+	entry = &reader->t->routing.lft[(size_t)d * fabric->n_switches + reader->sw];
 	if (*entry != OSR_NO_PATH && *entry != port)
-		return osr_lines_fail(r->in, r->diag,
+		return osr_lines_fail(reader->in, reader->diag,
 				      "port %" PRIu64 " for LID %" PRIu64
 				      ", which had port %u before",
 				      port, lid, *entry);
 	*entry = (uint8_t)port;
-	r->t->n_entries++;
+	reader->t->n_entries++;
 	rest = strstr(rest, " portguid ");
 	if (!rest)
 		return OSR_OK;
 	rest += strlen(" portguid ");
 	if (!osr_take_0x(&rest, UINT64_MAX, &guid))
-		return osr_lines_fail(r->in, r->diag, "a port GUID that is no number");
-	return r->guid[d] == guid ? OSR_OK : check_owner(r, d, guid);
+		return osr_lines_fail(reader->in, reader->diag, "a port GUID that is no number");
+	return reader->guid[d] == guid ? OSR_OK : check_owner(reader, d, guid);
 }
 
-static enum osr_status take_entry(struct lft_reader *r, const char *text)
+static enum osr_status tables_lft_take_entry(struct lft_reader *reader, const char *text)
 {
 	uint64_t lid, port = OSR_NO_PATH;
 	const char *at = text;
@@ -145,12 +147,13 @@ static enum osr_status take_entry(struct lft_reader *r, const char *text)
 	} else if (good) {
 		good = osr_take_decimal(&at, 255, &port);
 	}
-	if (!good || r->sw == OSR_NONE || (*at && *at != ' ' && *at != '\t'))
-		return osr_lines_fail(r->in, r->diag,
+	if (!good || reader->sw == OSR_NONE || (*at && *at != ' ' && *at != '\t'))
+		return osr_lines_fail(reader->in, reader->diag,
 				      "expected \"0xLID PORT\" below the head line of a table");
 	if (lid > OSR_MAX_LID)
-		return osr_lines_fail(r->in, r->diag, "LID 0x%" PRIx64 " is not unicast", lid);
-	return set_entry(r, lid, port, at);
+		return osr_lines_fail(reader->in, reader->diag, "LID 0x%" PRIx64 " is not unicast",
+				      lid);
+	return set_entry(reader, lid, port, at);
 }
 
 /* Headings of columns and totals: words, of which nothing is needed. */
@@ -165,64 +168,65 @@ static bool is_heading(const char *text)
 	return osr_take_decimal(&text, UINT64_MAX, &n) && strstr(text, "lids dumped");
 }
 
-static enum osr_status take_line(struct lft_reader *r, const char *text)
+static enum osr_status tables_lft_take_line(struct lft_reader *reader, const char *text)
 {
 	if (text[0] == '0' && text[1] == 'x')
-		return take_entry(r, text);
+		return tables_lft_take_entry(reader, text);
 	if (!strncmp(text, "Unicast lids", 12))
-		return take_head(r, text, " guid ");
+		return take_head(reader, text, " guid ");
 	if (strstr(text, "dump_ucast_routes: Switch "))
-		return take_head(r, text, "dump_ucast_routes: Switch ");
-	if (strstr(text, "lids dumped") && !r->ended) {
-		r->ended = true;
-		r->n_ended++;
+		return take_head(reader, text, "dump_ucast_routes: Switch ");
+	if (strstr(text, "lids dumped") && !reader->ended) {
+		reader->ended = true;
+		reader->n_ended++;
 	}
 	if (osr__is_filler(text) || is_heading(text))
 		return OSR_OK;
-	return osr_lines_fail(r->in, r->diag,
+	return osr_lines_fail(reader->in, reader->diag,
 			      "neither an entry nor a head line of a forwarding table");
 }
 
-static enum osr_status finish(const struct lft_reader *r)
+static enum osr_status tables_lft_finish(const struct lft_reader *reader)
 {
 	char buf[32];
 
-	if (!r->n_tables)
-		return osr_fail(r->diag, OSR_INVAL,
+	if (!reader->n_tables)
+		return osr_fail(reader->diag, OSR_INVAL,
 				"%s: holds no table (expected an opensm-lfts.dump or opensm.fdbs)",
-				r->in->label);
-	if (r->n_ended && !r->ended)
-		return osr_lines_fail(r->in, r->diag,
+				reader->in->label);
+	if (reader->n_ended && !reader->ended)
+		return osr_lines_fail(reader->in, reader->diag,
 				      "the file ends before the table of switch %s does",
-				      osr_switch_name(r->t->f, r->sw, buf));
-	if (!r->t->n_entries && r->first_foreign)
-		return osr_fail(r->diag, OSR_INVAL,
+				      osr_switch_name(reader->t->f, reader->sw, buf));
+	if (!reader->t->n_entries && reader->first_foreign)
+		return osr_fail(reader->diag, OSR_INVAL,
 				"%s:%" PRIu64 ": nobody in the fabric has LID %" PRIu64
 				" or any other of the file: these are the tables of another one",
-				r->in->label, r->first_foreign, r->foreign_lid);
+				reader->in->label, reader->first_foreign, reader->foreign_lid);
 	return OSR_OK;
 }
 
-enum osr_status osr_tables_parse_lfts(struct osr_tables *t, struct osr_lines *in,
+enum osr_status osr_tables_parse_lfts(struct osr_tables *tables, struct osr_lines *in,
 				      struct osr_diag *diag)
 {
-	struct osr_arena_mark mark = osr_arena_mark(t->arena);
-	struct lft_reader r = { .t = t, .in = in, .diag = diag, .sw = OSR_NONE };
+	struct osr_arena_mark mark = osr_arena_mark(tables->arena);
+	struct lft_reader reader = { .t = tables, .in = in, .diag = diag, .sw = OSR_NONE };
 	enum osr_status st = OSR_OK;
 	char *text;
 
-	r.guid = osr_calloc(t->arena, t->f->n_dests, sizeof(*r.guid));
-	if (!r.guid)
-		return osr__tables_nomem(t, diag);
+	reader.guid = osr_calloc(tables->arena, tables->f->n_dests, sizeof(*reader.guid));
+	if (!reader.guid)
+		return osr__tables_nomem(tables, diag);
 	while (!st && osr_lines_next(in, &text, diag, &st))
-		st = take_line(&r, text);
+		st = tables_lft_take_line(&reader, text);
 	if (!st)
-		st = finish(&r);
-	osr_arena_reset(t->arena, mark);
+		st = tables_lft_finish(&reader);
+	osr_arena_reset(tables->arena, mark);
 	return st;
 }
 
-enum osr_status osr_tables_read_lfts(struct osr_tables *t, const char *path, struct osr_diag *diag)
+enum osr_status osr_tables_read_lfts(struct osr_tables *tables, const char *path,
+				     struct osr_diag *diag)
 {
-	return osr__tables_read(t, path, diag, osr_tables_parse_lfts);
+	return osr__tables_read(tables, path, diag, osr_tables_parse_lfts);
 }

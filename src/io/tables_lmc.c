@@ -15,7 +15,7 @@ struct lid {
 	uint16_t lid;
 };
 
-static int by_guid(const void *a, const void *b)
+static int tables_lmc_by_guid(const void *a, const void *b)
 {
 	const struct lid *x = a, *y = b;
 
@@ -46,7 +46,7 @@ static uint32_t find_lids(const struct lid *l, uint32_t n, uint64_t guid, uint32
 	while (low < high) {
 		uint32_t mid = low + (high - low) / 2;
 
-		if (by_guid(&l[mid], &key) < 0)
+		if (tables_lmc_by_guid(&l[mid], &key) < 0)
 			low = mid + 1;
 		else
 			high = mid;
@@ -84,7 +84,7 @@ static bool range_is_free(const uint64_t *owner, uint64_t guid, uint16_t lid, ui
 	return true;
 }
 
-static bool is_end_port(const struct osr_net *net, uint32_t port)
+static bool tables_lmc_is_end_port(const struct osr_net *net, uint32_t port)
 {
 	return net->nodes[net->ports[port].node].type != OSR_NET_SWITCH && net->ports[port].lid;
 }
@@ -98,27 +98,28 @@ static void set_lmcs(struct osr_net *net, struct lid *l, uint32_t n, uint64_t *o
 	uint32_t n_with[8] = { 0 }, first, end;
 	uint8_t usual = 0;
 
-	qsort(l, n, sizeof(*l), by_guid);
+	qsort(l, n, sizeof(*l), tables_lmc_by_guid);
 	for (uint32_t i = 0; i < n; i++)
 		owner[l[i].lid] = l[i].guid;
 	for (uint32_t port = 0; port < net->n_ports; port++) {
-		struct osr_net_port *p = &net->ports[port];
+		struct osr_net_port *net_port = &net->ports[port];
 
-		if (!is_end_port(net, port))
+		if (!tables_lmc_is_end_port(net, port))
 			continue;
-		end = find_lids(l, n, p->guid, &first);
+		end = find_lids(l, n, net_port->guid, &first);
 		if (end > first)
-			p->lmc = least_lmc(p->lid, l, first, end);
-		n_with[p->lmc & 7]++;
+			net_port->lmc = least_lmc(net_port->lid, l, first, end);
+		n_with[net_port->lmc & 7]++;
 	}
 	for (uint8_t lmc = 1; lmc <= 7; lmc++)
 		usual = n_with[lmc] > n_with[usual] ? lmc : usual;
 	for (uint32_t port = 0; port < net->n_ports; port++) {
-		struct osr_net_port *p = &net->ports[port];
+		struct osr_net_port *net_port = &net->ports[port];
 
-		if (is_end_port(net, port) && p->lmc < usual && can_be_lmc(p->lid, usual, p->lid) &&
-		    range_is_free(owner, p->guid, p->lid, usual))
-			p->lmc = usual;
+		if (tables_lmc_is_end_port(net, port) && net_port->lmc < usual &&
+		    can_be_lmc(net_port->lid, usual, net_port->lid) &&
+		    range_is_free(owner, net_port->guid, net_port->lid, usual))
+			net_port->lmc = usual;
 	}
 }
 

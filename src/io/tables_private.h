@@ -5,23 +5,23 @@
 
 #include "io/tables.h"
 
-enum osr_status osr__tables_nomem(const struct osr_tables *t, struct osr_diag *diag);
+enum osr_status osr__tables_nomem(const struct osr_tables *tables, struct osr_diag *diag);
 
 /* Opens path, lets `parse` have it, and closes it. */
-enum osr_status osr__tables_read(struct osr_tables *t, const char *path, struct osr_diag *diag,
+enum osr_status osr__tables_read(struct osr_tables *tables, const char *path, struct osr_diag *diag,
 				 enum osr_status (*parse)(struct osr_tables *, struct osr_lines *,
 							  struct osr_diag *));
 
 /* The switch with this node GUID; OSR_INVAL with a sentence if there is none. */
-enum osr_status osr__tables_switch(const struct osr_tables *t, const struct osr_lines *in,
+enum osr_status osr__tables_switch(const struct osr_tables *tables, const struct osr_lines *in,
 				   uint64_t guid, uint32_t *sw, struct osr_diag *diag);
 
 /* Nothing that carries data: empty, a comment, a line of dashes. */
 bool osr__is_filler(const char *text);
 
-static inline uint32_t osr__dest_of_lid(const struct osr_fabric *f, uint64_t lid)
+static inline uint32_t osr__dest_of_lid(const struct osr_fabric *fabric, uint64_t lid)
 {
-	return lid <= f->max_lid ? f->lid_dest[lid] : OSR_NONE;
+	return lid <= fabric->max_lid ? fabric->lid_dest[lid] : OSR_NONE;
 }
 
 #endif

@@ -26,65 +26,69 @@ struct sl2vl_reader {
 };
 
 /* A GUID of a switch, an end port or (in ibdmchk's form) the node of end ports. */
-static enum osr_status take_guid(struct sl2vl_reader *r, const char **at, bool node_first)
+static enum osr_status tables_sl2vl_take_guid(struct sl2vl_reader *reader, const char **at,
+					      bool node_first)
 {
 	uint64_t guid;
 
 	if (!osr_take_0x(at, UINT64_MAX, &guid))
-		return osr_lines_fail(r->in, r->diag, "expected a GUID");
-	r->n_owners = 0;
-	r->sw = osr_fabric_switch_by_guid(r->t->f, guid);
-	if (r->sw != OSR_NONE)
+		return osr_lines_fail(reader->in, reader->diag, "expected a GUID");
+	reader->n_owners = 0;
+	reader->sw = osr_fabric_switch_by_guid(reader->t->f, guid);
+	if (reader->sw != OSR_NONE)
 		return OSR_OK;
-	r->owner = osr_tables_owner(r->t, guid, node_first, &r->n_owners);
-	if (!r->n_owners)
-		r->owner = osr_tables_owner(r->t, guid, !node_first, &r->n_owners);
-	if (r->n_owners)
+	reader->owner = osr_tables_owner(reader->t, guid, node_first, &reader->n_owners);
+	if (!reader->n_owners)
+		reader->owner = osr_tables_owner(reader->t, guid, !node_first, &reader->n_owners);
+	if (reader->n_owners)
 		return OSR_OK;
-	return osr_lines_fail(r->in, r->diag,
+	return osr_lines_fail(reader->in, reader->diag,
 			      "nobody in the fabric has the GUID 0x%016" PRIx64
 			      ": these are the tables of another one",
 			      guid);
 }
 
-static enum osr_status set_table(struct sl2vl_reader *r, uint8_t *table, const uint8_t vl[16])
+static enum osr_status set_table(struct sl2vl_reader *reader, uint8_t *table, const uint8_t vl[16])
 {
 	if (table[0] != OSR_VL_UNSET && memcmp(table, vl, 16))
-		return osr_lines_fail(r->in, r->diag, "these ports had another table before");
+		return osr_lines_fail(reader->in, reader->diag,
+				      "these ports had another table before");
 	memcpy(table, vl, 16);
-	r->t->n_entries++;
+	reader->t->n_entries++;
 	return OSR_OK;
 }
 
-static enum osr_status set_row(struct sl2vl_reader *r, uint64_t in, uint64_t out,
-			       const uint8_t vl[16])
+static enum osr_status tables_sl2vl_set_row(struct sl2vl_reader *reader, uint64_t in, uint64_t out,
+					    const uint8_t vl[16])
 {
-	const struct osr_fabric *f = r->t->f;
+	const struct osr_fabric *fabric = reader->t->f;
 	enum osr_status st = OSR_OK;
 
-	r->n_rows++;
-	if (r->sw == OSR_NONE) {
-		for (uint32_t i = 0; i < r->n_owners && !st; i++)
-			if (r->owner[i].term != OSR_NONE)
-				st = set_table(r, r->t->term_sl2vl[r->owner[i].term], vl);
+	reader->n_rows++;
+	if (reader->sw == OSR_NONE) {
+		for (uint32_t i = 0; i < reader->n_owners && !st; i++)
+			if (reader->owner[i].term != OSR_NONE)
+				st = set_table(reader, reader->t->term_sl2vl[reader->owner[i].term],
+					       vl);
 		return st;
 	}
-	if (in > f->sw_n_ports[r->sw] || out > f->sw_n_ports[r->sw])
-		return osr_lines_fail(r->in, r->diag,
+	if (in > fabric->sw_n_ports[reader->sw] || out > fabric->sw_n_ports[reader->sw])
+		return osr_lines_fail(reader->in, reader->diag,
 				      "port %" PRIu64 " exceeds the %u ports of the switch",
-				      in > out ? in : out, f->sw_n_ports[r->sw]);
-	return set_table(r, osr_tables_sl2vl(r->t, r->sw, (unsigned)in, (unsigned)out), vl);
+				      in > out ? in : out, fabric->sw_n_ports[reader->sw]);
+	return set_table(reader,
+			 osr_tables_sl2vl(reader->t, reader->sw, (unsigned)in, (unsigned)out), vl);
 }
 
-static enum osr_status fail_row(const struct sl2vl_reader *r)
+static enum osr_status fail_row(const struct sl2vl_reader *reader)
 {
 	return osr_lines_fail(
-		r->in, r->diag,
+		reader->in, reader->diag,
 		"expected \"IN OUT : \" and 16 VLs from 0 to 15 below the head line of "
 		"a port");
 }
 
-static enum osr_status take_row(struct sl2vl_reader *r, const char *at)
+static enum osr_status tables_sl2vl_take_row(struct sl2vl_reader *reader, const char *at)
 {
 	uint64_t in, out, value;
 	uint8_t vl[16];
@@ -93,20 +97,20 @@ static enum osr_status take_row(struct sl2vl_reader *r, const char *at)
 	osr_skip_blanks(&at);
 	good = good && osr_take_decimal(&at, 255, &out);
 	osr_skip_blanks(&at);
-	good = good && osr_take_word(&at, ":") && (r->sw != OSR_NONE || r->n_owners);
+	good = good && osr_take_word(&at, ":") && (reader->sw != OSR_NONE || reader->n_owners);
 	for (unsigned sl = 0; good && sl < 16; sl++) {
 		osr_skip_blanks(&at);
 		good = osr_take_decimal(&at, 15, &value);
 		vl[sl] = (uint8_t)value;
 	}
 	osr_skip_blanks(&at);
-	return good && !*at ? set_row(r, in, out, vl) : fail_row(r);
+	return good && !*at ? tables_sl2vl_set_row(reader, in, out, vl) : fail_row(reader);
 }
 
 /* GUID, in, out, and 8 bytes of two VLs each. */
-static enum osr_status take_ibdm_row(struct sl2vl_reader *r, const char *at)
+static enum osr_status take_ibdm_row(struct sl2vl_reader *reader, const char *at)
 {
-	enum osr_status st = take_guid(r, &at, true);
+	enum osr_status st = tables_sl2vl_take_guid(reader, &at, true);
 	uint64_t in, out, value;
 	uint8_t vl[16];
 	bool good = true;
@@ -125,45 +129,46 @@ static enum osr_status take_ibdm_row(struct sl2vl_reader *r, const char *at)
 	}
 	osr_skip_blanks(&at);
 	if (good && !*at)
-		st = set_row(r, in, out, vl);
+		st = tables_sl2vl_set_row(reader, in, out, vl);
 	else
 		st = osr_lines_fail(
-			r->in, r->diag,
+			reader->in, reader->diag,
 			"expected a GUID, two ports and 8 bytes of VLs (0x01 0x23 ...)");
-	r->sw = OSR_NONE;
-	r->n_owners = 0;
+	reader->sw = OSR_NONE;
+	reader->n_owners = 0;
 	return st;
 }
 
-static enum osr_status take_line(struct sl2vl_reader *r, const char *at)
+static enum osr_status tables_sl2vl_take_line(struct sl2vl_reader *reader, const char *at)
 {
 	if (osr_take_word(&at, "Switch ") || osr_take_word(&at, "Channel Adapter ") ||
 	    osr_take_word(&at, "Router "))
-		return take_guid(r, &at, false);
+		return tables_sl2vl_take_guid(reader, &at, false);
 	if (osr__is_filler(at))
 		return OSR_OK;
 	if (at[0] == '0' && at[1] == 'x')
-		return take_ibdm_row(r, at);
-	return take_row(r, at);
+		return take_ibdm_row(reader, at);
+	return tables_sl2vl_take_row(reader, at);
 }
 
-enum osr_status osr_tables_parse_sl2vl(struct osr_tables *t, struct osr_lines *in,
+enum osr_status osr_tables_parse_sl2vl(struct osr_tables *tables, struct osr_lines *in,
 				       struct osr_diag *diag)
 {
-	struct sl2vl_reader r = { .t = t, .in = in, .diag = diag, .sw = OSR_NONE };
-	bool ours = t->routing.sl2vl && !t->taken;
-	enum osr_status st = ours ? OSR_OK : osr_tables_alloc_sl2vl(t, diag);
+	struct sl2vl_reader reader = { .t = tables, .in = in, .diag = diag, .sw = OSR_NONE };
+	bool ours = tables->routing.sl2vl && !tables->taken;
+	enum osr_status st = ours ? OSR_OK : osr_tables_alloc_sl2vl(tables, diag);
 	char *text;
 
-	t->routing.n_vls = 0; /* to be counted again */
+	tables->routing.n_vls = 0; /* to be counted again */
 	while (!st && osr_lines_next(in, &text, diag, &st))
-		st = take_line(&r, text);
-	if (!st && !r.n_rows)
+		st = tables_sl2vl_take_line(&reader, text);
+	if (!st && !reader.n_rows)
 		st = osr_fail(diag, OSR_INVAL, "%s: holds no SL2VL table", in->label);
 	return st;
 }
 
-enum osr_status osr_tables_read_sl2vl(struct osr_tables *t, const char *path, struct osr_diag *diag)
+enum osr_status osr_tables_read_sl2vl(struct osr_tables *tables, const char *path,
+				      struct osr_diag *diag)
 {
-	return osr__tables_read(t, path, diag, osr_tables_parse_sl2vl);
+	return osr__tables_read(tables, path, diag, osr_tables_parse_sl2vl);
 }

@@ -38,7 +38,7 @@ static bool room(void **list, uint32_t n, uint32_t *n_room, size_t size)
 	return true;
 }
 
-static enum osr_status no_memory(const struct reader *r)
+static enum osr_status trafficfile_no_memory(const struct reader *r)
 {
 	return osr_fail(r->diag, OSR_NOMEM, "%s:%" PRIu64 ": out of memory", r->label, r->line);
 }
@@ -49,7 +49,7 @@ static enum osr_status begin_phase(struct reader *r)
 	if (r->n_phases && r->row[r->n_phases - 1] == r->n_pairs)
 		return OSR_OK;
 	if (!room((void **)&r->row, r->n_phases + 1, &r->phases_room, sizeof(*r->row)))
-		return no_memory(r);
+		return trafficfile_no_memory(r);
 	r->row[r->n_phases++] = r->n_pairs;
 	return OSR_OK;
 }
@@ -68,28 +68,30 @@ static enum osr_status take_ranks(struct reader *r, char *rest)
 	char *word = osr_word(&rest);
 
 	if (r->begun)
-		return osr_fail(r->diag, OSR_INVAL, "%s:%" PRIu64 ": \"ranks\" must come first", r->label,
-				r->line);
+		return osr_fail(r->diag, OSR_INVAL, "%s:%" PRIu64 ": \"ranks\" must come first",
+				r->label, r->line);
 	if (!word || !whole_number(word, OSR_PATTERN_MAX_RANKS + 1, &r->n_ranks) ||
 	    r->n_ranks < 2 || osr_word(&rest))
-		return osr_fail(r->diag, OSR_INVAL, "%s:%" PRIu64 ": expected \"ranks N\", N from 2 to %u",
-				r->label, r->line, OSR_PATTERN_MAX_RANKS);
+		return osr_fail(r->diag, OSR_INVAL,
+				"%s:%" PRIu64 ": expected \"ranks N\", N from 2 to %u", r->label,
+				r->line, OSR_PATTERN_MAX_RANKS);
 	return OSR_OK;
 }
 
-static enum osr_status find(struct reader *r, const char *word, uint32_t *end)
+static enum osr_status trafficfile_find(struct reader *r, const char *word, uint32_t *end)
 {
 	struct osr_diag why = { "" };
 
 	if (r->n_ranks) {
 		if (whole_number(word, r->n_ranks, end))
 			return OSR_OK;
-		return osr_fail(r->diag, OSR_INVAL, "%s:%" PRIu64 ": \"%.40s\" is no rank from 0 to %u",
-				r->label, r->line, word, r->n_ranks - 1);
+		return osr_fail(r->diag, OSR_INVAL,
+				"%s:%" PRIu64 ": \"%.40s\" is no rank from 0 to %u", r->label,
+				r->line, word, r->n_ranks - 1);
 	}
 	if (!r->x)
-		return osr_fail(r->diag, OSR_INVAL, "%s:%" PRIu64 ": expected \"ranks N\" first", r->label,
-				r->line);
+		return osr_fail(r->diag, OSR_INVAL, "%s:%" PRIu64 ": expected \"ranks N\" first",
+				r->label, r->line);
 	if (!osr_endports_find(r->x, word, end, &why))
 		return OSR_OK;
 	return osr_fail(r->diag, OSR_INVAL, "%s:%" PRIu64 ": %s", r->label, r->line, why.text);
@@ -98,7 +100,7 @@ static enum osr_status find(struct reader *r, const char *word, uint32_t *end)
 static enum osr_status take_pair(struct reader *r, const char *from, char *rest)
 {
 	char *to = osr_word(&rest);
-	struct osr_pair p;
+	struct osr_pair pair;
 	enum osr_status st = OSR_OK;
 
 	if (!to || osr_word(&rest))
@@ -108,22 +110,22 @@ static enum osr_status take_pair(struct reader *r, const char *from, char *rest)
 	if (!r->n_phases)
 		st = begin_phase(r);
 	if (!st)
-		st = find(r, from, &p.from);
+		st = trafficfile_find(r, from, &pair.from);
 	if (!st)
-		st = find(r, to, &p.to);
+		st = trafficfile_find(r, to, &pair.to);
 	if (st)
 		return st;
-	if (p.from == p.to)
-		return osr_fail(r->diag, OSR_INVAL, "%s:%" PRIu64 ": \"%.80s\" sends to itself", r->label,
-				r->line, to);
+	if (pair.from == pair.to)
+		return osr_fail(r->diag, OSR_INVAL, "%s:%" PRIu64 ": \"%.80s\" sends to itself",
+				r->label, r->line, to);
 	if (r->n_pairs == MAX_PAIRS ||
 	    !room((void **)&r->pair, r->n_pairs, &r->pairs_room, sizeof(*r->pair)))
-		return no_memory(r);
-	r->pair[r->n_pairs++] = p;
+		return trafficfile_no_memory(r);
+	r->pair[r->n_pairs++] = pair;
 	return OSR_OK;
 }
 
-static enum osr_status take_line(struct reader *r, char *text)
+static enum osr_status trafficfile_take_line(struct reader *r, char *text)
 {
 	char *word;
 	enum osr_status st;
@@ -142,22 +144,22 @@ static enum osr_status take_line(struct reader *r, char *text)
 }
 
 /* Terminals become ranks: those that take part, by their index. */
-static enum osr_status number(struct reader *r, struct osr_traffic *t)
+static enum osr_status trafficfile_number(struct reader *r, struct osr_traffic *traffic)
 {
-	const struct osr_fabric *f = r->x->f;
-	uint32_t *rank = calloc(f->n_terminals, sizeof(*rank)), n = 0;
+	const struct osr_fabric *fabric = r->x->f;
+	uint32_t *rank = calloc(fabric->n_terminals, sizeof(*rank)), n = 0;
 
-	t->hosts = malloc(f->n_terminals * sizeof(*t->hosts));
-	if (!rank || !t->hosts) {
+	traffic->hosts = malloc(fabric->n_terminals * sizeof(*traffic->hosts));
+	if (!rank || !traffic->hosts) {
 		free(rank);
-		return no_memory(r);
+		return trafficfile_no_memory(r);
 	}
 	for (uint32_t i = 0; i < r->n_pairs; i++)
 		rank[r->pair[i].from] = rank[r->pair[i].to] = 1;
-	for (uint32_t k = 0; k < f->n_terminals; k++) {
+	for (uint32_t k = 0; k < fabric->n_terminals; k++) {
 		if (!rank[k])
 			continue;
-		t->hosts[n] = k;
+		traffic->hosts[n] = k;
 		rank[k] = n++;
 	}
 	for (uint32_t i = 0; i < r->n_pairs; i++)
@@ -167,7 +169,7 @@ static enum osr_status number(struct reader *r, struct osr_traffic *t)
 	return OSR_OK;
 }
 
-static enum osr_status finish(struct reader *r, struct osr_traffic *t)
+static enum osr_status trafficfile_finish(struct reader *r, struct osr_traffic *traffic)
 {
 	enum osr_status st = OSR_OK;
 
@@ -176,66 +178,67 @@ static enum osr_status finish(struct reader *r, struct osr_traffic *t)
 	if (r->row[r->n_phases - 1] == r->n_pairs)
 		r->n_phases--;
 	if (!r->n_ranks)
-		st = number(r, t);
+		st = trafficfile_number(r, traffic);
 	if (st)
 		return st;
 	r->row[r->n_phases] = r->n_pairs;
-	t->phases = (struct osr_phases){
+	traffic->phases = (struct osr_phases){
 		.n_ranks = r->n_ranks, .n_phases = r->n_phases, .row = r->row, .pair = r->pair
 	};
 	return OSR_OK;
 }
 
-static enum osr_status read_lines(struct osr_lines *in, const struct osr_endports *x,
-				  struct osr_traffic *t, struct osr_diag *diag)
+static enum osr_status trafficfile_read_lines(struct osr_lines *in,
+					      const struct osr_endports *endports,
+					      struct osr_traffic *traffic, struct osr_diag *diag)
 {
-	struct reader r = { .label = in->label, .x = x, .diag = diag };
+	struct reader r = { .label = in->label, .x = endports, .diag = diag };
 	enum osr_status st = OSR_OK;
 	char *text;
 
 	in->by_people = true;
 	while (!st && osr_lines_next(in, &text, diag, &st)) {
 		r.line = in->number;
-		st = take_line(&r, text);
+		st = trafficfile_take_line(&r, text);
 	}
 	if (!st)
-		st = finish(&r, t);
+		st = trafficfile_finish(&r, traffic);
 	osr_lines_close(in);
 	if (st) {
 		free(r.row);
 		free(r.pair);
-		osr_traffic_free(t);
+		osr_traffic_free(traffic);
 	}
 	return st;
 }
 
-enum osr_status osr_traffic_read(const char *path, const struct osr_endports *x,
-				 struct osr_traffic *t, struct osr_diag *diag)
+enum osr_status osr_traffic_read(const char *path, const struct osr_endports *endports,
+				 struct osr_traffic *traffic, struct osr_diag *diag)
 {
 	struct osr_lines in;
 	enum osr_status st;
 
-	*t = (struct osr_traffic){ .hosts = NULL };
+	*traffic = (struct osr_traffic){ .hosts = NULL };
 	st = osr_lines_open(&in, path, diag);
-	return st ? st : read_lines(&in, x, t, diag);
+	return st ? st : trafficfile_read_lines(&in, endports, traffic, diag);
 }
 
 enum osr_status osr_traffic_parse(const char *text, size_t size, const char *label,
-				  const struct osr_endports *x, struct osr_traffic *t,
+				  const struct osr_endports *endports, struct osr_traffic *traffic,
 				  struct osr_diag *diag)
 {
 	struct osr_lines in;
 	enum osr_status st;
 
-	*t = (struct osr_traffic){ .hosts = NULL };
+	*traffic = (struct osr_traffic){ .hosts = NULL };
 	st = osr_lines_text(&in, text, size, label, diag);
-	return st ? st : read_lines(&in, x, t, diag);
+	return st ? st : trafficfile_read_lines(&in, endports, traffic, diag);
 }
 
-void osr_traffic_free(struct osr_traffic *t)
+void osr_traffic_free(struct osr_traffic *traffic)
 {
-	free((void *)t->phases.row);
-	free((void *)t->phases.pair);
-	free(t->hosts);
-	*t = (struct osr_traffic){ .hosts = NULL };
+	free((void *)traffic->phases.row);
+	free((void *)traffic->phases.pair);
+	free(traffic->hosts);
+	*traffic = (struct osr_traffic){ .hosts = NULL };
 }

@@ -34,19 +34,19 @@ struct osr_traffic {
 };
 
 /*
- * "-" is standard input. `x` may be NULL: then only files of ranks are read. OSR_INVAL, with file
+ * "-" is standard input. `endports` may be NULL: then only files of ranks are read. OSR_INVAL, with file
  * and line: an end port or rank that does not exist, a pair of one and the same, a line that is
  * neither, no pair at all.
  */
-enum osr_status osr_traffic_read(const char *path, const struct osr_endports *x,
-				 struct osr_traffic *t, struct osr_diag *diag);
+enum osr_status osr_traffic_read(const char *path, const struct osr_endports *endports,
+				 struct osr_traffic *traffic, struct osr_diag *diag);
 
 /* The same from `size` bytes of text; `label` stands for the file in messages. */
 enum osr_status osr_traffic_parse(const char *text, size_t size, const char *label,
-				  const struct osr_endports *x, struct osr_traffic *t,
+				  const struct osr_endports *endports, struct osr_traffic *traffic,
 				  struct osr_diag *diag);
 
 /* Zero is fine. */
-void osr_traffic_free(struct osr_traffic *t);
+void osr_traffic_free(struct osr_traffic *traffic);
 
 #endif

@@ -24,8 +24,8 @@ struct osrk {
 	char *in; /* bytes that came, a line or more or less */
 	size_t size, room;
 	uint32_t n_asked;
-	json_t *apps;	 /* {number of an application: {number of a key: as last heard of}} */
-	json_t *placed;	 /* the last answer to a placing */
+	json_t *apps;    /* {number of an application: {number of a key: as last heard of}} */
+	json_t *placed;  /* the last answer to a placing */
 	json_t *notices; /* that nobody has listened to */
 };
 
@@ -148,7 +148,8 @@ static int more(struct osrk *k, double until)
 	}
 	n = recv(k->fd, k->in + k->size, k->room - k->size, 0);
 	if (n <= 0)
-		return n < 0 && errno == EINTR ? 1 : hang_up(k, n ? strerror(errno) : "it has closed");
+		return n < 0 && errno == EINTR ? 1
+					       : hang_up(k, n ? strerror(errno) : "it has closed");
 	k->size += (size_t)n;
 	return 1;
 }
@@ -210,21 +211,19 @@ static void learn(struct osrk *k, json_t *said)
 
 	if (json_object_get(said, "state"))
 		learn_key(k, app, said);
-	json_array_foreach (json_object_get(said, "keys"), i, key)
-		learn_key(k, app, key);
+	json_array_foreach(json_object_get(said, "keys"), i, key) learn_key(k, app, key);
 	if (event && !strcmp(event, "notice") && json_is_string(text))
 		json_array_append(k->notices, text);
 	if (event && !strcmp(event, "withdrawn"))
-		json_array_append_new(k->notices,
-				      json_sprintf("application %" JSON_INTEGER_FORMAT
-						   " was withdrawn",
-						   app));
+		json_array_append_new(
+			k->notices,
+			json_sprintf("application %" JSON_INTEGER_FORMAT " was withdrawn", app));
 }
 
 /* Asking --------------------------------------------------------------------------------------- */
 
 /* The answer to what was sent as number `id`; events on the way are learnt. */
-static json_t *answer(struct osrk *k, json_int_t id)
+static json_t *keyclient_answer(struct osrk *k, json_int_t id)
 {
 	double until = now_ms() + ANSWER_MS;
 	json_t *said;
@@ -248,7 +247,7 @@ static json_t *answer(struct osrk *k, json_int_t id)
 }
 
 /* Takes the object. An answer that says no is an error. */
-static json_t *ask(struct osrk *k, json_t *object)
+static json_t *keyclient_ask(struct osrk *k, json_t *object)
 {
 	char *text;
 	json_t *said = NULL;
@@ -268,7 +267,7 @@ static json_t *ask(struct osrk *k, json_t *object)
 		fail(k, "out of memory");
 	}
 	if (!st)
-		said = answer(k, k->n_asked);
+		said = keyclient_answer(k, k->n_asked);
 	if (said && !json_is_true(json_object_get(said, "ok"))) {
 		const char *why = json_string_value(json_object_get(said, "error"));
 
@@ -289,7 +288,7 @@ char *osrk_ask(struct osrk *k, const char *line)
 		fail(k, "expected a JSON object");
 		return NULL;
 	}
-	said = ask(k, object);
+	said = keyclient_ask(k, object);
 	text = said ? json_dumps(said, JSON_COMPACT) : NULL;
 	json_decref(said);
 	return text;
@@ -319,7 +318,7 @@ int osrk_place(struct osrk *k, const struct osrk_place *in, uint32_t *app)
 		json_object_set_new(line, "ranks", json_integer(in->n_ranks));
 	if (in->owner)
 		json_object_set_new(line, "owner", json_integer(*in->owner));
-	said = ask(k, line);
+	said = keyclient_ask(k, line);
 	if (!said)
 		return -1;
 	json_decref(k->placed);
@@ -349,7 +348,7 @@ static int simple(struct osrk *k, const char *op, uint32_t app, const uint32_t *
 
 	if (key)
 		json_object_set_new(line, "key", json_integer(*key));
-	said = ask(k, line);
+	said = keyclient_ask(k, line);
 	json_decref(said);
 	return said ? 0 : -1;
 }
@@ -378,19 +377,19 @@ bool osrk_key(const struct osrk *k, uint32_t app, uint32_t key, struct osrk_key 
 {
 	static const char *const states[] = { "prepared", "waiting", "active", "withdrawn" };
 	char number[16];
-	const json_t *j;
+	const json_t *json;
 	const char *state;
 
 	snprintf(number, sizeof(number), "%" PRIu32, key);
-	j = json_object_get(keys_of(k, app), number);
-	state = json_string_value(json_object_get(j, "state"));
+	json = json_object_get(keys_of(k, app), number);
+	state = json_string_value(json_object_get(json, "state"));
 	if (!state)
 		return false;
 	*what = (struct osrk_key){
-		.offset = (uint32_t)json_integer_value(json_object_get(j, "offset")),
-		.contention = (uint32_t)json_integer_value(json_object_get(j, "contention")),
-		.bound = (uint32_t)json_integer_value(json_object_get(j, "bound")),
-		.left_out = (uint32_t)json_integer_value(json_object_get(j, "left_out")),
+		.offset = (uint32_t)json_integer_value(json_object_get(json, "offset")),
+		.contention = (uint32_t)json_integer_value(json_object_get(json, "contention")),
+		.bound = (uint32_t)json_integer_value(json_object_get(json, "bound")),
+		.left_out = (uint32_t)json_integer_value(json_object_get(json, "left_out")),
 	};
 	for (int s = OSRK_PREPARED; s <= OSRK_WITHDRAWN; s++)
 		if (!strcmp(state, states[s]))

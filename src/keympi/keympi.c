@@ -74,7 +74,7 @@ static void keympi_begin_phase(long key)
 }
 
 /* "NAME=KEY NAME=KEY" */
-static long key_of(const char *operation)
+static long keympi_key_of(const char *operation)
 {
 	size_t length = strlen(operation);
 
@@ -141,40 +141,40 @@ API int MPI_Pcontrol(const int level, ...)
 API int MPI_Alltoall(const void *from, int n, MPI_Datatype type, void *to, int n_to,
 		     MPI_Datatype type_to, MPI_Comm comm)
 {
-	keympi_begin_phase(key_of("MPI_Alltoall"));
+	keympi_begin_phase(keympi_key_of("MPI_Alltoall"));
 	return PMPI_Alltoall(from, n, type, to, n_to, type_to, comm);
 }
 
 API int MPI_Alltoallv(const void *from, const int n[], const int at[], MPI_Datatype type, void *to,
 		      const int n_to[], const int at_to[], MPI_Datatype type_to, MPI_Comm comm)
 {
-	keympi_begin_phase(key_of("MPI_Alltoallv"));
+	keympi_begin_phase(keympi_key_of("MPI_Alltoallv"));
 	return PMPI_Alltoallv(from, n, at, type, to, n_to, at_to, type_to, comm);
 }
 
 API int MPI_Allgather(const void *from, int n, MPI_Datatype type, void *to, int n_to,
 		      MPI_Datatype type_to, MPI_Comm comm)
 {
-	keympi_begin_phase(key_of("MPI_Allgather"));
+	keympi_begin_phase(keympi_key_of("MPI_Allgather"));
 	return PMPI_Allgather(from, n, type, to, n_to, type_to, comm);
 }
 
 API int MPI_Allreduce(const void *from, void *to, int n, MPI_Datatype type, MPI_Op op,
 		      MPI_Comm comm)
 {
-	keympi_begin_phase(key_of("MPI_Allreduce"));
+	keympi_begin_phase(keympi_key_of("MPI_Allreduce"));
 	return PMPI_Allreduce(from, to, n, type, op, comm);
 }
 
 API int MPI_Reduce_scatter(const void *from, void *to, const int n[], MPI_Datatype type, MPI_Op op,
 			   MPI_Comm comm)
 {
-	keympi_begin_phase(key_of("MPI_Reduce_scatter"));
+	keympi_begin_phase(keympi_key_of("MPI_Reduce_scatter"));
 	return PMPI_Reduce_scatter(from, to, n, type, op, comm);
 }
 
 API int MPI_Bcast(void *buffer, int n, MPI_Datatype type, int root, MPI_Comm comm)
 {
-	keympi_begin_phase(key_of("MPI_Bcast"));
+	keympi_begin_phase(keympi_key_of("MPI_Bcast"));
 	return PMPI_Bcast(buffer, n, type, root, comm);
 }

@@ -102,7 +102,7 @@ static void unlist_flow(struct balance *x, uint32_t e)
 }
 
 /* Adds a flow to the nodes it crosses, or takes it off; the change of the excess is added to *change. */
-static void count_flow(struct balance *x, uint32_t e, bool add, int64_t *change)
+static void keys_balance_count_flow(struct balance *x, uint32_t e, bool add, int64_t *change)
 {
 	uint32_t weight = add ? x->flow[e].weight : -x->flow[e].weight;
 	size_t from, to;
@@ -118,13 +118,13 @@ static void count_flow(struct balance *x, uint32_t e, bool add, int64_t *change)
 }
 
 /* Gives a flow plane q. */
-static void give(struct balance *x, uint32_t e, uint32_t q, int64_t *change)
+static void keys_balance_give(struct balance *x, uint32_t e, uint32_t q, int64_t *change)
 {
-	count_flow(x, e, false, change);
+	keys_balance_count_flow(x, e, false, change);
 	unlist_flow(x, e);
 	x->flow[e].q = q;
 	list_flow(x, e);
-	count_flow(x, e, true, change);
+	keys_balance_count_flow(x, e, true, change);
 	x->steps++;
 }
 
@@ -155,7 +155,7 @@ static bool push_on(struct balance *x, uint32_t e, bool right, uint32_t from, ui
 			return false;
 		x->moved[e] = true;
 		x->chain[x->n_chain++] = e;
-		give(x, e, from, change);
+		keys_balance_give(x, e, from, change);
 		from = to;
 		to = swap;
 		right = !right;
@@ -172,14 +172,14 @@ static bool try_exchange(struct balance *x, uint32_t e, uint32_t r)
 	x->n_chain = 0;
 	x->moved[e] = true;
 	x->chain[x->n_chain++] = e;
-	give(x, e, r, &change);
+	keys_balance_give(x, e, r, &change);
 	good = push_on(x, e, false, q, r, &change) && push_on(x, e, true, q, r, &change) &&
 	       change < 0;
 	for (uint32_t i = 0; i < x->n_chain; i++) {
 		uint32_t c = x->chain[i];
 
 		if (!good)
-			give(x, c, x->flow[c].q == q ? r : q, &change);
+			keys_balance_give(x, c, x->flow[c].q == q ? r : q, &change);
 		x->moved[c] = false;
 	}
 	return good;
@@ -203,7 +203,7 @@ static enum osr_status begin_lists(struct balance *x, struct osr_arena *scratch)
 	return OSR_OK;
 }
 
-static enum osr_status begin(struct balance *x, struct osr_arena *scratch)
+static enum osr_status keys_balance_begin(struct balance *x, struct osr_arena *scratch)
 {
 	const struct osr_pgft_tree *tree = x->tree;
 	uint32_t t = x->t, w = tree->w[t + 1];
@@ -233,13 +233,13 @@ static enum osr_status begin(struct balance *x, struct osr_arena *scratch)
 	return OSR_OK;
 }
 
-enum osr_status osr__balance(const struct osr_pgft *p, const struct osr_pgft_tree *tree, uint32_t t,
-			     const struct osr__demand *d, uint32_t limit, struct osr__flow *flow,
-			     uint32_t n, struct osr_arena *scratch)
+enum osr_status osr__balance(const struct osr_pgft *pgft, const struct osr_pgft_tree *tree,
+			     uint32_t t, const struct osr__demand *demand, uint32_t limit,
+			     struct osr__flow *flow, uint32_t n, struct osr_arena *scratch)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct balance x = {
-		.p = p, .tree = tree, .t = t, .limit = limit, .flow = flow, .n = n, .d = d
+		.p = pgft, .tree = tree, .t = t, .limit = limit, .flow = flow, .n = n, .d = demand
 	};
 	enum osr_status st = OSR_OK;
 	uint64_t steps = STEPS * (uint64_t)n + MIN_STEPS;
@@ -247,13 +247,13 @@ enum osr_status osr__balance(const struct osr_pgft *p, const struct osr_pgft_tre
 
 	if (t + 1 >= tree->h || !n)
 		return OSR_OK;
-	st = begin(&x, scratch);
+	st = keys_balance_begin(&x, scratch);
 	/* Every round that goes on has fewer that are too many than the one before. */
 	while (!st && better) {
 		better = false;
 		for (uint32_t e = 0; e < n && x.steps < steps; e++)
-			for (uint32_t r = 0; r < d->n_planes && excess_of(&x, e); r++)
-				if (r != flow[e].q && osr__may(d, e, r))
+			for (uint32_t r = 0; r < demand->n_planes && excess_of(&x, e); r++)
+				if (r != flow[e].q && osr__may(demand, e, r))
 					better |= try_exchange(&x, e, r);
 	}
 	osr_arena_reset(scratch, mark);

@@ -37,7 +37,7 @@ static bool cheaper(const struct cost *a, const struct cost *b)
 	return a->plane < b->plane;
 }
 
-static const struct cost *cost_of(const struct chooser *x, uint32_t class, uint32_t plane)
+static const struct cost *choose_cost_of(const struct chooser *x, uint32_t class, uint32_t plane)
 {
 	return &x->cost[(size_t) class * x->n_planes + plane];
 }
@@ -45,13 +45,13 @@ static const struct cost *cost_of(const struct chooser *x, uint32_t class, uint3
 /* Costs ---------------------------------------------------------------------------------------- */
 
 /* One node's cable up and the one down in plane q: what others load them with; UINT32_MAX: none. */
-static void cable_loads(const struct osr_pgft *p, uint32_t s, uint32_t q, const uint32_t *load,
+static void cable_loads(const struct osr_pgft *pgft, uint32_t s, uint32_t q, const uint32_t *load,
 			uint32_t *up, uint32_t *down)
 {
-	uint32_t c = osr__up(p, s, q);
+	uint32_t c = osr__up(pgft, s, q);
 
 	*up = c == OSR_NONE ? UINT32_MAX : load ? load[c] : 0;
-	*down = c == OSR_NONE ? UINT32_MAX : load ? load[p->f->chan_rev[c]] : 0;
+	*down = c == OSR_NONE ? UINT32_MAX : load ? load[pgft->f->chan_rev[c]] : 0;
 }
 
 static void add_cable(struct cost *c, uint32_t load, uint32_t weight)
@@ -68,13 +68,13 @@ static void add_cable(struct cost *c, uint32_t load, uint32_t weight)
 }
 
 /* own_up and own_down [n_nodes * n_classes]: the class's own flows on the cables of a node. */
-static void add_node(struct chooser *x, const struct osr_pgft *p, uint32_t s, const uint32_t *load,
-		     const uint32_t *own_up, const uint32_t *own_down)
+static void choose_add_node(struct chooser *x, const struct osr_pgft *pgft, uint32_t s,
+			    const uint32_t *load, const uint32_t *own_up, const uint32_t *own_down)
 {
 	for (uint32_t q = 0; q < x->n_planes; q++) {
 		uint32_t up, down;
 
-		cable_loads(p, s, q, load, &up, &down);
+		cable_loads(pgft, s, q, load, &up, &down);
 		for (uint32_t c = 0; c < x->n_classes; c++) {
 			struct cost *cost = &x->cost[(size_t)c * x->n_planes + q];
 
@@ -85,28 +85,30 @@ static void add_node(struct chooser *x, const struct osr_pgft *p, uint32_t s, co
 	}
 }
 
-static enum osr_status fill_costs(struct chooser *x, const struct osr_pgft *p,
+static enum osr_status fill_costs(struct chooser *x, const struct osr_pgft *pgft,
 				  const struct osr_pgft_tree *tree, uint32_t t, uint32_t b,
-				  const struct osr__demand *d, const uint32_t *class_of,
+				  const struct osr__demand *demand, const uint32_t *class_of,
 				  const uint32_t *load, struct osr_arena *scratch)
 {
-	size_t n = (size_t)d->n_nodes * x->n_classes;
+	size_t n = (size_t)demand->n_nodes * x->n_classes;
 	uint32_t *up = osr_calloc(scratch, n, sizeof(*up));
 	uint32_t *down = osr_calloc(scratch, n, sizeof(*down));
 
 	if (!up || !down)
 		return OSR_NOMEM;
-	for (uint32_t e = 0; e < d->n_edges; e++) {
-		up[(size_t)d->edge[e].left * x->n_classes + class_of[e]] += d->edge[e].weight;
-		down[(size_t)d->edge[e].right * x->n_classes + class_of[e]] += d->edge[e].weight;
+	for (uint32_t e = 0; e < demand->n_edges; e++) {
+		up[(size_t)demand->edge[e].left * x->n_classes + class_of[e]] +=
+			demand->edge[e].weight;
+		down[(size_t)demand->edge[e].right * x->n_classes + class_of[e]] +=
+			demand->edge[e].weight;
 	}
-	for (uint32_t a = 0; a < d->n_nodes; a++)
-		add_node(x, p, osr__node(tree, t, a, b), load, up + (size_t)a * x->n_classes,
-			 down + (size_t)a * x->n_classes);
+	for (uint32_t a = 0; a < demand->n_nodes; a++)
+		choose_add_node(x, pgft, osr__node(tree, t, a, b), load,
+				up + (size_t)a * x->n_classes, down + (size_t)a * x->n_classes);
 	/* A plane may have its cables and lead nowhere above. */
-	for (uint32_t e = 0; d->may && e < d->n_edges; e++)
+	for (uint32_t e = 0; demand->may && e < demand->n_edges; e++)
 		for (uint32_t q = 0; q < x->n_planes; q++)
-			if (!osr__may(d, e, q))
+			if (!osr__may(demand, e, q))
 				x->cost[(size_t)class_of[e] * x->n_planes + q].most = UINT32_MAX;
 	return OSR_OK;
 }
@@ -118,7 +120,7 @@ static struct cost cost_of_shift(const struct chooser *x, uint32_t shift)
 	struct cost sum = { 0 };
 
 	for (uint32_t c = 0; c < x->n_classes; c++) {
-		const struct cost *one = cost_of(x, c, (c + shift) % x->n_planes);
+		const struct cost *one = choose_cost_of(x, c, (c + shift) % x->n_planes);
 
 		sum.most = one->most > sum.most ? one->most : sum.most;
 		sum.squares += one->squares;
@@ -152,7 +154,7 @@ static bool fine(struct chooser *x)
 		const struct cost *best = NULL;
 
 		for (uint32_t q = 0; q < x->n_planes; q++) {
-			const struct cost *cost = cost_of(x, c, q);
+			const struct cost *cost = choose_cost_of(x, c, q);
 
 			if (x->taken[q] || cost->most == UINT32_MAX ||
 			    (best && !cheaper(cost, best)))
@@ -170,8 +172,8 @@ static bool fine(struct chooser *x)
 /* The best map --------------------------------------------------------------------------------- */
 
 /* Can every class have a plane of its own whose largest load is at most `most`? */
-static enum osr_status fits(const struct chooser *x, uint32_t most, struct osr_arena *scratch,
-			    bool *yes)
+static enum osr_status choose_fits(const struct chooser *x, uint32_t most,
+				   struct osr_arena *scratch, bool *yes)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	size_t n = (size_t)x->n_classes * x->n_planes;
@@ -182,7 +184,7 @@ static enum osr_status fits(const struct chooser *x, uint32_t most, struct osr_a
 
 	for (uint32_t c = 0; edge && c < x->n_classes; c++)
 		for (uint32_t q = 0; q < x->n_planes; q++)
-			if (cost_of(x, c, q)->most <= most)
+			if (choose_cost_of(x, c, q)->most <= most)
 				edge[n_edges++] = (struct osr__edge){ c, q, 1 };
 	if (edge)
 		st = osr__match_init(&m, x->n_planes, edge, n_edges, scratch);
@@ -206,7 +208,7 @@ static enum osr_status bottleneck(const struct chooser *x, uint32_t *most,
 		uint32_t mid = lo + (hi - lo) / 2;
 		bool yes;
 
-		if (fits(x, mid, scratch, &yes))
+		if (choose_fits(x, mid, scratch, &yes))
 			return OSR_NOMEM;
 		if (yes)
 			hi = mid;
@@ -219,9 +221,9 @@ static enum osr_status bottleneck(const struct chooser *x, uint32_t *most,
 
 #define FORBIDDEN (INT64_MAX / 4)
 
-static int64_t price(const struct chooser *x, uint32_t class, uint32_t plane, uint32_t most)
+static int64_t choose_price(const struct chooser *x, uint32_t class, uint32_t plane, uint32_t most)
 {
-	const struct cost *c = cost_of(x, class, plane);
+	const struct cost *c = choose_cost_of(x, class, plane);
 
 	return c->most > most ? FORBIDDEN / 65536 : (int64_t)c->squares;
 }
@@ -260,7 +262,7 @@ static enum osr_status cheapest_map(struct chooser *x, uint32_t most, struct osr
 
 				if (used[j])
 					continue;
-				cost = price(x, c - 1, j - 1, most) - u[c] - v[j];
+				cost = choose_price(x, c - 1, j - 1, most) - u[c] - v[j];
 				if (cost < least[j]) {
 					least[j] = cost;
 					way[j] = q;
@@ -294,8 +296,8 @@ static enum osr_status best_map(struct chooser *x, struct osr_arena *scratch)
 	uint32_t most = 0;
 
 	for (uint32_t c = 0; c < x->n_classes; c++)
-		if (cost_of(x, c, x->plane_of[c])->most > most)
-			most = cost_of(x, c, x->plane_of[c])->most;
+		if (choose_cost_of(x, c, x->plane_of[c])->most > most)
+			most = choose_cost_of(x, c, x->plane_of[c])->most;
 	if (bottleneck(x, &most, scratch))
 		return OSR_NOMEM;
 	return cheapest_map(x, most, scratch);
@@ -310,29 +312,30 @@ static void as_is(struct chooser *x)
 static bool is_allowed(const struct chooser *x)
 {
 	for (uint32_t c = 0; c < x->n_classes; c++)
-		if (cost_of(x, c, x->plane_of[c])->most == UINT32_MAX)
+		if (choose_cost_of(x, c, x->plane_of[c])->most == UINT32_MAX)
 			return false;
 	return true;
 }
 
-enum osr_status osr__choose(const struct osr_pgft *p, const struct osr_pgft_tree *tree, uint32_t t,
-			    uint32_t b, const struct osr__demand *d, const uint32_t *class_of,
-			    uint32_t n_classes, const uint32_t *load, enum osr_key_choice choice,
-			    struct osr_arena *scratch, uint32_t *plane_of)
+enum osr_status osr__choose(const struct osr_pgft *pgft, const struct osr_pgft_tree *tree,
+			    uint32_t t, uint32_t b, const struct osr__demand *demand,
+			    const uint32_t *class_of, uint32_t n_classes, const uint32_t *load,
+			    enum osr_key_choice choice, struct osr_arena *scratch,
+			    uint32_t *plane_of)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct chooser x = { n_classes, d->n_planes, NULL, plane_of, NULL };
+	struct chooser x = { n_classes, demand->n_planes, NULL, plane_of, NULL };
 	enum osr_status st = OSR_OK;
 
 	as_is(&x);
 	if (choice == OSR_KEY_AS_IS || !n_classes)
 		return OSR_OK;
-	x.cost = osr_calloc(scratch, (size_t)n_classes * d->n_planes, sizeof(*x.cost));
-	x.taken = osr_alloc(scratch, d->n_planes, sizeof(*x.taken));
+	x.cost = osr_calloc(scratch, (size_t)n_classes * demand->n_planes, sizeof(*x.cost));
+	x.taken = osr_alloc(scratch, demand->n_planes, sizeof(*x.taken));
 	if (!x.cost || !x.taken)
 		st = OSR_NOMEM;
 	if (!st)
-		st = fill_costs(&x, p, tree, t, b, d, class_of, load, scratch);
+		st = fill_costs(&x, pgft, tree, t, b, demand, class_of, load, scratch);
 	if (!st && choice == OSR_KEY_SHIFT)
 		best_shift(&x);
 	else if (!st && !fine(&x))

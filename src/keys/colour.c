@@ -31,20 +31,20 @@ static uint32_t max(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-static enum osr_status begin(struct work *w, struct osr_arena *scratch)
+static enum osr_status colour_begin(struct work *w, struct osr_arena *scratch)
 {
-	const struct osr__demand *d = w->d;
+	const struct osr__demand *demand = w->d;
 
-	w->left = osr_calloc(scratch, d->n_nodes, sizeof(uint32_t));
-	w->right = osr_calloc(scratch, d->n_nodes, sizeof(uint32_t));
+	w->left = osr_calloc(scratch, demand->n_nodes, sizeof(uint32_t));
+	w->right = osr_calloc(scratch, demand->n_nodes, sizeof(uint32_t));
 	if (!w->left || !w->right)
 		return OSR_NOMEM;
-	for (uint32_t e = 0; e < d->n_edges; e++) {
-		w->left[d->edge[e].left]++;
-		w->right[d->edge[e].right]++;
+	for (uint32_t e = 0; e < demand->n_edges; e++) {
+		w->left[demand->edge[e].left]++;
+		w->right[demand->edge[e].right]++;
 		w->class_of[e] = OSR_NONE;
 	}
-	return osr__match_init(&w->m, d->n_nodes, d->edge, d->n_edges, scratch);
+	return osr__match_init(&w->m, demand->n_nodes, demand->edge, demand->n_edges, scratch);
 }
 
 /* The edges of the matching get a class and leave the graph. */
@@ -83,19 +83,20 @@ struct loads {
 
 static enum osr_status add_up(const struct work *w, struct osr_arena *scratch, struct loads *x)
 {
-	const struct osr__demand *d = w->d;
-	size_t n = (size_t)d->n_nodes * d->n_planes;
+	const struct osr__demand *demand = w->d;
+	size_t n = (size_t)demand->n_nodes * demand->n_planes;
 
 	x->up = osr_calloc(scratch, n, sizeof(uint32_t));
 	x->down = osr_calloc(scratch, n, sizeof(uint32_t));
 	if (!x->up || !x->down)
 		return OSR_NOMEM;
-	for (uint32_t e = 0; e < d->n_edges; e++) {
+	for (uint32_t e = 0; e < demand->n_edges; e++) {
 		if (w->class_of[e] == OSR_NONE)
 			continue;
-		x->up[(size_t)d->edge[e].left * d->n_planes + w->class_of[e]] += d->edge[e].weight;
-		x->down[(size_t)d->edge[e].right * d->n_planes + w->class_of[e]] +=
-			d->edge[e].weight;
+		x->up[(size_t)demand->edge[e].left * demand->n_planes + w->class_of[e]] +=
+			demand->edge[e].weight;
+		x->down[(size_t)demand->edge[e].right * demand->n_planes + w->class_of[e]] +=
+			demand->edge[e].weight;
 	}
 	return OSR_OK;
 }
@@ -109,7 +110,7 @@ static uint32_t load_with(const struct work *w, const struct loads *x, uint32_t 
 				  x->down[(size_t)edge->right * w->d->n_planes + q]);
 }
 
-static void move(struct work *w, struct loads *x, uint32_t e, uint32_t q)
+static void colour_move(struct work *w, struct loads *x, uint32_t e, uint32_t q)
 {
 	const struct osr__edge *edge = &w->d->edge[e];
 	size_t up = (size_t)edge->left * w->d->n_planes;
@@ -143,13 +144,13 @@ static uint32_t least_loaded(const struct work *w, const struct loads *x, uint32
  * Edges whose cables carry more than the bound move to where they carry less, as long as that
  * helps. Every move lowers the sum of squares, so it ends; `rounds` bounds the time.
  */
-static void spread(struct work *w, struct loads *x, uint32_t bound, uint32_t rounds)
+static void colour_spread(struct work *w, struct loads *x, uint32_t bound, uint32_t rounds)
 {
 	bool moved = true;
 
 	for (uint32_t e = 0; e < w->d->n_edges; e++)
 		if (w->class_of[e] == OSR_NONE)
-			move(w, x, e, least_loaded(w, x, e));
+			colour_move(w, x, e, least_loaded(w, x, e));
 	while (moved && rounds--) {
 		moved = false;
 		for (uint32_t e = 0; e < w->d->n_edges; e++) {
@@ -161,13 +162,13 @@ static void spread(struct work *w, struct loads *x, uint32_t bound, uint32_t rou
 			to = least_loaded(w, x, e);
 			if (to == q || load_with(w, x, e, to) >= now)
 				continue;
-			move(w, x, e, to);
+			colour_move(w, x, e, to);
 			moved = true;
 		}
 	}
 }
 
-static uint32_t largest(const uint32_t *list, size_t n)
+static uint32_t colour_largest(const uint32_t *list, size_t n)
 {
 	uint32_t most = 0;
 
@@ -177,21 +178,21 @@ static uint32_t largest(const uint32_t *list, size_t n)
 }
 
 /* Classes in the order of their size, largest first; empty ones go. */
-static uint32_t order_classes(const struct osr__demand *d, uint32_t *class_of, uint32_t *size,
+static uint32_t order_classes(const struct osr__demand *demand, uint32_t *class_of, uint32_t *size,
 			      uint32_t *rank)
 {
 	uint32_t n = 0;
 
-	memset(size, 0, d->n_planes * sizeof(*size));
-	for (uint32_t e = 0; e < d->n_edges; e++)
-		size[class_of[e]] += d->edge[e].weight;
-	for (uint32_t c = 0; c < d->n_planes; c++) {
+	memset(size, 0, demand->n_planes * sizeof(*size));
+	for (uint32_t e = 0; e < demand->n_edges; e++)
+		size[class_of[e]] += demand->edge[e].weight;
+	for (uint32_t c = 0; c < demand->n_planes; c++) {
 		rank[c] = 0;
 		n += size[c] > 0;
-		for (uint32_t b = 0; b < d->n_planes; b++)
+		for (uint32_t b = 0; b < demand->n_planes; b++)
 			rank[c] += size[b] > size[c] || (size[b] == size[c] && b < c);
 	}
-	for (uint32_t e = 0; e < d->n_edges; e++)
+	for (uint32_t e = 0; e < demand->n_edges; e++)
 		class_of[e] = rank[class_of[e]];
 	return n;
 }
@@ -200,33 +201,34 @@ static uint32_t order_classes(const struct osr__demand *d, uint32_t *class_of, u
  * What an edge, or the edges of a node spread over the planes they may take, load some cable with
  * at least.
  */
-static enum osr_status lower_bound(const struct osr__demand *d, struct osr_arena *scratch,
+static enum osr_status lower_bound(const struct osr__demand *demand, struct osr_arena *scratch,
 				   uint32_t *bound, bool *unit_weights)
 {
-	size_t n = (size_t)2 * d->n_nodes;
+	size_t n = (size_t)2 * demand->n_nodes;
 	uint32_t *weight = osr_calloc(scratch, n, sizeof(uint32_t));
-	uint64_t *planes = osr_calloc(scratch, n * d->words + 1, sizeof(uint64_t));
+	uint64_t *planes = osr_calloc(scratch, n * demand->words + 1, sizeof(uint64_t));
 
 	if (!weight || !planes)
 		return OSR_NOMEM;
 	*bound = 0;
 	*unit_weights = true;
-	for (uint32_t e = 0; e < d->n_edges; e++) {
-		size_t node[2] = { d->edge[e].left, d->n_nodes + d->edge[e].right };
+	for (uint32_t e = 0; e < demand->n_edges; e++) {
+		size_t node[2] = { demand->edge[e].left, demand->n_nodes + demand->edge[e].right };
 
 		for (unsigned i = 0; i < 2; i++) {
-			weight[node[i]] += d->edge[e].weight;
-			for (uint32_t k = 0; d->may && k < d->words; k++)
-				planes[node[i] * d->words + k] |= d->may[(size_t)e * d->words + k];
+			weight[node[i]] += demand->edge[e].weight;
+			for (uint32_t k = 0; demand->may && k < demand->words; k++)
+				planes[node[i] * demand->words + k] |=
+					demand->may[(size_t)e * demand->words + k];
 		}
-		*bound = max(*bound, d->edge[e].weight);
-		*unit_weights &= d->edge[e].weight == 1;
+		*bound = max(*bound, demand->edge[e].weight);
+		*unit_weights &= demand->edge[e].weight == 1;
 	}
 	for (size_t v = 0; v < n; v++) {
-		uint32_t n_planes = d->may ? 0 : d->n_planes;
+		uint32_t n_planes = demand->may ? 0 : demand->n_planes;
 
-		for (uint32_t k = 0; d->may && k < d->words; k++)
-			n_planes += (uint32_t)__builtin_popcountll(planes[v * d->words + k]);
+		for (uint32_t k = 0; demand->may && k < demand->words; k++)
+			n_planes += (uint32_t)__builtin_popcountll(planes[v * demand->words + k]);
 		if (weight[v])
 			*bound = max(*bound, (weight[v] + n_planes - 1) / n_planes);
 	}
@@ -234,26 +236,27 @@ static enum osr_status lower_bound(const struct osr__demand *d, struct osr_arena
 }
 
 static enum osr_status colour_alike(struct work *w, struct osr_arena *scratch,
-				    struct osr__colouring *c, bool unit_weights)
+				    struct osr__colouring *colouring, bool unit_weights)
 {
-	const struct osr__demand *d = w->d;
-	size_t n = (size_t)d->n_nodes * d->n_planes;
-	uint32_t *size = osr_alloc(scratch, d->n_planes, sizeof(uint32_t));
-	uint32_t *rank = osr_alloc(scratch, d->n_planes, sizeof(uint32_t));
+	const struct osr__demand *demand = w->d;
+	size_t n = (size_t)demand->n_nodes * demand->n_planes;
+	uint32_t *size = osr_alloc(scratch, demand->n_planes, sizeof(uint32_t));
+	uint32_t *rank = osr_alloc(scratch, demand->n_planes, sizeof(uint32_t));
 	struct loads x;
 
 	if (!size || !rank)
 		return OSR_NOMEM;
 	if (unit_weights)
-		by_degree(w, max(largest(w->left, d->n_nodes), largest(w->right, d->n_nodes)));
-	for (uint32_t e = 0; unit_weights && e < d->n_edges; e++)
-		w->class_of[e] %= d->n_planes;
+		by_degree(w, max(colour_largest(w->left, demand->n_nodes),
+				 colour_largest(w->right, demand->n_nodes)));
+	for (uint32_t e = 0; unit_weights && e < demand->n_edges; e++)
+		w->class_of[e] %= demand->n_planes;
 	if (add_up(w, scratch, &x))
 		return OSR_NOMEM;
 	if (!unit_weights)
-		spread(w, &x, c->bound, 64);
-	c->load = max(largest(x.up, n), largest(x.down, n));
-	c->n_classes = order_classes(d, w->class_of, size, rank);
+		colour_spread(w, &x, colouring->bound, 64);
+	colouring->load = max(colour_largest(x.up, n), colour_largest(x.down, n));
+	colouring->n_classes = order_classes(demand, w->class_of, size, rank);
 	return OSR_OK;
 }
 
@@ -262,11 +265,11 @@ static enum osr_status colour_alike(struct work *w, struct osr_arena *scratch,
 /* `copies` flows may share a cable: slot q + i * n_planes is copy i of plane q. */
 static enum osr_status make_slots(struct work *w, uint32_t copies, struct osr_arena *scratch)
 {
-	const struct osr__demand *d = w->d;
+	const struct osr__demand *demand = w->d;
 	size_t n;
 
-	w->n_slots = copies * d->n_planes;
-	n = (size_t)d->n_nodes * w->n_slots;
+	w->n_slots = copies * demand->n_planes;
+	n = (size_t)demand->n_nodes * w->n_slots;
 	w->at_l = osr_alloc(scratch, n, sizeof(uint32_t));
 	w->at_r = osr_alloc(scratch, n, sizeof(uint32_t));
 	if (!w->at_l || !w->at_r)
@@ -279,25 +282,25 @@ static enum osr_status make_slots(struct work *w, uint32_t copies, struct osr_ar
 /* How many slots from `slot` on a node could still use, counted over its edges' planes. */
 static void count_choices(struct work *w, uint32_t slot, uint32_t *l, uint32_t *r)
 {
-	const struct osr__demand *d = w->d;
+	const struct osr__demand *demand = w->d;
 
-	memset(l, 0, d->n_nodes * sizeof(*l));
-	memset(r, 0, d->n_nodes * sizeof(*r));
+	memset(l, 0, demand->n_nodes * sizeof(*l));
+	memset(r, 0, demand->n_nodes * sizeof(*r));
 	for (uint32_t s = slot; s < w->n_slots; s++)
-		for (uint32_t v = 0; v < d->n_nodes; v++) {
+		for (uint32_t v = 0; v < demand->n_nodes; v++) {
 			bool any = false;
 
 			for (uint32_t i = w->m.left_row[v]; !any && i < w->m.left_row[v + 1]; i++)
-				any = osr__may(d, w->m.left_edge[i], s % d->n_planes);
+				any = osr__may(demand, w->m.left_edge[i], s % demand->n_planes);
 			l[v] += any;
 			any = false;
 			for (uint32_t i = w->m.right_row[v]; !any && i < w->m.right_row[v + 1]; i++)
-				any = osr__may(d, w->m.right_edge[i], s % d->n_planes);
+				any = osr__may(demand, w->m.right_edge[i], s % demand->n_planes);
 			r[v] += any;
 		}
 }
 
-static void put(struct work *w, uint32_t e, uint32_t slot)
+static void colour_put(struct work *w, uint32_t e, uint32_t slot)
 {
 	w->class_of[e] = slot;
 	w->at_l[(size_t)w->d->edge[e].left * w->n_slots + slot] = e;
@@ -316,35 +319,35 @@ static void lift(struct work *w, uint32_t e)
 /* Slot after slot takes a matching of the edges that may have it. */
 static void slot_by_slot(struct work *w, uint32_t *l, uint32_t *r)
 {
-	const struct osr__demand *d = w->d;
+	const struct osr__demand *demand = w->d;
 
 	count_choices(w, 0, l, r);
 	for (uint32_t s = 0; s < w->n_slots; s++) {
-		uint32_t q = s % d->n_planes;
+		uint32_t q = s % demand->n_planes;
 
-		for (uint32_t e = 0; e < d->n_edges; e++)
-			w->m.off[e] = w->class_of[e] != OSR_NONE || !osr__may(d, e, q);
-		for (uint32_t v = 0; v < d->n_nodes; v++) {
+		for (uint32_t e = 0; e < demand->n_edges; e++)
+			w->m.off[e] = w->class_of[e] != OSR_NONE || !osr__may(demand, e, q);
+		for (uint32_t v = 0; v < demand->n_nodes; v++) {
 			w->m.must_l[v] = w->left[v] && w->left[v] >= l[v];
 			w->m.must_r[v] = w->right[v] && w->right[v] >= r[v];
 		}
 		osr__match_solve(&w->m);
 		take_matching(w, s);
-		for (uint32_t v = 0; v < d->n_nodes; v++) {
+		for (uint32_t v = 0; v < demand->n_nodes; v++) {
 			bool any = false;
 
 			for (uint32_t i = w->m.left_row[v]; !any && i < w->m.left_row[v + 1]; i++)
-				any = osr__may(d, w->m.left_edge[i], q);
+				any = osr__may(demand, w->m.left_edge[i], q);
 			l[v] -= any;
 			any = false;
 			for (uint32_t i = w->m.right_row[v]; !any && i < w->m.right_row[v + 1]; i++)
-				any = osr__may(d, w->m.right_edge[i], q);
+				any = osr__may(demand, w->m.right_edge[i], q);
 			r[v] -= any;
 		}
 	}
-	for (uint32_t e = 0; e < d->n_edges; e++)
+	for (uint32_t e = 0; e < demand->n_edges; e++)
 		if (w->class_of[e] != OSR_NONE)
-			put(w, e, w->class_of[e]);
+			colour_put(w, e, w->class_of[e]);
 }
 
 /*
@@ -353,8 +356,8 @@ static void slot_by_slot(struct work *w, uint32_t *l, uint32_t *r)
  */
 static uint32_t find_path(const struct work *w, uint32_t e, uint32_t a, uint32_t b, uint32_t *path)
 {
-	const struct osr__demand *d = w->d;
-	uint32_t v = d->edge[e].right, n = 0, from = a, to = b;
+	const struct osr__demand *demand = w->d;
+	uint32_t v = demand->edge[e].right, n = 0, from = a, to = b;
 	bool right = true;
 
 	for (;;) {
@@ -363,22 +366,23 @@ static uint32_t find_path(const struct work *w, uint32_t e, uint32_t a, uint32_t
 
 		if (x == OSR_NONE)
 			return n;
-		if (!osr__may(d, x, to % d->n_planes))
+		if (!osr__may(demand, x, to % demand->n_planes))
 			return OSR_NONE;
 		path[n++] = x;
-		v = right ? d->edge[x].left : d->edge[x].right;
+		v = right ? demand->edge[x].left : demand->edge[x].right;
 		right = !right;
 		from = to;
 		to = swap;
 	}
 }
 
-static void exchange(struct work *w, uint32_t a, uint32_t b, const uint32_t *path, uint32_t n)
+static void colour_exchange(struct work *w, uint32_t a, uint32_t b, const uint32_t *path,
+			    uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		lift(w, path[i]);
 	for (uint32_t i = 0; i < n; i++)
-		put(w, path[i], i % 2 ? a : b);
+		colour_put(w, path[i], i % 2 ? a : b);
 }
 
 /*
@@ -394,7 +398,7 @@ static bool insert(struct work *w, uint32_t e, uint32_t *path)
 		if (l[a] != OSR_NONE || !osr__may(w->d, e, a % w->d->n_planes))
 			continue;
 		if (r[a] == OSR_NONE) {
-			put(w, e, a);
+			colour_put(w, e, a);
 			return true;
 		}
 		for (uint32_t b = 0; b < w->n_slots; b++) {
@@ -402,8 +406,8 @@ static bool insert(struct work *w, uint32_t e, uint32_t *path)
 
 			if (n == OSR_NONE)
 				continue;
-			exchange(w, a, b, path, n);
-			put(w, e, a);
+			colour_exchange(w, a, b, path, n);
+			colour_put(w, e, a);
 			return true;
 		}
 	}
@@ -411,53 +415,53 @@ static bool insert(struct work *w, uint32_t e, uint32_t *path)
 }
 
 static enum osr_status colour_unlike(struct work *w, struct osr_arena *scratch,
-				     struct osr__colouring *c, bool unit_weights)
+				     struct osr__colouring *colouring, bool unit_weights)
 {
-	const struct osr__demand *d = w->d;
-	size_t n = (size_t)d->n_nodes * d->n_planes;
-	uint32_t *l = osr_alloc(scratch, d->n_nodes, sizeof(uint32_t));
-	uint32_t *r = osr_alloc(scratch, d->n_nodes, sizeof(uint32_t));
-	uint32_t *path = osr_alloc(scratch, d->n_edges, sizeof(uint32_t));
+	const struct osr__demand *demand = w->d;
+	size_t n = (size_t)demand->n_nodes * demand->n_planes;
+	uint32_t *l = osr_alloc(scratch, demand->n_nodes, sizeof(uint32_t));
+	uint32_t *r = osr_alloc(scratch, demand->n_nodes, sizeof(uint32_t));
+	uint32_t *path = osr_alloc(scratch, demand->n_edges, sizeof(uint32_t));
 	struct loads x;
 
 	if (!l || !r || !path)
 		return OSR_NOMEM;
 	if (unit_weights) {
-		if (make_slots(w, c->bound, scratch))
+		if (make_slots(w, colouring->bound, scratch))
 			return OSR_NOMEM;
 		slot_by_slot(w, l, r);
-		for (uint32_t e = 0; e < d->n_edges; e++)
+		for (uint32_t e = 0; e < demand->n_edges; e++)
 			if (w->class_of[e] == OSR_NONE)
 				insert(w, e, path);
-		for (uint32_t e = 0; e < d->n_edges; e++)
+		for (uint32_t e = 0; e < demand->n_edges; e++)
 			if (w->class_of[e] != OSR_NONE)
-				w->class_of[e] %= d->n_planes;
+				w->class_of[e] %= demand->n_planes;
 	}
 	if (add_up(w, scratch, &x))
 		return OSR_NOMEM;
-	spread(w, &x, c->bound, 64);
-	c->load = max(largest(x.up, n), largest(x.down, n));
-	c->n_classes = d->n_planes;
+	colour_spread(w, &x, colouring->bound, 64);
+	colouring->load = max(colour_largest(x.up, n), colour_largest(x.down, n));
+	colouring->n_classes = demand->n_planes;
 	return OSR_OK;
 }
 
-enum osr_status osr__colour(const struct osr__demand *d, struct osr_arena *scratch,
-			    uint32_t *class_of, struct osr__colouring *c)
+enum osr_status osr__colour(const struct osr__demand *demand, struct osr_arena *scratch,
+			    uint32_t *class_of, struct osr__colouring *colouring)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct work w = { .d = d, .class_of = class_of };
+	struct work w = { .d = demand, .class_of = class_of };
 	enum osr_status st;
 	bool unit_weights;
 
-	*c = (struct osr__colouring){ 0 };
-	if (!d->n_edges)
+	*colouring = (struct osr__colouring){ 0 };
+	if (!demand->n_edges)
 		return OSR_OK;
-	st = begin(&w, scratch);
+	st = colour_begin(&w, scratch);
 	if (!st)
-		st = lower_bound(d, scratch, &c->bound, &unit_weights);
+		st = lower_bound(demand, scratch, &colouring->bound, &unit_weights);
 	if (!st)
-		st = d->may ? colour_unlike(&w, scratch, c, unit_weights)
-			    : colour_alike(&w, scratch, c, unit_weights);
+		st = demand->may ? colour_unlike(&w, scratch, colouring, unit_weights)
+				 : colour_alike(&w, scratch, colouring, unit_weights);
 	osr_arena_reset(scratch, mark);
 	return st;
 }

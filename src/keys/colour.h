@@ -30,16 +30,16 @@ struct osr__colouring {
 	uint32_t bound;     /* no colouring has less */
 };
 
-static inline bool osr__may(const struct osr__demand *d, uint32_t e, uint32_t q)
+static inline bool osr__may(const struct osr__demand *demand, uint32_t e, uint32_t q)
 {
-	return !d->may || (d->may[(size_t)e * d->words + q / 64] >> (q % 64) & 1);
+	return !demand->may || (demand->may[(size_t)e * demand->words + q / 64] >> (q % 64) & 1);
 }
 
 /*
  * class_of[n_edges]. Without `may` classes are interchangeable: any one-to-one map to planes loads
  * the cables alike. With it, class q is plane q, and all planes count as classes. OSR_NOMEM.
  */
-enum osr_status osr__colour(const struct osr__demand *d, struct osr_arena *scratch,
-			    uint32_t *class_of, struct osr__colouring *c);
+enum osr_status osr__colour(const struct osr__demand *demand, struct osr_arena *scratch,
+			    uint32_t *class_of, struct osr__colouring *colouring);
 
 #endif

@@ -18,7 +18,7 @@ struct making {
 	struct osr_diag *diag;
 };
 
-static enum osr_status nomem(struct osr_diag *diag)
+static enum osr_status key_nomem(struct osr_diag *diag)
 {
 	return osr_fail(diag, OSR_NOMEM, "out of memory for a routing key");
 }
@@ -26,7 +26,7 @@ static enum osr_status nomem(struct osr_diag *diag)
 /* The tree of the pairs, and numbers that exist. */
 static enum osr_status check_pairs(struct making *m, const struct osr_pair *pairs, uint32_t n_pairs)
 {
-	const struct osr_fabric *f = m->p->f;
+	const struct osr_fabric *fabric = m->p->f;
 
 	m->key->tree = OSR_NONE;
 	for (uint32_t i = 0; i < n_pairs; i++) {
@@ -37,11 +37,11 @@ static enum osr_status check_pairs(struct making *m, const struct osr_pair *pair
 		for (unsigned k = 0; k < 2; k++) {
 			uint32_t tree;
 
-			if (end[k] >= f->n_terminals)
+			if (end[k] >= fabric->n_terminals)
 				return osr_fail(m->diag, OSR_INVAL,
 						"pair %u names end port %u of %u", i, end[k],
-						f->n_terminals);
-			tree = m->p->sw_tree[f->term_switch[end[k]]];
+						fabric->n_terminals);
+			tree = m->p->sw_tree[fabric->term_switch[end[k]]];
 			if (tree == OSR_NONE || m->p->term_index[end[k]] == OSR_NONE)
 				continue;
 			if (m->key->tree == OSR_NONE)
@@ -55,7 +55,7 @@ static enum osr_status check_pairs(struct making *m, const struct osr_pair *pair
 }
 
 /* Places below the top must be switches of their own: their cables up are not told apart. */
-static enum osr_status check_tree(const struct making *m)
+static enum osr_status key_check_tree(const struct making *m)
 {
 	const struct osr_pgft_tree *tree = m->tree;
 	char buf[32];
@@ -79,7 +79,7 @@ static enum osr_status check_tree(const struct making *m)
 	return OSR_OK;
 }
 
-static bool is_host(const struct making *m, uint32_t term)
+static bool key_is_host(const struct making *m, uint32_t term)
 {
 	uint32_t s = m->p->f->term_switch[term];
 
@@ -100,11 +100,11 @@ static bool is_joined(const struct making *m, uint32_t from, uint32_t to)
 
 static int by_leaf_and_end(const void *a, const void *b)
 {
-	const struct osr_key_unit *x = a, *y = b;
+	const struct osr_key_unit *key_unit = a, *unit = b;
 
-	if (x->leaf != y->leaf)
-		return x->leaf < y->leaf ? -1 : 1;
-	return x->to < y->to ? -1 : x->to > y->to;
+	if (key_unit->leaf != unit->leaf)
+		return key_unit->leaf < unit->leaf ? -1 : 1;
+	return key_unit->to < unit->to ? -1 : key_unit->to > unit->to;
 }
 
 /* Pairs that leave their leaf, one unit each, sorted and joined. */
@@ -116,11 +116,11 @@ static enum osr_status make_units(struct making *m, const struct osr_pair *pairs
 	uint32_t n = 0, kept = 0;
 
 	if (!unit)
-		return nomem(m->diag);
+		return key_nomem(m->diag);
 	for (uint32_t i = 0; i < n_pairs; i++) {
 		uint32_t from = pairs[i].from, to = pairs[i].to;
 
-		if (!is_host(m, from) || !is_host(m, to))
+		if (!key_is_host(m, from) || !key_is_host(m, to))
 			m->key->n_left_out++;
 		else if (sw[from] == sw[to])
 			m->key->n_local++;
@@ -156,7 +156,7 @@ static enum osr_status count_host_flows(struct making *m, const struct osr_pair 
 	uint32_t *receives = osr_calloc(m->scratch, n, sizeof(*receives));
 
 	if (!sends || !receives)
-		return nomem(m->diag);
+		return key_nomem(m->diag);
 	for (uint32_t i = 0; i < n_pairs; i++) {
 		uint32_t s = ++sends[pairs[i].from], r = ++receives[pairs[i].to];
 
@@ -193,15 +193,15 @@ static enum osr_status bound_of_level(struct making *m, uint32_t t)
 	uint32_t below = m->tree->m_product[t] / m->tree->m_product[1];
 
 	if (!out || !in)
-		return nomem(m->diag);
+		return key_nomem(m->diag);
 	for (uint32_t i = 0; i < m->key->n_units; i++) {
-		const struct osr_key_unit *u = &m->key->unit[i];
-		uint32_t a = m->p->sw_a[u->leaf] / below;
-		uint32_t ad = m->p->sw_a[m->p->f->term_switch[u->to]] / below;
+		const struct osr_key_unit *key_unit = &m->key->unit[i];
+		uint32_t a = m->p->sw_a[key_unit->leaf] / below;
+		uint32_t ad = m->p->sw_a[m->p->f->term_switch[key_unit->to]] / below;
 
 		if (a != ad) {
-			out[a] += u->weight;
-			in[ad] += u->weight;
+			out[a] += key_unit->weight;
+			in[ad] += key_unit->weight;
 		}
 	}
 	for (uint32_t a = 0; a < n; a++) {
@@ -220,33 +220,33 @@ static enum osr_status classify(struct making *m)
 	struct osr_key *key = m->key;
 	struct osr__flow *flow = osr_alloc(m->scratch, key->n_units, sizeof(*flow));
 	uint32_t *class_of = osr_alloc(m->scratch, key->n_units, sizeof(*class_of));
-	struct osr__colouring c;
-	struct osr__demand d;
+	struct osr__colouring colouring;
+	struct osr__demand demand;
 
 	if (!flow || !class_of)
-		return nomem(m->diag);
+		return key_nomem(m->diag);
 	for (uint32_t i = 0; i < key->n_units; i++) {
-		const struct osr_key_unit *u = &key->unit[i];
+		const struct osr_key_unit *key_unit = &key->unit[i];
 
 		flow[i] = (struct osr__flow){
-			.a = m->p->sw_a[u->leaf],
-			.ad = m->p->sw_a[m->p->f->term_switch[u->to]],
-			.to = u->to,
-			.weight = u->weight,
+			.a = m->p->sw_a[key_unit->leaf],
+			.ad = m->p->sw_a[m->p->f->term_switch[key_unit->to]],
+			.to = key_unit->to,
+			.weight = key_unit->weight,
 		};
 	}
-	if (osr__demand_of(m->p, m->tree, 1, flow, key->n_units, m->scratch, &d) ||
-	    osr__colour(&d, m->scratch, class_of, &c))
-		return nomem(m->diag);
+	if (osr__demand_of(m->p, m->tree, 1, flow, key->n_units, m->scratch, &demand) ||
+	    osr__colour(&demand, m->scratch, class_of, &colouring))
+		return key_nomem(m->diag);
 	for (uint32_t i = 0; i < key->n_units; i++)
 		key->unit[i].class = class_of[i];
-	key->n_classes = c.n_classes;
-	key->bound = c.bound;
+	key->n_classes = colouring.n_classes;
+	key->bound = colouring.bound;
 	return OSR_OK;
 }
 
-static enum osr_status make(struct making *m, const struct osr_pair *pairs, uint32_t n_pairs,
-			    struct osr_arena *result)
+static enum osr_status key_make(struct making *m, const struct osr_pair *pairs, uint32_t n_pairs,
+				struct osr_arena *result)
 {
 	enum osr_status st = check_pairs(m, pairs, n_pairs);
 
@@ -257,7 +257,7 @@ static enum osr_status make(struct making *m, const struct osr_pair *pairs, uint
 		return st;
 	}
 	m->tree = &m->p->tree[m->key->tree];
-	st = check_tree(m);
+	st = key_check_tree(m);
 	if (!st)
 		st = make_units(m, pairs, n_pairs, result);
 	if (st || !m->key->n_units)
@@ -268,16 +268,16 @@ static enum osr_status make(struct making *m, const struct osr_pair *pairs, uint
 	return st;
 }
 
-enum osr_status osr_key_make(const struct osr_pgft *p, const struct osr_pair *pairs,
+enum osr_status osr_key_make(const struct osr_pgft *pgft, const struct osr_pair *pairs,
 			     uint32_t n_pairs, struct osr_arena *scratch, struct osr_arena *result,
 			     struct osr_key *key, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct making m = { .p = p, .key = key, .scratch = scratch, .diag = diag };
+	struct making m = { .p = pgft, .key = key, .scratch = scratch, .diag = diag };
 	enum osr_status st;
 
 	*key = (struct osr_key){ .n_pairs = n_pairs };
-	st = make(&m, pairs, n_pairs, result);
+	st = key_make(&m, pairs, n_pairs, result);
 	osr_arena_reset(scratch, mark);
 	return st;
 }

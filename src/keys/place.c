@@ -37,19 +37,19 @@ struct sorted {
 
 static int by_group(const void *x, const void *y)
 {
-	const struct osr__flow *a = &((const struct sorted *)x)->flow;
+	const struct osr__flow *flow = &((const struct sorted *)x)->flow;
 	const struct osr__flow *b = &((const struct sorted *)y)->flow;
 
-	if (a->b != b->b)
-		return a->b < b->b ? -1 : 1;
-	if (a->a != b->a)
-		return a->a < b->a ? -1 : 1;
-	return a->to < b->to ? -1 : a->to > b->to;
+	if (flow->b != b->b)
+		return flow->b < b->b ? -1 : 1;
+	if (flow->a != b->a)
+		return flow->a < b->a ? -1 : 1;
+	return flow->to < b->to ? -1 : flow->to > b->to;
 }
 
-static bool is_same_flow(const struct osr__flow *a, const struct osr__flow *b)
+static bool is_same_flow(const struct osr__flow *flow, const struct osr__flow *b)
 {
-	return a->b == b->b && a->a == b->a && a->to == b->to;
+	return flow->b == b->b && flow->a == b->a && flow->to == b->to;
 }
 
 static enum osr_status first_level(struct placing *x)
@@ -60,13 +60,13 @@ static enum osr_status first_level(struct placing *x)
 	if (!flow)
 		return OSR_NOMEM;
 	for (uint32_t i = 0; i < n; i++) {
-		const struct osr_key_unit *u = &x->key->unit[i];
+		const struct osr_key_unit *key_unit = &x->key->unit[i];
 
 		flow[i] = (struct osr__flow){
-			.a = x->p->sw_a[u->leaf],
-			.ad = x->p->sw_a[x->p->f->term_switch[u->to]],
-			.to = u->to,
-			.weight = u->weight,
+			.a = x->p->sw_a[key_unit->leaf],
+			.ad = x->p->sw_a[x->p->f->term_switch[key_unit->to]],
+			.to = key_unit->to,
+			.weight = key_unit->weight,
 			.next = OSR_NONE,
 		};
 	}
@@ -76,7 +76,7 @@ static enum osr_status first_level(struct placing *x)
 }
 
 /* What goes on above level t, as flows of level t + 1; what meets one another is one flow. */
-static enum osr_status next_level(struct placing *x, uint32_t t)
+static enum osr_status place_next_level(struct placing *x, uint32_t t)
 {
 	const struct osr_pgft_tree *tree = x->tree;
 	struct sorted *list = osr_alloc(x->scratch, x->n_flows[t], sizeof(*list));
@@ -85,14 +85,14 @@ static enum osr_status next_level(struct placing *x, uint32_t t)
 	if (!list)
 		return OSR_NOMEM;
 	for (uint32_t i = 0; i < x->n_flows[t]; i++) {
-		struct osr__flow f = x->flow[t][i];
+		struct osr__flow flow = x->flow[t][i];
 
-		f.b = osr__b_above(tree, t, f.b, f.q);
-		f.a /= tree->m[t + 1];
-		f.ad /= tree->m[t + 1];
-		f.next = OSR_NONE;
-		if (f.a != f.ad)
-			list[n++] = (struct sorted){ f, i };
+		flow.b = osr__b_above(tree, t, flow.b, flow.q);
+		flow.a /= tree->m[t + 1];
+		flow.ad /= tree->m[t + 1];
+		flow.next = OSR_NONE;
+		if (flow.a != flow.ad)
+			list[n++] = (struct sorted){ flow, i };
 	}
 	qsort(list, n, sizeof(*list), by_group);
 	x->flow[t + 1] = osr_alloc(x->scratch, n, sizeof(*x->flow[t + 1]));
@@ -112,13 +112,13 @@ static enum osr_status next_level(struct placing *x, uint32_t t)
 /* Planes of one group -------------------------------------------------------------------------- */
 
 /* ARK, see OSR_KEY_AS_IS: a map of its own for each group. */
-static void spread_planes(const struct placing *x, uint32_t t, uint32_t b, const struct osr__demand *d,
-			  uint32_t *plane_of)
+static void spread_planes(const struct placing *x, uint32_t t, uint32_t b,
+			  const struct osr__demand *demand, uint32_t *plane_of)
 {
 	struct osr_prng prng = { x->key->spread ^ ((uint64_t)t << 56 | (uint64_t)b << 24) };
 
-	if (x->choice == OSR_KEY_AS_IS && x->key->spread && !d->may)
-		osr_prng_shuffle(&prng, plane_of, d->n_planes);
+	if (x->choice == OSR_KEY_AS_IS && x->key->spread && !demand->may)
+		osr_prng_shuffle(&prng, plane_of, demand->n_planes);
 }
 
 /* Flows [first .. first + n) of level t are those of one group. */
@@ -128,29 +128,29 @@ static enum osr_status place_group(const struct placing *x, uint32_t t, uint32_t
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct osr__flow *flow = x->flow[t] + first;
 	uint32_t *class_of = osr_alloc(scratch, n, sizeof(*class_of)), *plane_of = NULL;
-	struct osr__colouring c = { .n_classes = x->key->n_classes };
-	struct osr__demand d = { 0 };
+	struct osr__colouring colouring = { .n_classes = x->key->n_classes };
+	struct osr__demand demand = { 0 };
 	enum osr_status st = OSR_NOMEM;
 
 	if (class_of)
-		st = osr__demand_of(x->p, x->tree, t, flow, n, scratch, &d);
+		st = osr__demand_of(x->p, x->tree, t, flow, n, scratch, &demand);
 	if (!st) {
-		plane_of = osr_alloc(scratch, d.n_planes, sizeof(*plane_of));
+		plane_of = osr_alloc(scratch, demand.n_planes, sizeof(*plane_of));
 		st = plane_of ? OSR_OK : OSR_NOMEM;
 	}
 	for (uint32_t i = 0; !st && t == 1 && i < n; i++)
 		class_of[i] = x->key->unit[first + i].class;
 	if (!st && t > 1)
-		st = osr__colour(&d, scratch, class_of, &c);
+		st = osr__colour(&demand, scratch, class_of, &colouring);
 	if (!st)
-		st = osr__choose(x->p, x->tree, t, flow->b, &d, class_of, c.n_classes, x->load,
-				 x->choice, scratch, plane_of);
+		st = osr__choose(x->p, x->tree, t, flow->b, &demand, class_of, colouring.n_classes,
+				 x->load, x->choice, scratch, plane_of);
 	if (!st)
-		spread_planes(x, t, flow->b, &d, plane_of);
+		spread_planes(x, t, flow->b, &demand, plane_of);
 	for (uint32_t i = 0; !st && i < n; i++)
 		flow[i].q = plane_of[class_of[i]];
 	if (!st)
-		st = osr__balance(x->p, x->tree, t, &d, x->key->bound, flow, n, scratch);
+		st = osr__balance(x->p, x->tree, t, &demand, x->key->bound, flow, n, scratch);
 	osr_arena_reset(scratch, mark);
 	return st;
 }
@@ -208,19 +208,19 @@ struct writing {
  * One step: the entry for this destination. Where another unit for the same destination has been
  * before, its entry counts, because a table has one.
  */
-static uint32_t step(const struct osr_fabric *f, struct writing *w, uint32_t channel, uint32_t to,
-		     uint32_t weight)
+static uint32_t place_step(const struct osr_fabric *fabric, struct writing *w, uint32_t channel,
+			   uint32_t to, uint32_t weight)
 {
-	uint32_t s = f->chan_src[channel];
+	uint32_t s = fabric->chan_src[channel];
 
 	if (w->stamp[s] != to + 1) {
 		w->stamp[s] = to + 1;
-		w->port[s] = f->chan_port[channel];
+		w->port[s] = fabric->chan_port[channel];
 		w->r->entry[w->r->n_entries++] = (struct osr_key_entry){ s, to, w->port[s] };
 	}
-	channel = osr_port_channel(f, s, w->port[s]);
+	channel = osr_port_channel(fabric, s, w->port[s]);
 	w->carried[channel] += weight;
-	return f->chan_dst[channel];
+	return fabric->chan_dst[channel];
 }
 
 /* The channels of a unit as its planes have it: up to where the ends meet, and down. */
@@ -247,66 +247,68 @@ static uint32_t list_way(const struct placing *x, uint32_t unit, uint32_t *way)
  */
 static void write_unit(const struct placing *x, struct writing *w, uint32_t unit)
 {
-	const struct osr_fabric *f = x->p->f;
-	const struct osr_key_unit *u = &x->key->unit[unit];
-	uint32_t way[2 * OSR_PGFT_MAX_LEVELS], n = list_way(x, unit, way), at = u->leaf;
+	const struct osr_fabric *fabric = x->p->f;
+	const struct osr_key_unit *key_unit = &x->key->unit[unit];
+	uint32_t way[2 * OSR_PGFT_MAX_LEVELS], n = list_way(x, unit, way), at = key_unit->leaf;
 
-	for (uint32_t i = 0; i < n && f->chan_src[way[i]] == at; i++)
-		at = step(f, w, way[i], u->to, u->weight);
-	while (at != f->term_switch[u->to])
-		at = step(f, w, osr_port_channel(f, at, w->port[at]), u->to, u->weight);
+	for (uint32_t i = 0; i < n && fabric->chan_src[way[i]] == at; i++)
+		at = place_step(fabric, w, way[i], key_unit->to, key_unit->weight);
+	while (at != fabric->term_switch[key_unit->to])
+		at = place_step(fabric, w, osr_port_channel(fabric, at, w->port[at]), key_unit->to,
+				key_unit->weight);
 }
 
 static int by_end(const void *x, const void *y, void *units)
 {
-	const struct osr_key_unit *u = units;
+	const struct osr_key_unit *key_unit = units;
 	uint32_t i = *(const uint32_t *)x, j = *(const uint32_t *)y;
 
-	if (u[i].to != u[j].to)
-		return u[i].to < u[j].to ? -1 : 1;
+	if (key_unit[i].to != key_unit[j].to)
+		return key_unit[i].to < key_unit[j].to ? -1 : 1;
 	return i < j ? -1 : 1;
 }
 
 static enum osr_status list_links(const struct placing *x, const struct writing *w,
 				  struct osr_arena *result)
 {
-	struct osr_key_routes *r = w->r;
+	struct osr_key_routes *key_routes = w->r;
 	uint32_t n = x->p->f->n_channels, n_links = 0;
 
 	for (uint32_t c = 0; c < n; c++)
 		n_links += w->carried[c] > 0;
-	r->link = osr_alloc(result, n_links, sizeof(*r->link));
-	r->flows = osr_alloc(result, n_links, sizeof(*r->flows));
-	if (!r->link || !r->flows)
+	key_routes->link = osr_alloc(result, n_links, sizeof(*key_routes->link));
+	key_routes->flows = osr_alloc(result, n_links, sizeof(*key_routes->flows));
+	if (!key_routes->link || !key_routes->flows)
 		return OSR_NOMEM;
 	for (uint32_t c = 0; c < n; c++) {
 		uint32_t flows = w->carried[c], all = flows + (x->load ? x->load[c] : 0);
 
 		if (!flows)
 			continue;
-		r->link[r->n_links] = c;
-		r->flows[r->n_links++] = flows;
-		r->contention = flows > r->contention ? flows : r->contention;
-		r->max_load = all > r->max_load ? all : r->max_load;
+		key_routes->link[key_routes->n_links] = c;
+		key_routes->flows[key_routes->n_links++] = flows;
+		key_routes->contention =
+			flows > key_routes->contention ? flows : key_routes->contention;
+		key_routes->max_load = all > key_routes->max_load ? all : key_routes->max_load;
 	}
 	return OSR_OK;
 }
 
 static enum osr_status write_entries(const struct placing *x, struct osr_arena *result,
-				     struct osr_key_routes *r)
+				     struct osr_key_routes *key_routes)
 {
-	const struct osr_fabric *f = x->p->f;
+	const struct osr_fabric *fabric = x->p->f;
 	uint32_t n = x->key->n_units, hops = 2 * (x->tree->h - 1);
 	uint32_t *order = osr_alloc(x->scratch, n, sizeof(*order));
 	struct writing w = {
-		.r = r,
-		.stamp = osr_calloc(x->scratch, f->n_switches, sizeof(uint32_t)),
-		.port = osr_alloc(x->scratch, f->n_switches, 1),
-		.carried = osr_calloc(x->scratch, f->n_channels, sizeof(uint32_t)),
+		.r = key_routes,
+		.stamp = osr_calloc(x->scratch, fabric->n_switches, sizeof(uint32_t)),
+		.port = osr_alloc(x->scratch, fabric->n_switches, 1),
+		.carried = osr_calloc(x->scratch, fabric->n_channels, sizeof(uint32_t)),
 	};
 
-	r->entry = osr_alloc(result, (size_t)n * hops, sizeof(*r->entry));
-	if (!order || !w.stamp || !w.port || !w.carried || !r->entry)
+	key_routes->entry = osr_alloc(result, (size_t)n * hops, sizeof(*key_routes->entry));
+	if (!order || !w.stamp || !w.port || !w.carried || !key_routes->entry)
 		return OSR_NOMEM;
 	for (uint32_t i = 0; i < n; i++)
 		order[i] = i;
@@ -316,21 +318,22 @@ static enum osr_status write_entries(const struct placing *x, struct osr_arena *
 	return list_links(x, &w, result);
 }
 
-static enum osr_status place(struct placing *x, struct osr_arena *result, struct osr_key_routes *r)
+static enum osr_status place_place(struct placing *x, struct osr_arena *result,
+				   struct osr_key_routes *key_routes)
 {
 	enum osr_status st = first_level(x);
 
 	if (!st)
 		st = place_level(x, 1);
 	for (uint32_t t = 1; t + 1 < x->tree->h && !st; t++) {
-		st = next_level(x, t);
+		st = place_next_level(x, t);
 		if (!st)
 			st = place_level(x, t + 1);
 	}
-	return st ? st : write_entries(x, result, r);
+	return st ? st : write_entries(x, result, key_routes);
 }
 
-enum osr_status osr_key_place(const struct osr_pgft *p, const struct osr_key *key,
+enum osr_status osr_key_place(const struct osr_pgft *pgft, const struct osr_key *key,
 			      const uint32_t *load, enum osr_key_choice choice,
 			      const struct osr_parallel *parallel, struct osr_arena *scratch,
 			      struct osr_arena *result, struct osr_key_routes *routes,
@@ -338,7 +341,7 @@ enum osr_status osr_key_place(const struct osr_pgft *p, const struct osr_key *ke
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct placing x = {
-		.p = p,
+		.p = pgft,
 		.key = key,
 		.load = load,
 		.choice = choice,
@@ -349,8 +352,8 @@ enum osr_status osr_key_place(const struct osr_pgft *p, const struct osr_key *ke
 
 	*routes = (struct osr_key_routes){ 0 };
 	if (key->n_units) {
-		x.tree = &p->tree[key->tree];
-		st = place(&x, result, routes);
+		x.tree = &pgft->tree[key->tree];
+		st = place_place(&x, result, routes);
 	}
 	osr_arena_reset(scratch, mark);
 	return st ? osr_fail(diag, st, "out of memory for the routes of a key") : OSR_OK;

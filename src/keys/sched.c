@@ -15,32 +15,32 @@
 
 struct osr_sched *osr_sched_new(const struct osr_sched_limits *limits)
 {
-	struct osr_sched *s = calloc(1, sizeof(*s));
+	struct osr_sched *sched = calloc(1, sizeof(*sched));
 
-	if (s) {
-		s->limits = *limits;
-		s->next_id = 1;
+	if (sched) {
+		sched->limits = *limits;
+		sched->next_id = 1;
 	}
-	return s;
+	return sched;
 }
 
 /* The lock ------------------------------------------------------------------------------------- */
 
-void osr_sched_share(struct osr_sched *s, const struct osr_sched_lock *lock)
+void osr_sched_share(struct osr_sched *sched, const struct osr_sched_lock *lock)
 {
-	s->lock = *lock;
+	sched->lock = *lock;
 }
 
-void osr_sched_take(struct osr_sched *s)
+void osr_sched_take(struct osr_sched *sched)
 {
-	if (s->lock.take)
-		s->lock.take(s->lock.ctx);
+	if (sched->lock.take)
+		sched->lock.take(sched->lock.ctx);
 }
 
-void osr_sched_leave(struct osr_sched *s)
+void osr_sched_leave(struct osr_sched *sched)
 {
-	if (s->lock.leave)
-		s->lock.leave(s->lock.ctx);
+	if (sched->lock.leave)
+		sched->lock.leave(sched->lock.ctx);
 }
 
 /* Applications --------------------------------------------------------------------------------- */
@@ -62,38 +62,38 @@ static void free_app(struct osr_sched_app *app)
 	free(app);
 }
 
-void osr_sched_free(struct osr_sched *s)
+void osr_sched_free(struct osr_sched *sched)
 {
-	if (!s)
+	if (!sched)
 		return;
-	for (uint32_t i = 0; i < s->n_apps; i++)
-		free_app(s->app[i]);
-	free(s->app);
-	osr_arena_free(&s->arena);
-	osr_arena_free(&s->scratch);
-	osr_arena_free(&s->work);
-	osr_arena_free(&s->held);
-	free(s);
+	for (uint32_t i = 0; i < sched->n_apps; i++)
+		free_app(sched->app[i]);
+	free(sched->app);
+	osr_arena_free(&sched->arena);
+	osr_arena_free(&sched->scratch);
+	osr_arena_free(&sched->work);
+	osr_arena_free(&sched->held);
+	free(sched);
 }
 
-struct osr_sched_app *osr_sched_row(const struct osr_sched *s, uint32_t i)
+struct osr_sched_app *osr_sched_row(const struct osr_sched *sched, uint32_t i)
 {
-	return i < s->n_apps ? s->app[i] : NULL;
+	return i < sched->n_apps ? sched->app[i] : NULL;
 }
 
-struct osr_sched_app *osr_sched_find(const struct osr_sched *s, uint32_t id)
+struct osr_sched_app *osr_sched_find(const struct osr_sched *sched, uint32_t id)
 {
-	uint32_t lo = 0, hi = s->n_apps;
+	uint32_t lo = 0, hi = sched->n_apps;
 
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
 
-		if (s->app[mid]->id < id)
+		if (sched->app[mid]->id < id)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	return lo < s->n_apps && s->app[lo]->id == id ? s->app[lo] : NULL;
+	return lo < sched->n_apps && sched->app[lo]->id == id ? sched->app[lo] : NULL;
 }
 
 void osr__sched_notice(struct osr_sched_app *app, const char *fmt, ...)
@@ -106,7 +106,7 @@ void osr__sched_notice(struct osr_sched_app *app, const char *fmt, ...)
 	app->n_notices++;
 }
 
-static enum osr_status nomem(struct osr_diag *diag)
+static enum osr_status sched_nomem(struct osr_diag *diag)
 {
 	return osr_fail(diag, OSR_NOMEM, "out of memory for an application's keys");
 }
@@ -146,79 +146,79 @@ static bool copy_pairs(struct osr_sched_key *key, const struct osr_pair *pair, u
 }
 
 /* Into the list, by id. */
-static bool add_app(struct osr_sched *s, struct osr_sched_app *app)
+static bool add_app(struct osr_sched *sched, struct osr_sched_app *app)
 {
-	uint32_t at = s->n_apps;
+	uint32_t at = sched->n_apps;
 
-	if (s->n_apps == s->room) {
-		uint32_t room = s->room ? 2 * s->room : 16;
+	if (sched->n_apps == sched->room) {
+		uint32_t room = sched->room ? 2 * sched->room : 16;
 		struct osr_sched_app **list =
-			realloc(s->app, room * sizeof(struct osr_sched_app *));
+			realloc(sched->app, room * sizeof(struct osr_sched_app *));
 
 		if (!list)
 			return false;
-		s->app = list;
-		s->room = room;
+		sched->app = list;
+		sched->room = room;
 	}
-	for (; at && s->app[at - 1]->id > app->id; at--)
-		s->app[at] = s->app[at - 1];
-	s->app[at] = app;
-	s->n_apps++;
-	if (app->id >= s->next_id)
-		s->next_id = app->id + 1;
+	for (; at && sched->app[at - 1]->id > app->id; at--)
+		sched->app[at] = sched->app[at - 1];
+	sched->app[at] = app;
+	sched->n_apps++;
+	if (app->id >= sched->next_id)
+		sched->next_id = app->id + 1;
 	return true;
 }
 
-static void remove_app(struct osr_sched *s, struct osr_sched_app *app)
+static void remove_app(struct osr_sched *sched, struct osr_sched_app *app)
 {
 	uint32_t at = 0;
 
-	while (s->app[at] != app)
+	while (sched->app[at] != app)
 		at++;
-	for (s->n_apps--; at < s->n_apps; at++)
-		s->app[at] = s->app[at + 1];
+	for (sched->n_apps--; at < sched->n_apps; at++)
+		sched->app[at] = sched->app[at + 1];
 	free_app(app);
 }
 
 /* Hosts ---------------------------------------------------------------------------------------- */
 
-uint32_t osr_sched_terminal(const struct osr_sched *s, uint64_t port_guid)
+uint32_t osr_sched_terminal(const struct osr_sched *sched, uint64_t port_guid)
 {
-	uint32_t lo = 0, hi = s->has_fabric ? s->f.n_terminals : 0;
+	uint32_t lo = 0, hi = sched->has_fabric ? sched->f.n_terminals : 0;
 
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
 
-		if (s->port[mid].guid < port_guid)
+		if (sched->port[mid].guid < port_guid)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	if (!s->has_fabric || lo == s->f.n_terminals || s->port[lo].guid != port_guid)
+	if (!sched->has_fabric || lo == sched->f.n_terminals || sched->port[lo].guid != port_guid)
 		return OSR_NONE;
-	return s->port[lo].term;
+	return sched->port[lo].term;
 }
 
-const struct osr_fabric *osr_sched_present(const struct osr_sched *s)
+const struct osr_fabric *osr_sched_present(const struct osr_sched *sched)
 {
-	return s->has_fabric ? &s->f : NULL;
+	return sched->has_fabric ? &sched->f : NULL;
 }
 
-void osr__sched_resolve(const struct osr_sched *s, struct osr_sched_app *app)
+void osr__sched_resolve(const struct osr_sched *sched, struct osr_sched_app *app)
 {
 	for (uint32_t i = 0; i < app->n_ranks; i++)
-		app->term[i] = osr_sched_terminal(s, app->host[i]);
+		app->term[i] = osr_sched_terminal(sched, app->host[i]);
 }
 
-static enum osr_status take_hosts(struct osr_sched *s, struct osr_sched_app *app,
-				  const uint64_t *host, struct osr_diag *diag)
+static enum osr_status sched_take_hosts(struct osr_sched *sched, struct osr_sched_app *app,
+					const uint64_t *host, struct osr_diag *diag)
 {
 	memcpy(app->host, host, app->n_ranks * sizeof(*host));
-	osr__sched_resolve(s, app);
+	osr__sched_resolve(sched, app);
 	for (uint32_t i = 0; i < app->n_ranks; i++) {
 		uint32_t t = app->term[i];
 
-		if (t == OSR_NONE || s->f.term_role[t] == OSR_ROLE_SP0)
+		if (t == OSR_NONE || sched->f.term_role[t] == OSR_ROLE_SP0)
 			return osr_fail(diag, OSR_INVAL,
 					"rank %u: the fabric has no host port 0x%016llx", i,
 					(unsigned long long)host[i]);
@@ -227,25 +227,25 @@ static enum osr_status take_hosts(struct osr_sched *s, struct osr_sched_app *app
 }
 
 /* Hosts that no application has, one after the other in the order of the tree. */
-static enum osr_status choose_hosts(struct osr_sched *s, struct osr_sched_app *app,
+static enum osr_status choose_hosts(struct osr_sched *sched, struct osr_sched_app *app,
 				    struct osr_diag *diag)
 {
-	bool *used = osr_calloc(&s->scratch, s->f.n_terminals, sizeof(*used));
+	bool *used = osr_calloc(&sched->scratch, sched->f.n_terminals, sizeof(*used));
 	uint32_t n = 0;
 
 	if (!used)
-		return nomem(diag);
-	for (uint32_t i = 0; i < s->n_apps; i++)
-		for (uint32_t r = 0; r < s->app[i]->n_ranks; r++)
-			if (s->app[i]->term[r] != OSR_NONE)
-				used[s->app[i]->term[r]] = true;
-	for (uint32_t i = 0; i < s->p.n_order && n < app->n_ranks; i++) {
-		uint32_t t = s->p.order[i];
+		return sched_nomem(diag);
+	for (uint32_t i = 0; i < sched->n_apps; i++)
+		for (uint32_t r = 0; r < sched->app[i]->n_ranks; r++)
+			if (sched->app[i]->term[r] != OSR_NONE)
+				used[sched->app[i]->term[r]] = true;
+	for (uint32_t i = 0; i < sched->p.n_order && n < app->n_ranks; i++) {
+		uint32_t t = sched->p.order[i];
 
 		if (used[t])
 			continue;
 		app->term[n] = t;
-		app->host[n++] = s->f.term_guid[t];
+		app->host[n++] = sched->f.term_guid[t];
 	}
 	if (n < app->n_ranks)
 		return osr_fail(diag, OSR_INVAL, "%u hosts wanted, %u are without an application",
@@ -256,18 +256,18 @@ static enum osr_status choose_hosts(struct osr_sched *s, struct osr_sched_app *a
 /* LID offsets ---------------------------------------------------------------------------------- */
 
 /* Offsets that applications on the same hosts have. */
-static enum osr_status used_offsets(struct osr_sched *s, const struct osr_sched_app *app,
+static enum osr_status used_offsets(struct osr_sched *sched, const struct osr_sched_app *app,
 				    bool used[MAX_OFFSETS], struct osr_diag *diag)
 {
-	bool *here = osr_calloc(&s->scratch, s->f.n_terminals, sizeof(*here));
+	bool *here = osr_calloc(&sched->scratch, sched->f.n_terminals, sizeof(*here));
 
 	if (!here)
-		return nomem(diag);
+		return sched_nomem(diag);
 	memset(used, 0, MAX_OFFSETS * sizeof(*used));
 	for (uint32_t i = 0; i < app->n_ranks; i++)
 		here[app->term[i]] = true;
-	for (uint32_t i = 0; i < s->n_apps; i++) {
-		const struct osr_sched_app *other = s->app[i];
+	for (uint32_t i = 0; i < sched->n_apps; i++) {
+		const struct osr_sched_app *other = sched->app[i];
 		bool shares = false;
 
 		for (uint32_t r = 0; r < other->n_ranks && !shares; r++)
@@ -279,51 +279,53 @@ static enum osr_status used_offsets(struct osr_sched *s, const struct osr_sched_
 }
 
 /* On every host some offsets are left to other users. */
-static enum osr_status check_quota(struct osr_sched *s, const struct osr_sched_app *app,
+static enum osr_status check_quota(struct osr_sched *sched, const struct osr_sched_app *app,
 				   struct osr_diag *diag)
 {
-	uint32_t *has = osr_calloc(&s->scratch, s->f.n_terminals, sizeof(*has));
-	uint32_t *seen = osr_calloc(&s->scratch, s->f.n_terminals, sizeof(*seen));
+	uint32_t *has = osr_calloc(&sched->scratch, sched->f.n_terminals, sizeof(*has));
+	uint32_t *seen = osr_calloc(&sched->scratch, sched->f.n_terminals, sizeof(*seen));
 	char buf[32];
 
-	if (!s->limits.max_offsets_of_owner || !app->owner)
+	if (!sched->limits.max_offsets_of_owner || !app->owner)
 		return OSR_OK;
 	if (!has || !seen)
-		return nomem(diag);
-	for (uint32_t i = 0; i < s->n_apps; i++)
-		for (uint32_t r = 0; s->app[i]->owner == app->owner && r < s->app[i]->n_ranks; r++) {
-			uint32_t t = s->app[i]->term[r];
+		return sched_nomem(diag);
+	for (uint32_t i = 0; i < sched->n_apps; i++)
+		for (uint32_t r = 0;
+		     sched->app[i]->owner == app->owner && r < sched->app[i]->n_ranks; r++) {
+			uint32_t t = sched->app[i]->term[r];
 
 			if (t == OSR_NONE || seen[t] == i + 1)
 				continue;
 			seen[t] = i + 1;
-			has[t] += s->app[i]->n_slots;
+			has[t] += sched->app[i]->n_slots;
 		}
 	for (uint32_t r = 0; r < app->n_ranks; r++)
-		if (has[app->term[r]] + app->n_slots > s->limits.max_offsets_of_owner)
-			return osr_fail(diag, OSR_INVAL,
-					"%u LID offset%s wanted; user %u has %u on host %s already, and "
-					"at most %u are given to a user",
-					app->n_slots, app->n_slots == 1 ? "" : "s", app->owner,
-					has[app->term[r]], osr_terminal_name(&s->f, app->term[r], buf),
-					s->limits.max_offsets_of_owner);
+		if (has[app->term[r]] + app->n_slots > sched->limits.max_offsets_of_owner)
+			return osr_fail(
+				diag, OSR_INVAL,
+				"%u LID offset%s wanted; user %u has %u on host %s already, and "
+				"at most %u are given to a user",
+				app->n_slots, app->n_slots == 1 ? "" : "s", app->owner,
+				has[app->term[r]], osr_terminal_name(&sched->f, app->term[r], buf),
+				sched->limits.max_offsets_of_owner);
 	return OSR_OK;
 }
 
-static enum osr_status take_offsets(struct osr_sched *s, struct osr_sched_app *app,
+static enum osr_status take_offsets(struct osr_sched *sched, struct osr_sched_app *app,
 				    struct osr_diag *diag)
 {
 	uint32_t n_lids = MAX_OFFSETS, n = 0, n_used = 0;
 	bool used[MAX_OFFSETS];
-	enum osr_status st = used_offsets(s, app, used, diag);
+	enum osr_status st = used_offsets(sched, app, used, diag);
 
 	if (!st)
-		st = check_quota(s, app, diag);
+		st = check_quota(sched, app, diag);
 	if (st)
 		return st;
 	for (uint32_t i = 0; i < app->n_ranks; i++)
-		if (1u << s->f.term_lmc[app->term[i]] < n_lids)
-			n_lids = 1u << s->f.term_lmc[app->term[i]];
+		if (1u << sched->f.term_lmc[app->term[i]] < n_lids)
+			n_lids = 1u << sched->f.term_lmc[app->term[i]];
 	for (uint32_t o = 1; o < n_lids; o++) {
 		n_used += used[o];
 		if (!used[o] && n < app->n_slots)
@@ -342,43 +344,43 @@ static enum osr_status take_offsets(struct osr_sched *s, struct osr_sched_app *a
 
 /* Placing -------------------------------------------------------------------------------------- */
 
-static enum osr_status check_limits(const struct osr_sched *s, const struct osr_sched_in *in,
+static enum osr_status check_limits(const struct osr_sched *sched, const struct osr_sched_in *in,
 				    struct osr_diag *diag)
 {
 	uint32_t n_of_owner = 0;
 	uint64_t n_pairs = 0;
 
-	if (!s->has_fabric)
+	if (!sched->has_fabric)
 		return osr_fail(diag, OSR_NOT_APPLICABLE, "no fabric has been routed yet");
-	if (!s->is_tree)
+	if (!sched->is_tree)
 		return osr_fail(diag, OSR_NOT_APPLICABLE, "no keys on this fabric: %s",
-				s->no_tree.text);
-	for (uint32_t i = 0; i < s->n_apps; i++)
-		n_of_owner += s->app[i]->owner == in->owner;
-	if (s->n_apps >= s->limits.max_apps ||
-	    (in->owner && n_of_owner >= s->limits.max_apps_of_owner))
+				sched->no_tree.text);
+	for (uint32_t i = 0; i < sched->n_apps; i++)
+		n_of_owner += sched->app[i]->owner == in->owner;
+	if (sched->n_apps >= sched->limits.max_apps ||
+	    (in->owner && n_of_owner >= sched->limits.max_apps_of_owner))
 		return osr_fail(diag, OSR_INVAL,
 				"%u applications have keys, %u of them of user %u: no more are "
 				"taken",
-				s->n_apps, n_of_owner, in->owner);
-	if (!in->n_ranks || !in->n_keys || in->n_keys > s->limits.max_keys)
+				sched->n_apps, n_of_owner, in->owner);
+	if (!in->n_ranks || !in->n_keys || in->n_keys > sched->limits.max_keys)
 		return osr_fail(diag, OSR_INVAL,
 				"%u hosts and %u patterns: expected one at least, and at most %u "
 				"patterns",
-				in->n_ranks, in->n_keys, s->limits.max_keys);
+				in->n_ranks, in->n_keys, sched->limits.max_keys);
 	if (in->n_offsets > in->n_keys)
 		return osr_fail(diag, OSR_INVAL, "%u LID offsets wanted for %u patterns",
 				in->n_offsets, in->n_keys);
 	for (uint32_t k = 0; k < in->n_keys; k++)
 		n_pairs += in->n_pairs[k];
-	if (n_pairs > s->limits.max_pairs)
+	if (n_pairs > sched->limits.max_pairs)
 		return osr_fail(diag, OSR_INVAL, "%llu pairs of ranks, at most %u are taken",
-				(unsigned long long)n_pairs, s->limits.max_pairs);
+				(unsigned long long)n_pairs, sched->limits.max_pairs);
 	return OSR_OK;
 }
 
-static enum osr_status check_ranks(uint32_t n_ranks, const struct osr_pair *pair, uint32_t n,
-				   uint32_t key, struct osr_diag *diag)
+static enum osr_status sched_check_ranks(uint32_t n_ranks, const struct osr_pair *pair, uint32_t n,
+					 uint32_t key, struct osr_diag *diag)
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (pair[i].from >= n_ranks || pair[i].to >= n_ranks)
@@ -388,44 +390,45 @@ static enum osr_status check_ranks(uint32_t n_ranks, const struct osr_pair *pair
 	return OSR_OK;
 }
 
-static enum osr_status fill_app(struct osr_sched *s, struct osr_sched_app *app,
+static enum osr_status fill_app(struct osr_sched *sched, struct osr_sched_app *app,
 				const struct osr_sched_in *in, struct osr_diag *diag)
 {
-	struct osr_arena_mark mark = osr_arena_mark(&s->scratch);
+	struct osr_arena_mark mark = osr_arena_mark(&sched->scratch);
 	enum osr_status st = OSR_OK;
 
-	app->id = s->next_id;
+	app->id = sched->next_id;
 	app->owner = in->owner;
 	app->held = in->held;
 	snprintf(app->name, sizeof(app->name), "%s", in->name ? in->name : "");
 	for (uint32_t k = 0; k < in->n_keys && !st; k++) {
-		st = check_ranks(in->n_ranks, in->pair[k], in->n_pairs[k], k, diag);
+		st = sched_check_ranks(in->n_ranks, in->pair[k], in->n_pairs[k], k, diag);
 		if (!st && !copy_pairs(&app->key[k], in->pair[k], in->n_pairs[k]))
-			st = nomem(diag);
+			st = sched_nomem(diag);
 	}
 	if (!st)
-		st = in->host ? take_hosts(s, app, in->host, diag) : choose_hosts(s, app, diag);
+		st = in->host ? sched_take_hosts(sched, app, in->host, diag)
+			      : choose_hosts(sched, app, diag);
 	if (!st)
-		st = take_offsets(s, app, diag);
+		st = take_offsets(sched, app, diag);
 	for (uint32_t k = 0; k < in->n_keys && !st; k++)
-		st = osr__sched_make(s, app, k, diag);
-	osr_arena_reset(&s->scratch, mark);
+		st = osr__sched_make(sched, app, k, diag);
+	osr_arena_reset(&sched->scratch, mark);
 	return st;
 }
 
-static enum osr_status place_once(struct osr_sched *s, const struct osr_sched_in *in,
+static enum osr_status place_once(struct osr_sched *sched, const struct osr_sched_in *in,
 				  struct osr_sched_app **app, struct osr_diag *diag)
 {
-	enum osr_status st = check_limits(s, in, diag);
+	enum osr_status st = check_limits(sched, in, diag);
 
 	if (st)
 		return st;
 	*app = new_app(in->n_ranks, in->n_keys, in->n_offsets ? in->n_offsets : 1);
 	if (!*app)
-		return nomem(diag);
-	st = fill_app(s, *app, in, diag);
-	if (!st && !add_app(s, *app))
-		st = nomem(diag);
+		return sched_nomem(diag);
+	st = fill_app(sched, *app, in, diag);
+	if (!st && !add_app(sched, *app))
+		st = sched_nomem(diag);
 	if (st) {
 		free_app(*app);
 		*app = NULL;
@@ -433,7 +436,7 @@ static enum osr_status place_once(struct osr_sched *s, const struct osr_sched_in
 	return st;
 }
 
-enum osr_status osr_sched_place(struct osr_sched *s, const struct osr_sched_in *in,
+enum osr_status osr_sched_place(struct osr_sched *sched, const struct osr_sched_in *in,
 				struct osr_sched_app **app, struct osr_diag *diag)
 {
 	enum osr_status st;
@@ -441,44 +444,44 @@ enum osr_status osr_sched_place(struct osr_sched *s, const struct osr_sched_in *
 	int tries = 0;
 
 	do {
-		stamp = s->stamp;
+		stamp = sched->stamp;
 		if (diag)
 			diag->text[0] = '\0';
-		st = place_once(s, in, app, diag);
-	} while (st && s->stamp != stamp && ++tries < MAX_TRIES && !osr__sched_stops(s));
+		st = place_once(sched, in, app, diag);
+	} while (st && sched->stamp != stamp && ++tries < MAX_TRIES && !osr__sched_stops(sched));
 	return st;
 }
 
 /* Keys in use ---------------------------------------------------------------------------------- */
 
-void osr__sched_load(struct osr_sched *s, const struct osr_sched_slot *slot, bool add)
+void osr__sched_load(struct osr_sched *sched, const struct osr_sched_slot *slot, bool add)
 {
 	for (uint32_t i = 0; i < slot->routes.n_links; i++)
-		s->load[slot->routes.link[i]] +=
+		sched->load[slot->routes.link[i]] +=
 			add ? slot->routes.flows[i] : -slot->routes.flows[i];
 }
 
-void osr__sched_clear(struct osr_sched *s, struct osr_sched_slot *slot)
+void osr__sched_clear(struct osr_sched *sched, struct osr_sched_slot *slot)
 {
 	osr_arena_free(&slot->arena);
 	slot->key = OSR_NONE;
 	slot->n_entries = 0;
 	slot->entry = NULL;
 	slot->routes = (struct osr_key_routes){ 0 };
-	slot->change = ++s->change;
+	slot->change = ++sched->change;
 	slot->written = false;
 	slot->todo = OSR_SCHED_NOTHING;
 }
 
-void osr__sched_withdraw(struct osr_sched *s, struct osr_sched_app *app, uint32_t key,
+void osr__sched_withdraw(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
 			 const char *reason)
 {
 	struct osr_sched_slot *slot = &app->slot[app->key[key].slot];
 
 	if (slot->key == key) {
-		if (osr__in_use(&app->key[key]) && s->has_fabric)
-			osr__sched_load(s, slot, false);
-		osr__sched_clear(s, slot);
+		if (osr__in_use(&app->key[key]) && sched->has_fabric)
+			osr__sched_load(sched, slot, false);
+		osr__sched_clear(sched, slot);
 	}
 	app->key[key].state = OSR_KEY_WITHDRAWN;
 	osr__sched_notice(app, "key %u is withdrawn, the base routing serves its traffic: %s", key,
@@ -494,17 +497,18 @@ static enum osr_status check_key(const struct osr_sched_app *app, uint32_t key,
 			app->n_keys - 1, key);
 }
 
-static enum osr_status request_once(struct osr_sched *s, struct osr_sched_app *app, uint32_t key,
-				    struct osr_diag *diag)
+static enum osr_status request_once(struct osr_sched *sched, struct osr_sched_app *app,
+				    uint32_t key, struct osr_diag *diag)
 {
 	enum osr_status st = check_key(app, key, diag);
 	struct osr_sched_slot *slot;
 
 	if (st)
 		return st;
-	if (!s->has_fabric || !s->is_tree)
+	if (!sched->has_fabric || !sched->is_tree)
 		return osr_fail(diag, OSR_NOT_APPLICABLE, "no keys on this fabric: %s",
-				s->has_fabric ? s->no_tree.text : "none has been routed yet");
+				sched->has_fabric ? sched->no_tree.text
+						  : "none has been routed yet");
 	if (osr__in_use(&app->key[key]))
 		return osr_fail(diag, OSR_INVAL, "key %u of application %u is in use already", key,
 				app->id);
@@ -513,15 +517,15 @@ static enum osr_status request_once(struct osr_sched *s, struct osr_sched_app *a
 		return osr_fail(diag, OSR_INVAL,
 				"LID offset %u carries key %u of application %u until that is done",
 				slot->offset, slot->key, app->id);
-	st = osr__sched_put(s, app, key, diag);
+	st = osr__sched_put(sched, app, key, diag);
 	if (st)
 		return st;
 	app->key[key].state = slot->written ? OSR_KEY_ACTIVE : OSR_KEY_WAITING;
-	osr__sched_load(s, slot, true);
+	osr__sched_load(sched, slot, true);
 	return OSR_OK;
 }
 
-enum osr_status osr_sched_request(struct osr_sched *s, struct osr_sched_app *app, uint32_t key,
+enum osr_status osr_sched_request(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
 				  struct osr_diag *diag)
 {
 	enum osr_status st;
@@ -529,15 +533,15 @@ enum osr_status osr_sched_request(struct osr_sched *s, struct osr_sched_app *app
 	int tries = 0;
 
 	do {
-		stamp = s->stamp;
+		stamp = sched->stamp;
 		if (diag)
 			diag->text[0] = '\0';
-		st = request_once(s, app, key, diag);
-	} while (st && s->stamp != stamp && ++tries < MAX_TRIES && !osr__sched_stops(s));
+		st = request_once(sched, app, key, diag);
+	} while (st && sched->stamp != stamp && ++tries < MAX_TRIES && !osr__sched_stops(sched));
 	return st;
 }
 
-enum osr_status osr_sched_done(struct osr_sched *s, struct osr_sched_app *app, uint32_t key,
+enum osr_status osr_sched_done(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
 			       struct osr_diag *diag)
 {
 	enum osr_status st = check_key(app, key, diag);
@@ -549,33 +553,33 @@ enum osr_status osr_sched_done(struct osr_sched *s, struct osr_sched_app *app, u
 	if (app->key[key].state == OSR_KEY_PREPARED)
 		return osr_fail(diag, OSR_INVAL, "key %u of application %u is not in use", key,
 				app->id);
-	if (osr__in_use(&app->key[key]) && s->has_fabric)
-		osr__sched_load(s, slot, false);
+	if (osr__in_use(&app->key[key]) && sched->has_fabric)
+		osr__sched_load(sched, slot, false);
 	app->key[key].state = OSR_KEY_PREPARED;
 	if (slot->key == key && slot->todo)
-		osr__sched_clear(s, slot);
+		osr__sched_clear(sched, slot);
 	return OSR_OK;
 }
 
-void osr_sched_release(struct osr_sched *s, struct osr_sched_app *app)
+void osr_sched_release(struct osr_sched *sched, struct osr_sched_app *app)
 {
 	for (uint32_t i = 0; i < app->n_slots; i++) {
 		struct osr_sched_slot *slot = &app->slot[i];
 
 		if (slot->key == OSR_NONE)
 			continue;
-		if (osr__in_use(&app->key[slot->key]) && s->has_fabric)
-			osr__sched_load(s, slot, false);
-		s->change++;
+		if (osr__in_use(&app->key[slot->key]) && sched->has_fabric)
+			osr__sched_load(sched, slot, false);
+		sched->change++;
 	}
-	remove_app(s, app);
+	remove_app(sched, app);
 }
 
 /* What the tables should have ------------------------------------------------------------------ */
 
-bool osr_sched_dirty(const struct osr_sched *s)
+bool osr_sched_dirty(const struct osr_sched *sched)
 {
-	return s->change > s->written;
+	return sched->change > sched->written;
 }
 
 /* Where in the list the entries of a LID go, and the slot that has it. */
@@ -587,48 +591,51 @@ struct listing {
  * The LIDs of a slot's entries are its own; a stored book may give one to two applications, or name
  * some that there are not: then the first has it, and the latter are left out.
  */
-static uint32_t dest_of(const struct osr_sched *s, const struct listing *l, uint32_t number,
-			const struct osr_sched_slot *slot, const struct osr_key_entry *e)
+static uint32_t sched_dest_of(const struct osr_sched *sched, const struct listing *l,
+			      uint32_t number, const struct osr_sched_slot *slot,
+			      const struct osr_key_entry *key_entry)
 {
-	uint32_t lid = s->f.term_lid[e->term] + slot->offset, d;
+	uint32_t lid = sched->f.term_lid[key_entry->term] + slot->offset, d;
 
-	d = slot->offset < 1u << s->f.term_lmc[e->term] && lid <= s->f.max_lid ? s->f.lid_dest[lid]
-									       : OSR_NONE;
+	d = slot->offset < 1u << sched->f.term_lmc[key_entry->term] && lid <= sched->f.max_lid
+		    ? sched->f.lid_dest[lid]
+		    : OSR_NONE;
 	if (d != OSR_NONE && l->owner[d] == OSR_NONE)
 		l->owner[d] = number;
 	return d != OSR_NONE && l->owner[d] == number ? d : OSR_NONE;
 }
 
 /* Counts, or with an `entry` writes, what the slots hold. */
-static void list_slots(const struct osr_sched *s, const struct listing *l,
+static void list_slots(const struct osr_sched *sched, const struct listing *l,
 		       struct osr_overlay_entry *entry)
 {
 	uint32_t number = 0;
 
-	for (uint32_t i = 0; i < s->n_apps; i++)
-		for (uint32_t k = 0; k < s->app[i]->n_slots; k++, number++) {
-			const struct osr_sched_slot *slot = &s->app[i]->slot[k];
+	for (uint32_t i = 0; i < sched->n_apps; i++)
+		for (uint32_t k = 0; k < sched->app[i]->n_slots; k++, number++) {
+			const struct osr_sched_slot *slot = &sched->app[i]->slot[k];
 
 			for (uint32_t e = 0; e < slot->routes.n_entries; e++) {
-				const struct osr_key_entry *x = &slot->routes.entry[e];
-				uint32_t d = dest_of(s, l, number, slot, x);
+				const struct osr_key_entry *key_entry = &slot->routes.entry[e];
+				uint32_t d = sched_dest_of(sched, l, number, slot, key_entry);
 
 				if (d == OSR_NONE)
 					continue;
 				if (entry)
 					entry[l->first[d]] =
-						(struct osr_overlay_entry){ x->sw, d, x->port };
+						(struct osr_overlay_entry){ key_entry->sw, d,
+									    key_entry->port };
 				l->first[d]++;
 			}
 		}
 }
 
 /* By LID in one pass; within a LID slots have their entries by switch already. */
-enum osr_status osr_sched_collect(struct osr_sched *s, struct osr_arena *arena,
+enum osr_status osr_sched_collect(struct osr_sched *sched, struct osr_arena *arena,
 				  struct osr_overlay_entry **entry, uint32_t *n_entries,
 				  struct osr_diag *diag)
 {
-	uint32_t n_dests = s->has_fabric ? s->f.n_dests : 0;
+	uint32_t n_dests = sched->has_fabric ? sched->f.n_dests : 0;
 	struct listing l = {
 		.first = osr_calloc(arena, n_dests + 1, sizeof(*l.first)),
 		.owner = osr_alloc(arena, n_dests + 1, sizeof(*l.owner)),
@@ -636,12 +643,12 @@ enum osr_status osr_sched_collect(struct osr_sched *s, struct osr_arena *arena,
 	uint32_t n = 0;
 
 	*n_entries = 0;
-	s->collected = s->change;
+	sched->collected = sched->change;
 	if (!l.first || !l.owner)
-		return nomem(diag);
+		return sched_nomem(diag);
 	memset(l.owner, 0xff, (n_dests + 1) * sizeof(*l.owner));
-	if (s->has_fabric)
-		list_slots(s, &l, NULL);
+	if (sched->has_fabric)
+		list_slots(sched, &l, NULL);
 	for (uint32_t d = 0; d < n_dests; d++) {
 		uint32_t here = l.first[d];
 
@@ -650,62 +657,63 @@ enum osr_status osr_sched_collect(struct osr_sched *s, struct osr_arena *arena,
 	}
 	*entry = osr_alloc(arena, n, sizeof(**entry));
 	if (!*entry)
-		return nomem(diag);
-	if (s->has_fabric)
-		list_slots(s, &l, *entry);
+		return sched_nomem(diag);
+	if (sched->has_fabric)
+		list_slots(sched, &l, *entry);
 	*n_entries = n;
 	return OSR_OK;
 }
 
-void osr_sched_written(struct osr_sched *s)
+void osr_sched_written(struct osr_sched *sched)
 {
-	s->written = s->collected;
-	for (uint32_t i = 0; i < s->n_apps; i++)
-		for (uint32_t k = 0; k < s->app[i]->n_slots; k++) {
-			struct osr_sched_slot *slot = &s->app[i]->slot[k];
+	sched->written = sched->collected;
+	for (uint32_t i = 0; i < sched->n_apps; i++)
+		for (uint32_t k = 0; k < sched->app[i]->n_slots; k++) {
+			struct osr_sched_slot *slot = &sched->app[i]->slot[k];
 
-			if (slot->key == OSR_NONE || slot->change > s->collected)
+			if (slot->key == OSR_NONE || slot->change > sched->collected)
 				continue;
 			slot->written = true;
-			if (!slot->todo && s->app[i]->key[slot->key].state == OSR_KEY_WAITING)
-				s->app[i]->key[slot->key].state = OSR_KEY_ACTIVE;
+			if (!slot->todo && sched->app[i]->key[slot->key].state == OSR_KEY_WAITING)
+				sched->app[i]->key[slot->key].state = OSR_KEY_ACTIVE;
 		}
 }
 
 /* Withdraws keys with routes in the tables: those that wait, or all. */
-static uint32_t refuse_some(struct osr_sched *s, const char *reason, bool all)
+static uint32_t refuse_some(struct osr_sched *sched, const char *reason, bool all)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < s->n_apps; i++)
-		for (uint32_t k = 0; k < s->app[i]->n_slots; k++) {
-			uint32_t key = s->app[i]->slot[k].key;
+	for (uint32_t i = 0; i < sched->n_apps; i++)
+		for (uint32_t k = 0; k < sched->app[i]->n_slots; k++) {
+			uint32_t key = sched->app[i]->slot[k].key;
 
 			if (key == OSR_NONE ||
-			    (!all && (s->app[i]->slot[k].todo ||
-				      s->app[i]->key[key].state != OSR_KEY_WAITING)))
+			    (!all && (sched->app[i]->slot[k].todo ||
+				      sched->app[i]->key[key].state != OSR_KEY_WAITING)))
 				continue;
-			osr__sched_withdraw(s, s->app[i], key, reason);
+			osr__sched_withdraw(sched, sched->app[i], key, reason);
 			n++;
 		}
 	return n;
 }
 
-uint32_t osr_sched_refuse(struct osr_sched *s, const char *reason)
+uint32_t osr_sched_refuse(struct osr_sched *sched, const char *reason)
 {
-	uint32_t n = refuse_some(s, reason, false);
+	uint32_t n = refuse_some(sched, reason, false);
 
-	return n ? n : refuse_some(s, reason, true);
+	return n ? n : refuse_some(sched, reason, true);
 }
 
 /* After a restart ------------------------------------------------------------------------------ */
 
-static enum osr_status check_saved(const struct osr_sched *s, const struct osr_sched_app *from,
+static enum osr_status check_saved(const struct osr_sched *sched, const struct osr_sched_app *from,
 				   struct osr_diag *diag)
 {
-	bool good = from->id && !osr_sched_find(s, from->id) && from->n_slots &&
+	bool good = from->id && !osr_sched_find(sched, from->id) && from->n_slots &&
 		    from->n_slots < MAX_OFFSETS && from->n_keys && from->n_ranks &&
-		    from->n_keys <= s->limits.max_keys && s->n_apps < s->limits.max_apps;
+		    from->n_keys <= sched->limits.max_keys &&
+		    sched->n_apps < sched->limits.max_apps;
 	enum osr_status st = OSR_OK;
 
 	for (uint32_t i = 0; good && i < from->n_slots; i++)
@@ -714,7 +722,8 @@ static enum osr_status check_saved(const struct osr_sched *s, const struct osr_s
 							  from->key[from->slot[i].key].slot == i));
 	for (uint32_t k = 0; good && !st && k < from->n_keys; k++) {
 		good = from->key[k].slot < from->n_slots && from->key[k].state <= OSR_KEY_WITHDRAWN;
-		st = check_ranks(from->n_ranks, from->key[k].pair, from->key[k].n_pairs, k, diag);
+		st = sched_check_ranks(from->n_ranks, from->key[k].pair, from->key[k].n_pairs, k,
+				       diag);
 	}
 	if (!good)
 		return osr_fail(diag, OSR_INVAL, "what is stored of application %u makes no sense",
@@ -722,13 +731,13 @@ static enum osr_status check_saved(const struct osr_sched *s, const struct osr_s
 	return st;
 }
 
-static bool copy_slot(struct osr_sched *s, struct osr_sched_app *app, uint32_t i,
+static bool copy_slot(struct osr_sched *sched, struct osr_sched_app *app, uint32_t i,
 		      const struct osr_sched_slot *from)
 {
 	struct osr_sched_slot *slot = &app->slot[i];
 
 	slot->offset = from->offset;
-	slot->change = ++s->change;
+	slot->change = ++sched->change;
 	if (from->key == OSR_NONE || app->key[from->key].state == OSR_KEY_WITHDRAWN)
 		return true;
 	slot->entry = osr_alloc(&slot->arena, from->n_entries, sizeof(*slot->entry));
@@ -741,10 +750,10 @@ static bool copy_slot(struct osr_sched *s, struct osr_sched_app *app, uint32_t i
 	return true;
 }
 
-enum osr_status osr_sched_restore(struct osr_sched *s, const struct osr_sched_app *from,
+enum osr_status osr_sched_restore(struct osr_sched *sched, const struct osr_sched_app *from,
 				  struct osr_diag *diag)
 {
-	enum osr_status st = check_saved(s, from, diag);
+	enum osr_status st = check_saved(sched, from, diag);
 	struct osr_sched_app *app;
 	bool good = true;
 
@@ -752,7 +761,7 @@ enum osr_status osr_sched_restore(struct osr_sched *s, const struct osr_sched_ap
 		return st;
 	app = new_app(from->n_ranks, from->n_keys, from->n_slots);
 	if (!app)
-		return nomem(diag);
+		return sched_nomem(diag);
 	app->id = from->id;
 	app->owner = from->owner;
 	app->held = from->held;
@@ -760,7 +769,7 @@ enum osr_status osr_sched_restore(struct osr_sched *s, const struct osr_sched_ap
 	memcpy(app->notice, from->notice, sizeof(app->notice));
 	app->n_notices = from->n_notices;
 	memcpy(app->host, from->host, from->n_ranks * sizeof(*app->host));
-	osr__sched_resolve(s, app);
+	osr__sched_resolve(sched, app);
 	for (uint32_t k = 0; good && k < app->n_keys; k++) {
 		app->key[k].slot = from->key[k].slot;
 		app->key[k].state = from->key[k].state == OSR_KEY_WAITING ? OSR_KEY_PREPARED
@@ -768,9 +777,9 @@ enum osr_status osr_sched_restore(struct osr_sched *s, const struct osr_sched_ap
 		good = copy_pairs(&app->key[k], from->key[k].pair, from->key[k].n_pairs);
 	}
 	for (uint32_t i = 0; good && i < app->n_slots; i++)
-		good = copy_slot(s, app, i, &from->slot[i]);
-	if (good && add_app(s, app))
+		good = copy_slot(sched, app, i, &from->slot[i]);
+	if (good && add_app(sched, app))
 		return OSR_OK;
 	free_app(app);
-	return nomem(diag);
+	return sched_nomem(diag);
 }

@@ -41,28 +41,28 @@ struct osr__view {
 	uint64_t stamp;
 };
 
-void osr__view_open(struct osr_sched *s, struct osr__view *v);
+void osr__view_open(struct osr_sched *sched, struct osr__view *view);
 /* false: it is not the present fabric any more. */
-bool osr__view_close(struct osr_sched *s, const struct osr__view *v);
+bool osr__view_close(struct osr_sched *sched, const struct osr__view *view);
 
-static inline bool osr__sched_stops(const struct osr_sched *s)
+static inline bool osr__sched_stops(const struct osr_sched *sched)
 {
-	return s->lock.stops && s->lock.stops(s->lock.ctx);
+	return sched->lock.stops && sched->lock.stops(sched->lock.ctx);
 }
 
-static inline bool osr__in_use(const struct osr_sched_key *k)
+static inline bool osr__in_use(const struct osr_sched_key *sched_key)
 {
-	return k->state == OSR_KEY_ACTIVE || k->state == OSR_KEY_WAITING;
+	return sched_key->state == OSR_KEY_ACTIVE || sched_key->state == OSR_KEY_WAITING;
 }
 
 /* Adds the routes of a slot to the load, or takes them off. */
-void osr__sched_load(struct osr_sched *s, const struct osr_sched_slot *slot, bool add);
+void osr__sched_load(struct osr_sched *sched, const struct osr_sched_slot *slot, bool add);
 
 /* The slot holds the base routing again. */
-void osr__sched_clear(struct osr_sched *s, struct osr_sched_slot *slot);
+void osr__sched_clear(struct osr_sched *sched, struct osr_sched_slot *slot);
 
 /* Takes the key out of use; its slot, if it is in it, holds the base routing again. */
-void osr__sched_withdraw(struct osr_sched *s, struct osr_sched_app *app, uint32_t key,
+void osr__sched_withdraw(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
 			 const char *reason);
 
 void osr__sched_notice(struct osr_sched_app *app, const char *fmt, ...)
@@ -72,21 +72,21 @@ void osr__sched_notice(struct osr_sched_app *app, const char *fmt, ...)
  * The compressed key for the present fabric, unless there is one. OSR_NOT_APPLICABLE, here and below,
  * if the fabric has changed meanwhile (s->stamp is another one then), or the caller stops.
  */
-enum osr_status osr__sched_make(struct osr_sched *s, struct osr_sched_app *app, uint32_t key,
+enum osr_status osr__sched_make(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
 				struct osr_diag *diag);
 
 /*
  * Routes for the key in view of the load, into its slot, unless those that are there are as good.
  * The slot's load must not be counted in.
  */
-enum osr_status osr__sched_put(struct osr_sched *s, struct osr_sched_app *app, uint32_t key,
+enum osr_status osr__sched_put(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
 			       struct osr_diag *diag);
 
 /* Terminals of the ranks in the present fabric. */
-void osr__sched_resolve(const struct osr_sched *s, struct osr_sched_app *app);
+void osr__sched_resolve(const struct osr_sched *sched, struct osr_sched_app *app);
 
 /* A LID offset that the LMC of the present fabric does not have. */
-bool osr__sched_lacks_lids(const struct osr_sched *s, const struct osr_sched_app *app,
+bool osr__sched_lacks_lids(const struct osr_sched *sched, const struct osr_sched_app *app,
 			   const struct osr_sched_slot *slot);
 
 #endif

@@ -15,7 +15,7 @@
 #define MAX_MISSING 50 /* percent of a tree's links: what is left of it is still up and down */
 #define MAX_HOPS (2 * OSR_PGFT_MAX_LEVELS)
 
-static enum osr_status nomem(struct osr_diag *diag)
+static enum osr_status sched_fabric_nomem(struct osr_diag *diag)
 {
 	return osr_fail(diag, OSR_NOMEM, "out of memory for routing keys");
 }
@@ -23,14 +23,14 @@ static enum osr_status nomem(struct osr_diag *diag)
 /* Making --------------------------------------------------------------------------------------- */
 
 /* The pairs as terminals; what stays on one host, or has lost an end, is left out. */
-static enum osr_status list_pairs(struct osr_sched *s, const struct osr_sched_app *app,
+static enum osr_status list_pairs(struct osr_sched *sched, const struct osr_sched_app *app,
 				  const struct osr_sched_key *key, struct osr_pair **list,
 				  uint32_t *n, struct osr_diag *diag)
 {
 	*n = 0;
-	*list = osr_alloc(&s->work, key->n_pairs, sizeof(**list));
+	*list = osr_alloc(&sched->work, key->n_pairs, sizeof(**list));
 	if (!*list)
-		return nomem(diag);
+		return sched_fabric_nomem(diag);
 	for (uint32_t i = 0; i < key->n_pairs; i++) {
 		uint32_t from = app->term[key->pair[i].from], to = app->term[key->pair[i].to];
 
@@ -40,157 +40,160 @@ static enum osr_status list_pairs(struct osr_sched *s, const struct osr_sched_ap
 	return OSR_OK;
 }
 
-void osr__view_open(struct osr_sched *s, struct osr__view *v)
+void osr__view_open(struct osr_sched *sched, struct osr__view *view)
 {
-	v->f = s->f;
-	v->p = s->p;
-	v->p.f = &v->f;
-	v->stamp = s->viewed = s->stamp;
-	osr_sched_leave(s);
+	view->f = sched->f;
+	view->p = sched->p;
+	view->p.f = &view->f;
+	view->stamp = sched->viewed = sched->stamp;
+	osr_sched_leave(sched);
 }
 
-bool osr__view_close(struct osr_sched *s, const struct osr__view *v)
+bool osr__view_close(struct osr_sched *sched, const struct osr__view *view)
 {
-	osr_sched_take(s);
-	s->viewed = 0;
-	osr_arena_free(&s->held);
-	return s->stamp == v->stamp;
+	osr_sched_take(sched);
+	sched->viewed = 0;
+	osr_arena_free(&sched->held);
+	return sched->stamp == view->stamp;
 }
 
-static enum osr_status overtaken(const struct osr_sched *s, struct osr_diag *diag)
+static enum osr_status overtaken(const struct osr_sched *sched, struct osr_diag *diag)
 {
 	return osr_fail(diag, OSR_NOT_APPLICABLE,
-			osr__sched_stops(s) ? "the subnet manager ends"
-					    : "the fabric has changed while the routes were made");
+			osr__sched_stops(sched)
+				? "the subnet manager ends"
+				: "the fabric has changed while the routes were made");
 }
 
-static enum osr_status make_key(struct osr_sched *s, const struct osr_sched_app *app,
-				struct osr_sched_key *k, struct osr_diag *diag)
+static enum osr_status make_key(struct osr_sched *sched, const struct osr_sched_app *app,
+				struct osr_sched_key *sched_key, struct osr_diag *diag)
 {
 	struct osr_pair *pair;
 	struct osr__view view;
 	enum osr_status st;
 	uint32_t n;
 
-	if (osr__sched_stops(s))
-		return overtaken(s, diag);
-	st = list_pairs(s, app, k, &pair, &n, diag);
+	if (osr__sched_stops(sched))
+		return overtaken(sched, diag);
+	st = list_pairs(sched, app, sched_key, &pair, &n, diag);
 	if (st)
 		return st;
-	osr__view_open(s, &view);
-	st = osr_key_make(&view.p, pair, n, &s->work, &k->arena, &k->key, diag);
-	return osr__view_close(s, &view) ? st : overtaken(s, diag);
+	osr__view_open(sched, &view);
+	st = osr_key_make(&view.p, pair, n, &sched->work, &sched_key->arena, &sched_key->key, diag);
+	return osr__view_close(sched, &view) ? st : overtaken(sched, diag);
 }
 
-enum osr_status osr__sched_make(struct osr_sched *s, struct osr_sched_app *app, uint32_t key,
+enum osr_status osr__sched_make(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
 				struct osr_diag *diag)
 {
-	struct osr_arena_mark mark = osr_arena_mark(&s->work);
-	struct osr_sched_key *k = &app->key[key];
+	struct osr_arena_mark mark = osr_arena_mark(&sched->work);
+	struct osr_sched_key *sched_key = &app->key[key];
 	enum osr_status st;
 
-	if (k->stamp == s->stamp)
+	if (sched_key->stamp == sched->stamp)
 		return OSR_OK;
-	osr_arena_free(&k->arena);
-	k->stamp = 0;
-	st = make_key(s, app, k, diag);
-	osr_arena_reset(&s->work, mark);
+	osr_arena_free(&sched_key->arena);
+	sched_key->stamp = 0;
+	st = make_key(sched, app, sched_key, diag);
+	osr_arena_reset(&sched->work, mark);
 	if (st) {
-		osr_arena_free(&k->arena);
+		osr_arena_free(&sched_key->arena);
 		return st;
 	}
-	k->stamp = s->stamp;
-	k->key.spread = ((uint64_t)app->id << 16) + key;
-	k->bound = k->key.bound;
-	k->host_degree = k->key.host_degree;
-	k->n_classes = k->key.n_classes;
-	k->n_left_out = k->key.n_left_out;
+	sched_key->stamp = sched->stamp;
+	sched_key->key.spread = ((uint64_t)app->id << 16) + key;
+	sched_key->bound = sched_key->key.bound;
+	sched_key->host_degree = sched_key->key.host_degree;
+	sched_key->n_classes = sched_key->key.n_classes;
+	sched_key->n_left_out = sched_key->key.n_left_out;
 	return OSR_OK;
 }
 
 static int by_end_and_switch(const void *a, const void *b)
 {
-	const struct osr_key_entry *x = a, *y = b;
+	const struct osr_key_entry *key_entry = a, *key = b;
 
-	if (x->term != y->term)
-		return x->term < y->term ? -1 : 1;
-	return x->sw < y->sw ? -1 : x->sw > y->sw;
+	if (key_entry->term != key->term)
+		return key_entry->term < key->term ? -1 : 1;
+	return key_entry->sw < key->sw ? -1 : key_entry->sw > key->sw;
 }
 
 /* The routes as entries by GUIDs, in the same arena. */
-static enum osr_status name_entries(const struct osr_fabric *f, struct osr_sched_slot *slot,
+static enum osr_status name_entries(const struct osr_fabric *fabric, struct osr_sched_slot *slot,
 				    struct osr_diag *diag)
 {
-	const struct osr_key_routes *r = &slot->routes;
+	const struct osr_key_routes *key_routes = &slot->routes;
 
-	slot->entry = osr_alloc(&slot->arena, r->n_entries, sizeof(*slot->entry));
+	slot->entry = osr_alloc(&slot->arena, key_routes->n_entries, sizeof(*slot->entry));
 	if (!slot->entry)
-		return nomem(diag);
-	for (uint32_t i = 0; i < r->n_entries; i++)
-		slot->entry[i] = (struct osr_sched_entry){ f->sw_guid[r->entry[i].sw],
-							   f->term_guid[r->entry[i].term],
-							   r->entry[i].port };
-	slot->n_entries = r->n_entries;
+		return sched_fabric_nomem(diag);
+	for (uint32_t i = 0; i < key_routes->n_entries; i++)
+		slot->entry[i] =
+			(struct osr_sched_entry){ fabric->sw_guid[key_routes->entry[i].sw],
+						  fabric->term_guid[key_routes->entry[i].term],
+						  key_routes->entry[i].port };
+	slot->n_entries = key_routes->n_entries;
 	return OSR_OK;
 }
 
 /* What a cable of these routes carries at most, with the load as it is. */
-static uint32_t max_load(const struct osr_sched *s, const struct osr_key_routes *r)
+static uint32_t max_load(const struct osr_sched *sched, const struct osr_key_routes *key_routes)
 {
 	uint32_t most = 0;
 
-	for (uint32_t i = 0; i < r->n_links; i++)
-		if (r->flows[i] + s->load[r->link[i]] > most)
-			most = r->flows[i] + s->load[r->link[i]];
+	for (uint32_t i = 0; i < key_routes->n_links; i++)
+		if (key_routes->flows[i] + sched->load[key_routes->link[i]] > most)
+			most = key_routes->flows[i] + sched->load[key_routes->link[i]];
 	return most;
 }
 
 /* Routes in view of the load as it is now, in next->routes, without the lock. */
-static enum osr_status place_key(struct osr_sched *s, const struct osr_key *key,
+static enum osr_status place_key(struct osr_sched *sched, const struct osr_key *key,
 				 struct osr_sched_slot *next, struct osr_diag *diag)
 {
-	struct osr_arena_mark mark = osr_arena_mark(&s->work);
-	uint32_t *load = osr_alloc(&s->work, s->f.n_channels, sizeof(*load));
+	struct osr_arena_mark mark = osr_arena_mark(&sched->work);
+	uint32_t *load = osr_alloc(&sched->work, sched->f.n_channels, sizeof(*load));
 	struct osr__view view;
 	enum osr_status st;
 
 	if (!load)
-		return nomem(diag);
-	memcpy(load, s->load, s->f.n_channels * sizeof(*load));
-	osr__view_open(s, &view);
-	st = osr_key_place(&view.p, key, load, s->limits.choice, NULL, &s->work, &next->arena,
-			   &next->routes, diag);
+		return sched_fabric_nomem(diag);
+	memcpy(load, sched->load, sched->f.n_channels * sizeof(*load));
+	osr__view_open(sched, &view);
+	st = osr_key_place(&view.p, key, load, sched->limits.choice, NULL, &sched->work,
+			   &next->arena, &next->routes, diag);
 	if (!st) {
 		qsort(next->routes.entry, next->routes.n_entries, sizeof(*next->routes.entry),
 		      by_end_and_switch);
 		st = name_entries(&view.f, next, diag);
 	}
-	if (!osr__view_close(s, &view))
-		st = overtaken(s, diag);
-	osr_arena_reset(&s->work, mark);
+	if (!osr__view_close(sched, &view))
+		st = overtaken(sched, diag);
+	osr_arena_reset(&sched->work, mark);
 	return st;
 }
 
-enum osr_status osr__sched_put(struct osr_sched *s, struct osr_sched_app *app, uint32_t key,
+enum osr_status osr__sched_put(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
 			       struct osr_diag *diag)
 {
-	struct osr_sched_key *k = &app->key[key];
-	struct osr_sched_slot *slot = &app->slot[k->slot], next = { .offset = slot->offset };
-	enum osr_status st = osr__sched_make(s, app, key, diag);
+	struct osr_sched_key *sched_key = &app->key[key];
+	struct osr_sched_slot *slot = &app->slot[sched_key->slot],
+			      next = { .offset = slot->offset };
+	enum osr_status st = osr__sched_make(sched, app, key, diag);
 
 	if (!st)
-		st = place_key(s, &k->key, &next, diag);
+		st = place_key(sched, &sched_key->key, &next, diag);
 	if (st || (slot->key == key && !slot->todo &&
-		   max_load(s, &slot->routes) <= next.routes.max_load)) {
+		   max_load(sched, &slot->routes) <= next.routes.max_load)) {
 		osr_arena_free(&next.arena);
 		return st;
 	}
 	/* Nothing before and nothing after is no change. */
 	next.written =
-		!slot->routes.n_entries && !next.routes.n_entries && slot->change <= s->written;
-	next.change = next.written ? slot->change : ++s->change;
+		!slot->routes.n_entries && !next.routes.n_entries && slot->change <= sched->written;
+	next.change = next.written ? slot->change : ++sched->change;
 	next.key = key;
-	k->contention = next.routes.contention;
+	sched_key->contention = next.routes.contention;
 	osr_arena_free(&slot->arena);
 	*slot = next;
 	return OSR_OK;
@@ -235,38 +238,38 @@ static uint32_t terminal_of(const struct revival *v, uint64_t guid)
 static void translate(struct revival *v)
 {
 	for (uint32_t i = 0; i < v->n_by_guid; i++) {
-		const struct osr_sched_entry *e = &v->by_guid[i];
-		uint32_t sw = osr_fabric_switch_by_guid(v->f, e->sw);
-		uint32_t term = terminal_of(v, e->host);
+		const struct osr_sched_entry *sched = &v->by_guid[i];
+		uint32_t sw = osr_fabric_switch_by_guid(v->f, sched->sw);
+		uint32_t term = terminal_of(v, sched->host);
 
 		if (sw != OSR_NONE && term != OSR_NONE && v->is_rank[term])
-			v->entry[v->n++] = (struct osr_key_entry){ sw, term, e->port };
+			v->entry[v->n++] = (struct osr_key_entry){ sw, term, sched->port };
 	}
 	qsort(v->entry, v->n, sizeof(*v->entry), by_end_and_switch);
 }
 
 /* The channel that the entries have for a destination, or OSR_NONE. */
-static uint32_t next_channel(const struct revival *v, uint32_t sw, uint32_t term)
+static uint32_t sched_fabric_next_channel(const struct revival *v, uint32_t sw, uint32_t term)
 {
 	const struct osr_key_entry wanted = { sw, term, 0 };
-	const struct osr_key_entry *e =
+	const struct osr_key_entry *key_entry =
 		bsearch(&wanted, v->entry, v->n, sizeof(*v->entry), by_end_and_switch);
 
-	return e ? osr_port_channel(v->f, sw, e->port) : OSR_NONE;
+	return key_entry ? osr_port_channel(v->f, sw, key_entry->port) : OSR_NONE;
 }
 
 static bool leads(struct revival *v, uint32_t from, uint32_t to)
 {
-	const struct osr_fabric *f = v->f;
-	uint32_t at = f->term_switch[from], hops = 0;
+	const struct osr_fabric *fabric = v->f;
+	uint32_t at = fabric->term_switch[from], hops = 0;
 
-	while (at != f->term_switch[to]) {
-		uint32_t c = next_channel(v, at, to);
+	while (at != fabric->term_switch[to]) {
+		uint32_t c = sched_fabric_next_channel(v, at, to);
 
 		if (c == OSR_NONE || hops++ == MAX_HOPS)
 			return false;
 		v->carried[c]++;
-		at = f->chan_dst[c];
+		at = fabric->chan_dst[c];
 	}
 	return true;
 }
@@ -286,40 +289,40 @@ static bool all_lead(struct revival *v)
 }
 
 static enum osr_status routes_of(const struct revival *v, struct osr_arena *arena,
-				 struct osr_key_routes *r)
+				 struct osr_key_routes *key_routes)
 {
 	uint32_t n = 0;
 
 	for (uint32_t c = 0; c < v->f->n_channels; c++)
 		n += v->carried[c] > 0;
-	*r = (struct osr_key_routes){ .n_entries = v->n };
-	r->entry = osr_alloc(arena, v->n, sizeof(*r->entry));
-	r->link = osr_alloc(arena, n, sizeof(*r->link));
-	r->flows = osr_alloc(arena, n, sizeof(*r->flows));
-	if (!r->entry || !r->link || !r->flows)
+	*key_routes = (struct osr_key_routes){ .n_entries = v->n };
+	key_routes->entry = osr_alloc(arena, v->n, sizeof(*key_routes->entry));
+	key_routes->link = osr_alloc(arena, n, sizeof(*key_routes->link));
+	key_routes->flows = osr_alloc(arena, n, sizeof(*key_routes->flows));
+	if (!key_routes->entry || !key_routes->link || !key_routes->flows)
 		return OSR_NOMEM;
-	memcpy(r->entry, v->entry, v->n * sizeof(*r->entry));
+	memcpy(key_routes->entry, v->entry, v->n * sizeof(*key_routes->entry));
 	for (uint32_t c = 0; c < v->f->n_channels; c++) {
 		if (!v->carried[c])
 			continue;
-		r->link[r->n_links] = c;
-		r->flows[r->n_links++] = v->carried[c];
-		if (v->carried[c] > r->contention)
-			r->contention = v->carried[c];
+		key_routes->link[key_routes->n_links] = c;
+		key_routes->flows[key_routes->n_links++] = v->carried[c];
+		if (v->carried[c] > key_routes->contention)
+			key_routes->contention = v->carried[c];
 	}
 	return OSR_OK;
 }
 
-static enum osr_status begin_revival(struct osr_sched *s, const struct osr_sched_app *app,
+static enum osr_status begin_revival(struct osr_sched *sched, const struct osr_sched_app *app,
 				     const struct osr_sched_slot *slot, struct revival *v)
 {
-	*v = (struct revival){ .key = &app->key[slot->key], .port = s->port };
+	*v = (struct revival){ .key = &app->key[slot->key], .port = sched->port };
 	v->n_by_guid = slot->n_entries;
-	v->term = osr_alloc(&s->work, app->n_ranks, sizeof(*v->term));
-	v->is_rank = osr_calloc(&s->work, s->f.n_terminals, sizeof(*v->is_rank));
-	v->by_guid = osr_alloc(&s->work, slot->n_entries, sizeof(*v->by_guid));
-	v->entry = osr_alloc(&s->work, slot->n_entries, sizeof(*v->entry));
-	v->carried = osr_calloc(&s->work, s->f.n_channels, sizeof(*v->carried));
+	v->term = osr_alloc(&sched->work, app->n_ranks, sizeof(*v->term));
+	v->is_rank = osr_calloc(&sched->work, sched->f.n_terminals, sizeof(*v->is_rank));
+	v->by_guid = osr_alloc(&sched->work, slot->n_entries, sizeof(*v->by_guid));
+	v->entry = osr_alloc(&sched->work, slot->n_entries, sizeof(*v->entry));
+	v->carried = osr_calloc(&sched->work, sched->f.n_channels, sizeof(*v->carried));
 	if (!v->term || !v->is_rank || !v->by_guid || !v->entry || !v->carried)
 		return OSR_NOMEM;
 	memcpy(v->term, app->term, app->n_ranks * sizeof(*v->term));
@@ -331,58 +334,59 @@ static enum osr_status begin_revival(struct osr_sched *s, const struct osr_sched
 }
 
 /* The stored entries lead: they are in the tables again, or, where they were, stay. */
-static void put_back(struct osr_sched *s, struct osr_sched_app *app, struct osr_sched_slot *slot,
-		     struct osr_sched_slot *next)
+static void put_back(struct osr_sched *sched, struct osr_sched_app *app,
+		     struct osr_sched_slot *slot, struct osr_sched_slot *next)
 {
 	bool used = osr__in_use(&app->key[slot->key]);
 
 	if (used)
-		osr__sched_load(s, slot, false);
+		osr__sched_load(sched, slot, false);
 	next->offset = slot->offset;
 	next->key = slot->key;
 	next->written = slot->written && slot->routes.n_entries == next->routes.n_entries;
-	next->change = next->written ? slot->change : ++s->change;
+	next->change = next->written ? slot->change : ++sched->change;
 	osr_arena_free(&slot->arena);
 	*slot = *next;
 	if (used)
-		osr__sched_load(s, slot, true);
+		osr__sched_load(sched, slot, true);
 }
 
 /* Its routes leave the tables; an unused key's are forgotten. */
-static void suspend(struct osr_sched *s, struct osr_sched_app *app, struct osr_sched_slot *slot,
+static void suspend(struct osr_sched *sched, struct osr_sched_app *app, struct osr_sched_slot *slot,
 		    enum osr_sched_todo todo)
 {
 	if (!osr__in_use(&app->key[slot->key])) {
-		osr__sched_clear(s, slot);
+		osr__sched_clear(sched, slot);
 		return;
 	}
 	slot->routes = (struct osr_key_routes){ 0 };
-	slot->change = ++s->change;
+	slot->change = ++sched->change;
 	slot->written = false;
 	slot->todo = todo;
 	app->key[slot->key].state = OSR_KEY_WAITING;
 }
 
 /* The same slot with the same stored entries as when the lock was left? */
-static bool still(const struct osr_sched_slot *slot, uint32_t key, const struct osr_sched_entry *e)
+static bool still(const struct osr_sched_slot *slot, uint32_t key,
+		  const struct osr_sched_entry *sched)
 {
-	return slot->todo == OSR_SCHED_LOOK && slot->key == key && slot->entry == e;
+	return slot->todo == OSR_SCHED_LOOK && slot->key == key && slot->entry == sched;
 }
 
-static enum osr_status look_at(struct osr_sched *s, struct osr_sched_app *app,
+static enum osr_status look_at(struct osr_sched *sched, struct osr_sched_app *app,
 			       struct osr_sched_slot *slot)
 {
 	struct osr_sched_slot next = { .entry = NULL };
 	const struct osr_sched_entry *stored = slot->entry;
 	struct osr__view view;
 	struct revival v;
-	enum osr_status st = begin_revival(s, app, slot, &v);
+	enum osr_status st = begin_revival(sched, app, slot, &v);
 	uint32_t key = slot->key;
 	bool lead;
 
 	if (st)
 		return st;
-	osr__view_open(s, &view);
+	osr__view_open(sched, &view);
 	v.f = &view.f;
 	v.p = &view.p;
 	translate(&v);
@@ -391,47 +395,49 @@ static enum osr_status look_at(struct osr_sched *s, struct osr_sched_app *app,
 		st = routes_of(&v, &next.arena, &next.routes);
 	if (lead && !st)
 		st = name_entries(&view.f, &next, NULL);
-	if (osr__view_close(s, &view) && !st && still(slot, key, stored)) {
+	if (osr__view_close(sched, &view) && !st && still(slot, key, stored)) {
 		if (lead)
-			put_back(s, app, slot, &next);
+			put_back(sched, app, slot, &next);
 		else
-			suspend(s, app, slot, OSR_SCHED_MAKE);
+			suspend(sched, app, slot, OSR_SCHED_MAKE);
 		return OSR_OK;
 	}
 	osr_arena_free(&next.arena);
 	return st;
 }
 
-bool osr__sched_lacks_lids(const struct osr_sched *s, const struct osr_sched_app *app,
+bool osr__sched_lacks_lids(const struct osr_sched *sched, const struct osr_sched_app *app,
 			   const struct osr_sched_slot *slot)
 {
 	for (uint32_t i = 0; i < app->n_ranks; i++)
-		if (app->term[i] != OSR_NONE && slot->offset >= 1u << s->f.term_lmc[app->term[i]])
+		if (app->term[i] != OSR_NONE &&
+		    slot->offset >= 1u << sched->f.term_lmc[app->term[i]])
 			return true;
 	return false;
 }
 
-static void make_again(struct osr_sched *s, struct osr_sched_app *app, struct osr_sched_slot *slot)
+static void make_again(struct osr_sched *sched, struct osr_sched_app *app,
+		       struct osr_sched_slot *slot)
 {
 	struct osr_diag diag = { "" };
 	uint32_t key = slot->key;
-	uint64_t stamp = s->stamp;
-	enum osr_status st = osr__sched_put(s, app, key, &diag);
+	uint64_t stamp = sched->stamp;
+	enum osr_status st = osr__sched_put(sched, app, key, &diag);
 
-	if (st && (s->stamp != stamp || osr__sched_stops(s)))
+	if (st && (sched->stamp != stamp || osr__sched_stops(sched)))
 		return;
 	/* Without the lock the subnet manager may have withdrawn it. */
 	if (slot->key != key || !osr__in_use(&app->key[key])) {
-		osr__sched_clear(s, slot);
+		osr__sched_clear(sched, slot);
 		return;
 	}
 	if (st) {
 		slot->todo = OSR_SCHED_NOTHING;
-		osr__sched_withdraw(s, app, key, diag.text);
+		osr__sched_withdraw(sched, app, key, diag.text);
 		return;
 	}
 	app->key[key].state = OSR_KEY_WAITING;
-	osr__sched_load(s, slot, true);
+	osr__sched_load(sched, slot, true);
 	osr__sched_notice(app,
 			  "key %u has new routes after a change of the fabric, contention %u (at "
 			  "best %u)",
@@ -439,36 +445,38 @@ static void make_again(struct osr_sched *s, struct osr_sched_app *app, struct os
 }
 
 /* Why a key cannot stay, or NULL. */
-static const char *hindrance(const struct osr_sched *s, const struct osr_sched_app *app,
+static const char *hindrance(const struct osr_sched *sched, const struct osr_sched_app *app,
 			     const struct osr_sched_slot *slot)
 {
-	if (!s->is_tree)
-		return s->no_tree.text;
-	return osr__sched_lacks_lids(s, app, slot) ? "its hosts have fewer LIDs than before" : NULL;
+	if (!sched->is_tree)
+		return sched->no_tree.text;
+	return osr__sched_lacks_lids(sched, app, slot) ? "its hosts have fewer LIDs than before"
+						       : NULL;
 }
 
-static void work_on(struct osr_sched *s, struct osr_sched_app *app, struct osr_sched_slot *slot)
+static void work_on(struct osr_sched *sched, struct osr_sched_app *app, struct osr_sched_slot *slot)
 {
-	struct osr_arena_mark mark = osr_arena_mark(&s->work);
-	const char *why = hindrance(s, app, slot);
+	struct osr_arena_mark mark = osr_arena_mark(&sched->work);
+	const char *why = hindrance(sched, app, slot);
 
 	if (why)
-		osr__sched_withdraw(s, app, slot->key, why);
+		osr__sched_withdraw(sched, app, slot->key, why);
 	else if (slot->todo == OSR_SCHED_MAKE)
-		make_again(s, app, slot);
-	else if (look_at(s, app, slot) == OSR_NOMEM)
-		osr__sched_withdraw(s, app, slot->key, "out of memory");
-	osr_arena_reset(&s->work, mark);
+		make_again(sched, app, slot);
+	else if (look_at(sched, app, slot) == OSR_NOMEM)
+		osr__sched_withdraw(sched, app, slot->key, "out of memory");
+	osr_arena_reset(&sched->work, mark);
 }
 
 /* Those that lead first, so that the others find their way in view of them. */
-bool osr_sched_work(struct osr_sched *s)
+bool osr_sched_work(struct osr_sched *sched)
 {
-	for (int todo = OSR_SCHED_LOOK; s->has_fabric && todo <= OSR_SCHED_MAKE; todo++)
-		for (uint32_t i = 0; i < s->n_apps; i++)
-			for (uint32_t k = 0; k < s->app[i]->n_slots; k++)
-				if ((int)s->app[i]->slot[k].todo == todo && !osr__sched_stops(s)) {
-					work_on(s, s->app[i], &s->app[i]->slot[k]);
+	for (int todo = OSR_SCHED_LOOK; sched->has_fabric && todo <= OSR_SCHED_MAKE; todo++)
+		for (uint32_t i = 0; i < sched->n_apps; i++)
+			for (uint32_t k = 0; k < sched->app[i]->n_slots; k++)
+				if ((int)sched->app[i]->slot[k].todo == todo &&
+				    !osr__sched_stops(sched)) {
+					work_on(sched, sched->app[i], &sched->app[i]->slot[k]);
 					return true;
 				}
 	return false;
@@ -476,35 +484,35 @@ bool osr_sched_work(struct osr_sched *s)
 
 /* The new fabric ------------------------------------------------------------------------------- */
 
-static int by_guid(const void *a, const void *b)
+static int sched_fabric_by_guid(const void *a, const void *b)
 {
-	const struct osr__port *x = a, *y = b;
+	const struct osr__port *port = a, *y = b;
 
-	if (x->guid != y->guid)
-		return x->guid < y->guid ? -1 : 1;
-	return x->term < y->term ? -1 : x->term > y->term;
+	if (port->guid != y->guid)
+		return port->guid < y->guid ? -1 : 1;
+	return port->term < y->term ? -1 : port->term > y->term;
 }
 
-static enum osr_status take_fabric(struct osr_sched *s, const struct osr_fabric *f,
+static enum osr_status take_fabric(struct osr_sched *sched, const struct osr_fabric *fabric,
 				   struct osr_diag *diag)
 {
 	struct osr_pgft_options opt = { .max_missing = MAX_MISSING };
-	enum osr_status st = osr_fabric_copy(f, &s->arena, &s->f, diag);
+	enum osr_status st = osr_fabric_copy(fabric, &sched->arena, &sched->f, diag);
 
 	if (st)
 		return st;
-	s->port = osr_alloc(&s->arena, s->f.n_terminals, sizeof(*s->port));
-	s->load = osr_calloc(&s->arena, s->f.n_channels, sizeof(*s->load));
-	if (!s->port || !s->load)
-		return nomem(diag);
-	for (uint32_t t = 0; t < s->f.n_terminals; t++)
-		s->port[t] = (struct osr__port){ s->f.term_guid[t], t };
-	qsort(s->port, s->f.n_terminals, sizeof(*s->port), by_guid);
-	st = osr_pgft_find(&s->f, &opt, &s->arena, &s->p, &s->no_tree);
+	sched->port = osr_alloc(&sched->arena, sched->f.n_terminals, sizeof(*sched->port));
+	sched->load = osr_calloc(&sched->arena, sched->f.n_channels, sizeof(*sched->load));
+	if (!sched->port || !sched->load)
+		return sched_fabric_nomem(diag);
+	for (uint32_t t = 0; t < sched->f.n_terminals; t++)
+		sched->port[t] = (struct osr__port){ sched->f.term_guid[t], t };
+	qsort(sched->port, sched->f.n_terminals, sizeof(*sched->port), sched_fabric_by_guid);
+	st = osr_pgft_find(&sched->f, &opt, &sched->arena, &sched->p, &sched->no_tree);
 	if (st == OSR_NOMEM)
-		return nomem(diag);
-	s->is_tree = !st;
-	s->has_fabric = true;
+		return sched_fabric_nomem(diag);
+	sched->is_tree = !st;
+	sched->has_fabric = true;
 	return OSR_OK;
 }
 
@@ -514,16 +522,16 @@ struct carrying {
 	uint32_t *sw, *term; /* OSR_NONE: gone */
 };
 
-static enum osr_status begin_carrying(struct osr_sched *s, struct carrying *x)
+static enum osr_status begin_carrying(struct osr_sched *sched, struct carrying *x)
 {
-	x->sw = osr_alloc(&s->scratch, x->from->n_switches, sizeof(*x->sw));
-	x->term = osr_alloc(&s->scratch, x->from->n_terminals, sizeof(*x->term));
+	x->sw = osr_alloc(&sched->scratch, x->from->n_switches, sizeof(*x->sw));
+	x->term = osr_alloc(&sched->scratch, x->from->n_terminals, sizeof(*x->term));
 	if (!x->sw || !x->term)
 		return OSR_NOMEM;
 	for (uint32_t i = 0; i < x->from->n_switches; i++)
 		x->sw[i] = osr_fabric_switch_by_guid(x->to, x->from->sw_guid[i]);
 	for (uint32_t i = 0; i < x->from->n_terminals; i++)
-		x->term[i] = osr_sched_terminal(s, x->from->term_guid[i]);
+		x->term[i] = osr_sched_terminal(sched, x->from->term_guid[i]);
 	return OSR_OK;
 }
 
@@ -536,38 +544,40 @@ static uint32_t carry_channel(const struct carrying *x, uint32_t c)
 	return next != OSR_NONE && x->to->chan_dst[next] == d ? next : OSR_NONE;
 }
 
-static bool carry_entries(const struct carrying *x, struct osr_key_routes *r)
+static bool sched_fabric_carry_entries(const struct carrying *x, struct osr_key_routes *key_routes)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < r->n_entries; i++) {
-		struct osr_key_entry e = r->entry[i];
-		uint32_t c = osr_port_channel(x->from, e.sw, e.port);
+	for (uint32_t i = 0; i < key_routes->n_entries; i++) {
+		struct osr_key_entry key_entry = key_routes->entry[i];
+		uint32_t c = osr_port_channel(x->from, key_entry.sw, key_entry.port);
 
-		if (x->term[e.term] == OSR_NONE)
+		if (x->term[key_entry.term] == OSR_NONE)
 			continue; /* nobody sends there */
 		if (c == OSR_NONE || carry_channel(x, c) == OSR_NONE)
 			return false;
-		r->entry[n++] = (struct osr_key_entry){ x->sw[e.sw], x->term[e.term], e.port };
+		key_routes->entry[n++] =
+			(struct osr_key_entry){ x->sw[key_entry.sw], x->term[key_entry.term],
+						key_entry.port };
 	}
-	r->n_entries = n;
+	key_routes->n_entries = n;
 	return true;
 }
 
 /* What a cable that is gone had is that of hosts that are gone, too: the entries have been looked at. */
-static void carry_links(const struct carrying *x, struct osr_key_routes *r)
+static void carry_links(const struct carrying *x, struct osr_key_routes *key_routes)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < r->n_links; i++) {
-		uint32_t c = carry_channel(x, r->link[i]);
+	for (uint32_t i = 0; i < key_routes->n_links; i++) {
+		uint32_t c = carry_channel(x, key_routes->link[i]);
 
 		if (c == OSR_NONE)
 			continue;
-		r->link[n] = c;
-		r->flows[n++] = r->flows[i];
+		key_routes->link[n] = c;
+		key_routes->flows[n++] = key_routes->flows[i];
 	}
-	r->n_links = n;
+	key_routes->n_links = n;
 }
 
 /* Are the ranks where they were? *back: one that was gone is there again. */
@@ -583,89 +593,91 @@ static bool ranks_stay(const struct carrying *x, const uint32_t *before, const u
 	return true;
 }
 
-static void carry_slot(struct osr_sched *s, const struct carrying *x, struct osr_sched_app *app,
+static void carry_slot(struct osr_sched *sched, const struct carrying *x, struct osr_sched_app *app,
 		       struct osr_sched_slot *slot, bool stay, bool back)
 {
 	if (slot->key == OSR_NONE)
 		return;
-	if (stay && s->is_tree && !osr__sched_lacks_lids(s, app, slot) && !slot->todo &&
-	    carry_entries(x, &slot->routes)) {
+	if (stay && sched->is_tree && !osr__sched_lacks_lids(sched, app, slot) && !slot->todo &&
+	    sched_fabric_carry_entries(x, &slot->routes)) {
 		carry_links(x, &slot->routes);
 		if (osr__in_use(&app->key[slot->key]))
-			osr__sched_load(s, slot, true);
+			osr__sched_load(sched, slot, true);
 		slot->todo = back ? OSR_SCHED_LOOK : OSR_SCHED_NOTHING;
 	} else {
-		suspend(s, app, slot, OSR_SCHED_LOOK);
+		suspend(sched, app, slot, OSR_SCHED_LOOK);
 	}
 }
 
-static enum osr_status carry_all(struct osr_sched *s, const struct osr_fabric *before)
+static enum osr_status sched_fabric_carry_all(struct osr_sched *sched,
+					      const struct osr_fabric *before)
 {
-	struct osr_arena_mark mark = osr_arena_mark(&s->scratch);
-	struct carrying x = { .from = before, .to = &s->f };
-	enum osr_status st = begin_carrying(s, &x);
+	struct osr_arena_mark mark = osr_arena_mark(&sched->scratch);
+	struct carrying x = { .from = before, .to = &sched->f };
+	enum osr_status st = begin_carrying(sched, &x);
 
-	for (uint32_t i = 0; i < s->n_apps && !st; i++) {
-		struct osr_sched_app *app = s->app[i];
-		uint32_t *term = osr_alloc(&s->scratch, app->n_ranks, sizeof(*term));
+	for (uint32_t i = 0; i < sched->n_apps && !st; i++) {
+		struct osr_sched_app *app = sched->app[i];
+		uint32_t *term = osr_alloc(&sched->scratch, app->n_ranks, sizeof(*term));
 		bool stay = false, back = false;
 
 		if (term) {
 			memcpy(term, app->term, app->n_ranks * sizeof(*term));
-			osr__sched_resolve(s, app);
+			osr__sched_resolve(sched, app);
 			stay = ranks_stay(&x, term, app->term, app->n_ranks, &back);
 		}
 		for (uint32_t k = 0; k < app->n_slots && term; k++)
-			carry_slot(s, &x, app, &app->slot[k], stay, back);
+			carry_slot(sched, &x, app, &app->slot[k], stay, back);
 		st = term ? OSR_OK : OSR_NOMEM;
 	}
-	osr_arena_reset(&s->scratch, mark);
+	osr_arena_reset(&sched->scratch, mark);
 	return st;
 }
 
 /* There was none before: all that is stored has to be looked at. */
-static void suspend_all(struct osr_sched *s)
+static void suspend_all(struct osr_sched *sched)
 {
-	for (uint32_t i = 0; i < s->n_apps; i++) {
-		osr__sched_resolve(s, s->app[i]);
-		for (uint32_t k = 0; k < s->app[i]->n_slots; k++)
-			if (s->app[i]->slot[k].key != OSR_NONE)
-				suspend(s, s->app[i], &s->app[i]->slot[k], OSR_SCHED_LOOK);
+	for (uint32_t i = 0; i < sched->n_apps; i++) {
+		osr__sched_resolve(sched, sched->app[i]);
+		for (uint32_t k = 0; k < sched->app[i]->n_slots; k++)
+			if (sched->app[i]->slot[k].key != OSR_NONE)
+				suspend(sched, sched->app[i], &sched->app[i]->slot[k],
+					OSR_SCHED_LOOK);
 	}
 }
 
-static void forget_fabric(struct osr_sched *s)
+static void forget_fabric(struct osr_sched *sched)
 {
-	s->has_fabric = s->is_tree = false;
-	for (uint32_t i = 0; i < s->n_apps; i++)
-		for (uint32_t k = 0; k < s->app[i]->n_slots; k++)
-			s->app[i]->slot[k].routes = (struct osr_key_routes){ 0 };
+	sched->has_fabric = sched->is_tree = false;
+	for (uint32_t i = 0; i < sched->n_apps; i++)
+		for (uint32_t k = 0; k < sched->app[i]->n_slots; k++)
+			sched->app[i]->slot[k].routes = (struct osr_key_routes){ 0 };
 }
 
-enum osr_status osr_sched_fabric(struct osr_sched *s, const struct osr_fabric *f,
+enum osr_status osr_sched_fabric(struct osr_sched *sched, const struct osr_fabric *fabric,
 				 struct osr_diag *diag)
 {
-	struct osr_arena before_arena = s->arena;
-	struct osr_fabric before = s->f;
-	uint64_t stamp = s->stamp;
-	bool had = s->has_fabric;
+	struct osr_arena before_arena = sched->arena;
+	struct osr_fabric before = sched->f;
+	uint64_t stamp = sched->stamp;
+	bool had = sched->has_fabric;
 	enum osr_status st;
 
-	if (had && osr_fabric_equal(&before, f))
+	if (had && osr_fabric_equal(&before, fabric))
 		return OSR_OK;
-	s->arena = (struct osr_arena){ 0 };
-	s->has_fabric = s->is_tree = false;
-	s->stamp++;
-	st = take_fabric(s, f, diag);
+	sched->arena = (struct osr_arena){ 0 };
+	sched->has_fabric = sched->is_tree = false;
+	sched->stamp++;
+	st = take_fabric(sched, fabric, diag);
 	if (!st && had)
-		st = carry_all(s, &before) ? nomem(diag) : OSR_OK;
+		st = sched_fabric_carry_all(sched, &before) ? sched_fabric_nomem(diag) : OSR_OK;
 	else if (!st)
-		suspend_all(s);
+		suspend_all(sched);
 	if (st)
-		forget_fabric(s);
+		forget_fabric(sched);
 	/* Somebody may look at it without the lock. */
-	if (had && s->viewed == stamp)
-		s->held = before_arena;
+	if (had && sched->viewed == stamp)
+		sched->held = before_arena;
 	else
 		osr_arena_free(&before_arena);
 	return st;

@@ -24,10 +24,11 @@ static inline uint32_t osr__node(const struct osr_pgft_tree *tree, uint32_t t, u
 }
 
 /* The channel up from switch s by plane q, or OSR_NONE. */
-static inline uint32_t osr__up(const struct osr_pgft *p, uint32_t s, uint32_t q)
+static inline uint32_t osr__up(const struct osr_pgft *pgft, uint32_t s, uint32_t q)
 {
-	return s == OSR_NONE || p->up_row[s] + q >= p->up_row[s + 1] ? OSR_NONE
-								     : p->up[p->up_row[s] + q];
+	return s == OSR_NONE || pgft->up_row[s] + q >= pgft->up_row[s + 1]
+		       ? OSR_NONE
+		       : pgft->up[pgft->up_row[s] + q];
 }
 
 /* The B of the node that plane q leads to. */
@@ -38,7 +39,7 @@ static inline uint32_t osr__b_above(const struct osr_pgft_tree *tree, uint32_t t
 }
 
 /* Does plane q lead from node (t, a, b) straight up and down to node (t, ad, b), a != ad? */
-bool osr__leads(const struct osr_pgft *p, const struct osr_pgft_tree *tree, uint32_t t, uint32_t a,
-		uint32_t ad, uint32_t b, uint32_t q);
+bool osr__leads(const struct osr_pgft *pgft, const struct osr_pgft_tree *tree, uint32_t t,
+		uint32_t a, uint32_t ad, uint32_t b, uint32_t q);
 
 #endif

@@ -26,39 +26,39 @@
 #define OSR_MLID_FIRST 0xc000
 
 enum osr_live_type {
-	OSR_LIVE_CA = 1,	/* values of NodeInfo.NodeType */
+	OSR_LIVE_CA = 1, /* values of NodeInfo.NodeType */
 	OSR_LIVE_SWITCH = 2,
 	OSR_LIVE_ROUTER = 3,
 };
 
 struct osr_live_port {
 	uint64_t guid;
-	uint32_t peer;		/* node at the other end of the cable, or OSR_LIVE_NONE */
+	uint32_t peer; /* node at the other end of the cable, or OSR_LIVE_NONE */
 	uint8_t peer_port;
-	bool known;		/* PortInfo was read; everything else is zero otherwise */
-	uint16_t lid;		/* base LID; of a switch only port 0 has one */
+	bool known;   /* PortInfo was read; everything else is zero otherwise */
+	uint16_t lid; /* base LID; of a switch only port 0 has one */
 	uint8_t lmc;
-	uint8_t state;		/* PortInfo.PortState: 1 down, 2 init, 3 armed, 4 active */
-	uint8_t vl_cap;		/* data VLs the port has: 1, 2, 4, 8 or 15 */
-	uint8_t op_vls;		/* data VLs that are operational */
-	uint8_t smsl;		/* MasterSMSL */
-	uint8_t width, speed, speed_ext;	/* active, as encoded in PortInfo */
-	uint8_t arb_low_size, arb_high_size;	/* entries of the VL arbitration tables */
-	uint8_t (*arb_low)[2];	/* (VL, weight); NULL if not asked for */
+	uint8_t state;                   /* PortInfo.PortState: 1 down, 2 init, 3 armed, 4 active */
+	uint8_t vl_cap;                  /* data VLs the port has: 1, 2, 4, 8 or 15 */
+	uint8_t op_vls;                  /* data VLs that are operational */
+	uint8_t smsl;                    /* MasterSMSL */
+	uint8_t width, speed, speed_ext; /* active, as encoded in PortInfo */
+	uint8_t arb_low_size, arb_high_size; /* entries of the VL arbitration tables */
+	uint8_t (*arb_low)[2];               /* (VL, weight); NULL if not asked for */
 	uint8_t (*arb_high)[2];
 };
 
 struct osr_live_node {
 	uint64_t guid;
-	uint8_t type;		/* enum osr_live_type */
+	uint8_t type; /* enum osr_live_type */
 	uint8_t n_ports;
 	bool enhanced_sp0;
 	const char *name;
-	struct osr_live_port *ports;	/* [n_ports + 1]; port 0 of a CA is unused */
-	uint16_t lft_top;	/* LinearFDBTop: the last LID of the forwarding table */
-	uint8_t *lft;		/* switch: [lft_top + 1] rounded up to 64; NULL if not asked for */
+	struct osr_live_port *ports; /* [n_ports + 1]; port 0 of a CA is unused */
+	uint16_t lft_top;            /* LinearFDBTop: the last LID of the forwarding table */
+	uint8_t *lft; /* switch: [lft_top + 1] rounded up to 64; NULL if not asked for */
 	uint16_t n_mlids;
-	uint64_t (*mft)[4];	/* switch: [n_mlids] bit p of the 256: port p; NULL if not asked */
+	uint64_t (*mft)[4]; /* switch: [n_mlids] bit p of the 256: port p; NULL if not asked */
 	/*
 	 * 16 VLs of 4 bits each, SL 0 first. Switch: [(n_ports + 1)^2], in port * (n_ports + 1) +
 	 * out port, read for ports that are up and for port 0. CA and router: [n_ports + 1] by port.
@@ -68,17 +68,17 @@ struct osr_live_node {
 
 struct osr_live {
 	uint32_t n_nodes;
-	struct osr_live_node *nodes;	/* by GUID */
-	uint32_t from;			/* the node we are on */
-	uint64_t n_requests;		/* table requests sent after discovery */
-	uint64_t n_failed;		/* of those, unanswered or refused */
-	char first_failure[160];	/* which one, if any */
+	struct osr_live_node *nodes; /* by GUID */
+	uint32_t from;               /* the node we are on */
+	uint64_t n_requests;         /* table requests sent after discovery */
+	uint64_t n_failed;           /* of those, unanswered or refused */
+	char first_failure[160];     /* which one, if any */
 };
 
 /* What to read beyond nodes and ports. */
 struct osr_live_ask {
 	bool lft, sl2vl, vlarb;
-	uint32_t n_mlids;	/* multicast: the first so many MLIDs, UINT32_MAX = all */
+	uint32_t n_mlids; /* multicast: the first so many MLIDs, UINT32_MAX = all */
 };
 
 /*
@@ -92,9 +92,9 @@ enum osr_status osr_live_read(struct osr_live *live, const struct osr_live_ask *
 
 /* Which paths to ask for, and where the answers go. */
 struct osr_live_paths {
-	const uint16_t *slid, *dlid;	/* [n_slids], [n_dlids] */
+	const uint16_t *slid, *dlid; /* [n_slids], [n_dlids] */
 	uint32_t n_slids, n_dlids;
-	uint8_t *sl;			/* [n_slids * n_dlids], OSR_LIVE_NO_SL: there is no path */
+	uint8_t *sl; /* [n_slids * n_dlids], OSR_LIVE_NO_SL: there is no path */
 };
 
 /*
@@ -110,9 +110,10 @@ static inline uint8_t osr_live_vl(const uint8_t table[8], unsigned sl)
 }
 
 /* Is this port worth asking for tables: port 0, or a port with a neighbour that is not down? */
-static inline bool osr_live_port_up(const struct osr_live_node *n, unsigned port)
+static inline bool osr_live_port_up(const struct osr_live_node *live_node, unsigned port)
 {
-	return port == 0 ? n->type == OSR_LIVE_SWITCH : n->ports[port].known && n->ports[port].state > 1;
+	return port == 0 ? live_node->type == OSR_LIVE_SWITCH
+			 : live_node->ports[port].known && live_node->ports[port].state > 1;
 }
 
 #endif

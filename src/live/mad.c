@@ -8,16 +8,16 @@
 
 #include <infiniband/umad.h>
 
-#define WINDOW 128	/* requests under way; a switch's queue holds far more */
+#define WINDOW 128 /* requests under way; a switch's queue holds far more */
 #define TRIES 4
 #define TIMEOUT_MS 1000
-#define SLACK 256	/* ibsim's library copies somewhat more than one datagram */
+#define SLACK 256 /* ibsim's library copies somewhat more than one datagram */
 
 struct request {
 	uint64_t cookie;
-	uint16_t lid;		/* 0xffff: directed route */
-	uint8_t tries;		/* 0: the slot is free */
-	uint8_t generation;	/* an answer to an earlier user of the slot is dropped */
+	uint16_t lid;       /* 0xffff: directed route */
+	uint8_t tries;      /* 0: the slot is free */
+	uint8_t generation; /* an answer to an earlier user of the slot is dropped */
 	uint8_t bytes[IB_MAD_SIZE];
 };
 
@@ -30,14 +30,14 @@ struct osr_mad {
 	uint8_t gid[16];
 	osr_mad_fn fn;
 	void *ctx;
-	void *out, *in;		/* umad buffers */
-	unsigned n_open;	/* slots in use */
-	unsigned window;	/* as many at most */
-	unsigned next;		/* where the search for a free slot starts */
+	void *out, *in;  /* umad buffers */
+	unsigned n_open; /* slots in use */
+	unsigned window; /* as many at most */
+	unsigned next;   /* where the search for a free slot starts */
 	struct request slot[WINDOW];
 };
 
-static enum osr_status find_port(umad_port_t *port, struct osr_diag *diag)
+static enum osr_status mad_find_port(umad_port_t *port, struct osr_diag *diag)
 {
 	if (umad_init() < 0)
 		return osr_fail(diag, OSR_INVAL, "no InfiniBand management device (libibumad): %s",
@@ -51,33 +51,33 @@ static enum osr_status find_port(umad_port_t *port, struct osr_diag *diag)
 enum osr_status osr_mad_probe(struct osr_diag *diag)
 {
 	umad_port_t port;
-	enum osr_status st = find_port(&port, diag);
+	enum osr_status st = mad_find_port(&port, diag);
 
 	if (!st)
 		umad_release_port(&port);
 	return st;
 }
 
-static enum osr_status open_port(struct osr_mad *m, struct osr_diag *diag)
+static enum osr_status open_port(struct osr_mad *mad, struct osr_diag *diag)
 {
 	umad_port_t port;
-	enum osr_status st = find_port(&port, diag);
+	enum osr_status st = mad_find_port(&port, diag);
 
 	if (st)
 		return st;
-	m->sm_lid = port.sm_lid;
-	memcpy(m->gid, &port.gid_prefix, 8);
-	memcpy(m->gid + 8, &port.port_guid, 8);
+	mad->sm_lid = port.sm_lid;
+	memcpy(mad->gid, &port.gid_prefix, 8);
+	memcpy(mad->gid + 8, &port.port_guid, 8);
 	umad_release_port(&port);
 
-	m->fd = umad_open_port(NULL, 0);
-	if (m->fd < 0)
+	mad->fd = umad_open_port(NULL, 0);
+	if (mad->fd < 0)
 		return osr_fail(diag, OSR_INVAL, "cannot open the InfiniBand port: %s",
 				strerror(errno));
-	m->agent = umad_register(m->fd, m->mgmt_class, m->class_version, 0, NULL);
-	if (m->agent < 0)
+	mad->agent = umad_register(mad->fd, mad->mgmt_class, mad->class_version, 0, NULL);
+	if (mad->agent < 0)
 		return osr_fail(diag, OSR_INVAL, "cannot register for management class 0x%x",
-				m->mgmt_class);
+				mad->mgmt_class);
 	return OSR_OK;
 }
 
@@ -108,107 +108,108 @@ enum osr_status osr_mad_open(struct osr_mad **mad, int mgmt_class, int class_ver
 	return OSR_OK;
 }
 
-void osr_mad_close(struct osr_mad *m)
+void osr_mad_close(struct osr_mad *mad)
 {
-	if (!m)
+	if (!mad)
 		return;
-	if (m->agent >= 0)
-		umad_unregister(m->fd, m->agent);
-	if (m->fd >= 0)
-		umad_close_port(m->fd);
-	free(m->out);
-	free(m->in);
-	free(m);
+	if (mad->agent >= 0)
+		umad_unregister(mad->fd, mad->agent);
+	if (mad->fd >= 0)
+		umad_close_port(mad->fd);
+	free(mad->out);
+	free(mad->in);
+	free(mad);
 }
 
-void osr_mad_window(struct osr_mad *m, unsigned window)
+void osr_mad_window(struct osr_mad *mad, unsigned window)
 {
-	m->window = window < 1 ? 1 : window > WINDOW ? WINDOW : window;
+	mad->window = window < 1 ? 1 : window > WINDOW ? WINDOW : window;
 }
 
-uint16_t osr_mad_sm_lid(const struct osr_mad *m)
+uint16_t osr_mad_sm_lid(const struct osr_mad *mad)
 {
-	return m->sm_lid;
+	return mad->sm_lid;
 }
 
-void osr_mad_gid(const struct osr_mad *m, uint8_t gid[16])
+void osr_mad_gid(const struct osr_mad *mad, uint8_t gid[16])
 {
-	memcpy(gid, m->gid, 16);
+	memcpy(gid, mad->gid, 16);
 }
 
-static void finish(struct osr_mad *m, struct request *r, const uint8_t *answer)
+static void mad_finish(struct osr_mad *mad, struct request *r, const uint8_t *answer)
 {
 	uint64_t cookie = r->cookie;
 
 	r->tries = 0;
 	r->generation++;
-	m->n_open--;
-	m->fn(m->ctx, cookie, answer);
+	mad->n_open--;
+	mad->fn(mad->ctx, cookie, answer);
 }
 
 /* Sends the request of a slot; the transaction ID names slot and generation. */
-static void transmit(struct osr_mad *m, struct request *r)
+static void transmit(struct osr_mad *mad, struct request *r)
 {
 	bool directed = r->lid == 0xffff;
 
 	while (r->tries++ < TRIES) {
-		memset(m->out, 0, umad_size());
-		memcpy(umad_get_mad(m->out), r->bytes, IB_MAD_SIZE);
-		mad_set_field64(umad_get_mad(m->out), 0, IB_MAD_TRID_F,
-				(uint64_t)(r - m->slot) << 8 | r->generation);
-		umad_set_addr(m->out, r->lid, directed ? 0 : 1, 0, directed ? 0 : IB_DEFAULT_QP1_QKEY);
-		if (umad_send(m->fd, m->agent, m->out, IB_MAD_SIZE, TIMEOUT_MS, 0) >= 0)
+		memset(mad->out, 0, umad_size());
+		memcpy(umad_get_mad(mad->out), r->bytes, IB_MAD_SIZE);
+		mad_set_field64(umad_get_mad(mad->out), 0, IB_MAD_TRID_F,
+				(uint64_t)(r - mad->slot) << 8 | r->generation);
+		umad_set_addr(mad->out, r->lid, directed ? 0 : 1, 0,
+			      directed ? 0 : IB_DEFAULT_QP1_QKEY);
+		if (umad_send(mad->fd, mad->agent, mad->out, IB_MAD_SIZE, TIMEOUT_MS, 0) >= 0)
 			return;
 	}
-	finish(m, r, NULL);
+	mad_finish(mad, r, NULL);
 }
 
 /* Gives up on everything under way: nothing at all has arrived for the longest time allowed. */
-static void abandon(struct osr_mad *m)
+static void abandon(struct osr_mad *mad)
 {
 	for (unsigned i = 0; i < WINDOW; i++)
-		if (m->slot[i].tries)
-			finish(m, &m->slot[i], NULL);
+		if (mad->slot[i].tries)
+			mad_finish(mad, &mad->slot[i], NULL);
 }
 
-static void receive(struct osr_mad *m)
+static void receive(struct osr_mad *mad)
 {
 	int len = IB_MAD_SIZE;
-	int agent = umad_recv(m->fd, m->in, &len, TIMEOUT_MS * (TRIES + 1));
-	uint8_t *answer = umad_get_mad(m->in);
+	int agent = umad_recv(mad->fd, mad->in, &len, TIMEOUT_MS * (TRIES + 1));
+	uint8_t *answer = umad_get_mad(mad->in);
 	struct request *r;
 	uint32_t trid;
 
 	if (agent < 0) {
-		abandon(m);
+		abandon(mad);
 		return;
 	}
 	trid = mad_get_field64(answer, 0, IB_MAD_TRID_F) & 0xffffffff;
-	if (agent != m->agent || trid >> 8 >= WINDOW)
+	if (agent != mad->agent || trid >> 8 >= WINDOW)
 		return;
-	r = &m->slot[trid >> 8];
+	r = &mad->slot[trid >> 8];
 	if (!r->tries || r->generation != (trid & 0xff))
 		return;
-	if (!umad_status(m->in))
-		finish(m, r, answer);
+	if (!umad_status(mad->in))
+		mad_finish(mad, r, answer);
 	else
-		transmit(m, r);
+		transmit(mad, r);
 }
 
-static struct request *free_slot(struct osr_mad *m)
+static struct request *mad_free_slot(struct osr_mad *mad)
 {
-	while (m->n_open >= m->window)
-		receive(m);
-	while (m->slot[m->next].tries)
-		m->next = (m->next + 1) % WINDOW;
-	m->n_open++;
-	return &m->slot[m->next];
+	while (mad->n_open >= mad->window)
+		receive(mad);
+	while (mad->slot[mad->next].tries)
+		mad->next = (mad->next + 1) % WINDOW;
+	mad->n_open++;
+	return &mad->slot[mad->next];
 }
 
-void osr_mad_smp(struct osr_mad *m, const ib_dr_path_t *path, unsigned attr, uint32_t mod,
+void osr_mad_smp(struct osr_mad *mad, const ib_dr_path_t *path, unsigned attr, uint32_t mod,
 		 uint64_t cookie)
 {
-	struct request *r = free_slot(m);
+	struct request *r = mad_free_slot(mad);
 
 	r->cookie = cookie;
 	r->lid = 0xffff;
@@ -223,21 +224,21 @@ void osr_mad_smp(struct osr_mad *m, const ib_dr_path_t *path, unsigned attr, uin
 	mad_set_array(r->bytes, 0, IB_DRSMP_PATH_F, (void *)path->p);
 	mad_set_field(r->bytes, 0, IB_MAD_ATTRID_F, attr);
 	mad_set_field(r->bytes, 0, IB_MAD_ATTRMOD_F, mod);
-	transmit(m, r);
+	transmit(mad, r);
 }
 
-void osr_mad_gmp(struct osr_mad *m, const uint8_t *request, uint16_t lid, uint64_t cookie)
+void osr_mad_gmp(struct osr_mad *mad, const uint8_t *request, uint16_t lid, uint64_t cookie)
 {
-	struct request *r = free_slot(m);
+	struct request *r = mad_free_slot(mad);
 
 	r->cookie = cookie;
 	r->lid = lid;
 	memcpy(r->bytes, request, IB_MAD_SIZE);
-	transmit(m, r);
+	transmit(mad, r);
 }
 
-void osr_mad_drain(struct osr_mad *m)
+void osr_mad_drain(struct osr_mad *mad)
 {
-	while (m->n_open)
-		receive(m);
+	while (mad->n_open)
+		receive(mad);
 }

@@ -33,7 +33,7 @@ enum osr_status osr_mad_probe(struct osr_diag *diag);
 /* Opens the first active port of this host for one management class. */
 enum osr_status osr_mad_open(struct osr_mad **mad, int mgmt_class, int class_version, osr_mad_fn fn,
 			     void *ctx, struct osr_diag *diag);
-void osr_mad_close(struct osr_mad *mad);	/* NULL is fine */
+void osr_mad_close(struct osr_mad *mad); /* NULL is fine */
 
 /* At most so many requests under way from now on, 1 to 128 (which it is at the beginning). */
 void osr_mad_window(struct osr_mad *mad, unsigned window);

@@ -13,11 +13,11 @@
 
 #include "mad.h"
 
-#define LFT_BLOCK 64		/* entries of one LinearForwardingTable block */
-#define MFT_BLOCK 32		/* MLIDs of one MulticastForwardingTable block */
-#define MFT_PORTS 16		/* ports of one position */
-#define ARB_BLOCK 32		/* entries of one VLArbitrationTable block */
-#define DISCOVERY_SMPS 64	/* under way at once */
+#define LFT_BLOCK 64      /* entries of one LinearForwardingTable block */
+#define MFT_BLOCK 32      /* MLIDs of one MulticastForwardingTable block */
+#define MFT_PORTS 16      /* ports of one position */
+#define ARB_BLOCK 32      /* entries of one VLArbitrationTable block */
+#define DISCOVERY_SMPS 64 /* under way at once */
 
 struct reader {
 	struct osr_live *live;
@@ -25,7 +25,7 @@ struct reader {
 	struct osr_arena *arena;
 	struct osr_mad *mad;
 	ibnd_fabric_t *found;
-	ibnd_node_t **by_guid;	/* [n_nodes] libibnetdisc's nodes in our order */
+	ibnd_node_t **by_guid; /* [n_nodes] libibnetdisc's nodes in our order */
 	bool nomem;
 };
 
@@ -33,20 +33,20 @@ struct reader {
 struct what {
 	uint32_t node;
 	uint16_t attr;
-	uint8_t a, b;		/* see store(): ports, block or position */
+	uint8_t a, b; /* see read_store(): ports, block or position */
 };
 
-static uint64_t pack(struct what w)
+static uint64_t read_pack(struct what w)
 {
 	return (uint64_t)w.node << 32 | (uint64_t)w.attr << 16 | w.a << 8 | w.b;
 }
 
-static struct what unpack(uint64_t c)
+static struct what read_unpack(uint64_t c)
 {
 	return (struct what){ .node = c >> 32, .attr = c >> 16, .a = c >> 8, .b = c };
 }
 
-static int by_guid(const void *a, const void *b)
+static int read_by_guid(const void *a, const void *b)
 {
 	uint64_t x = (*(ibnd_node_t *const *)a)->guid, y = (*(ibnd_node_t *const *)b)->guid;
 
@@ -55,12 +55,12 @@ static int by_guid(const void *a, const void *b)
 
 static uint32_t node_index(const struct reader *r, ibnd_node_t *node)
 {
-	ibnd_node_t **at = bsearch(&node, r->by_guid, r->live->n_nodes, sizeof(*at), by_guid);
+	ibnd_node_t **at = bsearch(&node, r->by_guid, r->live->n_nodes, sizeof(*at), read_by_guid);
 
 	return at ? at - r->by_guid : OSR_LIVE_NONE;
 }
 
-static void *take(struct reader *r, size_t n, size_t size)
+static void *read_take(struct reader *r, size_t n, size_t size)
 {
 	void *p = osr_calloc(r->arena, n, size);
 
@@ -101,7 +101,7 @@ static void copy_port(const struct reader *r, struct osr_live_port *to, ibnd_por
 static void copy_node(struct reader *r, struct osr_live_node *to, ibnd_node_t *from)
 {
 	size_t length = strnlen(from->nodedesc, IB_SMP_DATA_SIZE);
-	char *name = take(r, length + 1, 1);
+	char *name = read_take(r, length + 1, 1);
 
 	*to = (struct osr_live_node){
 		.guid = from->guid,
@@ -109,7 +109,7 @@ static void copy_node(struct reader *r, struct osr_live_node *to, ibnd_node_t *f
 		.n_ports = from->numports,
 		.enhanced_sp0 = from->type == OSR_LIVE_SWITCH && from->smaenhsp0,
 		.name = name,
-		.ports = take(r, from->numports + 1, sizeof(*to->ports)),
+		.ports = read_take(r, from->numports + 1, sizeof(*to->ports)),
 	};
 	if (r->nomem)
 		return;
@@ -152,12 +152,12 @@ static enum osr_status discover(struct reader *r, struct osr_diag *diag)
 	if (!r->found)
 		return osr_fail(diag, OSR_UNREACHABLE, "the fabric could not be discovered");
 	ibnd_iter_nodes(r->found, count_node, &n);
-	r->by_guid = take(r, n, sizeof(*r->by_guid));
-	r->live->nodes = take(r, n, sizeof(*r->live->nodes));
+	r->by_guid = read_take(r, n, sizeof(*r->by_guid));
+	r->live->nodes = read_take(r, n, sizeof(*r->live->nodes));
 	if (r->nomem)
 		return OSR_NOMEM;
 	ibnd_iter_nodes(r->found, collect_node, r);
-	qsort(r->by_guid, n, sizeof(*r->by_guid), by_guid);
+	qsort(r->by_guid, n, sizeof(*r->by_guid), read_by_guid);
 	for (uint32_t i = 0; i < n && !r->nomem; i++)
 		copy_node(r, &r->live->nodes[i], r->by_guid[i]);
 	r->live->from = node_index(r, r->found->from_node);
@@ -170,95 +170,106 @@ static enum osr_status discover(struct reader *r, struct osr_diag *diag)
  */
 static ib_dr_path_t path_to_port(const struct reader *r, uint32_t node, unsigned port)
 {
-	ibnd_node_t *n = r->by_guid[node];
-	ibnd_port_t *peer = n->ports[port]->remoteport;
+	ibnd_node_t *ibnd_node = r->by_guid[node];
+	ibnd_port_t *peer = ibnd_node->ports[port]->remoteport;
 	ib_dr_path_t path;
 
-	if (n == r->found->from_node && (int)port == r->found->from_portnum)
-		return n->path_portid.drpath;
+	if (ibnd_node == r->found->from_node && (int)port == r->found->from_portnum)
+		return ibnd_node->path_portid.drpath;
 	if (!peer || peer->node->type != OSR_LIVE_SWITCH)
-		return n->path_portid.drpath;
+		return ibnd_node->path_portid.drpath;
 	path = peer->node->path_portid.drpath;
 	if (path.cnt + 1 >= (int)sizeof(path.p))
-		return n->path_portid.drpath;
+		return ibnd_node->path_portid.drpath;
 	path.p[++path.cnt] = peer->portnum;
 	return path;
 }
 
-static void ask(struct reader *r, const ib_dr_path_t *path, uint32_t mod, struct what w)
+static void read_ask(struct reader *r, const ib_dr_path_t *path, uint32_t mod, struct what w)
 {
 	r->live->n_requests++;
-	osr_mad_smp(r->mad, path, w.attr, mod, pack(w));
+	osr_mad_smp(r->mad, path, w.attr, mod, read_pack(w));
 }
 
 static void ask_lft(struct reader *r, uint32_t i, const ib_dr_path_t *path)
 {
-	struct osr_live_node *n = &r->live->nodes[i];
-	unsigned n_blocks = n->lft_top / LFT_BLOCK + 1;
+	struct osr_live_node *live_node = &r->live->nodes[i];
+	unsigned n_blocks = live_node->lft_top / LFT_BLOCK + 1;
 
-	n->lft = take(r, n_blocks, LFT_BLOCK);
-	if (!n->lft)
+	live_node->lft = read_take(r, n_blocks, LFT_BLOCK);
+	if (!live_node->lft)
 		return;
-	memset(n->lft, 0xff, n_blocks * LFT_BLOCK);
+	memset(live_node->lft, 0xff, n_blocks * LFT_BLOCK);
 	for (unsigned b = 0; b < n_blocks; b++)
-		ask(r, path, b,
-		    (struct what){ .node = i, .attr = IB_ATTR_LINEARFORWTBL, .a = b >> 8, .b = b });
+		read_ask(r, path, b,
+			 (struct what){
+				 .node = i, .attr = IB_ATTR_LINEARFORWTBL, .a = b >> 8, .b = b });
 }
 
 static void ask_mft(struct reader *r, uint32_t i, const ib_dr_path_t *path)
 {
-	struct osr_live_node *n = &r->live->nodes[i];
-	unsigned positions = n->n_ports / MFT_PORTS + 1;
+	struct osr_live_node *live_node = &r->live->nodes[i];
+	unsigned positions = live_node->n_ports / MFT_PORTS + 1;
 
-	if (n->n_mlids > r->ask->n_mlids)
-		n->n_mlids = r->ask->n_mlids;
+	if (live_node->n_mlids > r->ask->n_mlids)
+		live_node->n_mlids = r->ask->n_mlids;
 	/* Whole blocks, and no more than a cookie's byte can number. */
-	n->n_mlids = (n->n_mlids + MFT_BLOCK - 1) / MFT_BLOCK > 255 ? 255 * MFT_BLOCK : n->n_mlids;
-	n->mft = take(r, n->n_mlids + MFT_BLOCK, sizeof(*n->mft));
-	for (unsigned b = 0; n->mft && b * MFT_BLOCK < n->n_mlids; b++)
+	live_node->n_mlids = (live_node->n_mlids + MFT_BLOCK - 1) / MFT_BLOCK > 255
+				     ? 255 * MFT_BLOCK
+				     : live_node->n_mlids;
+	live_node->mft = read_take(r, live_node->n_mlids + MFT_BLOCK, sizeof(*live_node->mft));
+	for (unsigned b = 0; live_node->mft && b * MFT_BLOCK < live_node->n_mlids; b++)
 		for (unsigned p = 0; p < positions; p++)
-			ask(r, path, p << 28 | b,
-			    (struct what){ .node = i, .attr = IB_ATTR_MULTICASTFORWTBL, .a = b, .b = p });
+			read_ask(r, path, p << 28 | b,
+				 (struct what){ .node = i,
+						.attr = IB_ATTR_MULTICASTFORWTBL,
+						.a = b,
+						.b = p });
 }
 
 static void ask_switch_sl2vl(struct reader *r, uint32_t i, const ib_dr_path_t *path)
 {
-	struct osr_live_node *n = &r->live->nodes[i];
-	unsigned width = n->n_ports + 1;
+	struct osr_live_node *live_node = &r->live->nodes[i];
+	unsigned width = live_node->n_ports + 1;
 
-	n->sl2vl = take(r, width * width, sizeof(*n->sl2vl));
-	for (unsigned in = 0; n->sl2vl && in < width; in++) {
-		if (!osr_live_port_up(n, in))
+	live_node->sl2vl = read_take(r, width * width, sizeof(*live_node->sl2vl));
+	for (unsigned in = 0; live_node->sl2vl && in < width; in++) {
+		if (!osr_live_port_up(live_node, in))
 			continue;
 		for (unsigned out = 0; out < width; out++)
-			if (osr_live_port_up(n, out))
-				ask(r, path, in << 8 | out,
-				    (struct what){ .node = i, .attr = IB_ATTR_SLVL_TABLE,
-						   .a = in, .b = out });
+			if (osr_live_port_up(live_node, out))
+				read_ask(r, path, in << 8 | out,
+					 (struct what){ .node = i,
+							.attr = IB_ATTR_SLVL_TABLE,
+							.a = in,
+							.b = out });
 	}
 }
 
 /* Low and high priority tables, each in blocks of 32 entries numbered 1, 2 and 3, 4. */
 static void ask_vlarb(struct reader *r, uint32_t i, unsigned port, const ib_dr_path_t *path)
 {
-	struct osr_live_node *n = &r->live->nodes[i];
-	struct osr_live_port *p = &n->ports[port];
-	unsigned selector = n->type == OSR_LIVE_SWITCH ? port : 0;
+	struct osr_live_node *live_node = &r->live->nodes[i];
+	struct osr_live_port *live_port = &live_node->ports[port];
+	unsigned selector = live_node->type == OSR_LIVE_SWITCH ? port : 0;
 
-	p->arb_low = take(r, p->arb_low_size + ARB_BLOCK, 2);
-	p->arb_high = take(r, p->arb_high_size + ARB_BLOCK, 2);
+	live_port->arb_low = read_take(r, live_port->arb_low_size + ARB_BLOCK, 2);
+	live_port->arb_high = read_take(r, live_port->arb_high_size + ARB_BLOCK, 2);
 	if (r->nomem)
 		return;
 	for (unsigned b = 0; b < 4; b++)
-		if ((b & 1) * ARB_BLOCK < (b < 2 ? p->arb_low_size : p->arb_high_size))
-			ask(r, path, (b + 1) << 16 | selector,
-			    (struct what){ .node = i, .attr = IB_ATTR_VL_ARBITRATION,
-					   .a = port, .b = b });
+		if ((b & 1) * ARB_BLOCK <
+		    (b < 2 ? live_port->arb_low_size : live_port->arb_high_size))
+			read_ask(r, path, (b + 1) << 16 | selector,
+				 (struct what){ .node = i,
+						.attr = IB_ATTR_VL_ARBITRATION,
+						.a = port,
+						.b = b });
 }
 
-static void ask_switch(struct reader *r, uint32_t i)
+static void read_ask_switch(struct reader *r, uint32_t i)
 {
-	struct osr_live_node *n = &r->live->nodes[i];
+	struct osr_live_node *live_node = &r->live->nodes[i];
 	ib_dr_path_t path = r->by_guid[i]->path_portid.drpath;
 
 	if (r->ask->lft)
@@ -267,26 +278,27 @@ static void ask_switch(struct reader *r, uint32_t i)
 		ask_mft(r, i, &path);
 	if (r->ask->sl2vl)
 		ask_switch_sl2vl(r, i, &path);
-	for (unsigned p = 1; r->ask->vlarb && p <= n->n_ports; p++)
-		if (osr_live_port_up(n, p))
+	for (unsigned p = 1; r->ask->vlarb && p <= live_node->n_ports; p++)
+		if (osr_live_port_up(live_node, p))
 			ask_vlarb(r, i, p, &path);
 }
 
 static void ask_end_node(struct reader *r, uint32_t i)
 {
-	struct osr_live_node *n = &r->live->nodes[i];
+	struct osr_live_node *live_node = &r->live->nodes[i];
 
 	if (r->ask->sl2vl)
-		n->sl2vl = take(r, n->n_ports + 1, sizeof(*n->sl2vl));
-	for (unsigned p = 1; p <= n->n_ports && !r->nomem; p++) {
+		live_node->sl2vl = read_take(r, live_node->n_ports + 1, sizeof(*live_node->sl2vl));
+	for (unsigned p = 1; p <= live_node->n_ports && !r->nomem; p++) {
 		ib_dr_path_t path;
 
-		if (!osr_live_port_up(n, p))
+		if (!osr_live_port_up(live_node, p))
 			continue;
 		path = path_to_port(r, i, p);
 		if (r->ask->sl2vl)
-			ask(r, &path, 0,
-			    (struct what){ .node = i, .attr = IB_ATTR_SLVL_TABLE, .a = 0, .b = p });
+			read_ask(r, &path, 0,
+				 (struct what){
+					 .node = i, .attr = IB_ATTR_SLVL_TABLE, .a = 0, .b = p });
 		if (r->ask->vlarb)
 			ask_vlarb(r, i, p, &path);
 	}
@@ -300,20 +312,20 @@ static void failure(struct reader *r, struct what w, const char *how)
 			 r->live->nodes[w.node].name, how);
 }
 
-static void store_mft(struct osr_live_node *n, struct what w, const uint8_t *data)
+static void store_mft(struct osr_live_node *live_node, struct what w, const uint8_t *data)
 {
 	for (unsigned i = 0; i < MFT_BLOCK; i++) {
 		uint64_t mask = (uint64_t)data[2 * i] << 8 | data[2 * i + 1];
 
-		n->mft[w.a * MFT_BLOCK + i][w.b / 4] |= mask << (w.b % 4 * MFT_PORTS);
+		live_node->mft[w.a * MFT_BLOCK + i][w.b / 4] |= mask << (w.b % 4 * MFT_PORTS);
 	}
 }
 
-static void store_vlarb(struct osr_live_port *p, struct what w, const uint8_t *data)
+static void store_vlarb(struct osr_live_port *live_port, struct what w, const uint8_t *data)
 {
 	unsigned first = (w.b & 1) * ARB_BLOCK;
-	unsigned size = w.b < 2 ? p->arb_low_size : p->arb_high_size;
-	uint8_t(*table)[2] = w.b < 2 ? p->arb_low : p->arb_high;
+	unsigned size = w.b < 2 ? live_port->arb_low_size : live_port->arb_high_size;
+	uint8_t(*table)[2] = w.b < 2 ? live_port->arb_low : live_port->arb_high;
 
 	for (unsigned i = 0; i < ARB_BLOCK && first + i < size; i++) {
 		table[first + i][0] = data[2 * i] & 0xf;
@@ -321,11 +333,11 @@ static void store_vlarb(struct osr_live_port *p, struct what w, const uint8_t *d
 	}
 }
 
-static void store(void *ctx, uint64_t cookie, const uint8_t *answer)
+static void read_store(void *ctx, uint64_t cookie, const uint8_t *answer)
 {
 	struct reader *r = ctx;
-	struct what w = unpack(cookie);
-	struct osr_live_node *n = &r->live->nodes[w.node];
+	struct what w = read_unpack(cookie);
+	struct osr_live_node *live_node = &r->live->nodes[w.node];
 	const uint8_t *data;
 
 	if (!answer) {
@@ -339,29 +351,30 @@ static void store(void *ctx, uint64_t cookie, const uint8_t *answer)
 	data = answer + IB_SMP_DATA_OFFS;
 	switch (w.attr) {
 	case IB_ATTR_LINEARFORWTBL:
-		memcpy(n->lft + (w.a << 8 | w.b) * LFT_BLOCK, data, LFT_BLOCK);
+		memcpy(live_node->lft + (w.a << 8 | w.b) * LFT_BLOCK, data, LFT_BLOCK);
 		break;
 	case IB_ATTR_MULTICASTFORWTBL:
-		store_mft(n, w, data);
+		store_mft(live_node, w, data);
 		break;
 	case IB_ATTR_SLVL_TABLE:
-		memcpy(n->sl2vl[w.a * (n->n_ports + 1) + w.b], data, sizeof(*n->sl2vl));
+		memcpy(live_node->sl2vl[w.a * (live_node->n_ports + 1) + w.b], data,
+		       sizeof(*live_node->sl2vl));
 		break;
 	case IB_ATTR_VL_ARBITRATION:
-		store_vlarb(&n->ports[w.a], w, data);
+		store_vlarb(&live_node->ports[w.a], w, data);
 		break;
 	}
 }
 
-static enum osr_status read_tables(struct reader *r, struct osr_diag *diag)
+static enum osr_status live_read_tables(struct reader *r, struct osr_diag *diag)
 {
-	enum osr_status st = osr_mad_open(&r->mad, IB_SMI_DIRECT_CLASS, 1, store, r, diag);
+	enum osr_status st = osr_mad_open(&r->mad, IB_SMI_DIRECT_CLASS, 1, read_store, r, diag);
 
 	if (st)
 		return st;
 	for (uint32_t i = 0; i < r->live->n_nodes && !r->nomem; i++) {
 		if (r->live->nodes[i].type == OSR_LIVE_SWITCH)
-			ask_switch(r, i);
+			read_ask_switch(r, i);
 		else
 			ask_end_node(r, i);
 	}
@@ -382,7 +395,7 @@ enum osr_status osr_live_read(struct osr_live *live, const struct osr_live_ask *
 	if (!st)
 		st = discover(&r, diag);
 	if (!st)
-		st = read_tables(&r, diag);
+		st = live_read_tables(&r, diag);
 	if (r.found)
 		ibnd_destroy_fabric(r.found);
 	if (st == OSR_NOMEM)

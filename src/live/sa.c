@@ -34,7 +34,7 @@ static void fill(uint8_t *mad, uint16_t slid, uint16_t dlid)
 	mad_set_field(mad + SA_DATA, 0, IB_SA_PR_NPATH_F, 1);
 }
 
-static void store(void *ctx, uint64_t cookie, const uint8_t *answer)
+static void sa_store(void *ctx, uint64_t cookie, const uint8_t *answer)
 {
 	struct asker *a = ctx;
 
@@ -45,13 +45,14 @@ static void store(void *ctx, uint64_t cookie, const uint8_t *answer)
 			(uint8_t)mad_get_field((void *)answer, SA_DATA, IB_SA_PR_SL_F);
 }
 
-static enum osr_status ask(struct asker *a, uint64_t first, uint64_t end, struct osr_diag *diag)
+static enum osr_status sa_ask(struct asker *a, uint64_t first, uint64_t end, struct osr_diag *diag)
 {
-	const struct osr_live_paths *p = a->paths;
+	const struct osr_live_paths *live_paths = a->paths;
 	uint8_t mad[IB_MAD_SIZE];
 
 	for (uint64_t i = first; i < end && !a->n_unanswered; i++) {
-		fill(mad, p->slid[i / p->n_dlids], p->dlid[i % p->n_dlids]);
+		fill(mad, live_paths->slid[i / live_paths->n_dlids],
+		     live_paths->dlid[i % live_paths->n_dlids]);
 		osr_mad_gmp(a->mad, mad, osr_mad_sm_lid(a->mad), i);
 	}
 	osr_mad_drain(a->mad);
@@ -65,16 +66,16 @@ enum osr_status osr_live_sls(const struct osr_live_paths *paths, struct osr_diag
 {
 	struct asker a = { .paths = paths };
 	uint64_t n = (uint64_t)paths->n_slids * paths->n_dlids;
-	enum osr_status st = osr_mad_open(&a.mad, IB_SA_CLASS, 2, store, &a, diag);
+	enum osr_status st = osr_mad_open(&a.mad, IB_SA_CLASS, 2, sa_store, &a, diag);
 
 	if (st)
 		return st;
 	memset(paths->sl, OSR_LIVE_NO_SL, n);
 	/* One alone first: where nobody answers, the others need not be tried. */
 	if (n)
-		st = ask(&a, 0, 1, diag);
+		st = sa_ask(&a, 0, 1, diag);
 	if (!st)
-		st = ask(&a, 1, n, diag);
+		st = sa_ask(&a, 1, n, diag);
 	osr_mad_close(a.mad);
 	return st;
 }

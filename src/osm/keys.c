@@ -32,7 +32,7 @@ struct keys {
 	atomic_bool lost;     /* an engine that is not ours routes */
 	atomic_bool due;      /* some switch would be sent all of its blocks in every sweep */
 	atomic_bool settling; /* the discovery that ends this has been asked for */
-	atomic_llong rest;    /* ns of now(): no sweep is asked for before */
+	atomic_llong rest;    /* ns of keys_now(): no sweep is asked for before */
 	bool loaded, laid;    /* of the sweep thread */
 	double lay_ms;        /* the same: what keys have cost the sweep, waiting included */
 
@@ -42,7 +42,7 @@ struct keys {
 	bool was_sweeping, save_failed;
 };
 
-static double now(void)
+static double keys_now(void)
 {
 	struct timespec t;
 
@@ -63,7 +63,7 @@ static bool print_book(const void *text, FILE *out)
 	return fputs(text, out) >= 0;
 }
 
-static void save(struct keys *k)
+static void keys_save(struct keys *k)
 {
 	uint64_t version = osr_control_version(k->control);
 	char *text = osr_control_save(k->control), name[64];
@@ -81,7 +81,7 @@ static void save(struct keys *k)
 			 diag.text);
 	k->save_failed = failed;
 	k->saved = version;
-	k->saved_at = now();
+	k->saved_at = keys_now();
 }
 
 /* A file that somebody else could have written is not read. */
@@ -114,7 +114,7 @@ static char *read_book(const char *path, size_t *size, struct osr_diag *diag)
 	return text;
 }
 
-static void load(struct keys *k)
+static void keys_load(struct keys *k)
 {
 	char path[PATH_MAX], name[64], *text;
 	struct osr_diag diag = { "" };
@@ -144,7 +144,7 @@ static void load(struct keys *k)
  * Sets subn.force_reroute and wakes the sweeper, unless we are not master. The flag is read and
  * cleared by the sweep thread; a sweep with discovery in between clears it, too, and has the keys.
  */
-static void ask(struct keys *k)
+static void keys_ask(struct keys *k)
 {
 	struct osm_opensm *osm = k->plugin->osm;
 	bool master;
@@ -157,7 +157,7 @@ static void ask(struct keys *k)
 		atomic_store(&k->asked, true);
 	}
 	cl_plock_release(&osm->lock);
-	k->asked_at = now();
+	k->asked_at = keys_now();
 	if (master)
 		osm_sm_signal(&osm->sm, OSM_SIGNAL_SWEEP);
 }
@@ -168,7 +168,7 @@ static void ask(struct keys *k)
  * it clears the mark in its next discovery. So if there are applications one more is asked for, in
  * which nothing changes; without it every request would send all blocks of these switches.
  */
-static void settle(struct keys *k)
+static void keys_settle(struct keys *k)
 {
 	struct osm_opensm *osm = k->plugin->osm;
 
@@ -186,31 +186,31 @@ static bool held_up(struct keys *k)
 	bool sweeping = atomic_load(&k->sweeping);
 
 	if (sweeping && !k->was_sweeping)
-		k->sweeping_at = now();
+		k->sweeping_at = keys_now();
 	k->was_sweeping = sweeping;
-	return sweeping && now() - k->sweeping_at < SWEEP_S;
+	return sweeping && keys_now() - k->sweeping_at < SWEEP_S;
 }
 
-static int turn(void *ctx)
+static int keys_turn(void *ctx)
 {
 	struct keys *k = ctx;
 	bool unsaved = osr_control_version(k->control) != k->saved && k->loaded;
 	int ms = -1;
 
-	if (unsaved && now() - k->saved_at >= SAVE_S)
-		save(k);
+	if (unsaved && keys_now() - k->saved_at >= SAVE_S)
+		keys_save(k);
 	else if (unsaved)
 		ms = (int)(SAVE_S * 1e3);
 	if (atomic_load(&k->lost))
 		return ms;
 	if (atomic_load(&k->due) && osr_control_used(k->control))
-		settle(k);
+		keys_settle(k);
 	if (!osr_control_pending(k->control))
 		return ms;
-	if (now() * 1e9 < (double)atomic_load(&k->rest))
-		return 1 + (int)(((double)atomic_load(&k->rest) - now() * 1e9) * 1e-6);
-	if (!held_up(k) && (!atomic_load(&k->asked) || now() - k->asked_at > ASK_S))
-		ask(k);
+	if (keys_now() * 1e9 < (double)atomic_load(&k->rest))
+		return 1 + (int)(((double)atomic_load(&k->rest) - keys_now() * 1e9) * 1e-6);
+	if (!held_up(k) && (!atomic_load(&k->asked) || keys_now() - k->asked_at > ASK_S))
+		keys_ask(k);
 	return 1000;
 }
 
@@ -227,7 +227,7 @@ void osr__keys_sweep_begins(struct plugin *p)
 	atomic_store(&k->alone, false);
 	if (k->loaded)
 		return;
-	load(k);
+	keys_load(k);
 	k->loaded = true;
 	/* Not earlier: OpenSM may fork while it starts. Until now clients have waited. */
 	if (osr_control_start(k->control, &diag))
@@ -240,8 +240,9 @@ static bool some_switch_is_due(struct osm_opensm *osm)
 	bool due = false;
 
 	cl_plock_acquire(&osm->lock);
-	for (cl_map_item_t *i = cl_qmap_head(table); i != cl_qmap_end(table); i = cl_qmap_next(i))
-		due |= ((osm_switch_t *)i)->need_update != 0;
+	for (cl_map_item_t *item = cl_qmap_head(table); item != cl_qmap_end(table);
+	     item = cl_qmap_next(item))
+		due |= ((osm_switch_t *)item)->need_update != 0;
 	cl_plock_release(&osm->lock);
 	return due;
 }
@@ -261,7 +262,7 @@ void osr__keys_sweep_over(struct plugin *p)
 /* Path queries wait while a sweep lays keys; for as long as they have waited none is asked for. */
 void osr__keys_rest(struct plugin *p, double ms)
 {
-	atomic_store(&p->keys->rest, (long long)(now() * 1e9 + ms * 1e6));
+	atomic_store(&p->keys->rest, (long long)(keys_now() * 1e9 + ms * 1e6));
 }
 
 bool osr__keys_asked(struct plugin *p)
@@ -272,14 +273,14 @@ bool osr__keys_asked(struct plugin *p)
 void osr__keys_routed(struct plugin *p, bool ours)
 {
 	struct keys *k = p->keys;
-	struct osr_sched *s;
+	struct osr_sched *sched;
 
 	if (!k)
 		return;
-	s = osr_control_lock(k->control);
+	sched = osr_control_lock(k->control);
 	if (ours && k->laid && !p->osm->subn.subnet_initialization_error)
-		osr_sched_written(s);
-	while (!ours && osr_sched_refuse(s, "an engine of OpenSM routes now"))
+		osr_sched_written(sched);
+	while (!ours && osr_sched_refuse(sched, "an engine of OpenSM routes now"))
 		;
 	k->laid = false;
 	atomic_store(&k->lost, !ours);
@@ -287,48 +288,48 @@ void osr__keys_routed(struct plugin *p, bool ours)
 	osr_control_unlock(k->control);
 }
 
-void osr__keys_fabric(struct plugin *p, const struct osr_fabric *f)
+void osr__keys_fabric(struct plugin *p, const struct osr_fabric *fabric)
 {
 	struct osr_diag diag = { "" };
 
 	if (!p->keys)
 		return;
-	if (osr_sched_fabric(osr_control_lock(p->keys->control), f, &diag))
+	if (osr_sched_fabric(osr_control_lock(p->keys->control), fabric, &diag))
 		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR15: no routing keys in this sweep: %s",
 			 diag.text);
 	osr_control_unlock(p->keys->control);
 }
 
 /* The entries that are wanted now, over the base, and what the checker says. */
-static enum osr_status lay(struct osr_sched *s, struct sweep_slot *slot, struct osr_arena *scratch,
-			   struct osr_diag *diag)
+static enum osr_status keys_lay(struct osr_sched *sched, struct sweep_slot *slot,
+				struct osr_arena *scratch, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	const struct osr_fabric *f = &slot->result.fabric;
+	const struct osr_fabric *fabric = &slot->result.fabric;
 	struct osr_overlay_entry *entry;
 	struct osr_verdict verdict = { 0 };
 	enum osr_status st;
 
-	st = osr_sched_collect(s, scratch, &entry, &slot->n_key_entries, diag);
+	st = osr_sched_collect(sched, scratch, &entry, &slot->n_key_entries, diag);
 	if (!st && slot->n_key_entries) {
-		st = osr_overlay_apply(f, &slot->result.routing, entry, slot->n_key_entries,
+		st = osr_overlay_apply(fabric, &slot->result.routing, entry, slot->n_key_entries,
 				       scratch, &slot->keys_arena, &slot->keyed, diag);
 		if (!st)
-			st = osr_check(f, &slot->keyed, scratch, &verdict, diag);
+			st = osr_check(fabric, &slot->keyed, scratch, &verdict, diag);
 		if (!st &&
 		    (verdict.proven & slot->base_verdict.proven) != slot->base_verdict.proven)
 			st = osr_fail(diag, OSR_CHECK_FAILED, "less is proven than without keys");
 		if (!st) {
 			slot->has_keys = true;
 			slot->verdict = verdict;
-			slot->digest = osr_routing_digest(f, &slot->keyed);
+			slot->digest = osr_routing_digest(fabric, &slot->keyed);
 		}
 	}
 	osr_arena_reset(scratch, mark);
 	return st;
 }
 
-static void clear(struct sweep_slot *slot)
+static void keys_clear(struct sweep_slot *slot)
 {
 	osr_arena_free(&slot->keys_arena);
 	memset(&slot->keyed, 0, sizeof(slot->keyed));
@@ -342,20 +343,20 @@ void osr__keys_lay(struct plugin *p, struct sweep_slot *slot, struct osr_arena *
 {
 	struct osr_diag diag = { "" };
 	enum osr_status st;
-	struct osr_sched *s;
+	struct osr_sched *sched;
 
 	slot->base_verdict = slot->verdict;
-	clear(slot);
+	keys_clear(slot);
 	if (!p->keys)
 		return;
-	p->keys->lay_ms = now() * -1e3;
-	s = osr_control_lock(p->keys->control);
-	st = osr_sched_fabric(s, &slot->result.fabric, &diag);
+	p->keys->lay_ms = keys_now() * -1e3;
+	sched = osr_control_lock(p->keys->control);
+	st = osr_sched_fabric(sched, &slot->result.fabric, &diag);
 	/* Those that wait go first, then all: the base routing alone is always right. */
-	while (!st && lay(s, slot, scratch, &diag)) {
-		uint32_t n = osr_sched_refuse(s, diag.text);
+	while (!st && keys_lay(sched, slot, scratch, &diag)) {
+		uint32_t n = osr_sched_refuse(sched, diag.text);
 
-		clear(slot);
+		keys_clear(slot);
 		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR15: %u routing key%s withdrawn: %s", n,
 			 n == 1 ? " is" : "s are", diag.text);
 		if (!n)
@@ -366,7 +367,7 @@ void osr__keys_lay(struct plugin *p, struct sweep_slot *slot, struct osr_arena *
 			 diag.text);
 	p->keys->laid = !st;
 	osr_control_unlock(p->keys->control);
-	p->keys->lay_ms += now() * 1e3;
+	p->keys->lay_ms += keys_now() * 1e3;
 }
 
 double osr__keys_ms(const struct plugin *p)
@@ -401,16 +402,16 @@ static void make_directory(const char *path)
 
 void osr__keys_open(struct plugin *p)
 {
-	const struct osr_values *v = &p->options.own;
+	const struct osr_values *values = &p->options.own;
 	struct osr_control_in in = {
-		.path = v->str[v->num[OPT_CONTROL_SOCKET]],
+		.path = values->str[values->num[OPT_CONTROL_SOCKET]],
 		.limits = { .max_apps = 4096,
-			    .max_apps_of_owner = (uint32_t)v->num[OPT_USER_APPS],
-			    .max_offsets_of_owner = (uint32_t)v->num[OPT_USER_OFFSETS],
+			    .max_apps_of_owner = (uint32_t)values->num[OPT_USER_APPS],
+			    .max_offsets_of_owner = (uint32_t)values->num[OPT_USER_OFFSETS],
 			    .max_keys = 256,
 			    .max_pairs = 1u << 20,
-			    .choice = (enum osr_key_choice)v->num[OPT_KEY_CHOICE] },
-		.turn = turn,
+			    .choice = (enum osr_key_choice)values->num[OPT_KEY_CHOICE] },
+		.turn = keys_turn,
 	};
 	struct osr_diag diag = { "" };
 	struct keys *k;
@@ -425,9 +426,9 @@ void osr__keys_open(struct plugin *p)
 	k->plugin = p;
 	in.ctx = k;
 	make_directory(in.path);
-	if (!octal(v->str[v->num[OPT_CONTROL_MODE]], &in.mode))
+	if (!octal(values->str[values->num[OPT_CONTROL_MODE]], &in.mode))
 		osr_fail(&diag, OSR_INVAL, "control_mode \"%s\": expected an octal number as 0660",
-			 v->str[v->num[OPT_CONTROL_MODE]]);
+			 values->str[values->num[OPT_CONTROL_MODE]]);
 	else
 		k->control = osr_control_open(&in, &diag);
 	if (!k->control) {
@@ -448,7 +449,7 @@ void osr__keys_close(struct plugin *p)
 		return;
 	osr_control_stop(k->control);
 	if (k->loaded && osr_control_version(k->control) != k->saved)
-		save(k);
+		keys_save(k);
 	osr_control_close(k->control);
 	free(k);
 	p->keys = NULL;

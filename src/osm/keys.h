@@ -39,7 +39,7 @@ void osr__keys_lay(struct plugin *p, struct sweep_slot *slot, struct osr_arena *
 /* How long the last osr__keys_lay() took, waiting for the control thread included. */
 double osr__keys_ms(const struct plugin *p);
 /* OpenSM goes on with the tables it has: what did the fabric's change do to the keys? */
-void osr__keys_fabric(struct plugin *p, const struct osr_fabric *f);
+void osr__keys_fabric(struct plugin *p, const struct osr_fabric *fabric);
 
 /* keysweep.c: true if this sweep was asked for by the keys alone, and has been done. */
 bool osr__keys_sweep(struct sweep *w);

@@ -11,15 +11,15 @@
 #include <string.h>
 
 /* Would the engine be asked the same question? */
-static bool same_question(const struct sweep *w, const struct osr_fabric *f)
+static bool same_question(const struct sweep *w, const struct osr_fabric *fabric)
 {
 	const struct sweep_slot *slot = w->ctx->current;
 	struct qos_tables qos;
 
 	memset(&qos, 0, sizeof(qos));
 	osr__qos_tables(w->osm, &w->snap, &qos);
-	return osr_fabric_equal(f, &slot->result.fabric) && w->snap.limit.vls == slot->budget &&
-	       !memcmp(&qos, &slot->qos, sizeof(qos));
+	return osr_fabric_equal(fabric, &slot->result.fabric) &&
+	       w->snap.limit.vls == slot->budget && !memcmp(&qos, &slot->qos, sizeof(qos));
 }
 
 /* false: nothing was published, and OpenSM's buffers hold no tables yet. */
@@ -52,16 +52,16 @@ bool osr__keys_sweep(struct sweep *w)
 {
 	struct engine_ctx *ctx = w->ctx;
 	struct osr_arena arena = { 0 };
-	struct osr_fabric f;
+	struct osr_fabric fabric;
 	bool alone = osr__keys_asked(ctx->plugin) && ctx->current && !ctx->refuse;
 
 	if (!alone)
 		return false;
-	alone = !osr__snapshot(w->osm, SNAPSHOT_ALL_LIDS, &arena, &w->scratch, &f, &w->snap,
+	alone = !osr__snapshot(w->osm, SNAPSHOT_ALL_LIDS, &arena, &w->scratch, &fabric, &w->snap,
 			       &w->diag);
 	if (alone) {
-		osr__vl_budget(w->osm, &f, &ctx->plugin->options, &w->snap.limit);
-		alone = same_question(w, &f);
+		osr__vl_budget(w->osm, &fabric, &ctx->plugin->options, &w->snap.limit);
+		alone = same_question(w, &fabric);
 	}
 	osr_arena_free(&arena);
 	w->ms_snapshot = osr__sweep_clock_ms();

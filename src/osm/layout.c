@@ -25,18 +25,16 @@ struct anchor {
 };
 
 #define AT(member) offsetof(struct osm_opensm, member)
-#define ANCHOR(member, target) { #member, AT(member), AT(target) }
-#define MAP(member)                                                                                \
-	ANCHOR(member.root.p_up, member.root), ANCHOR(member.nil.p_left, member.nil)
+#define ANCHOR(member, target)                                                                     \
+	{                                                                                          \
+#member, AT(member), AT(target)                                                    \
+	}
+#define MAP(member) ANCHOR(member.root.p_up, member.root), ANCHOR(member.nil.p_left, member.nil)
 
 /* In the order of their offsets. */
 static const struct anchor before_options[] = {
-	MAP(subn.sw_guid_tbl),
-	MAP(subn.node_guid_tbl),
-	MAP(subn.port_guid_tbl),
-	MAP(subn.rtr_guid_tbl),
-	MAP(subn.prtn_pkey_tbl),
-	MAP(subn.sm_guid_tbl),
+	MAP(subn.sw_guid_tbl),  MAP(subn.node_guid_tbl), MAP(subn.port_guid_tbl),
+	MAP(subn.rtr_guid_tbl), MAP(subn.prtn_pkey_tbl), MAP(subn.sm_guid_tbl),
 };
 
 static const struct anchor after_options[] = {
@@ -74,7 +72,10 @@ struct small_option {
 };
 
 #define OPT(member) offsetof(struct osm_opensm, subn.opt.member)
-#define UP_TO(member, max) { #member, OPT(member), sizeof(((osm_subn_opt_t *)0)->member), max }
+#define UP_TO(member, max)                                                                         \
+	{                                                                                          \
+#member, OPT(member), sizeof(((osm_subn_opt_t *)0)->member), max                   \
+	}
 #define SWITCH(member) UP_TO(member, 1)
 
 static const struct small_option small_options[] = {
@@ -118,7 +119,10 @@ struct text_option {
 	size_t at;
 };
 
-#define TEXT(member) { #member, OPT(member) }
+#define TEXT(member)                                                                               \
+	{                                                                                          \
+#member, OPT(member)                                                               \
+	}
 
 static const struct text_option text_options[] = {
 	TEXT(dump_files_dir),
@@ -203,18 +207,18 @@ static const char *check_anchors(const struct osm_opensm *osm, const struct prob
 static const char *check_options(const struct osm_opensm *osm, const struct probe *probe)
 {
 	for (size_t i = 0; i < sizeof(small_options) / sizeof(*small_options); i++) {
-		const struct small_option *o = &small_options[i];
+		const struct small_option *option = &small_options[i];
 		uint32_t value = 0;
 		uint8_t byte;
 
-		if (o->size == 1) {
-			memcpy(&byte, (const char *)osm + o->at, 1);
+		if (option->size == 1) {
+			memcpy(&byte, (const char *)osm + option->at, 1);
 			value = byte;
 		} else {
-			memcpy(&value, (const char *)osm + o->at, sizeof(value));
+			memcpy(&value, (const char *)osm + option->at, sizeof(value));
 		}
-		if (value > o->max)
-			return o->name;
+		if (value > option->max)
+			return option->name;
 	}
 	for (size_t i = 0; i < sizeof(text_options) / sizeof(*text_options); i++)
 		if (!probe_text(probe, pointer_at(osm, text_options[i].at)))
@@ -228,20 +232,22 @@ static const char *check_options(const struct osm_opensm *osm, const struct prob
  */
 static const char *check_printed(const struct osm_opensm *osm, char *text)
 {
-	static const struct small_option *const end = small_options + sizeof(small_options) / sizeof(*small_options);
+	static const struct small_option *const end =
+		small_options + sizeof(small_options) / sizeof(*small_options);
 	char *rest = text, *line;
 
 	while ((line = strsep(&rest, "\n"))) {
 		char *name = strsep(&line, " ");
 
-		for (const struct small_option *o = small_options; line && o < end; o++) {
+		for (const struct small_option *option = small_options; line && option < end;
+		     option++) {
 			uint32_t value;
 
-			if (o->max != 1 || strcmp(o->name, name) != 0)
+			if (option->max != 1 || strcmp(option->name, name) != 0)
 				continue;
-			memcpy(&value, (const char *)osm + o->at, sizeof(value));
+			memcpy(&value, (const char *)osm + option->at, sizeof(value));
 			if (strcmp(line, value ? "TRUE" : "FALSE") != 0)
-				return o->name;
+				return option->name;
 		}
 	}
 	return NULL;

@@ -29,41 +29,41 @@ struct tree {
  * a group all the same, so each gets a link towards the order here, breadth first. Without an order
  * (tables carried over, one of whose links is gone) that is a tree of shortest paths.
  */
-static void extend_order(const struct osr_fabric *f, const uint32_t *order, uint32_t *parent,
+static void extend_order(const struct osr_fabric *fabric, const uint32_t *order, uint32_t *parent,
 			 uint32_t *queue, uint8_t *seen)
 {
 	uint32_t tail = 0, head = 0, next = 0;
 
-	memset(seen, 0, f->n_switches);
-	for (uint32_t s = 0; s < f->n_switches; s++) {
+	memset(seen, 0, fabric->n_switches);
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		parent[s] = order ? order[s] : OSR_NONE;
 		if (parent[s] != OSR_NONE)
-			seen[f->chan_dst[order[s]]] = 1;
-		if (parent[s] != OSR_NONE || (order && f->sw_sources[s]))
+			seen[fabric->chan_dst[order[s]]] = 1;
+		if (parent[s] != OSR_NONE || (order && fabric->sw_sources[s]))
 			seen[s] = 1;
 	}
-	for (uint32_t s = 0; s < f->n_switches; s++)
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
 		if (seen[s])
 			queue[tail++] = s;
 	for (;;) {
 		for (; head < tail; head++) {
 			uint32_t s = queue[head];
 
-			for (uint32_t c = f->chan_row[s]; c < f->chan_row[s + 1]; c++) {
-				uint32_t u = f->chan_dst[c];
+			for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
+				uint32_t u = fabric->chan_dst[c];
 
 				if (seen[u])
 					continue;
 				seen[u] = 1;
-				parent[u] = f->chan_rev[c];
+				parent[u] = fabric->chan_rev[c];
 				queue[tail++] = u;
 			}
 		}
 		/* A part of the fabric without any CA: its first switch is as good a root as any.
 		 */
-		while (next < f->n_switches && seen[next])
+		while (next < fabric->n_switches && seen[next])
 			next++;
-		if (next == f->n_switches)
+		if (next == fabric->n_switches)
 			return;
 		seen[next] = 1;
 		queue[tail++] = next;
@@ -72,8 +72,8 @@ static void extend_order(const struct osr_fabric *f, const uint32_t *order, uint
 
 enum osr_status osr__mcast_prepare(struct sweep_slot *slot, struct osr_diag *diag)
 {
-	const struct osr_fabric *f = &slot->result.fabric;
-	uint32_t n = f->n_switches;
+	const struct osr_fabric *fabric = &slot->result.fabric;
+	uint32_t n = fabric->n_switches;
 
 	slot->mc_parent = osr_alloc(&slot->arena, n, sizeof(*slot->mc_parent));
 	slot->mc_stamp = osr_calloc(&slot->arena, n, sizeof(*slot->mc_stamp));
@@ -84,7 +84,7 @@ enum osr_status osr__mcast_prepare(struct sweep_slot *slot, struct osr_diag *dia
 	if (!slot->mc_parent || !slot->mc_stamp || !slot->mc_list || !slot->mc_child ||
 	    !slot->mc_n_child || !slot->mc_member)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for multicast trees");
-	extend_order(f, slot->result.routing.mcast_parent, slot->mc_parent, slot->mc_list,
+	extend_order(fabric, slot->result.routing.mcast_parent, slot->mc_parent, slot->mc_list,
 		     slot->mc_member);
 	return OSR_OK;
 }
@@ -169,7 +169,7 @@ static osm_switch_t *member_switch(const osm_port_t *port, uint8_t *sw_port)
 }
 
 /* The table may be too small, or there may be none: osm_mcast_tbl_set() would write beyond it. */
-static void set_port(struct tree *t, osm_switch_t *sw, uint8_t port)
+static void osm_mcast_set_port(struct tree *t, osm_switch_t *sw, uint8_t port)
 {
 	osm_mcast_tbl_t *tbl = osm_switch_get_mcast_tbl_ptr(sw);
 
@@ -200,7 +200,7 @@ static void add_member(struct tree *t, const osm_port_t *port)
 	}
 	climb(t, s);
 	t->slot->mc_member[s] = 1;
-	set_port(t, sw, sw_port);
+	osm_mcast_set_port(t, sw, sw_port);
 }
 
 /* Above the lowest common switch the way to the root leads to no member: drop it. */
@@ -227,7 +227,7 @@ static bool link_of(const struct tree *t, uint32_t s, osm_switch_t **below, osm_
 		    uint8_t *port_below, uint8_t *port_above)
 {
 	uint32_t c = t->parent[s], up = t->f->chan_dst[c];
-	const osm_physp_t *p;
+	const osm_physp_t *osm_physp;
 
 	*below = switch_by_index(t, s);
 	*above = switch_by_index(t, up);
@@ -235,9 +235,10 @@ static bool link_of(const struct tree *t, uint32_t s, osm_switch_t **below, osm_
 	*port_above = t->f->chan_port[t->f->chan_rev[c]];
 	if (!*below || !*above || *port_below >= (*below)->num_ports)
 		return false;
-	p = osm_node_get_physp_ptr((*below)->p_node, *port_below);
-	return p && p->p_remote_physp && p->p_remote_physp->p_node == (*above)->p_node &&
-	       p->p_remote_physp->port_num == *port_above;
+	osm_physp = osm_node_get_physp_ptr((*below)->p_node, *port_below);
+	return osm_physp && osm_physp->p_remote_physp &&
+	       osm_physp->p_remote_physp->p_node == (*above)->p_node &&
+	       osm_physp->p_remote_physp->port_num == *port_above;
 }
 
 static void join_switches(struct tree *t)
@@ -256,8 +257,8 @@ static void join_switches(struct tree *t)
 			t->broken = true;
 			continue;
 		}
-		set_port(t, below, port_below);
-		set_port(t, above, port_above);
+		osm_mcast_set_port(t, below, port_below);
+		osm_mcast_set_port(t, above, port_above);
 		t->n_unproven += slot->result.routing.mcast_parent &&
 				 slot->result.routing.mcast_parent[s] == OSR_NONE;
 	}
@@ -275,16 +276,15 @@ static void warn_unproven(struct tree *t, const osm_mgrp_box_t *box)
 		return; /* said at every sweep */
 	if (t->n_unproven && !ctx->mc_warned_sp0) {
 		ctx->mc_warned_sp0 = true;
-		osr__log(
-			ctx->plugin->osm, OSM_LOG_ERROR,
-			"ERR OR07: the tree of MLID 0x%X has %u links to switches without CAs, "
-			"whose port 0 is a member; these links are not part of the proof against "
-			"deadlock",
-			t->mlid, t->n_unproven);
+		osr__log(ctx->plugin->osm, OSM_LOG_ERROR,
+			 "ERR OR07: the tree of MLID 0x%X has %u links to switches without CAs, "
+			 "whose port 0 is a member; these links are not part of the proof against "
+			 "deadlock",
+			 t->mlid, t->n_unproven);
 	}
-	for (cl_list_item_t *i = cl_qlist_head(&box->mgrp_list); i != cl_qlist_end(&box->mgrp_list);
-	     i = cl_qlist_next(i)) {
-		const osm_mgrp_t *grp = cl_item_obj(i, grp, list_item);
+	for (cl_list_item_t *item = cl_qlist_head(&box->mgrp_list);
+	     item != cl_qlist_end(&box->mgrp_list); item = cl_qlist_next(item)) {
+		const osm_mgrp_t *grp = cl_item_obj(item, grp, list_item);
 		uint8_t sl, vl;
 
 		ib_member_get_sl_flow_hop(grp->mcmember_rec.sl_flow_hop, &sl, NULL, NULL);
@@ -306,11 +306,10 @@ static void heal(struct tree *t)
 {
 	struct osm_opensm *osm = t->ctx->plugin->osm;
 
-	osr__log(
-		osm, OSM_LOG_ERROR,
-		"ERR OR08: the spanning tree for MLID 0x%X uses a switch or link that is gone or "
-		"new since the last routing: some members are not reached until the next sweep",
-		t->mlid);
+	osr__log(osm, OSM_LOG_ERROR,
+		 "ERR OR08: the spanning tree for MLID 0x%X uses a switch or link that is gone or "
+		 "new since the last routing: some members are not reached until the next sweep",
+		 t->mlid);
 	if (osm->subn.opt.use_ucast_cache && osm->sm.ucast_mgr.cache_valid) {
 		osm_ucast_cache_invalidate(&osm->sm.ucast_mgr);
 		osm->subn.force_heavy_sweep = TRUE;
@@ -337,9 +336,9 @@ ib_api_status_t osr__mcast_build_stree(void *context, osm_mgrp_box_t *box)
 	}
 	if (cl_qlist_count(&members) >= 2) {
 		ctx->mc_stamp++;
-		for (cl_list_item_t *i = cl_qlist_head(&members); i != cl_qlist_end(&members);
-		     i = cl_qlist_next(i))
-			add_member(&t, ((osm_mcast_work_obj_t *)i)->p_port);
+		for (cl_list_item_t *item = cl_qlist_head(&members); item != cl_qlist_end(&members);
+		     item = cl_qlist_next(item))
+			add_member(&t, ((osm_mcast_work_obj_t *)item)->p_port);
 		trim_root(&t);
 		join_switches(&t);
 		warn_unproven(&t, box);

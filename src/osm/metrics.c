@@ -21,10 +21,13 @@
 #define LAST_S 2 /* for the last files when opensm ends */
 
 static const char *const outcome_names[N_OUTCOMES] = {
-	[OUTCOME_ROUTED] = "routed",	       [OUTCOME_REUSED] = "reused",
+	[OUTCOME_ROUTED] = "routed",
+	[OUTCOME_REUSED] = "reused",
 	[OUTCOME_KEYS] = "keys",
-	[OUTCOME_CACHED] = "cached",	       [OUTCOME_CACHED_HOSTS] = "cached_hosts",
-	[OUTCOME_CACHE_BAD] = "cache_refused", [OUTCOME_FAILED] = "failed",
+	[OUTCOME_CACHED] = "cached",
+	[OUTCOME_CACHED_HOSTS] = "cached_hosts",
+	[OUTCOME_CACHE_BAD] = "cache_refused",
+	[OUTCOME_FAILED] = "failed",
 	[OUTCOME_REFUSED] = "refused",
 };
 
@@ -32,7 +35,7 @@ static const struct {
 	uint32_t claim;
 	const char *name;
 } claims[] = {
-	{ OSR_CLAIM_MINIMAL, "minimal" },	{ OSR_CLAIM_DEADLOCK_FREE, "deadlock_free" },
+	{ OSR_CLAIM_MINIMAL, "minimal" },       { OSR_CLAIM_DEADLOCK_FREE, "deadlock_free" },
 	{ OSR_CLAIM_REVERSIBLE, "reversible" }, { OSR_CLAIM_ANY_SL, "any_sl" },
 	{ OSR_CLAIM_MULTICAST, "multicast" },
 };
@@ -52,7 +55,7 @@ struct number {
 	}
 
 NUMBER(switches, m->n_switches)
-NUMBER(channels, m->n_channels)
+NUMBER(metrics_channels, m->n_channels)
 NUMBER(end_ports, m->n_terminals)
 NUMBER(lids, m->n_dests)
 NUMBER(parts, m->n_parts)
@@ -63,16 +66,16 @@ NUMBER(vls_used, m->vls)
 NUMBER(vls_available, m->vls_available)
 NUMBER(vls_needed, m->vls_needed)
 NUMBER(vls_one_way, m->vls_one_way)
-NUMBER(efi, m->verdict.efi)
+NUMBER(metrics_efi, m->verdict.efi)
 NUMBER(efi_average, m->verdict.efi_mean)
 NUMBER(efi_over_average, m->verdict.efi_mean > 0 ? m->verdict.efi / m->verdict.efi_mean : 1)
 NUMBER(efi_per_capacity, m->verdict.efi_per_capacity)
-NUMBER(routes, m->verdict.n_routes)
+NUMBER(metrics_routes, m->verdict.n_routes)
 NUMBER(unreachable, m->verdict.n_no_path)
-NUMBER(longer, m->verdict.n_longer)
-NUMBER(max_hops, m->verdict.max_hops)
+NUMBER(metrics_longer, m->verdict.n_longer)
+NUMBER(metrics_max_hops, m->verdict.max_hops)
 NUMBER(entries, m->n_entries)
-NUMBER(entries_changed, m->n_changed)
+NUMBER(metrics_entries_changed, m->n_changed)
 NUMBER(kept, m->stable.kept)
 NUMBER(together, m->stable.together)
 NUMBER(channels_lost, m->stable.n_channels_lost)
@@ -83,7 +86,7 @@ NUMBER(drift, m->stable.drift / 1e3)
 
 static const struct number numbers[] = {
 	{ "fabric", "switches", switches, "Switches routed." },
-	{ "fabric", "channels", channels, "Directions of cables between switches." },
+	{ "fabric", "channels", metrics_channels, "Directions of cables between switches." },
 	{ "fabric", "end_ports", end_ports, "CA, router and switch ports with a LID." },
 	{ "fabric", "lids", lids, "LIDs routed to." },
 	{ "fabric", "parts", parts, "Parts that cannot reach each other; 1 is whole." },
@@ -94,20 +97,24 @@ static const struct number numbers[] = {
 	{ "vls", "available", vls_available, "Virtual lanes that could be used." },
 	{ "vls", "needed", vls_needed, "Virtual lanes needed to cut all cycles." },
 	{ "vls", "needed_one_way", vls_one_way, "The same without replies on the request's SL." },
-	{ "load", "efi", efi, "Edge forwarding index: routes on the most loaded channel." },
+	{ "load", "efi", metrics_efi, "Edge forwarding index: routes on the most loaded channel." },
 	{ "load", "efi_average", efi_average, "Routes on a channel, on average." },
 	{ "load", "efi_over_average", efi_over_average, "Edge forwarding index by the average." },
-	{ "load", "efi_per_capacity", efi_per_capacity, "Largest routes * fastest rate / own rate." },
-	{ "routes", "all", routes, "Pairs of switch and LID with a route." },
+	{ "load", "efi_per_capacity", efi_per_capacity,
+	  "Largest routes * fastest rate / own rate." },
+	{ "routes", "all", metrics_routes, "Pairs of switch and LID with a route." },
 	{ "routes", "unreachable", unreachable, "Pairs of switch and LID without a route." },
-	{ "routes", "longer", longer, "Routes longer than minimal." },
-	{ "routes", "max_hops", max_hops, "Channels of the longest route." },
+	{ "routes", "longer", metrics_longer, "Routes longer than minimal." },
+	{ "routes", "max_hops", metrics_max_hops, "Channels of the longest route." },
 	{ "lft", "entries", entries, "Entries of all forwarding tables." },
-	{ "lft", "entries_changed", entries_changed, "Of these, changed by the last sweep." },
+	{ "lft", "entries_changed", metrics_entries_changed,
+	  "Of these, changed by the last sweep." },
 	{ "stable", "kept", kept, "1 if the tables before were repaired, 0 if not." },
-	{ "stable", "together", together, "1 if old and new tables mixed are proven deadlock-free." },
+	{ "stable", "together", together,
+	  "1 if old and new tables mixed are proven deadlock-free." },
 	{ "stable", "channels_lost", channels_lost, "Channels gone since the last full route." },
-	{ "stable", "lids_repaired", repaired_lids, "LIDs routed otherwise than by the full route." },
+	{ "stable", "lids_repaired", repaired_lids,
+	  "LIDs routed otherwise than by the full route." },
 	{ "stable", "sls_changed", sls_changed, "Pairs whose SL the last sweep changed." },
 	{ "stable", "sls_lost", sls_lost, "Pairs with an SL of earlier no longer proven." },
 	{ "stable", "drift", drift, "Balance against that of the last full route; 1 is as good." },
@@ -119,9 +126,12 @@ static const struct {
 	const char *name;
 	size_t offset;
 } phases[] = {
-	{ "total", offsetof(struct phases, total) },   { "snapshot", offsetof(struct phases, snapshot) },
-	{ "route", offsetof(struct phases, route) },   { "paths", offsetof(struct phases, paths) },
-	{ "layers", offsetof(struct phases, layers) }, { "check", offsetof(struct phases, check) },
+	{ "total", offsetof(struct phases, total) },
+	{ "snapshot", offsetof(struct phases, snapshot) },
+	{ "route", offsetof(struct phases, route) },
+	{ "paths", offsetof(struct phases, paths) },
+	{ "layers", offsetof(struct phases, layers) },
+	{ "check", offsetof(struct phases, check) },
 	{ "publish", offsetof(struct phases, publish) },
 };
 
@@ -145,17 +155,17 @@ struct report {
 };
 
 /* Sweeps of an engine, which may be listed under two names; false if OpenSM does not list it. */
-static bool count_sweeps(const struct plugin *p, const struct osr_engine *e, uint64_t *n)
+static bool count_sweeps(const struct plugin *p, const struct osr_engine *engine, uint64_t *n)
 {
 	bool listed = false;
 
 	memset(n, 0, N_OUTCOMES * sizeof(*n));
-	for (const struct engine_ctx *c = p->contexts; c; c = c->next) {
-		if (c->engine != e)
+	for (const struct engine_ctx *ctx = p->contexts; ctx; ctx = ctx->next) {
+		if (ctx->engine != engine)
 			continue;
 		listed = true;
 		for (int i = 0; i < N_OUTCOMES; i++)
-			n[i] += c->n_sweeps[i];
+			n[i] += ctx->n_sweeps[i];
 	}
 	return listed;
 }
@@ -209,7 +219,7 @@ static json_t *sweeps_json(const struct plugin *p)
 	return sweeps;
 }
 
-static bool print_json(const void *report, FILE *out)
+static bool metrics_print_json(const void *report, FILE *out)
 {
 	const struct report *r = report;
 	const struct metrics *m = r->m;
@@ -218,11 +228,11 @@ static bool print_json(const void *report, FILE *out)
 	bool ok;
 
 	snprintf(text, sizeof(text), "0x%016" PRIx64, r->guid);
-	root = json_pack("{s:s, s:s, s:s, s:I, s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "osmroutes",
-			 OSR_VERSION, "opensm", OSM_VERSION, "sm_port", text, "time",
-			 (json_int_t)r->now, "engine", m->engine, "outcome",
-			 outcome_names[m->outcome], "message", m->message, "routed_by", r->routed_by,
-			 "check", check_json(m), "ms", ms, "sweeps", sweeps_json(r->plugin));
+	root = json_pack(
+		"{s:s, s:s, s:s, s:I, s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "osmroutes", OSR_VERSION,
+		"opensm", OSM_VERSION, "sm_port", text, "time", (json_int_t)r->now, "engine",
+		m->engine, "outcome", outcome_names[m->outcome], "message", m->message, "routed_by",
+		r->routed_by, "check", check_json(m), "ms", ms, "sweeps", sweeps_json(r->plugin));
 	if (!root)
 		return false;
 	for (size_t i = 0; i < N_PHASES; i++)
@@ -282,7 +292,7 @@ static void print_checked(const struct report *r, const char *labels, FILE *out)
 	}
 }
 
-static bool print_prom(const void *report, FILE *out)
+static bool metrics_print_prom(const void *report, FILE *out)
 {
 	const struct report *r = report;
 	char labels[128];
@@ -293,8 +303,10 @@ static bool print_prom(const void *report, FILE *out)
 	fprintf(out, "osmroutes_info{%s,version=\"%s\",opensm=\"%s\",routed_by=\"%s\"} 1\n", labels,
 		OSR_VERSION, OSM_VERSION, r->routed_by);
 	head(out, "last_sweep_timestamp_seconds", "gauge", "When the last sweep was over.");
-	fprintf(out, "osmroutes_last_sweep_timestamp_seconds{%s} %lld\n", labels, (long long)r->now);
-	head(out, "check_passed", "gauge", "1 if the tables of the last sweep were checked and good.");
+	fprintf(out, "osmroutes_last_sweep_timestamp_seconds{%s} %lld\n", labels,
+		(long long)r->now);
+	head(out, "check_passed", "gauge",
+	     "1 if the tables of the last sweep were checked and good.");
 	fprintf(out, "osmroutes_check_passed{%s} %d\n", labels, r->m->checked);
 	print_sweeps(r, out);
 	print_phases(r, labels, out);
@@ -310,9 +322,9 @@ static const char *engine_in_use(const struct plugin *p)
 {
 	const struct osm_routing_engine *re = p->osm->routing_engine_used;
 
-	for (const struct engine_ctx *c = p->contexts; re && c; c = c->next)
-		if (c->re == re)
-			return c->engine->name;
+	for (const struct engine_ctx *ctx = p->contexts; re && ctx; ctx = ctx->next)
+		if (ctx->re == re)
+			return ctx->engine->name;
 	return re ? osm_routing_engine_type_str(re->type) : "";
 }
 
@@ -345,15 +357,17 @@ static bool print_text(const void *arg, FILE *out)
 }
 
 /* DIR/osmroutes-GUID.EXT */
-static bool write_both(const struct metrics_writer *w, const struct text page[2], struct osr_diag *diag)
+static bool write_both(const struct metrics_writer *metrics, const struct text page[2],
+		       struct osr_diag *diag)
 {
 	bool good = true;
 
 	for (int i = 0; i < 2 && good; i++) {
 		char name[64];
 
-		snprintf(name, sizeof(name), "osmroutes-%016" PRIx64 ".%s", w->guid, extensions[i]);
-		good = osr__file_replace(w->dir, name, 0644, print_text, &page[i], diag);
+		snprintf(name, sizeof(name), "osmroutes-%016" PRIx64 ".%s", metrics->guid,
+			 extensions[i]);
+		good = osr__file_replace(metrics->dir, name, 0644, print_text, &page[i], diag);
 	}
 	return good;
 }
@@ -366,64 +380,65 @@ static void free_pages(struct text page[2])
 }
 
 /* With the lock, which is left while the file system has its time. */
-static void write_next(struct metrics_writer *w)
+static void write_next(struct metrics_writer *metrics)
 {
-	struct text page[2] = { w->next[0], w->next[1] };
+	struct text page[2] = { metrics->next[0], metrics->next[1] };
 	struct osr_diag diag = { "" };
 	bool failed;
 
-	memset(w->next, 0, sizeof(w->next));
-	w->writes = true;
-	pthread_mutex_unlock(&w->lock);
-	failed = !write_both(w, page, &diag);
+	memset(metrics->next, 0, sizeof(metrics->next));
+	metrics->writes = true;
+	pthread_mutex_unlock(&metrics->lock);
+	failed = !write_both(metrics, page, &diag);
 	free_pages(page);
-	pthread_mutex_lock(&w->lock);
-	w->writes = w->slow = false;
+	pthread_mutex_lock(&metrics->lock);
+	metrics->writes = metrics->slow = false;
 	/* Once, not at every sweep. */
-	if (failed && !w->failed && w->osm)
-		osr__log(w->osm, OSM_LOG_ERROR, "ERR OR12: cannot write metrics: %s", diag.text);
-	w->failed = failed;
+	if (failed && !metrics->failed && metrics->osm)
+		osr__log(metrics->osm, OSM_LOG_ERROR, "ERR OR12: cannot write metrics: %s",
+			 diag.text);
+	metrics->failed = failed;
 }
 
 static void *metrics_thread(void *arg)
 {
-	struct metrics_writer *w = arg;
+	struct metrics_writer *metrics = arg;
 
-	pthread_mutex_lock(&w->lock);
-	while (w->next[0].text || !w->stop) {
-		if (w->next[0].text)
-			write_next(w);
+	pthread_mutex_lock(&metrics->lock);
+	while (metrics->next[0].text || !metrics->stop) {
+		if (metrics->next[0].text)
+			write_next(metrics);
 		else
-			pthread_cond_wait(&w->wake, &w->lock);
+			pthread_cond_wait(&metrics->wake, &metrics->lock);
 	}
-	pthread_mutex_unlock(&w->lock);
+	pthread_mutex_unlock(&metrics->lock);
 	return NULL;
 }
 
 /* Signals are OpenSM's. Not before there is something to write: OpenSM may fork while it starts. */
 static struct metrics_writer *writer_of(struct plugin *p, const char *dir)
 {
-	struct metrics_writer *w = p->metrics_writer;
+	struct metrics_writer *metrics = p->metrics_writer;
 	sigset_t all, before;
 	bool runs;
 
-	if (w)
-		return w;
-	w = calloc(1, sizeof(*w));
-	if (!w)
+	if (metrics)
+		return metrics;
+	metrics = calloc(1, sizeof(*metrics));
+	if (!metrics)
 		return NULL;
-	pthread_mutex_init(&w->lock, NULL);
-	pthread_cond_init(&w->wake, NULL);
-	w->osm = p->osm;
-	w->dir = dir;
-	w->guid = cl_ntoh64(p->osm->subn.sm_port_guid);
+	pthread_mutex_init(&metrics->lock, NULL);
+	pthread_cond_init(&metrics->wake, NULL);
+	metrics->osm = p->osm;
+	metrics->dir = dir;
+	metrics->guid = cl_ntoh64(p->osm->subn.sm_port_guid);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	runs = !pthread_create(&w->thread, NULL, metrics_thread, w);
+	runs = !pthread_create(&metrics->thread, NULL, metrics_thread, metrics);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (runs)
-		return p->metrics_writer = w;
-	free(w);
+		return p->metrics_writer = metrics;
+	free(metrics);
 	return NULL;
 }
 
@@ -438,19 +453,20 @@ static bool print_page(const struct report *r, bool (*print)(const void *report,
 	return good;
 }
 
-static void hand_over(struct metrics_writer *w, struct text page[2])
+static void hand_over(struct metrics_writer *metrics, struct text page[2])
 {
-	pthread_mutex_lock(&w->lock);
-	free_pages(w->next);
-	memcpy(w->next, page, sizeof(w->next));
-	if (w->writes && !w->slow)
-		osr__log(w->osm, OSM_LOG_ERROR,
-			 "ERR OR12: cannot write metrics: %s has not taken those of the sweep before "
+	pthread_mutex_lock(&metrics->lock);
+	free_pages(metrics->next);
+	memcpy(metrics->next, page, sizeof(metrics->next));
+	if (metrics->writes && !metrics->slow)
+		osr__log(metrics->osm, OSM_LOG_ERROR,
+			 "ERR OR12: cannot write metrics: %s has not taken those of the sweep "
+			 "before "
 			 "yet",
-			 w->dir);
-	w->slow = w->writes;
-	pthread_cond_signal(&w->wake);
-	pthread_mutex_unlock(&w->lock);
+			 metrics->dir);
+	metrics->slow = metrics->writes;
+	pthread_cond_signal(&metrics->wake);
+	pthread_mutex_unlock(&metrics->lock);
 }
 
 void osr__metrics_write(struct plugin *p)
@@ -470,8 +486,8 @@ void osr__metrics_write(struct plugin *p)
 	p->metrics.pending = false;
 	if (!*dir)
 		return;
-	if (print_page(&r, print_json, &page[0]) && print_page(&r, print_prom, &page[1]) &&
-	    writer_of(p, dir)) {
+	if (print_page(&r, metrics_print_json, &page[0]) &&
+	    print_page(&r, metrics_print_prom, &page[1]) && writer_of(p, dir)) {
 		hand_over(p->metrics_writer, page);
 		return;
 	}
@@ -481,27 +497,27 @@ void osr__metrics_write(struct plugin *p)
 
 void osr__metrics_close(struct plugin *p)
 {
-	struct metrics_writer *w = p->metrics_writer;
+	struct metrics_writer *metrics = p->metrics_writer;
 	struct timespec until;
 
-	if (!w)
+	if (!metrics)
 		return;
-	pthread_mutex_lock(&w->lock);
-	w->stop = true;
-	pthread_cond_signal(&w->wake);
-	pthread_mutex_unlock(&w->lock);
+	pthread_mutex_lock(&metrics->lock);
+	metrics->stop = true;
+	pthread_cond_signal(&metrics->wake);
+	pthread_mutex_unlock(&metrics->lock);
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += LAST_S;
 	p->metrics_writer = NULL;
-	if (pthread_timedjoin_np(w->thread, NULL, &until)) {
+	if (pthread_timedjoin_np(metrics->thread, NULL, &until)) {
 		/* It has what it needs, and the library is never unloaded. */
-		pthread_mutex_lock(&w->lock);
-		w->osm = NULL;
-		pthread_mutex_unlock(&w->lock);
-		pthread_detach(w->thread);
+		pthread_mutex_lock(&metrics->lock);
+		metrics->osm = NULL;
+		pthread_mutex_unlock(&metrics->lock);
+		pthread_detach(metrics->thread);
 		return;
 	}
-	pthread_cond_destroy(&w->wake);
-	pthread_mutex_destroy(&w->lock);
-	free(w);
+	pthread_cond_destroy(&metrics->wake);
+	pthread_mutex_destroy(&metrics->lock);
+	free(metrics);
 }

@@ -19,10 +19,10 @@
 
 /* What came of a sweep. */
 enum outcome {
-	OUTCOME_ROUTED,       /* new tables, checked */
-	OUTCOME_KEYS,	      /* the base of the sweep before, other routing keys over it, checked */
-	OUTCOME_REUSED,       /* routing failed; the last checked tables fit and were used again */
-	OUTCOME_CACHED,       /* OpenSM used its unicast cache; those tables passed the check */
+	OUTCOME_ROUTED, /* new tables, checked */
+	OUTCOME_KEYS,   /* the base of the sweep before, other routing keys over it, checked */
+	OUTCOME_REUSED, /* routing failed; the last checked tables fit and were used again */
+	OUTCOME_CACHED, /* OpenSM used its unicast cache; those tables passed the check */
 	OUTCOME_CACHED_HOSTS, /* the same, but they hold for LIDs of CAs and routers only */
 	OUTCOME_CACHE_BAD,    /* the same, but they failed the check: a new sweep was asked for */
 	OUTCOME_FAILED,       /* no checked tables: OpenSM's next engine had its turn */

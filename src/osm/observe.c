@@ -17,7 +17,8 @@
 #include <time.h>
 
 #define BLOCK IB_SMP_DATA_SIZE
-#define MAX_PATHS (64u << 20) /* with more (end port, LID) pairs the ports of a switch share a row */
+#define MAX_PATHS                                                                                  \
+	(64u << 20) /* with more (end port, LID) pairs the ports of a switch share a row */
 
 /* Tables as they are, and what is said of them. */
 struct look {
@@ -29,8 +30,9 @@ struct look {
 	struct osr_generation gen;
 	char engine[32];
 	struct osr_findings found;
-	struct osr_answered between_hosts; /* OSR_ASK_ONE_WAY, of packets between CAs and routers alone */
-	uint64_t least; /* routes on the busiest link, in any routing */
+	struct osr_answered
+		between_hosts; /* OSR_ASK_ONE_WAY, of packets between CAs and routers alone */
+	uint64_t least;        /* routes on the busiest link, in any routing */
 	uint64_t n_entries, n_changed, n_blocks;
 	const struct osr_engine *other; /* what would have routed; NULL: none could */
 	struct osr_verdict verdict;     /* of its tables */
@@ -51,68 +53,73 @@ struct observer {
 
 /* Copying -------------------------------------------------------------------------------------- */
 
-static enum osr_status nomem(struct osr_diag *diag)
+static enum osr_status observe_nomem(struct osr_diag *diag)
 {
 	return osr_fail(diag, OSR_NOMEM, "out of memory for a copy of the tables");
 }
 
 static void copy_lfts(struct look *w)
 {
-	const struct osr_fabric *f = &w->result.fabric;
+	const struct osr_fabric *fabric = &w->result.fabric;
 	uint8_t *lft = w->result.routing.lft;
 
-	for (uint32_t s = 0; s < f->n_switches; s++) {
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		const osm_switch_t *sw = w->snap.sw[s];
 
-		for (uint32_t d = 0; d < f->n_dests; d++)
-			lft[(size_t)d * f->n_switches + s] =
-				f->dest_lid[d] < sw->lft_size ? sw->lft[f->dest_lid[d]] : OSR_NO_PATH;
+		for (uint32_t d = 0; d < fabric->n_dests; d++)
+			lft[(size_t)d * fabric->n_switches + s] =
+				fabric->dest_lid[d] < sw->lft_size ? sw->lft[fabric->dest_lid[d]]
+								   : OSR_NO_PATH;
 	}
 }
 
 static void copy_row(const osm_switch_t *sw, unsigned in, unsigned out, uint8_t *vl)
 {
-	osm_physp_t *p = osm_node_get_physp_ptr(sw->p_node, (uint8_t)out);
-	const ib_slvl_table_t *t = NULL;
+	osm_physp_t *osm_physp = osm_node_get_physp_ptr(sw->p_node, (uint8_t)out);
+	const ib_slvl_table_t *table = NULL;
 
-	if (p && in < cl_ptr_vector_get_size(&p->slvl_by_port))
-		t = cl_ptr_vector_get(&p->slvl_by_port, in);
+	if (osm_physp && in < cl_ptr_vector_get_size(&osm_physp->slvl_by_port))
+		table = cl_ptr_vector_get(&osm_physp->slvl_by_port, in);
 	for (uint8_t sl = 0; sl < 16; sl++)
-		vl[sl] = t && out ? ib_slvl_table_get(t, sl) : sl;
+		vl[sl] = table && out ? ib_slvl_table_get(table, sl) : sl;
 }
 
-static enum osr_status copy_sl2vl(struct look *w, struct osr_diag *diag)
+static enum osr_status observe_copy_sl2vl(struct look *w, struct osr_diag *diag)
 {
-	const struct osr_fabric *f = &w->result.fabric;
-	struct osr_routing *r = &w->result.routing;
+	const struct osr_fabric *fabric = &w->result.fabric;
+	struct osr_routing *routing = &w->result.routing;
 	uint32_t n = 0;
 
-	r->sl2vl_row = osr_alloc(&w->arena, f->n_switches, sizeof(*r->sl2vl_row));
-	for (uint32_t s = 0; r->sl2vl_row && s < f->n_switches; s++) {
-		r->sl2vl_row[s] = n;
-		n += (f->sw_n_ports[s] + 1u) * (f->sw_n_ports[s] + 1u);
+	routing->sl2vl_row = osr_alloc(&w->arena, fabric->n_switches, sizeof(*routing->sl2vl_row));
+	for (uint32_t s = 0; routing->sl2vl_row && s < fabric->n_switches; s++) {
+		routing->sl2vl_row[s] = n;
+		n += (fabric->sw_n_ports[s] + 1u) * (fabric->sw_n_ports[s] + 1u);
 	}
-	r->sl2vl = osr_alloc(&w->arena, n, sizeof(*r->sl2vl));
-	if (!r->sl2vl_row || !r->sl2vl)
-		return nomem(diag);
-	for (uint32_t s = 0; s < f->n_switches; s++)
-		for (unsigned in = 0; in <= f->sw_n_ports[s]; in++)
-			for (unsigned out = 0; out <= f->sw_n_ports[s]; out++)
+	routing->sl2vl = osr_alloc(&w->arena, n, sizeof(*routing->sl2vl));
+	if (!routing->sl2vl_row || !routing->sl2vl)
+		return observe_nomem(diag);
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		for (unsigned in = 0; in <= fabric->sw_n_ports[s]; in++)
+			for (unsigned out = 0; out <= fabric->sw_n_ports[s]; out++)
 				copy_row(w->snap.sw[s], in, out,
-					 r->sl2vl[r->sl2vl_row[s] + in * (f->sw_n_ports[s] + 1u) + out]);
+					 routing->sl2vl[routing->sl2vl_row[s] +
+							in * (fabric->sw_n_ports[s] + 1u) + out]);
 	for (uint8_t sl = 0; sl < 16; sl++)
-		r->ca_sl2vl[sl] = sl;
-	r->n_vls = OSR_MAX_VLS;
+		routing->ca_sl2vl[sl] = sl;
+	routing->n_vls = OSR_MAX_VLS;
 	return OSR_OK;
 }
 
 static void copy_group(const struct look *w, uint16_t mlid, uint64_t (*ports)[4])
 {
 	for (uint32_t s = 0; s < w->result.fabric.n_switches; s++) {
-		const osm_mcast_tbl_t *t = &w->snap.sw[s]->mcast_tbl;
+		const osm_mcast_tbl_t *fwdbl = &w->snap.sw[s]->mcast_tbl;
 
-		for (unsigned at = 0; t->p_mask_tbl && mlid <= t->max_mlid_ho && at <= t->max_position; at++) {
-			uint64_t mask = cl_ntoh16((*t->p_mask_tbl)[mlid - IB_LID_MCAST_START_HO][at]);
+		for (unsigned at = 0;
+		     fwdbl->p_mask_tbl && mlid <= fwdbl->max_mlid_ho && at <= fwdbl->max_position;
+		     at++) {
+			uint64_t mask =
+				cl_ntoh16((*fwdbl->p_mask_tbl)[mlid - IB_LID_MCAST_START_HO][at]);
 
 			ports[s][at / 4] |= mask << at % 4 * 16;
 		}
@@ -128,16 +135,18 @@ static enum osr_status copy_groups(struct look *w, const osm_subn_t *subn, struc
 	for (unsigned m = 0; m + first <= subn->max_mcast_lid_ho; m++)
 		w->groups.n += subn->mboxes[m] != NULL;
 	mlid = osr_alloc(&w->arena, w->groups.n, sizeof(*mlid));
-	ports = osr_calloc(&w->arena, (size_t)w->groups.n * w->result.fabric.n_switches, sizeof(*ports));
+	ports = osr_calloc(&w->arena, (size_t)w->groups.n * w->result.fabric.n_switches,
+			   sizeof(*ports));
 	if (!mlid || !ports)
-		return nomem(diag);
+		return observe_nomem(diag);
 	w->groups.mlid = mlid;
 	w->groups.ports = (const uint64_t(*)[4])ports;
 	w->groups.n = 0;
 	for (unsigned m = 0; m + first <= subn->max_mcast_lid_ho; m++) {
 		if (!subn->mboxes[m])
 			continue;
-		copy_group(w, (uint16_t)(m + first), ports + (size_t)w->groups.n * w->result.fabric.n_switches);
+		copy_group(w, (uint16_t)(m + first),
+			   ports + (size_t)w->groups.n * w->result.fabric.n_switches);
 		mlid[w->groups.n++] = (uint16_t)(m + first);
 	}
 	return OSR_OK;
@@ -147,23 +156,23 @@ static enum osr_status copy_groups(struct look *w, const osm_subn_t *subn, struc
 static enum osr_status copy_tables(struct look *w, struct plugin *p, struct osr_diag *diag)
 {
 	struct osm_opensm *osm = p->osm;
-	struct osr_fabric *f = &w->result.fabric;
-	struct osr_routing *r = &w->result.routing;
+	struct osr_fabric *fabric = &w->result.fabric;
+	struct osr_routing *routing = &w->result.routing;
 	enum osr_status st;
 	uint8_t sl;
 
 	snprintf(w->engine, sizeof(w->engine), "%s", osm->routing_engine_used->name);
-	st = osr__snapshot(osm, SNAPSHOT_ALL_LIDS, &w->arena, &w->arena, f, &w->snap, diag);
+	st = osr__snapshot(osm, SNAPSHOT_ALL_LIDS, &w->arena, &w->arena, fabric, &w->snap, diag);
 	if (!st)
-		st = osr_routing_init(r, f, &w->arena, diag);
+		st = osr_routing_init(routing, fabric, &w->arena, diag);
 	if (st)
 		return st;
-	osr__vl_budget(osm, f, &p->options, &w->snap.limit);
-	r->engine = "observed";
-	r->n_vls = 1;
+	osr__vl_budget(osm, fabric, &p->options, &w->snap.limit);
+	routing->engine = "observed";
+	routing->n_vls = 1;
 	copy_lfts(w);
 	if (osm->subn.opt.qos)
-		st = copy_sl2vl(w, diag);
+		st = observe_copy_sl2vl(w, diag);
 	osr__mcast_sls(osm, &sl);
 	w->groups.sl = sl;
 	if (!st && !osm->subn.opt.disable_multicast)
@@ -175,18 +184,18 @@ static enum osr_status copy_tables(struct look *w, struct plugin *p, struct osr_
 /* SLs of path records ------------------------------------------------------------------------- */
 
 /* A row for each end port, or for each switch where that would be too much: its first end port asks. */
-static uint32_t count_rows(const struct look *w, uint32_t *row, uint16_t *slid)
+static uint32_t observe_count_rows(const struct look *w, uint32_t *row, uint16_t *slid)
 {
-	const struct osr_fabric *f = &w->result.fabric;
-	bool each = (uint64_t)f->n_terminals * f->n_dests <= MAX_PATHS;
+	const struct osr_fabric *fabric = &w->result.fabric;
+	bool each = (uint64_t)fabric->n_terminals * fabric->n_dests <= MAX_PATHS;
 	uint32_t n = 0;
 
-	for (uint32_t e = 0; e < f->n_terminals; e++) {
-		bool same = !each && e && f->term_switch[e] == f->term_switch[e - 1] &&
-			    f->term_role[e] == f->term_role[e - 1];
+	for (uint32_t e = 0; e < fabric->n_terminals; e++) {
+		bool same = !each && e && fabric->term_switch[e] == fabric->term_switch[e - 1] &&
+			    fabric->term_role[e] == fabric->term_role[e - 1];
 
 		if (!same)
-			slid[n++] = f->term_lid[e];
+			slid[n++] = fabric->term_lid[e];
 		row[e] = n - 1;
 	}
 	return n;
@@ -206,7 +215,7 @@ static bool still_current(struct observer *o, uint64_t generation)
 static bool ask_path_sls(struct observer *o, struct look *w, uint64_t generation, uint8_t *sl,
 			 const uint16_t *slid)
 {
-	const struct osr_fabric *f = &w->result.fabric;
+	const struct osr_fabric *fabric = &w->result.fabric;
 	struct osm_opensm *osm = o->plugin->osm;
 
 	for (uint32_t i = 0; i < w->paths.n_rows; i++) {
@@ -214,10 +223,11 @@ static bool ask_path_sls(struct observer *o, struct look *w, uint64_t generation
 
 		cl_plock_acquire(&osm->lock);
 		re = osm->routing_engine_used;
-		for (uint32_t d = 0; re && d < f->n_dests; d++)
-			sl[(size_t)i * f->n_dests + d] =
+		for (uint32_t d = 0; re && d < fabric->n_dests; d++)
+			sl[(size_t)i * fabric->n_dests + d] =
 				re->path_sl ? re->path_sl(re->context, 0, cl_hton16(slid[i]),
-							  cl_hton16(f->dest_lid[d])) : 0;
+							  cl_hton16(fabric->dest_lid[d]))
+					    : 0;
 		cl_plock_release(&osm->lock);
 		if (!re || !still_current(o, generation))
 			return false;
@@ -228,17 +238,17 @@ static bool ask_path_sls(struct observer *o, struct look *w, uint64_t generation
 static enum osr_status take_paths(struct observer *o, struct look *w, uint64_t generation,
 				  struct osr_diag *diag)
 {
-	const struct osr_fabric *f = &w->result.fabric;
-	uint32_t *row = osr_alloc(&w->arena, f->n_terminals, sizeof(*row));
-	uint16_t *slid = osr_alloc(&w->arena, f->n_terminals, sizeof(*slid));
+	const struct osr_fabric *fabric = &w->result.fabric;
+	uint32_t *row = osr_alloc(&w->arena, fabric->n_terminals, sizeof(*row));
+	uint16_t *slid = osr_alloc(&w->arena, fabric->n_terminals, sizeof(*slid));
 	uint8_t *sl;
 
 	if (!row || !slid)
-		return nomem(diag);
-	w->paths.n_rows = count_rows(w, row, slid);
-	sl = osr_alloc(&w->arena, (size_t)w->paths.n_rows * f->n_dests, 1);
+		return observe_nomem(diag);
+	w->paths.n_rows = observe_count_rows(w, row, slid);
+	sl = osr_alloc(&w->arena, (size_t)w->paths.n_rows * fabric->n_dests, 1);
 	if (!sl)
-		return nomem(diag);
+		return observe_nomem(diag);
 	w->paths.row = row;
 	w->paths.sl = sl;
 	return ask_path_sls(o, w, generation, sl, slid) ? OSR_OK : OSR_NOT_APPLICABLE;
@@ -247,29 +257,29 @@ static enum osr_status take_paths(struct observer *o, struct look *w, uint64_t g
 /* Judging -------------------------------------------------------------------------------------- */
 
 /* Channels from switch s to every other one, each counted as often as hosts of s send there. */
-static uint64_t sum_from(const struct osr_fabric *f, uint32_t s, const uint32_t *dests, uint32_t *queue,
-			 uint32_t *hops)
+static uint64_t sum_from(const struct osr_fabric *fabric, uint32_t s, const uint32_t *dests,
+			 uint32_t *queue, uint32_t *hops)
 {
 	uint32_t tail = 1;
 	uint64_t sum = 0;
 
-	memset(hops, 0xff, f->n_switches * sizeof(*hops));
+	memset(hops, 0xff, fabric->n_switches * sizeof(*hops));
 	queue[0] = s;
 	hops[s] = 0;
 	for (uint32_t head = 0; head < tail; head++) {
 		uint32_t v = queue[head];
 
 		sum += (uint64_t)hops[v] * dests[v];
-		for (uint32_t c = f->chan_row[v]; c < f->chan_row[v + 1]; c++)
-			if (hops[f->chan_dst[c]] == OSR_NONE) {
-				hops[f->chan_dst[c]] = hops[v] + 1;
-				queue[tail++] = f->chan_dst[c];
+		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++)
+			if (hops[fabric->chan_dst[c]] == OSR_NONE) {
+				hops[fabric->chan_dst[c]] = hops[v] + 1;
+				queue[tail++] = fabric->chan_dst[c];
 			}
 	}
-	return sum * f->sw_sources[s];
+	return sum * fabric->sw_sources[s];
 }
 
-static uint64_t share(uint64_t routes, uint64_t links)
+static uint64_t observe_share(uint64_t routes, uint64_t links)
 {
 	return links ? (routes + links - 1) / links : 0;
 }
@@ -280,53 +290,57 @@ static uint64_t share(uint64_t routes, uint64_t links)
  */
 static enum osr_status least_load(struct look *w, struct osr_arena *scratch, struct osr_diag *diag)
 {
-	const struct osr_fabric *f = &w->result.fabric;
-	uint32_t *dests = osr_calloc(scratch, f->n_switches, sizeof(*dests));
-	uint32_t *queue = osr_alloc(scratch, f->n_switches, sizeof(*queue));
-	uint32_t *hops = osr_alloc(scratch, f->n_switches, sizeof(*hops));
+	const struct osr_fabric *fabric = &w->result.fabric;
+	uint32_t *dests = osr_calloc(scratch, fabric->n_switches, sizeof(*dests));
+	uint32_t *queue = osr_alloc(scratch, fabric->n_switches, sizeof(*queue));
+	uint32_t *hops = osr_alloc(scratch, fabric->n_switches, sizeof(*hops));
 	uint64_t n_dests = 0, n_sources = 0, sum = 0;
 
 	if (!dests || !queue || !hops)
-		return nomem(diag);
-	for (uint32_t d = 0; d < f->n_dests; d++)
-		if (f->term_port[f->dest_term[d]]) {
-			dests[f->dest_switch[d]]++;
+		return observe_nomem(diag);
+	for (uint32_t d = 0; d < fabric->n_dests; d++)
+		if (fabric->term_port[fabric->dest_term[d]]) {
+			dests[fabric->dest_switch[d]]++;
 			n_dests++;
 		}
-	for (uint32_t s = 0; s < f->n_switches; s++)
-		n_sources += f->sw_sources[s];
-	for (uint32_t s = 0; s < f->n_switches; s++) {
-		uint64_t links = f->chan_row[s + 1] - f->chan_row[s];
-		uint64_t out = share(f->sw_sources[s] * (n_dests - dests[s]), links);
-		uint64_t in = share((n_sources - f->sw_sources[s]) * dests[s], links);
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		n_sources += fabric->sw_sources[s];
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		uint64_t links = fabric->chan_row[s + 1] - fabric->chan_row[s];
+		uint64_t out = observe_share(fabric->sw_sources[s] * (n_dests - dests[s]), links);
+		uint64_t in = observe_share((n_sources - fabric->sw_sources[s]) * dests[s], links);
 
-		sum += sum_from(f, s, dests, queue, hops);
-		if (f->n_components == 1 && (out > in ? out : in) > w->least)
+		sum += sum_from(fabric, s, dests, queue, hops);
+		if (fabric->n_components == 1 && (out > in ? out : in) > w->least)
 			w->least = out > in ? out : in;
 	}
-	if (share(sum, f->n_channels) > w->least)
-		w->least = share(sum, f->n_channels);
+	if (observe_share(sum, fabric->n_channels) > w->least)
+		w->least = observe_share(sum, fabric->n_channels);
 	return OSR_OK;
 }
 
 /* LFT blocks of switches of both that differ, by LID. */
 static uint64_t blocks_between(const struct look *was, const struct look *now)
 {
-	const struct osr_fabric *f = &was->result.fabric, *g = &now->result.fabric;
+	const struct osr_fabric *fabric = &was->result.fabric, *g = &now->result.fabric;
 	uint64_t n = 0;
 
 	for (uint32_t s = 0; s < g->n_switches; s++) {
-		uint32_t t = osr_fabric_switch_by_guid(f, g->sw_guid[s]);
+		uint32_t t = osr_fabric_switch_by_guid(fabric, g->sw_guid[s]);
 
 		for (uint32_t first = 0; t != OSR_NONE && first <= g->max_lid; first += BLOCK) {
 			bool differs = false;
 
-			for (uint32_t lid = first; lid < first + BLOCK && lid <= g->max_lid; lid++) {
-				uint32_t a = lid <= f->max_lid ? f->lid_dest[lid] : OSR_NONE;
+			for (uint32_t lid = first; lid < first + BLOCK && lid <= g->max_lid;
+			     lid++) {
+				uint32_t a =
+					lid <= fabric->max_lid ? fabric->lid_dest[lid] : OSR_NONE;
 				uint32_t b = g->lid_dest[lid];
 
-				differs |= (a == OSR_NONE ? OSR_NO_PATH : osr_lft(&was->result.routing, t, a)) !=
-					   (b == OSR_NONE ? OSR_NO_PATH : osr_lft(&now->result.routing, s, b));
+				differs |= (a == OSR_NONE ? OSR_NO_PATH
+							  : osr_lft(&was->result.routing, t, a)) !=
+					   (b == OSR_NONE ? OSR_NO_PATH
+							  : osr_lft(&now->result.routing, s, b));
 			}
 			n += differs;
 		}
@@ -335,7 +349,7 @@ static uint64_t blocks_between(const struct look *was, const struct look *now)
 }
 
 /* What this engine of osmroutes would have made of the fabric. */
-static bool route_otherwise(struct plugin *p, struct look *w, const char *name)
+static bool observe_route_otherwise(struct plugin *p, struct look *w, const char *name)
 {
 	struct osr_arena scratch = { 0 }, arena = { 0 };
 	struct osr_result result = { .fabric = w->result.fabric };
@@ -367,7 +381,7 @@ static bool route_otherwise(struct plugin *p, struct look *w, const char *name)
 	return !st;
 }
 
-static enum osr_status judge(struct observer *o, struct look *w, struct osr_diag *diag)
+static enum osr_status observe_judge(struct observer *o, struct look *w, struct osr_diag *diag)
 {
 	struct osr_arena scratch = { 0 };
 	struct osr_inquiry ask = { .f = &w->result.fabric, .gen = &w->gen };
@@ -390,12 +404,12 @@ static enum osr_status judge(struct observer *o, struct look *w, struct osr_diag
 	if (st)
 		return st;
 	if (o->last) {
-		w->n_changed = osr_routing_changed(&o->last->result, &w->result.fabric, &w->result.routing,
-						   &w->n_entries);
+		w->n_changed = osr_routing_changed(&o->last->result, &w->result.fabric,
+						   &w->result.routing, &w->n_entries);
 		w->n_blocks = blocks_between(o->last, w);
 	}
-	if (!route_otherwise(o->plugin, w, "dmodk"))
-		route_otherwise(o->plugin, w, "dfsssp");
+	if (!observe_route_otherwise(o->plugin, w, "dmodk"))
+		observe_route_otherwise(o->plugin, w, "dfsssp");
 	return OSR_OK;
 }
 
@@ -416,36 +430,42 @@ static const struct {
 
 #define N_QUESTIONS (sizeof(questions) / sizeof(*questions))
 
-static void say(struct observer *o, const struct look *w)
+static void observe_say(struct observer *o, const struct look *w)
 {
 	struct osm_opensm *osm = o->plugin->osm;
-	const struct osr_audit *a = &w->found.audit;
+	const struct osr_audit *audit = &w->found.audit;
 	const char *said = "";
-	char answers[400] = "", change[96] = "first look", other[128] = "no engine of osmroutes fits";
+	char answers[400] = "", change[96] = "first look",
+	     other[128] = "no engine of osmroutes fits";
 
 	for (size_t i = 0; i < N_QUESTIONS; i++) {
 		size_t at = strlen(answers);
 
 		if (w->found.applies & 1u << questions[i].ask)
-			snprintf(answers + at, sizeof(answers) - at, "%s%s: %s", at ? ", " : "", questions[i].words,
+			snprintf(answers + at, sizeof(answers) - at, "%s%s: %s", at ? ", " : "",
+				 questions[i].words,
 				 osr_answer_name(w->found.on[questions[i].ask].answer));
 	}
 	if (w->found.on[OSR_ASK_ONE_WAY].answer != w->between_hosts.answer)
-		snprintf(answers + strlen(answers), sizeof(answers) - strlen(answers), ", path records between hosts alone: %s",
+		snprintf(answers + strlen(answers), sizeof(answers) - strlen(answers),
+			 ", path records between hosts alone: %s",
 			 osr_answer_name(w->between_hosts.answer));
 	if (o->last)
-		snprintf(change, sizeof(change), "%" PRIu64 " of %" PRIu64 " LFT entries changed in %" PRIu64 " blocks",
+		snprintf(change, sizeof(change),
+			 "%" PRIu64 " of %" PRIu64 " LFT entries changed in %" PRIu64 " blocks",
 			 w->n_changed, w->n_entries, w->n_blocks);
 	if (w->other)
-		snprintf(other, sizeof(other), "%s of osmroutes would have %" PRIu64 " on %u VL%s, any SL %s",
+		snprintf(other, sizeof(other),
+			 "%s of osmroutes would have %" PRIu64 " on %u VL%s, any SL %s",
 			 w->other->name, w->verdict.efi, w->other_vls, w->other_vls == 1 ? "" : "s",
 			 w->verdict.proven & OSR_CLAIM_ANY_SL ? "proven" : "not proven");
 	osr__log(osm, OSM_LOG_INFO,
-		 "observe: %s: %" PRIu64 " routes on the busiest link (no routing has less than %" PRIu64
-		 "), %" PRIu64 " of %" PRIu64 " longer than minimal; %s; %s; %s (%.0f ms of CPU, %.1f under "
+		 "observe: %s: %" PRIu64
+		 " routes on the busiest link (no routing has less than %" PRIu64 "), %" PRIu64
+		 " of %" PRIu64 " longer than minimal; %s; %s; %s (%.0f ms of CPU, %.1f under "
 		 "OpenSM's lock)",
-		 w->engine, a->efi, w->least, a->n_longer, a->n_routes, answers, change, other, w->ms_cpu,
-		 w->ms_locked);
+		 w->engine, audit->efi, w->least, audit->n_longer, audit->n_routes, answers, change,
+		 other, w->ms_cpu, w->ms_locked);
 	for (size_t i = 0; i < N_QUESTIONS; i++) {
 		const struct osr_answered *on = &w->found.on[questions[i].ask];
 
@@ -461,17 +481,18 @@ static void say(struct observer *o, const struct look *w)
 /* The numbers of both files. */
 static json_t *numbers(const struct look *w)
 {
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f}", "routes_busiest",
-			 (json_int_t)w->found.audit.efi, "routes_least", (json_int_t)w->least, "routes",
-			 (json_int_t)w->found.audit.n_routes, "routes_longer",
-			 (json_int_t)w->found.audit.n_longer, "lft_entries", (json_int_t)w->n_entries,
-			 "lft_changed", (json_int_t)w->n_changed, "lft_blocks_changed", (json_int_t)w->n_blocks,
-			 "other_routes_busiest", (json_int_t)(w->other ? w->verdict.efi : 0), "other_vls",
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f}",
+			 "routes_busiest", (json_int_t)w->found.audit.efi, "routes_least",
+			 (json_int_t)w->least, "routes", (json_int_t)w->found.audit.n_routes,
+			 "routes_longer", (json_int_t)w->found.audit.n_longer, "lft_entries",
+			 (json_int_t)w->n_entries, "lft_changed", (json_int_t)w->n_changed,
+			 "lft_blocks_changed", (json_int_t)w->n_blocks, "other_routes_busiest",
+			 (json_int_t)(w->other ? w->verdict.efi : 0), "other_vls",
 			 (json_int_t)w->other_vls, "cpu_seconds", w->ms_cpu / 1e3, "locked_seconds",
 			 w->ms_locked / 1e3);
 }
 
-static bool print_json(const void *arg, FILE *out)
+static bool observe_print_json(const void *arg, FILE *out)
 {
 	const struct look *w = arg;
 	json_t *root = numbers(w), *answers = json_object();
@@ -479,9 +500,11 @@ static bool print_json(const void *arg, FILE *out)
 
 	for (size_t i = 0; i < N_QUESTIONS; i++)
 		if (w->found.applies & 1u << questions[i].ask)
-			json_object_set_new(answers, questions[i].name,
-					    json_string(osr_answer_name(w->found.on[questions[i].ask].answer)));
-	json_object_set_new(answers, "path_records_hosts", json_string(osr_answer_name(w->between_hosts.answer)));
+			json_object_set_new(
+				answers, questions[i].name,
+				json_string(osr_answer_name(w->found.on[questions[i].ask].answer)));
+	json_object_set_new(answers, "path_records_hosts",
+			    json_string(osr_answer_name(w->between_hosts.answer)));
 	json_object_set_new(root, "engine", json_string(w->engine));
 	json_object_set_new(root, "other", w->other ? json_string(w->other->name) : json_null());
 	json_object_set_new(root, "answers", answers);
@@ -490,7 +513,7 @@ static bool print_json(const void *arg, FILE *out)
 	return ok && fputc('\n', out) != EOF;
 }
 
-static bool print_prom(const void *arg, FILE *out)
+static bool observe_print_prom(const void *arg, FILE *out)
 {
 	const struct look *w = arg;
 	json_t *root = numbers(w), *value;
@@ -498,22 +521,33 @@ static bool print_prom(const void *arg, FILE *out)
 
 	json_object_foreach(root, name, value)
 	{
-		fprintf(out, "# HELP osmroutes_observed_%s Of the tables that %s has programmed.\n", name, w->engine);
+		fprintf(out, "# HELP osmroutes_observed_%s Of the tables that %s has programmed.\n",
+			name, w->engine);
 		fprintf(out, "# TYPE osmroutes_observed_%s gauge\n", name);
-		fprintf(out, "osmroutes_observed_%s{engine=\"%s\"} %.9g\n", name, w->engine, json_number_value(value));
+		fprintf(out, "osmroutes_observed_%s{engine=\"%s\"} %.9g\n", name, w->engine,
+			json_number_value(value));
 	}
 	json_decref(root);
 	fputs("# HELP osmroutes_observed_answer 1 proven, 0 unknown, -1 refuted.\n"
-	      "# TYPE osmroutes_observed_answer gauge\n", out);
+	      "# TYPE osmroutes_observed_answer gauge\n",
+	      out);
 	for (size_t i = 0; i < N_QUESTIONS; i++) {
 		enum osr_answer a = w->found.on[questions[i].ask].answer;
 
 		if (w->found.applies & 1u << questions[i].ask)
-			fprintf(out, "osmroutes_observed_answer{engine=\"%s\",question=\"%s\"} %d\n", w->engine,
-				questions[i].name, a == OSR_PROVEN ? 1 : a == OSR_REFUTED ? -1 : 0);
+			fprintf(out,
+				"osmroutes_observed_answer{engine=\"%s\",question=\"%s\"} %d\n",
+				w->engine, questions[i].name,
+				a == OSR_PROVEN    ? 1
+				: a == OSR_REFUTED ? -1
+						   : 0);
 	}
-	fprintf(out, "osmroutes_observed_answer{engine=\"%s\",question=\"path_records_hosts\"} %d\n", w->engine,
-		w->between_hosts.answer == OSR_PROVEN ? 1 : w->between_hosts.answer == OSR_REFUTED ? -1 : 0);
+	fprintf(out,
+		"osmroutes_observed_answer{engine=\"%s\",question=\"path_records_hosts\"} %d\n",
+		w->engine,
+		w->between_hosts.answer == OSR_PROVEN    ? 1
+		: w->between_hosts.answer == OSR_REFUTED ? -1
+							 : 0);
 	return !ferror(out);
 }
 
@@ -530,10 +564,11 @@ static void write_files(struct observer *o, const struct look *w)
 		return;
 	snprintf(json, sizeof(json), "osmroutes-%016" PRIx64 "-observed.json", guid);
 	snprintf(prom, sizeof(prom), "osmroutes-%016" PRIx64 "-observed.prom", guid);
-	failed = !osr__file_replace(dir, json, 0644, print_json, w, &diag) ||
-		 !osr__file_replace(dir, prom, 0644, print_prom, w, &diag);
+	failed = !osr__file_replace(dir, json, 0644, observe_print_json, w, &diag) ||
+		 !osr__file_replace(dir, prom, 0644, observe_print_prom, w, &diag);
 	if (failed && !o->failed)
-		osr__log(o->plugin->osm, OSM_LOG_ERROR, "ERR OR12: cannot write metrics: %s", diag.text);
+		osr__log(o->plugin->osm, OSM_LOG_ERROR, "ERR OR12: cannot write metrics: %s",
+			 diag.text);
 	o->failed = failed;
 }
 
@@ -555,7 +590,8 @@ static void look_free(struct look *w)
 }
 
 /* OSR_NOT_APPLICABLE: a sweep has begun meanwhile, or nobody has routed. */
-static enum osr_status take(struct observer *o, struct look *w, uint64_t generation, struct osr_diag *diag)
+static enum osr_status observe_take(struct observer *o, struct look *w, uint64_t generation,
+				    struct osr_diag *diag)
 {
 	struct osm_opensm *osm = o->plugin->osm;
 	enum osr_status st = OSR_NOT_APPLICABLE;
@@ -563,7 +599,8 @@ static enum osr_status take(struct observer *o, struct look *w, uint64_t generat
 
 	cl_plock_excl_acquire(&osm->lock);
 	start = osr__sweep_clock_ms();
-	if (osm->routing_engine_used && still_current(o, generation) && cl_qmap_count(&osm->subn.sw_guid_tbl))
+	if (osm->routing_engine_used && still_current(o, generation) &&
+	    cl_qmap_count(&osm->subn.sw_guid_tbl))
 		st = copy_tables(w, o->plugin, diag);
 	w->ms_locked = osr__sweep_clock_ms() - start;
 	cl_plock_release(&osm->lock);
@@ -575,13 +612,13 @@ static void observe(struct observer *o, uint64_t generation)
 	struct look *w = calloc(1, sizeof(*w));
 	struct osr_diag diag = { "" };
 	double start = cpu_ms();
-	enum osr_status st = w ? take(o, w, generation, &diag) : nomem(&diag);
+	enum osr_status st = w ? observe_take(o, w, generation, &diag) : observe_nomem(&diag);
 
 	if (!st && still_current(o, generation))
-		st = judge(o, w, &diag);
+		st = observe_judge(o, w, &diag);
 	if (!st && still_current(o, generation)) {
 		w->ms_cpu = cpu_ms() - start;
-		say(o, w);
+		observe_say(o, w);
 		write_files(o, w);
 		look_free(o->last);
 		o->last = w;
@@ -636,7 +673,8 @@ void osr__observe_open(struct plugin *p)
 		}
 		free(o);
 	}
-	osr__log(p->osm, OSM_LOG_ERROR, "ERR OR18: observe: no memory or no thread: nothing is observed");
+	osr__log(p->osm, OSM_LOG_ERROR,
+		 "ERR OR18: observe: no memory or no thread: nothing is observed");
 }
 
 void osr__observe_close(struct plugin *p)

@@ -117,8 +117,8 @@ static const struct registration *registration_of(const struct plugin *p, const 
 
 static bool is_ours(const struct plugin *p, const struct osm_routing_engine *re)
 {
-	for (const struct engine_ctx *c = p->contexts; c; c = c->next)
-		if (c->re == re)
+	for (const struct engine_ctx *ctx = p->contexts; ctx; ctx = ctx->next)
+		if (ctx->re == re)
 			return true;
 	return false;
 }
@@ -156,7 +156,8 @@ static bool engines_are_known(struct plugin *p)
 	p->engines_unknown = member;
 	if (member)
 		osr__log(p->osm, OSM_LOG_ERROR,
-			 "ERR OR17: OpenSM's list of routing engines is not laid out as in the headers "
+			 "ERR OR17: OpenSM's list of routing engines is not laid out as in the "
+			 "headers "
 			 "that osmroutes was built with (%s): none is taken over",
 			 member);
 	return p->engines_known;
@@ -182,11 +183,11 @@ static void take_over_all(struct plugin *p)
 static void routing_done(struct plugin *p)
 {
 	osr__keys_routed(p, is_ours(p, p->osm->routing_engine_used));
-	for (struct engine_ctx *c = p->contexts; c; c = c->next) {
-		if (!c->routed && p->osm->routing_engine_used == c->re)
-			osr__sweep_cached(c);
-		c->routed = false;
-		osr__store_save(c);
+	for (struct engine_ctx *ctx = p->contexts; ctx; ctx = ctx->next) {
+		if (!ctx->routed && p->osm->routing_engine_used == ctx->re)
+			osr__sweep_cached(ctx);
+		ctx->routed = false;
+		osr__store_save(ctx);
 	}
 	osr__metrics_write(p);
 }
@@ -196,10 +197,10 @@ static void sweep_starts(struct plugin *p)
 	osr__observe_stale(p);
 	osr__keys_sweep_begins(p);
 	take_over_all(p);
-	for (struct engine_ctx *c = p->contexts; c; c = c->next) {
-		c->routed = false;
-		osr__store_load(c);
-		osr__sweep_prepare(c);
+	for (struct engine_ctx *ctx = p->contexts; ctx; ctx = ctx->next) {
+		ctx->routed = false;
+		osr__store_load(ctx);
+		osr__sweep_prepare(ctx);
 	}
 	if (osr__traps_route(p))
 		routing_done(p);
@@ -210,8 +211,8 @@ static void sweep_over(struct plugin *p, bool up)
 	osr__keys_sweep_over(p);
 	osr__traps_settled(p, up && !p->osm->subn.subnet_initialization_error);
 	/* What the next one would have to do before it can route: there is time now. */
-	for (struct engine_ctx *c = p->contexts; c; c = c->next)
-		osr__sweep_prepare(c);
+	for (struct engine_ctx *ctx = p->contexts; ctx; ctx = ctx->next)
+		osr__sweep_prepare(ctx);
 	if (up)
 		osr__observe_wake(p);
 }
@@ -333,8 +334,9 @@ static bool loaded_before(const struct osm_opensm *osm)
 {
 	const cl_qlist_t *list = &osm->plugin_list;
 
-	for (cl_list_item_t *i = cl_qlist_head(list); i != cl_qlist_end(list); i = cl_qlist_next(i)) {
-		const osm_epi_plugin_t *other = cl_item_obj(i, other, list);
+	for (cl_list_item_t *item = cl_qlist_head(list); item != cl_qlist_end(list);
+	     item = cl_qlist_next(item)) {
+		const osm_epi_plugin_t *other = cl_item_obj(item, other, list);
 
 		if (other->impl == &osm_event_plugin)
 			return true;
@@ -344,9 +346,10 @@ static bool loaded_before(const struct osm_opensm *osm)
 
 static bool may_load(struct osm_opensm *osm)
 {
-	static const char wrong[] =
-		"osmroutes is not loaded: this " OSM_VERSION " is not laid out as the headers that the "
-		"plugin was built with say (%s); build it for this OpenSM: scripts/build-for PREFIX\n";
+	static const char wrong[] = "osmroutes is not loaded: this " OSM_VERSION
+				    " is not laid out as the headers that the "
+				    "plugin was built with say (%s); build it for this OpenSM: "
+				    "scripts/build-for PREFIX\n";
 	const char *member = osr__layout_contradiction(osm);
 
 	if (member) {
@@ -357,7 +360,8 @@ static bool may_load(struct osm_opensm *osm)
 	}
 	if (loaded_before(osm)) {
 		osr__log(osm, OSM_LOG_ERROR,
-			 "ERR OR17: event_plugin_name lists osmroutes twice; the second one stays away");
+			 "ERR OR17: event_plugin_name lists osmroutes twice; the second one stays "
+			 "away");
 		return false;
 	}
 	return true;

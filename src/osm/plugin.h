@@ -45,7 +45,7 @@ enum { QOS_CA, QOS_SW0, QOS_SWE, QOS_RTR, QOS_N_TYPES };
 
 struct snapshot {
 	osm_switch_t **sw; /* [n_switches], by switch index; valid inside the callback only */
-	struct osr_vl_limit limit;       /* the smallest of all links between switches */
+	struct osr_vl_limit limit;      /* the smallest of all links between switches */
 	uint8_t link_vls;               /* limit.vls before options and QoS lower it */
 	uint8_t vlarb_low[QOS_N_TYPES]; /* entries of the smallest VLArb tables */
 	uint8_t vlarb_high[QOS_N_TYPES];
@@ -65,7 +65,8 @@ enum snapshot_lids { SNAPSHOT_ALL_LIDS, SNAPSHOT_HOST_LIDS };
  */
 enum osr_status osr__snapshot(struct osm_opensm *osm, enum snapshot_lids lids,
 			      struct osr_arena *result, struct osr_arena *scratch,
-			      struct osr_fabric *f, struct snapshot *snap, struct osr_diag *diag);
+			      struct osr_fabric *fabric, struct snapshot *snap,
+			      struct osr_diag *diag);
 
 /* qos.c ---------------------------------------------------------------------------------------- */
 
@@ -76,10 +77,10 @@ struct qos_tables {
 };
 
 void osr__qos_tables(const struct osm_opensm *osm, const struct snapshot *snap,
-		     struct qos_tables *t);
+		     struct qos_tables *tables);
 
 /* The VL that multicast of this SL travels on between switches; 15 if it is dropped. */
-uint8_t osr__mcast_vl_of(const struct osm_opensm *osm, const struct qos_tables *t,
+uint8_t osr__mcast_vl_of(const struct osm_opensm *osm, const struct qos_tables *tables,
 			 uint16_t used_vls, uint8_t link_vls, uint8_t sl);
 
 /* The same of a finished result, by its own SL2VL tables if it has any. */
@@ -87,10 +88,10 @@ struct sweep_slot;
 uint8_t osr__mcast_vl(const struct osm_opensm *osm, const struct sweep_slot *slot, uint8_t sl);
 
 /* Lowers snap->limit to what QoS and our options allow. */
-static inline void osr__vl_budget(const struct osm_opensm *osm, const struct osr_fabric *f,
+static inline void osr__vl_budget(const struct osm_opensm *osm, const struct osr_fabric *fabric,
 				  const struct osr_options *o, struct osr_vl_limit *limit)
 {
-	osr_options_vl_budget(o, osm->subn.opt.qos, f, limit);
+	osr_options_vl_budget(o, osm->subn.opt.qos, fabric, limit);
 }
 
 /* SLs that path records may have where every one is safe: of partitions and QoS levels; a bit each. */
@@ -118,35 +119,35 @@ ib_api_status_t osr__mcast_build_stree(void *context, osm_mgrp_box_t *box);
 /* publish.c ------------------------------------------------------------------------------------ */
 
 /* Are all of OpenSM's buffers there and large enough? Nothing is written. */
-enum osr_status osr__publish_ready(const struct osr_fabric *f, const struct snapshot *snap,
+enum osr_status osr__publish_ready(const struct osr_fabric *fabric, const struct snapshot *snap,
 				   struct osr_diag *diag);
 /* Cannot fail after osr__publish_ready(). */
-void osr__publish(const struct osr_fabric *f, const struct osr_routing *r,
+void osr__publish(const struct osr_fabric *fabric, const struct osr_routing *routing,
 		  const struct snapshot *snap);
 /* Hop counts, for OpenSM's dumps and its own multicast only. */
-enum osr_status osr__publish_hops(struct osm_opensm *osm, const struct osr_fabric *f,
-				  const struct osr_routing *r, const struct snapshot *snap,
+enum osr_status osr__publish_hops(struct osm_opensm *osm, const struct osr_fabric *fabric,
+				  const struct osr_routing *routing, const struct snapshot *snap,
 				  struct osr_arena *scratch, struct osr_diag *diag);
 /*
  * With log flag ROUTING, beside OpenSM's dumps, which lack them: the SLs of path records (io/pathsl.h).
- * r = NULL: other tables than ours are in use, and the file of earlier goes.
+ * routing = NULL: other tables than ours are in use, and the file of earlier goes.
  */
-void osr__publish_path_sl(struct osm_opensm *osm, const struct osr_fabric *f,
-			  const struct osr_routing *r);
+void osr__publish_path_sl(struct osm_opensm *osm, const struct osr_fabric *fabric,
+			  const struct osr_routing *routing);
 
 /* reuse.c -------------------------------------------------------------------------------------- */
 
-/* The tables of `old` on fabric f, by GUID and LID, as a new routing; not yet checked. */
-enum osr_status osr__reuse(const struct osr_result *old, const struct osr_fabric *f,
+/* The tables of `old` on fabric, by GUID and LID, as a new routing; not yet checked. */
+enum osr_status osr__reuse(const struct osr_result *old, const struct osr_fabric *fabric,
 			   struct osr_arena *result, struct osr_arena *scratch,
-			   struct osr_routing *r, struct osr_diag *diag);
+			   struct osr_routing *routing, struct osr_diag *diag);
 /*
  * The LFTs that OpenSM has programmed from its unicast cache, with the SLs and the certificate of
  * `old`: what is on the switches now, to be checked.
  */
-enum osr_status osr__reuse_cached(const struct osr_result *old, const struct osr_fabric *f,
+enum osr_status osr__reuse_cached(const struct osr_result *old, const struct osr_fabric *fabric,
 				  const struct snapshot *snap, struct osr_arena *result,
-				  struct osr_arena *scratch, struct osr_routing *r,
+				  struct osr_arena *scratch, struct osr_routing *routing,
 				  struct osr_diag *diag);
 
 /* sweep.c -------------------------------------------------------------------------------------- */
@@ -158,7 +159,7 @@ struct sweep_slot {
 	uint16_t mcast_vls; /* VLs on which multicast is proven */
 	uint16_t used_vls;  /* VLs that our SLs use; 0 if senders choose */
 	uint8_t link_vls;   /* of the snapshot */
-	uint8_t budget;	    /* lanes that could be used */
+	uint8_t budget;     /* lanes that could be used */
 	struct qos_tables qos;
 	/*
 	 * With the entries of routing keys laid over: what the switches get. `result` stays the
@@ -203,7 +204,7 @@ struct engine_ctx {
 	bool routed;                   /* our callback ran since the last UCAST_ROUTING_DONE */
 	struct sweep_slot slot[3];
 	struct sweep_slot *current; /* last checked result, or NULL */
-	bool others_routed;	    /* the last sweep failed here */
+	bool others_routed;         /* the last sweep failed here */
 	struct sweep_slot *stored;  /* of the last run, until a sweep has succeeded; or NULL */
 	struct store store;
 	uint64_t n_sweeps[N_OUTCOMES];
@@ -225,12 +226,12 @@ struct plugin {
 	struct registration *registrations; /* one per row of osr_engines[] */
 	struct engine_ctx *contexts;
 	struct metrics metrics; /* of the last sweep */
-	struct keys *keys;	/* NULL: there are none */
+	struct keys *keys;      /* NULL: there are none */
 	struct traps traps;
-	struct observer *observer; /* NULL: nothing is observed */
+	struct observer *observer;             /* NULL: nothing is observed */
 	struct metrics_writer *metrics_writer; /* NULL: nothing was written yet */
-	bool engines_known;	/* OpenSM's list of engines is laid out as compat.h thinks */
-	bool engines_unknown;	/* it is not, and that has been said */
+	bool engines_known;   /* OpenSM's list of engines is laid out as compat.h thinks */
+	bool engines_unknown; /* it is not, and that has been said */
 };
 
 /* What the next sweep starts from, or NULL. */
@@ -241,9 +242,9 @@ static inline const struct osr_result *osr__before(const struct engine_ctx *ctx)
 	return slot ? &slot->result : NULL;
 }
 
-static inline bool osr__any_sl(const struct osr_routing *r, uint32_t proven)
+static inline bool osr__any_sl(const struct osr_routing *routing, uint32_t proven)
 {
-	return !r->sl || r->n_vls <= 1 || (proven & OSR_CLAIM_ANY_SL);
+	return !routing->sl || routing->n_vls <= 1 || (proven & OSR_CLAIM_ANY_SL);
 }
 
 #endif

@@ -17,69 +17,70 @@
 
 #define TILE 64
 
-enum osr_status osr__publish_ready(const struct osr_fabric *f, const struct snapshot *snap,
+enum osr_status osr__publish_ready(const struct osr_fabric *fabric, const struct snapshot *snap,
 				   struct osr_diag *diag)
 {
-	for (uint32_t s = 0; s < f->n_switches; s++) {
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		const osm_switch_t *sw = snap->sw[s];
 		char buf[32];
 
-		if (!sw || !sw->new_lft || sw->lft_size <= f->max_lid ||
-		    sw->max_lid_ho < f->max_lid)
+		if (!sw || !sw->new_lft || sw->lft_size <= fabric->max_lid ||
+		    sw->max_lid_ho < fabric->max_lid)
 			return osr_fail(
 				diag, OSR_BUG,
 				"OpenSM prepared a table of %u LIDs for switch %s, the highest LID "
 				"is %u",
-				sw ? sw->max_lid_ho : 0, osr_switch_name(f, s, buf), f->max_lid);
+				sw ? sw->max_lid_ho : 0, osr_switch_name(fabric, s, buf),
+				fabric->max_lid);
 	}
 	return OSR_OK;
 }
 
 /* A tile stays in the first-level cache while it is read along switches and written along LIDs. */
-static void transpose_tile(const struct osr_fabric *f, const struct osr_routing *r,
+static void transpose_tile(const struct osr_fabric *fabric, const struct osr_routing *routing,
 			   const struct snapshot *snap, uint32_t s0, uint32_t d0)
 {
-	uint32_t s1 = s0 + TILE < f->n_switches ? s0 + TILE : f->n_switches;
-	uint32_t d1 = d0 + TILE < f->n_dests ? d0 + TILE : f->n_dests;
+	uint32_t s1 = s0 + TILE < fabric->n_switches ? s0 + TILE : fabric->n_switches;
+	uint32_t d1 = d0 + TILE < fabric->n_dests ? d0 + TILE : fabric->n_dests;
 
 	for (uint32_t s = s0; s < s1; s++) {
-		const uint8_t *in = r->lft + (size_t)d0 * f->n_switches + s;
+		const uint8_t *in = routing->lft + (size_t)d0 * fabric->n_switches + s;
 		uint8_t *out = snap->sw[s]->new_lft;
 
-		for (uint32_t d = d0; d < d1; d++, in += f->n_switches)
-			out[f->dest_lid[d]] = *in;
+		for (uint32_t d = d0; d < d1; d++, in += fabric->n_switches)
+			out[fabric->dest_lid[d]] = *in;
 	}
 }
 
-void osr__publish(const struct osr_fabric *f, const struct osr_routing *r,
+void osr__publish(const struct osr_fabric *fabric, const struct osr_routing *routing,
 		  const struct snapshot *snap)
 {
-	for (uint32_t s = 0; s < f->n_switches; s++)
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
 		memset(snap->sw[s]->new_lft, OSR_NO_PATH, snap->sw[s]->lft_size);
-	for (uint32_t d = 0; d < f->n_dests; d += TILE)
-		for (uint32_t s = 0; s < f->n_switches; s += TILE)
-			transpose_tile(f, r, snap, s, d);
+	for (uint32_t d = 0; d < fabric->n_dests; d += TILE)
+		for (uint32_t s = 0; s < fabric->n_switches; s += TILE)
+			transpose_tile(fabric, routing, snap, s, d);
 }
 
 /*
  * Links from each switch to the destination, the link to a CA or router included, by following the
  * table: `stack` holds the switches on the way until one is reached whose count is known.
  */
-static void count_hops(const struct osr_fabric *f, const struct osr_routing *r, uint32_t d,
-		       uint8_t *hops, uint32_t *stack)
+static void publish_count_hops(const struct osr_fabric *fabric, const struct osr_routing *routing,
+			       uint32_t d, uint8_t *hops, uint32_t *stack)
 {
-	const uint8_t *lft = r->lft + (size_t)d * f->n_switches;
+	const uint8_t *lft = routing->lft + (size_t)d * fabric->n_switches;
 
-	memset(hops, OSR_NO_PATH, f->n_switches);
-	hops[f->dest_switch[d]] = f->term_port[f->dest_term[d]] ? 1 : 0;
-	for (uint32_t s = 0; s < f->n_switches; s++) {
+	memset(hops, OSR_NO_PATH, fabric->n_switches);
+	hops[fabric->dest_switch[d]] = fabric->term_port[fabric->dest_term[d]] ? 1 : 0;
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		uint32_t n = 0, at = s;
 
 		if (lft[s] == OSR_NO_PATH)
 			continue;
 		while (hops[at] == OSR_NO_PATH) {
 			stack[n++] = at;
-			at = f->chan_dst[osr_port_channel(f, at, lft[at])];
+			at = fabric->chan_dst[osr_port_channel(fabric, at, lft[at])];
 		}
 		for (uint8_t h = hops[at]; n;) {
 			/* OpenSM counts in bytes, and 255 is its mark for none. */
@@ -101,33 +102,35 @@ static enum osr_status set_hops(osm_switch_t *sw, uint16_t lid, uint8_t port, ui
  * DIFFERS from stock only in what it costs: as there, every LID of every switch gets the count at
  * the port in its table, and switch_count_path feeds the port profile that OpenSM's dumps show.
  */
-enum osr_status osr__publish_hops(struct osm_opensm *osm, const struct osr_fabric *f,
-				  const struct osr_routing *r, const struct snapshot *snap,
+enum osr_status osr__publish_hops(struct osm_opensm *osm, const struct osr_fabric *fabric,
+				  const struct osr_routing *routing, const struct snapshot *snap,
 				  struct osr_arena *scratch, struct osr_diag *diag)
 {
-	uint8_t *hops = osr_alloc(scratch, f->n_switches, 1);
-	uint32_t *stack = osr_alloc(scratch, f->n_switches, sizeof(*stack));
+	uint8_t *hops = osr_alloc(scratch, fabric->n_switches, 1);
+	uint32_t *stack = osr_alloc(scratch, fabric->n_switches, sizeof(*stack));
 
 	if (!hops || !stack)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for OpenSM's hop counts");
-	for (uint32_t s = 0; s < f->n_switches; s++)
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
 		osm_switch_clear_hops(snap->sw[s]);
-	for (uint32_t d = 0; d < f->n_dests; d++) {
-		const uint8_t *lft = r->lft + (size_t)d * f->n_switches;
-		bool counts = f->term_role[f->dest_term[d]] != OSR_ROLE_SP0 ||
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		const uint8_t *lft = routing->lft + (size_t)d * fabric->n_switches;
+		bool counts = fabric->term_role[fabric->dest_term[d]] != OSR_ROLE_SP0 ||
 			      osm->subn.opt.port_profile_switch_nodes;
 
-		count_hops(f, r, d, hops, stack);
-		for (uint32_t s = 0; s < f->n_switches; s++) {
-			uint32_t c = osr_port_channel(f, s, lft[s] == OSR_NO_PATH ? 0 : lft[s]);
+		publish_count_hops(fabric, routing, d, hops, stack);
+		for (uint32_t s = 0; s < fabric->n_switches; s++) {
+			uint32_t c =
+				osr_port_channel(fabric, s, lft[s] == OSR_NO_PATH ? 0 : lft[s]);
 			enum osr_status st;
 
 			if (lft[s] == OSR_NO_PATH)
 				continue;
-			st = set_hops(snap->sw[s], f->dest_lid[d], lft[s], hops[s], diag);
+			st = set_hops(snap->sw[s], fabric->dest_lid[d], lft[s], hops[s], diag);
 			if (st)
 				return st;
-			if (counts && (c == OSR_NONE || !(f->chan_flags[c] & OSR_CHAN_UNCOUNTED)))
+			if (counts &&
+			    (c == OSR_NONE || !(fabric->chan_flags[c] & OSR_CHAN_UNCOUNTED)))
 				osm_switch_count_path(snap->sw[s], lft[s]);
 		}
 	}
@@ -149,17 +152,17 @@ static bool print_path_sl(const void *arg, FILE *out)
 	return true;
 }
 
-void osr__publish_path_sl(struct osm_opensm *osm, const struct osr_fabric *f,
-			  const struct osr_routing *r)
+void osr__publish_path_sl(struct osm_opensm *osm, const struct osr_fabric *fabric,
+			  const struct osr_routing *routing)
 {
 	const char *dir = osm->subn.opt.dump_files_dir;
-	struct path_sl_dump dump = { f, r };
+	struct path_sl_dump dump = { fabric, routing };
 	struct osr_diag diag = { "" };
 	char path[PATH_MAX];
 
 	if (!osm_log_is_active(&osm->log, OSM_LOG_ROUTING) || !dir)
 		return;
-	if (r) {
+	if (routing) {
 		if (!osr__file_replace(dir, PATH_SL_DUMP, 0644, print_path_sl, &dump, &diag))
 			osr__log(osm, OSM_LOG_INFO, "no dump of path SLs: %s", diag.text);
 		return;

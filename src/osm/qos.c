@@ -63,10 +63,10 @@ static uint16_t weighted_vls(const char *text, unsigned cap)
 }
 
 void osr__qos_tables(const struct osm_opensm *osm, const struct snapshot *snap,
-		     struct qos_tables *t)
+		     struct qos_tables *tables)
 {
 	const osm_subn_opt_t *opt = &osm->subn.opt;
-	const osm_qos_options_t *d = &opt->qos_options;
+	const osm_qos_options_t *osm_qos_options = &opt->qos_options;
 	const osm_qos_options_t *const types[QOS_N_TYPES] = {
 		[QOS_CA] = &opt->qos_ca_options,
 		[QOS_SW0] = &opt->qos_sw0_options,
@@ -77,23 +77,25 @@ void osr__qos_tables(const struct osm_opensm *osm, const struct snapshot *snap,
 	for (unsigned i = 0; i < QOS_N_TYPES; i++) {
 		const osm_qos_options_t *o = types[i];
 
-		parse_sl2vl(t->sl2vl[i], first_set(o->sl2vl, d->sl2vl, OSM_DEFAULT_QOS_SL2VL));
-		t->weighted[i] = weighted_vls(first_set(o->vlarb_low, d->vlarb_low,
-							OSM_DEFAULT_QOS_VLARB_LOW),
-					      snap->vlarb_low[i]) |
-				 weighted_vls(first_set(o->vlarb_high, d->vlarb_high,
-							OSM_DEFAULT_QOS_VLARB_HIGH),
-					      snap->vlarb_high[i]);
+		parse_sl2vl(tables->sl2vl[i],
+			    first_set(o->sl2vl, osm_qos_options->sl2vl, OSM_DEFAULT_QOS_SL2VL));
+		tables->weighted[i] =
+			weighted_vls(first_set(o->vlarb_low, osm_qos_options->vlarb_low,
+					       OSM_DEFAULT_QOS_VLARB_LOW),
+				     snap->vlarb_low[i]) |
+			weighted_vls(first_set(o->vlarb_high, osm_qos_options->vlarb_high,
+					       OSM_DEFAULT_QOS_VLARB_HIGH),
+				     snap->vlarb_high[i]);
 	}
 }
 
 /* SL2VL and VLArb ------------------------------------------------------------------------------ */
 
-static unsigned port_type(const osm_physp_t *p)
+static unsigned port_type(const osm_physp_t *osm_physp)
 {
-	switch (osm_node_get_type(p->p_node)) {
+	switch (osm_node_get_type(osm_physp->p_node)) {
 	case IB_NODE_TYPE_SWITCH:
-		return p->port_num ? QOS_SWE : QOS_SW0;
+		return osm_physp->port_num ? QOS_SWE : QOS_SW0;
 	case IB_NODE_TYPE_ROUTER:
 		return QOS_RTR;
 	default:
@@ -102,22 +104,23 @@ static unsigned port_type(const osm_physp_t *p)
 }
 
 /* The tables an engine brought for this pair of ports. */
-static const uint8_t *engine_sl2vl(const struct sweep_slot *slot, const osm_physp_t *p, uint8_t in,
-				   uint8_t out)
+static const uint8_t *engine_sl2vl(const struct sweep_slot *slot, const osm_physp_t *osm_physp,
+				   uint8_t in, uint8_t out)
 {
-	const struct osr_fabric *f = &slot->result.fabric;
-	const struct osr_routing *r = &slot->result.routing;
+	const struct osr_fabric *fabric = &slot->result.fabric;
+	const struct osr_routing *routing = &slot->result.routing;
 	uint32_t s;
 
-	if (osm_node_get_type(p->p_node) != IB_NODE_TYPE_SWITCH)
-		return r->ca_sl2vl;
-	s = osr_fabric_switch_by_guid(f, cl_ntoh64(p->p_node->node_info.node_guid));
-	if (s == OSR_NONE || in > f->sw_n_ports[s] || out > f->sw_n_ports[s])
+	if (osm_node_get_type(osm_physp->p_node) != IB_NODE_TYPE_SWITCH)
+		return routing->ca_sl2vl;
+	s = osr_fabric_switch_by_guid(fabric, cl_ntoh64(osm_physp->p_node->node_info.node_guid));
+	if (s == OSR_NONE || in > fabric->sw_n_ports[s] || out > fabric->sw_n_ports[s])
 		return NULL; /* came after routing: OpenSM's own table, until the next sweep */
-	return r->sl2vl[r->sl2vl_row[s] + in * (f->sw_n_ports[s] + 1u) + out];
+	return routing->sl2vl[routing->sl2vl_row[s] + in * (fabric->sw_n_ports[s] + 1u) + out];
 }
 
-static void update_sl2vl(void *context, osm_physp_t *p, uint8_t in, uint8_t out, ib_slvl_table_t *t)
+static void update_sl2vl(void *context, osm_physp_t *osm_physp, uint8_t in, uint8_t out,
+			 ib_slvl_table_t *table)
 {
 	const struct engine_ctx *ctx = context;
 	const struct sweep_slot *slot = ctx->current;
@@ -128,12 +131,12 @@ static void update_sl2vl(void *context, osm_physp_t *p, uint8_t in, uint8_t out,
 	if (!slot->result.routing.sl2vl) {
 		for (uint8_t sl = 0; sl < OSR_MAX_VLS; sl++)
 			if (slot->used_vls & (1u << sl))
-				ib_slvl_table_set(t, sl, sl);
+				ib_slvl_table_set(table, sl, sl);
 		return;
 	}
-	vl = engine_sl2vl(slot, p, in, out);
+	vl = engine_sl2vl(slot, osm_physp, in, out);
 	for (uint8_t sl = 0; vl && sl < 16; sl++)
-		ib_slvl_table_set(t, sl, vl[sl]);
+		ib_slvl_table_set(table, sl, vl[sl]);
 }
 
 /* Index of an entry of the block that VL vl may have: its own, an unused one, or a second one. */
@@ -155,8 +158,8 @@ static unsigned vlarb_entry(const ib_vl_arb_table_t *block, unsigned n, uint8_t 
 }
 
 /* Gives every VL of ours that OpenSM's tables forget a weight, in the first low priority block. */
-static void update_vlarb(void *context, osm_physp_t *p, uint8_t port_num, ib_vl_arb_table_t *block,
-			 unsigned n, unsigned block_num)
+static void update_vlarb(void *context, osm_physp_t *osm_physp, uint8_t port_num,
+			 ib_vl_arb_table_t *block, unsigned n, unsigned block_num)
 {
 	const struct engine_ctx *ctx = context;
 	const struct sweep_slot *slot = ctx->current;
@@ -164,7 +167,7 @@ static void update_vlarb(void *context, osm_physp_t *p, uint8_t port_num, ib_vl_
 
 	if (!slot || block_num != 0)
 		return;
-	forgotten = slot->used_vls & ~slot->qos.weighted[port_type(p)];
+	forgotten = slot->used_vls & ~slot->qos.weighted[port_type(osm_physp)];
 	for (uint8_t vl = 0; vl < OSR_MAX_VLS; vl++) {
 		unsigned i;
 
@@ -222,26 +225,24 @@ void osr__qos_renew(struct engine_ctx *ctx)
 
 	renew_sl2vl(ctx, sl2vl);
 	if (sl2vl)
-		osr__log(
-			ctx->plugin->osm, OSM_LOG_INFO,
-			"%s: OpenSM's qos_*_sl2vl options do not map the SLs in use to the VLs of "
-			"the routing; SL2VL tables are set by osmroutes",
-			ctx->engine->name);
+		osr__log(ctx->plugin->osm, OSM_LOG_INFO,
+			 "%s: OpenSM's qos_*_sl2vl options do not map the SLs in use to the VLs of "
+			 "the routing; SL2VL tables are set by osmroutes",
+			 ctx->engine->name);
 	if (vlarb)
-		osr__log(
-			ctx->plugin->osm, OSM_LOG_INFO,
-			"%s: OpenSM's qos_*_vlarb options give no weight to some of the VLs in "
-			"use; osmroutes adds weight %u",
-			ctx->engine->name, VLARB_WEIGHT);
+		osr__log(ctx->plugin->osm, OSM_LOG_INFO,
+			 "%s: OpenSM's qos_*_vlarb options give no weight to some of the VLs in "
+			 "use; osmroutes adds weight %u",
+			 ctx->engine->name, VLARB_WEIGHT);
 }
 
 /* Path SLs ------------------------------------------------------------------------------------- */
 
-static uint32_t dest_of(const struct osr_fabric *f, ib_net16_t lid)
+static uint32_t qos_dest_of(const struct osr_fabric *fabric, ib_net16_t lid)
 {
 	uint16_t l = cl_ntoh16(lid);
 
-	return l <= f->max_lid ? f->lid_dest[l] : OSR_NONE;
+	return l <= fabric->max_lid ? fabric->lid_dest[l] : OSR_NONE;
 }
 
 /*
@@ -272,18 +273,18 @@ uint8_t osr__path_sl(void *context, uint8_t hint, const ib_net16_t slid, const i
 {
 	const struct engine_ctx *ctx = context;
 	const struct sweep_slot *slot = ctx->current;
-	const struct osr_fabric *f;
+	const struct osr_fabric *fabric;
 	uint32_t src, dst;
 	size_t at;
 
 	if (!slot || osr__any_sl(&slot->result.routing, slot->verdict.proven))
 		return hint;
-	f = &slot->result.fabric;
-	src = dest_of(f, slid);
-	dst = dest_of(f, dlid);
+	fabric = &slot->result.fabric;
+	src = qos_dest_of(fabric, slid);
+	dst = qos_dest_of(fabric, dlid);
 	if (src == OSR_NONE || dst == OSR_NONE)
 		return hint;
-	at = (size_t)dst * f->n_switches + f->dest_switch[src];
+	at = (size_t)dst * fabric->n_switches + fabric->dest_switch[src];
 	return slot->result.routing.lft[at] == OSR_NO_PATH ? hint : slot->result.routing.sl[at];
 }
 
@@ -291,15 +292,18 @@ uint8_t osr__path_sl(void *context, uint8_t hint, const ib_net16_t slid, const i
  * By an engine's own tables multicast may change its lane on the way. The one lane it keeps to, on
  * every link of the spanning order; else MIXED_VLS, which is never among those that are proven.
  */
-static uint8_t tables_vl(const struct osr_fabric *f, const struct osr_routing *r, uint8_t sl)
+static uint8_t tables_vl(const struct osr_fabric *fabric, const struct osr_routing *routing,
+			 uint8_t sl)
 {
-	uint8_t vl = r->mcast_parent ? 255 : MIXED_VLS;
+	uint8_t vl = routing->mcast_parent ? 255 : MIXED_VLS;
 
-	for (uint32_t c = 0; c < f->n_channels && r->mcast_parent; c++) {
-		uint32_t s = f->chan_src[c], n = f->sw_n_ports[s] + 1u;
-		const osr_sl2vl_t *table = r->sl2vl + r->sl2vl_row[s] + f->chan_port[c];
+	for (uint32_t c = 0; c < fabric->n_channels && routing->mcast_parent; c++) {
+		uint32_t s = fabric->chan_src[c], n = fabric->sw_n_ports[s] + 1u;
+		const osr_sl2vl_t *table =
+			routing->sl2vl + routing->sl2vl_row[s] + fabric->chan_port[c];
 
-		if (r->mcast_parent[s] != c && r->mcast_parent[f->chan_dst[c]] != f->chan_rev[c])
+		if (routing->mcast_parent[s] != c &&
+		    routing->mcast_parent[fabric->chan_dst[c]] != fabric->chan_rev[c])
 			continue;
 		for (uint32_t in = 0; in < n; in++) {
 			uint8_t now = table[(size_t)in * n][sl];
@@ -309,7 +313,7 @@ static uint8_t tables_vl(const struct osr_fabric *f, const struct osr_routing *r
 			vl = now;
 		}
 	}
-	return vl == 255 ? r->mcast_vl : vl;
+	return vl == 255 ? routing->mcast_vl : vl;
 }
 
 uint8_t osr__mcast_vl(const struct osm_opensm *osm, const struct sweep_slot *slot, uint8_t sl)
@@ -319,14 +323,14 @@ uint8_t osr__mcast_vl(const struct osm_opensm *osm, const struct sweep_slot *slo
 	return osr__mcast_vl_of(osm, &slot->qos, slot->used_vls, slot->link_vls, sl);
 }
 
-uint8_t osr__mcast_vl_of(const struct osm_opensm *osm, const struct qos_tables *t, uint16_t used_vls,
-		      uint8_t link_vls, uint8_t sl)
+uint8_t osr__mcast_vl_of(const struct osm_opensm *osm, const struct qos_tables *tables,
+			 uint16_t used_vls, uint8_t link_vls, uint8_t sl)
 {
 	uint8_t mask = link_vls >= 15 ? 15 : (uint8_t)(link_vls - 1); /* 1, 2, 4, 8 or 15 VLs */
 	uint8_t vl;
 
 	if (!osm->subn.opt.qos)
 		return 0;
-	vl = used_vls & (1u << sl) ? sl : t->sl2vl[QOS_SWE][sl];
+	vl = used_vls & (1u << sl) ? sl : tables->sl2vl[QOS_SWE][sl];
 	return vl == 15 ? 15 : vl & mask;
 }

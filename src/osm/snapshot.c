@@ -54,28 +54,28 @@ struct walk {
 
 static int add_guid(void *cxt, uint64_t guid, char *rest)
 {
-	struct guid_list *l = cxt;
+	struct guid_list *list = cxt;
 
-	if (l->n == l->cap) {
-		size_t cap = l->cap ? 2 * l->cap : 64;
-		struct guid_port *v = realloc(l->v, cap * sizeof(*v));
+	if (list->n == list->cap) {
+		size_t cap = list->cap ? 2 * list->cap : 64;
+		struct guid_port *port = realloc(list->v, cap * sizeof(*port));
 
-		if (!v)
+		if (!port)
 			return -1;
-		l->v = v;
-		l->cap = cap;
+		list->v = port;
+		list->cap = cap;
 	}
-	l->v[l->n++] = (struct guid_port){ guid, (uint8_t)strtoul(rest, NULL, 0) };
+	list->v[list->n++] = (struct guid_port){ guid, (uint8_t)strtoul(rest, NULL, 0) };
 	return 0;
 }
 
 static int by_guid_port(const void *a, const void *b)
 {
-	const struct guid_port *x = a, *y = b;
+	const struct guid_port *port = a, *guid = b;
 
-	if (x->guid != y->guid)
-		return x->guid < y->guid ? -1 : 1;
-	return (int)x->port - (int)y->port;
+	if (port->guid != guid->guid)
+		return port->guid < guid->guid ? -1 : 1;
+	return (int)port->port - (int)guid->port;
 }
 
 /*
@@ -83,7 +83,7 @@ static int by_guid_port(const void *a, const void *b)
  * depend on these files, correctness does not: a bad one is reported and left out.
  */
 static void read_guids(struct osm_opensm *osm, const char *option, const char *path,
-		       struct guid_list *l)
+		       struct guid_list *list)
 {
 	struct stat st;
 
@@ -95,30 +95,29 @@ static void read_guids(struct osm_opensm *osm, const char *option, const char *p
 	else if (!S_ISREG(st.st_mode))
 		osr__log(osm, OSM_LOG_ERROR,
 			 "ERR OR02: %s %s: not a regular file; routing without it", option, path);
-	else if (parse_node_map(path, add_guid, l))
-		osr__log(
-			osm, OSM_LOG_ERROR,
-			"ERR OR02: %s %s: after %zu entries there is a line that does not start "
-			"with a GUID, or memory ran out; using those before it",
-			option, path, l->n);
-	if (l->n)
-		qsort(l->v, l->n, sizeof(*l->v), by_guid_port);
+	else if (parse_node_map(path, add_guid, list))
+		osr__log(osm, OSM_LOG_ERROR,
+			 "ERR OR02: %s %s: after %zu entries there is a line that does not start "
+			 "with a GUID, or memory ran out; using those before it",
+			 option, path, list->n);
+	if (list->n)
+		qsort(list->v, list->n, sizeof(*list->v), by_guid_port);
 }
 
 /* Is the GUID (with this port; 0: with any) in the list? */
-static bool guid_listed(const struct guid_list *l, uint64_t guid, uint8_t port)
+static bool guid_listed(const struct guid_list *list, uint64_t guid, uint8_t port)
 {
-	size_t lo = 0, hi = l->n;
+	size_t lo = 0, hi = list->n;
 
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 
-		if (by_guid_port(&l->v[mid], &(struct guid_port){ guid, port }) < 0)
+		if (by_guid_port(&list->v[mid], &(struct guid_port){ guid, port }) < 0)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	return lo < l->n && l->v[lo].guid == guid && (!port || l->v[lo].port == port);
+	return lo < list->n && list->v[lo].guid == guid && (!port || list->v[lo].port == port);
 }
 
 /* Names for the log ---------------------------------------------------------------------------- */
@@ -139,30 +138,31 @@ static void append_name(char *buf, size_t size, const char *name, unsigned port)
  * smaller VLCap of both ends, capped by max_op_vls (osm_physp_calc_link_op_vls); but SL2VL is
  * programmed before that, masked by the OperVLs read from the port.
  */
-static uint8_t link_vls(struct walk *w, const osm_physp_t *p, const osm_physp_t *q)
+static uint8_t link_vls(struct walk *w, const osm_physp_t *physp, const osm_physp_t *osm)
 {
-	uint8_t code = ib_port_info_get_vl_cap(&p->port_info);
-	uint8_t other = ib_port_info_get_vl_cap(&q->port_info);
-	const osm_physp_t *culprit = p;
+	uint8_t code = ib_port_info_get_vl_cap(&physp->port_info);
+	uint8_t other = ib_port_info_get_vl_cap(&osm->port_info);
+	const osm_physp_t *culprit = physp;
 	enum limit_kind kind = LIMIT_VLCAP;
 	uint8_t vls;
 
 	if (other < code) {
 		code = other;
-		culprit = q;
+		culprit = osm;
 	}
 	if (code > w->osm->subn.opt.max_op_vls) {
 		code = w->osm->subn.opt.max_op_vls;
 		kind = LIMIT_MAX_OP_VLS;
 	}
-	for (const osm_physp_t *e = p; e; e = e == p ? q : NULL) {
-		uint8_t now = ib_port_info_get_op_vls(&e->port_info);
+	for (const osm_physp_t *osm_physp = physp; osm_physp;
+	     osm_physp = osm_physp == physp ? osm : NULL) {
+		uint8_t now = ib_port_info_get_op_vls(&osm_physp->port_info);
 
 		/* A port without PortInfo shows 0; OpenSM's mask lets everything pass then. */
 		if (now && now < code) {
 			code = now;
 			kind = LIMIT_OPERVLS;
-			culprit = e;
+			culprit = osm_physp;
 		}
 	}
 	vls = osr_vls_of_code(code);
@@ -176,25 +176,26 @@ static uint8_t link_vls(struct walk *w, const osm_physp_t *p, const osm_physp_t 
 
 static void explain_limit(const struct walk *w)
 {
-	struct osr_vl_limit *l = &w->snap->limit;
-	const osm_physp_t *p = w->limit_port;
+	struct osr_vl_limit *vl_limit = &w->snap->limit;
+	const osm_physp_t *osm_physp = w->limit_port;
 
 	if (w->limit_kind == LIMIT_NONE)
-		snprintf(l->why, sizeof(l->why), "there is no link between switches");
+		snprintf(vl_limit->why, sizeof(vl_limit->why), "there is no link between switches");
 	else if (w->limit_kind == LIMIT_MAX_OP_VLS)
-		snprintf(l->why, sizeof(l->why), "limited by max_op_vls %u in OpenSM's options",
+		snprintf(vl_limit->why, sizeof(vl_limit->why),
+			 "limited by max_op_vls %u in OpenSM's options",
 			 w->osm->subn.opt.max_op_vls);
 	else
-		snprintf(l->why, sizeof(l->why), "limited by %s %s port %u",
+		snprintf(vl_limit->why, sizeof(vl_limit->why), "limited by %s %s port %u",
 			 w->limit_kind == LIMIT_VLCAP ? "the VLCap of"
 						      : "the operational VLs read from",
-			 p->p_node->print_desc, p->port_num);
+			 osm_physp->p_node->print_desc, osm_physp->port_num);
 }
 
 /* OpenSM fills as much of its VLArb tables into a port as the port holds; keep the smallest. */
-static void note_vlarb(struct snapshot *snap, unsigned type, const osm_physp_t *p)
+static void note_vlarb(struct snapshot *snap, unsigned type, const osm_physp_t *osm_physp)
 {
-	const ib_port_info_t *pi = &p->port_info;
+	const ib_port_info_t *pi = &osm_physp->port_info;
 
 	if (ib_port_info_get_vl_cap(pi) <= 1 || !pi->vl_arb_low_cap)
 		return; /* nothing to arbitrate, or no table to do it by */
@@ -233,34 +234,36 @@ static unsigned active_speed(const ib_port_info_t *pi, bool extended)
 }
 
 /* Gb/s on the wire of a port as it is now; 0 if the port does not tell. */
-static uint16_t port_rate(const osm_physp_t *p, const osm_physp_t *p0)
+static uint16_t port_rate(const osm_physp_t *osm_physp, const osm_physp_t *p0)
 {
 	bool extended = p0 && (p0->port_info.capability_mask & IB_PORT_CAP_HAS_EXT_SPEEDS);
 
-	return (uint16_t)((active_lanes(&p->port_info) * active_speed(&p->port_info, extended) +
+	return (uint16_t)((active_lanes(&osm_physp->port_info) *
+				   active_speed(&osm_physp->port_info, extended) +
 			   500) /
 			  1000);
 }
 
-static bool link_is_down(const osm_physp_t *p, const osm_physp_t *q)
+static bool link_is_down(const osm_physp_t *osm_physp, const osm_physp_t *physp)
 {
-	return ib_port_info_get_port_state(&p->port_info) == IB_LINK_DOWN ||
-	       ib_port_info_get_port_state(&q->port_info) == IB_LINK_DOWN;
+	return ib_port_info_get_port_state(&osm_physp->port_info) == IB_LINK_DOWN ||
+	       ib_port_info_get_port_state(&physp->port_info) == IB_LINK_DOWN;
 }
 
 /* A switch-to-switch link may be unfit for routing; counts and names it then. */
-static bool link_is_fit(struct walk *w, osm_physp_t *p)
+static bool link_is_fit(struct walk *w, osm_physp_t *osm_physp)
 {
 	const osm_subn_opt_t *opt = &w->osm->subn.opt;
 	struct snapshot *snap = w->snap;
 
-	if (!p->healthy || !p->p_remote_physp->healthy)
+	if (!osm_physp->healthy || !osm_physp->p_remote_physp->healthy)
 		snap->n_unhealthy++;
-	else if (opt->avoid_throttled_links && osm_link_is_throttled(p, opt->fdr10 == 1))
+	else if (opt->avoid_throttled_links && osm_link_is_throttled(osm_physp, opt->fdr10 == 1))
 		snap->n_throttled++;
 	else
 		return true;
-	append_name(snap->links, sizeof(snap->links), p->p_node->print_desc, p->port_num);
+	append_name(snap->links, sizeof(snap->links), osm_physp->p_node->print_desc,
+		    osm_physp->port_num);
 	return false;
 }
 
@@ -269,41 +272,42 @@ static uint32_t handle_of(const osm_switch_t *sw)
 	return (uint32_t)(uintptr_t)sw->priv;
 }
 
-static uint8_t chan_flags(const struct walk *w, const osm_physp_t *p)
+static uint8_t chan_flags(const struct walk *w, const osm_physp_t *osm_physp)
 {
-	uint64_t guid = cl_ntoh64(p->p_node->node_info.node_guid);
+	uint64_t guid = cl_ntoh64(osm_physp->p_node->node_info.node_guid);
 
-	return guid_listed(&w->ignored, guid, p->port_num) ? OSR_CHAN_UNCOUNTED : 0;
+	return guid_listed(&w->ignored, guid, osm_physp->port_num) ? OSR_CHAN_UNCOUNTED : 0;
 }
 
-static void add_link(struct walk *w, osm_switch_t *sw, osm_physp_t *p)
+static void add_link(struct walk *w, osm_switch_t *sw, osm_physp_t *osm_physp)
 {
-	osm_physp_t *q = p->p_remote_physp, *p0 = osm_node_get_physp_ptr(sw->p_node, 0);
+	osm_physp_t *physp = osm_physp->p_remote_physp, *p0 = osm_node_get_physp_ptr(sw->p_node, 0);
 	struct osr_link_in link = {
 		.sw_a = handle_of(sw),
-		.port_a = p->port_num,
-		.sw_b = handle_of(q->p_node->sw),
-		.port_b = q->port_num,
-		.flags_a = chan_flags(w, p),
-		.flags_b = chan_flags(w, q),
+		.port_a = osm_physp->port_num,
+		.sw_b = handle_of(physp->p_node->sw),
+		.port_b = physp->port_num,
+		.flags_a = chan_flags(w, osm_physp),
+		.flags_b = chan_flags(w, physp),
 	};
 	uint16_t rate, back;
 
-	if (link_is_down(p, q) || !link_is_fit(w, p))
+	if (link_is_down(osm_physp, physp) || !link_is_fit(w, osm_physp))
 		return;
-	note_vlarb(w->snap, QOS_SWE, p);
-	note_vlarb(w->snap, QOS_SWE, q);
-	rate = port_rate(p, p0);
-	back = port_rate(q, osm_node_get_physp_ptr(q->p_node, 0));
+	note_vlarb(w->snap, QOS_SWE, osm_physp);
+	note_vlarb(w->snap, QOS_SWE, physp);
+	rate = port_rate(osm_physp, p0);
+	back = port_rate(physp, osm_node_get_physp_ptr(physp->p_node, 0));
 	link.rate = back && (back < rate || !rate) ? back : rate;
-	link.vls = link_vls(w, p, q);
+	link.vls = link_vls(w, osm_physp, physp);
 	osr_builder_link(w->b, &link);
 }
 
 /* End ports ------------------------------------------------------------------------------------ */
 
 /* Does OpenSM's LID table agree that the whole LID range belongs to this port? */
-static bool owns_lids(const osm_subn_t *subn, const osm_physp_t *p, uint16_t lid, uint8_t lmc)
+static bool owns_lids(const osm_subn_t *subn, const osm_physp_t *osm_physp, uint16_t lid,
+		      uint8_t lmc)
 {
 	size_t last = lid + (1u << lmc) - 1;
 
@@ -313,32 +317,32 @@ static bool owns_lids(const osm_subn_t *subn, const osm_physp_t *p, uint16_t lid
 	for (size_t l = lid; l <= last; l++) {
 		const osm_port_t *port = cl_ptr_vector_get(&subn->port_lid_tbl, l);
 
-		if (!port || port->p_physp != p)
+		if (!port || port->p_physp != osm_physp)
 			return false;
 	}
 	return true;
 }
 
-static void add_end_port(struct walk *w, uint32_t handle, uint8_t port, const osm_physp_t *p,
-			 enum osr_role role)
+static void add_end_port(struct walk *w, uint32_t handle, uint8_t port,
+			 const osm_physp_t *osm_physp, enum osr_role role)
 {
 	struct osr_terminal_in terminal = {
-		.guid = cl_ntoh64(p->port_guid),
+		.guid = cl_ntoh64(osm_physp->port_guid),
 		.sw = handle,
 		.port = port,
-		.lmc = osm_physp_get_lmc(p),
+		.lmc = osm_physp_get_lmc(osm_physp),
 		.role = (uint8_t)role,
 		.group = GROUP_OTHER,
-		.lid = cl_ntoh16(p->port_info.base_lid),
-		.name = p->p_node->print_desc,
+		.lid = cl_ntoh16(osm_physp->port_info.base_lid),
+		.name = osm_physp->p_node->print_desc,
 	};
 
 	if (!terminal.lid)
 		return; /* OpenSM could not give it one; it will sweep again */
-	if (!owns_lids(&w->osm->subn, p, terminal.lid, terminal.lmc)) {
+	if (!owns_lids(&w->osm->subn, osm_physp, terminal.lid, terminal.lmc)) {
 		w->snap->n_left_out++;
-		append_name(w->snap->end_ports, sizeof(w->snap->end_ports), p->p_node->print_desc,
-			    p->port_num);
+		append_name(w->snap->end_ports, sizeof(w->snap->end_ports),
+			    osm_physp->p_node->print_desc, osm_physp->port_num);
 		return;
 	}
 	if (role == OSR_ROLE_SP0)
@@ -354,28 +358,29 @@ static void add_end_port(struct walk *w, uint32_t handle, uint8_t port, const os
 
 static void add_port(struct walk *w, osm_switch_t *sw, uint8_t port)
 {
-	osm_physp_t *p = osm_node_get_physp_ptr(sw->p_node, port);
-	osm_physp_t *q = p ? p->p_remote_physp : NULL;
+	osm_physp_t *osm_physp = osm_node_get_physp_ptr(sw->p_node, port);
+	osm_physp_t *physp = osm_physp ? osm_physp->p_remote_physp : NULL;
 	uint8_t type;
 
-	if (!q || q->p_remote_physp != p || !osm_physp_is_valid(q))
+	if (!physp || physp->p_remote_physp != osm_physp || !osm_physp_is_valid(physp))
 		return;
-	if (q->p_node->sw) {
+	if (physp->p_node->sw) {
 		/* Each cable once; a switch's cable to itself never. */
-		if (handle_of(sw) < handle_of(q->p_node->sw))
-			add_link(w, sw, p);
+		if (handle_of(sw) < handle_of(physp->p_node->sw))
+			add_link(w, sw, osm_physp);
 		return;
 	}
-	type = osm_node_get_type(q->p_node);
-	if ((type != IB_NODE_TYPE_CA && type != IB_NODE_TYPE_ROUTER) || link_is_down(p, q))
+	type = osm_node_get_type(physp->p_node);
+	if ((type != IB_NODE_TYPE_CA && type != IB_NODE_TYPE_ROUTER) ||
+	    link_is_down(osm_physp, physp))
 		return; /* among these: a switch that has not answered yet */
-	note_vlarb(w->snap, QOS_SWE, p);
-	note_vlarb(w->snap, type == IB_NODE_TYPE_CA ? QOS_CA : QOS_RTR, q);
-	add_end_port(w, handle_of(sw), port, q,
+	note_vlarb(w->snap, QOS_SWE, osm_physp);
+	note_vlarb(w->snap, type == IB_NODE_TYPE_CA ? QOS_CA : QOS_RTR, physp);
+	add_end_port(w, handle_of(sw), port, physp,
 		     type == IB_NODE_TYPE_CA ? OSR_ROLE_CA : OSR_ROLE_ROUTER);
 }
 
-static void add_switches(struct walk *w)
+static void snapshot_add_switches(struct walk *w)
 {
 	for (uint32_t h = 0; h < w->n_switches; h++) {
 		osm_switch_t *sw = w->by_handle[h];
@@ -420,8 +425,9 @@ static enum osr_status lend_priv(struct walk *w, struct osr_arena *scratch, stru
 	w->priv = osr_alloc(scratch, n, sizeof(*w->priv));
 	if (!w->by_handle || !w->priv)
 		return osr_fail(diag, OSR_NOMEM, "out of memory while reading OpenSM's subnet");
-	for (cl_map_item_t *i = cl_qmap_head(tbl); i != cl_qmap_end(tbl); i = cl_qmap_next(i)) {
-		osm_switch_t *sw = (osm_switch_t *)i;
+	for (cl_map_item_t *item = cl_qmap_head(tbl); item != cl_qmap_end(tbl);
+	     item = cl_qmap_next(item)) {
+		osm_switch_t *sw = (osm_switch_t *)item;
 
 		w->by_handle[h] = sw;
 		w->priv[h] = sw->priv;
@@ -439,39 +445,40 @@ static void return_priv(struct walk *w)
 }
 
 /* OpenSM's switches in the order of the fabric. */
-static enum osr_status index_switches(struct walk *w, const struct osr_fabric *f,
+static enum osr_status index_switches(struct walk *w, const struct osr_fabric *fabric,
 				      struct osr_arena *scratch, struct osr_diag *diag)
 {
-	w->snap->sw = osr_calloc(scratch, f->n_switches, sizeof(*w->snap->sw));
+	w->snap->sw = osr_calloc(scratch, fabric->n_switches, sizeof(*w->snap->sw));
 	if (!w->snap->sw)
 		return osr_fail(diag, OSR_NOMEM, "out of memory while reading OpenSM's subnet");
 	for (uint32_t h = 0; h < w->n_switches; h++) {
 		osm_switch_t *sw = w->by_handle[h];
 		uint64_t guid = cl_ntoh64(sw->p_node->node_info.node_guid);
 
-		w->snap->sw[osr_fabric_switch_by_guid(f, guid)] = sw;
+		w->snap->sw[osr_fabric_switch_by_guid(fabric, guid)] = sw;
 	}
 	return OSR_OK;
 }
 
 static enum osr_status walk_subnet(struct walk *w, struct osr_arena *result,
-				   struct osr_arena *scratch, struct osr_fabric *f,
+				   struct osr_arena *scratch, struct osr_fabric *fabric,
 				   struct osr_diag *diag)
 {
 	enum osr_status st = lend_priv(w, scratch, diag);
 
 	if (st)
 		return st;
-	add_switches(w);
+	snapshot_add_switches(w);
 	add_ports(w);
 	return_priv(w);
-	st = osr_builder_build(w->b, result, f, diag);
-	return st ? st : index_switches(w, f, scratch, diag);
+	st = osr_builder_build(w->b, result, fabric, diag);
+	return st ? st : index_switches(w, fabric, scratch, diag);
 }
 
 enum osr_status osr__snapshot(struct osm_opensm *osm, enum snapshot_lids lids,
 			      struct osr_arena *result, struct osr_arena *scratch,
-			      struct osr_fabric *f, struct snapshot *snap, struct osr_diag *diag)
+			      struct osr_fabric *fabric, struct snapshot *snap,
+			      struct osr_diag *diag)
 {
 	const osm_subn_opt_t *opt = &osm->subn.opt;
 	struct walk w = { .osm = osm, .snap = snap, .lids = lids };
@@ -487,7 +494,7 @@ enum osr_status osr__snapshot(struct osm_opensm *osm, enum snapshot_lids lids,
 	read_guids(osm, "cn_guid_file", opt->cn_guid_file, &w.cn);
 	read_guids(osm, "io_guid_file", opt->io_guid_file, &w.io);
 	read_guids(osm, "port_prof_ignore_file", opt->port_prof_ignore_file, &w.ignored);
-	st = walk_subnet(&w, result, scratch, f, diag);
+	st = walk_subnet(&w, result, scratch, fabric, diag);
 	if (!st)
 		explain_limit(&w);
 	snap->link_vls = snap->limit.vls;

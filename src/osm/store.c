@@ -39,7 +39,7 @@ static bool is_on(const struct engine_ctx *ctx)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static bool read_all(int fd, uint8_t *to, size_t size)
+static bool osm_store_read_all(int fd, uint8_t *to, size_t size)
 {
 	while (size) {
 		ssize_t n = read(fd, to, size);
@@ -59,10 +59,10 @@ static void *read_stored(int fd, const char *path, size_t size, struct osr_diag 
 {
 	uint8_t head[OSR_STORE_HEAD], *buf;
 
-	if (size < sizeof(head) || !read_all(fd, head, sizeof(head)) ||
+	if (size < sizeof(head) || !osm_store_read_all(fd, head, sizeof(head)) ||
 	    osr_store_wanted(head) != size) {
-		osr_fail(diag, OSR_INVAL, "%s: damaged, or no stored tables of osmroutes, %zu bytes",
-			 path, size);
+		osr_fail(diag, OSR_INVAL,
+			 "%s: damaged, or no stored tables of osmroutes, %zu bytes", path, size);
 		return NULL;
 	}
 	buf = malloc(size);
@@ -71,7 +71,7 @@ static void *read_stored(int fd, const char *path, size_t size, struct osr_diag 
 		return NULL;
 	}
 	memcpy(buf, head, sizeof(head));
-	if (!read_all(fd, buf + sizeof(head), size - sizeof(head))) {
+	if (!osm_store_read_all(fd, buf + sizeof(head), size - sizeof(head))) {
 		osr_fail(diag, OSR_INVAL, "%s: cannot be read to its end", path);
 		free(buf);
 		return NULL;
@@ -80,7 +80,7 @@ static void *read_stored(int fd, const char *path, size_t size, struct osr_diag 
 }
 
 /* The whole file, to be freed; NULL with a sentence, or without one if there is none. */
-static void *read_file(const char *path, size_t *size, struct osr_diag *diag)
+static void *osm_store_read_file(const char *path, size_t *size, struct osr_diag *diag)
 {
 	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	void *buf = NULL;
@@ -93,7 +93,8 @@ static void *read_file(const char *path, size_t *size, struct osr_diag *diag)
 	}
 	if (fstat(fd, &st))
 		osr_fail(diag, OSR_INVAL, "%s: %s", path, strerror(errno));
-	else if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)))
+	else if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+		 (st.st_mode & (S_IWGRP | S_IWOTH)))
 		osr_fail(diag, OSR_INVAL,
 			 "%s: not a file of the user that runs opensm which nobody else may write",
 			 path);
@@ -105,7 +106,7 @@ static void *read_file(const char *path, size_t *size, struct osr_diag *diag)
 	return buf;
 }
 
-static double clock_ms(clockid_t clock)
+static double osm_store_clock_ms(clockid_t clock)
 {
 	struct timespec t;
 
@@ -114,15 +115,16 @@ static double clock_ms(clockid_t clock)
 }
 
 /* Into the first two slots: nothing is in them before the first sweep. */
-static enum osr_status parse(struct engine_ctx *ctx, const char *path, const void *buf, size_t size,
-			     struct osr_diag *diag)
+static enum osr_status osm_store_parse(struct engine_ctx *ctx, const char *path, const void *buf,
+				       size_t size, struct osr_diag *diag)
 {
 	struct sweep_slot *last = &ctx->slot[0], *home = &ctx->slot[1];
 	struct osr_arena scratch = { 0 };
 	enum osr_status st;
 
-	st = osr_store_read(buf, size, path, ctx->engine->name, osr_options_key(ctx->engine, ctx->values), &last->arena,
-			    &home->arena, &scratch, &last->result, &home->result, diag);
+	st = osr_store_read(buf, size, path, ctx->engine->name,
+			    osr_options_key(ctx->engine, ctx->values), &last->arena, &home->arena,
+			    &scratch, &last->result, &home->result, diag);
 	osr_arena_free(&scratch);
 	if (!st) {
 		ctx->stored = last;
@@ -140,7 +142,7 @@ void osr__store_load(struct engine_ctx *ctx)
 {
 	struct osm_opensm *osm = ctx->plugin->osm;
 	struct osr_diag diag = { "" };
-	double start = clock_ms(CLOCK_MONOTONIC);
+	double start = osm_store_clock_ms(CLOCK_MONOTONIC);
 	char name[NAME_SIZE], path[PATH_MAX];
 	size_t size = 0;
 	void *buf;
@@ -150,20 +152,22 @@ void osr__store_load(struct engine_ctx *ctx)
 	ctx->store.tried = true;
 	file_name(ctx, name);
 	snprintf(path, sizeof(path), "%s/%s", osr__cache_dir(), name);
-	buf = read_file(path, &size, &diag);
+	buf = osm_store_read_file(path, &size, &diag);
 	if (buf)
-		parse(ctx, path, buf, size, &diag);
+		osm_store_parse(ctx, path, buf, size, &diag);
 	free(buf);
 	if (ctx->stored)
 		osr__log(osm, OSM_LOG_INFO,
-			 "%s: tables of the last run read from %s and checked in %.1f ms: %u switches, "
+			 "%s: tables of the last run read from %s and checked in %.1f ms: %u "
+			 "switches, "
 			 "%u LIDs, digest %016" PRIx64 "; the first sweep starts from them",
-			 ctx->engine->name, path, clock_ms(CLOCK_MONOTONIC) - start,
+			 ctx->engine->name, path, osm_store_clock_ms(CLOCK_MONOTONIC) - start,
 			 ctx->stored->result.fabric.n_switches, ctx->stored->result.fabric.n_dests,
 			 ctx->stored->result.digest);
 	else if (diag.text[0])
 		osr__log(osm, OSM_LOG_ERROR,
-			 "ERR OR13: %s: the stored tables are not used, and the first sweep is a full "
+			 "ERR OR13: %s: the stored tables are not used, and the first sweep is a "
+			 "full "
 			 "route: %s",
 			 ctx->engine->name, diag.text);
 	else
@@ -180,7 +184,7 @@ struct bytes {
 };
 
 /* Onto the disk before the new name is. */
-static bool print(const void *arg, FILE *out)
+static bool osm_store_print(const void *arg, FILE *out)
 {
 	const struct bytes *b = arg;
 
@@ -198,14 +202,14 @@ static void sync_dir(void)
 	close(fd);
 }
 
-static bool write_file(const struct engine_ctx *ctx, const void *buf, size_t size,
-		       struct osr_diag *diag)
+static bool osm_store_write_file(const struct engine_ctx *ctx, const void *buf, size_t size,
+				 struct osr_diag *diag)
 {
 	const struct bytes bytes = { buf, size };
 	char name[NAME_SIZE];
 
 	file_name(ctx, name);
-	if (!osr__file_replace(osr__cache_dir(), name, 0600, print, &bytes, diag))
+	if (!osr__file_replace(osr__cache_dir(), name, 0600, osm_store_print, &bytes, diag))
 		return false;
 	sync_dir();
 	return true;
@@ -232,13 +236,14 @@ static void *writer(void *context)
 		}
 		s->next = NULL;
 		pthread_mutex_unlock(&s->lock);
-		start = clock_ms(CLOCK_THREAD_CPUTIME_ID);
-		failed = !write_file(ctx, buf, size, &diag);
+		start = osm_store_clock_ms(CLOCK_THREAD_CPUTIME_ID);
+		failed = !osm_store_write_file(ctx, buf, size, &diag);
 		free(buf);
 		if (!failed)
 			osr__log(ctx->plugin->osm, OSM_LOG_INFO,
-				 "%s: tables stored in %s: %zu bytes, %.3f ms of CPU", ctx->engine->name,
-				 osr__cache_dir(), size, clock_ms(CLOCK_THREAD_CPUTIME_ID) - start);
+				 "%s: tables stored in %s: %zu bytes, %.3f ms of CPU",
+				 ctx->engine->name, osr__cache_dir(), size,
+				 osm_store_clock_ms(CLOCK_THREAD_CPUTIME_ID) - start);
 		/* Once, not at every sweep. */
 		if (failed && !s->failed)
 			osr__log(ctx->plugin->osm, OSM_LOG_ERROR,
@@ -252,7 +257,7 @@ static void *writer(void *context)
 }
 
 /* Signals are OpenSM's. Not before there is something to write: OpenSM may fork while it starts. */
-static bool start(struct engine_ctx *ctx)
+static bool osm_store_start(struct engine_ctx *ctx)
 {
 	struct store *s = &ctx->store;
 	sigset_t all, before;
@@ -280,7 +285,7 @@ void osr__store_save(struct engine_ctx *ctx)
 	size = osr_store_size(&ctx->current->result);
 	if (size)
 		buf = malloc(size);
-	if (!buf || !start(ctx)) {
+	if (!buf || !osm_store_start(ctx)) {
 		free(buf);
 		osr__log(ctx->plugin->osm, OSM_LOG_ERROR,
 			 "ERR OR14: %s: the tables cannot be stored for the next start: no memory "
@@ -288,7 +293,8 @@ void osr__store_save(struct engine_ctx *ctx)
 			 ctx->engine->name, size);
 		return;
 	}
-	osr_store_write(&ctx->current->result, osr_options_key(ctx->engine, ctx->values), buf, size);
+	osr_store_write(&ctx->current->result, osr_options_key(ctx->engine, ctx->values), buf,
+			size);
 	if (osr_store_digest(buf) == s->digest) {
 		free(buf);
 		return;

@@ -62,14 +62,14 @@ static struct osr_job make_job(struct sweep *w, struct osr_diag *diag)
 	uint8_t sl;
 
 	osr__mcast_sls(w->osm, &sl);
-	req->mcast_vl = osr__mcast_vl_of(w->osm, &w->slot->qos, (uint16_t)((1u << req->max_vls) - 1),
-					 w->snap.link_vls, sl);
+	req->mcast_vl = osr__mcast_vl_of(
+		w->osm, &w->slot->qos, (uint16_t)((1u << req->max_vls) - 1), w->snap.link_vls, sl);
 	if (req->mcast_vl >= req->max_vls)
 		req->mcast_vl = 0; /* on a lane of its own a spanning tree needs no proof */
 	return job;
 }
 
-static enum osr_status route(struct sweep *w)
+static enum osr_status sweep_route(struct sweep *w)
 {
 	struct osr_job job = make_job(w, &w->diag);
 	struct osr_sweep out;
@@ -97,8 +97,8 @@ static enum osr_status fall_back(struct sweep *w, enum osr_status why, struct os
 	osr_arena_reset(&w->slot->arena, mark);
 	memset(&w->slot->result.routing, 0, sizeof(w->slot->result.routing));
 	w->slot->result.home = NULL;
-	st = osr__reuse(osr__before(ctx), &w->slot->result.fabric, &w->slot->arena,
-			&w->scratch, &w->slot->result.routing, &diag);
+	st = osr__reuse(osr__before(ctx), &w->slot->result.fabric, &w->slot->arena, &w->scratch,
+			&w->slot->result.routing, &diag);
 	w->ms_route = osr__sweep_clock_ms();
 	w->reused = true;
 	if (!st) {
@@ -128,18 +128,18 @@ static enum osr_status fall_back(struct sweep *w, enum osr_status why, struct os
 static uint16_t proven_mcast_vls(struct sweep *w)
 {
 	const struct sweep_slot *slot = w->slot;
-	struct osr_routing r = slot->result.routing;
+	struct osr_routing routing = slot->result.routing;
 	uint32_t proven = slot->verdict.proven;
 	uint16_t sls, vls;
 	uint8_t ignore;
 
 	if (!(proven & OSR_CLAIM_MULTICAST))
 		return 0;
-	if (osr__any_sl(&r, proven))
+	if (osr__any_sl(&routing, proven))
 		return UINT16_MAX; /* every lane's unicast is part of the graph that was proven */
-	vls = (uint16_t)(1u << r.mcast_vl);
-	if (!r.sl2vl) /* lanes without routes; tables of its own lead nobody there */
-		vls |= (uint16_t) ~((1u << r.n_vls) - 1);
+	vls = (uint16_t)(1u << routing.mcast_vl);
+	if (!routing.sl2vl) /* lanes without routes; tables of its own lead nobody there */
+		vls |= (uint16_t) ~((1u << routing.n_vls) - 1);
 	sls = osr__mcast_sls(w->osm, &ignore);
 	for (uint8_t sl = 0; sl < 16; sl++) {
 		uint8_t vl = osr__mcast_vl(w->osm, slot, sl);
@@ -149,8 +149,8 @@ static uint16_t proven_mcast_vls(struct sweep *w)
 
 		if (!(sls & (1u << sl)) || (vls & (1u << vl)))
 			continue;
-		r.mcast_vl = vl;
-		cycle = osr_check_cycle(&slot->result.fabric, &r,
+		routing.mcast_vl = vl;
+		cycle = osr_check_cycle(&slot->result.fabric, &routing,
 					(proven & OSR_CLAIM_REVERSIBLE) | OSR_CLAIM_MULTICAST, vl,
 					&w->scratch, NULL, 0, &st);
 		osr_arena_reset(&w->scratch, mark);
@@ -163,15 +163,15 @@ static uint16_t proven_mcast_vls(struct sweep *w)
 static enum osr_status complete(struct sweep *w)
 {
 	struct sweep_slot *slot = w->slot;
-	const struct osr_routing *r = &slot->result.routing;
+	const struct osr_routing *routing = &slot->result.routing;
 	enum osr_status st = osr__mcast_prepare(slot, &w->diag);
 
 	if (st)
 		return st;
 	/* Where one graph serves all lanes, OpenSM's own SL2VL tables do. */
-	slot->used_vls = osr__any_sl(r, slot->verdict.proven) && !r->sl2vl
+	slot->used_vls = osr__any_sl(routing, slot->verdict.proven) && !routing->sl2vl
 				 ? 0
-				 : (uint16_t)((1u << r->n_vls) - 1);
+				 : (uint16_t)((1u << routing->n_vls) - 1);
 	slot->link_vls = w->snap.link_vls;
 	slot->mcast_vls = proven_mcast_vls(w);
 	return OSR_OK;
@@ -186,27 +186,27 @@ static bool hops_are_read(const struct sweep *w)
 
 enum osr_status osr__sweep_publish(struct sweep *w)
 {
-	const struct osr_fabric *f = &w->slot->result.fabric;
-	const struct osr_routing *r = osr__shown(w->slot);
+	const struct osr_fabric *fabric = &w->slot->result.fabric;
+	const struct osr_routing *routing = osr__shown(w->slot);
 	struct osr_routing with_sls;
-	enum osr_status st = osr__publish_ready(f, &w->snap, &w->diag);
+	enum osr_status st = osr__publish_ready(fabric, &w->snap, &w->diag);
 
 	if (st)
 		return st;
 	if (hops_are_read(w)) {
-		st = osr__publish_hops(w->osm, f, r, &w->snap, &w->scratch, &w->diag);
+		st = osr__publish_hops(w->osm, fabric, routing, &w->snap, &w->scratch, &w->diag);
 		if (st) {
 			/* Half a matrix must not lead the next engine astray. */
-			for (uint32_t s = 0; s < f->n_switches; s++)
+			for (uint32_t s = 0; s < fabric->n_switches; s++)
 				osm_switch_clear_hops(w->snap.sw[s]);
 			return st;
 		}
 	}
-	osr__publish(f, r, &w->snap);
-	with_sls = *r;
-	if (osr__any_sl(r, w->slot->verdict.proven))
+	osr__publish(fabric, routing, &w->snap);
+	with_sls = *routing;
+	if (osr__any_sl(routing, w->slot->verdict.proven))
 		with_sls.sl = NULL;
-	osr__publish_path_sl(w->osm, f, &with_sls);
+	osr__publish_path_sl(w->osm, fabric, &with_sls);
 	return OSR_OK;
 }
 
@@ -229,47 +229,47 @@ static void make_current(struct sweep *w)
  */
 static void drop_foreign(struct sweep *w)
 {
-	const struct osr_fabric *f = &w->slot->result.fabric, *g;
+	const struct osr_fabric *fabric = &w->slot->result.fabric, *g;
 	uint32_t n_known = 0;
 
 	if (!w->ctx->stored)
 		return;
 	g = &w->ctx->stored->result.fabric;
-	for (uint32_t d = 0; d < f->n_dests; d++) {
-		uint16_t lid = f->dest_lid[d];
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		uint16_t lid = fabric->dest_lid[d];
 		uint32_t old = lid <= g->max_lid ? g->lid_dest[lid] : OSR_NONE;
 
-		n_known += old != OSR_NONE &&
-			   g->term_guid[g->dest_term[old]] == f->term_guid[f->dest_term[d]];
+		n_known += old != OSR_NONE && g->term_guid[g->dest_term[old]] ==
+						      fabric->term_guid[fabric->dest_term[d]];
 	}
-	if (2 * (uint64_t)n_known >= f->n_dests)
+	if (2 * (uint64_t)n_known >= fabric->n_dests)
 		return;
 	osr__log(w->osm, OSM_LOG_INFO,
 		 "%s: the stored tables are of another fabric (%u of %u LIDs are in both) and not "
 		 "used: this sweep is a full route",
-		 w->ctx->engine->name, n_known, f->n_dests);
+		 w->ctx->engine->name, n_known, fabric->n_dests);
 	w->ctx->stored = NULL;
 }
 
 static enum osr_status sweep(struct sweep *w)
 {
 	struct sweep_slot *slot = w->slot;
-	struct osr_fabric *f = &slot->result.fabric;
+	struct osr_fabric *fabric = &slot->result.fabric;
 	struct osr_result last;
 	struct osr_arena_mark mark;
 	enum osr_status st;
 
-	st = osr__snapshot(w->osm, SNAPSHOT_ALL_LIDS, &slot->arena, &w->scratch, f, &w->snap,
+	st = osr__snapshot(w->osm, SNAPSHOT_ALL_LIDS, &slot->arena, &w->scratch, fabric, &w->snap,
 			   &w->diag);
 	w->ms_snapshot = osr__sweep_clock_ms();
 	if (st)
 		goto give_up;
 	osr__report_left_out(w);
 	osr__qos_tables(w->osm, &w->snap, &slot->qos);
-	osr__vl_budget(w->osm, f, &w->ctx->plugin->options, &w->snap.limit);
+	osr__vl_budget(w->osm, fabric, &w->ctx->plugin->options, &w->snap.limit);
 	osr__report_budget(w);
 	slot->budget = w->snap.limit.vls;
-	if (f->n_components > 1) {
+	if (fabric->n_components > 1) {
 		osr__report_split(w);
 		if (w->ctx->plugin->options.own.num[OPT_ON_SPLIT] == ON_SPLIT_REFUSE) {
 			st = osr_fail(&w->diag, OSR_UNREACHABLE, "on_split = refuse");
@@ -278,7 +278,7 @@ static enum osr_status sweep(struct sweep *w)
 	}
 	drop_foreign(w);
 	mark = osr_arena_mark(&slot->arena);
-	st = route(w);
+	st = sweep_route(w);
 	if (st)
 		st = fall_back(w, st, mark);
 	if (st)
@@ -314,7 +314,7 @@ static bool slot_in_use(const struct engine_ctx *ctx, const struct sweep_slot *s
 	return before && (&slot->result == before || &slot->result == before->home);
 }
 
-static struct sweep_slot *free_slot(struct engine_ctx *ctx)
+static struct sweep_slot *sweep_free_slot(struct engine_ctx *ctx)
 {
 	uint32_t i = 0;
 
@@ -329,7 +329,7 @@ int osr__sweep(void *context)
 	struct sweep w = {
 		.ctx = ctx,
 		.osm = ctx->plugin->osm,
-		.slot = free_slot(ctx),
+		.slot = sweep_free_slot(ctx),
 		.ms_start = osr__sweep_clock_ms(),
 	};
 	enum osr_status st;

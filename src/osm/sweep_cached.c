@@ -6,28 +6,28 @@
 
 static enum osr_status check_cached(struct sweep *w, enum snapshot_lids lids, struct osr_diag *diag)
 {
-	struct osr_fabric *f = &w->slot->result.fabric;
-	struct osr_routing *r = &w->slot->result.routing;
+	struct osr_fabric *fabric = &w->slot->result.fabric;
+	struct osr_routing *routing = &w->slot->result.routing;
 	struct osr_result last = w->ctx->current->result;
 	enum osr_status st;
 
 	last.routing = *osr__shown(w->ctx->current);
-	st = osr__snapshot(w->osm, lids, &w->slot->arena, &w->scratch, f, &w->snap, diag);
+	st = osr__snapshot(w->osm, lids, &w->slot->arena, &w->scratch, fabric, &w->snap, diag);
 	if (!st)
-		st = osr__reuse_cached(&last, f, &w->snap, &w->slot->arena,
-				       &w->scratch, r, diag);
+		st = osr__reuse_cached(&last, fabric, &w->snap, &w->slot->arena, &w->scratch,
+				       routing, diag);
 	if (!st)
-		st = osr_check(f, r, &w->scratch, &w->slot->verdict, diag);
+		st = osr_check(fabric, routing, &w->scratch, &w->slot->verdict, diag);
 	w->ms_check = osr__sweep_clock_ms();
 	if (st)
 		return st;
 	/* QoS may have been switched off since, or a switch without SL2VL tables have come. */
-	osr__vl_budget(w->osm, f, &w->ctx->plugin->options, &w->snap.limit);
-	if (r->n_vls > w->snap.limit.vls)
+	osr__vl_budget(w->osm, fabric, &w->ctx->plugin->options, &w->snap.limit);
+	if (routing->n_vls > w->snap.limit.vls)
 		return osr_fail(diag, OSR_CHECK_FAILED, "the tables use %u virtual lanes of %u: %s",
-				r->n_vls, w->snap.limit.vls, w->snap.limit.why);
-	w->n_changed = osr_routing_changed(&last, f, r, &w->n_entries);
-	w->slot->digest = osr_routing_digest(f, r);
+				routing->n_vls, w->snap.limit.vls, w->snap.limit.why);
+	w->n_changed = osr_routing_changed(&last, fabric, routing, &w->n_entries);
+	w->slot->digest = osr_routing_digest(fabric, routing);
 	return OSR_OK;
 }
 

@@ -36,33 +36,34 @@ void osr__report_left_out(const struct sweep *w)
 /* Switches, end ports and one name of a part of a split fabric. */
 static void describe_part(const struct sweep *w, uint32_t part, char *buf, size_t size)
 {
-	const struct osr_fabric *f = &w->slot->result.fabric;
+	const struct osr_fabric *fabric = &w->slot->result.fabric;
 	uint16_t sm_lid = cl_ntoh16(w->osm->subn.sm_base_lid);
 	uint32_t first = OSR_NONE, n = 0, hosts = 0;
-	uint32_t sm = sm_lid <= f->max_lid ? f->lid_dest[sm_lid] : OSR_NONE;
+	uint32_t sm = sm_lid <= fabric->max_lid ? fabric->lid_dest[sm_lid] : OSR_NONE;
 	char name[32];
 
-	for (uint32_t s = 0; s < f->n_switches; s++) {
-		if (f->sw_component[s] != part)
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		if (fabric->sw_component[s] != part)
 			continue;
 		if (first == OSR_NONE)
 			first = s;
 		n++;
-		hosts += f->sw_sources[s];
+		hosts += fabric->sw_sources[s];
 	}
 	snprintf(buf, size, "%s%u switches (%s ...) with %u end ports%s", part ? "; " : "", n,
-		 osr_switch_name(f, first, name), hosts,
-		 sm != OSR_NONE && f->sw_component[f->dest_switch[sm]] == part ? " and this SM"
-									       : "");
+		 osr_switch_name(fabric, first, name), hosts,
+		 sm != OSR_NONE && fabric->sw_component[fabric->dest_switch[sm]] == part
+			 ? " and this SM"
+			 : "");
 }
 
 void osr__report_split(const struct sweep *w)
 {
-	const struct osr_fabric *f = &w->slot->result.fabric;
+	const struct osr_fabric *fabric = &w->slot->result.fabric;
 	char text[1200] = "";
 	uint32_t part;
 
-	for (part = 0; part < f->n_components && part < MAX_PARTS; part++) {
+	for (part = 0; part < fabric->n_components && part < MAX_PARTS; part++) {
 		size_t at = strlen(text);
 
 		describe_part(w, part, text + at, sizeof(text) - at);
@@ -70,8 +71,8 @@ void osr__report_split(const struct sweep *w)
 	osr__log(w->osm, OSM_LOG_ERROR,
 		 "ERR OR05: %s: the fabric is split into %u parts that cannot reach each other: "
 		 "%s%s",
-		 w->ctx->engine->name, f->n_components, text,
-		 part < f->n_components ? "; ..." : "");
+		 w->ctx->engine->name, fabric->n_components, text,
+		 part < fabric->n_components ? "; ..." : "");
 }
 
 void osr__report_budget(const struct sweep *w)
@@ -103,75 +104,82 @@ void osr__claims_text(uint32_t claims, char *buf, size_t size)
 }
 
 /* "3 of 8 (2 needed, with one-way SLs 1)"; an engine that breaks no cycles needs none. */
-static void lanes_text(const struct osr_routing *r, uint8_t available, char *buf, size_t size)
+static void lanes_text(const struct osr_routing *routing, uint8_t available, char *buf, size_t size)
 {
-	if (r->n_layers)
-		snprintf(buf, size, "%u of %u (%u needed, with one-way SLs %u)", r->n_vls,
-			 available, r->n_layers, r->n_layers_one_way);
+	if (routing->n_layers)
+		snprintf(buf, size, "%u of %u (%u needed, with one-way SLs %u)", routing->n_vls,
+			 available, routing->n_layers, routing->n_layers_one_way);
 	else
-		snprintf(buf, size, "%u of %u", r->n_vls, available);
+		snprintf(buf, size, "%u of %u", routing->n_vls, available);
 }
 
 /* What became of the tables of the last sweep. */
 static void report_stable(const struct sweep *w)
 {
-	const struct osr_stable *s = &w->slot->result.routing.stable;
+	const struct osr_stable *stable = &w->slot->result.routing.stable;
 	const char *name = w->ctx->engine->name;
 
-	if (s->kept)
+	if (stable->kept)
 		osr__log(w->osm, OSM_LOG_INFO,
 			 "%s: tables kept: %u channels gone and %u new since the last full route, "
 			 "%u LIDs routed otherwise; SLs of %" PRIu64 " pairs changed, SLs given to "
 			 "%" PRIu64 " pairs earlier no longer proven; old and new tables together "
 			 "%s; balance %u.%02u of the last full route's",
-			 name, s->n_channels_lost, s->n_channels_new, s->n_trees, s->n_sl_changed,
-			 s->n_sl_lost,
-			 s->together		       ? "deadlock-free by one certificate"
-			 : s->moment == OSR_MOMENT_FREE ? "deadlock-free"
-							: "not proven deadlock-free while they mix",
-			 s->drift / 1000, s->drift % 1000 / 10);
-	else if (s->why[0])
+			 name, stable->n_channels_lost, stable->n_channels_new, stable->n_trees,
+			 stable->n_sl_changed, stable->n_sl_lost,
+			 stable->together ? "deadlock-free by one certificate"
+			 : stable->moment == OSR_MOMENT_FREE
+				 ? "deadlock-free"
+				 : "not proven deadlock-free while they mix",
+			 stable->drift / 1000, stable->drift % 1000 / 10);
+	else if (stable->why[0])
 		osr__log(w->osm, OSM_LOG_INFO,
 			 "%s: tables made anew: %s; SLs of %" PRIu64 " pairs changed, SLs given to "
 			 "%" PRIu64 " pairs earlier not proven on the new tables",
-			 name, s->why, s->n_sl_changed, s->n_sl_lost);
+			 name, stable->why, stable->n_sl_changed, stable->n_sl_lost);
 }
 
 /* The moment between, where it is not said with the tables that were kept. */
 static void report_moment(const struct sweep *w)
 {
-	const struct osr_stable *s = &w->slot->result.routing.stable;
+	const struct osr_stable *stable = &w->slot->result.routing.stable;
 	const char *name = w->ctx->engine->name;
 
-	if (s->moment == OSR_MOMENT_FREE)
+	if (stable->moment == OSR_MOMENT_FREE)
 		osr__log(w->osm, OSM_LOG_INFO,
-			 "%s: old and new tables mixed%s: no credit loop%s%s (looked for in %.1f ms)", name,
-			 s->moment_mcast ? ", with multicast" : "",
-			 s->moment_kept & OSR_KEPT_ORDER ? ", with the multicast trees of before" : "",
-			 s->moment_kept & OSR_KEPT_SLS ? ", with the SLs of before" : "", w->ms_moment);
-	else if (s->moment == OSR_MOMENT_LOOP)
+			 "%s: old and new tables mixed%s: no credit loop%s%s (looked for in %.1f "
+			 "ms)",
+			 name, stable->moment_mcast ? ", with multicast" : "",
+			 stable->moment_kept & OSR_KEPT_ORDER
+				 ? ", with the multicast trees of before"
+				 : "",
+			 stable->moment_kept & OSR_KEPT_SLS ? ", with the SLs of before" : "",
+			 w->ms_moment);
+	else if (stable->moment == OSR_MOMENT_LOOP)
 		osr__log(w->osm, OSM_LOG_INFO,
-			 "%s: old and new tables mixed%s: can deadlock until all switches have the new "
+			 "%s: old and new tables mixed%s: can deadlock until all switches have the "
+			 "new "
 			 "ones (looked for in %.1f ms): %s",
-			 name, s->moment_mcast ? ", with multicast" : "", w->ms_moment, s->moment_why);
-	else if (s->moment_why[0])
+			 name, stable->moment_mcast ? ", with multicast" : "", w->ms_moment,
+			 stable->moment_why);
+	else if (stable->moment_why[0])
 		osr__log(w->osm, OSM_LOG_INFO,
 			 "%s: old and new tables mixed: not looked for credit loops: %s", name,
-			 s->moment_why);
+			 stable->moment_why);
 }
 
 /* Entries of routing keys were not part of the question. */
 static void mind_keys(struct sweep *w)
 {
-	struct osr_stable *s = &w->slot->result.routing.stable;
+	struct osr_stable *stable = &w->slot->result.routing.stable;
 
 	if (!w->slot->has_keys && !(w->ctx->current && w->ctx->current->has_keys))
 		return;
-	if (!s->kept && s->moment == OSR_MOMENT_UNASKED && !s->moment_why[0])
+	if (!stable->kept && stable->moment == OSR_MOMENT_UNASKED && !stable->moment_why[0])
 		return; /* there was nothing before */
-	s->together = false;
-	s->moment = OSR_MOMENT_UNASKED;
-	memcpy(s->moment_why, KEYS, sizeof(KEYS));
+	stable->together = false;
+	stable->moment = OSR_MOMENT_UNASKED;
+	memcpy(stable->moment_why, KEYS, sizeof(KEYS));
 }
 
 /* What lanes by turn would cost, where that is known: "; any_sl = on ..." or what to try. */
@@ -191,7 +199,7 @@ static void any_sl_text(const struct sweep *w, char *buf, size_t size)
 /* Everything that is not proven and that programs may rely on, a sentence each. */
 static void report_gaps(const struct sweep *w)
 {
-	const struct osr_routing *r = &w->slot->result.routing;
+	const struct osr_routing *routing = &w->slot->result.routing;
 	uint32_t proven = w->slot->verdict.proven;
 	const char *name = w->ctx->engine->name;
 	char cost[200];
@@ -199,40 +207,44 @@ static void report_gaps(const struct sweep *w)
 	if (!w->slot->result.fabric.n_channels)
 		return;
 	if (!(proven & OSR_CLAIM_DEADLOCK_FREE)) {
-		osr__log(w->osm, OSM_LOG_ERROR,
-			 "%s: warning: these tables are not proven free of deadlock: packets of %" PRIu64
-			 " routes over %u channels may wait for each other in a circle, and traffic "
-			 "stop; dfsssp has tables that are",
-			 name, w->slot->verdict.n_routes, r->n_channels);
+		osr__log(
+			w->osm, OSM_LOG_ERROR,
+			"%s: warning: these tables are not proven free of deadlock: packets of "
+			"%" PRIu64
+			" routes over %u channels may wait for each other in a circle, and traffic "
+			"stop; dfsssp has tables that are",
+			name, w->slot->verdict.n_routes, routing->n_channels);
 		return;
 	}
-	if (!osr__any_sl(r, proven)) {
+	if (!osr__any_sl(routing, proven)) {
 		any_sl_text(w, cost, sizeof(cost));
 		osr__log(w->osm, OSM_LOG_ERROR,
-			 "%s: warning: free of deadlock is only what uses the SL of its path record, on "
-			 "%u virtual lanes; programs that choose an SL themselves (UCX, NCCL) are not "
+			 "%s: warning: free of deadlock is only what uses the SL of its path "
+			 "record, on "
+			 "%u virtual lanes; programs that choose an SL themselves (UCX, NCCL) are "
+			 "not "
 			 "covered: %s",
-			 name, r->n_vls, cost);
+			 name, routing->n_vls, cost);
 	}
 	if (!(proven & OSR_CLAIM_REVERSIBLE))
 		osr__log(w->osm, OSM_LOG_ERROR,
 			 "%s: warning: replies on the SL of their request are not proven free of "
 			 "deadlock on %u virtual lanes of %u",
-			 name, r->n_vls, w->snap.limit.vls);
+			 name, routing->n_vls, w->snap.limit.vls);
 }
 
 void osr__sweep_report(struct sweep *w, const struct osr_result *before)
 {
-	const struct osr_fabric *f = &w->slot->result.fabric;
-	const struct osr_routing *r = osr__shown(w->slot);
-	const struct osr_verdict *v = &w->slot->verdict;
+	const struct osr_fabric *fabric = &w->slot->result.fabric;
+	const struct osr_routing *routing = osr__shown(w->slot);
+	const struct osr_verdict *verdict = &w->slot->verdict;
 	char proven[128], lanes[64];
 
-	w->n_entries = w->n_changed = (uint64_t)f->n_switches * f->n_dests;
+	w->n_entries = w->n_changed = (uint64_t)fabric->n_switches * fabric->n_dests;
 	if (before)
-		w->n_changed = osr_routing_changed(before, f, r, &w->n_entries);
-	osr__claims_text(v->proven, proven, sizeof(proven));
-	lanes_text(r, w->snap.limit.vls, lanes, sizeof(lanes));
+		w->n_changed = osr_routing_changed(before, fabric, routing, &w->n_entries);
+	osr__claims_text(verdict->proven, proven, sizeof(proven));
+	lanes_text(routing, w->snap.limit.vls, lanes, sizeof(lanes));
 	osr__log(w->osm, OSM_LOG_INFO,
 		 "%s%s: %u switches, %u channels, %u end ports, %u LIDs in %.1f ms (snapshot %.1f, "
 		 "route %.1f: paths %.1f, layers %.1f; check %.1f, publish %.1f); VLs %s; EFI "
@@ -240,30 +252,31 @@ void osr__sweep_report(struct sweep *w, const struct osr_result *before)
 		 " of %" PRIu64 ", at most %u hops; proven: %s; LFT entries changed %" PRIu64
 		 " of %" PRIu64 "; digest %016" PRIx64,
 		 w->ctx->engine->name,
-		 w->reused	? " (last checked tables)"
+		 w->reused      ? " (last checked tables)"
 		 : w->keys_only ? " (base as before)"
 				: "",
-		 f->n_switches,
-		 f->n_channels, f->n_terminals, f->n_dests, w->ms_publish - w->ms_start,
-		 w->ms_snapshot - w->ms_start, w->ms_route - w->ms_snapshot, w->keys_only ? 0 : r->ms_spf,
-		 w->keys_only ? 0 : r->ms_layers, w->ms_check - w->ms_route, w->ms_publish - w->ms_check, lanes,
-		 v->efi, v->efi_mean, v->efi_per_capacity, v->n_longer, v->n_routes, v->max_hops,
+		 fabric->n_switches, fabric->n_channels, fabric->n_terminals, fabric->n_dests,
+		 w->ms_publish - w->ms_start, w->ms_snapshot - w->ms_start,
+		 w->ms_route - w->ms_snapshot, w->keys_only ? 0 : routing->ms_spf,
+		 w->keys_only ? 0 : routing->ms_layers, w->ms_check - w->ms_route,
+		 w->ms_publish - w->ms_check, lanes, verdict->efi, verdict->efi_mean,
+		 verdict->efi_per_capacity, verdict->n_longer, verdict->n_routes, verdict->max_hops,
 		 proven, w->n_changed, w->n_entries, w->slot->digest);
 	osr__keys_report(w);
 	if (w->keys_only)
 		return;
-	if (r->note)
-		osr__log(w->osm, OSM_LOG_INFO, "%s: %s", w->ctx->engine->name, r->note);
+	if (routing->note)
+		osr__log(w->osm, OSM_LOG_INFO, "%s: %s", w->ctx->engine->name, routing->note);
 	mind_keys(w);
 	report_gaps(w);
 	report_stable(w);
 	report_moment(w);
-	if ((v->proven & OSR_CLAIM_DEADLOCK_FREE) && !(v->proven & OSR_CLAIM_MULTICAST) &&
-	    !w->osm->subn.opt.disable_multicast)
+	if ((verdict->proven & OSR_CLAIM_DEADLOCK_FREE) &&
+	    !(verdict->proven & OSR_CLAIM_MULTICAST) && !w->osm->subn.opt.disable_multicast)
 		osr__log(w->osm, OSM_LOG_ERROR,
 			 "ERR OR07: %s: multicast is not proven free of deadlock together with "
 			 "unicast on VL %u",
-			 w->ctx->engine->name, r->mcast_vl);
+			 w->ctx->engine->name, routing->mcast_vl);
 }
 
 /* For the files of metrics.c, which are written when OpenSM's lock is free again. */
@@ -271,11 +284,13 @@ void osr__sweep_note(const struct sweep *w, enum outcome outcome)
 {
 	const struct sweep_slot *slot = w->slot;
 	struct metrics *m = &w->ctx->plugin->metrics;
-	bool routed = outcome == OUTCOME_ROUTED || outcome == OUTCOME_REUSED ||
-		      outcome == OUTCOME_KEYS;
+	bool routed =
+		outcome == OUTCOME_ROUTED || outcome == OUTCOME_REUSED || outcome == OUTCOME_KEYS;
 
 	w->ctx->n_sweeps[outcome]++;
-	*m = (struct metrics){ .pending = true, .engine = w->ctx->engine->name, .outcome = outcome };
+	*m = (struct metrics){ .pending = true,
+			       .engine = w->ctx->engine->name,
+			       .outcome = outcome };
 	snprintf(m->message, sizeof(m->message), "%s", w->diag.text);
 	m->ms.total = osr__sweep_clock_ms() - w->ms_start;
 	m->checked = routed || outcome == OUTCOME_CACHED || outcome == OUTCOME_CACHED_HOSTS;

@@ -99,17 +99,19 @@ static void forget_traps(struct plugin *p)
 /* Directed paths ------------------------------------------------------------------------------- */
 
 /* Where the first hops of a directed path lead to; NULL if a cable of it is gone. */
-static const osm_node_t *path_node(const struct osm_opensm *osm, const osm_dr_path_t *path, unsigned hops)
+static const osm_node_t *path_node(const struct osm_opensm *osm, const osm_dr_path_t *path,
+				   unsigned hops)
 {
 	const osm_port_t *sm = osm_get_port_by_guid(&osm->subn, osm->subn.sm_port_guid);
 	const osm_node_t *at = sm ? sm->p_node : NULL;
 
 	for (unsigned hop = 1; at && hop <= hops; hop++) {
-		const osm_physp_t *p = NULL;
+		const osm_physp_t *osm_physp = NULL;
 
 		if (path->path[hop] < at->physp_tbl_size)
-			p = osm_node_get_physp_ptr((osm_node_t *)at, path->path[hop]);
-		at = p && p->p_remote_physp ? p->p_remote_physp->p_node : NULL;
+			osm_physp = osm_node_get_physp_ptr((osm_node_t *)at, path->path[hop]);
+		at = osm_physp && osm_physp->p_remote_physp ? osm_physp->p_remote_physp->p_node
+							    : NULL;
 	}
 	return at;
 }
@@ -118,12 +120,12 @@ static const osm_node_t *path_node(const struct osm_opensm *osm, const osm_dr_pa
 static void set_paths(osm_switch_t *sw, const osm_dr_path_t *path)
 {
 	for (unsigned port = 0; port < sw->num_ports; port++) {
-		osm_physp_t *p = osm_node_get_physp_ptr(sw->p_node, (uint8_t)port);
-		osm_physp_t *far = p && port ? p->p_remote_physp : NULL;
+		osm_physp_t *osm_physp = osm_node_get_physp_ptr(sw->p_node, (uint8_t)port);
+		osm_physp_t *far = osm_physp && port ? osm_physp->p_remote_physp : NULL;
 
-		if (!p)
+		if (!osm_physp)
 			continue;
-		p->dr_path = *path;
+		osm_physp->dr_path = *path;
 		if (far && !far->p_node->sw) {
 			far->dr_path = *path;
 			osm_dr_path_extend(&far->dr_path, (uint8_t)port);
@@ -151,8 +153,9 @@ static bool search_alloc(struct search *x, const struct osm_opensm *osm, struct 
 			      .path = osr_alloc(arena, n, sizeof(*x->path)) };
 	if (!x->all || !x->priv || !x->queue || !x->path)
 		return false;
-	for (cl_map_item_t *i = cl_qmap_head(tbl); i != cl_qmap_end(tbl); i = cl_qmap_next(i)) {
-		osm_switch_t *sw = (osm_switch_t *)i;
+	for (cl_map_item_t *item = cl_qmap_head(tbl); item != cl_qmap_end(tbl);
+	     item = cl_qmap_next(item)) {
+		osm_switch_t *sw = (osm_switch_t *)item;
 
 		x->all[x->n_switches] = sw;
 		x->priv[x->n_switches++] = sw->priv;
@@ -197,10 +200,12 @@ static void search_all(struct search *x)
 		osm_switch_t *sw = x->queue[head];
 
 		for (unsigned port = 1; port < sw->num_ports; port++) {
-			const osm_physp_t *p = osm_node_get_physp_ptr(sw->p_node, (uint8_t)port);
+			const osm_physp_t *osm_physp =
+				osm_node_get_physp_ptr(sw->p_node, (uint8_t)port);
 
-			if (p && p->p_remote_physp && p->p_remote_physp->p_node->sw)
-				search_add(x, p->p_remote_physp->p_node->sw, &x->path[head],
+			if (osm_physp && osm_physp->p_remote_physp &&
+			    osm_physp->p_remote_physp->p_node->sw)
+				search_add(x, osm_physp->p_remote_physp->p_node->sw, &x->path[head],
 					   (uint8_t)port);
 		}
 	}
@@ -222,7 +227,8 @@ static bool renew_paths(struct passage *w)
 	for (uint32_t i = 0; whole && i < x.n; i++) {
 		const osm_physp_t *p0 = osm_node_get_physp_ptr(x.queue[i]->p_node, 0);
 
-		if (p0 && path_node(w->osm, &p0->dr_path, p0->dr_path.hop_count) != x.queue[i]->p_node)
+		if (p0 &&
+		    path_node(w->osm, &p0->dr_path, p0->dr_path.hop_count) != x.queue[i]->p_node)
 			set_paths(x.queue[i], &x.path[i]);
 	}
 	osr_arena_free(&arena);
@@ -254,17 +260,17 @@ static osm_switch_t *switch_of_port(const struct osm_opensm *osm, ib_net64_t gui
 static bool ask_port(struct passage *w, osm_switch_t *sw, uint8_t port)
 {
 	osm_physp_t *p0 = osm_node_get_physp_ptr(sw->p_node, 0);
-	osm_physp_t *p = osm_node_get_physp_ptr(sw->p_node, port);
+	osm_physp_t *osm_physp = osm_node_get_physp_ptr(sw->p_node, port);
 	osm_madw_context_t context = { 0 };
 
 	context.pi_context.node_guid = sw->p_node->node_info.node_guid;
 	context.pi_context.port_guid = p0->port_guid;
 	context.pi_context.set_method = TRUE; /* see the head of this file */
-	w->before[port] = p->port_info;
-	ib_port_info_set_port_phys_state(0, &p->port_info);
-	return !osm_req_get(&w->osm->sm, &p0->dr_path, IB_MAD_ATTR_PORT_INFO, cl_hton32(port), FALSE,
-			    ib_port_info_get_m_key(&p0->port_info), ANSWER_MS, CL_DISP_MSGID_NONE,
-			    &context);
+	w->before[port] = osm_physp->port_info;
+	ib_port_info_set_port_phys_state(0, &osm_physp->port_info);
+	return !osm_req_get(&w->osm->sm, &p0->dr_path, IB_MAD_ATTR_PORT_INFO, cl_hton32(port),
+			    FALSE, ib_port_info_get_m_key(&p0->port_info), ANSWER_MS,
+			    CL_DISP_MSGID_NONE, &context);
 }
 
 /* Ports of one switch. */
@@ -273,14 +279,15 @@ struct question {
 	uint8_t first, last;
 };
 
-static bool ask_switch(struct passage *w, const struct question *about)
+static bool trap_ask_switch(struct passage *w, const struct question *about)
 {
 	osm_switch_t *sw;
 	bool sent = true;
 
 	cl_plock_excl_acquire(&w->osm->lock);
 	sw = switch_of_port(w->osm, about->guid);
-	for (unsigned port = about->first; sw && port < sw->num_ports && port <= about->last && sent; port++)
+	for (unsigned port = about->first;
+	     sw && port < sw->num_ports && port <= about->last && sent; port++)
 		if (osm_node_get_physp_ptr(sw->p_node, (uint8_t)port))
 			sent = ask_port(w, sw, (uint8_t)port);
 	cl_plock_release(&w->osm->lock);
@@ -292,50 +299,55 @@ static bool ask_switch(struct passage *w, const struct question *about)
 
 /* What a switch says ---------------------------------------------------------------------------- */
 
-static bool same_link(const ib_port_info_t *a, const ib_port_info_t *b)
+static bool same_link(const ib_port_info_t *info, const ib_port_info_t *ib_port_info)
 {
-	return ib_port_info_get_port_state(a) == ib_port_info_get_port_state(b) &&
-	       a->link_width_active == b->link_width_active &&
-	       ib_port_info_get_link_speed_active(a) == ib_port_info_get_link_speed_active(b) &&
-	       ib_port_info_get_link_speed_ext_active(a) == ib_port_info_get_link_speed_ext_active(b) &&
-	       ib_port_info_get_op_vls(a) == ib_port_info_get_op_vls(b) &&
-	       ib_port_info_get_vl_cap(a) == ib_port_info_get_vl_cap(b);
+	return ib_port_info_get_port_state(info) == ib_port_info_get_port_state(ib_port_info) &&
+	       info->link_width_active == ib_port_info->link_width_active &&
+	       ib_port_info_get_link_speed_active(info) ==
+		       ib_port_info_get_link_speed_active(ib_port_info) &&
+	       ib_port_info_get_link_speed_ext_active(info) ==
+		       ib_port_info_get_link_speed_ext_active(ib_port_info) &&
+	       ib_port_info_get_op_vls(info) == ib_port_info_get_op_vls(ib_port_info) &&
+	       ib_port_info_get_vl_cap(info) == ib_port_info_get_vl_cap(ib_port_info);
 }
 
 /* As OpenSM's receiver does when a port is down. */
-static void take_out(struct passage *w, osm_physp_t *p)
+static void trap_take_out(struct passage *w, osm_physp_t *osm_physp)
 {
-	osm_physp_t *q = p->p_remote_physp;
+	osm_physp_t *physp = osm_physp->p_remote_physp;
 	size_t at = strlen(w->dead);
 
 	if (w->n_dead++ < 2)
-		snprintf(w->dead + at, sizeof(w->dead) - at, "%s%s port %u - %s port %u", at ? ", " : "",
-			 p->p_node->print_desc, p->port_num, q->p_node->print_desc, q->port_num);
-	osm_node_unlink(p->p_node, p->port_num, q->p_node, q->port_num);
+		snprintf(w->dead + at, sizeof(w->dead) - at, "%s%s port %u - %s port %u",
+			 at ? ", " : "", osm_physp->p_node->print_desc, osm_physp->port_num,
+			 physp->p_node->print_desc, physp->port_num);
+	osm_node_unlink(osm_physp->p_node, osm_physp->port_num, physp->p_node, physp->port_num);
 }
 
-static bool look_at_port(struct passage *w, osm_physp_t *p)
+static bool look_at_port(struct passage *w, osm_physp_t *osm_physp)
 {
-	const ib_port_info_t *was = &w->before[p->port_num];
-	const osm_physp_t *q = p->p_remote_physp;
+	const ib_port_info_t *was = &w->before[osm_physp->port_num];
+	const osm_physp_t *physp = osm_physp->p_remote_physp;
 	const char *what = NULL;
-	bool down = ib_port_info_get_port_state(&p->port_info) == IB_LINK_DOWN;
+	bool down = ib_port_info_get_port_state(&osm_physp->port_info) == IB_LINK_DOWN;
 
-	if (!ib_port_info_get_port_phys_state(&p->port_info)) {
-		p->port_info = *was;
+	if (!ib_port_info_get_port_phys_state(&osm_physp->port_info)) {
+		osm_physp->port_info = *was;
 		what = "did not answer";
-	} else if (!q) {
-		what = down || same_link(was, &p->port_info) ? NULL : "has a new link";
+	} else if (!physp) {
+		what = down || same_link(was, &osm_physp->port_info) ? NULL : "has a new link";
 	} else if (down) {
-		what = q->p_node->sw && q->p_remote_physp == p ? NULL : "has lost an end port";
+		what = physp->p_node->sw && physp->p_remote_physp == osm_physp
+			       ? NULL
+			       : "has lost an end port";
 		if (!what)
-			take_out(w, p);
-	} else if (!same_link(was, &p->port_info)) {
+			trap_take_out(w, osm_physp);
+	} else if (!same_link(was, &osm_physp->port_info)) {
 		what = "has a link that changed";
 	}
 	if (what && !*w->why)
-		snprintf(w->why, sizeof(w->why), "%s port %u %s", p->p_node->print_desc, p->port_num,
-			 what);
+		snprintf(w->why, sizeof(w->why), "%s port %u %s", osm_physp->p_node->print_desc,
+			 osm_physp->port_num, what);
 	return !what;
 }
 
@@ -349,11 +361,12 @@ static bool look_at_switch(struct passage *w, const struct question *about)
 	cl_plock_excl_acquire(&w->osm->lock);
 	sw = switch_of_port(w->osm, about->guid);
 	proven = sw;
-	for (unsigned port = about->first; sw && port < sw->num_ports && port <= about->last; port++) {
-		osm_physp_t *p = osm_node_get_physp_ptr(sw->p_node, (uint8_t)port);
+	for (unsigned port = about->first; sw && port < sw->num_ports && port <= about->last;
+	     port++) {
+		osm_physp_t *osm_physp = osm_node_get_physp_ptr(sw->p_node, (uint8_t)port);
 
-		if (p)
-			proven &= look_at_port(w, p);
+		if (osm_physp)
+			proven &= look_at_port(w, osm_physp);
 	}
 	proven = proven && (w->n_dead == n_dead || renew_paths(w));
 	cl_plock_release(&w->osm->lock);
@@ -404,8 +417,9 @@ static bool prepare_switches(struct passage *w)
 	const cl_qmap_t *tbl = &w->osm->subn.sw_guid_tbl;
 	size_t n = cl_ptr_vector_get_size(&w->osm->subn.port_lid_tbl);
 
-	for (cl_map_item_t *i = cl_qmap_head(tbl); i != cl_qmap_end(tbl); i = cl_qmap_next(i)) {
-		osm_switch_t *sw = (osm_switch_t *)i;
+	for (cl_map_item_t *item = cl_qmap_head(tbl); item != cl_qmap_end(tbl);
+	     item = cl_qmap_next(item)) {
+		osm_switch_t *sw = (osm_switch_t *)item;
 
 		if (osm_switch_prepare_path_rebuild(sw, (uint16_t)(n ? n - 1 : 0)))
 			return false;
@@ -414,7 +428,7 @@ static bool prepare_switches(struct passage *w)
 	return true;
 }
 
-static bool route(struct passage *w, struct osm_routing_engine *re)
+static bool trap_route(struct passage *w, struct osm_routing_engine *re)
 {
 	const cl_qmap_t *tbl = &w->osm->subn.sw_guid_tbl;
 	bool routed;
@@ -422,8 +436,9 @@ static bool route(struct passage *w, struct osm_routing_engine *re)
 	cl_plock_excl_acquire(&w->osm->lock);
 	routed = prepare_switches(w) && !re->build_lid_matrices(re->context) &&
 		 !re->ucast_build_fwd_tables(re->context);
-	for (cl_map_item_t *i = cl_qmap_head(tbl); routed && i != cl_qmap_end(tbl); i = cl_qmap_next(i))
-		w->n_blocks += changed_blocks((osm_switch_t *)i);
+	for (cl_map_item_t *item = cl_qmap_head(tbl); routed && item != cl_qmap_end(tbl);
+	     item = cl_qmap_next(item))
+		w->n_blocks += changed_blocks((osm_switch_t *)item);
 	if (routed)
 		osm_ucast_mgr_set_fwd_tables(&w->osm->sm.ucast_mgr);
 	cl_plock_release(&w->osm->lock);
@@ -459,9 +474,10 @@ static bool ask_all(struct passage *w)
 	while (next_trap(w, &guid)) {
 		struct question before, all = { guid, 1, UINT8_MAX };
 
-		if (question_before(w, guid, &before) && !(ask_switch(w, &before) && look_at_switch(w, &before)))
+		if (question_before(w, guid, &before) &&
+		    !(trap_ask_switch(w, &before) && look_at_switch(w, &before)))
 			return false;
-		if (!ask_switch(w, &all) || !look_at_switch(w, &all))
+		if (!trap_ask_switch(w, &all) || !look_at_switch(w, &all))
 			return false;
 	}
 	return !*w->why;
@@ -472,11 +488,12 @@ static void traps_say(const struct passage *w, double ms_asked, double ms_routed
 	double now = osr__sweep_clock_ms(), start = w->plugin->traps.ms_first;
 
 	osr__log(w->osm, OSM_LOG_INFO,
-		 "trap: %u cable%s down (%s%s): %u LFT blocks sent %.1f ms after the trap, without a "
+		 "trap: %u cable%s down (%s%s): %u LFT blocks sent %.1f ms after the trap, without "
+		 "a "
 		 "discovery (%u switch%s asked %.1f, routed %.1f, sent %.1f)",
 		 w->n_dead, w->n_dead == 1 ? "" : "s", w->dead, w->n_dead > 2 ? ", ..." : "",
-		 w->n_blocks, now - start, w->n_asked, w->n_asked == 1 ? "" : "es", ms_asked - start,
-		 ms_routed - ms_asked, now - ms_routed);
+		 w->n_blocks, now - start, w->n_asked, w->n_asked == 1 ? "" : "es",
+		 ms_asked - start, ms_routed - ms_asked, now - ms_routed);
 }
 
 static bool pass(struct passage *w)
@@ -488,11 +505,12 @@ static bool pass(struct passage *w)
 	if (!ask_all(w) || !w->n_dead)
 		return false;
 	ms_asked = osr__sweep_clock_ms();
-	if (!route(w, ctx->re))
+	if (!trap_route(w, ctx->re))
 		return false;
 	ms_routed = osr__sweep_clock_ms();
 	wait_for_answers(w->osm);
-	if (w->osm->subn.opt.qos && (ctx->current->result.routing.sl2vl || ctx->current->used_vls != vls)) {
+	if (w->osm->subn.opt.qos &&
+	    (ctx->current->result.routing.sl2vl || ctx->current->used_vls != vls)) {
 		osm_qos_setup(w->osm);
 		wait_for_answers(w->osm);
 	}
@@ -515,7 +533,8 @@ bool osr__traps_route(struct plugin *p)
 		w->osm = p->osm;
 		routed = pass(w);
 		if (*w->why)
-			osr__log(p->osm, OSM_LOG_INFO, "trap: left to OpenSM's discovery: %s", w->why);
+			osr__log(p->osm, OSM_LOG_INFO, "trap: left to OpenSM's discovery: %s",
+				 w->why);
 		free(w);
 	}
 	forget_traps(p);

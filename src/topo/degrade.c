@@ -24,13 +24,13 @@ struct work {
 	uint32_t n_components; /* of the switches before anything was taken out */
 };
 
-static bool is_switch(const struct osr_net *net, uint32_t node)
+static bool degrade_is_switch(const struct osr_net *net, uint32_t node)
 {
 	return net->nodes[node].type == OSR_NET_SWITCH;
 }
 
 /* The switch at the other end of a cable that is still there, or OSR_NONE. */
-static uint32_t neighbour(const struct work *w, uint32_t port)
+static uint32_t degrade_neighbour(const struct work *w, uint32_t port)
 {
 	uint32_t peer = w->net->ports[port].peer;
 	uint32_t node;
@@ -38,10 +38,10 @@ static uint32_t neighbour(const struct work *w, uint32_t port)
 	if (peer == OSR_NONE || w->cut[port])
 		return OSR_NONE;
 	node = w->net->ports[peer].node;
-	return is_switch(w->net, node) && !w->gone[node] ? node : OSR_NONE;
+	return degrade_is_switch(w->net, node) && !w->gone[node] ? node : OSR_NONE;
 }
 
-static void walk(struct work *w, uint32_t start)
+static void degrade_walk(struct work *w, uint32_t start)
 {
 	uint32_t n = 0;
 
@@ -51,7 +51,7 @@ static void walk(struct work *w, uint32_t start)
 		const struct osr_net_node *node = &w->net->nodes[w->stack[--n]];
 
 		for (uint32_t p = node->port_row + 1; p <= node->port_row + node->n_ports; p++) {
-			uint32_t t = neighbour(w, p);
+			uint32_t t = degrade_neighbour(w, p);
 
 			if (t == OSR_NONE || w->seen[t])
 				continue;
@@ -67,10 +67,10 @@ static uint32_t count_components(struct work *w)
 
 	memset(w->seen, 0, w->net->n_nodes * sizeof(*w->seen));
 	for (uint32_t i = 0; i < w->net->n_nodes; i++) {
-		if (!is_switch(w->net, i) || w->gone[i] || w->seen[i])
+		if (!degrade_is_switch(w->net, i) || w->gone[i] || w->seen[i])
 			continue;
 		n++;
-		walk(w, i);
+		degrade_walk(w, i);
 	}
 	return n;
 }
@@ -82,7 +82,7 @@ static bool falls_apart(struct work *w)
 }
 
 /* The hair added keeps 5 % of 100 from being 4 where 5.0 is not representable. */
-static uint32_t share(uint32_t n, double percent, uint32_t more)
+static uint32_t degrade_share(uint32_t n, double percent, uint32_t more)
 {
 	uint64_t want = (uint64_t)floor(n * percent / 100.0 + 1e-9) + more;
 
@@ -96,13 +96,13 @@ static uint32_t count_bare(const struct work *w)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < net->n_nodes; i++) {
-		const struct osr_net_node *s = &net->nodes[i];
-		uint32_t p = s->port_row + 1, end = s->port_row + s->n_ports;
+		const struct osr_net_node *net_node = &net->nodes[i];
+		uint32_t p = net_node->port_row + 1, end = net_node->port_row + net_node->n_ports;
 
 		while (p <= end && (net->ports[p].peer == OSR_NONE ||
-				    is_switch(net, net->ports[net->ports[p].peer].node)))
+				    degrade_is_switch(net, net->ports[net->ports[p].peer].node)))
 			p++;
-		n += is_switch(net, i) && p > end;
+		n += degrade_is_switch(net, i) && p > end;
 	}
 	return n;
 }
@@ -117,13 +117,13 @@ static uint32_t take_switches(struct work *w)
 
 	osr_topo_transit(w->net, w->seen);
 	for (uint32_t i = 0; i < w->net->n_nodes; i++) {
-		if (!is_switch(w->net, i))
+		if (!degrade_is_switch(w->net, i))
 			continue;
 		all++;
 		if (w->how->hosts_too || w->seen[i])
 			w->list[n++] = i;
 	}
-	want = share(all, w->how->switches_percent, w->how->n_switches);
+	want = degrade_share(all, w->how->switches_percent, w->how->n_switches);
 	if (!want && !w->how->hosts_too)
 		n = count_bare(w);
 	osr_prng_shuffle(&w->prng, w->list, n);
@@ -143,14 +143,14 @@ static uint32_t take_links(struct work *w)
 	uint32_t n = 0, want, done = 0;
 
 	for (uint32_t p = 0; p < net->n_ports; p++) {
-		uint32_t t = neighbour(w, p);
+		uint32_t t = degrade_neighbour(w, p);
 
 		if (t != OSR_NONE && !w->gone[net->ports[p].node] &&
-		    is_switch(net, net->ports[p].node) && t != net->ports[p].node &&
+		    degrade_is_switch(net, net->ports[p].node) && t != net->ports[p].node &&
 		    p < net->ports[p].peer)
 			w->list[n++] = p;
 	}
-	want = share(n, w->how->links_percent, w->how->n_links);
+	want = degrade_share(n, w->how->links_percent, w->how->n_links);
 	osr_prng_shuffle(&w->prng, w->list, n);
 	for (uint32_t i = 0; i < n && done < want; i++) {
 		uint32_t p = w->list[i], peer = net->ports[p].peer;
@@ -173,7 +173,7 @@ static void drop_orphans(struct work *w)
 		const struct osr_net_node *node = &net->nodes[i];
 		uint32_t had = 0, has = 0;
 
-		if (is_switch(net, i))
+		if (degrade_is_switch(net, i))
 			continue;
 		for (uint32_t p = node->port_row + 1; p <= node->port_row + node->n_ports; p++) {
 			uint32_t peer = net->ports[p].peer;
@@ -267,7 +267,9 @@ enum osr_status osr_topo_choose(const struct osr_net *from, const struct osr_deg
 				bool *gone, bool *cut, struct osr_degraded *done,
 				struct osr_diag *diag)
 {
-	struct work w = { .net = from, .how = how, .prng.state = how->seed, .gone = gone, .cut = cut };
+	struct work w = {
+		.net = from, .how = how, .prng.state = how->seed, .gone = gone, .cut = cut
+	};
 	bool enough;
 
 	memset(gone, 0, from->n_nodes);
@@ -301,7 +303,8 @@ enum osr_status osr_topo_degrade(const struct osr_net *from, const struct osr_de
 	if (gone && cut)
 		st = osr_topo_choose(from, how, gone, cut, done, diag);
 	else
-		st = osr_fail(diag, OSR_NOMEM, "out of memory for %" PRIu32 " nodes", from->n_nodes);
+		st = osr_fail(diag, OSR_NOMEM, "out of memory for %" PRIu32 " nodes",
+			      from->n_nodes);
 	if (!st)
 		st = osr_topo_remove(from, gone, cut, to, diag);
 	free(gone);

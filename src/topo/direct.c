@@ -35,8 +35,8 @@ static uint32_t coordinate(const struct grid *g, uint32_t s, uint32_t d)
 }
 
 /* Named by their coordinates: "s-3-0-7". */
-static void add_switches(const struct grid *g, const struct osr_topo_style *style, uint32_t n_ports,
-			 struct osr_net *net)
+static void direct_add_switches(const struct grid *g, const struct osr_topo_style *style,
+				uint32_t n_ports, struct osr_net *net)
 {
 	char name[OSR__MAX_DIMS * 8 + 8];
 
@@ -63,7 +63,7 @@ static enum osr_status grid_switches(struct grid *g, uint64_t needed,
 		st = osr__switch_ports(style, needed, &n_ports, diag);
 	if (st)
 		return st;
-	add_switches(g, style, n_ports, net);
+	direct_add_switches(g, style, n_ports, net);
 	return osr_net_status(net, diag);
 }
 
@@ -117,27 +117,29 @@ static const struct osr_param mesh_params[] = {
 	{ NULL },
 };
 
-static enum osr_status grid_options(const struct osr_values *v, struct grid *g,
+static enum osr_status grid_options(const struct osr_values *values, struct grid *g,
 				    struct osr_diag *diag)
 {
-	*g = (struct grid){ .hosts = (uint32_t)v->num[GRID_HOSTS] };
-	return osr__list(v->str[v->num[GRID_DIMS]], "dims", g->dim, &g->n_dims, diag);
+	*g = (struct grid){ .hosts = (uint32_t)values->num[GRID_HOSTS] };
+	return osr__list(values->str[values->num[GRID_DIMS]], "dims", g->dim, &g->n_dims, diag);
 }
 
-static enum osr_status make_torus(const struct osr_values *v, const struct osr_topo_style *style,
-				  struct osr_net *net, struct osr_diag *diag)
+static enum osr_status make_torus(const struct osr_values *values,
+				  const struct osr_topo_style *style, struct osr_net *net,
+				  struct osr_diag *diag)
 {
 	struct grid g;
-	enum osr_status st = grid_options(v, &g, diag);
+	enum osr_status st = grid_options(values, &g, diag);
 
-	return st ? st : make_grid(&g, true, v->num[GRID_TWICE], style, net, diag);
+	return st ? st : make_grid(&g, true, values->num[GRID_TWICE], style, net, diag);
 }
 
-static enum osr_status make_mesh(const struct osr_values *v, const struct osr_topo_style *style,
-				 struct osr_net *net, struct osr_diag *diag)
+static enum osr_status make_mesh(const struct osr_values *values,
+				 const struct osr_topo_style *style, struct osr_net *net,
+				 struct osr_diag *diag)
 {
 	struct grid g;
-	enum osr_status st = grid_options(v, &g, diag);
+	enum osr_status st = grid_options(values, &g, diag);
 
 	return st ? st : make_grid(&g, false, false, style, net, diag);
 }
@@ -188,11 +190,12 @@ static enum osr_status make_full(struct grid *g, const struct osr_topo_style *st
 	return st ? st : osr__hosts(net, style, g->n_switches, g->hosts, diag);
 }
 
-static enum osr_status make_hyperx(const struct osr_values *v, const struct osr_topo_style *style,
-				   struct osr_net *net, struct osr_diag *diag)
+static enum osr_status make_hyperx(const struct osr_values *values,
+				   const struct osr_topo_style *style, struct osr_net *net,
+				   struct osr_diag *diag)
 {
 	struct grid g;
-	enum osr_status st = grid_options(v, &g, diag);
+	enum osr_status st = grid_options(values, &g, diag);
 
 	return st ? st : make_full(&g, style, net, diag);
 }
@@ -212,11 +215,12 @@ static const struct osr_param cube_params[] = {
 	{ NULL },
 };
 
-static enum osr_status make_cube(const struct osr_values *v, const struct osr_topo_style *style,
-				 struct osr_net *net, struct osr_diag *diag)
+static enum osr_status make_cube(const struct osr_values *values,
+				 const struct osr_topo_style *style, struct osr_net *net,
+				 struct osr_diag *diag)
 {
-	struct grid g = { .n_dims = (uint32_t)v->num[CUBE_N],
-			  .hosts = (uint32_t)v->num[CUBE_HOSTS] };
+	struct grid g = { .n_dims = (uint32_t)values->num[CUBE_N],
+			  .hosts = (uint32_t)values->num[CUBE_HOSTS] };
 
 	for (uint32_t d = 0; d < g.n_dims; d++)
 		g.dim[d] = 2;
@@ -333,11 +337,13 @@ static const struct osr_param kautz_params[] = {
 	{ NULL },
 };
 
-static enum osr_status make_kautz(const struct osr_values *v, const struct osr_topo_style *style,
-				  struct osr_net *net, struct osr_diag *diag)
+static enum osr_status make_kautz(const struct osr_values *values,
+				  const struct osr_topo_style *style, struct osr_net *net,
+				  struct osr_diag *diag)
 {
-	struct kautz k = { .b = (uint32_t)v->num[KAUTZ_B], .n = (uint32_t)v->num[KAUTZ_N] };
-	uint32_t hosts = (uint32_t)v->num[KAUTZ_HOSTS], factor[OSR__MAX_DIMS + 1], n_ports;
+	struct kautz k = { .b = (uint32_t)values->num[KAUTZ_B],
+			   .n = (uint32_t)values->num[KAUTZ_N] };
+	uint32_t hosts = (uint32_t)values->num[KAUTZ_HOSTS], factor[OSR__MAX_DIMS + 1], n_ports;
 	enum osr_status st;
 
 	factor[0] = k.b + 1;

@@ -49,8 +49,9 @@ static const struct osr_param params[] = {
 	{ NULL },
 };
 
-static enum osr_status add_switches(const struct dragonfly *f, const struct osr_topo_style *style,
-				    struct osr_net *net, struct osr_diag *diag)
+static enum osr_status dragonfly_add_switches(const struct dragonfly *f,
+					      const struct osr_topo_style *style,
+					      struct osr_net *net, struct osr_diag *diag)
 {
 	uint32_t n_ports, n, factor[] = { f->a, f->g };
 	enum osr_status st = osr__product(factor, 2, "switches", &n, diag);
@@ -68,13 +69,14 @@ static enum osr_status add_switches(const struct dragonfly *f, const struct osr_
 	return st;
 }
 
-static enum osr_status make(const struct osr_values *v, const struct osr_topo_style *style,
-			    struct osr_net *net, struct osr_diag *diag)
+static enum osr_status dragonfly_make(const struct osr_values *values,
+				      const struct osr_topo_style *style, struct osr_net *net,
+				      struct osr_diag *diag)
 {
-	struct dragonfly f = { .a = (uint32_t)v->num[DF_A],
-			       .h = (uint32_t)v->num[DF_H],
-			       .p = (uint32_t)v->num[DF_P],
-			       .g = (uint32_t)v->num[DF_G] };
+	struct dragonfly f = { .a = (uint32_t)values->num[DF_A],
+			       .h = (uint32_t)values->num[DF_H],
+			       .p = (uint32_t)values->num[DF_P],
+			       .g = (uint32_t)values->num[DF_G] };
 	enum osr_status st;
 
 	if (f.g == 0)
@@ -83,7 +85,7 @@ static enum osr_status make(const struct osr_values *v, const struct osr_topo_st
 		return osr_fail(diag, OSR_INVAL,
 				"%u groups: a h + 1 = %u can be cabled to each other", f.g,
 				f.a * f.h + 1);
-	st = add_switches(&f, style, net, diag);
+	st = dragonfly_add_switches(&f, style, net, diag);
 	if (st)
 		return st;
 	for (uint32_t group = 0; group < f.g; group++)
@@ -95,5 +97,5 @@ const struct osr_topo osr__topo_dragonfly = {
 	.name = "dragonfly",
 	.summary = "dragonfly: groups of a switches, h global cables and p hosts each",
 	.params = params,
-	.make = make,
+	.make = dragonfly_make,
 };

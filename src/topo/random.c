@@ -181,7 +181,7 @@ static bool add_any(struct graph *g)
 	return add_drawn(g) || add_searched(g) || (!g->parallel && add_by_breaking(g));
 }
 
-static enum osr_status draw(struct graph *g, struct osr_diag *diag)
+static enum osr_status random_draw(struct graph *g, struct osr_diag *diag)
 {
 	bool ok = grow_tree(g);
 
@@ -223,24 +223,25 @@ static enum osr_status realise(struct graph *g, uint32_t hosts, const struct osr
 }
 
 /* What the ports of a switch leave for other switches, and no more than was asked for. */
-static uint32_t degree_limit(const struct osr_values *v, const struct osr_topo_style *style)
+static uint32_t degree_limit(const struct osr_values *values, const struct osr_topo_style *style)
 {
 	uint32_t ports = style->ports ? style->ports : OSR_NET_MAX_NODE_PORTS;
-	uint32_t taken = (uint32_t)v->num[R_HOSTS] + style->mgmt;
+	uint32_t taken = (uint32_t)values->num[R_HOSTS] + style->mgmt;
 	uint32_t left = ports > taken ? ports - taken : 0;
-	uint32_t asked = (uint32_t)v->num[R_DEGREE];
+	uint32_t asked = (uint32_t)values->num[R_DEGREE];
 
 	return asked && asked < left ? asked : left;
 }
 
-static enum osr_status make(const struct osr_values *v, const struct osr_topo_style *style,
-			    struct osr_net *net, struct osr_diag *diag)
+static enum osr_status random_make(const struct osr_values *values,
+				   const struct osr_topo_style *style, struct osr_net *net,
+				   struct osr_diag *diag)
 {
-	struct graph g = { .n = (uint32_t)v->num[R_SWITCHES],
-			   .n_links = (uint32_t)v->num[R_LINKS],
-			   .max_degree = degree_limit(v, style),
-			   .parallel = v->num[R_PARALLEL],
-			   .prng.state = v->num[R_SEED] };
+	struct graph g = { .n = (uint32_t)values->num[R_SWITCHES],
+			   .n_links = (uint32_t)values->num[R_LINKS],
+			   .max_degree = degree_limit(values, style),
+			   .parallel = values->num[R_PARALLEL],
+			   .prng.state = values->num[R_SEED] };
 	enum osr_status st;
 
 	if (g.n_links + 1 < g.n)
@@ -251,11 +252,11 @@ static enum osr_status make(const struct osr_values *v, const struct osr_topo_st
 	g.order = calloc(g.n, sizeof(*g.order));
 	g.linked = calloc(g.parallel ? 1 : (size_t)g.n * g.n / 8 + 1, 1);
 	if (g.ends && g.degree && g.order && g.linked)
-		st = draw(&g, diag);
+		st = random_draw(&g, diag);
 	else
 		st = osr_fail(diag, OSR_NOMEM, "out of memory for %u switches", g.n);
 	if (!st)
-		st = realise(&g, (uint32_t)v->num[R_HOSTS], style, net, diag);
+		st = realise(&g, (uint32_t)values->num[R_HOSTS], style, net, diag);
 	free(g.ends);
 	free(g.degree);
 	free(g.order);
@@ -267,5 +268,5 @@ const struct osr_topo osr__topo_random = {
 	.name = "random",
 	.summary = "random connected fabric",
 	.params = params,
-	.make = make,
+	.make = random_make,
 };

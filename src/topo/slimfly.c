@@ -99,10 +99,11 @@ static const struct osr_param params[] = {
 	{ NULL },
 };
 
-static enum osr_status make(const struct osr_values *v, const struct osr_topo_style *style,
-			    struct osr_net *net, struct osr_diag *diag)
+static enum osr_status slimfly_make(const struct osr_values *values,
+				    const struct osr_topo_style *style, struct osr_net *net,
+				    struct osr_diag *diag)
 {
-	struct slimfly f = { .q = (uint32_t)v->num[SF_Q], .p = (uint32_t)v->num[SF_P] };
+	struct slimfly f = { .q = (uint32_t)values->num[SF_Q], .p = (uint32_t)values->num[SF_P] };
 	uint32_t n = 2 * f.q * f.q, n_ports;
 	enum osr_status st;
 	char name[64], part[32];
@@ -128,5 +129,5 @@ const struct osr_topo osr__topo_slimfly = {
 	.name = "slimfly",
 	.summary = "Slim Fly: diameter 2, from a prime q",
 	.params = params,
-	.make = make,
+	.make = slimfly_make,
 };

@@ -7,10 +7,9 @@
 #include "topo/helper.h"
 
 static const struct osr_topo *const rows[] = {
-	&osr__topo_tree,  &osr__topo_kary,      &osr__topo_torus,
-	&osr__topo_mesh,  &osr__topo_hypercube, &osr__topo_hyperx,
-	&osr__topo_kautz, &osr__topo_random,    &osr__topo_dragonfly,
-	&osr__topo_slimfly,
+	&osr__topo_tree,      &osr__topo_kary,    &osr__topo_torus, &osr__topo_mesh,
+	&osr__topo_hypercube, &osr__topo_hyperx,  &osr__topo_kautz, &osr__topo_random,
+	&osr__topo_dragonfly, &osr__topo_slimfly,
 };
 
 const struct osr_topo *osr_topo_row(uint32_t i)
@@ -20,11 +19,11 @@ const struct osr_topo *osr_topo_row(uint32_t i)
 
 const struct osr_topo *osr_topo_find(const char *name)
 {
-	const struct osr_topo *t;
+	const struct osr_topo *topo;
 
-	for (uint32_t i = 0; (t = osr_topo_row(i)); i++)
-		if (!strcmp(t->name, name))
-			return t;
+	for (uint32_t i = 0; (topo = osr_topo_row(i)); i++)
+		if (!strcmp(topo->name, name))
+			return topo;
 	return NULL;
 }
 
@@ -42,14 +41,14 @@ static void add_mgmt(struct osr_net *net, const struct osr_topo_style *style)
 	}
 }
 
-enum osr_status osr_topo_make(const struct osr_topo *topo, const struct osr_values *v,
+enum osr_status osr_topo_make(const struct osr_topo *topo, const struct osr_values *values,
 			      const struct osr_topo_style *style, struct osr_net *net,
 			      struct osr_diag *diag)
 {
 	enum osr_status st;
 
 	*net = (struct osr_net){ 0 };
-	st = topo->make(v, style, net, diag);
+	st = topo->make(values, style, net, diag);
 	if (!st && style->mgmt)
 		add_mgmt(net, style);
 	if (!st)

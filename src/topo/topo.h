@@ -45,7 +45,7 @@ const struct osr_topo *osr_topo_row(uint32_t i);
 const struct osr_topo *osr_topo_find(const char *name);
 
 /* Fills an empty net; it is empty again if that fails. */
-enum osr_status osr_topo_make(const struct osr_topo *topo, const struct osr_values *v,
+enum osr_status osr_topo_make(const struct osr_topo *topo, const struct osr_values *values,
 			      const struct osr_topo_style *style, struct osr_net *net,
 			      struct osr_diag *diag);
 

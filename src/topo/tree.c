@@ -140,16 +140,17 @@ static const struct osr_param tree_params[] = {
 	{ NULL },
 };
 
-static enum osr_status make_tree(const struct osr_values *v, const struct osr_topo_style *style,
-				 struct osr_net *net, struct osr_diag *diag)
+static enum osr_status tree_make_tree(const struct osr_values *values,
+				      const struct osr_topo_style *style, struct osr_net *net,
+				      struct osr_diag *diag)
 {
-	const char *p = v->str[v->num[TREE_P]];
+	const char *p = values->str[values->num[TREE_P]];
 	struct pgft t = { 0 };
 	uint32_t n_w, n_p;
-	enum osr_status st = osr__list(v->str[v->num[TREE_M]], "m", t.m + 1, &t.h, diag);
+	enum osr_status st = osr__list(values->str[values->num[TREE_M]], "m", t.m + 1, &t.h, diag);
 
 	if (!st)
-		st = osr__list(v->str[v->num[TREE_W]], "w", t.w + 1, &n_w, diag);
+		st = osr__list(values->str[values->num[TREE_W]], "w", t.w + 1, &n_w, diag);
 	if (st)
 		return st;
 	n_p = t.h;
@@ -170,7 +171,7 @@ const struct osr_topo osr__topo_tree = {
 	.name = "tree",
 	.summary = "fat tree PGFT(h; m; w; p), XGFT where p is 1",
 	.params = tree_params,
-	.make = make_tree,
+	.make = tree_make_tree,
 };
 
 enum { KARY_K, KARY_N };
@@ -181,13 +182,14 @@ static const struct osr_param kary_params[] = {
 	{ NULL },
 };
 
-static enum osr_status make_kary(const struct osr_values *v, const struct osr_topo_style *style,
-				 struct osr_net *net, struct osr_diag *diag)
+static enum osr_status make_kary(const struct osr_values *values,
+				 const struct osr_topo_style *style, struct osr_net *net,
+				 struct osr_diag *diag)
 {
-	struct pgft t = { .h = (uint32_t)v->num[KARY_N] };
+	struct pgft t = { .h = (uint32_t)values->num[KARY_N] };
 
 	for (uint32_t l = 1; l <= t.h; l++) {
-		t.m[l] = (uint32_t)v->num[KARY_K];
+		t.m[l] = (uint32_t)values->num[KARY_K];
 		t.w[l] = l == 1 ? 1 : t.m[l];
 		t.p[l] = 1;
 	}

@@ -33,33 +33,35 @@ struct both {
 	struct osr_changes *c;
 };
 
-static bool side_init(struct side *x, const struct osr_fabric *f, const struct osr_routing *r,
-		      struct osr_arena *scratch)
+static bool side_init(struct side *x, const struct osr_fabric *fabric,
+		      const struct osr_routing *routing, struct osr_arena *scratch)
 {
-	*x = (struct side){ .f = f, .r = r };
-	x->state = osr_alloc(scratch, f->n_switches, sizeof(*x->state));
-	x->stack = osr_alloc(scratch, f->n_switches, sizeof(*x->stack));
+	*x = (struct side){ .f = fabric, .r = routing };
+	x->state = osr_alloc(scratch, fabric->n_switches, sizeof(*x->state));
+	x->stack = osr_alloc(scratch, fabric->n_switches, sizeof(*x->stack));
 	return x->state && x->stack;
 }
 
 static uint32_t new_dest(const struct both *b, uint32_t lid)
 {
-	const struct osr_fabric *f = b->new.f;
+	const struct osr_fabric *fabric = b->new.f;
 
-	return lid <= f->max_lid ? f->lid_dest[lid] : OSR_NONE;
+	return lid <= fabric->max_lid ? fabric->lid_dest[lid] : OSR_NONE;
 }
 
-static void match_channels(struct both *b)
+static void changes_match_channels(struct both *b)
 {
-	const struct osr_fabric *f = b->old.f, *n = b->new.f;
+	const struct osr_fabric *fabric = b->old.f, *n = b->new.f;
 
-	for (uint32_t c = 0; c < f->n_channels; c++) {
-		uint32_t s = b->sw[f->chan_src[c]], t = b->sw[f->chan_dst[c]], there = OSR_NONE;
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint32_t s = b->sw[fabric->chan_src[c]], t = b->sw[fabric->chan_dst[c]],
+			 there = OSR_NONE;
 
 		if (s != OSR_NONE && t != OSR_NONE)
-			there = osr_port_channel(n, s, f->chan_port[c]);
-		b->kept[c] = there != OSR_NONE && n->chan_dst[there] == t &&
-			     n->chan_port[n->chan_rev[there]] == f->chan_port[f->chan_rev[c]];
+			there = osr_port_channel(n, s, fabric->chan_port[c]);
+		b->kept[c] =
+			there != OSR_NONE && n->chan_dst[there] == t &&
+			n->chan_port[n->chan_rev[there]] == fabric->chan_port[fabric->chan_rev[c]];
 	}
 }
 
@@ -72,30 +74,30 @@ static bool same_place(const struct both *b, uint32_t d, uint32_t d_new)
 /* End ports that send, and are there in both. */
 static bool kept_end(const struct both *b, uint32_t t)
 {
-	const struct osr_fabric *f = b->old.f;
-	uint32_t lid = f->term_lid[t];
+	const struct osr_fabric *fabric = b->old.f;
+	uint32_t lid = fabric->term_lid[t];
 
-	return f->term_weight[t] && same_place(b, f->lid_dest[lid], new_dest(b, lid));
+	return fabric->term_weight[t] && same_place(b, fabric->lid_dest[lid], new_dest(b, lid));
 }
 
-static enum osr_status match(struct both *b, struct osr_arena *scratch)
+static enum osr_status changes_match(struct both *b, struct osr_arena *scratch)
 {
-	const struct osr_fabric *f = b->old.f;
+	const struct osr_fabric *fabric = b->old.f;
 
-	b->sw = osr_alloc(scratch, f->n_switches, sizeof(*b->sw));
-	b->kept = osr_alloc(scratch, f->n_channels, sizeof(*b->kept));
-	b->sources = osr_calloc(scratch, f->n_switches, sizeof(*b->sources));
+	b->sw = osr_alloc(scratch, fabric->n_switches, sizeof(*b->sw));
+	b->kept = osr_alloc(scratch, fabric->n_channels, sizeof(*b->kept));
+	b->sources = osr_calloc(scratch, fabric->n_switches, sizeof(*b->sources));
 	if (!b->sw || !b->kept || !b->sources)
 		return OSR_NOMEM;
-	for (uint32_t s = 0; s < f->n_switches; s++)
-		b->sw[s] = osr_fabric_switch_by_guid(b->new.f, f->sw_guid[s]);
-	match_channels(b);
-	for (uint32_t t = 0; t < f->n_terminals; t++) {
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		b->sw[s] = osr_fabric_switch_by_guid(b->new.f, fabric->sw_guid[s]);
+	changes_match_channels(b);
+	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
 		bool kept = kept_end(b, t);
 
-		b->n_sources += f->term_weight[t];
+		b->n_sources += fabric->term_weight[t];
 		b->n_sources_kept += kept;
-		b->sources[f->term_switch[t]] += kept;
+		b->sources[fabric->term_switch[t]] += kept;
 	}
 	return OSR_OK;
 }
@@ -104,21 +106,21 @@ static enum osr_status match(struct both *b, struct osr_arena *scratch)
  * Follows entries from s on one side until something is known. d_new may be OSR_NONE: then only
  * whether it arrives counts.
  */
-static void follow(struct both *b, struct side *x, uint32_t s, uint32_t d, uint32_t d_new)
+static void changes_follow(struct both *b, struct side *x, uint32_t s, uint32_t d, uint32_t d_new)
 {
-	const struct osr_fabric *f = x->f;
+	const struct osr_fabric *fabric = x->f;
 	bool is_old = x == &b->old;
 	uint32_t n = 0;
 	uint8_t known = KNOWN;
 
 	while (!(x->state[s] & (KNOWN | UNDER_WAY))) {
-		uint32_t c = osr_port_channel(f, s, osr_lft(x->r, s, is_old ? d : d_new));
+		uint32_t c = osr_port_channel(fabric, s, osr_lft(x->r, s, is_old ? d : d_new));
 
 		x->state[s] = UNDER_WAY;
 		x->stack[n++] = s;
 		if (c == OSR_NONE)
 			break;
-		s = f->chan_dst[c];
+		s = fabric->chan_dst[c];
 	}
 	if (x->state[s] & KNOWN)
 		known = x->state[s];
@@ -126,7 +128,7 @@ static void follow(struct both *b, struct side *x, uint32_t s, uint32_t d, uint3
 		s = x->stack[n];
 		if (is_old && known & ARRIVES) {
 			uint8_t port = osr_lft(x->r, s, d);
-			uint32_t c = osr_port_channel(f, s, port);
+			uint32_t c = osr_port_channel(fabric, s, port);
 
 			if (!b->kept[c])
 				known |= CUT | OTHER;
@@ -137,42 +139,43 @@ static void follow(struct both *b, struct side *x, uint32_t s, uint32_t d, uint3
 	}
 }
 
-static void start(struct side *x, uint32_t d)
+static void changes_start(struct side *x, uint32_t d)
 {
-	const struct osr_fabric *f = x->f;
-	uint32_t root = f->dest_switch[d];
+	const struct osr_fabric *fabric = x->f;
+	uint32_t root = fabric->dest_switch[d];
 
-	memset(x->state, 0, f->n_switches);
+	memset(x->state, 0, fabric->n_switches);
 	x->state[root] = KNOWN;
-	if (osr_lft(x->r, root, d) == f->term_port[f->dest_term[d]])
+	if (osr_lft(x->r, root, d) == fabric->term_port[fabric->dest_term[d]])
 		x->state[root] |= ARRIVES;
 }
 
-static uint8_t sl_of(const struct osr_routing *r, uint32_t s, uint32_t d)
+static uint8_t changes_sl_of(const struct osr_routing *routing, uint32_t s, uint32_t d)
 {
-	return r->sl ? r->sl[(size_t)d * r->n_switches + s] : 0;
+	return routing->sl ? routing->sl[(size_t)d * routing->n_switches + s] : 0;
 }
 
 /* The pairs from one switch. `n` is how many there are with both ends still there. */
-static void count_pairs(struct both *b, uint32_t s, uint64_t n, uint32_t d, uint32_t d_new)
+static void changes_count_pairs(struct both *b, uint32_t s, uint64_t n, uint32_t d, uint32_t d_new)
 {
 	uint8_t was = b->old.state[s], is = 0;
 	uint32_t s_new = b->sw[s];
-	struct osr_changes *c = b->c;
+	struct osr_changes *changes = b->c;
 
 	if (s_new != OSR_NONE)
 		is = b->new.state[s_new];
 	if (!(was & ARRIVES)) {
-		c->n_found += is & ARRIVES ? n : 0;
+		changes->n_found += is & ARRIVES ? n : 0;
 		return;
 	}
-	c->n_cut += was & CUT ? n : 0;
+	changes->n_cut += was & CUT ? n : 0;
 	if (!(is & ARRIVES)) {
-		c->n_lost += n;
+		changes->n_lost += n;
 		return;
 	}
-	c->n_path += was & OTHER ? n : 0;
-	c->n_sl += sl_of(b->old.r, s, d) != sl_of(b->new.r, s_new, d_new) ? n : 0;
+	changes->n_path += was & OTHER ? n : 0;
+	changes->n_sl +=
+		changes_sl_of(b->old.r, s, d) != changes_sl_of(b->new.r, s_new, d_new) ? n : 0;
 }
 
 static void compare_entries(struct both *b, uint32_t d, uint32_t d_new)
@@ -188,72 +191,73 @@ static void compare_entries(struct both *b, uint32_t d, uint32_t d_new)
 
 static void compare_paths(struct both *b, uint32_t d, uint32_t d_new)
 {
-	const struct osr_fabric *f = b->old.f, *f_new = b->new.f;
-	uint32_t root = f->dest_switch[d];
+	const struct osr_fabric *fabric = b->old.f, *f_new = b->new.f;
+	uint32_t root = fabric->dest_switch[d];
 	uint64_t had = 0, kept = 0;
 
-	start(&b->old, d);
-	start(&b->new, d_new);
-	if (f->term_port[f->dest_term[d]] != f_new->term_port[f_new->dest_term[d_new]])
+	changes_start(&b->old, d);
+	changes_start(&b->new, d_new);
+	if (fabric->term_port[fabric->dest_term[d]] != f_new->term_port[f_new->dest_term[d_new]])
 		b->old.state[root] |= CUT | OTHER;
-	for (uint32_t s = 0; s < f->n_switches; s++) {
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		uint32_t own = s == root && b->sources[s];
 
-		follow(b, &b->old, s, d, d_new);
+		changes_follow(b, &b->old, s, d, d_new);
 		if (b->sw[s] != OSR_NONE)
-			follow(b, &b->new, b->sw[s], d, d_new);
-		if (!f->sw_sources[s])
+			changes_follow(b, &b->new, b->sw[s], d, d_new);
+		if (!fabric->sw_sources[s])
 			continue;
 		if (b->old.state[s] & ARRIVES) {
-			had += f->sw_sources[s] - (s == root);
+			had += fabric->sw_sources[s] - (s == root);
 			kept += b->sources[s] - own;
 		}
-		count_pairs(b, s, b->sources[s] - own, d, d_new);
+		changes_count_pairs(b, s, b->sources[s] - own, d, d_new);
 	}
 	b->c->n_pairs += had;
 	b->c->n_gone += had - kept;
 }
 
 /* The destination is not there any more: all who could reach it have lost it. */
-static void lose(struct both *b, uint32_t d)
+static void changes_lose(struct both *b, uint32_t d)
 {
-	const struct osr_fabric *f = b->old.f;
+	const struct osr_fabric *fabric = b->old.f;
 
-	start(&b->old, d);
-	for (uint32_t s = 0; s < f->n_switches; s++) {
-		follow(b, &b->old, s, d, OSR_NONE);
-		if (!f->sw_sources[s] || !(b->old.state[s] & ARRIVES))
+	changes_start(&b->old, d);
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		changes_follow(b, &b->old, s, d, OSR_NONE);
+		if (!fabric->sw_sources[s] || !(b->old.state[s] & ARRIVES))
 			continue;
-		b->c->n_pairs += f->sw_sources[s] - (s == f->dest_switch[d]);
-		b->c->n_gone += f->sw_sources[s] - (s == f->dest_switch[d]);
+		b->c->n_pairs += fabric->sw_sources[s] - (s == fabric->dest_switch[d]);
+		b->c->n_gone += fabric->sw_sources[s] - (s == fabric->dest_switch[d]);
 	}
 }
 
-enum osr_status osr_changes(const struct osr_fabric *f, const struct osr_routing *r,
+enum osr_status osr_changes(const struct osr_fabric *fabric, const struct osr_routing *routing,
 			    const struct osr_fabric *f_new, const struct osr_routing *r_new,
-			    struct osr_arena *scratch, struct osr_changes *c, struct osr_diag *diag)
+			    struct osr_arena *scratch, struct osr_changes *changes,
+			    struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct both b = { .c = c };
+	struct both b = { .c = changes };
 	enum osr_status st = OSR_NOMEM;
 
-	*c = (struct osr_changes){ 0 };
-	if (side_init(&b.old, f, r, scratch) && side_init(&b.new, f_new, r_new, scratch))
-		st = match(&b, scratch);
+	*changes = (struct osr_changes){ 0 };
+	if (side_init(&b.old, fabric, routing, scratch) && side_init(&b.new, f_new, r_new, scratch))
+		st = changes_match(&b, scratch);
 	if (st)
 		st = osr_fail(diag, st, "out of memory to compare tables of %u switches",
-			      f->n_switches);
-	for (uint32_t d = 0; d < f->n_dests && !st; d++) {
-		uint32_t d_new = new_dest(&b, f->dest_lid[d]);
+			      fabric->n_switches);
+	for (uint32_t d = 0; d < fabric->n_dests && !st; d++) {
+		uint32_t d_new = new_dest(&b, fabric->dest_lid[d]);
 
 		if (d_new != OSR_NONE)
 			compare_entries(&b, d, d_new);
-		if (!f->term_weight[f->dest_term[d]])
+		if (!fabric->term_weight[fabric->dest_term[d]])
 			continue;
 		if (same_place(&b, d, d_new) && f_new->term_weight[f_new->dest_term[d_new]])
 			compare_paths(&b, d, d_new);
 		else
-			lose(&b, d);
+			changes_lose(&b, d);
 	}
 	osr_arena_reset(scratch, mark);
 	return st;

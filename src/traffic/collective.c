@@ -7,11 +7,11 @@
 /* ---- stages by powers of two ---------------------------------------------------------------- */
 
 /* ceil(log2 N) */
-static uint32_t log_up(const struct osr_sequence *q)
+static uint32_t log_up(const struct osr_sequence *sequence)
 {
 	uint32_t s = 0;
 
-	while (UINT32_C(1) << s < q->n_ranks)
+	while (UINT32_C(1) << s < sequence->n_ranks)
 		s++;
 	return s;
 }
@@ -26,9 +26,9 @@ static uint32_t log_down(uint32_t n)
 	return s;
 }
 
-static uint64_t one_each(const struct osr_sequence *q)
+static uint64_t one_each(const struct osr_sequence *sequence)
 {
-	return q->n_ranks;
+	return sequence->n_ranks;
 }
 
 static uint32_t by_distance(uint32_t n_ranks, uint32_t distance, struct osr_pair *pairs)
@@ -38,57 +38,57 @@ static uint32_t by_distance(uint32_t n_ranks, uint32_t distance, struct osr_pair
 	return n_ranks;
 }
 
-static uint32_t dissemination(const struct osr_sequence *q, uint32_t k, struct osr_prng *prng,
-			      struct osr_pair *pairs)
+static uint32_t dissemination(const struct osr_sequence *sequence, uint32_t k,
+			      struct osr_prng *prng, struct osr_pair *pairs)
 {
-	return by_distance(q->n_ranks, UINT32_C(1) << k, pairs);
+	return by_distance(sequence->n_ranks, UINT32_C(1) << k, pairs);
 }
 
-static uint32_t tournament(const struct osr_sequence *q, uint32_t k, struct osr_prng *prng,
+static uint32_t tournament(const struct osr_sequence *sequence, uint32_t k, struct osr_prng *prng,
 			   struct osr_pair *pairs)
 {
 	uint32_t step = UINT32_C(1) << k, n = 0;
 
-	for (uint32_t i = 0; i + step < q->n_ranks; i += 2 * step)
+	for (uint32_t i = 0; i + step < sequence->n_ranks; i += 2 * step)
 		pairs[n++] = (struct osr_pair){ i + step, i };
 	return n;
 }
 
-static uint32_t shift_stages(const struct osr_sequence *q)
+static uint32_t shift_stages(const struct osr_sequence *sequence)
 {
-	uint32_t all = q->n_ranks - 1;
+	uint32_t all = sequence->n_ranks - 1;
 
-	return q->n_args && q->arg[0] < all ? q->arg[0] : all;
+	return sequence->n_args && sequence->arg[0] < all ? sequence->arg[0] : all;
 }
 
-static enum osr_status check_shift(const struct osr_sequence *q, struct osr_diag *diag)
+static enum osr_status check_shift(const struct osr_sequence *sequence, struct osr_diag *diag)
 {
-	if (!q->n_args || q->arg[0])
+	if (!sequence->n_args || sequence->arg[0])
 		return OSR_OK;
 	return osr_fail(diag, OSR_INVAL, "cps-shift: 0 of its stages are none");
 }
 
-static uint32_t shift(const struct osr_sequence *q, uint32_t k, struct osr_prng *prng,
-		      struct osr_pair *pairs)
+static uint32_t collective_shift(const struct osr_sequence *sequence, uint32_t k,
+				 struct osr_prng *prng, struct osr_pair *pairs)
 {
-	uint64_t all = q->n_ranks - 1, n = q->n_args ? shift_stages(q) : all;
+	uint64_t all = sequence->n_ranks - 1, n = sequence->n_args ? shift_stages(sequence) : all;
 
 	/* Of N stages the one in the middle of each N-th part. */
-	return by_distance(q->n_ranks, (uint32_t)((2 * (uint64_t)k + 1) * all / (2 * n)) + 1,
+	return by_distance(sequence->n_ranks, (uint32_t)((2 * (uint64_t)k + 1) * all / (2 * n)) + 1,
 			   pairs);
 }
 
-static uint32_t one_stage(const struct osr_sequence *q)
+static uint32_t one_stage(const struct osr_sequence *sequence)
 {
 	return 1;
 }
 
-static uint32_t binomial(const struct osr_sequence *q, uint32_t k, struct osr_prng *prng,
+static uint32_t binomial(const struct osr_sequence *sequence, uint32_t k, struct osr_prng *prng,
 			 struct osr_pair *pairs)
 {
 	uint32_t step = UINT32_C(1) << k, n = 0;
 
-	for (uint32_t i = 0; i < step && i + step < q->n_ranks; i++)
+	for (uint32_t i = 0; i < step && i + step < sequence->n_ranks; i++)
 		pairs[n++] = (struct osr_pair){ i, i + step };
 	return n;
 }
@@ -96,7 +96,7 @@ static uint32_t binomial(const struct osr_sequence *q, uint32_t k, struct osr_pr
 /* ---- recursive doubling ---------------------------------------------------------------------- */
 
 /* Among the ranks below n. */
-static uint32_t exchange(uint32_t n_ranks, uint32_t step, struct osr_pair *pairs)
+static uint32_t collective_exchange(uint32_t n_ranks, uint32_t step, struct osr_pair *pairs)
 {
 	uint32_t n = 0;
 
@@ -106,35 +106,37 @@ static uint32_t exchange(uint32_t n_ranks, uint32_t step, struct osr_pair *pairs
 	return n;
 }
 
-static uint32_t doubling(const struct osr_sequence *q, uint32_t k, struct osr_prng *prng,
+static uint32_t doubling(const struct osr_sequence *sequence, uint32_t k, struct osr_prng *prng,
 			 struct osr_pair *pairs)
 {
-	return exchange(q->n_ranks, UINT32_C(1) << k, pairs);
+	return collective_exchange(sequence->n_ranks, UINT32_C(1) << k, pairs);
 }
 
-static uint32_t halving(const struct osr_sequence *q, uint32_t k, struct osr_prng *prng,
+static uint32_t halving(const struct osr_sequence *sequence, uint32_t k, struct osr_prng *prng,
 			struct osr_pair *pairs)
 {
-	return exchange(q->n_ranks, UINT32_C(1) << (q->n_phases - 1 - k), pairs);
+	return collective_exchange(sequence->n_ranks, UINT32_C(1) << (sequence->n_phases - 1 - k),
+				   pairs);
 }
 
 /* Two stages more if N is no power of two. */
-static uint32_t mpi_stages(const struct osr_sequence *q)
+static uint32_t mpi_stages(const struct osr_sequence *sequence)
 {
-	uint32_t s = log_down(q->n_ranks);
+	uint32_t s = log_down(sequence->n_ranks);
 
-	return s + (UINT32_C(1) << s < q->n_ranks ? 2 : 0);
+	return s + (UINT32_C(1) << s < sequence->n_ranks ? 2 : 0);
 }
 
-static uint32_t doubling_mpi(const struct osr_sequence *q, uint32_t k, struct osr_prng *prng,
+static uint32_t doubling_mpi(const struct osr_sequence *sequence, uint32_t k, struct osr_prng *prng,
 			     struct osr_pair *pairs)
 {
-	uint32_t s = log_down(q->n_ranks), power = UINT32_C(1) << s, rest = q->n_ranks - power;
+	uint32_t s = log_down(sequence->n_ranks), power = UINT32_C(1) << s,
+		 rest = sequence->n_ranks - power;
 
 	if (!rest)
-		return exchange(power, UINT32_C(1) << k, pairs);
+		return collective_exchange(power, UINT32_C(1) << k, pairs);
 	if (k > 0 && k <= s)
-		return exchange(power, UINT32_C(1) << (k - 1), pairs);
+		return collective_exchange(power, UINT32_C(1) << (k - 1), pairs);
 	for (uint32_t i = 0; i < rest; i++)
 		pairs[i] =
 			k ? (struct osr_pair){ i, i + power } : (struct osr_pair){ i + power, i };
@@ -153,12 +155,13 @@ struct level {
 /* What a stage of a level does; the L_l stages in between are numbered from 0. */
 enum { STAGE_PRE = -1, STAGE_POST = -2 };
 
-static enum osr_status check_tree(const struct osr_sequence *q, struct osr_diag *diag)
+static enum osr_status collective_check_tree(const struct osr_sequence *sequence,
+					     struct osr_diag *diag)
 {
 	uint64_t n = 1;
 
-	for (uint32_t l = 0; l < q->n_args && n; l++) {
-		n *= q->arg[l];
+	for (uint32_t l = 0; l < sequence->n_args && n; l++) {
+		n *= sequence->arg[l];
 		if (n > OSR_PATTERN_MAX_RANKS)
 			n = 0;
 	}
@@ -166,20 +169,20 @@ static enum osr_status check_tree(const struct osr_sequence *q, struct osr_diag 
 		return osr_fail(diag, OSR_INVAL,
 				"cps-doubling-tree: the product of all m must be 1 to %u",
 				OSR_PATTERN_MAX_RANKS);
-	if (n < q->n_ranks)
+	if (n < sequence->n_ranks)
 		return osr_fail(diag, OSR_INVAL,
 				"cps-doubling-tree: %u ranks, and the tree has only %u end ports",
-				q->n_ranks, (uint32_t)n);
+				sequence->n_ranks, (uint32_t)n);
 	return OSR_OK;
 }
 
 /* Pairs of one stage; only counted if pairs is NULL. */
-static uint32_t tree_stage(const struct osr_sequence *q, const struct level *v, int stage,
+static uint32_t tree_stage(const struct osr_sequence *sequence, const struct level *v, int stage,
 			   struct osr_pair *pairs)
 {
 	uint32_t power = UINT32_C(1) << v->L, n = 0;
 
-	for (uint32_t i = 0; i < q->n_ranks; i++) {
+	for (uint32_t i = 0; i < sequence->n_ranks; i++) {
 		uint32_t digit = i / v->below % v->m, to = digit, j;
 		struct osr_pair pair;
 
@@ -188,7 +191,7 @@ static uint32_t tree_stage(const struct osr_sequence *q, const struct level *v, 
 		else if (stage < 0 && digit >= power)
 			to = digit - power;
 		j = i + (to - digit) * v->below;
-		if (to == digit || j >= q->n_ranks)
+		if (to == digit || j >= sequence->n_ranks)
 			continue;
 		pair = stage == STAGE_POST ? (struct osr_pair){ j, i } : (struct osr_pair){ i, j };
 		if (pairs)
@@ -202,15 +205,16 @@ static uint32_t tree_stage(const struct osr_sequence *q, const struct level *v, 
  * Walks the stages that have a pair, levels upwards. Fills pairs and returns their number when the
  * wanted one is met; with want = UINT32_MAX returns the number of stages.
  */
-static uint32_t tree_walk(const struct osr_sequence *q, uint32_t want, struct osr_pair *pairs)
+static uint32_t tree_walk(const struct osr_sequence *sequence, uint32_t want,
+			  struct osr_pair *pairs)
 {
 	struct level v = { .below = 1 };
 	uint32_t at = 0;
 
-	for (uint32_t l = 0; l < q->n_args; l++, v.below *= v.m) {
+	for (uint32_t l = 0; l < sequence->n_args; l++, v.below *= v.m) {
 		uint32_t around;
 
-		v.m = q->arg[l];
+		v.m = sequence->arg[l];
 		v.L = log_down(v.m);
 		around = UINT32_C(1) << v.L < v.m; /* E_l != M_l */
 		for (uint32_t s = 0; s < v.L + 2 * around; s++) {
@@ -218,24 +222,24 @@ static uint32_t tree_walk(const struct osr_sequence *q, uint32_t want, struct os
 
 			if (stage == (int)v.L)
 				stage = STAGE_POST;
-			if (!tree_stage(q, &v, stage, NULL))
+			if (!tree_stage(sequence, &v, stage, NULL))
 				continue;
 			if (at++ == want)
-				return tree_stage(q, &v, stage, pairs);
+				return tree_stage(sequence, &v, stage, pairs);
 		}
 	}
 	return at;
 }
 
-static uint32_t tree_stages(const struct osr_sequence *q)
+static uint32_t tree_stages(const struct osr_sequence *sequence)
 {
-	return tree_walk(q, UINT32_MAX, NULL);
+	return tree_walk(sequence, UINT32_MAX, NULL);
 }
 
-static uint32_t doubling_tree(const struct osr_sequence *q, uint32_t k, struct osr_prng *prng,
-			      struct osr_pair *pairs)
+static uint32_t doubling_tree(const struct osr_sequence *sequence, uint32_t k,
+			      struct osr_prng *prng, struct osr_pair *pairs)
 {
-	return tree_walk(q, k, pairs);
+	return tree_walk(sequence, k, pairs);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -257,8 +261,8 @@ static const struct osr_pattern collectives[] = {
 	  .check = check_shift,
 	  .n_phases = shift_stages,
 	  .max_pairs = one_each,
-	  .phase = shift },
-	COLLECTIVE("ring", one_stage, shift, "i -> i + 1, one stage"),
+	  .phase = collective_shift },
+	COLLECTIVE("ring", one_stage, collective_shift, "i -> i + 1, one stage"),
 	COLLECTIVE("binomial", log_up, binomial, "i -> i + 2^s for i < 2^s"),
 	COLLECTIVE("doubling", log_up, doubling, "i <-> i xor 2^s"),
 	COLLECTIVE("halving", log_up, halving, "i <-> i xor 2^s, from the largest"),
@@ -269,7 +273,7 @@ static const struct osr_pattern collectives[] = {
 	  .min_args = 1,
 	  .max_args = OSR_PATTERN_MAX_ARGS,
 	  .permutation = true,
-	  .check = check_tree,
+	  .check = collective_check_tree,
 	  .n_phases = tree_stages,
 	  .max_pairs = one_each,
 	  .phase = doubling_tree },

@@ -15,49 +15,52 @@ struct crossing_walk {
 };
 
 /* The switches that send LIDs of dest d by way of `first`, itself among them, into the queue; how many. */
-static uint32_t crossing_collect(struct crossing_walk *w, uint32_t first, uint32_t d)
+static uint32_t crossing_collect(struct crossing_walk *crossing, uint32_t first, uint32_t d)
 {
-	const struct osr_fabric *f = w->f;
+	const struct osr_fabric *fabric = crossing->f;
 	uint32_t n = 0;
 
-	w->queue[n++] = first;
-	w->seen[first] = 1;
+	crossing->queue[n++] = first;
+	crossing->seen[first] = 1;
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t v = w->queue[i];
+		uint32_t v = crossing->queue[i];
 
-		for (uint32_t out = f->chan_row[v]; out < f->chan_row[v + 1]; out++) {
-			uint32_t in = f->chan_rev[out], u = f->chan_src[in];
+		for (uint32_t out = fabric->chan_row[v]; out < fabric->chan_row[v + 1]; out++) {
+			uint32_t in = fabric->chan_rev[out], u = fabric->chan_src[in];
 
-			if (w->seen[u] || osr_lft(w->r, u, d) != f->chan_port[in])
+			if (crossing->seen[u] ||
+			    osr_lft(crossing->r, u, d) != fabric->chan_port[in])
 				continue;
-			w->seen[u] = 1;
-			w->queue[n++] = u;
+			crossing->seen[u] = 1;
+			crossing->queue[n++] = u;
 		}
 	}
 	for (uint32_t i = 0; i < n; i++)
-		w->seen[w->queue[i]] = 0;
+		crossing->seen[crossing->queue[i]] = 0;
 	return n;
 }
 
-enum osr_status osr_crossing_each(const struct osr_fabric *f, const struct osr_routing *r, uint32_t sw,
-				  uint8_t port, struct osr_arena *scratch,
+enum osr_status osr_crossing_each(const struct osr_fabric *fabric,
+				  const struct osr_routing *routing, uint32_t sw, uint8_t port,
+				  struct osr_arena *scratch,
 				  void (*visit)(void *ctx, uint32_t from, uint32_t dest), void *ctx,
 				  struct osr_diag *diag)
 {
-	struct crossing_walk w = { .f = f, .r = r };
+	struct crossing_walk crossing = { .f = fabric, .r = routing };
 
-	w.queue = osr_alloc(scratch, f->n_switches, sizeof(*w.queue));
-	w.seen = osr_calloc(scratch, f->n_switches, sizeof(*w.seen));
-	if (!w.queue || !w.seen)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for %u switches", f->n_switches);
-	for (uint32_t d = 0; d < f->n_dests; d++) {
+	crossing.queue = osr_alloc(scratch, fabric->n_switches, sizeof(*crossing.queue));
+	crossing.seen = osr_calloc(scratch, fabric->n_switches, sizeof(*crossing.seen));
+	if (!crossing.queue || !crossing.seen)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for %u switches",
+				fabric->n_switches);
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		uint32_t n;
 
-		if (osr_lft(r, sw, d) != port)
+		if (osr_lft(routing, sw, d) != port)
 			continue;
-		n = crossing_collect(&w, sw, d);
+		n = crossing_collect(&crossing, sw, d);
 		for (uint32_t i = 0; i < n; i++)
-			visit(ctx, w.queue[i], d);
+			visit(ctx, crossing.queue[i], d);
 	}
 	return OSR_OK;
 }

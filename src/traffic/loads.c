@@ -10,24 +10,26 @@
 #include <math.h>
 #include <string.h>
 
-enum osr_status osr_loads_init(struct osr_loads *l, const struct osr_fabric *f,
+enum osr_status osr_loads_init(struct osr_loads *loads, const struct osr_fabric *fabric,
 			       struct osr_arena *arena, struct osr_diag *diag)
 {
-	*l = (struct osr_loads){ .load = osr_calloc(arena, f->n_channels, sizeof(*l->load)) };
-	if (!l->load)
+	*loads = (struct osr_loads){ .load = osr_calloc(arena, fabric->n_channels,
+							sizeof(*loads->load)) };
+	if (!loads->load)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the loads of %u channels",
-				f->n_channels);
+				fabric->n_channels);
 	return OSR_OK;
 }
 
-void osr_loads_join(struct osr_loads *l, const struct osr_fabric *f, const struct osr_loads *other)
+void osr_loads_join(struct osr_loads *loads, const struct osr_fabric *fabric,
+		    const struct osr_loads *other)
 {
-	for (uint32_t c = 0; c < f->n_channels; c++)
-		l->load[c] += other->load[c];
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		loads->load[c] += other->load[c];
 	for (uint32_t h = 0; h <= OSR_LOADS_MAX_HOPS; h++)
-		l->hops[h] += other->hops[h];
-	l->n_routes += other->n_routes;
-	l->n_no_path += other->n_no_path;
+		loads->hops[h] += other->hops[h];
+	loads->n_routes += other->n_routes;
+	loads->n_no_path += other->n_no_path;
 }
 
 /* ---- one destination after the other -------------------------------------------------------- */
@@ -46,13 +48,13 @@ struct walker {
 	uint32_t *pathway; /* [n_switches] */
 };
 
-static enum osr_status walker_init(struct walker *w, const struct osr_fabric *f,
-				   const struct osr_routing *r, struct osr_arena *scratch,
+static enum osr_status walker_init(struct walker *w, const struct osr_fabric *fabric,
+				   const struct osr_routing *routing, struct osr_arena *scratch,
 				   struct osr_diag *diag)
 {
-	uint32_t n = f->n_switches;
+	uint32_t n = fabric->n_switches;
 
-	*w = (struct walker){ .f = f, .r = r };
+	*w = (struct walker){ .f = fabric, .r = routing };
 	w->order = osr_alloc(scratch, n, sizeof(*w->order));
 	w->place = osr_alloc(scratch, n, sizeof(*w->place));
 	w->chan = osr_alloc(scratch, n, sizeof(*w->chan));
@@ -64,12 +66,12 @@ static enum osr_status walker_init(struct walker *w, const struct osr_fabric *f,
 	    !w->pathway)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the loads of %u switches", n);
 	for (uint32_t s = 0; s < n; s++)
-		w->sources += f->sw_sources[s];
+		w->sources += fabric->sw_sources[s];
 	return OSR_OK;
 }
 
 /* The channel that the tables give dest d on switch s; OSR_NONE if the entry leads nowhere. */
-static inline uint32_t entry(const struct walker *w, uint32_t s, const uint8_t *lft)
+static inline uint32_t loads_entry(const struct walker *w, uint32_t s, const uint8_t *lft)
 {
 	return osr_port_channel(w->f, s, lft[s]);
 }
@@ -84,7 +86,7 @@ static void find_depth(struct walker *w, const uint8_t *lft, uint32_t s)
 	while (w->depth[s] == UNKNOWN) {
 		w->depth[s] = UNDER_WAY;
 		w->pathway[n++] = s;
-		w->chan[s] = entry(w, s, lft);
+		w->chan[s] = loads_entry(w, s, lft);
 		if (w->chan[s] == OSR_NONE)
 			break;
 		s = w->f->chan_dst[w->chan[s]];
@@ -131,17 +133,17 @@ static void make_order(struct walker *w, const uint8_t *lft, uint32_t root)
 /* Everything but the loads; false if the order is not good for this destination. */
 static bool flow_down(struct walker *w, const uint8_t *lft, uint32_t root)
 {
-	const struct osr_fabric *f = w->f;
+	const struct osr_fabric *fabric = w->f;
 
 	if (w->n_order == 0 || w->order[w->n_order - 1] != root)
 		return false;
-	memcpy(w->inflow, f->sw_sources, f->n_switches * sizeof(*w->inflow));
+	memcpy(w->inflow, fabric->sw_sources, fabric->n_switches * sizeof(*w->inflow));
 	for (uint32_t k = 0; k + 1 < w->n_order; k++) {
-		uint32_t s = w->order[k], c = entry(w, s, lft), to;
+		uint32_t s = w->order[k], c = loads_entry(w, s, lft), to;
 
 		if (c == OSR_NONE)
 			return false;
-		to = f->chan_dst[c];
+		to = fabric->chan_dst[c];
 		if (w->place[to] <= k)
 			return false;
 		w->chan[s] = c;
@@ -150,54 +152,55 @@ static bool flow_down(struct walker *w, const uint8_t *lft, uint32_t root)
 	return true;
 }
 
-static void count(struct walker *w, struct osr_loads *l, uint32_t root)
+static void loads_count(struct walker *w, struct osr_loads *loads, uint32_t root)
 {
-	const struct osr_fabric *f = w->f;
+	const struct osr_fabric *fabric = w->f;
 	uint64_t arrived = w->inflow[root] - 1;
 
 	w->depth[root] = 0;
-	l->hops[0] += f->sw_sources[root] - 1;
+	loads->hops[0] += fabric->sw_sources[root] - 1;
 	for (uint32_t k = w->n_order - 1; k--;) {
-		uint32_t s = w->order[k], c = w->chan[s], h = w->depth[f->chan_dst[c]] + 1;
+		uint32_t s = w->order[k], c = w->chan[s], h = w->depth[fabric->chan_dst[c]] + 1;
 
 		w->depth[s] = h;
-		l->hops[h < OSR_LOADS_MAX_HOPS ? h : OSR_LOADS_MAX_HOPS] += f->sw_sources[s];
-		l->load[c] += w->inflow[s];
+		loads->hops[h < OSR_LOADS_MAX_HOPS ? h : OSR_LOADS_MAX_HOPS] +=
+			fabric->sw_sources[s];
+		loads->load[c] += w->inflow[s];
 	}
-	l->n_routes += arrived;
-	l->n_no_path += w->sources - 1 - arrived;
+	loads->n_routes += arrived;
+	loads->n_no_path += w->sources - 1 - arrived;
 }
 
-static void add_dest(struct walker *w, struct osr_loads *l, uint32_t d)
+static void add_dest(struct walker *w, struct osr_loads *loads, uint32_t d)
 {
-	const struct osr_fabric *f = w->f;
-	const uint8_t *lft = w->r->lft + (size_t)d * f->n_switches;
-	uint32_t root = f->dest_switch[d], term = f->dest_term[d];
+	const struct osr_fabric *fabric = w->f;
+	const uint8_t *lft = w->r->lft + (size_t)d * fabric->n_switches;
+	uint32_t root = fabric->dest_switch[d], term = fabric->dest_term[d];
 
-	if (!f->term_weight[term])
+	if (!fabric->term_weight[term])
 		return;
-	if (lft[root] != f->term_port[term]) { /* nobody arrives, not even from there */
-		l->n_no_path += w->sources - 1;
+	if (lft[root] != fabric->term_port[term]) { /* nobody arrives, not even from there */
+		loads->n_no_path += w->sources - 1;
 		return;
 	}
 	/* Who is not in the order may have a way to this destination. */
-	if (w->n_order < f->n_switches || !flow_down(w, lft, root)) {
+	if (w->n_order < fabric->n_switches || !flow_down(w, lft, root)) {
 		make_order(w, lft, root);
 		flow_down(w, lft, root);
 	}
-	count(w, l, root);
+	loads_count(w, loads, root);
 }
 
-enum osr_status osr_loads_add(struct osr_loads *l, const struct osr_fabric *f,
-			      const struct osr_routing *r, uint32_t first, uint32_t end,
+enum osr_status osr_loads_add(struct osr_loads *loads, const struct osr_fabric *fabric,
+			      const struct osr_routing *routing, uint32_t first, uint32_t end,
 			      struct osr_arena *scratch, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct walker w;
-	enum osr_status st = walker_init(&w, f, r, scratch, diag);
+	enum osr_status st = walker_init(&w, fabric, routing, scratch, diag);
 
 	for (uint32_t d = first; d < end && !st; d++)
-		add_dest(&w, l, d);
+		add_dest(&w, loads, d);
 	osr_arena_reset(scratch, mark);
 	return st;
 }
@@ -205,21 +208,21 @@ enum osr_status osr_loads_add(struct osr_loads *l, const struct osr_fabric *f,
 /* ---- balance -------------------------------------------------------------------------------- */
 
 /* Sum of (sources of s) * (distance from s to root), by a breadth-first search from root. */
-static uint64_t distances(const struct osr_fabric *f, uint32_t root, uint32_t *dist,
+static uint64_t distances(const struct osr_fabric *fabric, uint32_t root, uint32_t *dist,
 			  uint32_t *queue)
 {
 	uint32_t head = 0, tail = 0;
 	uint64_t sum = 0;
 
-	memset(dist, 0xff, f->n_switches * sizeof(*dist));
+	memset(dist, 0xff, fabric->n_switches * sizeof(*dist));
 	dist[root] = 0;
 	queue[tail++] = root;
 	while (head < tail) {
 		uint32_t s = queue[head++];
 
-		sum += (uint64_t)f->sw_sources[s] * dist[s];
-		for (uint32_t c = f->chan_row[s]; c < f->chan_row[s + 1]; c++) {
-			uint32_t to = f->chan_dst[c];
+		sum += (uint64_t)fabric->sw_sources[s] * dist[s];
+		for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
+			uint32_t to = fabric->chan_dst[c];
 
 			if (dist[to] != UINT32_MAX)
 				continue;
@@ -230,25 +233,25 @@ static uint64_t distances(const struct osr_fabric *f, uint32_t root, uint32_t *d
 	return sum;
 }
 
-enum osr_status osr_loads_minimal(const struct osr_fabric *f, struct osr_arena *scratch,
+enum osr_status osr_loads_minimal(const struct osr_fabric *fabric, struct osr_arena *scratch,
 				  uint64_t *sum, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	uint32_t *dist = osr_alloc(scratch, f->n_switches, sizeof(*dist));
-	uint32_t *queue = osr_alloc(scratch, f->n_switches, sizeof(*queue));
+	uint32_t *dist = osr_alloc(scratch, fabric->n_switches, sizeof(*dist));
+	uint32_t *queue = osr_alloc(scratch, fabric->n_switches, sizeof(*queue));
 	enum osr_status st = OSR_OK;
 
 	*sum = 0;
 	if (!dist || !queue)
 		st = osr_fail(diag, OSR_NOMEM, "out of memory for the distances of %u switches",
-			      f->n_switches);
-	for (uint32_t s = 0; s < f->n_switches && !st; s++) {
+			      fabric->n_switches);
+	for (uint32_t s = 0; s < fabric->n_switches && !st; s++) {
 		uint64_t lids = 0;
 
-		for (uint32_t t = f->term_row[s]; t < f->term_row[s + 1]; t++)
-			lids += (uint64_t)f->term_weight[t] << f->term_lmc[t];
+		for (uint32_t t = fabric->term_row[s]; t < fabric->term_row[s + 1]; t++)
+			lids += (uint64_t)fabric->term_weight[t] << fabric->term_lmc[t];
 		if (lids)
-			*sum += lids * distances(f, s, dist, queue);
+			*sum += lids * distances(fabric, s, dist, queue);
 	}
 	osr_arena_reset(scratch, mark);
 	return st;
@@ -263,27 +266,27 @@ static double power(double x, uint32_t k)
 	return y;
 }
 
-void osr_loads_balance(const struct osr_loads *l, const struct osr_fabric *f, uint64_t minimal_sum,
-		       uint32_t k, struct osr_balance *b)
+void osr_loads_balance(const struct osr_loads *loads, const struct osr_fabric *fabric,
+		       uint64_t minimal_sum, uint32_t k, struct osr_balance *balance)
 {
 	uint64_t total = 0;
 	double sum = 0;
 
-	*b = (struct osr_balance){ .efi_channel = OSR_NONE };
-	if (!f->n_channels)
+	*balance = (struct osr_balance){ .efi_channel = OSR_NONE };
+	if (!fabric->n_channels)
 		return;
-	b->min = UINT64_MAX;
-	for (uint32_t c = 0; c < f->n_channels; c++) {
-		total += l->load[c];
-		b->min = l->load[c] < b->min ? l->load[c] : b->min;
-		if (b->efi_channel == OSR_NONE || l->load[c] > b->efi) {
-			b->efi = l->load[c];
-			b->efi_channel = c;
+	balance->min = UINT64_MAX;
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		total += loads->load[c];
+		balance->min = loads->load[c] < balance->min ? loads->load[c] : balance->min;
+		if (balance->efi_channel == OSR_NONE || loads->load[c] > balance->efi) {
+			balance->efi = loads->load[c];
+			balance->efi_channel = c;
 		}
 	}
-	b->mean = (double)total / f->n_channels;
-	b->perfect = (double)minimal_sum / f->n_channels;
-	for (uint32_t c = 0; c < f->n_channels; c++)
-		sum += power(fabs(b->perfect - (double)l->load[c]), k);
-	b->sigma = pow(sum / f->n_channels, 1.0 / k);
+	balance->mean = (double)total / fabric->n_channels;
+	balance->perfect = (double)minimal_sum / fabric->n_channels;
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		sum += power(fabs(balance->perfect - (double)loads->load[c]), k);
+	balance->sigma = pow(sum / fabric->n_channels, 1.0 / k);
 }

@@ -9,62 +9,62 @@
 
 /* ---- how many phases, how many pairs -------------------------------------------------------- */
 
-static uint32_t no_phase(const struct osr_sequence *q)
+static uint32_t no_phase(const struct osr_sequence *sequence)
 {
 	return 0;
 }
 
-static uint32_t one_phase(const struct osr_sequence *q)
+static uint32_t one_phase(const struct osr_sequence *sequence)
 {
 	return 1;
 }
 
-static uint32_t n_phases(const struct osr_sequence *q)
+static uint32_t n_phases(const struct osr_sequence *sequence)
 {
-	return q->n_ranks;
+	return sequence->n_ranks;
 }
 
 /* Steps of 1, 2, 4, ... that are below n: ceil(log2 n). */
-static uint32_t log_phases(const struct osr_sequence *q)
+static uint32_t log_phases(const struct osr_sequence *sequence)
 {
 	uint32_t k = 0;
 
-	while (UINT32_C(1) << k < q->n_ranks)
+	while (UINT32_C(1) << k < sequence->n_ranks)
 		k++;
 	return k;
 }
 
-static uint64_t no_pair(const struct osr_sequence *q)
+static uint64_t no_pair(const struct osr_sequence *sequence)
 {
 	return 0;
 }
 
-static uint64_t one_pair(const struct osr_sequence *q)
+static uint64_t one_pair(const struct osr_sequence *sequence)
 {
 	return 1;
 }
 
-static uint64_t n_pairs(const struct osr_sequence *q)
+static uint64_t n_pairs(const struct osr_sequence *sequence)
 {
-	return q->n_ranks;
+	return sequence->n_ranks;
 }
 
 /* ---- bisections ----------------------------------------------------------------------------- */
 
-static uint32_t bisect(const struct osr_sequence *q, uint32_t k, struct osr_prng *prng,
+static uint32_t bisect(const struct osr_sequence *sequence, uint32_t k, struct osr_prng *prng,
 		       struct osr_pair *pairs)
 {
-	uint32_t n = q->n_ranks / 2;
+	uint32_t n = sequence->n_ranks / 2;
 
 	for (uint32_t i = 0; i < n; i++)
 		pairs[i] = (struct osr_pair){ 2 * i, 2 * i + 1 };
 	return n;
 }
 
-static uint32_t bisect_both(const struct osr_sequence *q, uint32_t k, struct osr_prng *prng,
+static uint32_t bisect_both(const struct osr_sequence *sequence, uint32_t k, struct osr_prng *prng,
 			    struct osr_pair *pairs)
 {
-	uint32_t n = q->n_ranks / 2;
+	uint32_t n = sequence->n_ranks / 2;
 
 	for (uint32_t i = 0; i < n; i++) {
 		pairs[2 * i] = (struct osr_pair){ 2 * i, 2 * i + 1 };
@@ -73,10 +73,10 @@ static uint32_t bisect_both(const struct osr_sequence *q, uint32_t k, struct osr
 	return 2 * n;
 }
 
-static uint32_t halves(const struct osr_sequence *q, uint32_t k, struct osr_prng *prng,
+static uint32_t halves(const struct osr_sequence *sequence, uint32_t k, struct osr_prng *prng,
 		       struct osr_pair *pairs)
 {
-	uint32_t n = q->n_ranks / 2;
+	uint32_t n = sequence->n_ranks / 2;
 
 	for (uint32_t i = 0; i < n; i++)
 		pairs[i] = (struct osr_pair){ i, n + i };
@@ -90,10 +90,10 @@ static uint32_t halves(const struct osr_sequence *q, uint32_t k, struct osr_prng
  * itself, it swaps with one of those before it, drawn too. While they wait, receivers stand in the
  * `to` of the pairs behind the present one.
  */
-static uint32_t permute(const struct osr_sequence *q, uint32_t k, struct osr_prng *prng,
+static uint32_t permute(const struct osr_sequence *sequence, uint32_t k, struct osr_prng *prng,
 			struct osr_pair *pairs)
 {
-	uint32_t n = q->n_ranks;
+	uint32_t n = sequence->n_ranks;
 
 	for (uint32_t i = 0; i < n; i++)
 		pairs[i] = (struct osr_pair){ i, i };
@@ -116,18 +116,20 @@ static uint32_t permute(const struct osr_sequence *q, uint32_t k, struct osr_prn
 	return n;
 }
 
-static enum osr_status check_receivers(const struct osr_sequence *q, struct osr_diag *diag)
+static enum osr_status check_receivers(const struct osr_sequence *sequence, struct osr_diag *diag)
 {
-	if (!q->arg[0])
-		return osr_fail(diag, OSR_INVAL, "receivers:%u: expected one or more", q->arg[0]);
+	if (!sequence->arg[0])
+		return osr_fail(diag, OSR_INVAL, "receivers:%u: expected one or more",
+				sequence->arg[0]);
 	return OSR_OK;
 }
 
-static uint32_t receivers(const struct osr_sequence *q, uint32_t k, struct osr_prng *prng,
+static uint32_t receivers(const struct osr_sequence *sequence, uint32_t k, struct osr_prng *prng,
 			  struct osr_pair *pairs)
 {
-	uint32_t most = q->n_ranks / 2, n_to = q->arg[0] < most ? q->arg[0] : most;
-	uint32_t n = q->n_ranks - n_to;
+	uint32_t most = sequence->n_ranks / 2,
+		 n_to = sequence->arg[0] < most ? sequence->arg[0] : most;
+	uint32_t n = sequence->n_ranks - n_to;
 
 	for (uint32_t i = 0; i < n; i++)
 		pairs[i].from = n_to + i;
@@ -142,19 +144,19 @@ static uint32_t receivers(const struct osr_sequence *q, uint32_t k, struct osr_p
 
 /* ---- collectives as ORCS has them ----------------------------------------------------------- */
 
-static uint32_t ring(const struct osr_sequence *q, uint32_t k, struct osr_prng *prng,
+static uint32_t ring(const struct osr_sequence *sequence, uint32_t k, struct osr_prng *prng,
 		     struct osr_pair *pairs)
 {
-	pairs[0] = (struct osr_pair){ k, (k + 1) % q->n_ranks };
+	pairs[0] = (struct osr_pair){ k, (k + 1) % sequence->n_ranks };
 	return 1;
 }
 
-static uint32_t bruck(const struct osr_sequence *q, uint32_t k, struct osr_prng *prng,
+static uint32_t bruck(const struct osr_sequence *sequence, uint32_t k, struct osr_prng *prng,
 		      struct osr_pair *pairs)
 {
-	for (uint32_t i = 0; i < q->n_ranks; i++)
-		pairs[i] = (struct osr_pair){ i, (i + (UINT32_C(1) << k)) % q->n_ranks };
-	return q->n_ranks;
+	for (uint32_t i = 0; i < sequence->n_ranks; i++)
+		pairs[i] = (struct osr_pair){ i, (i + (UINT32_C(1) << k)) % sequence->n_ranks };
+	return sequence->n_ranks;
 }
 
 /* The largest power of two not above n. */
@@ -167,10 +169,10 @@ static uint32_t power_below(uint32_t n)
 	return p;
 }
 
-static uint32_t recdbl(const struct osr_sequence *q, uint32_t k, struct osr_prng *prng,
+static uint32_t recdbl(const struct osr_sequence *sequence, uint32_t k, struct osr_prng *prng,
 		       struct osr_pair *pairs)
 {
-	uint32_t power = power_below(q->n_ranks), step = UINT32_C(1) << k, n = 0;
+	uint32_t power = power_below(sequence->n_ranks), step = UINT32_C(1) << k, n = 0;
 
 	if (step < power) {
 		for (uint32_t i = 0; i < power; i++) {
@@ -181,55 +183,55 @@ static uint32_t recdbl(const struct osr_sequence *q, uint32_t k, struct osr_prng
 		}
 		return n;
 	}
-	for (uint32_t i = 0; i < q->n_ranks - power; i++)
+	for (uint32_t i = 0; i < sequence->n_ranks - power; i++)
 		pairs[n++] = (struct osr_pair){ i, i + power };
 	return n;
 }
 
-static uint32_t tree(const struct osr_sequence *q, uint32_t k, struct osr_prng *prng,
+static uint32_t tree(const struct osr_sequence *sequence, uint32_t k, struct osr_prng *prng,
 		     struct osr_pair *pairs)
 {
 	uint32_t step = UINT32_C(1) << k, n = 0;
 
-	for (uint32_t i = 0; i < step && i + step < q->n_ranks; i++)
+	for (uint32_t i = 0; i < step && i + step < sequence->n_ranks; i++)
 		pairs[n++] = (struct osr_pair){ i, i + step };
 	return n;
 }
 
-static uint32_t gather(const struct osr_sequence *q, uint32_t k, struct osr_prng *prng,
+static uint32_t gather(const struct osr_sequence *sequence, uint32_t k, struct osr_prng *prng,
 		       struct osr_pair *pairs)
 {
-	for (uint32_t i = 1; i < q->n_ranks; i++)
+	for (uint32_t i = 1; i < sequence->n_ranks; i++)
 		pairs[i - 1] = (struct osr_pair){ i, 0 };
-	return q->n_ranks - 1;
+	return sequence->n_ranks - 1;
 }
 
-static uint32_t scatter(const struct osr_sequence *q, uint32_t k, struct osr_prng *prng,
+static uint32_t scatter(const struct osr_sequence *sequence, uint32_t k, struct osr_prng *prng,
 			struct osr_pair *pairs)
 {
-	for (uint32_t i = 1; i < q->n_ranks; i++)
+	for (uint32_t i = 1; i < sequence->n_ranks; i++)
 		pairs[i - 1] = (struct osr_pair){ 0, i };
-	return q->n_ranks - 1;
+	return sequence->n_ranks - 1;
 }
 
-static uint64_t all_pairs(const struct osr_sequence *q)
+static uint64_t all_pairs(const struct osr_sequence *sequence)
 {
-	return (uint64_t)q->n_ranks * (q->n_ranks - 1);
+	return (uint64_t)sequence->n_ranks * (sequence->n_ranks - 1);
 }
 
-static uint32_t alltoall(const struct osr_sequence *q, uint32_t k, struct osr_prng *prng,
+static uint32_t alltoall(const struct osr_sequence *sequence, uint32_t k, struct osr_prng *prng,
 			 struct osr_pair *pairs)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < q->n_ranks; i++)
-		for (uint32_t j = 0; j < q->n_ranks; j++)
+	for (uint32_t i = 0; i < sequence->n_ranks; i++)
+		for (uint32_t j = 0; j < sequence->n_ranks; j++)
 			if (i != j)
 				pairs[n++] = (struct osr_pair){ i, j };
 	return n;
 }
 
-static uint32_t silence(const struct osr_sequence *q, uint32_t k, struct osr_prng *prng,
+static uint32_t silence(const struct osr_sequence *sequence, uint32_t k, struct osr_prng *prng,
 			struct osr_pair *pairs)
 {
 	return 0;
@@ -237,22 +239,23 @@ static uint32_t silence(const struct osr_sequence *q, uint32_t k, struct osr_prn
 
 /* ---- neighbours ----------------------------------------------------------------------------- */
 
-static enum osr_status check_neighbor(const struct osr_sequence *q, struct osr_diag *diag)
+static enum osr_status check_neighbor(const struct osr_sequence *sequence, struct osr_diag *diag)
 {
-	if (!q->arg[0])
-		return osr_fail(diag, OSR_INVAL, "neighbor:%u: expected one or more", q->arg[0]);
+	if (!sequence->arg[0])
+		return osr_fail(diag, OSR_INVAL, "neighbor:%u: expected one or more",
+				sequence->arg[0]);
 	return OSR_OK;
 }
 
 /* Neighbours that a rank can have at all. */
-static uint32_t n_slots(const struct osr_sequence *q)
+static uint32_t n_slots(const struct osr_sequence *sequence)
 {
-	return q->arg[0] < q->n_ranks - 1 ? q->arg[0] : q->n_ranks - 1;
+	return sequence->arg[0] < sequence->n_ranks - 1 ? sequence->arg[0] : sequence->n_ranks - 1;
 }
 
-static uint64_t neighbor_pairs(const struct osr_sequence *q)
+static uint64_t neighbor_pairs(const struct osr_sequence *sequence)
 {
-	return (uint64_t)q->n_ranks * n_slots(q);
+	return (uint64_t)sequence->n_ranks * n_slots(sequence);
 }
 
 /* A free slot of rank k for rank i; n if none is free or i has one there already. */
@@ -273,14 +276,14 @@ static uint32_t slot_for(const struct osr_pair *slot, uint32_t n, uint32_t k, ui
  * Who was refused once is refused for good: full ranks stay full, and so do those that i is with
  * already. So the search for the next neighbour of i goes on where the last one ended.
  */
-static uint32_t neighbor(const struct osr_sequence *q, uint32_t k, struct osr_prng *prng,
+static uint32_t neighbor(const struct osr_sequence *sequence, uint32_t k, struct osr_prng *prng,
 			 struct osr_pair *pairs)
 {
-	uint32_t n = n_slots(q), n_all = q->n_ranks * n, n_out = 0;
+	uint32_t n = n_slots(sequence), n_all = sequence->n_ranks * n, n_out = 0;
 
 	for (uint32_t s = 0; s < n_all; s++)
 		pairs[s] = (struct osr_pair){ s / n, UINT32_MAX };
-	for (uint32_t i = 0; i < q->n_ranks; i++) {
+	for (uint32_t i = 0; i < sequence->n_ranks; i++) {
 		uint32_t j = i + 1;
 
 		for (uint32_t l = 0; l < n; l++) {
@@ -288,9 +291,9 @@ static uint32_t neighbor(const struct osr_sequence *q, uint32_t k, struct osr_pr
 
 			if (pairs[i * n + l].to != UINT32_MAX)
 				continue;
-			while (j < q->n_ranks && (at = slot_for(pairs, n, j, i)) == n)
+			while (j < sequence->n_ranks && (at = slot_for(pairs, n, j, i)) == n)
 				j++;
-			if (j >= q->n_ranks)
+			if (j >= sequence->n_ranks)
 				break;
 			pairs[i * n + l].to = j;
 			pairs[j * n + at].to = i;
@@ -302,23 +305,23 @@ static uint32_t neighbor(const struct osr_sequence *q, uint32_t k, struct osr_pr
 	return n_out;
 }
 
-static uint64_t four_each(const struct osr_sequence *q)
+static uint64_t four_each(const struct osr_sequence *sequence)
 {
-	return 4 * (uint64_t)q->n_ranks;
+	return 4 * (uint64_t)sequence->n_ranks;
 }
 
 /* The next rank from (x, y) by (dx, dy), jumping over places that no rank has. */
-static uint32_t on_grid(const struct osr_sequence *q, uint32_t columns, uint32_t rank, int dx,
-			int dy)
+static uint32_t on_grid(const struct osr_sequence *sequence, uint32_t columns, uint32_t rank,
+			int dx, int dy)
 {
-	uint32_t rows = (q->n_ranks + columns - 1) / columns;
+	uint32_t rows = (sequence->n_ranks + columns - 1) / columns;
 	uint32_t x = rank % columns, y = rank / columns, at;
 
 	do {
 		x = (x + columns + (uint32_t)dx) % columns;
 		y = (y + rows + (uint32_t)dy) % rows;
 		at = y * columns + x;
-	} while (at >= q->n_ranks);
+	} while (at >= sequence->n_ranks);
 	return at;
 }
 
@@ -331,17 +334,18 @@ static uint32_t ceil_sqrt(uint32_t n)
 	return x;
 }
 
-static uint32_t neighbor2d(const struct osr_sequence *q, uint32_t k, struct osr_prng *prng,
+static uint32_t neighbor2d(const struct osr_sequence *sequence, uint32_t k, struct osr_prng *prng,
 			   struct osr_pair *pairs)
 {
 	static const int step[4][2] = { { -1, 0 }, { 1, 0 }, { 0, -1 }, { 0, 1 } };
-	uint32_t columns = ceil_sqrt(q->n_ranks), n = 0;
+	uint32_t columns = ceil_sqrt(sequence->n_ranks), n = 0;
 
-	for (uint32_t i = 0; i < q->n_ranks; i++) {
+	for (uint32_t i = 0; i < sequence->n_ranks; i++) {
 		uint32_t first = n;
 
 		for (uint32_t d = 0; d < 4; d++) {
-			uint32_t to = on_grid(q, columns, i, step[d][0], step[d][1]), at = first;
+			uint32_t to = on_grid(sequence, columns, i, step[d][0], step[d][1]),
+				 at = first;
 
 			while (at < n && pairs[at].to != to)
 				at++;
@@ -352,32 +356,32 @@ static uint32_t neighbor2d(const struct osr_sequence *q, uint32_t k, struct osr_
 	return n;
 }
 
-static enum osr_status check_stencil(const struct osr_sequence *q, struct osr_diag *diag)
+static enum osr_status check_stencil(const struct osr_sequence *sequence, struct osr_diag *diag)
 {
 	uint64_t n = 1;
 
-	for (uint32_t d = 0; d < q->n_args && n <= q->n_ranks; d++)
-		n *= q->arg[d];
-	if (n == q->n_ranks)
+	for (uint32_t d = 0; d < sequence->n_args && n <= sequence->n_ranks; d++)
+		n *= sequence->arg[d];
+	if (n == sequence->n_ranks)
 		return OSR_OK;
 	return osr_fail(diag, OSR_INVAL,
 			"stencil: the product of its sides must be the number of ranks, %u",
-			q->n_ranks);
+			sequence->n_ranks);
 }
 
-static uint32_t stencil_phases(const struct osr_sequence *q)
+static uint32_t stencil_phases(const struct osr_sequence *sequence)
 {
-	return 2 * q->n_args;
+	return 2 * sequence->n_args;
 }
 
-static uint32_t stencil(const struct osr_sequence *q, uint32_t k, struct osr_prng *prng,
+static uint32_t stencil(const struct osr_sequence *sequence, uint32_t k, struct osr_prng *prng,
 			struct osr_pair *pairs)
 {
-	uint32_t side = q->arg[k / 2], stride = 1, n = 0;
+	uint32_t side = sequence->arg[k / 2], stride = 1, n = 0;
 
 	for (uint32_t d = 0; d < k / 2; d++)
-		stride *= q->arg[d];
-	for (uint32_t i = 0; i < q->n_ranks; i++) {
+		stride *= sequence->arg[d];
+	for (uint32_t i = 0; i < sequence->n_ranks; i++) {
 		uint32_t x = i / stride % side;
 
 		if (k % 2 == 0 && x + 1 < side)
@@ -457,22 +461,22 @@ const struct osr_pattern *osr_pattern_find(const char *name)
 
 /* ---- sequences ------------------------------------------------------------------------------ */
 
-static enum osr_status check_args(const struct osr_pattern *p, uint32_t n_args,
+static enum osr_status check_args(const struct osr_pattern *pattern, uint32_t n_args,
 				  struct osr_diag *diag)
 {
-	if (n_args >= p->min_args && n_args <= p->max_args)
+	if (n_args >= pattern->min_args && n_args <= pattern->max_args)
 		return OSR_OK;
-	if (!p->args)
-		return osr_fail(diag, OSR_INVAL, "the pattern %s takes no numbers", p->name);
+	if (!pattern->args)
+		return osr_fail(diag, OSR_INVAL, "the pattern %s takes no numbers", pattern->name);
 	return osr_fail(diag, OSR_INVAL, "the pattern is written %s:%s, with at most %u numbers",
-			p->name, p->args, p->max_args);
+			pattern->name, pattern->args, pattern->max_args);
 }
 
-enum osr_status osr_sequence_make(const struct osr_pattern *p, uint32_t n_ranks,
-				  const uint32_t *arg, uint32_t n_args, struct osr_sequence *q,
-				  struct osr_diag *diag)
+enum osr_status osr_sequence_make(const struct osr_pattern *pattern, uint32_t n_ranks,
+				  const uint32_t *arg, uint32_t n_args,
+				  struct osr_sequence *sequence, struct osr_diag *diag)
 {
-	enum osr_status st = check_args(p, n_args, diag);
+	enum osr_status st = check_args(pattern, n_args, diag);
 	uint64_t pairs;
 
 	if (st)
@@ -480,32 +484,33 @@ enum osr_status osr_sequence_make(const struct osr_pattern *p, uint32_t n_ranks,
 	if (n_ranks < 2 || n_ranks > OSR_PATTERN_MAX_RANKS)
 		return osr_fail(diag, OSR_INVAL, "a pattern needs 2 to %u ranks, not %u",
 				OSR_PATTERN_MAX_RANKS, n_ranks);
-	*q = (struct osr_sequence){ .pattern = p, .n_ranks = n_ranks, .n_args = n_args };
+	*sequence =
+		(struct osr_sequence){ .pattern = pattern, .n_ranks = n_ranks, .n_args = n_args };
 	if (n_args)
-		memcpy(q->arg, arg, n_args * sizeof(*arg));
-	if (p->check)
-		st = p->check(q, diag);
+		memcpy(sequence->arg, arg, n_args * sizeof(*arg));
+	if (pattern->check)
+		st = pattern->check(sequence, diag);
 	if (st)
 		return st;
-	pairs = p->max_pairs(q);
+	pairs = pattern->max_pairs(sequence);
 	if (pairs > INT32_MAX)
 		return osr_fail(diag, OSR_INVAL, "%s of %u ranks has too many pairs at once",
-				p->name, n_ranks);
-	q->max_pairs = (uint32_t)pairs;
-	q->n_phases = p->n_phases(q);
+				pattern->name, n_ranks);
+	sequence->max_pairs = (uint32_t)pairs;
+	sequence->n_phases = pattern->n_phases(sequence);
 	return OSR_OK;
 }
 
-static uint32_t given_phase(const struct osr_sequence *q, uint32_t k, struct osr_prng *prng,
+static uint32_t given_phase(const struct osr_sequence *sequence, uint32_t k, struct osr_prng *prng,
 			    struct osr_pair *pairs)
 {
-	const uint32_t *row = &q->given->row[k];
+	const uint32_t *row = &sequence->given->row[k];
 
-	memcpy(pairs, q->given->pair + row[0], (row[1] - row[0]) * sizeof(*pairs));
+	memcpy(pairs, sequence->given->pair + row[0], (row[1] - row[0]) * sizeof(*pairs));
 	return row[1] - row[0];
 }
 
-void osr_sequence_given(const struct osr_phases *phases, struct osr_sequence *q)
+void osr_sequence_given(const struct osr_phases *phases, struct osr_sequence *sequence)
 {
 	static const struct osr_pattern given = { .name = "given",
 						  .summary = "phases of a file",
@@ -517,11 +522,11 @@ void osr_sequence_given(const struct osr_phases *phases, struct osr_sequence *q)
 
 		most = most < n ? n : most;
 	}
-	*q = (struct osr_sequence){ .pattern = &given,
-				    .n_ranks = phases->n_ranks,
-				    .n_phases = phases->n_phases,
-				    .max_pairs = most,
-				    .given = phases };
+	*sequence = (struct osr_sequence){ .pattern = &given,
+					   .n_ranks = phases->n_ranks,
+					   .n_phases = phases->n_phases,
+					   .max_pairs = most,
+					   .given = phases };
 }
 
 /* The numbers behind the colon. */
@@ -543,23 +548,23 @@ static bool parse_args(const char *text, uint32_t *arg, uint32_t *n_args)
 	return false;
 }
 
-enum osr_status osr_sequence_parse(const char *text, uint32_t n_ranks, struct osr_sequence *q,
-				   struct osr_diag *diag)
+enum osr_status osr_sequence_parse(const char *text, uint32_t n_ranks,
+				   struct osr_sequence *sequence, struct osr_diag *diag)
 {
 	uint32_t arg[OSR_PATTERN_MAX_ARGS], n_args = 0;
 	const char *colon = strchr(text, ':');
-	const struct osr_pattern *p;
+	const struct osr_pattern *pattern;
 	char name[32];
 
 	snprintf(name, sizeof(name), "%.*s", colon ? (int)(colon - text) : (int)strlen(text), text);
-	p = osr_pattern_find(name);
-	if (!p)
-		p = osr_collective_find(name);
-	if (!p)
+	pattern = osr_pattern_find(name);
+	if (!pattern)
+		pattern = osr_collective_find(name);
+	if (!pattern)
 		return osr_fail(diag, OSR_INVAL, "no pattern \"%s\"", name);
 	if (colon && !parse_args(colon + 1, arg, &n_args))
 		return osr_fail(diag, OSR_INVAL,
 				"%.40s: expected whole numbers, at most %u, with commas", text,
 				OSR_PATTERN_MAX_ARGS);
-	return osr_sequence_make(p, n_ranks, arg, n_args, q, diag);
+	return osr_sequence_make(pattern, n_ranks, arg, n_args, sequence, diag);
 }

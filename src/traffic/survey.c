@@ -27,55 +27,56 @@ enum osr_status osr_survey_init(struct osr_survey *s, const struct osr_survey_in
 	return OSR_OK;
 }
 
-enum osr_status osr_worker_init(struct osr_worker *w, struct osr_survey *s, struct osr_arena *arena,
-				struct osr_diag *diag)
+enum osr_status osr_worker_init(struct osr_worker *worker, struct osr_survey *s,
+				struct osr_arena *arena, struct osr_diag *diag)
 {
-	const struct osr_sequence *q = s->in.sequence;
+	const struct osr_sequence *sequence = s->in.sequence;
 
-	*w = (struct osr_worker){ .survey = s, .run = OSR_NONE };
-	w->list = osr_alloc(arena, q->n_ranks, sizeof(*w->list));
-	w->pairs = osr_alloc(arena, q->max_pairs, sizeof(*w->pairs));
-	if (!w->list || !w->pairs)
+	*worker = (struct osr_worker){ .survey = s, .run = OSR_NONE };
+	worker->list = osr_alloc(arena, sequence->n_ranks, sizeof(*worker->list));
+	worker->pairs = osr_alloc(arena, sequence->max_pairs, sizeof(*worker->pairs));
+	if (!worker->list || !worker->pairs)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for a phase of %u pairs",
-				q->max_pairs);
-	return osr_meter_init(&w->meter, s->in.f, s->in.r, q->max_pairs, arena, diag);
+				sequence->max_pairs);
+	return osr_meter_init(&worker->meter, s->in.f, s->in.r, sequence->max_pairs, arena, diag);
 }
 
 /* What depends on those before it is done here: the shuffle, and random phases. */
-bool osr_survey_take(struct osr_survey *s, struct osr_worker *w)
+bool osr_survey_take(struct osr_survey *s, struct osr_worker *worker)
 {
-	const struct osr_sequence *q = s->in.sequence;
+	const struct osr_sequence *sequence = s->in.sequence;
 
 	if (s->n_taken == s->n_all)
 		return false;
-	if (s->n_taken && ++s->phase == q->n_phases) {
+	if (s->n_taken && ++s->phase == sequence->n_phases) {
 		s->phase = 0;
 		s->run++;
 	}
 	if (!s->phase && s->in.shuffle)
 		osr_prng_shuffle(&s->prng, s->list, s->in.n_hosts);
-	if (w->run == OSR_NONE || (w->run != s->run && s->in.shuffle))
-		memcpy(w->list, s->list, q->n_ranks * sizeof(*w->list));
-	w->run = s->run;
-	w->phase = s->phase;
-	w->at = s->n_taken++;
-	if (q->pattern->random)
-		w->n_pairs = osr_sequence_phase(q, w->phase, &s->prng, w->pairs);
+	if (worker->run == OSR_NONE || (worker->run != s->run && s->in.shuffle))
+		memcpy(worker->list, s->list, sequence->n_ranks * sizeof(*worker->list));
+	worker->run = s->run;
+	worker->phase = s->phase;
+	worker->at = s->n_taken++;
+	if (sequence->pattern->random)
+		worker->n_pairs =
+			osr_sequence_phase(sequence, worker->phase, &s->prng, worker->pairs);
 	return true;
 }
 
-enum osr_status osr_worker_run(struct osr_worker *w, struct osr_diag *diag)
+enum osr_status osr_worker_run(struct osr_worker *worker, struct osr_diag *diag)
 {
-	struct osr_survey *s = w->survey;
-	const struct osr_sequence *q = s->in.sequence;
+	struct osr_survey *s = worker->survey;
+	const struct osr_sequence *sequence = s->in.sequence;
 
-	if (!q->pattern->random)
-		w->n_pairs = osr_sequence_phase(q, w->phase, NULL, w->pairs);
-	for (uint32_t i = 0; i < w->n_pairs; i++)
-		w->pairs[i] =
-			(struct osr_pair){ w->list[w->pairs[i].from], w->list[w->pairs[i].to] };
-	return osr_meter_phase(&w->meter, w->pairs, NULL, w->n_pairs, s->in.bandwidth,
-			       &s->result[w->at], diag);
+	if (!sequence->pattern->random)
+		worker->n_pairs = osr_sequence_phase(sequence, worker->phase, NULL, worker->pairs);
+	for (uint32_t i = 0; i < worker->n_pairs; i++)
+		worker->pairs[i] = (struct osr_pair){ worker->list[worker->pairs[i].from],
+						      worker->list[worker->pairs[i].to] };
+	return osr_meter_phase(&worker->meter, worker->pairs, NULL, worker->n_pairs,
+			       s->in.bandwidth, &s->result[worker->at], diag);
 }
 
 /* ---- summing up ----------------------------------------------------------------------------- */
@@ -88,18 +89,18 @@ struct run {
 static struct run sum_run(const struct osr_survey *s, uint32_t k, struct osr_survey_sum *sum)
 {
 	uint32_t n_phases = s->in.sequence->n_phases, n_busy = 0;
-	const struct osr_crossing *c = s->result + (uint64_t)k * n_phases;
+	const struct osr_crossing *crossing = s->result + (uint64_t)k * n_phases;
 	uint64_t n_pairs = 0, hsd = 0;
 	struct run run = { 0 };
 
 	for (uint32_t p = 0; p < n_phases; p++) {
-		run.bandwidth += c[p].bandwidth;
-		n_pairs += c[p].n_pairs;
-		n_busy += c[p].n_pairs > 0;
-		hsd += c[p].hsd;
-		sum->n_no_path += c[p].n_no_path;
-		if (sum->max_congestion < c[p].hsd)
-			sum->max_congestion = c[p].hsd;
+		run.bandwidth += crossing[p].bandwidth;
+		n_pairs += crossing[p].n_pairs;
+		n_busy += crossing[p].n_pairs > 0;
+		hsd += crossing[p].hsd;
+		sum->n_no_path += crossing[p].n_no_path;
+		if (sum->max_congestion < crossing[p].hsd)
+			sum->max_congestion = crossing[p].hsd;
 	}
 	sum->n_pairs += n_pairs;
 	if (n_pairs)
@@ -127,7 +128,7 @@ static void spread_end(struct osr_spread *x, double squares, uint32_t n)
 		x->half_width = 1.96 * sqrt(squares / (n - 1.0) / n);
 }
 
-static double square(double x)
+static double survey_square(double x)
 {
 	return x * x;
 }
@@ -156,9 +157,9 @@ void osr_survey_sum(const struct osr_survey *s, struct osr_survey_sum *sum)
 		struct osr_survey_sum again = { 0 };
 
 		run = sum_run(s, k, &again);
-		squares.bandwidth += square(run.bandwidth - sum->bandwidth.mean);
-		squares.hsd += square(run.hsd - sum->hsd.mean);
-		squares.hsd_sum += square(run.hsd_sum - sum->hsd_sum.mean);
+		squares.bandwidth += survey_square(run.bandwidth - sum->bandwidth.mean);
+		squares.hsd += survey_square(run.hsd - sum->hsd.mean);
+		squares.hsd_sum += survey_square(run.hsd_sum - sum->hsd_sum.mean);
 	}
 	spread_end(&sum->bandwidth, squares.bandwidth, n);
 	spread_end(&sum->hsd, squares.hsd, n);
@@ -171,26 +172,26 @@ enum osr_status osr_survey_run(const struct osr_survey_in *in, struct osr_arena 
 			       struct osr_survey_sum *sum, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct osr_worker w;
+	struct osr_worker worker;
 	struct osr_survey s;
 	enum osr_status st = osr_survey_init(&s, in, scratch, diag);
 
 	if (!st)
-		st = osr_worker_init(&w, &s, scratch, diag);
-	while (!st && osr_survey_take(&s, &w))
-		st = osr_worker_run(&w, diag);
+		st = osr_worker_init(&worker, &s, scratch, diag);
+	while (!st && osr_survey_take(&s, &worker))
+		st = osr_worker_run(&worker, diag);
 	if (!st)
 		osr_survey_sum(&s, sum);
 	osr_arena_reset(scratch, mark);
 	return st;
 }
 
-uint32_t osr_survey_hosts(const struct osr_fabric *f, uint32_t *hosts)
+uint32_t osr_survey_hosts(const struct osr_fabric *fabric, uint32_t *hosts)
 {
 	uint32_t n = 0;
 
-	for (uint32_t t = 0; t < f->n_terminals; t++)
-		if (f->term_role[t] == OSR_ROLE_CA)
+	for (uint32_t t = 0; t < fabric->n_terminals; t++)
+		if (fabric->term_role[t] == OSR_ROLE_CA)
 			hosts[n++] = t;
 	return n;
 }

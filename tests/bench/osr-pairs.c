@@ -28,9 +28,9 @@ struct sums {
 struct work {
 	const struct osr_fabric *f;
 	const struct osr_routing *r;
-	uint32_t *dist;		/* [n_switches] shortest, to the switch at hand */
-	uint32_t *queue;	/* [n_switches] */
-	uint64_t *load;		/* [n_channels] */
+	uint32_t *dist;  /* [n_switches] shortest, to the switch at hand */
+	uint32_t *queue; /* [n_switches] */
+	uint64_t *load;  /* [n_channels] */
 	struct sums sums;
 };
 

@@ -38,7 +38,7 @@ struct slot {
 	int (*build_lid_matrices)(void *context);
 	int (*ucast_build_fwd_tables)(void *context);
 	bool called;
-	int status;	/* of the callback that failed, or 0 */
+	int status; /* of the callback that failed, or 0 */
 	double lid_ms, fwd_ms;
 	long resident_kb, grown_kb;
 	long threads;
@@ -149,8 +149,10 @@ SLOT(7)
 static const struct {
 	int (*lid)(void *context);
 	int (*fwd)(void *context);
-} functions[MAX_ENGINES] = { { lid_0, fwd_0 }, { lid_1, fwd_1 }, { lid_2, fwd_2 }, { lid_3, fwd_3 },
-			     { lid_4, fwd_4 }, { lid_5, fwd_5 }, { lid_6, fwd_6 }, { lid_7, fwd_7 } };
+} functions[MAX_ENGINES] = {
+	{ lid_0, fwd_0 }, { lid_1, fwd_1 }, { lid_2, fwd_2 }, { lid_3, fwd_3 },
+	{ lid_4, fwd_4 }, { lid_5, fwd_5 }, { lid_6, fwd_6 }, { lid_7, fwd_7 }
+};
 
 static void wrap(struct osm_routing_engine *re)
 {
@@ -187,8 +189,8 @@ static void wrap_all(void)
 
 static void timed_report(void *plugin_data, osm_epi_event_id_t event, void *event_data)
 {
-	bool of_sweep = event == OSM_EVENT_ID_HEAVY_SWEEP_START ||
-			event == OSM_EVENT_ID_UCAST_ROUTING_DONE;
+	bool of_sweep =
+		event == OSM_EVENT_ID_HEAVY_SWEEP_START || event == OSM_EVENT_ID_UCAST_ROUTING_DONE;
 	double start = cpu_ms(CLOCK_THREAD_CPUTIME_ID);
 
 	timer.impl->report(plugin_data, event, event_data);

@@ -51,9 +51,9 @@ struct app {
 	struct osr_pair *pair; /* [n_pairs] of the present phase */
 	uint32_t n_pairs;
 	const struct osr_trace *trace; /* NULL: the stencil */
-	bool keyed; /* the present phase has a key */
-	struct osr_prng prng;  /* of its sizes and times, the same for every routing */
-	uint64_t spread;       /* ARK: of its classes over the planes */
+	bool keyed;                    /* the present phase has a key */
+	struct osr_prng prng;          /* of its sizes and times, the same for every routing */
+	uint64_t spread;               /* ARK: of its classes over the planes */
 	bool active;
 	uint32_t joint; /* number of the joint key its entries come from */
 };

@@ -164,8 +164,8 @@ static void print_tally(void)
 			fprintf(stderr,
 				"%s: %" PRIu64 " executions (%" PRIu64 " large), %" PRIu64
 				" sweeps: %" PRIu64 " refused, %" PRIu64 " from earlier tables\n",
-				osr_engines[e]->name, t->executions, t->large, t->sweeps, t->refused,
-				t->repaired);
+				osr_engines[e]->name, t->executions, t->large, t->sweeps,
+				t->refused, t->repaired);
 	}
 }
 

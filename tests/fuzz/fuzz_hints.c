@@ -38,7 +38,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size)
 		memcpy(text, data, size);
 	if (angara__hints("input", text, &arena, &h, &diag))
-		insist(!strncmp(diag.text, "hints input:", 12), "refused without a place", diag.text);
+		insist(!strncmp(diag.text, "hints input:", 12), "refused without a place",
+		       diag.text);
 	else
 		look(&h);
 	free(text);

@@ -23,8 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		n = 0;
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		insist(hosts[i] < 6 && !seen[hosts[i]] &&
-			       f->term_role[hosts[i]] != OSR_ROLE_SP0,
+		insist(hosts[i] < 6 && !seen[hosts[i]] && f->term_role[hosts[i]] != OSR_ROLE_SP0,
 		       "hosts", "one twice, or none");
 		seen[hosts[i]] = true;
 	}

@@ -63,8 +63,10 @@ static void draw_node(unsigned i)
 	n->smaenhsp0 = type >> 7;
 	for (unsigned k = 0; k < 4; k++)
 		n->nodedesc[k] = (char)next();
-	mad_set_field(n->switchinfo, 0, IB_SW_LINEAR_FDB_TOP_F, (uint32_t)next() << (type >> 6 & 1 ? 8 : 0));
-	mad_set_field(n->switchinfo, 0, IB_SW_MCAST_FDB_CAP_F, (uint32_t)next() << (type >> 5 & 1 ? 8 : 0));
+	mad_set_field(n->switchinfo, 0, IB_SW_LINEAR_FDB_TOP_F,
+		      (uint32_t)next() << (type >> 6 & 1 ? 8 : 0));
+	mad_set_field(n->switchinfo, 0, IB_SW_MCAST_FDB_CAP_F,
+		      (uint32_t)next() << (type >> 5 & 1 ? 8 : 0));
 }
 
 static void draw_port(unsigned i, unsigned p)
@@ -99,7 +101,8 @@ static void draw_cable(void)
 	to->remoteport = from;
 }
 
-ibnd_fabric_t *ibnd_discover_fabric(char *ca, int ca_port, ib_portid_t *from, struct ibnd_config *config)
+ibnd_fabric_t *ibnd_discover_fabric(char *ca, int ca_port, ib_portid_t *from,
+				    struct ibnd_config *config)
 {
 	unsigned n_cables = next() % 12;
 
@@ -111,7 +114,9 @@ ibnd_fabric_t *ibnd_discover_fabric(char *ca, int ca_port, ib_portid_t *from, st
 			draw_port(i, (unsigned)p);
 	while (n_cables--)
 		draw_cable();
-	wire.fabric = (ibnd_fabric_t){ .from_node = &wire.node[0], .from_portnum = 1, .nodes = wire.node };
+	wire.fabric = (ibnd_fabric_t){ .from_node = &wire.node[0],
+				       .from_portnum = 1,
+				       .nodes = wire.node };
 	return &wire.fabric;
 }
 
@@ -168,7 +173,8 @@ static void answer(struct osr_mad *mad, uint64_t cookie, size_t offset)
 	mad->fn(mad->ctx, cookie, how == 255 ? NULL : bytes);
 }
 
-void osr_mad_smp(struct osr_mad *mad, const ib_dr_path_t *path, unsigned attr, uint32_t mod, uint64_t cookie)
+void osr_mad_smp(struct osr_mad *mad, const ib_dr_path_t *path, unsigned attr, uint32_t mod,
+		 uint64_t cookie)
 {
 	insist(path->cnt >= 0 && path->cnt < (int)sizeof(path->p), "path", "too long");
 	answer(mad, cookie, IB_SMP_DATA_OFFS);
@@ -193,11 +199,11 @@ static void judge(const struct osr_tables *t)
 	struct osr_audit audit;
 	struct osr_loop loop;
 
-	insist(!osr_union_loop(t->f, &gen, 1, OSR_CLAIM_REVERSIBLE | OSR_CLAIM_MULTICAST, &scratch, &result,
-			       &loop, NULL, &diag),
+	insist(!osr_union_loop(t->f, &gen, 1, OSR_CLAIM_REVERSIBLE | OSR_CLAIM_MULTICAST, &scratch,
+			       &result, &loop, NULL, &diag),
 	       "loops", diag.text);
-	insist(!osr_audit(t->f, &gen, OSR_CLAIM_REVERSIBLE, 4, &scratch, &result, &audit, &diag), "audit",
-	       diag.text);
+	insist(!osr_audit(t->f, &gen, OSR_CLAIM_REVERSIBLE, 4, &scratch, &result, &audit, &diag),
+	       "audit", diag.text);
 	osr_arena_free(&scratch);
 	osr_arena_free(&result);
 }

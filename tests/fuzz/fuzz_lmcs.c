@@ -24,7 +24,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (osr_tables_lmcs(&in, &net, &diag))
 		insist(!strncmp(diag.text, "input:", 6), "refused without a place", diag.text);
 	for (uint32_t p = 0; p < net.n_ports; p++)
-		insist(net.ports[p].lmc <= 7 && !(net.ports[p].lid & ((1u << net.ports[p].lmc) - 1)),
+		insist(net.ports[p].lmc <= 7 &&
+			       !(net.ports[p].lid & ((1u << net.ports[p].lmc) - 1)),
 		       "LMC", "one that its LID cannot have");
 	osr_lines_close(&in);
 	osr_net_free(&net);

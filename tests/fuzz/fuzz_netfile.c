@@ -28,8 +28,10 @@ static void write_and_read(const struct osr_net *net)
 		fprintf(stderr, "%s\n%s", diag.text, text);
 		insist(false, "net file", "does not read what it wrote");
 	}
-	insist(again.n_nodes == net->n_nodes && again.n_ports == net->n_ports, "net file", "lost nodes");
-	insist(osr_net_count(&again).cables == osr_net_count(net).cables, "net file", "lost cables");
+	insist(again.n_nodes == net->n_nodes && again.n_ports == net->n_ports, "net file",
+	       "lost nodes");
+	insist(osr_net_count(&again).cables == osr_net_count(net).cables, "net file",
+	       "lost cables");
 	text2 = write_text(&again);
 	insist(!strcmp(text, text2), "net file", "writes something else the second time");
 	free(text);

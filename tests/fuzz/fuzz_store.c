@@ -51,9 +51,9 @@ static void build_fabric(struct osr_arena *arena, struct osr_fabric *f, bool who
 				   .guid = 0x200 + s, .sw = s, .port = 1, .lid = 10 + s });
 		if (whole || s != 3)
 			osr_builder_link(b, &(struct osr_link_in){ .sw_a = s,
-							   .port_a = 2,
-							   .sw_b = (s + 1) % N_SWITCHES,
-							   .port_b = 3 });
+								   .port_a = 2,
+								   .sw_b = (s + 1) % N_SWITCHES,
+								   .port_b = 3 });
 	}
 	for (uint32_t s = 0; s < 2; s++)
 		osr_builder_link(b, &(struct osr_link_in){
@@ -152,8 +152,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		copy[(data[i] | (size_t)data[i + 1] << 8) % n] ^= data[i + 2];
 	if (data[0] & 1)
 		put_right(copy, n);
-	if (osr_store_read(copy, n, "fuzz", "dfsssp", KEY, &last_arena, &home_arena, &scratch, &last,
-			   &home, &diag)) {
+	if (osr_store_read(copy, n, "fuzz", "dfsssp", KEY, &last_arena, &home_arena, &scratch,
+			   &last, &home, &diag)) {
 		insist(diag.text[0] != 0, "refused without a sentence");
 	} else {
 		use(&last, &whole.fabric);

@@ -18,14 +18,13 @@ static void make_fabric(struct osr_arena *arena, struct osr_fabric *f)
 								   .port_b = (uint8_t)(1 + leaf) });
 		for (unsigned h = 0; h < 2; h++) {
 			snprintf(name, sizeof(name), "h%u", leaf * 2 + h);
-			osr_builder_terminal(
-				b, &(struct osr_terminal_in){
-					   .guid = 0x100 + leaf * 2 + h,
-					   .sw = leaf,
-					   .port = (uint8_t)(1 + h),
-					   .lmc = 2,
-					   .lid = (uint16_t)(16 + 4 * (leaf * 2 + h)),
-					   .name = name });
+			osr_builder_terminal(b, &(struct osr_terminal_in){
+							.guid = 0x100 + leaf * 2 + h,
+							.sw = leaf,
+							.port = (uint8_t)(1 + h),
+							.lmc = 2,
+							.lid = (uint16_t)(16 + 4 * (leaf * 2 + h)),
+							.name = name });
 		}
 	}
 	insist(!osr_builder_build(b, arena, f, NULL), "the fabric", "");

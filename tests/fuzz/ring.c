@@ -8,8 +8,8 @@ static void build(struct osr_arena *arena, struct osr_fabric *f)
 	uint32_t sw[3];
 
 	for (unsigned i = 0; i < 3; i++)
-		sw[i] = osr_builder_switch(
-			b, &(struct osr_switch_in){ .guid = i + 1, .n_ports = 4 });
+		sw[i] = osr_builder_switch(b,
+					   &(struct osr_switch_in){ .guid = i + 1, .n_ports = 4 });
 	for (unsigned i = 0; i < 3; i++) {
 		osr_builder_link(b, &(struct osr_link_in){ .sw_a = sw[i],
 							   .sw_b = sw[(i + 1) % 3],

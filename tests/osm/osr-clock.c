@@ -48,7 +48,8 @@ static void note_switch(cl_map_item_t *item, void *context)
 
 	if (!ticks.hash[lid])
 		ticks.hash[lid] = calloc(MAX_BLOCKS, sizeof(**ticks.hash));
-	for (unsigned b = 0; ticks.hash[lid] && b < MAX_BLOCKS && (b + 1) * IB_SMP_DATA_SIZE <= sw->lft_size; b++)
+	for (unsigned b = 0;
+	     ticks.hash[lid] && b < MAX_BLOCKS && (b + 1) * IB_SMP_DATA_SIZE <= sw->lft_size; b++)
 		ticks.hash[lid][b] = hash_of(sw->lft + b * IB_SMP_DATA_SIZE);
 }
 
@@ -58,7 +59,8 @@ static void say_block(const osm_epi_lft_change_event_t *change)
 	uint16_t lid = cl_ntoh16(osm_node_get_base_lid(sw->p_node, 0));
 	uint64_t hash;
 
-	if (!(change->flags & LFT_CHANGED_BLOCK) || change->block_num >= MAX_BLOCKS || !ticks.hash[lid])
+	if (!(change->flags & LFT_CHANGED_BLOCK) || change->block_num >= MAX_BLOCKS ||
+	    !ticks.hash[lid])
 		return;
 	hash = hash_of(sw->lft + change->block_num * IB_SMP_DATA_SIZE);
 	say(ticks.hash[lid][change->block_num] == hash ? "again" : "new");
@@ -79,7 +81,8 @@ static void report(void *plugin_data, osm_epi_event_id_t event, void *event_data
 	const ib_mad_notice_attr_t *notice = event_data;
 
 	if (event == OSM_EVENT_ID_TRAP) {
-		if (ib_notice_is_generic(notice) && notice->g_or_v.generic.trap_num == CL_HTON16(128))
+		if (ib_notice_is_generic(notice) &&
+		    notice->g_or_v.generic.trap_num == CL_HTON16(128))
 			say("trap");
 	} else if (event == OSM_EVENT_ID_LFT_CHANGE) {
 		say_block(event_data);

@@ -53,7 +53,8 @@ static json_t *arb_json(uint8_t (*table)[2], unsigned n)
 	return list;
 }
 
-static json_t *port_json(const struct osr_live *live, const struct osr_live_port *p, unsigned number)
+static json_t *port_json(const struct osr_live *live, const struct osr_live_port *p,
+			 unsigned number)
 {
 	json_t *j = json_pack("{si so si si si si si si si si si}", "port", number, "guid",
 			      guid_json(p->guid), "lid", p->lid, "lmc", p->lmc, "state", p->state,
@@ -119,10 +120,12 @@ static json_t *switch_sl2vl_json(const struct osr_live_node *n)
 	for (unsigned i = 0; i < n_up; i++)
 		for (unsigned o = 0; o < n_up; o++)
 			if (memcmp(read[i * n_up + o], common, 8))
-				json_array_append_new(others, json_pack("[iio]", up[i], up[o],
-									hex_json(read[i * n_up + o], 8)));
+				json_array_append_new(others,
+						      json_pack("[iio]", up[i], up[o],
+								hex_json(read[i * n_up + o], 8)));
 	free(read);
-	return json_pack("{so so so}", "ports", ports, "common", hex_json(common, 8), "others", others);
+	return json_pack("{so so so}", "ports", ports, "common", hex_json(common, 8), "others",
+			 others);
 }
 
 static json_t *end_sl2vl_json(const struct osr_live_node *n)
@@ -175,8 +178,9 @@ static json_t *node_json(const struct osr_live *live, const struct osr_live_node
 	if (n->mft)
 		json_object_set_new(j, "mft", mft_json(n));
 	if (n->sl2vl)
-		json_object_set_new(j, "sl2vl", n->type == OSR_LIVE_SWITCH ? switch_sl2vl_json(n)
-									    : end_sl2vl_json(n));
+		json_object_set_new(j, "sl2vl",
+				    n->type == OSR_LIVE_SWITCH ? switch_sl2vl_json(n)
+							       : end_sl2vl_json(n));
 	return j;
 }
 
@@ -222,7 +226,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	else if (!strcmp(arg, "mft"))
 		ask->n_mlids = UINT32_MAX;
 	else
-		argp_error(state, "unknown table \"%s\": lft, sl2vl, vlarb and mft can be read", arg);
+		argp_error(state, "unknown table \"%s\": lft, sl2vl, vlarb and mft can be read",
+			   arg);
 	return 0;
 }
 
@@ -239,7 +244,8 @@ static int read_once(const struct osr_live_ask *ask)
 		return 2;
 	}
 	if (live.n_failed)
-		fprintf(stderr, "osr-readback: %" PRIu64 " of %" PRIu64 " requests failed, first: %s\n",
+		fprintf(stderr,
+			"osr-readback: %" PRIu64 " of %" PRIu64 " requests failed, first: %s\n",
 			live.n_failed, live.n_requests, live.first_failure);
 	st = write_fabric(&live);
 	osr_arena_free(&arena);

@@ -23,7 +23,7 @@
 
 #include "mad.h"
 
-#define SA_DATA 56	/* offset of the attribute in a subnet administration MAD */
+#define SA_DATA 56 /* offset of the attribute in a subnet administration MAD */
 
 /* Component masks of the attributes' fields (IBA 15.2.5.16 PathRecord, 15.2.5.17 MCMemberRecord). */
 enum {
@@ -38,7 +38,7 @@ enum {
 };
 
 struct options {
-	int sl, pkey;		/* -1: not asked for */
+	int sl, pkey; /* -1: not asked for */
 	char *args[3];
 	int n_args;
 };
@@ -145,7 +145,7 @@ struct heard {
 	uint16_t slid, dlid; /* as asked for */
 	uint16_t status;     /* of the MAD; 0xffff: no answer */
 	uint8_t sl;
-	uint8_t same;        /* does the answer name the LIDs that were asked for? */
+	uint8_t same; /* does the answer name the LIDs that were asked for? */
 	uint32_t zero[2];
 };
 
@@ -221,7 +221,8 @@ static int storm(const struct options *o)
 
 	s.query = calloc(s.size, sizeof(*s.query));
 	if (!n_pairs || !s.query || osr_mad_open(&m, IB_SA_CLASS, 2, on_storm, &s, &diag)) {
-		fprintf(stderr, "osr-sa: %s\n", n_pairs && s.query ? diag.text : "no pairs, or no memory");
+		fprintf(stderr, "osr-sa: %s\n",
+			n_pairs && s.query ? diag.text : "no pairs, or no memory");
 		return 2;
 	}
 	osr_mad_window(m, window);
@@ -270,7 +271,8 @@ static int member(const struct options *o, unsigned method)
 
 	if (o->n_args < 2 || inet_pton(AF_INET6, o->args[1], mgid) != 1 ||
 	    (o->n_args > 2 && inet_pton(AF_INET6, o->args[2], gid) != 1)) {
-		fprintf(stderr, "osr-sa: a multicast GID is needed, like ff12:401b:ffff::ffff:ffff\n");
+		fprintf(stderr,
+			"osr-sa: a multicast GID is needed, like ff12:401b:ffff::ffff:ffff\n");
 		return 2;
 	}
 	if (osr_mad_open(&m, IB_SA_CLASS, 2, on_member, &st, &diag)) {

@@ -68,8 +68,8 @@ static void sl2vl(void *context, osm_physp_t *p, uint8_t in, uint8_t out, ib_slv
 	w->inner.update_sl2vl(w->inner.context, p, in, out, t);
 }
 
-static void vlarb(void *context, osm_physp_t *p, uint8_t port, ib_vl_arb_table_t *block, unsigned length,
-		  unsigned number)
+static void vlarb(void *context, osm_physp_t *p, uint8_t port, ib_vl_arb_table_t *block,
+		  unsigned length, unsigned number)
 {
 	struct wrapped *w = of(context);
 

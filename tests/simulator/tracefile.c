@@ -156,9 +156,8 @@ static enum osr_status read_message(struct reader *r, char *rest, struct osr_tra
 {
 	static const char axes[] = "XYZW";
 	char *where = next_word(&rest), *bytes = next_word(&rest), *tag;
-	const char *axis = where && where[0] && where[1] && !where[2]
-				   ? strchr(axes, where[1] & ~0x20)
-				   : NULL;
+	const char *axis =
+		where && where[0] && where[1] && !where[2] ? strchr(axes, where[1] & ~0x20) : NULL;
 
 	if (!axis || !*axis || (where[0] != '+' && where[0] != '-') ||
 	    axis - axes >= (ptrdiff_t)r->t->n_dims)
@@ -168,7 +167,9 @@ static enum osr_status read_message(struct reader *r, char *rest, struct osr_tra
 	m->tag = 0;
 	if (!real(bytes, 1e15, &m->bytes) || !option(&rest, "TAG", &tag) ||
 	    (tag && !whole(tag, UINT32_MAX, &m->tag)))
-		return bad(r, "expected bytes, and TAG with a number or nothing, behind the neighbour");
+		return bad(
+			r,
+			"expected bytes, and TAG with a number or nothing, behind the neighbour");
 	return OSR_OK;
 }
 
@@ -365,8 +366,8 @@ static enum osr_status read_all(struct reader *r)
 	while (!st && osr_lines_next(&r->in, &text, r->diag, &st))
 		st = take_line(r, text);
 	if (!st && (r->open || r->n_loops))
-		st = osr_fail(r->diag, OSR_INVAL, "%s: the last phase has no BARRIER, or a loop no END",
-			      r->in.label);
+		st = osr_fail(r->diag, OSR_INVAL,
+			      "%s: the last phase has no BARRIER, or a loop no END", r->in.label);
 	if (!st && !r->t->n_phases)
 		st = osr_fail(r->diag, OSR_INVAL, "%s: no phase", r->in.label);
 	osr_lines_close(&r->in);

@@ -45,9 +45,9 @@ struct osr_trace_phase {
 struct osr_trace {
 	uint32_t n_dims, side[OSR_TRACE_DIMS], n_ranks;
 	uint32_t n_phases, n_sends, n_keys; /* keys 0 .. n_keys - 1 */
-	uint32_t max_sends;		    /* of one phase */
-	struct osr_trace_phase *phase;	    /* [n_phases], loops unrolled */
-	struct osr_trace_send *send;	    /* [n_sends] */
+	uint32_t max_sends;                 /* of one phase */
+	struct osr_trace_phase *phase;      /* [n_phases], loops unrolled */
+	struct osr_trace_send *send;        /* [n_sends] */
 };
 
 /*

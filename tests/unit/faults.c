@@ -236,7 +236,8 @@ static void follow_group(struct depend *g)
 
 		g->round++;
 		for (uint32_t c = 0; c < f->n_channels; c++)
-			if (f->chan_src[c] == s && (in_new_order(g, c) || (mixed && in_old_order(g, c)))) {
+			if (f->chan_src[c] == s &&
+			    (in_new_order(g, c) || (mixed && in_old_order(g, c)))) {
 				g->visited[c] = g->round;
 				g->todo[n_todo++] = c;
 			}

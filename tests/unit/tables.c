@@ -486,8 +486,8 @@ static bool judge_copies(const struct judge *j, uint32_t s, unsigned in, uint32_
 			continue;
 		if (vl >= r->n_vls || vl >= f->chan_vls[c])
 			return false;
-		if (last != OSR_NONE && r->rank[last_vl * f->n_channels + last] >=
-						r->rank[vl * f->n_channels + c])
+		if (last != OSR_NONE &&
+		    r->rank[last_vl * f->n_channels + last] >= r->rank[vl * f->n_channels + c])
 			return false;
 		if (!judge_copies(j, f->chan_dst[c], f->chan_port[f->chan_rev[c]], c, vl, sl))
 			return false;

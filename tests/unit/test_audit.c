@@ -24,8 +24,9 @@ static void look(const struct osr_fabric *f, const struct osr_generation *gen)
 {
 	struct osr_diag diag = { "" };
 
-	assert_int_equal(osr_audit(f, gen, OSR_CLAIM_REVERSIBLE, 100, &scratch, &result, &audit, &diag),
-			 OSR_OK);
+	assert_int_equal(
+		osr_audit(f, gen, OSR_CLAIM_REVERSIBLE, 100, &scratch, &result, &audit, &diag),
+		OSR_OK);
 	for (uint32_t i = 0; i < audit.n_listed; i++) {
 		diag.text[0] = 0;
 		osr_fault_say(f, &audit.fault[i], &diag);
@@ -53,7 +54,8 @@ static uint64_t n_faults(void)
 static bool named(enum osr_fault_kind kind, uint32_t sw, uint32_t dest)
 {
 	for (uint32_t i = 0; i < audit.n_listed; i++)
-		if (audit.fault[i].kind == kind && audit.fault[i].sw == sw && audit.fault[i].dest == dest)
+		if (audit.fault[i].kind == kind && audit.fault[i].sw == sw &&
+		    audit.fault[i].dest == dest)
 			return true;
 	return false;
 }
@@ -176,7 +178,8 @@ static void test_sls(void **state)
 	assert_int_equal(n_faults(), 0);
 	for (unsigned in = 0; in <= t.f.sw_n_ports[0]; in++)
 		for (unsigned out = 0; out <= t.f.sw_n_ports[0]; out++)
-			memset(r.sl2vl[r.sl2vl_row[0] + in * (t.f.sw_n_ports[0] + 1u) + out], 15, 16);
+			memset(r.sl2vl[r.sl2vl_row[0] + in * (t.f.sw_n_ports[0] + 1u) + out], 15,
+			       16);
 	look_at(&t.f, &r);
 	assert_true(audit.n_faults[OSR_FAULT_SL2VL] > 0);
 	assert_int_equal(audit.n_faults[OSR_FAULT_SL2VL], n_faults());

@@ -96,8 +96,8 @@ static void funnel_routing(const struct test_fabric *t, struct osr_routing *r)
 	r->mcast_parent = NULL;
 }
 
-static uint32_t *rank_of(const struct osr_fabric *f, struct osr_routing *r, unsigned vl, uint32_t from,
-			 uint32_t to)
+static uint32_t *rank_of(const struct osr_fabric *f, struct osr_routing *r, unsigned vl,
+			 uint32_t from, uint32_t to)
 {
 	return &r->rank[vl * f->n_channels + channel(f, from, to)];
 }
@@ -473,7 +473,8 @@ static void test_last_switch(void **state)
 		set_route(&t.f, &r, d, (to + 1) % RING, to);
 	}
 	gen = (struct osr_generation){ .routing = &r };
-	assert_int_equal(osr_union_loop(&t.f, &gen, 1, 0, &scratch, &arena, &loop, NULL, NULL), OSR_OK);
+	assert_int_equal(osr_union_loop(&t.f, &gen, 1, 0, &scratch, &arena, &loop, NULL, NULL),
+			 OSR_OK);
 	assert_int_equal(loop.n, RING);
 	for (uint32_t i = 0; i < loop.n; i++)
 		assert_int_equal(loop.step[i].vl, 5);
@@ -490,11 +491,16 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_highest_arrival), cmocka_unit_test(test_sls_gather),
-		cmocka_unit_test(test_granted),		cmocka_unit_test(test_sl2vl_gathers),
-		cmocka_unit_test(test_vls),		cmocka_unit_test(test_shape),
-		cmocka_unit_test(test_any_sl),		cmocka_unit_test(test_mcast_arrivals),
-		cmocka_unit_test(test_mcast_line),	cmocka_unit_test(test_last_switch),
+		cmocka_unit_test(test_highest_arrival),
+		cmocka_unit_test(test_sls_gather),
+		cmocka_unit_test(test_granted),
+		cmocka_unit_test(test_sl2vl_gathers),
+		cmocka_unit_test(test_vls),
+		cmocka_unit_test(test_shape),
+		cmocka_unit_test(test_any_sl),
+		cmocka_unit_test(test_mcast_arrivals),
+		cmocka_unit_test(test_mcast_line),
+		cmocka_unit_test(test_last_switch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, tear_down);

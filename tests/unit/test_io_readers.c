@@ -30,15 +30,17 @@ static void ring(struct osr_arena *arena, struct osr_fabric *f)
 	for (uint64_t i = 1; i <= 3; i++)
 		osr_builder_switch(b, &(struct osr_switch_in){ .guid = i, .n_ports = 4 });
 	for (uint32_t i = 0; i < 3; i++) {
-		osr_builder_link(b, &(struct osr_link_in){
-					    .sw_a = i, .sw_b = (i + 1) % 3, .port_a = 1, .port_b = 2 });
+		osr_builder_link(
+			b, &(struct osr_link_in){
+				   .sw_a = i, .sw_b = (i + 1) % 3, .port_a = 1, .port_b = 2 });
 		osr_builder_terminal(b, &(struct osr_terminal_in){ .guid = i + 1,
 								   .sw = i,
 								   .role = OSR_ROLE_SP0,
 								   .lid = (uint16_t)(i + 1) });
-		osr_builder_terminal(
-			b, &(struct osr_terminal_in){
-				   .guid = 0x11 + i, .sw = i, .port = 3, .lid = (uint16_t)(i + 4) });
+		osr_builder_terminal(b, &(struct osr_terminal_in){ .guid = 0x11 + i,
+								   .sw = i,
+								   .port = 3,
+								   .lid = (uint16_t)(i + 4) });
 	}
 	assert_int_equal(osr_builder_build(b, arena, f, NULL), OSR_OK);
 	osr_builder_free(b);
@@ -60,8 +62,9 @@ static size_t load(const char *path)
 
 typedef enum osr_status (*parse_fn)(struct osr_tables *, struct osr_lines *, struct osr_diag *);
 
-static enum osr_status read_text(parse_fn parse, const char *from, size_t n, const struct osr_fabric *f,
-				 struct osr_arena *arena, struct osr_tables *t, struct osr_diag *diag)
+static enum osr_status read_text(parse_fn parse, const char *from, size_t n,
+				 const struct osr_fabric *f, struct osr_arena *arena,
+				 struct osr_tables *t, struct osr_diag *diag)
 {
 	struct osr_lines in;
 	enum osr_status st = osr_tables_init(t, f, NULL, arena, diag);
@@ -91,9 +94,10 @@ static void test_taken(void **state)
 	struct osr_diag diag = { "" };
 	struct osr_tables t;
 	struct osr_fabric f;
-	static const char sl2vl[] = "Switch 0x1, base LID 1, \"a\"\n"
-				    "2 1 : 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n"
-				    "0x0000000000000011 0 1 0x10 0x23 0x45 0x67 0x89 0xab 0xcd 0xef\n";
+	static const char sl2vl[] =
+		"Switch 0x1, base LID 1, \"a\"\n"
+		"2 1 : 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n"
+		"0x0000000000000011 0 1 0x10 0x23 0x45 0x67 0x89 0xab 0xcd 0xef\n";
 	static const char paths[] = "0x0000000000000011 5 3\n0x0000000000000011 6 4\n";
 	static const char groups[] = "Switch 0x2\nLID : Out Port(s)\n0xC001 : 0x001 0x003\n";
 
@@ -110,7 +114,8 @@ static void test_taken(void **state)
 	osr_tables_free(&t);
 
 	assert_int_equal(
-		read_text(osr_tables_parse_sl2vl, sl2vl, strlen(sl2vl), &f, &arena, &t, &diag), OSR_OK);
+		read_text(osr_tables_parse_sl2vl, sl2vl, strlen(sl2vl), &f, &arena, &t, &diag),
+		OSR_OK);
 	for (unsigned sl = 0; sl < 16; sl++)
 		assert_int_equal(osr_tables_sl2vl(&t, 0, 2, 1)[sl], sl);
 	assert_int_equal(t.term_sl2vl[f.dest_term[f.lid_dest[4]]][0], 1);
@@ -118,7 +123,8 @@ static void test_taken(void **state)
 	osr_tables_free(&t);
 
 	assert_int_equal(
-		read_text(osr_tables_parse_paths, paths, strlen(paths), &f, &arena, &t, &diag), OSR_OK);
+		read_text(osr_tables_parse_paths, paths, strlen(paths), &f, &arena, &t, &diag),
+		OSR_OK);
 	assert_int_equal(t.paths.n_rows, 1);
 	assert_int_equal(t.paths.sl[f.lid_dest[5]], 3);
 	assert_int_equal(t.paths.sl[f.lid_dest[6]], 4);
@@ -211,8 +217,10 @@ static void test_refused(void **state)
 	} cases[] = {
 		{ osr_tables_parse_lfts, "", "input: holds no table" },
 		{ osr_tables_parse_lfts, "0x0004 003\n", "input:1: expected \"0xLID PORT\"" },
-		{ osr_tables_parse_lfts, LFT "0x0004 002\n", "input:5: port 2 for LID 4, which had port 3" },
-		{ osr_tables_parse_lfts, LFT "0x0006 009\n", "input:5: port 9 exceeds the 4 ports" },
+		{ osr_tables_parse_lfts, LFT "0x0004 002\n",
+		  "input:5: port 2 for LID 4, which had port 3" },
+		{ osr_tables_parse_lfts, LFT "0x0006 009\n",
+		  "input:5: port 9 exceeds the 4 ports" },
 		{ osr_tables_parse_lfts, LFT "0x0006 00", "input:5: " },
 		{ osr_tables_parse_lfts, LFT "0xc000 001\n", "input:5: LID 0xc000 is not unicast" },
 		{ osr_tables_parse_lfts, LFT LFT, "input:5: a second table" },
@@ -223,16 +231,18 @@ static void test_refused(void **state)
 		  "input:5: LID 6 belongs to" },
 		{ osr_tables_parse_sl2vl, "# nothing\n", "input: holds no SL2VL table" },
 		{ osr_tables_parse_sl2vl, "Switch 0x1, x\n0 1 : 0 1 2\n", "input:2: expected" },
-		{ osr_tables_parse_sl2vl,
-		  "Switch 0x1, x\n0 5 : 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n", "input:2: port 5" },
+		{ osr_tables_parse_sl2vl, "Switch 0x1, x\n0 5 : 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+		  "input:2: port 5" },
 		{ osr_tables_parse_sl2vl, "Switch 0x9, x\n", "input:1: nobody in the fabric" },
 		{ osr_tables_parse_paths, "\n", "input: holds no SL" },
 		{ osr_tables_parse_paths, "0x11 5 16\n", "input:1: expected" },
 		{ osr_tables_parse_paths, "0x11 5 1\n0x11 5 2\n", "input:2: SL 2 to LID 5" },
 		{ osr_tables_parse_paths, "0x99 5 1\n", "input:1: nobody in the fabric" },
 		{ osr_tables_parse_groups, "0xC000 : 0x1\n", "input:1: expected" },
-		{ osr_tables_parse_groups, "Switch 0x1\n0x0004 : 0x1\n", "input:2: expected a multicast" },
-		{ osr_tables_parse_groups, "Switch 0x1\n0xC000 : 0x5\n", "input:2: port 5 exceeds" },
+		{ osr_tables_parse_groups, "Switch 0x1\n0x0004 : 0x1\n",
+		  "input:2: expected a multicast" },
+		{ osr_tables_parse_groups, "Switch 0x1\n0xC000 : 0x5\n",
+		  "input:2: port 5 exceeds" },
 	};
 	struct osr_arena arena = { 0 };
 	struct osr_fabric f;
@@ -255,7 +265,8 @@ static void test_refused(void **state)
 /* ---- memory --------------------------------------------------------------------------------- */
 
 /* Fails the first, the second ... allocation until none is left to fail; how many there were. */
-static size_t one_by_one(enum osr_status (*once)(const void *ctx, struct osr_diag *diag), const void *ctx)
+static size_t one_by_one(enum osr_status (*once)(const void *ctx, struct osr_diag *diag),
+			 const void *ctx)
 {
 	for (size_t n = 1;; n++) {
 		struct osr_diag diag = { "" };
@@ -382,9 +393,8 @@ static void test_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_taken),
-		cmocka_unit_test(test_lmcs),	cmocka_unit_test(test_lmcs_with_holes),
-		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_taken),           cmocka_unit_test(test_lmcs),
+		cmocka_unit_test(test_lmcs_with_holes), cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_memory),
 	};
 

@@ -746,7 +746,8 @@ int main(void)
 		cmocka_unit_test(test_restart),
 		cmocka_unit_test(test_bad_store),
 		cmocka_unit_test(test_sweep_makes_nothing),
-		cmocka_unit_test(test_quota), cmocka_unit_test(test_sweeps_meanwhile),
+		cmocka_unit_test(test_quota),
+		cmocka_unit_test(test_sweeps_meanwhile),
 		cmocka_unit_test(test_foreign_entries),
 	};
 

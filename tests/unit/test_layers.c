@@ -53,7 +53,8 @@ static enum osr_status assign(struct trial *x, const struct osr_layers_options *
 			      bool multicast)
 {
 	struct osr_request req = { .max_vls = vls, .multicast = multicast };
-	uint32_t *orders = osr_alloc(&x->scratch, (size_t)OSR_MAX_VLS * x->t.f.n_channels, sizeof(*orders));
+	uint32_t *orders =
+		osr_alloc(&x->scratch, (size_t)OSR_MAX_VLS * x->t.f.n_channels, sizeof(*orders));
 	enum osr_status st;
 
 	if (!orders)
@@ -80,8 +81,9 @@ static void assert_proven(struct trial *x, const struct osr_layers_options *opt,
 	for (uint8_t vl = 0; vl < x->r.n_vls; vl++) {
 		enum osr_status st;
 
-		assert_int_equal(osr_check_cycle(&x->t.f, &x->r, x->r.claims, vl, &x->scratch, NULL, 0,
-						 &st), 0);
+		assert_int_equal(
+			osr_check_cycle(&x->t.f, &x->r, x->r.claims, vl, &x->scratch, NULL, 0, &st),
+			0);
 		assert_int_equal(st, OSR_OK);
 	}
 }
@@ -124,13 +126,15 @@ static void test_budget(void **state)
 
 	for (unsigned i = 0; i < N_RANDOM; i++) {
 		for (unsigned h = 0; h < N_HEURISTICS; h++) {
-			struct osr_layers_options opt = { .heuristic = h, .reversible = OSR_REVERSIBLE_OFF };
+			struct osr_layers_options opt = { .heuristic = h,
+							  .reversible = OSR_REVERSIBLE_OFF };
 			struct trial x, less;
 
 			draw(&x, i);
 			if (assign(&x, &opt, 15, false) == OSR_OK && x.r.n_layers > 1) {
 				draw(&less, i);
-				assert_int_equal(assign(&less, &opt, x.r.n_layers - 1, false), OSR_NO_VL);
+				assert_int_equal(assign(&less, &opt, x.r.n_layers - 1, false),
+						 OSR_NO_VL);
 				assert_non_null(strstr(less.diag.text, "virtual lane"));
 				drop(&less);
 				n_refused++;
@@ -145,9 +149,9 @@ static void test_budget(void **state)
 
 struct naive {
 	const struct osr_spf *s;
-	uint32_t m;		/* channels */
-	uint8_t *edge[OSR_MAX_VLS];	/* [m * m] */
-	uint8_t *colour;	/* [m] 0 new, 1 on the path, 2 done */
+	uint32_t m;                 /* channels */
+	uint8_t *edge[OSR_MAX_VLS]; /* [m * m] */
+	uint8_t *colour;            /* [m] 0 new, 1 on the path, 2 done */
 };
 
 static bool has_cycle_from(struct naive *n, const uint8_t *edge, uint32_t c)

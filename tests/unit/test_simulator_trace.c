@@ -52,7 +52,8 @@ static void whole_trace(void **state)
 		assert_true(t.send[p->first].bytes == (k % 3 ? 100 : 65536));
 	}
 	assert_int_equal(osr_trace_pairs(&t, &t.send[t.phase[0].first], pair), 24);
-	for (uint32_t i = 0; i < 24; i++) { /* to the right, around the corner at the end of a row */
+	for (uint32_t i = 0; i < 24;
+	     i++) { /* to the right, around the corner at the end of a row */
 		assert_int_equal(pair[i].from, i);
 		assert_int_equal(pair[i].to, i % 4 == 3 ? i - 3 : i + 1);
 	}

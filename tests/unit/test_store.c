@@ -141,7 +141,10 @@ static void test_refusals(void **state)
 		refused(x.buf, n, "dfsssp", KEY, "damaged");
 	for (size_t n = 0; n < x.size; n++) {
 		x.buf[n] ^= 0x40;
-		refused(x.buf, x.size, "dfsssp", KEY, n < 8 ? "no stored" : n < 12 ? "version" : "damaged");
+		refused(x.buf, x.size, "dfsssp", KEY,
+			n < 8    ? "no stored"
+			: n < 12 ? "version"
+				 : "damaged");
 		x.buf[n] ^= 0x40;
 	}
 	/* Tables that the checker refuses, written as they are. */

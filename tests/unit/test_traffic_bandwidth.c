@@ -26,7 +26,7 @@ struct set {
 	struct osr_routing r;
 	struct osr_arena tables, scratch;
 	struct osr_diag diag;
-	uint32_t host[2 * HOSTS];	/* terminals; those of the first switch first */
+	uint32_t host[2 * HOSTS]; /* terminals; those of the first switch first */
 	uint32_t n_hosts;
 };
 
@@ -200,7 +200,8 @@ static void test_few_hosts(void **state)
 	x.tables = (struct osr_arena){ 0 };
 	x.scratch = (struct osr_arena){ 0 };
 	table_make(TABLE_SHORTEST, &x.t.f, &x.tables, 1, &x.r);
-	assert_int_equal(osr_bandwidth_bisect(&x.t.f, &x.r, 50, 7, &x.scratch, &b, &x.diag), OSR_OK);
+	assert_int_equal(osr_bandwidth_bisect(&x.t.f, &x.r, 50, 7, &x.scratch, &b, &x.diag),
+			 OSR_OK);
 	assert_int_equal(b.n_hosts, 3);
 	assert_int_equal(b.n_pairs, 1); /* the odd one rests */
 	assert_true(b.mean == 1 && b.half_width == 0 && b.max_congestion == 1);
@@ -218,10 +219,14 @@ static void test_bisections(void **state)
 	struct set x;
 
 	draw_pair(&x, 1);
-	assert_int_equal(osr_bandwidth_bisect(&x.t.f, &x.r, 4000, 1, &x.scratch, &b, &x.diag), OSR_OK);
-	assert_int_equal(osr_bandwidth_bisect(&x.t.f, &x.r, 4000, 1, &x.scratch, &again, &x.diag), OSR_OK);
-	assert_int_equal(osr_bandwidth_bisect(&x.t.f, &x.r, 4000, 2, &x.scratch, &other, &x.diag), OSR_OK);
-	assert_int_equal(osr_bandwidth_bisect(&x.t.f, &x.r, 40, 1, &x.scratch, &few, &x.diag), OSR_OK);
+	assert_int_equal(osr_bandwidth_bisect(&x.t.f, &x.r, 4000, 1, &x.scratch, &b, &x.diag),
+			 OSR_OK);
+	assert_int_equal(osr_bandwidth_bisect(&x.t.f, &x.r, 4000, 1, &x.scratch, &again, &x.diag),
+			 OSR_OK);
+	assert_int_equal(osr_bandwidth_bisect(&x.t.f, &x.r, 4000, 2, &x.scratch, &other, &x.diag),
+			 OSR_OK);
+	assert_int_equal(osr_bandwidth_bisect(&x.t.f, &x.r, 40, 1, &x.scratch, &few, &x.diag),
+			 OSR_OK);
 	assert_memory_equal(&b, &again, sizeof(b));
 	assert_true(b.mean != other.mean);
 	assert_true(b.worst == 0.25 && b.best == 1);

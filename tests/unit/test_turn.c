@@ -95,9 +95,9 @@ static void assert_safe_on_any_sl(struct turn_trial *x, bool multicast)
 	for (uint8_t vl = 0; vl < x->r.n_vls; vl++) {
 		enum osr_status st;
 
-		assert_int_equal(osr_check_cycle(&x->t.f, &x->r, x->r.claims, vl, &x->scratch, NULL,
-						 0, &st),
-				 0);
+		assert_int_equal(
+			osr_check_cycle(&x->t.f, &x->r, x->r.claims, vl, &x->scratch, NULL, 0, &st),
+			0);
 		assert_int_equal(st, OSR_OK);
 	}
 }
@@ -288,7 +288,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_fabrics), cmocka_unit_test(test_short_fabrics),
 		cmocka_unit_test(test_long_ring),      cmocka_unit_test(test_auto),
-		cmocka_unit_test(test_reroute),	       cmocka_unit_test(test_out_of_memory),
+		cmocka_unit_test(test_reroute),        cmocka_unit_test(test_out_of_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

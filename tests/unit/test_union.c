@@ -528,7 +528,8 @@ static void test_missing_rows(void **state)
 		whole = same_as_judge(&t.f, gen, 1, 0);
 		/* All that one channel hands on, or any other one. */
 		for (unsigned k = 0; k < 3; k++) {
-			uint32_t c = (uint32_t)(test_random(&seed) % t.f.n_channels), s = t.f.chan_dst[c];
+			uint32_t c = (uint32_t)(test_random(&seed) % t.f.n_channels),
+				 s = t.f.chan_dst[c];
 			unsigned in = t.f.chan_port[t.f.chan_rev[c]], n = t.f.sw_n_ports[s] + 1u;
 
 			memset(r[0].sl2vl[r[0].sl2vl_row[s] + in * n], OSR_VL_UNSET, n * 16);

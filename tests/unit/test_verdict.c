@@ -74,7 +74,8 @@ static void test_ring(void **state)
 	assert_answers("pppuuuurr");
 	assert_int_equal(osr_verdict_of(&found, OSR_REQUIRED, &which), OSR_UNKNOWN);
 	assert_int_equal(which, OSR_ASK_ONE_WAY);
-	assert_int_equal(osr_verdict_of(&found, OSR_REQUIRED | 1u << OSR_ASK_SL0, NULL), OSR_REFUTED);
+	assert_int_equal(osr_verdict_of(&found, OSR_REQUIRED | 1u << OSR_ASK_SL0, NULL),
+			 OSR_REFUTED);
 	test_fabric_free(&t);
 }
 
@@ -232,9 +233,11 @@ static void test_both_ways(void **state)
 			with[question] = found.on[question].answer;
 		verdict_ask(&t.f, &r, false, NULL);
 		for (unsigned question = 0; question < OSR_N_QUESTIONS; question++) {
-			if (question != OSR_ASK_GROUPS && with[question] != found.on[question].answer)
+			if (question != OSR_ASK_GROUPS &&
+			    with[question] != found.on[question].answer)
 				fail_msg("%s, %s: %s: %s with the checker, %s without", t.name,
-					 table_names[i % N_TABLE_KINDS], osr_question_name(question),
+					 table_names[i % N_TABLE_KINDS],
+					 osr_question_name(question),
 					 osr_answer_name(with[question]),
 					 osr_answer_name(found.on[question].answer));
 			n_refuted += with[question] == OSR_REFUTED;
@@ -279,9 +282,9 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ring),	   cmocka_unit_test(test_dateline),
+		cmocka_unit_test(test_ring),       cmocka_unit_test(test_dateline),
 		cmocka_unit_test(test_port_pairs), cmocka_unit_test(test_lanes),
-		cmocka_unit_test(test_lost),	   cmocka_unit_test(test_both_ways),
+		cmocka_unit_test(test_lost),       cmocka_unit_test(test_both_ways),
 		cmocka_unit_test(test_memory),
 	};
 

@@ -50,7 +50,8 @@ static void make_plan(const struct plan *p, struct osr_net *net)
 	assert_non_null(t);
 	osr_values_default(&v, t->params);
 	for (unsigned i = 0; i < 4 && p->name[i]; i++)
-		assert_int_equal(osr_values_set(&v, t->params, p->name[i], p->value[i], &diag), OSR_OK);
+		assert_int_equal(osr_values_set(&v, t->params, p->name[i], p->value[i], &diag),
+				 OSR_OK);
 	if (osr_topo_make(t, &v, &style, net, &diag))
 		fail_msg("%s %s: %s", p->kind, p->value[0], diag.text);
 }
@@ -111,7 +112,8 @@ static void miswire(struct osr_net *net, struct osr_prng *prng)
 		do {
 			c = draw_cable(net, prng);
 			d = net->ports[c].peer;
-		} while (net->ports[a].node == net->ports[d].node || net->ports[c].node == net->ports[b].node);
+		} while (net->ports[a].node == net->ports[d].node ||
+			 net->ports[c].node == net->ports[b].node);
 		osr_net_cable(net, a, d, 4, 0);
 		osr_net_cable(net, c, b, 4, 0);
 	}
@@ -126,7 +128,8 @@ static void count_cables(const struct osr_fabric *f, int8_t by)
 {
 	assert_true(f->n_switches <= MAX_SWITCHES);
 	for (uint32_t c = 0; c < f->n_channels; c++)
-		matrix[f->chan_src[c]][f->chan_dst[c]] = (int8_t)(matrix[f->chan_src[c]][f->chan_dst[c]] + by);
+		matrix[f->chan_src[c]][f->chan_dst[c]] =
+			(int8_t)(matrix[f->chan_src[c]][f->chan_dst[c]] + by);
 }
 
 static void change(uint32_t a, uint32_t b, int by)
@@ -170,9 +173,9 @@ static void mend(const struct osr_fabric *f, const struct osr_wiring_fault *x)
 }
 
 struct score {
-	uint64_t wrong;  /* cables that are somewhere else, or missing, or too many */
-	uint64_t left;   /* of those, not mended */
-	uint64_t made;   /* changes that were not asked for */
+	uint64_t wrong; /* cables that are somewhere else, or missing, or too many */
+	uint64_t left;  /* of those, not mended */
+	uint64_t made;  /* changes that were not asked for */
 	uint64_t fabrics, unknown;
 };
 
@@ -209,7 +212,8 @@ static void one_fabric(const struct plan *p, uint64_t seed, struct score *score)
 	if (osr_wiring_find(&f, &scratch, &arena, &w, &diag)) {
 		score->unknown++;
 		if (getenv("OSR_VERBOSE"))
-			printf("%s %s seed %llu: %u wrong, %s\n", p->kind, p->value[0], (unsigned long long)seed, wrong, diag.text);
+			printf("%s %s seed %llu: %u wrong, %s\n", p->kind, p->value[0],
+			       (unsigned long long)seed, wrong, diag.text);
 		score->left += wrong;
 	} else {
 		for (uint32_t i = 0; i < w.n_faults; i++) {
@@ -222,8 +226,8 @@ static void one_fabric(const struct plan *p, uint64_t seed, struct score *score)
 		score->made += (changes + left - wrong) / 2;
 		score->left += left - (changes + left - wrong) / 2;
 		if (left && getenv("OSR_VERBOSE"))
-			printf("%s %s seed %llu: %u wrong, %u left, %u changes; %s\n", p->kind, p->value[0],
-			       (unsigned long long)seed, wrong, left, changes, w.plan);
+			printf("%s %s seed %llu: %u wrong, %u left, %u changes; %s\n", p->kind,
+			       p->value[0], (unsigned long long)seed, wrong, left, changes, w.plan);
 	}
 	osr_arena_free(&arena);
 	osr_arena_free(&scratch);
@@ -243,7 +247,8 @@ static void random_miswirings(void **state)
 		for (uint32_t i = p; i < n_wanted; i += N_PLANS)
 			one_fabric(&plans[p], 1000 + i, &s);
 		if (getenv("OSR_VERBOSE"))
-			printf("%-10s %-10s %5llu fabrics, %3llu without a plan: %6llu cables wrong, %4llu not "
+			printf("%-10s %-10s %5llu fabrics, %3llu without a plan: %6llu cables "
+			       "wrong, %4llu not "
 			       "named, %4llu falsely named\n",
 			       plans[p].kind, plans[p].value[0], (unsigned long long)s.fabrics,
 			       (unsigned long long)s.unknown, (unsigned long long)s.wrong,
@@ -254,8 +259,9 @@ static void random_miswirings(void **state)
 		all.left += s.left;
 		all.made += s.made;
 	}
-	printf("%llu fabrics: %llu cables wrong, %.3f %% named, %.3f %% false\n", (unsigned long long)all.fabrics,
-	       (unsigned long long)all.wrong, 100.0 * (double)(all.wrong - all.left) / (double)all.wrong,
+	printf("%llu fabrics: %llu cables wrong, %.3f %% named, %.3f %% false\n",
+	       (unsigned long long)all.fabrics, (unsigned long long)all.wrong,
+	       100.0 * (double)(all.wrong - all.left) / (double)all.wrong,
 	       100.0 * (double)all.made / (double)all.wrong);
 	/* 100 % of trees, HyperX and dragonflies; of tori and meshes a few damaged ones are not recognised. */
 	assert_true(all.left * 100 < 3 * all.wrong);
@@ -265,7 +271,9 @@ static void random_miswirings(void **state)
 /* Nothing is wrong with a plan; and a random graph is none. */
 static void nothing_to_say(void **state)
 {
-	static const struct plan random = { "random", { "switches", "links", "hosts" }, { "40", "120", "2" } };
+	static const struct plan random = { "random",
+					    { "switches", "links", "hosts" },
+					    { "40", "120", "2" } };
 	struct osr_arena arena = { 0 };
 	struct osr_diag diag = { "" };
 	struct osr_net net = { 0 };
@@ -279,7 +287,8 @@ static void nothing_to_say(void **state)
 		if (osr_wiring_find(&f, &arena, &arena, &w, &diag))
 			fail_msg("%s %s: %s", plans[p].kind, plans[p].value[0], diag.text);
 		if (w.n_faults)
-			fail_msg("%s %s: %u faults, \"%s\"", plans[p].kind, plans[p].value[0], w.n_faults, w.plan);
+			fail_msg("%s %s: %u faults, \"%s\"", plans[p].kind, plans[p].value[0],
+				 w.n_faults, w.plan);
 		osr_net_free(&net);
 		net = (struct osr_net){ 0 };
 	}

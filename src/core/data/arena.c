@@ -45,36 +45,37 @@ static void *block_memory(size_t size)
 	return mem == MAP_FAILED ? NULL : mem;
 }
 
-static void block_free(struct osr_arena_block *b)
+static void block_free(struct osr_arena_block *block)
 {
 	if (!BLOCK_SIZE)
-		free(b);
+		free(block);
 	else
-		munmap(b, b->size + ALIGN);
+		munmap(block, block->size + ALIGN);
 }
 
 static struct osr_arena_block *block_new(size_t size)
 {
-	struct osr_arena_block *b;
+	struct osr_arena_block *block;
 
 	if (size > SIZE_MAX - ALIGN)
 		return NULL;
-	b = block_memory(size);
-	if (!b)
+	block = block_memory(size);
+	if (!block)
 		return NULL;
-	b->size = size;
-	b->used = 0;
-	b->touched = BLOCK_SIZE ? 0 : size;
-	b->data = (unsigned char *)b + ALIGN;
-	return b;
+	block->size = size;
+	block->used = 0;
+	block->touched = BLOCK_SIZE ? 0 : size;
+	block->data = (unsigned char *)block + ALIGN;
+	return block;
 }
 
-_Static_assert(sizeof(struct osr_arena_block) <= ALIGN, "the header takes at most one aligned unit");
+_Static_assert(sizeof(struct osr_arena_block) <= ALIGN,
+	       "the header takes at most one aligned unit");
 
 /* n * size bytes at the end of what arena->last has in use. */
-static unsigned char *take(struct osr_arena *arena, size_t n, size_t size)
+static unsigned char *arena_take(struct osr_arena *arena, size_t n, size_t size)
 {
-	struct osr_arena_block *b = arena->last;
+	struct osr_arena_block *block = arena->last;
 	unsigned char *p;
 	size_t want;
 
@@ -86,30 +87,30 @@ static unsigned char *take(struct osr_arena *arena, size_t n, size_t size)
 		want = (want + ALIGN - 1) & ~(ALIGN - 1);
 	if (want == 0)
 		want = ALIGN;
-	if (!b || !BLOCK_SIZE || b->size - b->used < want) {
-		b = block_new(want < BLOCK_SIZE ? BLOCK_SIZE : want);
-		if (!b)
+	if (!block || !BLOCK_SIZE || block->size - block->used < want) {
+		block = block_new(want < BLOCK_SIZE ? BLOCK_SIZE : want);
+		if (!block)
 			return NULL;
-		b->prev = arena->last;
-		arena->last = b;
+		block->prev = arena->last;
+		arena->last = block;
 	}
-	p = b->data + b->used;
-	b->used += want;
+	p = block->data + block->used;
+	block->used += want;
 	arena->in_use += want;
 	if (arena->in_use > arena->peak)
 		arena->peak = arena->in_use;
 	return p;
 }
 
-static void touch(struct osr_arena_block *b)
+static void touch(struct osr_arena_block *block)
 {
-	if (b->touched < b->used)
-		b->touched = b->used;
+	if (block->touched < block->used)
+		block->touched = block->used;
 }
 
 void *osr_alloc(struct osr_arena *arena, size_t n, size_t size)
 {
-	void *p = take(arena, n, size);
+	void *p = arena_take(arena, n, size);
 
 	if (p)
 		touch(arena->last);
@@ -118,10 +119,11 @@ void *osr_alloc(struct osr_arena *arena, size_t n, size_t size)
 
 void *osr_calloc(struct osr_arena *arena, size_t n, size_t size)
 {
-	unsigned char *p = take(arena, n, size);
+	unsigned char *p = arena_take(arena, n, size);
 
 	if (p) {
-		size_t old = arena->last->touched - MIN(arena->last->touched, (size_t)(p - arena->last->data));
+		size_t old = arena->last->touched -
+			     MIN(arena->last->touched, (size_t)(p - arena->last->data));
 
 		memset(p, 0, MIN(n * size, old));
 		touch(arena->last);
@@ -139,10 +141,10 @@ struct osr_arena_mark osr_arena_mark(const struct osr_arena *arena)
 void osr_arena_reset(struct osr_arena *arena, struct osr_arena_mark mark)
 {
 	while (arena->last != mark.block) {
-		struct osr_arena_block *b = arena->last;
+		struct osr_arena_block *block = arena->last;
 
-		arena->last = b->prev;
-		block_free(b);
+		arena->last = block->prev;
+		block_free(block);
 	}
 	if (arena->last)
 		arena->last->used = mark.used;

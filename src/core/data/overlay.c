@@ -17,42 +17,47 @@ struct laying {
 	struct osr_diag *diag;
 };
 
-static enum osr_status nomem(struct osr_diag *diag)
+static enum osr_status overlay_nomem(struct osr_diag *diag)
 {
 	return osr_fail(diag, OSR_NOMEM, "out of memory for the tables with routing keys");
 }
 
-static enum osr_status check_entry(const struct laying *x, const struct osr_overlay_entry *e)
+static enum osr_status check_entry(const struct laying *x, const struct osr_overlay_entry *overlay)
 {
-	const struct osr_fabric *f = x->f;
+	const struct osr_fabric *fabric = x->f;
 	uint32_t term;
 	char buf[32];
 
-	if (e->sw >= f->n_switches || e->dest >= f->n_dests)
+	if (overlay->sw >= fabric->n_switches || overlay->dest >= fabric->n_dests)
 		return osr_fail(x->diag, OSR_INVAL,
 				"an entry for switch %u of %u, LID number %u of "
 				"%u",
-				e->sw, f->n_switches, e->dest, f->n_dests);
-	term = f->dest_term[e->dest];
-	if (f->term_role[term] == OSR_ROLE_SP0 || f->dest_lid[e->dest] == f->term_lid[term])
+				overlay->sw, fabric->n_switches, overlay->dest, fabric->n_dests);
+	term = fabric->dest_term[overlay->dest];
+	if (fabric->term_role[term] == OSR_ROLE_SP0 ||
+	    fabric->dest_lid[overlay->dest] == fabric->term_lid[term])
 		return osr_fail(x->diag, OSR_INVAL,
 				"LID %u is the first of its port or a switch's, and keeps the base "
 				"routing",
-				f->dest_lid[e->dest]);
-	if (e->sw == f->dest_switch[e->dest] || osr_port_channel(f, e->sw, e->port) == OSR_NONE)
+				fabric->dest_lid[overlay->dest]);
+	if (overlay->sw == fabric->dest_switch[overlay->dest] ||
+	    osr_port_channel(fabric, overlay->sw, overlay->port) == OSR_NONE)
 		return osr_fail(x->diag, OSR_INVAL, "switch %s cannot send LID %u on by port %u",
-				osr_switch_name(f, e->sw, buf), f->dest_lid[e->dest], e->port);
+				osr_switch_name(fabric, overlay->sw, buf),
+				fabric->dest_lid[overlay->dest], overlay->port);
 	return OSR_OK;
 }
 
-static bool ascends(const struct osr_overlay_entry *a, const struct osr_overlay_entry *b)
+static bool ascends(const struct osr_overlay_entry *overlay,
+		    const struct osr_overlay_entry *overlay_entry)
 {
-	return a->dest < b->dest || (a->dest == b->dest && a->sw < b->sw);
+	return overlay->dest < overlay_entry->dest ||
+	       (overlay->dest == overlay_entry->dest && overlay->sw < overlay_entry->sw);
 }
 
 /* Stores the entries; keyed[d] for LIDs that have some. */
-static enum osr_status store(const struct laying *x, const struct osr_overlay_entry *entry,
-			     uint32_t n, bool *keyed)
+static enum osr_status overlay_store(const struct laying *x, const struct osr_overlay_entry *entry,
+				     uint32_t n, bool *keyed)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		enum osr_status st = check_entry(x, &entry[i]);
@@ -111,24 +116,24 @@ static void dependencies_of_switch(const struct laying *x, uint32_t d, on_depend
 	}
 }
 
-static bool in_tree(const struct osr_routing *r, const struct osr_fabric *f, uint32_t c)
+static bool in_tree(const struct osr_routing *routing, const struct osr_fabric *fabric, uint32_t c)
 {
-	return r->mcast_parent[f->chan_src[c]] == c ||
-	       r->mcast_parent[f->chan_dst[c]] == f->chan_rev[c];
+	return routing->mcast_parent[fabric->chan_src[c]] == c ||
+	       routing->mcast_parent[fabric->chan_dst[c]] == fabric->chan_rev[c];
 }
 
 /* A copy of a packet leaves by every link of the spanning order but the one it came by. */
 static void dependencies_of_multicast(const struct laying *x, on_dependency found, void *arg)
 {
-	const struct osr_fabric *f = x->f;
+	const struct osr_fabric *fabric = x->f;
 
-	for (uint32_t in = 0; in < f->n_channels; in++) {
-		uint32_t s = f->chan_dst[in];
+	for (uint32_t in = 0; in < fabric->n_channels; in++) {
+		uint32_t s = fabric->chan_dst[in];
 
-		if (!in_tree(x->r, f, in))
+		if (!in_tree(x->r, fabric, in))
 			continue;
-		for (uint32_t out = f->chan_row[s]; out < f->chan_row[s + 1]; out++)
-			if (out != f->chan_rev[in] && in_tree(x->r, f, out))
+		for (uint32_t out = fabric->chan_row[s]; out < fabric->chan_row[s + 1]; out++)
+			if (out != fabric->chan_rev[in] && in_tree(x->r, fabric, out))
 				found(arg, in, out);
 	}
 }
@@ -162,38 +167,40 @@ static bool base_rank_fits(const struct laying *x, const bool *keyed)
 
 static void store_dependency(void *arg, uint32_t from, uint32_t to)
 {
-	struct osr_cdg *g = arg;
+	struct osr_cdg *cdg = arg;
 
-	g->weight[osr_cdg_slot(g, from, (uint8_t)(to - g->f->chan_row[g->f->chan_src[to]]))] = 1;
+	cdg->weight[osr_cdg_slot(cdg, from,
+				 (uint8_t)(to - cdg->f->chan_row[cdg->f->chan_src[to]]))] = 1;
 }
 
 static enum osr_status rank_anew(const struct laying *x, struct osr_arena *result)
 {
-	struct osr_cdg g;
+	struct osr_cdg cdg;
 	bool nomem_met = false;
-	enum osr_status st = osr_cdg_init(&g, x->f, x->scratch, x->diag);
+	enum osr_status st = osr_cdg_init(&cdg, x->f, x->scratch, x->diag);
 
 	if (st)
 		return st;
 	for (uint32_t d = 0; d < x->f->n_dests; d++)
 		if (x->f->term_role[x->f->dest_term[d]] == OSR_ROLE_SP0)
-			dependencies_of_switch(x, d, store_dependency, &g);
+			dependencies_of_switch(x, d, store_dependency, &cdg);
 		else
-			dependencies_of_host(x, d, store_dependency, &g);
+			dependencies_of_host(x, d, store_dependency, &cdg);
 	if (x->r->claims & OSR_CLAIM_MULTICAST)
-		dependencies_of_multicast(x, store_dependency, &g);
+		dependencies_of_multicast(x, store_dependency, &cdg);
 	x->r->rank = osr_alloc(result, x->f->n_channels, sizeof(*x->r->rank));
 	if (!x->r->rank)
-		return nomem(x->diag);
-	if (osr_cdg_sort(&g, x->scratch, x->r->rank, &nomem_met))
+		return overlay_nomem(x->diag);
+	if (osr_cdg_sort(&cdg, x->scratch, x->r->rank, &nomem_met))
 		return OSR_OK;
-	return nomem_met ? nomem(x->diag)
+	return nomem_met ? overlay_nomem(x->diag)
 			 : osr_fail(x->diag, OSR_CHECK_FAILED,
 				    "the routes of keys and base could deadlock together");
 }
 
-static enum osr_status lay(struct laying *x, const struct osr_overlay_entry *entry, uint32_t n,
-			   const struct osr_routing *base, struct osr_arena *result)
+static enum osr_status overlay_lay(struct laying *x, const struct osr_overlay_entry *entry,
+				   uint32_t n, const struct osr_routing *base,
+				   struct osr_arena *result)
 {
 	size_t size = (size_t)x->f->n_dests * x->f->n_switches;
 	bool *keyed = osr_calloc(x->scratch, x->f->n_dests, sizeof(*keyed));
@@ -201,21 +208,21 @@ static enum osr_status lay(struct laying *x, const struct osr_overlay_entry *ent
 
 	x->r->lft = osr_alloc(result, size, 1);
 	if (!keyed || !x->r->lft)
-		return nomem(x->diag);
+		return overlay_nomem(x->diag);
 	memcpy(x->r->lft, base->lft, size);
-	st = store(x, entry, n, keyed);
+	st = overlay_store(x, entry, n, keyed);
 	if (st || !(base->claims & OSR_CLAIM_DEADLOCK_FREE) || base_rank_fits(x, keyed))
 		return st;
 	return rank_anew(x, result);
 }
 
-enum osr_status osr_overlay_apply(const struct osr_fabric *f, const struct osr_routing *base,
+enum osr_status osr_overlay_apply(const struct osr_fabric *fabric, const struct osr_routing *base,
 				  const struct osr_overlay_entry *entry, uint32_t n_entries,
 				  struct osr_arena *scratch, struct osr_arena *result,
 				  struct osr_routing *out, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct laying x = { .f = f, .r = out, .scratch = scratch, .diag = diag };
+	struct laying x = { .f = fabric, .r = out, .scratch = scratch, .diag = diag };
 	enum osr_status st;
 
 	*out = *base;
@@ -224,7 +231,7 @@ enum osr_status osr_overlay_apply(const struct osr_fabric *f, const struct osr_r
 				"the base routing takes %u virtual lanes; keys need one that takes "
 				"one",
 				base->n_vls);
-	st = lay(&x, entry, n_entries, base, result);
+	st = overlay_lay(&x, entry, n_entries, base, result);
 	osr_arena_reset(scratch, mark);
 	return st;
 }

@@ -99,13 +99,14 @@ static unsigned edit_distance(const char *a, const char *b)
 }
 
 /* All names of the table, comma separated; cut off where buf ends. */
-static const char *list_names(const struct osr_param *table, char *buf, size_t size)
+static const char *params_list_names(const struct osr_param *table, char *buf, size_t size)
 {
 	size_t used = 0;
 
 	buf[0] = 0;
-	for (const struct osr_param *p = table; p->name && used < size; p++)
-		used += snprintf(buf + used, size - used, "%s%s", p == table ? "" : ", ", p->name);
+	for (const struct osr_param *param = table; param->name && used < size; param++)
+		used += snprintf(buf + used, size - used, "%s%s", param == table ? "" : ", ",
+				 param->name);
 	return buf;
 }
 
@@ -116,11 +117,11 @@ static enum osr_status fail_unknown(const struct osr_param *table, const char *n
 	unsigned best_distance = 0;
 	char names[256];
 
-	for (const struct osr_param *p = table; p->name; p++) {
-		unsigned d = edit_distance(p->name, name);
+	for (const struct osr_param *param = table; param->name; param++) {
+		unsigned d = edit_distance(param->name, name);
 
 		if (!best || d < best_distance) {
-			best = p;
+			best = param;
 			best_distance = d;
 		}
 	}
@@ -132,76 +133,78 @@ static enum osr_status fail_unknown(const struct osr_param *table, const char *n
 		return osr_fail(diag, OSR_INVAL, "unknown option \"%.*s\": did you mean \"%s\"?",
 				QUOTE, name, best->name);
 	return osr_fail(diag, OSR_INVAL, "unknown option \"%.*s\": expected one of %s", QUOTE, name,
-			list_names(table, names, sizeof(names)));
+			params_list_names(table, names, sizeof(names)));
 }
 
-static enum osr_status set_string(struct osr_values *v, uint64_t slot, const struct osr_param *p,
-				  const char *text, struct osr_diag *diag)
+static enum osr_status set_string(struct osr_values *values, uint64_t slot,
+				  const struct osr_param *param, const char *text,
+				  struct osr_diag *diag)
 {
 	size_t len = strlen(text);
 
 	if (len >= OSR_STRING_SIZE)
 		return osr_fail(diag, OSR_INVAL,
 				"\"%s = %.*s...\": expected at most %d characters, got %zu",
-				p->name, QUOTE, text, OSR_STRING_SIZE - 1, len);
-	memcpy(v->str[slot], text, len + 1);
+				param->name, QUOTE, text, OSR_STRING_SIZE - 1, len);
+	memcpy(values->str[slot], text, len + 1);
 	return OSR_OK;
 }
 
-static enum osr_status set_row(struct osr_values *v, unsigned row, const struct osr_param *p,
-			       const char *text, struct osr_diag *diag)
+static enum osr_status params_set_row(struct osr_values *values, unsigned row,
+				      const struct osr_param *param, const char *text,
+				      struct osr_diag *diag)
 {
 	uint64_t value;
 
-	switch (p->type) {
+	switch (param->type) {
 	case OSR_PARAM_BOOL:
 		if (!parse_bool(text, &value))
 			return osr_fail(diag, OSR_INVAL, "\"%s = %.*s\": expected true or false",
-					p->name, QUOTE, text);
+					param->name, QUOTE, text);
 		break;
 	case OSR_PARAM_UINT:
-		if (!osr_parse_uint(text, &value) || value < p->min || value > p->max)
+		if (!osr_parse_uint(text, &value) || value < param->min || value > param->max)
 			return osr_fail(diag, OSR_INVAL,
-					"\"%s = %.*s\": expected a number %llu..%llu", p->name,
-					QUOTE, text, (unsigned long long)p->min,
-					(unsigned long long)p->max);
+					"\"%s = %.*s\": expected a number %llu..%llu", param->name,
+					QUOTE, text, (unsigned long long)param->min,
+					(unsigned long long)param->max);
 		break;
 	case OSR_PARAM_ENUM:
-		if (!parse_enum(p->words, text, &value))
+		if (!parse_enum(param->words, text, &value))
 			return osr_fail(diag, OSR_INVAL, "\"%s = %.*s\": expected one of %s",
-					p->name, QUOTE, text, p->words);
+					param->name, QUOTE, text, param->words);
 		break;
 	case OSR_PARAM_STRING:
-		return set_string(v, v->num[row], p, text, diag);
+		return set_string(values, values->num[row], param, text, diag);
 	default:
-		return osr_fail(diag, OSR_BUG, "option \"%s\" has no type", p->name);
+		return osr_fail(diag, OSR_BUG, "option \"%s\" has no type", param->name);
 	}
-	v->num[row] = value;
+	values->num[row] = value;
 	return OSR_OK;
 }
 
-void osr_values_default(struct osr_values *v, const struct osr_param *table)
+void osr_values_default(struct osr_values *values, const struct osr_param *table)
 {
-	memset(v, 0, sizeof(*v));
+	memset(values, 0, sizeof(*values));
 	for (unsigned row = 0; table[row].name; row++) {
 		enum osr_status st;
 
 		assert(row < OSR_MAX_PARAMS);
 		if (table[row].type == OSR_PARAM_STRING) {
-			assert(v->n_str < OSR_MAX_STRINGS);
-			v->num[row] = v->n_str++;
+			assert(values->n_str < OSR_MAX_STRINGS);
+			values->num[row] = values->n_str++;
 		}
-		st = set_row(v, row, &table[row], table[row].def, NULL);
+		st = params_set_row(values, row, &table[row], table[row].def, NULL);
 		assert(st == OSR_OK);
 		(void)st;
 	}
 }
 
-enum osr_status osr_values_set(struct osr_values *v, const struct osr_param *table,
+enum osr_status osr_values_set(struct osr_values *values, const struct osr_param *table,
 			       const char *name, const char *text, struct osr_diag *diag)
 {
 	for (unsigned row = 0; table[row].name; row++)
 		if (!strcmp(table[row].name, name))
-			return set_row(v, row, &table[row], text, diag);
+			return params_set_row(values, row, &table[row], text, diag);
 	return fail_unknown(table, name, diag);
 }

@@ -6,21 +6,21 @@
 
 #include <xxhash.h>
 
-enum osr_status osr_routing_init(struct osr_routing *r, const struct osr_fabric *f,
+enum osr_status osr_routing_init(struct osr_routing *routing, const struct osr_fabric *fabric,
 				 struct osr_arena *arena, struct osr_diag *diag)
 {
 	size_t n;
 
-	*r = (struct osr_routing){ .n_switches = f->n_switches,
-				   .n_dests = f->n_dests,
-				   .n_channels = f->n_channels };
-	if (!__builtin_mul_overflow((size_t)f->n_dests, (size_t)f->n_switches, &n))
-		r->lft = osr_alloc(arena, n, 1);
-	if (!r->lft)
+	*routing = (struct osr_routing){ .n_switches = fabric->n_switches,
+					 .n_dests = fabric->n_dests,
+					 .n_channels = fabric->n_channels };
+	if (!__builtin_mul_overflow((size_t)fabric->n_dests, (size_t)fabric->n_switches, &n))
+		routing->lft = osr_alloc(arena, n, 1);
+	if (!routing->lft)
 		return osr_fail(diag, OSR_NOMEM,
 				"out of memory for the tables of %u switches and %u LIDs",
-				f->n_switches, f->n_dests);
-	memset(r->lft, OSR_NO_PATH, n);
+				fabric->n_switches, fabric->n_dests);
+	memset(routing->lft, OSR_NO_PATH, n);
 	return OSR_OK;
 }
 
@@ -70,30 +70,33 @@ static uint64_t hash_sl_holes(uint64_t h, const uint8_t *sl, const uint8_t *lft,
 	return h;
 }
 
-static uint64_t hash_sl2vl(uint64_t h, const struct osr_fabric *f, const struct osr_routing *r)
+static uint64_t hash_sl2vl(uint64_t h, const struct osr_fabric *fabric,
+			   const struct osr_routing *routing)
 {
-	for (uint32_t s = 0; s < f->n_switches; s++) {
-		size_t ports = (size_t)f->sw_n_ports[s] + 1;
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		size_t ports = (size_t)fabric->sw_n_ports[s] + 1;
 
-		h = hash_bytes(h, r->sl2vl[r->sl2vl_row[s]], ports * ports * sizeof(osr_sl2vl_t));
+		h = hash_bytes(h, routing->sl2vl[routing->sl2vl_row[s]],
+			       ports * ports * sizeof(osr_sl2vl_t));
 	}
-	return hash_bytes(h, r->ca_sl2vl, sizeof(r->ca_sl2vl));
+	return hash_bytes(h, routing->ca_sl2vl, sizeof(routing->ca_sl2vl));
 }
 
-uint64_t osr_routing_digest(const struct osr_fabric *f, const struct osr_routing *r)
+uint64_t osr_routing_digest(const struct osr_fabric *fabric, const struct osr_routing *routing)
 {
-	size_t n = (size_t)r->n_dests * r->n_switches;
-	uint64_t shape[] = { f->n_switches, f->n_dests, r->sl != NULL, r->sl2vl != NULL };
+	size_t n = (size_t)routing->n_dests * routing->n_switches;
+	uint64_t shape[] = { fabric->n_switches, fabric->n_dests, routing->sl != NULL,
+			     routing->sl2vl != NULL };
 	uint64_t h = hash_numbers(0, shape, NULL, sizeof(shape) / sizeof(shape[0]));
 
-	h = hash_numbers(h, f->sw_guid, NULL, f->n_switches);
-	h = hash_numbers(h, NULL, f->dest_lid, f->n_dests);
-	h = hash_bytes(h, r->lft, n);
-	if (r->sl && f->n_components == 1)
-		h = hash_bytes(h, r->sl, n);
-	else if (r->sl)
-		h = hash_sl_holes(h, r->sl, r->lft, n);
-	return r->sl2vl ? hash_sl2vl(h, f, r) : h;
+	h = hash_numbers(h, fabric->sw_guid, NULL, fabric->n_switches);
+	h = hash_numbers(h, NULL, fabric->dest_lid, fabric->n_dests);
+	h = hash_bytes(h, routing->lft, n);
+	if (routing->sl && fabric->n_components == 1)
+		h = hash_bytes(h, routing->sl, n);
+	else if (routing->sl)
+		h = hash_sl_holes(h, routing->sl, routing->lft, n);
+	return routing->sl2vl ? hash_sl2vl(h, fabric, routing) : h;
 }
 
 /* Switches first .. first+n-1 of now were old .. old+n-1 before, or did not exist (OSR_NONE). */
@@ -150,15 +153,15 @@ static uint32_t old_dest(const struct osr_fabric *before, uint16_t lid)
 	return before->n_dests && lid <= before->max_lid ? before->lid_dest[lid] : OSR_NONE;
 }
 
-static uint64_t changed_in_run(const struct osr_result *before, const struct osr_fabric *f,
+static uint64_t changed_in_run(const struct osr_result *before, const struct osr_fabric *fabric,
 			       const struct osr_routing *now, struct run run)
 {
 	uint64_t changed = 0;
 
-	for (uint32_t d = 0; d < f->n_dests; d++) {
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		const uint8_t *row = now->lft + (size_t)d * now->n_switches + run.first;
-		uint32_t od =
-			run.old == OSR_NONE ? OSR_NONE : old_dest(&before->fabric, f->dest_lid[d]);
+		uint32_t od = run.old == OSR_NONE ? OSR_NONE
+						  : old_dest(&before->fabric, fabric->dest_lid[d]);
 
 		if (od == OSR_NONE)
 			changed += count_paths(row, run.n);
@@ -171,7 +174,7 @@ static uint64_t changed_in_run(const struct osr_result *before, const struct osr
 	return changed;
 }
 
-uint64_t osr_routing_changed(const struct osr_result *before, const struct osr_fabric *f,
+uint64_t osr_routing_changed(const struct osr_result *before, const struct osr_fabric *fabric,
 			     const struct osr_routing *now, uint64_t *n_entries)
 {
 	static const struct osr_result nothing;
@@ -180,13 +183,13 @@ uint64_t osr_routing_changed(const struct osr_result *before, const struct osr_f
 
 	if (!before || !before->routing.lft)
 		before = &nothing;
-	for (uint32_t s = 0; s < f->n_switches;) {
-		struct run run = next_run(f, &before->fabric, s, &old);
+	for (uint32_t s = 0; s < fabric->n_switches;) {
+		struct run run = next_run(fabric, &before->fabric, s, &old);
 
-		changed += changed_in_run(before, f, now, run);
+		changed += changed_in_run(before, fabric, now, run);
 		s += run.n;
 	}
 	if (n_entries)
-		*n_entries = (uint64_t)f->n_dests * f->n_switches;
+		*n_entries = (uint64_t)fabric->n_dests * fabric->n_switches;
 	return changed;
 }

@@ -10,38 +10,38 @@
 
 #include "cdg_private.h"
 
-static enum osr_status nomem(struct osr_diag *diag)
+static enum osr_status cdg_nomem(struct osr_diag *diag)
 {
 	return osr_fail(diag, OSR_NOMEM, "out of memory for the channel dependency graph");
 }
 
-enum osr_status osr_cdg_init(struct osr_cdg *g, const struct osr_fabric *f,
+enum osr_status osr_cdg_init(struct osr_cdg *cdg, const struct osr_fabric *fabric,
 			     struct osr_arena *scratch, struct osr_diag *diag)
 {
 	uint64_t n = 0;
 
-	g->f = f;
-	g->row = osr_alloc(scratch, (size_t)f->n_channels + 1, sizeof(*g->row));
-	if (!g->row)
-		return nomem(diag);
-	for (uint32_t c = 0; c < f->n_channels; c++) {
-		uint32_t u = f->chan_dst[c];
+	cdg->f = fabric;
+	cdg->row = osr_alloc(scratch, (size_t)fabric->n_channels + 1, sizeof(*cdg->row));
+	if (!cdg->row)
+		return cdg_nomem(diag);
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint32_t u = fabric->chan_dst[c];
 
-		g->row[c] = (uint32_t)n;
-		n += f->chan_row[u + 1] - f->chan_row[u];
+		cdg->row[c] = (uint32_t)n;
+		n += fabric->chan_row[u + 1] - fabric->chan_row[u];
 	}
 	if (n > UINT32_MAX)
 		return osr_fail(diag, OSR_INVAL, "the fabric has more than 2^32 pairs of channels");
-	g->row[f->n_channels] = g->n_slots = (uint32_t)n;
-	g->weight = osr_calloc(scratch, g->n_slots, sizeof(*g->weight));
-	return g->weight ? OSR_OK : nomem(diag);
+	cdg->row[fabric->n_channels] = cdg->n_slots = (uint32_t)n;
+	cdg->weight = osr_calloc(scratch, cdg->n_slots, sizeof(*cdg->weight));
+	return cdg->weight ? OSR_OK : cdg_nomem(diag);
 }
 
-bool osr_cdg_sort(const struct osr_cdg *g, struct osr_arena *scratch, uint32_t *rank,
+bool osr_cdg_sort(const struct osr_cdg *cdg, struct osr_arena *scratch, uint32_t *rank,
 		  bool *no_memory)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	uint32_t n = g->f->n_channels, head = 0, tail = 0;
+	uint32_t n = cdg->f->n_channels, head = 0, tail = 0;
 	uint32_t *in = osr_calloc(scratch, n, sizeof(*in));
 	uint32_t *queue = osr_alloc(scratch, n, sizeof(*queue));
 
@@ -49,9 +49,9 @@ bool osr_cdg_sort(const struct osr_cdg *g, struct osr_arena *scratch, uint32_t *
 	if (*no_memory)
 		return false;
 	for (uint32_t c = 0; c < n; c++)
-		for (uint32_t e = g->row[c]; e < g->row[c + 1]; e++)
-			if (g->weight[e])
-				in[osr_cdg_target(g, c, e)]++;
+		for (uint32_t e = cdg->row[c]; e < cdg->row[c + 1]; e++)
+			if (cdg->weight[e])
+				in[osr_cdg_target(cdg, c, e)]++;
 	for (uint32_t c = 0; c < n; c++)
 		if (!in[c])
 			queue[tail++] = c;
@@ -59,9 +59,9 @@ bool osr_cdg_sort(const struct osr_cdg *g, struct osr_arena *scratch, uint32_t *
 		uint32_t c = queue[head];
 
 		rank[c] = head++;
-		for (uint32_t e = g->row[c]; e < g->row[c + 1]; e++)
-			if (g->weight[e] && --in[osr_cdg_target(g, c, e)] == 0)
-				queue[tail++] = osr_cdg_target(g, c, e);
+		for (uint32_t e = cdg->row[c]; e < cdg->row[c + 1]; e++)
+			if (cdg->weight[e] && --in[osr_cdg_target(cdg, c, e)] == 0)
+				queue[tail++] = osr_cdg_target(cdg, c, e);
 	}
 	osr_arena_reset(scratch, mark);
 	return tail == n;
@@ -73,7 +73,7 @@ bool osr_cdg_sort(const struct osr_cdg *g, struct osr_arena *scratch, uint32_t *
  * What it costs to make an edge backward: one that must not be costs more than all others
  * together.
  */
-static int64_t cost_of(struct edge e)
+static int64_t cdg_cost_of(struct edge e)
 {
 	return e.weight == UINT32_MAX ? (int64_t)1 << 48 : e.weight;
 }
@@ -99,23 +99,24 @@ bool osr__cdg_reverse(struct edges *x, struct osr_arena *scratch)
 	return true;
 }
 
-static bool collect_edges(const struct osr_cdg *g, struct osr_arena *scratch, struct edges *x)
+static bool collect_edges(const struct osr_cdg *cdg, struct osr_arena *scratch, struct edges *x)
 {
-	uint32_t n = g->f->n_channels, at = 0;
+	uint32_t n = cdg->f->n_channels, at = 0;
 
 	x->n_chans = n;
 	x->n = 0;
-	for (uint32_t e = 0; e < g->n_slots; e++)
-		x->n += g->weight[e] != 0;
+	for (uint32_t e = 0; e < cdg->n_slots; e++)
+		x->n += cdg->weight[e] != 0;
 	x->out_row = osr_alloc(scratch, (size_t)n + 1, sizeof(*x->out_row));
 	x->out = osr_alloc(scratch, x->n, sizeof(*x->out));
 	if (!x->out_row || !x->out)
 		return false;
 	for (uint32_t c = 0; c < n; c++) {
 		x->out_row[c] = at;
-		for (uint32_t e = g->row[c]; e < g->row[c + 1]; e++)
-			if (g->weight[e])
-				x->out[at++] = (struct edge){ osr_cdg_target(g, c, e), g->weight[e] };
+		for (uint32_t e = cdg->row[c]; e < cdg->row[c + 1]; e++)
+			if (cdg->weight[e])
+				x->out[at++] =
+					(struct edge){ osr_cdg_target(cdg, c, e), cdg->weight[e] };
 	}
 	x->out_row[n] = at;
 	return osr__cdg_reverse(x, scratch);
@@ -128,7 +129,7 @@ static uint64_t backward_weight(const struct edges *x, const uint32_t *rank)
 	for (uint32_t c = 0; c < x->n_chans; c++)
 		for (uint32_t e = x->out_row[c]; e < x->out_row[c + 1]; e++)
 			if (rank[x->out[e].other] < rank[c])
-				sum += (uint64_t)cost_of(x->out[e]);
+				sum += (uint64_t)cdg_cost_of(x->out[e]);
 	return sum;
 }
 
@@ -151,9 +152,9 @@ struct els {
 	size_t n_heap;
 };
 
-static bool heap_before(struct heap_entry a, struct heap_entry b)
+static bool heap_before(struct heap_entry heap, struct heap_entry b)
 {
-	return a.key != b.key ? a.key > b.key : a.chan < b.chan;
+	return heap.key != b.key ? heap.key > b.key : heap.chan < b.chan;
 }
 
 static void heap_push(struct els *w, struct heap_entry entry)
@@ -204,7 +205,7 @@ static void els_place(struct els *w, uint32_t c, bool front)
 
 		if (w->placed[o])
 			continue;
-		w->in[o] -= cost_of(x->out[e]);
+		w->in[o] -= cdg_cost_of(x->out[e]);
 		els_touch(w, o);
 	}
 	for (uint32_t e = x->in_row[c]; e < x->in_row[c + 1]; e++) {
@@ -212,7 +213,7 @@ static void els_place(struct els *w, uint32_t c, bool front)
 
 		if (w->placed[o])
 			continue;
-		w->out[o] -= cost_of(x->in[e]);
+		w->out[o] -= cdg_cost_of(x->in[e]);
 		els_touch(w, o);
 	}
 }
@@ -250,9 +251,9 @@ static bool els_order(const struct edges *x, struct osr_arena *scratch, uint32_t
 		return false;
 	for (uint32_t c = 0; c < n; c++) {
 		for (uint32_t e = x->out_row[c]; e < x->out_row[c + 1]; e++)
-			w.out[c] += cost_of(x->out[e]);
+			w.out[c] += cdg_cost_of(x->out[e]);
 		for (uint32_t e = x->in_row[c]; e < x->in_row[c + 1]; e++)
-			w.in[c] += cost_of(x->in[e]);
+			w.in[c] += cdg_cost_of(x->in[e]);
 	}
 	for (uint32_t c = 0; c < n; c++)
 		els_touch(&w, c);
@@ -268,30 +269,30 @@ struct updown_key {
 	uint32_t chan;
 };
 
-static int by_key(const void *a, const void *b)
+static int cdg_by_key(const void *a, const void *b)
 {
-	const struct updown_key *x = a, *y = b;
+	const struct updown_key *key = a, *updown = b;
 
-	if (x->key != y->key)
-		return x->key < y->key ? -1 : 1;
-	return x->chan < y->chan ? -1 : x->chan > y->chan;
+	if (key->key != updown->key)
+		return key->key < updown->key ? -1 : 1;
+	return key->chan < updown->chan ? -1 : key->chan > updown->chan;
 }
 
 /* Numbers the switches breadth first, one component after the other, each from its root. */
-static void number_switches(const struct osr_fabric *f, const uint32_t *roots, uint32_t *number,
-			    uint32_t *queue)
+static void number_switches(const struct osr_fabric *fabric, const uint32_t *roots,
+			    uint32_t *number, uint32_t *queue)
 {
 	uint32_t head = 0, tail = 0;
 
-	memset(number, 0xff, f->n_switches * sizeof(*number));
-	for (uint32_t k = 0; k < f->n_components; k++) {
+	memset(number, 0xff, fabric->n_switches * sizeof(*number));
+	for (uint32_t k = 0; k < fabric->n_components; k++) {
 		number[roots[k]] = tail;
 		queue[tail++] = roots[k];
 		for (; head < tail; head++) {
 			uint32_t v = queue[head];
 
-			for (uint32_t c = f->chan_row[v]; c < f->chan_row[v + 1]; c++) {
-				uint32_t u = f->chan_dst[c];
+			for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+				uint32_t u = fabric->chan_dst[c];
 
 				if (number[u] != OSR_NONE)
 					continue;
@@ -303,41 +304,41 @@ static void number_switches(const struct osr_fabric *f, const uint32_t *roots, u
 }
 
 /* Writes the channels in up-down order into sequence[]. */
-static bool updown_order(const struct osr_fabric *f, const uint32_t *roots,
+static bool updown_order(const struct osr_fabric *fabric, const uint32_t *roots,
 			 struct osr_arena *scratch, uint32_t *sequence)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	uint64_t n = f->n_switches;
+	uint64_t n = fabric->n_switches;
 	uint32_t *number = osr_alloc(scratch, n, sizeof(*number));
 	uint32_t *queue = osr_alloc(scratch, n, sizeof(*queue));
-	struct updown_key *keys = osr_alloc(scratch, f->n_channels, sizeof(*keys));
+	struct updown_key *keys = osr_alloc(scratch, fabric->n_channels, sizeof(*keys));
 
 	if (!number || !queue || !keys)
 		return false;
-	number_switches(f, roots, number, queue);
-	for (uint32_t c = 0; c < f->n_channels; c++) {
-		uint64_t src = number[f->chan_src[c]], dst = number[f->chan_dst[c]];
+	number_switches(fabric, roots, number, queue);
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint64_t src = number[fabric->chan_src[c]], dst = number[fabric->chan_dst[c]];
 
 		/* Up: far from the root first. Down: after all of them, near the root first. */
 		keys[c].key = dst < src ? (n - src) * n + (n - dst) : (n + 1 + src) * n + dst;
 		keys[c].chan = c;
 	}
-	qsort(keys, f->n_channels, sizeof(*keys), by_key);
-	for (uint32_t i = 0; i < f->n_channels; i++)
+	qsort(keys, fabric->n_channels, sizeof(*keys), cdg_by_key);
+	for (uint32_t i = 0; i < fabric->n_channels; i++)
 		sequence[i] = keys[i].chan;
 	osr_arena_reset(scratch, mark);
 	return true;
 }
 
-enum osr_status osr_cdg_updown(const struct osr_fabric *f, const uint32_t *roots,
+enum osr_status osr_cdg_updown(const struct osr_fabric *fabric, const uint32_t *roots,
 			       struct osr_arena *scratch, uint32_t *rank, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	uint32_t *sequence = osr_alloc(scratch, f->n_channels, sizeof(*sequence));
+	uint32_t *sequence = osr_alloc(scratch, fabric->n_channels, sizeof(*sequence));
 
-	if (!sequence || !updown_order(f, roots, scratch, sequence))
-		return nomem(diag);
-	for (uint32_t i = 0; i < f->n_channels; i++)
+	if (!sequence || !updown_order(fabric, roots, scratch, sequence))
+		return cdg_nomem(diag);
+	for (uint32_t i = 0; i < fabric->n_channels; i++)
 		rank[sequence[i]] = i;
 	osr_arena_reset(scratch, mark);
 	return OSR_OK;
@@ -372,7 +373,7 @@ static uint32_t sift_neighbours(struct sift *w, uint32_t c)
 			for (; i && w->near[i - 1].rank > r; i--)
 				w->near[i] = w->near[i - 1];
 			w->near[i].rank = r;
-			w->near[i].gain = out ? cost_of(list[e]) : -cost_of(list[e]);
+			w->near[i].gain = out ? cdg_cost_of(list[e]) : -cdg_cost_of(list[e]);
 		}
 	}
 	return n;
@@ -494,18 +495,18 @@ bool osr__cdg_sift(const struct edges *x, uint32_t passes, struct osr_arena *scr
 
 #define DENSE 5 /* edges per channel */
 
-enum osr_status osr_cdg_order(const struct osr_cdg *g, const uint32_t *roots, uint32_t passes,
+enum osr_status osr_cdg_order(const struct osr_cdg *cdg, const uint32_t *roots, uint32_t passes,
 			      struct osr_arena *scratch, uint32_t *rank, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	uint32_t n = g->f->n_channels;
+	uint32_t n = cdg->f->n_channels;
 	struct sift starts[2], *better;
 	uint64_t backward[2];
 	struct edges x;
 	int n_starts;
 
-	if (!collect_edges(g, scratch, &x))
-		return nomem(diag);
+	if (!collect_edges(cdg, scratch, &x))
+		return cdg_nomem(diag);
 	/*
 	 * One pass tells which start suits the graph; only that one is worth the others. On dense
 	 * graphs (HyperX, dragonfly) it has always been the up-down start, and the other is the
@@ -518,8 +519,8 @@ enum osr_status osr_cdg_order(const struct osr_cdg *g, const uint32_t *roots, ui
 
 		if (!sequence || !sift_init(w, &x, scratch) ||
 		    !(i ? els_order(&x, scratch, sequence)
-			: updown_order(g->f, roots, scratch, sequence)))
-			return nomem(diag);
+			: updown_order(cdg->f, roots, scratch, sequence)))
+			return cdg_nomem(diag);
 		sift_start(w, sequence);
 		if (passes)
 			sift_pass(w);

@@ -6,7 +6,7 @@
 #include <osmroutes/cdg.h>
 
 struct edge {
-	uint32_t other; /* the node at the other end */
+	uint32_t other;  /* the node at the other end */
 	uint32_t weight; /* UINT32_MAX: must not go backward */
 };
 
@@ -14,7 +14,7 @@ struct edge {
 struct edges {
 	uint32_t n_chans, n;
 	uint32_t *out_row, *in_row; /* [n_chans + 1] */
-	struct edge *out, *in; /* [n] */
+	struct edge *out, *in;      /* [n] */
 };
 
 /*

@@ -4,7 +4,7 @@
  *	osr_guided_route()	rounds; then SLs and certificate
  *	osr_guided_keep()	the same for trees that are given (dor.c)
  *	improve_orders()	  the channel orders for the routes made under them
- *	route_dest()		  one tree: rip up, settle at several prices, count
+ *	guided_route_dest()		  one tree: rip up, settle at several prices, count
  *	guided_tree.c		    shortest routes and their masks
  *	guided_detour.c		    last round: whatever is left, over longer legal routes
  *	guided_polish.c		  single LIDs off the most loaded channel
@@ -24,14 +24,14 @@
 
 static void set_legal(struct guide *w)
 {
-	const struct osr_fabric *f = w->f;
+	const struct osr_fabric *fabric = w->f;
 
 	memset(w->legal, 0, w->g.n_slots);
 	for (uint32_t k = 0; k < w->n_orders; k++) {
-		const uint32_t *rank = w->rank + (size_t)k * f->n_channels;
+		const uint32_t *rank = w->rank + (size_t)k * fabric->n_channels;
 
-		for (uint32_t c = 0; c < f->n_channels; c++) {
-			const uint32_t *next = rank + f->chan_row[f->chan_dst[c]];
+		for (uint32_t c = 0; c < fabric->n_channels; c++) {
+			const uint32_t *next = rank + fabric->chan_row[fabric->chan_dst[c]];
 
 			for (uint32_t e = w->g.row[c]; e < w->g.row[c + 1]; e++)
 				w->legal[e] |= (uint8_t)((rank[c] < next[e - w->g.row[c]]) << k);
@@ -41,10 +41,10 @@ static void set_legal(struct guide *w)
 
 static void set_freedom(struct guide *w)
 {
-	const struct osr_fabric *f = w->f;
+	const struct osr_fabric *fabric = w->f;
 
-	for (uint32_t v = 0; v < f->n_switches; v++) {
-		uint32_t row = f->chan_row[v], end = f->chan_row[v + 1];
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+		uint32_t row = fabric->chan_row[v], end = fabric->chan_row[v + 1];
 
 		for (uint32_t c = row; c < end; c++) {
 			for (uint32_t k = 0; k < w->n_orders; k++) {
@@ -52,7 +52,8 @@ static void set_freedom(struct guide *w)
 
 				for (uint32_t o = row; o < end; o++)
 					n += o != c &&
-					     (w->legal[w->g.row[f->chan_rev[o]] + c - row] >> k &
+					     (w->legal[w->g.row[fabric->chan_rev[o]] + c - row] >>
+						      k &
 					      1);
 				w->freedom[(size_t)c * w->n_orders + k] =
 					(uint8_t)(end - row > 1 ? 64 * n / (end - row - 1) : 64);
@@ -67,17 +68,17 @@ static void set_freedom(struct guide *w)
  */
 static void weigh_order(struct guide *w, uint32_t k, const uint32_t *tree)
 {
-	const struct osr_fabric *f = w->f;
-	const struct osr_spf *s = w->s;
-	uint32_t n = f->n_switches, *count = s->scratch->count;
+	const struct osr_fabric *fabric = w->f;
+	const struct osr_spf *spf = w->s;
+	uint32_t n = fabric->n_switches, *count = spf->scratch->count;
 
 	memset(w->g.weight, 0, w->g.n_slots * sizeof(*w->g.weight));
-	for (uint32_t d = 0; d < f->n_dests; d++) {
-		const uint8_t *hop = s->hop + (size_t)d * n, *mask = w->mask + (size_t)d * n;
-		uint32_t root = f->dest_switch[d];
-		const uint16_t *order = s->order + (size_t)root * n;
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		const uint8_t *hop = spf->hop + (size_t)d * n, *mask = w->mask + (size_t)d * n;
+		uint32_t root = fabric->dest_switch[d];
+		const uint16_t *order = spf->order + (size_t)root * n;
 
-		if (s->alias[d] != OSR_NONE)
+		if (spf->alias[d] != OSR_NONE)
 			continue;
 		for (uint32_t v = 0; v < n; v++) {
 			uint32_t lowest =
@@ -85,8 +86,9 @@ static void weigh_order(struct guide *w, uint32_t k, const uint32_t *tree)
 
 			count[v] = lowest != k ? 0 : mask[v] ? 1 : w->boost;
 		}
-		for (uint32_t i = s->n_order[root]; i-- > 1;) {
-			uint32_t v = order[i], c = f->chan_row[v] + hop[v], u = f->chan_dst[c];
+		for (uint32_t i = spf->n_order[root]; i-- > 1;) {
+			uint32_t v = order[i], c = fabric->chan_row[v] + hop[v],
+				 u = fabric->chan_dst[c];
 
 			if (!count[v] || u == root)
 				continue;
@@ -116,69 +118,70 @@ static enum osr_status improve_orders(struct guide *w, uint32_t passes, struct o
 	return st;
 }
 
-static void rip_up(struct guide *w, uint32_t root, uint32_t d)
+static void guided_rip_up(struct guide *w, uint32_t root, uint32_t d)
 {
-	struct osr_spf *s = w->s;
-	const uint16_t *order = s->order + (size_t)root * w->f->n_switches;
-	const uint8_t *hop = s->hop + (size_t)d * w->f->n_switches;
-	uint32_t n = s->n_order[root], ignored = 0;
+	struct osr_spf *spf = w->s;
+	const uint16_t *order = spf->order + (size_t)root * w->f->n_switches;
+	const uint8_t *hop = spf->hop + (size_t)d * w->f->n_switches;
+	uint32_t n = spf->n_order[root], ignored = 0;
 
 	if (w->detoured[d]) {
 		osr__guided_measure(w, root, hop);
 		n = osr__guided_sort(w, root, d, &ignored);
 		order = w->order;
 	}
-	osr__spf_count(s, order, n, hop, (uint64_t)-1);
+	osr__spf_count(spf, order, n, hop, (uint64_t)-1);
 	w->detoured[d] = 0;
 }
 
-static void route_dest(struct guide *w, uint32_t root, uint32_t d, bool last, struct osr_routing *r)
+static void guided_route_dest(struct guide *w, uint32_t root, uint32_t d, bool last,
+			      struct osr_routing *routing)
 {
-	const struct osr_fabric *f = w->f;
-	struct osr_spf *s = w->s;
-	const uint16_t *order = s->order + (size_t)root * f->n_switches;
-	const uint8_t *hop = s->hop + (size_t)d * f->n_switches;
-	bool counts = f->term_weight[f->dest_term[d]] != 0;
-	uint32_t n = s->n_order[root], n_failed;
+	const struct osr_fabric *fabric = w->f;
+	struct osr_spf *spf = w->s;
+	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
+	const uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
+	bool counts = fabric->term_weight[fabric->dest_term[d]] != 0;
+	uint32_t n = spf->n_order[root], n_failed;
 
 	if (counts)
-		rip_up(w, root, d);
+		guided_rip_up(w, root, d);
 	n_failed = osr__guided_settle_best(w, root, d);
 	w->n_failed += n_failed;
 	if (last && n_failed) {
 		osr__guided_detour(w, root, d);
-		n = osr__guided_sort(w, root, d, &r->n_longer);
+		n = osr__guided_sort(w, root, d, &routing->n_longer);
 		order = w->order;
 		w->detoured[d] = 1;
 	}
 	if (counts)
-		osr__spf_count(s, order, n, hop, 1);
+		osr__spf_count(spf, order, n, hop, 1);
 }
 
-static void route_round(struct guide *w, bool last, struct osr_routing *r)
+static void guided_route_round(struct guide *w, bool last, struct osr_routing *routing)
 {
-	const struct osr_spf *s = w->s;
+	const struct osr_spf *spf = w->s;
 
 	set_legal(w);
 	set_freedom(w);
 	w->n_failed = 0;
-	r->n_longer = 0;
+	routing->n_longer = 0;
 	for (uint32_t root = 0; root < w->f->n_switches; root++) {
 		bool found = false;
 
-		for (uint32_t k = s->dest_row[root]; k < s->dest_row[root + 1]; k++) {
-			if (s->alias[s->dest_list[k]] != OSR_NONE)
+		for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++) {
+			if (spf->alias[spf->dest_list[k]] != OSR_NONE)
 				continue;
 			if (!found)
 				osr__spf_graph(w->s, root);
 			found = true;
-			route_dest(w, root, s->dest_list[k], last, r);
+			guided_route_dest(w, root, spf->dest_list[k], last, routing);
 		}
 	}
 }
 
 /* All trees; or until more than `enough` routes have failed. */
-static void keep_trees(struct guide *w, uint64_t enough)
+static void guided_keep_trees(struct guide *w, uint64_t enough)
 {
 	w->n_failed = 0;
 	for (uint32_t d = 0; d < w->f->n_dests && w->n_failed <= enough; d++)
@@ -189,85 +192,88 @@ static void keep_trees(struct guide *w, uint64_t enough)
 /* Routes again the dests whose trees are not legal as they stand. */
 static void repair_round(struct guide *w)
 {
-	struct osr_spf *s = w->s;
-	const struct osr_fabric *f = s->f;
+	struct osr_spf *spf = w->s;
+	const struct osr_fabric *fabric = spf->f;
 
 	set_legal(w);
 	set_freedom(w);
 	w->n_failed = 0;
-	for (uint32_t root = 0; root < f->n_switches; root++) {
-		const uint16_t *order = s->order + (size_t)root * f->n_switches;
+	for (uint32_t root = 0; root < fabric->n_switches; root++) {
+		const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
 		bool found = false;
 
-		for (uint32_t k = s->dest_row[root]; k < s->dest_row[root + 1]; k++) {
-			uint32_t d = s->dest_list[k];
-			const uint8_t *hop = s->hop + (size_t)d * f->n_switches;
-			bool counts = f->term_weight[f->dest_term[d]] != 0;
+		for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++) {
+			uint32_t d = spf->dest_list[k];
+			const uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
+			bool counts = fabric->term_weight[fabric->dest_term[d]] != 0;
 
-			if (s->alias[d] != OSR_NONE || !osr__guided_keep_tree(w, root, d))
+			if (spf->alias[d] != OSR_NONE || !osr__guided_keep_tree(w, root, d))
 				continue;
 			if (!found)
-				osr__spf_graph(s, root);
+				osr__spf_graph(spf, root);
 			found = true;
 			if (counts)
-				osr__spf_count(s, order, s->n_order[root], hop, (uint64_t)-1);
+				osr__spf_count(spf, order, spf->n_order[root], hop, (uint64_t)-1);
 			w->n_failed += osr__guided_settle_best(w, root, d);
 			if (counts)
-				osr__spf_count(s, order, s->n_order[root], hop, 1);
+				osr__spf_count(spf, order, spf->n_order[root], hop, 1);
 		}
 	}
 }
 
-/* Gives the dests that keep_trees() found wanting their detours. */
-static void mend_trees(struct guide *w, struct osr_routing *r)
+/* Gives the dests that guided_keep_trees() found wanting their detours. */
+static void mend_trees(struct guide *w, struct osr_routing *routing)
 {
-	const struct osr_fabric *f = w->f;
-	struct osr_spf *s = w->s;
+	const struct osr_fabric *fabric = w->f;
+	struct osr_spf *spf = w->s;
 
-	for (uint32_t d = 0; d < f->n_dests; d++) {
-		const uint8_t *hop = s->hop + (size_t)d * f->n_switches;
-		const uint8_t *mask = w->mask + (size_t)d * f->n_switches;
-		uint32_t root = f->dest_switch[d], n = s->n_order[root];
-		const uint16_t *order = s->order + (size_t)root * f->n_switches;
-		bool counts = f->term_weight[f->dest_term[d]] != 0, whole = true;
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		const uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
+		const uint8_t *mask = w->mask + (size_t)d * fabric->n_switches;
+		uint32_t root = fabric->dest_switch[d], n = spf->n_order[root];
+		const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
+		bool counts = fabric->term_weight[fabric->dest_term[d]] != 0, whole = true;
 
-		for (uint32_t v = 0; v < f->n_switches; v++)
+		for (uint32_t v = 0; v < fabric->n_switches; v++)
 			whole &= mask[v] != 0;
-		if (s->alias[d] != OSR_NONE || whole)
+		if (spf->alias[d] != OSR_NONE || whole)
 			continue;
 		if (counts)
-			osr__spf_count(s, order, n, hop, (uint64_t)-1);
+			osr__spf_count(spf, order, n, hop, (uint64_t)-1);
 		osr__guided_detour(w, root, d);
-		n = osr__guided_sort(w, root, d, &r->n_longer);
+		n = osr__guided_sort(w, root, d, &routing->n_longer);
 		if (counts)
-			osr__spf_count(s, w->order, n, hop, 1);
+			osr__spf_count(spf, w->order, n, hop, 1);
 	}
 }
 
-static enum osr_status guide_init(struct guide *w, struct osr_spf *s, const struct osr_request *req,
-				  uint32_t n_orders, uint32_t *orders, struct osr_arena *scratch,
-				  struct osr_arena *result, struct osr_routing *r,
+static enum osr_status guide_init(struct guide *w, struct osr_spf *spf,
+				  const struct osr_request *req, uint32_t n_orders,
+				  uint32_t *orders, struct osr_arena *scratch,
+				  struct osr_arena *result, struct osr_routing *routing,
 				  struct osr_diag *diag)
 {
-	const struct osr_fabric *f = s->f;
-	size_t n = f->n_switches;
+	const struct osr_fabric *fabric = spf->f;
+	size_t n = fabric->n_switches;
 	uint64_t sum = 0;
 	enum osr_status st;
 
-	if (!r->sl)
-		r->sl = osr_calloc(result, (size_t)f->n_dests * f->n_switches, 1);
-	if (!r->sl)
+	if (!routing->sl)
+		routing->sl = osr_calloc(result, (size_t)fabric->n_dests * fabric->n_switches, 1);
+	if (!routing->sl)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the SLs of %u LIDs",
-				f->n_dests);
-	*w = (struct guide){
-		.s = s, .f = f, .rank = orders, .mask = r->sl, .mcast_parent = r->mcast_parent
-	};
+				fabric->n_dests);
+	*w = (struct guide){ .s = spf,
+			     .f = fabric,
+			     .rank = orders,
+			     .mask = routing->sl,
+			     .mcast_parent = routing->mcast_parent };
 	w->n_orders = n_orders < OSR_GUIDED_MAX ? n_orders : OSR_GUIDED_MAX;
-	st = osr_cdg_init(&w->g, f, scratch, diag);
+	st = osr_cdg_init(&w->g, fabric, scratch, diag);
 	if (st)
 		return st;
 	w->legal = osr_alloc(scratch, w->g.n_slots, 1);
-	w->freedom = osr_alloc(scratch, f->n_channels, w->n_orders);
+	w->freedom = osr_alloc(scratch, fabric->n_channels, w->n_orders);
 	w->escape = osr_alloc(scratch, n, sizeof(*w->escape));
 	w->len = osr_alloc(scratch, n, sizeof(*w->len));
 	w->head = osr_alloc(scratch, n + 1, sizeof(*w->head));
@@ -278,17 +284,17 @@ static enum osr_status guide_init(struct guide *w, struct osr_spf *s, const stru
 	w->forced = osr_alloc(scratch, n, 1);
 	w->escape_hop = osr_alloc(scratch, n, 1);
 	w->order = osr_alloc(scratch, n, sizeof(*w->order));
-	w->detoured = osr_calloc(scratch, f->n_dests, 1);
+	w->detoured = osr_calloc(scratch, fabric->n_dests, 1);
 	w->boost = 1;
 	if (!w->detoured || !w->legal || !w->freedom || !w->escape || !w->len || !w->head ||
 	    !w->link || !w->key || !w->waiting || !w->new_mask || !w->forced || !w->escape_hop ||
 	    !w->order)
 		return osr_fail(diag, OSR_NOMEM,
 				"out of memory for routing within %u channel orders", w->n_orders);
-	for (uint32_t c = 0; c < f->n_channels; c++)
-		sum += s->weight[c] >> HOP_BITS;
-	w->mean = f->n_channels ? sum / f->n_channels : 0;
-	return osr_mcast_tree(s, scratch, w->escape, diag);
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		sum += spf->weight[c] >> HOP_BITS;
+	w->mean = fabric->n_channels ? sum / fabric->n_channels : 0;
+	return osr_mcast_tree(spf, scratch, w->escape, diag);
 }
 
 #define MAX_STALE 2
@@ -301,9 +307,10 @@ static enum osr_status guide_init(struct guide *w, struct osr_spf *s, const stru
  * seen, and in *least how many routes have no legal shortest way under them; stops when it no
  * longer gets better and more than a few routes are without one: detours it will be.
  */
-static enum osr_status find_orders(struct guide *w, const struct osr_guided_options *opt,
-				   uint32_t *best, uint64_t *least, struct osr_arena *scratch,
-				   struct osr_routing *r, struct osr_diag *diag)
+static enum osr_status guided_find_orders(struct guide *w, const struct osr_guided_options *opt,
+					  uint32_t *best, uint64_t *least,
+					  struct osr_arena *scratch, struct osr_routing *routing,
+					  struct osr_diag *diag)
 {
 	size_t size = (size_t)w->n_orders * w->f->n_channels * sizeof(*best);
 	uint32_t stale = 0;
@@ -312,7 +319,7 @@ static enum osr_status find_orders(struct guide *w, const struct osr_guided_opti
 	for (uint32_t i = 1; i <= opt->rounds; i++) {
 		enum osr_status st;
 
-		route_round(w, false, r);
+		guided_route_round(w, false, routing);
 		stale = w->n_failed > *least - *least / 10 ? stale + 1 : 0;
 		if (w->n_failed < *least) {
 			*least = w->n_failed;
@@ -332,19 +339,20 @@ static enum osr_status find_orders(struct guide *w, const struct osr_guided_opti
 /* How many routes have no legal shortest way in the only order, however they are chosen. */
 static uint64_t count_barred(struct guide *w)
 {
-	const struct osr_spf *s = w->s;
+	const struct osr_spf *spf = w->s;
 	uint64_t sum = 0;
 
 	set_legal(w);
 	for (uint32_t root = 0; root < w->f->n_switches; root++) {
 		uint32_t n = 0;
 
-		for (uint32_t k = s->dest_row[root]; k < s->dest_row[root + 1]; k++)
-			n += s->alias[s->dest_list[k]] == OSR_NONE;
+		for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++)
+			n += spf->alias[spf->dest_list[k]] == OSR_NONE;
 		if (!n)
 			continue;
 		osr__spf_graph(w->s, root);
-		sum += (uint64_t)n * osr__guided_barred(w, root, s->dest_list[s->dest_row[root]]);
+		sum += (uint64_t)n *
+		       osr__guided_barred(w, root, spf->dest_list[spf->dest_row[root]]);
 	}
 	return sum;
 }
@@ -355,32 +363,33 @@ static uint64_t count_barred(struct guide *w)
  */
 static enum osr_status try_updown(struct guide *w, const struct osr_guided_options *opt,
 				  uint32_t *before, struct osr_arena *scratch,
-				  struct osr_routing *r, struct osr_diag *diag)
+				  struct osr_routing *routing, struct osr_diag *diag)
 {
 	uint64_t n_routes = (uint64_t)w->f->n_dests * w->f->n_switches, n_barred = count_barred(w);
 	size_t size = w->f->n_channels * sizeof(*before);
-	struct osr_updown u;
+	struct osr_updown updown;
 	enum osr_status st;
 
 	if (n_barred <= n_routes / MANY)
 		return OSR_OK;
-	st = osr_updown_search(w->s, opt->effort, scratch, &u, diag);
+	st = osr_updown_search(w->s, opt->effort, scratch, &updown, diag);
 	if (st)
 		return st;
 	memcpy(before, w->rank, size);
-	osr_updown_rank(&u, w->f, w->rank);
+	osr_updown_rank(&updown, w->f, w->rank);
 	w->exact = count_barred(w) < n_barred;
 	if (!w->exact) {
 		memcpy(w->rank, before, size);
 		return OSR_OK;
 	}
-	memcpy(w->escape, u.parent, w->f->n_switches * sizeof(*w->escape));
-	return r->mcast_parent ? osr_mcast_take(w->f, u.parent, scratch, r->mcast_parent, diag)
-			       : OSR_OK;
+	memcpy(w->escape, updown.parent, w->f->n_switches * sizeof(*w->escape));
+	return routing->mcast_parent
+		       ? osr_mcast_take(w->f, updown.parent, scratch, routing->mcast_parent, diag)
+		       : OSR_OK;
 }
 
 static enum osr_status route_within(struct guide *w, const struct osr_guided_options *opt,
-				    struct osr_arena *scratch, struct osr_routing *r,
+				    struct osr_arena *scratch, struct osr_routing *routing,
 				    struct osr_diag *diag)
 {
 	size_t size = (size_t)w->n_orders * w->f->n_channels;
@@ -393,69 +402,71 @@ static enum osr_status route_within(struct guide *w, const struct osr_guided_opt
 				w->f->n_channels);
 	/* One improvement at least, so that order 0 keeps the escape tree forward. */
 	set_legal(w);
-	keep_trees(w, UINT64_MAX);
+	guided_keep_trees(w, UINT64_MAX);
 	st = improve_orders(w, opt->sift_passes, scratch, diag);
 	if (!st && w->n_orders == 1 && !w->s->product)
-		st = try_updown(w, opt, best, scratch, r, diag);
+		st = try_updown(w, opt, best, scratch, routing, diag);
 	if (st)
 		return st;
 	if (w->exact) {
 		/* The order stays: one round to balance the legal routes, one with the detours. */
-		route_round(w, false, r);
-		route_round(w, true, r);
-		osr__guided_polish(w, opt->moves / DETOUR_COST, r);
+		guided_route_round(w, false, routing);
+		guided_route_round(w, true, routing);
+		osr__guided_polish(w, opt->moves / DETOUR_COST, routing);
 		return OSR_OK;
 	}
-	st = find_orders(w, opt, best, &least, scratch, r, diag);
+	st = guided_find_orders(w, opt, best, &least, scratch, routing, diag);
 	if (!st && least)
-		route_round(w, true, r);
+		guided_route_round(w, true, routing);
 	if (!st)
-		osr__guided_polish(w, opt->moves / (w->n_failed ? DETOUR_COST : 1), r);
+		osr__guided_polish(w, opt->moves / (w->n_failed ? DETOUR_COST : 1), routing);
 	return st;
 }
 
-enum osr_status osr_guided_route(struct osr_spf *s, const struct osr_request *req,
+enum osr_status osr_guided_route(struct osr_spf *spf, const struct osr_request *req,
 				 const struct osr_guided_options *opt, uint32_t *orders,
 				 struct osr_arena *scratch, struct osr_arena *result,
-				 struct osr_routing *r, struct osr_diag *diag)
+				 struct osr_routing *routing, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct guide w;
-	enum osr_status st = guide_init(&w, s, req, req->max_vls, orders, scratch, result, r, diag);
+	enum osr_status st =
+		guide_init(&w, spf, req, req->max_vls, orders, scratch, result, routing, diag);
 
 	if (!st)
-		st = route_within(&w, opt, scratch, r, diag);
+		st = route_within(&w, opt, scratch, routing, diag);
 	if (!st)
-		st = osr__guided_finish(&w, req, opt->reversible, scratch, result, r, diag);
+		st = osr__guided_finish(&w, req, opt->reversible, scratch, result, routing, diag);
 	osr_arena_reset(scratch, mark);
 	return st;
 }
 
-enum osr_status osr_guided_keep(struct osr_spf *s, const struct osr_request *req,
+enum osr_status osr_guided_keep(struct osr_spf *spf, const struct osr_request *req,
 				const struct osr_guided_options *opt, bool mend, uint32_t *orders,
 				struct osr_arena *scratch, struct osr_arena *result,
-				struct osr_routing *r, bool *kept, struct osr_diag *diag)
+				struct osr_routing *routing, bool *kept, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct guide w;
-	enum osr_status st = guide_init(&w, s, req, req->max_vls, orders, scratch, result, r, diag);
+	enum osr_status st =
+		guide_init(&w, spf, req, req->max_vls, orders, scratch, result, routing, diag);
 
 	*kept = false;
 	if (!st) {
 		set_legal(&w);
-		keep_trees(&w, mend ? UINT64_MAX : 0);
+		guided_keep_trees(&w, mend ? UINT64_MAX : 0);
 		*kept = w.n_failed == 0 || mend;
 	}
 	if (!st && w.n_failed && mend)
-		mend_trees(&w, r);
+		mend_trees(&w, routing);
 	if (*kept)
-		st = osr__guided_finish(&w, req, opt->reversible, scratch, result, r, diag);
+		st = osr__guided_finish(&w, req, opt->reversible, scratch, result, routing, diag);
 	osr_arena_reset(scratch, mark);
 	return st;
 }
 
 #define MAX_REPAIR_BOOST 1024
-#define A_HANDFUL 700 /* 1 in so many */
+#define A_HANDFUL 700         /* 1 in so many */
 #define ALWAYS_TOLERATED 2000 /* routes to repair that cost next to nothing */
 
 /* Rounds of repair until all is legal, or it no longer gets better by a quarter. */
@@ -465,7 +476,7 @@ static enum osr_status repair(struct guide *w, const struct osr_guided_options *
 	uint64_t before = UINT64_MAX, few = (uint64_t)w->f->n_dests * w->f->n_switches / A_HANDFUL;
 
 	set_legal(w);
-	keep_trees(w, tolerated);
+	guided_keep_trees(w, tolerated);
 	for (uint32_t i = 0; w->n_failed && w->n_failed <= tolerated && i < opt->rounds; i++) {
 		enum osr_status st;
 
@@ -491,19 +502,19 @@ static bool reroute_legal(void *ctx, uint32_t root, uint32_t d)
 	return osr__guided_settle(ctx, root, d, 0) == 0;
 }
 
-enum osr_status osr_guided_reduce(struct osr_spf *s, const struct osr_request *req,
+enum osr_status osr_guided_reduce(struct osr_spf *spf, const struct osr_request *req,
 				  const struct osr_guided_options *opt, uint32_t n_orders,
 				  uint32_t tolerance, const uint32_t *orders,
 				  struct osr_arena *scratch, struct osr_arena *result,
-				  struct osr_routing *r, bool *fits, struct osr_diag *diag)
+				  struct osr_routing *routing, bool *fits, struct osr_diag *diag)
 {
-	const struct osr_fabric *f = s->f;
+	const struct osr_fabric *fabric = spf->f;
 	struct osr_arena_mark mark = osr_arena_mark(scratch), before = osr_arena_mark(result);
-	size_t size = (size_t)f->n_dests * f->n_switches, m = f->n_channels;
+	size_t size = (size_t)fabric->n_dests * fabric->n_switches, m = fabric->n_channels;
 	uint8_t *hop = osr_alloc(scratch, size, 1);
 	uint32_t *rank = osr_alloc(scratch, n_orders * m, sizeof(*rank));
 	uint64_t *weight = osr_alloc(scratch, m, sizeof(*weight));
-	struct osr_routing reduced = *r;
+	struct osr_routing reduced = *routing;
 	enum osr_status st = OSR_NOMEM;
 	struct guide w;
 
@@ -514,25 +525,25 @@ enum osr_status osr_guided_reduce(struct osr_spf *s, const struct osr_request *r
 		osr_fail(diag, OSR_NOMEM, "out of memory for fewer lanes");
 		goto out;
 	}
-	memcpy(hop, s->hop, size);
-	memcpy(weight, s->weight, m * sizeof(*weight));
+	memcpy(hop, spf->hop, size);
+	memcpy(weight, spf->weight, m * sizeof(*weight));
 	memcpy(rank, orders, n_orders * m * sizeof(*rank));
-	st = guide_init(&w, s, req, n_orders, rank, scratch, result, &reduced, diag);
+	st = guide_init(&w, spf, req, n_orders, rank, scratch, result, &reduced, diag);
 	if (!st)
-		st = repair(&w, opt, size / tolerance + ALWAYS_TOLERATED, scratch,
-			    diag);
+		st = repair(&w, opt, size / tolerance + ALWAYS_TOLERATED, scratch, diag);
 	if (st)
 		goto out;
 	*fits = w.n_failed == 0;
 	if (*fits) {
 		/* What was routed again went where it was legal, not where there was room. */
-		osr__spf_polish(s, opt->moves, &(struct osr__spf_mover){ &w, reroute_legal, NULL });
-		keep_trees(&w, UINT64_MAX);
+		osr__spf_polish(spf, opt->moves,
+				&(struct osr__spf_mover){ &w, reroute_legal, NULL });
+		guided_keep_trees(&w, UINT64_MAX);
 		st = osr__guided_finish(&w, req, opt->reversible, scratch, result, &reduced, diag);
-		*r = reduced;
+		*routing = reduced;
 	} else {
-		memcpy(s->hop, hop, size);
-		memcpy(s->weight, weight, m * sizeof(*weight));
+		memcpy(spf->hop, hop, size);
+		memcpy(spf->weight, weight, m * sizeof(*weight));
 	}
 out:
 	if (!*fits)
@@ -547,23 +558,25 @@ out:
  */
 static void place_idle(struct guide *w)
 {
-	const struct osr_fabric *f = w->f;
+	const struct osr_fabric *fabric = w->f;
 	uint8_t *used =
 		w->freedom; /* [n_channels], not needed by osr__guided_settle() at price 0 */
 
-	memset(used, 0, f->n_channels);
-	for (size_t d = 0; d < f->n_dests; d++)
-		for (uint32_t v = 0; v < f->n_switches; v++)
-			if (w->s->hop[d * f->n_switches + v] != OSR_NO_PATH)
-				used[f->chan_row[v] + w->s->hop[d * f->n_switches + v]] = 1;
-	for (uint32_t v = 0; w->mcast_parent && v < f->n_switches; v++)
+	memset(used, 0, fabric->n_channels);
+	for (size_t d = 0; d < fabric->n_dests; d++)
+		for (uint32_t v = 0; v < fabric->n_switches; v++)
+			if (w->s->hop[d * fabric->n_switches + v] != OSR_NO_PATH)
+				used[fabric->chan_row[v] + w->s->hop[d * fabric->n_switches + v]] =
+					1;
+	for (uint32_t v = 0; w->mcast_parent && v < fabric->n_switches; v++)
 		if (w->mcast_parent[v] != OSR_NONE)
-			used[w->mcast_parent[v]] = used[f->chan_rev[w->mcast_parent[v]]] = 1;
-	for (uint32_t c = 0; c < f->n_channels; c++) {
-		uint32_t v = f->chan_src[c];
+			used[w->mcast_parent[v]] = used[fabric->chan_rev[w->mcast_parent[v]]] = 1;
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint32_t v = fabric->chan_src[c];
 
-		for (uint32_t o = f->chan_row[v]; o < f->chan_row[v + 1] && !used[c]; o++) {
-			if (f->chan_dst[o] != f->chan_dst[c] || !used[o])
+		for (uint32_t o = fabric->chan_row[v]; o < fabric->chan_row[v + 1] && !used[c];
+		     o++) {
+			if (fabric->chan_dst[o] != fabric->chan_dst[c] || !used[o])
 				continue;
 			w->rank[c] = w->rank[o];
 			break;
@@ -577,28 +590,28 @@ static void place_idle(struct guide *w)
  */
 static void refine_dest(struct guide *w, uint32_t root, uint32_t d, uint8_t *saved)
 {
-	struct osr_spf *s = w->s;
+	struct osr_spf *spf = w->s;
 	size_t n = w->f->n_switches;
-	const uint16_t *order = s->order + root * n;
-	uint8_t *hop = s->hop + d * n;
+	const uint16_t *order = spf->order + root * n;
+	uint8_t *hop = spf->hop + d * n;
 
 	memcpy(saved, hop, n);
-	osr__spf_count(s, order, s->n_order[root], hop, (uint64_t)-1);
+	osr__spf_count(spf, order, spf->n_order[root], hop, (uint64_t)-1);
 	if (osr__guided_settle(w, root, d, 0))
 		memcpy(hop, saved, n);
-	osr__spf_count(s, order, s->n_order[root], hop, 1);
+	osr__spf_count(spf, order, spf->n_order[root], hop, 1);
 }
 
-enum osr_status osr_guided_refine(struct osr_spf *s, const struct osr_request *req,
+enum osr_status osr_guided_refine(struct osr_spf *spf, const struct osr_request *req,
 				  const struct osr_spf_options *opt, uint32_t *rank,
 				  struct osr_arena *scratch, struct osr_arena *result,
-				  struct osr_routing *r, struct osr_diag *diag)
+				  struct osr_routing *routing, struct osr_diag *diag)
 {
-	const struct osr_fabric *f = s->f;
+	const struct osr_fabric *fabric = spf->f;
 	struct osr_arena_mark mark = osr_arena_mark(scratch), before = osr_arena_mark(result);
-	uint8_t *saved = osr_alloc(scratch, f->n_switches, 1);
+	uint8_t *saved = osr_alloc(scratch, fabric->n_switches, 1);
 	struct guide w;
-	enum osr_status st = guide_init(&w, s, req, 1, rank, scratch, result, r, diag);
+	enum osr_status st = guide_init(&w, spf, req, 1, rank, scratch, result, routing, diag);
 
 	if (!st && !saved)
 		st = osr_fail(diag, OSR_NOMEM,
@@ -608,27 +621,27 @@ enum osr_status osr_guided_refine(struct osr_spf *s, const struct osr_request *r
 		set_legal(&w);
 	}
 	for (uint32_t round = 0; !st && round < opt->max_rounds; round++) {
-		for (uint32_t root = 0; root < f->n_switches; root++) {
+		for (uint32_t root = 0; root < fabric->n_switches; root++) {
 			bool found = false;
 
-			for (uint32_t k = s->dest_row[root]; k < s->dest_row[root + 1]; k++) {
-				uint32_t d = s->dest_list[k];
+			for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++) {
+				uint32_t d = spf->dest_list[k];
 
-				if (!f->term_weight[f->dest_term[d]])
+				if (!fabric->term_weight[fabric->dest_term[d]])
 					continue;
 				if (!found)
-					osr__spf_graph(s, root);
+					osr__spf_graph(spf, root);
 				found = true;
 				refine_dest(&w, root, d, saved);
 			}
 		}
-		s->n_rounds++;
+		spf->n_rounds++;
 	}
 	if (!st)
-		osr__spf_polish(s, opt->max_moves,
+		osr__spf_polish(spf, opt->max_moves,
 				&(struct osr__spf_mover){ &w, reroute_legal, NULL });
-	osr__spf_share(s);
-	r->sl = NULL; /* the masks: on one VL any SL will do */
+	osr__spf_share(spf);
+	routing->sl = NULL; /* the masks: on one VL any SL will do */
 	osr_arena_reset(result, before);
 	osr_arena_reset(scratch, mark);
 	return st;

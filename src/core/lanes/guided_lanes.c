@@ -22,14 +22,14 @@ static uint8_t pick(uint8_t mask, uint32_t a, uint32_t b)
  */
 static bool join_pairs(const struct guide *w, uint8_t *both)
 {
-	const struct osr_fabric *f = w->f;
-	size_t n = f->n_switches;
+	const struct osr_fabric *fabric = w->f;
+	size_t n = fabric->n_switches;
 	bool all = true;
 
 	memset(both, 0xff, n * n);
-	for (uint32_t d = 0; d < f->n_dests; d++) {
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		const uint8_t *mask = w->mask + d * n;
-		uint8_t *row = both + f->dest_switch[d] * n;
+		uint8_t *row = both + fabric->dest_switch[d] * n;
 
 		if (w->s->alias[d] == OSR_NONE)
 			for (size_t v = 0; v < n; v++)
@@ -39,21 +39,22 @@ static bool join_pairs(const struct guide *w, uint8_t *both)
 		for (size_t b = a; b < n; b++) {
 			both[a * n + b] &= both[b * n + a];
 			both[b * n + a] = both[a * n + b];
-			all &= both[a * n + b] != 0 || f->sw_component[a] != f->sw_component[b];
+			all &= both[a * n + b] != 0 ||
+			       fabric->sw_component[a] != fabric->sw_component[b];
 		}
 	}
 	return all;
 }
 
 /* Turns masks into SLs, in place. */
-static void set_sls(struct guide *w, const uint8_t *both, uint8_t swap)
+static void guided_lanes_set_sls(struct guide *w, const uint8_t *both, uint8_t swap)
 {
-	const struct osr_fabric *f = w->f;
-	size_t n = f->n_switches;
+	const struct osr_fabric *fabric = w->f;
+	size_t n = fabric->n_switches;
 
-	for (uint32_t d = 0; d < f->n_dests; d++) {
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		uint8_t *sl = w->mask + d * n;
-		uint32_t root = f->dest_switch[d];
+		uint32_t root = fabric->dest_switch[d];
 
 		if (w->s->alias[d] != OSR_NONE)
 			continue;
@@ -64,7 +65,7 @@ static void set_sls(struct guide *w, const uint8_t *both, uint8_t swap)
 			sl[v] = vl == 0 ? swap : vl == swap ? 0 : vl;
 		}
 	}
-	for (uint32_t d = 0; d < f->n_dests; d++)
+	for (uint32_t d = 0; d < fabric->n_dests; d++)
 		if (w->s->alias[d] != OSR_NONE)
 			memcpy(w->mask + d * n, w->mask + w->s->alias[d] * n, n);
 }
@@ -97,32 +98,33 @@ static bool multicast_conflicts(struct guide *w, const struct osr_request *req,
 
 static enum osr_status set_certificate(const struct guide *w, const struct osr_request *req,
 				       bool multicast, uint8_t swap, struct osr_arena *result,
-				       struct osr_routing *r, struct osr_diag *diag)
+				       struct osr_routing *routing, struct osr_diag *diag)
 {
 	size_t m = w->f->n_channels;
 	bool beyond = multicast && w->n_orders > 1 && req->mcast_vl >= w->n_orders;
 
-	r->n_vls = beyond ? req->mcast_vl + 1 : (uint8_t)w->n_orders;
-	r->rank = osr_calloc(result, r->n_vls * m, sizeof(*r->rank));
-	if (!r->rank)
+	routing->n_vls = beyond ? req->mcast_vl + 1 : (uint8_t)w->n_orders;
+	routing->rank = osr_calloc(result, routing->n_vls * m, sizeof(*routing->rank));
+	if (!routing->rank)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the deadlock certificate");
 	for (uint32_t k = 0; k < w->n_orders; k++) {
 		uint32_t vl = k == 0 ? swap : k == swap ? 0 : k;
 
-		memcpy(r->rank + vl * m, w->rank + k * m, m * sizeof(*r->rank));
+		memcpy(routing->rank + vl * m, w->rank + k * m, m * sizeof(*routing->rank));
 	}
 	if (beyond)
-		memcpy(r->rank + req->mcast_vl * m, w->rank, m * sizeof(*r->rank));
-	r->n_layers = r->n_layers_one_way = (uint8_t)w->n_orders;
-	r->claims |= OSR_CLAIM_DEADLOCK_FREE | (multicast ? OSR_CLAIM_MULTICAST : 0);
-	r->mcast_vl =
-		w->n_orders > 1 && (multicast || req->mcast_vl < r->n_vls) ? req->mcast_vl : 0;
+		memcpy(routing->rank + req->mcast_vl * m, w->rank, m * sizeof(*routing->rank));
+	routing->n_layers = routing->n_layers_one_way = (uint8_t)w->n_orders;
+	routing->claims |= OSR_CLAIM_DEADLOCK_FREE | (multicast ? OSR_CLAIM_MULTICAST : 0);
+	routing->mcast_vl = w->n_orders > 1 && (multicast || req->mcast_vl < routing->n_vls)
+				    ? req->mcast_vl
+				    : 0;
 	return OSR_OK;
 }
 
 enum osr_status osr__guided_finish(struct guide *w, const struct osr_request *req, bool reversible,
 				   struct osr_arena *scratch, struct osr_arena *result,
-				   struct osr_routing *r, struct osr_diag *diag)
+				   struct osr_routing *routing, struct osr_diag *diag)
 {
 	size_t n = w->f->n_switches;
 	uint8_t swap = req->multicast && w->n_orders > 1 && req->mcast_vl < w->n_orders
@@ -137,12 +139,12 @@ enum osr_status osr__guided_finish(struct guide *w, const struct osr_request *re
 		multicast = false;
 	if (no_memory)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the multicast dependencies");
-	st = set_certificate(w, req, multicast, swap, result, r, diag);
+	st = set_certificate(w, req, multicast, swap, result, routing, diag);
 	if (st)
 		return st;
 	if (w->n_orders == 1) {
-		r->sl = NULL;
-		r->claims |= OSR_CLAIM_ANY_SL | OSR_CLAIM_REVERSIBLE;
+		routing->sl = NULL;
+		routing->claims |= OSR_CLAIM_ANY_SL | OSR_CLAIM_REVERSIBLE;
 		return OSR_OK;
 	}
 	if (reversible) {
@@ -150,10 +152,10 @@ enum osr_status osr__guided_finish(struct guide *w, const struct osr_request *re
 		if (!both)
 			return osr_fail(diag, OSR_NOMEM, "out of memory for the SLs of pairs");
 		if (join_pairs(w, both))
-			r->claims |= OSR_CLAIM_REVERSIBLE;
+			routing->claims |= OSR_CLAIM_REVERSIBLE;
 		else
 			both = NULL;
 	}
-	set_sls(w, both, swap);
+	guided_lanes_set_sls(w, both, swap);
 	return OSR_OK;
 }

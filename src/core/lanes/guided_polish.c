@@ -16,7 +16,7 @@ static uint32_t list_tree(struct guide *w, uint32_t d, uint32_t *n_longer)
 	return osr__guided_sort(w, root, d, n_longer);
 }
 
-static void count(void *ctx, uint32_t d, uint64_t sign)
+static void guided_polish_count(void *ctx, uint32_t d, uint64_t sign)
 {
 	struct mover *m = ctx;
 	struct guide *w = m->w;
@@ -28,7 +28,7 @@ static void count(void *ctx, uint32_t d, uint64_t sign)
 }
 
 /* Balance shall not cost longer routes. */
-static bool reroute(void *ctx, uint32_t root, uint32_t d)
+static bool guided_polish_reroute(void *ctx, uint32_t root, uint32_t d)
 {
 	struct mover *m = ctx;
 	uint32_t before = m->n_longer, now = 0;
@@ -40,33 +40,35 @@ static bool reroute(void *ctx, uint32_t root, uint32_t d)
 }
 
 /* What was tried and taken back has left its masks behind; and some trees have got shorter. */
-static void set_masks(struct guide *w, struct osr_routing *r)
+static void set_masks(struct guide *w, struct osr_routing *routing)
 {
-	const struct osr_fabric *f = w->f;
+	const struct osr_fabric *fabric = w->f;
 
-	r->n_longer = 0;
-	for (uint32_t d = 0; d < f->n_dests; d++) {
-		const uint8_t *hop = w->s->hop + (size_t)d * f->n_switches;
-		uint8_t *mask = w->mask + (size_t)d * f->n_switches;
+	routing->n_longer = 0;
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		const uint8_t *hop = w->s->hop + (size_t)d * fabric->n_switches;
+		uint8_t *mask = w->mask + (size_t)d * fabric->n_switches;
 		uint32_t n;
 
 		if (w->s->alias[d] != OSR_NONE)
 			continue;
-		n = list_tree(w, d, &r->n_longer);
+		n = list_tree(w, d, &routing->n_longer);
 		for (uint32_t i = 1; i < n; i++) {
 			uint32_t v = w->order[i];
 
-			mask[v] = mask_over(w, hop, mask, f->dest_switch[d], f->chan_row[v] + hop[v]);
+			mask[v] = mask_over(w, hop, mask, fabric->dest_switch[d],
+					    fabric->chan_row[v] + hop[v]);
 		}
 	}
 }
 
-void osr__guided_polish(struct guide *w, uint32_t n_moves, struct osr_routing *r)
+void osr__guided_polish(struct guide *w, uint32_t n_moves, struct osr_routing *routing)
 {
 	struct mover m = { .w = w };
 
 	if (!n_moves)
 		return;
-	osr__spf_polish(w->s, n_moves, &(struct osr__spf_mover){ &m, reroute, count });
-	set_masks(w, r);
+	osr__spf_polish(w->s, n_moves,
+			&(struct osr__spf_mover){ &m, guided_polish_reroute, guided_polish_count });
+	set_masks(w, routing);
 }

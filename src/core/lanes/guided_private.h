@@ -82,11 +82,11 @@ void osr__guided_measure(struct guide *w, uint32_t root, const uint8_t *hop);
 uint32_t osr__guided_sort(struct guide *w, uint32_t root, uint32_t d, uint32_t *n_longer);
 
 /* Moves single dests off the most loaded channel; no tree gets more longer routes than it has. */
-void osr__guided_polish(struct guide *w, uint32_t n_moves, struct osr_routing *r);
+void osr__guided_polish(struct guide *w, uint32_t n_moves, struct osr_routing *routing);
 
 /* SLs out of masks, the certificate, and the claims. */
 enum osr_status osr__guided_finish(struct guide *w, const struct osr_request *req, bool reversible,
 				   struct osr_arena *scratch, struct osr_arena *result,
-				   struct osr_routing *r, struct osr_diag *diag);
+				   struct osr_routing *routing, struct osr_diag *diag);
 
 #endif

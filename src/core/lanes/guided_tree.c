@@ -16,7 +16,8 @@ static const uint64_t prices[] = { 0, 2, 8, 24 };
  * What it costs others that this route occupies c on these VLs: the freedom they do not have
  * there.
  */
-static inline uint64_t price_of(const struct guide *w, uint32_t c, uint8_t mask, uint64_t price)
+static inline uint64_t guided_tree_price_of(const struct guide *w, uint32_t c, uint8_t mask,
+					    uint64_t price)
 {
 	uint32_t lost = 64 * w->n_orders;
 
@@ -30,30 +31,32 @@ static inline uint64_t price_of(const struct guide *w, uint32_t c, uint8_t mask,
 /* Shortest routes at one price; returns how many switches have no legal one. */
 uint32_t osr__guided_settle(struct guide *w, uint32_t root, uint32_t d, uint64_t price)
 {
-	const struct osr_fabric *f = w->f;
-	const struct osr_spf *s = w->s;
-	const struct osr_spf_scratch *x = s->scratch;
-	const uint16_t *order = s->order + (size_t)root * f->n_switches;
-	uint8_t *hop = s->hop + (size_t)d * f->n_switches;
-	uint8_t *mask = w->mask + (size_t)d * f->n_switches;
-	uint32_t n_earlier = f->dest_lid[d] - f->term_lid[f->dest_term[d]], n_failed = 0;
+	const struct osr_fabric *fabric = w->f;
+	const struct osr_spf *spf = w->s;
+	const struct osr_spf_scratch *scratch = spf->scratch;
+	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
+	uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
+	uint8_t *mask = w->mask + (size_t)d * fabric->n_switches;
+	uint32_t n_earlier = fabric->dest_lid[d] - fabric->term_lid[fabric->dest_term[d]],
+		 n_failed = 0;
 
-	x->cost[root] = 0;
+	scratch->cost[root] = 0;
 	mask[root] = all_vls(w);
-	for (uint32_t i = 1; i < s->n_order[root]; i++) {
+	for (uint32_t i = 1; i < spf->n_order[root]; i++) {
 		uint64_t best = UINT64_MAX, best_price = 0;
 		uint32_t v = order[i];
 		uint8_t best_mask = 0;
 
-		for (uint32_t e = x->edge_row[i]; e < x->edge_row[i + 1]; e++) {
-			uint32_t c = x->edge_chan[e];
+		for (uint32_t e = scratch->edge_row[i]; e < scratch->edge_row[i + 1]; e++) {
+			uint32_t c = scratch->edge_chan[e];
 			uint8_t m = mask_over(w, hop, mask, root, c);
-			uint64_t extra = m ? price_of(w, c, m, price) : ILLEGAL;
-			uint64_t key = s->weight[c] + x->cost[x->edge_next[e]] + extra;
+			uint64_t extra = m ? guided_tree_price_of(w, c, m, price) : ILLEGAL;
+			uint64_t key =
+				spf->weight[c] + scratch->cost[scratch->edge_next[e]] + extra;
 
 			for (uint32_t k = 1; k <= n_earlier; k++)
-				if (s->hop[(size_t)(d - k) * f->n_switches + v] ==
-				    (s->weight[c] & HOP_MASK))
+				if (spf->hop[(size_t)(d - k) * fabric->n_switches + v] ==
+				    (spf->weight[c] & HOP_MASK))
 					key += SHARED_PENALTY;
 			if (key >= best)
 				continue;
@@ -62,7 +65,7 @@ uint32_t osr__guided_settle(struct guide *w, uint32_t root, uint32_t d, uint64_t
 			best_mask = m;
 		}
 		/* Prices steer the choice at v only; they are no load on the path. */
-		x->cost[v] = (best - best_price) & ~HOP_MASK;
+		scratch->cost[v] = (best - best_price) & ~HOP_MASK;
 		hop[v] = (uint8_t)(best & HOP_MASK);
 		mask[v] = best_mask;
 		n_failed += !best_mask;
@@ -76,29 +79,29 @@ uint32_t osr__guided_settle(struct guide *w, uint32_t root, uint32_t d, uint64_t
  */
 static uint32_t find_limits(struct guide *w, uint32_t root, uint8_t *mask)
 {
-	const struct osr_spf *s = w->s;
-	const struct osr_spf_scratch *x = s->scratch;
-	const uint16_t *order = s->order + (size_t)root * w->f->n_switches;
+	const struct osr_spf *spf = w->s;
+	const struct osr_spf_scratch *scratch = spf->scratch;
+	const uint16_t *order = spf->order + (size_t)root * w->f->n_switches;
 	uint32_t *limit = w->len, n_failed = 0;
 
 	limit[root] = UINT32_MAX;
 	mask[root] = 1;
-	x->cost[root] = 0;
-	for (uint32_t i = 1; i < s->n_order[root]; i++) {
+	scratch->cost[root] = 0;
+	for (uint32_t i = 1; i < spf->n_order[root]; i++) {
 		uint32_t v = order[i];
 		uint64_t best = UINT64_MAX;
 
 		limit[v] = 0;
-		for (uint32_t e = x->edge_row[i]; e < x->edge_row[i + 1]; e++) {
-			uint32_t c = x->edge_chan[e], u = x->edge_next[e];
-			uint64_t cost = (s->weight[c] & ~HOP_MASK) + x->cost[u];
+		for (uint32_t e = scratch->edge_row[i]; e < scratch->edge_row[i + 1]; e++) {
+			uint32_t c = scratch->edge_chan[e], u = scratch->edge_next[e];
+			uint64_t cost = (spf->weight[c] & ~HOP_MASK) + scratch->cost[u];
 
 			if (w->rank[c] + 1 >= limit[u])
 				continue;
 			limit[v] = w->rank[c] + 1 > limit[v] ? w->rank[c] + 1 : limit[v];
 			best = cost < best ? cost : best;
 		}
-		x->cost[v] = best;
+		scratch->cost[v] = best;
 		mask[v] = limit[v] != 0;
 		n_failed += !limit[v];
 	}
@@ -111,32 +114,32 @@ static uint32_t find_limits(struct guide *w, uint32_t root, uint8_t *mask)
  */
 static uint32_t settle_one(struct guide *w, uint32_t root, uint32_t d)
 {
-	const struct osr_fabric *f = w->f;
-	const struct osr_spf *s = w->s;
-	const struct osr_spf_scratch *x = s->scratch;
-	const uint16_t *order = s->order + (size_t)root * f->n_switches;
-	uint8_t *hop = s->hop + (size_t)d * f->n_switches;
-	uint8_t *mask = w->mask + (size_t)d * f->n_switches;
-	uint32_t n_earlier = f->dest_lid[d] - f->term_lid[f->dest_term[d]];
+	const struct osr_fabric *fabric = w->f;
+	const struct osr_spf *spf = w->s;
+	const struct osr_spf_scratch *scratch = spf->scratch;
+	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
+	uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
+	uint8_t *mask = w->mask + (size_t)d * fabric->n_switches;
+	uint32_t n_earlier = fabric->dest_lid[d] - fabric->term_lid[fabric->dest_term[d]];
 	uint32_t n_failed = find_limits(w, root, mask), *limit = w->len, *above = w->waiting;
 
-	memset(above, 0, f->n_switches * sizeof(*above));
+	memset(above, 0, fabric->n_switches * sizeof(*above));
 	/* Those further out have chosen; v must leave over a channel above the ones they come by. */
-	for (uint32_t i = s->n_order[root]; i-- > 1;) {
+	for (uint32_t i = spf->n_order[root]; i-- > 1;) {
 		uint64_t best = UINT64_MAX;
 		uint32_t v = order[i], best_chan = 0;
 
 		if (!mask[v])
 			continue;
-		for (uint32_t e = x->edge_row[i]; e < x->edge_row[i + 1]; e++) {
-			uint32_t c = x->edge_chan[e], u = x->edge_next[e];
-			uint64_t key = s->weight[c] + x->cost[u];
+		for (uint32_t e = scratch->edge_row[i]; e < scratch->edge_row[i + 1]; e++) {
+			uint32_t c = scratch->edge_chan[e], u = scratch->edge_next[e];
+			uint64_t key = spf->weight[c] + scratch->cost[u];
 
 			if (w->rank[c] + 1 >= limit[u] || w->rank[c] + 1 <= above[v])
 				continue;
 			for (uint32_t k = 1; k <= n_earlier; k++)
-				if (s->hop[(size_t)(d - k) * f->n_switches + v] ==
-				    (s->weight[c] & HOP_MASK))
+				if (spf->hop[(size_t)(d - k) * fabric->n_switches + v] ==
+				    (spf->weight[c] & HOP_MASK))
 					key += SHARED_PENALTY;
 			if (key >= best)
 				continue;
@@ -144,8 +147,8 @@ static uint32_t settle_one(struct guide *w, uint32_t root, uint32_t d)
 			best_chan = c;
 		}
 		hop[v] = (uint8_t)(best & HOP_MASK);
-		if (w->rank[best_chan] + 1 > above[f->chan_dst[best_chan]])
-			above[f->chan_dst[best_chan]] = w->rank[best_chan] + 1;
+		if (w->rank[best_chan] + 1 > above[fabric->chan_dst[best_chan]])
+			above[fabric->chan_dst[best_chan]] = w->rank[best_chan] + 1;
 	}
 	return n_failed;
 }
@@ -177,18 +180,18 @@ uint32_t osr__guided_barred(struct guide *w, uint32_t root, uint32_t d)
 /* The masks of one dest's tree as it stands; returns how many of its routes have none. */
 uint32_t osr__guided_keep_tree(struct guide *w, uint32_t root, uint32_t d)
 {
-	const struct osr_fabric *f = w->f;
-	const struct osr_spf *s = w->s;
-	const uint8_t *hop = s->hop + (size_t)d * f->n_switches;
-	uint8_t *mask = w->mask + (size_t)d * f->n_switches;
-	const uint16_t *order = s->order + (size_t)root * f->n_switches;
+	const struct osr_fabric *fabric = w->f;
+	const struct osr_spf *spf = w->s;
+	const uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
+	uint8_t *mask = w->mask + (size_t)d * fabric->n_switches;
+	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
 	uint32_t n_failed = 0;
 
 	mask[root] = all_vls(w);
-	for (uint32_t i = 1; i < s->n_order[root]; i++) {
+	for (uint32_t i = 1; i < spf->n_order[root]; i++) {
 		uint32_t v = order[i];
 
-		mask[v] = mask_over(w, hop, mask, root, f->chan_row[v] + hop[v]);
+		mask[v] = mask_over(w, hop, mask, root, fabric->chan_row[v] + hop[v]);
 		n_failed += !mask[v];
 	}
 	return n_failed;

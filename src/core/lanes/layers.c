@@ -15,7 +15,7 @@
 
 #include "layers_private.h"
 
-static enum osr_status nomem(struct osr_diag *diag)
+static enum osr_status layers_nomem(struct osr_diag *diag)
 {
 	return osr_fail(diag, OSR_NOMEM, "out of memory for virtual layers");
 }
@@ -23,25 +23,25 @@ static enum osr_status nomem(struct osr_diag *diag)
 /* Adds up what each edge carries in this layer. */
 static void weigh_layer(struct layering *w, uint8_t layer)
 {
-	const struct osr_spf *s = w->s;
-	const struct osr_fabric *f = s->f;
-	uint32_t n = f->n_switches, *count = w->count;
+	const struct osr_spf *spf = w->s;
+	const struct osr_fabric *fabric = spf->f;
+	uint32_t n = fabric->n_switches, *count = w->count;
 
 	memset(w->g->weight, 0, w->g->n_slots * sizeof(*w->g->weight));
-	for (uint32_t d = 0; d < f->n_dests; d++) {
-		const uint8_t *hop = s->hop + (size_t)d * n, *row = osr__layer_row(w, d);
-		uint32_t root = f->dest_switch[d];
-		const uint16_t *order = s->order + (size_t)root * n;
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		const uint8_t *hop = spf->hop + (size_t)d * n, *row = osr__layer_row(w, d);
+		uint32_t root = fabric->dest_switch[d];
+		const uint16_t *order = spf->order + (size_t)root * n;
 		bool sp0;
 
 		if (!w->busy[d])
 			continue;
-		sp0 = osr__is_sp0(f, d);
+		sp0 = osr__is_sp0(fabric, d);
 		for (uint32_t v = 0; v < n; v++)
 			count[v] = row[v] == layer;
 		for (uint32_t v = 0; sp0 && v < n; v++)
-			count[v] &= f->sw_sources[v] != 0;
-		for (uint32_t i = s->n_order[root]; i-- > 1;) {
+			count[v] &= fabric->sw_sources[v] != 0;
+		for (uint32_t i = spf->n_order[root]; i-- > 1;) {
 			uint32_t v = order[i], slot;
 
 			if (!count[v])
@@ -50,7 +50,7 @@ static void weigh_layer(struct layering *w, uint8_t layer)
 			if (slot == OSR_NONE)
 				continue;
 			w->g->weight[slot] += count[v];
-			count[f->chan_dst[f->chan_row[v] + hop[v]]] += count[v];
+			count[fabric->chan_dst[fabric->chan_row[v] + hop[v]]] += count[v];
 		}
 	}
 	if (layer == 0 && w->mcast)
@@ -62,34 +62,35 @@ static void weigh_layer(struct layering *w, uint8_t layer)
  */
 static uint64_t cut_layer(struct layering *w, uint8_t layer, uint64_t *n_stay)
 {
-	const struct osr_spf *s = w->s;
-	const struct osr_fabric *f = s->f;
-	uint32_t n = f->n_switches;
+	const struct osr_spf *spf = w->s;
+	const struct osr_fabric *fabric = spf->f;
+	uint32_t n = fabric->n_switches;
 	uint64_t n_cut = 0;
 	uint8_t *cut = w->cut;
 
 	*n_stay = 0;
 	if (w->pairs)
 		memset(w->cut_pair, 0, (size_t)n * n);
-	for (uint32_t d = 0; d < f->n_dests; d++) {
-		const uint8_t *hop = s->hop + (size_t)d * n;
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		const uint8_t *hop = spf->hop + (size_t)d * n;
 		uint8_t *row = osr__layer_row(w, d), *marks;
-		uint32_t root = f->dest_switch[d];
-		const uint16_t *order = s->order + (size_t)root * n;
+		uint32_t root = fabric->dest_switch[d];
+		const uint16_t *order = spf->order + (size_t)root * n;
 		bool sp0, left = false;
 
 		if (!w->busy[d])
 			continue;
-		sp0 = osr__is_sp0(f, d);
+		sp0 = osr__is_sp0(fabric, d);
 		marks = w->pairs ? w->cut_pair + (size_t)root * n : row;
 		cut[root] = 0;
-		for (uint32_t i = 1; i < s->n_order[root]; i++) {
+		for (uint32_t i = 1; i < spf->n_order[root]; i++) {
 			uint32_t v = order[i], slot = osr__dependency(w, hop, root, v);
 
-			cut[v] = slot == OSR_NONE ? 0
-						  : cut[f->chan_dst[f->chan_row[v] + hop[v]]] |
-							    w->banned[slot];
-			if (row[v] != layer || (sp0 && !f->sw_sources[v]))
+			cut[v] = slot == OSR_NONE
+					 ? 0
+					 : cut[fabric->chan_dst[fabric->chan_row[v] + hop[v]]] |
+						   w->banned[slot];
+			if (row[v] != layer || (sp0 && !fabric->sw_sources[v]))
 				continue;
 			*n_stay += !cut[v];
 			n_cut += cut[v];
@@ -123,15 +124,15 @@ static enum osr_status ban_by_order(struct layering *w, uint8_t layer, struct os
 				    struct osr_diag *diag)
 {
 	uint32_t *rank = w->rank + (size_t)layer * w->s->f->n_channels;
-	struct osr_cdg *g = w->g;
+	struct osr_cdg *cdg = w->g;
 	enum osr_status st =
-		osr_cdg_order(g, w->s->center, w->opt->sift_passes, scratch, rank, diag);
+		osr_cdg_order(cdg, w->s->center, w->opt->sift_passes, scratch, rank, diag);
 
 	if (st)
 		return st;
 	for (uint32_t c = 0; c < w->s->f->n_channels; c++)
-		for (uint32_t e = g->row[c]; e < g->row[c + 1]; e++)
-			w->banned[e] = g->weight[e] && rank[osr_cdg_target(g, c, e)] < rank[c];
+		for (uint32_t e = cdg->row[c]; e < cdg->row[c + 1]; e++)
+			w->banned[e] = cdg->weight[e] && rank[osr_cdg_target(cdg, c, e)] < rank[c];
 	return OSR_OK;
 }
 
@@ -186,7 +187,7 @@ static enum osr_status plan_layer(struct layering *w, uint8_t layer, struct osr_
 	if (try_sort(w, layer, scratch, &no_memory))
 		return OSR_OK;
 	if (no_memory)
-		return nomem(diag);
+		return layers_nomem(diag);
 	return ban_by_order(w, layer, scratch, diag);
 }
 
@@ -207,16 +208,16 @@ static enum osr_status cut_by_order(struct layering *w, uint8_t layer, struct os
 /* Routes that travel in this layer. */
 static uint64_t count_layer(const struct layering *w, uint8_t layer)
 {
-	const struct osr_spf *s = w->s;
+	const struct osr_spf *spf = w->s;
 	uint64_t n = 0;
 
-	for (uint32_t d = 0; d < s->f->n_dests; d++) {
+	for (uint32_t d = 0; d < spf->f->n_dests; d++) {
 		const uint8_t *row = osr__layer_row(w, d);
-		uint32_t root = s->f->dest_switch[d];
-		const uint16_t *order = s->order + (size_t)root * s->f->n_switches;
+		uint32_t root = spf->f->dest_switch[d];
+		const uint16_t *order = spf->order + (size_t)root * spf->f->n_switches;
 
-		for (uint32_t i = 1; w->busy[d] && i < s->n_order[root]; i++)
-			n += row[order[i]] == layer && osr__is_counted(s->f, d, order[i]);
+		for (uint32_t i = 1; w->busy[d] && i < spf->n_order[root]; i++)
+			n += row[order[i]] == layer && osr__is_counted(spf->f, d, order[i]);
 	}
 	return n;
 }
@@ -235,7 +236,8 @@ static enum osr_status cut_by_cycles(struct layering *w, uint8_t layer, struct o
 	w->paths[layer] = count_layer(w, layer);
 	if (try_sort(w, layer, scratch, &no_memory))
 		return OSR_OK;
-	return no_memory ? nomem(diag) : osr_fail(diag, OSR_BUG, "layer %u kept a cycle", layer);
+	return no_memory ? layers_nomem(diag)
+			 : osr_fail(diag, OSR_BUG, "layer %u kept a cycle", layer);
 }
 
 enum osr_status osr__no_vl(const struct layering *w, uint8_t limit, struct osr_diag *diag)
@@ -282,32 +284,33 @@ static enum osr_status find_layers(struct layering *w, uint8_t max_vls, struct o
 	return layer_by_layer(w, limit, scratch, diag);
 }
 
-static enum osr_status layering_init(struct layering *w, const struct osr_spf *s, struct osr_cdg *g,
-				     const struct osr_layers_options *opt, bool pairs,
-				     uint8_t *layer, uint32_t *rank, struct osr_arena *scratch,
-				     struct osr_diag *diag)
+static enum osr_status layering_init(struct layering *w, const struct osr_spf *spf,
+				     struct osr_cdg *cdg, const struct osr_layers_options *opt,
+				     bool pairs, uint8_t *layer, uint32_t *rank,
+				     struct osr_arena *scratch, struct osr_diag *diag)
 {
-	const struct osr_fabric *f = s->f;
-	size_t n = f->n_switches, n_rows = pairs ? n : f->n_dests;
+	const struct osr_fabric *fabric = spf->f;
+	size_t n = fabric->n_switches, n_rows = pairs ? n : fabric->n_dests;
 
 	*w = (struct layering){
-		.s = s, .opt = opt, .g = g, .pairs = pairs, .layer = layer, .rank = rank
+		.s = spf, .opt = opt, .g = cdg, .pairs = pairs, .layer = layer, .rank = rank
 	};
 	w->count = osr_alloc(scratch, n, sizeof(*w->count));
 	w->cut = osr_alloc(scratch, n, 1);
-	w->banned = osr_alloc(scratch, g->n_slots, 1);
+	w->banned = osr_alloc(scratch, cdg->n_slots, 1);
 	if (!rank)
-		w->rank = osr_alloc(scratch, (size_t)OSR_MAX_VLS * f->n_channels, sizeof(*w->rank));
-	w->busy = osr_alloc(scratch, f->n_dests, 1);
-	w->more = osr_alloc(scratch, f->n_dests, 1);
+		w->rank = osr_alloc(scratch, (size_t)OSR_MAX_VLS * fabric->n_channels,
+				    sizeof(*w->rank));
+	w->busy = osr_alloc(scratch, fabric->n_dests, 1);
+	w->more = osr_alloc(scratch, fabric->n_dests, 1);
 	if (pairs)
 		w->cut_pair = osr_alloc(scratch, n * n, 1);
 	if (!w->count || !w->cut || !w->banned || !w->rank || !w->busy || !w->more ||
 	    (pairs && !w->cut_pair))
-		return nomem(diag);
+		return layers_nomem(diag);
 	memset(w->layer, 0, n_rows * n);
-	for (uint32_t d = 0; d < f->n_dests; d++)
-		w->busy[d] = s->alias[d] == OSR_NONE;
+	for (uint32_t d = 0; d < fabric->n_dests; d++)
+		w->busy[d] = spf->alias[d] == OSR_NONE;
 	return OSR_OK;
 }
 
@@ -346,16 +349,16 @@ static void share_lanes(const struct layering *w, const struct osr_request *req,
  * Turns layers into SLs. Which of its layer's VLs a unit takes depends on its two switches only, so
  * that two queries for one pair always get one SL, and a reply the SL of its request.
  */
-static void set_sls(const struct layering *w, const struct lanes *l, uint8_t swap,
-		    struct osr_routing *r)
+static void layers_set_sls(const struct layering *w, const struct lanes *l, uint8_t swap,
+			   struct osr_routing *routing)
 {
-	const struct osr_fabric *f = w->s->f;
-	uint32_t n = f->n_switches;
+	const struct osr_fabric *fabric = w->s->f;
+	uint32_t n = fabric->n_switches;
 
-	for (uint32_t d = 0; d < f->n_dests; d++) {
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		const uint8_t *row = osr__layer_row(w, d); /* may be sl itself */
-		uint8_t *sl = r->sl + (size_t)d * n;
-		uint32_t root = f->dest_switch[d];
+		uint8_t *sl = routing->sl + (size_t)d * n;
+		uint32_t root = fabric->dest_switch[d];
 
 		if (w->s->alias[d] != OSR_NONE)
 			continue;
@@ -368,13 +371,14 @@ static void set_sls(const struct layering *w, const struct lanes *l, uint8_t swa
 			sl[v] = vl == 0 ? swap : vl == swap ? 0 : vl;
 		}
 	}
-	for (uint32_t d = 0; d < f->n_dests; d++)
+	for (uint32_t d = 0; d < fabric->n_dests; d++)
 		if (w->s->alias[d] != OSR_NONE)
-			memcpy(r->sl + (size_t)d * n, r->sl + (size_t)w->s->alias[d] * n, n);
+			memcpy(routing->sl + (size_t)d * n,
+			       routing->sl + (size_t)w->s->alias[d] * n, n);
 }
 
 static enum osr_status set_lanes(const struct layering *w, const struct osr_request *req,
-				 struct osr_arena *result, struct osr_routing *r,
+				 struct osr_arena *result, struct osr_routing *routing,
 				 struct osr_diag *diag)
 {
 	size_t m = w->s->f->n_channels;
@@ -384,24 +388,24 @@ static enum osr_status set_lanes(const struct layering *w, const struct osr_requ
 	share_lanes(w, req, &l);
 	if (w->mcast && req->mcast_vl >= l.n[0] && req->mcast_vl < l.n_vls)
 		swap = req->mcast_vl;
-	r->n_vls = l.n_vls;
+	routing->n_vls = l.n_vls;
 	if (w->mcast && req->mcast_vl >= l.n_vls)
-		r->n_vls = req->mcast_vl + 1;
-	r->rank = osr_calloc(result, r->n_vls * m, sizeof(*r->rank));
-	if (!r->rank)
-		return nomem(diag);
+		routing->n_vls = req->mcast_vl + 1;
+	routing->rank = osr_calloc(result, routing->n_vls * m, sizeof(*routing->rank));
+	if (!routing->rank)
+		return layers_nomem(diag);
 	for (uint32_t i = 0; i < w->n_layers; i++) {
 		for (uint8_t k = 0; k < l.n[i]; k++) {
 			uint8_t vl = l.first[i] + k;
 
 			vl = vl == 0 ? swap : vl == swap ? 0 : vl;
-			memcpy(r->rank + vl * m, w->rank + i * m, m * sizeof(*r->rank));
+			memcpy(routing->rank + vl * m, w->rank + i * m, m * sizeof(*routing->rank));
 		}
 	}
 	/* Multicast alone on its VL: the order of layer 0, which contains it, serves. */
-	if (r->n_vls > l.n_vls)
-		memcpy(r->rank + req->mcast_vl * m, w->rank, m * sizeof(*r->rank));
-	set_sls(w, &l, swap, r);
+	if (routing->n_vls > l.n_vls)
+		memcpy(routing->rank + req->mcast_vl * m, w->rank, m * sizeof(*routing->rank));
+	layers_set_sls(w, &l, swap, routing);
 	return OSR_OK;
 }
 
@@ -413,21 +417,22 @@ static enum osr_status set_lanes(const struct layering *w, const struct osr_requ
  */
 static void mark_trees(const struct layering *w, uint32_t root, uint8_t *mark)
 {
-	const struct osr_spf *s = w->s;
-	const struct osr_fabric *f = s->f;
-	uint32_t first = s->dest_row[root], end = s->dest_row[root + 1];
+	const struct osr_spf *spf = w->s;
+	const struct osr_fabric *fabric = spf->f;
+	uint32_t first = spf->dest_row[root], end = spf->dest_row[root + 1];
 
-	while (end > first && osr__is_sp0(f, s->dest_list[end - 1]))
+	while (end > first && osr__is_sp0(fabric, spf->dest_list[end - 1]))
 		end--;
-	for (uint32_t v = 0; v < f->n_switches; v++) {
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
 		for (uint32_t k = first; k < end; k++) {
-			const uint8_t *hop = s->hop + (size_t)s->dest_list[k] * f->n_switches;
+			const uint8_t *hop =
+				spf->hop + (size_t)spf->dest_list[k] * fabric->n_switches;
 			uint32_t c, u, slot;
 
 			if (hop[v] == OSR_NO_PATH)
 				continue;
-			c = f->chan_row[v] + hop[v];
-			u = f->chan_dst[c];
+			c = fabric->chan_row[v] + hop[v];
+			u = fabric->chan_dst[c];
 			slot = osr_cdg_slot(w->g, c, hop[u]);
 			mark[u == root ? w->g->n_slots : slot] = 1;
 		}
@@ -437,20 +442,20 @@ static void mark_trees(const struct layering *w, uint32_t root, uint8_t *mark)
 /* The same for a port 0, which only switches with end ports send to. */
 static void mark_sp0_tree(const struct layering *w, uint32_t d, uint8_t *mark)
 {
-	const struct osr_spf *s = w->s;
-	const struct osr_fabric *f = s->f;
-	uint32_t n = f->n_switches, root = f->dest_switch[d], *sends = w->count;
-	const uint8_t *hop = s->hop + (size_t)d * n;
-	const uint16_t *order = s->order + (size_t)root * n;
+	const struct osr_spf *spf = w->s;
+	const struct osr_fabric *fabric = spf->f;
+	uint32_t n = fabric->n_switches, root = fabric->dest_switch[d], *sends = w->count;
+	const uint8_t *hop = spf->hop + (size_t)d * n;
+	const uint16_t *order = spf->order + (size_t)root * n;
 
-	memcpy(sends, f->sw_sources, n * sizeof(*sends));
-	for (uint32_t i = s->n_order[root]; i-- > 1;) {
+	memcpy(sends, fabric->sw_sources, n * sizeof(*sends));
+	for (uint32_t i = spf->n_order[root]; i-- > 1;) {
 		uint32_t v = order[i], slot = osr__dependency(w, hop, root, v);
 
 		if (slot == OSR_NONE || !sends[v])
 			continue;
 		mark[slot] = 1;
-		sends[f->chan_dst[f->chan_row[v] + hop[v]]] = 1;
+		sends[fabric->chan_dst[fabric->chan_row[v] + hop[v]]] = 1;
 	}
 }
 
@@ -461,15 +466,15 @@ static void mark_sp0_tree(const struct layering *w, uint32_t d, uint8_t *mark)
 static bool mark_all(struct layering *w, struct osr_arena *scratch)
 {
 	struct osr_arena_mark top = osr_arena_mark(scratch);
-	const struct osr_fabric *f = w->s->f;
+	const struct osr_fabric *fabric = w->s->f;
 	uint8_t *mark = osr_calloc(scratch, (size_t)w->g->n_slots + 1, 1);
 
 	if (!mark)
 		return false;
-	for (uint32_t root = 0; root < f->n_switches; root++)
+	for (uint32_t root = 0; root < fabric->n_switches; root++)
 		mark_trees(w, root, mark);
-	for (uint32_t d = 0; d < f->n_dests; d++)
-		if (w->s->alias[d] == OSR_NONE && osr__is_sp0(f, d))
+	for (uint32_t d = 0; d < fabric->n_dests; d++)
+		if (w->s->alias[d] == OSR_NONE && osr__is_sp0(fabric, d))
 			mark_sp0_tree(w, d, mark);
 	for (uint32_t e = 0; e < w->g->n_slots; e++)
 		w->g->weight[e] = mark[e];
@@ -481,132 +486,133 @@ static bool mark_all(struct layering *w, struct osr_arena *scratch)
 
 /* One acyclic graph for everything: any packet may use any SL. */
 static enum osr_status one_layer(struct layering *w, struct osr_arena *scratch,
-				 struct osr_arena *result, struct osr_routing *r, bool *fits,
+				 struct osr_arena *result, struct osr_routing *routing, bool *fits,
 				 struct osr_diag *diag)
 {
 	uint32_t *rank = osr_alloc(result, w->s->f->n_channels, sizeof(*rank));
 	bool no_memory;
 
 	if (!rank)
-		return nomem(diag);
+		return layers_nomem(diag);
 	if (!mark_all(w, scratch))
-		return nomem(diag);
+		return layers_nomem(diag);
 	*fits = osr_cdg_sort(w->g, scratch, rank, &no_memory);
 	if (no_memory)
-		return nomem(diag);
+		return layers_nomem(diag);
 	if (!*fits)
 		return OSR_OK;
-	r->rank = rank;
-	r->n_vls = r->n_layers = r->n_layers_one_way = 1;
-	r->claims |= OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL;
+	routing->rank = rank;
+	routing->n_vls = routing->n_layers = routing->n_layers_one_way = 1;
+	routing->claims |= OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL;
 	if (w->mcast) {
-		r->claims |= OSR_CLAIM_MULTICAST;
-		r->mcast_vl = 0; /* every VL carries the same graph */
+		routing->claims |= OSR_CLAIM_MULTICAST;
+		routing->mcast_vl = 0; /* every VL carries the same graph */
 	}
 	return OSR_OK;
 }
 
 /* What single and multi-layer assignment share: the graph, the spanning order, and one_layer(). */
-static enum osr_status begin(struct layering *w, const struct osr_request *req,
-			     struct osr_arena *scratch, struct osr_arena *result,
-			     struct osr_routing *r, bool *fits, struct osr_diag *diag)
+static enum osr_status layers_begin(struct layering *w, const struct osr_request *req,
+				    struct osr_arena *scratch, struct osr_arena *result,
+				    struct osr_routing *routing, bool *fits, struct osr_diag *diag)
 {
-	const struct osr_fabric *f = w->s->f;
+	const struct osr_fabric *fabric = w->s->f;
 	struct osr_arena_mark before;
 	enum osr_status st;
 
 	*fits = false;
-	st = osr_cdg_init(w->g, f, scratch, diag);
+	st = osr_cdg_init(w->g, fabric, scratch, diag);
 	if (st)
 		return st;
 	if (req->multicast) {
-		st = osr_mcast_order(w->s, scratch, result, r, diag);
+		st = osr_mcast_order(w->s, scratch, result, routing, diag);
 		if (st)
 			return st;
-		w->mcast = r;
+		w->mcast = routing;
 	}
-	w->count = osr_alloc(scratch, f->n_switches, sizeof(*w->count));
+	w->count = osr_alloc(scratch, fabric->n_switches, sizeof(*w->count));
 	if (!w->count)
-		return nomem(diag);
+		return layers_nomem(diag);
 	before = osr_arena_mark(result);
-	st = one_layer(w, scratch, result, r, fits, diag);
+	st = one_layer(w, scratch, result, routing, fits, diag);
 	if (!*fits)
 		osr_arena_reset(result, before);
 	return st;
 }
 
-enum osr_status osr_layers_single(const struct osr_spf *s, const struct osr_request *req,
+enum osr_status osr_layers_single(const struct osr_spf *spf, const struct osr_request *req,
 				  struct osr_arena *scratch, struct osr_arena *result,
-				  struct osr_routing *r, bool *fits, struct osr_diag *diag)
+				  struct osr_routing *routing, bool *fits, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct osr_cdg g;
-	struct layering w = { .s = s, .g = &g };
-	enum osr_status st = begin(&w, req, scratch, result, r, fits, diag);
+	struct osr_cdg cdg;
+	struct layering w = { .s = spf, .g = &cdg };
+	enum osr_status st = layers_begin(&w, req, scratch, result, routing, fits, diag);
 
 	osr_arena_reset(scratch, mark);
 	return st;
 }
 
-enum osr_status osr_layers_assign(const struct osr_spf *s, const struct osr_request *req,
+enum osr_status osr_layers_assign(const struct osr_spf *spf, const struct osr_request *req,
 				  const struct osr_layers_options *opt, struct osr_arena *scratch,
-				  struct osr_arena *result, struct osr_routing *r, uint32_t *orders,
-				  struct osr_diag *diag)
+				  struct osr_arena *result, struct osr_routing *routing,
+				  uint32_t *orders, struct osr_diag *diag)
 {
-	const struct osr_fabric *f = s->f;
+	const struct osr_fabric *fabric = spf->f;
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct osr_cdg g;
-	struct layering w = { .s = s, .opt = opt, .g = &g };
+	struct osr_cdg cdg;
+	struct layering w = { .s = spf, .opt = opt, .g = &cdg };
 	enum osr_status st;
 	bool fits;
 
-	st = begin(&w, req, scratch, result, r, &fits, diag);
+	st = layers_begin(&w, req, scratch, result, routing, &fits, diag);
 	if (st || fits)
 		goto out;
-	r->sl = osr_alloc(result, (size_t)f->n_dests * f->n_switches, 1);
-	st = r->sl ? layering_init(&w, s, &g, opt, false, r->sl, orders, scratch, diag)
-		   : nomem(diag);
+	routing->sl = osr_alloc(result, (size_t)fabric->n_dests * fabric->n_switches, 1);
+	st = routing->sl
+		     ? layering_init(&w, spf, &cdg, opt, false, routing->sl, orders, scratch, diag)
+		     : layers_nomem(diag);
 	if (st)
 		goto out;
-	w.mcast = req->multicast ? r : NULL;
+	w.mcast = req->multicast ? routing : NULL;
 	st = find_layers(&w, req->max_vls, scratch, diag);
 	if (st)
 		goto out;
-	r->n_layers = r->n_layers_one_way = (uint8_t)w.n_layers;
-	r->claims |= OSR_CLAIM_DEADLOCK_FREE | (w.mcast ? OSR_CLAIM_MULTICAST : 0);
-	r->mcast_vl = req->mcast_vl;
-	st = set_lanes(&w, req, result, r, diag);
+	routing->n_layers = routing->n_layers_one_way = (uint8_t)w.n_layers;
+	routing->claims |= OSR_CLAIM_DEADLOCK_FREE | (w.mcast ? OSR_CLAIM_MULTICAST : 0);
+	routing->mcast_vl = req->mcast_vl;
+	st = set_lanes(&w, req, result, routing, diag);
 out:
 	osr_arena_reset(scratch, mark);
 	return st;
 }
 
-enum osr_status osr_layers_pair(const struct osr_spf *s, const struct osr_request *req,
+enum osr_status osr_layers_pair(const struct osr_spf *spf, const struct osr_request *req,
 				const struct osr_layers_options *opt, const uint32_t *orders,
 				struct osr_arena *scratch, struct osr_arena *result,
-				struct osr_routing *r, struct osr_diag *diag)
+				struct osr_routing *routing, struct osr_diag *diag)
 {
-	const struct osr_fabric *f = s->f;
+	const struct osr_fabric *fabric = spf->f;
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	uint8_t *layer = osr_alloc(scratch, (size_t)f->n_switches * f->n_switches, 1);
-	struct osr_cdg g;
+	uint8_t *layer = osr_alloc(scratch, (size_t)fabric->n_switches * fabric->n_switches, 1);
+	struct osr_cdg cdg;
 	struct layering w;
 	enum osr_status st;
 
-	st = layer ? osr_cdg_init(&g, f, scratch, diag) : nomem(diag);
+	st = layer ? osr_cdg_init(&cdg, fabric, scratch, diag) : layers_nomem(diag);
 	if (!st)
-		st = layering_init(&w, s, &g, opt, true, layer, NULL, scratch, diag);
+		st = layering_init(&w, spf, &cdg, opt, true, layer, NULL, scratch, diag);
 	if (st)
 		goto out;
-	w.mcast = req->multicast ? r : NULL;
+	w.mcast = req->multicast ? routing : NULL;
 	w.first = opt->heuristic == OSR_HEURISTIC_ORDER ? orders : NULL;
 	w.may_give_up = opt->reversible == OSR_REVERSIBLE_AUTO;
 	st = find_layers(&w, req->max_vls, scratch, diag);
 	if (st)
 		goto out;
-	r->claims |= OSR_CLAIM_REVERSIBLE;
-	r->n_layers = (uint8_t)w.n_layers;
-	st = set_lanes(&w, req, result, r, diag);
+	routing->claims |= OSR_CLAIM_REVERSIBLE;
+	routing->n_layers = (uint8_t)w.n_layers;
+	st = set_lanes(&w, req, result, routing, diag);
 out:
 	osr_arena_reset(scratch, mark);
 	return st;

@@ -19,7 +19,7 @@ struct search {
 /* ---- moving routes -------------------------------------------------------------------------- */
 
 /* Multicast (UINT32_MAX) cannot be moved, and what shares its edges is not counted there. */
-static void take_out(struct layering *w, uint32_t d, uint32_t v)
+static void layers_cycle_take_out(struct layering *w, uint32_t d, uint32_t v)
 {
 	const uint8_t *hop = w->s->hop + (size_t)d * w->s->f->n_switches;
 	uint32_t root = w->s->f->dest_switch[d], slot;
@@ -34,13 +34,13 @@ static void take_out(struct layering *w, uint32_t d, uint32_t v)
 /* All routes from switch a to the LIDs behind switch b. */
 static void take_out_all(struct layering *w, uint32_t a, uint32_t b)
 {
-	const struct osr_spf *s = w->s;
+	const struct osr_spf *spf = w->s;
 
-	for (uint32_t k = s->dest_row[b]; k < s->dest_row[b + 1]; k++) {
-		uint32_t d = s->dest_list[k];
+	for (uint32_t k = spf->dest_row[b]; k < spf->dest_row[b + 1]; k++) {
+		uint32_t d = spf->dest_list[k];
 
-		if (s->alias[d] == OSR_NONE && osr__is_counted(s->f, d, a))
-			take_out(w, d, a);
+		if (spf->alias[d] == OSR_NONE && osr__is_counted(spf->f, d, a))
+			layers_cycle_take_out(w, d, a);
 	}
 }
 
@@ -54,7 +54,7 @@ static void move_unit(struct search *q, uint32_t d, uint32_t v)
 	osr__layer_row(w, d)[v] = q->layer + 1;
 	w->more[d] = 1;
 	if (!w->pairs) {
-		take_out(w, d, v);
+		layers_cycle_take_out(w, d, v);
 		return;
 	}
 	w->layer[(size_t)v * n + root] = q->layer + 1;
@@ -66,10 +66,11 @@ static void move_unit(struct search *q, uint32_t d, uint32_t v)
 static void move_branch(struct search *q, uint32_t d, uint32_t u)
 {
 	struct layering *w = q->w;
-	const struct osr_fabric *f = w->s->f;
-	const uint8_t *hop = w->s->hop + (size_t)d * f->n_switches, *row = osr__layer_row(w, d);
-	uint32_t root = f->dest_switch[d];
-	const uint16_t *order = w->s->order + (size_t)root * f->n_switches;
+	const struct osr_fabric *fabric = w->s->f;
+	const uint8_t *hop = w->s->hop + (size_t)d * fabric->n_switches,
+		      *row = osr__layer_row(w, d);
+	uint32_t root = fabric->dest_switch[d];
+	const uint16_t *order = w->s->order + (size_t)root * fabric->n_switches;
 	uint8_t *cut = w->cut;
 
 	cut[root] = 0;
@@ -77,7 +78,7 @@ static void move_branch(struct search *q, uint32_t d, uint32_t u)
 		uint32_t v = order[i];
 
 		cut[v] = v == u || cut[osr__next_switch(w, hop, v)];
-		if (cut[v] && row[v] == q->layer && osr__is_counted(f, d, v))
+		if (cut[v] && row[v] == q->layer && osr__is_counted(fabric, d, v))
 			move_unit(q, d, v);
 	}
 }
@@ -86,13 +87,14 @@ static void move_branch(struct search *q, uint32_t d, uint32_t u)
 static void move_edge(struct search *q, uint32_t c1, uint32_t slot)
 {
 	const struct layering *w = q->w;
-	const struct osr_fabric *f = w->s->f;
-	uint32_t u = f->chan_src[c1], v = f->chan_dst[c1];
-	const uint8_t *at_u = q->hops + (size_t)u * f->n_dests,
-		      *at_v = q->hops + (size_t)v * f->n_dests;
-	uint8_t hop_u = (uint8_t)(c1 - f->chan_row[u]), hop_v = (uint8_t)(slot - w->g->row[c1]);
+	const struct osr_fabric *fabric = w->s->f;
+	uint32_t u = fabric->chan_src[c1], v = fabric->chan_dst[c1];
+	const uint8_t *at_u = q->hops + (size_t)u * fabric->n_dests,
+		      *at_v = q->hops + (size_t)v * fabric->n_dests;
+	uint8_t hop_u = (uint8_t)(c1 - fabric->chan_row[u]),
+		hop_v = (uint8_t)(slot - w->g->row[c1]);
 
-	for (uint32_t d = 0; d < f->n_dests && w->g->weight[slot]; d++)
+	for (uint32_t d = 0; d < fabric->n_dests && w->g->weight[slot]; d++)
 		if (at_u[d] == hop_u && at_v[d] == hop_v && w->busy[d])
 			move_branch(q, d, u);
 	assert(!w->g->weight[slot]);
@@ -101,7 +103,7 @@ static void move_edge(struct search *q, uint32_t c1, uint32_t slot)
 /* ---- the search ----------------------------------------------------------------------------- */
 
 /* The place on the stack whose outgoing edge goes, of the cycle stack[from] .. stack[depth-1]. */
-static uint32_t choose(const struct search *q, uint32_t from)
+static uint32_t layers_cycle_choose(const struct search *q, uint32_t from)
 {
 	const uint32_t *weight = q->w->g->weight;
 	enum osr_heuristic heuristic = q->w->opt->heuristic;
@@ -121,7 +123,7 @@ static uint32_t choose(const struct search *q, uint32_t from)
 	return best;
 }
 
-static void push(struct search *q, uint32_t c)
+static void layers_cycle_push(struct search *q, uint32_t c)
 {
 	q->stack[q->depth] = c;
 	q->edge[q->depth] = q->w->g->row[c];
@@ -138,7 +140,7 @@ static void unwind(struct search *q, uint32_t depth)
 /* A cycle closed at the top. The routes that go may take edges further down the stack with them. */
 static void break_cycle(struct search *q, uint32_t from)
 {
-	uint32_t i = choose(q, from);
+	uint32_t i = layers_cycle_choose(q, from);
 
 	move_edge(q, q->stack[i], q->edge[i]);
 	for (i = 0; q->w->g->weight[q->edge[i]]; i++)
@@ -148,38 +150,38 @@ static void break_cycle(struct search *q, uint32_t from)
 
 static void search_from(struct search *q, uint32_t start)
 {
-	const struct osr_cdg *g = q->w->g;
+	const struct osr_cdg *cdg = q->w->g;
 
-	push(q, start);
+	layers_cycle_push(q, start);
 	while (q->depth) {
 		uint32_t top = q->depth - 1, c = q->stack[top], slot = q->edge[top], next;
 
-		if (slot == g->row[c + 1]) {
+		if (slot == cdg->row[c + 1]) {
 			q->done[c] = 1;
 			unwind(q, top);
 			if (q->depth)
 				q->edge[q->depth - 1]++;
 			continue;
 		}
-		next = osr_cdg_target(g, c, slot);
-		if (!g->weight[slot] || q->done[next])
+		next = osr_cdg_target(cdg, c, slot);
+		if (!cdg->weight[slot] || q->done[next])
 			q->edge[top]++;
 		else if (!q->place[next])
-			push(q, next);
+			layers_cycle_push(q, next);
 		else
 			break_cycle(q, q->place[next] - 1);
 	}
 }
 
 /* Which trees use an edge is asked for each cycle: two rows of this tell. */
-static void transpose(struct search *q)
+static void layers_cycle_transpose(struct search *q)
 {
-	const struct osr_spf *s = q->w->s;
-	uint32_t n = s->f->n_switches, n_dests = s->f->n_dests;
+	const struct osr_spf *spf = q->w->s;
+	uint32_t n = spf->f->n_switches, n_dests = spf->f->n_dests;
 
 	for (uint32_t d = 0; d < n_dests; d++)
 		for (uint32_t v = 0; v < n; v++)
-			q->hops[(size_t)v * n_dests + d] = s->hop[(size_t)d * n + v];
+			q->hops[(size_t)v * n_dests + d] = spf->hop[(size_t)d * n + v];
 }
 
 enum osr_status osr__break_cycles(struct layering *w, uint8_t layer, struct osr_arena *scratch,
@@ -196,7 +198,7 @@ enum osr_status osr__break_cycles(struct layering *w, uint8_t layer, struct osr_
 	q.edge = osr_alloc(scratch, n, sizeof(*q.edge));
 	if (!q.hops || !q.place || !q.done || !q.stack || !q.edge)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the search of cycles");
-	transpose(&q);
+	layers_cycle_transpose(&q);
 	/* A pair has routes to LIDs of both its switches: later layers look at all dests. */
 	memset(w->more, w->pairs, w->s->f->n_dests);
 	for (uint32_t c = 0; c < n; c++)

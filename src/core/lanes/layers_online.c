@@ -33,7 +33,7 @@ struct online {
 /* Everything that y leads to, up to rank `last`; false if x is among it. */
 static bool search_ahead(struct online *o, const struct shelf *l, uint32_t y, uint32_t x)
 {
-	const struct osr_cdg *g = o->w->g;
+	const struct osr_cdg *cdg = o->w->g;
 	uint32_t n = 1, last = l->rank[x];
 
 	o->stack[0] = y;
@@ -41,8 +41,8 @@ static bool search_ahead(struct online *o, const struct shelf *l, uint32_t y, ui
 	while (n) {
 		uint32_t c = o->stack[--n];
 
-		for (uint32_t slot = g->row[c]; slot < g->row[c + 1]; slot++) {
-			uint32_t next = osr_cdg_target(g, c, slot);
+		for (uint32_t slot = cdg->row[c]; slot < cdg->row[c + 1]; slot++) {
+			uint32_t next = osr_cdg_target(cdg, c, slot);
 
 			if (!l->present[slot] || o->ahead[next] || l->rank[next] > last)
 				continue;
@@ -56,7 +56,8 @@ static bool search_ahead(struct online *o, const struct shelf *l, uint32_t y, ui
 }
 
 /* Ranks first .. last: those ahead move behind the others, each kind in its order; marks go. */
-static void shift(struct online *o, struct shelf *l, uint32_t first, uint32_t last, bool move)
+static void layers_online_shift(struct online *o, struct shelf *l, uint32_t first, uint32_t last,
+				bool move)
 {
 	uint32_t n = 0, to = first;
 
@@ -86,7 +87,7 @@ static bool add_edge(struct online *o, struct shelf *l, uint32_t x, uint32_t slo
 	if (last < first)
 		return true;
 	fits = search_ahead(o, l, y, x);
-	shift(o, l, first, last, fits);
+	layers_online_shift(o, l, first, last, fits);
 	return fits;
 }
 
@@ -100,12 +101,12 @@ static void undo(struct online *o, struct shelf *l)
 static bool add_route(struct online *o, struct shelf *l, uint32_t d, uint32_t v)
 {
 	const struct layering *w = o->w;
-	const struct osr_fabric *f = w->s->f;
-	const uint8_t *hop = w->s->hop + (size_t)d * f->n_switches;
-	uint32_t root = f->dest_switch[d], slot;
+	const struct osr_fabric *fabric = w->s->f;
+	const uint8_t *hop = w->s->hop + (size_t)d * fabric->n_switches;
+	uint32_t root = fabric->dest_switch[d], slot;
 
 	while ((slot = osr__dependency(w, hop, root, v)) != OSR_NONE) {
-		if (!l->present[slot] && !add_edge(o, l, f->chan_row[v] + hop[v], slot))
+		if (!l->present[slot] && !add_edge(o, l, fabric->chan_row[v] + hop[v], slot))
 			return false;
 		v = osr__next_switch(w, hop, v);
 	}
@@ -113,14 +114,15 @@ static bool add_route(struct online *o, struct shelf *l, uint32_t d, uint32_t v)
 }
 
 /* All routes from switch a to the LIDs behind switch b. */
-static bool add_all(struct online *o, struct shelf *l, uint32_t a, uint32_t b, uint32_t *n_routes)
+static bool layers_online_add_all(struct online *o, struct shelf *l, uint32_t a, uint32_t b,
+				  uint32_t *n_routes)
 {
-	const struct osr_spf *s = o->w->s;
+	const struct osr_spf *spf = o->w->s;
 
-	for (uint32_t k = s->dest_row[b]; k < s->dest_row[b + 1]; k++) {
-		uint32_t d = s->dest_list[k];
+	for (uint32_t k = spf->dest_row[b]; k < spf->dest_row[b + 1]; k++) {
+		uint32_t d = spf->dest_list[k];
 
-		if (s->alias[d] != OSR_NONE || !osr__is_counted(s->f, d, a))
+		if (spf->alias[d] != OSR_NONE || !osr__is_counted(spf->f, d, a))
 			continue;
 		if (!add_route(o, l, d, a))
 			return false;
@@ -141,7 +143,8 @@ static bool add_unit(struct online *o, struct shelf *l, uint32_t d, uint32_t v, 
 		fits = add_route(o, l, d, v);
 	} else {
 		*n_routes = 0;
-		fits = add_all(o, l, v, root, n_routes) && add_all(o, l, root, v, n_routes);
+		fits = layers_online_add_all(o, l, v, root, n_routes) &&
+		       layers_online_add_all(o, l, root, v, n_routes);
 	}
 	if (!fits)
 		undo(o, l);
@@ -192,24 +195,24 @@ static enum osr_status place_unit(struct online *o, uint32_t d, uint32_t v, uint
 static enum osr_status place_all(struct online *o, uint8_t limit, struct osr_arena *scratch,
 				 struct osr_diag *diag)
 {
-	const struct osr_spf *s = o->w->s;
-	const struct osr_fabric *f = s->f;
+	const struct osr_spf *spf = o->w->s;
+	const struct osr_fabric *fabric = spf->f;
 	enum osr_status st = OSR_OK;
 
-	for (uint32_t d = 0; d < f->n_dests && !st; d++) {
-		uint32_t root = f->dest_switch[d];
-		const uint16_t *order = s->order + (size_t)root * f->n_switches;
-		bool first = s->dest_list[s->dest_row[root]] == d;
+	for (uint32_t d = 0; d < fabric->n_dests && !st; d++) {
+		uint32_t root = fabric->dest_switch[d];
+		const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
+		bool first = spf->dest_list[spf->dest_row[root]] == d;
 
-		if (s->alias[d] != OSR_NONE || (o->w->pairs && !first))
+		if (spf->alias[d] != OSR_NONE || (o->w->pairs && !first))
 			continue;
-		for (uint32_t i = 1; i < s->n_order[root] && !st; i++) {
+		for (uint32_t i = 1; i < spf->n_order[root] && !st; i++) {
 			uint32_t v = order[i];
 
 			/* A pair is placed once, by its higher switch if both have LIDs. */
-			if (o->w->pairs && v > root && s->dest_row[v] < s->dest_row[v + 1])
+			if (o->w->pairs && v > root && spf->dest_row[v] < spf->dest_row[v + 1])
 				continue;
-			if (o->w->pairs || osr__is_counted(f, d, v))
+			if (o->w->pairs || osr__is_counted(fabric, d, v))
 				st = place_unit(o, d, v, limit, scratch, diag);
 		}
 	}
@@ -219,14 +222,14 @@ static enum osr_status place_all(struct online *o, uint8_t limit, struct osr_are
 /* The dependencies of multicast come first, in the first layer; they have no cycle. */
 static void place_multicast(struct online *o)
 {
-	struct osr_cdg *g = o->w->g;
+	struct osr_cdg *cdg = o->w->g;
 
-	memset(g->weight, 0, g->n_slots * sizeof(*g->weight));
-	osr_mcast_depend(o->w->mcast->mcast_parent, g);
+	memset(cdg->weight, 0, cdg->n_slots * sizeof(*cdg->weight));
+	osr_mcast_depend(o->w->mcast->mcast_parent, cdg);
 	o->n_added = 0;
-	for (uint32_t c = 0; c < g->f->n_channels; c++)
-		for (uint32_t slot = g->row[c]; slot < g->row[c + 1]; slot++)
-			if (g->weight[slot])
+	for (uint32_t c = 0; c < cdg->f->n_channels; c++)
+		for (uint32_t slot = cdg->row[c]; slot < cdg->row[c + 1]; slot++)
+			if (cdg->weight[slot])
 				add_edge(o, &o->shelf[0], c, slot);
 }
 

@@ -29,23 +29,23 @@ struct layering {
 	uint64_t paths[OSR_MAX_VLS];
 };
 
-static inline bool osr__is_sp0(const struct osr_fabric *f, uint32_t d)
+static inline bool osr__is_sp0(const struct osr_fabric *fabric, uint32_t d)
 {
-	return f->term_role[f->dest_term[d]] == OSR_ROLE_SP0;
+	return fabric->term_role[fabric->dest_term[d]] == OSR_ROLE_SP0;
 }
 
 /* Does anybody on switch v send to d? Only end ports ask a port 0; see layers.h. */
-static inline bool osr__is_counted(const struct osr_fabric *f, uint32_t d, uint32_t v)
+static inline bool osr__is_counted(const struct osr_fabric *fabric, uint32_t d, uint32_t v)
 {
-	return !osr__is_sp0(f, d) || f->sw_sources[v];
+	return !osr__is_sp0(fabric, d) || fabric->sw_sources[v];
 }
 
 /* The layers of the units that end at d, by the switch they start from. */
 static inline uint8_t *osr__layer_row(const struct layering *w, uint32_t d)
 {
-	const struct osr_fabric *f = w->s->f;
+	const struct osr_fabric *fabric = w->s->f;
 
-	return w->layer + (size_t)(w->pairs ? f->dest_switch[d] : d) * f->n_switches;
+	return w->layer + (size_t)(w->pairs ? fabric->dest_switch[d] : d) * fabric->n_switches;
 }
 
 /*
@@ -55,8 +55,8 @@ static inline uint8_t *osr__layer_row(const struct layering *w, uint32_t d)
 static inline uint32_t osr__dependency(const struct layering *w, const uint8_t *hop, uint32_t root,
 				       uint32_t v)
 {
-	const struct osr_fabric *f = w->s->f;
-	uint32_t c = f->chan_row[v] + hop[v], u = f->chan_dst[c];
+	const struct osr_fabric *fabric = w->s->f;
+	uint32_t c = fabric->chan_row[v] + hop[v], u = fabric->chan_dst[c];
 
 	return u == root ? OSR_NONE : osr_cdg_slot(w->g, c, hop[u]);
 }
@@ -64,9 +64,9 @@ static inline uint32_t osr__dependency(const struct layering *w, const uint8_t *
 /* The switch behind v on the way that hop[] describes. */
 static inline uint32_t osr__next_switch(const struct layering *w, const uint8_t *hop, uint32_t v)
 {
-	const struct osr_fabric *f = w->s->f;
+	const struct osr_fabric *fabric = w->s->f;
 
-	return f->chan_dst[f->chan_row[v] + hop[v]];
+	return fabric->chan_dst[fabric->chan_row[v] + hop[v]];
 }
 
 /*

@@ -11,13 +11,13 @@
 
 /* Measured on the fabrics of scripts/bench: more of any of these gains less than it costs. */
 static const struct {
-	uint32_t few_rounds;     /* of repair, for fewer lanes than there are */
+	uint32_t few_rounds;         /* of repair, for fewer lanes than there are */
 	uint32_t patient_rounds;     /* and for shortest routes on those there are */
-	uint32_t many_lids;     /* for each switch: there fewer lanes are worth more tries */
+	uint32_t many_lids;          /* for each switch: there fewer lanes are worth more tries */
 	uint32_t one_lane_tolerance; /* 1 in so many routes may stand in the way of one lane */
-	uint32_t tolerance;     /* and of several */
-	uint32_t least_lanes;     /* several: from so many on */
-	uint32_t crowded_lanes;     /* where so many are taken, one fewer is worth a try */
+	uint32_t tolerance;          /* and of several */
+	uint32_t least_lanes;        /* several: from so many on */
+	uint32_t crowded_lanes;      /* where so many are taken, one fewer is worth a try */
 } lanes_tuning = { 4, 16, 8, 100, 5, 4, 7 };
 
 static void lanes_forget_why(struct osr_lanes_job *job)
@@ -51,23 +51,23 @@ static bool dimensions_worth(const struct osr_lanes_job *job)
 /* The SLs of dimension order are not wanted after all. */
 static enum osr_status lanes_start_again(struct osr_lanes_job *job)
 {
-	struct osr_routing *r = job->r;
-	uint8_t *lft = r->lft;
+	struct osr_routing *routing = job->r;
+	uint8_t *lft = routing->lft;
 
-	*r = (struct osr_routing){ .lft = lft,
-				   .n_switches = r->n_switches,
-				   .n_dests = r->n_dests,
-				   .n_channels = r->n_channels };
-	memset(lft, OSR_NO_PATH, (size_t)r->n_dests * r->n_switches);
-	return osr_spf_init(job->s, job->s->f, r, &job->opt->spf, job->scratch, job->diag);
+	*routing = (struct osr_routing){ .lft = lft,
+					 .n_switches = routing->n_switches,
+					 .n_dests = routing->n_dests,
+					 .n_channels = routing->n_channels };
+	memset(lft, OSR_NO_PATH, (size_t)routing->n_dests * routing->n_switches);
+	return osr_spf_init(job->s, job->s->f, routing, &job->opt->spf, job->scratch, job->diag);
 }
 
 static enum osr_status dimensions_run(struct osr_lanes_job *job)
 {
 	bool routed;
-	enum osr_status st = osr_dor_assign(job->s, job->req, job->opt->layers.reversible,
-					    job->opt->detours, job->scratch, job->result, job->r,
-					    &routed, job->diag);
+	enum osr_status st =
+		osr_dor_assign(job->s, job->req, job->opt->layers.reversible, job->opt->detours,
+			       job->scratch, job->result, job->r, &routed, job->diag);
 
 	if (!st && routed && job->r->sl && job->opt->any_sl == OSR_ANY_SL_ON)
 		return lanes_start_again(job);
@@ -218,8 +218,8 @@ static bool squeeze_worth(const struct osr_lanes_job *job)
 /* What follows otherwise takes longer than this, so there is time. */
 static enum osr_status squeeze_run(struct osr_lanes_job *job)
 {
-	struct osr_guided_options opt = lanes_guided_options(job, lanes_tuning.patient_rounds,
-							     4 * job->opt->spf.max_moves);
+	struct osr_guided_options opt =
+		lanes_guided_options(job, lanes_tuning.patient_rounds, 4 * job->opt->spf.max_moves);
 	bool fits;
 	enum osr_status st;
 
@@ -304,24 +304,25 @@ static bool fewer_worth(const struct osr_lanes_job *job)
  */
 static enum osr_status fewer_run(struct osr_lanes_job *job)
 {
-	const struct osr_fabric *f = job->s->f;
-	bool crowded = f->n_dests >= lanes_tuning.many_lids * f->n_switches, fits;
+	const struct osr_fabric *fabric = job->s->f;
+	bool crowded = fabric->n_dests >= lanes_tuning.many_lids * fabric->n_switches, fits;
 	struct osr_guided_options opt =
 		lanes_guided_options(job, lanes_tuning.few_rounds, job->opt->spf.max_moves);
-	struct osr_routing *r = job->r;
+	struct osr_routing *routing = job->r;
 	enum osr_status st = OSR_OK;
 
 	fits = false;
 	if (job->opt->any_sl == OSR_ANY_SL_OFF)
 		st = lanes_reduce_to_one(job, &fits);
 	for (uint32_t n = lanes_tuning.least_lanes;
-	     !st && !fits && n < r->n_layers && !lanes_replies_are_a_must(job);
+	     !st && !fits && n < routing->n_layers && !lanes_replies_are_a_must(job);
 	     n = crowded || n > lanes_tuning.least_lanes ||
-				 r->n_layers < lanes_tuning.crowded_lanes
+				 routing->n_layers < lanes_tuning.crowded_lanes
 			 ? n + 1
-			 : r->n_layers - 1u)
+			 : routing->n_layers - 1u)
 		st = osr_guided_reduce(job->s, job->req, &opt, n, lanes_tuning.tolerance,
-				       job->orders, job->scratch, job->result, r, &fits, job->diag);
+				       job->orders, job->scratch, job->result, routing, &fits,
+				       job->diag);
 	if (!st && fits)
 		job->state = OSR_LANES_DONE;
 	return st;
@@ -397,8 +398,7 @@ static enum osr_status lanes_try_all(struct osr_lanes_job *job)
 	job->orders = osr_alloc(job->scratch, (size_t)OSR_MAX_VLS * job->s->f->n_channels,
 				sizeof(*job->orders));
 	if (!job->orders)
-		return osr_fail(job->diag, OSR_NOMEM,
-				"out of memory for the orders of %u channels",
+		return osr_fail(job->diag, OSR_NOMEM, "out of memory for the orders of %u channels",
 				job->s->f->n_channels);
 	for (size_t i = 0; i < n && job->state != OSR_LANES_DONE; i++) {
 		const uint32_t *before = job->r->rank;

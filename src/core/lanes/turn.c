@@ -18,16 +18,17 @@
 static const struct {
 	uint32_t max_lanes; /* more lanes than these share the load; they save hardly any detour */
 	uint32_t max_triples;
-	uint32_t fitted_rounds; /* with the order that fits the routes; dense graphs need no other */
+	uint32_t
+		fitted_rounds; /* with the order that fits the routes; dense graphs need no other */
 	uint32_t effort_share; /* of the effort of updown.h that a start is worth */
-	uint32_t passes;     /* of lanes and sifting in a round */
-	uint32_t boost;      /* weight of a route without a legal way */
-	uint32_t few;        /* where 1 in so many has none, */
-	uint32_t few_boost;  /* they may weigh so much */
-	uint32_t max_stale;  /* rounds that gain less than 1 in 20 */
-	uint32_t detour_cost; /* to move a LID with detours takes about so many times as long */
-	uint32_t unit;       /* a route weighs so much; what no route uses yet, but may, 1 */
-	uint32_t max_efi;    /* percent of the load of the routes without lanes that auto accepts */
+	uint32_t passes;       /* of lanes and sifting in a round */
+	uint32_t boost;        /* weight of a route without a legal way */
+	uint32_t few;          /* where 1 in so many has none, */
+	uint32_t few_boost;    /* they may weigh so much */
+	uint32_t max_stale;    /* rounds that gain less than 1 in 20 */
+	uint32_t detour_cost;  /* to move a LID with detours takes about so many times as long */
+	uint32_t unit;         /* a route weighs so much; what no route uses yet, but may, 1 */
+	uint32_t max_efi; /* percent of the load of the routes without lanes that auto accepts */
 } turn_tuning = { 4, 1u << 27, 2, 2, 3, 4, 700, 1024, 3, 5, 16, 110 };
 
 /* ---- setting up ------------------------------------------------------------------------------ */
@@ -35,18 +36,20 @@ static const struct {
 /* Which triples lie on a shortest path between their ends. */
 static void turn_find_useful(struct turns *w)
 {
-	const struct osr_fabric *f = w->f;
+	const struct osr_fabric *fabric = w->f;
 	const uint8_t *dist8 = w->s->scratch->dist8;
 
-	for (uint32_t c = 0; c < f->n_channels; c++) {
-		uint32_t first = f->chan_row[f->chan_dst[c]], v = f->chan_src[c];
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint32_t first = fabric->chan_row[fabric->chan_dst[c]], v = fabric->chan_src[c];
 
 		for (uint32_t t = w->g.row[c]; t < w->g.row[c + 1]; t++) {
-			uint32_t x = f->chan_dst[first + t - w->g.row[c]];
+			uint32_t x = fabric->chan_dst[first + t - w->g.row[c]];
 			uint8_t *useful = w->useful + w->triple_row[t];
 
-			for (uint32_t c2 = f->chan_row[x]; c2 < f->chan_row[x + 1]; c2++)
-				*useful++ = dist8[(size_t)f->chan_dst[c2] * f->n_switches + v] == 3;
+			for (uint32_t c2 = fabric->chan_row[x]; c2 < fabric->chan_row[x + 1]; c2++)
+				*useful++ =
+					dist8[(size_t)fabric->chan_dst[c2] * fabric->n_switches +
+					      v] == 3;
 		}
 	}
 }
@@ -54,17 +57,17 @@ static void turn_find_useful(struct turns *w)
 /* Rows of triples by their first turn; false if there are too many. */
 static bool turn_number_triples(struct turns *w)
 {
-	const struct osr_fabric *f = w->f;
+	const struct osr_fabric *fabric = w->f;
 	uint64_t at = 0;
 
-	for (uint32_t c = 0; c < f->n_channels && at <= turn_tuning.max_triples; c++) {
-		uint32_t first = f->chan_row[f->chan_dst[c]];
+	for (uint32_t c = 0; c < fabric->n_channels && at <= turn_tuning.max_triples; c++) {
+		uint32_t first = fabric->chan_row[fabric->chan_dst[c]];
 
 		for (uint32_t t = w->g.row[c]; t < w->g.row[c + 1]; t++) {
-			uint32_t x = f->chan_dst[first + t - w->g.row[c]];
+			uint32_t x = fabric->chan_dst[first + t - w->g.row[c]];
 
 			w->triple_row[t] = (uint32_t)at;
-			at += f->chan_row[x + 1] - f->chan_row[x];
+			at += fabric->chan_row[x + 1] - fabric->chan_row[x];
 		}
 	}
 	w->triple_row[w->g.n_slots] = (uint32_t)at;
@@ -112,15 +115,15 @@ static bool turn_alloc_nodes(struct turns *w, struct osr_arena *scratch)
 
 static enum osr_status turn_init(struct turns *w, struct osr_lanes_job *job, bool *small)
 {
-	const struct osr_fabric *f = job->s->f;
+	const struct osr_fabric *fabric = job->s->f;
 	uint8_t max_vls = job->req->max_vls;
 	uint64_t sum = 0;
 	enum osr_status st;
 
-	*w = (struct turns){ .s = job->s, .f = f, .unit = turn_tuning.unit };
+	*w = (struct turns){ .s = job->s, .f = fabric, .unit = turn_tuning.unit };
 	w->n_lanes = max_vls < turn_tuning.max_lanes ? max_vls : turn_tuning.max_lanes;
 	*small = false;
-	st = osr_cdg_init(&w->g, f, job->scratch, job->diag);
+	st = osr_cdg_init(&w->g, fabric, job->scratch, job->diag);
 	if (st)
 		return st;
 	w->triple_row = osr_alloc(job->scratch, (size_t)w->g.n_slots + 1, sizeof(*w->triple_row));
@@ -132,9 +135,9 @@ static enum osr_status turn_init(struct turns *w, struct osr_lanes_job *job, boo
 	if (!turn_alloc_tree(w, job->scratch) || !turn_alloc_nodes(w, job->scratch))
 		return osr__turn_nomem(job->diag);
 	turn_find_useful(w);
-	for (uint32_t c = 0; c < f->n_channels; c++)
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
 		sum += job->s->weight[c] >> HOP_BITS;
-	w->mean = f->n_channels ? sum / f->n_channels : 0;
+	w->mean = fabric->n_channels ? sum / fabric->n_channels : 0;
 	return OSR_OK;
 }
 
@@ -149,24 +152,24 @@ enum turn_mode {
 
 static void turn_route_dest(struct turns *w, uint32_t root, uint32_t d, enum turn_mode mode)
 {
-	const struct osr_fabric *f = w->f;
-	struct osr_spf *s = w->s;
-	const uint16_t *order = s->order + (size_t)root * f->n_switches;
-	uint8_t *hop = s->hop + (size_t)d * f->n_switches;
-	bool counts = f->term_weight[f->dest_term[d]] != 0;
-	uint32_t n = s->n_order[root], n_failed, before = UINT32_MAX, ignored = 0;
+	const struct osr_fabric *fabric = w->f;
+	struct osr_spf *spf = w->s;
+	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
+	uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
+	bool counts = fabric->term_weight[fabric->dest_term[d]] != 0;
+	uint32_t n = spf->n_order[root], n_failed, before = UINT32_MAX, ignored = 0;
 
 	if (mode != TURN_ALL) {
 		before = osr__turn_mark_legal(w, order, n, hop, root);
 		if (!before && mode == TURN_REPAIR)
 			return;
-		memcpy(w->saved, hop, f->n_switches);
+		memcpy(w->saved, hop, fabric->n_switches);
 	}
 	if (counts)
-		osr__spf_count(s, order, n, hop, (uint64_t)-1);
+		osr__spf_count(spf, order, n, hop, (uint64_t)-1);
 	n_failed = osr__turn_settle_best(w, root, d);
 	if (n_failed > before) {
-		memcpy(hop, w->saved, f->n_switches);
+		memcpy(hop, w->saved, fabric->n_switches);
 		n_failed = osr__turn_mark_legal(w, order, n, hop, root);
 	}
 	w->n_failed += n_failed;
@@ -177,24 +180,24 @@ static void turn_route_dest(struct turns *w, uint32_t root, uint32_t d, enum tur
 		w->detoured[d] = 1;
 	}
 	if (counts)
-		osr__spf_count(s, order, n, hop, 1);
+		osr__spf_count(spf, order, n, hop, 1);
 }
 
 static void turn_route_all(struct turns *w, enum turn_mode mode)
 {
-	const struct osr_spf *s = w->s;
+	const struct osr_spf *spf = w->s;
 
 	w->n_failed = 0;
 	for (uint32_t root = 0; root < w->f->n_switches; root++) {
 		bool found = false;
 
-		for (uint32_t k = s->dest_row[root]; k < s->dest_row[root + 1]; k++) {
-			if (s->alias[s->dest_list[k]] != OSR_NONE)
+		for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++) {
+			if (spf->alias[spf->dest_list[k]] != OSR_NONE)
 				continue;
 			if (!found)
 				osr__spf_graph(w->s, root);
 			found = true;
-			turn_route_dest(w, root, s->dest_list[k], mode);
+			turn_route_dest(w, root, spf->dest_list[k], mode);
 		}
 	}
 }
@@ -238,7 +241,8 @@ static enum osr_status turn_rounds(struct turns *w, struct osr_lanes_job *job, u
 }
 
 /* More routes without a legal way than auto would accept as longer ones, by far? */
-static bool turn_is_hopeless(const struct turns *w, const struct osr_lanes_job *job, uint64_t failed)
+static bool turn_is_hopeless(const struct turns *w, const struct osr_lanes_job *job,
+			     uint64_t failed)
 {
 	uint64_t n_routes = (uint64_t)w->f->n_dests * w->f->n_switches;
 
@@ -249,7 +253,7 @@ static bool turn_is_hopeless(const struct turns *w, const struct osr_lanes_job *
 static enum osr_status turn_search(struct turns *w, struct osr_lanes_job *job, bool *hopeless)
 {
 	uint32_t moves = job->opt->spf.max_moves;
-	struct osr_updown u;
+	struct osr_updown updown;
 	uint64_t least;
 	enum osr_status st;
 
@@ -258,9 +262,9 @@ static enum osr_status turn_search(struct turns *w, struct osr_lanes_job *job, b
 		st = turn_rounds(w, job, turn_tuning.fitted_rounds, &least);
 	if (!st && least) {
 		st = osr_updown_search(w->s, job->opt->order_effort / turn_tuning.effort_share,
-				       job->scratch, &u, job->diag);
+				       job->scratch, &updown, job->diag);
 		if (!st)
-			st = osr__turn_start_updown(w, &u, job->scratch, job->diag);
+			st = osr__turn_start_updown(w, &updown, job->scratch, job->diag);
 		if (!st)
 			st = turn_rounds(w, job, job->opt->guided_rounds, &least);
 	}
@@ -275,12 +279,12 @@ static enum osr_status turn_search(struct turns *w, struct osr_lanes_job *job, b
 
 /* ---- what it costs --------------------------------------------------------------------------- */
 
-static uint64_t turn_most_loaded(const struct osr_spf *s)
+static uint64_t turn_most_loaded(const struct osr_spf *spf)
 {
 	uint64_t most = 0;
 
-	for (uint32_t c = 0; c < s->f->n_channels; c++)
-		most = s->weight[c] >> HOP_BITS > most ? s->weight[c] >> HOP_BITS : most;
+	for (uint32_t c = 0; c < spf->f->n_channels; c++)
+		most = spf->weight[c] >> HOP_BITS > most ? spf->weight[c] >> HOP_BITS : most;
 	return most;
 }
 
@@ -292,13 +296,14 @@ static bool turn_is_cheap(const struct osr_lanes_job *job, const struct osr_any_
 	       cost->load <= turn_tuning.max_efi;
 }
 
-/* Tables if the routes are accepted; else s is as it was. */
+/* Tables if the routes are accepted; else spf is as it was. */
 static enum osr_status turn_try(struct turns *w, struct osr_lanes_job *job, bool *routed)
 {
-	struct osr_spf *s = job->s;
-	size_t size = (size_t)s->f->n_dests * s->f->n_switches, m = s->f->n_channels;
+	struct osr_spf *spf = job->s;
+	size_t size = (size_t)spf->f->n_dests * spf->f->n_switches, m = spf->f->n_channels;
 	uint8_t *hop = osr_alloc(job->scratch, size, 1);
-	uint64_t *weight = osr_alloc(job->scratch, m, sizeof(*weight)), before = turn_most_loaded(s);
+	uint64_t *weight = osr_alloc(job->scratch, m, sizeof(*weight)),
+		 before = turn_most_loaded(spf);
 	struct osr_routing kept = *job->r;
 	struct osr_any_sl_cost cost = { .known = true };
 	bool hopeless = false;
@@ -306,21 +311,21 @@ static enum osr_status turn_try(struct turns *w, struct osr_lanes_job *job, bool
 
 	if (!hop || !weight)
 		return osr__turn_nomem(job->diag);
-	memcpy(hop, s->hop, size);
-	memcpy(weight, s->weight, m * sizeof(*weight));
+	memcpy(hop, spf->hop, size);
+	memcpy(weight, spf->weight, m * sizeof(*weight));
 	st = turn_search(w, job, &hopeless);
 	if (st)
 		return st;
 	cost.known = !hopeless;
 	cost.n_longer = job->r->n_longer;
-	cost.load = before ? (uint32_t)((turn_most_loaded(s) * 100 + before - 1) / before) : 100;
+	cost.load = before ? (uint32_t)((turn_most_loaded(spf) * 100 + before - 1) / before) : 100;
 	*routed = job->opt->any_sl == OSR_ANY_SL_ON || (!hopeless && turn_is_cheap(job, &cost));
 	if (*routed)
 		return osr__turn_finish(w, job);
 	*job->r = kept;
 	job->r->any_sl = cost;
-	memcpy(s->hop, hop, size);
-	memcpy(s->weight, weight, m * sizeof(*weight));
+	memcpy(spf->hop, hop, size);
+	memcpy(spf->weight, weight, m * sizeof(*weight));
 	return OSR_OK;
 }
 

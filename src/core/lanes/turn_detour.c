@@ -4,7 +4,7 @@
 
 #include "turn_private.h"
 
-static void enlist(struct turns *w, uint32_t v, uint32_t len)
+static void turn_detour_enlist(struct turns *w, uint32_t v, uint32_t len)
 {
 	w->len[v] = len;
 	w->link[v] = w->head[len];
@@ -12,23 +12,23 @@ static void enlist(struct turns *w, uint32_t v, uint32_t len)
 }
 
 /* Everything that can be attached to what is, shortest first, then lightest. */
-static void attach_all(struct turns *w, uint32_t root, uint8_t *hop)
+static void turn_detour_attach_all(struct turns *w, uint32_t root, uint8_t *hop)
 {
-	const struct osr_fabric *f = w->f;
-	const struct osr_spf *s = w->s;
-	uint64_t *cost = s->scratch->cost;
+	const struct osr_fabric *fabric = w->f;
+	const struct osr_spf *spf = w->s;
+	uint64_t *cost = spf->scratch->cost;
 
-	for (uint32_t len = 0; len < f->n_switches; len++) {
+	for (uint32_t len = 0; len < fabric->n_switches; len++) {
 		uint32_t n_waiting = 0;
 
 		for (uint32_t u = w->head[len]; u != OSR_NONE; u = w->link[u]) {
-			for (uint32_t o = f->chan_row[u]; o < f->chan_row[u + 1]; o++) {
-				uint32_t v = f->chan_dst[o], c = f->chan_rev[o];
+			for (uint32_t o = fabric->chan_row[u]; o < fabric->chan_row[u + 1]; o++) {
+				uint32_t v = fabric->chan_dst[o], c = fabric->chan_rev[o];
 				uint64_t key;
 
 				if (w->len[v] != OSR_NONE)
 					continue;
-				key = s->weight[c] + cost[u];
+				key = spf->weight[c] + cost[u];
 				if (key >= w->key[v] || !osr__turn_legal(w, hop, root, c))
 					continue;
 				if (w->key[v] == UINT64_MAX)
@@ -42,12 +42,12 @@ static void attach_all(struct turns *w, uint32_t root, uint8_t *hop)
 			hop[v] = (uint8_t)(w->key[v] & HOP_MASK);
 			cost[v] = w->key[v] & ~HOP_MASK;
 			w->key[v] = UINT64_MAX;
-			enlist(w, v, len + 1);
+			turn_detour_enlist(w, v, len + 1);
 		}
 	}
 }
 
-static void start_tree(struct turns *w, uint32_t root)
+static void turn_detour_start_tree(struct turns *w, uint32_t root)
 {
 	uint32_t n = w->f->n_switches;
 
@@ -55,56 +55,56 @@ static void start_tree(struct turns *w, uint32_t root)
 	memset(w->len, 0xff, n * sizeof(*w->len));
 	memset(w->key, 0xff, n * sizeof(*w->key));
 	w->s->scratch->cost[root] = 0;
-	enlist(w, root, 0);
+	turn_detour_enlist(w, root, 0);
 }
 
 /* Hops towards root along the escape tree, for the switches of its component. */
-static void find_escape(struct turns *w, uint32_t root)
+static void turn_detour_find_escape(struct turns *w, uint32_t root)
 {
-	const struct osr_fabric *f = w->f;
+	const struct osr_fabric *fabric = w->f;
 	uint32_t head = 0, tail = 0, *queue = w->waiting;
 
-	memset(w->forced, 0, f->n_switches);
-	memset(w->escape_hop, OSR_NO_PATH, f->n_switches);
+	memset(w->forced, 0, fabric->n_switches);
+	memset(w->escape_hop, OSR_NO_PATH, fabric->n_switches);
 	queue[tail++] = root;
 	while (head < tail) {
 		uint32_t u = queue[head++];
 
-		for (uint32_t o = f->chan_row[u]; o < f->chan_row[u + 1]; o++) {
-			uint32_t v = f->chan_dst[o], c = f->chan_rev[o];
+		for (uint32_t o = fabric->chan_row[u]; o < fabric->chan_row[u + 1]; o++) {
+			uint32_t v = fabric->chan_dst[o], c = fabric->chan_rev[o];
 
 			if ((w->parent[v] != c && w->parent[u] != o) || v == root ||
 			    w->escape_hop[v] != OSR_NO_PATH)
 				continue;
-			w->escape_hop[v] = (uint8_t)(c - f->chan_row[v]);
+			w->escape_hop[v] = (uint8_t)(c - fabric->chan_row[v]);
 			queue[tail++] = v;
 		}
 	}
 }
 
 /* Attaches the forced switches, each after the one it sends to. */
-static void attach_forced(struct turns *w, uint32_t root, uint32_t from, uint8_t *hop)
+static void turn_detour_attach_forced(struct turns *w, uint32_t root, uint32_t from, uint8_t *hop)
 {
-	const struct osr_fabric *f = w->f;
+	const struct osr_fabric *fabric = w->f;
 	uint32_t v = from, depth = 0, *path = w->waiting;
 
 	for (; v != root && w->len[v] == OSR_NONE;
-	     v = f->chan_dst[f->chan_row[v] + w->escape_hop[v]])
+	     v = fabric->chan_dst[fabric->chan_row[v] + w->escape_hop[v]])
 		path[depth++] = v;
 	while (depth--) {
 		uint32_t c, u;
 
 		v = path[depth];
-		c = f->chan_row[v] + w->escape_hop[v];
-		u = f->chan_dst[c];
+		c = fabric->chan_row[v] + w->escape_hop[v];
+		u = fabric->chan_dst[c];
 		hop[v] = w->escape_hop[v];
 		w->s->scratch->cost[v] = w->s->scratch->cost[u] + (w->s->weight[c] & ~HOP_MASK);
-		enlist(w, v, w->len[u] + 1);
+		turn_detour_enlist(w, v, w->len[u] + 1);
 	}
 }
 
 /* The first switch, near ones first, that is not attached; OSR_NONE if all are. */
-static uint32_t left_over(const struct turns *w, uint32_t root)
+static uint32_t turn_detour_left_over(const struct turns *w, uint32_t root)
 {
 	const uint16_t *order = w->s->order + (size_t)root * w->f->n_switches;
 
@@ -121,71 +121,72 @@ static uint32_t left_over(const struct turns *w, uint32_t root)
  */
 void osr__turn_detour(struct turns *w, uint32_t root, uint32_t d)
 {
-	const struct osr_fabric *f = w->f;
-	const struct osr_spf *s = w->s;
-	const uint16_t *order = s->order + (size_t)root * f->n_switches;
-	uint8_t *hop = s->hop + (size_t)d * f->n_switches;
+	const struct osr_fabric *fabric = w->f;
+	const struct osr_spf *spf = w->s;
+	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
+	uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
 	uint32_t v;
 
-	start_tree(w, root);
-	for (uint32_t i = 1; i < s->n_order[root]; i++) {
-		uint32_t c = f->chan_row[order[i]] + hop[order[i]], u = f->chan_dst[c];
+	turn_detour_start_tree(w, root);
+	for (uint32_t i = 1; i < spf->n_order[root]; i++) {
+		uint32_t c = fabric->chan_row[order[i]] + hop[order[i]], u = fabric->chan_dst[c];
 
 		if (!w->legal[order[i]])
 			continue;
-		s->scratch->cost[order[i]] = s->scratch->cost[u] + (s->weight[c] & ~HOP_MASK);
-		enlist(w, order[i], w->len[u] + 1);
+		spf->scratch->cost[order[i]] = spf->scratch->cost[u] + (spf->weight[c] & ~HOP_MASK);
+		turn_detour_enlist(w, order[i], w->len[u] + 1);
 	}
-	attach_all(w, root, hop);
-	v = left_over(w, root);
+	turn_detour_attach_all(w, root, hop);
+	v = turn_detour_left_over(w, root);
 	if (v == OSR_NONE)
 		return;
-	find_escape(w, root);
-	for (; v != OSR_NONE; v = left_over(w, root)) {
-		for (uint32_t u = v; u != root; u = f->chan_dst[f->chan_row[u] + w->escape_hop[u]])
+	turn_detour_find_escape(w, root);
+	for (; v != OSR_NONE; v = turn_detour_left_over(w, root)) {
+		for (uint32_t u = v; u != root;
+		     u = fabric->chan_dst[fabric->chan_row[u] + w->escape_hop[u]])
 			w->forced[u] = 1;
-		start_tree(w, root);
-		for (uint32_t u = 0; u < f->n_switches; u++)
+		turn_detour_start_tree(w, root);
+		for (uint32_t u = 0; u < fabric->n_switches; u++)
 			if (w->forced[u])
-				attach_forced(w, root, u, hop);
-		attach_all(w, root, hop);
+				turn_detour_attach_forced(w, root, u, hop);
+		turn_detour_attach_all(w, root, hop);
 	}
 }
 
 /* Lists the switches of a tree by length, as its hops say. */
 void osr__turn_measure(struct turns *w, uint32_t root, const uint8_t *hop)
 {
-	const struct osr_fabric *f = w->f;
-	const uint16_t *order = w->s->order + (size_t)root * f->n_switches;
+	const struct osr_fabric *fabric = w->f;
+	const uint16_t *order = w->s->order + (size_t)root * fabric->n_switches;
 	uint32_t *path = w->waiting;
 
-	start_tree(w, root);
+	turn_detour_start_tree(w, root);
 	for (uint32_t i = 1; i < w->s->n_order[root]; i++) {
 		uint32_t v = order[i], depth = 0;
 
-		for (; w->len[v] == OSR_NONE; v = f->chan_dst[f->chan_row[v] + hop[v]])
+		for (; w->len[v] == OSR_NONE; v = fabric->chan_dst[fabric->chan_row[v] + hop[v]])
 			path[depth++] = v;
 		for (uint32_t len = w->len[v]; depth--;)
-			enlist(w, path[depth], ++len);
+			turn_detour_enlist(w, path[depth], ++len);
 	}
 }
 
 /* The switches of a listed tree by length; counts the routes that are longer than they need be. */
 uint32_t osr__turn_sort(struct turns *w, uint32_t root, uint32_t d, uint32_t *n_longer)
 {
-	const struct osr_spf *s = w->s;
-	const uint8_t *dist8 = s->scratch->dist8 + (size_t)root * w->f->n_switches;
+	const struct osr_spf *spf = w->s;
+	const uint8_t *dist8 = spf->scratch->dist8 + (size_t)root * w->f->n_switches;
 	uint32_t n = 0, n_dests = 1;
 
-	for (uint32_t k = s->dest_row[root]; k < s->dest_row[root + 1]; k++)
-		n_dests += s->alias[s->dest_list[k]] == d;
+	for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++)
+		n_dests += spf->alias[spf->dest_list[k]] == d;
 
-	for (uint32_t len = 0; n < s->n_order[root]; len++)
+	for (uint32_t len = 0; n < spf->n_order[root]; len++)
 		for (uint32_t v = w->head[len]; v != OSR_NONE; v = w->link[v])
 			w->order[n++] = (uint16_t)v;
 	/* dist8 is the distance mod 256, which grows by at most 1 along the settling order. */
 	for (uint32_t i = 0, dist = 0; i < n; i++) {
-		uint32_t v = s->order[(size_t)root * w->f->n_switches + i];
+		uint32_t v = spf->order[(size_t)root * w->f->n_switches + i];
 
 		dist += dist8[v] != (uint8_t)dist;
 		*n_longer += w->len[v] != dist ? n_dests : 0;

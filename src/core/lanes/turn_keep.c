@@ -35,42 +35,44 @@ static enum osr_status keep_not(struct osr_diag *why, const char *reason)
 /* Ranks by channel: every one of today was there before, and no host has come where one was. */
 static bool keep_ranks(struct keep *k, uint32_t *rank)
 {
-	const struct osr_fabric *f = k->f, *then = &k->base->fabric;
+	const struct osr_fabric *fabric = k->f, *then = &k->base->fabric;
 	const struct osr_routing *old = &k->base->routing;
 
-	for (uint32_t c = 0; c < f->n_channels; c++) {
-		uint32_t s = osr_fabric_switch_by_guid(then, f->sw_guid[f->chan_src[c]]), was;
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint32_t s = osr_fabric_switch_by_guid(then, fabric->sw_guid[fabric->chan_src[c]]),
+			 was;
 
-		was = s == OSR_NONE ? OSR_NONE : osr_port_channel(then, s, f->chan_port[c]);
+		was = s == OSR_NONE ? OSR_NONE : osr_port_channel(then, s, fabric->chan_port[c]);
 		if (was == OSR_NONE ||
-		    then->sw_guid[then->chan_dst[was]] != f->sw_guid[f->chan_dst[c]] ||
-		    then->chan_port[then->chan_rev[was]] != f->chan_port[f->chan_rev[c]])
+		    then->sw_guid[then->chan_dst[was]] != fabric->sw_guid[fabric->chan_dst[c]] ||
+		    then->chan_port[then->chan_rev[was]] != fabric->chan_port[fabric->chan_rev[c]])
 			return false;
 		for (uint32_t l = 0; l < old->n_vls; l++)
-			rank[(size_t)l * f->n_channels + c] =
+			rank[(size_t)l * fabric->n_channels + c] =
 				old->rank[(size_t)l * then->n_channels + was];
 	}
-	for (uint32_t t = 0; t < f->n_terminals; t++) {
-		uint32_t s = osr_fabric_switch_by_guid(then, f->sw_guid[f->term_switch[t]]);
+	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
+		uint32_t s =
+			osr_fabric_switch_by_guid(then, fabric->sw_guid[fabric->term_switch[t]]);
 
-		if (s == OSR_NONE || osr_port_channel(then, s, f->term_port[t]) != OSR_NONE)
+		if (s == OSR_NONE || osr_port_channel(then, s, fabric->term_port[t]) != OSR_NONE)
 			return false;
 	}
 	return true;
 }
 
-static void keep_lanes(struct keep *k)
+static void turn_keep_keep_lanes(struct keep *k)
 {
-	const struct osr_fabric *f = k->f;
+	const struct osr_fabric *fabric = k->f;
 
-	for (uint32_t c = 0; c < f->n_channels; c++) {
-		uint32_t s = f->chan_dst[c], in = f->chan_port[f->chan_rev[c]];
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint32_t s = fabric->chan_dst[c], in = fabric->chan_port[fabric->chan_rev[c]];
 
 		for (uint32_t t = k->w.g.row[c]; t < k->w.g.row[c + 1]; t++) {
-			uint32_t out = f->chan_port[f->chan_row[s] + t - k->w.g.row[c]];
+			uint32_t out = fabric->chan_port[fabric->chan_row[s] + t - k->w.g.row[c]];
 
 			k->w.lane[t] = k->r.sl2vl[k->r.sl2vl_row[s] +
-						  in * (f->sw_n_ports[s] + 1u) + out][0];
+						  in * (fabric->sw_n_ports[s] + 1u) + out][0];
 		}
 	}
 }
@@ -78,26 +80,27 @@ static void keep_lanes(struct keep *k)
 /* Entries of today: hops instead of ports. */
 static void keep_hops(struct keep *k)
 {
-	const struct osr_fabric *f = k->f;
+	const struct osr_fabric *fabric = k->f;
 
-	for (uint32_t d = 0; d < f->n_dests; d++)
-		for (uint32_t v = 0; v < f->n_switches; v++) {
-			uint8_t *hop = &k->r.lft[(size_t)d * f->n_switches + v];
-			bool leads = *hop != OSR_NO_PATH && v != f->dest_switch[d] &&
-				     f->sw_component[v] == f->sw_component[f->dest_switch[d]];
-			uint32_t c = leads ? osr_port_channel(f, v, *hop) : OSR_NONE;
+	for (uint32_t d = 0; d < fabric->n_dests; d++)
+		for (uint32_t v = 0; v < fabric->n_switches; v++) {
+			uint8_t *hop = &k->r.lft[(size_t)d * fabric->n_switches + v];
+			bool leads = *hop != OSR_NO_PATH && v != fabric->dest_switch[d] &&
+				     fabric->sw_component[v] ==
+					     fabric->sw_component[fabric->dest_switch[d]];
+			uint32_t c = leads ? osr_port_channel(fabric, v, *hop) : OSR_NONE;
 
-			*hop = c == OSR_NONE ? OSR_NO_PATH : (uint8_t)(c - f->chan_row[v]);
+			*hop = c == OSR_NONE ? OSR_NO_PATH : (uint8_t)(c - fabric->chan_row[v]);
 		}
 }
 
 static enum osr_status keep_alloc(struct keep *k, struct osr_diag *why)
 {
-	const struct osr_fabric *f = k->f;
+	const struct osr_fabric *fabric = k->f;
 	struct osr_arena *scratch = k->job->scratch;
 	struct turns *w = &k->w;
-	size_t n = f->n_switches, m = f->n_channels;
-	enum osr_status st = osr_cdg_init(&w->g, f, scratch, why);
+	size_t n = fabric->n_switches, m = fabric->n_channels;
+	enum osr_status st = osr_cdg_init(&w->g, fabric, scratch, why);
 
 	if (st)
 		return st;
@@ -116,7 +119,8 @@ static enum osr_status keep_alloc(struct keep *k, struct osr_diag *why)
 	k->whole = osr_alloc(scratch, n, 1);
 	k->used = osr_calloc(scratch, w->g.n_slots, 1);
 	if (!w->rank || !w->lane || !w->at || !w->freedom || !w->first_freedom || !w->len ||
-	    !w->head || !w->link || !w->key || !w->waiting || !w->order || !w->legal || !k->whole || !k->used)
+	    !w->head || !w->link || !w->key || !w->waiting || !w->order || !w->legal || !k->whole ||
+	    !k->used)
 		return osr_fail(why, OSR_NOMEM, "out of memory for re-routing with lanes by turn");
 	return OSR_OK;
 }
@@ -126,8 +130,8 @@ static enum osr_status keep_begin(struct keep *k, struct osr_diag *why)
 	const struct osr_job *job = k->job;
 	const struct osr_routing *old = &k->base->routing;
 	struct osr_spf_options opt = { .max_rounds = 0 };
-	enum osr_status st = osr_union_carry(&k->base->fabric, old, k->f, job->scratch, job->arena,
-					     &k->r, why);
+	enum osr_status st =
+		osr_union_carry(&k->base->fabric, old, k->f, job->scratch, job->arena, &k->r, why);
 
 	if (st)
 		return st;
@@ -150,7 +154,7 @@ static enum osr_status keep_begin(struct keep *k, struct osr_diag *why)
 	if (!keep_ranks(k, k->w.rank))
 		return keep_not(why, "the fabric has switches, cables or hosts on ports where the "
 				     "lanes by turn of before know none");
-	keep_lanes(k);
+	turn_keep_keep_lanes(k);
 	keep_hops(k);
 	osr__turn_set_reach(&k->w);
 	return OSR_OK;
@@ -158,10 +162,11 @@ static enum osr_status keep_begin(struct keep *k, struct osr_diag *why)
 
 static bool keep_on_tree(const struct keep *k, uint32_t c)
 {
-	const struct osr_fabric *f = k->f;
+	const struct osr_fabric *fabric = k->f;
 	const uint32_t *parent = k->r.mcast_parent;
 
-	return parent[f->chan_src[c]] == c || parent[f->chan_dst[c]] == f->chan_rev[c];
+	return parent[fabric->chan_src[c]] == c ||
+	       parent[fabric->chan_dst[c]] == fabric->chan_rev[c];
 }
 
 /* ---- trees ------------------------------------------------------------------------------------ */
@@ -172,19 +177,19 @@ static bool keep_on_tree(const struct keep *k, uint32_t c)
  */
 static uint32_t keep_mark(struct keep *k, uint32_t root, const uint8_t *hop)
 {
-	const struct osr_fabric *f = k->f;
-	const uint16_t *order = k->s.order + (size_t)root * f->n_switches;
+	const struct osr_fabric *fabric = k->f;
+	const uint16_t *order = k->s.order + (size_t)root * fabric->n_switches;
 	uint32_t n_cut = 0, *path = k->w.waiting;
 	enum { UNKNOWN = 2 };
 
-	memset(k->whole, UNKNOWN, f->n_switches);
+	memset(k->whole, UNKNOWN, fabric->n_switches);
 	k->whole[root] = 1;
 	for (uint32_t i = 1; i < k->s.n_order[root]; i++) {
 		uint32_t v = order[i], depth = 0;
 		bool whole;
 
 		for (; k->whole[v] == UNKNOWN && hop[v] != OSR_NO_PATH;
-		     v = f->chan_dst[f->chan_row[v] + hop[v]]) {
+		     v = fabric->chan_dst[fabric->chan_row[v] + hop[v]]) {
 			k->whole[v] = 0; /* a way around ends here */
 			path[depth++] = v;
 		}
@@ -192,7 +197,7 @@ static uint32_t keep_mark(struct keep *k, uint32_t root, const uint8_t *hop)
 		while (depth--) {
 			v = path[depth];
 			whole = whole &&
-				osr__turn_legal(&k->w, hop, root, f->chan_row[v] + hop[v]);
+				osr__turn_legal(&k->w, hop, root, fabric->chan_row[v] + hop[v]);
 			k->whole[v] = whole;
 		}
 	}
@@ -206,18 +211,18 @@ static uint32_t keep_mark(struct keep *k, uint32_t root, const uint8_t *hop)
 /* The lane that would make it legal to take c, if no route has that turn yet; OSR_NONE. */
 static uint32_t keep_other_lane(const struct keep *k, uint32_t root, const uint8_t *hop, uint32_t c)
 {
-	const struct osr_fabric *f = k->f;
-	uint32_t u = f->chan_dst[c], t, c1, x, before = UINT32_MAX;
+	const struct osr_fabric *fabric = k->f;
+	uint32_t u = fabric->chan_dst[c], t, c1, x, before = UINT32_MAX;
 
 	if (u == root)
 		return OSR_NONE;
 	t = k->w.g.row[c] + hop[u];
-	c1 = f->chan_row[u] + hop[u];
-	x = f->chan_dst[c1];
+	c1 = fabric->chan_row[u] + hop[u];
+	x = fabric->chan_dst[c1];
 	if (x != root)
 		before = k->w.at[k->w.g.row[c1] + hop[x]];
 	for (uint32_t l = 0; l < k->w.n_lanes && !k->used[t]; l++) {
-		uint32_t rank = k->w.rank[(size_t)l * f->n_channels + c1];
+		uint32_t rank = k->w.rank[(size_t)l * fabric->n_channels + c1];
 
 		if (k->w.rank[c] < rank && rank < before)
 			return l;
@@ -228,22 +233,23 @@ static uint32_t keep_other_lane(const struct keep *k, uint32_t root, const uint8
 /* Takes c into the tree; its turn gets another lane if it must. */
 static void keep_take(struct keep *k, uint32_t root, uint8_t *hop, uint32_t c)
 {
-	const struct osr_fabric *f = k->f;
-	uint32_t v = f->chan_src[c], u = f->chan_dst[c], t, c1;
+	const struct osr_fabric *fabric = k->f;
+	uint32_t v = fabric->chan_src[c], u = fabric->chan_dst[c], t, c1;
 
-	hop[v] = (uint8_t)(c - f->chan_row[v]);
+	hop[v] = (uint8_t)(c - fabric->chan_row[v]);
 	k->s.weight[c] += 1u << HOP_BITS;
 	if (u == root)
 		return;
 	t = k->w.g.row[c] + hop[u];
-	c1 = f->chan_row[u] + hop[u];
+	c1 = fabric->chan_row[u] + hop[u];
 	if (!osr__turn_legal(&k->w, hop, root, c)) {
 		uint32_t l = keep_other_lane(k, root, hop, c);
-		size_t pair = f->chan_port[f->chan_rev[c]] * (f->sw_n_ports[u] + 1u) +
-			      f->chan_port[c1];
+		size_t pair =
+			fabric->chan_port[fabric->chan_rev[c]] * (fabric->sw_n_ports[u] + 1u) +
+			fabric->chan_port[c1];
 
 		k->w.lane[t] = (uint8_t)l;
-		k->w.at[t] = k->w.rank[(size_t)l * f->n_channels + c1];
+		k->w.at[t] = k->w.rank[(size_t)l * fabric->n_channels + c1];
 		memset(k->r.sl2vl[k->r.sl2vl_row[u] + pair], (int)l, sizeof(*k->r.sl2vl));
 	}
 	k->used[t] = 1;
@@ -252,19 +258,20 @@ static void keep_take(struct keep *k, uint32_t root, uint8_t *hop, uint32_t c)
 /* Turns of routes that are there, and of multicast. */
 static void keep_mark_used(struct keep *k)
 {
-	const struct osr_fabric *f = k->f;
+	const struct osr_fabric *fabric = k->f;
 
-	for (uint32_t d = 0; d < f->n_dests; d++) {
-		const uint8_t *hop = k->r.lft + (size_t)d * f->n_switches;
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		const uint8_t *hop = k->r.lft + (size_t)d * fabric->n_switches;
 
-		for (uint32_t v = 0; v < f->n_switches; v++) {
-			uint32_t c = hop[v] == OSR_NO_PATH ? OSR_NONE : f->chan_row[v] + hop[v];
+		for (uint32_t v = 0; v < fabric->n_switches; v++) {
+			uint32_t c =
+				hop[v] == OSR_NO_PATH ? OSR_NONE : fabric->chan_row[v] + hop[v];
 
-			if (c != OSR_NONE && hop[f->chan_dst[c]] != OSR_NO_PATH)
-				k->used[k->w.g.row[c] + hop[f->chan_dst[c]]] = 1;
+			if (c != OSR_NONE && hop[fabric->chan_dst[c]] != OSR_NO_PATH)
+				k->used[k->w.g.row[c] + hop[fabric->chan_dst[c]]] = 1;
 		}
 	}
-	for (uint32_t c = 0; c < f->n_channels && k->job->request.multicast; c++)
+	for (uint32_t c = 0; c < fabric->n_channels && k->job->request.multicast; c++)
 		for (uint32_t t = k->w.g.row[c]; t < k->w.g.row[c + 1]; t++)
 			k->used[t] |= keep_on_tree(k, c) &&
 				      keep_on_tree(k, osr_cdg_target(&k->w.g, c, t));
@@ -277,8 +284,8 @@ static void keep_mark_used(struct keep *k)
 static uint32_t keep_choose(struct keep *k, uint32_t root, const uint8_t *hop, bool dead,
 			    bool other_lanes)
 {
-	const struct osr_fabric *f = k->f;
-	const uint16_t *order = k->s.order + (size_t)root * f->n_switches;
+	const struct osr_fabric *fabric = k->f;
+	const uint16_t *order = k->s.order + (size_t)root * fabric->n_switches;
 	uint64_t best = UINT64_MAX;
 	uint32_t best_chan = OSR_NONE;
 
@@ -287,13 +294,13 @@ static uint32_t keep_choose(struct keep *k, uint32_t root, const uint8_t *hop, b
 
 		if (k->whole[v] || (dead && hop[v] != OSR_NO_PATH))
 			continue;
-		for (uint32_t c = f->chan_row[v]; c < f->chan_row[v + 1]; c++) {
-			uint32_t u = f->chan_dst[c];
+		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+			uint32_t u = fabric->chan_dst[c];
 			uint64_t key;
 
-			if (!k->whole[u] || (!osr__turn_legal(&k->w, hop, root, c) &&
-					     (!other_lanes ||
-					      keep_other_lane(k, root, hop, c) == OSR_NONE)))
+			if (!k->whole[u] ||
+			    (!osr__turn_legal(&k->w, hop, root, c) &&
+			     (!other_lanes || keep_other_lane(k, root, hop, c) == OSR_NONE)))
 				continue;
 			key = ((uint64_t)k->w.len[u] << 40) + (k->s.weight[c] >> HOP_BITS);
 			if (key < best) {
@@ -307,17 +314,17 @@ static uint32_t keep_choose(struct keep *k, uint32_t root, const uint8_t *hop, b
 
 static void keep_measure(struct keep *k, uint32_t root, const uint8_t *hop)
 {
-	const struct osr_fabric *f = k->f;
-	const uint16_t *order = k->s.order + (size_t)root * f->n_switches;
+	const struct osr_fabric *fabric = k->f;
+	const uint16_t *order = k->s.order + (size_t)root * fabric->n_switches;
 	uint32_t *path = k->w.waiting;
 
-	memset(k->w.len, 0xff, f->n_switches * sizeof(*k->w.len));
+	memset(k->w.len, 0xff, fabric->n_switches * sizeof(*k->w.len));
 	k->w.len[root] = 0;
 	for (uint32_t i = 1; i < k->s.n_order[root]; i++) {
 		uint32_t v = order[i], depth = 0;
 
 		for (; k->whole[order[i]] && k->w.len[v] == OSR_NONE;
-		     v = f->chan_dst[f->chan_row[v] + hop[v]])
+		     v = fabric->chan_dst[fabric->chan_row[v] + hop[v]])
 			path[depth++] = v;
 		for (uint32_t len = k->w.len[v]; depth--;)
 			k->w.len[path[depth]] = ++len;
@@ -364,13 +371,13 @@ static bool keep_tree(struct keep *k, uint32_t root, uint32_t d)
 	return keep_attach(k, root, hop, n_cut) || keep_grow(k, root, d);
 }
 
-static enum osr_status keep_trees(struct keep *k, struct osr_diag *why)
+static enum osr_status turn_keep_keep_trees(struct keep *k, struct osr_diag *why)
 {
-	const struct osr_fabric *f = k->f;
+	const struct osr_fabric *fabric = k->f;
 
-	for (uint32_t d = 0; d < f->n_dests; d++) {
-		uint32_t root = f->dest_switch[d];
-		const uint8_t *hop = k->r.lft + (size_t)d * f->n_switches;
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		uint32_t root = fabric->dest_switch[d];
+		const uint8_t *hop = k->r.lft + (size_t)d * fabric->n_switches;
 
 		if (k->s.alias[d] != OSR_NONE)
 			continue;
@@ -388,37 +395,38 @@ static enum osr_status keep_trees(struct keep *k, struct osr_diag *why)
 /* Do all turns of the spanning order rise, from hosts and from each other? */
 static bool keep_spread_rises(const struct keep *k)
 {
-	const struct osr_fabric *f = k->f;
+	const struct osr_fabric *fabric = k->f;
 	const struct turns *w = &k->w;
 
-	for (uint32_t a = 0; a < f->n_channels; a++) {
-		uint32_t u = f->chan_dst[a];
+	for (uint32_t a = 0; a < fabric->n_channels; a++) {
+		uint32_t u = fabric->chan_dst[a];
 
-		for (uint32_t b = f->chan_row[u]; keep_on_tree(k, a) && b < f->chan_row[u + 1]; b++) {
-			uint32_t t = w->g.row[a] + b - f->chan_row[u], x = f->chan_dst[b];
+		for (uint32_t b = fabric->chan_row[u];
+		     keep_on_tree(k, a) && b < fabric->chan_row[u + 1]; b++) {
+			uint32_t t = w->g.row[a] + b - fabric->chan_row[u], x = fabric->chan_dst[b];
 
-			if (b == f->chan_rev[a] || !keep_on_tree(k, b))
+			if (b == fabric->chan_rev[a] || !keep_on_tree(k, b))
 				continue;
 			if (w->rank[a] >= w->at[t])
 				return false;
-			for (uint32_t c = f->chan_row[x]; c < f->chan_row[x + 1]; c++)
-				if (c != f->chan_rev[b] && keep_on_tree(k, c) &&
-				    w->at[t] >= w->at[w->g.row[b] + c - f->chan_row[x]])
+			for (uint32_t c = fabric->chan_row[x]; c < fabric->chan_row[x + 1]; c++)
+				if (c != fabric->chan_rev[b] && keep_on_tree(k, c) &&
+				    w->at[t] >= w->at[w->g.row[b] + c - fabric->chan_row[x]])
 					return false;
 		}
 	}
 	return true;
 }
 
-static uint32_t keep_top(const uint32_t *parent, const struct osr_fabric *f, uint32_t v)
+static uint32_t keep_top(const uint32_t *parent, const struct osr_fabric *fabric, uint32_t v)
 {
 	while (parent[v] != OSR_NONE)
-		v = f->chan_dst[parent[v]];
+		v = fabric->chan_dst[parent[v]];
 	return v;
 }
 
 /* Turns the way from v up to its root around and hangs v on channel c. `was` keeps what it was. */
-static void keep_hang(uint32_t *parent, const struct osr_fabric *f, uint32_t v, uint32_t c)
+static void keep_hang(uint32_t *parent, const struct osr_fabric *fabric, uint32_t v, uint32_t c)
 {
 	while (c != OSR_NONE) {
 		uint32_t up = parent[v];
@@ -426,28 +434,29 @@ static void keep_hang(uint32_t *parent, const struct osr_fabric *f, uint32_t v, 
 		parent[v] = c;
 		if (up == OSR_NONE)
 			return;
-		c = f->chan_rev[up];
-		v = f->chan_dst[up];
+		c = fabric->chan_rev[up];
+		v = fabric->chan_dst[up];
 	}
 }
 
 /* Joins the part of switch v to that of another switch with hosts. */
 static bool keep_join(struct keep *k, uint32_t top, uint32_t *was)
 {
-	const struct osr_fabric *f = k->f;
+	const struct osr_fabric *fabric = k->f;
 	uint32_t *parent = k->r.mcast_parent;
 
-	memcpy(was, parent, f->n_switches * sizeof(*was));
-	for (uint32_t c = 0; c < f->n_channels; c++) {
-		uint32_t v = f->chan_src[c], u = f->chan_dst[c];
-		bool hosts = f->sw_sources[u] || parent[u] != OSR_NONE;
+	memcpy(was, parent, fabric->n_switches * sizeof(*was));
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint32_t v = fabric->chan_src[c], u = fabric->chan_dst[c];
+		bool hosts = fabric->sw_sources[u] || parent[u] != OSR_NONE;
 
-		if (keep_top(parent, f, v) != top || keep_top(parent, f, u) == top || !hosts)
+		if (keep_top(parent, fabric, v) != top || keep_top(parent, fabric, u) == top ||
+		    !hosts)
 			continue;
-		keep_hang(parent, f, v, c);
+		keep_hang(parent, fabric, v, c);
 		if (keep_spread_rises(k))
 			return true;
-		memcpy(parent, was, f->n_switches * sizeof(*was));
+		memcpy(parent, was, fabric->n_switches * sizeof(*was));
 	}
 	return false;
 }
@@ -469,17 +478,18 @@ static uint32_t keep_smaller(const struct keep *k, uint32_t a, uint32_t b)
 /* Roots of two parts with hosts that should be one. */
 static bool keep_apart(const struct keep *k, uint32_t *a, uint32_t *b)
 {
-	const struct osr_fabric *f = k->f;
+	const struct osr_fabric *fabric = k->f;
 	const uint32_t *parent = k->r.mcast_parent;
 
-	for (uint32_t v = 0, first; v < f->n_switches; v++) {
-		if (!f->sw_sources[v])
+	for (uint32_t v = 0, first; v < fabric->n_switches; v++) {
+		if (!fabric->sw_sources[v])
 			continue;
-		for (first = 0;
-		     !f->sw_sources[first] || f->sw_component[first] != f->sw_component[v]; first++)
+		for (first = 0; !fabric->sw_sources[first] ||
+				fabric->sw_component[first] != fabric->sw_component[v];
+		     first++)
 			;
-		*a = keep_top(parent, f, first);
-		*b = keep_top(parent, f, v);
+		*a = keep_top(parent, fabric, first);
+		*b = keep_top(parent, fabric, v);
 		if (*a != *b)
 			return true;
 	}
@@ -488,8 +498,8 @@ static bool keep_apart(const struct keep *k, uint32_t *a, uint32_t *b)
 
 static enum osr_status keep_spread(struct keep *k, struct osr_diag *why)
 {
-	const struct osr_fabric *f = k->f;
-	uint32_t *was = osr_alloc(k->job->scratch, f->n_switches, sizeof(*was));
+	const struct osr_fabric *fabric = k->f;
+	uint32_t *was = osr_alloc(k->job->scratch, fabric->n_switches, sizeof(*was));
 	uint32_t a, b;
 
 	if (!k->job->request.multicast)
@@ -498,8 +508,9 @@ static enum osr_status keep_spread(struct keep *k, struct osr_diag *why)
 		return osr_fail(why, OSR_NOMEM, "out of memory for the spanning order");
 	while (keep_apart(k, &a, &b))
 		if (!keep_join(k, keep_smaller(k, a, b), was))
-			return keep_not(why, "the spanning order of multicast finds no way that keeps "
-					     "to the lanes by turn of before");
+			return keep_not(why,
+					"the spanning order of multicast finds no way that keeps "
+					"to the lanes by turn of before");
 	return keep_spread_rises(k) ? OSR_OK
 				    : keep_not(why, "the spanning order of multicast does not keep "
 						    "to the lanes by turn of before");
@@ -515,34 +526,34 @@ static bool keep_can(const struct osr_job *job, const struct osr_result *base)
 	       (!job->request.multicast || old->mcast_parent) && old->rank;
 }
 
-static void keep_finish(struct keep *k, struct osr_routing *r)
+static void keep_finish(struct keep *k, struct osr_routing *routing)
 {
 	const struct osr_routing *old = &k->base->routing;
 
 	osr__spf_share(&k->s);
 	osr_spf_finish(&k->s);
-	*r = k->r;
-	r->engine = old->engine;
-	r->strategy = old->strategy;
-	r->rank = k->w.rank;
-	r->sl = NULL;
-	memcpy(r->ca_sl2vl, old->ca_sl2vl, sizeof(r->ca_sl2vl));
-	r->n_layers = old->n_layers;
-	r->n_layers_one_way = old->n_layers_one_way;
-	r->n_rounds = old->n_rounds;
-	r->mcast_vl = 0;
-	r->claims = OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL;
-	r->claims |= k->job->request.multicast ? OSR_CLAIM_MULTICAST : 0;
-	r->claims |= r->n_longer ? 0 : OSR_CLAIM_MINIMAL;
+	*routing = k->r;
+	routing->engine = old->engine;
+	routing->strategy = old->strategy;
+	routing->rank = k->w.rank;
+	routing->sl = NULL;
+	memcpy(routing->ca_sl2vl, old->ca_sl2vl, sizeof(routing->ca_sl2vl));
+	routing->n_layers = old->n_layers;
+	routing->n_layers_one_way = old->n_layers_one_way;
+	routing->n_rounds = old->n_rounds;
+	routing->mcast_vl = 0;
+	routing->claims = OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL;
+	routing->claims |= k->job->request.multicast ? OSR_CLAIM_MULTICAST : 0;
+	routing->claims |= routing->n_longer ? 0 : OSR_CLAIM_MINIMAL;
 	if (!k->job->request.multicast)
-		r->mcast_parent = NULL;
-	r->stable.kept = true;
-	r->stable.n_channels_lost = k->base->fabric.n_channels - k->f->n_channels;
+		routing->mcast_parent = NULL;
+	routing->stable.kept = true;
+	routing->stable.n_channels_lost = k->base->fabric.n_channels - k->f->n_channels;
 }
 
-bool osr_turn_is_by_turn(const struct osr_routing *r)
+bool osr_turn_is_by_turn(const struct osr_routing *routing)
 {
-	return r->sl2vl && !r->sl && (r->claims & OSR_CLAIM_ANY_SL);
+	return routing->sl2vl && !routing->sl && (routing->claims & OSR_CLAIM_ANY_SL);
 }
 
 enum osr_status osr_turn_reroute(const struct osr_job *job, struct osr_diag *why)
@@ -563,7 +574,7 @@ enum osr_status osr_turn_reroute(const struct osr_job *job, struct osr_diag *why
 	if (!st)
 		keep_mark_used(&k);
 	if (!st)
-		st = keep_trees(&k, why);
+		st = turn_keep_keep_trees(&k, why);
 	if (!st)
 		keep_finish(&k, job->routing);
 	osr_arena_reset(job->scratch, mark);

@@ -21,12 +21,12 @@
 /* How many of 64 predecessors may go on into each turn, and into each channel as their last. */
 static void turn_set_freedom(struct turns *w, uint32_t c1)
 {
-	const struct osr_fabric *f = w->f;
-	uint32_t v = f->chan_src[c1], row = f->chan_row[v], end = f->chan_row[v + 1];
+	const struct osr_fabric *fabric = w->f;
+	uint32_t v = fabric->chan_src[c1], row = fabric->chan_row[v], end = fabric->chan_row[v + 1];
 	uint32_t n_others = end - row > 1 ? end - row - 1 : 1, n = 0, arrival[OSR__TURN_HOPS];
 
 	for (uint32_t o = row; o < end; o++) {
-		uint32_t c0 = f->chan_rev[o], t01 = w->g.row[c0] + c1 - row;
+		uint32_t c0 = fabric->chan_rev[o], t01 = w->g.row[c0] + c1 - row;
 
 		if (o != c1 && w->rank[c0] < w->at[t01])
 			arrival[n++] = w->at[t01];
@@ -43,15 +43,15 @@ static void turn_set_freedom(struct turns *w, uint32_t c1)
 
 void osr__turn_set_reach(struct turns *w)
 {
-	const struct osr_fabric *f = w->f;
+	const struct osr_fabric *fabric = w->f;
 
-	for (uint32_t c = 0; c < f->n_channels; c++) {
-		const uint32_t *next = w->rank + f->chan_row[f->chan_dst[c]];
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		const uint32_t *next = w->rank + fabric->chan_row[fabric->chan_dst[c]];
 
 		for (uint32_t t = w->g.row[c]; t < w->g.row[c + 1]; t++)
-			w->at[t] = next[(size_t)w->lane[t] * f->n_channels + t - w->g.row[c]];
+			w->at[t] = next[(size_t)w->lane[t] * fabric->n_channels + t - w->g.row[c]];
 	}
-	for (uint32_t c = 0; c < f->n_channels; c++)
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
 		turn_set_freedom(w, c);
 }
 
@@ -59,40 +59,41 @@ void osr__turn_set_reach(struct turns *w)
 
 static bool turn_in_tree(const struct turns *w, uint32_t c)
 {
-	const struct osr_fabric *f = w->f;
+	const struct osr_fabric *fabric = w->f;
 
-	return w->parent[f->chan_src[c]] == c || w->parent[f->chan_dst[c]] == f->chan_rev[c];
+	return w->parent[fabric->chan_src[c]] == c ||
+	       w->parent[fabric->chan_dst[c]] == fabric->chan_rev[c];
 }
 
 /* Turns of the escape tree, up and then down: what they lead to stays as it is. */
 static void turn_pin(struct turns *w)
 {
-	const struct osr_fabric *f = w->f;
+	const struct osr_fabric *fabric = w->f;
 
-	for (uint32_t c1 = 0; c1 < f->n_channels; c1++) {
-		uint32_t first = f->chan_row[f->chan_dst[c1]];
+	for (uint32_t c1 = 0; c1 < fabric->n_channels; c1++) {
+		uint32_t first = fabric->chan_row[fabric->chan_dst[c1]];
 
 		for (uint32_t t = w->g.row[c1]; t < w->g.row[c1 + 1]; t++) {
 			uint32_t c2 = first + t - w->g.row[c1];
 
-			w->pinned[t] = c2 != f->chan_rev[c1] && turn_in_tree(w, c1) &&
+			w->pinned[t] = c2 != fabric->chan_rev[c1] && turn_in_tree(w, c1) &&
 				       turn_in_tree(w, c2);
 		}
 	}
 }
 
 /* Channels in up*-down* order, all that go down first. sequence[n_channels]. */
-static void turn_down_up(const struct osr_fabric *f, const uint32_t *by_place,
+static void turn_down_up(const struct osr_fabric *fabric, const uint32_t *by_place,
 			 const uint16_t *place, uint32_t *sequence)
 {
 	uint32_t at = 0;
 
 	for (int up = 0; up <= 1; up++)
-		for (uint32_t i = 0; i < f->n_switches; i++) {
-			uint32_t v = by_place[up ? f->n_switches - 1 - i : i];
+		for (uint32_t i = 0; i < fabric->n_switches; i++) {
+			uint32_t v = by_place[up ? fabric->n_switches - 1 - i : i];
 
-			for (uint32_t c = f->chan_row[v]; c < f->chan_row[v + 1]; c++)
-				if ((place[f->chan_dst[c]] < place[v]) == up)
+			for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++)
+				if ((place[fabric->chan_dst[c]] < place[v]) == up)
 					sequence[at++] = c;
 		}
 }
@@ -102,32 +103,33 @@ static void turn_down_up(const struct osr_fabric *f, const uint32_t *by_place,
  * down are on lane 1, the others on lane 0. So a path may begin with any channel, then go up, then
  * down; which turns from down to up end a path (on lane 1) is left to turn_choose_lanes().
  */
-enum osr_status osr__turn_start_updown(struct turns *w, const struct osr_updown *u,
+enum osr_status osr__turn_start_updown(struct turns *w, const struct osr_updown *updown,
 				       struct osr_arena *scratch, struct osr_diag *diag)
 {
-	const struct osr_fabric *f = w->f;
+	const struct osr_fabric *fabric = w->f;
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	uint32_t *by_place = osr_alloc(scratch, f->n_switches, sizeof(*by_place));
-	uint32_t *sequence = osr_alloc(scratch, f->n_channels, sizeof(*sequence));
+	uint32_t *by_place = osr_alloc(scratch, fabric->n_switches, sizeof(*by_place));
+	uint32_t *sequence = osr_alloc(scratch, fabric->n_channels, sizeof(*sequence));
 
 	if (!by_place || !sequence)
 		return osr__turn_nomem(diag);
-	for (uint32_t v = 0; v < f->n_switches; v++)
-		by_place[u->place[v]] = v;
-	turn_down_up(f, by_place, u->place, sequence);
+	for (uint32_t v = 0; v < fabric->n_switches; v++)
+		by_place[updown->place[v]] = v;
+	turn_down_up(fabric, by_place, updown->place, sequence);
 	for (uint32_t l = 0; l < w->n_lanes; l++)
-		for (uint32_t i = 0; i < f->n_channels; i++)
-			w->rank[(size_t)l * f->n_channels + sequence[i]] = l * f->n_channels + i;
-	for (uint32_t c = 0; c < f->n_channels; c++) {
-		uint32_t v = f->chan_dst[c];
+		for (uint32_t i = 0; i < fabric->n_channels; i++)
+			w->rank[(size_t)l * fabric->n_channels + sequence[i]] =
+				l * fabric->n_channels + i;
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint32_t v = fabric->chan_dst[c];
 
 		for (uint32_t t = w->g.row[c]; t < w->g.row[c + 1]; t++) {
-			uint32_t next = f->chan_dst[f->chan_row[v] + t - w->g.row[c]];
+			uint32_t next = fabric->chan_dst[fabric->chan_row[v] + t - w->g.row[c]];
 
-			w->lane[t] = u->place[next] > u->place[v];
+			w->lane[t] = updown->place[next] > updown->place[v];
 		}
 	}
-	memcpy(w->parent, u->parent, f->n_switches * sizeof(*w->parent));
+	memcpy(w->parent, updown->parent, fabric->n_switches * sizeof(*w->parent));
 	turn_pin(w);
 	osr__turn_set_reach(w);
 	osr_arena_reset(scratch, mark);
@@ -141,28 +143,29 @@ enum osr_status osr__turn_start_updown(struct turns *w, const struct osr_updown 
 enum osr_status osr__turn_start_fitted(struct turns *w, uint32_t passes, struct osr_arena *scratch,
 				       struct osr_diag *diag)
 {
-	const struct osr_fabric *f = w->f;
-	const struct osr_spf *s = w->s;
-	uint32_t n = f->n_switches, m = f->n_channels;
-	enum osr_status st = osr_mcast_tree(s, scratch, w->parent, diag);
+	const struct osr_fabric *fabric = w->f;
+	const struct osr_spf *spf = w->s;
+	uint32_t n = fabric->n_switches, m = fabric->n_channels;
+	enum osr_status st = osr_mcast_tree(spf, scratch, w->parent, diag);
 
 	if (st)
 		return st;
 	memset(w->g.weight, 0, w->g.n_slots * sizeof(*w->g.weight));
-	for (uint32_t d = 0; d < f->n_dests; d++) {
-		const uint8_t *hop = s->hop + (size_t)d * n;
-		uint32_t root = f->dest_switch[d];
-		const uint16_t *order = s->order + (size_t)root * n;
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		const uint8_t *hop = spf->hop + (size_t)d * n;
+		uint32_t root = fabric->dest_switch[d];
+		const uint16_t *order = spf->order + (size_t)root * n;
 
-		for (uint32_t i = 1; s->alias[d] == OSR_NONE && i < s->n_order[root]; i++) {
-			uint32_t c = f->chan_row[order[i]] + hop[order[i]], u = f->chan_dst[c];
+		for (uint32_t i = 1; spf->alias[d] == OSR_NONE && i < spf->n_order[root]; i++) {
+			uint32_t c = fabric->chan_row[order[i]] + hop[order[i]],
+				 u = fabric->chan_dst[c];
 
 			if (u != root)
 				w->g.weight[w->g.row[c] + hop[u]]++;
 		}
 	}
 	osr_mcast_depend(w->parent, &w->g);
-	st = osr_cdg_order(&w->g, s->center, passes, scratch, w->rank, diag);
+	st = osr_cdg_order(&w->g, spf->center, passes, scratch, w->rank, diag);
 	for (uint32_t l = 1; l < w->n_lanes; l++)
 		for (uint32_t c = 0; c < m; c++)
 			w->rank[(size_t)l * m + c] = l * m + w->rank[c];
@@ -180,32 +183,33 @@ enum osr_status osr__turn_start_fitted(struct turns *w, uint32_t passes, struct 
  */
 static void turn_weigh(struct turns *w)
 {
-	const struct osr_fabric *f = w->f;
-	const struct osr_spf *s = w->s;
-	uint32_t n = f->n_switches, *count = s->scratch->count, unit = w->unit;
+	const struct osr_fabric *fabric = w->f;
+	const struct osr_spf *spf = w->s;
+	uint32_t n = fabric->n_switches, *count = spf->scratch->count, unit = w->unit;
 	uint32_t n_triples = w->triple_row[w->g.n_slots];
 
 	memset(w->g.weight, 0, w->g.n_slots * sizeof(*w->g.weight));
 	for (uint32_t i = 0; i < n_triples; i++)
 		w->triple[i] = w->useful[i];
-	for (uint32_t d = 0; d < f->n_dests; d++) {
-		const uint8_t *hop = s->hop + (size_t)d * n;
-		uint32_t root = f->dest_switch[d];
-		const uint16_t *order = s->order + (size_t)root * n;
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		const uint8_t *hop = spf->hop + (size_t)d * n;
+		uint32_t root = fabric->dest_switch[d];
+		const uint16_t *order = spf->order + (size_t)root * n;
 
-		if (s->alias[d] != OSR_NONE)
+		if (spf->alias[d] != OSR_NONE)
 			continue;
-		osr__turn_mark_legal(w, order, s->n_order[root], hop, root);
+		osr__turn_mark_legal(w, order, spf->n_order[root], hop, root);
 		for (uint32_t v = 0; v < n; v++)
 			count[v] = w->legal[v] ? unit : unit * w->boost;
-		for (uint32_t i = s->n_order[root]; i-- > 1;) {
-			uint32_t v = order[i], c0 = f->chan_row[v] + hop[v], u = f->chan_dst[c0];
+		for (uint32_t i = spf->n_order[root]; i-- > 1;) {
+			uint32_t v = order[i], c0 = fabric->chan_row[v] + hop[v],
+				 u = fabric->chan_dst[c0];
 			uint32_t t01, x;
 
 			if (u == root)
 				continue;
 			t01 = w->g.row[c0] + hop[u];
-			x = f->chan_dst[f->chan_row[u] + hop[u]];
+			x = fabric->chan_dst[fabric->chan_row[u] + hop[u]];
 			w->g.weight[t01] += w->legal[v] ? unit : unit * w->boost;
 			if (x != root)
 				w->triple[w->triple_row[t01] + hop[x]] += count[v];
@@ -219,18 +223,19 @@ static void turn_weigh(struct turns *w)
 /* What is backward before each turn from c1, by its lane: cost[lane * OSR__TURN_HOPS + hop]. */
 static void turn_cost_before(const struct turns *w, uint32_t c1, uint64_t *cost)
 {
-	const struct osr_fabric *f = w->f;
-	uint32_t v = f->chan_src[c1], row = f->chan_row[v], first = f->chan_row[f->chan_dst[c1]];
+	const struct osr_fabric *fabric = w->f;
+	uint32_t v = fabric->chan_src[c1], row = fabric->chan_row[v],
+		 first = fabric->chan_row[fabric->chan_dst[c1]];
 	uint32_t n = w->g.row[c1 + 1] - w->g.row[c1];
 
 	for (uint32_t l = 0; l < w->n_lanes; l++) {
-		const uint32_t *rank = w->rank + (size_t)l * f->n_channels + first;
+		const uint32_t *rank = w->rank + (size_t)l * fabric->n_channels + first;
 		uint64_t *sum = cost + (size_t)l * OSR__TURN_HOPS;
 
 		for (uint32_t h = 0; h < n; h++)
 			sum[h] = w->rank[c1] < rank[h] ? 0 : w->g.weight[w->g.row[c1] + h];
-		for (uint32_t o = row; o < f->chan_row[v + 1]; o++) {
-			uint32_t t01 = w->g.row[f->chan_rev[o]] + c1 - row, at = w->at[t01];
+		for (uint32_t o = row; o < fabric->chan_row[v + 1]; o++) {
+			uint32_t t01 = w->g.row[fabric->chan_rev[o]] + c1 - row, at = w->at[t01];
 			const uint32_t *weight = w->triple + w->triple_row[t01];
 
 			for (uint32_t h = 0; h < n; h++)
@@ -254,21 +259,21 @@ static uint64_t turn_cost_behind(const struct turns *w, uint32_t t, uint32_t c2,
 /* The lane of every turn that leaves the least weight backward. True if any changed. */
 static bool turn_choose_lanes(struct turns *w)
 {
-	const struct osr_fabric *f = w->f;
+	const struct osr_fabric *fabric = w->f;
 	bool changed = false;
 
-	for (uint32_t c1 = 0; c1 < f->n_channels; c1++) {
-		uint32_t first = f->chan_row[f->chan_dst[c1]];
+	for (uint32_t c1 = 0; c1 < fabric->n_channels; c1++) {
+		uint32_t first = fabric->chan_row[fabric->chan_dst[c1]];
 
 		turn_cost_before(w, c1, w->cost);
 		for (uint32_t t = w->g.row[c1]; t < w->g.row[c1 + 1]; t++) {
 			uint32_t hop = t - w->g.row[c1], c2 = first + hop, best_lane = 0;
 			uint64_t best = UINT64_MAX;
 
-			if (w->pinned[t] || c2 == f->chan_rev[c1])
+			if (w->pinned[t] || c2 == fabric->chan_rev[c1])
 				continue;
 			for (uint32_t l = 0; l < w->n_lanes; l++) {
-				uint32_t rank = w->rank[(size_t)l * f->n_channels + c2];
+				uint32_t rank = w->rank[(size_t)l * fabric->n_channels + c2];
 				uint64_t cost = w->cost[(size_t)l * OSR__TURN_HOPS + hop] +
 						turn_cost_behind(w, t, c2, rank);
 
@@ -279,7 +284,7 @@ static bool turn_choose_lanes(struct turns *w)
 			}
 			changed |= w->lane[t] != best_lane;
 			w->lane[t] = (uint8_t)best_lane;
-			w->at[t] = w->rank[(size_t)best_lane * f->n_channels + c2];
+			w->at[t] = w->rank[(size_t)best_lane * fabric->n_channels + c2];
 		}
 	}
 	return changed;
@@ -290,15 +295,16 @@ static bool turn_choose_lanes(struct turns *w)
 /* The weight of each edge from (lane, c1) to the node that a turn leads to: sum[lane * OSR__TURN_HOPS + hop]. */
 static void turn_sum_edges(const struct turns *w, uint32_t c1, uint64_t *sum)
 {
-	const struct osr_fabric *f = w->f;
-	uint32_t v = f->chan_src[c1], row = f->chan_row[v], n = w->g.row[c1 + 1] - w->g.row[c1];
+	const struct osr_fabric *fabric = w->f;
+	uint32_t v = fabric->chan_src[c1], row = fabric->chan_row[v],
+		 n = w->g.row[c1 + 1] - w->g.row[c1];
 	const uint64_t must = UINT32_MAX;
 
 	memset(sum, 0, (size_t)w->n_lanes * OSR__TURN_HOPS * sizeof(*sum));
 	for (uint32_t h = 0; h < n; h++)
 		sum[h] = w->pinned[w->g.row[c1] + h] ? must : w->g.weight[w->g.row[c1] + h];
-	for (uint32_t o = row; o < f->chan_row[v + 1]; o++) {
-		uint32_t t01 = w->g.row[f->chan_rev[o]] + c1 - row;
+	for (uint32_t o = row; o < fabric->chan_row[v + 1]; o++) {
+		uint32_t t01 = w->g.row[fabric->chan_rev[o]] + c1 - row;
 		const uint32_t *weight = w->triple + w->triple_row[t01];
 		const uint8_t *pinned = w->pinned + w->g.row[c1];
 		uint64_t *to = sum + (size_t)w->lane[t01] * OSR__TURN_HOPS;
@@ -311,8 +317,8 @@ static void turn_sum_edges(const struct turns *w, uint32_t c1, uint64_t *sum)
 /* The graph of nodes, lane * n_channels + channel. */
 static bool turn_edges(const struct turns *w, struct osr_arena *scratch, struct edges *x)
 {
-	const struct osr_fabric *f = w->f;
-	uint32_t m = f->n_channels, n_nodes = w->n_lanes * m, *row;
+	const struct osr_fabric *fabric = w->f;
+	uint32_t m = fabric->n_channels, n_nodes = w->n_lanes * m, *row;
 
 	x->n_chans = n_nodes;
 	x->out_row = row = osr_calloc(scratch, (size_t)n_nodes + 2, sizeof(*x->out_row));
@@ -320,7 +326,7 @@ static bool turn_edges(const struct turns *w, struct osr_arena *scratch, struct 
 		return false;
 	for (int fill = 0; fill <= 1; fill++) {
 		for (uint32_t c1 = 0; c1 < m; c1++) {
-			uint32_t first = f->chan_row[f->chan_dst[c1]];
+			uint32_t first = fabric->chan_row[fabric->chan_dst[c1]];
 
 			turn_sum_edges(w, c1, w->cost);
 			for (uint32_t l = 0; l < w->n_lanes; l++)
@@ -328,7 +334,8 @@ static bool turn_edges(const struct turns *w, struct osr_arena *scratch, struct 
 					uint32_t hop = t - w->g.row[c1];
 					uint64_t sum = w->cost[(size_t)l * OSR__TURN_HOPS + hop];
 					uint32_t *at = &row[l * m + c1 + (fill ? 1 : 2)];
-					struct edge e = { w->lane[t] * m + first + hop, UINT32_MAX };
+					struct edge e = { w->lane[t] * m + first + hop,
+							  UINT32_MAX };
 
 					e.weight = sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX;
 					if (sum && fill)

@@ -22,42 +22,42 @@ static uint32_t turn_count_tree(struct turns *w, uint32_t d, uint64_t sign)
 
 static void turn_polish_count(void *ctx, uint32_t d, uint64_t sign)
 {
-	struct turn_mover *m = ctx;
-	struct turns *w = m->w;
-	const struct osr_spf *s = w->s;
+	struct turn_mover *mover = ctx;
+	struct turns *w = mover->w;
+	const struct osr_spf *spf = w->s;
 	uint32_t root = w->f->dest_switch[d];
 
-	m->n_longer = 0;
+	mover->n_longer = 0;
 	if (w->detoured[d])
-		m->n_longer = turn_count_tree(w, d, sign);
+		mover->n_longer = turn_count_tree(w, d, sign);
 	else
-		osr__spf_count(w->s, s->order + (size_t)root * w->f->n_switches, s->n_order[root],
-			       s->hop + (size_t)d * w->f->n_switches, sign);
+		osr__spf_count(w->s, spf->order + (size_t)root * w->f->n_switches,
+			       spf->n_order[root], spf->hop + (size_t)d * w->f->n_switches, sign);
 }
 
 /* Balance shall not cost longer routes. */
 static bool turn_polish_reroute(void *ctx, uint32_t root, uint32_t d)
 {
-	struct turn_mover *m = ctx;
-	uint32_t before = m->n_longer;
+	struct turn_mover *mover = ctx;
+	uint32_t before = mover->n_longer;
 
-	if (!osr__turn_settle_best(m->w, root, d))
+	if (!osr__turn_settle_best(mover->w, root, d))
 		return true;
-	if (!before || !m->w->detoured[d])
+	if (!before || !mover->w->detoured[d])
 		return false;
-	osr__turn_detour(m->w, root, d);
-	return turn_count_tree(m->w, d, 0) <= before;
+	osr__turn_detour(mover->w, root, d);
+	return turn_count_tree(mover->w, d, 0) <= before;
 }
 
 uint32_t osr__turn_polish(struct turns *w, uint32_t n_moves)
 {
-	struct turn_mover m = { .w = w };
+	struct turn_mover mover = { .w = w };
 	uint32_t n_longer = 0;
 
 	if (n_moves)
-		osr__spf_polish(w->s, n_moves,
-				&(struct osr__spf_mover){ &m, turn_polish_reroute,
-							  turn_polish_count });
+		osr__spf_polish(
+			w->s, n_moves,
+			&(struct osr__spf_mover){ &mover, turn_polish_reroute, turn_polish_count });
 	for (uint32_t d = 0; d < w->f->n_dests; d++)
 		if (w->s->alias[d] == OSR_NONE && w->detoured[d])
 			n_longer += turn_count_tree(w, d, 0);

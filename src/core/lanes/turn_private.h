@@ -16,39 +16,39 @@ struct turns {
 	const struct osr_fabric *f;
 
 	/* Nodes (lane, channel) and turns: the slots of g. */
-	struct osr_cdg g; /* weight: packets of hosts that begin with this turn */
-	uint32_t n_lanes; /* K */
-	uint32_t *rank; /* [K * n_channels] a permutation of the nodes */
-	uint8_t *lane; /* [n_slots] of the turn's second channel */
-	uint32_t *at; /* [n_slots] rank of the node a turn leads to */
-	uint8_t *pinned;  /* [n_slots] turns of the escape tree: lane and direction stay */
-	uint32_t *parent; /* [n_switches] channel up the escape tree */
+	struct osr_cdg g;    /* weight: packets of hosts that begin with this turn */
+	uint32_t n_lanes;    /* K */
+	uint32_t *rank;      /* [K * n_channels] a permutation of the nodes */
+	uint8_t *lane;       /* [n_slots] of the turn's second channel */
+	uint32_t *at;        /* [n_slots] rank of the node a turn leads to */
+	uint8_t *pinned;     /* [n_slots] turns of the escape tree: lane and direction stay */
+	uint32_t *parent;    /* [n_switches] channel up the escape tree */
 	uint32_t *best_rank; /* the best so far */
 	uint8_t *best_lane;
 
 	/* What a choice leaves to switches further out, in 64ths of the predecessors. */
-	uint8_t *freedom;	/* [n_slots] of those that may go on into this turn */
+	uint8_t *freedom;       /* [n_slots] of those that may go on into this turn */
 	uint8_t *first_freedom; /* [n_channels] the same where the channel is the last one */
 
 	/* Weights. */
 	uint32_t *triple_row; /* [n_slots + 1] triples (c0, c1, c2) by their first turn */
 	uint32_t *triple;     /* [n_triples] weight of the routes on it */
 	uint8_t *useful;      /* [n_triples] on some shortest path */
-	uint64_t *cost;	      /* [K * OSR__TURN_HOPS] */
-	uint32_t unit;	      /* what a route weighs */
-	uint32_t boost;	      /* and one without a legal way, times that */
+	uint64_t *cost;       /* [K * OSR__TURN_HOPS] */
+	uint32_t unit;        /* what a route weighs */
+	uint32_t boost;       /* and one without a legal way, times that */
 
 	/* Routes. */
-	uint64_t mean;	   /* weight of a channel */
+	uint64_t mean;     /* weight of a channel */
 	uint64_t n_failed; /* routes without a legal shortest path in this round */
-	uint8_t *legal;	   /* [n_switches] of one tree: the route from here is */
-	uint8_t *saved;	   /* [n_switches] a tree that may come back */
+	uint8_t *legal;    /* [n_switches] of one tree: the route from here is */
+	uint8_t *saved;    /* [n_switches] a tree that may come back */
 	uint8_t *detoured; /* [n_dests] the tree may have routes longer than minimal */
 
 	/* One tree with detours. */
-	uint32_t *len;	       /* [n_switches] channels to the root; OSR_NONE: not attached */
+	uint32_t *len;         /* [n_switches] channels to the root; OSR_NONE: not attached */
 	uint32_t *head, *link; /* [n_switches + 1], [n_switches] lists of switches by len */
-	uint64_t *key;	       /* [n_switches] best way to attach */
+	uint64_t *key;         /* [n_switches] best way to attach */
 	uint32_t *waiting;     /* [n_switches] switches that got a key at this length */
 	uint8_t *forced;       /* [n_switches] on the escape tree */
 	uint8_t *escape_hop;   /* [n_switches] towards the root of the dest */
@@ -79,7 +79,7 @@ static inline enum osr_status osr__turn_nomem(struct osr_diag *diag)
 }
 
 /* turn_order.c: an order and lanes to start from, in which the turns of the escape tree rise. */
-enum osr_status osr__turn_start_updown(struct turns *w, const struct osr_updown *u,
+enum osr_status osr__turn_start_updown(struct turns *w, const struct osr_updown *updown,
 				       struct osr_arena *scratch, struct osr_diag *diag);
 enum osr_status osr__turn_start_fitted(struct turns *w, uint32_t passes, struct osr_arena *scratch,
 				       struct osr_diag *diag);

@@ -14,21 +14,21 @@ struct turn_shares {
 /* Channels that routes take on each lane, one for each (switch, LID). */
 static void turn_lane_loads(const struct turns *w, uint64_t load[OSR_MAX_VLS])
 {
-	const struct osr_fabric *f = w->f;
-	uint32_t n = f->n_switches;
+	const struct osr_fabric *fabric = w->f;
+	uint32_t n = fabric->n_switches;
 
 	memset(load, 0, OSR_MAX_VLS * sizeof(*load));
-	for (uint32_t d = 0; d < f->n_dests; d++) {
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		const uint8_t *hop = w->s->hop + (size_t)d * n;
-		uint32_t root = f->dest_switch[d];
+		uint32_t root = fabric->dest_switch[d];
 
 		for (uint32_t v = 0; v < n; v++) {
 			uint32_t c, u;
 
 			if (v == root || hop[v] == OSR_NO_PATH)
 				continue;
-			c = f->chan_row[v] + hop[v];
-			u = f->chan_dst[c];
+			c = fabric->chan_row[v] + hop[v];
+			u = fabric->chan_dst[c];
 			load[0]++;
 			if (u != root)
 				load[w->lane[w->g.row[c] + hop[u]]]++;
@@ -58,74 +58,77 @@ static void turn_share(const struct turns *w, uint8_t n_vls, struct turn_shares 
 	}
 }
 
-static enum osr_status turn_alloc_sl2vl(const struct osr_fabric *f, struct osr_arena *result,
-					struct osr_routing *r, struct osr_diag *diag)
+static enum osr_status turn_alloc_sl2vl(const struct osr_fabric *fabric, struct osr_arena *result,
+					struct osr_routing *routing, struct osr_diag *diag)
 {
 	uint64_t n = 0;
 
-	r->sl2vl_row = osr_alloc(result, f->n_switches, sizeof(*r->sl2vl_row));
-	if (!r->sl2vl_row)
+	routing->sl2vl_row = osr_alloc(result, fabric->n_switches, sizeof(*routing->sl2vl_row));
+	if (!routing->sl2vl_row)
 		return osr__turn_nomem(diag);
-	for (uint32_t s = 0; s < f->n_switches; s++) {
-		r->sl2vl_row[s] = (uint32_t)n;
-		n += (f->sw_n_ports[s] + UINT64_C(1)) * (f->sw_n_ports[s] + UINT64_C(1));
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		routing->sl2vl_row[s] = (uint32_t)n;
+		n += (fabric->sw_n_ports[s] + UINT64_C(1)) * (fabric->sw_n_ports[s] + UINT64_C(1));
 	}
-	r->sl2vl = n <= UINT32_MAX ? osr_calloc(result, n, sizeof(*r->sl2vl)) : NULL;
-	return r->sl2vl ? OSR_OK : osr__turn_nomem(diag);
+	routing->sl2vl = n <= UINT32_MAX ? osr_calloc(result, n, sizeof(*routing->sl2vl)) : NULL;
+	return routing->sl2vl ? OSR_OK : osr__turn_nomem(diag);
 }
 
 /* What leaves for an end port or an unused port is on VL 0, as what end ports send is. */
 static void turn_write_sl2vl(const struct turns *w, const struct turn_shares *share,
-			     struct osr_routing *r)
+			     struct osr_routing *routing)
 {
-	const struct osr_fabric *f = w->f;
+	const struct osr_fabric *fabric = w->f;
 
-	for (uint32_t out = 0; out < f->n_channels; out++) {
-		uint32_t s = f->chan_src[out];
+	for (uint32_t out = 0; out < fabric->n_channels; out++) {
+		uint32_t s = fabric->chan_src[out];
 
-		for (uint32_t in = 0; in <= f->sw_n_ports[s]; in++) {
-			uint32_t back = osr_port_channel(f, s, in);
-			uint32_t c = back == OSR_NONE ? OSR_NONE : f->chan_rev[back];
-			uint32_t lane =
-				c == OSR_NONE ? 0 : w->lane[w->g.row[c] + out - f->chan_row[s]];
+		for (uint32_t in = 0; in <= fabric->sw_n_ports[s]; in++) {
+			uint32_t back = osr_port_channel(fabric, s, in);
+			uint32_t c = back == OSR_NONE ? OSR_NONE : fabric->chan_rev[back];
+			uint32_t lane = c == OSR_NONE
+						? 0
+						: w->lane[w->g.row[c] + out - fabric->chan_row[s]];
 
 			uint32_t vl = share->first[lane] + (in + out) % share->n[lane];
-			size_t pair = in * (f->sw_n_ports[s] + 1u) + f->chan_port[out];
+			size_t pair = in * (fabric->sw_n_ports[s] + 1u) + fabric->chan_port[out];
 
-			memset(r->sl2vl[r->sl2vl_row[s] + pair], (int)vl, sizeof(*r->sl2vl));
+			memset(routing->sl2vl[routing->sl2vl_row[s] + pair], (int)vl,
+			       sizeof(*routing->sl2vl));
 		}
 	}
-	memset(r->ca_sl2vl, 0, sizeof(r->ca_sl2vl));
+	memset(routing->ca_sl2vl, 0, sizeof(routing->ca_sl2vl));
 }
 
 enum osr_status osr__turn_finish(struct turns *w, struct osr_lanes_job *job)
 {
 	size_t m = w->f->n_channels;
 	uint8_t n_vls = job->req->max_vls;
-	struct osr_routing *r = job->r;
+	struct osr_routing *routing = job->r;
 	struct turn_shares share;
 	enum osr_status st;
 
 	osr__spf_share(w->s);
 	turn_share(w, n_vls, &share);
-	st = turn_alloc_sl2vl(w->f, job->result, r, job->diag);
-	r->sl = NULL;
-	r->rank = osr_alloc(job->result, n_vls * m, sizeof(*r->rank));
+	st = turn_alloc_sl2vl(w->f, job->result, routing, job->diag);
+	routing->sl = NULL;
+	routing->rank = osr_alloc(job->result, n_vls * m, sizeof(*routing->rank));
 	if (job->req->multicast)
-		r->mcast_parent = osr_alloc(job->result, w->f->n_switches, sizeof(*r->mcast_parent));
-	if (st || !r->rank || (job->req->multicast && !r->mcast_parent))
+		routing->mcast_parent =
+			osr_alloc(job->result, w->f->n_switches, sizeof(*routing->mcast_parent));
+	if (st || !routing->rank || (job->req->multicast && !routing->mcast_parent))
 		return osr__turn_nomem(job->diag);
-	turn_write_sl2vl(w, &share, r);
+	turn_write_sl2vl(w, &share, routing);
 	for (uint32_t l = 0; l < w->n_lanes; l++)
 		for (uint32_t i = 0; i < share.n[l]; i++)
-			memcpy(r->rank + (share.first[l] + i) * m, w->rank + l * m,
-			       m * sizeof(*r->rank));
-	r->n_vls = n_vls;
-	r->n_layers = r->n_layers_one_way = (uint8_t)w->n_lanes;
-	r->claims = OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL;
-	r->mcast_vl = 0;
+			memcpy(routing->rank + (share.first[l] + i) * m, w->rank + l * m,
+			       m * sizeof(*routing->rank));
+	routing->n_vls = n_vls;
+	routing->n_layers = routing->n_layers_one_way = (uint8_t)w->n_lanes;
+	routing->claims = OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL;
+	routing->mcast_vl = 0;
 	if (!job->req->multicast)
 		return OSR_OK;
-	r->claims |= OSR_CLAIM_MULTICAST;
-	return osr_mcast_take(w->f, w->parent, job->scratch, r->mcast_parent, job->diag);
+	routing->claims |= OSR_CLAIM_MULTICAST;
+	return osr_mcast_take(w->f, w->parent, job->scratch, routing->mcast_parent, job->diag);
 }

@@ -19,29 +19,31 @@ static inline uint64_t turn_price(const struct turns *w, const uint8_t *hop, uin
 
 uint32_t osr__turn_settle(struct turns *w, uint32_t root, uint32_t d, uint64_t price)
 {
-	const struct osr_fabric *f = w->f;
-	const struct osr_spf *s = w->s;
-	const struct osr_spf_scratch *x = s->scratch;
-	const uint16_t *order = s->order + (size_t)root * f->n_switches;
-	uint8_t *hop = s->hop + (size_t)d * f->n_switches;
-	uint32_t n_earlier = f->dest_lid[d] - f->term_lid[f->dest_term[d]], n_failed = 0;
+	const struct osr_fabric *fabric = w->f;
+	const struct osr_spf *spf = w->s;
+	const struct osr_spf_scratch *scratch = spf->scratch;
+	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
+	uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
+	uint32_t n_earlier = fabric->dest_lid[d] - fabric->term_lid[fabric->dest_term[d]],
+		 n_failed = 0;
 
-	x->cost[root] = 0;
+	scratch->cost[root] = 0;
 	w->legal[root] = 1;
-	for (uint32_t i = 1; i < s->n_order[root]; i++) {
+	for (uint32_t i = 1; i < spf->n_order[root]; i++) {
 		uint64_t best = UINT64_MAX, best_price = 0;
 		uint32_t v = order[i];
 
-		for (uint32_t e = x->edge_row[i]; e < x->edge_row[i + 1]; e++) {
-			uint32_t c = x->edge_chan[e], u = x->edge_next[e];
+		for (uint32_t e = scratch->edge_row[i]; e < scratch->edge_row[i + 1]; e++) {
+			uint32_t c = scratch->edge_chan[e], u = scratch->edge_next[e];
 			bool ok = w->legal[u] && osr__turn_legal(w, hop, root, c);
-			uint64_t extra = !ok ? ILLEGAL :
-					 price ? turn_price(w, hop, root, c, price) : 0;
-			uint64_t key = s->weight[c] + x->cost[u] + extra;
+			uint64_t extra = !ok     ? ILLEGAL
+					 : price ? turn_price(w, hop, root, c, price)
+						 : 0;
+			uint64_t key = spf->weight[c] + scratch->cost[u] + extra;
 
 			for (uint32_t k = 1; k <= n_earlier; k++)
-				if (s->hop[(size_t)(d - k) * f->n_switches + v] ==
-				    (s->weight[c] & HOP_MASK))
+				if (spf->hop[(size_t)(d - k) * fabric->n_switches + v] ==
+				    (spf->weight[c] & HOP_MASK))
 					key += SHARED_PENALTY;
 			if (key >= best)
 				continue;
@@ -49,7 +51,7 @@ uint32_t osr__turn_settle(struct turns *w, uint32_t root, uint32_t d, uint64_t p
 			best_price = extra;
 		}
 		/* Prices steer the choice at v only; they are no load on the path. */
-		x->cost[v] = (best - best_price) & ~HOP_MASK;
+		scratch->cost[v] = (best - best_price) & ~HOP_MASK;
 		hop[v] = (uint8_t)(best & HOP_MASK);
 		w->legal[v] = best_price < ILLEGAL;
 		n_failed += !w->legal[v];
@@ -74,17 +76,17 @@ uint32_t osr__turn_settle_best(struct turns *w, uint32_t root, uint32_t d)
 	return best == N_PRICES - 1 ? now : osr__turn_settle(w, root, d, turn_prices[best]);
 }
 
-uint32_t osr__turn_mark_legal(struct turns *w, const uint16_t *order, uint32_t n, const uint8_t *hop,
-			      uint32_t root)
+uint32_t osr__turn_mark_legal(struct turns *w, const uint16_t *order, uint32_t n,
+			      const uint8_t *hop, uint32_t root)
 {
-	const struct osr_fabric *f = w->f;
+	const struct osr_fabric *fabric = w->f;
 	uint32_t n_failed = 0;
 
 	w->legal[root] = 1;
 	for (uint32_t i = 1; i < n; i++) {
-		uint32_t v = order[i], c = f->chan_row[v] + hop[v];
+		uint32_t v = order[i], c = fabric->chan_row[v] + hop[v];
 
-		w->legal[v] = w->legal[f->chan_dst[c]] && osr__turn_legal(w, hop, root, c);
+		w->legal[v] = w->legal[fabric->chan_dst[c]] && osr__turn_legal(w, hop, root, c);
 		n_failed += !w->legal[v];
 	}
 	return n_failed;

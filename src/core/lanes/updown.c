@@ -2,7 +2,7 @@
 /*
  * See updown.h. From the outside in:
  *	osr_updown_search()	starts from breadth first, then tries moves
- *	try_move()		one switch crosses one neighbour
+ *	updown_try_move()		one switch crosses one neighbour
  *	count_served()		what an order is worth
  */
 #include <osmroutes/updown.h>
@@ -15,7 +15,7 @@
 
 #define MAX_DESTS 512
 #define MOVES_PER_SWITCH 10 /* at effort 1: small fabrics need no more */
-#define BITS 256 /* of a block of destinations */
+#define BITS 256            /* of a block of destinations */
 #define INLINE static inline __attribute__((always_inline))
 
 typedef uint64_t block_t __attribute__((vector_size(BITS / 8)));
@@ -46,24 +46,24 @@ INLINE uint64_t count_bits(const block_t *x, uint32_t n_words)
 }
 
 /* reached[v] = what v reaches already, and what its channels add. */
-INLINE void reach(const struct osr_fabric *f, const block_t *shortest, uint32_t v,
-		  const block_t *already, block_t *reached)
+INLINE void updown_reach(const struct osr_fabric *fabric, const block_t *shortest, uint32_t v,
+			 const block_t *already, block_t *reached)
 {
 	block_t sum = *already;
 
-	for (uint32_t c = f->chan_row[v]; c < f->chan_row[v + 1]; c++)
-		sum |= shortest[c] & reached[f->chan_dst[c]];
+	for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++)
+		sum |= shortest[c] & reached[fabric->chan_dst[c]];
 	reached[v] = sum;
 }
 
 INLINE uint64_t served(const struct search *w)
 {
-	const struct osr_fabric *f = w->f;
-	uint32_t n = f->n_switches;
+	const struct osr_fabric *fabric = w->f;
+	uint32_t n = fabric->n_switches;
 	uint64_t sum = 0;
 
 	for (uint32_t b = 0; b < w->n_blocks; b++) {
-		const block_t *shortest = w->shortest + (size_t)b * f->n_channels;
+		const block_t *shortest = w->shortest + (size_t)b * fabric->n_channels;
 		const block_t *self = w->self + (size_t)b * n;
 		uint32_t words = b + 1 < w->n_blocks ? BITS / 64 : w->last_words;
 
@@ -71,11 +71,11 @@ INLINE uint64_t served(const struct search *w)
 		memset(w->down, 0, n * sizeof(*w->down));
 		memset(w->any, 0, n * sizeof(*w->any));
 		for (uint32_t i = n; i--;)
-			reach(f, shortest, w->order[i], &self[w->order[i]], w->down);
+			updown_reach(fabric, shortest, w->order[i], &self[w->order[i]], w->down);
 		for (uint32_t i = 0; i < n; i++) {
 			uint32_t v = w->order[i];
 
-			reach(f, shortest, v, &w->down[v], w->any);
+			updown_reach(fabric, shortest, v, &w->down[v], w->any);
 			if (w->sends[v])
 				sum += count_bits(&w->any[v], words);
 		}
@@ -104,7 +104,7 @@ static uint64_t count_served(const struct search *w)
 
 /* ---- moves ----------------------------------------------------------------------------------- */
 
-static void move(struct search *w, uint32_t from, uint32_t to)
+static void updown_move(struct search *w, uint32_t from, uint32_t to)
 {
 	uint16_t v = w->order[from];
 
@@ -130,15 +130,15 @@ static bool has_higher(const struct search *w, uint32_t v, uint32_t place, uint3
  */
 static bool may_move(const struct search *w, uint32_t v, uint32_t to)
 {
-	const struct osr_fabric *f = w->f;
+	const struct osr_fabric *fabric = w->f;
 	uint32_t from = w->place[v];
 
 	if (from < w->n_roots || to < w->n_roots)
 		return false;
 	if (to < from)
 		return has_higher(w, v, to, OSR_NONE);
-	for (uint32_t c = f->chan_row[v]; c < f->chan_row[v + 1]; c++) {
-		uint32_t u = f->chan_dst[c];
+	for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+		uint32_t u = fabric->chan_dst[c];
 
 		if (w->place[u] > from && w->place[u] <= to && !has_higher(w, u, w->place[u], v))
 			return false;
@@ -159,22 +159,23 @@ static uint64_t draw_exponential(struct osr_prng *prng)
  * A random switch crosses a random neighbour, and whoever stands between. Worse orders are kept
  * with probability 2^-(loss / temperature); the temperature is in 1/65536 of a pair.
  */
-static void try_move(struct search *w, struct osr_prng *prng, uint64_t temperature, uint64_t *now)
+static void updown_try_move(struct search *w, struct osr_prng *prng, uint64_t temperature,
+			    uint64_t *now)
 {
-	const struct osr_fabric *f = w->f;
-	uint32_t v = osr_prng_below(prng, f->n_switches), from = w->place[v];
-	uint32_t degree = f->chan_row[v + 1] - f->chan_row[v], to;
+	const struct osr_fabric *fabric = w->f;
+	uint32_t v = osr_prng_below(prng, fabric->n_switches), from = w->place[v];
+	uint32_t degree = fabric->chan_row[v + 1] - fabric->chan_row[v], to;
 	uint64_t then;
 
 	if (!degree)
 		return;
-	to = w->place[f->chan_dst[f->chan_row[v] + osr_prng_below(prng, degree)]];
+	to = w->place[fabric->chan_dst[fabric->chan_row[v] + osr_prng_below(prng, degree)]];
 	if (!may_move(w, v, to))
 		return;
-	move(w, from, to);
+	updown_move(w, from, to);
 	then = count_served(w);
 	if (then < *now && (*now - then) << 32 > temperature * draw_exponential(prng))
-		move(w, to, from);
+		updown_move(w, to, from);
 	else
 		*now = then;
 }
@@ -186,18 +187,19 @@ static void try_move(struct search *w, struct osr_prng *prng, uint64_t temperatu
 #define STEPS 64
 #define COOLING 62144 /* 65536 / 30^(1/64) */
 
-static void anneal(struct search *w, uint64_t n_moves, struct osr_updown *u)
+static void anneal(struct search *w, uint64_t n_moves, struct osr_updown *updown)
 {
 	size_t size = w->f->n_switches * sizeof(*w->order);
 	struct osr_prng prng = { .state = 3 };
-	uint64_t now = u->n_served, temperature = (u->n_pairs << 16) / (w->f->n_channels + 1) * 4 / 5;
+	uint64_t now = updown->n_served,
+		 temperature = (updown->n_pairs << 16) / (w->f->n_channels + 1) * 4 / 5;
 
 	memcpy(w->best, w->order, size);
 	for (uint32_t step = 0; step < STEPS; step++) {
 		for (uint64_t i = 0; i < n_moves / STEPS; i++) {
-			try_move(w, &prng, temperature, &now);
-			if (now > u->n_served) {
-				u->n_served = now;
+			updown_try_move(w, &prng, temperature, &now);
+			if (now > updown->n_served) {
+				updown->n_served = now;
 				memcpy(w->best, w->order, size);
 			}
 		}
@@ -211,177 +213,184 @@ static void anneal(struct search *w, uint64_t n_moves, struct osr_updown *u)
 /* ---- start and end --------------------------------------------------------------------------- */
 
 /* Breadth first from the center of each component; at equal distance, many neighbours first. */
-static void start_order(struct search *w, const struct osr_spf *s)
+static void start_order(struct search *w, const struct osr_spf *spf)
 {
-	const struct osr_fabric *f = w->f;
+	const struct osr_fabric *fabric = w->f;
 	uint32_t n = 0;
 
-	for (uint32_t k = 0; k < f->n_components; k++)
-		w->order[n++] = (uint16_t)s->center[k];
-	for (uint32_t k = 0; k < f->n_components; k++) {
-		uint32_t root = s->center[k], first = n;
-		const uint16_t *order = s->order + (size_t)root * f->n_switches;
-		const uint8_t *dist8 = s->scratch->dist8 + (size_t)root * f->n_switches;
+	for (uint32_t k = 0; k < fabric->n_components; k++)
+		w->order[n++] = (uint16_t)spf->center[k];
+	for (uint32_t k = 0; k < fabric->n_components; k++) {
+		uint32_t root = spf->center[k], first = n;
+		const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
+		const uint8_t *dist8 = spf->scratch->dist8 + (size_t)root * fabric->n_switches;
 
-		for (uint32_t i = 1; i < s->n_order[root]; i++) {
+		for (uint32_t i = 1; i < spf->n_order[root]; i++) {
 			uint32_t v = order[i], j = n++;
-			uint32_t degree = f->chan_row[v + 1] - f->chan_row[v];
+			uint32_t degree = fabric->chan_row[v + 1] - fabric->chan_row[v];
 
 			if (i > 1 && dist8[v] != dist8[order[i - 1]])
 				first = j;
 			for (; j > first; j--) {
 				uint32_t u = w->order[j - 1];
 
-				if (f->chan_row[u + 1] - f->chan_row[u] >= degree)
+				if (fabric->chan_row[u + 1] - fabric->chan_row[u] >= degree)
 					break;
 				w->order[j] = w->order[j - 1];
 			}
 			w->order[j] = (uint16_t)v;
 		}
 	}
-	for (uint32_t i = 0; i < f->n_switches; i++)
+	for (uint32_t i = 0; i < fabric->n_switches; i++)
 		w->place[w->order[i]] = (uint16_t)i;
-	w->n_roots = f->n_components;
+	w->n_roots = fabric->n_components;
 }
 
 /* A bit for each of the destinations; of more than MAX_DESTS, evenly spread ones. */
-static void set_bits(struct search *w, const struct osr_spf *s, uint32_t n_hosted, uint32_t n_bits)
+static void set_bits(struct search *w, const struct osr_spf *spf, uint32_t n_hosted,
+		     uint32_t n_bits)
 {
-	const struct osr_fabric *f = w->f;
-	size_t n = f->n_switches;
+	const struct osr_fabric *fabric = w->f;
+	size_t n = fabric->n_switches;
 	uint32_t seen = 0, bit = 0;
 
 	for (uint32_t d = 0; d < n; d++) {
-		const uint8_t *dist8 = s->scratch->dist8 + d * n;
+		const uint8_t *dist8 = spf->scratch->dist8 + d * n;
 		uint32_t block = bit / BITS, word = bit % BITS / 64;
 		uint64_t mask = UINT64_C(1) << bit % 64;
 
 		if (!w->sends[d] || (uint64_t)seen++ * n_bits / n_hosted < bit || bit == n_bits)
 			continue;
 		w->self[block * n + d][word] |= mask;
-		for (uint32_t c = 0; c < f->n_channels; c++) {
-			uint32_t v = f->chan_src[c], u = f->chan_dst[c];
+		for (uint32_t c = 0; c < fabric->n_channels; c++) {
+			uint32_t v = fabric->chan_src[c], u = fabric->chan_dst[c];
 
-			if (f->sw_component[d] == f->sw_component[v] &&
+			if (fabric->sw_component[d] == fabric->sw_component[v] &&
 			    dist8[v] == (uint8_t)(dist8[u] + 1))
-				w->shortest[(size_t)block * f->n_channels + c][word] |= mask;
+				w->shortest[(size_t)block * fabric->n_channels + c][word] |= mask;
 		}
 		bit++;
 	}
 }
 
 /* How many (source, destination) pairs the bits stand for, the own switch included. */
-static uint64_t count_pairs(const struct search *w)
+static uint64_t updown_count_pairs(const struct search *w)
 {
-	const struct osr_fabric *f = w->f;
-	size_t n = f->n_switches;
+	const struct osr_fabric *fabric = w->f;
+	size_t n = fabric->n_switches;
 	uint64_t sum = 0;
 
 	for (size_t d = 0; d < n; d++)
 		for (uint32_t b = 0; b < w->n_blocks; b++)
 			for (uint32_t v = 0; count_bits(&w->self[b * n + d], BITS / 64) && v < n;
 			     v++)
-				sum += w->sends[v] && f->sw_component[v] == f->sw_component[d];
+				sum += w->sends[v] &&
+				       fabric->sw_component[v] == fabric->sw_component[d];
 	return sum;
 }
 
 /* The shortest way up: breadth first from the roots, downwards only. */
-static void find_parents(const struct search *w, struct osr_updown *u, uint32_t *queue)
+static void find_parents(const struct search *w, struct osr_updown *updown, uint32_t *queue)
 {
-	const struct osr_fabric *f = w->f;
+	const struct osr_fabric *fabric = w->f;
 	uint32_t head = 0, tail = 0;
 
-	memset(u->parent, 0xff, f->n_switches * sizeof(*u->parent));
+	memset(updown->parent, 0xff, fabric->n_switches * sizeof(*updown->parent));
 	for (; tail < w->n_roots; tail++)
 		queue[tail] = w->order[tail];
 	while (head < tail) {
 		uint32_t v = queue[head++];
 
-		for (uint32_t c = f->chan_row[v]; c < f->chan_row[v + 1]; c++) {
-			uint32_t child = f->chan_dst[c];
+		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+			uint32_t child = fabric->chan_dst[c];
 
-			if (w->place[child] < w->place[v] || u->parent[child] != OSR_NONE ||
+			if (w->place[child] < w->place[v] || updown->parent[child] != OSR_NONE ||
 			    w->place[child] < w->n_roots)
 				continue;
-			u->parent[child] = f->chan_rev[c];
+			updown->parent[child] = fabric->chan_rev[c];
 			queue[tail++] = child;
 		}
 	}
 }
 
-static enum osr_status no_memory(struct osr_diag *diag)
+static enum osr_status updown_no_memory(struct osr_diag *diag)
 {
 	return osr_fail(diag, OSR_NOMEM, "out of memory for an order of the switches");
 }
 
-static enum osr_status search_init(struct search *w, const struct osr_spf *s,
-				   struct osr_arena *scratch, struct osr_updown *u,
-				   struct osr_diag *diag)
+static enum osr_status updown_search_init(struct search *w, const struct osr_spf *spf,
+					  struct osr_arena *scratch, struct osr_updown *updown,
+					  struct osr_diag *diag)
 {
-	const struct osr_fabric *f = s->f;
-	uint32_t n = f->n_switches, n_hosted = 0, n_bits;
+	const struct osr_fabric *fabric = spf->f;
+	uint32_t n = fabric->n_switches, n_hosted = 0, n_bits;
 
-	*w = (struct search){ .f = f, .place = u->place };
+	*w = (struct search){ .f = fabric, .place = updown->place };
 	w->sends = osr_alloc(scratch, n, 1);
 	if (!w->sends)
-		return no_memory(diag);
+		return updown_no_memory(diag);
 	for (uint32_t v = 0; v < n; v++)
-		n_hosted += w->sends[v] = f->sw_sources[v] != 0;
+		n_hosted += w->sends[v] = fabric->sw_sources[v] != 0;
 	n_bits = n_hosted < MAX_DESTS ? n_hosted : MAX_DESTS;
 	/* A block for a few more than there is room for costs more than they tell. */
 	if (n_bits > BITS && n_bits % BITS && n_bits % BITS < BITS / 4)
 		n_bits -= n_bits % BITS;
 	w->n_blocks = (n_bits + BITS - 1) / BITS;
 	w->last_words = ((n_bits + BITS - 1) % BITS + 64) / 64;
-	w->shortest = osr_calloc(scratch, (size_t)w->n_blocks * f->n_channels, sizeof(block_t));
+	w->shortest =
+		osr_calloc(scratch, (size_t)w->n_blocks * fabric->n_channels, sizeof(block_t));
 	w->self = osr_calloc(scratch, (size_t)w->n_blocks * n, sizeof(block_t));
 	w->down = osr_alloc(scratch, n, sizeof(block_t));
 	w->any = osr_alloc(scratch, n, sizeof(block_t));
 	w->order = osr_alloc(scratch, n, sizeof(*w->order));
 	w->best = osr_alloc(scratch, n, sizeof(*w->best));
 	if (!w->shortest || !w->self || !w->down || !w->any || !w->order || !w->best)
-		return no_memory(diag);
-	set_bits(w, s, n_hosted, n_bits);
+		return updown_no_memory(diag);
+	set_bits(w, spf, n_hosted, n_bits);
 	return OSR_OK;
 }
 
-enum osr_status osr_updown_search(const struct osr_spf *s, uint32_t effort,
-				  struct osr_arena *scratch, struct osr_updown *u,
+enum osr_status osr_updown_search(const struct osr_spf *spf, uint32_t effort,
+				  struct osr_arena *scratch, struct osr_updown *updown,
 				  struct osr_diag *diag)
 {
-	const struct osr_fabric *f = s->f;
+	const struct osr_fabric *fabric = spf->f;
 	uint64_t steps = (uint64_t)effort * 1000000, n_moves;
 	struct osr_arena_mark mark;
 	struct search w;
 	uint32_t *queue;
 	enum osr_status st;
 
-	*u = (struct osr_updown){ .place = osr_alloc(scratch, f->n_switches, sizeof(*u->place)),
-				  .parent = osr_alloc(scratch, f->n_switches, sizeof(*u->parent)) };
+	*updown = (struct osr_updown){
+		.place = osr_alloc(scratch, fabric->n_switches, sizeof(*updown->place)),
+		.parent = osr_alloc(scratch, fabric->n_switches, sizeof(*updown->parent))
+	};
 	mark = osr_arena_mark(scratch);
-	queue = osr_alloc(scratch, f->n_switches, sizeof(*queue));
-	if (!u->place || !u->parent || !queue)
-		return no_memory(diag);
-	st = search_init(&w, s, scratch, u, diag);
+	queue = osr_alloc(scratch, fabric->n_switches, sizeof(*queue));
+	if (!updown->place || !updown->parent || !queue)
+		return updown_no_memory(diag);
+	st = updown_search_init(&w, spf, scratch, updown, diag);
 	if (!st) {
-		start_order(&w, s);
-		u->n_pairs = count_pairs(&w);
-		u->n_served = count_served(&w);
-		n_moves = steps / (2 * (uint64_t)w.n_blocks * f->n_channels + 1);
-		if (n_moves > (uint64_t)effort * MOVES_PER_SWITCH * f->n_switches)
-			n_moves = (uint64_t)effort * MOVES_PER_SWITCH * f->n_switches;
-		anneal(&w, n_moves, u);
-		find_parents(&w, u, queue);
+		start_order(&w, spf);
+		updown->n_pairs = updown_count_pairs(&w);
+		updown->n_served = count_served(&w);
+		n_moves = steps / (2 * (uint64_t)w.n_blocks * fabric->n_channels + 1);
+		if (n_moves > (uint64_t)effort * MOVES_PER_SWITCH * fabric->n_switches)
+			n_moves = (uint64_t)effort * MOVES_PER_SWITCH * fabric->n_switches;
+		anneal(&w, n_moves, updown);
+		find_parents(&w, updown, queue);
 	}
 	osr_arena_reset(scratch, mark);
 	return st;
 }
 
-void osr_updown_rank(const struct osr_updown *u, const struct osr_fabric *f, uint32_t *rank)
+void osr_updown_rank(const struct osr_updown *updown, const struct osr_fabric *fabric,
+		     uint32_t *rank)
 {
-	for (uint32_t c = 0; c < f->n_channels; c++) {
-		uint32_t from = u->place[f->chan_src[c]], to = u->place[f->chan_dst[c]];
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint32_t from = updown->place[fabric->chan_src[c]],
+			 to = updown->place[fabric->chan_dst[c]];
 
-		rank[c] = to < from ? f->n_switches - from : f->n_switches + from;
+		rank[c] = to < from ? fabric->n_switches - from : fabric->n_switches + from;
 	}
 }

@@ -17,12 +17,12 @@ struct bound {
 };
 
 /* LIDs of CAs and routers on switch v. */
-static uint64_t bound_lids(const struct osr_fabric *f, uint32_t v)
+static uint64_t bound_lids(const struct osr_fabric *fabric, uint32_t v)
 {
 	uint64_t lids = 0;
 
-	for (uint32_t t = f->term_row[v]; t < f->term_row[v + 1]; t++)
-		lids += (uint64_t)f->term_weight[t] << f->term_lmc[t];
+	for (uint32_t t = fabric->term_row[v]; t < fabric->term_row[v + 1]; t++)
+		lids += (uint64_t)fabric->term_weight[t] << fabric->term_lmc[t];
 	return lids;
 }
 
@@ -45,27 +45,28 @@ static uint64_t cut_bound(const struct cut *inside, const struct cut *all)
 	return inside->channels ? divide_up(in < out ? out : in, inside->channels) : 0;
 }
 
-static void cut_add(const struct osr_fabric *f, struct cut *cut, uint32_t v)
+static void cut_add(const struct osr_fabric *fabric, struct cut *cut, uint32_t v)
 {
-	cut->sources += f->sw_sources[v];
-	cut->lids += bound_lids(f, v);
+	cut->sources += fabric->sw_sources[v];
+	cut->lids += bound_lids(fabric, v);
 }
 
 /* Hops to the nearest switch with hosts; list: [n_switches] of scratch. */
-static void find_heights(const struct osr_fabric *f, uint32_t *height, uint32_t *list)
+static void find_heights(const struct osr_fabric *fabric, uint32_t *height, uint32_t *list)
 {
 	uint32_t n = 0;
 
-	for (uint32_t v = 0; v < f->n_switches; v++) {
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
 		height[v] = OSR_NONE;
-		if (!f->sw_sources[v] && !bound_lids(f, v))
+		if (!fabric->sw_sources[v] && !bound_lids(fabric, v))
 			continue;
 		height[v] = 0;
 		list[n++] = v;
 	}
 	for (uint32_t i = 0; i < n; i++)
-		for (uint32_t v = list[i], c = f->chan_row[v]; c < f->chan_row[v + 1]; c++) {
-			uint32_t u = f->chan_dst[c];
+		for (uint32_t v = list[i], c = fabric->chan_row[v]; c < fabric->chan_row[v + 1];
+		     c++) {
+			uint32_t u = fabric->chan_dst[c];
 
 			if (height[u] != OSR_NONE)
 				continue;
@@ -75,7 +76,7 @@ static void find_heights(const struct osr_fabric *f, uint32_t *height, uint32_t 
 }
 
 /* The piece of the fabric below this height in which v is; its switches are marked. */
-static struct cut find_piece(const struct osr_fabric *f, const uint32_t *height, uint32_t top,
+static struct cut find_piece(const struct osr_fabric *fabric, const uint32_t *height, uint32_t top,
 			     uint32_t v, uint32_t *mark, uint32_t *list)
 {
 	struct cut piece = { 0 };
@@ -85,9 +86,9 @@ static struct cut find_piece(const struct osr_fabric *f, const uint32_t *height,
 	list[n++] = v;
 	for (uint32_t i = 0; i < n; i++) {
 		v = list[i];
-		cut_add(f, &piece, v);
-		for (uint32_t c = f->chan_row[v]; c < f->chan_row[v + 1]; c++) {
-			uint32_t u = f->chan_dst[c];
+		cut_add(fabric, &piece, v);
+		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+			uint32_t u = fabric->chan_dst[c];
 
 			if (height[u] >= top) {
 				piece.channels++;
@@ -100,40 +101,40 @@ static struct cut find_piece(const struct osr_fabric *f, const uint32_t *height,
 	return piece;
 }
 
-enum osr_status osr_bound_cut(const struct osr_fabric *f, struct osr_arena *scratch,
+enum osr_status osr_bound_cut(const struct osr_fabric *fabric, struct osr_arena *scratch,
 			      uint64_t *bound, struct osr_diag *diag)
 {
 	struct osr_arena_mark arena = osr_arena_mark(scratch);
-	uint32_t *height = osr_alloc(scratch, f->n_switches, sizeof(*height)), top = 0;
-	uint32_t *list = osr_alloc(scratch, f->n_switches, sizeof(*list));
-	uint32_t *mark = osr_calloc(scratch, f->n_switches, sizeof(*mark));
-	struct cut *all = osr_calloc(scratch, f->n_components, sizeof(*all));
+	uint32_t *height = osr_alloc(scratch, fabric->n_switches, sizeof(*height)), top = 0;
+	uint32_t *list = osr_alloc(scratch, fabric->n_switches, sizeof(*list));
+	uint32_t *mark = osr_calloc(scratch, fabric->n_switches, sizeof(*mark));
+	struct cut *all = osr_calloc(scratch, fabric->n_components, sizeof(*all));
 
 	*bound = 0;
 	if (!height || !list || !mark || !all)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the least load");
-	find_heights(f, height, list);
-	for (uint32_t v = 0; v < f->n_switches; v++) {
-		cut_add(f, &all[f->sw_component[v]], v);
+	find_heights(fabric, height, list);
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+		cut_add(fabric, &all[fabric->sw_component[v]], v);
 		top = height[v] != OSR_NONE && height[v] > top ? height[v] : top;
 	}
-	for (uint32_t v = 0; v < f->n_switches; v++) {
-		struct cut one = { .channels = f->chan_row[v + 1] - f->chan_row[v] };
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+		struct cut one = { .channels = fabric->chan_row[v + 1] - fabric->chan_row[v] };
 		uint64_t least;
 
-		cut_add(f, &one, v);
-		least = cut_bound(&one, &all[f->sw_component[v]]);
+		cut_add(fabric, &one, v);
+		least = cut_bound(&one, &all[fabric->sw_component[v]]);
 		*bound = *bound < least ? least : *bound;
 	}
 	for (uint32_t k = 1; k <= top; k++)
-		for (uint32_t v = 0; v < f->n_switches; v++) {
+		for (uint32_t v = 0; v < fabric->n_switches; v++) {
 			struct cut piece;
 			uint64_t least;
 
 			if (height[v] >= k || mark[v] == k)
 				continue;
-			piece = find_piece(f, height, k, v, mark, list);
-			least = cut_bound(&piece, &all[f->sw_component[v]]);
+			piece = find_piece(fabric, height, k, v, mark, list);
+			least = cut_bound(&piece, &all[fabric->sw_component[v]]);
 			*bound = *bound < least ? least : *bound;
 		}
 	osr_arena_reset(scratch, arena);
@@ -142,15 +143,16 @@ enum osr_status osr_bound_cut(const struct osr_fabric *f, struct osr_arena *scra
 
 static uint32_t search_distances(struct bound *b, uint32_t root)
 {
-	const struct osr_fabric *f = b->f;
+	const struct osr_fabric *fabric = b->f;
 	uint32_t n = 0;
 
-	memset(b->dist, 0xff, f->n_switches * sizeof(*b->dist));
+	memset(b->dist, 0xff, fabric->n_switches * sizeof(*b->dist));
 	b->dist[root] = 0;
 	b->order[n++] = root;
 	for (uint32_t i = 0; i < n; i++)
-		for (uint32_t v = b->order[i], c = f->chan_row[v]; c < f->chan_row[v + 1]; c++) {
-			uint32_t u = f->chan_dst[c];
+		for (uint32_t v = b->order[i], c = fabric->chan_row[v]; c < fabric->chan_row[v + 1];
+		     c++) {
+			uint32_t u = fabric->chan_dst[c];
 
 			if (b->dist[u] != OSR_NONE)
 				continue;
@@ -162,11 +164,11 @@ static uint32_t search_distances(struct bound *b, uint32_t root)
 
 static void find_lightest(struct bound *b, uint32_t v)
 {
-	const struct osr_fabric *f = b->f;
+	const struct osr_fabric *fabric = b->f;
 
 	b->next[v] = OSR_NONE;
-	for (uint32_t c = f->chan_row[v]; c < f->chan_row[v + 1]; c++) {
-		uint32_t u = f->chan_dst[c];
+	for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+		uint32_t u = fabric->chan_dst[c];
 
 		if (b->dist[u] + 1 != b->dist[v])
 			continue;
@@ -180,7 +182,7 @@ static void find_lightest(struct bound *b, uint32_t v)
 /* All routes to the LIDs of root: their weight; their load is added. */
 static double send_to(struct bound *b, uint32_t root, double lids)
 {
-	const struct osr_fabric *f = b->f;
+	const struct osr_fabric *fabric = b->f;
 	uint32_t n = search_distances(b, root);
 	double sum = 0;
 
@@ -188,7 +190,7 @@ static double send_to(struct bound *b, uint32_t root, double lids)
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t v = b->order[i];
 
-		b->flow[v] = lids * (double)f->sw_sources[v];
+		b->flow[v] = lids * (double)fabric->sw_sources[v];
 		if (!i)
 			continue;
 		find_lightest(b, v);
@@ -198,7 +200,7 @@ static double send_to(struct bound *b, uint32_t root, double lids)
 		uint32_t v = b->order[i];
 
 		b->load[b->next[v]] += b->flow[v];
-		b->flow[f->chan_dst[b->next[v]]] += b->flow[v];
+		b->flow[fabric->chan_dst[b->next[v]]] += b->flow[v];
 	}
 	return sum;
 }
@@ -206,16 +208,16 @@ static double send_to(struct bound *b, uint32_t root, double lids)
 /* The bound that the weights give; the mean load of all rounds gets the share `step` of this one. */
 static double bound_round(struct bound *b, double step)
 {
-	const struct osr_fabric *f = b->f;
+	const struct osr_fabric *fabric = b->f;
 	double sum = 0, weights = 0;
 
-	memset(b->load, 0, f->n_channels * sizeof(*b->load));
-	for (uint32_t v = 0; v < f->n_switches; v++) {
-		uint64_t lids = bound_lids(f, v);
+	memset(b->load, 0, fabric->n_channels * sizeof(*b->load));
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+		uint64_t lids = bound_lids(fabric, v);
 
 		sum += lids ? send_to(b, v, (double)lids) : 0;
 	}
-	for (uint32_t c = 0; c < f->n_channels; c++) {
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
 		weights += b->weight[c];
 		b->mean[c] += (b->load[c] - b->mean[c]) * step;
 	}
@@ -223,7 +225,7 @@ static double bound_round(struct bound *b, double step)
 }
 
 /* Channels near the largest mean load weigh most: a high power of it. */
-static void weigh(struct bound *b)
+static void bound_weigh(struct bound *b)
 {
 	double most = 0;
 
@@ -238,12 +240,12 @@ static void weigh(struct bound *b)
 	}
 }
 
-enum osr_status osr_bound_minimal(const struct osr_fabric *f, uint32_t rounds,
+enum osr_status osr_bound_minimal(const struct osr_fabric *fabric, uint32_t rounds,
 				  struct osr_arena *scratch, uint64_t *bound, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	size_t n = f->n_switches, m = f->n_channels;
-	struct bound b = { .f = f,
+	size_t n = fabric->n_switches, m = fabric->n_channels;
+	struct bound b = { .f = fabric,
 			   .weight = osr_alloc(scratch, m, sizeof(double)),
 			   .cost = osr_alloc(scratch, n, sizeof(double)),
 			   .mean = osr_calloc(scratch, m, sizeof(double)),
@@ -254,7 +256,7 @@ enum osr_status osr_bound_minimal(const struct osr_fabric *f, uint32_t rounds,
 			   .next = osr_alloc(scratch, n, sizeof(uint32_t)) };
 	bool ok = b.weight && b.cost && b.mean && b.load && b.flow && b.dist && b.order && b.next;
 
-	ok = !osr_bound_cut(f, scratch, bound, diag) && ok;
+	ok = !osr_bound_cut(fabric, scratch, bound, diag) && ok;
 	for (size_t c = 0; ok && c < m; c++)
 		b.weight[c] = 1;
 	for (uint32_t i = 0; ok && i < rounds; i++) {
@@ -264,7 +266,7 @@ enum osr_status osr_bound_minimal(const struct osr_fabric *f, uint32_t rounds,
 
 		whole += (double)whole < least * (1 - 1e-9);
 		*bound = *bound < whole ? whole : *bound;
-		weigh(&b);
+		bound_weigh(&b);
 	}
 	osr_arena_reset(scratch, mark);
 	return ok ? OSR_OK : osr_fail(diag, OSR_NOMEM, "out of memory for the least load");

@@ -8,66 +8,66 @@
 
 #include "spf_private.h"
 
-static void clear_weights(struct osr_spf *s)
+static void clear_weights(struct osr_spf *spf)
 {
-	for (uint32_t c = 0; c < s->f->n_channels; c++)
-		s->weight[c] &= HOP_MASK;
+	for (uint32_t c = 0; c < spf->f->n_channels; c++)
+		spf->weight[c] &= HOP_MASK;
 }
 
-static void route_all(struct osr_spf *s, const struct osr_product *p,
+static void route_all(struct osr_spf *spf, const struct osr_product *product,
 		      const struct osr_product_plan *plan)
 {
-	const struct osr_fabric *f = s->f;
+	const struct osr_fabric *fabric = spf->f;
 
-	clear_weights(s);
-	for (uint32_t d = 0; d < f->n_dests; d++) {
-		uint8_t *hop = s->hop + (size_t)d * f->n_switches;
-		uint32_t root = f->dest_switch[d];
+	clear_weights(spf);
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
+		uint32_t root = fabric->dest_switch[d];
 
-		if (s->alias[d] != OSR_NONE)
+		if (spf->alias[d] != OSR_NONE)
 			continue;
-		osr_dor(p, plan, d, hop);
-		if (f->term_weight[f->dest_term[d]])
-			osr__spf_count(s, s->order + (size_t)root * f->n_switches, s->n_order[root],
-				       hop, 1);
+		osr_dor(product, plan, d, hop);
+		if (fabric->term_weight[fabric->dest_term[d]])
+			osr__spf_count(spf, spf->order + (size_t)root * fabric->n_switches,
+				       spf->n_order[root], hop, 1);
 	}
-	osr__spf_share(s);
+	osr__spf_share(spf);
 }
 
 /* No routing can keep the channels of a dimension below their mean: is this one close to it? */
-static bool balanced(const struct osr_spf *s, const struct osr_product *p)
+static bool balanced(const struct osr_spf *spf, const struct osr_product *product)
 {
 	uint64_t sum[OSR_MAX_DIMS] = { 0 }, n[OSR_MAX_DIMS] = { 0 }, max = 0;
 	double bound = 0;
 
-	for (uint32_t c = 0; c < s->f->n_channels; c++) {
-		uint64_t weight = s->weight[c] >> HOP_BITS;
+	for (uint32_t c = 0; c < spf->f->n_channels; c++) {
+		uint64_t weight = spf->weight[c] >> HOP_BITS;
 
-		sum[p->chan_dim[c]] += weight;
-		n[p->chan_dim[c]]++;
+		sum[product->chan_dim[c]] += weight;
+		n[product->chan_dim[c]]++;
 		max = max < weight ? weight : max;
 	}
-	for (uint32_t i = 0; i < p->n_dims; i++) {
+	for (uint32_t i = 0; i < product->n_dims; i++) {
 		/*
 		 * In a line or mesh the middle carries more than the mean, whoever routes: at most
 		 * 1.5 times.
 		 */
-		double mean =
-			(double)sum[i] / (double)n[i] * (p->factor[i] == OSR_FACTOR_PATH ? 1.5 : 1);
+		double mean = (double)sum[i] / (double)n[i] *
+			      (product->factor[i] == OSR_FACTOR_PATH ? 1.5 : 1);
 
 		bound = bound < mean ? mean : bound;
 	}
 	return (double)max <= bound * 1.15;
 }
 
-static bool suits(const struct osr_spf *s)
+static bool suits(const struct osr_spf *spf)
 {
-	const struct osr_fabric *f = s->f;
+	const struct osr_fabric *fabric = spf->f;
 
-	for (uint32_t t = 0; t < f->n_terminals; t++)
-		if (f->term_lmc[t] && f->term_weight[t])
+	for (uint32_t t = 0; t < fabric->n_terminals; t++)
+		if (fabric->term_lmc[t] && fabric->term_weight[t])
 			return false;
-	return !s->scratch->mixed;
+	return !spf->scratch->mixed;
 }
 
 /*
@@ -75,16 +75,18 @@ static bool suits(const struct osr_spf *s)
  * cuts, fewest layers first, both directions cut alike or staggered; at last all VLs, with
  * detours. False after the last.
  */
-static bool next_plan(const struct osr_product *p, uint32_t max_vls, enum osr_reversible reversible,
-		      uint32_t *turn, bool *mend, struct osr_product_plan *plan)
+static bool next_plan(const struct osr_product *product, uint32_t max_vls,
+		      enum osr_reversible reversible, uint32_t *turn, bool *mend,
+		      struct osr_product_plan *plan)
 {
-	uint32_t first = p->n_rings > 1 ? 4 : 2,
+	uint32_t first = product->n_rings > 1 ? 4 : 2,
 		 n_spaced = max_vls < first ? 0 : max_vls - first + 1;
 	uint32_t now = (*turn)++;
 
 	*mend = false;
 	if (now == 0) {
-		if (reversible != OSR_REVERSIBLE_OFF && osr_product_plan_pairs(p, max_vls, plan))
+		if (reversible != OSR_REVERSIBLE_OFF &&
+		    osr_product_plan_pairs(product, max_vls, plan))
 			return true;
 		now = (*turn)++;
 	}
@@ -94,21 +96,21 @@ static bool next_plan(const struct osr_product *p, uint32_t max_vls, enum osr_re
 		max_vls = 1;
 	}
 	if (now <= 2 * n_spaced) {
-		osr_product_plan_spaced(p, first + (now - 1) / 2, (now - 1) % 2, plan);
+		osr_product_plan_spaced(product, first + (now - 1) / 2, (now - 1) % 2, plan);
 		return true;
 	}
 	*mend = true;
-	osr_product_plan_spaced(p, max_vls, false, plan);
+	osr_product_plan_spaced(product, max_vls, false, plan);
 	return now == 2 * n_spaced + 1;
 }
 
-static enum osr_status assign_rings(struct osr_spf *s, const struct osr_product *p,
+static enum osr_status assign_rings(struct osr_spf *spf, const struct osr_product *product,
 				    const struct osr_request *req, enum osr_reversible reversible,
 				    bool detours, struct osr_arena *scratch,
-				    struct osr_arena *result, struct osr_routing *r, bool *routed,
-				    struct osr_diag *diag)
+				    struct osr_arena *result, struct osr_routing *routing,
+				    bool *routed, struct osr_diag *diag)
 {
-	size_t m = s->f->n_channels;
+	size_t m = spf->f->n_channels;
 	uint32_t max = req->max_vls < OSR_GUIDED_MAX ? req->max_vls : OSR_GUIDED_MAX, turn = 0;
 	struct osr_guided_options opt = { .reversible = reversible != OSR_REVERSIBLE_OFF };
 	uint32_t *orders = osr_alloc(scratch, OSR_GUIDED_MAX * m, sizeof(*orders));
@@ -117,46 +119,46 @@ static enum osr_status assign_rings(struct osr_spf *s, const struct osr_product 
 
 	if (!orders || !plan)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the lanes of rings");
-	if (reversible == OSR_REVERSIBLE_ON && 1u << p->n_rings > max)
+	if (reversible == OSR_REVERSIBLE_ON && 1u << product->n_rings > max)
 		max = 1; /* on one VL everything is safe for replies */
-	while (!*routed && next_plan(p, max, reversible, &turn, &mend, plan)) {
+	while (!*routed && next_plan(product, max, reversible, &turn, &mend, plan)) {
 		struct osr_request planned = *req;
 		enum osr_status st;
 
 		if (mend && !detours)
 			break;
 		planned.max_vls = (uint8_t)plan->n_layers;
-		s->plan = plan;
-		route_all(s, p, plan);
-		if (!balanced(s, p))
+		spf->plan = plan;
+		route_all(spf, product, plan);
+		if (!balanced(spf, product))
 			continue;
 		for (uint32_t k = 0; k < plan->n_layers; k++)
-			osr_product_order(p, plan, k, orders + k * m);
-		if (req->multicast && (st = osr_mcast_order(s, scratch, result, r, diag)))
+			osr_product_order(product, plan, k, orders + k * m);
+		if (req->multicast && (st = osr_mcast_order(spf, scratch, result, routing, diag)))
 			return st;
-		st = osr_guided_keep(s, &planned, &opt, mend, orders, scratch, result, r, routed,
-				     diag);
+		st = osr_guided_keep(spf, &planned, &opt, mend, orders, scratch, result, routing,
+				     routed, diag);
 		if (st)
 			return st;
 	}
 	return OSR_OK;
 }
 
-enum osr_status osr_dor_assign(struct osr_spf *s, const struct osr_request *req,
+enum osr_status osr_dor_assign(struct osr_spf *spf, const struct osr_request *req,
 			       enum osr_reversible reversible, bool detours,
 			       struct osr_arena *scratch, struct osr_arena *result,
-			       struct osr_routing *r, bool *routed, struct osr_diag *diag)
+			       struct osr_routing *routing, bool *routed, struct osr_diag *diag)
 {
-	struct osr_product *p = osr_alloc(scratch, 1, sizeof(*p));
+	struct osr_product *product = osr_alloc(scratch, 1, sizeof(*product));
 	struct osr_product_plan *plan = osr_calloc(scratch, 1, sizeof(*plan));
 	enum osr_status st;
 
 	*routed = false;
-	if (!p || !plan)
+	if (!product || !plan)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the dimensions of the fabric");
-	if (!suits(s))
+	if (!suits(spf))
 		return OSR_OK;
-	st = osr_product_find(s->f, scratch, p, diag);
+	st = osr_product_find(spf->f, scratch, product, diag);
 	if (st == OSR_NOT_APPLICABLE) {
 		if (diag)
 			diag->text[0] = 0;
@@ -164,21 +166,22 @@ enum osr_status osr_dor_assign(struct osr_spf *s, const struct osr_request *req,
 	}
 	if (st)
 		return st;
-	s->product = p;
-	s->plan = plan;
-	if (p->n_rings) {
-		st = assign_rings(s, p, req, reversible, detours, scratch, result, r, routed, diag);
+	spf->product = product;
+	spf->plan = plan;
+	if (product->n_rings) {
+		st = assign_rings(spf, product, req, reversible, detours, scratch, result, routing,
+				  routed, diag);
 	} else {
-		route_all(s, p, plan);
-		if (balanced(s, p))
-			st = osr_layers_single(s, req, scratch, result, r, routed, diag);
+		route_all(spf, product, plan);
+		if (balanced(spf, product))
+			st = osr_layers_single(spf, req, scratch, result, routing, routed, diag);
 	}
 	if (st || *routed)
 		return st;
-	s->product = NULL;
-	s->plan = NULL;
-	r->sl = NULL;
-	r->mcast_parent = NULL;
-	clear_weights(s);
+	spf->product = NULL;
+	spf->plan = NULL;
+	routing->sl = NULL;
+	routing->mcast_parent = NULL;
+	clear_weights(spf);
 	return OSR_OK;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * See spf.h. The inner loops, from the outside in:
- *	find_orders()	distances and settling orders of all switches, once
- *	route_round()	every destination switch, group after group
+ *	spf_find_orders()	distances and settling orders of all switches, once
+ *	spf_route_round()	every destination switch, group after group
  *	osr__spf_graph()    the edges of the shortest-path graph towards it
- *	route_dest()	  each LID behind it: rip up, settle, count
+ *	spf_route_dest()	  each LID behind it: rip up, settle, count
  */
 #include <osmroutes/spf.h>
 
@@ -21,176 +21,181 @@
  */
 #define SHARED_PENALTY ((uint64_t)1 << 48)
 
-static enum osr_status nomem(struct osr_diag *diag)
+static enum osr_status spf_nomem(struct osr_diag *diag)
 {
 	return osr_fail(diag, OSR_NOMEM, "out of memory for shortest paths");
 }
 
 /* Bucket the dests by switch; CA and router LIDs come before port 0, LIDs ascending within. */
-static void group_dests(struct osr_spf *s)
+static void spf_group_dests(struct osr_spf *spf)
 {
-	const struct osr_fabric *f = s->f;
+	const struct osr_fabric *fabric = spf->f;
 	uint32_t at = 0;
 
-	for (uint32_t v = 0; v < f->n_switches; v++) {
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
 		uint32_t first;
 
-		s->dest_row[v] = at;
+		spf->dest_row[v] = at;
 		for (int sp0 = 0; sp0 <= 1; sp0++)
-			for (uint32_t t = f->term_row[v]; t < f->term_row[v + 1]; t++)
-				if ((f->term_role[t] == OSR_ROLE_SP0) == sp0)
-					for (uint32_t i = 0; i < 1u << f->term_lmc[t]; i++)
-						s->dest_list[at++] =
-							f->lid_dest[f->term_lid[t] + i];
-		first = s->dest_list[s->dest_row[v]];
-		for (uint32_t k = s->dest_row[v]; k < at; k++) {
-			uint32_t d = s->dest_list[k];
-			bool rides = f->term_role[f->dest_term[d]] == OSR_ROLE_SP0 && d != first &&
-				     f->term_role[f->dest_term[first]] != OSR_ROLE_SP0;
+			for (uint32_t t = fabric->term_row[v]; t < fabric->term_row[v + 1]; t++)
+				if ((fabric->term_role[t] == OSR_ROLE_SP0) == sp0)
+					for (uint32_t i = 0; i < 1u << fabric->term_lmc[t]; i++)
+						spf->dest_list[at++] =
+							fabric->lid_dest[fabric->term_lid[t] + i];
+		first = spf->dest_list[spf->dest_row[v]];
+		for (uint32_t k = spf->dest_row[v]; k < at; k++) {
+			uint32_t d = spf->dest_list[k];
+			bool rides = fabric->term_role[fabric->dest_term[d]] == OSR_ROLE_SP0 &&
+				     d != first &&
+				     fabric->term_role[fabric->dest_term[first]] != OSR_ROLE_SP0;
 
-			s->alias[d] = rides ? first : OSR_NONE;
+			spf->alias[d] = rides ? first : OSR_NONE;
 		}
 	}
-	s->dest_row[f->n_switches] = at;
+	spf->dest_row[fabric->n_switches] = at;
 }
 
 /* Routes are counted per unit of rate: a link half as fast weighs twice. */
-static void set_units(struct osr_spf *s, bool ignore_rates)
+static void set_units(struct osr_spf *spf, bool ignore_rates)
 {
-	const struct osr_fabric *f = s->f;
+	const struct osr_fabric *fabric = spf->f;
 	uint32_t fastest = 0;
 	bool mixed = false;
 
-	for (uint32_t c = 0; c < f->n_channels; c++)
-		if (f->chan_rate[c] > fastest)
-			fastest = f->chan_rate[c];
-	for (uint32_t c = 0; c < f->n_channels; c++)
-		mixed |= f->chan_rate[c] && f->chan_rate[c] != fastest;
-	for (uint32_t c = 0; c < f->n_channels; c++) {
-		uint32_t rate = f->chan_rate[c] ? f->chan_rate[c] : fastest;
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		if (fabric->chan_rate[c] > fastest)
+			fastest = fabric->chan_rate[c];
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		mixed |= fabric->chan_rate[c] && fabric->chan_rate[c] != fastest;
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint32_t rate = fabric->chan_rate[c] ? fabric->chan_rate[c] : fastest;
 
-		s->unit[c] = ignore_rates || !mixed ? 1 : (16 * fastest + rate / 2) / rate;
-		if (f->chan_flags[c] & OSR_CHAN_UNCOUNTED)
-			s->unit[c] = 0;
-		s->scratch->mixed |= s->unit[c] != 1;
+		spf->unit[c] = ignore_rates || !mixed ? 1 : (16 * fastest + rate / 2) / rate;
+		if (fabric->chan_flags[c] & OSR_CHAN_UNCOUNTED)
+			spf->unit[c] = 0;
+		spf->scratch->mixed |= spf->unit[c] != 1;
 	}
 }
 
-static void sort_roots(struct osr_spf *s);
-static void find_orders(struct osr_spf *s);
-static void find_centers(struct osr_spf *s);
+static void sort_roots(struct osr_spf *spf);
+static void spf_find_orders(struct osr_spf *spf);
+static void find_centers(struct osr_spf *spf);
 
-enum osr_status osr_spf_init(struct osr_spf *s, const struct osr_fabric *f, struct osr_routing *r,
-			     const struct osr_spf_options *opt, struct osr_arena *scratch,
-			     struct osr_diag *diag)
+enum osr_status osr_spf_init(struct osr_spf *spf, const struct osr_fabric *fabric,
+			     struct osr_routing *routing, const struct osr_spf_options *opt,
+			     struct osr_arena *scratch, struct osr_diag *diag)
 {
-	size_t n = f->n_switches, m = f->n_channels;
-	struct osr_spf_scratch *w = osr_calloc(scratch, 1, sizeof(*w));
+	size_t n = fabric->n_switches, m = fabric->n_channels;
+	struct osr_spf_scratch *spf_scratch = osr_calloc(scratch, 1, sizeof(*spf_scratch));
 
-	*s = (struct osr_spf){ .f = f, .hop = r->lft, .scratch = w };
-	s->order = osr_alloc(scratch, n * n, sizeof(*s->order));
-	s->n_order = osr_alloc(scratch, n, sizeof(*s->n_order));
-	s->dest_row = osr_alloc(scratch, n + 1, sizeof(*s->dest_row));
-	s->dest_list = osr_calloc(scratch, (size_t)f->n_dests + 1, sizeof(*s->dest_list));
-	s->alias = osr_alloc(scratch, f->n_dests, sizeof(*s->alias));
-	s->weight = osr_calloc(scratch, m, sizeof(*s->weight));
-	s->unit = osr_alloc(scratch, m, sizeof(*s->unit));
-	s->farthest = osr_calloc(scratch, n, sizeof(*s->farthest));
-	s->distance_sum = osr_calloc(scratch, n, sizeof(*s->distance_sum));
-	s->center = osr_alloc(scratch, f->n_components, sizeof(*s->center));
-	if (!w || !s->center || !s->farthest || !s->distance_sum || !s->order || !s->n_order ||
-	    !s->dest_row || !s->dest_list || !s->alias || !s->weight || !s->unit)
-		return nomem(diag);
-	w->dist8 = osr_alloc(scratch, n * n, 1);
-	w->edge_row = osr_alloc(scratch, n + 1, sizeof(*w->edge_row));
-	w->edge_chan = osr_alloc(scratch, m + 1, sizeof(*w->edge_chan));
-	w->edge_next = osr_alloc(scratch, m + 1, sizeof(*w->edge_next));
-	w->cost = osr_alloc(scratch, n, sizeof(*w->cost));
-	w->count = osr_alloc(scratch, n, sizeof(*w->count));
-	w->seen = osr_alloc(scratch, n, sizeof(*w->seen));
-	w->front = osr_calloc(scratch, n, sizeof(*w->front));
-	w->next = osr_calloc(scratch, n, sizeof(*w->next));
-	w->active = osr_alloc(scratch, n, sizeof(*w->active));
-	w->reached = osr_alloc(scratch, n, sizeof(*w->reached));
-	w->place = osr_alloc(scratch, n, sizeof(*w->place));
-	w->up_first = osr_alloc(scratch, m, 1);
-	w->saved = osr_alloc(scratch, OSR__SPF_GROUP * n, 1);
-	w->movable = osr_alloc(scratch, f->n_dests, sizeof(*w->movable));
-	w->root = osr_alloc(scratch, n, sizeof(*w->root));
-	w->kind = osr_alloc(scratch, n, 1);
-	if (!w->kind || !w->saved || !w->movable || !w->root || !w->place || !w->up_first || !w->dist8 ||
-	    !w->edge_row || !w->edge_chan || !w->edge_next || !w->cost || !w->count || !w->seen ||
-	    !w->front || !w->next || !w->active || !w->reached)
-		return nomem(diag);
-	if (n < OSR__SPF_FEW_SWITCHES && n * f->n_dests <= OSR__SPF_SMALL) {
-		w->best_hop = osr_alloc(scratch, n * f->n_dests, 1);
-		w->best_weight = osr_alloc(scratch, m, sizeof(*w->best_weight));
-		if (!w->best_hop || !w->best_weight)
-			return nomem(diag);
+	*spf = (struct osr_spf){ .f = fabric, .hop = routing->lft, .scratch = spf_scratch };
+	spf->order = osr_alloc(scratch, n * n, sizeof(*spf->order));
+	spf->n_order = osr_alloc(scratch, n, sizeof(*spf->n_order));
+	spf->dest_row = osr_alloc(scratch, n + 1, sizeof(*spf->dest_row));
+	spf->dest_list = osr_calloc(scratch, (size_t)fabric->n_dests + 1, sizeof(*spf->dest_list));
+	spf->alias = osr_alloc(scratch, fabric->n_dests, sizeof(*spf->alias));
+	spf->weight = osr_calloc(scratch, m, sizeof(*spf->weight));
+	spf->unit = osr_alloc(scratch, m, sizeof(*spf->unit));
+	spf->farthest = osr_calloc(scratch, n, sizeof(*spf->farthest));
+	spf->distance_sum = osr_calloc(scratch, n, sizeof(*spf->distance_sum));
+	spf->center = osr_alloc(scratch, fabric->n_components, sizeof(*spf->center));
+	if (!spf_scratch || !spf->center || !spf->farthest || !spf->distance_sum || !spf->order ||
+	    !spf->n_order || !spf->dest_row || !spf->dest_list || !spf->alias || !spf->weight ||
+	    !spf->unit)
+		return spf_nomem(diag);
+	spf_scratch->dist8 = osr_alloc(scratch, n * n, 1);
+	spf_scratch->edge_row = osr_alloc(scratch, n + 1, sizeof(*spf_scratch->edge_row));
+	spf_scratch->edge_chan = osr_alloc(scratch, m + 1, sizeof(*spf_scratch->edge_chan));
+	spf_scratch->edge_next = osr_alloc(scratch, m + 1, sizeof(*spf_scratch->edge_next));
+	spf_scratch->cost = osr_alloc(scratch, n, sizeof(*spf_scratch->cost));
+	spf_scratch->count = osr_alloc(scratch, n, sizeof(*spf_scratch->count));
+	spf_scratch->seen = osr_alloc(scratch, n, sizeof(*spf_scratch->seen));
+	spf_scratch->front = osr_calloc(scratch, n, sizeof(*spf_scratch->front));
+	spf_scratch->next = osr_calloc(scratch, n, sizeof(*spf_scratch->next));
+	spf_scratch->active = osr_alloc(scratch, n, sizeof(*spf_scratch->active));
+	spf_scratch->reached = osr_alloc(scratch, n, sizeof(*spf_scratch->reached));
+	spf_scratch->place = osr_alloc(scratch, n, sizeof(*spf_scratch->place));
+	spf_scratch->up_first = osr_alloc(scratch, m, 1);
+	spf_scratch->saved = osr_alloc(scratch, OSR__SPF_GROUP * n, 1);
+	spf_scratch->movable = osr_alloc(scratch, fabric->n_dests, sizeof(*spf_scratch->movable));
+	spf_scratch->root = osr_alloc(scratch, n, sizeof(*spf_scratch->root));
+	spf_scratch->kind = osr_alloc(scratch, n, 1);
+	if (!spf_scratch->kind || !spf_scratch->saved || !spf_scratch->movable ||
+	    !spf_scratch->root || !spf_scratch->place || !spf_scratch->up_first ||
+	    !spf_scratch->dist8 || !spf_scratch->edge_row || !spf_scratch->edge_chan ||
+	    !spf_scratch->edge_next || !spf_scratch->cost || !spf_scratch->count ||
+	    !spf_scratch->seen || !spf_scratch->front || !spf_scratch->next ||
+	    !spf_scratch->active || !spf_scratch->reached)
+		return spf_nomem(diag);
+	if (n < OSR__SPF_FEW_SWITCHES && n * fabric->n_dests <= OSR__SPF_SMALL) {
+		spf_scratch->best_hop = osr_alloc(scratch, n * fabric->n_dests, 1);
+		spf_scratch->best_weight = osr_alloc(scratch, m, sizeof(*spf_scratch->best_weight));
+		if (!spf_scratch->best_hop || !spf_scratch->best_weight)
+			return spf_nomem(diag);
 	}
 	if (n > UINT16_MAX)
 		return osr_fail(diag, OSR_INVAL,
 				"%zu switches exceed the 65,535 that LIDs can number", n);
 
-	group_dests(s);
-	set_units(s, opt->ignore_rates);
+	spf_group_dests(spf);
+	set_units(spf, opt->ignore_rates);
 	for (uint32_t c = 0; c < m; c++)
-		s->weight[c] = c - f->chan_row[f->chan_src[c]];
-	for (uint32_t t = 0; t < f->n_terminals; t++)
-		if (w->max_group < f->term_group[t])
-			w->max_group = f->term_group[t];
-	sort_roots(s);
-	find_orders(s);
-	find_centers(s);
+		spf->weight[c] = c - fabric->chan_row[fabric->chan_src[c]];
+	for (uint32_t t = 0; t < fabric->n_terminals; t++)
+		if (spf_scratch->max_group < fabric->term_group[t])
+			spf_scratch->max_group = fabric->term_group[t];
+	sort_roots(spf);
+	spf_find_orders(spf);
+	find_centers(spf);
 	return OSR_OK;
 }
 
 /* Switches next to the active ones that some search sees for the first time. */
-static uint32_t expand(struct osr_spf *s, uint32_t n_active)
+static uint32_t spf_expand(struct osr_spf *spf, uint32_t n_active)
 {
-	const struct osr_fabric *f = s->f;
-	struct osr_spf_scratch *w = s->scratch;
+	const struct osr_fabric *fabric = spf->f;
+	struct osr_spf_scratch *scratch = spf->scratch;
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < n_active; i++) {
-		uint32_t v = w->active[i];
-		uint64_t front = w->front[v];
+		uint32_t v = scratch->active[i];
+		uint64_t front = scratch->front[v];
 
-		w->front[v] = 0;
-		for (uint32_t c = f->chan_row[v]; c < f->chan_row[v + 1]; c++) {
-			uint32_t u = f->chan_dst[c];
-			uint64_t fresh = front & ~w->seen[u];
+		scratch->front[v] = 0;
+		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+			uint32_t u = fabric->chan_dst[c];
+			uint64_t fresh = front & ~scratch->seen[u];
 
 			if (!fresh)
 				continue;
-			if (!w->next[u])
-				w->reached[n++] = u;
-			w->next[u] |= fresh;
+			if (!scratch->next[u])
+				scratch->reached[n++] = u;
+			scratch->next[u] |= fresh;
 		}
 	}
 	return n;
 }
 
 /* Appends v to the orders of the searches that reached it at this depth. */
-static void reach(struct osr_spf *s, uint32_t first, uint32_t v, uint32_t depth)
+static void spf_reach(struct osr_spf *spf, uint32_t first, uint32_t v, uint32_t depth)
 {
-	const struct osr_fabric *f = s->f;
-	struct osr_spf_scratch *w = s->scratch;
-	uint64_t fresh = w->next[v];
+	const struct osr_fabric *fabric = spf->f;
+	struct osr_spf_scratch *scratch = spf->scratch;
+	uint64_t fresh = scratch->next[v];
 
-	w->next[v] = 0;
-	w->front[v] = fresh;
-	w->seen[v] |= fresh;
+	scratch->next[v] = 0;
+	scratch->front[v] = fresh;
+	scratch->seen[v] |= fresh;
 	for (; fresh; fresh &= fresh - 1) {
 		uint32_t root = first + (uint32_t)__builtin_ctzll(fresh);
 
-		w->dist8[(size_t)root * f->n_switches + v] = (uint8_t)depth;
-		s->order[(size_t)root * f->n_switches + s->n_order[root]++] = (uint16_t)v;
-		if (!f->sw_sources[root])
+		scratch->dist8[(size_t)root * fabric->n_switches + v] = (uint8_t)depth;
+		spf->order[(size_t)root * fabric->n_switches + spf->n_order[root]++] = (uint16_t)v;
+		if (!fabric->sw_sources[root])
 			continue;
-		s->distance_sum[v] += (uint64_t)f->sw_sources[root] * depth;
-		s->farthest[v] =
-			(uint16_t)depth > s->farthest[v] ? (uint16_t)depth : s->farthest[v];
+		spf->distance_sum[v] += (uint64_t)fabric->sw_sources[root] * depth;
+		spf->farthest[v] =
+			(uint16_t)depth > spf->farthest[v] ? (uint16_t)depth : spf->farthest[v];
 	}
 }
 
@@ -198,124 +203,126 @@ static void reach(struct osr_spf *s, uint32_t first, uint32_t v, uint32_t depth)
  * Settling orders and distances of all switches, 64 searches at once, one bit each (Then et al.:
  * The More the Merrier, VLDB 2014).
  */
-static void find_orders(struct osr_spf *s)
+static void spf_find_orders(struct osr_spf *spf)
 {
-	const struct osr_fabric *f = s->f;
-	struct osr_spf_scratch *w = s->scratch;
+	const struct osr_fabric *fabric = spf->f;
+	struct osr_spf_scratch *scratch = spf->scratch;
 
-	memset(s->n_order, 0, f->n_switches * sizeof(*s->n_order));
-	for (uint32_t first = 0; first < f->n_switches; first += BATCH) {
+	memset(spf->n_order, 0, fabric->n_switches * sizeof(*spf->n_order));
+	for (uint32_t first = 0; first < fabric->n_switches; first += BATCH) {
 		uint32_t n_active = 0, depth = 0;
 
-		memset(w->seen, 0, f->n_switches * sizeof(*w->seen));
-		for (uint32_t v = first; v < first + BATCH && v < f->n_switches; v++) {
-			w->next[v] = 1ull << (v - first);
-			w->reached[n_active++] = v;
+		memset(scratch->seen, 0, fabric->n_switches * sizeof(*scratch->seen));
+		for (uint32_t v = first; v < first + BATCH && v < fabric->n_switches; v++) {
+			scratch->next[v] = 1ull << (v - first);
+			scratch->reached[n_active++] = v;
 		}
 		for (; n_active; depth++) {
-			uint32_t *swap = w->active;
+			uint32_t *swap = scratch->active;
 
 			for (uint32_t i = 0; i < n_active; i++)
-				reach(s, first, w->reached[i], depth);
-			w->active = w->reached;
-			w->reached = swap;
-			n_active = expand(s, n_active);
+				spf_reach(spf, first, scratch->reached[i], depth);
+			scratch->active = scratch->reached;
+			scratch->reached = swap;
+			n_active = spf_expand(spf, n_active);
 		}
-		if (s->max_distance < depth - 1)
-			s->max_distance = depth - 1;
+		if (spf->max_distance < depth - 1)
+			spf->max_distance = depth - 1;
 	}
 }
 
-static void spf_graph_free(struct osr_spf *s, uint32_t root)
+static void spf_graph_free(struct osr_spf *spf, uint32_t root)
 {
-	const struct osr_fabric *f = s->f;
-	struct osr_spf_scratch *w = s->scratch;
-	const uint16_t *order = s->order + (size_t)root * f->n_switches;
-	const uint8_t *dist8 = w->dist8 + (size_t)root * f->n_switches;
+	const struct osr_fabric *fabric = spf->f;
+	struct osr_spf_scratch *scratch = spf->scratch;
+	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
+	const uint8_t *dist8 = scratch->dist8 + (size_t)root * fabric->n_switches;
 	uint32_t n = 0;
 
-	for (uint32_t i = 1; i < s->n_order[root]; i++) {
+	for (uint32_t i = 1; i < spf->n_order[root]; i++) {
 		uint32_t v = order[i];
 		uint8_t closer = (uint8_t)(dist8[v] - 1);
 
-		w->edge_row[i] = n;
-		for (uint32_t c = f->chan_row[v]; c < f->chan_row[v + 1]; c++) {
-			uint32_t u = f->chan_dst[c];
+		scratch->edge_row[i] = n;
+		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+			uint32_t u = fabric->chan_dst[c];
 
 			/* Branchless: which neighbours are closer follows no pattern. */
-			w->edge_chan[n] = c;
-			w->edge_next[n] = u;
+			scratch->edge_chan[n] = c;
+			scratch->edge_next[n] = u;
 			n += dist8[u] == closer;
 		}
 	}
-	w->edge_row[s->n_order[root]] = n;
+	scratch->edge_row[spf->n_order[root]] = n;
 }
 
 /* The edges (switch -> closer neighbour) of the shortest-path graph towards `root`. */
-void osr__spf_graph(struct osr_spf *s, uint32_t root)
+void osr__spf_graph(struct osr_spf *spf, uint32_t root)
 {
-	if (s->place)
-		osr__spf_graph_in_order(s, root);
+	if (spf->place)
+		osr__spf_graph_in_order(spf, root);
 	else
-		spf_graph_free(s, root);
+		spf_graph_free(spf, root);
 }
 
 /* Adds (sign = 1) or takes out (sign = -1) the routes of one tree. */
-static inline void count_tree_by(struct osr_spf *s, const uint16_t *order, uint32_t n,
+static inline void count_tree_by(struct osr_spf *spf, const uint16_t *order, uint32_t n,
 				 const uint8_t *hop, uint64_t sign, bool mixed)
 {
-	const struct osr_fabric *f = s->f;
-	uint32_t *count = s->scratch->count;
+	const struct osr_fabric *fabric = spf->f;
+	uint32_t *count = spf->scratch->count;
 
-	memcpy(count, f->sw_sources, f->n_switches * sizeof(*count));
+	memcpy(count, fabric->sw_sources, fabric->n_switches * sizeof(*count));
 	for (uint32_t i = n; i-- > 1;) {
-		uint32_t v = order[i], c = f->chan_row[v] + hop[v];
+		uint32_t v = order[i], c = fabric->chan_row[v] + hop[v];
 		uint64_t routes = sign * count[v] << HOP_BITS;
 
 		/* Most switches of a tall tree pass nothing on, and their weights are far away. */
 		if (!routes)
 			continue;
-		s->weight[c] += mixed ? routes * s->unit[c] : routes;
-		count[f->chan_dst[c]] += count[v];
+		spf->weight[c] += mixed ? routes * spf->unit[c] : routes;
+		count[fabric->chan_dst[c]] += count[v];
 	}
 }
 
-void osr__spf_count(struct osr_spf *s, const uint16_t *order, uint32_t n, const uint8_t *hop,
+void osr__spf_count(struct osr_spf *spf, const uint16_t *order, uint32_t n, const uint8_t *hop,
 		    uint64_t sign)
 {
-	if (s->scratch->mixed)
-		count_tree_by(s, order, n, hop, sign, true);
+	if (spf->scratch->mixed)
+		count_tree_by(spf, order, n, hop, sign, true);
 	else
-		count_tree_by(s, order, n, hop, sign, false);
+		count_tree_by(spf, order, n, hop, sign, false);
 }
 
 /*
  * Settle in order of distance: the switches a path continues through are final when it is their
  * turn. Ties go to the lowest channel, hence the same bytes everywhere.
  */
-static void settle(struct osr_spf *s, uint32_t root, uint8_t *hop)
+static void spf_settle(struct osr_spf *spf, uint32_t root, uint8_t *hop)
 {
-	const struct osr_fabric *f = s->f;
-	const struct osr_spf_scratch *w = s->scratch;
-	const uint16_t *order = s->order + (size_t)root * f->n_switches;
-	const uint64_t *weight = s->weight;
-	uint64_t *cost = w->cost;
+	const struct osr_fabric *fabric = spf->f;
+	const struct osr_spf_scratch *scratch = spf->scratch;
+	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
+	const uint64_t *weight = spf->weight;
+	uint64_t *cost = scratch->cost;
 
 	cost[root] = 0;
-	for (uint32_t i = 1; i < s->n_order[root]; i++) {
-		uint32_t e = w->edge_row[i], end = w->edge_row[i + 1];
-		uint64_t best = weight[w->edge_chan[e]] + cost[w->edge_next[e]], other = best;
+	for (uint32_t i = 1; i < spf->n_order[root]; i++) {
+		uint32_t e = scratch->edge_row[i], end = scratch->edge_row[i + 1];
+		uint64_t best = weight[scratch->edge_chan[e]] + cost[scratch->edge_next[e]],
+			 other = best;
 
 		/* Two chains of minima run in parallel. */
 		for (e++; e + 1 < end; e += 2) {
-			uint64_t a = weight[w->edge_chan[e]] + cost[w->edge_next[e]];
-			uint64_t b = weight[w->edge_chan[e + 1]] + cost[w->edge_next[e + 1]];
+			uint64_t a = weight[scratch->edge_chan[e]] + cost[scratch->edge_next[e]];
+			uint64_t b =
+				weight[scratch->edge_chan[e + 1]] + cost[scratch->edge_next[e + 1]];
 
 			best = a < best ? a : best;
 			other = b < other ? b : other;
 		}
 		if (e < end) {
-			uint64_t a = weight[w->edge_chan[e]] + cost[w->edge_next[e]];
+			uint64_t a = weight[scratch->edge_chan[e]] + cost[scratch->edge_next[e]];
 
 			best = a < best ? a : best;
 		}
@@ -326,48 +333,49 @@ static void settle(struct osr_spf *s, uint32_t root, uint8_t *hop)
 }
 
 /* The same for the second and later LIDs of a port: avoid the channels of the earlier ones. */
-static void settle_apart(struct osr_spf *s, uint32_t root, uint32_t d, uint32_t n_earlier)
+static void settle_apart(struct osr_spf *spf, uint32_t root, uint32_t d, uint32_t n_earlier)
 {
-	const struct osr_fabric *f = s->f;
-	const struct osr_spf_scratch *w = s->scratch;
-	const uint16_t *order = s->order + (size_t)root * f->n_switches;
-	uint8_t *hop = s->hop + (size_t)d * f->n_switches;
+	const struct osr_fabric *fabric = spf->f;
+	const struct osr_spf_scratch *scratch = spf->scratch;
+	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
+	uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
 
-	w->cost[root] = 0;
-	for (uint32_t i = 1; i < s->n_order[root]; i++) {
+	scratch->cost[root] = 0;
+	for (uint32_t i = 1; i < spf->n_order[root]; i++) {
 		uint32_t v = order[i];
 		uint64_t best = UINT64_MAX;
 
-		for (uint32_t e = w->edge_row[i]; e < w->edge_row[i + 1]; e++) {
-			uint32_t c = w->edge_chan[e];
-			uint64_t cand = s->weight[c] + w->cost[w->edge_next[e]];
+		for (uint32_t e = scratch->edge_row[i]; e < scratch->edge_row[i + 1]; e++) {
+			uint32_t c = scratch->edge_chan[e];
+			uint64_t cand = spf->weight[c] + scratch->cost[scratch->edge_next[e]];
 
 			/* The LIDs of a port are consecutive dests. */
 			for (uint32_t k = 1; k <= n_earlier; k++)
-				if (s->hop[(size_t)(d - k) * f->n_switches + v] ==
-				    (s->weight[c] & HOP_MASK))
+				if (spf->hop[(size_t)(d - k) * fabric->n_switches + v] ==
+				    (spf->weight[c] & HOP_MASK))
 					cand += SHARED_PENALTY;
 			best = cand < best ? cand : best;
 		}
 		hop[v] = (uint8_t)(best & HOP_MASK);
-		w->cost[v] = best & ~HOP_MASK;
+		scratch->cost[v] = best & ~HOP_MASK;
 	}
 }
 
 /* How many routes towards root pass each switch per dest, if every switch shared its out evenly. */
-static void expect_flows(struct osr_spf *s, uint32_t root)
+static void spf_expect_flows(struct osr_spf *spf, uint32_t root)
 {
-	const struct osr_spf_scratch *w = s->scratch;
-	const struct osr_fabric *f = s->f;
-	const uint16_t *order = s->order + (size_t)root * f->n_switches;
-	uint32_t *flow = w->count;
+	const struct osr_spf_scratch *scratch = spf->scratch;
+	const struct osr_fabric *fabric = spf->f;
+	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
+	uint32_t *flow = scratch->count;
 
-	memcpy(flow, f->sw_sources, f->n_switches * sizeof(*flow));
-	for (uint32_t i = s->n_order[root]; i-- > 1;) {
-		uint32_t n = w->edge_row[i + 1] - w->edge_row[i], share = flow[order[i]] / n;
+	memcpy(flow, fabric->sw_sources, fabric->n_switches * sizeof(*flow));
+	for (uint32_t i = spf->n_order[root]; i-- > 1;) {
+		uint32_t n = scratch->edge_row[i + 1] - scratch->edge_row[i],
+			 share = flow[order[i]] / n;
 
-		for (uint32_t e = w->edge_row[i]; share && e < w->edge_row[i + 1]; e++)
-			flow[w->edge_next[e]] += share;
+		for (uint32_t e = scratch->edge_row[i]; share && e < scratch->edge_row[i + 1]; e++)
+			flow[scratch->edge_next[e]] += share;
 	}
 }
 
@@ -377,29 +385,30 @@ static void expect_flows(struct osr_spf *s, uint32_t root)
  * keys come back in the order they were picked: two queues, of fresh and of picked keys, stay
  * sorted by themselves.
  */
-static void deal_out(struct osr_spf *s, uint32_t i, uint32_t v, const uint32_t *dest,
+static void deal_out(struct osr_spf *spf, uint32_t i, uint32_t v, const uint32_t *dest,
 		     uint32_t n_dests)
 {
-	const struct osr_spf_scratch *w = s->scratch;
-	uint64_t bump = ((uint64_t)w->count[v] + 1) << HOP_BITS, key[256 + MAX_DEAL];
+	const struct osr_spf_scratch *scratch = spf->scratch;
+	uint64_t bump = ((uint64_t)scratch->count[v] + 1) << HOP_BITS, key[256 + MAX_DEAL];
 	uint32_t n = 0, fresh = 0, picked, end;
-	size_t n_switches = s->f->n_switches;
+	size_t n_switches = spf->f->n_switches;
 
-	for (uint32_t e = w->edge_row[i]; e < w->edge_row[i + 1]; e++) {
-		uint64_t k = s->weight[w->edge_chan[e]] + w->cost[w->edge_next[e]];
+	for (uint32_t e = scratch->edge_row[i]; e < scratch->edge_row[i + 1]; e++) {
+		uint64_t k =
+			spf->weight[scratch->edge_chan[e]] + scratch->cost[scratch->edge_next[e]];
 		uint32_t at = n++;
 
 		for (; at && key[at - 1] > k; at--)
 			key[at] = key[at - 1];
 		key[at] = k;
 	}
-	w->cost[v] = key[0] & ~HOP_MASK;
+	scratch->cost[v] = key[0] & ~HOP_MASK;
 	picked = end = n;
 	for (uint32_t d = 0; d < n_dests; d++) {
 		bool first = fresh < n && (picked == end || key[fresh] < key[picked]);
 		uint64_t k = key[first ? fresh++ : picked++];
 
-		s->hop[dest[d] * n_switches + v] = (uint8_t)(k & HOP_MASK);
+		spf->hop[dest[d] * n_switches + v] = (uint8_t)(k & HOP_MASK);
 		key[end++] = k + bump;
 	}
 }
@@ -409,127 +418,130 @@ static void deal_out(struct osr_spf *s, uint32_t i, uint32_t v, const uint32_t *
  * Algorithm 1: they do not see each other's weights but the flow each is expected to add; the true
  * weights follow at once.
  */
-static void deal(struct osr_spf *s, uint32_t root, const uint32_t *dest, uint32_t n_dests)
+static void deal(struct osr_spf *spf, uint32_t root, const uint32_t *dest, uint32_t n_dests)
 {
-	const struct osr_fabric *f = s->f;
-	const uint16_t *order = s->order + (size_t)root * f->n_switches;
+	const struct osr_fabric *fabric = spf->f;
+	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
 
-	s->scratch->dealt = true;
-	expect_flows(s, root);
-	s->scratch->cost[root] = 0;
-	for (uint32_t i = 1; i < s->n_order[root]; i++)
-		deal_out(s, i, order[i], dest, n_dests);
+	spf->scratch->dealt = true;
+	spf_expect_flows(spf, root);
+	spf->scratch->cost[root] = 0;
+	for (uint32_t i = 1; i < spf->n_order[root]; i++)
+		deal_out(spf, i, order[i], dest, n_dests);
 	for (uint32_t d = 0; d < n_dests; d++)
-		osr__spf_count(s, order, s->n_order[root], s->hop + (size_t)dest[d] * f->n_switches,
-			       1);
+		osr__spf_count(spf, order, spf->n_order[root],
+			       spf->hop + (size_t)dest[d] * fabric->n_switches, 1);
 }
 
 /*
  * How many dests from the k-th of a switch on may be dealt out together: 0 if routing them singly
  * is better.
  */
-static uint32_t n_to_deal(const struct osr_spf *s, uint32_t root, uint32_t k)
+static uint32_t n_to_deal(const struct osr_spf *spf, uint32_t root, uint32_t k)
 {
-	const struct osr_fabric *f = s->f;
-	uint32_t n_edges = s->scratch->edge_row[s->n_order[root]],
-		 first = f->dest_term[s->dest_list[k]], n = 0;
+	const struct osr_fabric *fabric = spf->f;
+	uint32_t n_edges = spf->scratch->edge_row[spf->n_order[root]],
+		 first = fabric->dest_term[spf->dest_list[k]], n = 0;
 
-	if (s->n_rounds || s->scratch->mixed || s->scratch->singly ||
-	    n_edges < 3 * s->n_order[root])
+	if (spf->n_rounds || spf->scratch->mixed || spf->scratch->singly ||
+	    n_edges < 3 * spf->n_order[root])
 		return 0;
-	for (; k + n < s->dest_row[root + 1] && n < MAX_DEAL; n++) {
-		uint32_t t = f->dest_term[s->dest_list[k + n]];
+	for (; k + n < spf->dest_row[root + 1] && n < MAX_DEAL; n++) {
+		uint32_t t = fabric->dest_term[spf->dest_list[k + n]];
 
-		if (f->term_lmc[t] || f->term_role[t] == OSR_ROLE_SP0 ||
-		    f->term_group[t] != f->term_group[first])
+		if (fabric->term_lmc[t] || fabric->term_role[t] == OSR_ROLE_SP0 ||
+		    fabric->term_group[t] != fabric->term_group[first])
 			break;
 	}
 	return n > 1 ? n : 0;
 }
 
-static void route_dest(struct osr_spf *s, uint32_t root, uint32_t d)
+static void spf_route_dest(struct osr_spf *spf, uint32_t root, uint32_t d)
 {
-	const struct osr_fabric *f = s->f;
-	const uint16_t *order = s->order + (size_t)root * f->n_switches;
-	uint8_t *hop = s->hop + (size_t)d * f->n_switches;
-	uint32_t t = f->dest_term[d];
-	uint32_t n_earlier = f->dest_lid[d] - f->term_lid[t];
-	bool counts = f->term_weight[t] != 0;
+	const struct osr_fabric *fabric = spf->f;
+	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
+	uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
+	uint32_t t = fabric->dest_term[d];
+	uint32_t n_earlier = fabric->dest_lid[d] - fabric->term_lid[t];
+	bool counts = fabric->term_weight[t] != 0;
 
-	if (counts && s->n_rounds)
-		osr__spf_count(s, order, s->n_order[root], hop, (uint64_t)-1);
+	if (counts && spf->n_rounds)
+		osr__spf_count(spf, order, spf->n_order[root], hop, (uint64_t)-1);
 	if (n_earlier)
-		settle_apart(s, root, d, n_earlier);
+		settle_apart(spf, root, d, n_earlier);
 	else
-		settle(s, root, hop);
+		spf_settle(spf, root, hop);
 	if (counts)
-		osr__spf_count(s, order, s->n_order[root], hop, 1);
+		osr__spf_count(spf, order, spf->n_order[root], hop, 1);
 }
 
 /* Switches with more end ports first, as stock dfsssp: what few ports add later fits in between. */
-static void sort_roots(struct osr_spf *s)
+static void sort_roots(struct osr_spf *spf)
 {
-	const struct osr_fabric *f = s->f;
+	const struct osr_fabric *fabric = spf->f;
 	uint32_t most = 0, at = 0;
 
-	for (uint32_t v = 0; v < f->n_switches; v++)
-		most = most < f->sw_sources[v] ? f->sw_sources[v] : most;
+	for (uint32_t v = 0; v < fabric->n_switches; v++)
+		most = most < fabric->sw_sources[v] ? fabric->sw_sources[v] : most;
 	for (uint32_t n = most + 1; n-- > 0;)
-		for (uint32_t v = 0; v < f->n_switches; v++)
-			if (f->sw_sources[v] == n)
-				s->scratch->root[at++] = (uint16_t)v;
+		for (uint32_t v = 0; v < fabric->n_switches; v++)
+			if (fabric->sw_sources[v] == n)
+				spf->scratch->root[at++] = (uint16_t)v;
 }
 
 /* Every end port of one group (compute nodes, I/O nodes, the rest), switch after switch. */
-static void route_group(struct osr_spf *s, uint8_t group)
+static void spf_route_group(struct osr_spf *spf, uint8_t group)
 {
-	const struct osr_fabric *f = s->f;
+	const struct osr_fabric *fabric = spf->f;
 
-	for (uint32_t i = 0; i < f->n_switches; i++) {
-		uint32_t root = s->scratch->root[i];
+	for (uint32_t i = 0; i < fabric->n_switches; i++) {
+		uint32_t root = spf->scratch->root[i];
 		bool found = false;
 
-		for (uint32_t k = s->dest_row[root], n = 1; k < s->dest_row[root + 1]; k += n) {
-			uint32_t d = s->dest_list[k], t = f->dest_term[d];
+		for (uint32_t k = spf->dest_row[root], n = 1; k < spf->dest_row[root + 1]; k += n) {
+			uint32_t d = spf->dest_list[k], t = fabric->dest_term[d];
 
 			n = 1;
-			if (f->term_role[t] == OSR_ROLE_SP0 || f->term_group[t] != group)
+			if (fabric->term_role[t] == OSR_ROLE_SP0 || fabric->term_group[t] != group)
 				continue;
 			if (!found)
-				osr__spf_graph(s, root);
+				osr__spf_graph(spf, root);
 			found = true;
-			n = n_to_deal(s, root, k);
+			n = n_to_deal(spf, root, k);
 			if (n)
-				deal(s, root, s->dest_list + k, n);
+				deal(spf, root, spf->dest_list + k, n);
 			else
-				route_dest(s, root, d);
+				spf_route_dest(spf, root, d);
 			n = n ? n : 1;
 		}
 	}
 }
 
 /* Sorts the hops of each switch by where they lead: near the center of the component first. */
-static void sort_hops(struct osr_spf *s)
+static void sort_hops(struct osr_spf *spf)
 {
-	const struct osr_fabric *f = s->f;
-	struct osr_spf_scratch *w = s->scratch;
+	const struct osr_fabric *fabric = spf->f;
+	struct osr_spf_scratch *scratch = spf->scratch;
 
-	for (uint32_t k = 0; k < f->n_components; k++) {
-		const uint16_t *order = s->order + (size_t)s->center[k] * f->n_switches;
+	for (uint32_t k = 0; k < fabric->n_components; k++) {
+		const uint16_t *order = spf->order + (size_t)spf->center[k] * fabric->n_switches;
 
-		for (uint32_t i = 0; i < s->n_order[s->center[k]]; i++)
-			w->place[order[i]] = (uint16_t)i;
+		for (uint32_t i = 0; i < spf->n_order[spf->center[k]]; i++)
+			scratch->place[order[i]] = (uint16_t)i;
 	}
-	for (uint32_t v = 0; v < f->n_switches; v++) {
-		uint32_t row = f->chan_row[v], degree = f->chan_row[v + 1] - row;
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+		uint32_t row = fabric->chan_row[v], degree = fabric->chan_row[v + 1] - row;
 
 		for (uint32_t h = 0; h < degree; h++) {
-			uint32_t place = w->place[f->chan_dst[row + h]], i = h;
+			uint32_t place = scratch->place[fabric->chan_dst[row + h]], i = h;
 
-			for (; i && w->place[f->chan_dst[row + w->up_first[row + i - 1]]] > place;
+			for (;
+			     i && scratch->place[fabric->chan_dst[row +
+								  scratch->up_first[row + i - 1]]] >
+					  place;
 			     i--)
-				w->up_first[row + i] = w->up_first[row + i - 1];
-			w->up_first[row + i] = (uint8_t)h;
+				scratch->up_first[row + i] = scratch->up_first[row + i - 1];
+			scratch->up_first[row + i] = (uint8_t)h;
 		}
 	}
 }
@@ -540,73 +552,75 @@ static void sort_hops(struct osr_spf *s)
  * center: up as early as possible, so that in trees and nearly trees no turn from down to up is
  * added.
  */
-static void route_sp0(struct osr_spf *s, uint32_t root, uint32_t d)
+static void route_sp0(struct osr_spf *spf, uint32_t root, uint32_t d)
 {
-	const struct osr_fabric *f = s->f;
-	const uint16_t *order = s->order + (size_t)root * f->n_switches;
-	const uint8_t *dist8 = s->scratch->dist8 + (size_t)root * f->n_switches;
-	uint8_t *hop = s->hop + (size_t)d * f->n_switches;
+	const struct osr_fabric *fabric = spf->f;
+	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
+	const uint8_t *dist8 = spf->scratch->dist8 + (size_t)root * fabric->n_switches;
+	uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
 
-	for (uint32_t i = 1; i < s->n_order[root]; i++) {
-		uint32_t v = order[i], row = f->chan_row[v];
-		const uint8_t *h = s->scratch->up_first + row;
+	for (uint32_t i = 1; i < spf->n_order[root]; i++) {
+		uint32_t v = order[i], row = fabric->chan_row[v];
+		const uint8_t *h = spf->scratch->up_first + row;
 		uint8_t closer = (uint8_t)(dist8[v] - 1);
 
-		while (dist8[f->chan_dst[row + *h]] != closer)
+		while (dist8[fabric->chan_dst[row + *h]] != closer)
 			h++;
 		hop[v] = *h;
 	}
 }
 
 /* The same within an order: the highest of the next hops that it allows. */
-static void route_sp0_in_order(struct osr_spf *s, uint32_t root, uint32_t d)
+static void route_sp0_in_order(struct osr_spf *spf, uint32_t root, uint32_t d)
 {
-	const struct osr_fabric *f = s->f;
-	const struct osr_spf_scratch *w = s->scratch;
-	const uint16_t *order = s->order + (size_t)root * f->n_switches;
-	uint8_t *hop = s->hop + (size_t)d * f->n_switches;
+	const struct osr_fabric *fabric = spf->f;
+	const struct osr_spf_scratch *scratch = spf->scratch;
+	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
+	uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
 
-	osr__spf_graph(s, root);
-	for (uint32_t i = 1; i < s->n_order[root]; i++) {
-		uint32_t best = w->edge_row[i];
+	osr__spf_graph(spf, root);
+	for (uint32_t i = 1; i < spf->n_order[root]; i++) {
+		uint32_t best = scratch->edge_row[i];
 
-		for (uint32_t e = best + 1; e < w->edge_row[i + 1]; e++)
-			if (s->place[w->edge_next[e]] < s->place[w->edge_next[best]])
+		for (uint32_t e = best + 1; e < scratch->edge_row[i + 1]; e++)
+			if (spf->place[scratch->edge_next[e]] <
+			    spf->place[scratch->edge_next[best]])
 				best = e;
-		hop[order[i]] = (uint8_t)(w->edge_chan[best] - f->chan_row[order[i]]);
+		hop[order[i]] = (uint8_t)(scratch->edge_chan[best] - fabric->chan_row[order[i]]);
 	}
 }
 
-static void route_all_sp0(struct osr_spf *s)
+static void route_all_sp0(struct osr_spf *spf)
 {
-	const struct osr_fabric *f = s->f;
+	const struct osr_fabric *fabric = spf->f;
 
-	if (!s->place)
-		sort_hops(s);
-	for (uint32_t d = 0; d < f->n_dests; d++) {
-		if (f->term_role[f->dest_term[d]] != OSR_ROLE_SP0 || s->alias[d] != OSR_NONE)
+	if (!spf->place)
+		sort_hops(spf);
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		if (fabric->term_role[fabric->dest_term[d]] != OSR_ROLE_SP0 ||
+		    spf->alias[d] != OSR_NONE)
 			continue;
-		if (s->place)
-			route_sp0_in_order(s, f->dest_switch[d], d);
+		if (spf->place)
+			route_sp0_in_order(spf, fabric->dest_switch[d], d);
 		else
-			route_sp0(s, f->dest_switch[d], d);
+			route_sp0(spf, fabric->dest_switch[d], d);
 	}
 }
 
-static void route_round(struct osr_spf *s)
+static void spf_route_round(struct osr_spf *spf)
 {
-	for (uint32_t group = 0; group <= s->scratch->max_group; group++)
-		route_group(s, (uint8_t)group);
+	for (uint32_t group = 0; group <= spf->scratch->max_group; group++)
+		spf_route_group(spf, (uint8_t)group);
 }
 
 /* The largest weight, and their sum. */
-static uint64_t max_weight(const struct osr_spf *s, uint64_t *sum)
+static uint64_t max_weight(const struct osr_spf *spf, uint64_t *sum)
 {
 	uint64_t max = 0;
 
 	*sum = 0;
-	for (uint32_t c = 0; c < s->f->n_channels; c++) {
-		uint64_t weight = s->weight[c] >> HOP_BITS;
+	for (uint32_t c = 0; c < spf->f->n_channels; c++) {
+		uint64_t weight = spf->weight[c] >> HOP_BITS;
 
 		*sum += weight;
 		max = max < weight ? weight : max;
@@ -614,24 +628,24 @@ static uint64_t max_weight(const struct osr_spf *s, uint64_t *sum)
 	return max;
 }
 
-uint64_t osr_spf_bound(const struct osr_fabric *f)
+uint64_t osr_spf_bound(const struct osr_fabric *fabric)
 {
 	uint64_t bound = 0;
 
 	/* Whatever is sent to the LIDs of v from elsewhere enters v over its channels. */
-	for (uint32_t k = 0; k < f->n_components; k++) {
+	for (uint32_t k = 0; k < fabric->n_components; k++) {
 		uint64_t sources = 0;
 
-		for (uint32_t v = 0; v < f->n_switches; v++)
-			sources += f->sw_component[v] == k ? f->sw_sources[v] : 0;
-		for (uint32_t v = 0; v < f->n_switches; v++) {
-			uint64_t in = f->chan_row[v + 1] - f->chan_row[v], lids = 0, cut;
+		for (uint32_t v = 0; v < fabric->n_switches; v++)
+			sources += fabric->sw_component[v] == k ? fabric->sw_sources[v] : 0;
+		for (uint32_t v = 0; v < fabric->n_switches; v++) {
+			uint64_t in = fabric->chan_row[v + 1] - fabric->chan_row[v], lids = 0, cut;
 
-			if (f->sw_component[v] != k || !in)
+			if (fabric->sw_component[v] != k || !in)
 				continue;
-			for (uint32_t t = f->term_row[v]; t < f->term_row[v + 1]; t++)
-				lids += (uint64_t)f->term_weight[t] << f->term_lmc[t];
-			cut = (lids * (sources - f->sw_sources[v]) + in - 1) / in;
+			for (uint32_t t = fabric->term_row[v]; t < fabric->term_row[v + 1]; t++)
+				lids += (uint64_t)fabric->term_weight[t] << fabric->term_lmc[t];
+			cut = (lids * (sources - fabric->sw_sources[v]) + in - 1) / in;
 			if (bound < cut)
 				bound = cut;
 		}
@@ -640,130 +654,131 @@ uint64_t osr_spf_bound(const struct osr_fabric *f)
 }
 
 /* Near enough to what no routing can beat? *now is the largest weight. */
-static bool near_bound(const struct osr_spf *s, uint64_t bound, uint64_t *now)
+static bool near_bound(const struct osr_spf *spf, uint64_t bound, uint64_t *now)
 {
 	uint64_t sum;
 
-	*now = max_weight(s, &sum);
-	return (!s->scratch->mixed && *now <= bound) || *now * s->f->n_channels <= sum + sum / 50;
+	*now = max_weight(spf, &sum);
+	return (!spf->scratch->mixed && *now <= bound) ||
+	       *now * spf->f->n_channels <= sum + sum / 50;
 }
 
-bool osr_spf_balanced(const struct osr_spf *s)
+bool osr_spf_balanced(const struct osr_spf *spf)
 {
 	uint64_t now;
 
-	return near_bound(s, osr_spf_bound(s->f), &now);
+	return near_bound(spf, osr_spf_bound(spf->f), &now);
 }
 
-void osr__spf_share(struct osr_spf *s)
+void osr__spf_share(struct osr_spf *spf)
 {
-	size_t n = s->f->n_switches;
+	size_t n = spf->f->n_switches;
 
-	for (uint32_t d = 0; d < s->f->n_dests; d++)
-		if (s->alias[d] != OSR_NONE)
-			memcpy(s->hop + d * n, s->hop + s->alias[d] * n, n);
+	for (uint32_t d = 0; d < spf->f->n_dests; d++)
+		if (spf->alias[d] != OSR_NONE)
+			memcpy(spf->hop + d * n, spf->hop + spf->alias[d] * n, n);
 }
 
-static void find_centers(struct osr_spf *s)
+static void find_centers(struct osr_spf *spf)
 {
-	const struct osr_fabric *f = s->f;
+	const struct osr_fabric *fabric = spf->f;
 
-	memset(s->center, 0xff, f->n_components * sizeof(*s->center));
-	for (uint32_t v = 0; v < f->n_switches; v++) {
-		uint32_t *best = &s->center[f->sw_component[v]];
+	memset(spf->center, 0xff, fabric->n_components * sizeof(*spf->center));
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+		uint32_t *best = &spf->center[fabric->sw_component[v]];
 
-		if (*best == OSR_NONE || s->farthest[v] < s->farthest[*best] ||
-		    (s->farthest[v] == s->farthest[*best] &&
-		     s->distance_sum[v] < s->distance_sum[*best]))
+		if (*best == OSR_NONE || spf->farthest[v] < spf->farthest[*best] ||
+		    (spf->farthest[v] == spf->farthest[*best] &&
+		     spf->distance_sum[v] < spf->distance_sum[*best]))
 			*best = v;
 	}
 }
 
-void osr_spf_first(struct osr_spf *s)
+void osr_spf_first(struct osr_spf *spf)
 {
-	route_round(s);
+	spf_route_round(spf);
 	/*
 	 * Dealing is for whole trees, where it is perfect. What it does not balance is routed
 	 * singly.
 	 */
-	if (s->scratch->dealt && !osr_spf_balanced(s)) {
-		for (uint32_t c = 0; c < s->f->n_channels; c++)
-			s->weight[c] &= HOP_MASK;
-		s->scratch->singly = true;
-		route_round(s);
+	if (spf->scratch->dealt && !osr_spf_balanced(spf)) {
+		for (uint32_t c = 0; c < spf->f->n_channels; c++)
+			spf->weight[c] &= HOP_MASK;
+		spf->scratch->singly = true;
+		spf_route_round(spf);
 	}
-	route_all_sp0(s);
-	osr__spf_share(s);
+	route_all_sp0(spf);
+	osr__spf_share(spf);
 }
 
 static bool reroute_any(void *ctx, uint32_t root, uint32_t d)
 {
-	struct osr_spf *s = ctx;
+	struct osr_spf *spf = ctx;
 
-	settle(s, root, s->hop + (size_t)d * s->f->n_switches);
+	spf_settle(spf, root, spf->hop + (size_t)d * spf->f->n_switches);
 	return true;
 }
 
-void osr_spf_refine(struct osr_spf *s, const struct osr_spf_options *opt)
+void osr_spf_refine(struct osr_spf *spf, const struct osr_spf_options *opt)
 {
-	uint64_t bound = osr_spf_bound(s->f), before = 0, now;
+	uint64_t bound = osr_spf_bound(spf->f), before = 0, now;
 
-	while (s->n_rounds < opt->max_rounds && !near_bound(s, bound, &now)) {
+	while (spf->n_rounds < opt->max_rounds && !near_bound(spf, bound, &now)) {
 		/* A round that gains less than a hundredth is the last. */
-		if (s->n_rounds > 1 && now + before / 100 > before)
+		if (spf->n_rounds > 1 && now + before / 100 > before)
 			break;
 		before = now;
-		s->n_rounds++;
-		route_round(s);
+		spf->n_rounds++;
+		spf_route_round(spf);
 	}
-	if (opt->max_rounds && !near_bound(s, bound, &now))
-		osr__spf_polish(s, opt->max_moves,
-				&(struct osr__spf_mover){ s, reroute_any, NULL });
-	osr__spf_share(s);
+	if (opt->max_rounds && !near_bound(spf, bound, &now))
+		osr__spf_polish(spf, opt->max_moves,
+				&(struct osr__spf_mover){ spf, reroute_any, NULL });
+	osr__spf_share(spf);
 }
 
-void osr_spf_route(struct osr_spf *s, const struct osr_spf_options *opt)
+void osr_spf_route(struct osr_spf *spf, const struct osr_spf_options *opt)
 {
-	osr_spf_first(s);
-	osr_spf_refine(s, opt);
+	osr_spf_first(spf);
+	osr_spf_refine(spf, opt);
 }
 
 /*
  * On most switches the channels have consecutive ports; then a port is its hop plus first[switch].
  * False if some switch is otherwise.
  */
-static bool consecutive_ports(const struct osr_fabric *f, uint8_t *first)
+static bool consecutive_ports(const struct osr_fabric *fabric, uint8_t *first)
 {
 	bool all = true;
 
-	for (uint32_t v = 0; v < f->n_switches; v++) {
-		uint32_t row = f->chan_row[v], n = f->chan_row[v + 1] - row;
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+		uint32_t row = fabric->chan_row[v], n = fabric->chan_row[v + 1] - row;
 
-		first[v] = n ? f->chan_port[row] : 0;
+		first[v] = n ? fabric->chan_port[row] : 0;
 		for (uint32_t h = 0; h < n; h++)
-			all &= f->chan_port[row + h] == first[v] + h;
+			all &= fabric->chan_port[row + h] == first[v] + h;
 	}
 	return all;
 }
 
-void osr_spf_finish(struct osr_spf *s)
+void osr_spf_finish(struct osr_spf *spf)
 {
-	const struct osr_fabric *f = s->f;
-	uint8_t *first = s->scratch->saved;
-	bool consecutive = consecutive_ports(f, first);
+	const struct osr_fabric *fabric = spf->f;
+	uint8_t *first = spf->scratch->saved;
+	bool consecutive = consecutive_ports(fabric, first);
 
-	for (uint32_t d = 0; d < f->n_dests; d++) {
-		uint8_t *hop = s->hop + (size_t)d * f->n_switches;
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
 
 		if (consecutive) {
-			for (uint32_t v = 0; v < f->n_switches; v++)
+			for (uint32_t v = 0; v < fabric->n_switches; v++)
 				hop[v] = hop[v] == OSR_NO_PATH ? OSR_NO_PATH
 							       : (uint8_t)(hop[v] + first[v]);
 		} else {
-			for (uint32_t v = 0; v < f->n_switches; v++)
+			for (uint32_t v = 0; v < fabric->n_switches; v++)
 				if (hop[v] != OSR_NO_PATH)
-					hop[v] = f->chan_port[f->chan_row[v] + hop[v]];
+					hop[v] = fabric->chan_port[fabric->chan_row[v] + hop[v]];
 		}
-		hop[f->dest_switch[d]] = f->term_port[f->dest_term[d]];
+		hop[fabric->dest_switch[d]] = fabric->term_port[fabric->dest_term[d]];
 	}
 }

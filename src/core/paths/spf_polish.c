@@ -12,41 +12,44 @@
 #define MARKS (HOT | FULL)
 
 /* Also says whether it is within 1/25 of the average, which is near enough. */
-static uint32_t most_loaded(const struct osr_spf *s, bool *near)
+static uint32_t spf_polish_most_loaded(const struct osr_spf *spf, bool *near)
 {
 	uint64_t sum = 0;
 	uint32_t best = 0;
 
-	for (uint32_t c = 0; c < s->f->n_channels; c++) {
-		sum += s->weight[c] >> HOP_BITS;
-		if (s->weight[c] >> HOP_BITS > s->weight[best] >> HOP_BITS)
+	for (uint32_t c = 0; c < spf->f->n_channels; c++) {
+		sum += spf->weight[c] >> HOP_BITS;
+		if (spf->weight[c] >> HOP_BITS > spf->weight[best] >> HOP_BITS)
 			best = c;
 	}
-	*near = (s->weight[best] >> HOP_BITS) * s->f->n_channels <= sum + sum / 25;
+	*near = (spf->weight[best] >> HOP_BITS) * spf->f->n_channels <= sum + sum / 25;
 	return best;
 }
 
-static void mark_hot(struct osr_spf *s, uint64_t limit, uint64_t full)
+static void mark_hot(struct osr_spf *spf, uint64_t limit, uint64_t full)
 {
-	for (uint32_t c = 0; c < s->f->n_channels; c++)
-		s->weight[c] |= s->weight[c] >= full ? MARKS : s->weight[c] >= limit ? HOT : 0;
+	for (uint32_t c = 0; c < spf->f->n_channels; c++)
+		spf->weight[c] |= spf->weight[c] >= full    ? MARKS
+				  : spf->weight[c] >= limit ? HOT
+							    : 0;
 }
 
-static void clear_hot(struct osr_spf *s)
+static void clear_hot(struct osr_spf *spf)
 {
-	for (uint32_t c = 0; c < s->f->n_channels; c++)
-		s->weight[c] &= ~MARKS;
+	for (uint32_t c = 0; c < spf->f->n_channels; c++)
+		spf->weight[c] &= ~MARKS;
 }
 
 /* Does every channel of this tree stay below the limit, or as full as it was? */
-static bool fits(const struct osr_spf *s, uint32_t root, const uint8_t *hop, uint64_t limit)
+static bool spf_polish_fits(const struct osr_spf *spf, uint32_t root, const uint8_t *hop,
+			    uint64_t limit)
 {
-	const struct osr_fabric *f = s->f;
-	const uint16_t *order = s->order + (size_t)root * f->n_switches;
+	const struct osr_fabric *fabric = spf->f;
+	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
 	bool ok = true;
 
-	for (uint32_t i = 1; i < s->n_order[root]; i++) {
-		uint64_t weight = s->weight[f->chan_row[order[i]] + hop[order[i]]];
+	for (uint32_t i = 1; i < spf->n_order[root]; i++) {
+		uint64_t weight = spf->weight[fabric->chan_row[order[i]] + hop[order[i]]];
 		uint64_t load = weight & ~MARKS & ~HOP_MASK;
 
 		ok &= load < limit || (load == limit && weight & FULL);
@@ -62,14 +65,14 @@ struct polisher {
 
 static void count_dest(const struct polisher *p, uint32_t d, uint64_t sign)
 {
-	struct osr_spf *s = p->s;
-	uint32_t root = s->f->dest_switch[d];
+	struct osr_spf *spf = p->s;
+	uint32_t root = spf->f->dest_switch[d];
 
 	if (p->mover->count)
 		p->mover->count(p->mover->ctx, d, sign);
 	else
-		osr__spf_count(s, s->order + (size_t)root * s->f->n_switches, s->n_order[root],
-			       s->hop + (size_t)d * s->f->n_switches, sign);
+		osr__spf_count(spf, spf->order + (size_t)root * spf->f->n_switches,
+			       spf->n_order[root], spf->hop + (size_t)d * spf->f->n_switches, sign);
 }
 
 /*
@@ -78,68 +81,71 @@ static void count_dest(const struct polisher *p, uint32_t d, uint64_t sign)
  */
 static void move_dests(struct polisher *p, const uint32_t *dests, uint32_t n_dests, uint64_t limit)
 {
-	struct osr_spf *s = p->s;
-	size_t n = s->f->n_switches;
+	struct osr_spf *spf = p->s;
+	size_t n = spf->f->n_switches;
 	bool ok = true;
 
 	for (uint32_t i = 0; i < n_dests; i++) {
-		memcpy(p->s->scratch->saved + i * n, s->hop + dests[i] * n, n);
+		memcpy(p->s->scratch->saved + i * n, spf->hop + dests[i] * n, n);
 		count_dest(p, dests[i], (uint64_t)-1);
 	}
 	for (uint32_t i = 0; i < n_dests; i++) {
-		uint32_t root = s->f->dest_switch[dests[i]];
+		uint32_t root = spf->f->dest_switch[dests[i]];
 
-		if (!i || root != s->f->dest_switch[dests[i - 1]])
-			osr__spf_graph(s, root);
+		if (!i || root != spf->f->dest_switch[dests[i - 1]])
+			osr__spf_graph(spf, root);
 		ok &= p->mover->reroute(p->mover->ctx, root, dests[i]);
 		if (!ok)
-			memcpy(s->hop + dests[i] * n, p->s->scratch->saved + i * n, n);
+			memcpy(spf->hop + dests[i] * n, p->s->scratch->saved + i * n, n);
 		count_dest(p, dests[i], 1);
 	}
 	for (uint32_t i = 0; i < n_dests && ok; i++)
-		ok = fits(s, s->f->dest_switch[dests[i]], s->hop + dests[i] * n, limit);
+		ok = spf_polish_fits(spf, spf->f->dest_switch[dests[i]], spf->hop + dests[i] * n,
+				     limit);
 	for (uint32_t i = 0; i < n_dests && !ok; i++) {
 		count_dest(p, dests[i], (uint64_t)-1);
-		memcpy(s->hop + dests[i] * n, p->s->scratch->saved + i * n, n);
+		memcpy(spf->hop + dests[i] * n, p->s->scratch->saved + i * n, n);
 		count_dest(p, dests[i], 1);
 	}
 }
 
 /* The dests that may be moved off a channel. The LIDs of a port must not meet: they stay. */
-static uint32_t list_dests(struct polisher *p, uint32_t c)
+static uint32_t spf_polish_list_dests(struct polisher *p, uint32_t c)
 {
-	const struct osr_fabric *f = p->s->f;
-	uint32_t src = f->chan_src[c], n = 0;
+	const struct osr_fabric *fabric = p->s->f;
+	uint32_t src = fabric->chan_src[c], n = 0;
 
-	for (uint32_t i = 0; i < f->n_dests; i++) {
-		uint32_t d = p->next + i < f->n_dests ? p->next + i : p->next + i - f->n_dests;
-		uint32_t t = f->dest_term[d];
+	for (uint32_t i = 0; i < fabric->n_dests; i++) {
+		uint32_t d =
+			p->next + i < fabric->n_dests ? p->next + i : p->next + i - fabric->n_dests;
+		uint32_t t = fabric->dest_term[d];
 
-		if (osr_spf_channel(p->s, d, src) == c && f->term_weight[t] && !f->term_lmc[t])
+		if (osr_spf_channel(p->s, d, src) == c && fabric->term_weight[t] &&
+		    !fabric->term_lmc[t])
 			p->s->scratch->movable[n++] = d;
 	}
 	return n;
 }
 
 /* The dests of the switch a channel leads to, starting with the first-th of them, around. */
-static uint32_t list_neighbours(struct osr_spf *s, uint32_t c, uint32_t first)
+static uint32_t list_neighbours(struct osr_spf *spf, uint32_t c, uint32_t first)
 {
-	const struct osr_fabric *f = s->f;
-	uint32_t v = f->chan_dst[c], row = s->dest_row[v], n_dests = s->dest_row[v + 1] - row,
-		 n = 0;
+	const struct osr_fabric *fabric = spf->f;
+	uint32_t v = fabric->chan_dst[c], row = spf->dest_row[v],
+		 n_dests = spf->dest_row[v + 1] - row, n = 0;
 
 	for (uint32_t i = 0; i < n_dests && n < OSR__SPF_GROUP; i++) {
-		uint32_t d = s->dest_list[row + (first + i) % n_dests], t = f->dest_term[d];
+		uint32_t d = spf->dest_list[row + (first + i) % n_dests], t = fabric->dest_term[d];
 
-		if (f->term_weight[t] && !f->term_lmc[t])
-			s->scratch->movable[n++] = d;
+		if (fabric->term_weight[t] && !fabric->term_lmc[t])
+			spf->scratch->movable[n++] = d;
 	}
 	return n;
 }
 
-static bool lowered(const struct osr_spf *s, uint32_t worst, uint64_t limit)
+static bool lowered(const struct osr_spf *spf, uint32_t worst, uint64_t limit)
 {
-	return (s->weight[worst] & ~MARKS & ~HOP_MASK) < limit;
+	return (spf->weight[worst] & ~MARKS & ~HOP_MASK) < limit;
 }
 
 #define TURNS 8 /* orders in which the dests of one switch are tried together */
@@ -148,17 +154,17 @@ static bool lowered(const struct osr_spf *s, uint32_t worst, uint64_t limit)
  * Single dests first, then groups: where two channels are full, one dest must make room. At last
  * all dests of the switch, which share its channels.
  */
-static bool lower(struct polisher *p, uint32_t worst, uint64_t limit, uint32_t *n_moves)
+static bool spf_polish_lower(struct polisher *p, uint32_t worst, uint64_t limit, uint32_t *n_moves)
 {
-	struct osr_spf *s = p->s;
-	const uint32_t *dests = s->scratch->movable;
-	uint32_t n = list_dests(p, worst);
+	struct osr_spf *spf = p->s;
+	const uint32_t *dests = spf->scratch->movable;
+	uint32_t n = spf_polish_list_dests(p, worst);
 
 	for (uint32_t size = 1; size <= OSR__SPF_GROUP; size *= 4) {
 		for (uint32_t i = 0; i < n && *n_moves; i += size) {
 			--*n_moves;
 			move_dests(p, dests + i, size < n - i ? size : n - i, limit);
-			if (lowered(s, worst, limit)) {
+			if (lowered(spf, worst, limit)) {
 				p->next = dests[i];
 				return true;
 			}
@@ -166,9 +172,9 @@ static bool lower(struct polisher *p, uint32_t worst, uint64_t limit, uint32_t *
 	}
 	for (uint32_t i = 0; i < TURNS && *n_moves; i++) {
 		--*n_moves;
-		n = list_neighbours(s, worst, i);
+		n = list_neighbours(spf, worst, i);
 		move_dests(p, dests, n, limit);
-		if (lowered(s, worst, limit))
+		if (lowered(spf, worst, limit))
 			return true;
 	}
 	return false;
@@ -179,20 +185,20 @@ static void descend(struct polisher *p, uint32_t *n_moves)
 {
 	/* How far below the most loaded channel others are avoided, too: 1 in so many. */
 	static const uint64_t margins[] = { 32, 8, 128 };
-	struct osr_spf *s = p->s;
+	struct osr_spf *spf = p->s;
 	bool again = true, near;
 
 	while (*n_moves && again) {
-		uint32_t worst = most_loaded(s, &near);
-		uint64_t limit = s->weight[worst] & ~HOP_MASK;
+		uint32_t worst = spf_polish_most_loaded(spf, &near);
+		uint64_t limit = spf->weight[worst] & ~HOP_MASK;
 
 		again = false;
 		if (near)
 			break;
 		for (uint32_t i = 0; i < sizeof(margins) / sizeof(*margins) && !again; i++) {
-			mark_hot(s, limit - limit / margins[i], limit);
-			again = lower(p, worst, limit, n_moves);
-			clear_hot(s);
+			mark_hot(spf, limit - limit / margins[i], limit);
+			again = spf_polish_lower(p, worst, limit, n_moves);
+			clear_hot(spf);
 		}
 	}
 }
@@ -202,65 +208,66 @@ static void descend(struct polisher *p, uint32_t *n_moves)
 /* Routes every dest again, switch after switch from `first` on, as a round of balancing does. */
 static void kick(struct polisher *p, uint32_t first)
 {
-	struct osr_spf *s = p->s;
-	const struct osr_fabric *f = s->f;
-	size_t n = f->n_switches;
+	struct osr_spf *spf = p->s;
+	const struct osr_fabric *fabric = spf->f;
+	size_t n = fabric->n_switches;
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t root = (first + i) % f->n_switches;
+		uint32_t root = (first + i) % fabric->n_switches;
 		bool found = false;
 
-		for (uint32_t k = s->dest_row[root]; k < s->dest_row[root + 1]; k++) {
-			uint32_t d = s->dest_list[k], t = f->dest_term[d];
+		for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++) {
+			uint32_t d = spf->dest_list[k], t = fabric->dest_term[d];
 
-			if (!f->term_weight[t] || f->term_lmc[t])
+			if (!fabric->term_weight[t] || fabric->term_lmc[t])
 				continue;
 			if (!found)
-				osr__spf_graph(s, root);
+				osr__spf_graph(spf, root);
 			found = true;
-			memcpy(s->scratch->saved, s->hop + d * n, n);
+			memcpy(spf->scratch->saved, spf->hop + d * n, n);
 			count_dest(p, d, (uint64_t)-1);
 			if (!p->mover->reroute(p->mover->ctx, root, d))
-				memcpy(s->hop + d * n, s->scratch->saved, n);
+				memcpy(spf->hop + d * n, spf->scratch->saved, n);
 			count_dest(p, d, 1);
 		}
 	}
 }
 
-static void keep_best(struct osr_spf *s, uint64_t *best)
+static void spf_polish_keep_best(struct osr_spf *spf, uint64_t *best)
 {
-	struct osr_spf_scratch *x = s->scratch;
+	struct osr_spf_scratch *scratch = spf->scratch;
 	bool near;
-	uint64_t now = s->weight[most_loaded(s, &near)] >> HOP_BITS;
+	uint64_t now = spf->weight[spf_polish_most_loaded(spf, &near)] >> HOP_BITS;
 
 	if (now >= *best)
 		return;
 	*best = now;
-	memcpy(x->best_hop, s->hop, (size_t)s->f->n_dests * s->f->n_switches);
-	memcpy(x->best_weight, s->weight, s->f->n_channels * sizeof(*s->weight));
+	memcpy(scratch->best_hop, spf->hop, (size_t)spf->f->n_dests * spf->f->n_switches);
+	memcpy(scratch->best_weight, spf->weight, spf->f->n_channels * sizeof(*spf->weight));
 }
 
-void osr__spf_polish(struct osr_spf *s, uint32_t moves, const struct osr__spf_mover *mover)
+void osr__spf_polish(struct osr_spf *spf, uint32_t moves, const struct osr__spf_mover *mover)
 {
-	struct polisher p = { .s = s, .mover = mover };
-	uint64_t bound = s->scratch->mixed ? 0 : osr_spf_bound(s->f), best = UINT64_MAX;
+	struct polisher p = { .s = spf, .mover = mover };
+	uint64_t bound = spf->scratch->mixed ? 0 : osr_spf_bound(spf->f), best = UINT64_MAX;
 	struct osr_prng prng = { .state = 1 };
-	uint64_t most = (uint64_t)s->f->n_dests * moves / 100;
+	uint64_t most = (uint64_t)spf->f->n_dests * moves / 100;
 	uint32_t n_moves = most < UINT32_MAX ? (uint32_t)most : UINT32_MAX, n_left = n_moves;
 	bool near;
 
-	if (!s->f->n_channels || s->weight[most_loaded(s, &near)] >> HOP_BITS <= bound || near)
+	if (!spf->f->n_channels ||
+	    spf->weight[spf_polish_most_loaded(spf, &near)] >> HOP_BITS <= bound || near)
 		return;
 	descend(&p, &n_left);
-	if (!s->scratch->best_hop || !n_moves)
+	if (!spf->scratch->best_hop || !n_moves)
 		return;
-	keep_best(s, &best);
+	spf_polish_keep_best(spf, &best);
 	for (uint32_t i = 0; i < OSR__SPF_KICKS && best > bound; i++) {
-		kick(&p, osr_prng_below(&prng, s->f->n_switches));
+		kick(&p, osr_prng_below(&prng, spf->f->n_switches));
 		n_left = n_moves;
 		descend(&p, &n_left);
-		keep_best(s, &best);
+		spf_polish_keep_best(spf, &best);
 	}
-	memcpy(s->hop, s->scratch->best_hop, (size_t)s->f->n_dests * s->f->n_switches);
-	memcpy(s->weight, s->scratch->best_weight, s->f->n_channels * sizeof(*s->weight));
+	memcpy(spf->hop, spf->scratch->best_hop, (size_t)spf->f->n_dests * spf->f->n_switches);
+	memcpy(spf->weight, spf->scratch->best_weight, spf->f->n_channels * sizeof(*spf->weight));
 }

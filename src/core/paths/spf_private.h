@@ -39,7 +39,7 @@ struct osr_spf_scratch {
 	uint32_t *movable; /* [n_dests] those on the most loaded channel */
 	uint8_t *best_hop; /* [n_dests * n_switches] of small fabrics the best so far, or NULL */
 	uint64_t *best_weight; /* [n_channels] */
-	uint8_t *kind; /* [n_switches] of the shortest paths within an order */
+	uint8_t *kind;         /* [n_switches] of the shortest paths within an order */
 	uint8_t max_group;
 	bool dealt;     /* some dests were dealt out in this pass */
 	bool singly;    /* deal out none */
@@ -48,19 +48,19 @@ struct osr_spf_scratch {
 };
 
 /* Fills edge_row, edge_chan, edge_next with the shortest-path graph towards root. */
-void osr__spf_graph(struct osr_spf *s, uint32_t root);
+void osr__spf_graph(struct osr_spf *spf, uint32_t root);
 
 /*
  * The same with s->place: only steps of paths up the order first, then down. Switches without such
  * a path have all their edges; returns how many of them have hosts.
  */
-uint32_t osr__spf_graph_in_order(struct osr_spf *s, uint32_t root);
+uint32_t osr__spf_graph_in_order(struct osr_spf *spf, uint32_t root);
 
 /*
  * Adds (sign = 1) or takes out (sign = -1) the routes of one tree. order[n] holds its switches,
  * the root first, each after the switch it sends to.
  */
-void osr__spf_count(struct osr_spf *s, const uint16_t *order, uint32_t n, const uint8_t *hop,
+void osr__spf_count(struct osr_spf *spf, const uint16_t *order, uint32_t n, const uint8_t *hop,
 		    uint64_t sign);
 
 /* How a dest is moved. */
@@ -79,9 +79,9 @@ struct osr__spf_mover {
  * Lowers the largest weight as long as dests can be moved off the channel that has it, alone or in
  * groups: up to `moves` attempts for 100 dests. Small fabrics get OSR__SPF_KICKS more starts.
  */
-void osr__spf_polish(struct osr_spf *s, uint32_t moves, const struct osr__spf_mover *mover);
+void osr__spf_polish(struct osr_spf *spf, uint32_t moves, const struct osr__spf_mover *mover);
 
 /* Copies the trees of dests to those that ride along (alias). */
-void osr__spf_share(struct osr_spf *s);
+void osr__spf_share(struct osr_spf *spf);
 
 #endif

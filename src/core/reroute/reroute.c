@@ -55,9 +55,10 @@ static const struct osr_result *home_of(const struct osr_result *previous)
 }
 
 const struct osr_result *osr_reroute_home(const struct osr_result *previous,
-					  const struct osr_routing *r)
+					  const struct osr_routing *routing)
 {
-	return previous && r->stable.kept && !r->stable.new_home ? home_of(previous) : NULL;
+	return previous && routing->stable.kept && !routing->stable.new_home ? home_of(previous)
+									     : NULL;
 }
 
 /* ---- may it be repaired? --------------------------------------------------------------------- */
@@ -65,22 +66,22 @@ const struct osr_result *osr_reroute_home(const struct osr_result *previous,
 static enum osr_status repairable(const struct osr_request *req, const struct osr_result *previous,
 				  struct osr_diag *diag)
 {
-	const struct osr_routing *r = &previous->routing;
-	bool shared = !r->sl || (r->claims & OSR_CLAIM_ANY_SL);
+	const struct osr_routing *routing = &previous->routing;
+	bool shared = !routing->sl || (routing->claims & OSR_CLAIM_ANY_SL);
 
-	if (!r->lft)
+	if (!routing->lft)
 		return osr_fail(diag, OSR_NOT_APPLICABLE, "there are no earlier tables");
-	if (r->sl2vl || home_of(previous)->routing.sl2vl)
+	if (routing->sl2vl || home_of(previous)->routing.sl2vl)
 		return osr_fail(diag, OSR_NOT_APPLICABLE,
 				"the earlier tables map SLs to VLs by port pair");
-	if (r->n_vls > req->max_vls)
+	if (routing->n_vls > req->max_vls)
 		return osr_fail(diag, OSR_NOT_APPLICABLE,
 				"the earlier tables use %u virtual lanes, and %u are left",
-				r->n_vls, req->max_vls);
-	if (!shared && (r->claims & OSR_CLAIM_MULTICAST) && req->multicast &&
-	    r->mcast_vl != req->mcast_vl)
+				routing->n_vls, req->max_vls);
+	if (!shared && (routing->claims & OSR_CLAIM_MULTICAST) && req->multicast &&
+	    routing->mcast_vl != req->mcast_vl)
 		return osr_fail(diag, OSR_NOT_APPLICABLE,
-				"multicast has moved from virtual lane %u to %u", r->mcast_vl,
+				"multicast has moved from virtual lane %u to %u", routing->mcast_vl,
 				req->mcast_vl);
 	return OSR_OK;
 }
@@ -90,29 +91,29 @@ static enum osr_status repairable(const struct osr_request *req, const struct os
 /* Entries that lead nowhere today, in two passes: count, then list. */
 static void find_cut(struct osr__reroute *w, bool list)
 {
-	const struct osr_fabric *x = w->x;
-	size_t n = x->n_switches;
+	const struct osr_fabric *fabric = w->x;
+	size_t n = fabric->n_switches;
 
-	for (uint32_t c = 0; w->same && c < x->n_channels; c++) {
-		uint32_t s = x->chan_src[c];
+	for (uint32_t c = 0; w->same && c < fabric->n_channels; c++) {
+		uint32_t s = fabric->chan_src[c];
 
 		if (w->map.chan_f[c] != OSR_NONE || w->map.sw_f[s] == OSR_NONE)
 			continue;
-		for (uint32_t d = 0; d < x->n_dests; d++) {
-			if (w->tab.lft[d * n + s] != x->chan_port[c] ||
-			    w->map.dest_f[d] == OSR_NONE || x->dest_switch[d] == s)
+		for (uint32_t d = 0; d < fabric->n_dests; d++) {
+			if (w->tab.lft[d * n + s] != fabric->chan_port[c] ||
+			    w->map.dest_f[d] == OSR_NONE || fabric->dest_switch[d] == s)
 				continue;
 			if (list)
 				w->tab.cut[w->tab.cut_row[d + 1]] = s;
 			w->tab.cut_row[d + (list ? 1 : 2)]++;
 		}
 	}
-	for (uint32_t d = 0; !w->same && d < x->n_dests; d++) {
-		uint32_t root = x->dest_switch[d];
+	for (uint32_t d = 0; !w->same && d < fabric->n_dests; d++) {
+		uint32_t root = fabric->dest_switch[d];
 
 		for (uint32_t s = 0; s < n; s++) {
 			if (w->tab.lft[d * n + s] != OSR_NO_PATH || s == root ||
-			    x->sw_component[s] != x->sw_component[root])
+			    fabric->sw_component[s] != fabric->sw_component[root])
 				continue;
 			if (list)
 				w->tab.cut[w->tab.cut_row[d + 1]] = s;
@@ -158,8 +159,8 @@ static enum osr_status repair_trees(struct osr__reroute *w, struct osr_diag *dia
 	return st;
 }
 
-static enum osr_status reroute(struct osr__reroute *w, struct osr_arena *result,
-			       struct osr_routing *r, struct osr_diag *diag)
+static enum osr_status reroute_reroute(struct osr__reroute *w, struct osr_arena *result,
+				       struct osr_routing *routing, struct osr_diag *diag)
 {
 	enum osr_status st = osr__map(w, diag);
 
@@ -180,26 +181,26 @@ static enum osr_status reroute(struct osr__reroute *w, struct osr_arena *result,
 	osr__set_roots(w);
 	if ((st = osr__collect_deps(w, diag)) || (st = osr__take_later_grants(w, diag)))
 		return st;
-	osr__begin_result(w, r);
-	st = osr__repair_mcast(w, result, r, diag);
+	osr__begin_result(w, routing);
+	st = osr__repair_mcast(w, result, routing, diag);
 	if (st)
 		return st;
 	osr__add_newly_used(w);
 	osr__add_last(w);
 	if ((st = repair_trees(w, diag)) || (st = osr__reroute_balance(w, diag)))
 		return st;
-	return osr__hand_over(w, result, r, diag);
+	return osr__hand_over(w, result, routing, diag);
 }
 
-static enum osr_status try_reroute(const struct osr_fabric *f, const struct osr_request *req,
+static enum osr_status try_reroute(const struct osr_fabric *fabric, const struct osr_request *req,
 				   const struct osr_result *previous,
 				   const struct osr_reroute_options *opt, uint8_t *front,
 				   struct osr_arena *scratch, struct osr_arena *result,
-				   struct osr_routing *r, bool *again, struct osr_diag *diag)
+				   struct osr_routing *routing, bool *again, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch), before = osr_arena_mark(result);
 	struct osr__reroute w = {
-		.f = f,
+		.f = fabric,
 		.opt = opt,
 		.home = home_of(previous),
 		.last = previous,
@@ -207,7 +208,7 @@ static enum osr_status try_reroute(const struct osr_fabric *f, const struct osr_
 		.max_vls = req->max_vls < OSR_MAX_VLS ? req->max_vls : OSR_MAX_VLS,
 		.scratch = scratch
 	};
-	enum osr_status st = reroute(&w, result, r, diag);
+	enum osr_status st = reroute_reroute(&w, result, routing, diag);
 
 	*again = w.out.again;
 	osr_arena_reset(scratch, mark);
@@ -217,38 +218,40 @@ static enum osr_status try_reroute(const struct osr_fabric *f, const struct osr_
 }
 
 /* A tree that finds no way, because others were first, is the first in the next try. */
-static enum osr_status try_often(const struct osr_fabric *f, const struct osr_request *req,
+static enum osr_status try_often(const struct osr_fabric *fabric, const struct osr_request *req,
 				 const struct osr_result *previous,
 				 const struct osr_reroute_options *opt, struct osr_arena *scratch,
-				 struct osr_arena *result, struct osr_routing *r,
+				 struct osr_arena *result, struct osr_routing *routing,
 				 struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	uint32_t n = home_of(previous)->fabric.n_dests;
-	uint8_t *front = osr_calloc(scratch, n < f->n_dests ? f->n_dests : n, 1);
+	uint8_t *front = osr_calloc(scratch, n < fabric->n_dests ? fabric->n_dests : n, 1);
 	enum osr_status st = front ? OSR_NOT_APPLICABLE : osr__nomem(diag);
 	bool again = false;
 
 	for (uint32_t i = 0; st == OSR_NOT_APPLICABLE && (!i || again) && i < MAX_TRIES; i++)
-		st = try_reroute(f, req, previous, opt, front, scratch, result, r, &again, diag);
+		st = try_reroute(fabric, req, previous, opt, front, scratch, result, routing,
+				 &again, diag);
 	osr_arena_reset(scratch, mark);
 	return st;
 }
 
 /* ---- nothing has changed ---------------------------------------------------------------------- */
 
-static bool nothing_changed(const struct osr_fabric *f, const struct osr_request *req,
+static bool nothing_changed(const struct osr_fabric *fabric, const struct osr_request *req,
 			    const struct osr_result *previous)
 {
-	const struct osr_routing *r = &previous->routing;
+	const struct osr_routing *routing = &previous->routing;
 
 	/* A full route that is repaired by nothing is the same without this. */
-	return previous->home && (r->mcast_parent != NULL) == req->multicast &&
-	       (!req->multicast || r->mcast_vl == req->mcast_vl) &&
-	       osr_fabric_alike(f, &previous->fabric);
+	return previous->home && (routing->mcast_parent != NULL) == req->multicast &&
+	       (!req->multicast || routing->mcast_vl == req->mcast_vl) &&
+	       osr_fabric_alike(fabric, &previous->fabric);
 }
 
-static void *copy(struct osr_arena *arena, const void *from, size_t n, size_t size, bool *ok)
+static void *reroute_copy(struct osr_arena *arena, const void *from, size_t n, size_t size,
+			  bool *ok)
 {
 	void *to = from ? osr_alloc(arena, n, size) : NULL;
 
@@ -259,25 +262,27 @@ static void *copy(struct osr_arena *arena, const void *from, size_t n, size_t si
 static enum osr_status keep_result(const struct osr_result *previous, struct osr_arena *result,
 				   struct osr_routing *r, struct osr_diag *diag)
 {
-	const struct osr_routing *p = &previous->routing;
+	const struct osr_routing *routing = &previous->routing;
 	const struct osr_fabric *home = &previous->home->fabric;
-	size_t size = (size_t)p->n_dests * p->n_switches;
+	size_t size = (size_t)routing->n_dests * routing->n_switches;
 	bool ok = true;
 
-	r->claims = p->claims;
-	r->n_vls = p->n_vls;
-	r->n_longer = p->n_longer;
-	r->lft = copy(result, p->lft, size, sizeof(*p->lft), &ok);
-	r->sl = copy(result, p->sl, size, sizeof(*p->sl), &ok);
-	r->granted = copy(result, p->granted, size, sizeof(*p->granted), &ok);
-	r->granted_home = copy(result, p->granted_home, (size_t)home->n_dests * home->n_switches,
-			       sizeof(*p->granted_home), &ok);
-	r->rank = copy(result, p->rank, (size_t)p->n_vls * p->n_channels, sizeof(*p->rank), &ok);
-	r->mcast_parent =
-		copy(result, p->mcast_parent, p->n_switches, sizeof(*p->mcast_parent), &ok);
-	r->mcast_vl = p->mcast_vl;
+	r->claims = routing->claims;
+	r->n_vls = routing->n_vls;
+	r->n_longer = routing->n_longer;
+	r->lft = reroute_copy(result, routing->lft, size, sizeof(*routing->lft), &ok);
+	r->sl = reroute_copy(result, routing->sl, size, sizeof(*routing->sl), &ok);
+	r->granted = reroute_copy(result, routing->granted, size, sizeof(*routing->granted), &ok);
+	r->granted_home = reroute_copy(result, routing->granted_home,
+				       (size_t)home->n_dests * home->n_switches,
+				       sizeof(*routing->granted_home), &ok);
+	r->rank = reroute_copy(result, routing->rank, (size_t)routing->n_vls * routing->n_channels,
+			       sizeof(*routing->rank), &ok);
+	r->mcast_parent = reroute_copy(result, routing->mcast_parent, routing->n_switches,
+				       sizeof(*routing->mcast_parent), &ok);
+	r->mcast_vl = routing->mcast_vl;
 	r->stable.new_home = false;
-	r->stable.together = (p->claims & OSR_CLAIM_DEADLOCK_FREE) && p->rank;
+	r->stable.together = (routing->claims & OSR_CLAIM_DEADLOCK_FREE) && routing->rank;
 	r->stable.moment = OSR_MOMENT_UNASKED;
 	r->stable.moment_why[0] = '\0';
 	r->stable.n_moved = 0;
@@ -286,20 +291,21 @@ static enum osr_status keep_result(const struct osr_result *previous, struct osr
 	return ok ? OSR_OK : osr__nomem(diag);
 }
 
-enum osr_status osr_reroute(const struct osr_fabric *f, const struct osr_request *req,
+enum osr_status osr_reroute(const struct osr_fabric *fabric, const struct osr_request *req,
 			    const struct osr_result *previous,
 			    const struct osr_reroute_options *opt, struct osr_arena *scratch,
-			    struct osr_arena *result, struct osr_routing *r, struct osr_diag *diag)
+			    struct osr_arena *result, struct osr_routing *routing,
+			    struct osr_diag *diag)
 {
 	struct osr_arena_mark before = osr_arena_mark(result);
 	enum osr_status st = repairable(req, previous, diag);
 
 	if (!st)
-		st = try_often(f, req, previous, opt, scratch, result, r, diag);
-	if (st || !nothing_changed(f, req, previous))
+		st = try_often(fabric, req, previous, opt, scratch, result, routing, diag);
+	if (st || !nothing_changed(fabric, req, previous))
 		return st;
 	osr_arena_reset(result, before);
-	return keep_result(previous, result, r, diag);
+	return keep_result(previous, result, routing, diag);
 }
 
 /* Of finding room for SLs of earlier on new tables: some tenths of a second. */
@@ -308,7 +314,7 @@ enum osr_status osr_reroute(const struct osr_fabric *f, const struct osr_request
 /* ---- when there is time ---------------------------------------------------------------------- */
 
 enum osr_status osr_reroute_prepare(const struct osr_result *x, struct osr_arena *scratch,
-				    struct osr_arena *result, struct osr_routing *r,
+				    struct osr_arena *result, struct osr_routing *routing,
 				    struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
@@ -317,14 +323,14 @@ enum osr_status osr_reroute_prepare(const struct osr_result *x, struct osr_arena
 	uint16_t *deps;
 	uint32_t n;
 
-	if (x->home || r->lane_deps || r->deps || !r->rank || r->sl2vl ||
-	    !(r->claims & OSR_CLAIM_DEADLOCK_FREE))
+	if (x->home || routing->lane_deps || routing->deps || !routing->rank || routing->sl2vl ||
+	    !(routing->claims & OSR_CLAIM_DEADLOCK_FREE))
 		return OSR_OK;
 	if (!(st = osr__map(&w, diag))) {
-		w.shared = !r->sl || (r->claims & OSR_CLAIM_ANY_SL);
-		w.n_lanes = w.shared ? 1 : r->n_vls;
-		w.tab.lft = r->lft;
-		w.tab.sl = r->sl;
+		w.shared = !routing->sl || (routing->claims & OSR_CLAIM_ANY_SL);
+		w.n_lanes = w.shared ? 1 : routing->n_vls;
+		w.tab.lft = routing->lft;
+		w.tab.sl = routing->sl;
 		st = osr__alloc_tree(&w, diag);
 	}
 	if (!st && !(st = osr__sort_dests(&w, diag)) && !(st = osr__take_base_grants(&w, diag)) &&
@@ -332,7 +338,7 @@ enum osr_status osr_reroute_prepare(const struct osr_result *x, struct osr_arena
 		n = w.deps.row[w.x->n_channels];
 		deps = osr_alloc(result, n, sizeof(*deps));
 		if (deps)
-			r->lane_deps = memcpy(deps, w.deps.dep, n * sizeof(*deps));
+			routing->lane_deps = memcpy(deps, w.deps.dep, n * sizeof(*deps));
 		else
 			st = osr__nomem(diag);
 	}
@@ -369,7 +375,7 @@ static void collect_grants(struct osr__reroute *w, const struct osr_request *req
 }
 
 static enum osr_status grant_earlier(struct osr__reroute *w, const struct osr_request *req,
-				     struct osr_arena *result, struct osr_routing *r,
+				     struct osr_arena *result, struct osr_routing *routing,
 				     struct osr_diag *diag)
 {
 	size_t n = w->f->n_switches, size = w->f->n_dests * n;
@@ -378,9 +384,9 @@ static enum osr_status grant_earlier(struct osr__reroute *w, const struct osr_re
 
 	if (st)
 		return st;
-	w->n_lanes = r->n_vls;
-	w->tab.lft = r->lft;
-	w->tab.sl = r->sl;
+	w->n_lanes = routing->n_vls;
+	w->tab.lft = routing->lft;
+	w->tab.sl = routing->sl;
 	if ((st = osr__alloc_tree(w, diag)) || (st = osr__sort_dests(w, diag)) ||
 	    (st = osr__collect_deps(w, diag)))
 		return st;
@@ -391,27 +397,28 @@ static enum osr_status grant_earlier(struct osr__reroute *w, const struct osr_re
 	w->tree.epoch++;
 	for (uint32_t d = 0; d < w->f->n_dests; d++)
 		osr__keep_grants(w, d);
-	r->granted = grants;
+	routing->granted = grants;
 	/* The order has moved to make room for them. */
-	return osr__hand_over_ranks(w, result, r, diag);
+	return osr__hand_over_ranks(w, result, routing, diag);
 }
 
-enum osr_status osr_reroute_anew(const struct osr_fabric *f, const struct osr_request *req,
+enum osr_status osr_reroute_anew(const struct osr_fabric *fabric, const struct osr_request *req,
 				 const struct osr_result *previous, const struct osr_diag *why,
 				 struct osr_arena *scratch, struct osr_arena *result,
-				 struct osr_routing *r, struct osr_diag *diag)
+				 struct osr_routing *routing, struct osr_diag *diag)
 {
-	const struct osr_result now = { .fabric = *f, .routing = *r };
+	const struct osr_result now = { .fabric = *fabric, .routing = *routing };
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct osr__reroute w = { .f = f, .home = &now, .last = previous, .scratch = scratch };
+	struct osr__reroute w = { .f = fabric, .home = &now, .last = previous, .scratch = scratch };
 	enum osr_status st = OSR_OK;
 
-	if (!r->sl2vl && r->sl && r->rank && (r->claims & OSR_CLAIM_DEADLOCK_FREE) &&
-	    !(r->claims & OSR_CLAIM_ANY_SL) && previous->routing.lft && !previous->routing.sl2vl)
-		st = grant_earlier(&w, req, result, r, diag);
+	if (!routing->sl2vl && routing->sl && routing->rank &&
+	    (routing->claims & OSR_CLAIM_DEADLOCK_FREE) && !(routing->claims & OSR_CLAIM_ANY_SL) &&
+	    previous->routing.lft && !previous->routing.sl2vl)
+		st = grant_earlier(&w, req, result, routing, diag);
 	osr_arena_reset(scratch, mark);
-	r->stable = (struct osr_stable){ .n_sl_changed = w.out.stable.n_sl_changed,
-					 .n_sl_lost = w.out.stable.n_sl_lost };
-	memcpy(r->stable.why, why->text, sizeof(r->stable.why) - 1);
+	routing->stable = (struct osr_stable){ .n_sl_changed = w.out.stable.n_sl_changed,
+					       .n_sl_lost = w.out.stable.n_sl_lost };
+	memcpy(routing->stable.why, why->text, sizeof(routing->stable.why) - 1);
 	return st;
 }

@@ -40,7 +40,7 @@ struct balance {
 };
 
 /* The busiest channel beyond the goal of which something may still move, or OSR_NONE. */
-static uint32_t most_loaded(const struct balance *b)
+static uint32_t reroute_balance_most_loaded(const struct balance *b)
 {
 	const struct osr__reroute *w = b->w;
 	uint64_t most = b->goal;
@@ -65,17 +65,17 @@ static uint8_t *block_of(const struct balance *b, uint32_t d, uint32_t v)
 static void mark_blocks(struct balance *b)
 {
 	struct osr__reroute *w = b->w;
-	const struct osr_fabric *x = w->x;
+	const struct osr_fabric *fabric = w->x;
 
-	for (uint32_t d = 0; d < x->n_dests; d++) {
-		const uint8_t *row = w->tab.lft + (size_t)d * x->n_switches;
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		const uint8_t *row = w->tab.lft + (size_t)d * fabric->n_switches;
 
 		if (!w->tab.touched[d] || w->map.dest_f[d] == OSR_NONE)
 			continue;
 		osr__last_row(w, d, w->tree.last_row);
-		for (uint32_t v = 0; v < x->n_switches; v++)
+		for (uint32_t v = 0; v < fabric->n_switches; v++)
 			*block_of(b, d, v) |=
-				v != x->dest_switch[d] && row[v] != w->tree.last_row[v];
+				v != fabric->dest_switch[d] && row[v] != w->tree.last_row[v];
 	}
 }
 
@@ -83,20 +83,21 @@ static void mark_blocks(struct balance *b)
 static uint32_t lay_out(struct balance *b, uint32_t d, uint32_t c)
 {
 	struct osr__reroute *w = b->w;
-	const struct osr_fabric *x = w->x;
-	const uint8_t *row = w->tab.lft + (size_t)d * x->n_switches;
+	const struct osr_fabric *fabric = w->x;
+	const uint8_t *row = w->tab.lft + (size_t)d * fabric->n_switches;
 	uint32_t n = osr__order_tree(w, d, row, b->order);
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t v = b->order[i], out = i ? osr_port_channel(x, v, row[v]) : OSR_NONE;
+		uint32_t v = b->order[i], out = i ? osr_port_channel(fabric, v, row[v]) : OSR_NONE;
 
-		w->tree.len[v] = i ? w->tree.len[x->chan_dst[out]] + 1 : 0;
-		b->hot[v] = i && (out == c || b->hot[x->chan_dst[out]]);
+		w->tree.len[v] = i ? w->tree.len[fabric->chan_dst[out]] + 1 : 0;
+		b->hot[v] = i && (out == c || b->hot[fabric->chan_dst[out]]);
 		w->tree.flow[v] = w->tab.sources[v];
 		w->tree.done[v] = i ? osr__need(w, d, v) : 0;
 	}
 	for (uint32_t i = n; i-- > 1;) {
-		uint32_t v = b->order[i], to = x->chan_dst[osr_port_channel(x, v, row[v])];
+		uint32_t v = b->order[i],
+			 to = fabric->chan_dst[osr_port_channel(fabric, v, row[v])];
 
 		w->tree.flow[to] += w->tree.flow[v];
 		w->tree.done[to] |= w->tree.done[v];
@@ -107,11 +108,12 @@ static uint32_t lay_out(struct balance *b, uint32_t d, uint32_t c)
 /* Another LID of the same port on this port of v: they are to differ. */
 static bool used_by_sibling(const struct osr__reroute *w, uint32_t d, uint32_t v, uint8_t port)
 {
-	const struct osr_fabric *x = w->x;
-	uint32_t t = x->dest_term[d], first = d - (x->dest_lid[d] - x->term_lid[t]);
+	const struct osr_fabric *fabric = w->x;
+	uint32_t t = fabric->dest_term[d], first = d - (fabric->dest_lid[d] - fabric->term_lid[t]);
 
-	for (uint32_t k = 0; k < 1u << x->term_lmc[t]; k++)
-		if (first + k != d && w->tab.lft[(size_t)(first + k) * x->n_switches + v] == port)
+	for (uint32_t k = 0; k < 1u << fabric->term_lmc[t]; k++)
+		if (first + k != d &&
+		    w->tab.lft[(size_t)(first + k) * fabric->n_switches + v] == port)
 			return true;
 	return false;
 }
@@ -122,18 +124,19 @@ static bool used_by_sibling(const struct osr__reroute *w, uint32_t d, uint32_t v
  */
 static uint64_t load_after(const struct osr__reroute *w, const uint8_t *row, uint32_t v, uint32_t c)
 {
-	const struct osr_fabric *x = w->x;
+	const struct osr_fabric *fabric = w->x;
 	uint64_t most = w->tab.load[c] + w->tree.flow[v];
-	uint32_t old = x->chan_dst[osr_port_channel(x, v, row[v])], now = x->chan_dst[c];
+	uint32_t old = fabric->chan_dst[osr_port_channel(fabric, v, row[v])],
+		 now = fabric->chan_dst[c];
 
 	while (old != now) {
-		uint32_t next = osr_port_channel(x, now, row[now]);
+		uint32_t next = osr_port_channel(fabric, now, row[now]);
 
 		most = most < w->tab.load[next] + w->tree.flow[v]
 			       ? w->tab.load[next] + w->tree.flow[v]
 			       : most;
-		now = x->chan_dst[next];
-		old = x->chan_dst[osr_port_channel(x, old, row[old])];
+		now = fabric->chan_dst[next];
+		old = fabric->chan_dst[osr_port_channel(fabric, old, row[old])];
 	}
 	return most;
 }
@@ -169,24 +172,24 @@ static void note_move(struct balance *b, struct move m)
 static void find_moves(struct balance *b, uint32_t d, uint32_t hot)
 {
 	struct osr__reroute *w = b->w;
-	const struct osr_fabric *x = w->x;
-	const uint8_t *row = w->tab.lft + (size_t)d * x->n_switches;
+	const struct osr_fabric *fabric = w->x;
+	const uint8_t *row = w->tab.lft + (size_t)d * fabric->n_switches;
 	uint32_t n = lay_out(b, d, hot);
 	uint64_t excess = w->tab.load[hot] - b->goal;
 
 	for (uint32_t i = 1; i < n; i++) {
 		uint32_t v = b->order[i];
 
-		for (uint32_t c = x->chan_row[v];
-		     b->hot[v] && w->tree.flow[v] && c < x->chan_row[v + 1]; c++) {
+		for (uint32_t c = fabric->chan_row[v];
+		     b->hot[v] && w->tree.flow[v] && c < fabric->chan_row[v + 1]; c++) {
 			struct move m = { .flow = w->tree.flow[v], .d = d, .v = v, .c = c };
-			uint32_t u = x->chan_dst[c];
+			uint32_t u = fabric->chan_dst[c];
 			uint64_t most;
 
-			if (w->map.chan_f[c] == OSR_NONE || row[v] == x->chan_port[c] ||
+			if (w->map.chan_f[c] == OSR_NONE || row[v] == fabric->chan_port[c] ||
 			    w->tree.known[u] != w->tree.epoch || b->hot[u] ||
 			    w->tree.len[u] + 1 != w->tree.len[v] ||
-			    used_by_sibling(w, d, v, x->chan_port[c]))
+			    used_by_sibling(w, d, v, fabric->chan_port[c]))
 				continue;
 			most = load_after(w, row, v, c);
 			if (most >= w->tab.load[hot])
@@ -201,7 +204,7 @@ static void find_moves(struct balance *b, uint32_t d, uint32_t hot)
 static bool move_is_safe(struct balance *b, const struct move *m, const uint8_t *row)
 {
 	struct osr__reroute *w = b->w;
-	const struct osr_fabric *x = w->x;
+	const struct osr_fabric *fabric = w->x;
 	bool ok;
 
 	if (!w->n_lanes)
@@ -209,11 +212,11 @@ static bool move_is_safe(struct balance *b, const struct move *m, const uint8_t 
 	osr__deps_begin(&w->deps);
 	w->tree.epoch++; /* so that no path counts as known */
 	ok = osr__add_route(w, m->d, row, m->v, m->c, w->tree.done[m->v]);
-	for (uint32_t o = x->chan_row[m->v]; ok && o < x->chan_row[m->v + 1]; o++) {
-		uint32_t u = x->chan_dst[o], in = x->chan_rev[o];
+	for (uint32_t o = fabric->chan_row[m->v]; ok && o < fabric->chan_row[m->v + 1]; o++) {
+		uint32_t u = fabric->chan_dst[o], in = fabric->chan_rev[o];
 
-		if (w->map.chan_f[o] != OSR_NONE && u != x->dest_switch[m->d] &&
-		    row[u] == x->chan_port[in])
+		if (w->map.chan_f[o] != OSR_NONE && u != fabric->dest_switch[m->d] &&
+		    row[u] == fabric->chan_port[in])
 			ok = osr__deps_add(&w->deps, in, m->c, w->tree.done[u]);
 	}
 	if (!ok)
@@ -224,21 +227,21 @@ static bool move_is_safe(struct balance *b, const struct move *m, const uint8_t 
 static bool make_move(struct balance *b, const struct move *m)
 {
 	struct osr__reroute *w = b->w;
-	const struct osr_fabric *x = w->x;
-	uint8_t *row = w->tab.lft + (size_t)m->d * x->n_switches;
-	uint32_t old = osr_port_channel(x, m->v, row[m->v]), now = m->c;
+	const struct osr_fabric *fabric = w->x;
+	uint8_t *row = w->tab.lft + (size_t)m->d * fabric->n_switches;
+	uint32_t old = osr_port_channel(fabric, m->v, row[m->v]), now = m->c;
 
 	lay_out(b, m->d, old);
 	if (!move_is_safe(b, m, row))
 		return false;
-	row[m->v] = x->chan_port[m->c];
+	row[m->v] = fabric->chan_port[m->c];
 	for (;;) {
 		w->tab.load[old] -= m->flow;
 		w->tab.load[now] += m->flow;
-		if (x->chan_dst[old] == x->chan_dst[now])
+		if (fabric->chan_dst[old] == fabric->chan_dst[now])
 			break;
-		old = osr_port_channel(x, x->chan_dst[old], row[x->chan_dst[old]]);
-		now = osr_port_channel(x, x->chan_dst[now], row[x->chan_dst[now]]);
+		old = osr_port_channel(fabric, fabric->chan_dst[old], row[fabric->chan_dst[old]]);
+		now = osr_port_channel(fabric, fabric->chan_dst[now], row[fabric->chan_dst[now]]);
 	}
 	*block_of(b, m->d, m->v) = 1;
 	w->out.stable.n_trees += !w->tab.touched[m->d];
@@ -251,16 +254,18 @@ static bool make_move(struct balance *b, const struct move *m)
 static bool relieve(struct balance *b, uint32_t hot)
 {
 	struct osr__reroute *w = b->w;
-	const struct osr_fabric *x = w->x;
-	uint32_t v = x->chan_src[hot], n = 0;
+	const struct osr_fabric *fabric = w->x;
+	uint32_t v = fabric->chan_src[hot], n = 0;
 
 	b->n_best = 0;
 	/* Trees that have changed already come first. */
 	for (unsigned pass = 0; pass < 2; pass++)
-		for (uint32_t d = 0; d < x->n_dests && n < MAX_TREES; d++) {
+		for (uint32_t d = 0; d < fabric->n_dests && n < MAX_TREES; d++) {
 			if ((w->tab.touched[d] != 0) != !pass || w->map.dest_f[d] == OSR_NONE ||
-			    !x->term_weight[x->dest_term[d]] || v == x->dest_switch[d] ||
-			    w->tab.lft[(size_t)d * x->n_switches + v] != x->chan_port[hot])
+			    !fabric->term_weight[fabric->dest_term[d]] ||
+			    v == fabric->dest_switch[d] ||
+			    w->tab.lft[(size_t)d * fabric->n_switches + v] !=
+				    fabric->chan_port[hot])
 				continue;
 			find_moves(b, d, hot);
 			n++;
@@ -274,32 +279,32 @@ static bool relieve(struct balance *b, uint32_t hot)
 
 enum osr_status osr__reroute_balance(struct osr__reroute *w, struct osr_diag *diag)
 {
-	const struct osr_fabric *x = w->x;
+	const struct osr_fabric *fabric = w->x;
 	struct osr_arena_mark mark = osr_arena_mark(w->scratch);
-	struct balance b = { .w = w, .n_blocks = (uint32_t)x->max_lid / BLOCK + 1 };
-	uint32_t hot, left = 4 * x->n_switches, n_stuck = 0;
+	struct balance b = { .w = w, .n_blocks = (uint32_t)fabric->max_lid / BLOCK + 1 };
+	uint32_t hot, left = 4 * fabric->n_switches, n_stuck = 0;
 	enum osr_status st = osr__expected_load(w, &b.aim, &b.goal, diag);
 
 	b.goal = b.goal < b.aim + b.aim / 20 ? b.aim + b.aim / 20 : b.goal;
 
-	hot = st ? OSR_NONE : most_loaded(&b);
+	hot = st ? OSR_NONE : reroute_balance_most_loaded(&b);
 	if (hot == OSR_NONE)
 		return st;
-	b.sent = osr_calloc(w->scratch, (size_t)x->n_switches * b.n_blocks, 1);
-	b.order = osr_alloc(w->scratch, x->n_switches, sizeof(*b.order));
-	b.hot = osr_alloc(w->scratch, x->n_switches, 1);
-	b.stuck = osr_calloc(w->scratch, x->n_channels, 1);
+	b.sent = osr_calloc(w->scratch, (size_t)fabric->n_switches * b.n_blocks, 1);
+	b.order = osr_alloc(w->scratch, fabric->n_switches, sizeof(*b.order));
+	b.hot = osr_alloc(w->scratch, fabric->n_switches, 1);
+	b.stuck = osr_calloc(w->scratch, fabric->n_channels, 1);
 	if (!b.sent || !b.order || !b.hot || !b.stuck)
 		return osr__nomem(diag);
 	mark_blocks(&b);
 	for (; left-- && hot != OSR_NONE && n_stuck < MAX_STUCK &&
 	       b.n_work < MAX_WORK + 64 * b.w->out.stable.n_moved;
-	     hot = most_loaded(&b)) {
+	     hot = reroute_balance_most_loaded(&b)) {
 		b.stuck[hot] = !relieve(&b, hot);
 		if (b.stuck[hot]) {
 			n_stuck++;
 		} else if (n_stuck) {
-			memset(b.stuck, 0, x->n_channels);
+			memset(b.stuck, 0, fabric->n_channels);
 			n_stuck = 0;
 		}
 	}

@@ -48,9 +48,9 @@ void osr__sort_by(uint32_t *list, size_t n, const uint32_t *key)
  * Places 0 .. n-1 by key, ties by channel: least significant digit first, 8 bits at a time (with 16 the
  * counts of a small fabric would cost far more than its channels), digits that are all alike left out.
  */
-static void place(struct osr__deps *g, const uint64_t *keys, uint32_t *pos)
+static void reroute_deps_place(struct osr__deps *deps, const uint64_t *keys, uint32_t *pos)
 {
-	uint32_t n = g->x->n_channels, *from = g->after, *to = g->before, count[256];
+	uint32_t n = deps->x->n_channels, *from = deps->after, *to = deps->before, count[256];
 
 	for (uint32_t c = 0; c < n; c++)
 		from[c] = c;
@@ -77,68 +77,68 @@ static void place(struct osr__deps *g, const uint64_t *keys, uint32_t *pos)
 		pos[from[i]] = i;
 }
 
-enum osr_status osr__deps_init(struct osr__deps *g, const struct osr_fabric *x, uint32_t n_lanes,
-			       const uint64_t *keys, struct osr_arena *scratch,
+enum osr_status osr__deps_init(struct osr__deps *deps, const struct osr_fabric *fabric,
+			       uint32_t n_lanes, const uint64_t *keys, struct osr_arena *scratch,
 			       struct osr_diag *diag)
 {
-	size_t m = x->n_channels;
+	size_t m = fabric->n_channels;
 	uint64_t n_slots = 0;
 
-	*g = (struct osr__deps){ .x = x, .n_lanes = n_lanes };
-	g->row = osr_alloc(scratch, m + 1, sizeof(*g->row));
-	if (!g->row)
+	*deps = (struct osr__deps){ .x = fabric, .n_lanes = n_lanes };
+	deps->row = osr_alloc(scratch, m + 1, sizeof(*deps->row));
+	if (!deps->row)
 		return osr__nomem(diag);
 	for (uint32_t c = 0; c < m; c++) {
-		uint32_t u = x->chan_dst[c];
+		uint32_t u = fabric->chan_dst[c];
 
-		g->row[c] = (uint32_t)n_slots;
-		n_slots += x->chan_row[u + 1] - x->chan_row[u];
+		deps->row[c] = (uint32_t)n_slots;
+		n_slots += fabric->chan_row[u + 1] - fabric->chan_row[u];
 	}
 	if (n_slots > UINT32_MAX)
 		return osr_fail(diag, OSR_NOT_APPLICABLE,
 				"the fabric has more than 2^32 pairs of channels");
-	g->row[m] = (uint32_t)n_slots;
+	deps->row[m] = (uint32_t)n_slots;
 	/* A route passes every switch once at most; and turns at one switch. */
-	g->max_undo = 16 * x->n_switches + 2 + 256;
-	g->dep = osr_calloc(scratch, n_slots, sizeof(*g->dep));
-	g->never = osr_calloc(scratch, n_slots, sizeof(*g->never));
-	g->pos = osr_alloc(scratch, n_lanes * m, sizeof(*g->pos));
-	g->after = osr_alloc(scratch, m, sizeof(*g->after));
-	g->before = osr_alloc(scratch, m, sizeof(*g->before));
-	g->places = osr_alloc(scratch, m, sizeof(*g->places));
-	g->seen = osr_calloc(scratch, m, 1);
-	g->undo = osr_alloc(scratch, g->max_undo, sizeof(*g->undo));
-	if (!g->dep || !g->never || !g->pos || !g->after || !g->before || !g->places || !g->seen ||
-	    !g->undo)
+	deps->max_undo = 16 * fabric->n_switches + 2 + 256;
+	deps->dep = osr_calloc(scratch, n_slots, sizeof(*deps->dep));
+	deps->never = osr_calloc(scratch, n_slots, sizeof(*deps->never));
+	deps->pos = osr_alloc(scratch, n_lanes * m, sizeof(*deps->pos));
+	deps->after = osr_alloc(scratch, m, sizeof(*deps->after));
+	deps->before = osr_alloc(scratch, m, sizeof(*deps->before));
+	deps->places = osr_alloc(scratch, m, sizeof(*deps->places));
+	deps->seen = osr_calloc(scratch, m, 1);
+	deps->undo = osr_alloc(scratch, deps->max_undo, sizeof(*deps->undo));
+	if (!deps->dep || !deps->never || !deps->pos || !deps->after || !deps->before ||
+	    !deps->places || !deps->seen || !deps->undo)
 		return osr__nomem(diag);
 	for (uint32_t lane = 0; lane < n_lanes; lane++)
-		place(g, keys + lane * m, g->pos + lane * m);
+		reroute_deps_place(deps, keys + lane * m, deps->pos + lane * m);
 	return OSR_OK;
 }
 
 /* Channels that c leads to, no later than `last`: false if c1 is among them. */
-static bool search_after(struct osr__deps *g, const uint32_t *pos, unsigned lane, uint32_t c,
+static bool search_after(struct osr__deps *deps, const uint32_t *pos, unsigned lane, uint32_t c,
 			 uint32_t tail, uint32_t *n)
 {
-	const struct osr_fabric *x = g->x;
-	uint32_t limit = pos[tail], *list = g->after;
+	const struct osr_fabric *fabric = deps->x;
+	uint32_t limit = pos[tail], *list = deps->after;
 
 	*n = 0;
 	list[(*n)++] = c;
-	g->seen[c] = 1;
+	deps->seen[c] = 1;
 	for (uint32_t i = 0; i < *n; i++) {
-		uint32_t at = list[i], first = x->chan_row[x->chan_dst[at]];
+		uint32_t at = list[i], first = fabric->chan_row[fabric->chan_dst[at]];
 
-		for (uint32_t e = g->row[at]; e < g->row[at + 1]; e++) {
-			uint32_t next = first + (e - g->row[at]);
+		for (uint32_t e = deps->row[at]; e < deps->row[at + 1]; e++) {
+			uint32_t next = first + (e - deps->row[at]);
 
-			if (!(g->dep[e] >> lane & 1))
+			if (!(deps->dep[e] >> lane & 1))
 				continue;
 			if (next == tail)
 				return false;
-			if (g->seen[next] || pos[next] > limit)
+			if (deps->seen[next] || pos[next] > limit)
 				continue;
-			g->seen[next] = 1;
+			deps->seen[next] = 1;
 			list[(*n)++] = next;
 		}
 	}
@@ -146,76 +146,77 @@ static bool search_after(struct osr__deps *g, const uint32_t *pos, unsigned lane
 }
 
 /* Channels that lead to c, no earlier than `head`. */
-static void search_before(struct osr__deps *g, const uint32_t *pos, unsigned lane, uint32_t c,
+static void search_before(struct osr__deps *deps, const uint32_t *pos, unsigned lane, uint32_t c,
 			  uint32_t head, uint32_t *n)
 {
-	const struct osr_fabric *x = g->x;
-	uint32_t limit = pos[head], *list = g->before;
+	const struct osr_fabric *fabric = deps->x;
+	uint32_t limit = pos[head], *list = deps->before;
 
 	*n = 0;
 	list[(*n)++] = c;
-	g->seen[c] = 1;
+	deps->seen[c] = 1;
 	for (uint32_t i = 0; i < *n; i++) {
-		uint32_t at = list[i], s = x->chan_src[at];
+		uint32_t at = list[i], s = fabric->chan_src[at];
 
-		for (uint32_t o = x->chan_row[s]; o < x->chan_row[s + 1]; o++) {
-			uint32_t in = x->chan_rev[o];
+		for (uint32_t o = fabric->chan_row[s]; o < fabric->chan_row[s + 1]; o++) {
+			uint32_t in = fabric->chan_rev[o];
 
-			if (g->seen[in] || pos[in] < limit ||
-			    !(g->dep[osr__deps_slot(g, in, at)] >> lane & 1))
+			if (deps->seen[in] || pos[in] < limit ||
+			    !(deps->dep[osr__deps_slot(deps, in, at)] >> lane & 1))
 				continue;
-			g->seen[in] = 1;
+			deps->seen[in] = 1;
 			list[(*n)++] = in;
 		}
 	}
 }
 
-static void unsee(struct osr__deps *g, const uint32_t *list, uint32_t n)
+static void unsee(struct osr__deps *deps, const uint32_t *list, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		g->seen[list[i]] = 0;
+		deps->seen[list[i]] = 0;
 }
 
 /* Moves channels so that c1 comes before c2 on this lane; false, and nothing moves, on a cycle. */
-static bool make_rise(struct osr__deps *g, unsigned lane, uint32_t c1, uint32_t c2)
+static bool make_rise(struct osr__deps *deps, unsigned lane, uint32_t c1, uint32_t c2)
 {
-	uint32_t *pos = g->pos + (size_t)lane * g->x->n_channels;
+	uint32_t *pos = deps->pos + (size_t)lane * deps->x->n_channels;
 	uint32_t n_after, n_before, i = 0, j = 0, k = 0;
 
 	if (c1 == c2)
 		return false;
 	if (pos[c1] < pos[c2])
 		return true;
-	if (!search_after(g, pos, lane, c2, c1, &n_after)) {
-		unsee(g, g->after, n_after);
+	if (!search_after(deps, pos, lane, c2, c1, &n_after)) {
+		unsee(deps, deps->after, n_after);
 		return false;
 	}
-	search_before(g, pos, lane, c1, c2, &n_before);
-	unsee(g, g->after, n_after);
-	unsee(g, g->before, n_before);
-	osr__sort_by(g->after, n_after, pos);
-	osr__sort_by(g->before, n_before, pos);
+	search_before(deps, pos, lane, c1, c2, &n_before);
+	unsee(deps, deps->after, n_after);
+	unsee(deps, deps->before, n_before);
+	osr__sort_by(deps->after, n_after, pos);
+	osr__sort_by(deps->before, n_before, pos);
 	while (i < n_after || j < n_before) {
-		bool first = j == n_before || (i < n_after && pos[g->after[i]] < pos[g->before[j]]);
+		bool first = j == n_before ||
+			     (i < n_after && pos[deps->after[i]] < pos[deps->before[j]]);
 
-		g->places[k++] = pos[first ? g->after[i++] : g->before[j++]];
+		deps->places[k++] = pos[first ? deps->after[i++] : deps->before[j++]];
 	}
 	k = 0;
 	for (j = 0; j < n_before; j++)
-		pos[g->before[j]] = g->places[k++];
+		pos[deps->before[j]] = deps->places[k++];
 	for (i = 0; i < n_after; i++)
-		pos[g->after[i]] = g->places[k++];
+		pos[deps->after[i]] = deps->places[k++];
 	return true;
 }
 
-bool osr__deps_add(struct osr__deps *g, uint32_t c1, uint32_t c2, uint16_t lanes)
+bool osr__deps_add(struct osr__deps *deps, uint32_t c1, uint32_t c2, uint16_t lanes)
 {
-	uint32_t slot = osr__deps_slot(g, c1, c2);
-	uint16_t fresh = lanes & (uint16_t)~g->dep[slot];
+	uint32_t slot = osr__deps_slot(deps, c1, c2);
+	uint16_t fresh = lanes & (uint16_t)~deps->dep[slot];
 
 	if (!fresh)
 		return true;
-	if (fresh & g->never[slot])
+	if (fresh & deps->never[slot])
 		return false;
 	/*
 	 * Places may have moved although a later lane then fails: no harm, the order still holds.
@@ -223,34 +224,34 @@ bool osr__deps_add(struct osr__deps *g, uint32_t c1, uint32_t c2, uint16_t lanes
 	for (uint16_t left = fresh; left; left &= (uint16_t)(left - 1)) {
 		unsigned lane = (unsigned)__builtin_ctz(left);
 
-		if (make_rise(g, lane, c1, c2))
+		if (make_rise(deps, lane, c1, c2))
 			continue;
 		/* What this transaction has added may be taken back. */
-		if (!g->n_undo)
-			g->never[slot] |= (uint16_t)(1u << lane);
+		if (!deps->n_undo)
+			deps->never[slot] |= (uint16_t)(1u << lane);
 		return false;
 	}
-	g->dep[slot] |= fresh;
-	if (g->n_undo < g->max_undo)
-		g->undo[g->n_undo++] = (struct osr__undo){ slot, fresh };
+	deps->dep[slot] |= fresh;
+	if (deps->n_undo < deps->max_undo)
+		deps->undo[deps->n_undo++] = (struct osr__undo){ slot, fresh };
 	return true;
 }
 
-void osr__deps_begin(struct osr__deps *g)
+void osr__deps_begin(struct osr__deps *deps)
 {
-	g->n_undo = 0;
+	deps->n_undo = 0;
 }
 
-void osr__deps_undo(struct osr__deps *g)
+void osr__deps_undo(struct osr__deps *deps)
 {
-	osr__deps_undo_to(g, 0);
+	osr__deps_undo_to(deps, 0);
 }
 
-void osr__deps_undo_to(struct osr__deps *g, uint32_t n_undo)
+void osr__deps_undo_to(struct osr__deps *deps, uint32_t n_undo)
 {
-	while (g->n_undo > n_undo) {
-		struct osr__undo u = g->undo[--g->n_undo];
+	while (deps->n_undo > n_undo) {
+		struct osr__undo u = deps->undo[--deps->n_undo];
 
-		g->dep[u.slot] &= (uint16_t)~u.lanes;
+		deps->dep[u.slot] &= (uint16_t)~u.lanes;
 	}
 }

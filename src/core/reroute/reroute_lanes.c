@@ -73,20 +73,20 @@ bool osr__add_route(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint
  */
 static bool add_replies(struct osr__reroute *w, uint32_t d, uint32_t v, unsigned k)
 {
-	const struct osr_fabric *x = w->x;
-	uint32_t root = x->dest_switch[d], epoch = w->tree.epoch;
+	const struct osr_fabric *fabric = w->x;
+	uint32_t root = fabric->dest_switch[d], epoch = w->tree.epoch;
 	bool ok = true;
 
-	if (!w->tab.reply || !x->sw_sources[v])
+	if (!w->tab.reply || !fabric->sw_sources[v])
 		return true;
 	w->tree.epoch = OSR__NO_EPOCH; /* marks of this tree say nothing about others */
 	for (uint32_t i = w->tab.dest_row[v]; ok && i < w->tab.dest_row[v + 1]; i++) {
 		uint32_t back = w->tab.dest_list[i];
-		const uint8_t *row = w->tab.lft + (size_t)back * x->n_switches;
+		const uint8_t *row = w->tab.lft + (size_t)back * fabric->n_switches;
 		uint32_t c = osr__alive(w, root, row[root]);
 
-		if (w->map.dest_f[back] == OSR_NONE || !x->term_weight[x->dest_term[back]] ||
-		    c == OSR_NONE)
+		if (w->map.dest_f[back] == OSR_NONE ||
+		    !fabric->term_weight[fabric->dest_term[back]] || c == OSR_NONE)
 			continue;
 		ok = osr__add_route(w, back, row, root, c, (uint16_t)(1u << k));
 	}
@@ -96,12 +96,12 @@ static bool add_replies(struct osr__reroute *w, uint32_t d, uint32_t v, unsigned
 
 static void give_sl(struct osr__reroute *w, uint32_t d, uint32_t v, unsigned k)
 {
-	const struct osr_fabric *x = w->x;
-	size_t n = x->n_switches;
+	const struct osr_fabric *fabric = w->x;
+	size_t n = fabric->n_switches;
 
 	w->tab.sl[d * n + v] = (uint8_t)k;
-	if (w->tab.reply && x->sw_sources[v])
-		w->tab.reply[x->dest_switch[d] * n + v] |= (uint16_t)(1u << k);
+	if (w->tab.reply && fabric->sw_sources[v])
+		w->tab.reply[fabric->dest_switch[d] * n + v] |= (uint16_t)(1u << k);
 }
 
 /* The SL that v uses to another LID of the same switch, or OSR__NO_SL. */
@@ -179,9 +179,9 @@ bool osr__try_pair(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint3
 
 static void give_pair(struct osr__reroute *w, uint32_t d, uint32_t v, unsigned k)
 {
-	const struct osr_fabric *x = w->x;
-	size_t n = x->n_switches;
-	uint32_t root = x->dest_switch[d];
+	const struct osr_fabric *fabric = w->x;
+	size_t n = fabric->n_switches;
+	uint32_t root = fabric->dest_switch[d];
 
 	w->out.stable.n_sl_lost++;
 	w->tab.grants[d * n + v] = 0;
@@ -263,8 +263,8 @@ uint8_t osr__other_sl(const struct osr__reroute *w, uint32_t d, uint32_t v)
  */
 static bool keep_lane(struct osr__reroute *w, uint32_t d, uint32_t v, unsigned k)
 {
-	const struct osr_fabric *x = w->x;
-	const uint8_t *row = w->tab.lft + (size_t)d * x->n_switches;
+	const struct osr_fabric *fabric = w->x;
+	const uint8_t *row = w->tab.lft + (size_t)d * fabric->n_switches;
 	uint32_t c = osr__alive(w, v, row[v]), epoch = w->tree.epoch;
 	bool cut = w->tree.in_u[v] == epoch, ok;
 
@@ -276,8 +276,8 @@ static bool keep_lane(struct osr__reroute *w, uint32_t d, uint32_t v, unsigned k
 	ok = cut || c == OSR_NONE || osr__add_route(w, d, row, v, c, (uint16_t)(1u << k));
 	w->tree.epoch = epoch;
 	if (ok && add_replies(w, d, v, k)) {
-		if (w->tab.reply && x->sw_sources[v])
-			w->tab.reply[(size_t)x->dest_switch[d] * x->n_switches + v] |=
+		if (w->tab.reply && fabric->sw_sources[v])
+			w->tab.reply[(size_t)fabric->dest_switch[d] * fabric->n_switches + v] |=
 				(uint16_t)(1u << k);
 		return true;
 	}
@@ -286,7 +286,8 @@ static bool keep_lane(struct osr__reroute *w, uint32_t d, uint32_t v, unsigned k
 }
 
 /* The lanes that can be kept; the others are lost. */
-static uint16_t keep_lanes(struct osr__reroute *w, uint32_t d, uint32_t v, uint16_t lanes)
+static uint16_t reroute_lanes_keep_lanes(struct osr__reroute *w, uint32_t d, uint32_t v,
+					 uint16_t lanes)
 {
 	for (uint16_t left = lanes; left; left &= (uint16_t)(left - 1)) {
 		unsigned k = (unsigned)__builtin_ctz(left);
@@ -301,20 +302,21 @@ static uint16_t keep_lanes(struct osr__reroute *w, uint32_t d, uint32_t v, uint1
 
 void osr__keep_grants(struct osr__reroute *w, uint32_t d)
 {
-	const struct osr_fabric *x = w->x;
+	const struct osr_fabric *fabric = w->x;
 
-	for (uint32_t v = 0; v < x->n_switches; v++) {
-		size_t at = (size_t)d * x->n_switches + v;
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+		size_t at = (size_t)d * fabric->n_switches + v;
 		uint16_t lanes = w->tab.grants[at];
 		uint8_t other;
 
-		if (w->map.sw_f[v] == OSR_NONE || v == x->dest_switch[d] || !osr__is_used(w, d, v))
+		if (w->map.sw_f[v] == OSR_NONE || v == fabric->dest_switch[d] ||
+		    !osr__is_used(w, d, v))
 			continue;
 		other = osr__other_sl(w, d, v);
 		if (other != OSR__NO_SL)
 			lanes |= (uint16_t)(1u << (other & 15));
 		if (lanes)
-			lanes = keep_lanes(w, d, v, lanes);
+			lanes = reroute_lanes_keep_lanes(w, d, v, lanes);
 		/* A route that is cut goes on with the SL of the last sweep. */
 		if (other != OSR__NO_SL && w->tree.in_u[v] == w->tree.epoch &&
 		    lanes >> (other & 15) & 1) {
@@ -340,12 +342,12 @@ struct evict {
 
 static void clear_lane(struct evict *e)
 {
-	struct osr__deps *g = &e->w->deps;
-	uint32_t n_slots = g->row[g->x->n_channels];
+	struct osr__deps *deps = &e->w->deps;
+	uint32_t n_slots = deps->row[deps->x->n_channels];
 
 	for (uint32_t i = 0; i < n_slots; i++) {
-		g->dep[i] &= (uint16_t) ~(1u << e->lane);
-		g->never[i] &= (uint16_t) ~(1u << e->lane);
+		deps->dep[i] &= (uint16_t) ~(1u << e->lane);
+		deps->never[i] &= (uint16_t) ~(1u << e->lane);
 	}
 }
 
@@ -353,24 +355,25 @@ static void clear_lane(struct evict *e)
 static bool add_mcast(struct evict *e, const uint32_t *parent)
 {
 	struct osr__reroute *w = e->w;
-	const struct osr_fabric *x = w->x;
+	const struct osr_fabric *fabric = w->x;
 	bool ok = true;
 
-	for (uint32_t s = 0; ok && s < x->n_switches; s++)
-		for (uint32_t c = x->chan_row[s]; ok && c < x->chan_row[s + 1]; c++) {
-			if (parent[s] != c && parent[x->chan_dst[c]] != x->chan_rev[c])
+	for (uint32_t s = 0; ok && s < fabric->n_switches; s++)
+		for (uint32_t c = fabric->chan_row[s]; ok && c < fabric->chan_row[s + 1]; c++) {
+			if (parent[s] != c && parent[fabric->chan_dst[c]] != fabric->chan_rev[c])
 				continue;
-			for (uint32_t o = x->chan_row[s]; ok && o < x->chan_row[s + 1]; o++)
-				if (o != c &&
-				    (parent[s] == o || parent[x->chan_dst[o]] == x->chan_rev[o]))
-					ok = osr__deps_add(&w->deps, x->chan_rev[c], o,
+			for (uint32_t o = fabric->chan_row[s]; ok && o < fabric->chan_row[s + 1];
+			     o++)
+				if (o != c && (parent[s] == o ||
+					       parent[fabric->chan_dst[o]] == fabric->chan_rev[o]))
+					ok = osr__deps_add(&w->deps, fabric->chan_rev[c], o,
 							   (uint16_t)(1u << e->lane));
 		}
 	return ok;
 }
 
 /* Does what v sends to LIDs of switch b have this SL today? */
-static bool uses(const struct evict *e, uint32_t v, uint32_t b)
+static bool reroute_lanes_uses(const struct evict *e, uint32_t v, uint32_t b)
 {
 	const struct osr__reroute *w = e->w;
 
@@ -430,7 +433,7 @@ static bool move_pair(struct evict *e, uint32_t d, const uint8_t *row, uint32_t 
 	uint8_t sl = OSR__NO_SL;
 
 	if (w->tab.reply)
-		today = uses(e, v, root) || uses(e, root, v);
+		today = reroute_lanes_uses(e, v, root) || reroute_lanes_uses(e, root, v);
 	if (today) {
 		w->tree.epoch = OSR__NO_EPOCH;
 		sl = find_sl(e, d, row, v, c);
@@ -447,7 +450,7 @@ static bool move_pair(struct evict *e, uint32_t d, const uint8_t *row, uint32_t 
 	return true;
 }
 
-static bool add_tree(struct evict *e, uint32_t d)
+static bool reroute_lanes_add_tree(struct evict *e, uint32_t d)
 {
 	struct osr__reroute *w = e->w;
 	const uint8_t *row = w->tab.lft + (size_t)d * w->x->n_switches;
@@ -481,7 +484,7 @@ bool osr__make_room(struct osr__reroute *w, const uint32_t *parent, unsigned lan
 	if (!add_mcast(&e, parent))
 		return false;
 	for (uint32_t d = 0; d < w->x->n_dests; d++)
-		if (w->map.dest_f[d] != OSR_NONE && !add_tree(&e, d))
+		if (w->map.dest_f[d] != OSR_NONE && !reroute_lanes_add_tree(&e, d))
 			return false;
 	return true;
 }

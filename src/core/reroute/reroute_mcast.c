@@ -18,7 +18,7 @@ struct forest {
 	uint16_t lane;
 };
 
-static bool add_turn(struct forest *t, uint32_t c1, uint32_t c2)
+static bool reroute_mcast_add_turn(struct forest *t, uint32_t c1, uint32_t c2)
 {
 	return !t->lane || osr__deps_add(&t->w->deps, c1, c2, t->lane);
 }
@@ -33,27 +33,28 @@ static void take_order(struct forest *t, bool home)
 }
 
 /* Is the cable of c, which leaves s, part of the order? */
-static bool in_order(const struct osr_fabric *x, const uint32_t *parent, uint32_t s, uint32_t c)
+static bool reroute_mcast_in_order(const struct osr_fabric *fabric, const uint32_t *parent,
+				   uint32_t s, uint32_t c)
 {
-	return parent[s] == c || parent[x->chan_dst[c]] == x->chan_rev[c];
+	return parent[s] == c || parent[fabric->chan_dst[c]] == fabric->chan_rev[c];
 }
 
 void osr__add_order(struct osr__reroute *w)
 {
-	const struct osr_fabric *x = w->x;
+	const struct osr_fabric *fabric = w->x;
 	const uint32_t *parent = w->base->mcast_parent;
 	uint16_t lane = (uint16_t)(1u << (w->shared ? 0 : w->base->mcast_vl));
 
 	if (!parent || !(w->base->claims & OSR_CLAIM_MULTICAST))
 		return;
-	for (uint32_t s = 0; s < x->n_switches; s++)
-		for (uint32_t c = x->chan_row[s]; c < x->chan_row[s + 1]; c++) {
-			if (!in_order(x, parent, s, c))
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
+			if (!reroute_mcast_in_order(fabric, parent, s, c))
 				continue;
-			for (uint32_t o = x->chan_row[s]; o < x->chan_row[s + 1]; o++)
-				if (o != c && in_order(x, parent, s, o))
-					w->deps.dep[osr__deps_slot(&w->deps, x->chan_rev[c], o)] |=
-						lane;
+			for (uint32_t o = fabric->chan_row[s]; o < fabric->chan_row[s + 1]; o++)
+				if (o != c && reroute_mcast_in_order(fabric, parent, s, o))
+					w->deps.dep[osr__deps_slot(&w->deps, fabric->chan_rev[c],
+								   o)] |= lane;
 		}
 }
 
@@ -61,27 +62,29 @@ void osr__add_order(struct osr__reroute *w)
 static bool add_pieces(struct forest *t)
 {
 	struct osr__reroute *w = t->w;
-	const struct osr_fabric *x = w->x;
+	const struct osr_fabric *fabric = w->x;
 
 	osr__deps_begin(&w->deps);
-	for (uint32_t s = 0; t->lane && s < x->n_switches; s++)
-		for (uint32_t c = x->chan_row[s]; c < x->chan_row[s + 1]; c++) {
-			if (w->map.chan_f[c] == OSR_NONE || !in_order(x, t->parent, s, c))
+	for (uint32_t s = 0; t->lane && s < fabric->n_switches; s++)
+		for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
+			if (w->map.chan_f[c] == OSR_NONE ||
+			    !reroute_mcast_in_order(fabric, t->parent, s, c))
 				continue;
-			for (uint32_t o = x->chan_row[s]; o < x->chan_row[s + 1]; o++)
+			for (uint32_t o = fabric->chan_row[s]; o < fabric->chan_row[s + 1]; o++)
 				if (o != c && w->map.chan_f[o] != OSR_NONE &&
-				    in_order(x, t->parent, s, o) && !add_turn(t, x->chan_rev[c], o))
+				    reroute_mcast_in_order(fabric, t->parent, s, o) &&
+				    !reroute_mcast_add_turn(t, fabric->chan_rev[c], o))
 					return false;
 		}
 	return true;
 }
 
 /* Switches of today that were part of the order then: those with a parent, and the parents. */
-static void find_pieces(struct forest *t)
+static void reroute_mcast_find_pieces(struct forest *t)
 {
 	const struct osr__reroute *w = t->w;
-	const struct osr_fabric *x = w->x;
-	uint32_t n = x->n_switches;
+	const struct osr_fabric *fabric = w->x;
+	uint32_t n = fabric->n_switches;
 
 	for (uint32_t s = 0; s < n; s++) {
 		t->parent[s] = t->piece[s] = OSR_NONE;
@@ -94,8 +97,8 @@ static void find_pieces(struct forest *t)
 			continue;
 		if (w->map.sw_f[s] != OSR_NONE)
 			t->piece[s] = s;
-		if (w->map.sw_f[x->chan_dst[c]] != OSR_NONE)
-			t->piece[x->chan_dst[c]] = x->chan_dst[c];
+		if (w->map.sw_f[fabric->chan_dst[c]] != OSR_NONE)
+			t->piece[fabric->chan_dst[c]] = fabric->chan_dst[c];
 		if (w->map.chan_f[c] != OSR_NONE)
 			t->parent[s] = c;
 	}
@@ -109,7 +112,7 @@ static void find_pieces(struct forest *t)
 		if (t->piece[s] == OSR_NONE)
 			continue;
 		while (t->parent[root] != OSR_NONE)
-			root = x->chan_dst[t->parent[root]];
+			root = fabric->chan_dst[t->parent[root]];
 		t->piece[s] = root;
 		t->size[root]++;
 	}
@@ -129,18 +132,19 @@ static uint32_t main_piece(const struct forest *t, uint32_t component)
 }
 
 /* Turns of multicast between the cables of the order at s, of which `fresh` (leaving s) is new. */
-static bool add_turns(struct forest *t, uint32_t s, uint32_t fresh)
+static bool reroute_mcast_add_turns(struct forest *t, uint32_t s, uint32_t fresh)
 {
 	const struct osr__reroute *w = t->w;
-	const struct osr_fabric *x = w->x;
+	const struct osr_fabric *fabric = w->x;
 
-	for (uint32_t c = x->chan_row[s]; c < x->chan_row[s + 1]; c++) {
-		uint32_t back = x->chan_rev[c];
+	for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
+		uint32_t back = fabric->chan_rev[c];
 
 		if (c == fresh || w->map.chan_f[c] == OSR_NONE ||
-		    (t->parent[s] != c && t->parent[x->chan_dst[c]] != back))
+		    (t->parent[s] != c && t->parent[fabric->chan_dst[c]] != back))
 			continue;
-		if (!add_turn(t, back, fresh) || !add_turn(t, x->chan_rev[fresh], c))
+		if (!reroute_mcast_add_turn(t, back, fresh) ||
+		    !reroute_mcast_add_turn(t, fabric->chan_rev[fresh], c))
 			return false;
 	}
 	return true;
@@ -149,14 +153,14 @@ static bool add_turns(struct forest *t, uint32_t s, uint32_t fresh)
 /* Makes s the root of its piece. */
 static void turn_round(struct forest *t, uint32_t s)
 {
-	const struct osr_fabric *x = t->w->x;
+	const struct osr_fabric *fabric = t->w->x;
 	uint32_t up = t->parent[s];
 
 	t->parent[s] = OSR_NONE;
 	while (up != OSR_NONE) {
-		uint32_t next = x->chan_dst[up], on = t->parent[next];
+		uint32_t next = fabric->chan_dst[up], on = t->parent[next];
 
-		t->parent[next] = x->chan_rev[up];
+		t->parent[next] = fabric->chan_rev[up];
 		up = on;
 	}
 }
@@ -178,29 +182,31 @@ static void rename_piece(struct forest *t, uint32_t from, uint32_t to)
 static bool tie(struct forest *t, uint32_t end, uint32_t piece)
 {
 	struct osr__reroute *w = t->w;
-	const struct osr_fabric *x = w->x;
+	const struct osr_fabric *fabric = w->x;
 	uint32_t s = end, main = t->piece[end];
 	bool ok = true;
 
 	osr__deps_begin(&w->deps);
-	for (uint32_t v = end; ok && t->piece[v] != piece; v = x->chan_src[t->from[v]]) {
-		uint32_t c = t->from[v], u = x->chan_src[c];
+	for (uint32_t v = end; ok && t->piece[v] != piece; v = fabric->chan_src[t->from[v]]) {
+		uint32_t c = t->from[v], u = fabric->chan_src[c];
 
-		ok = add_turns(t, v, x->chan_rev[c]) && add_turns(t, u, c);
+		ok = reroute_mcast_add_turns(t, v, fabric->chan_rev[c]) &&
+		     reroute_mcast_add_turns(t, u, c);
 		/* Between two cables of the chain: the next one is no part of the order yet. */
 		if (ok && t->piece[u] != piece)
-			ok = add_turn(t, t->from[u], c) &&
-			     add_turn(t, x->chan_rev[c], x->chan_rev[t->from[u]]);
+			ok = reroute_mcast_add_turn(t, t->from[u], c) &&
+			     reroute_mcast_add_turn(t, fabric->chan_rev[c],
+						    fabric->chan_rev[t->from[u]]);
 	}
 	if (!ok) {
 		osr__deps_undo(&w->deps);
 		return false;
 	}
 	while (t->piece[s] != piece)
-		s = x->chan_src[t->from[s]];
+		s = fabric->chan_src[t->from[s]];
 	turn_round(t, s);
-	for (uint32_t v = end; v != s; v = x->chan_src[t->from[v]]) {
-		uint32_t u = x->chan_src[t->from[v]];
+	for (uint32_t v = end; v != s; v = fabric->chan_src[t->from[v]]) {
+		uint32_t u = fabric->chan_src[t->from[v]];
 
 		t->parent[u] = t->from[v];
 		if (t->piece[u] == OSR_NONE)
@@ -214,10 +220,10 @@ static bool tie(struct forest *t, uint32_t end, uint32_t piece)
 static bool reconnect(struct forest *t, uint32_t piece, uint32_t main)
 {
 	const struct osr__reroute *w = t->w;
-	const struct osr_fabric *x = w->x;
+	const struct osr_fabric *fabric = w->x;
 	uint32_t head = 0, tail = 0;
 
-	for (uint32_t s = 0; s < x->n_switches; s++) {
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		t->from[s] = OSR_NONE;
 		if (t->piece[s] == piece)
 			t->queue[tail++] = s;
@@ -225,8 +231,8 @@ static bool reconnect(struct forest *t, uint32_t piece, uint32_t main)
 	while (head < tail) {
 		uint32_t u = t->queue[head++];
 
-		for (uint32_t c = x->chan_row[u]; c < x->chan_row[u + 1]; c++) {
-			uint32_t v = x->chan_dst[c];
+		for (uint32_t c = fabric->chan_row[u]; c < fabric->chan_row[u + 1]; c++) {
+			uint32_t v = fabric->chan_dst[c];
 
 			if (w->map.chan_f[c] == OSR_NONE || t->piece[v] == piece)
 				continue;
@@ -303,7 +309,7 @@ static bool all_covered(const struct forest *t)
 static bool tie_order(struct forest *t, bool home)
 {
 	take_order(t, home);
-	find_pieces(t);
+	reroute_mcast_find_pieces(t);
 	return add_pieces(t) && join_all(t) && all_covered(t);
 }
 
@@ -359,25 +365,26 @@ static uint32_t *keep_order(struct osr__reroute *w, struct osr_arena *arena)
 	if (!alloc_forest(&t))
 		return NULL;
 	take_order(&t, false);
-	find_pieces(&t);
+	reroute_mcast_find_pieces(&t);
 	if (!join_all(&t) || !all_covered(&t))
 		return NULL;
 	t.from = osr_alloc(arena, w->x->n_switches, sizeof(*t.from));
 	return t.from ? memcpy(t.from, t.parent, w->x->n_switches * sizeof(*t.from)) : NULL;
 }
 
-uint32_t *osr_reroute_keep_order(const struct osr_fabric *f, const struct osr_routing *r,
+uint32_t *osr_reroute_keep_order(const struct osr_fabric *fabric, const struct osr_routing *routing,
 				 const struct osr_result *previous, struct osr_arena *scratch,
 				 struct osr_arena *result)
 {
-	const struct osr_result now = { .fabric = *f, .routing = *r };
+	const struct osr_result now = { .fabric = *fabric, .routing = *routing };
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct osr__reroute w = { .f = f, .home = &now, .last = previous, .scratch = scratch };
+	struct osr__reroute w = { .f = fabric, .home = &now, .last = previous, .scratch = scratch };
 	uint32_t *order = NULL;
 
-	w.tab.sources = osr_alloc(scratch, f->n_switches, sizeof(*w.tab.sources));
+	w.tab.sources = osr_alloc(scratch, fabric->n_switches, sizeof(*w.tab.sources));
 	if (w.tab.sources && !osr__map(&w, NULL)) {
-		memcpy(w.tab.sources, f->sw_sources, f->n_switches * sizeof(*w.tab.sources));
+		memcpy(w.tab.sources, fabric->sw_sources,
+		       fabric->n_switches * sizeof(*w.tab.sources));
 		order = keep_order(&w, result);
 	}
 	osr_arena_reset(scratch, mark);
@@ -385,23 +392,24 @@ uint32_t *osr_reroute_keep_order(const struct osr_fabric *f, const struct osr_ro
 }
 
 enum osr_status osr__repair_mcast(struct osr__reroute *w, struct osr_arena *result,
-				  struct osr_routing *r, struct osr_diag *diag)
+				  struct osr_routing *routing, struct osr_diag *diag)
 {
-	const struct osr_fabric *f = w->f;
+	const struct osr_fabric *fabric = w->f;
 	struct osr_arena_mark mark = osr_arena_mark(w->scratch);
 	struct forest t = { .w = w };
 	enum osr_status st = OSR_OK;
 
-	r->mcast_vl = w->base->mcast_vl;
+	routing->mcast_vl = w->base->mcast_vl;
 	if (!w->base->mcast_parent) {
-		r->claims &= ~(uint32_t)OSR_CLAIM_MULTICAST;
+		routing->claims &= ~(uint32_t)OSR_CLAIM_MULTICAST;
 		return OSR_OK;
 	}
-	t.lane = r->claims & OSR_CLAIM_MULTICAST
+	t.lane = routing->claims & OSR_CLAIM_MULTICAST
 			 ? (uint16_t)(1u << (w->shared ? 0 : w->base->mcast_vl))
 			 : 0;
-	r->mcast_parent = osr_alloc(result, f->n_switches, sizeof(*r->mcast_parent));
-	if (!alloc_forest(&t) || !r->mcast_parent) {
+	routing->mcast_parent =
+		osr_alloc(result, fabric->n_switches, sizeof(*routing->mcast_parent));
+	if (!alloc_forest(&t) || !routing->mcast_parent) {
 		st = osr_fail(diag, OSR_NOMEM, "out of memory for the spanning order of multicast");
 		goto out;
 	}
@@ -410,10 +418,10 @@ enum osr_status osr__repair_mcast(struct osr__reroute *w, struct osr_arena *resu
 			      "the spanning order of multicast does not reach everybody any more");
 		goto out;
 	}
-	for (uint32_t s = 0; s < f->n_switches; s++) {
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		uint32_t c = t.parent[w->map.sw_x[s]];
 
-		r->mcast_parent[s] = c == OSR_NONE ? OSR_NONE : w->map.chan_f[c];
+		routing->mcast_parent[s] = c == OSR_NONE ? OSR_NONE : w->map.chan_f[c];
 	}
 out:
 	osr_arena_reset(w->scratch, mark);

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool same_numbers(const struct osr__reroute *w)
+static bool reroute_mix_same_numbers(const struct osr__reroute *w)
 {
 	return !w->map.sw_last || (w->last->fabric.n_switches == w->x->n_switches &&
 				   w->last->fabric.n_dests == w->x->n_dests);
@@ -24,18 +24,19 @@ static bool like_home(const struct osr__reroute *w, uint32_t d)
 {
 	size_t n = w->x->n_switches;
 
-	return same_numbers(w) && !memcmp(w->last->routing.lft + d * n, w->tab.lft + d * n, n);
+	return reroute_mix_same_numbers(w) &&
+	       !memcmp(w->last->routing.lft + d * n, w->tab.lft + d * n, n);
 }
 
 /* The routes of the last sweep that differ from row. */
 static void collect_changed(struct osr__reroute *w, uint32_t d, const uint8_t *row)
 {
-	const struct osr_fabric *x = w->x;
-	uint32_t root = x->dest_switch[d];
+	const struct osr_fabric *fabric = w->x;
+	uint32_t root = fabric->dest_switch[d];
 
 	w->tree.epoch++;
 	w->tree.n_u = 0;
-	for (uint32_t v = 0; v < x->n_switches; v++) {
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
 		if (w->tree.last_row[v] == row[v] || w->map.sw_f[v] == OSR_NONE || v == root)
 			continue;
 		w->tree.in_u[v] = w->tree.epoch;
@@ -63,15 +64,15 @@ static void add_last_routes(struct osr__reroute *w, uint32_t d)
 
 void osr__add_last(struct osr__reroute *w)
 {
-	const struct osr_fabric *x = w->x;
+	const struct osr_fabric *fabric = w->x;
 
 	if (!w->same || w->last == w->home)
 		return;
-	for (uint32_t d = 0; d < x->n_dests; d++) {
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		if (w->map.dest_f[d] == OSR_NONE || like_home(w, d))
 			continue;
 		osr__last_row(w, d, w->tree.last_row);
-		collect_changed(w, d, w->tab.lft + (size_t)d * x->n_switches);
+		collect_changed(w, d, w->tab.lft + (size_t)d * fabric->n_switches);
 		if (!w->tree.n_u)
 			continue;
 		w->tab.touched[d] = 1;
@@ -110,12 +111,12 @@ static uint32_t old_way(const struct osr__reroute *w, uint32_t d, uint32_t v, ui
 
 static bool all_send_back(const struct osr__reroute *w, uint32_t d, uint32_t v)
 {
-	const struct osr_fabric *x = w->x;
+	const struct osr_fabric *fabric = w->x;
 
-	for (uint32_t c = x->chan_row[v]; c < x->chan_row[v + 1]; c++)
+	for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++)
 		if (w->map.chan_f[c] != OSR_NONE &&
-		    (old_way(w, d, x->chan_dst[c], OSR_NONE) != x->chan_rev[c] ||
-		     !osr__need(w, d, x->chan_dst[c])))
+		    (old_way(w, d, fabric->chan_dst[c], OSR_NONE) != fabric->chan_rev[c] ||
+		     !osr__need(w, d, fabric->chan_dst[c])))
 			return false;
 	return true;
 }
@@ -152,8 +153,8 @@ static bool is_mixed(const struct osr__reroute *w, uint32_t d, const uint8_t *ro
  */
 static void push_lanes(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint16_t *lanes)
 {
-	const struct osr_fabric *x = w->x;
-	uint32_t n = x->n_switches, *list = w->tree.stack, n_list = 0, way[2];
+	const struct osr_fabric *fabric = w->x;
+	uint32_t n = fabric->n_switches, *list = w->tree.stack, n_list = 0, way[2];
 
 	w->tree.n_marks++; /* marked: in the list */
 	for (uint32_t v = 0; v < n; v++) {
@@ -168,7 +169,7 @@ static void push_lanes(struct osr__reroute *w, uint32_t d, const uint8_t *row, u
 
 		w->tree.mark[v] = 0;
 		for (uint32_t i = 0; i < n_ways; i++) {
-			uint32_t next = x->chan_dst[way[i]];
+			uint32_t next = fabric->chan_dst[way[i]];
 
 			if (!(lanes[v] & ~lanes[next]))
 				continue;
@@ -183,15 +184,15 @@ static void push_lanes(struct osr__reroute *w, uint32_t d, const uint8_t *row, u
 
 static void mix(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint16_t *lanes)
 {
-	const struct osr_fabric *x = w->x;
+	const struct osr_fabric *fabric = w->x;
 	uint32_t in[2], out[2];
 
 	push_lanes(w, d, row, lanes);
-	for (uint32_t v = 0; v < x->n_switches; v++) {
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
 		uint32_t n_in = lanes[v] ? ways(w, d, row, v, in) : 0;
 
 		for (uint32_t i = 0; i < n_in; i++) {
-			uint32_t n_out = ways(w, d, row, x->chan_dst[in[i]], out);
+			uint32_t n_out = ways(w, d, row, fabric->chan_dst[in[i]], out);
 
 			for (uint32_t j = 0; j < n_out; j++)
 				if (!osr__deps_add(&w->deps, in[i], out[j], lanes[v]))
@@ -203,48 +204,48 @@ static void mix(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint16_t
 /* ---- multicast ------------------------------------------------------------------------------- */
 
 /* Is the cable of c, which leaves s, part of the old order or of the new one? */
-static bool in_orders(const struct osr__reroute *w, const struct osr_routing *r, uint32_t s,
+static bool in_orders(const struct osr__reroute *w, const struct osr_routing *routing, uint32_t s,
 		      uint32_t c)
 {
-	const struct osr_fabric *x = w->x;
-	uint32_t far = x->chan_dst[c], now = w->map.chan_f[c];
+	const struct osr_fabric *fabric = w->x;
+	uint32_t far = fabric->chan_dst[c], now = w->map.chan_f[c];
 
 	if (now == OSR_NONE)
 		return false;
-	return r->mcast_parent[w->map.sw_f[s]] == now ||
-	       r->mcast_parent[w->map.sw_f[far]] == w->map.chan_f[x->chan_rev[c]] ||
-	       osr__last_parent(w, s) == c || osr__last_parent(w, far) == x->chan_rev[c];
+	return routing->mcast_parent[w->map.sw_f[s]] == now ||
+	       routing->mcast_parent[w->map.sw_f[far]] == w->map.chan_f[fabric->chan_rev[c]] ||
+	       osr__last_parent(w, s) == c || osr__last_parent(w, far) == fabric->chan_rev[c];
 }
 
 /* A copy leaves by every cable of either order but the one it came by. */
-static void mix_orders(struct osr__reroute *w, const struct osr_routing *r)
+static void mix_orders(struct osr__reroute *w, const struct osr_routing *routing)
 {
-	const struct osr_fabric *x = w->x;
+	const struct osr_fabric *fabric = w->x;
 	uint16_t lane = (uint16_t)(1u << (w->shared ? 0 : w->base->mcast_vl));
 
-	if (!w->n_lanes || !r->mcast_parent || !(r->claims & OSR_CLAIM_MULTICAST))
+	if (!w->n_lanes || !routing->mcast_parent || !(routing->claims & OSR_CLAIM_MULTICAST))
 		return;
-	for (uint32_t s = 0; w->out.stable.together && s < x->n_switches; s++)
-		for (uint32_t a = x->chan_row[s]; a < x->chan_row[s + 1]; a++) {
-			if (!in_orders(w, r, s, a))
+	for (uint32_t s = 0; w->out.stable.together && s < fabric->n_switches; s++)
+		for (uint32_t a = fabric->chan_row[s]; a < fabric->chan_row[s + 1]; a++) {
+			if (!in_orders(w, routing, s, a))
 				continue;
-			for (uint32_t b = x->chan_row[s]; b < x->chan_row[s + 1]; b++)
-				if (a != b && in_orders(w, r, s, b) &&
-				    !osr__deps_add(&w->deps, x->chan_rev[a], b, lane))
+			for (uint32_t b = fabric->chan_row[s]; b < fabric->chan_row[s + 1]; b++)
+				if (a != b && in_orders(w, routing, s, b) &&
+				    !osr__deps_add(&w->deps, fabric->chan_rev[a], b, lane))
 					w->out.stable.together = false;
 		}
 }
 
-void osr__add_mixtures(struct osr__reroute *w, const struct osr_routing *r)
+void osr__add_mixtures(struct osr__reroute *w, const struct osr_routing *routing)
 {
-	const struct osr_fabric *x = w->x;
+	const struct osr_fabric *fabric = w->x;
 
 	/* Once it is known not to hold, nothing more has to be proven. */
 	w->out.stable.together &= !w->out.stable.n_sl_lost;
 	osr__deps_begin(&w->deps);
-	mix_orders(w, r);
-	for (uint32_t d = 0; d < x->n_dests && w->n_lanes && w->out.stable.together; d++) {
-		const uint8_t *row = w->tab.lft + (size_t)d * x->n_switches;
+	mix_orders(w, routing);
+	for (uint32_t d = 0; d < fabric->n_dests && w->n_lanes && w->out.stable.together; d++) {
+		const uint8_t *row = w->tab.lft + (size_t)d * fabric->n_switches;
 
 		if (w->map.dest_f[d] == OSR_NONE || !w->tab.touched[d])
 			continue;

@@ -155,34 +155,35 @@ enum osr_status osr__take_later_grants(struct osr__reroute *w, struct osr_diag *
 uint32_t osr__order_tree(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint32_t *order);
 
 /* reroute_deps.c */
-enum osr_status osr__deps_init(struct osr__deps *g, const struct osr_fabric *x, uint32_t n_lanes,
-			       const uint64_t *keys, struct osr_arena *scratch,
+enum osr_status osr__deps_init(struct osr__deps *deps, const struct osr_fabric *fabric,
+			       uint32_t n_lanes, const uint64_t *keys, struct osr_arena *scratch,
 			       struct osr_diag *diag);
 /*
  * Adds the dependency c1 -> c2 on these lanes (c2 leaves the switch c1 leads to). False if that
  * would close a cycle on one of them; then it is on none.
  */
-bool osr__deps_add(struct osr__deps *g, uint32_t c1, uint32_t c2, uint16_t lanes);
+bool osr__deps_add(struct osr__deps *deps, uint32_t c1, uint32_t c2, uint16_t lanes);
 /* A list by key[], ascending; ties in no order, but always the same. */
 void osr__sort_by(uint32_t *list, size_t n, const uint32_t *key);
 /* Everything added since begin is taken back by undo. */
-void osr__deps_begin(struct osr__deps *g);
-void osr__deps_undo(struct osr__deps *g);
-void osr__deps_undo_to(struct osr__deps *g, uint32_t n_undo);
+void osr__deps_begin(struct osr__deps *deps);
+void osr__deps_undo(struct osr__deps *deps);
+void osr__deps_undo_to(struct osr__deps *deps, uint32_t n_undo);
 
-static inline uint32_t osr__deps_slot(const struct osr__deps *g, uint32_t c1, uint32_t c2)
+static inline uint32_t osr__deps_slot(const struct osr__deps *deps, uint32_t c1, uint32_t c2)
 {
-	return g->row[c1] + (c2 - g->x->chan_row[g->x->chan_dst[c1]]);
+	return deps->row[c1] + (c2 - deps->x->chan_row[deps->x->chan_dst[c1]]);
 }
 
 /* Do these lanes rise from c1 to c2 as things are? */
-static inline bool osr__deps_rise(const struct osr__deps *g, uint32_t c1, uint32_t c2,
+static inline bool osr__deps_rise(const struct osr__deps *deps, uint32_t c1, uint32_t c2,
 				  uint16_t lanes)
 {
-	uint16_t missing = lanes & (uint16_t)~g->dep[osr__deps_slot(g, c1, c2)];
+	uint16_t missing = lanes & (uint16_t)~deps->dep[osr__deps_slot(deps, c1, c2)];
 
 	for (; missing; missing &= (uint16_t)(missing - 1)) {
-		const uint32_t *pos = g->pos + (size_t)__builtin_ctz(missing) * g->x->n_channels;
+		const uint32_t *pos =
+			deps->pos + (size_t)__builtin_ctz(missing) * deps->x->n_channels;
 
 		if (pos[c1] >= pos[c2])
 			return false;
@@ -236,11 +237,11 @@ enum osr_status osr__reroute_balance(struct osr__reroute *w, struct osr_diag *di
 
 /* reroute_tables.c: the result */
 /* What is taken over as it is. */
-void osr__begin_result(const struct osr__reroute *w, struct osr_routing *r);
+void osr__begin_result(const struct osr__reroute *w, struct osr_routing *routing);
 enum osr_status osr__hand_over_ranks(struct osr__reroute *w, struct osr_arena *result,
-				     struct osr_routing *r, struct osr_diag *diag);
+				     struct osr_routing *routing, struct osr_diag *diag);
 enum osr_status osr__hand_over(struct osr__reroute *w, struct osr_arena *result,
-			       struct osr_routing *r, struct osr_diag *diag);
+			       struct osr_routing *routing, struct osr_diag *diag);
 
 /* reroute_mix.c */
 /* What the last sweep left on the switches, where it differs from home's. */
@@ -250,7 +251,7 @@ void osr__add_last(struct osr__reroute *w);
  * which v reaches d can mix with the old ones without a cycle: v and the neighbour it takes. Notes it.
  */
 void osr__look_for_bounce(struct osr__reroute *w, uint32_t d, uint32_t v);
-void osr__add_mixtures(struct osr__reroute *w, const struct osr_routing *r);
+void osr__add_mixtures(struct osr__reroute *w, const struct osr_routing *routing);
 
 /* reroute_mcast.c */
 /*
@@ -261,7 +262,7 @@ uint32_t osr__last_parent(const struct osr__reroute *w, uint32_t s);
 /* What the order of the base depends on, into the graph; its certificate has it. */
 void osr__add_order(struct osr__reroute *w);
 enum osr_status osr__repair_mcast(struct osr__reroute *w, struct osr_arena *result,
-				  struct osr_routing *r, struct osr_diag *diag);
+				  struct osr_routing *routing, struct osr_diag *diag);
 
 /* reroute_lanes.c: multicast first */
 /*

@@ -13,63 +13,63 @@
 /* ---- the map --------------------------------------------------------------------------------- */
 
 /* Both fabrics have their switches in the order of their GUIDs. */
-static void map_switches(const struct osr_fabric *a, const struct osr_fabric *b, uint32_t *map)
+static void map_switches(const struct osr_fabric *fabric, const struct osr_fabric *b, uint32_t *map)
 {
 	uint32_t o = 0;
 
-	for (uint32_t s = 0; s < a->n_switches; s++) {
-		while (o < b->n_switches && b->sw_guid[o] < a->sw_guid[s])
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		while (o < b->n_switches && b->sw_guid[o] < fabric->sw_guid[s])
 			o++;
-		map[s] = o < b->n_switches && b->sw_guid[o] == a->sw_guid[s] ? o : OSR_NONE;
+		map[s] = o < b->n_switches && b->sw_guid[o] == fabric->sw_guid[s] ? o : OSR_NONE;
 	}
 }
 
-static uint32_t map_dest(const struct osr_fabric *a, const struct osr_fabric *b, const uint32_t *sw,
-			 uint32_t d)
+static uint32_t map_dest(const struct osr_fabric *fabric, const struct osr_fabric *b,
+			 const uint32_t *sw, uint32_t d)
 {
-	uint16_t lid = a->dest_lid[d];
+	uint16_t lid = fabric->dest_lid[d];
 	uint32_t o = b->n_dests && lid <= b->max_lid ? b->lid_dest[lid] : OSR_NONE;
-	uint32_t t = a->dest_term[d], u;
+	uint32_t t = fabric->dest_term[d], u;
 
 	if (o == OSR_NONE)
 		return OSR_NONE;
 	u = b->dest_term[o];
-	return a->term_guid[t] == b->term_guid[u] && a->term_role[t] == b->term_role[u] &&
-			       sw[a->dest_switch[d]] == b->dest_switch[o]
+	return fabric->term_guid[t] == b->term_guid[u] && fabric->term_role[t] == b->term_role[u] &&
+			       sw[fabric->dest_switch[d]] == b->dest_switch[o]
 		       ? o
 		       : OSR_NONE;
 }
 
-static uint32_t map_channel(const struct osr_fabric *a, const struct osr_fabric *b,
+static uint32_t map_channel(const struct osr_fabric *fabric, const struct osr_fabric *b,
 			    const uint32_t *sw, uint32_t c)
 {
-	uint32_t s = sw[a->chan_src[c]], o;
+	uint32_t s = sw[fabric->chan_src[c]], o;
 
 	if (s == OSR_NONE)
 		return OSR_NONE;
-	o = osr_port_channel(b, s, a->chan_port[c]);
-	if (o == OSR_NONE || b->chan_dst[o] != sw[a->chan_dst[c]] ||
-	    b->chan_port[b->chan_rev[o]] != a->chan_port[a->chan_rev[c]])
+	o = osr_port_channel(b, s, fabric->chan_port[c]);
+	if (o == OSR_NONE || b->chan_dst[o] != sw[fabric->chan_dst[c]] ||
+	    b->chan_port[b->chan_rev[o]] != fabric->chan_port[fabric->chan_rev[c]])
 		return OSR_NONE;
 	return o;
 }
 
-/* f to x; how many of f's have no place in x. */
-static uint32_t map_to(const struct osr_fabric *f, const struct osr_fabric *x, uint32_t *sw,
+/* fabric to x; how many of f's have no place in x. */
+static uint32_t map_to(const struct osr_fabric *fabric, const struct osr_fabric *x, uint32_t *sw,
 		       uint32_t *dest, uint32_t *chan, uint32_t *new_channels)
 {
 	uint32_t unknown = 0;
 
 	*new_channels = 0;
-	map_switches(f, x, sw);
-	for (uint32_t s = 0; s < f->n_switches; s++)
+	map_switches(fabric, x, sw);
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
 		unknown += sw[s] == OSR_NONE;
-	for (uint32_t d = 0; d < f->n_dests; d++) {
-		dest[d] = map_dest(f, x, sw, d);
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		dest[d] = map_dest(fabric, x, sw, d);
 		unknown += dest[d] == OSR_NONE;
 	}
-	for (uint32_t c = 0; c < f->n_channels; c++) {
-		chan[c] = map_channel(f, x, sw, c);
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		chan[c] = map_channel(fabric, x, sw, c);
 		*new_channels += chan[c] == OSR_NONE;
 	}
 	return unknown + *new_channels;
@@ -85,47 +85,47 @@ static void invert(const uint32_t *map, uint32_t n, uint32_t *back, uint32_t n_b
 
 static enum osr_status map_last(struct osr__reroute *w, struct osr_diag *diag)
 {
-	const struct osr_fabric *x = w->x, *last = &w->last->fabric;
+	const struct osr_fabric *fabric = w->x, *last = &w->last->fabric;
 
-	w->map.sw_last = osr_alloc(w->scratch, x->n_switches, sizeof(*w->map.sw_last));
-	w->map.dest_last = osr_alloc(w->scratch, x->n_dests, sizeof(*w->map.dest_last));
+	w->map.sw_last = osr_alloc(w->scratch, fabric->n_switches, sizeof(*w->map.sw_last));
+	w->map.dest_last = osr_alloc(w->scratch, fabric->n_dests, sizeof(*w->map.dest_last));
 	if (!w->map.sw_last || !w->map.dest_last)
 		return osr__nomem(diag);
-	map_switches(x, last, w->map.sw_last);
-	for (uint32_t d = 0; d < x->n_dests; d++)
-		w->map.dest_last[d] = map_dest(x, last, w->map.sw_last, d);
-	for (uint32_t c = 0; !w->same && c < x->n_channels; c++)
-		w->new_ways |= map_channel(x, last, w->map.sw_last, c) == OSR_NONE;
+	map_switches(fabric, last, w->map.sw_last);
+	for (uint32_t d = 0; d < fabric->n_dests; d++)
+		w->map.dest_last[d] = map_dest(fabric, last, w->map.sw_last, d);
+	for (uint32_t c = 0; !w->same && c < fabric->n_channels; c++)
+		w->new_ways |= map_channel(fabric, last, w->map.sw_last, c) == OSR_NONE;
 	return OSR_OK;
 }
 
 enum osr_status osr__map(struct osr__reroute *w, struct osr_diag *diag)
 {
-	const struct osr_fabric *f = w->f, *x = &w->home->fabric;
+	const struct osr_fabric *fabric = w->f, *x = &w->home->fabric;
 	uint32_t unknown;
 
-	w->map.sw_x = osr_alloc(w->scratch, f->n_switches, sizeof(*w->map.sw_x));
-	w->map.dest_x = osr_alloc(w->scratch, f->n_dests, sizeof(*w->map.dest_x));
-	w->map.chan_x = osr_alloc(w->scratch, f->n_channels, sizeof(*w->map.chan_x));
+	w->map.sw_x = osr_alloc(w->scratch, fabric->n_switches, sizeof(*w->map.sw_x));
+	w->map.dest_x = osr_alloc(w->scratch, fabric->n_dests, sizeof(*w->map.dest_x));
+	w->map.chan_x = osr_alloc(w->scratch, fabric->n_channels, sizeof(*w->map.chan_x));
 	if (!w->map.sw_x || !w->map.dest_x || !w->map.chan_x)
 		return osr__nomem(diag);
-	unknown = map_to(f, x, w->map.sw_x, w->map.dest_x, w->map.chan_x,
+	unknown = map_to(fabric, x, w->map.sw_x, w->map.dest_x, w->map.chan_x,
 			 &w->out.stable.n_channels_new);
 	w->out.stable.n_channels_lost =
-		x->n_channels - (f->n_channels - w->out.stable.n_channels_new);
-	for (uint32_t c = 0; c < f->n_channels; c++)
+		x->n_channels - (fabric->n_channels - w->out.stable.n_channels_new);
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
 		if (w->map.chan_x[c] != OSR_NONE && x->chan_rate[w->map.chan_x[c]] &&
-		    x->chan_rate[w->map.chan_x[c]] < f->chan_rate[c])
+		    x->chan_rate[w->map.chan_x[c]] < fabric->chan_rate[c])
 			w->new_ways = true; /* as good as a new cable */
 	w->same = !unknown;
 	if (!w->same) {
 		/* Home cannot hold it: the last tables move to the fabric of today. */
-		x = f;
-		for (uint32_t s = 0; s < f->n_switches; s++)
+		x = fabric;
+		for (uint32_t s = 0; s < fabric->n_switches; s++)
 			w->map.sw_x[s] = s;
-		for (uint32_t d = 0; d < f->n_dests; d++)
+		for (uint32_t d = 0; d < fabric->n_dests; d++)
 			w->map.dest_x[d] = d;
-		for (uint32_t c = 0; c < f->n_channels; c++)
+		for (uint32_t c = 0; c < fabric->n_channels; c++)
 			w->map.chan_x[c] = c;
 	}
 	w->x = x;
@@ -135,15 +135,15 @@ enum osr_status osr__map(struct osr__reroute *w, struct osr_diag *diag)
 	w->map.chan_f = osr_alloc(w->scratch, x->n_channels, sizeof(*w->map.chan_f));
 	if (!w->map.sw_f || !w->map.dest_f || !w->map.chan_f)
 		return osr__nomem(diag);
-	invert(w->map.sw_x, f->n_switches, w->map.sw_f, x->n_switches);
-	invert(w->map.dest_x, f->n_dests, w->map.dest_f, x->n_dests);
-	invert(w->map.chan_x, f->n_channels, w->map.chan_f, x->n_channels);
+	invert(w->map.sw_x, fabric->n_switches, w->map.sw_f, x->n_switches);
+	invert(w->map.dest_x, fabric->n_dests, w->map.dest_f, x->n_dests);
+	invert(w->map.chan_x, fabric->n_channels, w->map.chan_f, x->n_channels);
 	return w->same && w->last == w->home ? OSR_OK : map_last(w, diag);
 }
 
 void osr__last_row(const struct osr__reroute *w, uint32_t d, uint8_t *row)
 {
-	const struct osr_fabric *x = w->x, *g = &w->last->fabric;
+	const struct osr_fabric *x = w->x, *fabric = &w->last->fabric;
 	uint32_t old = w->map.sw_last ? w->map.dest_last[d] : d, root = x->dest_switch[d];
 	const uint8_t *from;
 
@@ -151,7 +151,7 @@ void osr__last_row(const struct osr__reroute *w, uint32_t d, uint8_t *row)
 		memset(row, OSR_NO_PATH, x->n_switches);
 		return;
 	}
-	from = w->last->routing.lft + (size_t)old * g->n_switches;
+	from = w->last->routing.lft + (size_t)old * fabric->n_switches;
 	/* The same cables by the same numbers; dead ones are not alive in x either. */
 	if (w->last == w->home && w->same && !w->map.sw_last) {
 		memcpy(row, from, x->n_switches);
@@ -165,9 +165,9 @@ void osr__last_row(const struct osr__reroute *w, uint32_t d, uint8_t *row)
 		if (s == OSR_NONE || v == root)
 			continue;
 		c = osr__alive(w, v, from[s]);
-		before = osr_port_channel(g, s, from[s]);
+		before = osr_port_channel(fabric, s, from[s]);
 		if (c != OSR_NONE && before != OSR_NONE &&
-		    g->chan_dst[before] ==
+		    fabric->chan_dst[before] ==
 			    (w->map.sw_last ? w->map.sw_last[x->chan_dst[c]] : x->chan_dst[c]))
 			row[v] = from[s];
 	}
@@ -175,7 +175,7 @@ void osr__last_row(const struct osr__reroute *w, uint32_t d, uint8_t *row)
 
 uint32_t osr__last_parent(const struct osr__reroute *w, uint32_t s)
 {
-	const struct osr_fabric *g = &w->last->fabric, *x = w->x;
+	const struct osr_fabric *fabric = &w->last->fabric, *x = w->x;
 	const uint32_t *parent = w->last->routing.mcast_parent;
 	uint32_t old = w->map.sw_last ? w->map.sw_last[s] : s, c, now;
 
@@ -184,9 +184,10 @@ uint32_t osr__last_parent(const struct osr__reroute *w, uint32_t s)
 	c = parent[old];
 	if (!w->map.sw_last)
 		return c;
-	now = osr_port_channel(x, s, g->chan_port[c]);
-	return now != OSR_NONE && w->map.sw_last[x->chan_dst[now]] == g->chan_dst[c] ? now
-										     : OSR_NONE;
+	now = osr_port_channel(x, s, fabric->chan_port[c]);
+	return now != OSR_NONE && w->map.sw_last[x->chan_dst[now]] == fabric->chan_dst[c]
+		       ? now
+		       : OSR_NONE;
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */
@@ -227,11 +228,11 @@ bool osr__same_size(const struct osr__reroute *w)
 enum osr_status osr__take_tables(struct osr__reroute *w, struct osr_arena *result,
 				 struct osr_diag *diag)
 {
-	const struct osr_fabric *x = w->x;
+	const struct osr_fabric *fabric = w->x;
 	struct osr_arena *arena = osr__same_size(w) ? result : w->scratch;
-	size_t n = x->n_switches, size;
+	size_t n = fabric->n_switches, size;
 
-	if (__builtin_mul_overflow((size_t)x->n_dests, n, &size))
+	if (__builtin_mul_overflow((size_t)fabric->n_dests, n, &size))
 		return osr__nomem(diag);
 	w->tab.lft = osr_alloc(arena, size, 1);
 	w->tab.sl = w->base->sl ? osr_alloc(arena, size, 1) : NULL;
@@ -243,19 +244,19 @@ enum osr_status osr__take_tables(struct osr__reroute *w, struct osr_arena *resul
 			memcpy(w->tab.sl, w->base->sl, size);
 		return OSR_OK;
 	}
-	for (uint32_t d = 0; d < x->n_dests; d++) {
-		uint32_t part = x->sw_component[x->dest_switch[d]];
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		uint32_t part = fabric->sw_component[fabric->dest_switch[d]];
 		uint8_t *row = w->tab.lft + d * n;
 
 		osr__last_row(w, d, row);
 		/* What led there may be whole up to where the fabric has come apart. */
 		for (uint32_t v = 0; v < n; v++)
-			if (x->sw_component[v] != part)
+			if (fabric->sw_component[v] != part)
 				row[v] = OSR_NO_PATH;
 	}
 	if (w->tab.sl)
 		osr__copy_rows(w->base->sl, w->base->n_switches, w->map.sw_last, w->map.dest_last,
-			       x->n_dests, x->n_switches, OSR__NO_SL, w->tab.sl);
+			       fabric->n_dests, fabric->n_switches, OSR__NO_SL, w->tab.sl);
 	return OSR_OK;
 }
 
@@ -272,19 +273,19 @@ void osr__set_roots(struct osr__reroute *w)
 
 enum osr_status osr__sort_dests(struct osr__reroute *w, struct osr_diag *diag)
 {
-	const struct osr_fabric *x = w->x;
+	const struct osr_fabric *fabric = w->x;
 
 	w->tab.dest_row =
-		osr_calloc(w->scratch, (size_t)x->n_switches + 2, sizeof(*w->tab.dest_row));
-	w->tab.dest_list = osr_alloc(w->scratch, x->n_dests, sizeof(*w->tab.dest_list));
+		osr_calloc(w->scratch, (size_t)fabric->n_switches + 2, sizeof(*w->tab.dest_row));
+	w->tab.dest_list = osr_alloc(w->scratch, fabric->n_dests, sizeof(*w->tab.dest_list));
 	if (!w->tab.dest_row || !w->tab.dest_list)
 		return osr__nomem(diag);
-	for (uint32_t d = 0; d < x->n_dests; d++)
-		w->tab.dest_row[x->dest_switch[d] + 2]++;
-	for (uint32_t s = 0; s < x->n_switches; s++)
+	for (uint32_t d = 0; d < fabric->n_dests; d++)
+		w->tab.dest_row[fabric->dest_switch[d] + 2]++;
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
 		w->tab.dest_row[s + 2] += w->tab.dest_row[s + 1];
-	for (uint32_t d = 0; d < x->n_dests; d++)
-		w->tab.dest_list[w->tab.dest_row[x->dest_switch[d] + 1]++] = d;
+	for (uint32_t d = 0; d < fabric->n_dests; d++)
+		w->tab.dest_list[w->tab.dest_row[fabric->dest_switch[d] + 1]++] = d;
 	return OSR_OK;
 }
 
@@ -328,7 +329,7 @@ enum osr_status osr__alloc_tree(struct osr__reroute *w, struct osr_diag *diag)
 /* Ranks of the base as sorting keys, by lane; channels it does not know come last. */
 enum osr_status osr__start_deps(struct osr__reroute *w, struct osr_diag *diag)
 {
-	const struct osr_fabric *x = w->x, *g = &w->last->fabric;
+	const struct osr_fabric *x = w->x, *fabric = &w->last->fabric;
 	size_t m = x->n_channels;
 	uint64_t *keys = osr_alloc(w->scratch, w->n_lanes * m, sizeof(*keys));
 
@@ -340,8 +341,10 @@ enum osr_status osr__start_deps(struct osr__reroute *w, struct osr_diag *diag)
 		if (!w->same) {
 			uint32_t s = w->map.sw_last[x->chan_src[c]];
 
-			old = s == OSR_NONE ? OSR_NONE : osr_port_channel(g, s, x->chan_port[c]);
-			if (old != OSR_NONE && g->chan_dst[old] != w->map.sw_last[x->chan_dst[c]])
+			old = s == OSR_NONE ? OSR_NONE
+					    : osr_port_channel(fabric, s, x->chan_port[c]);
+			if (old != OSR_NONE &&
+			    fabric->chan_dst[old] != w->map.sw_last[x->chan_dst[c]])
 				old = OSR_NONE;
 		}
 		for (uint32_t k = 0; k < w->n_lanes; k++)
@@ -368,22 +371,22 @@ static void take_deps(struct osr__reroute *w)
 
 uint32_t osr__order_tree(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint32_t *order)
 {
-	const struct osr_fabric *x = w->x;
-	uint32_t root = x->dest_switch[d], n = 0;
+	const struct osr_fabric *fabric = w->x;
+	uint32_t root = fabric->dest_switch[d], n = 0;
 
 	w->tree.epoch++;
 	w->tree.known[root] = w->tree.epoch;
 	order[n++] = root;
-	for (uint32_t s = 0; s < x->n_switches; s++) {
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		uint32_t depth = 0, v = s;
 
-		for (; w->tree.known[v] != w->tree.epoch && depth < x->n_switches;) {
-			uint32_t c = osr_port_channel(x, v, row[v]);
+		for (; w->tree.known[v] != w->tree.epoch && depth < fabric->n_switches;) {
+			uint32_t c = osr_port_channel(fabric, v, row[v]);
 
 			if (c == OSR_NONE)
 				break;
 			w->tree.stack[depth++] = v;
-			v = x->chan_dst[c];
+			v = fabric->chan_dst[c];
 		}
 		if (w->tree.known[v] != w->tree.epoch)
 			continue;
@@ -412,16 +415,16 @@ static bool newly_used(const struct osr__reroute *w, uint32_t d, uint32_t v)
 /* What cannot be added as it is is cut, to be found anew. */
 void osr__add_newly_used(struct osr__reroute *w)
 {
-	const struct osr_fabric *x = w->x;
+	const struct osr_fabric *fabric = w->x;
 
 	w->tree.epoch++;
-	for (uint32_t d = 0; !w->same && w->n_lanes && d < x->n_dests; d++) {
-		uint8_t *row = w->tab.lft + (size_t)d * x->n_switches;
+	for (uint32_t d = 0; !w->same && w->n_lanes && d < fabric->n_dests; d++) {
+		uint8_t *row = w->tab.lft + (size_t)d * fabric->n_switches;
 
-		for (uint32_t v = 0; v < x->n_switches; v++) {
+		for (uint32_t v = 0; v < fabric->n_switches; v++) {
 			uint32_t c = osr__alive(w, v, row[v]);
 
-			if (!newly_used(w, d, v) || c == OSR_NONE || v == x->dest_switch[d])
+			if (!newly_used(w, d, v) || c == OSR_NONE || v == fabric->dest_switch[d])
 				continue;
 			osr__deps_begin(&w->deps);
 			if (osr__add_route(w, d, row, v, c, osr__need(w, d, v)))
@@ -433,51 +436,52 @@ void osr__add_newly_used(struct osr__reroute *w)
 }
 
 /* Dependencies and loads of one tree. */
-static void walk_tree(struct osr__reroute *w, uint32_t d, uint16_t *lanes, uint32_t *flow,
-		      bool deps, bool loads)
+static void reroute_tables_walk_tree(struct osr__reroute *w, uint32_t d, uint16_t *lanes,
+				     uint32_t *flow, bool deps, bool loads)
 {
-	const struct osr_fabric *x = w->x;
-	const uint8_t *row = w->tab.lft + (size_t)d * x->n_switches;
-	uint32_t n = osr__order_tree(w, d, row, w->tree.u), root = x->dest_switch[d];
+	const struct osr_fabric *fabric = w->x;
+	const uint8_t *row = w->tab.lft + (size_t)d * fabric->n_switches;
+	uint32_t n = osr__order_tree(w, d, row, w->tree.u), root = fabric->dest_switch[d];
 
-	loads &= x->term_weight[x->dest_term[d]] != 0 && w->map.dest_f[d] != OSR_NONE;
+	loads &= fabric->term_weight[fabric->dest_term[d]] != 0 && w->map.dest_f[d] != OSR_NONE;
 	for (uint32_t i = 0; i < n; i++) {
 		lanes[w->tree.u[i]] =
 			deps && !newly_used(w, d, w->tree.u[i]) ? osr__need(w, d, w->tree.u[i]) : 0;
 		flow[w->tree.u[i]] = w->tab.sources[w->tree.u[i]];
 	}
 	for (uint32_t i = n; i-- > 1;) {
-		uint32_t v = w->tree.u[i], c = osr_port_channel(x, v, row[v]),
-			 next = x->chan_dst[c];
+		uint32_t v = w->tree.u[i], c = osr_port_channel(fabric, v, row[v]),
+			 next = fabric->chan_dst[c];
 
 		if (loads)
 			w->tab.load[c] += flow[v];
 		flow[next] += flow[v];
 		lanes[next] |= lanes[v];
 		if (deps && next != root)
-			w->deps.dep[osr__deps_slot(
-				&w->deps, c, osr_port_channel(x, next, row[next]))] |= lanes[v];
+			w->deps.dep[osr__deps_slot(&w->deps, c,
+						   osr_port_channel(fabric, next, row[next]))] |=
+				lanes[v];
 	}
 }
 
 /* What v answers to whom on which SL; see check.h. */
-static enum osr_status fill_reply(struct osr__reroute *w, struct osr_diag *diag)
+static enum osr_status reroute_tables_fill_reply(struct osr__reroute *w, struct osr_diag *diag)
 {
-	const struct osr_fabric *x = w->x;
-	size_t n = x->n_switches;
+	const struct osr_fabric *fabric = w->x;
+	size_t n = fabric->n_switches;
 
 	if (w->shared || !w->n_lanes || !(w->base->claims & OSR_CLAIM_REVERSIBLE))
 		return OSR_OK;
 	w->tab.reply = osr_calloc(w->scratch, n * n, sizeof(*w->tab.reply));
 	if (!w->tab.reply)
 		return osr__nomem(diag);
-	for (uint32_t d = 0; d < x->n_dests; d++) {
-		uint16_t *row = w->tab.reply + x->dest_switch[d] * n;
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		uint16_t *row = w->tab.reply + fabric->dest_switch[d] * n;
 
 		for (size_t v = 0; v < n; v++) {
 			size_t at = d * n + v;
 
-			if (!x->sw_sources[v] || w->tab.lft[at] == OSR_NO_PATH ||
+			if (!fabric->sw_sources[v] || w->tab.lft[at] == OSR_NO_PATH ||
 			    w->tab.sl[at] == OSR__NO_SL)
 				continue;
 			row[v] |= (uint16_t)(1u << w->tab.sl[at]);
@@ -491,39 +495,39 @@ static enum osr_status fill_reply(struct osr__reroute *w, struct osr_diag *diag)
 /* Takes the routes of some end ports of switch s to d out of the loads. */
 static void discount(struct osr__reroute *w, uint32_t d, uint32_t s, uint64_t n_ports)
 {
-	const struct osr_fabric *x = w->x;
-	const uint8_t *row = w->tab.lft + (size_t)d * x->n_switches;
+	const struct osr_fabric *fabric = w->x;
+	const uint8_t *row = w->tab.lft + (size_t)d * fabric->n_switches;
 
-	while (n_ports && s != x->dest_switch[d]) {
-		uint32_t c = osr_port_channel(x, s, row[s]);
+	while (n_ports && s != fabric->dest_switch[d]) {
+		uint32_t c = osr_port_channel(fabric, s, row[s]);
 
 		if (c == OSR_NONE)
 			return;
 		w->tab.load[c] -= n_ports;
-		s = x->chan_dst[c];
+		s = fabric->chan_dst[c];
 	}
 }
 
 /* Home's loads without the end ports that are away today. */
 static void correct_loads(struct osr__reroute *w)
 {
-	const struct osr_fabric *x = w->x;
+	const struct osr_fabric *fabric = w->x;
 	uint32_t n = 0, *fewer = w->tree.u;
 
-	memcpy(w->tab.load, w->home->load, x->n_channels * sizeof(*w->tab.load));
-	for (uint32_t s = 0; s < x->n_switches; s++)
-		if (w->tab.sources[s] != x->sw_sources[s])
+	memcpy(w->tab.load, w->home->load, fabric->n_channels * sizeof(*w->tab.load));
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		if (w->tab.sources[s] != fabric->sw_sources[s])
 			fewer[n++] = s;
-	for (uint32_t d = 0; d < x->n_dests; d++) {
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		bool away = w->map.dest_f[d] == OSR_NONE;
 
-		if (!x->term_weight[x->dest_term[d]])
+		if (!fabric->term_weight[fabric->dest_term[d]])
 			continue;
-		for (uint32_t s = 0; away && s < x->n_switches; s++)
-			discount(w, d, s, x->sw_sources[s]);
+		for (uint32_t s = 0; away && s < fabric->n_switches; s++)
+			discount(w, d, s, fabric->sw_sources[s]);
 		for (uint32_t i = 0; !away && i < n; i++)
 			discount(w, d, fewer[i],
-				 x->sw_sources[fewer[i]] - w->tab.sources[fewer[i]]);
+				 fabric->sw_sources[fewer[i]] - w->tab.sources[fewer[i]]);
 	}
 }
 
@@ -537,7 +541,7 @@ static bool same_sources(const struct osr__reroute *w)
 
 enum osr_status osr__collect_deps(struct osr__reroute *w, struct osr_diag *diag)
 {
-	const struct osr_fabric *x = w->x;
+	const struct osr_fabric *fabric = w->x;
 	struct osr_arena_mark mark;
 	bool deps = w->n_lanes != 0, loads = !w->same || !w->home->load, walk = false;
 	enum osr_status st = OSR_OK;
@@ -547,27 +551,27 @@ enum osr_status osr__collect_deps(struct osr__reroute *w, struct osr_diag *diag)
 	if (deps)
 		st = osr__start_deps(w, diag);
 	if (!st)
-		st = fill_reply(w, diag);
+		st = reroute_tables_fill_reply(w, diag);
 	if (st)
 		return st;
 	if (deps && w->same && w->base->lane_deps)
 		memcpy(w->deps.dep, w->base->lane_deps,
-		       w->deps.row[x->n_channels] * sizeof(*w->deps.dep));
+		       w->deps.row[fabric->n_channels] * sizeof(*w->deps.dep));
 	else if (deps && w->same && w->shared && w->base->deps)
 		take_deps(w);
 	else
 		walk = deps;
 	if (!loads && same_sources(w))
-		memcpy(w->tab.load, w->home->load, x->n_channels * sizeof(*w->tab.load));
+		memcpy(w->tab.load, w->home->load, fabric->n_channels * sizeof(*w->tab.load));
 	else if (!loads)
 		correct_loads(w);
 	mark = osr_arena_mark(w->scratch);
-	lanes = osr_alloc(w->scratch, x->n_switches, sizeof(*lanes));
-	flow = osr_alloc(w->scratch, x->n_switches, sizeof(*flow));
+	lanes = osr_alloc(w->scratch, fabric->n_switches, sizeof(*lanes));
+	flow = osr_alloc(w->scratch, fabric->n_switches, sizeof(*flow));
 	if (!lanes || !flow)
 		return osr__nomem(diag);
-	for (uint32_t d = 0; (walk || loads) && d < x->n_dests; d++)
-		walk_tree(w, d, lanes, flow, walk, loads);
+	for (uint32_t d = 0; (walk || loads) && d < fabric->n_dests; d++)
+		reroute_tables_walk_tree(w, d, lanes, flow, walk, loads);
 	osr_arena_reset(w->scratch, mark);
 	return OSR_OK;
 }
@@ -578,10 +582,10 @@ enum osr_status osr__collect_deps(struct osr__reroute *w, struct osr_diag *diag)
 static bool differs_from_home(const struct osr__reroute *w)
 {
 	const struct osr_routing *last = &w->last->routing;
-	const struct osr_fabric *x = w->x;
-	size_t n = x->n_switches;
+	const struct osr_fabric *fabric = w->x;
+	size_t n = fabric->n_switches;
 
-	for (uint32_t d = 0; d < x->n_dests; d++) {
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		const uint8_t *row;
 
 		if (w->map.dest_last[d] == OSR_NONE)
@@ -598,9 +602,9 @@ static bool differs_from_home(const struct osr__reroute *w)
 /* The SLs of earlier that the base's own certificate covers: part of its tables. */
 enum osr_status osr__take_base_grants(struct osr__reroute *w, struct osr_diag *diag)
 {
-	const struct osr_fabric *x = w->x;
+	const struct osr_fabric *fabric = w->x;
 	const uint16_t *then = w->base->granted;
-	size_t n = x->n_switches, size = x->n_dests * n;
+	size_t n = fabric->n_switches, size = fabric->n_dests * n;
 
 	if (w->shared || !w->n_lanes || !then)
 		return OSR_OK;
@@ -611,7 +615,7 @@ enum osr_status osr__take_base_grants(struct osr__reroute *w, struct osr_diag *d
 		memcpy(w->tab.grants, then, size * sizeof(*w->tab.grants));
 		return OSR_OK;
 	}
-	for (uint32_t d = 0; d < x->n_dests; d++)
+	for (uint32_t d = 0; d < fabric->n_dests; d++)
 		for (uint32_t v = 0; v < n; v++)
 			if (w->map.dest_last[d] != OSR_NONE && w->map.sw_last[v] != OSR_NONE)
 				w->tab.grants[d * n + v] = then[(size_t)w->map.dest_last[d] *
@@ -643,84 +647,84 @@ enum osr_status osr__take_later_grants(struct osr__reroute *w, struct osr_diag *
 /* ---- the result ------------------------------------------------------------------------------ */
 
 static enum osr_status hand_over_tables(struct osr__reroute *w, struct osr_arena *result,
-					struct osr_routing *r, struct osr_diag *diag)
+					struct osr_routing *routing, struct osr_diag *diag)
 {
-	const struct osr_fabric *f = w->f;
-	size_t size = (size_t)f->n_dests * f->n_switches;
+	const struct osr_fabric *fabric = w->f;
+	size_t size = (size_t)fabric->n_dests * fabric->n_switches;
 
-	r->lft = w->tab.lft;
-	r->sl = w->tab.sl;
+	routing->lft = w->tab.lft;
+	routing->sl = w->tab.sl;
 	if (!osr__same_size(w)) {
-		r->lft = osr_alloc(result, size, 1);
-		r->sl = w->tab.sl ? osr_alloc(result, size, 1) : NULL;
-		if (!r->lft || (w->tab.sl && !r->sl))
+		routing->lft = osr_alloc(result, size, 1);
+		routing->sl = w->tab.sl ? osr_alloc(result, size, 1) : NULL;
+		if (!routing->lft || (w->tab.sl && !routing->sl))
 			return osr__nomem(diag);
-		osr__copy_rows(w->tab.lft, w->x->n_switches, w->map.sw_x, w->map.dest_x, f->n_dests,
-			       f->n_switches, OSR_NO_PATH, r->lft);
+		osr__copy_rows(w->tab.lft, w->x->n_switches, w->map.sw_x, w->map.dest_x,
+			       fabric->n_dests, fabric->n_switches, OSR_NO_PATH, routing->lft);
 		if (w->tab.sl)
 			osr__copy_rows(w->tab.sl, w->x->n_switches, w->map.sw_x, w->map.dest_x,
-				       f->n_dests, f->n_switches, 0, r->sl);
+				       fabric->n_dests, fabric->n_switches, 0, routing->sl);
 	}
 	/* Pairs that send nothing have no SL of their own. */
 	for (size_t i = 0; !w->same && w->tab.sl && i < size; i++)
-		r->sl[i] = r->sl[i] == OSR__NO_SL ? 0 : r->sl[i];
+		routing->sl[i] = routing->sl[i] == OSR__NO_SL ? 0 : routing->sl[i];
 	return OSR_OK;
 }
 
 static enum osr_status hand_over_grants(struct osr__reroute *w, struct osr_arena *result,
-					struct osr_routing *r, struct osr_diag *diag)
+					struct osr_routing *routing, struct osr_diag *diag)
 {
-	const struct osr_fabric *f = w->f;
+	const struct osr_fabric *fabric = w->f;
 	size_t n = w->x->n_switches, size = w->x->n_dests * n;
 	uint16_t *granted, *at_home;
 
 	if (!w->tab.grants)
 		return OSR_OK;
-	granted = osr_alloc(result, (size_t)f->n_dests * f->n_switches, sizeof(*granted));
+	granted = osr_alloc(result, (size_t)fabric->n_dests * fabric->n_switches, sizeof(*granted));
 	at_home = w->same ? osr_alloc(result, size, sizeof(*at_home)) : NULL;
 	if (!granted || (w->same && !at_home))
 		return osr__nomem(diag);
 	if (osr__same_size(w))
 		memcpy(granted, w->tab.grants, size * sizeof(*granted));
-	for (uint32_t d = 0; !osr__same_size(w) && d < f->n_dests; d++)
-		for (uint32_t s = 0; s < f->n_switches; s++)
-			granted[(size_t)d * f->n_switches + s] =
+	for (uint32_t d = 0; !osr__same_size(w) && d < fabric->n_dests; d++)
+		for (uint32_t s = 0; s < fabric->n_switches; s++)
+			granted[(size_t)d * fabric->n_switches + s] =
 				w->tab.grants[w->map.dest_x[d] * n + w->map.sw_x[s]];
 	if (at_home)
 		memcpy(at_home, w->tab.grants, size * sizeof(*at_home));
-	r->granted = granted;
-	r->granted_home = at_home;
+	routing->granted = granted;
+	routing->granted_home = at_home;
 	return OSR_OK;
 }
 
 enum osr_status osr__hand_over_ranks(struct osr__reroute *w, struct osr_arena *result,
-				     struct osr_routing *r, struct osr_diag *diag)
+				     struct osr_routing *routing, struct osr_diag *diag)
 {
 	size_t m = w->f->n_channels;
 
 	if (!w->n_lanes)
 		return OSR_OK;
-	r->rank = osr_alloc(result, r->n_vls * m, sizeof(*r->rank));
-	if (!r->rank)
+	routing->rank = osr_alloc(result, routing->n_vls * m, sizeof(*routing->rank));
+	if (!routing->rank)
 		return osr__nomem(diag);
-	for (uint32_t k = 0; k < r->n_vls; k++) {
+	for (uint32_t k = 0; k < routing->n_vls; k++) {
 		const uint32_t *pos = w->deps.pos + (w->shared ? 0 : k * (size_t)w->x->n_channels);
 
 		for (uint32_t c = 0; c < m; c++)
-			r->rank[k * m + c] = pos[w->map.chan_x[c]];
+			routing->rank[k * m + c] = pos[w->map.chan_x[c]];
 	}
 	return OSR_OK;
 }
 
 static void count_sl_changes(struct osr__reroute *w)
 {
-	const struct osr_fabric *x = w->x;
+	const struct osr_fabric *fabric = w->x;
 	const struct osr_routing *last = &w->last->routing;
-	size_t n = x->n_switches;
+	size_t n = fabric->n_switches;
 
 	if (!w->tab.sl || !last->sl)
 		return;
-	for (uint32_t d = 0; d < x->n_dests; d++) {
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		uint32_t old = w->map.sw_last ? w->map.dest_last[d] : d;
 
 		if (old == OSR_NONE || w->map.dest_f[d] == OSR_NONE)
@@ -730,8 +734,8 @@ static void count_sl_changes(struct osr__reroute *w)
 		for (uint32_t v = 0; v < n; v++) {
 			uint32_t s = w->map.sw_last ? w->map.sw_last[v] : v;
 
-			if (s == OSR_NONE || w->map.sw_f[v] == OSR_NONE || v == x->dest_switch[d] ||
-			    w->tab.sl[d * n + v] == OSR__NO_SL)
+			if (s == OSR_NONE || w->map.sw_f[v] == OSR_NONE ||
+			    v == fabric->dest_switch[d] || w->tab.sl[d * n + v] == OSR__NO_SL)
 				continue;
 			w->out.stable.n_sl_changed +=
 				last->sl[(size_t)old * last->n_switches + s] !=
@@ -740,7 +744,7 @@ static void count_sl_changes(struct osr__reroute *w)
 	}
 }
 
-static uint64_t largest(const uint64_t *load, uint32_t n, const uint32_t *chan_f)
+static uint64_t reroute_tables_largest(const uint64_t *load, uint32_t n, const uint32_t *chan_f)
 {
 	uint64_t most = 0;
 
@@ -753,7 +757,8 @@ static uint64_t largest(const uint64_t *load, uint32_t n, const uint32_t *chan_f
 enum osr_status osr__expected_load(struct osr__reroute *w, uint64_t *least, uint64_t *expected,
 				   struct osr_diag *diag)
 {
-	uint64_t then = 0, most = largest(w->home->load, w->home->fabric.n_channels, NULL);
+	uint64_t then = 0,
+		 most = reroute_tables_largest(w->home->load, w->home->fabric.n_channels, NULL);
 	enum osr_status st = osr_bound_cut(w->f, w->scratch, least, diag);
 
 	if (!st)
@@ -767,7 +772,8 @@ enum osr_status osr__expected_load(struct osr__reroute *w, uint64_t *least, uint
 
 static enum osr_status measure_drift(struct osr__reroute *w, struct osr_diag *diag)
 {
-	uint64_t most = largest(w->tab.load, w->x->n_channels, w->map.chan_f), least, expected;
+	uint64_t most = reroute_tables_largest(w->tab.load, w->x->n_channels, w->map.chan_f), least,
+		 expected;
 	enum osr_status st = osr__expected_load(w, &least, &expected, diag);
 
 	w->out.stable.drift = !st && expected ? (uint32_t)(most * 1000 / expected) : 0;
@@ -782,20 +788,20 @@ static enum osr_status measure_drift(struct osr__reroute *w, struct osr_diag *di
 }
 
 /* What is taken over as it is. */
-void osr__begin_result(const struct osr__reroute *w, struct osr_routing *r)
+void osr__begin_result(const struct osr__reroute *w, struct osr_routing *routing)
 {
 	const struct osr_routing *base = w->base;
 
-	*r = (struct osr_routing){ .engine = base->engine,
-				   .claims = base->claims,
-				   .n_switches = w->f->n_switches,
-				   .n_dests = w->f->n_dests,
-				   .n_channels = w->f->n_channels,
-				   .n_vls = base->n_vls,
-				   .n_layers = base->n_layers,
-				   .n_layers_one_way = base->n_layers_one_way,
-				   .n_rounds = base->n_rounds };
-	memcpy(r->ca_sl2vl, base->ca_sl2vl, sizeof(r->ca_sl2vl));
+	*routing = (struct osr_routing){ .engine = base->engine,
+					 .claims = base->claims,
+					 .n_switches = w->f->n_switches,
+					 .n_dests = w->f->n_dests,
+					 .n_channels = w->f->n_channels,
+					 .n_vls = base->n_vls,
+					 .n_layers = base->n_layers,
+					 .n_layers_one_way = base->n_layers_one_way,
+					 .n_rounds = base->n_rounds };
+	memcpy(routing->ca_sl2vl, base->ca_sl2vl, sizeof(routing->ca_sl2vl));
 }
 
 /* Lanes of the base, and spare ones that pairs have moved to. */
@@ -817,24 +823,24 @@ static uint8_t lanes_used(const struct osr__reroute *w)
 }
 
 enum osr_status osr__hand_over(struct osr__reroute *w, struct osr_arena *result,
-			       struct osr_routing *r, struct osr_diag *diag)
+			       struct osr_routing *routing, struct osr_diag *diag)
 {
 	enum osr_status st = OSR_OK;
 
-	r->n_longer = w->base->n_longer + (uint32_t)w->out.n_longer;
-	r->n_vls = lanes_used(w);
+	routing->n_longer = w->base->n_longer + (uint32_t)w->out.n_longer;
+	routing->n_vls = lanes_used(w);
 	if (!w->minimal || w->out.n_longer)
-		r->claims &= ~(uint32_t)OSR_CLAIM_MINIMAL;
-	osr__add_mixtures(w, r);
+		routing->claims &= ~(uint32_t)OSR_CLAIM_MINIMAL;
+	osr__add_mixtures(w, routing);
 	count_sl_changes(w);
-	if ((st = measure_drift(w, diag)) || (st = hand_over_tables(w, result, r, diag)) ||
-	    (st = hand_over_grants(w, result, r, diag)) ||
-	    (st = osr__hand_over_ranks(w, result, r, diag)))
+	if ((st = measure_drift(w, diag)) || (st = hand_over_tables(w, result, routing, diag)) ||
+	    (st = hand_over_grants(w, result, routing, diag)) ||
+	    (st = osr__hand_over_ranks(w, result, routing, diag)))
 		return st;
 	w->out.stable.kept = true;
 	w->out.stable.new_home = !w->same;
 	if (!w->n_lanes)
 		w->out.stable.together = false;
-	r->stable = w->out.stable;
+	routing->stable = w->out.stable;
 	return OSR_OK;
 }

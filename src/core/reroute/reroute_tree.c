@@ -2,7 +2,7 @@
 /*
  * One destination whose tree has been cut. From the outside in:
  *	osr__repair_tree()	who is cut off; loads; the paths that are left
- *	settle()		  breadth-first, from the switches that still have a path
+ *	reroute_tree_settle()		  breadth-first, from the switches that still have a path
  *	try_switch()		    one switch: its candidates, best first
  *	osr__commit()		      one candidate: are all VLs of the pair free of cycles?
  */
@@ -49,7 +49,7 @@ static bool resolve(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint
 	return true;
 }
 
-static void push(struct osr__reroute *w, uint32_t v, uint32_t len)
+static void reroute_tree_push(struct osr__reroute *w, uint32_t v, uint32_t len)
 {
 	uint32_t node = w->tree.n_nodes++;
 
@@ -61,11 +61,11 @@ static void push(struct osr__reroute *w, uint32_t v, uint32_t len)
 /* Does an earlier LID of the same port leave v by this port? */
 static bool shared_by_sibling(const struct osr__reroute *w, uint32_t d, uint32_t v, uint8_t port)
 {
-	const struct osr_fabric *x = w->x;
-	uint32_t n_earlier = x->dest_lid[d] - x->term_lid[x->dest_term[d]];
+	const struct osr_fabric *fabric = w->x;
+	uint32_t n_earlier = fabric->dest_lid[d] - fabric->term_lid[fabric->dest_term[d]];
 
 	for (uint32_t k = 1; k <= n_earlier; k++)
-		if (w->tab.lft[(size_t)(d - k) * x->n_switches + v] == port)
+		if (w->tab.lft[(size_t)(d - k) * fabric->n_switches + v] == port)
 			return true;
 	return false;
 }
@@ -87,7 +87,7 @@ static uint32_t class_of(const struct osr__reroute *w, uint32_t d, const uint8_t
 	return class;
 }
 
-static bool better(const struct candidate *a, const struct candidate *b)
+static bool reroute_tree_better(const struct candidate *a, const struct candidate *b)
 {
 	if (a->class != b->class)
 		return a->class < b->class;
@@ -99,7 +99,7 @@ static uint32_t best_candidate(const struct candidate *list, uint32_t n)
 	uint32_t best = 0;
 
 	for (uint32_t i = 1; i < n; i++)
-		if (better(&list[i], &list[best]))
+		if (reroute_tree_better(&list[i], &list[best]))
 			best = i;
 	return best;
 }
@@ -133,7 +133,7 @@ static bool is_settled(struct osr__reroute *w, uint32_t d, const uint8_t *row, u
 }
 
 /* How many end ports sent through each cut switch, which is what it is expected to carry again. */
-static void expect_flows(struct osr__reroute *w)
+static void reroute_tree_expect_flows(struct osr__reroute *w)
 {
 	for (uint32_t i = 0; i < w->tree.n_u; i++)
 		w->tree.flow[w->tree.u[i]] = w->tab.sources[w->tree.u[i]];
@@ -149,16 +149,16 @@ static void expect_flows(struct osr__reroute *w)
 /* The flow of a switch joins that of the next one, where it did before, or takes a path of its own. */
 static void expect_load(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint32_t v)
 {
-	const struct osr_fabric *x = w->x;
+	const struct osr_fabric *fabric = w->x;
 	bool alone = row[v] != w->tree.old[v];
 
-	if (!x->term_weight[x->dest_term[d]])
+	if (!fabric->term_weight[fabric->dest_term[d]])
 		return;
-	for (uint32_t at = v; at != x->dest_switch[d];) {
+	for (uint32_t at = v; at != fabric->dest_switch[d];) {
 		uint32_t c = osr__alive(w, at, row[at]);
 
 		w->tree.expected[c] += w->tree.flow[v];
-		at = x->chan_dst[c];
+		at = fabric->chan_dst[c];
 		if (!alone && w->tree.in_u[at] == w->tree.epoch)
 			return;
 	}
@@ -167,20 +167,20 @@ static void expect_load(struct osr__reroute *w, uint32_t d, const uint8_t *row, 
 /* The routes that were found, in place of what was expected. */
 static void count_routes(struct osr__reroute *w, uint32_t d, const uint8_t *row)
 {
-	const struct osr_fabric *x = w->x;
+	const struct osr_fabric *fabric = w->x;
 
 	for (uint32_t i = 0; i < w->tree.n_u; i++) {
 		uint32_t v = w->tree.u[i];
-		uint64_t routes = x->term_weight[x->dest_term[d]] ? w->tab.sources[v] : 0;
+		uint64_t routes = fabric->term_weight[fabric->dest_term[d]] ? w->tab.sources[v] : 0;
 
-		while (v != x->dest_switch[d]) {
+		while (v != fabric->dest_switch[d]) {
 			uint32_t c = osr__alive(w, v, row[v]);
 
 			if (c == OSR_NONE)
 				break;
 			w->tree.expected[c] = 0;
 			w->tab.load[c] += routes;
-			v = x->chan_dst[c];
+			v = fabric->chan_dst[c];
 		}
 	}
 }
@@ -189,11 +189,11 @@ static void count_routes(struct osr__reroute *w, uint32_t d, const uint8_t *row)
 static uint32_t find_candidates(const struct osr__reroute *w, uint32_t d, const uint8_t *row,
 				uint32_t v, uint32_t len, struct candidate *list)
 {
-	const struct osr_fabric *x = w->x;
+	const struct osr_fabric *fabric = w->x;
 	uint32_t n = 0;
 
-	for (uint32_t c = x->chan_row[v]; c < x->chan_row[v + 1]; c++) {
-		uint32_t u = x->chan_dst[c];
+	for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+		uint32_t u = fabric->chan_dst[c];
 
 		if (w->map.chan_f[c] == OSR_NONE || w->tree.known[u] != w->tree.epoch ||
 		    w->tree.len[u] != len - 1)
@@ -228,10 +228,10 @@ static bool try_switch(struct osr__reroute *w, uint32_t d, uint8_t *row, uint32_
 }
 
 /* Switches whose path was cut and that have a neighbour with a path. */
-static uint32_t start(struct osr__reroute *w, uint32_t d, const uint8_t *row)
+static uint32_t reroute_tree_start(struct osr__reroute *w, uint32_t d, const uint8_t *row)
 {
-	const struct osr_fabric *x = w->x;
-	uint32_t shortest = x->n_switches + 1;
+	const struct osr_fabric *fabric = w->x;
+	uint32_t shortest = fabric->n_switches + 1;
 
 	w->tree.n_nodes = 0;
 	for (uint32_t i = 0; i < w->tree.n_u; i++) {
@@ -239,15 +239,15 @@ static uint32_t start(struct osr__reroute *w, uint32_t d, const uint8_t *row)
 
 		if (w->tree.known[v] == w->tree.epoch)
 			continue;
-		for (uint32_t c = x->chan_row[v]; c < x->chan_row[v + 1]; c++) {
-			uint32_t u = x->chan_dst[c];
+		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+			uint32_t u = fabric->chan_dst[c];
 
 			if (w->map.chan_f[c] == OSR_NONE)
 				continue;
 			if (w->tree.known[u] != w->tree.epoch &&
 			    (w->tree.in_u[u] == w->tree.epoch || !resolve(w, d, row, u)))
 				continue;
-			push(w, v, w->tree.len[u] + 1);
+			reroute_tree_push(w, v, w->tree.len[u] + 1);
 			if (w->tree.len[u] + 1 < shortest)
 				shortest = w->tree.len[u] + 1;
 		}
@@ -256,23 +256,23 @@ static uint32_t start(struct osr__reroute *w, uint32_t d, const uint8_t *row)
 }
 
 /* The neighbours of a switch that has been settled are candidates now. */
-static void show(struct osr__reroute *w, uint32_t u)
+static void reroute_tree_show(struct osr__reroute *w, uint32_t u)
 {
-	const struct osr_fabric *x = w->x;
+	const struct osr_fabric *fabric = w->x;
 
-	for (uint32_t o = x->chan_row[u]; o < x->chan_row[u + 1]; o++) {
-		uint32_t v = x->chan_dst[o];
+	for (uint32_t o = fabric->chan_row[u]; o < fabric->chan_row[u + 1]; o++) {
+		uint32_t v = fabric->chan_dst[o];
 
 		if (w->map.chan_f[o] != OSR_NONE && w->tree.in_u[v] == w->tree.epoch &&
 		    w->tree.known[v] != w->tree.epoch)
-			push(w, v, w->tree.len[u] + 1);
+			reroute_tree_push(w, v, w->tree.len[u] + 1);
 	}
 }
 
 /* A breadth-first search from those that know a path: short paths first. */
-static void settle(struct osr__reroute *w, uint32_t d, uint8_t *row)
+static void reroute_tree_settle(struct osr__reroute *w, uint32_t d, uint8_t *row)
 {
-	uint32_t len = start(w, d, row), looked = 0;
+	uint32_t len = reroute_tree_start(w, d, row), looked = 0;
 
 	for (; looked < w->tree.n_nodes && len <= w->x->n_switches; len++) {
 		uint32_t node = w->tree.head[len];
@@ -283,20 +283,20 @@ static void settle(struct osr__reroute *w, uint32_t d, uint8_t *row)
 
 			looked++;
 			if (w->tree.known[v] != w->tree.epoch && try_switch(w, d, row, v, len))
-				show(w, v);
+				reroute_tree_show(w, v);
 		}
 	}
 }
 
 /* How many of the cut switches of this component have found no way. */
-static uint32_t lost(const struct osr__reroute *w, uint32_t d)
+static uint32_t reroute_tree_lost(const struct osr__reroute *w, uint32_t d)
 {
-	const struct osr_fabric *f = w->f;
-	uint32_t part = f->sw_component[w->map.sw_f[w->x->dest_switch[d]]], n = 0;
+	const struct osr_fabric *fabric = w->f;
+	uint32_t part = fabric->sw_component[w->map.sw_f[w->x->dest_switch[d]]], n = 0;
 
 	for (uint32_t i = 0; i < w->tree.n_u; i++)
 		n += w->tree.known[w->tree.u[i]] != w->tree.epoch &&
-		     f->sw_component[w->map.sw_f[w->tree.u[i]]] == part;
+		     fabric->sw_component[w->map.sw_f[w->tree.u[i]]] == part;
 	return n;
 }
 
@@ -304,16 +304,17 @@ static uint32_t lost(const struct osr__reroute *w, uint32_t d)
 
 void osr__upstream(struct osr__reroute *w, uint32_t root, const uint8_t *row)
 {
-	const struct osr_fabric *x = w->x;
+	const struct osr_fabric *fabric = w->x;
 
 	for (uint32_t i = 0; i < w->tree.n_u; i++) {
 		uint32_t u = w->tree.u[i];
 
-		for (uint32_t o = x->chan_row[u]; o < x->chan_row[u + 1]; o++) {
-			uint32_t v = x->chan_dst[o];
+		for (uint32_t o = fabric->chan_row[u]; o < fabric->chan_row[u + 1]; o++) {
+			uint32_t v = fabric->chan_dst[o];
 
 			if (w->tree.in_u[v] == w->tree.epoch || v == root ||
-			    w->map.sw_f[v] == OSR_NONE || row[v] != x->chan_port[x->chan_rev[o]])
+			    w->map.sw_f[v] == OSR_NONE ||
+			    row[v] != fabric->chan_port[fabric->chan_rev[o]])
 				continue;
 			w->tree.in_u[v] = w->tree.epoch;
 			w->tree.u[w->tree.n_u++] = v;
@@ -324,24 +325,24 @@ void osr__upstream(struct osr__reroute *w, uint32_t root, const uint8_t *row)
 /* Takes the routes of the cut switches along row out of the loads. */
 static void count_out(struct osr__reroute *w, uint32_t d, const uint8_t *row)
 {
-	const struct osr_fabric *x = w->x;
-	uint32_t root = x->dest_switch[d];
+	const struct osr_fabric *fabric = w->x;
+	uint32_t root = fabric->dest_switch[d];
 
-	if (!x->term_weight[x->dest_term[d]])
+	if (!fabric->term_weight[fabric->dest_term[d]])
 		return;
 	for (uint32_t i = 0; i < w->tree.n_u; i++) {
 		uint64_t routes = w->tab.sources[w->tree.u[i]];
 
 		if (!routes)
 			continue;
-		for (uint32_t v = w->tree.u[i], hops = 0; v != root && hops < x->n_switches;
+		for (uint32_t v = w->tree.u[i], hops = 0; v != root && hops < fabric->n_switches;
 		     hops++) {
-			uint32_t c = osr_port_channel(x, v, row[v]);
+			uint32_t c = osr_port_channel(fabric, v, row[v]);
 
 			if (c == OSR_NONE)
 				break;
 			w->tab.load[c] -= routes;
-			v = x->chan_dst[c];
+			v = fabric->chan_dst[c];
 		}
 	}
 }
@@ -350,17 +351,17 @@ static void count_out(struct osr__reroute *w, uint32_t d, const uint8_t *row)
  * How many of the cut switches took a longer path than they had to: a plain breadth-first search
  * from those that were not cut.
  */
-static uint32_t count_longer(struct osr__reroute *w, uint32_t d, const uint8_t *row)
+static uint32_t reroute_tree_count_longer(struct osr__reroute *w, uint32_t d, const uint8_t *row)
 {
-	const struct osr_fabric *x = w->x;
+	const struct osr_fabric *fabric = w->x;
 	uint32_t n_longer = 0, *dist = w->tree.settled;
 
 	for (uint32_t i = 0; i < w->tree.n_u; i++) {
 		uint32_t v = w->tree.u[i];
 
 		dist[v] = OSR_NONE;
-		for (uint32_t c = x->chan_row[v]; c < x->chan_row[v + 1]; c++) {
-			uint32_t u = x->chan_dst[c];
+		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+			uint32_t u = fabric->chan_dst[c];
 
 			if (w->map.chan_f[c] != OSR_NONE && w->tree.in_u[u] != w->tree.epoch &&
 			    is_settled(w, d, row, u) && w->tree.len[u] + 1 < dist[v])
@@ -372,8 +373,8 @@ static uint32_t count_longer(struct osr__reroute *w, uint32_t d, const uint8_t *
 		for (uint32_t i = 0; i < w->tree.n_u; i++) {
 			uint32_t v = w->tree.u[i];
 
-			for (uint32_t c = x->chan_row[v]; c < x->chan_row[v + 1]; c++) {
-				uint32_t u = x->chan_dst[c];
+			for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+				uint32_t u = fabric->chan_dst[c];
 
 				if (w->map.chan_f[c] == OSR_NONE ||
 				    w->tree.in_u[u] != w->tree.epoch || dist[u] == OSR_NONE ||
@@ -390,7 +391,8 @@ static uint32_t count_longer(struct osr__reroute *w, uint32_t d, const uint8_t *
 	return n_longer;
 }
 
-static enum osr_status no_path(struct osr__reroute *w, uint32_t d, struct osr_diag *diag)
+static enum osr_status reroute_tree_no_path(struct osr__reroute *w, uint32_t d,
+					    struct osr_diag *diag)
 {
 	char buf[32];
 	uint32_t v = OSR_NONE;
@@ -411,23 +413,24 @@ static enum osr_status no_path(struct osr__reroute *w, uint32_t d, struct osr_di
 static enum osr_status find_paths(struct osr__reroute *w, uint32_t d, uint8_t *row,
 				  struct osr_diag *diag)
 {
-	settle(w, d, row);
-	if (!lost(w, d))
+	reroute_tree_settle(w, d, row);
+	if (!reroute_tree_lost(w, d))
 		return OSR_OK;
 	/* The SLs given out so far leave no way, however long: others. */
 	if (w->n_lanes && !w->shared) {
 		for (uint32_t i = 0; i < w->tree.n_u; i++)
 			w->tree.relaxed[w->tree.u[i]] =
 				w->tree.known[w->tree.u[i]] != w->tree.epoch;
-		settle(w, d, row);
+		reroute_tree_settle(w, d, row);
 		for (uint32_t i = 0; i < w->tree.n_u; i++)
 			w->tree.relaxed[w->tree.u[i]] = 0;
 	}
-	return lost(w, d) || w->out.no_memory ? no_path(w, d, diag) : OSR_OK;
+	return reroute_tree_lost(w, d) || w->out.no_memory ? reroute_tree_no_path(w, d, diag)
+							   : OSR_OK;
 }
 
 /* Who is cut off: u[], first those whose own entry is dead. */
-static void begin_tree(struct osr__reroute *w, uint32_t d, uint8_t *row)
+static void reroute_tree_begin_tree(struct osr__reroute *w, uint32_t d, uint8_t *row)
 {
 	w->tree.epoch++;
 	w->tree.n_u = 0;
@@ -455,15 +458,15 @@ enum osr_status osr__repair_tree(struct osr__reroute *w, uint32_t d, struct osr_
 	enum osr_status st;
 	uint32_t longer;
 
-	begin_tree(w, d, row);
-	expect_flows(w);
+	reroute_tree_begin_tree(w, d, row);
+	reroute_tree_expect_flows(w);
 	st = find_paths(w, d, row, diag);
 	if (st)
 		return st;
 	count_routes(w, d, row);
 	if (!w->minimal || !w->out.rejected)
 		return OSR_OK;
-	longer = count_longer(w, d, row);
+	longer = reroute_tree_count_longer(w, d, row);
 	w->out.n_longer += longer;
 	if (longer && w->opt->minimal)
 		return osr_fail(diag, OSR_NOT_APPLICABLE,

@@ -2,7 +2,7 @@
 /*
  * See grid.h. From the outside in:
  *	osr_grid_find()		edges, seeds, and for each seed that bears labels:
- *	fold()			labels become coordinates; a ring of 4 becomes two lines of 2
+ *	grid_fold()			labels become coordinates; a ring of 4 becomes two lines of 2
  *	osr__grid_take_frame()		the given frame, if it fits; else
  *	osr__grid_choose_frame()		the one that follows from the lowest GUIDs
  *	place_rest()		switches that no row reached, by their neighbours
@@ -19,64 +19,65 @@
 
 /* ---- edges ----------------------------------------------------------------------------------- */
 
-static enum osr_status find_edges(struct grid_work *w, struct osr_arena *scratch)
+static enum osr_status find_edges(struct grid_work *grid, struct osr_arena *scratch)
 {
-	const struct osr_fabric *f = w->f;
-	uint32_t n = 0, *mark = osr_alloc(scratch, f->n_switches, sizeof(*mark));
+	const struct osr_fabric *fabric = grid->f;
+	uint32_t n = 0, *mark = osr_alloc(scratch, fabric->n_switches, sizeof(*mark));
 
-	w->row = osr_alloc(scratch, (size_t)f->n_switches + 1, sizeof(*w->row));
-	w->adj = osr_alloc(scratch, f->n_channels, sizeof(*w->adj));
-	w->edge_dir = osr_alloc(scratch, f->n_channels, 1);
-	if (!mark || !w->row || !w->adj || !w->edge_dir)
-		return osr__grid_nomem(w->diag);
-	memset(mark, 0xff, f->n_switches * sizeof(*mark));
-	for (uint32_t v = 0; v < f->n_switches; v++) {
-		w->row[v] = n;
-		for (uint32_t c = f->chan_row[v]; c < f->chan_row[v + 1]; c++) {
-			if (mark[f->chan_dst[c]] == v)
+	grid->row = osr_alloc(scratch, (size_t)fabric->n_switches + 1, sizeof(*grid->row));
+	grid->adj = osr_alloc(scratch, fabric->n_channels, sizeof(*grid->adj));
+	grid->edge_dir = osr_alloc(scratch, fabric->n_channels, 1);
+	if (!mark || !grid->row || !grid->adj || !grid->edge_dir)
+		return osr__grid_nomem(grid->diag);
+	memset(mark, 0xff, fabric->n_switches * sizeof(*mark));
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+		grid->row[v] = n;
+		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+			if (mark[fabric->chan_dst[c]] == v)
 				continue;
-			mark[f->chan_dst[c]] = v;
-			w->adj[n++] = f->chan_dst[c];
+			mark[fabric->chan_dst[c]] = v;
+			grid->adj[n++] = fabric->chan_dst[c];
 		}
-		if (n - w->row[v] > MAX_DIRS)
-			return osr__grid_no(w, "a switch has cables to more than 24 others");
+		if (n - grid->row[v] > MAX_DIRS)
+			return osr__grid_no(grid, "a switch has cables to more than 24 others");
 	}
-	w->row[f->n_switches] = n;
+	grid->row[fabric->n_switches] = n;
 	if (!n)
-		return osr__grid_no(w, "there is no cable between switches");
+		return osr__grid_no(grid, "there is no cable between switches");
 	return OSR_OK;
 }
 
-static enum osr_status allocate(struct grid_work *w, struct osr_arena *scratch)
+static enum osr_status grid_allocate(struct grid_work *grid, struct osr_arena *scratch)
 {
-	size_t n = w->f->n_switches;
+	size_t n = grid->f->n_switches;
 
-	w->label = osr_alloc(scratch, n * MAX_DIMS, sizeof(*w->label));
-	w->coord = osr_alloc(scratch, n * MAX_DIMS, sizeof(*w->coord));
-	w->near = osr_alloc(scratch, n * MAX_DIRS, sizeof(*w->near));
-	w->placed = osr_alloc(scratch, n, sizeof(*w->placed));
-	w->n_open = osr_alloc(scratch, n, 1);
-	w->square = osr_alloc(scratch, n, sizeof(*w->square));
-	w->straight = osr_alloc(scratch, n, sizeof(*w->straight));
-	w->in_square = osr_alloc(scratch, n, sizeof(*w->in_square));
-	w->in_straight = osr_alloc(scratch, n, sizeof(*w->in_straight));
-	w->have = osr_alloc(scratch, MAX_DIRS * (2 * n + 1), sizeof(*w->have));
-	w->lack = osr_alloc(scratch, MAX_DIRS * (2 * n + 1), sizeof(*w->lack));
-	if (!w->label || !w->coord || !w->near || !w->placed || !w->n_open || !w->square ||
-	    !w->straight || !w->in_square || !w->in_straight || !w->have || !w->lack)
-		return osr__grid_nomem(w->diag);
+	grid->label = osr_alloc(scratch, n * MAX_DIMS, sizeof(*grid->label));
+	grid->coord = osr_alloc(scratch, n * MAX_DIMS, sizeof(*grid->coord));
+	grid->near = osr_alloc(scratch, n * MAX_DIRS, sizeof(*grid->near));
+	grid->placed = osr_alloc(scratch, n, sizeof(*grid->placed));
+	grid->n_open = osr_alloc(scratch, n, 1);
+	grid->square = osr_alloc(scratch, n, sizeof(*grid->square));
+	grid->straight = osr_alloc(scratch, n, sizeof(*grid->straight));
+	grid->in_square = osr_alloc(scratch, n, sizeof(*grid->in_square));
+	grid->in_straight = osr_alloc(scratch, n, sizeof(*grid->in_straight));
+	grid->have = osr_alloc(scratch, MAX_DIRS * (2 * n + 1), sizeof(*grid->have));
+	grid->lack = osr_alloc(scratch, MAX_DIRS * (2 * n + 1), sizeof(*grid->lack));
+	if (!grid->label || !grid->coord || !grid->near || !grid->placed || !grid->n_open ||
+	    !grid->square || !grid->straight || !grid->in_square || !grid->in_straight ||
+	    !grid->have || !grid->lack)
+		return osr__grid_nomem(grid->diag);
 	return OSR_OK;
 }
 
-static uint32_t main_component(const struct osr_fabric *f)
+static uint32_t main_component(const struct osr_fabric *fabric)
 {
 	uint32_t best = 0, best_n = 0;
 
-	for (uint32_t k = 0; k < f->n_components; k++) {
+	for (uint32_t k = 0; k < fabric->n_components; k++) {
 		uint32_t n = 0;
 
-		for (uint32_t v = 0; v < f->n_switches; v++)
-			n += f->sw_component[v] == k;
+		for (uint32_t v = 0; v < fabric->n_switches; v++)
+			n += fabric->sw_component[v] == k;
 		if (n > best_n) {
 			best = k;
 			best_n = n;
@@ -88,69 +89,69 @@ static uint32_t main_component(const struct osr_fabric *f)
 /* ---- coordinates ----------------------------------------------------------------------------- */
 
 /* A ring of 4 is two lines of 2: 0 1 2 3 become 00 10 11 01. */
-static bool split_fours(struct grid_work *w)
+static bool grid_split_fours(struct grid_work *grid)
 {
-	struct osr_grid_shape *s = &w->shape;
+	struct osr_grid_shape *grid_shape = &grid->shape;
 
-	for (uint32_t i = 0; i < s->n_dims; i++) {
-		if (!s->ring[i] || s->size[i] != 4)
+	for (uint32_t i = 0; i < grid_shape->n_dims; i++) {
+		if (!grid_shape->ring[i] || grid_shape->size[i] != 4)
 			continue;
-		if (s->n_dims == MAX_DIMS)
+		if (grid_shape->n_dims == MAX_DIMS)
 			return false;
-		s->ring[i] = s->ring[s->n_dims] = false;
-		s->size[i] = s->size[s->n_dims] = 2;
-		for (uint32_t v = 0; v < w->f->n_switches; v++) {
-			uint16_t *x = coord_of(w, v);
+		grid_shape->ring[i] = grid_shape->ring[grid_shape->n_dims] = false;
+		grid_shape->size[i] = grid_shape->size[grid_shape->n_dims] = 2;
+		for (uint32_t v = 0; v < grid->f->n_switches; v++) {
+			uint16_t *x = coord_of(grid, v);
 
 			if (x[0] == OSR_NO_PLACE)
 				continue;
-			x[s->n_dims] = x[i] / 2;
+			x[grid_shape->n_dims] = x[i] / 2;
 			x[i] = x[i] == 1 || x[i] == 2;
 		}
-		s->n_dims++;
+		grid_shape->n_dims++;
 	}
 	return true;
 }
 
 /* Labels modulo the rings, or counted from the lowest. False if a size is out of bounds. */
-static bool fold(struct grid_work *w)
+static bool grid_fold(struct grid_work *grid)
 {
 	int32_t lo[MAX_DIMS] = { 0 }, hi[MAX_DIMS] = { 0 };
 
-	for (uint32_t v = 0; v < w->f->n_switches; v++)
-		for (uint32_t i = 0; i < w->n_dims && w->placed[v]; i++) {
-			int32_t x = w->label[(size_t)v * MAX_DIMS + i];
+	for (uint32_t v = 0; v < grid->f->n_switches; v++)
+		for (uint32_t i = 0; i < grid->n_dims && grid->placed[v]; i++) {
+			int32_t x = grid->label[(size_t)v * MAX_DIMS + i];
 
 			lo[i] = x < lo[i] ? x : lo[i];
 			hi[i] = x > hi[i] ? x : hi[i];
 		}
-	w->shape = (struct osr_grid_shape){ .n_dims = w->n_dims };
-	for (uint32_t i = 0; i < w->n_dims; i++) {
-		uint32_t size = w->period[i] ? w->period[i] : (uint32_t)(hi[i] - lo[i] + 1);
+	grid->shape = (struct osr_grid_shape){ .n_dims = grid->n_dims };
+	for (uint32_t i = 0; i < grid->n_dims; i++) {
+		uint32_t size = grid->period[i] ? grid->period[i] : (uint32_t)(hi[i] - lo[i] + 1);
 
-		if (size < (w->period[i] ? 3 : 2) || size > w->f->n_switches + 1)
+		if (size < (grid->period[i] ? 3 : 2) || size > grid->f->n_switches + 1)
 			return false;
-		w->shape.ring[i] = w->period[i] != 0;
-		w->shape.size[i] = (uint16_t)size;
+		grid->shape.ring[i] = grid->period[i] != 0;
+		grid->shape.size[i] = (uint16_t)size;
 	}
-	for (uint32_t v = 0; v < w->f->n_switches; v++)
-		for (uint32_t i = 0; i < w->n_dims; i++) {
-			int32_t n = w->shape.size[i];
-			int32_t x = w->label[(size_t)v * MAX_DIMS + i] - lo[i];
+	for (uint32_t v = 0; v < grid->f->n_switches; v++)
+		for (uint32_t i = 0; i < grid->n_dims; i++) {
+			int32_t n = grid->shape.size[i];
+			int32_t x = grid->label[(size_t)v * MAX_DIMS + i] - lo[i];
 
-			coord_of(w, v)[i] = w->placed[v] ? (uint16_t)(x % n) : OSR_NO_PLACE;
+			coord_of(grid, v)[i] = grid->placed[v] ? (uint16_t)(x % n) : OSR_NO_PLACE;
 		}
-	return split_fours(w);
+	return grid_split_fours(grid);
 }
 
-static enum osr_status settle(struct grid_work *w, const struct osr_grid_frame *frame,
-			      struct osr_arena *scratch, struct osr_arena *result,
-			      struct osr_grid *g)
+static enum osr_status grid_settle(struct grid_work *w, const struct osr_grid_frame *frame,
+				   struct osr_arena *scratch, struct osr_arena *result,
+				   struct osr_grid *grid)
 {
 	bool taken = false;
 	enum osr_status st;
 
-	if (!fold(w))
+	if (!grid_fold(w))
 		return osr__grid_no(w, "its rows close in different ways");
 	if (frame) {
 		st = osr__grid_take_frame(w, frame, scratch, &taken);
@@ -159,37 +160,37 @@ static enum osr_status settle(struct grid_work *w, const struct osr_grid_frame *
 	}
 	if (!taken)
 		osr__grid_choose_frame(w);
-	return osr__grid_finish(w, scratch, result, g);
+	return osr__grid_finish(w, scratch, result, grid);
 }
 
 /* Fewer places, then fewer cables that would have to be missing. */
-static bool better(const struct osr_grid *a, const struct osr_grid *b)
+static bool grid_better(const struct osr_grid *grid, const struct osr_grid *b)
 {
-	if (a->n_places != b->n_places)
-		return a->n_places < b->n_places;
-	return a->n_dead_links < b->n_dead_links;
+	if (grid->n_places != b->n_places)
+		return grid->n_places < b->n_places;
+	return grid->n_dead_links < b->n_dead_links;
 }
 
-/* From one seed; *g is replaced if this is the first grid or a better one. */
+/* From one seed; *grid is replaced if this is the first grid or a better one. */
 static enum osr_status try_seed(struct grid_work *w, uint32_t seed, enum grid_courage courage,
 				const struct osr_grid_frame *frame, struct osr_arena *scratch,
-				struct osr_arena *result, struct osr_grid *g)
+				struct osr_arena *result, struct osr_grid *grid)
 {
 	struct osr_grid trial;
 	enum osr_status st;
 
 	if (!osr__grid_grow(w, seed, courage))
 		return osr__grid_no(w, "its squares do not fit together");
-	st = settle(w, frame, scratch, result, &trial);
-	if (!st && (!g->f || better(&trial, g)))
-		*g = trial;
+	st = grid_settle(w, frame, scratch, result, &trial);
+	if (!st && (!grid->f || grid_better(&trial, grid)))
+		*grid = trial;
 	return st;
 }
 
 /* Seeds from all over the fabric: what is missing is in few places. */
 static enum osr_status try_seeds(struct grid_work *w, uint32_t degree, uint32_t *n_left,
 				 const struct osr_grid_frame *frame, struct osr_arena *scratch,
-				 struct osr_arena *result, struct osr_grid *g)
+				 struct osr_arena *result, struct osr_grid *grid)
 {
 	uint32_t n = w->f->n_switches, main = main_component(w->f), stride = n / MAX_SEEDS + 1;
 
@@ -202,40 +203,40 @@ static enum osr_status try_seeds(struct grid_work *w, uint32_t degree, uint32_t 
 			w->planted = true;
 			for (enum grid_courage c = GRID_PLAIN;
 			     c <= GRID_EXCLUDING && st == OSR_NOT_APPLICABLE && w->planted; c++)
-				st = try_seed(w, v, c, frame, scratch, result, g);
+				st = try_seed(w, v, c, frame, scratch, result, grid);
 			*n_left -= w->planted;
 			if (st && st != OSR_NOT_APPLICABLE)
 				return st;
-			if (g->f && !g->n_dead_switches && !g->n_dead_links)
+			if (grid->f && !grid->n_dead_switches && !grid->n_dead_links)
 				return OSR_OK;
 		}
-	return g->f ? OSR_OK : OSR_NOT_APPLICABLE;
+	return grid->f ? OSR_OK : OSR_NOT_APPLICABLE;
 }
 
-enum osr_status osr_grid_find(const struct osr_fabric *f, const struct osr_grid_frame *frame,
+enum osr_status osr_grid_find(const struct osr_fabric *fabric, const struct osr_grid_frame *frame,
 			      struct osr_arena *scratch, struct osr_arena *result,
-			      struct osr_grid *g, struct osr_diag *diag)
+			      struct osr_grid *grid, struct osr_diag *diag)
 {
 	static const uint32_t rounds[] = { MAX_SEEDS, MORE_SEEDS };
-	struct grid_work w = { .f = f, .diag = diag };
+	struct grid_work w = { .f = fabric, .diag = diag };
 	uint32_t most = 0;
 	enum osr_status st = find_edges(&w, scratch);
 
 	if (!st)
-		st = allocate(&w, scratch);
+		st = grid_allocate(&w, scratch);
 	if (st)
 		return st;
-	*g = (struct osr_grid){ 0 };
+	*grid = (struct osr_grid){ 0 };
 	st = osr__grid_no(&w, "its squares do not fit together");
 	/* Switches of many cables first, since they know all dimensions. */
-	for (uint32_t v = 0; v < f->n_switches; v++)
+	for (uint32_t v = 0; v < fabric->n_switches; v++)
 		if (w.row[v + 1] - w.row[v] > most)
 			most = w.row[v + 1] - w.row[v];
 	for (uint32_t k = 0; k < 2 && st == OSR_NOT_APPLICABLE; k++) {
 		uint32_t n_left = rounds[k];
 
 		for (uint32_t degree = most; degree && n_left && st == OSR_NOT_APPLICABLE; degree--)
-			st = try_seeds(&w, degree, &n_left, frame, scratch, result, g);
+			st = try_seeds(&w, degree, &n_left, frame, scratch, result, grid);
 	}
 	if (!st && diag)
 		diag->text[0] = 0;
@@ -245,17 +246,17 @@ enum osr_status osr_grid_find(const struct osr_fabric *f, const struct osr_grid_
 /* ---- grids as described ---------------------------------------------------------------------- */
 
 /* Coordinates as listed; those of other switches follow from their neighbours. */
-static enum osr_status take_list(struct grid_work *w, const struct osr_grid_frame *frame,
+static enum osr_status take_list(struct grid_work *grid, const struct osr_grid_frame *frame,
 				 struct osr_arena *scratch)
 {
 	uint32_t n_dims = frame->shape.n_dims, n = 0;
-	uint32_t *known = osr_alloc(scratch, w->f->n_switches, sizeof(*known));
+	uint32_t *known = osr_alloc(scratch, grid->f->n_switches, sizeof(*known));
 
 	if (!known)
-		return osr__grid_nomem(w->diag);
-	osr__grid_look_up(w->f, frame, known);
-	for (uint32_t v = 0; v < w->f->n_switches; v++) {
-		uint16_t *x = coord_of(w, v);
+		return osr__grid_nomem(grid->diag);
+	osr__grid_look_up(grid->f, frame, known);
+	for (uint32_t v = 0; v < grid->f->n_switches; v++) {
+		uint16_t *x = coord_of(grid, v);
 
 		x[0] = OSR_NO_PLACE;
 		if (known[v] == OSR_NONE)
@@ -265,84 +266,87 @@ static enum osr_status take_list(struct grid_work *w, const struct osr_grid_fram
 			x[i] = frame->coord[(size_t)known[v] * n_dims + i];
 	}
 	if (!n)
-		return osr_fail(w->diag, OSR_NOT_APPLICABLE,
+		return osr_fail(grid->diag, OSR_NOT_APPLICABLE,
 				"the hints give coordinates of %u switches, but of none that is "
 				"here",
 				frame->n);
-	w->shape = frame->shape;
-	return split_fours(w) ? OSR_OK : osr__grid_no(w, "it would have more than 12 dimensions");
+	grid->shape = frame->shape;
+	return grid_split_fours(grid) ? OSR_OK
+				      : osr__grid_no(grid, "it would have more than 12 dimensions");
 }
 
-static enum osr_status take_ports(struct grid_work *w, const uint8_t *port_dir,
+static enum osr_status take_ports(struct grid_work *grid, const uint8_t *port_dir,
 				  struct osr_arena *scratch)
 {
-	const struct osr_fabric *f = w->f;
+	const struct osr_fabric *fabric = grid->f;
 
-	w->port_dir = osr_alloc(scratch, w->row[f->n_switches], 1);
-	if (!w->port_dir)
-		return osr__grid_nomem(w->diag);
-	memset(w->port_dir, NO_DIR, w->row[f->n_switches]);
-	for (uint32_t c = 0; c < f->n_channels; c++) {
-		uint32_t v = f->chan_src[c], u = f->chan_dst[c], dir = port_dir[f->chan_port[c]];
-		uint32_t e = osr__grid_edge(w, v, u), back = osr__grid_edge(w, u, v);
+	grid->port_dir = osr_alloc(scratch, grid->row[fabric->n_switches], 1);
+	if (!grid->port_dir)
+		return osr__grid_nomem(grid->diag);
+	memset(grid->port_dir, NO_DIR, grid->row[fabric->n_switches]);
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint32_t v = fabric->chan_src[c], u = fabric->chan_dst[c],
+			 dir = port_dir[fabric->chan_port[c]];
+		uint32_t e = osr__grid_edge(grid, v, u), back = osr__grid_edge(grid, u, v);
 		char buf[32];
 
 		if (dir == NO_DIR)
 			continue;
-		if ((w->port_dir[e] != NO_DIR && w->port_dir[e] != dir) ||
-		    (w->port_dir[back] != NO_DIR && w->port_dir[back] != (dir ^ 1)))
-			return osr_fail(w->diag, OSR_NOT_APPLICABLE,
+		if ((grid->port_dir[e] != NO_DIR && grid->port_dir[e] != dir) ||
+		    (grid->port_dir[back] != NO_DIR && grid->port_dir[back] != (dir ^ 1)))
+			return osr_fail(grid->diag, OSR_NOT_APPLICABLE,
 					"the hints contradict the cable at switch %s port %u: its "
 					"ends or those beside it lead in other directions",
-					osr_switch_name(f, v, buf), f->chan_port[c]);
-		w->port_dir[e] = (uint8_t)dir;
-		w->port_dir[back] = (uint8_t)(dir ^ 1);
+					osr_switch_name(fabric, v, buf), fabric->chan_port[c]);
+		grid->port_dir[e] = (uint8_t)dir;
+		grid->port_dir[back] = (uint8_t)(dir ^ 1);
 	}
 	return OSR_OK;
 }
 
 /* Labels along the ports, folded into the given shape. */
-static enum osr_status walk_ports(struct grid_work *w, const struct osr_grid_shape *shape)
+static enum osr_status walk_ports(struct grid_work *grid, const struct osr_grid_shape *shape)
 {
-	uint32_t seed = 0, main = main_component(w->f);
+	uint32_t seed = 0, main = main_component(grid->f);
 	struct osr_grid_shape folded = *shape;
 
-	while (w->f->sw_component[seed] != main)
+	while (grid->f->sw_component[seed] != main)
 		seed++;
-	w->n_dims = shape->n_dims;
-	if (!osr__grid_walk(w, seed))
-		return osr_fail(w->diag, OSR_NOT_APPLICABLE,
+	grid->n_dims = shape->n_dims;
+	if (!osr__grid_walk(grid, seed))
+		return osr_fail(grid->diag, OSR_NOT_APPLICABLE,
 				"the hints contradict the cables: two ways along the ports lead "
 				"to different coordinates");
 	for (uint32_t i = 0; i < shape->n_dims; i++) {
-		if (w->period[i] && (!shape->ring[i] || w->period[i] != shape->size[i]))
-			return osr_fail(w->diag, OSR_NOT_APPLICABLE,
+		if (grid->period[i] && (!shape->ring[i] || grid->period[i] != shape->size[i]))
+			return osr_fail(grid->diag, OSR_NOT_APPLICABLE,
 					"the hints say that dimension %u is a %s of %u, but along "
 					"its ports it is a ring of %u",
 					i + 1, shape->ring[i] ? "ring" : "line", shape->size[i],
-					w->period[i]);
+					grid->period[i]);
 		/* A line is as long as said even if its ends are missing: count from the lowest. */
 		if (shape->ring[i])
-			w->period[i] = shape->size[i];
+			grid->period[i] = shape->size[i];
 	}
-	if (!fold(w))
-		return osr__grid_no(w, "its rows close in different ways");
-	/* fold() has split rings of 4; the described shape has to follow. */
+	if (!grid_fold(grid))
+		return osr__grid_no(grid, "its rows close in different ways");
+	/* grid_fold() has split rings of 4; the described shape has to follow. */
 	for (uint32_t i = 0; i < shape->n_dims; i++)
-		if (!shape->ring[i] && w->shape.size[i] < shape->size[i])
-			w->shape.size[i] = folded.size[i];
+		if (!shape->ring[i] && grid->shape.size[i] < shape->size[i])
+			grid->shape.size[i] = folded.size[i];
 	return OSR_OK;
 }
 
-enum osr_status osr_grid_place(const struct osr_fabric *f, const struct osr_grid_frame *frame,
+enum osr_status osr_grid_place(const struct osr_fabric *fabric, const struct osr_grid_frame *frame,
 			       const uint8_t *port_dir, struct osr_arena *scratch,
-			       struct osr_arena *result, struct osr_grid *g, struct osr_diag *diag)
+			       struct osr_arena *result, struct osr_grid *grid,
+			       struct osr_diag *diag)
 {
-	struct grid_work w = { .f = f, .diag = diag };
+	struct grid_work w = { .f = fabric, .diag = diag };
 	enum osr_status st = find_edges(&w, scratch);
 
 	if (!st)
-		st = allocate(&w, scratch);
+		st = grid_allocate(&w, scratch);
 	if (!st && frame->n)
 		st = take_list(&w, frame, scratch);
 	else if (!st)
@@ -351,18 +355,19 @@ enum osr_status osr_grid_place(const struct osr_fabric *f, const struct osr_grid
 		st = walk_ports(&w, &frame->shape);
 	if (!st && !frame->n)
 		osr__grid_choose_frame(&w);
-	return st ? st : osr__grid_finish(&w, scratch, result, g);
+	return st ? st : osr__grid_finish(&w, scratch, result, grid);
 }
 
-const char *osr_grid_name(const struct osr_grid_shape *s, char buf[64])
+const char *osr_grid_name(const struct osr_grid_shape *grid_shape, char buf[64])
 {
 	uint32_t n_rings = 0, at = 0;
 
-	for (uint32_t i = 0; i < s->n_dims; i++)
-		n_rings += s->ring[i];
+	for (uint32_t i = 0; i < grid_shape->n_dims; i++)
+		n_rings += grid_shape->ring[i];
 	at = (uint32_t)snprintf(buf, 64, "%s ", n_rings ? "torus" : "mesh");
-	for (uint32_t i = 0; i < s->n_dims && at < 56; i++)
-		at += (uint32_t)snprintf(buf + at, 64 - at, "%s%u%s", i ? "x" : "", s->size[i],
-					 n_rings && !s->ring[i] && s->size[i] > 2 ? "m" : "");
+	for (uint32_t i = 0; i < grid_shape->n_dims && at < 56; i++)
+		at += (uint32_t)snprintf(
+			buf + at, 64 - at, "%s%u%s", i ? "x" : "", grid_shape->size[i],
+			n_rings && !grid_shape->ring[i] && grid_shape->size[i] > 2 ? "m" : "");
 	return buf;
 }

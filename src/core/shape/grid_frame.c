@@ -15,12 +15,13 @@ struct axis {
 	uint32_t shift;
 };
 
-static void turn(struct grid_work *w, const struct osr_grid_shape *shape, const struct axis *axis)
+static void grid_frame_turn(struct grid_work *grid, const struct osr_grid_shape *shape,
+			    const struct axis *axis)
 {
 	uint16_t x[MAX_DIMS];
 
-	for (uint32_t v = 0; v < w->f->n_switches; v++) {
-		uint16_t *at = coord_of(w, v);
+	for (uint32_t v = 0; v < grid->f->n_switches; v++) {
+		uint16_t *at = coord_of(grid, v);
 
 		if (at[0] == OSR_NO_PLACE)
 			continue;
@@ -32,22 +33,22 @@ static void turn(struct grid_work *w, const struct osr_grid_shape *shape, const 
 			at[i] = (uint16_t)((c + axis[i].shift) % n);
 		}
 	}
-	w->shape = *shape;
+	grid->shape = *shape;
 }
 
 /* The shift that most switches known to the frame agree on, and how many do. */
-static uint32_t vote(const struct grid_work *w, const struct osr_grid_frame *frame,
+static uint32_t vote(const struct grid_work *grid, const struct osr_grid_frame *frame,
 		     const uint32_t *known, uint32_t to, struct axis *axis, uint32_t *count)
 {
 	uint32_t n = frame->shape.size[to], dims = frame->shape.n_dims, best = 0;
 
 	memset(count, 0, n * sizeof(*count));
-	for (uint32_t v = 0; v < w->f->n_switches; v++) {
+	for (uint32_t v = 0; v < grid->f->n_switches; v++) {
 		uint32_t c;
 
-		if (known[v] == OSR_NONE || !has_place(w, v))
+		if (known[v] == OSR_NONE || !has_place(grid, v))
 			continue;
-		c = coord_of(w, v)[axis->from] % n;
+		c = coord_of(grid, v)[axis->from] % n;
 		c = axis->flip ? n - c : c;
 		count[(frame->coord[(size_t)known[v] * dims + to] + n - c % n) % n]++;
 	}
@@ -68,15 +69,15 @@ static bool may_be(const struct osr_grid_shape *found, uint32_t from,
 }
 
 /* Rows of `guid` (ascending) by switch. */
-void osr__grid_look_up(const struct osr_fabric *f, const struct osr_grid_frame *frame,
+void osr__grid_look_up(const struct osr_fabric *fabric, const struct osr_grid_frame *frame,
 		       uint32_t *known)
 {
 	uint32_t k = 0;
 
-	for (uint32_t v = 0; v < f->n_switches; v++) {
-		while (k < frame->n && frame->guid[k] < f->sw_guid[v])
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+		while (k < frame->n && frame->guid[k] < fabric->sw_guid[v])
 			k++;
-		known[v] = k < frame->n && frame->guid[k] == f->sw_guid[v] &&
+		known[v] = k < frame->n && frame->guid[k] == fabric->sw_guid[v] &&
 					   frame->coord[(size_t)k * frame->shape.n_dims] !=
 						   OSR_NO_PLACE
 				   ? k
@@ -85,32 +86,32 @@ void osr__grid_look_up(const struct osr_fabric *f, const struct osr_grid_frame *
 }
 
 /* True if every switch that the frame knows is where it was, but for one in eight. */
-enum osr_status osr__grid_take_frame(struct grid_work *w, const struct osr_grid_frame *frame,
+enum osr_status osr__grid_take_frame(struct grid_work *grid, const struct osr_grid_frame *frame,
 				     struct osr_arena *scratch, bool *taken)
 {
-	uint32_t n = w->f->n_switches, n_known = 0, used = 0;
+	uint32_t n = grid->f->n_switches, n_known = 0, used = 0;
 	uint32_t *known = osr_alloc(scratch, n, sizeof(*known));
 	uint32_t *count = osr_alloc(scratch, UINT16_MAX + 1, sizeof(*count));
 	struct axis axis[MAX_DIMS] = { { 0 } };
 
 	*taken = false;
 	if (!known || !count)
-		return osr__grid_nomem(w->diag);
-	osr__grid_look_up(w->f, frame, known);
+		return osr__grid_nomem(grid->diag);
+	osr__grid_look_up(grid->f, frame, known);
 	for (uint32_t v = 0; v < n; v++)
-		n_known += known[v] != OSR_NONE && has_place(w, v);
-	if (!n_known || frame->shape.n_dims != w->shape.n_dims)
+		n_known += known[v] != OSR_NONE && has_place(grid, v);
+	if (!n_known || frame->shape.n_dims != grid->shape.n_dims)
 		return OSR_OK;
 	for (uint32_t to = 0; to < frame->shape.n_dims; to++) {
 		uint32_t best = 0;
 
-		for (uint32_t k = 0; k < 2 * w->shape.n_dims; k++) {
+		for (uint32_t k = 0; k < 2 * grid->shape.n_dims; k++) {
 			struct axis a = { .from = k / 2, .flip = k % 2 };
 			uint32_t votes;
 
-			if (used >> a.from & 1 || !may_be(&w->shape, a.from, &frame->shape, to))
+			if (used >> a.from & 1 || !may_be(&grid->shape, a.from, &frame->shape, to))
 				continue;
-			votes = vote(w, frame, known, to, &a, count);
+			votes = vote(grid, frame, known, to, &a, count);
 			if (votes > best) {
 				best = votes;
 				axis[to] = a;
@@ -120,7 +121,7 @@ enum osr_status osr__grid_take_frame(struct grid_work *w, const struct osr_grid_
 			return OSR_OK;
 		used |= 1u << axis[to].from;
 	}
-	turn(w, &frame->shape, axis);
+	grid_frame_turn(grid, &frame->shape, axis);
 	*taken = true;
 	return OSR_OK;
 }
@@ -129,17 +130,17 @@ enum osr_status osr__grid_take_frame(struct grid_work *w, const struct osr_grid_
  * The switch of the lowest GUID is the origin of rings, and lies in the lower half of lines; the
  * lowest one that can tell decides which way a ring rises.
  */
-static struct axis choose_axis(const struct grid_work *w, uint32_t i)
+static struct axis choose_axis(const struct grid_work *grid, uint32_t i)
 {
-	uint32_t n = w->shape.size[i], origin = coord_of(w, first_placed(w))[i];
-	bool ring = w->shape.ring[i];
+	uint32_t n = grid->shape.size[i], origin = coord_of(grid, first_placed(grid))[i];
+	bool ring = grid->shape.ring[i];
 
-	for (uint32_t v = 0; v < w->f->n_switches; v++) {
+	for (uint32_t v = 0; v < grid->f->n_switches; v++) {
 		uint32_t x;
 
-		if (!has_place(w, v))
+		if (!has_place(grid, v))
 			continue;
-		x = coord_of(w, v)[i];
+		x = coord_of(grid, v)[i];
 		x = ring ? 2 * ((x + n - origin) % n) : 2 * x + 1;
 		if ((ring && x == 0) || x == n)
 			continue;
@@ -151,36 +152,36 @@ static struct axis choose_axis(const struct grid_work *w, uint32_t i)
 }
 
 /* Rings first, then longer ones, then that in which the first switch to differ is further on. */
-static bool comes_before(const struct grid_work *w, uint32_t i, uint32_t j)
+static bool comes_before(const struct grid_work *grid, uint32_t i, uint32_t j)
 {
-	const struct osr_grid_shape *s = &w->shape;
+	const struct osr_grid_shape *grid_shape = &grid->shape;
 
-	if (s->ring[i] != s->ring[j])
-		return s->ring[i];
-	if (s->size[i] != s->size[j])
-		return s->size[i] > s->size[j];
-	for (uint32_t v = 0; v < w->f->n_switches; v++)
-		if (has_place(w, v) && coord_of(w, v)[i] != coord_of(w, v)[j])
-			return coord_of(w, v)[i] < coord_of(w, v)[j];
+	if (grid_shape->ring[i] != grid_shape->ring[j])
+		return grid_shape->ring[i];
+	if (grid_shape->size[i] != grid_shape->size[j])
+		return grid_shape->size[i] > grid_shape->size[j];
+	for (uint32_t v = 0; v < grid->f->n_switches; v++)
+		if (has_place(grid, v) && coord_of(grid, v)[i] != coord_of(grid, v)[j])
+			return coord_of(grid, v)[i] < coord_of(grid, v)[j];
 	return i < j;
 }
 
-void osr__grid_choose_frame(struct grid_work *w)
+void osr__grid_choose_frame(struct grid_work *grid)
 {
-	struct osr_grid_shape s = w->shape, sorted = { .n_dims = s.n_dims };
+	struct osr_grid_shape grid_shape = grid->shape, sorted = { .n_dims = grid_shape.n_dims };
 	struct axis axis[MAX_DIMS] = { { 0 } }, by_rank[MAX_DIMS] = { { 0 } };
 
-	for (uint32_t i = 0; i < s.n_dims; i++)
-		axis[i] = choose_axis(w, i);
-	turn(w, &s, axis);
-	for (uint32_t i = 0; i < s.n_dims; i++) {
+	for (uint32_t i = 0; i < grid_shape.n_dims; i++)
+		axis[i] = choose_axis(grid, i);
+	grid_frame_turn(grid, &grid_shape, axis);
+	for (uint32_t i = 0; i < grid_shape.n_dims; i++) {
 		uint32_t rank = 0;
 
-		for (uint32_t j = 0; j < s.n_dims; j++)
-			rank += i != j && comes_before(w, j, i);
+		for (uint32_t j = 0; j < grid_shape.n_dims; j++)
+			rank += i != j && comes_before(grid, j, i);
 		by_rank[rank] = (struct axis){ .from = i };
-		sorted.size[rank] = s.size[i];
-		sorted.ring[rank] = s.ring[i];
+		sorted.size[rank] = grid_shape.size[i];
+		sorted.ring[rank] = grid_shape.ring[i];
 	}
-	turn(w, &sorted, by_rank);
+	grid_frame_turn(grid, &sorted, by_rank);
 }

@@ -42,10 +42,10 @@ struct grid_work {
 };
 
 /* The edge from v to u, or OSR_NONE. */
-static inline uint32_t osr__grid_edge(const struct grid_work *w, uint32_t v, uint32_t u)
+static inline uint32_t osr__grid_edge(const struct grid_work *grid, uint32_t v, uint32_t u)
 {
-	for (uint32_t e = w->row[v]; e < w->row[v + 1]; e++)
-		if (w->adj[e] == u)
+	for (uint32_t e = grid->row[v]; e < grid->row[v + 1]; e++)
+		if (grid->adj[e] == u)
 			return e;
 	return OSR_NONE;
 }
@@ -63,27 +63,27 @@ enum grid_courage {
  * osr__grid_finish(). False if its neighbourhood is not that of a grid, or if labels contradict each
  * other. Memory is there already.
  */
-bool osr__grid_grow(struct grid_work *w, uint32_t seed, enum grid_courage courage);
+bool osr__grid_grow(struct grid_work *grid, uint32_t seed, enum grid_courage courage);
 
 /* The same along the directions of port_dir[], with n_dims given. */
-bool osr__grid_walk(struct grid_work *w, uint32_t seed);
+bool osr__grid_walk(struct grid_work *grid, uint32_t seed);
 
 /* True if every switch that the frame knows is where it was, but for one in eight. */
-enum osr_status osr__grid_take_frame(struct grid_work *w, const struct osr_grid_frame *frame,
+enum osr_status osr__grid_take_frame(struct grid_work *grid, const struct osr_grid_frame *frame,
 				     struct osr_arena *scratch, bool *taken);
-void osr__grid_choose_frame(struct grid_work *w);
+void osr__grid_choose_frame(struct grid_work *grid);
 
 /* Rows of frame->guid (ascending) by switch: known[n_switches]. */
-void osr__grid_look_up(const struct osr_fabric *f, const struct osr_grid_frame *frame,
+void osr__grid_look_up(const struct osr_fabric *fabric, const struct osr_grid_frame *frame,
 		       uint32_t *known);
 
 /* From coordinates, perhaps not of all switches, to a grid. */
 enum osr_status osr__grid_finish(struct grid_work *w, struct osr_arena *scratch,
-				 struct osr_arena *result, struct osr_grid *g);
+				 struct osr_arena *result, struct osr_grid *grid);
 
-static inline enum osr_status osr__grid_no(const struct grid_work *w, const char *why)
+static inline enum osr_status osr__grid_no(const struct grid_work *grid, const char *why)
 {
-	return osr_fail(w->diag, OSR_NOT_APPLICABLE, "not a torus or mesh: %s", why);
+	return osr_fail(grid->diag, OSR_NOT_APPLICABLE, "not a torus or mesh: %s", why);
 }
 
 static inline enum osr_status osr__grid_nomem(struct osr_diag *diag)
@@ -91,21 +91,21 @@ static inline enum osr_status osr__grid_nomem(struct osr_diag *diag)
 	return osr_fail(diag, OSR_NOMEM, "out of memory for the coordinates of the switches");
 }
 
-static inline uint16_t *coord_of(const struct grid_work *w, uint32_t v)
+static inline uint16_t *coord_of(const struct grid_work *grid, uint32_t v)
 {
-	return w->coord + (size_t)v * MAX_DIMS;
+	return grid->coord + (size_t)v * MAX_DIMS;
 }
 
-static inline bool has_place(const struct grid_work *w, uint32_t v)
+static inline bool has_place(const struct grid_work *grid, uint32_t v)
 {
-	return coord_of(w, v)[0] != OSR_NO_PLACE;
+	return coord_of(grid, v)[0] != OSR_NO_PLACE;
 }
 
-static inline uint32_t first_placed(const struct grid_work *w)
+static inline uint32_t first_placed(const struct grid_work *grid)
 {
 	uint32_t v = 0;
 
-	while (!has_place(w, v))
+	while (!has_place(grid, v))
 		v++;
 	return v;
 }

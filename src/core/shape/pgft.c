@@ -12,174 +12,178 @@
 
 #include "pgft_private.h"
 
-static enum osr_status no_memory(struct osr_diag *diag)
+static enum osr_status pgft_no_memory(struct osr_diag *diag)
 {
 	return osr_fail(diag, OSR_NOMEM, "out of memory for recognising a fat tree");
 }
 
-static bool is_host(const struct osr_fabric *f, uint32_t term)
+static bool pgft_is_host(const struct osr_fabric *fabric, uint32_t term)
 {
-	return f->term_role[term] == OSR_ROLE_CA || f->term_role[term] == OSR_ROLE_ROUTER;
+	return fabric->term_role[term] == OSR_ROLE_CA || fabric->term_role[term] == OSR_ROLE_ROUTER;
 }
 
 /* Preparation ---------------------------------------------------------------------------------- */
 
-static void find_neighbours(struct pgft_work *w)
+static void pgft_find_neighbours(struct pgft_work *pgft)
 {
-	const struct osr_fabric *f = w->f;
+	const struct osr_fabric *fabric = pgft->f;
 	uint32_t n = 0;
 
-	for (uint32_t s = 0; s < f->n_switches; s++) {
-		w->row[s] = n;
-		w->now++;
-		for (uint32_t c = f->chan_row[s]; c < f->chan_row[s + 1]; c++) {
-			uint32_t t = f->chan_dst[c];
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		pgft->row[s] = n;
+		pgft->now++;
+		for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
+			uint32_t t = fabric->chan_dst[c];
 
-			if (w->stamp[t] != w->now) {
-				w->stamp[t] = w->now;
-				w->count[t] = n;
-				w->near[n] = t;
-				w->mult[n++] = 0;
+			if (pgft->stamp[t] != pgft->now) {
+				pgft->stamp[t] = pgft->now;
+				pgft->count[t] = n;
+				pgft->near[n] = t;
+				pgft->mult[n++] = 0;
 			}
-			w->mult[w->count[t]]++;
+			pgft->mult[pgft->count[t]]++;
 		}
 	}
-	w->row[f->n_switches] = n;
+	pgft->row[fabric->n_switches] = n;
 }
 
-static void sort_members(struct pgft_work *w)
+static void pgft_sort_members(struct pgft_work *pgft)
 {
-	const struct osr_fabric *f = w->f;
+	const struct osr_fabric *fabric = pgft->f;
 
-	for (uint32_t s = 0; s < f->n_switches; s++)
-		w->member_row[f->sw_component[s] + 1]++;
-	for (uint32_t k = 0; k < f->n_components; k++)
-		w->member_row[k + 1] += w->member_row[k];
-	for (uint32_t s = f->n_switches; s-- > 0;)
-		w->member[--w->member_row[f->sw_component[s] + 1]] = s;
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		pgft->member_row[fabric->sw_component[s] + 1]++;
+	for (uint32_t k = 0; k < fabric->n_components; k++)
+		pgft->member_row[k + 1] += pgft->member_row[k];
+	for (uint32_t s = fabric->n_switches; s-- > 0;)
+		pgft->member[--pgft->member_row[fabric->sw_component[s] + 1]] = s;
 	/* Now entry k + 1 is where component k begins. */
-	for (uint32_t k = 0; k < f->n_components; k++)
-		w->member_row[k] = w->member_row[k + 1];
-	w->member_row[f->n_components] = f->n_switches;
+	for (uint32_t k = 0; k < fabric->n_components; k++)
+		pgft->member_row[k] = pgft->member_row[k + 1];
+	pgft->member_row[fabric->n_components] = fabric->n_switches;
 }
 
-static bool has_last(const struct osr_fabric *f, uint32_t s)
+static bool has_last(const struct osr_fabric *fabric, uint32_t s)
 {
-	uint32_t last = f->term_row[s + 1];
+	uint32_t last = fabric->term_row[s + 1];
 
-	return last > f->term_row[s] && is_host(f, last - 1) &&
-	       f->term_port[last - 1] == f->sw_n_ports[s];
+	return last > fabric->term_row[s] && pgft_is_host(fabric, last - 1) &&
+	       fabric->term_port[last - 1] == fabric->sw_n_ports[s];
 }
 
 /*
  * Hosts by switch. Where most switches, and most of those with no other CA, have a CA on their last
  * port, these are the switches' own (aggregation nodes), and service ports.
  */
-static void count_hosts(struct pgft_work *w)
+static void count_hosts(struct pgft_work *pgft)
 {
-	const struct osr_fabric *f = w->f;
+	const struct osr_fabric *fabric = pgft->f;
 	uint32_t n_last = 0, n_only = 0, n_bare = 0;
 
-	for (uint32_t s = 0; s < f->n_switches; s++) {
-		for (uint32_t i = f->term_row[s]; i < f->term_row[s + 1]; i++)
-			w->bare_hosts[s] += is_host(f, i);
-		n_last += has_last(f, s);
-		n_only += has_last(f, s) && w->bare_hosts[s] == 1;
-		n_bare += w->bare_hosts[s] == 0;
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		for (uint32_t i = fabric->term_row[s]; i < fabric->term_row[s + 1]; i++)
+			pgft->bare_hosts[s] += pgft_is_host(fabric, i);
+		n_last += has_last(fabric, s);
+		n_only += has_last(fabric, s) && pgft->bare_hosts[s] == 1;
+		n_bare += pgft->bare_hosts[s] == 0;
 	}
-	w->own_port = 2 * n_last > f->n_switches && n_only > n_bare && f->n_switches > 2;
-	for (uint32_t s = 0; s < f->n_switches; s++)
-		w->p->sw_hosts[s] = w->bare_hosts[s] - (w->own_port && has_last(f, s));
+	pgft->own_port =
+		2 * n_last > fabric->n_switches && n_only > n_bare && fabric->n_switches > 2;
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		pgft->p->sw_hosts[s] =
+			pgft->bare_hosts[s] - (pgft->own_port && has_last(fabric, s));
 }
 
-static enum osr_status prepare(struct pgft_work *w)
+static enum osr_status pgft_prepare(struct pgft_work *pgft)
 {
-	const struct osr_fabric *f = w->f;
-	size_t n = f->n_switches, rows = (OSR_PGFT_MAX_LEVELS + 1) * n;
-	struct osr_arena *a = w->scratch;
+	const struct osr_fabric *fabric = pgft->f;
+	size_t n = fabric->n_switches, rows = (OSR_PGFT_MAX_LEVELS + 1) * n;
+	struct osr_arena *arena = pgft->scratch;
 
-	w->row = osr_alloc(a, n + 1, sizeof(*w->row));
-	w->near = osr_alloc(a, f->n_channels, sizeof(*w->near));
-	w->mult = osr_alloc(a, f->n_channels, sizeof(*w->mult));
-	w->member = osr_alloc(a, n, sizeof(*w->member));
-	w->member_row = osr_calloc(a, (size_t)f->n_components + 2, sizeof(*w->member_row));
-	w->bare_hosts = osr_calloc(a, n, sizeof(*w->bare_hosts));
-	w->level = osr_calloc(a, n, sizeof(*w->level));
-	w->depth = osr_alloc(a, n, sizeof(*w->depth));
-	w->queue = osr_alloc(a, n, sizeof(*w->queue));
-	w->stamp = osr_calloc(a, n, sizeof(*w->stamp));
-	w->count = osr_calloc(a, n, sizeof(*w->count));
-	w->below = osr_alloc(a, rows, sizeof(*w->below));
-	w->above = osr_alloc(a, rows, sizeof(*w->above));
-	w->a_group = osr_alloc(a, rows, sizeof(*w->a_group));
-	w->b_group = osr_alloc(a, rows, sizeof(*w->b_group));
-	w->a_digit = osr_alloc(a, rows, sizeof(*w->a_digit));
-	w->b_digit = osr_alloc(a, rows, sizeof(*w->b_digit));
-	w->set = osr_alloc(a, n, sizeof(*w->set));
-	w->key = osr_alloc(a, n, sizeof(*w->key));
-	if (!w->row || !w->near || !w->mult || !w->member || !w->member_row || !w->bare_hosts ||
-	    !w->level || !w->depth || !w->queue || !w->stamp || !w->count || !w->below ||
-	    !w->above || !w->a_group || !w->b_group || !w->a_digit || !w->b_digit || !w->set ||
-	    !w->key)
-		return no_memory(w->diag);
-	find_neighbours(w);
-	sort_members(w);
-	count_hosts(w);
+	pgft->row = osr_alloc(arena, n + 1, sizeof(*pgft->row));
+	pgft->near = osr_alloc(arena, fabric->n_channels, sizeof(*pgft->near));
+	pgft->mult = osr_alloc(arena, fabric->n_channels, sizeof(*pgft->mult));
+	pgft->member = osr_alloc(arena, n, sizeof(*pgft->member));
+	pgft->member_row =
+		osr_calloc(arena, (size_t)fabric->n_components + 2, sizeof(*pgft->member_row));
+	pgft->bare_hosts = osr_calloc(arena, n, sizeof(*pgft->bare_hosts));
+	pgft->level = osr_calloc(arena, n, sizeof(*pgft->level));
+	pgft->depth = osr_alloc(arena, n, sizeof(*pgft->depth));
+	pgft->queue = osr_alloc(arena, n, sizeof(*pgft->queue));
+	pgft->stamp = osr_calloc(arena, n, sizeof(*pgft->stamp));
+	pgft->count = osr_calloc(arena, n, sizeof(*pgft->count));
+	pgft->below = osr_alloc(arena, rows, sizeof(*pgft->below));
+	pgft->above = osr_alloc(arena, rows, sizeof(*pgft->above));
+	pgft->a_group = osr_alloc(arena, rows, sizeof(*pgft->a_group));
+	pgft->b_group = osr_alloc(arena, rows, sizeof(*pgft->b_group));
+	pgft->a_digit = osr_alloc(arena, rows, sizeof(*pgft->a_digit));
+	pgft->b_digit = osr_alloc(arena, rows, sizeof(*pgft->b_digit));
+	pgft->set = osr_alloc(arena, n, sizeof(*pgft->set));
+	pgft->key = osr_alloc(arena, n, sizeof(*pgft->key));
+	if (!pgft->row || !pgft->near || !pgft->mult || !pgft->member || !pgft->member_row ||
+	    !pgft->bare_hosts || !pgft->level || !pgft->depth || !pgft->queue || !pgft->stamp ||
+	    !pgft->count || !pgft->below || !pgft->above || !pgft->a_group || !pgft->b_group ||
+	    !pgft->a_digit || !pgft->b_digit || !pgft->set || !pgft->key)
+		return pgft_no_memory(pgft->diag);
+	pgft_find_neighbours(pgft);
+	pgft_sort_members(pgft);
+	count_hosts(pgft);
 	return OSR_OK;
 }
 
-static enum osr_status allocate(struct pgft_work *w)
+static enum osr_status pgft_allocate(struct pgft_work *w)
 {
-	struct osr_pgft *p = w->p;
-	const struct osr_fabric *f = w->f;
-	size_t n = f->n_switches;
+	struct osr_pgft *pgft = w->p;
+	const struct osr_fabric *fabric = w->f;
+	size_t n = fabric->n_switches;
 
-	*p = (struct osr_pgft){ .f = f };
-	p->tree = osr_calloc(w->scratch, f->n_components, sizeof(*p->tree));
-	p->sw_tree = osr_alloc(w->scratch, n, sizeof(*p->sw_tree));
-	p->sw_level = osr_calloc(w->scratch, n, sizeof(*p->sw_level));
-	p->sw_a = osr_calloc(w->scratch, n, sizeof(*p->sw_a));
-	p->sw_b = osr_calloc(w->scratch, n, sizeof(*p->sw_b));
-	p->sw_hosts = osr_calloc(w->scratch, n, sizeof(*p->sw_hosts));
-	p->up_row = osr_alloc(w->scratch, n + 1, sizeof(*p->up_row));
-	p->spare_row = osr_alloc(w->scratch, n + 1, sizeof(*p->spare_row));
-	p->spare = osr_alloc(w->scratch, f->n_channels, sizeof(*p->spare));
-	p->term_index = osr_alloc(w->scratch, f->n_terminals, sizeof(*p->term_index));
-	p->order = osr_alloc(w->scratch, f->n_terminals, sizeof(*p->order));
-	if (!p->tree || !p->sw_tree || !p->sw_level || !p->sw_a || !p->sw_b || !p->sw_hosts ||
-	    !p->up_row || !p->spare_row || !p->spare || !p->term_index || !p->order)
-		return no_memory(w->diag);
-	memset(p->sw_tree, 0xff, n * sizeof(*p->sw_tree));
-	memset(p->term_index, 0xff, f->n_terminals * sizeof(*p->term_index));
+	*pgft = (struct osr_pgft){ .f = fabric };
+	pgft->tree = osr_calloc(w->scratch, fabric->n_components, sizeof(*pgft->tree));
+	pgft->sw_tree = osr_alloc(w->scratch, n, sizeof(*pgft->sw_tree));
+	pgft->sw_level = osr_calloc(w->scratch, n, sizeof(*pgft->sw_level));
+	pgft->sw_a = osr_calloc(w->scratch, n, sizeof(*pgft->sw_a));
+	pgft->sw_b = osr_calloc(w->scratch, n, sizeof(*pgft->sw_b));
+	pgft->sw_hosts = osr_calloc(w->scratch, n, sizeof(*pgft->sw_hosts));
+	pgft->up_row = osr_alloc(w->scratch, n + 1, sizeof(*pgft->up_row));
+	pgft->spare_row = osr_alloc(w->scratch, n + 1, sizeof(*pgft->spare_row));
+	pgft->spare = osr_alloc(w->scratch, fabric->n_channels, sizeof(*pgft->spare));
+	pgft->term_index = osr_alloc(w->scratch, fabric->n_terminals, sizeof(*pgft->term_index));
+	pgft->order = osr_alloc(w->scratch, fabric->n_terminals, sizeof(*pgft->order));
+	if (!pgft->tree || !pgft->sw_tree || !pgft->sw_level || !pgft->sw_a || !pgft->sw_b ||
+	    !pgft->sw_hosts || !pgft->up_row || !pgft->spare_row || !pgft->spare ||
+	    !pgft->term_index || !pgft->order)
+		return pgft_no_memory(w->diag);
+	memset(pgft->sw_tree, 0xff, n * sizeof(*pgft->sw_tree));
+	memset(pgft->term_index, 0xff, fabric->n_terminals * sizeof(*pgft->term_index));
 	return OSR_OK;
 }
 
 /* One component -------------------------------------------------------------------------------- */
 
 /* One channel from a to b; there is one. */
-static uint32_t channel_between(const struct osr_fabric *f, uint32_t a, uint32_t b)
+static uint32_t channel_between(const struct osr_fabric *fabric, uint32_t a, uint32_t b)
 {
-	uint32_t c = f->chan_row[a];
+	uint32_t c = fabric->chan_row[a];
 
-	while (f->chan_dst[c] != b)
+	while (fabric->chan_dst[c] != b)
 		c++;
 	return c;
 }
 
-static enum osr_status refuse_cable(struct pgft_work *w, const struct pgft_part *part)
+static enum osr_status refuse_cable(struct pgft_work *pgft, const struct pgft_part *part)
 {
-	const struct osr_fabric *f = w->f;
-	uint32_t a = part->bad_from, b = part->bad_to, c = channel_between(f, a, b);
+	const struct osr_fabric *fabric = pgft->f;
+	uint32_t a = part->bad_from, b = part->bad_to, c = channel_between(fabric, a, b);
 	char x[32], y[32];
 
 	return osr_fail(
-		w->diag, OSR_NOT_APPLICABLE,
+		pgft->diag, OSR_NOT_APPLICABLE,
 		"not a fat tree: %s port %u and %s port %u are cabled to each other, but both "
 		"lie %s (such cables: %u)",
-		osr_switch_name(f, a, x), f->chan_port[c], osr_switch_name(f, b, y),
-		f->chan_port[f->chan_rev[c]],
-		w->p->sw_hosts[a] && w->p->sw_hosts[b] ? "next to hosts"
-						       : "equally far from the hosts",
+		osr_switch_name(fabric, a, x), fabric->chan_port[c], osr_switch_name(fabric, b, y),
+		fabric->chan_port[fabric->chan_rev[c]],
+		pgft->p->sw_hosts[a] && pgft->p->sw_hosts[b] ? "next to hosts"
+							     : "equally far from the hosts",
 		part->n_bad / 2);
 }
 
@@ -198,23 +202,23 @@ static bool is_better(uint64_t missing, uint64_t ports, const struct fit *best)
 	return !best->found || missing * (best->n_ports + 1) < best->n_missing * (ports + 1);
 }
 
-static enum osr_status try_part(struct pgft_work *w, struct pgft_part *part, uint32_t strong,
-				bool strip, struct osr_pgft_tree *t, struct fit *fit)
+static enum osr_status try_part(struct pgft_work *pgft, struct pgft_part *part, uint32_t strong,
+				bool strip, struct osr_pgft_tree *pgft_tree, struct fit *fit)
 {
 	uint64_t n_missing, n_ports;
 	enum osr_status st;
 
-	if (!osr__pgft_levels(w, part, strong, strip)) {
+	if (!osr__pgft_levels(pgft, part, strong, strip)) {
 		if (part->n_bad != OSR_NONE && (!fit->cable || part->n_bad < fit->bad.n_bad)) {
 			fit->cable = true;
 			fit->bad = *part;
 		}
 		return OSR_OK;
 	}
-	st = osr__pgft_digits(w, part, t);
+	st = osr__pgft_digits(pgft, part, pgft_tree);
 	if (st)
 		return st == OSR_NOT_APPLICABLE ? OSR_OK : st;
-	osr__pgft_missing(w, part, t, &n_missing, &n_ports);
+	osr__pgft_missing(pgft, part, pgft_tree, &n_missing, &n_ports);
 	if (is_better(n_missing, n_ports, fit)) {
 		fit->found = true;
 		fit->n_missing = n_missing;
@@ -225,19 +229,20 @@ static enum osr_status try_part(struct pgft_work *w, struct pgft_part *part, uin
 	return OSR_OK;
 }
 
-static uint32_t n_strong(const struct pgft_work *w, const struct pgft_part *part, uint32_t strong)
+static uint32_t n_strong(const struct pgft_work *pgft, const struct pgft_part *part,
+			 uint32_t strong)
 {
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < part->n; i++)
-		n += w->p->sw_hosts[part->member[i]] >= strong;
+		n += pgft->p->sw_hosts[part->member[i]] >= strong;
 	return n;
 }
 
-static bool has_pendant(const struct pgft_work *w, const struct pgft_part *part)
+static bool has_pendant(const struct pgft_work *pgft, const struct pgft_part *part)
 {
 	for (uint32_t i = 0; i < part->n; i++)
-		if (w->row[part->member[i] + 1] - w->row[part->member[i]] == 1)
+		if (pgft->row[part->member[i] + 1] - pgft->row[part->member[i]] == 1)
 			return true;
 	return false;
 }
@@ -246,14 +251,15 @@ static bool has_pendant(const struct pgft_work *w, const struct pgft_part *part)
  * From any host to many, 1, 2, 3, 5, 9, 17, ..., as long as that changes anything and there is
  * something to improve.
  */
-static enum osr_status fit_thresholds(struct pgft_work *w, struct pgft_part *part, bool strip,
-				      struct osr_pgft_tree *t, struct fit *fit)
+static enum osr_status fit_thresholds(struct pgft_work *pgft, struct pgft_part *part, bool strip,
+				      struct osr_pgft_tree *pgft_tree, struct fit *fit)
 {
 	uint32_t last = OSR_NONE, n;
 
-	for (uint32_t strong = 1; (n = n_strong(w, part, strong)) > 0;
+	for (uint32_t strong = 1; (n = n_strong(pgft, part, strong)) > 0;
 	     strong = strong < 3 ? strong + 1 : 2 * strong - 1) {
-		enum osr_status st = n == last ? OSR_OK : try_part(w, part, strong, strip, t, fit);
+		enum osr_status st =
+			n == last ? OSR_OK : try_part(pgft, part, strong, strip, pgft_tree, fit);
 
 		if (st || (fit->found && fit->n_missing == 0))
 			return st;
@@ -262,61 +268,64 @@ static enum osr_status fit_thresholds(struct pgft_work *w, struct pgft_part *par
 	return OSR_OK;
 }
 
-static enum osr_status fit_part(struct pgft_work *w, struct pgft_part *part,
-				struct osr_pgft_tree *t, struct fit *fit)
+static enum osr_status fit_part(struct pgft_work *pgft, struct pgft_part *part,
+				struct osr_pgft_tree *pgft_tree, struct fit *fit)
 {
 	enum osr_status st;
 
 	*fit = (struct fit){ 0 };
-	st = fit_thresholds(w, part, false, t, fit);
-	if (!st && (!fit->found || fit->n_missing) && has_pendant(w, part))
-		st = fit_thresholds(w, part, true, t, fit);
+	st = fit_thresholds(pgft, part, false, pgft_tree, fit);
+	if (!st && (!fit->found || fit->n_missing) && has_pendant(pgft, part))
+		st = fit_thresholds(pgft, part, true, pgft_tree, fit);
 	if (st || !fit->found)
 		return st;
-	osr__pgft_levels(w, part, fit->strong, fit->strip);
-	return osr__pgft_digits(w, part, t);
+	osr__pgft_levels(pgft, part, fit->strong, fit->strip);
+	return osr__pgft_digits(pgft, part, pgft_tree);
 }
 
 /* Places and ports ----------------------------------------------------------------------------- */
 
-static enum osr_status allocate_places(struct pgft_work *w, struct osr_pgft_tree *t)
+static enum osr_status allocate_places(struct pgft_work *pgft, struct osr_pgft_tree *pgft_tree)
 {
-	for (uint32_t l = 1; l <= t->h; l++) {
-		size_t n = (size_t)(t->m_product[t->h] / t->m_product[l]) * t->w_product[l];
+	for (uint32_t l = 1; l <= pgft_tree->h; l++) {
+		size_t n = (size_t)(pgft_tree->m_product[pgft_tree->h] / pgft_tree->m_product[l]) *
+			   pgft_tree->w_product[l];
 
-		if (n > 64 * (size_t)w->f->n_switches + 4096)
-			return osr_fail(w->diag, OSR_NOT_APPLICABLE,
+		if (n > 64 * (size_t)pgft->f->n_switches + 4096)
+			return osr_fail(pgft->diag, OSR_NOT_APPLICABLE,
 					"not a fat tree: it would have %zu switches on level %u", n,
 					l);
-		t->place[l] = osr_alloc(w->scratch, n, sizeof(*t->place[l]));
-		if (!t->place[l])
-			return no_memory(w->diag);
-		memset(t->place[l], 0xff, n * sizeof(*t->place[l]));
+		pgft_tree->place[l] = osr_alloc(pgft->scratch, n, sizeof(*pgft_tree->place[l]));
+		if (!pgft_tree->place[l])
+			return pgft_no_memory(pgft->diag);
+		memset(pgft_tree->place[l], 0xff, n * sizeof(*pgft_tree->place[l]));
 	}
 	return OSR_OK;
 }
 
-static uint32_t *place(const struct osr_pgft_tree *t, uint32_t l, uint32_t a, uint32_t b)
+static uint32_t *pgft_place(const struct osr_pgft_tree *pgft_tree, uint32_t l, uint32_t a,
+			    uint32_t b)
 {
-	return &t->place[l][(size_t)a * t->w_product[l] + b];
+	return &pgft_tree->place[l][(size_t)a * pgft_tree->w_product[l] + b];
 }
 
 /* A switch has the place its digits say, and those its children see it at. */
-static void take_places(struct pgft_work *w, const struct pgft_part *part, struct osr_pgft_tree *t)
+static void take_places(struct pgft_work *w, const struct pgft_part *part,
+			struct osr_pgft_tree *pgft_tree)
 {
-	struct osr_pgft *p = w->p;
+	struct osr_pgft *pgft = w->p;
 
 	for (uint32_t i = 0; i < part->n; i++) {
 		uint32_t s = part->member[i], l = w->level[s];
 
 		if (!l)
 			continue;
-		p->sw_level[s] = (uint8_t)l;
-		p->sw_tree[s] = p->n_trees;
-		t->n_switches++;
-		t->n_upper[l]++;
-		if (*place(t, l, p->sw_a[s], p->sw_b[s]) == OSR_NONE)
-			*place(t, l, p->sw_a[s], p->sw_b[s]) = s;
+		pgft->sw_level[s] = (uint8_t)l;
+		pgft->sw_tree[s] = pgft->n_trees;
+		pgft_tree->n_switches++;
+		pgft_tree->n_upper[l]++;
+		if (*pgft_place(pgft_tree, l, pgft->sw_a[s], pgft->sw_b[s]) == OSR_NONE)
+			*pgft_place(pgft_tree, l, pgft->sw_a[s], pgft->sw_b[s]) = s;
 	}
 	for (uint32_t i = 0; i < part->n; i++) {
 		uint32_t s = part->member[i], l = w->level[s];
@@ -327,110 +336,117 @@ static void take_places(struct pgft_work *w, const struct pgft_part *part, struc
 			if (w->level[u] != l + 1)
 				continue;
 			b = w->b_digit[(size_t)(l + 1) * w->f->n_switches + u];
-			at = place(t, l + 1, p->sw_a[s] / t->m[l + 1],
-				   p->sw_b[s] + b * t->w_product[l]);
+			at = pgft_place(pgft_tree, l + 1, pgft->sw_a[s] / pgft_tree->m[l + 1],
+					pgft->sw_b[s] + b * pgft_tree->w_product[l]);
 			if (*at == OSR_NONE)
 				*at = u;
-			t->merged |= p->sw_b[s] + b * t->w_product[l] != p->sw_b[u];
+			pgft_tree->merged |=
+				pgft->sw_b[s] + b * pgft_tree->w_product[l] != pgft->sw_b[u];
 		}
 	}
-	t->n_leaves = t->n_upper[1];
+	pgft_tree->n_leaves = pgft_tree->n_upper[1];
 }
 
 /* Rows of up-ports for all switches, before they are filled tree by tree. */
 static enum osr_status allocate_ports(struct pgft_work *w)
 {
-	struct osr_pgft *p = w->p;
+	struct osr_pgft *pgft = w->p;
 	uint32_t n = 0, n_spare = 0;
 
 	for (uint32_t s = 0; s < w->f->n_switches; s++) {
-		uint32_t l = p->sw_level[s], c;
+		uint32_t l = pgft->sw_level[s], c;
 
-		p->up_row[s] = n;
-		p->spare_row[s] = n_spare;
+		pgft->up_row[s] = n;
+		pgft->spare_row[s] = n_spare;
 		if (!l)
 			continue;
 		for (c = w->f->chan_row[s]; c < w->f->chan_row[s + 1]; c++)
-			n_spare += p->sw_level[w->f->chan_dst[c]] == l + 1;
-		if (l < p->tree[p->sw_tree[s]].h)
-			n += p->tree[p->sw_tree[s]].w[l + 1] * p->tree[p->sw_tree[s]].p[l + 1];
+			n_spare += pgft->sw_level[w->f->chan_dst[c]] == l + 1;
+		if (l < pgft->tree[pgft->sw_tree[s]].h)
+			n += pgft->tree[pgft->sw_tree[s]].w[l + 1] *
+			     pgft->tree[pgft->sw_tree[s]].p[l + 1];
 	}
-	p->up_row[w->f->n_switches] = n;
-	p->up = osr_alloc(w->scratch, n, sizeof(*p->up));
-	if (!p->up)
-		return no_memory(w->diag);
-	memset(p->up, 0xff, n * sizeof(*p->up));
+	pgft->up_row[w->f->n_switches] = n;
+	pgft->up = osr_alloc(w->scratch, n, sizeof(*pgft->up));
+	if (!pgft->up)
+		return pgft_no_memory(w->diag);
+	memset(pgft->up, 0xff, n * sizeof(*pgft->up));
 	return OSR_OK;
 }
 
-/* Up-port q = b + k w; cables beyond p, or to a second switch with the same digit, are spares. */
+/* Up-port q = b + k w; cables beyond pgft, or to a second switch with the same digit, are spares. */
 static void number_ports(struct pgft_work *w)
 {
-	struct osr_pgft *p = w->p;
-	const struct osr_fabric *f = w->f;
+	struct osr_pgft *pgft = w->p;
+	const struct osr_fabric *fabric = w->f;
 	uint32_t n_spare = 0;
 
-	for (uint32_t s = 0; s < f->n_switches; s++) {
-		struct osr_pgft_tree *t = p->sw_level[s] ? &p->tree[p->sw_tree[s]] : NULL;
-		uint32_t l = p->sw_level[s], *up = p->up + p->up_row[s];
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		struct osr_pgft_tree *pgft_tree =
+			pgft->sw_level[s] ? &pgft->tree[pgft->sw_tree[s]] : NULL;
+		uint32_t l = pgft->sw_level[s], *up = pgft->up + pgft->up_row[s];
 
-		p->spare_row[s] = n_spare;
-		if (!t)
+		pgft->spare_row[s] = n_spare;
+		if (!pgft_tree)
 			continue;
-		for (uint32_t c = f->chan_row[s]; c < f->chan_row[s + 1]; c++) {
-			uint32_t u = f->chan_dst[c], q, k = 0;
+		for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
+			uint32_t u = fabric->chan_dst[c], q, k = 0;
 
-			if (p->sw_level[u] != l + 1)
+			if (pgft->sw_level[u] != l + 1)
 				continue;
-			t->n_links++;
-			q = w->b_digit[(size_t)(l + 1) * f->n_switches + u];
-			while (k < t->p[l + 1] && up[q + k * t->w[l + 1]] != OSR_NONE &&
-			       f->chan_dst[up[q]] == u)
+			pgft_tree->n_links++;
+			q = w->b_digit[(size_t)(l + 1) * fabric->n_switches + u];
+			while (k < pgft_tree->p[l + 1] &&
+			       up[q + k * pgft_tree->w[l + 1]] != OSR_NONE &&
+			       fabric->chan_dst[up[q]] == u)
 				k++;
-			if (k < t->p[l + 1] && up[q + k * t->w[l + 1]] == OSR_NONE)
-				up[q + k * t->w[l + 1]] = c;
+			if (k < pgft_tree->p[l + 1] && up[q + k * pgft_tree->w[l + 1]] == OSR_NONE)
+				up[q + k * pgft_tree->w[l + 1]] = c;
 			else
-				p->spare[n_spare++] = c;
+				pgft->spare[n_spare++] = c;
 		}
-		t->n_spares += n_spare - p->spare_row[s];
+		pgft_tree->n_spares += n_spare - pgft->spare_row[s];
 	}
-	p->spare_row[f->n_switches] = n_spare;
+	pgft->spare_row[fabric->n_switches] = n_spare;
 }
 
 /* Ports without a link, by whether there is a switch for it to lead to. */
-static void count_missing(struct pgft_work *w)
+static void pgft_count_missing(struct pgft_work *w)
 {
-	struct osr_pgft *p = w->p;
+	struct osr_pgft *pgft = w->p;
 
 	for (uint32_t s = 0; s < w->f->n_switches; s++) {
-		uint32_t l = p->sw_level[s];
-		struct osr_pgft_tree *t;
+		uint32_t l = pgft->sw_level[s];
+		struct osr_pgft_tree *pgft_tree;
 
-		if (!l || l == p->tree[p->sw_tree[s]].h)
+		if (!l || l == pgft->tree[pgft->sw_tree[s]].h)
 			continue;
-		t = &p->tree[p->sw_tree[s]];
-		for (uint32_t q = 0; q < osr_pgft_n_up(p, s); q++) {
-			uint32_t *at = place(t, l + 1, p->sw_a[s] / t->m[l + 1],
-					     p->sw_b[s] + q % t->w[l + 1] * t->w_product[l]);
+		pgft_tree = &pgft->tree[pgft->sw_tree[s]];
+		for (uint32_t q = 0; q < osr_pgft_n_up(pgft, s); q++) {
+			uint32_t *at = pgft_place(
+				pgft_tree, l + 1, pgft->sw_a[s] / pgft_tree->m[l + 1],
+				pgft->sw_b[s] + q % pgft_tree->w[l + 1] * pgft_tree->w_product[l]);
 
-			if (p->up[p->up_row[s] + q] != OSR_NONE)
+			if (pgft->up[pgft->up_row[s] + q] != OSR_NONE)
 				continue;
 			if (*at == OSR_NONE) {
 				/* Counted once, however many children miss it. */
 				*at = OSR_NONE - 1;
-				t->n_missing_switches++;
+				pgft_tree->n_missing_switches++;
 			}
-			t->n_missing_links += *at < OSR_NONE - 1;
+			pgft_tree->n_missing_links += *at < OSR_NONE - 1;
 		}
 	}
-	for (uint32_t i = 0; i < p->n_trees; i++)
-		for (uint32_t l = 1; l <= p->tree[i].h; l++) {
-			struct osr_pgft_tree *t = &p->tree[i];
-			size_t n = (size_t)(t->m_product[t->h] / t->m_product[l]) * t->w_product[l];
+	for (uint32_t i = 0; i < pgft->n_trees; i++)
+		for (uint32_t l = 1; l <= pgft->tree[i].h; l++) {
+			struct osr_pgft_tree *pgft_tree = &pgft->tree[i];
+			size_t n = (size_t)(pgft_tree->m_product[pgft_tree->h] /
+					    pgft_tree->m_product[l]) *
+				   pgft_tree->w_product[l];
 
 			for (size_t k = 0; k < n; k++)
-				if (t->place[l][k] == OSR_NONE - 1)
-					t->place[l][k] = OSR_NONE;
+				if (pgft_tree->place[l][k] == OSR_NONE - 1)
+					pgft_tree->place[l][k] = OSR_NONE;
 		}
 }
 
@@ -438,80 +454,83 @@ static void count_missing(struct pgft_work *w)
  * Slots by port, but for hosts whose slot is remembered; more than m_1 share them. Ranks go by slot,
  * those that share one come last.
  */
-static void number_leaf(struct pgft_work *w, struct osr_pgft_tree *t, uint32_t s)
+static void number_leaf(struct pgft_work *w, struct osr_pgft_tree *pgft_tree, uint32_t s)
 {
-	uint32_t host[256], n = 0, n_extra = 0, next = 0, m = t->m[1];
-	const struct osr_fabric *f = w->f;
-	struct osr_pgft *p = w->p;
+	uint32_t host[256], n = 0, n_extra = 0, next = 0, m = pgft_tree->m[1];
+	const struct osr_fabric *fabric = w->f;
+	struct osr_pgft *pgft = w->p;
 
 	memset(host, 0xff, sizeof(host));
-	for (uint32_t k = f->term_row[s]; k < f->term_row[s + 1] && n < p->sw_hosts[s]; k++) {
-		uint32_t slot = is_host(f, k) && t->recalled != OSR_NONE
-					? osr__pgft_recall_slot(w, s, f->term_port[k])
+	for (uint32_t k = fabric->term_row[s]; k < fabric->term_row[s + 1] && n < pgft->sw_hosts[s];
+	     k++) {
+		uint32_t slot = pgft_is_host(fabric, k) && pgft_tree->recalled != OSR_NONE
+					? osr__pgft_recall_slot(w, s, fabric->term_port[k])
 					: OSR_NONE;
 
-		n += is_host(f, k);
+		n += pgft_is_host(fabric, k);
 		if (slot < m && slot < 256 && host[slot] == OSR_NONE) {
 			host[slot] = k;
-			p->term_index[k] = p->sw_a[s] * m + slot;
+			pgft->term_index[k] = pgft->sw_a[s] * m + slot;
 		}
 	}
 	n = 0;
-	for (uint32_t k = f->term_row[s]; k < f->term_row[s + 1] && n < p->sw_hosts[s]; k++) {
-		n += is_host(f, k);
-		if (!is_host(f, k) || p->term_index[k] != OSR_NONE)
+	for (uint32_t k = fabric->term_row[s]; k < fabric->term_row[s + 1] && n < pgft->sw_hosts[s];
+	     k++) {
+		n += pgft_is_host(fabric, k);
+		if (!pgft_is_host(fabric, k) || pgft->term_index[k] != OSR_NONE)
 			continue;
 		while (next < m && next < 256 && host[next] != OSR_NONE)
 			next++;
 		if (next < m && next < 256)
 			host[next] = k;
-		p->term_index[k] = p->sw_a[s] * m + (next < m ? next : n_extra++ % m);
+		pgft->term_index[k] = pgft->sw_a[s] * m + (next < m ? next : n_extra++ % m);
 	}
 	for (uint32_t slot = 0; slot < m && slot < 256; slot++)
 		if (host[slot] != OSR_NONE)
-			p->order[p->n_order++] = host[slot];
-	for (uint32_t k = f->term_row[s]; n_extra && k < f->term_row[s + 1]; k++)
-		if (p->term_index[k] != OSR_NONE && host[p->term_index[k] % m] != k)
-			p->order[p->n_order++] = k;
-	t->n_hosts += p->sw_hosts[s];
+			pgft->order[pgft->n_order++] = host[slot];
+	for (uint32_t k = fabric->term_row[s]; n_extra && k < fabric->term_row[s + 1]; k++)
+		if (pgft->term_index[k] != OSR_NONE && host[pgft->term_index[k] % m] != k)
+			pgft->order[pgft->n_order++] = k;
+	pgft_tree->n_hosts += pgft->sw_hosts[s];
 }
 
 /* Leaves come in the order of A, which is that of their places. */
 static void number_hosts(struct pgft_work *w)
 {
-	const struct osr_fabric *f = w->f;
-	struct osr_pgft *p = w->p;
+	const struct osr_fabric *fabric = w->f;
+	struct osr_pgft *pgft = w->p;
 
-	for (uint32_t i = 0; i < p->n_trees; i++) {
-		struct osr_pgft_tree *t = &p->tree[i];
-		uint32_t n_leaves = t->m_product[t->h] / t->m[1];
+	for (uint32_t i = 0; i < pgft->n_trees; i++) {
+		struct osr_pgft_tree *pgft_tree = &pgft->tree[i];
+		uint32_t n_leaves = pgft_tree->m_product[pgft_tree->h] / pgft_tree->m[1];
 
 		for (uint32_t a = 0; a < n_leaves; a++)
-			if (t->place[1][a] != OSR_NONE)
-				number_leaf(w, t, t->place[1][a]);
+			if (pgft_tree->place[1][a] != OSR_NONE)
+				number_leaf(w, pgft_tree, pgft_tree->place[1][a]);
 	}
-	for (uint32_t s = 0; s < f->n_switches; s++)
-		for (uint32_t k = f->term_row[s]; k < f->term_row[s + 1]; k++)
-			if (is_host(f, k) && p->sw_tree[s] != OSR_NONE)
-				p->tree[p->sw_tree[s]].n_service += p->term_index[k] == OSR_NONE;
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		for (uint32_t k = fabric->term_row[s]; k < fabric->term_row[s + 1]; k++)
+			if (pgft_is_host(fabric, k) && pgft->sw_tree[s] != OSR_NONE)
+				pgft->tree[pgft->sw_tree[s]].n_service +=
+					pgft->term_index[k] == OSR_NONE;
 }
 
 /* The worst switch of the tree with too many holes. */
-static enum osr_status refuse_holes(struct pgft_work *w, const struct pgft_part *part,
-				    const struct osr_pgft_tree *t, const struct fit *fit,
+static enum osr_status refuse_holes(struct pgft_work *pgft, const struct pgft_part *part,
+				    const struct osr_pgft_tree *pgft_tree, const struct fit *fit,
 				    uint32_t max_missing)
 {
 	uint32_t worst = part->member[0], most = 0, has = 0;
 	char name[32];
 
 	for (uint32_t i = 0; i < part->n; i++) {
-		uint32_t s = part->member[i], l = w->level[s], there = 0, ports;
+		uint32_t s = part->member[i], l = pgft->level[s], there = 0, ports;
 
-		if (!l || l == t->h)
+		if (!l || l == pgft_tree->h)
 			continue;
-		for (uint32_t e = w->row[s]; e < w->row[s + 1]; e++)
-			there += w->level[w->near[e]] == l + 1 ? w->mult[e] : 0;
-		ports = t->w[l + 1] * t->p[l + 1];
+		for (uint32_t e = pgft->row[s]; e < pgft->row[s + 1]; e++)
+			there += pgft->level[pgft->near[e]] == l + 1 ? pgft->mult[e] : 0;
+		ports = pgft_tree->w[l + 1] * pgft_tree->p[l + 1];
 		if (there >= ports || ports - there <= most)
 			continue;
 		most = ports - there;
@@ -519,10 +538,10 @@ static enum osr_status refuse_holes(struct pgft_work *w, const struct pgft_part 
 		has = there;
 	}
 	return osr_fail(
-		w->diag, OSR_NOT_APPLICABLE,
+		pgft->diag, OSR_NOT_APPLICABLE,
 		"not a fat tree: level-%u switch %s has %u up-links, expected %u; of all %llu "
 		"up-links that make the tree whole %llu are missing, more than %u %%",
-		w->level[worst], osr_switch_name(w->f, worst, name), has, has + most,
+		pgft->level[worst], osr_switch_name(pgft->f, worst, name), has, has + most,
 		(unsigned long long)fit->n_ports, (unsigned long long)fit->n_missing, max_missing);
 }
 
@@ -531,45 +550,46 @@ static bool too_many(const struct fit *fit, const struct osr_pgft_options *opt)
 	return fit->n_missing * 100 > fit->n_ports * opt->max_missing;
 }
 
-static enum osr_status find_part(struct pgft_work *w, struct pgft_part *part,
+static enum osr_status find_part(struct pgft_work *pgft, struct pgft_part *part,
 				 const struct osr_pgft_options *opt)
 {
-	struct osr_pgft_tree *t = &w->p->tree[w->p->n_trees];
+	struct osr_pgft_tree *pgft_tree = &pgft->p->tree[pgft->p->n_trees];
 	enum osr_status st;
 	struct fit fit;
 
-	t->component = part->component;
-	st = fit_part(w, part, t, &fit);
+	pgft_tree->component = part->component;
+	st = fit_part(pgft, part, pgft_tree, &fit);
 	if (st)
 		return st;
 	if (fit.cable && (!fit.found || too_many(&fit, opt)))
-		return refuse_cable(w, &fit.bad);
+		return refuse_cable(pgft, &fit.bad);
 	if (!fit.found)
-		return osr_fail(w->diag, OSR_NOT_APPLICABLE,
+		return osr_fail(pgft->diag, OSR_NOT_APPLICABLE,
 				"not a fat tree: no levels and digits fit its %u switches",
 				part->n);
 	if (too_many(&fit, opt))
-		return refuse_holes(w, part, t, &fit, opt->max_missing);
-	st = allocate_places(w, t);
+		return refuse_holes(pgft, part, pgft_tree, &fit, opt->max_missing);
+	st = allocate_places(pgft, pgft_tree);
 	if (st)
 		return st;
-	take_places(w, part, t);
-	t->n_outside = part->n - t->n_switches;
-	w->p->n_trees++;
+	take_places(pgft, part, pgft_tree);
+	pgft_tree->n_outside = part->n - pgft_tree->n_switches;
+	pgft->p->n_trees++;
 	return OSR_OK;
 }
 
-enum osr_status osr_pgft_find(const struct osr_fabric *f, const struct osr_pgft_options *opt,
-			      struct osr_arena *scratch, struct osr_pgft *p, struct osr_diag *diag)
+enum osr_status osr_pgft_find(const struct osr_fabric *fabric, const struct osr_pgft_options *opt,
+			      struct osr_arena *scratch, struct osr_pgft *pgft,
+			      struct osr_diag *diag)
 {
-	struct pgft_work w = { .f = f, .p = p, .scratch = scratch, .diag = diag };
-	enum osr_status st = allocate(&w);
+	struct pgft_work w = { .f = fabric, .p = pgft, .scratch = scratch, .diag = diag };
+	enum osr_status st = pgft_allocate(&w);
 
 	if (!st)
-		st = prepare(&w);
+		st = pgft_prepare(&w);
 	if (!st)
 		st = osr__pgft_recall(&w, opt->memory);
-	for (uint32_t k = 0; k < f->n_components && !st; k++) {
+	for (uint32_t k = 0; k < fabric->n_components && !st; k++) {
 		struct pgft_part part = { .component = k,
 					  .member = w.member + w.member_row[k],
 					  .n = w.member_row[k + 1] - w.member_row[k] };
@@ -579,15 +599,15 @@ enum osr_status osr_pgft_find(const struct osr_fabric *f, const struct osr_pgft_
 	}
 	if (st)
 		return st;
-	if (!p->n_trees)
+	if (!pgft->n_trees)
 		return osr_fail(diag, OSR_NOT_APPLICABLE,
 				"not a fat tree: no CA or router on any of %u switches",
-				f->n_switches);
+				fabric->n_switches);
 	st = allocate_ports(&w);
 	if (st)
 		return st;
 	number_ports(&w);
-	count_missing(&w);
+	pgft_count_missing(&w);
 	number_hosts(&w);
 	return OSR_OK;
 }
@@ -599,7 +619,7 @@ struct text {
 	size_t size, n;
 };
 
-static void __attribute__((format(printf, 2, 3))) add(struct text *t, const char *fmt, ...)
+static void __attribute__((format(printf, 2, 3))) pgft_add(struct text *t, const char *fmt, ...)
 {
 	va_list ap;
 	int n;
@@ -614,47 +634,47 @@ static void __attribute__((format(printf, 2, 3))) add(struct text *t, const char
 static void add_list(struct text *x, const uint32_t *list, uint32_t h)
 {
 	for (uint32_t l = 1; l <= h; l++)
-		add(x, "%s%u", l > 1 ? "," : "", list[l]);
+		pgft_add(x, "%s%u", l > 1 ? "," : "", list[l]);
 }
 
 static void add_count(struct text *x, uint32_t n, const char *what, const char *rest)
 {
 	if (n)
-		add(x, ", %u %s%s%s", n, what,
-		    n == 1                          ? ""
-		    : what[strlen(what) - 1] == 'h' ? "es"
-						    : "s",
-		    rest);
+		pgft_add(x, ", %u %s%s%s", n, what,
+			 n == 1                          ? ""
+			 : what[strlen(what) - 1] == 'h' ? "es"
+							 : "s",
+			 rest);
 }
 
-static void add_tree(struct text *x, const struct osr_pgft_tree *t)
+static void pgft_add_tree(struct text *x, const struct osr_pgft_tree *pgft_tree)
 {
-	add(x, "PGFT(%u;", t->h);
-	add_list(x, t->m, t->h);
-	add(x, ";");
-	add_list(x, t->w, t->h);
-	add(x, ";");
-	add_list(x, t->p, t->h);
-	add(x, "), %u of %u hosts", t->n_hosts, t->m_product[t->h]);
-	add_count(x, t->n_missing_links, "link", " missing");
-	add_count(x, t->n_missing_switches, "upper switch", " missing");
-	add_count(x, t->n_spares, "spare cable", "");
-	add_count(x, t->n_service, "service port", "");
-	add_count(x, t->n_outside, "switch", " outside");
-	if (t->merged)
-		add(x, ", upper switches in several places");
+	pgft_add(x, "PGFT(%u;", pgft_tree->h);
+	add_list(x, pgft_tree->m, pgft_tree->h);
+	pgft_add(x, ";");
+	add_list(x, pgft_tree->w, pgft_tree->h);
+	pgft_add(x, ";");
+	add_list(x, pgft_tree->p, pgft_tree->h);
+	pgft_add(x, "), %u of %u hosts", pgft_tree->n_hosts, pgft_tree->m_product[pgft_tree->h]);
+	add_count(x, pgft_tree->n_missing_links, "link", " missing");
+	add_count(x, pgft_tree->n_missing_switches, "upper switch", " missing");
+	add_count(x, pgft_tree->n_spares, "spare cable", "");
+	add_count(x, pgft_tree->n_service, "service port", "");
+	add_count(x, pgft_tree->n_outside, "switch", " outside");
+	if (pgft_tree->merged)
+		pgft_add(x, ", upper switches in several places");
 }
 
-void osr_pgft_describe(const struct osr_pgft *p, char *buf, size_t size)
+void osr_pgft_describe(const struct osr_pgft *pgft, char *buf, size_t size)
 {
 	struct text x = { buf, size, 0 };
 
 	if (size)
 		buf[0] = 0;
-	if (p->n_trees > 1)
-		add(&x, "%u trees: ", p->n_trees);
-	for (uint32_t i = 0; i < p->n_trees; i++) {
-		add(&x, "%s", i ? "; " : "");
-		add_tree(&x, &p->tree[i]);
+	if (pgft->n_trees > 1)
+		pgft_add(&x, "%u trees: ", pgft->n_trees);
+	for (uint32_t i = 0; i < pgft->n_trees; i++) {
+		pgft_add(&x, "%s", i ? "; " : "");
+		pgft_add_tree(&x, &pgft->tree[i]);
 	}
 }

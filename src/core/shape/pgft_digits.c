@@ -13,59 +13,62 @@
 
 #include "pgft_private.h"
 
-static uint32_t find_set(uint32_t *set, uint32_t i)
+static uint32_t pgft_digits_find_set(uint32_t *set, uint32_t i)
 {
 	while (set[i] != i)
 		i = set[i] = set[set[i]];
 	return i;
 }
 
-static void join(uint32_t *set, uint32_t i, uint32_t j)
+static void pgft_digits_join(uint32_t *set, uint32_t i, uint32_t j)
 {
-	i = find_set(set, i);
-	j = find_set(set, j);
+	i = pgft_digits_find_set(set, i);
+	j = pgft_digits_find_set(set, j);
 	if (i < j)
 		set[j] = i;
 	else
 		set[i] = j;
 }
 
-static size_t row(const struct pgft_work *w, uint32_t l)
+static size_t row(const struct pgft_work *pgft, uint32_t l)
 {
-	return (size_t)l * w->f->n_switches;
+	return (size_t)l * pgft->f->n_switches;
 }
 
 /* Joins the members of level l with their neighbours of level `other`. */
-static void join_level(struct pgft_work *w, const struct pgft_part *part, uint32_t l,
+static void join_level(struct pgft_work *pgft, const struct pgft_part *part, uint32_t l,
 		       uint32_t other)
 {
 	for (uint32_t i = 0; i < part->n; i++) {
 		uint32_t s = part->member[i];
 
-		if (w->level[s] != l)
+		if (pgft->level[s] != l)
 			continue;
-		for (uint32_t e = w->row[s]; e < w->row[s + 1]; e++)
-			if (w->level[w->near[e]] == other)
-				join(w->set, s, w->near[e]);
+		for (uint32_t e = pgft->row[s]; e < pgft->row[s + 1]; e++)
+			if (pgft->level[pgft->near[e]] == other)
+				pgft_digits_join(pgft->set, s, pgft->near[e]);
 	}
 }
 
-static void find_pieces(struct pgft_work *w, const struct pgft_part *part, uint32_t h)
+static void pgft_digits_find_pieces(struct pgft_work *pgft, const struct pgft_part *part,
+				    uint32_t h)
 {
 	for (uint32_t i = 0; i < part->n; i++)
-		w->set[part->member[i]] = part->member[i];
+		pgft->set[part->member[i]] = part->member[i];
 	for (uint32_t l = 1; l <= h; l++) {
 		if (l > 1)
-			join_level(w, part, l, l - 1);
+			join_level(pgft, part, l, l - 1);
 		for (uint32_t i = 0; i < part->n; i++)
-			w->below[row(w, l) + part->member[i]] = find_set(w->set, part->member[i]);
+			pgft->below[row(pgft, l) + part->member[i]] =
+				pgft_digits_find_set(pgft->set, part->member[i]);
 	}
 	for (uint32_t i = 0; i < part->n; i++)
-		w->set[part->member[i]] = part->member[i];
+		pgft->set[part->member[i]] = part->member[i];
 	for (uint32_t l = h; l >= 1; l--) {
-		join_level(w, part, l, l + 1);
+		join_level(pgft, part, l, l + 1);
 		for (uint32_t i = 0; i < part->n; i++)
-			w->above[row(w, l) + part->member[i]] = find_set(w->set, part->member[i]);
+			pgft->above[row(pgft, l) + part->member[i]] =
+				pgft_digits_find_set(pgft->set, part->member[i]);
 	}
 }
 
@@ -102,14 +105,14 @@ struct grouping {
 
 static int compare_keys(const void *x, const void *y)
 {
-	const struct pgft_key *a = x, *b = y;
+	const struct pgft_key *key = x, *pgft = y;
 
-	if (a->a != b->a)
-		return a->a < b->a ? -1 : 1;
-	if (a->b != b->b)
-		return a->b < b->b ? -1 : 1;
-	if (a->c != b->c)
-		return a->c < b->c ? -1 : 1;
+	if (key->a != pgft->a)
+		return key->a < pgft->a ? -1 : 1;
+	if (key->b != pgft->b)
+		return key->b < pgft->b ? -1 : 1;
+	if (key->c != pgft->c)
+		return key->c < pgft->c ? -1 : 1;
 	return 0;
 }
 
@@ -141,15 +144,15 @@ static uint32_t piece_of(const struct grouping *g, uint32_t s)
 /* Sizes first: pieces are sorted by them before anything points to a piece. */
 static enum osr_status list_pieces(struct grouping *g)
 {
-	struct pgft_work *w = g->w;
+	struct pgft_work *pgft = g->w;
 	const uint32_t *around =
-		g->up ? w->b_group + row(w, g->l - 1) : w->a_group + row(w, g->l + 1);
+		g->up ? pgft->b_group + row(pgft, g->l - 1) : pgft->a_group + row(pgft, g->l + 1);
 
-	g->piece = osr_calloc(w->scratch, g->part->n, sizeof(*g->piece));
-	g->key = osr_calloc(w->scratch, g->part->n, sizeof(*g->key));
-	g->at = w->count;
+	g->piece = osr_calloc(pgft->scratch, g->part->n, sizeof(*g->piece));
+	g->key = osr_calloc(pgft->scratch, g->part->n, sizeof(*g->key));
+	g->at = pgft->count;
 	if (!g->piece || !g->key)
-		return osr_fail(w->diag, OSR_NOMEM, "out of memory for the pieces of a tree");
+		return osr_fail(pgft->diag, OSR_NOMEM, "out of memory for the pieces of a tree");
 	for (uint32_t i = 0; i < g->part->n; i++) {
 		uint32_t s = g->part->member[i];
 
@@ -164,8 +167,8 @@ static enum osr_status list_pieces(struct grouping *g)
 
 		if (!takes_part(g, s))
 			continue;
-		g->piece[g->at[piece_of(g, s)]].n += w->level[s] == g->l;
-		g->piece[g->at[piece_of(g, s)]].n_leaves += w->level[s] == 1;
+		g->piece[g->at[piece_of(g, s)]].n += pgft->level[s] == g->l;
+		g->piece[g->at[piece_of(g, s)]].n_leaves += pgft->level[s] == 1;
 	}
 	qsort(g->piece, g->n_pieces, sizeof(*g->piece), compare_pieces);
 	for (uint32_t i = 0; i < g->n_pieces; i++)
@@ -188,16 +191,16 @@ static uint32_t longest_run(const struct pgft_key *key, uint32_t n)
 
 static void list_keys(struct grouping *g)
 {
-	struct pgft_work *w = g->w;
+	struct pgft_work *pgft = g->w;
 
 	for (uint32_t i = 0; i < g->part->n; i++) {
 		uint32_t s = g->part->member[i];
 
-		if (w->level[s] != g->l)
+		if (pgft->level[s] != g->l)
 			continue;
 		g->key[g->n_keys++] = (struct pgft_key){
 			.a = g->at[piece_of(g, s)],
-			.b = g->up ? w->below[row(w, g->l) + s] : w->p->sw_b[s],
+			.b = g->up ? pgft->below[row(pgft, g->l) + s] : pgft->p->sw_b[s],
 			.c = s,
 		};
 	}
@@ -213,7 +216,7 @@ static void list_keys(struct grouping *g)
 }
 
 /* Two ascending lists; together no key may occur more than `width` times. */
-static bool fits(const struct piece *a, const struct piece *b, uint32_t width)
+static bool pgft_digits_fits(const struct piece *a, const struct piece *b, uint32_t width)
 {
 	uint32_t i = 0, run = 0, last = OSR_NONE;
 
@@ -277,7 +280,7 @@ static enum osr_status join_pieces(struct grouping *g, uint32_t from, uint32_t t
 			for (k = from; k < i; k++)
 				if (g->piece[k].group == k &&
 				    g->piece[k].n_leaves + p->n_leaves <= most_leaves &&
-				    fits(&g->piece[k], p, g->piece[k].width))
+				    pgft_digits_fits(&g->piece[k], p, g->piece[k].width))
 					break;
 		p->group = part && k < i ? k : i;
 		if (p->group == i)
@@ -304,19 +307,19 @@ static uint32_t most_tops(struct grouping *g, uint32_t from, uint32_t to)
 /* What the switches of each group had before: the most frequent digit, the lowest of equals. */
 static void find_wishes(struct grouping *g)
 {
-	struct pgft_work *w = g->w;
-	struct pgft_key *key = w->key;
+	struct pgft_work *pgft = g->w;
+	struct pgft_key *key = pgft->key;
 	uint32_t n = 0, best = 0;
 
 	for (uint32_t i = 0; i < g->n_pieces; i++)
 		g->piece[i].wish = OSR_NONE;
-	for (uint32_t i = 0; w->tree != OSR_NONE && i < g->part->n; i++) {
+	for (uint32_t i = 0; pgft->tree != OSR_NONE && i < g->part->n; i++) {
 		uint32_t s = g->part->member[i], digit;
 
 		if (!takes_part(g, s))
 			continue;
 		/* Below the border it is the digit of the level above. */
-		digit = osr__pgft_recall_digit(w, s, g->up ? g->l : g->l + 1, g->up);
+		digit = osr__pgft_recall_digit(pgft, s, g->up ? g->l : g->l + 1, g->up);
 		if (digit != OSR_NONE)
 			key[n++] = (struct pgft_key){ .a = g->piece[g->at[piece_of(g, s)]].group,
 						      .b = digit };
@@ -338,7 +341,7 @@ static void find_wishes(struct grouping *g)
  * Groups of one parent: those with a digit of their own keep it, the others get what is free, by
  * their lowest switch. A wide group gets several, and then nobody keeps anything.
  */
-static uint32_t number_groups(struct grouping *g, uint32_t from, uint32_t to)
+static uint32_t pgft_digits_number_groups(struct grouping *g, uint32_t from, uint32_t to)
 {
 	struct pgft_key *order = g->w->key; /* .d: has kept its digit */
 	uint32_t n = 0, next = 0, end = 0;
@@ -400,12 +403,12 @@ static uint32_t end_of_parent(const struct grouping *g, uint32_t from)
 }
 
 /* *most: the largest number of digits within one parent. */
-static enum osr_status group(struct pgft_work *w, const struct pgft_part *part, uint32_t l, bool up,
-			     uint32_t *most)
+static enum osr_status group(struct pgft_work *pgft, const struct pgft_part *part, uint32_t l,
+			     bool up, uint32_t *most)
 {
-	struct grouping g = { .w = w, .part = part, .l = l, .up = up };
-	uint32_t *group = (up ? w->b_group : w->a_group) + row(w, l);
-	uint32_t *digit = (up ? w->b_digit : w->a_digit) + row(w, l);
+	struct grouping g = { .w = pgft, .part = part, .l = l, .up = up };
+	uint32_t *group = (up ? pgft->b_group : pgft->a_group) + row(pgft, l);
+	uint32_t *digit = (up ? pgft->b_digit : pgft->a_digit) + row(pgft, l);
 	enum osr_status st = list_pieces(&g);
 
 	if (st)
@@ -423,7 +426,7 @@ static enum osr_status group(struct pgft_work *w, const struct pgft_part *part, 
 		uint32_t n;
 
 		to = end_of_parent(&g, from);
-		n = number_groups(&g, from, to);
+		n = pgft_digits_number_groups(&g, from, to);
 		if (n > *most)
 			*most = n;
 	}
@@ -443,18 +446,18 @@ static enum osr_status group(struct pgft_work *w, const struct pgft_part *part, 
 /* The tree ------------------------------------------------------------------------------------- */
 
 /* The most common number of cables between a switch of level l - 1 and one of its parents. */
-static uint32_t common_bundle(struct pgft_work *w, const struct pgft_part *part, uint32_t l)
+static uint32_t common_bundle(struct pgft_work *pgft, const struct pgft_part *part, uint32_t l)
 {
 	uint32_t seen[256] = { 0 }, best = 1;
 
 	for (uint32_t i = 0; i < part->n; i++) {
 		uint32_t s = part->member[i];
 
-		if (w->level[s] != l)
+		if (pgft->level[s] != l)
 			continue;
-		for (uint32_t e = w->row[s]; e < w->row[s + 1]; e++)
-			if (w->level[w->near[e]] + 1u == l)
-				seen[w->mult[e]]++;
+		for (uint32_t e = pgft->row[s]; e < pgft->row[s + 1]; e++)
+			if (pgft->level[pgft->near[e]] + 1u == l)
+				seen[pgft->mult[e]]++;
 	}
 	for (uint32_t k = 1; k < 256; k++)
 		if (seen[k] >= seen[best])
@@ -463,38 +466,40 @@ static uint32_t common_bundle(struct pgft_work *w, const struct pgft_part *part,
 }
 
 /* The most common number of hosts on a leaf that has any. */
-static uint32_t common_hosts(struct pgft_work *w, const struct pgft_part *part)
+static uint32_t common_hosts(struct pgft_work *pgft, const struct pgft_part *part)
 {
 	uint32_t seen[256] = { 0 }, best = 1;
 
 	for (uint32_t i = 0; i < part->n; i++)
-		if (w->level[part->member[i]] == 1)
-			seen[w->p->sw_hosts[part->member[i]]]++;
+		if (pgft->level[part->member[i]] == 1)
+			seen[pgft->p->sw_hosts[part->member[i]]]++;
 	for (uint32_t k = 1; k < 256; k++)
 		if (seen[k] >= seen[best])
 			best = k;
 	return best;
 }
 
-static void find_b(struct pgft_work *w, const struct pgft_part *part, const struct osr_pgft_tree *t)
+static void find_b(struct pgft_work *pgft, const struct pgft_part *part,
+		   const struct osr_pgft_tree *pgft_tree)
 {
 	for (uint32_t i = 0; i < part->n; i++) {
 		uint32_t s = part->member[i], b = 0;
 
-		for (uint32_t l = 2; l <= w->level[s]; l++)
-			b += w->b_digit[row(w, l) + s] * t->w_product[l - 1];
-		w->p->sw_b[s] = b;
+		for (uint32_t l = 2; l <= pgft->level[s]; l++)
+			b += pgft->b_digit[row(pgft, l) + s] * pgft_tree->w_product[l - 1];
+		pgft->p->sw_b[s] = b;
 	}
 }
 
-static void find_a(struct pgft_work *w, const struct pgft_part *part, const struct osr_pgft_tree *t)
+static void find_a(struct pgft_work *pgft, const struct pgft_part *part,
+		   const struct osr_pgft_tree *pgft_tree)
 {
 	for (uint32_t i = 0; i < part->n; i++) {
 		uint32_t s = part->member[i], a = 0;
 
-		for (uint32_t l = t->h; l > w->level[s] && w->level[s]; l--)
-			a = a * t->m[l] + w->a_digit[row(w, l - 1) + s];
-		w->p->sw_a[s] = a;
+		for (uint32_t l = pgft_tree->h; l > pgft->level[s] && pgft->level[s]; l--)
+			a = a * pgft_tree->m[l] + pgft->a_digit[row(pgft, l - 1) + s];
+		pgft->p->sw_a[s] = a;
 	}
 }
 
@@ -502,113 +507,116 @@ static void find_a(struct pgft_work *w, const struct pgft_part *part, const stru
  * More places than the switches could take by far: no tree, whatever else it is. Also keeps the
  * products from overflowing.
  */
-static enum osr_status check_size(struct pgft_work *w, const struct pgft_part *part, uint64_t n,
+static enum osr_status check_size(struct pgft_work *pgft, const struct pgft_part *part, uint64_t n,
 				  const char *what)
 {
 	if (n <= 64 * (uint64_t)part->n + 4096)
 		return OSR_OK;
 	return osr_fail(
-		w->diag, OSR_NOT_APPLICABLE,
+		pgft->diag, OSR_NOT_APPLICABLE,
 		"not a fat tree: its %u switches would fill only a small part of a tree with "
 		"more than %u %s",
 		part->n, 64 * part->n + 4096, what);
 }
 
-static const struct osr_pgft_shape *recalled(const struct pgft_work *w)
+static const struct osr_pgft_shape *recalled(const struct pgft_work *pgft)
 {
-	return w->tree == OSR_NONE ? NULL : &w->memory->tree[w->tree];
+	return pgft->tree == OSR_NONE ? NULL : &pgft->memory->tree[pgft->tree];
 }
 
-static enum osr_status find_ups(struct pgft_work *w, const struct pgft_part *part,
-				struct osr_pgft_tree *t)
+static enum osr_status find_ups(struct pgft_work *pgft, const struct pgft_part *part,
+				struct osr_pgft_tree *pgft_tree)
 {
-	const struct osr_pgft_shape *shape = recalled(w);
+	const struct osr_pgft_shape *shape = recalled(pgft);
 	enum osr_status st = OSR_OK;
 
 	for (uint32_t i = 0; i < part->n; i++)
-		w->b_group[row(w, 1) + part->member[i]] = 0;
-	t->w[1] = t->w_product[0] = t->w_product[1] = 1;
-	for (uint32_t l = 2; l <= t->h && !st; l++) {
-		st = group(w, part, l, true, &t->w[l]);
-		if (shape && shape->w[l] > t->w[l])
-			t->w[l] = shape->w[l];
+		pgft->b_group[row(pgft, 1) + part->member[i]] = 0;
+	pgft_tree->w[1] = pgft_tree->w_product[0] = pgft_tree->w_product[1] = 1;
+	for (uint32_t l = 2; l <= pgft_tree->h && !st; l++) {
+		st = group(pgft, part, l, true, &pgft_tree->w[l]);
+		if (shape && shape->w[l] > pgft_tree->w[l])
+			pgft_tree->w[l] = shape->w[l];
 		if (!st)
-			st = check_size(w, part, (uint64_t)t->w_product[l - 1] * t->w[l],
+			st = check_size(pgft, part,
+					(uint64_t)pgft_tree->w_product[l - 1] * pgft_tree->w[l],
 					"top switches");
-		t->w_product[l] = t->w_product[l - 1] * t->w[l];
+		pgft_tree->w_product[l] = pgft_tree->w_product[l - 1] * pgft_tree->w[l];
 	}
 	if (!st)
-		find_b(w, part, t);
+		find_b(pgft, part, pgft_tree);
 	return st;
 }
 
-static enum osr_status find_downs(struct pgft_work *w, const struct pgft_part *part,
-				  struct osr_pgft_tree *t)
+static enum osr_status find_downs(struct pgft_work *pgft, const struct pgft_part *part,
+				  struct osr_pgft_tree *pgft_tree)
 {
-	const struct osr_pgft_shape *shape = recalled(w);
+	const struct osr_pgft_shape *shape = recalled(pgft);
 	enum osr_status st = OSR_OK;
 	uint64_t n = 1;
 
 	for (uint32_t i = 0; i < part->n; i++)
-		w->a_group[row(w, t->h) + part->member[i]] = 0;
-	for (uint32_t l = t->h; l >= 2 && !st; l--) {
-		st = group(w, part, l - 1, false, &t->m[l]);
-		if (shape && shape->m[l] > t->m[l])
-			t->m[l] = shape->m[l];
-		n *= t->m[l];
+		pgft->a_group[row(pgft, pgft_tree->h) + part->member[i]] = 0;
+	for (uint32_t l = pgft_tree->h; l >= 2 && !st; l--) {
+		st = group(pgft, part, l - 1, false, &pgft_tree->m[l]);
+		if (shape && shape->m[l] > pgft_tree->m[l])
+			pgft_tree->m[l] = shape->m[l];
+		n *= pgft_tree->m[l];
 		if (!st)
-			st = check_size(w, part, n, "leaves");
+			st = check_size(pgft, part, n, "leaves");
 	}
 	if (st)
 		return st;
-	t->m[1] = common_hosts(w, part);
+	pgft_tree->m[1] = common_hosts(pgft, part);
 	/* Hosts come and go; but slots that most leaves lack leave up-ports without their share. */
-	if (shape && shape->m[1] > t->m[1] && 4 * t->m[1] >= 3 * shape->m[1])
-		t->m[1] = shape->m[1];
-	t->m_product[0] = 1;
-	for (uint32_t l = 1; l <= t->h; l++)
-		t->m_product[l] = t->m_product[l - 1] * t->m[l];
-	find_a(w, part, t);
+	if (shape && shape->m[1] > pgft_tree->m[1] && 4 * pgft_tree->m[1] >= 3 * shape->m[1])
+		pgft_tree->m[1] = shape->m[1];
+	pgft_tree->m_product[0] = 1;
+	for (uint32_t l = 1; l <= pgft_tree->h; l++)
+		pgft_tree->m_product[l] = pgft_tree->m_product[l - 1] * pgft_tree->m[l];
+	find_a(pgft, part, pgft_tree);
 	return OSR_OK;
 }
 
-enum osr_status osr__pgft_digits(struct pgft_work *w, const struct pgft_part *part,
-				 struct osr_pgft_tree *t)
+enum osr_status osr__pgft_digits(struct pgft_work *pgft, const struct pgft_part *part,
+				 struct osr_pgft_tree *pgft_tree)
 {
 	enum osr_status st;
 
-	t->h = 0;
+	pgft_tree->h = 0;
 	for (uint32_t i = 0; i < part->n; i++)
-		if (w->level[part->member[i]] > t->h)
-			t->h = w->level[part->member[i]];
-	w->tree = t->recalled = osr__pgft_recall_tree(w, part, t->h);
-	find_pieces(w, part, t->h);
-	st = find_ups(w, part, t);
+		if (pgft->level[part->member[i]] > pgft_tree->h)
+			pgft_tree->h = pgft->level[part->member[i]];
+	pgft->tree = pgft_tree->recalled = osr__pgft_recall_tree(pgft, part, pgft_tree->h);
+	pgft_digits_find_pieces(pgft, part, pgft_tree->h);
+	st = find_ups(pgft, part, pgft_tree);
 	if (!st)
-		st = find_downs(w, part, t);
-	for (uint32_t l = 1; l <= t->h && !st; l++) {
-		t->p[l] = l == 1 ? 1 : common_bundle(w, part, l);
-		if (w->tree != OSR_NONE && recalled(w)->p[l] > t->p[l])
-			t->p[l] = recalled(w)->p[l];
+		st = find_downs(pgft, part, pgft_tree);
+	for (uint32_t l = 1; l <= pgft_tree->h && !st; l++) {
+		pgft_tree->p[l] = l == 1 ? 1 : common_bundle(pgft, part, l);
+		if (pgft->tree != OSR_NONE && recalled(pgft)->p[l] > pgft_tree->p[l])
+			pgft_tree->p[l] = recalled(pgft)->p[l];
 	}
 	return st;
 }
 
-void osr__pgft_missing(struct pgft_work *w, const struct pgft_part *part,
-		       const struct osr_pgft_tree *t, uint64_t *n_missing, uint64_t *n_ports)
+void osr__pgft_missing(struct pgft_work *pgft, const struct pgft_part *part,
+		       const struct osr_pgft_tree *pgft_tree, uint64_t *n_missing,
+		       uint64_t *n_ports)
 {
 	*n_missing = *n_ports = 0;
 	for (uint32_t i = 0; i < part->n; i++) {
-		uint32_t s = part->member[i], l = w->level[s], ports, there = 0;
+		uint32_t s = part->member[i], l = pgft->level[s], ports, there = 0;
 
 		/* Whatever has no place counts as a hole as well. */
 		*n_missing += l == 0;
-		if (!l || l == t->h)
+		if (!l || l == pgft_tree->h)
 			continue;
-		ports = t->w[l + 1] * t->p[l + 1];
-		for (uint32_t e = w->row[s]; e < w->row[s + 1]; e++)
-			if (w->level[w->near[e]] == l + 1)
-				there += w->mult[e] < t->p[l + 1] ? w->mult[e] : t->p[l + 1];
+		ports = pgft_tree->w[l + 1] * pgft_tree->p[l + 1];
+		for (uint32_t e = pgft->row[s]; e < pgft->row[s + 1]; e++)
+			if (pgft->level[pgft->near[e]] == l + 1)
+				there += pgft->mult[e] < pgft_tree->p[l + 1] ? pgft->mult[e]
+									     : pgft_tree->p[l + 1];
 		*n_ports += ports;
 		*n_missing += there < ports ? ports - there : 0;
 	}

@@ -4,7 +4,7 @@
  *
  * The search starts from switches with many hosts. A leaf with few or none is then found from
  * above, through its parents, and so seems to lie two levels too high; a sub-tree without hosts is
- * found from the cores, upside down. fold() sets them right: siblings have all their parents in
+ * found from the cores, upside down. pgft_levels_fold() sets them right: siblings have all their parents in
  * common, and two nodes two levels apart one neighbour (in a quasi fat tree several, but those of
  * one sub-tree of many).
  */
@@ -12,35 +12,36 @@
 
 #include "pgft_private.h"
 
-static bool is_pendant(const struct pgft_work *w, uint32_t s)
+static bool is_pendant(const struct pgft_work *pgft, uint32_t s)
 {
-	return w->row[s + 1] - w->row[s] == 1;
+	return pgft->row[s + 1] - pgft->row[s] == 1;
 }
 
 /* Breadth first from the strong switches, which are on level 1. */
-static bool search(struct pgft_work *w, struct pgft_part *part, uint32_t strong, bool strip)
+static bool pgft_levels_search(struct pgft_work *pgft, struct pgft_part *part, uint32_t strong,
+			       bool strip)
 {
 	uint32_t head = 0, tail = 0;
 
 	for (uint32_t i = 0; i < part->n; i++) {
 		uint32_t s = part->member[i];
 
-		w->depth[s] = OSR_NONE;
-		if (w->p->sw_hosts[s] < strong || (strip && is_pendant(w, s)))
+		pgft->depth[s] = OSR_NONE;
+		if (pgft->p->sw_hosts[s] < strong || (strip && is_pendant(pgft, s)))
 			continue;
-		w->depth[s] = 1;
-		w->queue[tail++] = s;
+		pgft->depth[s] = 1;
+		pgft->queue[tail++] = s;
 	}
 	while (head < tail) {
-		uint32_t s = w->queue[head++];
+		uint32_t s = pgft->queue[head++];
 
-		for (uint32_t e = w->row[s]; e < w->row[s + 1]; e++) {
-			uint32_t t = w->near[e];
+		for (uint32_t e = pgft->row[s]; e < pgft->row[s + 1]; e++) {
+			uint32_t t = pgft->near[e];
 
-			if (w->depth[t] != OSR_NONE || (strip && is_pendant(w, t)))
+			if (pgft->depth[t] != OSR_NONE || (strip && is_pendant(pgft, t)))
 				continue;
-			w->depth[t] = w->depth[s] + 1;
-			w->queue[tail++] = t;
+			pgft->depth[t] = pgft->depth[s] + 1;
+			pgft->queue[tail++] = t;
 		}
 	}
 	return tail > 0;
@@ -50,29 +51,29 @@ static bool search(struct pgft_work *w, struct pgft_part *part, uint32_t strong,
  * Does v, two levels above some u, share with it more than half of its neighbours below, and more
  * than one? Or is the only neighbour of both the same?
  */
-static bool is_sibling(struct pgft_work *w, uint32_t v)
+static bool is_sibling(struct pgft_work *pgft, uint32_t v)
 {
-	uint32_t depth = w->depth[v], n = 0;
-	bool single = w->row[v + 1] - w->row[v] == 1;
+	uint32_t depth = pgft->depth[v], n = 0;
+	bool single = pgft->row[v + 1] - pgft->row[v] == 1;
 
-	for (uint32_t e = w->row[v]; e < w->row[v + 1]; e++)
-		n += w->depth[w->near[e]] == depth - 1;
-	w->now++;
-	for (uint32_t e = w->row[v]; e < w->row[v + 1]; e++) {
-		uint32_t s = w->near[e];
+	for (uint32_t e = pgft->row[v]; e < pgft->row[v + 1]; e++)
+		n += pgft->depth[pgft->near[e]] == depth - 1;
+	pgft->now++;
+	for (uint32_t e = pgft->row[v]; e < pgft->row[v + 1]; e++) {
+		uint32_t s = pgft->near[e];
 
-		if (w->depth[s] != depth - 1)
+		if (pgft->depth[s] != depth - 1)
 			continue;
-		for (uint32_t g = w->row[s]; g < w->row[s + 1]; g++) {
-			uint32_t u = w->near[g];
+		for (uint32_t g = pgft->row[s]; g < pgft->row[s + 1]; g++) {
+			uint32_t u = pgft->near[g];
 
-			if (w->depth[u] != depth - 2)
+			if (pgft->depth[u] != depth - 2)
 				continue;
-			w->count[u] = w->stamp[u] == w->now ? w->count[u] + 1 : 1;
-			w->stamp[u] = w->now;
-			if (w->count[u] > 1 && 2 * w->count[u] > n)
+			pgft->count[u] = pgft->stamp[u] == pgft->now ? pgft->count[u] + 1 : 1;
+			pgft->stamp[u] = pgft->now;
+			if (pgft->count[u] > 1 && 2 * pgft->count[u] > n)
 				return true;
-			if (single && depth == 3 && w->row[u + 1] - w->row[u] == 1)
+			if (single && depth == 3 && pgft->row[u + 1] - pgft->row[u] == 1)
 				return true;
 		}
 	}
@@ -83,49 +84,49 @@ static bool is_sibling(struct pgft_work *w, uint32_t v)
  * Switch v was found below a folded one, so it lies on the other side of that one too: under it.
  * Neighbours of its old level - 1 that were not folded by themselves follow.
  */
-static bool follow(struct pgft_work *w, uint32_t v, uint32_t depth)
+static bool pgft_levels_follow(struct pgft_work *pgft, uint32_t v, uint32_t depth)
 {
 	uint32_t to = OSR_NONE;
 
-	for (uint32_t e = w->row[v]; e < w->row[v + 1] && to == OSR_NONE; e++)
-		if (w->depth[w->near[e]] + 3 == depth)
-			to = w->depth[w->near[e]] - 1;
+	for (uint32_t e = pgft->row[v]; e < pgft->row[v + 1] && to == OSR_NONE; e++)
+		if (pgft->depth[pgft->near[e]] + 3 == depth)
+			to = pgft->depth[pgft->near[e]] - 1;
 	if (to == OSR_NONE || to == 0)
 		return false;
-	for (uint32_t e = w->row[v]; e < w->row[v + 1]; e++)
-		if (w->depth[w->near[e]] == depth - 1)
-			w->depth[w->near[e]] = to + 1;
-	w->depth[v] = to;
+	for (uint32_t e = pgft->row[v]; e < pgft->row[v + 1]; e++)
+		if (pgft->depth[pgft->near[e]] == depth - 1)
+			pgft->depth[pgft->near[e]] = to + 1;
+	pgft->depth[v] = to;
 	return true;
 }
 
 /* By rising depth, which is the order of the queue. */
-static void fold(struct pgft_work *w, uint32_t n)
+static void pgft_levels_fold(struct pgft_work *pgft, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t v = w->queue[i], depth = w->depth[v];
+		uint32_t v = pgft->queue[i], depth = pgft->depth[v];
 
 		if (depth < 3 || depth == OSR_NONE)
 			continue;
-		if (depth >= 5 && follow(w, v, depth))
+		if (depth >= 5 && pgft_levels_follow(pgft, v, depth))
 			continue;
-		if (is_sibling(w, v))
-			w->depth[v] = depth - 2;
+		if (is_sibling(pgft, v))
+			pgft->depth[v] = depth - 2;
 	}
 }
 
-static bool check_levels(struct pgft_work *w, struct pgft_part *part)
+static bool check_levels(struct pgft_work *pgft, struct pgft_part *part)
 {
 	part->n_bad = 0;
 	for (uint32_t i = 0; i < part->n; i++) {
 		uint32_t s = part->member[i];
 
-		if (w->depth[s] == OSR_NONE)
+		if (pgft->depth[s] == OSR_NONE)
 			continue;
-		for (uint32_t e = w->row[s]; e < w->row[s + 1]; e++) {
-			uint32_t t = w->near[e], d = w->depth[t];
+		for (uint32_t e = pgft->row[s]; e < pgft->row[s + 1]; e++) {
+			uint32_t t = pgft->near[e], d = pgft->depth[t];
 
-			if (d == OSR_NONE || d == w->depth[s] + 1 || d + 1 == w->depth[s])
+			if (d == OSR_NONE || d == pgft->depth[s] + 1 || d + 1 == pgft->depth[s])
 				continue;
 			if (!part->n_bad++) {
 				part->bad_from = s;
@@ -136,27 +137,27 @@ static bool check_levels(struct pgft_work *w, struct pgft_part *part)
 	return part->n_bad == 0;
 }
 
-bool osr__pgft_levels(struct pgft_work *w, struct pgft_part *part, uint32_t strong, bool strip)
+bool osr__pgft_levels(struct pgft_work *pgft, struct pgft_part *part, uint32_t strong, bool strip)
 {
 	uint32_t n_found = 0;
 
 	part->n_bad = OSR_NONE;
-	if (!search(w, part, strong, strip))
+	if (!pgft_levels_search(pgft, part, strong, strip))
 		return false;
 	for (uint32_t i = 0; i < part->n; i++)
-		n_found += w->depth[part->member[i]] != OSR_NONE;
-	fold(w, n_found);
-	if (!check_levels(w, part))
+		n_found += pgft->depth[part->member[i]] != OSR_NONE;
+	pgft_levels_fold(pgft, n_found);
+	if (!check_levels(pgft, part))
 		return false;
 	for (uint32_t i = 0; i < part->n; i++) {
-		uint32_t s = part->member[i], d = w->depth[s];
+		uint32_t s = part->member[i], d = pgft->depth[s];
 
 		/* What was stripped hangs under a parent of leaves, or outside. */
 		if (d == OSR_NONE)
-			d = w->depth[w->near[w->row[s]]] == 2 ? 1 : 0;
+			d = pgft->depth[pgft->near[pgft->row[s]]] == 2 ? 1 : 0;
 		if (d > OSR_PGFT_MAX_LEVELS)
 			return false;
-		w->level[s] = (uint8_t)d;
+		pgft->level[s] = (uint8_t)d;
 	}
 	return true;
 }

@@ -9,7 +9,7 @@
 
 #include "pgft_private.h"
 
-static enum osr_status no_memory(struct osr_diag *diag)
+static enum osr_status pgft_memory_no_memory(struct osr_diag *diag)
 {
 	return osr_fail(diag, OSR_NOMEM, "out of memory for the digits of earlier sweeps");
 }
@@ -17,94 +17,98 @@ static enum osr_status no_memory(struct osr_diag *diag)
 /* Reading -------------------------------------------------------------------------------------- */
 
 /* Both lists go by GUID. */
-enum osr_status osr__pgft_recall(struct pgft_work *w, const struct osr_pgft_memory *memory)
+enum osr_status osr__pgft_recall(struct pgft_work *pgft, const struct osr_pgft_memory *memory)
 {
-	uint32_t n = w->f->n_switches;
+	uint32_t n = pgft->f->n_switches;
 
-	w->memory = memory;
-	w->known = osr_alloc(w->scratch, n, sizeof(*w->known));
-	if (!w->known)
-		return no_memory(w->diag);
+	pgft->memory = memory;
+	pgft->known = osr_alloc(pgft->scratch, n, sizeof(*pgft->known));
+	if (!pgft->known)
+		return pgft_memory_no_memory(pgft->diag);
 	for (uint32_t s = 0, i = 0; s < n; s++) {
-		while (memory && i < memory->n_switches && memory->sw[i].guid < w->f->sw_guid[s])
+		while (memory && i < memory->n_switches && memory->sw[i].guid < pgft->f->sw_guid[s])
 			i++;
-		w->known[s] =
-			memory && i < memory->n_switches && memory->sw[i].guid == w->f->sw_guid[s]
-				? i
-				: OSR_NONE;
+		pgft->known[s] = memory && i < memory->n_switches &&
+						 memory->sw[i].guid == pgft->f->sw_guid[s]
+					 ? i
+					 : OSR_NONE;
 	}
 	return OSR_OK;
 }
 
 /* The tree that most of the known members were in; OSR_NONE if it had another height. */
-uint32_t osr__pgft_recall_tree(const struct pgft_work *w, const struct pgft_part *part, uint32_t h)
+uint32_t osr__pgft_recall_tree(const struct pgft_work *pgft, const struct pgft_part *part,
+			       uint32_t h)
 {
 	uint32_t best = OSR_NONE, lead = 0;
 
 	/* Boyer and Moore: who has more than half of all votes, if anybody has. */
 	for (uint32_t i = 0; i < part->n; i++) {
-		uint32_t known = w->known[part->member[i]], tree;
+		uint32_t known = pgft->known[part->member[i]], tree;
 
 		if (known == OSR_NONE)
 			continue;
-		tree = w->memory->sw[known].tree;
+		tree = pgft->memory->sw[known].tree;
 		if (!lead)
 			best = tree;
 		lead = tree == best ? lead + 1 : lead - 1;
 	}
-	if (best == OSR_NONE || w->memory->tree[best].h != h || w->memory->tree[best].merged)
+	if (best == OSR_NONE || pgft->memory->tree[best].h != h || pgft->memory->tree[best].merged)
 		return OSR_NONE;
 	return best;
 }
 
-static uint32_t b_digit(const struct osr_pgft_shape *t, const struct osr_pgft_known *k, uint32_t l)
+static uint32_t b_digit(const struct osr_pgft_shape *pgft_shape,
+			const struct osr_pgft_known *pgft_known, uint32_t l)
 {
-	uint32_t b = k->b;
+	uint32_t b = pgft_known->b;
 
 	for (uint32_t i = 2; i < l; i++)
-		b /= t->w[i];
-	return b % t->w[l];
+		b /= pgft_shape->w[i];
+	return b % pgft_shape->w[l];
 }
 
 /* a_l of a switch below level l */
-static uint32_t a_digit(const struct osr_pgft_shape *t, const struct osr_pgft_known *k, uint32_t l)
+static uint32_t a_digit(const struct osr_pgft_shape *pgft_shape,
+			const struct osr_pgft_known *pgft_known, uint32_t l)
 {
-	uint32_t a = k->a;
+	uint32_t a = pgft_known->a;
 
-	for (uint32_t i = k->level + 1; i < l; i++)
-		a /= t->m[i];
-	return a % t->m[l];
+	for (uint32_t i = pgft_known->level + 1; i < l; i++)
+		a /= pgft_shape->m[i];
+	return a % pgft_shape->m[l];
 }
 
-uint32_t osr__pgft_recall_digit(const struct pgft_work *w, uint32_t s, uint32_t l, bool up)
+uint32_t osr__pgft_recall_digit(const struct pgft_work *pgft, uint32_t s, uint32_t l, bool up)
 {
-	const struct osr_pgft_known *k;
+	const struct osr_pgft_known *pgft_known;
 
-	if (w->tree == OSR_NONE || w->known[s] == OSR_NONE)
+	if (pgft->tree == OSR_NONE || pgft->known[s] == OSR_NONE)
 		return OSR_NONE;
-	k = &w->memory->sw[w->known[s]];
-	if (k->tree != w->tree || k->level != w->level[s])
+	pgft_known = &pgft->memory->sw[pgft->known[s]];
+	if (pgft_known->tree != pgft->tree || pgft_known->level != pgft->level[s])
 		return OSR_NONE;
-	return up ? b_digit(&w->memory->tree[w->tree], k, l)
-		  : a_digit(&w->memory->tree[w->tree], k, l);
+	return up ? b_digit(&pgft->memory->tree[pgft->tree], pgft_known, l)
+		  : a_digit(&pgft->memory->tree[pgft->tree], pgft_known, l);
 }
 
 static int compare_slots(const void *x, const void *y)
 {
-	const struct osr_pgft_slot *a = x, *b = y;
+	const struct osr_pgft_slot *pgft_slot = x, *slot = y;
 
-	if (a->guid != b->guid)
-		return a->guid < b->guid ? -1 : 1;
-	return a->port < b->port ? -1 : a->port > b->port;
+	if (pgft_slot->guid != slot->guid)
+		return pgft_slot->guid < slot->guid ? -1 : 1;
+	return pgft_slot->port < slot->port ? -1 : pgft_slot->port > slot->port;
 }
 
-uint32_t osr__pgft_recall_slot(const struct pgft_work *w, uint32_t s, uint8_t port)
+uint32_t osr__pgft_recall_slot(const struct pgft_work *pgft, uint32_t s, uint8_t port)
 {
-	const struct osr_pgft_slot key = { .guid = w->f->sw_guid[s], .port = port }, *found;
+	const struct osr_pgft_slot key = { .guid = pgft->f->sw_guid[s], .port = port }, *found;
 
-	if (!w->memory || !w->memory->n_slots)
+	if (!pgft->memory || !pgft->memory->n_slots)
 		return OSR_NONE;
-	found = bsearch(&key, w->memory->slot, w->memory->n_slots, sizeof(key), compare_slots);
+	found = bsearch(&key, pgft->memory->slot, pgft->memory->n_slots, sizeof(key),
+			compare_slots);
 	return found ? found->slot : OSR_NONE;
 }
 
@@ -117,51 +121,55 @@ struct writer {
 };
 
 /* The tree of today that continues this one, OSR_NONE if there is none. */
-static uint32_t heir_of(const struct osr_pgft *p, uint32_t tree)
+static uint32_t heir_of(const struct osr_pgft *pgft, uint32_t tree)
 {
-	for (uint32_t i = 0; i < p->n_trees; i++)
-		if (p->tree[i].recalled == tree)
+	for (uint32_t i = 0; i < pgft->n_trees; i++)
+		if (pgft->tree[i].recalled == tree)
 			return i;
 	return OSR_NONE;
 }
 
 /* A switch that is away: its digits in the tree of today, which may have grown. */
-static bool carry_switch(const struct writer *o, const struct osr_pgft_known *k,
+static bool carry_switch(const struct writer *o, const struct osr_pgft_known *pgft_known,
 			 struct osr_pgft_known *to)
 {
-	const struct osr_pgft_shape *was = &o->before->tree[k->tree];
-	uint32_t heir = heir_of(o->p, k->tree);
-	const struct osr_pgft_tree *t;
+	const struct osr_pgft_shape *was = &o->before->tree[pgft_known->tree];
+	uint32_t heir = heir_of(o->p, pgft_known->tree);
+	const struct osr_pgft_tree *pgft_tree;
 
 	if (heir == OSR_NONE)
 		return false;
-	t = &o->p->tree[heir];
-	*to = (struct osr_pgft_known){ .guid = k->guid, .tree = heir, .level = k->level };
-	for (uint32_t l = t->h; l > k->level; l--)
-		to->a = to->a * t->m[l] + a_digit(was, k, l);
-	for (uint32_t l = 2; l <= k->level; l++)
-		to->b += b_digit(was, k, l) * t->w_product[l - 1];
-	return t->place[k->level][(size_t)to->a * t->w_product[k->level] + to->b] == OSR_NONE;
+	pgft_tree = &o->p->tree[heir];
+	*to = (struct osr_pgft_known){ .guid = pgft_known->guid,
+				       .tree = heir,
+				       .level = pgft_known->level };
+	for (uint32_t l = pgft_tree->h; l > pgft_known->level; l--)
+		to->a = to->a * pgft_tree->m[l] + a_digit(was, pgft_known, l);
+	for (uint32_t l = 2; l <= pgft_known->level; l++)
+		to->b += b_digit(was, pgft_known, l) * pgft_tree->w_product[l - 1];
+	return pgft_tree->place[pgft_known->level]
+			       [(size_t)to->a * pgft_tree->w_product[pgft_known->level] + to->b] ==
+	       OSR_NONE;
 }
 
 static void write_switches(struct writer *o)
 {
-	const struct osr_pgft *p = o->p;
+	const struct osr_pgft *pgft = o->p;
 	uint32_t n_before = o->before ? o->before->n_switches : 0, i = 0;
 	struct osr_pgft_known *to = o->now->sw;
 
-	for (uint32_t s = 0; s <= p->f->n_switches; s++) {
-		uint64_t guid = s < p->f->n_switches ? p->f->sw_guid[s] : UINT64_MAX;
+	for (uint32_t s = 0; s <= pgft->f->n_switches; s++) {
+		uint64_t guid = s < pgft->f->n_switches ? pgft->f->sw_guid[s] : UINT64_MAX;
 
 		for (; i < n_before && o->before->sw[i].guid < guid; i++)
 			to += carry_switch(o, &o->before->sw[i], to);
 		i += i < n_before && o->before->sw[i].guid == guid;
-		if (s < p->f->n_switches && p->sw_level[s])
+		if (s < pgft->f->n_switches && pgft->sw_level[s])
 			*to++ = (struct osr_pgft_known){ .guid = guid,
-							 .tree = p->sw_tree[s],
-							 .level = p->sw_level[s],
-							 .a = p->sw_a[s],
-							 .b = p->sw_b[s] };
+							 .tree = pgft->sw_tree[s],
+							 .level = pgft->sw_level[s],
+							 .a = pgft->sw_a[s],
+							 .b = pgft->sw_b[s] };
 	}
 	o->now->n_switches = (uint32_t)(to - o->now->sw);
 }
@@ -187,52 +195,52 @@ static uint32_t first_row(const void *rows, size_t size, uint32_t n, uint64_t gu
 static struct osr_pgft_slot *write_leaf(const struct writer *o, uint32_t s,
 					struct osr_pgft_slot *to)
 {
-	const struct osr_pgft *p = o->p;
-	const struct osr_fabric *f = p->f;
-	uint32_t m = p->sw_level[s] ? p->tree[p->sw_tree[s]].m[1] : 0;
+	const struct osr_pgft *pgft = o->p;
+	const struct osr_fabric *fabric = pgft->f;
+	uint32_t m = pgft->sw_level[s] ? pgft->tree[pgft->sw_tree[s]].m[1] : 0;
 	bool taken[256] = { false }, live[256] = { false };
-	struct osr_pgft_slot key = { .guid = f->sw_guid[s] };
+	struct osr_pgft_slot key = { .guid = fabric->sw_guid[s] };
 	uint32_t i = o->before ? first_row(o->before->slot, sizeof(*o->before->slot),
-					  o->before->n_slots, key.guid)
-			      : 0;
+					   o->before->n_slots, key.guid)
+			       : 0;
 
-	for (uint32_t t = f->term_row[s]; t < f->term_row[s + 1]; t++) {
-		if (p->term_index[t] == OSR_NONE)
+	for (uint32_t t = fabric->term_row[s]; t < fabric->term_row[s + 1]; t++) {
+		if (pgft->term_index[t] == OSR_NONE)
 			continue;
-		key.port = f->term_port[t];
-		key.slot = (uint8_t)(p->term_index[t] % m);
+		key.port = fabric->term_port[t];
+		key.slot = (uint8_t)(pgft->term_index[t] % m);
 		taken[key.slot] = live[key.port] = true;
 		*to++ = key;
 	}
 	for (; o->before && i < o->before->n_slots && o->before->slot[i].guid == key.guid; i++) {
-		const struct osr_pgft_slot *k = &o->before->slot[i];
+		const struct osr_pgft_slot *pgft_slot = &o->before->slot[i];
 
-		if (live[k->port] || taken[k->slot])
+		if (live[pgft_slot->port] || taken[pgft_slot->slot])
 			continue;
-		taken[k->slot] = true;
-		*to++ = *k;
+		taken[pgft_slot->slot] = true;
+		*to++ = *pgft_slot;
 	}
 	return to;
 }
 
-static bool is_known(const struct osr_pgft_memory *m, uint64_t guid)
+static bool is_known(const struct osr_pgft_memory *memory, uint64_t guid)
 {
-	uint32_t i = first_row(m->sw, sizeof(*m->sw), m->n_switches, guid);
+	uint32_t i = first_row(memory->sw, sizeof(*memory->sw), memory->n_switches, guid);
 
-	return i < m->n_switches && m->sw[i].guid == guid;
+	return i < memory->n_switches && memory->sw[i].guid == guid;
 }
 
 static void write_slots(struct writer *o)
 {
-	const struct osr_fabric *f = o->p->f;
+	const struct osr_fabric *fabric = o->p->f;
 	uint32_t n_before = o->before ? o->before->n_slots : 0;
 	struct osr_pgft_slot *to = o->now->slot;
 
-	for (uint32_t s = 0; s < f->n_switches; s++)
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
 		to = write_leaf(o, s, to);
 	/* Of leaves that are away, but not forgotten. */
 	for (uint32_t i = 0; i < n_before; i++)
-		if (osr_fabric_switch_by_guid(f, o->before->slot[i].guid) == OSR_NONE &&
+		if (osr_fabric_switch_by_guid(fabric, o->before->slot[i].guid) == OSR_NONE &&
 		    is_known(o->now, o->before->slot[i].guid))
 			*to++ = o->before->slot[i];
 	o->now->n_slots = (uint32_t)(to - o->now->slot);
@@ -241,37 +249,39 @@ static void write_slots(struct writer *o)
 
 static bool write_trees(const struct writer *o, struct osr_arena *arena)
 {
-	const struct osr_pgft *p = o->p;
+	const struct osr_pgft *pgft = o->p;
 
-	o->now->n_trees = p->n_trees;
-	o->now->tree = osr_alloc(arena, p->n_trees, sizeof(*o->now->tree));
-	for (uint32_t i = 0; o->now->tree && i < p->n_trees; i++) {
+	o->now->n_trees = pgft->n_trees;
+	o->now->tree = osr_alloc(arena, pgft->n_trees, sizeof(*o->now->tree));
+	for (uint32_t i = 0; o->now->tree && i < pgft->n_trees; i++) {
 		struct osr_pgft_shape *to = &o->now->tree[i];
-		const struct osr_pgft_tree *t = &p->tree[i];
+		const struct osr_pgft_tree *pgft_tree = &pgft->tree[i];
 
-		*to = (struct osr_pgft_shape){ .h = t->h, .merged = t->merged };
-		memcpy(to->m, t->m, (t->h + 1) * sizeof(*to->m));
-		memcpy(to->w, t->w, (t->h + 1) * sizeof(*to->w));
-		memcpy(to->p, t->p, (t->h + 1) * sizeof(*to->p));
+		*to = (struct osr_pgft_shape){ .h = pgft_tree->h, .merged = pgft_tree->merged };
+		memcpy(to->m, pgft_tree->m, (pgft_tree->h + 1) * sizeof(*to->m));
+		memcpy(to->w, pgft_tree->w, (pgft_tree->h + 1) * sizeof(*to->w));
+		memcpy(to->p, pgft_tree->p, (pgft_tree->h + 1) * sizeof(*to->p));
 	}
 	return o->now->tree != NULL;
 }
 
-enum osr_status osr_pgft_remember(const struct osr_pgft *p, const struct osr_pgft_memory *before,
+enum osr_status osr_pgft_remember(const struct osr_pgft *pgft, const struct osr_pgft_memory *before,
 				  struct osr_arena *arena, const struct osr_pgft_memory **memory,
 				  struct osr_diag *diag)
 {
-	struct writer o = { p, before, osr_calloc(arena, 1, sizeof(*o.now)) };
+	struct writer o = { pgft, before, osr_calloc(arena, 1, sizeof(*o.now)) };
 	uint32_t n_switches = before ? before->n_switches : 0,
 		 n_slots = before ? before->n_slots : 0;
 
 	if (!o.now)
-		return no_memory(diag);
+		return pgft_memory_no_memory(diag);
 	/* One more: carry_switch() writes first and then decides. */
-	o.now->sw = osr_alloc(arena, (size_t)p->f->n_switches + n_switches + 1, sizeof(*o.now->sw));
-	o.now->slot = osr_alloc(arena, (size_t)p->f->n_terminals + n_slots, sizeof(*o.now->slot));
+	o.now->sw =
+		osr_alloc(arena, (size_t)pgft->f->n_switches + n_switches + 1, sizeof(*o.now->sw));
+	o.now->slot =
+		osr_alloc(arena, (size_t)pgft->f->n_terminals + n_slots, sizeof(*o.now->slot));
 	if (!o.now->sw || !o.now->slot || !write_trees(&o, arena))
-		return no_memory(diag);
+		return pgft_memory_no_memory(diag);
 	write_switches(&o);
 	write_slots(&o);
 	*memory = o.now;

@@ -55,23 +55,25 @@ struct pgft_part {
  * with a single neighbour are looked at last. False if cables join switches of one level; part->bad
  * tells which.
  */
-bool osr__pgft_levels(struct pgft_work *w, struct pgft_part *part, uint32_t strong, bool strip);
+bool osr__pgft_levels(struct pgft_work *pgft, struct pgft_part *part, uint32_t strong, bool strip);
 
 /*
- * Digits, given levels: fills the tree's m, w, p and the rows of digits. OSR_NOT_APPLICABLE if this
+ * Digits, given levels: fills the tree's m, pgft, p and the rows of digits. OSR_NOT_APPLICABLE if this
  * leads to more places than make sense.
  */
-enum osr_status osr__pgft_digits(struct pgft_work *w, const struct pgft_part *part,
-				 struct osr_pgft_tree *t);
+enum osr_status osr__pgft_digits(struct pgft_work *pgft, const struct pgft_part *part,
+				 struct osr_pgft_tree *pgft_tree);
 
 /* How many up-ports lack their link, of how many; after osr__pgft_digits(). */
-void osr__pgft_missing(struct pgft_work *w, const struct pgft_part *part,
-		       const struct osr_pgft_tree *t, uint64_t *n_missing, uint64_t *n_ports);
+void osr__pgft_missing(struct pgft_work *pgft, const struct pgft_part *part,
+		       const struct osr_pgft_tree *pgft_tree, uint64_t *n_missing,
+		       uint64_t *n_ports);
 
 /* pgft_memory.c: OSR_NONE is what is not remembered. */
-enum osr_status osr__pgft_recall(struct pgft_work *w, const struct osr_pgft_memory *memory);
-uint32_t osr__pgft_recall_tree(const struct pgft_work *w, const struct pgft_part *part, uint32_t h);
-uint32_t osr__pgft_recall_digit(const struct pgft_work *w, uint32_t s, uint32_t l, bool up);
-uint32_t osr__pgft_recall_slot(const struct pgft_work *w, uint32_t s, uint8_t port);
+enum osr_status osr__pgft_recall(struct pgft_work *pgft, const struct osr_pgft_memory *memory);
+uint32_t osr__pgft_recall_tree(const struct pgft_work *pgft, const struct pgft_part *part,
+			       uint32_t h);
+uint32_t osr__pgft_recall_digit(const struct pgft_work *pgft, uint32_t s, uint32_t l, bool up);
+uint32_t osr__pgft_recall_slot(const struct pgft_work *pgft, uint32_t s, uint8_t port);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * See product.h. Recognition in four steps, each of which can say no:
- *	find_neighbours()	parallel cables become one edge
+ *	product_find_neighbours()	parallel cables become one edge
  *	colour_edges()		an edge's colour is its dimension
  *	find_coords()		a coordinate is what the other colours connect
  *	order_factor()		each factor is a clique, a path or a ring
@@ -29,23 +29,25 @@ static enum osr_status no(struct finder *w, const char *why)
 	return osr_fail(w->diag, OSR_NOT_APPLICABLE, "not a torus, mesh or HyperX: %s", why);
 }
 
-static enum osr_status find_neighbours(struct finder *w)
+static enum osr_status product_find_neighbours(struct finder *w)
 {
-	const struct osr_fabric *f = w->f;
+	const struct osr_fabric *fabric = w->f;
 	uint32_t n = 0;
 
-	for (uint32_t v = 0; v < f->n_switches; v++) {
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
 		w->row[v] = n;
 		w->stamp++;
-		for (uint32_t c = f->chan_row[v]; c < f->chan_row[v + 1]; c++) {
-			if (w->mark[f->chan_dst[c]] == w->stamp)
+		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+			if (w->mark[fabric->chan_dst[c]] == w->stamp)
 				continue;
-			w->mark[f->chan_dst[c]] = w->stamp;
-			w->near[n++] = f->chan_dst[c];
+			w->mark[fabric->chan_dst[c]] = w->stamp;
+			w->near[n++] = fabric->chan_dst[c];
 		}
 	}
-	w->row[f->n_switches] = n;
-	return f->n_components == 1 && f->n_switches > 1 ? OSR_OK : no(w, "it is not in one piece");
+	w->row[fabric->n_switches] = n;
+	return fabric->n_components == 1 && fabric->n_switches > 1
+		       ? OSR_OK
+		       : no(w, "it is not in one piece");
 }
 
 static void mark_near(struct finder *w, uint32_t v)
@@ -55,7 +57,7 @@ static void mark_near(struct finder *w, uint32_t v)
 		w->mark[w->near[e]] = w->stamp;
 }
 
-static uint32_t find_set(uint32_t *set, uint32_t i)
+static uint32_t product_find_set(uint32_t *set, uint32_t i)
 {
 	while (set[i] != i)
 		i = set[i] = set[set[i]];
@@ -80,13 +82,13 @@ static enum osr_status colour_root(struct finder *w)
 			for (uint32_t e = w->row[b]; e < w->row[b + 1]; e++)
 				common += w->mark[w->near[e]] == w->stamp;
 			if (w->mark[b] == w->stamp || common == 1)
-				set[find_set(set, j)] = find_set(set, i);
+				set[product_find_set(set, j)] = product_find_set(set, i);
 			else if (common != 2)
 				return no(w, "its squares do not fit together");
 		}
 	}
 	for (uint32_t i = 0; i < degree; i++) {
-		uint32_t top = find_set(set, i);
+		uint32_t top = product_find_set(set, i);
 
 		if (top == i && w->n_colours == OSR_MAX_DIMS)
 			return no(w, "it would have more than 15 dimensions");
@@ -94,7 +96,7 @@ static enum osr_status colour_root(struct finder *w)
 			w->colour[first + i] = (uint8_t)w->n_colours++;
 	}
 	for (uint32_t i = 0; i < degree; i++)
-		w->colour[first + i] = w->colour[first + find_set(set, i)];
+		w->colour[first + i] = w->colour[first + product_find_set(set, i)];
 	return OSR_OK;
 }
 
@@ -175,7 +177,7 @@ static uint32_t factor_degree(struct finder *w, uint32_t dim, uint32_t v)
 }
 
 /* Another neighbour of v in this dimension than `except`; OSR_NONE if there is none. */
-static uint32_t step(const struct finder *w, uint32_t dim, uint32_t v, uint32_t except)
+static uint32_t product_step(const struct finder *w, uint32_t dim, uint32_t v, uint32_t except)
 {
 	for (uint32_t e = w->row[v]; e < w->row[v + 1]; e++)
 		if (w->colour[e] == dim && w->near[e] != except)
@@ -192,11 +194,11 @@ static enum osr_status order_factor(struct finder *w, uint32_t dim, uint32_t siz
 				    uint32_t *class_coord)
 {
 	uint32_t degree = factor_degree(w, dim, 0), v = 0, before = OSR_NONE, n = 0;
-	struct osr_product *p = w->p;
+	struct osr_product *product = w->p;
 
-	p->size[dim] = size;
+	product->size[dim] = size;
 	if (degree == size - 1) {
-		p->factor[dim] = OSR_FACTOR_CLIQUE;
+		product->factor[dim] = OSR_FACTOR_CLIQUE;
 		class_coord[w->label[0]] = n++;
 		for (uint32_t e = w->row[0]; e < w->row[1]; e++)
 			if (w->colour[e] == dim)
@@ -206,20 +208,21 @@ static enum osr_status order_factor(struct finder *w, uint32_t dim, uint32_t siz
 	if (degree > 2)
 		return no(w, "a dimension is neither a ring, a line nor a full mesh");
 	/* To one end of a line, or once around the ring. */
-	for (uint32_t next = step(w, dim, 0, OSR_NONE); next != OSR_NONE && next != 0 && n < size;
-	     n++) {
-		uint32_t on = step(w, dim, next, v);
+	for (uint32_t next = product_step(w, dim, 0, OSR_NONE);
+	     next != OSR_NONE && next != 0 && n < size; n++) {
+		uint32_t on = product_step(w, dim, next, v);
 
 		before = v;
 		v = next;
 		next = on;
 	}
-	p->factor[dim] = step(w, dim, v, before) == OSR_NONE ? OSR_FACTOR_PATH : OSR_FACTOR_RING;
-	if (p->factor[dim] == OSR_FACTOR_RING)
+	product->factor[dim] =
+		product_step(w, dim, v, before) == OSR_NONE ? OSR_FACTOR_PATH : OSR_FACTOR_RING;
+	if (product->factor[dim] == OSR_FACTOR_RING)
 		v = 0;
 	before = OSR_NONE;
 	for (n = 0; n < size; n++) {
-		uint32_t next = step(w, dim, v, before);
+		uint32_t next = product_step(w, dim, v, before);
 
 		if (class_coord[w->label[v]] != OSR_NONE)
 			return no(w, "a dimension is neither a ring, a line nor a full mesh");
@@ -229,7 +232,7 @@ static enum osr_status order_factor(struct finder *w, uint32_t dim, uint32_t siz
 		before = v;
 		v = next;
 	}
-	p->n_rings += p->factor[dim] == OSR_FACTOR_RING;
+	product->n_rings += product->factor[dim] == OSR_FACTOR_RING;
 	return OSR_OK;
 }
 
@@ -244,16 +247,16 @@ static enum osr_status find_coord(struct finder *w, uint32_t dim, uint32_t *clas
 	for (uint32_t v = 0; v < n; v++)
 		for (uint32_t e = w->row[v]; e < w->row[v + 1]; e++)
 			if (w->colour[e] != dim)
-				set[find_set(set, w->near[e])] = find_set(set, v);
+				set[product_find_set(set, w->near[e])] = product_find_set(set, v);
 	for (uint32_t v = 0; v < n; v++) {
-		if (find_set(set, v) == v)
+		if (product_find_set(set, v) == v)
 			class_coord[size++] = OSR_NONE;
 	}
 	for (uint32_t v = 0, next = 0; v < n; v++)
 		if (set[v] == v)
 			w->queue[v] = next++;
 	for (uint32_t v = 0; v < n; v++)
-		w->label[v] = w->queue[find_set(set, v)];
+		w->label[v] = w->queue[product_find_set(set, v)];
 	if (size < 2)
 		return no(w, "a dimension closes on itself");
 	st = order_factor(w, dim, size, class_coord);
@@ -265,33 +268,33 @@ static enum osr_status find_coord(struct finder *w, uint32_t dim, uint32_t *clas
 	return st;
 }
 
-static uint32_t sort_key(const struct osr_product *p, uint32_t dim)
+static uint32_t sort_key(const struct osr_product *product, uint32_t dim)
 {
-	return ((uint32_t)p->factor[dim] << 16) | p->size[dim];
+	return ((uint32_t)product->factor[dim] << 16) | product->size[dim];
 }
 
 /* Rings first, then lines, then cliques; larger ones first; else in the order they were found. */
 static void sort_dims(struct finder *w)
 {
-	struct osr_product *p = w->p, old = *p;
+	struct osr_product *product = w->p, old = *product;
 	uint8_t place[OSR_MAX_DIMS] = { 0 };
 	uint16_t x[OSR_MAX_DIMS];
 
-	for (uint32_t i = 0; i < p->n_dims; i++) {
+	for (uint32_t i = 0; i < product->n_dims; i++) {
 		place[i] = 0;
-		for (uint32_t j = 0; j < p->n_dims; j++)
+		for (uint32_t j = 0; j < product->n_dims; j++)
 			place[i] += sort_key(&old, j) > sort_key(&old, i) ||
 				    (j < i && sort_key(&old, j) == sort_key(&old, i));
 	}
-	for (uint32_t i = 0; i < p->n_dims; i++) {
-		p->size[place[i]] = old.size[i];
-		p->factor[place[i]] = old.factor[i];
+	for (uint32_t i = 0; i < product->n_dims; i++) {
+		product->size[place[i]] = old.size[i];
+		product->factor[place[i]] = old.factor[i];
 	}
 	for (uint32_t v = 0; v < w->f->n_switches; v++) {
-		uint16_t *row = p->coord + (size_t)v * p->n_dims;
+		uint16_t *row = product->coord + (size_t)v * product->n_dims;
 
-		memcpy(x, row, p->n_dims * sizeof(*x));
-		for (uint32_t i = 0; i < p->n_dims; i++)
+		memcpy(x, row, product->n_dims * sizeof(*x));
+		for (uint32_t i = 0; i < product->n_dims; i++)
 			row[place[i]] = x[i];
 		for (uint32_t e = w->row[v]; e < w->row[v + 1]; e++)
 			w->colour[e] = place[w->colour[e]];
@@ -299,58 +302,60 @@ static void sort_dims(struct finder *w)
 }
 
 /* Is going from coordinate a to b one cable in this dimension? */
-static bool adjacent(const struct osr_product *p, uint32_t dim, uint32_t a, uint32_t b)
+static bool adjacent(const struct osr_product *product, uint32_t dim, uint32_t a, uint32_t b)
 {
 	uint32_t gap = a < b ? b - a : a - b;
 
-	if (p->factor[dim] == OSR_FACTOR_CLIQUE)
+	if (product->factor[dim] == OSR_FACTOR_CLIQUE)
 		return gap != 0;
-	return gap == 1 || (p->factor[dim] == OSR_FACTOR_RING && gap == p->size[dim] - 1);
+	return gap == 1 ||
+	       (product->factor[dim] == OSR_FACTOR_RING && gap == product->size[dim] - 1);
 }
 
-static uint32_t expected_degree(const struct osr_product *p, const uint16_t *x)
+static uint32_t expected_degree(const struct osr_product *product, const uint16_t *x)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < p->n_dims; i++) {
-		if (p->factor[i] == OSR_FACTOR_CLIQUE)
-			n += p->size[i] - 1;
-		else if (p->factor[i] == OSR_FACTOR_RING)
+	for (uint32_t i = 0; i < product->n_dims; i++) {
+		if (product->factor[i] == OSR_FACTOR_CLIQUE)
+			n += product->size[i] - 1;
+		else if (product->factor[i] == OSR_FACTOR_RING)
 			n += 2;
 		else
-			n += (x[i] > 0) + (x[i] + 1u < p->size[i]);
+			n += (x[i] > 0) + (x[i] + 1u < product->size[i]);
 	}
 	return n;
 }
 
 /* Nothing was assumed so far that is not checked here. */
-static enum osr_status verify(struct finder *w)
+static enum osr_status product_verify(struct finder *w)
 {
-	const struct osr_product *p = w->p;
+	const struct osr_product *product = w->p;
 	uint32_t n = w->f->n_switches;
 	uint64_t volume = 1;
 
-	for (uint32_t i = 0; i < p->n_dims; i++)
-		volume = volume > n ? volume : volume * p->size[i];
+	for (uint32_t i = 0; i < product->n_dims; i++)
+		volume = volume > n ? volume : volume * product->size[i];
 	if (volume != n)
 		return no(w, "its dimensions do not fill it");
 	w->stamp++;
 	for (uint32_t v = 0; v < n; v++) {
-		const uint16_t *x = p->coord + (size_t)v * p->n_dims;
+		const uint16_t *x = product->coord + (size_t)v * product->n_dims;
 		uint32_t place = 0;
 
-		for (uint32_t i = 0; i < p->n_dims; i++)
-			place = place * p->size[i] + x[i];
+		for (uint32_t i = 0; i < product->n_dims; i++)
+			place = place * product->size[i] + x[i];
 		if (w->mark[place] == w->stamp)
 			return no(w, "two switches have the same coordinates");
 		w->mark[place] = w->stamp;
-		if (w->row[v + 1] - w->row[v] != expected_degree(p, x))
+		if (w->row[v + 1] - w->row[v] != expected_degree(product, x))
 			return no(w, "some switches lack cables");
 		for (uint32_t e = w->row[v]; e < w->row[v + 1]; e++) {
-			const uint16_t *y = p->coord + (size_t)w->near[e] * p->n_dims;
+			const uint16_t *y = product->coord + (size_t)w->near[e] * product->n_dims;
 
-			for (uint32_t i = 0; i < p->n_dims; i++)
-				if (i == w->colour[e] ? !adjacent(p, i, x[i], y[i]) : x[i] != y[i])
+			for (uint32_t i = 0; i < product->n_dims; i++)
+				if (i == w->colour[e] ? !adjacent(product, i, x[i], y[i])
+						      : x[i] != y[i])
 					return no(w, "a cable runs askew");
 		}
 	}
@@ -360,114 +365,116 @@ static enum osr_status verify(struct finder *w)
 /* Channels of each switch by the coordinate they lead to. */
 static enum osr_status list_hops(struct finder *w, struct osr_arena *scratch)
 {
-	const struct osr_fabric *f = w->f;
-	struct osr_product *p = w->p;
+	const struct osr_fabric *fabric = w->f;
+	struct osr_product *product = w->p;
 
-	for (uint32_t i = 0; i < p->n_dims; i++) {
-		p->slot[i] = p->n_slots;
-		p->n_slots += p->size[i];
+	for (uint32_t i = 0; i < product->n_dims; i++) {
+		product->slot[i] = product->n_slots;
+		product->n_slots += product->size[i];
 	}
-	p->hop_row =
-		osr_calloc(scratch, (size_t)f->n_switches * (p->n_slots + 1), sizeof(*p->hop_row));
-	p->hop_list = osr_alloc(scratch, f->n_channels, 1);
-	if (!p->hop_row || !p->hop_list)
+	product->hop_row = osr_calloc(scratch, (size_t)fabric->n_switches * (product->n_slots + 1),
+				      sizeof(*product->hop_row));
+	product->hop_list = osr_alloc(scratch, fabric->n_channels, 1);
+	if (!product->hop_row || !product->hop_list)
 		return osr_fail(w->diag, OSR_NOMEM,
 				"out of memory for the dimensions of the fabric");
-	for (uint32_t v = 0; v < f->n_switches; v++) {
-		uint16_t *row = p->hop_row + (size_t)v * (p->n_slots + 1), n = 0;
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+		uint16_t *row = product->hop_row + (size_t)v * (product->n_slots + 1), n = 0;
 
-		for (uint32_t c = f->chan_row[v]; c < f->chan_row[v + 1]; c++) {
-			uint32_t u = f->chan_dst[c];
+		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+			uint32_t u = fabric->chan_dst[c];
 			uint8_t dim = colour_between(w, v, u);
 
-			p->chan_dim[c] = dim;
-			row[p->slot[dim] + p->coord[(size_t)u * p->n_dims + dim]]++;
+			product->chan_dim[c] = dim;
+			row[product->slot[dim] +
+			    product->coord[(size_t)u * product->n_dims + dim]]++;
 		}
-		for (uint32_t i = 0; i <= p->n_slots; i++) {
+		for (uint32_t i = 0; i <= product->n_slots; i++) {
 			uint16_t here = row[i];
 
 			row[i] = n;
 			n += here;
 		}
-		for (uint32_t c = f->chan_row[v]; c < f->chan_row[v + 1]; c++) {
-			uint32_t dim = p->chan_dim[c],
-				 x = p->coord[(size_t)f->chan_dst[c] * p->n_dims + dim];
+		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+			uint32_t dim = product->chan_dim[c],
+				 x = product->coord[(size_t)fabric->chan_dst[c] * product->n_dims +
+						    dim];
 
-			p->hop_list[f->chan_row[v] + row[p->slot[dim] + x]++] =
-				(uint8_t)(c - f->chan_row[v]);
+			product->hop_list[fabric->chan_row[v] + row[product->slot[dim] + x]++] =
+				(uint8_t)(c - fabric->chan_row[v]);
 		}
 		/* Filling moved every start to the next one's. */
-		memmove(row + 1, row, p->n_slots * sizeof(*row));
+		memmove(row + 1, row, product->n_slots * sizeof(*row));
 		row[0] = 0;
 	}
 	return OSR_OK;
 }
 
-enum osr_status osr_product_find(const struct osr_fabric *f, struct osr_arena *scratch,
-				 struct osr_product *p, struct osr_diag *diag)
+enum osr_status osr_product_find(const struct osr_fabric *fabric, struct osr_arena *scratch,
+				 struct osr_product *product, struct osr_diag *diag)
 {
-	size_t n = f->n_switches;
-	struct finder w = { .f = f, .p = p, .diag = diag };
+	size_t n = fabric->n_switches;
+	struct finder w = { .f = fabric, .p = product, .diag = diag };
 	uint32_t *class_coord = osr_alloc(scratch, n, sizeof(*class_coord));
 	enum osr_status st;
 
-	*p = (struct osr_product){ .f = f };
+	*product = (struct osr_product){ .f = fabric };
 	w.row = osr_alloc(scratch, n + 1, sizeof(*w.row));
-	w.near = osr_alloc(scratch, f->n_channels, sizeof(*w.near));
-	w.colour = osr_alloc(scratch, f->n_channels, 1);
+	w.near = osr_alloc(scratch, fabric->n_channels, sizeof(*w.near));
+	w.colour = osr_alloc(scratch, fabric->n_channels, 1);
 	w.mark = osr_calloc(scratch, n, sizeof(*w.mark));
 	w.parent = osr_alloc(scratch, n, sizeof(*w.parent));
 	w.queue = osr_alloc(scratch, n, sizeof(*w.queue));
 	w.label = osr_alloc(scratch, n, sizeof(*w.label));
-	p->chan_dim = osr_alloc(scratch, f->n_channels, 1);
-	p->coord = osr_calloc(scratch, n * OSR_MAX_DIMS, sizeof(*p->coord));
+	product->chan_dim = osr_alloc(scratch, fabric->n_channels, 1);
+	product->coord = osr_calloc(scratch, n * OSR_MAX_DIMS, sizeof(*product->coord));
 	if (!class_coord || !w.row || !w.near || !w.colour || !w.mark || !w.parent || !w.queue ||
-	    !w.label || !p->chan_dim || !p->coord)
+	    !w.label || !product->chan_dim || !product->coord)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the dimensions of the fabric");
-	if ((st = find_neighbours(&w)) || (st = colour_edges(&w)))
+	if ((st = product_find_neighbours(&w)) || (st = colour_edges(&w)))
 		return st;
-	p->n_dims = w.n_colours;
-	for (uint32_t i = 0; i < p->n_dims; i++)
+	product->n_dims = w.n_colours;
+	for (uint32_t i = 0; i < product->n_dims; i++)
 		if ((st = find_coord(&w, i, class_coord)))
 			return st;
 	sort_dims(&w);
-	if ((st = verify(&w)))
+	if ((st = product_verify(&w)))
 		return st;
 	return list_hops(&w, scratch);
 }
 
 /* ---- plans ----------------------------------------------------------------------------------- */
 
-bool osr_product_plan_pairs(const struct osr_product *p, uint32_t max_layers,
+bool osr_product_plan_pairs(const struct osr_product *product, uint32_t max_layers,
 			    struct osr_product_plan *plan)
 {
 	uint32_t ring = 0;
 
 	memset(plan, 0, sizeof(*plan));
-	if (p->n_rings > 4 || 1u << p->n_rings > max_layers)
+	if (product->n_rings > 4 || 1u << product->n_rings > max_layers)
 		return false;
-	plan->n_layers = 1u << p->n_rings;
+	plan->n_layers = 1u << product->n_rings;
 	plan->symmetric = true;
-	for (uint32_t i = 0; i < p->n_dims; i++) {
-		if (p->factor[i] != OSR_FACTOR_RING)
+	for (uint32_t i = 0; i < product->n_dims; i++) {
+		if (product->factor[i] != OSR_FACTOR_RING)
 			continue;
 		for (uint32_t k = 0; k < plan->n_layers; k++)
 			plan->cut[k][i][0] = plan->cut[k][i][1] =
-				(uint16_t)(k >> ring & 1 ? p->size[i] / 2 : 0);
+				(uint16_t)(k >> ring & 1 ? product->size[i] / 2 : 0);
 		ring++;
 	}
 	return true;
 }
 
-void osr_product_plan_spaced(const struct osr_product *p, uint32_t n_layers, bool staggered,
+void osr_product_plan_spaced(const struct osr_product *product, uint32_t n_layers, bool staggered,
 			     struct osr_product_plan *plan)
 {
 	memset(plan, 0, sizeof(*plan));
 	plan->n_layers = n_layers;
-	for (uint32_t i = 0; i < p->n_dims; i++) {
-		for (uint32_t k = 0; k < n_layers && p->factor[i] == OSR_FACTOR_RING; k++) {
-			uint32_t at = k * p->size[i] / n_layers;
-			uint32_t shift = staggered ? p->size[i] / n_layers / 2 : 0;
+	for (uint32_t i = 0; i < product->n_dims; i++) {
+		for (uint32_t k = 0; k < n_layers && product->factor[i] == OSR_FACTOR_RING; k++) {
+			uint32_t at = k * product->size[i] / n_layers;
+			uint32_t shift = staggered ? product->size[i] / n_layers / 2 : 0;
 
 			/*
 			 * Falling routes are cut between the cuts of rising ones: then opposite
@@ -475,7 +482,7 @@ void osr_product_plan_spaced(const struct osr_product *p, uint32_t n_layers, boo
 			 * cuts.
 			 */
 			plan->cut[k][i][0] = (uint16_t)at;
-			plan->cut[k][i][1] = (uint16_t)((at + shift) % p->size[i]);
+			plan->cut[k][i][1] = (uint16_t)((at + shift) % product->size[i]);
 		}
 	}
 }
@@ -483,7 +490,7 @@ void osr_product_plan_spaced(const struct osr_product *p, uint32_t n_layers, boo
 /* ---- routes ---------------------------------------------------------------------------------- */
 
 /* Opposite switches of a ring may go either way: half of them each. */
-static bool choose_rising(const struct osr_product *p, const struct osr_product_plan *plan,
+static bool choose_rising(const struct osr_product *product, const struct osr_product_plan *plan,
 			  uint32_t dim, const uint16_t *from, const uint16_t *to)
 {
 	uint32_t parity = 0;
@@ -495,19 +502,19 @@ static bool choose_rising(const struct osr_product *p, const struct osr_product_
 	 * same seen from both ends. In the last dimension little is known of the other end, and
 	 * balance is not perfect.
 	 */
-	for (uint32_t i = dim + 1; i < p->n_dims; i++)
+	for (uint32_t i = dim + 1; i < product->n_dims; i++)
 		parity += from[i] + to[i];
-	if (dim + 1 == p->n_dims)
+	if (dim + 1 == product->n_dims)
 		parity = from[dim] < to[dim] ? from[dim] : to[dim];
 	return (from[dim] < to[dim]) == (parity % 2 == 0);
 }
 
-static uint32_t next_coord(const struct osr_product *p, const struct osr_product_plan *plan,
+static uint32_t next_coord(const struct osr_product *product, const struct osr_product_plan *plan,
 			   uint32_t dim, const uint16_t *from, const uint16_t *to)
 {
-	uint32_t n = p->size[dim], a = from[dim], b = to[dim], rise;
+	uint32_t n = product->size[dim], a = from[dim], b = to[dim], rise;
 
-	switch (p->factor[dim]) {
+	switch (product->factor[dim]) {
 	case OSR_FACTOR_CLIQUE:
 		return b;
 	case OSR_FACTOR_PATH:
@@ -516,48 +523,50 @@ static uint32_t next_coord(const struct osr_product *p, const struct osr_product
 		break;
 	}
 	rise = b >= a ? b - a : b + n - a;
-	if (2 * rise < n || (2 * rise == n && choose_rising(p, plan, dim, from, to)))
+	if (2 * rise < n || (2 * rise == n && choose_rising(product, plan, dim, from, to)))
 		return a + 1 < n ? a + 1 : 0;
 	return a ? a - 1 : n - 1;
 }
 
 /* One of the parallel channels to coordinate x of a dimension. */
-static uint8_t hop_to(const struct osr_product *p, uint32_t v, uint32_t dim, uint32_t x,
+static uint8_t hop_to(const struct osr_product *product, uint32_t v, uint32_t dim, uint32_t x,
 		      uint32_t spread)
 {
-	const uint16_t *row = p->hop_row + (size_t)v * (p->n_slots + 1) + p->slot[dim] + x;
+	const uint16_t *row =
+		product->hop_row + (size_t)v * (product->n_slots + 1) + product->slot[dim] + x;
 	uint32_t n = row[1] - row[0];
 
-	return p->hop_list[p->f->chan_row[v] + row[0] + (n > 1 ? spread % n : 0)];
+	return product->hop_list[product->f->chan_row[v] + row[0] + (n > 1 ? spread % n : 0)];
 }
 
-void osr_dor(const struct osr_product *p, const struct osr_product_plan *plan, uint32_t d,
+void osr_dor(const struct osr_product *product, const struct osr_product_plan *plan, uint32_t d,
 	     uint8_t *hop)
 {
-	const struct osr_fabric *f = p->f;
-	const uint16_t *to = p->coord + (size_t)f->dest_switch[d] * p->n_dims;
+	const struct osr_fabric *fabric = product->f;
+	const uint16_t *to = product->coord + (size_t)fabric->dest_switch[d] * product->n_dims;
 
-	for (uint32_t v = 0; v < f->n_switches; v++) {
-		const uint16_t *from = p->coord + (size_t)v * p->n_dims;
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+		const uint16_t *from = product->coord + (size_t)v * product->n_dims;
 		uint32_t dim = 0;
 
-		while (dim < p->n_dims && from[dim] == to[dim])
+		while (dim < product->n_dims && from[dim] == to[dim])
 			dim++;
-		if (dim < p->n_dims)
-			hop[v] = hop_to(p, v, dim, next_coord(p, plan, dim, from, to), d);
+		if (dim < product->n_dims)
+			hop[v] = hop_to(product, v, dim, next_coord(product, plan, dim, from, to),
+					d);
 	}
 }
 
 /* Along a ring without passing through `cut`: the ring unrolled, with the cut at both its ends. */
-static uint32_t next_uncut(const struct osr_product *p, const struct osr_product_plan *plan,
+static uint32_t next_uncut(const struct osr_product *product, const struct osr_product_plan *plan,
 			   uint32_t k, uint32_t dim, uint32_t a, uint32_t b)
 {
-	uint32_t n = p->size[dim], cut = plan->cut[k][dim][0];
+	uint32_t n = product->size[dim], cut = plan->cut[k][dim][0];
 	uint32_t rise = (b + n - a) % n, to_cut = (cut + n - a) % n;
 
-	if (p->factor[dim] == OSR_FACTOR_CLIQUE)
+	if (product->factor[dim] == OSR_FACTOR_CLIQUE)
 		return b;
-	if (p->factor[dim] == OSR_FACTOR_PATH)
+	if (product->factor[dim] == OSR_FACTOR_PATH)
 		return a < b ? a + 1 : a - 1;
 	/* Rising is legal if the cut is not strictly between a and b. */
 	if (to_cut == 0 || to_cut >= rise)
@@ -566,80 +575,83 @@ static uint32_t next_uncut(const struct osr_product *p, const struct osr_product
 	return a ? a - 1 : n - 1;
 }
 
-void osr_product_escape(const struct osr_product *p, const struct osr_product_plan *plan,
+void osr_product_escape(const struct osr_product *product, const struct osr_product_plan *plan,
 			uint32_t k, uint32_t root, uint8_t *hop)
 {
-	const struct osr_fabric *f = p->f;
-	const uint16_t *to = p->coord + (size_t)root * p->n_dims;
+	const struct osr_fabric *fabric = product->f;
+	const uint16_t *to = product->coord + (size_t)root * product->n_dims;
 
-	for (uint32_t v = 0; v < f->n_switches; v++) {
-		const uint16_t *from = p->coord + (size_t)v * p->n_dims;
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+		const uint16_t *from = product->coord + (size_t)v * product->n_dims;
 		uint32_t dim = 0;
 
-		while (dim < p->n_dims && from[dim] == to[dim])
+		while (dim < product->n_dims && from[dim] == to[dim])
 			dim++;
-		if (dim < p->n_dims)
-			hop[v] = hop_to(p, v, dim, next_uncut(p, plan, k, dim, from[dim], to[dim]),
-					root);
+		if (dim < product->n_dims)
+			hop[v] =
+				hop_to(product, v, dim,
+				       next_uncut(product, plan, k, dim, from[dim], to[dim]), root);
 	}
 }
 
-void osr_product_order(const struct osr_product *p, const struct osr_product_plan *plan, uint32_t k,
-		       uint32_t *rank)
+void osr_product_order(const struct osr_product *product, const struct osr_product_plan *plan,
+		       uint32_t k, uint32_t *rank)
 {
-	const struct osr_fabric *f = p->f;
+	const struct osr_fabric *fabric = product->f;
 	uint32_t base[OSR_MAX_DIMS] = { 0 }, at = 0;
 
-	for (uint32_t i = 0; i < p->n_dims; i++) {
+	for (uint32_t i = 0; i < product->n_dims; i++) {
 		base[i] = at;
-		at += p->size[i];
+		at += product->size[i];
 	}
-	for (uint32_t c = 0; c < f->n_channels; c++) {
-		uint32_t i = p->chan_dim[c], n = p->size[i];
-		uint32_t a = p->coord[(size_t)f->chan_src[c] * p->n_dims + i];
-		uint32_t b = p->coord[(size_t)f->chan_dst[c] * p->n_dims + i];
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint32_t i = product->chan_dim[c], n = product->size[i];
+		uint32_t a = product->coord[(size_t)fabric->chan_src[c] * product->n_dims + i];
+		uint32_t b = product->coord[(size_t)fabric->chan_dst[c] * product->n_dims + i];
 		bool rising = (a + 1) % n == b;
 
 		rank[c] = base[i];
-		if (p->factor[i] == OSR_FACTOR_RING)
+		if (product->factor[i] == OSR_FACTOR_RING)
 			rank[c] += rising ? (a + n - plan->cut[k][i][0]) % n
 					  : (plan->cut[k][i][1] + n - a) % n;
-		else if (p->factor[i] == OSR_FACTOR_PATH)
+		else if (product->factor[i] == OSR_FACTOR_PATH)
 			rank[c] += rising ? a : n - 1 - a;
 	}
 }
 
-void osr_product_tree(const struct osr_product *p, const struct osr_product_plan *plan, uint32_t k,
-		      uint32_t *parent)
+void osr_product_tree(const struct osr_product *product, const struct osr_product_plan *plan,
+		      uint32_t k, uint32_t *parent)
 {
-	const struct osr_fabric *f = p->f;
+	const struct osr_fabric *fabric = product->f;
 	uint16_t to[OSR_MAX_DIMS];
 
-	for (uint32_t i = 0; i < p->n_dims; i++) {
-		to[i] = p->factor[i] == OSR_FACTOR_CLIQUE ? 0 : (uint16_t)(p->size[i] / 2);
-		if (p->factor[i] == OSR_FACTOR_RING)
-			to[i] = (uint16_t)((plan->cut[k][i][0] + p->size[i] / 2) % p->size[i]);
+	for (uint32_t i = 0; i < product->n_dims; i++) {
+		to[i] = product->factor[i] == OSR_FACTOR_CLIQUE ? 0
+								: (uint16_t)(product->size[i] / 2);
+		if (product->factor[i] == OSR_FACTOR_RING)
+			to[i] = (uint16_t)((plan->cut[k][i][0] + product->size[i] / 2) %
+					   product->size[i]);
 	}
 	/*
 	 * Towards the root by falling dimension, so that away from it dimensions rise as in
 	 * unicast; and the same channel both ways.
 	 */
-	for (uint32_t v = 0; v < f->n_switches; v++) {
-		const uint16_t *from = p->coord + (size_t)v * p->n_dims;
-		uint32_t dim = p->n_dims, x;
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+		const uint16_t *from = product->coord + (size_t)v * product->n_dims;
+		uint32_t dim = product->n_dims, x;
 
 		parent[v] = OSR_NONE;
 		while (dim && from[dim - 1] == to[dim - 1])
 			dim--;
 		if (!dim--)
 			continue;
-		x = next_uncut(p, plan, k, dim, from[dim], to[dim]);
+		x = next_uncut(product, plan, k, dim, from[dim], to[dim]);
 		/*
 		 * The switch at the cut hangs below its falling neighbour: that suits staggered
 		 * cuts as well.
 		 */
-		if (p->factor[dim] == OSR_FACTOR_RING && from[dim] == plan->cut[k][dim][0])
-			x = (from[dim] + p->size[dim] - 1) % p->size[dim];
-		parent[v] = f->chan_row[v] + hop_to(p, v, dim, x, 0);
+		if (product->factor[dim] == OSR_FACTOR_RING && from[dim] == plan->cut[k][dim][0])
+			x = (from[dim] + product->size[dim] - 1) % product->size[dim];
+		parent[v] = fabric->chan_row[v] + hop_to(product, v, dim, x, 0);
 	}
 }

@@ -27,39 +27,39 @@ struct wiring_diff {
 	bool full; /* more than room: the plan does not fit */
 };
 
-static inline void wiring_lacks(struct wiring_diff *d, uint32_t a, uint32_t b, uint32_t n)
+static inline void wiring_lacks(struct wiring_diff *diff, uint32_t a, uint32_t b, uint32_t n)
 {
 	for (; n; n--) {
-		if (d->n_missing == d->room)
-			d->full = true;
+		if (diff->n_missing == diff->room)
+			diff->full = true;
 		else
-			d->missing[d->n_missing++] = (struct wiring_pair){ a, b, false };
+			diff->missing[diff->n_missing++] = (struct wiring_pair){ a, b, false };
 	}
 }
 
-static inline void wiring_too_many(struct wiring_diff *d, uint32_t a, uint32_t b, uint32_t n)
+static inline void wiring_too_many(struct wiring_diff *diff, uint32_t a, uint32_t b, uint32_t n)
 {
 	for (; n; n--) {
-		if (d->n_extra == d->room)
-			d->full = true;
+		if (diff->n_extra == diff->room)
+			diff->full = true;
 		else
-			d->extra[d->n_extra++] = (struct wiring_pair){ a, b, false };
+			diff->extra[diff->n_extra++] = (struct wiring_pair){ a, b, false };
 	}
 }
 
 /* Position of v among the neighbours of u, or OSR_NONE. */
-uint32_t osr__wiring_edge(const struct wiring_graph *g, uint32_t u, uint32_t v);
+uint32_t osr__wiring_edge(const struct wiring_graph *graph, uint32_t u, uint32_t v);
 
 /* Cables between u and v. */
-static inline uint32_t wiring_mult(const struct wiring_graph *g, uint32_t u, uint32_t v)
+static inline uint32_t wiring_mult(const struct wiring_graph *graph, uint32_t u, uint32_t v)
 {
-	uint32_t e = osr__wiring_edge(g, u, v);
+	uint32_t e = osr__wiring_edge(graph, u, v);
 
-	return e == OSR_NONE ? 0 : g->mult[e];
+	return e == OSR_NONE ? 0 : graph->mult[e];
 }
 
 /* Neighbours that u and v share. */
-uint32_t osr__wiring_common(const struct wiring_graph *g, uint32_t u, uint32_t v);
+uint32_t osr__wiring_common(const struct wiring_graph *graph, uint32_t u, uint32_t v);
 
 /* The most frequent value below 256 of the counts; the larger one of equals. */
 uint32_t osr__wiring_mode(const uint32_t histogram[256]);
@@ -69,12 +69,14 @@ uint32_t osr__wiring_mode(const uint32_t histogram[256]);
  * not full.
  */
 typedef enum osr_status wiring_find_fn(const struct wiring_graph *g, struct osr_arena *scratch,
-				       struct wiring_diff *d, char plan[160], struct osr_diag *diag);
+				       struct wiring_diff *d, char plan[160],
+				       struct osr_diag *diag);
 wiring_find_fn osr__wiring_tree, osr__wiring_grid, osr__wiring_hyperx, osr__wiring_dragonfly;
 
 /* The fabric of the switches alone, with the cables for which keep[near index] is set, each pair once. */
-enum osr_status osr__wiring_subfabric(const struct wiring_graph *g, const uint8_t *keep,
+enum osr_status osr__wiring_subfabric(const struct wiring_graph *graph, const uint8_t *keep,
 				      const struct wiring_pair *more, uint32_t n_more,
-				      struct osr_arena *arena, struct osr_fabric *f, struct osr_diag *diag);
+				      struct osr_arena *arena, struct osr_fabric *fabric,
+				      struct osr_diag *diag);
 
 #endif

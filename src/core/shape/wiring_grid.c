@@ -14,17 +14,17 @@
 #define MAX_DROPS 24 /* cables left aside */
 
 /* Squares u - x - y - v over this cable, counted by x. */
-static uint32_t count_squares(const struct wiring_graph *g, uint32_t u, uint32_t v)
+static uint32_t count_squares(const struct wiring_graph *graph, uint32_t u, uint32_t v)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = g->row[u]; i < g->end[u]; i++) {
-		uint32_t x = g->near[i];
+	for (uint32_t i = graph->row[u]; i < graph->end[u]; i++) {
+		uint32_t x = graph->near[i];
 
-		for (uint32_t j = g->row[v]; j < g->end[v] && x != v; j++) {
-			uint32_t y = g->near[j];
+		for (uint32_t j = graph->row[v]; j < graph->end[v] && x != v; j++) {
+			uint32_t y = graph->near[j];
 
-			if (y == u || y == x || osr__wiring_edge(g, x, y) == OSR_NONE)
+			if (y == u || y == x || osr__wiring_edge(graph, x, y) == OSR_NONE)
 				continue;
 			n++;
 			break;
@@ -39,23 +39,23 @@ struct wiring_grid {
 };
 
 /* Other cables at u that close no square with the one to v: in a grid at most one, the one straight on. */
-static uint32_t count_open(const struct wiring_graph *g, uint32_t u, uint32_t v)
+static uint32_t count_open(const struct wiring_graph *graph, uint32_t u, uint32_t v)
 {
-	return g->end[u] - g->row[u] - 1 - count_squares(g, u, v);
+	return graph->end[u] - graph->row[u] - 1 - count_squares(graph, u, v);
 }
 
 /* The cable with most of them at both ends, if that is more than a grid's have. */
-static uint32_t find_worst(const struct wiring_graph *g)
+static uint32_t wiring_grid_find_worst(const struct wiring_graph *graph)
 {
 	uint32_t worst = OSR_NONE, most = 2;
 
-	for (uint32_t u = 0; u < g->f->n_switches; u++)
-		for (uint32_t e = g->row[u]; e < g->end[u]; e++) {
-			uint32_t v = g->near[e], n;
+	for (uint32_t u = 0; u < graph->f->n_switches; u++)
+		for (uint32_t e = graph->row[u]; e < graph->end[u]; e++) {
+			uint32_t v = graph->near[e], n;
 
 			if (u > v)
 				continue;
-			n = count_open(g, u, v) + count_open(g, v, u);
+			n = count_open(graph, u, v) + count_open(graph, v, u);
 			if (n > most) {
 				most = n;
 				worst = e;
@@ -64,29 +64,29 @@ static uint32_t find_worst(const struct wiring_graph *g)
 	return worst;
 }
 
-static void drop_half(struct wiring_graph *g, uint32_t u, uint32_t v)
+static void drop_half(struct wiring_graph *graph, uint32_t u, uint32_t v)
 {
-	uint32_t e = osr__wiring_edge(g, u, v);
+	uint32_t e = osr__wiring_edge(graph, u, v);
 
-	for (g->end[u]--; e < g->end[u]; e++) {
-		g->near[e] = g->near[e + 1];
-		g->mult[e] = g->mult[e + 1];
+	for (graph->end[u]--; e < graph->end[u]; e++) {
+		graph->near[e] = graph->near[e + 1];
+		graph->mult[e] = graph->mult[e + 1];
 	}
 }
 
 /* Removes the worst cable; false: all fit. */
-static bool drop_worst(struct wiring_grid *x, const struct wiring_graph *whole)
+static bool drop_worst(struct wiring_grid *grid, const struct wiring_graph *whole)
 {
-	uint32_t e = find_worst(&x->g), u = 0, v;
+	uint32_t e = wiring_grid_find_worst(&grid->g), u = 0, v;
 
 	if (e == OSR_NONE)
 		return false;
-	while (e >= x->g.row[u + 1])
+	while (e >= grid->g.row[u + 1])
 		u++;
-	v = x->g.near[e];
-	drop_half(&x->g, u, v);
-	drop_half(&x->g, v, u);
-	x->keep[osr__wiring_edge(whole, u, v)] = x->keep[osr__wiring_edge(whole, v, u)] = 0;
+	v = grid->g.near[e];
+	drop_half(&grid->g, u, v);
+	drop_half(&grid->g, v, u);
+	grid->keep[osr__wiring_edge(whole, u, v)] = grid->keep[osr__wiring_edge(whole, v, u)] = 0;
 	return true;
 }
 
@@ -116,53 +116,56 @@ static uint32_t wanted(const struct osr_grid *grid, const uint32_t *place, uint3
 	uint32_t i = k / 2, size = grid->shape.size[i];
 	uint16_t coord[OSR_GRID_MAX_DIMS];
 
-	memcpy(coord, grid->coord + (size_t)u * grid->shape.n_dims, grid->shape.n_dims * sizeof(*coord));
+	memcpy(coord, grid->coord + (size_t)u * grid->shape.n_dims,
+	       grid->shape.n_dims * sizeof(*coord));
 	if (!grid->shape.ring[i] && (k % 2 ? coord[i] == 0 : coord[i] + 1u == size))
 		return OSR_NONE;
 	coord[i] = (uint16_t)((coord[i] + (k % 2 ? size - 1 : 1)) % size);
 	return at_place(grid, place, coord);
 }
 
-static uint32_t usual_cables(const struct wiring_graph *g)
+static uint32_t wiring_grid_usual_cables(const struct wiring_graph *graph)
 {
 	uint32_t histogram[256] = { 0 };
 
-	for (uint32_t e = 0; e < g->row[g->f->n_switches]; e++)
-		if (g->mult[e] < 256)
-			histogram[g->mult[e]]++;
+	for (uint32_t e = 0; e < graph->row[graph->f->n_switches]; e++)
+		if (graph->mult[e] < 256)
+			histogram[graph->mult[e]]++;
 	return osr__wiring_mode(histogram);
 }
 
-static void compare_grid(const struct wiring_graph *g, const struct osr_grid *grid, const uint32_t *place,
-			 struct wiring_diff *d)
+static void compare_grid(const struct wiring_graph *graph, const struct osr_grid *grid,
+			 const uint32_t *place, struct wiring_diff *diff)
 {
-	uint32_t n = g->f->n_switches, p = usual_cables(g);
+	uint32_t n = graph->f->n_switches, p = wiring_grid_usual_cables(graph);
 
-	for (uint32_t u = 0; u < n && !d->full; u++) {
+	for (uint32_t u = 0; u < n && !diff->full; u++) {
 		for (uint32_t k = 0; k < 2 * grid->shape.n_dims; k++) {
 			uint32_t v = wanted(grid, place, u, k), has;
 
-			if (v == OSR_NONE || u >= v || (k % 2 && v == wanted(grid, place, u, k - 1)))
+			if (v == OSR_NONE || u >= v ||
+			    (k % 2 && v == wanted(grid, place, u, k - 1)))
 				continue;
-			has = wiring_mult(g, u, v);
+			has = wiring_mult(graph, u, v);
 			if (has < p)
-				wiring_lacks(d, u, v, p - has);
+				wiring_lacks(diff, u, v, p - has);
 			else
-				wiring_too_many(d, u, v, has - p);
+				wiring_too_many(diff, u, v, has - p);
 		}
-		for (uint32_t e = g->row[u]; e < g->row[u + 1]; e++) {
-			uint32_t v = g->near[e];
+		for (uint32_t e = graph->row[u]; e < graph->row[u + 1]; e++) {
+			uint32_t v = graph->near[e];
 			bool near = are_near(grid, u, v);
 
 			for (uint32_t k = 0; k < 2 * grid->shape.n_dims && !near; k++)
 				near = wanted(grid, place, u, k) == v;
 			if (u < v && !near)
-				wiring_too_many(d, u, v, g->mult[e]);
+				wiring_too_many(diff, u, v, graph->mult[e]);
 		}
 	}
 }
 
-static uint32_t *find_places(const struct wiring_graph *g, const struct osr_grid *grid, struct osr_arena *scratch)
+static uint32_t *find_places(const struct wiring_graph *graph, const struct osr_grid *grid,
+			     struct osr_arena *scratch)
 {
 	uint32_t *place = osr_alloc(scratch, (size_t)grid->n_places + 1, sizeof(*place));
 	uint32_t n_dims = grid->shape.n_dims;
@@ -170,7 +173,7 @@ static uint32_t *find_places(const struct wiring_graph *g, const struct osr_grid
 	if (!place)
 		return NULL;
 	memset(place, 0xff, grid->n_places * sizeof(*place));
-	for (uint32_t s = 0; s < g->f->n_switches; s++) {
+	for (uint32_t s = 0; s < graph->f->n_switches; s++) {
 		uint32_t at = 0;
 
 		if (grid->coord[(size_t)s * n_dims] == OSR_NO_PLACE)
@@ -182,7 +185,7 @@ static uint32_t *find_places(const struct wiring_graph *g, const struct osr_grid
 	return place;
 }
 
-static void describe(const struct osr_grid *grid, char plan[160])
+static void wiring_grid_describe(const struct osr_grid *grid, char plan[160])
 {
 	bool ring = false, line = false;
 	size_t used;
@@ -191,99 +194,110 @@ static void describe(const struct osr_grid *grid, char plan[160])
 		ring |= grid->shape.ring[i];
 		line |= !grid->shape.ring[i] && grid->shape.size[i] > 2;
 	}
-	used = (size_t)snprintf(plan, 160, "%s ", ring && line ? "torus and mesh" : line ? "mesh" : "torus");
+	used = (size_t)snprintf(plan, 160, "%s ",
+				ring && line ? "torus and mesh"
+				: line       ? "mesh"
+					     : "torus");
 	for (uint32_t i = 0; i < grid->shape.n_dims && used < 160; i++)
-		used += (size_t)snprintf(plan + used, 160 - used, "%s%u", i ? "x" : "", grid->shape.size[i]);
+		used += (size_t)snprintf(plan + used, 160 - used, "%s%u", i ? "x" : "",
+					 grid->shape.size[i]);
 }
 
-static enum osr_status try_grid(const struct wiring_graph *g, const uint8_t *keep, struct osr_arena *scratch, struct wiring_diff *d,
-				char plan[160], struct osr_diag *diag)
+static enum osr_status try_grid(const struct wiring_graph *graph, const uint8_t *keep,
+				struct osr_arena *scratch, struct wiring_diff *diff, char plan[160],
+				struct osr_diag *diag)
 {
-	struct osr_fabric f;
+	struct osr_fabric fabric;
 	struct osr_grid grid;
 	uint32_t *place;
-	enum osr_status st = osr__wiring_subfabric(g, keep, NULL, 0, scratch, &f, diag);
+	enum osr_status st = osr__wiring_subfabric(graph, keep, NULL, 0, scratch, &fabric, diag);
 
 	if (!st)
-		st = osr_grid_find(&f, NULL, scratch, scratch, &grid, diag);
+		st = osr_grid_find(&fabric, NULL, scratch, scratch, &grid, diag);
 	if (st)
 		return st;
-	if (grid.n_placed != f.n_switches)
-		return osr_fail(diag, OSR_NOT_APPLICABLE, "no torus or mesh: %u switches have no place",
-				f.n_switches - grid.n_placed);
-	place = find_places(g, &grid, scratch);
+	if (grid.n_placed != fabric.n_switches)
+		return osr_fail(diag, OSR_NOT_APPLICABLE,
+				"no torus or mesh: %u switches have no place",
+				fabric.n_switches - grid.n_placed);
+	place = find_places(graph, &grid, scratch);
 	if (!place)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for %u switches", f.n_switches);
-	compare_grid(g, &grid, place, d);
-	describe(&grid, plan);
+		return osr_fail(diag, OSR_NOMEM, "out of memory for %u switches",
+				fabric.n_switches);
+	compare_grid(graph, &grid, place, diff);
+	wiring_grid_describe(&grid, plan);
 	return OSR_OK;
 }
 
-static enum osr_status new_diff(const struct wiring_diff *like, struct osr_arena *scratch,
-				struct wiring_diff *d, struct osr_diag *diag)
+static enum osr_status wiring_grid_new_diff(const struct wiring_diff *like,
+					    struct osr_arena *scratch, struct wiring_diff *diff,
+					    struct osr_diag *diag)
 {
-	*d = (struct wiring_diff){ .room = like->room };
-	d->missing = osr_alloc(scratch, d->room, sizeof(*d->missing));
-	d->extra = osr_alloc(scratch, d->room, sizeof(*d->extra));
-	return d->missing && d->extra ? OSR_OK
-				      : osr_fail(diag, OSR_NOMEM, "out of memory for %u cables", d->room);
+	*diff = (struct wiring_diff){ .room = like->room };
+	diff->missing = osr_alloc(scratch, diff->room, sizeof(*diff->missing));
+	diff->extra = osr_alloc(scratch, diff->room, sizeof(*diff->extra));
+	return diff->missing && diff->extra
+		       ? OSR_OK
+		       : osr_fail(diag, OSR_NOMEM, "out of memory for %u cables", diff->room);
 }
 
-static enum osr_status copy_graph(const struct wiring_graph *g, struct osr_arena *scratch,
-				  struct wiring_grid *x, struct osr_diag *diag)
+static enum osr_status copy_graph(const struct wiring_graph *graph, struct osr_arena *scratch,
+				  struct wiring_grid *grid, struct osr_diag *diag)
 {
-	size_t n = g->f->n_switches, n_edges = (size_t)g->row[n] + 1;
+	size_t n = graph->f->n_switches, n_edges = (size_t)graph->row[n] + 1;
 
-	x->g = *g;
-	x->g.end = osr_alloc(scratch, n + 1, sizeof(*x->g.end));
-	x->g.near = osr_alloc(scratch, n_edges, sizeof(*x->g.near));
-	x->g.mult = osr_alloc(scratch, n_edges, sizeof(*x->g.mult));
-	x->keep = osr_alloc(scratch, n_edges, sizeof(*x->keep));
-	if (!x->g.end || !x->g.near || !x->g.mult || !x->keep)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for %u cables", g->n_cables);
-	memcpy(x->g.end, g->end, n * sizeof(*g->end));
-	memcpy(x->g.near, g->near, n_edges * sizeof(*g->near));
-	memcpy(x->g.mult, g->mult, n_edges * sizeof(*g->mult));
-	memset(x->keep, 1, n_edges);
+	grid->g = *graph;
+	grid->g.end = osr_alloc(scratch, n + 1, sizeof(*grid->g.end));
+	grid->g.near = osr_alloc(scratch, n_edges, sizeof(*grid->g.near));
+	grid->g.mult = osr_alloc(scratch, n_edges, sizeof(*grid->g.mult));
+	grid->keep = osr_alloc(scratch, n_edges, sizeof(*grid->keep));
+	if (!grid->g.end || !grid->g.near || !grid->g.mult || !grid->keep)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for %u cables", graph->n_cables);
+	memcpy(grid->g.end, graph->end, n * sizeof(*graph->end));
+	memcpy(grid->g.near, graph->near, n_edges * sizeof(*graph->near));
+	memcpy(grid->g.mult, graph->mult, n_edges * sizeof(*graph->mult));
+	memset(grid->keep, 1, n_edges);
 	return OSR_OK;
 }
 
-enum osr_status osr__wiring_grid(const struct wiring_graph *g, struct osr_arena *scratch,
-				 struct wiring_diff *d, char plan[160], struct osr_diag *diag)
+enum osr_status osr__wiring_grid(const struct wiring_graph *graph, struct osr_arena *scratch,
+				 struct wiring_diff *diff, char plan[160], struct osr_diag *diag)
 {
-	struct wiring_grid x = { .keep = NULL };
-	enum osr_status st = copy_graph(g, scratch, &x, diag);
+	struct wiring_grid grid = { .keep = NULL };
+	enum osr_status st = copy_graph(graph, scratch, &grid, diag);
 	uint32_t n_after = 0;
 
-	for (uint32_t s = 0; s < g->f->n_switches && !st; s++)
-		if (g->end[s] - g->row[s] > 2 * OSR_GRID_MAX_DIMS + 4)
-			return osr_fail(diag, OSR_NOT_APPLICABLE, "no torus or mesh: a switch has %u neighbours",
-					g->end[s] - g->row[s]);
-	d->full = true;
+	for (uint32_t s = 0; s < graph->f->n_switches && !st; s++)
+		if (graph->end[s] - graph->row[s] > 2 * OSR_GRID_MAX_DIMS + 4)
+			return osr_fail(diag, OSR_NOT_APPLICABLE,
+					"no torus or mesh: a switch has %u neighbours",
+					graph->end[s] - graph->row[s]);
+	diff->full = true;
 	/* Some more are removed after the first success: another plan may differ less. */
 	for (uint32_t i = 0; i < MAX_DROPS && n_after < 3 && !st; i++) {
 		struct osr_arena_mark mark = osr_arena_mark(scratch);
 		struct wiring_diff now;
 		char text[160];
 
-		st = new_diff(d, scratch, &now, diag);
+		st = wiring_grid_new_diff(diff, scratch, &now, diag);
 		if (!st)
-			st = try_grid(g, x.keep, scratch, &now, text, diag);
-		if (!st && !now.full && (d->full || now.n_missing + now.n_extra < d->n_missing + d->n_extra)) {
+			st = try_grid(graph, grid.keep, scratch, &now, text, diag);
+		if (!st && !now.full &&
+		    (diff->full || now.n_missing + now.n_extra < diff->n_missing + diff->n_extra)) {
 			memcpy(plan, text, sizeof(text));
-			memcpy(d->missing, now.missing, now.n_missing * sizeof(*now.missing));
-			memcpy(d->extra, now.extra, now.n_extra * sizeof(*now.extra));
-			d->n_missing = now.n_missing;
-			d->n_extra = now.n_extra;
-			d->full = false;
+			memcpy(diff->missing, now.missing, now.n_missing * sizeof(*now.missing));
+			memcpy(diff->extra, now.extra, now.n_extra * sizeof(*now.extra));
+			diff->n_missing = now.n_missing;
+			diff->n_extra = now.n_extra;
+			diff->full = false;
 		}
-		n_after += !d->full;
+		n_after += !diff->full;
 		osr_arena_reset(scratch, mark);
 		st = st == OSR_NOT_APPLICABLE ? OSR_OK : st;
-		if (!drop_worst(&x, g))
+		if (!drop_worst(&grid, graph))
 			break;
 	}
 	if (st)
 		return st;
-	return d->full ? OSR_NOT_APPLICABLE : OSR_OK;
+	return diff->full ? OSR_NOT_APPLICABLE : OSR_OK;
 }

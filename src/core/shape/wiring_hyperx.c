@@ -14,24 +14,25 @@
 
 struct wiring_hyperx {
 	const struct wiring_graph *g;
-	uint8_t *keep;  /* [edges] */
-	uint32_t *line; /* [edges] union-find; both directions of a pair have one */
+	uint8_t *keep;                 /* [edges] */
+	uint32_t *line;                /* [edges] union-find; both directions of a pair have one */
 	uint32_t *member, *member_row; /* [edges], switches of a line, by root edge */
 	uint32_t *stamp, *list;        /* [n_switches] */
 };
 
 /* Do two of the switches that u and v both see, see each other? */
-static bool is_of_line(struct wiring_hyperx *x, uint32_t u, uint32_t v)
+static bool is_of_line(struct wiring_hyperx *hyperx, uint32_t u, uint32_t v)
 {
-	const struct wiring_graph *g = x->g;
+	const struct wiring_graph *graph = hyperx->g;
 	uint32_t n = 0, n_joined = 0;
 
-	for (uint32_t i = g->row[u]; i < g->row[u + 1]; i++)
-		if (osr__wiring_edge(g, v, g->near[i]) != OSR_NONE)
-			x->list[n++] = g->near[i];
+	for (uint32_t i = graph->row[u]; i < graph->row[u + 1]; i++)
+		if (osr__wiring_edge(graph, v, graph->near[i]) != OSR_NONE)
+			hyperx->list[n++] = graph->near[i];
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t j = i + 1; j < n; j++)
-			n_joined += osr__wiring_edge(g, x->list[i], x->list[j]) != OSR_NONE;
+			n_joined += osr__wiring_edge(graph, hyperx->list[i], hyperx->list[j]) !=
+				    OSR_NONE;
 	return n_joined > 0;
 }
 
@@ -53,125 +54,134 @@ static void line_join(uint32_t *line, uint32_t a, uint32_t b)
 }
 
 /* u - v and u - w are of one line if v and w see each other, all three cables being good ones. */
-static void find_lines(struct wiring_hyperx *x)
+static void find_lines(struct wiring_hyperx *hyperx)
 {
-	const struct wiring_graph *g = x->g;
+	const struct wiring_graph *graph = hyperx->g;
 
-	for (uint32_t u = 0; u < g->f->n_switches; u++)
-		for (uint32_t e = g->row[u]; e < g->row[u + 1]; e++) {
-			x->keep[e] = is_of_line(x, u, g->near[e]);
-			x->line[e] = e;
+	for (uint32_t u = 0; u < graph->f->n_switches; u++)
+		for (uint32_t e = graph->row[u]; e < graph->row[u + 1]; e++) {
+			hyperx->keep[e] = is_of_line(hyperx, u, graph->near[e]);
+			hyperx->line[e] = e;
 		}
-	for (uint32_t u = 0; u < g->f->n_switches; u++)
-		for (uint32_t i = g->row[u]; i < g->row[u + 1]; i++) {
-			if (!x->keep[i])
+	for (uint32_t u = 0; u < graph->f->n_switches; u++)
+		for (uint32_t i = graph->row[u]; i < graph->row[u + 1]; i++) {
+			if (!hyperx->keep[i])
 				continue;
-			line_join(x->line, i, osr__wiring_edge(g, g->near[i], u));
-			for (uint32_t j = i + 1; j < g->row[u + 1]; j++) {
-				uint32_t e = x->keep[j] ? osr__wiring_edge(g, g->near[i], g->near[j]) : OSR_NONE;
+			line_join(hyperx->line, i, osr__wiring_edge(graph, graph->near[i], u));
+			for (uint32_t j = i + 1; j < graph->row[u + 1]; j++) {
+				uint32_t e = hyperx->keep[j]
+						     ? osr__wiring_edge(graph, graph->near[i],
+									graph->near[j])
+						     : OSR_NONE;
 
-				if (e != OSR_NONE && x->keep[e])
-					line_join(x->line, i, j);
+				if (e != OSR_NONE && hyperx->keep[e])
+					line_join(hyperx->line, i, j);
 			}
 		}
 }
 
 /* The switches of the line of this root edge, in list; how many. */
-static uint32_t list_line(struct wiring_hyperx *x, uint32_t root, uint32_t mark)
+static uint32_t list_line(struct wiring_hyperx *hyperx, uint32_t root, uint32_t mark)
 {
-	const struct wiring_graph *g = x->g;
+	const struct wiring_graph *graph = hyperx->g;
 	uint32_t n = 0;
 
-	for (uint32_t k = x->member_row[root]; k < x->member_row[root + 1]; k++) {
-		uint32_t v = g->near[x->member[k]];
+	for (uint32_t k = hyperx->member_row[root]; k < hyperx->member_row[root + 1]; k++) {
+		uint32_t v = graph->near[hyperx->member[k]];
 
-		if (x->stamp[v] == mark)
+		if (hyperx->stamp[v] == mark)
 			continue;
-		x->stamp[v] = mark;
-		x->list[n++] = v;
+		hyperx->stamp[v] = mark;
+		hyperx->list[n++] = v;
 	}
 	return n;
 }
 
-static void sort_members(struct wiring_hyperx *x)
+static void wiring_hyperx_sort_members(struct wiring_hyperx *hyperx)
 {
-	uint32_t n = x->g->row[x->g->f->n_switches];
+	uint32_t n = hyperx->g->row[hyperx->g->f->n_switches];
 
-	memset(x->member_row, 0, ((size_t)n + 2) * sizeof(*x->member_row));
+	memset(hyperx->member_row, 0, ((size_t)n + 2) * sizeof(*hyperx->member_row));
 	for (uint32_t e = 0; e < n; e++)
-		if (x->keep[e])
-			x->member_row[line_root(x->line, e) + 2]++;
+		if (hyperx->keep[e])
+			hyperx->member_row[line_root(hyperx->line, e) + 2]++;
 	for (uint32_t e = 0; e <= n; e++)
-		x->member_row[e + 1] += x->member_row[e];
+		hyperx->member_row[e + 1] += hyperx->member_row[e];
 	for (uint32_t e = 0; e < n; e++)
-		if (x->keep[e])
-			x->member[x->member_row[line_root(x->line, e) + 1]++] = e;
+		if (hyperx->keep[e])
+			hyperx->member[hyperx->member_row[line_root(hyperx->line, e) + 1]++] = e;
 }
 
-static void compare_lines(struct wiring_hyperx *x, struct wiring_diff *d)
+static void compare_lines(struct wiring_hyperx *hyperx, struct wiring_diff *diff)
 {
-	const struct wiring_graph *g = x->g;
-	uint32_t n = g->row[g->f->n_switches];
+	const struct wiring_graph *graph = hyperx->g;
+	uint32_t n = graph->row[graph->f->n_switches];
 
-	for (uint32_t root = 0; root < n && !d->full; root++) {
-		uint32_t n_line = list_line(x, root, root + 1);
+	for (uint32_t root = 0; root < n && !diff->full; root++) {
+		uint32_t n_line = list_line(hyperx, root, root + 1);
 
 		for (uint32_t i = 0; i < n_line; i++)
 			for (uint32_t j = i + 1; j < n_line; j++) {
-				uint32_t has = wiring_mult(g, x->list[i], x->list[j]);
+				uint32_t has = wiring_mult(graph, hyperx->list[i], hyperx->list[j]);
 
 				if (!has)
-					wiring_lacks(d, x->list[i], x->list[j], 1);
+					wiring_lacks(diff, hyperx->list[i], hyperx->list[j], 1);
 				else
-					wiring_too_many(d, x->list[i], x->list[j], has - 1);
+					wiring_too_many(diff, hyperx->list[i], hyperx->list[j],
+							has - 1);
 			}
 	}
-	for (uint32_t u = 0; u < g->f->n_switches; u++)
-		for (uint32_t e = g->row[u]; e < g->row[u + 1]; e++)
-			if (u < g->near[e] && !x->keep[e])
-				wiring_too_many(d, u, g->near[e], g->mult[e]);
+	for (uint32_t u = 0; u < graph->f->n_switches; u++)
+		for (uint32_t e = graph->row[u]; e < graph->row[u + 1]; e++)
+			if (u < graph->near[e] && !hyperx->keep[e])
+				wiring_too_many(diff, u, graph->near[e], graph->mult[e]);
 }
 
-static enum osr_status verify_hyperx(struct wiring_hyperx *x, const struct wiring_diff *d,
-				     struct osr_arena *scratch, char plan[160], struct osr_diag *diag)
+static enum osr_status verify_hyperx(struct wiring_hyperx *hyperx, const struct wiring_diff *diff,
+				     struct osr_arena *scratch, char plan[160],
+				     struct osr_diag *diag)
 {
-	struct osr_fabric f;
-	struct osr_product p;
-	enum osr_status st =
-		osr__wiring_subfabric(x->g, x->keep, d->missing, d->n_missing, scratch, &f, diag);
+	struct osr_fabric fabric;
+	struct osr_product product;
+	enum osr_status st = osr__wiring_subfabric(hyperx->g, hyperx->keep, diff->missing,
+						   diff->n_missing, scratch, &fabric, diag);
 	size_t used;
 
 	if (!st)
-		st = osr_product_find(&f, scratch, &p, diag);
+		st = osr_product_find(&fabric, scratch, &product, diag);
 	if (st)
 		return st;
 	used = (size_t)snprintf(plan, 160, "HyperX ");
-	for (uint32_t i = 0; i < p.n_dims && used < 160; i++) {
-		used += (size_t)snprintf(plan + used, 160 - used, "%s%u", i ? "x" : "", p.size[i]);
-		if (p.factor[i] != OSR_FACTOR_CLIQUE)
-			return osr_fail(diag, OSR_NOT_APPLICABLE, "no HyperX: a dimension is no clique");
+	for (uint32_t i = 0; i < product.n_dims && used < 160; i++) {
+		used += (size_t)snprintf(plan + used, 160 - used, "%s%u", i ? "x" : "",
+					 product.size[i]);
+		if (product.factor[i] != OSR_FACTOR_CLIQUE)
+			return osr_fail(diag, OSR_NOT_APPLICABLE,
+					"no HyperX: a dimension is no clique");
 	}
 	return OSR_OK;
 }
 
-enum osr_status osr__wiring_hyperx(const struct wiring_graph *g, struct osr_arena *scratch,
-				   struct wiring_diff *d, char plan[160], struct osr_diag *diag)
+enum osr_status osr__wiring_hyperx(const struct wiring_graph *graph, struct osr_arena *scratch,
+				   struct wiring_diff *diff, char plan[160], struct osr_diag *diag)
 {
-	size_t n = g->f->n_switches, n_edges = (size_t)g->row[n] + 2;
-	struct wiring_hyperx x = { .g = g };
+	size_t n = graph->f->n_switches, n_edges = (size_t)graph->row[n] + 2;
+	struct wiring_hyperx hyperx = { .g = graph };
 
-	x.keep = osr_calloc(scratch, n_edges, sizeof(*x.keep));
-	x.line = osr_alloc(scratch, n_edges, sizeof(*x.line));
-	x.member = osr_alloc(scratch, n_edges, sizeof(*x.member));
-	x.member_row = osr_alloc(scratch, n_edges + 1, sizeof(*x.member_row));
-	x.stamp = osr_calloc(scratch, n, sizeof(*x.stamp));
-	x.list = osr_alloc(scratch, n, sizeof(*x.list));
-	if (!x.keep || !x.line || !x.member || !x.member_row || !x.stamp || !x.list)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for %u cables", g->n_cables);
-	find_lines(&x);
-	sort_members(&x);
-	compare_lines(&x, d);
-	if (d->full)
-		return osr_fail(diag, OSR_NOT_APPLICABLE, "no HyperX: too many cables are elsewhere");
-	return verify_hyperx(&x, d, scratch, plan, diag);
+	hyperx.keep = osr_calloc(scratch, n_edges, sizeof(*hyperx.keep));
+	hyperx.line = osr_alloc(scratch, n_edges, sizeof(*hyperx.line));
+	hyperx.member = osr_alloc(scratch, n_edges, sizeof(*hyperx.member));
+	hyperx.member_row = osr_alloc(scratch, n_edges + 1, sizeof(*hyperx.member_row));
+	hyperx.stamp = osr_calloc(scratch, n, sizeof(*hyperx.stamp));
+	hyperx.list = osr_alloc(scratch, n, sizeof(*hyperx.list));
+	if (!hyperx.keep || !hyperx.line || !hyperx.member || !hyperx.member_row || !hyperx.stamp ||
+	    !hyperx.list)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for %u cables", graph->n_cables);
+	find_lines(&hyperx);
+	wiring_hyperx_sort_members(&hyperx);
+	compare_lines(&hyperx, diff);
+	if (diff->full)
+		return osr_fail(diag, OSR_NOT_APPLICABLE,
+				"no HyperX: too many cables are elsewhere");
+	return verify_hyperx(&hyperx, diff, scratch, plan, diag);
 }

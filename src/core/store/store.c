@@ -53,7 +53,7 @@ struct counts {
 
 static_assert(sizeof(struct header) == OSR_STORE_HEAD && sizeof(struct counts) == 64, "no holes");
 
-static bool little_endian(void)
+static bool store_store_little_endian(void)
 {
 	const uint16_t one = 1;
 
@@ -78,7 +78,7 @@ static void pad(struct writer *w)
 	w->at += rest;
 }
 
-static void put(struct writer *w, const void *data, size_t n, size_t size)
+static void store_store_put(struct writer *w, const void *data, size_t n, size_t size)
 {
 	if (w->buf)
 		memcpy(w->buf + w->at, data, n * size);
@@ -95,100 +95,104 @@ static void put_name(struct writer *w, const char *name)
 	w->at += size;
 }
 
-static size_t put_names(struct writer *w, const struct osr_fabric *f)
+static size_t put_names(struct writer *w, const struct osr_fabric *fabric)
 {
 	size_t start = w->at;
 
-	for (uint32_t s = 0; s < f->n_switches; s++)
-		put_name(w, f->names + f->sw_name[s]);
-	for (uint32_t t = 0; t < f->n_terminals; t++)
-		put_name(w, f->names + f->term_name[t]);
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		put_name(w, fabric->names + fabric->sw_name[s]);
+	for (uint32_t t = 0; t < fabric->n_terminals; t++)
+		put_name(w, fabric->names + fabric->term_name[t]);
 	return w->at - start;
 }
 
 /* Port pairs of all switches. */
-static uint64_t n_sl2vl_rows(const struct osr_fabric *f)
+static uint64_t store_store_n_sl2vl_rows(const struct osr_fabric *fabric)
 {
 	uint64_t n = 0;
 
-	for (uint32_t s = 0; s < f->n_switches; s++)
-		n += (f->sw_n_ports[s] + 1ull) * (f->sw_n_ports[s] + 1ull);
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		n += (fabric->sw_n_ports[s] + 1ull) * (fabric->sw_n_ports[s] + 1ull);
 	return n;
 }
 
-static void put_counts(struct writer *w, const struct osr_fabric *f, const struct osr_routing *r,
-		       bool has_home)
+static void put_counts(struct writer *w, const struct osr_fabric *fabric,
+		       const struct osr_routing *routing, bool has_home)
 {
 	struct writer names = { NULL, 0 };
 	struct counts c = {
-		.n_switches = f->n_switches,
-		.n_channels = f->n_channels,
-		.n_terminals = f->n_terminals,
-		.n_dests = f->n_dests,
-		.names_size = (uint32_t)put_names(&names, f),
-		.n_sl2vl = r->sl2vl ? (uint32_t)n_sl2vl_rows(f) : 0,
-		.has = (r->sl ? HAS_SL : 0) | (r->granted ? HAS_GRANTED : 0) |
-		       (r->granted_home && has_home ? HAS_GRANTED_HOME : 0) |
-		       (r->sl2vl ? HAS_SL2VL : 0) | (r->rank ? HAS_RANK : 0) |
-		       (r->mcast_parent ? HAS_MCAST : 0),
-		.claims = r->claims,
-		.n_longer = r->n_longer,
-		.n_rounds = r->n_rounds,
-		.n_vls = r->n_vls,
-		.n_layers = r->n_layers,
-		.n_layers_one_way = r->n_layers_one_way,
-		.mcast_vl = r->mcast_vl,
+		.n_switches = fabric->n_switches,
+		.n_channels = fabric->n_channels,
+		.n_terminals = fabric->n_terminals,
+		.n_dests = fabric->n_dests,
+		.names_size = (uint32_t)put_names(&names, fabric),
+		.n_sl2vl = routing->sl2vl ? (uint32_t)store_store_n_sl2vl_rows(fabric) : 0,
+		.has = (routing->sl ? HAS_SL : 0) | (routing->granted ? HAS_GRANTED : 0) |
+		       (routing->granted_home && has_home ? HAS_GRANTED_HOME : 0) |
+		       (routing->sl2vl ? HAS_SL2VL : 0) | (routing->rank ? HAS_RANK : 0) |
+		       (routing->mcast_parent ? HAS_MCAST : 0),
+		.claims = routing->claims,
+		.n_longer = routing->n_longer,
+		.n_rounds = routing->n_rounds,
+		.n_vls = routing->n_vls,
+		.n_layers = routing->n_layers,
+		.n_layers_one_way = routing->n_layers_one_way,
+		.mcast_vl = routing->mcast_vl,
 	};
 
-	memcpy(c.ca_sl2vl, r->ca_sl2vl, sizeof(c.ca_sl2vl));
-	put(w, &c, 1, sizeof(c));
+	memcpy(c.ca_sl2vl, routing->ca_sl2vl, sizeof(c.ca_sl2vl));
+	store_store_put(w, &c, 1, sizeof(c));
 }
 
-static void put_fabric(struct writer *w, const struct osr_fabric *f)
+static void put_fabric(struct writer *w, const struct osr_fabric *fabric)
 {
-	put(w, f->sw_guid, f->n_switches, sizeof(*f->sw_guid));
-	put(w, f->sw_n_ports, f->n_switches, 1);
-	put(w, f->sw_flags, f->n_switches, 1);
-	put(w, f->chan_src, f->n_channels, sizeof(*f->chan_src));
-	put(w, f->chan_rev, f->n_channels, sizeof(*f->chan_rev));
-	put(w, f->chan_rate, f->n_channels, sizeof(*f->chan_rate));
-	put(w, f->chan_port, f->n_channels, 1);
-	put(w, f->chan_vls, f->n_channels, 1);
-	put(w, f->chan_flags, f->n_channels, 1);
-	put(w, f->term_guid, f->n_terminals, sizeof(*f->term_guid));
-	put(w, f->term_switch, f->n_terminals, sizeof(*f->term_switch));
-	put(w, f->term_lid, f->n_terminals, sizeof(*f->term_lid));
-	put(w, f->term_port, f->n_terminals, 1);
-	put(w, f->term_lmc, f->n_terminals, 1);
-	put(w, f->term_role, f->n_terminals, 1);
-	put(w, f->term_group, f->n_terminals, 1);
-	put_names(w, f);
+	store_store_put(w, fabric->sw_guid, fabric->n_switches, sizeof(*fabric->sw_guid));
+	store_store_put(w, fabric->sw_n_ports, fabric->n_switches, 1);
+	store_store_put(w, fabric->sw_flags, fabric->n_switches, 1);
+	store_store_put(w, fabric->chan_src, fabric->n_channels, sizeof(*fabric->chan_src));
+	store_store_put(w, fabric->chan_rev, fabric->n_channels, sizeof(*fabric->chan_rev));
+	store_store_put(w, fabric->chan_rate, fabric->n_channels, sizeof(*fabric->chan_rate));
+	store_store_put(w, fabric->chan_port, fabric->n_channels, 1);
+	store_store_put(w, fabric->chan_vls, fabric->n_channels, 1);
+	store_store_put(w, fabric->chan_flags, fabric->n_channels, 1);
+	store_store_put(w, fabric->term_guid, fabric->n_terminals, sizeof(*fabric->term_guid));
+	store_store_put(w, fabric->term_switch, fabric->n_terminals, sizeof(*fabric->term_switch));
+	store_store_put(w, fabric->term_lid, fabric->n_terminals, sizeof(*fabric->term_lid));
+	store_store_put(w, fabric->term_port, fabric->n_terminals, 1);
+	store_store_put(w, fabric->term_lmc, fabric->n_terminals, 1);
+	store_store_put(w, fabric->term_role, fabric->n_terminals, 1);
+	store_store_put(w, fabric->term_group, fabric->n_terminals, 1);
+	put_names(w, fabric);
 	pad(w);
 }
 
-static void write_result(struct writer *w, const struct osr_result *x,
+static void write_result(struct writer *w, const struct osr_result *result,
 			 const struct osr_result *home)
 {
-	const struct osr_fabric *f = &x->fabric;
-	const struct osr_routing *r = &x->routing;
-	size_t n = (size_t)f->n_dests * f->n_switches;
+	const struct osr_fabric *fabric = &result->fabric;
+	const struct osr_routing *routing = &result->routing;
+	size_t n = (size_t)fabric->n_dests * fabric->n_switches;
 
-	put_counts(w, f, r, home != NULL);
-	put_fabric(w, f);
-	put(w, r->lft, n, 1);
-	if (r->sl)
-		put(w, r->sl, n, 1);
-	if (r->granted)
-		put(w, r->granted, n, sizeof(*r->granted));
-	if (r->granted_home && home)
-		put(w, r->granted_home, (size_t)home->fabric.n_dests * home->fabric.n_switches,
-		    sizeof(*r->granted_home));
-	if (r->sl2vl)
-		put(w, r->sl2vl, n_sl2vl_rows(f), sizeof(*r->sl2vl));
-	if (r->rank)
-		put(w, r->rank, (size_t)r->n_vls * f->n_channels, sizeof(*r->rank));
-	if (r->mcast_parent)
-		put(w, r->mcast_parent, f->n_switches, sizeof(*r->mcast_parent));
+	put_counts(w, fabric, routing, home != NULL);
+	put_fabric(w, fabric);
+	store_store_put(w, routing->lft, n, 1);
+	if (routing->sl)
+		store_store_put(w, routing->sl, n, 1);
+	if (routing->granted)
+		store_store_put(w, routing->granted, n, sizeof(*routing->granted));
+	if (routing->granted_home && home)
+		store_store_put(w, routing->granted_home,
+				(size_t)home->fabric.n_dests * home->fabric.n_switches,
+				sizeof(*routing->granted_home));
+	if (routing->sl2vl)
+		store_store_put(w, routing->sl2vl, store_store_n_sl2vl_rows(fabric),
+				sizeof(*routing->sl2vl));
+	if (routing->rank)
+		store_store_put(w, routing->rank, (size_t)routing->n_vls * fabric->n_channels,
+				sizeof(*routing->rank));
+	if (routing->mcast_parent)
+		store_store_put(w, routing->mcast_parent, fabric->n_switches,
+				sizeof(*routing->mcast_parent));
 }
 
 static void write_results(struct writer *w, const struct osr_result *last)
@@ -202,7 +206,7 @@ size_t osr_store_size(const struct osr_result *last)
 {
 	struct writer w = { NULL, sizeof(struct header) };
 
-	if (!little_endian())
+	if (!store_store_little_endian())
 		return 0;
 	write_results(&w, last);
 	return w.at;
@@ -241,12 +245,12 @@ struct reader {
 	struct osr_diag *diag;
 };
 
-static enum osr_status damaged(const struct reader *x, const char *what)
+static enum osr_status store_store_damaged(const struct reader *x, const char *what)
 {
 	return osr_fail(x->diag, OSR_INVAL, "%s: damaged: %s", x->label, what);
 }
 
-static enum osr_status nomem(const struct reader *x)
+static enum osr_status store_store_nomem(const struct reader *x)
 {
 	return osr_fail(x->diag, OSR_NOMEM, "%s: out of memory for the stored tables", x->label);
 }
@@ -265,11 +269,11 @@ size_t osr_store_wanted(const void *head)
 static enum osr_status read_header(struct reader *x, const char *engine, uint64_t key,
 				   struct header *h)
 {
-	if (!little_endian())
+	if (!store_store_little_endian())
 		return osr_fail(x->diag, OSR_INVAL, "%s: only for little-endian machines",
 				x->label);
 	if (x->size < sizeof(*h))
-		return damaged(x, "it is cut off");
+		return store_store_damaged(x, "it is cut off");
 	memcpy(h, x->data, sizeof(*h));
 	x->at = sizeof(*h);
 	if (memcmp(h->magic, magic, sizeof(magic)))
@@ -279,13 +283,13 @@ static enum osr_status read_header(struct reader *x, const char *engine, uint64_
 				"%s: stored by another version of osmroutes (format %u, not %u)",
 				x->label, h->version, VERSION);
 	if (XXH3_64bits(h, offsetof(struct header, hash)) != h->hash)
-		return damaged(x, "its header has a wrong checksum");
+		return store_store_damaged(x, "its header has a wrong checksum");
 	if (h->size != x->size)
-		return damaged(x, "it is cut off or has something behind its end");
+		return store_store_damaged(x, "it is cut off or has something behind its end");
 	if (h->n_results < 1 || h->n_results > 2)
-		return damaged(x, "its header makes no sense");
+		return store_store_damaged(x, "its header makes no sense");
 	if (XXH3_64bits(x->data + x->at, x->size - x->at) != h->body)
-		return damaged(x, "it has a wrong checksum");
+		return store_store_damaged(x, "it has a wrong checksum");
 	if (!memchr(h->engine, 0, sizeof(h->engine)) || strcmp(h->engine, engine))
 		return osr_fail(x->diag, OSR_INVAL, "%s: stored by another engine than %s",
 				x->label, engine);
@@ -296,7 +300,7 @@ static enum osr_status read_header(struct reader *x, const char *engine, uint64_
 }
 
 /* The next array where it lies, aligned to 8 in a buffer that is; NULL: the bytes end before. */
-static const void *take(struct reader *x, uint64_t n, size_t size)
+static const void *store_store_take(struct reader *x, uint64_t n, size_t size)
 {
 	const void *p = x->data + x->at;
 	uint64_t bytes;
@@ -310,17 +314,17 @@ static const void *take(struct reader *x, uint64_t n, size_t size)
 	return p;
 }
 
-static enum osr_status copy(struct reader *x, struct osr_arena *arena, uint64_t n, size_t size,
-			    void *to)
+static enum osr_status store_store_copy(struct reader *x, struct osr_arena *arena, uint64_t n,
+					size_t size, void *to)
 {
-	const void *from = take(x, n, size);
+	const void *from = store_store_take(x, n, size);
 	void *p;
 
 	if (!from)
-		return damaged(x, "it ends too early");
+		return store_store_damaged(x, "it ends too early");
 	p = osr_alloc(arena, n, size);
 	if (!p)
-		return nomem(x);
+		return store_store_nomem(x);
 	memcpy(p, from, n * size);
 	memcpy(to, &p, sizeof(p));
 	return OSR_OK;
@@ -340,23 +344,27 @@ static bool take_parts(struct reader *x, const struct counts *c, struct parts *p
 {
 	uint32_t sw = c->n_switches, chan = c->n_channels, term = c->n_terminals;
 
-	return (p->sw_guid = take(x, sw, sizeof(*p->sw_guid))) &&
-	       (p->sw_n_ports = take(x, sw, 1)) && (p->sw_flags = take(x, sw, 1)) &&
-	       (p->chan_src = take(x, chan, sizeof(*p->chan_src))) &&
-	       (p->chan_rev = take(x, chan, sizeof(*p->chan_rev))) &&
-	       (p->chan_rate = take(x, chan, sizeof(*p->chan_rate))) &&
-	       (p->chan_port = take(x, chan, 1)) && (p->chan_vls = take(x, chan, 1)) &&
-	       (p->chan_flags = take(x, chan, 1)) &&
-	       (p->term_guid = take(x, term, sizeof(*p->term_guid))) &&
-	       (p->term_switch = take(x, term, sizeof(*p->term_switch))) &&
-	       (p->term_lid = take(x, term, sizeof(*p->term_lid))) &&
-	       (p->term_port = take(x, term, 1)) && (p->term_lmc = take(x, term, 1)) &&
-	       (p->term_role = take(x, term, 1)) && (p->term_group = take(x, term, 1)) &&
-	       (p->names = take(x, c->names_size, 1));
+	return (p->sw_guid = store_store_take(x, sw, sizeof(*p->sw_guid))) &&
+	       (p->sw_n_ports = store_store_take(x, sw, 1)) &&
+	       (p->sw_flags = store_store_take(x, sw, 1)) &&
+	       (p->chan_src = store_store_take(x, chan, sizeof(*p->chan_src))) &&
+	       (p->chan_rev = store_store_take(x, chan, sizeof(*p->chan_rev))) &&
+	       (p->chan_rate = store_store_take(x, chan, sizeof(*p->chan_rate))) &&
+	       (p->chan_port = store_store_take(x, chan, 1)) &&
+	       (p->chan_vls = store_store_take(x, chan, 1)) &&
+	       (p->chan_flags = store_store_take(x, chan, 1)) &&
+	       (p->term_guid = store_store_take(x, term, sizeof(*p->term_guid))) &&
+	       (p->term_switch = store_store_take(x, term, sizeof(*p->term_switch))) &&
+	       (p->term_lid = store_store_take(x, term, sizeof(*p->term_lid))) &&
+	       (p->term_port = store_store_take(x, term, 1)) &&
+	       (p->term_lmc = store_store_take(x, term, 1)) &&
+	       (p->term_role = store_store_take(x, term, 1)) &&
+	       (p->term_group = store_store_take(x, term, 1)) &&
+	       (p->names = store_store_take(x, c->names_size, 1));
 }
 
 /* Both directions of a cable name each other; each cable is given to the builder once. */
-static bool feed_links(struct osr_builder *b, const struct counts *n, const struct parts *p)
+static bool feed_links(struct osr_builder *builder, const struct counts *n, const struct parts *p)
 {
 	for (uint32_t c = 0; c < n->n_channels; c++) {
 		uint32_t rev = p->chan_rev[c];
@@ -366,14 +374,15 @@ static bool feed_links(struct osr_builder *b, const struct counts *n, const stru
 		    p->chan_vls[rev] != p->chan_vls[c] || p->chan_rate[rev] != p->chan_rate[c])
 			return false;
 		if (c < rev)
-			osr_builder_link(b, &(struct osr_link_in){ .sw_a = p->chan_src[c],
-								   .sw_b = p->chan_src[rev],
-								   .port_a = p->chan_port[c],
-								   .port_b = p->chan_port[rev],
-								   .vls = p->chan_vls[c],
-								   .flags_a = p->chan_flags[c],
-								   .flags_b = p->chan_flags[rev],
-								   .rate = p->chan_rate[c] });
+			osr_builder_link(builder,
+					 &(struct osr_link_in){ .sw_a = p->chan_src[c],
+								.sw_b = p->chan_src[rev],
+								.port_a = p->chan_port[c],
+								.port_b = p->chan_port[rev],
+								.vls = p->chan_vls[c],
+								.flags_a = p->chan_flags[c],
+								.flags_b = p->chan_flags[rev],
+								.rate = p->chan_rate[c] });
 	}
 	return true;
 }
@@ -388,7 +397,8 @@ static const char *next_name(const struct counts *n, const struct parts *p, uint
 	return end ? name : NULL;
 }
 
-static bool feed(struct osr_builder *b, const struct counts *n, const struct parts *p)
+static bool store_store_feed(struct osr_builder *builder, const struct counts *n,
+			     const struct parts *p)
 {
 	uint32_t at = 0;
 
@@ -398,60 +408,63 @@ static bool feed(struct osr_builder *b, const struct counts *n, const struct par
 		/* Numbers of today's builder are those of the tables only in this order. */
 		if (!name || (s && p->sw_guid[s - 1] >= p->sw_guid[s]))
 			return false;
-		osr_builder_switch(b, &(struct osr_switch_in){ .guid = p->sw_guid[s],
-							       .n_ports = p->sw_n_ports[s],
-							       .flags = p->sw_flags[s],
-							       .name = name });
+		osr_builder_switch(builder, &(struct osr_switch_in){ .guid = p->sw_guid[s],
+								     .n_ports = p->sw_n_ports[s],
+								     .flags = p->sw_flags[s],
+								     .name = name });
 	}
 	for (uint32_t t = 0; t < n->n_terminals; t++) {
 		const char *name = next_name(n, p, &at);
 
 		if (!name || p->term_role[t] > OSR_ROLE_SP0 || p->term_lmc[t] > 7)
 			return false;
-		osr_builder_terminal(b, &(struct osr_terminal_in){ .guid = p->term_guid[t],
-								   .sw = p->term_switch[t],
-								   .port = p->term_port[t],
-								   .lmc = p->term_lmc[t],
-								   .role = p->term_role[t],
-								   .group = p->term_group[t],
-								   .lid = p->term_lid[t],
-								   .name = name });
+		osr_builder_terminal(builder, &(struct osr_terminal_in){ .guid = p->term_guid[t],
+									 .sw = p->term_switch[t],
+									 .port = p->term_port[t],
+									 .lmc = p->term_lmc[t],
+									 .role = p->term_role[t],
+									 .group = p->term_group[t],
+									 .lid = p->term_lid[t],
+									 .name = name });
 	}
-	return at == n->names_size && feed_links(b, n, p);
+	return at == n->names_size && feed_links(builder, n, p);
 }
 
 /* Did the builder number channels as the tables do? */
-static bool same_numbers(const struct osr_fabric *f, const struct counts *n, const struct parts *p)
+static bool store_store_same_numbers(const struct osr_fabric *fabric, const struct counts *n,
+				     const struct parts *p)
 {
-	return f->n_switches == n->n_switches && f->n_channels == n->n_channels &&
-	       f->n_dests == n->n_dests && f->n_terminals == n->n_terminals &&
-	       !memcmp(f->chan_src, p->chan_src, n->n_channels * sizeof(*p->chan_src)) &&
-	       !memcmp(f->chan_port, p->chan_port, n->n_channels);
+	return fabric->n_switches == n->n_switches && fabric->n_channels == n->n_channels &&
+	       fabric->n_dests == n->n_dests && fabric->n_terminals == n->n_terminals &&
+	       !memcmp(fabric->chan_src, p->chan_src, n->n_channels * sizeof(*p->chan_src)) &&
+	       !memcmp(fabric->chan_port, p->chan_port, n->n_channels);
 }
 
 static enum osr_status read_fabric(struct reader *x, const struct counts *n,
-				   struct osr_arena *arena, struct osr_fabric *f)
+				   struct osr_arena *arena, struct osr_fabric *fabric)
 {
-	struct osr_builder *b;
+	struct osr_builder *builder;
 	struct osr_diag why;
 	struct parts p;
 	enum osr_status st;
 	bool good;
 
 	if (!take_parts(x, n, &p))
-		return damaged(x, "it ends too early");
-	b = osr_builder_new();
-	if (!b)
-		return nomem(x);
-	good = feed(b, n, &p);
-	st = good ? osr_builder_build(b, arena, f, &why) : OSR_OK;
-	osr_builder_free(b);
+		return store_store_damaged(x, "it ends too early");
+	builder = osr_builder_new();
+	if (!builder)
+		return store_store_nomem(x);
+	good = store_store_feed(builder, n, &p);
+	st = good ? osr_builder_build(builder, arena, fabric, &why) : OSR_OK;
+	osr_builder_free(builder);
 	if (st)
 		return osr_fail(x->diag, st, "%s: %.*s", x->label, 300, why.text);
-	return good && same_numbers(f, n, &p) ? OSR_OK : damaged(x, "its fabric makes no sense");
+	return good && store_store_same_numbers(fabric, n, &p)
+		       ? OSR_OK
+		       : store_store_damaged(x, "its fabric makes no sense");
 }
 
-static bool all_below(const uint8_t *list, uint64_t n, uint8_t limit)
+static bool store_store_all_below(const uint8_t *list, uint64_t n, uint8_t limit)
 {
 	uint8_t most = 0;
 
@@ -461,72 +474,80 @@ static bool all_below(const uint8_t *list, uint64_t n, uint8_t limit)
 }
 
 static enum osr_status read_sl2vl(struct reader *x, const struct counts *c,
-				  const struct osr_fabric *f, struct osr_arena *arena,
-				  struct osr_routing *r)
+				  const struct osr_fabric *fabric, struct osr_arena *arena,
+				  struct osr_routing *routing)
 {
 	uint32_t at = 0;
 
-	if (c->n_sl2vl != n_sl2vl_rows(f))
-		return damaged(x, "its SL2VL tables do not fit the switches");
-	r->sl2vl_row = osr_alloc(arena, f->n_switches, sizeof(*r->sl2vl_row));
-	if (!r->sl2vl_row)
-		return nomem(x);
-	for (uint32_t s = 0; s < f->n_switches; s++) {
-		r->sl2vl_row[s] = at;
-		at += (f->sw_n_ports[s] + 1u) * (f->sw_n_ports[s] + 1u);
+	if (c->n_sl2vl != store_store_n_sl2vl_rows(fabric))
+		return store_store_damaged(x, "its SL2VL tables do not fit the switches");
+	routing->sl2vl_row = osr_alloc(arena, fabric->n_switches, sizeof(*routing->sl2vl_row));
+	if (!routing->sl2vl_row)
+		return store_store_nomem(x);
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		routing->sl2vl_row[s] = at;
+		at += (fabric->sw_n_ports[s] + 1u) * (fabric->sw_n_ports[s] + 1u);
 	}
-	return copy(x, arena, c->n_sl2vl, sizeof(*r->sl2vl), &r->sl2vl);
+	return store_store_copy(x, arena, c->n_sl2vl, sizeof(*routing->sl2vl), &routing->sl2vl);
 }
 
 /* Everything that is used as an index somewhere. */
-static enum osr_status check_ranges(const struct reader *x, const struct osr_fabric *f,
-				    const struct counts *c, const struct osr_routing *r)
+static enum osr_status store_store_check_ranges(const struct reader *x,
+						const struct osr_fabric *fabric,
+						const struct counts *c,
+						const struct osr_routing *routing)
 {
-	size_t n = (size_t)f->n_dests * f->n_switches;
+	size_t n = (size_t)fabric->n_dests * fabric->n_switches;
 
 	if (c->n_vls < 1 || c->n_vls > OSR_MAX_VLS || c->mcast_vl >= OSR_MAX_VLS ||
 	    c->has & ~(uint32_t)HAS_ALL || c->zero)
-		return damaged(x, "its counts make no sense");
-	if ((c->has & (HAS_GRANTED | HAS_GRANTED_HOME)) && (!(c->has & HAS_SL) || r->sl2vl))
-		return damaged(x, "SLs of earlier are granted beside none of today");
-	if (r->sl && !all_below(r->sl, n, 16))
-		return damaged(x, "an SL is above 15");
-	if (!all_below(c->ca_sl2vl, sizeof(c->ca_sl2vl), 16) ||
-	    (r->sl2vl && !all_below(r->sl2vl[0], c->n_sl2vl * sizeof(*r->sl2vl), 16)))
-		return damaged(x, "a VL is above 15");
-	for (uint32_t s = 0; r->mcast_parent && s < f->n_switches; s++)
-		if (r->mcast_parent[s] != OSR_NONE && r->mcast_parent[s] >= f->n_channels)
-			return damaged(x, "its multicast order makes no sense");
+		return store_store_damaged(x, "its counts make no sense");
+	if ((c->has & (HAS_GRANTED | HAS_GRANTED_HOME)) && (!(c->has & HAS_SL) || routing->sl2vl))
+		return store_store_damaged(x, "SLs of earlier are granted beside none of today");
+	if (routing->sl && !store_store_all_below(routing->sl, n, 16))
+		return store_store_damaged(x, "an SL is above 15");
+	if (!store_store_all_below(c->ca_sl2vl, sizeof(c->ca_sl2vl), 16) ||
+	    (routing->sl2vl &&
+	     !store_store_all_below(routing->sl2vl[0], c->n_sl2vl * sizeof(*routing->sl2vl), 16)))
+		return store_store_damaged(x, "a VL is above 15");
+	for (uint32_t s = 0; routing->mcast_parent && s < fabric->n_switches; s++)
+		if (routing->mcast_parent[s] != OSR_NONE &&
+		    routing->mcast_parent[s] >= fabric->n_channels)
+			return store_store_damaged(x, "its multicast order makes no sense");
 	return OSR_OK;
 }
 
 /* n_home: entries of the home that came before; 0: none did. */
-static enum osr_status read_tables(struct reader *x, const struct counts *c, uint64_t n_home,
-				   struct osr_arena *arena, struct osr_result *result)
+static enum osr_status store_store_read_tables(struct reader *x, const struct counts *c,
+					       uint64_t n_home, struct osr_arena *arena,
+					       struct osr_result *result)
 {
-	const struct osr_fabric *f = &result->fabric;
-	struct osr_routing *r = &result->routing;
-	uint64_t n = (uint64_t)f->n_dests * f->n_switches;
-	enum osr_status st = copy(x, arena, n, 1, &r->lft);
+	const struct osr_fabric *fabric = &result->fabric;
+	struct osr_routing *routing = &result->routing;
+	uint64_t n = (uint64_t)fabric->n_dests * fabric->n_switches;
+	enum osr_status st = store_store_copy(x, arena, n, 1, &routing->lft);
 
 	if (!st && c->has & HAS_SL)
-		st = copy(x, arena, n, 1, &r->sl);
+		st = store_store_copy(x, arena, n, 1, &routing->sl);
 	if (!st && c->has & HAS_GRANTED)
-		st = copy(x, arena, n, sizeof(*r->granted), &r->granted);
+		st = store_store_copy(x, arena, n, sizeof(*routing->granted), &routing->granted);
 	if (!st && c->has & HAS_GRANTED_HOME)
-		st = n_home ? copy(x, arena, n_home, sizeof(*r->granted_home), &r->granted_home)
-			    : damaged(x, "it has SLs of a home that is not there");
+		st = n_home ? store_store_copy(x, arena, n_home, sizeof(*routing->granted_home),
+					       &routing->granted_home)
+			    : store_store_damaged(x, "it has SLs of a home that is not there");
 	if (!st && c->has & HAS_SL2VL)
-		st = read_sl2vl(x, c, f, arena, r);
+		st = read_sl2vl(x, c, fabric, arena, routing);
 	if (!st && c->has & HAS_RANK)
-		st = copy(x, arena, (uint64_t)c->n_vls * f->n_channels, sizeof(*r->rank), &r->rank);
+		st = store_store_copy(x, arena, (uint64_t)c->n_vls * fabric->n_channels,
+				      sizeof(*routing->rank), &routing->rank);
 	if (!st && c->has & HAS_MCAST)
-		st = copy(x, arena, f->n_switches, sizeof(*r->mcast_parent), &r->mcast_parent);
-	return st ? st : check_ranges(x, f, c, r);
+		st = store_store_copy(x, arena, fabric->n_switches, sizeof(*routing->mcast_parent),
+				      &routing->mcast_parent);
+	return st ? st : store_store_check_ranges(x, fabric, c, routing);
 }
 
-static enum osr_status judge(const struct reader *x, struct osr_result *result,
-			     struct osr_arena *arena, struct osr_arena *scratch)
+static enum osr_status store_store_judge(const struct reader *x, struct osr_result *result,
+					 struct osr_arena *arena, struct osr_arena *scratch)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	uint64_t *load = osr_alloc(arena, result->fabric.n_channels, sizeof(*load));
@@ -535,7 +556,7 @@ static enum osr_status judge(const struct reader *x, struct osr_result *result,
 	enum osr_status st;
 
 	if (!load)
-		return nomem(x);
+		return store_store_nomem(x);
 	st = osr_check_loads(&result->fabric, &result->routing, scratch, &verdict, load, &why);
 	if (st)
 		st = osr_fail(x->diag, st, "%s: %.*s", x->label, 300, why.text);
@@ -549,12 +570,12 @@ static enum osr_status read_result(struct reader *x, const char *engine, uint64_
 				   struct osr_arena *arena, struct osr_arena *scratch,
 				   struct osr_result *result)
 {
-	const void *p = take(x, 1, sizeof(struct counts));
+	const void *p = store_store_take(x, 1, sizeof(struct counts));
 	enum osr_status st;
 	struct counts c;
 
 	if (!p)
-		return damaged(x, "it ends too early");
+		return store_store_damaged(x, "it ends too early");
 	memcpy(&c, p, sizeof(c));
 	*result = (struct osr_result){ 0 };
 	st = read_fabric(x, &c, arena, &result->fabric);
@@ -572,8 +593,8 @@ static enum osr_status read_result(struct reader *x, const char *engine, uint64_
 						.n_longer = c.n_longer,
 						.n_rounds = c.n_rounds };
 	memcpy(result->routing.ca_sl2vl, c.ca_sl2vl, sizeof(c.ca_sl2vl));
-	st = read_tables(x, &c, n_home, arena, result);
-	return st ? st : judge(x, result, arena, scratch);
+	st = store_store_read_tables(x, &c, n_home, arena, result);
+	return st ? st : store_store_judge(x, result, arena, scratch);
 }
 
 enum osr_status osr_store_read(const void *buf, size_t size, const char *label, const char *engine,
@@ -594,7 +615,7 @@ enum osr_status osr_store_read(const void *buf, size_t size, const char *label, 
 	if (!st)
 		st = read_result(&x, engine, n_home, last_arena, scratch, last);
 	if (!st && x.at != x.size)
-		st = damaged(&x, "it has something behind its end");
+		st = store_store_damaged(&x, "it has something behind its end");
 	if (st)
 		return st;
 	last->home = h.n_results == 2 ? home : NULL;

@@ -107,12 +107,12 @@ static enum osr_status sweep_tables(const struct osr_job *job)
 
 /* ---- transition ------------------------------------------------------------------------------ */
 
-static void sweep_unasked(struct osr_routing *r, const char *why)
+static void sweep_unasked(struct osr_routing *routing, const char *why)
 {
-	size_t n = strnlen(why, sizeof(r->stable.moment_why) - 1);
+	size_t n = strnlen(why, sizeof(routing->stable.moment_why) - 1);
 
-	memcpy(r->stable.moment_why, why, n);
-	r->stable.moment_why[n] = 0;
+	memcpy(routing->stable.moment_why, why, n);
+	routing->stable.moment_why[n] = 0;
 }
 
 /*
@@ -121,20 +121,20 @@ static void sweep_unasked(struct osr_routing *r, const char *why)
  */
 static void sweep_transition(const struct osr_job *job)
 {
-	struct osr_stable *s = &job->routing->stable;
+	struct osr_stable *stable = &job->routing->stable;
 	struct osr_diag diag = { "" };
 
 	if (!job->previous)
 		return;
 	if (job->no_transition) {
-		s->together = false;
+		stable->together = false;
 		sweep_unasked(job->routing, job->no_transition);
 		return;
 	}
-	if (s->kept && (s->together || s->moment == OSR_MOMENT_LOOP))
+	if (stable->kept && (stable->together || stable->moment == OSR_MOMENT_LOOP))
 		return;
-	if (osr_transition_check(job->fabric, &job->request, job->previous, !s->kept, job->scratch,
-				 job->arena, job->routing, &diag))
+	if (osr_transition_check(job->fabric, &job->request, job->previous, !stable->kept,
+				 job->scratch, job->arena, job->routing, &diag))
 		sweep_unasked(job->routing, diag.text);
 }
 
@@ -167,16 +167,17 @@ enum osr_status osr_sweep_route(const struct osr_job *job, struct osr_result *re
 /* ---- check ----------------------------------------------------------------------------------- */
 
 /* Beyond what the checker proves: what this engine and this sweep promised. */
-static enum osr_status sweep_promises(const struct osr_job *job, const struct osr_routing *r,
+static enum osr_status sweep_promises(const struct osr_job *job, const struct osr_routing *routing,
 				      const struct osr_sweep *sweep)
 {
 	const struct osr_request *req = &job->request;
 	uint32_t capabilities = job->engine->capabilities, proven = sweep->verdict.proven;
 
-	if (r->n_vls > req->max_vls)
+	if (routing->n_vls > req->max_vls)
 		return osr_fail(job->diag, OSR_CHECK_FAILED,
-				"the tables use %u virtual lanes of %u%s%s", r->n_vls, req->max_vls,
-				req->vls_why ? ": " : "", req->vls_why ? req->vls_why : "");
+				"the tables use %u virtual lanes of %u%s%s", routing->n_vls,
+				req->max_vls, req->vls_why ? ": " : "",
+				req->vls_why ? req->vls_why : "");
 	if ((capabilities & OSR_ENGINE_DEADLOCK_FREE) && !(proven & OSR_CLAIM_DEADLOCK_FREE))
 		return osr_fail(job->diag, OSR_CHECK_FAILED,
 				"the tables are not proven deadlock-free");
@@ -189,20 +190,21 @@ enum osr_status osr_sweep_check(const struct osr_job *job, struct osr_result *re
 				struct osr_sweep *sweep)
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
-	const struct osr_fabric *f = &result->fabric;
+	const struct osr_fabric *fabric = &result->fabric;
 	double start = sweep_clock_ms(job);
-	uint64_t *load = osr_alloc(job->arena, f->n_channels, sizeof(*load));
+	uint64_t *load = osr_alloc(job->arena, fabric->n_channels, sizeof(*load));
 	enum osr_status st;
 
 	if (!load)
 		return osr_fail(job->diag, OSR_NOMEM, "out of memory for the loads of %u channels",
-				f->n_channels);
-	st = osr_check_loads(f, &result->routing, job->scratch, &sweep->verdict, load, job->diag);
+				fabric->n_channels);
+	st = osr_check_loads(fabric, &result->routing, job->scratch, &sweep->verdict, load,
+			     job->diag);
 	osr_arena_reset(job->scratch, mark);
 	result->load = st ? NULL : load;
 	if (!st)
 		st = sweep_promises(job, &result->routing, sweep);
-	result->digest = osr_routing_digest(f, &result->routing);
+	result->digest = osr_routing_digest(fabric, &result->routing);
 	sweep->ms_check = sweep_clock_ms(job) - start;
 	return st;
 }

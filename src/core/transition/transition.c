@@ -6,8 +6,8 @@
  *	  make_old()		the tables of before, in the numbering of today
  *	  find_bounce()		a loop of two switches
  *	  certified()		no loop, by the certificate there is
- *	  choose()		the new ones as they are, or with the old order, or with the old SLs, too
- *	    ask()		  one question to union.h
+ *	  transition_choose()		the new ones as they are, or with the old order, or with the old SLs, too
+ *	    transition_ask()		  one question to union.h
  *	  adopt()		what was chosen, with the union's certificate
  */
 #include <osmroutes/transition.h>
@@ -37,40 +37,40 @@ struct moment {
 	struct osr_arena kept; /* of what must outlive a use of scratch */
 };
 
-static enum osr_status nomem(struct osr_diag *diag)
+static enum osr_status transition_nomem(struct osr_diag *diag)
 {
 	return osr_fail(diag, OSR_NOMEM, "out of memory for the moment between old and new tables");
 }
 
 /* May senders choose their SL? Also if there is one lane: then SLs say nothing. */
-static bool any_sl(const struct osr_routing *r)
+static bool transition_any_sl(const struct osr_routing *routing)
 {
-	return !r->sl || r->n_vls <= 1 || (r->claims & OSR_CLAIM_ANY_SL);
+	return !routing->sl || routing->n_vls <= 1 || (routing->claims & OSR_CLAIM_ANY_SL);
 }
 
 /* ---- what is asked --------------------------------------------------------------------------- */
 
 /* SLs of senders that may choose, where the other tables give them: those of partitions. */
-static bool choose_sls(struct moment *m, struct osr_routing *r)
+static bool choose_sls(struct moment *m, struct osr_routing *routing)
 {
 	size_t size = (size_t)m->f->n_dests * m->f->n_switches;
 	uint16_t chosen = m->req->chosen_sls && !m->one_graph ? m->req->chosen_sls : 1;
 	uint8_t first = (uint8_t)__builtin_ctz(chosen);
 	uint16_t *granted;
 
-	r->granted = NULL;
-	r->sl = osr_calloc(&m->kept, size, 1);
-	if (!r->sl)
+	routing->granted = NULL;
+	routing->sl = osr_calloc(&m->kept, size, 1);
+	if (!routing->sl)
 		return false;
 	if (first)
-		memset(r->sl, first, size);
+		memset(routing->sl, first, size);
 	chosen &= (uint16_t)(chosen - 1);
 	if (!chosen)
 		return true;
 	granted = osr_alloc(&m->kept, size, sizeof(*granted));
 	for (size_t i = 0; granted && i < size; i++)
 		granted[i] = chosen;
-	r->granted = granted;
+	routing->granted = granted;
 	return granted;
 }
 
@@ -78,7 +78,7 @@ static enum osr_status make_old(struct moment *m, struct osr_diag *diag)
 {
 	uint32_t both = m->previous->routing.claims & m->r->claims;
 	bool tables = m->r->sl2vl || m->previous->routing.sl2vl;
-	bool any_old = any_sl(&m->previous->routing), any_new = any_sl(m->r);
+	bool any_old = transition_any_sl(&m->previous->routing), any_new = transition_any_sl(m->r);
 	enum osr_status st = OSR_OK;
 
 	m->old = m->previous->routing;
@@ -99,7 +99,7 @@ static enum osr_status make_old(struct moment *m, struct osr_diag *diag)
 		m->old.mcast_vl = m->now.mcast_vl = 0;
 	}
 	if (any_old && !choose_sls(m, &m->old))
-		return nomem(diag);
+		return transition_nomem(diag);
 	if (!any_new)
 		return OSR_OK;
 	if (m->one_graph) {
@@ -107,10 +107,10 @@ static enum osr_status make_old(struct moment *m, struct osr_diag *diag)
 		m->now.granted = NULL;
 		return OSR_OK;
 	}
-	return choose_sls(m, &m->now) ? OSR_OK : nomem(diag);
+	return choose_sls(m, &m->now) ? OSR_OK : transition_nomem(diag);
 }
 
-static enum osr_status ask(struct moment *m, struct osr_diag *diag)
+static enum osr_status transition_ask(struct moment *m, struct osr_diag *diag)
 {
 	const struct osr_generation gen[2] = { { .routing = &m->old }, { .routing = &m->now } };
 
@@ -120,7 +120,7 @@ static enum osr_status ask(struct moment *m, struct osr_diag *diag)
 
 /* ---- what the old tables have ---------------------------------------------------------------- */
 
-static uint32_t root_of(uint32_t *up, uint32_t s)
+static uint32_t transition_root_of(uint32_t *up, uint32_t s)
 {
 	while (up[s] != s)
 		s = up[s] = up[up[s]];
@@ -133,26 +133,27 @@ static uint32_t root_of(uint32_t *up, uint32_t s)
  */
 static bool is_ring(const struct moment *m)
 {
-	const struct osr_fabric *f = m->f;
+	const struct osr_fabric *fabric = m->f;
 	const uint32_t *old = m->old.mcast_parent, *now = m->r->mcast_parent;
 	struct osr_arena_mark mark = osr_arena_mark(m->scratch);
-	uint32_t *up = osr_alloc(m->scratch, f->n_switches, sizeof(*up));
+	uint32_t *up = osr_alloc(m->scratch, fabric->n_switches, sizeof(*up));
 	bool ring = false;
 
 	if (!(m->modes & OSR_CLAIM_MULTICAST) || !up)
 		return false;
-	for (uint32_t s = 0; s < f->n_switches; s++)
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
 		up[s] = s;
-	for (uint32_t s = 0; s < f->n_switches; s++)
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
 		if (now[s] != OSR_NONE)
-			up[root_of(up, s)] = root_of(up, f->chan_dst[now[s]]);
-	for (uint32_t s = 0; s < f->n_switches; s++) {
+			up[transition_root_of(up, s)] =
+				transition_root_of(up, fabric->chan_dst[now[s]]);
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		uint32_t c = old[s], a, b;
 
-		if (c == OSR_NONE || now[s] == c || now[f->chan_dst[c]] == f->chan_rev[c])
+		if (c == OSR_NONE || now[s] == c || now[fabric->chan_dst[c]] == fabric->chan_rev[c])
 			continue;
-		a = root_of(up, s);
-		b = root_of(up, f->chan_dst[c]);
+		a = transition_root_of(up, s);
+		b = transition_root_of(up, fabric->chan_dst[c]);
 		ring |= a == b;
 		up[a] = b;
 	}
@@ -166,7 +167,7 @@ static void find_sls(struct moment *m)
 	size_t size = (size_t)m->f->n_dests * m->f->n_switches;
 	uint16_t used = 0;
 
-	if (any_sl(m->r) || any_sl(&m->previous->routing) || m->r->sl2vl ||
+	if (transition_any_sl(m->r) || transition_any_sl(&m->previous->routing) || m->r->sl2vl ||
 	    m->previous->routing.sl2vl)
 		return;
 	m->sl = osr_alloc(&m->kept, size, 1);
@@ -189,9 +190,10 @@ static void find_sls(struct moment *m)
 
 /* ---- the shortest loop ----------------------------------------------------------------------- */
 
-static uint32_t entry(const struct moment *m, const struct osr_routing *r, size_t row, uint32_t s)
+static uint32_t transition_entry(const struct moment *m, const struct osr_routing *routing,
+				 size_t row, uint32_t s)
 {
-	return osr_port_channel(m->f, s, r->lft[row + s]);
+	return osr_port_channel(m->f, s, routing->lft[row + s]);
 }
 
 /*
@@ -200,23 +202,23 @@ static uint32_t entry(const struct moment *m, const struct osr_routing *r, size_
  */
 static bool find_bounce(struct moment *m)
 {
-	const struct osr_fabric *f = m->f;
-	size_t n = f->n_switches;
+	const struct osr_fabric *fabric = m->f;
+	size_t n = fabric->n_switches;
 
-	for (uint32_t d = 0; !m->r->sl2vl && !m->old.sl2vl && d < f->n_dests; d++)
-		for (uint32_t s = 0; f->term_weight[f->dest_term[d]] && s < n; s++) {
-			uint32_t c = entry(m, &m->now, d * n, s), back;
+	for (uint32_t d = 0; !m->r->sl2vl && !m->old.sl2vl && d < fabric->n_dests; d++)
+		for (uint32_t s = 0; fabric->term_weight[fabric->dest_term[d]] && s < n; s++) {
+			uint32_t c = transition_entry(m, &m->now, d * n, s), back;
 
-			if (c == OSR_NONE || s == f->dest_switch[d])
+			if (c == OSR_NONE || s == fabric->dest_switch[d])
 				continue;
-			back = entry(m, &m->old, d * n, f->chan_dst[c]);
-			if (back == OSR_NONE || f->chan_dst[back] != s ||
-			    f->chan_dst[c] == f->dest_switch[d])
+			back = transition_entry(m, &m->old, d * n, fabric->chan_dst[c]);
+			if (back == OSR_NONE || fabric->chan_dst[back] != s ||
+			    fabric->chan_dst[c] == fabric->dest_switch[d])
 				continue;
 			m->bounce[0] =
 				(struct osr_loop_step){ .channel = c, .vl = m->now.sl[d * n + s] };
 			m->bounce[0].sl = m->bounce[0].vl;
-			m->bounce[0].lid = f->dest_lid[d];
+			m->bounce[0].lid = fabric->dest_lid[d];
 			m->bounce[1] = m->bounce[0];
 			m->bounce[1].channel = back;
 			m->loop = (struct osr_loop){ .n = 2, .step = m->bounce };
@@ -230,16 +232,16 @@ static bool find_bounce(struct moment *m)
 /* Does every turn at which a copy of either order goes on rise? */
 static bool orders_rise(const struct moment *m)
 {
-	const struct osr_fabric *f = m->f;
+	const struct osr_fabric *fabric = m->f;
 	const uint32_t *parent[] = { m->old.mcast_parent, m->r->mcast_parent }, *rank = m->r->rank;
 
-	for (uint32_t s = 0; (m->modes & OSR_CLAIM_MULTICAST) && s < f->n_switches; s++) {
+	for (uint32_t s = 0; (m->modes & OSR_CLAIM_MULTICAST) && s < fabric->n_switches; s++) {
 		uint32_t low = UINT32_MAX, second = UINT32_MAX, lowest = OSR_NONE;
 
 		/* Of two channels that leave s the lower one decides, but for what comes in beside it. */
 		for (unsigned pass = 0; pass < 2; pass++)
-			for (uint32_t c = f->chan_row[s]; c < f->chan_row[s + 1]; c++) {
-				uint32_t far = f->chan_dst[c], back = f->chan_rev[c];
+			for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
+				uint32_t far = fabric->chan_dst[c], back = fabric->chan_rev[c];
 				bool in = false;
 
 				for (unsigned g = 0; g < 2; g++)
@@ -261,14 +263,14 @@ static bool orders_rise(const struct moment *m)
 }
 
 /* Switches that packets to a port 0 come to: only those that have hosts ask it. */
-static void reach(const struct moment *m, const uint8_t *old, const uint8_t *now, uint32_t root,
-		  bool *seen, uint32_t *stack)
+static void transition_reach(const struct moment *m, const uint8_t *old, const uint8_t *now,
+			     uint32_t root, bool *seen, uint32_t *stack)
 {
-	const struct osr_fabric *f = m->f;
+	const struct osr_fabric *fabric = m->f;
 	uint32_t n = 0;
 
-	for (uint32_t s = 0; s < f->n_switches; s++) {
-		seen[s] = f->sw_sources[s] != 0;
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		seen[s] = fabric->sw_sources[s] != 0;
 		if (seen[s])
 			stack[n++] = s;
 	}
@@ -277,12 +279,12 @@ static void reach(const struct moment *m, const uint8_t *old, const uint8_t *now
 		const uint8_t port[] = { old[s], now[s] };
 
 		for (unsigned g = 0; g < 2 && s != root; g++) {
-			uint32_t c = osr_port_channel(f, s, port[g]);
+			uint32_t c = osr_port_channel(fabric, s, port[g]);
 
-			if (c == OSR_NONE || seen[f->chan_dst[c]])
+			if (c == OSR_NONE || seen[fabric->chan_dst[c]])
 				continue;
-			seen[f->chan_dst[c]] = true;
-			stack[n++] = f->chan_dst[c];
+			seen[fabric->chan_dst[c]] = true;
+			stack[n++] = fabric->chan_dst[c];
 		}
 	}
 }
@@ -291,17 +293,17 @@ static void reach(const struct moment *m, const uint8_t *old, const uint8_t *now
 static bool turns_rise(const struct moment *m, const uint8_t *old, const uint8_t *now,
 		       uint32_t root, uint32_t s)
 {
-	const struct osr_fabric *f = m->f;
+	const struct osr_fabric *fabric = m->f;
 	const uint8_t port[] = { old[s], now[s] };
 
 	for (unsigned g = 0; g < 2; g++) {
-		uint32_t in = osr_port_channel(f, s, port[g]), next, out[2];
+		uint32_t in = osr_port_channel(fabric, s, port[g]), next, out[2];
 
-		if (in == OSR_NONE || (g && port[0] == port[1]) || f->chan_dst[in] == root)
+		if (in == OSR_NONE || (g && port[0] == port[1]) || fabric->chan_dst[in] == root)
 			continue;
-		next = f->chan_dst[in];
-		out[0] = osr_port_channel(f, next, old[next]);
-		out[1] = osr_port_channel(f, next, now[next]);
+		next = fabric->chan_dst[in];
+		out[0] = osr_port_channel(fabric, next, old[next]);
+		out[1] = osr_port_channel(fabric, next, now[next]);
 		for (unsigned h = 0; h < 2; h++)
 			if (out[h] != OSR_NONE && m->r->rank[in] >= m->r->rank[out[h]])
 				return false;
@@ -315,22 +317,22 @@ static bool turns_rise(const struct moment *m, const uint8_t *old, const uint8_t
  */
 static bool certified(struct moment *m)
 {
-	const struct osr_fabric *f = m->f;
-	size_t n = f->n_switches;
+	const struct osr_fabric *fabric = m->f;
+	size_t n = fabric->n_switches;
 	struct osr_arena_mark mark = osr_arena_mark(m->scratch);
 	bool *seen = osr_alloc(m->scratch, n, sizeof(*seen));
 	uint32_t *stack = osr_alloc(m->scratch, n, sizeof(*stack));
 	bool rises = seen && stack && m->one_graph && m->r->rank && orders_rise(m);
 
-	for (uint32_t d = 0; rises && d < f->n_dests; d++) {
+	for (uint32_t d = 0; rises && d < fabric->n_dests; d++) {
 		const uint8_t *old = m->old.lft + d * n, *now = m->now.lft + d * n;
-		uint32_t root = f->dest_switch[d];
-		bool host = f->term_weight[f->dest_term[d]];
+		uint32_t root = fabric->dest_switch[d];
+		bool host = fabric->term_weight[fabric->dest_term[d]];
 
 		if (!memcmp(old, now, n))
 			continue;
 		if (!host)
-			reach(m, old, now, root, seen, stack);
+			transition_reach(m, old, now, root, seen, stack);
 		for (uint32_t s = 0; rises && s < n; s++)
 			rises = s == root || (!host && !seen[s]) ||
 				turns_rise(m, old, now, root, s);
@@ -346,14 +348,15 @@ static enum osr_status try_with(struct moment *m, uint8_t kept, struct osr_diag 
 	m->now.mcast_parent = kept & OSR_KEPT_ORDER ? m->order : m->r->mcast_parent;
 	if (!m->one_graph && m->r->sl)
 		m->now.sl = kept & OSR_KEPT_SLS ? m->sl : m->now.sl;
-	return ask(m, diag);
+	return transition_ask(m, diag);
 }
 
 /*
  * The new tables as they are, unless that is a ring of multicast for sure; then what is kept of the old
  * ones, the least first. If nothing helps m->loop is that of the new tables as they are.
  */
-static enum osr_status choose(struct moment *m, bool prefer, uint8_t *kept, struct osr_diag *diag)
+static enum osr_status transition_choose(struct moment *m, bool prefer, uint8_t *kept,
+					 struct osr_diag *diag)
 {
 	uint32_t provable = OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL | OSR_CLAIM_MULTICAST;
 	bool ring;
@@ -394,21 +397,21 @@ static enum osr_status choose(struct moment *m, bool prefer, uint8_t *kept, stru
 /* Pairs whose SL of the last sweep, or an earlier one, is not proven any more. */
 static void count_sls(struct moment *m)
 {
-	const struct osr_routing *r = m->r;
+	const struct osr_routing *routing = m->r;
 	size_t size = (size_t)m->f->n_dests * m->f->n_switches;
 
 	m->r->stable.n_sl_changed = m->r->stable.n_sl_lost = 0;
 	for (size_t i = 0; i < size; i++) {
-		uint16_t safe = (uint16_t)(1u << (r->sl[i] & 15)), had;
+		uint16_t safe = (uint16_t)(1u << (routing->sl[i] & 15)), had;
 
-		if (m->old.lft[i] == OSR_NO_PATH || r->lft[i] == OSR_NO_PATH)
+		if (m->old.lft[i] == OSR_NO_PATH || routing->lft[i] == OSR_NO_PATH)
 			continue;
 		had = (uint16_t)(1u << (m->old.sl[i] & 15));
 		if (m->old.granted)
 			had |= m->old.granted[i];
-		if (r->granted)
-			safe |= r->granted[i];
-		m->r->stable.n_sl_changed += m->old.sl[i] != r->sl[i];
+		if (routing->granted)
+			safe |= routing->granted[i];
+		m->r->stable.n_sl_changed += m->old.sl[i] != routing->sl[i];
 		m->r->stable.n_sl_lost += (unsigned)__builtin_popcount(had & (unsigned)~safe);
 	}
 }
@@ -417,8 +420,8 @@ static enum osr_status adopt(struct moment *m, uint8_t kept, struct osr_arena *r
 			     struct osr_diag *diag)
 {
 	size_t n = m->f->n_channels, size = (size_t)m->f->n_dests * m->f->n_switches;
-	struct osr_routing *r = m->r;
-	uint8_t n_vls = kept & OSR_KEPT_SLS ? m->sl_vls : r->n_vls;
+	struct osr_routing *routing = m->r;
+	uint8_t n_vls = kept & OSR_KEPT_SLS ? m->sl_vls : routing->n_vls;
 	uint32_t *rank = osr_alloc(result, n_vls * n, sizeof(*rank)), *order = NULL;
 	uint8_t *sl = NULL;
 
@@ -427,15 +430,15 @@ static enum osr_status adopt(struct moment *m, uint8_t kept, struct osr_arena *r
 	if (kept & OSR_KEPT_SLS)
 		sl = osr_alloc(result, size, 1);
 	if (!rank || (kept & OSR_KEPT_ORDER && !order) || (kept & OSR_KEPT_SLS && !sl))
-		return nomem(diag);
+		return transition_nomem(diag);
 	for (uint8_t vl = 0; vl < n_vls; vl++)
 		memcpy(rank + vl * n, m->rank + (m->one_graph ? 0 : vl * n), n * sizeof(*rank));
-	r->rank = rank;
-	r->n_vls = n_vls;
+	routing->rank = rank;
+	routing->n_vls = n_vls;
 	if (order)
-		r->mcast_parent = memcpy(order, m->order, m->f->n_switches * sizeof(*order));
+		routing->mcast_parent = memcpy(order, m->order, m->f->n_switches * sizeof(*order));
 	if (sl) {
-		r->sl = memcpy(sl, m->sl, size);
+		routing->sl = memcpy(sl, m->sl, size);
 		count_sls(m);
 	}
 	return OSR_OK;
@@ -444,7 +447,7 @@ static enum osr_status adopt(struct moment *m, uint8_t kept, struct osr_arena *r
 static enum osr_status decide(struct moment *m, bool prefer, struct osr_arena *result,
 			      struct osr_diag *diag)
 {
-	struct osr_stable *s = &m->r->stable;
+	struct osr_stable *stable = &m->r->stable;
 	struct osr_diag loop = { "" };
 	enum osr_status st = make_old(m, diag);
 	uint8_t kept = 0;
@@ -453,48 +456,51 @@ static enum osr_status decide(struct moment *m, bool prefer, struct osr_arena *r
 		return st;
 	m->rank = osr_alloc(&m->kept, (size_t)OSR_MAX_VLS * m->f->n_channels, sizeof(*m->rank));
 	if (!m->rank)
-		return nomem(diag);
-	st = choose(m, prefer, &kept, diag);
+		return transition_nomem(diag);
+	st = transition_choose(m, prefer, &kept, diag);
 	if (!st && kept && !m->loop.n)
 		st = adopt(m, kept, result, diag);
 	if (st)
 		return st;
-	s->moment = m->loop.n ? OSR_MOMENT_LOOP : OSR_MOMENT_FREE;
-	s->moment_mcast = m->modes & OSR_CLAIM_MULTICAST;
-	s->moment_kept = kept;
+	stable->moment = m->loop.n ? OSR_MOMENT_LOOP : OSR_MOMENT_FREE;
+	stable->moment_mcast = m->modes & OSR_CLAIM_MULTICAST;
+	stable->moment_kept = kept;
 	if (m->loop.n) {
 		osr_loop_say(m->f, &m->loop, &loop);
-		memcpy(s->moment_why, loop.text, sizeof(s->moment_why) - 1);
+		memcpy(stable->moment_why, loop.text, sizeof(stable->moment_why) - 1);
 	}
 	return OSR_OK;
 }
 
-static void unasked(struct osr_routing *r, const char *why)
+static void unasked(struct osr_routing *routing, const char *why)
 {
-	snprintf(r->stable.moment_why, sizeof(r->stable.moment_why), "%s", why);
+	snprintf(routing->stable.moment_why, sizeof(routing->stable.moment_why), "%s", why);
 }
 
-enum osr_status osr_transition_check(const struct osr_fabric *f, const struct osr_request *req,
+enum osr_status osr_transition_check(const struct osr_fabric *fabric, const struct osr_request *req,
 				     const struct osr_result *previous, bool prefer,
 				     struct osr_arena *scratch, struct osr_arena *result,
-				     struct osr_routing *r, struct osr_diag *diag)
+				     struct osr_routing *routing, struct osr_diag *diag)
 {
-	struct moment m = { .f = f, .req = req, .previous = previous, .r = r, .scratch = scratch };
+	struct moment m = {
+		.f = fabric, .req = req, .previous = previous, .r = routing, .scratch = scratch
+	};
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	enum osr_status st;
 
-	r->stable.moment = OSR_MOMENT_UNASKED;
+	routing->stable.moment = OSR_MOMENT_UNASKED;
 	if (!previous->routing.lft || !(previous->routing.claims & OSR_CLAIM_DEADLOCK_FREE)) {
-		unasked(r, "the old tables are not proven free of deadlock by themselves");
+		unasked(routing, "the old tables are not proven free of deadlock by themselves");
 		return OSR_OK;
 	}
-	if (!(r->claims & OSR_CLAIM_DEADLOCK_FREE)) {
-		unasked(r, "the new tables are not proven free of deadlock by themselves");
+	if (!(routing->claims & OSR_CLAIM_DEADLOCK_FREE)) {
+		unasked(routing, "the new tables are not proven free of deadlock by themselves");
 		return OSR_OK;
 	}
-	if ((uint64_t)f->n_dests * f->n_switches > OSR_TRANSITION_ENTRIES) {
-		snprintf(r->stable.moment_why, sizeof(r->stable.moment_why),
-			 "%u switches and %u LIDs would take too long", f->n_switches, f->n_dests);
+	if ((uint64_t)fabric->n_dests * fabric->n_switches > OSR_TRANSITION_ENTRIES) {
+		snprintf(routing->stable.moment_why, sizeof(routing->stable.moment_why),
+			 "%u switches and %u LIDs would take too long", fabric->n_switches,
+			 fabric->n_dests);
 		return OSR_OK;
 	}
 	st = decide(&m, prefer, result, diag);

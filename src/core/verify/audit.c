@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static enum osr_status nomem(const struct auditor *k, struct osr_diag *diag)
+static enum osr_status audit_nomem(const struct auditor *k, struct osr_diag *diag)
 {
 	return osr_fail(diag, OSR_NOMEM,
 			"out of memory while judging the tables of %u switches and %u LIDs",
@@ -24,19 +24,19 @@ void osr__audit_fault(struct auditor *k, const struct osr_fault *fault)
 }
 
 /* Breadth first over the cables, with n_in and order as scratch. */
-static void measure(struct auditor *k, uint32_t root)
+static void audit_measure(struct auditor *k, uint32_t root)
 {
-	const struct osr_fabric *f = k->f;
+	const struct osr_fabric *fabric = k->f;
 	uint32_t head = 0, tail = 0;
 
-	memset(k->dist, 0xff, f->n_switches * sizeof(*k->dist));
+	memset(k->dist, 0xff, fabric->n_switches * sizeof(*k->dist));
 	k->dist[root] = 0;
 	k->order[tail++] = root;
 	while (head < tail) {
 		uint32_t s = k->order[head++];
 
-		for (uint32_t c = f->chan_row[s]; c < f->chan_row[s + 1]; c++) {
-			uint32_t t = f->chan_dst[c];
+		for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
+			uint32_t t = fabric->chan_dst[c];
 
 			if (k->dist[t] != OSR_NONE)
 				continue;
@@ -46,41 +46,41 @@ static void measure(struct auditor *k, uint32_t root)
 	}
 }
 
-static uint8_t entry(const struct auditor *k, uint32_t s)
+static uint8_t audit_entry(const struct auditor *k, uint32_t s)
 {
 	return osr_lft(k->gen->routing, s, k->dest);
 }
 
 static bool delivers(const struct auditor *k, uint32_t s)
 {
-	return s == k->root && entry(k, s) == k->f->term_port[k->f->dest_term[k->dest]];
+	return s == k->root && audit_entry(k, s) == k->f->term_port[k->f->dest_term[k->dest]];
 }
 
-static void load_entries(struct auditor *k)
+static void audit_load_entries(struct auditor *k)
 {
-	const struct osr_fabric *f = k->f;
+	const struct osr_fabric *fabric = k->f;
 
-	memset(k->n_in, 0, f->n_switches * sizeof(*k->n_in));
-	for (uint32_t s = 0; s < f->n_switches; s++) {
-		uint32_t c = osr_port_channel(f, s, entry(k, s));
+	memset(k->n_in, 0, fabric->n_switches * sizeof(*k->n_in));
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		uint32_t c = osr_port_channel(fabric, s, audit_entry(k, s));
 
 		k->next[s] = c;
-		k->hosts[s] = f->sw_sources[s];
+		k->hosts[s] = fabric->sw_sources[s];
 		k->counted[s] = osr__counts(&k->senders, s, k->dest);
 		k->hops[s] = OSR_NONE;
 		if (c != OSR_NONE)
-			k->n_in[f->chan_dst[c]]++;
+			k->n_in[fabric->chan_dst[c]]++;
 	}
 }
 
 /* Takes the trees away from upstream on, and counts what passes. */
 static void peel(struct auditor *k)
 {
-	const struct osr_fabric *f = k->f;
+	const struct osr_fabric *fabric = k->f;
 	uint32_t head = 0;
 
 	k->n_order = 0;
-	for (uint32_t s = 0; s < f->n_switches; s++)
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
 		if (!k->n_in[s])
 			k->order[k->n_order++] = s;
 	while (head < k->n_order) {
@@ -88,7 +88,7 @@ static void peel(struct auditor *k)
 
 		if (k->next[s] == OSR_NONE)
 			continue;
-		t = f->chan_dst[k->next[s]];
+		t = fabric->chan_dst[k->next[s]];
 		k->hosts[t] += k->hosts[s];
 		k->counted[t] |= k->counted[s];
 		if (--k->n_in[t] == 0)
@@ -97,32 +97,32 @@ static void peel(struct auditor *k)
 }
 
 /* Downstream first: how far from each switch. */
-static void count_hops(struct auditor *k)
+static void audit_count_hops(struct auditor *k)
 {
-	const struct osr_fabric *f = k->f;
-	struct osr_audit *a = k->a;
-	bool host = osr__is_host_lid(f, k->dest);
+	const struct osr_fabric *fabric = k->f;
+	struct osr_audit *audit = k->a;
+	bool host = osr__is_host_lid(fabric, k->dest);
 
 	for (uint32_t i = k->n_order; i-- > 0;) {
 		uint32_t s = k->order[i], c = k->next[s], longer;
 
 		if (delivers(k, s))
 			k->hops[s] = 0;
-		else if (c != OSR_NONE && k->hops[f->chan_dst[c]] != OSR_NONE)
-			k->hops[s] = k->hops[f->chan_dst[c]] + 1;
+		else if (c != OSR_NONE && k->hops[fabric->chan_dst[c]] != OSR_NONE)
+			k->hops[s] = k->hops[fabric->chan_dst[c]] + 1;
 		if (k->hops[s] == OSR_NONE || s == k->root)
 			continue;
 		if (host)
 			k->load[c] += k->hosts[s];
 		longer = k->hops[s] - k->dist[s];
-		a->n_routes++;
-		a->n_longer += longer > 0;
-		a->max_hops = k->hops[s] > a->max_hops ? k->hops[s] : a->max_hops;
-		a->max_longer = longer > a->max_longer ? longer : a->max_longer;
+		audit->n_routes++;
+		audit->n_longer += longer > 0;
+		audit->max_hops = k->hops[s] > audit->max_hops ? k->hops[s] : audit->max_hops;
+		audit->max_longer = longer > audit->max_longer ? longer : audit->max_longer;
 	}
 }
 
-static void lose(struct auditor *k, struct osr_fault *fault, bool counted)
+static void audit_lose(struct auditor *k, struct osr_fault *fault, bool counted)
 {
 	if (!counted) {
 		k->a->n_idle++;
@@ -138,7 +138,7 @@ static void judge_entry(struct auditor *k, uint32_t s)
 	struct osr_fault fault = { .sw = s,
 				   .dest = k->dest,
 				   .term = OSR_NONE,
-				   .out = entry(k, s),
+				   .out = audit_entry(k, s),
 				   .n_hosts = k->hosts[s] };
 
 	k->a->n_no_path += k->dist[s] == OSR_NONE;
@@ -153,7 +153,7 @@ static void judge_entry(struct auditor *k, uint32_t s)
 		fault.kind = OSR_FAULT_DEAD_END;
 	else
 		return;
-	lose(k, &fault, k->counted[s]);
+	audit_lose(k, &fault, k->counted[s]);
 }
 
 /* The loop through s, which is the first of its switches by number. */
@@ -163,7 +163,7 @@ static void judge_loop(struct auditor *k, uint32_t s)
 				   .sw = s,
 				   .dest = k->dest,
 				   .term = OSR_NONE,
-				   .out = entry(k, s) };
+				   .out = audit_entry(k, s) };
 	bool counted = false;
 	uint32_t at = s;
 
@@ -175,15 +175,15 @@ static void judge_loop(struct auditor *k, uint32_t s)
 		at = k->f->chan_dst[k->next[at]];
 	} while (at != s);
 	if (k->dist[s] != OSR_NONE)
-		lose(k, &fault, counted);
+		audit_lose(k, &fault, counted);
 }
 
 static void judge_dest(struct auditor *k, uint32_t d)
 {
 	k->dest = d;
-	load_entries(k);
+	audit_load_entries(k);
 	peel(k);
-	count_hops(k);
+	audit_count_hops(k);
 	for (uint32_t s = 0; s < k->f->n_switches; s++)
 		judge_entry(k, s);
 	for (uint32_t s = 0; k->n_order < k->f->n_switches && s < k->f->n_switches; s++)
@@ -194,61 +194,62 @@ static void judge_dest(struct auditor *k, uint32_t d)
 /* LIDs of one end port follow each other: distances are measured once for each switch in a row. */
 static void judge_all(struct auditor *k)
 {
-	const struct osr_fabric *f = k->f;
+	const struct osr_fabric *fabric = k->f;
 	bool sls = k->mask != NULL;
 
 	k->root = OSR_NONE;
-	for (uint32_t first = 0; first < f->n_dests; first += SENDERS_BATCH) {
-		uint32_t n =
-			f->n_dests - first < SENDERS_BATCH ? f->n_dests - first : SENDERS_BATCH;
+	for (uint32_t first = 0; first < fabric->n_dests; first += SENDERS_BATCH) {
+		uint32_t n = fabric->n_dests - first < SENDERS_BATCH ? fabric->n_dests - first
+								     : SENDERS_BATCH;
 
 		if (sls)
 			osr__senders_collect(&k->senders, first, n);
 		for (uint32_t j = 0; j < n; j++) {
-			if (f->dest_switch[first + j] != k->root)
-				measure(k, f->dest_switch[first + j]);
-			k->root = f->dest_switch[first + j];
+			if (fabric->dest_switch[first + j] != k->root)
+				audit_measure(k, fabric->dest_switch[first + j]);
+			k->root = fabric->dest_switch[first + j];
 			judge_dest(k, first + j);
 			if (sls)
-				osr__audit_sl_follow(k,
-						     k->senders.inject + (size_t)j * f->n_switches);
+				osr__audit_sl_follow(k, k->senders.inject +
+								(size_t)j * fabric->n_switches);
 		}
 	}
 }
 
-static void sum_loads(struct auditor *k)
+static void audit_sum_loads(struct auditor *k)
 {
-	struct osr_audit *a = k->a;
+	struct osr_audit *audit = k->a;
 	double sum = 0;
 
-	a->efi_chan = k->f->n_channels ? 0 : OSR_NONE;
+	audit->efi_chan = k->f->n_channels ? 0 : OSR_NONE;
 	for (uint32_t c = 0; c < k->f->n_channels; c++) {
 		sum += (double)k->load[c];
-		if (k->load[c] > a->efi) {
-			a->efi = k->load[c];
-			a->efi_chan = c;
+		if (k->load[c] > audit->efi) {
+			audit->efi = k->load[c];
+			audit->efi_chan = c;
 		}
 	}
 	if (k->f->n_channels)
-		a->efi_mean = sum / k->f->n_channels;
+		audit->efi_mean = sum / k->f->n_channels;
 }
 
 /* The kinds one after the other, without gaps. */
 static void close_list(struct auditor *k)
 {
-	struct osr_audit *a = k->a;
+	struct osr_audit *audit = k->a;
 
 	for (unsigned kind = 0; kind < OSR_N_FAULTS; kind++) {
-		uint64_t n = a->n_faults[kind] < k->max_listed ? a->n_faults[kind] : k->max_listed;
+		uint64_t n = audit->n_faults[kind] < k->max_listed ? audit->n_faults[kind]
+								   : k->max_listed;
 
-		memmove(k->list + a->n_listed, k->list + (size_t)kind * k->max_listed,
+		memmove(k->list + audit->n_listed, k->list + (size_t)kind * k->max_listed,
 			n * sizeof(*k->list));
-		a->n_listed += (uint32_t)n;
+		audit->n_listed += (uint32_t)n;
 	}
-	a->fault = k->list;
+	audit->fault = k->list;
 }
 
-static bool prepare(struct auditor *k, struct osr_arena *scratch, struct osr_arena *result)
+static bool audit_prepare(struct auditor *k, struct osr_arena *scratch, struct osr_arena *result)
 {
 	size_t n = k->f->n_switches;
 
@@ -265,30 +266,31 @@ static bool prepare(struct auditor *k, struct osr_arena *scratch, struct osr_are
 	       k->hosts && k->counted && osr__audit_sl_init(k, scratch);
 }
 
-enum osr_status osr_audit(const struct osr_fabric *f, const struct osr_generation *gen,
+enum osr_status osr_audit(const struct osr_fabric *fabric, const struct osr_generation *gen,
 			  uint32_t modes, uint32_t max_listed, struct osr_arena *scratch,
 			  struct osr_arena *result, struct osr_audit *audit, struct osr_diag *diag)
 {
-	const struct osr_routing *r = gen->routing;
+	const struct osr_routing *routing = gen->routing;
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct auditor k = {
-		.f = f, .gen = gen, .modes = modes, .max_listed = max_listed, .a = audit
+		.f = fabric, .gen = gen, .modes = modes, .max_listed = max_listed, .a = audit
 	};
 	bool ok;
 
 	*audit = (struct osr_audit){ .efi_chan = OSR_NONE };
-	if (!r->lft || r->n_switches != f->n_switches || r->n_dests != f->n_dests)
+	if (!routing->lft || routing->n_switches != fabric->n_switches ||
+	    routing->n_dests != fabric->n_dests)
 		return osr_fail(diag, OSR_INVAL, "the tables are for another fabric");
-	ok = prepare(&k, scratch, result);
+	ok = audit_prepare(&k, scratch, result);
 	if (ok) {
 		judge_all(&k);
 		osr__audit_sl_judge(&k);
 		ok = osr__audit_groups(&k, scratch);
 	}
 	if (ok) {
-		sum_loads(&k);
+		audit_sum_loads(&k);
 		close_list(&k);
 	}
 	osr_arena_reset(scratch, mark);
-	return ok ? OSR_OK : nomem(&k, diag);
+	return ok ? OSR_OK : audit_nomem(&k, diag);
 }

@@ -17,9 +17,10 @@ struct spread {
 
 static bool sends(const struct spread *x, uint32_t s, unsigned port)
 {
-	const struct osr_groups *m = x->k->gen->groups;
+	const struct osr_groups *groups = x->k->gen->groups;
 
-	return m->ports[(size_t)x->group * x->k->f->n_switches + s][port / 64] >> port % 64 & 1;
+	return groups->ports[(size_t)x->group * x->k->f->n_switches + s][port / 64] >> port % 64 &
+	       1;
 }
 
 static struct osr_fault fault_of(const struct spread *x, enum osr_fault_kind kind, uint32_t sw,
@@ -34,9 +35,9 @@ static struct osr_fault fault_of(const struct spread *x, enum osr_fault_kind kin
 }
 
 /* From port `in` of switch s; false if it comes to a switch again. */
-static bool spread(struct spread *x, uint32_t s, unsigned in)
+static bool audit_groups_spread(struct spread *x, uint32_t s, unsigned in)
 {
-	const struct osr_fabric *f = x->k->f;
+	const struct osr_fabric *fabric = x->k->f;
 	uint32_t head = 0, tail = 0;
 
 	x->number++;
@@ -45,11 +46,12 @@ static bool spread(struct spread *x, uint32_t s, unsigned in)
 	x->came[tail++] = in;
 	for (; head < tail; head++) {
 		s = x->queue[head];
-		for (uint32_t c = f->chan_row[s]; c < f->chan_row[s + 1]; c++) {
-			uint32_t t = f->chan_dst[c];
-			unsigned port = f->chan_port[f->chan_rev[c]];
+		for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
+			uint32_t t = fabric->chan_dst[c];
+			unsigned port = fabric->chan_port[fabric->chan_rev[c]];
 
-			if (f->chan_port[c] == x->came[head] || !sends(x, s, f->chan_port[c]))
+			if (fabric->chan_port[c] == x->came[head] ||
+			    !sends(x, s, fabric->chan_port[c]))
 				continue;
 			if (x->seen[t] == x->number) {
 				struct osr_fault fault = fault_of(x, OSR_FAULT_GROUP_LOOP, t, port);
@@ -73,16 +75,17 @@ static bool is_member(const struct spread *x, uint32_t t)
 /* The first member that has not been reached is named for all. */
 static void judge_reach(struct spread *x, uint32_t from)
 {
-	const struct osr_fabric *f = x->k->f;
+	const struct osr_fabric *fabric = x->k->f;
 
-	for (uint32_t t = 0; t < f->n_terminals; t++) {
+	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
 		struct osr_fault fault;
 
-		if (!is_member(x, t) || x->seen[f->term_switch[t]] == x->number ||
-		    f->sw_component[f->term_switch[t]] != f->sw_component[f->term_switch[from]])
+		if (!is_member(x, t) || x->seen[fabric->term_switch[t]] == x->number ||
+		    fabric->sw_component[fabric->term_switch[t]] !=
+			    fabric->sw_component[fabric->term_switch[from]])
 			continue;
-		fault = fault_of(x, OSR_FAULT_GROUP_SPLIT, f->term_switch[from],
-				 f->term_port[from]);
+		fault = fault_of(x, OSR_FAULT_GROUP_SPLIT, fabric->term_switch[from],
+				 fabric->term_port[from]);
 		fault.term = t;
 		osr__audit_fault(x->k, &fault);
 		return;
@@ -92,14 +95,14 @@ static void judge_reach(struct spread *x, uint32_t from)
 /* One member of a switch speaks for all: they come in by other ports, but to the same tree. */
 static void judge_group(struct spread *x)
 {
-	const struct osr_fabric *f = x->k->f;
+	const struct osr_fabric *fabric = x->k->f;
 	uint32_t done = OSR_NONE;
 
-	for (uint32_t t = 0; t < f->n_terminals; t++) {
-		if (f->term_switch[t] == done || !is_member(x, t))
+	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
+		if (fabric->term_switch[t] == done || !is_member(x, t))
 			continue;
-		done = f->term_switch[t];
-		if (!spread(x, done, f->term_port[t]))
+		done = fabric->term_switch[t];
+		if (!audit_groups_spread(x, done, fabric->term_port[t]))
 			return;
 		judge_reach(x, t);
 	}

@@ -19,80 +19,85 @@ const char *osr_fault_name(enum osr_fault_kind kind)
 	return name[kind];
 }
 
-static void say_entry(const struct osr_fabric *f, const struct osr_fault *x, struct osr_diag *diag)
+static void say_entry(const struct osr_fabric *fabric, const struct osr_fault *fault,
+		      struct osr_diag *diag)
 {
 	char a[32], b[32], lid[96];
-	const char *sw = osr_switch_name(f, x->sw, a);
-	uint32_t term = f->dest_term[x->dest];
+	const char *sw = osr_switch_name(fabric, fault->sw, a);
+	uint32_t term = fabric->dest_term[fault->dest];
 
-	snprintf(lid, sizeof(lid), "LID %u (%.60s)", f->dest_lid[x->dest],
-		 osr_terminal_name(f, term, b));
-	if (x->kind == OSR_FAULT_HOLE)
+	snprintf(lid, sizeof(lid), "LID %u (%.60s)", fabric->dest_lid[fault->dest],
+		 osr_terminal_name(fabric, term, b));
+	if (fault->kind == OSR_FAULT_HOLE)
 		osr_fail(diag, OSR_OK, "switch %s has no entry for %s: %u hosts cut off", sw, lid,
-			 x->n_hosts);
-	else if (x->kind == OSR_FAULT_DEAD_END)
+			 fault->n_hosts);
+	else if (fault->kind == OSR_FAULT_DEAD_END)
 		osr_fail(diag, OSR_OK,
 			 "switch %s sends %s out of port %u, where no switch is: %u hosts cut off",
-			 sw, lid, x->out, x->n_hosts);
-	else if (x->kind == OSR_FAULT_WRONG_PORT)
+			 sw, lid, fault->out, fault->n_hosts);
+	else if (fault->kind == OSR_FAULT_WRONG_PORT)
 		osr_fail(diag, OSR_OK,
 			 "switch %s sends %s out of port %u, but it hangs on port %u: %u hosts cut "
 			 "off",
-			 sw, lid, x->out, f->term_port[term], x->n_hosts);
+			 sw, lid, fault->out, fabric->term_port[term], fault->n_hosts);
 	else
 		osr_fail(diag, OSR_OK,
 			 "%s goes around %u switches, through switch %s port %u: %u hosts cut off",
-			 lid, x->n_switches, sw, x->out, x->n_hosts);
+			 lid, fault->n_switches, sw, fault->out, fault->n_hosts);
 }
 
-static void say_sl2vl(const struct osr_fabric *f, const struct osr_fault *x, struct osr_diag *diag)
+static void say_sl2vl(const struct osr_fabric *fabric, const struct osr_fault *fault,
+		      struct osr_diag *diag)
 {
 	char where[128], what[64], a[32];
 
-	if (x->term == OSR_NONE && x->in == OSR_NO_PATH)
+	if (fault->term == OSR_NONE && fault->in == OSR_NO_PATH)
 		snprintf(where, sizeof(where), "the cable at switch %.60s port %u",
-			 osr_switch_name(f, x->sw, a), x->out);
-	else if (x->term == OSR_NONE)
+			 osr_switch_name(fabric, fault->sw, a), fault->out);
+	else if (fault->term == OSR_NONE)
 		snprintf(where, sizeof(where), "switch %.60s from port %u to port %u",
-			 osr_switch_name(f, x->sw, a), x->in, x->out);
+			 osr_switch_name(fabric, fault->sw, a), fault->in, fault->out);
 	else
-		snprintf(where, sizeof(where), "end port %.60s", osr_terminal_name(f, x->term, a));
-	if (x->in == OSR_NO_PATH)
-		snprintf(what, sizeof(what), "has no VL %u", x->vl);
-	else if (x->vl == OSR_VL_UNSET)
+		snprintf(where, sizeof(where), "end port %.60s",
+			 osr_terminal_name(fabric, fault->term, a));
+	if (fault->in == OSR_NO_PATH)
+		snprintf(what, sizeof(what), "has no VL %u", fault->vl);
+	else if (fault->vl == OSR_VL_UNSET)
 		snprintf(what, sizeof(what), "has no SL2VL table");
-	else if (x->vl == 15)
+	else if (fault->vl == 15)
 		snprintf(what, sizeof(what), "drops it (VL 15)");
 	else
-		snprintf(what, sizeof(what), "maps it to VL %u, which does not work there", x->vl);
-	osr_fail(diag, OSR_OK, "SL %u is in use, but %s %s", x->sl, where, what);
+		snprintf(what, sizeof(what), "maps it to VL %u, which does not work there",
+			 fault->vl);
+	osr_fail(diag, OSR_OK, "SL %u is in use, but %s %s", fault->sl, where, what);
 }
 
-void osr_fault_say(const struct osr_fabric *f, const struct osr_fault *x, struct osr_diag *diag)
+void osr_fault_say(const struct osr_fabric *fabric, const struct osr_fault *fault,
+		   struct osr_diag *diag)
 {
 	char a[32], b[32];
 
-	switch (x->kind) {
+	switch (fault->kind) {
 	case OSR_FAULT_SL2VL:
-		say_sl2vl(f, x, diag);
+		say_sl2vl(fabric, fault, diag);
 		break;
 	case OSR_FAULT_NO_SL:
 		osr_fail(diag, OSR_OK, "no SL is known from %s to LID %u (%s)",
-			 osr_terminal_name(f, x->term, a), f->dest_lid[x->dest],
-			 osr_terminal_name(f, f->dest_term[x->dest], b));
+			 osr_terminal_name(fabric, fault->term, a), fabric->dest_lid[fault->dest],
+			 osr_terminal_name(fabric, fabric->dest_term[fault->dest], b));
 		break;
 	case OSR_FAULT_GROUP_LOOP:
 		osr_fail(diag, OSR_OK,
 			 "a packet for MLID 0x%04x comes to switch %s a second time, by port %u",
-			 x->mlid, osr_switch_name(f, x->sw, a), x->in);
+			 fault->mlid, osr_switch_name(fabric, fault->sw, a), fault->in);
 		break;
 	case OSR_FAULT_GROUP_SPLIT:
 		osr_fail(diag, OSR_OK,
 			 "a packet for MLID 0x%04x from switch %s port %u does not reach %s",
-			 x->mlid, osr_switch_name(f, x->sw, a), x->in,
-			 osr_terminal_name(f, x->term, b));
+			 fault->mlid, osr_switch_name(fabric, fault->sw, a), fault->in,
+			 osr_terminal_name(fabric, fault->term, b));
 		break;
 	default:
-		say_entry(f, x, diag);
+		say_entry(fabric, fault, diag);
 	}
 }

@@ -14,27 +14,27 @@ static const struct osr_paths *paths(const struct auditor *k)
 
 bool osr__audit_sl_init(struct auditor *k, struct osr_arena *scratch)
 {
-	const struct osr_fabric *f = k->f;
+	const struct osr_fabric *fabric = k->f;
 	size_t n = 0;
 
-	k->senders = (struct senders){ .f = f, .gen = k->gen, .n = 1, .modes = k->modes };
+	k->senders = (struct senders){ .f = fabric, .gen = k->gen, .n = 1, .modes = k->modes };
 	if (!k->gen->routing->sl2vl && osr__any_sl(&k->senders, 0))
 		return true;
-	k->mask = osr_alloc(scratch, f->n_switches, sizeof(*k->mask));
+	k->mask = osr_alloc(scratch, fabric->n_switches, sizeof(*k->mask));
 	if (!k->mask || !osr__senders_init(&k->senders, scratch))
 		return false;
 	if (!k->gen->routing->sl2vl) {
-		k->chan = osr_calloc(scratch, f->n_channels, sizeof(*k->chan));
+		k->chan = osr_calloc(scratch, fabric->n_channels, sizeof(*k->chan));
 		return k->chan != NULL;
 	}
-	for (uint32_t s = 0; s < f->n_switches; s++)
-		n += (f->sw_n_ports[s] + 1u) * (f->sw_n_ports[s] + 1u);
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		n += (fabric->sw_n_ports[s] + 1u) * (fabric->sw_n_ports[s] + 1u);
 	k->turn = osr_calloc(scratch, n, sizeof(*k->turn));
-	k->sends = osr_calloc(scratch, f->n_terminals, sizeof(*k->sends));
+	k->sends = osr_calloc(scratch, fabric->n_terminals, sizeof(*k->sends));
 	return k->turn && k->sends;
 }
 
-static size_t pair_of(const struct auditor *k, uint32_t s, unsigned in, unsigned out)
+static size_t audit_sl_pair_of(const struct auditor *k, uint32_t s, unsigned in, unsigned out)
 {
 	return k->gen->routing->sl2vl_row[s] + in * (k->f->sw_n_ports[s] + (size_t)1) + out;
 }
@@ -42,18 +42,18 @@ static size_t pair_of(const struct auditor *k, uint32_t s, unsigned in, unsigned
 /* End port t sends on these SLs to the current LID. */
 static void enter(struct auditor *k, uint32_t t, unsigned sls)
 {
-	const struct osr_fabric *f = k->f;
-	uint32_t s = f->term_switch[t];
+	const struct osr_fabric *fabric = k->f;
+	uint32_t s = fabric->term_switch[t];
 	uint8_t out = osr_lft(k->gen->routing, s, k->dest);
 
-	if (t == f->dest_term[k->dest] || out > f->sw_n_ports[s] ||
-	    !osr__sends(&k->senders, f->term_weight[t], k->dest))
+	if (t == fabric->dest_term[k->dest] || out > fabric->sw_n_ports[s] ||
+	    !osr__sends(&k->senders, fabric->term_weight[t], k->dest))
 		return;
 	k->sends[t] |= sls;
-	k->turn[pair_of(k, s, f->term_port[t], out)] |= sls;
+	k->turn[audit_sl_pair_of(k, s, fabric->term_port[t], out)] |= sls;
 }
 
-static uint16_t sl_bit(uint8_t sl)
+static uint16_t audit_sl_sl_bit(uint8_t sl)
 {
 	return sl < 16 ? (uint16_t)(1u << sl) : 0;
 }
@@ -61,36 +61,39 @@ static uint16_t sl_bit(uint8_t sl)
 /* With path SLs every end port is known by itself. */
 static void enter_paths(struct auditor *k)
 {
-	const struct osr_fabric *f = k->f;
+	const struct osr_fabric *fabric = k->f;
 	const struct osr_paths *p = paths(k);
-	uint32_t owner = f->dest_term[k->dest];
-	bool host = osr__is_host_lid(f, k->dest);
+	uint32_t owner = fabric->dest_term[k->dest];
+	bool host = osr__is_host_lid(fabric, k->dest);
 
-	for (uint32_t t = 0; t < f->n_terminals; t++)
+	for (uint32_t t = 0; t < fabric->n_terminals; t++)
 		if (p->row[t] != OSR_NONE)
-			enter(k, t, sl_bit(p->sl[(size_t)p->row[t] * f->n_dests + k->dest]));
+			enter(k, t,
+			      audit_sl_sl_bit(
+				      p->sl[(size_t)p->row[t] * fabric->n_dests + k->dest]));
 	if (!host || !(k->modes & OSR_CLAIM_REVERSIBLE) || p->row[owner] == OSR_NONE)
 		return;
-	for (uint32_t x = 0; x < f->n_dests; x++)
-		enter(k, f->dest_term[x], sl_bit(p->sl[(size_t)p->row[owner] * f->n_dests + x]));
+	for (uint32_t x = 0; x < fabric->n_dests; x++)
+		enter(k, fabric->dest_term[x],
+		      audit_sl_sl_bit(p->sl[(size_t)p->row[owner] * fabric->n_dests + x]));
 }
 
 /* Otherwise all of a switch send alike. Of SLs that nobody knows, SL 0 is in use for sure. */
 static void enter_switches(struct auditor *k, const uint16_t *inject)
 {
-	const struct osr_fabric *f = k->f;
+	const struct osr_fabric *fabric = k->f;
 	bool any = osr__any_sl(&k->senders, 0);
 
-	for (uint32_t t = 0; t < f->n_terminals; t++)
-		enter(k, t, any ? 1 : inject[f->term_switch[t]]);
+	for (uint32_t t = 0; t < fabric->n_terminals; t++)
+		enter(k, t, any ? 1 : inject[fabric->term_switch[t]]);
 }
 
 void osr__audit_sl_follow(struct auditor *k, const uint16_t *inject)
 {
-	const struct osr_fabric *f = k->f;
+	const struct osr_fabric *fabric = k->f;
 	bool any = osr__any_sl(&k->senders, 0);
 
-	for (uint32_t s = 0; s < f->n_switches; s++)
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
 		k->mask[s] = any ? inject[s] & 1 : inject[s];
 	if (k->turn && !any && paths(k))
 		enter_paths(k);
@@ -102,26 +105,27 @@ void osr__audit_sl_follow(struct auditor *k, const uint16_t *inject)
 
 		if (c == OSR_NONE)
 			continue;
-		t = f->chan_dst[c];
+		t = fabric->chan_dst[c];
 		out = osr_lft(k->gen->routing, t, k->dest);
 		k->mask[t] |= k->mask[s];
 		if (k->chan)
 			k->chan[c] |= k->mask[s];
-		else if (out <= f->sw_n_ports[t])
-			k->turn[pair_of(k, t, f->chan_port[f->chan_rev[c]], out)] |= k->mask[s];
+		else if (out <= fabric->sw_n_ports[t])
+			k->turn[audit_sl_pair_of(k, t, fabric->chan_port[fabric->chan_rev[c]],
+						 out)] |= k->mask[s];
 	}
 }
 
 /* Port 0 takes what comes, whatever a table says. */
 static void judge_turns(struct auditor *k, uint32_t s)
 {
-	const struct osr_fabric *f = k->f;
+	const struct osr_fabric *fabric = k->f;
 
-	for (unsigned in = 0; in <= f->sw_n_ports[s]; in++)
-		for (unsigned out = 1; out <= f->sw_n_ports[s]; out++) {
-			size_t pair = pair_of(k, s, in, out);
-			uint32_t c = osr_port_channel(f, s, out);
-			unsigned limit = c == OSR_NONE ? OSR_MAX_VLS : f->chan_vls[c];
+	for (unsigned in = 0; in <= fabric->sw_n_ports[s]; in++)
+		for (unsigned out = 1; out <= fabric->sw_n_ports[s]; out++) {
+			size_t pair = audit_sl_pair_of(k, s, in, out);
+			uint32_t c = osr_port_channel(fabric, s, out);
+			unsigned limit = c == OSR_NONE ? OSR_MAX_VLS : fabric->chan_vls[c];
 
 			for (unsigned sls = k->turn[pair]; sls; sls &= sls - 1) {
 				unsigned sl = (unsigned)__builtin_ctz(sls);
@@ -144,17 +148,17 @@ static void judge_turns(struct auditor *k, uint32_t s)
 /* Without SL2VL tables: does the cable have the VL of each SL on it? */
 static void audit_channel(struct auditor *k, uint32_t c)
 {
-	const struct osr_fabric *f = k->f;
+	const struct osr_fabric *fabric = k->f;
 
-	for (unsigned sls = k->chan[c] >> f->chan_vls[c]; sls; sls &= sls - 1) {
-		uint8_t sl = (uint8_t)(f->chan_vls[c] + __builtin_ctz(sls));
+	for (unsigned sls = k->chan[c] >> fabric->chan_vls[c]; sls; sls &= sls - 1) {
+		uint8_t sl = (uint8_t)(fabric->chan_vls[c] + __builtin_ctz(sls));
 
 		osr__audit_fault(k, &(struct osr_fault){ .kind = OSR_FAULT_SL2VL,
-							 .sw = f->chan_src[c],
+							 .sw = fabric->chan_src[c],
 							 .dest = OSR_NONE,
 							 .term = OSR_NONE,
 							 .in = OSR_NO_PATH,
-							 .out = f->chan_port[c],
+							 .out = fabric->chan_port[c],
 							 .sl = sl,
 							 .vl = sl });
 	}
@@ -180,14 +184,14 @@ static void judge_sender(struct auditor *k, uint32_t t)
 /* Every host has an SL to every other host of its component. */
 static void judge_missing(struct auditor *k, uint32_t t)
 {
-	const struct osr_fabric *f = k->f;
+	const struct osr_fabric *fabric = k->f;
 	const struct osr_paths *p = paths(k);
-	uint32_t row = p->row[t], s = f->term_switch[t];
+	uint32_t row = p->row[t], s = fabric->term_switch[t];
 
-	for (uint32_t d = 0; d < f->n_dests; d++)
-		if (osr__is_host_lid(f, d) && f->dest_term[d] != t &&
-		    f->sw_component[f->dest_switch[d]] == f->sw_component[s] &&
-		    (row == OSR_NONE || p->sl[(size_t)row * f->n_dests + d] == OSR_NO_SL))
+	for (uint32_t d = 0; d < fabric->n_dests; d++)
+		if (osr__is_host_lid(fabric, d) && fabric->dest_term[d] != t &&
+		    fabric->sw_component[fabric->dest_switch[d]] == fabric->sw_component[s] &&
+		    (row == OSR_NONE || p->sl[(size_t)row * fabric->n_dests + d] == OSR_NO_SL))
 			osr__audit_fault(k, &(struct osr_fault){ .kind = OSR_FAULT_NO_SL,
 								 .sw = s,
 								 .dest = d,

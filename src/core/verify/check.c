@@ -37,7 +37,7 @@ static void batch_start(struct checker *k)
 /* Switches next to the active ones that some search sees for the first time. */
 static uint32_t batch_expand(struct checker *k, uint32_t n_active)
 {
-	const struct osr_fabric *f = k->f;
+	const struct osr_fabric *fabric = k->f;
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < n_active; i++) {
@@ -45,8 +45,8 @@ static uint32_t batch_expand(struct checker *k, uint32_t n_active)
 		uint64_t front = k->front[s];
 
 		k->front[s] = 0;
-		for (uint32_t c = f->chan_row[s]; c < f->chan_row[s + 1]; c++) {
-			uint32_t to = f->chan_dst[c];
+		for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
+			uint32_t to = fabric->chan_dst[c];
 			uint64_t fresh = front & ~k->seen[to];
 
 			if (!fresh)
@@ -99,8 +99,8 @@ static void batch_search(struct checker *k)
  * nearer, which excludes loops; if `ranked`, every dependency rises in the shared certificate; if
  * `counted` (the LID of an end port, not of a port 0), the routes are added to the loads.
  */
-static inline __attribute__((always_inline)) bool walk(struct checker *k, const struct tree *t,
-						       bool minimal, bool ranked, bool counted)
+static inline __attribute__((always_inline)) bool
+check_walk(struct checker *k, const struct tree *t, bool minimal, bool ranked, bool counted)
 {
 	struct inflow *inflow = k->inflow;
 
@@ -133,18 +133,22 @@ static inline __attribute__((always_inline)) bool walk(struct checker *k, const 
 }
 
 /* One loop for each kind of tree, so that no loop asks what kind it is in. */
-static bool walk_tree(struct checker *k, const struct tree *t)
+static bool check_walk_tree(struct checker *k, const struct tree *t)
 {
 	bool ranked = k->shared && (k->r->claims & OSR_CLAIM_DEADLOCK_FREE);
 	bool counted = k->f->term_weight[k->f->dest_term[t->dest]] > 0;
 
 	if (k->minimal && ranked)
-		return counted ? walk(k, t, true, true, true) : walk(k, t, true, true, false);
+		return counted ? check_walk(k, t, true, true, true)
+			       : check_walk(k, t, true, true, false);
 	if (k->minimal)
-		return counted ? walk(k, t, true, false, true) : walk(k, t, true, false, false);
+		return counted ? check_walk(k, t, true, false, true)
+			       : check_walk(k, t, true, false, false);
 	if (ranked)
-		return counted ? walk(k, t, false, true, true) : walk(k, t, false, true, false);
-	return counted ? walk(k, t, false, false, true) : walk(k, t, false, false, false);
+		return counted ? check_walk(k, t, false, true, true)
+			       : check_walk(k, t, false, true, false);
+	return counted ? check_walk(k, t, false, false, true)
+		       : check_walk(k, t, false, false, false);
 }
 
 /*
@@ -182,7 +186,7 @@ static bool peel_tree(struct checker *k, struct tree *t)
 /* How long the routes of a peeled tree are. */
 static void measure_tree(struct checker *k, const struct tree *t)
 {
-	struct osr_verdict *v = k->v;
+	struct osr_verdict *verdict = k->v;
 
 	k->depth[t->root] = 0;
 	for (uint32_t i = 1; i < t->n; i++) {
@@ -190,12 +194,12 @@ static void measure_tree(struct checker *k, const struct tree *t)
 		uint32_t depth = k->depth[k->f->chan_dst[chan_of(k, t, s)]] + 1;
 
 		k->depth[s] = depth;
-		if (depth > v->max_hops)
-			v->max_hops = depth;
+		if (depth > verdict->max_hops)
+			verdict->max_hops = depth;
 		if (depth > t->dist[s]) {
-			v->n_longer++;
-			if (depth - t->dist[s] > v->max_longer)
-				v->max_longer = depth - t->dist[s];
+			verdict->n_longer++;
+			if (depth - t->dist[s] > verdict->max_longer)
+				verdict->max_longer = depth - t->dist[s];
 		}
 	}
 }
@@ -211,7 +215,7 @@ static enum osr_status check_unconnected(struct checker *k, const struct tree *t
 	return OSR_OK;
 }
 
-static enum osr_status check_tree(struct checker *k, struct tree *t)
+static enum osr_status verify_check_tree(struct checker *k, struct tree *t)
 {
 	enum osr_status st = osr__check_blame_root(k, t);
 
@@ -226,7 +230,7 @@ static enum osr_status check_tree(struct checker *k, struct tree *t)
 			return osr__check_blame_tree(k, t);
 		measure_tree(k, t);
 	}
-	if (!walk_tree(k, t))
+	if (!check_walk_tree(k, t))
 		return osr__check_blame_tree(k, t);
 	k->v->n_routes += t->n - 1;
 	if (!follows_sls(k))
@@ -249,7 +253,7 @@ static enum osr_status check_batch(struct checker *k)
 					  .order = k->order + i * n,
 					  .dist = k->dist + i * (n + 1),
 					  .lft = k->r->lft + k->dest[j] * n };
-			enum osr_status st = check_tree(k, &t);
+			enum osr_status st = verify_check_tree(k, &t);
 
 			if (st != OSR_OK)
 				return st;
@@ -274,57 +278,58 @@ static enum osr_status check_trees(struct checker *k)
 
 /* --- the verdict ----------------------------------------------------------------------------- */
 
-static uint16_t fastest_rate(const struct osr_fabric *f)
+static uint16_t fastest_rate(const struct osr_fabric *fabric)
 {
 	uint16_t fastest = 0;
 
-	for (uint32_t c = 0; c < f->n_channels; c++)
-		if (f->chan_rate[c] > fastest)
-			fastest = f->chan_rate[c];
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		if (fabric->chan_rate[c] > fastest)
+			fastest = fabric->chan_rate[c];
 	return fastest;
 }
 
 /* Links of unknown rate count as the fastest. */
-static void sum_loads(struct checker *k)
+static void check_sum_loads(struct checker *k)
 {
-	const struct osr_fabric *f = k->f;
-	struct osr_verdict *v = k->v;
-	uint16_t fastest = fastest_rate(f);
+	const struct osr_fabric *fabric = k->f;
+	struct osr_verdict *verdict = k->v;
+	uint16_t fastest = fastest_rate(fabric);
 	double sum = 0;
 
-	v->efi_chan = f->n_channels ? 0 : OSR_NONE;
-	for (uint32_t c = 0; c < f->n_channels; c++) {
-		uint64_t load = k->port[f->port_row[f->chan_src[c]] + f->chan_port[c]].load;
-		uint16_t rate = f->chan_rate[c];
+	verdict->efi_chan = fabric->n_channels ? 0 : OSR_NONE;
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint64_t load =
+			k->port[fabric->port_row[fabric->chan_src[c]] + fabric->chan_port[c]].load;
+		uint16_t rate = fabric->chan_rate[c];
 		double scaled = rate ? (double)load * fastest / rate : (double)load;
 
 		sum += (double)load;
-		if (load > v->efi) {
-			v->efi = load;
-			v->efi_chan = c;
+		if (load > verdict->efi) {
+			verdict->efi = load;
+			verdict->efi_chan = c;
 		}
-		if (scaled > v->efi_per_capacity)
-			v->efi_per_capacity = scaled;
+		if (scaled > verdict->efi_per_capacity)
+			verdict->efi_per_capacity = scaled;
 	}
-	if (f->n_channels)
-		v->efi_mean = sum / f->n_channels;
+	if (fabric->n_channels)
+		verdict->efi_mean = sum / fabric->n_channels;
 }
 
 /* Where VL = SL and any SL is safe, nothing has been followed: only that the VLs exist is open. */
 static enum osr_status check_shared_vls(struct checker *k)
 {
-	const struct osr_fabric *f = k->f;
+	const struct osr_fabric *fabric = k->f;
 	unsigned highest = k->sls ? 31 - __builtin_clz(k->sls) : 0;
 	struct name a;
 
-	for (uint32_t c = 0; c < f->n_channels; c++)
-		if (f->chan_vls[c] <= highest)
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		if (fabric->chan_vls[c] <= highest)
 			return osr_fail(
 				k->diag, OSR_CHECK_FAILED,
 				"the routing uses VL %u, but the cable at switch %s port %u "
 				"has only %u VLs",
-				highest, sw_name(k, f->chan_src[c], &a), f->chan_port[c],
-				f->chan_vls[c]);
+				highest, sw_name(k, fabric->chan_src[c], &a), fabric->chan_port[c],
+				fabric->chan_vls[c]);
 	return OSR_OK;
 }
 
@@ -343,7 +348,7 @@ static enum osr_status check_all(struct checker *k, struct osr_arena *scratch)
 	if (st != OSR_OK)
 		return st;
 	st = check_trees(k);
-	sum_loads(k);
+	check_sum_loads(k);
 	if (st == OSR_OK && k->shared)
 		st = check_shared_vls(k);
 	if (st == OSR_OK && k->r->mcast_parent)
@@ -353,41 +358,42 @@ static enum osr_status check_all(struct checker *k, struct osr_arena *scratch)
 
 static void copy_loads(const struct checker *k, uint64_t *load)
 {
-	const struct osr_fabric *f = k->f;
+	const struct osr_fabric *fabric = k->f;
 
-	for (uint32_t c = 0; c < f->n_channels; c++)
-		load[c] = k->port[f->port_row[f->chan_src[c]] + f->chan_port[c]].load;
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		load[c] =
+			k->port[fabric->port_row[fabric->chan_src[c]] + fabric->chan_port[c]].load;
 }
 
-enum osr_status osr_check_loads(const struct osr_fabric *f, const struct osr_routing *r,
+enum osr_status osr_check_loads(const struct osr_fabric *fabric, const struct osr_routing *routing,
 				struct osr_arena *scratch, struct osr_verdict *verdict,
 				uint64_t *load, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct checker k = {
-		.f = f,
-		.r = r,
+		.f = fabric,
+		.r = routing,
 		.v = verdict,
 		.diag = diag,
-		.minimal = r->claims & OSR_CLAIM_MINIMAL,
-		.shared = !r->sl2vl && (!r->sl || (r->claims & OSR_CLAIM_ANY_SL)),
+		.minimal = routing->claims & OSR_CLAIM_MINIMAL,
+		.shared = !routing->sl2vl && (!routing->sl || (routing->claims & OSR_CLAIM_ANY_SL)),
 	};
 	enum osr_status st;
 
 	*verdict = (struct osr_verdict){ .efi_chan = OSR_NONE };
 	st = check_all(&k, scratch);
-	verdict->n_vls = k.sls ? __builtin_popcount(k.sls) : r->n_vls;
+	verdict->n_vls = k.sls ? __builtin_popcount(k.sls) : routing->n_vls;
 	if (st == OSR_OK)
-		verdict->proven = r->claims;
+		verdict->proven = routing->claims;
 	if (st == OSR_OK && load)
 		copy_loads(&k, load);
 	osr_arena_reset(scratch, mark);
 	return st;
 }
 
-enum osr_status osr_check(const struct osr_fabric *f, const struct osr_routing *r,
+enum osr_status osr_check(const struct osr_fabric *fabric, const struct osr_routing *routing,
 			  struct osr_arena *scratch, struct osr_verdict *verdict,
 			  struct osr_diag *diag)
 {
-	return osr_check_loads(f, r, scratch, verdict, NULL, diag);
+	return osr_check_loads(fabric, routing, scratch, verdict, NULL, diag);
 }

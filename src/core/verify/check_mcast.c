@@ -41,7 +41,7 @@ static enum osr_status check_parent(struct checker *k, uint32_t s)
 }
 
 /* root[s] becomes the end of the way up from s; OSR_CHECK_FAILED if there is none. */
-static enum osr_status find_root(struct checker *k, uint32_t *root, uint32_t s)
+static enum osr_status check_mcast_find_root(struct checker *k, uint32_t *root, uint32_t s)
 {
 	const uint32_t *parent = k->r->mcast_parent;
 	uint32_t end = s, hops = 0;
@@ -65,18 +65,18 @@ static enum osr_status find_root(struct checker *k, uint32_t *root, uint32_t s)
 /* All hosts of a component must hang on one tree, else a group can be torn apart. */
 static enum osr_status check_forest(struct checker *k, uint32_t *root, uint32_t *host)
 {
-	const struct osr_fabric *f = k->f;
+	const struct osr_fabric *fabric = k->f;
 	enum osr_status st = OSR_OK;
 	struct name a, b;
 
-	for (uint32_t s = 0; s < f->n_switches && st == OSR_OK; s++)
+	for (uint32_t s = 0; s < fabric->n_switches && st == OSR_OK; s++)
 		st = check_parent(k, s);
-	for (uint32_t s = 0; s < f->n_switches && st == OSR_OK; s++)
-		st = find_root(k, root, s);
-	for (uint32_t s = 0; s < f->n_switches && st == OSR_OK; s++) {
-		uint32_t *first = &host[f->sw_component[s]];
+	for (uint32_t s = 0; s < fabric->n_switches && st == OSR_OK; s++)
+		st = check_mcast_find_root(k, root, s);
+	for (uint32_t s = 0; s < fabric->n_switches && st == OSR_OK; s++) {
+		uint32_t *first = &host[fabric->sw_component[s]];
 
-		if (!f->sw_sources[s])
+		if (!fabric->sw_sources[s])
 			continue;
 		if (*first == OSR_NONE)
 			*first = s;
@@ -93,13 +93,13 @@ static enum osr_status check_forest(struct checker *k, uint32_t *root, uint32_t 
 static enum osr_status blame_mcast(struct checker *k, uint32_t s, uint32_t out, unsigned vl)
 {
 	const uint32_t *parent = k->r->mcast_parent, *rank = k->r->rank;
-	const struct osr_fabric *f = k->f;
+	const struct osr_fabric *fabric = k->f;
 
-	rank += (size_t)vl * f->n_channels;
-	for (uint32_t c = f->chan_row[s]; c < f->chan_row[s + 1]; c++) {
-		uint32_t in = f->chan_rev[c];
+	rank += (size_t)vl * fabric->n_channels;
+	for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
+		uint32_t in = fabric->chan_rev[c];
 
-		if (c != out && (parent[s] == c || parent[f->chan_dst[c]] == in) &&
+		if (c != out && (parent[s] == c || parent[fabric->chan_dst[c]] == in) &&
 		    rank_key(rank[in]) >= rank_key(rank[out]))
 			return osr__check_fail_rank(k, OSR_NONE, in, vl, out, vl);
 	}
@@ -115,26 +115,26 @@ static enum osr_status check_mcast_ranks(struct checker *k, struct mcast_in *in)
 	const unsigned vl = k->shared ? 0 : k->r->mcast_vl;
 	const uint32_t *rank = k->r->rank + (size_t)vl * k->f->n_channels;
 	const uint32_t *parent = k->r->mcast_parent;
-	const struct osr_fabric *f = k->f;
+	const struct osr_fabric *fabric = k->f;
 
-	for (uint32_t s = 0; s < f->n_switches; s++) {
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		uint32_t up = parent[s];
 
 		if (up == OSR_NONE)
 			continue;
-		mcast_arrive(&in[f->chan_dst[up]], rank_key(rank[up]), up);
-		mcast_arrive(&in[s], rank_key(rank[f->chan_rev[up]]), up);
+		mcast_arrive(&in[fabric->chan_dst[up]], rank_key(rank[up]), up);
+		mcast_arrive(&in[s], rank_key(rank[fabric->chan_rev[up]]), up);
 	}
-	for (uint32_t s = 0; s < f->n_switches; s++) {
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		uint32_t up = parent[s], down;
 
 		if (up == OSR_NONE)
 			continue;
-		down = f->chan_rev[up];
+		down = fabric->chan_rev[up];
 		if (!mcast_leave(&in[s], rank_key(rank[up]), up))
 			return blame_mcast(k, s, up, vl);
-		if (!mcast_leave(&in[f->chan_dst[up]], rank_key(rank[down]), up))
-			return blame_mcast(k, f->chan_dst[up], down, vl);
+		if (!mcast_leave(&in[fabric->chan_dst[up]], rank_key(rank[down]), up))
+			return blame_mcast(k, fabric->chan_dst[up], down, vl);
 	}
 	return OSR_OK;
 }
@@ -156,21 +156,23 @@ static const uint8_t *table_of(const struct checker *k, uint32_t s, unsigned in,
 /* VLs that multicast of each SL may have on channel c, whatever it came by. */
 static void mcast_vls(const struct checker *k, uint32_t c, uint16_t vls[16])
 {
-	const struct osr_fabric *f = k->f;
-	uint32_t s = f->chan_src[c];
+	const struct osr_fabric *fabric = k->f;
+	uint32_t s = fabric->chan_src[c];
 
-	memcpy(vls, k->inject[f->port_row[s] + f->chan_port[c]], 16 * sizeof(*vls));
-	for (uint32_t o = f->chan_row[s]; o < f->chan_row[s + 1]; o++)
+	memcpy(vls, k->inject[fabric->port_row[s] + fabric->chan_port[c]], 16 * sizeof(*vls));
+	for (uint32_t o = fabric->chan_row[s]; o < fabric->chan_row[s + 1]; o++)
 		for (unsigned sl = 0; o != c && in_forest(k, o) && sl < 16; sl++)
-			vls[sl] |= vl_bit(table_of(k, s, f->chan_port[o], f->chan_port[c])[sl]);
+			vls[sl] |= vl_bit(
+				table_of(k, s, fabric->chan_port[o], fabric->chan_port[c])[sl]);
 }
 
 static enum osr_status check_mcast_turn(struct checker *k, uint32_t in, const uint16_t vls[16],
 					uint32_t out)
 {
-	const struct osr_fabric *f = k->f;
-	const uint8_t *table = table_of(k, f->chan_src[out], f->chan_port[f->chan_rev[in]],
-					f->chan_port[out]);
+	const struct osr_fabric *fabric = k->f;
+	const uint8_t *table =
+		table_of(k, fabric->chan_src[out], fabric->chan_port[fabric->chan_rev[in]],
+			 fabric->chan_port[out]);
 	const unsigned n_vls = k->r->n_vls;
 	struct name a;
 
@@ -179,8 +181,8 @@ static enum osr_status check_mcast_turn(struct checker *k, uint32_t in, const ui
 			return osr_fail(k->diag, OSR_CHECK_FAILED,
 					"multicast on SL %u leaves switch %s port %u on VL %u, "
 					"beyond the %u VLs of the routing or those of the cable",
-					sl, sw_name(k, f->chan_src[out], &a), f->chan_port[out],
-					table[sl], n_vls);
+					sl, sw_name(k, fabric->chan_src[out], &a),
+					fabric->chan_port[out], table[sl], n_vls);
 		for (unsigned left = vls[sl] & k->vl_ok[in]; left; left &= left - 1) {
 			unsigned vl = __builtin_ctz(left);
 
@@ -194,18 +196,19 @@ static enum osr_status check_mcast_turn(struct checker *k, uint32_t in, const ui
 
 static enum osr_status check_mcast_tables(struct checker *k)
 {
-	const struct osr_fabric *f = k->f;
+	const struct osr_fabric *fabric = k->f;
 	enum osr_status st = OSR_OK;
 	uint16_t vls[16];
 
-	for (uint32_t in = 0; in < f->n_channels && !st; in++) {
-		uint32_t s = f->chan_dst[in];
+	for (uint32_t in = 0; in < fabric->n_channels && !st; in++) {
+		uint32_t s = fabric->chan_dst[in];
 
 		if (!in_forest(k, in))
 			continue;
 		mcast_vls(k, in, vls);
-		for (uint32_t out = f->chan_row[s]; out < f->chan_row[s + 1] && !st; out++)
-			if (out != f->chan_rev[in] && in_forest(k, out))
+		for (uint32_t out = fabric->chan_row[s]; out < fabric->chan_row[s + 1] && !st;
+		     out++)
+			if (out != fabric->chan_rev[in] && in_forest(k, out))
 				st = check_mcast_turn(k, in, vls, out);
 	}
 	return st;

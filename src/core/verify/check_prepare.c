@@ -6,33 +6,33 @@
 
 enum osr_status osr__check_dimensions(const struct checker *k)
 {
-	const struct osr_routing *r = k->r;
-	const struct osr_fabric *f = k->f;
+	const struct osr_routing *routing = k->r;
+	const struct osr_fabric *fabric = k->f;
 
-	if (!r->lft)
+	if (!routing->lft)
 		return osr_fail(k->diag, OSR_CHECK_FAILED, "the routing has no forwarding tables");
-	if (r->n_switches != f->n_switches || r->n_dests != f->n_dests ||
-	    r->n_channels != f->n_channels)
+	if (routing->n_switches != fabric->n_switches || routing->n_dests != fabric->n_dests ||
+	    routing->n_channels != fabric->n_channels)
 		return osr_fail(k->diag, OSR_CHECK_FAILED,
 				"the routing is for another fabric: %u switches, %u LIDs and %u "
 				"channels instead of %u, %u and %u",
-				r->n_switches, r->n_dests, r->n_channels, f->n_switches, f->n_dests,
-				f->n_channels);
-	if (r->n_vls < 1 || r->n_vls > OSR_MAX_VLS)
+				routing->n_switches, routing->n_dests, routing->n_channels,
+				fabric->n_switches, fabric->n_dests, fabric->n_channels);
+	if (routing->n_vls < 1 || routing->n_vls > OSR_MAX_VLS)
 		return osr_fail(k->diag, OSR_CHECK_FAILED, "the routing uses %u VLs, not 1..%u",
-				r->n_vls, OSR_MAX_VLS);
-	if (r->sl2vl && !r->sl2vl_row)
+				routing->n_vls, OSR_MAX_VLS);
+	if (routing->sl2vl && !routing->sl2vl_row)
 		return osr_fail(k->diag, OSR_CHECK_FAILED, "the SL2VL tables belong to no switch");
-	if (r->granted && (!r->sl || r->sl2vl))
+	if (routing->granted && (!routing->sl || routing->sl2vl))
 		return osr_fail(k->diag, OSR_CHECK_FAILED, "SLs of earlier are granted beside %s",
-				r->sl ? "SL2VL tables" : "no SLs of today");
-	for (unsigned sl = 0; r->sl2vl && !r->sl && sl < 16; sl++)
-		if (r->ca_sl2vl[sl] >= r->n_vls)
+				routing->sl ? "SL2VL tables" : "no SLs of today");
+	for (unsigned sl = 0; routing->sl2vl && !routing->sl && sl < 16; sl++)
+		if (routing->ca_sl2vl[sl] >= routing->n_vls)
 			return osr_fail(
 				k->diag, OSR_CHECK_FAILED,
 				"senders may choose any SL, but their SL2VL tables map SL %u to VL "
 				"%u of %u",
-				sl, r->ca_sl2vl[sl], r->n_vls);
+				sl, routing->ca_sl2vl[sl], routing->n_vls);
 	return OSR_OK;
 }
 
@@ -41,76 +41,77 @@ enum osr_status osr__check_claims(const struct checker *k)
 {
 	const uint32_t more = OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL | OSR_CLAIM_MULTICAST;
 	const uint32_t all = more | OSR_CLAIM_MINIMAL | OSR_CLAIM_DEADLOCK_FREE;
-	const struct osr_routing *r = k->r;
+	const struct osr_routing *routing = k->r;
 
-	if (r->claims & ~all)
+	if (routing->claims & ~all)
 		return osr_fail(k->diag, OSR_CHECK_FAILED,
-				"the routing makes unknown claims (0x%x)", r->claims & ~all);
-	if ((r->claims & more) && !(r->claims & OSR_CLAIM_DEADLOCK_FREE))
+				"the routing makes unknown claims (0x%x)", routing->claims & ~all);
+	if ((routing->claims & more) && !(routing->claims & OSR_CLAIM_DEADLOCK_FREE))
 		return osr_fail(k->diag, OSR_CHECK_FAILED,
 				"the routing claims to be free of deadlock for replies, any SL or "
 				"multicast (0x%x), but not for its own packets",
-				r->claims & more);
-	if ((r->claims & OSR_CLAIM_DEADLOCK_FREE) && !r->rank && k->f->n_channels)
+				routing->claims & more);
+	if ((routing->claims & OSR_CLAIM_DEADLOCK_FREE) && !routing->rank && k->f->n_channels)
 		return osr_fail(k->diag, OSR_CHECK_FAILED,
 				"the routing claims to be free of deadlock without a certificate");
-	if ((r->claims & OSR_CLAIM_MULTICAST) && !r->mcast_parent)
+	if ((routing->claims & OSR_CLAIM_MULTICAST) && !routing->mcast_parent)
 		return osr_fail(k->diag, OSR_CHECK_FAILED,
 				"the routing claims that multicast is free of deadlock, but has no "
 				"spanning order");
-	if (r->mcast_parent && r->mcast_vl >= (k->shared ? OSR_MAX_VLS : r->n_vls))
+	if (routing->mcast_parent &&
+	    routing->mcast_vl >= (k->shared ? OSR_MAX_VLS : routing->n_vls))
 		return osr_fail(k->diag, OSR_CHECK_FAILED,
 				"multicast runs on VL %u, but only %u VLs carry routes",
-				r->mcast_vl, r->n_vls);
+				routing->mcast_vl, routing->n_vls);
 	return OSR_OK;
 }
 
 static void fill_ports(struct checker *k)
 {
-	const struct osr_fabric *f = k->f;
+	const struct osr_fabric *fabric = k->f;
 	bool ranked = k->shared && (k->r->claims & OSR_CLAIM_DEADLOCK_FREE);
 
-	for (uint32_t p = 0; p < f->n_ports; p++) {
-		uint32_t c = f->port_chan[p];
+	for (uint32_t p = 0; p < fabric->n_ports; p++) {
+		uint32_t c = fabric->port_chan[p];
 
-		k->port[p] = (struct port){ .dst = f->n_switches };
+		k->port[p] = (struct port){ .dst = fabric->n_switches };
 		if (c == OSR_NONE)
 			continue;
-		k->port[p].dst = f->chan_dst[c];
+		k->port[p].dst = fabric->chan_dst[c];
 		if (ranked)
 			k->port[p].key = rank_key(k->r->rank[c]);
 	}
-	for (uint32_t s = 0; s < f->n_switches; s++) {
-		k->sw[s] = (struct sw){ f->port_row[s], f->sw_n_ports[s] };
-		k->inflow_start[s] = (struct inflow){ .sources = f->sw_sources[s] };
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		k->sw[s] = (struct sw){ fabric->port_row[s], fabric->sw_n_ports[s] };
+		k->inflow_start[s] = (struct inflow){ .sources = fabric->sw_sources[s] };
 	}
 }
 
 /* Counting sort of the dests by switch. */
 static void sort_dests(struct checker *k)
 {
-	const struct osr_fabric *f = k->f;
+	const struct osr_fabric *fabric = k->f;
 
-	for (uint32_t d = 0; d < f->n_dests; d++)
-		k->dest_row[f->dest_switch[d] + 1]++;
-	for (uint32_t s = 0; s < f->n_switches; s++)
+	for (uint32_t d = 0; d < fabric->n_dests; d++)
+		k->dest_row[fabric->dest_switch[d] + 1]++;
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
 		k->dest_row[s + 1] += k->dest_row[s];
-	for (uint32_t d = f->n_dests; d-- > 0;)
-		k->dest[--k->dest_row[f->dest_switch[d] + 1]] = d;
+	for (uint32_t d = fabric->n_dests; d-- > 0;)
+		k->dest[--k->dest_row[fabric->dest_switch[d] + 1]] = d;
 	/* Every row end has become the row's start. */
-	memmove(k->dest_row, k->dest_row + 1, f->n_switches * sizeof(*k->dest_row));
-	k->dest_row[f->n_switches] = f->n_dests;
+	memmove(k->dest_row, k->dest_row + 1, fabric->n_switches * sizeof(*k->dest_row));
+	k->dest_row[fabric->n_switches] = fabric->n_dests;
 }
 
 enum osr_status osr__check_prepare(struct checker *k, struct osr_arena *scratch)
 {
-	const struct osr_fabric *f = k->f;
-	size_t n = f->n_switches, batch = n < BATCH ? n : BATCH;
+	const struct osr_fabric *fabric = k->f;
+	size_t n = fabric->n_switches, batch = n < BATCH ? n : BATCH;
 
-	k->port = osr_alloc(scratch, f->n_ports, sizeof(*k->port));
+	k->port = osr_alloc(scratch, fabric->n_ports, sizeof(*k->port));
 	k->sw = osr_alloc(scratch, n, sizeof(*k->sw));
 	k->dest_row = osr_calloc(scratch, n + 1, sizeof(*k->dest_row));
-	k->dest = osr_alloc(scratch, f->n_dests, sizeof(*k->dest));
+	k->dest = osr_alloc(scratch, fabric->n_dests, sizeof(*k->dest));
 	k->dist = osr_alloc(scratch, batch * (n + 1), sizeof(*k->dist));
 	k->order = osr_alloc(scratch, batch * n, sizeof(*k->order));
 	k->seen = osr_alloc(scratch, n, sizeof(*k->seen));
@@ -122,13 +123,13 @@ enum osr_status osr__check_prepare(struct checker *k, struct osr_arena *scratch)
 	k->inflow_start = osr_alloc(scratch, n, sizeof(*k->inflow_start));
 	if (!k->port || !k->sw || !k->dest_row || !k->dest || !k->dist || !k->order || !k->seen ||
 	    !k->front || !k->next || !k->active || !k->reached || !k->inflow || !k->inflow_start)
-		return osr__check_nomem(k->diag, f);
+		return osr__check_nomem(k->diag, fabric);
 	if (!k->minimal) {
 		k->peel = osr_alloc(scratch, n, sizeof(*k->peel));
 		k->depth = osr_alloc(scratch, n, sizeof(*k->depth));
 		k->n_children = osr_alloc(scratch, n, sizeof(*k->n_children));
 		if (!k->peel || !k->depth || !k->n_children)
-			return osr__check_nomem(k->diag, f);
+			return osr__check_nomem(k->diag, fabric);
 	}
 	fill_ports(k);
 	sort_dests(k);
@@ -169,13 +170,13 @@ static void add_inject(struct checker *k, uint32_t s, unsigned in)
 /* What hosts send may come in by any port with an end port, and by port 0. */
 static void fill_inject(struct checker *k)
 {
-	const struct osr_fabric *f = k->f;
+	const struct osr_fabric *fabric = k->f;
 
-	for (uint32_t s = 0; s < f->n_switches; s++) {
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		add_inject(k, s, 0);
-		for (uint32_t t = f->term_row[s]; t < f->term_row[s + 1]; t++)
-			if (f->term_port[t])
-				add_inject(k, s, f->term_port[t]);
+		for (uint32_t t = fabric->term_row[s]; t < fabric->term_row[s + 1]; t++)
+			if (fabric->term_port[t])
+				add_inject(k, s, fabric->term_port[t]);
 	}
 }
 
@@ -188,7 +189,7 @@ static void swap16(uint16_t *a, uint16_t *b)
 }
 
 /* In place and in blocks: columns of a large matrix have no place in the cache. */
-static void transpose(uint16_t *m, size_t n)
+static void check_prepare_transpose(uint16_t *m, size_t n)
 {
 	const size_t block = 32;
 
@@ -203,7 +204,7 @@ static void transpose(uint16_t *m, size_t n)
  * Requests from switch a to switch b use the SLs of all LIDs on b, and the reply may be sent to any
  * LID on a: reply[a * n + b] holds the SLs of everything that b answers to a.
  */
-static void fill_reply(struct checker *k)
+static void check_prepare_fill_reply(struct checker *k)
 {
 	const size_t n = k->f->n_switches;
 
@@ -218,44 +219,44 @@ static void fill_reply(struct checker *k)
 					       ? 0
 					       : 1u << (sl[s] & 15) | (granted ? granted[s] : 0);
 	}
-	transpose(k->reply, n);
+	check_prepare_transpose(k->reply, n);
 }
 
 enum osr_status osr__check_prepare_sls(struct checker *k, struct osr_arena *scratch)
 {
-	const struct osr_fabric *f = k->f;
-	const struct osr_routing *r = k->r;
-	size_t n = f->n_switches, n_pairs;
-	bool any = !r->sl || (r->claims & OSR_CLAIM_ANY_SL);
-	bool ranked = r->claims & OSR_CLAIM_DEADLOCK_FREE;
-	bool reply = (r->claims & OSR_CLAIM_REVERSIBLE) && !any;
+	const struct osr_fabric *fabric = k->f;
+	const struct osr_routing *routing = k->r;
+	size_t n = fabric->n_switches, n_pairs;
+	bool any = !routing->sl || (routing->claims & OSR_CLAIM_ANY_SL);
+	bool ranked = routing->claims & OSR_CLAIM_DEADLOCK_FREE;
+	bool reply = (routing->claims & OSR_CLAIM_REVERSIBLE) && !any;
 
 	if (!follows_sls(k))
 		return OSR_OK;
 	if (__builtin_mul_overflow(n, n, &n_pairs))
-		return osr__check_nomem(k->diag, f);
+		return osr__check_nomem(k->diag, fabric);
 	k->mask = osr_alloc(scratch, n, sizeof(*k->mask));
-	k->vl_ok = osr_alloc(scratch, f->n_channels, sizeof(*k->vl_ok));
+	k->vl_ok = osr_alloc(scratch, fabric->n_channels, sizeof(*k->vl_ok));
 	if (!k->mask || !k->vl_ok)
-		return osr__check_nomem(k->diag, f);
+		return osr__check_nomem(k->diag, fabric);
 	fill_vl_ok(k);
 	if (ranked) {
-		k->rank = osr_alloc(scratch, f->n_channels, r->n_vls * sizeof(*k->rank));
+		k->rank = osr_alloc(scratch, fabric->n_channels, routing->n_vls * sizeof(*k->rank));
 		if (!k->rank)
-			return osr__check_nomem(k->diag, f);
+			return osr__check_nomem(k->diag, fabric);
 		fill_ranks(k);
 	}
 	if (reply) {
 		k->reply = osr_calloc(scratch, n_pairs, sizeof(*k->reply));
 		if (!k->reply)
-			return osr__check_nomem(k->diag, f);
-		fill_reply(k);
+			return osr__check_nomem(k->diag, fabric);
+		check_prepare_fill_reply(k);
 	}
-	if (r->sl2vl) {
+	if (routing->sl2vl) {
 		k->vls = osr_alloc(scratch, n, sizeof(*k->vls));
-		k->inject = osr_calloc(scratch, f->n_ports, sizeof(*k->inject));
+		k->inject = osr_calloc(scratch, fabric->n_ports, sizeof(*k->inject));
 		if (!k->vls || !k->inject)
-			return osr__check_nomem(k->diag, f);
+			return osr__check_nomem(k->diag, fabric);
 		fill_inject(k);
 	}
 	return OSR_OK;

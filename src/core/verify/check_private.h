@@ -140,6 +140,6 @@ enum osr_status osr__check_blame_root(struct checker *k, const struct tree *t);
 enum osr_status osr__check_blame_tree(struct checker *k, const struct tree *t);
 enum osr_status osr__check_fail_rank(struct checker *k, uint32_t dest, uint32_t from,
 				     unsigned vl_from, uint32_t to, unsigned vl_to);
-enum osr_status osr__check_nomem(struct osr_diag *diag, const struct osr_fabric *f);
+enum osr_status osr__check_nomem(struct osr_diag *diag, const struct osr_fabric *fabric);
 
 #endif

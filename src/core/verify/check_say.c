@@ -75,20 +75,20 @@ static enum osr_status blame_length(struct checker *k, const struct tree *t, uin
 enum osr_status osr__check_fail_rank(struct checker *k, uint32_t dest, uint32_t from,
 				     unsigned vl_from, uint32_t to, unsigned vl_to)
 {
-	const struct osr_fabric *f = k->f;
+	const struct osr_fabric *fabric = k->f;
 	const uint32_t *rank = k->r->rank;
 	char what[16] = "multicast";
 	struct name a, b;
 
 	if (dest != OSR_NONE)
-		snprintf(what, sizeof(what), "LID %u", f->dest_lid[dest]);
+		snprintf(what, sizeof(what), "LID %u", fabric->dest_lid[dest]);
 	return osr_fail(k->diag, OSR_CHECK_FAILED,
 			"%s: VL %u from switch %s port %u goes on as VL %u from switch %s port %u, "
 			"against the deadlock certificate (rank %u, then %u)",
-			what, vl_from, sw_name(k, f->chan_src[from], &a), f->chan_port[from], vl_to,
-			sw_name(k, f->chan_src[to], &b), f->chan_port[to],
-			rank[(size_t)vl_from * f->n_channels + from],
-			rank[(size_t)vl_to * f->n_channels + to]);
+			what, vl_from, sw_name(k, fabric->chan_src[from], &a),
+			fabric->chan_port[from], vl_to, sw_name(k, fabric->chan_src[to], &b),
+			fabric->chan_port[to], rank[(size_t)vl_from * fabric->n_channels + from],
+			rank[(size_t)vl_to * fabric->n_channels + to]);
 }
 
 static enum osr_status blame_shared_rank(struct checker *k, const struct tree *t, uint32_t s)
@@ -124,9 +124,9 @@ enum osr_status osr__check_blame_tree(struct checker *k, const struct tree *t)
 			lid_of(k, t));
 }
 
-enum osr_status osr__check_nomem(struct osr_diag *diag, const struct osr_fabric *f)
+enum osr_status osr__check_nomem(struct osr_diag *diag, const struct osr_fabric *fabric)
 {
 	return osr_fail(diag, OSR_NOMEM,
 			"out of memory while checking the routes of %u switches to %u LIDs",
-			f->n_switches, f->n_dests);
+			fabric->n_switches, fabric->n_dests);
 }

@@ -40,49 +40,50 @@ static uint16_t sls_from(const struct checker *k, const struct tree *t, uint32_t
 }
 
 /* Is this an SL, and does what sends it (a CA by its own table) put it on a VL of the routing? */
-static bool sl_usable(const struct osr_routing *r, unsigned sl)
+static bool sl_usable(const struct osr_routing *routing, unsigned sl)
 {
 	if (sl > 15)
 		return false;
-	return (r->sl2vl ? r->ca_sl2vl[sl] : sl) < r->n_vls;
+	return (routing->sl2vl ? routing->ca_sl2vl[sl] : sl) < routing->n_vls;
 }
 
 static enum osr_status fail_sl(struct checker *k, unsigned sl)
 {
-	const struct osr_routing *r = k->r;
+	const struct osr_routing *routing = k->r;
 	size_t i = 0;
 	struct name a;
 
-	while (r->sl[i] != sl || r->lft[i] == OSR_NO_PATH)
+	while (routing->sl[i] != sl || routing->lft[i] == OSR_NO_PATH)
 		i++;
 	return osr_fail(k->diag, OSR_CHECK_FAILED,
 			"packets from switch %s to LID %u are on SL %u, which %s",
-			sw_name(k, i % r->n_switches, &a), k->f->dest_lid[i / r->n_switches], sl,
-			r->sl2vl ? "does not exist or is dropped by the sender's SL2VL table"
-				 : "is no VL of the routing");
+			sw_name(k, i % routing->n_switches, &a),
+			k->f->dest_lid[i / routing->n_switches], sl,
+			routing->sl2vl ? "does not exist or is dropped by the sender's SL2VL table"
+				       : "is no VL of the routing");
 }
 
 /* All SLs, before they are used to follow packets; those of packets that stay on a switch too. */
 enum osr_status osr__check_sl_values(struct checker *k)
 {
-	const struct osr_routing *r = k->r;
-	size_t n = (size_t)r->n_dests * r->n_switches;
+	const struct osr_routing *routing = k->r;
+	size_t n = (size_t)routing->n_dests * routing->n_switches;
 	bool used[2][256] = { { false } };
 
 	for (size_t i = 0; i < n; i++)
-		used[r->lft[i] == OSR_NO_PATH][r->sl[i]] = true;
+		used[routing->lft[i] == OSR_NO_PATH][routing->sl[i]] = true;
 	for (unsigned sl = 0; sl < 256; sl++) {
 		if (!used[0][sl])
 			continue;
-		if (!sl_usable(r, sl))
+		if (!sl_usable(routing, sl))
 			return fail_sl(k, sl);
-		k->sls |= r->sl2vl ? 0 : 1u << sl;
+		k->sls |= routing->sl2vl ? 0 : 1u << sl;
 	}
 	return OSR_OK;
 }
 
-static enum osr_status check_ranks(struct checker *k, const struct tree *t, uint32_t from,
-				   uint32_t to, unsigned vls)
+static enum osr_status check_sl_check_ranks(struct checker *k, const struct tree *t, uint32_t from,
+					    uint32_t to, unsigned vls)
 {
 	const unsigned n_vls = k->r->n_vls;
 	const uint32_t *a = k->rank + (size_t)from * n_vls;
@@ -112,7 +113,7 @@ enum osr_status osr__check_follow_sls(struct checker *k, const struct tree *t)
 		k->mask[next] |= mask;
 		if (!k->rank || next == t->root)
 			continue;
-		st = check_ranks(k, t, c, chan_of(k, t, next), mask);
+		st = check_sl_check_ranks(k, t, c, chan_of(k, t, next), mask);
 		if (st != OSR_OK)
 			return st;
 	}
@@ -147,14 +148,14 @@ static uint16_t vls_out(const struct checker *k, const struct tree *t, uint32_t 
  * Adds what is on the channel of switch s (mask[s], vls[s]) to the next switch, as that switch's
  * table for this pair of ports maps it.
  */
-static enum osr_status push_vls(struct checker *k, const struct tree *t, uint32_t s)
+static enum osr_status check_sl_push_vls(struct checker *k, const struct tree *t, uint32_t s)
 {
-	const struct osr_fabric *f = k->f;
-	uint32_t c = chan_of(k, t, s), next = f->chan_dst[c];
+	const struct osr_fabric *fabric = k->f;
+	uint32_t c = chan_of(k, t, s), next = fabric->chan_dst[c];
 	uint32_t to = next == t->root ? OSR_NONE : chan_of(k, t, next);
-	const uint8_t *table =
-		k->r->sl2vl[k->r->sl2vl_row[next] + t->lft[next] +
-			    f->chan_port[f->chan_rev[c]] * ((size_t)f->sw_n_ports[next] + 1)];
+	const uint8_t *table = k->r->sl2vl[k->r->sl2vl_row[next] + t->lft[next] +
+					   fabric->chan_port[fabric->chan_rev[c]] *
+						   ((size_t)fabric->sw_n_ports[next] + 1)];
 	uint16_t ok = vls_out(k, t, next);
 
 	for (unsigned sls = k->mask[s]; sls; sls &= sls - 1) {
@@ -200,7 +201,7 @@ enum osr_status osr__check_follow_vls(struct checker *k, const struct tree *t)
 		enum osr_status st = inject_vls(k, t, s);
 
 		if (st == OSR_OK && s != t->root)
-			st = push_vls(k, t, s);
+			st = check_sl_push_vls(k, t, s);
 		if (st != OSR_OK)
 			return st;
 		for (unsigned sl = 0; sl < 16 && s != t->root; sl++)

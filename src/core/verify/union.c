@@ -35,22 +35,22 @@ struct run {
 	uint32_t n_steps, n_unexplained;
 };
 
-static enum osr_status nomem(struct osr_diag *diag, const struct osr_fabric *f)
+static enum osr_status union_nomem(struct osr_diag *diag, const struct osr_fabric *fabric)
 {
 	return osr_fail(diag, OSR_NOMEM,
 			"out of memory while looking for credit loops of %u switches and %u LIDs",
-			f->n_switches, f->n_dests);
+			fabric->n_switches, fabric->n_dests);
 }
 
 /* ---- SL2VL ---------------------------------------------------------------------------------- */
 
-static unsigned map_vl(const struct run *u, uint32_t g, uint32_t s, unsigned in, unsigned out,
-		       unsigned sl)
+static unsigned union_map_vl(const struct run *u, uint32_t g, uint32_t s, unsigned in, unsigned out,
+			     unsigned sl)
 {
-	const struct osr_routing *r = u->gen[g].routing;
+	const struct osr_routing *routing = u->gen[g].routing;
 	size_t pair = in * ((size_t)u->f->sw_n_ports[s] + 1) + out;
 
-	return r->sl2vl ? r->sl2vl[r->sl2vl_row[s] + pair][sl] : sl;
+	return routing->sl2vl ? routing->sl2vl[routing->sl2vl_row[s] + pair][sl] : sl;
 }
 
 /* VL15 is no data lane: a switch drops what is mapped to it. OSR_VL_UNSET adds nothing either. */
@@ -59,24 +59,24 @@ static uint16_t vl_bits(const struct run *u, uint32_t s, unsigned in, unsigned o
 	unsigned bits = 0;
 
 	for (uint32_t g = 0; g < u->n; g++) {
-		unsigned vl = map_vl(u, g, s, in, out, sl);
+		unsigned vl = union_map_vl(u, g, s, in, out, sl);
 
 		bits |= vl < OSR_MAX_VLS ? 1u << vl : 0;
 	}
 	return (uint16_t)bits;
 }
 
-static bool is_end_port(const struct osr_fabric *f, uint32_t s, unsigned port)
+static bool union_is_end_port(const struct osr_fabric *fabric, uint32_t s, unsigned port)
 {
-	for (uint32_t t = f->term_row[s]; t < f->term_row[s + 1]; t++)
-		if (f->term_port[t] == port)
+	for (uint32_t t = fabric->term_row[s]; t < fabric->term_row[s + 1]; t++)
+		if (fabric->term_port[t] == port)
 			return true;
 	return port == 0;
 }
 
-static bool carries(const struct osr_fabric *f, uint32_t s, unsigned port)
+static bool union_carries(const struct osr_fabric *fabric, uint32_t s, unsigned port)
 {
-	return osr_port_channel(f, s, port) != OSR_NONE || is_end_port(f, s, port);
+	return osr_port_channel(fabric, s, port) != OSR_NONE || union_is_end_port(fabric, s, port);
 }
 
 /*
@@ -89,7 +89,7 @@ static bool same_table(struct run *u, uint32_t s, unsigned in, unsigned out)
 		bool known = false;
 
 		for (uint32_t g = 0; g < u->n; g++) {
-			unsigned vl = map_vl(u, g, s, in, out, sl);
+			unsigned vl = union_map_vl(u, g, s, in, out, sl);
 
 			known |= vl != OSR_VL_UNSET;
 			if (u->fold[sl] == OSR_VL_UNSET)
@@ -106,15 +106,15 @@ static bool same_table(struct run *u, uint32_t s, unsigned in, unsigned out)
 /* One table for all ports that packets between switches use? It becomes u->fold. */
 static bool fold_tables(struct run *u)
 {
-	const struct osr_fabric *f = u->f;
+	const struct osr_fabric *fabric = u->f;
 
 	memset(u->fold, OSR_VL_UNSET, sizeof(u->fold));
-	for (uint32_t c = 0; c < f->n_channels; c++) {
-		uint32_t s = f->chan_src[c];
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint32_t s = fabric->chan_src[c];
 
-		for (unsigned in = 0; in <= f->sw_n_ports[s]; in++)
-			if (in != f->chan_port[c] && carries(f, s, in) &&
-			    !same_table(u, s, in, f->chan_port[c]))
+		for (unsigned in = 0; in <= fabric->sw_n_ports[s]; in++)
+			if (in != fabric->chan_port[c] && union_carries(fabric, s, in) &&
+			    !same_table(u, s, in, fabric->chan_port[c]))
 				return false;
 	}
 	return true;
@@ -123,13 +123,13 @@ static bool fold_tables(struct run *u)
 /* VLs that packets of an SL have on the first channel, which leaves switch s by `port`. */
 static void fill_entry(struct run *u, uint32_t s, unsigned port)
 {
-	const struct osr_fabric *f = u->f;
-	uint16_t *entry = u->entry[f->port_row[s] + port];
+	const struct osr_fabric *fabric = u->f;
+	uint16_t *entry = u->entry[fabric->port_row[s] + port];
 
 	for (unsigned sl = 0; sl < 16; sl++) {
 		entry[sl] = vl_bits(u, s, 0, port, sl);
-		for (uint32_t t = f->term_row[s]; t < f->term_row[s + 1]; t++)
-			entry[sl] |= vl_bits(u, s, f->term_port[t], port, sl);
+		for (uint32_t t = fabric->term_row[s]; t < fabric->term_row[s + 1]; t++)
+			entry[sl] |= vl_bits(u, s, fabric->term_port[t], port, sl);
 	}
 }
 
@@ -147,31 +147,31 @@ static uint16_t fold_sls(const struct run *u, unsigned sls)
 
 /* ---- one destination ------------------------------------------------------------------------ */
 
-static void load_entries(struct run *u, uint32_t d)
+static void union_load_entries(struct run *u, uint32_t d)
 {
-	const struct osr_fabric *f = u->f;
+	const struct osr_fabric *fabric = u->f;
 
 	for (uint32_t g = 0; g < u->n; g++) {
-		const uint8_t *row = u->gen[g].routing->lft + (size_t)d * f->n_switches;
+		const uint8_t *row = u->gen[g].routing->lft + (size_t)d * fabric->n_switches;
 		uint32_t *out = u->out[g];
 
-		for (uint32_t s = 0; s < f->n_switches; s++) {
-			uint32_t c = osr_port_channel(f, s, row[s]);
+		for (uint32_t s = 0; s < fabric->n_switches; s++) {
+			uint32_t c = osr_port_channel(fabric, s, row[s]);
 
 			out[s] = g && c == u->out[0][s] ? OSR_NONE : c;
 		}
 	}
 }
 
-static void count_in(struct run *u)
+static void union_count_in(struct run *u)
 {
-	const struct osr_fabric *f = u->f;
+	const struct osr_fabric *fabric = u->f;
 
-	memset(u->n_in, 0, f->n_switches * sizeof(*u->n_in));
+	memset(u->n_in, 0, fabric->n_switches * sizeof(*u->n_in));
 	for (uint32_t g = 0; g < u->n; g++)
-		for (uint32_t s = 0; s < f->n_switches; s++)
+		for (uint32_t s = 0; s < fabric->n_switches; s++)
 			if (u->out[g][s] != OSR_NONE)
-				u->n_in[f->chan_dst[u->out[g][s]]]++;
+				u->n_in[fabric->chan_dst[u->out[g][s]]]++;
 }
 
 /* The same VLs from everywhere, as to a host where one lane serves all: there is nothing to spread. */
@@ -184,11 +184,11 @@ static bool all_alike(const struct run *u)
 }
 
 /* What is on channel c = out[g][s] goes on to everything that leaves the next switch. */
-static bool push_vls(struct run *u, uint32_t s, uint32_t g, uint32_t c)
+static bool union_push_vls(struct run *u, uint32_t s, uint32_t g, uint32_t c)
 {
-	const struct osr_fabric *f = u->f;
-	uint32_t next = f->chan_dst[c];
-	unsigned in = f->chan_port[f->chan_rev[c]];
+	const struct osr_fabric *fabric = u->f;
+	uint32_t next = fabric->chan_dst[c];
+	unsigned in = fabric->chan_port[fabric->chan_rev[c]];
 	bool news = false;
 
 	for (uint32_t h = 0; h < u->n; h++) {
@@ -199,7 +199,7 @@ static bool push_vls(struct run *u, uint32_t s, uint32_t g, uint32_t c)
 
 			if (!u->vls[g][s][sl])
 				continue;
-			bits = vl_bits(u, next, in, f->chan_port[on], sl);
+			bits = vl_bits(u, next, in, fabric->chan_port[on], sl);
 			news |= (*to | bits) != *to;
 			*to |= bits;
 		}
@@ -217,39 +217,39 @@ static bool push_mask(struct run *u, uint32_t s, uint32_t next)
 
 static void start_packets(struct run *u, const uint16_t *inject)
 {
-	const struct osr_fabric *f = u->f;
+	const struct osr_fabric *fabric = u->f;
 
 	if (!u->turns.moves) {
-		for (uint32_t s = 0; s < f->n_switches; s++)
+		for (uint32_t s = 0; s < fabric->n_switches; s++)
 			u->mask[s] = inject[s] ? fold_sls(u, inject[s]) : 0;
 		return;
 	}
 	for (uint32_t g = 0; g < u->n; g++)
-		for (uint32_t s = 0; s < f->n_switches; s++) {
+		for (uint32_t s = 0; s < fabric->n_switches; s++) {
 			uint32_t c = u->out[g][s];
 
 			for (unsigned sl = 0; sl < 16; sl++)
-				u->vls[g][s][sl] =
-					c != OSR_NONE && inject[s] >> sl & 1
-						? u->entry[f->port_row[s] + f->chan_port[c]][sl]
-						: 0;
+				u->vls[g][s][sl] = c != OSR_NONE && inject[s] >> sl & 1
+							   ? u->entry[fabric->port_row[s] +
+								      fabric->chan_port[c]][sl]
+							   : 0;
 		}
 }
 
 /* From s on; true for a next switch that has something new. */
-static bool push(struct run *u, uint32_t s, uint32_t g, uint32_t c)
+static bool union_push(struct run *u, uint32_t s, uint32_t g, uint32_t c)
 {
-	return u->turns.moves ? push_vls(u, s, g, c) : push_mask(u, s, u->f->chan_dst[c]);
+	return u->turns.moves ? union_push_vls(u, s, g, c) : push_mask(u, s, u->f->chan_dst[c]);
 }
 
 /*
  * Upstream switches first. Those that are left form loops, or lie behind one: they are pushed until
  * nothing is new.
  */
-static void spread(struct run *u)
+static void union_spread(struct run *u)
 {
-	const struct osr_fabric *f = u->f;
-	uint32_t head = 0, tail = 0, n = f->n_switches, n_waiting;
+	const struct osr_fabric *fabric = u->f;
+	uint32_t head = 0, tail = 0, n = fabric->n_switches, n_waiting;
 
 	for (uint32_t s = 0; s < n; s++)
 		if (u->n_in[s] == 0)
@@ -262,9 +262,9 @@ static void spread(struct run *u)
 
 			if (c == OSR_NONE)
 				continue;
-			push(u, s, g, c);
-			if (--u->n_in[f->chan_dst[c]] == 0)
-				u->queue[tail++] = f->chan_dst[c];
+			union_push(u, s, g, c);
+			if (--u->n_in[fabric->chan_dst[c]] == 0)
+				u->queue[tail++] = fabric->chan_dst[c];
 		}
 	}
 	if (tail == n)
@@ -283,10 +283,11 @@ static void spread(struct run *u)
 		for (uint32_t g = 0; g < u->n; g++) {
 			uint32_t c = u->out[g][s];
 
-			if (c == OSR_NONE || !push(u, s, g, c) || u->queued[f->chan_dst[c]])
+			if (c == OSR_NONE || !union_push(u, s, g, c) ||
+			    u->queued[fabric->chan_dst[c]])
 				continue;
-			u->queued[f->chan_dst[c]] = true;
-			u->queue[tail] = f->chan_dst[c];
+			u->queued[fabric->chan_dst[c]] = true;
+			u->queue[tail] = fabric->chan_dst[c];
 			tail = (tail + 1) % n;
 			n_waiting++;
 		}
@@ -295,16 +296,17 @@ static void spread(struct run *u)
 
 static void mark_vls(struct run *u, uint32_t g, uint32_t c, uint32_t on)
 {
-	const struct osr_fabric *f = u->f;
-	uint32_t s = f->chan_src[c], next = f->chan_dst[c];
-	size_t turn = u->turns.slot[c] + f->chan_port[on];
+	const struct osr_fabric *fabric = u->f;
+	uint32_t s = fabric->chan_src[c], next = fabric->chan_dst[c];
+	size_t turn = u->turns.slot[c] + fabric->chan_port[on];
 
 	for (unsigned sl = 0; sl < 16; sl++) {
 		unsigned from = u->vls[g][s][sl], to;
 
 		if (!from)
 			continue;
-		to = vl_bits(u, next, f->chan_port[f->chan_rev[c]], f->chan_port[on], sl);
+		to = vl_bits(u, next, fabric->chan_port[fabric->chan_rev[c]], fabric->chan_port[on],
+			     sl);
 		for (; from && to; from &= from - 1)
 			u->turns.vls[turn * OSR_MAX_VLS + __builtin_ctz(from)] |= to;
 	}
@@ -312,21 +314,21 @@ static void mark_vls(struct run *u, uint32_t g, uint32_t c, uint32_t on)
 
 static void mark_turns(struct run *u)
 {
-	const struct osr_fabric *f = u->f;
+	const struct osr_fabric *fabric = u->f;
 
 	for (uint32_t g = 0; g < u->n; g++)
-		for (uint32_t s = 0; s < f->n_switches; s++) {
+		for (uint32_t s = 0; s < fabric->n_switches; s++) {
 			uint32_t c = u->out[g][s];
 
 			for (uint32_t h = 0; c != OSR_NONE && h < u->n; h++) {
-				uint32_t on = u->out[h][f->chan_dst[c]];
+				uint32_t on = u->out[h][fabric->chan_dst[c]];
 
 				if (on == OSR_NONE)
 					continue;
 				if (u->turns.moves)
 					mark_vls(u, g, c, on);
 				else
-					u->turns.vls[u->turns.slot[c] + f->chan_port[on]] |=
+					u->turns.vls[u->turns.slot[c] + fabric->chan_port[on]] |=
 						u->mask[s];
 			}
 		}
@@ -334,26 +336,28 @@ static void mark_turns(struct run *u)
 
 /* ---- a packet for each step of a loop ------------------------------------------------------- */
 
-/* The SL on which packets of the current destination hold `a` and wait for `b`, or 16. */
-static unsigned sl_of_step(const struct run *u, const struct osr_loop_step *a,
-			   const struct osr_loop_step *b)
+/* The SL on which packets of the current destination hold `loop_step` and wait for `loop`, or 16. */
+static unsigned sl_of_step(const struct run *u, const struct osr_loop_step *loop_step,
+			   const struct osr_loop_step *loop)
 {
-	const struct osr_fabric *f = u->f;
-	uint32_t s = f->chan_src[a->channel], next = f->chan_dst[a->channel];
-	unsigned in = f->chan_port[f->chan_rev[a->channel]], sl;
+	const struct osr_fabric *fabric = u->f;
+	uint32_t s = fabric->chan_src[loop_step->channel],
+		 next = fabric->chan_dst[loop_step->channel];
+	unsigned in = fabric->chan_port[fabric->chan_rev[loop_step->channel]], sl;
 	uint32_t g = 0, h = 0;
 
-	while (g < u->n && u->out[g][s] != a->channel)
+	while (g < u->n && u->out[g][s] != loop_step->channel)
 		g++;
-	while (h < u->n && u->out[h][next] != b->channel)
+	while (h < u->n && u->out[h][next] != loop->channel)
 		h++;
 	if (g == u->n || h == u->n)
 		return 16;
 	for (sl = 0; sl < 16; sl++) {
-		if (!u->turns.moves && u->fold[sl] == a->vl && u->mask[s] >> a->vl & 1)
+		if (!u->turns.moves && u->fold[sl] == loop_step->vl &&
+		    u->mask[s] >> loop_step->vl & 1)
 			break;
-		if (u->turns.moves && u->vls[g][s][sl] >> a->vl & 1 &&
-		    vl_bits(u, next, in, f->chan_port[b->channel], sl) >> b->vl & 1)
+		if (u->turns.moves && u->vls[g][s][sl] >> loop_step->vl & 1 &&
+		    vl_bits(u, next, in, fabric->chan_port[loop->channel], sl) >> loop->vl & 1)
 			break;
 	}
 	return sl;
@@ -376,21 +380,21 @@ static void explain(struct run *u, uint32_t d)
 	}
 }
 
-static void follow_all(struct run *u)
+static void union_follow_all(struct run *u)
 {
-	const struct osr_fabric *f = u->f;
+	const struct osr_fabric *fabric = u->f;
 
-	for (uint32_t first = 0; first < f->n_dests; first += SENDERS_BATCH) {
-		uint32_t n =
-			f->n_dests - first < SENDERS_BATCH ? f->n_dests - first : SENDERS_BATCH;
+	for (uint32_t first = 0; first < fabric->n_dests; first += SENDERS_BATCH) {
+		uint32_t n = fabric->n_dests - first < SENDERS_BATCH ? fabric->n_dests - first
+								     : SENDERS_BATCH;
 
 		osr__senders_collect(&u->senders, first, n);
 		for (uint32_t j = 0; j < n; j++) {
-			load_entries(u, first + j);
-			start_packets(u, u->senders.inject + (size_t)j * f->n_switches);
+			union_load_entries(u, first + j);
+			start_packets(u, u->senders.inject + (size_t)j * fabric->n_switches);
 			if (!all_alike(u)) {
-				count_in(u);
-				spread(u);
+				union_count_in(u);
+				union_spread(u);
 			}
 			if (!u->step)
 				mark_turns(u);
@@ -404,7 +408,7 @@ static void follow_all(struct run *u)
 
 /* ---- multicast ------------------------------------------------------------------------------ */
 
-static void add_turn(struct run *u, uint32_t c, unsigned from, uint32_t on, unsigned to)
+static void union_add_turn(struct run *u, uint32_t c, unsigned from, uint32_t on, unsigned to)
 {
 	size_t turn = u->turns.slot[c] + u->f->chan_port[on];
 
@@ -424,13 +428,14 @@ static void explain_mcast(struct run *u, uint32_t c, unsigned from, uint32_t on,
 			  uint16_t mlid, uint8_t sl)
 {
 	for (uint32_t i = 0; i < u->n_steps; i++) {
-		struct osr_loop_step *a = &u->step[i], *b = &u->step[(i + 1) % u->n_steps];
+		struct osr_loop_step *loop_step = &u->step[i],
+				     *loop = &u->step[(i + 1) % u->n_steps];
 
-		if (a->lid || a->channel != c || b->channel != on || !(from >> a->vl & 1) ||
-		    !(to >> b->vl & 1))
+		if (loop_step->lid || loop_step->channel != c || loop->channel != on ||
+		    !(from >> loop_step->vl & 1) || !(to >> loop->vl & 1))
 			continue;
-		a->lid = mlid;
-		a->sl = sl;
+		loop_step->lid = mlid;
+		loop_step->sl = sl;
 		u->n_unexplained--;
 	}
 }
@@ -441,31 +446,33 @@ static void turn_mcast(struct run *u, uint32_t c, unsigned from, uint32_t on, un
 	if (u->step)
 		explain_mcast(u, c, from, on, to, mlid, sl);
 	else
-		add_turn(u, c, from, on, to);
+		union_add_turn(u, c, from, on, to);
 }
 
-static bool in_order(const struct osr_generation *gen, const struct osr_fabric *f, uint32_t c)
+static bool union_in_order(const struct osr_generation *gen, const struct osr_fabric *fabric,
+			   uint32_t c)
 {
 	const uint32_t *parent = gen->routing->mcast_parent;
 
 	return !gen->groups && parent &&
-	       (parent[f->chan_src[c]] == c || parent[f->chan_dst[c]] == f->chan_rev[c]);
+	       (parent[fabric->chan_src[c]] == c ||
+		parent[fabric->chan_dst[c]] == fabric->chan_rev[c]);
 }
 
 /* VLs of the packets of an SL on tree link c: from end ports, and from the other tree links. */
 static unsigned order_vls(const struct run *u, uint32_t c, unsigned sl)
 {
-	const struct osr_fabric *f = u->f;
-	uint32_t s = f->chan_src[c];
+	const struct osr_fabric *fabric = u->f;
+	uint32_t s = fabric->chan_src[c];
 	unsigned vls = 0;
 
-	for (unsigned in = 0; in <= f->sw_n_ports[s]; in++) {
-		uint32_t from = osr_port_channel(f, s, in);
-		bool sends = from == OSR_NONE && is_end_port(f, s, in);
+	for (unsigned in = 0; in <= fabric->sw_n_ports[s]; in++) {
+		uint32_t from = osr_port_channel(fabric, s, in);
+		bool sends = from == OSR_NONE && union_is_end_port(fabric, s, in);
 
 		for (uint32_t g = 0; from != OSR_NONE && from != c && g < u->n; g++)
-			sends |= in_order(&u->gen[g], f, f->chan_rev[from]);
-		vls |= sends ? vl_bits(u, s, in, f->chan_port[c], sl) : 0;
+			sends |= union_in_order(&u->gen[g], fabric, fabric->chan_rev[from]);
+		vls |= sends ? vl_bits(u, s, in, fabric->chan_port[c], sl) : 0;
 	}
 	return vls;
 }
@@ -473,12 +480,12 @@ static unsigned order_vls(const struct run *u, uint32_t c, unsigned sl)
 /* The same where the lane of the next hop depends on the turn, and senders choose the SL. */
 static void follow_link_by_tables(struct run *u, uint32_t in, uint32_t on)
 {
-	const struct osr_fabric *f = u->f;
+	const struct osr_fabric *fabric = u->f;
 
 	for (uint8_t sl = 0; sl < 16; sl++)
 		turn_mcast(u, in, order_vls(u, in, sl), on,
-			   vl_bits(u, f->chan_src[on], f->chan_port[f->chan_rev[in]],
-				   f->chan_port[on], sl),
+			   vl_bits(u, fabric->chan_src[on], fabric->chan_port[fabric->chan_rev[in]],
+				   fabric->chan_port[on], sl),
 			   0, sl);
 }
 
@@ -493,7 +500,8 @@ static void follow_link(struct run *u, uint32_t in, uint32_t on)
 			uint8_t from = u->gen[g].routing->mcast_vl,
 				to = u->gen[h].routing->mcast_vl;
 
-			if (!in_order(&u->gen[g], u->f, in) || !in_order(&u->gen[h], u->f, on))
+			if (!union_in_order(&u->gen[g], u->f, in) ||
+			    !union_in_order(&u->gen[h], u->f, on))
 				continue;
 			if (u->turns.moves && osr__any_sl(&u->senders, g))
 				follow_link_by_tables(u, in, on);
@@ -508,23 +516,23 @@ static void follow_link(struct run *u, uint32_t in, uint32_t on)
 /* A copy leaves by every tree link, of either generation, but the one the packet came by. */
 static void follow_order(struct run *u)
 {
-	const struct osr_fabric *f = u->f;
+	const struct osr_fabric *fabric = u->f;
 
-	for (uint32_t s = 0; s < f->n_switches; s++)
-		for (uint32_t a = f->chan_row[s]; a < f->chan_row[s + 1]; a++)
-			for (uint32_t b = f->chan_row[s]; b < f->chan_row[s + 1]; b++)
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		for (uint32_t a = fabric->chan_row[s]; a < fabric->chan_row[s + 1]; a++)
+			for (uint32_t b = fabric->chan_row[s]; b < fabric->chan_row[s + 1]; b++)
 				if (a != b)
-					follow_link(u, f->chan_rev[a], b);
+					follow_link(u, fabric->chan_rev[a], b);
 }
 
 /* Does any generation send this group's packets out of this port? */
 static bool sends_to(const struct run *u, const uint32_t at[2], uint32_t s, unsigned port)
 {
 	for (uint32_t g = 0; g < u->n; g++) {
-		const struct osr_groups *m = u->gen[g].groups;
+		const struct osr_groups *groups = u->gen[g].groups;
 
 		if (at[g] != OSR_NONE &&
-		    m->ports[(size_t)at[g] * u->f->n_switches + s][port / 64] >> port % 64 & 1)
+		    groups->ports[(size_t)at[g] * u->f->n_switches + s][port / 64] >> port % 64 & 1)
 			return true;
 	}
 	return false;
@@ -534,17 +542,18 @@ static bool sends_to(const struct run *u, const uint32_t at[2], uint32_t s, unsi
 static unsigned group_vls(const struct run *u, const uint32_t at[2], uint32_t s, unsigned port,
 			  unsigned sl)
 {
-	const struct osr_fabric *f = u->f;
+	const struct osr_fabric *fabric = u->f;
 	unsigned vls = 0;
 
 	if (!u->turns.moves)
 		return fold_sls(u, 1u << sl);
-	for (unsigned in = 0; in <= f->sw_n_ports[s]; in++) {
-		uint32_t c = osr_port_channel(f, s, in);
+	for (unsigned in = 0; in <= fabric->sw_n_ports[s]; in++) {
+		uint32_t c = osr_port_channel(fabric, s, in);
 
 		if (in != port &&
-		    (c == OSR_NONE ? is_end_port(f, s, in)
-				   : sends_to(u, at, f->chan_dst[c], f->chan_port[f->chan_rev[c]])))
+		    (c == OSR_NONE ? union_is_end_port(fabric, s, in)
+				   : sends_to(u, at, fabric->chan_dst[c],
+					      fabric->chan_port[fabric->chan_rev[c]])))
 			vls |= vl_bits(u, s, in, port, sl);
 	}
 	return vls;
@@ -552,17 +561,17 @@ static unsigned group_vls(const struct run *u, const uint32_t at[2], uint32_t s,
 
 static void follow_group(struct run *u, const uint32_t at[2], uint16_t mlid, uint8_t sl)
 {
-	const struct osr_fabric *f = u->f;
+	const struct osr_fabric *fabric = u->f;
 
-	for (uint32_t c = 0; c < f->n_channels; c++) {
-		uint32_t next = f->chan_dst[c];
-		unsigned in = f->chan_port[f->chan_rev[c]], from;
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint32_t next = fabric->chan_dst[c];
+		unsigned in = fabric->chan_port[fabric->chan_rev[c]], from;
 
-		if (!sends_to(u, at, f->chan_src[c], f->chan_port[c]))
+		if (!sends_to(u, at, fabric->chan_src[c], fabric->chan_port[c]))
 			continue;
-		from = group_vls(u, at, f->chan_src[c], f->chan_port[c], sl);
-		for (uint32_t on = f->chan_row[next]; on < f->chan_row[next + 1]; on++) {
-			unsigned port = f->chan_port[on];
+		from = group_vls(u, at, fabric->chan_src[c], fabric->chan_port[c], sl);
+		for (uint32_t on = fabric->chan_row[next]; on < fabric->chan_row[next + 1]; on++) {
+			unsigned port = fabric->chan_port[on];
 
 			if (port == in || !sends_to(u, at, next, port))
 				continue;
@@ -584,19 +593,20 @@ static void follow_groups(struct run *u)
 		bool some = false;
 
 		for (uint32_t g = 0; g < u->n; g++) {
-			const struct osr_groups *m = u->gen[g].groups;
+			const struct osr_groups *groups = u->gen[g].groups;
 
-			if (!m || next[g] == m->n || (some && m->mlid[next[g]] >= mlid))
+			if (!groups || next[g] == groups->n ||
+			    (some && groups->mlid[next[g]] >= mlid))
 				continue;
-			mlid = m->mlid[next[g]];
+			mlid = groups->mlid[next[g]];
 			some = true;
 		}
 		if (!some)
 			return;
 		for (uint32_t g = 0; g < u->n; g++) {
-			const struct osr_groups *m = u->gen[g].groups;
+			const struct osr_groups *groups = u->gen[g].groups;
 
-			if (m && next[g] < m->n && m->mlid[next[g]] == mlid)
+			if (groups && next[g] < groups->n && groups->mlid[next[g]] == mlid)
 				at[g] = next[g]++;
 		}
 		for (uint32_t g = 0; g < u->n; g++)
@@ -606,9 +616,9 @@ static void follow_groups(struct run *u)
 	}
 }
 
-static void follow(struct run *u)
+static void union_follow(struct run *u)
 {
-	follow_all(u);
+	union_follow_all(u);
 	if (!(u->modes & OSR_CLAIM_MULTICAST) || (u->step && !u->n_unexplained))
 		return;
 	follow_groups(u);
@@ -619,15 +629,15 @@ static void follow(struct run *u)
 
 static bool alloc_turns(struct run *u, struct osr_arena *scratch)
 {
-	const struct osr_fabric *f = u->f;
+	const struct osr_fabric *fabric = u->f;
 	struct turns *t = &u->turns;
 
-	t->f = f;
+	t->f = fabric;
 	t->moves = !fold_tables(u);
-	t->slot = osr_alloc(scratch, f->n_channels, sizeof(*t->slot));
-	for (uint32_t c = 0; t->slot && c < f->n_channels; c++) {
+	t->slot = osr_alloc(scratch, fabric->n_channels, sizeof(*t->slot));
+	for (uint32_t c = 0; t->slot && c < fabric->n_channels; c++) {
 		t->slot[c] = t->n_slots;
-		t->n_slots += f->sw_n_ports[f->chan_dst[c]] + 1u;
+		t->n_slots += fabric->sw_n_ports[fabric->chan_dst[c]] + 1u;
 	}
 	t->vls = osr_calloc(scratch, t->n_slots, (t->moves ? OSR_MAX_VLS : 1) * sizeof(*t->vls));
 	return t->slot && t->vls;
@@ -635,21 +645,21 @@ static bool alloc_turns(struct run *u, struct osr_arena *scratch)
 
 static bool alloc_entries(struct run *u, struct osr_arena *scratch)
 {
-	const struct osr_fabric *f = u->f;
+	const struct osr_fabric *fabric = u->f;
 
-	u->entry = osr_alloc(scratch, f->n_ports, sizeof(*u->entry));
-	for (uint32_t s = 0; u->entry && s < f->n_switches; s++)
-		for (unsigned port = 0; port <= f->sw_n_ports[s]; port++)
+	u->entry = osr_alloc(scratch, fabric->n_ports, sizeof(*u->entry));
+	for (uint32_t s = 0; u->entry && s < fabric->n_switches; s++)
+		for (unsigned port = 0; port <= fabric->sw_n_ports[s]; port++)
 			fill_entry(u, s, port);
 	for (uint32_t g = 0; g < u->n; g++) {
-		u->vls[g] = osr_alloc(scratch, f->n_switches, sizeof(*u->vls[g]));
+		u->vls[g] = osr_alloc(scratch, fabric->n_switches, sizeof(*u->vls[g]));
 		if (!u->vls[g])
 			return false;
 	}
 	return u->entry != NULL;
 }
 
-static bool prepare(struct run *u, struct osr_arena *scratch)
+static bool union_prepare(struct run *u, struct osr_arena *scratch)
 {
 	size_t n = u->f->n_switches;
 
@@ -668,46 +678,47 @@ static bool prepare(struct run *u, struct osr_arena *scratch)
 	return u->mask && u->n_in && u->queue && u->queued;
 }
 
-static bool fits(const struct osr_fabric *f, const struct osr_routing *r)
+static bool union_fits(const struct osr_fabric *fabric, const struct osr_routing *routing)
 {
-	return r->lft && r->n_switches == f->n_switches && r->n_dests == f->n_dests &&
-	       r->n_channels == f->n_channels && (!r->sl2vl || r->sl2vl_row);
+	return routing->lft && routing->n_switches == fabric->n_switches &&
+	       routing->n_dests == fabric->n_dests && routing->n_channels == fabric->n_channels &&
+	       (!routing->sl2vl || routing->sl2vl_row);
 }
 
-static bool run(struct run *u, struct osr_arena *scratch, struct osr_arena *result,
-		struct osr_loop *loop, uint32_t *rank)
+static bool union_run(struct run *u, struct osr_arena *scratch, struct osr_arena *result,
+		      struct osr_loop *loop, uint32_t *rank)
 {
-	if (!prepare(u, scratch))
+	if (!union_prepare(u, scratch))
 		return false;
-	follow(u);
+	union_follow(u);
 	if (!osr__union_search(&u->turns, scratch, result, &u->step, &u->n_steps, rank))
 		return false;
 	u->n_unexplained = u->n_steps;
 	if (u->n_steps)
-		follow(u);
+		union_follow(u);
 	loop->n = u->n_steps;
 	loop->step = u->step;
 	return true;
 }
 
-enum osr_status osr_union_loop(const struct osr_fabric *f, const struct osr_generation *gen,
+enum osr_status osr_union_loop(const struct osr_fabric *fabric, const struct osr_generation *gen,
 			       uint32_t n, uint32_t modes, struct osr_arena *scratch,
 			       struct osr_arena *result, struct osr_loop *loop, uint32_t *rank,
 			       struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct run u = { .f = f,
+	struct run u = { .f = fabric,
 			 .gen = gen,
 			 .n = n,
 			 .modes = modes,
-			 .senders = { .f = f, .gen = gen, .n = n, .modes = modes } };
+			 .senders = { .f = fabric, .gen = gen, .n = n, .modes = modes } };
 	bool ok;
 
 	*loop = (struct osr_loop){ 0 };
 	for (uint32_t g = 0; g < n; g++)
-		if (!fits(f, gen[g].routing))
+		if (!union_fits(fabric, gen[g].routing))
 			return osr_fail(diag, OSR_INVAL, "the tables are for another fabric");
-	ok = run(&u, scratch, result, loop, rank);
+	ok = union_run(&u, scratch, result, loop, rank);
 	osr_arena_reset(scratch, mark);
-	return ok ? OSR_OK : nomem(diag, f);
+	return ok ? OSR_OK : union_nomem(diag, fabric);
 }

@@ -13,7 +13,7 @@ struct carry {
 	uint8_t *port;  /* [now->n_switches * 256] what is left of an entry */
 };
 
-static enum osr_status nomem(struct osr_diag *diag)
+static enum osr_status union_carry_nomem(struct osr_diag *diag)
 {
 	return osr_fail(diag, OSR_NOMEM, "out of memory for the tables of before");
 }
@@ -51,29 +51,30 @@ static uint8_t carry_port(const struct carry *k, uint32_t s, uint8_t port)
 	return c != OSR_NONE && k->chan[c] != OSR_NONE ? port : OSR_NO_PATH;
 }
 
-static bool match(struct carry *k, struct osr_arena *scratch)
+static bool union_carry_match(struct carry *k, struct osr_arena *scratch)
 {
-	const struct osr_fabric *f = k->now;
+	const struct osr_fabric *fabric = k->now;
 
-	k->sw = osr_alloc(scratch, f->n_switches, sizeof(*k->sw));
-	k->dest = osr_alloc(scratch, f->n_dests, sizeof(*k->dest));
-	k->chan = osr_alloc(scratch, f->n_channels, sizeof(*k->chan));
-	k->port = osr_alloc(scratch, f->n_switches, 256);
+	k->sw = osr_alloc(scratch, fabric->n_switches, sizeof(*k->sw));
+	k->dest = osr_alloc(scratch, fabric->n_dests, sizeof(*k->dest));
+	k->chan = osr_alloc(scratch, fabric->n_channels, sizeof(*k->chan));
+	k->port = osr_alloc(scratch, fabric->n_switches, 256);
 	if (!k->sw || !k->dest || !k->chan || !k->port)
 		return false;
-	for (uint32_t s = 0; s < f->n_switches; s++)
-		k->sw[s] = osr_fabric_switch_by_guid(k->then, f->sw_guid[s]);
-	for (uint32_t d = 0; d < f->n_dests; d++)
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		k->sw[s] = osr_fabric_switch_by_guid(k->then, fabric->sw_guid[s]);
+	for (uint32_t d = 0; d < fabric->n_dests; d++)
 		k->dest[d] = match_dest(k, d);
-	for (uint32_t c = 0; c < f->n_channels; c++)
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
 		k->chan[c] = match_channel(k, c);
-	for (uint32_t s = 0; s < f->n_switches; s++)
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
 		for (unsigned port = 0; k->sw[s] != OSR_NONE && port < 256; port++)
 			k->port[s * (size_t)256 + port] = carry_port(k, s, (uint8_t)port);
 	return true;
 }
 
-static void carry_entries(const struct carry *k, uint16_t *granted, struct osr_routing *r)
+static void union_carry_carry_entries(const struct carry *k, uint16_t *granted,
+				      struct osr_routing *routing)
 {
 	for (uint32_t d = 0; d < k->now->n_dests; d++)
 		for (uint32_t s = 0; s < k->now->n_switches; s++) {
@@ -82,16 +83,16 @@ static void carry_entries(const struct carry *k, uint16_t *granted, struct osr_r
 			if (k->dest[d] == OSR_NONE || k->sw[s] == OSR_NONE)
 				continue;
 			from = (size_t)k->dest[d] * k->then->n_switches + k->sw[s];
-			r->lft[at] = k->port[s * (size_t)256 + k->old->lft[from]];
-			if (r->sl)
-				r->sl[at] = k->old->sl[from];
+			routing->lft[at] = k->port[s * (size_t)256 + k->old->lft[from]];
+			if (routing->sl)
+				routing->sl[at] = k->old->sl[from];
 			if (granted)
 				granted[at] = k->old->granted[from];
 		}
-	r->granted = granted;
+	routing->granted = granted;
 }
 
-static void carry_tables(const struct carry *k, uint32_t s, struct osr_routing *r)
+static void carry_tables(const struct carry *k, uint32_t s, struct osr_routing *routing)
 {
 	unsigned n = k->now->sw_n_ports[s] + 1u, m;
 
@@ -100,71 +101,72 @@ static void carry_tables(const struct carry *k, uint32_t s, struct osr_routing *
 	m = k->then->sw_n_ports[k->sw[s]] + 1u;
 	for (unsigned i = 0; i < n && i < m; i++)
 		for (unsigned o = 0; o < n && o < m; o++)
-			memcpy(r->sl2vl[r->sl2vl_row[s] + i * n + o],
+			memcpy(routing->sl2vl[routing->sl2vl_row[s] + i * n + o],
 			       k->old->sl2vl[k->old->sl2vl_row[k->sw[s]] + i * m + o],
-			       sizeof(*r->sl2vl));
+			       sizeof(*routing->sl2vl));
 }
 
 static enum osr_status carry_sl2vl(const struct carry *k, struct osr_arena *result,
-				   struct osr_routing *r, struct osr_diag *diag)
+				   struct osr_routing *routing, struct osr_diag *diag)
 {
-	const struct osr_fabric *f = k->now;
+	const struct osr_fabric *fabric = k->now;
 	uint32_t n = 0;
 
-	r->sl2vl_row = osr_alloc(result, f->n_switches, sizeof(*r->sl2vl_row));
-	if (!r->sl2vl_row)
-		return nomem(diag);
-	for (uint32_t s = 0; s < f->n_switches; s++) {
-		r->sl2vl_row[s] = n;
-		n += (f->sw_n_ports[s] + 1u) * (f->sw_n_ports[s] + 1u);
+	routing->sl2vl_row = osr_alloc(result, fabric->n_switches, sizeof(*routing->sl2vl_row));
+	if (!routing->sl2vl_row)
+		return union_carry_nomem(diag);
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		routing->sl2vl_row[s] = n;
+		n += (fabric->sw_n_ports[s] + 1u) * (fabric->sw_n_ports[s] + 1u);
 	}
-	r->sl2vl = osr_alloc(result, n, sizeof(*r->sl2vl));
-	if (!r->sl2vl)
-		return nomem(diag);
-	memset(r->sl2vl, OSR_VL_UNSET, n * sizeof(*r->sl2vl));
-	for (uint32_t s = 0; s < f->n_switches; s++)
-		carry_tables(k, s, r);
+	routing->sl2vl = osr_alloc(result, n, sizeof(*routing->sl2vl));
+	if (!routing->sl2vl)
+		return union_carry_nomem(diag);
+	memset(routing->sl2vl, OSR_VL_UNSET, n * sizeof(*routing->sl2vl));
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		carry_tables(k, s, routing);
 	return OSR_OK;
 }
 
 static enum osr_status carry_mcast(const struct carry *k, struct osr_arena *result,
-				   struct osr_routing *r, struct osr_diag *diag)
+				   struct osr_routing *routing, struct osr_diag *diag)
 {
-	r->mcast_parent = osr_alloc(result, k->now->n_switches, sizeof(*r->mcast_parent));
-	if (!r->mcast_parent)
-		return nomem(diag);
-	memset(r->mcast_parent, 0xff, k->now->n_switches * sizeof(*r->mcast_parent));
+	routing->mcast_parent =
+		osr_alloc(result, k->now->n_switches, sizeof(*routing->mcast_parent));
+	if (!routing->mcast_parent)
+		return union_carry_nomem(diag);
+	memset(routing->mcast_parent, 0xff, k->now->n_switches * sizeof(*routing->mcast_parent));
 	for (uint32_t c = 0; c < k->now->n_channels; c++)
 		if (k->chan[c] != OSR_NONE &&
 		    k->old->mcast_parent[k->then->chan_src[k->chan[c]]] == k->chan[c])
-			r->mcast_parent[k->now->chan_src[c]] = c;
+			routing->mcast_parent[k->now->chan_src[c]] = c;
 	return OSR_OK;
 }
 
-static enum osr_status carry(const struct carry *k, struct osr_arena *result, struct osr_routing *r,
-			     struct osr_diag *diag)
+static enum osr_status carry(const struct carry *k, struct osr_arena *result,
+			     struct osr_routing *routing, struct osr_diag *diag)
 {
 	size_t size = (size_t)k->now->n_dests * k->now->n_switches;
-	enum osr_status st = osr_routing_init(r, k->now, result, diag);
+	enum osr_status st = osr_routing_init(routing, k->now, result, diag);
 	uint16_t *granted = NULL;
 
 	if (st)
 		return st;
-	r->engine = k->old->engine;
-	r->n_vls = k->old->n_vls;
-	r->mcast_vl = k->old->mcast_vl;
-	memcpy(r->ca_sl2vl, k->old->ca_sl2vl, sizeof(r->ca_sl2vl));
+	routing->engine = k->old->engine;
+	routing->n_vls = k->old->n_vls;
+	routing->mcast_vl = k->old->mcast_vl;
+	memcpy(routing->ca_sl2vl, k->old->ca_sl2vl, sizeof(routing->ca_sl2vl));
 	if (k->old->sl)
-		r->sl = osr_calloc(result, size, 1);
+		routing->sl = osr_calloc(result, size, 1);
 	if (k->old->sl && k->old->granted)
 		granted = osr_calloc(result, size, sizeof(*granted));
-	if ((k->old->sl && !r->sl) || (k->old->sl && k->old->granted && !granted))
-		return nomem(diag);
-	carry_entries(k, granted, r);
+	if ((k->old->sl && !routing->sl) || (k->old->sl && k->old->granted && !granted))
+		return union_carry_nomem(diag);
+	union_carry_carry_entries(k, granted, routing);
 	if (k->old->sl2vl)
-		st = carry_sl2vl(k, result, r, diag);
+		st = carry_sl2vl(k, result, routing, diag);
 	if (!st && k->old->mcast_parent)
-		st = carry_mcast(k, result, r, diag);
+		st = carry_mcast(k, result, routing, diag);
 	return st;
 }
 
@@ -189,20 +191,20 @@ static enum osr_status carry_paths(const struct carry *k, const struct osr_paths
 				   struct osr_arena *result, struct osr_paths *to,
 				   struct osr_diag *diag)
 {
-	const struct osr_fabric *f = k->now;
-	uint32_t *row = osr_alloc(result, f->n_terminals, sizeof(*row));
-	uint8_t *sl = osr_alloc(result, (size_t)old->n_rows * f->n_dests, 1);
+	const struct osr_fabric *fabric = k->now;
+	uint32_t *row = osr_alloc(result, fabric->n_terminals, sizeof(*row));
+	uint8_t *sl = osr_alloc(result, (size_t)old->n_rows * fabric->n_dests, 1);
 
 	if (!row || !sl)
-		return nomem(diag);
-	for (uint32_t t = 0; t < f->n_terminals; t++) {
+		return union_carry_nomem(diag);
+	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
 		uint32_t match = match_terminal(k, t);
 
 		row[t] = match == OSR_NONE ? OSR_NONE : old->row[match];
 	}
 	for (uint32_t i = 0; i < old->n_rows; i++)
-		for (uint32_t d = 0; d < f->n_dests; d++)
-			sl[(size_t)i * f->n_dests + d] =
+		for (uint32_t d = 0; d < fabric->n_dests; d++)
+			sl[(size_t)i * fabric->n_dests + d] =
 				k->dest[d] == OSR_NONE
 					? OSR_NO_SL
 					: old->sl[(size_t)i * k->then->n_dests + k->dest[d]];
@@ -218,7 +220,7 @@ static enum osr_status carry_groups(const struct carry *k, const struct osr_grou
 	uint64_t(*ports)[4] = osr_calloc(result, (size_t)old->n * n, sizeof(*ports));
 
 	if (!ports)
-		return nomem(diag);
+		return union_carry_nomem(diag);
 	for (uint32_t g = 0; g < old->n; g++)
 		for (uint32_t s = 0; s < n; s++) {
 			const uint64_t *from;
@@ -245,7 +247,7 @@ static enum osr_status carry_ends(const struct carry *k, const osr_sl2vl_t *old,
 	osr_sl2vl_t *table = osr_alloc(result, k->now->n_terminals, sizeof(*table));
 
 	if (!table)
-		return nomem(diag);
+		return union_carry_nomem(diag);
 	for (uint32_t t = 0; t < k->now->n_terminals; t++) {
 		uint32_t match = match_terminal(k, t);
 
@@ -256,14 +258,15 @@ static enum osr_status carry_ends(const struct carry *k, const osr_sl2vl_t *old,
 	return OSR_OK;
 }
 
-static enum osr_status carry_all(const struct carry *k, const struct osr_generation *old,
-				 struct osr_arena *result, struct osr_carried *to,
-				 struct osr_diag *diag)
+static enum osr_status union_carry_carry_all(const struct carry *k,
+					     const struct osr_generation *old,
+					     struct osr_arena *result, struct osr_carried *to,
+					     struct osr_diag *diag)
 {
 	enum osr_status st = carry(k, result, &to->routing, diag);
 
-	to->gen = (struct osr_generation){ .routing = &to->routing,
-					   .sls_unknown = old->sls_unknown };
+	to->gen =
+		(struct osr_generation){ .routing = &to->routing, .sls_unknown = old->sls_unknown };
 	if (!st && old->paths) {
 		to->gen.paths = &to->paths;
 		st = carry_paths(k, old->paths, result, &to->paths, diag);
@@ -279,12 +282,13 @@ static enum osr_status carry_all(const struct carry *k, const struct osr_generat
 
 enum osr_status osr_union_carry(const struct osr_fabric *then, const struct osr_routing *old,
 				const struct osr_fabric *now, struct osr_arena *scratch,
-				struct osr_arena *result, struct osr_routing *r,
+				struct osr_arena *result, struct osr_routing *routing,
 				struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct carry k = { .then = then, .now = now, .old = old };
-	enum osr_status st = match(&k, scratch) ? carry(&k, result, r, diag) : nomem(diag);
+	enum osr_status st = union_carry_match(&k, scratch) ? carry(&k, result, routing, diag)
+							    : union_carry_nomem(diag);
 
 	osr_arena_reset(scratch, mark);
 	return st;
@@ -297,7 +301,9 @@ enum osr_status osr_union_carry_all(const struct osr_fabric *then, const struct 
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct carry k = { .then = then, .now = now, .old = old->routing };
-	enum osr_status st = match(&k, scratch) ? carry_all(&k, old, result, to, diag) : nomem(diag);
+	enum osr_status st = union_carry_match(&k, scratch)
+				     ? union_carry_carry_all(&k, old, result, to, diag)
+				     : union_carry_nomem(diag);
 
 	osr_arena_reset(scratch, mark);
 	return st;

@@ -16,11 +16,11 @@ struct search {
 	uint32_t *rank;
 };
 
-static uint32_t next_vertex(struct search *g, uint32_t vertex)
+static uint32_t union_loop_next_vertex(struct search *g, uint32_t vertex)
 {
-	const struct osr_fabric *f = g->t->f;
-	uint32_t v = vertex / f->n_channels, c = vertex % f->n_channels;
-	uint32_t n_ports = f->sw_n_ports[f->chan_dst[c]];
+	const struct osr_fabric *fabric = g->t->f;
+	uint32_t v = vertex / fabric->n_channels, c = vertex % fabric->n_channels;
+	uint32_t n_ports = fabric->sw_n_ports[fabric->chan_dst[c]];
 
 	for (;;) {
 		uint32_t port = g->pos[vertex] / OSR_MAX_VLS;
@@ -34,14 +34,15 @@ static uint32_t next_vertex(struct search *g, uint32_t vertex)
 			uint32_t to = (g->pos[vertex] + skip) % OSR_MAX_VLS;
 
 			g->pos[vertex] += skip + 1;
-			return to * f->n_channels + osr_port_channel(f, f->chan_dst[c], port);
+			return to * fabric->n_channels +
+			       osr_port_channel(fabric, fabric->chan_dst[c], port);
 		}
 		g->pos[vertex] = (port + 1) * OSR_MAX_VLS;
 	}
 }
 
 /* Depth first from start; true for a cycle: the last *n of the *depth vertices on the stack. */
-static bool visit(struct search *g, uint32_t start, uint32_t *depth, uint32_t *n)
+static bool union_loop_visit(struct search *g, uint32_t start, uint32_t *depth, uint32_t *n)
 {
 	uint32_t top = 0;
 
@@ -49,7 +50,7 @@ static bool visit(struct search *g, uint32_t start, uint32_t *depth, uint32_t *n
 	g->pos[start] = 0;
 	g->color[start] = GREY;
 	for (;;) {
-		uint32_t vertex = g->stack[top], next = next_vertex(g, vertex);
+		uint32_t vertex = g->stack[top], next = union_loop_next_vertex(g, vertex);
 
 		if (next == OSR_NONE) {
 			g->color[vertex] = BLACK;
@@ -102,22 +103,23 @@ bool osr__union_search(const struct turns *t, struct osr_arena *scratch, struct 
 	if (!g.color || !g.stack || !g.pos)
 		return false;
 	for (uint32_t vertex = 0; vertex < n_vertices; vertex++)
-		if (g.color[vertex] == WHITE && visit(&g, vertex, &depth, n))
+		if (g.color[vertex] == WHITE && union_loop_visit(&g, vertex, &depth, n))
 			return keep_cycle(&g, depth, *n, result, step);
 	return true;
 }
 
-static void say_step(const struct osr_fabric *f, const struct osr_loop_step *step, char *buf,
+static void say_step(const struct osr_fabric *fabric, const struct osr_loop_step *step, char *buf,
 		     size_t size)
 {
 	char name[32];
 
 	snprintf(buf, size, "switch %.60s port %u VL %u",
-		 osr_switch_name(f, f->chan_src[step->channel], name), f->chan_port[step->channel],
-		 step->vl);
+		 osr_switch_name(fabric, fabric->chan_src[step->channel], name),
+		 fabric->chan_port[step->channel], step->vl);
 }
 
-void osr_loop_say(const struct osr_fabric *f, const struct osr_loop *loop, struct osr_diag *diag)
+void osr_loop_say(const struct osr_fabric *fabric, const struct osr_loop *loop,
+		  struct osr_diag *diag)
 {
 	char a[128], b[128], what[48] = "multicast";
 
@@ -125,8 +127,8 @@ void osr_loop_say(const struct osr_fabric *f, const struct osr_loop *loop, struc
 		osr_fail(diag, OSR_OK, "no credit loop");
 		return;
 	}
-	say_step(f, &loop->step[0], a, sizeof(a));
-	say_step(f, &loop->step[1 % loop->n], b, sizeof(b));
+	say_step(fabric, &loop->step[0], a, sizeof(a));
+	say_step(fabric, &loop->step[1 % loop->n], b, sizeof(b));
 	if (loop->step[0].lid)
 		snprintf(what, sizeof(what), "packets for %sLID %u on SL %u",
 			 loop->step[0].lid >= 0xc000 ? "M" : "", loop->step[0].lid,

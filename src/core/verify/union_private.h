@@ -67,9 +67,9 @@ void osr__senders_collect(struct senders *u, uint32_t first, uint32_t n);
 /* May senders of this generation choose their SL? */
 bool osr__any_sl(const struct senders *u, uint32_t g);
 
-static inline bool osr__is_host_lid(const struct osr_fabric *f, uint32_t d)
+static inline bool osr__is_host_lid(const struct osr_fabric *fabric, uint32_t d)
 {
-	return f->term_weight[f->dest_term[d]] != 0;
+	return fabric->term_weight[fabric->dest_term[d]] != 0;
 }
 
 /* Does a host (or else a port 0) send packets that count to dest d? check.h says which do. */

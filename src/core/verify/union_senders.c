@@ -11,15 +11,15 @@ bool osr__any_sl(const struct senders *u, uint32_t g)
 
 static bool add_senders(struct senders *u, uint32_t g, struct osr_arena *scratch)
 {
-	const struct osr_fabric *f = u->f;
-	struct sender *list = osr_alloc(scratch, f->n_terminals, sizeof(*list));
+	const struct osr_fabric *fabric = u->f;
+	struct sender *list = osr_alloc(scratch, fabric->n_terminals, sizeof(*list));
 	uint32_t n = 0, first = 0;
 
 	if (!list)
 		return false;
-	for (uint32_t t = 0; t < f->n_terminals; t++) {
-		struct sender x = { f->term_switch[t], u->gen[g].paths->row[t],
-				    f->term_weight[t] != 0 };
+	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
+		struct sender x = { fabric->term_switch[t], u->gen[g].paths->row[t],
+				    fabric->term_weight[t] != 0 };
 		uint32_t i;
 
 		if (n && list[n - 1].sw != x.sw)
@@ -35,32 +35,34 @@ static bool add_senders(struct senders *u, uint32_t g, struct osr_arena *scratch
 	return true;
 }
 
-static uint16_t sl_bit(unsigned sl)
+static uint16_t union_senders_sl_bit(unsigned sl)
 {
 	return sl < 16 ? (uint16_t)(1u << sl) : 0;
 }
 
 /* That of today, and those of earlier. */
-static uint16_t sls_of_pair(const struct osr_routing *r, size_t at)
+static uint16_t sls_of_pair(const struct osr_routing *routing, size_t at)
 {
-	return sl_bit(r->sl[at]) | (r->granted ? r->granted[at] : 0);
+	return union_senders_sl_bit(routing->sl[at]) |
+	       (routing->granted ? routing->granted[at] : 0);
 }
 
-static bool collect_requests(struct senders *u, uint32_t g, struct osr_arena *scratch)
+static bool union_senders_collect_requests(struct senders *u, uint32_t g, struct osr_arena *scratch)
 {
-	const struct osr_fabric *f = u->f;
-	const struct osr_routing *r = u->gen[g].routing;
-	size_t n = f->n_switches, n_pairs;
+	const struct osr_fabric *fabric = u->f;
+	const struct osr_routing *routing = u->gen[g].routing;
+	size_t n = fabric->n_switches, n_pairs;
 
 	if (__builtin_mul_overflow(n, n, &n_pairs))
 		return false;
 	u->requests[g] = osr_calloc(scratch, n_pairs, sizeof(*u->requests[g]));
 	if (!u->requests[g])
 		return false;
-	for (uint32_t d = 0; d < f->n_dests; d++)
+	for (uint32_t d = 0; d < fabric->n_dests; d++)
 		for (uint32_t s = 0; s < n; s++)
-			if (r->lft[d * n + s] != OSR_NO_PATH && f->sw_sources[s])
-				u->requests[g][f->dest_switch[d] * n + s] |= sls_of_pair(r, d * n + s);
+			if (routing->lft[d * n + s] != OSR_NO_PATH && fabric->sw_sources[s])
+				u->requests[g][fabric->dest_switch[d] * n + s] |=
+					sls_of_pair(routing, d * n + s);
 	return true;
 }
 
@@ -73,46 +75,50 @@ static void inject_any(const struct senders *u, uint32_t d, uint16_t *inject)
 
 static void inject_by_switch(const struct senders *u, uint32_t g, uint32_t d, uint16_t *inject)
 {
-	const struct osr_fabric *f = u->f;
-	bool host = osr__is_host_lid(f, d);
+	const struct osr_fabric *fabric = u->f;
+	bool host = osr__is_host_lid(fabric, d);
 
-	for (uint32_t s = 0; s < f->n_switches; s++) {
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		if (osr__counts(u, s, d))
-			inject[s] |= sls_of_pair(u->gen[g].routing, (size_t)d * f->n_switches + s);
+			inject[s] |=
+				sls_of_pair(u->gen[g].routing, (size_t)d * fabric->n_switches + s);
 		if (host && u->requests[g] && osr__counts(u, s, d))
-			inject[s] |= u->requests[g][(size_t)s * f->n_switches + f->dest_switch[d]];
+			inject[s] |= u->requests[g][(size_t)s * fabric->n_switches +
+						    fabric->dest_switch[d]];
 	}
 }
 
 /* Answers to what the owner of d asks travel on the SLs of its own row. */
 static void inject_replies(const struct senders *u, uint32_t g, uint32_t d, uint16_t *inject)
 {
-	const struct osr_fabric *f = u->f;
+	const struct osr_fabric *fabric = u->f;
 	const struct osr_paths *p = u->gen[g].paths;
-	uint32_t row = p->row[f->dest_term[d]];
+	uint32_t row = p->row[fabric->dest_term[d]];
 
-	if (row == OSR_NONE || !osr__is_host_lid(f, d))
+	if (row == OSR_NONE || !osr__is_host_lid(fabric, d))
 		return;
-	for (uint32_t x = 0; x < f->n_dests; x++)
-		if (!(u->modes & OSR_ONLY_HOSTS) || osr__is_host_lid(f, x))
-			inject[f->dest_switch[x]] |= sl_bit(p->sl[(size_t)row * f->n_dests + x]);
+	for (uint32_t x = 0; x < fabric->n_dests; x++)
+		if (!(u->modes & OSR_ONLY_HOSTS) || osr__is_host_lid(fabric, x))
+			inject[fabric->dest_switch[x]] |=
+				union_senders_sl_bit(p->sl[(size_t)row * fabric->n_dests + x]);
 }
 
 static void inject_by_paths(const struct senders *u, uint32_t g, uint32_t first, uint32_t n)
 {
-	const struct osr_fabric *f = u->f;
+	const struct osr_fabric *fabric = u->f;
 	const struct osr_paths *p = u->gen[g].paths;
 
 	for (uint32_t i = 0; i < u->n_senders[g]; i++) {
 		const struct sender *x = &u->sender[g][i];
-		const uint8_t *sl = p->sl + (size_t)x->row * f->n_dests + first;
+		const uint8_t *sl = p->sl + (size_t)x->row * fabric->n_dests + first;
 
 		for (uint32_t j = 0; j < n; j++)
 			if (osr__sends(u, x->host, first + j))
-				u->inject[(size_t)j * f->n_switches + x->sw] |= sl_bit(sl[j]);
+				u->inject[(size_t)j * fabric->n_switches + x->sw] |=
+					union_senders_sl_bit(sl[j]);
 	}
 	for (uint32_t j = 0; j < n && (u->modes & OSR_CLAIM_REVERSIBLE); j++)
-		inject_replies(u, g, first + j, u->inject + (size_t)j * f->n_switches);
+		inject_replies(u, g, first + j, u->inject + (size_t)j * fabric->n_switches);
 }
 
 /* inject[j * n_switches + s]: SLs of packets for dest first + j that enter at s. */
@@ -145,7 +151,7 @@ bool osr__senders_init(struct senders *u, struct osr_arena *scratch)
 		if (u->gen[g].paths)
 			ok = add_senders(u, g, scratch);
 		else if (u->modes & OSR_CLAIM_REVERSIBLE)
-			ok = collect_requests(u, g, scratch);
+			ok = union_senders_collect_requests(u, g, scratch);
 		if (!ok)
 			return false;
 	}

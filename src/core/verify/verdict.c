@@ -23,10 +23,10 @@ const char *osr_answer_name(enum osr_answer answer)
 const char *osr_question_name(enum osr_question question)
 {
 	static const char *const name[OSR_N_QUESTIONS] = {
-		[OSR_ASK_REACH] = "reach",	 [OSR_ASK_NO_LOOPS] = "no_loops",
-		[OSR_ASK_LANES] = "lanes",	 [OSR_ASK_GROUPS] = "groups",
-		[OSR_ASK_ONE_WAY] = "one_way",	 [OSR_ASK_MULTICAST] = "multicast",
-		[OSR_ASK_REPLIES] = "replies",	 [OSR_ASK_SL0] = "sl0",
+		[OSR_ASK_REACH] = "reach",     [OSR_ASK_NO_LOOPS] = "no_loops",
+		[OSR_ASK_LANES] = "lanes",     [OSR_ASK_GROUPS] = "groups",
+		[OSR_ASK_ONE_WAY] = "one_way", [OSR_ASK_MULTICAST] = "multicast",
+		[OSR_ASK_REPLIES] = "replies", [OSR_ASK_SL0] = "sl0",
 		[OSR_ASK_ANY_SL] = "any_sl",
 	};
 
@@ -103,7 +103,8 @@ static enum osr_status ask_audit(struct verifier *k)
 		return OSR_OK;
 	/* One of each kind, for the sentence. */
 	st = osr_audit(ask->f, ask->gen, ask->scope | OSR_CLAIM_REVERSIBLE,
-		       ask->max_listed ? ask->max_listed : 1, k->scratch, k->result, audit, k->diag);
+		       ask->max_listed ? ask->max_listed : 1, k->scratch, k->result, audit,
+		       k->diag);
 	if (st)
 		return st;
 	for (unsigned kind = 0; kind < OSR_N_FAULTS; kind++) {
@@ -172,18 +173,20 @@ static enum osr_status ask_chain(struct verifier *k)
 		st = ask_search(k, gen, OSR_CLAIM_MULTICAST, BIT(MULTICAST),
 				BIT(MULTICAST) | BIT(REPLIES));
 	if (!st)
-		st = ask_search(k, gen, OSR_CLAIM_REVERSIBLE | OSR_CLAIM_MULTICAST, 0, BIT(REPLIES));
+		st = ask_search(k, gen, OSR_CLAIM_REVERSIBLE | OSR_CLAIM_MULTICAST, 0,
+				BIT(REPLIES));
 	return st;
 }
 
 /* Do all SLs run on the same VL, by every row of every switch? */
-static bool sls_alike(const struct osr_fabric *f, const struct osr_routing *r)
+static bool sls_alike(const struct osr_fabric *fabric, const struct osr_routing *routing)
 {
-	if (!r->sl2vl)
+	if (!routing->sl2vl)
 		return false;
-	for (uint32_t s = 0; s < f->n_switches; s++) {
-		size_t ports = f->sw_n_ports[s] + (size_t)1;
-		const osr_sl2vl_t *row = (const osr_sl2vl_t *)r->sl2vl + r->sl2vl_row[s];
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		size_t ports = fabric->sw_n_ports[s] + (size_t)1;
+		const osr_sl2vl_t *row =
+			(const osr_sl2vl_t *)routing->sl2vl + routing->sl2vl_row[s];
 
 		for (size_t pair = 0; pair < ports * ports; pair++)
 			if (memcmp(row[pair], row[pair] + 1, sizeof(row[pair]) - 1) != 0)
@@ -217,12 +220,12 @@ static enum osr_status ask_unknown_sls(struct verifier *k)
 /* The same tables, with everything on SL 0. */
 static enum osr_status ask_sl0(struct verifier *k)
 {
-	const struct osr_fabric *f = k->ask->f;
+	const struct osr_fabric *fabric = k->ask->f;
 	struct osr_arena_mark mark = osr_arena_mark(k->scratch);
 	struct osr_paths paths = {
 		.n_rows = 1,
-		.row = osr_calloc(k->scratch, f->n_terminals, sizeof(*paths.row)),
-		.sl = osr_calloc(k->scratch, f->n_dests, 1),
+		.row = osr_calloc(k->scratch, fabric->n_terminals, sizeof(*paths.row)),
+		.sl = osr_calloc(k->scratch, fabric->n_dests, 1),
 	};
 	struct osr_generation gen = *k->ask->gen;
 	enum osr_status st;
@@ -259,7 +262,8 @@ static void take_checked(struct verifier *k)
 		return;
 	answer_proven(k, BIT(REACH) | BIT(NO_LOOPS) | BIT(GROUPS));
 	/* Replies have SLs of their own, which the checker follows if it is asked for them. */
-	if (!k->ask->gen->routing->sl || checked->proven & (OSR_CLAIM_ANY_SL | OSR_CLAIM_REVERSIBLE))
+	if (!k->ask->gen->routing->sl ||
+	    checked->proven & (OSR_CLAIM_ANY_SL | OSR_CLAIM_REVERSIBLE))
 		answer_proven(k, BIT(LANES));
 	if (checked->proven & OSR_CLAIM_DEADLOCK_FREE)
 		answer_proven(k, BIT(ONE_WAY));

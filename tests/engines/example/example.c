@@ -31,11 +31,11 @@ struct updown {
 	const struct osr_spf *s;
 	const struct osr_fabric *f;
 	bool spread;
-	uint32_t *number;	/* [n_switches] place in the order from the root outwards */
-	uint32_t *length;	/* [n_switches] channels to the destination; OSR_NONE: no route yet */
-	uint32_t *distance;	/* [n_switches] the same over shortest paths */
-	uint32_t *queue;	/* [n_switches] */
-	uint32_t *trees;	/* [n_channels] destinations routed over it */
+	uint32_t *number;   /* [n_switches] place in the order from the root outwards */
+	uint32_t *length;   /* [n_switches] channels to the destination; OSR_NONE: no route yet */
+	uint32_t *distance; /* [n_switches] the same over shortest paths */
+	uint32_t *queue;    /* [n_switches] */
+	uint32_t *trees;    /* [n_channels] destinations routed over it */
 };
 
 static enum osr_status init(struct updown *u, const struct osr_spf *s, bool spread,
