@@ -111,9 +111,11 @@ void osr_spf_refine(struct osr_spf *spf, const struct osr_spf_options *opt);
 /*
  * From now on shortest paths go up the order s->place, s->by_place of the switches first and then
  * down; routes made so far are forgotten. *n_barred is how many pairs of switches with hosts have no
- * such path: if not 0, nothing is changed. O(switches * channels).
+ * such path: if not 0, nothing is changed. Balancing then also moves branches of trees; what it
+ * needs for that lies in `arena`. O(switches * channels).
  */
-void osr_spf_keep_order(struct osr_spf *spf, uint64_t *n_barred);
+enum osr_status osr_spf_keep_order(struct osr_spf *spf, struct osr_arena *arena,
+				   uint64_t *n_barred, struct osr_diag *diag);
 
 /*
  * After routing within an order: what is left, routes from or to port 0 without a shortest path in
@@ -121,6 +123,9 @@ void osr_spf_keep_order(struct osr_spf *spf, uint64_t *n_barred);
  * trees are then no longer those of shortest paths.
  */
 bool osr_spf_complete_order(struct osr_spf *spf, uint32_t *n_longer);
+
+/* Back to all shortest paths, by a first pass of its own: where the order has no path for all. */
+void osr_spf_leave_order(struct osr_spf *spf);
 
 /* Is the load of the first pass so close to a bound that no round is worth while? */
 bool osr_spf_balanced(const struct osr_spf *spf);

@@ -36,6 +36,16 @@ enum osr_status osr_tree_order_find(const struct osr_pgft *pgft, struct osr_aren
 				    struct osr_tree_order *tree_order, struct osr_diag *diag);
 
 /*
+ * The same for two tiers: leaves with all hosts, and switches above them that are cabled to each other
+ * as well (Megafly, also called Dragonfly+). Root is a leaf; then the upper switches, breadth first, each
+ * below one it is cabled to, with more leaves in between where there is none; then the other leaves. Whether shortest
+ * paths keep to it must be seen (osr_spf_keep_order). Fills f, n and number only.
+ * OSR_NOT_APPLICABLE if every switch has hosts or none has. O(switches + channels).
+ */
+enum osr_status osr_tree_order_tiers(const struct osr_fabric *f, struct osr_arena *scratch,
+				     struct osr_tree_order *o, struct osr_diag *diag);
+
+/*
  * One lane for routes that keep to the order: the certificate (r->rank, claims, lanes) and, if
  * requested, the spanning order of multicast, in `result`.
  */

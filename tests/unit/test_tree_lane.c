@@ -29,11 +29,14 @@ static const struct shape shapes[] = {
 	{ "6,12", "1,6", "1,2" },
 };
 
+/* Seed 0: whole. */
 static void make_damaged(const struct shape *shape, uint64_t seed, struct osr_net *net)
 {
 	const struct osr_topo *topo = osr_topo_find("tree");
 	struct osr_topo_style style = { 0 };
-	struct osr_degrade how = { .seed = seed, .links_percent = 5, .keep_connected = true };
+	struct osr_degrade how = { .seed = seed,
+				   .links_percent = seed ? 5 : 0,
+				   .keep_connected = true };
 	struct osr_degraded done;
 	struct osr_diag diag = { "" };
 	struct osr_net whole = { 0 };
@@ -46,7 +49,7 @@ static void make_damaged(const struct shape *shape, uint64_t seed, struct osr_ne
 	    osr_topo_make(topo, &v, &style, &whole, &diag) ||
 	    osr_topo_degrade(&whole, &how, net, &done, &diag))
 		fail_msg("%s", diag.text);
-	assert_true(done.n_links > 0);
+	assert_true(!seed || done.n_links > 0);
 	osr_net_free(&whole);
 }
 
@@ -87,12 +90,12 @@ static void assert_shortest_between_hosts(const struct osr_fabric *f, const stru
 	free(queue);
 }
 
-static void route_one(const struct shape *shape, uint64_t seed)
+/* One lane, any SL, multicast, shortest routes between hosts; returns the EFI. */
+static uint64_t route_fabric(const struct osr_fabric *f)
 {
 	const struct osr_engine *e = osr_engine_find("dfsssp");
 	struct osr_arena arena = { 0 }, scratch = { 0 };
 	struct osr_diag diag = { "" };
-	struct osr_net net = { 0 };
 	struct osr_values v;
 	const struct osr_job job = { .engine = e,
 				     .values = &v,
@@ -100,21 +103,102 @@ static void route_one(const struct shape *shape, uint64_t seed)
 				     .scratch = &scratch,
 				     .arena = &arena,
 				     .diag = &diag };
-	struct osr_result now;
+	struct osr_result now = { .fabric = *f };
 	struct osr_sweep sweep;
 
-	make_damaged(shape, seed, &net);
 	osr_values_default(&v, e->params);
-	if (osr_net_fabric(&net, 0, &arena, &now.fabric, &diag) || osr_sweep(&job, &now, &sweep))
-		fail_msg("seed %llu: %s", (unsigned long long)seed, diag.text);
+	if (osr_sweep(&job, &now, &sweep))
+		fail_msg("%s", diag.text);
 	assert_int_equal(sweep.verdict.n_vls, 1);
 	assert_int_equal(sweep.verdict.n_longer, now.routing.n_longer);
 	assert_true(sweep.verdict.proven & OSR_CLAIM_ANY_SL);
 	assert_true(sweep.verdict.proven & OSR_CLAIM_MULTICAST);
-	assert_shortest_between_hosts(&now.fabric, &now.routing);
+	assert_shortest_between_hosts(f, &now.routing);
 	osr_arena_free(&arena);
 	osr_arena_free(&scratch);
+	return sweep.verdict.efi;
+}
+
+static uint64_t route_one(const struct shape *shape, uint64_t seed)
+{
+	struct osr_arena arena = { 0 };
+	struct osr_diag diag = { "" };
+	struct osr_net net = { 0 };
+	struct osr_fabric f;
+	uint64_t efi;
+
+	make_damaged(shape, seed, &net);
+	if (osr_net_fabric(&net, 0, &arena, &f, &diag))
+		fail_msg("%s", diag.text);
+	efi = route_fabric(&f);
+	osr_arena_free(&arena);
 	osr_net_free(&net);
+	return efi;
+}
+
+/*
+ * Megafly (Dragonfly+): every leaf of a group is cabled to every spine of it, and the spines of two
+ * groups by one cable, dealt out in turn. Leaf, spine, spine, leaf is shortest between groups, so
+ * hosts alone need one lane.
+ */
+static void test_megafly(void **state)
+{
+	static const struct {
+		uint32_t groups, leaves, spines;
+	} kinds[] = { { 4, 4, 3 }, { 10, 6, 6 }, { 6, 7, 2 }, { 9, 7, 4 }, { 5, 5, 5 } };
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		uint32_t n = kinds[i].leaves + kinds[i].spines, used[16] = { 0 };
+		struct test_fabric t;
+		struct draft d;
+
+		draft_new(&d);
+		for (uint32_t s = 0; s < kinds[i].groups * n; s++) {
+			uint32_t first = s / n * n;
+
+			draft_switch(&d);
+			if (s - first < kinds[i].leaves) {
+				draft_host(&d, s);
+				draft_host(&d, s);
+				continue;
+			}
+			for (uint32_t k = 0; k < kinds[i].leaves; k++)
+				draft_link(&d, first + k, s);
+		}
+		for (uint32_t a = 0; a < kinds[i].groups; a++)
+			for (uint32_t b = a + 1; b < kinds[i].groups; b++)
+				draft_link(&d,
+					   a * n + kinds[i].leaves + used[a]++ % kinds[i].spines,
+					   b * n + kinds[i].leaves + used[b]++ % kinds[i].spines);
+		draft_build(&d, &t, "megafly");
+		route_fabric(&t.f);
+		test_fabric_free(&t);
+	}
+}
+
+/*
+ * More hosts on a leaf than links, but no multiple of them: whole trees of one LID over one link each
+ * would put twice as many routes on some links as on others. What enters a leaf must share its
+ * links, so no routing goes below hosts * (hosts elsewhere) / links; within 1/8 of that is asked.
+ */
+static void test_balance(void **state)
+{
+	static const struct {
+		const char *m, *w;
+		uint64_t hosts, leaves, links;
+	} uneven[] = { { "6,12", "1,4", 6, 12, 4 },
+		       { "10,12", "1,7", 10, 12, 7 },
+		       { "9,16", "1,7", 9, 16, 7 },
+		       { "8,4,6", "1,5,5", 8, 24, 5 } };
+
+	for (size_t i = 0; i < sizeof(uneven) / sizeof(uneven[0]); i++) {
+		struct shape shape = { uneven[i].m, uneven[i].w, "" };
+		uint64_t hosts = uneven[i].hosts, elsewhere = hosts * (uneven[i].leaves - 1);
+		uint64_t bound = (hosts * elsewhere + uneven[i].links - 1) / uneven[i].links;
+		uint64_t efi = route_one(&shape, 0);
+
+		assert_in_range(efi, bound, bound + bound / 8);
+	}
 }
 
 static void test_one_lane(void **state)
@@ -128,7 +212,9 @@ static void test_one_lane(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_one_lane) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_one_lane),
+					    cmocka_unit_test(test_balance),
+					    cmocka_unit_test(test_megafly) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

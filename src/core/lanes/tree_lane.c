@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Fat trees, whole or broken: balanced shortest paths that go up the tree first and then down need
+ * Fat trees, whole or broken, and fabrics of two tiers, such as Megafly: balanced shortest paths that go up the tree first and then down need
  * one lane. Taken where that makes no route longer.
  */
 #include <osmroutes/treeorder.h>
@@ -14,37 +14,37 @@ static enum osr_status tree_lane_order(struct osr_lanes_job *job, struct osr_tre
 				       struct osr_pgft *tree, struct osr_diag *why)
 {
 	struct osr_pgft_options opt = { .max_missing = TREE_LANE_MISSING };
-	uint32_t *by_place, n = job->s->f->n_switches;
 	enum osr_status st = osr_pgft_find(job->s->f, &opt, job->scratch, tree, why);
 
-	if (!st)
-		st = osr_tree_order_find(tree, job->scratch, order, why);
-	if (st)
-		return st;
-	by_place = osr_alloc(job->scratch, n, sizeof(*by_place));
-	if (!by_place)
-		return osr_fail(why, OSR_NOMEM, "out of memory for the order of %u switches", n);
-	for (uint32_t v = 0; v < n; v++)
-		by_place[order->number[v]] = v;
-	job->s->place = order->number;
-	job->s->by_place = by_place;
-	return OSR_OK;
+	return st ? st : osr_tree_order_find(tree, job->scratch, order, why);
 }
 
 static enum osr_status tree_lane_route(struct osr_lanes_job *job,
 				       const struct osr_tree_order *order, bool *fits)
 {
+	uint32_t n = job->s->f->n_switches, n_longer = 0;
+	uint32_t *by_place = osr_alloc(job->scratch, n, sizeof(*by_place));
 	uint64_t n_barred;
-	uint32_t n_longer = 0;
+	enum osr_status st;
 
-	osr_spf_keep_order(job->s, &n_barred);
-	if (n_barred)
-		return OSR_OK;
+	if (!by_place)
+		return osr_fail(job->diag, OSR_NOMEM, "out of memory for the order of %u switches",
+				n);
+
+	job->s->place = order->number;
+	job->s->by_place = by_place;
+	for (uint32_t v = 0; v < n; v++)
+		by_place[order->number[v]] = v;
+	st = osr_spf_keep_order(job->s, job->scratch, &n_barred, job->diag);
+	if (st || n_barred)
+		return st;
 	job->one_lane = false;
 	osr_spf_route(job->s, &job->opt->spf);
 	*fits = osr_spf_complete_order(job->s, &n_longer);
-	if (!*fits)
+	if (!*fits) {
+		osr_spf_leave_order(job->s);
 		return OSR_OK;
+	}
 	job->r->n_longer = n_longer;
 	return osr_tree_order_certify(order, job->req, job->scratch, job->result, job->r,
 				      job->diag);
@@ -59,6 +59,8 @@ enum osr_status osr__lanes_tree(struct osr_lanes_job *job, bool *fits)
 	enum osr_status st = tree_lane_order(job, &order, &tree, &why);
 
 	*fits = false;
+	if (st == OSR_NOT_APPLICABLE)
+		st = osr_tree_order_tiers(job->s->f, job->scratch, &order, &why);
 	if (st == OSR_NOMEM)
 		return osr_fail(job->diag, st, "%s", why.text);
 	if (!st)

@@ -120,7 +120,8 @@ enum osr_status osr_spf_init(struct osr_spf *spf, const struct osr_fabric *fabri
 	spf_scratch->movable = osr_alloc(scratch, fabric->n_dests, sizeof(*spf_scratch->movable));
 	spf_scratch->root = osr_alloc(scratch, n, sizeof(*spf_scratch->root));
 	spf_scratch->kind = osr_alloc(scratch, n, 1);
-	if (!spf_scratch->kind || !spf_scratch->saved || !spf_scratch->movable ||
+	spf_scratch->via = osr_alloc(scratch, n, 1);
+	if (!spf_scratch->kind || !spf_scratch->via || !spf_scratch->saved || !spf_scratch->movable ||
 	    !spf_scratch->root || !spf_scratch->place || !spf_scratch->up_first ||
 	    !spf_scratch->dist8 || !spf_scratch->edge_row || !spf_scratch->edge_chan ||
 	    !spf_scratch->edge_next || !spf_scratch->cost || !spf_scratch->count ||
@@ -731,7 +732,9 @@ void osr_spf_refine(struct osr_spf *spf, const struct osr_spf_options *opt)
 		spf->n_rounds++;
 		spf_route_round(spf);
 	}
-	if (opt->max_rounds && !near_bound(spf, bound, &now))
+	if (opt->max_rounds && opt->max_moves && spf->place && !near_bound(spf, bound, &now))
+		osr__spf_branches(spf, bound, opt->max_moves);
+	else if (opt->max_rounds && !near_bound(spf, bound, &now))
 		osr__spf_polish(spf, opt->max_moves,
 				&(struct osr__spf_mover){ spf, reroute_any, NULL });
 	osr__spf_share(spf);

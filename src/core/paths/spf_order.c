@@ -11,6 +11,8 @@
 
 enum { PATH_NONE, PATH_DOWN, PATH_UP };
 
+#define MOVES_PER_DEST 16 /* of branches, for one limit of the load */
+
 /* May a shortest path of this kind go on from v to the closer neighbour u? */
 static inline bool order_allows(const struct osr_spf *spf, const uint8_t *kind, uint32_t v,
 				uint32_t u, uint8_t as)
@@ -69,18 +71,40 @@ uint32_t osr__spf_graph_in_order(struct osr_spf *spf, uint32_t root)
 	return n_barred;
 }
 
-void osr_spf_keep_order(struct osr_spf *spf, uint64_t *n_barred)
+/* All routes made so far. */
+static void order_forget(struct osr_spf *spf)
 {
+	spf->n_rounds = 0;
+	spf->scratch->dealt = spf->scratch->singly = false;
+	for (uint32_t c = 0; c < spf->f->n_channels; c++)
+		spf->weight[c] &= HOP_MASK;
+}
+
+enum osr_status osr_spf_keep_order(struct osr_spf *spf, struct osr_arena *arena,
+				   uint64_t *n_barred, struct osr_diag *diag)
+{
+	struct osr_spf_scratch *scratch = spf->scratch;
+
 	*n_barred = 0;
 	for (uint32_t root = 0; root < spf->f->n_switches; root++)
 		if (spf->f->sw_sources[root])
 			*n_barred += osr__spf_graph_in_order(spf, root);
 	if (*n_barred)
-		return;
-	spf->n_rounds = 0;
-	spf->scratch->dealt = spf->scratch->singly = false;
-	for (uint32_t c = 0; c < spf->f->n_channels; c++)
-		spf->weight[c] &= HOP_MASK;
+		return OSR_OK;
+	scratch->n_moves = MOVES_PER_DEST * spf->f->n_dests;
+	scratch->moves = osr_alloc(arena, scratch->n_moves, sizeof(*scratch->moves));
+	if (!scratch->moves)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for balancing %u LIDs",
+				spf->f->n_dests);
+	order_forget(spf);
+	return OSR_OK;
+}
+
+void osr_spf_leave_order(struct osr_spf *spf)
+{
+	spf->place = spf->by_place = NULL;
+	order_forget(spf);
+	osr_spf_first(spf);
 }
 
 /* ---- longer paths for those without a shortest one -------------------------------------------- */

@@ -23,6 +23,11 @@
 #define OSR__SPF_SMALL 32768
 #define OSR__SPF_KICKS 8
 
+struct branch_move {
+	uint32_t dest, sw, n_routes;
+	uint8_t hop; /* before */
+};
+
 /* The shortest-path graph towards one switch. Rows follow the settling order. */
 struct osr_spf_scratch {
 	uint8_t *dist8;      /* [n_switches * n_switches] row D: distance to D mod 256 */
@@ -40,6 +45,9 @@ struct osr_spf_scratch {
 	uint8_t *best_hop; /* [n_dests * n_switches] of small fabrics the best so far, or NULL */
 	uint64_t *best_weight; /* [n_channels] */
 	uint8_t *kind;         /* [n_switches] of the shortest paths within an order */
+	uint8_t *via;  /* [n_switches] routes from here pass a certain switch */
+	struct branch_move *moves; /* [n_moves] of branches, to be undone; NULL: none */
+	uint32_t n_moves;
 	uint8_t max_group;
 	bool dealt;     /* some dests were dealt out in this pass */
 	bool singly;    /* deal out none */
@@ -80,6 +88,13 @@ struct osr__spf_mover {
  * groups: up to `moves` attempts for 100 dests. Small fabrics get OSR__SPF_KICKS more starts.
  */
 void osr__spf_polish(struct osr_spf *spf, uint32_t moves, const struct osr__spf_mover *mover);
+
+/*
+ * Branches of trees off the most loaded channels, towards `bound` routes: see spf_branch.c. Routes must
+ * be shortest ones within s->place; s->scratch->moves says how many moves a limit may take. `moves`
+ * bounds the work.
+ */
+void osr__spf_branches(struct osr_spf *s, uint64_t bound, uint32_t moves);
 
 /* Copies the trees of dests to those that ride along (alias). */
 void osr__spf_share(struct osr_spf *spf);

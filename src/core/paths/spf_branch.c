@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Balancing below whole trees: some switches of a tree go another way than the rest.
+ *
+ * A tree that is settled by weight keeps together, because all switches see the same weights; where
+ * a switch has six links to ten hosts, some links then carry two hosts and some one. Here the most
+ * loaded channels give up branches of trees: switch v and all that passes through it reach the LID
+ * over another next hop, just as close, if every channel on that path then stays within a limit.
+ * The limit is searched between the bound and the load that was found, by bisection; moves for a
+ * limit that cannot be reached are undone, so that trees are split no more than pays.
+ */
+#include <string.h>
+
+#include "spf_private.h"
+
+#define BRANCH_STEPS 6 /* of the bisection */
+#define BRANCH_HOPS 64 /* of a path; longer ones are left alone */
+
+/* Work for each of the moves allowed: 1 in so many table entries looked at, and so many more. */
+#define BRANCH_SHARE 5
+#define BRANCH_LEAST 40000
+
+struct brancher {
+	struct osr_spf *s;
+	uint64_t limit; /* of a weight, hop bits zero */
+	uint32_t n_done, n_max;
+	struct branch_move *done;
+	uint32_t hot;              /* the channel that gives up branches */
+	uint64_t n_work, max_work; /* switches looked at */
+};
+
+/* The load of a channel, in the units of weight[] without its hop. */
+static inline uint64_t branch_load(const struct osr_spf *s, uint32_t c)
+{
+	return s->weight[c] & ~HOP_MASK;
+}
+
+static inline uint64_t branch_amount(const struct osr_spf *s, uint32_t c, uint32_t n_routes)
+{
+	return ((uint64_t)n_routes * s->unit[c]) << HOP_BITS;
+}
+
+static uint32_t branch_next(const struct osr_spf *s, uint32_t d, uint32_t v)
+{
+	return s->f->chan_row[v] + s->hop[(size_t)d * s->f->n_switches + v];
+}
+
+/* Adds n_routes to (or takes them from) the channels of v's path to d, and the switches behind v. */
+static void branch_add(struct osr_spf *s, uint32_t d, uint32_t v, uint32_t n_routes, bool add)
+{
+	uint32_t root = s->f->dest_switch[d], *count = s->scratch->count;
+
+	while (v != root) {
+		uint32_t c = branch_next(s, d, v);
+		uint64_t amount = branch_amount(s, c, n_routes);
+
+		s->weight[c] += add ? amount : -amount;
+		v = s->f->chan_dst[c];
+		count[v] += add ? n_routes : -n_routes;
+	}
+}
+
+/* All routes of v's branch from its old next hop to a new one. */
+static void branch_turn(struct osr_spf *s, uint32_t d, uint32_t v, uint8_t hop, uint32_t n_routes)
+{
+	branch_add(s, d, v, n_routes, false);
+	s->hop[(size_t)d * s->f->n_switches + v] = hop;
+	branch_add(s, d, v, n_routes, true);
+}
+
+/* Routes to d that pass each switch. */
+static void branch_count(struct brancher *b, uint32_t d)
+{
+	struct osr_spf *s = b->s;
+	const struct osr_fabric *f = s->f;
+	uint32_t root = f->dest_switch[d], n = s->n_order[root], *count = s->scratch->count;
+	const uint16_t *order = s->order + (size_t)root * f->n_switches;
+	const uint8_t *hop = s->hop + (size_t)d * f->n_switches;
+
+	memcpy(count, f->sw_sources, f->n_switches * sizeof(*count));
+	for (uint32_t i = n; i-- > 1;)
+		if (count[order[i]])
+			count[f->chan_dst[f->chan_row[order[i]] + hop[order[i]]]] +=
+				count[order[i]];
+	b->n_work += n;
+}
+
+/* Do channels a and b of one switch both lead up the order, or both down? */
+static inline bool branch_alike(const struct osr_spf *s, uint32_t a, uint32_t b)
+{
+	uint32_t v = s->f->chan_src[a];
+
+	return (s->place[s->f->chan_dst[a]] > s->place[v]) ==
+	       (s->place[s->f->chan_dst[b]] > s->place[v]);
+}
+
+/* Does the path to d that begins with channel c go up first, then down? */
+static bool branch_legal(const struct osr_spf *s, uint32_t d, uint32_t c)
+{
+	const struct osr_fabric *f = s->f;
+	uint32_t root = f->dest_switch[d];
+	bool down = false;
+
+	for (uint32_t i = 0; i < BRANCH_HOPS; i++) {
+		uint32_t at = f->chan_dst[c];
+		bool goes_down = s->place[at] > s->place[f->chan_src[c]];
+
+		if (down && !goes_down)
+			return false;
+		if (at == root)
+			return true;
+		down = goes_down;
+		c = branch_next(s, d, at);
+	}
+	return false;
+}
+
+/* A switch that no route to d passes may take whichever channel has least load. */
+static void branch_open(struct osr_spf *s, uint32_t d, uint32_t v)
+{
+	const struct osr_fabric *f = s->f;
+	const uint8_t *dist8 = s->scratch->dist8 + (size_t)f->dest_switch[d] * f->n_switches;
+	uint32_t now = branch_next(s, d, v), best = now;
+
+	for (uint32_t c = f->chan_row[v]; c < f->chan_row[v + 1]; c++)
+		if (dist8[f->chan_dst[c]] == (uint8_t)(dist8[v] - 1) &&
+		    branch_load(s, c) < branch_load(s, best) && branch_alike(s, c, now) &&
+		    branch_legal(s, d, c))
+			best = c;
+	s->hop[(size_t)d * f->n_switches + v] = (uint8_t)(best - f->chan_row[v]);
+}
+
+/*
+ * The highest load on the way if v's branch takes channel o; UINT64_MAX if that is beyond the limit or
+ * out of order, or if it meets the path that v has now before the hot channel. Both paths are
+ * equally long.
+ */
+static uint64_t branch_peak(const struct brancher *b, uint32_t d, uint32_t v, uint32_t o,
+			    uint32_t n_routes)
+{
+	struct osr_spf *s = b->s;
+	const struct osr_fabric *f = s->f;
+	uint32_t root = f->dest_switch[d], old = f->chan_dst[branch_next(s, d, v)], c = o;
+	uint64_t peak = 0;
+	bool down = false, past = v == f->chan_src[b->hot];
+
+	for (uint32_t i = 0; i < BRANCH_HOPS; i++) {
+		uint32_t at = f->chan_dst[c];
+		uint64_t load = branch_load(s, c) + branch_amount(s, c, n_routes);
+		bool goes_down = s->place[at] > s->place[f->chan_src[c]];
+
+		if (load > b->limit || (down && !goes_down))
+			return UINT64_MAX;
+		peak = load > peak ? load : peak;
+		down = goes_down;
+		if (at == root)
+			return peak;
+		if (!s->scratch->count[at])
+			branch_open(s, d, at);
+		c = branch_next(s, d, at);
+		past |= old == f->chan_dst[b->hot];
+		if (at == old && !past)
+			return UINT64_MAX;
+		if (at == old)
+			return !down || s->place[f->chan_dst[c]] > s->place[at] ? peak : UINT64_MAX;
+		old = f->chan_dst[branch_next(s, d, old)];
+	}
+	return UINT64_MAX;
+}
+
+/*
+ * The next hop by which v's branch leaves the channel: one that others take to d already, so that
+ * routes join early; else the one with the lowest peak. OSR_NONE: none fits.
+ */
+static uint32_t branch_hop(struct brancher *b, uint32_t d, uint32_t v)
+{
+	struct osr_spf *s = b->s;
+	const struct osr_fabric *f = s->f;
+	const uint8_t *dist8 = s->scratch->dist8 + (size_t)f->dest_switch[d] * f->n_switches;
+	uint32_t now = branch_next(s, d, v), best = OSR_NONE;
+	uint64_t least = UINT64_MAX;
+
+	for (uint32_t o = f->chan_row[v]; o < f->chan_row[v + 1]; o++) {
+		uint64_t peak;
+
+		if (o == now || dist8[f->chan_dst[o]] != (uint8_t)(dist8[v] - 1) ||
+		    !branch_alike(s, o, now))
+			continue;
+		peak = branch_peak(b, d, v, o, s->scratch->count[v]);
+		b->n_work++;
+		if (peak != UINT64_MAX && !s->scratch->count[f->chan_dst[o]])
+			peak |= (uint64_t)1 << 62;
+		if (peak >= least)
+			continue;
+		least = peak;
+		best = o;
+	}
+	return best;
+}
+
+static bool branch_apply(struct brancher *b, uint32_t d, uint32_t v, uint32_t o)
+{
+	struct osr_spf *s = b->s;
+	uint32_t row = s->f->chan_row[v], n_routes = s->scratch->count[v];
+
+	if (b->n_done == b->n_max)
+		return false;
+	b->done[b->n_done++] = (struct branch_move){
+		d, v, n_routes, s->hop[(size_t)d * s->f->n_switches + v]
+	};
+	branch_turn(s, d, v, (uint8_t)(o - row), n_routes);
+	return true;
+}
+
+/*
+ * Takes branches of d off the hot channel, from its near end outwards, which are the largest first:
+ * those that it has too much; with `more`, the smallest that is enough.
+ */
+static void branch_shed(struct brancher *b, uint32_t d, bool more)
+{
+	struct osr_spf *s = b->s;
+	const struct osr_fabric *f = s->f;
+	uint32_t root = f->dest_switch[d], n = s->n_order[root], best = OSR_NONE, best_hop = 0;
+	const uint16_t *order = s->order + (size_t)root * f->n_switches;
+	const uint32_t *count = s->scratch->count;
+	uint8_t *via = s->scratch->via;
+
+	via[root] = 0;
+	b->n_work += n;
+	for (uint32_t i = 1; i < n && branch_load(s, b->hot) > b->limit; i++) {
+		uint32_t v = order[i], o;
+		uint64_t excess = branch_load(s, b->hot) - b->limit;
+		bool enough = branch_amount(s, b->hot, count[v]) >= excess;
+
+		via[v] = v == f->chan_src[b->hot] || via[f->chan_dst[branch_next(s, d, v)]];
+		if (!via[v] || !count[v] || enough != more ||
+		    (more && best != OSR_NONE && count[v] >= count[best]))
+			continue;
+		o = branch_hop(b, d, v);
+		if (o != OSR_NONE && more) {
+			best = v;
+			best_hop = o;
+		} else if (o != OSR_NONE && branch_apply(b, d, v, o)) {
+			via[v] = 0;
+		}
+	}
+	if (best != OSR_NONE)
+		branch_apply(b, d, best, best_hop);
+}
+
+/* Takes branches off channel c until it is within the limit. */
+static bool branch_lower(struct brancher *b, uint32_t c)
+{
+	struct osr_spf *s = b->s;
+	const struct osr_fabric *f = s->f;
+
+	b->hot = c;
+	for (uint32_t d = 0; d < f->n_dests && branch_load(s, c) > b->limit; d++) {
+		uint32_t t = f->dest_term[d];
+
+		if (!f->term_weight[t] || f->term_lmc[t] || b->n_work > b->max_work ||
+		    osr_spf_channel(s, d, f->chan_src[c]) != c)
+			continue;
+		branch_count(b, d);
+		branch_shed(b, d, false);
+		if (branch_load(s, c) > b->limit)
+			branch_shed(b, d, true);
+	}
+	return branch_load(s, c) <= b->limit;
+}
+
+static void branch_undo(struct brancher *b)
+{
+	while (b->n_done) {
+		const struct branch_move *m = &b->done[--b->n_done];
+
+		branch_turn(b->s, m->dest, m->sw, m->hop, m->n_routes);
+	}
+}
+
+static bool branch_level(struct brancher *b)
+{
+	b->n_done = 0;
+	for (uint32_t c = 0; c < b->s->f->n_channels; c++) {
+		if (branch_load(b->s, c) <= b->limit || branch_lower(b, c))
+			continue;
+		branch_undo(b);
+		return false;
+	}
+	return true;
+}
+
+static uint64_t branch_most(const struct osr_spf *s, uint64_t *mean)
+{
+	uint64_t most = 0, sum = 0;
+
+	for (uint32_t c = 0; c < s->f->n_channels; c++) {
+		most = branch_load(s, c) > most ? branch_load(s, c) : most;
+		sum += branch_load(s, c) >> HOP_BITS;
+	}
+	*mean = sum / s->f->n_channels << HOP_BITS;
+	return most;
+}
+
+void osr__spf_branches(struct osr_spf *s, uint64_t bound, uint32_t moves)
+{
+	struct brancher b = { .s = s, .done = s->scratch->moves, .n_max = s->scratch->n_moves };
+	uint64_t low, high;
+
+	if (!s->f->n_channels || !b.done || s->max_distance >= BRANCH_HOPS)
+		return;
+	high = branch_most(s, &low);
+	low = !s->scratch->mixed && bound << HOP_BITS > low ? bound << HOP_BITS : low;
+	b.max_work = moves * (BRANCH_LEAST + (uint64_t)s->f->n_dests * s->f->n_switches / BRANCH_SHARE);
+	for (uint32_t i = 0; i < BRANCH_STEPS && low + low / 128 < high; i++) {
+		uint64_t mean;
+
+		b.limit = (low + (high - low) / 2) & ~HOP_MASK;
+		if (branch_level(&b))
+			high = branch_most(s, &mean);
+		else
+			low = b.limit;
+	}
+}
