@@ -3,7 +3,7 @@
 #ifndef OSR_ANGARA_PRIVATE_H
 #define OSR_ANGARA_PRIVATE_H
 
-#include <osmroutes/angara.h>
+#include "angara/angara.h"
 
 /* Which choice of each pair is taken, and how many routes that puts on each channel. */
 struct osr__picks {

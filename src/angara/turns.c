@@ -8,7 +8,7 @@
  *	find_units()		whole rings, and channels that count by themselves
  *	certify()		ranks, by a topological order of the units
  */
-#include <osmroutes/turns.h>
+#include "angara/turns.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #ifndef OSR_CLI_ANALYSIS_H
 #define OSR_CLI_ANALYSIS_H
 
-#include <osmroutes/loads.h>
+#include "traffic/loads.h"
 
 #include "cli/answers.h"
 #include "cli/input.h"

@@ -8,7 +8,7 @@
 
 #include <argp.h>
 
-#include <osmroutes/verdict.h>
+#include "core/verify/verdict.h"
 
 #include "cli/output.h"
 

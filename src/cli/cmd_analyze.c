@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <osmroutes/changes.h>
+#include "traffic/changes.h"
 
 #include "cli/analysis.h"
 #include "cli/cli.h"

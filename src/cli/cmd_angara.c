@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <osmroutes/angara.h>
-#include <osmroutes/srccheck.h>
-#include <osmroutes/srctraffic.h>
+#include "angara/angara.h"
+#include "angara/srccheck.h"
+#include "angara/srctraffic.h"
 
 #include "cli/angara.h"
 #include "cli/cli.h"

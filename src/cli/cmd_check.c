@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <osmroutes/verdict.h>
+#include "core/verify/verdict.h"
 
 #include "cli/answers.h"
 #include "cli/cli.h"

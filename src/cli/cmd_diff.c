@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <osmroutes/union.h>
+#include "core/verify/union.h"
 
 #include "cli/cli.h"
 #include "cli/input.h"

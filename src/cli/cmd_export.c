@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <osmroutes/rate.h>
+#include "io/rate.h"
 
 #include "cli/cli.h"
 #include "cli/input.h"

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include <osmroutes/arena.h>
-#include <osmroutes/keyclient.h>
-#include <osmroutes/pattern.h>
+#include "keyclient/keyclient.h"
+#include "traffic/pattern.h"
 
 #include <jansson.h>
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <osmroutes/crossing.h>
+#include "traffic/crossing.h"
 
 #include "cli/cli.h"
 #include "cli/endport.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <osmroutes/changes.h>
+#include "traffic/changes.h"
 
 #include "cli/cli.h"
 #include "cli/faults.h"

@@ -5,7 +5,7 @@
 #include <argp.h>
 #include <string.h>
 
-#include <osmroutes/wiring.h>
+#include "core/shape/wiring.h"
 
 #include "cli/cli.h"
 #include "cli/input.h"

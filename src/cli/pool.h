@@ -8,8 +8,8 @@
 
 #include <argp.h>
 
-#include <osmroutes/loads.h>
-#include <osmroutes/survey.h>
+#include "traffic/loads.h"
+#include "traffic/survey.h"
 
 #define CLI_MAX_THREADS 256
 

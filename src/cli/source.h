@@ -14,7 +14,7 @@
 
 #include <argp.h>
 
-#include <osmroutes/union.h>
+#include "core/verify/union.h"
 
 #include "cli/dumps.h"
 #include "cli/input.h"

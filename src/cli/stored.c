@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include <osmroutes/store.h>
+#include "core/store/store.h"
 
 #include "conf/options.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <osmroutes/collective.h>
+#include "traffic/collective.h"
 
 #include "cli/cli.h"
 #include "io/trafficfile.h"

@@ -13,7 +13,7 @@
 #ifndef OSR_CLI_TRAFFIC_H
 #define OSR_CLI_TRAFFIC_H
 
-#include <osmroutes/bandwidth.h>
+#include "traffic/bandwidth.h"
 
 #include "cli/output.h"
 #include "cli/pool.h"

@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include <osmroutes/control.h>
+#include "control/control.h"
 
 #define OSR__PROTOCOL 1
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <osmroutes/rate.h>
+#include "io/rate.h"
 
 /* "SDR" .. "XDR"; NULL for OSR_SPEED_UNKNOWN. */
 const char *osr_speed_name(uint8_t speed);

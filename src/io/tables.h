@@ -27,7 +27,7 @@
 #ifndef OSR_IO_TABLES_H
 #define OSR_IO_TABLES_H
 
-#include <osmroutes/union.h>
+#include "core/verify/union.h"
 
 #include "io/lines.h"
 #include "io/net.h"

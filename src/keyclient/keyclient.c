@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The client's half of the protocol: a line out, lines in until the answer is among them. */
-#include <osmroutes/keyclient.h>
+#include "keyclient/keyclient.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -15,7 +15,7 @@
  * Without OSMROUTES_APP nothing happens. Whatever fails is one line on standard error, and the program
  * goes on: the base routing leads every packet at any offset.
  */
-#include <osmroutes/keyclient.h>
+#include "keyclient/keyclient.h"
 
 #include <mpi.h>
 

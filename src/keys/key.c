@@ -2,7 +2,7 @@
 /*
  * From pairs to a compressed key: pairs become units (leaf, destination), units become classes.
  */
-#include <osmroutes/keys.h>
+#include "keys/keys.h"
 
 #include "level.h"
 

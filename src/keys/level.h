@@ -6,7 +6,7 @@
 #ifndef OSR_KEYS_LEVEL_H
 #define OSR_KEYS_LEVEL_H
 
-#include <osmroutes/keys.h>
+#include "keys/keys.h"
 
 #include "colour.h"
 #include "ways.h"

@@ -7,7 +7,7 @@
  * all switches that agree in the digit b of a middle switch are one node; what the first step gives
  * such a node is the demand of the second step, which is independent of all other nodes'.
  */
-#include <osmroutes/keys.h>
+#include "keys/keys.h"
 #include <osmroutes/prng.h>
 
 #include "level.h"

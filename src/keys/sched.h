@@ -3,7 +3,7 @@
 #ifndef OSR_KEYS_SCHED_H
 #define OSR_KEYS_SCHED_H
 
-#include <osmroutes/scheduler.h>
+#include "keys/scheduler.h"
 
 struct osr__port {
 	uint64_t guid;

@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <osmroutes/control.h>
-#include <osmroutes/overlay.h>
+#include "control/control.h"
+#include "keys/overlay.h"
 
 #define MAX_BOOK (64 * 1024 * 1024)
 #define SAVE_S 1.0   /* between two copies of the book */

@@ -6,7 +6,7 @@
 #include "sweep.h"
 
 #include <osmroutes/sweep.h>
-#include <osmroutes/verdict.h>
+#include "core/verify/verdict.h"
 
 #include <inttypes.h>
 #include <jansson.h>

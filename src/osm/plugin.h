@@ -28,7 +28,7 @@
 #include <osmroutes/check.h>
 #include <osmroutes/engine.h>
 #include <osmroutes/params.h>
-#include <osmroutes/reroute.h>
+#include "core/reroute/reroute.h"
 #include <osmroutes/routing.h>
 
 struct engine_ctx;

@@ -7,7 +7,7 @@
 
 #include "file.h"
 
-#include <osmroutes/store.h>
+#include "core/store/store.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
  * then that is written all the way back: whether the old path is whole, whether it is the new one,
  * whether there is a new one.
  */
-#include <osmroutes/changes.h>
+#include "traffic/changes.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Stages of table 2 of the D-Mod-K paper and of its section VI; see collective.h. */
-#include <osmroutes/collective.h>
+#include "traffic/collective.h"
 
 #include <string.h>
 

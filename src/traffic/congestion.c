@@ -5,7 +5,7 @@
  * walk is done a second time if bandwidths are asked for, to look for the worst channel; then it
  * finds its entries in the cache.
  */
-#include <osmroutes/congestion.h>
+#include "traffic/congestion.h"
 
 #include <string.h>
 

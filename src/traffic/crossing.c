@@ -3,7 +3,7 @@
  * The entries of one LID form a tree, or a graph in which every switch has one successor. What leaves a
  * switch by its entry is what hangs on that switch, found by going backwards.
  */
-#include <osmroutes/crossing.h>
+#include "traffic/crossing.h"
 
 #include <string.h>
 

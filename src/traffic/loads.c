@@ -5,7 +5,7 @@
  * one destination is good for most others on its switch, so it is tried first: it is good if every
  * switch stands before the one it sends to.
  */
-#include <osmroutes/loads.h>
+#include "traffic/loads.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-#include <osmroutes/pattern.h>
+#include "traffic/pattern.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <osmroutes/collective.h>
+#include "traffic/collective.h"
 
 /* ---- how many phases, how many pairs -------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-#include <osmroutes/survey.h>
+#include "traffic/survey.h"
 
 #include <math.h>
 #include <string.h>

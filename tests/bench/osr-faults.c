@@ -6,10 +6,10 @@
  * what it costs against a full route of the same fabric, and the largest load against the least that any
  * minimal routing could have (-r: rounds of bound.h). Prints one line of JSON.
  */
-#include <osmroutes/bound.h>
+#include "core/paths/bound.h"
 #include <osmroutes/check.h>
 #include <osmroutes/prng.h>
-#include <osmroutes/reroute.h>
+#include "core/reroute/reroute.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,8 +7,8 @@
  * answer cost? Prints one line of JSON.
  */
 #include <osmroutes/prng.h>
-#include <osmroutes/reroute.h>
-#include <osmroutes/transition.h>
+#include "core/reroute/reroute.h"
+#include "core/transition/transition.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """`osmroutes analyze` against a slow program that shares nothing with it but the definitions of
-include/osmroutes/bandwidth.h: cables from the net file, tables from the dumps, packets followed one
+src/traffic/bandwidth.h: cables from the net file, tables from the dumps, packets followed one
 by one. Every digit must be the same.
 
     bandwidth.py COMMAND ROOT

@@ -15,7 +15,7 @@
  * link for itself, over the time it takes), the most messages on one link at once, and the stages.
  */
 #include "simulator/flow.h"
-#include <osmroutes/pattern.h>
+#include "traffic/pattern.h"
 #include <osmroutes/prng.h>
 #include <osmroutes/sweep.h>
 

@@ -21,7 +21,7 @@
  * most messages on one link at a time. All random numbers come from the seed.
  */
 #include "simulator/flow.h"
-#include <osmroutes/keys.h>
+#include "keys/keys.h"
 #include <osmroutes/prng.h>
 #include <osmroutes/sweep.h>
 

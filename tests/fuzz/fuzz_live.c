@@ -14,7 +14,7 @@
 #include <infiniband/ibnetdisc.h>
 #include <infiniband/mad.h>
 
-#include <osmroutes/audit.h>
+#include "core/verify/audit.h"
 
 #include "live/mad.h"
 #include "live/module.h"

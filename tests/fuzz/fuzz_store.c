@@ -15,8 +15,8 @@
 #include <string.h>
 
 #include <osmroutes/check.h>
-#include <osmroutes/reroute.h>
-#include <osmroutes/store.h>
+#include "core/reroute/reroute.h"
+#include "core/store/store.h"
 #include <osmroutes/sweep.h>
 
 #include <xxhash.h>

@@ -12,9 +12,9 @@
 
 #include <unistd.h>
 
-#include <osmroutes/bandwidth.h>
+#include "traffic/bandwidth.h"
 #include <osmroutes/check.h>
-#include <osmroutes/loads.h>
+#include "traffic/loads.h"
 #include <osmroutes/sweep.h>
 
 #include <xxhash.h>

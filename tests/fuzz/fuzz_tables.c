@@ -6,7 +6,7 @@
  */
 #include "fuzz.h"
 
-#include <osmroutes/audit.h>
+#include "core/verify/audit.h"
 
 #include "io/tables.h"
 

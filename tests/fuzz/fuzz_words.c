@@ -8,7 +8,7 @@
  */
 #include "fuzz.h"
 
-#include <osmroutes/pattern.h>
+#include "traffic/pattern.h"
 #include <osmroutes/prng.h>
 
 #include "io/speed.h"

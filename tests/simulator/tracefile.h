@@ -25,7 +25,7 @@
 
 #include <stddef.h>
 
-#include <osmroutes/pattern.h>
+#include "traffic/pattern.h"
 
 #define OSR_TRACE_DIMS 4 /* X Y Z W */
 

@@ -11,10 +11,10 @@
 
 #include <cmocka.h>
 
-#include <osmroutes/angara.h>
+#include "angara/angara.h"
 #include <osmroutes/prng.h>
-#include <osmroutes/srccheck.h>
-#include <osmroutes/srctraffic.h>
+#include "angara/srccheck.h"
+#include "angara/srctraffic.h"
 
 #include <stdio.h>
 #include <stdlib.h>

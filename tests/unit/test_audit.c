@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#include <osmroutes/audit.h>
+#include "core/verify/audit.h"
 
 #include "fabrics.h"
 #include "tables.h"

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include <osmroutes/check.h>
-#include <osmroutes/union.h>
+#include "core/verify/union.h"
 
 #include "fabrics.h"
 #include "tables.h"

@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-#include <osmroutes/control.h>
-#include <osmroutes/keyclient.h>
+#include "control/control.h"
+#include "keyclient/keyclient.h"
 
 #define LEAVES 4
 

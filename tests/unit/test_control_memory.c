@@ -19,7 +19,7 @@
 #include "control/protocol.h"
 #include "failing.h"
 
-#include <osmroutes/keyclient.h>
+#include "keyclient/keyclient.h"
 
 /* Two spines, two leaves with two hosts each, LMC 1. */
 static void make_fabric(struct osr_arena *arena, struct osr_fabric *f)

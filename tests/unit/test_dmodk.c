@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include <osmroutes/check.h>
-#include <osmroutes/collective.h>
+#include "traffic/collective.h"
 #include <osmroutes/pgft.h>
 #include <osmroutes/prng.h>
 #include <osmroutes/sweep.h>

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include <osmroutes/keys.h>
+#include "keys/keys.h"
 
 #include <pthread.h>
 #include <stdio.h>

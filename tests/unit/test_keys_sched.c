@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include <osmroutes/scheduler.h>
+#include "keys/scheduler.h"
 
 #include <stdlib.h>
 #include <string.h>

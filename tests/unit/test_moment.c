@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include <osmroutes/check.h>
-#include <osmroutes/reroute.h>
-#include <osmroutes/transition.h>
+#include "core/reroute/reroute.h"
+#include "core/transition/transition.h"
 #include <osmroutes/sweep.h>
 
 #include <stdio.h>

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include <osmroutes/overlay.h>
+#include "keys/overlay.h"
 
 #include <stdlib.h>
 #include <string.h>

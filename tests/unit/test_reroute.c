@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 #include <osmroutes/check.h>
-#include <osmroutes/reroute.h>
-#include <osmroutes/store.h>
+#include "core/reroute/reroute.h"
+#include "core/store/store.h"
 #include <osmroutes/sweep.h>
 
 #include <stdio.h>

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include <osmroutes/check.h>
-#include <osmroutes/store.h>
+#include "core/store/store.h"
 #include <osmroutes/sweep.h>
 
 #include <stdlib.h>

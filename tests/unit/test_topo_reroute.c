@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include <osmroutes/bound.h>
+#include "core/paths/bound.h"
 #include <osmroutes/sweep.h>
 
 #include <stdio.h>

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include <osmroutes/bandwidth.h>
+#include "traffic/bandwidth.h"
 
 #include <math.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include <osmroutes/changes.h>
+#include "traffic/changes.h"
 
 #include <string.h>
 

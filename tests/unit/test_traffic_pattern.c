@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include <osmroutes/collective.h>
+#include "traffic/collective.h"
 
 #include <stdio.h>
 #include <stdlib.h>

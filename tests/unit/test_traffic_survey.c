@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include <osmroutes/check.h>
-#include <osmroutes/loads.h>
-#include <osmroutes/survey.h>
+#include "traffic/loads.h"
+#include "traffic/survey.h"
 
 #include <math.h>
 #include <string.h>

@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include <osmroutes/check.h>
-#include <osmroutes/turn.h>
-#include <osmroutes/union.h>
+#include "core/lanes/turn.h"
+#include "core/verify/union.h"
 
 #include <stdlib.h>
 #include <string.h>

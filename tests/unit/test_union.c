@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include <osmroutes/check.h>
-#include <osmroutes/union.h>
+#include "core/verify/union.h"
 
 #include <stdlib.h>
 #include <string.h>

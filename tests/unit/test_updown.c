@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include <osmroutes/updown.h>
+#include "core/lanes/updown.h"
 
 #include "fabrics.h"
 

@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-#include <osmroutes/verdict.h>
+#include "core/verify/verdict.h"
 
 #include "fabrics.h"
 #include "tables.h"

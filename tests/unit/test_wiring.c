@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include <osmroutes/prng.h>
-#include <osmroutes/wiring.h>
+#include "core/shape/wiring.h"
 
 #include "topo/topo.h"
 

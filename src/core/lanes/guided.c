@@ -12,8 +12,8 @@
  */
 #include <string.h>
 
-#include <osmroutes/mcast.h>
-#include <osmroutes/updown.h>
+#include "core/paths/mcast.h"
+#include "core/lanes/updown.h"
 
 #include "guided_private.h"
 

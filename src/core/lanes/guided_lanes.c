@@ -2,7 +2,7 @@
 /* From routes within orders to SLs and a certificate: see guided.h. */
 #include <string.h>
 
-#include <osmroutes/mcast.h>
+#include "core/paths/mcast.h"
 
 #include "guided_private.h"
 

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include <osmroutes/mcast.h>
+#include "core/paths/mcast.h"
 
 #include "layers_private.h"
 

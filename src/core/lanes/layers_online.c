@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-#include <osmroutes/mcast.h>
+#include "core/paths/mcast.h"
 
 struct shelf {
 	uint8_t *present; /* [n_slots] edges of the layer's graph */

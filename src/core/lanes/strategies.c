@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include <osmroutes/dor.h>
-#include <osmroutes/turn.h>
+#include "core/lanes/turn.h"
 
 #include "lanes_private.h"
 

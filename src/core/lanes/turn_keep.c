@@ -10,7 +10,7 @@
  */
 #include <string.h>
 
-#include <osmroutes/union.h>
+#include "core/verify/union.h"
 
 #include "turn_private.h"
 

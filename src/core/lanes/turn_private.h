@@ -4,8 +4,8 @@
 #define OSR_TURN_PRIVATE_H
 
 #include <osmroutes/cdg.h>
-#include <osmroutes/turn.h>
-#include <osmroutes/updown.h>
+#include "core/lanes/turn.h"
+#include "core/lanes/updown.h"
 
 #include "../paths/spf_private.h"
 

@@ -2,7 +2,7 @@
 /* SL2VL tables, the certificate and the claims: see turn.h. */
 #include <string.h>
 
-#include <osmroutes/mcast.h>
+#include "core/paths/mcast.h"
 
 #include "turn_private.h"
 

@@ -5,7 +5,7 @@
  *	updown_try_move()		one switch crosses one neighbour
  *	count_served()		what an order is worth
  */
-#include <osmroutes/updown.h>
+#include "core/lanes/updown.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-#include <osmroutes/mcast.h>
+#include "core/paths/mcast.h"
 
 #include <string.h>
 

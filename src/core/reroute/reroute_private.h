@@ -16,7 +16,7 @@
 #ifndef OSR_REROUTE_PRIVATE_H
 #define OSR_REROUTE_PRIVATE_H
 
-#include <osmroutes/reroute.h>
+#include "core/reroute/reroute.h"
 
 #define OSR__NO_SL 255           /* of a pair that has none yet */
 #define OSR__NO_EPOCH UINT32_MAX /* no mark is that */

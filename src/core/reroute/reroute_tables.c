@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include <osmroutes/bound.h>
+#include "core/paths/bound.h"
 
 /* ---- the map --------------------------------------------------------------------------------- */
 

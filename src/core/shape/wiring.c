@@ -3,7 +3,7 @@
  * wiring.c - tries the kinds of plans, takes the first that fits, and puts the differences together:
  * two cables too many and two too few that end at the same four switches are cables swapped.
  */
-#include "wiring.h"
+#include "wiring_private.h"
 
 #include <string.h>
 

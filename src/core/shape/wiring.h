@@ -1,82 +1,49 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* wiring.h - what the kinds of plans share: the graph of switches, and the list of differences. */
-#ifndef OSR_CORE_SHAPE_WIRING_H
-#define OSR_CORE_SHAPE_WIRING_H
+/*
+ * wiring.h - cables that are not where the plan wants them. The plan is found from the bare graph: the whole
+ * fat tree, HyperX, dragonfly, torus or mesh, in this order, that differs from it by few cables.
+ *
+ * How, for each kind: what is locally odd (a cable that closes no square in a grid, no triangle in a line of a
+ * HyperX or a group of a dragonfly; a switch that shares few parents with the others of its sub-tree) is left
+ * aside, the rest says where every switch belongs, and then every place says which cables it wants. Between two
+ * levels of a PGFT the cables of a plan form separate complete bipartite graphs; that is all that is used of it.
+ *
+ * A plan is believed only if all it wants differs from what is there in a tenth of the cables at most, and, but
+ * for trees, is recognised as whole by product.h or grid.h. Nothing is said of hosts.
+ *
+ * Where several sets of changes mend a fabric (two cables of a switch with two parents), one of them is given.
+ */
+#ifndef OSMROUTES_WIRING_H
+#define OSMROUTES_WIRING_H
 
-#include <osmroutes/wiring.h>
+#include <osmroutes/fabric.h>
 
-/* Neighbours of switch v, ascending, each once: near[row[v]] .. near[end[v] - 1], with the cables there. */
-struct wiring_graph {
-	const struct osr_fabric *f;
-	uint32_t *row;  /* [n_switches + 1] */
-	uint32_t *end;  /* [n_switches] row[v + 1], or less where cables were left out */
-	uint32_t *near; /* [n_channels] */
-	uint32_t *mult; /* [n_channels] */
-	uint32_t n_cables;
+enum osr_wiring_kind {
+	OSR_WIRING_MISSING, /* no cable joins a and b */
+	OSR_WIRING_EXTRA,   /* the cable c joins what need not be joined */
+	OSR_WIRING_MOVED,   /* the far end of c belongs at b */
+	OSR_WIRING_SWAPPED, /* the far ends of c and d belong where the other one is */
 };
 
-/* Differences, cable by cable: pairs of switches that lack one, and pairs that have one too many. */
-struct wiring_pair {
-	uint32_t a, b;
-	bool used;
+struct osr_wiring_fault {
+	enum osr_wiring_kind kind;
+	uint32_t a, b; /* switches: MISSING, MOVED (a is the near end of c) */
+	uint32_t c, d; /* channels, from the near to the far end */
 };
 
-struct wiring_diff {
-	struct wiring_pair *missing, *extra; /* [room] */
-	uint32_t n_missing, n_extra, room;
-	bool full; /* more than room: the plan does not fit */
+struct osr_wiring {
+	char plan[160];    /* "HyperX 12x8" */
+	uint32_t n_cables; /* between switches, that are there */
+	uint32_t n_faults;
+	struct osr_wiring_fault *fault; /* [n_faults] swapped first, then moved, missing, extra */
 };
-
-static inline void wiring_lacks(struct wiring_diff *diff, uint32_t a, uint32_t b, uint32_t n)
-{
-	for (; n; n--) {
-		if (diff->n_missing == diff->room)
-			diff->full = true;
-		else
-			diff->missing[diff->n_missing++] = (struct wiring_pair){ a, b, false };
-	}
-}
-
-static inline void wiring_too_many(struct wiring_diff *diff, uint32_t a, uint32_t b, uint32_t n)
-{
-	for (; n; n--) {
-		if (diff->n_extra == diff->room)
-			diff->full = true;
-		else
-			diff->extra[diff->n_extra++] = (struct wiring_pair){ a, b, false };
-	}
-}
-
-/* Position of v among the neighbours of u, or OSR_NONE. */
-uint32_t osr__wiring_edge(const struct wiring_graph *graph, uint32_t u, uint32_t v);
-
-/* Cables between u and v. */
-static inline uint32_t wiring_mult(const struct wiring_graph *graph, uint32_t u, uint32_t v)
-{
-	uint32_t e = osr__wiring_edge(graph, u, v);
-
-	return e == OSR_NONE ? 0 : graph->mult[e];
-}
-
-/* Neighbours that u and v share. */
-uint32_t osr__wiring_common(const struct wiring_graph *graph, uint32_t u, uint32_t v);
-
-/* The most frequent value below 256 of the counts; the larger one of equals. */
-uint32_t osr__wiring_mode(const uint32_t histogram[256]);
 
 /*
- * Each fills `d` and `plan`; OSR_NOT_APPLICABLE: it is none of these. What they say is believed only if d is
- * not full.
+ * OSR_NOT_APPLICABLE with the reason if no plan fits. Arrays live in `result`. O(cables * degree^2), for trees
+ * O(cables * ports of a switch).
  */
-typedef enum osr_status wiring_find_fn(const struct wiring_graph *g, struct osr_arena *scratch,
-				       struct wiring_diff *d, char plan[160],
-				       struct osr_diag *diag);
-wiring_find_fn osr__wiring_tree, osr__wiring_grid, osr__wiring_hyperx, osr__wiring_dragonfly;
-
-/* The fabric of the switches alone, with the cables for which keep[near index] is set, each pair once. */
-enum osr_status osr__wiring_subfabric(const struct wiring_graph *graph, const uint8_t *keep,
-				      const struct wiring_pair *more, uint32_t n_more,
-				      struct osr_arena *arena, struct osr_fabric *fabric,
-				      struct osr_diag *diag);
+enum osr_status osr_wiring_find(const struct osr_fabric *fabric, struct osr_arena *scratch,
+				struct osr_arena *result, struct osr_wiring *wiring,
+				struct osr_diag *diag);
 
 #endif

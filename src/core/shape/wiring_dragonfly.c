@@ -4,7 +4,7 @@
  * triangles, cables between groups hardly any; a switch in doubt is of the group it has most cables to. Which
  * switches of two groups are to be joined no plan says: those that lack a cable.
  */
-#include "wiring.h"
+#include "wiring_private.h"
 
 #include <stdio.h>
 #include <string.h>

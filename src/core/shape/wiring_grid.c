@@ -4,7 +4,7 @@
  * triangle unless a ring has three switches; a cable that leads astray closes few squares or none. Those are
  * left aside, grid.h finds the places of the rest, and every place says which neighbours it wants.
  */
-#include "wiring.h"
+#include "wiring_private.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * lines. Cables of one line are joined by the triangles between them. The result is believed if product.h
  * recognises the fabric in which every line is whole. Lines of less than five switches are not told apart.
  */
-#include "wiring.h"
+#include "wiring_private.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * bipartite graphs, here called blocks. Switches are of one block if they share more than half of their
  * parents; a parent is of the block most of its children are of; what is in doubt then follows its parents.
  */
-#include "wiring.h"
+#include "wiring_private.h"
 
 #include <stdio.h>
 #include <string.h>

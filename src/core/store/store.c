@@ -3,10 +3,10 @@
  * A header, then one or two results, each a struct counts and its arrays in the order of
  * write_result(). docs/store.md describes every byte.
  */
-#include <osmroutes/store.h>
+#include "core/store/store.h"
 
 #include <osmroutes/check.h>
-#include <osmroutes/reroute.h>
+#include "core/reroute/reroute.h"
 
 #include <assert.h>
 #include <stdio.h>

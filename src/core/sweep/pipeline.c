@@ -10,9 +10,9 @@
  */
 #include <osmroutes/sweep.h>
 
-#include <osmroutes/reroute.h>
-#include <osmroutes/transition.h>
-#include <osmroutes/turn.h>
+#include "core/reroute/reroute.h"
+#include "core/transition/transition.h"
+#include "core/lanes/turn.h"
 
 #include <string.h>
 

@@ -10,10 +10,10 @@
  *	    transition_ask()		  one question to union.h
  *	  adopt()		what was chosen, with the union's certificate
  */
-#include <osmroutes/transition.h>
+#include "core/transition/transition.h"
 
-#include <osmroutes/reroute.h>
-#include <osmroutes/union.h>
+#include "core/reroute/reroute.h"
+#include "core/verify/union.h"
 
 #include <stdio.h>
 #include <string.h>

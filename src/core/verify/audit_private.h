@@ -3,7 +3,7 @@
 #ifndef OSR_AUDIT_PRIVATE_H
 #define OSR_AUDIT_PRIVATE_H
 
-#include <osmroutes/audit.h>
+#include "core/verify/audit.h"
 
 #include "union_private.h"
 

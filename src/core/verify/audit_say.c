@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-#include <osmroutes/audit.h>
+#include "core/verify/audit.h"
 
 #include <stdio.h>
 

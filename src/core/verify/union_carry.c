@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Yesterday's tables in today's numbering. */
-#include <osmroutes/union.h>
+#include "core/verify/union.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #ifndef OSR_UNION_PRIVATE_H
 #define OSR_UNION_PRIVATE_H
 
-#include <osmroutes/union.h>
+#include "core/verify/union.h"
 
 /*
  * A turn leads from channel c to the channel that leaves chan_dst[c] by a port: slot[c] + port.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-#include <osmroutes/verdict.h>
+#include "core/verify/verdict.h"
 
 #include <string.h>
 

@@ -14,7 +14,7 @@
  * and down again.
  */
 #include <osmroutes/engine.h>
-#include <osmroutes/mcast.h>
+#include "core/paths/mcast.h"
 #include <osmroutes/spf.h>
 
 #include <string.h>

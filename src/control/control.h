@@ -20,7 +20,7 @@
 #ifndef OSMROUTES_CONTROL_H
 #define OSMROUTES_CONTROL_H
 
-#include <osmroutes/scheduler.h>
+#include "keys/scheduler.h"
 
 #define OSR_CONTROL_MAX_LINE (2 * 1024 * 1024)
 

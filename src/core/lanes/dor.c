@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include <osmroutes/guided.h>
-#include <osmroutes/mcast.h>
+#include "core/paths/mcast.h"
 
-#include "spf_private.h"
+#include "../paths/spf_private.h"
 
 static void clear_weights(struct osr_spf *spf)
 {

@@ -4,7 +4,7 @@
  * covers the new dependencies too, because in a tree all routes go up and then down. If not, the
  * dependencies of everything are put in order again.
  */
-#include <osmroutes/overlay.h>
+#include "keys/overlay.h"
 
 #include <osmroutes/cdg.h>
 

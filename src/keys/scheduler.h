@@ -30,8 +30,8 @@
 #ifndef OSMROUTES_SCHEDULER_H
 #define OSMROUTES_SCHEDULER_H
 
-#include <osmroutes/keys.h>
-#include <osmroutes/overlay.h>
+#include "keys/keys.h"
+#include "keys/overlay.h"
 
 enum osr_key_state {
 	OSR_KEY_PREPARED,  /* not in use */

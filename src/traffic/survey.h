@@ -21,7 +21,7 @@
 #ifndef OSMROUTES_SURVEY_H
 #define OSMROUTES_SURVEY_H
 
-#include <osmroutes/congestion.h>
+#include "traffic/congestion.h"
 
 struct osr_survey_in {
 	const struct osr_fabric *f;

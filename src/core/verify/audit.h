@@ -18,7 +18,7 @@
 #ifndef OSMROUTES_AUDIT_H
 #define OSMROUTES_AUDIT_H
 
-#include <osmroutes/union.h>
+#include "core/verify/union.h"
 
 enum osr_fault_kind {
 	OSR_FAULT_HOLE,       /* a switch has no entry for a LID that it could reach */

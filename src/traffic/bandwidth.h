@@ -19,7 +19,7 @@
 #ifndef OSMROUTES_BANDWIDTH_H
 #define OSMROUTES_BANDWIDTH_H
 
-#include <osmroutes/survey.h>
+#include "traffic/survey.h"
 
 struct osr_bandwidth {
 	uint32_t n_hosts;

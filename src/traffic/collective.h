@@ -37,7 +37,7 @@
 #ifndef OSMROUTES_COLLECTIVE_H
 #define OSMROUTES_COLLECTIVE_H
 
-#include <osmroutes/pattern.h>
+#include "traffic/pattern.h"
 
 /* The i-th sequence, NULL behind the last; or the one of this name, NULL if there is none. */
 const struct osr_pattern *osr_collective_row(uint32_t i);

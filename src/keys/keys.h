@@ -29,7 +29,7 @@
 #ifndef OSMROUTES_KEYS_H
 #define OSMROUTES_KEYS_H
 
-#include <osmroutes/bandwidth.h>
+#include "traffic/bandwidth.h"
 #include <osmroutes/pgft.h>
 
 /* What leaves one leaf for one end port. */

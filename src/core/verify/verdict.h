@@ -16,7 +16,7 @@
 #ifndef OSMROUTES_VERDICT_H
 #define OSMROUTES_VERDICT_H
 
-#include <osmroutes/audit.h>
+#include "core/verify/audit.h"
 #include <osmroutes/check.h>
 
 enum osr_question {

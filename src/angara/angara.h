@@ -17,8 +17,8 @@
 #ifndef OSMROUTES_ANGARA_H
 #define OSMROUTES_ANGARA_H
 
-#include <osmroutes/rgraph.h>
-#include <osmroutes/srcroute.h>
+#include "angara/rgraph.h"
+#include "angara/srcroute.h"
 
 /*
  * All shortest legal routes, called the *choices* of a pair; a pair is (i, j), i * n_set + j, of
