@@ -173,15 +173,33 @@ static enum osr_status take_file(struct cli_dumps *dumps, struct osr_diag *diag)
 	return st ? st : osr_tables_take(&dumps->t, &routing, diag);
 }
 
+/* A verdict needs the SLs; a comparison goes on without them. */
+static enum osr_status dumps_read_live(struct cli_dumps *dumps, struct cli_live *live,
+				       struct osr_diag *diag)
+{
+	enum cli_sa sa = dumps->paths || dumps->sl >= 0 ? CLI_SA_NONE : dumps->sa;
+	enum osr_status st = cli_live_tables(live, sa, &dumps->t, diag);
+	struct osr_diag why = *diag;
+
+	if (st != OSR_UNREACHABLE)
+		return st;
+	*diag = (struct osr_diag){ 0 };
+	if (!dumps->sl_optional)
+		return osr_fail(diag, OSR_INVAL,
+				"%.200s: --path-sl=FILE, --sl=N or --sa=none (any SL)", why.text);
+	osr_fail(&dumps->sl_warning, st,
+		 "%.200s: the SLs of the tables in its switches are unknown", why.text);
+	return OSR_OK;
+}
+
 /* Files that are named come before what is read from the switches. */
 static enum osr_status dumps_read_all(struct cli_dumps *dumps, struct cli_live *live,
 				      struct osr_diag *diag)
 {
-	enum cli_sa sa = dumps->paths || dumps->sl >= 0 ? CLI_SA_NONE : dumps->sa;
 	enum osr_status st;
 
 	if (dumps->is_live)
-		st = cli_live_tables(live, sa, &dumps->t, diag);
+		st = dumps_read_live(dumps, live, diag);
 	else if (osr_tablefile_probe(dumps->lft))
 		st = take_file(dumps, diag);
 	else

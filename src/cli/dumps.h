@@ -24,9 +24,11 @@ struct cli_dumps {
 	const char *lft, *sl2vl, *paths, *groups; /* files; NULL: not given */
 	bool is_live;                             /* read from the switches */
 	enum cli_sa sa;                           /* who asks for SLs then */
-	int sl;                                   /* all packets are on it; < 0: as the paths say */
-	int mcast_sl;                             /* of multicast packets */
-	char *found[4];                           /* names in dir, to be freed */
+	bool sl_optional; /* without an answer they are unknown, and sl_warning says so */
+	struct osr_diag sl_warning;
+	int sl;         /* all packets are on it; < 0: as the paths say */
+	int mcast_sl;   /* of multicast packets */
+	char *found[4]; /* names in dir, to be freed */
 
 	struct osr_tablefile file; /* lft is one of ours, with SLs and SL2VL tables */
 	struct osr_arena arena;

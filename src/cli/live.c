@@ -295,11 +295,8 @@ static enum osr_status take_sls(struct cli_live *live, enum cli_sa sa, struct os
 				n);
 	st = live->module->sls(&live_paths, diag);
 	if (st) {
-		struct osr_diag why = *diag;
-
 		free(live_paths.sl);
-		return osr_fail(diag, bad_input(st),
-				"%.200s: --path-sl=FILE, --sl=N or --sa=none (any SL)", why.text);
+		return st;
 	}
 	tables->paths =
 		(struct osr_paths){ .n_rows = live_paths.n_slids, .row = row, .sl = live_paths.sl };

@@ -38,7 +38,8 @@ enum osr_status cli_live_net(struct cli_live *live, struct osr_net *net, struct 
 
 /*
  * Into tables that osr_tables_init() has begun, of the fabric made from that net. OSR_INVAL if
- * anything was not answered: half of the tables give no verdict.
+ * a request for tables was not answered: half of the tables give no verdict. OSR_UNREACHABLE if all but the
+ * SLs are read and the subnet administrator does not answer.
  */
 enum osr_status cli_live_tables(struct cli_live *live, enum cli_sa sa, struct osr_tables *tables,
 				struct osr_diag *diag);

@@ -345,9 +345,12 @@ static enum osr_status subject_read_tables(const struct cli_subjects *subjects, 
 	*dumps = (struct cli_dumps)CLI_DUMPS_INIT;
 	dumps->is_live = subjects->live && !strcmp(path, "live");
 	dumps->sa = CLI_SA_SWITCHES;
+	dumps->sl_optional = true;
 	dumps->dir = dumps->is_live ? NULL : path;
 	cli_dumps_find(dumps, NULL);
 	st = cli_dumps_read(dumps, fabric, subjects->net, subjects->live, &tables->diag);
+	if (dumps->sl_warning.text[0])
+		fprintf(stderr, "osmroutes: warning: %s\n", dumps->sl_warning.text);
 	tables->routing = dumps->t.routing;
 	tables->gen = dumps->gen;
 	return st;
