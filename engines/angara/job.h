@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* job.h - one run of the engine: angara.c decides, tables.c writes them down. */
+/* job.h - one run of the engine: angara.c decides, grid_tables.c writes them down. */
 #ifndef ANGARA_JOB_H
 #define ANGARA_JOB_H
 

@@ -36,7 +36,7 @@ enum osr_status osr__sssp(struct osr__picks *picks, const struct osr_angara_opti
 enum osr_status osr__genetic(struct osr__picks *picks, const struct osr_angara_options *opt,
 			     struct osr_arena *scratch, struct osr_angara_stats *stats,
 			     struct osr_diag *diag);
-enum osr_status osr__balance(struct osr__picks *picks, const struct osr_angara_options *opt,
+enum osr_status osr__balance_choices(struct osr__picks *picks, const struct osr_angara_options *opt,
 			     struct osr_arena *scratch, struct osr_angara_stats *stats,
 			     struct osr_diag *diag);
 

@@ -72,7 +72,7 @@ enum osr_status osr_angara_route(const struct osr_angara *angara,
 	else if (!st)
 		st = osr__sssp(&picks, opt, scratch, stats, diag);
 	if (!st && algorithm == OSR_ANGARA_BALANCE)
-		st = osr__balance(&picks, opt, scratch, stats, diag);
+		st = osr__balance_choices(&picks, opt, scratch, stats, diag);
 	for (uint32_t p = 0; !st && p < angara->n_pairs; p++)
 		route[p] = osr_angara_n_choices(angara, p)
 				   ? angara->choice[angara->row[p] + picks.pick[p]]

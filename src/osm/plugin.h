@@ -19,7 +19,7 @@
 #include "keys.h"
 #include "metrics.h"
 #include "observe.h"
-#include "store.h"
+#include "storefile.h"
 #include "trap.h"
 
 #include "conf/options.h"

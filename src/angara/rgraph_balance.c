@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * BALANCE: what the paper's SSSP leaves, made better among the same choices. From the outside in:
- *	osr__balance()	rounds, then lower the largest load, then rounds that keep it
+ *	osr__balance_choices()	rounds, then lower the largest load, then rounds that keep it
  *	angara_balance_rip_up()	every pair is taken out and routed again where that is cheapest
  *	bound()		no choice of routes can have a lower largest load than this
  *	angara_balance_lower()		some routes move until no channel carries more than a limit
@@ -370,7 +370,7 @@ static void restore_best(struct balance *w)
 			osr__picks_add(w->s, p, w->s->pick[p], 1);
 }
 
-enum osr_status osr__balance(struct osr__picks *picks, const struct osr_angara_options *opt,
+enum osr_status osr__balance_choices(struct osr__picks *picks, const struct osr_angara_options *opt,
 			     struct osr_arena *scratch, struct osr_angara_stats *stats,
 			     struct osr_diag *diag)
 {
