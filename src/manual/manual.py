@@ -66,7 +66,8 @@ def param_list(params, texts):
     out = []
     for p in params:
         values = p['values'].replace('|', ', ')
-        term = '**%s** = %s' % (p['name'], p['default'] or '(empty)')
+        # Two underscores would be emphasis to lowdown.
+        term = '**%s** = %s' % (p['name'].replace('_', '\\_'), p['default'] or '(empty)')
         out.append(definition(term, '%s. Values: %s.' % (
             texts.get(p['name'], p['help']).rstrip('.'), values)))
     return '\n'.join(out) or 'None.\n'
