@@ -167,11 +167,15 @@ static bool more_jobs(struct cli_jobs *jobs)
 	if (jobs->n < jobs->room)
 		return true;
 	job = realloc(jobs->job, room * sizeof(*job));
-	jobs->job = job ? job : jobs->job;
+	if (!job)
+		return false;
+	jobs->job = job;
 	row = realloc(jobs->row, (room + 1) * sizeof(*row));
-	jobs->row = row ? row : jobs->row;
-	jobs->room = job && row ? room : jobs->room;
-	return job && row;
+	if (!row)
+		return false;
+	jobs->row = row;
+	jobs->room = room;
+	return true;
 }
 
 static enum osr_status take_job(struct job_reader *reader, struct osr_lines *in, char *text,

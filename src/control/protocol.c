@@ -73,9 +73,12 @@ static int dump_piece(const char *piece, size_t n, void *data)
 		size_t room = 2 * (d->size + n + 64);
 		char *text = realloc(d->text, room);
 
-		d->failed = !text;
-		d->text = text ? text : d->text;
-		d->room = text ? room : d->room;
+		if (!text) {
+			d->failed = true;
+			return -1;
+		}
+		d->text = text;
+		d->room = room;
 	}
 	if (d->failed)
 		return -1;

@@ -79,7 +79,7 @@ static bool next_trap(struct passage *w, ib_net64_t *guid)
 		found = i == w->n_asked;
 	}
 	if (t->overflow || (found && w->n_asked == TRAP_MAX_SWITCHES))
-		snprintf(w->why, sizeof(w->why), "more than %u switches sent traps",
+		snprintf(w->why, sizeof(w->why), "more than %d switches sent traps",
 			 TRAP_MAX_SWITCHES);
 	pthread_mutex_unlock(&t->mutex);
 	if (found && w->n_asked < TRAP_MAX_SWITCHES)

@@ -254,7 +254,7 @@ static enum osr_status turn_search(struct turns *w, struct osr_lanes_job *job, b
 {
 	uint32_t moves = job->opt->spf.max_moves;
 	struct osr_updown updown;
-	uint64_t least;
+	uint64_t least = 0;
 	enum osr_status st;
 
 	st = osr__turn_start_fitted(w, job->opt->layers.sift_passes, job->scratch, job->diag);

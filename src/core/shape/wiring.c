@@ -168,8 +168,9 @@ static struct wiring_pair *find_missing(struct wiring_diff *diff, uint32_t a, ui
 	for (uint32_t i = 0; i < diff->n_missing; i++) {
 		struct wiring_pair *pair = &diff->missing[i];
 
-		if (!pair->used && pair != but &&
-		    ((pair->a == a && pair->b == b) || (pair->a == b && pair->b == a)))
+		if (pair == but || pair->used)
+			continue;
+		if (((pair->a == a && pair->b == b) || (pair->a == b && pair->b == a)))
 			return pair;
 	}
 	return NULL;
