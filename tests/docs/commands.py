@@ -11,6 +11,7 @@ A command is an indented line that begins with a program's name. Each has one of
   cmake    configure and install run elsewhere; what a build gives is what all tests run on
   program  a long campaign of a test program, which must be there
   keys     osmroutes key, at a simulated subnet manager
+  conf     osmroutes conf; /etc/opensm/opensm.conf is the example that is shipped, and must be good
   other    needs an OpenSM or a compiler that is not here: its syntax is looked at
 A line that looks like a command and has no mode is a mistake.
 """
@@ -137,6 +138,8 @@ class Runner:
             return 'clean', command
         if command.startswith('build/tests/experiments/osr-keys '):
             return 'run', command
+        if re.match(r'osmroutes conf .*/etc/opensm/opensm\.conf', command):
+            return 'conf', command
         if command.startswith('osmroutes key '):
             return 'keys', command
         if re.match(r'(?:osmroutes|ibnetdiscover|ibdmchk|cpack|cat|grep|build/src/cli/osmroutes) ', command + ' '):
@@ -158,6 +161,8 @@ class Runner:
             run = self.shell('bash -n ' + what, self.project)
             return run.stderr
         env = {}
+        if mode == 'conf':
+            what = what.replace('/etc/opensm/opensm.conf', os.path.join(self.project, 'share/opensm.conf'))
         if mode == 'cmake':
             for part in re.split(r' && ', what):
                 part = part.replace('sudo ', '')
