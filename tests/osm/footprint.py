@@ -17,6 +17,8 @@ from traced import STRACE, changes, judge_changes, last_line, need_strace
 
 OPENSMS = r'(guid2lid|guid2mkey|neighbors|opensm-sa\.dump|opensm-qos\.\w+|pkey_cache)(\.\w+)?$'
 
+ROUTING = 0x40
+
 
 def inside(folder, names):
     return re.escape(folder) + '/' + names + '$'
@@ -41,12 +43,16 @@ class Places:
     def ours(self, opensm):
         """Where the plugin, OpenSM, and ibsim's library may write."""
         guid = r'[0-9a-f]{16}'
+        # Path SLs are dumped under the log flag ROUTING alone.
+        sls, dumped = (r'\.opensm-path-sl\.dump\.new', '') if opensm.log_flags & ROUTING else (
+            r'(?!)', r'(?!opensm-path-sl)')
         return [inside(self.of['cache'], r'\.?osmroutes-%s-\w+\.store(\.new)?' % guid),
                 inside(self.of['cache'], r'\.?osmroutes-keys-%s\.json(\.new)?' % guid),
                 inside(self.of['metrics'], r'\.?osmroutes-%s\.(json|prom)(\.new)?' % guid),
                 inside(self.of['sockets'], r'keys\.sock'), re.escape(self.of['sockets']) + '$',
+                inside(self.of['dumps'], sls),
                 # OpenSM's own.
-                inside(self.of['cache'], OPENSMS), inside(self.of['dumps'], r'(opensm|osm|perf|sa)[\w.-]*'),
+                inside(self.of['cache'], OPENSMS), inside(self.of['dumps'], dumped + r'(opensm|osm|perf|sa)[\w.-]*'),
                 re.escape(opensm.logfile) + '$', r'/dev/null$',
                 r'/dev/console$',	# syslog()
                 # Of libumad2sim.
