@@ -12,6 +12,7 @@ import tempfile
 import time
 
 import oracle
+from entries import blocks_changed
 from faults import switch_links
 from measure import outcome
 from osmtest import BUILD, Failure, Fabric, Opensm, Skip, find_fabric, need_tools
@@ -46,13 +47,6 @@ def command(fabric, *words, codes=(0,)):
     if done.returncode not in codes:
         raise Failure('osmroutes %s: %s' % (' '.join(words), done.stderr.strip()[-300:]))
     return done.stdout
-
-
-def blocks_changed(before, after):
-    """(switch, block of 64 LIDs) that differ: what the subnet manager has to send."""
-    now = {s.guid: s for s in after.switches}
-    return len({(s.guid, lid // 64) for s in before.switches if s.guid in now for lid in before.lids
-                if s.forward(lid) != now[s.guid].forward(lid)})
 
 
 def write_lfts(tables, path):
