@@ -21,7 +21,7 @@
 enum osr_any_sl {
 	OSR_ANY_SL_OFF,
 	OSR_ANY_SL_ON,
-	OSR_ANY_SL_AUTO, /* where it costs little */
+	OSR_ANY_SL_AUTO, /* where it costs little, compared with lanes by SL */
 };
 
 struct osr_lanes_options {
@@ -67,6 +67,10 @@ struct osr_lanes_job {
 	enum osr_lanes_state state;
 	uint32_t *orders; /* [OSR_MAX_VLS * n_channels] channel orders of the layers */
 	bool one_lane;    /* the first pass needs no more */
+	/* any_sl = auto: the balanced shortest paths, for lanes by turn once lanes by SL are known. */
+	uint8_t *shortest_hop; /* [n_dests * n_switches] or NULL */
+	uint64_t *shortest_weight;
+	struct osr_routing unlayered;
 	double ms_spf;    /* when the shortest paths were there, by req->clock_ms; 0: never */
 };
 

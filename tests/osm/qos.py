@@ -6,6 +6,8 @@ import re
 from judge import QOS, Claims, expect, judge, one_sweep, scenario
 from osmtest import LOG_DUMPS, LOG_PLAIN, Fabric, Opensm, find_fabric
 
+BY_SL = '[dfsssp]\nany_sl = off\n'
+
 
 def lmc(workdir, netfile, bits):
     """2^bits LIDs a port, all of them reached, safe, and spread over the ports there are."""
@@ -106,7 +108,7 @@ def arbitration(workdir):
 def stable(workdir):
     """Two queries for one pair always get one SL."""
     with Fabric(find_fabric('ring-5'), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS) as opensm:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=BY_SL) as opensm:
             opensm.wait_up()
             tables = judge(fabric, opensm, ours='dfsssp')
             expect(tables.rows == tables.ask_sls(fabric), 'a second query got another SL')
@@ -119,7 +121,8 @@ def smsl(workdir):
     """MasterSMSL: what a port sends to the SM goes on the SL of that path."""
     with Fabric(find_fabric('cluster-192'), workdir) as fabric:
         # ibsim forgets MasterSMSL: what OpenSM sends is read in its log, under the DEBUG flag.
-        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, log_flags=LOG_PLAIN | 0x08) as opensm:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=BY_SL,
+                    log_flags=LOG_PLAIN | 0x08) as opensm:
             opensm.wait_up(120)
             tables = judge(fabric, opensm, ours='dfsssp')
             told = {int(guid, 16): int(sl) for sl, guid in re.findall(
@@ -154,7 +157,7 @@ def asked_for(workdir):
     """An application that asks for an SL gets it where it is the routing's, and is refused (ERR
     1F2A) where it is another: a path on the wrong SL could close a loop."""
     with Fabric(find_fabric('ring-5'), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS) as opensm:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=BY_SL) as opensm:
             opensm.wait_up()
             tables = judge(fabric, opensm, ours='dfsssp')
             for (a, b), sls in ask_each_sl(fabric, tables).items():
@@ -179,7 +182,7 @@ def partition(workdir):
     for engine, netfile, granted in (('sssp', 'ring-5', True), ('dfsssp', 'ring-5', False),
                                      ('dfsssp', 'tree-2', True)):
         with Fabric(find_fabric(netfile), workdir) as fabric:
-            with Opensm(fabric, engine, plugin=True, name=engine,
+            with Opensm(fabric, engine, plugin=True, name=engine, plugin_conf=BY_SL,
                         options=dict(QOS, partition_config_file=config)) as opensm:
                 opensm.wait_up()
                 tables = judge(fabric, opensm, ours=engine)
@@ -201,7 +204,7 @@ def qos_policy(workdir):
                    '    end-qos-level\nend-qos-levels\n')
     for engine in ('sssp', 'dfsssp'):
         with Fabric(find_fabric('ring-5'), workdir) as fabric:
-            with Opensm(fabric, engine, plugin=True, name=engine,
+            with Opensm(fabric, engine, plugin=True, name=engine, plugin_conf=BY_SL,
                         options=dict(QOS, qos_policy_file=policy)) as opensm:
                 opensm.wait_up()
                 tables = judge(fabric, opensm, ours=engine)

@@ -214,6 +214,44 @@ static void test_auto(void **state)
 }
 
 /*
+ * What auto may cost is a comparison with lanes by SL, by the checker's count: the load by a tenth, 5 of
+ * 100 routes.
+ */
+static void test_auto_bound(void **state)
+{
+	unsigned n_by_turn = 0, n_by_sl = 0;
+
+	for (unsigned i = 0; i < 40; i++) {
+		struct turn_trial off = { 0 }, on = { 0 };
+		struct osr_verdict by_sl, got;
+		uint8_t vls = (uint8_t)(4 + 4 * (i % 2));
+
+		test_fabric_random(&off.t, 10 + i, 10 + (i * 11) % 80, 815 + i);
+		test_fabric_random(&on.t, 10 + i, 10 + (i * 11) % 80, 815 + i);
+		assert_int_equal(route_any_sl(&off, vls, true, OSR_ANY_SL_OFF), OSR_OK);
+		assert_int_equal(route_any_sl(&on, vls, true, OSR_ANY_SL_AUTO), OSR_OK);
+		assert_int_equal(osr_check(&off.t.f, &off.r, &off.scratch, &by_sl, &off.diag),
+				 OSR_OK);
+		assert_int_equal(osr_check(&on.t.f, &on.r, &on.scratch, &got, &on.diag), OSR_OK);
+		n_by_sl += on.r.sl != NULL;
+		n_by_turn += off.r.sl && !on.r.sl;
+		if (on.r.sl)
+			assert_int_equal(osr_routing_digest(&on.t.f, &on.r),
+					 osr_routing_digest(&off.t.f, &off.r));
+		if (off.r.sl && !on.r.sl) {
+			assert_safe_on_any_sl(&on, true);
+			assert_true(got.efi * 100 <= by_sl.efi * 110);
+			assert_true((uint64_t)got.n_longer * 100 <=
+				    5 * (uint64_t)on.t.f.n_dests * on.t.f.n_switches);
+		}
+		turn_trial_drop(&off);
+		turn_trial_drop(&on);
+	}
+	print_message("%u by turn, %u by SL\n", n_by_turn, n_by_sl);
+	assert_true(n_by_turn > 4 && n_by_sl > 4);
+}
+
+/*
  * Each cable of a random fabric away: mostly the order and the lanes of turns stay, and what comes
  * out is as safe as what was there. A fabric that is whole again has its tables back, to the byte.
  */
@@ -288,7 +326,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_fabrics), cmocka_unit_test(test_short_fabrics),
 		cmocka_unit_test(test_long_ring),      cmocka_unit_test(test_auto),
-		cmocka_unit_test(test_reroute),        cmocka_unit_test(test_out_of_memory),
+		cmocka_unit_test(test_auto_bound),     cmocka_unit_test(test_reroute),
+		cmocka_unit_test(test_out_of_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -135,12 +135,34 @@ static bool layers_worth(const struct osr_lanes_job *job)
 	return job->state <= OSR_LANES_ROUTED;
 }
 
+/* any_sl = auto compares two results that start from the same paths. */
+static enum osr_status lanes_keep_shortest(struct osr_lanes_job *job)
+{
+	size_t size = (size_t)job->s->f->n_dests * job->s->f->n_switches;
+	size_t m = job->s->f->n_channels;
+
+	if (job->opt->any_sl != OSR_ANY_SL_AUTO || !job->opt->detours || job->req->max_vls < 2)
+		return OSR_OK;
+	job->shortest_hop = osr_alloc(job->scratch, size, 1);
+	job->shortest_weight = osr_alloc(job->scratch, m, sizeof(*job->shortest_weight));
+	if (!job->shortest_hop || !job->shortest_weight)
+		return osr_fail(job->diag, OSR_NOMEM,
+				"out of memory for a copy of the shortest paths");
+	memcpy(job->shortest_hop, job->s->hop, size);
+	memcpy(job->shortest_weight, job->s->weight, m * sizeof(*job->shortest_weight));
+	job->unlayered = *job->r;
+	return OSR_OK;
+}
+
 static enum osr_status layers_run(struct osr_lanes_job *job)
 {
 	enum osr_status st;
 
 	if (job->state == OSR_LANES_FIRST)
 		osr_spf_refine(job->s, &job->opt->spf);
+	st = lanes_keep_shortest(job);
+	if (st)
+		return st;
 	job->ms_spf = job->req->clock_ms ? job->req->clock_ms() : 0;
 	job->state = OSR_LANES_ROUTED;
 	st = osr_layers_assign(job->s, job->req, &job->opt->layers, job->scratch, job->result,
@@ -191,8 +213,8 @@ static enum osr_status one_order_run(struct osr_lanes_job *job)
 
 static bool turns_worth(const struct osr_lanes_job *job)
 {
-	return lanes_may_be_better(job) && job->opt->any_sl != OSR_ANY_SL_OFF &&
-	       job->opt->detours && job->req->max_vls > 1;
+	return lanes_may_be_better(job) && job->opt->any_sl == OSR_ANY_SL_ON && job->opt->detours &&
+	       job->req->max_vls > 1;
 }
 
 static enum osr_status turns_run(struct osr_lanes_job *job)
@@ -391,6 +413,20 @@ static const struct lanes_strategy {
 	{ "paths within one order", single_worth, single_run },
 };
 
+/* any_sl = auto: lanes by turn in place of the lanes by SL just found, where they cost little. */
+static enum osr_status lanes_prefer_any_sl(struct osr_lanes_job *job)
+{
+	bool routed;
+	enum osr_status st;
+
+	if (!job->shortest_hop || !job->r->sl)
+		return OSR_OK;
+	st = osr_turn_route(job, &routed);
+	if (!st && routed)
+		job->r->strategy = "lanes by turn";
+	return st;
+}
+
 static enum osr_status lanes_try_all(struct osr_lanes_job *job)
 {
 	size_t n = sizeof(lanes_strategies) / sizeof(lanes_strategies[0]);
@@ -412,7 +448,7 @@ static enum osr_status lanes_try_all(struct osr_lanes_job *job)
 		if (job->r->rank != before)
 			job->r->strategy = lanes_strategies[i].name;
 	}
-	return OSR_OK;
+	return lanes_prefer_any_sl(job);
 }
 
 enum osr_status osr_lanes_assign(struct osr_lanes_job *job)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * Fat trees, whole or broken, and fabrics of two tiers, such as Megafly: balanced shortest paths that go up the tree first and then down need
- * one lane. Taken where that makes no route longer.
+ * one lane. Taken where that makes no route between hosts longer, nor the busiest link much busier.
  */
 #include <osmroutes/treeorder.h>
 
+#include "../paths/spf_private.h"
 #include "lanes_private.h"
 
 #define TREE_LANE_MISSING 30 /* percent of the links that may be missing from a tree */
@@ -19,12 +20,30 @@ static enum osr_status tree_lane_order(struct osr_lanes_job *job, struct osr_tre
 	return st ? st : osr_tree_order_find(tree, job->scratch, order, why);
 }
 
+#define TREE_LANE_LOAD 110 /* percent of the load of the first pass, where there are more lanes */
+
+static uint64_t tree_lane_load(const struct osr_spf *spf)
+{
+	uint64_t most = 0;
+
+	for (uint32_t c = 0; c < spf->f->n_channels; c++)
+		most = spf->weight[c] >> HOP_BITS > most ? spf->weight[c] >> HOP_BITS : most;
+	return most;
+}
+
+/* Longer routes on one lane are no gain over shortest ones on several that are better balanced. */
+static bool tree_lane_is_worse(const struct osr_lanes_job *job, uint32_t n_longer, uint64_t free)
+{
+	return n_longer && job->req->max_vls > 1 &&
+	       tree_lane_load(job->s) * 100 > free * TREE_LANE_LOAD;
+}
+
 static enum osr_status tree_lane_route(struct osr_lanes_job *job,
 				       const struct osr_tree_order *order, bool *fits)
 {
 	uint32_t n = job->s->f->n_switches, n_longer = 0;
 	uint32_t *by_place = osr_alloc(job->scratch, n, sizeof(*by_place));
-	uint64_t n_barred;
+	uint64_t n_barred, free = tree_lane_load(job->s);
 	enum osr_status st;
 
 	if (!by_place)
@@ -40,7 +59,8 @@ static enum osr_status tree_lane_route(struct osr_lanes_job *job,
 		return st;
 	job->one_lane = false;
 	osr_spf_route(job->s, &job->opt->spf);
-	*fits = osr_spf_complete_order(job->s, &n_longer);
+	*fits = osr_spf_complete_order(job->s, &n_longer) &&
+		!tree_lane_is_worse(job, n_longer, free);
 	if (!*fits) {
 		osr_spf_leave_order(job->s);
 		return OSR_OK;

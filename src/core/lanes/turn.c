@@ -28,8 +28,9 @@ static const struct {
 	uint32_t max_stale;    /* rounds that gain less than 1 in 20 */
 	uint32_t detour_cost;  /* to move a LID with detours takes about so many times as long */
 	uint32_t unit;         /* a route weighs so much; what no route uses yet, but may, 1 */
-	uint32_t max_efi; /* percent of the load of the routes without lanes that auto accepts */
-} turn_tuning = { 4, 1u << 27, 2, 2, 3, 4, 700, 1024, 3, 5, 16, 110 };
+	uint32_t brief_moves;  /* auto: one in so many of the moves */
+	uint32_t max_efi;      /* percent of the load with lanes by SL that auto accepts */
+} turn_tuning = { 4, 1u << 27, 2, 2, 3, 4, 700, 1024, 3, 5, 16, 2, 110 };
 
 /* ---- setting up ------------------------------------------------------------------------------ */
 
@@ -240,34 +241,42 @@ static enum osr_status turn_rounds(struct turns *w, struct osr_lanes_job *job, u
 	return st;
 }
 
-/* More routes without a legal way than auto would accept as longer ones, by far? */
+/* More routes without a legal way than auto would accept as longer ones? */
 static bool turn_is_hopeless(const struct turns *w, const struct osr_lanes_job *job,
 			     uint64_t failed)
 {
 	uint64_t n_routes = (uint64_t)w->f->n_dests * w->f->n_switches;
 
 	return job->opt->any_sl == OSR_ANY_SL_AUTO &&
-	       failed * 100 > 2 * n_routes * job->opt->any_sl_cost;
+	       failed * 100 > n_routes * job->opt->any_sl_cost;
 }
 
+/* The second start takes several times as long as the first one. */
+static enum osr_status turn_start_again(struct turns *w, struct osr_lanes_job *job, uint64_t *least)
+{
+	struct osr_updown updown;
+	enum osr_status st =
+		osr_updown_search(w->s, job->opt->order_effort / turn_tuning.effort_share,
+				  job->scratch, &updown, job->diag);
+
+	if (!st)
+		st = osr__turn_start_updown(w, &updown, job->scratch, job->diag);
+	return st ? st : turn_rounds(w, job, job->opt->guided_rounds, least);
+}
+
+/* auto bounds its effort: one start, no more rounds than that has, fewer moves. */
 static enum osr_status turn_search(struct turns *w, struct osr_lanes_job *job, bool *hopeless)
 {
-	uint32_t moves = job->opt->spf.max_moves;
-	struct osr_updown updown;
+	bool brief = job->opt->any_sl == OSR_ANY_SL_AUTO;
+	uint32_t moves = job->opt->spf.max_moves / (brief ? turn_tuning.brief_moves : 1);
 	uint64_t least = 0;
-	enum osr_status st;
+	enum osr_status st =
+		osr__turn_start_fitted(w, job->opt->layers.sift_passes, job->scratch, job->diag);
 
-	st = osr__turn_start_fitted(w, job->opt->layers.sift_passes, job->scratch, job->diag);
 	if (!st)
 		st = turn_rounds(w, job, turn_tuning.fitted_rounds, &least);
-	if (!st && least) {
-		st = osr_updown_search(w->s, job->opt->order_effort / turn_tuning.effort_share,
-				       job->scratch, &updown, job->diag);
-		if (!st)
-			st = osr__turn_start_updown(w, &updown, job->scratch, job->diag);
-		if (!st)
-			st = turn_rounds(w, job, job->opt->guided_rounds, &least);
-	}
+	if (!st && least && !brief)
+		st = turn_start_again(w, job, &least);
 	*hopeless = !st && turn_is_hopeless(w, job, least);
 	if (st || *hopeless)
 		return st;
@@ -313,6 +322,11 @@ static enum osr_status turn_try(struct turns *w, struct osr_lanes_job *job, bool
 		return osr__turn_nomem(job->diag);
 	memcpy(hop, spf->hop, size);
 	memcpy(weight, spf->weight, m * sizeof(*weight));
+	if (job->shortest_hop) {
+		memcpy(spf->hop, job->shortest_hop, size);
+		memcpy(spf->weight, job->shortest_weight, m * sizeof(*weight));
+		*job->r = job->unlayered;
+	}
 	st = turn_search(w, job, &hopeless);
 	if (st)
 		return st;
