@@ -37,7 +37,7 @@ class Places:
     def opensm(self, fabric, options=None, env=None, **kwargs):
         options = dict({'qos': 'TRUE', 'lmc': 1, 'dump_files_dir': self.of['dumps']}, **(options or {}))
         return Opensm(fabric, kwargs.pop('engine', 'dmodk'), plugin=True, options=options, plugin_conf=self.conf,
-                      log_flags=0x43, env=dict({'OSM_CACHE_DIR': self.of['cache'], 'OSM_TMP_DIR': self.of['dumps']},
+                      log_flags=kwargs.pop('log_flags', 0x43), env=dict({'OSM_CACHE_DIR': self.of['cache'], 'OSM_TMP_DIR': self.of['dumps']},
                                                **(env or {})), **kwargs)
 
     def ours(self, opensm):
@@ -77,6 +77,12 @@ def live(fabric, opensm, places):
     return tables
 
 
+def traced(trace, opensm):
+    wait_for('strace to end', lambda: ' exit' in last_line(trace), 10)
+    with open(trace, errors='replace') as file:
+        return list(changes(file.read(), opensm.dir))
+
+
 @scenario('footprint.places', 240)
 def only_in_places(workdir):
     """Every file that is opened for writing, made, renamed or removed lies where the configuration says; no
@@ -87,12 +93,14 @@ def only_in_places(workdir):
     places = Places(workdir)
     trace = os.path.join(workdir, 'strace')
     with Fabric(find_fabric('tree-2'), workdir) as fabric:
+        plain = trace + '-plain'
+        with places.opensm(fabric, wrapper=STRACE + ['-o', plain], log_flags=0x03, name='plain') as opensm:
+            opensm.wait_up(120)
+        judge_changes(traced(plain, opensm), places.ours(opensm))
         with places.opensm(fabric, wrapper=STRACE + ['-o', trace]) as opensm:
             live(fabric, opensm, places)
             modes(places)
-        wait_for('strace to end', lambda: ' exit' in last_line(trace), 10)
-        with open(trace, errors='replace') as file:
-            found = list(changes(file.read(), opensm.dir))
+        found = traced(trace, opensm)
     wrote = {os.path.basename(what) for call, what in found if call.startswith('rename')}
     expect(any(n.endswith('.store') for n in wrote) and any(n.endswith('.prom') for n in wrote) and
            any(n.startswith('osmroutes-keys') for n in wrote) and any(c == 'bind' and 'keys.sock' in w for c, w in found),

@@ -170,7 +170,7 @@ static struct wiring_pair *find_missing(struct wiring_diff *diff, uint32_t a, ui
 
 		if (pair == but || pair->used)
 			continue;
-		if (((pair->a == a && pair->b == b) || (pair->a == b && pair->b == a)))
+		if ((pair->a == a && pair->b == b) || (pair->a == b && pair->b == a))
 			return pair;
 	}
 	return NULL;
