@@ -17,7 +17,7 @@ struct osr_osmconf {
 	char plugin_options[OSR_OSMCONF_LINE];
 	bool qos;
 	bool multicast;
-	uint8_t max_op_vls; /* a code, 1..5 */
+	uint8_t max_op_vls; /* a code; 0 counts as 1, and what is above 5 as 5 (osr_vls_of_code) */
 };
 
 void osr_osmconf_default(struct osr_osmconf *osmconf);
