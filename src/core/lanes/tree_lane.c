@@ -57,7 +57,6 @@ static enum osr_status tree_lane_route(struct osr_lanes_job *job,
 	st = osr_spf_keep_order(job->s, job->scratch, &n_barred, job->diag);
 	if (st || n_barred)
 		return st;
-	job->one_lane = false;
 	osr_spf_route(job->s, &job->opt->spf);
 	*fits = osr_spf_complete_order(job->s, &n_longer) &&
 		!tree_lane_is_worse(job, n_longer, free);
@@ -65,6 +64,7 @@ static enum osr_status tree_lane_route(struct osr_lanes_job *job,
 		osr_spf_leave_order(job->s);
 		return OSR_OK;
 	}
+	job->one_lane = false;
 	job->r->n_longer = n_longer;
 	return osr_tree_order_certify(order, job->req, job->scratch, job->result, job->r,
 				      job->diag);
