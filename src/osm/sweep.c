@@ -147,7 +147,9 @@ static uint16_t proven_mcast_vls(struct sweep *w)
 		enum osr_status st;
 		uint32_t cycle;
 
-		if (!(sls & (1u << sl)) || (vls & (1u << vl)))
+		/* With tables by port pair no VL beyond n_vls is looked at, MIXED_VLS least of all. */
+		if (!(sls & (1u << sl)) || (vls & (1u << vl)) ||
+		    (routing.sl2vl && vl >= routing.n_vls))
 			continue;
 		routing.mcast_vl = vl;
 		cycle = osr_check_cycle(&slot->result.fabric, &routing,
