@@ -234,8 +234,8 @@ static enum osr_status angara_route_otherwise(struct job *j)
 	struct osr_lanes_options opt = { .spf = { .max_rounds = 2 },
 					 .layers = { .sift_passes = 3,
 						     .reversible = OSR_REVERSIBLE_OFF },
-					 .guided_rounds = 10,
-					 .guided_reversible = true,
+					 .ordered_rounds = 10,
+					 .ordered_reversible = true,
 					 .detours = true };
 	struct osr_spf spf;
 	struct osr_lanes_job job = { .s = &spf,

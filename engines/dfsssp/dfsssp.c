@@ -50,7 +50,7 @@ static const struct osr_param params[] = {
 	[DETOURS] = { "detours", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
 		      "if the VLs do not suffice, route some pairs over longer paths instead of "
 		      "giving up" },
-	[GUIDED_ROUNDS] = { "guided_rounds", OSR_PARAM_UINT, "10", 1, 1000, NULL,
+	[GUIDED_ROUNDS] = { "ordered_rounds", OSR_PARAM_UINT, "10", 1, 1000, NULL,
 			    "rounds of routing within channel orders, if the VLs do not suffice" },
 	[EFFORT] = { "order_effort", OSR_PARAM_UINT, "80", 0, 1000000, NULL,
 		     "work spent on an order of the switches, if there is one VL: more gives fewer "
@@ -83,9 +83,9 @@ static struct osr_lanes_options dfsssp_lanes_options(const struct osr_values *va
 			    .reversible = (enum osr_reversible)values->num[REVERSIBLE],
 			    .sift_passes = (uint32_t)values->num[SIFT],
 			    .balance = values->num[BALANCE] },
-		.guided_rounds = (uint32_t)values->num[GUIDED_ROUNDS],
+		.ordered_rounds = (uint32_t)values->num[GUIDED_ROUNDS],
 		.order_effort = (uint32_t)values->num[EFFORT],
-		.guided_reversible = values->num[REVERSIBLE] != OSR_REVERSIBLE_OFF,
+		.ordered_reversible = values->num[REVERSIBLE] != OSR_REVERSIBLE_OFF,
 		.dimensions = values->num[DIMENSIONS],
 		.fewer_vls = values->num[FEWER_VLS],
 		.detours = values->num[DETOURS],

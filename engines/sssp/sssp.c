@@ -23,7 +23,7 @@ static const struct osr_param params[] = {
 	{ NULL }
 };
 
-static enum osr_status sssp_sssp_route(const struct osr_job *job)
+static enum osr_status sssp_route(const struct osr_job *job)
 {
 	const struct osr_fabric *fabric = job->fabric;
 	const struct osr_values *values = job->values;
@@ -70,5 +70,5 @@ const struct osr_engine osr_engine_sssp = {
 		     "HOTI 2009",
 	.params = params,
 	.capabilities = OSR_ENGINE_MINIMAL | OSR_ENGINE_LMC | OSR_ENGINE_REROUTE,
-	.route = sssp_sssp_route,
+	.route = sssp_route,
 };

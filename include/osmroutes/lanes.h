@@ -13,7 +13,7 @@
 #define OSMROUTES_LANES_H
 
 #include <osmroutes/engine.h>
-#include <osmroutes/guided.h>
+#include <osmroutes/ordered.h>
 #include <osmroutes/layers.h>
 #include <osmroutes/spf.h>
 
@@ -29,9 +29,9 @@ struct osr_lanes_options {
 	uint32_t any_sl_cost; /* percent of the routes that may get longer for it (auto) */
 	struct osr_spf_options spf;
 	struct osr_layers_options layers;
-	uint32_t guided_rounds;  /* of routing within channel orders */
+	uint32_t ordered_rounds; /* of routing within channel orders */
 	uint32_t order_effort;   /* on an order of the switches, if there is one VL: updown.h */
-	bool guided_reversible;  /* orders: both directions of a pair on one SL where possible */
+	bool ordered_reversible; /* orders: both directions of a pair on one SL where possible */
 	bool dimensions;         /* try dimension order first (osr_lanes_route) */
 	bool fewer_vls;          /* look for shortest paths that need fewer lanes */
 	bool detours;            /* longer routes where the lanes do not suffice; else OSR_NO_VL */
@@ -71,7 +71,7 @@ struct osr_lanes_job {
 	uint8_t *shortest_hop; /* [n_dests * n_switches] or NULL */
 	uint64_t *shortest_weight;
 	struct osr_routing unlayered;
-	double ms_spf;    /* when the shortest paths were there, by req->clock_ms; 0: never */
+	double ms_spf; /* when the shortest paths were there, by req->clock_ms; 0: never */
 };
 
 /*

@@ -31,10 +31,10 @@ enum {
 typedef uint8_t osr_sl2vl_t[16];
 
 /* Can it deadlock while some switches have the old tables and others the new ones? See reroute.h. */
-enum osr_moment {
-	OSR_MOMENT_UNASKED, /* moment_why says why, or is "" */
-	OSR_MOMENT_FREE,
-	OSR_MOMENT_LOOP, /* moment_why has the loop */
+enum osr_transition {
+	OSR_TRANSITION_UNASKED, /* transition_why says why, or is "" */
+	OSR_TRANSITION_FREE,
+	OSR_TRANSITION_LOOP, /* transition_why has the loop */
 };
 
 /* What was taken over from the old tables so that it cannot. */
@@ -43,26 +43,26 @@ enum osr_moment {
 
 /* What stable re-routing did; see reroute.h. */
 struct osr_stable {
-	bool kept;     /* made from the previous result */
-	bool new_home; /* the next repair starts from this result, not from its home */
+	bool kept;         /* made from the previous result */
+	bool new_baseline; /* the next repair starts from this result, not from its baseline */
 	/*
 	 * The dependencies of old and new entries in every mixture agree with the certificate, so
 	 * that nothing can deadlock while the switches are being programmed; with OSR_CLAIM_MULTICAST
 	 * those of multicast, too.
 	 */
 	bool together;
-	enum osr_moment moment;
-	bool moment_mcast;   /* multicast was part of the question */
-	uint8_t moment_kept; /* OSR_KEPT_* */
-	char moment_why[240];
-	uint32_t n_channels_lost; /* channels of home that are not there today */
-	uint32_t n_channels_new;  /* channels of today that home did not have */
-	uint32_t n_trees;         /* LIDs with entries that differ from home's */
+	enum osr_transition transition;
+	bool transition_mcast;   /* multicast was part of the question */
+	uint8_t transition_kept; /* OSR_KEPT_* */
+	char transition_why[240];
+	uint32_t n_channels_lost; /* channels of the baseline that are not there today */
+	uint32_t n_channels_new;  /* channels of today that the baseline did not have */
+	uint32_t n_trees;         /* LIDs with entries that differ from the baseline's */
 	uint64_t n_moved;         /* entries moved off the busiest channel for balance */
 	uint64_t n_sl_changed;    /* (switch, LID) pairs with another SL than in the last sweep */
 	uint64_t n_sl_lost;       /* pairs with an SL of earlier that is no longer proven */
-	uint32_t drift;           /* permille: balance against home's, see osr_reroute_options */
-	char why[200];            /* why the previous result was not kept; "" if there was none */
+	uint32_t drift; /* permille: balance against the baseline's, see osr_reroute_options */
+	char why[200];  /* why the previous result was not kept; "" if there was none */
 };
 
 /* What lanes by turn would have cost, where they were tried and not taken; see turn.h. */
@@ -100,10 +100,10 @@ struct osr_routing {
 	 */
 	const uint16_t *granted;
 	/*
-	 * The same in the numbering of the result this one was repaired from (osr_result.home),
+	 * The same in the numbering of the result this one was repaired from (osr_result.baseline),
 	 * which has room for parts that are away today. NULL: none.
 	 */
-	const uint16_t *granted_home;
+	const uint16_t *granted_baseline;
 
 	/*
 	 * NULL: VL = SL on every port. Otherwise the VL of SL x for packets that came into switch s
@@ -166,7 +166,7 @@ struct osr_result {
 	 */
 	const uint64_t *load;
 	/* The full route this one was repaired from; NULL: it is one itself. See reroute.h. */
-	const struct osr_result *home;
+	const struct osr_result *baseline;
 };
 
 /*

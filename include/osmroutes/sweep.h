@@ -9,7 +9,7 @@
  *	transition	can packets that meet old and new tables mixed deadlock?
  *	check		all claims, with the routes on every channel (check.h)
  *	promises	the VL budget; what the engine's capabilities say of every result
- *	baseline	what the next re-route starts from (osr_result.home)
+ *	baseline	what the next re-route starts from (osr_result.baseline)
  *
  * The plugin, the command, tests and benches all call this function; nothing else calls an engine
  * (but the unit tests of one).

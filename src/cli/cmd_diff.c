@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * Two generations of tables, of one fabric or of before and after something in it failed: which entries
- * differ, which pairs of hosts have another path or SL, and whether the moment in which some switches
+ * differ, which pairs of hosts have another path or SL, and whether the time in which some switches
  * have the old and others the new ones can deadlock (union.h). Where the fabrics differ, the old tables
  * are taken into the new one first: what has gone is left out.
  */
@@ -57,7 +57,7 @@ struct outcome {
 	uint64_t n_pairs, n_path, n_sl; /* host port to host LID */
 	uint64_t gone[N_THINGS], come[N_THINGS];
 	uint64_t n_sl2vl, n_groups; /* tables and (group, switch) entries */
-	bool is_free[2], moment_free;
+	bool is_free[2], transition_free;
 	struct osr_loop loop;
 	struct cli_stamp time;
 };
@@ -203,7 +203,7 @@ static void count_groups(const struct args *a, struct outcome *o)
 	}
 }
 
-/* ---- the moment between --------------------------------------------------------------------- */
+/* ---- the transition --------------------------------------------------------------------- */
 
 static enum osr_status find_loops(const struct args *a, struct outcome *o)
 {
@@ -211,7 +211,7 @@ static enum osr_status find_loops(const struct args *a, struct outcome *o)
 					      &a->in.fabric };
 	enum osr_status st = OSR_OK;
 
-	/* Each where it was at home, the moment between on what is left. */
+	/* Each on its own fabric, the transition on what is left. */
 	for (unsigned g = OLD; g <= NEW && !st; g++) {
 		st = osr_union_loop(fabric[g], &a->tables[g].gen, 1, a->modes, &o->scratch,
 				    &o->result, &o->loop, NULL, &o->diag);
@@ -220,7 +220,7 @@ static enum osr_status find_loops(const struct args *a, struct outcome *o)
 	if (!st)
 		st = osr_union_loop(&a->in.fabric, a->gen, 2, a->modes, &o->scratch, &o->result,
 				    &o->loop, NULL, &o->diag);
-	o->moment_free = o->loop.n == 0;
+	o->transition_free = o->loop.n == 0;
 	return st;
 }
 
@@ -334,8 +334,8 @@ static void diff_say(struct args *a, const struct outcome *o)
 	out_text(out, "deadlock_free.old", say_loops(o->is_free[OLD], unknown[OLD]));
 	out_text(out, "deadlock_free.new", say_loops(o->is_free[NEW], unknown[NEW]));
 	out_text(out, "deadlock_free.between",
-		 say_loops(o->moment_free, unknown[OLD] || unknown[NEW]));
-	if (!o->moment_free && (unknown[OLD] || unknown[NEW]))
+		 say_loops(o->transition_free, unknown[OLD] || unknown[NEW]));
+	if (!o->transition_free && (unknown[OLD] || unknown[NEW]))
 		out_note(out, "no path SLs are given: on any SL there is a loop");
 	out_real(out, "check_ms.cpu", o->time.cpu);
 	cli_loop_say(out, NULL, &a->in.fabric, &o->loop);
@@ -475,7 +475,7 @@ static int diff_run(struct args *a)
 		code = cli_fail(st, &o.diag);
 	} else {
 		diff_say(a, &o);
-		code = out_end(&a->out, is_same(&o) && o.moment_free ? CLI_OK : CLI_BAD);
+		code = out_end(&a->out, is_same(&o) && o.transition_free ? CLI_OK : CLI_BAD);
 	}
 	osr_arena_free(&o.scratch);
 	osr_arena_free(&o.result);
@@ -493,7 +493,7 @@ int cli_diff(int argc, char **argv)
 		"Compares two sets of tables (directories of dumps, or table files) of one fabric, "
 		"or of before and after something in it failed: entries, paths and SLs that "
 		"differ, "
-		"and whether the moment between old and new can deadlock.",
+		"and whether the transition from old to new can deadlock.",
 		children,
 		NULL,
 		NULL

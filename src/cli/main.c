@@ -11,7 +11,7 @@ const struct cli_command cli_commands[] = {
 	{ "analyze", "say how good a routing is: load, bandwidth, lanes", cli_analyze },
 	{ "angara", "source routes on tori, as the Angara interconnect has them", cli_angara },
 	{ "check", "judge tables that are there: OpenSM's dumps", cli_check },
-	{ "diff", "compare two sets of tables, and the moment between", cli_diff },
+	{ "diff", "compare two sets of tables, and the transition", cli_diff },
 	{ "report", "one HTML page about a routing, with pictures", cli_report },
 	{ "compare", "put engines and tables side by side on one fabric", cli_compare },
 	{ "path", "follow packets from A to B and back: switches, ports, SL, VL", cli_path },

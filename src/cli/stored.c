@@ -49,8 +49,8 @@ enum osr_status cli_stored_read(const char *path, const struct osr_engine *engin
 	*stored = (struct cli_stored){ .last.digest = 0 };
 	if (buf)
 		st = osr_store_read(buf, size, path, engine->name, osr_options_key(engine, values),
-				    &stored->arena, &stored->home_arena, &scratch, &stored->last,
-				    &stored->home, diag);
+				    &stored->arena, &stored->baseline_arena, &scratch,
+				    &stored->last, &stored->baseline, diag);
 	osr_arena_free(&scratch);
 	free(buf);
 	return st;
@@ -59,7 +59,7 @@ enum osr_status cli_stored_read(const char *path, const struct osr_engine *engin
 void cli_stored_free(struct cli_stored *stored)
 {
 	osr_arena_free(&stored->arena);
-	osr_arena_free(&stored->home_arena);
+	osr_arena_free(&stored->baseline_arena);
 }
 
 enum osr_status cli_stored_write(const char *path, const struct osr_job *job,

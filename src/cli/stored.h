@@ -6,8 +6,8 @@
 #include <osmroutes/engine.h>
 
 struct cli_stored {
-	struct osr_arena arena, home_arena;
-	struct osr_result last, home;
+	struct osr_arena arena, baseline_arena;
+	struct osr_result last, baseline;
 };
 
 /* Checked again, in full. Files of another engine, or of other values of its options, are refused. */

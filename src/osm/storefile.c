@@ -118,13 +118,13 @@ static double osm_store_clock_ms(clockid_t clock)
 static enum osr_status osm_store_parse(struct engine_ctx *ctx, const char *path, const void *buf,
 				       size_t size, struct osr_diag *diag)
 {
-	struct sweep_slot *last = &ctx->slot[0], *home = &ctx->slot[1];
+	struct sweep_slot *last = &ctx->slot[0], *baseline = &ctx->slot[1];
 	struct osr_arena scratch = { 0 };
 	enum osr_status st;
 
 	st = osr_store_read(buf, size, path, ctx->engine->name,
-			    osr_options_key(ctx->engine, ctx->values), &last->arena, &home->arena,
-			    &scratch, &last->result, &home->result, diag);
+			    osr_options_key(ctx->engine, ctx->values), &last->arena,
+			    &baseline->arena, &scratch, &last->result, &baseline->result, diag);
 	osr_arena_free(&scratch);
 	if (!st) {
 		ctx->stored = last;
@@ -132,9 +132,9 @@ static enum osr_status osm_store_parse(struct engine_ctx *ctx, const char *path,
 		return OSR_OK;
 	}
 	osr_arena_free(&last->arena);
-	osr_arena_free(&home->arena);
+	osr_arena_free(&baseline->arena);
 	memset(last, 0, sizeof(*last));
-	memset(home, 0, sizeof(*home));
+	memset(baseline, 0, sizeof(*baseline));
 	return st;
 }
 

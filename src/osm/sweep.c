@@ -21,7 +21,7 @@
 /* Who routes when we do not. */
 #define NEXT "OpenSM's next engine routes, or minhop if there is none, unless no_fallback is set"
 
-/* Why the moment between is not looked at. */
+/* Why the transition is not looked at. */
 #define OTHERS "another engine has routed since the last tables of this one"
 
 double osr__sweep_clock_ms(void)
@@ -77,7 +77,7 @@ static enum osr_status sweep_route(struct sweep *w)
 	enum osr_status st = osr_sweep(&job, &w->slot->result, &out);
 
 	w->slot->verdict = out.verdict;
-	w->ms_moment = out.ms_transition;
+	w->ms_transition = out.ms_transition;
 	w->ms_route = start + out.ms_route + out.ms_transition;
 	return st;
 }
@@ -96,7 +96,7 @@ static enum osr_status fall_back(struct sweep *w, enum osr_status why, struct os
 	}
 	osr_arena_reset(&w->slot->arena, mark);
 	memset(&w->slot->result.routing, 0, sizeof(w->slot->result.routing));
-	w->slot->result.home = NULL;
+	w->slot->result.baseline = NULL;
 	st = osr__reuse(osr__before(ctx), &w->slot->result.fabric, &w->slot->arena, &w->scratch,
 			&w->slot->result.routing, &diag);
 	w->ms_route = osr__sweep_clock_ms();
@@ -313,7 +313,7 @@ static bool slot_in_use(const struct engine_ctx *ctx, const struct sweep_slot *s
 {
 	const struct osr_result *before = osr__before(ctx);
 
-	return before && (&slot->result == before || &slot->result == before->home);
+	return before && (&slot->result == before || &slot->result == before->baseline);
 }
 
 static struct sweep_slot *sweep_free_slot(struct engine_ctx *ctx)

@@ -13,7 +13,7 @@ struct sweep {
 	struct snapshot snap;
 	struct osr_diag diag;
 	double ms_start, ms_snapshot, ms_route, ms_check, ms_publish;
-	double ms_moment; /* of the route: looking at old and new tables mixed */
+	double ms_transition; /* of the route: looking at old and new tables mixed */
 	uint64_t n_entries, n_changed;
 	bool reused;
 	bool keys_only; /* the base routing is that of the sweep before */

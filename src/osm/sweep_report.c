@@ -128,7 +128,7 @@ static void report_stable(const struct sweep *w)
 			 name, stable->n_channels_lost, stable->n_channels_new, stable->n_trees,
 			 stable->n_sl_changed, stable->n_sl_lost,
 			 stable->together ? "deadlock-free by one certificate"
-			 : stable->moment == OSR_MOMENT_FREE
+			 : stable->transition == OSR_TRANSITION_FREE
 				 ? "deadlock-free"
 				 : "not proven deadlock-free while they mix",
 			 stable->drift / 1000, stable->drift % 1000 / 10);
@@ -139,33 +139,33 @@ static void report_stable(const struct sweep *w)
 			 name, stable->why, stable->n_sl_changed, stable->n_sl_lost);
 }
 
-/* The moment between, where it is not said with the tables that were kept. */
-static void report_moment(const struct sweep *w)
+/* The transition, where it is not said with the tables that were kept. */
+static void report_transition(const struct sweep *w)
 {
 	const struct osr_stable *stable = &w->slot->result.routing.stable;
 	const char *name = w->ctx->engine->name;
 
-	if (stable->moment == OSR_MOMENT_FREE)
+	if (stable->transition == OSR_TRANSITION_FREE)
 		osr__log(w->osm, OSM_LOG_INFO,
 			 "%s: old and new tables mixed%s: no credit loop%s%s (looked for in %.1f "
 			 "ms)",
-			 name, stable->moment_mcast ? ", with multicast" : "",
-			 stable->moment_kept & OSR_KEPT_ORDER
+			 name, stable->transition_mcast ? ", with multicast" : "",
+			 stable->transition_kept & OSR_KEPT_ORDER
 				 ? ", with the multicast trees of before"
 				 : "",
-			 stable->moment_kept & OSR_KEPT_SLS ? ", with the SLs of before" : "",
-			 w->ms_moment);
-	else if (stable->moment == OSR_MOMENT_LOOP)
+			 stable->transition_kept & OSR_KEPT_SLS ? ", with the SLs of before" : "",
+			 w->ms_transition);
+	else if (stable->transition == OSR_TRANSITION_LOOP)
 		osr__log(w->osm, OSM_LOG_INFO,
 			 "%s: old and new tables mixed%s: can deadlock until all switches have the "
 			 "new "
 			 "ones (looked for in %.1f ms): %s",
-			 name, stable->moment_mcast ? ", with multicast" : "", w->ms_moment,
-			 stable->moment_why);
-	else if (stable->moment_why[0])
+			 name, stable->transition_mcast ? ", with multicast" : "", w->ms_transition,
+			 stable->transition_why);
+	else if (stable->transition_why[0])
 		osr__log(w->osm, OSM_LOG_INFO,
 			 "%s: old and new tables mixed: not looked for credit loops: %s", name,
-			 stable->moment_why);
+			 stable->transition_why);
 }
 
 /* Entries of routing keys were not part of the question. */
@@ -175,11 +175,12 @@ static void mind_keys(struct sweep *w)
 
 	if (!w->slot->has_keys && !(w->ctx->current && w->ctx->current->has_keys))
 		return;
-	if (!stable->kept && stable->moment == OSR_MOMENT_UNASKED && !stable->moment_why[0])
+	if (!stable->kept && stable->transition == OSR_TRANSITION_UNASKED &&
+	    !stable->transition_why[0])
 		return; /* there was nothing before */
 	stable->together = false;
-	stable->moment = OSR_MOMENT_UNASKED;
-	memcpy(stable->moment_why, KEYS, sizeof(KEYS));
+	stable->transition = OSR_TRANSITION_UNASKED;
+	memcpy(stable->transition_why, KEYS, sizeof(KEYS));
 }
 
 /* What lanes by turn would cost, where that is known: "; any_sl = on ..." or what to try. */
@@ -270,7 +271,7 @@ void osr__sweep_report(struct sweep *w, const struct osr_result *before)
 	mind_keys(w);
 	report_gaps(w);
 	report_stable(w);
-	report_moment(w);
+	report_transition(w);
 	if ((verdict->proven & OSR_CLAIM_DEADLOCK_FREE) &&
 	    !(verdict->proven & OSR_CLAIM_MULTICAST) && !w->osm->subn.opt.disable_multicast)
 		osr__log(w->osm, OSM_LOG_ERROR,
@@ -316,7 +317,7 @@ void osr__sweep_note(const struct sweep *w, enum outcome outcome)
 	m->n_changed = w->n_changed;
 	m->digest = slot->digest;
 	m->stable = slot->result.routing.stable;
-	m->stable.together |= m->stable.moment == OSR_MOMENT_FREE;
+	m->stable.together |= m->stable.transition == OSR_TRANSITION_FREE;
 	m->ms.check = w->ms_check - (routed ? w->ms_route : w->ms_start);
 	if (!routed)
 		return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* bench.h - what osr-faults and osr-moment share: an engine, its options, a fabric, a clock. */
+/* bench.h - what osr-faults and osr-transition share: an engine, its options, a fabric, a clock. */
 #ifndef BENCH_H
 #define BENCH_H
 

@@ -20,7 +20,7 @@
 #include "faults.h"
 #include "tables.h"
 
-#define N_SLOTS 3 /* the last result, its home, and the one being made */
+#define N_SLOTS 3 /* the last result, its baseline, and the one being made */
 
 /* The bytes, read one after the other; zeroes when they are used up. */
 struct bytes {
@@ -211,11 +211,12 @@ struct life {
 	} slot[N_SLOTS], *now;
 };
 
-/* A slot that neither the current result nor its home lives in. */
+/* A slot that neither the current result nor its baseline lives in. */
 static struct slot *free_slot(struct life *x)
 {
 	for (unsigned i = 0; i < N_SLOTS; i++)
-		if (&x->slot[i] != x->now && (!x->now || &x->slot[i].result != x->now->result.home))
+		if (&x->slot[i] != x->now &&
+		    (!x->now || &x->slot[i].result != x->now->result.baseline))
 			return &x->slot[i];
 	abort();
 }

@@ -6,7 +6,7 @@
  * checksums are put right afterwards. Built with OSR_FUZZ=ON it is a libFuzzer target, otherwise it
  * replays the files it is given and changes of its own.
  *
- *	input:	bit 0 of byte 0: checksums put right; bit 1: last and home, not one result
+ *	input:	bit 0 of byte 0: checksums put right; bit 1: last and the baseline, not one result
  *		bytes 1, 2: the length the bytes are cut to, if not 0
  *		then of 3 bytes each: offset (little-endian), what to XOR there
  */
@@ -125,8 +125,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static struct osr_result whole, broken;
 	static uint8_t *good[2];
 	static size_t good_size[2];
-	struct osr_arena last_arena = { 0 }, home_arena = { 0 }, scratch = { 0 };
-	struct osr_result last, home;
+	struct osr_arena last_arena = { 0 }, baseline_arena = { 0 }, scratch = { 0 };
+	struct osr_result last, baseline;
 	struct osr_diag diag = { "" };
 	uint8_t *copy;
 	size_t n, kind;
@@ -136,7 +136,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		build_fabric(&arena, &broken.fabric, false);
 		insist(!route(NULL, &arena, &whole, NULL) && !route(&whole, &arena, &broken, NULL),
 		       "no tables");
-		insist(broken.home == &whole, broken.routing.stable.why);
+		insist(broken.baseline == &whole, broken.routing.stable.why);
 		good_size[0] = make(&whole, &good[0]);
 		good_size[1] = make(&broken, &good[1]);
 	}
@@ -152,15 +152,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		copy[(data[i] | (size_t)data[i + 1] << 8) % n] ^= data[i + 2];
 	if (data[0] & 1)
 		put_right(copy, n);
-	if (osr_store_read(copy, n, "fuzz", "dfsssp", KEY, &last_arena, &home_arena, &scratch,
-			   &last, &home, &diag)) {
+	if (osr_store_read(copy, n, "fuzz", "dfsssp", KEY, &last_arena, &baseline_arena, &scratch,
+			   &last, &baseline, &diag)) {
 		insist(diag.text[0] != 0, "refused without a sentence");
 	} else {
 		use(&last, &whole.fabric);
 		use(&last, &broken.fabric);
 	}
 	osr_arena_free(&last_arena);
-	osr_arena_free(&home_arena);
+	osr_arena_free(&baseline_arena);
 	osr_arena_free(&scratch);
 	free(copy);
 	return 0;

@@ -24,7 +24,7 @@ import keyfaults		# noqa: F401
 import jobs		# noqa: F401
 import metrics		# noqa: F401
 import restart		# noqa: F401
-import moment		# noqa: F401
+import transition		# noqa: F401
 import offline		# noqa: F401
 import endurance		# noqa: F401
 import entries		# noqa: F401

@@ -44,7 +44,7 @@ struct life {
 	uint64_t n_lost;  /* pairs with SLs that are no longer safe, ever */
 	bool prepares;    /* uses the time between */
 	bool restarts;    /* the program ends and starts again, now and then */
-	bool always_kept; /* nothing was worked in that home did not have */
+	bool always_kept; /* nothing was worked in that the baseline did not have */
 	/* Over all lives, so that the tests cannot become empty. */
 	uint64_t *n_kept, *n_anew, *n_together, *n_changed_sl;
 };
@@ -54,11 +54,12 @@ static const struct osr_result *current(const struct life *x)
 	return x->now ? &x->now->result : NULL;
 }
 
-/* A slot that neither the current result nor its home lives in. */
+/* A slot that neither the current result nor its baseline lives in. */
 static struct slot *free_slot(struct life *x)
 {
 	for (unsigned i = 0; i < N_SLOTS; i++)
-		if (&x->slot[i] != x->now && (!x->now || &x->slot[i].result != x->now->result.home))
+		if (&x->slot[i] != x->now &&
+		    (!x->now || &x->slot[i].result != x->now->result.baseline))
 			return &x->slot[i];
 	abort();
 }
@@ -83,11 +84,11 @@ static bool was_cut(const struct osr_result *before, const struct osr_fabric *f,
 	return false;
 }
 
-/* Entries that differ from home's although the route of home is still there. */
+/* Entries that differ from the baseline's although the route of the baseline is still there. */
 static void assert_only_cut_changed(const struct life *x, const struct osr_result *now)
 {
-	const struct osr_result *home = now->home;
-	const struct osr_fabric *f = &now->fabric, *h = &home->fabric;
+	const struct osr_result *baseline = now->baseline;
+	const struct osr_fabric *f = &now->fabric, *h = &baseline->fabric;
 	/* Each of those moved for balance is one entry. */
 	uint64_t may_differ = now->routing.stable.n_moved;
 
@@ -97,8 +98,8 @@ static void assert_only_cut_changed(const struct life *x, const struct osr_resul
 			uint32_t hs = osr_fabric_switch_by_guid(h, f->sw_guid[s]);
 
 			if (s != f->dest_switch[d] &&
-			    osr_lft(&now->routing, s, d) != osr_lft(&home->routing, hs, hd) &&
-			    !was_cut(home, f, hs, hd) && !may_differ--)
+			    osr_lft(&now->routing, s, d) != osr_lft(&baseline->routing, hs, hd) &&
+			    !was_cut(baseline, f, hs, hd) && !may_differ--)
 				fail_msg("%s on %s: switch %u changed its entry for LID %u, whose "
 					 "route was whole",
 					 x->engine->name, x->t.name, s, f->dest_lid[d]);
@@ -139,7 +140,7 @@ static void assert_promises(struct life *x, const struct osr_result *now)
 static void assert_same_unprepared(struct life *x, const struct osr_result *now)
 {
 	struct osr_arena scratch = { 0 }, result = { 0 };
-	struct osr_result home, last = *current(x), again = { .fabric = now->fabric };
+	struct osr_result baseline, last = *current(x), again = { .fabric = now->fabric };
 	const struct osr_job job = { .engine = x->engine,
 				     .values = &x->values,
 				     .request = x->req,
@@ -149,10 +150,10 @@ static void assert_same_unprepared(struct life *x, const struct osr_result *now)
 	const struct osr_routing *r = &now->routing, *s = &again.routing;
 	struct osr_sweep sweep;
 
-	if (last.home) {
-		home = *last.home;
-		home.routing.lane_deps = NULL;
-		last.home = &home;
+	if (last.baseline) {
+		baseline = *last.baseline;
+		baseline.routing.lane_deps = NULL;
+		last.baseline = &baseline;
 	}
 	last.routing.lane_deps = NULL;
 	assert_int_equal(osr_sweep(&job, &again, &sweep), OSR_OK);
@@ -194,13 +195,13 @@ static void step(struct life *x)
 	*x->n_together += s->kept && s->together;
 	*x->n_changed_sl += s->kept && s->n_sl_changed;
 	*x->n_anew += !s->kept;
-	x->always_kept &= !s->new_home;
+	x->always_kept &= !s->new_baseline;
 	assert_true(s->kept || !x->now || s->why[0]);
 	if (x->prepares && x->now)
 		assert_same_unprepared(x, now);
 	ledger_note(&x->ledger, now);
 	assert_promises(x, now);
-	if (s->kept && now->home && (!current(x) || now->digest != current(x)->digest))
+	if (s->kept && now->baseline && (!current(x) || now->digest != current(x)->digest))
 		assert_only_cut_changed(x, now);
 	if (x->prepares)
 		assert_int_equal(
@@ -433,13 +434,13 @@ static void test_out_of_memory(void **state)
 		faults_cable(&x.faults, 0, true);
 		step(&x);
 		faults_cable(&x.faults, 5, true);
-		/* From home, from a repair, and onto a fabric that has a LID more than home. */
+		/* From the baseline, from a repair, and onto a fabric that has a LID more than the baseline. */
 		for (unsigned k = 0; k < 3; k++) {
 			const struct osr_result *before = current(&x);
 			struct osr_fabric f;
 			struct osr_arena arena = { 0 };
-			if (k == 0 && before->home)
-				before = before->home;
+			if (k == 0 && before->baseline)
+				before = before->baseline;
 			x.faults.term[late] = k < 2;
 			faults_build(&x.faults, &arena, &f);
 			n_ok += fail_allocations(before, &f, false);

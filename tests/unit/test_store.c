@@ -66,14 +66,14 @@ static enum osr_status read_with(const void *buf, size_t size, const char *engin
 				 size_t fail_after, struct osr_result *last,
 				 struct osr_arena *arena, struct osr_diag *diag)
 {
-	struct osr_arena home_arena = { 0 }, scratch = { .fail_after = fail_after };
-	struct osr_result home;
+	struct osr_arena baseline_arena = { 0 }, scratch = { .fail_after = fail_after };
+	struct osr_result baseline;
 	enum osr_status st;
 
 	diag->text[0] = 0;
-	st = osr_store_read(buf, size, "store", engine, key, arena, &home_arena, &scratch, last,
-			    &home, diag);
-	osr_arena_free(&home_arena);
+	st = osr_store_read(buf, size, "store", engine, key, arena, &baseline_arena, &scratch, last,
+			    &baseline, diag);
+	osr_arena_free(&baseline_arena);
 	osr_arena_free(&scratch);
 	if (st)
 		assert_true(diag->text[0]);
@@ -102,7 +102,7 @@ static void test_all_engines(void **state)
 				assert_true(osr_fabric_equal(&t.f, &back.fabric));
 				assert_true(back.digest == osr_routing_digest(&t.f, r));
 				assert_true(back.routing.claims == r->claims);
-				assert_null(back.home);
+				assert_null(back.baseline);
 				n++;
 				n_sl2vl += r->sl2vl != NULL;
 				n_sl += r->sl != NULL;

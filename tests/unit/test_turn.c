@@ -37,9 +37,9 @@ static enum osr_status route_any_sl(struct turn_trial *x, uint8_t vls, bool mult
 					       .any_sl_cost = 5,
 					       .spf = { .max_rounds = 2, .max_moves = 50 },
 					       .layers = { .sift_passes = 3, .balance = true },
-					       .guided_rounds = 10,
+					       .ordered_rounds = 10,
 					       .order_effort = 10,
-					       .guided_reversible = true,
+					       .ordered_reversible = true,
 					       .dimensions = true,
 					       .fewer_vls = true,
 					       .detours = true };

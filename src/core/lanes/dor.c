@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include <osmroutes/guided.h>
+#include <osmroutes/ordered.h>
 #include "core/paths/mcast.h"
 
 #include "../paths/spf_private.h"
@@ -111,9 +111,9 @@ static enum osr_status assign_rings(struct osr_spf *spf, const struct osr_produc
 				    bool *routed, struct osr_diag *diag)
 {
 	size_t m = spf->f->n_channels;
-	uint32_t max = req->max_vls < OSR_GUIDED_MAX ? req->max_vls : OSR_GUIDED_MAX, turn = 0;
-	struct osr_guided_options opt = { .reversible = reversible != OSR_REVERSIBLE_OFF };
-	uint32_t *orders = osr_alloc(scratch, OSR_GUIDED_MAX * m, sizeof(*orders));
+	uint32_t max = req->max_vls < OSR_ORDERED_MAX ? req->max_vls : OSR_ORDERED_MAX, turn = 0;
+	struct osr_ordered_options opt = { .reversible = reversible != OSR_REVERSIBLE_OFF };
+	uint32_t *orders = osr_alloc(scratch, OSR_ORDERED_MAX * m, sizeof(*orders));
 	struct osr_product_plan *plan = osr_alloc(scratch, 1, sizeof(*plan));
 	bool mend;
 
@@ -136,8 +136,8 @@ static enum osr_status assign_rings(struct osr_spf *spf, const struct osr_produc
 			osr_product_order(product, plan, k, orders + k * m);
 		if (req->multicast && (st = osr_mcast_order(spf, scratch, result, routing, diag)))
 			return st;
-		st = osr_guided_keep(spf, &planned, &opt, mend, orders, scratch, result, routing,
-				     routed, diag);
+		st = osr_ordered_keep(spf, &planned, &opt, mend, orders, scratch, result, routing,
+				      routed, diag);
 		if (st)
 			return st;
 	}

@@ -26,14 +26,14 @@ static void lanes_forget_why(struct osr_lanes_job *job)
 		job->diag->text[0] = 0;
 }
 
-static struct osr_guided_options lanes_guided_options(const struct osr_lanes_job *job,
-						      uint32_t rounds, uint32_t moves)
+static struct osr_ordered_options lanes_ordered_options(const struct osr_lanes_job *job,
+							uint32_t rounds, uint32_t moves)
 {
-	return (struct osr_guided_options){ .rounds = rounds,
-					    .sift_passes = job->opt->layers.sift_passes,
-					    .moves = moves,
-					    .effort = job->opt->order_effort,
-					    .reversible = job->opt->guided_reversible };
+	return (struct osr_ordered_options){ .rounds = rounds,
+					     .sift_passes = job->opt->layers.sift_passes,
+					     .moves = moves,
+					     .effort = job->opt->order_effort,
+					     .reversible = job->opt->ordered_reversible };
 }
 
 static bool lanes_replies_are_a_must(const struct osr_lanes_job *job)
@@ -124,8 +124,8 @@ static bool refine_worth(const struct osr_lanes_job *job)
 static enum osr_status refine_run(struct osr_lanes_job *job)
 {
 	job->state = OSR_LANES_DONE;
-	return osr_guided_refine(job->s, job->req, &job->opt->spf, job->r->rank, job->scratch,
-				 job->result, job->r, job->diag);
+	return osr_ordered_refine(job->s, job->req, &job->opt->spf, job->r->rank, job->scratch,
+				  job->result, job->r, job->diag);
 }
 
 /* ---- layers: Domke's algorithm 2 ------------------------------------------------------------- */
@@ -185,11 +185,11 @@ static bool lanes_may_be_better(const struct osr_lanes_job *job)
 
 static enum osr_status lanes_reduce_to_one(struct osr_lanes_job *job, bool *fits)
 {
-	struct osr_guided_options opt =
-		lanes_guided_options(job, lanes_tuning.few_rounds, job->opt->spf.max_moves);
+	struct osr_ordered_options opt =
+		lanes_ordered_options(job, lanes_tuning.few_rounds, job->opt->spf.max_moves);
 
-	return osr_guided_reduce(job->s, job->req, &opt, 1, lanes_tuning.one_lane_tolerance,
-				 job->orders, job->scratch, job->result, job->r, fits, job->diag);
+	return osr_ordered_reduce(job->s, job->req, &opt, 1, lanes_tuning.one_lane_tolerance,
+				  job->orders, job->scratch, job->result, job->r, fits, job->diag);
 }
 
 static bool one_order_worth(const struct osr_lanes_job *job)
@@ -240,14 +240,14 @@ static bool squeeze_worth(const struct osr_lanes_job *job)
 /* What follows otherwise takes longer than this, so there is time. */
 static enum osr_status squeeze_run(struct osr_lanes_job *job)
 {
-	struct osr_guided_options opt =
-		lanes_guided_options(job, lanes_tuning.patient_rounds, 4 * job->opt->spf.max_moves);
+	struct osr_ordered_options opt = lanes_ordered_options(job, lanes_tuning.patient_rounds,
+							       4 * job->opt->spf.max_moves);
 	bool fits;
 	enum osr_status st;
 
 	lanes_forget_why(job);
-	st = osr_guided_reduce(job->s, job->req, &opt, job->req->max_vls, lanes_tuning.tolerance,
-			       job->orders, job->scratch, job->result, job->r, &fits, job->diag);
+	st = osr_ordered_reduce(job->s, job->req, &opt, job->req->max_vls, lanes_tuning.tolerance,
+				job->orders, job->scratch, job->result, job->r, &fits, job->diag);
 	if (!st && fits)
 		job->state = OSR_LANES_DONE;
 	return st;
@@ -255,25 +255,25 @@ static enum osr_status squeeze_run(struct osr_lanes_job *job)
 
 /* ---- routing within channel orders ----------------------------------------------------------- */
 
-static enum osr_status guided_on(struct osr_lanes_job *job, uint8_t max_vls)
+static enum osr_status ordered_on(struct osr_lanes_job *job, uint8_t max_vls)
 {
-	struct osr_guided_options opt =
-		lanes_guided_options(job, job->opt->guided_rounds, job->opt->spf.max_moves);
+	struct osr_ordered_options opt =
+		lanes_ordered_options(job, job->opt->ordered_rounds, job->opt->spf.max_moves);
 	struct osr_request req = *job->req;
 
 	req.max_vls = max_vls;
 	job->r->claims = 0;
 	job->r->n_longer = 0;
-	return osr_guided_route(job->s, &req, &opt, job->orders, job->scratch, job->result, job->r,
-				job->diag);
+	return osr_ordered_route(job->s, &req, &opt, job->orders, job->scratch, job->result, job->r,
+				 job->diag);
 }
 
-static bool guided_worth(const struct osr_lanes_job *job)
+static bool ordered_worth(const struct osr_lanes_job *job)
 {
 	return job->state == OSR_LANES_SHORT;
 }
 
-static enum osr_status guided_run(struct osr_lanes_job *job)
+static enum osr_status ordered_run(struct osr_lanes_job *job)
 {
 	size_t size = (size_t)job->s->f->n_dests * job->s->f->n_switches;
 	size_t m = job->s->f->n_channels;
@@ -299,12 +299,12 @@ static enum osr_status guided_run(struct osr_lanes_job *job)
 		memcpy(hop, job->s->hop, size);
 		memcpy(weight, job->s->weight, m * sizeof(*weight));
 	}
-	st = guided_on(job, job->req->max_vls);
+	st = ordered_on(job, job->req->max_vls);
 	if (st || !must || (job->r->claims & OSR_CLAIM_REVERSIBLE)) {
 		job->state = OSR_LANES_DONE;
 		return st;
 	}
-	/* osr_guided_route() starts from shortest paths, and these may be detours by now. */
+	/* osr_ordered_route() starts from shortest paths, and these may be detours by now. */
 	memcpy(job->s->hop, hop, size);
 	memcpy(job->s->weight, weight, m * sizeof(*weight));
 	return OSR_OK;
@@ -328,8 +328,8 @@ static enum osr_status fewer_run(struct osr_lanes_job *job)
 {
 	const struct osr_fabric *fabric = job->s->f;
 	bool crowded = fabric->n_dests >= lanes_tuning.many_lids * fabric->n_switches, fits;
-	struct osr_guided_options opt =
-		lanes_guided_options(job, lanes_tuning.few_rounds, job->opt->spf.max_moves);
+	struct osr_ordered_options opt =
+		lanes_ordered_options(job, lanes_tuning.few_rounds, job->opt->spf.max_moves);
 	struct osr_routing *routing = job->r;
 	enum osr_status st = OSR_OK;
 
@@ -342,9 +342,9 @@ static enum osr_status fewer_run(struct osr_lanes_job *job)
 				 routing->n_layers < lanes_tuning.crowded_lanes
 			 ? n + 1
 			 : routing->n_layers - 1u)
-		st = osr_guided_reduce(job->s, job->req, &opt, n, lanes_tuning.tolerance,
-				       job->orders, job->scratch, job->result, routing, &fits,
-				       job->diag);
+		st = osr_ordered_reduce(job->s, job->req, &opt, n, lanes_tuning.tolerance,
+					job->orders, job->scratch, job->result, routing, &fits,
+					job->diag);
 	if (!st && fits)
 		job->state = OSR_LANES_DONE;
 	return st;
@@ -389,7 +389,7 @@ static enum osr_status single_run(struct osr_lanes_job *job)
 	if (job->restart && job->r->n_layers)
 		st = job->restart(job);
 	job->state = OSR_LANES_DONE;
-	return st ? st : guided_on(job, 1);
+	return st ? st : ordered_on(job, 1);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -407,7 +407,7 @@ static const struct lanes_strategy {
 	{ "one order", one_order_worth, one_order_run },
 	{ "lanes by turn", turns_worth, turns_run },
 	{ "shortest paths within orders", squeeze_worth, squeeze_run },
-	{ "paths within orders", guided_worth, guided_run },
+	{ "paths within orders", ordered_worth, ordered_run },
 	{ "fewer lanes", fewer_worth, fewer_run },
 	{ "pairs", pairs_worth, pairs_run },
 	{ "paths within one order", single_worth, single_run },

@@ -261,7 +261,7 @@ static enum osr_status turn_start_again(struct turns *w, struct osr_lanes_job *j
 
 	if (!st)
 		st = osr__turn_start_updown(w, &updown, job->scratch, job->diag);
-	return st ? st : turn_rounds(w, job, job->opt->guided_rounds, least);
+	return st ? st : turn_rounds(w, job, job->opt->ordered_rounds, least);
 }
 
 /* auto bounds its effort: one start, no more rounds than that has, fewer moves. */

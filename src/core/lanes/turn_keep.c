@@ -562,7 +562,7 @@ enum osr_status osr_turn_reroute(const struct osr_job *job, struct osr_diag *why
 	const struct osr_result *previous = job->previous;
 	struct keep k = { .job = job,
 			  .f = job->fabric,
-			  .base = previous->home ? previous->home : previous };
+			  .base = previous->baseline ? previous->baseline : previous };
 	enum osr_status st;
 
 	if (!keep_can(job, k.base))

@@ -105,7 +105,7 @@ uint32_t osr__turn_mark_legal(struct turns *w, const uint16_t *order, uint32_t n
 
 /*
  * turn_detour.c: what is legal stays, the other switches attach to it over longer ways; and as in
- * guided_private.h.
+ * ordered_private.h.
  */
 void osr__turn_detour(struct turns *w, uint32_t root, uint32_t d);
 void osr__turn_measure(struct turns *w, uint32_t root, const uint8_t *hop);

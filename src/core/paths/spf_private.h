@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What spf.c shares with guided.c, which routes the same trees under more conditions. */
+/* What spf.c shares with ordered.c, which routes the same trees under more conditions. */
 #ifndef OSR_SPF_PRIVATE_H
 #define OSR_SPF_PRIVATE_H
 
@@ -43,9 +43,9 @@ struct osr_spf_scratch {
 	uint8_t *saved;    /* [OSR__SPF_GROUP * n_switches] trees that may come back */
 	uint32_t *movable; /* [n_dests] those on the most loaded channel */
 	uint8_t *best_hop; /* [n_dests * n_switches] of small fabrics the best so far, or NULL */
-	uint64_t *best_weight; /* [n_channels] */
-	uint8_t *kind;         /* [n_switches] of the shortest paths within an order */
-	uint8_t *via;  /* [n_switches] routes from here pass a certain switch */
+	uint64_t *best_weight;     /* [n_channels] */
+	uint8_t *kind;             /* [n_switches] of the shortest paths within an order */
+	uint8_t *via;              /* [n_switches] routes from here pass a certain switch */
 	struct branch_move *moves; /* [n_moves] of branches, to be undone; NULL: none */
 	uint32_t n_moves;
 	uint8_t max_group;

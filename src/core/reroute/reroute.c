@@ -49,16 +49,17 @@
 
 #define MAX_TRIES 4
 
-static const struct osr_result *home_of(const struct osr_result *previous)
+static const struct osr_result *baseline_of(const struct osr_result *previous)
 {
-	return previous->home ? previous->home : previous;
+	return previous->baseline ? previous->baseline : previous;
 }
 
-const struct osr_result *osr_reroute_home(const struct osr_result *previous,
-					  const struct osr_routing *routing)
+const struct osr_result *osr_reroute_baseline(const struct osr_result *previous,
+					      const struct osr_routing *routing)
 {
-	return previous && routing->stable.kept && !routing->stable.new_home ? home_of(previous)
-									     : NULL;
+	return previous && routing->stable.kept && !routing->stable.new_baseline
+		       ? baseline_of(previous)
+		       : NULL;
 }
 
 /* ---- may it be repaired? --------------------------------------------------------------------- */
@@ -71,7 +72,7 @@ static enum osr_status repairable(const struct osr_request *req, const struct os
 
 	if (!routing->lft)
 		return osr_fail(diag, OSR_NOT_APPLICABLE, "there are no earlier tables");
-	if (routing->sl2vl || home_of(previous)->routing.sl2vl)
+	if (routing->sl2vl || baseline_of(previous)->routing.sl2vl)
 		return osr_fail(diag, OSR_NOT_APPLICABLE,
 				"the earlier tables map SLs to VLs by port pair");
 	if (routing->n_vls > req->max_vls)
@@ -202,7 +203,7 @@ static enum osr_status try_reroute(const struct osr_fabric *fabric, const struct
 	struct osr__reroute w = {
 		.f = fabric,
 		.opt = opt,
-		.home = home_of(previous),
+		.baseline = baseline_of(previous),
 		.last = previous,
 		.out = { .front = front, .attempts = UINT64_MAX, .stable = { .together = true } },
 		.max_vls = req->max_vls < OSR_MAX_VLS ? req->max_vls : OSR_MAX_VLS,
@@ -225,7 +226,7 @@ static enum osr_status try_often(const struct osr_fabric *fabric, const struct o
 				 struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	uint32_t n = home_of(previous)->fabric.n_dests;
+	uint32_t n = baseline_of(previous)->fabric.n_dests;
 	uint8_t *front = osr_calloc(scratch, n < fabric->n_dests ? fabric->n_dests : n, 1);
 	enum osr_status st = front ? OSR_NOT_APPLICABLE : osr__nomem(diag);
 	bool again = false;
@@ -245,7 +246,7 @@ static bool nothing_changed(const struct osr_fabric *fabric, const struct osr_re
 	const struct osr_routing *routing = &previous->routing;
 
 	/* A full route that is repaired by nothing is the same without this. */
-	return previous->home && (routing->mcast_parent != NULL) == req->multicast &&
+	return previous->baseline && (routing->mcast_parent != NULL) == req->multicast &&
 	       (!req->multicast || routing->mcast_vl == req->mcast_vl) &&
 	       osr_fabric_alike(fabric, &previous->fabric);
 }
@@ -263,7 +264,7 @@ static enum osr_status keep_result(const struct osr_result *previous, struct osr
 				   struct osr_routing *r, struct osr_diag *diag)
 {
 	const struct osr_routing *routing = &previous->routing;
-	const struct osr_fabric *home = &previous->home->fabric;
+	const struct osr_fabric *baseline = &previous->baseline->fabric;
 	size_t size = (size_t)routing->n_dests * routing->n_switches;
 	bool ok = true;
 
@@ -273,18 +274,18 @@ static enum osr_status keep_result(const struct osr_result *previous, struct osr
 	r->lft = reroute_copy(result, routing->lft, size, sizeof(*routing->lft), &ok);
 	r->sl = reroute_copy(result, routing->sl, size, sizeof(*routing->sl), &ok);
 	r->granted = reroute_copy(result, routing->granted, size, sizeof(*routing->granted), &ok);
-	r->granted_home = reroute_copy(result, routing->granted_home,
-				       (size_t)home->n_dests * home->n_switches,
-				       sizeof(*routing->granted_home), &ok);
+	r->granted_baseline = reroute_copy(result, routing->granted_baseline,
+					   (size_t)baseline->n_dests * baseline->n_switches,
+					   sizeof(*routing->granted_baseline), &ok);
 	r->rank = reroute_copy(result, routing->rank, (size_t)routing->n_vls * routing->n_channels,
 			       sizeof(*routing->rank), &ok);
 	r->mcast_parent = reroute_copy(result, routing->mcast_parent, routing->n_switches,
 				       sizeof(*routing->mcast_parent), &ok);
 	r->mcast_vl = routing->mcast_vl;
-	r->stable.new_home = false;
+	r->stable.new_baseline = false;
 	r->stable.together = (routing->claims & OSR_CLAIM_DEADLOCK_FREE) && routing->rank;
-	r->stable.moment = OSR_MOMENT_UNASKED;
-	r->stable.moment_why[0] = '\0';
+	r->stable.transition = OSR_TRANSITION_UNASKED;
+	r->stable.transition_why[0] = '\0';
 	r->stable.n_moved = 0;
 	r->stable.n_sl_changed = 0;
 	r->stable.n_sl_lost = 0;
@@ -318,13 +319,13 @@ enum osr_status osr_reroute_prepare(const struct osr_result *x, struct osr_arena
 				    struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct osr__reroute w = { .f = &x->fabric, .home = x, .last = x, .scratch = scratch };
+	struct osr__reroute w = { .f = &x->fabric, .baseline = x, .last = x, .scratch = scratch };
 	enum osr_status st = OSR_OK;
 	uint16_t *deps;
 	uint32_t n;
 
-	if (x->home || routing->lane_deps || routing->deps || !routing->rank || routing->sl2vl ||
-	    !(routing->claims & OSR_CLAIM_DEADLOCK_FREE))
+	if (x->baseline || routing->lane_deps || routing->deps || !routing->rank ||
+	    routing->sl2vl || !(routing->claims & OSR_CLAIM_DEADLOCK_FREE))
 		return OSR_OK;
 	if (!(st = osr__map(&w, diag))) {
 		w.shared = !routing->sl || (routing->claims & OSR_CLAIM_ANY_SL);
@@ -409,7 +410,9 @@ enum osr_status osr_reroute_anew(const struct osr_fabric *fabric, const struct o
 {
 	const struct osr_result now = { .fabric = *fabric, .routing = *routing };
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct osr__reroute w = { .f = fabric, .home = &now, .last = previous, .scratch = scratch };
+	struct osr__reroute w = {
+		.f = fabric, .baseline = &now, .last = previous, .scratch = scratch
+	};
 	enum osr_status st = OSR_OK;
 
 	if (!routing->sl2vl && routing->sl && routing->rank &&

@@ -23,13 +23,13 @@ static bool reroute_mcast_add_turn(struct forest *t, uint32_t c1, uint32_t c2)
 	return !t->lane || osr__deps_add(&t->w->deps, c1, c2, t->lane);
 }
 
-/* The order of home, or of the last sweep. */
-static void take_order(struct forest *t, bool home)
+/* The order of the baseline, or of the last sweep. */
+static void take_order(struct forest *t, bool baseline)
 {
 	const struct osr__reroute *w = t->w;
 
 	for (uint32_t s = 0; s < w->x->n_switches; s++)
-		t->order[s] = home ? w->base->mcast_parent[s] : osr__last_parent(w, s);
+		t->order[s] = baseline ? w->base->mcast_parent[s] : osr__last_parent(w, s);
 }
 
 /* Is the cable of c, which leaves s, part of the order? */
@@ -102,7 +102,7 @@ static void reroute_mcast_find_pieces(struct forest *t)
 		if (w->map.chan_f[c] != OSR_NONE)
 			t->parent[s] = c;
 	}
-	/* Back again, and home knows it: a piece of its own. */
+	/* Back again, and the baseline knows it: a piece of its own. */
 	for (uint32_t s = 0; w->same && s < n; s++)
 		if (t->piece[s] == OSR_NONE && w->map.sw_f[s] != OSR_NONE && w->tab.sources[s])
 			t->piece[s] = s;
@@ -306,15 +306,15 @@ static bool all_covered(const struct forest *t)
 	return true;
 }
 
-static bool tie_order(struct forest *t, bool home)
+static bool tie_order(struct forest *t, bool baseline)
 {
-	take_order(t, home);
+	take_order(t, baseline);
 	reroute_mcast_find_pieces(t);
 	return add_pieces(t) && join_all(t) && all_covered(t);
 }
 
 /*
- * The order of the last sweep, with unicast as it is. Else that of home, which agrees with home's
+ * The order of the last sweep, with unicast as it is. Else that of the baseline, which agrees with the baseline's
  * unicast, all of which is in the graph. Else with any cables, and unicast gives way.
  */
 static bool tie_all(struct forest *t)
@@ -378,7 +378,9 @@ uint32_t *osr_reroute_keep_order(const struct osr_fabric *fabric, const struct o
 {
 	const struct osr_result now = { .fabric = *fabric, .routing = *routing };
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct osr__reroute w = { .f = fabric, .home = &now, .last = previous, .scratch = scratch };
+	struct osr__reroute w = {
+		.f = fabric, .baseline = &now, .last = previous, .scratch = scratch
+	};
 	uint32_t *order = NULL;
 
 	w.tab.sources = osr_alloc(scratch, fabric->n_switches, sizeof(*w.tab.sources));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * The moment between: while switches are being programmed, a packet may follow an old entry here
+ * The transition: while switches are being programmed, a packet may follow an old entry here
  * and a new one there.
  *
  * Dependencies of old entries alone and of new ones alone are in the graph already. What is left
@@ -19,8 +19,8 @@ static bool reroute_mix_same_numbers(const struct osr__reroute *w)
 				   w->last->fabric.n_dests == w->x->n_dests);
 }
 
-/* Are the entries of the last sweep those of home, byte for byte? */
-static bool like_home(const struct osr__reroute *w, uint32_t d)
+/* Are the entries of the last sweep those of the baseline, byte for byte? */
+static bool like_baseline(const struct osr__reroute *w, uint32_t d)
 {
 	size_t n = w->x->n_switches;
 
@@ -66,10 +66,10 @@ void osr__add_last(struct osr__reroute *w)
 {
 	const struct osr_fabric *fabric = w->x;
 
-	if (!w->same || w->last == w->home)
+	if (!w->same || w->last == w->baseline)
 		return;
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		if (w->map.dest_f[d] == OSR_NONE || like_home(w, d))
+		if (w->map.dest_f[d] == OSR_NONE || like_baseline(w, d))
 			continue;
 		osr__last_row(w, d, w->tree.last_row);
 		collect_changed(w, d, w->tab.lft + (size_t)d * fabric->n_switches);
@@ -128,8 +128,8 @@ void osr__look_for_bounce(struct osr__reroute *w, uint32_t d, uint32_t v)
 	if (w->out.bounces || !w->n_lanes || !all_send_back(w, d, v))
 		return;
 	w->out.bounces = true;
-	w->out.stable.moment = OSR_MOMENT_LOOP;
-	snprintf(w->out.stable.moment_why, sizeof(w->out.stable.moment_why),
+	w->out.stable.transition = OSR_TRANSITION_LOOP;
+	snprintf(w->out.stable.transition_why, sizeof(w->out.stable.transition_why),
 		 "credit loop of 2 channels: switch %.60s has lost its way to LID %u, and all its "
 		 "neighbours "
 		 "send such packets to it as long as they have the old tables",

@@ -106,7 +106,7 @@ struct osr__reroute {
 	const struct osr_fabric *f; /* today */
 	const struct osr_fabric *x; /* the baseline's, or f */
 	const struct osr_reroute_options *opt;
-	const struct osr_result *home, *last;
+	const struct osr_result *baseline, *last;
 	const struct osr_routing *base; /* of which claims, VLs and ranks are taken */
 	bool same;                      /* x is the baseline's: base is its routing */
 	bool shared;                    /* one graph for all VLs */
@@ -209,7 +209,7 @@ bool osr__add_route(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint
 /* Lane k for all packets between v and the switch of d, whose routes are there so far. */
 bool osr__try_pair(struct osr__reroute *w, uint32_t d, const uint8_t *row, uint32_t v, uint32_t c,
 		   unsigned k);
-/* The SL of the last sweep, if it was another one than home's; else OSR__NO_SL. */
+/* The SL of the last sweep, if it was another one than the baseline's; else OSR__NO_SL. */
 uint8_t osr__other_sl(const struct osr__reroute *w, uint32_t d, uint32_t v);
 /*
  * SLs of earlier on the routes of d that are not cut (in_u); what cannot be kept is counted. Only
@@ -244,7 +244,7 @@ enum osr_status osr__hand_over(struct osr__reroute *w, struct osr_arena *result,
 			       struct osr_routing *routing, struct osr_diag *diag);
 
 /* reroute_mix.c */
-/* What the last sweep left on the switches, where it differs from home's. */
+/* What the last sweep left on the switches, where it differs from the baseline's. */
 void osr__add_last(struct osr__reroute *w);
 /*
  * Do all neighbours of v, by their old entries, send what comes to them for d to v? Then no tables by

@@ -101,7 +101,7 @@ static enum osr_status map_last(struct osr__reroute *w, struct osr_diag *diag)
 
 enum osr_status osr__map(struct osr__reroute *w, struct osr_diag *diag)
 {
-	const struct osr_fabric *fabric = w->f, *x = &w->home->fabric;
+	const struct osr_fabric *fabric = w->f, *x = &w->baseline->fabric;
 	uint32_t unknown;
 
 	w->map.sw_x = osr_alloc(w->scratch, fabric->n_switches, sizeof(*w->map.sw_x));
@@ -119,7 +119,7 @@ enum osr_status osr__map(struct osr__reroute *w, struct osr_diag *diag)
 			w->new_ways = true; /* as good as a new cable */
 	w->same = !unknown;
 	if (!w->same) {
-		/* Home cannot hold it: the last tables move to the fabric of today. */
+		/* The baseline cannot hold it: the last tables move to the fabric of today. */
 		x = fabric;
 		for (uint32_t s = 0; s < fabric->n_switches; s++)
 			w->map.sw_x[s] = s;
@@ -129,7 +129,7 @@ enum osr_status osr__map(struct osr__reroute *w, struct osr_diag *diag)
 			w->map.chan_x[c] = c;
 	}
 	w->x = x;
-	w->base = w->same ? &w->home->routing : &w->last->routing;
+	w->base = w->same ? &w->baseline->routing : &w->last->routing;
 	w->map.sw_f = osr_alloc(w->scratch, x->n_switches, sizeof(*w->map.sw_f));
 	w->map.dest_f = osr_alloc(w->scratch, x->n_dests, sizeof(*w->map.dest_f));
 	w->map.chan_f = osr_alloc(w->scratch, x->n_channels, sizeof(*w->map.chan_f));
@@ -138,7 +138,7 @@ enum osr_status osr__map(struct osr__reroute *w, struct osr_diag *diag)
 	invert(w->map.sw_x, fabric->n_switches, w->map.sw_f, x->n_switches);
 	invert(w->map.dest_x, fabric->n_dests, w->map.dest_f, x->n_dests);
 	invert(w->map.chan_x, fabric->n_channels, w->map.chan_f, x->n_channels);
-	return w->same && w->last == w->home ? OSR_OK : map_last(w, diag);
+	return w->same && w->last == w->baseline ? OSR_OK : map_last(w, diag);
 }
 
 void osr__last_row(const struct osr__reroute *w, uint32_t d, uint8_t *row)
@@ -153,7 +153,7 @@ void osr__last_row(const struct osr__reroute *w, uint32_t d, uint8_t *row)
 	}
 	from = w->last->routing.lft + (size_t)old * fabric->n_switches;
 	/* The same cables by the same numbers; dead ones are not alive in x either. */
-	if (w->last == w->home && w->same && !w->map.sw_last) {
+	if (w->last == w->baseline && w->same && !w->map.sw_last) {
 		memcpy(row, from, x->n_switches);
 		row[root] = OSR_NO_PATH;
 		return;
@@ -508,13 +508,13 @@ static void discount(struct osr__reroute *w, uint32_t d, uint32_t s, uint64_t n_
 	}
 }
 
-/* Home's loads without the end ports that are away today. */
+/* The baseline's loads without the end ports that are away today. */
 static void correct_loads(struct osr__reroute *w)
 {
 	const struct osr_fabric *fabric = w->x;
 	uint32_t n = 0, *fewer = w->tree.u;
 
-	memcpy(w->tab.load, w->home->load, fabric->n_channels * sizeof(*w->tab.load));
+	memcpy(w->tab.load, w->baseline->load, fabric->n_channels * sizeof(*w->tab.load));
 	for (uint32_t s = 0; s < fabric->n_switches; s++)
 		if (w->tab.sources[s] != fabric->sw_sources[s])
 			fewer[n++] = s;
@@ -543,7 +543,7 @@ enum osr_status osr__collect_deps(struct osr__reroute *w, struct osr_diag *diag)
 {
 	const struct osr_fabric *fabric = w->x;
 	struct osr_arena_mark mark;
-	bool deps = w->n_lanes != 0, loads = !w->same || !w->home->load, walk = false;
+	bool deps = w->n_lanes != 0, loads = !w->same || !w->baseline->load, walk = false;
 	enum osr_status st = OSR_OK;
 	uint16_t *lanes;
 	uint32_t *flow;
@@ -562,7 +562,7 @@ enum osr_status osr__collect_deps(struct osr__reroute *w, struct osr_diag *diag)
 	else
 		walk = deps;
 	if (!loads && same_sources(w))
-		memcpy(w->tab.load, w->home->load, fabric->n_channels * sizeof(*w->tab.load));
+		memcpy(w->tab.load, w->baseline->load, fabric->n_channels * sizeof(*w->tab.load));
 	else if (!loads)
 		correct_loads(w);
 	mark = osr_arena_mark(w->scratch);
@@ -578,8 +578,8 @@ enum osr_status osr__collect_deps(struct osr__reroute *w, struct osr_diag *diag)
 
 /* ---- SLs of earlier -------------------------------------------------------------------------- */
 
-/* Did the last sweep use an SL that home does not? */
-static bool differs_from_home(const struct osr__reroute *w)
+/* Did the last sweep use an SL that the baseline does not? */
+static bool differs_from_baseline(const struct osr__reroute *w)
 {
 	const struct osr_routing *last = &w->last->routing;
 	const struct osr_fabric *fabric = w->x;
@@ -628,11 +628,11 @@ enum osr_status osr__take_base_grants(struct osr__reroute *w, struct osr_diag *d
 enum osr_status osr__take_later_grants(struct osr__reroute *w, struct osr_diag *diag)
 {
 	size_t size = (size_t)w->x->n_dests * w->x->n_switches;
-	const uint16_t *then = w->last->routing.granted_home;
+	const uint16_t *then = w->last->routing.granted_baseline;
 
-	if (w->shared || !w->n_lanes || !w->same || w->last == w->home)
+	if (w->shared || !w->n_lanes || !w->same || w->last == w->baseline)
 		return OSR_OK;
-	w->deviates = w->last->routing.sl && differs_from_home(w);
+	w->deviates = w->last->routing.sl && differs_from_baseline(w);
 	if (!then && !w->deviates)
 		return OSR_OK;
 	if (!w->tab.grants)
@@ -676,13 +676,13 @@ static enum osr_status hand_over_grants(struct osr__reroute *w, struct osr_arena
 {
 	const struct osr_fabric *fabric = w->f;
 	size_t n = w->x->n_switches, size = w->x->n_dests * n;
-	uint16_t *granted, *at_home;
+	uint16_t *granted, *at_baseline;
 
 	if (!w->tab.grants)
 		return OSR_OK;
 	granted = osr_alloc(result, (size_t)fabric->n_dests * fabric->n_switches, sizeof(*granted));
-	at_home = w->same ? osr_alloc(result, size, sizeof(*at_home)) : NULL;
-	if (!granted || (w->same && !at_home))
+	at_baseline = w->same ? osr_alloc(result, size, sizeof(*at_baseline)) : NULL;
+	if (!granted || (w->same && !at_baseline))
 		return osr__nomem(diag);
 	if (osr__same_size(w))
 		memcpy(granted, w->tab.grants, size * sizeof(*granted));
@@ -690,10 +690,10 @@ static enum osr_status hand_over_grants(struct osr__reroute *w, struct osr_arena
 		for (uint32_t s = 0; s < fabric->n_switches; s++)
 			granted[(size_t)d * fabric->n_switches + s] =
 				w->tab.grants[w->map.dest_x[d] * n + w->map.sw_x[s]];
-	if (at_home)
-		memcpy(at_home, w->tab.grants, size * sizeof(*at_home));
+	if (at_baseline)
+		memcpy(at_baseline, w->tab.grants, size * sizeof(*at_baseline));
 	routing->granted = granted;
-	routing->granted_home = at_home;
+	routing->granted_baseline = at_baseline;
 	return OSR_OK;
 }
 
@@ -757,12 +757,12 @@ static uint64_t reroute_tables_largest(const uint64_t *load, uint32_t n, const u
 enum osr_status osr__expected_load(struct osr__reroute *w, uint64_t *least, uint64_t *expected,
 				   struct osr_diag *diag)
 {
-	uint64_t then = 0,
-		 most = reroute_tables_largest(w->home->load, w->home->fabric.n_channels, NULL);
+	uint64_t then = 0, most = reroute_tables_largest(w->baseline->load,
+							 w->baseline->fabric.n_channels, NULL);
 	enum osr_status st = osr_bound_cut(w->f, w->scratch, least, diag);
 
 	if (!st)
-		st = osr_bound_cut(&w->home->fabric, w->scratch, &then, diag);
+		st = osr_bound_cut(&w->baseline->fabric, w->scratch, &then, diag);
 	/* With fewer hosts than then it is less; a fault takes channels away, so it is never better. */
 	if (then > *least)
 		most = (uint64_t)((double)most * (double)*least / (double)then);
@@ -838,7 +838,7 @@ enum osr_status osr__hand_over(struct osr__reroute *w, struct osr_arena *result,
 	    (st = osr__hand_over_ranks(w, result, routing, diag)))
 		return st;
 	w->out.stable.kept = true;
-	w->out.stable.new_home = !w->same;
+	w->out.stable.new_baseline = !w->same;
 	if (!w->n_lanes)
 		w->out.stable.together = false;
 	routing->stable = w->out.stable;

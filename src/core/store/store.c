@@ -21,7 +21,7 @@ static const char magic[8] = "OSRSTORE";
 
 struct header {
 	char magic[8];
-	uint32_t version, n_results; /* 1: last alone; 2: home, then last */
+	uint32_t version, n_results; /* 1: last alone; 2: the baseline, then last */
 	uint64_t size;               /* of all bytes */
 	uint64_t key;
 	uint64_t body;   /* XXH3 of everything behind the header */
@@ -32,7 +32,7 @@ struct header {
 enum {
 	HAS_SL = 1 << 0,
 	HAS_GRANTED = 1 << 1,
-	HAS_GRANTED_HOME = 1 << 2, /* in the numbering of home */
+	HAS_GRANTED_BASELINE = 1 << 2, /* in the numbering of the baseline */
 	HAS_SL2VL = 1 << 3,
 	HAS_RANK = 1 << 4,
 	HAS_MCAST = 1 << 5,
@@ -53,7 +53,7 @@ struct counts {
 
 static_assert(sizeof(struct header) == OSR_STORE_HEAD && sizeof(struct counts) == 64, "no holes");
 
-static bool store_store_little_endian(void)
+static bool store_little_endian(void)
 {
 	const uint16_t one = 1;
 
@@ -78,7 +78,7 @@ static void pad(struct writer *w)
 	w->at += rest;
 }
 
-static void store_store_put(struct writer *w, const void *data, size_t n, size_t size)
+static void store_put(struct writer *w, const void *data, size_t n, size_t size)
 {
 	if (w->buf)
 		memcpy(w->buf + w->at, data, n * size);
@@ -107,7 +107,7 @@ static size_t put_names(struct writer *w, const struct osr_fabric *fabric)
 }
 
 /* Port pairs of all switches. */
-static uint64_t store_store_n_sl2vl_rows(const struct osr_fabric *fabric)
+static uint64_t store_n_sl2vl_rows(const struct osr_fabric *fabric)
 {
 	uint64_t n = 0;
 
@@ -117,7 +117,7 @@ static uint64_t store_store_n_sl2vl_rows(const struct osr_fabric *fabric)
 }
 
 static void put_counts(struct writer *w, const struct osr_fabric *fabric,
-		       const struct osr_routing *routing, bool has_home)
+		       const struct osr_routing *routing, bool has_baseline)
 {
 	struct writer names = { NULL, 0 };
 	struct counts c = {
@@ -126,9 +126,9 @@ static void put_counts(struct writer *w, const struct osr_fabric *fabric,
 		.n_terminals = fabric->n_terminals,
 		.n_dests = fabric->n_dests,
 		.names_size = (uint32_t)put_names(&names, fabric),
-		.n_sl2vl = routing->sl2vl ? (uint32_t)store_store_n_sl2vl_rows(fabric) : 0,
+		.n_sl2vl = routing->sl2vl ? (uint32_t)store_n_sl2vl_rows(fabric) : 0,
 		.has = (routing->sl ? HAS_SL : 0) | (routing->granted ? HAS_GRANTED : 0) |
-		       (routing->granted_home && has_home ? HAS_GRANTED_HOME : 0) |
+		       (routing->granted_baseline && has_baseline ? HAS_GRANTED_BASELINE : 0) |
 		       (routing->sl2vl ? HAS_SL2VL : 0) | (routing->rank ? HAS_RANK : 0) |
 		       (routing->mcast_parent ? HAS_MCAST : 0),
 		.claims = routing->claims,
@@ -141,72 +141,71 @@ static void put_counts(struct writer *w, const struct osr_fabric *fabric,
 	};
 
 	memcpy(c.ca_sl2vl, routing->ca_sl2vl, sizeof(c.ca_sl2vl));
-	store_store_put(w, &c, 1, sizeof(c));
+	store_put(w, &c, 1, sizeof(c));
 }
 
 static void put_fabric(struct writer *w, const struct osr_fabric *fabric)
 {
-	store_store_put(w, fabric->sw_guid, fabric->n_switches, sizeof(*fabric->sw_guid));
-	store_store_put(w, fabric->sw_n_ports, fabric->n_switches, 1);
-	store_store_put(w, fabric->sw_flags, fabric->n_switches, 1);
-	store_store_put(w, fabric->chan_src, fabric->n_channels, sizeof(*fabric->chan_src));
-	store_store_put(w, fabric->chan_rev, fabric->n_channels, sizeof(*fabric->chan_rev));
-	store_store_put(w, fabric->chan_rate, fabric->n_channels, sizeof(*fabric->chan_rate));
-	store_store_put(w, fabric->chan_port, fabric->n_channels, 1);
-	store_store_put(w, fabric->chan_vls, fabric->n_channels, 1);
-	store_store_put(w, fabric->chan_flags, fabric->n_channels, 1);
-	store_store_put(w, fabric->term_guid, fabric->n_terminals, sizeof(*fabric->term_guid));
-	store_store_put(w, fabric->term_switch, fabric->n_terminals, sizeof(*fabric->term_switch));
-	store_store_put(w, fabric->term_lid, fabric->n_terminals, sizeof(*fabric->term_lid));
-	store_store_put(w, fabric->term_port, fabric->n_terminals, 1);
-	store_store_put(w, fabric->term_lmc, fabric->n_terminals, 1);
-	store_store_put(w, fabric->term_role, fabric->n_terminals, 1);
-	store_store_put(w, fabric->term_group, fabric->n_terminals, 1);
+	store_put(w, fabric->sw_guid, fabric->n_switches, sizeof(*fabric->sw_guid));
+	store_put(w, fabric->sw_n_ports, fabric->n_switches, 1);
+	store_put(w, fabric->sw_flags, fabric->n_switches, 1);
+	store_put(w, fabric->chan_src, fabric->n_channels, sizeof(*fabric->chan_src));
+	store_put(w, fabric->chan_rev, fabric->n_channels, sizeof(*fabric->chan_rev));
+	store_put(w, fabric->chan_rate, fabric->n_channels, sizeof(*fabric->chan_rate));
+	store_put(w, fabric->chan_port, fabric->n_channels, 1);
+	store_put(w, fabric->chan_vls, fabric->n_channels, 1);
+	store_put(w, fabric->chan_flags, fabric->n_channels, 1);
+	store_put(w, fabric->term_guid, fabric->n_terminals, sizeof(*fabric->term_guid));
+	store_put(w, fabric->term_switch, fabric->n_terminals, sizeof(*fabric->term_switch));
+	store_put(w, fabric->term_lid, fabric->n_terminals, sizeof(*fabric->term_lid));
+	store_put(w, fabric->term_port, fabric->n_terminals, 1);
+	store_put(w, fabric->term_lmc, fabric->n_terminals, 1);
+	store_put(w, fabric->term_role, fabric->n_terminals, 1);
+	store_put(w, fabric->term_group, fabric->n_terminals, 1);
 	put_names(w, fabric);
 	pad(w);
 }
 
 static void write_result(struct writer *w, const struct osr_result *result,
-			 const struct osr_result *home)
+			 const struct osr_result *baseline)
 {
 	const struct osr_fabric *fabric = &result->fabric;
 	const struct osr_routing *routing = &result->routing;
 	size_t n = (size_t)fabric->n_dests * fabric->n_switches;
 
-	put_counts(w, fabric, routing, home != NULL);
+	put_counts(w, fabric, routing, baseline != NULL);
 	put_fabric(w, fabric);
-	store_store_put(w, routing->lft, n, 1);
+	store_put(w, routing->lft, n, 1);
 	if (routing->sl)
-		store_store_put(w, routing->sl, n, 1);
+		store_put(w, routing->sl, n, 1);
 	if (routing->granted)
-		store_store_put(w, routing->granted, n, sizeof(*routing->granted));
-	if (routing->granted_home && home)
-		store_store_put(w, routing->granted_home,
-				(size_t)home->fabric.n_dests * home->fabric.n_switches,
-				sizeof(*routing->granted_home));
+		store_put(w, routing->granted, n, sizeof(*routing->granted));
+	if (routing->granted_baseline && baseline)
+		store_put(w, routing->granted_baseline,
+			  (size_t)baseline->fabric.n_dests * baseline->fabric.n_switches,
+			  sizeof(*routing->granted_baseline));
 	if (routing->sl2vl)
-		store_store_put(w, routing->sl2vl, store_store_n_sl2vl_rows(fabric),
-				sizeof(*routing->sl2vl));
+		store_put(w, routing->sl2vl, store_n_sl2vl_rows(fabric), sizeof(*routing->sl2vl));
 	if (routing->rank)
-		store_store_put(w, routing->rank, (size_t)routing->n_vls * fabric->n_channels,
-				sizeof(*routing->rank));
+		store_put(w, routing->rank, (size_t)routing->n_vls * fabric->n_channels,
+			  sizeof(*routing->rank));
 	if (routing->mcast_parent)
-		store_store_put(w, routing->mcast_parent, fabric->n_switches,
-				sizeof(*routing->mcast_parent));
+		store_put(w, routing->mcast_parent, fabric->n_switches,
+			  sizeof(*routing->mcast_parent));
 }
 
 static void write_results(struct writer *w, const struct osr_result *last)
 {
-	if (last->home)
-		write_result(w, last->home, NULL);
-	write_result(w, last, last->home);
+	if (last->baseline)
+		write_result(w, last->baseline, NULL);
+	write_result(w, last, last->baseline);
 }
 
 size_t osr_store_size(const struct osr_result *last)
 {
 	struct writer w = { NULL, sizeof(struct header) };
 
-	if (!store_store_little_endian())
+	if (!store_little_endian())
 		return 0;
 	write_results(&w, last);
 	return w.at;
@@ -215,7 +214,7 @@ size_t osr_store_size(const struct osr_result *last)
 void osr_store_write(const struct osr_result *last, uint64_t key, void *buf, size_t size)
 {
 	struct header h = {
-		.version = VERSION, .n_results = last->home ? 2 : 1, .size = size, .key = key
+		.version = VERSION, .n_results = last->baseline ? 2 : 1, .size = size, .key = key
 	};
 	struct writer w = { buf, sizeof(h) };
 
@@ -245,12 +244,12 @@ struct reader {
 	struct osr_diag *diag;
 };
 
-static enum osr_status store_store_damaged(const struct reader *x, const char *what)
+static enum osr_status store_damaged(const struct reader *x, const char *what)
 {
 	return osr_fail(x->diag, OSR_INVAL, "%s: damaged: %s", x->label, what);
 }
 
-static enum osr_status store_store_nomem(const struct reader *x)
+static enum osr_status store_nomem(const struct reader *x)
 {
 	return osr_fail(x->diag, OSR_NOMEM, "%s: out of memory for the stored tables", x->label);
 }
@@ -269,11 +268,11 @@ size_t osr_store_wanted(const void *head)
 static enum osr_status read_header(struct reader *x, const char *engine, uint64_t key,
 				   struct header *h)
 {
-	if (!store_store_little_endian())
+	if (!store_little_endian())
 		return osr_fail(x->diag, OSR_INVAL, "%s: only for little-endian machines",
 				x->label);
 	if (x->size < sizeof(*h))
-		return store_store_damaged(x, "it is cut off");
+		return store_damaged(x, "it is cut off");
 	memcpy(h, x->data, sizeof(*h));
 	x->at = sizeof(*h);
 	if (memcmp(h->magic, magic, sizeof(magic)))
@@ -283,13 +282,13 @@ static enum osr_status read_header(struct reader *x, const char *engine, uint64_
 				"%s: stored by another version of osmroutes (format %u, not %u)",
 				x->label, h->version, VERSION);
 	if (XXH3_64bits(h, offsetof(struct header, hash)) != h->hash)
-		return store_store_damaged(x, "its header has a wrong checksum");
+		return store_damaged(x, "its header has a wrong checksum");
 	if (h->size != x->size)
-		return store_store_damaged(x, "it is cut off or has something behind its end");
+		return store_damaged(x, "it is cut off or has something behind its end");
 	if (h->n_results < 1 || h->n_results > 2)
-		return store_store_damaged(x, "its header makes no sense");
+		return store_damaged(x, "its header makes no sense");
 	if (XXH3_64bits(x->data + x->at, x->size - x->at) != h->body)
-		return store_store_damaged(x, "it has a wrong checksum");
+		return store_damaged(x, "it has a wrong checksum");
 	if (!memchr(h->engine, 0, sizeof(h->engine)) || strcmp(h->engine, engine))
 		return osr_fail(x->diag, OSR_INVAL, "%s: stored by another engine than %s",
 				x->label, engine);
@@ -300,7 +299,7 @@ static enum osr_status read_header(struct reader *x, const char *engine, uint64_
 }
 
 /* The next array where it lies, aligned to 8 in a buffer that is; NULL: the bytes end before. */
-static const void *store_store_take(struct reader *x, uint64_t n, size_t size)
+static const void *store_take(struct reader *x, uint64_t n, size_t size)
 {
 	const void *p = x->data + x->at;
 	uint64_t bytes;
@@ -314,17 +313,17 @@ static const void *store_store_take(struct reader *x, uint64_t n, size_t size)
 	return p;
 }
 
-static enum osr_status store_store_copy(struct reader *x, struct osr_arena *arena, uint64_t n,
-					size_t size, void *to)
+static enum osr_status store_copy(struct reader *x, struct osr_arena *arena, uint64_t n,
+				  size_t size, void *to)
 {
-	const void *from = store_store_take(x, n, size);
+	const void *from = store_take(x, n, size);
 	void *p;
 
 	if (!from)
-		return store_store_damaged(x, "it ends too early");
+		return store_damaged(x, "it ends too early");
 	p = osr_alloc(arena, n, size);
 	if (!p)
-		return store_store_nomem(x);
+		return store_nomem(x);
 	memcpy(p, from, n * size);
 	memcpy(to, &p, sizeof(p));
 	return OSR_OK;
@@ -344,23 +343,20 @@ static bool take_parts(struct reader *x, const struct counts *c, struct parts *p
 {
 	uint32_t sw = c->n_switches, chan = c->n_channels, term = c->n_terminals;
 
-	return (p->sw_guid = store_store_take(x, sw, sizeof(*p->sw_guid))) &&
-	       (p->sw_n_ports = store_store_take(x, sw, 1)) &&
-	       (p->sw_flags = store_store_take(x, sw, 1)) &&
-	       (p->chan_src = store_store_take(x, chan, sizeof(*p->chan_src))) &&
-	       (p->chan_rev = store_store_take(x, chan, sizeof(*p->chan_rev))) &&
-	       (p->chan_rate = store_store_take(x, chan, sizeof(*p->chan_rate))) &&
-	       (p->chan_port = store_store_take(x, chan, 1)) &&
-	       (p->chan_vls = store_store_take(x, chan, 1)) &&
-	       (p->chan_flags = store_store_take(x, chan, 1)) &&
-	       (p->term_guid = store_store_take(x, term, sizeof(*p->term_guid))) &&
-	       (p->term_switch = store_store_take(x, term, sizeof(*p->term_switch))) &&
-	       (p->term_lid = store_store_take(x, term, sizeof(*p->term_lid))) &&
-	       (p->term_port = store_store_take(x, term, 1)) &&
-	       (p->term_lmc = store_store_take(x, term, 1)) &&
-	       (p->term_role = store_store_take(x, term, 1)) &&
-	       (p->term_group = store_store_take(x, term, 1)) &&
-	       (p->names = store_store_take(x, c->names_size, 1));
+	return (p->sw_guid = store_take(x, sw, sizeof(*p->sw_guid))) &&
+	       (p->sw_n_ports = store_take(x, sw, 1)) && (p->sw_flags = store_take(x, sw, 1)) &&
+	       (p->chan_src = store_take(x, chan, sizeof(*p->chan_src))) &&
+	       (p->chan_rev = store_take(x, chan, sizeof(*p->chan_rev))) &&
+	       (p->chan_rate = store_take(x, chan, sizeof(*p->chan_rate))) &&
+	       (p->chan_port = store_take(x, chan, 1)) && (p->chan_vls = store_take(x, chan, 1)) &&
+	       (p->chan_flags = store_take(x, chan, 1)) &&
+	       (p->term_guid = store_take(x, term, sizeof(*p->term_guid))) &&
+	       (p->term_switch = store_take(x, term, sizeof(*p->term_switch))) &&
+	       (p->term_lid = store_take(x, term, sizeof(*p->term_lid))) &&
+	       (p->term_port = store_take(x, term, 1)) && (p->term_lmc = store_take(x, term, 1)) &&
+	       (p->term_role = store_take(x, term, 1)) &&
+	       (p->term_group = store_take(x, term, 1)) &&
+	       (p->names = store_take(x, c->names_size, 1));
 }
 
 /* Both directions of a cable name each other; each cable is given to the builder once. */
@@ -397,8 +393,7 @@ static const char *next_name(const struct counts *n, const struct parts *p, uint
 	return end ? name : NULL;
 }
 
-static bool store_store_feed(struct osr_builder *builder, const struct counts *n,
-			     const struct parts *p)
+static bool store_feed(struct osr_builder *builder, const struct counts *n, const struct parts *p)
 {
 	uint32_t at = 0;
 
@@ -431,8 +426,8 @@ static bool store_store_feed(struct osr_builder *builder, const struct counts *n
 }
 
 /* Did the builder number channels as the tables do? */
-static bool store_store_same_numbers(const struct osr_fabric *fabric, const struct counts *n,
-				     const struct parts *p)
+static bool store_same_numbers(const struct osr_fabric *fabric, const struct counts *n,
+			       const struct parts *p)
 {
 	return fabric->n_switches == n->n_switches && fabric->n_channels == n->n_channels &&
 	       fabric->n_dests == n->n_dests && fabric->n_terminals == n->n_terminals &&
@@ -450,21 +445,21 @@ static enum osr_status read_fabric(struct reader *x, const struct counts *n,
 	bool good;
 
 	if (!take_parts(x, n, &p))
-		return store_store_damaged(x, "it ends too early");
+		return store_damaged(x, "it ends too early");
 	builder = osr_builder_new();
 	if (!builder)
-		return store_store_nomem(x);
-	good = store_store_feed(builder, n, &p);
+		return store_nomem(x);
+	good = store_feed(builder, n, &p);
 	st = good ? osr_builder_build(builder, arena, fabric, &why) : OSR_OK;
 	osr_builder_free(builder);
 	if (st)
 		return osr_fail(x->diag, st, "%s: %.*s", x->label, 300, why.text);
-	return good && store_store_same_numbers(fabric, n, &p)
+	return good && store_same_numbers(fabric, n, &p)
 		       ? OSR_OK
-		       : store_store_damaged(x, "its fabric makes no sense");
+		       : store_damaged(x, "its fabric makes no sense");
 }
 
-static bool store_store_all_below(const uint8_t *list, uint64_t n, uint8_t limit)
+static bool store_all_below(const uint8_t *list, uint64_t n, uint8_t limit)
 {
 	uint8_t most = 0;
 
@@ -479,75 +474,75 @@ static enum osr_status read_sl2vl(struct reader *x, const struct counts *c,
 {
 	uint32_t at = 0;
 
-	if (c->n_sl2vl != store_store_n_sl2vl_rows(fabric))
-		return store_store_damaged(x, "its SL2VL tables do not fit the switches");
+	if (c->n_sl2vl != store_n_sl2vl_rows(fabric))
+		return store_damaged(x, "its SL2VL tables do not fit the switches");
 	routing->sl2vl_row = osr_alloc(arena, fabric->n_switches, sizeof(*routing->sl2vl_row));
 	if (!routing->sl2vl_row)
-		return store_store_nomem(x);
+		return store_nomem(x);
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		routing->sl2vl_row[s] = at;
 		at += (fabric->sw_n_ports[s] + 1u) * (fabric->sw_n_ports[s] + 1u);
 	}
-	return store_store_copy(x, arena, c->n_sl2vl, sizeof(*routing->sl2vl), &routing->sl2vl);
+	return store_copy(x, arena, c->n_sl2vl, sizeof(*routing->sl2vl), &routing->sl2vl);
 }
 
 /* Everything that is used as an index somewhere. */
-static enum osr_status store_store_check_ranges(const struct reader *x,
-						const struct osr_fabric *fabric,
-						const struct counts *c,
-						const struct osr_routing *routing)
+static enum osr_status store_check_ranges(const struct reader *x, const struct osr_fabric *fabric,
+					  const struct counts *c, const struct osr_routing *routing)
 {
 	size_t n = (size_t)fabric->n_dests * fabric->n_switches;
 
 	if (c->n_vls < 1 || c->n_vls > OSR_MAX_VLS || c->mcast_vl >= OSR_MAX_VLS ||
 	    c->has & ~(uint32_t)HAS_ALL || c->zero)
-		return store_store_damaged(x, "its counts make no sense");
-	if ((c->has & (HAS_GRANTED | HAS_GRANTED_HOME)) && (!(c->has & HAS_SL) || routing->sl2vl))
-		return store_store_damaged(x, "SLs of earlier are granted beside none of today");
-	if (routing->sl && !store_store_all_below(routing->sl, n, 16))
-		return store_store_damaged(x, "an SL is above 15");
-	if (!store_store_all_below(c->ca_sl2vl, sizeof(c->ca_sl2vl), 16) ||
+		return store_damaged(x, "its counts make no sense");
+	if ((c->has & (HAS_GRANTED | HAS_GRANTED_BASELINE)) &&
+	    (!(c->has & HAS_SL) || routing->sl2vl))
+		return store_damaged(x, "SLs of earlier are granted beside none of today");
+	if (routing->sl && !store_all_below(routing->sl, n, 16))
+		return store_damaged(x, "an SL is above 15");
+	if (!store_all_below(c->ca_sl2vl, sizeof(c->ca_sl2vl), 16) ||
 	    (routing->sl2vl &&
-	     !store_store_all_below(routing->sl2vl[0], c->n_sl2vl * sizeof(*routing->sl2vl), 16)))
-		return store_store_damaged(x, "a VL is above 15");
+	     !store_all_below(routing->sl2vl[0], c->n_sl2vl * sizeof(*routing->sl2vl), 16)))
+		return store_damaged(x, "a VL is above 15");
 	for (uint32_t s = 0; routing->mcast_parent && s < fabric->n_switches; s++)
 		if (routing->mcast_parent[s] != OSR_NONE &&
 		    routing->mcast_parent[s] >= fabric->n_channels)
-			return store_store_damaged(x, "its multicast order makes no sense");
+			return store_damaged(x, "its multicast order makes no sense");
 	return OSR_OK;
 }
 
-/* n_home: entries of the home that came before; 0: none did. */
-static enum osr_status store_store_read_tables(struct reader *x, const struct counts *c,
-					       uint64_t n_home, struct osr_arena *arena,
-					       struct osr_result *result)
+/* n_baseline: entries of the baseline that came before; 0: none did. */
+static enum osr_status store_read_tables(struct reader *x, const struct counts *c,
+					 uint64_t n_baseline, struct osr_arena *arena,
+					 struct osr_result *result)
 {
 	const struct osr_fabric *fabric = &result->fabric;
 	struct osr_routing *routing = &result->routing;
 	uint64_t n = (uint64_t)fabric->n_dests * fabric->n_switches;
-	enum osr_status st = store_store_copy(x, arena, n, 1, &routing->lft);
+	enum osr_status st = store_copy(x, arena, n, 1, &routing->lft);
 
 	if (!st && c->has & HAS_SL)
-		st = store_store_copy(x, arena, n, 1, &routing->sl);
+		st = store_copy(x, arena, n, 1, &routing->sl);
 	if (!st && c->has & HAS_GRANTED)
-		st = store_store_copy(x, arena, n, sizeof(*routing->granted), &routing->granted);
-	if (!st && c->has & HAS_GRANTED_HOME)
-		st = n_home ? store_store_copy(x, arena, n_home, sizeof(*routing->granted_home),
-					       &routing->granted_home)
-			    : store_store_damaged(x, "it has SLs of a home that is not there");
+		st = store_copy(x, arena, n, sizeof(*routing->granted), &routing->granted);
+	if (!st && c->has & HAS_GRANTED_BASELINE)
+		st = n_baseline
+			     ? store_copy(x, arena, n_baseline, sizeof(*routing->granted_baseline),
+					  &routing->granted_baseline)
+			     : store_damaged(x, "it has SLs of a baseline that is not there");
 	if (!st && c->has & HAS_SL2VL)
 		st = read_sl2vl(x, c, fabric, arena, routing);
 	if (!st && c->has & HAS_RANK)
-		st = store_store_copy(x, arena, (uint64_t)c->n_vls * fabric->n_channels,
-				      sizeof(*routing->rank), &routing->rank);
+		st = store_copy(x, arena, (uint64_t)c->n_vls * fabric->n_channels,
+				sizeof(*routing->rank), &routing->rank);
 	if (!st && c->has & HAS_MCAST)
-		st = store_store_copy(x, arena, fabric->n_switches, sizeof(*routing->mcast_parent),
-				      &routing->mcast_parent);
-	return st ? st : store_store_check_ranges(x, fabric, c, routing);
+		st = store_copy(x, arena, fabric->n_switches, sizeof(*routing->mcast_parent),
+				&routing->mcast_parent);
+	return st ? st : store_check_ranges(x, fabric, c, routing);
 }
 
-static enum osr_status store_store_judge(const struct reader *x, struct osr_result *result,
-					 struct osr_arena *arena, struct osr_arena *scratch)
+static enum osr_status store_judge(const struct reader *x, struct osr_result *result,
+				   struct osr_arena *arena, struct osr_arena *scratch)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	uint64_t *load = osr_alloc(arena, result->fabric.n_channels, sizeof(*load));
@@ -556,7 +551,7 @@ static enum osr_status store_store_judge(const struct reader *x, struct osr_resu
 	enum osr_status st;
 
 	if (!load)
-		return store_store_nomem(x);
+		return store_nomem(x);
 	st = osr_check_loads(&result->fabric, &result->routing, scratch, &verdict, load, &why);
 	if (st)
 		st = osr_fail(x->diag, st, "%s: %.*s", x->label, 300, why.text);
@@ -566,16 +561,16 @@ static enum osr_status store_store_judge(const struct reader *x, struct osr_resu
 	return st;
 }
 
-static enum osr_status read_result(struct reader *x, const char *engine, uint64_t n_home,
+static enum osr_status read_result(struct reader *x, const char *engine, uint64_t n_baseline,
 				   struct osr_arena *arena, struct osr_arena *scratch,
 				   struct osr_result *result)
 {
-	const void *p = store_store_take(x, 1, sizeof(struct counts));
+	const void *p = store_take(x, 1, sizeof(struct counts));
 	enum osr_status st;
 	struct counts c;
 
 	if (!p)
-		return store_store_damaged(x, "it ends too early");
+		return store_damaged(x, "it ends too early");
 	memcpy(&c, p, sizeof(c));
 	*result = (struct osr_result){ 0 };
 	st = read_fabric(x, &c, arena, &result->fabric);
@@ -593,33 +588,34 @@ static enum osr_status read_result(struct reader *x, const char *engine, uint64_
 						.n_longer = c.n_longer,
 						.n_rounds = c.n_rounds };
 	memcpy(result->routing.ca_sl2vl, c.ca_sl2vl, sizeof(c.ca_sl2vl));
-	st = store_store_read_tables(x, &c, n_home, arena, result);
-	return st ? st : store_store_judge(x, result, arena, scratch);
+	st = store_read_tables(x, &c, n_baseline, arena, result);
+	return st ? st : store_judge(x, result, arena, scratch);
 }
 
 enum osr_status osr_store_read(const void *buf, size_t size, const char *label, const char *engine,
 			       uint64_t key, struct osr_arena *last_arena,
-			       struct osr_arena *home_arena, struct osr_arena *scratch,
-			       struct osr_result *last, struct osr_result *home,
+			       struct osr_arena *baseline_arena, struct osr_arena *scratch,
+			       struct osr_result *last, struct osr_result *baseline,
 			       struct osr_diag *diag)
 {
 	struct reader x = { .label = label, .data = buf, .size = size, .diag = diag };
 	struct header h;
 	enum osr_status st = read_header(&x, engine, key, &h);
-	uint64_t n_home = 0;
+	uint64_t n_baseline = 0;
 
 	if (!st && h.n_results == 2) {
-		st = read_result(&x, engine, 0, home_arena, scratch, home);
-		n_home = st ? 0 : (uint64_t)home->fabric.n_dests * home->fabric.n_switches;
+		st = read_result(&x, engine, 0, baseline_arena, scratch, baseline);
+		n_baseline =
+			st ? 0 : (uint64_t)baseline->fabric.n_dests * baseline->fabric.n_switches;
 	}
 	if (!st)
-		st = read_result(&x, engine, n_home, last_arena, scratch, last);
+		st = read_result(&x, engine, n_baseline, last_arena, scratch, last);
 	if (!st && x.at != x.size)
-		st = store_store_damaged(&x, "it has something behind its end");
+		st = store_damaged(&x, "it has something behind its end");
 	if (st)
 		return st;
-	last->home = h.n_results == 2 ? home : NULL;
-	return osr_reroute_prepare(last->home ? home : last, scratch,
-				   last->home ? home_arena : last_arena,
-				   last->home ? &home->routing : &last->routing, diag);
+	last->baseline = h.n_results == 2 ? baseline : NULL;
+	return osr_reroute_prepare(last->baseline ? baseline : last, scratch,
+				   last->baseline ? baseline_arena : last_arena,
+				   last->baseline ? &baseline->routing : &last->routing, diag);
 }

@@ -7,7 +7,7 @@
  *	osr_store_write(last, key, buf, size);
  *	...
  *	st = osr_store_read(buf, size, path, "dfsssp", key, &arena[0], &arena[1], &scratch,
- *			    &last, &home, diag);
+ *			    &last, &baseline, diag);
  *
  * What was stored is not believed. The bytes carry checksums (XXH3); every number that indexes
  * something is compared with its range; each fabric is built again by the builder that reads real
@@ -26,7 +26,7 @@
 
 #include <osmroutes/routing.h>
 
-/* Bytes of `last` and, if it has one, its home; 0: not to be stored on this machine. */
+/* Bytes of `last` and, if it has one, its baseline; 0: not to be stored on this machine. */
 size_t osr_store_size(const struct osr_result *last);
 /* Exactly osr_store_size() bytes into buf. */
 void osr_store_write(const struct osr_result *last, uint64_t key, void *buf, size_t size);
@@ -38,7 +38,7 @@ uint64_t osr_store_digest(const void *buf);
 size_t osr_store_wanted(const void *head);
 
 /*
- * Both results, checked; last->home is home, or NULL if there was none (then home is left alone).
+ * Both results, checked; last->baseline is the baseline, or NULL if there was none (then the baseline is left alone).
  * Loads, digests and dependencies are computed anew. engine is what
  * r->engine shall be, a static string; label names the bytes in messages.
  * OSR_INVAL: no such bytes, damaged, of a later version, another engine or another key.
@@ -46,8 +46,8 @@ size_t osr_store_wanted(const void *head);
  */
 enum osr_status osr_store_read(const void *buf, size_t size, const char *label, const char *engine,
 			       uint64_t key, struct osr_arena *last_arena,
-			       struct osr_arena *home_arena, struct osr_arena *scratch,
-			       struct osr_result *last, struct osr_result *home,
+			       struct osr_arena *baseline_arena, struct osr_arena *scratch,
+			       struct osr_result *last, struct osr_result *baseline,
 			       struct osr_diag *diag);
 
 #endif

@@ -109,10 +109,10 @@ static enum osr_status sweep_tables(const struct osr_job *job)
 
 static void sweep_unasked(struct osr_routing *routing, const char *why)
 {
-	size_t n = strnlen(why, sizeof(routing->stable.moment_why) - 1);
+	size_t n = strnlen(why, sizeof(routing->stable.transition_why) - 1);
 
-	memcpy(routing->stable.moment_why, why, n);
-	routing->stable.moment_why[n] = 0;
+	memcpy(routing->stable.transition_why, why, n);
+	routing->stable.transition_why[n] = 0;
 }
 
 /*
@@ -131,7 +131,7 @@ static void sweep_transition(const struct osr_job *job)
 		sweep_unasked(job->routing, job->no_transition);
 		return;
 	}
-	if (stable->kept && (stable->together || stable->moment == OSR_MOMENT_LOOP))
+	if (stable->kept && (stable->together || stable->transition == OSR_TRANSITION_LOOP))
 		return;
 	if (osr_transition_check(job->fabric, &job->request, job->previous, !stable->kept,
 				 job->scratch, job->arena, job->routing, &diag))
@@ -149,7 +149,7 @@ enum osr_status osr_sweep_route(const struct osr_job *job, struct osr_result *re
 	*sweep = (struct osr_sweep){ .routed = false };
 	memset(&result->routing, 0, sizeof(result->routing));
 	result->load = NULL;
-	result->home = NULL;
+	result->baseline = NULL;
 	st = sweep_tables(&mine);
 	osr_arena_reset(job->scratch, mark);
 	tables = sweep_clock_ms(job);
@@ -160,7 +160,7 @@ enum osr_status osr_sweep_route(const struct osr_job *job, struct osr_result *re
 	mine.request.max_vls = job->request.max_vls;
 	sweep_transition(&mine);
 	sweep->ms_transition = sweep_clock_ms(job) - tables;
-	result->home = osr_reroute_home(job->previous, &result->routing);
+	result->baseline = osr_reroute_baseline(job->previous, &result->routing);
 	return OSR_OK;
 }
 

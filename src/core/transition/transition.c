@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct moment {
+struct transition {
 	const struct osr_fabric *f;
 	const struct osr_request *req;
 	const struct osr_result *previous;
@@ -39,7 +39,8 @@ struct moment {
 
 static enum osr_status transition_nomem(struct osr_diag *diag)
 {
-	return osr_fail(diag, OSR_NOMEM, "out of memory for the moment between old and new tables");
+	return osr_fail(diag, OSR_NOMEM,
+			"out of memory for the transition from the old tables to the new ones");
 }
 
 /* May senders choose their SL? Also if there is one lane: then SLs say nothing. */
@@ -51,7 +52,7 @@ static bool transition_any_sl(const struct osr_routing *routing)
 /* ---- what is asked --------------------------------------------------------------------------- */
 
 /* SLs of senders that may choose, where the other tables give them: those of partitions. */
-static bool choose_sls(struct moment *m, struct osr_routing *routing)
+static bool choose_sls(struct transition *m, struct osr_routing *routing)
 {
 	size_t size = (size_t)m->f->n_dests * m->f->n_switches;
 	uint16_t chosen = m->req->chosen_sls && !m->one_graph ? m->req->chosen_sls : 1;
@@ -74,7 +75,7 @@ static bool choose_sls(struct moment *m, struct osr_routing *routing)
 	return granted;
 }
 
-static enum osr_status make_old(struct moment *m, struct osr_diag *diag)
+static enum osr_status make_old(struct transition *m, struct osr_diag *diag)
 {
 	uint32_t both = m->previous->routing.claims & m->r->claims;
 	bool tables = m->r->sl2vl || m->previous->routing.sl2vl;
@@ -110,7 +111,7 @@ static enum osr_status make_old(struct moment *m, struct osr_diag *diag)
 	return choose_sls(m, &m->now) ? OSR_OK : transition_nomem(diag);
 }
 
-static enum osr_status transition_ask(struct moment *m, struct osr_diag *diag)
+static enum osr_status transition_ask(struct transition *m, struct osr_diag *diag)
 {
 	const struct osr_generation gen[2] = { { .routing = &m->old }, { .routing = &m->now } };
 
@@ -131,7 +132,7 @@ static uint32_t transition_root_of(uint32_t *up, uint32_t s)
  * Do the cables of both orders make a ring? It is one of dependencies, too: a copy goes round, old
  * entry here and new one there.
  */
-static bool is_ring(const struct moment *m)
+static bool is_ring(const struct transition *m)
 {
 	const struct osr_fabric *fabric = m->f;
 	const uint32_t *old = m->old.mcast_parent, *now = m->r->mcast_parent;
@@ -162,7 +163,7 @@ static bool is_ring(const struct moment *m)
 }
 
 /* Old SLs of pairs that have one; where they are lanes that are left. */
-static void find_sls(struct moment *m)
+static void find_sls(struct transition *m)
 {
 	size_t size = (size_t)m->f->n_dests * m->f->n_switches;
 	uint16_t used = 0;
@@ -190,7 +191,7 @@ static void find_sls(struct moment *m)
 
 /* ---- the shortest loop ----------------------------------------------------------------------- */
 
-static uint32_t transition_entry(const struct moment *m, const struct osr_routing *routing,
+static uint32_t transition_entry(const struct transition *m, const struct osr_routing *routing,
 				 size_t row, uint32_t s)
 {
 	return osr_port_channel(m->f, s, routing->lft[row + s]);
@@ -200,7 +201,7 @@ static uint32_t transition_entry(const struct moment *m, const struct osr_routin
  * Two switches that send packets to and fro, one with its old entry, the other with its new one:
  * that can be seen at once, and no SLs or orders mend it. To hosts everybody sends.
  */
-static bool find_bounce(struct moment *m)
+static bool find_bounce(struct transition *m)
 {
 	const struct osr_fabric *fabric = m->f;
 	size_t n = fabric->n_switches;
@@ -230,7 +231,7 @@ static bool find_bounce(struct moment *m)
 /* ---- by the certificate ---------------------------------------------------------------------- */
 
 /* Does every turn at which a copy of either order goes on rise? */
-static bool orders_rise(const struct moment *m)
+static bool orders_rise(const struct transition *m)
 {
 	const struct osr_fabric *fabric = m->f;
 	const uint32_t *parent[] = { m->old.mcast_parent, m->r->mcast_parent }, *rank = m->r->rank;
@@ -263,7 +264,7 @@ static bool orders_rise(const struct moment *m)
 }
 
 /* Switches that packets to a port 0 come to: only those that have hosts ask it. */
-static void transition_reach(const struct moment *m, const uint8_t *old, const uint8_t *now,
+static void transition_reach(const struct transition *m, const uint8_t *old, const uint8_t *now,
 			     uint32_t root, bool *seen, uint32_t *stack)
 {
 	const struct osr_fabric *fabric = m->f;
@@ -290,7 +291,7 @@ static void transition_reach(const struct moment *m, const uint8_t *old, const u
 }
 
 /* To where both entries of the next switch lead, from where both of s do. */
-static bool turns_rise(const struct moment *m, const uint8_t *old, const uint8_t *now,
+static bool turns_rise(const struct transition *m, const uint8_t *old, const uint8_t *now,
 		       uint32_t root, uint32_t s)
 {
 	const struct osr_fabric *fabric = m->f;
@@ -315,7 +316,7 @@ static bool turns_rise(const struct moment *m, const uint8_t *old, const uint8_t
  * Where one graph holds for all SLs: does the certificate of the new tables prove the mixture, too?
  * One pass over the LIDs whose entries differ. If it does not, another one may.
  */
-static bool certified(struct moment *m)
+static bool certified(struct transition *m)
 {
 	const struct osr_fabric *fabric = m->f;
 	size_t n = fabric->n_switches;
@@ -343,7 +344,7 @@ static bool certified(struct moment *m)
 
 /* ---- choosing -------------------------------------------------------------------------------- */
 
-static enum osr_status try_with(struct moment *m, uint8_t kept, struct osr_diag *diag)
+static enum osr_status try_with(struct transition *m, uint8_t kept, struct osr_diag *diag)
 {
 	m->now.mcast_parent = kept & OSR_KEPT_ORDER ? m->order : m->r->mcast_parent;
 	if (!m->one_graph && m->r->sl)
@@ -355,7 +356,7 @@ static enum osr_status try_with(struct moment *m, uint8_t kept, struct osr_diag 
  * The new tables as they are, unless that is a ring of multicast for sure; then what is kept of the old
  * ones, the least first. If nothing helps m->loop is that of the new tables as they are.
  */
-static enum osr_status transition_choose(struct moment *m, bool prefer, uint8_t *kept,
+static enum osr_status transition_choose(struct transition *m, bool prefer, uint8_t *kept,
 					 struct osr_diag *diag)
 {
 	uint32_t provable = OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL | OSR_CLAIM_MULTICAST;
@@ -395,7 +396,7 @@ static enum osr_status transition_choose(struct moment *m, bool prefer, uint8_t 
 /* ---- the result ------------------------------------------------------------------------------ */
 
 /* Pairs whose SL of the last sweep, or an earlier one, is not proven any more. */
-static void count_sls(struct moment *m)
+static void count_sls(struct transition *m)
 {
 	const struct osr_routing *routing = m->r;
 	size_t size = (size_t)m->f->n_dests * m->f->n_switches;
@@ -416,7 +417,7 @@ static void count_sls(struct moment *m)
 	}
 }
 
-static enum osr_status adopt(struct moment *m, uint8_t kept, struct osr_arena *result,
+static enum osr_status adopt(struct transition *m, uint8_t kept, struct osr_arena *result,
 			     struct osr_diag *diag)
 {
 	size_t n = m->f->n_channels, size = (size_t)m->f->n_dests * m->f->n_switches;
@@ -444,7 +445,7 @@ static enum osr_status adopt(struct moment *m, uint8_t kept, struct osr_arena *r
 	return OSR_OK;
 }
 
-static enum osr_status decide(struct moment *m, bool prefer, struct osr_arena *result,
+static enum osr_status decide(struct transition *m, bool prefer, struct osr_arena *result,
 			      struct osr_diag *diag)
 {
 	struct osr_stable *stable = &m->r->stable;
@@ -462,19 +463,19 @@ static enum osr_status decide(struct moment *m, bool prefer, struct osr_arena *r
 		st = adopt(m, kept, result, diag);
 	if (st)
 		return st;
-	stable->moment = m->loop.n ? OSR_MOMENT_LOOP : OSR_MOMENT_FREE;
-	stable->moment_mcast = m->modes & OSR_CLAIM_MULTICAST;
-	stable->moment_kept = kept;
+	stable->transition = m->loop.n ? OSR_TRANSITION_LOOP : OSR_TRANSITION_FREE;
+	stable->transition_mcast = m->modes & OSR_CLAIM_MULTICAST;
+	stable->transition_kept = kept;
 	if (m->loop.n) {
 		osr_loop_say(m->f, &m->loop, &loop);
-		memcpy(stable->moment_why, loop.text, sizeof(stable->moment_why) - 1);
+		memcpy(stable->transition_why, loop.text, sizeof(stable->transition_why) - 1);
 	}
 	return OSR_OK;
 }
 
 static void unasked(struct osr_routing *routing, const char *why)
 {
-	snprintf(routing->stable.moment_why, sizeof(routing->stable.moment_why), "%s", why);
+	snprintf(routing->stable.transition_why, sizeof(routing->stable.transition_why), "%s", why);
 }
 
 enum osr_status osr_transition_check(const struct osr_fabric *fabric, const struct osr_request *req,
@@ -482,13 +483,13 @@ enum osr_status osr_transition_check(const struct osr_fabric *fabric, const stru
 				     struct osr_arena *scratch, struct osr_arena *result,
 				     struct osr_routing *routing, struct osr_diag *diag)
 {
-	struct moment m = {
+	struct transition m = {
 		.f = fabric, .req = req, .previous = previous, .r = routing, .scratch = scratch
 	};
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	enum osr_status st;
 
-	routing->stable.moment = OSR_MOMENT_UNASKED;
+	routing->stable.transition = OSR_TRANSITION_UNASKED;
 	if (!previous->routing.lft || !(previous->routing.claims & OSR_CLAIM_DEADLOCK_FREE)) {
 		unasked(routing, "the old tables are not proven free of deadlock by themselves");
 		return OSR_OK;
@@ -498,7 +499,7 @@ enum osr_status osr_transition_check(const struct osr_fabric *fabric, const stru
 		return OSR_OK;
 	}
 	if ((uint64_t)fabric->n_dests * fabric->n_switches > OSR_TRANSITION_ENTRIES) {
-		snprintf(routing->stable.moment_why, sizeof(routing->stable.moment_why),
+		snprintf(routing->stable.transition_why, sizeof(routing->stable.transition_why),
 			 "%u switches and %u LIDs would take too long", fabric->n_switches,
 			 fabric->n_dests);
 		return OSR_OK;

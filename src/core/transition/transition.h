@@ -14,10 +14,10 @@
 #include <osmroutes/engine.h>
 
 /*
- * The moment between previous and r, where one is not the other with repairs that agree with its
+ * The transition previous and r, where one is not the other with repairs that agree with its
  * certificate (stable.together): after a full route, by whatever engine. Both are followed in every
  * mixture (union.h), with the SLs of both and those granted earlier, replies, and multicast where
- * both claim it; the answer is r->stable.moment.
+ * both claim it; the answer is r->stable.transition.
  *
  * If the mixture has a loop and `prefer`, the same routes are tried with what the old tables have:
  * their spanning order of multicast, as far as its cables are there, and then with the SLs of their

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * union.h - credit loops in tables as switches hold them: of one generation, or of the moment
+ * union.h - credit loops in tables as switches hold them: of one generation, or of the transition
  * between two, while some switches still have the old entries and others the new ones.
  *
  * Nobody can change all switches at once, so for a while every (switch, LID) entry may be old or
@@ -85,7 +85,7 @@ struct osr_loop {
  * `result`; it is the same for the same tables.
  *
  * rank: NULL, or [OSR_MAX_VLS * n_channels]: if there is no loop, a certificate as in routing.h for
- * every VL, good for both generations and the moment between.
+ * every VL, good for both generations and the transition.
  *
  * OSR_OK whether there is a loop or not; OSR_INVAL for tables of another fabric; OSR_NOMEM.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Shortest routes to one dest within the orders: see guided.h. */
+/* Shortest routes to one dest within the orders: see ordered.h. */
 #include <string.h>
 
-#include "guided_private.h"
+#include "ordered_private.h"
 
 /* A step no order allows: worse than any weight, better than nothing. */
 #define ILLEGAL ((uint64_t)1 << 60)
@@ -16,8 +16,8 @@ static const uint64_t prices[] = { 0, 2, 8, 24 };
  * What it costs others that this route occupies c on these VLs: the freedom they do not have
  * there.
  */
-static inline uint64_t guided_tree_price_of(const struct guide *w, uint32_t c, uint8_t mask,
-					    uint64_t price)
+static inline uint64_t ordered_tree_price_of(const struct guide *w, uint32_t c, uint8_t mask,
+					     uint64_t price)
 {
 	uint32_t lost = 64 * w->n_orders;
 
@@ -29,7 +29,7 @@ static inline uint64_t guided_tree_price_of(const struct guide *w, uint32_t c, u
 }
 
 /* Shortest routes at one price; returns how many switches have no legal one. */
-uint32_t osr__guided_settle(struct guide *w, uint32_t root, uint32_t d, uint64_t price)
+uint32_t osr__ordered_settle(struct guide *w, uint32_t root, uint32_t d, uint64_t price)
 {
 	const struct osr_fabric *fabric = w->f;
 	const struct osr_spf *spf = w->s;
@@ -50,7 +50,7 @@ uint32_t osr__guided_settle(struct guide *w, uint32_t root, uint32_t d, uint64_t
 		for (uint32_t e = scratch->edge_row[i]; e < scratch->edge_row[i + 1]; e++) {
 			uint32_t c = scratch->edge_chan[e];
 			uint8_t m = mask_over(w, hop, mask, root, c);
-			uint64_t extra = m ? guided_tree_price_of(w, c, m, price) : ILLEGAL;
+			uint64_t extra = m ? ordered_tree_price_of(w, c, m, price) : ILLEGAL;
 			uint64_t key =
 				spf->weight[c] + scratch->cost[scratch->edge_next[e]] + extra;
 
@@ -153,7 +153,7 @@ static uint32_t settle_one(struct guide *w, uint32_t root, uint32_t d)
 	return n_failed;
 }
 
-uint32_t osr__guided_settle_best(struct guide *w, uint32_t root, uint32_t d)
+uint32_t osr__ordered_settle_best(struct guide *w, uint32_t root, uint32_t d)
 {
 	uint32_t least = UINT32_MAX, now = 0;
 	size_t best = 0;
@@ -161,7 +161,7 @@ uint32_t osr__guided_settle_best(struct guide *w, uint32_t root, uint32_t d)
 	if (w->exact)
 		return settle_one(w, root, d);
 	for (size_t i = 0; i < N_PRICES; i++) {
-		now = osr__guided_settle(w, root, d, prices[i]);
+		now = osr__ordered_settle(w, root, d, prices[i]);
 		if (now < least) {
 			least = now;
 			best = i;
@@ -169,16 +169,16 @@ uint32_t osr__guided_settle_best(struct guide *w, uint32_t root, uint32_t d)
 		if (!now)
 			return 0;
 	}
-	return best == N_PRICES - 1 ? now : osr__guided_settle(w, root, d, prices[best]);
+	return best == N_PRICES - 1 ? now : osr__ordered_settle(w, root, d, prices[best]);
 }
 
-uint32_t osr__guided_barred(struct guide *w, uint32_t root, uint32_t d)
+uint32_t osr__ordered_barred(struct guide *w, uint32_t root, uint32_t d)
 {
 	return find_limits(w, root, w->mask + (size_t)d * w->f->n_switches);
 }
 
 /* The masks of one dest's tree as it stands; returns how many of its routes have none. */
-uint32_t osr__guided_keep_tree(struct guide *w, uint32_t root, uint32_t d)
+uint32_t osr__ordered_keep_tree(struct guide *w, uint32_t root, uint32_t d)
 {
 	const struct osr_fabric *fabric = w->f;
 	const struct osr_spf *spf = w->s;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Longer routes for what has no legal shortest one: see guided.h. */
+/* Longer routes for what has no legal shortest one: see ordered.h. */
 #include <string.h>
 
-#include "guided_private.h"
+#include "ordered_private.h"
 
-static void guided_detour_enlist(struct guide *w, uint32_t v, uint32_t len)
+static void ordered_detour_enlist(struct guide *w, uint32_t v, uint32_t len)
 {
 	w->len[v] = len;
 	w->link[v] = w->head[len];
@@ -12,7 +12,7 @@ static void guided_detour_enlist(struct guide *w, uint32_t v, uint32_t len)
 }
 
 /* Everything that can be attached to what is, shortest first, then lightest. */
-static void guided_detour_attach_all(struct guide *w, uint32_t root, uint8_t *hop, uint8_t *mask)
+static void ordered_detour_attach_all(struct guide *w, uint32_t root, uint8_t *hop, uint8_t *mask)
 {
 	const struct osr_fabric *fabric = w->f;
 	const struct osr_spf *spf = w->s;
@@ -46,12 +46,12 @@ static void guided_detour_attach_all(struct guide *w, uint32_t root, uint8_t *ho
 			cost[v] = w->key[v] & ~HOP_MASK;
 			mask[v] = w->new_mask[v];
 			w->key[v] = UINT64_MAX;
-			guided_detour_enlist(w, v, len + 1);
+			ordered_detour_enlist(w, v, len + 1);
 		}
 	}
 }
 
-static void guided_detour_start_tree(struct guide *w, uint32_t root)
+static void ordered_detour_start_tree(struct guide *w, uint32_t root)
 {
 	uint32_t n = w->f->n_switches;
 
@@ -59,11 +59,11 @@ static void guided_detour_start_tree(struct guide *w, uint32_t root)
 	memset(w->len, 0xff, n * sizeof(*w->len));
 	memset(w->key, 0xff, n * sizeof(*w->key));
 	w->s->scratch->cost[root] = 0;
-	guided_detour_enlist(w, root, 0);
+	ordered_detour_enlist(w, root, 0);
 }
 
 /* Hops towards root along the escape tree, for the switches of its component. */
-static void guided_detour_find_escape(struct guide *w, uint32_t root)
+static void ordered_detour_find_escape(struct guide *w, uint32_t root)
 {
 	const struct osr_fabric *fabric = w->f;
 	uint32_t head = 0, tail = 0, *queue = w->waiting;
@@ -91,8 +91,8 @@ static void guided_detour_find_escape(struct guide *w, uint32_t root)
 }
 
 /* Attaches the forced switches, each after the one it sends to. */
-static void guided_detour_attach_forced(struct guide *w, uint32_t root, uint32_t from, uint8_t *hop,
-					uint8_t *mask)
+static void ordered_detour_attach_forced(struct guide *w, uint32_t root, uint32_t from,
+					 uint8_t *hop, uint8_t *mask)
 {
 	const struct osr_fabric *fabric = w->f;
 	uint32_t v = from, depth = 0, *path = w->waiting;
@@ -109,12 +109,12 @@ static void guided_detour_attach_forced(struct guide *w, uint32_t root, uint32_t
 		hop[v] = w->escape_hop[v];
 		mask[v] = mask_over(w, hop, mask, root, c);
 		w->s->scratch->cost[v] = w->s->scratch->cost[u] + (w->s->weight[c] & ~HOP_MASK);
-		guided_detour_enlist(w, v, w->len[u] + 1);
+		ordered_detour_enlist(w, v, w->len[u] + 1);
 	}
 }
 
 /* The first switch, near ones first, that is not attached; OSR_NONE if all are. */
-static uint32_t guided_detour_left_over(const struct guide *w, uint32_t root)
+static uint32_t ordered_detour_left_over(const struct guide *w, uint32_t root)
 {
 	const uint16_t *order = w->s->order + (size_t)root * w->f->n_switches;
 
@@ -129,7 +129,7 @@ static uint32_t guided_detour_left_over(const struct guide *w, uint32_t root)
  * attach to it over longer ways. As long as one cannot, it goes on the escape tree and the rest is
  * grown around.
  */
-void osr__guided_detour(struct guide *w, uint32_t root, uint32_t d)
+void osr__ordered_detour(struct guide *w, uint32_t root, uint32_t d)
 {
 	const struct osr_fabric *fabric = w->f;
 	const struct osr_spf *spf = w->s;
@@ -138,52 +138,52 @@ void osr__guided_detour(struct guide *w, uint32_t root, uint32_t d)
 	uint8_t *mask = w->mask + (size_t)d * fabric->n_switches;
 	uint32_t v;
 
-	guided_detour_start_tree(w, root);
+	ordered_detour_start_tree(w, root);
 	for (uint32_t i = 1; i < spf->n_order[root]; i++) {
 		uint32_t c = fabric->chan_row[order[i]] + hop[order[i]], u = fabric->chan_dst[c];
 
 		if (!mask[order[i]])
 			continue;
 		spf->scratch->cost[order[i]] = spf->scratch->cost[u] + (spf->weight[c] & ~HOP_MASK);
-		guided_detour_enlist(w, order[i], w->len[u] + 1);
+		ordered_detour_enlist(w, order[i], w->len[u] + 1);
 	}
-	guided_detour_attach_all(w, root, hop, mask);
-	v = guided_detour_left_over(w, root);
+	ordered_detour_attach_all(w, root, hop, mask);
+	v = ordered_detour_left_over(w, root);
 	if (v == OSR_NONE)
 		return;
-	guided_detour_find_escape(w, root);
-	for (; v != OSR_NONE; v = guided_detour_left_over(w, root)) {
+	ordered_detour_find_escape(w, root);
+	for (; v != OSR_NONE; v = ordered_detour_left_over(w, root)) {
 		for (uint32_t u = v; u != root;
 		     u = fabric->chan_dst[fabric->chan_row[u] + w->escape_hop[u]])
 			w->forced[u] = 1;
-		guided_detour_start_tree(w, root);
+		ordered_detour_start_tree(w, root);
 		for (uint32_t u = 0; u < fabric->n_switches; u++)
 			if (w->forced[u])
-				guided_detour_attach_forced(w, root, u, hop, mask);
-		guided_detour_attach_all(w, root, hop, mask);
+				ordered_detour_attach_forced(w, root, u, hop, mask);
+		ordered_detour_attach_all(w, root, hop, mask);
 	}
 }
 
 /* Lists the switches of a tree by length, as its hops say. */
-void osr__guided_measure(struct guide *w, uint32_t root, const uint8_t *hop)
+void osr__ordered_measure(struct guide *w, uint32_t root, const uint8_t *hop)
 {
 	const struct osr_fabric *fabric = w->f;
 	const uint16_t *order = w->s->order + (size_t)root * fabric->n_switches;
 	uint32_t *path = w->waiting;
 
-	guided_detour_start_tree(w, root);
+	ordered_detour_start_tree(w, root);
 	for (uint32_t i = 1; i < w->s->n_order[root]; i++) {
 		uint32_t v = order[i], depth = 0;
 
 		for (; w->len[v] == OSR_NONE; v = fabric->chan_dst[fabric->chan_row[v] + hop[v]])
 			path[depth++] = v;
 		for (uint32_t len = w->len[v]; depth--;)
-			guided_detour_enlist(w, path[depth], ++len);
+			ordered_detour_enlist(w, path[depth], ++len);
 	}
 }
 
 /* The switches of a listed tree by length; counts the routes that are longer than they need be. */
-uint32_t osr__guided_sort(struct guide *w, uint32_t root, uint32_t d, uint32_t *n_longer)
+uint32_t osr__ordered_sort(struct guide *w, uint32_t root, uint32_t d, uint32_t *n_longer)
 {
 	const struct osr_spf *spf = w->s;
 	const uint8_t *dist8 = spf->scratch->dist8 + (size_t)root * w->f->n_switches;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * osr-moment [-e ENGINE] [-o NAME=VALUE] [-n TRIALS] [-k CABLES] [-s SEED] [-v VLS] FILE
+ * osr-transition [-e ENGINE] [-o NAME=VALUE] [-n TRIALS] [-k CABLES] [-s SEED] [-v VLS] FILE
  *
  * CABLES die at once on a whole fabric, and return: how often can old and new tables deadlock while
  * they mix, as the engine made them and with what is taken over from the old ones, and what does the
@@ -43,7 +43,7 @@ static double ask_plain(const struct bench *b, const struct osr_result *before, 
 	plain->fabric = s->x.fabric;
 	if (osr_sweep_route(&job, plain, &sweep))
 		bench_die(diag.text);
-	if (plain->routing.stable.kept && plain->routing.stable.moment == OSR_MOMENT_LOOP)
+	if (plain->routing.stable.kept && plain->routing.stable.transition == OSR_TRANSITION_LOOP)
 		return 0;
 	start = bench_clock_ms();
 	if (osr_transition_check(&plain->fabric, &b->req, before, false, &scratch, &s->arena,
@@ -63,19 +63,19 @@ static void count_asked(const struct bench *b, const struct osr_result *before, 
 	if (t->kept && t->together)
 		return;
 	ms_plain = ask_plain(b, before, s, &plain);
-	if (plain.routing.stable.kept && plain.routing.stable.moment == OSR_MOMENT_LOOP &&
+	if (plain.routing.stable.kept && plain.routing.stable.transition == OSR_TRANSITION_LOOP &&
 	    !ms_plain) {
 		n->bounces++;
 		return;
 	}
 	n->asked++;
 	n->ms_plain += ms_plain;
-	n->plain += plain.routing.stable.moment == OSR_MOMENT_FREE;
-	n->unasked += plain.routing.stable.moment == OSR_MOMENT_UNASKED;
+	n->plain += plain.routing.stable.transition == OSR_TRANSITION_FREE;
+	n->unasked += plain.routing.stable.transition == OSR_TRANSITION_UNASKED;
 	n->ms_prefer += ms;
 	n->worst = ms > n->worst ? ms : n->worst;
-	n->order += t->moment_kept == OSR_KEPT_ORDER;
-	n->sls += (t->moment_kept & OSR_KEPT_SLS) != 0;
+	n->order += t->transition_kept == OSR_KEPT_ORDER;
+	n->sls += (t->transition_kept & OSR_KEPT_SLS) != 0;
 }
 
 /* As the plugin does it; n: NULL for the first sweep of all. */
@@ -163,9 +163,10 @@ int main(int argc, char **argv)
 		} else if (opt == 'v') {
 			b.req.max_vls = (uint8_t)atoi(optarg);
 		} else {
-			bench_die("usage: osr-moment [-e ENGINE] [-o NAME=VALUE] [-n TRIALS] [-k "
-				  "CABLES] "
-				  "[-s SEED] [-v VLS] FILE");
+			bench_die(
+				"usage: osr-transition [-e ENGINE] [-o NAME=VALUE] [-n TRIALS] [-k "
+				"CABLES] "
+				"[-s SEED] [-v VLS] FILE");
 		}
 	}
 	if (optind + 1 != argc)

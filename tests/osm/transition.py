@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""The moment between: what the log says of old and new tables mixed, against tables read back from the switches
+"""The transition: what the log says of old and new tables mixed, against tables read back from the switches
 before and after a change, and a judge that sends every packet through every mixture of both."""
 import re
 
@@ -143,7 +143,7 @@ def compare(old, new, log, counts):
     mixture = Mixture(old, new)
     mixture.add_unicast('replies deadlock-free' in Claims(log).proven)
     mixture.add_multicast()
-    expect(free is not None, 'nothing is said of the moment between')
+    expect(free is not None, 'nothing is said of the transition')
     expect(free != mixture.is_cyclic(), 'the log says that old and new tables mixed %s' %
            ('have no credit loop, and there is one' if free else 'can deadlock, and there is no loop'))
     counts[kept, free] = counts.get((kept, free), 0) + 1
@@ -172,7 +172,7 @@ def life(workdir, netfile, engine, cables, conf='', counts=None):
     return counts
 
 
-@scenario('moment.repairs', 180)
+@scenario('transition.repairs', 180)
 def repairs(workdir):
     """After repairs: both answers, each of them true."""
     counts = life(workdir, 'torus-4x4', 'dfsssp', (0, 9))
@@ -181,7 +181,7 @@ def repairs(workdir):
     expect(counts.get((True, True)) and counts.get((True, False)), 'not both answers: %s' % counts)
 
 
-@scenario('moment.full', 180)
+@scenario('transition.full', 180)
 def full(workdir):
     """After full routes, by an engine that keeps its tables, told not to, and by others."""
     counts = life(workdir, 'random-12', 'dfsssp', (0,), conf='[dfsssp]\nstable = no\n')

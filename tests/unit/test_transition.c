@@ -103,10 +103,11 @@ static void judge(struct pair *x, const struct osr_routing *r, struct totals *n)
 	if (((x->old.routing.claims ^ r->claims) & BOTH) || r->sl2vl || x->old.routing.sl2vl)
 		return;
 	n->judged++;
-	if (judge_says_free(x, r) != (r->stable.moment == OSR_MOMENT_FREE))
+	if (judge_says_free(x, r) != (r->stable.transition == OSR_TRANSITION_FREE))
 		fail_msg("%s on %s: %s", x->engine->name, x->t.name,
-			 r->stable.moment == OSR_MOMENT_FREE ? "old and new tables can deadlock"
-							     : r->stable.moment_why);
+			 r->stable.transition == OSR_TRANSITION_FREE
+				 ? "old and new tables can deadlock"
+				 : r->stable.transition_why);
 }
 
 /* Once as they are, once with what the old tables have. */
@@ -125,28 +126,28 @@ static void compare(struct pair *x, bool anew, struct totals *n)
 	plain = prefer = *r;
 	ask(x, false, &plain);
 	ask(x, true, &prefer);
-	assert_int_equal(plain.stable.moment_kept, 0);
+	assert_int_equal(plain.stable.transition_kept, 0);
 	if (!(r->claims & x->old.routing.claims & OSR_CLAIM_DEADLOCK_FREE)) {
-		assert_int_equal(plain.stable.moment, OSR_MOMENT_UNASKED);
-		assert_true(plain.stable.moment_why[0]);
+		assert_int_equal(plain.stable.transition, OSR_TRANSITION_UNASKED);
+		assert_true(plain.stable.transition_why[0]);
 		return;
 	}
 	judge(x, &plain, n);
 	n->n++;
-	n->free += plain.stable.moment == OSR_MOMENT_FREE;
-	n->loop += prefer.stable.moment == OSR_MOMENT_LOOP;
-	n->order += prefer.stable.moment_kept == OSR_KEPT_ORDER;
-	n->sls += (prefer.stable.moment_kept & OSR_KEPT_SLS) != 0;
+	n->free += plain.stable.transition == OSR_TRANSITION_FREE;
+	n->loop += prefer.stable.transition == OSR_TRANSITION_LOOP;
+	n->order += prefer.stable.transition_kept == OSR_KEPT_ORDER;
+	n->sls += (prefer.stable.transition_kept & OSR_KEPT_SLS) != 0;
 	assert_true(prefer.lft == r->lft);
-	if (!prefer.stable.moment_kept) {
-		assert_int_equal(prefer.stable.moment, plain.stable.moment);
+	if (!prefer.stable.transition_kept) {
+		assert_int_equal(prefer.stable.transition, plain.stable.transition);
 		assert_true(prefer.sl == r->sl && prefer.rank == r->rank);
 		return;
 	}
-	assert_int_equal(plain.stable.moment, OSR_MOMENT_LOOP);
-	assert_int_equal(prefer.stable.moment, OSR_MOMENT_FREE);
+	assert_int_equal(plain.stable.transition, OSR_TRANSITION_LOOP);
+	assert_int_equal(prefer.stable.transition, OSR_TRANSITION_FREE);
 	assert_true(prefer.n_vls <= x->req.max_vls);
-	if (anew && (prefer.stable.moment_kept & OSR_KEPT_SLS))
+	if (anew && (prefer.stable.transition_kept & OSR_KEPT_SLS))
 		assert_int_equal(prefer.stable.n_sl_changed + prefer.stable.n_sl_lost, 0);
 	judge(x, &prefer, n);
 	assert_checked(x, &prefer);
@@ -197,7 +198,7 @@ static void test_engines(void **state)
 	for (const struct osr_engine *const *e = osr_engines; *e; e++) {
 		struct totals n = { 0 };
 
-		for (unsigned i = 0; i < test_number("OSR_MOMENT_CASES", 700); i++) {
+		for (unsigned i = 0; i < test_number("OSR_TRANSITION_CASES", 700); i++) {
 			struct pair x = { .engine = *e,
 					  .req = { .max_vls = (uint8_t)(1 + i % 8),
 						   .multicast = i % 3 != 0,
@@ -243,7 +244,7 @@ static void test_memory(void **state)
 		assert_true(st == OSR_OK || (st == OSR_NOMEM && diag.text[0]));
 		if (st) {
 			assert_true(r.sl == x.now.routing.sl && r.rank == x.now.routing.rank);
-			assert_int_equal(r.stable.moment, OSR_MOMENT_UNASKED);
+			assert_int_equal(r.stable.transition, OSR_TRANSITION_UNASKED);
 		}
 		done += !st;
 		osr_arena_free(&scratch);

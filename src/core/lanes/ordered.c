@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * See guided.h. From the outside in:
- *	osr_guided_route()	rounds; then SLs and certificate
- *	osr_guided_keep()	the same for trees that are given (dor.c)
+ * See ordered.h. From the outside in:
+ *	osr_ordered_route()	rounds; then SLs and certificate
+ *	osr_ordered_keep()	the same for trees that are given (dor.c)
  *	improve_orders()	  the channel orders for the routes made under them
- *	guided_route_dest()		  one tree: rip up, settle at several prices, count
- *	guided_tree.c		    shortest routes and their masks
- *	guided_detour.c		    last round: whatever is left, over longer legal routes
- *	guided_polish.c		  single LIDs off the most loaded channel
- *	guided_lanes.c		  SLs and certificate
+ *	ordered_route_dest()		  one tree: rip up, settle at several prices, count
+ *	ordered_tree.c		    shortest routes and their masks
+ *	ordered_detour.c		    last round: whatever is left, over longer legal routes
+ *	ordered_polish.c		  single LIDs off the most loaded channel
+ *	ordered_lanes.c		  SLs and certificate
  */
 #include <string.h>
 
 #include "core/paths/mcast.h"
 #include "core/lanes/updown.h"
 
-#include "guided_private.h"
+#include "ordered_private.h"
 
 #define MAX_BOOST 16 /* weight of routes without a legal way, after some rounds */
 #define FEW 100      /* routes worth going on for, even if some rounds bring nothing */
@@ -118,7 +118,7 @@ static enum osr_status improve_orders(struct guide *w, uint32_t passes, struct o
 	return st;
 }
 
-static void guided_rip_up(struct guide *w, uint32_t root, uint32_t d)
+static void ordered_rip_up(struct guide *w, uint32_t root, uint32_t d)
 {
 	struct osr_spf *spf = w->s;
 	const uint16_t *order = spf->order + (size_t)root * w->f->n_switches;
@@ -126,16 +126,16 @@ static void guided_rip_up(struct guide *w, uint32_t root, uint32_t d)
 	uint32_t n = spf->n_order[root], ignored = 0;
 
 	if (w->detoured[d]) {
-		osr__guided_measure(w, root, hop);
-		n = osr__guided_sort(w, root, d, &ignored);
+		osr__ordered_measure(w, root, hop);
+		n = osr__ordered_sort(w, root, d, &ignored);
 		order = w->order;
 	}
 	osr__spf_count(spf, order, n, hop, (uint64_t)-1);
 	w->detoured[d] = 0;
 }
 
-static void guided_route_dest(struct guide *w, uint32_t root, uint32_t d, bool last,
-			      struct osr_routing *routing)
+static void ordered_route_dest(struct guide *w, uint32_t root, uint32_t d, bool last,
+			       struct osr_routing *routing)
 {
 	const struct osr_fabric *fabric = w->f;
 	struct osr_spf *spf = w->s;
@@ -145,12 +145,12 @@ static void guided_route_dest(struct guide *w, uint32_t root, uint32_t d, bool l
 	uint32_t n = spf->n_order[root], n_failed;
 
 	if (counts)
-		guided_rip_up(w, root, d);
-	n_failed = osr__guided_settle_best(w, root, d);
+		ordered_rip_up(w, root, d);
+	n_failed = osr__ordered_settle_best(w, root, d);
 	w->n_failed += n_failed;
 	if (last && n_failed) {
-		osr__guided_detour(w, root, d);
-		n = osr__guided_sort(w, root, d, &routing->n_longer);
+		osr__ordered_detour(w, root, d);
+		n = osr__ordered_sort(w, root, d, &routing->n_longer);
 		order = w->order;
 		w->detoured[d] = 1;
 	}
@@ -158,7 +158,7 @@ static void guided_route_dest(struct guide *w, uint32_t root, uint32_t d, bool l
 		osr__spf_count(spf, order, n, hop, 1);
 }
 
-static void guided_route_round(struct guide *w, bool last, struct osr_routing *routing)
+static void ordered_route_round(struct guide *w, bool last, struct osr_routing *routing)
 {
 	const struct osr_spf *spf = w->s;
 
@@ -175,18 +175,18 @@ static void guided_route_round(struct guide *w, bool last, struct osr_routing *r
 			if (!found)
 				osr__spf_graph(w->s, root);
 			found = true;
-			guided_route_dest(w, root, spf->dest_list[k], last, routing);
+			ordered_route_dest(w, root, spf->dest_list[k], last, routing);
 		}
 	}
 }
 
 /* All trees; or until more than `enough` routes have failed. */
-static void guided_keep_trees(struct guide *w, uint64_t enough)
+static void ordered_keep_trees(struct guide *w, uint64_t enough)
 {
 	w->n_failed = 0;
 	for (uint32_t d = 0; d < w->f->n_dests && w->n_failed <= enough; d++)
 		if (w->s->alias[d] == OSR_NONE)
-			w->n_failed += osr__guided_keep_tree(w, w->f->dest_switch[d], d);
+			w->n_failed += osr__ordered_keep_tree(w, w->f->dest_switch[d], d);
 }
 
 /* Routes again the dests whose trees are not legal as they stand. */
@@ -207,21 +207,21 @@ static void repair_round(struct guide *w)
 			const uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
 			bool counts = fabric->term_weight[fabric->dest_term[d]] != 0;
 
-			if (spf->alias[d] != OSR_NONE || !osr__guided_keep_tree(w, root, d))
+			if (spf->alias[d] != OSR_NONE || !osr__ordered_keep_tree(w, root, d))
 				continue;
 			if (!found)
 				osr__spf_graph(spf, root);
 			found = true;
 			if (counts)
 				osr__spf_count(spf, order, spf->n_order[root], hop, (uint64_t)-1);
-			w->n_failed += osr__guided_settle_best(w, root, d);
+			w->n_failed += osr__ordered_settle_best(w, root, d);
 			if (counts)
 				osr__spf_count(spf, order, spf->n_order[root], hop, 1);
 		}
 	}
 }
 
-/* Gives the dests that guided_keep_trees() found wanting their detours. */
+/* Gives the dests that ordered_keep_trees() found wanting their detours. */
 static void mend_trees(struct guide *w, struct osr_routing *routing)
 {
 	const struct osr_fabric *fabric = w->f;
@@ -240,8 +240,8 @@ static void mend_trees(struct guide *w, struct osr_routing *routing)
 			continue;
 		if (counts)
 			osr__spf_count(spf, order, n, hop, (uint64_t)-1);
-		osr__guided_detour(w, root, d);
-		n = osr__guided_sort(w, root, d, &routing->n_longer);
+		osr__ordered_detour(w, root, d);
+		n = osr__ordered_sort(w, root, d, &routing->n_longer);
 		if (counts)
 			osr__spf_count(spf, w->order, n, hop, 1);
 	}
@@ -268,7 +268,7 @@ static enum osr_status guide_init(struct guide *w, struct osr_spf *spf,
 			     .rank = orders,
 			     .mask = routing->sl,
 			     .mcast_parent = routing->mcast_parent };
-	w->n_orders = n_orders < OSR_GUIDED_MAX ? n_orders : OSR_GUIDED_MAX;
+	w->n_orders = n_orders < OSR_ORDERED_MAX ? n_orders : OSR_ORDERED_MAX;
 	st = osr_cdg_init(&w->g, fabric, scratch, diag);
 	if (st)
 		return st;
@@ -307,10 +307,10 @@ static enum osr_status guide_init(struct guide *w, struct osr_spf *spf,
  * seen, and in *least how many routes have no legal shortest way under them; stops when it no
  * longer gets better and more than a few routes are without one: detours it will be.
  */
-static enum osr_status guided_find_orders(struct guide *w, const struct osr_guided_options *opt,
-					  uint32_t *best, uint64_t *least,
-					  struct osr_arena *scratch, struct osr_routing *routing,
-					  struct osr_diag *diag)
+static enum osr_status ordered_find_orders(struct guide *w, const struct osr_ordered_options *opt,
+					   uint32_t *best, uint64_t *least,
+					   struct osr_arena *scratch, struct osr_routing *routing,
+					   struct osr_diag *diag)
 {
 	size_t size = (size_t)w->n_orders * w->f->n_channels * sizeof(*best);
 	uint32_t stale = 0;
@@ -319,7 +319,7 @@ static enum osr_status guided_find_orders(struct guide *w, const struct osr_guid
 	for (uint32_t i = 1; i <= opt->rounds; i++) {
 		enum osr_status st;
 
-		guided_route_round(w, false, routing);
+		ordered_route_round(w, false, routing);
 		stale = w->n_failed > *least - *least / 10 ? stale + 1 : 0;
 		if (w->n_failed < *least) {
 			*least = w->n_failed;
@@ -352,7 +352,7 @@ static uint64_t count_barred(struct guide *w)
 			continue;
 		osr__spf_graph(w->s, root);
 		sum += (uint64_t)n *
-		       osr__guided_barred(w, root, spf->dest_list[spf->dest_row[root]]);
+		       osr__ordered_barred(w, root, spf->dest_list[spf->dest_row[root]]);
 	}
 	return sum;
 }
@@ -361,7 +361,7 @@ static uint64_t count_barred(struct guide *w)
  * One lane: where too many routes are barred in the order that was fitted to them, an order
  * searched for the pairs it serves, if it serves more.
  */
-static enum osr_status try_updown(struct guide *w, const struct osr_guided_options *opt,
+static enum osr_status try_updown(struct guide *w, const struct osr_ordered_options *opt,
 				  uint32_t *before, struct osr_arena *scratch,
 				  struct osr_routing *routing, struct osr_diag *diag)
 {
@@ -388,7 +388,7 @@ static enum osr_status try_updown(struct guide *w, const struct osr_guided_optio
 		       : OSR_OK;
 }
 
-static enum osr_status route_within(struct guide *w, const struct osr_guided_options *opt,
+static enum osr_status route_within(struct guide *w, const struct osr_ordered_options *opt,
 				    struct osr_arena *scratch, struct osr_routing *routing,
 				    struct osr_diag *diag)
 {
@@ -402,7 +402,7 @@ static enum osr_status route_within(struct guide *w, const struct osr_guided_opt
 				w->f->n_channels);
 	/* One improvement at least, so that order 0 keeps the escape tree forward. */
 	set_legal(w);
-	guided_keep_trees(w, UINT64_MAX);
+	ordered_keep_trees(w, UINT64_MAX);
 	st = improve_orders(w, opt->sift_passes, scratch, diag);
 	if (!st && w->n_orders == 1 && !w->s->product)
 		st = try_updown(w, opt, best, scratch, routing, diag);
@@ -410,23 +410,23 @@ static enum osr_status route_within(struct guide *w, const struct osr_guided_opt
 		return st;
 	if (w->exact) {
 		/* The order stays: one round to balance the legal routes, one with the detours. */
-		guided_route_round(w, false, routing);
-		guided_route_round(w, true, routing);
-		osr__guided_polish(w, opt->moves / DETOUR_COST, routing);
+		ordered_route_round(w, false, routing);
+		ordered_route_round(w, true, routing);
+		osr__ordered_polish(w, opt->moves / DETOUR_COST, routing);
 		return OSR_OK;
 	}
-	st = guided_find_orders(w, opt, best, &least, scratch, routing, diag);
+	st = ordered_find_orders(w, opt, best, &least, scratch, routing, diag);
 	if (!st && least)
-		guided_route_round(w, true, routing);
+		ordered_route_round(w, true, routing);
 	if (!st)
-		osr__guided_polish(w, opt->moves / (w->n_failed ? DETOUR_COST : 1), routing);
+		osr__ordered_polish(w, opt->moves / (w->n_failed ? DETOUR_COST : 1), routing);
 	return st;
 }
 
-enum osr_status osr_guided_route(struct osr_spf *spf, const struct osr_request *req,
-				 const struct osr_guided_options *opt, uint32_t *orders,
-				 struct osr_arena *scratch, struct osr_arena *result,
-				 struct osr_routing *routing, struct osr_diag *diag)
+enum osr_status osr_ordered_route(struct osr_spf *spf, const struct osr_request *req,
+				  const struct osr_ordered_options *opt, uint32_t *orders,
+				  struct osr_arena *scratch, struct osr_arena *result,
+				  struct osr_routing *routing, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct guide w;
@@ -436,15 +436,15 @@ enum osr_status osr_guided_route(struct osr_spf *spf, const struct osr_request *
 	if (!st)
 		st = route_within(&w, opt, scratch, routing, diag);
 	if (!st)
-		st = osr__guided_finish(&w, req, opt->reversible, scratch, result, routing, diag);
+		st = osr__ordered_finish(&w, req, opt->reversible, scratch, result, routing, diag);
 	osr_arena_reset(scratch, mark);
 	return st;
 }
 
-enum osr_status osr_guided_keep(struct osr_spf *spf, const struct osr_request *req,
-				const struct osr_guided_options *opt, bool mend, uint32_t *orders,
-				struct osr_arena *scratch, struct osr_arena *result,
-				struct osr_routing *routing, bool *kept, struct osr_diag *diag)
+enum osr_status osr_ordered_keep(struct osr_spf *spf, const struct osr_request *req,
+				 const struct osr_ordered_options *opt, bool mend, uint32_t *orders,
+				 struct osr_arena *scratch, struct osr_arena *result,
+				 struct osr_routing *routing, bool *kept, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct guide w;
@@ -454,13 +454,13 @@ enum osr_status osr_guided_keep(struct osr_spf *spf, const struct osr_request *r
 	*kept = false;
 	if (!st) {
 		set_legal(&w);
-		guided_keep_trees(&w, mend ? UINT64_MAX : 0);
+		ordered_keep_trees(&w, mend ? UINT64_MAX : 0);
 		*kept = w.n_failed == 0 || mend;
 	}
 	if (!st && w.n_failed && mend)
 		mend_trees(&w, routing);
 	if (*kept)
-		st = osr__guided_finish(&w, req, opt->reversible, scratch, result, routing, diag);
+		st = osr__ordered_finish(&w, req, opt->reversible, scratch, result, routing, diag);
 	osr_arena_reset(scratch, mark);
 	return st;
 }
@@ -470,13 +470,13 @@ enum osr_status osr_guided_keep(struct osr_spf *spf, const struct osr_request *r
 #define ALWAYS_TOLERATED 2000 /* routes to repair that cost next to nothing */
 
 /* Rounds of repair until all is legal, or it no longer gets better by a quarter. */
-static enum osr_status repair(struct guide *w, const struct osr_guided_options *opt,
+static enum osr_status repair(struct guide *w, const struct osr_ordered_options *opt,
 			      uint64_t tolerated, struct osr_arena *scratch, struct osr_diag *diag)
 {
 	uint64_t before = UINT64_MAX, few = (uint64_t)w->f->n_dests * w->f->n_switches / A_HANDFUL;
 
 	set_legal(w);
-	guided_keep_trees(w, tolerated);
+	ordered_keep_trees(w, tolerated);
 	for (uint32_t i = 0; w->n_failed && w->n_failed <= tolerated && i < opt->rounds; i++) {
 		enum osr_status st;
 
@@ -499,14 +499,14 @@ static enum osr_status repair(struct guide *w, const struct osr_guided_options *
 
 static bool reroute_legal(void *ctx, uint32_t root, uint32_t d)
 {
-	return osr__guided_settle(ctx, root, d, 0) == 0;
+	return osr__ordered_settle(ctx, root, d, 0) == 0;
 }
 
-enum osr_status osr_guided_reduce(struct osr_spf *spf, const struct osr_request *req,
-				  const struct osr_guided_options *opt, uint32_t n_orders,
-				  uint32_t tolerance, const uint32_t *orders,
-				  struct osr_arena *scratch, struct osr_arena *result,
-				  struct osr_routing *routing, bool *fits, struct osr_diag *diag)
+enum osr_status osr_ordered_reduce(struct osr_spf *spf, const struct osr_request *req,
+				   const struct osr_ordered_options *opt, uint32_t n_orders,
+				   uint32_t tolerance, const uint32_t *orders,
+				   struct osr_arena *scratch, struct osr_arena *result,
+				   struct osr_routing *routing, bool *fits, struct osr_diag *diag)
 {
 	const struct osr_fabric *fabric = spf->f;
 	struct osr_arena_mark mark = osr_arena_mark(scratch), before = osr_arena_mark(result);
@@ -538,8 +538,8 @@ enum osr_status osr_guided_reduce(struct osr_spf *spf, const struct osr_request 
 		/* What was routed again went where it was legal, not where there was room. */
 		osr__spf_polish(spf, opt->moves,
 				&(struct osr__spf_mover){ &w, reroute_legal, NULL });
-		guided_keep_trees(&w, UINT64_MAX);
-		st = osr__guided_finish(&w, req, opt->reversible, scratch, result, &reduced, diag);
+		ordered_keep_trees(&w, UINT64_MAX);
+		st = osr__ordered_finish(&w, req, opt->reversible, scratch, result, &reduced, diag);
 		*routing = reduced;
 	} else {
 		memcpy(spf->hop, hop, size);
@@ -560,7 +560,7 @@ static void place_idle(struct guide *w)
 {
 	const struct osr_fabric *fabric = w->f;
 	uint8_t *used =
-		w->freedom; /* [n_channels], not needed by osr__guided_settle() at price 0 */
+		w->freedom; /* [n_channels], not needed by osr__ordered_settle() at price 0 */
 
 	memset(used, 0, fabric->n_channels);
 	for (size_t d = 0; d < fabric->n_dests; d++)
@@ -597,15 +597,15 @@ static void refine_dest(struct guide *w, uint32_t root, uint32_t d, uint8_t *sav
 
 	memcpy(saved, hop, n);
 	osr__spf_count(spf, order, spf->n_order[root], hop, (uint64_t)-1);
-	if (osr__guided_settle(w, root, d, 0))
+	if (osr__ordered_settle(w, root, d, 0))
 		memcpy(hop, saved, n);
 	osr__spf_count(spf, order, spf->n_order[root], hop, 1);
 }
 
-enum osr_status osr_guided_refine(struct osr_spf *spf, const struct osr_request *req,
-				  const struct osr_spf_options *opt, uint32_t *rank,
-				  struct osr_arena *scratch, struct osr_arena *result,
-				  struct osr_routing *routing, struct osr_diag *diag)
+enum osr_status osr_ordered_refine(struct osr_spf *spf, const struct osr_request *req,
+				   const struct osr_spf_options *opt, uint32_t *rank,
+				   struct osr_arena *scratch, struct osr_arena *result,
+				   struct osr_routing *routing, struct osr_diag *diag)
 {
 	const struct osr_fabric *fabric = spf->f;
 	struct osr_arena_mark mark = osr_arena_mark(scratch), before = osr_arena_mark(result);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * guided.h - routing with the channel dependency graph in view: it never fails, on any number of
+ * ordered.h - routing with the channel dependency graph in view: it never fails, on any number of
  * VLs.
  *
  * layers.h first routes and then cuts cycles; where that takes more lanes than there are, this
@@ -40,9 +40,9 @@
 #include <osmroutes/layers.h>
 #include <osmroutes/spf.h>
 
-#define OSR_GUIDED_MAX 8 /* orders: bits of a mask. More VLs than that are not used. */
+#define OSR_ORDERED_MAX 8 /* orders: bits of a mask. More VLs than that are not used. */
 
-struct osr_guided_options {
+struct osr_ordered_options {
 	uint32_t rounds; /* of routing and improving the orders, at most */
 	uint32_t sift_passes;
 	uint32_t moves;  /* of dests off the most loaded channel, for 100 dests, at most */
@@ -52,38 +52,38 @@ struct osr_guided_options {
 
 /*
  * spf is routed (osr_spf_route) and gets new hops. orders[] holds req->max_vls (at most
- * OSR_GUIDED_MAX) channel orders to start from, as osr_layers_assign() leaves them; it is
+ * OSR_ORDERED_MAX) channel orders to start from, as osr_layers_assign() leaves them; it is
  * overwritten. Fills in routing what osr_layers_assign() does; only memory can fail. r->n_longer counts
  * the (switch, dest) routes longer than minimal. Time O(rounds * K * LIDs * edges of their graph)
  * or less. Scratch O(channels * K + dependency slots).
  */
-enum osr_status osr_guided_route(struct osr_spf *spf, const struct osr_request *req,
-				 const struct osr_guided_options *opt, uint32_t *orders,
-				 struct osr_arena *scratch, struct osr_arena *result,
-				 struct osr_routing *routing, struct osr_diag *diag);
+enum osr_status osr_ordered_route(struct osr_spf *spf, const struct osr_request *req,
+				  const struct osr_ordered_options *opt, uint32_t *orders,
+				  struct osr_arena *scratch, struct osr_arena *result,
+				  struct osr_routing *routing, struct osr_diag *diag);
 
 /*
  * The same for trees that are given (s->hop) and legal by and large: no tree is routed again.
  * *kept says whether every route is legal in some order; with `mend`, those that are not take
  * detours, and *kept is true. If not kept, routing is as before.
  */
-enum osr_status osr_guided_keep(struct osr_spf *spf, const struct osr_request *req,
-				const struct osr_guided_options *opt, bool mend, uint32_t *orders,
-				struct osr_arena *scratch, struct osr_arena *result,
-				struct osr_routing *routing, bool *kept, struct osr_diag *diag);
+enum osr_status osr_ordered_keep(struct osr_spf *spf, const struct osr_request *req,
+				 const struct osr_ordered_options *opt, bool mend, uint32_t *orders,
+				 struct osr_arena *scratch, struct osr_arena *result,
+				 struct osr_routing *routing, bool *kept, struct osr_diag *diag);
 
 /*
  * Fewer lanes for minimal routes: keeps the trees that are legal under n_orders orders, routes the
  * others again, improves the orders, and so on while that helps. *fits says whether every route
- * became legal; then routing is complete as after osr_guided_route(), and no route is longer. Otherwise
+ * became legal; then routing is complete as after osr_ordered_route(), and no route is longer. Otherwise
  * s->hop is as before and r->sl untouched. Gives up early: after the first look if more than 1 in
  * `tolerance` routes (and a few) is not legal.
  */
-enum osr_status osr_guided_reduce(struct osr_spf *spf, const struct osr_request *req,
-				  const struct osr_guided_options *opt, uint32_t n_orders,
-				  uint32_t tolerance, const uint32_t *orders,
-				  struct osr_arena *scratch, struct osr_arena *result,
-				  struct osr_routing *routing, bool *fits, struct osr_diag *diag);
+enum osr_status osr_ordered_reduce(struct osr_spf *spf, const struct osr_request *req,
+				   const struct osr_ordered_options *opt, uint32_t n_orders,
+				   uint32_t tolerance, const uint32_t *orders,
+				   struct osr_arena *scratch, struct osr_arena *result,
+				   struct osr_routing *routing, bool *fits, struct osr_diag *diag);
 
 /*
  * Rip-up rounds, then moves of single dests, that keep to one order: for routes that fit one layer
@@ -91,9 +91,9 @@ enum osr_status osr_guided_reduce(struct osr_spf *spf, const struct osr_request 
  * freedom. Dests keep their tree where the order leaves no other. Scratch and `result` are as
  * before.
  */
-enum osr_status osr_guided_refine(struct osr_spf *spf, const struct osr_request *req,
-				  const struct osr_spf_options *opt, uint32_t *rank,
-				  struct osr_arena *scratch, struct osr_arena *result,
-				  struct osr_routing *routing, struct osr_diag *diag);
+enum osr_status osr_ordered_refine(struct osr_spf *spf, const struct osr_request *req,
+				   const struct osr_spf_options *opt, uint32_t *rank,
+				   struct osr_arena *scratch, struct osr_arena *result,
+				   struct osr_routing *routing, struct osr_diag *diag);
 
 #endif

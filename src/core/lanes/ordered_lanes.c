@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* From routes within orders to SLs and a certificate: see guided.h. */
+/* From routes within orders to SLs and a certificate: see ordered.h. */
 #include <string.h>
 
 #include "core/paths/mcast.h"
 
-#include "guided_private.h"
+#include "ordered_private.h"
 
 /* Which of the set bits: the same for both directions, spread over the pairs. */
 static uint8_t pick(uint8_t mask, uint32_t a, uint32_t b)
@@ -47,7 +47,7 @@ static bool join_pairs(const struct guide *w, uint8_t *both)
 }
 
 /* Turns masks into SLs, in place. */
-static void guided_lanes_set_sls(struct guide *w, const uint8_t *both, uint8_t swap)
+static void ordered_lanes_set_sls(struct guide *w, const uint8_t *both, uint8_t swap)
 {
 	const struct osr_fabric *fabric = w->f;
 	size_t n = fabric->n_switches;
@@ -122,9 +122,9 @@ static enum osr_status set_certificate(const struct guide *w, const struct osr_r
 	return OSR_OK;
 }
 
-enum osr_status osr__guided_finish(struct guide *w, const struct osr_request *req, bool reversible,
-				   struct osr_arena *scratch, struct osr_arena *result,
-				   struct osr_routing *routing, struct osr_diag *diag)
+enum osr_status osr__ordered_finish(struct guide *w, const struct osr_request *req, bool reversible,
+				    struct osr_arena *scratch, struct osr_arena *result,
+				    struct osr_routing *routing, struct osr_diag *diag)
 {
 	size_t n = w->f->n_switches;
 	uint8_t swap = req->multicast && w->n_orders > 1 && req->mcast_vl < w->n_orders
@@ -156,6 +156,6 @@ enum osr_status osr__guided_finish(struct guide *w, const struct osr_request *re
 		else
 			both = NULL;
 	}
-	guided_lanes_set_sls(w, both, swap);
+	ordered_lanes_set_sls(w, both, swap);
 	return OSR_OK;
 }

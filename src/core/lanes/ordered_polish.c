@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The last step of balancing (spf_polish.c) for trees with detours: see guided.h. */
-#include "guided_private.h"
+/* The last step of balancing (spf_polish.c) for trees with detours: see ordered.h. */
+#include "ordered_private.h"
 
 struct mover {
 	struct guide *w;
@@ -12,11 +12,11 @@ static uint32_t list_tree(struct guide *w, uint32_t d, uint32_t *n_longer)
 {
 	uint32_t root = w->f->dest_switch[d];
 
-	osr__guided_measure(w, root, w->s->hop + (size_t)d * w->f->n_switches);
-	return osr__guided_sort(w, root, d, n_longer);
+	osr__ordered_measure(w, root, w->s->hop + (size_t)d * w->f->n_switches);
+	return osr__ordered_sort(w, root, d, n_longer);
 }
 
-static void guided_polish_count(void *ctx, uint32_t d, uint64_t sign)
+static void ordered_polish_count(void *ctx, uint32_t d, uint64_t sign)
 {
 	struct mover *m = ctx;
 	struct guide *w = m->w;
@@ -28,13 +28,13 @@ static void guided_polish_count(void *ctx, uint32_t d, uint64_t sign)
 }
 
 /* Balance shall not cost longer routes. */
-static bool guided_polish_reroute(void *ctx, uint32_t root, uint32_t d)
+static bool ordered_polish_reroute(void *ctx, uint32_t root, uint32_t d)
 {
 	struct mover *m = ctx;
 	uint32_t before = m->n_longer, now = 0;
 
-	if (osr__guided_settle_best(m->w, root, d))
-		osr__guided_detour(m->w, root, d);
+	if (osr__ordered_settle_best(m->w, root, d))
+		osr__ordered_detour(m->w, root, d);
 	list_tree(m->w, d, &now);
 	return now <= before;
 }
@@ -62,13 +62,14 @@ static void set_masks(struct guide *w, struct osr_routing *routing)
 	}
 }
 
-void osr__guided_polish(struct guide *w, uint32_t n_moves, struct osr_routing *routing)
+void osr__ordered_polish(struct guide *w, uint32_t n_moves, struct osr_routing *routing)
 {
 	struct mover m = { .w = w };
 
 	if (!n_moves)
 		return;
-	osr__spf_polish(w->s, n_moves,
-			&(struct osr__spf_mover){ &m, guided_polish_reroute, guided_polish_count });
+	osr__spf_polish(
+		w->s, n_moves,
+		&(struct osr__spf_mover){ &m, ordered_polish_reroute, ordered_polish_count });
 	set_masks(w, routing);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What the files of guided.h share: guided.c (orders, rounds), _tree.c, _detour.c, _lanes.c. */
-#ifndef OSR_GUIDED_PRIVATE_H
-#define OSR_GUIDED_PRIVATE_H
+/* What the files of ordered.h share: ordered.c (orders, rounds), _tree.c, _detour.c, _lanes.c. */
+#ifndef OSR_ORDERED_PRIVATE_H
+#define OSR_ORDERED_PRIVATE_H
 
 #include <osmroutes/cdg.h>
-#include <osmroutes/guided.h>
+#include <osmroutes/ordered.h>
 
 #include "../paths/spf_private.h"
 
@@ -53,40 +53,40 @@ static inline uint8_t mask_over(const struct guide *w, const uint8_t *hop, const
  * Shortest routes to d at one price; osr__spf_graph() of its switch comes first. Returns how many
  * switches have no legal one. _best: the least of several prices; or settle_one().
  */
-uint32_t osr__guided_settle(struct guide *w, uint32_t root, uint32_t d, uint64_t price);
-uint32_t osr__guided_settle_best(struct guide *w, uint32_t root, uint32_t d);
+uint32_t osr__ordered_settle(struct guide *w, uint32_t root, uint32_t d, uint64_t price);
+uint32_t osr__ordered_settle_best(struct guide *w, uint32_t root, uint32_t d);
 
 /*
  * How many switches have no legal shortest route to d within a single order, however the routes are
  * chosen. Overwrites d's masks.
  */
-uint32_t osr__guided_barred(struct guide *w, uint32_t root, uint32_t d);
+uint32_t osr__ordered_barred(struct guide *w, uint32_t root, uint32_t d);
 
 /* The masks of d's tree as it stands; returns how many of its routes have none. */
-uint32_t osr__guided_keep_tree(struct guide *w, uint32_t root, uint32_t d);
+uint32_t osr__ordered_keep_tree(struct guide *w, uint32_t root, uint32_t d);
 
 /*
  * Completes a tree in which some switches have no legal route. What is legal stays; the others
  * attach to it over longer ways. As long as one cannot, it goes on the escape tree and the rest is
  * grown around.
  */
-void osr__guided_detour(struct guide *w, uint32_t root, uint32_t d);
+void osr__ordered_detour(struct guide *w, uint32_t root, uint32_t d);
 
 /* Lists the switches of a tree by length, as its hops say. */
-void osr__guided_measure(struct guide *w, uint32_t root, const uint8_t *hop);
+void osr__ordered_measure(struct guide *w, uint32_t root, const uint8_t *hop);
 
 /*
  * The switches of a listed tree by length into w->order; returns how many, and adds the routes that
  * are longer than they need be to *n_longer.
  */
-uint32_t osr__guided_sort(struct guide *w, uint32_t root, uint32_t d, uint32_t *n_longer);
+uint32_t osr__ordered_sort(struct guide *w, uint32_t root, uint32_t d, uint32_t *n_longer);
 
 /* Moves single dests off the most loaded channel; no tree gets more longer routes than it has. */
-void osr__guided_polish(struct guide *w, uint32_t n_moves, struct osr_routing *routing);
+void osr__ordered_polish(struct guide *w, uint32_t n_moves, struct osr_routing *routing);
 
 /* SLs out of masks, the certificate, and the claims. */
-enum osr_status osr__guided_finish(struct guide *w, const struct osr_request *req, bool reversible,
-				   struct osr_arena *scratch, struct osr_arena *result,
-				   struct osr_routing *routing, struct osr_diag *diag);
+enum osr_status osr__ordered_finish(struct guide *w, const struct osr_request *req, bool reversible,
+				    struct osr_arena *scratch, struct osr_arena *result,
+				    struct osr_routing *routing, struct osr_diag *diag);
 
 #endif
