@@ -30,6 +30,13 @@ enum {
  */
 typedef uint8_t osr_sl2vl_t[16];
 
+/*
+ * In tables as switches hold them: there is no such row (no such port, or a dump lacks it). Where two
+ * generations are looked at, the other one decides. What a switch does by a row that was never
+ * programmed is not known: nothing goes on by it, and audit.h names it as a fault if a packet needs it.
+ */
+#define OSR_VL_UNSET 255
+
 /* Can it deadlock while some switches have the old tables and others the new ones? See reroute.h. */
 enum osr_transition {
 	OSR_TRANSITION_UNASKED, /* transition_why says why, or is "" */

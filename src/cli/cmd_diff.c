@@ -432,6 +432,7 @@ static enum osr_status load_fabrics(struct args *a, struct osr_diag *diag)
 
 static enum osr_status diff_load(struct args *a, struct outcome *o)
 {
+	struct osr_fabric_map map;
 	enum osr_status st = load_fabrics(a, &o->diag);
 
 	if (!st)
@@ -444,8 +445,9 @@ static enum osr_status diff_load(struct args *a, struct outcome *o)
 	a->gen[NEW] = a->tables[NEW].gen;
 	if (!a->moved)
 		return OSR_OK;
-	st = osr_union_carry_all(&a->then.fabric, &a->tables[OLD].gen, &a->in.fabric, &o->scratch,
-				 &o->result, &a->carried, &o->diag);
+	st = osr_fabric_map_init(&map, &a->then.fabric, &a->in.fabric, &o->scratch, &o->diag);
+	if (!st)
+		st = osr_union_carry(&map, &a->tables[OLD].gen, &o->result, &a->carried, &o->diag);
 	a->gen[OLD] = a->carried.gen;
 	return st;
 }

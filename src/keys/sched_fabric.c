@@ -6,6 +6,7 @@
  * kept by GUIDs, so they outlive the numbers of a fabric; after a restart, whether they lead from
  * every rank to its partner is found by following them.
  */
+#include "core/data/fabric_map.h"
 #include "sched.h"
 
 #include <inttypes.h>
@@ -516,32 +517,26 @@ static enum osr_status take_fabric(struct osr_sched *sched, const struct osr_fab
 	return OSR_OK;
 }
 
-/* From the numbers of the fabric before to those of the present one. */
+/* The fabric before in the present one. End ports are matched by GUID alone: LIDs may change. */
 struct carrying {
 	const struct osr_fabric *from, *to;
-	uint32_t *sw, *term; /* OSR_NONE: gone */
+	struct osr_fabric_map map;
+	uint32_t *term; /* OSR_NONE: gone */
 };
 
 static enum osr_status begin_carrying(struct osr_sched *sched, struct carrying *x)
 {
-	x->sw = osr_alloc(&sched->scratch, x->from->n_switches, sizeof(*x->sw));
+	struct osr_diag diag;
+	enum osr_status st = osr_fabric_map_init(&x->map, x->to, x->from, &sched->scratch, &diag);
+
+	if (st)
+		return st;
 	x->term = osr_alloc(&sched->scratch, x->from->n_terminals, sizeof(*x->term));
-	if (!x->sw || !x->term)
+	if (!x->term)
 		return OSR_NOMEM;
-	for (uint32_t i = 0; i < x->from->n_switches; i++)
-		x->sw[i] = osr_fabric_switch_by_guid(x->to, x->from->sw_guid[i]);
 	for (uint32_t i = 0; i < x->from->n_terminals; i++)
 		x->term[i] = osr_sched_terminal(sched, x->from->term_guid[i]);
 	return OSR_OK;
-}
-
-/* The channel that takes this one's place: the same port of the same switch, to the same one. */
-static uint32_t carry_channel(const struct carrying *x, uint32_t c)
-{
-	uint32_t s = x->sw[x->from->chan_src[c]], d = x->sw[x->from->chan_dst[c]], next;
-
-	next = s == OSR_NONE ? OSR_NONE : osr_port_channel(x->to, s, x->from->chan_port[c]);
-	return next != OSR_NONE && x->to->chan_dst[next] == d ? next : OSR_NONE;
 }
 
 static bool sched_fabric_carry_entries(const struct carrying *x, struct osr_key_routes *key_routes)
@@ -554,10 +549,10 @@ static bool sched_fabric_carry_entries(const struct carrying *x, struct osr_key_
 
 		if (x->term[key_entry.term] == OSR_NONE)
 			continue; /* nobody sends there */
-		if (c == OSR_NONE || carry_channel(x, c) == OSR_NONE)
+		if (c == OSR_NONE || x->map.chan[c] == OSR_NONE)
 			return false;
 		key_routes->entry[n++] =
-			(struct osr_key_entry){ x->sw[key_entry.sw], x->term[key_entry.term],
+			(struct osr_key_entry){ x->map.sw[key_entry.sw], x->term[key_entry.term],
 						key_entry.port };
 	}
 	key_routes->n_entries = n;
@@ -570,7 +565,7 @@ static void carry_links(const struct carrying *x, struct osr_key_routes *key_rou
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < key_routes->n_links; i++) {
-		uint32_t c = carry_channel(x, key_routes->link[i]);
+		uint32_t c = x->map.chan[key_routes->link[i]];
 
 		if (c == OSR_NONE)
 			continue;
@@ -587,7 +582,7 @@ static bool ranks_stay(const struct carrying *x, const uint32_t *before, const u
 	for (uint32_t i = 0; i < n; i++) {
 		*back |= before[i] == OSR_NONE && now[i] != OSR_NONE;
 		if (before[i] != OSR_NONE && now[i] != OSR_NONE &&
-		    x->sw[x->from->term_switch[before[i]]] != x->to->term_switch[now[i]])
+		    x->map.sw[x->from->term_switch[before[i]]] != x->to->term_switch[now[i]])
 			return false;
 	}
 	return true;

@@ -6,6 +6,8 @@
  */
 #include "traffic/changes.h"
 
+#include "core/data/fabric_map.h"
+
 #include <string.h>
 
 enum {
@@ -26,9 +28,8 @@ struct side {
 
 struct both {
 	struct side old, new;
-	uint32_t *sw;      /* [old switches] its number in the new fabric, or OSR_NONE */
-	bool *kept;        /* [old channels] still there */
-	uint32_t *sources; /* [old switches] end ports that are still there */
+	struct osr_fabric_map map; /* of the old fabric in the new one */
+	uint32_t *sources;         /* [old switches] end ports that are still there */
 	uint64_t n_sources, n_sources_kept;
 	struct osr_changes *c;
 };
@@ -42,56 +43,27 @@ static bool side_init(struct side *x, const struct osr_fabric *fabric,
 	return x->state && x->stack;
 }
 
-static uint32_t new_dest(const struct both *b, uint32_t lid)
-{
-	const struct osr_fabric *fabric = b->new.f;
-
-	return lid <= fabric->max_lid ? fabric->lid_dest[lid] : OSR_NONE;
-}
-
-static void changes_match_channels(struct both *b)
-{
-	const struct osr_fabric *fabric = b->old.f, *n = b->new.f;
-
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
-		uint32_t s = b->sw[fabric->chan_src[c]], t = b->sw[fabric->chan_dst[c]],
-			 there = OSR_NONE;
-
-		if (s != OSR_NONE && t != OSR_NONE)
-			there = osr_port_channel(n, s, fabric->chan_port[c]);
-		b->kept[c] =
-			there != OSR_NONE && n->chan_dst[there] == t &&
-			n->chan_port[n->chan_rev[there]] == fabric->chan_port[fabric->chan_rev[c]];
-	}
-}
-
-/* Does the end port of dest d hang where that of d_new does? */
-static bool same_place(const struct both *b, uint32_t d, uint32_t d_new)
-{
-	return d_new != OSR_NONE && b->sw[b->old.f->dest_switch[d]] == b->new.f->dest_switch[d_new];
-}
-
 /* End ports that send, and are there in both. */
 static bool kept_end(const struct both *b, uint32_t t)
 {
 	const struct osr_fabric *fabric = b->old.f;
 	uint32_t lid = fabric->term_lid[t];
 
-	return fabric->term_weight[t] && same_place(b, fabric->lid_dest[lid], new_dest(b, lid));
+	return fabric->term_weight[t] && osr_fabric_map_dest_stays(&b->map, fabric->lid_dest[lid]);
 }
 
-static enum osr_status changes_match(struct both *b, struct osr_arena *scratch)
+static enum osr_status changes_match(struct both *b, struct osr_arena *scratch,
+				     struct osr_diag *diag)
 {
 	const struct osr_fabric *fabric = b->old.f;
 
-	b->sw = osr_alloc(scratch, fabric->n_switches, sizeof(*b->sw));
-	b->kept = osr_alloc(scratch, fabric->n_channels, sizeof(*b->kept));
+	enum osr_status st = osr_fabric_map_init(&b->map, b->new.f, fabric, scratch, diag);
+
+	if (st)
+		return st;
 	b->sources = osr_calloc(scratch, fabric->n_switches, sizeof(*b->sources));
-	if (!b->sw || !b->kept || !b->sources)
+	if (!b->sources)
 		return OSR_NOMEM;
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
-		b->sw[s] = osr_fabric_switch_by_guid(b->new.f, fabric->sw_guid[s]);
-	changes_match_channels(b);
 	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
 		bool kept = kept_end(b, t);
 
@@ -130,9 +102,10 @@ static void changes_follow(struct both *b, struct side *x, uint32_t s, uint32_t 
 			uint8_t port = osr_lft(x->r, s, d);
 			uint32_t c = osr_port_channel(fabric, s, port);
 
-			if (!b->kept[c])
+			if (b->map.chan[c] == OSR_NONE)
 				known |= CUT | OTHER;
-			else if (d_new != OSR_NONE && osr_lft(b->new.r, b->sw[s], d_new) != port)
+			else if (d_new != OSR_NONE &&
+				 osr_lft(b->new.r, b->map.sw[s], d_new) != port)
 				known |= OTHER;
 		}
 		x->state[s] = known;
@@ -159,7 +132,7 @@ static uint8_t changes_sl_of(const struct osr_routing *routing, uint32_t s, uint
 static void changes_count_pairs(struct both *b, uint32_t s, uint64_t n, uint32_t d, uint32_t d_new)
 {
 	uint8_t was = b->old.state[s], is = 0;
-	uint32_t s_new = b->sw[s];
+	uint32_t s_new = b->map.sw[s];
 	struct osr_changes *changes = b->c;
 
 	if (s_new != OSR_NONE)
@@ -181,11 +154,11 @@ static void changes_count_pairs(struct both *b, uint32_t s, uint64_t n, uint32_t
 static void compare_entries(struct both *b, uint32_t d, uint32_t d_new)
 {
 	for (uint32_t s = 0; s < b->old.f->n_switches; s++) {
-		if (b->sw[s] == OSR_NONE)
+		if (b->map.sw[s] == OSR_NONE)
 			continue;
 		b->c->n_entries++;
 		b->c->n_entries_changed +=
-			osr_lft(b->old.r, s, d) != osr_lft(b->new.r, b->sw[s], d_new);
+			osr_lft(b->old.r, s, d) != osr_lft(b->new.r, b->map.sw[s], d_new);
 	}
 }
 
@@ -203,8 +176,8 @@ static void compare_paths(struct both *b, uint32_t d, uint32_t d_new)
 		uint32_t own = s == root && b->sources[s];
 
 		changes_follow(b, &b->old, s, d, d_new);
-		if (b->sw[s] != OSR_NONE)
-			changes_follow(b, &b->new, b->sw[s], d, d_new);
+		if (b->map.sw[s] != OSR_NONE)
+			changes_follow(b, &b->new, b->map.sw[s], d, d_new);
 		if (!fabric->sw_sources[s])
 			continue;
 		if (b->old.state[s] & ARRIVES) {
@@ -243,18 +216,19 @@ enum osr_status osr_changes(const struct osr_fabric *fabric, const struct osr_ro
 
 	*changes = (struct osr_changes){ 0 };
 	if (side_init(&b.old, fabric, routing, scratch) && side_init(&b.new, f_new, r_new, scratch))
-		st = changes_match(&b, scratch);
+		st = changes_match(&b, scratch, diag);
 	if (st)
 		st = osr_fail(diag, st, "out of memory to compare tables of %u switches",
 			      fabric->n_switches);
 	for (uint32_t d = 0; d < fabric->n_dests && !st; d++) {
-		uint32_t d_new = new_dest(&b, fabric->dest_lid[d]);
+		uint32_t d_new = b.map.dest[d];
 
 		if (d_new != OSR_NONE)
 			compare_entries(&b, d, d_new);
 		if (!fabric->term_weight[fabric->dest_term[d]])
 			continue;
-		if (same_place(&b, d, d_new) && f_new->term_weight[f_new->dest_term[d_new]])
+		if (osr_fabric_map_dest_stays(&b.map, d) &&
+		    f_new->term_weight[f_new->dest_term[d_new]])
 			compare_paths(&b, d, d_new);
 		else
 			changes_lose(&b, d);

@@ -77,10 +77,21 @@ static uint32_t by_lid(const struct osr_fabric *f, uint32_t lid)
 	return lid <= f->max_lid ? f->lid_dest[lid] : OSR_NONE;
 }
 
+/* The dest in the new fabric with the LID and the GUID of an old one. */
+static uint32_t again(const struct side *old, const struct side *new, uint32_t lid)
+{
+	uint32_t d = by_lid(&old->t.f, lid), to = by_lid(&new->t.f, lid);
+
+	return to != OSR_NONE && old->t.f.term_guid[old->t.f.dest_term[d]] ==
+					 new->t.f.term_guid[new->t.f.dest_term[to]]
+		       ? to
+		       : OSR_NONE;
+}
+
 /* The dest in the new fabric, if it hangs on the same switch. */
 static uint32_t there(const struct side *old, const struct side *new, uint32_t lid)
 {
-	uint32_t d = by_lid(&old->t.f, lid), to = by_lid(&new->t.f, lid);
+	uint32_t d = by_lid(&old->t.f, lid), to = again(old, new, lid);
 
 	if (to == OSR_NONE ||
 	    old->t.f.sw_guid[old->t.f.dest_switch[d]] !=
@@ -135,7 +146,7 @@ static struct osr_changes slow(const struct side *old, const struct side *new)
 	struct osr_changes c = { 0 };
 
 	for (uint32_t d = 0; d < f->n_dests; d++) {
-		uint32_t to = by_lid(&new->t.f, f->dest_lid[d]);
+		uint32_t to = again(old, new, f->dest_lid[d]);
 
 		for (uint32_t s = 0; s < f->n_switches && to != OSR_NONE; s++) {
 			uint32_t s_new = osr_fabric_switch_by_guid(&new->t.f, f->sw_guid[s]);

@@ -545,74 +545,11 @@ static void test_missing_rows(void **state)
 	assert_true(n_opened > 2);
 }
 
-/* ---- yesterday's numbering ------------------------------------------------------------------ */
-
-static uint8_t entry_by_name(const struct osr_fabric *f, const struct osr_routing *r, uint64_t guid,
-			     uint16_t lid)
-{
-	return osr_lft(r, osr_fabric_switch_by_guid(f, guid), f->lid_dest[lid]);
-}
-
-/* A ring has lost a cable, a switch with its host, and one host: what is left has its old entries. */
-static void test_carry(void **state)
-{
-	struct osr_arena arena = { 0 }, scratch = { 0 };
-	struct osr_routing r, now;
-	struct osr_diag diag = { "" };
-	struct test_fabric t;
-	struct osr_fabric f;
-	struct osr_builder *b = osr_builder_new();
-	uint32_t handle[6], dead;
-
-	test_fabric_ring(&t, 6, 2);
-	table_make(TABLE_UPDOWN_SL2VL, &t.f, &arena, 1, &r);
-	dead = t.f.chan_row[2];
-	for (uint32_t s = 0; s < 5; s++)
-		handle[s] = osr_builder_switch(
-			b, &(struct osr_switch_in){ t.f.sw_guid[s], t.f.sw_n_ports[s], 0, NULL });
-	for (uint32_t c = 0; c < t.f.n_channels; c++)
-		if (c < t.f.chan_rev[c] && t.f.chan_src[c] < 5 && t.f.chan_dst[c] < 5 &&
-		    c != dead && t.f.chan_rev[c] != dead)
-			osr_builder_link(b, &(struct osr_link_in){
-						    .sw_a = handle[t.f.chan_src[c]],
-						    .sw_b = handle[t.f.chan_dst[c]],
-						    .port_a = t.f.chan_port[c],
-						    .port_b = t.f.chan_port[t.f.chan_rev[c]] });
-	for (uint32_t i = 1; i < t.f.n_terminals; i++)
-		if (t.f.term_switch[i] < 5)
-			osr_builder_terminal(
-				b, &(struct osr_terminal_in){ .guid = t.f.term_guid[i],
-							      .sw = handle[t.f.term_switch[i]],
-							      .port = t.f.term_port[i],
-							      .role = t.f.term_role[i],
-							      .lid = t.f.term_lid[i] });
-	assert_int_equal(osr_builder_build(b, &arena, &f, &diag), OSR_OK);
-	osr_builder_free(b);
-	assert_int_equal(osr_union_carry(&t.f, &r, &f, &scratch, &arena, &now, &diag), OSR_OK);
-	for (uint32_t s = 0; s < f.n_switches; s++)
-		for (uint32_t d = 0; d < f.n_dests; d++) {
-			uint8_t was = entry_by_name(&t.f, &r, f.sw_guid[s], f.dest_lid[d]);
-			uint32_t c = osr_port_channel(&t.f, s, was);
-			bool gone = c != OSR_NONE &&
-				    (t.f.chan_dst[c] == 5 || c == dead || t.f.chan_rev[c] == dead);
-
-			assert_int_equal(osr_lft(&now, s, d), gone ? OSR_NO_PATH : was);
-		}
-	/* On the very same fabric nothing changes, and any number of failures is survived. */
-	assert_int_equal(osr_union_carry(&t.f, &r, &t.f, &scratch, &arena, &now, &diag), OSR_OK);
-	assert_memory_equal(now.lft, r.lft, (size_t)r.n_dests * r.n_switches);
-	assert_memory_equal(now.sl, r.sl, (size_t)r.n_dests * r.n_switches);
-	assert_int_equal(osr_routing_digest(&t.f, &now), osr_routing_digest(&t.f, &r));
-	osr_arena_free(&arena);
-	osr_arena_free(&scratch);
-	test_fabric_free(&t);
-}
-
 static void test_memory(void **state)
 {
 	struct osr_arena arena = { 0 };
 	struct osr_generation gen[2];
-	struct osr_routing r[2], carried;
+	struct osr_routing r[2];
 	struct osr_paths p[2];
 	struct osr_diag diag;
 	struct osr_loop loop;
@@ -635,16 +572,6 @@ static void test_memory(void **state)
 		osr_arena_free(&scratch);
 		osr_arena_free(&result);
 	}
-	for (size_t n = 1, done = 0; done < 4; n++) {
-		struct osr_arena result = { .fail_after = n }, scratch = { 0 };
-		enum osr_status st =
-			osr_union_carry(&t.f, &r[0], &t.f, &scratch, &result, &carried, &diag);
-
-		assert_true(st == OSR_OK || (st == OSR_NOMEM && diag.text[0]));
-		done += st == OSR_OK;
-		osr_arena_free(&scratch);
-		osr_arena_free(&result);
-	}
 	osr_arena_free(&arena);
 	test_fabric_free(&t);
 }
@@ -654,8 +581,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_generation), cmocka_unit_test(test_against_judge),
 		cmocka_unit_test(test_two_cuts),       cmocka_unit_test(test_groups),
-		cmocka_unit_test(test_missing_rows),   cmocka_unit_test(test_carry),
-		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_missing_rows),   cmocka_unit_test(test_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

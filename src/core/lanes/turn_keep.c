@@ -10,6 +10,7 @@
  */
 #include <string.h>
 
+#include "core/data/carry.h"
 #include "core/verify/union.h"
 
 #include "turn_private.h"
@@ -32,30 +33,24 @@ static enum osr_status keep_not(struct osr_diag *why, const char *reason)
 
 /* ---- the baseline in the numbering of today --------------------------------------------------- */
 
-/* Ranks by channel: every one of today was there before, and no host has come where one was. */
-static bool keep_ranks(struct keep *k, uint32_t *rank)
+/* Ranks by channel: every one of today was there before, and no host is where a cable was. */
+static bool keep_ranks(const struct osr_fabric_map *map, const struct osr_routing *old,
+		       uint32_t *rank)
 {
-	const struct osr_fabric *fabric = k->f, *then = &k->base->fabric;
-	const struct osr_routing *old = &k->base->routing;
+	const struct osr_fabric *fabric = map->to;
 
 	for (uint32_t c = 0; c < fabric->n_channels; c++) {
-		uint32_t s = osr_fabric_switch_by_guid(then, fabric->sw_guid[fabric->chan_src[c]]),
-			 was;
-
-		was = s == OSR_NONE ? OSR_NONE : osr_port_channel(then, s, fabric->chan_port[c]);
-		if (was == OSR_NONE ||
-		    then->sw_guid[then->chan_dst[was]] != fabric->sw_guid[fabric->chan_dst[c]] ||
-		    then->chan_port[then->chan_rev[was]] != fabric->chan_port[fabric->chan_rev[c]])
+		if (map->chan[c] == OSR_NONE)
 			return false;
 		for (uint32_t l = 0; l < old->n_vls; l++)
 			rank[(size_t)l * fabric->n_channels + c] =
-				old->rank[(size_t)l * then->n_channels + was];
+				old->rank[(size_t)l * map->from->n_channels + map->chan[c]];
 	}
 	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
-		uint32_t s =
-			osr_fabric_switch_by_guid(then, fabric->sw_guid[fabric->term_switch[t]]);
+		uint32_t s = map->sw[fabric->term_switch[t]];
 
-		if (s == OSR_NONE || osr_port_channel(then, s, fabric->term_port[t]) != OSR_NONE)
+		if (s == OSR_NONE ||
+		    osr_port_channel(map->from, s, fabric->term_port[t]) != OSR_NONE)
 			return false;
 	}
 	return true;
@@ -130,9 +125,11 @@ static enum osr_status keep_begin(struct keep *k, struct osr_diag *why)
 	const struct osr_job *job = k->job;
 	const struct osr_routing *old = &k->base->routing;
 	struct osr_spf_options opt = { .max_rounds = 0 };
-	enum osr_status st =
-		osr_union_carry(&k->base->fabric, old, k->f, job->scratch, job->arena, &k->r, why);
+	struct osr_fabric_map map;
+	enum osr_status st = osr_fabric_map_init(&map, &k->base->fabric, k->f, job->scratch, why);
 
+	if (!st)
+		st = osr_carry_routing(&map, old, job->arena, &k->r, why);
 	if (st)
 		return st;
 	for (uint32_t s = 0; s < k->f->n_switches; s++) {
@@ -151,7 +148,7 @@ static enum osr_status keep_begin(struct keep *k, struct osr_diag *why)
 	k->w.s = &k->s;
 	k->w.f = k->f;
 	k->w.n_lanes = old->n_vls;
-	if (!keep_ranks(k, k->w.rank))
+	if (!keep_ranks(&map, old, k->w.rank))
 		return keep_not(why, "the fabric has switches, cables or hosts on ports where the "
 				     "lanes by turn of before know none");
 	turn_keep_keep_lanes(k);

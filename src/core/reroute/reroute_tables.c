@@ -8,71 +8,26 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/data/fabric_map.h"
 #include "core/paths/bound.h"
 
 /* ---- the map --------------------------------------------------------------------------------- */
 
-/* Both fabrics have their switches in the order of their GUIDs. */
-static void map_switches(const struct osr_fabric *fabric, const struct osr_fabric *b, uint32_t *map)
+/* A destination on another switch is a new one: its tree has another root. */
+static void map_forget_moved(struct osr_fabric_map *map)
 {
-	uint32_t o = 0;
-
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		while (o < b->n_switches && b->sw_guid[o] < fabric->sw_guid[s])
-			o++;
-		map[s] = o < b->n_switches && b->sw_guid[o] == fabric->sw_guid[s] ? o : OSR_NONE;
-	}
+	for (uint32_t d = 0; d < map->to->n_dests; d++)
+		if (!osr_fabric_map_dest_stays(map, d))
+			map->dest[d] = OSR_NONE;
 }
 
-static uint32_t map_dest(const struct osr_fabric *fabric, const struct osr_fabric *b,
-			 const uint32_t *sw, uint32_t d)
+static uint32_t map_count_new(const uint32_t *map, uint32_t n)
 {
-	uint16_t lid = fabric->dest_lid[d];
-	uint32_t o = b->n_dests && lid <= b->max_lid ? b->lid_dest[lid] : OSR_NONE;
-	uint32_t t = fabric->dest_term[d], u;
+	uint32_t n_new = 0;
 
-	if (o == OSR_NONE)
-		return OSR_NONE;
-	u = b->dest_term[o];
-	return fabric->term_guid[t] == b->term_guid[u] && fabric->term_role[t] == b->term_role[u] &&
-			       sw[fabric->dest_switch[d]] == b->dest_switch[o]
-		       ? o
-		       : OSR_NONE;
-}
-
-static uint32_t map_channel(const struct osr_fabric *fabric, const struct osr_fabric *b,
-			    const uint32_t *sw, uint32_t c)
-{
-	uint32_t s = sw[fabric->chan_src[c]], o;
-
-	if (s == OSR_NONE)
-		return OSR_NONE;
-	o = osr_port_channel(b, s, fabric->chan_port[c]);
-	if (o == OSR_NONE || b->chan_dst[o] != sw[fabric->chan_dst[c]] ||
-	    b->chan_port[b->chan_rev[o]] != fabric->chan_port[fabric->chan_rev[c]])
-		return OSR_NONE;
-	return o;
-}
-
-/* fabric to x; how many of f's have no place in x. */
-static uint32_t map_to(const struct osr_fabric *fabric, const struct osr_fabric *x, uint32_t *sw,
-		       uint32_t *dest, uint32_t *chan, uint32_t *new_channels)
-{
-	uint32_t unknown = 0;
-
-	*new_channels = 0;
-	map_switches(fabric, x, sw);
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
-		unknown += sw[s] == OSR_NONE;
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		dest[d] = map_dest(fabric, x, sw, d);
-		unknown += dest[d] == OSR_NONE;
-	}
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
-		chan[c] = map_channel(fabric, x, sw, c);
-		*new_channels += chan[c] == OSR_NONE;
-	}
-	return unknown + *new_channels;
+	for (uint32_t i = 0; i < n; i++)
+		n_new += map[i] == OSR_NONE;
+	return n_new;
 }
 
 static void invert(const uint32_t *map, uint32_t n, uint32_t *back, uint32_t n_back)
@@ -85,49 +40,62 @@ static void invert(const uint32_t *map, uint32_t n, uint32_t *back, uint32_t n_b
 
 static enum osr_status map_last(struct osr__reroute *w, struct osr_diag *diag)
 {
-	const struct osr_fabric *fabric = w->x, *last = &w->last->fabric;
+	struct osr_fabric_map map;
+	enum osr_status st = osr_fabric_map_init(&map, &w->last->fabric, w->x, w->scratch, diag);
 
-	w->map.sw_last = osr_alloc(w->scratch, fabric->n_switches, sizeof(*w->map.sw_last));
-	w->map.dest_last = osr_alloc(w->scratch, fabric->n_dests, sizeof(*w->map.dest_last));
-	if (!w->map.sw_last || !w->map.dest_last)
-		return osr__nomem(diag);
-	map_switches(fabric, last, w->map.sw_last);
-	for (uint32_t d = 0; d < fabric->n_dests; d++)
-		w->map.dest_last[d] = map_dest(fabric, last, w->map.sw_last, d);
-	for (uint32_t c = 0; !w->same && c < fabric->n_channels; c++)
-		w->new_ways |= map_channel(fabric, last, w->map.sw_last, c) == OSR_NONE;
+	if (st)
+		return st;
+	map_forget_moved(&map);
+	w->map.sw_last = map.sw;
+	w->map.dest_last = map.dest;
+	w->new_ways |= !w->same && map_count_new(map.chan, w->x->n_channels);
 	return OSR_OK;
+}
+
+/* Is a cable of today faster than it was? That is as good as a new one. */
+static bool map_any_faster(const struct osr_fabric_map *map)
+{
+	for (uint32_t c = 0; c < map->to->n_channels; c++) {
+		uint32_t rate = map->chan[c] == OSR_NONE ? 0 : map->from->chan_rate[map->chan[c]];
+
+		if (rate && rate < map->to->chan_rate[c])
+			return true;
+	}
+	return false;
+}
+
+static void map_identity(uint32_t *map, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		map[i] = i;
 }
 
 enum osr_status osr__map(struct osr__reroute *w, struct osr_diag *diag)
 {
 	const struct osr_fabric *fabric = w->f, *x = &w->baseline->fabric;
-	uint32_t unknown;
+	struct osr_fabric_map map;
+	enum osr_status st = osr_fabric_map_init(&map, x, fabric, w->scratch, diag);
+	uint32_t n_new;
 
-	w->map.sw_x = osr_alloc(w->scratch, fabric->n_switches, sizeof(*w->map.sw_x));
-	w->map.dest_x = osr_alloc(w->scratch, fabric->n_dests, sizeof(*w->map.dest_x));
-	w->map.chan_x = osr_alloc(w->scratch, fabric->n_channels, sizeof(*w->map.chan_x));
-	if (!w->map.sw_x || !w->map.dest_x || !w->map.chan_x)
-		return osr__nomem(diag);
-	unknown = map_to(fabric, x, w->map.sw_x, w->map.dest_x, w->map.chan_x,
-			 &w->out.stable.n_channels_new);
-	w->out.stable.n_channels_lost =
-		x->n_channels - (fabric->n_channels - w->out.stable.n_channels_new);
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
-		if (w->map.chan_x[c] != OSR_NONE && x->chan_rate[w->map.chan_x[c]] &&
-		    x->chan_rate[w->map.chan_x[c]] < fabric->chan_rate[c])
-			w->new_ways = true; /* as good as a new cable */
-	w->same = !unknown;
+	if (st)
+		return st;
+	map_forget_moved(&map);
+	n_new = map_count_new(map.chan, fabric->n_channels);
+	w->out.stable.n_channels_new = n_new;
+	w->out.stable.n_channels_lost = x->n_channels - (fabric->n_channels - n_new);
+	w->new_ways |= map_any_faster(&map);
+	w->same = !n_new && !map_count_new(map.sw, fabric->n_switches) &&
+		  !map_count_new(map.dest, fabric->n_dests);
 	if (!w->same) {
 		/* The baseline cannot hold it: the last tables move to the fabric of today. */
 		x = fabric;
-		for (uint32_t s = 0; s < fabric->n_switches; s++)
-			w->map.sw_x[s] = s;
-		for (uint32_t d = 0; d < fabric->n_dests; d++)
-			w->map.dest_x[d] = d;
-		for (uint32_t c = 0; c < fabric->n_channels; c++)
-			w->map.chan_x[c] = c;
+		map_identity(map.sw, fabric->n_switches);
+		map_identity(map.dest, fabric->n_dests);
+		map_identity(map.chan, fabric->n_channels);
 	}
+	w->map.sw_x = map.sw;
+	w->map.dest_x = map.dest;
+	w->map.chan_x = map.chan;
 	w->x = x;
 	w->base = w->same ? &w->baseline->routing : &w->last->routing;
 	w->map.sw_f = osr_alloc(w->scratch, x->n_switches, sizeof(*w->map.sw_f));

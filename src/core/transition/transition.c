@@ -12,6 +12,7 @@
  */
 #include "core/transition/transition.h"
 
+#include "core/data/carry.h"
 #include "core/reroute/reroute.h"
 #include "core/verify/union.h"
 
@@ -75,6 +76,19 @@ static bool choose_sls(struct transition *m, struct osr_routing *routing)
 	return granted;
 }
 
+static enum osr_status transition_carry(struct transition *m, struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(m->scratch);
+	struct osr_fabric_map map;
+	enum osr_status st =
+		osr_fabric_map_init(&map, &m->previous->fabric, m->f, m->scratch, diag);
+
+	if (!st)
+		st = osr_carry_routing(&map, &m->previous->routing, &m->kept, &m->old, diag);
+	osr_arena_reset(m->scratch, mark);
+	return st;
+}
+
 static enum osr_status make_old(struct transition *m, struct osr_diag *diag)
 {
 	uint32_t both = m->previous->routing.claims & m->r->claims;
@@ -84,8 +98,7 @@ static enum osr_status make_old(struct transition *m, struct osr_diag *diag)
 
 	m->old = m->previous->routing;
 	if (!osr_fabric_equal(&m->previous->fabric, m->f))
-		st = osr_union_carry(&m->previous->fabric, &m->previous->routing, m->f, m->scratch,
-				     &m->kept, &m->old, diag);
+		st = transition_carry(m, diag);
 	if (st)
 		return st;
 	m->now = *m->r;

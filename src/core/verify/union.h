@@ -26,17 +26,12 @@
 
 #include <osmroutes/routing.h>
 
+#include "core/data/fabric_map.h"
+
 /* With the modes: only packets between CAs and routers count, nothing to or from a port 0. */
 #define OSR_ONLY_HOSTS (1u << 16)
 
 #define OSR_NO_SL 255 /* osr_paths.sl: no path record */
-/*
- * osr_routing.sl2vl: this generation has no such row (no such port, or a dump lacks it), the other one
- * decides. If neither has it: what a switch does by a row that was never programmed is not known, so
- * nothing goes on by it here; audit.h names it as a fault if a packet needs it.
- */
-#define OSR_VL_UNSET 255
-
 /*
  * SLs as path records give them, by end port. Many end ports share a row: one for every terminal is
  * never more than is needed, one for every switch is what most tables need.
@@ -95,20 +90,8 @@ enum osr_status osr_union_loop(const struct osr_fabric *fabric, const struct osr
 			       struct osr_diag *diag);
 
 /*
- * The tables of a fabric that has changed since, in the numbering of today's: switches are matched
- * by GUID, LIDs by number and port GUID, channels by port and by the switch behind it. What no
- * longer exists is left out (OSR_NO_PATH; SL 0): packets that were on a dead cable are lost and wait
- * for nothing. Claims and certificate are left out as well; the multicast order is kept where its
- * cables are. `routing` is allocated in `result`.
- */
-enum osr_status osr_union_carry(const struct osr_fabric *then, const struct osr_routing *old,
-				const struct osr_fabric *now, struct osr_arena *scratch,
-				struct osr_arena *result, struct osr_routing *routing,
-				struct osr_diag *diag);
-
-/*
- * The same for a whole generation: paths, groups and the tables of end ports too, which are matched
- * by GUID. All is allocated in `result`.
+ * A whole generation in the numbering of another fabric (core/data/carry.h): routing, path SLs, groups
+ * and the tables of end ports, which are matched by GUID. All is allocated in `result`.
  */
 struct osr_carried {
 	struct osr_routing routing;
@@ -117,10 +100,9 @@ struct osr_carried {
 	struct osr_generation gen; /* points to the three above */
 };
 
-enum osr_status osr_union_carry_all(const struct osr_fabric *then, const struct osr_generation *old,
-				    const struct osr_fabric *now, struct osr_arena *scratch,
-				    struct osr_arena *result, struct osr_carried *to,
-				    struct osr_diag *diag);
+enum osr_status osr_union_carry(const struct osr_fabric_map *map, const struct osr_generation *old,
+				struct osr_arena *result, struct osr_carried *to,
+				struct osr_diag *diag);
 
 /* One sentence that names the loop's first steps, switches and ports, for a log. */
 void osr_loop_say(const struct osr_fabric *fabric, const struct osr_loop *loop,

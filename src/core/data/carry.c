@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include "core/data/carry.h"
+
+#include <string.h>
+
+/* A routing on its way to another fabric. */
+struct carry {
+	const struct osr_fabric_map *map;
+	const struct osr_routing *old;
+	struct osr_routing *routing;
+	struct osr_arena *arena;
+	struct osr_diag *diag;
+};
+
+static enum osr_status carry_nomem(struct osr_diag *diag)
+{
+	return osr_fail(diag, OSR_NOMEM, "out of memory for the tables of before");
+}
+
+uint8_t osr_carry_port(const struct osr_fabric_map *map, uint32_t s, uint8_t port)
+{
+	bool had = osr_port_channel(map->from, map->sw[s], port) != OSR_NONE;
+
+	return had && osr_port_channel(map->to, s, port) == OSR_NONE ? OSR_NO_PATH : port;
+}
+
+static void carry_lft(const struct carry *k, const uint8_t *port)
+{
+	const struct osr_fabric_map *map = k->map;
+	uint32_t n = map->to->n_switches;
+
+	for (uint32_t d = 0; d < map->to->n_dests; d++) {
+		size_t from = (size_t)map->dest[d] * map->from->n_switches, to = (size_t)d * n;
+
+		for (uint32_t s = 0; map->dest[d] != OSR_NONE && s < n; s++)
+			if (map->sw[s] != OSR_NONE)
+				k->routing->lft[to + s] =
+					port[s * (size_t)256 + k->old->lft[from + map->sw[s]]];
+	}
+}
+
+static enum osr_status carry_entries(const struct carry *k)
+{
+	const struct osr_fabric_map *map = k->map;
+	struct osr_arena_mark mark = osr_arena_mark(k->arena);
+	uint8_t *port = osr_alloc(k->arena, map->to->n_switches, 256);
+
+	if (!port)
+		return carry_nomem(k->diag);
+	for (uint32_t s = 0; s < map->to->n_switches; s++)
+		for (unsigned p = 0; map->sw[s] != OSR_NONE && p < 256; p++)
+			port[s * (size_t)256 + p] = osr_carry_port(map, s, (uint8_t)p);
+	carry_lft(k, port);
+	osr_arena_reset(k->arena, mark);
+	return OSR_OK;
+}
+
+static enum osr_status carry_sls(const struct carry *k)
+{
+	const struct osr_fabric_map *map = k->map;
+	uint32_t n = map->to->n_switches;
+	size_t size = (size_t)map->to->n_dests * n;
+	uint16_t *granted = NULL;
+	uint8_t *sl;
+
+	if (!k->old->sl)
+		return OSR_OK;
+	sl = osr_calloc(k->arena, size, sizeof(*sl));
+	if (k->old->granted)
+		granted = osr_calloc(k->arena, size, sizeof(*granted));
+	if (!sl || (k->old->granted && !granted))
+		return carry_nomem(k->diag);
+	for (uint32_t d = 0; d < map->to->n_dests; d++) {
+		size_t from = (size_t)map->dest[d] * map->from->n_switches, to = (size_t)d * n;
+
+		for (uint32_t s = 0; map->dest[d] != OSR_NONE && s < n; s++) {
+			if (map->sw[s] == OSR_NONE)
+				continue;
+			sl[to + s] = k->old->sl[from + map->sw[s]];
+			if (granted)
+				granted[to + s] = k->old->granted[from + map->sw[s]];
+		}
+	}
+	k->routing->sl = sl;
+	k->routing->granted = granted;
+	return OSR_OK;
+}
+
+/* The table of each pair of ports that the switch has in both fabrics. */
+static void carry_pairs(const struct carry *k, uint32_t s)
+{
+	const struct osr_fabric_map *map = k->map;
+	unsigned n = map->to->sw_n_ports[s] + 1u, n_from;
+	osr_sl2vl_t *to = k->routing->sl2vl + k->routing->sl2vl_row[s];
+	const osr_sl2vl_t *from;
+
+	if (map->sw[s] == OSR_NONE)
+		return;
+	n_from = map->from->sw_n_ports[map->sw[s]] + 1u;
+	from = k->old->sl2vl + k->old->sl2vl_row[map->sw[s]];
+	for (unsigned i = 0; i < n && i < n_from; i++)
+		for (unsigned o = 0; o < n && o < n_from; o++)
+			memcpy(to[i * n + o], from[i * n_from + o], sizeof(*to));
+}
+
+static enum osr_status carry_sl2vl(const struct carry *k)
+{
+	const struct osr_fabric *to = k->map->to;
+	struct osr_routing *routing = k->routing;
+	uint32_t n = 0;
+
+	memcpy(routing->ca_sl2vl, k->old->ca_sl2vl, sizeof(routing->ca_sl2vl));
+	if (!k->old->sl2vl)
+		return OSR_OK;
+	routing->sl2vl_row = osr_alloc(k->arena, to->n_switches, sizeof(*routing->sl2vl_row));
+	if (!routing->sl2vl_row)
+		return carry_nomem(k->diag);
+	for (uint32_t s = 0; s < to->n_switches; s++) {
+		routing->sl2vl_row[s] = n;
+		n += (to->sw_n_ports[s] + 1u) * (to->sw_n_ports[s] + 1u);
+	}
+	routing->sl2vl = osr_alloc(k->arena, n, sizeof(*routing->sl2vl));
+	if (!routing->sl2vl)
+		return carry_nomem(k->diag);
+	memset(routing->sl2vl, OSR_VL_UNSET, n * sizeof(*routing->sl2vl));
+	for (uint32_t s = 0; s < to->n_switches; s++)
+		carry_pairs(k, s);
+	return OSR_OK;
+}
+
+static enum osr_status carry_mcast(const struct carry *k)
+{
+	const struct osr_fabric_map *map = k->map;
+	uint32_t *parent;
+
+	k->routing->mcast_vl = k->old->mcast_vl;
+	if (!k->old->mcast_parent)
+		return OSR_OK;
+	parent = osr_alloc(k->arena, map->to->n_switches, sizeof(*parent));
+	if (!parent)
+		return carry_nomem(k->diag);
+	memset(parent, 0xff, map->to->n_switches * sizeof(*parent));
+	for (uint32_t c = 0; c < map->to->n_channels; c++)
+		if (map->chan[c] != OSR_NONE &&
+		    k->old->mcast_parent[map->from->chan_src[map->chan[c]]] == map->chan[c])
+			parent[map->to->chan_src[c]] = c;
+	k->routing->mcast_parent = parent;
+	return OSR_OK;
+}
+
+enum osr_status osr_carry_routing(const struct osr_fabric_map *map, const struct osr_routing *old,
+				  struct osr_arena *arena, struct osr_routing *routing,
+				  struct osr_diag *diag)
+{
+	struct carry k = { map, old, routing, arena, diag };
+	enum osr_status st = osr_routing_init(routing, map->to, arena, diag);
+
+	if (st)
+		return st;
+	routing->engine = old->engine;
+	routing->n_vls = old->n_vls;
+	if ((st = carry_entries(&k)) || (st = carry_sls(&k)) || (st = carry_sl2vl(&k)))
+		return st;
+	return carry_mcast(&k);
+}
+
+enum osr_status osr_carry_rank(const struct osr_fabric_map *map, const struct osr_routing *old,
+			       struct osr_arena *arena, struct osr_routing *routing,
+			       struct osr_diag *diag)
+{
+	uint32_t n = map->to->n_channels;
+
+	if (!old->rank)
+		return OSR_OK;
+	routing->rank = osr_calloc(arena, (size_t)old->n_vls * n, sizeof(*routing->rank));
+	if (!routing->rank)
+		return carry_nomem(diag);
+	for (uint32_t vl = 0; vl < old->n_vls; vl++)
+		for (uint32_t c = 0; c < n; c++)
+			if (map->chan[c] != OSR_NONE)
+				routing->rank[(size_t)vl * n + c] =
+					old->rank[(size_t)vl * map->from->n_channels +
+						  map->chan[c]];
+	return OSR_OK;
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * core/data/fabric_map.h and carry.h: a fabric loses switches, cables and hosts, cables are swapped, HCAs
+ * exchanged and LIDs given anew. What is the same is looked up by name, one element against all others.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "core/data/carry.h"
+
+#include <string.h>
+
+#include "fabrics.h"
+#include "tables.h"
+
+enum { ROUNDS = 60 };
+
+static bool one_in(uint64_t *seed, unsigned n)
+{
+	return test_random(seed) % n == 0;
+}
+
+static void add_links(const struct osr_fabric *f, struct osr_builder *b, const uint32_t *handle,
+		      uint64_t *seed)
+{
+	uint32_t list[1024], n = 0;
+
+	for (uint32_t c = 0; c < f->n_channels; c++)
+		if (c < f->chan_rev[c] && handle[f->chan_src[c]] != OSR_NONE &&
+		    handle[f->chan_dst[c]] != OSR_NONE && !one_in(seed, 8) && n < 1024)
+			list[n++] = c;
+	for (uint32_t i = 0; i < n; i++) {
+		/* The far ends of two cables are exchanged: i and its neighbour in the list. */
+		uint32_t pair = i ^ 1, c = list[i], far;
+		bool swap = pair < n && (list[i & ~1u] * 2654435761u >> 8) % 4 == 0 &&
+			    f->chan_src[c] != f->chan_dst[list[pair]] &&
+			    f->chan_src[list[pair]] != f->chan_dst[c];
+
+		far = f->chan_rev[swap ? list[pair] : c];
+		osr_builder_link(b, &(struct osr_link_in){ .sw_a = handle[f->chan_src[c]],
+							   .sw_b = handle[f->chan_src[far]],
+							   .port_a = f->chan_port[c],
+							   .port_b = f->chan_port[far] });
+	}
+}
+
+static void perturb(const struct osr_fabric *f, struct osr_arena *arena, uint64_t *seed,
+		    struct osr_fabric *to)
+{
+	struct osr_builder *b = osr_builder_new();
+	struct osr_diag diag = { "" };
+	uint32_t handle[256];
+
+	assert_true(f->n_switches < 256);
+	for (uint32_t s = 0; s < f->n_switches; s++)
+		handle[s] = s && one_in(seed, 8)
+				    ? OSR_NONE
+				    : osr_builder_switch(b, &(struct osr_switch_in){
+								    f->sw_guid[s], f->sw_n_ports[s],
+								    0, NULL });
+	add_links(f, b, handle, seed);
+	for (uint32_t t = 0; t < f->n_terminals; t++) {
+		struct osr_terminal_in in = { .guid = f->term_guid[t],
+					      .port = f->term_port[t],
+					      .role = f->term_role[t],
+					      .lid = f->term_lid[t] };
+
+		if (handle[f->term_switch[t]] == OSR_NONE || one_in(seed, 8))
+			continue;
+		in.sw = handle[f->term_switch[t]];
+		in.guid += one_in(seed, 8) ? 0x100000 : 0; /* another HCA in its place */
+		in.lid += one_in(seed, 8) ? 1000 : 0;
+		osr_builder_terminal(b, &in);
+	}
+	assert_int_equal(osr_builder_build(b, arena, to, &diag), OSR_OK);
+	osr_builder_free(b);
+}
+
+static bool same_channel(const struct osr_fabric *f, uint32_t c, const struct osr_fabric *g,
+			 uint32_t x)
+{
+	return f->sw_guid[f->chan_src[c]] == g->sw_guid[g->chan_src[x]] &&
+	       f->sw_guid[f->chan_dst[c]] == g->sw_guid[g->chan_dst[x]] &&
+	       f->chan_port[c] == g->chan_port[x] &&
+	       f->chan_port[f->chan_rev[c]] == g->chan_port[g->chan_rev[x]];
+}
+
+static bool same_dest(const struct osr_fabric *f, uint32_t d, const struct osr_fabric *g,
+		      uint32_t x)
+{
+	uint32_t t = f->dest_term[d], u = g->dest_term[x];
+
+	return f->dest_lid[d] == g->dest_lid[x] && f->term_guid[t] == g->term_guid[u] &&
+	       f->term_role[t] == g->term_role[u];
+}
+
+static void check_map(const struct osr_fabric_map *map)
+{
+	const struct osr_fabric *to = map->to, *from = map->from;
+
+	for (uint32_t s = 0; s < to->n_switches; s++) {
+		uint32_t x = 0;
+
+		while (x < from->n_switches && from->sw_guid[x] != to->sw_guid[s])
+			x++;
+		assert_int_equal(map->sw[s], x < from->n_switches ? x : OSR_NONE);
+	}
+	for (uint32_t d = 0; d < to->n_dests; d++) {
+		uint32_t x = 0;
+
+		while (x < from->n_dests && !same_dest(to, d, from, x))
+			x++;
+		assert_int_equal(map->dest[d], x < from->n_dests ? x : OSR_NONE);
+	}
+	for (uint32_t c = 0; c < to->n_channels; c++) {
+		uint32_t x = 0;
+
+		while (x < from->n_channels && !same_channel(to, c, from, x))
+			x++;
+		assert_int_equal(map->chan[c], x < from->n_channels ? x : OSR_NONE);
+	}
+}
+
+static bool has_cable(const struct osr_fabric *f, uint32_t s, uint8_t port)
+{
+	for (uint32_t c = 0; c < f->n_channels; c++)
+		if (f->chan_src[c] == s && f->chan_port[c] == port)
+			return true;
+	return false;
+}
+
+static void check_tables(const struct osr_fabric_map *map, const struct osr_routing *old,
+			 const struct osr_routing *now)
+{
+	for (uint32_t d = 0; d < map->to->n_dests; d++)
+		for (uint32_t s = 0; s < map->to->n_switches; s++) {
+			uint32_t x = map->dest[d], u = map->sw[s];
+			uint8_t port = OSR_NO_PATH;
+
+			if (x != OSR_NONE && u != OSR_NONE) {
+				port = osr_lft(old, u, x);
+				if (has_cable(map->from, u, port) && !has_cable(map->to, s, port))
+					port = OSR_NO_PATH;
+				assert_int_equal(now->sl[(size_t)d * map->to->n_switches + s],
+						 old->sl[(size_t)x * map->from->n_switches + u]);
+			}
+			assert_int_equal(osr_lft(now, s, d), port);
+		}
+}
+
+static void test_perturbed(void **state)
+{
+	uint64_t seed = 20;
+	uint32_t n_moved = 0;
+
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		struct osr_arena arena = { 0 };
+		struct osr_fabric_map map;
+		struct osr_routing old, now;
+		struct osr_diag diag = { "" };
+		struct test_fabric t;
+		struct osr_fabric to;
+
+		test_fabric_ring(&t, 4 + i % 7, 2);
+		table_make(TABLE_UPDOWN_SL2VL, &t.f, &arena, 1, &old);
+		perturb(&t.f, &arena, &seed, &to);
+		assert_int_equal(osr_fabric_map_init(&map, &t.f, &to, &arena, &diag), OSR_OK);
+		check_map(&map);
+		assert_int_equal(osr_carry_routing(&map, &old, &arena, &now, &diag), OSR_OK);
+		check_tables(&map, &old, &now);
+		for (uint32_t c = 0; c < to.n_channels; c++)
+			n_moved += map.chan[c] == OSR_NONE;
+		osr_arena_free(&arena);
+		test_fabric_free(&t);
+	}
+	assert_true(n_moved > 0); /* swapped cables were among them */
+}
+
+/* On the very same fabric nothing changes. */
+static void test_same(void **state)
+{
+	struct osr_arena arena = { 0 };
+	struct osr_fabric_map map;
+	struct osr_routing old, now;
+	struct osr_diag diag = { "" };
+	struct test_fabric t;
+
+	test_fabric_ring(&t, 6, 2);
+	table_make(TABLE_UPDOWN_SL2VL, &t.f, &arena, 1, &old);
+	assert_int_equal(osr_fabric_map_init(&map, &t.f, &t.f, &arena, &diag), OSR_OK);
+	assert_int_equal(osr_carry_routing(&map, &old, &arena, &now, &diag), OSR_OK);
+	assert_int_equal(osr_routing_digest(&t.f, &now), osr_routing_digest(&t.f, &old));
+	osr_arena_free(&arena);
+	test_fabric_free(&t);
+}
+
+static void test_carry_memory(void **state)
+{
+	struct osr_arena arena = { 0 };
+	struct osr_routing old, now;
+	struct osr_diag diag;
+	struct test_fabric t;
+
+	test_fabric_ring(&t, 6, 2);
+	table_make(TABLE_UPDOWN_SL2VL, &t.f, &arena, 1, &old);
+	for (size_t n = 1, done = 0; done < 4; n++) {
+		struct osr_arena few = { .fail_after = n };
+		struct osr_fabric_map map;
+		enum osr_status st = osr_fabric_map_init(&map, &t.f, &t.f, &few, &diag);
+
+		if (!st)
+			st = osr_carry_routing(&map, &old, &few, &now, &diag);
+		if (!st)
+			st = osr_carry_rank(&map, &old, &few, &now, &diag);
+		assert_true(st == OSR_OK || (st == OSR_NOMEM && diag.text[0]));
+		done += st == OSR_OK;
+		osr_arena_free(&few);
+	}
+	osr_arena_free(&arena);
+	test_fabric_free(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_perturbed),
+		cmocka_unit_test(test_same),
+		cmocka_unit_test(test_carry_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
