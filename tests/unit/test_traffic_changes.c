@@ -77,13 +77,17 @@ static uint32_t by_lid(const struct osr_fabric *f, uint32_t lid)
 	return lid <= f->max_lid ? f->lid_dest[lid] : OSR_NONE;
 }
 
-/* The dest in the new fabric with the LID and the GUID of an old one. */
+/* The dest in the new fabric with the LID, GUID and role of an old one. */
 static uint32_t again(const struct side *old, const struct side *new, uint32_t lid)
 {
 	uint32_t d = by_lid(&old->t.f, lid), to = by_lid(&new->t.f, lid);
+	uint32_t t_old = old->t.f.dest_term[d], t_new;
 
-	return to != OSR_NONE && old->t.f.term_guid[old->t.f.dest_term[d]] ==
-					 new->t.f.term_guid[new->t.f.dest_term[to]]
+	if (to == OSR_NONE)
+		return OSR_NONE;
+	t_new = new->t.f.dest_term[to];
+	return old->t.f.term_guid[t_old] == new->t.f.term_guid[t_new] &&
+			       old->t.f.term_role[t_old] == new->t.f.term_role[t_new]
 		       ? to
 		       : OSR_NONE;
 }
