@@ -6,56 +6,6 @@
 
 #include "cli/cli.h"
 
-enum { OPT_REQUIRE = 0x3100 };
-
-static const struct argp_option require_options[] = {
-	{ "require", OPT_REQUIRE, "WORDS", 0,
-	  "what must not be refuted beside the usual: replies, any-sl, sl0", 0 },
-	{ NULL, 0, NULL, 0, NULL, 0 },
-};
-
-static uint32_t take_question(const char *word, size_t len, struct argp_state *state)
-{
-	static const struct {
-		const char *word;
-		uint32_t bits;
-	} known[] = {
-		{ "deadlock-free", 1u << OSR_ASK_ONE_WAY | 1u << OSR_ASK_MULTICAST },
-		{ "replies", 1u << OSR_ASK_REPLIES },
-		{ "any-sl", 1u << OSR_ASK_ANY_SL },
-		{ "sl0", 1u << OSR_ASK_SL0 },
-	};
-
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (len == strlen(known[i].word) && !memcmp(word, known[i].word, len))
-			return known[i].bits;
-	argp_error(state, "require \"%.*s\": expected deadlock-free, replies, any-sl or sl0",
-		   (int)len, word);
-	return 0;
-}
-
-static error_t require_parse(int key, char *arg, struct argp_state *state)
-{
-	uint32_t *required = state->input;
-
-	if (key == ARGP_KEY_INIT) {
-		*required |= OSR_REQUIRED;
-		return 0;
-	}
-	if (key != OPT_REQUIRE)
-		return ARGP_ERR_UNKNOWN;
-	for (;;) {
-		size_t len = strcspn(arg, ",");
-
-		*required |= take_question(arg, len, state);
-		if (!arg[len])
-			return 0;
-		arg += len + 1;
-	}
-}
-
-const struct argp require_argp = { require_options, require_parse, NULL, NULL, NULL, NULL, NULL };
-
 enum osr_question cli_answers_loop(const struct osr_findings *found, uint32_t required)
 {
 	enum osr_question shown[] = { OSR_ASK_ONE_WAY, OSR_ASK_MULTICAST, OSR_ASK_REPLIES };

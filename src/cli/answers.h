@@ -6,14 +6,9 @@
 #ifndef OSR_CLI_ANSWERS_H
 #define OSR_CLI_ANSWERS_H
 
-#include <argp.h>
-
 #include "core/verify/verdict.h"
 
 #include "cli/output.h"
-
-/* --require, for argp; the input is a uint32_t, a bit for each question: OSR_REQUIRED and more. */
-extern const struct argp require_argp;
 
 /* Fields of a row that cli_answers_say() sets. */
 #define CLI_ANSWER_FIELDS                                                                          \

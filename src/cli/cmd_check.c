@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Are these tables right? The verdict is that of verdict.h, with every fault named; where nothing is
- * wrong the checker has to agree, with the certificate found.
+ * Are these tables right, and as good as is demanded? The verdict is that of verdict.h, with every fault
+ * named; where nothing is wrong the checker has to agree, with the certificate found.
  */
 #include <argp.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/paths/bound.h"
 #include "core/verify/verdict.h"
 
 #include "cli/answers.h"
 #include "cli/cli.h"
-#include "cli/input.h"
-#include "cli/dumps.h"
+#include "cli/require.h"
+#include "cli/source.h"
 
 enum { OPT_MAX = 256, OPT_HOSTS };
 
@@ -24,12 +25,10 @@ static const struct argp_option options[] = {
 };
 
 struct args {
-	struct cli_input in;
-	struct cli_dumps tables;
-	struct out out;
+	struct cli_ask ask;
+	struct cli_require require;
 	uint32_t max_listed;
-	uint32_t required; /* questions */
-	uint32_t scope;    /* OSR_ONLY_HOSTS or 0 */
+	uint32_t scope; /* OSR_ONLY_HOSTS or 0 */
 };
 
 struct outcome {
@@ -40,6 +39,7 @@ struct outcome {
 	enum osr_status check_st;
 	struct osr_diag diag;
 	uint32_t n_missing; /* switches without a table */
+	uint64_t bound;     /* no routing has a lower edge forwarding index */
 	struct cli_stamp time;
 };
 
@@ -65,8 +65,8 @@ static bool check_carries(const uint8_t *table, uint32_t sls, unsigned n_vls)
 /* Do all pairs of ports carry these SLs to whatever is cabled, whether packets use them or not? */
 static bool carries_all(const struct args *a, uint32_t sls)
 {
-	const struct osr_fabric *fabric = &a->in.fabric;
-	const struct osr_tables *tables = &a->tables.t;
+	const struct osr_fabric *fabric = &a->ask.src.in.fabric;
+	const struct osr_tables *tables = &a->ask.src.dumps.t;
 
 	for (uint32_t s = 0; tables->routing.sl2vl && s < fabric->n_switches; s++)
 		for (unsigned in = 0; in <= fabric->sw_n_ports[s]; in++) {
@@ -88,17 +88,19 @@ static bool carries_all(const struct args *a, uint32_t sls)
 /*
  * The checker knows SLs by switch and one SL2VL table for all CAs, and follows also the packets that
  * nobody sends, from port 0 to port 0. It must agree about tables without
- * a fault; multicast tables it does not know.
+ * a fault; multicast tables it does not know. It has judged an engine's already.
  */
 static void ask_checker(struct args *a, struct outcome *o, uint32_t *rank)
 {
-	struct osr_routing routing = a->tables.t.routing;
+	const struct cli_source *src = &a->ask.src;
+	struct osr_routing routing = *src->gen.routing;
 	const struct osr_findings *found = &o->found;
 	bool all = found->on[OSR_ASK_REPLIES].answer == OSR_PROVEN;
 
-	if (osr_verdict_of(found, OSR_REQUIRED, NULL) != OSR_PROVEN || a->scope ||
-	    found->audit.n_idle || a->tables.gen.paths || !a->tables.same_ca ||
-	    !carries_all(a, sls_in_use(&a->in.fabric, &routing)))
+	o->checked = src->is_engine;
+	if (o->checked || osr_verdict_of(found, OSR_REQUIRED, NULL) != OSR_PROVEN || a->scope ||
+	    found->audit.n_idle || src->gen.paths || !src->dumps.same_ca ||
+	    !carries_all(a, sls_in_use(&src->in.fabric, &routing)))
 		return;
 	routing.claims = found->audit.n_longer ? 0 : OSR_CLAIM_MINIMAL;
 	routing.claims |= all ? OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE : 0;
@@ -107,17 +109,30 @@ static void ask_checker(struct args *a, struct outcome *o, uint32_t *rank)
 		if (routing.ca_sl2vl[sl] >= routing.n_vls)
 			return;
 	o->checked = true;
-	o->check_st = osr_check(&a->in.fabric, &routing, &o->scratch, &o->verdict, &o->diag);
+	o->check_st = osr_check(&src->in.fabric, &routing, &o->scratch, &o->verdict, &o->diag);
+}
+
+/* Sharper with every round; a second or so on the largest fabrics, whatever the machine. */
+static enum osr_status find_bound(const struct osr_fabric *fabric, struct outcome *o)
+{
+	uint64_t effort = (uint64_t)fabric->n_switches * fabric->n_channels + 1,
+		 rounds = 200000000 / effort;
+
+	return osr_bound_minimal(fabric,
+				 (uint32_t)(rounds < 1    ? 1
+					    : rounds > 16 ? 16
+							  : rounds),
+				 &o->scratch, &o->bound, &o->diag);
 }
 
 static enum osr_status check_verify_tables(struct args *a, struct outcome *o)
 {
-	const struct osr_fabric *fabric = &a->in.fabric;
+	const struct osr_fabric *fabric = &a->ask.src.in.fabric;
 	struct cli_stamp start = cli_now();
 	uint32_t *rank =
 		osr_alloc(&o->result, (size_t)OSR_MAX_VLS * fabric->n_channels, sizeof(*rank));
 	struct osr_inquiry ask = { .f = fabric,
-				   .gen = &a->tables.gen,
+				   .gen = &a->ask.src.gen,
 				   .scope = a->scope,
 				   .max_listed = a->max_listed,
 				   .rank = rank };
@@ -128,8 +143,10 @@ static enum osr_status check_verify_tables(struct args *a, struct outcome *o)
 	st = osr_verify(&ask, &o->scratch, &o->result, &o->found, &o->diag);
 	if (!st)
 		ask_checker(a, o, rank);
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
-		o->n_missing += !a->tables.t.has_lft[s];
+	if (!st)
+		st = find_bound(fabric, o);
+	for (uint32_t s = 0; s < fabric->n_switches && !a->ask.src.is_engine; s++)
+		o->n_missing += !a->ask.src.dumps.t.has_lft[s];
 	o->time = cli_since(start);
 	return st;
 }
@@ -138,6 +155,8 @@ static enum osr_status check_verify_tables(struct args *a, struct outcome *o)
 
 static const struct out_field head_fields[] = {
 	CLI_INPUT_FIELDS,
+	CLI_SUBJECTS_FIELDS,
+	{ "engine", NULL, OUT_TEXT, 0 },
 	CLI_DUMPS_FIELDS,
 	{ "check_ms.cpu", NULL, OUT_REAL, 1 },
 	{ "check_ms.wall", NULL, OUT_REAL, 1 },
@@ -157,6 +176,8 @@ static const struct out_field verdict_fields[] = {
 	{ "lost", "pairs of hosts cut off", OUT_COUNT, 0 },
 	{ "efi", "edge forwarding index", OUT_COUNT, 0 },
 	{ "efi_mean", "  average", OUT_REAL, 1 },
+	{ "efi_bound", "  least possible", OUT_COUNT, 0 },
+	{ "load", "  times the least possible", OUT_REAL, 3 },
 	{ "faults.no_table", "switches without a table", OUT_COUNT, 0 },
 	{ "faults.hole", "holes", OUT_COUNT, 0 },
 	{ "faults.dead_end", "dead ends", OUT_COUNT, 0 },
@@ -187,6 +208,7 @@ static const struct out_field fault_fields[] = {
 static const struct out_section sections[] = {
 	{ "summary", OUT_HEAD, head_fields },
 	{ "verdict", OUT_ONE, verdict_fields },
+	{ "requirements", OUT_ROWS, cli_require_fields },
 	{ "faults", OUT_ROWS, fault_fields },
 	{ "loop", OUT_ROWS, cli_loop_fields },
 	{ NULL, 0, NULL },
@@ -203,13 +225,13 @@ static const char *const fault_key[OSR_N_FAULTS] = {
 	[OSR_FAULT_GROUP_SPLIT] = "faults.multicast_split",
 };
 
-static int check_say_verdict(const struct args *a, struct out *out, const struct outcome *o)
+static int check_say_verdict(struct args *a, struct out *out, const struct outcome *o)
 {
 	const struct osr_audit *audit = &o->found.audit;
 	int code;
 
 	out_row(out, "verdict");
-	code = cli_answers_say(out, NULL, &o->found, a->required);
+	code = cli_answers_say(out, NULL, &o->found, cli_require_questions(&a->require));
 	if (o->checked)
 		out_text(out, "checker", o->check_st ? "REFUSES" : "agrees");
 	if (o->check_st)
@@ -224,6 +246,9 @@ static int check_say_verdict(const struct args *a, struct out *out, const struct
 	out_count(out, "lost", audit->n_lost);
 	out_count(out, "efi", audit->efi);
 	out_real(out, "efi_mean", audit->efi_mean);
+	out_count(out, "efi_bound", o->bound);
+	if (o->bound)
+		out_real(out, "load", (double)audit->efi / (double)o->bound);
 	out_count(out, "faults.no_table", o->n_missing);
 	for (unsigned kind = 0; kind < OSR_N_FAULTS; kind++)
 		out_count(out, fault_key[kind], audit->n_faults[kind]);
@@ -262,19 +287,30 @@ static void check_say_fault(const struct osr_fabric *fabric, struct out *out,
 
 static int check_say(struct args *a, const struct outcome *o)
 {
-	struct out *out = &a->out;
-	int code;
+	struct cli_source *src = &a->ask.src;
+	const struct cli_measured measured = { .found = &o->found,
+					       .bound = o->bound,
+					       .n_switches = src->in.fabric.n_switches,
+					       .n_end_ports = src->in.fabric.n_terminals };
+	struct out *out = &a->ask.out;
+	int code, required;
 
-	out_row(out, "summary");
-	cli_input_say(&a->in, out);
-	cli_dumps_say(&a->tables, out);
+	if (src->is_engine) {
+		cli_subjects_say(&src->who, out);
+		cli_subjects_fields(&src->who, out);
+		out_text(out, "engine", cli_source_name(src));
+	} else {
+		cli_dumps_say(&src->dumps, out);
+	}
 	out_real(out, "check_ms.cpu", o->time.cpu);
 	out_real(out, "check_ms.wall", o->time.wall);
 	code = check_say_verdict(a, out, o);
+	required = cli_require_judge(&a->require, &measured, out);
 	for (uint32_t i = 0; i < o->found.audit.n_listed; i++)
-		check_say_fault(&a->in.fabric, out, &o->found.audit.fault[i]);
-	cli_answers_witness(out, NULL, &a->in.fabric, &o->found, a->required);
-	return code;
+		check_say_fault(&src->in.fabric, out, &o->found.audit.fault[i]);
+	cli_answers_witness(out, NULL, &src->in.fabric, &o->found,
+			    cli_require_questions(&a->require));
+	return code ? code : required;
 }
 
 /* ---- the command line ----------------------------------------------------------------------- */
@@ -291,10 +327,8 @@ static error_t check_parse(int key, char *arg, struct argp_state *state)
 		a->scope = OSR_ONLY_HOSTS;
 		return 0;
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &a->in;
-		state->child_inputs[1] = &a->tables;
-		state->child_inputs[2] = &a->out;
-		state->child_inputs[3] = &a->required;
+		state->child_inputs[0] = &a->ask;
+		state->child_inputs[1] = &a->require;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -303,22 +337,24 @@ static error_t check_parse(int key, char *arg, struct argp_state *state)
 
 static int check_run(struct args *a)
 {
+	struct cli_source *src = &a->ask.src;
+	struct cli_stamp start = cli_now();
+	struct cli_measured about = { .fabric = cli_input_name(&src->in) };
 	struct outcome o = { 0 };
-	enum osr_status st = cli_dumps_from_input(&a->tables, &a->in, &o.diag);
-	int code;
+	enum osr_status st = cli_require_load(&a->require, &o.diag), written;
+	int code = CLI_OK;
 
 	if (!st)
-		st = cli_input_load(&a->in, &o.diag);
-	if (!st)
-		st = cli_dumps_load(&a->tables, &a->in, &o.diag);
+		st = cli_ask_begin(&a->ask, &o.diag);
 	if (!st)
 		st = check_verify_tables(a, &o);
-	if (st) {
-		out_drop(&a->out);
-		code = cli_fail(st, &o.diag);
-	} else {
-		code = out_end(&a->out, check_say(a, &o));
-	}
+	if (!st)
+		code = check_say(a, &o);
+	about.tables = cli_source_name(src);
+	about.seconds = cli_since(start).wall / 1e3;
+	written = cli_require_junit(&a->require, &about, st, &o.diag);
+	code = cli_ask_end(&a->ask, st ? st : written, &o.diag, code);
+	cli_require_free(&a->require);
 	osr_arena_free(&o.scratch);
 	osr_arena_free(&o.result);
 	return code;
@@ -326,9 +362,7 @@ static int check_run(struct args *a)
 
 int cli_check(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { &input_argp, 0, NULL, 0 },
-						      { &dumps_argp, 0, NULL, 0 },
-						      { &out_argp, 0, NULL, 0 },
+	static const struct argp_child children[] = { { &ask_argp, 0, NULL, 0 },
 						      { &require_argp, 0, NULL, 0 },
 						      { NULL, 0, NULL, 0 } };
 	static const struct argp argp = {
@@ -337,20 +371,17 @@ int cli_check(int argc, char **argv)
 		"FILE|DIR",
 		"Verifies the tables of a fabric, whoever made them: reach, loops, "
 		"lengths, SLs and VLs, multicast, credit loops. FILE is the "
-		"fabric; DIR holds OpenSM's dumps, fabric and tables.",
+		"fabric; DIR holds OpenSM's dumps, fabric and tables; -e verifies what an engine "
+		"makes.",
 		children,
 		NULL,
 		NULL
 	};
-	struct args a = { .in = CLI_INPUT_INIT,
-			  .tables = CLI_DUMPS_INIT,
-			  .out = { .command = "check", .sections = sections },
+	struct args a = { .ask = { .src = CLI_SOURCE_INIT,
+				   .out = { .command = "check", .sections = sections } },
 			  .max_listed = 10 };
-	int code;
 
+	a.ask.src.needs_tables = true;
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
-	code = check_run(&a);
-	cli_dumps_free(&a.tables);
-	cli_input_free(&a.in);
-	return code;
+	return check_run(&a);
 }

@@ -18,10 +18,7 @@ static const struct argp_option options[] = {
 };
 
 struct args {
-	struct cli_source src;
-	struct out out;
-	const char *end[2];
-	const char *file;
+	struct cli_ask ask;
 	bool one_way;
 };
 
@@ -76,7 +73,7 @@ static void say_hop(struct path_walk *path, const char *node, uint64_t guid, int
 		    uint8_t vl, const char *to)
 {
 	out_row(path->out, "hops");
-	out_count(path->out, "lid", path->a->src.in.fabric.dest_lid[path->dest]);
+	out_count(path->out, "lid", path->a->ask.src.in.fabric.dest_lid[path->dest]);
 	out_count(path->out, "hop", path->hop++);
 	out_text(path->out, "node", node);
 	out_textf(path->out, "guid", "0x%016llx", (unsigned long long)guid);
@@ -92,9 +89,9 @@ static void say_hop(struct path_walk *path, const char *node, uint64_t guid, int
 /* The last switch hands the packet to an end port; is it the right one? */
 static void deliver(struct path_walk *path, uint32_t s, int in, uint8_t port)
 {
-	const struct osr_fabric *fabric = &path->a->src.in.fabric;
+	const struct osr_fabric *fabric = &path->a->ask.src.in.fabric;
 	uint32_t t = fabric->dest_term[path->dest];
-	uint8_t vl = port ? cli_source_switch_vl(&path->a->src, s, (uint8_t)in, port, path->sl)
+	uint8_t vl = port ? cli_source_switch_vl(&path->a->ask.src, s, (uint8_t)in, port, path->sl)
 			  : OSR_VL_UNSET;
 	bool right = fabric->term_switch[t] == s && fabric->term_port[t] == port;
 	char sw[32], name[32];
@@ -107,7 +104,7 @@ static void deliver(struct path_walk *path, uint32_t s, int in, uint8_t port)
 
 static void path_follow(struct path_walk *path)
 {
-	const struct cli_source *src = &path->a->src;
+	const struct cli_source *src = &path->a->ask.src;
 	const struct osr_fabric *fabric = &src->in.fabric;
 	uint32_t s = fabric->term_switch[path->term];
 	int in = fabric->term_port[path->term];
@@ -171,10 +168,10 @@ static enum osr_status shortest(const struct osr_fabric *fabric, uint32_t from, 
 
 static void say_path(struct path_walk *path, uint32_t minimal)
 {
-	const struct osr_fabric *fabric = &path->a->src.in.fabric;
+	const struct osr_fabric *fabric = &path->a->ask.src.in.fabric;
 	char from[32], to[32];
 
-	path->sl = cli_source_sl(&path->a->src, path->term, path->dest);
+	path->sl = cli_source_sl(&path->a->ask.src, path->term, path->dest);
 	if (path->sl == OSR_NO_SL)
 		path->end = "there is no path record: the subnet administrator gives no SL";
 	else
@@ -199,14 +196,14 @@ static void say_path(struct path_walk *path, uint32_t minimal)
 static enum osr_status direction(struct args *a, uint32_t from, uint32_t to, int *code,
 				 struct osr_diag *diag)
 {
-	const struct osr_fabric *fabric = &a->src.in.fabric;
+	const struct osr_fabric *fabric = &a->ask.src.in.fabric;
 	struct osr_arena scratch = { 0 };
 	uint32_t minimal = 0, first = fabric->lid_dest[fabric->term_lid[to]];
 	enum osr_status st = shortest(fabric, fabric->term_switch[from], fabric->term_switch[to],
 				      &scratch, &minimal, diag);
 
 	for (uint32_t d = first; !st && d < fabric->n_dests && fabric->dest_term[d] == to; d++) {
-		struct path_walk path = { .a = a, .out = &a->out, .term = from, .dest = d };
+		struct path_walk path = { .a = a, .out = &a->ask.out, .term = from, .dest = d };
 
 		say_path(&path, minimal);
 		if (path.end)
@@ -218,67 +215,47 @@ static enum osr_status direction(struct args *a, uint32_t from, uint32_t to, int
 
 static int path_run(struct args *a)
 {
+	const struct cli_source *src = &a->ask.src;
 	struct osr_diag diag = { "" };
 	uint32_t term[2] = { 0, 0 };
 	int code = CLI_OK;
-	enum osr_status st = cli_source_load(&a->src, &diag);
+	enum osr_status st = cli_ask_begin(&a->ask, &diag);
 
 	for (unsigned i = 0; i < 2 && !st; i++)
-		st = cli_find_terminal(&a->src.in.net, &a->src.in.fabric, a->end[i], &term[i],
+		st = cli_find_terminal(&src->in.net, &src->in.fabric, a->ask.word[i], &term[i],
 				       &diag);
 	if (!st && term[0] == term[1])
-		st = osr_fail(&diag, OSR_INVAL, "\"%s\" and \"%s\" are one end port", a->end[0],
-			      a->end[1]);
+		st = osr_fail(&diag, OSR_INVAL, "\"%s\" and \"%s\" are one end port",
+			      a->ask.word[0], a->ask.word[1]);
 	if (!st) {
-		out_row(&a->out, "summary");
-		cli_input_say(&a->src.in, &a->out);
-		out_text(&a->out, "tables", cli_source_name(&a->src));
-		out_bool(&a->out, "any_sl", cli_source_any_sl(&a->src));
-		out_head(&a->out, "tables of %s%s", cli_source_name(&a->src),
-			 cli_source_any_sl(&a->src) ? "; senders may use any SL, shown is SL 0"
-						    : "");
+		out_text(&a->ask.out, "tables", cli_source_name(src));
+		out_bool(&a->ask.out, "any_sl", cli_source_any_sl(src));
+		out_head(&a->ask.out, "tables of %s%s", cli_source_name(src),
+			 cli_source_any_sl(src) ? "; senders may use any SL, shown is SL 0" : "");
 		st = direction(a, term[0], term[1], &code, &diag);
 	}
 	if (!st && !a->one_way)
 		st = direction(a, term[1], term[0], &code, &diag);
-	if (!st)
-		return out_end(&a->out, code);
-	out_drop(&a->out);
-	return cli_fail(st, &diag);
+	return cli_ask_end(&a->ask, st, &diag, code);
 }
 
 static error_t path_parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 
-	switch (key) {
-	case OPT_ONE_WAY:
+	(void)arg;
+	if (key == ARGP_KEY_INIT)
+		state->child_inputs[0] = &a->ask;
+	else if (key == OPT_ONE_WAY)
 		a->one_way = true;
-		return 0;
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &a->src;
-		state->child_inputs[1] = &a->out;
-		return 0;
-	case ARGP_KEY_ARG:
-		/* A and B, then the FILE of input.h. */
-		if (state->arg_num > 1)
-			return ARGP_ERR_UNKNOWN;
-		a->end[state->arg_num] = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (!a->end[1])
-			argp_error(state,
-				   "expected two end ports, A and B: by name, 0xGUID or lid:N");
-		return 0;
-	default:
+	else
 		return ARGP_ERR_UNKNOWN;
-	}
+	return 0;
 }
 
 int cli_path(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { &source_argp, 0, NULL, 0 },
-						      { &out_argp, 0, NULL, 0 },
+	static const struct argp_child children[] = { { &ask_argp, 0, NULL, 0 },
 						      { NULL, 0, NULL, 0 } };
 	static const struct argp argp = {
 		options,
@@ -291,12 +268,12 @@ int cli_path(int argc, char **argv)
 		NULL,
 		NULL
 	};
-	struct args a = { .src = CLI_SOURCE_INIT,
-			  .out = { .command = "path", .sections = sections } };
-	int code;
+	struct args a = { .ask = { .src = CLI_SOURCE_INIT,
+				   .out = { .command = "path", .sections = sections },
+				   .n_words = 2,
+				   .expected = "expected two end ports, A and B: by name, 0xGUID "
+					       "or lid:N" } };
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
-	code = path_run(&a);
-	cli_source_free(&a.src);
-	return code;
+	return path_run(&a);
 }

@@ -26,9 +26,7 @@ static const struct argp_option options[] = {
 };
 
 struct args {
-	struct cli_source src;
-	struct out out;
-	const char *cable;
+	struct cli_ask ask;
 	uint32_t max;
 	bool pairs, ask_jobs;
 	const char *jobs_file;
@@ -106,17 +104,17 @@ static bool users_is_host(const struct osr_fabric *fabric, uint32_t t)
 
 static void say_pair(struct direction *d, uint32_t from, uint32_t dest)
 {
-	const struct osr_fabric *fabric = &d->a->src.in.fabric;
+	const struct osr_fabric *fabric = &d->a->ask.src.in.fabric;
 	char x[32], y[32];
 
 	if (!d->a->pairs || (d->a->max && d->n_pairs_said >= d->a->max))
 		return;
 	d->n_pairs_said++;
-	out_row(&d->a->out, "pairs");
-	out_count(&d->a->out, "direction", d->number);
-	out_count(&d->a->out, "lid", fabric->dest_lid[dest]);
-	out_text(&d->a->out, "from", osr_terminal_name(fabric, from, x));
-	out_text(&d->a->out, "to", osr_terminal_name(fabric, fabric->dest_term[dest], y));
+	out_row(&d->a->ask.out, "pairs");
+	out_count(&d->a->ask.out, "direction", d->number);
+	out_count(&d->a->ask.out, "lid", fabric->dest_lid[dest]);
+	out_text(&d->a->ask.out, "from", osr_terminal_name(fabric, from, x));
+	out_text(&d->a->ask.out, "to", osr_terminal_name(fabric, fabric->dest_term[dest], y));
 }
 
 static bool in_job(const struct cli_jobs *jobs, uint32_t j, uint32_t term)
@@ -138,7 +136,7 @@ static bool in_job(const struct cli_jobs *jobs, uint32_t j, uint32_t term)
 
 static void users_count_pair(struct direction *d, uint32_t from, uint32_t dest)
 {
-	uint32_t to = d->a->src.in.fabric.dest_term[dest];
+	uint32_t to = d->a->ask.src.in.fabric.dest_term[dest];
 
 	d->n_routes++;
 	d->to[from]++;
@@ -152,7 +150,7 @@ static void users_count_pair(struct direction *d, uint32_t from, uint32_t dest)
 static void users_visit(void *ctx, uint32_t sw, uint32_t dest)
 {
 	struct direction *d = ctx;
-	const struct osr_fabric *fabric = &d->a->src.in.fabric;
+	const struct osr_fabric *fabric = &d->a->ask.src.in.fabric;
 	uint32_t to = fabric->dest_term[dest];
 
 	if (!users_is_host(fabric, to))
@@ -165,13 +163,13 @@ static void users_visit(void *ctx, uint32_t sw, uint32_t dest)
 /* What an end port sends takes its one cable, if its switch knows the way. */
 static void visit_sender(struct direction *d)
 {
-	const struct osr_fabric *fabric = &d->a->src.in.fabric;
+	const struct osr_fabric *fabric = &d->a->ask.src.in.fabric;
 
 	for (uint32_t dest = 0; dest < fabric->n_dests; dest++) {
 		uint32_t to = fabric->dest_term[dest];
 
 		if (to != d->sender && users_is_host(fabric, to) &&
-		    osr_lft(d->a->src.gen.routing, fabric->term_switch[d->sender], dest) !=
+		    osr_lft(d->a->ask.src.gen.routing, fabric->term_switch[d->sender], dest) !=
 			    OSR_NO_PATH)
 			users_count_pair(d, d->sender, dest);
 	}
@@ -206,8 +204,8 @@ static uint32_t rank_uses(const uint64_t *count, uint32_t n, struct use *use)
 static void users_say_hosts(struct direction *d, const char *role, const struct use *use,
 			    uint32_t n)
 {
-	const struct osr_fabric *fabric = &d->a->src.in.fabric;
-	struct out *out = &d->a->out;
+	const struct osr_fabric *fabric = &d->a->ask.src.in.fabric;
+	struct out *out = &d->a->ask.out;
 	char name[32];
 
 	for (uint32_t i = 0; i < n && (!d->a->max || i < d->a->max); i++) {
@@ -226,7 +224,7 @@ static void users_say_hosts(struct direction *d, const char *role, const struct 
 static void say_jobs(struct direction *d, struct use *use)
 {
 	uint32_t n = rank_uses(d->job, d->a->jobs.n, use);
-	struct out *out = &d->a->out;
+	struct out *out = &d->a->ask.out;
 
 	for (uint32_t i = 0; i < n && (!d->a->max || i < d->a->max); i++) {
 		const struct cli_job *job = &d->a->jobs.job[use[i].what];
@@ -246,13 +244,13 @@ static void say_jobs(struct direction *d, struct use *use)
 
 static void say_direction(struct direction *d, uint32_t port, struct use *use)
 {
-	const struct osr_net *net = &d->a->src.in.net;
-	struct out *out = &d->a->out;
+	const struct osr_net *net = &d->a->ask.src.in.net;
+	struct out *out = &d->a->ask.out;
 	uint32_t peer = net->ports[port].peer, n_from, n_to;
 
-	n_to = rank_uses(d->to, d->a->src.in.fabric.n_terminals, use);
+	n_to = rank_uses(d->to, d->a->ask.src.in.fabric.n_terminals, use);
 	users_say_hosts(d, "sender", use, n_to);
-	n_from = rank_uses(d->from, d->a->src.in.fabric.n_terminals, use);
+	n_from = rank_uses(d->from, d->a->ask.src.in.fabric.n_terminals, use);
 	users_say_hosts(d, "receiver", use, n_from);
 	say_jobs(d, use);
 	out_row(out, "directions");
@@ -283,9 +281,9 @@ static enum osr_status users_look(struct direction *d, uint32_t port, struct osr
 				  struct osr_diag *diag)
 {
 	struct args *a = d->a;
-	const struct osr_net *net = &a->src.in.net;
+	const struct osr_net *net = &a->ask.src.in.net;
 	const struct osr_net_node *node = &net->nodes[net->ports[port].node];
-	const struct osr_fabric *fabric = &a->src.in.fabric;
+	const struct osr_fabric *fabric = &a->ask.src.in.fabric;
 	uint32_t sw;
 
 	d->sender = OSR_NONE;
@@ -294,15 +292,15 @@ static enum osr_status users_look(struct direction *d, uint32_t port, struct osr
 		if (d->sender == OSR_NONE)
 			return osr_fail(diag, OSR_INVAL,
 					"link \"%s\": no end port with a LID on a switch",
-					a->cable);
+					a->ask.word[0]);
 		visit_sender(d);
 		return OSR_OK;
 	}
 	sw = osr_fabric_switch_by_guid(fabric, node->guid);
 	if (sw == OSR_NONE)
 		return osr_fail(diag, OSR_BUG, "link \"%s\": the switch is not in the fabric",
-				a->cable);
-	return osr_crossing_each(fabric, a->src.gen.routing, sw,
+				a->ask.word[0]);
+	return osr_crossing_each(fabric, a->ask.src.gen.routing, sw,
 				 (uint8_t)osr_net_port_num(net, port), scratch, users_visit, d,
 				 diag);
 }
@@ -310,7 +308,7 @@ static enum osr_status users_look(struct direction *d, uint32_t port, struct osr
 static enum osr_status one_direction(struct args *a, uint32_t number, uint32_t port,
 				     struct osr_diag *diag)
 {
-	const struct osr_fabric *fabric = &a->src.in.fabric;
+	const struct osr_fabric *fabric = &a->ask.src.in.fabric;
 	uint32_t n = fabric->n_terminals > a->jobs.n ? fabric->n_terminals : a->jobs.n;
 	struct osr_arena scratch = { 0 };
 	struct direction d = { .a = a, .number = number };
@@ -333,28 +331,27 @@ static enum osr_status one_direction(struct args *a, uint32_t number, uint32_t p
 
 static int users_run(struct args *a)
 {
+	const struct cli_source *src = &a->ask.src;
 	struct osr_diag diag = { "" };
-	enum osr_status st = cli_source_load(&a->src, &diag);
+	enum osr_status st = cli_ask_begin(&a->ask, &diag);
 	uint32_t port = OSR_NONE;
+	int code;
 
 	if (!st)
-		st = cli_find_cable(&a->src.in.net, a->cable, &port, &diag);
+		st = cli_find_cable(&src->in.net, a->ask.word[0], &port, &diag);
 	if (!st && a->ask_jobs)
-		st = cli_jobs_read(a->jobs_file, &a->src.in.fabric, &a->jobs, &diag);
+		st = cli_jobs_read(a->jobs_file, &src->in.fabric, &a->jobs, &diag);
 	if (!st) {
-		out_row(&a->out, "summary");
-		cli_input_say(&a->src.in, &a->out);
-		out_text(&a->out, "tables", cli_source_name(&a->src));
-		out_text(&a->out, "cable", a->cable);
-		out_head(&a->out, "tables of %s", cli_source_name(&a->src));
+		out_text(&a->ask.out, "tables", cli_source_name(src));
+		out_text(&a->ask.out, "cable", a->ask.word[0]);
+		out_head(&a->ask.out, "tables of %s", cli_source_name(src));
 		st = one_direction(a, 1, port, &diag);
 	}
 	if (!st)
-		st = one_direction(a, 2, a->src.in.net.ports[port].peer, &diag);
-	if (!st)
-		return out_end(&a->out, CLI_OK);
-	out_drop(&a->out);
-	return cli_fail(st, &diag);
+		st = one_direction(a, 2, src->in.net.ports[port].peer, &diag);
+	code = cli_ask_end(&a->ask, st, &diag, CLI_OK);
+	cli_jobs_free(&a->jobs);
+	return code;
 }
 
 static error_t users_parse(int key, char *arg, struct argp_state *state)
@@ -373,18 +370,7 @@ static error_t users_parse(int key, char *arg, struct argp_state *state)
 		a->jobs_file = arg;
 		return 0;
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &a->src;
-		state->child_inputs[1] = &a->out;
-		return 0;
-	case ARGP_KEY_ARG:
-		/* The cable, then the FILE of input.h. */
-		if (state->arg_num > 0)
-			return ARGP_ERR_UNKNOWN;
-		a->cable = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (!a->cable)
-			argp_error(state, "expected a cable, as NODE:PORT");
+		state->child_inputs[0] = &a->ask;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -393,8 +379,7 @@ static error_t users_parse(int key, char *arg, struct argp_state *state)
 
 int cli_users(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { &source_argp, 0, NULL, 0 },
-						      { &out_argp, 0, NULL, 0 },
+	static const struct argp_child children[] = { { &ask_argp, 0, NULL, 0 },
 						      { NULL, 0, NULL, 0 } };
 	static const struct argp argp = {
 		options,
@@ -407,14 +392,12 @@ int cli_users(int argc, char **argv)
 		NULL,
 		NULL
 	};
-	struct args a = { .src = CLI_SOURCE_INIT,
-			  .out = { .command = "users", .sections = sections },
+	struct args a = { .ask = { .src = CLI_SOURCE_INIT,
+				   .out = { .command = "users", .sections = sections },
+				   .n_words = 1,
+				   .expected = "expected a cable, as NODE:PORT" },
 			  .max = 20 };
-	int code;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
-	code = users_run(&a);
-	cli_jobs_free(&a.jobs);
-	cli_source_free(&a.src);
-	return code;
+	return users_run(&a);
 }

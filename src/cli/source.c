@@ -7,25 +7,39 @@
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
-static error_t source_parse(int key, char *arg, struct argp_state *state)
+static error_t ask_parse(int key, char *arg, struct argp_state *state)
 {
-	struct cli_source *s = state->input;
+	struct cli_ask *ask = state->input;
 
-	(void)arg;
-	if (key != ARGP_KEY_INIT)
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &ask->src.in;
+		state->child_inputs[1] = &ask->src.who;
+		state->child_inputs[2] = &ask->src.dumps;
+		state->child_inputs[3] = &ask->out;
+		return 0;
+	case ARGP_KEY_ARG:
+		/* These words, then the FILE of input.h. */
+		if (state->arg_num >= ask->n_words)
+			return ARGP_ERR_UNKNOWN;
+		ask->word[state->arg_num] = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (ask->n_words && !ask->word[ask->n_words - 1])
+			argp_error(state, "%s", ask->expected);
+		return 0;
+	default:
 		return ARGP_ERR_UNKNOWN;
-	state->child_inputs[0] = &s->in;
-	state->child_inputs[1] = &s->who;
-	state->child_inputs[2] = &s->dumps;
-	return 0;
+	}
 }
 
 static const struct argp_child children[] = { { &input_argp, 0, NULL, 0 },
 					      { &engines_argp, 0, NULL, 0 },
 					      { &dumps_argp, 0, NULL, 0 },
+					      { &out_argp, 0, NULL, 0 },
 					      { NULL, 0, NULL, 0 } };
 
-const struct argp source_argp = { NULL, source_parse, NULL, NULL, children, NULL, NULL };
+const struct argp ask_argp = { NULL, ask_parse, NULL, NULL, children, NULL, NULL };
 
 /* ---- the work ------------------------------------------------------------------------------- */
 
@@ -56,7 +70,7 @@ static enum osr_status load_dumps(struct cli_source *s, struct osr_diag *diag)
 	return st;
 }
 
-enum osr_status cli_source_load(struct cli_source *s, struct osr_diag *diag)
+static enum osr_status source_load(struct cli_source *s, struct osr_diag *diag)
 {
 	bool named = !s->who.by_default;
 	enum osr_status st = OSR_OK;
@@ -66,16 +80,39 @@ enum osr_status cli_source_load(struct cli_source *s, struct osr_diag *diag)
 		st = cli_dumps_from_input(&s->dumps, &s->in, diag);
 	if (st)
 		return st;
-	s->is_engine = named || (!s->dumps.lft && !s->dumps.is_live && !s->dumps.dir);
+	s->is_engine =
+		named || (!s->needs_tables && !s->dumps.lft && !s->dumps.is_live && !s->dumps.dir);
+	if (!s->is_engine && !s->dumps.lft && !s->dumps.is_live && !s->dumps.dir)
+		return osr_fail(
+			diag, OSR_INVAL,
+			"which tables? -e NAME: those of an engine; --tables=DIR, or DIR as "
+			"the only argument: dumps; --live: those in the switches");
 	return s->is_engine ? load_engine(s, diag) : load_dumps(s, diag);
 }
 
-void cli_source_free(struct cli_source *s)
+enum osr_status cli_ask_begin(struct cli_ask *ask, struct osr_diag *diag)
 {
+	enum osr_status st = source_load(&ask->src, diag);
+
+	if (st)
+		return st;
+	out_row(&ask->out, "summary");
+	cli_input_say(&ask->src.in, &ask->out);
+	return OSR_OK;
+}
+
+int cli_ask_end(struct cli_ask *ask, enum osr_status st, const struct osr_diag *diag, int code)
+{
+	struct cli_source *s = &ask->src;
+
+	if (st)
+		out_drop(&ask->out);
+	code = st ? cli_fail(st, diag) : out_end(&ask->out, code);
 	cli_tables_free(&s->made);
 	cli_dumps_free(&s->dumps);
 	cli_subjects_free(&s->who);
 	cli_input_free(&s->in);
+	return code;
 }
 
 const char *cli_source_name(const struct cli_source *s)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * source.h - the one set of tables a sub-command asks questions of: those of an engine (-e, dfsssp unless
- * others are named), of dumps or a table file, or those in the switches of --live.
+ * others are named), of dumps or a table file, or those in the switches of --live. And what such commands
+ * (path, users, check) have in common.
  *
- *	struct args a = { .src = CLI_SOURCE_INIT };
- *	argp_parse() with source_argp as a child, whose input is &a.src
- *	st = cli_source_load(&a.src, &diag);
- *	... a.src.in.fabric, a.src.gen ...
- *	cli_source_free(&a.src);
+ *	struct args a = { .ask = { .src = CLI_SOURCE_INIT, .out = ..., .n_words = 2, .expected = ... } };
+ *	argp_parse() with ask_argp as a child, whose input is &a.ask
+ *	st = cli_ask_begin(&a.ask, &diag);	// the tables; the row "summary" is begun
+ *	... a.ask.word[0], a.ask.src.in.fabric, a.ask.src.gen ...
+ *	return cli_ask_end(&a.ask, st, &diag, code);	// prints, frees
  */
 #ifndef OSR_CLI_SOURCE_H
 #define OSR_CLI_SOURCE_H
@@ -24,6 +25,7 @@ struct cli_source {
 	struct cli_input in;
 	struct cli_dumps dumps;
 	struct cli_subjects who;
+	bool needs_tables; /* no engine by default: tables or an engine must be named */
 	bool is_engine;
 	struct cli_tables made; /* of an engine */
 	struct osr_generation gen;
@@ -34,11 +36,19 @@ struct cli_source {
 		.in = CLI_INPUT_INIT, .dumps = CLI_DUMPS_INIT, .who = CLI_SUBJECTS_INIT            \
 	}
 
-/* -e, -o, --vls, --tables and all that dumps_argp has, FILE, --live, --lmc, --names */
-extern const struct argp source_argp;
+struct cli_ask {
+	struct cli_source src;
+	struct out out;
+	unsigned n_words;     /* before FILE, at most 2 */
+	const char *expected; /* the error if one is missing */
+	const char *word[2];
+};
 
-enum osr_status cli_source_load(struct cli_source *s, struct osr_diag *diag);
-void cli_source_free(struct cli_source *s);
+extern const struct argp ask_argp;
+
+/* Begins the row "summary" with CLI_INPUT_FIELDS. */
+enum osr_status cli_ask_begin(struct cli_ask *ask, struct osr_diag *diag);
+int cli_ask_end(struct cli_ask *ask, enum osr_status st, const struct osr_diag *diag, int code);
 
 /* "dfsssp", a file, or "the switches". */
 const char *cli_source_name(const struct cli_source *s);

@@ -51,12 +51,11 @@ fresh
 sed -i 's/u->trees = osr_calloc/u->trees = osr_alloc/' "$copy/docs/engine-guide.md"
 expect docs 'docs/engine-guide.md: this is not in'
 fresh
-sed -i '/^| `efi_per_capacity`/d' "$copy/docs/output.md"
-expect docs 'docs/output.md: route, engines: field efi_per_capacity is None in the page and real'
-fresh
-sed -i 's/^### options (rows)/### choices (rows)/' "$copy/docs/output.md"
-expect docs 'docs/output.md: engines: section options (rows) is missing'
-expect docs 'docs/output.md: engines has no section choices'
+sed -i '/\tefi_per_capacity\t/d' "$copy/docs/output.tsv"
+expect docs 'docs/output.tsv: route, engines: field efi_per_capacity is None in the page and real'
+sed -i 's/^engines\toptions\tvalues/engines\toptions\tchoices/' "$copy/docs/output.tsv"
+expect docs 'docs/output.tsv: engines, options: field values is None in the page and text'
+expect docs 'docs/output.tsv: engines, options: there is no field choices'
 fresh
 touch "$copy/include/osmroutes/teleport.h"
 expect docs 'does not mention include/osmroutes/teleport.h'

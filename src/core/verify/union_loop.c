@@ -121,7 +121,7 @@ static void say_step(const struct osr_fabric *fabric, const struct osr_loop_step
 void osr_loop_say(const struct osr_fabric *fabric, const struct osr_loop *loop,
 		  struct osr_diag *diag)
 {
-	char a[128], b[128], what[48] = "multicast";
+	char a[128], b[128], what[48] = "multicast packets";
 
 	if (!loop->n) {
 		osr_fail(diag, OSR_OK, "no credit loop");

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include "cli/require.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "cli/cli.h"
+#include "cli/junit.h"
+
+/* A step back from the baseline: load and detours may be this much larger, as in a fabric that has grown. */
+#define TOLERANCE 1.05
+
+enum { OPT_REQUIRE = 0x3100, OPT_MAX_LOAD, OPT_BASELINE, OPT_JUNIT };
+
+static const struct argp_option options[] = {
+	{ NULL, 0, NULL, 0, "Requirements:", 6 },
+	{ "require", OPT_REQUIRE, "WORDS", 0,
+	  "exit code 1 unless proven: deadlock-free, replies, any-sl, sl0, minimal. Without it "
+	  "only "
+	  "lost packets and credit loops of requests and multicast count, not replies",
+	  0 },
+	{ "max-load", OPT_MAX_LOAD, "X", 0,
+	  "exit code 1 if the busiest link carries more than X times the least possible", 0 },
+	{ "baseline", OPT_BASELINE, "FILE", 0,
+	  "exit code 1 if anything is worse than in this result of check --json", 0 },
+	{ "junit", OPT_JUNIT, "FILE", 0, "write the requirements to FILE as JUnit XML", 0 },
+	{ NULL, 0, NULL, 0, NULL, 0 },
+};
+
+static const struct {
+	const char *word;
+	uint32_t bits;
+} known[] = {
+	{ "deadlock-free", 1u << OSR_ASK_ONE_WAY | 1u << OSR_ASK_MULTICAST },
+	{ "replies", 1u << OSR_ASK_REPLIES },
+	{ "any-sl", 1u << OSR_ASK_ANY_SL },
+	{ "sl0", 1u << OSR_ASK_SL0 },
+};
+
+#define N_KNOWN (sizeof(known) / sizeof(known[0]))
+
+static bool is_word(const char *word, const char *text, size_t len)
+{
+	return len == strlen(word) && !memcmp(word, text, len);
+}
+
+static void take_word(struct cli_require *require, const char *word, size_t len,
+		      struct argp_state *state)
+{
+	if (is_word("minimal", word, len)) {
+		require->minimal = true;
+		return;
+	}
+	for (size_t i = 0; i < N_KNOWN; i++)
+		if (is_word(known[i].word, word, len)) {
+			require->named |= known[i].bits;
+			return;
+		}
+	argp_error(state,
+		   "require \"%.*s\": expected deadlock-free, replies, any-sl, sl0 or minimal",
+		   (int)len, word);
+}
+
+static void take_words(struct cli_require *require, const char *words, struct argp_state *state)
+{
+	for (;; words++) {
+		size_t len = strcspn(words, ",");
+
+		take_word(require, words, len, state);
+		words += len;
+		if (!*words)
+			return;
+	}
+}
+
+static error_t require_parse(int key, char *arg, struct argp_state *state)
+{
+	struct cli_require *require = state->input;
+	char *end;
+
+	switch (key) {
+	case OPT_REQUIRE:
+		take_words(require, arg, state);
+		return 0;
+	case OPT_MAX_LOAD:
+		require->max_load = strtod(arg, &end);
+		if (end == arg || *end || !(require->max_load >= 1 && require->max_load <= 1e6))
+			argp_error(state, "max-load \"%s\": expected a number from 1 on, as in 1.2",
+				   arg);
+		return 0;
+	case OPT_BASELINE:
+		require->baseline = arg;
+		return 0;
+	case OPT_JUNIT:
+		if (!cli_junit_built)
+			argp_error(state, "junit: this command was built without libxml2");
+		require->junit = arg;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+const struct argp require_argp = { options, require_parse, NULL, NULL, NULL, NULL, NULL };
+
+uint32_t cli_require_questions(const struct cli_require *require)
+{
+	return OSR_REQUIRED | require->named;
+}
+
+enum osr_status cli_require_load(struct cli_require *require, struct osr_diag *diag)
+{
+	json_error_t error;
+	const char *command;
+
+	if (!require->baseline)
+		return OSR_OK;
+	require->base = json_load_file(require->baseline, 0, &error);
+	if (!require->base && error.line > 0)
+		return osr_fail(diag, OSR_INVAL, "%.200s:%d: no JSON: %.200s", require->baseline,
+				error.line, error.text);
+	if (!require->base)
+		return osr_fail(diag, OSR_INVAL, "%.400s", error.text);
+	command = json_string_value(json_object_get(require->base, "command"));
+	if (!command || strcmp(command, "check") != 0 ||
+	    !json_is_object(json_object_get(require->base, "verdict")))
+		return osr_fail(diag, OSR_INVAL,
+				"%.200s: not a result of osmroutes check --json, which a baseline "
+				"has to be",
+				require->baseline);
+	return OSR_OK;
+}
+
+/* ---- the demands ---------------------------------------------------------------------------- */
+
+const struct out_field cli_require_fields[] = {
+	{ "name", "requirement", OUT_TEXT, 0 },
+	{ "met", "met", OUT_BOOL, 0 },
+	{ "message", "found", OUT_TEXT, 0 },
+	{ NULL, NULL, 0, 0 },
+};
+
+/* Demands of the command line are said; all are test cases. */
+struct judge {
+	struct cli_require *require;
+	const struct cli_measured *m;
+	struct out *out;
+	bool bad;
+};
+
+static void __attribute__((format(printf, 5, 6)))
+judge_add(struct judge *j, const char *name, bool is_asked, bool met, const char *fmt, ...)
+{
+	char message[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(message, sizeof(message), fmt, ap);
+	va_end(ap);
+	j->bad |= !met;
+	j->out->failed |= json_array_append_new(j->require->cases,
+						json_pack("{s:s, s:b, s:s}", "name", name, "met",
+							  met, "message", message)) != 0;
+	if (!is_asked)
+		return;
+	out_row(j->out, "requirements");
+	out_text(j->out, "name", name);
+	out_bool(j->out, "met", met);
+	out_text(j->out, "message", message);
+}
+
+/* Of several questions the worst answer, and why. */
+static enum osr_answer worst_of(const struct osr_findings *found, uint32_t questions,
+				const char **why)
+{
+	enum osr_question which;
+	enum osr_answer answer = osr_verdict_of(found, questions, &which);
+
+	*why = which == OSR_N_QUESTIONS ? "" : found->on[which].why;
+	return answer;
+}
+
+static void judge_answer(struct judge *j, const char *name, uint32_t questions, bool is_named)
+{
+	const char *why;
+	enum osr_answer answer = worst_of(j->m->found, questions, &why);
+
+	if (questions & j->m->found->applies)
+		judge_add(j, name, is_named,
+			  is_named ? answer == OSR_PROVEN : answer != OSR_REFUTED, "%s%s%s",
+			  osr_answer_name(answer), *why ? ": " : "", why);
+}
+
+static void judge_questions(struct judge *j)
+{
+	const struct osr_findings *found = j->m->found;
+	uint32_t named = j->require->named;
+
+	for (unsigned question = OSR_ASK_REACH; question <= OSR_ASK_GROUPS; question++)
+		if (found->applies >> question & 1)
+			judge_answer(j, osr_question_name((enum osr_question)question),
+				     1u << question, false);
+	for (size_t i = 0; i < N_KNOWN; i++)
+		if ((OSR_REQUIRED | named) & known[i].bits)
+			judge_answer(j, known[i].word, known[i].bits, (named & known[i].bits) != 0);
+	if (j->require->minimal)
+		judge_add(j, "minimal", true, !found->audit.n_longer,
+			  "%llu of %llu routes are longer than minimal",
+			  (unsigned long long)found->audit.n_longer,
+			  (unsigned long long)found->audit.n_routes);
+}
+
+static double load_of(const struct cli_measured *m)
+{
+	return m->bound ? (double)m->found->audit.efi / (double)m->bound : NAN;
+}
+
+static void judge_load(struct judge *j)
+{
+	double load = load_of(j->m);
+
+	if (j->require->max_load > 0)
+		judge_add(j, "max-load", true, !(load > j->require->max_load),
+			  "the busiest link carries %.3f times the least possible (%llu of %llu "
+			  "routes); at most %g is allowed",
+			  isnan(load) ? 1 : load, (unsigned long long)j->m->found->audit.efi,
+			  (unsigned long long)j->m->bound, j->require->max_load);
+}
+
+/* ---- the baseline --------------------------------------------------------------------------- */
+
+static void compare_answers(struct judge *j, const json_t *verdict)
+{
+	const json_t *answers = json_object_get(verdict, "answers");
+
+	for (unsigned question = 0; question < OSR_N_QUESTIONS; question++) {
+		const char *name = osr_question_name((enum osr_question)question);
+		const char *then = json_string_value(json_object_get(answers, name));
+		const struct osr_answered *now = &j->m->found->on[question];
+		char label[64];
+
+		if (!then || !(j->m->found->applies >> question & 1))
+			continue;
+		snprintf(label, sizeof(label), "baseline.%s", name);
+		judge_add(j, label, true,
+			  now->answer == OSR_PROVEN ||
+				  (strcmp(then, "proven") != 0 &&
+				   (now->answer == OSR_UNKNOWN || !strcmp(then, "refuted"))),
+			  "%s, was %s%s%s", osr_answer_name(now->answer), then,
+			  *now->why ? ": " : "", now->why);
+	}
+}
+
+/* Shares and ratios, which a fabric that grows can keep. */
+static void compare_figures(struct judge *j, const json_t *verdict)
+{
+	const struct osr_audit *audit = &j->m->found->audit;
+	double load = load_of(j->m), load_then, longer, longer_then, routes_then;
+	json_int_t lost_then = json_integer_value(json_object_get(verdict, "lost"));
+
+	load_then = json_number_value(json_object_get(verdict, "load"));
+	if (load_then > 0 && !isnan(load))
+		judge_add(j, "baseline.load", true, load <= load_then * TOLERANCE,
+			  "the busiest link carries %.3f times the least possible, was %.3f", load,
+			  load_then);
+	routes_then = json_number_value(json_object_get(verdict, "routes"));
+	longer_then = json_number_value(json_object_get(verdict, "routes_longer"));
+	longer_then = routes_then > 0 ? longer_then / routes_then : 0;
+	longer = audit->n_routes ? (double)audit->n_longer / (double)audit->n_routes : 0;
+	judge_add(j, "baseline.minimal", true, longer <= longer_then * TOLERANCE,
+		  "%.3f %% of the routes are longer than minimal, was %.3f %%", 100 * longer,
+		  100 * longer_then);
+	judge_add(j, "baseline.lost", true, audit->n_lost <= (uint64_t)lost_then,
+		  "%llu pairs of hosts are cut off, was %llu", (unsigned long long)audit->n_lost,
+		  (unsigned long long)lost_then);
+}
+
+static void say_shrunk(const struct judge *j, const char *what, uint32_t now, const char *key)
+{
+	json_int_t then = json_integer_value(json_object_get(j->require->base, key));
+
+	if (then > now)
+		out_note(j->out, "the baseline has %lld %s, this fabric %u", (long long)then, what,
+			 now);
+}
+
+int cli_require_judge(struct cli_require *require, const struct cli_measured *measured,
+		      struct out *out)
+{
+	struct judge j = { .require = require, .m = measured, .out = out };
+	const json_t *verdict = json_object_get(require->base, "verdict");
+
+	require->cases = json_array();
+	out->failed |= !require->cases;
+	judge_questions(&j);
+	judge_load(&j);
+	if (verdict) {
+		compare_answers(&j, verdict);
+		compare_figures(&j, verdict);
+		say_shrunk(&j, "switches", measured->n_switches, "switches");
+		say_shrunk(&j, "end ports", measured->n_end_ports, "terminals");
+	}
+	return j.bad ? CLI_BAD : CLI_OK;
+}
+
+enum osr_status cli_require_junit(const struct cli_require *require,
+				  const struct cli_measured *measured, enum osr_status st,
+				  struct osr_diag *diag)
+{
+	const struct cli_junit junit = { .path = require->junit,
+					 .fabric = measured->fabric,
+					 .tables = measured->tables,
+					 .seconds = measured->seconds,
+					 .cases = require->cases,
+					 .error = st ? diag->text : NULL };
+
+	return require->junit ? cli_junit_write(&junit, diag) : OSR_OK;
+}
+
+void cli_require_free(struct cli_require *require)
+{
+	json_decref(require->base);
+	json_decref(require->cases);
+}
