@@ -29,13 +29,14 @@ static const struct shape shapes[] = {
 	{ "6,12", "1,6", "1,2" },
 };
 
-/* Seed 0: whole. */
-static void make_damaged(const struct shape *shape, uint64_t seed, struct osr_net *net)
+/* Seed 0: whole. Otherwise one link is missing, or 5 % of them. */
+static void make_damaged(const struct shape *shape, uint64_t seed, bool one, struct osr_net *net)
 {
 	const struct osr_topo *topo = osr_topo_find("tree");
 	struct osr_topo_style style = { 0 };
 	struct osr_degrade how = { .seed = seed,
-				   .links_percent = seed ? 5 : 0,
+				   .n_links = seed && one,
+				   .links_percent = seed && !one ? 5 : 0,
 				   .keep_connected = true };
 	struct osr_degraded done;
 	struct osr_diag diag = { "" };
@@ -90,8 +91,8 @@ static void assert_shortest_between_hosts(const struct osr_fabric *f, const stru
 	free(queue);
 }
 
-/* One lane, any SL, multicast, shortest routes between hosts; returns the EFI. */
-static uint64_t route_fabric(const struct osr_fabric *f)
+/* One lane, any SL, multicast, shortest routes between hosts; returns the EFI and the longer routes. */
+static uint64_t route_fabric(const struct osr_fabric *f, uint64_t *n_longer)
 {
 	const struct osr_engine *e = osr_engine_find("dfsssp");
 	struct osr_arena arena = { 0 }, scratch = { 0 };
@@ -114,12 +115,13 @@ static uint64_t route_fabric(const struct osr_fabric *f)
 	assert_true(sweep.verdict.proven & OSR_CLAIM_ANY_SL);
 	assert_true(sweep.verdict.proven & OSR_CLAIM_MULTICAST);
 	assert_shortest_between_hosts(f, &now.routing);
+	*n_longer = sweep.verdict.n_longer;
 	osr_arena_free(&arena);
 	osr_arena_free(&scratch);
 	return sweep.verdict.efi;
 }
 
-static uint64_t route_one(const struct shape *shape, uint64_t seed)
+static uint64_t route_one(const struct shape *shape, uint64_t seed, bool one, uint64_t *n_longer)
 {
 	struct osr_arena arena = { 0 };
 	struct osr_diag diag = { "" };
@@ -127,10 +129,10 @@ static uint64_t route_one(const struct shape *shape, uint64_t seed)
 	struct osr_fabric f;
 	uint64_t efi;
 
-	make_damaged(shape, seed, &net);
+	make_damaged(shape, seed, one, &net);
 	if (osr_net_fabric(&net, 0, &arena, &f, &diag))
 		fail_msg("%s", diag.text);
-	efi = route_fabric(&f);
+	efi = route_fabric(&f, n_longer);
 	osr_arena_free(&arena);
 	osr_net_free(&net);
 	return efi;
@@ -150,6 +152,7 @@ static void test_megafly(void **state)
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		uint32_t n = kinds[i].leaves + kinds[i].spines, used[16] = { 0 };
 		struct test_fabric t;
+		uint64_t n_longer;
 		struct draft d;
 
 		draft_new(&d);
@@ -171,7 +174,7 @@ static void test_megafly(void **state)
 					   a * n + kinds[i].leaves + used[a]++ % kinds[i].spines,
 					   b * n + kinds[i].leaves + used[b]++ % kinds[i].spines);
 		draft_build(&d, &t, "megafly");
-		route_fabric(&t.f);
+		route_fabric(&t.f, &n_longer);
 		test_fabric_free(&t);
 	}
 }
@@ -195,7 +198,7 @@ static void test_balance(void **state)
 		struct shape shape = { uneven[i].m, uneven[i].w, "" };
 		uint64_t hosts = uneven[i].hosts, elsewhere = hosts * (uneven[i].leaves - 1);
 		uint64_t bound = (hosts * elsewhere + uneven[i].links - 1) / uneven[i].links;
-		uint64_t efi = route_one(&shape, 0);
+		uint64_t n_longer, efi = route_one(&shape, 0, false, &n_longer);
 
 		assert_in_range(efi, bound, bound + bound / 8);
 	}
@@ -204,15 +207,29 @@ static void test_balance(void **state)
 static void test_one_lane(void **state)
 {
 	unsigned n = test_number("OSR_SEEDS", 12);
+	uint64_t n_longer;
 
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
 		for (unsigned seed = 1; seed <= n; seed++)
-			route_one(&shapes[i], seed);
+			route_one(&shapes[i], seed, false, &n_longer);
+}
+
+/* One link of a tree that narrows: no route gets longer, those to port 0 of switches neither. */
+static void test_one_link_missing(void **state)
+{
+	static const struct shape narrow = { "6,6,4", "1,3,3", "" };
+	uint64_t n_longer;
+
+	for (unsigned seed = 1; seed <= 20; seed++) {
+		route_one(&narrow, seed, true, &n_longer);
+		assert_int_equal(n_longer, 0);
+	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_one_lane),
+					    cmocka_unit_test(test_one_link_missing),
 					    cmocka_unit_test(test_balance),
 					    cmocka_unit_test(test_megafly) };
 

@@ -20,7 +20,7 @@ static enum osr_status tree_lane_order(struct osr_lanes_job *job, struct osr_tre
 	return st ? st : osr_tree_order_find(tree, job->scratch, order, why);
 }
 
-#define TREE_LANE_LOAD 110 /* percent of the load of the first pass, where there are more lanes */
+#define TREE_LANE_LOAD 105 /* percent of the load of the first pass, where there are more lanes */
 
 static uint64_t tree_lane_load(const struct osr_spf *spf)
 {
@@ -31,11 +31,10 @@ static uint64_t tree_lane_load(const struct osr_spf *spf)
 	return most;
 }
 
-/* Longer routes on one lane are no gain over shortest ones on several that are better balanced. */
-static bool tree_lane_is_worse(const struct osr_lanes_job *job, uint32_t n_longer, uint64_t free)
+/* One lane is no gain over several that are better balanced already before they are refined. */
+static bool tree_lane_is_worse(const struct osr_lanes_job *job, uint64_t free)
 {
-	return n_longer && job->req->max_vls > 1 &&
-	       tree_lane_load(job->s) * 100 > free * TREE_LANE_LOAD;
+	return job->req->max_vls > 1 && tree_lane_load(job->s) * 100 > free * TREE_LANE_LOAD;
 }
 
 static enum osr_status tree_lane_route(struct osr_lanes_job *job,
@@ -58,8 +57,7 @@ static enum osr_status tree_lane_route(struct osr_lanes_job *job,
 	if (st || n_barred)
 		return st;
 	osr_spf_route(job->s, &job->opt->spf);
-	*fits = osr_spf_complete_order(job->s, &n_longer) &&
-		!tree_lane_is_worse(job, n_longer, free);
+	*fits = osr_spf_complete_order(job->s, &n_longer) && !tree_lane_is_worse(job, free);
 	if (!*fits) {
 		osr_spf_leave_order(job->s);
 		return OSR_OK;

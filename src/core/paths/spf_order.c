@@ -80,8 +80,8 @@ static void order_forget(struct osr_spf *spf)
 		spf->weight[c] &= HOP_MASK;
 }
 
-enum osr_status osr_spf_keep_order(struct osr_spf *spf, struct osr_arena *arena,
-				   uint64_t *n_barred, struct osr_diag *diag)
+enum osr_status osr_spf_keep_order(struct osr_spf *spf, struct osr_arena *arena, uint64_t *n_barred,
+				   struct osr_diag *diag)
 {
 	struct osr_spf_scratch *scratch = spf->scratch;
 
@@ -174,29 +174,81 @@ static bool order_extend_up(struct osr_spf *spf, uint32_t root, uint8_t *hop)
 	return all;
 }
 
+/*
+ * Marks in `on` the switches whose routes to root are asked for and have no shortest path in the order,
+ * and those that their longer paths pass. Nothing is sent from one switch's port 0 to another's:
+ * such routes keep their shortest path.
+ */
+static uint32_t order_mark_asked(struct osr_spf *spf, uint32_t root, uint8_t *on)
+{
+	const struct osr_fabric *fabric = spf->f;
+	uint32_t n = 0;
+
+	memset(on, 0, fabric->n_switches);
+	for (uint32_t v = 0; v < fabric->n_switches; v++)
+		n += on[v] = fabric->sw_component[v] == fabric->sw_component[root] &&
+			     spf->scratch->kind[v] == PATH_NONE &&
+			     (fabric->sw_sources[root] || fabric->sw_sources[v]);
+	return n;
+}
+
+static void order_mark_passed(struct osr_spf *spf, const uint8_t *was, const uint8_t *hop,
+			      uint8_t *on)
+{
+	const struct osr_fabric *fabric = spf->f;
+
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		uint32_t v = s;
+
+		while (on[s] && was[v] == PATH_NONE) {
+			v = fabric->chan_dst[fabric->chan_row[v] + hop[v]];
+			if (was[v] != PATH_NONE || on[v])
+				break;
+			on[v] = 1;
+		}
+	}
+}
+
+/* Gives the marked switches their longer path to d; returns how many routes to d are longer then. */
+static uint32_t order_apply(struct osr_spf *spf, uint32_t root, uint32_t d, const uint8_t *hop,
+			    const uint8_t *on)
+{
+	const struct osr_fabric *fabric = spf->f;
+	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
+	uint8_t *to = spf->hop + (size_t)d * fabric->n_switches, *longer = spf->scratch->via;
+	uint32_t n = 0;
+
+	longer[root] = 0;
+	for (uint32_t i = 1; i < spf->n_order[root]; i++) {
+		uint32_t v = order[i];
+
+		if (on[v])
+			to[v] = hop[v];
+		longer[v] = on[v] || longer[fabric->chan_dst[fabric->chan_row[v] + to[v]]];
+		n += longer[v];
+	}
+	return n;
+}
+
 bool osr_spf_complete_order(struct osr_spf *spf, uint32_t *n_longer)
 {
 	const struct osr_fabric *fabric = spf->f;
-	uint8_t *hop = spf->scratch->saved, *none = spf->scratch->saved + fabric->n_switches;
+	size_t n_switches = fabric->n_switches;
+	uint8_t *hop = spf->scratch->saved, *on = hop + n_switches, *was = on + n_switches;
 	bool all = true;
 
-	for (uint32_t root = 0; root < fabric->n_switches; root++) {
-		uint32_t n = 0;
-
+	for (uint32_t root = 0; root < n_switches; root++) {
 		osr__spf_graph_in_order(spf, root);
-		for (uint32_t v = 0; v < fabric->n_switches; v++)
-			n += none[v] = fabric->sw_component[v] == fabric->sw_component[root] &&
-				       spf->scratch->kind[v] == PATH_NONE;
-		if (!n)
+		if (!order_mark_asked(spf, root, on))
 			continue;
+		memcpy(was, spf->scratch->kind, n_switches);
 		order_extend_down(spf, root, hop);
 		all &= order_extend_up(spf, root, hop);
+		if (!all)
+			break;
+		order_mark_passed(spf, was, hop, on);
 		for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++)
-			for (uint32_t v = 0; v < fabric->n_switches; v++)
-				if (none[v])
-					spf->hop[(size_t)spf->dest_list[k] * fabric->n_switches +
-						 v] = hop[v];
-		*n_longer += n * (spf->dest_row[root + 1] - spf->dest_row[root]);
+			*n_longer += order_apply(spf, root, spf->dest_list[k], hop, on);
 	}
 	return all;
 }

@@ -68,30 +68,63 @@ static void tree_order_planes(struct osr_tree_order *tree_order, uint32_t *set, 
 	}
 }
 
-/* The leaf with the most ways up two levels; the lowest place among equals. */
+/* Links up that leaf s lacks. */
+static uint32_t tree_order_lacks(const struct osr_tree_order *tree_order, uint32_t s)
+{
+	const struct osr_pgft *pgft = tree_order->p;
+	uint32_t n = 0;
+
+	for (uint32_t q = 0; q < osr_pgft_n_up(pgft, s); q++)
+		n += pgft->up[pgft->up_row[s] + q] == OSR_NONE;
+	return n;
+}
+
+/* Links up, and ways up two levels. */
+static uint32_t tree_order_ways(const struct osr_tree_order *tree_order, uint32_t s)
+{
+	const struct osr_fabric *fabric = tree_order->f;
+	uint32_t n = 0;
+
+	for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
+		uint32_t u = fabric->chan_dst[c];
+
+		n += osr_tree_order_is_up(tree_order, c);
+		for (uint32_t e = fabric->chan_row[u];
+		     osr_tree_order_is_up(tree_order, c) && e < fabric->chan_row[u + 1]; e++)
+			n += osr_tree_order_is_up(tree_order, e);
+	}
+	return n;
+}
+
+/*
+ * The leaf with the most ways up, with siblings that lack most links: what those cannot reach but
+ * by way of another leaf, they reach by way of the root. The lowest place among equals.
+ */
 static uint32_t tree_order_root(const struct osr_tree_order *tree_order,
 				const struct osr_pgft_tree *pgft_tree)
 {
-	const struct osr_fabric *fabric = tree_order->f;
-	uint32_t best = OSR_NONE, best_score = 0,
-		 n_leaves = pgft_tree->m_product[pgft_tree->h] / pgft_tree->m[1];
+	uint32_t best = OSR_NONE, n_leaves = pgft_tree->m_product[pgft_tree->h] / pgft_tree->m[1],
+		 n_siblings = pgft_tree->h > 1 ? pgft_tree->m[2] : 1, most = 0, most_lacks = 0;
 
-	for (uint32_t a = 0; a < n_leaves; a++) {
-		uint32_t s = pgft_tree->place[1][a], score = 1;
+	for (uint32_t first = 0; first < n_leaves; first += n_siblings) {
+		const uint32_t *leaf = pgft_tree->place[1] + first;
+		uint32_t n = n_leaves - first < n_siblings ? n_leaves - first : n_siblings,
+			 lacks = 0;
 
-		for (uint32_t c = s == OSR_NONE ? 0 : fabric->chan_row[s];
-		     s != OSR_NONE && c < fabric->chan_row[s + 1]; c++) {
-			uint32_t u = fabric->chan_dst[c];
+		for (uint32_t i = 0; i < n; i++)
+			lacks += leaf[i] == OSR_NONE ? 0 : tree_order_lacks(tree_order, leaf[i]);
+		for (uint32_t i = 0; i < n; i++) {
+			uint32_t ways =
+				leaf[i] == OSR_NONE ? 0 : tree_order_ways(tree_order, leaf[i]);
 
-			for (uint32_t e = fabric->chan_row[u];
-			     osr_tree_order_is_up(tree_order, c) && e < fabric->chan_row[u + 1];
-			     e++)
-				score += 1 + 255 * osr_tree_order_is_up(tree_order, e);
+			if (leaf[i] == OSR_NONE ||
+			    (best != OSR_NONE &&
+			     (ways < most || (ways == most && lacks <= most_lacks))))
+				continue;
+			best = leaf[i];
+			most = ways;
+			most_lacks = lacks;
 		}
-		if (s == OSR_NONE || score <= best_score)
-			continue;
-		best = s;
-		best_score = score;
 	}
 	return best;
 }
