@@ -12,7 +12,6 @@
  *     the request's SL, for any SL, and for multicast on the spanning order; and for SLs of
  *     earlier that connections may still use, if the tables name any;
  *   - the edge forwarding index.
- * If a certificate is missing or wrong, osr_check_cycle() searches for a witness cycle by itself.
  *
  * Every entry of every switch is walked for reach, loops and length. Dependencies count for
  * packets that exist: from any switch to the LIDs of CAs and routers (hosts send; port 0 answers),
@@ -62,16 +61,5 @@ enum osr_status osr_check(const struct osr_fabric *fabric, const struct osr_rout
 enum osr_status osr_check_loads(const struct osr_fabric *fabric, const struct osr_routing *routing,
 				struct osr_arena *scratch, struct osr_verdict *verdict,
 				uint64_t *load, struct osr_diag *diag);
-
-/*
- * Looks for a cycle of channel dependencies on virtual lane vl without using the certificate, by a
- * depth-first search. Writes up to max channels of one cycle into cycle[] and returns its length;
- * 0 if acyclic. OSR_CLAIM_REVERSIBLE, OSR_CLAIM_ANY_SL and OSR_CLAIM_MULTICAST in `modes` add the
- * dependencies these stand for. Slower than osr_check(): for diagnosis and tests.
- * *st reports memory.
- */
-uint32_t osr_check_cycle(const struct osr_fabric *fabric, const struct osr_routing *routing,
-			 uint32_t modes, uint8_t vl, struct osr_arena *scratch, uint32_t *cycle,
-			 uint32_t max, enum osr_status *st);
 
 #endif

@@ -9,6 +9,7 @@
  */
 #include "sweep.h"
 
+#include "core/verify/union.h"
 #include "keys.h"
 
 #include <osmroutes/sweep.h>
@@ -130,6 +131,7 @@ static uint16_t proven_mcast_vls(struct sweep *w)
 	const struct sweep_slot *slot = w->slot;
 	struct osr_routing routing = slot->result.routing;
 	uint32_t proven = slot->verdict.proven;
+	const struct osr_generation gen = { .routing = &routing };
 	uint16_t sls, vls;
 	uint8_t ignore;
 
@@ -144,19 +146,19 @@ static uint16_t proven_mcast_vls(struct sweep *w)
 	for (uint8_t sl = 0; sl < 16; sl++) {
 		uint8_t vl = osr__mcast_vl(w->osm, slot, sl);
 		struct osr_arena_mark mark = osr_arena_mark(&w->scratch);
+		struct osr_loop loop;
 		enum osr_status st;
-		uint32_t cycle;
 
 		/* With tables by port pair no VL beyond n_vls is looked at, MIXED_VLS least of all. */
 		if (!(sls & (1u << sl)) || (vls & (1u << vl)) ||
 		    (routing.sl2vl && vl >= routing.n_vls))
 			continue;
 		routing.mcast_vl = vl;
-		cycle = osr_check_cycle(&slot->result.fabric, &routing,
-					(proven & OSR_CLAIM_REVERSIBLE) | OSR_CLAIM_MULTICAST, vl,
-					&w->scratch, NULL, 0, &st);
+		st = osr_union_loop(&slot->result.fabric, &gen, 1,
+				    (proven & OSR_CLAIM_REVERSIBLE) | OSR_CLAIM_MULTICAST,
+				    &w->scratch, &w->scratch, &loop, NULL, NULL);
 		osr_arena_reset(&w->scratch, mark);
-		if (!st && !cycle)
+		if (!st && !loop.n)
 			vls |= (uint16_t)(1u << vl);
 	}
 	return vls;

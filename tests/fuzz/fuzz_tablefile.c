@@ -16,6 +16,7 @@
 #include <osmroutes/check.h>
 #include "traffic/loads.h"
 #include <osmroutes/sweep.h>
+#include "core/verify/union.h"
 
 #include <xxhash.h>
 
@@ -130,12 +131,11 @@ static void use(const struct osr_fabric *f, const struct osr_routing *r)
 	struct osr_verdict verdict;
 	struct osr_diag diag;
 	struct osr_loads loads;
-	enum osr_status st;
-	uint32_t cycle[64];
+	struct osr_generation gen = { .routing = r };
+	struct osr_loop loop;
 
 	osr_check(f, r, &scratch, &verdict, &diag);
-	for (uint8_t vl = 0; vl < OSR_MAX_VLS; vl++)
-		osr_check_cycle(f, r, 0, vl, &scratch, cycle, 64, &st);
+	osr_union_loop(f, &gen, 1, 0, &scratch, &scratch, &loop, NULL, &diag);
 	osr_bandwidth_bisect(f, r, 2, 1, &scratch, &bandwidth, &diag);
 	if (!osr_loads_init(&loads, f, &scratch, &diag))
 		osr_loads_add(&loads, f, r, 0, f->n_dests, &scratch, &diag);

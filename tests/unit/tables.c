@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "tables.h"
 #include "fabrics.h"
+#include "core/verify/union.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -272,6 +273,24 @@ void table_copy(const struct osr_fabric *f, const struct osr_routing *from, stru
 	to->sl2vl_row = dup(arena, from->sl2vl_row, n, sizeof(*to->sl2vl_row));
 	to->rank = dup(arena, from->rank, (size_t)from->n_vls * f->n_channels, sizeof(*to->rank));
 	to->mcast_parent = dup(arena, from->mcast_parent, n, sizeof(*to->mcast_parent));
+}
+
+uint32_t table_loop(const struct osr_fabric *f, const struct osr_routing *r, uint32_t modes)
+{
+	const struct osr_generation gen = { .routing = r };
+	struct osr_arena scratch = { 0 }, result = { 0 };
+	struct osr_loop loop;
+
+	if (osr_union_loop(f, &gen, 1, modes, &scratch, &result, &loop, NULL, NULL))
+		abort();
+	/* A ring of channels, each with its end where the next one begins. */
+	for (uint32_t i = 0; i < loop.n; i++)
+		if (f->chan_dst[loop.step[i].channel] !=
+		    f->chan_src[loop.step[(i + 1) % loop.n].channel])
+			abort();
+	osr_arena_free(&scratch);
+	osr_arena_free(&result);
+	return loop.n;
 }
 
 /* --- the judge ------------------------------------------------------------------------------- */

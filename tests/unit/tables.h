@@ -35,6 +35,9 @@ void table_dateline(const struct osr_fabric *f, struct osr_arena *arena, struct 
 void table_copy(const struct osr_fabric *f, const struct osr_routing *from, struct osr_arena *arena,
 		struct osr_routing *to);
 
+/* Channels of a credit loop that osr_union_loop() finds in these tables; 0 if there is none. */
+uint32_t table_loop(const struct osr_fabric *f, const struct osr_routing *r, uint32_t modes);
+
 /* Are all claims true? Then v holds everything that osr_check() reports. */
 bool table_judge(const struct osr_fabric *f, const struct osr_routing *r, struct osr_verdict *v);
 

@@ -56,21 +56,6 @@ static bool agree(const struct test_fabric *t, const struct osr_routing *r, cons
 	return right;
 }
 
-static void no_cycle(const struct test_fabric *t, const struct osr_routing *r)
-{
-	struct osr_arena scratch = { 0 };
-
-	for (unsigned vl = 0; vl < r->n_vls; vl++) {
-		enum osr_status st;
-
-		assert_int_equal(osr_check_cycle(&t->f, r, r->claims, vl, &scratch, NULL, 0, &st),
-				 0);
-		assert_int_equal(st, OSR_OK);
-	}
-	assert_int_equal(scratch.in_use, 0);
-	osr_arena_free(&scratch);
-}
-
 static void test_right_tables(void **state)
 {
 	for (unsigned i = 0; i < N_TEST_FABRICS; i++)
@@ -83,7 +68,7 @@ static void test_right_tables(void **state)
 			table_make(kind, &t.f, &arena, i, &r);
 			assert_true(agree(&t, &r, table_names[kind]));
 			if (r.claims & OSR_CLAIM_DEADLOCK_FREE)
-				no_cycle(&t, &r);
+				assert_int_equal(table_loop(&t.f, &r, r.claims), 0);
 			osr_arena_free(&arena);
 			test_fabric_free(&t);
 		}
@@ -131,7 +116,7 @@ static void test_dateline(void **state)
 		test_fabric_ring(&t, n, 1);
 		table_dateline(&t.f, &arena, &r);
 		assert_true(agree(&t, &r, "dateline"));
-		no_cycle(&t, &r);
+		assert_int_equal(table_loop(&t.f, &r, r.claims), 0);
 		r.claims |= OSR_CLAIM_REVERSIBLE;
 		assert_int_equal(agree(&t, &r, "dateline, replies"), n % 2);
 		osr_arena_free(&arena);
@@ -145,38 +130,28 @@ static void test_ring_cycle(void **state)
 	struct osr_arena arena = { 0 };
 	struct test_fabric t;
 	struct osr_routing r;
-	enum osr_status st;
-	uint32_t cycle[16], n;
 
 	test_fabric_ring(&t, 5, 1);
 	table_make(TABLE_SHORTEST, &t.f, &arena, 0, &r);
-	n = osr_check_cycle(&t.f, &r, 0, 0, &arena, cycle, 16, &st);
-	assert_int_equal(st, OSR_OK);
-	assert_int_equal(n, 5);
-	for (uint32_t i = 0; i < n; i++)
-		assert_int_equal(t.f.chan_dst[cycle[i]], t.f.chan_src[cycle[(i + 1) % n]]);
+	assert_int_equal(table_loop(&t.f, &r, 0), 5);
 	osr_arena_free(&arena);
 	test_fabric_free(&t);
 }
 
-/* What the slow search finds with one mode, it must not find without. */
+/* What the search finds with one mode, it must not find without. */
 static void test_cycle_modes(void **state)
 {
 	struct osr_arena arena = { 0 };
 	struct test_fabric t;
 	struct osr_routing r;
-	enum osr_status st;
-	uint32_t any;
 
 	test_fabric_ring(&t, 6, 1);
 	table_dateline(&t.f, &arena, &r);
-	assert_int_equal(osr_check_cycle(&t.f, &r, 0, 0, &arena, NULL, 0, &st), 0);
-	assert_int_equal(osr_check_cycle(&t.f, &r, 0, 1, &arena, NULL, 0, &st), 0);
-	any = osr_check_cycle(&t.f, &r, OSR_CLAIM_ANY_SL, 1, &arena, NULL, 0, &st);
-	assert_int_equal(any, 6);
+	assert_int_equal(table_loop(&t.f, &r, 0), 0);
+	assert_int_equal(table_loop(&t.f, &r, OSR_CLAIM_ANY_SL), 6);
 	/* Both of VL 0 and VL 1 together are the ring: with one SL it closes. */
 	memset(r.sl, 0, (size_t)r.n_dests * r.n_switches);
-	assert_int_equal(osr_check_cycle(&t.f, &r, 0, 0, &arena, NULL, 0, &st), 6);
+	assert_int_equal(table_loop(&t.f, &r, 0), 6);
 	osr_arena_free(&arena);
 	test_fabric_free(&t);
 }
@@ -187,11 +162,11 @@ static void test_cycle_across_vls(void **state)
 	struct osr_arena arena = { 0 };
 	struct test_fabric t;
 	struct osr_routing r, sl2vl;
-	enum osr_status st;
 
 	test_fabric_ring(&t, 5, 1);
 	table_make(TABLE_SHORTEST, &t.f, &arena, 0, &r);
 	table_make(TABLE_UPDOWN_SL2VL, &t.f, &arena, 0, &sl2vl);
+	assert_int_equal(table_loop(&t.f, &sl2vl, 0), 0);
 	sl2vl.lft = r.lft;
 	for (uint32_t s = 0; s < t.f.n_switches; s++) {
 		size_t ports = t.f.sw_n_ports[s] + 1u;
@@ -199,9 +174,7 @@ static void test_cycle_across_vls(void **state)
 		for (size_t pair = 0; pair < ports * ports; pair++)
 			memset(sl2vl.sl2vl[sl2vl.sl2vl_row[s] + pair], s % 2, 16);
 	}
-	assert_true(osr_check_cycle(&t.f, &sl2vl, 0, 0, &arena, NULL, 0, &st) >= 5);
-	assert_true(osr_check_cycle(&t.f, &sl2vl, 0, 1, &arena, NULL, 0, &st) >= 5);
-	assert_int_equal(osr_check_cycle(&t.f, &sl2vl, 0, 2, &arena, NULL, 0, &st), 0);
+	assert_true(table_loop(&t.f, &sl2vl, 0) >= 5);
 	osr_arena_free(&arena);
 	test_fabric_free(&t);
 }
@@ -824,14 +797,6 @@ static void test_out_of_memory(void **state)
 			assert_true(n < 100);
 		}
 		assert_true(n > 10);
-		st = OSR_NOMEM;
-		for (n = 0; st != OSR_OK; n++) {
-			scratch.fail_after = n + 1;
-			osr_check_cycle(&t.f, &r, OSR_CLAIM_REVERSIBLE, 0, &scratch, NULL, 0, &st);
-			assert_true(st == OSR_OK || st == OSR_NOMEM);
-			assert_int_equal(scratch.in_use, 0);
-			assert_true(n < 100);
-		}
 		osr_arena_free(&scratch);
 		osr_arena_free(&arena);
 		test_fabric_free(&t);

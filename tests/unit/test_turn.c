@@ -14,7 +14,6 @@
 
 #include <osmroutes/check.h>
 #include "core/lanes/turn.h"
-#include "core/verify/union.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -74,9 +73,7 @@ static void turn_trial_drop(struct turn_trial *x)
 static void assert_safe_on_any_sl(struct turn_trial *x, bool multicast)
 {
 	const uint32_t least = OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL;
-	const struct osr_generation gen = { .routing = &x->r };
 	struct osr_verdict judged, checked;
-	struct osr_loop loop;
 
 	assert_null(x->r.sl);
 	assert_int_equal(x->r.claims & least, least);
@@ -88,18 +85,7 @@ static void assert_safe_on_any_sl(struct turn_trial *x, bool multicast)
 	assert_int_equal(checked.proven, x->r.claims);
 	assert_int_equal(checked.n_longer, judged.n_longer);
 	assert_int_equal(checked.n_longer, x->r.n_longer);
-	assert_int_equal(osr_union_loop(&x->t.f, &gen, 1, x->r.claims, &x->scratch, &x->result,
-					&loop, NULL, &x->diag),
-			 OSR_OK);
-	assert_int_equal(loop.n, 0);
-	for (uint8_t vl = 0; vl < x->r.n_vls; vl++) {
-		enum osr_status st;
-
-		assert_int_equal(
-			osr_check_cycle(&x->t.f, &x->r, x->r.claims, vl, &x->scratch, NULL, 0, &st),
-			0);
-		assert_int_equal(st, OSR_OK);
-	}
+	assert_int_equal(table_loop(&x->t.f, &x->r, x->r.claims), 0);
 }
 
 #define N_RANDOM 120

@@ -76,7 +76,7 @@ struct osr_loop {
 /*
  * Looks for a credit loop in the union of n (1 or 2) generations, all on fabric. `modes` are
  * OSR_CLAIM_REVERSIBLE (replies on the SL of their request), OSR_CLAIM_ANY_SL and
- * OSR_CLAIM_MULTICAST, as for osr_check_cycle(), and OSR_ONLY_HOSTS. The loop's steps live in
+ * OSR_CLAIM_MULTICAST, for the dependencies these stand for, and OSR_ONLY_HOSTS. The loop's steps live in
  * `result`; it is the same for the same tables.
  *
  * rank: NULL, or [OSR_MAX_VLS * n_channels]: if there is no loop, a certificate as in routing.h for
