@@ -22,7 +22,7 @@ enum {
 	BALANCE,
 	SIFT,
 	DETOURS,
-	GUIDED_ROUNDS,
+	ORDERED_ROUNDS,
 	EFFORT
 };
 
@@ -55,8 +55,8 @@ static const struct osr_param params[] = {
 	[DETOURS] = { "detours", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
 		      "if the VLs do not suffice, route again as dfsssp does then, instead of "
 		      "giving up" },
-	[GUIDED_ROUNDS] = { "ordered_rounds", OSR_PARAM_UINT, "10", 1, 1000, NULL,
-			    "rounds of routing within channel orders, if the VLs do not suffice" },
+	[ORDERED_ROUNDS] = { "ordered_rounds", OSR_PARAM_UINT, "10", 1, 1000, NULL,
+			     "rounds of routing within channel orders, if the VLs do not suffice" },
 	[EFFORT] = { "order_effort", OSR_PARAM_UINT, "80", 0, 1000000, NULL,
 		     "work spent on an order of the switches, if there is one VL: more gives fewer "
 		     "longer routes" },
@@ -90,7 +90,7 @@ static struct osr_lanes_options p2sssp_lanes_options(const struct osr_values *va
 			    .reversible = (enum osr_reversible)values->num[REVERSIBLE],
 			    .sift_passes = (uint32_t)values->num[SIFT],
 			    .balance = values->num[BALANCE] },
-		.ordered_rounds = (uint32_t)values->num[GUIDED_ROUNDS],
+		.ordered_rounds = (uint32_t)values->num[ORDERED_ROUNDS],
 		.order_effort = (uint32_t)values->num[EFFORT],
 		.ordered_reversible = values->num[REVERSIBLE] != OSR_REVERSIBLE_OFF,
 		.detours = values->num[DETOURS],

@@ -114,8 +114,8 @@ void osr_spf_refine(struct osr_spf *spf, const struct osr_spf_options *opt);
  * such path: if not 0, nothing is changed. Balancing then also moves branches of trees; what it
  * needs for that lies in `arena`. O(switches * channels).
  */
-enum osr_status osr_spf_keep_order(struct osr_spf *spf, struct osr_arena *arena,
-				   uint64_t *n_barred, struct osr_diag *diag);
+enum osr_status osr_spf_keep_order(struct osr_spf *spf, struct osr_arena *arena, uint64_t *n_barred,
+				   struct osr_diag *diag);
 
 /*
  * After routing within an order: what is left, routes from or to port 0 without a shortest path in
@@ -149,5 +149,14 @@ static inline uint32_t osr_spf_channel(const struct osr_spf *spf, uint32_t d, ui
 
 	return hop == OSR_NO_PATH ? OSR_NONE : spf->f->chan_row[v] + hop;
 }
+
+/*
+ * One spanning order for all multicast groups, from the distances that osr_spf_init() has found: fills
+ * mcast_parent (allocated in `result`). Its root is the component's center. Whether its turns fit the
+ * engine's certificate is for the engine to know; the check says if not.
+ */
+enum osr_status osr_mcast_order(const struct osr_spf *spf, struct osr_arena *scratch,
+				struct osr_arena *result, struct osr_routing *routing,
+				struct osr_diag *diag);
 
 #endif

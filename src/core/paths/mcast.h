@@ -15,13 +15,6 @@
 #include <osmroutes/spf.h>
 
 /*
- * Fills r->mcast_parent (allocated in `result`) from the distances that spf collected while routing.
- */
-enum osr_status osr_mcast_order(const struct osr_spf *spf, struct osr_arena *scratch,
-				struct osr_arena *result, struct osr_routing *routing,
-				struct osr_diag *diag);
-
-/*
  * The whole breadth-first tree, nothing pruned: parent[n_switches], OSR_NONE for roots. Between
  * any two switches of a component it has a path, up and then down.
  */

@@ -14,7 +14,6 @@
  * and down again.
  */
 #include <osmroutes/engine.h>
-#include "core/paths/mcast.h"
 #include <osmroutes/spf.h>
 
 #include <string.h>
