@@ -117,4 +117,8 @@ uint32_t osr__turn_polish(struct turns *w, uint32_t n_moves);
 /* turn_tables.c */
 enum osr_status osr__turn_finish(struct turns *w, struct osr_lanes_job *job);
 
+/* turn_rows.c: what no packet uses of SL2VL tables; hops as in struct osr_spf. */
+enum osr_status osr__turn_rows(const struct osr_fabric *fabric, const uint8_t *hops,
+			       struct osr_arena *scratch, struct osr_routing *routing);
+
 #endif

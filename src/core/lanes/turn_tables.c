@@ -90,7 +90,7 @@ static void turn_write_sl2vl(const struct turns *w, const struct turn_shares *sh
 						? 0
 						: w->lane[w->g.row[c] + out - fabric->chan_row[s]];
 
-			uint32_t vl = share->first[lane] + (in + out) % share->n[lane];
+			uint32_t vl = share->first[lane] + in % share->n[lane];
 			size_t pair = in * (fabric->sw_n_ports[s] + 1u) + fabric->chan_port[out];
 
 			memset(routing->sl2vl[routing->sl2vl_row[s] + pair], (int)vl,
@@ -127,8 +127,12 @@ enum osr_status osr__turn_finish(struct turns *w, struct osr_lanes_job *job)
 	routing->n_layers = routing->n_layers_one_way = (uint8_t)w->n_lanes;
 	routing->claims = OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL;
 	routing->mcast_vl = 0;
-	if (!job->req->multicast)
-		return OSR_OK;
-	routing->claims |= OSR_CLAIM_MULTICAST;
-	return osr_mcast_take(w->f, w->parent, job->scratch, routing->mcast_parent, job->diag);
+	if (job->req->multicast) {
+		routing->claims |= OSR_CLAIM_MULTICAST;
+		st = osr_mcast_take(w->f, w->parent, job->scratch, routing->mcast_parent,
+				    job->diag);
+	}
+	if (!st && osr__turn_rows(w->f, w->s->hop, job->scratch, routing))
+		st = osr__turn_nomem(job->diag);
+	return st;
 }
