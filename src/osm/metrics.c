@@ -83,6 +83,8 @@ NUMBER(repaired_lids, m->stable.n_trees)
 NUMBER(sls_changed, m->stable.n_sl_changed)
 NUMBER(sls_lost, m->stable.n_sl_lost)
 NUMBER(drift, m->stable.drift / 1e3)
+NUMBER(slvl_sent, m->n_slvl_sent)
+NUMBER(slvl_refused, m->n_slvl_refused)
 
 static const struct number numbers[] = {
 	{ "fabric", "switches", switches, "Switches routed." },
@@ -117,6 +119,9 @@ static const struct number numbers[] = {
 	  "LIDs routed otherwise than by the full route." },
 	{ "stable", "sls_changed", sls_changed, "Pairs whose SL the last sweep changed." },
 	{ "stable", "sls_lost", sls_lost, "Pairs with an SL of earlier no longer proven." },
+	{ "sl2vl", "sent", slvl_sent, "MADs with SL2VL tables by port pair in the last sweep." },
+	{ "sl2vl", "refused", slvl_refused,
+	  "Port pairs of switches whose SL2VL table is not what was sent." },
 	{ "stable", "drift", drift, "Balance against that of the last full route; 1 is as good." },
 };
 

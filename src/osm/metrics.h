@@ -50,6 +50,7 @@ struct metrics {
 	struct osr_verdict verdict;
 	uint64_t n_entries, n_changed, digest;
 	struct osr_stable stable;
+	uint64_t n_slvl_sent, n_slvl_refused; /* of slvl.h */
 };
 
 struct plugin;

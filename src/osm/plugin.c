@@ -182,6 +182,7 @@ static void take_over_all(struct plugin *p)
 
 static void routing_done(struct plugin *p)
 {
+	osr__slvl_settle(p);
 	osr__keys_routed(p, is_ours(p, p->osm->routing_engine_used));
 	for (struct engine_ctx *ctx = p->contexts; ctx; ctx = ctx->next) {
 		if (!ctx->routed && p->osm->routing_engine_used == ctx->re)
@@ -300,6 +301,7 @@ static void delete (void *plugin_data)
 	struct plugin *p = plugin_data;
 
 	osr__observe_close(p);
+	osr__slvl_drop(p);
 	osr__keys_close(p);
 	osr__metrics_close(p);
 	leave_engines(p);

@@ -19,6 +19,7 @@
 #include "keys.h"
 #include "metrics.h"
 #include "observe.h"
+#include "slvl.h"
 #include "storefile.h"
 #include "trap.h"
 
@@ -96,6 +97,10 @@ static inline void osr__vl_budget(const struct osm_opensm *osm, const struct osr
 
 /* SLs that path records may have where every one is safe: of partitions and QoS levels; a bit each. */
 uint16_t osr__chosen_sls(const struct osm_opensm *osm);
+
+/* What a port of a switch gets, with a current result. */
+void osr__qos_table(const struct engine_ctx *ctx, osm_physp_t *osm_physp, uint8_t in,
+		    ib_slvl_table_t *table);
 
 /* Puts update_sl2vl and update_vlarb into an entry of ours. */
 void osr__qos_install(struct osm_routing_engine *re, const osm_subn_opt_t *opt);
@@ -228,6 +233,7 @@ struct plugin {
 	struct metrics metrics; /* of the last sweep */
 	struct keys *keys;      /* NULL: there are none */
 	struct traps traps;
+	struct slvl slvl;
 	struct observer *observer;             /* NULL: nothing is observed */
 	struct metrics_writer *metrics_writer; /* NULL: nothing was written yet */
 	bool engines_known;   /* OpenSM's list of engines is laid out as compat.h thinks */

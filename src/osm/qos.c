@@ -139,6 +139,16 @@ static void update_sl2vl(void *context, osm_physp_t *osm_physp, uint8_t in, uint
 		ib_slvl_table_set(table, sl, vl[sl]);
 }
 
+void osr__qos_table(const struct engine_ctx *ctx, osm_physp_t *osm_physp, uint8_t in,
+		    ib_slvl_table_t *table)
+{
+	const uint8_t *vl = ctx->current->qos.sl2vl[osm_physp->port_num || in ? QOS_SWE : QOS_SW0];
+
+	for (uint8_t sl = 0; sl < 16; sl++)
+		ib_slvl_table_set(table, sl, vl[sl]);
+	update_sl2vl((void *)ctx, osm_physp, in, osm_physp->port_num, table);
+}
+
 /* Index of an entry of the block that VL vl may have: its own, an unused one, or a second one. */
 static unsigned vlarb_entry(const ib_vl_arb_table_t *block, unsigned n, uint8_t vl)
 {

@@ -339,6 +339,7 @@ int osr__sweep(void *context)
 	enum osr_status st;
 
 	ctx->routed = true;
+	osr__slvl_drop(ctx->plugin);
 	if (ctx->refuse) {
 		osr__log(
 			w.osm, OSM_LOG_ERROR,
@@ -349,6 +350,7 @@ int osr__sweep(void *context)
 		return -1;
 	}
 	if (osr__keys_sweep(&w)) {
+		osr__slvl_routed(ctx);
 		osr_arena_free(&w.scratch);
 		return 0;
 	}
@@ -356,7 +358,9 @@ int osr__sweep(void *context)
 	st = sweep(&w);
 	osr_arena_free(&w.scratch);
 	ctx->others_routed = st != OSR_OK;
-	if (st)
+	if (!st)
+		osr__slvl_routed(ctx);
+	else
 		osr__publish_path_sl(w.osm, NULL, NULL);
 	osr__sweep_note(&w, st ? OUTCOME_FAILED : w.reused ? OUTCOME_REUSED : OUTCOME_ROUTED);
 	for (size_t i = 0; i < sizeof(ctx->slot) / sizeof(ctx->slot[0]); i++)

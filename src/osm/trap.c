@@ -239,8 +239,7 @@ static bool renew_paths(struct passage *w)
 
 /* Asking a switch ------------------------------------------------------------------------------ */
 
-/* Until OpenSM has an answer, or none, to all that is under way. */
-static void wait_for_answers(struct osm_opensm *osm)
+void osr__wait_for_answers(struct osm_opensm *osm)
 {
 	osm_stats_t *stats = &osm->stats;
 
@@ -293,7 +292,7 @@ static bool trap_ask_switch(struct passage *w, const struct question *about)
 	cl_plock_release(&w->osm->lock);
 	if (!sw || !sent)
 		snprintf(w->why, sizeof(w->why), "the switch that sent the trap cannot be asked");
-	wait_for_answers(w->osm);
+	osr__wait_for_answers(w->osm);
 	return sw && sent;
 }
 
@@ -508,11 +507,11 @@ static bool pass(struct passage *w)
 	if (!trap_route(w, ctx->re))
 		return false;
 	ms_routed = osr__sweep_clock_ms();
-	wait_for_answers(w->osm);
+	osr__wait_for_answers(w->osm);
 	if (w->osm->subn.opt.qos &&
 	    (ctx->current->result.routing.sl2vl || ctx->current->used_vls != vls)) {
 		osm_qos_setup(w->osm);
-		wait_for_answers(w->osm);
+		osr__wait_for_answers(w->osm);
 	}
 	traps_say(w, ms_asked, ms_routed);
 	return true;

@@ -3,9 +3,11 @@
 SL 1 for all pairs, as UCX and NCCL send; lanes by SL are not."""
 import os
 
+import oracle
 from entries import different
 from faults import switch_links
 from judge import QOS, Claims, expect, generate, judge, scenario
+from metrics import read_json
 from osmtest import Fabric, Opensm, find_fabric
 
 OTHERS = 'programs that choose an SL themselves (UCX, NCCL) are not covered'
@@ -99,3 +101,92 @@ def warning(workdir):
             expect(' warning: these tables are not proven free of deadlock' in opensm.log,
                    'sssp on a ring, and no warning')
         opensm.check_log()
+
+
+SLVL = 0x17		# the attribute
+PORTS = 9		# of each switch of sparse()
+
+
+def sparse(workdir):
+    """A random graph that needs two lanes; all its switches have PORTS ports."""
+    os.makedirs(workdir, exist_ok=True)
+    return generate(os.path.join(workdir, 'sparse.net'), 'random', 'switches=16', 'links=36', 'seed=2')
+
+
+def ups(switch):
+    return sorted(set(switch.next) | set(switch.hosts))
+
+
+def n_pairs(tables):
+    return sum(len(ups(s)) * (len(ups(s)) + 1) for s in tables.switches)
+
+
+@scenario('any-sl.mads', 60)
+def mads(workdir):
+    """SL2VL MADs: one for each port pair, or at most a fifth of that with wildcards, and the same tables; none
+    in a sweep that changes nothing; a few after a fault."""
+    netfile = sparse(workdir)
+    sent, read = {}, {}
+    for name, ports in ('pairs', 0), ('wildcards', PORTS):
+        with Fabric(netfile, os.path.join(workdir, name), sim={'OSR_SIM_WILDCARDS': str(ports)}) as fabric:
+            with Opensm(fabric, 'dfsssp', plugin=True, plugin_conf=ANY_SL,
+                        options=dict(QOS, max_op_vls=2, use_optimized_slvl='TRUE')) as opensm:
+                opensm.wait_up()
+                n_hosts = 16	# their tables, one MAD each
+                sent[name] = fabric.mads()[0][SLVL][1] - n_hosts
+                tables, _ = sweep(opensm, fabric)
+                read[name] = [[s.table(i, o) for i in [0] + ups(s) for o in ups(s)] for s in tables.switches]
+                opensm.resweep()
+                opensm.resweep()
+                fabric.mads()
+                opensm.resweep()
+                expect(fabric.mads()[0][SLVL][1] == 0, 'SL2VL tables sent in a sweep that changes nothing')
+                opensm.change(fabric.unlink(*switch_links(tables)[5][:2]))
+                expect(fabric.mads()[0][SLVL][1] < sent['pairs'] / 4, 'more than a quarter sent after one fault')
+                sweep(opensm, fabric)
+            opensm.check_log()
+    expect(sent['pairs'] >= n_pairs(tables), '%d MADs for %d port pairs' % (sent['pairs'], n_pairs(tables)))
+    expect(sent['wildcards'] * 5 < sent['pairs'], 'MADs: %s' % sent)
+    expect(read['pairs'] == read['wildcards'], 'wildcards have left other tables')
+
+
+def refused(workdir, how, ports):
+    sim = {'OSR_SIM_REFUSE': how, 'OSR_SIM_WILDCARDS': str(ports)}
+    name = '%s-%d' % (how.replace(':', '-'), ports)
+    with Fabric(sparse(workdir), os.path.join(workdir, name), sim=sim) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, plugin_conf='metrics_dir = %s\n' % fabric.dir + ANY_SL,
+                    options=dict(QOS, max_op_vls=2, use_optimized_slvl='TRUE')) as opensm:
+            opensm.wait_up()
+            tables = oracle.Tables(fabric.read_back())
+            opensm.wait_quiet()
+            metric = read_json(fabric.dir)['sl2vl']['refused']
+        return tables, [l for l in opensm.errors() if 'OR19' in l], metric
+
+
+@scenario('any-sl.refused', 120)
+def refused_tables(workdir):
+    """Whatever a switch does with a table that it does not take: one error line names it and the ports."""
+    for how in 'status', 'kept':
+        tables, lines, metric = refused(workdir, how + ':2:3', 0)
+        # ibsim's tables are SL = VL before anybody sends others.
+        bad = [s for s in tables.switches if {2, 3} <= set(ups(s)) and len(set(s.table(2, 3)[:2])) > 1]
+        expect(bad and metric == len(bad), '%s: metric %s, %d switches' % (how, metric, len(bad)))
+        expect(len(lines) == 1 and 'input port 2 output port 3' in lines[0] and bad[0].name in lines[0],
+               '%s: %s' % (how, lines))
+    for how, ports in ('lie', 0), ('status', PORTS):
+        tables, lines, metric = refused(workdir, how + ':-1:-1', ports)
+        expect(len(lines) == 1 and metric == n_pairs(tables),
+               '%s: %s of %d pairs: %s' % (how, metric, n_pairs(tables), lines))
+
+
+@scenario('any-sl.budget', 60)
+def budget(workdir):
+    """Switches without SL2VL tables, or with one lane: one sentence, one lane, and safe all the same."""
+    for lacks, said in ('sl2vl', 'cannot map SLs to VLs'), ('vls', 'limited by the VLCap of'):
+        with Fabric(sparse(workdir), os.path.join(workdir, lacks), sim={'OSR_SIM_LACKS': lacks}) as fabric:
+            with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=ANY_SL) as opensm:
+                opensm.wait_up()
+                _, claims = sweep(opensm, fabric)
+            expect(claims.budget == 1 and claims.n_vls == 1, 'VLs %d of %d' % (claims.n_vls, claims.budget))
+            expect(opensm.log.count(said) == 1, '%s: not said once' % said)
+            opensm.check_log()

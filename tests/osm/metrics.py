@@ -34,7 +34,7 @@ def both(directory):
     """Both files, which must agree in every number that both have."""
     time.sleep(0.5)	# a thread of its own writes them when the sweep is over
     data, prom = read_json(directory), read_prom(directory)
-    for group in ('fabric', 'vls', 'load', 'routes', 'lft', 'stable'):
+    for group in ('fabric', 'vls', 'load', 'routes', 'lft', 'sl2vl', 'stable'):
         for name, value in data.get(group, {}).items():
             other = prom.get(('%s_%s' % (group, name),))
             expect(other is not None and abs(other - value) <= 1e-6 * max(1, value),

@@ -16,6 +16,7 @@ import os
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -180,7 +181,8 @@ class Served:
 class Fabric:
     """A simulated fabric: an ibsim serving one net file."""
 
-    def __init__(self, netfile, workdir, host=None):
+    def __init__(self, netfile, workdir, host=None, sim=None):
+        """sim: settings of osr-sim.c, which counts MADs and refuses SL2VL tables."""
         self.netfile = os.path.abspath(netfile)
         self.ids = _node_ids(netfile)
         host = host or _sm_host(netfile)
@@ -190,12 +192,15 @@ class Fabric:
         if host:
             self.env['SIM_HOST'] = host
         self.log = os.path.join(workdir, 'ibsim.log')
+        self.counts = os.path.join(self.dir, 'mads')
+        self.sim = dict(sim, OSR_SIM_COUNTS=self.counts, LD_PRELOAD=os.path.join(BUILD, 'libosrsim.so')) \
+            if sim is not None else {}
 
     def __enter__(self):
         nodes, switches, ports = _net_size(self.netfile)
         command = ['ibsim', '-s', '-L', '49151', '-N', str(nodes + 64), '-S', str(switches + 64),
                    '-P', str(ports + 256), self.netfile]
-        self.process = subprocess.Popen(command, env=self.env, stdin=subprocess.PIPE, text=True,
+        self.process = subprocess.Popen(command, env=dict(self.env, **self.sim), stdin=subprocess.PIPE, text=True,
                                         stdout=open(self.log, 'w'), stderr=subprocess.STDOUT,
                                         preexec_fn=_die_with_parent)
         self.prompts = Counter(self.log, r'sim> ')
@@ -263,6 +268,17 @@ class Fabric:
             raise Failure('%s ended with status %d: %s' %
                           (' '.join(command)[:80], done.returncode, done.stderr[-400:]))
         return done.stdout
+
+    def mads(self):
+        """{attribute: (Gets, Sets)} since the last call, and the seconds from the first SL2VL Set to the last."""
+        size = 256 * 16 + 16
+        with open(self.counts, 'r+b') as file:
+            data = file.read(size)
+            file.seek(0)
+            file.write(bytes(size))
+        n = struct.unpack_from('512Q', data)
+        first, last = struct.unpack_from('2d', data, 4096)
+        return {a: n[2 * a:2 * a + 2] for a in range(256) if n[2 * a] or n[2 * a + 1]}, (last - first) / 1e3
 
     def read_back(self, *tables, timeout=60):
         """What the switches were programmed with (see osr-readback.c), as parsed JSON."""

@@ -1,0 +1,594 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * See slvl.h. A switch is a matrix of tables by (input port, output port). A line of it, a row or a column,
+ * costs one MAD for each pair that differs, or one wildcard and its exceptions; all of it may first be
+ * filled with the most frequent table. Wildcards and their exceptions must not overtake each other, so
+ * they go out in phases; each is confirmed before the next begins.
+ *
+ * OpenSM stores the table that an answer brings. A table that is sent or asked for is first replaced by
+ * one that is never sent; what is then not as wanted was refused, altered or not answered.
+ */
+#include "slvl.h"
+
+#include "plugin.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SLVL_ALL, SLVL_LINES, SLVL_PORT0, SLVL_PAIRS, SLVL_N_PHASES };
+
+#define ALL_OUT 0x10000u
+#define ALL_IN 0x20000u
+#define NEVER UINT64_MAX /* no table that is sent */
+
+struct slvl_mad {
+	ib_net64_t guid;
+	uint64_t table;
+	uint32_t mod;
+	uint8_t phase;
+};
+
+/* One switch. Index: in * width + out. */
+struct slvl_matrix {
+	const struct engine_ctx *ctx;
+	osm_switch_t *sw;
+	uint32_t width;
+	uint64_t *want, *held;
+	bool *cared; /* both ports are there */
+	bool *same;
+	uint32_t n_cared, n_differ;
+	bool wildcards;
+	bool suspects;         /* switches that are sent something did not hold what they got */
+	bool forced;           /* to ports that OpenSM marks what they hold is unknown */
+	struct slvl_mad *mads; /* NULL: only count */
+	uint32_t n_mads;
+};
+
+/* Reading OpenSM's subnet ---------------------------------------------------------------------- */
+
+static bool slvl_up(const osm_physp_t *osm_physp)
+{
+	return osm_physp && ib_port_info_get_port_state(&osm_physp->port_info) != IB_LINK_DOWN;
+}
+
+static bool slvl_maps(const osm_switch_t *sw)
+{
+	const osm_physp_t *p0 = osm_node_get_physp_ptr(sw->p_node, 0);
+
+	return p0 && p0->port_info.capability_mask & IB_PORT_CAP_HAS_SL_MAP;
+}
+
+/* OpenSM's receiver stores the answer to a wildcard for every port, known or not. */
+static bool slvl_has_wildcards(const osm_switch_t *sw)
+{
+	for (unsigned port = 0; port < sw->num_ports; port++)
+		if (!osm_node_get_physp_ptr(sw->p_node, (uint8_t)port))
+			return false;
+	return ib_switch_info_get_opt_sl2vlmapping(&sw->switch_info);
+}
+
+/* What osm_qos.c sends: its option, what the engine changes, and no VL that the port does not have. */
+static uint64_t slvl_wanted(const struct engine_ctx *ctx, osm_physp_t *osm_physp, unsigned in)
+{
+	uint8_t mask = (uint8_t)((1 << (ib_port_info_get_op_vls(&osm_physp->port_info) - 1)) - 1);
+	ib_slvl_table_t table;
+	uint64_t raw;
+
+	osr__qos_table(ctx, osm_physp, (uint8_t)in, &table);
+	for (uint8_t sl = 0; sl < 16; sl++) {
+		uint8_t vl = ib_slvl_table_get(&table, sl);
+
+		ib_slvl_table_set(&table, sl, vl == 15 ? 15 : vl & mask);
+	}
+	memcpy(&raw, &table, sizeof(raw));
+	return raw;
+}
+
+static void slvl_read_port(struct slvl_matrix *m, unsigned out)
+{
+	osm_physp_t *osm_physp = osm_node_get_physp_ptr(m->sw->p_node, (uint8_t)out);
+	bool forced = m->forced;
+
+	if (!slvl_up(osm_physp) || (!out && !ib_switch_info_is_enhanced_port0(&m->sw->switch_info)))
+		return;
+	forced &= osm_physp->need_update || m->ctx->plugin->osm->subn.need_update;
+	for (unsigned in = 0; in < m->width; in++) {
+		size_t at = (size_t)in * m->width + out;
+
+		if (in && !slvl_up(osm_node_get_physp_ptr(m->sw->p_node, (uint8_t)in)))
+			continue;
+		m->cared[at] = true;
+		m->want[at] = slvl_wanted(m->ctx, osm_physp, in);
+		memcpy(&m->held[at], osm_physp_get_slvl_tbl(osm_physp, (uint8_t)in),
+		       sizeof(m->held[at]));
+		if (forced)
+			m->held[at] = NEVER;
+		m->n_cared++;
+		m->n_differ += m->held[at] != m->want[at];
+	}
+}
+
+static bool slvl_alloc(struct slvl_matrix *m, const struct osm_opensm *osm, struct osr_arena *arena)
+{
+	const cl_qmap_t *tbl = &osm->subn.sw_guid_tbl;
+	size_t n = 0;
+
+	for (cl_map_item_t *item = cl_qmap_head(tbl); item != cl_qmap_end(tbl);
+	     item = cl_qmap_next(item))
+		if (n < ((osm_switch_t *)item)->num_ports)
+			n = ((osm_switch_t *)item)->num_ports;
+	m->want = osr_alloc(arena, n * n, sizeof(*m->want));
+	m->held = osr_alloc(arena, n * n, sizeof(*m->held));
+	m->cared = osr_alloc(arena, n * n, sizeof(*m->cared));
+	m->same = osr_alloc(arena, n * n, sizeof(*m->same));
+	return m->want && m->held && m->cared && m->same;
+}
+
+static void slvl_read(struct slvl_matrix *m, osm_switch_t *sw)
+{
+	m->sw = sw;
+	m->width = sw->num_ports;
+	m->n_cared = m->n_differ = 0;
+	memset(m->cared, 0, (size_t)m->width * m->width * sizeof(*m->cared));
+	for (unsigned out = 0; out < m->width; out++)
+		slvl_read_port(m, out);
+}
+
+/* How to send a matrix ------------------------------------------------------------------------- */
+
+struct slvl_line {
+	size_t first, step;
+	uint32_t mod; /* as a wildcard */
+	uint8_t phase;
+};
+
+/* The most frequent table that is wanted; few tables differ in one line. */
+static uint64_t slvl_usual(const struct slvl_matrix *m, size_t first, size_t step, size_t n)
+{
+	uint64_t table[16], best = 0;
+	uint32_t count[16] = { 0 }, n_tables = 0, most = 0;
+
+	for (size_t i = 0, at = first; i < n; i++, at += step) {
+		uint32_t k = 0;
+
+		if (!m->cared[at])
+			continue;
+		while (k < n_tables && table[k] != m->want[at])
+			k++;
+		if (k == 16)
+			continue;
+		if (k == n_tables)
+			table[n_tables++] = m->want[at];
+		if (++count[k] > most) {
+			most = count[k];
+			best = table[k];
+		}
+	}
+	return best;
+}
+
+static void slvl_add(struct slvl_matrix *m, uint8_t phase, uint32_t mod, uint64_t table)
+{
+	if (m->mads)
+		m->mads[m->n_mads] =
+			(struct slvl_mad){ m->sw->p_node->node_info.node_guid, table, mod, phase };
+	m->n_mads++;
+}
+
+static void slvl_add_line(struct slvl_matrix *m, const struct slvl_line *line)
+{
+	uint64_t usual = slvl_usual(m, line->first, line->step, m->width);
+	uint32_t n_differ = 0, n_others = 0;
+	bool fill;
+
+	for (size_t i = 0, at = line->first; i < m->width; i++, at += line->step) {
+		n_differ += m->cared[at] && !m->same[at];
+		n_others += m->cared[at] && m->want[at] != usual;
+	}
+	fill = m->wildcards && line->mod && n_differ > n_others + 1;
+	if (fill)
+		slvl_add(m, line->phase, line->mod, usual);
+	for (size_t i = 0, at = line->first; i < m->width; i++, at += line->step)
+		if (m->cared[at] && (fill ? m->want[at] != usual : !m->same[at]))
+			slvl_add(m, SLVL_PAIRS, (uint32_t)(at / m->width << 8 | at % m->width),
+				 m->want[at]);
+}
+
+/* Whether a wildcard for all inputs means port 0 as well is not told by all switches alike. */
+static void slvl_forget_port0(struct slvl_matrix *m)
+{
+	for (size_t out = 0; out < m->width; out++)
+		m->same[out] = !m->cared[out];
+}
+
+static void slvl_plan(struct slvl_matrix *m, bool base, bool columns)
+{
+	size_t n = m->width;
+	uint64_t usual = slvl_usual(m, 0, 1, n * n);
+	uint32_t before;
+
+	for (size_t at = 0; at < n * n; at++)
+		m->same[at] = !m->cared[at] || m->want[at] == (base ? usual : m->held[at]);
+	if (base)
+		slvl_add(m, SLVL_ALL, ALL_IN | ALL_OUT, usual);
+	before = m->n_mads;
+	for (size_t i = columns ? 0 : 1; i < n; i++) {
+		struct slvl_line row = { i * n, 1, (uint32_t)(i << 8) | ALL_OUT, SLVL_LINES };
+		struct slvl_line column = { i, n, (uint32_t)i | ALL_IN, SLVL_LINES };
+		bool *first = &m->cared[i], cared = *first;
+
+		*first &= !columns; /* port 0 has its turn below */
+		slvl_add_line(m, columns ? &column : &row);
+		*first = cared;
+	}
+	if (base || (columns && m->n_mads > before))
+		slvl_forget_port0(m);
+	slvl_add_line(m, &(struct slvl_line){ 0, 1, ALL_OUT, SLVL_PORT0 });
+}
+
+/* The cheapest of the four ways, and of those without a wildcard. */
+static void slvl_plan_best(struct slvl_matrix *m)
+{
+	struct slvl_mad *mads = m->mads;
+	uint32_t first = m->n_mads, best = UINT32_MAX;
+	unsigned way = 0;
+
+	if (!m->n_differ)
+		return;
+	m->mads = NULL;
+	for (unsigned i = 0; m->wildcards && i < 4; i++) {
+		m->n_mads = first;
+		slvl_plan(m, i & 1, i & 2);
+		if (m->n_mads < best) {
+			best = m->n_mads;
+			way = i;
+		}
+	}
+	m->mads = mads;
+	m->n_mads = first;
+	slvl_plan(m, way & 1, way & 2);
+}
+
+/* Sending -------------------------------------------------------------------------------------- */
+
+/* Another table than the one that is expected, and none that drops packets: path queries read it meanwhile. */
+static void slvl_forget(osm_switch_t *sw, uint32_t mod, uint64_t expected)
+{
+	ib_slvl_table_t other;
+	unsigned n = sw->num_ports, esp0 = ib_switch_info_is_enhanced_port0(&sw->switch_info);
+
+	memset(&other, expected ? 0 : 0x11, sizeof(other));
+	for (unsigned out = esp0 ? 0 : 1; out < n; out++) {
+		osm_physp_t *osm_physp = osm_node_get_physp_ptr(sw->p_node, (uint8_t)out);
+
+		for (unsigned in = 0; osm_physp && in < n; in++)
+			if ((mod & ALL_OUT || (mod & 0xff) == out) &&
+			    (mod & ALL_IN || (mod >> 8 & 0xff) == in))
+				*osm_physp_get_slvl_tbl(osm_physp, (uint8_t)in) = other;
+	}
+}
+
+static osm_madw_context_t slvl_context(const osm_switch_t *sw, bool set)
+{
+	osm_madw_context_t context = { 0 };
+
+	context.slvl_context.node_guid = sw->p_node->node_info.node_guid;
+	context.slvl_context.port_guid = osm_node_get_physp_ptr(sw->p_node, 0)->port_guid;
+	context.slvl_context.set_method = set;
+	return context;
+}
+
+static void slvl_post(struct osm_opensm *osm, const struct slvl_mad *mad)
+{
+	osm_switch_t *sw = osm_get_switch_by_guid(&osm->subn, mad->guid);
+	const osm_physp_t *p0 = sw ? osm_node_get_physp_ptr(sw->p_node, 0) : NULL;
+	osm_madw_context_t context;
+	ib_slvl_table_t table;
+
+	if (!p0)
+		return;
+	context = slvl_context(sw, true);
+	memcpy(&table, &mad->table, sizeof(table));
+	slvl_forget(sw, mad->mod, mad->table);
+	osm_req_set(&osm->sm, &p0->dr_path, (uint8_t *)&table, sizeof(table),
+		    IB_MAD_ATTR_SLVL_TABLE, cl_hton32(mad->mod), FALSE,
+		    ib_port_info_get_m_key(&p0->port_info),
+		    mad->mod & (ALL_IN | ALL_OUT) ? osm->subn.opt.long_transaction_timeout : 0,
+		    CL_DISP_MSGID_NONE, &context);
+}
+
+static uint32_t slvl_post_phase(struct plugin *p, uint8_t phase)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < p->slvl.n_mads; i++)
+		if (p->slvl.mads[i].phase == phase) {
+			slvl_post(p->osm, &p->slvl.mads[i]);
+			n++;
+		}
+	p->slvl.counts.n_sent += n;
+	return n;
+}
+
+/* All MADs of this sweep, in p->slvl; false: out of memory. */
+static bool slvl_plan_all(struct slvl_matrix *m, struct plugin *p, bool wildcards)
+{
+	const cl_qmap_t *tbl = &p->osm->subn.sw_guid_tbl;
+
+	m->mads = NULL;
+	for (unsigned fill = 0; fill < 2; fill++) {
+		m->n_mads = 0;
+		for (cl_map_item_t *item = cl_qmap_head(tbl); item != cl_qmap_end(tbl);
+		     item = cl_qmap_next(item)) {
+			slvl_read(m, (osm_switch_t *)item);
+			m->wildcards = wildcards && slvl_has_wildcards(m->sw);
+			if (slvl_maps(m->sw))
+				slvl_plan_best(m);
+		}
+		if (!fill)
+			m->mads = osr_alloc(&p->slvl.arena, m->n_mads, sizeof(*m->mads));
+		if (!m->mads)
+			return false;
+	}
+	p->slvl.mads = m->mads;
+	p->slvl.n_mads = m->n_mads;
+	p->slvl.sent = false;
+	return true;
+}
+
+static bool slvl_hide(struct plugin *p)
+{
+	const cl_qmap_t *tbl = &p->osm->subn.sw_guid_tbl;
+	struct slvl *slvl = &p->slvl;
+
+	slvl->hidden = osr_alloc(&slvl->arena, cl_qmap_count(tbl), sizeof(*slvl->hidden));
+	if (!slvl->hidden)
+		return false;
+	for (cl_map_item_t *item = cl_qmap_head(tbl); item != cl_qmap_end(tbl);
+	     item = cl_qmap_next(item)) {
+		osm_switch_t *sw = (osm_switch_t *)item;
+
+		if (!slvl_maps(sw))
+			continue;
+		slvl->hidden[slvl->n_hidden++] = sw->p_node->node_info.node_guid;
+		osm_node_get_physp_ptr(sw->p_node, 0)->port_info.capability_mask &=
+			~IB_PORT_CAP_HAS_SL_MAP;
+	}
+	return true;
+}
+
+static void slvl_show(struct plugin *p)
+{
+	for (uint32_t i = 0; i < p->slvl.n_hidden; i++) {
+		osm_switch_t *sw = osm_get_switch_by_guid(&p->osm->subn, p->slvl.hidden[i]);
+		osm_physp_t *p0 = sw ? osm_node_get_physp_ptr(sw->p_node, 0) : NULL;
+
+		if (p0)
+			p0->port_info.capability_mask |= IB_PORT_CAP_HAS_SL_MAP;
+	}
+	p->slvl.n_hidden = 0;
+}
+
+static void slvl_reset(struct slvl *slvl)
+{
+	osr_arena_free(&slvl->arena);
+	slvl->mads = NULL;
+	slvl->hidden = NULL;
+	slvl->n_mads = slvl->n_hidden = 0;
+	slvl->sent = false;
+}
+
+void osr__slvl_drop(struct plugin *p)
+{
+	slvl_show(p);
+	slvl_reset(&p->slvl);
+}
+
+void osr__slvl_routed(struct engine_ctx *ctx)
+{
+	struct plugin *p = ctx->plugin;
+	const osm_subn_t *subn = &p->osm->subn;
+	struct slvl_matrix m = { .ctx = ctx, .forced = true };
+	struct osr_arena scratch = { 0 };
+	bool phases = false;
+
+	osr__slvl_drop(p);
+	p->slvl.counts = (struct slvl_counts){ 0 };
+	if (subn->opt.qos && ctx->current && ctx->current->result.routing.sl2vl &&
+	    slvl_alloc(&m, p->osm, &scratch) &&
+	    slvl_plan_all(&m, p, subn->opt.use_optimized_slvl) && slvl_hide(p)) {
+		for (uint32_t i = 0; i < p->slvl.n_mads; i++)
+			phases |= p->slvl.mads[i].phase != SLVL_PAIRS;
+		p->slvl.sent = !phases;
+		if (!phases)
+			slvl_post_phase(p, SLVL_PAIRS);
+	}
+	osr_arena_free(&scratch);
+}
+
+/* Reading back --------------------------------------------------------------------------------- */
+
+static void slvl_ask(struct slvl_matrix *m, size_t at)
+{
+	const struct osm_opensm *osm = m->ctx->plugin->osm;
+	const osm_physp_t *p0 = osm_node_get_physp_ptr(m->sw->p_node, 0);
+	osm_madw_context_t context = slvl_context(m->sw, false);
+	uint32_t mod = (uint32_t)(at / m->width << 8 | at % m->width);
+
+	if (!m->cared[at] || m->held[at] != m->want[at])
+		return;
+	m->held[at] = NEVER;
+	slvl_forget(m->sw, mod, m->want[at]);
+	osm_req_get((osm_sm_t *)&osm->sm, &p0->dr_path, IB_MAD_ATTR_SLVL_TABLE, cl_hton32(mod),
+		    FALSE, ib_port_info_get_m_key(&p0->port_info), 0, CL_DISP_MSGID_NONE, &context);
+	m->ctx->plugin->slvl.counts.n_read++;
+}
+
+/*
+ * What was sent to a switch, a pair of each wildcard; if that is more than its ports, a pair for each output
+ * port; and one more. Others in every sweep, so that all have their turn. All of a switch that was found out.
+ */
+static void slvl_ask_switch(struct slvl_matrix *m, const struct slvl_mad *mads, uint32_t n_mads)
+{
+	uint32_t n = m->width, turn = m->ctx->plugin->slvl.turn;
+	bool all = n_mads >= n || m->ctx->plugin->osm->subn.need_update;
+	size_t at = turn % ((size_t)n * n);
+
+	for (size_t i = 0; m->suspects && n_mads && i < (size_t)n * n; i++)
+		slvl_ask(m, i);
+	for (uint32_t i = 0; i < n && all; i++)
+		slvl_ask(m, (size_t)((i + turn) % n) * n + i);
+	for (uint32_t i = 0; i < n_mads && !all; i++) {
+		uint32_t mod = mads[i].mod, in = mod >> 8 & 0xff, out = mod & 0xff;
+
+		slvl_ask(m, (size_t)(mod & ALL_IN ? turn % n : in) * n +
+				    (mod & ALL_OUT ? turn % n : out));
+	}
+	if (!m->n_cared)
+		return;
+	while (!m->cared[at])
+		at = (at + 1) % ((size_t)n * n);
+	slvl_ask(m, at);
+}
+
+static void slvl_ask_all(struct slvl_matrix *m, struct plugin *p)
+{
+	const cl_qmap_t *tbl = &p->osm->subn.sw_guid_tbl;
+	uint32_t first = 0, end = 0;
+
+	for (cl_map_item_t *item = cl_qmap_head(tbl); item != cl_qmap_end(tbl);
+	     item = cl_qmap_next(item), first = end) {
+		ib_net64_t guid = ((osm_switch_t *)item)->p_node->node_info.node_guid;
+
+		if (!slvl_maps((osm_switch_t *)item))
+			continue;
+		slvl_read(m, (osm_switch_t *)item);
+		while (end < p->slvl.n_mads && p->slvl.mads[end].guid == guid)
+			end++;
+		slvl_ask_switch(m, p->slvl.mads + first, end - first);
+	}
+	p->slvl.turn++;
+}
+
+/* The first pair of a switch that is not as wanted. */
+static void slvl_say(const struct slvl_matrix *m, char *text, size_t size)
+{
+	size_t at = 0, used = strlen(text);
+
+	while (!m->cared[at] || m->held[at] == m->want[at])
+		at++;
+	snprintf(text + used, size - used, "%s%s (0x%016" PRIx64 ") input port %zu output port %zu",
+		 used ? ", " : "", m->sw->p_node->print_desc,
+		 cl_ntoh64(m->sw->p_node->node_info.node_guid), at / m->width, at % m->width);
+	if (m->n_differ > 1) {
+		used = strlen(text);
+		snprintf(text + used, size - used, " and %u pairs more", m->n_differ - 1);
+	}
+}
+
+static void slvl_compare(struct slvl_matrix *m, struct plugin *p, char *text, size_t size)
+{
+	const cl_qmap_t *tbl = &p->osm->subn.sw_guid_tbl;
+	uint32_t n_named = 0;
+
+	p->slvl.counts.n_refused = 0;
+	for (cl_map_item_t *item = cl_qmap_head(tbl); item != cl_qmap_end(tbl);
+	     item = cl_qmap_next(item)) {
+		if (!slvl_maps((osm_switch_t *)item))
+			continue;
+		slvl_read(m, (osm_switch_t *)item);
+		p->slvl.counts.n_refused += m->n_differ;
+		if (m->n_differ && n_named++ < 3)
+			slvl_say(m, text, size);
+	}
+	if (n_named > 3)
+		snprintf(text + strlen(text), size - strlen(text), ", and %u switches more",
+			 n_named - 3);
+}
+
+/* Sends what is planned, phase by phase, and asks for a part of all tables. */
+static void slvl_send(struct slvl_matrix *m, struct plugin *p)
+{
+	for (uint8_t phase = 0; phase < SLVL_N_PHASES && !p->slvl.sent; phase++) {
+		uint32_t n;
+
+		cl_plock_excl_acquire(&p->osm->lock);
+		n = slvl_post_phase(p, phase);
+		cl_plock_release(&p->osm->lock);
+		if (n)
+			osr__wait_for_answers(p->osm);
+	}
+	p->slvl.sent = true;
+	cl_plock_excl_acquire(&p->osm->lock);
+	slvl_ask_all(m, p);
+	cl_plock_release(&p->osm->lock);
+	osr__wait_for_answers(p->osm);
+}
+
+static void slvl_report(const struct engine_ctx *ctx, const char *text)
+{
+	const struct slvl_counts *counts = &ctx->plugin->slvl.counts;
+
+	ctx->plugin->metrics.n_slvl_sent = counts->n_sent;
+	ctx->plugin->metrics.n_slvl_refused = counts->n_refused;
+	if (counts->n_refused)
+		osr__log(ctx->plugin->osm, OSM_LOG_ERROR,
+			 "ERR OR19: %s: %" PRIu64 " SL2VL tables are not in the switches as they "
+			 "were sent, refused or not answered: "
+			 "%s; packets there use other virtual lanes than the proof assumes, and "
+			 "can deadlock. If "
+			 "this stays: the firmware of the switch, use_optimized_slvl FALSE, or "
+			 "max_vls = 1",
+			 ctx->engine->name, counts->n_refused, text);
+	if (counts->n_sent)
+		osr__log(ctx->plugin->osm, OSM_LOG_INFO,
+			 "%s: SL2VL tables by port pair: %" PRIu64 " MADs sent, %" PRIu64
+			 " read back",
+			 ctx->engine->name, counts->n_sent, counts->n_read);
+}
+
+static void slvl_settle(struct engine_ctx *ctx, struct slvl_matrix *m)
+{
+	struct plugin *p = ctx->plugin;
+	char text[400] = "";
+	bool again;
+
+	slvl_send(m, p);
+	cl_plock_excl_acquire(&p->osm->lock);
+	slvl_compare(m, p, text, sizeof(text));
+	again = p->slvl.counts.n_refused && slvl_plan_all(m, p, false);
+	cl_plock_release(&p->osm->lock);
+	if (again) {
+		/* A MAD was lost, or a switch does not know wildcards. */
+		*text = 0;
+		m->suspects = true;
+		slvl_send(m, p);
+		cl_plock_acquire(&p->osm->lock);
+		slvl_compare(m, p, text, sizeof(text));
+		cl_plock_release(&p->osm->lock);
+	}
+	slvl_report(ctx, text);
+}
+
+void osr__slvl_settle(struct plugin *p)
+{
+	struct osr_arena scratch = { 0 };
+	struct slvl_matrix m = { 0 };
+	struct engine_ctx *ctx = p->contexts;
+	bool alloc;
+
+	while (ctx && ctx->re != p->osm->routing_engine_used)
+		ctx = ctx->next;
+	cl_plock_excl_acquire(&p->osm->lock);
+	slvl_show(p);
+	m.ctx = ctx;
+	alloc = ctx && ctx->current && ctx->current->used_vls && p->osm->subn.opt.qos &&
+		slvl_alloc(&m, p->osm, &scratch);
+	cl_plock_release(&p->osm->lock);
+	if (alloc)
+		slvl_settle(ctx, &m);
+	slvl_reset(&p->slvl);
+	osr_arena_free(&scratch);
+}

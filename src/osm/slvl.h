@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * slvl.h - SL2VL tables of switches: who sends them, in how few MADs, and whether switches hold them.
+ *
+ * OpenSM sends one MAD for each pair of ports, and to all pairs of a port that came up, once an engine
+ * has tables by port pair. So these are sent from here: what differs from what the switch holds, whole
+ * rows and columns by wildcards where the switch and use_optimized_slvl allow it. OpenSM leaves a switch
+ * alone whose port 0 has no IB_PORT_CAP_HAS_SL_MAP; that bit is taken out from the end of routing to
+ * UCAST_ROUTING_DONE.
+ */
+#ifndef OSR_OSM_SLVL_H
+#define OSR_OSM_SLVL_H
+
+#include "compat.h"
+
+#include <osmroutes/arena.h>
+
+struct engine_ctx;
+struct plugin;
+
+struct slvl_counts {
+	uint64_t n_sent, n_read; /* MADs */
+	uint64_t n_refused;      /* pairs of ports whose table is not what was sent */
+};
+
+struct slvl {
+	struct osr_arena arena; /* of all below */
+	struct slvl_mad *mads;
+	uint32_t n_mads;
+	ib_net64_t *hidden; /* switches without the bit */
+	uint32_t n_hidden;
+
+	bool sent;                 /* the MADs are on their way */
+	uint32_t turn;             /* goes around the pairs that are read back */
+	struct slvl_counts counts; /* of the last sweep */
+};
+
+/*
+ * With the exclusive lock, when the result of this context is in OpenSM's buffers: before LFTs are sent, the
+ * tables that differ are, unless wildcards are worth it.
+ */
+void osr__slvl_routed(struct engine_ctx *ctx);
+/* At UCAST_ROUTING_DONE, without a lock: sends what is left, reads back, and says what is refused. */
+void osr__slvl_settle(struct plugin *p);
+/* Gives switches their bit back and forgets what was to be sent. */
+void osr__slvl_drop(struct plugin *p);
+
+#endif

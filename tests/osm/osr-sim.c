@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * libosrsim.so: preloaded into ibsim. Counts management packets, gives switches the wildcard form of SL2VL
+ * MADs, and has them refuse SL2VL tables.
+ *
+ *	OSR_SIM_COUNTS=FILE	native u64 [256][2]: Gets and Sets of each attribute; then ms of the first and
+ *				the last SL2VL Set by CLOCK_MONOTONIC, as doubles. The reader may write zeros.
+ *	OSR_SIM_WILDCARDS=N	switches have IsOptimizedSLtoVLMappingProgrammingSupported, and N ports each
+ *	OSR_SIM_REFUSE=HOW:IN:OUT	what is sent for this pair of ports (-1: any) is not stored. HOW: status (an
+ *				error status), kept (the answer has what is stored), lie (it has what was sent),
+ *				lost (no answer)
+ *	OSR_SIM_LACKS=sl2vl|vls	ports say that they have no SL2VL tables, or one virtual lane
+ */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/select.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <arpa/inet.h>
+
+enum { GET = 1, SET = 2 };
+enum { SWITCH_INFO = 0x12, PORT_INFO = 0x15, SLVL = 0x17 };
+enum { METHOD = 3, STATUS = 4, ATTR = 16, MODIFIER = 20, DATA = 64, SWITCH_INFO_FLAGS = DATA + 11 };
+enum { CAPABILITIES = DATA + 23, VL_CAP = DATA + 37, OPER_VLS = DATA + 43 };
+
+struct packet { /* struct sim_request of ibsim.h */
+	uint32_t dlid, slid, dqp, sqp, status;
+	uint64_t length;
+	uint8_t mad[256];
+};
+
+struct counts {
+	uint64_t n[256][2];
+	double ms[2];
+};
+
+static struct {
+	ssize_t (*read)(int fd, void *buf, size_t n);
+	ssize_t (*write)(int fd, const void *buf, size_t n);
+	int (*select)(int n, fd_set *r, fd_set *w, fd_set *e, struct timeval *t);
+	struct counts *counts;
+	unsigned n_ports; /* of wildcards */
+	char how, lacks;
+	int refuse_in, refuse_out;
+
+	/* The packet that is being answered. */
+	struct packet asked;
+	bool refused;
+
+	/* A wildcard, one pair of ports after the other. */
+	struct packet wild;
+	int wild_fd; /* -1: none */
+	unsigned next, n;
+} sim = { .wild_fd = -1 };
+
+static void count_file(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT, 0600);
+
+	if (fd < 0 || ftruncate(fd, sizeof(*sim.counts)))
+		abort();
+	sim.counts = mmap(NULL, sizeof(*sim.counts), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (sim.counts == MAP_FAILED)
+		abort();
+}
+
+__attribute__((constructor)) static void sim_init(void)
+{
+	const char *counts = getenv("OSR_SIM_COUNTS"), *ports = getenv("OSR_SIM_WILDCARDS");
+	const char *refuse = getenv("OSR_SIM_REFUSE"), *lacks = getenv("OSR_SIM_LACKS");
+	char how[8];
+
+	*(void **)&sim.read = dlsym(RTLD_NEXT, "read");
+	*(void **)&sim.write = dlsym(RTLD_NEXT, "write");
+	*(void **)&sim.select = dlsym(RTLD_NEXT, "select");
+	sim.n_ports = ports ? (unsigned)atoi(ports) : 0;
+	if (refuse && sscanf(refuse, "%7[a-z]:%d:%d", how, &sim.refuse_in, &sim.refuse_out) == 3)
+		sim.how = how[0] == 'l' ? how[1] : how[0];
+	sim.lacks = lacks ? *lacks : 0;
+	if (counts)
+		count_file(counts);
+}
+
+static uint32_t modifier(const struct packet *p)
+{
+	uint32_t mod;
+
+	memcpy(&mod, p->mad + MODIFIER, sizeof(mod));
+	return ntohl(mod);
+}
+
+static void set_modifier(struct packet *p, uint32_t mod)
+{
+	mod = htonl(mod);
+	memcpy(p->mad + MODIFIER, &mod, sizeof(mod));
+}
+
+static bool is_smp(const struct packet *p, unsigned attr)
+{
+	return (p->mad[1] == 0x81 || p->mad[1] == 0x01) && !p->mad[ATTR] &&
+	       p->mad[ATTR + 1] == attr;
+}
+
+static void count(const struct packet *p)
+{
+	struct timespec t;
+	double ms;
+
+	if (!sim.counts || !is_smp(p, p->mad[ATTR + 1]) || !p->mad[METHOD] || p->mad[METHOD] > SET)
+		return;
+	sim.counts->n[p->mad[ATTR + 1]][p->mad[METHOD] - 1]++;
+	if (!is_smp(p, SLVL) || p->mad[METHOD] != SET)
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	ms = (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+	if (sim.counts->ms[0] == 0)
+		sim.counts->ms[0] = ms;
+	sim.counts->ms[1] = ms;
+}
+
+/* What is refused reaches ibsim as a question. */
+static void refuse(struct packet *p)
+{
+	int in = (int)(modifier(p) >> 8 & 0xff), out = (int)(modifier(p) & 0xff);
+
+	sim.asked = *p;
+	sim.refused = sim.how && is_smp(p, SLVL) && p->mad[METHOD] == SET &&
+		      (sim.refuse_in < 0 || sim.refuse_in == in) &&
+		      (sim.refuse_out < 0 || sim.refuse_out == out);
+	if (sim.refused)
+		p->mad[METHOD] = GET;
+}
+
+static void next_pair(struct packet *p)
+{
+	uint32_t mod = modifier(&sim.wild), n = sim.n_ports + 1, in, out;
+
+	in = mod & 0x20000 ? sim.next % n : mod >> 8 & 0xff;
+	out = mod & 0x10000 ? sim.next / (mod & 0x20000 ? n : 1) : mod & 0xff;
+	*p = sim.wild;
+	set_modifier(p, in << 8 | out);
+	sim.next++;
+}
+
+__attribute__((visibility("default"))) ssize_t read(int fd, void *buf, size_t n)
+{
+	struct packet *p = buf;
+	ssize_t got;
+
+	if (fd == sim.wild_fd) {
+		next_pair(p);
+		refuse(p);
+		return sizeof(*p);
+	}
+	got = sim.read(fd, buf, n);
+	if (got != sizeof(*p))
+		return got;
+	count(p);
+	if (sim.n_ports && is_smp(p, SLVL) && p->mad[METHOD] == SET && modifier(p) & 0x30000) {
+		sim.wild = *p;
+		sim.wild_fd = fd;
+		sim.next = 0;
+		sim.n = (sim.n_ports + 1) *
+			((modifier(p) & 0x30000) == 0x30000 ? sim.n_ports + 1 : 1);
+		next_pair(p);
+	}
+	refuse(p);
+	return got;
+}
+
+static void answer(struct packet *p)
+{
+	if (sim.n_ports && is_smp(p, SWITCH_INFO))
+		p->mad[SWITCH_INFO_FLAGS] |= 1;
+	if (sim.lacks == 's' && is_smp(p, PORT_INFO)) {
+		p->mad[CAPABILITIES] &= 0xbf;
+	} else if (sim.lacks == 'v' && is_smp(p, PORT_INFO)) {
+		p->mad[VL_CAP] = (p->mad[VL_CAP] & 0x0f) | 0x10;
+		p->mad[OPER_VLS] = (p->mad[OPER_VLS] & 0x0f) | 0x10;
+	}
+	if (sim.refused && sim.how == 's') {
+		p->mad[STATUS + 1] = 0x1c;
+		memcpy(p->mad + DATA, sim.asked.mad + DATA, 64);
+	} else if (sim.refused && sim.how == 'i') {
+		memcpy(p->mad + DATA, sim.asked.mad + DATA, 64);
+	} else if (sim.refused && sim.how == 'o') {
+		p->status = htonl(110);
+	}
+}
+
+__attribute__((visibility("default"))) ssize_t write(int fd, const void *buf, size_t n)
+{
+	struct packet p;
+
+	if (n != sizeof(p))
+		return sim.write(fd, buf, n);
+	memcpy(&p, buf, n);
+	if (fd == sim.wild_fd) {
+		if (sim.next < sim.n)
+			return (ssize_t)n;
+		sim.wild_fd = -1;
+		p.mad[STATUS + 1] = 0;
+		p.status = 0;
+		set_modifier(&p, modifier(&sim.wild));
+	}
+	if (!(p.mad[METHOD] & 0x80))
+		return sim.write(fd, buf, n);
+	answer(&p);
+	return sim.write(fd, &p, n);
+}
+
+__attribute__((visibility("default"))) int select(int n, fd_set *r, fd_set *w, fd_set *e,
+						  struct timeval *t)
+{
+	if (sim.wild_fd < 0)
+		return sim.select(n, r, w, e, t);
+	FD_ZERO(r);
+	FD_SET(sim.wild_fd, r);
+	return 1;
+}
