@@ -17,7 +17,7 @@
 #include "cli/dumps.h"
 #include "cli/answers.h"
 
-enum { OPT_ONE_WAY = 256, OPT_HOSTS, OPT_FABRIC, OPT_OLD_FABRIC, OPT_LIVE, OPT_SL };
+enum { OPT_ONE_WAY = 256, OPT_HOSTS, OPT_FABRIC, OPT_OLD_FABRIC, OPT_LIVE, OPT_SL, OPT_SAME };
 
 static const struct argp_option options[] = {
 	{ "fabric", OPT_FABRIC, "FILE", 0,
@@ -31,6 +31,7 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "hosts", OPT_HOSTS, NULL, 0,
 	  "only packets between hosts count, none to or from port 0 of a switch", 0 },
+	{ "same", OPT_SAME, NULL, 0, "exit code 1 if anything differs, too", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
@@ -45,6 +46,7 @@ struct args {
 	bool moved; /* the fabrics differ */
 	struct out out;
 	uint32_t modes;
+	bool must_be_same;
 	int n_dirs;
 };
 
@@ -57,7 +59,8 @@ struct outcome {
 	uint64_t n_pairs, n_path, n_sl; /* host port to host LID */
 	uint64_t gone[N_THINGS], come[N_THINGS];
 	uint64_t n_sl2vl, n_groups; /* tables and (group, switch) entries */
-	bool is_free[2], transition_free;
+	struct osr_findings found[2];
+	bool transition_free;
 	struct osr_loop loop;
 	struct cli_stamp time;
 };
@@ -205,17 +208,20 @@ static void count_groups(const struct args *a, struct outcome *o)
 
 /* ---- the transition --------------------------------------------------------------------- */
 
-static enum osr_status find_loops(const struct args *a, struct outcome *o)
+/* Each on its own fabric, the transition on what is left. */
+static enum osr_status diff_verify(const struct args *a, struct outcome *o)
 {
-	const struct osr_fabric *fabric[] = { a->moved ? &a->then.fabric : &a->in.fabric,
-					      &a->in.fabric };
 	enum osr_status st = OSR_OK;
 
-	/* Each on its own fabric, the transition on what is left. */
 	for (unsigned g = OLD; g <= NEW && !st; g++) {
-		st = osr_union_loop(fabric[g], &a->tables[g].gen, 1, a->modes, &o->scratch,
-				    &o->result, &o->loop, NULL, &o->diag);
-		o->is_free[g] = o->loop.n == 0;
+		const struct osr_inquiry ask = {
+			.f = g == OLD && a->moved ? &a->then.fabric : &a->in.fabric,
+			.gen = &a->tables[g].gen,
+			.questions = OSR_REQUIRED | 1u << OSR_ASK_REPLIES,
+			.scope = a->modes & OSR_ONLY_HOSTS,
+		};
+
+		st = osr_verify(&ask, &o->scratch, &o->result, &o->found[g], &o->diag);
 	}
 	if (!st)
 		st = osr_union_loop(&a->in.fabric, a->gen, 2, a->modes, &o->scratch, &o->result,
@@ -276,13 +282,15 @@ static const struct out_field diff_fields[] = {
 	{ "lids_come", "  come", OUT_COUNT, 0 },
 	{ "entries", "LFT entries", OUT_COUNT, 0 },
 	{ "entries_changed", "  changed", OUT_COUNT, 0 },
-	{ "switches_changed", "  on so many switches", OUT_COUNT, 0 },
+	{ "switches_changed", "  switches affected", OUT_COUNT, 0 },
 	{ "blocks_changed", "  in blocks of 64 LIDs", OUT_COUNT, 0 },
 	{ "pairs", "pairs of host and LID", OUT_COUNT, 0 },
 	{ "pairs_path", "  with another path", OUT_COUNT, 0 },
 	{ "pairs_sl", "  with another SL", OUT_COUNT, 0 },
 	{ "sl2vl_changed", "SL2VL tables changed", OUT_COUNT, 0 },
 	{ "groups_changed", "multicast entries changed", OUT_COUNT, 0 },
+	{ "verdict.old", "verdict on the old", OUT_TEXT, 0 },
+	{ "verdict.new", "  the new", OUT_TEXT, 0 },
 	{ "deadlock_free.old", "deadlock-free: the old", OUT_TEXT, 0 },
 	{ "deadlock_free.new", "  the new", OUT_TEXT, 0 },
 	{ "deadlock_free.between", "  during the transition", OUT_TEXT, 0 },
@@ -297,15 +305,28 @@ static const struct out_section sections[] = {
 	{ NULL, 0, NULL },
 };
 
-/* A loop on any SL need not be one on the SLs of path records, which are not known. */
-static const char *say_loops(bool is_free, bool sls_unknown)
+/* With replies, unless they need not be safe. */
+static enum osr_answer deadlock_answer(const struct args *a, const struct osr_findings *found)
 {
-	return osr_answer_name(is_free ? OSR_PROVEN : sls_unknown ? OSR_UNKNOWN : OSR_REFUTED);
+	uint32_t asked = 1u << OSR_ASK_ONE_WAY | 1u << OSR_ASK_MULTICAST;
+
+	if (a->modes & OSR_CLAIM_REVERSIBLE)
+		asked |= 1u << OSR_ASK_REPLIES;
+	return osr_verdict_of(found, asked, NULL);
+}
+
+/* A loop on any SL need not be one on the SLs of path records, which are not known. */
+static enum osr_answer transition_answer(const struct args *a, const struct outcome *o)
+{
+	if (o->transition_free)
+		return OSR_PROVEN;
+	return a->gen[OLD].sls_unknown || a->gen[NEW].sls_unknown ? OSR_UNKNOWN : OSR_REFUTED;
 }
 
 static void diff_say(struct args *a, const struct outcome *o)
 {
-	const bool unknown[2] = { a->gen[OLD].sls_unknown, a->gen[NEW].sls_unknown };
+	static const char *const whose[] = { "old", "new" };
+	enum osr_answer transition = transition_answer(a, o);
 	struct out *out = &a->out;
 
 	out_row(out, "summary");
@@ -331,11 +352,20 @@ static void diff_say(struct args *a, const struct outcome *o)
 	out_count(out, "pairs_sl", o->n_sl);
 	out_count(out, "sl2vl_changed", o->n_sl2vl);
 	out_count(out, "groups_changed", o->n_groups);
-	out_text(out, "deadlock_free.old", say_loops(o->is_free[OLD], unknown[OLD]));
-	out_text(out, "deadlock_free.new", say_loops(o->is_free[NEW], unknown[NEW]));
-	out_text(out, "deadlock_free.between",
-		 say_loops(o->transition_free, unknown[OLD] || unknown[NEW]));
-	if (!o->transition_free && (unknown[OLD] || unknown[NEW]))
+	for (unsigned g = OLD; g <= NEW; g++) {
+		enum osr_question which;
+		char key[32];
+
+		snprintf(key, sizeof(key), "verdict.%s", whose[g]);
+		out_text(out, key,
+			 osr_answer_name(osr_verdict_of(&o->found[g], OSR_REQUIRED, &which)));
+		if (which != OSR_N_QUESTIONS)
+			out_note(out, "the %s tables: %s", whose[g], o->found[g].on[which].why);
+		snprintf(key, sizeof(key), "deadlock_free.%s", whose[g]);
+		out_text(out, key, osr_answer_name(deadlock_answer(a, &o->found[g])));
+	}
+	out_text(out, "deadlock_free.between", osr_answer_name(transition));
+	if (transition == OSR_UNKNOWN)
 		out_note(out, "no path SLs are given: on any SL there is a loop");
 	out_real(out, "check_ms.cpu", o->time.cpu);
 	cli_loop_say(out, NULL, &a->in.fabric, &o->loop);
@@ -369,6 +399,9 @@ static error_t diff_parse(int key, char *arg, struct argp_state *state)
 	case OPT_ONE_WAY:
 		a->modes &= ~(uint32_t)OSR_CLAIM_REVERSIBLE;
 		return 0;
+	case OPT_SAME:
+		a->must_be_same = true;
+		return 0;
 	case OPT_HOSTS:
 		a->modes |= OSR_ONLY_HOSTS;
 		return 0;
@@ -377,7 +410,7 @@ static error_t diff_parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (a->n_dirs == 2)
-			argp_error(state, "two sets of tables, please: OLD and NEW");
+			argp_error(state, "expected two sets of tables, OLD and NEW");
 		a->tables[a->n_dirs++].dir = arg;
 		return 0;
 	case ARGP_KEY_END:
@@ -452,6 +485,12 @@ static enum osr_status diff_load(struct args *a, struct outcome *o)
 	return st;
 }
 
+static bool diff_is_bad(const struct args *a, const struct outcome *o)
+{
+	return (a->must_be_same && !is_same(o)) || transition_answer(a, o) == OSR_REFUTED ||
+	       osr_verdict_of(&o->found[NEW], OSR_REQUIRED, NULL) == OSR_REFUTED;
+}
+
 static int diff_run(struct args *a)
 {
 	struct outcome o = { 0 };
@@ -469,7 +508,7 @@ static int diff_run(struct args *a)
 		diff_count_pairs(a, &o);
 		count_sl2vl(a, &o);
 		count_groups(a, &o);
-		st = find_loops(a, &o);
+		st = diff_verify(a, &o);
 	}
 	o.time = cli_since(start);
 	if (st) {
@@ -477,7 +516,7 @@ static int diff_run(struct args *a)
 		code = cli_fail(st, &o.diag);
 	} else {
 		diff_say(a, &o);
-		code = out_end(&a->out, is_same(&o) && o.transition_free ? CLI_OK : CLI_BAD);
+		code = out_end(&a->out, diff_is_bad(a, &o) ? CLI_BAD : CLI_OK);
 	}
 	osr_arena_free(&o.scratch);
 	osr_arena_free(&o.result);

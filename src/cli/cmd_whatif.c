@@ -9,6 +9,7 @@
 
 #include "traffic/changes.h"
 
+#include "cli/answers.h"
 #include "cli/cli.h"
 #include "cli/faults.h"
 #include "cli/input.h"
@@ -18,7 +19,8 @@
 enum { OPT_WORST = 512 };
 
 static const struct argp_option options[] = {
-	{ "worst", OPT_WORST, "N", 0, "list only the worst N cases, 0 for all (default 20)", 0 },
+	{ "worst", OPT_WORST, "N", 0,
+	  "list only the worst N cases, 0 for all (default 20; with --json and --csv all)", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
@@ -27,7 +29,7 @@ struct args {
 	struct cli_subjects who;
 	struct out out;
 	struct cli_faults faults;
-	uint32_t n_worst;
+	uint32_t n_worst; /* OSR_NONE: by default */
 	struct cli_pool pool;
 };
 
@@ -41,6 +43,8 @@ struct found {
 	uint64_t efi, n_longer, digest;
 	double efi_mean, ms;
 	uint32_t vls, layers;
+	enum osr_answer verdict, transition;
+	struct osr_stable stable;
 };
 
 /* Before anything fails. */
@@ -49,6 +53,33 @@ struct before {
 };
 
 /* ---- the work ------------------------------------------------------------------------------- */
+
+/* The verdict of all commands, on what the checker of the sweep has left open. */
+static enum osr_status judge_case(const struct osr_fabric *fabric, struct cli_tables *tables,
+				  struct osr_arena *scratch, struct found *o)
+{
+	const struct osr_inquiry ask = { .f = fabric,
+					 .gen = &tables->gen,
+					 .questions = OSR_REQUIRED,
+					 .checked = &tables->sweep.verdict };
+	struct osr_findings found;
+	enum osr_question which;
+	enum osr_status st = osr_verify(&ask, scratch, &tables->arena, &found, &o->diag);
+
+	if (st)
+		return st;
+	o->verdict = osr_verdict_of(&found, OSR_REQUIRED, &which);
+	if (o->verdict == OSR_REFUTED)
+		snprintf(o->diag.text, sizeof(o->diag.text), "%s", found.on[which].why);
+	return OSR_OK;
+}
+
+static enum osr_answer transition_of(const struct osr_stable *stable)
+{
+	if (stable->together || stable->transition == OSR_TRANSITION_FREE)
+		return OSR_PROVEN;
+	return stable->transition == OSR_TRANSITION_LOOP ? OSR_REFUTED : OSR_UNKNOWN;
+}
 
 /* Routes what is left, from what was there, as a sweep does. */
 static void route_after(const struct args *a, uint32_t i, const struct before *b,
@@ -65,7 +96,11 @@ static void route_after(const struct args *a, uint32_t i, const struct before *b
 	if (!o->st)
 		o->st = osr_changes(&was->fabric, &was->routing, fabric, &tables.routing, &scratch,
 				    &o->c, &o->diag);
+	if (!o->st)
+		o->st = judge_case(fabric, &tables, &scratch, o);
 	if (!o->st) {
+		o->stable = tables.routing.stable;
+		o->transition = transition_of(&o->stable);
 		o->efi = tables.sweep.verdict.efi;
 		o->efi_mean = tables.sweep.verdict.efi_mean;
 		o->n_longer = tables.sweep.verdict.n_longer;
@@ -119,6 +154,8 @@ static const struct out_field engine_fields[] = {
 	{ "engine", "engine", OUT_TEXT, 0 },
 	{ "cases", "cases", OUT_COUNT, 0 },
 	{ "refused", "  not routed, or refused by the checker", OUT_COUNT, 0 },
+	{ "refuted", "  routed, but the verdict is refuted", OUT_COUNT, 0 },
+	{ "transition_refuted", "  that can deadlock during the transition", OUT_COUNT, 0 },
 	{ "lost", "  with pairs that lose their path", OUT_COUNT, 0 },
 	{ "pairs", "pairs of hosts before", OUT_COUNT, 0 },
 	{ "cut_mean", "  cut until the next sweep, mean", OUT_REAL, 1 },
@@ -128,9 +165,13 @@ static const struct out_field engine_fields[] = {
 	{ "entries", "LFT entries before", OUT_COUNT, 0 },
 	{ "entries_changed_mean", "  changed, mean", OUT_REAL, 1 },
 	{ "entries_changed_max", "    at most", OUT_COUNT, 0 },
+	{ "blocks_mean", "  in blocks of 64 LIDs, mean", OUT_REAL, 1 },
+	{ "blocks_max", "    at most", OUT_COUNT, 0 },
 	{ "efi_before", "edge forwarding index before", OUT_COUNT, 0 },
 	{ "efi_mean", "  after, mean", OUT_REAL, 1 },
 	{ "efi_max", "    at most", OUT_COUNT, 0 },
+	{ "longer_mean", "routes longer than minimal after it, mean", OUT_REAL, 1 },
+	{ "longer_max", "    at most", OUT_COUNT, 0 },
 	{ "vls_before", "VLs before", OUT_COUNT, 0 },
 	{ "vls_max", "  after, at most", OUT_COUNT, 0 },
 	{ "route_ms_before", "route, ms CPU, before", OUT_REAL, 1 },
@@ -139,15 +180,28 @@ static const struct out_field engine_fields[] = {
 };
 
 static const struct out_field case_fields[] = {
-	{ "engine", "engine", OUT_TEXT, 0 },      { "case", "removed", OUT_TEXT, 0 },
-	{ "status", "status", OUT_TEXT, 0 },      { "message", NULL, OUT_TEXT, 0 },
-	{ "pairs_gone", "gone", OUT_COUNT, 0 },   { "pairs_cut", "cut", OUT_COUNT, 0 },
-	{ "pairs_lost", "lost", OUT_COUNT, 0 },   { "pairs_path", "other path", OUT_COUNT, 0 },
-	{ "pairs_sl", "other SL", OUT_COUNT, 0 }, { "entries_changed", "entries", OUT_COUNT, 0 },
-	{ "efi", "EFI", OUT_COUNT, 0 },           { "efi_mean", NULL, OUT_REAL, 1 },
-	{ "vls", "VLs", OUT_COUNT, 0 },           { "layers", NULL, OUT_COUNT, 0 },
-	{ "routes_longer", NULL, OUT_COUNT, 0 },  { "route_ms", NULL, OUT_REAL, 1 },
-	{ "digest", NULL, OUT_TEXT, 0 },          { NULL, NULL, 0, 0 },
+	{ "engine", "engine", OUT_TEXT, 0 },
+	{ "verdict", "verdict", OUT_TEXT, 0 },
+	{ "transition", "transition", OUT_TEXT, 0 },
+	{ "transition_why", NULL, OUT_TEXT, 0 },
+	{ "status", NULL, OUT_TEXT, 0 },
+	{ "message", NULL, OUT_TEXT, 0 },
+	{ "pairs_gone", "gone", OUT_COUNT, 0 },
+	{ "pairs_cut", "cut", OUT_COUNT, 0 },
+	{ "pairs_lost", "lost", OUT_COUNT, 0 },
+	{ "pairs_path", "other path", OUT_COUNT, 0 },
+	{ "pairs_sl", "other SL", OUT_COUNT, 0 },
+	{ "entries_changed", "entries", OUT_COUNT, 0 },
+	{ "blocks_changed", "blocks", OUT_COUNT, 0 },
+	{ "efi", "EFI", OUT_COUNT, 0 },
+	{ "efi_mean", NULL, OUT_REAL, 1 },
+	{ "routes_longer", "longer", OUT_COUNT, 0 },
+	{ "vls", "VLs", OUT_COUNT, 0 },
+	{ "layers", NULL, OUT_COUNT, 0 },
+	{ "route_ms", NULL, OUT_REAL, 1 },
+	{ "digest", NULL, OUT_TEXT, 0 },
+	{ "case", "removed", OUT_TEXT, 0 },
+	{ NULL, NULL, 0, 0 },
 };
 
 static const struct out_section sections[] = {
@@ -165,15 +219,21 @@ static void say_case(struct out *out, const char *engine, const struct found *o)
 	out_text(out, "status", osr_status_str(o->st));
 	out_text(out, "message", o->diag.text);
 	if (o->st) {
+		out_text(out, "verdict", osr_answer_name(OSR_REFUTED));
 		out_note(out, "%s, without %s: %s", engine, o->label, o->diag.text);
 		return;
 	}
+	out_text(out, "verdict", osr_answer_name(o->verdict));
+	out_text(out, "transition", osr_answer_name(o->transition));
+	if (o->transition != OSR_PROVEN)
+		out_text(out, "transition_why", o->stable.transition_why);
 	out_count(out, "pairs_gone", o->c.n_gone);
 	out_count(out, "pairs_cut", o->c.n_cut);
 	out_count(out, "pairs_lost", o->c.n_lost);
 	out_count(out, "pairs_path", o->c.n_path);
 	out_count(out, "pairs_sl", o->c.n_sl);
 	out_count(out, "entries_changed", o->c.n_entries_changed);
+	out_count(out, "blocks_changed", o->c.n_blocks);
 	out_count(out, "efi", o->efi);
 	out_real(out, "efi_mean", o->efi_mean);
 	out_count(out, "vls", o->vls);
@@ -207,8 +267,9 @@ static void say_tally(struct out *out, const char *what, const struct tally *t, 
 static void whatif_say_engine(struct out *out, const char *engine, const struct before *b,
 			      const struct found *o, uint32_t n)
 {
-	struct tally cut = { 0 }, path = { 0 }, entries = { 0 }, efi = { 0 }, vls = { 0 };
-	uint32_t n_good = 0, n_lost = 0;
+	struct tally cut = { 0 }, path = { 0 }, entries = { 0 }, blocks = { 0 }, efi = { 0 },
+		     longer = { 0 }, vls = { 0 };
+	uint32_t n_good = 0, n_lost = 0, n_refuted = 0, n_transition = 0;
 	double ms = 0;
 
 	for (uint32_t k = 0; k < n; k++) {
@@ -216,9 +277,13 @@ static void whatif_say_engine(struct out *out, const char *engine, const struct 
 			continue;
 		n_good++;
 		n_lost += o[k].c.n_lost > 0;
+		n_refuted += o[k].verdict == OSR_REFUTED;
+		n_transition += o[k].transition == OSR_REFUTED;
 		whatif_count_in(&cut, o[k].c.n_cut);
 		whatif_count_in(&path, o[k].c.n_path);
 		whatif_count_in(&entries, o[k].c.n_entries_changed);
+		whatif_count_in(&blocks, o[k].c.n_blocks);
+		whatif_count_in(&longer, o[k].n_longer);
 		whatif_count_in(&efi, o[k].efi);
 		whatif_count_in(&vls, o[k].vls);
 		ms += o[k].ms;
@@ -227,6 +292,8 @@ static void whatif_say_engine(struct out *out, const char *engine, const struct 
 	out_text(out, "engine", engine);
 	out_count(out, "cases", n);
 	out_count(out, "refused", n - n_good);
+	out_count(out, "refuted", n_refuted);
+	out_count(out, "transition_refuted", n_transition);
 	out_count(out, "lost", n_lost);
 	if (n_good)
 		out_count(out, "pairs", o[0].c.n_pairs);
@@ -234,8 +301,10 @@ static void whatif_say_engine(struct out *out, const char *engine, const struct 
 	say_tally(out, "path", &path, n_good);
 	out_count(out, "entries", (uint64_t)b->t.routing.n_dests * b->t.routing.n_switches);
 	say_tally(out, "entries_changed", &entries, n_good);
+	say_tally(out, "blocks", &blocks, n_good);
 	out_count(out, "efi_before", b->t.sweep.verdict.efi);
 	say_tally(out, "efi", &efi, n_good);
+	say_tally(out, "longer", &longer, n_good);
 	out_count(out, "vls_before", b->t.routing.n_vls);
 	out_count(out, "vls_max", vls.max);
 	out_real(out, "route_ms_before", b->t.ms);
@@ -249,6 +318,8 @@ static int by_harm(const void *one, const void *other)
 
 	if (!x->st != !y->st)
 		return x->st ? -1 : 1;
+	if ((x->verdict == OSR_REFUTED) != (y->verdict == OSR_REFUTED))
+		return x->verdict == OSR_REFUTED ? -1 : 1;
 	if (x->c.n_lost != y->c.n_lost)
 		return x->c.n_lost > y->c.n_lost ? -1 : 1;
 	if (x->efi != y->efi)
@@ -263,10 +334,12 @@ static enum osr_status whatif(struct args *a, uint32_t i, int *code, struct osr_
 	const char *engine = cli_subject_name(&a->who.item[i]);
 	struct found *o = calloc(a->faults.n_cases + 1, sizeof(*o));
 	struct before b = { .t = { .st = OSR_OK } };
-	uint32_t n_said =
-		a->n_worst && a->n_worst < a->faults.n_cases ? a->n_worst : a->faults.n_cases;
+	uint32_t limit = a->n_worst;
 	enum osr_status st = o ? OSR_OK : OSR_NOMEM;
 
+	if (limit == OSR_NONE)
+		limit = a->out.format == OUT_PEOPLE ? 20 : 0;
+	limit = limit && limit < a->faults.n_cases ? limit : a->faults.n_cases;
 	if (!st)
 		cli_tables_make(&a->who, i, &a->in.fabric, NULL, &b.t);
 	if (b.t.st) {
@@ -282,12 +355,12 @@ static enum osr_status whatif(struct args *a, uint32_t i, int *code, struct osr_
 	if (st)
 		goto out;
 	whatif_say_engine(&a->out, engine, &b, o, a->faults.n_cases);
-	if (a->n_worst)
+	if (limit < a->faults.n_cases || a->out.format == OUT_PEOPLE)
 		qsort(o, a->faults.n_cases, sizeof(*o), by_harm);
-	for (uint32_t k = 0; k < n_said; k++)
+	for (uint32_t k = 0; k < limit; k++)
 		say_case(&a->out, engine, &o[k]);
 	for (uint32_t k = 0; k < a->faults.n_cases; k++)
-		if (o[k].st || o[k].c.n_lost)
+		if (o[k].st || o[k].c.n_lost || o[k].verdict == OSR_REFUTED)
 			*code = CLI_BAD;
 out:
 	free(o);
@@ -362,7 +435,7 @@ int cli_whatif(int argc, char **argv)
 			  .who = CLI_SUBJECTS_INIT,
 			  .out = { .command = "whatif", .sections = sections },
 			  .faults = CLI_FAULTS_INIT,
-			  .n_worst = 20 };
+			  .n_worst = OSR_NONE };
 	int code;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);

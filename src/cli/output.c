@@ -202,16 +202,27 @@ static int output_width_of(const json_t *row, const struct out_field *field, int
 	return n > least ? n : least;
 }
 
+static int label_width(const struct out_section *s)
+{
+	int width = MIN_LABEL;
+
+	for (const struct out_field *field = s->fields; field->key; field++)
+		if (field->label && (int)strlen(field->label) > width)
+			width = (int)strlen(field->label);
+	return width;
+}
+
 /* A line for each field, a column for each row. */
 static void print_across(const struct out_section *s, const json_t *rows)
 {
 	size_t n = json_array_size(rows);
+	int labels = label_width(s);
 	char buf[CELL_SIZE];
 
 	for (const struct out_field *field = s->fields; field->key; field++) {
 		if (!field->label)
 			continue;
-		printf("%-*s", MIN_LABEL, field->label);
+		printf("%-*s", labels, field->label);
 		for (size_t i = 0; i < n; i++) {
 			const json_t *row = json_array_get(rows, i);
 			int width = 14;
@@ -227,11 +238,12 @@ static void print_across(const struct out_section *s, const json_t *rows)
 static void print_one(const struct out_section *out, const json_t *rows)
 {
 	const json_t *row = json_array_get(rows, 0);
+	int labels = label_width(out);
 	char buf[CELL_SIZE];
 
 	for (const struct out_field *field = out->fields; field->key; field++)
 		if (field->label)
-			printf("%-*s %s\n", MIN_LABEL, field->label, shown(row, field, buf));
+			printf("%-*s %s\n", labels, field->label, shown(row, field, buf));
 }
 
 /* Text to the left, numbers to the right; the last column ends the line. */

@@ -30,6 +30,7 @@ struct both {
 	struct side old, new;
 	struct osr_fabric_map map; /* of the old fabric in the new one */
 	uint32_t *sources;         /* [old switches] end ports that are still there */
+	uint32_t *block;           /* [old switches] the last one counted, plus 1 */
 	uint64_t n_sources, n_sources_kept;
 	struct osr_changes *c;
 };
@@ -62,7 +63,8 @@ static enum osr_status changes_match(struct both *b, struct osr_arena *scratch,
 	if (st)
 		return st;
 	b->sources = osr_calloc(scratch, fabric->n_switches, sizeof(*b->sources));
-	if (!b->sources)
+	b->block = osr_calloc(scratch, fabric->n_switches, sizeof(*b->block));
+	if (!b->sources || !b->block)
 		return OSR_NOMEM;
 	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
 		bool kept = kept_end(b, t);
@@ -151,14 +153,24 @@ static void changes_count_pairs(struct both *b, uint32_t s, uint64_t n, uint32_t
 		changes_sl_of(b->old.r, s, d) != changes_sl_of(b->new.r, s_new, d_new) ? n : 0;
 }
 
+/* d_new = OSR_NONE: nobody has the LID any more, and its entries are taken away. LIDs ascend. */
 static void compare_entries(struct both *b, uint32_t d, uint32_t d_new)
 {
+	uint32_t block = b->old.f->dest_lid[d] / 64u + 1;
+
 	for (uint32_t s = 0; s < b->old.f->n_switches; s++) {
+		uint8_t port = osr_lft(b->old.r, s, d);
+		bool changed;
+
 		if (b->map.sw[s] == OSR_NONE)
 			continue;
-		b->c->n_entries++;
-		b->c->n_entries_changed +=
-			osr_lft(b->old.r, s, d) != osr_lft(b->new.r, b->map.sw[s], d_new);
+		changed = port != (d_new == OSR_NONE ? OSR_NO_PATH
+						     : osr_lft(b->new.r, b->map.sw[s], d_new));
+		b->c->n_entries += d_new != OSR_NONE;
+		b->c->n_entries_changed += changed && d_new != OSR_NONE;
+		b->c->n_blocks += changed && b->block[s] != block;
+		if (changed)
+			b->block[s] = block;
 	}
 }
 
@@ -223,8 +235,7 @@ enum osr_status osr_changes(const struct osr_fabric *fabric, const struct osr_ro
 	for (uint32_t d = 0; d < fabric->n_dests && !st; d++) {
 		uint32_t d_new = b.map.dest[d];
 
-		if (d_new != OSR_NONE)
-			compare_entries(&b, d, d_new);
+		compare_entries(&b, d, d_new);
 		if (!fabric->term_weight[fabric->dest_term[d]])
 			continue;
 		if (osr_fabric_map_dest_stays(&b.map, d) &&

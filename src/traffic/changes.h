@@ -14,6 +14,8 @@
 struct osr_changes {
 	uint64_t n_entries; /* LFT entries (switch, LID) that both have */
 	uint64_t n_entries_changed;
+	uint64_t n_blocks; /* of 64 LIDs of a switch, which OpenSM sends at a time, with an entry
+			      changed or of a LID that is not there any more */
 
 	uint64_t n_pairs; /* of the old fabric that had a path */
 	uint64_t n_gone;  /* one of the ends is not there any more, or on another switch */

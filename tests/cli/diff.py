@@ -132,9 +132,9 @@ def main():
                 new = Side(command, broken, os.path.join(workdir, 'new'), other, vls)
                 done = subprocess.run([command, 'diff', '--json', '--one-way', '--hosts', old.folder,
                                        new.folder], capture_output=True, text=True)
-                if done.returncode != 1:
-                    sys.exit('%s: exit code %d: %s' % (name, done.returncode, done.stderr))
                 got = json.loads(done.stdout)['diff']
+                if done.returncode != ('refuted' in (got['deadlock_free']['between'], got['verdict']['new'])):
+                    sys.exit('%s: exit code %d: %s' % (name, done.returncode, done.stdout))
                 for key, want in by_hand(old, new).items():
                     if got[key] != want:
                         sys.exit('%s without %s, %s: %r, and by hand it is %r'

@@ -47,7 +47,8 @@ def opinions(command, net, folder):
         yield name, code, dict(said['answers'], verdict=said['verdict'])
     yield ('report',) + report_of(command, '--bisections=0', '--tables', folder, net)
     _, text = run(command, 'diff', '--json', '--one-way', folder, folder)
-    yield 'diff', None, {'one_way': json.loads(text)['diff']['deadlock_free']['new']}
+    said = json.loads(text)['diff']
+    yield 'diff', None, {'one_way': said['deadlock_free']['new'], 'verdict': said['verdict']['new']}
 
 
 def same(what, reference, others):

@@ -144,10 +144,37 @@ static void slow_pair(const struct side *old, const struct side *new, uint32_t t
 	c->n_sl += sl_of(&old->r, s, d) != sl_of(&new->r, s_new, to);
 }
 
+/* Blocks of LFTs that differ, as a subnet manager has them before and after: by LID, 255 without an entry. */
+static uint64_t slow_blocks(const struct side *old, const struct side *new)
+{
+	const struct osr_fabric *f = &old->t.f;
+	uint64_t n = 0;
+
+	for (uint32_t s = 0; s < f->n_switches; s++) {
+		uint32_t s_new = osr_fabric_switch_by_guid(&new->t.f, f->sw_guid[s]);
+
+		for (uint32_t lid = 0; lid <= f->max_lid && s_new != OSR_NONE; lid += 64) {
+			bool differs = false;
+
+			for (uint32_t l = lid; l < lid + 64 && l <= f->max_lid; l++) {
+				uint32_t d = f->lid_dest[l],
+					 to = d == OSR_NONE ? OSR_NONE
+							    : again(old, new, (uint16_t)l);
+				uint8_t was = d == OSR_NONE ? 255 : osr_lft(&old->r, s, d);
+				uint8_t is = to == OSR_NONE ? 255 : osr_lft(&new->r, s_new, to);
+
+				differs |= was != is;
+			}
+			n += differs;
+		}
+	}
+	return n;
+}
+
 static struct osr_changes slow(const struct side *old, const struct side *new)
 {
 	const struct osr_fabric *f = &old->t.f;
-	struct osr_changes c = { 0 };
+	struct osr_changes c = { .n_blocks = slow_blocks(old, new) };
 
 	for (uint32_t d = 0; d < f->n_dests; d++) {
 		uint32_t to = again(old, new, f->dest_lid[d]);
