@@ -30,6 +30,9 @@ static const struct out_field head_fields[] = { CLI_INPUT_FIELDS,
 						{ "moved", NULL, OUT_COUNT, 0 },
 						{ "missing", NULL, OUT_COUNT, 0 },
 						{ "extra", NULL, OUT_COUNT, 0 },
+						{ "rails", NULL, OUT_COUNT, 0 },
+						{ "rail_hosts", NULL, OUT_COUNT, 0 },
+						{ "rail_faults", NULL, OUT_COUNT, 0 },
 						{ NULL, NULL, 0, 0 } };
 
 static const struct out_field fault_fields[] = {
@@ -150,6 +153,45 @@ static void wiring_say_fault(const struct osr_fabric *fabric, struct out *out,
 		say_one(fabric, out, fault);
 }
 
+/* "dgx-07 mlx5_3" */
+static void say_rail_fault(const struct osr_fabric *fabric, struct out *out,
+			   const struct osr_rail_fault *fault)
+{
+	char buf[4][32];
+	const char *port = osr_terminal_name(fabric, fault->term, buf[0]);
+	const char *here = osr_switch_name(fabric, fabric->term_switch[fault->term], buf[1]);
+	const char *there = osr_switch_name(fabric, fault->to, buf[2]), *other;
+
+	out_row(out, "faults");
+	out_text(out, "kind", fault->other == OSR_NONE ? "rail" : "rails swapped");
+	out_textf(out, "cable", "%s - %s:%u", port, here, fabric->term_port[fault->term]);
+	out_textf(out, "connect", "%s - %s", port, there);
+	if (fault->other == OSR_NONE) {
+		out_textf(out, "message", "%s is on %s, and the other hosts have this rail on %s",
+			  port, here, there);
+		return;
+	}
+	other = osr_terminal_name(fabric, fault->other, buf[3]);
+	out_textf(out, "other_cable", "%s - %s:%u", other, there, fabric->term_port[fault->other]);
+	out_textf(out, "other_connect", "%s - %s", other, here);
+	out_textf(out, "message", "%s on %s and %s on %s are in each other's rail: swap them", port,
+		  here, other, there);
+}
+
+static void say_rails(struct args *a, const struct osr_wiring *wiring)
+{
+	struct out *out = &a->out;
+
+	out_count(out, "rails", wiring->n_rails);
+	out_count(out, "rail_hosts", wiring->n_rail_hosts);
+	out_count(out, "rail_faults", wiring->n_rail_faults);
+	if (wiring->n_rails)
+		out_head(out, "rails: %u hosts with %u ports each, on leaves of their own",
+			 wiring->n_rail_hosts, wiring->n_rails);
+	if (wiring->n_rails)
+		out_note(out, "faults in the rails: %u", wiring->n_rail_faults);
+}
+
 static void wiring_say(struct args *a, const struct osr_wiring *wiring)
 {
 	static const char *const key[] = { "missing", "extra", "moved", "swapped" };
@@ -166,7 +208,10 @@ static void wiring_say(struct args *a, const struct osr_wiring *wiring)
 		out_count(out, key[i], n[i]);
 	out_head(out, "nearest plan: %s; %u cables between switches", wiring->plan,
 		 wiring->n_cables);
-	if (!wiring->n_faults)
+	say_rails(a, wiring);
+	if (!strcmp(wiring->plan, "none"))
+		out_note(out, "no plan fits the cables between switches");
+	else if (!wiring->n_faults)
 		out_note(out, "every cable between switches is where this plan has it");
 	else
 		out_note(out, "%u swapped pairs, %u moved, %u missing, %u extra",
@@ -174,6 +219,25 @@ static void wiring_say(struct args *a, const struct osr_wiring *wiring)
 			 n[OSR_WIRING_EXTRA]);
 	for (uint32_t i = 0; i < wiring->n_faults && (!a->max || i < a->max); i++)
 		wiring_say_fault(&a->in.fabric, out, &wiring->fault[i]);
+	for (uint32_t i = 0; i < wiring->n_rail_faults && (!a->max || i < a->max); i++)
+		say_rail_fault(&a->in.fabric, out, &wiring->rail_fault[i]);
+}
+
+/* Hosts may have rails where switches have no plan. */
+static enum osr_status find_all(struct args *a, struct osr_arena *scratch, struct osr_arena *result,
+				struct osr_wiring *wiring, struct osr_diag *diag)
+{
+	struct osr_diag why = { "" };
+	enum osr_status st = osr_wiring_find(&a->in.fabric, scratch, result, wiring, &why), rails;
+
+	rails = st && st != OSR_NOT_APPLICABLE
+			? st
+			: osr_wiring_rails(&a->in.fabric, scratch, result, wiring, &why);
+	if (rails || (st && !wiring->n_rails))
+		return osr_fail(diag, rails ? rails : st, "%s", why.text);
+	if (st)
+		snprintf(wiring->plan, sizeof(wiring->plan), "none");
+	return OSR_OK;
 }
 
 static int wiring_run(struct args *a)
@@ -182,15 +246,17 @@ static int wiring_run(struct args *a)
 	struct osr_wiring wiring = { .n_faults = 0 };
 	struct osr_diag diag = { "" };
 	enum osr_status st = cli_input_load(&a->in, &diag);
+	bool bad;
 	int code;
 
 	if (!st)
-		st = osr_wiring_find(&a->in.fabric, &scratch, &result, &wiring, &diag);
+		st = find_all(a, &scratch, &result, &wiring, &diag);
 	if (!st)
 		wiring_say(a, &wiring);
 	else
 		out_drop(&a->out);
-	code = st ? cli_fail(st, &diag) : out_end(&a->out, wiring.n_faults ? CLI_BAD : CLI_OK);
+	bad = wiring.n_faults || wiring.n_rail_faults || !strcmp(wiring.plan, "none");
+	code = st ? cli_fail(st, &diag) : out_end(&a->out, bad ? CLI_BAD : CLI_OK);
 	osr_arena_free(&scratch);
 	osr_arena_free(&result);
 	return code;
@@ -223,9 +289,8 @@ int cli_wiring(int argc, char **argv)
 		wiring_parse,
 		"FILE",
 		"Finds the plan nearest to the cables between switches (fat tree, torus, mesh, "
-		"HyperX, dragonfly) and names every cable that is missing, extra, moved or "
-		"swapped, "
-		"with what mends it.",
+		"HyperX, dragonfly) and the rails of hosts with several ports, and names every "
+		"cable that is missing, extra, moved or swapped, with what mends it.",
 		children,
 		NULL,
 		NULL

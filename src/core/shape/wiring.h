@@ -9,7 +9,7 @@
  * levels of a PGFT the cables of a plan form separate complete bipartite graphs; that is all that is used of it.
  *
  * A plan is believed only if all it wants differs from what is there in a tenth of the cables at most, and, but
- * for trees, is recognised as whole by product.h or grid.h. Nothing is said of hosts.
+ * for trees, is recognised as whole by product.h or grid.h. Of hosts only rails are looked at.
  *
  * Where several sets of changes mend a fabric (two cables of a switch with two parents), one of them is given.
  */
@@ -31,11 +31,24 @@ struct osr_wiring_fault {
 	uint32_t c, d; /* channels, from the near to the far end */
 };
 
+/* A port of a host with several is not on the leaf where those of its rail are. */
+struct osr_rail_fault {
+	uint32_t term;
+	uint32_t
+		other; /* end port that is where this one belongs, and belongs where this one is; or OSR_NONE */
+	uint32_t to; /* switch where it belongs */
+};
+
 struct osr_wiring {
 	char plan[160];    /* "HyperX 12x8" */
 	uint32_t n_cables; /* between switches, that are there */
 	uint32_t n_faults;
 	struct osr_wiring_fault *fault; /* [n_faults] swapped first, then moved, missing, extra */
+
+	uint32_t n_rails,
+		n_rail_hosts; /* 0: hosts have no rails; ports of a host, hosts with several */
+	uint32_t n_rail_faults;
+	struct osr_rail_fault *rail_fault; /* [n_rail_faults] */
 };
 
 /*
@@ -45,5 +58,13 @@ struct osr_wiring {
 enum osr_status osr_wiring_find(const struct osr_fabric *fabric, struct osr_arena *scratch,
 				struct osr_arena *result, struct osr_wiring *wiring,
 				struct osr_diag *diag);
+
+/*
+ * The rails of hosts, added to *wiring, if there are any: ports of one name before the first space are of one host,
+ * what follows says which rail. O(ports * hosts of a leaf * ports of a host).
+ */
+enum osr_status osr_wiring_rails(const struct osr_fabric *fabric, struct osr_arena *scratch,
+				 struct osr_arena *result, struct osr_wiring *wiring,
+				 struct osr_diag *diag);
 
 #endif

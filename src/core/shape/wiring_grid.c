@@ -7,11 +7,13 @@
 #include "wiring_private.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <osmroutes/grid.h>
 
-#define MAX_DROPS 24 /* cables left aside */
+#define MAX_DROPS 24     /* cables left aside */
+#define MAX_SUSPECTS 128 /* tried one by one where that does not help */
 
 /* Squares u - x - y - v over this cable, counted by x. */
 static uint32_t count_squares(const struct wiring_graph *graph, uint32_t u, uint32_t v)
@@ -74,20 +76,30 @@ static void drop_half(struct wiring_graph *graph, uint32_t u, uint32_t v)
 	}
 }
 
-/* Removes the worst cable; false: all fit. */
-static bool drop_worst(struct wiring_grid *grid, const struct wiring_graph *whole)
+static uint32_t wiring_grid_near_end(const struct wiring_graph *graph, uint32_t e)
 {
-	uint32_t e = wiring_grid_find_worst(&grid->g), u = 0, v;
+	uint32_t u = 0;
 
-	if (e == OSR_NONE)
-		return false;
-	while (e >= grid->g.row[u + 1])
+	while (e >= graph->row[u + 1])
 		u++;
-	v = grid->g.near[e];
+	return u;
+}
+
+static void wiring_grid_drop(struct wiring_grid *grid, const struct wiring_graph *whole, uint32_t e)
+{
+	uint32_t u = wiring_grid_near_end(&grid->g, e), v = grid->g.near[e];
+
 	drop_half(&grid->g, u, v);
 	drop_half(&grid->g, v, u);
 	grid->keep[osr__wiring_edge(whole, u, v)] = grid->keep[osr__wiring_edge(whole, v, u)] = 0;
-	return true;
+}
+
+/* No cable is left that fits worse than one beside a missing cable may. */
+static bool wiring_grid_is_plain(const struct wiring_graph *graph, uint32_t e)
+{
+	uint32_t u = wiring_grid_near_end(graph, e), v = graph->near[e];
+
+	return count_open(graph, u, v) <= 2 && count_open(graph, v, u) <= 2;
 }
 
 static bool are_near(const struct osr_grid *grid, uint32_t u, uint32_t v)
@@ -241,8 +253,9 @@ static enum osr_status wiring_grid_new_diff(const struct wiring_diff *like,
 		       : osr_fail(diag, OSR_NOMEM, "out of memory for %u cables", diff->room);
 }
 
-static enum osr_status copy_graph(const struct wiring_graph *graph, struct osr_arena *scratch,
-				  struct wiring_grid *grid, struct osr_diag *diag)
+static enum osr_status wiring_grid_alloc(const struct wiring_graph *graph,
+					 struct osr_arena *scratch, struct wiring_grid *grid,
+					 struct osr_diag *diag)
 {
 	size_t n = graph->f->n_switches, n_edges = (size_t)graph->row[n] + 1;
 
@@ -253,50 +266,127 @@ static enum osr_status copy_graph(const struct wiring_graph *graph, struct osr_a
 	grid->keep = osr_alloc(scratch, n_edges, sizeof(*grid->keep));
 	if (!grid->g.end || !grid->g.near || !grid->g.mult || !grid->keep)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for %u cables", graph->n_cables);
-	memcpy(grid->g.end, graph->end, n * sizeof(*graph->end));
-	memcpy(grid->g.near, graph->near, n_edges * sizeof(*graph->near));
-	memcpy(grid->g.mult, graph->mult, n_edges * sizeof(*graph->mult));
 	memset(grid->keep, 1, n_edges);
 	return OSR_OK;
+}
+
+/* All but keep[]. */
+static void wiring_grid_copy(const struct wiring_graph *graph, struct wiring_graph *copy)
+{
+	size_t n = graph->f->n_switches, n_edges = graph->row[n];
+
+	memcpy(copy->end, graph->end, n * sizeof(*graph->end));
+	memcpy(copy->near, graph->near, n_edges * sizeof(*graph->near));
+	memcpy(copy->mult, graph->mult, n_edges * sizeof(*graph->mult));
+}
+
+/* Is there a plan of what is kept, with fewer differences than the best one so far? */
+static enum osr_status try_kept(const struct wiring_graph *graph, const uint8_t *keep,
+				struct osr_arena *scratch, struct wiring_diff *diff, char plan[160],
+				struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct wiring_diff now;
+	char text[160];
+	enum osr_status st = wiring_grid_new_diff(diff, scratch, &now, diag);
+
+	if (!st)
+		st = try_grid(graph, keep, scratch, &now, text, diag);
+	if (!st && !now.full &&
+	    (diff->full || now.n_missing + now.n_extra < diff->n_missing + diff->n_extra)) {
+		memcpy(plan, text, sizeof(text));
+		memcpy(diff->missing, now.missing, now.n_missing * sizeof(*now.missing));
+		memcpy(diff->extra, now.extra, now.n_extra * sizeof(*now.extra));
+		diff->n_missing = now.n_missing;
+		diff->n_extra = now.n_extra;
+		diff->full = false;
+	}
+	osr_arena_reset(scratch, mark);
+	return st == OSR_NOT_APPLICABLE ? OSR_OK : st;
+}
+
+struct suspect {
+	uint32_t edge, n_squares;
+};
+
+static int by_squares(const void *x, const void *y)
+{
+	const struct suspect *a = x, *b = y;
+
+	if (a->n_squares != b->n_squares)
+		return a->n_squares < b->n_squares ? -1 : 1;
+	return (a->edge > b->edge) - (a->edge < b->edge);
+}
+
+/*
+ * One cable may be hidden: it closes squares by chance, and those beside missing cables close fewer. Each is left
+ * aside in turn, those with the fewest squares first.
+ */
+static enum osr_status try_suspects(const struct wiring_graph *graph,
+				    const struct wiring_grid *plain, struct wiring_grid *grid,
+				    struct osr_arena *scratch, struct wiring_diff *diff,
+				    char plan[160], struct osr_diag *diag)
+{
+	size_t n_edges = graph->row[graph->f->n_switches];
+	struct suspect *suspect = osr_alloc(scratch, n_edges + 1, sizeof(*suspect));
+	uint32_t n = 0;
+	enum osr_status st = OSR_OK;
+
+	if (!suspect)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for %u cables", graph->n_cables);
+	for (uint32_t u = 0; u < graph->f->n_switches; u++)
+		for (uint32_t e = plain->g.row[u]; e < plain->g.end[u]; e++) {
+			uint32_t v = plain->g.near[e];
+
+			if (u < v)
+				suspect[n++] = (struct suspect){ e, count_squares(&plain->g, u, v) +
+									    count_squares(&plain->g,
+											  v, u) };
+		}
+	qsort(suspect, n, sizeof(*suspect), by_squares);
+	for (uint32_t i = 0; i < n && i < MAX_SUSPECTS && diff->full && !st; i++) {
+		wiring_grid_copy(&plain->g, &grid->g);
+		memcpy(grid->keep, plain->keep, n_edges);
+		wiring_grid_drop(grid, graph, suspect[i].edge);
+		st = try_kept(graph, grid->keep, scratch, diff, plan, diag);
+	}
+	return st;
 }
 
 enum osr_status osr__wiring_grid(const struct wiring_graph *graph, struct osr_arena *scratch,
 				 struct wiring_diff *diff, char plan[160], struct osr_diag *diag)
 {
-	struct wiring_grid grid = { .keep = NULL };
-	enum osr_status st = copy_graph(graph, scratch, &grid, diag);
-	uint32_t n_after = 0;
+	struct wiring_grid grid = { .keep = NULL }, plain = { .keep = NULL };
+	enum osr_status st = wiring_grid_alloc(graph, scratch, &grid, diag);
+	uint32_t n_after = 0, worst = 0;
+	bool is_plain = false;
 
 	for (uint32_t s = 0; s < graph->f->n_switches && !st; s++)
 		if (graph->end[s] - graph->row[s] > 2 * OSR_GRID_MAX_DIMS + 4)
 			return osr_fail(diag, OSR_NOT_APPLICABLE,
 					"no torus or mesh: a switch has %u neighbours",
 					graph->end[s] - graph->row[s]);
+	if (!st)
+		st = wiring_grid_alloc(graph, scratch, &plain, diag);
+	if (!st)
+		wiring_grid_copy(graph, &grid.g);
 	diff->full = true;
 	/* Some more are removed after the first success: another plan may differ less. */
 	for (uint32_t i = 0; i < MAX_DROPS && n_after < 3 && !st; i++) {
-		struct osr_arena_mark mark = osr_arena_mark(scratch);
-		struct wiring_diff now;
-		char text[160];
-
-		st = wiring_grid_new_diff(diff, scratch, &now, diag);
-		if (!st)
-			st = try_grid(graph, grid.keep, scratch, &now, text, diag);
-		if (!st && !now.full &&
-		    (diff->full || now.n_missing + now.n_extra < diff->n_missing + diff->n_extra)) {
-			memcpy(plan, text, sizeof(text));
-			memcpy(diff->missing, now.missing, now.n_missing * sizeof(*now.missing));
-			memcpy(diff->extra, now.extra, now.n_extra * sizeof(*now.extra));
-			diff->n_missing = now.n_missing;
-			diff->n_extra = now.n_extra;
-			diff->full = false;
-		}
+		st = try_kept(graph, grid.keep, scratch, diff, plan, diag);
 		n_after += !diff->full;
-		osr_arena_reset(scratch, mark);
-		st = st == OSR_NOT_APPLICABLE ? OSR_OK : st;
-		if (!drop_worst(&grid, graph))
+		worst = wiring_grid_find_worst(&grid.g);
+		if (!is_plain && (worst == OSR_NONE || wiring_grid_is_plain(&grid.g, worst))) {
+			is_plain = true;
+			wiring_grid_copy(&grid.g, &plain.g);
+			memcpy(plain.keep, grid.keep, graph->row[graph->f->n_switches]);
+		}
+		if (worst == OSR_NONE)
 			break;
+		wiring_grid_drop(&grid, graph, worst);
 	}
+	if (!st && diff->full && is_plain)
+		st = try_suspects(graph, &plain, &grid, scratch, diff, plan, diag);
 	if (st)
 		return st;
 	return diff->full ? OSR_NOT_APPLICABLE : OSR_OK;
