@@ -44,6 +44,7 @@ int cli_path(int argc, char **argv);
 int cli_wiring(int argc, char **argv);
 int cli_export(int argc, char **argv);
 int cli_users(int argc, char **argv);
+int cli_counters(int argc, char **argv);
 int cli_key(int argc, char **argv);
 
 /* "osmroutes: sentence" on stderr; the exit code for this status. */

@@ -105,6 +105,8 @@ def commands(workdir):
         with Opensm(fabric, 'dfsssp', plugin=True, options=QOS) as opensm:
             opensm.wait_up()
             digest = opensm.log.rsplit('digest ', 1)[1][:16]
+            said = run(fabric, 'counters', '--live')
+            expect(said['hosts_uncounted'] == 0 and not said['unexplained'], said)
         one = run(fabric, 'route', '--live')
         expect(one['engines'][0]['digest'] == digest, 'route --live is not what opensm has: %s, %s'
                % (one['engines'][0]['digest'], digest))
