@@ -65,9 +65,10 @@ struct osr_stable {
 	uint32_t n_channels_lost; /* channels of the baseline that are not there today */
 	uint32_t n_channels_new;  /* channels of today that the baseline did not have */
 	uint32_t n_trees;         /* LIDs with entries that differ from the baseline's */
-	uint64_t n_moved;         /* entries moved off the busiest channel for balance */
-	uint64_t n_sl_changed;    /* (switch, LID) pairs with another SL than in the last sweep */
-	uint64_t n_sl_lost;       /* pairs with an SL of earlier that is no longer proven */
+	/* Entries of whole routes that moved: off the busiest channel, or for a route that was cut. */
+	uint64_t n_moved;
+	uint64_t n_sl_changed; /* (switch, LID) pairs with another SL than in the last sweep */
+	uint64_t n_sl_lost;    /* pairs with an SL of earlier that is no longer proven */
 	uint32_t drift; /* permille: balance against the baseline's, see osr_reroute_options */
 	char why[200];  /* why the previous result was not kept; "" if there was none */
 };

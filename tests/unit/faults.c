@@ -126,13 +126,18 @@ void ledger_note(struct ledger *l, const struct osr_result *now)
 					(uint16_t)(1u << r->sl[(size_t)d * f->n_switches + s]);
 }
 
-/* Dependencies of one VL of today's fabric, as a matrix. */
+/*
+ * Dependencies of one VL of today's fabric, as a matrix; with SL2VL tables by port pair those of all VLs,
+ * between nodes vl * n_channels + channel.
+ */
 struct depend {
 	const struct osr_result *now, *before;
 	bool mixed;
-	uint8_t *matrix;   /* [n_channels^2] */
-	uint32_t *visited; /* [n_channels] */
-	uint32_t *todo;    /* [n_channels] */
+	size_t n_nodes;
+	unsigned sl;       /* of the packets that are followed */
+	uint8_t *matrix;   /* [n_nodes^2] */
+	uint32_t *visited; /* [n_nodes] */
+	uint32_t *todo;    /* [2 * n_nodes + 2] */
 	uint32_t round;
 	uint32_t *sw_before; /* [n_switches] */
 };
@@ -172,6 +177,36 @@ static uint32_t ways(const struct depend *g, uint32_t s, uint32_t d, uint32_t wa
 	return n;
 }
 
+/* The node of a packet that came over the channel of `node` (OSR_NONE: from a host) and leaves over c. */
+static uint32_t node_after(const struct depend *g, uint32_t node, uint32_t c)
+{
+	const struct osr_fabric *f = &g->now->fabric;
+	const struct osr_routing *r = &g->now->routing;
+	uint32_t m = f->n_channels, s = f->chan_src[c], in;
+
+	if (!r->sl2vl)
+		return c;
+	if (node == OSR_NONE)
+		return r->ca_sl2vl[g->sl] * m + c;
+	in = f->chan_port[f->chan_rev[node % m]];
+	return r->sl2vl[r->sl2vl_row[s] + in * (f->sw_n_ports[s] + 1u) + f->chan_port[c]][g->sl] *
+		       m +
+	       c;
+}
+
+/* A packet in `node` waits for c; where it is then is followed, once. */
+static void wait_for(struct depend *g, uint32_t node, uint32_t c, uint32_t *n_todo)
+{
+	uint32_t next = node_after(g, node, c);
+
+	if (node != OSR_NONE)
+		g->matrix[node * g->n_nodes + next] = 1;
+	if (g->visited[next] == g->round)
+		return;
+	g->visited[next] = g->round;
+	g->todo[(*n_todo)++] = next;
+}
+
 /* Everywhere a packet from s to d may come, from channel to channel. */
 static void follow(struct depend *g, uint32_t s, uint32_t d)
 {
@@ -179,21 +214,14 @@ static void follow(struct depend *g, uint32_t s, uint32_t d)
 	uint32_t way[2], n = ways(g, s, d, way), n_todo = 0;
 
 	g->round++;
-	for (uint32_t i = 0; i < n; i++) {
-		g->visited[way[i]] = g->round;
-		g->todo[n_todo++] = way[i];
-	}
+	for (uint32_t i = 0; i < n; i++)
+		wait_for(g, OSR_NONE, way[i], &n_todo);
 	while (n_todo) {
-		uint32_t c = g->todo[--n_todo];
+		uint32_t node = g->todo[--n_todo];
 
-		n = ways(g, f->chan_dst[c], d, way);
-		for (uint32_t i = 0; i < n; i++) {
-			g->matrix[(size_t)c * f->n_channels + way[i]] = 1;
-			if (g->visited[way[i]] == g->round)
-				continue;
-			g->visited[way[i]] = g->round;
-			g->todo[n_todo++] = way[i];
-		}
+		n = ways(g, f->chan_dst[node % f->n_channels], d, way);
+		for (uint32_t i = 0; i < n; i++)
+			wait_for(g, node, way[i], &n_todo);
 	}
 }
 
@@ -237,23 +265,15 @@ static void follow_group(struct depend *g)
 		g->round++;
 		for (uint32_t c = 0; c < f->n_channels; c++)
 			if (f->chan_src[c] == s &&
-			    (in_new_order(g, c) || (mixed && in_old_order(g, c)))) {
-				g->visited[c] = g->round;
-				g->todo[n_todo++] = c;
-			}
+			    (in_new_order(g, c) || (mixed && in_old_order(g, c))))
+				wait_for(g, OSR_NONE, c, &n_todo);
 		while (n_todo) {
-			uint32_t c = g->todo[--n_todo];
+			uint32_t node = g->todo[--n_todo], c = node % f->n_channels;
 
-			for (uint32_t e = 0; e < f->n_channels; e++) {
-				if (f->chan_src[e] != f->chan_dst[c] || e == f->chan_rev[c] ||
-				    !(in_new_order(g, e) || (mixed && in_old_order(g, e))))
-					continue;
-				g->matrix[(size_t)c * f->n_channels + e] = 1;
-				if (g->visited[e] == g->round)
-					continue;
-				g->visited[e] = g->round;
-				g->todo[n_todo++] = e;
-			}
+			for (uint32_t e = 0; e < f->n_channels; e++)
+				if (f->chan_src[e] == f->chan_dst[c] && e != f->chan_rev[c] &&
+				    (in_new_order(g, e) || (mixed && in_old_order(g, e))))
+					wait_for(g, node, e, &n_todo);
 		}
 	}
 }
@@ -261,7 +281,7 @@ static void follow_group(struct depend *g)
 /* Channels without a predecessor go, until none is left or none can go. */
 static bool acyclic(const struct depend *g)
 {
-	size_t m = g->now->fabric.n_channels;
+	size_t m = g->n_nodes;
 	uint32_t *in = get(m, sizeof(*in)), n_todo = 0, n_gone = 0;
 
 	for (size_t a = 0; a < m; a++)
@@ -307,9 +327,10 @@ bool ledger_safe(const struct ledger *l, const struct osr_result *now,
 		 const struct osr_result *before, bool mixed)
 {
 	const struct osr_fabric *f = &now->fabric;
-	size_t m = f->n_channels;
-	struct depend g = { .now = now, .before = before, .mixed = mixed };
+	size_t m = f->n_channels * (now->routing.sl2vl ? (size_t)now->routing.n_vls : 1);
+	struct depend g = { .now = now, .before = before, .mixed = mixed, .n_nodes = m };
 	bool any = !now->routing.sl || (now->routing.claims & OSR_CLAIM_ANY_SL), safe = true;
+	bool tables = now->routing.sl2vl;
 
 	g.matrix = get(m * m, 1);
 	g.visited = get(m, sizeof(uint32_t));
@@ -317,15 +338,18 @@ bool ledger_safe(const struct ledger *l, const struct osr_result *now,
 	g.sw_before = get(f->n_switches, sizeof(uint32_t));
 	for (uint32_t s = 0; before && s < f->n_switches; s++)
 		g.sw_before[s] = osr_fabric_switch_by_guid(&before->fabric, f->sw_guid[s]);
-	for (unsigned vl = 0; safe && vl < (any ? 1u : 16u); vl++) {
-		memset(g.matrix, 0, m * m);
+	/* Any SL: with one graph for all, or with tables that say where each of them goes. */
+	for (g.sl = 0; safe && g.sl < (any && !tables ? 1u : 16u); g.sl++) {
+		if (!tables)
+			memset(g.matrix, 0, m * m);
 		for (uint32_t d = 0; d < f->n_dests; d++)
 			for (uint32_t s = 0; s < f->n_switches; s++)
-				if (s != f->dest_switch[d] && (sls_of(l, now, s, d) >> vl & 1))
+				if (s != f->dest_switch[d] &&
+				    (sls_of(l, now, s, d) >> (any ? 0 : g.sl) & 1))
 					follow(&g, s, d);
-		if (any || vl == now->routing.mcast_vl)
+		if (any || g.sl == now->routing.mcast_vl)
 			follow_group(&g);
-		safe = acyclic(&g);
+		safe = (tables && g.sl < 15) || acyclic(&g);
 	}
 	free(g.matrix);
 	free(g.visited);

@@ -6,8 +6,8 @@
  *	improve_orders()	  the channel orders for the routes made under them
  *	ordered_route_dest()		  one tree: rip up, settle at several prices, count
  *	ordered_tree.c		    shortest routes and their masks
- *	ordered_detour.c		    last round: whatever is left, over longer legal routes
- *	ordered_polish.c		  single LIDs off the most loaded channel
+ *	legal_tree.c		    prices; last round: whatever is left, over longer legal routes;
+ *				    single LIDs off the most loaded channel
  *	ordered_lanes.c		  SLs and certificate
  */
 #include <string.h>
@@ -24,7 +24,7 @@
 
 static void set_legal(struct guide *w)
 {
-	const struct osr_fabric *fabric = w->f;
+	const struct osr_fabric *fabric = w->t.f;
 
 	memset(w->legal, 0, w->g.n_slots);
 	for (uint32_t k = 0; k < w->n_orders; k++) {
@@ -41,7 +41,7 @@ static void set_legal(struct guide *w)
 
 static void set_freedom(struct guide *w)
 {
-	const struct osr_fabric *fabric = w->f;
+	const struct osr_fabric *fabric = w->t.f;
 
 	for (uint32_t v = 0; v < fabric->n_switches; v++) {
 		uint32_t row = fabric->chan_row[v], end = fabric->chan_row[v + 1];
@@ -68,8 +68,8 @@ static void set_freedom(struct guide *w)
  */
 static void weigh_order(struct guide *w, uint32_t k, const uint32_t *tree)
 {
-	const struct osr_fabric *fabric = w->f;
-	const struct osr_spf *spf = w->s;
+	const struct osr_fabric *fabric = w->t.f;
+	const struct osr_spf *spf = w->t.s;
 	uint32_t n = fabric->n_switches, *count = spf->scratch->count;
 
 	memset(w->g.weight, 0, w->g.n_slots * sizeof(*w->g.weight));
@@ -103,9 +103,9 @@ static void weigh_order(struct guide *w, uint32_t k, const uint32_t *tree)
 static enum osr_status improve_order(struct guide *w, uint32_t k, uint32_t passes,
 				     struct osr_arena *scratch, struct osr_diag *diag)
 {
-	weigh_order(w, k, k == 0 ? w->escape : NULL);
-	return osr_cdg_order(&w->g, w->s->center, passes, scratch,
-			     w->rank + (size_t)k * w->f->n_channels, diag);
+	weigh_order(w, k, k == 0 ? w->t.escape : NULL);
+	return osr_cdg_order(&w->g, w->t.s->center, passes, scratch,
+			     w->rank + (size_t)k * w->t.f->n_channels, diag);
 }
 
 static enum osr_status improve_orders(struct guide *w, uint32_t passes, struct osr_arena *scratch,
@@ -120,25 +120,25 @@ static enum osr_status improve_orders(struct guide *w, uint32_t passes, struct o
 
 static void ordered_rip_up(struct guide *w, uint32_t root, uint32_t d)
 {
-	struct osr_spf *spf = w->s;
-	const uint16_t *order = spf->order + (size_t)root * w->f->n_switches;
-	const uint8_t *hop = spf->hop + (size_t)d * w->f->n_switches;
+	struct osr_spf *spf = w->t.s;
+	const uint16_t *order = spf->order + (size_t)root * w->t.f->n_switches;
+	const uint8_t *hop = spf->hop + (size_t)d * w->t.f->n_switches;
 	uint32_t n = spf->n_order[root], ignored = 0;
 
-	if (w->detoured[d]) {
-		osr__ordered_measure(w, root, hop);
-		n = osr__ordered_sort(w, root, d, &ignored);
-		order = w->order;
+	if (w->t.detoured[d]) {
+		osr__legal_list(&w->t, root, hop, false);
+		n = osr__legal_sort(&w->t, root, d, &ignored);
+		order = w->t.order;
 	}
 	osr__spf_count(spf, order, n, hop, (uint64_t)-1);
-	w->detoured[d] = 0;
+	w->t.detoured[d] = 0;
 }
 
 static void ordered_route_dest(struct guide *w, uint32_t root, uint32_t d, bool last,
 			       struct osr_routing *routing)
 {
-	const struct osr_fabric *fabric = w->f;
-	struct osr_spf *spf = w->s;
+	const struct osr_fabric *fabric = w->t.f;
+	struct osr_spf *spf = w->t.s;
 	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
 	const uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
 	bool counts = fabric->term_weight[fabric->dest_term[d]] != 0;
@@ -146,13 +146,13 @@ static void ordered_route_dest(struct guide *w, uint32_t root, uint32_t d, bool 
 
 	if (counts)
 		ordered_rip_up(w, root, d);
-	n_failed = osr__ordered_settle_best(w, root, d);
+	n_failed = osr__legal_settle_best(&w->t, root, d);
 	w->n_failed += n_failed;
 	if (last && n_failed) {
-		osr__ordered_detour(w, root, d);
-		n = osr__ordered_sort(w, root, d, &routing->n_longer);
-		order = w->order;
-		w->detoured[d] = 1;
+		osr__legal_detour(&w->t, root, d);
+		n = osr__legal_sort(&w->t, root, d, &routing->n_longer);
+		order = w->t.order;
+		w->t.detoured[d] = 1;
 	}
 	if (counts)
 		osr__spf_count(spf, order, n, hop, 1);
@@ -160,20 +160,20 @@ static void ordered_route_dest(struct guide *w, uint32_t root, uint32_t d, bool 
 
 static void ordered_route_round(struct guide *w, bool last, struct osr_routing *routing)
 {
-	const struct osr_spf *spf = w->s;
+	const struct osr_spf *spf = w->t.s;
 
 	set_legal(w);
 	set_freedom(w);
 	w->n_failed = 0;
 	routing->n_longer = 0;
-	for (uint32_t root = 0; root < w->f->n_switches; root++) {
+	for (uint32_t root = 0; root < w->t.f->n_switches; root++) {
 		bool found = false;
 
 		for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++) {
 			if (spf->alias[spf->dest_list[k]] != OSR_NONE)
 				continue;
 			if (!found)
-				osr__spf_graph(w->s, root);
+				osr__spf_graph(w->t.s, root);
 			found = true;
 			ordered_route_dest(w, root, spf->dest_list[k], last, routing);
 		}
@@ -184,15 +184,15 @@ static void ordered_route_round(struct guide *w, bool last, struct osr_routing *
 static void ordered_keep_trees(struct guide *w, uint64_t enough)
 {
 	w->n_failed = 0;
-	for (uint32_t d = 0; d < w->f->n_dests && w->n_failed <= enough; d++)
-		if (w->s->alias[d] == OSR_NONE)
-			w->n_failed += osr__ordered_keep_tree(w, w->f->dest_switch[d], d);
+	for (uint32_t d = 0; d < w->t.f->n_dests && w->n_failed <= enough; d++)
+		if (w->t.s->alias[d] == OSR_NONE)
+			w->n_failed += osr__ordered_keep_tree(w, w->t.f->dest_switch[d], d);
 }
 
 /* Routes again the dests whose trees are not legal as they stand. */
 static void repair_round(struct guide *w)
 {
-	struct osr_spf *spf = w->s;
+	struct osr_spf *spf = w->t.s;
 	const struct osr_fabric *fabric = spf->f;
 
 	set_legal(w);
@@ -214,7 +214,7 @@ static void repair_round(struct guide *w)
 			found = true;
 			if (counts)
 				osr__spf_count(spf, order, spf->n_order[root], hop, (uint64_t)-1);
-			w->n_failed += osr__ordered_settle_best(w, root, d);
+			w->n_failed += osr__legal_settle_best(&w->t, root, d);
 			if (counts)
 				osr__spf_count(spf, order, spf->n_order[root], hop, 1);
 		}
@@ -224,8 +224,8 @@ static void repair_round(struct guide *w)
 /* Gives the dests that ordered_keep_trees() found wanting their detours. */
 static void mend_trees(struct guide *w, struct osr_routing *routing)
 {
-	const struct osr_fabric *fabric = w->f;
-	struct osr_spf *spf = w->s;
+	const struct osr_fabric *fabric = w->t.f;
+	struct osr_spf *spf = w->t.s;
 
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		const uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
@@ -240,10 +240,11 @@ static void mend_trees(struct guide *w, struct osr_routing *routing)
 			continue;
 		if (counts)
 			osr__spf_count(spf, order, n, hop, (uint64_t)-1);
-		osr__ordered_detour(w, root, d);
-		n = osr__ordered_sort(w, root, d, &routing->n_longer);
+		osr__ordered_aim(w, d);
+		osr__legal_detour(&w->t, root, d);
+		n = osr__legal_sort(&w->t, root, d, &routing->n_longer);
 		if (counts)
-			osr__spf_count(spf, w->order, n, hop, 1);
+			osr__spf_count(spf, w->t.order, n, hop, 1);
 	}
 }
 
@@ -254,7 +255,7 @@ static enum osr_status guide_init(struct guide *w, struct osr_spf *spf,
 				  struct osr_diag *diag)
 {
 	const struct osr_fabric *fabric = spf->f;
-	size_t n = fabric->n_switches;
+	uint32_t k_max;
 	uint64_t sum = 0;
 	enum osr_status st;
 
@@ -263,38 +264,29 @@ static enum osr_status guide_init(struct guide *w, struct osr_spf *spf,
 	if (!routing->sl)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the SLs of %u LIDs",
 				fabric->n_dests);
-	*w = (struct guide){ .s = spf,
-			     .f = fabric,
+	k_max = n_orders < OSR_ORDERED_MAX ? n_orders : OSR_ORDERED_MAX;
+	*w = (struct guide){ .t = { .s = spf,
+				    .f = fabric,
+				    .over = osr__ordered_over,
+				    .settle = osr__ordered_settle,
+				    .all = (uint8_t)((1u << k_max) - 1) },
+			     .n_orders = k_max,
 			     .rank = orders,
 			     .mask = routing->sl,
-			     .mcast_parent = routing->mcast_parent };
-	w->n_orders = n_orders < OSR_ORDERED_MAX ? n_orders : OSR_ORDERED_MAX;
+			     .mcast_parent = routing->mcast_parent,
+			     .boost = 1 };
 	st = osr_cdg_init(&w->g, fabric, scratch, diag);
 	if (st)
 		return st;
 	w->legal = osr_alloc(scratch, w->g.n_slots, 1);
 	w->freedom = osr_alloc(scratch, fabric->n_channels, w->n_orders);
-	w->escape = osr_alloc(scratch, n, sizeof(*w->escape));
-	w->len = osr_alloc(scratch, n, sizeof(*w->len));
-	w->head = osr_alloc(scratch, n + 1, sizeof(*w->head));
-	w->link = osr_alloc(scratch, n, sizeof(*w->link));
-	w->key = osr_alloc(scratch, n, sizeof(*w->key));
-	w->waiting = osr_alloc(scratch, n, sizeof(*w->waiting));
-	w->new_mask = osr_alloc(scratch, n, 1);
-	w->forced = osr_alloc(scratch, n, 1);
-	w->escape_hop = osr_alloc(scratch, n, 1);
-	w->order = osr_alloc(scratch, n, sizeof(*w->order));
-	w->detoured = osr_calloc(scratch, fabric->n_dests, 1);
-	w->boost = 1;
-	if (!w->detoured || !w->legal || !w->freedom || !w->escape || !w->len || !w->head ||
-	    !w->link || !w->key || !w->waiting || !w->new_mask || !w->forced || !w->escape_hop ||
-	    !w->order)
+	if (!w->legal || !w->freedom || !osr__legal_alloc(&w->t, scratch))
 		return osr_fail(diag, OSR_NOMEM,
 				"out of memory for routing within %u channel orders", w->n_orders);
 	for (uint32_t c = 0; c < fabric->n_channels; c++)
 		sum += spf->weight[c] >> HOP_BITS;
-	w->mean = fabric->n_channels ? sum / fabric->n_channels : 0;
-	return osr_mcast_tree(spf, scratch, w->escape, diag);
+	w->t.mean = fabric->n_channels ? sum / fabric->n_channels : 0;
+	return osr_mcast_tree(spf, scratch, w->t.escape, diag);
 }
 
 #define MAX_STALE 2
@@ -312,7 +304,7 @@ static enum osr_status ordered_find_orders(struct guide *w, const struct osr_ord
 					   struct osr_arena *scratch, struct osr_routing *routing,
 					   struct osr_diag *diag)
 {
-	size_t size = (size_t)w->n_orders * w->f->n_channels * sizeof(*best);
+	size_t size = (size_t)w->n_orders * w->t.f->n_channels * sizeof(*best);
 	uint32_t stale = 0;
 
 	*least = UINT64_MAX;
@@ -339,18 +331,18 @@ static enum osr_status ordered_find_orders(struct guide *w, const struct osr_ord
 /* How many routes have no legal shortest way in the only order, however they are chosen. */
 static uint64_t count_barred(struct guide *w)
 {
-	const struct osr_spf *spf = w->s;
+	const struct osr_spf *spf = w->t.s;
 	uint64_t sum = 0;
 
 	set_legal(w);
-	for (uint32_t root = 0; root < w->f->n_switches; root++) {
+	for (uint32_t root = 0; root < w->t.f->n_switches; root++) {
 		uint32_t n = 0;
 
 		for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++)
 			n += spf->alias[spf->dest_list[k]] == OSR_NONE;
 		if (!n)
 			continue;
-		osr__spf_graph(w->s, root);
+		osr__spf_graph(w->t.s, root);
 		sum += (uint64_t)n *
 		       osr__ordered_barred(w, root, spf->dest_list[spf->dest_row[root]]);
 	}
@@ -365,61 +357,79 @@ static enum osr_status try_updown(struct guide *w, const struct osr_ordered_opti
 				  uint32_t *before, struct osr_arena *scratch,
 				  struct osr_routing *routing, struct osr_diag *diag)
 {
-	uint64_t n_routes = (uint64_t)w->f->n_dests * w->f->n_switches, n_barred = count_barred(w);
-	size_t size = w->f->n_channels * sizeof(*before);
+	uint64_t n_routes = (uint64_t)w->t.f->n_dests * w->t.f->n_switches,
+		 n_barred = count_barred(w);
+	size_t size = w->t.f->n_channels * sizeof(*before);
 	struct osr_updown updown;
 	enum osr_status st;
 
 	if (n_barred <= n_routes / MANY)
 		return OSR_OK;
-	st = osr_updown_search(w->s, opt->effort, scratch, &updown, diag);
+	st = osr_updown_search(w->t.s, opt->effort, scratch, &updown, diag);
 	if (st)
 		return st;
 	memcpy(before, w->rank, size);
-	osr_updown_rank(&updown, w->f, w->rank);
-	w->exact = count_barred(w) < n_barred;
-	if (!w->exact) {
+	osr_updown_rank(&updown, w->t.f, w->rank);
+	w->t.exact = count_barred(w) < n_barred;
+	if (!w->t.exact) {
 		memcpy(w->rank, before, size);
 		return OSR_OK;
 	}
-	memcpy(w->escape, updown.parent, w->f->n_switches * sizeof(*w->escape));
+	memcpy(w->t.escape, updown.parent, w->t.f->n_switches * sizeof(*w->t.escape));
 	return routing->mcast_parent
-		       ? osr_mcast_take(w->f, updown.parent, scratch, routing->mcast_parent, diag)
+		       ? osr_mcast_take(w->t.f, updown.parent, scratch, routing->mcast_parent, diag)
 		       : OSR_OK;
+}
+
+/* What was tried and taken back has left its masks behind; and some trees have got shorter. */
+static void ordered_polish(struct guide *w, uint32_t n_moves, struct osr_routing *routing)
+{
+	const struct osr_fabric *fabric = w->t.f;
+
+	if (!n_moves)
+		return;
+	routing->n_longer = osr__legal_polish(&w->t, n_moves);
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		if (w->t.s->alias[d] != OSR_NONE)
+			continue;
+		osr__ordered_aim(w, d);
+		osr__legal_list(&w->t, fabric->dest_switch[d],
+				w->t.s->hop + (size_t)d * fabric->n_switches, true);
+	}
 }
 
 static enum osr_status route_within(struct guide *w, const struct osr_ordered_options *opt,
 				    struct osr_arena *scratch, struct osr_routing *routing,
 				    struct osr_diag *diag)
 {
-	size_t size = (size_t)w->n_orders * w->f->n_channels;
+	size_t size = (size_t)w->n_orders * w->t.f->n_channels;
 	uint32_t *best = osr_alloc(scratch, size, sizeof(*best));
 	uint64_t least;
 	enum osr_status st;
 
 	if (!best)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the orders of %u channels",
-				w->f->n_channels);
+				w->t.f->n_channels);
 	/* One improvement at least, so that order 0 keeps the escape tree forward. */
 	set_legal(w);
 	ordered_keep_trees(w, UINT64_MAX);
 	st = improve_orders(w, opt->sift_passes, scratch, diag);
-	if (!st && w->n_orders == 1 && !w->s->product)
+	if (!st && w->n_orders == 1 && !w->t.s->product)
 		st = try_updown(w, opt, best, scratch, routing, diag);
 	if (st)
 		return st;
-	if (w->exact) {
+	if (w->t.exact) {
 		/* The order stays: one round to balance the legal routes, one with the detours. */
 		ordered_route_round(w, false, routing);
 		ordered_route_round(w, true, routing);
-		osr__ordered_polish(w, opt->moves / DETOUR_COST, routing);
+		ordered_polish(w, opt->moves / DETOUR_COST, routing);
 		return OSR_OK;
 	}
 	st = ordered_find_orders(w, opt, best, &least, scratch, routing, diag);
 	if (!st && least)
 		ordered_route_round(w, true, routing);
 	if (!st)
-		osr__ordered_polish(w, opt->moves / (w->n_failed ? DETOUR_COST : 1), routing);
+		ordered_polish(w, opt->moves / (w->n_failed ? DETOUR_COST : 1), routing);
 	return st;
 }
 
@@ -473,7 +483,8 @@ enum osr_status osr_ordered_keep(struct osr_spf *spf, const struct osr_request *
 static enum osr_status repair(struct guide *w, const struct osr_ordered_options *opt,
 			      uint64_t tolerated, struct osr_arena *scratch, struct osr_diag *diag)
 {
-	uint64_t before = UINT64_MAX, few = (uint64_t)w->f->n_dests * w->f->n_switches / A_HANDFUL;
+	uint64_t before = UINT64_MAX,
+		 few = (uint64_t)w->t.f->n_dests * w->t.f->n_switches / A_HANDFUL;
 
 	set_legal(w);
 	ordered_keep_trees(w, tolerated);
@@ -558,16 +569,16 @@ out:
  */
 static void place_idle(struct guide *w)
 {
-	const struct osr_fabric *fabric = w->f;
+	const struct osr_fabric *fabric = w->t.f;
 	uint8_t *used =
 		w->freedom; /* [n_channels], not needed by osr__ordered_settle() at price 0 */
 
 	memset(used, 0, fabric->n_channels);
 	for (size_t d = 0; d < fabric->n_dests; d++)
 		for (uint32_t v = 0; v < fabric->n_switches; v++)
-			if (w->s->hop[d * fabric->n_switches + v] != OSR_NO_PATH)
-				used[fabric->chan_row[v] + w->s->hop[d * fabric->n_switches + v]] =
-					1;
+			if (w->t.s->hop[d * fabric->n_switches + v] != OSR_NO_PATH)
+				used[fabric->chan_row[v] +
+				     w->t.s->hop[d * fabric->n_switches + v]] = 1;
 	for (uint32_t v = 0; w->mcast_parent && v < fabric->n_switches; v++)
 		if (w->mcast_parent[v] != OSR_NONE)
 			used[w->mcast_parent[v]] = used[fabric->chan_rev[w->mcast_parent[v]]] = 1;
@@ -590,14 +601,14 @@ static void place_idle(struct guide *w)
  */
 static void refine_dest(struct guide *w, uint32_t root, uint32_t d, uint8_t *saved)
 {
-	struct osr_spf *spf = w->s;
-	size_t n = w->f->n_switches;
+	struct osr_spf *spf = w->t.s;
+	size_t n = w->t.f->n_switches;
 	const uint16_t *order = spf->order + root * n;
 	uint8_t *hop = spf->hop + d * n;
 
 	memcpy(saved, hop, n);
 	osr__spf_count(spf, order, spf->n_order[root], hop, (uint64_t)-1);
-	if (osr__ordered_settle(w, root, d, 0))
+	if (osr__ordered_settle(&w->t, root, d, 0))
 		memcpy(hop, saved, n);
 	osr__spf_count(spf, order, spf->n_order[root], hop, 1);
 }

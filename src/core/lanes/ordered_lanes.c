@@ -22,7 +22,7 @@ static uint8_t pick(uint8_t mask, uint32_t a, uint32_t b)
  */
 static bool join_pairs(const struct guide *w, uint8_t *both)
 {
-	const struct osr_fabric *fabric = w->f;
+	const struct osr_fabric *fabric = w->t.f;
 	size_t n = fabric->n_switches;
 	bool all = true;
 
@@ -31,7 +31,7 @@ static bool join_pairs(const struct guide *w, uint8_t *both)
 		const uint8_t *mask = w->mask + d * n;
 		uint8_t *row = both + fabric->dest_switch[d] * n;
 
-		if (w->s->alias[d] == OSR_NONE)
+		if (w->t.s->alias[d] == OSR_NONE)
 			for (size_t v = 0; v < n; v++)
 				row[v] &= mask[v];
 	}
@@ -49,14 +49,14 @@ static bool join_pairs(const struct guide *w, uint8_t *both)
 /* Turns masks into SLs, in place. */
 static void ordered_lanes_set_sls(struct guide *w, const uint8_t *both, uint8_t swap)
 {
-	const struct osr_fabric *fabric = w->f;
+	const struct osr_fabric *fabric = w->t.f;
 	size_t n = fabric->n_switches;
 
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		uint8_t *sl = w->mask + d * n;
 		uint32_t root = fabric->dest_switch[d];
 
-		if (w->s->alias[d] != OSR_NONE)
+		if (w->t.s->alias[d] != OSR_NONE)
 			continue;
 		for (uint32_t v = 0; v < n; v++) {
 			uint8_t vl = pick(both ? both[root * n + v] : sl[v], v, root);
@@ -66,8 +66,8 @@ static void ordered_lanes_set_sls(struct guide *w, const uint8_t *both, uint8_t 
 		}
 	}
 	for (uint32_t d = 0; d < fabric->n_dests; d++)
-		if (w->s->alias[d] != OSR_NONE)
-			memcpy(w->mask + d * n, w->mask + w->s->alias[d] * n, n);
+		if (w->t.s->alias[d] != OSR_NONE)
+			memcpy(w->mask + d * n, w->mask + w->t.s->alias[d] * n, n);
 }
 
 /*
@@ -78,11 +78,11 @@ static bool multicast_conflicts(struct guide *w, const struct osr_request *req,
 				struct osr_arena *scratch, bool *no_memory)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	uint32_t *rank = osr_alloc(scratch, w->f->n_channels, sizeof(*rank));
+	uint32_t *rank = osr_alloc(scratch, w->t.f->n_channels, sizeof(*rank));
 	bool sorted;
 
 	*no_memory = !rank;
-	if (!rank || !w->s->product || !req->multicast) {
+	if (!rank || !w->t.s->product || !req->multicast) {
 		osr_arena_reset(scratch, mark);
 		return false;
 	}
@@ -91,7 +91,7 @@ static bool multicast_conflicts(struct guide *w, const struct osr_request *req,
 	osr_mcast_depend(w->mcast_parent, &w->g);
 	sorted = osr_cdg_sort(&w->g, scratch, rank, no_memory);
 	if (sorted)
-		memcpy(w->rank, rank, w->f->n_channels * sizeof(*rank));
+		memcpy(w->rank, rank, w->t.f->n_channels * sizeof(*rank));
 	osr_arena_reset(scratch, mark);
 	return !sorted;
 }
@@ -100,7 +100,7 @@ static enum osr_status set_certificate(const struct guide *w, const struct osr_r
 				       bool multicast, uint8_t swap, struct osr_arena *result,
 				       struct osr_routing *routing, struct osr_diag *diag)
 {
-	size_t m = w->f->n_channels;
+	size_t m = w->t.f->n_channels;
 	bool beyond = multicast && w->n_orders > 1 && req->mcast_vl >= w->n_orders;
 
 	routing->n_vls = beyond ? req->mcast_vl + 1 : (uint8_t)w->n_orders;
@@ -126,7 +126,7 @@ enum osr_status osr__ordered_finish(struct guide *w, const struct osr_request *r
 				    struct osr_arena *scratch, struct osr_arena *result,
 				    struct osr_routing *routing, struct osr_diag *diag)
 {
-	size_t n = w->f->n_switches;
+	size_t n = w->t.f->n_switches;
 	uint8_t swap = req->multicast && w->n_orders > 1 && req->mcast_vl < w->n_orders
 			       ? req->mcast_vl
 			       : 0;
@@ -134,7 +134,7 @@ enum osr_status osr__ordered_finish(struct guide *w, const struct osr_request *r
 	uint8_t *both = NULL;
 	enum osr_status st;
 
-	osr__spf_share(w->s);
+	osr__spf_share(w->t.s);
 	if (multicast_conflicts(w, req, scratch, &no_memory))
 		multicast = false;
 	if (no_memory)

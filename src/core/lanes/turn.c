@@ -5,9 +5,8 @@
  *	turn_search()		two starts, then detours and balance
  *	turn_rounds()		  routing and improving in turns
  *	turn_order.c		    the order of nodes and the lanes of turns
- *	turn_tree.c		    shortest routes within them
- *	turn_detour.c		  longer routes for what is left
- *	turn_polish.c		  single LIDs off the most loaded channel
+ *	legal_tree.c		    shortest routes within them, longer ones for what is left, and
+ *				    single LIDs off the most loaded channel
  *	turn_tables.c		SL2VL tables and certificate
  */
 #include <string.h>
@@ -37,8 +36,8 @@ static const struct {
 /* Which triples lie on a shortest path between their ends. */
 static void turn_find_useful(struct turns *w)
 {
-	const struct osr_fabric *fabric = w->f;
-	const uint8_t *dist8 = w->s->scratch->dist8;
+	const struct osr_fabric *fabric = w->t.f;
+	const uint8_t *dist8 = w->t.s->scratch->dist8;
 
 	for (uint32_t c = 0; c < fabric->n_channels; c++) {
 		uint32_t first = fabric->chan_row[fabric->chan_dst[c]], v = fabric->chan_src[c];
@@ -58,7 +57,7 @@ static void turn_find_useful(struct turns *w)
 /* Rows of triples by their first turn; false if there are too many. */
 static bool turn_number_triples(struct turns *w)
 {
-	const struct osr_fabric *fabric = w->f;
+	const struct osr_fabric *fabric = w->t.f;
 	uint64_t at = 0;
 
 	for (uint32_t c = 0; c < fabric->n_channels && at <= turn_tuning.max_triples; c++) {
@@ -75,29 +74,30 @@ static bool turn_number_triples(struct turns *w)
 	return at <= turn_tuning.max_triples;
 }
 
-static bool turn_alloc_tree(struct turns *w, struct osr_arena *scratch)
-{
-	size_t n = w->f->n_switches;
+/* ---- what is legal --------------------------------------------------------------------------- */
 
-	w->parent = osr_alloc(scratch, n, sizeof(*w->parent));
-	w->legal = osr_alloc(scratch, n, 1);
-	w->saved = osr_alloc(scratch, n, 1);
-	w->detoured = osr_calloc(scratch, w->f->n_dests, 1);
-	w->len = osr_alloc(scratch, n, sizeof(*w->len));
-	w->head = osr_alloc(scratch, n + 1, sizeof(*w->head));
-	w->link = osr_alloc(scratch, n, sizeof(*w->link));
-	w->key = osr_alloc(scratch, n, sizeof(*w->key));
-	w->waiting = osr_alloc(scratch, n, sizeof(*w->waiting));
-	w->forced = osr_alloc(scratch, n, 1);
-	w->escape_hop = osr_alloc(scratch, n, 1);
-	w->order = osr_alloc(scratch, n, sizeof(*w->order));
-	return w->parent && w->legal && w->saved && w->detoured && w->len && w->head && w->link &&
-	       w->key && w->waiting && w->forced && w->escape_hop && w->order;
+uint8_t osr__turn_over(const struct osr__legal *t, const uint8_t *hop, uint32_t root, uint32_t c)
+{
+	return t->mask[t->f->chan_dst[c]] && osr__turn_legal((const struct turns *)t, hop, root, c);
+}
+
+static inline uint32_t turn_lost(const struct osr__legal *t, const uint8_t *hop, uint32_t root,
+				 uint32_t c)
+{
+	const struct turns *w = (const struct turns *)t;
+	uint32_t u = t->f->chan_dst[c];
+
+	return 64 - (u == root ? w->first_freedom[c] : w->freedom[w->g.row[c] + hop[u]]);
+}
+
+uint32_t osr__turn_settle(struct osr__legal *t, uint32_t root, uint32_t d, uint64_t price)
+{
+	return osr__legal_settle(t, root, d, price, osr__turn_over, turn_lost);
 }
 
 static bool turn_alloc_nodes(struct turns *w, struct osr_arena *scratch)
 {
-	size_t m = w->f->n_channels, n_slots = w->g.n_slots, n_nodes = w->n_lanes * m;
+	size_t m = w->t.f->n_channels, n_slots = w->g.n_slots, n_nodes = w->n_lanes * m;
 
 	w->rank = osr_alloc(scratch, n_nodes, sizeof(*w->rank));
 	w->best_rank = osr_alloc(scratch, n_nodes, sizeof(*w->best_rank));
@@ -121,7 +121,12 @@ static enum osr_status turn_init(struct turns *w, struct osr_lanes_job *job, boo
 	uint64_t sum = 0;
 	enum osr_status st;
 
-	*w = (struct turns){ .s = job->s, .f = fabric, .unit = turn_tuning.unit };
+	*w = (struct turns){ .t = { .s = job->s,
+				    .f = fabric,
+				    .over = osr__turn_over,
+				    .settle = osr__turn_settle,
+				    .all = 1 },
+			     .unit = turn_tuning.unit };
 	w->n_lanes = max_vls < turn_tuning.max_lanes ? max_vls : turn_tuning.max_lanes;
 	*small = false;
 	st = osr_cdg_init(&w->g, fabric, job->scratch, job->diag);
@@ -133,12 +138,15 @@ static enum osr_status turn_init(struct turns *w, struct osr_lanes_job *job, boo
 	*small = turn_number_triples(w);
 	if (!*small)
 		return OSR_OK;
-	if (!turn_alloc_tree(w, job->scratch) || !turn_alloc_nodes(w, job->scratch))
+	w->t.mask = osr_alloc(job->scratch, fabric->n_switches, 1);
+	w->saved = osr_alloc(job->scratch, fabric->n_switches, 1);
+	if (!w->t.mask || !w->saved || !osr__legal_alloc(&w->t, job->scratch) ||
+	    !turn_alloc_nodes(w, job->scratch))
 		return osr__turn_nomem(job->diag);
 	turn_find_useful(w);
 	for (uint32_t c = 0; c < fabric->n_channels; c++)
 		sum += job->s->weight[c] >> HOP_BITS;
-	w->mean = fabric->n_channels ? sum / fabric->n_channels : 0;
+	w->t.mean = fabric->n_channels ? sum / fabric->n_channels : 0;
 	return OSR_OK;
 }
 
@@ -153,32 +161,32 @@ enum turn_mode {
 
 static void turn_route_dest(struct turns *w, uint32_t root, uint32_t d, enum turn_mode mode)
 {
-	const struct osr_fabric *fabric = w->f;
-	struct osr_spf *spf = w->s;
+	const struct osr_fabric *fabric = w->t.f;
+	struct osr_spf *spf = w->t.s;
 	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
 	uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
 	bool counts = fabric->term_weight[fabric->dest_term[d]] != 0;
 	uint32_t n = spf->n_order[root], n_failed, before = UINT32_MAX, ignored = 0;
 
 	if (mode != TURN_ALL) {
-		before = osr__turn_mark_legal(w, order, n, hop, root);
+		before = osr__legal_mark(&w->t, order, n, hop, root);
 		if (!before && mode == TURN_REPAIR)
 			return;
 		memcpy(w->saved, hop, fabric->n_switches);
 	}
 	if (counts)
 		osr__spf_count(spf, order, n, hop, (uint64_t)-1);
-	n_failed = osr__turn_settle_best(w, root, d);
+	n_failed = osr__legal_settle_best(&w->t, root, d);
 	if (n_failed > before) {
 		memcpy(hop, w->saved, fabric->n_switches);
-		n_failed = osr__turn_mark_legal(w, order, n, hop, root);
+		n_failed = osr__legal_mark(&w->t, order, n, hop, root);
 	}
 	w->n_failed += n_failed;
 	if (mode == TURN_LAST && n_failed) {
-		osr__turn_detour(w, root, d);
-		n = osr__turn_sort(w, root, d, &ignored);
-		order = w->order;
-		w->detoured[d] = 1;
+		osr__legal_detour(&w->t, root, d);
+		n = osr__legal_sort(&w->t, root, d, &ignored);
+		order = w->t.order;
+		w->t.detoured[d] = 1;
 	}
 	if (counts)
 		osr__spf_count(spf, order, n, hop, 1);
@@ -186,17 +194,17 @@ static void turn_route_dest(struct turns *w, uint32_t root, uint32_t d, enum tur
 
 static void turn_route_all(struct turns *w, enum turn_mode mode)
 {
-	const struct osr_spf *spf = w->s;
+	const struct osr_spf *spf = w->t.s;
 
 	w->n_failed = 0;
-	for (uint32_t root = 0; root < w->f->n_switches; root++) {
+	for (uint32_t root = 0; root < w->t.f->n_switches; root++) {
 		bool found = false;
 
 		for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++) {
 			if (spf->alias[spf->dest_list[k]] != OSR_NONE)
 				continue;
 			if (!found)
-				osr__spf_graph(w->s, root);
+				osr__spf_graph(w->t.s, root);
 			found = true;
 			turn_route_dest(w, root, spf->dest_list[k], mode);
 		}
@@ -206,7 +214,7 @@ static void turn_route_all(struct turns *w, enum turn_mode mode)
 static void turn_copy(const struct turns *w, uint32_t *rank, uint8_t *lane,
 		      const uint32_t *from_rank, const uint8_t *from_lane)
 {
-	memcpy(rank, from_rank, (size_t)w->n_lanes * w->f->n_channels * sizeof(*rank));
+	memcpy(rank, from_rank, (size_t)w->n_lanes * w->t.f->n_channels * sizeof(*rank));
 	memcpy(lane, from_lane, w->g.n_slots);
 }
 
@@ -217,7 +225,7 @@ static void turn_copy(const struct turns *w, uint32_t *rank, uint8_t *lane,
 static enum osr_status turn_rounds(struct turns *w, struct osr_lanes_job *job, uint32_t max_rounds,
 				   uint64_t *least)
 {
-	uint64_t few = (uint64_t)w->f->n_dests * w->f->n_switches / turn_tuning.few;
+	uint64_t few = (uint64_t)w->t.f->n_dests * w->t.f->n_switches / turn_tuning.few;
 	uint32_t stale = 0, boost_most;
 	enum osr_status st = OSR_OK;
 
@@ -245,7 +253,7 @@ static enum osr_status turn_rounds(struct turns *w, struct osr_lanes_job *job, u
 static bool turn_is_hopeless(const struct turns *w, const struct osr_lanes_job *job,
 			     uint64_t failed)
 {
-	uint64_t n_routes = (uint64_t)w->f->n_dests * w->f->n_switches;
+	uint64_t n_routes = (uint64_t)w->t.f->n_dests * w->t.f->n_switches;
 
 	return job->opt->any_sl == OSR_ANY_SL_AUTO &&
 	       failed * 100 > n_routes * job->opt->any_sl_cost;
@@ -256,7 +264,7 @@ static enum osr_status turn_start_again(struct turns *w, struct osr_lanes_job *j
 {
 	struct osr_updown updown;
 	enum osr_status st =
-		osr_updown_search(w->s, job->opt->order_effort / turn_tuning.effort_share,
+		osr_updown_search(w->t.s, job->opt->order_effort / turn_tuning.effort_share,
 				  job->scratch, &updown, job->diag);
 
 	if (!st)
@@ -282,7 +290,7 @@ static enum osr_status turn_search(struct turns *w, struct osr_lanes_job *job, b
 		return st;
 	turn_route_all(w, TURN_LAST);
 	job->r->n_longer =
-		osr__turn_polish(w, w->n_failed ? moves / turn_tuning.detour_cost + 1 : moves);
+		osr__legal_polish(&w->t, w->n_failed ? moves / turn_tuning.detour_cost + 1 : moves);
 	return OSR_OK;
 }
 

@@ -22,7 +22,8 @@ struct keep {
 	struct osr_spf s;
 	struct turns w;
 	struct osr_routing r; /* in the numbering of today */
-	uint8_t *whole;       /* [n_switches] of one tree: the route from here reaches its root */
+	uint8_t *before;      /* [n_switches] hops of one tree before it was touched */
+	uint8_t *whole;       /* [n_switches] and whether the route from here was whole then */
 	uint8_t *used;        /* [n_slots] some route or multicast has this turn: its lane stays */
 };
 
@@ -97,6 +98,11 @@ static enum osr_status keep_alloc(struct keep *k, struct osr_diag *why)
 	size_t n = fabric->n_switches, m = fabric->n_channels;
 	enum osr_status st = osr_cdg_init(&w->g, fabric, scratch, why);
 
+	w->t = (struct osr__legal){ .s = &k->s,
+				    .f = fabric,
+				    .over = osr__turn_over,
+				    .settle = osr__turn_settle,
+				    .all = 1 };
 	if (st)
 		return st;
 	w->rank = osr_alloc(k->job->arena, k->r.n_vls * m, sizeof(*w->rank));
@@ -104,18 +110,12 @@ static enum osr_status keep_alloc(struct keep *k, struct osr_diag *why)
 	w->at = osr_alloc(scratch, w->g.n_slots, sizeof(*w->at));
 	w->freedom = osr_alloc(scratch, w->g.n_slots, 1);
 	w->first_freedom = osr_alloc(scratch, m, 1);
-	w->len = osr_alloc(scratch, n, sizeof(*w->len));
-	w->head = osr_alloc(scratch, n + 1, sizeof(*w->head));
-	w->link = osr_alloc(scratch, n, sizeof(*w->link));
-	w->key = osr_alloc(scratch, n, sizeof(*w->key));
-	w->waiting = osr_alloc(scratch, n, sizeof(*w->waiting));
-	w->order = osr_alloc(scratch, n, sizeof(*w->order));
-	w->legal = osr_alloc(scratch, n, 1);
-	k->whole = osr_alloc(scratch, n, 1);
+	w->t.mask = osr_alloc(scratch, n, 1);
 	k->used = osr_calloc(scratch, w->g.n_slots, 1);
-	if (!w->rank || !w->lane || !w->at || !w->freedom || !w->first_freedom || !w->len ||
-	    !w->head || !w->link || !w->key || !w->waiting || !w->order || !w->legal || !k->whole ||
-	    !k->used)
+	k->before = osr_alloc(scratch, n, 1);
+	k->whole = osr_alloc(scratch, n, 1);
+	if (!w->rank || !w->lane || !w->at || !w->freedom || !w->first_freedom || !w->t.mask ||
+	    !k->used || !k->before || !k->whole || !osr__legal_alloc(&w->t, scratch))
 		return osr_fail(why, OSR_NOMEM, "out of memory for re-routing with lanes by turn");
 	return OSR_OK;
 }
@@ -145,9 +145,10 @@ static enum osr_status keep_begin(struct keep *k, struct osr_diag *why)
 		st = osr_spf_init(&k->s, k->f, &k->r, &opt, job->scratch, why);
 	if (st)
 		return st;
-	k->w.s = &k->s;
-	k->w.f = k->f;
 	k->w.n_lanes = old->n_vls;
+	/* What rides along today may have had a tree of its own, and keeps it. */
+	for (uint32_t d = 0; d < k->f->n_dests; d++)
+		k->s.alias[d] = OSR_NONE;
 	if (!keep_ranks(&map, old, k->w.rank))
 		return keep_not(why, "the fabric has switches, cables or hosts on ports where the "
 				     "lanes by turn of before know none");
@@ -167,43 +168,6 @@ static bool keep_on_tree(const struct keep *k, uint32_t c)
 }
 
 /* ---- trees ------------------------------------------------------------------------------------ */
-
-/*
- * Marks the switches whose route reaches the root, legally, by their hops; from near ones on, so that
- * what lies behind has been marked.
- */
-static uint32_t keep_mark(struct keep *k, uint32_t root, const uint8_t *hop)
-{
-	const struct osr_fabric *fabric = k->f;
-	const uint16_t *order = k->s.order + (size_t)root * fabric->n_switches;
-	uint32_t n_cut = 0, *path = k->w.waiting;
-	enum { UNKNOWN = 2 };
-
-	memset(k->whole, UNKNOWN, fabric->n_switches);
-	k->whole[root] = 1;
-	for (uint32_t i = 1; i < k->s.n_order[root]; i++) {
-		uint32_t v = order[i], depth = 0;
-		bool whole;
-
-		for (; k->whole[v] == UNKNOWN && hop[v] != OSR_NO_PATH;
-		     v = fabric->chan_dst[fabric->chan_row[v] + hop[v]]) {
-			k->whole[v] = 0; /* a way around ends here */
-			path[depth++] = v;
-		}
-		whole = k->whole[v] == 1;
-		while (depth--) {
-			v = path[depth];
-			whole = whole &&
-				osr__turn_legal(&k->w, hop, root, fabric->chan_row[v] + hop[v]);
-			k->whole[v] = whole;
-		}
-	}
-	for (uint32_t i = 1; i < k->s.n_order[root]; i++) {
-		k->whole[order[i]] = k->whole[order[i]] == 1;
-		n_cut += !k->whole[order[i]];
-	}
-	return n_cut;
-}
 
 /* The lane that would make it legal to take c, if no route has that turn yet; OSR_NONE. */
 static uint32_t keep_other_lane(const struct keep *k, uint32_t root, const uint8_t *hop, uint32_t c)
@@ -289,17 +253,17 @@ static uint32_t keep_choose(struct keep *k, uint32_t root, const uint8_t *hop, b
 	for (uint32_t i = 1; i < k->s.n_order[root]; i++) {
 		uint32_t v = order[i];
 
-		if (k->whole[v] || (dead && hop[v] != OSR_NO_PATH))
+		if (k->w.t.mask[v] || (dead && hop[v] != OSR_NO_PATH))
 			continue;
 		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
 			uint32_t u = fabric->chan_dst[c];
 			uint64_t key;
 
-			if (!k->whole[u] ||
+			if (!k->w.t.mask[u] ||
 			    (!osr__turn_legal(&k->w, hop, root, c) &&
 			     (!other_lanes || keep_other_lane(k, root, hop, c) == OSR_NONE)))
 				continue;
-			key = ((uint64_t)k->w.len[u] << 40) + (k->s.weight[c] >> HOP_BITS);
+			key = ((uint64_t)k->w.t.len[u] << 40) + (k->s.weight[c] >> HOP_BITS);
 			if (key < best) {
 				best = key;
 				best_chan = c;
@@ -309,63 +273,40 @@ static uint32_t keep_choose(struct keep *k, uint32_t root, const uint8_t *hop, b
 	return best_chan;
 }
 
-static void keep_measure(struct keep *k, uint32_t root, const uint8_t *hop)
-{
-	const struct osr_fabric *fabric = k->f;
-	const uint16_t *order = k->s.order + (size_t)root * fabric->n_switches;
-	uint32_t *path = k->w.waiting;
-
-	memset(k->w.len, 0xff, fabric->n_switches * sizeof(*k->w.len));
-	k->w.len[root] = 0;
-	for (uint32_t i = 1; i < k->s.n_order[root]; i++) {
-		uint32_t v = order[i], depth = 0;
-
-		for (; k->whole[order[i]] && k->w.len[v] == OSR_NONE;
-		     v = fabric->chan_dst[fabric->chan_row[v] + hop[v]])
-			path[depth++] = v;
-		for (uint32_t len = k->w.len[v]; depth--;)
-			k->w.len[path[depth]] = ++len;
-	}
-}
-
-/* One switch after the other, those first whose entry is dead: the others may follow them. */
-static bool keep_attach(struct keep *k, uint32_t root, uint8_t *hop, uint32_t n_cut)
-{
-	while (n_cut) {
-		uint32_t c = OSR_NONE;
-
-		keep_measure(k, root, hop);
-		for (int i = 0; i < 4 && c == OSR_NONE; i++)
-			c = keep_choose(k, root, hop, !(i & 1), i & 2);
-		if (c == OSR_NONE)
-			return false;
-		keep_take(k, root, hop, c);
-		n_cut = keep_mark(k, root, hop);
-	}
-	return true;
-}
-
-/* All of the tree again: legal shortest routes, then the others. */
-static bool keep_grow(struct keep *k, uint32_t root, uint32_t d)
-{
-	const uint16_t *order = k->s.order + (size_t)root * k->f->n_switches;
-	uint8_t *hop = k->r.lft + (size_t)d * k->f->n_switches;
-
-	osr__spf_graph(&k->s, root);
-	osr__turn_settle_best(&k->w, root, d);
-	for (uint32_t i = 1; i < k->s.n_order[root]; i++)
-		if (!k->w.legal[order[i]])
-			hop[order[i]] = OSR_NO_PATH;
-	return keep_attach(k, root, hop, keep_mark(k, root, hop));
-}
-
+/*
+ * One switch after the other, those first whose entry is dead: the others may follow them. One that
+ * finds no way goes along the spanning order of multicast, which may cost whole routes theirs.
+ */
 static bool keep_tree(struct keep *k, uint32_t root, uint32_t d)
 {
 	uint8_t *hop = k->r.lft + (size_t)d * k->f->n_switches;
-	uint32_t n_cut = keep_mark(k, root, hop);
+	uint32_t n_cut = osr__legal_list(&k->w.t, root, hop, true);
+	bool escapes = false;
 
 	k->r.stable.n_trees += n_cut != 0;
-	return keep_attach(k, root, hop, n_cut) || keep_grow(k, root, d);
+	memcpy(k->before, hop, k->f->n_switches);
+	memcpy(k->whole, k->w.t.mask, k->f->n_switches);
+	while (n_cut) {
+		uint32_t c = OSR_NONE;
+
+		for (int i = 0; i < 4 && c == OSR_NONE; i++)
+			c = keep_choose(k, root, hop, !(i & 1), i & 2);
+		if (c != OSR_NONE) {
+			keep_take(k, root, hop, c);
+		} else {
+			if (!k->job->request.multicast)
+				return false;
+			if (!escapes)
+				osr__legal_find_escape(&k->w.t, root);
+			escapes = true;
+			if (!osr__legal_force(&k->w.t, root, hop))
+				return false;
+		}
+		n_cut = osr__legal_list(&k->w.t, root, hop, true);
+	}
+	for (uint32_t v = 0; escapes && v < k->f->n_switches; v++)
+		k->r.stable.n_moved += v != root && k->whole[v] && hop[v] != k->before[v];
+	return true;
 }
 
 static enum osr_status turn_keep_keep_trees(struct keep *k, struct osr_diag *why)
@@ -376,13 +317,11 @@ static enum osr_status turn_keep_keep_trees(struct keep *k, struct osr_diag *why
 		uint32_t root = fabric->dest_switch[d];
 		const uint8_t *hop = k->r.lft + (size_t)d * fabric->n_switches;
 
-		if (k->s.alias[d] != OSR_NONE)
-			continue;
 		if (!keep_tree(k, root, d))
 			return keep_not(why, "some route that was cut finds no way that keeps to "
 					     "the lanes by turn of before");
-		osr__turn_measure(&k->w, root, hop);
-		osr__turn_sort(&k->w, root, d, &k->r.n_longer);
+		osr__legal_list(&k->w.t, root, hop, false);
+		osr__legal_sort(&k->w.t, root, d, &k->r.n_longer);
 	}
 	return OSR_OK;
 }
@@ -508,6 +447,7 @@ static enum osr_status keep_spread(struct keep *k, struct osr_diag *why)
 			return keep_not(why,
 					"the spanning order of multicast finds no way that keeps "
 					"to the lanes by turn of before");
+	k->w.t.escape = k->r.mcast_parent;
 	return keep_spread_rises(k) ? OSR_OK
 				    : keep_not(why, "the spanning order of multicast does not keep "
 						    "to the lanes by turn of before");
@@ -527,7 +467,6 @@ static void keep_finish(struct keep *k, struct osr_routing *routing)
 {
 	const struct osr_routing *old = &k->base->routing;
 
-	osr__spf_share(&k->s);
 	osr_spf_finish(&k->s);
 	*routing = k->r;
 	routing->engine = old->engine;

@@ -21,7 +21,7 @@
 /* How many of 64 predecessors may go on into each turn, and into each channel as their last. */
 static void turn_set_freedom(struct turns *w, uint32_t c1)
 {
-	const struct osr_fabric *fabric = w->f;
+	const struct osr_fabric *fabric = w->t.f;
 	uint32_t v = fabric->chan_src[c1], row = fabric->chan_row[v], end = fabric->chan_row[v + 1];
 	uint32_t n_others = end - row > 1 ? end - row - 1 : 1, n = 0, arrival[OSR__TURN_HOPS];
 
@@ -43,7 +43,7 @@ static void turn_set_freedom(struct turns *w, uint32_t c1)
 
 void osr__turn_set_reach(struct turns *w)
 {
-	const struct osr_fabric *fabric = w->f;
+	const struct osr_fabric *fabric = w->t.f;
 
 	for (uint32_t c = 0; c < fabric->n_channels; c++) {
 		const uint32_t *next = w->rank + fabric->chan_row[fabric->chan_dst[c]];
@@ -59,16 +59,16 @@ void osr__turn_set_reach(struct turns *w)
 
 static bool turn_in_tree(const struct turns *w, uint32_t c)
 {
-	const struct osr_fabric *fabric = w->f;
+	const struct osr_fabric *fabric = w->t.f;
 
-	return w->parent[fabric->chan_src[c]] == c ||
-	       w->parent[fabric->chan_dst[c]] == fabric->chan_rev[c];
+	return w->t.escape[fabric->chan_src[c]] == c ||
+	       w->t.escape[fabric->chan_dst[c]] == fabric->chan_rev[c];
 }
 
 /* Turns of the escape tree, up and then down: what they lead to stays as it is. */
 static void turn_pin(struct turns *w)
 {
-	const struct osr_fabric *fabric = w->f;
+	const struct osr_fabric *fabric = w->t.f;
 
 	for (uint32_t c1 = 0; c1 < fabric->n_channels; c1++) {
 		uint32_t first = fabric->chan_row[fabric->chan_dst[c1]];
@@ -106,7 +106,7 @@ static void turn_down_up(const struct osr_fabric *fabric, const uint32_t *by_pla
 enum osr_status osr__turn_start_updown(struct turns *w, const struct osr_updown *updown,
 				       struct osr_arena *scratch, struct osr_diag *diag)
 {
-	const struct osr_fabric *fabric = w->f;
+	const struct osr_fabric *fabric = w->t.f;
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	uint32_t *by_place = osr_alloc(scratch, fabric->n_switches, sizeof(*by_place));
 	uint32_t *sequence = osr_alloc(scratch, fabric->n_channels, sizeof(*sequence));
@@ -129,7 +129,7 @@ enum osr_status osr__turn_start_updown(struct turns *w, const struct osr_updown 
 			w->lane[t] = updown->place[next] > updown->place[v];
 		}
 	}
-	memcpy(w->parent, updown->parent, fabric->n_switches * sizeof(*w->parent));
+	memcpy(w->t.escape, updown->parent, fabric->n_switches * sizeof(*w->t.escape));
 	turn_pin(w);
 	osr__turn_set_reach(w);
 	osr_arena_reset(scratch, mark);
@@ -143,10 +143,10 @@ enum osr_status osr__turn_start_updown(struct turns *w, const struct osr_updown 
 enum osr_status osr__turn_start_fitted(struct turns *w, uint32_t passes, struct osr_arena *scratch,
 				       struct osr_diag *diag)
 {
-	const struct osr_fabric *fabric = w->f;
-	const struct osr_spf *spf = w->s;
+	const struct osr_fabric *fabric = w->t.f;
+	const struct osr_spf *spf = w->t.s;
 	uint32_t n = fabric->n_switches, m = fabric->n_channels;
-	enum osr_status st = osr_mcast_tree(spf, scratch, w->parent, diag);
+	enum osr_status st = osr_mcast_tree(spf, scratch, w->t.escape, diag);
 
 	if (st)
 		return st;
@@ -164,7 +164,7 @@ enum osr_status osr__turn_start_fitted(struct turns *w, uint32_t passes, struct 
 				w->g.weight[w->g.row[c] + hop[u]]++;
 		}
 	}
-	osr_mcast_depend(w->parent, &w->g);
+	osr_mcast_depend(w->t.escape, &w->g);
 	st = osr_cdg_order(&w->g, spf->center, passes, scratch, w->rank, diag);
 	for (uint32_t l = 1; l < w->n_lanes; l++)
 		for (uint32_t c = 0; c < m; c++)
@@ -183,8 +183,8 @@ enum osr_status osr__turn_start_fitted(struct turns *w, uint32_t passes, struct 
  */
 static void turn_weigh(struct turns *w)
 {
-	const struct osr_fabric *fabric = w->f;
-	const struct osr_spf *spf = w->s;
+	const struct osr_fabric *fabric = w->t.f;
+	const struct osr_spf *spf = w->t.s;
 	uint32_t n = fabric->n_switches, *count = spf->scratch->count, unit = w->unit;
 	uint32_t n_triples = w->triple_row[w->g.n_slots];
 
@@ -198,9 +198,9 @@ static void turn_weigh(struct turns *w)
 
 		if (spf->alias[d] != OSR_NONE)
 			continue;
-		osr__turn_mark_legal(w, order, spf->n_order[root], hop, root);
+		osr__legal_mark(&w->t, order, spf->n_order[root], hop, root);
 		for (uint32_t v = 0; v < n; v++)
-			count[v] = w->legal[v] ? unit : unit * w->boost;
+			count[v] = w->t.mask[v] ? unit : unit * w->boost;
 		for (uint32_t i = spf->n_order[root]; i-- > 1;) {
 			uint32_t v = order[i], c0 = fabric->chan_row[v] + hop[v],
 				 u = fabric->chan_dst[c0];
@@ -210,7 +210,7 @@ static void turn_weigh(struct turns *w)
 				continue;
 			t01 = w->g.row[c0] + hop[u];
 			x = fabric->chan_dst[fabric->chan_row[u] + hop[u]];
-			w->g.weight[t01] += w->legal[v] ? unit : unit * w->boost;
+			w->g.weight[t01] += w->t.mask[v] ? unit : unit * w->boost;
 			if (x != root)
 				w->triple[w->triple_row[t01] + hop[x]] += count[v];
 			count[u] += count[v];
@@ -223,7 +223,7 @@ static void turn_weigh(struct turns *w)
 /* What is backward before each turn from c1, by its lane: cost[lane * OSR__TURN_HOPS + hop]. */
 static void turn_cost_before(const struct turns *w, uint32_t c1, uint64_t *cost)
 {
-	const struct osr_fabric *fabric = w->f;
+	const struct osr_fabric *fabric = w->t.f;
 	uint32_t v = fabric->chan_src[c1], row = fabric->chan_row[v],
 		 first = fabric->chan_row[fabric->chan_dst[c1]];
 	uint32_t n = w->g.row[c1 + 1] - w->g.row[c1];
@@ -259,7 +259,7 @@ static uint64_t turn_cost_behind(const struct turns *w, uint32_t t, uint32_t c2,
 /* The lane of every turn that leaves the least weight backward. True if any changed. */
 static bool turn_choose_lanes(struct turns *w)
 {
-	const struct osr_fabric *fabric = w->f;
+	const struct osr_fabric *fabric = w->t.f;
 	bool changed = false;
 
 	for (uint32_t c1 = 0; c1 < fabric->n_channels; c1++) {
@@ -295,7 +295,7 @@ static bool turn_choose_lanes(struct turns *w)
 /* The weight of each edge from (lane, c1) to the node that a turn leads to: sum[lane * OSR__TURN_HOPS + hop]. */
 static void turn_sum_edges(const struct turns *w, uint32_t c1, uint64_t *sum)
 {
-	const struct osr_fabric *fabric = w->f;
+	const struct osr_fabric *fabric = w->t.f;
 	uint32_t v = fabric->chan_src[c1], row = fabric->chan_row[v],
 		 n = w->g.row[c1 + 1] - w->g.row[c1];
 	const uint64_t must = UINT32_MAX;
@@ -317,7 +317,7 @@ static void turn_sum_edges(const struct turns *w, uint32_t c1, uint64_t *sum)
 /* The graph of nodes, lane * n_channels + channel. */
 static bool turn_edges(const struct turns *w, struct osr_arena *scratch, struct edges *x)
 {
-	const struct osr_fabric *fabric = w->f;
+	const struct osr_fabric *fabric = w->t.f;
 	uint32_t m = fabric->n_channels, n_nodes = w->n_lanes * m, *row;
 
 	x->n_chans = n_nodes;

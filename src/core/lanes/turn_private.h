@@ -7,13 +7,12 @@
 #include "core/lanes/turn.h"
 #include "core/lanes/updown.h"
 
-#include "../paths/spf_private.h"
+#include "legal_tree.h"
 
 #define OSR__TURN_HOPS 256 /* channels of a switch, at most */
 
 struct turns {
-	struct osr_spf *s;
-	const struct osr_fabric *f;
+	struct osr__legal t;
 
 	/* Nodes (lane, channel) and turns: the slots of g. */
 	struct osr_cdg g;    /* weight: packets of hosts that begin with this turn */
@@ -22,7 +21,6 @@ struct turns {
 	uint8_t *lane;       /* [n_slots] of the turn's second channel */
 	uint32_t *at;        /* [n_slots] rank of the node a turn leads to */
 	uint8_t *pinned;     /* [n_slots] turns of the escape tree: lane and direction stay */
-	uint32_t *parent;    /* [n_switches] channel up the escape tree */
 	uint32_t *best_rank; /* the best so far */
 	uint8_t *best_lane;
 
@@ -38,21 +36,8 @@ struct turns {
 	uint32_t unit;        /* what a route weighs */
 	uint32_t boost;       /* and one without a legal way, times that */
 
-	/* Routes. */
-	uint64_t mean;     /* weight of a channel */
 	uint64_t n_failed; /* routes without a legal shortest path in this round */
-	uint8_t *legal;    /* [n_switches] of one tree: the route from here is */
 	uint8_t *saved;    /* [n_switches] a tree that may come back */
-	uint8_t *detoured; /* [n_dests] the tree may have routes longer than minimal */
-
-	/* One tree with detours. */
-	uint32_t *len;         /* [n_switches] channels to the root; OSR_NONE: not attached */
-	uint32_t *head, *link; /* [n_switches + 1], [n_switches] lists of switches by len */
-	uint64_t *key;         /* [n_switches] best way to attach */
-	uint32_t *waiting;     /* [n_switches] switches that got a key at this length */
-	uint8_t *forced;       /* [n_switches] on the escape tree */
-	uint8_t *escape_hop;   /* [n_switches] towards the root of the dest */
-	uint16_t *order;       /* [n_switches] of the detoured tree */
 };
 
 /*
@@ -62,15 +47,15 @@ struct turns {
 static inline bool osr__turn_legal(const struct turns *w, const uint8_t *hop, uint32_t root,
 				   uint32_t c0)
 {
-	uint32_t u = w->f->chan_dst[c0], t01, x;
+	uint32_t u = w->t.f->chan_dst[c0], t01, x;
 
 	if (u == root)
 		return true;
 	t01 = w->g.row[c0] + hop[u];
 	if (w->rank[c0] >= w->at[t01])
 		return false;
-	x = w->f->chan_dst[w->f->chan_row[u] + hop[u]];
-	return x == root || w->at[t01] < w->at[w->g.row[w->f->chan_row[u] + hop[u]] + hop[x]];
+	x = w->t.f->chan_dst[w->t.f->chan_row[u] + hop[u]];
+	return x == root || w->at[t01] < w->at[w->g.row[w->t.f->chan_row[u] + hop[u]] + hop[x]];
 }
 
 static inline enum osr_status osr__turn_nomem(struct osr_diag *diag)
@@ -91,28 +76,9 @@ enum osr_status osr__turn_improve(struct turns *w, uint32_t passes, struct osr_a
 /* at and freedom, after rank or lane have changed. */
 void osr__turn_set_reach(struct turns *w);
 
-/*
- * turn_tree.c: shortest routes to d at one price; osr__spf_graph() of its switch comes first. Returns
- * how many switches have no legal one, and leaves in legal[] which have. _best: the least of several
- * prices.
- */
-uint32_t osr__turn_settle(struct turns *w, uint32_t root, uint32_t d, uint64_t price);
-uint32_t osr__turn_settle_best(struct turns *w, uint32_t root, uint32_t d);
-
-/* The same for a tree as it is, its switches in order[n], each after the one it sends to. */
-uint32_t osr__turn_mark_legal(struct turns *w, const uint16_t *order, uint32_t n,
-			      const uint8_t *hop, uint32_t root);
-
-/*
- * turn_detour.c: what is legal stays, the other switches attach to it over longer ways; and as in
- * ordered_private.h.
- */
-void osr__turn_detour(struct turns *w, uint32_t root, uint32_t d);
-void osr__turn_measure(struct turns *w, uint32_t root, const uint8_t *hop);
-uint32_t osr__turn_sort(struct turns *w, uint32_t root, uint32_t d, uint32_t *n_longer);
-
-/* turn_polish.c: returns how many routes are longer than minimal. */
-uint32_t osr__turn_polish(struct turns *w, uint32_t n_moves);
+/* osr__legal.over and .settle. */
+uint8_t osr__turn_over(const struct osr__legal *t, const uint8_t *hop, uint32_t root, uint32_t c);
+uint32_t osr__turn_settle(struct osr__legal *t, uint32_t root, uint32_t d, uint64_t price);
 
 /* turn_tables.c */
 enum osr_status osr__turn_finish(struct turns *w, struct osr_lanes_job *job);

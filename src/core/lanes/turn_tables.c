@@ -14,12 +14,12 @@ struct turn_shares {
 /* Channels that routes take on each lane, one for each (switch, LID). */
 static void turn_lane_loads(const struct turns *w, uint64_t load[OSR_MAX_VLS])
 {
-	const struct osr_fabric *fabric = w->f;
+	const struct osr_fabric *fabric = w->t.f;
 	uint32_t n = fabric->n_switches;
 
 	memset(load, 0, OSR_MAX_VLS * sizeof(*load));
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		const uint8_t *hop = w->s->hop + (size_t)d * n;
+		const uint8_t *hop = w->t.s->hop + (size_t)d * n;
 		uint32_t root = fabric->dest_switch[d];
 
 		for (uint32_t v = 0; v < n; v++) {
@@ -78,7 +78,7 @@ static enum osr_status turn_alloc_sl2vl(const struct osr_fabric *fabric, struct 
 static void turn_write_sl2vl(const struct turns *w, const struct turn_shares *share,
 			     struct osr_routing *routing)
 {
-	const struct osr_fabric *fabric = w->f;
+	const struct osr_fabric *fabric = w->t.f;
 
 	for (uint32_t out = 0; out < fabric->n_channels; out++) {
 		uint32_t s = fabric->chan_src[out];
@@ -102,20 +102,20 @@ static void turn_write_sl2vl(const struct turns *w, const struct turn_shares *sh
 
 enum osr_status osr__turn_finish(struct turns *w, struct osr_lanes_job *job)
 {
-	size_t m = w->f->n_channels;
+	size_t m = w->t.f->n_channels;
 	uint8_t n_vls = job->req->max_vls;
 	struct osr_routing *routing = job->r;
 	struct turn_shares share;
 	enum osr_status st;
 
-	osr__spf_share(w->s);
+	osr__spf_share(w->t.s);
 	turn_share(w, n_vls, &share);
-	st = turn_alloc_sl2vl(w->f, job->result, routing, job->diag);
+	st = turn_alloc_sl2vl(w->t.f, job->result, routing, job->diag);
 	routing->sl = NULL;
 	routing->rank = osr_alloc(job->result, n_vls * m, sizeof(*routing->rank));
 	if (job->req->multicast)
 		routing->mcast_parent =
-			osr_alloc(job->result, w->f->n_switches, sizeof(*routing->mcast_parent));
+			osr_alloc(job->result, w->t.f->n_switches, sizeof(*routing->mcast_parent));
 	if (st || !routing->rank || (job->req->multicast && !routing->mcast_parent))
 		return osr__turn_nomem(job->diag);
 	turn_write_sl2vl(w, &share, routing);
@@ -129,10 +129,10 @@ enum osr_status osr__turn_finish(struct turns *w, struct osr_lanes_job *job)
 	routing->mcast_vl = 0;
 	if (job->req->multicast) {
 		routing->claims |= OSR_CLAIM_MULTICAST;
-		st = osr_mcast_take(w->f, w->parent, job->scratch, routing->mcast_parent,
+		st = osr_mcast_take(w->t.f, w->t.escape, job->scratch, routing->mcast_parent,
 				    job->diag);
 	}
-	if (!st && osr__turn_rows(w->f, w->s->hop, job->scratch, routing))
+	if (!st && osr__turn_rows(w->t.f, w->t.s->hop, job->scratch, routing))
 		st = osr__turn_nomem(job->diag);
 	return st;
 }
