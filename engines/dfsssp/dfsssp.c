@@ -62,7 +62,7 @@ static const struct osr_param params[] = {
 			"promising" },
 	[STABLE] = OSR_SWEEP_STABLE,
 	[REBALANCE] = OSR_SWEEP_REBALANCE,
-	[ANY_SL] = { "any_sl", OSR_PARAM_ENUM, "off", 0, 0, "off|on|auto",
+	[ANY_SL] = { "any_sl", OSR_PARAM_ENUM, "auto", 0, 0, "off|on|auto",
 		     "no deadlock whatever SL programs use (UCX and NCCL choose it themselves), by "
 		     "virtual lanes that depend on the turn: never, always, or where that costs "
 		     "little" },

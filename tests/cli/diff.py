@@ -34,6 +34,15 @@ class Side(Oracle):
             elif line.startswith('0x'):
                 self.sls[lid, int(line.split()[0], 16)] = int(line.split()[2])
 
+        self.sl2vl = {}
+        for line in open(os.path.join(folder, 'opensm-sl2vl.dump')):
+            head = re.match(r'Switch \S+ base LID \d+, "(.*)"', line)
+            if head:
+                switch = head.group(1)
+            elif line[0].isdigit():
+                words = line.replace(':', ' ').split()
+                self.sl2vl[switch, int(words[0]), int(words[1])] = [int(w) for w in words[2:]]
+
     def next(self, switch, port):
         """The switch behind a port, or None."""
         peer = self.cables.get((switch, port))
@@ -57,28 +66,30 @@ def has_circle(after):
     return n_free < len(count)
 
 
-def waits(fabric, tables, sls, hosts):
-    """Dependencies of (channel, VL) for packets between hosts, each switch having one of the tables."""
+def waits(fabric, tables, sl2vls, sls, hosts):
+    """Dependencies of (channel, VL) for packets between hosts, each switch having one of the tables, and for each
+    pair of ports one of the SL2VL tables."""
     after = {}
     for to in hosts:
         lid = fabric.lids[to]
         for sl in range(16):
-            todo = [(None, h[0]) for h in hosts if h != to and
+            todo = [(None, *h) for h in hosts if h != to and
                     any(s.get((fabric.lids[h], lid)) == sl for s in sls)]
             seen = set(todo)
             while todo:
-                last, switch = todo.pop()
+                last, switch, came = todo.pop()
                 for port in {t[switch].get(lid, NONE) for t in tables}:
-                    beyond = fabric.next(switch, port)
-                    if beyond is None:
+                    if fabric.next(switch, port) is None:
                         continue
-                    channel = (switch, port, sl)
-                    after.setdefault(channel, set())
-                    if last:
-                        after[last].add(channel)
-                    if (channel, beyond) not in seen:
-                        seen.add((channel, beyond))
-                        todo.append((channel, beyond))
+                    for vl in {t[switch, came, port][sl] for t in sl2vls if (switch, came, port) in t}:
+                        channel = (switch, port, vl)
+                        after.setdefault(channel, set())
+                        if last:
+                            after[last].add(channel)
+                        there = (channel, *fabric.cables[switch, port])
+                        if there not in seen:
+                            seen.add(there)
+                            todo.append(there)
     return after
 
 
@@ -109,10 +120,10 @@ def by_hand(old, new):
             'pairs_sl': sum(new.lids[b] in new.tables[a[0]] and old.sls.get((new.lids[a], new.lids[b])) !=
                             new.sls.get((new.lids[a], new.lids[b])) for a, b in pairs),
             'deadlock_free': {
-                'old': answer(waits(old, [old.tables], [old.sls], old.hosts)),
-                'new': answer(waits(new, [new.tables], [new.sls], new.hosts)),
-                'between': answer(waits(new, [left, new.tables], [old.sls, new.sls],
-                                                new.hosts))}}
+                'old': answer(waits(old, [old.tables], [old.sl2vl], [old.sls], old.hosts)),
+                'new': answer(waits(new, [new.tables], [new.sl2vl], [new.sls], new.hosts)),
+                'between': answer(waits(new, [left, new.tables], [old.sl2vl, new.sl2vl],
+                                                [old.sls, new.sls], new.hosts))}}
 
 
 def main():

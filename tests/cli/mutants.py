@@ -226,10 +226,22 @@ class Judge:
                     continue
                 there, came = d.cable[at, out]
                 for on in d.groups.get(there, set()) - {came}:
-                    if (there, on) in d.cable:
-                        dep = ((at, out, 0), (there, on, 0))
-                        self.deps['multicast'].add(dep)
-                        self.deps['replies'].add(dep)
+                    vl = self.vl_of_group(there, came, on)
+                    if (there, on) in d.cable and vl < 15:
+                        deps = {((at, out, held), (there, on, vl)) for held in self.vls_of_group(at, out)}
+                        self.deps['multicast'] |= deps
+                        self.deps['replies'] |= deps
+
+    def vl_of_group(self, at, came, out):
+        """Packets of groups are on SL 0."""
+        return self.d.sl2vl.get((at, came, out), [15])[0]
+
+    def vls_of_group(self, at, out):
+        """Of packets from end ports and from switches that send the group here."""
+        d = self.d
+        came = [p for p in range(d.n_ports[at] + 1) if p == 0 or (at, p) in d.at or
+                (at, p) in d.cable and d.cable[at, p][1] in d.groups.get(d.cable[at, p][0], set())]
+        return {vl for vl in (self.vl_of_group(at, p, out) for p in came if p != out) if vl < 15}
 
     def cyclic(self, kind):
         """Strips what nothing waits for."""
@@ -307,7 +319,7 @@ def drop_sl(d, rng):
 
 def wrong_sl2vl(d, rng):
     for key in rng.sample(sorted(k for k in d.sl2vl if k[0] in d.n_ports), 3):
-        d.sl2vl[key] = [rng.randrange(2)] * 16
+        d.sl2vl[key] = [rng.randrange(1 + max(max(v) for v in d.sl2vl.values() if max(v) < 15))] * 16
 
 
 def no_sl2vl(d, rng):

@@ -23,12 +23,16 @@ def longer(got):
 
 
 def random128(folder, seed):
-    """4 VLs carry shortest routes of unicast alone; one VL leaves one in six without one at most."""
+    """4 VLs carry shortest routes of unicast alone; one VL leaves one in six without one at most. By default
+    senders may take any SL where that costs at most 5 % of the routes and a tenth of the load."""
     net = os.path.join(folder, 'random')
     subprocess.run([OSMROUTES, 'generate', 'random', 'switches=128', 'links=300', 'hosts=16',
                     'seed=%d' % seed, '-o', net], check=True)
-    four, one = (route(net, '--no-multicast', '--vls=%d' % vls) for vls in (4, 1))
+    default, one = (route(net, '--no-multicast', '--vls=%d' % vls) for vls in (4, 1))
+    four = route(net, '--no-multicast', '--vls=4', '-o', 'any_sl=off')
     assert four['verdict'] == one['verdict'] == 'proven'
+    assert longer(default) <= 0.05 and default['efi'] <= 1.1 * four['efi'], (seed, default)
+    assert default['proven']['any_sl'] or default['digest'] == four['digest'], (seed, default)
     assert four['routes_longer'] == 0 and four['layers'] <= 4, (seed, four)
     assert longer(one) < 0.16 and one['proven']['any_sl'], (seed, one)
     return four['efi']

@@ -321,7 +321,8 @@ def unicast_cache_sls(workdir):
     options = dict(QOS, use_ucast_cache='TRUE')
     with Fabric(find_fabric('dragonfly-12'), workdir) as fabric:
         fabric.console(fabric.unlink(*CACHE_CABLES[0]))
-        with Opensm(fabric, 'dfsssp', plugin=True, options=options, plugin_conf='store = no\n') as opensm:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=options,
+                    plugin_conf='store = no\n[dfsssp]\nany_sl = off\n') as opensm:
             opensm.wait_up()
             rows = [judge(fabric, opensm, ours='dfsssp').rows]
             opensm.change(fabric.relink(*CACHE_CABLES[0]))

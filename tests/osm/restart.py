@@ -63,13 +63,13 @@ def cache_of(workdir, name='cache'):
 def killed(workdir):
     """kill -9 after a repair: nothing changes with the next start, neither entries nor SLs; when the
     cables return so do the first tables. Without the store the tables are others."""
-    for net, cables in (('random-12', (2, 9)), ('dragonfly-12', (3, 11))):
+    for net, cables, conf in (('random-12', (2, 9), ''), ('dragonfly-12', (3, 11), '[dfsssp]\nany_sl = off\n')):
         cache = cache_of(workdir)
         with Fabric(find_fabric(net), workdir) as fabric:
-            whole, before = broken_fabric(fabric, cache, cables)
+            whole, before = broken_fabric(fabric, cache, cables, conf)
             path, = stores(cache)
             expect(stat.S_IMODE(os.stat(path).st_mode) == 0o600, 'others may read ' + path)
-            with start(fabric, cache, 'after') as opensm:
+            with start(fabric, cache, 'after', conf=conf) as opensm:
                 opensm.wait_up()
                 after = judge(fabric, opensm, ours='dfsssp')
                 expect('tables of the last run read from ' + path in opensm.log,
@@ -86,7 +86,7 @@ def killed(workdir):
             opensm.check_own_log()
             for i in cables:
                 fabric.console(fabric.unlink(*switch_links(whole)[i][:2]))
-            with start(fabric, cache, 'without', conf='store = no\n') as opensm:
+            with start(fabric, cache, 'without', conf='store = no\n' + conf) as opensm:
                 opensm.wait_up()
                 anew = judge(fabric, opensm, ours='dfsssp')
                 expect((anew.bytes_of_tables(), anew.rows) != (before.bytes_of_tables(), before.rows),

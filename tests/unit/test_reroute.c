@@ -423,6 +423,7 @@ static void test_out_of_memory(void **state)
 
 		start(&x, osr_engine_find("dfsssp"),
 		      (struct osr_request){ .max_vls = 15, .multicast = true }, &n);
+		set(&x, "any_sl", "off");
 		test_fabric_named(&x.t, some[i]);
 		faults_new(&x.faults, &x.t.f);
 		ledger_new(&x.ledger, &x.t.f);
