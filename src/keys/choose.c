@@ -85,11 +85,12 @@ static void choose_add_node(struct chooser *x, const struct osr_pgft *pgft, uint
 	}
 }
 
-static enum osr_status fill_costs(struct chooser *x, const struct osr_pgft *pgft,
-				  const struct osr_pgft_tree *tree, uint32_t t, uint32_t b,
-				  const struct osr__demand *demand, const uint32_t *class_of,
+static enum osr_status fill_costs(struct chooser *x, const struct osr__group *group,
 				  const uint32_t *load, struct osr_arena *scratch)
 {
+	const struct osr__demand *demand = &group->demand;
+	const struct osr__level *level = &group->level;
+	const uint32_t *class_of = group->class_of;
 	size_t n = (size_t)demand->n_nodes * x->n_classes;
 	uint32_t *up = osr_calloc(scratch, n, sizeof(*up));
 	uint32_t *down = osr_calloc(scratch, n, sizeof(*down));
@@ -103,7 +104,7 @@ static enum osr_status fill_costs(struct chooser *x, const struct osr_pgft *pgft
 			demand->edge[e].weight;
 	}
 	for (uint32_t a = 0; a < demand->n_nodes; a++)
-		choose_add_node(x, pgft, osr__node(tree, t, a, b), load,
+		choose_add_node(x, level->pgft, osr__node(level->tree, level->t, a, group->b), load,
 				up + (size_t)a * x->n_classes, down + (size_t)a * x->n_classes);
 	/* A plane may have its cables and lead nowhere above. */
 	for (uint32_t e = 0; demand->may && e < demand->n_edges; e++)
@@ -317,25 +318,24 @@ static bool is_allowed(const struct chooser *x)
 	return true;
 }
 
-enum osr_status osr__choose(const struct osr_pgft *pgft, const struct osr_pgft_tree *tree,
-			    uint32_t t, uint32_t b, const struct osr__demand *demand,
-			    const uint32_t *class_of, uint32_t n_classes, const uint32_t *load,
+enum osr_status osr__choose(const struct osr__group *group, const uint32_t *load,
 			    enum osr_key_choice choice, struct osr_arena *scratch,
 			    uint32_t *plane_of)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct chooser x = { n_classes, demand->n_planes, NULL, plane_of, NULL };
+	uint32_t n_planes = group->demand.n_planes;
+	struct chooser x = { group->n_classes, n_planes, NULL, plane_of, NULL };
 	enum osr_status st = OSR_OK;
 
 	as_is(&x);
-	if (choice == OSR_KEY_AS_IS || !n_classes)
+	if (choice == OSR_KEY_AS_IS || !x.n_classes)
 		return OSR_OK;
-	x.cost = osr_calloc(scratch, (size_t)n_classes * demand->n_planes, sizeof(*x.cost));
-	x.taken = osr_alloc(scratch, demand->n_planes, sizeof(*x.taken));
+	x.cost = osr_calloc(scratch, (size_t)x.n_classes * n_planes, sizeof(*x.cost));
+	x.taken = osr_alloc(scratch, n_planes, sizeof(*x.taken));
 	if (!x.cost || !x.taken)
 		st = OSR_NOMEM;
 	if (!st)
-		st = fill_costs(&x, pgft, tree, t, b, demand, class_of, load, scratch);
+		st = fill_costs(&x, group, load, scratch);
 	if (!st && choice == OSR_KEY_SHIFT)
 		best_shift(&x);
 	else if (!st && !fine(&x))

@@ -93,7 +93,8 @@ static bool is_joined(const struct making *m, uint32_t from, uint32_t to)
 	if (m->tree->h < 2)
 		return false;
 	for (uint32_t q = 0; q < osr__n_planes(m->tree, 1); q++)
-		if (osr__leads(m->p, m->tree, 1, m->p->sw_a[from], m->p->sw_a[to], 0, q))
+		if (osr__leads((struct osr__level){ m->p, m->tree, 1 }, m->p->sw_a[from],
+			       m->p->sw_a[to], 0, q))
 			return true;
 	return false;
 }
@@ -220,8 +221,10 @@ static enum osr_status classify(struct making *m)
 	struct osr_key *key = m->key;
 	struct osr__flow *flow = osr_alloc(m->scratch, key->n_units, sizeof(*flow));
 	uint32_t *class_of = osr_alloc(m->scratch, key->n_units, sizeof(*class_of));
+	struct osr__group group = { .level = { m->p, m->tree, 1 },
+				    .flow = flow,
+				    .n = key->n_units };
 	struct osr__colouring colouring;
-	struct osr__demand demand;
 
 	if (!flow || !class_of)
 		return key_nomem(m->diag);
@@ -235,8 +238,8 @@ static enum osr_status classify(struct making *m)
 			.weight = key_unit->weight,
 		};
 	}
-	if (osr__demand_of(m->p, m->tree, 1, flow, key->n_units, m->scratch, &demand) ||
-	    osr__colour(&demand, m->scratch, class_of, &colouring))
+	if (osr__demand_of(&group, m->scratch) ||
+	    osr__colour(&group.demand, m->scratch, class_of, &colouring))
 		return key_nomem(m->diag);
 	for (uint32_t i = 0; i < key->n_units; i++)
 		key->unit[i].class = class_of[i];
@@ -268,16 +271,17 @@ static enum osr_status key_make(struct making *m, const struct osr_pair *pairs, 
 	return st;
 }
 
-enum osr_status osr_key_make(const struct osr_pgft *pgft, const struct osr_pair *pairs,
-			     uint32_t n_pairs, struct osr_arena *scratch, struct osr_arena *result,
-			     struct osr_key *key, struct osr_diag *diag)
+enum osr_status osr_key_make(const struct osr_key_job *job, const struct osr_pair *pairs,
+			     uint32_t n_pairs, struct osr_key *key)
 {
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct making m = { .p = pgft, .key = key, .scratch = scratch, .diag = diag };
+	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
+	struct making m = {
+		.p = job->pgft, .key = key, .scratch = job->scratch, .diag = job->diag
+	};
 	enum osr_status st;
 
 	*key = (struct osr_key){ .n_pairs = n_pairs };
-	st = key_make(&m, pairs, n_pairs, result);
-	osr_arena_reset(scratch, mark);
+	st = key_make(&m, pairs, n_pairs, job->arena);
+	osr_arena_reset(job->scratch, mark);
 	return st;
 }

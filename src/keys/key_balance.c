@@ -233,19 +233,26 @@ static enum osr_status keys_balance_begin(struct balance *x, struct osr_arena *s
 	return OSR_OK;
 }
 
-enum osr_status osr__balance(const struct osr_pgft *pgft, const struct osr_pgft_tree *tree,
-			     uint32_t t, const struct osr__demand *demand, uint32_t limit,
-			     struct osr__flow *flow, uint32_t n, struct osr_arena *scratch)
+enum osr_status osr__balance(const struct osr__group *group, uint32_t limit,
+			     struct osr_arena *scratch)
 {
+	const struct osr__level *level = &group->level;
+	const struct osr__demand *demand = &group->demand;
+	struct osr__flow *flow = group->flow;
+	uint32_t n = group->n;
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct balance x = {
-		.p = pgft, .tree = tree, .t = t, .limit = limit, .flow = flow, .n = n, .d = demand
-	};
+	struct balance x = { .p = level->pgft,
+			     .tree = level->tree,
+			     .t = level->t,
+			     .limit = limit,
+			     .flow = flow,
+			     .n = n,
+			     .d = demand };
 	enum osr_status st = OSR_OK;
 	uint64_t steps = STEPS * (uint64_t)n + MIN_STEPS;
 	bool better = true;
 
-	if (t + 1 >= tree->h || !n)
+	if (level->t + 1 >= level->tree->h || !n)
 		return OSR_OK;
 	st = keys_balance_begin(&x, scratch);
 	/* Every round that goes on has fewer that are too many than the one before. */

@@ -13,8 +13,10 @@
  * one leaf or arrive at one. Which middle switch a class takes is decided when the key is placed, in
  * view of what other applications load the cables with.
  *
- *	st = osr_key_make(&pgft, pairs, n_pairs, &scratch, &result, &key, diag);
- *	st = osr_key_place(&pgft, &key, load, OSR_KEY_FINE, NULL, &scratch, &result, &routes, diag);
+ *	struct osr_key_job job = { &pgft, &scratch, &result, diag };
+ *
+ *	st = osr_key_make(&job, pairs, n_pairs, &key);
+ *	st = osr_key_place(&job, &key, load, OSR_KEY_FINE, NULL, &routes);
  *	... routes.entry[] go into the tables of one LID offset, routes.link[] into load[] ...
  *
  * Contention is the number of flows of the key on a cable between switches, in one direction. On
@@ -83,6 +85,13 @@ struct osr_key_routes {
 	uint32_t max_load;   /* most on one of its channels, together with the load it was given */
 };
 
+/* What making and placing a key needs; what comes of it lives in `arena`. */
+struct osr_key_job {
+	const struct osr_pgft *pgft;
+	struct osr_arena *scratch, *arena;
+	struct osr_diag *diag;
+};
+
 /*
  * Runs job(arg, 0) .. job(arg, n - 1), in any order, at once or not, and returns when all are done.
  * The bytes that come out are the same.
@@ -95,24 +104,21 @@ struct osr_parallel {
 /*
  * `pairs` are terminals of p->f; a pair may occur several times. Left out, and left to the base
  * routing: pairs with an end that is no host of a leaf, and pairs that no way straight up and down
- * connects any more. key->unit lives in `result`. OSR_INVAL: a terminal does not exist, or the pairs
+ * connects any more. key->unit lives in job->arena. OSR_INVAL: a terminal does not exist, or the pairs
  * belong to several trees. OSR_NOT_APPLICABLE: switches below the top have several places.
  *
  * Time O(pairs sqrt(leaves) degree); 11,664 hosts sending at once take some ten milliseconds.
  */
-enum osr_status osr_key_make(const struct osr_pgft *pgft, const struct osr_pair *pairs,
-			     uint32_t n_pairs, struct osr_arena *scratch, struct osr_arena *result,
-			     struct osr_key *key, struct osr_diag *diag);
+enum osr_status osr_key_make(const struct osr_key_job *job, const struct osr_pair *pairs,
+			     uint32_t n_pairs, struct osr_key *key);
 
 /*
  * load[n_channels] is what others send over each channel, or NULL: nothing. Deterministic: the
  * largest load on a channel decides, then the sum of squares (the variance over links), then the load
  * of the whole plane, then the lowest number. `parallel` may be NULL.
  */
-enum osr_status osr_key_place(const struct osr_pgft *pgft, const struct osr_key *key,
+enum osr_status osr_key_place(const struct osr_key_job *job, const struct osr_key *key,
 			      const uint32_t *load, enum osr_key_choice choice,
-			      const struct osr_parallel *parallel, struct osr_arena *scratch,
-			      struct osr_arena *result, struct osr_key_routes *routes,
-			      struct osr_diag *diag);
+			      const struct osr_parallel *parallel, struct osr_key_routes *routes);
 
 #endif

@@ -9,45 +9,48 @@ static bool level_is_whole(const struct osr_pgft_tree *tree)
 }
 
 /* Bits of the planes each flow may take; NULL if that is all of them. */
-static enum osr_status find_planes(const struct osr_pgft *pgft, const struct osr_pgft_tree *tree,
-				   uint32_t t, const struct osr__flow *flow, uint32_t n,
-				   struct osr_arena *scratch, struct osr__demand *demand)
+static enum osr_status find_planes(struct osr__group *group, struct osr_arena *scratch)
 {
+	struct osr__demand *demand = &group->demand;
 	bool all = true;
 	uint64_t *may;
 
-	if (level_is_whole(tree))
+	if (level_is_whole(group->level.tree))
 		return OSR_OK;
-	may = osr_calloc(scratch, (size_t)n * demand->words, sizeof(*may));
+	may = osr_calloc(scratch, (size_t)group->n * demand->words, sizeof(*may));
 	if (!may)
 		return OSR_NOMEM;
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < group->n; i++) {
+		const struct osr__flow *flow = &group->flow[i];
+
 		for (uint32_t q = 0; q < demand->n_planes; q++) {
-			bool leads = osr__leads(pgft, tree, t, flow[i].a, flow[i].ad, flow[i].b, q);
+			bool leads = osr__leads(group->level, flow->a, flow->ad, flow->b, q);
 
 			may[(size_t)i * demand->words + q / 64] |= (uint64_t)leads << (q % 64);
 			all &= leads;
 		}
+	}
 	demand->may = all ? NULL : may;
 	return OSR_OK;
 }
 
-enum osr_status osr__demand_of(const struct osr_pgft *pgft, const struct osr_pgft_tree *tree,
-			       uint32_t t, const struct osr__flow *flow, uint32_t n,
-			       struct osr_arena *scratch, struct osr__demand *demand)
+enum osr_status osr__demand_of(struct osr__group *group, struct osr_arena *scratch)
 {
-	struct osr__edge *edge = osr_alloc(scratch, n, sizeof(*edge));
+	const struct osr_pgft_tree *tree = group->level.tree;
+	struct osr__edge *edge = osr_alloc(scratch, group->n, sizeof(*edge));
+	struct osr__demand *demand = &group->demand;
 
 	if (!edge)
 		return OSR_NOMEM;
-	for (uint32_t i = 0; i < n; i++)
-		edge[i] = (struct osr__edge){ flow[i].a, flow[i].ad, flow[i].weight };
+	for (uint32_t i = 0; i < group->n; i++)
+		edge[i] = (struct osr__edge){ group->flow[i].a, group->flow[i].ad,
+					      group->flow[i].weight };
 	*demand = (struct osr__demand){
-		.n_nodes = tree->m_product[tree->h] / tree->m_product[t],
-		.n_edges = n,
-		.n_planes = osr__n_planes(tree, t),
+		.n_nodes = tree->m_product[tree->h] / tree->m_product[group->level.t],
+		.n_edges = group->n,
+		.n_planes = osr__n_planes(tree, group->level.t),
 		.edge = edge,
 	};
 	demand->words = (demand->n_planes + 63) / 64;
-	return find_planes(pgft, tree, t, flow, n, scratch, demand);
+	return find_planes(group, scratch);
 }

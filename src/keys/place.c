@@ -127,30 +127,32 @@ static enum osr_status place_group(const struct placing *x, uint32_t t, uint32_t
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct osr__flow *flow = x->flow[t] + first;
-	uint32_t *class_of = osr_alloc(scratch, n, sizeof(*class_of)), *plane_of = NULL;
+	struct osr__group group = { .level = { x->p, x->tree, t },
+				    .b = flow->b,
+				    .flow = flow,
+				    .n = n,
+				    .class_of = osr_alloc(scratch, n, sizeof(*group.class_of)) };
 	struct osr__colouring colouring = { .n_classes = x->key->n_classes };
-	struct osr__demand demand = { 0 };
-	enum osr_status st = OSR_NOMEM;
+	enum osr_status st = group.class_of ? osr__demand_of(&group, scratch) : OSR_NOMEM;
+	uint32_t *plane_of = NULL;
 
-	if (class_of)
-		st = osr__demand_of(x->p, x->tree, t, flow, n, scratch, &demand);
 	if (!st) {
-		plane_of = osr_alloc(scratch, demand.n_planes, sizeof(*plane_of));
+		plane_of = osr_alloc(scratch, group.demand.n_planes, sizeof(*plane_of));
 		st = plane_of ? OSR_OK : OSR_NOMEM;
 	}
 	for (uint32_t i = 0; !st && t == 1 && i < n; i++)
-		class_of[i] = x->key->unit[first + i].class;
+		group.class_of[i] = x->key->unit[first + i].class;
 	if (!st && t > 1)
-		st = osr__colour(&demand, scratch, class_of, &colouring);
+		st = osr__colour(&group.demand, scratch, group.class_of, &colouring);
+	group.n_classes = colouring.n_classes;
 	if (!st)
-		st = osr__choose(x->p, x->tree, t, flow->b, &demand, class_of, colouring.n_classes,
-				 x->load, x->choice, scratch, plane_of);
+		st = osr__choose(&group, x->load, x->choice, scratch, plane_of);
 	if (!st)
-		spread_planes(x, t, flow->b, &demand, plane_of);
+		spread_planes(x, t, flow->b, &group.demand, plane_of);
 	for (uint32_t i = 0; !st && i < n; i++)
-		flow[i].q = plane_of[class_of[i]];
+		flow[i].q = plane_of[group.class_of[i]];
 	if (!st)
-		st = osr__balance(x->p, x->tree, t, &demand, x->key->bound, flow, n, scratch);
+		st = osr__balance(&group, x->key->bound, scratch);
 	osr_arena_reset(scratch, mark);
 	return st;
 }
@@ -333,28 +335,26 @@ static enum osr_status place_place(struct placing *x, struct osr_arena *result,
 	return st ? st : write_entries(x, result, key_routes);
 }
 
-enum osr_status osr_key_place(const struct osr_pgft *pgft, const struct osr_key *key,
+enum osr_status osr_key_place(const struct osr_key_job *job, const struct osr_key *key,
 			      const uint32_t *load, enum osr_key_choice choice,
-			      const struct osr_parallel *parallel, struct osr_arena *scratch,
-			      struct osr_arena *result, struct osr_key_routes *routes,
-			      struct osr_diag *diag)
+			      const struct osr_parallel *parallel, struct osr_key_routes *routes)
 {
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
 	struct placing x = {
-		.p = pgft,
+		.p = job->pgft,
 		.key = key,
 		.load = load,
 		.choice = choice,
 		.parallel = parallel,
-		.scratch = scratch,
+		.scratch = job->scratch,
 	};
 	enum osr_status st = OSR_OK;
 
 	*routes = (struct osr_key_routes){ 0 };
 	if (key->n_units) {
-		x.tree = &pgft->tree[key->tree];
-		st = place_place(&x, result, routes);
+		x.tree = &job->pgft->tree[key->tree];
+		st = place_place(&x, job->arena, routes);
 	}
-	osr_arena_reset(scratch, mark);
-	return st ? osr_fail(diag, st, "out of memory for the routes of a key") : OSR_OK;
+	osr_arena_reset(job->scratch, mark);
+	return st ? osr_fail(job->diag, st, "out of memory for the routes of a key") : OSR_OK;
 }

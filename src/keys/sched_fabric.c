@@ -80,7 +80,8 @@ static enum osr_status make_key(struct osr_sched *sched, const struct osr_sched_
 	if (st)
 		return st;
 	osr__view_open(sched, &view);
-	st = osr_key_make(&view.p, pair, n, &sched->work, &sched_key->arena, &sched_key->key, diag);
+	st = osr_key_make(&(struct osr_key_job){ &view.p, &sched->work, &sched_key->arena, diag },
+			  pair, n, &sched_key->key);
 	return osr__view_close(sched, &view) ? st : overtaken(sched, diag);
 }
 
@@ -161,8 +162,8 @@ static enum osr_status place_key(struct osr_sched *sched, const struct osr_key *
 		return sched_fabric_nomem(diag);
 	memcpy(load, sched->load, sched->f.n_channels * sizeof(*load));
 	osr__view_open(sched, &view);
-	st = osr_key_place(&view.p, key, load, sched->limits.choice, NULL, &sched->work,
-			   &next->arena, &next->routes, diag);
+	st = osr_key_place(&(struct osr_key_job){ &view.p, &sched->work, &next->arena, diag }, key,
+			   load, sched->limits.choice, NULL, &next->routes);
 	if (!st) {
 		qsort(next->routes.entry, next->routes.n_entries, sizeof(*next->routes.entry),
 		      by_end_and_switch);

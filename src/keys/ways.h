@@ -38,8 +38,14 @@ static inline uint32_t osr__b_above(const struct osr_pgft_tree *tree, uint32_t t
 	return b + q % tree->w[t + 1] * tree->w_product[t];
 }
 
+/* One level of one tree. */
+struct osr__level {
+	const struct osr_pgft *pgft;
+	const struct osr_pgft_tree *tree;
+	uint32_t t;
+};
+
 /* Does plane q lead from node (t, a, b) straight up and down to node (t, ad, b), a != ad? */
-bool osr__leads(const struct osr_pgft *pgft, const struct osr_pgft_tree *tree, uint32_t t,
-		uint32_t a, uint32_t ad, uint32_t b, uint32_t q);
+bool osr__leads(struct osr__level level, uint32_t a, uint32_t ad, uint32_t b, uint32_t q);
 
 #endif

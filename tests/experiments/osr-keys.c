@@ -158,14 +158,14 @@ static void route_base(struct lab *x, const char *name)
 static void place_key(struct lab *x, const struct osr_pair *pair, uint32_t n, uint64_t spread,
 		      enum osr_key_choice choice)
 {
+	struct osr_key_job job = { &x->p, &x->scratch, &x->keys, &x->diag };
 	struct osr_key_routes routes;
 	struct osr_key key;
 
-	if (osr_key_make(&x->p, pair, n, &x->scratch, &x->keys, &key, &x->diag))
+	if (osr_key_make(&job, pair, n, &key))
 		die(x, "a key");
 	key.spread = spread;
-	if (osr_key_place(&x->p, &key, x->load, choice, NULL, &x->scratch, &x->keys, &routes,
-			  &x->diag))
+	if (osr_key_place(&job, &key, x->load, choice, NULL, &routes))
 		die(x, "a key");
 	for (uint32_t i = 0; i < routes.n_entries; i++)
 		x->port[(size_t)routes.entry[i].term * x->f.n_switches + routes.entry[i].sw] =

@@ -141,11 +141,11 @@ static uint32_t route(struct tree *t, const struct osr_pair *pairs, uint32_t n,
 		      const struct osr_parallel *parallel, struct made *x)
 {
 	struct osr_diag diag = { "" };
+	struct osr_key_job job = { &t->p, &x->scratch, &x->result, &diag };
 
 	memset(x, 0, sizeof(*x));
-	if (osr_key_make(&t->p, pairs, n, &x->scratch, &x->result, &x->key, &diag) ||
-	    osr_key_place(&t->p, &x->key, load, choice, parallel, &x->scratch, &x->result,
-			  &x->routes, &diag))
+	if (osr_key_make(&job, pairs, n, &x->key) ||
+	    osr_key_place(&job, &x->key, load, choice, parallel, &x->routes))
 		fail_msg("%s", diag.text);
 	assert_int_equal(x->scratch.in_use, 0);
 	return judge(t, pairs, n, &x->routes);
@@ -493,12 +493,11 @@ static enum osr_status try(const struct tree *t, const struct osr_pair *pairs, u
 	struct osr_arena scratch = { .fail_after = fail_after }, result = { 0 };
 	struct osr_key_routes routes;
 	struct osr_diag diag = { "" };
-	enum osr_status st;
+	struct osr_key_job job = { &t->p, &scratch, &result, &diag };
+	enum osr_status st = osr_key_make(&job, pairs, n, key);
 
-	st = osr_key_make(&t->p, pairs, n, &scratch, &result, key, &diag);
 	if (!st)
-		st = osr_key_place(&t->p, key, NULL, OSR_KEY_BEST, NULL, &scratch, &result, &routes,
-				   &diag);
+		st = osr_key_place(&job, key, NULL, OSR_KEY_BEST, NULL, &routes);
 	assert_true(!st == !diag.text[0]);
 	assert_int_equal(scratch.in_use, 0);
 	osr_arena_free(&scratch);
