@@ -392,7 +392,6 @@ static bool fail_allocations(const struct osr_result *before, const struct osr_f
 			     bool in_result)
 {
 	const struct osr_reroute_options opt = { .drift = 0 };
-	const struct osr_request req = { .max_vls = 15, .multicast = true };
 	enum osr_status st = OSR_NOMEM;
 
 	for (size_t n = 1; st == OSR_NOMEM; n++) {
@@ -400,8 +399,14 @@ static bool fail_allocations(const struct osr_result *before, const struct osr_f
 		struct osr_arena result = { .fail_after = in_result ? n : 0 };
 		struct osr_diag diag = { "" };
 		struct osr_routing r;
+		struct osr_job job = { .request = { .max_vls = 15, .multicast = true },
+				       .previous = before,
+				       .scratch = &scratch,
+				       .arena = &result,
+				       .fabric = f,
+				       .routing = &r };
 
-		st = osr_reroute(f, &req, before, &opt, &scratch, &result, &r, &diag);
+		st = osr_reroute(&job, &opt, &diag);
 		assert_true(st == OSR_OK || diag.text[0]);
 		assert_true(st == OSR_OK || st == OSR_NOMEM || st == OSR_NOT_APPLICABLE);
 		assert_true(n < 1000);
@@ -461,10 +466,14 @@ static void assert_anew(const struct osr_result *before, struct osr_request req,
 	struct osr_arena scratch = { 0 }, result = { 0 };
 	struct osr_diag diag = { "" };
 	struct osr_routing r;
+	struct osr_job job = { .request = req,
+			       .previous = before,
+			       .scratch = &scratch,
+			       .arena = &result,
+			       .fabric = &before->fabric,
+			       .routing = &r };
 
-	assert_int_equal(
-		osr_reroute(&before->fabric, &req, before, &opt, &scratch, &result, &r, &diag),
-		OSR_NOT_APPLICABLE);
+	assert_int_equal(osr_reroute(&job, &opt, &diag), OSR_NOT_APPLICABLE);
 	if (!strstr(diag.text, word))
 		fail_msg("\"%s\" does not speak of %s", diag.text, word);
 	osr_arena_free(&scratch);

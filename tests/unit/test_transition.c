@@ -119,10 +119,15 @@ static void compare(struct pair *x, bool anew, struct totals *n)
 	struct osr_arena scratch = { 0 };
 	size_t size = (size_t)r->n_dests * r->n_switches;
 
+	struct osr_job job = { .request = x->req,
+			       .previous = &x->old,
+			       .scratch = &scratch,
+			       .arena = &x->arena,
+			       .fabric = &x->now.fabric,
+			       .routing = r };
+
 	if (anew)
-		assert_int_equal(osr_reroute_anew(&x->now.fabric, &x->req, &x->old, &why, &scratch,
-						  &x->arena, r, NULL),
-				 OSR_OK);
+		assert_int_equal(osr_reroute_anew(&job, &why), OSR_OK);
 	osr_arena_free(&scratch);
 	plain = prefer = *r;
 	ask(x, false, &plain);

@@ -193,62 +193,57 @@ static enum osr_status reroute_reroute(struct osr__reroute *w, struct osr_arena 
 	return osr__hand_over(w, result, routing, diag);
 }
 
-static enum osr_status try_reroute(const struct osr_fabric *fabric, const struct osr_request *req,
-				   const struct osr_result *previous,
-				   const struct osr_reroute_options *opt, uint8_t *front,
-				   struct osr_arena *scratch, struct osr_arena *result,
-				   struct osr_routing *routing, bool *again, struct osr_diag *diag)
+static enum osr_status try_reroute(const struct osr_job *job, const struct osr_reroute_options *opt,
+				   uint8_t *front, bool *again, struct osr_diag *why)
 {
-	struct osr_arena_mark mark = osr_arena_mark(scratch), before = osr_arena_mark(result);
+	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
+	struct osr_arena_mark before = osr_arena_mark(job->arena);
 	struct osr__reroute w = {
-		.f = fabric,
+		.f = job->fabric,
 		.opt = opt,
-		.baseline = baseline_of(previous),
-		.last = previous,
+		.baseline = baseline_of(job->previous),
+		.last = job->previous,
 		.out = { .front = front, .attempts = UINT64_MAX, .stable = { .together = true } },
-		.max_vls = req->max_vls < OSR_MAX_VLS ? req->max_vls : OSR_MAX_VLS,
-		.scratch = scratch
+		.max_vls = job->request.max_vls < OSR_MAX_VLS ? job->request.max_vls : OSR_MAX_VLS,
+		.scratch = job->scratch
 	};
-	enum osr_status st = reroute_reroute(&w, result, routing, diag);
+	enum osr_status st = reroute_reroute(&w, job->arena, job->routing, why);
 
 	*again = w.out.again;
-	osr_arena_reset(scratch, mark);
+	osr_arena_reset(job->scratch, mark);
 	if (st)
-		osr_arena_reset(result, before);
+		osr_arena_reset(job->arena, before);
 	return st;
 }
 
 /* A tree that finds no way, because others were first, is the first in the next try. */
-static enum osr_status try_often(const struct osr_fabric *fabric, const struct osr_request *req,
-				 const struct osr_result *previous,
-				 const struct osr_reroute_options *opt, struct osr_arena *scratch,
-				 struct osr_arena *result, struct osr_routing *routing,
-				 struct osr_diag *diag)
+static enum osr_status try_often(const struct osr_job *job, const struct osr_reroute_options *opt,
+				 struct osr_diag *why)
 {
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	uint32_t n = baseline_of(previous)->fabric.n_dests;
-	uint8_t *front = osr_calloc(scratch, n < fabric->n_dests ? fabric->n_dests : n, 1);
-	enum osr_status st = front ? OSR_NOT_APPLICABLE : osr__nomem(diag);
+	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
+	uint32_t n = baseline_of(job->previous)->fabric.n_dests, n_now = job->fabric->n_dests;
+	uint8_t *front = osr_calloc(job->scratch, n < n_now ? n_now : n, 1);
+	enum osr_status st = front ? OSR_NOT_APPLICABLE : osr__nomem(why);
 	bool again = false;
 
 	for (uint32_t i = 0; st == OSR_NOT_APPLICABLE && (!i || again) && i < MAX_TRIES; i++)
-		st = try_reroute(fabric, req, previous, opt, front, scratch, result, routing,
-				 &again, diag);
-	osr_arena_reset(scratch, mark);
+		st = try_reroute(job, opt, front, &again, why);
+	osr_arena_reset(job->scratch, mark);
 	return st;
 }
 
 /* ---- nothing has changed ---------------------------------------------------------------------- */
 
-static bool nothing_changed(const struct osr_fabric *fabric, const struct osr_request *req,
-			    const struct osr_result *previous)
+static bool nothing_changed(const struct osr_job *job)
 {
+	const struct osr_result *previous = job->previous;
+	const struct osr_request *req = &job->request;
 	const struct osr_routing *routing = &previous->routing;
 
 	/* A full route that is repaired by nothing is the same without this. */
 	return previous->baseline && (routing->mcast_parent != NULL) == req->multicast &&
 	       (!req->multicast || routing->mcast_vl == req->mcast_vl) &&
-	       osr_fabric_alike(fabric, &previous->fabric);
+	       osr_fabric_alike(job->fabric, &previous->fabric);
 }
 
 static void *reroute_copy(struct osr_arena *arena, const void *from, size_t n, size_t size,
@@ -292,21 +287,18 @@ static enum osr_status keep_result(const struct osr_result *previous, struct osr
 	return ok ? OSR_OK : osr__nomem(diag);
 }
 
-enum osr_status osr_reroute(const struct osr_fabric *fabric, const struct osr_request *req,
-			    const struct osr_result *previous,
-			    const struct osr_reroute_options *opt, struct osr_arena *scratch,
-			    struct osr_arena *result, struct osr_routing *routing,
-			    struct osr_diag *diag)
+enum osr_status osr_reroute(const struct osr_job *job, const struct osr_reroute_options *opt,
+			    struct osr_diag *why)
 {
-	struct osr_arena_mark before = osr_arena_mark(result);
-	enum osr_status st = repairable(req, previous, diag);
+	struct osr_arena_mark before = osr_arena_mark(job->arena);
+	enum osr_status st = repairable(&job->request, job->previous, why);
 
 	if (!st)
-		st = try_often(fabric, req, previous, opt, scratch, result, routing, diag);
-	if (st || !nothing_changed(fabric, req, previous))
+		st = try_often(job, opt, why);
+	if (st || !nothing_changed(job))
 		return st;
-	osr_arena_reset(result, before);
-	return keep_result(previous, result, routing, diag);
+	osr_arena_reset(job->arena, before);
+	return keep_result(job->previous, job->arena, job->routing, why);
 }
 
 /* Of finding room for SLs of earlier on new tables: some tenths of a second. */
@@ -403,23 +395,22 @@ static enum osr_status grant_earlier(struct osr__reroute *w, const struct osr_re
 	return osr__hand_over_ranks(w, result, routing, diag);
 }
 
-enum osr_status osr_reroute_anew(const struct osr_fabric *fabric, const struct osr_request *req,
-				 const struct osr_result *previous, const struct osr_diag *why,
-				 struct osr_arena *scratch, struct osr_arena *result,
-				 struct osr_routing *routing, struct osr_diag *diag)
+enum osr_status osr_reroute_anew(const struct osr_job *job, const struct osr_diag *why)
 {
-	const struct osr_result now = { .fabric = *fabric, .routing = *routing };
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct osr_routing *routing = job->routing;
+	const struct osr_routing *earlier = &job->previous->routing;
+	const struct osr_result now = { .fabric = *job->fabric, .routing = *routing };
+	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
 	struct osr__reroute w = {
-		.f = fabric, .baseline = &now, .last = previous, .scratch = scratch
+		.f = job->fabric, .baseline = &now, .last = job->previous, .scratch = job->scratch
 	};
 	enum osr_status st = OSR_OK;
 
 	if (!routing->sl2vl && routing->sl && routing->rank &&
 	    (routing->claims & OSR_CLAIM_DEADLOCK_FREE) && !(routing->claims & OSR_CLAIM_ANY_SL) &&
-	    previous->routing.lft && !previous->routing.sl2vl)
-		st = grant_earlier(&w, req, result, routing, diag);
-	osr_arena_reset(scratch, mark);
+	    earlier->lft && !earlier->sl2vl)
+		st = grant_earlier(&w, &job->request, job->arena, routing, job->diag);
+	osr_arena_reset(job->scratch, mark);
 	routing->stable = (struct osr_stable){ .n_sl_changed = w.out.stable.n_sl_changed,
 					       .n_sl_lost = w.out.stable.n_sl_lost };
 	memcpy(routing->stable.why, why->text, sizeof(routing->stable.why) - 1);

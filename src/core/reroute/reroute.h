@@ -46,15 +46,12 @@ struct osr_reroute_options {
 };
 
 /*
- * OSR_OK: routing is complete, in `result`, with r->stable filled; check it like any other result.
- * OSR_NOT_APPLICABLE, with the reason: route anew (tables with SL2VL by port pair, a smaller VL
- * budget, a pair that no lane can serve, drift). `previous` must be the last checked result.
+ * OSR_OK: job->routing is complete, with `stable` filled; check it like any other result.
+ * OSR_NOT_APPLICABLE, with the reason in *why: route anew (tables with SL2VL by port pair, a smaller VL
+ * budget, a pair that no lane can serve, drift). job->previous must be the last checked result.
  */
-enum osr_status osr_reroute(const struct osr_fabric *fabric, const struct osr_request *req,
-			    const struct osr_result *previous,
-			    const struct osr_reroute_options *opt, struct osr_arena *scratch,
-			    struct osr_arena *result, struct osr_routing *routing,
-			    struct osr_diag *diag);
+enum osr_status osr_reroute(const struct osr_job *job, const struct osr_reroute_options *opt,
+			    struct osr_diag *why);
 
 /*
  * Work that the next repair would do, done when there is time: what the tables of x depend on, into
@@ -67,14 +64,11 @@ enum osr_status osr_reroute_prepare(const struct osr_result *x, struct osr_arena
 
 /*
  * After a full route although there was a previous result, whose SLs connections still use: adds
- * those that are free of deadlock on the new tables, too, to r->granted and the certificate, counts
- * the others in r->stable.n_sl_lost, and notes why the tables were not kept. routing is finished (ports,
+ * those that are free of deadlock on the new tables, too, to `granted` and the certificate, counts
+ * the others in stable.n_sl_lost, and notes why the tables were not kept. job->routing is finished (ports,
  * not hops). What would take too many attempts is counted as lost.
  */
-enum osr_status osr_reroute_anew(const struct osr_fabric *fabric, const struct osr_request *req,
-				 const struct osr_result *previous, const struct osr_diag *why,
-				 struct osr_arena *scratch, struct osr_arena *result,
-				 struct osr_routing *routing, struct osr_diag *diag);
+enum osr_status osr_reroute_anew(const struct osr_job *job, const struct osr_diag *why);
 
 /*
  * The spanning order of multicast of `previous` on the fabric of routing, as far as its cables are there, its

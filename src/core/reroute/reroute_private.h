@@ -16,6 +16,7 @@
 #ifndef OSR_REROUTE_PRIVATE_H
 #define OSR_REROUTE_PRIVATE_H
 
+#include "core/data/fabric_map.h"
 #include "core/reroute/reroute.h"
 
 #define OSR__NO_SL 255           /* of a pair that has none yet */
@@ -131,9 +132,9 @@ static inline enum osr_status osr__nomem(struct osr_diag *diag)
 /* reroute_tables.c */
 enum osr_status osr__map(struct osr__reroute *w, struct osr_diag *diag);
 
-/* Rows of `from`, whose switches are sw[] and dests dest[] of to's; what it lacks is `missing`. */
-void osr__copy_rows(const uint8_t *from, uint32_t n_from, const uint32_t *sw, const uint32_t *dest,
-		    uint32_t n_dests, uint32_t n, uint8_t missing, uint8_t *to);
+/* Rows of `from`, in the numbering of map->from, in that of map->to; what it lacks is `missing`. */
+void osr__copy_rows(const struct osr_fabric_map *map, const uint8_t *from, uint8_t missing,
+		    uint8_t *to);
 bool osr__same_size(const struct osr__reroute *w);
 /* The tables in the making, in the result at once where numbers are the same. */
 enum osr_status osr__take_tables(struct osr__reroute *w, struct osr_arena *result,

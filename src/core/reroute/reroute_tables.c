@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "core/data/fabric_map.h"
 #include "core/paths/bound.h"
 
 /* ---- the map --------------------------------------------------------------------------------- */
@@ -160,19 +159,21 @@ uint32_t osr__last_parent(const struct osr__reroute *w, uint32_t s)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* Rows of `from`, whose switches are sw[] and dests dest[] of to's; what it lacks is `missing`. */
-void osr__copy_rows(const uint8_t *from, uint32_t n_from, const uint32_t *sw, const uint32_t *dest,
-		    uint32_t n_dests, uint32_t n, uint8_t missing, uint8_t *to)
+void osr__copy_rows(const struct osr_fabric_map *map, const uint8_t *from, uint8_t missing,
+		    uint8_t *to)
 {
-	for (uint32_t d = 0; d < n_dests; d++) {
+	const uint32_t *sw = map->sw;
+	uint32_t n = map->to->n_switches;
+
+	for (uint32_t d = 0; d < map->to->n_dests; d++) {
 		uint8_t *out = to + (size_t)d * n;
 		const uint8_t *row;
 
-		if (dest[d] == OSR_NONE) {
+		if (map->dest[d] == OSR_NONE) {
 			memset(out, missing, n);
 			continue;
 		}
-		row = from + (size_t)dest[d] * n_from;
+		row = from + (size_t)map->dest[d] * map->from->n_switches;
 		for (uint32_t s = 0; s < n;) {
 			uint32_t run = 1;
 
@@ -223,8 +224,11 @@ enum osr_status osr__take_tables(struct osr__reroute *w, struct osr_arena *resul
 				row[v] = OSR_NO_PATH;
 	}
 	if (w->tab.sl)
-		osr__copy_rows(w->base->sl, w->base->n_switches, w->map.sw_last, w->map.dest_last,
-			       fabric->n_dests, fabric->n_switches, OSR__NO_SL, w->tab.sl);
+		osr__copy_rows(&(struct osr_fabric_map){ .from = &w->last->fabric,
+							 .to = fabric,
+							 .sw = w->map.sw_last,
+							 .dest = w->map.dest_last },
+			       w->base->sl, OSR__NO_SL, w->tab.sl);
 	return OSR_OK;
 }
 
@@ -618,6 +622,9 @@ static enum osr_status hand_over_tables(struct osr__reroute *w, struct osr_arena
 					struct osr_routing *routing, struct osr_diag *diag)
 {
 	const struct osr_fabric *fabric = w->f;
+	const struct osr_fabric_map map = {
+		.from = w->x, .to = fabric, .sw = w->map.sw_x, .dest = w->map.dest_x
+	};
 	size_t size = (size_t)fabric->n_dests * fabric->n_switches;
 
 	routing->lft = w->tab.lft;
@@ -627,11 +634,9 @@ static enum osr_status hand_over_tables(struct osr__reroute *w, struct osr_arena
 		routing->sl = w->tab.sl ? osr_alloc(result, size, 1) : NULL;
 		if (!routing->lft || (w->tab.sl && !routing->sl))
 			return osr__nomem(diag);
-		osr__copy_rows(w->tab.lft, w->x->n_switches, w->map.sw_x, w->map.dest_x,
-			       fabric->n_dests, fabric->n_switches, OSR_NO_PATH, routing->lft);
+		osr__copy_rows(&map, w->tab.lft, OSR_NO_PATH, routing->lft);
 		if (w->tab.sl)
-			osr__copy_rows(w->tab.sl, w->x->n_switches, w->map.sw_x, w->map.dest_x,
-				       fabric->n_dests, fabric->n_switches, 0, routing->sl);
+			osr__copy_rows(&map, w->tab.sl, 0, routing->sl);
 	}
 	/* Pairs that send nothing have no SL of their own. */
 	for (size_t i = 0; !w->same && w->tab.sl && i < size; i++)

@@ -69,8 +69,7 @@ static enum osr_status sweep_reroute(const struct osr_job *job, struct osr_diag 
 	if (osr_turn_is_by_turn(&job->previous->routing))
 		st = osr_turn_reroute(job, why);
 	else
-		st = osr_reroute(job->fabric, &job->request, job->previous, &opt, job->scratch,
-				 job->arena, job->routing, why);
+		st = osr_reroute(job, &opt, why);
 	if (!st)
 		job->routing->ms_spf = sweep_clock_ms(job) - start;
 	return st;
@@ -83,8 +82,7 @@ static enum osr_status sweep_full_route(const struct osr_job *job, const struct 
 	enum osr_status st = job->engine->route(job);
 
 	if (!st && stable && job->previous)
-		st = osr_reroute_anew(job->fabric, &job->request, job->previous, why, job->scratch,
-				      job->arena, job->routing, job->diag);
+		st = osr_reroute_anew(job, why);
 	return st;
 }
 
