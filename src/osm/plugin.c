@@ -229,6 +229,9 @@ static void report(void *plugin_data, osm_epi_event_id_t event, void *event_data
 	case OSM_EVENT_ID_HEAVY_SWEEP_START:
 		sweep_starts(p);
 		break;
+	case OSM_EVENT_ID_HEAVY_SWEEP_DONE:
+		osr__adopt_read(p);
+		break;
 	case OSM_EVENT_ID_UCAST_ROUTING_DONE:
 		routing_done(p);
 		break;

@@ -15,6 +15,7 @@
 #ifndef OSR_OSM_PLUGIN_H
 #define OSR_OSM_PLUGIN_H
 
+#include "adopt.h"
 #include "compat.h"
 #include "keys.h"
 #include "metrics.h"
@@ -207,7 +208,7 @@ struct engine_ctx {
 	struct osm_routing_engine *re; /* OpenSM's list entry; lives as long as this */
 	bool refuse;                   /* broken options and on_error = refuse */
 	bool routed;                   /* our callback ran since the last UCAST_ROUTING_DONE */
-	struct sweep_slot slot[3];
+	struct sweep_slot slot[4];
 	struct sweep_slot *current; /* last checked result, or NULL */
 	bool others_routed;         /* the last sweep failed here */
 	struct sweep_slot *stored;  /* of the last run, until a sweep has succeeded; or NULL */
@@ -234,6 +235,7 @@ struct plugin {
 	struct keys *keys;      /* NULL: there are none */
 	struct traps traps;
 	struct slvl slvl;
+	struct adopt_state adopt;
 	struct observer *observer;             /* NULL: nothing is observed */
 	struct metrics_writer *metrics_writer; /* NULL: nothing was written yet */
 	bool engines_known;   /* OpenSM's list of engines is laid out as compat.h thinks */

@@ -10,6 +10,7 @@
 #include "sweep.h"
 
 #include "core/verify/union.h"
+#include "adopt.h"
 #include "keys.h"
 
 #include <osmroutes/sweep.h>
@@ -283,6 +284,10 @@ static enum osr_status sweep(struct sweep *w)
 	drop_foreign(w);
 	mark = osr_arena_mark(&slot->arena);
 	st = sweep_route(w);
+	if (!st && osr__adopt(w)) {
+		osr_arena_reset(&slot->arena, mark);
+		st = sweep_route(w);
+	}
 	if (st)
 		st = fall_back(w, st, mark);
 	if (st)
@@ -318,11 +323,11 @@ static bool slot_in_use(const struct engine_ctx *ctx, const struct sweep_slot *s
 	return before && (&slot->result == before || &slot->result == before->baseline);
 }
 
-static struct sweep_slot *sweep_free_slot(struct engine_ctx *ctx)
+struct sweep_slot *osr__sweep_other_slot(struct engine_ctx *ctx, const struct sweep_slot *slot)
 {
 	uint32_t i = 0;
 
-	while (slot_in_use(ctx, &ctx->slot[i]))
+	while (&ctx->slot[i] == slot || slot_in_use(ctx, &ctx->slot[i]))
 		i++;
 	return &ctx->slot[i];
 }
@@ -333,7 +338,7 @@ int osr__sweep(void *context)
 	struct sweep w = {
 		.ctx = ctx,
 		.osm = ctx->plugin->osm,
-		.slot = sweep_free_slot(ctx),
+		.slot = osr__sweep_other_slot(ctx, NULL),
 		.ms_start = osr__sweep_clock_ms(),
 	};
 	enum osr_status st;

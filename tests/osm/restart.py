@@ -6,9 +6,10 @@ import os
 import shutil
 import stat
 
+import oracle
 from faults import switch_links
-from judge import QOS, Claims, expect, judge, scenario
-from osmtest import Fabric, Opensm, find_fabric, wait_for
+from judge import QOS, Claims, expect, generate, judge, scenario
+from osmtest import Failure, Fabric, Opensm, find_fabric, wait_for
 
 
 def stores(cache):
@@ -191,3 +192,76 @@ def no_directory(workdir):
             opensm.change(fabric.relink(*switch_links(whole)[2][:2]))
             wait_for('a store', lambda: settled(cache), 10)
             judge(fabric, opensm, ours='dfsssp')
+
+
+def handover_sm(fabric, host, name, engine='dfsssp'):
+    """Ours, or a stock one."""
+    return Opensm(fabric, engine, plugin=engine == 'dfsssp', name=name, plugin_conf='[dfsssp]\nany_sl = on\n',
+                  options=dict(QOS, max_op_vls=2, sm_priority=3, sminfo_polling_timeout=100,
+                               polling_retry_number=2),
+                  env={'SIM_HOST': fabric.node_id(host)})
+
+
+def take_over(fabric, master, host):
+    """The master is killed and a standby takes over: its tables, what its first sweep said, and its log; None if
+    ibsim loses the standby's last question, for which OpenSM then waits for ever."""
+    with handover_sm(fabric, host, 'second') as second:
+        wait_for('standby', lambda: 'STANDBY' in second.log, 60, second._alive)
+        kill(master)
+        fabric.forget(master.process.pid)
+        try:
+            second.wait_up(8)
+        except Failure:
+            return None
+        second.wait_quiet()
+        tables = judge(fabric, second, ours='dfsssp')
+        kill(second)
+        fabric.forget(second.process.pid)
+    second.check_own_log()
+    return tables, first_claims(second), second.log
+
+
+def handed_over(fabric, cables, engine='dfsssp'):
+    """Tables after cables have died, one by one, and what take_over() says."""
+    hosts = [name for name, (_, kind) in fabric.ids.items() if kind == 'ca']
+    for _ in range(5):
+        with handover_sm(fabric, hosts[0], 'first', engine) as first:
+            first.wait_up()
+            whole = judge(fabric, first, ours='dfsssp' if engine == 'dfsssp' else None)
+            links = [switch_links(whole)[cable][:2] for cable in cables]
+            for link in links:
+                first.change(fabric.unlink(*link))
+            before = oracle.Tables(fabric.read_back())
+            expect(before.bytes_of_tables() != whole.bytes_of_tables(), 'the fault changed nothing')
+            done = take_over(fabric, first, hosts[-1])
+        if done:
+            return before, done
+        fabric.console(*[fabric.relink(*link) for link in links])
+    raise Failure('the standby got stuck five times')
+
+
+@scenario('restart.handover', 90)
+def handover(workdir):
+    """The master dies after a repair: the standby, which has no store, reads the tables out of the switches,
+    verifies them, and changes none; lanes by turn and one lane, with multicast."""
+    os.makedirs(workdir, exist_ok=True)
+    netfile = generate(os.path.join(workdir, 'sparse.net'), 'random', 'switches=16', 'links=36', 'seed=2')
+    for net, cables in (netfile, (5, 9)), (find_fabric('random-12'), (2, 9)):
+        with Fabric(net, os.path.join(workdir, 'cable-%d' % cables[0])) as fabric:
+            before, (after, claims, log) = handed_over(fabric, cables)
+            expect('and verified: this sweep starts from them' in log, 'the log does not say that it did')
+            expect(claims.changed == 0, '%d of %d entries changed' % (claims.changed, claims.entries))
+            expect(after.bytes_of_tables(False) == before.bytes_of_tables(False), 'LFTs or SL2VL tables differ')
+            with handover_sm(fabric, next(iter(k for k, v in fabric.ids.items() if v[1] == 'ca')), 'anew') as anew:
+                anew.wait_up()
+                expect(oracle.Tables(fabric.read_back()).bytes_of_tables(False) != before.bytes_of_tables(False),
+                       '%s: a full route gives the same: this says nothing' % net)
+
+
+@scenario('restart.handover-unsafe', 60)
+def handover_unsafe(workdir):
+    """What minhop has left on a torus can deadlock: it is not kept, and a sentence says so."""
+    with Fabric(find_fabric('torus-4x4'), workdir) as fabric:
+        _, (_, claims, log) = handed_over(fabric, (0,), 'minhop')
+        expect('are not used, this sweep is a full route: ' in log, 'no word about the tables of minhop')
+        expect(claims.changed == claims.entries, 'entries of minhop were kept')
