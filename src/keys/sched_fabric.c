@@ -160,7 +160,8 @@ static enum osr_status place_key(struct osr_sched *sched, const struct osr_key *
 
 	if (!load)
 		return sched_fabric_nomem(diag);
-	memcpy(load, sched->load, sched->f.n_channels * sizeof(*load));
+	if (sched->load) /* not before the first sweep */
+		memcpy(load, sched->load, sched->f.n_channels * sizeof(*load));
 	osr__view_open(sched, &view);
 	st = osr_key_place(&(struct osr_key_job){ &view.p, &sched->work, &next->arena, diag }, key,
 			   load, sched->limits.choice, NULL, &next->routes);

@@ -6,6 +6,7 @@ strace tells every call that changes a file system or opens a door; OpenSM's own
 import glob
 import os
 import re
+import shutil
 import stat
 import subprocess
 
@@ -156,6 +157,55 @@ def traps(workdir):
             opensm.wait_up()
             expect('keys.sock is there and no socket' in opensm.log, 'a link in the place of the socket')
         expect(os.path.islink(os.path.join(places.of['sockets'], 'keys.sock')), 'the link was removed')
+
+
+DROP_IN = os.path.join(os.path.dirname(__file__), '../../share/opensm@.service.d/osmroutes-hardening.conf')
+# What systemd would do with the drop-in, by means that need none: no capabilities, and /usr and /etc read only.
+CONFINE = ['unshare', '--mount', 'sh', '-c', 'for d in /usr /etc; do mount --bind -o ro $d $d || exit 77; done; exec "$@"',
+           'sh', 'setpriv', '--no-new-privs', '--bounding-set=-all', '--inh-caps=-all']
+
+
+def system_calls(name):
+    """Those of one of systemd's sets."""
+    text = subprocess.run(['systemd-analyze', 'syscall-filter', name], check=True, capture_output=True, text=True).stdout
+    words = [w for w in text.split('\n')[1:] if w.startswith(' ') and '#' not in w]
+    return set().union(*(system_calls(w.strip()) if w.strip()[0] == '@' else {w.strip()} for w in words))
+
+
+@scenario('footprint.hardened', 240)
+def hardened(workdir):
+    """The shipped drop-in leaves what opensm with the plugin needs: a sweep, keys, a fault and a restart from stored
+    tables without capabilities and with /usr and /etc read only, by the system calls that its filter lets through."""
+    need_strace()
+    if PRELOAD:
+        raise Skip('a sanitizer does more')
+    if subprocess.run(CONFINE + ['true'], stderr=subprocess.DEVNULL).returncode or not shutil.which('systemd-analyze'):
+        raise Skip('needs root that may mount, setpriv and systemd-analyze')
+    with open(DROP_IN) as file:
+        filters = re.findall(r'^SystemCallFilter=(~?)(.*)', file.read(), re.M)
+    allowed = set().union(*(system_calls(s) for no, sets in filters if not no for s in sets.split()))
+    allowed -= set().union(*(system_calls(s) for no, sets in filters if no for s in sets.split()))
+    places, calls = Places(workdir), set()
+    with Fabric(find_fabric('tree-2'), workdir) as fabric:
+        for name in ('first', 'again'):
+            trace = os.path.join(workdir, 'strace-' + name)
+            with places.opensm(fabric, name=name, wrapper=CONFINE + ['strace', '-D', '-f', '-qq', '-e', 'signal=none', '-o',
+                                                                     trace]) as opensm:
+                if name == 'first':
+                    live(fabric, opensm, places)
+                opensm.wait_up(120)
+                with open('/proc/%d/status' % opensm.process.pid) as file:
+                    status = file.read()
+                expect('CapEff:\t0000000000000000' in status and 'NoNewPrivs:\t1' in status, 'not confined: ' + status)
+                opensm.check_own_log()
+            wait_for('strace to end', lambda: ' exit' in last_line(trace), 10)
+            with open(trace, errors='replace') as file:
+                text = file.read()
+            calls |= set(re.findall(r'^\d+ +(\w+)\(', text, re.M))
+            expect(not re.search(r'm(map|protect)\([^)]*PROT_WRITE\|PROT_EXEC', text), 'memory to write and to run')
+            expect(set(re.findall(r'socket\((AF_\w+)', text)) <= {'AF_UNIX'}, 'a socket of another family')
+    calls -= {'execve'}	# strace starts opensm
+    expect(len(calls) > 30 and calls <= allowed, 'the filter stops %s' % sorted(calls - allowed))
 
 
 # Nobody's secrets: environment, OpenSM's keys, and members of the protocol that we do not know.
