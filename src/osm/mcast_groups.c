@@ -286,18 +286,21 @@ static void warn_unproven(struct tree *t, const osm_mgrp_box_t *box)
 	     item != cl_qlist_end(&box->mgrp_list); item = cl_qlist_next(item)) {
 		const osm_mgrp_t *grp = cl_item_obj(item, grp, list_item);
 		uint8_t sl, vl;
+		char where[32];
 
 		ib_member_get_sl_flow_hop(grp->mcmember_rec.sl_flow_hop, &sl, NULL, NULL);
 		vl = osr__mcast_vl(osm, slot, sl & 0xf);
 		if (((slot->mcast_vls | ctx->mc_warned) & (1u << vl)) || vl == 15)
 			continue;
-		ctx->mc_warned |= (uint16_t)(1u << vl);
-		osr__log(
-			ctx->plugin->osm, OSM_LOG_ERROR,
-			"ERR OR07: multicast of SL %u (MLID 0x%X) runs on VL %u, where it is not "
-			"proven free of deadlock together with unicast; give its partition another "
-			"SL",
-			sl, t->mlid, vl);
+		ctx->mc_warned |= 1u << vl;
+		if (vl == OSR_MIXED_VLS)
+			snprintf(where, sizeof(where), "changes its VL on the way");
+		else
+			snprintf(where, sizeof(where), "runs on VL %u", vl);
+		osr__log(ctx->plugin->osm, OSM_LOG_ERROR,
+			 "ERR OR07: multicast of SL %u (MLID 0x%X) %s, where it is not proven free "
+			 "of deadlock together with unicast; give its partition another SL",
+			 sl, t->mlid, where);
 	}
 }
 

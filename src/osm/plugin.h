@@ -85,7 +85,11 @@ void osr__qos_tables(const struct osm_opensm *osm, const struct snapshot *snap,
 uint8_t osr__mcast_vl_of(const struct osm_opensm *osm, const struct qos_tables *tables,
 			 uint16_t used_vls, uint8_t link_vls, uint8_t sl);
 
-/* The same of a finished result, by its own SL2VL tables if it has any. */
+/*
+ * The same of a finished result, by its own SL2VL tables if it has any: OSR_MIXED_VLS, no VL, if by these
+ * packets change their VL on the way.
+ */
+#define OSR_MIXED_VLS 16
 struct sweep_slot;
 uint8_t osr__mcast_vl(const struct osm_opensm *osm, const struct sweep_slot *slot, uint8_t sl);
 
@@ -215,7 +219,7 @@ struct engine_ctx {
 	struct store store;
 	uint64_t n_sweeps[N_OUTCOMES];
 	uint32_t mc_stamp;
-	uint16_t mc_warned; /* VLs whose multicast was reported unproven in this sweep */
+	uint32_t mc_warned; /* VLs and OSR_MIXED_VLS: reported unproven in this sweep */
 	bool mc_warned_sp0; /* port 0 members outside the proven order were reported */
 	struct engine_ctx *next;
 };

@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MIXED_VLS 14
 #define VLARB_WEIGHT 4 /* OpenSM's default for the VLs of its low priority table */
 
 /* OpenSM's configuration ----------------------------------------------------------------------- */
@@ -300,12 +299,12 @@ uint8_t osr__path_sl(void *context, uint8_t hint, const ib_net16_t slid, const i
 
 /*
  * By an engine's own tables multicast may change its lane on the way. The one lane it keeps to, on
- * every link of the spanning order; else MIXED_VLS, which is never among those that are proven.
+ * every link of the spanning order; else OSR_MIXED_VLS, which is never among those that are proven.
  */
 static uint8_t tables_vl(const struct osr_fabric *fabric, const struct osr_routing *routing,
 			 uint8_t sl)
 {
-	uint8_t vl = routing->mcast_parent ? 255 : MIXED_VLS;
+	uint8_t vl = routing->mcast_parent ? 255 : OSR_MIXED_VLS;
 
 	for (uint32_t c = 0; c < fabric->n_channels && routing->mcast_parent; c++) {
 		uint32_t s = fabric->chan_src[c], n = fabric->sw_n_ports[s] + 1u;
@@ -319,7 +318,7 @@ static uint8_t tables_vl(const struct osr_fabric *fabric, const struct osr_routi
 			uint8_t now = table[(size_t)in * n][sl];
 
 			if (vl != 255 && vl != now)
-				return MIXED_VLS;
+				return OSR_MIXED_VLS;
 			vl = now;
 		}
 	}

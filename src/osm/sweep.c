@@ -150,7 +150,7 @@ static uint16_t proven_mcast_vls(struct sweep *w)
 		struct osr_loop loop;
 		enum osr_status st;
 
-		/* With tables by port pair no VL beyond n_vls is looked at, MIXED_VLS least of all. */
+		/* With tables by port pair no VL beyond n_vls is looked at, OSR_MIXED_VLS least of all. */
 		if (!(sls & (1u << sl)) || (vls & (1u << vl)) ||
 		    (routing.sl2vl && vl >= routing.n_vls))
 			continue;
