@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""mutants.py OSMROUTES PROJECT [N]
+"""mutants.py OSMROUTES PROJECT [N [FIRST]]
 
-Tables made wrong on purpose: N mutants (default 430, more than 200 of them wrong) of right dumps, each judged twice. Here, every packet
+Tables made wrong on purpose: N mutants (default 430, more than 200 of them wrong; from number FIRST on) of right dumps, each judged twice. Here, every packet
 that exists is sent through the tables hop by hop; `osmroutes check` reads the same files. Each fault found
 here must be named there, with switch, LID and ports; nothing may be named there that is not found here.
 Many mutants are not wrong (another shortest port, an SL that closes no cycle): those must stay unnoticed.
@@ -17,6 +17,7 @@ import tempfile
 
 COMMAND, PROJECT = sys.argv[1:3]	# oracle.py has the same ones
 N_MUTANTS = int(sys.argv[3]) if len(sys.argv) > 3 else 430
+FIRST = int(sys.argv[4]) if len(sys.argv) > 4 else 0
 FABRICS = [('ring-5', []), ('torus-4x4', ['-o', 'dimensions=no']), ('random-12', []),
            ('dragonfly-12', []), ('tree-2', []), ('kautz-2-2', ['-o', 'balance_vls=no'])]
 MLID = 0xc001
@@ -41,11 +42,12 @@ class Dump:
                 sw = int(head.group(1), 16)
             elif entry:
                 self.lft[sw, int(entry.group(1), 16)] = int(entry.group(2))
-        self.sl2vl = {}
+        self.sl2vl, self.names = {}, {}
         for line in read('opensm-sl2vl.dump'):
-            head = re.match(r'(Switch|Channel Adapter) 0x(\w+)', line)
+            head = re.match(r'(Switch|Channel Adapter) 0x(\w+), base LID \w+, "(.*)"', line)
             if head:
                 guid = int(head.group(2), 16)
+                self.names[head.group(3)] = guid
             elif line and line[0].isdigit():
                 words = line.replace(':', ' ').split()
                 self.sl2vl[guid, int(words[0]), int(words[1])] = [int(w) for w in words[2:]]
@@ -147,6 +149,10 @@ class Judge:
         asked = d.sl.get((d.ends[lid][2], source_lid)) if d.ends[lid][1] else None
         if own is None and source[1] and d.ends[lid][1]:
             self.faults.add(('no SL', None, lid, None, None, None))
+        # What a host's own table drops never enters the fabric; the loops that it would be part of are counted all the same.
+        table = d.sl2vl.get((source[2], 0, 0)) if source[1] else None
+        self.faults |= {('sender', source[2], None, None, None, sl) for sl in (own, asked)
+                        if table and sl is not None and table[sl] >= 15}
         self.walk(source, lid, None, None)
         if own is not None:
             self.walk(source, lid, own, ('one_way', 'multicast', 'replies'))
@@ -296,7 +302,7 @@ def swap_sls(d, rng):
 
 
 def other_sl(d, rng):
-    for key in rng.sample(sorted(d.sl), 5):
+    for key in rng.sample(sorted(d.sl), 10):
         d.sl[key] = rng.randrange(4)
 
 
@@ -315,6 +321,10 @@ def no_sl(d, rng):
 
 def drop_sl(d, rng):
     d.sl2vl[rng.choice(sorted(k for k in d.sl2vl if k[0] in d.n_ports))][rng.randrange(8)] = 15
+
+
+def sender_drops(d, rng):
+    d.sl2vl[rng.choice(sorted(k for k in d.sl2vl if k[0] not in d.n_ports))][rng.randrange(8)] = 15
 
 
 def wrong_sl2vl(d, rng):
@@ -341,7 +351,7 @@ def multicast_split(d, rng):
 
 
 KINDS = [make_loop, make_hole, wrong_port, wrong_last_port, swap_sls, other_sl, one_lane, no_sl,
-         drop_sl, wrong_sl2vl, no_sl2vl, multicast_loop, multicast_split]
+         drop_sl, sender_drops, wrong_sl2vl, no_sl2vl, multicast_loop, multicast_split]
 
 
 # ---- both opinions -----------------------------------------------------------------------------------
@@ -354,13 +364,15 @@ def said_by_check(folder):
     return run.returncode, json.loads(run.stdout)
 
 
-def found_by_check(report):
+def found_by_check(report, names):
     faults = set()
     for f in report['faults']:
         kind = f['kind']
         sw = int(f['guid'], 16) if 'guid' in f else None
         lid = f.get('lid')
-        if kind == 'SL2VL':
+        if kind == 'SL2VL' and 'end_port' in f:
+            faults.add(('sender', names[f['end_port']], None, None, None, f['sl']))
+        elif kind == 'SL2VL':
             faults.add((kind, sw, None, f['in'], f['out'], f['sl']))
         elif kind in ('loop', 'no SL', 'multicast loop'):
             faults.add((kind, None, lid, None, None, None))
@@ -383,7 +395,7 @@ def compare(dump, folder, name, look=None, wide=False):
     dump.write(folder)
     judge = Judge(dump, wide)
     code, report = said_by_check(folder)
-    got = found_by_check(report)
+    got = found_by_check(report, dump.names)
     bouncing = {f[2] for f in judge.faults if f[0] == 'wrong port'}
     # The last switch sends a packet back into the fabric: a wrong port, and around it goes.
     extra = {f for f in got - judge.faults if not (f[0] == 'loop' and f[2] in bouncing)}
@@ -424,8 +436,9 @@ def main():
             if compare(base, folder, name) and name != 'ring-5':
                 print('%s with its group: wrong from the start, on the VL of the group' % name)
             bases.append((name, base))
-        for i in range(N_MUTANTS):
-            name, base = bases[i % len(bases)]
+        for i in range(FIRST, FIRST + N_MUTANTS):
+            rng = random.Random(i)
+            name, base = bases[i // len(KINDS) % len(bases)]
             mutate = KINDS[i % len(KINDS)]
             mutant = base.copy()
             mutate(mutant, rng)
