@@ -120,7 +120,7 @@ class Runner:
             return 'ctest', script.group(2)
         if script and script.group(1) in TESTS:
             return 'test', TESTS[script.group(1)]
-        if script and script.group(1) in ('build-for', 'fuzz', 'sanitize'):
+        if script and script.group(1) in ('build-for', 'fuzz', 'sanitize', 'mutate'):
             return 'other', 'scripts/' + script.group(1)
         if re.match(r'osmroutes .*--live', command):
             return 'test', 'osm.live.check'
