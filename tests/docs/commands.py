@@ -30,7 +30,7 @@ CLEAN = re.compile(r'^(?:apt-get|cp|rm|systemctl|sed -i|mkdir|grep osmroutes /va
 CLEAN_PAGE = 'docs/admin.md'
 TESTS = {'demo': 'osm.script.demo', 'bench': 'bench.quick', 'experiments': 'experiments.quick',
          'test-package': 'package.install', 'campaign': 'osm.script.campaign',
-         'load': 'osm.script.load', 'analyse': 'analyse', 'new-engine': 'engines.new-engine'}
+         'load': 'osm.script.load', 'mutate': 'mutate.known', 'analyse': 'analyse', 'new-engine': 'engines.new-engine'}
 # Commands that other tests run with their pages: check-docs.
 OTHER_TEST = re.compile(r'^osmroutes ')
 # Generated blocks and synopses are no commands.
@@ -120,7 +120,7 @@ class Runner:
             return 'ctest', script.group(2)
         if script and script.group(1) in TESTS:
             return 'test', TESTS[script.group(1)]
-        if script and script.group(1) in ('build-for', 'fuzz', 'sanitize', 'mutate'):
+        if script and script.group(1) in ('build-for', 'fuzz', 'sanitize'):
             return 'other', 'scripts/' + script.group(1)
         if re.match(r'osmroutes .*--live', command):
             return 'test', 'osm.live.check'
