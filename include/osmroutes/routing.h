@@ -41,7 +41,8 @@ typedef uint8_t osr_sl2vl_t[16];
 enum osr_transition {
 	OSR_TRANSITION_UNASKED, /* transition_why says why, or is "" */
 	OSR_TRANSITION_FREE,
-	OSR_TRANSITION_LOOP, /* transition_why has the loop */
+	OSR_TRANSITION_LOOP,   /* transition_why has the loop */
+	OSR_TRANSITION_ROUNDS, /* the same, but not in two rounds; osr_routing.withdrawn */
 };
 
 /* What was taken over from the old tables so that it cannot. */
@@ -62,9 +63,11 @@ struct osr_stable {
 	bool transition_mcast;   /* multicast was part of the question */
 	uint8_t transition_kept; /* OSR_KEPT_* */
 	char transition_why[240];
-	uint32_t n_channels_lost; /* channels of the baseline that are not there today */
-	uint32_t n_channels_new;  /* channels of today that the baseline did not have */
-	uint32_t n_trees;         /* LIDs with entries that differ from the baseline's */
+	uint64_t n_withdrawn;       /* entries of osr_routing.withdrawn */
+	uint64_t n_withdrawn_whole; /* those of them whose old route leads to its LID */
+	uint32_t n_channels_lost;   /* channels of the baseline that are not there today */
+	uint32_t n_channels_new;    /* channels of today that the baseline did not have */
+	uint32_t n_trees;           /* LIDs with entries that differ from the baseline's */
 	/* Entries of whole routes that moved: off the busiest channel, or for a route that was cut. */
 	uint64_t n_moved;
 	uint64_t n_sl_changed; /* (switch, LID) pairs with another SL than in the last sweep */
@@ -149,6 +152,11 @@ struct osr_routing {
 	const uint16_t *lane_deps;
 
 	struct osr_stable stable;
+	/*
+	 * [stable.n_withdrawn] entries, as indices of lft, that drop their packets while all others are
+	 * still those of before: the first of two rounds (transition.h). NULL: there is one round.
+	 */
+	const uint64_t *withdrawn;
 
 	/*
 	 * What the engine is to be reminded of in the next sweep (osr_job.notes), in the same arena;

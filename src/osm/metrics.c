@@ -78,6 +78,7 @@ NUMBER(entries, m->n_entries)
 NUMBER(metrics_entries_changed, m->n_changed)
 NUMBER(kept, m->stable.kept)
 NUMBER(together, m->stable.together)
+NUMBER(withdrawn, m->stable.n_withdrawn)
 NUMBER(channels_lost, m->stable.n_channels_lost)
 NUMBER(repaired_lids, m->stable.n_trees)
 NUMBER(sls_changed, m->stable.n_sl_changed)
@@ -114,6 +115,8 @@ static const struct number numbers[] = {
 	{ "stable", "kept", kept, "1 if the tables before were repaired, 0 if not." },
 	{ "stable", "together", together,
 	  "1 if old and new tables mixed are proven deadlock-free." },
+	{ "stable", "withdrawn", withdrawn,
+	  "LFT entries withdrawn in a first round; 0: one round." },
 	{ "stable", "channels_lost", channels_lost, "Channels gone since the last full route." },
 	{ "stable", "lids_repaired", repaired_lids,
 	  "LIDs routed otherwise than by the full route." },

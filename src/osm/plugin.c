@@ -183,6 +183,7 @@ static void take_over_all(struct plugin *p)
 static void routing_done(struct plugin *p)
 {
 	osr__slvl_settle(p);
+	osr__rounds_finish(p);
 	osr__keys_routed(p, is_ours(p, p->osm->routing_engine_used));
 	for (struct engine_ctx *ctx = p->contexts; ctx; ctx = ctx->next) {
 		if (!ctx->routed && p->osm->routing_engine_used == ctx->re)

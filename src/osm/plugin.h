@@ -145,6 +145,21 @@ enum osr_status osr__publish_hops(struct osm_opensm *osm, const struct osr_fabri
 void osr__publish_path_sl(struct osm_opensm *osm, const struct osr_fabric *fabric,
 			  const struct osr_routing *routing);
 
+/* send_rounds.c -------------------------------------------------------------------------------- */
+
+struct sweep;
+/* May this sweep's tables go out in two rounds? */
+bool osr__rounds_may(const struct sweep *w);
+/* The first of them is what OpenSM sends when the sweep's callback returns. */
+void osr__rounds_publish_first(const struct sweep *w);
+/*
+ * Without a lock, in the thread that sweeps, when all switches have confirmed the first round: sends the
+ * second one, if there is one, and waits for it. How many blocks.
+ */
+uint32_t osr__rounds_finish(struct plugin *p);
+/* Blocks of all switches that differ from what they have; with a lock. */
+uint32_t osr__rounds_blocks(struct osm_opensm *osm);
+
 /* reuse.c -------------------------------------------------------------------------------------- */
 
 /* The tables of `old` on fabric, by GUID and LID, as a new routing; not yet checked. */
@@ -242,6 +257,7 @@ struct plugin {
 	struct adopt_state adopt;
 	struct observer *observer;             /* NULL: nothing is observed */
 	struct metrics_writer *metrics_writer; /* NULL: nothing was written yet */
+	struct engine_ctx *second_round;       /* whose tables have gone out by half, or NULL */
 	bool engines_known;   /* OpenSM's list of engines is laid out as compat.h thinks */
 	bool engines_unknown; /* it is not, and that has been said */
 };

@@ -26,6 +26,8 @@
 /* Why the transition is not looked at. */
 #define OTHERS "another engine has routed since the last tables of this one"
 
+#define HALF "the last tables have gone out by half"
+
 double osr__sweep_clock_ms(void)
 {
 	struct timespec t;
@@ -56,7 +58,9 @@ static struct osr_job make_job(struct sweep *w, struct osr_diag *diag)
 					    .clock_ms = osr__sweep_clock_ms,
 					    .read_file = osr_options_read_file },
 			       .previous = osr__before(ctx),
-			       .no_transition = ctx->others_routed ? OTHERS : NULL,
+			       .no_transition = ctx->others_routed                 ? OTHERS
+						: ctx->plugin->second_round == ctx ? HALF
+										   : NULL,
 			       .scratch = &w->scratch,
 			       .arena = &w->slot->arena,
 			       .diag = diag };
@@ -221,6 +225,7 @@ static void make_current(struct sweep *w)
 	struct engine_ctx *ctx = w->ctx;
 
 	ctx->current = w->slot;
+	ctx->plugin->second_round = w->in_rounds ? ctx : NULL;
 	ctx->stored = NULL;
 	ctx->store.pending = true;
 	ctx->mc_warned = 0;
@@ -299,6 +304,9 @@ static enum osr_status sweep(struct sweep *w)
 		st = osr__sweep_publish(w);
 	if (st)
 		goto give_up;
+	w->in_rounds = slot->result.routing.withdrawn && osr__rounds_may(w);
+	if (w->in_rounds)
+		osr__rounds_publish_first(w);
 	w->ms_publish = osr__sweep_clock_ms();
 	if (osr__before(w->ctx)) {
 		last = *osr__before(w->ctx);

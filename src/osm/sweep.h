@@ -16,6 +16,7 @@ struct sweep {
 	double ms_transition; /* of the route: looking at old and new tables mixed */
 	uint64_t n_entries, n_changed;
 	bool reused;
+	bool in_rounds; /* the tables go out in two rounds */
 	bool keys_only; /* the base routing is that of the sweep before */
 };
 

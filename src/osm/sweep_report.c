@@ -155,17 +155,40 @@ static void report_transition(const struct sweep *w)
 				 : "",
 			 stable->transition_kept & OSR_KEPT_SLS ? ", with the SLs of before" : "",
 			 w->ms_transition);
-	else if (stable->transition == OSR_TRANSITION_LOOP)
+	else if (stable->transition != OSR_TRANSITION_UNASKED)
 		osr__log(w->osm, OSM_LOG_INFO,
 			 "%s: old and new tables mixed%s: can deadlock until all switches have the "
-			 "new "
-			 "ones (looked for in %.1f ms): %s",
+			 "new ones (looked for in %.1f ms): %s",
 			 name, stable->transition_mcast ? ", with multicast" : "", w->ms_transition,
 			 stable->transition_why);
 	else if (stable->transition_why[0])
 		osr__log(w->osm, OSM_LOG_INFO,
 			 "%s: old and new tables mixed: not looked for credit loops: %s", name,
 			 stable->transition_why);
+}
+
+/* In which order the tables go out. */
+static void report_rounds(const struct sweep *w)
+{
+	const struct osr_routing *routing = &w->slot->result.routing;
+	const struct osr_stable *stable = &routing->stable;
+	const char *name = w->ctx->engine->name;
+
+	if (w->in_rounds)
+		osr__log(w->osm, OSM_LOG_INFO,
+			 "%s: the tables go out in two rounds: first %" PRIu64
+			 " entries are withdrawn and drop their packets (%" PRIu64
+			 " of them still lead to their LID); no packet goes in circles; %s",
+			 name, stable->n_withdrawn, stable->n_withdrawn_whole,
+			 stable->transition == OSR_TRANSITION_ROUNDS
+				 ? "every mixture is proven free of credit loops"
+				 : "credit loops by SLs of earlier are not excluded");
+	else if (stable->transition == OSR_TRANSITION_LOOP ||
+		 stable->transition == OSR_TRANSITION_ROUNDS)
+		osr__log(w->osm, OSM_LOG_INFO, "%s: the tables go out in one round: %s", name,
+			 routing->withdrawn ? "OpenSM sends some switches all their blocks, or "
+					      "what they have is not known"
+					    : "two would be no better");
 }
 
 /* Entries of routing keys were not part of the question. */
@@ -272,6 +295,7 @@ void osr__sweep_report(struct sweep *w, const struct osr_result *before)
 	report_gaps(w);
 	report_stable(w);
 	report_transition(w);
+	report_rounds(w);
 	if ((verdict->proven & OSR_CLAIM_DEADLOCK_FREE) &&
 	    !(verdict->proven & OSR_CLAIM_MULTICAST) && !w->osm->subn.opt.disable_multicast)
 		osr__log(w->osm, OSM_LOG_ERROR,
@@ -317,7 +341,9 @@ void osr__sweep_note(const struct sweep *w, enum outcome outcome)
 	m->n_changed = w->n_changed;
 	m->digest = slot->digest;
 	m->stable = slot->result.routing.stable;
-	m->stable.together |= m->stable.transition == OSR_TRANSITION_FREE;
+	m->stable.together |= m->stable.transition == OSR_TRANSITION_FREE ||
+			      (m->stable.transition == OSR_TRANSITION_ROUNDS && w->in_rounds);
+	m->stable.n_withdrawn = w->in_rounds ? m->stable.n_withdrawn : 0;
 	m->ms.check = w->ms_check - (routed ? w->ms_route : w->ms_start);
 	if (!routed)
 		return;

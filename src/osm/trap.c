@@ -19,7 +19,6 @@
 #include <string.h>
 
 #define ANSWER_MS 50 /* for one try of one MAD; OpenSM makes transaction_retries of them */
-#define BLOCK IB_SMP_DATA_SIZE
 
 /* One way through. */
 struct passage {
@@ -397,15 +396,6 @@ static bool question_before(const struct passage *w, ib_net64_t guid, struct que
 
 /* Routing -------------------------------------------------------------------------------------- */
 
-static uint32_t changed_blocks(const osm_switch_t *sw)
-{
-	uint32_t n = 0;
-
-	for (unsigned at = 0; at + BLOCK <= sw->lft_size && at <= sw->max_lid_ho; at += BLOCK)
-		n += memcmp(sw->lft + at, sw->new_lft + at, BLOCK) != 0;
-	return n;
-}
-
 /*
  * Between sweeps every switch has what OpenSM holds for it, or the last sweep would not have ended
  * well; so only what differs is sent. The discovery that follows sets need_update for all anew, and
@@ -429,15 +419,13 @@ static bool prepare_switches(struct passage *w)
 
 static bool trap_route(struct passage *w, struct osm_routing_engine *re)
 {
-	const cl_qmap_t *tbl = &w->osm->subn.sw_guid_tbl;
 	bool routed;
 
 	cl_plock_excl_acquire(&w->osm->lock);
 	routed = prepare_switches(w) && !re->build_lid_matrices(re->context) &&
 		 !re->ucast_build_fwd_tables(re->context);
-	for (cl_map_item_t *item = cl_qmap_head(tbl); routed && item != cl_qmap_end(tbl);
-	     item = cl_qmap_next(item))
-		w->n_blocks += changed_blocks((osm_switch_t *)item);
+	if (routed)
+		w->n_blocks = osr__rounds_blocks(w->osm);
 	if (routed)
 		osm_ucast_mgr_set_fwd_tables(&w->osm->sm.ucast_mgr);
 	cl_plock_release(&w->osm->lock);
@@ -513,6 +501,9 @@ static bool pass(struct passage *w)
 		osm_qos_setup(w->osm);
 		osr__wait_for_answers(w->osm);
 	}
+	if (w->plugin->second_round)
+		osr__slvl_settle(w->plugin);
+	w->n_blocks += osr__rounds_finish(w->plugin);
 	traps_say(w, ms_asked, ms_routed);
 	return true;
 }
@@ -525,6 +516,7 @@ bool osr__traps_route(struct plugin *p)
 	/* The receiver of a trap reports it before it gives the lock back, but after it has asked for this sweep. */
 	cl_plock_excl_acquire(&p->osm->lock);
 	cl_plock_release(&p->osm->lock);
+	p->traps.was_settled = p->traps.settled;
 	if (p->traps.n && may_pass(p))
 		w = calloc(1, sizeof(*w));
 	if (w) {

@@ -28,7 +28,8 @@ struct traps {
 	uint32_t n;
 	bool overflow;
 	double ms_first;
-	bool settled; /* the last sweep ended with SUBNET_UP and no error */
+	bool settled;     /* the last sweep ended with SUBNET_UP and no error */
+	bool was_settled; /* the same, before the sweep that is under way */
 };
 
 struct plugin;

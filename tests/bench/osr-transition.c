@@ -20,6 +20,8 @@
 
 struct sums {
 	unsigned long n, kept, together, bounces, asked, plain, order, sls, unasked;
+	/* In the end, two rounds included; of those not proven the ones without a lost SL. */
+	unsigned long free, rounds, withdrawn, whole, unknown;
 	double ms_route, ms_check, ms_plain, ms_prefer, worst;
 };
 
@@ -46,8 +48,9 @@ static double ask_plain(const struct bench *b, const struct osr_result *before, 
 	if (plain->routing.stable.kept && plain->routing.stable.transition == OSR_TRANSITION_LOOP)
 		return 0;
 	start = bench_clock_ms();
-	if (osr_transition_check(&plain->fabric, &b->req, before, false, &scratch, &s->arena,
-				 &plain->routing, &diag))
+	job.fabric = &plain->fabric;
+	job.routing = &plain->routing;
+	if (osr_transition_check(&job, false))
 		bench_die(diag.text);
 	osr_arena_free(&scratch);
 	return bench_clock_ms() - start;
@@ -103,6 +106,14 @@ static bool sweep(const struct bench *b, const struct faults *faults,
 	n->ms_check += done.ms_check;
 	n->kept += s->x.routing.stable.kept;
 	n->together += s->x.routing.stable.kept && s->x.routing.stable.together;
+	n->rounds += s->x.routing.stable.transition == OSR_TRANSITION_ROUNDS;
+	n->free += (s->x.routing.stable.kept && s->x.routing.stable.together) ||
+		   s->x.routing.stable.transition == OSR_TRANSITION_FREE ||
+		   s->x.routing.stable.transition == OSR_TRANSITION_ROUNDS;
+	n->unknown += s->x.routing.stable.transition == OSR_TRANSITION_LOOP &&
+		      !s->x.routing.stable.n_sl_lost;
+	n->withdrawn += s->x.routing.stable.n_withdrawn;
+	n->whole += s->x.routing.stable.n_withdrawn_whole;
 	count_asked(b, before, s, done.ms_transition, n);
 	return true;
 }
@@ -128,14 +139,17 @@ static void print(const char *what, const struct sums *n)
 {
 	double asked = n->asked ? (double)n->asked : 1, all = n->n ? (double)n->n : 1;
 
-	printf("\"%s\": {\"n\": %lu, \"kept\": %lu, \"together\": %lu, \"bounces\": %lu, "
+	printf("\"%s\": {\"n\": %lu, \"proven\": %lu, \"in_rounds\": %lu, "
+	       "\"loop_without_lost_sl\": %lu, \"withdrawn\": %lu, "
+	       "\"withdrawn_whole\": %lu, \"kept\": %lu, \"together\": %lu, \"bounces\": %lu, "
 	       "\"asked\": %lu, \"free\": %lu, "
 	       "\"with_order\": %lu, \"with_sls\": %lu, \"unasked\": %lu, \"route_ms\": %.2f, "
 	       "\"check_ms\": %.2f, \"ask_ms\": %.2f, \"choose_ms\": %.2f, \"choose_worst_ms\": "
 	       "%.2f}",
-	       what, n->n, n->kept, n->together, n->bounces, n->asked, n->plain, n->order, n->sls,
-	       n->unasked, n->ms_route / all, n->ms_check / all, n->ms_plain / asked,
-	       n->ms_prefer / asked, n->worst);
+	       what, n->n, n->free, n->rounds, n->unknown, n->withdrawn, n->whole, n->kept,
+	       n->together, n->bounces, n->asked, n->plain, n->order, n->sls, n->unasked,
+	       n->ms_route / all, n->ms_check / all, n->ms_plain / asked, n->ms_prefer / asked,
+	       n->worst);
 }
 
 int main(int argc, char **argv)

@@ -3,7 +3,8 @@
  * libosrclock.so: when things happen in an opensm, whatever engine routes. A plugin, listed last. To the
  * file named by OSR_CLOCK_OUT goes a line "MS WHAT" for each event, MS by CLOCK_MONOTONIC: trap, start,
  * discovered, routed, up; and for each block of an LFT that a switch has confirmed: new if it differs
- * from the one before, again if not. OSR_CLOCK_HOLD_MS makes every discovery but the first wait so long.
+ * from the one before, again if not. OSR_CLOCK_HOLD_MS makes every discovery but the first wait so long, or
+ * with OSR_CLOCK_HOLD_ROUTED what follows on the tables, for which it has to be listed first.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,13 +90,17 @@ static void report(void *plugin_data, osm_epi_event_id_t event, void *event_data
 	} else if (event == OSM_EVENT_ID_HEAVY_SWEEP_START) {
 		say("start");
 		fflush(ticks.out);
-		hold();
+		if (!getenv("OSR_CLOCK_HOLD_ROUTED"))
+			hold();
 	} else if (event == OSM_EVENT_ID_HEAVY_SWEEP_DONE) {
 		say("discovered");
 	} else if (event == OSM_EVENT_ID_UCAST_ROUTING_DONE) {
 		say("routed");
 		if (ticks.n_sweeps == 1)
 			cl_qmap_apply_func(&ticks.osm->subn.sw_guid_tbl, note_switch, NULL);
+		fflush(ticks.out);
+		if (getenv("OSR_CLOCK_HOLD_ROUTED"))
+			hold();
 	} else if (event == OSM_EVENT_ID_SUBNET_UP) {
 		say("up");
 		fflush(ticks.out);

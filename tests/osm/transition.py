@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """The transition: what the log says of old and new tables mixed, against tables read back from the switches
 before and after a change, and a judge that sends every packet through every mixture of both."""
+import os
 import re
 
 import oracle
 from faults import switch_links
 from groups import join
 from judge import QOS, Claims, expect, judge, scenario
-from osmtest import Fabric, Opensm, find_fabric
+from osmtest import Fabric, Opensm, find_fabric, wait_for
+
+HOLD = 1200	# ms between the first round and the second
+ROUNDS = r'the tables go out in two rounds: first (\d+) entries are withdrawn.*?\((\d+) of them still'
 
 
 class Mixture:
@@ -188,3 +192,50 @@ def full(workdir):
     for netfile, engine in (('tree-2', 'dmodk'), ('torus-4x4', 'angara'), ('ring-5', 'p2sssp')):
         life(workdir, netfile, engine, (2,), counts=counts)
     expect(counts.get((False, True), 0) + counts.get((False, False), 0) > 4, 'too few full routes: %s' % counts)
+
+
+def free(old, new, log, what):
+    mixture = Mixture(old, new)
+    mixture.add_unicast('replies deadlock-free' in Claims(log).proven)
+    expect(not mixture.is_cyclic(), '%s mixed: there is a loop' % what)
+
+
+def without_entry(before, after):
+    """Entries that `after` lacks."""
+    had = {s.guid: s for s in before.switches}
+    return sum(s.forward(lid) == 255 and had[s.guid].forward(lid) != 255
+               for s in after.switches if s.guid in had for lid in after.lids)
+
+
+@scenario('transition.rounds', 180)
+def rounds(workdir):
+    """A cable of a tree dies and returns: what is in the switches between the two rounds makes no loop with the
+    tables before, nor with those after."""
+    env = {'OSR_CLOCK_OUT': os.path.join(workdir, 'clock'), 'OSR_CLOCK_HOLD_MS': str(HOLD),
+           'OSR_CLOCK_HOLD_ROUTED': '1'}
+    with Fabric(find_fabric('tree-3'), workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, env=env, plugin_conf='ask_switches = no\n',
+                    options=dict(QOS, event_plugin_name='osrclock osmroutes')) as opensm:
+            opensm.wait_up()
+            opensm.resweep()
+            before = judge(fabric, opensm, ours='dfsssp')
+            name, port, _ = switch_links(before)[0]
+            for change in (fabric.unlink, fabric.relink):
+                start, said, sweeps = len(opensm.log), len(re.findall(ROUNDS, opensm.log)), opensm.sweeps()
+                fabric.console(change(name, port))
+                wait_for('a first round', lambda: len(re.findall(ROUNDS, opensm.log)) > said, 30, opensm._alive)
+                first = oracle.Tables(fabric.read_back())
+                first.rows = before.rows
+                expect(opensm.sweeps() == sweeps, 'the sweep was over before all was seen')
+                wait_for('the end of the sweep', lambda: opensm.sweeps() > sweeps, 60, opensm._alive)
+                after = judge(fabric, opensm, ours='dfsssp')
+                n, whole = map(int, re.findall(ROUNDS, opensm.log)[-1])
+                expect(n and (whole == 0) == (change == fabric.unlink), '%d withdrawn, %d whole' % (n, whole))
+                expect(without_entry(before, first) >= n, 'fewer than %d entries are withdrawn' % n)
+                free(before, first, opensm.log[start:], 'the tables of before and of the first round')
+                free(first, after, opensm.log[start:], 'the tables of the first round and the new ones')
+                mixture = Mixture(before, after)
+                mixture.add_unicast(True)
+                expect(mixture.is_cyclic(), 'one round would have done: nothing is shown')
+                before = after
+        opensm.check_own_log()

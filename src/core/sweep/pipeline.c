@@ -114,13 +114,15 @@ static void sweep_unasked(struct osr_routing *routing, const char *why)
 }
 
 /*
- * Can the switches deadlock while some have the old tables? Where that cannot be told the sweep goes
- * on. An incremental re-route has the answer in its certificate, or has found the loop itself.
+ * Can the switches deadlock while some have the old tables, and not if the new ones go out in two rounds?
+ * Where that cannot be told the sweep goes on. An incremental re-route has the answer in its certificate, or has found the loop itself.
  */
 static void sweep_transition(const struct osr_job *job)
 {
 	struct osr_stable *stable = &job->routing->stable;
 	struct osr_diag diag = { "" };
+	struct osr_job ask = *job;
+	enum osr_status st = OSR_OK;
 
 	if (!job->previous)
 		return;
@@ -129,10 +131,14 @@ static void sweep_transition(const struct osr_job *job)
 		sweep_unasked(job->routing, job->no_transition);
 		return;
 	}
-	if (stable->kept && (stable->together || stable->transition == OSR_TRANSITION_LOOP))
+	if (stable->kept && stable->together)
 		return;
-	if (osr_transition_check(job->fabric, &job->request, job->previous, !stable->kept,
-				 job->scratch, job->arena, job->routing, &diag))
+	ask.diag = &diag;
+	if (!stable->kept || stable->transition != OSR_TRANSITION_LOOP)
+		st = osr_transition_check(&ask, !stable->kept);
+	if (!st && stable->transition == OSR_TRANSITION_LOOP)
+		st = osr_transition_rounds(&ask);
+	if (st)
 		sweep_unasked(job->routing, diag.text);
 }
 

@@ -3,42 +3,22 @@
  * After a full route: can the mixture of old and new tables deadlock, and if so, can it not with what
  * the old tables have? From the outside in:
  *	osr_transition_check()
- *	  make_old()		the tables of before, in the numbering of today
- *	  find_bounce()		a loop of two switches
- *	  certified()		no loop, by the certificate there is
- *	  transition_choose()		the new ones as they are, or with the old order, or with the old SLs, too
- *	    transition_ask()		  one question to union.h
- *	  adopt()		what was chosen, with the union's certificate
+ *	  osr__transition_begin()	the tables of before, in the numbering of today
+ *	  osr__transition_bounce()	a loop of two switches
+ *	  osr__transition_certified()	no loop, by the certificate there is
+ *	  transition_choose()	the new ones as they are, or with the old order, or with the old SLs, too
+ *	    osr__transition_ask()	  one question to union.h
+ *	  osr__transition_adopt()	what was chosen, with the union's certificate
  */
-#include "core/transition/transition.h"
+#include "transition_private.h"
 
 #include "core/data/carry.h"
 #include "core/reroute/reroute.h"
-#include "core/verify/union.h"
 
 #include <stdio.h>
 #include <string.h>
 
-struct transition {
-	const struct osr_fabric *f;
-	const struct osr_request *req;
-	const struct osr_result *previous;
-	struct osr_routing *r;  /* of today, as it was made */
-	struct osr_routing old; /* of before, on f */
-	struct osr_routing now; /* of today, as it would be */
-	uint32_t modes;
-	bool one_graph;  /* any SL is safe in both: one VL stands for all */
-	uint32_t *order; /* [n_switches] the old spanning order, or NULL */
-	uint8_t *sl;     /* [n_dests * n_switches] of today's pairs by old SLs, or NULL */
-	uint8_t sl_vls;  /* VLs that those need */
-	uint32_t *rank;  /* [OSR_MAX_VLS * n_channels] */
-	struct osr_loop loop;
-	struct osr_loop_step bounce[2];
-	struct osr_arena *scratch;
-	struct osr_arena kept; /* of what must outlive a use of scratch */
-};
-
-static enum osr_status transition_nomem(struct osr_diag *diag)
+enum osr_status osr__transition_nomem(struct osr_diag *diag)
 {
 	return osr_fail(diag, OSR_NOMEM,
 			"out of memory for the transition from the old tables to the new ones");
@@ -89,13 +69,16 @@ static enum osr_status transition_carry(struct transition *m, struct osr_diag *d
 	return st;
 }
 
-static enum osr_status make_old(struct transition *m, struct osr_diag *diag)
+enum osr_status osr__transition_begin(struct transition *m, struct osr_diag *diag)
 {
 	uint32_t both = m->previous->routing.claims & m->r->claims;
 	bool tables = m->r->sl2vl || m->previous->routing.sl2vl;
 	bool any_old = transition_any_sl(&m->previous->routing), any_new = transition_any_sl(m->r);
 	enum osr_status st = OSR_OK;
 
+	m->rank = osr_alloc(&m->kept, (size_t)OSR_MAX_VLS * m->f->n_channels, sizeof(*m->rank));
+	if (!m->rank)
+		return osr__transition_nomem(diag);
 	m->old = m->previous->routing;
 	if (!osr_fabric_equal(&m->previous->fabric, m->f))
 		st = transition_carry(m, diag);
@@ -113,7 +96,7 @@ static enum osr_status make_old(struct transition *m, struct osr_diag *diag)
 		m->old.mcast_vl = m->now.mcast_vl = 0;
 	}
 	if (any_old && !choose_sls(m, &m->old))
-		return transition_nomem(diag);
+		return osr__transition_nomem(diag);
 	if (!any_new)
 		return OSR_OK;
 	if (m->one_graph) {
@@ -121,10 +104,10 @@ static enum osr_status make_old(struct transition *m, struct osr_diag *diag)
 		m->now.granted = NULL;
 		return OSR_OK;
 	}
-	return choose_sls(m, &m->now) ? OSR_OK : transition_nomem(diag);
+	return choose_sls(m, &m->now) ? OSR_OK : osr__transition_nomem(diag);
 }
 
-static enum osr_status transition_ask(struct transition *m, struct osr_diag *diag)
+enum osr_status osr__transition_ask(struct transition *m, struct osr_diag *diag)
 {
 	const struct osr_generation gen[2] = { { .routing = &m->old }, { .routing = &m->now } };
 
@@ -214,7 +197,7 @@ static uint32_t transition_entry(const struct transition *m, const struct osr_ro
  * Two switches that send packets to and fro, one with its old entry, the other with its new one:
  * that can be seen at once, and no SLs or orders mend it. To hosts everybody sends.
  */
-static bool find_bounce(struct transition *m)
+bool osr__transition_bounce(struct transition *m)
 {
 	const struct osr_fabric *fabric = m->f;
 	size_t n = fabric->n_switches;
@@ -329,7 +312,7 @@ static bool turns_rise(const struct transition *m, const uint8_t *old, const uin
  * Where one graph holds for all SLs: does the certificate of the new tables prove the mixture, too?
  * One pass over the LIDs whose entries differ. If it does not, another one may.
  */
-static bool certified(struct transition *m)
+bool osr__transition_certified(struct transition *m)
 {
 	const struct osr_fabric *fabric = m->f;
 	size_t n = fabric->n_switches;
@@ -357,12 +340,37 @@ static bool certified(struct transition *m)
 
 /* ---- choosing -------------------------------------------------------------------------------- */
 
-static enum osr_status try_with(struct transition *m, uint8_t kept, struct osr_diag *diag)
+void osr__transition_keep(struct transition *m, uint8_t kept)
 {
 	m->now.mcast_parent = kept & OSR_KEPT_ORDER ? m->order : m->r->mcast_parent;
 	if (!m->one_graph && m->r->sl)
-		m->now.sl = kept & OSR_KEPT_SLS ? m->sl : m->now.sl;
-	return transition_ask(m, diag);
+		m->now.sl = kept & OSR_KEPT_SLS ? m->sl : m->r->sl;
+}
+
+/* The union's certificate has to prove all that is claimed. */
+static bool may_keep(const struct transition *m)
+{
+	uint32_t provable = OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL | OSR_CLAIM_MULTICAST;
+
+	return (m->one_graph || !(m->r->claims & provable & ~m->modes)) && m->r->rank &&
+	       !m->r->sl2vl;
+}
+
+uint32_t osr__transition_choices(struct transition *m, uint8_t kept[3])
+{
+	uint32_t n = 1;
+
+	kept[0] = 0;
+	if (!may_keep(m))
+		return n;
+	if (is_ring(m))
+		m->order = osr_reroute_keep_order(m->f, m->r, m->previous, m->scratch, &m->kept);
+	if (m->order)
+		kept[n++] = OSR_KEPT_ORDER;
+	find_sls(m);
+	if (m->sl)
+		kept[n++] = OSR_KEPT_SLS | (m->order ? OSR_KEPT_ORDER : 0);
+	return n;
 }
 
 /*
@@ -372,38 +380,27 @@ static enum osr_status try_with(struct transition *m, uint8_t kept, struct osr_d
 static enum osr_status transition_choose(struct transition *m, bool prefer, uint8_t *kept,
 					 struct osr_diag *diag)
 {
-	uint32_t provable = OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL | OSR_CLAIM_MULTICAST;
-	bool ring;
-	enum osr_status st;
+	uint8_t choice[3] = { 0 };
+	uint32_t n = 1;
+	enum osr_status st = OSR_OK;
 
-	if (find_bounce(m) || certified(m))
+	if (osr__transition_bounce(m) || osr__transition_certified(m))
 		return OSR_OK;
-	ring = is_ring(m);
-
-	/* The union's certificate has to prove all that is claimed. */
-	if (!m->one_graph)
-		prefer &= !(m->r->claims & provable & ~m->modes);
-	prefer &= m->r->rank != NULL && !m->r->sl2vl;
-	if (prefer && ring)
-		m->order = osr_reroute_keep_order(m->f, m->r, m->previous, m->scratch, &m->kept);
-	*kept = prefer && ring && m->order ? OSR_KEPT_ORDER : 0;
-	st = try_with(m, *kept, diag);
-	if (st || !m->loop.n)
-		return st;
 	if (prefer)
-		find_sls(m);
-	if (m->sl) {
-		st = try_with(m, *kept | OSR_KEPT_SLS, diag);
-		if (!st && !m->loop.n)
-			*kept |= OSR_KEPT_SLS;
+		n = osr__transition_choices(m, choice);
+	/* With an order to keep the tables as they are have a ring. */
+	for (uint32_t i = m->order ? 1 : 0; i < n; i++) {
+		*kept = choice[i];
+		osr__transition_keep(m, *kept);
+		st = osr__transition_ask(m, diag);
 		if (st || !m->loop.n)
 			return st;
-		m->now.sl = m->r->sl;
 	}
-	if (!*kept && !m->sl)
+	if (!*kept)
 		return OSR_OK;
 	*kept = 0;
-	return try_with(m, 0, diag);
+	osr__transition_keep(m, 0);
+	return osr__transition_ask(m, diag);
 }
 
 /* ---- the result ------------------------------------------------------------------------------ */
@@ -430,8 +427,8 @@ static void count_sls(struct transition *m)
 	}
 }
 
-static enum osr_status adopt(struct transition *m, uint8_t kept, struct osr_arena *result,
-			     struct osr_diag *diag)
+enum osr_status osr__transition_adopt(struct transition *m, uint8_t kept, struct osr_arena *result,
+				      struct osr_diag *diag)
 {
 	size_t n = m->f->n_channels, size = (size_t)m->f->n_dests * m->f->n_switches;
 	struct osr_routing *routing = m->r;
@@ -444,7 +441,7 @@ static enum osr_status adopt(struct transition *m, uint8_t kept, struct osr_aren
 	if (kept & OSR_KEPT_SLS)
 		sl = osr_alloc(result, size, 1);
 	if (!rank || (kept & OSR_KEPT_ORDER && !order) || (kept & OSR_KEPT_SLS && !sl))
-		return transition_nomem(diag);
+		return osr__transition_nomem(diag);
 	for (uint8_t vl = 0; vl < n_vls; vl++)
 		memcpy(rank + vl * n, m->rank + (m->one_graph ? 0 : vl * n), n * sizeof(*rank));
 	routing->rank = rank;
@@ -463,17 +460,13 @@ static enum osr_status decide(struct transition *m, bool prefer, struct osr_aren
 {
 	struct osr_stable *stable = &m->r->stable;
 	struct osr_diag loop = { "" };
-	enum osr_status st = make_old(m, diag);
+	enum osr_status st = osr__transition_begin(m, diag);
 	uint8_t kept = 0;
 
-	if (st)
-		return st;
-	m->rank = osr_alloc(&m->kept, (size_t)OSR_MAX_VLS * m->f->n_channels, sizeof(*m->rank));
-	if (!m->rank)
-		return transition_nomem(diag);
-	st = transition_choose(m, prefer, &kept, diag);
+	if (!st)
+		st = transition_choose(m, prefer, &kept, diag);
 	if (!st && kept && !m->loop.n)
-		st = adopt(m, kept, result, diag);
+		st = osr__transition_adopt(m, kept, result, diag);
 	if (st)
 		return st;
 	stable->transition = m->loop.n ? OSR_TRANSITION_LOOP : OSR_TRANSITION_FREE;
@@ -486,39 +479,42 @@ static enum osr_status decide(struct transition *m, bool prefer, struct osr_aren
 	return OSR_OK;
 }
 
-static void unasked(struct osr_routing *routing, const char *why)
+static enum osr_status unasked(struct osr_routing *routing, const char *why)
 {
 	snprintf(routing->stable.transition_why, sizeof(routing->stable.transition_why), "%s", why);
+	return OSR_OK;
 }
 
-enum osr_status osr_transition_check(const struct osr_fabric *fabric, const struct osr_request *req,
-				     const struct osr_result *previous, bool prefer,
-				     struct osr_arena *scratch, struct osr_arena *result,
-				     struct osr_routing *routing, struct osr_diag *diag)
+struct transition osr__transition_of(const struct osr_job *job)
 {
-	struct transition m = {
-		.f = fabric, .req = req, .previous = previous, .r = routing, .scratch = scratch
-	};
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	return (struct transition){ .f = job->fabric,
+				    .req = &job->request,
+				    .previous = job->previous,
+				    .r = job->routing,
+				    .scratch = job->scratch };
+}
+
+enum osr_status osr_transition_check(const struct osr_job *job, bool prefer)
+{
+	const struct osr_fabric *fabric = job->fabric;
+	struct transition m = osr__transition_of(job);
+	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
+	struct osr_stable *stable = &job->routing->stable;
 	enum osr_status st;
 
-	routing->stable.transition = OSR_TRANSITION_UNASKED;
-	if (!previous->routing.lft || !(previous->routing.claims & OSR_CLAIM_DEADLOCK_FREE)) {
-		unasked(routing, "the old tables are not proven free of deadlock by themselves");
-		return OSR_OK;
-	}
-	if (!(routing->claims & OSR_CLAIM_DEADLOCK_FREE)) {
-		unasked(routing, "the new tables are not proven free of deadlock by themselves");
-		return OSR_OK;
-	}
+	stable->transition = OSR_TRANSITION_UNASKED;
+	if (!m.previous->routing.lft || !(m.previous->routing.claims & OSR_CLAIM_DEADLOCK_FREE))
+		return unasked(m.r, "the old tables are not proven free of deadlock by themselves");
+	if (!(m.r->claims & OSR_CLAIM_DEADLOCK_FREE))
+		return unasked(m.r, "the new tables are not proven free of deadlock by themselves");
 	if ((uint64_t)fabric->n_dests * fabric->n_switches > OSR_TRANSITION_ENTRIES) {
-		snprintf(routing->stable.transition_why, sizeof(routing->stable.transition_why),
+		snprintf(stable->transition_why, sizeof(stable->transition_why),
 			 "%u switches and %u LIDs would take too long", fabric->n_switches,
 			 fabric->n_dests);
 		return OSR_OK;
 	}
-	st = decide(&m, prefer, result, diag);
+	st = decide(&m, prefer, job->arena, job->diag);
 	osr_arena_free(&m.kept);
-	osr_arena_reset(scratch, mark);
+	osr_arena_reset(job->scratch, mark);
 	return st;
 }

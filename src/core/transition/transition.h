@@ -14,7 +14,7 @@
 #include <osmroutes/engine.h>
 
 /*
- * The transition previous and r, where one is not the other with repairs that agree with its
+ * The transition from job->previous to r, where one is not the other with repairs that agree with its
  * certificate (stable.together): after a full route, by whatever engine. Both are followed in every
  * mixture (union.h), with the SLs of both and those granted earlier, replies, and multicast where
  * both claim it; the answer is r->stable.transition.
@@ -26,13 +26,33 @@
  * have can be nothing else; so if a loop is left with the old SLs, no other SLs would do better.
  *
  * Time: that of osr_union_loop() for two generations, up to three times; not asked beyond
- * OSR_TRANSITION_ENTRIES entries. r is complete and not checked yet.
+ * OSR_TRANSITION_ENTRIES entries. r (job->routing) is complete and not checked yet.
  */
 #define OSR_TRANSITION_ENTRIES UINT64_C(100000000)
 
-enum osr_status osr_transition_check(const struct osr_fabric *fabric, const struct osr_request *req,
-				     const struct osr_result *previous, bool prefer,
-				     struct osr_arena *scratch, struct osr_arena *result,
-				     struct osr_routing *routing, struct osr_diag *diag);
+enum osr_status osr_transition_check(const struct osr_job *job, bool prefer);
+
+/*
+ * Where the mixture has a loop: can the new tables go out in two rounds, so that every mixture of old
+ * tables and those of the first round, and of these and the new ones, is free of forwarding loops and of
+ * credit loops? In the first round entries are withdrawn (OSR_NO_PATH), all others stay as they are.
+ *
+ * If all entries that change are withdrawn first, a mixture of the first round has only entries of the
+ * old tables, one of the second only entries of the new ones, and neither has a loop: drop beats loop.
+ * Most faults need far less, and it is tried in this order, each LID by itself:
+ *	entries on a cycle of old and new entries whose old route is cut: they lead to no host anyway;
+ *	the others on such a cycle;
+ * and if a credit loop over several LIDs is left,
+ *	all entries whose old route is cut;
+ *	all entries that change.
+ * Each attempt is verified like a mixture (union.h). Only SLs of connections that are not proven on the
+ * new tables can make the last one fail; then the first one is taken all the same, so that at least no
+ * packet goes in circles, and r->stable.transition remains OSR_TRANSITION_LOOP.
+ *
+ * r->withdrawn and stable.n_withdrawn are the first round, and r->stable.transition becomes
+ * OSR_TRANSITION_ROUNDS. Time: a few operations for every entry of the LIDs that change, and up to six times
+ * that of osr_union_loop().
+ */
+enum osr_status osr_transition_rounds(const struct osr_job *job);
 
 #endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Tables in two rounds (core/transition/transition.h). OpenSM sends the blocks in an order that it does not
+ * promise, but all of one round are confirmed before the next begins. In the first round every switch is
+ * given what it has, without the entries that are withdrawn; OpenSM sends that as the engine's tables. At
+ * its event UCAST_ROUTING_DONE, or when a trap's tables are out, the new tables follow.
+ */
+#include "plugin.h"
+
+#include "sweep.h"
+
+#include <string.h>
+
+/* Has every switch what OpenSM holds for it, and is it sent the difference only? */
+bool osr__rounds_may(const struct sweep *w)
+{
+	const struct engine_ctx *ctx = w->ctx;
+	const osm_subn_t *subn = &w->osm->subn;
+
+	return ctx->plugin->traps.was_settled && ctx->current && !w->reused &&
+	       !ctx->others_routed && !w->slot->has_keys && !ctx->current->has_keys &&
+	       !subn->need_update && !subn->first_time_master_sweep &&
+	       !subn->coming_out_of_standby && !subn->opt.use_ucast_cache;
+}
+
+void osr__rounds_publish_first(const struct sweep *w)
+{
+	const struct osr_fabric *fabric = &w->slot->result.fabric;
+	const struct osr_routing *routing = &w->slot->result.routing;
+	size_t n = fabric->n_switches;
+
+	for (uint32_t s = 0; s < n; s++)
+		memcpy(w->snap.sw[s]->new_lft, w->snap.sw[s]->lft, w->snap.sw[s]->lft_size);
+	for (uint64_t i = 0; i < routing->stable.n_withdrawn; i++) {
+		uint64_t at = routing->withdrawn[i];
+
+		w->snap.sw[at % n]->new_lft[fabric->dest_lid[at / n]] = OSR_NO_PATH;
+	}
+}
+
+static uint32_t different_blocks(const osm_switch_t *sw)
+{
+	uint32_t n = 0;
+
+	for (unsigned at = 0; at + IB_SMP_DATA_SIZE <= sw->lft_size && at <= sw->max_lid_ho;
+	     at += IB_SMP_DATA_SIZE)
+		n += memcmp(sw->lft + at, sw->new_lft + at, IB_SMP_DATA_SIZE) != 0;
+	return n;
+}
+
+uint32_t osr__rounds_blocks(struct osm_opensm *osm)
+{
+	const cl_qmap_t *tbl = &osm->subn.sw_guid_tbl;
+	uint32_t n = 0;
+
+	for (cl_map_item_t *item = cl_qmap_head(tbl); item != cl_qmap_end(tbl);
+	     item = cl_qmap_next(item))
+		n += different_blocks((osm_switch_t *)item);
+	return n;
+}
+
+/* OpenSM's switches in the order of the fabric; NULL: one is gone, or no memory. */
+static osm_switch_t **switches_of(const struct plugin *p, const struct osr_fabric *fabric,
+				  struct osr_arena *arena)
+{
+	osm_switch_t **sw = osr_alloc(arena, fabric->n_switches, sizeof(*sw));
+
+	for (uint32_t s = 0; sw && s < fabric->n_switches; s++) {
+		sw[s] = osm_get_switch_by_guid(&p->osm->subn, cl_hton64(fabric->sw_guid[s]));
+		if (!sw[s] || !sw[s]->new_lft || sw[s]->lft_size <= fabric->max_lid)
+			return NULL;
+	}
+	return sw;
+}
+
+/* OpenSM's mark that a switch wants all blocks: it has just been sent them. */
+static uint32_t send_difference(struct plugin *p, osm_switch_t **sw, uint32_t n, uint8_t *marks)
+{
+	uint32_t n_blocks;
+
+	for (uint32_t s = 0; s < n; s++) {
+		marks[s] = (uint8_t)sw[s]->need_update;
+		sw[s]->need_update = 0;
+	}
+	n_blocks = osr__rounds_blocks(p->osm);
+	osm_ucast_mgr_set_fwd_tables(&p->osm->sm.ucast_mgr);
+	for (uint32_t s = 0; s < n; s++)
+		sw[s]->need_update = marks[s];
+	return n_blocks;
+}
+
+uint32_t osr__rounds_finish(struct plugin *p)
+{
+	struct engine_ctx *ctx = p->second_round;
+	struct osr_arena arena = { 0 };
+	struct snapshot snap = { 0 };
+	const struct osr_fabric *fabric;
+	uint32_t n_blocks = 0;
+	uint8_t *marks;
+
+	if (!ctx || !ctx->current)
+		return 0;
+	fabric = &ctx->current->result.fabric;
+	cl_plock_excl_acquire(&p->osm->lock);
+	snap.sw = switches_of(p, fabric, &arena);
+	marks = osr_alloc(&arena, fabric->n_switches, 1);
+	if (snap.sw && marks) {
+		osr__publish(fabric, osr__shown(ctx->current), &snap);
+		n_blocks = send_difference(p, snap.sw, fabric->n_switches, marks);
+		p->second_round = NULL;
+	} else {
+		/* The next sweep sends what is missing, and knows that it is. */
+		p->osm->subn.subnet_initialization_error = TRUE;
+	}
+	cl_plock_release(&p->osm->lock);
+	osr_arena_free(&arena);
+	osr__wait_for_answers(p->osm);
+	return n_blocks;
+}
