@@ -182,7 +182,7 @@ static void report_rounds(const struct sweep *w)
 			 name, stable->n_withdrawn, stable->n_withdrawn_whole,
 			 stable->transition == OSR_TRANSITION_ROUNDS
 				 ? "every mixture is proven free of credit loops"
-				 : "credit loops by SLs of earlier are not excluded");
+				 : "credit loops as above are not excluded");
 	else if (stable->transition == OSR_TRANSITION_LOOP ||
 		 stable->transition == OSR_TRANSITION_ROUNDS)
 		osr__log(w->osm, OSM_LOG_INFO, "%s: the tables go out in one round: %s", name,

@@ -10,6 +10,7 @@
  */
 #include "transition_private.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* What is withdrawn besides what was before. */
@@ -198,6 +199,15 @@ static enum osr_status rounds_attempt(struct rounds *r, bool *are, struct osr_di
 	return st;
 }
 
+/* What is left of loops when as much is withdrawn as can be. */
+static void say_loop(const struct transition *m, struct osr_stable *stable)
+{
+	struct osr_diag loop = { "" };
+
+	osr_loop_say(m->f, &m->loop, &loop);
+	snprintf(stable->transition_why, sizeof(stable->transition_why), "%.239s", loop.text);
+}
+
 /* After a full route with what may be kept of the old tables, too. */
 static enum osr_status rounds_choose(struct rounds *r, const struct osr_job *job)
 {
@@ -215,6 +225,7 @@ static enum osr_status rounds_choose(struct rounds *r, const struct osr_job *job
 			n = osr__transition_choices(r->m, choice);
 	}
 	if (!st && !are) {
+		say_loop(r->m, stable);
 		rounds_begin(r);
 		withdraw_more(r, WITHDRAW_CYCLES);
 		r->kept = 0;

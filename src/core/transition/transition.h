@@ -46,8 +46,9 @@ enum osr_status osr_transition_check(const struct osr_job *job, bool prefer);
  *	all entries whose old route is cut;
  *	all entries that change.
  * Each attempt is verified like a mixture (union.h). Only SLs of connections that are not proven on the
- * new tables can make the last one fail; then the first one is taken all the same, so that at least no
- * packet goes in circles, and r->stable.transition remains OSR_TRANSITION_LOOP.
+ * new tables, and multicast, whose tables are not withdrawn, can make the last one fail; then the first one is taken all the same, so that at least no
+ * packet goes in circles, and r->stable.transition remains OSR_TRANSITION_LOOP, with the loop that is
+ * left in transition_why.
  *
  * r->withdrawn and stable.n_withdrawn are the first round, and r->stable.transition becomes
  * OSR_TRANSITION_ROUNDS. Time: a few operations for every entry of the LIDs that change, and up to six times
