@@ -204,6 +204,8 @@ static void say_loop(const struct transition *m, struct osr_stable *stable)
 {
 	struct osr_diag loop = { "" };
 
+	if (!m->loop.n)
+		return;
 	osr_loop_say(m->f, &m->loop, &loop);
 	snprintf(stable->transition_why, sizeof(stable->transition_why), "%.239s", loop.text);
 }
