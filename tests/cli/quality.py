@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""What dfsssp promises of irregular fabrics, offline: quality.py OSMROUTES ROOT"""
+"""What dfsssp promises of irregular fabrics, and osmroutes of all: quality.py OSMROUTES ROOT"""
 import json
 import os
 import random
@@ -58,6 +58,40 @@ def whatever_lids(folder, path, most):
         assert got['efi'] <= most and got['routes_longer'] == 0, (path, seed, got)
 
 
+def figures(net, engine):
+    """(routes on the busiest link per capacity, - eBB, lanes, longer routes), the fewer the better; None."""
+    out = subprocess.run([OSMROUTES, 'analyze', '--json', '-e', engine, '--bisections=300', net],
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    got = json.loads(out.stdout)['results'][0]
+    if got['status'] != 'ok' or got['answers']['one_way'] != 'proven':
+        return None
+    return route(net, '-e', engine)['efi_per_capacity'], -got['ebb'], got['layers'], got['routes_longer']
+
+
+def chosen(net):
+    """No engine is better in one figure by more than 3 % and as good in all others."""
+    ours = figures(net, 'osmroutes')
+    for engine in ('dfsssp', 'dmodk', 'angara', 'sssp', 'p2sssp'):
+        other = figures(net, engine)
+        assert not other or not (all(o <= m for m, o in zip(ours, other)) and
+                                 any(o < m - 0.03 * abs(m) for m, o in zip(ours, other))), (
+            net, ours, engine, other)
+
+
+def choices(folder):
+    root = os.path.join(sys.argv[2], 'topologies')
+    for name in sorted(os.listdir(root)):
+        if name.endswith('.net'):
+            chosen(os.path.join(root, name))
+    tree, net = os.path.join(folder, 'tree'), os.path.join(folder, 'damaged')
+    subprocess.run([OSMROUTES, 'generate', 'tree', 'm=6,6,4', 'w=1,3,3', '-o', tree], check=True)
+    chosen(tree)
+    for seed in '12':
+        subprocess.run([OSMROUTES, 'degrade', '--links=5%', '--seed=' + seed, '-o', net, tree], check=True,
+                       stderr=subprocess.DEVNULL)
+        chosen(net)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         efi = [random128(folder, seed) for seed in (1, 2, 3, 4)]
@@ -65,6 +99,7 @@ def main():
         assert efi[0] == 2 * 126 * 256
         # Within 6 % of the least that minimal routing can have (38,656 and 66,304).
         assert efi[1] <= 38656 * 1.06 and efi[2] <= 66304 * 1.06, efi
+        choices(folder)
         path = os.path.join(REAL, 'topograph-dgx-2025.topo')
         if os.path.isfile(path):
             whatever_lids(folder, path, 985)	# stock dfsssp's

@@ -123,6 +123,18 @@ for name in ('selene-storage-2021', 'topograph-dgx-2025', 'psmn-x5-2020', 'tartu
     register_dmodk(name, 150)
 
 
+@scenario('choice.comes-up')
+def choice_comes_up(workdir):
+    """Another engine for a tree than for a torus, and the log says which and why."""
+    for netfile, engine in (('tree-2', 'dmodk'), ('torus-4x4', 'dfsssp')):
+        with Fabric(find_fabric(netfile), workdir) as fabric:
+            with Opensm(fabric, 'osmroutes', plugin=True, options=QOS) as opensm:
+                opensm.wait_up()
+                judge(fabric, opensm, ours='osmroutes')
+            expect('bisection bandwidth and VLs: %s ' % engine in opensm.log, '%s does not serve' % engine)
+            opensm.check_log()
+
+
 @scenario('dmodk.next-engine')
 def dmodk_next_engine(workdir):
     """A ring is no tree: one sentence, and the next engine routes."""

@@ -94,6 +94,13 @@ def dmodk_links(workdir):
                 lambda f, t: [f.relink(*l[:2]) for l in some(t)], engine='dmodk')
 
 
+@scenario('fault.choice')
+def choice(workdir):
+    """The engine that chooses: its tables are repaired, and come back."""
+    down_and_up(workdir, 'tree-2', lambda f, t: [f.unlink('spine-0')],
+                lambda f, t: [f.relink('spine-0')], lost=1, engine='osmroutes')
+
+
 @scenario('fault.leaf')
 def leaf(workdir):
     """A leaf with its hosts: the SM's own leaf stays."""

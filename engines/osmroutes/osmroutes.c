@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * osmroutes - for the administrator who does not choose: routes with the engines that know the fabric,
+ * checks and measures what they make, and takes the best.
+ *
+ * One figure decides: bandwidth.c's effective bisection bandwidth over the edge forwarding index, less
+ * the share of longer routes, less 2 % where senders must keep to SLs. Who comes later must be
+ * better by 1 %.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include <osmroutes/check.h>
+#include <osmroutes/spf.h>
+#include <osmroutes/sweep.h>
+
+#include "bisect.h"
+
+#define CHOOSE_MARGIN 101 /* percent */
+#define CHOOSE_SL 980 /* permille of what a result is worth that needs the SLs of path records */
+#define CHOOSE_ONE_WAY 970      /* and one where replies need theirs */
+#define CHOOSE_NEAR 102         /* percent of the bound: nothing to gain from more engines */
+#define CHOOSE_SMALL (1u << 22) /* table entries: where all engines together take seconds at most */
+#define CHOOSE_NOTE 500
+
+static const struct osr_param params[] = {
+	OSR_SWEEP_MAX_VLS, OSR_SWEEP_STABLE, OSR_SWEEP_REBALANCE, { NULL }
+};
+
+/* In this order: among equals dmodk serves trees, for shifts in node order meet nowhere there. */
+static const struct choice {
+	const char *name;
+	enum { ALWAYS, NOT_NEAR_BOUND, SMALL } when; /* SMALL: and neither near the bound */
+} choices[] = { { "dmodk", ALWAYS },
+		{ "dfsssp", ALWAYS },
+		{ "angara", NOT_NEAR_BOUND },
+		{ "sssp", SMALL },
+		{ "p2sssp", SMALL } };
+
+/* What an engine made, and what it is worth. */
+struct offer {
+	const struct osr_engine *engine;
+	struct osr_routing routing;
+	uint64_t efi;      /* in routes on a link of the fastest rate */
+	uint32_t ebb;      /* effective bisection bandwidth, in millionths of a link */
+	uint32_t permille; /* of that, after what is taken off */
+};
+
+/* Of the chosen engine, for the next sweep. */
+struct choose_notes {
+	const struct osr_engine *engine;
+	const void *notes;
+};
+
+struct chooser {
+	const struct osr_job *job;
+	struct offer best;
+	uint64_t bound;
+	char others[CHOOSE_NOTE], unfit[CHOOSE_NOTE]; /* what they would have given; names */
+};
+
+static void choose_say(char *list, const char *between, const char *text)
+{
+	size_t n = strlen(list);
+
+	snprintf(list + n, CHOOSE_NOTE - n, "%s%s", n ? between : "", text);
+}
+
+static void choose_describe(const struct offer *offer, char *text, size_t size)
+{
+	snprintf(text, size, "%s %llu, %u.%u %%, %u VL%s%s", offer->engine->name,
+		 (unsigned long long)offer->efi, offer->ebb / 10000, offer->ebb / 1000 % 10,
+		 offer->routing.n_layers, offer->routing.n_layers == 1 ? "" : "s",
+		 offer->routing.n_longer ? ", longer routes" : "");
+}
+
+/* Lanes, SLs, lengths, loads: what the checker finds. OSR_CHECK_FAILED: not to be used. */
+static enum osr_status choose_measure(const struct chooser *chooser, struct offer *offer,
+				      struct osr_diag *why)
+{
+	const struct osr_job *job = chooser->job;
+	uint32_t off;
+	struct osr_verdict verdict;
+	enum osr_status st = osr_check(job->fabric, &offer->routing, job->scratch, &verdict, why);
+
+	if (!st && !(verdict.proven & OSR_CLAIM_DEADLOCK_FREE))
+		st = osr_fail(why, OSR_CHECK_FAILED, "not free of deadlock");
+	if (!st && verdict.n_vls > job->request.max_vls)
+		st = osr_fail(why, OSR_CHECK_FAILED, "more than %u VLs", job->request.max_vls);
+	if (!st)
+		st = choose_bisect(job->fabric, &offer->routing, job->scratch, &offer->ebb, why);
+	if (st)
+		return st;
+	off = verdict.n_routes ? (uint32_t)(1000 * verdict.n_longer / verdict.n_routes) : 0;
+	offer->efi = (uint64_t)(verdict.efi_per_capacity + 0.5);
+	offer->permille = (1000 - off) *
+			  (verdict.proven & OSR_CLAIM_ANY_SL       ? 1000
+			   : verdict.proven & OSR_CLAIM_REVERSIBLE ? CHOOSE_SL
+								   : CHOOSE_ONE_WAY) /
+			  1000;
+	return OSR_OK;
+}
+
+static bool choose_is_better(const struct offer *a, const struct offer *b)
+{
+	uint64_t efi_a = a->efi ? a->efi : 1, efi_b = b->efi ? b->efi : 1;
+	unsigned __int128 mine = (unsigned __int128)a->ebb * a->permille * efi_b * 100;
+	unsigned __int128 theirs = (unsigned __int128)b->ebb * b->permille * efi_a * CHOOSE_MARGIN;
+
+	return mine > theirs;
+}
+
+static bool choose_has_lmc(const struct osr_fabric *fabric)
+{
+	for (uint32_t t = 0; t < fabric->n_terminals; t++)
+		if (fabric->term_lmc[t])
+			return true;
+	return false;
+}
+
+static bool choose_is_worth(const struct chooser *chooser, const struct choice *choice,
+			    const struct osr_engine *engine)
+{
+	const struct osr_fabric *fabric = chooser->job->fabric;
+	const struct offer *best = &chooser->best;
+
+	if (!engine || (!(engine->capabilities & OSR_ENGINE_LMC) && choose_has_lmc(fabric)))
+		return false;
+	if (choice->when == SMALL && (uint64_t)fabric->n_dests * fabric->n_switches > CHOOSE_SMALL)
+		return false;
+	return choice->when == ALWAYS || !best->engine || best->permille < 1000 ||
+	       best->efi * 100 > chooser->bound * CHOOSE_NEAR;
+}
+
+/* The better of both stays, the other one is told of. NULL: this engine has nothing to offer. */
+static bool choose_keep(struct chooser *chooser, const struct offer *offer,
+			const struct osr_engine *engine)
+{
+	const struct offer *best = &chooser->best;
+	bool better = offer && (!best->engine || choose_is_better(offer, best));
+	char text[80];
+
+	if (!offer)
+		choose_say(chooser->unfit, ", ", engine->name);
+	if (offer && best->engine) {
+		choose_describe(better ? best : offer, text, sizeof(text));
+		choose_say(chooser->others, "; ", text);
+	}
+	if (better)
+		chooser->best = *offer;
+	return better;
+}
+
+static enum osr_status choose_try(struct chooser *chooser, const struct osr_engine *engine)
+{
+	const struct osr_job *job = chooser->job;
+	const struct choose_notes *before = job->notes;
+	struct osr_arena_mark mark = osr_arena_mark(job->scratch),
+			      result = osr_arena_mark(job->arena);
+	struct offer offer = { .engine = engine };
+	struct osr_diag why = { "" };
+	struct osr_values values;
+	struct osr_job mine = *job;
+	enum osr_status st;
+
+	osr_values_default(&values, engine->params);
+	mine.engine = engine;
+	mine.values = &values;
+	mine.routing = &offer.routing;
+	mine.diag = &why;
+	mine.notes = before && before->engine == engine ? before->notes : NULL;
+	st = engine->applies ? engine->applies(&mine) : OSR_OK;
+	if (!st)
+		st = engine->route(&mine);
+	osr_arena_reset(job->scratch, mark);
+	if (!st)
+		st = choose_measure(chooser, &offer, &why);
+	osr_arena_reset(job->scratch, mark);
+	if (st == OSR_NOMEM)
+		return osr_fail(job->diag, st, "%s", why.text);
+	if (!choose_keep(chooser, st ? NULL : &offer, engine))
+		osr_arena_reset(job->arena, result);
+	return OSR_OK;
+}
+
+/* One line: the engine and why, by routes on the busiest link, bisection and lanes. */
+static enum osr_status choose_note(const struct chooser *chooser, struct osr_routing *routing)
+{
+	const struct osr_job *job = chooser->job;
+	struct choose_notes *notes = osr_alloc(job->arena, 1, sizeof(*notes));
+	char *text = osr_alloc(job->arena, 4 * CHOOSE_NOTE, 1), best[80];
+
+	if (!notes || !text)
+		return osr_fail(job->diag, OSR_NOMEM, "out of memory for one sentence");
+	choose_describe(&chooser->best, best, sizeof(best));
+	snprintf(text, 4 * CHOOSE_NOTE,
+		 "by routes on the busiest link, bisection bandwidth and VLs: %s%s%s%s%s%s%s", best,
+		 *chooser->others ? "; not " : "", chooser->others,
+		 *chooser->unfit ? "; do not serve this fabric: " : "", chooser->unfit,
+		 routing->note ? "; " : "", routing->note ? routing->note : "");
+	*notes = (struct choose_notes){ chooser->best.engine, routing->notes };
+	routing->note = text;
+	routing->notes = notes;
+	routing->engine = "osmroutes";
+	return OSR_OK;
+}
+
+static enum osr_status choose_route(const struct osr_job *job)
+{
+	struct chooser chooser = { .job = job, .bound = osr_spf_bound(job->fabric) };
+	enum osr_status st = OSR_OK;
+
+	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]) && !st; i++) {
+		const struct osr_engine *engine = osr_engine_find(choices[i].name);
+
+		if (choose_is_worth(&chooser, &choices[i], engine))
+			st = choose_try(&chooser, engine);
+	}
+	if (!st && !chooser.best.engine)
+		st = osr_fail(job->diag, OSR_NOT_APPLICABLE, "no engine routes this fabric: %s",
+			      chooser.unfit);
+	if (st)
+		return st;
+	*job->routing = chooser.best.routing;
+	return choose_note(&chooser, job->routing);
+}
+
+const struct osr_engine osr_engine_osmroutes = {
+	.name = "osmroutes",
+	.summary = "chooses: the engine whose checked tables are best on this fabric",
+	.reference =
+		"Hoefler, Schneider, Lumsdaine: Multistage Switches are not Crossbars, Cluster "
+		"2008 (the measure)",
+	.params = params,
+	.capabilities = OSR_ENGINE_DEADLOCK_FREE | OSR_ENGINE_LMC | OSR_ENGINE_REROUTE,
+	.route = choose_route,
+};
