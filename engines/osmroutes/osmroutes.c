@@ -4,8 +4,8 @@
  * checks and measures what they make, and takes the best.
  *
  * One figure decides: bandwidth.c's effective bisection bandwidth over the edge forwarding index, less
- * the share of longer routes, less 2 % where senders must keep to SLs. Who comes later must be
- * better by 1 %.
+ * the share of longer routes, less 2 % where senders must keep to SLs and 1 % for each lane beyond the
+ * first. Who comes later must be better by 1 %.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +19,7 @@
 #define CHOOSE_MARGIN 101 /* percent */
 #define CHOOSE_SL 980 /* permille of what a result is worth that needs the SLs of path records */
 #define CHOOSE_ONE_WAY 970      /* and one where replies need theirs */
+#define CHOOSE_LANE 10          /* permille less for each lane beyond the first */
 #define CHOOSE_NEAR 102         /* percent of the bound: nothing to gain from more engines */
 #define CHOOSE_SMALL (1u << 22) /* table entries: where all engines together take seconds at most */
 #define CHOOSE_NOTE 500
@@ -93,7 +94,8 @@ static enum osr_status choose_measure(const struct chooser *chooser, struct offe
 		return st;
 	off = verdict.n_routes ? (uint32_t)(1000 * verdict.n_longer / verdict.n_routes) : 0;
 	offer->efi = (uint64_t)(verdict.efi_per_capacity + 0.5);
-	offer->permille = (1000 - off) *
+	off += CHOOSE_LANE * (offer->routing.n_layers - 1u);
+	offer->permille = (1000 - (off < 1000 ? off : 999)) *
 			  (verdict.proven & OSR_CLAIM_ANY_SL       ? 1000
 			   : verdict.proven & OSR_CLAIM_REVERSIBLE ? CHOOSE_SL
 								   : CHOOSE_ONE_WAY) /

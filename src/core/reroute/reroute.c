@@ -395,6 +395,20 @@ static enum osr_status grant_earlier(struct osr__reroute *w, const struct osr_re
 	return osr__hand_over_ranks(w, result, routing, diag);
 }
 
+/* Where SL2VL tables of an engine's own come or go, no SL of earlier is proven: all pairs that send. */
+static uint64_t count_unproven(const struct osr_fabric *fabric, const struct osr_routing *routing,
+			       const struct osr_routing *before)
+{
+	uint64_t n = 0;
+
+	if ((!routing->sl2vl && !before->sl2vl) || !before->sl ||
+	    ((routing->claims | before->claims) & OSR_CLAIM_ANY_SL))
+		return 0;
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		n += fabric->sw_sources[s] ? fabric->n_dests : 0;
+	return n;
+}
+
 enum osr_status osr_reroute_anew(const struct osr_job *job, const struct osr_diag *why)
 {
 	struct osr_routing *routing = job->routing;
@@ -410,6 +424,8 @@ enum osr_status osr_reroute_anew(const struct osr_job *job, const struct osr_dia
 	    (routing->claims & OSR_CLAIM_DEADLOCK_FREE) && !(routing->claims & OSR_CLAIM_ANY_SL) &&
 	    earlier->lft && !earlier->sl2vl)
 		st = grant_earlier(&w, &job->request, job->arena, routing, job->diag);
+	else
+		w.out.stable.n_sl_lost = count_unproven(job->fabric, routing, earlier);
 	osr_arena_reset(job->scratch, mark);
 	routing->stable = (struct osr_stable){ .n_sl_changed = w.out.stable.n_sl_changed,
 					       .n_sl_lost = w.out.stable.n_sl_lost };
