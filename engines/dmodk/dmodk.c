@@ -16,15 +16,22 @@
  * DIFFERS from Dmodc: an entry changes only if its own way is gone. There the rule is applied to
  * whatever choice is left at a switch, and a missing link moves most dests of it.
  */
+#include <osmroutes/spf.h>
+
 #include "dmodk.h"
 
 #define NOTE_SIZE 512
 
-enum { MISSING };
+enum { MISSING, BALANCE };
 
 static const struct osr_param params[] = {
 	[MISSING] = { "max_missing", OSR_PARAM_UINT, "30", 0, 99, NULL,
 		      "percent of the links between switches that may be missing from the tree" },
+	[BALANCE] = { "balance", OSR_PARAM_UINT, "110", 0, 100000, NULL,
+		      "where links are missing, move routes until the busiest link carries at most "
+		      "so many "
+		      "percent of what any routing must put on some link, if that can be; 0: as "
+		      "the rule says" },
 	{ NULL }
 };
 
@@ -102,6 +109,35 @@ static enum osr_status find_tree(const struct dmodk *m, const struct osr_job *jo
 	return st;
 }
 
+#define BALANCE_MOVES 50 /* as dfsssp's */
+
+/* What the rule makes uneven where links are missing. */
+static enum osr_status dmodk_balance(struct dmodk *m, uint32_t percent)
+{
+	struct osr_spf_options opt = { .ignore_rates = true };
+	uint32_t n_missing = 0, *by_place = osr_alloc(m->scratch, m->n, sizeof(*by_place));
+	struct osr_spf spf;
+	enum osr_status st;
+
+	for (uint32_t i = 0; i < m->p->n_trees; i++)
+		n_missing += m->p->tree[i].n_missing_links + m->p->tree[i].n_missing_switches;
+	if (!n_missing || !percent)
+		return OSR_OK;
+	if (!by_place)
+		return osr_fail(m->diag, OSR_NOMEM, "out of memory for the order of %u switches",
+				m->n);
+	st = osr_spf_init(&spf, m->f, m->r, &opt, m->scratch, m->diag);
+	if (st)
+		return st;
+	for (uint32_t s = 0; s < m->n; s++)
+		by_place[m->o.number[s]] = s;
+	spf.place = m->o.number;
+	spf.by_place = by_place;
+	st = osr_spf_relieve(&spf, percent, BALANCE_MOVES, m->scratch, m->diag);
+	osr_spf_finish(&spf);
+	return st;
+}
+
 static enum osr_status dmodk_route(const struct osr_job *job)
 {
 	const struct osr_fabric *fabric = job->fabric;
@@ -123,6 +159,8 @@ static enum osr_status dmodk_route(const struct osr_job *job)
 		st = dmodk_describe(&pgft, job->arena, routing, job->diag);
 	if (!st)
 		st = route_tree(&m, &n_longer);
+	if (!st)
+		st = dmodk_balance(&m, (uint32_t)job->values->num[BALANCE]);
 	if (!st)
 		st = osr_tree_order_certify(&m.o, req, m.scratch, job->arena, routing, m.diag);
 	if (st)

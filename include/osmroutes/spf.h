@@ -127,6 +127,14 @@ bool osr_spf_complete_order(struct osr_spf *spf, uint32_t *n_longer);
 /* Back to all shortest paths, by a first pass of its own: where the order has no path for all. */
 void osr_spf_leave_order(struct osr_spf *spf);
 
+/*
+ * Finished tables in s->hop (ports), within the order s->place, that come from elsewhere: as long as the
+ * busiest link carries more than `percent` of osr_spf_bound(), branches of trees move to ways as
+ * short. osr_spf_finish() makes them ports again. `moves` bounds the work. O(LIDs * switches).
+ */
+enum osr_status osr_spf_relieve(struct osr_spf *spf, uint32_t percent, uint32_t moves,
+				struct osr_arena *arena, struct osr_diag *diag);
+
 /* Is the load of the first pass so close to a bound that no round is worth while? */
 bool osr_spf_balanced(const struct osr_spf *spf);
 

@@ -115,17 +115,23 @@ static bool branch_legal(const struct osr_spf *s, uint32_t d, uint32_t c)
 	return false;
 }
 
+/* Does channel c lead closer to d? */
+static inline bool branch_closer(const struct osr_spf *s, uint32_t d, uint32_t c)
+{
+	const uint8_t *dist8 = s->scratch->dist8 + (size_t)s->f->dest_switch[d] * s->f->n_switches;
+
+	return dist8[s->f->chan_dst[c]] == (uint8_t)(dist8[s->f->chan_src[c]] - 1);
+}
+
 /* A switch that no route to d passes may take whichever channel has least load. */
 static void branch_open(struct osr_spf *s, uint32_t d, uint32_t v)
 {
 	const struct osr_fabric *f = s->f;
-	const uint8_t *dist8 = s->scratch->dist8 + (size_t)f->dest_switch[d] * f->n_switches;
 	uint32_t now = branch_next(s, d, v), best = now;
 
-	for (uint32_t c = f->chan_row[v]; c < f->chan_row[v + 1]; c++)
-		if (dist8[f->chan_dst[c]] == (uint8_t)(dist8[v] - 1) &&
-		    branch_load(s, c) < branch_load(s, best) && branch_alike(s, c, now) &&
-		    branch_legal(s, d, c))
+	for (uint32_t c = f->chan_row[v]; c < f->chan_row[v + 1] && branch_closer(s, d, now); c++)
+		if (branch_closer(s, d, c) && branch_load(s, c) < branch_load(s, best) &&
+		    branch_alike(s, c, now) && branch_legal(s, d, c))
 			best = c;
 	s->hop[(size_t)d * f->n_switches + v] = (uint8_t)(best - f->chan_row[v]);
 }
@@ -158,6 +164,8 @@ static uint64_t branch_peak(const struct brancher *b, uint32_t d, uint32_t v, ui
 		if (!s->scratch->count[at])
 			branch_open(s, d, at);
 		c = branch_next(s, d, at);
+		if (!branch_closer(s, d, c))
+			return UINT64_MAX;
 		past |= old == f->chan_dst[b->hot];
 		if (at == old && !past)
 			return UINT64_MAX;
@@ -176,15 +184,13 @@ static uint32_t branch_hop(struct brancher *b, uint32_t d, uint32_t v)
 {
 	struct osr_spf *s = b->s;
 	const struct osr_fabric *f = s->f;
-	const uint8_t *dist8 = s->scratch->dist8 + (size_t)f->dest_switch[d] * f->n_switches;
 	uint32_t now = branch_next(s, d, v), best = OSR_NONE;
 	uint64_t least = UINT64_MAX;
 
 	for (uint32_t o = f->chan_row[v]; o < f->chan_row[v + 1]; o++) {
 		uint64_t peak;
 
-		if (o == now || dist8[f->chan_dst[o]] != (uint8_t)(dist8[v] - 1) ||
-		    !branch_alike(s, o, now))
+		if (o == now || !branch_closer(s, d, o) || !branch_alike(s, o, now))
 			continue;
 		peak = branch_peak(b, d, v, o, s->scratch->count[v]);
 		b->n_work++;
@@ -205,9 +211,8 @@ static bool branch_apply(struct brancher *b, uint32_t d, uint32_t v, uint32_t o)
 
 	if (b->n_done == b->n_max)
 		return false;
-	b->done[b->n_done++] = (struct branch_move){
-		d, v, n_routes, s->hop[(size_t)d * s->f->n_switches + v]
-	};
+	b->done[b->n_done++] =
+		(struct branch_move){ d, v, n_routes, s->hop[(size_t)d * s->f->n_switches + v] };
 	branch_turn(s, d, v, (uint8_t)(o - row), n_routes);
 	return true;
 }
@@ -258,7 +263,8 @@ static bool branch_lower(struct brancher *b, uint32_t c)
 	for (uint32_t d = 0; d < f->n_dests && branch_load(s, c) > b->limit; d++) {
 		uint32_t t = f->dest_term[d];
 
-		if (!f->term_weight[t] || f->term_lmc[t] || b->n_work > b->max_work ||
+		if (!f->term_weight[t] || f->term_lmc[t] ||
+		    (s->scratch->fixed && s->scratch->fixed[d]) || b->n_work > b->max_work ||
 		    osr_spf_channel(s, d, f->chan_src[c]) != c)
 			continue;
 		branch_count(b, d);
@@ -311,7 +317,8 @@ void osr__spf_branches(struct osr_spf *s, uint64_t bound, uint32_t moves)
 		return;
 	high = branch_most(s, &low);
 	low = !s->scratch->mixed && bound << HOP_BITS > low ? bound << HOP_BITS : low;
-	b.max_work = moves * (BRANCH_LEAST + (uint64_t)s->f->n_dests * s->f->n_switches / BRANCH_SHARE);
+	b.max_work =
+		moves * (BRANCH_LEAST + (uint64_t)s->f->n_dests * s->f->n_switches / BRANCH_SHARE);
 	for (uint32_t i = 0; i < BRANCH_STEPS && low + low / 128 < high; i++) {
 		uint64_t mean;
 

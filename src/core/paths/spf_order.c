@@ -11,8 +11,6 @@
 
 enum { PATH_NONE, PATH_DOWN, PATH_UP };
 
-#define MOVES_PER_DEST 16 /* of branches, for one limit of the load */
-
 /* May a shortest path of this kind go on from v to the closer neighbour u? */
 static inline bool order_allows(const struct osr_spf *spf, const uint8_t *kind, uint32_t v,
 				uint32_t u, uint8_t as)
@@ -91,7 +89,7 @@ enum osr_status osr_spf_keep_order(struct osr_spf *spf, struct osr_arena *arena,
 			*n_barred += osr__spf_graph_in_order(spf, root);
 	if (*n_barred)
 		return OSR_OK;
-	scratch->n_moves = MOVES_PER_DEST * spf->f->n_dests;
+	scratch->n_moves = OSR__SPF_MOVES_PER_DEST * spf->f->n_dests;
 	scratch->moves = osr_alloc(arena, scratch->n_moves, sizeof(*scratch->moves));
 	if (!scratch->moves)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for balancing %u LIDs",

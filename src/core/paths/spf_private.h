@@ -23,6 +23,8 @@
 #define OSR__SPF_SMALL 32768
 #define OSR__SPF_KICKS 8
 
+#define OSR__SPF_MOVES_PER_DEST 16 /* of branches, for one limit of the load */
+
 struct branch_move {
 	uint32_t dest, sw, n_routes;
 	uint8_t hop; /* before */
@@ -48,6 +50,7 @@ struct osr_spf_scratch {
 	uint8_t *via;              /* [n_switches] routes from here pass a certain switch */
 	struct branch_move *moves; /* [n_moves] of branches, to be undone; NULL: none */
 	uint32_t n_moves;
+	uint8_t *fixed; /* [n_dests] no branch of these is moved; NULL: of all */
 	uint8_t max_group;
 	bool dealt;     /* some dests were dealt out in this pass */
 	bool singly;    /* deal out none */
