@@ -129,21 +129,54 @@ def _cuts(p):
     return best
 
 
+def _pods(p):
+    """Parts that fall apart without the upper levels: what enters one must share its channels."""
+    leaf = [v for v in range(p.n) if p.hosts[v] > (1 if max(p.hosts) > 1 else 0)]
+    near = [[] for _ in range(p.n)]
+    for a, b in zip(p.src.tolist(), p.dst.tolist()):
+        near[a].append(b)
+    level = dict.fromkeys(leaf, 0)
+    for v in (queue := list(leaf)):
+        for u in near[v]:
+            if u not in level:
+                level[u] = level[v] + 1
+                queue.append(u)
+    best, total = 0, sum(p.hosts)
+    for top in range(1, max(level.values(), default=0)):
+        part = numpy.full(p.n, -1)
+        for root in leaf:
+            if part[root] >= 0:
+                continue
+            part[root] = root
+            for v in (queue := [root]):
+                for u in near[v]:
+                    if part[u] < 0 and level.get(u, top + 1) <= top:
+                        part[u] = root
+                        queue.append(u)
+        for root in set(part[part >= 0].tolist()):
+            inside = int(sum(p.hosts[v] for v in numpy.flatnonzero(part == root)))
+            width = p.cap[(part[p.src] == root) & (part[p.dst] != root)].sum()
+            best = max(best, inside * (total - inside) / width if width else 0)
+    return best
+
+
 def bound(path, rounds=ROUNDS):
     """Routes over the busiest link, in units of the fastest link, that no minimal routing goes below."""
     p = Problem(*read_net(path))
     if not len(p.src):
         return 0
-    best = _cuts(p)
-    sums = numpy.zeros(len(p.src))
-    weight = numpy.ones(len(p.src))
-    for i in range(rounds):
-        value, cost = p.value(weight)
-        best = max(best, value)
-        sums += p.load(weight, cost)
-        mean = sums / (i + 1)
-        weight = numpy.exp(numpy.minimum(20 + 2 * i, 200) * (mean / mean.max() - 1)) + 1e-9
-        weight /= weight.mean()
+    best = max(_cuts(p), _pods(p))
+    for grow in (False, True):
+        sums = numpy.zeros(len(p.src))
+        weight = numpy.ones(len(p.src))
+        for i in range(rounds):
+            value, cost = p.value(weight)
+            best = max(best, value)
+            load = p.load(weight, cost)
+            sums += load / load.max() if grow else load
+            slope = 0.3 * sums.max() if grow else min(20 + 2 * i, 200)
+            weight = numpy.exp(slope * (sums / sums.max() - 1)) + 1e-9
+            weight /= weight.mean()
     return best
 
 
