@@ -86,6 +86,16 @@ static uint64_t slvl_wanted(const struct engine_ctx *ctx, osm_physp_t *osm_physp
 	return raw;
 }
 
+/* Of the answer to its own wildcard OpenSM stores nothing for port 0 as an input port. */
+static bool slvl_port0_unknown(const struct slvl_matrix *m)
+{
+	const struct engine_ctx *ctx = m->ctx;
+
+	return ctx->plugin->osm->subn.opt.use_optimized_slvl && !ctx->re->update_sl2vl &&
+	       ib_switch_info_get_opt_sl2vlmapping(&m->sw->switch_info) &&
+	       !ib_switch_info_is_enhanced_port0(&m->sw->switch_info);
+}
+
 static void slvl_read_port(struct slvl_matrix *m, unsigned out)
 {
 	osm_physp_t *osm_physp = osm_node_get_physp_ptr(m->sw->p_node, (uint8_t)out);
@@ -97,7 +107,8 @@ static void slvl_read_port(struct slvl_matrix *m, unsigned out)
 	for (unsigned in = 0; in < m->width; in++) {
 		size_t at = (size_t)in * m->width + out;
 
-		if (in && !slvl_up(osm_node_get_physp_ptr(m->sw->p_node, (uint8_t)in)))
+		if (in ? !slvl_up(osm_node_get_physp_ptr(m->sw->p_node, (uint8_t)in))
+		       : slvl_port0_unknown(m))
 			continue;
 		m->cared[at] = true;
 		m->want[at] = slvl_wanted(m->ctx, osm_physp, in);
