@@ -34,7 +34,8 @@ struct keys {
 	atomic_bool settling; /* the discovery that ends this has been asked for */
 	atomic_llong rest;    /* ns of keys_now(): no sweep is asked for before */
 	bool loaded, laid;    /* of the sweep thread */
-	double lay_ms;        /* the same: what keys have cost the sweep, waiting included */
+	double lay_ms,
+		lay_cpu_ms; /* the same: what keys have cost the sweep, waiting included, and CPU */
 
 	/* Of the control thread. */
 	double asked_at, sweeping_at, saved_at;
@@ -42,12 +43,17 @@ struct keys {
 	bool was_sweeping, save_failed;
 };
 
-static double keys_now(void)
+static double keys_clock(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static double keys_now(void)
+{
+	return keys_clock(CLOCK_MONOTONIC);
 }
 
 /* The book in a file --------------------------------------------------------------------------- */
@@ -350,6 +356,7 @@ void osr__keys_lay(struct plugin *p, struct sweep_slot *slot, struct osr_arena *
 	if (!p->keys)
 		return;
 	p->keys->lay_ms = keys_now() * -1e3;
+	p->keys->lay_cpu_ms = keys_clock(CLOCK_THREAD_CPUTIME_ID) * -1e3;
 	sched = osr_control_lock(p->keys->control);
 	st = osr_sched_fabric(sched, &slot->result.fabric, &diag);
 	/* Those that wait go first, then all: the base routing alone is always right. */
@@ -368,10 +375,12 @@ void osr__keys_lay(struct plugin *p, struct sweep_slot *slot, struct osr_arena *
 	p->keys->laid = !st;
 	osr_control_unlock(p->keys->control);
 	p->keys->lay_ms += keys_now() * 1e3;
+	p->keys->lay_cpu_ms += keys_clock(CLOCK_THREAD_CPUTIME_ID) * 1e3;
 }
 
-double osr__keys_ms(const struct plugin *p)
+double osr__keys_ms(const struct plugin *p, double *cpu)
 {
+	*cpu = p->keys ? p->keys->lay_cpu_ms : 0;
 	return p->keys ? p->keys->lay_ms : 0;
 }
 

@@ -36,8 +36,8 @@ void osr__keys_routed(struct plugin *p, bool ours);
  * has_keys are the outcome, checked. Keys whose entries cannot be used are withdrawn.
  */
 void osr__keys_lay(struct plugin *p, struct sweep_slot *slot, struct osr_arena *scratch);
-/* How long the last osr__keys_lay() took, waiting for the control thread included. */
-double osr__keys_ms(const struct plugin *p);
+/* How long the last osr__keys_lay() took, waiting for the control thread included; *cpu: of that CPU. */
+double osr__keys_ms(const struct plugin *p, double *cpu);
 /* OpenSM goes on with the tables it has: what did the fabric's change do to the keys? */
 void osr__keys_fabric(struct plugin *p, const struct osr_fabric *fabric);
 

@@ -77,11 +77,11 @@ bool osr__keys_sweep(struct sweep *w)
 void osr__keys_report(const struct sweep *w)
 {
 	const struct sweep_slot *slot = w->slot;
+	double cpu, ms = osr__keys_ms(w->ctx->plugin, &cpu);
 
 	if (slot->has_keys)
 		osr__log(w->osm, OSM_LOG_INFO,
 			 "%s: routing keys: %u entries over the base, whose digest is %016" PRIx64
-			 ", laid and checked in %.1f ms",
-			 w->ctx->engine->name, slot->n_key_entries, slot->result.digest,
-			 osr__keys_ms(w->ctx->plugin));
+			 ", laid and checked in %.1f ms, %.1f of them CPU",
+			 w->ctx->engine->name, slot->n_key_entries, slot->result.digest, ms, cpu);
 }

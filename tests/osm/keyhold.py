@@ -7,7 +7,7 @@ XGFT(3; 12,12,12; 1,12,12), LMC 2.
 
 One user has the largest keys that are taken, on all hosts and all LID offsets that it gets, and they are in use; then
 a cable dies, and a switch. Printed is how long sweeps were longer for it, under OpenSM's lock: with more than --most
-milliseconds the test fails. Then opensm is ended while it makes the keys again, and started with them.
+milliseconds of CPU the test fails. Then opensm is ended while it makes the keys again, and started with them.
 """
 import argparse
 import os
@@ -34,6 +34,10 @@ def some_pairs(n, seed):
 
 def laid(log):
     return [float(ms) for ms in re.findall(r'laid and checked in ([\d.]+) ms', log)]
+
+
+def laid_cpu(log):
+    return [float(ms) for ms in re.findall(r'laid and checked in [\d.]+ ms, ([\d.]+) of them CPU', log)]
 
 
 def sweeps(log):
@@ -85,7 +89,7 @@ def measure(workdir, side, most):
             clients, longest = take_all(path, side ** 3)
             expect(clients, 'no key was taken')
             print('%d keys of %d bytes; longest place and request: %.1f s' % (len(clients), LINE, longest))
-            worst = max(laid(opensm.log))
+            worst, worst_cpu = max(laid(opensm.log)), max(laid_cpu(opensm.log))
             for what, command in (('cable', fabric.unlink(top, 1)), ('switch', fabric.unlink(top))):
                 mark = len(opensm.log)
                 begin = time.monotonic()
@@ -93,6 +97,7 @@ def measure(workdir, side, most):
                 wait_for('a sweep', lambda: sweeps(opensm.log[mark:]), 60)
                 all_active(clients)
                 worst = max([worst, max(sweeps(opensm.log[mark:])) - plain] + laid(opensm.log[mark:]))
+                worst_cpu = max([worst_cpu] + laid_cpu(opensm.log[mark:]))
                 print('a dead %s: sweeps %s ms, of this for keys %s ms; keys again after %.1f s' %
                       (what, sweeps(opensm.log[mark:]), laid(opensm.log[mark:]), time.monotonic() - begin))
             opensm.change(fabric.relink(top), seconds=600)
@@ -105,8 +110,8 @@ def measure(workdir, side, most):
             begin = time.monotonic()
             opensm.wait_up(600)
             print('up with the stored keys after %.1f s' % (time.monotonic() - begin))
-    print('longest hold for keys: %.1f ms' % worst)
-    expect(worst <= most, 'keys of one user have held the lock for %.1f ms' % worst)
+    print('longest hold for keys: %.1f ms, %.1f ms of CPU' % (worst, worst_cpu))
+    expect(worst_cpu <= most, 'keys of one user have held the lock for %.1f ms of CPU' % worst_cpu)
 
 
 def main():
