@@ -145,7 +145,9 @@ void osr__qos_table(const struct engine_ctx *ctx, osm_physp_t *osm_physp, uint8_
 
 	for (uint8_t sl = 0; sl < 16; sl++)
 		ib_slvl_table_set(table, sl, vl[sl]);
-	update_sl2vl((void *)ctx, osm_physp, in, osm_physp->port_num, table);
+	/* As OpenSM calls it: another plugin may have wrapped it. */
+	if (ctx->re->update_sl2vl)
+		ctx->re->update_sl2vl(ctx->re->context, osm_physp, in, osm_physp->port_num, table);
 }
 
 /* Index of an entry of the block that VL vl may have: its own, an unused one, or a second one. */
