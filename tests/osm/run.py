@@ -35,6 +35,7 @@ import memory		# noqa: F401
 import beside		# noqa: F401
 import traps		# noqa: F401
 import observe		# noqa: F401
+import rough		# noqa: F401
 
 
 def run(name):

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+/*
+ * Preloaded into opensm: allocations of libosmroutes.so, and of jansson for it, are counted from the moment it is
+ * loaded, and number OSR_STARVE fails (maps and threads as well). Their number goes to the file OSR_STARVE_COUNT. If
+ * opensm dies of a bad address, the innermost functions and their libraries go to OSR_STARVE_DIED.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { MAX_RANGES = 16 };
+
+static uintptr_t first[MAX_RANGES], last[MAX_RANGES];
+static int n_ranges;
+static atomic_bool armed;
+static atomic_long count;
+static long starve;
+
+static int add_ranges(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+	if (!strstr(info->dlpi_name, "libosmroutes.so") && !strstr(info->dlpi_name, "libjansson"))
+		return 0;
+	for (int i = 0; i < info->dlpi_phnum && n_ranges < MAX_RANGES; i++)
+		if (info->dlpi_phdr[i].p_type == PT_LOAD) {
+			first[n_ranges] = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+			last[n_ranges] = first[n_ranges] + info->dlpi_phdr[i].p_memsz;
+			n_ranges++;
+		}
+	return 0;
+}
+
+void *dlopen(const char *name, int flags)
+{
+	static void *(*real)(const char *, int);
+	void *handle;
+
+	if (!real)
+		real = dlsym(RTLD_NEXT, "dlopen");
+	handle = real(name, flags);
+	if (handle && name && strstr(name, "libosmroutes.so") && !atomic_load(&armed)) {
+		starve = getenv("OSR_STARVE") ? atol(getenv("OSR_STARVE")) : -1;
+		dl_iterate_phdr(add_ranges, NULL);
+		atomic_store(&armed, true);
+	}
+	return handle;
+}
+
+static bool fails(const void *from)
+{
+	if (!atomic_load(&armed))
+		return false;
+	for (int i = 0; i < n_ranges; i++)
+		if ((uintptr_t)from >= first[i] && (uintptr_t)from < last[i])
+			return atomic_fetch_add(&count, 1) == starve;
+	return false;
+}
+
+#define FAILS fails(__builtin_return_address(0))
+
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t n, size_t size);
+extern void *__libc_realloc(void *old, size_t size);
+
+void *malloc(size_t size)
+{
+	return FAILS ? (errno = ENOMEM, NULL) : __libc_malloc(size);
+}
+
+void *calloc(size_t n, size_t size)
+{
+	return FAILS ? (errno = ENOMEM, NULL) : __libc_calloc(n, size);
+}
+
+void *realloc(void *old, size_t size)
+{
+	return FAILS ? (errno = ENOMEM, NULL) : __libc_realloc(old, size);
+}
+
+void *mmap(void *at, size_t size, int protection, int flags, int file, off_t offset)
+{
+	static void *(*real)(void *, size_t, int, int, int, off_t);
+
+	if (!real)
+		real = dlsym(RTLD_NEXT, "mmap");
+	return FAILS ? (errno = ENOMEM, MAP_FAILED)
+		     : real(at, size, protection, flags, file, offset);
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *ctx)
+{
+	static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+	if (!real)
+		real = dlsym(RTLD_NEXT, "pthread_create");
+	return FAILS ? EAGAIN : real(thread, attr, run, ctx);
+}
+
+static void died(int number)
+{
+	const char *path = getenv("OSR_STARVE_DIED");
+	void *frame[8];
+	int file = path ? open(path, O_WRONLY | O_CREAT, 0600) : -1;
+
+	backtrace_symbols_fd(frame, backtrace(frame, 8), file);
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	void *frame[1];
+
+	backtrace(frame, 1); /* loads what it needs while there is memory */
+	signal(SIGSEGV, died);
+	signal(SIGBUS, died);
+}
+
+__attribute__((destructor)) static void say(void)
+{
+	const char *path = getenv("OSR_STARVE_COUNT");
+	FILE *file = path ? fopen(path, "w") : NULL;
+
+	if (!file)
+		return;
+	fprintf(file, "%ld\n", atomic_load(&count));
+	fclose(file);
+}

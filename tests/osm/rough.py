@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""Short campaigns of what seldom happens: parts that change identity, OpenSM's cache with keys and LMC, a third of all
+MADs lost, memory that runs out. OSR_SEED makes others of them, OSR_STEPS longer ones:
+
+    OSR_SEED=7 OSR_STEPS=200 ctest --test-dir build -R osm.rough --timeout 3600
+"""
+import os
+import random
+import signal
+
+import oracle
+from faults import switch_links
+from judge import QOS, expect, first, judge, scenario
+from keys import Client
+from osmtest import PRELOAD, TOOLS, Failure, Fabric, Opensm, Skip, find_fabric
+
+STARVE = ['sh', '-c', 'LD_PRELOAD="$LD_PRELOAD:%s" exec "$0" "$@"' % os.path.join(TOOLS, 'osr-starve.so')]
+SEED = int(os.environ.get('OSR_SEED', 1))
+
+
+def steps(few):
+    return int(os.environ.get('OSR_STEPS', few))
+
+
+def hosts_but_sm(fabric):
+    """Node names in ibsim's console of all hosts but the one opensm sits on."""
+    return [fabric.node_id(i) for i, (_, kind) in sorted(fabric.ids.items())
+            if kind != 'switch' and i != fabric.env['SIM_HOST'] and fabric.node_id(i) != fabric.env['SIM_HOST']]
+
+
+def switches_of(fabric):
+    return [fabric.node_id(i) for i, (_, kind) in sorted(fabric.ids.items()) if kind == 'switch']
+
+
+def settled(fabric, opensm, ours, tries=6):
+    """After enough sweeps for OpenSM to give out LIDs anew, the tables are right."""
+    for i in range(tries):
+        opensm.resweep()
+        opensm.wait_quiet()
+        try:
+            return judge(fabric, opensm, ours=ours)
+        except Failure:
+            if i + 1 == tries:
+                raise
+
+
+def change_of_identity(rng, fabric, links):
+    """Console commands: another GUID, LID or LMC, the LID of another, a rebooted switch, a cable in another port."""
+    host, switch = rng.choice(hosts_but_sm(fabric)), rng.choice(switches_of(fabric))
+    guid = rng.getrandbits(62) | 1
+    a, b = rng.sample(links, 2)
+    return rng.choice([
+        ['Guid "%s" 0x%x' % (switch, guid)],
+        ['Guid "%s" 0x%x' % (host, guid)],
+        ['Guid "%s"[1] 0x%x' % (host, guid)],
+        ['Baselid "%s"[1] %d' % (host, rng.randrange(1, 30))],
+        ['Baselid "%s"[1] %d' % (host, rng.choice([0, 20000, 0xbffe, 0xbfff, 0xc000, 0xffff]))],
+        ['Baselid "%s"[1] %d %d' % (host, rng.randrange(1, 200), rng.randrange(8))],
+        ['Unlink "%s"' % switch, 'Guid "%s" 0x%x' % (switch, guid), 'ReLink "%s"' % switch],
+        [fabric.unlink(*a[:2]), fabric.unlink(*b[:2]), fabric.relink(*a[:2]), fabric.relink(*b[:2])]])
+
+
+@scenario('rough.identity', 240)
+def identity(workdir):
+    """GUIDs, LIDs and LMCs change under a running opensm, two ports have one LID, switches reboot: opensm goes on, and
+    once nothing changes any more its tables are right."""
+    rng = random.Random(SEED)
+    with Fabric(find_fabric('random-12'), workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS) as opensm:
+            opensm.wait_up()
+            links = switch_links(oracle.Tables(fabric.read_back()))
+            for _ in range(steps(8)):
+                for command in change_of_identity(rng, fabric, links):
+                    fabric.console(command)
+                opensm.resweep()
+            settled(fabric, opensm, 'dfsssp')
+
+
+@scenario('rough.cache-keys', 240)
+def cache_and_keys(workdir):
+    """use_ucast_cache, LMC 1 and routing keys together, cables that die and return: every LID arrives after each."""
+    rng, path = random.Random(SEED), os.path.join(os.path.abspath(workdir), 'keys.sock')
+    options = {'lmc': 1, 'use_ucast_cache': 'TRUE', 'qos': 'FALSE'}
+    with Fabric(find_fabric('tree-3'), workdir) as fabric:
+        with Opensm(fabric, 'dmodk', plugin=True, options=options, plugin_conf='control_socket = %s\n' % path) as opensm:
+            opensm.wait_up()
+            links, down = switch_links(oracle.Tables(fabric.read_back())), []
+            with Client(path) as client:
+                for _ in range(steps(3)):
+                    if down and rng.random() < 0.5:
+                        opensm.change(fabric.relink(*down.pop(rng.randrange(len(down)))[:2]))
+                    else:
+                        down.append(rng.choice([l for l in links if l not in down]))
+                        opensm.change(fabric.unlink(*down[-1][:2]))
+                    ranks = list(range(4))
+                    rng.shuffle(ranks)
+                    answer = client.ask(op='place', ranks=4, patterns=[' '.join('%d>%d' % p for p in enumerate(ranks) if p[0] != p[1])])
+                    if answer and answer.get('ok'):
+                        client.send(op='request', app=answer['app'], key=0)
+                    opensm.wait_quiet()
+                    verdict = oracle.Tables(fabric.read_back('lft')).routes()
+                    expect(not verdict.problems, first(verdict.problems) if verdict.problems else '')
+
+
+@scenario('rough.lost-mads', 240)
+def lost_mads(workdir):
+    """Every switch loses 30 % of its MADs while cables come and go; then none: the tables are right."""
+    rng = random.Random(SEED)
+    with Fabric(find_fabric('torus-4x4'), workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=dict(QOS, transaction_timeout=50)) as opensm:
+            opensm.wait_up()
+            links = switch_links(oracle.Tables(fabric.read_back()))
+            for switch in switches_of(fabric):
+                fabric.console('Error "%s" 30' % switch)
+            for _ in range(steps(2)):
+                cut = rng.choice(links)
+                fabric.console(fabric.unlink(*cut[:2]))
+                opensm.resweep()
+                fabric.console(fabric.relink(*cut[:2]))
+            for switch in switches_of(fabric):
+                fabric.console('Error "%s" 0' % switch)
+            settled(fabric, opensm, 'dfsssp')
+
+
+def short_life(workdir, name, wrapper, env=None):
+    """Up, a key, a fault; None if opensm ended as it was told to, else what became of it."""
+    folder = os.path.join(os.path.abspath(workdir), name)
+    os.makedirs(folder)
+    path, conf = os.path.join(folder, 'keys.sock'), 'metrics_dir = %s\n' % folder
+    with Fabric(find_fabric('tree-2'), folder) as fabric:
+        opensm = Opensm(fabric, 'dmodk', plugin=True, plugin_conf=conf + 'control_socket = %s\n' % path,
+                        options={'lmc': 1}, wrapper=wrapper, env=env)
+        try:
+            with opensm:
+                opensm.wait_up(20)
+                try:
+                    with Client(path) as client:
+                        client.socket.settimeout(3)
+                        client.ask(op='place', ranks=4, patterns=['0>1 1>2 2>3 3>0'])
+                        client.ask(op='request', app=1, key=0)
+                except (OSError, ValueError, Failure):
+                    pass
+                switch = switches_of(fabric)[-1]
+                opensm.change('Unlink "%s"[1]' % switch, seconds=20)
+                opensm.change('ReLink "%s"[1]' % switch, seconds=20)
+        except Failure as f:
+            if opensm.process.poll() is None:
+                opensm.process.kill()
+                opensm.process.wait()
+                return 'hangs: %s' % f
+            return opensm.process.returncode
+    return None
+
+
+@scenario('rough.allocations', 240)
+def allocations(workdir):
+    """One allocation of the plugin fails, in a living opensm, another one in each life: it comes up, and ends in peace."""
+    if PRELOAD:
+        raise Skip('a sanitizer allocates otherwise')
+    counted = os.path.join(os.path.abspath(workdir), 'count')
+    became = short_life(workdir, 'whole', STARVE, {'OSR_STARVE_COUNT': counted})
+    expect(became is None, 'without a failure: %s' % became)
+    with open(counted) as file:
+        n = int(file.read())
+    expect(n > 100, 'only %d allocations were seen' % n)
+    rng = random.Random(SEED)
+    for at in sorted(rng.sample(range(n), min(n, steps(2)))):
+        became = short_life(workdir, 'at-%d' % at, STARVE, {'OSR_STARVE': str(at)})
+        expect(became is None, 'allocation %d of %d: %s' % (at, n, became))
+
+
+@scenario('rough.limits', 240)
+def limits(workdir):
+    """Limits of address space. OpenSM does not look at every address that it asked for; if opensm dies of that, it was
+    not in the plugin, nor in what the plugin called."""
+    if PRELOAD:
+        raise Skip('a sanitizer takes terabytes of addresses')
+    rng, bad, trace = random.Random(SEED), [], os.path.join(os.path.abspath(workdir), 'died')
+    for mb in sorted(rng.sample(range(60, 400, 4), min(85, steps(2)))):
+        became = short_life(workdir, 'mb-%d' % mb, ['prlimit', '--as=%d' % (mb << 20)] + STARVE, {'OSR_STARVE_DIED': trace})
+        where = ''
+        if os.path.exists(trace):
+            with open(trace) as file:
+                where = file.read()
+            os.remove(trace)
+        if isinstance(became, str) or became == -signal.SIGABRT or 'libosmroutes' in where:
+            bad.append('%d MB: %s %s' % (mb, became, where))
+    expect(not bad, '; '.join(bad))
