@@ -365,6 +365,15 @@ static void test_refused(void **state)
 	find(&d, "not a fat tree: sw-0 port 7 and sw-1 port 7 are cabled to "
 		 "each other, but both lie next to hosts (such cables: 4)");
 
+	/* Two leaves by three cables, and nothing above them. */
+	draft_new(&d);
+	for (unsigned i = 0; i < 2; i++)
+		draft_host(&d, draft_switch(&d));
+	for (unsigned i = 0; i < 3; i++)
+		draft_link(&d, 0, 1);
+	find(&d, "not a fat tree: sw-0 port 2 and sw-1 port 2 are cabled to "
+		 "each other, but both lie next to hosts (such cables: 3)");
+
 	/* Two spines cabled to each other. */
 	draft_tree(&d);
 	draft_link(&d, 4, 5);

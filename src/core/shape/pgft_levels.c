@@ -128,10 +128,11 @@ static bool check_levels(struct pgft_work *pgft, struct pgft_part *part)
 
 			if (d == OSR_NONE || d == pgft->depth[s] + 1 || d + 1 == pgft->depth[s])
 				continue;
-			if (!part->n_bad++) {
+			if (!part->n_bad) {
 				part->bad_from = s;
 				part->bad_to = t;
 			}
+			part->n_bad += pgft->mult[e];
 		}
 	}
 	return part->n_bad == 0;
