@@ -160,14 +160,14 @@ static enum osr_status place_key(struct osr_sched *sched, const struct osr_key *
 
 	if (!load)
 		return sched_fabric_nomem(diag);
-	if (sched->load) /* not before the first sweep */
-		memcpy(load, sched->load, sched->f.n_channels * sizeof(*load));
+	memcpy(load, sched->load, sched->f.n_channels * sizeof(*load));
 	osr__view_open(sched, &view);
 	st = osr_key_place(&(struct osr_key_job){ &view.p, &sched->work, &next->arena, diag }, key,
 			   load, sched->limits.choice, NULL, &next->routes);
 	if (!st) {
-		qsort(next->routes.entry, next->routes.n_entries, sizeof(*next->routes.entry),
-		      by_end_and_switch);
+		if (next->routes.n_entries)
+			qsort(next->routes.entry, next->routes.n_entries,
+			      sizeof(*next->routes.entry), by_end_and_switch);
 		st = name_entries(&view.f, next, diag);
 	}
 	if (!osr__view_close(sched, &view))
