@@ -17,6 +17,7 @@
 #include <osmroutes/lanes.h>
 #include <osmroutes/spf.h>
 
+#include "even.h"
 #include "hints.h"
 #include "job.h"
 
@@ -189,6 +190,64 @@ static enum osr_status angara_spread(struct job *j, struct spread *m)
 	return OSR_OK;
 }
 
+/* Unicast is counted way by way. *fits false: the ways are not legal in this order of channels. */
+static enum osr_status even_out(struct job *j, const struct spread *m, bool *fits)
+{
+	uint32_t lane = j->r->n_vls == 1 ? 0 : j->req->mcast_vl;
+	enum osr_status st = watch(j);
+
+	if (st)
+		return st;
+	*fits = !m->found || m->own || angara__trees_keep_multicast(&j->trees, lane, m->up);
+	return !*fits ? OSR_OK : angara__even_out(&j->trees, j->scratch, fits, j->diag);
+}
+
+/* Turns out of order on lanes that allow them. *fits false: there are not enough. */
+static enum osr_status route_free(struct job *j, struct spread *m, bool *fits)
+{
+	enum osr_status st;
+
+	if (j->grid.n_dead_links || j->grid.n_dead_switches ||
+	    !angara__plan_free(&j->plan, j->req->max_vls))
+		return OSR_OK;
+	j->r->n_vls = j->plan.n_lanes;
+	m->own = j->req->mcast_vl >= j->r->n_vls;
+	st = route_plain(j, j->plan.n_lanes);
+	if (!st && m->found)
+		angara__trees_multicast(&j->trees, 0, m->up);
+	return st ? st : even_out(j, m, fits);
+}
+
+/* Where end ports are spread unevenly: other ways as short, as far as lanes and turns allow. */
+static enum osr_status route_uneven(struct job *j, struct spread *m, uint16_t *lane1)
+{
+	struct spread before = *m;
+	uint8_t n_vls = j->r->n_vls;
+	bool fits = false;
+	enum osr_status st;
+	uint32_t *rank;
+
+	st = route_free(j, m, &fits);
+	if (st || fits)
+		return st;
+	if (j->plan.free) {
+		angara__plan(&j->plan, &j->grid, lane1);
+		st = route_plain(j, 2);
+		j->r->n_vls = n_vls;
+		m->own = before.own;
+		if (!st && m->found)
+			angara__trees_multicast(&j->trees, 0, m->up);
+	}
+	rank = osr_alloc(j->scratch, j->order.n, sizeof(*rank));
+	if (st || !rank)
+		return st ? st : angara__nomem(j->diag);
+	memcpy(rank, j->order.rank, j->order.n * sizeof(*rank));
+	st = even_out(j, m, &fits);
+	if (!st && !fits)
+		memcpy(j->order.rank, rank, j->order.n * sizeof(*rank));
+	return st;
+}
+
 /* *found false: not so, but perhaps otherwise. */
 static enum osr_status route_grid(struct job *j, bool *found)
 {
@@ -220,6 +279,8 @@ static enum osr_status route_grid(struct job *j, bool *found)
 		return st;
 	j->r->n_vls = angara_count_lanes(j);
 	st = angara_spread(j, &m);
+	if (!st && !angara__is_even(j->f) && !j->trees.n_aside)
+		st = route_uneven(j, &m, lane1);
 	if (st)
 		return st;
 	j->r->ms_spf = j->req->clock_ms ? j->req->clock_ms() - start : 0;

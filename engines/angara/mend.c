@@ -17,7 +17,7 @@
 static uint32_t mend_pack(uint32_t v, uint32_t dir, uint32_t lane, uint32_t next,
 			  uint32_t next_lane)
 {
-	return (((v * 16 + dir) * 16 + next) * 4 + lane) * 4 + next_lane;
+	return (((v * 32 + dir) * 32 + next) * 8 + lane) * 8 + next_lane;
 }
 
 void angara__take_back(struct trees *t, uint32_t n)
@@ -27,7 +27,7 @@ void angara__take_back(struct trees *t, uint32_t n)
 	for (; t->n_fresh > n; t->n_fresh--) {
 		uint32_t x = fresh[t->n_fresh - 1];
 
-		angara__order_drop(t->o, x / 4096, x / 256 % 16, x / 4 % 4, x / 16 % 16, x % 4);
+		angara__order_drop(t->o, x / 65536, x / 2048 % 32, x / 8 % 8, x / 64 % 32, x % 8);
 	}
 }
 

@@ -46,7 +46,7 @@ static uint32_t own_digit(const struct plan *p, const struct digit *d, uint32_t 
 
 	if (gap != WHOLE && gap != n - 1)
 		return out + 2 * n + 2 + (way == UP ? (a + n - gap - 1) % n : (gap + n - a) % n);
-	if (lane == 1 && p->weight[i] && gap == WHOLE)
+	if (angara__crosses(p, i, lane) && gap == WHOLE)
 		return out + n + 1 + (way == UP ? (a + n - n / 2) % n : (n / 2 - 1 + n - a) % n);
 	/* Across the dateline of a whole ring of 3: its only channels that do not go in or out. */
 	if (order_distance(a, b) > 1)
@@ -124,7 +124,7 @@ enum osr_status angara__order_watch(struct order *o, struct osr_arena *scratch,
 	size_t n_dirs = 2 * o->p->n_dims;
 
 	o->work = 0;
-	o->used = osr_calloc(scratch, o->p->g->f->n_switches * n_dirs * n_dirs, 1);
+	o->used = osr_calloc(scratch, o->p->g->f->n_switches * n_dirs * n_dirs, sizeof(*o->used));
 	o->stack = osr_alloc(scratch, o->n, sizeof(*o->stack));
 	o->seen_up = osr_alloc(scratch, o->n, sizeof(*o->seen_up));
 	o->seen_down = osr_alloc(scratch, o->n, sizeof(*o->seen_down));
@@ -149,7 +149,7 @@ static uint32_t neighbours(const struct order *o, uint32_t node, bool down, uint
 		/* Either v's channel and the ones behind it, or those that lead to v. */
 		uint32_t from = down ? osr_grid_near(grid, v, k ^ 1) : v;
 		uint32_t first = down ? k : dir, second = down ? dir : k;
-		uint8_t used;
+		uint16_t used;
 
 		if (from == OSR_NONE)
 			continue;
@@ -157,7 +157,7 @@ static uint32_t neighbours(const struct order *o, uint32_t node, bool down, uint
 		for (uint32_t other = 0; other < o->n_lanes && used; other++) {
 			uint32_t a = down ? other : lane, b = down ? lane : other;
 
-			if ((a == 2) == (b == 2) && used >> angara__bit(a, b) & 1)
+			if (a / 2 == b / 2 && used >> angara__bit(a, b) & 1)
 				out[n++] = down ? angara__node(o, other, from, k)
 						: angara__node(o, other,
 							       osr_grid_near(grid, v, dir), k);
@@ -236,8 +236,8 @@ static void reorder(struct order *o, uint32_t n_down, uint32_t n_up)
 bool angara__order_add(struct order *o, uint32_t v, uint32_t dir, uint32_t lane, uint32_t next,
 		       uint32_t next_lane, bool *fresh)
 {
-	uint8_t *used = angara__used(o, v, dir, next),
-		bit = (uint8_t)(1u << angara__bit(lane, next_lane));
+	uint16_t *used = angara__used(o, v, dir, next),
+		 bit = (uint16_t)(1u << angara__bit(lane, next_lane));
 	uint32_t from = angara__node(o, lane, v, dir);
 	uint32_t to = angara__node(o, next_lane, osr_grid_near(o->p->g, v, dir), next);
 	uint32_t n_up, n_down;
@@ -262,5 +262,5 @@ bool angara__order_add(struct order *o, uint32_t v, uint32_t dir, uint32_t lane,
 void angara__order_drop(struct order *o, uint32_t v, uint32_t dir, uint32_t lane, uint32_t next,
 			uint32_t next_lane)
 {
-	*angara__used(o, v, dir, next) &= (uint8_t) ~(1u << angara__bit(lane, next_lane));
+	*angara__used(o, v, dir, next) &= (uint16_t) ~(1u << angara__bit(lane, next_lane));
 }

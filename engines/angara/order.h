@@ -34,7 +34,7 @@ struct order {
 	uint32_t *at;   /* [n] the inverse */
 
 	/* Dependencies in use; NULL until osr order_watch(). */
-	uint8_t *used; /* [n_switches * n_dirs * n_dirs] see angara__bit() */
+	uint16_t *used; /* [n_switches * n_dirs * n_dirs] see angara__bit() */
 	uint32_t *stack, *seen_up, *seen_down, *places; /* [n] */
 	uint8_t *mark;                                  /* [n] */
 	uint64_t work; /* channels looked at while dependencies were added */
@@ -56,17 +56,17 @@ static inline uint32_t angara__node(const struct order *o, uint32_t lane, uint32
 	return (lane * o->p->g->f->n_switches + v) * 2 * o->p->n_dims + dir;
 }
 
-static inline uint8_t *angara__used(const struct order *o, uint32_t v, uint32_t dir, uint32_t next)
+static inline uint16_t *angara__used(const struct order *o, uint32_t v, uint32_t dir, uint32_t next)
 {
 	uint32_t n_dirs = 2 * o->p->n_dims;
 
 	return &o->used[((size_t)v * n_dirs + dir) * n_dirs + next];
 }
 
-/* 2 * lane before + lane after; from lane 2 to lane 2. */
+/* A lane is followed by itself, or by the other one of 0 and 1, of 2 and 3, ... */
 static inline uint32_t angara__bit(uint32_t lane, uint32_t next_lane)
 {
-	return lane == 2 ? 4 : 2 * lane + next_lane;
+	return 2 * lane + next_lane % 2;
 }
 
 /*

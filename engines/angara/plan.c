@@ -177,11 +177,38 @@ static uint32_t way_across(const struct plan *p, uint32_t i, const uint16_t *fro
 	return (low + parity(p, i, from, to) + (from[i] >= half)) % 2;
 }
 
+static bool is_opposite(const struct plan *p, uint32_t i, const uint16_t *from, const uint16_t *to)
+{
+	uint32_t n = p->g->shape.size[i];
+
+	return p->g->shape.ring[i] && (from[i] + n - to[i]) % n * 2 == n;
+}
+
+/* The parity of the other free dimensions, as it will be when those with an earlier turn have hopped. */
+static uint32_t free_way_across(const struct plan *p, uint32_t i, const uint16_t *from,
+				const uint16_t *to)
+{
+	uint32_t half = p->g->shape.size[i] / 2u, sum = from[i] % half + (from[i] >= half);
+
+	for (uint32_t k = 0; k < p->n_dims; k++) {
+		uint32_t j = p->order[k];
+		bool before = k < p->turn[i];
+
+		if (p->free >> i & 1 && p->free >> j & 1 && j != i)
+			sum += from[j] + to[j] + (before && is_opposite(p, j, from, to));
+		else if (!(p->free >> i & 1) && k > p->turn[i])
+			sum += from[j] + to[j];
+	}
+	return sum % 2;
+}
+
 uint32_t angara__way(const struct plan *p, uint32_t i, const uint16_t *from, const uint16_t *to,
 		     uint32_t variant)
 {
 	uint32_t n = p->g->shape.size[i], up = (to[i] + n - from[i]) % n;
 
+	if (2 * up == n && p->free)
+		return free_way_across(p, i, from, to);
 	if (2 * up == n)
 		return way_across(p, i, from, to, variant);
 	return 2 * up < n ? UP : DOWN;
@@ -236,12 +263,140 @@ static uint32_t state(const struct plan *p, uint32_t i, const uint16_t *from, co
 	return angara__way(p, i, from, to, 0) == UP ? a > b : a < b;
 }
 
+static uint32_t way_of(const struct plan *p, uint32_t i, const uint16_t *from, const uint16_t *to)
+{
+	return p->g->shape.ring[i] ? angara__way(p, i, from, to, 0) : from[i] > to[i];
+}
+
+/* The ways in the free dimensions, but for the first one: the same, or the opposite one. */
+static uint32_t angara_class(const struct plan *p, const uint16_t *from, const uint16_t *to)
+{
+	uint32_t class = 0, first = 0, bit = 0;
+	bool any = false;
+
+	for (uint32_t k = 0; k < p->n_dims; k++) {
+		uint32_t i = p->order[k], way;
+
+		if (!(p->signs >> i & 1))
+			continue;
+		way = from[i] == to[i] ? first : way_of(p, i, from, to);
+		if (from[i] != to[i] && !any) {
+			any = true;
+			first = way;
+		}
+		/* Dimensions in front of the first one that differs go with it. */
+		class |= (uint32_t)(any && way != first) << bit++;
+	}
+	return class >> 1;
+}
+
+static uint8_t free_sl(const struct plan *p, const uint16_t *from, const uint16_t *to)
+{
+	uint32_t crossed = 0;
+
+	for (uint32_t i = 0; i < p->n_dims; i++)
+		if (p->weight[i] && from[i] != to[i])
+			crossed += p->weight[i] * (angara__way(p, i, from, to, 0) == UP
+							   ? from[i] > to[i]
+							   : from[i] < to[i]);
+	return (uint8_t)(angara_class(p, from, to) * p->n_crossed + crossed);
+}
+
 uint8_t angara__sl(const struct plan *p, const uint16_t *from, const uint16_t *to)
 {
 	uint32_t sl = 0;
 
+	if (p->free)
+		return free_sl(p, from, to);
 	for (uint32_t i = 0; i < p->n_dims; i++)
 		if (p->weight[i])
 			sl += p->weight[i] * state(p, i, from, to);
 	return (uint8_t)sl;
+}
+
+/* ---- free dimensions ------------------------------------------------------------------------- */
+
+bool angara__plan_free(struct plan *p, uint32_t max_lanes)
+{
+	uint32_t n_signs = 0, n_free = 0, n_apart = 1, free = 0, signs = 0, weight = 1;
+	uint32_t n_crossed = 1u << p->n_rings;
+
+	max_lanes = max_lanes < ANGARA_LANES ? max_lanes : ANGARA_LANES;
+	for (uint32_t k = 0; k < p->n_dims; k++) {
+		uint32_t i = p->order[k], classes = n_signs ? 1u << n_signs : 1;
+		uint32_t apart = n_apart * (p->weight[i] ? 2 : 1);
+
+		if (classes * n_apart > max_lanes || classes * n_crossed > N_SLS)
+			continue;
+		/* A ring that comes in order shares the lane bit of another one. */
+		if (classes * apart > max_lanes && n_apart < 2)
+			continue;
+		signs |= 1u << i;
+		n_signs++;
+		if (classes * apart > max_lanes)
+			continue;
+		n_free++;
+		n_apart = apart;
+		free |= 1u << i;
+	}
+	if (n_signs < 2 || (n_apart < 2 && n_free < p->n_rings))
+		return false;
+	p->signs = signs;
+	p->free = free;
+	p->n_apart = (uint8_t)n_apart;
+	p->n_crossed = (uint8_t)n_crossed;
+	p->n_lanes = (uint8_t)(n_apart << (n_signs - 1));
+	p->n_sls = (uint8_t)(n_crossed << (n_signs - 1));
+	p->n_variants = 1;
+	for (uint32_t pass = 0; pass < 2; pass++)
+		for (uint32_t i = 0; i < p->n_dims; i++)
+			if (p->weight[i] && (free >> i & 1) == !pass) {
+				p->n_states[i] = 2;
+				p->weight[i] = (uint8_t)weight;
+				weight *= 2;
+			}
+	p->lane1_sl = p->lane2_sl = N_SLS;
+	p->n_all_sls = p->n_sls;
+	return true;
+}
+
+uint32_t angara__free_lane(const struct plan *p, uint32_t i, uint32_t sl)
+{
+	uint32_t crossed = sl % p->n_crossed;
+	uint32_t lane = sl % p->n_sls / p->n_crossed * p->n_apart + crossed % p->n_apart;
+
+	if (p->free >> i & 1 || !p->weight[i])
+		return lane;
+	return (lane & ~1u) | (crossed / p->weight[i] & 1);
+}
+
+bool angara__crosses(const struct plan *p, uint32_t i, uint32_t lane)
+{
+	if (!p->free)
+		return lane == 1 && p->weight[i];
+	if (!p->weight[i])
+		return false;
+	return p->free >> i & 1 ? lane % p->n_apart / p->weight[i] & 1 : lane & 1;
+}
+
+uint32_t angara__ways(const struct plan *p, const uint16_t *from, const uint16_t *to)
+{
+	uint32_t ways = 0;
+
+	for (uint32_t k = 0; k < p->n_dims; k++) {
+		uint32_t i = p->order[k];
+
+		if (from[i] == to[i] || !(p->free >> i & 1))
+			continue;
+		if (is_opposite(p, i, from, to))
+			return 1u << (2 * i + way_of(p, i, from, to));
+		ways |= 1u << (2 * i + way_of(p, i, from, to));
+	}
+	for (uint32_t k = 0; k < p->n_dims && !ways; k++) {
+		uint32_t i = p->order[k];
+
+		if (from[i] != to[i])
+			ways = 1u << (2 * i + way_of(p, i, from, to));
+	}
+	return ways;
 }

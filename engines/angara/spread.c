@@ -136,8 +136,33 @@ static uint32_t prefer(struct trees *t, uint32_t k, uint8_t *up)
 		uint32_t move = k ? (k * (i + 1) + i) % grid_shape->size[i] : 0;
 
 		middle[i] = (uint16_t)((grid_shape->size[i] / 2 + move) % grid_shape->size[i]);
+		/* To the corner: first down, then up, as those who go down, or up, in all. */
+		if (t->p->free && !k)
+			middle[i] = 0;
 	}
 	return inward_tree(t, middle, up);
+}
+
+static bool in_tree(const struct trees *t, const uint8_t *up, uint32_t u, uint32_t dir)
+{
+	uint32_t w = osr_grid_near(t->p->g, u, dir);
+
+	return w != OSR_NONE && (up[u] == dir || up[w] == (dir ^ 1));
+}
+
+bool angara__trees_keep_multicast(struct trees *t, uint32_t lane, const uint8_t *up)
+{
+	uint32_t n_dirs = 2 * t->p->n_dims;
+
+	t->n_fresh = 0;
+	for (uint32_t u = 0; u < t->p->g->f->n_switches; u++)
+		for (uint32_t a = 0; a < n_dirs; a++)
+			for (uint32_t b = 0; b < n_dirs && in_tree(t, up, u, a); b++)
+				if (a != b && in_tree(t, up, u, b) &&
+				    !angara__add(t, osr_grid_near(t->p->g, u, a), a ^ 1, lane, b,
+						 lane))
+					return false;
+	return true;
 }
 
 bool angara__trees_multicast(struct trees *t, uint32_t lane, uint8_t *up)

@@ -187,12 +187,26 @@ static bool may_be_early(const struct trees *t, uint32_t v, uint32_t dir)
 	       osr_grid_near(t->p->g, v, dir) != OSR_NONE;
 }
 
+/* In the order of dimensions. */
+static uint8_t first_way(const struct plan *p, uint32_t ways)
+{
+	for (uint32_t k = 0; k < p->n_dims; k++) {
+		uint32_t way = ways >> (2 * p->order[k]) & 3;
+
+		if (way)
+			return (uint8_t)(2 * p->order[k] + (way >> 1));
+	}
+	return NO_WAY;
+}
+
 static uint8_t plain_dir(const struct trees *t, uint32_t v, uint32_t root, uint32_t variant)
 {
 	const struct plan *p = t->p;
 	const uint16_t *x = osr_grid_coord(p->g, v), *y = osr_grid_coord(p->g, root);
 	uint32_t early, last = p->order[p->n_dims - 1];
 
+	if (p->free)
+		return first_way(p, angara__ways(p, x, y));
 	if (angara__early(p, x, y, variant, &early) && may_be_early(t, v, 2 * last + early))
 		return (uint8_t)(2 * last + early);
 	for (uint32_t k = 0; k < p->n_dims; k++) {
@@ -286,10 +300,10 @@ static void trees_depend(struct trees *t, const uint8_t *row, uint32_t root, uin
 		now = lane1_of(p, v, row[v]);
 		after = lane1_of(p, u, row[u]);
 		*angara__used(t->o, v, row[v], row[u]) |=
-			(uint8_t)(((sls[v] & ~now & ~after) != 0) |
-				  ((sls[v] & ~now & after) != 0) << 1 |
-				  ((sls[v] & now & ~after) != 0) << 2 |
-				  ((sls[v] & now & after) != 0) << 3);
+			(uint16_t)(((sls[v] & ~now & ~after) != 0) |
+				   ((sls[v] & ~now & after) != 0) << 1 |
+				   ((sls[v] & now & ~after) != 0) << 2 |
+				   ((sls[v] & now & after) != 0) << 3);
 	}
 }
 

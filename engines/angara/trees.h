@@ -78,6 +78,9 @@ bool angara__trees_settle(struct trees *t);
  */
 bool angara__trees_multicast(struct trees *t, uint32_t lane, uint8_t *up);
 
+/* The same for a tree that was found before o->used was made anew. */
+bool angara__trees_keep_multicast(struct trees *t, uint32_t lane, const uint8_t *up);
+
 /* Adds a dependency, to fresh[], too, if it was not in use before; false if it closes a cycle. */
 bool angara__add(struct trees *t, uint32_t v, uint32_t dir, uint32_t lane, uint32_t next,
 		 uint32_t next_lane);

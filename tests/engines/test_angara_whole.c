@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Every whole torus and mesh of two to four dimensions with sides of 2 to 10: minimal, on two lanes,
- * proven for replies and multicast, and how near the balance comes to its bound. OSR_PLACES=600 for
+ * Every whole torus and mesh of two to four dimensions with sides of 2 to 10: minimal, proven for replies
+ * and multicast, and how near the balance comes to its bound. With as many hosts on every switch, on two
+ * lanes; with 0 to 2h hosts drawn for each, on eight (OSR_VLS). OSR_PLACES=600 for
  * all of up to so many switches; OSR_VERBOSE=1 names what is more than 5 % above the bound.
  */
 #include <stdarg.h>
@@ -18,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/paths/bound.h"
 #include "tori.h"
 
 enum kind { TORUS, MESH, MIXED, N_KINDS };
@@ -49,16 +51,20 @@ static double route(const char *dims, unsigned hosts, bool uneven)
 	struct osr_arena scratch = { 0 }, arena = { 0 };
 	struct osr_diag diag = { "" };
 	struct osr_values values;
-	const struct osr_job job = { .engine = e,
-				     .values = &values,
-				     .request = { .max_vls = 2, .multicast = true },
-				     .scratch = &scratch,
-				     .arena = &arena,
-				     .diag = &diag };
+	const struct osr_job job = {
+		.engine = e,
+		.values = &values,
+		.request = { .max_vls = uneven ? (uint8_t)test_number("OSR_VLS", 8) : 2,
+			     .multicast = true },
+		.scratch = &scratch,
+		.arena = &arena,
+		.diag = &diag
+	};
 	struct osr_result result = { 0 };
 	const struct osr_verdict *v;
 	struct osr_sweep sweep;
 	struct test_fabric t;
+	uint64_t bound = 0;
 	double ratio;
 
 	test_torus_draw(&d, &t);
@@ -67,10 +73,13 @@ static double route(const char *dims, unsigned hosts, bool uneven)
 	if (osr_sweep(&job, &result, &sweep) != OSR_OK)
 		fail_msg("%s: %s", t.name, diag.text);
 	v = &sweep.verdict;
-	if ((v->proven & claims) != claims || result.routing.n_vls > 2 || v->n_longer)
+	if ((v->proven & claims) != claims || result.routing.n_vls > job.request.max_vls ||
+	    v->n_longer)
 		fail_msg("%s: proven %x, %u VLs, %u longer routes", t.name, v->proven,
 			 result.routing.n_vls, (unsigned)v->n_longer);
-	ratio = v->efi / ceil(uneven ? test_torus_mean(&d, &t) : test_torus_bound(&d));
+	if (uneven && osr_bound_minimal(&t.f, 200, &scratch, &bound, &diag) != OSR_OK)
+		fail_msg("%s", diag.text);
+	ratio = (double)v->efi / (uneven ? (double)bound : ceil(test_torus_bound(&d)));
 	osr_arena_free(&scratch);
 	osr_arena_free(&arena);
 	test_fabric_free(&t);
@@ -96,7 +105,7 @@ static void all_of(unsigned *size, unsigned at, unsigned n_dims, unsigned places
 {
 	char dims[32];
 
-	if (places > test_number("OSR_PLACES", 60))
+	if (places > test_number("OSR_PLACES", uneven ? 40 : 60))
 		return;
 	if (at == n_dims) {
 		for (unsigned hosts = 1; hosts <= 3; hosts++) {
@@ -131,8 +140,14 @@ static void test_even(void **state)
 
 static void test_uneven(void **state)
 {
-	for (enum kind kind = 0; kind < N_KINDS; kind++)
-		all(kind, true);
+	/* Not the worst: with a dozen hosts a single route is 10 %. */
+	static const double most[] = { [TORUS] = 1.10, [MESH] = 1.06, [MIXED] = 1.08 };
+
+	for (enum kind kind = 0; kind < N_KINDS; kind++) {
+		struct tally n = all(kind, true);
+
+		assert_true(n.sum / n.n <= most[kind]);
+	}
 }
 
 int main(void)

@@ -8,7 +8,6 @@ struct bound {
 	const struct osr_fabric *f;
 	double *weight;  /* [n_channels] */
 	double *cost;    /* [n_switches] of the lightest minimal path */
-	double *mean;    /* [n_channels] load of all rounds so far */
 	double *load;    /* [n_channels] of one routing along the lightest minimal paths */
 	double *flow;    /* [n_switches] end ports that send through it */
 	uint32_t *dist;  /* [n_switches] */
@@ -205,8 +204,8 @@ static double send_to(struct bound *b, uint32_t root, double lids)
 	return sum;
 }
 
-/* The bound that the weights give; the mean load of all rounds gets the share `step` of this one. */
-static double bound_round(struct bound *b, double step)
+/* The bound that the weights give. */
+static double bound_round(struct bound *b)
 {
 	const struct osr_fabric *fabric = b->f;
 	double sum = 0, weights = 0;
@@ -217,27 +216,33 @@ static double bound_round(struct bound *b, double step)
 
 		sum += lids ? send_to(b, v, (double)lids) : 0;
 	}
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
 		weights += b->weight[c];
-		b->mean[c] += (b->load[c] - b->mean[c]) * step;
-	}
 	return weights > 0 ? sum / weights : 0;
 }
 
-/* Channels near the largest mean load weigh most: a high power of it. */
-static void bound_weigh(struct bound *b)
+static double root_of(uint32_t x)
 {
-	double most = 0;
+	double root = x;
+
+	for (unsigned i = 0; i < 24; i++)
+		root = (root + x / root) / 2;
+	return root;
+}
+
+/* Weights grow with the load of this round, by less from round to round. */
+static void bound_weigh(struct bound *b, double step)
+{
+	double most = 0, heaviest = 0;
 
 	for (uint32_t c = 0; c < b->f->n_channels; c++)
-		most = most < b->mean[c] ? b->mean[c] : most;
+		most = most < b->load[c] ? b->load[c] : most;
 	for (uint32_t c = 0; most > 0 && c < b->f->n_channels; c++) {
-		double x = b->mean[c] / most;
-
-		for (unsigned i = 0; i < 5; i++)
-			x *= x;
-		b->weight[c] = x + 1e-6;
+		b->weight[c] *= 1 + step * b->load[c] / most;
+		heaviest = heaviest < b->weight[c] ? b->weight[c] : heaviest;
 	}
+	for (uint32_t c = 0; most > 0 && c < b->f->n_channels; c++)
+		b->weight[c] = b->weight[c] / heaviest + 1e-9;
 }
 
 enum osr_status osr_bound_minimal(const struct osr_fabric *fabric, uint32_t rounds,
@@ -248,25 +253,24 @@ enum osr_status osr_bound_minimal(const struct osr_fabric *fabric, uint32_t roun
 	struct bound b = { .f = fabric,
 			   .weight = osr_alloc(scratch, m, sizeof(double)),
 			   .cost = osr_alloc(scratch, n, sizeof(double)),
-			   .mean = osr_calloc(scratch, m, sizeof(double)),
 			   .load = osr_alloc(scratch, m, sizeof(double)),
 			   .flow = osr_alloc(scratch, n, sizeof(double)),
 			   .dist = osr_alloc(scratch, n, sizeof(uint32_t)),
 			   .order = osr_alloc(scratch, n, sizeof(uint32_t)),
 			   .next = osr_alloc(scratch, n, sizeof(uint32_t)) };
-	bool ok = b.weight && b.cost && b.mean && b.load && b.flow && b.dist && b.order && b.next;
+	bool ok = b.weight && b.cost && b.load && b.flow && b.dist && b.order && b.next;
 
 	ok = !osr_bound_cut(fabric, scratch, bound, diag) && ok;
 	for (size_t c = 0; ok && c < m; c++)
 		b.weight[c] = 1;
 	for (uint32_t i = 0; ok && i < rounds; i++) {
-		double least = bound_round(&b, 2.0 / (i + 2));
+		double least = bound_round(&b);
 		/* Sums of rounded numbers: what is proven must not be one too many. */
 		uint64_t whole = (uint64_t)(least * (1 - 1e-9));
 
 		whole += (double)whole < least * (1 - 1e-9);
 		*bound = *bound < whole ? whole : *bound;
-		bound_weigh(&b);
+		bound_weigh(&b, 3 / root_of(i + 1));
 	}
 	osr_arena_reset(scratch, mark);
 	return ok ? OSR_OK : osr_fail(diag, OSR_NOMEM, "out of memory for the least load");

@@ -11,8 +11,9 @@
  *	max load  >=  sum over routes of the weight of the lightest minimal path / sum of y
  *
  * The weights of a cut are 1 on its channels and 0 elsewhere. The best weights give the least
- * fractional load. Rounds come close to them: each sends all routes along the lightest paths and weighs
- * channels by a power of the mean load so far (conditional gradients; Frank, Wolfe 1956). A routing by
+ * fractional load. Rounds come close to them: each sends all routes along the lightest paths, and the
+ * weight of a channel grows by the load it gets (multiplicative weights; Plotkin, Shmoys, Tardos 1995). A
+ * routing by
  * destination, one path for each LID, can only be worse, so this is a lower bound for it.
  */
 #ifndef OSMROUTES_BOUND_H
