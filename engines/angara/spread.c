@@ -143,7 +143,7 @@ static uint32_t prefer(struct trees *t, uint32_t k, uint8_t *up)
 	return inward_tree(t, middle, up);
 }
 
-static bool in_tree(const struct trees *t, const uint8_t *up, uint32_t u, uint32_t dir)
+static bool spread_has(const struct trees *t, const uint8_t *up, uint32_t u, uint32_t dir)
 {
 	uint32_t w = osr_grid_near(t->p->g, u, dir);
 
@@ -157,8 +157,8 @@ bool angara__trees_keep_multicast(struct trees *t, uint32_t lane, const uint8_t 
 	t->n_fresh = 0;
 	for (uint32_t u = 0; u < t->p->g->f->n_switches; u++)
 		for (uint32_t a = 0; a < n_dirs; a++)
-			for (uint32_t b = 0; b < n_dirs && in_tree(t, up, u, a); b++)
-				if (a != b && in_tree(t, up, u, b) &&
+			for (uint32_t b = 0; b < n_dirs && spread_has(t, up, u, a); b++)
+				if (a != b && spread_has(t, up, u, b) &&
 				    !angara__add(t, osr_grid_near(t->p->g, u, a), a ^ 1, lane, b,
 						 lane))
 					return false;
