@@ -79,10 +79,14 @@ def read(folder, table):
         return list(csv.DictReader(file))
 
 
+BOXES = ['2x1x1x1', '4x1x1x1', '4x2x1x1', '4x2x2x1', '4x2x2x2']
+LIMITS = ['4x2x2x2', '5x3x3x2', '2x3x3x5', '5x5x6', '6x5x5', '10x5x3', '8x8x8', '8x8x4x2', '4x4x4x8']
+
+
 def desmos(folder, quick):
     """Table 2 and figure 6: boxes of the Desmos cluster, 4x2x2x2."""
     rows, patterns, ties = [], [], []
-    for box in ('2x1x1x1', '4x1x1x1', '4x2x1x1', '4x2x2x1', '4x2x2x2'):
+    for box in BOXES:
         got = run('--dims', '4x2x2x2', '--box', box, '-a', 'all')
         literal = run('--dims', '4x2x2x2', '--box', box, '-a', 'sssp', '-o', 'literal=yes')
         literal['results'][0]['algorithm'] = 'sssp, literal'
@@ -155,8 +159,7 @@ def genetic(folder, quick, most=512):
 def timing(folder, quick):
     """The paper's limits, and 8x8x8; the median of eleven runs."""
     rows = []
-    for text in ('4x2x2x2', '5x3x3x2', '2x3x3x5', '5x5x6', '6x5x5', '10x5x3') + \
-            (() if quick else ('8x8x8', '8x8x4x2', '4x4x4x8')):
+    for text in LIMITS[:6] if quick else LIMITS:
         dims = tuple(map(int, text.split('x')))
         times = [[route(dims, a)[1]['total_ms'] for _ in range(3 if quick else 11)]
                  for a in ('bfs', 'sssp', 'balance')]

@@ -108,29 +108,34 @@ def table1(workshop, quick):
     return [data]
 
 
+SYSTEMS = {'Odin': (128, fabrics.odin()),
+           'Deimos, chain': (724, fabrics.deimos(fabrics.DEIMOS_CHAIN)),
+           'Deimos, triangle': (724, fabrics.deimos(fabrics.DEIMOS_TRIANGLE))}
+
+
 def systems(workshop, quick):
     """Deimos and Odin, rebuilt from their descriptions (Domke, fig. 4, 8; the slides)."""
     data = Data('systems', COMPARED)
-    built = {'Odin': (128, fabrics.odin())}
-    if not quick:
-        built['Deimos, chain'] = (724, fabrics.deimos(fabrics.DEIMOS_CHAIN))
-        built['Deimos, triangle'] = (724, fabrics.deimos(fabrics.DEIMOS_TRIANGLE))
-    for name, (hosts, text) in built.items():
+    for name in list(SYSTEMS)[:1 if quick else None]:
+        hosts, text = SYSTEMS[name]
         net = workshop.write(sm_first(text))
         _compare(workshop, data, name, hosts, net, ['minhop'] if quick else STOCK,
                  20 if quick else 5000)
     return [data]
 
 
+ONLINE = {
+    'random, 256 switches, 800 links': ['random', 'switches=256', 'links=800', 'hosts=16'],
+    'Kautz(6, 3)': fabrics.kautz(4096, 6, 3),
+    'dragonfly a=8 h=4 p=16': ['dragonfly', 'a=8', 'h=4', 'p=16', 'g=32'],
+}
+
+
 def online(workshop, quick):
     """Online against offline at 4,096 nodes: CPU, memory, layers (Domke, section IV)."""
     columns = ['fabric', 'way', 'layers', 'layers_ms', 'memory_kb', 'over_sssp_kb']
     data = Data('online', columns)
-    kinds = {'random, 24 switches': ['random', 'switches=24', 'links=60', 'hosts=16']} if quick else {
-        'random, 256 switches, 800 links': ['random', 'switches=256', 'links=800', 'hosts=16'],
-        'Kautz(6, 3)': fabrics.kautz(4096, 6, 3),
-        'dragonfly a=8 h=4 p=16': ['dragonfly', 'a=8', 'h=4', 'p=16', 'g=32'],
-    }
+    kinds = {'random, 24 switches': ['random', 'switches=24', 'links=60', 'hosts=16']} if quick else ONLINE
     for fabric, words in kinds.items():
         net = workshop.generate(*words)
         if fabric.startswith('Kautz'):

@@ -47,13 +47,15 @@ def figure3(workshop, quick):
     return [data]
 
 
+# Tree, orders, stages, messages under way: time grows with the square of these, so the larger tree has fewer.
+FIGURE2 = [SIZES[1] + (3, 20, (0, 1, 2, 4, 8)), SIZES[-1] + (3, 60, (0,))]
+
+
 def figure2(workshop, quick):
     """Bandwidth of shift and recursive doubling on random orders, flow level (figure 2, D-Mod-K)."""
     data = Data('dmodk_figure2', ['hosts', 'sequence', 'stages', 'in_flight', 'orders', 'bandwidth',
                                   'least', 'most', 'ordered'])
-    # Time grows with the square of the messages under way, so the larger tree has fewer of them.
-    cases = [SMALL + (3, 4, (0, 1, 2))] if quick else [
-        SIZES[1] + (3, 20, (0, 1, 2, 4, 8)), SIZES[-1] + (3, 60, (0,))]
+    cases = [SMALL + (3, 4, (0, 1, 2))] if quick else FIGURE2
     for hosts, shape, orders, stages, in_flights in cases:
         net = tree(workshop, *shape)
         names = workshop.order(net)
@@ -115,14 +117,16 @@ def ring(workshop, quick):
     return [data]
 
 
+MORE = [(200, ('10,20', '1,10', '1,1')), (1024, ('8,8,16', '1,8,8', '1,1,1')),
+        (1000, ('10,10,10', '1,10,5', '1,1,2')), (11664, ('18,18,36', '1,18,18', '1,1,1'))]
+
+
 def theorem3(workshop, quick):
     """Recursive doubling that follows the tree, and that does not (theorem 3, D-Mod-K)."""
     sequences = ['cps-doubling', 'cps-doubling-mpi']
     data = Data('dmodk_theorem3', ['tree', 'hosts', 'stages', 'tree_hsd', 'plain_hsd', 'mpi_stages',
                                    'mpi_hsd'])
-    more = [(200, ('10,20', '1,10', '1,1')), (1024, ('8,8,16', '1,8,8', '1,1,1')),
-            (1000, ('10,10,10', '1,10,5', '1,1,2')), (11664, ('18,18,36', '1,18,18', '1,1,1'))]
-    for n, shape in [SMALL, (18, ('3,6', '1,3', '1,1'))] if quick else SIZES + more:
+    for n, shape in [SMALL, (18, ('3,6', '1,3', '1,1'))] if quick else SIZES + MORE:
         net = tree(workshop, *shape)
         by_tree = 'cps-doubling-tree:' + shape[0]
         got = workshop.patterns(net, 'dmodk', sequences + [by_tree], workshop.order(net),

@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""Some rows of every CSV file in docs/results/data are measured again, and must be there to the digit; but for
+times and memory. A change of an engine that moves a figure fails here until scripts/experiments has been run.
+
+    sample.py           all
+    sample.py NAME...   these files
+"""
+import os
+import sys
+
+import angara
+import experiments
+import fabrics
+import fattree
+import keys
+from measure import Data, Workshop
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+DATA = os.path.join(ROOT, 'docs', 'results', 'data')
+# What a clock or the memory allocator says.
+MOVING = {'route_ms', 'layers_ms', 'memory_kb', 'over_sssp_kb', 'ms', 'bfs_ms', 'sssp_ms', 'balance_ms'}
+# Sums over hundreds of fabrics, and trees that take minutes: the same code as in other files.
+LEFT_OUT = {'lower_efi', 'lower_efi_cases', 'dmodk_faults_large', 'figure9'}
+
+
+def table1(w):
+    fabrics.TABLE_I[:] = fabrics.TABLE_I[:1]
+    return experiments.table1(w, False)
+
+
+def systems(w):
+    for name in list(experiments.SYSTEMS)[1:]:
+        del experiments.SYSTEMS[name]
+    return experiments.systems(w, False)
+
+
+def slides(w):
+    first = list(experiments._slide_fabrics(False))[:1]
+    experiments._slide_fabrics = lambda quick: first
+    return experiments.slides(w, False)
+
+
+def section4(w):
+    for way in list(experiments.LAYERS):
+        if way not in ('order', 'weakest'):
+            del experiments.LAYERS[way]
+    return experiments.section4(w, False)
+
+
+def online(w):
+    del experiments.ONLINE['Kautz(6, 3)'], experiments.ONLINE['dragonfly a=8 h=4 p=16']
+    return experiments.online(w, False)
+
+
+def sharing(w):
+    return experiments.sharing(w, False)
+
+
+def table3(w):
+    experiments.TABLE3[:] = experiments.TABLE3[:1]
+    return experiments.table3(w, False)
+
+
+def dmodk_figure2(w):
+    fattree.FIGURE2[:] = [fattree.SIZES[1] + (3, 20, (0,))]
+    return fattree.figure2(w, False)
+
+
+def dmodk_figure3(w):
+    fattree.SIZES[:] = SIZES[:2]
+    return fattree.figure3(w, False)
+
+
+def dmodk_theorem3(w):
+    fattree.SIZES[:] = SIZES[:2]
+    fattree.MORE[:] = fattree.MORE[:1]
+    return fattree.theorem3(w, False)
+
+
+def dmodk_table1(w):
+    fattree.SIZES[:] = SIZES
+    fattree.collectives.TABLE1[:] = [r for r in fattree.collectives.TABLE1 if r[2] == 'Ring']
+    return fattree.table1(w, False)
+
+
+def dmodk_ring(w):
+    fattree.SIZES[:] = SIZES
+    return fattree.ring(w, False)
+
+
+def dmodk_faults(w):
+    return fattree._faults(w, 'dmodk_faults', SIZES[-1][1], 1, {'dmodk': 1, 'dfsssp': 1}, [], 0)
+
+
+def keys_rows(name, rows):
+    data = Data(name, rows[0])
+    for row in rows[1:]:
+        data.add(*row)
+    return [data]
+
+
+def keys_load(w):
+    return keys_rows('keys_load', keys.figure4([20], 25))
+
+
+def keys_time216(w):
+    return keys_rows('keys_time216', keys.times(6, [6], [10], [0], 5, ['mesh', 'dmodk', 'nrk'], 60))
+
+
+def keys_time1728(w):
+    return keys_rows('keys_time1728', keys.times(12, [2], [10], [0], 3, ['mesh', 'ark'], 18))
+
+
+def keys_single(w):
+    return keys_rows('keys_single', keys.times(12, [2], [10], [32], 3, ['mesh', 'dmodk'], 12))
+
+
+def keys_sizes(w):
+    return keys_rows('keys_sizes', keys.times(12, [2], [20], [4, 256], 1, ['mesh', 'nrk'], 6, keys.LATENCY))
+
+
+def keys_cost(w):
+    return keys_rows('keys_cost', keys.times(12, [2], [20], [256], 1, ['mesh', 'nrk+request'], 6, keys.LATENCY))
+
+
+def angara_some(w):
+    """Whole files of the command, but tori: two boxes, three tori."""
+    folder = w.path('angara')
+    os.mkdir(folder)
+    whole = angara.all_tori()
+    angara.all_tori = lambda: whole[:49:13] + [(2, 3, 4)]
+    angara.BOXES[:] = ['2x1x1x1', '4x2x2x1']
+    angara.LIMITS[:] = ['4x2x2x2']
+    angara.desmos(folder, False)
+    angara.tori(folder, False)
+    angara.timing(folder, False)
+    angara.genetic(folder, False, 16)
+    return [Data.read(folder, 'angara_' + n)
+            for n in ('desmos', 'patterns', 'ties', 'tori', 'timing', 'genetic')]
+
+
+SIZES = list(fattree.SIZES)
+ALL = {f.__name__: f for f in (
+    table1, systems, slides, section4, online, sharing, table3, dmodk_figure2, dmodk_figure3,
+    dmodk_theorem3, dmodk_table1, dmodk_ring, dmodk_faults, keys_load, keys_time216, keys_time1728,
+    keys_single, keys_sizes, keys_cost)}
+ANGARA = {'angara_' + n for n in ('desmos', 'patterns', 'ties', 'tori', 'timing', 'genetic')}
+
+
+def steady(row):
+    return tuple((k, v) for k, v in sorted(row.items()) if k not in MOVING)
+
+
+def compare(data):
+    there = {steady(row) for row in Data.read(DATA, data.name).rows}
+    wrong = [dict(steady(row)) for row in data.rows if steady(row) not in there]
+    for row in wrong[:5]:
+        print('%s.csv has no such row: %s' % (data.name, row))
+    return len(wrong)
+
+
+def main():
+    wanted = sys.argv[1:] or sorted(ALL) + ['angara']
+    covered = set(ALL) | ANGARA | LEFT_OUT
+    files = {f[:-4] for f in os.listdir(DATA) if f.endswith('.csv')}
+    if covered != files:
+        sys.exit('sample.py and docs/results/data differ: %s' % sorted(covered ^ files))
+    wrong = 0
+    for name in wanted:
+        w = Workshop(DATA)
+        try:
+            rows = (angara_some if name == 'angara' else ALL[name])(w)
+            if not all(data.rows for data in rows):
+                sys.exit('%s: nothing measured' % name)
+            wrong += sum(compare(data) for data in rows)
+        finally:
+            w.close()
+    if wrong:
+        sys.exit('%d rows differ: what an engine does has changed; run scripts/experiments for these' % wrong)
+
+
+if __name__ == '__main__':
+    main()
