@@ -305,6 +305,7 @@ static void delete (void *plugin_data)
 	struct plugin *p = plugin_data;
 
 	osr__observe_close(p);
+	p->slvl.n_hidden = 0; /* OpenSM's subnet may be gone */
 	osr__slvl_drop(p);
 	osr__keys_close(p);
 	osr__metrics_close(p);
