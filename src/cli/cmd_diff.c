@@ -17,7 +17,16 @@
 #include "cli/dumps.h"
 #include "cli/answers.h"
 
-enum { OPT_ONE_WAY = 256, OPT_HOSTS, OPT_FABRIC, OPT_OLD_FABRIC, OPT_LIVE, OPT_SL, OPT_SAME };
+enum {
+	OPT_ONE_WAY = 256,
+	OPT_HOSTS,
+	OPT_FABRIC,
+	OPT_OLD_FABRIC,
+	OPT_LIVE,
+	OPT_NAMES,
+	OPT_SL,
+	OPT_SAME
+};
 
 static const struct argp_option options[] = {
 	{ "fabric", OPT_FABRIC, "FILE", 0,
@@ -26,6 +35,7 @@ static const struct argp_option options[] = {
 	  "the fabric of OLD (default: opensm-subnet.lst of OLD, or else that of NEW)", 0 },
 	{ "live", OPT_LIVE, NULL, 0,
 	  "no NEW: the fabric this machine is connected to and the tables in its switches", 0 },
+	{ "names", OPT_NAMES, "MAP", 0, CLI_NAMES_DOC, 0 },
 	{ "sl", OPT_SL, "N", 0, "all senders use this SL, where there are no path SLs", 0 },
 	{ "one-way", OPT_ONE_WAY, NULL, 0, "replies need not be safe on the SL of their request",
 	  0 },
@@ -392,6 +402,9 @@ static error_t diff_parse(int key, char *arg, struct argp_state *state)
 	case OPT_LIVE:
 		a->in.is_live = true;
 		return 0;
+	case OPT_NAMES:
+		a->in.names = a->then.names = arg;
+		return 0;
 	case OPT_SL:
 		for (unsigned g = OLD; g <= NEW; g++)
 			a->tables[g].sl = (int)cli_take_number(arg, "sl", 0, 15, state);
@@ -407,6 +420,7 @@ static error_t diff_parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &a->out;
+		state->child_inputs[1] = &a->in;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (a->n_dirs == 2)
@@ -526,6 +540,7 @@ static int diff_run(struct args *a)
 int cli_diff(int argc, char **argv)
 {
 	static const struct argp_child children[] = { { &out_argp, 0, NULL, 0 },
+						      { &input_port_argp, 0, NULL, 0 },
 						      { NULL, 0, NULL, 0 } };
 	static const struct argp argp = {
 		options,

@@ -71,13 +71,49 @@ void cli_input_say(const struct cli_input *in, struct out *o)
 	out_real(o, "read_ms.wall", in->read_wall);
 }
 
+/* Which device of this host: as infiniband-diags have it. */
+static const struct argp_option port_options[] = {
+	{ "Ca", 'C', "NAME", 0,
+	  "--live: by this InfiniBand device (default: the first with an active port)", 0 },
+	{ "Port", 'P', "N", 0, "--live: by this port of the device", 0 },
+	{ "pkey-idx", 'Y', "N", 0,
+	  "--live: P_Key table index of queries to the subnet administrator (default 0)", 0 },
+	{ NULL, 0, NULL, 0, NULL, 0 },
+};
+
+static error_t port_parse(int key, char *arg, struct argp_state *state)
+{
+	struct cli_input *in = state->input;
+
+	switch (key) {
+	case 'C':
+		in->live.from.ca = arg;
+		return 0;
+	case 'P':
+		in->live.from.port = (unsigned)cli_take_number(arg, "Port", 1, 254, state);
+		return 0;
+	case 'Y':
+		in->live.from.pkey_index =
+			(unsigned)cli_take_number(arg, "pkey-idx", 0, UINT16_MAX, state);
+		return 0;
+	case ARGP_KEY_END:
+		if (!in->is_live &&
+		    (in->live.from.ca || in->live.from.port || in->live.from.pkey_index))
+			argp_error(state, "-C, -P and -Y say which port --live uses");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+const struct argp input_port_argp = { port_options, port_parse, NULL, NULL, NULL, NULL, NULL };
+
 enum { OPT_LMC = 0x2000, OPT_LIVE, OPT_NAMES };
 
 static const struct argp_option options[] = {
 	{ "live", OPT_LIVE, NULL, 0, "no FILE: the fabric this machine is connected to", 0 },
 	{ "lmc", OPT_LMC, "N", 0, "new LIDs, 2^N for every host (default: those of the file)", 0 },
-	{ "names", OPT_NAMES, "MAP", 0,
-	  "names of nodes: OpenSM's node name map, lines of GUID and \"name\"", 0 },
+	{ "names", OPT_NAMES, "MAP", 0, CLI_NAMES_DOC, 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
@@ -86,6 +122,9 @@ static error_t input_parse(int key, char *arg, struct argp_state *state)
 	struct cli_input *in = state->input;
 
 	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = in;
+		return 0;
 	case OPT_LMC:
 		in->lmc = (int)cli_take_number(arg, "lmc", 0, 7, state);
 		return 0;
@@ -112,4 +151,7 @@ static error_t input_parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-const struct argp input_argp = { options, input_parse, NULL, NULL, NULL, NULL, NULL };
+static const struct argp_child children[] = { { &input_port_argp, 0, NULL, 0 },
+					      { NULL, 0, NULL, 0 } };
+
+const struct argp input_argp = { options, input_parse, NULL, NULL, children, NULL, NULL };

@@ -48,7 +48,10 @@ struct cli_input {
 		"read_ms.wall", NULL, OUT_REAL, 1                                                  \
 	}
 
+#define CLI_NAMES_DOC "names of nodes: OpenSM's node name map, lines of GUID and \"name\""
+
 extern const struct argp input_argp;
+extern const struct argp input_port_argp; /* of it, -C, -P and -Y alone; input: the same */
 
 enum osr_status cli_input_load(struct cli_input *in, struct osr_diag *diag);
 void cli_input_free(struct cli_input *in);

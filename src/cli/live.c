@@ -135,6 +135,7 @@ enum osr_status cli_live_net(struct cli_live *live, struct osr_net *net, struct 
 	enum osr_status st = live_load(live, diag);
 
 	*net = (struct osr_net){ 0 };
+	live->ask.from = live->from;
 	if (!st)
 		st = live->module->read(&live->read, &live->ask, &live->arena, diag);
 	if (st)
@@ -272,7 +273,8 @@ static enum osr_status take_sls(struct cli_live *live, enum cli_sa sa, struct os
 	const struct osr_fabric *fabric = tables->f;
 	uint32_t *row = osr_alloc(tables->arena, fabric->n_terminals, sizeof(*row));
 	uint16_t *slid = osr_alloc(tables->arena, fabric->n_terminals, sizeof(*slid));
-	struct osr_live_paths live_paths = { .slid = slid,
+	struct osr_live_paths live_paths = { .from = live->from,
+					     .slid = slid,
 					     .dlid = fabric->dest_lid,
 					     .n_dlids = fabric->n_dests };
 	enum osr_status st;

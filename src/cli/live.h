@@ -17,6 +17,7 @@
 #include "live/live.h"
 
 struct cli_live {
+	struct osr_device_want from; /* which port of this machine */
 	struct osr_live_ask ask;
 	struct osr_arena arena;
 	struct osr_live read;

@@ -22,6 +22,8 @@
 #include <osmroutes/arena.h>
 #include <osmroutes/status.h>
 
+#include "device.h"
+
 #define OSR_LIVE_NONE UINT32_MAX
 #define OSR_MLID_FIRST 0xc000
 
@@ -77,6 +79,7 @@ struct osr_live {
 
 /* What to read beyond nodes and ports. */
 struct osr_live_ask {
+	struct osr_device_want from;
 	bool lft, sl2vl, vlarb;
 	uint32_t n_mlids; /* multicast: the first so many MLIDs, UINT32_MAX = all */
 };
@@ -92,6 +95,7 @@ enum osr_status osr_live_read(struct osr_live *live, const struct osr_live_ask *
 
 /* Which paths to ask for, and where the answers go. */
 struct osr_live_paths {
+	struct osr_device_want from;
 	const uint16_t *slid, *dlid; /* [n_slids], [n_dlids] */
 	uint32_t n_slids, n_dlids;
 	uint8_t *sl; /* [n_slids * n_dlids], OSR_LIVE_NO_SL: there is no path */

@@ -24,12 +24,7 @@ struct request {
 struct osr_mad {
 	int fd;
 	int agent;
-	int mgmt_class;
-	int class_version;
-	uint16_t sm_lid;
-	uint8_t gid[16];
-	osr_mad_fn fn;
-	void *ctx;
+	struct osr_mad_client client;
 	void *out, *in;  /* umad buffers */
 	unsigned n_open; /* slots in use */
 	unsigned window; /* as many at most */
@@ -37,52 +32,28 @@ struct osr_mad {
 	struct request slot[WINDOW];
 };
 
-static enum osr_status mad_find_port(umad_port_t *port, struct osr_diag *diag)
-{
-	if (umad_init() < 0)
-		return osr_fail(diag, OSR_INVAL, "no InfiniBand management device (libibumad): %s",
-				strerror(errno));
-	if (umad_get_port(NULL, 0, port) < 0)
-		return osr_fail(diag, OSR_INVAL,
-				"this machine has no InfiniBand port, or none that is up");
-	return OSR_OK;
-}
-
-enum osr_status osr_mad_probe(struct osr_diag *diag)
-{
-	umad_port_t port;
-	enum osr_status st = mad_find_port(&port, diag);
-
-	if (!st)
-		umad_release_port(&port);
-	return st;
-}
-
 static enum osr_status open_port(struct osr_mad *mad, struct osr_diag *diag)
 {
-	umad_port_t port;
-	enum osr_status st = mad_find_port(&port, diag);
+	const struct osr_device *device = mad->client.device;
+	int mgmt_class = mad->client.mgmt_class;
+	bool smp = mgmt_class == IB_SMI_CLASS || mgmt_class == IB_SMI_DIRECT_CLASS;
+	const char *name = smp ? device->smi : device->gsi;
+	int port = smp ? device->smi_port : device->gsi_port;
 
-	if (st)
-		return st;
-	mad->sm_lid = port.sm_lid;
-	memcpy(mad->gid, &port.gid_prefix, 8);
-	memcpy(mad->gid + 8, &port.port_guid, 8);
-	umad_release_port(&port);
-
-	mad->fd = umad_open_port(NULL, 0);
+	mad->fd = umad_open_port(name, port);
 	if (mad->fd < 0)
-		return osr_fail(diag, OSR_INVAL, "cannot open the InfiniBand port: %s",
-				strerror(errno));
-	mad->agent = umad_register(mad->fd, mad->mgmt_class, mad->class_version, 0, NULL);
+		return osr_fail(diag, OSR_INVAL, "cannot open %s, port %d: %s", name, port,
+				strerror(mad->fd == -EIO ? errno : -mad->fd));
+	mad->agent = umad_register(mad->fd, mgmt_class, mad->client.class_version, 0, NULL);
 	if (mad->agent < 0)
-		return osr_fail(diag, OSR_INVAL, "cannot register for management class 0x%x",
-				mad->mgmt_class);
+		return osr_fail(diag, OSR_INVAL,
+				"%s, port %d, takes no packets of management class 0x%x", name,
+				port, mgmt_class);
 	return OSR_OK;
 }
 
-enum osr_status osr_mad_open(struct osr_mad **mad, int mgmt_class, int class_version, osr_mad_fn fn,
-			     void *ctx, struct osr_diag *diag)
+enum osr_status osr_mad_open(struct osr_mad **mad, const struct osr_mad_client *client,
+			     struct osr_diag *diag)
 {
 	struct osr_mad *m = calloc(1, sizeof(*m));
 	enum osr_status st;
@@ -92,10 +63,7 @@ enum osr_status osr_mad_open(struct osr_mad **mad, int mgmt_class, int class_ver
 		return osr_fail(diag, OSR_NOMEM, "out of memory for management requests");
 	m->fd = m->agent = -1;
 	m->window = WINDOW;
-	m->mgmt_class = mgmt_class;
-	m->class_version = class_version;
-	m->fn = fn;
-	m->ctx = ctx;
+	m->client = *client;
 	m->out = calloc(1, umad_size() + IB_MAD_SIZE + SLACK);
 	m->in = calloc(1, umad_size() + IB_MAD_SIZE + SLACK);
 	st = m->out && m->in ? open_port(m, diag)
@@ -126,16 +94,6 @@ void osr_mad_window(struct osr_mad *mad, unsigned window)
 	mad->window = window < 1 ? 1 : window > WINDOW ? WINDOW : window;
 }
 
-uint16_t osr_mad_sm_lid(const struct osr_mad *mad)
-{
-	return mad->sm_lid;
-}
-
-void osr_mad_gid(const struct osr_mad *mad, uint8_t gid[16])
-{
-	memcpy(gid, mad->gid, 16);
-}
-
 static void mad_finish(struct osr_mad *mad, struct request *r, const uint8_t *answer)
 {
 	uint64_t cookie = r->cookie;
@@ -143,7 +101,7 @@ static void mad_finish(struct osr_mad *mad, struct request *r, const uint8_t *an
 	r->tries = 0;
 	r->generation++;
 	mad->n_open--;
-	mad->fn(mad->ctx, cookie, answer);
+	mad->client.fn(mad->client.ctx, cookie, answer);
 }
 
 /* Sends the request of a slot; the transaction ID names slot and generation. */
@@ -158,6 +116,8 @@ static void transmit(struct osr_mad *mad, struct request *r)
 				(uint64_t)(r - mad->slot) << 8 | r->generation);
 		umad_set_addr(mad->out, r->lid, directed ? 0 : 1, 0,
 			      directed ? 0 : IB_DEFAULT_QP1_QKEY);
+		if (!directed)
+			umad_set_pkey(mad->out, (int)mad->client.device->pkey_index);
 		if (umad_send(mad->fd, mad->agent, mad->out, IB_MAD_SIZE, TIMEOUT_MS, 0) >= 0)
 			return;
 	}

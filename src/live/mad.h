@@ -6,7 +6,7 @@
  * is minutes. Here a window of requests is under way, answers arrive in any order and are handed to
  * one function together with the cookie the request was sent with:
  *
- *	st = osr_mad_open(&mad, IB_SMI_DIRECT_CLASS, 1, on_answer, ctx, diag);
+ *	st = osr_mad_open(&mad, &(struct osr_mad_client){ &device, IB_SMI_DIRECT_CLASS, 1, on_answer, ctx }, diag);
  *	osr_mad_smp(mad, &path, IB_ATTR_NODE_INFO, 0, cookie);	(as often as needed)
  *	osr_mad_drain(mad);					(all answered or given up)
  *	osr_mad_close(mad);
@@ -22,27 +22,27 @@
 
 #include <osmroutes/status.h>
 
+#include "device.h"
+
 struct osr_mad;
 
 /* The answer, 256 bytes of which the header tells the status; NULL: nobody answered. */
 typedef void (*osr_mad_fn)(void *ctx, uint64_t cookie, const uint8_t *answer);
 
-/* Is there a port to send from? OSR_INVAL and a sentence if not. */
-enum osr_status osr_mad_probe(struct osr_diag *diag);
+/* Who sends: through the SMI or the GSI of the device, as the management class has it. */
+struct osr_mad_client {
+	const struct osr_device *device; /* needed as long as it is open */
+	int mgmt_class, class_version;
+	osr_mad_fn fn;
+	void *ctx;
+};
 
-/* Opens the first active port of this host for one management class. */
-enum osr_status osr_mad_open(struct osr_mad **mad, int mgmt_class, int class_version, osr_mad_fn fn,
-			     void *ctx, struct osr_diag *diag);
+enum osr_status osr_mad_open(struct osr_mad **mad, const struct osr_mad_client *client,
+			     struct osr_diag *diag);
 void osr_mad_close(struct osr_mad *mad); /* NULL is fine */
 
 /* At most so many requests under way from now on, 1 to 128 (which it is at the beginning). */
 void osr_mad_window(struct osr_mad *mad, unsigned window);
-
-/* LID of the subnet manager this port answers to, as the port was told when it was opened. */
-uint16_t osr_mad_sm_lid(const struct osr_mad *mad);
-
-/* Port GID of the port the requests leave from. */
-void osr_mad_gid(const struct osr_mad *mad, uint8_t gid[16]);
 
 /* SubnGet along a directed route. */
 void osr_mad_smp(struct osr_mad *mad, const ib_dr_path_t *path, unsigned attr, uint32_t mod,

@@ -23,6 +23,7 @@ struct reader {
 	struct osr_live *live;
 	const struct osr_live_ask *ask;
 	struct osr_arena *arena;
+	struct osr_device device;
 	struct osr_mad *mad;
 	ibnd_fabric_t *found;
 	ibnd_node_t **by_guid; /* [n_nodes] libibnetdisc's nodes in our order */
@@ -148,9 +149,11 @@ static enum osr_status discover(struct reader *r, struct osr_diag *diag)
 	struct ibnd_config config = { .max_smps = DISCOVERY_SMPS };
 	uint32_t n = 0;
 
-	r->found = ibnd_discover_fabric(NULL, 0, NULL, &config);
+	r->found = ibnd_discover_fabric(r->device.smi, r->device.smi_port, NULL, &config);
 	if (!r->found)
-		return osr_fail(diag, OSR_UNREACHABLE, "the fabric could not be discovered");
+		return osr_fail(diag, OSR_UNREACHABLE,
+				"the fabric could not be discovered through %s, port %d",
+				r->device.smi, r->device.smi_port);
 	ibnd_iter_nodes(r->found, count_node, &n);
 	r->by_guid = read_take(r, n, sizeof(*r->by_guid));
 	r->live->nodes = read_take(r, n, sizeof(*r->live->nodes));
@@ -368,7 +371,14 @@ static void read_store(void *ctx, uint64_t cookie, const uint8_t *answer)
 
 static enum osr_status live_read_tables(struct reader *r, struct osr_diag *diag)
 {
-	enum osr_status st = osr_mad_open(&r->mad, IB_SMI_DIRECT_CLASS, 1, read_store, r, diag);
+	enum osr_status st =
+		osr_mad_open(&r->mad,
+			     &(struct osr_mad_client){ .device = &r->device,
+						       .mgmt_class = IB_SMI_DIRECT_CLASS,
+						       .class_version = 1,
+						       .fn = read_store,
+						       .ctx = r },
+			     diag);
 
 	if (st)
 		return st;
@@ -390,8 +400,7 @@ enum osr_status osr_live_read(struct osr_live *live, const struct osr_live_ask *
 	enum osr_status st;
 
 	*live = (struct osr_live){ 0 };
-	/* libibnetdisc would say it on stderr, and not why. */
-	st = osr_mad_probe(diag);
+	st = osr_device_find(&what->from, &r.device, diag);
 	if (!st)
 		st = discover(&r, diag);
 	if (!st)

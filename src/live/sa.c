@@ -16,6 +16,7 @@
 
 struct asker {
 	const struct osr_live_paths *paths;
+	struct osr_device device;
 	struct osr_mad *mad;
 	uint64_t n_unanswered;
 };
@@ -53,12 +54,12 @@ static enum osr_status sa_ask(struct asker *a, uint64_t first, uint64_t end, str
 	for (uint64_t i = first; i < end && !a->n_unanswered; i++) {
 		fill(mad, live_paths->slid[i / live_paths->n_dlids],
 		     live_paths->dlid[i % live_paths->n_dlids]);
-		osr_mad_gmp(a->mad, mad, osr_mad_sm_lid(a->mad), i);
+		osr_mad_gmp(a->mad, mad, a->device.sm_lid, i);
 	}
 	osr_mad_drain(a->mad);
 	return a->n_unanswered ? osr_fail(diag, OSR_UNREACHABLE,
 					  "the subnet administrator (LID %u) does not answer",
-					  osr_mad_sm_lid(a->mad))
+					  a->device.sm_lid)
 			       : OSR_OK;
 }
 
@@ -66,8 +67,16 @@ enum osr_status osr_live_sls(const struct osr_live_paths *paths, struct osr_diag
 {
 	struct asker a = { .paths = paths };
 	uint64_t n = (uint64_t)paths->n_slids * paths->n_dlids;
-	enum osr_status st = osr_mad_open(&a.mad, IB_SA_CLASS, 2, sa_store, &a, diag);
+	enum osr_status st = osr_device_find(&paths->from, &a.device, diag);
 
+	if (!st)
+		st = osr_mad_open(&a.mad,
+				  &(struct osr_mad_client){ .device = &a.device,
+							    .mgmt_class = IB_SA_CLASS,
+							    .class_version = 2,
+							    .fn = sa_store,
+							    .ctx = &a },
+				  diag);
 	if (st)
 		return st;
 	memset(paths->sl, OSR_LIVE_NO_SL, n);

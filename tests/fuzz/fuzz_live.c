@@ -137,28 +137,25 @@ struct osr_mad {
 	void *ctx;
 };
 
-enum osr_status osr_mad_probe(struct osr_diag *diag)
+enum osr_status osr_device_find(const struct osr_device_want *want, struct osr_device *device,
+				struct osr_diag *diag)
 {
+	*device = (struct osr_device){ .sm_lid = 1 };
 	return OSR_OK;
 }
 
-enum osr_status osr_mad_open(struct osr_mad **mad, int mgmt_class, int class_version, osr_mad_fn fn,
-			     void *ctx, struct osr_diag *diag)
+enum osr_status osr_mad_open(struct osr_mad **mad, const struct osr_mad_client *client,
+			     struct osr_diag *diag)
 {
 	*mad = malloc(sizeof(**mad));
 	insist(*mad != NULL, "no memory", "");
-	**mad = (struct osr_mad){ fn, ctx };
+	**mad = (struct osr_mad){ client->fn, client->ctx };
 	return OSR_OK;
 }
 
 void osr_mad_close(struct osr_mad *mad)
 {
 	free(mad);
-}
-
-uint16_t osr_mad_sm_lid(const struct osr_mad *mad)
-{
-	return 1;
 }
 
 /* The next byte says how: 255 not at all, 254 with a status, else with so many bytes, then zeroes. */

@@ -128,3 +128,77 @@ def commands(workdir):
         run(fabric, 'check', '--live', '--sa=none')
         said = run(fabric, 'check', '--live', path, code=2)
         expect('either FILE or --live' in said, said)
+
+
+# A device that stands for another: NAME CAPABILITIES STATE PHYS_STATE LINK_LAYER GUID-SUFFIX. 0x400 is IsSMDisabled.
+DEVICES = {
+    'mlx5_1': (0, '1: DOWN', '3: Disabled', 'InfiniBand', '0002'),
+    'mlx5_2': (0x400, '4: ACTIVE', '5: LinkUp', 'InfiniBand', '0003'),
+    'smi2': (0, '4: ACTIVE', '5: LinkUp', 'InfiniBand', '0003'),
+    'mlx5_10': (0, '4: ACTIVE', '5: LinkUp', 'InfiniBand', '0004'),
+    'mlx5_11': (0x400, '4: ACTIVE', '5: LinkUp', 'InfiniBand', '0005'),
+}
+
+
+def write_devices(path):
+    """What osr-devices runs when the simulation has made its one device."""
+    lines = ['cd "$1"', 'rm -r ibsim0/ports/1/pkeys/[2-9] ibsim0/ports/1/pkeys/??']
+    for name, (mask, state, phys_state, layer, suffix) in DEVICES.items():
+        lines += ['cp -r ibsim0 %s' % name, 'cd %s/ports/1' % name] + [
+            "echo '%s' >%s" % (text, file) for file, text in (
+                ('state', state), ('phys_state', phys_state), ('link_layer', layer), ('cap_mask', '0x%08x' % mask),
+                ('gids/0', 'fe80:0000:0000:0000:0002:c903:0000:%s' % suffix))] + ['cd ../../..']
+    with open(path, 'w') as file:
+        file.write('\n'.join(lines + ['echo Ethernet >ibsim0/ports/1/link_layer', '']))
+
+
+@scenario('live.devices', 90)
+def devices(workdir):
+    """A host with five InfiniBand devices and one of Ethernet, two of them the halves of one port (SMI and GSI): --live opens for each kind of packet
+    the device that takes it, -C, -P and -Y choose as in infiniband-diags, and what cannot be used is named."""
+    log = os.path.join(workdir, 'used')
+    script = os.path.join(workdir, 'devices.sh')
+    write_devices(script)
+    with Fabric(find_fabric('tree-2'), workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS) as opensm:
+            opensm.wait_up()
+            command = ['ibsim-run', 'sh', '-c', 'LD_PRELOAD="$LD_PRELOAD:$0" exec "$@"',
+                       os.path.join(TOOLS, 'osr-devices.so'), COMMAND]
+
+            def check(*words):
+                """Exit code, what it said, and the devices that were opened for subnet management and for the rest."""
+                with open(log, 'w'):
+                    pass
+                done = subprocess.run(command + list(words), capture_output=True, text=True, timeout=60, cwd=workdir,
+                                      env=dict(fabric.env, OSR_DEVICES=script, OSR_DEVICES_LOG=log))
+                with open(log) as file:
+                    used = [line.split() for line in file]
+                smi = sorted({(u[0], u[1]) for u in used if u[2] == 'class' and u[3] in ('1', '129')})
+                gsi = sorted({(u[0], u[1]) for u in used if u[2] == 'class' and u[3] == '3'})
+                return done.returncode, done.stderr, smi, gsi, {u[3] for u in used if u[2] == 'pkey'}
+
+            split = (0, '', [('smi2', '1')], [('mlx5_2', '1')], set())
+            plain = (0, '', [('mlx5_10', '1')], [('mlx5_10', '1')], set())
+            for words, expected in (((), split), (('-C', 'mlx5_2'), split), (('-C', 'smi2', '-P', '1'), split),
+                                    (('--Ca=mlx5_10', '--Port=1'), plain)):
+                got = check('check', '--live', *words)
+                expect(got == expected, 'check --live %s: %s' % (' '.join(words), got))
+            got = check('check', '--live', '-Y', '1')
+            expect(got[0] == 0 and got[4] == {'1'}, 'P_Key index 1: %s' % (got,))
+            tables = os.path.join(workdir, 'tables')
+            got = check('route', '--live', '-C', 'mlx5_2', '--save=' + tables)
+            expect(got[0] == 0 and got[2] == split[2], 'route: %s' % (got,))
+            got = check('diff', tables, '--live', '-C', 'mlx5_2')
+            expect(got[0] < 2 and got[2:4] == split[2:4], 'diff: %s' % (got,))
+            for words, sentence in (
+                    (('-C', 'mlx5_9'), 'mlx5_9 is no InfiniBand device of this machine; it has mlx5_1, mlx5_2, mlx5_10, '
+                     'mlx5_11, smi2'),
+                    (('-C', 'ibsim0'), 'ibsim0 is no InfiniBand device of this machine'),
+                    (('-C', 'mlx5_10', '-P', '2'), 'mlx5_10 has no InfiniBand port 2'),
+                    (('-C', 'mlx5_1'), 'mlx5_1, port 1, is disabled'),
+                    (('-C', 'mlx5_11'), 'mlx5_11, port 1 (GUID 0x0002c90300000005), takes no subnet management packets, '
+                     'and no device with an SMI shows the same port GUID'),
+                    (('-Y', '99'), 'P_Key index 99: mlx5_2, port 1, has a table of 2 entries')):
+                code, said, smi, gsi, _ = check('check', '--live', *words)
+                expect(code == 2 and sentence in said and said.count('\n') == 1 and not smi and not gsi,
+                       '%s: exit code %d: %s %s %s' % (' '.join(words), code, said, smi, gsi))

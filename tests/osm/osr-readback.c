@@ -282,6 +282,8 @@ int main(int argc, char **argv)
 
 	argp_parse(&argp, argc, argv, 0, NULL, &o);
 	if (!o.any)
-		o.ask = (struct osr_live_ask){ true, true, true, UINT32_MAX };
+		o.ask = (struct osr_live_ask){
+			.lft = true, .sl2vl = true, .vlarb = true, .n_mlids = UINT32_MAX
+		};
 	return o.serve ? serve(&o.ask) : read_once(&o.ask);
 }

@@ -88,6 +88,22 @@ static void on_path(void *ctx, uint64_t cookie, const uint8_t *answer)
 }
 
 /* One line of input: answers are written in place as they come. */
+static struct osr_device port; /* that the queries leave from */
+
+static enum osr_status open_sa(struct osr_mad **m, osr_mad_fn fn, void *ctx, struct osr_diag *diag)
+{
+	enum osr_status st = osr_device_find(&(struct osr_device_want){ 0 }, &port, diag);
+
+	return st ? st
+		  : osr_mad_open(m,
+				 &(struct osr_mad_client){ .device = &port,
+							   .mgmt_class = IB_SA_CLASS,
+							   .class_version = 2,
+							   .fn = fn,
+							   .ctx = ctx },
+				 diag);
+}
+
 static int query_line(struct osr_mad *m, char *line, const struct options *o)
 {
 	char *at = line, *end;
@@ -106,7 +122,7 @@ static int query_line(struct osr_mad *m, char *line, const struct options *o)
 		if (end == at)
 			break;
 		path_query(mad, slid, dlid, o);
-		osr_mad_gmp(m, mad, osr_mad_sm_lid(m), (uintptr_t)&answers[n++]);
+		osr_mad_gmp(m, mad, port.sm_lid, (uintptr_t)&answers[n++]);
 	}
 	osr_mad_drain(m);
 	printf("%u %s\n", slid, answers);
@@ -122,7 +138,7 @@ static int paths(const struct options *o)
 	size_t size = 0;
 	int st = 0;
 
-	if (osr_mad_open(&m, IB_SA_CLASS, 2, on_path, NULL, &diag)) {
+	if (open_sa(&m, on_path, NULL, &diag)) {
 		fprintf(stderr, "osr-sa: %s\n", diag.text);
 		return 2;
 	}
@@ -220,7 +236,7 @@ static int storm(const struct options *o)
 	struct osr_mad *m;
 
 	s.query = calloc(s.size, sizeof(*s.query));
-	if (!n_pairs || !s.query || osr_mad_open(&m, IB_SA_CLASS, 2, on_storm, &s, &diag)) {
+	if (!n_pairs || !s.query || open_sa(&m, on_storm, &s, &diag)) {
 		fprintf(stderr, "osr-sa: %s\n",
 			n_pairs && s.query ? diag.text : "no pairs, or no memory");
 		return 2;
@@ -234,7 +250,7 @@ static int storm(const struct options *o)
 		h->dlid = pairs[i][1];
 		path_query(mad, h->slid, h->dlid, o);
 		h->sent = now_us();
-		osr_mad_gmp(m, mad, osr_mad_sm_lid(m), s.n++);
+		osr_mad_gmp(m, mad, port.sm_lid, s.n++);
 	}
 	osr_mad_drain(m);
 	osr_mad_close(m);
@@ -275,17 +291,17 @@ static int member(const struct options *o, unsigned method)
 			"osr-sa: a multicast GID is needed, like ff12:401b:ffff::ffff:ffff\n");
 		return 2;
 	}
-	if (osr_mad_open(&m, IB_SA_CLASS, 2, on_member, &st, &diag)) {
+	if (open_sa(&m, on_member, &st, &diag)) {
 		fprintf(stderr, "osr-sa: %s\n", diag.text);
 		return 2;
 	}
 	if (o->n_args < 3)
-		osr_mad_gid(m, gid);
+		memcpy(gid, port.gid, sizeof(gid));
 	sa_header(mad, method, IB_SA_ATTR_MCRECORD, MCM_MGID | MCM_PORT_GID | MCM_JOIN_STATE);
 	mad_set_array(mad, SA_DATA, IB_SA_MCM_MGID_F, mgid);
 	mad_set_array(mad, SA_DATA, IB_SA_MCM_PORTGID_F, gid);
 	mad_set_field(mad, SA_DATA, IB_SA_MCM_JOIN_STATE_F, 1);
-	osr_mad_gmp(m, mad, osr_mad_sm_lid(m), 0);
+	osr_mad_gmp(m, mad, port.sm_lid, 0);
 	osr_mad_drain(m);
 	osr_mad_close(m);
 	return st;
