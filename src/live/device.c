@@ -2,7 +2,6 @@
 #include "device.h"
 
 #include <errno.h>
-#include <endian.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -38,7 +37,7 @@ static int compare_ends(const void *x, const void *y)
 	return c ? c : a->port - b->port;
 }
 
-static void add_ports(struct ends *ends, const char *name)
+static void device_add_ports(struct ends *ends, const char *name)
 {
 	umad_ca_t ca;
 
@@ -79,7 +78,7 @@ static enum osr_status list_ends(struct ends *ends, struct osr_diag *diag)
 		n_devices++;
 	ends->end = calloc(n_devices * UMAD_CA_MAX_PORTS + 1, sizeof(*ends->end));
 	for (node = list; node && ends->end; node = node->next)
-		add_ports(ends, node->ca_name);
+		device_add_ports(ends, node->ca_name);
 	umad_free_ca_device_list(list);
 	if (!ends->end)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for InfiniBand devices");
@@ -116,7 +115,7 @@ static unsigned rank_of(const struct end *end)
 						  : 0;
 }
 
-static void take_pair(struct osr_device *device, const struct end *smi, const struct end *gsi)
+static void device_take(struct osr_device *device, const struct end *smi, const struct end *gsi)
 {
 	snprintf(device->smi, sizeof(device->smi), "%s", smi->ca);
 	snprintf(device->gsi, sizeof(device->gsi), "%s", gsi->ca);
@@ -188,7 +187,7 @@ static enum osr_status device_choose(const struct ends *ends, const struct osr_d
 			if (want->ca && want->port)
 				rank++;
 			if (rank > best) {
-				take_pair(device, smi, gsi);
+				device_take(device, smi, gsi);
 				n_pkeys = gsi->n_pkeys;
 				best = rank;
 			}

@@ -352,7 +352,8 @@ struct metrics_writer {
 		size_t size;
 	} next[2]; /* JSON and Prometheus, or NULL: nothing to write */
 	bool stop, writes;
-	bool failed, slow; /* and that has been said */
+	struct timespec since; /* it writes */
+	bool failed, slow;     /* and that has been said */
 };
 
 static const char *const extensions[] = { "json", "prom" };
@@ -396,6 +397,7 @@ static void write_next(struct metrics_writer *metrics)
 
 	memset(metrics->next, 0, sizeof(metrics->next));
 	metrics->writes = true;
+	clock_gettime(CLOCK_MONOTONIC, &metrics->since);
 	pthread_mutex_unlock(&metrics->lock);
 	failed = !write_both(metrics, page, &diag);
 	free_pages(page);
@@ -461,18 +463,27 @@ static bool print_page(const struct report *r, bool (*print)(const void *report,
 	return good;
 }
 
+/* A busy machine is no reason to complain. */
+static bool is_late(const struct timespec *since)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec - since->tv_sec > 1;
+}
+
 static void hand_over(struct metrics_writer *metrics, struct text page[2])
 {
 	pthread_mutex_lock(&metrics->lock);
 	free_pages(metrics->next);
 	memcpy(metrics->next, page, sizeof(metrics->next));
-	if (metrics->writes && !metrics->slow)
+	if (metrics->writes && !metrics->slow && is_late(&metrics->since)) {
 		osr__log(metrics->osm, OSM_LOG_ERROR,
-			 "ERR OR12: cannot write metrics: %s has not taken those of the sweep "
-			 "before "
-			 "yet",
+			 "ERR OR12: cannot write metrics: %s has not taken those of an earlier "
+			 "sweep yet",
 			 metrics->dir);
-	metrics->slow = metrics->writes;
+		metrics->slow = true;
+	}
 	pthread_cond_signal(&metrics->wake);
 	pthread_mutex_unlock(&metrics->lock);
 }

@@ -4,7 +4,8 @@
 # route --dump` writes are, byte for byte, those of a stock opensm that runs the plugin under ibsim.
 set -eu
 command=$1 root=$2 plugin=$3
-for tool in opensm ibsim ibsim-run; do
+opensm=${OSR_OPENSM:-opensm}
+for tool in "$opensm" ibsim ibsim-run; do
 	command -v $tool >/dev/null || { echo "skipped: no $tool"; exit 77; }
 done
 [ -e "$plugin/libosmroutes.so" ] || { echo "skipped: no libosmroutes.so"; exit 77; }
@@ -29,8 +30,8 @@ live() {
 		sleep 0.1
 	done
 	printf 'lmc %s\nqos TRUE\nevent_plugin_name osmroutes\n' "$2" > "$dir/live/conf"
-	OSM_TMP_DIR=$dir/live OSM_CACHE_DIR=$dir/live LD_LIBRARY_PATH=$plugin timeout -k 5 60 \
-		ibsim-run opensm -o -F "$dir/live/conf" -R dfsssp -f "$dir/live/log" -D 0x43 \
+	OSM_TMP_DIR=$dir/live OSM_CACHE_DIR=$dir/live LD_LIBRARY_PATH=$plugin:${LD_LIBRARY_PATH:-} timeout -k 5 60 \
+		ibsim-run "$opensm" -o -F "$dir/live/conf" -R dfsssp -f "$dir/live/log" -D 0x43 \
 		> "$dir/live/out" 2>&1
 	kill "$sim" 2>/dev/null
 	wait "$sim" 2>/dev/null || true

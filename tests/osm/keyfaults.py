@@ -90,7 +90,9 @@ def metrics_hang(workdir):
             wait_for('the first files', lambda: len(os.listdir(where)) == 2, 10)
             old = os.stat(os.path.join(where, os.listdir(where)[0])).st_mtime_ns
             open(gate, 'w').close()
-            for _ in range(3):
+            opensm.resweep(20)
+            time.sleep(2.1)
+            for _ in range(2):
                 opensm.resweep(20)
             lids = oracle.Tables(fabric.read_back('lft')).host_lids
             expect('!' not in ''.join(fabric.path_sls(lids[:1], lids).values()), 'path queries fail')
