@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The fabric as a graph for other programs: Graphviz, and whatever reads GraphML. Nothing is kept in memory. */
+/* A fabric for other programs: as a graph, and its paths as ibacm reads them. Nothing is kept in memory. */
 #include <argp.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -8,23 +8,39 @@
 #include "io/rate.h"
 
 #include "cli/cli.h"
-#include "cli/input.h"
+#include "cli/endport.h"
+#include "cli/export.h"
 #include "cli/made.h"
 
-enum { OPT_FORMAT = 256, OPT_HOSTS };
+#define MAX_FROM 64
+
+enum { OPT_FORMAT = 256, OPT_HOSTS, OPT_FROM, OPT_MTU };
+
+enum export_form { DOT, GRAPHML, IBACM, N_EXPORT_FORMS };
+
+static const char *const export_forms[] = { "dot", "graphml", "ibacm" };
 
 static const struct argp_option options[] = {
 	{ "output", 'o', "FILE", 0, "write to FILE instead of standard output", 0 },
-	{ "format", OPT_FORMAT, "FORM", 0, "dot (Graphviz, the default) or graphml", 0 },
+	{ "format", OPT_FORMAT, "FORM", 0,
+	  "dot (Graphviz, the default), graphml, or ibacm: SL, MTU and rate of every path, its "
+	  "route_data_file",
+	  0 },
 	{ "no-hosts", OPT_HOSTS, NULL, 0, "switches and cables between them only", 0 },
+	{ "from", OPT_FROM, "HOST", 0, "ibacm: paths from this end port alone, may be repeated",
+	  0 },
+	{ "mtu", OPT_MTU, "BYTES", 0, "ibacm: MTU of all paths (default 2048)", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
 struct args {
-	struct cli_input in;
-	struct out out;
+	struct cli_ask ask;
 	const char *output;
-	bool graphml, no_hosts;
+	const char *from[MAX_FROM];
+	uint32_t n_from;
+	enum export_form form;
+	uint8_t mtu;
+	bool no_hosts;
 };
 
 static const struct out_section sections[] = {
@@ -45,9 +61,9 @@ static void put_text(const struct args *a, const char *text, FILE *out)
 
 		if (x < ' ' || x >= 127)
 			fputc('?', out);
-		else if (!a->graphml && (x == '"' || x == '\\'))
+		else if (a->form != GRAPHML && (x == '"' || x == '\\'))
 			fprintf(out, "\\%c", x);
-		else if (a->graphml && (x == '&' || x == '<' || x == '>' || x == '"'))
+		else if (a->form == GRAPHML && (x == '&' || x == '<' || x == '>' || x == '"'))
 			fprintf(out, "&#%u;", x);
 		else
 			fputc(x, out);
@@ -57,9 +73,9 @@ static void put_text(const struct args *a, const char *text, FILE *out)
 static void put_node(const struct args *a, uint32_t i, FILE *out)
 {
 	static const char *const kind[] = { "ca", "switch", "router" };
-	const struct osr_net_node *node = &a->in.net.nodes[i];
+	const struct osr_net_node *node = &a->ask.src.in.net.nodes[i];
 
-	if (a->graphml)
+	if (a->form == GRAPHML)
 		fprintf(out,
 			"<node id=\"n%u\"><data key=\"kind\">%s</data><data "
 			"key=\"guid\">0x%016llx</data><data key=\"name\">",
@@ -67,13 +83,13 @@ static void put_node(const struct args *a, uint32_t i, FILE *out)
 	else
 		fprintf(out, "\tn%u [shape=%s label=\"", i,
 			node->type == OSR_NET_SWITCH ? "box" : "ellipse");
-	put_text(a, osr_net_name(&a->in.net, i), out);
-	fputs(a->graphml ? "</data></node>\n" : "\"];\n", out);
+	put_text(a, osr_net_name(&a->ask.src.in.net, i), out);
+	fputs(a->form == GRAPHML ? "</data></node>\n" : "\"];\n", out);
 }
 
 static void put_cable(const struct args *a, uint32_t port, FILE *out)
 {
-	const struct osr_net *net = &a->in.net;
+	const struct osr_net *net = &a->ask.src.in.net;
 	uint32_t peer = net->ports[port].peer, from = net->ports[port].node,
 		 to = net->ports[peer].node;
 	unsigned here = osr_net_port_num(net, port), there = osr_net_port_num(net, peer), gbit;
@@ -81,7 +97,7 @@ static void put_cable(const struct args *a, uint32_t port, FILE *out)
 
 	osr_net_link_rate(net, port, &width, &speed);
 	gbit = osr_rate_gbps(width, speed);
-	if (a->graphml)
+	if (a->form == GRAPHML)
 		fprintf(out,
 			"<edge source=\"n%u\" target=\"n%u\"><data key=\"port\">%u</data>"
 			"<data key=\"peer_port\">%u</data><data key=\"gbit\">%u</data></edge>\n",
@@ -93,9 +109,9 @@ static void put_cable(const struct args *a, uint32_t port, FILE *out)
 
 static void put_all(const struct args *a, FILE *out)
 {
-	const struct osr_net *net = &a->in.net;
+	const struct osr_net *net = &a->ask.src.in.net;
 
-	fputs(a->graphml
+	fputs(a->form == GRAPHML
 		      ? "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 			"<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">\n"
 			"<key id=\"kind\" for=\"node\" attr.name=\"kind\" attr.type=\"string\"/>\n"
@@ -120,48 +136,79 @@ static void put_all(const struct args *a, FILE *out)
 				     export_is_switch(net, net->ports[peer].node)))
 			put_cable(a, p, out);
 	}
-	fputs(a->graphml ? "</graph>\n</graphml>\n" : "}\n", out);
+	fputs(a->form == GRAPHML ? "</graph>\n</graphml>\n" : "}\n", out);
 }
 
-static enum osr_status write_graph(const struct args *a, struct osr_diag *diag)
+static enum osr_status put_ibacm(struct args *a, FILE *out, struct osr_diag *diag)
+{
+	uint32_t from[MAX_FROM];
+	struct cli_ibacm ibacm = {
+		.src = &a->ask.src, .mtu = a->mtu, .from = from, .n_from = a->n_from
+	};
+	enum osr_status st = OSR_OK;
+
+	for (uint32_t i = 0; i < a->n_from && !st; i++)
+		st = cli_find_terminal(&a->ask.src.in.net, &a->ask.src.in.fabric, a->from[i],
+				       &from[i], diag);
+	return st ? st : cli_ibacm_write(&ibacm, out, diag);
+}
+
+static enum osr_status export_write(struct args *a, struct osr_diag *diag)
 {
 	bool is_stdout = !a->output || !strcmp(a->output, "-");
 	FILE *out = is_stdout ? stdout : fopen(a->output, "w");
+	enum osr_status st = OSR_OK;
 	bool bad;
 
 	if (!out)
 		return osr_fail(diag, OSR_INVAL, "%s: %s", a->output, strerror(errno));
-	put_all(a, out);
+	if (a->form == IBACM)
+		st = put_ibacm(a, out, diag);
+	else
+		put_all(a, out);
 	bad = ferror(out) != 0;
 	if (!is_stdout)
 		bad |= fclose(out) != 0;
 	return bad ? osr_fail(diag, OSR_INVAL, "%s: %s", is_stdout ? "standard output" : a->output,
 			      strerror(errno))
-		   : OSR_OK;
+		   : st;
 }
 
 static error_t export_parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
+	long bytes;
 
 	switch (key) {
 	case 'o':
 		a->output = arg;
 		return 0;
 	case OPT_FORMAT:
-		if (strcmp(arg, "dot") != 0 && strcmp(arg, "graphml") != 0)
-			argp_error(state, "format \"%s\": expected dot or graphml", arg);
-		a->graphml = !strcmp(arg, "graphml");
+		for (a->form = DOT; a->form < N_EXPORT_FORMS && strcmp(arg, export_forms[a->form]);)
+			a->form++;
+		if (a->form == N_EXPORT_FORMS)
+			argp_error(state, "format \"%s\": expected dot, graphml or ibacm", arg);
+		return 0;
+	case OPT_FROM:
+		if (a->n_from == MAX_FROM)
+			argp_error(state, "at most %d end ports", MAX_FROM);
+		a->from[a->n_from++] = arg;
+		return 0;
+	case OPT_MTU:
+		bytes = cli_take_number(arg, "mtu", 256, 4096, state);
+		for (a->mtu = 1; a->mtu < 5 && 128L << a->mtu != bytes;)
+			a->mtu++;
+		if (128L << a->mtu != bytes)
+			argp_error(state, "mtu %s: expected 256, 512, 1024, 2048 or 4096", arg);
 		return 0;
 	case OPT_HOSTS:
 		a->no_hosts = true;
 		return 0;
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &a->in;
-		state->child_inputs[1] = &a->out;
+		state->child_inputs[0] = &a->ask;
 		return 0;
 	case ARGP_KEY_SUCCESS:
-		cli_made_needs_file(&a->out, a->output, state);
+		cli_made_needs_file(&a->ask.out, a->output, state);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -170,31 +217,30 @@ static error_t export_parse(int key, char *arg, struct argp_state *state)
 
 int cli_export(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { &input_argp, 0, NULL, 0 },
-						      { &out_argp, 0, NULL, 0 },
+	static const struct argp_child children[] = { { &ask_argp, 0, NULL, 0 },
 						      { NULL, 0, NULL, 0 } };
-	static const struct argp argp = {
-		options,
-		export_parse,
-		"FILE",
-		"Writes a fabric as a graph: nodes with names and GUIDs, cables with ports.",
-		children,
-		NULL,
-		NULL
-	};
-	struct args a = { .in = CLI_INPUT_INIT,
-			  .out = { .command = "export", .sections = sections } };
+	static const struct argp argp = { options,
+					  export_parse,
+					  "FILE|DIR",
+					  "Writes a fabric for other programs: as a graph, nodes "
+					  "with names and GUIDs, cables "
+					  "with ports; or the paths of an engine, of DIR or "
+					  "--tables, or of --live for ibacm.",
+					  children,
+					  NULL,
+					  NULL };
+	struct args a = { .ask = { .src = CLI_SOURCE_INIT,
+				   .out = { .command = "export", .sections = sections } },
+			  .mtu = 4 };
 	struct osr_diag diag = { "" };
 	enum osr_status st;
-	int code;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
-	st = cli_input_load(&a.in, &diag);
+	st = a.form == IBACM ? cli_source_load(&a.ask.src, &diag)
+			     : cli_input_load(&a.ask.src.in, &diag);
 	if (!st)
-		st = write_graph(&a, &diag);
+		st = export_write(&a, &diag);
 	if (!st)
-		cli_made_say(&a.out, &a.in.net, a.output);
-	code = st ? cli_fail(st, &diag) : out_end(&a.out, CLI_OK);
-	cli_input_free(&a.in);
-	return code;
+		cli_made_say(&a.ask.out, &a.ask.src.in.net, a.output);
+	return cli_ask_end(&a.ask, st, &diag, CLI_OK);
 }

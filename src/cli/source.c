@@ -70,7 +70,7 @@ static enum osr_status load_dumps(struct cli_source *s, struct osr_diag *diag)
 	return st;
 }
 
-static enum osr_status source_load(struct cli_source *s, struct osr_diag *diag)
+enum osr_status cli_source_load(struct cli_source *s, struct osr_diag *diag)
 {
 	bool named = !s->who.by_default;
 	enum osr_status st = OSR_OK;
@@ -92,7 +92,7 @@ static enum osr_status source_load(struct cli_source *s, struct osr_diag *diag)
 
 enum osr_status cli_ask_begin(struct cli_ask *ask, struct osr_diag *diag)
 {
-	enum osr_status st = source_load(&ask->src, diag);
+	enum osr_status st = cli_source_load(&ask->src, diag);
 
 	if (st)
 		return st;

@@ -46,6 +46,9 @@ struct cli_ask {
 
 extern const struct argp ask_argp;
 
+/* The tables alone, without a word about them. */
+enum osr_status cli_source_load(struct cli_source *s, struct osr_diag *diag);
+
 /* Begins the row "summary" with CLI_INPUT_FIELDS. */
 enum osr_status cli_ask_begin(struct cli_ask *ask, struct osr_diag *diag);
 int cli_ask_end(struct cli_ask *ask, enum osr_status st, const struct osr_diag *diag, int code);

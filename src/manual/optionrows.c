@@ -106,11 +106,22 @@ static int print_tables(void)
 
 /* ---- tables of argp -------------------------------------------------------------------------- */
 
-static json_t *option_json(const struct argp_option *option)
+/* A letter that a row before has is that one's, as argp sees it. */
+static bool key_is_taken(const json_t *rows, char key)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row) if (*json_string_value(json_object_get(row, "key")) ==
+					     key) return true;
+	return false;
+}
+
+static json_t *option_json(const json_t *rows, const struct argp_option *option)
 {
 	char key[2] = "";
 
-	if (option->key > ' ' && option->key < 0x7f)
+	if (option->key > ' ' && option->key < 0x7f && !key_is_taken(rows, (char)option->key))
 		key[0] = (char)option->key;
 	return json_pack("{s:s, s:s, s:s, s:b, s:b, s:s}", "name", text(option->name), "key", key,
 			 "arg", text(option->arg), "arg_optional",
@@ -125,7 +136,7 @@ static void append_options(json_t *rows, const struct argp *argp)
 	for (; option && (option->name || option->key || option->doc || option->group); option++)
 		if ((option->name || option->key) &&
 		    !(option->flags & (OPTION_HIDDEN | OPTION_DOC)))
-			json_array_append_new(rows, option_json(option));
+			json_array_append_new(rows, option_json(rows, option));
 	for (const struct argp_child *child = argp->children; child && child->argp; child++)
 		append_options(rows, child->argp);
 }

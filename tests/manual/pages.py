@@ -30,7 +30,7 @@ def said(*words):
 
 def long_options(text):
     """--options at the beginning of a line of --help, without those argp has by itself."""
-    found = set(re.findall(r'^ +(?:-\w, )?--([a-z][\w-]*)', text, re.M))
+    found = set(re.findall(r'^ +(?:-\w, )?--([A-Za-z][\w-]*)', text, re.M))
     return found - {'help', 'usage', 'version'}
 
 
@@ -61,13 +61,13 @@ def check_command_page(commands):
             continue
         known = long_options(said(name, '--help'))
         body = re.split(r'^\S', sections[name], flags=re.M)[0]
-        has = set(re.findall(r'^ {7}(?:-\w, )?--([a-z][\w-]*)', body, re.M))
+        has = set(re.findall(r'^ {7}(?:-\w, )?--([A-Za-z][\w-]*)', body, re.M))
         for option in known - has:
             wrong('osmroutes.1', '%s: does not have --%s' % (name, option))
         for option in has - known:
             wrong('osmroutes.1', '%s: has --%s, which the program does not know' % (name, option))
         for term in re.findall(r'^`(-.*)`$', prose.get(name, ''), re.M):
-            for option in set(re.findall(r'--([a-z][\w-]*)', term)) - known:
+            for option in set(re.findall(r'--([A-Za-z][\w-]*)', term)) - known:
                 wrong('docs/osmroutes.1.md', '%s: explains --%s, which the program does not know'
                       % (name, option))
     synopses = re.split(r'^ {7}osmroutes ', parts(page, r'^([A-Z]+)$').get('SYNOPSIS', ''), flags=re.M)[1:]

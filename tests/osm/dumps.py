@@ -137,3 +137,64 @@ def path_sl(workdir):
                 expect(said == verdict, '%s: check says %s, expected %s' % (engine, said, verdict))
                 expect(done.returncode == (verdict == 'refuted'), 'exit code %d' % done.returncode)
         expect(free == (engine == 'dfsssp'), engine)
+
+
+def ibacm_lines(path):
+    """As ibacm reads a file: at most 127 bytes at a time, whatever they end in."""
+    with open(path, errors='replace') as file:
+        for line in file:
+            yield from (line[i:i + 127] for i in range(0, len(line), 127))
+
+
+def ibacm_ports(path):
+    """(GUID, base LID, {LID: (SL, MTU, rate)}) of every end port: the rules of ibacm's acmp_parse_osm_fullv1_paths()."""
+    ports = []
+    for line in ibacm_lines(path):
+        words = line.split()
+        if not words or line[0] == '#':
+            continue
+        if words[0].startswith(('Switch', 'Channel', 'Router')):
+            guid = words[2 if words[0].startswith('Channel') else 1]
+            expect(guid.endswith(',') and 'base LID ' in line, 'no end port: %r' % line)
+            ports.append((int(guid[:-1], 16), int(line.split('base LID ')[1].split(',')[0], 0), {}))
+        else:
+            fields = line.split(None, 1)[1].split(':')[1:]
+            ports[-1][2][int(words[0], 0)] = tuple(int(f) for f in fields)
+    return ports
+
+
+@scenario('check.ibacm', 90)
+def ibacm_file(workdir):
+    """ibacm's route file, of the tables that opensm runs, of those of an engine by itself, and for one host: its SLs are
+    those of path records, MTU and rate those of the slowest link that the tables lead over."""
+    net = find_fabric('dragonfly-12')
+    files = {name: os.path.join(workdir, name + '.data') for name in ('dumps', 'default', 'one')}
+
+    def export(name, *words):
+        run = subprocess.run([COMMAND, 'export', '--format=ibacm', '-o', files[name]] + list(words),
+                             capture_output=True, text=True)
+        expect(run.returncode == 0 and not run.stderr, 'export %s: %s' % (words, run.stderr))
+        return ibacm_ports(files[name])
+
+    with Fabric(net, workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, log_flags=LOG_DUMPS | 0x40) as opensm:
+            opensm.wait_up()
+            tables = oracle.Tables(fabric.read_back('lft'))
+            lids = tables.host_lids
+            answers = fabric.path_sls(lids, lids)
+            ports = export('dumps', opensm.dir)
+    expect(len({guid for guid, _, _ in ports}) == len(ports) == len({lid for _, lid, _ in ports}), 'ports twice')
+    hosts = {lid: paths for _, lid, paths in ports if paths}
+    expect(sorted(hosts) == sorted(lids), 'senders: %s' % sorted(hosts))
+    everywhere = {lid for _, lid, _ in ports}
+    for lid, paths in hosts.items():
+        expect(set(paths) == everywhere, 'LID %d: no path to %s' % (lid, sorted(everywhere - set(paths))))
+        mine = ''.join('%x' % paths[to][0] if to != lid else answers[lid][lids.index(to)] for to in lids)
+        expect(mine == answers[lid], 'LID %d: SLs %s, path records %s' % (lid, mine, answers[lid]))
+        expect({p[1] for p in paths.values()} == {4}, 'MTU: %s' % paths)
+    expect(len(set(''.join(answers.values()))) > 1, 'all paths have one SL: nothing was compared')
+    expect(export('default', net, '--mtu=4096')[0][0] == ports[0][0], 'the default engine')
+    expect({p[1] for _, _, paths in ibacm_ports(files['default']) for p in paths.values()} == {5}, 'MTU 4096')
+    one = export('one', opensm.dir, '--from=h05')
+    expect(len(one) == len(ports) and [o[2] for o in one if o[2]] == [
+        p[2] for p, o in zip(ports, one) if o[2]] and len([o for o in one if o[2]]) == 1, '--from: %s' % one)
