@@ -71,7 +71,7 @@ static void find_term_rates(struct writer *w, const struct osr_net *net)
 }
 
 /* What the packets of one switch meet on their way to each LID. */
-static void find_row(struct writer *w, uint32_t from)
+static void ibacm_find_row(struct writer *w, uint32_t from)
 {
 	const struct osr_fabric *fabric = w->fabric;
 	const struct osr_routing *routing = w->ibacm->src->gen.routing;
@@ -160,7 +160,7 @@ static void ibacm_put_all(struct writer *w)
 			if (!is_sender(w->ibacm, fabric, e))
 				continue;
 			if (!has_row)
-				find_row(w, s);
+				ibacm_find_row(w, s);
 			has_row = true;
 			put_paths(w, e);
 		}

@@ -177,7 +177,8 @@ def ibacm_file(workdir):
         return ibacm_ports(files[name])
 
     with Fabric(net, workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, log_flags=LOG_DUMPS | 0x40) as opensm:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, log_flags=LOG_DUMPS | 0x40,
+                    plugin_conf='[dfsssp]\nany_sl = off\n') as opensm:
             opensm.wait_up()
             tables = oracle.Tables(fabric.read_back('lft'))
             lids = tables.host_lids
