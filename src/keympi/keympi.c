@@ -24,6 +24,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+/*
+ * MPI is the program's: this library is not linked with it, so that the package needs none, and a program
+ * without MPI (a shell before mpirun) may have it in its LD_PRELOAD.
+ */
+#pragma weak PMPI_Allgather
+#pragma weak PMPI_Allreduce
+#pragma weak PMPI_Alltoall
+#pragma weak PMPI_Alltoallv
+#pragma weak PMPI_Bcast
+#pragma weak PMPI_Comm_rank
+#pragma weak PMPI_Finalize
+#pragma weak PMPI_Init
+#pragma weak PMPI_Init_thread
+#pragma weak PMPI_Reduce_scatter
+#ifdef OPEN_MPI
+#pragma weak ompi_mpi_comm_world
+#endif
+
 #define API __attribute__((visibility("default")))
 #define NO_KEY (-1L)
 #define DEFAULT_WAIT_MS 1000

@@ -36,7 +36,7 @@ expect 'osmroutes route --engine=dfs' dfsssp
 expect 'osmroutes analyze -e ss' sssp
 for name in $commands; do
 	# Without an optional value's "[=".
-	long=$("$command" "$name" --help | grep -oE '^ +(-[a-zA-Z?], )?--[A-Za-z][a-z0-9-]*(=|)' | grep -oE -- '--.*' |
+	long=$("$command" "$name" --help | grep -oE '^(      |  -[a-zA-Z?], )--[A-Za-z][a-z0-9-]*(=|)' | grep -oE -- '--.*' |
 		sed 's/^--usage=*$/--usage/; s/^--help=*$/--help/' | grep -vx -- '--version')
 	expect "osmroutes $name --" "$long"
 done
