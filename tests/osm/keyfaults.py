@@ -30,12 +30,17 @@ def lose_tables(fabric, switch):
     return lids
 
 
+PRELOAD_HANG = ['sh', '-c', 'LD_PRELOAD="$LD_PRELOAD:%s" exec "$0" "$@"' % os.path.join(TOOLS, 'osr-hang.so')]
+
+
 @scenario('keys.rebooted-switch', 200)
 def rebooted_switch(workdir):
     """A switch has rebooted: empty tables, the same cables and LIDs. A key is requested while the sweep that finds it
     takes more than a minute. After that sweep the switch has its tables again, by reading them back."""
+    minute = os.path.join(workdir, 'minute')
     with Fabric(small_tree(workdir), workdir) as fabric:
-        with with_keys(fabric, workdir, 1, options={'transaction_timeout': 200}) as opensm:
+        with with_keys(fabric, workdir, 1, options={'transaction_timeout': 200}, wrapper=PRELOAD_HANG,
+                       env={'OSR_MINUTE': minute}) as opensm:
             opensm.wait_up()
             opensm.resweep()
             opensm.wait_quiet()
@@ -58,7 +63,9 @@ def rebooted_switch(workdir):
                 time.sleep(2)
                 said = client.must(op='request', app=app['app'], key=1)
                 expect(said['state'] == 'waiting', 'a request during the sweep: %s' % said)
-                time.sleep(62)
+                open(minute, 'w').close()
+                time.sleep(2)
+                expect(os.path.getsize(minute), 'nobody looked at the clock')
                 fabric.process.send_signal(signal.SIGCONT)
                 client.until(120, event='key', app=app['app'], key=1, state='active')
                 wait_for('the sweep', lambda: opensm.sweeps() > mark, 60)
@@ -82,9 +89,8 @@ def metrics_hang(workdir):
     it, the log says it once; when it answers again the files are those of the last sweep."""
     where, gate = os.path.join(workdir, 'metrics'), os.path.join(workdir, 'gate')
     os.makedirs(where)
-    preload = ['sh', '-c', 'LD_PRELOAD="$LD_PRELOAD:%s" exec "$0" "$@"' % os.path.join(TOOLS, 'osr-hang.so')]
     with Fabric(find_fabric('ring-5'), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, plugin_conf='metrics_dir = %s\n' % where, wrapper=preload,
+        with Opensm(fabric, 'dfsssp', plugin=True, plugin_conf='metrics_dir = %s\n' % where, wrapper=PRELOAD_HANG,
                     env={'OSR_HANG': gate, 'OSR_HANG_IN': where}) as opensm:
             opensm.wait_up()
             wait_for('the first files', lambda: len(os.listdir(where)) == 2, 10)
