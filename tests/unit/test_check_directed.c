@@ -236,6 +236,24 @@ static void test_sl2vl_gathers(void **state)
 		}
 }
 
+/* What port 0 of a switch answers joins what passes by. To port 0 of others it sends nothing: they are on SL 1. */
+static void test_sl2vl_enters(void **state)
+{
+	struct test_fabric t;
+	struct osr_routing r;
+
+	funnel(&t);
+	funnel_sl2vl(&t, &r);
+	for (uint32_t d = 0; d < t.f.n_dests; d++)
+		if (!t.f.term_weight[t.f.dest_term[d]])
+			memset(r.sl + (size_t)d * 5, 1, 5);
+	*rank_of(&t.f, &r, 1, C, D) = *rank_of(&t.f, &r, 0, D, R);
+	accept(&t.f, &r);
+	table_of_c(&t.f, &r, A)[0] = 1;
+	refuse(&t.f, &r, "VL 1 from switch sw-2 port");
+	test_fabric_free(&t);
+}
+
 /* VLs beyond those of the routing, and beyond those of a cable. */
 static void test_vls(void **state)
 {
@@ -494,15 +512,11 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_highest_arrival),
-		cmocka_unit_test(test_sls_gather),
-		cmocka_unit_test(test_granted),
-		cmocka_unit_test(test_sl2vl_gathers),
-		cmocka_unit_test(test_vls),
-		cmocka_unit_test(test_shape),
-		cmocka_unit_test(test_any_sl),
-		cmocka_unit_test(test_mcast_arrivals),
-		cmocka_unit_test(test_mcast_line),
+		cmocka_unit_test(test_highest_arrival), cmocka_unit_test(test_sls_gather),
+		cmocka_unit_test(test_granted),         cmocka_unit_test(test_sl2vl_gathers),
+		cmocka_unit_test(test_sl2vl_enters),    cmocka_unit_test(test_vls),
+		cmocka_unit_test(test_shape),           cmocka_unit_test(test_any_sl),
+		cmocka_unit_test(test_mcast_arrivals),  cmocka_unit_test(test_mcast_line),
 		cmocka_unit_test(test_last_switch),
 	};
 
