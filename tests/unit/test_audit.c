@@ -189,6 +189,68 @@ static void test_sls(void **state)
 	test_fabric_free(&t);
 }
 
+/* More LIDs than one batch of senders has, and tables of end ports: the last host's drops what it sends. */
+static void test_senders(void **state)
+{
+	struct osr_arena arena = { 0 };
+	struct osr_generation gen = { .routing = NULL };
+	struct test_fabric t;
+	struct osr_routing r;
+	osr_sl2vl_t *table;
+	uint32_t last;
+
+	test_fabric_ring(&t, 5, 20);
+	table_make(TABLE_UPDOWN_SL2VL, &t.f, &arena, 1, &r);
+	table = osr_calloc(&arena, t.f.n_terminals, sizeof(*table));
+	gen.routing = &r;
+	gen.term_sl2vl = table;
+	look(&t.f, &gen);
+	assert_int_equal(n_faults(), 0);
+	for (last = t.f.n_terminals - 1; !t.f.term_weight[last]; last--)
+		;
+	memset(table[last], 15, sizeof(*table));
+	look(&t.f, &gen);
+	assert_true(audit.n_faults[OSR_FAULT_SL2VL] > 0);
+	assert_int_equal(audit.n_faults[OSR_FAULT_SL2VL], n_faults());
+	for (uint32_t i = 0; i < audit.n_listed; i++)
+		assert_int_equal(audit.fault[i].term, last);
+	osr_arena_free(&arena);
+	test_fabric_free(&t);
+}
+
+/* What the first end port of all sends to its group leaves its switch by no cable. */
+static void test_first_member(void **state)
+{
+	struct osr_arena arena = { 0 };
+	uint16_t mlid = 0xc000;
+	uint64_t(*ports)[4];
+	struct osr_groups g = { .n = 1, .mlid = &mlid };
+	struct osr_generation gen = { .groups = &g };
+	struct test_fabric t;
+	struct osr_routing r;
+	uint32_t s;
+
+	test_fabric_ring(&t, 4, 1);
+	table_make(TABLE_SHORTEST, &t.f, &arena, 1, &r);
+	gen.routing = &r;
+	ports = osr_calloc(&arena, t.f.n_switches, sizeof(*ports));
+	g.ports = (const uint64_t(*)[4])ports;
+	s = t.f.term_switch[0];
+	for (uint32_t c = 0; c < t.f.n_channels; c++)
+		if (t.f.chan_dst[c] == s)
+			ports[t.f.chan_src[c]][0] |= UINT64_C(1) << t.f.chan_port[c];
+	ports[s][0] |= UINT64_C(1) << t.f.term_port[0];
+	for (uint32_t i = 0; i < t.f.n_terminals; i++)
+		if (t.f.term_weight[i] &&
+		    t.f.chan_src[t.f.chan_rev[t.f.chan_row[s]]] == t.f.term_switch[i])
+			ports[t.f.term_switch[i]][0] |= UINT64_C(1) << t.f.term_port[i];
+	look(&t.f, &gen);
+	assert_int_equal(audit.n_faults[OSR_FAULT_GROUP_SPLIT], 1);
+	assert_int_equal(audit.n_faults[OSR_FAULT_GROUP_SPLIT], n_faults());
+	osr_arena_free(&arena);
+	test_fabric_free(&t);
+}
+
 /* One group around a ring of four: cut in one place it is right, closed it loops, cut twice it is split. */
 static void test_groups(void **state)
 {
@@ -266,9 +328,10 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_right),  cmocka_unit_test(test_one_fault),
-		cmocka_unit_test(test_sls),    cmocka_unit_test(test_groups),
-		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_right),        cmocka_unit_test(test_one_fault),
+		cmocka_unit_test(test_sls),          cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_memory),       cmocka_unit_test(test_senders),
+		cmocka_unit_test(test_first_member),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, tear_down);
