@@ -46,6 +46,8 @@ int cli_export(int argc, char **argv);
 int cli_users(int argc, char **argv);
 int cli_counters(int argc, char **argv);
 int cli_key(int argc, char **argv);
+int cli_drain(int argc, char **argv);
+int cli_undrain(int argc, char **argv);
 
 /* "osmroutes: sentence" on stderr; the exit code for this status. */
 int cli_fail(enum osr_status st, const struct osr_diag *diag);

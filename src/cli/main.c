@@ -25,6 +25,8 @@ const struct cli_command cli_commands[] = {
 	{ "export", "write a fabric as a graph: Graphviz or GraphML", cli_export },
 	{ "order", "list the hosts of a fat tree in routing order, for MPI and Slurm", cli_order },
 	{ "key", "ask a subnet manager for routes for one application's traffic", cli_key },
+	{ "drain", "take a cable or switch out of routing before it is pulled", cli_drain },
+	{ "undrain", "route by a drained cable or switch again", cli_undrain },
 	{ "generate", "make a fabric: tree, torus, dragonfly, ...", cli_generate },
 	{ "degrade", "remove cables and switches from a fabric", cli_degrade },
 	{ NULL },

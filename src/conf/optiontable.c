@@ -42,5 +42,13 @@ const struct osr_param osr_plugin_params[] = {
 			  "after every sweep judge what is in the switches, whatever engine "
 			  "routed, and "
 			  "change nothing" },
+	[OPT_HOLD_AFTER] = { "hold_down_after", OSR_PARAM_UINT, "2", 0, 16, NULL,
+			     "hold a link between switches down that went down so many times "
+			     "within "
+			     "hold_down_within; 0: none" },
+	[OPT_HOLD_WITHIN] = { "hold_down_within", OSR_PARAM_UINT, "600", 1, 86400, NULL,
+			      "seconds within which hold_down_after counts" },
+	[OPT_HOLD_CALM] = { "hold_down_calm", OSR_PARAM_UINT, "300", 1, 86400, NULL,
+			    "seconds without any event of a link after which it is routed again" },
 	{ NULL },
 };

@@ -25,6 +25,9 @@ enum {
 	OPT_KEY_CHOICE,
 	OPT_ASK_SWITCHES,
 	OPT_OBSERVE,
+	OPT_HOLD_AFTER,
+	OPT_HOLD_WITHIN,
+	OPT_HOLD_CALM,
 };
 
 extern const struct osr_param osr_plugin_params[];

@@ -20,6 +20,7 @@
 #ifndef OSMROUTES_CONTROL_H
 #define OSMROUTES_CONTROL_H
 
+#include "control/drain.h"
 #include "keys/scheduler.h"
 
 #define OSR_CONTROL_MAX_LINE (2 * 1024 * 1024)
@@ -28,6 +29,7 @@ struct osr_control_in {
 	const char *path; /* a socket nobody serves there is replaced, anything else is not */
 	uint32_t mode;    /* of the socket: who may write may connect */
 	struct osr_sched_limits limits;
+	struct osr_drains *drains; /* what root may drain; NULL: nothing */
 	/*
 	 * Called by the thread after everything that clients did, and when woken; no lock is held.
 	 * Returns after how many milliseconds it wants to be called again, -1: no matter when.

@@ -521,12 +521,52 @@ static json_t *protocol_status(struct call *c)
 			 "pending", osr_sched_dirty(c->s), "apps", apps);
 }
 
+/* Drained parts -------------------------------------------------------------------------------- */
+
+static json_t *drained(struct call *c)
+{
+	struct osr_drains *drains = c->peer->drains;
+	json_t *parts = drains ? osr_drains_json(drains) : json_array();
+
+	return json_pack("{s:b, s:b, s:o}", "ok", 1, "pending",
+			 drains && osr_drains_pending(drains), "parts", parts);
+}
+
+static json_t *drain_or_not(struct call *c, bool drain)
+{
+	const char *what = json_string_value(json_object_get(c->in, "what"));
+	enum osr_status st;
+
+	if (!c->peer->master || !c->peer->drains)
+		st = osr_fail(&c->diag, OSR_NOT_APPLICABLE,
+			      "only root and the user of the subnet manager drain switches and "
+			      "cables");
+	else if (!what)
+		st = osr_fail(&c->diag, OSR_INVAL, "\"what\": expected NODE or NODE:PORT");
+	else
+		st = drain ? osr_drains_add(c->peer->drains, osr_sched_present(c->s), what,
+					    &c->diag)
+			   : osr_drains_remove(c->peer->drains, what, &c->diag);
+	return st ? protocol_refuse(c, st) : drained(c);
+}
+
+static json_t *protocol_drain(struct call *c)
+{
+	return drain_or_not(c, true);
+}
+
+static json_t *protocol_undrain(struct call *c)
+{
+	return drain_or_not(c, false);
+}
+
 static const struct {
 	const char *op;
 	json_t *(*answer)(struct call *c);
 } ops[] = {
-	{ "place", protocol_place }, { "request", request },        { "done", done },
-	{ "withdraw", withdraw },    { "attach", protocol_attach }, { "status", protocol_status },
+	{ "place", protocol_place }, { "request", request },          { "done", done },
+	{ "withdraw", withdraw },    { "attach", protocol_attach },   { "status", protocol_status },
+	{ "drain", protocol_drain }, { "undrain", protocol_undrain }, { "drained", drained },
 };
 
 json_t *osr__protocol(struct osr_sched *sched, const struct osr__peer *peer, const char *line,
@@ -546,7 +586,8 @@ json_t *osr__protocol(struct osr_sched *sched, const struct osr__peer *peer, con
 			 in ? "it is something else" : error.text);
 	else
 		osr_fail(&c.diag, OSR_INVAL,
-			 "\"op\": expected place, request, done, withdraw, attach or status");
+			 "\"op\": expected place, request, done, withdraw, attach, status, drain, "
+			 "undrain or drained");
 	for (size_t i = 0; op && !known && i < sizeof(ops) / sizeof(*ops); i++) {
 		if (strcmp(op, ops[i].op))
 			continue;

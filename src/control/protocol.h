@@ -12,7 +12,8 @@
 /* Who asks. */
 struct osr__peer {
 	uint32_t uid;
-	bool master; /* root, or the user of this process */
+	bool master;               /* root, or the user of this process */
+	struct osr_drains *drains; /* what such a one may drain; NULL: nothing */
 };
 
 /* What an answer means for the connection. */

@@ -199,6 +199,7 @@ static void accept_client(struct osr_control *control)
 	client->fd = fd;
 	client->peer.uid = cred.uid;
 	client->peer.master = master;
+	client->peer.drains = control->in.drains;
 	control->client[control->n_clients++] = client;
 }
 

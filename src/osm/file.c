@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 bool osr__file_replace(const char *dir, const char *name, mode_t mode,
@@ -44,6 +45,35 @@ bool osr__file_replace(const char *dir, const char *name, mode_t mode,
 		return false;
 	}
 	return true;
+}
+
+char *osr__file_read(const char *path, size_t max, size_t *size, struct osr_diag *diag)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+	char *text = NULL;
+	struct stat st;
+	ssize_t n = 0;
+
+	if (fd < 0) {
+		if (errno != ENOENT)
+			osr_fail(diag, OSR_INVAL, "%s", strerror(errno));
+		return NULL;
+	}
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+	    (st.st_mode & (S_IWGRP | S_IWOTH)) || (size_t)st.st_size > max)
+		osr_fail(diag, OSR_INVAL,
+			 "it is no file of this user that nobody else may write, of at most %zu "
+			 "bytes",
+			 max);
+	else
+		text = malloc((size_t)st.st_size + 1);
+	for (*size = 0; text && *size < (size_t)st.st_size; *size += (size_t)n) {
+		n = read(fd, text + *size, (size_t)st.st_size - *size);
+		if (n <= 0)
+			break;
+	}
+	close(fd);
+	return text;
 }
 
 const char *osr__cache_dir(void)

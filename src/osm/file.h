@@ -17,6 +17,12 @@ bool osr__file_replace(const char *dir, const char *name, mode_t mode,
 		       bool (*print)(const void *arg, FILE *out), const void *arg,
 		       struct osr_diag *diag);
 
+/*
+ * A file of at most so many bytes, to be freed; NULL if there is none, and with a sentence if it cannot be
+ * read. One that somebody else could have written is not.
+ */
+char *osr__file_read(const char *path, size_t max, size_t *size, struct osr_diag *diag);
+
 /* Where OpenSM keeps what outlives it. */
 const char *osr__cache_dir(void);
 

@@ -90,36 +90,6 @@ static void keys_save(struct keys *k)
 	k->saved_at = keys_now();
 }
 
-/* A file that somebody else could have written is not read. */
-static char *read_book(const char *path, size_t *size, struct osr_diag *diag)
-{
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
-	char *text = NULL;
-	struct stat st;
-	ssize_t n = 0;
-
-	if (fd < 0) {
-		if (errno != ENOENT)
-			osr_fail(diag, OSR_INVAL, "%s", strerror(errno));
-		return NULL;
-	}
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
-	    (st.st_mode & (S_IWGRP | S_IWOTH)) || st.st_size > MAX_BOOK)
-		osr_fail(diag, OSR_INVAL,
-			 "it is no file of this user that nobody else may write, of at most %d "
-			 "bytes",
-			 MAX_BOOK);
-	else
-		text = malloc((size_t)st.st_size + 1);
-	for (*size = 0; text && *size < (size_t)st.st_size; *size += (size_t)n) {
-		n = read(fd, text + *size, (size_t)st.st_size - *size);
-		if (n <= 0)
-			break;
-	}
-	close(fd);
-	return text;
-}
-
 static void keys_load(struct keys *k)
 {
 	char path[PATH_MAX], name[64], *text;
@@ -129,7 +99,7 @@ static void keys_load(struct keys *k)
 
 	book_name(k, name, sizeof(name));
 	snprintf(path, sizeof(path), "%s/%s", osr__cache_dir(), name);
-	text = read_book(path, &size, &diag);
+	text = osr__file_read(path, MAX_BOOK, &size, &diag);
 	if (text)
 		osr_control_restore(k->control, text, size, &n, &n_wrong, &diag);
 	free(text);
@@ -203,6 +173,7 @@ static int keys_turn(void *ctx)
 	bool unsaved = osr_control_version(k->control) != k->saved && k->loaded;
 	int ms = -1;
 
+	osr__upkeep_turn(k->plugin);
 	if (unsaved && keys_now() - k->saved_at >= SAVE_S)
 		keys_save(k);
 	else if (unsaved)
@@ -421,6 +392,7 @@ void osr__keys_open(struct plugin *p)
 			    .max_pairs = 1u << 20,
 			    .choice = (enum osr_key_choice)values->num[OPT_KEY_CHOICE] },
 		.turn = keys_turn,
+		.drains = osr__upkeep_drains(p),
 	};
 	struct osr_diag diag = { "" };
 	struct keys *k;

@@ -57,7 +57,7 @@ bool osr__keys_sweep(struct sweep *w)
 
 	if (!alone)
 		return false;
-	alone = !osr__snapshot(w->osm, SNAPSHOT_ALL_LIDS, &arena, &w->scratch, &fabric, &w->snap,
+	alone = !osr__snapshot(w->ctx->plugin, SNAPSHOT_ALL_LIDS, &arena, &w->scratch, &fabric, &w->snap,
 			       &w->diag);
 	if (alone) {
 		osr__vl_budget(w->osm, &fabric, &ctx->plugin->options, &w->snap.limit);

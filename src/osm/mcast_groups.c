@@ -195,7 +195,9 @@ static void add_member(struct tree *t, const osm_port_t *port)
 		return;
 	s = osr_fabric_switch_by_guid(t->f, cl_ntoh64(sw->p_node->node_info.node_guid));
 	if (s == OSR_NONE) {
-		t->broken = true; /* a switch that routing has not seen */
+		/* A switch that routing has not seen, unless it is drained. */
+		t->broken |= !osr__upkeep_out(t->ctx->plugin,
+					      cl_ntoh64(sw->p_node->node_info.node_guid), 0);
 		return;
 	}
 	climb(t, s);

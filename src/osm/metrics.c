@@ -62,6 +62,8 @@ NUMBER(parts, m->n_parts)
 NUMBER(left_out, m->n_left_out)
 NUMBER(unhealthy, m->n_unhealthy)
 NUMBER(throttled, m->n_throttled)
+NUMBER(metrics_drained, m->n_drained)
+NUMBER(metrics_held, m->n_held)
 NUMBER(vls_used, m->vls)
 NUMBER(vls_available, m->vls_available)
 NUMBER(vls_needed, m->vls_needed)
@@ -96,6 +98,8 @@ static const struct number numbers[] = {
 	{ "fabric", "end_ports_left_out", left_out, "End ports not routed, see OR06." },
 	{ "fabric", "links_unhealthy", unhealthy, "Cables left out as unhealthy." },
 	{ "fabric", "links_throttled", throttled, "Cables left out as throttled." },
+	{ "fabric", "drained", metrics_drained, "Switches and cables that are drained." },
+	{ "fabric", "links_held_down", metrics_held, "Links held down because they flap." },
 	{ "vls", "used", vls_used, "Virtual lanes that carry routes." },
 	{ "vls", "available", vls_available, "Virtual lanes that could be used." },
 	{ "vls", "needed", vls_needed, "Virtual lanes needed to cut all cycles." },

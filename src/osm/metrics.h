@@ -45,7 +45,7 @@ struct metrics {
 	/* All below only if tables were checked: `checked`. */
 	bool checked;
 	uint32_t n_switches, n_channels, n_terminals, n_dests, n_parts;
-	uint32_t n_left_out, n_unhealthy, n_throttled;
+	uint32_t n_left_out, n_unhealthy, n_throttled, n_drained, n_held;
 	uint8_t vls, vls_available, vls_needed, vls_one_way;
 	struct osr_verdict verdict;
 	uint64_t n_entries, n_changed, digest;

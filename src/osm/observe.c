@@ -162,7 +162,7 @@ static enum osr_status copy_tables(struct look *w, struct plugin *p, struct osr_
 	uint8_t sl;
 
 	snprintf(w->engine, sizeof(w->engine), "%s", osm->routing_engine_used->name);
-	st = osr__snapshot(osm, SNAPSHOT_ALL_LIDS, &w->arena, &w->arena, fabric, &w->snap, diag);
+	st = osr__snapshot(p, SNAPSHOT_ALL_LIDS, &w->arena, &w->arena, fabric, &w->snap, diag);
 	if (!st)
 		st = osr_routing_init(routing, fabric, &w->arena, diag);
 	if (st)

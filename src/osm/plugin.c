@@ -197,6 +197,7 @@ static void routing_done(struct plugin *p)
 static void sweep_starts(struct plugin *p)
 {
 	osr__observe_stale(p);
+	osr__upkeep_begins(p);
 	osr__keys_sweep_begins(p);
 	take_over_all(p);
 	for (struct engine_ctx *ctx = p->contexts; ctx; ctx = ctx->next) {
@@ -211,6 +212,7 @@ static void sweep_starts(struct plugin *p)
 static void sweep_over(struct plugin *p, bool up)
 {
 	osr__keys_sweep_over(p);
+	osr__upkeep_over(p, up);
 	osr__traps_settled(p, up && !p->osm->subn.subnet_initialization_error);
 	/* What the next one would have to do before it can route: there is time now. */
 	for (struct engine_ctx *ctx = p->contexts; ctx; ctx = ctx->next)
@@ -308,6 +310,7 @@ static void delete (void *plugin_data)
 	p->slvl.n_hidden = 0; /* OpenSM's subnet may be gone */
 	osr__slvl_drop(p);
 	osr__keys_close(p);
+	osr__upkeep_close(p);
 	osr__metrics_close(p);
 	leave_engines(p);
 	/* OpenSM has destroyed its engines by now; whatever a wrapper kept from us goes here. */
@@ -396,6 +399,7 @@ static void *create(struct osm_opensm *osm)
 	report_options(p);
 	/* Last, because OpenSM keeps the names and their setup() for good. */
 	register_engines(p);
+	osr__upkeep_open(p);
 	osr__keys_open(p);
 	osr__observe_open(p);
 	return p;

@@ -23,6 +23,7 @@
 #include "slvl.h"
 #include "storefile.h"
 #include "trap.h"
+#include "upkeep.h"
 
 #include "conf/options.h"
 
@@ -34,6 +35,7 @@
 #include <osmroutes/routing.h>
 
 struct engine_ctx;
+struct plugin;
 
 /* log.c ---------------------------------------------------------------------------------------- */
 
@@ -46,7 +48,9 @@ void osr__log(struct osm_opensm *osm, osm_log_level_t level, const char *fmt, ..
 enum { QOS_CA, QOS_SW0, QOS_SWE, QOS_RTR, QOS_N_TYPES };
 
 struct snapshot {
-	osm_switch_t **sw; /* [n_switches], by switch index; valid inside the callback only */
+	osm_switch_t **sw;     /* [n_switches], by switch index; valid inside the callback only */
+	osm_switch_t **sw_out; /* [n_sw_out] that are drained */
+	uint32_t n_sw_out;
 	struct osr_vl_limit limit;      /* the smallest of all links between switches */
 	uint8_t link_vls;               /* limit.vls before options and QoS lower it */
 	uint8_t vlarb_low[QOS_N_TYPES]; /* entries of the smallest VLArb tables */
@@ -54,6 +58,8 @@ struct snapshot {
 	uint32_t n_unhealthy; /* links left out */
 	uint32_t n_throttled;
 	uint32_t n_left_out; /* end ports left out */
+	uint32_t
+		n_out; /* links and switches that are drained or held down, by what is left out of them */
 	char links[256];     /* some of the links left out, by name */
 	char end_ports[256]; /* some of the end ports left out */
 };
@@ -65,7 +71,7 @@ enum snapshot_lids { SNAPSHOT_ALL_LIDS, SNAPSHOT_HOST_LIDS };
  * The subnet as OpenSM knows it, as a fabric in `result`; snap->sw in `scratch`. Call with OpenSM's
  * lock held exclusively (osm_switch.priv is borrowed and given back).
  */
-enum osr_status osr__snapshot(struct osm_opensm *osm, enum snapshot_lids lids,
+enum osr_status osr__snapshot(const struct plugin *p, enum snapshot_lids lids,
 			      struct osr_arena *result, struct osr_arena *scratch,
 			      struct osr_fabric *fabric, struct snapshot *snap,
 			      struct osr_diag *diag);
@@ -255,6 +261,7 @@ struct plugin {
 	struct traps traps;
 	struct slvl slvl;
 	struct adopt_state adopt;
+	struct upkeep *upkeep;                 /* NULL: nothing is left out */
 	struct observer *observer;             /* NULL: nothing is observed */
 	struct metrics_writer *metrics_writer; /* NULL: nothing was written yet */
 	struct engine_ctx *second_round;       /* whose tables have gone out by half, or NULL */

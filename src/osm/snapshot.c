@@ -9,6 +9,7 @@
  * Left out: what fabric.h says, and besides
  *   - switch links that are not healthy (OpenSM marks babbling ports so) or, with
  *     avoid_throttled_links, run below what both ends could do;
+ *   - switches and links that are drained or held down (upkeep.h);
  *   - end ports whose LID OpenSM's LID table gives to another port.
  * DIFFERS from stock dfsssp: routers are destinations like CAs; the CA behind an unhealthy link
  * stays, as there in the code, unlike what its log says: it has no other way.
@@ -38,13 +39,14 @@ struct guid_list {
 
 /* One snapshot in the making. */
 struct walk {
+	const struct plugin *plugin;
 	struct osm_opensm *osm;
 	struct osr_builder *b;
 	struct snapshot *snap;
 	enum snapshot_lids lids;
 	osm_switch_t **by_handle;
-	void **priv; /* what osm_switch.priv held before */
-	uint32_t n_switches;
+	void **priv;                /* what osm_switch.priv held before */
+	uint32_t n_switches, n_all; /* those left out come last in by_handle */
 	struct guid_list cn, io, ignored;
 	const osm_physp_t *limit_port;
 	enum limit_kind limit_kind;
@@ -267,6 +269,13 @@ static bool link_is_fit(struct walk *w, osm_physp_t *osm_physp)
 	return false;
 }
 
+/* Is the link at this port drained or held down? */
+static bool port_is_out(const struct walk *w, const osm_physp_t *osm_physp)
+{
+	return osr__upkeep_out(w->plugin, cl_ntoh64(osm_physp->p_node->node_info.node_guid),
+			       osm_physp->port_num);
+}
+
 static uint32_t handle_of(const osm_switch_t *sw)
 {
 	return (uint32_t)(uintptr_t)sw->priv;
@@ -366,7 +375,12 @@ static void add_port(struct walk *w, osm_switch_t *sw, uint8_t port)
 		return;
 	if (physp->p_node->sw) {
 		/* Each cable once; a switch's cable to itself never. */
-		if (handle_of(sw) < handle_of(physp->p_node->sw))
+		if (handle_of(sw) >= handle_of(physp->p_node->sw))
+			return;
+		if (handle_of(physp->p_node->sw) >= w->n_switches || port_is_out(w, osm_physp) ||
+		    port_is_out(w, physp))
+			w->snap->n_out++;
+		else
 			add_link(w, sw, osm_physp);
 		return;
 	}
@@ -419,7 +433,7 @@ static void add_ports(struct walk *w)
 static enum osr_status lend_priv(struct walk *w, struct osr_arena *scratch, struct osr_diag *diag)
 {
 	const cl_qmap_t *tbl = &w->osm->subn.sw_guid_tbl;
-	uint32_t n = (uint32_t)cl_qmap_count(tbl), h = 0;
+	uint32_t n = (uint32_t)cl_qmap_count(tbl), h = 0, last = n;
 
 	w->by_handle = osr_alloc(scratch, n, sizeof(*w->by_handle));
 	w->priv = osr_alloc(scratch, n, sizeof(*w->priv));
@@ -428,19 +442,23 @@ static enum osr_status lend_priv(struct walk *w, struct osr_arena *scratch, stru
 	for (cl_map_item_t *item = cl_qmap_head(tbl); item != cl_qmap_end(tbl);
 	     item = cl_qmap_next(item)) {
 		osm_switch_t *sw = (osm_switch_t *)item;
+		bool out =
+			osr__upkeep_out(w->plugin, cl_ntoh64(sw->p_node->node_info.node_guid), 0);
+		uint32_t at = out ? --last : h++;
 
-		w->by_handle[h] = sw;
-		w->priv[h] = sw->priv;
-		sw->priv = (void *)(uintptr_t)h;
-		h++;
+		w->by_handle[at] = sw;
+		w->priv[at] = sw->priv;
+		sw->priv = (void *)(uintptr_t)at;
 	}
 	w->n_switches = h;
+	w->n_all = n;
+	w->snap->n_out += n - h;
 	return OSR_OK;
 }
 
 static void return_priv(struct walk *w)
 {
-	for (uint32_t h = 0; h < w->n_switches; h++)
+	for (uint32_t h = 0; h < w->n_all; h++)
 		w->by_handle[h]->priv = w->priv[h];
 }
 
@@ -451,6 +469,8 @@ static enum osr_status index_switches(struct walk *w, const struct osr_fabric *f
 	w->snap->sw = osr_calloc(scratch, fabric->n_switches, sizeof(*w->snap->sw));
 	if (!w->snap->sw)
 		return osr_fail(diag, OSR_NOMEM, "out of memory while reading OpenSM's subnet");
+	w->snap->sw_out = w->by_handle + w->n_switches;
+	w->snap->n_sw_out = w->n_all - w->n_switches;
 	for (uint32_t h = 0; h < w->n_switches; h++) {
 		osm_switch_t *sw = w->by_handle[h];
 		uint64_t guid = cl_ntoh64(sw->p_node->node_info.node_guid);
@@ -475,13 +495,14 @@ static enum osr_status walk_subnet(struct walk *w, struct osr_arena *result,
 	return st ? st : index_switches(w, fabric, scratch, diag);
 }
 
-enum osr_status osr__snapshot(struct osm_opensm *osm, enum snapshot_lids lids,
+enum osr_status osr__snapshot(const struct plugin *p, enum snapshot_lids lids,
 			      struct osr_arena *result, struct osr_arena *scratch,
 			      struct osr_fabric *fabric, struct snapshot *snap,
 			      struct osr_diag *diag)
 {
+	struct osm_opensm *osm = p->osm;
 	const osm_subn_opt_t *opt = &osm->subn.opt;
-	struct walk w = { .osm = osm, .snap = snap, .lids = lids };
+	struct walk w = { .plugin = p, .osm = osm, .snap = snap, .lids = lids };
 	enum osr_status st;
 
 	memset(snap, 0, sizeof(*snap));

@@ -269,7 +269,8 @@ static enum osr_status sweep(struct sweep *w)
 	struct osr_arena_mark mark;
 	enum osr_status st;
 
-	st = osr__snapshot(w->osm, SNAPSHOT_ALL_LIDS, &slot->arena, &w->scratch, fabric, &w->snap,
+	osr__upkeep_watch(w->ctx->plugin);
+	st = osr__snapshot(w->ctx->plugin, SNAPSHOT_ALL_LIDS, &slot->arena, &w->scratch, fabric, &w->snap,
 			   &w->diag);
 	w->ms_snapshot = osr__sweep_clock_ms();
 	if (st)

@@ -12,7 +12,7 @@ static enum osr_status check_cached(struct sweep *w, enum snapshot_lids lids, st
 	enum osr_status st;
 
 	last.routing = *osr__shown(w->ctx->current);
-	st = osr__snapshot(w->osm, lids, &w->slot->arena, &w->scratch, fabric, &w->snap, diag);
+	st = osr__snapshot(w->ctx->plugin, lids, &w->slot->arena, &w->scratch, fabric, &w->snap, diag);
 	if (!st)
 		st = osr__reuse_cached(&last, fabric, &w->snap, &w->slot->arena, &w->scratch,
 				       routing, diag);

@@ -25,6 +25,10 @@ void osr__report_left_out(const struct sweep *w)
 			 "%s%s",
 			 name, n->n_unhealthy, n->n_throttled, n->links,
 			 n->n_unhealthy + n->n_throttled > 4 ? ", ..." : "");
+	if (n->n_out)
+		osr__log(w->osm, OSM_LOG_INFO,
+			 "%s: %u links and switches are drained or held down, and not used", name,
+			 n->n_out);
 	if (n->n_left_out)
 		osr__log(
 			w->osm, OSM_LOG_ERROR,
@@ -332,6 +336,8 @@ void osr__sweep_note(const struct sweep *w, enum outcome outcome)
 	m->n_left_out = w->snap.n_left_out;
 	m->n_unhealthy = w->snap.n_unhealthy;
 	m->n_throttled = w->snap.n_throttled;
+	if (osr__upkeep_drains(w->ctx->plugin))
+		osr_drains_count(osr__upkeep_drains(w->ctx->plugin), &m->n_drained, &m->n_held);
 	m->vls = slot->result.routing.n_vls;
 	m->vls_needed = slot->result.routing.n_layers;
 	m->vls_one_way = slot->result.routing.n_layers_one_way;

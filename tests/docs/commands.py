@@ -140,6 +140,8 @@ class Runner:
             return 'run', command
         if re.match(r'osmroutes conf .*/etc/opensm/opensm\.conf', command):
             return 'conf', command
+        if re.match('osmroutes (un)?drain ', command):
+            return 'test', 'osm.drain.cable'
         if command.startswith('osmroutes key '):
             return 'keys', command
         if re.match(r'(?:osmroutes|ibnetdiscover|ibdmchk|cpack|cat|grep|build/src/cli/osmroutes) ', command + ' '):

@@ -34,6 +34,7 @@ import footprint		# noqa: F401
 import memory		# noqa: F401
 import beside		# noqa: F401
 import traps		# noqa: F401
+import drain		# noqa: F401
 import observe		# noqa: F401
 import rough		# noqa: F401
 

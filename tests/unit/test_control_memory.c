@@ -58,6 +58,7 @@ static const char *const lines[] = {
 	"{\"op\":\"status\"}",
 	"{\"op\":\"done\",\"app\":1,\"key\":0}",
 	"{\"op\":\"withdraw\",\"app\":1}",
+	"{\"op\":\"drained\"}",
 };
 
 /* The book of what is there can be written and read, and its entries collected. */

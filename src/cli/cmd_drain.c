@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Cables and switches out of routing before they are pulled, asked of a running subnet manager. */
+#include <argp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <jansson.h>
+
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "keyclient/keyclient.h"
+
+#define DEFAULT_WAIT_MS 60000
+#define POLL_MS 100
+
+enum { OPT_SOCKET = 256, OPT_WAIT, OPT_ALL };
+
+static const struct argp_option drain_options[] = {
+	{ "socket", OPT_SOCKET, "PATH", 0,
+	  "control_socket of the subnet manager (default: $OSMROUTES_KEYS, then " OSRK_SOCKET ")",
+	  0 },
+	{ "wait", OPT_WAIT, "MS", 0,
+	  "until the switches have the new tables, at most so long (default 60000)", 0 },
+	{ NULL, 0, NULL, 0, NULL, 0 },
+};
+
+static const struct argp_option undrain_options[] = {
+	{ "all", OPT_ALL, NULL, 0, "everything that is drained", 0 },
+	{ NULL, 0, NULL, 0, NULL, 0 },
+};
+
+static const struct out_field drain_fields[] = {
+	{ "what", "part", OUT_TEXT, 0 },   { "guid", "switch GUID", OUT_TEXT, 0 },
+	{ "port", "port", OUT_COUNT, 0 },  { "why", "why", OUT_TEXT, 0 },
+	{ "state", "state", OUT_TEXT, 0 }, { NULL, NULL, 0, 0 },
+};
+
+static const struct out_section drain_sections[] = {
+	{ "parts", OUT_ROWS, drain_fields },
+	{ NULL, 0, NULL },
+};
+
+struct drain_args {
+	struct out out;
+	const char *socket, *what;
+	long wait;
+	bool undrain;
+};
+
+static error_t drain_parse(int key, char *arg, struct argp_state *state)
+{
+	struct drain_args *a = state->input;
+
+	switch (key) {
+	case OPT_SOCKET:
+		a->socket = arg;
+		return 0;
+	case OPT_WAIT:
+		a->wait = cli_take_number(arg, "wait", 0, 86400000, state);
+		return 0;
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &a->out;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (a->what)
+			argp_error(state, "one switch or cable at a time: \"%s\"", arg);
+		a->what = arg;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static error_t undrain_parse(int key, char *arg, struct argp_state *state)
+{
+	struct drain_args *a = state->input;
+
+	if (key == ARGP_KEY_INIT)
+		state->child_inputs[0] = a;
+	else if (key == OPT_ALL)
+		a->what = "all";
+	else if (key == ARGP_KEY_END && !a->what)
+		argp_error(state, "which switch or cable? NODE, NODE:PORT or --all");
+	else
+		return ARGP_ERR_UNKNOWN;
+	return 0;
+}
+
+static int drain_refused(const char *why)
+{
+	struct osr_diag diag;
+
+	osr_fail(&diag, OSR_NOT_APPLICABLE, "%s", why);
+	return cli_fail(OSR_NOT_APPLICABLE, &diag);
+}
+
+static json_t *drain_ask(struct osrk *k, const char *op, const char *what)
+{
+	json_t *line = json_pack("{s:s, s:s}", "op", op, "what", what ? what : "");
+	char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
+	char *answer = text ? osrk_ask(k, text) : NULL;
+	json_t *said = answer ? json_loads(answer, 0, NULL) : NULL;
+
+	json_decref(line);
+	free(text);
+	free(answer);
+	return said;
+}
+
+/* Is nothing left to be done by the subnet manager? */
+static bool drain_is_settled(const json_t *said)
+{
+	const json_t *parts = json_object_get(said, "parts");
+
+	for (size_t i = 0; i < json_array_size(parts); i++)
+		if (!strcmp(json_string_value(json_object_get(json_array_get(parts, i), "state")),
+			    "asked"))
+			return false;
+	return !json_is_true(json_object_get(said, "pending"));
+}
+
+static json_t *drain_wait_settled(const struct drain_args *a, struct osrk *k, json_t *said)
+{
+	for (long ms = 0; said && !drain_is_settled(said) && ms < a->wait; ms += POLL_MS) {
+		nanosleep(&(struct timespec){ .tv_nsec = POLL_MS * 1000000L }, NULL);
+		json_decref(said);
+		said = drain_ask(k, "drained", NULL);
+	}
+	return said;
+}
+
+static int drain_show(struct drain_args *a, const json_t *said)
+{
+	const json_t *parts = json_object_get(said, "parts");
+
+	for (size_t i = 0; i < json_array_size(parts); i++) {
+		const json_t *part = json_array_get(parts, i);
+
+		out_row(&a->out, "parts");
+		for (const struct out_field *field = drain_fields; field->key; field++) {
+			const json_t *value = json_object_get(part, field->key);
+
+			if (field->type == OUT_TEXT)
+				out_text(&a->out, field->key, json_string_value(value));
+			else
+				out_count(&a->out, field->key, (uint64_t)json_integer_value(value));
+		}
+	}
+	return out_end(&a->out, CLI_OK);
+}
+
+static int drain_run(struct drain_args *a)
+{
+	const char *op = !a->what ? "drained" : a->undrain ? "undrain" : "drain";
+	struct osrk *k = osrk_open(a->socket);
+	json_t *said = osrk_ok(k) ? drain_ask(k, op, a->what) : NULL;
+	int code;
+
+	if (a->what)
+		said = drain_wait_settled(a, k, said);
+	if (!said)
+		code = drain_refused(osrk_error(k));
+	else if (a->what && !drain_is_settled(said))
+		code = drain_refused("asked for, but the subnet manager has no new tables yet: "
+				     "`osmroutes drain` says how it stands");
+	else
+		code = drain_show(a, said);
+	json_decref(said);
+	osrk_close(k);
+	return code;
+}
+
+static const struct argp_child drain_children[] = { { &out_argp, 0, NULL, 0 },
+						    { NULL, 0, NULL, 0 } };
+static const struct argp drain_argp = {
+	drain_options,
+	drain_parse,
+	"[NODE[:PORT]]",
+	"Takes a switch, or the cable at a port of it, out of routing, so that it can be pulled "
+	"without harm; without an argument lists what is drained or held down.",
+	drain_children,
+	NULL,
+	NULL
+};
+
+int cli_drain(int argc, char **argv)
+{
+	struct drain_args a = { .out = { .command = "drain", .sections = drain_sections },
+				.wait = DEFAULT_WAIT_MS };
+
+	argp_parse(&drain_argp, argc, argv, 0, NULL, &a);
+	return drain_run(&a);
+}
+
+int cli_undrain(int argc, char **argv)
+{
+	static const struct argp_child children[] = { { &drain_argp, 0, NULL, 0 },
+						      { NULL, 0, NULL, 0 } };
+	static const struct argp argp = { undrain_options,
+					  undrain_parse,
+					  "NODE[:PORT]",
+					  "Routes by a drained switch or cable again.",
+					  children,
+					  NULL,
+					  NULL };
+	struct drain_args a = { .out = { .command = "undrain", .sections = drain_sections },
+				.wait = DEFAULT_WAIT_MS,
+				.undrain = true };
+
+	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	return drain_run(&a);
+}

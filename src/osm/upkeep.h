@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * upkeep.h - parts that routing leaves out although they are there (control/drain.h), in the subnet manager.
+ *
+ * Every sweep first looks which links there are; those that flap are held down. Then it is decided what
+ * is left out: all drained and held parts, or the drained ones alone if hosts would be cut off, or none if
+ * they still would. snapshot.c makes a fabric without them, so that everything behind it, multicast
+ * included, sees a fabric in which they have been pulled; nothing is left to change when they are.
+ */
+#ifndef OSR_OSM_UPKEEP_H
+#define OSR_OSM_UPKEEP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "control/drain.h"
+
+struct plugin;
+struct upkeep;
+
+/* Without memory one line in the log, and p->upkeep is NULL: nothing is left out. */
+void osr__upkeep_open(struct plugin *p);
+void osr__upkeep_close(struct plugin *p);
+
+/* OpenSM's events, from its sweep thread: a sweep with discovery begins, or has ended well or not. */
+void osr__upkeep_begins(struct plugin *p);
+void osr__upkeep_over(struct plugin *p, bool up);
+/* In the sweep, under OpenSM's exclusive lock, before the snapshot. */
+void osr__upkeep_watch(struct plugin *p);
+/* Is this switch (port 0), or the link at this port of it, left out? As of the last watch. */
+bool osr__upkeep_out(const struct plugin *p, uint64_t guid, uint8_t port);
+/* In the thread of the control socket: something was asked; a sweep is on its way if it has to be. */
+void osr__upkeep_turn(struct plugin *p);
+struct osr_drains *osr__upkeep_drains(const struct plugin *p);
+
+#endif

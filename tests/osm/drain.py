@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""Cables and switches that are taken out of routing before they are pulled, and links that flap."""
+import json
+import os
+import re
+import subprocess
+
+import oracle
+from faults import switch_links
+from groups import join
+from judge import QOS, check_loops, expect, judge, scenario
+from osmtest import BUILD, Fabric, Opensm, find_fabric, wait_for
+from restart import kill
+
+OSMROUTES = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
+
+
+def conf(fabric, more='hold_down_after = 0\n'):
+    return 'control_socket = %s\n%s' % (os.path.join(fabric.dir, 'keys.sock'), more)
+
+
+def ask(fabric, *words, good=True):
+    """`osmroutes drain` and undrain; what they list, or the sentence of a refusal."""
+    said = subprocess.run([OSMROUTES, words[0], '--json', '--socket=' + os.path.join(fabric.dir, 'keys.sock'),
+                           *words[1:]], capture_output=True, text=True, timeout=90)
+    expect((said.returncode == 0) == good, '%s: exit code %d: %s%s' %
+           (' '.join(words), said.returncode, said.stdout, said.stderr))
+    expect(good or said.stderr.count('\n') == 1, 'not one sentence: ' + said.stderr)
+    return json.loads(said.stdout)['parts'] if good else said.stderr
+
+
+def tables(fabric):
+    return oracle.Tables(fabric.read_back())
+
+
+def entries(found, but=()):
+    """What is in the switches, LFTs and multicast tables."""
+    return {s.guid: (list(s.lft), {m: sorted(p) for m, p in s.mft.items() if p}) for s in found.switches
+            if s.name not in but}
+
+
+def uses(found, switch, port=None):
+    """Entries of LFTs and multicast tables that lead into a cable, or into a switch from all its neighbours."""
+    n = 0
+    guid = next(s for s in found.switches if s.name == switch).guid
+    for s in found.switches:
+        for out, (there, came) in s.next.items():
+            if (s.guid, out) == (guid, port) or (found.switches[there].guid == guid and port in (None, came)):
+                n += sum(s.forward(lid) == out for lid in found.lids)
+                n += sum(out in ports for ports in s.mft.values())
+    return n
+
+
+def still(fabric, opensm, command, before, but=()):
+    """A cable or switch is pulled or put back: no entry changes."""
+    sweeps = opensm.sweeps()
+    fabric.console(command)
+    wait_for('a sweep', lambda: opensm.sweeps() > sweeps, 60, opensm._alive)
+    opensm.wait_quiet()
+    expect(entries(tables(fabric), but) == before, 'tables have changed after: %s' % command)
+
+
+def with_groups(fabric, opensm):
+    opensm.wait_up()
+    whole = judge(fabric, opensm, ours='dfsssp')
+    for name in sorted({e.name for e in whole.ends if e.host}):
+        join(fabric, name)
+    opensm.wait_quiet()
+    return tables(fabric)
+
+
+@scenario('drain.cable', 120)
+def cable(workdir):
+    """Drained, pulled, put back, undrained; the default engine with default options besides."""
+    with Fabric(find_fabric('tree-3'), workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=conf(fabric)) as opensm:
+            whole = with_groups(fabric, opensm)
+            name, port, far = max(switch_links(whole), key=lambda link: uses(whole, link[0], link[1]))
+            expect(uses(whole, name, port) > 0, 'nothing uses that cable anyway')
+            parts = ask(fabric, 'drain', '%s:%d' % (name, port))
+            expect([(p['port'], p['why'], p['state']) for p in parts] == [(port, 'drained', 'out')], str(parts))
+            out = tables(fabric)
+            expect(uses(out, name, port) == 0, '%d entries use the drained cable' % uses(out, name, port))
+            problems = out.routes().problems
+            expect(not problems, str(problems[:1]))
+            check_loops(fabric, out, {'deadlock-free', 'replies deadlock-free', 'with multicast'})
+            ask(fabric, 'drain', '%s:%d' % (name, port), good=False)
+            still(fabric, opensm, fabric.unlink(name, port), entries(out))
+            still(fabric, opensm, fabric.relink(name, port), entries(out))
+            expect(ask(fabric, 'undrain', '%s:%d' % (name, port)) == [], 'something is drained')
+            back = tables(fabric)
+            expect([list(s.lft) for s in back.switches] == [list(s.lft) for s in whole.switches],
+                   'the first tables have not come back')
+        opensm.check_own_log()
+
+
+@scenario('drain.switch', 120)
+def switch(workdir):
+    """A spine; what would cut off hosts is refused; a restart, also by kill -9, keeps it."""
+    cache = {'OSM_CACHE_DIR': os.path.join(workdir, 'cache')}
+    os.makedirs(cache['OSM_CACHE_DIR'], exist_ok=True)
+    with Fabric(find_fabric('tree-2'), workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=conf(fabric), env=cache) as opensm:
+            whole = with_groups(fabric, opensm)
+            leaf = next(s for s in whole.switches if s.hosts)
+            host = next(e.name for e in whole.ends if e.host)
+            for what, why in ((leaf.name, 'cut off'), ('%s:%d' % (leaf.name, min(leaf.hosts)), 'cut off'),
+                              (host, 'end port'), ('nobody', 'no switch'), ('%s:200' % leaf.name, 'no cable')):
+                said = ask(fabric, 'drain', what, good=False)
+                expect(why in said, '%s: %s' % (what, said))
+            ask(fabric, 'drain', 'spine-0')
+            out = tables(fabric)
+            expect(uses(out, 'spine-0') == 0, '%d entries lead to the drained switch' % uses(out, 'spine-0'))
+            still(fabric, opensm, fabric.unlink('spine-0'), entries(out, ['spine-0']), ['spine-0'])
+            still(fabric, opensm, fabric.relink('spine-0'), entries(out, ['spine-0']), ['spine-0'])
+            kill(opensm)
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=conf(fabric), env=cache) as opensm:
+            opensm.wait_up()
+            expect([p['what'] for p in ask(fabric, 'drain')] == ['switch spine-0'], 'forgotten in a restart')
+            expect(uses(tables(fabric), 'spine-0') == 0, 'a restart routes by the drained switch')
+            ask(fabric, 'undrain', '--all')
+            expect(uses(tables(fabric), 'spine-0') > 0, 'nothing leads to the switch after undrain')
+            judge(fabric, opensm, ours='dfsssp')
+        opensm.check_own_log()
+
+
+@scenario('drain.flaps', 180)
+def flaps(workdir):
+    """A hundred flaps of one cable, a hundred times faster: at most four changes of tables."""
+    more = 'hold_down_within = 20\nhold_down_calm = 4\n'
+    with Fabric(find_fabric('ring-5'), workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=conf(fabric, more)) as opensm:
+            opensm.wait_up()
+            whole = judge(fabric, opensm, ours='dfsssp')
+            name, port, _ = switch_links(whole)[0]
+            start = len(opensm.log)
+            for _ in range(25):
+                for command in (fabric.unlink(name, port), fabric.relink(name, port)):
+                    sweeps = opensm.sweeps()
+                    fabric.console(command)
+                    wait_for('a sweep', lambda: opensm.sweeps() > sweeps, 60, opensm._alive)
+            expect('ERR OR21' in opensm.log, 'not said that the link is held down')
+            expect([p['why'] for p in ask(fabric, 'drain')] == ['held'], 'it is not listed')
+            wait_for('the end of the calm time', lambda: 'has been calm' in opensm.log, 30, opensm._alive)
+            opensm.wait_quiet()
+            changed = [int(n) for n in re.findall(r'LFT entries changed (\d+) of', opensm.log[start:])]
+            expect(sum(n > 0 for n in changed) <= 4, '%d changes: %s' % (sum(n > 0 for n in changed), changed))
+            back = judge(fabric, opensm, ours='dfsssp')
+            expect(entries(back) == entries(whole), 'the first tables have not come back')
+            ask(fabric, 'drain', '%s:%d' % (name, port))
+            for other, its, _ in switch_links(whole)[1:]:
+                said = ask(fabric, 'drain', '%s:%d' % (other, its), good=False)
+                expect('cut off' in said, 'a second cable of a ring: %s' % said)
+        opensm.check_own_log(['ERR OR21'])

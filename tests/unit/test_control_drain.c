@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Drained parts and links held down, without a subnet manager: what is refused, hours in no time, the file. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "control/drain.h"
+
+static const struct osr_hold_down defaults = { .after = 2, .within = 600, .calm = 300 };
+
+/* Two leaves with a host each, two spines; leaf-1 has one cable more, to leaf-2 with a host. */
+static void make_fabric(struct osr_arena *arena, struct osr_fabric *f)
+{
+	static const char *const names[] = { "leaf-0", "leaf-1", "spine-0", "spine-1", "leaf-2" };
+	struct osr_builder *b = osr_builder_new();
+	struct osr_terminal_in host = { .lid = 1 };
+
+	for (unsigned s = 0; s < 5; s++)
+		osr_builder_switch(b, &(struct osr_switch_in){ s + 1, 8, 0, names[s] });
+	for (unsigned i = 0; i < 4; i++)
+		osr_builder_link(b, &(struct osr_link_in){ .sw_a = i / 2,
+							   .sw_b = 2 + i % 2,
+							   .port_a = (uint8_t)(3 + i % 2),
+							   .port_b = (uint8_t)(1 + i / 2) });
+	osr_builder_link(b,
+			 &(struct osr_link_in){ .sw_a = 1, .sw_b = 4, .port_a = 5, .port_b = 2 });
+	for (unsigned s = 0; s < 5; s++) {
+		host.role = s == 2 || s == 3 ? OSR_ROLE_SP0 : OSR_ROLE_CA;
+		host.guid = 0x100 + s;
+		host.sw = s;
+		host.port = host.role == OSR_ROLE_CA;
+		host.name = "host";
+		osr_builder_terminal(b, &host);
+		host.lid++;
+	}
+	assert_int_equal(osr_builder_build(b, arena, f, NULL), OSR_OK);
+	osr_builder_free(b);
+}
+
+static void refused(struct osr_drains *d, const struct osr_fabric *f, const char *what,
+		    const char *because)
+{
+	struct osr_diag diag = { "" };
+
+	assert_int_not_equal(osr_drains_add(d, f, what, &diag), OSR_OK);
+	if (!strstr(diag.text, because))
+		fail_msg("%s: %s", what, diag.text);
+}
+
+static void test_asked(void **state)
+{
+	struct osr_drains *d = osr_drains_new(&defaults), *again = osr_drains_new(&defaults);
+	struct osr_arena arena = { 0 };
+	struct osr_part part[4];
+	struct osr_fabric f;
+	uint32_t n_drained, n_held;
+	char *text, *copy;
+
+	make_fabric(&arena, &f);
+	osr_drains_sm(d, 0x103);
+	refused(d, NULL, "spine-0", "no fabric");
+	refused(d, &f, "leaf-0", "cut off");
+	refused(d, &f, "leaf-1:5", "cut off");
+	refused(d, &f, "leaf-1:1", "cut off");
+	refused(d, &f, "leaf-0:7", "no cable");
+	refused(d, &f, "spine-1", "subnet manager");
+	refused(d, &f, "host", "end port");
+	refused(d, &f, "spine-9", "no switch");
+	assert_int_equal(osr_drains_add(d, &f, "spine-0", NULL), OSR_OK);
+	assert_int_equal(osr_drains_add(d, &f, "0x0000000000000001:3", NULL), OSR_OK);
+	refused(d, &f, "leaf-0:3", "already");
+	assert_int_equal(osr_drains_parts(d, false, part, 4), 2);
+	assert_true(part[0].guid == 1 && part[0].port == 3 && part[1].guid == 3 && !part[1].port);
+
+	text = osr_drains_save(d);
+	osr_drains_load(again, text, strlen(text));
+	copy = osr_drains_save(again);
+	assert_string_equal(text, copy);
+	/* Whatever comes instead of a part is left out. */
+	for (size_t i = 0; text[i]; i++) {
+		struct osr_drains *bad = osr_drains_new(&defaults);
+
+		text[i] = (char)(text[i] ^ 5);
+		osr_drains_load(bad, text, strlen(text));
+		osr_drains_remove(bad, "all", NULL);
+		text[i] = (char)(text[i] ^ 5);
+		osr_drains_free(bad);
+	}
+	assert_int_equal(osr_drains_remove(again, "leaf-0:3", NULL), OSR_OK);
+	assert_int_not_equal(osr_drains_remove(again, "leaf-0:3", NULL), OSR_OK);
+	assert_int_equal(osr_drains_remove(again, "spine-0", NULL), OSR_OK);
+	osr_drains_count(again, &n_drained, &n_held);
+	assert_int_equal(n_drained + n_held, 0);
+	free(text);
+	free(copy);
+	osr_drains_free(d);
+	osr_drains_free(again);
+	osr_arena_free(&arena);
+}
+
+static const struct osr_seen cable = {
+	.part = { 1, 3 }, .name = "a", .far_name = "b", .far_guid = 2, .far_port = 4
+};
+
+/* Is it in the tables? */
+static bool is_used(struct osr_drains *d, bool there, double now)
+{
+	struct osr_part part;
+
+	osr_drains_watch(d, &cable, there, now);
+	return there && !osr_drains_parts(d, true, &part, 1);
+}
+
+/* One cable that goes down and comes back n times, evenly; how often tables would change in two hours. */
+static unsigned count_changes(const struct osr_hold_down *hold, unsigned n, double period)
+{
+	struct osr_drains *d = osr_drains_new(hold);
+	unsigned changes = 0;
+	bool used = is_used(d, true, 0);
+
+	for (unsigned i = 0; i < n; i++)
+		for (unsigned half = 0; half < 2; half++) {
+			bool now_used = is_used(d, half, 1000 + (i + half * 0.5) * period);
+
+			changes += now_used != used;
+			used = now_used;
+		}
+	for (double now = 1000 + n * period; !used && now < 10000; now += 10) {
+		double next = osr_drains_next(d, now);
+
+		assert_true(next >= 0 && next <= hold->calm);
+		used = is_used(d, true, now);
+		changes += used;
+	}
+	assert_true(used);
+	osr_drains_free(d);
+	return changes;
+}
+
+static void test_flaps(void **state)
+{
+	static const struct osr_hold_down off = { .after = 0, .within = 600, .calm = 300 };
+
+	assert_int_equal(count_changes(&off, 100, 36), 200);
+	assert_int_equal(count_changes(&defaults, 100, 36), 4);
+	assert_int_equal(count_changes(&defaults, 1, 36), 2);
+	assert_int_equal(count_changes(&defaults, 1000, 1), 4);
+	/* Twice in an hour is no flapping. */
+	assert_int_equal(count_changes(&defaults, 2, 1800), 4);
+}
+
+/* What is held stays held in a restart, and its calm time begins anew. */
+static void test_restart(void **state)
+{
+	struct osr_drains *d = osr_drains_new(&defaults), *again = osr_drains_new(&defaults);
+	struct osr_drain_event event;
+	char *text;
+
+	is_used(d, true, 0);
+	for (unsigned i = 1; i < 5; i++)
+		is_used(d, i % 2 == 0, i);
+	assert_false(is_used(d, true, 5));
+	assert_true(osr_drains_event(d, &event) && event.held);
+	assert_string_equal(event.name, "a port 3 - b port 4");
+	assert_false(osr_drains_event(d, &event));
+	text = osr_drains_save(d);
+	osr_drains_load(again, text, strlen(text));
+	assert_false(is_used(again, true, 7000));
+	assert_false(is_used(again, true, 7299));
+	assert_true(is_used(again, true, 7301));
+	assert_true(osr_drains_event(again, &event) && !event.held);
+	free(text);
+	osr_drains_free(d);
+	osr_drains_free(again);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_asked),
+		cmocka_unit_test(test_flaps),
+		cmocka_unit_test(test_restart),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
