@@ -11,7 +11,7 @@
 /* What osr_topo_row() lists. */
 extern const struct osr_topo osr__topo_tree, osr__topo_kary, osr__topo_torus, osr__topo_mesh,
 	osr__topo_hypercube, osr__topo_hyperx, osr__topo_kautz, osr__topo_random,
-	osr__topo_dragonfly, osr__topo_slimfly;
+	osr__topo_dragonfly, osr__topo_slimfly, osr__topo_megafly;
 
 /*
  * Numbers separated by "," or "x", 1 to OSR__MAX_DIMS of them, each at least 1. `what` names the

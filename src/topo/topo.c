@@ -7,9 +7,9 @@
 #include "topo/helper.h"
 
 static const struct osr_topo *const rows[] = {
-	&osr__topo_tree,      &osr__topo_kary,    &osr__topo_torus, &osr__topo_mesh,
-	&osr__topo_hypercube, &osr__topo_hyperx,  &osr__topo_kautz, &osr__topo_random,
-	&osr__topo_dragonfly, &osr__topo_slimfly,
+	&osr__topo_tree,      &osr__topo_kary,    &osr__topo_torus,   &osr__topo_mesh,
+	&osr__topo_hypercube, &osr__topo_hyperx,  &osr__topo_kautz,   &osr__topo_random,
+	&osr__topo_dragonfly, &osr__topo_slimfly, &osr__topo_megafly,
 };
 
 const struct osr_topo *osr_topo_row(uint32_t i)

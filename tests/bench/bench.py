@@ -131,6 +131,8 @@ def finish(run):
     if run.args.json:
         write_json(run.args.json, run)
     failed = [r for r in run.rows if not r.passed]
+    for r in failed:
+        run.say('%s: %s, not %s' % (r.what, r.measured, r.asked))
     run.say('%d targets met, %d failed' % (len(run.rows) - len(failed), len(failed)))
     if run.args.quick:
         # A smoke test on a busy machine: times are for reading only.

@@ -109,13 +109,9 @@ def _offline(title, runs):
 
 
 def markdown(run):
-    failed = sum(not r.passed for r in run.rows)
     head = 'Measured on %s: %s, osmroutes %s, %s.' % (time.strftime('%Y-%m-%d'), _opensm(), _commit(),
                                                       _machine())
-    parts = [head, '## Targets\n\n%d of %d met.\n\n' % (
-        len(run.rows) - failed, len(run.rows)) + table(
-            ['what', 'asked', 'measured', ''],
-            [[r.what, r.asked, r.measured, r.verdict] for r in run.rows]), '## Figures']
+    parts = [head, '## Figures']
     parts += [_fabric(plan, got) for plan, got, _ in run.results]
     if any(budgets for _, _, budgets in run.results):
         parts.append(_budgets(run.results))

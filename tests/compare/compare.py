@@ -26,17 +26,17 @@ SEED = 7		# of the bisections
 
 def arguments():
     p = argparse.ArgumentParser(description=__doc__)
-    p.add_argument('--quick', action='store_true', help='eight small trees and one Megafly')
+    p.add_argument('--quick', action='store_true', help='two small trees, two Megaflies; exit status 1 if ours is worse than stock')
     p.add_argument('--kind', default='tree', help='comma-separated: %s, real (default tree)' %
                    ', '.join(shapes.KINDS))
     p.add_argument('--seeds', default='1-40', help='first-last (default 1-40)')
     p.add_argument('--large', action='store_true', help='trees of up to 4,000 hosts, not 600')
     p.add_argument('--engines', default='dfsssp', help='of ours, comma-separated; the first one is judged')
     p.add_argument('--stock', default=','.join(STOCK), help='of stock; empty: none')
-    p.add_argument('--cpu', action='store_true', help='ours inside OpenSM too, for CPU time')
     p.add_argument('--only', metavar='WORD', help='only fabrics whose title has this')
     p.add_argument('--cache', metavar='DIR', help='keep what does not change: fabrics, stock, bounds')
     p.add_argument('--json', metavar='FILE', help='write everything measured there')
+    p.add_argument('--markdown', metavar='FILE', help='write a table there: ours, every stock engine, the bound')
     return p.parse_args()
 
 
@@ -114,9 +114,11 @@ def measure(args, title, net, workdir):
         key = hashlib.sha1(file.read()).hexdigest()[:16]
     row = {'title': title, 'net': net, 'engines': {}}
     row['bound'] = cached(args, key + '-bound', lambda: bound.bound(net)) if bound.numpy else 0
-    for n in filter(None, args.stock.split(',')):
-        row['engines']['stock ' + n] = cached(
-            args, '%s-%s' % (key, n), lambda: stock(net, os.path.join(workdir, 'osm'), [n])[n])
+    names = [n for n in args.stock.split(',') if n]
+    if names:
+        done = cached(args, '%s-%s' % (key, '-'.join(names)),
+                      lambda: stock(net, os.path.join(workdir, 'osm'), names))
+        row['engines'].update({'stock ' + n: done[n] for n in names})
     row['engines'].update(ours(net, workdir, args.engines.split(',')))
     return row
 
@@ -174,6 +176,23 @@ def summary(rows, engine):
     return lines
 
 
+def cell(e):
+    """EFI / eBB / lanes, and what is longer or lost."""
+    if not e or 'fails' in e:
+        return '-'
+    more = ''.join(', %d %s' % (e[k], k) for k in ('longer', 'lost') if e[k])
+    return '%d / %.3f / %d%s' % (e['efi'], e['ebb'], e['lanes'], more)
+
+
+def markdown(rows):
+    names = [n for n in rows[0]['engines']]
+    lines = ['| fabric | bound | %s |' % ' | '.join(names), '|---' * (len(names) + 2) + '|']
+    for r in rows:
+        lines.append('| %s | %.0f | %s |' % (r['title'], r['bound'], ' | '.join(
+            cell(r['engines'].get(n)) for n in names)))
+    return '\n'.join(lines) + '\n'
+
+
 def fabrics(args, workdir):
     first, _, last = args.seeds.partition('-')
     for kind in args.kind.split(','):
@@ -197,7 +216,7 @@ def fabrics(args, workdir):
 def main():
     args = arguments()
     if args.quick:
-        args.kind, args.seeds = 'tree,megafly', '1-6'
+        args.kind, args.seeds = 'tree,megafly', '1-2'
     if args.cache:
         os.makedirs(args.cache, exist_ok=True)
     workdir = tempfile.mkdtemp(prefix='osr-compare-')
@@ -215,7 +234,10 @@ def main():
         if args.json:
             with open(args.json, 'w') as file:
                 json.dump(rows, file, indent=1)
-        return 0
+        if args.markdown:
+            with open(args.markdown, 'w') as file:
+                file.write(markdown(rows))
+        return 1 if args.quick and any(worse(r, engine) for r in rows) else 0
     except Skip as s:
         warn('skipped: %s' % s)
         return 77

@@ -148,9 +148,18 @@ def tree(seed, large=False, damage=None):
     if 'service' in kinds:
         for s in range(len(net.switches)):
             net.host(s, 'sv%d' % s)
-    if 'speeds' in kinds:
+    mixed = 'speeds' in kinds
+    if mixed:
         slow = {s for s in leaves if rng.random() < 0.3}
         net.links = [(a, b, '4xQDR' if a in slow else '4xEDR') for a, b, _ in net.links]
+    more = random.Random('cables %d' % seed)	# its own, so that fabrics of earlier seeds stay
+    if not mixed and more.random() < 0.15:	# newer spines beside older ones
+        fast = {s for s in range(len(net.switches)) if s not in leaves and more.random() < 0.5}
+        net.links = [(a, b, '4xHDR' if b in fast or a in fast else '4xEDR') for a, b, _ in net.links]
+        kinds.append('fast spines')
+    if more.random() < 0.2:		# some pairs have one cable more
+        net.links += [l for l in dict.fromkeys(net.links) if more.random() < 0.15]
+        kinds.append('uneven cables')
     percent = damage if damage is not None else rng.choice([0, 0, 1, 2, 3, 5])
     gone = net.damage(rng, percent)
     if gone:

@@ -115,6 +115,9 @@ static void test_sizes(void **state)
 		{ "slimfly q=7", 98, 98, 98 * 11 / 2, 2 },
 		{ "slimfly q=11", 242, 242, 242 * 17 / 2, 2 },
 		{ "slimfly q=13 p=0", 338, 0, 338 * 19 / 2, 2 },
+		/* From spine to spine at most by way of two leaves and the spines that have the cable. */
+		{ "megafly", 9 * 8, 9 * 16, 9 * 16 + 36, 5 },
+		{ "megafly l=3 s=2 h=3 p=5 g=4", 20, 60, 24 + 6, 5 },
 		{ "random switches=64 links=128 hosts=16", 64, 1024, 128, 0 },
 		{ "random switches=128 links=300 hosts=16", 128, 2048, 300, 0 },
 	};
@@ -279,6 +282,7 @@ static void test_refusals(void **state)
 	refused("random switches=4 links=7", NULL,
 		"only 6 of 7 cables fit between 4 switches with at most 253 each");
 	refused("dragonfly a=2 h=1 g=4", NULL, "4 groups: a h + 1 = 3 can be cabled to each other");
+	refused("megafly s=2 h=1 g=4", NULL, "4 groups: s h + 1 = 3 can be cabled to each other");
 	refused("slimfly q=9", NULL, "q = 9 is no odd prime");
 	assert_null(osr_topo_find("donut"));
 }
