@@ -89,6 +89,8 @@ enum osr_status osr_spf_relieve(struct osr_spf *spf, uint32_t percent, uint32_t 
 				       spf->n_order[root],
 				       spf->hop + (size_t)d * fabric->n_switches, 1);
 	}
+	/* The limits that it tries lie closer to the bound the second time. */
+	osr__spf_branches(spf, bound, moves);
 	osr__spf_branches(spf, bound, moves);
 	return OSR_OK;
 }
