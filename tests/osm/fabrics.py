@@ -39,7 +39,7 @@ def with_dfsssp(fabric):
         # OpenSM enables the best width and speed of a cable, and ibsim then changes them: the second
         # sweep sees other rates than the first.
         opensm.resweep()
-        tables = oracle.Tables(fabric.read_back())
+        tables = oracle.Tables(fabric.read_back('lft'))	# the other tables are most of the time: judge() reads them
         if tables.switches:	# no engine is called without a switch
             tables = judge(fabric, opensm, ours='dfsssp')
             if len(tables.ends) < LARGE and tables.channels():
