@@ -435,6 +435,71 @@ static void test_mcast_line(void **state)
 	test_fabric_free(&t);
 }
 
+static uint8_t *turn(const struct osr_fabric *f, struct osr_routing *r, uint32_t from, uint32_t at,
+		     uint32_t to)
+{
+	uint32_t in = f->chan_port[channel(f, at, from)], out = f->chan_port[channel(f, at, to)];
+
+	return r->sl2vl[r->sl2vl_row[at] + in * (f->sw_n_ports[at] + 1u) + out];
+}
+
+/*
+ * A ring of four, any SL: unicast turns at switches 0 and 3 alone, on VL 0; multicast runs along 0-1-2-3
+ * and turns at 1 and 2, to VL 1.
+ */
+static void any_sl_ring(struct test_fabric *t, struct osr_routing *r)
+{
+	static const uint32_t way[4][4] = {
+		{ 0, 1, 3, 3 }, { 0, 1, 2, 0 }, { 3, 1, 2, 3 }, { 0, 0, 2, 3 }
+	};
+	static const uint32_t rank[4][3] = { { 1, 0, 1 }, { 0, 3, 2 }, { 3, 2, 3 }, { 2, 3, 1 } };
+	uint32_t n = 0;
+
+	test_fabric_ring(t, 4, 1);
+	table_make(TABLE_SHORTEST, &t->f, &arena, 1, r);
+	r->n_vls = 2;
+	r->claims = OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_ANY_SL | OSR_CLAIM_MULTICAST;
+	r->rank = osr_calloc(&arena, 2 * (size_t)t->f.n_channels, sizeof(*r->rank));
+	r->mcast_parent = osr_alloc(&arena, 4, sizeof(*r->mcast_parent));
+	r->sl2vl_row = osr_alloc(&arena, 4, sizeof(*r->sl2vl_row));
+	for (uint32_t s = 0; s < 4; s++) {
+		r->mcast_parent[s] = s ? channel(&t->f, s, s - 1) : OSR_NONE;
+		r->sl2vl_row[s] = n;
+		n += (t->f.sw_n_ports[s] + 1u) * (t->f.sw_n_ports[s] + 1u);
+		*rank_of(&t->f, r, 0, rank[s][0], rank[s][1]) = rank[s][2];
+		for (uint32_t d = 0; d < t->f.n_dests; d++)
+			if (t->f.dest_switch[d] != s)
+				r->lft[(size_t)d * 4 + s] = t->f.chan_port[channel(
+					&t->f, s, way[s][t->f.dest_switch[d]])];
+	}
+	*rank_of(&t->f, r, 0, 3, 0) = 2;
+	*rank_of(&t->f, r, 0, 0, 1) = 3;
+	*rank_of(&t->f, r, 0, 1, 2) = *rank_of(&t->f, r, 0, 2, 1) = 1;
+	*rank_of(&t->f, r, 1, 2, 1) = *rank_of(&t->f, r, 1, 1, 2) = 10;
+	*rank_of(&t->f, r, 1, 1, 0) = *rank_of(&t->f, r, 1, 2, 3) = 20;
+	r->sl2vl = osr_calloc(&arena, n, sizeof(*r->sl2vl));
+	memset(turn(&t->f, r, 0, 1, 2), 1, 16);
+	memset(turn(&t->f, r, 2, 1, 0), 1, 16);
+	memset(turn(&t->f, r, 1, 2, 3), 1, 16);
+	memset(turn(&t->f, r, 3, 2, 1), 1, 16);
+}
+
+/* Multicast's VLs on a link are those it has by the tables of the switch behind, and must exist. */
+static void test_mcast_tables(void **state)
+{
+	struct test_fabric t;
+	struct osr_routing r;
+
+	any_sl_ring(&t, &r);
+	accept(&t.f, &r);
+	*rank_of(&t.f, &r, 1, 2, 1) = 20;
+	refuse(&t.f, &r, "multicast: VL 1 from switch");
+	*rank_of(&t.f, &r, 1, 2, 1) = 10;
+	turn(&t.f, &r, 2, 1, 0)[7] = 2;
+	refuse(&t.f, &r, "multicast on SL 7 leaves");
+	test_fabric_free(&t);
+}
+
 /* ---- credit loops --------------------------------------------------------------------------- */
 
 enum { RING = 4, LAST = 2 * RING };
@@ -517,7 +582,7 @@ int main(void)
 		cmocka_unit_test(test_sl2vl_enters),    cmocka_unit_test(test_vls),
 		cmocka_unit_test(test_shape),           cmocka_unit_test(test_any_sl),
 		cmocka_unit_test(test_mcast_arrivals),  cmocka_unit_test(test_mcast_line),
-		cmocka_unit_test(test_last_switch),
+		cmocka_unit_test(test_mcast_tables),    cmocka_unit_test(test_last_switch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, tear_down);
