@@ -22,6 +22,8 @@ struct keep {
 	struct osr_spf s;
 	struct turns w;
 	struct osr_routing r; /* in the numbering of today */
+	uint32_t *everywhere; /* [n_switches] keep_extend() */
+	uint32_t *highest;    /* [n_channels] keep_spread_pass() */
 	uint8_t *before;      /* [n_switches] hops of one tree before it was touched */
 	uint8_t *whole;       /* [n_switches] and whether the route from here was whole then */
 	uint8_t *used;        /* [n_slots] some route or multicast has this turn: its lane stays */
@@ -112,10 +114,11 @@ static enum osr_status keep_alloc(struct keep *k, struct osr_diag *why)
 	w->first_freedom = osr_alloc(scratch, m, 1);
 	w->t.mask = osr_alloc(scratch, n, 1);
 	k->used = osr_calloc(scratch, w->g.n_slots, 1);
+	k->highest = osr_alloc(scratch, m, sizeof(*k->highest));
 	k->before = osr_alloc(scratch, n, 1);
 	k->whole = osr_alloc(scratch, n, 1);
 	if (!w->rank || !w->lane || !w->at || !w->freedom || !w->first_freedom || !w->t.mask ||
-	    !k->used || !k->before || !k->whole || !osr__legal_alloc(&w->t, scratch))
+	    !k->used || !k->highest || !k->before || !k->whole || !osr__legal_alloc(&w->t, scratch))
 		return osr_fail(why, OSR_NOMEM, "out of memory for re-routing with lanes by turn");
 	return OSR_OK;
 }
@@ -146,6 +149,8 @@ static enum osr_status keep_begin(struct keep *k, struct osr_diag *why)
 	if (st)
 		return st;
 	k->w.n_lanes = old->n_vls;
+	k->everywhere = k->w.t.escape;
+	k->w.t.escape = k->r.mcast_parent;
 	/* What rides along today may have had a tree of its own, and keeps it. */
 	for (uint32_t d = 0; d < k->f->n_dests; d++)
 		k->s.alias[d] = OSR_NONE;
@@ -161,10 +166,115 @@ static enum osr_status keep_begin(struct keep *k, struct osr_diag *why)
 static bool keep_on_tree(const struct keep *k, uint32_t c)
 {
 	const struct osr_fabric *fabric = k->f;
-	const uint32_t *parent = k->r.mcast_parent;
+	const uint32_t *parent = k->w.t.escape;
 
 	return parent[fabric->chan_src[c]] == c ||
 	       parent[fabric->chan_dst[c]] == fabric->chan_rev[c];
+}
+
+static void keep_set_lane(struct keep *k, uint32_t c0, uint32_t c1, uint32_t lane)
+{
+	const struct osr_fabric *fabric = k->f;
+	uint32_t u = fabric->chan_dst[c0], t = k->w.g.row[c0] + c1 - fabric->chan_row[u];
+	size_t pair = fabric->chan_port[fabric->chan_rev[c0]] * (fabric->sw_n_ports[u] + 1u) +
+		      fabric->chan_port[c1];
+
+	k->used[t] = 1;
+	if (k->w.lane[t] == lane)
+		return;
+	k->w.lane[t] = (uint8_t)lane;
+	k->w.at[t] = k->w.rank[(size_t)lane * fabric->n_channels + c1];
+	memset(k->r.sl2vl[k->r.sl2vl_row[u] + pair], (int)lane, sizeof(*k->r.sl2vl));
+}
+
+/* The lane of turn t into c that comes next after `rank`; of a turn in use its own, or none. */
+static uint32_t keep_next_lane(const struct keep *k, uint32_t t, uint32_t c, uint32_t rank)
+{
+	const struct turns *w = &k->w;
+	uint32_t best = UINT32_MAX, lane = OSR_NONE;
+
+	if (k->used[t])
+		return w->at[t] > rank ? w->lane[t] : OSR_NONE;
+	for (uint32_t l = 0; l < w->n_lanes; l++) {
+		uint32_t at = w->rank[(size_t)l * k->f->n_channels + c];
+
+		if (at <= rank || at >= best)
+			continue;
+		best = at;
+		lane = l;
+	}
+	return lane;
+}
+
+/*
+ * One pass over the turns of the spanning order, which raises highest[c], the highest rank that a copy
+ * holds on c; `set`: it has been found, and the turns get their lanes. False: a turn has none that rises.
+ */
+static bool keep_spread_pass(struct keep *k, bool set, bool *changed)
+{
+	const struct osr_fabric *fabric = k->f;
+
+	*changed = false;
+	for (uint32_t a = 0; a < fabric->n_channels; a++) {
+		uint32_t u = fabric->chan_dst[a];
+
+		for (uint32_t b = fabric->chan_row[u];
+		     keep_on_tree(k, a) && b < fabric->chan_row[u + 1]; b++) {
+			uint32_t lane, at;
+
+			if (b == fabric->chan_rev[a] || !keep_on_tree(k, b))
+				continue;
+			lane = keep_next_lane(k, k->w.g.row[a] + b - fabric->chan_row[u], b,
+					      k->highest[a]);
+			if (lane == OSR_NONE)
+				return false;
+			at = k->w.rank[(size_t)lane * fabric->n_channels + b];
+			*changed |= at > k->highest[b];
+			k->highest[b] = at > k->highest[b] ? at : k->highest[b];
+			if (set)
+				keep_set_lane(k, a, b, lane);
+		}
+	}
+	return true;
+}
+
+/*
+ * Do all turns of the spanning order rise, from hosts and from each other, if those that nothing else takes
+ * get the lowest lanes they can? Then they have them.
+ */
+static bool keep_spread_fits(struct keep *k)
+{
+	bool changed = true;
+
+	memcpy(k->highest, k->w.rank, k->f->n_channels * sizeof(*k->highest));
+	while (changed)
+		if (!keep_spread_pass(k, false, &changed))
+			return false;
+	return keep_spread_pass(k, true, &changed);
+}
+
+/*
+ * Multicast needs no switches beyond those that lie between hosts; to go along its spanning order, they
+ * hang on it, where that rises.
+ */
+static void keep_extend(struct keep *k)
+{
+	const struct osr_fabric *fabric = k->f;
+
+	memcpy(k->everywhere, k->r.mcast_parent, fabric->n_switches * sizeof(*k->everywhere));
+	k->w.t.escape = k->everywhere;
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+		uint32_t *up = &k->everywhere[v], c = fabric->chan_row[v];
+		bool away = *up == OSR_NONE && !fabric->sw_sources[v];
+
+		for (uint32_t o = c; away && o < fabric->chan_row[v + 1]; o++)
+			away = k->everywhere[fabric->chan_dst[o]] != fabric->chan_rev[o];
+		for (; away && c < fabric->chan_row[v + 1]; c++) {
+			*up = c;
+			away = !keep_spread_fits(k);
+			*up = away ? OSR_NONE : c;
+		}
+	}
 }
 
 /* ---- trees ------------------------------------------------------------------------------------ */
@@ -195,28 +305,18 @@ static uint32_t keep_other_lane(const struct keep *k, uint32_t root, const uint8
 static void keep_take(struct keep *k, uint32_t root, uint8_t *hop, uint32_t c)
 {
 	const struct osr_fabric *fabric = k->f;
-	uint32_t v = fabric->chan_src[c], u = fabric->chan_dst[c], t, c1;
+	uint32_t v = fabric->chan_src[c], u = fabric->chan_dst[c], lane;
 
 	hop[v] = (uint8_t)(c - fabric->chan_row[v]);
 	k->s.weight[c] += 1u << HOP_BITS;
 	if (u == root)
 		return;
-	t = k->w.g.row[c] + hop[u];
-	c1 = fabric->chan_row[u] + hop[u];
-	if (!osr__turn_legal(&k->w, hop, root, c)) {
-		uint32_t l = keep_other_lane(k, root, hop, c);
-		size_t pair =
-			fabric->chan_port[fabric->chan_rev[c]] * (fabric->sw_n_ports[u] + 1u) +
-			fabric->chan_port[c1];
-
-		k->w.lane[t] = (uint8_t)l;
-		k->w.at[t] = k->w.rank[(size_t)l * fabric->n_channels + c1];
-		memset(k->r.sl2vl[k->r.sl2vl_row[u] + pair], (int)l, sizeof(*k->r.sl2vl));
-	}
-	k->used[t] = 1;
+	lane = osr__turn_legal(&k->w, hop, root, c) ? k->w.lane[k->w.g.row[c] + hop[u]]
+						    : keep_other_lane(k, root, hop, c);
+	keep_set_lane(k, c, fabric->chan_row[u] + hop[u], lane);
 }
 
-/* Turns of routes that are there, and of multicast. */
+/* Turns of routes that are there, and of what is left of multicast. */
 static void keep_mark_used(struct keep *k)
 {
 	const struct osr_fabric *fabric = k->f;
@@ -273,6 +373,18 @@ static uint32_t keep_choose(struct keep *k, uint32_t root, const uint8_t *hop, b
 	return best_chan;
 }
 
+static bool keep_force(struct keep *k, uint32_t root, uint8_t *hop)
+{
+	if (osr__legal_force(&k->w.t, root, hop))
+		return true;
+	if (k->w.t.escape == k->everywhere)
+		return false;
+	keep_extend(k);
+	osr__legal_list(&k->w.t, root, hop, true);
+	osr__legal_find_escape(&k->w.t, root);
+	return osr__legal_force(&k->w.t, root, hop);
+}
+
 /*
  * One switch after the other, those first whose entry is dead: the others may follow them. One that
  * finds no way goes along the spanning order of multicast, which may cost whole routes theirs.
@@ -299,7 +411,7 @@ static bool keep_tree(struct keep *k, uint32_t root, uint32_t d)
 			if (!escapes)
 				osr__legal_find_escape(&k->w.t, root);
 			escapes = true;
-			if (!osr__legal_force(&k->w.t, root, hop))
+			if (!keep_force(k, root, hop))
 				return false;
 		}
 		n_cut = osr__legal_list(&k->w.t, root, hop, true);
@@ -327,32 +439,6 @@ static enum osr_status turn_keep_keep_trees(struct keep *k, struct osr_diag *why
 }
 
 /* ---- multicast -------------------------------------------------------------------------------- */
-
-/* Do all turns of the spanning order rise, from hosts and from each other? */
-static bool keep_spread_rises(const struct keep *k)
-{
-	const struct osr_fabric *fabric = k->f;
-	const struct turns *w = &k->w;
-
-	for (uint32_t a = 0; a < fabric->n_channels; a++) {
-		uint32_t u = fabric->chan_dst[a];
-
-		for (uint32_t b = fabric->chan_row[u];
-		     keep_on_tree(k, a) && b < fabric->chan_row[u + 1]; b++) {
-			uint32_t t = w->g.row[a] + b - fabric->chan_row[u], x = fabric->chan_dst[b];
-
-			if (b == fabric->chan_rev[a] || !keep_on_tree(k, b))
-				continue;
-			if (w->rank[a] >= w->at[t])
-				return false;
-			for (uint32_t c = fabric->chan_row[x]; c < fabric->chan_row[x + 1]; c++)
-				if (c != fabric->chan_rev[b] && keep_on_tree(k, c) &&
-				    w->at[t] >= w->at[w->g.row[b] + c - fabric->chan_row[x]])
-					return false;
-		}
-	}
-	return true;
-}
 
 static uint32_t keep_top(const uint32_t *parent, const struct osr_fabric *fabric, uint32_t v)
 {
@@ -390,7 +476,7 @@ static bool keep_join(struct keep *k, uint32_t top, uint32_t *was)
 		    !hosts)
 			continue;
 		keep_hang(parent, fabric, v, c);
-		if (keep_spread_rises(k))
+		if (keep_spread_fits(k))
 			return true;
 		memcpy(parent, was, fabric->n_switches * sizeof(*was));
 	}
@@ -447,10 +533,9 @@ static enum osr_status keep_spread(struct keep *k, struct osr_diag *why)
 			return keep_not(why,
 					"the spanning order of multicast finds no way that keeps "
 					"to the lanes by turn of before");
-	k->w.t.escape = k->r.mcast_parent;
-	return keep_spread_rises(k) ? OSR_OK
-				    : keep_not(why, "the spanning order of multicast does not keep "
-						    "to the lanes by turn of before");
+	return keep_spread_fits(k) ? OSR_OK
+				   : keep_not(why, "the spanning order of multicast does not keep "
+						   "to the lanes by turn of before");
 }
 
 /* ---- all of it -------------------------------------------------------------------------------- */
@@ -506,9 +591,9 @@ enum osr_status osr_turn_reroute(const struct osr_job *job, struct osr_diag *why
 				     "multicast of today");
 	st = keep_begin(&k, why);
 	if (!st)
-		st = keep_spread(&k, why);
-	if (!st)
 		keep_mark_used(&k);
+	if (!st)
+		st = keep_spread(&k, why);
 	if (!st)
 		st = turn_keep_keep_trees(&k, why);
 	if (!st)
