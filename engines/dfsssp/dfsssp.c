@@ -81,13 +81,13 @@ static struct osr_lanes_options dfsssp_lanes_options(const struct osr_values *va
 			 .ignore_rates = values->num[IGNORE_RATES] },
 		.layers = { .heuristic = (enum osr_heuristic)values->num[HEURISTIC],
 			    .reversible = (enum osr_reversible)values->num[REVERSIBLE],
-			    .sift_passes = (uint32_t)values->num[SIFT],
-			    .balance = values->num[BALANCE] },
+			    .sift_passes = (uint32_t)values->num[SIFT] },
 		.ordered_rounds = (uint32_t)values->num[ORDERED_ROUNDS],
 		.order_effort = (uint32_t)values->num[EFFORT],
 		.ordered_reversible = values->num[REVERSIBLE] != OSR_REVERSIBLE_OFF,
 		.dimensions = values->num[DIMENSIONS],
 		.fewer_vls = values->num[FEWER_VLS],
+		.balance = values->num[BALANCE],
 		.detours = values->num[DETOURS],
 	};
 }

@@ -34,6 +34,7 @@ struct osr_lanes_options {
 	bool ordered_reversible; /* orders: both directions of a pair on one SL where possible */
 	bool dimensions;         /* try dimension order first (osr_lanes_route) */
 	bool fewer_vls;          /* look for shortest paths that need fewer lanes */
+	bool balance;            /* lanes that are not needed share the load */
 	bool detours;            /* longer routes where the lanes do not suffice; else OSR_NO_VL */
 	bool one_vl_for_replies; /* replies are a must and lanes are short: one VL, at once */
 };
@@ -47,6 +48,15 @@ enum osr_lanes_state {
 	OSR_LANES_ASSIGNED,   /* complete; can still get better */
 	OSR_LANES_NO_REPLIES, /* complete, but replies must be safe and are not */
 	OSR_LANES_DONE,
+};
+
+/* Routes with lanes by turn that were not taken, or not yet. */
+struct osr_turn_result {
+	struct turns *w; /* NULL: none */
+	uint8_t *hop;
+	uint64_t *weight;
+	uint32_t n_longer;
+	uint64_t load; /* of the busiest link */
 };
 
 struct osr_lanes_job {
@@ -65,12 +75,9 @@ struct osr_lanes_job {
 
 	/* The strategies' own. */
 	enum osr_lanes_state state;
-	uint32_t *orders; /* [OSR_MAX_VLS * n_channels] channel orders of the layers */
-	bool one_lane;    /* the first pass needs no more */
-	/* any_sl = auto: the balanced shortest paths, for lanes by turn once lanes by SL are known. */
-	uint8_t *shortest_hop; /* [n_dests * n_switches] or NULL */
-	uint64_t *shortest_weight;
-	struct osr_routing unlayered;
+	uint32_t *orders;            /* [OSR_MAX_VLS * n_channels] channel orders of the layers */
+	bool one_lane;               /* the first pass needs no more */
+	struct osr_turn_result turn; /* any_sl = auto: what lanes by SL are compared with */
 	double ms_spf; /* when the shortest paths were there, by req->clock_ms; 0: never */
 };
 

@@ -50,7 +50,6 @@ struct osr_layers_options {
 	enum osr_heuristic heuristic;
 	enum osr_reversible reversible;
 	uint32_t sift_passes;
-	bool balance; /* spread layers over the VLs that are free (Algorithm 2, last loop) */
 };
 
 /*

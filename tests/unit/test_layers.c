@@ -91,8 +91,7 @@ static void test_every_heuristic(void **state)
 			struct osr_layers_options opt = { .heuristic = k / 4,
 							  .reversible = k & 1 ? OSR_REVERSIBLE_ON
 									      : OSR_REVERSIBLE_OFF,
-							  .sift_passes = 2,
-							  .balance = i & 1 };
+							  .sift_passes = 2 };
 			struct trial x;
 
 			draw(&x, i);

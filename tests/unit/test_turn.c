@@ -35,7 +35,8 @@ static enum osr_status route_any_sl(struct turn_trial *x, uint8_t vls, bool mult
 	const struct osr_lanes_options opt = { .any_sl = any_sl,
 					       .any_sl_cost = 5,
 					       .spf = { .max_rounds = 2, .max_moves = 50 },
-					       .layers = { .sift_passes = 3, .balance = true },
+					       .layers = { .sift_passes = 3 },
+					       .balance = true,
 					       .ordered_rounds = 10,
 					       .order_effort = 10,
 					       .ordered_reversible = true,
@@ -181,6 +182,57 @@ static void test_long_ring(void **state)
 	}
 }
 
+static uint16_t lanes_in_use(const struct turn_trial *x)
+{
+	const struct osr_fabric *fabric = &x->t.f;
+	uint16_t used = 0;
+
+	for (uint32_t d = 0; d < fabric->n_dests; d++)
+		for (uint32_t v = 0; v < fabric->n_switches; v++)
+			if (v != fabric->dest_switch[d])
+				used |= (uint16_t)(1u
+						   << x->r.sl[(size_t)d * fabric->n_switches + v]);
+	return used;
+}
+
+/*
+ * By SL, too: whatever made the lanes (dimension order, layers, fewer of them, orders on few lanes), all
+ * of the budget carry routes, and each is free of deadlock.
+ */
+static void test_no_idle_lane(void **state)
+{
+	static const char *const strategies[] = { "dimension order", "layers", "fewer lanes",
+						  "paths within orders" };
+	bool seen[4] = { false };
+
+	for (unsigned i = 0; i < 24; i++) {
+		struct turn_trial x = { 0 };
+		struct osr_verdict judged;
+		bool wide = i % 3 == 1;
+		uint8_t vls = wide ? 8 : (uint8_t)(2 + i / 3);
+
+		if (i % 3 == 0)
+			test_fabric_ring(&x.t, 16, 1);
+		else
+			test_fabric_random(&x.t, wide ? 64 : 40, wide ? 78 + i % 2 * 2 : 60,
+					   wide ? 88 + i % 2 * 2 : 40 + i);
+		assert_int_equal(route_any_sl(&x, vls, !wide && i % 2, OSR_ANY_SL_OFF), OSR_OK);
+		assert_non_null(x.r.sl);
+		for (unsigned k = 0; k < 4; k++)
+			seen[k] |= !strcmp(x.r.strategy, strategies[k]);
+		if (!table_judge(&x.t.f, &x.r, &judged))
+			fail_msg("%s, %s: may deadlock", x.t.name, x.r.strategy);
+		assert_int_equal(x.r.n_vls, vls);
+		if (lanes_in_use(&x) != (1u << vls) - 1)
+			fail_msg("%s, %s: lanes in use: %x of %u", x.t.name, x.r.strategy,
+				 lanes_in_use(&x), vls);
+		turn_trial_drop(&x);
+	}
+	for (unsigned k = 0; k < 4; k++)
+		if (!seen[k])
+			fail_msg("no trial of %s", strategies[k]);
+}
+
 /* auto takes lanes by turn where they cost nothing, and lanes by SL where they cost too much. */
 static void test_auto(void **state)
 {
@@ -234,21 +286,21 @@ static void test_auto_bound(void **state)
 		turn_trial_drop(&on);
 	}
 	print_message("%u by turn, %u by SL\n", n_by_turn, n_by_sl);
-	assert_true(n_by_turn > 4 && n_by_sl > 4);
+	assert_true(n_by_turn > 4 && n_by_sl > 2);
 }
 
 /*
  * Each cable of a random fabric away: mostly the order and the lanes of turns stay, and what comes
  * out is as safe as what was there. A fabric that is whole again has its tables back, to the byte.
  */
-static void test_reroute(void **state)
+static void assert_reroutes(uint32_t n_switches, uint32_t n_links, uint64_t seed, unsigned percent)
 {
 	struct turn_trial x = { 0 };
 	struct osr_result before = { 0 };
 	struct faults faults;
 	unsigned n = 0, n_kept = 0;
 
-	test_fabric_random(&x.t, 40, 100, 11);
+	test_fabric_random(&x.t, n_switches, n_links, seed);
 	assert_int_equal(route_any_sl(&x, 4, true, OSR_ANY_SL_ON), OSR_OK);
 	assert_true(osr_turn_is_by_turn(&x.r));
 	before = (struct osr_result){ .fabric = x.t.f, .routing = x.r };
@@ -289,8 +341,14 @@ static void test_reroute(void **state)
 	faults_free(&faults);
 	turn_trial_drop(&x);
 	print_message("%u of %u faults without a full route\n", n_kept, n);
-	/* Dense fabrics keep more, trees with few cables beyond less. */
-	assert_true(n_kept * 5 >= n * 4);
+	assert_true(n_kept * 100 >= n * percent);
+}
+
+static void test_reroute(void **state)
+{
+	assert_reroutes(40, 100, 11, 95);
+	/* Degree 3: another spanning order of multicast is not always to be had. */
+	assert_reroutes(40, 61, 12, 80);
 }
 
 /* Memory that ends anywhere is an error, never a crash. */
@@ -312,8 +370,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_fabrics), cmocka_unit_test(test_short_fabrics),
 		cmocka_unit_test(test_long_ring),      cmocka_unit_test(test_auto),
-		cmocka_unit_test(test_auto_bound),     cmocka_unit_test(test_reroute),
-		cmocka_unit_test(test_out_of_memory),
+		cmocka_unit_test(test_no_idle_lane),   cmocka_unit_test(test_auto_bound),
+		cmocka_unit_test(test_reroute),        cmocka_unit_test(test_out_of_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

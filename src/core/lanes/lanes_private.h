@@ -11,4 +11,10 @@
  */
 enum osr_status osr__lanes_tree(struct osr_lanes_job *job, bool *fits);
 
+/*
+ * balance: routes of lanes by SL are dealt over the lanes of the budget that have none; the proof of the
+ * lane that they share holds for each.
+ */
+enum osr_status osr__lanes_spread(struct osr_lanes_job *job);
+
 #endif

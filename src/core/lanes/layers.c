@@ -316,41 +316,8 @@ static enum osr_status layering_init(struct layering *w, const struct osr_spf *s
 
 /* ---- VLs ------------------------------------------------------------------------------------- */
 
-/* Layer i travels on VLs first[i] .. first[i] + n[i] - 1. */
-struct lanes {
-	uint8_t first[OSR_MAX_VLS];
-	uint8_t n[OSR_MAX_VLS];
-	uint8_t n_vls;
-};
-
-/* One VL each; those left over go, one by one, to the layer with the most routes per VL. */
-static void share_lanes(const struct layering *w, const struct osr_request *req, struct lanes *l)
-{
-	uint8_t at = 0, n_vls = req->max_vls < OSR_MAX_VLS ? req->max_vls : OSR_MAX_VLS;
-
-	for (uint32_t i = 0; i < w->n_layers; i++)
-		l->n[i] = 1;
-	for (uint32_t used = w->n_layers; w->opt->balance && used < n_vls; used++) {
-		uint32_t best = 0;
-
-		for (uint32_t i = 1; i < w->n_layers; i++)
-			if (w->paths[i] * l->n[best] > w->paths[best] * l->n[i])
-				best = i;
-		l->n[best]++;
-	}
-	for (uint32_t i = 0; i < w->n_layers; i++) {
-		l->first[i] = at;
-		at += l->n[i];
-	}
-	l->n_vls = at;
-}
-
-/*
- * Turns layers into SLs. Which of its layer's VLs a unit takes depends on its two switches only, so
- * that two queries for one pair always get one SL, and a reply the SL of its request.
- */
-static void layers_set_sls(const struct layering *w, const struct lanes *l, uint8_t swap,
-			   struct osr_routing *routing)
+/* Turns layers into SLs. VLs 0 and swap trade places: the multicast VL belongs to layer 0. */
+static void layers_set_sls(const struct layering *w, uint8_t swap, struct osr_routing *routing)
 {
 	const struct osr_fabric *fabric = w->s->f;
 	uint32_t n = fabric->n_switches;
@@ -358,18 +325,11 @@ static void layers_set_sls(const struct layering *w, const struct lanes *l, uint
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		const uint8_t *row = osr__layer_row(w, d); /* may be sl itself */
 		uint8_t *sl = routing->sl + (size_t)d * n;
-		uint32_t root = fabric->dest_switch[d];
 
 		if (w->s->alias[d] != OSR_NONE)
 			continue;
-		for (uint32_t v = 0; v < n; v++) {
-			uint8_t layer = row[v];
-			uint8_t vl =
-				l->first[layer] + (l->n[layer] > 1 ? (v + root) % l->n[layer] : 0);
-
-			/* VLs 0 and swap trade places: the multicast VL belongs to layer 0. */
-			sl[v] = vl == 0 ? swap : vl == swap ? 0 : vl;
-		}
+		for (uint32_t v = 0; v < n; v++)
+			sl[v] = row[v] == 0 ? swap : row[v] == swap ? 0 : row[v];
 	}
 	for (uint32_t d = 0; d < fabric->n_dests; d++)
 		if (w->s->alias[d] != OSR_NONE)
@@ -382,30 +342,22 @@ static enum osr_status set_lanes(const struct layering *w, const struct osr_requ
 				 struct osr_diag *diag)
 {
 	size_t m = w->s->f->n_channels;
-	struct lanes l = { .n_vls = 0 };
-	uint8_t swap = 0;
+	bool beyond = w->mcast && req->mcast_vl >= w->n_layers;
+	uint8_t swap = w->mcast && !beyond ? req->mcast_vl : 0;
 
-	share_lanes(w, req, &l);
-	if (w->mcast && req->mcast_vl >= l.n[0] && req->mcast_vl < l.n_vls)
-		swap = req->mcast_vl;
-	routing->n_vls = l.n_vls;
-	if (w->mcast && req->mcast_vl >= l.n_vls)
-		routing->n_vls = req->mcast_vl + 1;
+	routing->n_vls = beyond ? req->mcast_vl + 1 : (uint8_t)w->n_layers;
 	routing->rank = osr_calloc(result, routing->n_vls * m, sizeof(*routing->rank));
 	if (!routing->rank)
 		return layers_nomem(diag);
 	for (uint32_t i = 0; i < w->n_layers; i++) {
-		for (uint8_t k = 0; k < l.n[i]; k++) {
-			uint8_t vl = l.first[i] + k;
+		uint32_t vl = i == 0 ? swap : i == swap ? 0 : i;
 
-			vl = vl == 0 ? swap : vl == swap ? 0 : vl;
-			memcpy(routing->rank + vl * m, w->rank + i * m, m * sizeof(*routing->rank));
-		}
+		memcpy(routing->rank + vl * m, w->rank + i * m, m * sizeof(*routing->rank));
 	}
 	/* Multicast alone on its VL: the order of layer 0, which contains it, serves. */
-	if (routing->n_vls > l.n_vls)
+	if (beyond)
 		memcpy(routing->rank + req->mcast_vl * m, w->rank, m * sizeof(*routing->rank));
-	layers_set_sls(w, &l, swap, routing);
+	layers_set_sls(w, swap, routing);
 	return OSR_OK;
 }
 

@@ -128,60 +128,22 @@ static enum osr_status refine_run(struct osr_lanes_job *job)
 				  job->result, job->r, job->diag);
 }
 
-/* ---- layers: Domke's algorithm 2 ------------------------------------------------------------- */
+/* ---- balanced shortest paths ----------------------------------------------------------------- */
 
-static bool layers_worth(const struct osr_lanes_job *job)
+static bool balanced_worth(const struct osr_lanes_job *job)
 {
-	return job->state <= OSR_LANES_ROUTED;
+	return job->state == OSR_LANES_FIRST;
 }
 
-/* any_sl = auto compares two results that start from the same paths. */
-static enum osr_status lanes_keep_shortest(struct osr_lanes_job *job)
+static enum osr_status balanced_run(struct osr_lanes_job *job)
 {
-	size_t size = (size_t)job->s->f->n_dests * job->s->f->n_switches;
-	size_t m = job->s->f->n_channels;
-
-	if (job->opt->any_sl != OSR_ANY_SL_AUTO || !job->opt->detours || job->req->max_vls < 2)
-		return OSR_OK;
-	job->shortest_hop = osr_alloc(job->scratch, size, 1);
-	job->shortest_weight = osr_alloc(job->scratch, m, sizeof(*job->shortest_weight));
-	if (!job->shortest_hop || !job->shortest_weight)
-		return osr_fail(job->diag, OSR_NOMEM,
-				"out of memory for a copy of the shortest paths");
-	memcpy(job->shortest_hop, job->s->hop, size);
-	memcpy(job->shortest_weight, job->s->weight, m * sizeof(*job->shortest_weight));
-	job->unlayered = *job->r;
+	osr_spf_refine(job->s, &job->opt->spf);
+	job->ms_spf = job->req->clock_ms ? job->req->clock_ms() : 0;
+	job->state = OSR_LANES_ROUTED;
 	return OSR_OK;
 }
 
-static enum osr_status layers_run(struct osr_lanes_job *job)
-{
-	enum osr_status st;
-
-	if (job->state == OSR_LANES_FIRST)
-		osr_spf_refine(job->s, &job->opt->spf);
-	st = lanes_keep_shortest(job);
-	if (st)
-		return st;
-	job->ms_spf = job->req->clock_ms ? job->req->clock_ms() : 0;
-	job->state = OSR_LANES_ROUTED;
-	st = osr_layers_assign(job->s, job->req, &job->opt->layers, job->scratch, job->result,
-			       job->r, job->orders, job->diag);
-	if (st == OSR_NO_VL && job->opt->detours) {
-		job->state = OSR_LANES_SHORT;
-		return OSR_OK;
-	}
-	if (!st)
-		job->state = job->r->n_layers == 1 ? OSR_LANES_DONE : OSR_LANES_ASSIGNED;
-	return st;
-}
-
 /* ---- one lane, for other paths just as short -------------------------------------------------- */
-
-static bool lanes_may_be_better(const struct osr_lanes_job *job)
-{
-	return job->state == OSR_LANES_SHORT || job->state == OSR_LANES_ASSIGNED;
-}
 
 static enum osr_status lanes_reduce_to_one(struct osr_lanes_job *job, bool *fits)
 {
@@ -194,16 +156,25 @@ static enum osr_status lanes_reduce_to_one(struct osr_lanes_job *job, bool *fits
 
 static bool one_order_worth(const struct osr_lanes_job *job)
 {
-	return lanes_may_be_better(job) && job->opt->any_sl != OSR_ANY_SL_OFF &&
+	return job->state == OSR_LANES_ROUTED && job->opt->any_sl != OSR_ANY_SL_OFF &&
 	       job->opt->layers.heuristic == OSR_HEURISTIC_ORDER;
 }
 
 /* On one lane any SL is safe, and where it costs nothing it comes first. */
 static enum osr_status one_order_run(struct osr_lanes_job *job)
 {
-	bool fits;
-	enum osr_status st = lanes_reduce_to_one(job, &fits);
+	struct osr_request one = *job->req;
+	bool fits = true;
+	enum osr_status st;
 
+	one.max_vls = 1;
+	one.mcast_vl = 0;
+	st = osr_layers_assign(job->s, &one, &job->opt->layers, job->scratch, job->result, job->r,
+			       job->orders, job->diag);
+	if (st == OSR_NO_VL) {
+		lanes_forget_why(job);
+		st = lanes_reduce_to_one(job, &fits);
+	}
 	if (!st && fits)
 		job->state = OSR_LANES_DONE;
 	return st;
@@ -213,8 +184,8 @@ static enum osr_status one_order_run(struct osr_lanes_job *job)
 
 static bool turns_worth(const struct osr_lanes_job *job)
 {
-	return lanes_may_be_better(job) && job->opt->any_sl == OSR_ANY_SL_ON && job->opt->detours &&
-	       job->req->max_vls > 1;
+	return job->state == OSR_LANES_ROUTED && job->opt->any_sl != OSR_ANY_SL_OFF &&
+	       job->opt->detours && job->req->max_vls > 1;
 }
 
 static enum osr_status turns_run(struct osr_lanes_job *job)
@@ -222,10 +193,29 @@ static enum osr_status turns_run(struct osr_lanes_job *job)
 	bool routed;
 	enum osr_status st = osr_turn_route(job, &routed);
 
-	if (!st && routed) {
-		lanes_forget_why(job);
+	if (!st && routed)
 		job->state = OSR_LANES_DONE;
+	return st;
+}
+
+/* ---- layers: Domke's algorithm 2 ------------------------------------------------------------- */
+
+static bool layers_worth(const struct osr_lanes_job *job)
+{
+	return job->state == OSR_LANES_ROUTED;
+}
+
+static enum osr_status layers_run(struct osr_lanes_job *job)
+{
+	enum osr_status st = osr_layers_assign(job->s, job->req, &job->opt->layers, job->scratch,
+					       job->result, job->r, job->orders, job->diag);
+
+	if (st == OSR_NO_VL && job->opt->detours) {
+		job->state = OSR_LANES_SHORT;
+		return OSR_OK;
 	}
+	if (!st)
+		job->state = job->r->n_layers == 1 ? OSR_LANES_DONE : OSR_LANES_ASSIGNED;
 	return st;
 }
 
@@ -403,9 +393,10 @@ static const struct lanes_strategy {
 	{ "one lane", one_lane_worth, one_lane_run },
 	{ "up and down a fat tree", tree_worth, tree_run },
 	{ "balance within one order", refine_worth, refine_run },
-	{ "layers", layers_worth, layers_run },
+	{ "balanced shortest paths", balanced_worth, balanced_run },
 	{ "one order", one_order_worth, one_order_run },
 	{ "lanes by turn", turns_worth, turns_run },
+	{ "layers", layers_worth, layers_run },
 	{ "shortest paths within orders", squeeze_worth, squeeze_run },
 	{ "paths within orders", ordered_worth, ordered_run },
 	{ "fewer lanes", fewer_worth, fewer_run },
@@ -413,15 +404,15 @@ static const struct lanes_strategy {
 	{ "paths within one order", single_worth, single_run },
 };
 
-/* any_sl = auto: lanes by turn in place of the lanes by SL just found, where they cost little. */
+/* any_sl = auto: lanes by turn in place of the lanes by SL just found, where these cost as much. */
 static enum osr_status lanes_prefer_any_sl(struct osr_lanes_job *job)
 {
 	bool routed;
 	enum osr_status st;
 
-	if (!job->shortest_hop || !job->r->sl)
+	if (!job->r->sl)
 		return OSR_OK;
-	st = osr_turn_route(job, &routed);
+	st = osr_turn_reconsider(job, &routed);
 	if (!st && routed)
 		job->r->strategy = "lanes by turn";
 	return st;
@@ -448,7 +439,9 @@ static enum osr_status lanes_try_all(struct osr_lanes_job *job)
 		if (job->r->rank != before)
 			job->r->strategy = lanes_strategies[i].name;
 	}
-	return lanes_prefer_any_sl(job);
+	if (lanes_prefer_any_sl(job))
+		return OSR_NOMEM;
+	return osr__lanes_spread(job);
 }
 
 enum osr_status osr_lanes_assign(struct osr_lanes_job *job)

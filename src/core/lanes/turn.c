@@ -20,16 +20,14 @@ static const struct {
 	uint32_t
 		fitted_rounds; /* with the order that fits the routes; dense graphs need no other */
 	uint32_t effort_share; /* of the effort of updown.h that a start is worth */
-	uint32_t passes;       /* of lanes and sifting in a round */
 	uint32_t boost;        /* weight of a route without a legal way */
 	uint32_t few;          /* where 1 in so many has none, */
 	uint32_t few_boost;    /* they may weigh so much */
 	uint32_t max_stale;    /* rounds that gain less than 1 in 20 */
-	uint32_t detour_cost;  /* to move a LID with detours takes about so many times as long */
 	uint32_t unit;         /* a route weighs so much; what no route uses yet, but may, 1 */
 	uint32_t brief_moves;  /* auto: one in so many of the moves */
 	uint32_t max_efi;      /* percent of the load with lanes by SL that auto accepts */
-} turn_tuning = { 4, 1u << 27, 2, 2, 3, 4, 700, 1024, 3, 5, 16, 2, 110 };
+} turn_tuning = { 4, 1u << 27, 4, 2, 4, 700, 1024, 3, 16, 2, 110 };
 
 /* ---- setting up ------------------------------------------------------------------------------ */
 
@@ -76,9 +74,15 @@ static bool turn_number_triples(struct turns *w)
 
 /* ---- what is legal --------------------------------------------------------------------------- */
 
-uint8_t osr__turn_over(const struct osr__legal *t, const uint8_t *hop, uint32_t root, uint32_t c)
+static inline uint8_t turn_over(const struct osr__legal *t, const uint8_t *hop, uint32_t root,
+				uint32_t c)
 {
 	return t->mask[t->f->chan_dst[c]] && osr__turn_legal((const struct turns *)t, hop, root, c);
+}
+
+uint8_t osr__turn_over(const struct osr__legal *t, const uint8_t *hop, uint32_t root, uint32_t c)
+{
+	return turn_over(t, hop, root, c);
 }
 
 static inline uint32_t turn_lost(const struct osr__legal *t, const uint8_t *hop, uint32_t root,
@@ -92,7 +96,7 @@ static inline uint32_t turn_lost(const struct osr__legal *t, const uint8_t *hop,
 
 uint32_t osr__turn_settle(struct osr__legal *t, uint32_t root, uint32_t d, uint64_t price)
 {
-	return osr__legal_settle(t, root, d, price, osr__turn_over, turn_lost);
+	return osr__legal_settle(t, root, d, price, turn_over, turn_lost);
 }
 
 static bool turn_alloc_nodes(struct turns *w, struct osr_arena *scratch)
@@ -219,11 +223,12 @@ static void turn_copy(const struct turns *w, uint32_t *rank, uint8_t *lane,
 }
 
 /*
- * Rounds of routing and improving, until every route is legal or it gets no better. Leaves the best
- * order and lanes seen; *least of the routes had no legal way in them.
+ * Rounds of routing and improving, until every route is legal or it gets no better; `all`: the first
+ * routes all trees again, not only those that are not legal. Leaves the best order and lanes seen; *least
+ * of the routes had no legal way in them.
  */
 static enum osr_status turn_rounds(struct turns *w, struct osr_lanes_job *job, uint32_t max_rounds,
-				   uint64_t *least)
+				   bool all, uint64_t *least)
 {
 	uint64_t few = (uint64_t)w->t.f->n_dests * w->t.f->n_switches / turn_tuning.few;
 	uint32_t stale = 0, boost_most;
@@ -232,7 +237,7 @@ static enum osr_status turn_rounds(struct turns *w, struct osr_lanes_job *job, u
 	*least = UINT64_MAX;
 	w->boost = 1;
 	for (uint32_t i = 1; !st; i++) {
-		turn_route_all(w, i == 1 ? TURN_ALL : TURN_REPAIR);
+		turn_route_all(w, i == 1 && all ? TURN_ALL : TURN_REPAIR);
 		stale = w->n_failed > *least - *least / 20 || w->n_failed == *least ? stale + 1 : 0;
 		if (w->n_failed < *least) {
 			*least = w->n_failed;
@@ -242,7 +247,7 @@ static enum osr_status turn_rounds(struct turns *w, struct osr_lanes_job *job, u
 			break;
 		boost_most = w->n_failed > few ? turn_tuning.boost : turn_tuning.few_boost;
 		w->boost = 2 * w->boost < boost_most ? 2 * w->boost : boost_most;
-		st = osr__turn_improve(w, turn_tuning.passes, job->scratch, job->diag);
+		st = osr__turn_improve(w, job->scratch, job->diag);
 	}
 	turn_copy(w, w->rank, w->lane, w->best_rank, w->best_lane);
 	osr__turn_set_reach(w);
@@ -269,28 +274,33 @@ static enum osr_status turn_start_again(struct turns *w, struct osr_lanes_job *j
 
 	if (!st)
 		st = osr__turn_start_updown(w, &updown, job->scratch, job->diag);
-	return st ? st : turn_rounds(w, job, job->opt->ordered_rounds, least);
+	return st ? st : turn_rounds(w, job, job->opt->ordered_rounds, true, least);
 }
 
-/* auto bounds its effort: one start, no more rounds than that has, fewer moves. */
+/*
+ * The paths that are there keep their balance where the lanes of turns make them legal: they get their
+ * lanes before any tree is routed again. auto bounds its effort: one start, fewer moves.
+ */
 static enum osr_status turn_search(struct turns *w, struct osr_lanes_job *job, bool *hopeless)
 {
 	bool brief = job->opt->any_sl == OSR_ANY_SL_AUTO;
-	uint32_t moves = job->opt->spf.max_moves / (brief ? turn_tuning.brief_moves : 1);
 	uint64_t least = 0;
 	enum osr_status st =
 		osr__turn_start_fitted(w, job->opt->layers.sift_passes, job->scratch, job->diag);
 
+	w->boost = 1;
 	if (!st)
-		st = turn_rounds(w, job, turn_tuning.fitted_rounds, &least);
+		st = osr__turn_improve(w, job->scratch, job->diag);
+	if (!st)
+		st = turn_rounds(w, job, turn_tuning.fitted_rounds, false, &least);
 	if (!st && least && !brief)
 		st = turn_start_again(w, job, &least);
 	*hopeless = !st && turn_is_hopeless(w, job, least);
 	if (st || *hopeless)
 		return st;
 	turn_route_all(w, TURN_LAST);
-	job->r->n_longer =
-		osr__legal_polish(&w->t, w->n_failed ? moves / turn_tuning.detour_cost + 1 : moves);
+	job->r->n_longer = osr__legal_polish(&w->t, job->opt->spf.max_moves /
+							    (brief ? turn_tuning.brief_moves : 1));
 	return OSR_OK;
 }
 
@@ -305,62 +315,99 @@ static uint64_t turn_most_loaded(const struct osr_spf *spf)
 	return most;
 }
 
-static bool turn_is_cheap(const struct osr_lanes_job *job, const struct osr_any_sl_cost *cost)
+/* Against so much load on the busiest link. */
+static bool turn_is_cheap(const struct osr_lanes_job *job, const struct osr_turn_result *turn,
+			  uint64_t load)
 {
 	uint64_t n_routes = (uint64_t)job->s->f->n_dests * job->s->f->n_switches;
 
-	return (uint64_t)cost->n_longer * 100 <= n_routes * job->opt->any_sl_cost &&
-	       cost->load <= turn_tuning.max_efi;
+	return (uint64_t)turn->n_longer * 100 <= n_routes * job->opt->any_sl_cost &&
+	       turn->load * 100 <= load * turn_tuning.max_efi;
 }
 
-/* Tables if the routes are accepted; else spf is as it was. */
+/* What the search and lanes by SL change in turns. */
+static void turn_swap(struct osr_spf *spf, struct osr_turn_result *turn)
+{
+	size_t size = (size_t)spf->f->n_dests * spf->f->n_switches;
+
+	for (size_t i = 0; i < size; i++) {
+		uint8_t hop = spf->hop[i];
+
+		spf->hop[i] = turn->hop[i];
+		turn->hop[i] = hop;
+	}
+	for (uint32_t c = 0; c < spf->f->n_channels; c++) {
+		uint64_t weight = spf->weight[c];
+
+		spf->weight[c] = turn->weight[c];
+		turn->weight[c] = weight;
+	}
+}
+
 static enum osr_status turn_try(struct turns *w, struct osr_lanes_job *job, bool *routed)
 {
 	struct osr_spf *spf = job->s;
 	size_t size = (size_t)spf->f->n_dests * spf->f->n_switches, m = spf->f->n_channels;
-	uint8_t *hop = osr_alloc(job->scratch, size, 1);
-	uint64_t *weight = osr_alloc(job->scratch, m, sizeof(*weight)),
-		 before = turn_most_loaded(spf);
+	struct osr_turn_result turn = { .w = w,
+					.hop = osr_alloc(job->scratch, size, 1),
+					.weight =
+						osr_alloc(job->scratch, m, sizeof(*turn.weight)) };
 	struct osr_routing kept = *job->r;
-	struct osr_any_sl_cost cost = { .known = true };
+	uint64_t before = turn_most_loaded(spf);
 	bool hopeless = false;
 	enum osr_status st;
 
-	if (!hop || !weight)
+	if (!turn.hop || !turn.weight)
 		return osr__turn_nomem(job->diag);
-	memcpy(hop, spf->hop, size);
-	memcpy(weight, spf->weight, m * sizeof(*weight));
-	if (job->shortest_hop) {
-		memcpy(spf->hop, job->shortest_hop, size);
-		memcpy(spf->weight, job->shortest_weight, m * sizeof(*weight));
-		*job->r = job->unlayered;
-	}
+	memcpy(turn.hop, spf->hop, size);
+	memcpy(turn.weight, spf->weight, m * sizeof(*turn.weight));
 	st = turn_search(w, job, &hopeless);
 	if (st)
 		return st;
-	cost.known = !hopeless;
-	cost.n_longer = job->r->n_longer;
-	cost.load = before ? (uint32_t)((turn_most_loaded(spf) * 100 + before - 1) / before) : 100;
-	*routed = job->opt->any_sl == OSR_ANY_SL_ON || (!hopeless && turn_is_cheap(job, &cost));
+	turn.n_longer = job->r->n_longer;
+	turn.load = turn_most_loaded(spf);
+	*routed = job->opt->any_sl == OSR_ANY_SL_ON ||
+		  (!hopeless && turn_is_cheap(job, &turn, before));
 	if (*routed)
 		return osr__turn_finish(w, job);
 	*job->r = kept;
-	job->r->any_sl = cost;
-	memcpy(spf->hop, hop, size);
-	memcpy(spf->weight, weight, m * sizeof(*weight));
+	turn_swap(spf, &turn);
+	if (!hopeless)
+		job->turn = turn;
 	return OSR_OK;
 }
 
 enum osr_status osr_turn_route(struct osr_lanes_job *job, bool *routed)
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
-	struct turns w;
-	bool small;
-	enum osr_status st = turn_init(&w, job, &small);
+	struct turns *w = osr_alloc(job->scratch, 1, sizeof(*w));
+	bool small = false;
+	enum osr_status st = w ? turn_init(w, job, &small) : osr__turn_nomem(job->diag);
 
 	*routed = false;
 	if (!st && small)
-		st = turn_try(&w, job, routed);
-	osr_arena_reset(job->scratch, mark);
+		st = turn_try(w, job, routed);
+	if (!job->turn.w)
+		osr_arena_reset(job->scratch, mark);
 	return st;
+}
+
+enum osr_status osr_turn_reconsider(struct osr_lanes_job *job, bool *routed)
+{
+	struct osr_turn_result *turn = &job->turn;
+	uint64_t load = turn_most_loaded(job->s);
+
+	*routed = turn->w && turn_is_cheap(job, turn, load);
+	if (*routed) {
+		turn_swap(job->s, turn);
+		job->r->n_longer = turn->n_longer;
+		return osr__turn_finish(turn->w, job);
+	}
+	if (turn->w)
+		job->r->any_sl = (struct osr_any_sl_cost){
+			.known = true,
+			.n_longer = turn->n_longer,
+			.load = load ? (uint32_t)((turn->load * 100 + load - 1) / load) : 100,
+		};
+	return OSR_OK;
 }

@@ -256,11 +256,10 @@ static uint64_t turn_cost_behind(const struct turns *w, uint32_t t, uint32_t c2,
 	return sum;
 }
 
-/* The lane of every turn that leaves the least weight backward. True if any changed. */
-static bool turn_choose_lanes(struct turns *w)
+/* The lane of every turn that leaves the least weight backward. */
+static void turn_choose_lanes(struct turns *w)
 {
 	const struct osr_fabric *fabric = w->t.f;
-	bool changed = false;
 
 	for (uint32_t c1 = 0; c1 < fabric->n_channels; c1++) {
 		uint32_t first = fabric->chan_row[fabric->chan_dst[c1]];
@@ -282,12 +281,10 @@ static bool turn_choose_lanes(struct turns *w)
 					best_lane = l;
 				}
 			}
-			changed |= w->lane[t] != best_lane;
 			w->lane[t] = (uint8_t)best_lane;
 			w->at[t] = w->rank[(size_t)best_lane * fabric->n_channels + c2];
 		}
 	}
-	return changed;
 }
 
 /* ---- order ----------------------------------------------------------------------------------- */
@@ -353,20 +350,16 @@ static bool turn_edges(const struct turns *w, struct osr_arena *scratch, struct 
 	return osr__cdg_reverse(x, scratch);
 }
 
-enum osr_status osr__turn_improve(struct turns *w, uint32_t passes, struct osr_arena *scratch,
-				  struct osr_diag *diag)
+enum osr_status osr__turn_improve(struct turns *w, struct osr_arena *scratch, struct osr_diag *diag)
 {
-	turn_weigh(w);
-	for (uint32_t i = 0; i < passes; i++) {
-		struct osr_arena_mark mark = osr_arena_mark(scratch);
-		struct edges x;
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct edges x;
 
-		for (uint32_t j = 0; j < 3 && turn_choose_lanes(w); j++)
-			;
-		if (!turn_edges(w, scratch, &x) || !osr__cdg_sift(&x, 2, scratch, w->rank))
-			return osr__turn_nomem(diag);
-		osr_arena_reset(scratch, mark);
-		osr__turn_set_reach(w);
-	}
+	turn_weigh(w);
+	turn_choose_lanes(w);
+	if (!turn_edges(w, scratch, &x) || !osr__cdg_sift(&x, 1, scratch, w->rank))
+		return osr__turn_nomem(diag);
+	osr_arena_reset(scratch, mark);
+	osr__turn_set_reach(w);
 	return OSR_OK;
 }

@@ -69,8 +69,8 @@ enum osr_status osr__turn_start_updown(struct turns *w, const struct osr_updown 
 enum osr_status osr__turn_start_fitted(struct turns *w, uint32_t passes, struct osr_arena *scratch,
 				       struct osr_diag *diag);
 
-/* Better ones for the routes as they are: `passes` times lanes, then order. */
-enum osr_status osr__turn_improve(struct turns *w, uint32_t passes, struct osr_arena *scratch,
+/* Better ones for the routes as they are: lanes, then order. */
+enum osr_status osr__turn_improve(struct turns *w, struct osr_arena *scratch,
 				  struct osr_diag *diag);
 
 /* at and freedom, after rank or lane have changed. */
