@@ -23,6 +23,7 @@
 #include "tables.h"
 
 struct turn_trial {
+	uint16_t chosen_sls;
 	struct test_fabric t;
 	struct osr_arena scratch, result;
 	struct osr_routing r;
@@ -43,7 +44,9 @@ static enum osr_status route_any_sl(struct turn_trial *x, uint8_t vls, bool mult
 					       .dimensions = true,
 					       .fewer_vls = true,
 					       .detours = true };
-	const struct osr_request req = { .max_vls = vls, .multicast = multicast };
+	const struct osr_request req = { .max_vls = vls,
+					 .multicast = multicast,
+					 .chosen_sls = x->chosen_sls };
 	struct osr_spf s;
 	struct osr_lanes_job job = { .s = &s,
 				     .req = &req,
@@ -182,6 +185,45 @@ static void test_long_ring(void **state)
 	}
 }
 
+/* VLs of all pairs of ports for packets on this SL. */
+static uint16_t vls_of_sl(const struct turn_trial *x, uint32_t sl)
+{
+	const struct osr_fabric *fabric = &x->t.f;
+	uint16_t vls = (uint16_t)(1u << x->r.ca_sl2vl[sl]);
+
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		for (uint32_t i = 0;
+		     i < (fabric->sw_n_ports[s] + 1u) * (fabric->sw_n_ports[s] + 1u); i++)
+			vls |= (uint16_t)(1u << x->r.sl2vl[x->r.sl2vl_row[s] + i][sl]);
+	return vls;
+}
+
+/* SLs that somebody chooses have VLs of their own if there are two for each. */
+static void test_classes(void **state)
+{
+	for (uint8_t vls = 2; vls <= 15; vls++) {
+		struct turn_trial x = { .chosen_sls = vls % 2 ? 0x9 : 0x32 };
+		bool classes = vls >= 2 * __builtin_popcount(x.chosen_sls);
+		uint16_t first = vls % 2 ? 1 : 2, used = 0;
+
+		test_fabric_random(&x.t, 24, 60, vls);
+		assert_int_equal(route_any_sl(&x, vls, vls & 2, OSR_ANY_SL_ON), OSR_OK);
+		assert_safe_on_any_sl(&x, vls & 2);
+		assert_non_null(x.r.sl2vl);
+		for (uint32_t sl = 0; sl < 16; sl++) {
+			if (!classes || !(x.chosen_sls >> sl & 1)) {
+				assert_int_equal(vls_of_sl(&x, sl), vls_of_sl(&x, 15));
+				continue;
+			}
+			assert_int_equal(used & vls_of_sl(&x, sl), 0);
+			assert_true(__builtin_popcount(vls_of_sl(&x, sl)) >= 2);
+			used |= vls_of_sl(&x, sl);
+			assert_int_equal(first == 1u << sl, vls_of_sl(&x, sl) == vls_of_sl(&x, 15));
+		}
+		turn_trial_drop(&x);
+	}
+}
+
 static uint16_t lanes_in_use(const struct turn_trial *x)
 {
 	const struct osr_fabric *fabric = &x->t.f;
@@ -301,6 +343,7 @@ static void assert_reroutes(uint32_t n_switches, uint32_t n_links, uint64_t seed
 	unsigned n = 0, n_kept = 0;
 
 	test_fabric_random(&x.t, n_switches, n_links, seed);
+	x.chosen_sls = n_switches == 24 ? 0x21 : 0;
 	assert_int_equal(route_any_sl(&x, 4, true, OSR_ANY_SL_ON), OSR_OK);
 	assert_true(osr_turn_is_by_turn(&x.r));
 	before = (struct osr_result){ .fabric = x.t.f, .routing = x.r };
@@ -349,6 +392,8 @@ static void test_reroute(void **state)
 	assert_reroutes(40, 100, 11, 95);
 	/* Degree 3: another spanning order of multicast is not always to be had. */
 	assert_reroutes(40, 61, 12, 80);
+	/* Two classes of SLs with two lanes each. */
+	assert_reroutes(24, 60, 3, 90);
 }
 
 /* Memory that ends anywhere is an error, never a crash. */
@@ -370,8 +415,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_fabrics), cmocka_unit_test(test_short_fabrics),
 		cmocka_unit_test(test_long_ring),      cmocka_unit_test(test_auto),
-		cmocka_unit_test(test_no_idle_lane),   cmocka_unit_test(test_auto_bound),
-		cmocka_unit_test(test_reroute),        cmocka_unit_test(test_out_of_memory),
+		cmocka_unit_test(test_classes),        cmocka_unit_test(test_no_idle_lane),
+		cmocka_unit_test(test_auto_bound),     cmocka_unit_test(test_reroute),
+		cmocka_unit_test(test_out_of_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -121,7 +121,7 @@ static bool turn_alloc_nodes(struct turns *w, struct osr_arena *scratch)
 static enum osr_status turn_init(struct turns *w, struct osr_lanes_job *job, bool *small)
 {
 	const struct osr_fabric *fabric = job->s->f;
-	uint8_t max_vls = job->req->max_vls;
+	uint32_t n_classes = osr__turn_classes(job->req), max_vls = job->req->max_vls / n_classes;
 	uint64_t sum = 0;
 	enum osr_status st;
 
@@ -130,6 +130,7 @@ static enum osr_status turn_init(struct turns *w, struct osr_lanes_job *job, boo
 				    .over = osr__turn_over,
 				    .settle = osr__turn_settle,
 				    .all = 1 },
+			     .n_classes = n_classes,
 			     .unit = turn_tuning.unit };
 	w->n_lanes = max_vls < turn_tuning.max_lanes ? max_vls : turn_tuning.max_lanes;
 	*small = false;

@@ -123,6 +123,23 @@ static enum osr_status keep_alloc(struct keep *k, struct osr_diag *why)
 	return OSR_OK;
 }
 
+/* Lanes of each class of SLs: what hosts send is on the first one. 0: the classes are not alike. */
+static uint32_t keep_lanes(const struct osr_routing *old)
+{
+	uint32_t first = old->n_vls;
+	size_t size;
+
+	for (uint32_t sl = 0; sl < 16; sl++)
+		if (old->ca_sl2vl[sl] && old->ca_sl2vl[sl] < first)
+			first = old->ca_sl2vl[sl];
+	size = (size_t)first * old->n_channels;
+	for (uint32_t vl = first; vl + first <= old->n_vls; vl += first)
+		if (memcmp(old->rank, old->rank + vl * (size_t)old->n_channels,
+			   size * sizeof(*old->rank)) != 0)
+			return 0;
+	return old->ca_sl2vl[0] == 0 ? first : 0;
+}
+
 static enum osr_status keep_begin(struct keep *k, struct osr_diag *why)
 {
 	const struct osr_job *job = k->job;
@@ -148,7 +165,7 @@ static enum osr_status keep_begin(struct keep *k, struct osr_diag *why)
 		st = osr_spf_init(&k->s, k->f, &k->r, &opt, job->scratch, why);
 	if (st)
 		return st;
-	k->w.n_lanes = old->n_vls;
+	k->w.n_lanes = keep_lanes(old);
 	k->everywhere = k->w.t.escape;
 	k->w.t.escape = k->r.mcast_parent;
 	/* What rides along today may have had a tree of its own, and keeps it. */
@@ -184,7 +201,9 @@ static void keep_set_lane(struct keep *k, uint32_t c0, uint32_t c1, uint32_t lan
 		return;
 	k->w.lane[t] = (uint8_t)lane;
 	k->w.at[t] = k->w.rank[(size_t)lane * fabric->n_channels + c1];
-	memset(k->r.sl2vl[k->r.sl2vl_row[u] + pair], (int)lane, sizeof(*k->r.sl2vl));
+	for (uint32_t sl = 0; sl < 16; sl++)
+		k->r.sl2vl[k->r.sl2vl_row[u] + pair][sl] =
+			(uint8_t)(k->base->routing.ca_sl2vl[sl] + lane);
 }
 
 /* The lane of turn t into c that comes next after `rank`; of a turn in use its own, or none. */
@@ -545,7 +564,7 @@ static bool keep_can(const struct osr_job *job, const struct osr_result *base)
 	const struct osr_routing *old = &base->routing;
 
 	return osr_turn_is_by_turn(old) && old->n_vls <= job->request.max_vls &&
-	       (!job->request.multicast || old->mcast_parent) && old->rank;
+	       (!job->request.multicast || old->mcast_parent) && old->rank && keep_lanes(old);
 }
 
 static void keep_finish(struct keep *k, struct osr_routing *routing)

@@ -16,6 +16,7 @@ struct turns {
 
 	/* Nodes (lane, channel) and turns: the slots of g. */
 	struct osr_cdg g;    /* weight: packets of hosts that begin with this turn */
+	uint32_t n_classes;  /* of SLs, with K lanes each */
 	uint32_t n_lanes;    /* K */
 	uint32_t *rank;      /* [K * n_channels] a permutation of the nodes */
 	uint8_t *lane;       /* [n_slots] of the turn's second channel */
@@ -80,7 +81,8 @@ void osr__turn_set_reach(struct turns *w);
 uint8_t osr__turn_over(const struct osr__legal *t, const uint8_t *hop, uint32_t root, uint32_t c);
 uint32_t osr__turn_settle(struct osr__legal *t, uint32_t root, uint32_t d, uint64_t price);
 
-/* turn_tables.c */
+/* turn_tables.c: how many classes of SLs there are lanes for, at least two each. */
+uint32_t osr__turn_classes(const struct osr_request *req);
 enum osr_status osr__turn_finish(struct turns *w, struct osr_lanes_job *job);
 
 /* turn_rows.c: what no packet uses of SL2VL tables; hops as in struct osr_spf. */

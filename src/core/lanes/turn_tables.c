@@ -100,10 +100,38 @@ static void turn_write_sl2vl(const struct turns *w, const struct turn_shares *sh
 	memset(routing->ca_sl2vl, 0, sizeof(routing->ca_sl2vl));
 }
 
+uint32_t osr__turn_classes(const struct osr_request *req)
+{
+	uint32_t n = (uint32_t)__builtin_popcount(req->chosen_sls);
+
+	return n > 1 && req->max_vls / n >= 2 ? n : 1;
+}
+
+/*
+ * Each SL that somebody chooses has VLs of its own, in its order, and the same certificate on them; the
+ * others are with the lowest of those. Tables so far say the VL of that one.
+ */
+static void turn_write_classes(const struct turns *w, const struct osr_request *req, uint8_t n_vls,
+			       struct osr_routing *routing)
+{
+	uint32_t last = w->t.f->n_switches - 1, n_ports = w->t.f->sw_n_ports[last] + 1u;
+	size_t n_pairs = routing->sl2vl_row[last] + (size_t)n_ports * n_ports;
+
+	for (uint32_t sl = 0, class = 0; sl < 16 && w->n_classes > 1; sl++) {
+		if (!(req->chosen_sls >> sl & 1))
+			continue;
+		for (size_t pair = 0; pair < n_pairs; pair++)
+			routing->sl2vl[pair][sl] =
+				(uint8_t)(routing->sl2vl[pair][sl] + class * n_vls);
+		routing->ca_sl2vl[sl] = (uint8_t)(class * n_vls);
+		class ++;
+	}
+}
+
 enum osr_status osr__turn_finish(struct turns *w, struct osr_lanes_job *job)
 {
 	size_t m = w->t.f->n_channels;
-	uint8_t n_vls = job->req->max_vls;
+	uint8_t n_vls = (uint8_t)(job->req->max_vls / w->n_classes); /* of each class */
 	struct osr_routing *routing = job->r;
 	struct turn_shares share;
 	enum osr_status st;
@@ -112,7 +140,7 @@ enum osr_status osr__turn_finish(struct turns *w, struct osr_lanes_job *job)
 	turn_share(w, n_vls, &share);
 	st = turn_alloc_sl2vl(w->t.f, job->result, routing, job->diag);
 	routing->sl = NULL;
-	routing->rank = osr_alloc(job->result, n_vls * m, sizeof(*routing->rank));
+	routing->rank = osr_alloc(job->result, w->n_classes * n_vls * m, sizeof(*routing->rank));
 	if (job->req->multicast)
 		routing->mcast_parent =
 			osr_alloc(job->result, w->t.f->n_switches, sizeof(*routing->mcast_parent));
@@ -123,7 +151,10 @@ enum osr_status osr__turn_finish(struct turns *w, struct osr_lanes_job *job)
 		for (uint32_t i = 0; i < share.n[l]; i++)
 			memcpy(routing->rank + (share.first[l] + i) * m, w->rank + l * m,
 			       m * sizeof(*routing->rank));
-	routing->n_vls = n_vls;
+	for (uint32_t class = 1; class < w->n_classes; class ++)
+		memcpy(routing->rank + class * n_vls * m, routing->rank,
+		       n_vls * m * sizeof(*routing->rank));
+	routing->n_vls = (uint8_t)(w->n_classes * n_vls);
 	routing->n_layers = routing->n_layers_one_way = (uint8_t)w->n_lanes;
 	routing->claims = OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL;
 	routing->mcast_vl = 0;
@@ -134,5 +165,7 @@ enum osr_status osr__turn_finish(struct turns *w, struct osr_lanes_job *job)
 	}
 	if (!st && osr__turn_rows(w->t.f, w->t.s->hop, job->scratch, routing))
 		st = osr__turn_nomem(job->diag);
+	if (!st)
+		turn_write_classes(w, job->req, n_vls, routing);
 	return st;
 }
