@@ -37,10 +37,10 @@ def lanes_in_use(tables):
             for i in set(s.next) | set(s.hosts) if i != o}
 
 
-def on_fabric(workdir, netfile, vls=4):
+def on_fabric(workdir, netfile, vls=4, conf=ANY_SL):
     options = dict(QOS, max_op_vls={2: 2, 4: 3, 8: 4}[vls])
     with Fabric(netfile, workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=options, plugin_conf=ANY_SL) as opensm:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=options, plugin_conf=conf) as opensm:
             opensm.wait_up()
             tables, claims = sweep(opensm, fabric)
             expect('warning:' not in opensm.log, 'a warning where everything is proven')
@@ -52,6 +52,15 @@ def on_fabric(workdir, netfile, vls=4):
 def small(workdir):
     for name in 'random-12', 'dragonfly-12', 'kautz-2-2', 'tree-3', 'hyperx-3x3':
         on_fabric(os.path.join(workdir, name), find_fabric(name))
+
+
+@scenario('any-sl.slimfly', 60)
+def slimfly(workdir):
+    """Diameter 2 on two lanes, by default: no longer route, nor more load than any routing must have (208)."""
+    os.makedirs(workdir, exist_ok=True)
+    netfile = generate(os.path.join(workdir, 'slimfly.net'), 'slimfly', 'q=5', 'p=4')
+    tables, claims = on_fabric(os.path.join(workdir, 'on'), netfile, vls=2, conf='')
+    expect(claims.n_longer == 0 and claims.efi == 208, '%d longer routes, EFI %d' % (claims.n_longer, claims.efi))
 
 
 @scenario('any-sl.random', 240)

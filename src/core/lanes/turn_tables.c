@@ -11,13 +11,15 @@ struct turn_shares {
 	uint8_t first[OSR_MAX_VLS], n[OSR_MAX_VLS];
 };
 
-/* Channels that routes take on each lane, one for each (switch, LID). */
+/* Channels that routes take on each lane, one for each (switch, LID), and turns of the escape tree. */
 static void turn_lane_loads(const struct turns *w, uint64_t load[OSR_MAX_VLS])
 {
 	const struct osr_fabric *fabric = w->t.f;
 	uint32_t n = fabric->n_switches;
 
 	memset(load, 0, OSR_MAX_VLS * sizeof(*load));
+	for (uint32_t t = 0; t < w->g.n_slots; t++)
+		load[w->lane[t]] += w->pinned[t];
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		const uint8_t *hop = w->t.s->hop + (size_t)d * n;
 		uint32_t root = fabric->dest_switch[d];
@@ -36,15 +38,19 @@ static void turn_lane_loads(const struct turns *w, uint64_t load[OSR_MAX_VLS])
 	}
 }
 
-/* Every VL beyond those of the search goes where a VL has the most to carry. */
+/* A VL for each lane that carries something; the others go where a VL has the most to carry. */
 static void turn_share(const struct turns *w, uint8_t n_vls, struct turn_shares *share)
 {
 	uint64_t load[OSR_MAX_VLS];
+	uint32_t extra = n_vls;
 	uint8_t at = 0;
 
 	turn_lane_loads(w, load);
-	memset(share->n, 1, sizeof(share->n));
-	for (uint32_t extra = n_vls - w->n_lanes; extra; extra--) {
+	for (uint32_t l = 0; l < w->n_lanes; l++) {
+		share->n[l] = l == 0 || load[l];
+		extra -= share->n[l];
+	}
+	for (; extra; extra--) {
 		uint32_t most = 0;
 
 		for (uint32_t l = 1; l < w->n_lanes; l++)
@@ -90,9 +96,11 @@ static void turn_write_sl2vl(const struct turns *w, const struct turn_shares *sh
 						? 0
 						: w->lane[w->g.row[c] + out - fabric->chan_row[s]];
 
-			uint32_t vl = share->first[lane] + in % share->n[lane];
+			uint32_t vl = share->first[lane];
 			size_t pair = in * (fabric->sw_n_ports[s] + 1u) + fabric->chan_port[out];
 
+			/* A lane without a VL is that of turns which nothing takes. */
+			vl = share->n[lane] ? vl + (in + s) % share->n[lane] : 0;
 			memset(routing->sl2vl[routing->sl2vl_row[s] + pair], (int)vl,
 			       sizeof(*routing->sl2vl));
 		}
