@@ -280,7 +280,9 @@ static enum osr_status analyze_measure(struct args *a, uint32_t i, struct outcom
 	struct osr_arena scratch = { 0 };
 	enum osr_status st = OSR_OK;
 
+	cli_busy("tables of", o->name);
 	cli_tables_make(&a->who, i, fabric, NULL, &o->t);
+	cli_busy(NULL, NULL);
 	if (o->t.st == OSR_INVAL || o->t.st == OSR_NOMEM) {
 		*diag = o->t.diag;
 		return o->t.st;

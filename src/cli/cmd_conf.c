@@ -136,7 +136,8 @@ static bool conf_judge(struct args *a)
 			 a->o.own.num[OPT_ON_ERROR] == ON_ERROR_REFUSE
 				 ? "on_error = refuse: the engines of osmroutes would refuse to "
 				   "route"
-				 : "OpenSM's own engines would route, osmroutes would stay away");
+				 : "osmroutes would be disabled, and OpenSM fall back to its own "
+				   "engines");
 	out_head(&a->out, "options from %s%s%s: %s", *a->o.config ? a->o.config : "no file",
 		 a->osmconf ? " and " : "", a->osmconf ? a->osmconf : "",
 		 good ? "good" : "with errors");

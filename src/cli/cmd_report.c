@@ -168,14 +168,39 @@ static void say_date(char *text, size_t size)
 		strftime(text, size, "%Y-%m-%d %H:%M UTC", &utc);
 }
 
+/* The second tables that were named, and what changes from them to the first. */
+static enum osr_status compare_other(const struct args *a, const struct cli_tables *tables,
+				     struct cli_tables *others, struct report_other *other,
+				     struct osr_diag *diag)
+{
+	const struct osr_fabric *fabric = &a->in.fabric;
+	struct osr_arena scratch = { 0 };
+	enum osr_status st;
+
+	cli_tables_make(&a->who, 1, fabric, NULL, others);
+	if (others->st)
+		return osr_fail(diag, others->st, "%.400s", others->diag.text);
+	other->name = cli_subject_name(&a->who.item[1]);
+	other->r = &others->routing;
+	cli_analyze_tables(&a->traffic, fabric, others, 4, &other->a);
+	if (!other->a.has_loads)
+		return osr_fail(diag, other->a.st, "%.400s", other->a.diag.text);
+	st = osr_changes(fabric, &others->routing, fabric, &tables->routing, &scratch,
+			 &other->changes, diag);
+	osr_arena_free(&scratch);
+	return st;
+}
+
 static enum osr_status report_tables(struct args *a, struct cli_tables *tables,
-				     struct cli_analysis *analysis, struct osr_diag *diag)
+				     struct cli_analysis *analysis, struct report_other *other,
+				     struct osr_diag *diag)
 {
 	struct report p = { .fabric_name = cli_input_name(&a->in),
 			    .tables_name = cli_subject_name(&a->who.item[0]),
 			    .f = &a->in.fabric,
 			    .r = &tables->routing,
 			    .a = analysis,
+			    .other = other,
 			    .command = a->command ? a->command : "" };
 	struct osr_arena arena = { 0 };
 	enum osr_status st;
@@ -198,37 +223,50 @@ static enum osr_status report_tables(struct args *a, struct cli_tables *tables,
 	return st;
 }
 
+/* All of it is large. */
+struct report_work {
+	struct cli_tables tables, others;
+	struct cli_analysis analysis;
+	struct report_other other;
+};
+
+static enum osr_status report_work(struct args *a, struct report_work *w, struct osr_diag *diag)
+{
+	bool compares = a->who.n > 1;
+	enum osr_status st;
+
+	cli_tables_make(&a->who, 0, &a->in.fabric, NULL, &w->tables);
+	if (w->tables.st)
+		return osr_fail(diag, w->tables.st, "%.400s", w->tables.diag.text);
+	st = compares ? compare_other(a, &w->tables, &w->others, &w->other, diag) : OSR_OK;
+	return st ? st
+		  : report_tables(a, &w->tables, &w->analysis, compares ? &w->other : NULL, diag);
+}
+
 static int report_run(struct args *a)
 {
-	struct cli_tables *tables = calloc(1, sizeof(*tables));
-	struct cli_analysis *analysis = calloc(1, sizeof(*analysis));
+	struct report_work *w = calloc(1, sizeof(*w));
 	struct osr_diag diag = { "" };
-	enum osr_status st = tables && analysis ? OSR_OK : OSR_NOMEM;
+	enum osr_status st = w ? report_work(a, w, &diag) : OSR_NOMEM;
 	int code;
 
-	if (!st) {
-		cli_tables_make(&a->who, 0, &a->in.fabric, NULL, tables);
-		st = tables->st;
-		diag = tables->diag;
-	}
-	if (!st)
-		st = report_tables(a, tables, analysis, &diag);
 	if (!st && a->out.format != OUT_PEOPLE) {
 		out_row(&a->out, "summary");
 		cli_input_say(&a->in, &a->out);
 		cli_subjects_say(&a->who, &a->out);
 		out_text(&a->out, "tables", cli_subject_name(&a->who.item[0]));
 		out_text(&a->out, "html", a->html);
-		out_text(&a->out, "status", osr_status_str(analysis->st));
-		out_text(&a->out, "message", analysis->diag.text);
+		out_text(&a->out, "status", osr_status_str(w->analysis.st));
+		out_text(&a->out, "message", w->analysis.diag.text);
 	}
-	code = st ? cli_fail(st, &diag) : analysis->st ? CLI_BAD : CLI_OK;
+	code = st ? cli_fail(st, &diag) : w->analysis.st ? CLI_BAD : CLI_OK;
 	if (!st && a->out.format != OUT_PEOPLE)
 		code = out_end(&a->out, code);
-	if (tables)
-		cli_tables_free(tables);
-	free(tables);
-	free(analysis);
+	if (w) {
+		cli_tables_free(&w->tables);
+		cli_tables_free(&w->others);
+	}
+	free(w);
 	return code;
 }
 
@@ -247,8 +285,13 @@ static error_t report_parse(int key, char *arg, struct argp_state *state)
 		state->child_inputs[3] = &a->out;
 		return 0;
 	case ARGP_KEY_SUCCESS:
-		if (a->who.n > 1)
-			argp_error(state, "one page is about one set of tables");
+		if (a->who.n > 2)
+			argp_error(state,
+				   "a page is about one set of tables, compared with at most "
+				   "one other");
+		if (a->traffic.n_flows)
+			argp_error(state,
+				   "a page has no patterns: osmroutes analyze measures them");
 		if (a->out.format != OUT_PEOPLE && !a->html)
 			argp_error(state, "--json and --csv need --html FILE: the page would be on "
 					  "standard output as well");

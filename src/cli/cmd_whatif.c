@@ -20,7 +20,7 @@ enum { OPT_WORST = 512 };
 
 static const struct argp_option options[] = {
 	{ "worst", OPT_WORST, "N", 0,
-	  "list only the worst N cases, 0 for all (default 20; with --json and --csv all)", 0 },
+	  "list only the worst N cases, 0 for all (default: 20 for people, all for programs)", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 

@@ -92,6 +92,14 @@ static void wipe(const struct progress *p)
 		fprintf(stderr, "\r%*s\r", 40 + BAR + 12, "");
 }
 
+void cli_busy(const char *what, const char *name)
+{
+	if (isatty(STDERR_FILENO) && name)
+		fprintf(stderr, "\r%.40s %.40s ...", what, name);
+	else if (isatty(STDERR_FILENO))
+		fprintf(stderr, "\r%*s\r", 86, "");
+}
+
 /* ---- anything ------------------------------------------------------------------------------- */
 
 struct each {

@@ -29,6 +29,9 @@ typedef enum osr_status (*cli_work_fn)(void *ctx, uint32_t i, struct osr_diag *d
 enum osr_status cli_each(const struct cli_pool *pool, const char *what, uint32_t n,
 			 cli_work_fn work, void *ctx, struct osr_diag *diag);
 
+/* "WHAT NAME ..." at a terminal, until it is called without a name. */
+void cli_busy(const char *what, const char *name);
+
 /* All phases of a survey; `what` stands before the progress bar. */
 enum osr_status cli_survey(const struct cli_pool *pool, const struct osr_survey_in *in,
 			   const char *what, struct osr_survey_sum *sum, struct osr_diag *diag);

@@ -10,13 +10,24 @@
 
 #include "cli/analysis.h"
 
+#include "traffic/changes.h"
+
 #define REPORT_WORST 20
+
+/* Other tables of the same fabric, those of today for one. */
+struct report_other {
+	const char *name;
+	const struct osr_routing *r;
+	struct cli_analysis a;
+	struct osr_changes changes; /* from them to those of the page */
+};
 
 struct report {
 	const char *fabric_name, *tables_name;
 	const struct osr_fabric *f;
 	const struct osr_routing *r;
 	const struct cli_analysis *a;
+	const struct report_other *other; /* or NULL */
 	struct osr_loads loads;
 	uint8_t *level; /* [n_switches] cables to the nearest switch with hosts */
 	uint32_t n_levels;

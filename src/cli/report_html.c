@@ -103,38 +103,86 @@ static void say_verdicts(const struct report *p, FILE *out)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-static void say_number(FILE *out, const char *what, const char *fmt, double x)
+/* A column for the tables of the page, and one for those they are compared with. */
+static void say_both(const struct report *p, FILE *out, const char *what, const char *fmt,
+		     const double x[2])
 {
-	fprintf(out, "<tr><td>%s</td><td class=\"n\">", what);
-	fprintf(out, fmt, x);
-	fprintf(out, "</td></tr>\n");
+	fprintf(out, "<tr><td>%s</td>", what);
+	for (unsigned i = 0; i < (p->other ? 2 : 1); i++) {
+		fprintf(out, "<td class=\"n\">");
+		fprintf(out, fmt, x[i]);
+		fprintf(out, "</td>");
+	}
+	fprintf(out, "</tr>\n");
+}
+
+static void say_names(const struct report *p, FILE *out)
+{
+	if (!p->other)
+		return;
+	fprintf(out, "<tr><th></th><th class=\"n\">");
+	report_text(p->tables_name, out);
+	fprintf(out, "</th><th class=\"n\">");
+	report_text(p->other->name, out);
+	fprintf(out,
+		"</th></tr>\n<tr><td>verdict</td><td class=\"n\">%s</td><td "
+		"class=\"n\">%s</td></tr>\n",
+		osr_answer_name(osr_verdict_of(&p->a->found, OSR_REQUIRED, NULL)),
+		osr_answer_name(osr_verdict_of(&p->other->a.found, OSR_REQUIRED, NULL)));
+}
+
+static double over_even(const struct osr_balance *balance)
+{
+	return balance->perfect > 0 ? (double)balance->efi / balance->perfect : 0;
+}
+
+static void say_changes(const struct report *p, FILE *out)
+{
+	const struct osr_changes *changes = &p->other->changes;
+
+	fprintf(out, "<p>From the tables of ");
+	report_text(p->other->name, out);
+	fprintf(out,
+		" to these %" PRIu64 " of %" PRIu64
+		" pairs of hosts change their path, and %" PRIu64 " of %" PRIu64
+		" LFT entries change, in %" PRIu64 " blocks of 64.</p>\n",
+		changes->n_path, changes->n_pairs, changes->n_entries_changed, changes->n_entries,
+		changes->n_blocks);
 }
 
 static void say_figures(const struct report *p, FILE *out)
 {
-	const struct cli_analysis *analysis = p->a;
-	const struct osr_balance *balance = &analysis->balance;
+	const struct cli_analysis *x = p->a, *y = p->other ? &p->other->a : p->a;
+	const double n_vls[2] = { p->r->n_vls, p->other ? p->other->r->n_vls : 0 };
 
-	fprintf(out, "<table>\n");
-	say_number(out, "switches", "%.0f", p->f->n_switches);
-	say_number(out, "channels (directions of cables between switches)", "%.0f",
-		   p->f->n_channels);
-	say_number(out, "LIDs", "%.0f", p->f->n_dests);
-	say_number(out, "edge forwarding index: routes on the busiest channel", "%.0f",
-		   (double)balance->efi);
-	say_number(out, "mean routes on a channel", "%.1f", balance->mean);
-	say_number(out, "busiest over an even spread", "%.3f",
-		   balance->perfect > 0 ? (double)balance->efi / balance->perfect : 0);
-	say_number(out, "channels of a route between hosts, mean", "%.3f", cli_mean_hops(analysis));
+	fprintf(out,
+		"<p>%u switches, %u channels (directions of cables between them), %u "
+		"LIDs</p>\n<table>\n",
+		p->f->n_switches, p->f->n_channels, p->f->n_dests);
+	say_names(p, out);
+	say_both(p, out, "edge forwarding index: routes on the busiest channel", "%.0f",
+		 (double[]){ (double)x->balance.efi, (double)y->balance.efi });
+	say_both(p, out, "mean routes on a channel", "%.1f",
+		 (double[]){ x->balance.mean, y->balance.mean });
+	say_both(p, out, "busiest over an even spread", "%.3f",
+		 (double[]){ over_even(&x->balance), over_even(&y->balance) });
+	say_both(p, out, "channels of a route between hosts, mean", "%.3f",
+		 (double[]){ cli_mean_hops(x), cli_mean_hops(y) });
+	say_both(p, out, "routes longer than minimal", "%.0f",
+		 (double[]){ (double)x->n_longer, (double)y->n_longer });
 	if (p->r->n_vls)
-		say_number(out, "virtual lanes used", "%.0f", p->r->n_vls);
-	if (analysis->bandwidth.n_patterns) {
-		say_number(out, "effective bisection bandwidth, share of a link", "%.4f",
-			   analysis->bandwidth.mean);
-		say_number(out, "&plusmn; 95 % confidence", "%.5f", analysis->bandwidth.half_width);
-		say_number(out, "random bisections", "%.0f", analysis->bandwidth.n_patterns);
+		say_both(p, out, "virtual lanes used", "%.0f", n_vls);
+	if (x->bandwidth.n_patterns) {
+		say_both(p, out, "effective bisection bandwidth, share of a link", "%.4f",
+			 (double[]){ x->bandwidth.mean, y->bandwidth.mean });
+		say_both(p, out, "&plusmn; 95 % confidence", "%.5f",
+			 (double[]){ x->bandwidth.half_width, y->bandwidth.half_width });
+		say_both(p, out, "random bisections", "%.0f",
+			 (double[]){ x->bandwidth.n_patterns, y->bandwidth.n_patterns });
 	}
 	fprintf(out, "</table>\n");
+	if (p->other)
+		say_changes(p, out);
 }
 
 /* Channels with exactly this load. */

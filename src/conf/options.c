@@ -84,6 +84,31 @@ bool osr_options_takes_over(const struct osr_options *o, const char *builtin)
 	return takeover_word(o->own.str[o->own.num[OPT_TAKEOVER]], builtin);
 }
 
+static bool has_option(const struct osr_param *table, const char *name)
+{
+	while (table && table->name && strcmp(table->name, name))
+		table++;
+	return table && table->name;
+}
+
+/* An option of engines that stands above all sections: which section it belongs in. */
+static void say_section(const char *name, struct osr_diag *diag)
+{
+	char sections[128] = "";
+
+	for (uint32_t e = 0; osr_engines[e]; e++) {
+		size_t used = strlen(sections);
+
+		if (has_option(osr_engines[e]->params, name))
+			snprintf(sections + used, sizeof(sections) - used, "%s[%s]",
+				 used ? ", " : "", osr_engines[e]->name);
+	}
+	if (*sections)
+		osr_fail(diag, OSR_INVAL,
+			 "\"%.60s\" is an option of %s: write it below that heading", name,
+			 sections);
+}
+
 /* section "" is the plugin's own. */
 static void set_option(struct osr_options *o, const char *section, const char *name,
 		       const char *value, const char *where)
@@ -96,6 +121,8 @@ static void set_option(struct osr_options *o, const char *section, const char *n
 			st = check_takeover(value, &diag);
 		if (!st)
 			st = osr_values_set(&o->own, osr_plugin_params, name, value, &diag);
+		if (st && !has_option(osr_plugin_params, name))
+			say_section(name, &diag);
 	} else {
 		uint32_t e = 0;
 
@@ -241,6 +268,18 @@ static FILE *open_config(const char *path, struct osr_diag *diag)
 	return file;
 }
 
+bool osr_options_changed(struct osr_options *o)
+{
+	struct stat st;
+
+	if (!*o->config || stat(o->config, &st) ||
+	    (st.st_mtim.tv_sec == o->config_time.tv_sec &&
+	     st.st_mtim.tv_nsec == o->config_time.tv_nsec))
+		return false;
+	o->config_time = st.st_mtim;
+	return true;
+}
+
 char *osr_options_read_file(const char *path, struct osr_arena *arena, struct osr_diag *diag)
 {
 	FILE *file = open_config(path, diag);
@@ -266,6 +305,7 @@ static void options_read_file(struct osr_options *o, const char *path)
 	struct reader r = { .o = o, .path = path };
 	struct osr_diag diag = { "" };
 	char where[320];
+	struct stat st;
 	int line;
 
 	r.file = open_config(path, &diag);
@@ -274,6 +314,8 @@ static void options_read_file(struct osr_options *o, const char *path)
 		return;
 	}
 	snprintf(o->config, sizeof(o->config), "%.255s", path);
+	if (!fstat(fileno(r.file), &st))
+		o->config_time = st.st_mtim;
 	line = ini_parse_stream(options_read_line, &r, on_entry, &r);
 	if (line) {
 		/* Not our handler, which never refuses: inih found no "name = value" there. */

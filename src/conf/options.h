@@ -6,6 +6,8 @@
 #ifndef OSR_CONF_OPTIONS_H
 #define OSR_CONF_OPTIONS_H
 
+#include <time.h>
+
 #include <osmroutes/engine.h>
 
 #include "conf/optiontable.h"
@@ -17,6 +19,7 @@ struct osr_options {
 	struct osr_values own;        /* OPT_* */
 	struct osr_values *engine;    /* one per row of osr_engines[] */
 	char config[OSR_STRING_SIZE]; /* the file that was read, "" if none */
+	struct timespec config_time;  /* when it was last changed before that */
 	bool broken;
 	struct osr_diag error; /* the first one, with file and line */
 };
@@ -27,6 +30,9 @@ struct osr_options {
  */
 bool osr_options_load(struct osr_options *o, const char *config, const char *plugin_options);
 void osr_options_free(struct osr_options *o);
+
+/* Has the file been changed since it was read? Once for every change. */
+bool osr_options_changed(struct osr_options *o);
 
 /* For osr_request.read_file. */
 char *osr_options_read_file(const char *path, struct osr_arena *arena, struct osr_diag *diag);

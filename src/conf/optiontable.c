@@ -7,7 +7,8 @@ const struct osr_param osr_plugin_params[] = {
 	[OPT_TAKEOVER] = { "takeover", OSR_PARAM_STRING, "dfsssp,sssp", 0, 0, NULL,
 			   "built-in engines of OpenSM to serve instead of it, or none" },
 	[OPT_ON_ERROR] = { "on_error", OSR_PARAM_ENUM, "fallback", 0, 0, "fallback|refuse",
-			   "after a mistake in the options: OpenSM's engines route, or nobody" },
+			   "if the configuration is invalid: fall back to OpenSM's engines, or "
+			   "refuse to route" },
 	[OPT_ON_SPLIT] = { "on_split", OSR_PARAM_ENUM, "route", 0, 0, "route|refuse",
 			   "a fabric in several parts: route each part, or leave it to the next "
 			   "engine" },
@@ -23,7 +24,9 @@ const struct osr_param osr_plugin_params[] = {
 				 "Unix socket at which applications ask for routing keys; empty: "
 				 "there are none" },
 	[OPT_CONTROL_MODE] = { "control_mode", OSR_PARAM_STRING, "0600", 0, 0, NULL,
-			       "permissions of control_socket, octal: who may write may ask" },
+			       "permissions of control_socket, octal: users with write permission "
+			       "may "
+			       "request keys" },
 	[OPT_USER_APPS] = { "user_apps", OSR_PARAM_UINT, "16", 1, 4096, NULL,
 			    "applications with routing keys that a user may have at a time; "
 			    "root may have any number" },

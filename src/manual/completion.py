@@ -80,6 +80,9 @@ _osmroutes()
 		_osmroutes_settings "$cur" ${engines:-dfsssp}
 		return ;;
 	esac
+	case $command:$cur in
+%(words)s
+	esac
 	case $cur in
 	--engine=*)
 		COMPREPLY=($(compgen -W "%(engines)s" -- "${cur#*=}"))
@@ -89,6 +92,10 @@ _osmroutes()
 		[[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2>/dev/null
 		return ;;
 	esac
+	if [ "$command" = key ] && [ ${#words[@]} -eq 3 ]; then
+		COMPREPLY=($(compgen -W "place request done status withdraw" -- "$cur"))
+		return
+	fi
 	if [ "$command" = generate ] && [[ $before != -o ]]; then
 		if [ -n "$kind" ]; then
 			_osmroutes_settings "$cur" "$kind"
@@ -102,6 +109,24 @@ _osmroutes()
 }
 complete -F _osmroutes osmroutes
 '''
+
+
+# Words that an option takes, which its table does not say; test completion.sh asks the command.
+WORDS = {'each': 'link switch', 'ranking': 'ordered random both', 'sa': 'pairs switches none',
+         'require': 'deadlock-free replies any-sl sl0 minimal', 'export.format': 'dot graphml',
+         'order.format': 'list rankfile hostfile hydra slurm-nodes slurm-topology',
+         'pattern': 'cps orcs list'}
+
+
+def word_cases(tables):
+    """A case for each option with such words, of the commands that have it."""
+    found = []
+    for option, words in WORDS.items():
+        pattern = ' | '.join('%s:--%s=*' % (c['name'], o['name']) for c in tables['commands']
+                             for o in (c['table']['options'] if c['table'] else ())
+                             if option in (o['name'], '%s.%s' % (c['name'], o['name'])))
+        found.append('\t%s)\n\t\tCOMPREPLY=($(compgen -W "%s" -- "${cur#*=}"))\n\t\treturn ;;' % (pattern, words))
+    return '\n'.join(found)
 
 
 def case(pattern, words):
@@ -142,6 +167,7 @@ def script(tables):
                            for o in owners),
         'values': '\n'.join(values) or '\t*) ;;',
         'engines': engines + ' all',
+        'words': word_cases(tables),
         'kinds': ' '.join(t['name'] for t in tables['topologies']),
         'kinds_pattern': ' | '.join(t['name'] for t in tables['topologies']),
         'with_engines': commands_with(tables, 'engine'),

@@ -85,7 +85,7 @@ static void install(struct osm_routing_engine *re, struct engine_ctx *ctx)
 	osr__qos_install(re, &ctx->plugin->osm->subn.opt);
 }
 
-/* Broken options: our engines stay away, unless they are told to stand in and refuse. */
+/* Broken options disable our engines, unless on_error says that they refuse to route. */
 static bool stays_away(const struct plugin *p)
 {
 	return p->options.broken && p->options.own.num[OPT_ON_ERROR] == ON_ERROR_FALLBACK;
@@ -332,7 +332,9 @@ static void report_options(const struct plugin *p)
 	if (o->broken)
 		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR01: %s; %s", o->error.text,
 			 stays_away(p)
-				 ? "OpenSM's own engines route now, osmroutes stays away"
+				 ? "osmroutes is disabled until opensm restarts; OpenSM falls back "
+				   "to its "
+				   "own engines"
 				 : "on_error = refuse: the engines of osmroutes refuse to route");
 	else
 		osr__log(p->osm, OSM_LOG_INFO, "ready, options from %s and event_plugin_options",
@@ -370,8 +372,8 @@ static bool may_load(struct osm_opensm *osm)
 	}
 	if (loaded_before(osm)) {
 		osr__log(osm, OSM_LOG_ERROR,
-			 "ERR OR17: event_plugin_name lists osmroutes twice; the second one stays "
-			 "away");
+			 "ERR OR17: event_plugin_name lists osmroutes twice; the second entry is "
+			 "ignored");
 		return false;
 	}
 	return true;

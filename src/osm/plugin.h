@@ -240,6 +240,8 @@ struct engine_ctx {
 	struct store store;
 	uint64_t n_sweeps[N_OUTCOMES];
 	uint32_t mc_stamp;
+	char limit_said[sizeof(((struct osr_vl_limit *)0)->why) +
+			4]; /* VLs and why, as logged last */
 	uint32_t mc_warned; /* VLs and OSR_MIXED_VLS: reported unproven in this sweep */
 	bool mc_warned_sp0; /* port 0 members outside the proven order were reported */
 	struct engine_ctx *next;

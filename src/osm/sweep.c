@@ -279,6 +279,7 @@ static enum osr_status sweep(struct sweep *w)
 	osr__qos_tables(w->osm, &w->snap, &slot->qos);
 	osr__vl_budget(w->osm, fabric, &w->ctx->plugin->options, &w->snap.limit);
 	osr__report_budget(w);
+	osr__report_config(w);
 	slot->budget = w->snap.limit.vls;
 	if (fabric->n_components > 1) {
 		osr__report_split(w);

@@ -32,6 +32,7 @@ struct sweep_slot *osr__sweep_other_slot(struct engine_ctx *ctx, const struct sw
 void osr__report_left_out(const struct sweep *w);
 void osr__report_split(const struct sweep *w);
 void osr__report_budget(const struct sweep *w);
+void osr__report_config(const struct sweep *w);
 void osr__claims_text(uint32_t claims, char *buf, size_t size); /* "reachable, deadlock-free" */
 /* The line in the log; `before` is what the switches had, NULL: nothing of ours. */
 void osr__sweep_report(struct sweep *w, const struct osr_result *before);

@@ -81,8 +81,26 @@ void osr__report_split(const struct sweep *w)
 
 void osr__report_budget(const struct sweep *w)
 {
+	const struct osr_vl_limit *limit = &w->snap.limit;
+	char said[sizeof(w->ctx->limit_said)];
+
+	snprintf(said, sizeof(said), "%u %s", limit->vls, limit->why);
+	if (!strcmp(said, w->ctx->limit_said))
+		return;
+	memcpy(w->ctx->limit_said, said, sizeof(said));
 	osr__log(w->osm, OSM_LOG_INFO, "%s: %u virtual lane%s available: %s", w->ctx->engine->name,
-		 w->snap.limit.vls, w->snap.limit.vls == 1 ? "" : "s", w->snap.limit.why);
+		 limit->vls, limit->vls == 1 ? "" : "s", limit->why);
+}
+
+/* OpenSM reads its options again on SIGHUP, a plugin's it does not. */
+void osr__report_config(const struct sweep *w)
+{
+	struct osr_options *o = &w->ctx->plugin->options;
+
+	if (osr_options_changed(o))
+		osr__log(w->osm, OSM_LOG_INFO,
+			 "%s has changed; osmroutes reads it again when opensm restarts",
+			 o->config);
 }
 
 void osr__claims_text(uint32_t claims, char *buf, size_t size)
@@ -125,21 +143,22 @@ static void report_stable(const struct sweep *w)
 
 	if (stable->kept)
 		osr__log(w->osm, OSM_LOG_INFO,
-			 "%s: tables kept: %u channels gone and %u new since the last full route, "
-			 "%u LIDs routed otherwise; SLs of %" PRIu64 " pairs changed, SLs given to "
-			 "%" PRIu64 " pairs earlier no longer proven; old and new tables together "
-			 "%s; balance %u.%02u of the last full route's",
+			 "%s: incremental re-route: %u channels lost and %u added since the last "
+			 "full "
+			 "route, %u LIDs re-routed; SLs of %" PRIu64 " pairs changed, %" PRIu64
+			 " pairs may still use an SL that is no longer verified; transition %s; "
+			 "load "
+			 "%u.%02u of the last full route's",
 			 name, stable->n_channels_lost, stable->n_channels_new, stable->n_trees,
 			 stable->n_sl_changed, stable->n_sl_lost,
-			 stable->together ? "deadlock-free by one certificate"
-			 : stable->transition == OSR_TRANSITION_FREE
+			 stable->together || stable->transition == OSR_TRANSITION_FREE
 				 ? "deadlock-free"
-				 : "not proven deadlock-free while they mix",
+				 : "not proven deadlock-free",
 			 stable->drift / 1000, stable->drift % 1000 / 10);
 	else if (stable->why[0])
 		osr__log(w->osm, OSM_LOG_INFO,
-			 "%s: tables made anew: %s; SLs of %" PRIu64 " pairs changed, SLs given to "
-			 "%" PRIu64 " pairs earlier not proven on the new tables",
+			 "%s: full re-route: %s; SLs of %" PRIu64 " pairs changed, %" PRIu64
+			 " pairs may still use an SL that is not verified on the new tables",
 			 name, stable->why, stable->n_sl_changed, stable->n_sl_lost);
 }
 

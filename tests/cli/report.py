@@ -154,6 +154,19 @@ def main():
     out = run('report', '-', stdin=evil, code=0).stdout
     assert '<script' not in out
 
+    # Beside other tables: both columns are what analyze says of each, the default engine first.
+    out = os.path.join(WORKDIR, 'pair.html')
+    words = ['topologies/cluster-192.net', '-e', 'dfsssp', '-e', 'sssp', '--bisections=10']
+    run('report', *words, '--html', out, code=0)
+    with open(out) as file:
+        cells = Page(file.read()).cells
+    results = json.loads(run('analyze', *words, '--json', code=1).stdout)['results']
+    for what, key in (('edge forwarding index: routes on the busiest channel', 'efi'),
+                      ('routes longer than minimal', 'routes_longer'), ('virtual lanes used', 'vls'), ('verdict', 'verdict')):
+        at = cells.index(what)
+        assert cells[at + 1:at + 3] == [str(r[key]) for r in results], (what, cells[at:at + 3], results)
+    run('report', *words, '-e', 'dmodk', code=2)
+    run('report', 'topologies/tree-2.net', '--pattern=cps', code=2)
     bad = run('report', 'topologies/tree-2.net', '--html', '/nowhere/page.html', code=2).stderr
     assert '/nowhere/page.html' in bad and bad.count('\n') == 1, bad
     with open('/dev/full', 'w') as full:

@@ -335,7 +335,7 @@ def unicast_cache_sls(workdir):
             opensm.change(fabric.relink(*CACHE_CABLES[0]))
             tables = judge(fabric, opensm, ours='dfsssp')
             rows.append(tables.rows)
-            made = re.search(r'tables made anew: .*; SLs of (\d+) pairs changed, SLs given to (\d+) pairs', opensm.log)
+            made = re.search(r'full re-route: .*; SLs of (\d+) pairs changed, (\d+) pairs', opensm.log)
             expect(made and int(made.group(1)) and made.group(2) == '0',
                    'this fabric shows nothing: %s' % (made and made.group(0)))
             name, port = next((tables.switches[e.switch].name, e.port) for e in tables.ends
@@ -348,7 +348,7 @@ def unicast_cache_sls(workdir):
             expect(not cycles_of_all(back, rows), 'SLs of before can deadlock on tables of the cache')
             opensm.change(fabric.unlink(*CACHE_CABLES[1]))
             after = judge(fabric, opensm, ours='dfsssp')
-            kept = re.search(r'tables kept: .*; SLs of \d+ pairs changed, SLs given to (\d+) pairs', opensm.log)
+            kept = re.search(r'incremental re-route: .*; SLs of \d+ pairs changed, (\d+) pairs', opensm.log)
             expect(kept and kept.group(1) == '0', 'SLs were lost: %s' % (kept and kept.group(0)))
             expect(not cycles_of_all(after, rows + [after.rows]), 'SLs of before can deadlock after a repair')
         opensm.check_log(expected=('OR10', 'ERR 5', 'ERR 3', 'ERR 1'))

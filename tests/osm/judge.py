@@ -45,7 +45,7 @@ class Claims:
         expect(found, 'the log has no line about a sweep of osmroutes')
         f = found[-1].groups()
         self.engine = f[0]
-        self.reused = bool(f[1]) or ': tables kept: ' in log[found[-1].end():]
+        self.reused = bool(f[1]) or ': incremental re-route: ' in log[found[-1].end():]
         self.n_switches, self.n_channels, self.n_ends, self.n_lids = map(int, f[2:6])
         self.n_vls, self.budget, self.efi = map(int, f[6:9])
         self.efi_mean = float(f[9])

@@ -71,12 +71,12 @@ def as_logged(data, log):
                          (data['lft']['entries_changed'], claims.changed),
                          ({words[c] for c in data['check']['proven']} | {'reachable'}, claims.proven)):
         expect(said == logged, 'the file says %s, the log %s' % (said, logged))
-    kept = re.findall(r'osmroutes: \S+?: tables (kept|made anew): .*', log)
+    kept = re.findall(r'osmroutes: \S+?: (incremental|full) re-route: .*', log)
     stable = data['stable']
-    expect(stable['kept'] == (kept[-1:] == ['kept']), 'kept is %s, the log says %s' % (stable, kept))
+    expect(stable['kept'] == (kept[-1:] == ['incremental']), 'kept is %s, the log says %s' % (stable, kept))
     if stable['kept']:
-        said = re.findall(r'tables kept: (\d+) channels gone .*?(\d+) LIDs routed otherwise; SLs of (\d+) pairs '
-                          r'changed, SLs given to (\d+) pairs .*?together (.*?); balance ([\d.]+)', log)[-1]
+        said = re.findall(r'incremental re-route: (\d+) channels lost .*?(\d+) LIDs re-routed; SLs of (\d+) pairs '
+                          r'changed, (\d+) pairs .*?; transition (.*?); load ([\d.]+)', log)[-1]
         expect([stable[n] for n in ('channels_lost', 'lids_repaired', 'sls_changed', 'sls_lost')] ==
                [int(n) for n in said[:4]] and bool(stable['together']) == said[4].startswith('deadlock-free')
                and abs(stable['drift'] - float(said[5])) < 0.011,

@@ -78,7 +78,7 @@ def mistakes(workdir):
         lines = [l for l in opensm.errors() if 'osmroutes' in l]
         expect(len(lines) == 1 and 'OR01' in lines[0] and named in lines[0],
                'for %r the log says: %s' % (text[:40], lines))
-        expect('own engines route now' in lines[0], 'the log does not say who routes: ' + lines[0])
+        expect('falls back to its own engines' in lines[0], 'the log does not say who routes: ' + lines[0])
 
 
 @scenario('option.mistakes-in-opensm-conf', 120)
