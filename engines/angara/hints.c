@@ -123,7 +123,7 @@ static enum osr_status read_port(struct reader *r, const char *p)
 	r->h->port_dir[port] = (uint8_t)(2 * i + way);
 	r->h->ports = true;
 	p += 2;
-	return at_end(&p) ? OSR_OK : bad(r, "one direction, please");
+	return at_end(&p) ? OSR_OK : bad(r, "expected exactly one direction");
 }
 
 static enum osr_status hints_read_line(struct reader *r, const char *p)

@@ -127,7 +127,7 @@ static enum osr_status fail_named(const struct angara_input *in, struct angara_t
 			return st;
 		dir = osr_dir_by_name(&torus->t, end + 1);
 		if (dir == OSR_NO_DIR || torus->t.next[node * torus->t.n_dirs + dir] == OSR_NO_NODE)
-			return osr_fail(diag, OSR_INVAL, "link \"%s\": there is none",
+			return osr_fail(diag, OSR_INVAL, "link \"%s\": there is no such link",
 					in->fail_link[i]);
 		fail_link(torus, node * torus->t.n_dirs + dir);
 	}

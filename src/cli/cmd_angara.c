@@ -538,7 +538,7 @@ static error_t angara_parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (a->file.path)
-			argp_error(state, "one FILE, please");
+			argp_error(state, "expected exactly one FILE");
 		a->file.path = arg;
 		return 0;
 	case ARGP_KEY_END:

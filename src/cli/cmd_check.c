@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/paths/bound.h"
 #include "core/verify/verdict.h"
 
 #include "cli/answers.h"
@@ -112,19 +111,6 @@ static void ask_checker(struct args *a, struct outcome *o, uint32_t *rank)
 	o->check_st = osr_check(&src->in.fabric, &routing, &o->scratch, &o->verdict, &o->diag);
 }
 
-/* Sharper with every round; a second or so on the largest fabrics, whatever the machine. */
-static enum osr_status find_bound(const struct osr_fabric *fabric, struct outcome *o)
-{
-	uint64_t effort = (uint64_t)fabric->n_switches * fabric->n_channels + 1,
-		 rounds = 200000000 / effort;
-
-	return osr_bound_minimal(fabric,
-				 (uint32_t)(rounds < 1    ? 1
-					    : rounds > 16 ? 16
-							  : rounds),
-				 &o->scratch, &o->bound, &o->diag);
-}
-
 static enum osr_status check_verify_tables(struct args *a, struct outcome *o)
 {
 	const struct osr_fabric *fabric = &a->ask.src.in.fabric;
@@ -144,7 +130,7 @@ static enum osr_status check_verify_tables(struct args *a, struct outcome *o)
 	if (!st)
 		ask_checker(a, o, rank);
 	if (!st)
-		st = find_bound(fabric, o);
+		st = cli_load_bound(fabric, &o->scratch, &o->bound, &o->diag);
 	for (uint32_t s = 0; s < fabric->n_switches && !a->ask.src.is_engine; s++)
 		o->n_missing += !a->ask.src.dumps.t.has_lft[s];
 	o->time = cli_since(start);

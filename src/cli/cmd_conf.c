@@ -95,7 +95,7 @@ static const struct osr_engine *conf_engine(struct args *a)
 	engine = osr_options_engine(&a->o, word);
 	if (!engine)
 		out_note(&a->out,
-			 "%s: routing_engine %s: the first engine is none of osmroutes', which "
+			 "%s: routing_engine %s: the first engine is not one of osmroutes', which "
 			 "routes "
 			 "only where that fails or not at all",
 			 a->osmconf, *word ? word : "is not set");
@@ -162,7 +162,7 @@ static error_t conf_parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (a->config)
-			argp_error(state, "one FILE, please");
+			argp_error(state, "expected exactly one FILE");
 		a->config = arg;
 		return 0;
 	case ARGP_KEY_INIT:

@@ -136,7 +136,7 @@ static void path_follow(struct path_walk *path)
 		s = fabric->chan_dst[c];
 		in = fabric->chan_port[fabric->chan_rev[c]];
 	}
-	path->end = "it goes round and round";
+	path->end = "forwarding loop: it never arrives";
 }
 
 /* Switches on the shortest way, both ends counted; 0: there is none. */

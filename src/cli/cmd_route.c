@@ -62,6 +62,7 @@ struct outcome {
 	enum osr_status st;
 	struct osr_diag diag;
 	struct osr_findings found;
+	uint64_t bound; /* no routing has a lower edge forwarding index */
 	struct cli_stamp route, check;
 	long rss_kb;
 };
@@ -93,6 +94,8 @@ static void route_route(const struct args *a, const struct osr_job *job, struct 
 		o->st = route_answer(o);
 	o->check = cli_since(start);
 	o->rss_kb = peak_rss_kb();
+	if (!o->st)
+		o->st = cli_load_bound(&o->result.fabric, &o->scratch, &o->bound, &o->diag);
 }
 
 static enum osr_status make_dir(const char *dir, struct osr_diag *diag)
@@ -172,17 +175,19 @@ static const struct out_field engine_fields[] = {
 	{ "message", NULL, OUT_TEXT, 0 },
 	{ "route_ms.cpu", "route, ms CPU", OUT_REAL, 1 },
 	{ "route_ms.wall", "  on the wall", OUT_REAL, 1 },
-	{ "spf_ms", "  of it shortest paths", OUT_REAL, 1 },
-	{ "layers_ms", "  of it virtual lanes", OUT_REAL, 1 },
+	{ "spf_ms", "  shortest paths", OUT_REAL, 1 },
+	{ "layers_ms", "  virtual lanes", OUT_REAL, 1 },
 	{ "check_ms.cpu", "check, ms CPU", OUT_REAL, 1 },
 	{ "check_ms.wall", "  on the wall", OUT_REAL, 1 },
 	{ "peak_rss_kb", "peak memory, kB", OUT_COUNT, 0 },
 	{ "vls", "VLs used", OUT_COUNT, 0 },
-	{ "layers_one_way", "  needed one-way", OUT_COUNT, 0 },
-	{ "layers", "  needed as given", OUT_COUNT, 0 },
+	{ "layers_one_way", "VLs required: requests only", OUT_COUNT, 0 },
+	{ "layers", "  requests and replies", OUT_COUNT, 0 },
 	{ "efi", "edge forwarding index", OUT_COUNT, 0 },
 	{ "efi_mean", "  average", OUT_REAL, 1 },
-	{ "efi_per_capacity", "  per capacity", OUT_REAL, 1 },
+	{ "efi_bound", "  least possible", OUT_COUNT, 0 },
+	{ "load", "  times the least possible", OUT_REAL, 3 },
+	{ "efi_per_capacity", "  scaled by link speed", OUT_REAL, 1 },
 	{ "max_hops", "longest route, channels", OUT_COUNT, 0 },
 	{ "routes", "routes", OUT_COUNT, 0 },
 	{ "routes_longer", "  longer than minimal", OUT_COUNT, 0 },
@@ -237,6 +242,9 @@ static int route_say_verdict(struct out *out, const struct outcome *o)
 	out_real(out, "check_ms.wall", o->check.wall);
 	out_count(out, "efi", verdict->efi);
 	out_real(out, "efi_mean", verdict->efi_mean);
+	out_count(out, "efi_bound", o->bound);
+	if (o->bound)
+		out_real(out, "load", (double)verdict->efi / (double)o->bound);
 	out_real(out, "efi_per_capacity", verdict->efi_per_capacity);
 	out_count(out, "max_hops", verdict->max_hops);
 	out_count(out, "routes", verdict->n_routes);

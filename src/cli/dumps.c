@@ -23,7 +23,7 @@ static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "Tables:", 5 },
 	{ "tables", OPT_TABLES, "DIR|FILE", 0,
 	  "all that is there of opensm-lfts.dump (or opensm.fdbs), opensm-sl2vl.dump, "
-	  "opensm-path-sl.dump, opensm.mcfdbs; or a table file of ours",
+	  "opensm-path-sl.dump, opensm.mcfdbs; or a table file of route --save",
 	  0 },
 	{ "lft", OPT_LFT, "FILE", 0,
 	  "forwarding tables: opensm-lfts.dump, opensm.fdbs, dump_lfts, a table file", 0 },
@@ -282,7 +282,7 @@ void cli_dumps_say(const struct cli_dumps *dumps, struct out *o)
 	char foreign[64] = "", read[64] = "";
 
 	if (dumps->t.n_foreign)
-		snprintf(foreign, sizeof(foreign), ", %llu for LIDs that nobody has",
+		snprintf(foreign, sizeof(foreign), ", %llu for LIDs that no port has",
 			 (unsigned long long)dumps->t.n_foreign);
 	if (dumps->t.bytes)
 		snprintf(read, sizeof(read), "; read %.1f MB at %.0f MB/s",

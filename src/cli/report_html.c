@@ -75,7 +75,7 @@ static void say_verdicts(const struct report *p, FILE *out)
 		const char *text;
 	} said[] = {
 		{ OSR_ASK_REACH, "every LID is reached from every switch of its component" },
-		{ OSR_ASK_NO_LOOPS, "no entries lead around" },
+		{ OSR_ASK_NO_LOOPS, "no forwarding loops" },
 		{ OSR_ASK_LANES, "no packet is dropped for its SL" },
 		{ OSR_ASK_GROUPS, "multicast reaches every member" },
 		{ OSR_ASK_ONE_WAY, "free of deadlock on the SLs of path records" },

@@ -170,7 +170,7 @@ static enum osr_status tables_paths_begin(struct path_reader *reader, uint64_t g
 	if (osr_fabric_switch_by_guid(reader->t->f, guid) != OSR_NONE)
 		return OSR_OK;
 	return osr_lines_fail(reader->in, reader->diag,
-			      "nobody in the fabric has the GUID 0x%016" PRIx64
+			      "no port in the fabric has the GUID 0x%016" PRIx64
 			      ": these are the paths of another one",
 			      guid);
 }

@@ -43,7 +43,7 @@ static enum osr_status tables_sl2vl_take_guid(struct sl2vl_reader *reader, const
 	if (reader->n_owners)
 		return OSR_OK;
 	return osr_lines_fail(reader->in, reader->diag,
-			      "nobody in the fabric has the GUID 0x%016" PRIx64
+			      "no port in the fabric has the GUID 0x%016" PRIx64
 			      ": these are the tables of another one",
 			      guid);
 }

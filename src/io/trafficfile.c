@@ -174,7 +174,7 @@ static enum osr_status trafficfile_finish(struct reader *r, struct osr_traffic *
 	enum osr_status st = OSR_OK;
 
 	if (!r->n_pairs)
-		return osr_fail(r->diag, OSR_INVAL, "%s: nobody sends anything", r->label);
+		return osr_fail(r->diag, OSR_INVAL, "%s: it has no pairs", r->label);
 	if (r->row[r->n_phases - 1] == r->n_pairs)
 		r->n_phases--;
 	if (!r->n_ranks)

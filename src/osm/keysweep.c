@@ -82,6 +82,6 @@ void osr__keys_report(const struct sweep *w)
 	if (slot->has_keys)
 		osr__log(w->osm, OSM_LOG_INFO,
 			 "%s: routing keys: %u entries over the base, whose digest is %016" PRIx64
-			 ", laid and checked in %.1f ms, %.1f of them CPU",
+			 ", added and checked in %.1f ms, %.1f of them CPU",
 			 w->ctx->engine->name, slot->n_key_entries, slot->result.digest, ms, cpu);
 }

@@ -156,7 +156,7 @@ static bool engines_are_known(struct plugin *p)
 	p->engines_unknown = member;
 	if (member)
 		osr__log(p->osm, OSM_LOG_ERROR,
-			 "ERR OR17: OpenSM's list of routing engines is not laid out as in the "
+			 "ERR OR17: OpenSM's list of routing engines differs from that of the "
 			 "headers "
 			 "that osmroutes was built with (%s): none is taken over",
 			 member);

@@ -96,7 +96,7 @@ static void *osm_store_read_file(const char *path, size_t *size, struct osr_diag
 	else if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
 		 (st.st_mode & (S_IWGRP | S_IWOTH)))
 		osr_fail(diag, OSR_INVAL,
-			 "%s: not a file of the user that runs opensm which nobody else may write",
+			 "%s: not a file that only the user who runs opensm may write",
 			 path);
 	else if (st.st_size <= 0 || (uint64_t)st.st_size > MAX_SIZE)
 		osr_fail(diag, OSR_INVAL, "%s: a file of %lld bytes", path, (long long)st.st_size);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define KEYS "entries of routing keys are laid over the tables"
+#define KEYS "entries of routing keys are on top of the tables"
 
 #define MAX_PARTS 8 /* of a split fabric, named in the log */
 
@@ -258,7 +258,7 @@ static void report_gaps(const struct sweep *w)
 			w->osm, OSM_LOG_ERROR,
 			"%s: warning: these tables are not proven free of deadlock: packets of "
 			"%" PRIu64
-			" routes over %u channels may wait for each other in a circle, and traffic "
+			" routes over %u channels may wait for each other in a loop, and traffic "
 			"stop; dfsssp has tables that are",
 			name, w->slot->verdict.n_routes, routing->n_channels);
 		return;

@@ -84,7 +84,7 @@ static enum osr_status loop_found(const struct osr_meter *meter, struct osr_diag
 	uint32_t i = meter->walking[0];
 	char from[32], to[32];
 
-	return osr_fail(diag, OSR_CHECK_FAILED, "the route from %s to %s (LID %u) runs in a circle",
+	return osr_fail(diag, OSR_CHECK_FAILED, "the route from %s to %s (LID %u) is a forwarding loop",
 			osr_terminal_name(meter->f, meter->from[i], from),
 			osr_terminal_name(meter->f, meter->f->dest_term[meter->dest[i]], to),
 			meter->f->dest_lid[meter->dest[i]]);

@@ -29,7 +29,7 @@ def report_of(command, *words):
     """What the page says: the first answers, in words."""
     code, page = run(command, 'report', *words)
     found = {'verdict': re.search(r'Verdict: <b>(\w+)', page).group(1)}
-    for key, text in (('reach', 'every LID is reached'), ('no_loops', 'no entries lead around'),
+    for key, text in (('reach', 'every LID is reached'), ('no_loops', 'no forwarding loops'),
                       ('lanes', 'no packet is dropped'), ('one_way', 'free of deadlock on the SLs'),
                       ('replies', 'also with replies'), ('any_sl', 'whatever SL')):
         found[key] = re.search(r'<li class="\w+">%s[^<]*?: (proven|refuted|unknown)' % text, page).group(1)

@@ -14,7 +14,7 @@ struct carry {
 
 static enum osr_status carry_nomem(struct osr_diag *diag)
 {
-	return osr_fail(diag, OSR_NOMEM, "out of memory for the tables of before");
+	return osr_fail(diag, OSR_NOMEM, "out of memory for the previous tables");
 }
 
 uint8_t osr_carry_port(const struct osr_fabric_map *map, uint32_t s, uint8_t port)

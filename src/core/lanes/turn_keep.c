@@ -173,7 +173,7 @@ static enum osr_status keep_begin(struct keep *k, struct osr_diag *why)
 		k->s.alias[d] = OSR_NONE;
 	if (!keep_ranks(&map, old, k->w.rank))
 		return keep_not(why, "the fabric has switches, cables or hosts on ports where the "
-				     "lanes by turn of before know none");
+				     "previous VLs by turn know none");
 	turn_keep_keep_lanes(k);
 	keep_hops(k);
 	osr__turn_set_reach(&k->w);
@@ -450,7 +450,7 @@ static enum osr_status turn_keep_keep_trees(struct keep *k, struct osr_diag *why
 
 		if (!keep_tree(k, root, d))
 			return keep_not(why, "some route that was cut finds no way that keeps to "
-					     "the lanes by turn of before");
+					     "the previous VLs by turn");
 		osr__legal_list(&k->w.t, root, hop, false);
 		osr__legal_sort(&k->w.t, root, d, &k->r.n_longer);
 	}
@@ -551,10 +551,10 @@ static enum osr_status keep_spread(struct keep *k, struct osr_diag *why)
 		if (!keep_join(k, keep_smaller(k, a, b), was))
 			return keep_not(why,
 					"the spanning order of multicast finds no way that keeps "
-					"to the lanes by turn of before");
+					"to the previous VLs by turn");
 	return keep_spread_fits(k) ? OSR_OK
 				   : keep_not(why, "the spanning order of multicast does not keep "
-						   "to the lanes by turn of before");
+						   "to the previous VLs by turn");
 }
 
 /* ---- all of it -------------------------------------------------------------------------------- */
@@ -606,7 +606,7 @@ enum osr_status osr_turn_reroute(const struct osr_job *job, struct osr_diag *why
 	enum osr_status st;
 
 	if (!keep_can(job, k.base))
-		return keep_not(why, "the lanes by turn of before do not fit the lanes or the "
+		return keep_not(why, "the previous VLs by turn do not fit the lanes or the "
 				     "multicast of today");
 	st = keep_begin(&k, why);
 	if (!st)

@@ -42,7 +42,8 @@ static void say_entry(const struct osr_fabric *fabric, const struct osr_fault *f
 			 sw, lid, fault->out, fabric->term_port[term], fault->n_hosts);
 	else
 		osr_fail(diag, OSR_OK,
-			 "%s goes around %u switches, through switch %s port %u: %u hosts cut off",
+			 "%s is forwarded in a loop of %u switches, through switch %s port %u: %u "
+			 "hosts cut off",
 			 lid, fault->n_switches, sw, fault->out, fault->n_hosts);
 }
 

@@ -7,7 +7,7 @@
 
 static enum osr_status union_carry_nomem(struct osr_diag *diag)
 {
-	return osr_fail(diag, OSR_NOMEM, "out of memory for the tables of before");
+	return osr_fail(diag, OSR_NOMEM, "out of memory for the previous tables");
 }
 
 static enum osr_status carry_paths(const struct osr_fabric_map *map, const struct osr_paths *old,
