@@ -280,28 +280,35 @@ static void wiring_grid_copy(const struct wiring_graph *graph, struct wiring_gra
 	memcpy(copy->mult, graph->mult, n_edges * sizeof(*graph->mult));
 }
 
+struct grid_search {
+	const struct wiring_graph *whole;
+	struct osr_arena *scratch;
+	struct wiring_diff *best;
+	char *plan; /* [160] of the best */
+};
+
 /* Is there a plan of what is kept, with fewer differences than the best one so far? */
-static enum osr_status try_kept(const struct wiring_graph *graph, const uint8_t *keep,
-				struct osr_arena *scratch, struct wiring_diff *diff, char plan[160],
+static enum osr_status try_kept(const struct grid_search *search, const uint8_t *keep,
 				struct osr_diag *diag)
 {
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct osr_arena_mark mark = osr_arena_mark(search->scratch);
+	struct wiring_diff *diff = search->best;
 	struct wiring_diff now;
 	char text[160];
-	enum osr_status st = wiring_grid_new_diff(diff, scratch, &now, diag);
+	enum osr_status st = wiring_grid_new_diff(diff, search->scratch, &now, diag);
 
 	if (!st)
-		st = try_grid(graph, keep, scratch, &now, text, diag);
+		st = try_grid(search->whole, keep, search->scratch, &now, text, diag);
 	if (!st && !now.full &&
 	    (diff->full || now.n_missing + now.n_extra < diff->n_missing + diff->n_extra)) {
-		memcpy(plan, text, sizeof(text));
+		memcpy(search->plan, text, sizeof(text));
 		memcpy(diff->missing, now.missing, now.n_missing * sizeof(*now.missing));
 		memcpy(diff->extra, now.extra, now.n_extra * sizeof(*now.extra));
 		diff->n_missing = now.n_missing;
 		diff->n_extra = now.n_extra;
 		diff->full = false;
 	}
-	osr_arena_reset(scratch, mark);
+	osr_arena_reset(search->scratch, mark);
 	return st == OSR_NOT_APPLICABLE ? OSR_OK : st;
 }
 
@@ -322,13 +329,13 @@ static int by_squares(const void *x, const void *y)
  * One cable may be hidden: it closes squares by chance, and those beside missing cables close fewer. Each is left
  * aside in turn, those with the fewest squares first.
  */
-static enum osr_status try_suspects(const struct wiring_graph *graph,
+static enum osr_status try_suspects(const struct grid_search *search,
 				    const struct wiring_grid *plain, struct wiring_grid *grid,
-				    struct osr_arena *scratch, struct wiring_diff *diff,
-				    char plan[160], struct osr_diag *diag)
+				    struct osr_diag *diag)
 {
+	const struct wiring_graph *graph = search->whole;
 	size_t n_edges = graph->row[graph->f->n_switches];
-	struct suspect *suspect = osr_alloc(scratch, n_edges + 1, sizeof(*suspect));
+	struct suspect *suspect = osr_alloc(search->scratch, n_edges + 1, sizeof(*suspect));
 	uint32_t n = 0;
 	enum osr_status st = OSR_OK;
 
@@ -344,11 +351,11 @@ static enum osr_status try_suspects(const struct wiring_graph *graph,
 											  v, u) };
 		}
 	qsort(suspect, n, sizeof(*suspect), by_squares);
-	for (uint32_t i = 0; i < n && i < MAX_SUSPECTS && diff->full && !st; i++) {
+	for (uint32_t i = 0; i < n && i < MAX_SUSPECTS && search->best->full && !st; i++) {
 		wiring_grid_copy(&plain->g, &grid->g);
 		memcpy(grid->keep, plain->keep, n_edges);
 		wiring_grid_drop(grid, graph, suspect[i].edge);
-		st = try_kept(graph, grid->keep, scratch, diff, plan, diag);
+		st = try_kept(search, grid->keep, diag);
 	}
 	return st;
 }
@@ -356,6 +363,9 @@ static enum osr_status try_suspects(const struct wiring_graph *graph,
 enum osr_status osr__wiring_grid(const struct wiring_graph *graph, struct osr_arena *scratch,
 				 struct wiring_diff *diff, char plan[160], struct osr_diag *diag)
 {
+	const struct grid_search search = {
+		.whole = graph, .scratch = scratch, .best = diff, .plan = plan
+	};
 	struct wiring_grid grid = { .keep = NULL }, plain = { .keep = NULL };
 	enum osr_status st = wiring_grid_alloc(graph, scratch, &grid, diag);
 	uint32_t n_after = 0, worst = 0;
@@ -373,7 +383,7 @@ enum osr_status osr__wiring_grid(const struct wiring_graph *graph, struct osr_ar
 	diff->full = true;
 	/* Some more are removed after the first success: another plan may differ less. */
 	for (uint32_t i = 0; i < MAX_DROPS && n_after < 3 && !st; i++) {
-		st = try_kept(graph, grid.keep, scratch, diff, plan, diag);
+		st = try_kept(&search, grid.keep, diag);
 		n_after += !diff->full;
 		worst = wiring_grid_find_worst(&grid.g);
 		if (!is_plain && (worst == OSR_NONE || wiring_grid_is_plain(&grid.g, worst))) {
@@ -386,7 +396,7 @@ enum osr_status osr__wiring_grid(const struct wiring_graph *graph, struct osr_ar
 		wiring_grid_drop(&grid, graph, worst);
 	}
 	if (!st && diff->full && is_plain)
-		st = try_suspects(graph, &plain, &grid, scratch, diff, plan, diag);
+		st = try_suspects(&search, &plain, &grid, diag);
 	if (st)
 		return st;
 	return diff->full ? OSR_NOT_APPLICABLE : OSR_OK;
