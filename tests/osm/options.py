@@ -121,6 +121,26 @@ def config_path(workdir):
         expect('3 virtual lanes available' in opensm.log, words + ': the file was not read')
 
 
+@scenario('option.changed-file')
+def changed_file(workdir):
+    """SIGHUP does not read our file again: one line says so for each change, none without one."""
+    with Fabric(find_fabric('ring-5'), workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf='max_vls = 4\n') as opensm:
+            opensm.wait_up()
+            opensm.resweep()
+            path = re.search(r'ready, options from (\S+)', opensm.log).group(1)
+            said = lambda: opensm.log.count('%s has changed; osmroutes reads it again when opensm restarts' % path)
+            expect(said() == 0, 'a change is said, and there was none')
+            for n in (1, 2):
+                with open(os.path.join(opensm.dir, path), 'a', encoding='utf-8') as file:
+                    file.write('# %d\n' % n)
+                opensm.resweep()
+                opensm.resweep()
+                expect(said() == n, '%d changes, and %d times it is said' % (n, said()))
+            # One line for the VLs, not one a sweep.
+            expect(opensm.log.count('virtual lanes available') == 1, 'the VLs are said more than once')
+
+
 @scenario('option.refuse')
 def refuse(workdir):
     """on_error = refuse: osmroutes' engines refuse, the next one of the list has its turn."""
