@@ -13,7 +13,7 @@ enum { OPT_TABLES = 0x3000, OPT_LFT, OPT_VLS, OPT_CONFIG, OPT_OSMCONF, OPT_MCAST
 #define ASSUMED_VLS 8 /* what most switches have, and ibsim's */
 
 static const struct argp_option engine_options[] = {
-	{ "engine", 'e', "NAME", 0, "routing engine, may be repeated; \"all\" (default dfsssp)",
+	{ "engine", 'e', "NAME", 0, "routing engine, may be repeated; \"all\" (default dfsssp, of compare all)",
 	  0 },
 	{ "option", 'o', "NAME=VALUE", 0, "option of the engines (see `osmroutes engines`)", 0 },
 	{ "vls", OPT_VLS, "N", 0, "data virtual lanes of the links, 1 to 15 (default 8)", 0 },
