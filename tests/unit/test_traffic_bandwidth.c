@@ -176,7 +176,7 @@ static void test_loop(void **state)
 		x.t.f.chan_port[x.t.f.chan_row[x.t.f.term_switch[one.to]]];
 	assert_int_equal(osr_bandwidth_pairs(&x.t.f, &x.r, &one, 1, &x.scratch, &b, &x.diag),
 			 OSR_CHECK_FAILED);
-	assert_non_null(strstr(x.diag.text, "circle"));
+	assert_non_null(strstr(x.diag.text, "forwarding loop"));
 	drop(&x);
 }
 
