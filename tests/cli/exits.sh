@@ -190,9 +190,9 @@ expect 1 '^dfsssp: ' route --vls=1 -o detours=no "$root/topologies/ring-5.net" -
 # A full device is noticed.
 if [ -w /dev/full ]; then
 	expect 2 'No space left' generate torus dims=4x4 -o /dev/full
-	for words in "engines" "engines --json" "generate torus" "route $root/topologies/ring-5.net" \
-		     "route --json $root/topologies/cluster-192.net" "--help"; do
-		out=$("$command" $words 2>&1 > /dev/full)
+	for words in "engines" "engines --json" "generate torus" "route topologies/ring-5.net" \
+		     "route --json topologies/cluster-192.net" "--help"; do
+		out=$(cd "$root" && "$command" $words 2>&1 > /dev/full)
 		rc=$?
 		if [ $rc -ne 2 ] || ! grep -qE '^osmroutes: .*(No space|written)' <<<"$out"; then
 			printf 'osmroutes %s > /dev/full: exit %s, it said: %s\n' "$words" $rc "$out"
@@ -221,7 +221,7 @@ expect 1 'no plan fits' wiring "$root/topologies/random-12.net"
 expect 0 '' degrade --links=1 -o "$dir/less.net" "$root/topologies/tree-2.net"
 expect 1 'missing +no cable joins .* connect them' wiring "$dir/less.net"
 
-expect 2 'format "svg": expected dot or graphml' export --format=svg "$root/topologies/ring-5.net"
+expect 2 'format "svg": expected dot, graphml or ibacm' export --format=svg "$root/topologies/ring-5.net"
 expect 2 'need -o FILE' export --json "$root/topologies/ring-5.net"
 python3 - "$command" "$root/topologies/tree-3.net" <<'EOT' || bad=1
 import re, subprocess, sys, xml.etree.ElementTree as xml

@@ -7,6 +7,7 @@ share/examples/gitlab-ci.yml are run.
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -134,7 +135,7 @@ def recipe(work, net):
         text = file.read()
     job = yaml.safe_load(text)['routing']
     first = re.search(r'(?m)^#   (osmroutes .*)$', text).group(1)
-    for command in ['cp %s fabric.topo' % net, first] + job['script']:
+    for command in ['cp %s fabric.topo' % shlex.quote(net), first] + job['script']:
         done = subprocess.run(['bash', '-ec', command], cwd=work, capture_output=True, text=True,
                               env=dict(os.environ, PATH=os.path.dirname(COMMAND) + ':' + os.environ['PATH']))
         if done.returncode:

@@ -116,7 +116,8 @@ def path_sl(workdir):
     """The plugin adds the SLs that OpenSM's dumps lack: those of path records; without them nobody knows."""
     for engine, lanes in (('dfsssp', 2), ('sssp', 1)):
         with Fabric(find_fabric('dragonfly-12'), workdir) as fabric:
-            with Opensm(fabric, engine, plugin=True, options=QOS, log_flags=LOG_DUMPS) as opensm:
+            with Opensm(fabric, engine, plugin=True, options=QOS, log_flags=LOG_DUMPS,
+                        plugin_conf='[dfsssp]\nany_sl = off\n') as opensm:
                 opensm.wait_up()
                 tables = oracle.Tables(fabric.read_back())
                 rows = tables.ask_sls(fabric)

@@ -159,11 +159,13 @@ def devices(workdir):
     log = os.path.join(workdir, 'used')
     script = os.path.join(workdir, 'devices.sh')
     write_devices(script)
+    # LD_PRELOAD takes no path with a blank in it.
+    os.symlink(os.path.join(TOOLS, 'osr-devices.so'), os.path.join(workdir, 'osr-devices.so'))
     with Fabric(find_fabric('tree-2'), workdir) as fabric:
         with Opensm(fabric, 'dfsssp', plugin=True, options=QOS) as opensm:
             opensm.wait_up()
             command = ['ibsim-run', 'sh', '-c', 'LD_PRELOAD="$LD_PRELOAD:$0" exec "$@"',
-                       os.path.join(TOOLS, 'osr-devices.so'), COMMAND]
+                       './osr-devices.so', COMMAND]
 
             def check(*words):
                 """Exit code, what it said, and the devices that were opened for subnet management and for the rest."""
