@@ -180,10 +180,9 @@ static void take_over_all(struct plugin *p)
 
 /* OpenSM's events ------------------------------------------------------------------------------ */
 
-static void routing_done(struct plugin *p)
+/* The tables are in the switches. */
+static void tables_sent(struct plugin *p)
 {
-	osr__slvl_settle(p);
-	osr__rounds_finish(p);
 	osr__keys_routed(p, is_ours(p, p->osm->routing_engine_used));
 	for (struct engine_ctx *ctx = p->contexts; ctx; ctx = ctx->next) {
 		if (!ctx->routed && p->osm->routing_engine_used == ctx->re)
@@ -192,6 +191,13 @@ static void routing_done(struct plugin *p)
 		osr__store_save(ctx);
 	}
 	osr__metrics_write(p);
+}
+
+static void routing_done(struct plugin *p)
+{
+	osr__slvl_settle(p, false);
+	osr__rounds_finish(p);
+	tables_sent(p);
 }
 
 static void sweep_starts(struct plugin *p)
@@ -206,7 +212,7 @@ static void sweep_starts(struct plugin *p)
 		osr__sweep_prepare(ctx);
 	}
 	if (osr__traps_route(p))
-		routing_done(p);
+		tables_sent(p);
 }
 
 static void sweep_over(struct plugin *p, bool up)

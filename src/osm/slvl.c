@@ -538,13 +538,22 @@ static void slvl_send(struct slvl_matrix *m, struct plugin *p)
 	osr__wait_for_answers(p->osm);
 }
 
-static void slvl_report(const struct engine_ctx *ctx, const char *text)
+/*
+ * Before a discovery (after a trap) a switch behind a cable that nobody has reported yet does not answer:
+ * that is for the discovery, whose sweep sends what is missing.
+ */
+static void slvl_report(const struct engine_ctx *ctx, const char *text, bool discovery_follows)
 {
 	const struct slvl_counts *counts = &ctx->plugin->slvl.counts;
 
 	ctx->plugin->metrics.n_slvl_sent = counts->n_sent;
-	ctx->plugin->metrics.n_slvl_refused = counts->n_refused;
-	if (counts->n_refused)
+	ctx->plugin->metrics.n_slvl_refused = discovery_follows ? 0 : counts->n_refused;
+	if (counts->n_refused && discovery_follows)
+		osr__log(ctx->plugin->osm, OSM_LOG_INFO,
+			 "%s: %" PRIu64 " SL2VL tables are not confirmed: %s; they are sent again "
+			 "after the discovery",
+			 ctx->engine->name, counts->n_refused, text);
+	else if (counts->n_refused)
 		osr__log(ctx->plugin->osm, OSM_LOG_ERROR,
 			 "ERR OR19: %s: %" PRIu64 " SL2VL tables are not in the switches as they "
 			 "were sent, refused or not answered: "
@@ -560,7 +569,7 @@ static void slvl_report(const struct engine_ctx *ctx, const char *text)
 			 ctx->engine->name, counts->n_sent, counts->n_read);
 }
 
-static void slvl_settle(struct engine_ctx *ctx, struct slvl_matrix *m)
+static void slvl_settle(struct engine_ctx *ctx, struct slvl_matrix *m, bool discovery_follows)
 {
 	struct plugin *p = ctx->plugin;
 	char text[400] = "";
@@ -581,10 +590,10 @@ static void slvl_settle(struct engine_ctx *ctx, struct slvl_matrix *m)
 		cl_plock_release(&p->osm->lock);
 	}
 	if (!osm_exit_flag) /* then nobody waits for answers */
-		slvl_report(ctx, text);
+		slvl_report(ctx, text, discovery_follows);
 }
 
-void osr__slvl_settle(struct plugin *p)
+void osr__slvl_settle(struct plugin *p, bool discovery_follows)
 {
 	struct osr_arena scratch = { 0 };
 	struct slvl_matrix m = { 0 };
@@ -600,7 +609,7 @@ void osr__slvl_settle(struct plugin *p)
 		slvl_alloc(&m, p->osm, &scratch);
 	cl_plock_release(&p->osm->lock);
 	if (alloc)
-		slvl_settle(ctx, &m);
+		slvl_settle(ctx, &m, discovery_follows);
 	slvl_reset(&p->slvl);
 	osr_arena_free(&scratch);
 }

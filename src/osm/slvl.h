@@ -40,8 +40,11 @@ struct slvl {
  * tables that differ are, unless wildcards are worth it.
  */
 void osr__slvl_routed(struct engine_ctx *ctx);
-/* At UCAST_ROUTING_DONE, without a lock: sends what is left, reads back, and says what is refused. */
-void osr__slvl_settle(struct plugin *p);
+/*
+ * At UCAST_ROUTING_DONE, without a lock: sends what is left, reads back, and says what is refused; or, if a
+ * discovery follows at once, what it will have to send again.
+ */
+void osr__slvl_settle(struct plugin *p, bool discovery_follows);
 /* Gives switches their bit back and forgets what was to be sent. */
 void osr__slvl_drop(struct plugin *p);
 

@@ -501,8 +501,7 @@ static bool pass(struct passage *w)
 		osm_qos_setup(w->osm);
 		osr__wait_for_answers(w->osm);
 	}
-	if (w->plugin->second_round)
-		osr__slvl_settle(w->plugin);
+	osr__slvl_settle(w->plugin, true);
 	w->n_blocks += osr__rounds_finish(w->plugin);
 	traps_say(w, ms_asked, ms_routed);
 	return true;
