@@ -3,7 +3,7 @@
 """The evaluation of routing keys (Samuel, Zahavi, Keslassy, section IV): data, plots and tables.
 
     keys.py             all of it, some minutes on one core: docs/results/data/keys_*.csv, docs/results/figures/keys-*.svg
-                        and the tables of docs/routing-keys.md
+                        and the tables of docs/results/keys-paper.md
     keys.py --quick     in miniature, results are judged and thrown away (a test)
     keys.py --document  plots and tables again, from the CSV files there are
 """
@@ -109,7 +109,7 @@ def document():
               'keys-single': pivot(single, ['applications', 'percent'], 'routing', 'over_mesh'),
               'keys-sizes': pivot(sizes, ['applications', 'kb'], 'routing', 'over_mesh'),
               'keys-cost': pivot(cost, ['applications', 'kb'], 'routing', 'over_mesh')}
-    path = os.path.join(DOCS, 'routing-keys.md')
+    path = os.path.join(DOCS, 'results', 'keys-paper.md')
     with open(path) as file:
         text = file.read()
     text = re.sub(r'<!-- table: (\S+) -->.*?<!-- end -->',
