@@ -539,8 +539,9 @@ static void slvl_send(struct slvl_matrix *m, struct plugin *p)
 }
 
 /*
- * Before a discovery (after a trap) a switch behind a cable that nobody has reported yet does not answer:
- * that is for the discovery, whose sweep sends what is missing.
+ * After a trap a switch behind a cable that nobody has reported yet does not answer: that is for the
+ * discovery that follows, whose sweep sends what is missing. So it is where OpenSM has noted that something
+ * did not answer (subnet_initialization_error), for then it sweeps again.
  */
 static void slvl_report(const struct engine_ctx *ctx, const char *text, bool discovery_follows)
 {
@@ -590,7 +591,8 @@ static void slvl_settle(struct engine_ctx *ctx, struct slvl_matrix *m, bool disc
 		cl_plock_release(&p->osm->lock);
 	}
 	if (!osm_exit_flag) /* then nobody waits for answers */
-		slvl_report(ctx, text, discovery_follows);
+		slvl_report(ctx, text,
+			    discovery_follows || p->osm->subn.subnet_initialization_error);
 }
 
 void osr__slvl_settle(struct plugin *p, bool discovery_follows)

@@ -19,7 +19,8 @@ COMMAND, PROJECT = sys.argv[1:3]	# oracle.py has the same ones
 N_MUTANTS = int(sys.argv[3]) if len(sys.argv) > 3 else 430
 FIRST = int(sys.argv[4]) if len(sys.argv) > 4 else 0
 FABRICS = [('ring-5', []), ('torus-4x4', ['-o', 'dimensions=no']), ('random-12', []),
-           ('dragonfly-12', []), ('tree-2', []), ('kautz-2-2', ['-o', 'balance_vls=no'])]
+           ('dragonfly-12', []), ('tree-2', []), ('kautz-2-2', ['-o', 'balance_vls=no', '-o', 'any_sl=off']),
+           ('dragonfly-12', ['-o', 'balance_vls=no', '-o', 'any_sl=off'])]
 MLID = 0xc001
 
 
@@ -297,8 +298,12 @@ def wrong_last_port(d, rng):
 
 
 def swap_sls(d, rng):
-    keys = rng.sample(sorted(d.sl), 2)
-    d.sl[keys[0]], d.sl[keys[1]] = d.sl[keys[1]], d.sl[keys[0]]
+    """Two, or half of them, as dumps of another sweep would have them."""
+    keys = rng.sample(sorted(d.sl), 2 if rng.random() < 0.5 else len(d.sl) // 2)
+    values = [d.sl[key] for key in keys]
+    rng.shuffle(values)
+    for key, value in zip(keys, values if len(keys) > 2 else values[::-1]):
+        d.sl[key] = value
 
 
 def other_sl(d, rng):
@@ -328,8 +333,11 @@ def sender_drops(d, rng):
 
 
 def wrong_sl2vl(d, rng):
-    for key in rng.sample(sorted(k for k in d.sl2vl if k[0] in d.n_ports), 3):
-        d.sl2vl[key] = [rng.randrange(1 + max(max(v) for v in d.sl2vl.values() if max(v) < 15))] * 16
+    """Single pairs of ports, or most of them on one VL, as after a firmware that forgets tables."""
+    keys = sorted(k for k in d.sl2vl if k[0] in d.n_ports)
+    vl = rng.randrange(1 + max(max(v) for v in d.sl2vl.values() if max(v) < 15))
+    for key in rng.sample(keys, 3 if rng.random() < 0.5 else len(keys) * 9 // 10):
+        d.sl2vl[key] = [vl] * 16
 
 
 def no_sl2vl(d, rng):
@@ -427,7 +435,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         bases = []
         for name, options in FABRICS:
-            path = os.path.join(folder, name)
+            path = os.path.join(folder, '%s-%d' % (name, len(bases)))
             subprocess.run([COMMAND, 'route', '-e', 'dfsssp', '--dump', path, '--path-sl'] + options +
                            [os.path.join(PROJECT, 'topologies', name + '.net')], check=True,
                            stdout=subprocess.DEVNULL)

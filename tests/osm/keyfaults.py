@@ -145,8 +145,8 @@ def forged_store(workdir):
                 file.truncate(4 << 30)
 
         for name, forge, word in (('giant', giant, 'damaged'), ('sparse', nothing, 'damaged'),
-                                  ('world', lambda: os.chmod(store, 0o666), 'nobody else'),
-                                  ('group', lambda: os.chmod(store, 0o620), 'nobody else')):
+                                  ('world', lambda: os.chmod(store, 0o666), 'only the user'),
+                                  ('group', lambda: os.chmod(store, 0o620), 'only the user')):
             with open(store, 'wb') as file:
                 file.write(good)
             os.chmod(store, 0o600)

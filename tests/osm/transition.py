@@ -127,7 +127,7 @@ def said(log):
     parts = re.split(r'(?=LFT entries changed \d+)', log)[1:]
     found = []
     for part in [p for p in parts if not p.startswith('LFT entries changed 0 ')] or parts[-1:]:
-        together = re.search('old and new tables together (.*?);', part)
+        together = re.search('; transition (.*?);', part)
         mixed = re.search('old and new tables mixed(, with multicast)?: (no credit loop|can deadlock|not)', part)
         if together and together.group(1).startswith('deadlock-free'):
             found.append((True, True))
