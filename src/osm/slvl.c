@@ -539,30 +539,47 @@ static void slvl_send(struct slvl_matrix *m, struct plugin *p)
 }
 
 /*
- * After a trap a switch behind a cable that nobody has reported yet does not answer: that is for the
- * discovery that follows, whose sweep sends what is missing. So it is where OpenSM has noted that something
- * did not answer (subnet_initialization_error), for then it sweeps again.
+ * A switch that dies during a sweep does not answer, nor does, after a trap, one behind a cable that nobody
+ * has reported yet. So what is not confirmed is an error only if it is not after the next sweep either: the
+ * discovery that follows a trap, the one that OpenSM does after MADs without an answer
+ * (subnet_initialization_error), or one that is asked for here.
  */
-static void slvl_report(const struct engine_ctx *ctx, const char *text, bool discovery_follows)
+static void slvl_report_refused(struct plugin *p, const char *engine, const char *text,
+				bool discovery_follows)
 {
-	const struct slvl_counts *counts = &ctx->plugin->slvl.counts;
+	bool again = p->slvl.unconfirmed;
 
-	ctx->plugin->metrics.n_slvl_sent = counts->n_sent;
-	ctx->plugin->metrics.n_slvl_refused = discovery_follows ? 0 : counts->n_refused;
-	if (counts->n_refused && discovery_follows)
-		osr__log(ctx->plugin->osm, OSM_LOG_INFO,
-			 "%s: %" PRIu64 " SL2VL tables are not confirmed: %s; they are sent again "
-			 "after the discovery",
-			 ctx->engine->name, counts->n_refused, text);
-	else if (counts->n_refused)
-		osr__log(ctx->plugin->osm, OSM_LOG_ERROR,
+	p->slvl.unconfirmed = p->slvl.counts.n_refused != 0;
+	if (!p->slvl.counts.n_refused)
+		return;
+	if (discovery_follows || p->osm->subn.subnet_initialization_error) {
+		p->slvl.unconfirmed = again;
+	} else if (again) {
+		osr__log(p->osm, OSM_LOG_ERROR,
 			 "ERR OR19: %s: %" PRIu64 " SL2VL tables are not in the switches as they "
 			 "were sent, refused or not answered: "
 			 "%s; packets there use other virtual lanes than the proof assumes, and "
 			 "can deadlock. If "
 			 "this stays: the firmware of the switch, use_optimized_slvl FALSE, or "
 			 "max_vls = 1",
-			 ctx->engine->name, counts->n_refused, text);
+			 engine, p->slvl.counts.n_refused, text);
+		return;
+	} else {
+		p->osm->subn.force_heavy_sweep = TRUE;
+	}
+	osr__log(p->osm, OSM_LOG_INFO,
+		 "%s: %" PRIu64 " SL2VL tables are not confirmed: %s; the next sweep sends them "
+		 "again",
+		 engine, p->slvl.counts.n_refused, text);
+}
+
+static void slvl_report(const struct engine_ctx *ctx, const char *text, bool discovery_follows)
+{
+	const struct slvl_counts *counts = &ctx->plugin->slvl.counts;
+
+	ctx->plugin->metrics.n_slvl_sent = counts->n_sent;
+	ctx->plugin->metrics.n_slvl_refused = discovery_follows ? 0 : counts->n_refused;
+	slvl_report_refused(ctx->plugin, ctx->engine->name, text, discovery_follows);
 	if (counts->n_sent)
 		osr__log(ctx->plugin->osm, OSM_LOG_INFO,
 			 "%s: SL2VL tables by port pair: %" PRIu64 " MADs sent, %" PRIu64
@@ -591,8 +608,7 @@ static void slvl_settle(struct engine_ctx *ctx, struct slvl_matrix *m, bool disc
 		cl_plock_release(&p->osm->lock);
 	}
 	if (!osm_exit_flag) /* then nobody waits for answers */
-		slvl_report(ctx, text,
-			    discovery_follows || p->osm->subn.subnet_initialization_error);
+		slvl_report(ctx, text, discovery_follows);
 }
 
 void osr__slvl_settle(struct plugin *p, bool discovery_follows)

@@ -31,6 +31,7 @@ struct slvl {
 	uint32_t n_hidden;
 
 	bool sent;                 /* the MADs are on their way */
+	bool unconfirmed;          /* some were not in the switches after the last sweep */
 	uint32_t turn;             /* goes around the pairs that are read back */
 	struct slvl_counts counts; /* of the last sweep */
 };

@@ -63,6 +63,29 @@ def slimfly(workdir):
     expect(claims.n_longer == 0 and claims.efi == 208, '%d longer routes, EFI %d' % (claims.n_longer, claims.efi))
 
 
+@scenario('any-sl.classes', 60)
+def classes(workdir):
+    """Two partitions with SLs of their own, four VLs: in the switches each SL has two VLs that the other never takes,
+    and neither can deadlock."""
+    os.makedirs(workdir, exist_ok=True)
+    config = os.path.join(workdir, 'partitions.conf')
+    with open(config, 'w') as file:
+        file.write('Default=0x7fff, ipoib, sl=0 : ALL=full ;\nstorage=0x8001, sl=3 : ALL=full ;\n')
+    options = dict(QOS, max_op_vls=3, partition_config_file=config)
+    with Fabric(find_fabric('dragonfly-12'), workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=options, plugin_conf=ANY_SL) as opensm:
+            opensm.wait_up()
+            tables = judge(fabric, opensm, ours='dfsssp')
+            vls = {sl: {s.table(i, o)[sl] for s in tables.switches for o in s.next
+                        for i in set(s.next) | set(s.hosts) if i != o} for sl in (0, 3)}
+            expect(not vls[0] & vls[3], 'SL 0 and SL 3 share VLs: %s' % vls)
+            expect(len(vls[0] | vls[3]) <= 4 and all(vls.values()), 'VLs: %s' % vls)
+            for sl in 0, 3:
+                loops = on_one_sl(tables, sl)
+                expect(not loops, 'senders on SL %d: credit loops on VLs %s' % (sl, loops))
+        opensm.check_log()
+
+
 @scenario('any-sl.random', 240)
 def random_fabric(workdir):
     os.makedirs(workdir, exist_ok=True)
