@@ -8,6 +8,7 @@
 #include <complib/cl_timer.h>
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +19,11 @@
 struct upkeep {
 	struct osr_drains *drains;
 	struct osr_hold_down hold;
-	cl_timer_t timer; /* until a link may return */
-	uint64_t saved;   /* version of the file */
-	uint64_t asked;   /* version that a sweep was asked for */
+	cl_timer_t timer;       /* until a link may return */
+	pthread_mutex_t saving; /* of the file and the three below: two threads write it */
+	uint64_t saved;         /* version of the file */
 	bool loaded, save_failed;
+	uint64_t asked;               /* version that a sweep was asked for */
 	struct osr_part out[MAX_OUT]; /* ascending */
 	uint32_t n_out, n_drained; /* those that are drained come first while they are collected */
 	bool suspended;
@@ -46,7 +48,7 @@ static bool print_drains(const void *text, FILE *out)
 }
 
 /* In the thread of the control socket, or in the one that sweeps: the file is replaced as a whole. */
-static void upkeep_save(struct plugin *p)
+static void upkeep_replace(struct plugin *p)
 {
 	struct upkeep *u = p->upkeep;
 	uint64_t version = osr_drains_version(u->drains);
@@ -68,6 +70,13 @@ static void upkeep_save(struct plugin *p)
 			 diag.text);
 	u->save_failed = failed;
 	u->saved = version;
+}
+
+static void upkeep_save(struct plugin *p)
+{
+	pthread_mutex_lock(&p->upkeep->saving);
+	upkeep_replace(p);
+	pthread_mutex_unlock(&p->upkeep->saving);
 }
 
 static void upkeep_load(struct plugin *p)
@@ -403,6 +412,7 @@ void osr__upkeep_open(struct plugin *p)
 		free(u);
 		return;
 	}
+	pthread_mutex_init(&u->saving, NULL);
 	p->upkeep = u;
 }
 
@@ -413,6 +423,7 @@ void osr__upkeep_close(struct plugin *p)
 	cl_timer_destroy(&p->upkeep->timer);
 	upkeep_save(p);
 	osr_drains_free(p->upkeep->drains);
+	pthread_mutex_destroy(&p->upkeep->saving);
 	free(p->upkeep);
 	p->upkeep = NULL;
 }
