@@ -2,7 +2,7 @@
 /*
  * What the engine angara promises of tori and meshes: whole ones minimal, on two lanes and in
  * balance; damaged ones with every connected pair routed, the certificate checked, service levels
- * unchanged. OSR_CASES=1000 runs the campaign of docs/angara.md.
+ * unchanged. OSR_CASES=1000 runs the campaign of docs/results/angara-balance.md.
  */
 #include <stdarg.h>
 #include <stddef.h>
