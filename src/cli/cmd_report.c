@@ -246,10 +246,14 @@ static enum osr_status report_work(struct args *a, struct report_work *w, struct
 static int report_run(struct args *a)
 {
 	struct report_work *w = calloc(1, sizeof(*w));
-	struct osr_diag diag = { "" };
-	enum osr_status st = w ? report_work(a, w, &diag) : OSR_NOMEM;
+	struct osr_diag diag = { "out of memory for a report" };
+	enum osr_status st;
 	int code;
 
+	if (!w)
+		return cli_fail(OSR_NOMEM, &diag);
+	diag.text[0] = '\0';
+	st = report_work(a, w, &diag);
 	if (!st && a->out.format != OUT_PEOPLE) {
 		out_row(&a->out, "summary");
 		cli_input_say(&a->in, &a->out);
@@ -262,10 +266,8 @@ static int report_run(struct args *a)
 	code = st ? cli_fail(st, &diag) : w->analysis.st ? CLI_BAD : CLI_OK;
 	if (!st && a->out.format != OUT_PEOPLE)
 		code = out_end(&a->out, code);
-	if (w) {
-		cli_tables_free(&w->tables);
-		cli_tables_free(&w->others);
-	}
+	cli_tables_free(&w->tables);
+	cli_tables_free(&w->others);
 	free(w);
 	return code;
 }
