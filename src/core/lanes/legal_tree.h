@@ -84,6 +84,19 @@ uint32_t osr__legal_polish(struct osr__legal *t, uint32_t n_moves);
 /* A hop that another LID of the same port has. */
 #define OSR__SHARED_PENALTY ((uint64_t)1 << 48)
 
+/* What channel c of switch v costs dest d because earlier LIDs of its port take it: LIDs of a port keep apart. */
+static inline uint64_t osr__legal_shared(const struct osr_spf *spf, uint32_t d, uint32_t v,
+					 uint32_t c, uint32_t n_earlier)
+{
+	uint64_t cost = 0;
+
+	for (uint32_t k = 1; k <= n_earlier; k++)
+		if (spf->hop[(size_t)(d - k) * spf->f->n_switches + v] ==
+		    (spf->weight[c] & HOP_MASK))
+			cost += OSR__SHARED_PENALTY;
+	return cost;
+}
+
 /*
  * Shortest routes to d, for osr__legal.settle: its two functions are known where this is inlined. lost()
  * says what freedom a choice takes from switches further out, in 64ths of their channels; `price` is for
@@ -119,10 +132,7 @@ static inline __attribute__((always_inline)) uint32_t osr__legal_settle(
 				extra = (price * t->mean * lost(t, hop, root, c) / (8 * 64))
 					<< HOP_BITS;
 			key = spf->weight[c] + scratch->cost[scratch->edge_next[e]] + extra;
-			for (uint32_t k = 1; k <= n_earlier; k++)
-				if (spf->hop[(size_t)(d - k) * fabric->n_switches + v] ==
-				    (spf->weight[c] & HOP_MASK))
-					key += OSR__SHARED_PENALTY;
+			key += osr__legal_shared(spf, d, v, c, n_earlier);
 			if (key >= best)
 				continue;
 			best = key;

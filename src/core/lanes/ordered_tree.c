@@ -89,10 +89,7 @@ static uint32_t settle_one(struct guide *w, uint32_t root, uint32_t d)
 
 			if (w->rank[c] + 1 >= limit[u] || w->rank[c] + 1 <= above[v])
 				continue;
-			for (uint32_t k = 1; k <= n_earlier; k++)
-				if (spf->hop[(size_t)(d - k) * fabric->n_switches + v] ==
-				    (spf->weight[c] & HOP_MASK))
-					key += OSR__SHARED_PENALTY;
+			key += osr__legal_shared(spf, d, v, c, n_earlier);
 			if (key >= best)
 				continue;
 			best = key;
