@@ -51,11 +51,7 @@ static const struct out_field cable_fields[] = {
 	{ "most", "at most", OUT_REAL, 1 },
 	{ "ratio", "carried / expected", OUT_REAL, 2 },
 	{ "explained", "explained", OUT_BOOL, 0 },
-	{ "from", NULL, OUT_TEXT, 0 },
-	{ "from_port", NULL, OUT_COUNT, 0 },
-	{ "to", NULL, OUT_TEXT, 0 },
-	{ "to_port", NULL, OUT_COUNT, 0 },
-	{ "cable", "from - to", OUT_TEXT, 0 },
+	CLI_CABLE_FIELDS,
 	{ NULL, NULL, 0, 0 },
 };
 
@@ -184,11 +180,7 @@ static void say_cable(struct args *a, uint32_t c)
 	if (a->demand.expected[c] > 0)
 		out_real(out, "ratio", a->carried[c] / a->demand.expected[c]);
 	out_bool(out, "explained", is_explained(a, c));
-	out_text(out, "from", from);
-	out_count(out, "from_port", fabric->chan_port[c]);
-	out_text(out, "to", to);
-	out_count(out, "to_port", to_port);
-	out_textf(out, "cable", "%s:%u - %s:%u", from, fabric->chan_port[c], to, to_port);
+	cli_say_cable(out, from, fabric->chan_port[c], to, to_port);
 }
 
 static int counters_say(struct args *a, struct row *row)

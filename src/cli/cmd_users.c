@@ -43,11 +43,7 @@ static const struct out_field direction_fields[] = {
 	{ "routes", "routes", OUT_COUNT, 0 },
 	{ "senders", "senders", OUT_COUNT, 0 },
 	{ "receivers", "receivers", OUT_COUNT, 0 },
-	{ "from", NULL, OUT_TEXT, 0 },
-	{ "from_port", NULL, OUT_COUNT, 0 },
-	{ "to", NULL, OUT_TEXT, 0 },
-	{ "to_port", NULL, OUT_COUNT, 0 },
-	{ "cable", "from - to", OUT_TEXT, 0 },
+	CLI_CABLE_FIELDS,
 	{ NULL, NULL, 0, 0 },
 };
 
@@ -258,13 +254,8 @@ static void say_direction(struct direction *d, uint32_t port, struct use *use)
 	out_count(out, "routes", d->n_routes);
 	out_count(out, "senders", n_to);
 	out_count(out, "receivers", n_from);
-	out_text(out, "from", osr_net_name(net, net->ports[port].node));
-	out_count(out, "from_port", osr_net_port_num(net, port));
-	out_text(out, "to", osr_net_name(net, net->ports[peer].node));
-	out_count(out, "to_port", osr_net_port_num(net, peer));
-	out_textf(out, "cable", "%s:%u - %s:%u", osr_net_name(net, net->ports[port].node),
-		  osr_net_port_num(net, port), osr_net_name(net, net->ports[peer].node),
-		  osr_net_port_num(net, peer));
+	cli_say_cable(out, osr_net_name(net, net->ports[port].node), osr_net_port_num(net, port),
+		      osr_net_name(net, net->ports[peer].node), osr_net_port_num(net, peer));
 }
 
 /* The end port of a CA's or router's port: the one that hangs on its peer. */

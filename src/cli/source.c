@@ -162,3 +162,13 @@ uint8_t cli_source_switch_vl(const struct cli_source *s, uint32_t sw, uint8_t in
 		return OSR_VL_UNSET;
 	return routing->sl2vl ? routing->sl2vl[routing->sl2vl_row[sw] + pair][sl] : sl;
 }
+
+void cli_say_cable(struct out *out, const char *from, unsigned from_port, const char *to,
+		   unsigned to_port)
+{
+	out_text(out, "from", from);
+	out_count(out, "from_port", from_port);
+	out_text(out, "to", to);
+	out_count(out, "to_port", to_port);
+	out_textf(out, "cable", "%s:%u - %s:%u", from, from_port, to, to_port);
+}

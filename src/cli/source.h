@@ -65,4 +65,14 @@ uint8_t cli_source_term_vl(const struct cli_source *s, uint32_t term, uint8_t sl
 uint8_t cli_source_switch_vl(const struct cli_source *s, uint32_t sw, uint8_t in, uint8_t out,
 			     uint8_t sl);
 
+/* A cable in a row of output: the fields, and how they are filled. */
+#define CLI_CABLE_FIELDS                                                                           \
+	{ "from", NULL, OUT_TEXT, 0 }, { "from_port", NULL, OUT_COUNT, 0 },                        \
+		{ "to", NULL, OUT_TEXT, 0 }, { "to_port", NULL, OUT_COUNT, 0 },                    \
+	{                                                                                          \
+		"cable", "from - to", OUT_TEXT, 0                                                  \
+	}
+void cli_say_cable(struct out *out, const char *from, unsigned from_port, const char *to,
+		   unsigned to_port);
+
 #endif
