@@ -180,6 +180,43 @@ static void fill_inject(struct checker *k)
 	}
 }
 
+/* SLs that were alike so far, but have different VLs here, are so no more. */
+static void split_sls(uint8_t first_alike[16], const uint8_t vl[16])
+{
+	uint8_t before[16];
+
+	memcpy(before, first_alike, sizeof(before));
+	for (unsigned sl = 0; sl < 16; sl++) {
+		unsigned first = before[sl];
+
+		while (before[first] != before[sl] || vl[first] != vl[sl])
+			first++;
+		first_alike[sl] = (uint8_t)first;
+	}
+}
+
+/* Lanes by turn map 16 SLs alike, classes of SLs a few: packets are followed once for each kind. */
+static void find_alike_sls(struct checker *k)
+{
+	const struct osr_fabric *fabric = k->f;
+
+	memset(k->first_alike, 0, sizeof(k->first_alike));
+	split_sls(k->first_alike, k->r->ca_sl2vl);
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		size_t n_ports = fabric->sw_n_ports[s] + (size_t)1;
+		osr_sl2vl_t *table = k->r->sl2vl + k->r->sl2vl_row[s];
+
+		for (size_t pair = 0; pair < n_ports * n_ports; pair++)
+			for (unsigned sl = 1; sl < 16; sl++)
+				if (table[pair][sl] != table[pair][k->first_alike[sl]]) {
+					split_sls(k->first_alike, table[pair]);
+					break;
+				}
+	}
+	for (unsigned sl = 0; sl < 16; sl++)
+		k->kinds |= 1u << k->first_alike[sl];
+}
+
 static void swap16(uint16_t *a, uint16_t *b)
 {
 	uint16_t x = *a;
@@ -258,6 +295,7 @@ enum osr_status osr__check_prepare_sls(struct checker *k, struct osr_arena *scra
 		if (!k->vls || !k->inject)
 			return osr__check_nomem(k->diag, fabric);
 		fill_inject(k);
+		find_alike_sls(k);
 	}
 	return OSR_OK;
 }

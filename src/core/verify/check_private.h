@@ -57,12 +57,14 @@ struct checker {
 	uint32_t *peel, *depth, *n_children;  /* [n_switches], non-minimal routings only */
 
 	/* SLs; allocated if there are any to follow. */
-	uint16_t *mask;         /* [n_switches] SLs of the packets that leave the switch */
-	uint16_t (*vls)[16];    /* [n_switches] with SL2VL: VLs that packets of an SL leave on */
-	uint16_t (*inject)[16]; /* [n_ports] with SL2VL: the same for hosts of the switch */
-	uint16_t *reply;        /* [n_switches^2]: SLs of replies to row from column */
-	uint16_t *vl_ok;        /* [n_channels] VLs that may be used */
-	uint32_t *rank;         /* [n_channels * n_vls]: certificate, VL by VL of a channel */
+	uint16_t kinds;          /* the set of SLs in: */
+	uint8_t first_alike[16]; /* the lowest SL that every table maps as this one */
+	uint16_t *mask;          /* [n_switches] SLs of the packets that leave the switch */
+	uint16_t (*vls)[16];     /* [n_switches] with SL2VL: VLs that packets of an SL leave on */
+	uint16_t (*inject)[16];  /* [n_ports] with SL2VL: the same for hosts of the switch */
+	uint16_t *reply;         /* [n_switches^2]: SLs of replies to row from column */
+	uint16_t *vl_ok;         /* [n_channels] VLs that may be used */
+	uint32_t *rank;          /* [n_channels * n_vls]: certificate, VL by VL of a channel */
 };
 
 /* The forwarding tree of one destination. */

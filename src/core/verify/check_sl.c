@@ -174,11 +174,23 @@ static enum osr_status check_sl_push_vls(struct checker *k, const struct tree *t
 	return OSR_OK;
 }
 
+/* One of each kind of SLs that all tables map alike. */
+static unsigned first_alike(const struct checker *k, unsigned sls)
+{
+	unsigned first = 0;
+
+	if (sls == 0xffff)
+		return k->kinds;
+	for (; sls; sls &= sls - 1)
+		first |= 1u << k->first_alike[__builtin_ctz(sls)];
+	return first;
+}
+
 /* Adds what the hosts of switch s and its port 0 send. */
 static enum osr_status inject_vls(struct checker *k, const struct tree *t, uint32_t s)
 {
 	const uint16_t *inject = k->inject[k->f->port_row[s] + t->lft[s]];
-	uint16_t sls = sls_from(k, t, s), ok = vls_out(k, t, s);
+	uint16_t sls = first_alike(k, sls_from(k, t, s)), ok = vls_out(k, t, s);
 
 	for (unsigned left = sls; left; left &= left - 1) {
 		unsigned sl = __builtin_ctz(left);
@@ -204,8 +216,8 @@ enum osr_status osr__check_follow_vls(struct checker *k, const struct tree *t)
 			st = check_sl_push_vls(k, t, s);
 		if (st != OSR_OK)
 			return st;
-		for (unsigned sl = 0; sl < 16 && s != t->root; sl++)
-			k->sls |= k->vls[s][sl];
+		for (unsigned sls = s == t->root ? 0 : k->kinds; sls; sls &= sls - 1)
+			k->sls |= k->vls[s][__builtin_ctz(sls)];
 	}
 	return OSR_OK;
 }
