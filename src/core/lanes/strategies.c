@@ -164,9 +164,11 @@ static bool one_order_worth(const struct osr_lanes_job *job)
 static enum osr_status one_order_run(struct osr_lanes_job *job)
 {
 	struct osr_request one = *job->req;
-	bool fits = true;
-	enum osr_status st;
+	bool fits = true, excluded;
+	enum osr_status st = osr__lanes_one_excluded(job, &excluded);
 
+	if (st || excluded)
+		return st;
 	one.max_vls = 1;
 	one.mcast_vl = 0;
 	st = osr_layers_assign(job->s, &one, &job->opt->layers, job->scratch, job->result, job->r,

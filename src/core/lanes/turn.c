@@ -2,6 +2,7 @@
 /*
  * See turn.h. From the outside in:
  *	osr_turn_route()	searches, and accepts the result or not
+ *	turn_middle.c		lanes without a search, where no route has more than three channels
  *	turn_search()		two starts, then detours and balance
  *	turn_rounds()		  routing and improving in turns
  *	turn_order.c		    the order of nodes and the lanes of turns
@@ -103,22 +104,32 @@ static bool turn_alloc_nodes(struct turns *w, struct osr_arena *scratch)
 {
 	size_t m = w->t.f->n_channels, n_slots = w->g.n_slots, n_nodes = w->n_lanes * m;
 
+	w->t.mask = osr_alloc(scratch, w->t.f->n_switches, 1);
+	w->saved = osr_alloc(scratch, w->t.f->n_switches, 1);
 	w->rank = osr_alloc(scratch, n_nodes, sizeof(*w->rank));
-	w->best_rank = osr_alloc(scratch, n_nodes, sizeof(*w->best_rank));
 	w->lane = osr_alloc(scratch, n_slots, 1);
-	w->best_lane = osr_alloc(scratch, n_slots, 1);
 	w->at = osr_alloc(scratch, n_slots, sizeof(*w->at));
 	w->pinned = osr_alloc(scratch, n_slots, 1);
 	w->freedom = osr_alloc(scratch, n_slots, 1);
 	w->first_freedom = osr_alloc(scratch, m, 1);
+	return w->t.mask && w->saved && w->rank && w->lane && w->at && w->pinned && w->freedom &&
+	       w->first_freedom && osr__legal_alloc(&w->t, scratch);
+}
+
+/* What only the search needs. */
+static bool turn_alloc_search(struct turns *w, struct osr_arena *scratch)
+{
+	size_t n_slots = w->g.n_slots, n_nodes = (size_t)w->n_lanes * w->t.f->n_channels;
+
+	w->best_rank = osr_alloc(scratch, n_nodes, sizeof(*w->best_rank));
+	w->best_lane = osr_alloc(scratch, n_slots, 1);
 	w->cost = osr_alloc(scratch, w->n_lanes * OSR__TURN_HOPS, sizeof(*w->cost));
 	w->triple = osr_calloc(scratch, w->triple_row[n_slots], sizeof(*w->triple));
 	w->useful = osr_calloc(scratch, w->triple_row[n_slots], 1);
-	return w->rank && w->best_rank && w->lane && w->best_lane && w->at && w->pinned &&
-	       w->freedom && w->first_freedom && w->cost && w->triple && w->useful;
+	return w->best_rank && w->best_lane && w->cost && w->triple && w->useful;
 }
 
-static enum osr_status turn_init(struct turns *w, struct osr_lanes_job *job, bool *small)
+static enum osr_status turn_init(struct turns *w, struct osr_lanes_job *job)
 {
 	const struct osr_fabric *fabric = job->s->f;
 	uint32_t n_classes = osr__turn_classes(job->req), max_vls = job->req->max_vls / n_classes;
@@ -133,25 +144,29 @@ static enum osr_status turn_init(struct turns *w, struct osr_lanes_job *job, boo
 			     .n_classes = n_classes,
 			     .unit = turn_tuning.unit };
 	w->n_lanes = max_vls < turn_tuning.max_lanes ? max_vls : turn_tuning.max_lanes;
-	*small = false;
 	st = osr_cdg_init(&w->g, fabric, job->scratch, job->diag);
 	if (st)
 		return st;
+	if (!turn_alloc_nodes(w, job->scratch))
+		return osr__turn_nomem(job->diag);
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		sum += job->s->weight[c] >> HOP_BITS;
+	w->t.mean = fabric->n_channels ? sum / fabric->n_channels : 0;
+	return OSR_OK;
+}
+
+/* *small: the fabric is small enough for a search. */
+static enum osr_status turn_init_search(struct turns *w, struct osr_lanes_job *job, bool *small)
+{
 	w->triple_row = osr_alloc(job->scratch, (size_t)w->g.n_slots + 1, sizeof(*w->triple_row));
 	if (!w->triple_row)
 		return osr__turn_nomem(job->diag);
 	*small = turn_number_triples(w);
 	if (!*small)
 		return OSR_OK;
-	w->t.mask = osr_alloc(job->scratch, fabric->n_switches, 1);
-	w->saved = osr_alloc(job->scratch, fabric->n_switches, 1);
-	if (!w->t.mask || !w->saved || !osr__legal_alloc(&w->t, job->scratch) ||
-	    !turn_alloc_nodes(w, job->scratch))
+	if (!turn_alloc_search(w, job->scratch))
 		return osr__turn_nomem(job->diag);
 	turn_find_useful(w);
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
-		sum += job->s->weight[c] >> HOP_BITS;
-	w->t.mean = fabric->n_channels ? sum / fabric->n_channels : 0;
 	return OSR_OK;
 }
 
@@ -278,6 +293,37 @@ static enum osr_status turn_start_again(struct turns *w, struct osr_lanes_job *j
 	return st ? st : turn_rounds(w, job, job->opt->ordered_rounds, true, least);
 }
 
+/* The order and the lanes stay: balance. */
+static void turn_end(struct turns *w, struct osr_lanes_job *job)
+{
+	bool brief = job->opt->any_sl == OSR_ANY_SL_AUTO;
+
+	job->r->n_longer = osr__legal_polish(&w->t, job->opt->spf.max_moves /
+							    (brief ? turn_tuning.brief_moves : 1));
+}
+
+/*
+ * Lanes by the place of channels in a route, from the paths that are there; those that are not legal
+ * are routed again. *serves: nearly all are.
+ */
+static enum osr_status turn_try_middle(struct turns *w, struct osr_lanes_job *job, bool *serves)
+{
+	uint32_t n_lanes = w->n_lanes;
+	enum osr_status st = osr__turn_start_middle(w, job->scratch, serves, job->diag);
+
+	if (!st && *serves && w->n_failed) {
+		turn_route_all(w, TURN_REPAIR);
+		*serves = osr__turn_middle_serves(w);
+		if (*serves && w->n_failed)
+			turn_route_all(w, TURN_LAST);
+	}
+	if (!st && *serves)
+		turn_end(w, job);
+	else
+		w->n_lanes = n_lanes;
+	return st;
+}
+
 /*
  * The paths that are there keep their balance where the lanes of turns make them legal: they get their
  * lanes before any tree is routed again. auto bounds its effort: one start, fewer moves.
@@ -300,8 +346,7 @@ static enum osr_status turn_search(struct turns *w, struct osr_lanes_job *job, b
 	if (st || *hopeless)
 		return st;
 	turn_route_all(w, TURN_LAST);
-	job->r->n_longer = osr__legal_polish(&w->t, job->opt->spf.max_moves /
-							    (brief ? turn_tuning.brief_moves : 1));
+	turn_end(w, job);
 	return OSR_OK;
 }
 
@@ -345,49 +390,71 @@ static void turn_swap(struct osr_spf *spf, struct osr_turn_result *turn)
 	}
 }
 
-static enum osr_status turn_try(struct turns *w, struct osr_lanes_job *job, bool *routed)
+/* The shortest paths as they were, and their load. */
+static void turn_restore(struct turns *w, struct osr_lanes_job *job,
+			 const struct osr_turn_result *turn, const struct osr_routing *kept)
 {
-	struct osr_spf *spf = job->s;
-	size_t size = (size_t)spf->f->n_dests * spf->f->n_switches, m = spf->f->n_channels;
-	struct osr_turn_result turn = { .w = w,
-					.hop = osr_alloc(job->scratch, size, 1),
-					.weight =
-						osr_alloc(job->scratch, m, sizeof(*turn.weight)) };
-	struct osr_routing kept = *job->r;
-	uint64_t before = turn_most_loaded(spf);
-	bool hopeless = false;
-	enum osr_status st;
+	const struct osr_fabric *fabric = w->t.f;
 
-	if (!turn.hop || !turn.weight)
-		return osr__turn_nomem(job->diag);
-	memcpy(turn.hop, spf->hop, size);
-	memcpy(turn.weight, spf->weight, m * sizeof(*turn.weight));
-	st = turn_search(w, job, &hopeless);
-	if (st)
+	*job->r = *kept;
+	memcpy(job->s->hop, turn->hop, (size_t)fabric->n_dests * fabric->n_switches);
+	memcpy(job->s->weight, turn->weight, fabric->n_channels * sizeof(*turn->weight));
+	memset(w->t.detoured, 0, fabric->n_dests);
+}
+
+static enum osr_status turn_find(struct turns *w, struct osr_lanes_job *job,
+				 struct osr_turn_result *turn, bool *routed)
+{
+	struct osr_routing kept = *job->r;
+	uint64_t before = turn_most_loaded(job->s);
+	bool small = false, hopeless = false;
+	enum osr_status st = turn_try_middle(w, job, routed);
+
+	turn->n_longer = job->r->n_longer;
+	turn->load = turn_most_loaded(job->s);
+	*routed = *routed && turn_is_cheap(job, turn, before);
+	if (st || *routed)
 		return st;
-	turn.n_longer = job->r->n_longer;
-	turn.load = turn_most_loaded(spf);
+	turn_restore(w, job, turn, &kept);
+	st = turn_init_search(w, job, &small);
+	if (!st && small)
+		st = turn_search(w, job, &hopeless);
+	if (st || !small)
+		return st;
+	turn->n_longer = job->r->n_longer;
+	turn->load = turn_most_loaded(job->s);
 	*routed = job->opt->any_sl == OSR_ANY_SL_ON ||
-		  (!hopeless && turn_is_cheap(job, &turn, before));
+		  (!hopeless && turn_is_cheap(job, turn, before));
 	if (*routed)
-		return osr__turn_finish(w, job);
+		return OSR_OK;
 	*job->r = kept;
-	turn_swap(spf, &turn);
+	turn_swap(job->s, turn);
 	if (!hopeless)
-		job->turn = turn;
+		job->turn = *turn;
 	return OSR_OK;
 }
 
 enum osr_status osr_turn_route(struct osr_lanes_job *job, bool *routed)
 {
+	const struct osr_spf *spf = job->s;
+	size_t size = (size_t)spf->f->n_dests * spf->f->n_switches, m = spf->f->n_channels;
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
 	struct turns *w = osr_alloc(job->scratch, 1, sizeof(*w));
-	bool small = false;
-	enum osr_status st = w ? turn_init(w, job, &small) : osr__turn_nomem(job->diag);
+	struct osr_turn_result turn = { .w = w,
+					.hop = osr_alloc(job->scratch, size, 1),
+					.weight =
+						osr_alloc(job->scratch, m, sizeof(*turn.weight)) };
+	enum osr_status st =
+		w && turn.hop && turn.weight ? turn_init(w, job) : osr__turn_nomem(job->diag);
 
 	*routed = false;
-	if (!st && small)
-		st = turn_try(w, job, routed);
+	if (!st) {
+		memcpy(turn.hop, spf->hop, size);
+		memcpy(turn.weight, spf->weight, m * sizeof(*turn.weight));
+		st = turn_find(w, job, &turn, routed);
+	}
+	if (!st && *routed)
+		st = osr__turn_finish(w, job);
 	if (!job->turn.w)
 		osr_arena_reset(job->scratch, mark);
 	return st;

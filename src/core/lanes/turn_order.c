@@ -66,7 +66,7 @@ static bool turn_in_tree(const struct turns *w, uint32_t c)
 }
 
 /* Turns of the escape tree, up and then down: what they lead to stays as it is. */
-static void turn_pin(struct turns *w)
+void osr__turn_pin(struct turns *w)
 {
 	const struct osr_fabric *fabric = w->t.f;
 
@@ -130,7 +130,7 @@ enum osr_status osr__turn_start_updown(struct turns *w, const struct osr_updown 
 		}
 	}
 	memcpy(w->t.escape, updown->parent, fabric->n_switches * sizeof(*w->t.escape));
-	turn_pin(w);
+	osr__turn_pin(w);
 	osr__turn_set_reach(w);
 	osr_arena_reset(scratch, mark);
 	return OSR_OK;
@@ -170,7 +170,7 @@ enum osr_status osr__turn_start_fitted(struct turns *w, uint32_t passes, struct 
 		for (uint32_t c = 0; c < m; c++)
 			w->rank[(size_t)l * m + c] = l * m + w->rank[c];
 	memset(w->lane, 0, w->g.n_slots);
-	turn_pin(w);
+	osr__turn_pin(w);
 	osr__turn_set_reach(w);
 	return st;
 }

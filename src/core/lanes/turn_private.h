@@ -70,6 +70,18 @@ enum osr_status osr__turn_start_updown(struct turns *w, const struct osr_updown 
 enum osr_status osr__turn_start_fitted(struct turns *w, uint32_t passes, struct osr_arena *scratch,
 				       struct osr_diag *diag);
 
+/*
+ * turn_middle.c: order and lanes where no route has more than three channels, or *fits is false. Then
+ * n_lanes is 2 or 3, and n_failed routes are not legal. After these have been routed again: do the lanes
+ * serve?
+ */
+enum osr_status osr__turn_start_middle(struct turns *w, struct osr_arena *scratch, bool *fits,
+				       struct osr_diag *diag);
+bool osr__turn_middle_serves(const struct turns *w);
+
+/* Marks the turns of the escape tree. */
+void osr__turn_pin(struct turns *w);
+
 /* Better ones for the routes as they are: lanes, then order. */
 enum osr_status osr__turn_improve(struct turns *w, struct osr_arena *scratch,
 				  struct osr_diag *diag);

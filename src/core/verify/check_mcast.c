@@ -158,8 +158,11 @@ static void mcast_vls(const struct checker *k, uint32_t c, uint16_t vls[16])
 {
 	const struct osr_fabric *fabric = k->f;
 	uint32_t s = fabric->chan_src[c];
+	const uint16_t *inject =
+		k->inject + (size_t)(fabric->port_row[s] + fabric->chan_port[c]) * k->n_kinds;
 
-	memcpy(vls, k->inject[fabric->port_row[s] + fabric->chan_port[c]], 16 * sizeof(*vls));
+	for (unsigned sl = 0; sl < 16; sl++)
+		vls[sl] = inject[k->kind_of[sl]];
 	for (uint32_t o = fabric->chan_row[s]; o < fabric->chan_row[s + 1]; o++)
 		for (unsigned sl = 0; o != c && in_forest(k, o) && sl < 16; sl++)
 			vls[sl] |= vl_bit(

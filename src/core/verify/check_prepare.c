@@ -160,11 +160,12 @@ static void fill_vl_ok(struct checker *k)
 static void add_inject(struct checker *k, uint32_t s, unsigned in)
 {
 	unsigned n_ports = k->f->sw_n_ports[s];
-	osr_sl2vl_t *table = k->r->sl2vl + k->r->sl2vl_row[s] + (size_t)in * (n_ports + 1);
+	uint32_t pair = k->r->sl2vl_row[s] + in * (n_ports + 1);
 
 	for (unsigned out = 0; out <= n_ports; out++)
-		for (unsigned sl = 0; sl < 16; sl++)
-			k->inject[k->f->port_row[s] + out][sl] |= vl_bit(table[out][sl]);
+		for (unsigned kind = 0; kind < k->n_kinds; kind++)
+			k->inject[(size_t)(k->f->port_row[s] + out) * k->n_kinds + kind] |=
+				vl_bit(k->vl_of[(size_t)kind * k->n_pairs + pair + out]);
 }
 
 /* What hosts send may come in by any port with an end port, and by port 0. */
@@ -180,41 +181,90 @@ static void fill_inject(struct checker *k)
 	}
 }
 
-/* SLs that were alike so far, but have different VLs here, are so no more. */
-static void split_sls(uint8_t first_alike[16], const uint8_t vl[16])
+/* SLs that were of one kind so far, but have different VLs here, are so no more: kinds by lowest SL. */
+static void split_kinds(uint8_t first[16], const uint8_t vl[16])
 {
 	uint8_t before[16];
 
-	memcpy(before, first_alike, sizeof(before));
+	memcpy(before, first, sizeof(before));
 	for (unsigned sl = 0; sl < 16; sl++) {
-		unsigned first = before[sl];
+		unsigned other = before[sl];
 
-		while (before[first] != before[sl] || vl[first] != vl[sl])
-			first++;
-		first_alike[sl] = (uint8_t)first;
+		while (before[other] != before[sl] || vl[other] != vl[sl])
+			other++;
+		first[sl] = (uint8_t)other;
 	}
 }
 
-/* Lanes by turn map 16 SLs alike, classes of SLs a few: packets are followed once for each kind. */
-static void find_alike_sls(struct checker *k)
+/* first[16]: the lowest SL of the kind of each. Pairs of ports of all switches lie in a row. */
+static void find_kinds(struct checker *k, uint8_t first[16])
+{
+	osr_sl2vl_t *table = k->r->sl2vl;
+
+	memset(first, 0, 16);
+	split_kinds(first, k->r->ca_sl2vl);
+	for (uint32_t pair = 0; pair < k->n_pairs; pair++)
+		for (unsigned sl = 1; sl < 16; sl++)
+			if (table[pair][sl] != table[pair][first[sl]]) {
+				split_kinds(first, table[pair]);
+				break;
+			}
+}
+
+static void fill_passages(struct checker *k)
 {
 	const struct osr_fabric *fabric = k->f;
 
-	memset(k->first_alike, 0, sizeof(k->first_alike));
-	split_sls(k->first_alike, k->r->ca_sl2vl);
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		size_t n_ports = fabric->sw_n_ports[s] + (size_t)1;
-		osr_sl2vl_t *table = k->r->sl2vl + k->r->sl2vl_row[s];
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		for (uint32_t out = 0; out <= fabric->sw_n_ports[s]; out++) {
+			struct passage *passage = &k->passage[fabric->port_row[s] + out];
+			uint32_t c = osr_port_channel(fabric, s, out), dst;
 
-		for (size_t pair = 0; pair < n_ports * n_ports; pair++)
-			for (unsigned sl = 1; sl < 16; sl++)
-				if (table[pair][sl] != table[pair][k->first_alike[sl]]) {
-					split_sls(k->first_alike, table[pair]);
-					break;
-				}
+			/* What stays at port 0 meets no data VL any more. */
+			*passage =
+				(struct passage){ .chan = c,
+						  .vl_ok = out ? (1u << k->r->n_vls) - 1 : 0xffff };
+			if (c == OSR_NONE)
+				continue;
+			passage->dst = dst = fabric->chan_dst[c];
+			passage->pair =
+				k->r->sl2vl_row[dst] + fabric->chan_port[fabric->chan_rev[c]] *
+							       (fabric->sw_n_ports[dst] + 1u);
+			passage->vl_ok = k->vl_ok[c];
+		}
+}
+
+/*
+ * Lanes by turn map all 16 SLs alike, classes of SLs a few: packets are followed once for each kind, in
+ * tables of one byte a pair.
+ */
+static enum osr_status prepare_sl2vl(struct checker *k, struct osr_arena *scratch)
+{
+	const struct osr_fabric *fabric = k->f;
+	uint8_t first[16], *vl;
+
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		uint32_t n_ports = fabric->sw_n_ports[s] + 1u;
+		uint32_t end = k->r->sl2vl_row[s] + n_ports * n_ports;
+
+		k->n_pairs = end > k->n_pairs ? end : k->n_pairs;
 	}
+	find_kinds(k, first);
 	for (unsigned sl = 0; sl < 16; sl++)
-		k->kinds |= 1u << k->first_alike[sl];
+		k->kind_of[sl] = first[sl] == sl ? (uint8_t)k->n_kinds++ : k->kind_of[first[sl]];
+	k->vl_of = vl = osr_alloc(scratch, (size_t)k->n_kinds * k->n_pairs, 1);
+	k->vls = osr_alloc(scratch, (size_t)fabric->n_switches * k->n_kinds, sizeof(*k->vls));
+	k->inject = osr_calloc(scratch, (size_t)fabric->n_ports * k->n_kinds, sizeof(*k->inject));
+	k->passage = osr_alloc(scratch, fabric->n_ports, sizeof(*k->passage));
+	k->out = osr_alloc(scratch, fabric->n_switches, sizeof(*k->out));
+	if (!k->vl_of || !k->vls || !k->inject || !k->passage || !k->out)
+		return osr__check_nomem(k->diag, fabric);
+	fill_passages(k);
+	for (unsigned sl = 0; sl < 16; sl++)
+		for (uint32_t pair = 0; first[sl] == sl && pair < k->n_pairs; pair++)
+			*vl++ = k->r->sl2vl[pair][sl];
+	fill_inject(k);
+	return OSR_OK;
 }
 
 static void swap16(uint16_t *a, uint16_t *b)
@@ -289,13 +339,5 @@ enum osr_status osr__check_prepare_sls(struct checker *k, struct osr_arena *scra
 			return osr__check_nomem(k->diag, fabric);
 		check_prepare_fill_reply(k);
 	}
-	if (routing->sl2vl) {
-		k->vls = osr_alloc(scratch, n, sizeof(*k->vls));
-		k->inject = osr_calloc(scratch, fabric->n_ports, sizeof(*k->inject));
-		if (!k->vls || !k->inject)
-			return osr__check_nomem(k->diag, fabric);
-		fill_inject(k);
-		find_alike_sls(k);
-	}
-	return OSR_OK;
+	return routing->sl2vl ? prepare_sl2vl(k, scratch) : OSR_OK;
 }

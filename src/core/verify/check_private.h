@@ -29,6 +29,14 @@ struct inflow {
 	uint32_t key;     /* highest key of a channel that packets arrive on; 0: none */
 };
 
+/* Where a port leads, for following SLs through SL2VL tables: what one step needs lies together. */
+struct passage {
+	uint32_t chan; /* OSR_NONE: no switch behind the port */
+	uint32_t dst;
+	uint32_t pair;  /* that entry port and output port 0 of dst: an index of vl_of */
+	uint16_t vl_ok; /* VLs that may leave by the port */
+};
+
 struct checker {
 	const struct osr_fabric *f;
 	const struct osr_routing *r;
@@ -57,14 +65,18 @@ struct checker {
 	uint32_t *peel, *depth, *n_children;  /* [n_switches], non-minimal routings only */
 
 	/* SLs; allocated if there are any to follow. */
-	uint16_t kinds;          /* the set of SLs in: */
-	uint8_t first_alike[16]; /* the lowest SL that every table maps as this one */
-	uint16_t *mask;          /* [n_switches] SLs of the packets that leave the switch */
-	uint16_t (*vls)[16];     /* [n_switches] with SL2VL: VLs that packets of an SL leave on */
-	uint16_t (*inject)[16];  /* [n_ports] with SL2VL: the same for hosts of the switch */
-	uint16_t *reply;         /* [n_switches^2]: SLs of replies to row from column */
-	uint16_t *vl_ok;         /* [n_channels] VLs that may be used */
-	uint32_t *rank;          /* [n_channels * n_vls]: certificate, VL by VL of a channel */
+	uint32_t n_kinds;    /* of SLs that all SL2VL tables map alike */
+	uint8_t kind_of[16]; /* by SL */
+	uint8_t *vl_of;      /* [n_kinds * n_pairs] SL2VL by kind and pair of ports */
+	uint32_t n_pairs;
+	struct passage *passage; /* [n_ports] */
+	uint32_t *out;           /* [n_switches] port by which packets of the tree leave */
+	uint16_t *mask;   /* [n_switches] SLs, or kinds, of the packets that leave the switch */
+	uint16_t *vls;    /* [n_switches * n_kinds] VLs that packets of a kind leave on */
+	uint16_t *inject; /* [n_ports * n_kinds] the same for hosts of the switch */
+	uint16_t *reply;  /* [n_switches^2]: SLs of replies to row from column */
+	uint16_t *vl_ok;  /* [n_channels] VLs that may be used */
+	uint32_t *rank;   /* [n_channels * n_vls]: certificate, VL by VL of a channel */
 };
 
 /* The forwarding tree of one destination. */

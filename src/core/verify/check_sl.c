@@ -135,79 +135,70 @@ static enum osr_status check_rank_step(struct checker *k, const struct tree *t, 
 	return OSR_OK;
 }
 
-/* VLs that may leave switch s for this LID. */
-static uint16_t vls_out(const struct checker *k, const struct tree *t, uint32_t s)
-{
-	if (s != t->root)
-		return k->vl_ok[chan_of(k, t, s)];
-	/* To an end port; what stays at port 0 meets no data VL any more. */
-	return t->lft[s] ? (1u << k->r->n_vls) - 1 : 0xffff;
-}
-
 /*
  * Adds what is on the channel of switch s (mask[s], vls[s]) to the next switch, as that switch's
  * table for this pair of ports maps it.
  */
 static enum osr_status check_sl_push_vls(struct checker *k, const struct tree *t, uint32_t s)
 {
-	const struct osr_fabric *fabric = k->f;
-	uint32_t c = chan_of(k, t, s), next = fabric->chan_dst[c];
-	uint32_t to = next == t->root ? OSR_NONE : chan_of(k, t, next);
-	const uint8_t *table = k->r->sl2vl[k->r->sl2vl_row[next] + t->lft[next] +
-					   fabric->chan_port[fabric->chan_rev[c]] *
-						   ((size_t)fabric->sw_n_ports[next] + 1)];
-	uint16_t ok = vls_out(k, t, next);
+	const struct passage *by = &k->passage[k->out[s]], *on = &k->passage[k->out[by->dst]];
+	const uint8_t *vl = k->vl_of + by->pair + t->lft[by->dst];
+	const uint16_t *vls = k->vls + (size_t)s * k->n_kinds;
+	uint16_t *next_vls = k->vls + (size_t)by->dst * k->n_kinds;
 
-	for (unsigned sls = k->mask[s]; sls; sls &= sls - 1) {
-		unsigned sl = __builtin_ctz(sls), bit = vl_bit(table[sl]);
+	for (unsigned kinds = k->mask[s]; kinds; kinds &= kinds - 1) {
+		unsigned kind = __builtin_ctz(kinds), vl_to = vl[(size_t)kind * k->n_pairs];
+		unsigned bit = vl_bit(vl_to);
 		enum osr_status st = OSR_OK;
 
-		if (bit & ~ok)
-			return fail_vl(k, t, next, bit);
-		if (to != OSR_NONE && k->rank)
-			st = check_rank_step(k, t, c, k->vls[s][sl], to, table[sl]);
+		if (bit & ~on->vl_ok)
+			return fail_vl(k, t, by->dst, bit);
+		if (by->dst != t->root && k->rank)
+			st = check_rank_step(k, t, by->chan, vls[kind], on->chan, vl_to);
 		if (st != OSR_OK)
 			return st;
-		k->vls[next][sl] |= bit;
+		next_vls[kind] |= bit;
 	}
-	k->mask[next] |= k->mask[s];
+	k->mask[by->dst] |= k->mask[s];
 	return OSR_OK;
 }
 
-/* One of each kind of SLs that all tables map alike. */
-static unsigned first_alike(const struct checker *k, unsigned sls)
+/* The kinds of a set of SLs. */
+static unsigned kinds_of(const struct checker *k, unsigned sls)
 {
-	unsigned first = 0;
+	unsigned kinds = 0;
 
 	if (sls == 0xffff)
-		return k->kinds;
+		return (1u << k->n_kinds) - 1;
 	for (; sls; sls &= sls - 1)
-		first |= 1u << k->first_alike[__builtin_ctz(sls)];
-	return first;
+		kinds |= 1u << k->kind_of[__builtin_ctz(sls)];
+	return kinds;
 }
 
 /* Adds what the hosts of switch s and its port 0 send. */
 static enum osr_status inject_vls(struct checker *k, const struct tree *t, uint32_t s)
 {
-	const uint16_t *inject = k->inject[k->f->port_row[s] + t->lft[s]];
-	uint16_t sls = first_alike(k, sls_from(k, t, s)), ok = vls_out(k, t, s);
+	const uint16_t *inject = k->inject + (size_t)k->out[s] * k->n_kinds;
+	uint16_t kinds = kinds_of(k, sls_from(k, t, s)), ok = k->passage[k->out[s]].vl_ok;
 
-	for (unsigned left = sls; left; left &= left - 1) {
-		unsigned sl = __builtin_ctz(left);
+	for (unsigned left = kinds; left; left &= left - 1) {
+		unsigned kind = __builtin_ctz(left);
 
-		if (inject[sl] & ~ok)
-			return fail_vl(k, t, s, inject[sl] & ~ok);
-		k->vls[s][sl] |= inject[sl];
+		if (inject[kind] & ~ok)
+			return fail_vl(k, t, s, inject[kind] & ~ok);
+		k->vls[(size_t)s * k->n_kinds + kind] |= inject[kind];
 	}
-	k->mask[s] |= sls;
+	k->mask[s] |= kinds;
 	return OSR_OK;
 }
 
-/* With SL2VL tables: the VLs of every SL, channel by channel. */
+/* With SL2VL tables: the VLs of every kind of SLs, channel by channel. */
 enum osr_status osr__check_follow_vls(struct checker *k, const struct tree *t)
 {
 	memset(k->mask, 0, k->f->n_switches * sizeof(*k->mask));
-	memset(k->vls, 0, k->f->n_switches * sizeof(*k->vls));
+	memset(k->vls, 0, (size_t)k->f->n_switches * k->n_kinds * sizeof(*k->vls));
+	for (uint32_t i = t->n; i-- > 0;)
+		k->out[t->order[i]] = k->f->port_row[t->order[i]] + t->lft[t->order[i]];
 	for (uint32_t i = t->n; i-- > 0;) {
 		uint32_t s = t->order[i];
 		enum osr_status st = inject_vls(k, t, s);
@@ -216,8 +207,8 @@ enum osr_status osr__check_follow_vls(struct checker *k, const struct tree *t)
 			st = check_sl_push_vls(k, t, s);
 		if (st != OSR_OK)
 			return st;
-		for (unsigned sls = s == t->root ? 0 : k->kinds; sls; sls &= sls - 1)
-			k->sls |= k->vls[s][__builtin_ctz(sls)];
+		for (uint32_t kind = 0; s != t->root && kind < k->n_kinds; kind++)
+			k->sls |= k->vls[(size_t)s * k->n_kinds + kind];
 	}
 	return OSR_OK;
 }

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Lanes by turn without a search, where no shortest route has more than three channels: see turn.h. A
+ * channel that most often is the second of three is a middle one, the others are outer ones: the global
+ * cables of a dragonfly, and none where the diameter is 2. A turn into a middle channel is on lane 0 if it
+ * comes from an outer one; all other turns are on lane 1. With the order
+ *	outer on lane 0 < middle on lane 0 < middle on lane 1 < outer on lane 1
+ * legal are all routes of two channels that do not end in two outer ones of a longer route, and of three
+ *	outer, middle, outer;	middle, middle, outer;	outer, middle, middle.
+ * Turns of the escape tree, up and then down, are on a lane of their own, between the middle and the
+ * outer ones of lane 1, as many may follow one another; where there are no middle channels lane 1 serves.
+ *
+ * Source: DF-D2 for diameter 2 (Schneider, Bibartiu, Hoefler, HOTI 2016), DLA for dragonflies
+ * (Maglione-Mathey et al., JPDC 2021). DIFFERS: nothing is known of groups or positions; what is a middle
+ * channel is counted in the routes, and multicast has its place in the order.
+ */
+#include <string.h>
+
+#include "core/paths/mcast.h"
+
+#include "turn_private.h"
+
+/* Measured on dragonflies, Slim Fly, full meshes and random graphs of scripts/compare. */
+static const struct {
+	uint32_t most_illegal; /* 1 in so many routes may be illegal at first, */
+	uint32_t most_failed;  /* and when all trees have been routed within the order */
+} middle_tuning = { 3, 10000 };
+
+/* How often a channel is the first or last of three, and the second. */
+struct middle_count {
+	uint32_t outer, middle;
+};
+
+/* False: some route has more than three channels. */
+static bool middle_count_routes(const struct turns *w, struct middle_count *count)
+{
+	const struct osr_fabric *fabric = w->t.f;
+	const struct osr_spf *spf = w->t.s;
+	uint32_t n = fabric->n_switches;
+
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		const uint8_t *hop = spf->hop + (size_t)d * n;
+		uint32_t root = fabric->dest_switch[d];
+		const uint16_t *order = spf->order + (size_t)root * n;
+
+		if (spf->alias[d] != OSR_NONE)
+			continue;
+		for (uint32_t i = spf->n_order[root]; i-- > 1;) {
+			uint32_t c0 = fabric->chan_row[order[i]] + hop[order[i]];
+			uint32_t u = fabric->chan_dst[c0], c1, x, c2;
+
+			if (u == root)
+				break; /* and all that is nearer */
+			c1 = fabric->chan_row[u] + hop[u];
+			x = fabric->chan_dst[c1];
+			if (x == root)
+				continue;
+			c2 = fabric->chan_row[x] + hop[x];
+			if (fabric->chan_dst[c2] != root)
+				return false;
+			count[c0].outer++;
+			count[c1].middle++;
+			count[c2].outer++;
+		}
+	}
+	return true;
+}
+
+/* Channels of the escape tree, up and then down as packets pass them, then all others. */
+static bool middle_tree_first(const struct turns *w, struct osr_arena *scratch, uint32_t *sequence)
+{
+	const struct osr_fabric *fabric = w->t.f;
+	uint32_t n = fabric->n_switches, at = 0, deepest = 0;
+	uint32_t *depth = osr_calloc(scratch, n, sizeof(*depth));
+	uint8_t *placed = osr_calloc(scratch, fabric->n_channels, 1);
+
+	if (!depth || !placed)
+		return false;
+	for (uint32_t v = 0; v < n; v++) {
+		for (uint32_t c = w->t.escape[v]; c != OSR_NONE;
+		     c = w->t.escape[fabric->chan_dst[c]])
+			depth[v]++;
+		deepest = depth[v] > deepest ? depth[v] : deepest;
+	}
+	for (int down = 0; down <= 1; down++)
+		for (uint32_t i = 1; i <= deepest; i++)
+			for (uint32_t v = 0; v < n; v++) {
+				uint32_t c = w->t.escape[v];
+
+				if (depth[v] != (down ? i : deepest + 1 - i))
+					continue;
+				c = down ? fabric->chan_rev[c] : c;
+				sequence[at++] = c;
+				placed[c] = 1;
+			}
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		if (!placed[c])
+			sequence[at++] = c;
+	return true;
+}
+
+/* Ranks of channels of one kind on one lane, in this sequence, from *at on. */
+static void middle_place(struct turns *w, const uint32_t *sequence, const uint8_t *is_middle,
+			 bool middle, uint32_t lane, uint32_t *at)
+{
+	size_t m = w->t.f->n_channels;
+
+	for (size_t i = 0; i < m; i++)
+		if (!!is_middle[sequence[i]] == middle)
+			w->rank[lane * m + sequence[i]] = (*at)++;
+}
+
+static void middle_order(struct turns *w, const uint32_t *sequence, const uint8_t *is_middle)
+{
+	uint32_t at = 0;
+	size_t m = w->t.f->n_channels;
+
+	middle_place(w, sequence, is_middle, false, 0, &at);
+	middle_place(w, sequence, is_middle, true, 0, &at);
+	middle_place(w, sequence, is_middle, true, 1, &at);
+	for (size_t i = 0; i < m && w->n_lanes > 2; i++)
+		w->rank[2 * m + sequence[i]] = at++;
+	middle_place(w, sequence, is_middle, false, 1, &at);
+}
+
+static void middle_lanes(struct turns *w, const uint8_t *is_middle)
+{
+	const struct osr_fabric *fabric = w->t.f;
+
+	osr__turn_pin(w);
+	for (uint32_t c1 = 0; c1 < fabric->n_channels; c1++) {
+		const uint8_t *next = is_middle + fabric->chan_row[fabric->chan_dst[c1]];
+
+		for (uint32_t t = w->g.row[c1]; t < w->g.row[c1 + 1]; t++)
+			w->lane[t] = w->pinned[t] ? (uint8_t)(w->n_lanes - 1)
+						  : is_middle[c1] || !next[t - w->g.row[c1]];
+	}
+	osr__turn_set_reach(w);
+}
+
+static uint64_t middle_count_illegal(struct turns *w)
+{
+	const struct osr_fabric *fabric = w->t.f;
+	const struct osr_spf *spf = w->t.s;
+	uint64_t n_illegal = 0;
+
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		uint32_t root = fabric->dest_switch[d];
+
+		if (spf->alias[d] == OSR_NONE)
+			n_illegal += osr__legal_mark(
+				&w->t, spf->order + (size_t)root * fabric->n_switches,
+				spf->n_order[root], spf->hop + (size_t)d * fabric->n_switches,
+				root);
+	}
+	return n_illegal;
+}
+
+enum osr_status osr__turn_start_middle(struct turns *w, struct osr_arena *scratch, bool *fits,
+				       struct osr_diag *diag)
+{
+	const struct osr_fabric *fabric = w->t.f;
+	uint64_t n_routes = (uint64_t)fabric->n_dests * fabric->n_switches;
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	uint32_t m = fabric->n_channels, n_middle = 0;
+	struct middle_count *count = osr_calloc(scratch, m, sizeof(*count));
+	uint8_t *is_middle = osr_alloc(scratch, m, 1);
+	uint32_t *sequence = osr_alloc(scratch, m, sizeof(*sequence));
+	enum osr_status st = OSR_OK;
+
+	*fits = false;
+	if (!count || !is_middle || !sequence)
+		return osr__turn_nomem(diag);
+	if (middle_count_routes(w, count)) {
+		for (uint32_t c = 0; c < m; c++) {
+			is_middle[c] = count[c].middle > count[c].outer;
+			n_middle += is_middle[c];
+		}
+		*fits = n_middle ? w->n_lanes > 2 : w->n_lanes > 1;
+	}
+	if (*fits) {
+		w->n_lanes = n_middle ? 3 : 2;
+		st = osr_mcast_tree(w->t.s, scratch, w->t.escape, diag);
+		if (!st && !middle_tree_first(w, scratch, sequence))
+			st = osr__turn_nomem(diag);
+	}
+	if (*fits && !st) {
+		middle_order(w, sequence, is_middle);
+		middle_lanes(w, is_middle);
+		w->n_failed = middle_count_illegal(w);
+		*fits = w->n_failed * middle_tuning.most_illegal <= n_routes;
+	}
+	osr_arena_reset(scratch, mark);
+	return st;
+}
+
+bool osr__turn_middle_serves(const struct turns *w)
+{
+	uint64_t n_routes = (uint64_t)w->t.f->n_dests * w->t.f->n_switches;
+
+	return w->n_failed * middle_tuning.most_failed <= n_routes;
+}
