@@ -28,7 +28,10 @@ static const struct {
 	uint32_t unit;         /* a route weighs so much; what no route uses yet, but may, 1 */
 	uint32_t brief_moves;  /* auto: one in so many of the moves */
 	uint32_t max_efi;      /* percent of the load with lanes by SL that auto accepts */
-} turn_tuning = { 4, 1u << 27, 4, 2, 4, 700, 1024, 3, 16, 2, 110 };
+	uint32_t
+		sample_routes; /* where there are more, the search looks at some LIDs of each switch, */
+	uint32_t sample_few; /* and ends when 1 in so many of their routes has no legal way */
+} turn_tuning = { 4, 1u << 27, 4, 2, 4, 700, 1024, 3, 16, 2, 110, 1u << 22, 10000 };
 
 /* ---- setting up ------------------------------------------------------------------------------ */
 
@@ -142,6 +145,7 @@ static enum osr_status turn_init(struct turns *w, struct osr_lanes_job *job)
 				    .settle = osr__turn_settle,
 				    .all = 1 },
 			     .n_classes = n_classes,
+			     .n_sampled = UINT32_MAX,
 			     .unit = turn_tuning.unit };
 	w->n_lanes = max_vls < turn_tuning.max_lanes ? max_vls : turn_tuning.max_lanes;
 	st = osr_cdg_init(&w->g, fabric, job->scratch, job->diag);
@@ -176,6 +180,7 @@ static enum osr_status turn_init_search(struct turns *w, struct osr_lanes_job *j
 enum turn_mode {
 	TURN_ALL,    /* routes all again */
 	TURN_REPAIR, /* those that are not legal, if that gets them better */
+	TURN_DETOUR, /* the same; then detours for what is left */
 	TURN_LAST,   /* all, if that gets them no worse; then detours */
 };
 
@@ -190,7 +195,7 @@ static void turn_route_dest(struct turns *w, uint32_t root, uint32_t d, enum tur
 
 	if (mode != TURN_ALL) {
 		before = osr__legal_mark(&w->t, order, n, hop, root);
-		if (!before && mode == TURN_REPAIR)
+		if (!before && mode != TURN_LAST)
 			return;
 		memcpy(w->saved, hop, fabric->n_switches);
 	}
@@ -202,7 +207,7 @@ static void turn_route_dest(struct turns *w, uint32_t root, uint32_t d, enum tur
 		n_failed = osr__legal_mark(&w->t, order, n, hop, root);
 	}
 	w->n_failed += n_failed;
-	if (mode == TURN_LAST && n_failed) {
+	if (mode >= TURN_DETOUR && n_failed) {
 		osr__legal_detour(&w->t, root, d);
 		n = osr__legal_sort(&w->t, root, d, &ignored);
 		order = w->t.order;
@@ -210,6 +215,28 @@ static void turn_route_dest(struct turns *w, uint32_t root, uint32_t d, enum tur
 	}
 	if (counts)
 		osr__spf_count(spf, order, n, hop, 1);
+}
+
+static uint64_t turn_n_routes(const struct turns *w)
+{
+	uint64_t n_dests = 0;
+
+	for (uint32_t root = 0; root < w->t.f->n_switches; root++)
+		n_dests += osr__turn_sample_end(w, root) - w->t.s->dest_row[root];
+	return n_dests * w->t.f->n_switches;
+}
+
+static bool turn_is_sampled(const struct turns *w)
+{
+	return w->n_sampled != UINT32_MAX;
+}
+
+static void turn_sample(struct turns *w)
+{
+	uint64_t n = w->t.f->n_switches, per_switch = turn_tuning.sample_routes / (n * n);
+
+	if (w->t.f->n_dests * n > turn_tuning.sample_routes)
+		w->n_sampled = per_switch ? (uint32_t)per_switch : 1;
 }
 
 static void turn_route_all(struct turns *w, enum turn_mode mode)
@@ -220,7 +247,7 @@ static void turn_route_all(struct turns *w, enum turn_mode mode)
 	for (uint32_t root = 0; root < w->t.f->n_switches; root++) {
 		bool found = false;
 
-		for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++) {
+		for (uint32_t k = spf->dest_row[root]; k < osr__turn_sample_end(w, root); k++) {
 			if (spf->alias[spf->dest_list[k]] != OSR_NONE)
 				continue;
 			if (!found)
@@ -238,6 +265,12 @@ static void turn_copy(const struct turns *w, uint32_t *rank, uint8_t *lane,
 	memcpy(lane, from_lane, w->g.n_slots);
 }
 
+/* On a sample: what is left finds another way when all is routed. */
+static uint64_t turn_tolerated(const struct turns *w)
+{
+	return turn_is_sampled(w) ? turn_n_routes(w) / turn_tuning.sample_few : 0;
+}
+
 /*
  * Rounds of routing and improving, until every route is legal or it gets no better; `all`: the first
  * routes all trees again, not only those that are not legal. Leaves the best order and lanes seen; *least
@@ -246,7 +279,7 @@ static void turn_copy(const struct turns *w, uint32_t *rank, uint8_t *lane,
 static enum osr_status turn_rounds(struct turns *w, struct osr_lanes_job *job, uint32_t max_rounds,
 				   bool all, uint64_t *least)
 {
-	uint64_t few = (uint64_t)w->t.f->n_dests * w->t.f->n_switches / turn_tuning.few;
+	uint64_t few = turn_n_routes(w) / turn_tuning.few;
 	uint32_t stale = 0, boost_most;
 	enum osr_status st = OSR_OK;
 
@@ -259,7 +292,8 @@ static enum osr_status turn_rounds(struct turns *w, struct osr_lanes_job *job, u
 			*least = w->n_failed;
 			turn_copy(w, w->best_rank, w->best_lane, w->rank, w->lane);
 		}
-		if (!w->n_failed || i >= max_rounds || stale >= turn_tuning.max_stale)
+		if (w->n_failed <= turn_tolerated(w) || i >= max_rounds ||
+		    stale >= turn_tuning.max_stale)
 			break;
 		boost_most = w->n_failed > few ? turn_tuning.boost : turn_tuning.few_boost;
 		w->boost = 2 * w->boost < boost_most ? 2 * w->boost : boost_most;
@@ -274,10 +308,8 @@ static enum osr_status turn_rounds(struct turns *w, struct osr_lanes_job *job, u
 static bool turn_is_hopeless(const struct turns *w, const struct osr_lanes_job *job,
 			     uint64_t failed)
 {
-	uint64_t n_routes = (uint64_t)w->t.f->n_dests * w->t.f->n_switches;
-
 	return job->opt->any_sl == OSR_ANY_SL_AUTO &&
-	       failed * 100 > n_routes * job->opt->any_sl_cost;
+	       failed * 100 > turn_n_routes(w) * job->opt->any_sl_cost;
 }
 
 /* The second start takes several times as long as the first one. */
@@ -315,7 +347,7 @@ static enum osr_status turn_try_middle(struct turns *w, struct osr_lanes_job *jo
 		turn_route_all(w, TURN_REPAIR);
 		*serves = osr__turn_middle_serves(w);
 		if (*serves && w->n_failed)
-			turn_route_all(w, TURN_LAST);
+			turn_route_all(w, TURN_DETOUR);
 	}
 	if (!st && *serves)
 		turn_end(w, job);
@@ -332,8 +364,10 @@ static enum osr_status turn_search(struct turns *w, struct osr_lanes_job *job, b
 {
 	bool brief = job->opt->any_sl == OSR_ANY_SL_AUTO;
 	uint64_t least = 0;
-	enum osr_status st =
-		osr__turn_start_fitted(w, job->opt->layers.sift_passes, job->scratch, job->diag);
+	enum osr_status st;
+
+	turn_sample(w);
+	st = osr__turn_start_fitted(w, job->opt->layers.sift_passes, job->scratch, job->diag);
 
 	w->boost = 1;
 	if (!st)
@@ -345,7 +379,11 @@ static enum osr_status turn_search(struct turns *w, struct osr_lanes_job *job, b
 	*hopeless = !st && turn_is_hopeless(w, job, least);
 	if (st || *hopeless)
 		return st;
-	turn_route_all(w, TURN_LAST);
+	if (turn_is_sampled(w)) {
+		w->n_sampled = UINT32_MAX;
+		turn_route_all(w, TURN_DETOUR);
+	} else
+		turn_route_all(w, TURN_LAST);
 	turn_end(w, job);
 	return OSR_OK;
 }

@@ -191,12 +191,12 @@ static void turn_weigh(struct turns *w)
 	memset(w->g.weight, 0, w->g.n_slots * sizeof(*w->g.weight));
 	for (uint32_t i = 0; i < n_triples; i++)
 		w->triple[i] = w->useful[i];
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+	for (uint32_t k = 0; k < spf->dest_row[n]; k++) {
+		uint32_t d = spf->dest_list[k], root = fabric->dest_switch[d];
 		const uint8_t *hop = spf->hop + (size_t)d * n;
-		uint32_t root = fabric->dest_switch[d];
 		const uint16_t *order = spf->order + (size_t)root * n;
 
-		if (spf->alias[d] != OSR_NONE)
+		if (spf->alias[d] != OSR_NONE || k >= osr__turn_sample_end(w, root))
 			continue;
 		osr__legal_mark(&w->t, order, spf->n_order[root], hop, root);
 		for (uint32_t v = 0; v < n; v++)

@@ -37,8 +37,9 @@ struct turns {
 	uint32_t unit;        /* what a route weighs */
 	uint32_t boost;       /* and one without a legal way, times that */
 
-	uint64_t n_failed; /* routes without a legal shortest path in this round */
-	uint8_t *saved;    /* [n_switches] a tree that may come back */
+	uint32_t n_sampled; /* LIDs of each switch that the search looks at */
+	uint64_t n_failed;  /* routes without a legal shortest path in this round */
+	uint8_t *saved;     /* [n_switches] a tree that may come back */
 };
 
 /*
@@ -57,6 +58,14 @@ static inline bool osr__turn_legal(const struct turns *w, const uint8_t *hop, ui
 		return false;
 	x = w->t.f->chan_dst[w->t.f->chan_row[u] + hop[u]];
 	return x == root || w->at[t01] < w->at[w->g.row[w->t.f->chan_row[u] + hop[u]] + hop[x]];
+}
+
+/* The LIDs of a switch that are looked at end here, in dest_list. */
+static inline uint32_t osr__turn_sample_end(const struct turns *w, uint32_t root)
+{
+	const uint32_t *row = w->t.s->dest_row + root;
+
+	return row[1] - row[0] > w->n_sampled ? row[0] + w->n_sampled : row[1];
 }
 
 static inline enum osr_status osr__turn_nomem(struct osr_diag *diag)
