@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "core/data/carry.h"
+#include "core/verify/union.h"
 
 #include <string.h>
 
@@ -152,6 +153,127 @@ static void check_tables(const struct osr_fabric_map *map, const struct osr_rout
 		}
 }
 
+/* Path SLs in rows shared by two terminals, two groups of random ports, a table for every terminal. */
+static void random_rest(const struct osr_fabric *f, struct osr_arena *arena, uint64_t *seed,
+			struct osr_generation *gen)
+{
+	static const uint16_t mlid[2] = { 0xc001, 0xc007 };
+	uint32_t n_rows = f->n_terminals / 2 + 1;
+	struct osr_paths *p = osr_alloc(arena, 1, sizeof(*p));
+	struct osr_groups *m = osr_alloc(arena, 1, sizeof(*m));
+	uint64_t(*ports)[4] = osr_calloc(arena, 2 * f->n_switches, sizeof(*ports));
+	osr_sl2vl_t *table = osr_alloc(arena, f->n_terminals, sizeof(*table));
+	uint32_t *row = osr_alloc(arena, f->n_terminals, sizeof(*row));
+	uint8_t *sl = osr_alloc(arena, (size_t)n_rows * f->n_dests, 1);
+
+	for (uint32_t t = 0; t < f->n_terminals; t++) {
+		row[t] = one_in(seed, 6) ? OSR_NONE : (uint32_t)(test_random(seed) % n_rows);
+		for (unsigned i = 0; i < 16; i++)
+			table[t][i] = (uint8_t)(test_random(seed) % 16);
+	}
+	for (uint32_t i = 0; i < n_rows * f->n_dests; i++)
+		sl[i] = (uint8_t)(test_random(seed) % 16);
+	for (uint32_t i = 0; i < 2 * f->n_switches; i++)
+		ports[i][0] = test_random(seed) & ((2ull << f->sw_n_ports[i % f->n_switches]) - 1);
+	*p = (struct osr_paths){ n_rows, row, sl };
+	*m = (struct osr_groups){ 2, mlid, (const uint64_t(*)[4])ports, 3 };
+	gen->paths = p;
+	gen->groups = m;
+	gen->term_sl2vl = table;
+	gen->sls_unknown = one_in(seed, 2);
+}
+
+/* The same port with the same LID. */
+static uint32_t terminal_before(const struct osr_fabric_map *map, uint32_t t)
+{
+	uint32_t x = 0;
+
+	while (x < map->from->n_terminals && (map->from->term_guid[x] != map->to->term_guid[t] ||
+					      map->from->term_lid[x] != map->to->term_lid[t] ||
+					      map->from->term_role[x] != map->to->term_role[t]))
+		x++;
+	return x < map->from->n_terminals ? x : OSR_NONE;
+}
+
+static void check_rest(const struct osr_fabric_map *map, const struct osr_generation *old,
+		       const struct osr_carried *now)
+{
+	const struct osr_fabric *to = map->to, *from = map->from;
+
+	assert_ptr_equal(now->gen.routing, &now->routing);
+	assert_ptr_equal(now->gen.paths, &now->paths);
+	assert_ptr_equal(now->gen.groups, &now->groups);
+	assert_int_equal(now->gen.sls_unknown, old->sls_unknown);
+	assert_int_equal(now->groups.sl, old->groups->sl);
+	for (uint32_t t = 0; t < to->n_terminals; t++) {
+		uint32_t x = terminal_before(map, t);
+
+		assert_int_equal(now->paths.row[t], x == OSR_NONE ? OSR_NONE : old->paths->row[x]);
+		for (uint8_t sl = 0; sl < 16; sl++)
+			assert_int_equal(now->gen.term_sl2vl[t][sl],
+					 x == OSR_NONE ? sl : old->term_sl2vl[x][sl]);
+		for (uint32_t d = 0;
+		     x != OSR_NONE && old->paths->row[x] != OSR_NONE && d < to->n_dests; d++)
+			assert_int_equal(
+				now->paths.sl[now->paths.row[t] * to->n_dests + d],
+				map->dest[d] == OSR_NONE
+					? OSR_NO_SL
+					: old->paths->sl[old->paths->row[x] * from->n_dests +
+							 map->dest[d]]);
+	}
+	for (uint32_t g = 0; g < now->groups.n; g++) {
+		assert_int_equal(now->groups.mlid[g], old->groups->mlid[g]);
+		for (uint32_t s = 0; s < to->n_switches; s++)
+			for (uint8_t p = 0; p <= to->sw_n_ports[s]; p++) {
+				uint32_t u = map->sw[s];
+				bool had =
+					u != OSR_NONE &&
+					old->groups->ports[g * from->n_switches + u][0] >> p & 1 &&
+					(!has_cable(from, u, p) || has_cable(to, s, p));
+
+				assert_int_equal(
+					now->groups.ports[g * to->n_switches + s][0] >> p & 1, had);
+			}
+	}
+}
+
+static void test_generation(void **state)
+{
+	uint64_t seed = 21;
+	uint32_t n_gone = 0;
+
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		struct osr_arena arena = { 0 };
+		struct osr_generation gen = { 0 };
+		struct osr_fabric_map map;
+		struct osr_carried now;
+		struct osr_routing old;
+		struct osr_diag diag = { "" };
+		struct test_fabric t;
+		struct osr_fabric to;
+
+		test_fabric_ring(&t, 4 + i % 7, 2);
+		table_make(TABLE_UPDOWN_SL2VL, &t.f, &arena, 1, &old);
+		gen.routing = &old;
+		random_rest(&t.f, &arena, &seed, &gen);
+		perturb(&t.f, &arena, &seed, &to);
+		assert_int_equal(osr_fabric_map_init(&map, &t.f, &to, &arena, &diag), OSR_OK);
+		assert_int_equal(osr_union_carry(&map, &gen, &arena, &now, &diag), OSR_OK);
+		check_rest(&map, &gen, &now);
+		for (uint32_t x = 0; x < to.n_terminals; x++)
+			n_gone += terminal_before(&map, x) == OSR_NONE;
+		/* What there is not is not made. */
+		gen = (struct osr_generation){ .routing = &old };
+		assert_int_equal(osr_union_carry(&map, &gen, &arena, &now, &diag), OSR_OK);
+		assert_null(now.gen.paths);
+		assert_null(now.gen.groups);
+		assert_null(now.gen.term_sl2vl);
+		osr_arena_free(&arena);
+		test_fabric_free(&t);
+	}
+	assert_true(n_gone > 0);
+}
+
 static void test_perturbed(void **state)
 {
 	uint64_t seed = 20;
@@ -228,6 +350,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_perturbed),
+		cmocka_unit_test(test_generation),
 		cmocka_unit_test(test_same),
 		cmocka_unit_test(test_carry_memory),
 	};

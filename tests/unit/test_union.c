@@ -121,6 +121,15 @@ static void send_paths(const struct osr_paths *p, uint32_t d)
 	}
 }
 
+/* On the SL of this pair, and on those that path records gave earlier. */
+static void send_pair(const struct osr_routing *r, size_t pair, uint32_t d, uint32_t s)
+{
+	send(d, r->sl[pair], s);
+	for (unsigned sl = 0; r->granted && sl < 16; sl++)
+		if (r->granted[pair] >> sl & 1)
+			send(d, sl, s);
+}
+
 static void send_by_switch(const struct osr_routing *r, uint32_t d)
 {
 	const struct osr_fabric *f = judge.f;
@@ -128,14 +137,142 @@ static void send_by_switch(const struct osr_routing *r, uint32_t d)
 
 	for (uint32_t s = 0; s < n; s++) {
 		if (is_host(d) || f->sw_sources[s])
-			send(d, r->sl[d * n + s], s);
+			send_pair(r, d * n + s, d, s);
 		/* What d's switch asks of switch s is answered on the same SL. */
 		for (uint32_t x = 0; (judge.modes & OSR_CLAIM_REVERSIBLE) && x < f->n_dests; x++)
 			if (is_host(d) && f->dest_switch[x] == s &&
 			    f->sw_sources[f->dest_switch[d]] &&
 			    osr_lft(r, f->dest_switch[d], x) != OSR_NO_PATH)
-				send(d, r->sl[x * n + f->dest_switch[d]], s);
+				send_pair(r, x * n + f->dest_switch[d], d, s);
 	}
+}
+
+/* Does this generation send the group's packets out of this port? The tables of a group, by MLID. */
+static bool group_has(uint32_t g, uint16_t mlid, uint32_t s, unsigned port)
+{
+	const struct osr_groups *m = judge.gen[g].groups;
+
+	for (uint32_t i = 0; m && i < m->n; i++)
+		if (m->mlid[i] == mlid)
+			return m->ports[i * judge.f->n_switches + s][port / 64] >> port % 64 & 1;
+	return false;
+}
+
+static bool in_group(uint16_t mlid, uint32_t c)
+{
+	bool in = false;
+
+	for (uint32_t g = 0; g < judge.n; g++)
+		in |= group_has(g, mlid, judge.f->chan_src[c], judge.f->chan_port[c]);
+	return in;
+}
+
+/* Is this a link of the generation's spanning order, which counts where it has no groups? */
+static bool in_order(uint32_t g, uint32_t c)
+{
+	const uint32_t *parent = judge.gen[g].routing->mcast_parent;
+
+	return parent && !judge.gen[g].groups &&
+	       (parent[judge.f->chan_src[c]] == c ||
+		parent[judge.f->chan_dst[c]] == judge.f->chan_rev[c]);
+}
+
+/* One link of the trees: mlid 0 means the spanning orders. */
+static bool in_tree(uint16_t mlid, uint32_t c)
+{
+	bool in = false;
+
+	for (uint32_t g = 0; g < judge.n && !mlid; g++)
+		in |= in_order(g, c);
+	return in || (mlid && in_group(mlid, c));
+}
+
+static bool end_port(uint32_t s, unsigned port)
+{
+	for (uint32_t t = 0; t < judge.f->n_terminals; t++)
+		if (judge.f->term_switch[t] == s && judge.f->term_port[t] == port)
+			return true;
+	return port == 0;
+}
+
+/* A packet that came by port `in` leaves switch s by channel c, and by another link at the next switch. */
+static void copy_on(uint16_t mlid, unsigned sl, unsigned in, uint32_t c, uint32_t on)
+{
+	const struct osr_fabric *f = judge.f;
+	uint32_t s = f->chan_src[c], next = f->chan_dst[c];
+
+	for (uint32_t g = 0; g < judge.n; g++)
+		for (uint32_t h = 0; h < judge.n; h++) {
+			unsigned vl = vl_of(g, s, in, f->chan_port[c], sl);
+			unsigned to =
+				vl_of(h, next, f->chan_port[f->chan_rev[c]], f->chan_port[on], sl);
+
+			if (vl < OSR_MAX_VLS && to < OSR_MAX_VLS)
+				judge.dep[vertex(c, vl)][vertex(on, to)] = true;
+		}
+}
+
+/* Copies on this SL that come to c from anywhere and go on by `on`. */
+static void copy_from_all(uint16_t mlid, unsigned sl, uint32_t c, uint32_t on)
+{
+	const struct osr_fabric *f = judge.f;
+	uint32_t s = f->chan_src[c];
+
+	for (unsigned in = 0; in <= f->sw_n_ports[s]; in++) {
+		uint32_t back = osr_port_channel(f, s, in);
+
+		if (in != f->chan_port[c] &&
+		    (back == OSR_NONE ? end_port(s, in) : in_tree(mlid, f->chan_rev[back])))
+			copy_on(mlid, sl, in, c, on);
+	}
+}
+
+static bool judge_any_sl(uint32_t g)
+{
+	return (judge.modes & OSR_CLAIM_ANY_SL) ||
+	       (!judge.gen[g].paths && !judge.gen[g].routing->sl);
+}
+
+/* Where lanes do not change, nothing changes them at the border of two generations. */
+static bool lanes_stay(void)
+{
+	return !judge.gen[0].routing->sl2vl && !judge.gen[judge.n - 1].routing->sl2vl;
+}
+
+static void send_order(uint32_t c, uint32_t on)
+{
+	for (uint32_t g = 0; g < judge.n; g++)
+		for (uint32_t h = 0; h < judge.n; h++) {
+			unsigned from = judge.gen[g].routing->mcast_vl,
+				 to = judge.gen[h].routing->mcast_vl;
+
+			if (!in_order(g, c) || !in_order(h, on))
+				continue;
+			for (unsigned sl = 0; judge_any_sl(g) && sl < 16; sl++)
+				copy_from_all(0, sl, c, on);
+			if (!judge_any_sl(g) && (from == to || !lanes_stay()))
+				judge.dep[vertex(c, from)][vertex(on, to)] = true;
+		}
+}
+
+static void send_copies(void)
+{
+	const struct osr_fabric *f = judge.f;
+
+	for (uint32_t c = 0; c < f->n_channels; c++)
+		for (uint32_t on = f->chan_row[f->chan_dst[c]];
+		     on < f->chan_row[f->chan_dst[c] + 1]; on++) {
+			if (on == f->chan_rev[c])
+				continue;
+			send_order(c, on);
+			for (uint32_t g = 0; g < judge.n; g++) {
+				const struct osr_groups *m = judge.gen[g].groups;
+
+				for (uint32_t i = 0; m && i < m->n; i++)
+					if (in_group(m->mlid[i], c) && in_group(m->mlid[i], on))
+						copy_from_all(m->mlid[i], m->sl, c, on);
+			}
+		}
 }
 
 static void send_all(void)
@@ -194,6 +331,8 @@ static bool judge_loop(const struct osr_fabric *f, const struct osr_generation *
 	judge.modes = modes;
 	memset(judge.dep, 0, sizeof(judge.dep));
 	send_all();
+	if (modes & OSR_CLAIM_MULTICAST)
+		send_copies();
 	return judge_has_cycle();
 }
 
@@ -203,11 +342,18 @@ static void random_sls(const struct osr_fabric *f, struct osr_routing *r, struct
 		       unsigned n_sls, uint64_t *seed)
 {
 	size_t n = (size_t)f->n_dests * f->n_switches;
+	uint16_t *granted;
 
 	r->sl = osr_alloc(arena, n, 1);
 	for (size_t i = 0; i < n; i++)
 		r->sl[i] = (uint8_t)(test_random(seed) % n_sls);
 	r->n_vls = OSR_MAX_VLS;
+	if (test_random(seed) % 2)
+		return;
+	granted = osr_calloc(arena, n, sizeof(*granted));
+	for (size_t i = 0; i < n; i += 1 + test_random(seed) % 8)
+		granted[i] = (uint16_t)(1u << test_random(seed) % 3);
+	r->granted = granted;
 }
 
 static struct osr_paths random_paths(const struct osr_fabric *f, struct osr_arena *arena,
@@ -238,15 +384,27 @@ static void spoil(const struct osr_fabric *f, struct osr_routing *r, unsigned n,
 }
 
 /* A step of a loop must be a turn that the judge knows. */
-static void check_steps(const struct osr_loop *loop)
+static void check_steps(const struct osr_loop *loop, uint32_t modes)
 {
 	for (uint32_t i = 0; i < loop->n; i++) {
 		const struct osr_loop_step *a = &loop->step[i], *b = &loop->step[(i + 1) % loop->n];
 
 		assert_true(judge.dep[vertex(a->channel, a->vl)][vertex(b->channel, b->vl)]);
-		assert_int_not_equal(a->lid, 0);
+		assert_true(a->lid || (modes & OSR_CLAIM_MULTICAST));
 		assert_int_equal(judge.f->chan_dst[a->channel], judge.f->chan_src[b->channel]);
 	}
+}
+
+/* Every turn that the judge knows must rise in the certificate. */
+static void check_order(const struct osr_fabric *f, const uint32_t *rank)
+{
+	uint32_t n = f->n_channels;
+
+	for (uint32_t v = 0; v < n * OSR_MAX_VLS; v++)
+		for (uint32_t w = 0; w < n * OSR_MAX_VLS; w++)
+			if (judge.dep[v][w])
+				assert_true(rank[v % OSR_MAX_VLS * n + v / OSR_MAX_VLS] <
+					    rank[w % OSR_MAX_VLS * n + w / OSR_MAX_VLS]);
 }
 
 static bool same_as_judge(const struct osr_fabric *f, const struct osr_generation *gen, uint32_t n,
@@ -256,12 +414,15 @@ static bool same_as_judge(const struct osr_fabric *f, const struct osr_generatio
 	struct osr_diag diag = { "" };
 	struct osr_loop loop;
 	bool expected = judge_loop(f, gen, n, modes);
+	uint32_t *rank = osr_calloc(&result, (size_t)OSR_MAX_VLS * f->n_channels, sizeof(*rank));
 
-	assert_int_equal(osr_union_loop(f, gen, n, modes, &scratch, &result, &loop, NULL, &diag),
+	assert_int_equal(osr_union_loop(f, gen, n, modes, &scratch, &result, &loop, rank, &diag),
 			 0);
 	assert_int_equal(loop.n > 0, expected);
 	assert_int_equal(scratch.in_use, 0);
-	check_steps(&loop);
+	check_steps(&loop, modes);
+	if (!expected)
+		check_order(f, rank);
 	osr_loop_say(f, &loop, &diag);
 	assert_string_not_equal(diag.text, "");
 	osr_arena_free(&scratch);
@@ -269,7 +430,8 @@ static bool same_as_judge(const struct osr_fabric *f, const struct osr_generatio
 	return expected;
 }
 
-static const uint32_t all_modes[] = { 0, OSR_CLAIM_REVERSIBLE, OSR_CLAIM_ANY_SL };
+static const uint32_t all_modes[] = { 0, OSR_CLAIM_REVERSIBLE, OSR_CLAIM_ANY_SL,
+				      OSR_CLAIM_MULTICAST };
 
 /* ---- one generation ------------------------------------------------------------------------- */
 
@@ -347,6 +509,69 @@ static void random_generation(const struct osr_fabric *f, struct osr_arena *aren
 		*p = random_paths(f, arena, 3, seed);
 		gen->paths = p;
 	}
+}
+
+/* Groups of random ports, or a spanning order of random links, on one of two lanes. */
+static void random_mcast(const struct osr_fabric *f, struct osr_arena *arena, uint64_t *seed,
+			 struct osr_routing *r, struct osr_groups *m, struct osr_generation *gen)
+{
+	static const uint16_t mlids[2][2] = { { 0xc000, 0xc005 }, { 0xc005, 0xc009 } };
+	uint64_t(*ports)[4] = osr_calloc(arena, 2 * f->n_switches, sizeof(*ports));
+	uint32_t *parent = osr_alloc(arena, f->n_switches, sizeof(*parent));
+
+	for (uint32_t i = 0; i < 2 * f->n_channels; i++)
+		if (test_random(seed) % 5 < 2) {
+			uint32_t c = i / 2;
+
+			ports[i % 2 * f->n_switches + f->chan_src[c]][0] |= 1ull << f->chan_port[c];
+		}
+	for (uint32_t s = 0; s < f->n_switches; s++)
+		parent[s] =
+			test_random(seed) % 3
+				? f->chan_row[s] + (uint32_t)(test_random(seed) %
+							      (f->chan_row[s + 1] - f->chan_row[s]))
+				: OSR_NONE;
+	*m = (struct osr_groups){ 2, mlids[test_random(seed) % 2], (const uint64_t(*)[4])ports,
+				  (uint8_t)(test_random(seed) % 2) };
+	r->mcast_parent = parent;
+	r->mcast_vl = (uint8_t)(test_random(seed) % 2);
+	if (test_random(seed) % 2)
+		gen->groups = m;
+}
+
+/* Unicast that seldom loops, so that multicast decides: shortest routes of a tree of the fabric's. */
+static void test_mcast_against_judge(void **state)
+{
+	uint32_t n_loops = 0, n_free = 0;
+
+	for (uint64_t i = 0; i < 400; i++) {
+		struct osr_arena arena = { 0 };
+		struct osr_generation gen[2];
+		struct osr_routing r[2];
+		struct osr_groups m[2];
+		struct test_fabric t;
+		uint64_t seed = i, kind = test_random(&seed) % 3;
+
+		small_fabric(&t, i);
+		for (uint32_t g = 0; g < 2; g++) {
+			table_make(kind ? TABLE_UPDOWN_SL2VL : TABLE_UPDOWN, &t.f, &arena, i,
+				   &r[g]);
+			gen[g] = (struct osr_generation){ .routing = &r[g] };
+			if (kind < 2 && test_random(&seed) % 4)
+				random_sls(&t.f, &r[g], &arena, 2, &seed);
+			random_mcast(&t.f, &arena, &seed, &r[g], &m[g], &gen[g]);
+		}
+		for (uint32_t n = 1; n <= 2; n++) {
+			bool loop = same_as_judge(&t.f, gen, n, OSR_CLAIM_MULTICAST);
+
+			n_loops += loop;
+			n_free += !loop;
+		}
+		osr_arena_free(&arena);
+		test_fabric_free(&t);
+	}
+	assert_true(n_loops > 50);
+	assert_true(n_free > 50);
 }
 
 static void test_against_judge(void **state)
@@ -567,9 +792,13 @@ static void test_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one_generation), cmocka_unit_test(test_against_judge),
-		cmocka_unit_test(test_two_cuts),       cmocka_unit_test(test_groups),
-		cmocka_unit_test(test_missing_rows),   cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_one_generation),
+		cmocka_unit_test(test_against_judge),
+		cmocka_unit_test(test_two_cuts),
+		cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_missing_rows),
+		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_mcast_against_judge),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

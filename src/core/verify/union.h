@@ -91,7 +91,7 @@ enum osr_status osr_union_loop(const struct osr_fabric *fabric, const struct osr
 
 /*
  * A whole generation in the numbering of another fabric (core/data/carry.h): routing, path SLs, groups
- * and the tables of end ports, which are matched by GUID. All is allocated in `result`.
+ * and the tables of end ports, which are matched by GUID and LID. All is allocated in `result`.
  */
 struct osr_carried {
 	struct osr_routing routing;
