@@ -497,6 +497,17 @@ static void test_mcast_tables(void **state)
 	*rank_of(&t.f, &r, 1, 2, 1) = 10;
 	turn(&t.f, &r, 2, 1, 0)[7] = 2;
 	refuse(&t.f, &r, "multicast on SL 7 leaves");
+	turn(&t.f, &r, 2, 1, 0)[7] = 1;
+	/* One SL alone that comes on VL 1 from the switch before. */
+	*rank_of(&t.f, &r, 0, 2, 1) = 10;
+	for (unsigned sl = 0; sl < 16; sl++) {
+		memset(turn(&t.f, &r, 3, 2, 1), 0, 16);
+		turn(&t.f, &r, 3, 2, 1)[sl] = 1;
+		accept(&t.f, &r);
+		*rank_of(&t.f, &r, 1, 2, 1) = 20;
+		refuse(&t.f, &r, "multicast: VL 1 from switch");
+		*rank_of(&t.f, &r, 1, 2, 1) = 10;
+	}
 	test_fabric_free(&t);
 }
 

@@ -107,13 +107,14 @@ static void send_paths(const struct osr_paths *p, uint32_t d)
 	uint32_t a = f->dest_term[d];
 
 	for (uint32_t b = 0; b < f->n_terminals; b++) {
-		unsigned sl = p->sl[p->row[b] * f->n_dests + d];
+		unsigned sl = p->row[b] == OSR_NONE ? OSR_NO_SL : p->sl[p->row[b] * f->n_dests + d];
 
 		if (sl < 16 && (is_host(d) || f->term_weight[b]))
 			send(d, sl, f->term_switch[b]);
 	}
-	for (uint32_t x = 0; (judge.modes & OSR_CLAIM_REVERSIBLE) && is_host(d) && x < f->n_dests;
-	     x++) {
+	if (!(judge.modes & OSR_CLAIM_REVERSIBLE) || !is_host(d) || p->row[a] == OSR_NONE)
+		return;
+	for (uint32_t x = 0; x < f->n_dests; x++) {
 		unsigned sl = p->sl[p->row[a] * f->n_dests + x];
 
 		if (sl < 16)
@@ -364,7 +365,7 @@ static struct osr_paths random_paths(const struct osr_fabric *f, struct osr_aren
 	uint8_t *sl = osr_alloc(arena, (size_t)n_rows * f->n_dests, 1);
 
 	for (uint32_t t = 0; t < f->n_terminals; t++)
-		row[t] = (uint32_t)(test_random(seed) % n_rows);
+		row[t] = test_random(seed) % 8 ? (uint32_t)(test_random(seed) % n_rows) : OSR_NONE;
 	for (uint32_t i = 0; i < n_rows * f->n_dests; i++)
 		sl[i] = test_random(seed) % 8 ? (uint8_t)(test_random(seed) % n_sls) : OSR_NO_SL;
 	return (struct osr_paths){ n_rows, row, sl };
