@@ -10,7 +10,7 @@ import signal
 
 import oracle
 from faults import switch_links
-from judge import QOS, expect, first, judge, scenario
+from judge import QOS, expect, first, generate, judge, scenario
 from keys import Client
 from osmtest import PRELOAD, TOOLS, Failure, Fabric, Opensm, Skip, find_fabric
 
@@ -122,51 +122,100 @@ def lost_mads(workdir):
             settled(fabric, opensm, 'dfsssp')
 
 
+def ended(opensm, live):
+    """None if opensm ended as it was told to after live(), else what became of it."""
+    try:
+        with opensm:
+            opensm.wait_up(20)
+            live()
+    except Failure as f:
+        if opensm.process.poll() is None:
+            opensm.process.kill()
+            opensm.process.wait()
+            return 'hangs: %s' % f
+        return opensm.process.returncode
+    return None
+
+
+def ask_all(path, *questions):
+    """The socket may be gone, and answers may be refusals."""
+    try:
+        with Client(path) as client:
+            client.socket.settimeout(3)
+            for question in questions:
+                client.ask(**question)
+    except (OSError, ValueError, Failure):
+        pass
+
+
 def short_life(workdir, name, wrapper, env=None):
-    """Up, a key, a fault; None if opensm ended as it was told to, else what became of it."""
+    """Up, a key, a fault."""
     folder = os.path.join(os.path.abspath(workdir), name)
     os.makedirs(folder)
     path, conf = os.path.join(folder, 'keys.sock'), 'metrics_dir = %s\n' % folder
     with Fabric(find_fabric('tree-2'), folder) as fabric:
         opensm = Opensm(fabric, 'dmodk', plugin=True, plugin_conf=conf + 'control_socket = %s\n' % path,
                         options={'lmc': 1}, wrapper=wrapper, env=env)
-        try:
-            with opensm:
-                opensm.wait_up(20)
-                try:
-                    with Client(path) as client:
-                        client.socket.settimeout(3)
-                        client.ask(op='place', ranks=4, patterns=['0>1 1>2 2>3 3>0'])
-                        client.ask(op='request', app=1, key=0)
-                except (OSError, ValueError, Failure):
-                    pass
-                switch = switches_of(fabric)[-1]
-                opensm.change('Unlink "%s"[1]' % switch, seconds=20)
-                opensm.change('ReLink "%s"[1]' % switch, seconds=20)
-        except Failure as f:
-            if opensm.process.poll() is None:
-                opensm.process.kill()
-                opensm.process.wait()
-                return 'hangs: %s' % f
-            return opensm.process.returncode
-    return None
+        switch = switches_of(fabric)[-1]
+
+        def live():
+            ask_all(path, dict(op='place', ranks=4, patterns=['0>1 1>2 2>3 3>0']), dict(op='request', app=1, key=0))
+            opensm.change('Unlink "%s"[1]' % switch, seconds=20)
+            opensm.change('ReLink "%s"[1]' % switch, seconds=20)
+
+        return ended(opensm, live)
 
 
-@scenario('rough.allocations', 240)
-def allocations(workdir):
-    """One allocation of the plugin fails, in a living opensm, another one in each life: it comes up, and ends in peace."""
+def life_with_lanes(workdir, name, wrapper, env=None):
+    """Lanes by turn: SL2VL tables sent and read back, a cable drained and put back, one that flaps, two rounds."""
+    folder = os.path.join(os.path.abspath(workdir), name)
+    os.makedirs(folder)
+    path = os.path.join(folder, 'keys.sock')
+    net = generate(os.path.join(folder, 'sparse.net'), 'random', 'switches=16', 'links=36', 'seed=2')
+    with Fabric(net, folder) as fabric:
+        opensm = Opensm(fabric, 'dfsssp', plugin=True, options=dict(QOS, max_op_vls=2), wrapper=wrapper, env=env,
+                        plugin_conf='control_socket = %s\nhold_down_after = 2\n[dfsssp]\nany_sl = on\n' % path)
+
+        def live():
+            (name, port, _), cut = switch_links(oracle.Tables(fabric.read_back()))[3:5]
+            part = '%s:%d' % (name, port)
+            ask_all(path, dict(op='drain', what=part), dict(op='drained'))
+            opensm.resweep(20)
+            for _ in range(2):
+                opensm.change(fabric.unlink(*cut[:2]), seconds=20)
+                opensm.change(fabric.relink(*cut[:2]), seconds=20)
+            ask_all(path, dict(op='undrain', what=part))
+            opensm.resweep(20)
+
+        return ended(opensm, live)
+
+
+def fail_some(workdir, life):
+    """One allocation fails in each life."""
     if PRELOAD:
         raise Skip('a sanitizer allocates otherwise')
     counted = os.path.join(os.path.abspath(workdir), 'count')
-    became = short_life(workdir, 'whole', STARVE, {'OSR_STARVE_COUNT': counted})
+    became = life(workdir, 'whole', STARVE, {'OSR_STARVE_COUNT': counted})
     expect(became is None, 'without a failure: %s' % became)
     with open(counted) as file:
         n = int(file.read())
     expect(n > 100, 'only %d allocations were seen' % n)
     rng = random.Random(SEED)
     for at in sorted(rng.sample(range(n), min(n, steps(2)))):
-        became = short_life(workdir, 'at-%d' % at, STARVE, {'OSR_STARVE': str(at)})
+        became = life(workdir, 'at-%d' % at, STARVE, {'OSR_STARVE': str(at)})
         expect(became is None, 'allocation %d of %d: %s' % (at, n, became))
+
+
+@scenario('rough.allocations', 240)
+def allocations(workdir):
+    """One allocation of the plugin fails, in a living opensm, another one in each life: it comes up, and ends in peace."""
+    fail_some(workdir, short_life)
+
+
+@scenario('rough.allocations-lanes', 240)
+def allocations_lanes(workdir):
+    """The same with SL2VL tables, drained cables, and links that are held down."""
+    fail_some(workdir, life_with_lanes)
 
 
 @scenario('rough.limits', 240)
