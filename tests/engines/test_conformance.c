@@ -231,24 +231,33 @@ static void fail_allocations(struct trial *x, bool in_result)
 	}
 }
 
+static void starve(const struct osr_engine *e, unsigned fabric, const char *any_sl)
+{
+	struct trial x = { .engine = e, .req = { .max_vls = 15, .multicast = true } };
+
+	osr_values_default(&x.values, e->params);
+	/* Engines without this option have no lanes of this kind. */
+	if (any_sl && osr_values_set(&x.values, e->params, "any_sl", any_sl, NULL) != OSR_OK)
+		return;
+	test_fabric_named(&x.t, fabric);
+	if (route(&x, NULL) == OSR_OK) {
+		drop(&x);
+		fail_allocations(&x, false);
+		fail_allocations(&x, true);
+	}
+	drop(&x);
+	test_fabric_free(&x.t);
+}
+
 static void test_out_of_memory(void **state)
 {
 	static const unsigned some[] = { 0, 2, 5, 8, 13 };
 
 	for (const struct osr_engine *const *e = osr_engines; *e; e++)
 		for (unsigned i = 0; i < sizeof(some) / sizeof(some[0]); i++) {
-			struct trial x = { .engine = *e,
-					   .req = { .max_vls = 15, .multicast = true } };
-
-			test_fabric_named(&x.t, some[i]);
-			osr_values_default(&x.values, (*e)->params);
-			if (route(&x, NULL) == OSR_OK) {
-				drop(&x);
-				fail_allocations(&x, false);
-				fail_allocations(&x, true);
-			}
-			drop(&x);
-			test_fabric_free(&x.t);
+			starve(*e, some[i], NULL);
+			starve(*e, some[i], "off");
+			starve(*e, some[i], "on");
 		}
 }
 
