@@ -14,7 +14,7 @@
 #include "cli/order.h"
 #include "cli/output.h"
 
-enum { OPT_FORMAT = 256, OPT_SLOTS, OPT_MISSING, OPT_HCA };
+enum { OPT_FORMAT = 256, OPT_SLOTS, OPT_MISSING, OPT_HCA, OPT_HOSTS };
 
 enum form {
 	LIST,
@@ -37,6 +37,10 @@ static const struct argp_option options[] = {
 	  "list (default), rankfile or hostfile of Open MPI, hydra (MPICH), slurm-nodes, "
 	  "slurm-topology or slurm-blocks (topology.conf), or slurm-yaml (topology.yaml)",
 	  0 },
+	{ "hosts", OPT_HOSTS, "LIST", 0,
+	  "only these, the hosts of a job: a file with one a line, or names and GUIDs with commas; "
+	  "HOST:N and HOST slots=N for N ranks",
+	  0 },
 	{ "slots", OPT_SLOTS, "N", 0, "processes for each host (default 1)", 0 },
 	{ "hca", OPT_HCA, "NAME", 0,
 	  "of hosts with several HCAs, the end ports whose node description has this word behind "
@@ -48,10 +52,10 @@ static const struct argp_option options[] = {
 };
 
 static const struct out_field fields[] = {
-	{ "rank", NULL, OUT_COUNT, 0 }, { "host", NULL, OUT_TEXT, 0 },
-	{ "lid", NULL, OUT_COUNT, 0 },  { "leaf", NULL, OUT_TEXT, 0 },
-	{ "tree", NULL, OUT_COUNT, 0 }, { "index", NULL, OUT_COUNT, 0 },
-	{ NULL, NULL, 0, 0 },
+	{ "rank", NULL, OUT_COUNT, 0 },  { "ranks", NULL, OUT_COUNT, 0 },
+	{ "host", NULL, OUT_TEXT, 0 },   { "lid", NULL, OUT_COUNT, 0 },
+	{ "leaf", NULL, OUT_TEXT, 0 },   { "tree", NULL, OUT_COUNT, 0 },
+	{ "index", NULL, OUT_COUNT, 0 }, { NULL, NULL, 0, 0 },
 };
 
 static const struct out_section sections[] = {
@@ -63,7 +67,7 @@ struct args {
 	struct cli_input in;
 	struct out out;
 	enum form form;
-	const char *hca;
+	const char *hca, *hosts;
 	long slots, max_missing;
 };
 
@@ -83,6 +87,9 @@ static error_t order_parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_SLOTS:
 		a->slots = cli_take_number(arg, "slots", 1, 65535, state);
+		return 0;
+	case OPT_HOSTS:
+		a->hosts = arg;
 		return 0;
 	case OPT_HCA:
 		a->hca = arg;
@@ -186,7 +193,8 @@ static enum osr_status drop_repeated(struct cli_order *o, struct osr_diag *diag)
 	return OSR_OK;
 }
 
-static enum osr_status name_hosts(struct cli_order *o, const char *hca, struct osr_diag *diag)
+static enum osr_status name_hosts(struct cli_order *o, const char *hca, uint32_t ranks,
+				  struct osr_diag *diag)
 {
 	o->place = calloc((size_t)o->p.n_order + 1, sizeof(*o->place));
 	if (!o->place)
@@ -199,6 +207,7 @@ static enum osr_status name_hosts(struct cli_order *o, const char *hca, struct o
 		if (hca && !is_of_hca(name, hca))
 			continue;
 		o->place[o->n_places].term = t;
+		o->place[o->n_places].ranks = ranks;
 		first_word(name, o->place[o->n_places++].name);
 	}
 	if (hca && !o->n_places)
@@ -211,21 +220,22 @@ static enum osr_status name_hosts(struct cli_order *o, const char *hca, struct o
 
 static void print_hosts(const struct args *a, const struct cli_order *o)
 {
-	long slots = a->slots, rank = 0;
+	uint32_t rank = 0;
 
 	for (uint32_t i = 0; i < o->n_places; i++) {
 		const char *name = o->place[i].name;
+		uint32_t ranks = o->place[i].ranks;
 
 		if (a->form == LIST)
 			printf("%s\n", name);
 		else if (a->form == HOSTFILE)
-			printf("%s slots=%ld\n", name, slots);
+			printf("%s slots=%u\n", name, ranks);
 		else if (a->form == HYDRA)
-			printf("%s:%ld\n", name, slots);
+			printf("%s:%u\n", name, ranks);
 		else if (a->form == SLURM_NODES)
 			printf("%s%s", i ? "," : "", name);
-		for (long k = 0; a->form == RANKFILE && k < slots; k++)
-			printf("rank %ld=%s slot=%ld\n", rank++, name, k);
+		for (uint32_t k = 0; a->form == RANKFILE && k < ranks; k++)
+			printf("rank %u=%s slot=%u\n", rank++, name, k);
 	}
 	if (a->form == SLURM_NODES)
 		putchar('\n');
@@ -233,12 +243,13 @@ static void print_hosts(const struct args *a, const struct cli_order *o)
 
 static void order_say_hosts(struct cli_order *o, struct out *out)
 {
-	for (uint32_t i = 0; i < o->n_places; i++) {
+	for (uint32_t i = 0, rank = 0; i < o->n_places; rank += o->place[i++].ranks) {
 		uint32_t t = o->place[i].term, s = o->f->term_switch[t];
 		char buf[32];
 
 		out_row(out, "hosts");
-		out_count(out, "rank", i);
+		out_count(out, "rank", rank);
+		out_count(out, "ranks", o->place[i].ranks);
 		out_text(out, "host", o->place[i].name);
 		out_count(out, "lid", o->f->term_lid[t]);
 		out_text(out, "leaf", osr_switch_name(o->f, s, buf));
@@ -276,12 +287,17 @@ int cli_order(int argc, char **argv)
 			o.f, &(struct osr_pgft_options){ .max_missing = (uint32_t)a.max_missing },
 			&a.in.arena, &o.p, &diag);
 	if (!st)
-		st = name_hosts(&o, a.hca, &diag);
+		st = name_hosts(&o, a.hca, (uint32_t)a.slots, &diag);
+	if (!st && a.hosts)
+		st = cli_order_keep(&o, &a.in.net, a.hosts, (uint32_t)a.slots, &diag);
 	if (!st && a.out.format == OUT_PEOPLE)
 		st = order_check_names(&o, &diag);
 	if (!st) {
 		osr_pgft_describe(&o.p, sentence, sizeof(sentence));
 		fprintf(stderr, "osmroutes: %s\n", sentence);
+		cli_order_judge(&o, sentence, sizeof(sentence));
+		if (a.hosts && *sentence)
+			fprintf(stderr, "osmroutes: %s\n", sentence);
 		if (a.out.format != OUT_PEOPLE)
 			order_say_hosts(&o, &a.out);
 		else if (a.form >= SLURM_TOPOLOGY)

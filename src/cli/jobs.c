@@ -86,8 +86,9 @@ static bool add_place(struct job_reader *reader, uint32_t term)
 }
 
 /* All end ports of a node. */
-static void jobs_add_node(struct job_reader *reader, const char *name)
+static bool jobs_add_node(void *context, const char *name)
 {
+	struct job_reader *reader = context;
 	size_t len = short_name(name);
 	uint32_t lo = 0, hi = reader->n_hosts;
 
@@ -103,18 +104,22 @@ static void jobs_add_node(struct job_reader *reader, const char *name)
 	       !compare_names(reader->host[lo].name, reader->host[lo].len, name, len);
 	     lo++)
 		reader->no_memory |= !add_place(reader, reader->host[lo].term);
+	return !reader->no_memory;
 }
 
-/* "n[01-03,7]-ib" is n01-ib, n02-ib, n03-ib, n7-ib; several brackets are a product. */
-static void jobs_expand(struct job_reader *reader, const char *head, const char *rest)
+struct name_list {
+	bool (*take)(void *context, const char *name);
+	void *context;
+};
+
+static bool expand_brackets(const struct name_list *to, const char *head, const char *rest)
 {
 	const char *open = strchr(rest, '['), *close = open ? strchr(open, ']') : NULL;
 	char name[NODE_SIZE];
 
 	if (!close) {
 		snprintf(name, sizeof(name), "%s%s", head, rest);
-		jobs_add_node(reader, name);
-		return;
+		return to->take(to->context, name);
 	}
 	for (const char *at = open + 1; at < close;) {
 		char *end;
@@ -122,21 +127,23 @@ static void jobs_expand(struct job_reader *reader, const char *head, const char 
 		int width = (int)(end - at);
 
 		if (end == at || !isdigit((unsigned char)*at))
-			return;
+			return false;
 		if (*end == '-')
 			hi = strtoul(end + 1, &end, 10);
-		for (; lo <= hi && hi - lo < 1000000 && !reader->no_memory; lo++) {
+		for (; lo <= hi && hi - lo < 1000000; lo++) {
 			snprintf(name, sizeof(name), "%s%.*s%0*lu", head, (int)(open - rest), rest,
 				 width, lo);
-			jobs_expand(reader, name, close + 1);
+			if (!expand_brackets(to, name, close + 1))
+				return false;
 		}
 		at = *end == ',' ? end + 1 : close;
 	}
+	return true;
 }
 
-/* Commas within brackets do not separate. */
-static void jobs_add_nodes(struct job_reader *reader, const char *list)
+bool cli_each_name(const char *list, bool (*take)(void *context, const char *name), void *context)
 {
+	const struct name_list to = { take, context };
 	char word[OSR_LINES_MAX];
 
 	while (*list) {
@@ -146,9 +153,11 @@ static void jobs_add_nodes(struct job_reader *reader, const char *list)
 		for (; list[n] && (depth || list[n] != ','); n++)
 			depth += (list[n] == '[') - (list[n] == ']');
 		snprintf(word, sizeof(word), "%.*s", (int)n, list);
-		jobs_expand(reader, "", word);
+		if (!expand_brackets(&to, "", word))
+			return false;
 		list += n + (list[n] == ',');
 	}
+	return true;
 }
 
 static int compare_terms(const void *x, const void *y)
@@ -202,7 +211,7 @@ static enum osr_status take_job(struct job_reader *reader, struct osr_lines *in,
 	snprintf(job->user, sizeof(job->user), "%s", part[1]);
 	snprintf(job->name, sizeof(job->name), "%s", part[3]);
 	jobs->row[jobs->n] = jobs->n_places;
-	jobs_add_nodes(reader, part[2]);
+	cli_each_name(part[2], jobs_add_node, reader);
 	job->n_hosts = jobs->n_places - jobs->row[jobs->n];
 	if (job->n_hosts)
 		qsort(jobs->term + jobs->row[jobs->n], job->n_hosts, sizeof(*jobs->term),

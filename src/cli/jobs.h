@@ -28,4 +28,10 @@ enum osr_status cli_jobs_read(const char *path, const struct osr_fabric *fabric,
 			      struct cli_jobs *jobs, struct osr_diag *diag);
 void cli_jobs_free(struct cli_jobs *jobs);
 
+/*
+ * Names in a list as Slurm writes it, one after the other: commas within brackets do not separate, "n[01-03,7]-ib"
+ * is n01-ib, n02-ib, n03-ib, n7-ib, and several brackets are a product. False: `take` said so, or no list.
+ */
+bool cli_each_name(const char *list, bool (*take)(void *context, const char *name), void *context);
+
 #endif

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """Experiments of the D-Mod-K paper (Zahavi: Fat-Trees Routing and Node Ordering Providing
 Contention Free Traffic for MPI Global Collectives), and dmodk on broken trees."""
+import random
 import re
 import shutil
 
@@ -159,6 +160,44 @@ def table1(workshop, quick):
     return [data]
 
 
+# ---- jobs on a part of the tree -------------------------------------------------------------------
+
+# Tree, and how many hosts are left out: those of table 3, and a number that keeps the rule as the paper prints it
+# (a multiple of w_1 .. w_h remains) but not w_1 .. w_h p_h.
+PARTIAL = [(('12,12', '1,6', '1,2'), (24, 6)), (('18,18', '1,9', '1,2'), (36, 9)),
+           (('12,12,12', '1,12,6', '1,1,2'), (144, 72)), (('18,18,6', '1,18,6', '1,1,3'), (648, 108))]
+
+
+def partial(workshop, quick):
+    """Shift on a part of the hosts, a block left out or hosts at random (section V-B, table 3, D-Mod-K)."""
+    data = Data('dmodk_partial', ['tree', 'hosts', 'ranks', 'left_out', 'rule', 'jobs', 'hsd', 'least', 'most',
+                                  'worst', 'random_order'])
+    for shape, numbers in [(SMALL[1], (4,))] if quick else PARTIAL:
+        net = tree(workshop, *shape)
+        every = workshop.order(net)
+        for number in numbers:
+            n = len(every) - number
+            block = [every[number:]]
+            rng = random.Random(number)
+            others = []
+            for _ in range(3 if quick else 25):
+                kept = set(rng.sample(every, n))
+                others.append([host for host in every if host in kept])
+            for kind, jobs in (('a block', block), ('at random', others)):
+                rows = [workshop.patterns(net, 'dmodk', ['cps-shift'], job, ranking='ordered')['cps-shift']['ordered']
+                        for job in jobs]
+                hsd = [row['hsd'] for row in rows]
+                mixed = workshop.patterns(net, 'dmodk', ['cps-shift'], jobs[0], 3 if quick else 25, 'random')
+                rules = {workshop.job_rule(net, job) for job in jobs}
+                rule, = rules	# all jobs of a kind, or the kinds are wrong
+                worst = max(row['max_congestion'] for row in rows)
+                if rule and worst > 1:
+                    raise Failure('%s without %s of %d: the rule is kept, and flows meet' % (tuple_of(*shape), kind, n))
+                data.add(tuple_of(*shape), len(every), n, kind, 'kept' if rule else 'not kept', len(jobs),
+                         sum(hsd) / len(hsd), min(hsd), max(hsd), worst, mixed['cps-shift']['random']['hsd'])
+    return [data]
+
+
 # ---- broken trees ---------------------------------------------------------------------------------
 
 
@@ -228,6 +267,6 @@ def faults_large(workshop, quick):
 
 ALL = {
     'dmodk-figure2': figure2, 'dmodk-figure3': figure3, 'dmodk-ring': ring,
-    'dmodk-theorem3': theorem3, 'dmodk-table1': table1, 'dmodk-faults': faults,
+    'dmodk-theorem3': theorem3, 'dmodk-table1': table1, 'dmodk-partial': partial, 'dmodk-faults': faults,
     'dmodk-faults-large': faults_large,
 }

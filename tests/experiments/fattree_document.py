@@ -3,7 +3,7 @@
 from measure import Data
 
 FILES = ['dmodk_figure2', 'dmodk_figure3', 'dmodk_ring', 'dmodk_theorem3', 'dmodk_table1',
-         'dmodk_faults', 'dmodk_faults_large']
+         'dmodk_partial', 'dmodk_faults', 'dmodk_faults_large']
 
 
 def table(head, rows):
@@ -59,6 +59,14 @@ def _table1(folder):
                    _two(r['random'])] for r in Data.read(folder, 'dmodk_table1').rows])
 
 
+def _partial(folder):
+    return table(['PGFT', 'hosts', 'ranks', 'left out', 'the rule is', 'jobs', 'in order', 'least .. most', 'worst link',
+                  'random order'],
+                 [[r['tree'], _thousands(r['hosts']), _thousands(r['ranks']), r['left_out'], r['rule'], r['jobs'],
+                   _two(r['hsd']), '%s .. %s' % (_two(r['least']), _two(r['most'])), r['worst'], _two(r['random_order'])]
+                  for r in Data.read(folder, 'dmodk_partial').rows])
+
+
 def _faults(folder):
     """One line for each size and routing. Ratios to the bound are of single fabrics."""
     by = {}
@@ -83,7 +91,8 @@ def _faults(folder):
 
 
 TABLES = {'dmodk-figure2': _figure2, 'dmodk-figure3': _figure3, 'dmodk-ring': _ring,
-          'dmodk-theorem3': _theorem3, 'dmodk-table1': _table1, 'dmodk-faults': _faults}
+          'dmodk-theorem3': _theorem3, 'dmodk-table1': _table1, 'dmodk-partial': _partial,
+          'dmodk-faults': _faults}
 
 
 def figures(folder, draw, block):

@@ -113,6 +113,16 @@ class Workshop:
         done = subprocess.run([COMMAND, 'order', net], check=True, capture_output=True, text=True)
         return done.stdout.split()
 
+    def job_rule(self, net, hosts):
+        """Does `osmroutes order` say that no two hosts' flows of a shift on these meet?"""
+        listed = self.path('job')
+        with open(listed, 'w') as file:
+            file.write('\n'.join(hosts) + '\n')
+        done = subprocess.run([COMMAND, 'order', '--hosts=' + listed, net], check=True, capture_output=True, text=True)
+        if done.stdout.split() != hosts:
+            raise Failure('order --hosts gives another order')
+        return 'no two hosts' in done.stderr
+
     def flow(self, net, engine, hosts, seed, pattern, stages, in_flight, rates):
         """The part of the hosts' bandwidth that a sequence reaches, see osr-flow.c."""
         listed = self.path('hosts')

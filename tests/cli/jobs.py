@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""`osmroutes order --hosts`: the hosts of a job and their ranks, in the order of the tree. Where the command says that no
+two hosts' flows of a shift meet, every stage is followed through the tables of dmodk, cable by cable; where the hosts
+break the rule it must not say so."""
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+from bandwidth import Oracle
+
+COMMAND = sys.argv[1]
+# Trees, and how many consecutive indices use every cable up once: w_1 .. w_h p_h, the same on every level below the
+# top. Where the top has parallel cables the paper's w_1 .. w_h is too little.
+TREES = [(('m=4,4', 'w=1,4', 'p=1,1'), 4), (('m=4,4', 'w=1,2', 'p=1,2'), 4), (('m=3,3,6', 'w=1,3,3', 'p=1,1,1'), 9),
+         (('m=4,4,4', 'w=1,4,2', 'p=1,1,2'), 16), (('m=2,2,4', 'w=1,2,2', 'p=1,1,1'), 4)]
+
+
+def run(*words, status=0):
+    done = subprocess.run([COMMAND, *words], capture_output=True, text=True)
+    assert done.returncode == status, '%s: %d %s' % (words, done.returncode, done.stderr)
+    return done.stdout, done.stderr
+
+
+def job(net, hosts, *words):
+    """[(host, ranks)] of an order, and whether it is said to be free of contention."""
+    out, said = run('order', '--format=hydra', '--hosts=' + ','.join(hosts), *words, net)
+    assert ('no two hosts\' flows of a shift meet' in said) != ('shifts may meet on links' in said), said
+    return [(line.split(':')[0], int(line.split(':')[1])) for line in out.splitlines()], 'no two' in said
+
+
+class Shift:
+    def __init__(self, net, workdir):
+        dump = os.path.join(workdir, 'dump')
+        run('route', net, '-e', 'dmodk', '--dump', dump)
+        self.tables = Oracle(net, os.path.join(dump, 'opensm-lfts.dump'))
+        self.place = {self.tables.cables[h][0]: h for h in self.tables.hosts}
+        self.ways = {}
+
+    def way(self, a, b):
+        if (a, b) not in self.ways:
+            self.ways[a, b] = self.tables.path(self.place[a], self.place[b])[1:-1]
+        return self.ways[a, b]
+
+    def worst(self, order):
+        """Most flows on a link between switches, over all stages of the shift of these ranks."""
+        ranks = [host for host, n in order for _ in range(n)]
+        worst = 0
+        for stage in range(1, len(ranks)):
+            load = {}
+            for i, a in enumerate(ranks):
+                b = ranks[(i + stage) % len(ranks)]
+                for channel in self.way(a, b) if a != b else ():
+                    load[channel] = load.get(channel, 0) + 1
+            worst = max(worst, max(load.values(), default=0))
+        return worst
+
+
+def judge(words, period, workdir):
+    net = os.path.join(workdir, 'tree.net')
+    run('generate', 'tree', *words, '-o', net)
+    shift, every = Shift(net, workdir), run('order', net)[0].split()
+    draw, seen = random.Random(7), {True: 0, False: 0}
+    for n in range(period, len(every) + 1, period):
+        first = draw.randrange(len(every) - n + 1)
+        for ranks in (1, 3):
+            block = every[first:first + n]
+            got, free = job(net, draw.sample(block, n), '--slots=%d' % ranks)
+            assert got == [(h, ranks) for h in block] and free, '%s %s: %s' % (words, block, got)
+            assert shift.worst(got) <= ranks, '%s: %d hosts meet %d times' % (words, n, shift.worst(got))
+    for trial in range(20):
+        n = draw.randrange(2, len(every))
+        some = set(draw.sample(every, n))
+        got, free = job(net, ['%s:2' % h for h in some])
+        assert got == [(h, 2) for h in every if h in some], got
+        met = shift.worst(got) > 2
+        assert not (free and met), '%s: %s is said to be free' % (words, got)
+        seen[met] += 1
+    assert seen[True], '%s: hosts at random never met' % (words,)
+    product = 1
+    for w in words[1][2:].split(','):
+        product *= int(w)
+    if product < period:	# a job that keeps the rule as printed, and meets
+        meet = [n for n in range(product, len(every), product) if n % period and shift.worst([(h, 1) for h in every[:n]]) > 1]
+        assert meet and not any(job(net, every[:n])[1] for n in meet), meet
+    return net, every
+
+
+def forms(net, every, workdir):
+    """Files and lists that say the same."""
+    listed = os.path.join(workdir, 'job.txt')
+    with open(listed, 'w') as file:
+        file.write('# a job\n%s slots=2\n%s,%s:3\n\n%s # once more' % (every[5], every[1], every[2], every[5]))
+    want = [(every[1], 1), (every[2], 3), (every[5], 3)]
+    rows = [line.split(',') for line in run('order', '--csv', net)[0].splitlines()]
+    lid = {r[2]: r[3] for r in rows}
+    assert rows[0] == ['rank', 'ranks', 'host', 'lid', 'leaf', 'tree', 'index'], rows[0]
+    for text in (listed, '%s:3,%s,%s:3' % (every[2], every[1], every[5]),
+                 'lid:%s:3,%s.cluster,%s:3' % (lid[every[2]], every[1], every[5])):
+        out, _ = run('order', '--hosts=' + text, '--format=hydra', net)
+        assert out.splitlines() == ['%s:%d' % w for w in want], '%s: %s' % (text, out)
+    out, _ = run('order', '--hosts=' + listed, '--format=rankfile', net)
+    assert out.splitlines() == ['rank %d=%s slot=%d' % (i, h, s) for i, (h, s) in enumerate(
+        (h, s) for h, n in want for s in range(n))], out
+    rows = [line.split(',') for line in run('order', '--hosts=' + listed, '--csv', net)[0].splitlines()[1:]]
+    assert [(int(r[0]), int(r[1]), r[2]) for r in rows] == [(0, 1, every[1]), (1, 3, every[2]), (4, 3, every[5])], rows
+    out, _ = run('order', '--hosts=h[00-02,05]', net)
+    assert out.split() == [h for h in every if h in ('h00', 'h01', 'h02', 'h05')], out
+    for bad, what in (('nobody', 'nobody'), (every[0] + ':0', 'ranks'), (every[0] + ':x', 'ranks'), ('h[0', 'h[0'),
+                      ('h[x]', 'h[x]'), ('lid:60000', '60000'), ('0x1', '0x1'), (every[0] + ' twice', 'twice'),
+                      ('', 'no host'), (every[0] + ':65535,' + every[0], '65535')):
+        out, said = run('order', '--hosts=' + bad, net, status=2)
+        assert not out and said.count('\n') == 1 and what in said, '%s: %s' % (bad, said)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as workdir:
+        for i, (words, period) in enumerate(TREES):
+            net, every = judge(words, period, workdir)
+            if not i:
+                forms(net, every, workdir)
+
+
+main()
