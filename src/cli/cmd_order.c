@@ -52,10 +52,10 @@ static const struct argp_option options[] = {
 };
 
 static const struct out_field fields[] = {
-	{ "rank", NULL, OUT_COUNT, 0 },  { "ranks", NULL, OUT_COUNT, 0 },
-	{ "host", NULL, OUT_TEXT, 0 },   { "lid", NULL, OUT_COUNT, 0 },
-	{ "leaf", NULL, OUT_TEXT, 0 },   { "tree", NULL, OUT_COUNT, 0 },
-	{ "index", NULL, OUT_COUNT, 0 }, { NULL, NULL, 0, 0 },
+	{ "rank", NULL, OUT_COUNT, 0 },  { "host", NULL, OUT_TEXT, 0 },
+	{ "lid", NULL, OUT_COUNT, 0 },   { "leaf", NULL, OUT_TEXT, 0 },
+	{ "tree", NULL, OUT_COUNT, 0 },  { "index", NULL, OUT_COUNT, 0 },
+	{ "ranks", NULL, OUT_COUNT, 0 }, { NULL, NULL, 0, 0 },
 };
 
 static const struct out_section sections[] = {
@@ -249,12 +249,12 @@ static void order_say_hosts(struct cli_order *o, struct out *out)
 
 		out_row(out, "hosts");
 		out_count(out, "rank", rank);
-		out_count(out, "ranks", o->place[i].ranks);
 		out_text(out, "host", o->place[i].name);
 		out_count(out, "lid", o->f->term_lid[t]);
 		out_text(out, "leaf", osr_switch_name(o->f, s, buf));
 		out_count(out, "tree", o->p.sw_tree[s]);
 		out_count(out, "index", o->p.term_index[t]);
+		out_count(out, "ranks", o->place[i].ranks);
 	}
 }
 

@@ -94,8 +94,8 @@ def forms(net, every, workdir):
         file.write('# a job\n%s slots=2\n%s,%s:3\n\n%s # once more' % (every[5], every[1], every[2], every[5]))
     want = [(every[1], 1), (every[2], 3), (every[5], 3)]
     rows = [line.split(',') for line in run('order', '--csv', net)[0].splitlines()]
-    lid = {r[2]: r[3] for r in rows}
-    assert rows[0] == ['rank', 'ranks', 'host', 'lid', 'leaf', 'tree', 'index'], rows[0]
+    lid = {r[1]: r[2] for r in rows}
+    assert rows[0] == ['rank', 'host', 'lid', 'leaf', 'tree', 'index', 'ranks'], rows[0]
     for text in (listed, '%s:3,%s,%s:3' % (every[2], every[1], every[5]),
                  'lid:%s:3,%s.cluster,%s:3' % (lid[every[2]], every[1], every[5])):
         out, _ = run('order', '--hosts=' + text, '--format=hydra', net)
@@ -104,7 +104,7 @@ def forms(net, every, workdir):
     assert out.splitlines() == ['rank %d=%s slot=%d' % (i, h, s) for i, (h, s) in enumerate(
         (h, s) for h, n in want for s in range(n))], out
     rows = [line.split(',') for line in run('order', '--hosts=' + listed, '--csv', net)[0].splitlines()[1:]]
-    assert [(int(r[0]), int(r[1]), r[2]) for r in rows] == [(0, 1, every[1]), (1, 3, every[2]), (4, 3, every[5])], rows
+    assert [(int(r[0]), int(r[6]), r[1]) for r in rows] == [(0, 1, every[1]), (1, 3, every[2]), (4, 3, every[5])], rows
     out, _ = run('order', '--hosts=h[00-02,05]', net)
     assert out.split() == [h for h in every if h in ('h00', 'h01', 'h02', 'h05')], out
     for bad, what in (('nobody', 'nobody'), (every[0] + ':0', 'ranks'), (every[0] + ':x', 'ranks'), ('h[0', 'h[0'),
