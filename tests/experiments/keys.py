@@ -15,6 +15,8 @@ import statistics
 import subprocess
 import sys
 
+import keys_bound
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get('OSR_BUILD', os.path.join(ROOT, 'build'))
 DOCS = os.path.join(ROOT, 'docs')
@@ -22,6 +24,7 @@ PROGRAM = os.path.join(BUILD, 'tests', 'experiments', 'osr-keys')
 ROUTINGS = ['mesh', 'dmodk', 'sssp', 'random', 'conga', 'ark', 'nrk', 'best', 'joint']
 PERCENTS = [10, 20, 40, 60]
 LATENCY = 2		# us, of every message of figure 9: six cables and five switches
+BOUND_CASES = 50	# for each way to place the other application
 REQUEST = 62000		# us, from a request to the switches' answers (tests/osm/keytime.py)
 
 
@@ -100,15 +103,24 @@ def pivot(rows, keys, column, value):
                             for k in order])
 
 
+def bound_table(bound, big):
+    nrk = {r['percent']: r['over_mesh'] for r in big if r['applications'] == '2' and r['routing'] == 'nrk'}
+    out = ['| percent | nrk | bound, fair sharing | least .. most of %s seeds | bound, any division |' % bound[0]['seeds'],
+           '|---|---|---|---|---|']
+    return '\n'.join(out + ['| %s | %s | %s | %s .. %s | %s |' % (r['percent'], nrk[r['percent']], r['fair'], r['fair_least'],
+                                                             r['fair_most'], r['any_division']) for r in bound])
+
+
 def document():
-    load, small, big, single, sizes, cost = (read('keys_' + n) for n in
-                                             ('load', 'time216', 'time1728', 'single', 'sizes', 'cost'))
+    load, small, big, single, sizes, cost, bound = (
+        read('keys_' + n) for n in ('load', 'time216', 'time1728', 'single', 'sizes', 'cost', 'bound'))
     tables = {'keys-load': pivot(load, ['hosts'], 'routing', 'median'),
               'keys-216': pivot(small, ['applications', 'percent'], 'routing', 'over_mesh'),
               'keys-1728': pivot(big, ['applications', 'percent'], 'routing', 'over_mesh'),
               'keys-single': pivot(single, ['applications', 'percent'], 'routing', 'over_mesh'),
               'keys-sizes': pivot(sizes, ['applications', 'kb'], 'routing', 'over_mesh'),
-              'keys-cost': pivot(cost, ['applications', 'kb'], 'routing', 'over_mesh')}
+              'keys-cost': pivot(cost, ['applications', 'kb'], 'routing', 'over_mesh'),
+              'keys-bound': bound_table(bound, big)}
     path = os.path.join(DOCS, 'results', 'keys-paper.md')
     with open(path) as file:
         text = file.read()
@@ -153,6 +165,12 @@ def quick():
         sys.exit('what a request costs: %s' % cost)
     if min(ratio.values()) < 0.999 or ratio[1, 'dmodk'] < 1.2:
         sys.exit('times make no sense: %s' % ratio)
+    # Whatever plane the messages take, some meet the other application's: otherwise the bound says nothing.
+    for seed in range(3):
+        for spread in (False, True):
+            meet, messages = keys_bound.shut_out(12, seed, spread)
+            if not 0 < meet < messages:
+                sys.exit('the bound: %d of %d messages meet' % (meet, messages))
     traces()
 
 
@@ -188,6 +206,7 @@ def main():
         write('keys_sizes', times(12, [2], [20], [4, 16, 64, 256], 1, ROUTINGS, 6, LATENCY))
         write('keys_cost', times(12, [2], [20], [256, 16384, 262144, 1048576], 1,
                                  ['mesh', 'dmodk', 'nrk', 'nrk+request'], 6, LATENCY))
+        write('keys_bound', keys_bound.rows(12, BOUND_CASES, PERCENTS, 101, 60))
     document()
 
 
