@@ -56,13 +56,36 @@ def _spread(row):
     return '%s / %.2f / %s%s' % (row['min'], float(row['mean']), row['max'], over)
 
 
+def _lash_spread(row):
+    over = ', %s of %s more than 8' % (row['over_8'], row['fabrics']) if row['over_8'] != '0' else ''
+    return '%s / %.2f / %s%s' % (row['min'], float(row['mean']), row['max'], over) if row['min'] else 'more than 8'
+
+
 def _figure9(folder):
-    data = Data.read(folder, 'figure9')
+    data, lash = Data.read(folder, 'figure9'), Data.read(folder, 'figure9_lash')
     ways = list(dict.fromkeys(r['way'] for r in data.rows))
     by = {(r['links'], r['way']): r for r in data.rows}
+    lash = {r['links']: _lash_spread(r) for r in lash.rows}
     links = list(dict.fromkeys(r['links'] for r in data.rows))
-    return _table(['links'] + [WAYS[w] for w in ways],
-                  [[n] + [_spread(by[n, w]) for w in ways] for n in links])
+    return _table(['links', 'stock lash'] + [WAYS[w] for w in ways],
+                  [[n, lash.get(n, '-')] + [_spread(by[n, w]) for w in ways] for n in links])
+
+
+def _least_lanes(folder):
+    """One line a fabric. An interval where the solver had not the time."""
+    data = Data.read(folder, 'least_lanes')
+    lines = {}
+    for r in data.rows:
+        line = lines.setdefault(r['fabric'], {})
+        line[r['routes_of'], r['way']] = r['lanes']
+        if r['least']:
+            line[r['routes_of']] = r['least'] if r['least'] == r['at_most'] else '%s .. %s' % (r['least'], r['at_most'])
+    ways = ['weakest', 'first', 'heaviest', 'online', 'order']
+    keys = [('P-SSSP', w) for w in ways] + ['P-SSSP', ('dfsssp', 'any_sl=off'), 'dfsssp', ('dfsssp', 'as it is')] + \
+        [k for e in ('stock dfsssp', 'stock lash') for k in ((e, 'its own'), e)]
+    return _table(['fabric'] + ways + ['**least**', 'dfsssp any_sl=off', '**least**', 'dfsssp as it is', 'stock dfsssp',
+                                       '**least**', 'stock lash', '**least**'],
+                  [[fabric] + [line.get(k, '-') for k in keys] for fabric, line in lines.items()])
 
 
 def _section4(folder):
@@ -79,7 +102,7 @@ def _online(folder):
 def _plain(name, heads):
     def make(folder):
         data = Data.read(folder, name)
-        return _table(heads, [[_number(r[c]) for c in data.columns] for r in data.rows])
+        return _table(heads, [[_number(r[c]) for c in data.columns[:len(heads)]] for r in data.rows])
     return make
 
 
@@ -130,6 +153,7 @@ TABLES = {
     'lower-efi-large': _large_contradictions,
     'section4': _section4,
     'figure9': _figure9,
+    'least-lanes': _least_lanes,
     'table1-ebb': _pivoted('table1', 'ebb', 3),
     'table1-efi': _pivoted('table1', 'efi', None),
     'table1-ms': _pivoted('table1', 'route_ms', 1),
@@ -148,7 +172,7 @@ TABLES = {
 }
 
 
-FILES = ['section4', 'figure9', 'table1', 'systems', 'online', 'slides', 'lower_efi',
+FILES = ['section4', 'figure9', 'figure9_lash', 'least_lanes', 'table1', 'systems', 'online', 'slides', 'lower_efi',
          'lower_efi_cases', 'sharing', 'table3'] + fattree_document.FILES
 
 
@@ -198,7 +222,8 @@ def _gnuplot(path, lines):
 def _draw_figure9(folder, plots):
     rows = Data.read(folder, 'figure9').rows
     ways = list(dict.fromkeys(r['way'] for r in rows))
-    lines, curves = [], []
+    lash = [(r['links'], r['mean'], r['min'], r['max']) for r in Data.read(folder, 'figure9_lash').rows]
+    lines, curves = _block('lash', lash), ['$lash using 1:2:3:4 with yerrorlines title "stock lash"']
     for i, way in enumerate(ways):
         lines += _block('w%d' % i, [(r['links'], r['mean'], r['min'], r['max'])
                                     for r in rows if r['way'] == way])

@@ -11,6 +11,7 @@ import math
 
 import fabrics
 import fattree
+import lanes
 from measure import STOCK, Data, Failure, Oracle, sm_first
 
 P_SSSP = ('p2sssp', {'step': 'dest', 'lanes': 'no'})
@@ -18,7 +19,7 @@ P2_SSSP = ('p2sssp', {'lanes': 'no'})
 PUBLISHED = {'P-SSSP': P_SSSP, 'P2-SSSP': P2_SSSP}
 OURS = dict(PUBLISHED, sssp=('sssp', {}), dfsssp=('dfsssp', {}))
 
-# Ways to the layers. All but the last start from the paths as published and look at requests only.
+# Ways to the layers. All but the last start from the paths as published; requests only, without multicast, as the paper.
 PAPER = {'step': 'dest', 'reversible_sl': 'off', 'detours': 'no'}
 LAYERS = {way: ('p2sssp', dict(PAPER, heuristic=way))
           for way in ('weakest', 'first', 'heaviest', 'online', 'order')}
@@ -31,24 +32,30 @@ def _layer_counts(workshop, nets, ways):
     for net in nets:
         for way in ways:
             engine, options = LAYERS[way]
-            got = workshop.ours(net, engine, **options)
+            got = workshop.ours(net, engine, multicast=False, **options)
             counts[way].append(got.get('layers_one_way'))
     return counts
 
 
 def _spread(values):
-    """min, mean, max, and how many are missing. The mean is of those that are there."""
+    """min, mean, max, how many are missing, and each, which sample.py measures again. The mean is of those that are
+    there."""
     there = [v for v in values if v is not None]
     mean = sum(there) / len(there) if there else None
-    return min(there, default=None), mean, max(there, default=None), len(values) - len(there)
+    return (min(there, default=None), mean, max(there, default=None), len(values) - len(there),
+            ' '.join('-' if v is None else str(v) for v in values))
+
+
+SEEDS = 100
+FIGURE9 = [150, 175, 200, 250, 300, 400, 500, 600, 800, 1000]
 
 
 def figure9(workshop, quick):
     """VLs of random fabrics, 128 switches, 16 hosts each, by number of links (Domke, fig. 9)."""
-    switches, seeds = (16, 3) if quick else (128, 100)
-    links = [24, 40] if quick else [150, 175, 200, 250, 300, 400, 500, 600, 800, 1000]
+    switches, seeds = (16, 3) if quick else (128, SEEDS)
+    links = [24, 40] if quick else FIGURE9
     ways = ['weakest', 'online', 'order', 'default']
-    data = Data('figure9', ['links', 'way', 'fabrics', 'min', 'mean', 'max', 'over_15'])
+    data = Data('figure9', ['links', 'way', 'fabrics', 'min', 'mean', 'max', 'over_15', 'each'])
     for n in links:
         nets = (workshop.generate('random', 'switches=%d' % switches, 'links=%d' % n, 'hosts=16',
                                   'degree=16', 'seed=%d' % s) for s in range(1, seeds + 1))
@@ -58,10 +65,25 @@ def figure9(workshop, quick):
     return [data]
 
 
+LASH_SEEDS = 12
+
+
+def figure9_lash(workshop, quick):
+    """Lanes that stock lash needs on the first 12 of these fabrics (Domke, fig. 9). It routes switches: one host each."""
+    data = Data('figure9_lash', ['links', 'fabrics', 'min', 'mean', 'max', 'over_8', 'each'])
+    for n in FIGURE9[:1] if quick else FIGURE9:
+        got = []
+        for seed in range(1, 2 if quick else LASH_SEEDS + 1):
+            net = workshop.generate('random', 'switches=128', 'links=%d' % n, 'hosts=1', 'degree=16', 'seed=%d' % seed)
+            got.append(workshop.stock_lanes(net, ['lash']).get('lash', (None,))[0])
+        data.add(n, len(got), *_spread(got))
+    return [data]
+
+
 def section4(workshop, quick):
     """VLs by heuristic: 64 switches, 1,024 hosts, 128 links, 100 seeds (Domke, section IV)."""
-    switches, links, seeds = (16, 30, 3) if quick else (64, 128, 100)
-    data = Data('section4', ['way', 'fabrics', 'min', 'mean', 'max', 'over_15'])
+    switches, links, seeds = (16, 30, 3) if quick else (64, 128, SEEDS)
+    data = Data('section4', ['way', 'fabrics', 'min', 'mean', 'max', 'over_15', 'each'])
     nets = (workshop.generate('random', 'switches=%d' % switches, 'links=%d' % links, 'hosts=16',
                               'seed=%d' % s) for s in range(1, seeds + 1))
     counts = _layer_counts(workshop, nets, LAYERS)
@@ -124,6 +146,59 @@ def systems(workshop, quick):
     return [data]
 
 
+def _small(workshop):
+    """Fabrics on which the least number of lanes can be found; (name, what makes them)."""
+    def words(*text):
+        return lambda: workshop.generate(*text)
+
+    def random_fabric(switches, links, seed):
+        return words('random', 'switches=%d' % switches, 'links=%d' % links, 'hosts=1', 'seed=%d' % seed)
+    return [('ring of 5', words('torus', 'dims=5')), ('ring of 8', words('torus', 'dims=8')),
+            ('Petersen', lambda: lanes.petersen(workshop)), ('torus 4x4', words('torus', 'dims=4x4')),
+            ('torus 5x5', words('torus', 'dims=5x5')), ('torus 3x3x3', words('torus', 'dims=3x3x3')),
+            ('hypercube of 16', words('hypercube', 'n=4')), ('Kautz(2, 3)', words('kautz', 'b=2', 'n=3')),
+            ('Kautz(3, 2)', words('kautz', 'b=3', 'n=2')), ('Kautz(3, 3)', words('kautz', 'b=3', 'n=3')),
+            ('dragonfly a=4 h=2', words('dragonfly', 'a=4', 'h=2', 'p=1'))] + \
+        [('random, %d switches, %d links, seed %d' % (n, links, seed), random_fabric(n, links, seed))
+         for n, links in ((16, 24), (16, 32), (24, 36), (24, 60), (32, 48), (32, 80)) for seed in (1, 2, 3)] + \
+        [(name, lambda text=text: workshop.write(sm_first(text))) for name, (_, text) in SYSTEMS.items()]
+
+
+DFSSSP_BY_SL = ('dfsssp', {'reversible_sl': 'off', 'detours': 'no', 'any_sl': 'off'})
+
+
+def least_lanes(workshop, quick, chosen=None):
+    """The least number of lanes for given routes, by SAT, and what is taken for them (Domke, section III)."""
+    data = Data('least_lanes', ['fabric', 'routes_of', 'way', 'lanes', 'least', 'at_most'])
+    solver = lanes.have_solver()
+    if not solver:
+        print('    no SAT solver (Debian package cadical): no least number of lanes')
+    for name, make in [s for s in _small(workshop) if not chosen or s[0] in chosen][:1 if quick else None]:
+        net = make()
+
+        def exact(lfts, between=False, upper=8):
+            return lanes.Routes(net, lfts, between).least(upper) if solver else (None, None)
+        engine, options = LAYERS['weakest']
+        tables = workshop.dump(net, engine, multicast=False, **options)
+        counts = _layer_counts(workshop, [net], [w for w in LAYERS if w != 'default'])
+        found = exact(tables, upper=min(counts[w][0] for w in counts))
+        for way in counts:
+            data.add(name, 'P-SSSP', way, counts[way][0], *found)
+        engine, options = DFSSSP_BY_SL
+        count = workshop.ours(net, engine, multicast=False, **options)['layers_one_way']
+        data.add(name, 'dfsssp', 'any_sl=off', count,
+                 *exact(workshop.dump(net, engine, multicast=False, **options), upper=count))
+        data.add(name, 'dfsssp', 'as it is', workshop.ours(net, 'dfsssp')['layers'], None, None)
+        stock = {} if quick else workshop.stock_lanes(net, ['dfsssp', 'lash'], lambda lfts: lfts and open(lfts).read())
+        for engine, (count, text) in stock.items():
+            with open(workshop.path('stock.lfts'), 'w') as file:
+                file.write(text)
+            data.add(name, 'stock ' + engine, 'its own', count,
+                     *exact(workshop.path('stock.lfts'), engine == 'lash', count))
+        print('    %s' % name, flush=True)
+    return [data]
+
+
 ONLINE = {
     'random, 256 switches, 800 links': ['random', 'switches=256', 'links=800', 'hosts=16'],
     'Kautz(6, 3)': fabrics.kautz(4096, 6, 3),
@@ -144,10 +219,10 @@ def online(workshop, quick):
         if fabric.startswith('Kautz'):
             net = workshop.edit(net, lambda text: fabrics.keep_hosts(text, 4096))
         engine, options = P_SSSP
-        base = workshop.ours(net, engine, **options)['memory_kb']
+        base = workshop.ours(net, engine, multicast=False, **options)['memory_kb']
         for way in ONLINE_WAYS:
             engine, options = LAYERS[way]
-            got = workshop.ours(net, engine, **options)
+            got = workshop.ours(net, engine, multicast=False, **options)
             if got['status'] == 'ok':
                 data.add(fabric, way, got['layers_one_way'], got['layers_ms'], got['memory_kb'],
                          got['memory_kb'] - base)
@@ -185,26 +260,31 @@ def slides(workshop, quick):
     return [data]
 
 
+LOWER_EFI = {
+    'random, 16 switches, 4 hosts each': ['random', 'switches=16', 'links=32', 'hosts=4'],
+    'random, 24 switches, 6 hosts each': ['random', 'switches=24', 'links=60', 'hosts=6'],
+}
+LOWER_EFI_SEEDS = 200
+LOWER_EFI_ROUTINGS = dict(PUBLISHED, sssp=OURS['sssp'])
+LOWER_EFI_ROUTINGS['P2-SSSP, far first'] = ('p2sssp', {'lanes': 'no', 'sources': 'far'})
+
+
 def lower_efi(workshop, quick):
     """Lower edge forwarding index, lower bandwidth: how often, and the worst cases (the slides)."""
-    fabrics_of = {
-        'random, 16 switches, 4 hosts each': ['random', 'switches=16', 'links=32', 'hosts=4'],
-        'random, 24 switches, 6 hosts each': ['random', 'switches=24', 'links=60', 'hosts=6'],
-    }
-    routings = dict(PUBLISHED)
-    routings['P2-SSSP, far first'] = ('p2sssp', {'lanes': 'no', 'sources': 'far'})
-    routings['sssp'] = OURS['sssp']
-    counts = Data('lower_efi', ['fabric', 'pairs', 'efi_differs', 'ebb_agrees', 'ebb_contradicts'])
+    routings = LOWER_EFI_ROUTINGS
+    counts = Data('lower_efi', ['fabric', 'pairs', 'efi_differs', 'ebb_agrees', 'ebb_contradicts', 'each'])
     cases = Data('lower_efi_cases', ['fabric', 'seed', 'routing', 'efi', 'ebb', 'than', 'than_efi',
                                      'than_ebb'])
-    for fabric, words in fabrics_of.items():
-        found, tally = [], [0, 0, 0, 0]
-        for seed in range(1, 6 if quick else 201):
+    for fabric, words in LOWER_EFI.items():
+        found, tally, each = [], [0, 0, 0, 0], []
+        for seed in range(1, 6 if quick else LOWER_EFI_SEEDS + 1):
+            before = list(tally)
             net = workshop.generate(*words, 'seed=%d' % seed)
             got = {name: workshop.ours(net, engine, 200 if quick else 5000, **options)
                    for name, (engine, options) in routings.items()}
             _contradictions(got, seed, tally, found)
-        counts.add(fabric, *tally)
+            each.append(''.join(str(now - then) for now, then in zip(tally[1:], before[1:])))
+        counts.add(fabric, *tally, ' '.join(each))
         for _, case in sorted(found, key=lambda f: -f[0])[:5]:
             cases.add(fabric, *case)
     if not cases.rows:	# in miniature there may be none
@@ -297,7 +377,7 @@ def table3(workshop, quick):
 
 
 ALL = {
-    'section4': section4, 'figure9': figure9, 'table1': table1, 'systems': systems,
+    'section4': section4, 'figure9': figure9, 'figure9-lash': figure9_lash, 'table1': table1, 'systems': systems,
     'online': online, 'slides': slides, 'lower-efi': lower_efi, 'sharing': sharing,
-    'table3': table3, **fattree.ALL,
+    'table3': table3, 'least-lanes': least_lanes, **fattree.ALL,
 }

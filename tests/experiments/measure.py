@@ -83,9 +83,10 @@ class Workshop:
             raise Failure('osmroutes analyze %s: %s' % (' '.join(words), done.stderr))
         return json.loads(done.stdout)['results'][0]
 
-    def ours(self, net, engine, patterns=0, vls=15, seed=1, **options):
+    def ours(self, net, engine, patterns=0, vls=15, seed=1, multicast=True, **options):
         """The figures of `osmroutes analyze`; only 'status' and 'message' if the engine refuses."""
         words = ['-e', engine, '--vls', str(vls), '--patterns', str(patterns), '--seed', str(seed)]
+        words += [] if multicast else ['--no-multicast']
         for name, value in options.items():
             words += ['-o', '%s=%s' % (name, value)]
         return self._analyze(net, words)
@@ -133,9 +134,10 @@ class Workshop:
                               text=True)
         return float(done.stdout.split()[0])
 
-    def dump(self, net, engine, **options):
+    def dump(self, net, engine, multicast=True, **options):
         """An opensm-lfts.dump of our tables."""
         words = [COMMAND, 'route', net, '-e', engine, '--dump', self.path('dump')]
+        words += [] if multicast else ['--no-multicast']
         for name, value in options.items():
             words += ['-o', '%s=%s' % (name, value)]
         done = subprocess.run(words, stdout=subprocess.DEVNULL)
@@ -168,6 +170,7 @@ class Workshop:
         try:
             with opensm:
                 opensm.wait_end(seconds)
+                log = opensm.log
         except Failure as failure:
             print('    stock %s: %s' % (engine, str(failure)[:200]), file=sys.stderr)
             return None
@@ -175,6 +178,8 @@ class Workshop:
             said = json.loads(file.readline())
         if said['used'] != engine:	# OpenSM fell back to another one
             return None
+        lanes = re.findall(r'[Ll]anes needed: (\d+)', log)	# lash and dfsssp say that
+        said['lanes'] = int(lanes[-1]) if lanes else None
         return lfts, said
 
     def _stock_one(self, fabric, net, engine, patterns, seconds, seed):
@@ -189,6 +194,18 @@ class Workshop:
         # Without callbacks of its own (updn in part) an engine is not timed.
         got['route_ms'] = next((e['cpu_ms'] for e in said['engines'] if e['name'] == engine), None)
         return got
+
+    def stock_lanes(self, net, engines, look=None, seconds=300):
+        """{engine: (lanes that it says it needs, look(its tables))} of those that route this fabric."""
+        results = {}
+        if not have_opensm():
+            return results
+        with Fabric(net, self.path('ibsim')) as fabric:
+            for engine in engines:
+                done = self._sweep(fabric, engine, seconds, {})
+                if done:
+                    results[engine] = done[1]['lanes'], look(done[0]) if look else None
+        return results
 
     def stock_shifts(self, net, engines, hosts, pattern, seconds=900, **options):
         """{engine: hot spots of a shift on these hosts} of those that route this fabric."""
