@@ -366,7 +366,7 @@ static void assert_reroutes(uint32_t n_switches, uint32_t n_links, uint64_t seed
 		if (!all)
 			faults_cable(&faults, c, true);
 		faults_build(&faults, &y.t.arena, &y.t.f);
-		st = osr_turn_reroute(&job, &why);
+		st = osr_turn_reroute(&job, 0, &why);
 		assert_true(st == OSR_OK || (st == OSR_NOT_APPLICABLE && why.text[0]));
 		n++;
 		n_kept += st == OSR_OK;

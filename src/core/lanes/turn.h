@@ -62,11 +62,13 @@ bool osr_turn_is_by_turn(const struct osr_routing *routing);
 /*
  * Incremental re-routing from job->previous, whose tables are by turn: the order stays, so the certificate
  * does, and so do the lanes of turns in use. Switches whose route was cut attach again where that rises; entries of the
- * baseline come back with what returns. OSR_NOT_APPLICABLE, with the reason in `why`: something is
- * there that the baseline did not know, or some route finds no way; route from nothing.
+ * baseline come back with what returns. LIDs move off channels that carry more than they must (moves.h).
+ * OSR_NOT_APPLICABLE, with the reason in `why`: something is
+ * there that the baseline did not know, or some route finds no way, or
+ * the busiest channel carries more than `drift` percent (0: any) of what a full route may need; route from nothing.
  *
  * Time: setting up (spf.h), one walk over all tables, and for each tree that was cut a few more.
  */
-enum osr_status osr_turn_reroute(const struct osr_job *job, struct osr_diag *why);
+enum osr_status osr_turn_reroute(const struct osr_job *job, uint32_t drift, struct osr_diag *why);
 
 #endif

@@ -7,10 +7,13 @@
  *	  keep_begin()		the baseline's tables and order, in the numbering of today
  *	  keep_tree()		a destination with cut routes: they attach, or all grows again
  *	  keep_spread()		the spanning order of multicast, if a cable of it is gone
+ *	  keep_balance()	LIDs move off channels that carry more than they must
  */
 #include <string.h>
 
 #include "core/data/carry.h"
+#include "core/paths/bound.h"
+#include "core/paths/moves.h"
 #include "core/verify/union.h"
 
 #include "turn_private.h"
@@ -27,6 +30,8 @@ struct keep {
 	uint8_t *before;      /* [n_switches] hops of one tree before it was touched */
 	uint8_t *whole;       /* [n_switches] and whether the route from here was whole then */
 	uint8_t *used;        /* [n_slots] some route or multicast has this turn: its lane stays */
+	uint8_t *touched;     /* [n_dests] some entry is another one */
+	uint8_t *sent;        /* [n_switches * blocks] and these blocks of 64 LIDs */
 };
 
 static enum osr_status keep_not(struct osr_diag *why, const char *reason)
@@ -117,8 +122,11 @@ static enum osr_status keep_alloc(struct keep *k, struct osr_diag *why)
 	k->highest = osr_alloc(scratch, m, sizeof(*k->highest));
 	k->before = osr_alloc(scratch, n, 1);
 	k->whole = osr_alloc(scratch, n, 1);
+	k->touched = osr_calloc(scratch, fabric->n_dests, 1);
+	k->sent = osr_calloc(scratch, n * osr__moves_blocks(fabric), 1);
 	if (!w->rank || !w->lane || !w->at || !w->freedom || !w->first_freedom || !w->t.mask ||
-	    !k->used || !k->highest || !k->before || !k->whole || !osr__legal_alloc(&w->t, scratch))
+	    !k->used || !k->highest || !k->before || !k->whole || !k->touched || !k->sent ||
+	    !osr__legal_alloc(&w->t, scratch))
 		return osr_fail(why, OSR_NOMEM, "out of memory for re-routing with lanes by turn");
 	return OSR_OK;
 }
@@ -404,6 +412,13 @@ static bool keep_force(struct keep *k, uint32_t root, uint8_t *hop)
 	return osr__legal_force(&k->w.t, root, hop);
 }
 
+static uint8_t *keep_block(const struct keep *k, uint32_t d, uint32_t v)
+{
+	const struct osr__moves m = { .f = k->f, .sent = k->sent };
+
+	return osr__moves_block(&m, d, v);
+}
+
 /*
  * One switch after the other, those first whose entry is dead: the others may follow them. One that
  * finds no way goes along the spanning order of multicast, which may cost whole routes theirs.
@@ -435,8 +450,13 @@ static bool keep_tree(struct keep *k, uint32_t root, uint32_t d)
 		}
 		n_cut = osr__legal_list(&k->w.t, root, hop, true);
 	}
-	for (uint32_t v = 0; escapes && v < k->f->n_switches; v++)
-		k->r.stable.n_moved += v != root && k->whole[v] && hop[v] != k->before[v];
+	for (uint32_t v = 0; v < k->f->n_switches; v++) {
+		bool other = v != root && hop[v] != k->before[v];
+
+		k->r.stable.n_moved += escapes && other && k->whole[v];
+		k->touched[d] |= other;
+		*keep_block(k, d, v) |= other;
+	}
 	return true;
 }
 
@@ -455,6 +475,115 @@ static enum osr_status turn_keep_keep_trees(struct keep *k, struct osr_diag *why
 		osr__legal_sort(&k->w.t, root, d, &k->r.n_longer);
 	}
 	return OSR_OK;
+}
+
+/* ---- balance ---------------------------------------------------------------------------------- */
+
+/* A tree with an entry that is tried. */
+struct keep_try {
+	struct keep *k;
+	const uint8_t *hop;
+	uint32_t root;
+};
+
+static bool keep_sends(const struct keep_try *t, uint32_t u, uint32_t c)
+{
+	return u != t->root && t->hop[u] != OSR_NO_PATH && t->k->f->chan_row[u] + t->hop[u] == c;
+}
+
+/* Is the way from v by c legal, and so that of all whose next switch, or the one after it, is v? */
+static bool keep_legal_behind(const struct keep_try *t, uint32_t v, uint32_t c, uint32_t depth)
+{
+	const struct osr_fabric *fabric = t->k->f;
+	bool ok = osr__turn_legal(&t->k->w, t->hop, t->root, c);
+
+	for (uint32_t o = fabric->chan_row[v]; ok && depth && o < fabric->chan_row[v + 1]; o++) {
+		uint32_t in = fabric->chan_rev[o];
+
+		if (keep_sends(t, fabric->chan_dst[o], in))
+			ok = keep_legal_behind(t, fabric->chan_dst[o], in, depth - 1);
+	}
+	return ok;
+}
+
+static bool keep_may(struct osr__moves *m, uint32_t d, uint32_t v, uint32_t c)
+{
+	struct keep *k = m->ctx;
+	const struct osr_fabric *fabric = k->f;
+	uint8_t *hop = m->lft + (size_t)d * fabric->n_switches, was = hop[v];
+	const struct keep_try t = { k, hop, fabric->dest_switch[d] };
+	bool ok;
+
+	hop[v] = (uint8_t)(c - fabric->chan_row[v]);
+	ok = keep_legal_behind(&t, v, c, 2);
+	hop[v] = was;
+	return ok;
+}
+
+/* Loads of all channels. */
+static void keep_count(const struct keep *k, uint64_t *load)
+{
+	const struct osr_fabric *fabric = k->f;
+
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		const uint8_t *hop = k->r.lft + (size_t)d * fabric->n_switches;
+		uint32_t root = fabric->dest_switch[d];
+
+		for (uint32_t s = 0;
+		     fabric->term_weight[fabric->dest_term[d]] && s < fabric->n_switches; s++)
+			for (uint32_t v = s;
+			     fabric->sw_sources[s] && v != root && hop[v] != OSR_NO_PATH;) {
+				uint32_t c = fabric->chan_row[v] + hop[v];
+
+				load[c] += fabric->sw_sources[s];
+				v = fabric->chan_dst[c];
+			}
+	}
+}
+
+static enum osr_status keep_drift(struct keep *k, const struct osr__moves *m, uint64_t expected,
+				  uint32_t limit, struct osr_diag *why)
+{
+	uint64_t most = 0;
+
+	for (uint32_t c = 0; c < k->f->n_channels; c++)
+		most = most < m->load[c] ? m->load[c] : most;
+	k->r.stable.drift = expected ? (uint32_t)(most * 1000 / expected) : 0;
+	if (!limit || k->r.stable.drift <= 10 * limit)
+		return OSR_OK;
+	return osr_fail(why, OSR_NOT_APPLICABLE, OSR_DRIFT_TEXT, most, k->r.stable.drift / 1000,
+			k->r.stable.drift % 1000 / 10, expected, limit / 100, limit % 100);
+}
+
+static enum osr_status keep_balance(struct keep *k, uint32_t limit, struct osr_diag *why)
+{
+	const struct osr_fabric *fabric = k->f;
+	struct osr_arena *scratch = k->job->scratch;
+	struct osr__moves m = { .f = fabric,
+				.sources = fabric->sw_sources,
+				.lft = k->r.lft,
+				.hops = true,
+				.load = osr_calloc(scratch, fabric->n_channels, sizeof(*m.load)),
+				.sent = k->sent,
+				.touched = k->touched,
+				.ctx = k,
+				.may = keep_may };
+	uint64_t expected;
+	enum osr_status st = osr_bound_expected(fabric, &k->base->fabric, k->base->load, scratch,
+						&m.aim, &expected, why);
+
+	if (!m.load)
+		return osr_fail(why, OSR_NOMEM, "out of memory for re-routing with lanes by turn");
+	if (st)
+		return st;
+	keep_count(k, m.load);
+	osr__moves_set_goal(&m, m.aim, expected);
+	/* With nothing cut these are the tables of before, whatever they carry. */
+	if (k->r.stable.n_trees && osr__moves_needed(&m))
+		st = osr__moves_run(&m, scratch, why);
+	k->r.stable.n_moved += m.n_moved;
+	k->r.stable.n_trees += m.n_trees;
+	return st ? st : keep_drift(k, &m, expected, limit, why);
 }
 
 /* ---- multicast -------------------------------------------------------------------------------- */
@@ -596,7 +725,7 @@ bool osr_turn_is_by_turn(const struct osr_routing *routing)
 	return routing->sl2vl && !routing->sl && (routing->claims & OSR_CLAIM_ANY_SL);
 }
 
-enum osr_status osr_turn_reroute(const struct osr_job *job, struct osr_diag *why)
+enum osr_status osr_turn_reroute(const struct osr_job *job, uint32_t drift, struct osr_diag *why)
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
 	const struct osr_result *previous = job->previous;
@@ -615,6 +744,8 @@ enum osr_status osr_turn_reroute(const struct osr_job *job, struct osr_diag *why
 		st = keep_spread(&k, why);
 	if (!st)
 		st = turn_keep_keep_trees(&k, why);
+	if (!st)
+		st = keep_balance(&k, drift, why);
 	if (!st)
 		keep_finish(&k, job->routing);
 	osr_arena_reset(job->scratch, mark);

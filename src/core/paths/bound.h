@@ -21,6 +21,8 @@
 
 #include <osmroutes/fabric.h>
 
+#include <inttypes.h>
+
 /*
  * Cuts, in both directions: around single switches, and around the pieces that are left if the switches
  * from some distance to all hosts on are removed (in trees: the pods of every level). Good for any
@@ -36,5 +38,19 @@ enum osr_status osr_bound_cut(const struct osr_fabric *fabric, struct osr_arena 
 enum osr_status osr_bound_minimal(const struct osr_fabric *fabric, uint32_t rounds,
 				  struct osr_arena *scratch, uint64_t *bound,
 				  struct osr_diag *diag);
+
+/*
+ * What a full route of fabric can be expected to reach, by one of another fabric, mostly of this one before a
+ * fault: no better than that was against its own bound. load: [then->n_channels] of it, or NULL. *least is
+ * osr_bound_cut() of fabric.
+ */
+enum osr_status osr_bound_expected(const struct osr_fabric *fabric, const struct osr_fabric *then,
+				   const uint64_t *load, struct osr_arena *scratch, uint64_t *least,
+				   uint64_t *expected, struct osr_diag *diag);
+
+/* Why there is a full route: load, drift / 1000 and % 1000 / 10, what is expected, the limit. */
+#define OSR_DRIFT_TEXT                                                                             \
+	"the busiest channel would carry %" PRIu64 " routes, %u.%02u times what a full route may " \
+	"need (%" PRIu64 "), and the limit is %u.%02u"
 
 #endif

@@ -17,6 +17,7 @@
 #define OSR_REROUTE_PRIVATE_H
 
 #include "core/data/fabric_map.h"
+#include "core/paths/bound.h"
 #include "core/reroute/reroute.h"
 
 #define OSR__NO_SL 255           /* of a pair that has none yet */
@@ -224,13 +225,6 @@ void osr__upstream(struct osr__reroute *w, uint32_t root, const uint8_t *row);
 enum osr_status osr__repair_tree(struct osr__reroute *w, uint32_t d, struct osr_diag *diag);
 /* The entries of the last sweep for d, where they lead along cables of today; else OSR_NO_PATH. */
 void osr__last_row(const struct osr__reroute *w, uint32_t d, uint8_t *row);
-
-/*
- * The least that the busiest channel of any routing of f carries (bound.h), and what a full route can be
- * expected to reach: no better than the baseline was against its own bound.
- */
-enum osr_status osr__expected_load(struct osr__reroute *w, uint64_t *least, uint64_t *expected,
-				   struct osr_diag *diag);
 
 /* reroute_balance.c */
 /* Moves LIDs off channels that carry more than they must. */

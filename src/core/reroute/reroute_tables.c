@@ -727,37 +727,19 @@ static uint64_t reroute_tables_largest(const uint64_t *load, uint32_t n, const u
 	return most;
 }
 
-enum osr_status osr__expected_load(struct osr__reroute *w, uint64_t *least, uint64_t *expected,
-				   struct osr_diag *diag)
-{
-	uint64_t then = 0, most = reroute_tables_largest(w->baseline->load,
-							 w->baseline->fabric.n_channels, NULL);
-	enum osr_status st = osr_bound_cut(w->f, w->scratch, least, diag);
-
-	if (!st)
-		st = osr_bound_cut(&w->baseline->fabric, w->scratch, &then, diag);
-	/* With fewer hosts than then it is less; a fault takes channels away, so it is never better. */
-	if (then > *least)
-		most = (uint64_t)((double)most * (double)*least / (double)then);
-	*expected = most < *least ? *least : most;
-	return st;
-}
-
 static enum osr_status measure_drift(struct osr__reroute *w, struct osr_diag *diag)
 {
 	uint64_t most = reroute_tables_largest(w->tab.load, w->x->n_channels, w->map.chan_f), least,
 		 expected;
-	enum osr_status st = osr__expected_load(w, &least, &expected, diag);
+	uint32_t limit = w->opt->drift;
+	enum osr_status st = osr_bound_expected(w->f, &w->baseline->fabric, w->baseline->load,
+						w->scratch, &least, &expected, diag);
 
 	w->out.stable.drift = !st && expected ? (uint32_t)(most * 1000 / expected) : 0;
-	if (st || !w->opt->drift || w->out.stable.drift <= 10 * w->opt->drift)
+	if (st || !limit || w->out.stable.drift <= 10 * limit)
 		return st;
-	return osr_fail(diag, OSR_NOT_APPLICABLE,
-			"the busiest channel would carry %" PRIu64
-			" routes, %u.%02u times what a full "
-			"route may need (%" PRIu64 "), and the limit is %u.%02u",
-			most, w->out.stable.drift / 1000, w->out.stable.drift % 1000 / 10, expected,
-			w->opt->drift / 100, w->opt->drift % 100);
+	return osr_fail(diag, OSR_NOT_APPLICABLE, OSR_DRIFT_TEXT, most, w->out.stable.drift / 1000,
+			w->out.stable.drift % 1000 / 10, expected, limit / 100, limit % 100);
 }
 
 /* What is taken over as it is. */

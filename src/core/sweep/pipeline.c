@@ -67,7 +67,7 @@ static enum osr_status sweep_reroute(const struct osr_job *job, struct osr_diag 
 	enum osr_status st;
 
 	if (osr_turn_is_by_turn(&job->previous->routing))
-		st = osr_turn_reroute(job, why);
+		st = osr_turn_reroute(job, opt.drift, why);
 	else
 		st = osr_reroute(job, &opt, why);
 	if (!st)

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * moves.h - tables that are there, with few changes: where a channel carries more than it must, LIDs move
+ * off it, one entry at a time, to paths as short. An entry moves only if that lowers the busiest channel;
+ * entries in blocks that are sent anyway go first, for switches are sent blocks of 64 LIDs.
+ *
+ * How far: to 1.05 of the least that any routing of the fabric of today can have (bound.h), or to what
+ * the tables of before carried, whichever is more. A fault takes channels away, so no routing of today can be
+ * expected to do better than the full route of before.
+ *
+ * Whether an entry may move is the caller's to say: virtual lanes.
+ */
+#ifndef OSMROUTES_MOVES_H
+#define OSMROUTES_MOVES_H
+
+#include <osmroutes/fabric.h>
+
+#define OSR__MOVES_BLOCK 64 /* LIDs that a switch is sent at once */
+
+struct osr__moves {
+	const struct osr_fabric *f;
+	const uint32_t *chan_f, *dest_f; /* OSR_NONE: not there today; NULL: all are */
+	const uint32_t *sources;         /* [n_switches] end ports of today */
+	uint8_t *lft;                    /* [n_dests * n_switches] */
+	bool hops;                       /* entries are hops (spf.h), not ports */
+	uint64_t *load;                  /* [n_channels] of these tables */
+	uint64_t goal;                   /* no channel above it */
+	uint64_t aim;     /* what moves leave room below the goal for those that come later */
+	uint8_t *sent;    /* [n_switches * n_blocks] blocks that are sent anyway */
+	uint8_t *touched; /* [n_dests] the tree has changed; those come first */
+	uint64_t n_moved, n_trees;
+
+	void *ctx;
+	/* Virtual lanes of what v sends to d; NULL: nobody asks. */
+	uint16_t (*need)(void *ctx, uint32_t d, uint32_t v);
+	/* May v send to d by c, with all who send through v? It is about to be done. NULL: always. */
+	bool (*may)(struct osr__moves *m, uint32_t d, uint32_t v, uint32_t c);
+
+	/* One tree as it is: what may() reads. */
+	uint16_t *lanes; /* [n_switches] of all that comes through */
+	struct moves_scratch *scratch;
+};
+
+/* Blocks of 64 LIDs in a table. */
+static inline uint32_t osr__moves_blocks(const struct osr_fabric *fabric)
+{
+	return (uint32_t)fabric->max_lid / OSR__MOVES_BLOCK + 1;
+}
+
+static inline uint8_t *osr__moves_block(const struct osr__moves *m, uint32_t d, uint32_t v)
+{
+	return &m->sent[(size_t)v * osr__moves_blocks(m->f) + m->f->dest_lid[d] / OSR__MOVES_BLOCK];
+}
+
+/* The channel of an entry of v, OSR_NONE: it leads nowhere. */
+static inline uint32_t osr__moves_channel(const struct osr__moves *m, uint32_t v, uint8_t entry)
+{
+	if (!m->hops)
+		return osr_port_channel(m->f, v, entry);
+	return entry == OSR_NO_PATH ? OSR_NONE : m->f->chan_row[v] + entry;
+}
+
+/* By osr_bound_expected(). */
+static inline void osr__moves_set_goal(struct osr__moves *m, uint64_t least, uint64_t expected)
+{
+	m->aim = least;
+	m->goal = expected < least + least / 20 ? least + least / 20 : expected;
+}
+
+/* The busiest channel carries more than the goal. */
+bool osr__moves_needed(const struct osr__moves *m);
+
+enum osr_status osr__moves_run(struct osr__moves *m, struct osr_arena *scratch,
+			       struct osr_diag *diag);
+
+#endif
