@@ -193,7 +193,8 @@ struct sums {
 	uint32_t rounds; /* for the bound */
 	uint64_t n, bound, kept, together, direct, through, changed, anew_changed, sl, lost, longer;
 	uint64_t blocks, blocks_anew;
-	double efi, worst_efi, efi_anew;
+	uint64_t longer_anew;
+	double efi, worst_efi, efi_anew, worst_anew;
 	double worst_direct, worst_through, ms_route, ms_check, ms_full, ms_full_check, drift;
 };
 
@@ -237,7 +238,10 @@ static void kill_one(const struct bench *b, struct faults *x, const struct osr_r
 	ratio = efi_over_bound(&kept.result, n->rounds);
 	n->efi += ratio;
 	n->worst_efi = ratio > n->worst_efi ? ratio : n->worst_efi;
-	n->efi_anew += efi_over_bound(&full.result, n->rounds);
+	ratio = efi_over_bound(&full.result, n->rounds);
+	n->efi_anew += ratio;
+	n->worst_anew = ratio > n->worst_anew ? ratio : n->worst_anew;
+	n->longer_anew += full.result.routing.n_longer;
 	n->sl += s->n_sl_changed;
 	n->lost += s->n_sl_lost;
 	n->longer += kept.result.routing.n_longer;
@@ -307,6 +311,7 @@ int main(int argc, char **argv)
 	       "\"full_route_ms\": %.3f, \"full_check_ms\": %.3f, \"prepare_ms\": %.3f, "
 	       "\"blocks\": %.1f, \"blocks_anew\": %.1f, \"efi_over_bound\": %.4f, "
 	       "\"worst_efi_over_bound\": %.4f, \"efi_anew_over_bound\": %.4f, "
+	       "\"worst_efi_anew_over_bound\": %.4f, \"longer_anew\": %lu, "
 	       "\"whole_ms\": %.3f, \"loop_ms\": %.3f}\n",
 	       n.n, n.kept, n.together, (double)n.direct / n.n, (double)n.through / n.n,
 	       (double)n.bound / n.n, (double)n.changed / n.n, (double)n.anew_changed / n.n,
@@ -314,7 +319,7 @@ int main(int argc, char **argv)
 	       (unsigned long)whole.result.fabric.n_switches * whole.result.fabric.n_dests, n.sl,
 	       n.lost, n.longer, n.drift, n.ms_route / n.n, n.ms_check / n.n, n.ms_full / n.n,
 	       n.ms_full_check / n.n, prepare, (double)n.blocks / n.n, (double)n.blocks_anew / n.n,
-	       n.efi / n.n, n.worst_efi, n.efi_anew / n.n, whole.ms_route + whole.ms_check,
+	       n.efi / n.n, n.worst_efi, n.efi_anew / n.n, n.worst_anew, n.longer_anew, whole.ms_route + whole.ms_check,
 	       loop_ms(&whole.result.fabric));
 	faults_free(&x);
 	osr_arena_free(&whole.arena);
