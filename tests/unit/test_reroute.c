@@ -168,6 +168,15 @@ static void assert_same_unprepared(struct life *x, const struct osr_result *now)
 	osr_arena_free(&result);
 }
 
+/* Of LFTs and SLs: VLs of turns that no route takes may be others. */
+static uint64_t digest_of_entries(const struct osr_result *x)
+{
+	struct osr_routing r = x->routing;
+
+	r.sl2vl = NULL;
+	return osr_routing_digest(&x->fabric, &r);
+}
+
 static void step(struct life *x)
 {
 	struct slot *slot = free_slot(x);
@@ -209,7 +218,7 @@ static void step(struct life *x)
 			OSR_OK);
 	osr_arena_free(&scratch);
 	if (!x->now)
-		x->first_digest = now->digest;
+		x->first_digest = digest_of_entries(now);
 	x->now = slot;
 }
 
@@ -306,7 +315,7 @@ static void live(struct life *x, unsigned n_steps, uint64_t seed)
 	all_back(x);
 	step(x);
 	if (x->always_kept)
-		assert_true(x->now->result.digest == x->first_digest);
+		assert_true(digest_of_entries(&x->now->result) == x->first_digest);
 	finish(x);
 }
 

@@ -5,6 +5,7 @@
  * that rises in the order, or would if a turn that no route has had another lane. What then holds is what held before: any SL, replies, multicast. From the outside in:
  *	osr_turn_reroute()
  *	  keep_begin()		the baseline's tables and order, in the numbering of today
+ *	  keep_last()		lanes and multicast of the last sweep, where the baseline does not care
  *	  keep_tree()		a destination with cut routes: they attach, or all grows again
  *	  keep_spread()		the spanning order of multicast, if a cable of it is gone
  *	  keep_balance()	LIDs move off channels that carry more than they must
@@ -30,6 +31,7 @@ struct keep {
 	uint8_t *before;      /* [n_switches] hops of one tree before it was touched */
 	uint8_t *whole;       /* [n_switches] and whether the route from here was whole then */
 	uint8_t *used;        /* [n_slots] some route or multicast has this turn: its lane stays */
+	const uint8_t *last;  /* [n_dests * n_switches] ports of the last sweep, or NULL */
 	uint8_t *touched;     /* [n_dests] some entry is another one */
 	uint8_t *sent;        /* [n_switches * blocks] and these blocks of 64 LIDs */
 };
@@ -343,7 +345,48 @@ static void keep_take(struct keep *k, uint32_t root, uint8_t *hop, uint32_t c)
 	keep_set_lane(k, c, fabric->chan_row[u] + hop[u], lane);
 }
 
-/* Turns of routes that are there, and of what is left of multicast. */
+/*
+ * Turns that no route of the baseline has keep the lanes of the last sweep, and multicast its order: so when
+ * something returns, old and new tables have the same SL2VL tables, and no ring of two orders.
+ */
+static enum osr_status keep_last(struct keep *k, struct osr_diag *why)
+{
+	const struct osr_result *last = k->job->previous;
+	const struct osr_fabric *fabric = k->f;
+	struct osr_fabric_map map;
+	struct osr_routing then;
+	enum osr_status st;
+
+	if (last == k->base || keep_lanes(&last->routing) != k->w.n_lanes)
+		return OSR_OK;
+	st = osr_fabric_map_init(&map, &last->fabric, fabric, k->job->scratch, why);
+	if (!st)
+		st = osr_carry_routing(&map, &last->routing, k->job->scratch, &then, why);
+	if (st)
+		return st;
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint32_t s = fabric->chan_dst[c], in = fabric->chan_port[fabric->chan_rev[c]];
+
+		for (uint32_t t = k->w.g.row[c]; t < k->w.g.row[c + 1]; t++) {
+			uint32_t next = osr_cdg_target(&k->w.g, c, t);
+			uint8_t lane =
+				then.sl2vl[then.sl2vl_row[s] + in * (fabric->sw_n_ports[s] + 1u) +
+					   fabric->chan_port[next]][0];
+
+			if (k->used[t] || lane >= k->w.n_lanes)
+				continue;
+			keep_set_lane(k, c, next, lane);
+			k->used[t] = 0;
+		}
+	}
+	k->last = then.lft;
+	if (k->r.mcast_parent && then.mcast_parent)
+		memcpy(k->r.mcast_parent, then.mcast_parent,
+		       fabric->n_switches * sizeof(*k->r.mcast_parent));
+	return OSR_OK;
+}
+
+/* Turns of routes that are there. */
 static void keep_mark_used(struct keep *k)
 {
 	const struct osr_fabric *fabric = k->f;
@@ -359,6 +402,13 @@ static void keep_mark_used(struct keep *k)
 				k->used[k->w.g.row[c] + hop[fabric->chan_dst[c]]] = 1;
 		}
 	}
+}
+
+/* And of what is left of multicast. */
+static void keep_mark_order(struct keep *k)
+{
+	const struct osr_fabric *fabric = k->f;
+
 	for (uint32_t c = 0; c < fabric->n_channels && k->job->request.multicast; c++)
 		for (uint32_t t = k->w.g.row[c]; t < k->w.g.row[c + 1]; t++)
 			k->used[t] |= keep_on_tree(k, c) &&
@@ -367,12 +417,13 @@ static void keep_mark_used(struct keep *k)
 
 /*
  * The switch that attaches next, and its channel: of those whose entry is dead, or of all, the one
- * with the shortest way; of equals the least loaded channel.
+ * with the shortest way; of equals that of the last sweep, then the least loaded channel.
  */
 static uint32_t keep_choose(struct keep *k, uint32_t root, const uint8_t *hop, bool dead,
 			    bool other_lanes)
 {
 	const struct osr_fabric *fabric = k->f;
+	const uint8_t *last = k->last ? k->last + (hop - k->r.lft) : NULL;
 	const uint16_t *order = k->s.order + (size_t)root * fabric->n_switches;
 	uint64_t best = UINT64_MAX;
 	uint32_t best_chan = OSR_NONE;
@@ -391,6 +442,7 @@ static uint32_t keep_choose(struct keep *k, uint32_t root, const uint8_t *hop, b
 			     (!other_lanes || keep_other_lane(k, root, hop, c) == OSR_NONE)))
 				continue;
 			key = ((uint64_t)k->w.t.len[u] << 40) + (k->s.weight[c] >> HOP_BITS);
+			key |= last && last[v] == fabric->chan_port[c] ? 0 : UINT64_C(1) << 39;
 			if (key < best) {
 				best = key;
 				best_chan = c;
@@ -720,6 +772,35 @@ static void keep_finish(struct keep *k, struct osr_routing *routing)
 	routing->stable.n_channels_lost = k->base->fabric.n_channels - k->f->n_channels;
 }
 
+/* Nothing has happened since: the same tables again. */
+static enum osr_status keep_all(const struct osr_job *job, struct osr_diag *why)
+{
+	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
+	const struct osr_result *last = job->previous;
+	struct osr_routing *routing = job->routing, same = last->routing;
+	struct osr_fabric_map map;
+	enum osr_status st =
+		osr_fabric_map_init(&map, &last->fabric, job->fabric, job->scratch, why);
+
+	if (!st)
+		st = osr_carry_routing(&map, &last->routing, job->arena, routing, why);
+	if (!st)
+		st = osr_carry_rank(&map, &last->routing, job->arena, routing, why);
+	same.lft = routing->lft;
+	same.sl2vl = routing->sl2vl;
+	same.sl2vl_row = routing->sl2vl_row;
+	same.rank = routing->rank;
+	same.mcast_parent = routing->mcast_parent;
+	same.note = NULL;
+	same.withdrawn = NULL;
+	same.stable = (struct osr_stable){ .kept = true,
+					   .n_channels_lost = last->routing.stable.n_channels_lost,
+					   .drift = last->routing.stable.drift };
+	*routing = same;
+	osr_arena_reset(job->scratch, mark);
+	return st;
+}
+
 bool osr_turn_is_by_turn(const struct osr_routing *routing)
 {
 	return routing->sl2vl && !routing->sl && (routing->claims & OSR_CLAIM_ANY_SL);
@@ -737,11 +818,18 @@ enum osr_status osr_turn_reroute(const struct osr_job *job, uint32_t drift, stru
 	if (!keep_can(job, k.base))
 		return keep_not(why, "the previous VLs by turn do not fit the lanes or the "
 				     "multicast of today");
+	if (previous->baseline && osr_fabric_alike(job->fabric, &previous->fabric) &&
+	    job->request.multicast == (previous->routing.mcast_parent != NULL))
+		return keep_all(job, why);
 	st = keep_begin(&k, why);
 	if (!st)
 		keep_mark_used(&k);
 	if (!st)
+		st = keep_last(&k, why);
+	if (!st) {
+		keep_mark_order(&k);
 		st = keep_spread(&k, why);
+	}
 	if (!st)
 		st = turn_keep_keep_trees(&k, why);
 	if (!st)
