@@ -110,6 +110,11 @@ static bool sweep(const struct bench *b, const struct faults *faults,
 	n->free += (s->x.routing.stable.kept && s->x.routing.stable.together) ||
 		   s->x.routing.stable.transition == OSR_TRANSITION_FREE ||
 		   s->x.routing.stable.transition == OSR_TRANSITION_ROUNDS;
+	if (s->x.routing.stable.transition == OSR_TRANSITION_LOOP)
+		fprintf(stderr, "%s%lu SLs lost: %s\n",
+			s->x.routing.stable.kept ? "" : "full route, ",
+			(unsigned long)s->x.routing.stable.n_sl_lost,
+			s->x.routing.stable.transition_why);
 	n->unknown += s->x.routing.stable.transition == OSR_TRANSITION_LOOP &&
 		      !s->x.routing.stable.n_sl_lost;
 	n->withdrawn += s->x.routing.stable.n_withdrawn;
