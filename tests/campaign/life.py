@@ -10,18 +10,34 @@ import os
 import random
 import re
 import signal
+import subprocess
 import time
 
 import oracle
 from judge import Claims, check_claims, check_loops, expect, first
 from osmtest import BUILD, TOOLS, Failure, Fabric, Opensm, Served, wait_for
 
+OSMROUTES = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
 TRIES = 5	# sweeps asked for until the tables must be right: traps may have begun one too early
 PRIORITY = 5	# of the first SM
 
 # What a step does, and how often. The others are faults and recoveries of one part.
-STEPS = (('link', 46), ('switch', 14), ('host', 14), ('burst', 9), ('lose', 5), ('pause', 4),
-         ('sweep', 4), ('handover', 2), ('kill', 2))
+STEPS = (('link', 42), ('switch', 13), ('host', 13), ('burst', 9), ('lose', 5), ('pause', 4),
+         ('sweep', 4), ('drain', 6), ('flap', 2), ('handover', 2), ('kill', 2))
+CALM = 15	# seconds until a link that is held down may return
+
+
+def without(data, parts):
+    """What was read back from the switches, but for parts that routing leaves out: (GUID, port), port 0 for a switch."""
+    gone = {guid for guid, port in parts if not port}
+
+    def out(node, p):
+        return ((int(node['guid'], 16), p['port']) in parts or
+                'peer' in p and (int(p['peer'], 16) in gone or (int(p['peer'], 16), p['peer_port']) in parts))
+
+    nodes = [dict(n, ports=[{k: v for k, v in p.items() if k != 'peer'} if out(n, p) else p for p in n['ports']])
+             for n in data['nodes'] if int(n['guid'], 16) not in gone]
+    return dict(data, nodes=nodes)
 
 
 class Parts:
@@ -114,7 +130,7 @@ class Life:
     def __init__(self, net, workdir, engines, rng, note, max_vls=None, plugin=True, sample=None):
         self.net, self.workdir, self.engines, self.rng = net, workdir, engines, rng
         self.note, self.max_vls, self.plugin, self.sample = note, max_vls, plugin, sample
-        self.n_faults = self.n_steps = self.n_retries = self.n_run = 0
+        self.n_faults = self.n_steps = self.n_retries = self.n_run = self.n_out = 0
         self.sa = self.reader = None
 
     # Processes --------------------------------------------------------------------------------
@@ -129,6 +145,7 @@ class Life:
         if host:
             env['SIM_HOST'] = self.fabric.node_id(host)
         conf = 'max_vls = %d\n' % self.max_vls if self.max_vls else ''
+        conf += 'hold_down_calm = %d\ncontrol_socket = %s\n' % (CALM, self.socket(self.n_run))
         # The directory of every run stays: it holds the log that tells why.
         sm = Opensm(self.fabric, self.engines, plugin=self.plugin, options=options,
                     plugin_conf=conf, env=env, name='opensm-%d' % self.n_run)
@@ -136,6 +153,23 @@ class Life:
         sm.host, sm.run = host, self.n_run
         sm.__enter__()
         return sm
+
+    def socket(self, run):
+        return os.path.join(os.path.abspath(self.workdir), 'control-%d' % run)
+
+    def drained(self, *words):
+        """`osmroutes drain` or undrain: (all that is left out or is to be, None), or (None, why it refuses)."""
+        said = subprocess.run([OSMROUTES, words[0], '--json', '--socket=' + self.socket(self.sm.run), *words[1:]],
+                              capture_output=True, text=True, timeout=240)
+        if said.returncode:
+            expect(said.stderr.count('\n') == 1, 'not one sentence: %s' % said.stderr)
+            return None, said.stderr.strip()
+        return json.loads(said.stdout)['parts'], None
+
+    def left_out(self):
+        parts, why = self.drained('drain')
+        expect(why is None, 'drain: %s' % why)
+        return {(int(p['guid'], 16), p['port'] or 0) for p in parts if p['state'] == 'out'}
 
     def serve_sa(self):
         """From the host of the SM, which may be in another part of the fabric than the first one. The
@@ -182,7 +216,10 @@ class Life:
 
     def judge(self):
         """The tables in the switches, and what the last line of the log says of them."""
-        tables = oracle.Tables(self.read_back())
+        out = self.left_out() if self.plugin else set()
+        tables = oracle.Tables(without(self.read_back(), out))
+        expect(not self.plugin or out == self.left_out(), 'what is left out changes')
+        self.n_out = len(out)
         verdict = tables.routes()
         expect(not verdict.problems, 'routes: ' + (first(verdict.problems) if verdict.problems else ''))
         if not self.plugin:
@@ -223,7 +260,7 @@ class Life:
                     raise
                 self.sm.wait_quiet(120, 0.3)
         record.update(sweep_s=round(swept - started, 3), judge_s=round(time.monotonic() - swept, 3),
-                      rss_kb=self.rss(), run=self.sm.run, away=len(self.parts.away) if self.parts else 0,
+                      rss_kb=self.rss(), run=self.sm.run, away=len(self.parts.away) if self.parts else 0, out=self.n_out,
                       switches=len(tables.switches), lids=len(tables.lids))
         if claims:
             record.update(engine=claims.engine, vls=claims.n_vls, efi=claims.efi,
@@ -288,6 +325,39 @@ class Life:
         for _ in range(n):
             self.sm.process.send_signal(signal.SIGHUP)
             time.sleep(0.02)
+        self.settle(record)
+
+    def do_drain(self, record):
+        """A cable or switch is drained, or not any more; a refusal is as good."""
+        parts = self.drained('drain')[0] if self.plugin else []
+        mine = [p for p in parts if p['why'] == 'drained']
+        if not self.plugin:
+            words = None
+        elif mine and self.rng.random() < 0.3 + 0.2 * len(mine):
+            words = ['undrain', self.part_name(self.rng.choice(mine))]
+        elif self.parts.switches and self.rng.random() < 0.3:
+            words = ['drain', self.rng.choice(self.parts.switches)]
+        else:
+            words = ['drain', '%s:%d' % self.rng.choice(self.parts.cables)]
+        if words:
+            why = self.drained(*words)[1]
+            record['do'] = [' '.join(words) + (': refused: ' + why if why else '')]
+        self.settle(record)
+
+    @staticmethod
+    def part_name(part):
+        return '%s:%d' % (part['guid'], part['port']) if part['port'] else part['guid']
+
+    def do_flap(self, record):
+        """A cable goes and comes back, three times in a row: it is held down."""
+        up = [c for c in self.parts.cables if c not in self.parts.away]
+        part = self.rng.choice(up) if up else None
+        for _ in range(3 if part else 0):
+            for change in (self.parts.fail, self.parts.mend):
+                self.type([change(part)])
+                self.sm.resweep(240)
+                self.n_faults += 1
+        record['do'] = ['%s[%d] flaps' % (self.parts.id[part[0]], part[1])] if part else []
         self.settle(record)
 
     def do_lose(self, record):
@@ -473,6 +543,8 @@ class Life:
         record = {'step': self.n_steps, 'kind': 'end', 'do': ['all is back']}
         n = len(self.parts.dead_switches()) + sum(not by for by in self.parts.away.values())
         self.type(self.parts.mend_all())
+        if self.plugin:
+            self.drained('undrain', '--all')
         self.n_faults += n
         record['faults'] = n
         self.settle(record)
@@ -481,11 +553,11 @@ class Life:
 
     def own_errors(self):
         """Errors of osmroutes in any run: a split fabric, multicast that is not proven (and not claimed to
-        be), SL2VL tables that were not answered for (those in the switches are judged) and an engine for other
-        shapes are the only reasons for one."""
+        be), SL2VL tables that were not answered for (those in the switches are judged), links held down, parts that are
+        in use again because there is no other way, and an engine for other shapes are the only reasons for one."""
         for run in range(1, self.n_run + 1):
             path = os.path.join(self.workdir, 'opensm-%d' % run, 'opensm.log')
             with open(path, errors='replace') as file:
                 bad = [l for l in file if 'osmroutes' in l and re.search(r'\bERR\b', l) and
-                       not re.search(r'ERR OR(0[57]|19)\b|engine not applicable', l)]
+                       not re.search(r'ERR OR(0[57]|19|2[01])\b|engine not applicable', l)]
             expect(not bad, '%d error lines of osmroutes, first: %s' % (len(bad), ''.join(bad[:1])))
