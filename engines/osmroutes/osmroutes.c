@@ -203,6 +203,7 @@ static enum osr_status choose_note(const struct chooser *chooser, struct osr_rou
 	*notes = (struct choose_notes){ chooser->best.engine, routing->notes };
 	routing->note = text;
 	routing->notes = notes;
+	routing->chosen = chooser->best.engine->name;
 	routing->engine = "osmroutes";
 	return OSR_OK;
 }

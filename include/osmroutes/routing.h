@@ -87,6 +87,7 @@ struct osr_routing {
 	const char *engine; /* name, static */
 	const char
 		*note; /* one sentence on the fabric, for the log; in the result arena, or NULL */
+	const char *chosen;   /* the engine behind `engine`, where that one only chooses; or NULL */
 	const char *strategy; /* of lanes.h, that found these lanes; static; NULL: none of them */
 	uint32_t claims;      /* OSR_CLAIM_* */
 	uint32_t n_switches;

@@ -45,6 +45,9 @@ const struct osr_param osr_plugin_params[] = {
 			  "after every sweep judge what is in the switches, whatever engine "
 			  "routed, and "
 			  "change nothing" },
+	[OPT_LOG_DETAILS] = { "log_details", OSR_PARAM_BOOL, "no", 0, 0, NULL,
+			      "log more than one line a sweep: re-route, transition, storing, and "
+			      "all figures as JSON; no: only where OpenSM logs verbosely" },
 	[OPT_HOLD_AFTER] = { "hold_down_after", OSR_PARAM_UINT, "2", 0, 16, NULL,
 			     "hold a link between switches down that went down so many times "
 			     "within "

@@ -57,8 +57,8 @@ bool osr__keys_sweep(struct sweep *w)
 
 	if (!alone)
 		return false;
-	alone = !osr__snapshot(w->ctx->plugin, SNAPSHOT_ALL_LIDS, &arena, &w->scratch, &fabric, &w->snap,
-			       &w->diag);
+	alone = !osr__snapshot(w->ctx->plugin, SNAPSHOT_ALL_LIDS, &arena, &w->scratch, &fabric,
+			       &w->snap, &w->diag);
 	if (alone) {
 		osr__vl_budget(w->osm, &fabric, &ctx->plugin->options, &w->snap.limit);
 		alone = same_question(w, &fabric);
@@ -80,7 +80,7 @@ void osr__keys_report(const struct sweep *w)
 	double cpu, ms = osr__keys_ms(w->ctx->plugin, &cpu);
 
 	if (slot->has_keys)
-		osr__log(w->osm, OSM_LOG_INFO,
+		osr__log(w->osm, osr__log_details(w->ctx->plugin),
 			 "%s: routing keys: %u entries over the base, whose digest is %016" PRIx64
 			 ", added and checked in %.1f ms, %.1f of them CPU",
 			 w->ctx->engine->name, slot->n_key_entries, slot->result.digest, ms, cpu);

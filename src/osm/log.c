@@ -4,10 +4,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* OpenSM's own log functions truncate at 4 kB; our sentences stay far below. */
+/* OpenSM's own log functions truncate at 4 kB; our sentences stay far below, and JSON below. */
 void osr__log(struct osm_opensm *osm, osm_log_level_t level, const char *fmt, ...)
 {
-	char text[1536];
+	char text[4000];
 	va_list ap;
 
 	if (!osm_log_is_active(&osm->log, level))
@@ -16,4 +16,9 @@ void osr__log(struct osm_opensm *osm, osm_log_level_t level, const char *fmt, ..
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	osm_log(&osm->log, level, "osmroutes: %s\n", text);
+}
+
+osm_log_level_t osr__log_details(const struct plugin *p)
+{
+	return p->options.own.num[OPT_LOG_DETAILS] ? OSM_LOG_INFO : OSM_LOG_VERBOSE;
 }

@@ -56,6 +56,7 @@ struct number {
 
 NUMBER(switches, m->n_switches)
 NUMBER(metrics_channels, m->n_channels)
+NUMBER(metrics_hosts, m->n_hosts)
 NUMBER(end_ports, m->n_terminals)
 NUMBER(lids, m->n_dests)
 NUMBER(parts, m->n_parts)
@@ -71,6 +72,8 @@ NUMBER(vls_one_way, m->vls_one_way)
 NUMBER(metrics_efi, m->verdict.efi)
 NUMBER(efi_average, m->verdict.efi_mean)
 NUMBER(efi_over_average, m->verdict.efi_mean > 0 ? m->verdict.efi / m->verdict.efi_mean : 1)
+NUMBER(efi_least, m->least_load)
+NUMBER(efi_over_least, m->least_load ? (double)m->verdict.efi / (double)m->least_load : 1)
 NUMBER(efi_per_capacity, m->verdict.efi_per_capacity)
 NUMBER(metrics_routes, m->verdict.n_routes)
 NUMBER(unreachable, m->verdict.n_no_path)
@@ -92,6 +95,7 @@ NUMBER(slvl_refused, m->n_slvl_refused)
 static const struct number numbers[] = {
 	{ "fabric", "switches", switches, "Switches routed." },
 	{ "fabric", "channels", metrics_channels, "Directions of cables between switches." },
+	{ "fabric", "hosts", metrics_hosts, "Ports of CAs and routers." },
 	{ "fabric", "end_ports", end_ports, "CA, router and switch ports with a LID." },
 	{ "fabric", "lids", lids, "LIDs routed to." },
 	{ "fabric", "parts", parts, "Parts that cannot reach each other; 1 is whole." },
@@ -107,6 +111,9 @@ static const struct number numbers[] = {
 	{ "load", "efi", metrics_efi, "Edge forwarding index: routes on the most loaded channel." },
 	{ "load", "efi_average", efi_average, "Routes on a channel, on average." },
 	{ "load", "efi_over_average", efi_over_average, "Edge forwarding index by the average." },
+	{ "load", "efi_least", efi_least, "No routing has a lower one." },
+	{ "load", "efi_over_least", efi_over_least,
+	  "Edge forwarding index by the least possible." },
 	{ "load", "efi_per_capacity", efi_per_capacity,
 	  "Largest routes * fastest rate / own rate." },
 	{ "routes", "all", metrics_routes, "Pairs of switch and LID with a route." },
@@ -143,6 +150,7 @@ static const struct {
 	{ "route", offsetof(struct phases, route) },
 	{ "paths", offsetof(struct phases, paths) },
 	{ "layers", offsetof(struct phases, layers) },
+	{ "transition", offsetof(struct phases, transition) },
 	{ "check", offsetof(struct phases, check) },
 	{ "publish", offsetof(struct phases, publish) },
 };
@@ -231,13 +239,29 @@ static json_t *sweeps_json(const struct plugin *p)
 	return sweeps;
 }
 
-static bool metrics_print_json(const void *report, FILE *out)
+/* How these tables came about, and whether they mix well with those before. */
+static json_t *metrics_tables_json(const struct metrics *m)
 {
-	const struct report *r = report;
+	const struct osr_stable *stable = &m->stable;
+
+	return json_pack("{s:s?, s:s?, s:s, s:s, s:s, s:{s:s, s:s, s:b, s:b}}", "engine", m->chosen,
+			 "strategy", m->strategy, "note", m->note, "re_route",
+			 stable->kept     ? "incremental"
+			 : stable->why[0] ? "full"
+					  : "none",
+			 "why_full", stable->why, "transition", "answer",
+			 stable->together                               ? "deadlock-free"
+			 : stable->transition == OSR_TRANSITION_UNASKED ? "not checked"
+									: "can deadlock",
+			 "why", stable->transition_why, "multicast", stable->transition_mcast,
+			 "two_rounds", m->in_rounds);
+}
+
+static json_t *metrics_root(const struct report *r)
+{
 	const struct metrics *m = r->m;
 	json_t *ms = json_object(), *root;
 	char text[24];
-	bool ok;
 
 	snprintf(text, sizeof(text), "0x%016" PRIx64, r->guid);
 	root = json_pack(
@@ -246,14 +270,25 @@ static bool metrics_print_json(const void *report, FILE *out)
 		m->engine, "outcome", outcome_names[m->outcome], "message", m->message, "routed_by",
 		r->routed_by, "check", check_json(m), "ms", ms, "sweeps", sweeps_json(r->plugin));
 	if (!root)
-		return false;
+		return NULL;
 	for (size_t i = 0; i < N_PHASES; i++)
 		json_object_set_new(ms, phases[i].name, json_real(phase(m, i)));
 	if (m->checked) {
 		numbers_json(root, m);
 		snprintf(text, sizeof(text), "%016" PRIx64, m->digest);
 		json_object_set_new(root, "digest", json_string(text));
+		json_object_set_new(root, "tables", metrics_tables_json(m));
 	}
+	return root;
+}
+
+static bool metrics_print_json(const void *report, FILE *out)
+{
+	json_t *root = metrics_root(report);
+	bool ok;
+
+	if (!root)
+		return false;
 	ok = !json_dumpf(root, out, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
 	fputc('\n', out);
 	json_decref(root);
@@ -492,16 +527,41 @@ static void hand_over(struct metrics_writer *metrics, struct text page[2])
 	pthread_mutex_unlock(&metrics->lock);
 }
 
-void osr__metrics_write(struct plugin *p)
+static struct report metrics_report(const struct plugin *p)
 {
-	const char *dir = p->options.own.str[p->options.own.num[OPT_METRICS_DIR]];
-	struct report r = {
+	return (struct report){
 		.plugin = p,
 		.m = &p->metrics,
 		.guid = cl_ntoh64(p->osm->subn.sm_port_guid),
 		.now = time(NULL),
 		.routed_by = engine_in_use(p),
 	};
+}
+
+void osr__metrics_log(const struct plugin *p)
+{
+	osm_log_level_t level = osr__log_details(p);
+	struct report r = metrics_report(p);
+	json_t *root;
+	char *text;
+
+	if (!osm_log_is_active(&p->osm->log, level))
+		return;
+	root = metrics_root(&r);
+	/* Not over yet: who routes, and how often. */
+	json_object_del(root, "routed_by");
+	json_object_del(root, "sweeps");
+	text = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(9));
+	if (text)
+		osr__log(p->osm, level, "sweep: %s", text);
+	free(text);
+	json_decref(root);
+}
+
+void osr__metrics_write(struct plugin *p)
+{
+	const char *dir = p->options.own.str[p->options.own.num[OPT_METRICS_DIR]];
+	struct report r = metrics_report(p);
 	struct text page[2] = { { NULL, 0 } };
 
 	if (!p->metrics.pending)

@@ -32,7 +32,7 @@ enum outcome {
 
 /* Milliseconds. */
 struct phases {
-	double total, snapshot, route, paths, layers, check, publish;
+	double total, snapshot, route, paths, layers, transition, check, publish;
 };
 
 struct metrics {
@@ -44,7 +44,11 @@ struct metrics {
 
 	/* All below only if tables were checked: `checked`. */
 	bool checked;
+	const char *chosen, *strategy; /* of osr_routing, static; or NULL */
+	char note[1024];               /* the same; or "" */
+	bool in_rounds;
 	uint32_t n_switches, n_channels, n_terminals, n_dests, n_parts;
+	uint64_t n_hosts, least_load;
 	uint32_t n_left_out, n_unhealthy, n_throttled, n_drained, n_held;
 	uint8_t vls, vls_available, vls_needed, vls_one_way;
 	struct osr_verdict verdict;
@@ -58,6 +62,8 @@ struct metrics_writer;
 
 /* Has both files written if a directory is configured and something is pending; does not wait. */
 void osr__metrics_write(struct plugin *p);
+/* The same as one line of JSON in the log, a detail of the sweep. */
+void osr__metrics_log(const struct plugin *p);
 /* Waits two seconds at most for what is under way. */
 void osr__metrics_close(struct plugin *p);
 

@@ -41,6 +41,8 @@ struct plugin;
 
 void osr__log(struct osm_opensm *osm, osm_log_level_t level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+/* The level of what is said besides the one line of a sweep: option log_details. */
+osm_log_level_t osr__log_details(const struct plugin *p);
 
 /* snapshot.c ----------------------------------------------------------------------------------- */
 
@@ -240,8 +242,7 @@ struct engine_ctx {
 	struct store store;
 	uint64_t n_sweeps[N_OUTCOMES];
 	uint32_t mc_stamp;
-	char limit_said[sizeof(((struct osr_vl_limit *)0)->why) +
-			4]; /* VLs and why, as logged last */
+	uint8_t vls_said;   /* VLs available, as logged last */
 	uint32_t mc_warned; /* VLs and OSR_MIXED_VLS: reported unproven in this sweep */
 	bool mc_warned_sp0; /* port 0 members outside the proven order were reported */
 	struct engine_ctx *next;

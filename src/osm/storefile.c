@@ -96,8 +96,7 @@ static void *osm_store_read_file(const char *path, size_t *size, struct osr_diag
 	else if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
 		 (st.st_mode & (S_IWGRP | S_IWOTH)))
 		osr_fail(diag, OSR_INVAL,
-			 "%s: not a file that only the user who runs opensm may write",
-			 path);
+			 "%s: not a file that only the user who runs opensm may write", path);
 	else if (st.st_size <= 0 || (uint64_t)st.st_size > MAX_SIZE)
 		osr_fail(diag, OSR_INVAL, "%s: a file of %lld bytes", path, (long long)st.st_size);
 	else
@@ -240,7 +239,7 @@ static void *writer(void *context)
 		failed = !osm_store_write_file(ctx, buf, size, &diag);
 		free(buf);
 		if (!failed)
-			osr__log(ctx->plugin->osm, OSM_LOG_INFO,
+			osr__log(ctx->plugin->osm, osr__log_details(ctx->plugin),
 				 "%s: tables stored in %s: %zu bytes, %.3f ms of CPU",
 				 ctx->engine->name, osr__cache_dir(), size,
 				 osm_store_clock_ms(CLOCK_THREAD_CPUTIME_ID) - start);

@@ -15,6 +15,7 @@ struct sweep {
 	double ms_start, ms_snapshot, ms_route, ms_check, ms_publish;
 	double ms_transition; /* of the route: looking at old and new tables mixed */
 	uint64_t n_entries, n_changed;
+	uint64_t least_load; /* of the busiest link, in any routing */
 	bool reused;
 	bool in_rounds; /* the tables go out in two rounds */
 	bool keys_only; /* the base routing is that of the sweep before */
@@ -33,7 +34,8 @@ void osr__report_left_out(const struct sweep *w);
 void osr__report_split(const struct sweep *w);
 void osr__report_budget(const struct sweep *w);
 void osr__report_config(const struct sweep *w);
-void osr__claims_text(uint32_t claims, char *buf, size_t size); /* "reachable, deadlock-free" */
+/* "; proven: reachable, deadlock-free; not proven: any SL" */
+void osr__proven_text(const struct sweep *w, char *text, size_t size);
 /* The line in the log; `before` is what the switches had, NULL: nothing of ours. */
 void osr__sweep_report(struct sweep *w, const struct osr_result *before);
 /* For the files of metrics.c. */

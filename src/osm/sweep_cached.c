@@ -12,7 +12,8 @@ static enum osr_status check_cached(struct sweep *w, enum snapshot_lids lids, st
 	enum osr_status st;
 
 	last.routing = *osr__shown(w->ctx->current);
-	st = osr__snapshot(w->ctx->plugin, lids, &w->slot->arena, &w->scratch, fabric, &w->snap, diag);
+	st = osr__snapshot(w->ctx->plugin, lids, &w->slot->arena, &w->scratch, fabric, &w->snap,
+			   diag);
 	if (!st)
 		st = osr__reuse_cached(&last, fabric, &w->snap, &w->slot->arena, &w->scratch,
 				       routing, diag);
@@ -33,12 +34,12 @@ static enum osr_status check_cached(struct sweep *w, enum snapshot_lids lids, st
 
 static void report_cached(const struct sweep *w, enum snapshot_lids lids)
 {
-	char proven[128];
+	char proven[200];
 
-	osr__claims_text(w->slot->verdict.proven, proven, sizeof(proven));
+	osr__proven_text(w, proven, sizeof(proven));
 	osr__log(w->osm, OSM_LOG_INFO,
 		 "%s: tables from OpenSM's unicast cache checked in %.1f ms: %u switches, %u "
-		 "%sLIDs; proven: %s",
+		 "%sLIDs%s",
 		 w->ctx->engine->name, w->ms_check - w->ms_start, w->slot->result.fabric.n_switches,
 		 w->slot->result.fabric.n_dests, lids == SNAPSHOT_HOST_LIDS ? "CA and router " : "",
 		 proven);

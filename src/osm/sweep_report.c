@@ -2,6 +2,8 @@
 /* What the log and the metrics say of a sweep. */
 #include "sweep.h"
 
+#include "core/paths/bound.h"
+
 #include "keys.h"
 
 #include <inttypes.h>
@@ -82,12 +84,10 @@ void osr__report_split(const struct sweep *w)
 void osr__report_budget(const struct sweep *w)
 {
 	const struct osr_vl_limit *limit = &w->snap.limit;
-	char said[sizeof(w->ctx->limit_said)];
 
-	snprintf(said, sizeof(said), "%u %s", limit->vls, limit->why);
-	if (!strcmp(said, w->ctx->limit_said))
+	if (w->ctx->vls_said == limit->vls)
 		return;
-	memcpy(w->ctx->limit_said, said, sizeof(said));
+	w->ctx->vls_said = limit->vls;
 	osr__log(w->osm, OSM_LOG_INFO, "%s: %u virtual lane%s available: %s", w->ctx->engine->name,
 		 limit->vls, limit->vls == 1 ? "" : "s", limit->why);
 }
@@ -103,38 +103,6 @@ void osr__report_config(const struct sweep *w)
 			 o->config);
 }
 
-void osr__claims_text(uint32_t claims, char *buf, size_t size)
-{
-	static const struct {
-		uint32_t claim;
-		const char *text;
-	} words[] = {
-		{ OSR_CLAIM_MINIMAL, "minimal" },
-		{ OSR_CLAIM_DEADLOCK_FREE, "deadlock-free" },
-		{ OSR_CLAIM_REVERSIBLE, "replies deadlock-free" },
-		{ OSR_CLAIM_ANY_SL, "any SL" },
-		{ OSR_CLAIM_MULTICAST, "with multicast" },
-	};
-	size_t at = 0;
-
-	snprintf(buf, size, "reachable");
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
-		if (claims & words[i].claim) {
-			at = strlen(buf);
-			snprintf(buf + at, size - at, ", %s", words[i].text);
-		}
-}
-
-/* "3 of 8 (2 needed, with one-way SLs 1)"; an engine that breaks no cycles needs none. */
-static void lanes_text(const struct osr_routing *routing, uint8_t available, char *buf, size_t size)
-{
-	if (routing->n_layers)
-		snprintf(buf, size, "%u of %u (%u needed, with one-way SLs %u)", routing->n_vls,
-			 available, routing->n_layers, routing->n_layers_one_way);
-	else
-		snprintf(buf, size, "%u of %u", routing->n_vls, available);
-}
-
 /* What became of the tables of the last sweep. */
 static void report_stable(const struct sweep *w)
 {
@@ -142,7 +110,7 @@ static void report_stable(const struct sweep *w)
 	const char *name = w->ctx->engine->name;
 
 	if (stable->kept)
-		osr__log(w->osm, OSM_LOG_INFO,
+		osr__log(w->osm, osr__log_details(w->ctx->plugin),
 			 "%s: incremental re-route: %u channels lost and %u added since the last "
 			 "full "
 			 "route, %u LIDs re-routed; SLs of %" PRIu64 " pairs changed, %" PRIu64
@@ -156,7 +124,7 @@ static void report_stable(const struct sweep *w)
 				 : "not proven deadlock-free",
 			 stable->drift / 1000, stable->drift % 1000 / 10);
 	else if (stable->why[0])
-		osr__log(w->osm, OSM_LOG_INFO,
+		osr__log(w->osm, osr__log_details(w->ctx->plugin),
 			 "%s: full re-route: %s; SLs of %" PRIu64 " pairs changed, %" PRIu64
 			 " pairs may still use an SL that is not verified on the new tables",
 			 name, stable->why, stable->n_sl_changed, stable->n_sl_lost);
@@ -169,7 +137,7 @@ static void report_transition(const struct sweep *w)
 	const char *name = w->ctx->engine->name;
 
 	if (stable->transition == OSR_TRANSITION_FREE)
-		osr__log(w->osm, OSM_LOG_INFO,
+		osr__log(w->osm, osr__log_details(w->ctx->plugin),
 			 "%s: old and new tables mixed%s: no credit loop%s%s (looked for in %.1f "
 			 "ms)",
 			 name, stable->transition_mcast ? ", with multicast" : "",
@@ -179,13 +147,13 @@ static void report_transition(const struct sweep *w)
 			 stable->transition_kept & OSR_KEPT_SLS ? ", with the SLs of before" : "",
 			 w->ms_transition);
 	else if (stable->transition != OSR_TRANSITION_UNASKED)
-		osr__log(w->osm, OSM_LOG_INFO,
+		osr__log(w->osm, osr__log_details(w->ctx->plugin),
 			 "%s: old and new tables mixed%s: can deadlock until all switches have the "
 			 "new ones (looked for in %.1f ms): %s",
 			 name, stable->transition_mcast ? ", with multicast" : "", w->ms_transition,
 			 stable->transition_why);
 	else if (stable->transition_why[0])
-		osr__log(w->osm, OSM_LOG_INFO,
+		osr__log(w->osm, osr__log_details(w->ctx->plugin),
 			 "%s: old and new tables mixed: not looked for credit loops: %s", name,
 			 stable->transition_why);
 }
@@ -198,7 +166,7 @@ static void report_rounds(const struct sweep *w)
 	const char *name = w->ctx->engine->name;
 
 	if (w->in_rounds)
-		osr__log(w->osm, OSM_LOG_INFO,
+		osr__log(w->osm, osr__log_details(w->ctx->plugin),
 			 "%s: the tables go out in two rounds: first %" PRIu64
 			 " entries are withdrawn and drop their packets (%" PRIu64
 			 " of them still lead to their LID); no packet goes in circles; %s",
@@ -208,7 +176,8 @@ static void report_rounds(const struct sweep *w)
 				 : "credit loops as above are not excluded");
 	else if (stable->transition == OSR_TRANSITION_LOOP ||
 		 stable->transition == OSR_TRANSITION_ROUNDS)
-		osr__log(w->osm, OSM_LOG_INFO, "%s: the tables go out in one round: %s", name,
+		osr__log(w->osm, osr__log_details(w->ctx->plugin),
+			 "%s: the tables go out in one round: %s", name,
 			 routing->withdrawn ? "OpenSM sends some switches all their blocks, or "
 					      "what they have is not known"
 					    : "two would be no better");
@@ -254,13 +223,12 @@ static void report_gaps(const struct sweep *w)
 	if (!w->slot->result.fabric.n_channels)
 		return;
 	if (!(proven & OSR_CLAIM_DEADLOCK_FREE)) {
-		osr__log(
-			w->osm, OSM_LOG_ERROR,
-			"%s: warning: these tables are not proven free of deadlock: packets of "
-			"%" PRIu64
-			" routes over %u channels may wait for each other in a loop, and traffic "
-			"stop; dfsssp has tables that are",
-			name, w->slot->verdict.n_routes, routing->n_channels);
+		osr__log(w->osm, OSM_LOG_ERROR,
+			 "%s: warning: these tables are not proven free of deadlock: packets of "
+			 "%" PRIu64
+			 " routes over %u channels may wait for each other in a loop, and traffic "
+			 "stop; dfsssp has tables that are",
+			 name, w->slot->verdict.n_routes, routing->n_channels);
 		return;
 	}
 	if (!osr__any_sl(routing, proven)) {
@@ -280,41 +248,148 @@ static void report_gaps(const struct sweep *w)
 			 name, routing->n_vls, w->snap.limit.vls);
 }
 
+/* The line of a sweep --------------------------------------------------------------------------- */
+
+/* A list of words in one string. */
+static void words_add(char *list, size_t size, const char *first, const char *word)
+{
+	size_t n = strlen(list);
+
+	snprintf(list + n, size - n, "%s%s", n ? ", " : first, word);
+}
+
+/* "; proven: reachable, deadlock-free, replies; not proven: any SL" */
+void osr__proven_text(const struct sweep *w, char *text, size_t size)
+{
+	uint32_t proven = w->slot->verdict.proven;
+	bool any_sl = osr__any_sl(&w->slot->result.routing, proven);
+	const struct {
+		const char *word;
+		bool is, asked;
+	} answers[] = {
+		{ "deadlock-free", proven & OSR_CLAIM_DEADLOCK_FREE, true },
+		{ "replies", proven & OSR_CLAIM_REVERSIBLE, true },
+		{ "any SL", any_sl && (proven & OSR_CLAIM_DEADLOCK_FREE), true },
+		{ "multicast", proven & OSR_CLAIM_MULTICAST, !w->osm->subn.opt.disable_multicast },
+	};
+	char lacks[80] = "";
+	size_t n;
+
+	snprintf(text, size, "; proven: reachable");
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
+		if (answers[i].is)
+			words_add(text, size, "", answers[i].word);
+		else if (answers[i].asked)
+			words_add(lacks, sizeof(lacks), "; not proven: ", answers[i].word);
+	n = strlen(text);
+	snprintf(text + n, size - n, "%s", lacks);
+}
+
+/* No routing has less on the busiest link: what crosses cuts and, where all routes are minimal, the mean. */
+static uint64_t sweep_least_load(struct sweep *w)
+{
+	const struct osr_verdict *verdict = &w->slot->verdict;
+	struct osr_arena_mark mark = osr_arena_mark(&w->scratch);
+	struct osr_diag diag = { "" };
+	uint64_t least = 0, mean = (uint64_t)verdict->efi_mean;
+
+	mean += (double)mean < verdict->efi_mean;
+	if (osr_bound_cut(&w->slot->result.fabric, &w->scratch, &least, &diag))
+		least = 0;
+	osr_arena_reset(&w->scratch, mark);
+	return !verdict->n_longer && least < mean ? mean : least;
+}
+
+/* "; busiest link 1.06 times the least possible load (504 routes)" */
+static void load_text(const struct sweep *w, char *text, size_t size)
+{
+	const struct osr_verdict *verdict = &w->slot->verdict;
+	size_t n;
+
+	*text = 0;
+	if (w->least_load)
+		snprintf(text, size,
+			 "; busiest link %.2f times the least possible load (%" PRIu64 " routes)",
+			 (double)verdict->efi / (double)w->least_load, verdict->efi);
+	n = strlen(text);
+	if (verdict->n_longer)
+		snprintf(text + n, size - n, "; %" PRIu64 " of %" PRIu64 " routes not minimal",
+			 verdict->n_longer, verdict->n_routes);
+}
+
+/* "; 12 of 36486 LFT entries changed by an incremental re-route, transition deadlock-free" */
+static void change_text(const struct sweep *w, bool first, char *text, size_t size)
+{
+	const struct osr_stable *stable = &w->slot->result.routing.stable;
+	bool is_free = stable->together || stable->transition == OSR_TRANSITION_FREE ||
+		       (w->in_rounds && stable->transition == OSR_TRANSITION_ROUNDS);
+
+	if (first) {
+		snprintf(text, size, "; first tables");
+		return;
+	}
+	if (!w->n_changed) {
+		snprintf(text, size, "; no LFT entry changed");
+		return;
+	}
+	if (w->keys_only) {
+		snprintf(text, size, "; %" PRIu64 " of %" PRIu64 " LFT entries changed",
+			 w->n_changed, w->n_entries);
+		return;
+	}
+	snprintf(text, size, "; %" PRIu64 " of %" PRIu64 " LFT entries changed%s, transition %s%s",
+		 w->n_changed, w->n_entries,
+		 stable->kept     ? " by an incremental re-route"
+		 : stable->why[0] ? " by a full re-route"
+				  : "",
+		 is_free                                        ? "deadlock-free"
+		 : stable->transition == OSR_TRANSITION_UNASKED ? "not checked"
+								: "can deadlock",
+		 w->in_rounds ? " in two rounds" : "");
+}
+
+static void report_line(const struct sweep *w, bool first)
+{
+	const struct osr_fabric *fabric = &w->slot->result.fabric;
+	const struct osr_routing *routing = &w->slot->result.routing;
+	char proven[200], load[160], change[160];
+	uint64_t n_hosts = 0;
+
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		n_hosts += fabric->sw_sources[s];
+	osr__proven_text(w, proven, sizeof(proven));
+	load_text(w, load, sizeof(load));
+	change_text(w, first, change, sizeof(change));
+	osr__log(w->osm, OSM_LOG_INFO,
+		 "%s%s%s%s%s: %" PRIu64 " hosts on %u switches, %u of %u VLs%s%s%s; %.1f ms",
+		 w->ctx->engine->name, routing->chosen ? " (" : "",
+		 routing->chosen ? routing->chosen : "", routing->chosen ? ")" : "",
+		 w->reused      ? " (last checked tables)"
+		 : w->keys_only ? " (base as before)"
+				: "",
+		 n_hosts, fabric->n_switches, routing->n_vls, w->snap.limit.vls, proven, load,
+		 change, w->ms_publish - w->ms_start);
+}
+
 void osr__sweep_report(struct sweep *w, const struct osr_result *before)
 {
 	const struct osr_fabric *fabric = &w->slot->result.fabric;
 	const struct osr_routing *routing = osr__shown(w->slot);
 	const struct osr_verdict *verdict = &w->slot->verdict;
-	char proven[128], lanes[64];
 
 	w->n_entries = w->n_changed = (uint64_t)fabric->n_switches * fabric->n_dests;
 	if (before)
 		w->n_changed = osr_routing_changed(before, fabric, routing, &w->n_entries);
-	osr__claims_text(verdict->proven, proven, sizeof(proven));
-	lanes_text(routing, w->snap.limit.vls, lanes, sizeof(lanes));
-	osr__log(w->osm, OSM_LOG_INFO,
-		 "%s%s: %u switches, %u channels, %u end ports, %u LIDs in %.1f ms (snapshot %.1f, "
-		 "route %.1f: paths %.1f, layers %.1f; check %.1f, publish %.1f); VLs %s; EFI "
-		 "%" PRIu64 " (average %.1f, per capacity %.1f); longer routes %" PRIu64
-		 " of %" PRIu64 ", at most %u hops; proven: %s; LFT entries changed %" PRIu64
-		 " of %" PRIu64 "; digest %016" PRIx64,
-		 w->ctx->engine->name,
-		 w->reused      ? " (last checked tables)"
-		 : w->keys_only ? " (base as before)"
-				: "",
-		 fabric->n_switches, fabric->n_channels, fabric->n_terminals, fabric->n_dests,
-		 w->ms_publish - w->ms_start, w->ms_snapshot - w->ms_start,
-		 w->ms_route - w->ms_snapshot, w->keys_only ? 0 : routing->ms_spf,
-		 w->keys_only ? 0 : routing->ms_layers, w->ms_check - w->ms_route,
-		 w->ms_publish - w->ms_check, lanes, verdict->efi, verdict->efi_mean,
-		 verdict->efi_per_capacity, verdict->n_longer, verdict->n_routes, verdict->max_hops,
-		 proven, w->n_changed, w->n_entries, w->slot->digest);
+	w->least_load = sweep_least_load(w);
+	if (!w->keys_only)
+		mind_keys(w);
+	report_line(w, !before);
 	osr__keys_report(w);
 	if (w->keys_only)
 		return;
 	if (routing->note)
-		osr__log(w->osm, OSM_LOG_INFO, "%s: %s", w->ctx->engine->name, routing->note);
-	mind_keys(w);
+		osr__log(w->osm, osr__log_details(w->ctx->plugin), "%s: %s", w->ctx->engine->name,
+			 routing->note);
 	report_gaps(w);
 	report_stable(w);
 	report_transition(w);
@@ -327,26 +402,19 @@ void osr__sweep_report(struct sweep *w, const struct osr_result *before)
 			 w->ctx->engine->name, routing->mcast_vl);
 }
 
-/* For the files of metrics.c, which are written when OpenSM's lock is free again. */
-void osr__sweep_note(const struct sweep *w, enum outcome outcome)
+/* What is known of tables that were checked. */
+static void note_checked(const struct sweep *w, struct metrics *m, bool routed)
 {
 	const struct sweep_slot *slot = w->slot;
-	struct metrics *m = &w->ctx->plugin->metrics;
-	bool routed =
-		outcome == OUTCOME_ROUTED || outcome == OUTCOME_REUSED || outcome == OUTCOME_KEYS;
+	const struct osr_routing *routing = &slot->result.routing;
 
-	w->ctx->n_sweeps[outcome]++;
-	*m = (struct metrics){ .pending = true,
-			       .engine = w->ctx->engine->name,
-			       .outcome = outcome };
-	snprintf(m->message, sizeof(m->message), "%s", w->diag.text);
-	m->ms.total = osr__sweep_clock_ms() - w->ms_start;
-	m->checked = routed || outcome == OUTCOME_CACHED || outcome == OUTCOME_CACHED_HOSTS;
-	if (!m->checked) {
-		osr__metrics_write(w->ctx->plugin); /* perhaps nobody routes */
-		m->pending = true;
-		return;
-	}
+	for (uint32_t s = 0; s < slot->result.fabric.n_switches; s++)
+		m->n_hosts += slot->result.fabric.sw_sources[s];
+	m->least_load = w->least_load;
+	m->chosen = routing->chosen;
+	m->strategy = routing->strategy;
+	snprintf(m->note, sizeof(m->note), "%s", routing->note ? routing->note : "");
+	m->ms.transition = w->ms_transition;
 	m->n_switches = slot->result.fabric.n_switches;
 	m->n_channels = slot->result.fabric.n_channels;
 	m->n_terminals = slot->result.fabric.n_terminals;
@@ -357,15 +425,15 @@ void osr__sweep_note(const struct sweep *w, enum outcome outcome)
 	m->n_throttled = w->snap.n_throttled;
 	if (osr__upkeep_drains(w->ctx->plugin))
 		osr_drains_count(osr__upkeep_drains(w->ctx->plugin), &m->n_drained, &m->n_held);
-	m->vls = slot->result.routing.n_vls;
-	m->vls_needed = slot->result.routing.n_layers;
-	m->vls_one_way = slot->result.routing.n_layers_one_way;
+	m->vls = routing->n_vls;
+	m->vls_needed = routing->n_layers;
+	m->vls_one_way = routing->n_layers_one_way;
 	m->vls_available = w->snap.limit.vls;
 	m->verdict = slot->verdict;
 	m->n_entries = w->n_entries;
 	m->n_changed = w->n_changed;
 	m->digest = slot->digest;
-	m->stable = slot->result.routing.stable;
+	m->stable = routing->stable;
 	m->stable.together |= m->stable.transition == OSR_TRANSITION_FREE ||
 			      (m->stable.transition == OSR_TRANSITION_ROUNDS && w->in_rounds);
 	m->stable.n_withdrawn = w->in_rounds ? m->stable.n_withdrawn : 0;
@@ -374,7 +442,31 @@ void osr__sweep_note(const struct sweep *w, enum outcome outcome)
 		return;
 	m->ms.snapshot = w->ms_snapshot - w->ms_start;
 	m->ms.route = w->ms_route - w->ms_snapshot;
-	m->ms.paths = w->keys_only ? 0 : slot->result.routing.ms_spf;
-	m->ms.layers = w->keys_only ? 0 : slot->result.routing.ms_layers;
+	m->ms.paths = w->keys_only ? 0 : routing->ms_spf;
+	m->ms.layers = w->keys_only ? 0 : routing->ms_layers;
 	m->ms.publish = w->ms_publish - w->ms_check;
+}
+
+/* For the files of metrics.c, which are written when OpenSM's lock is free again. */
+void osr__sweep_note(const struct sweep *w, enum outcome outcome)
+{
+	struct metrics *m = &w->ctx->plugin->metrics;
+	bool routed =
+		outcome == OUTCOME_ROUTED || outcome == OUTCOME_REUSED || outcome == OUTCOME_KEYS;
+
+	w->ctx->n_sweeps[outcome]++;
+	*m = (struct metrics){ .pending = true,
+			       .engine = w->ctx->engine->name,
+			       .outcome = outcome };
+	snprintf(m->message, sizeof(m->message), "%s", w->diag.text);
+	m->in_rounds = w->in_rounds;
+	m->ms.total = osr__sweep_clock_ms() - w->ms_start;
+	m->checked = routed || outcome == OUTCOME_CACHED || outcome == OUTCOME_CACHED_HOSTS;
+	if (m->checked)
+		note_checked(w, m, routed);
+	osr__metrics_log(w->ctx->plugin);
+	if (m->checked)
+		return;
+	osr__metrics_write(w->ctx->plugin); /* perhaps nobody routes */
+	m->pending = true;
 }

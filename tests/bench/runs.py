@@ -14,7 +14,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'osm'))
-from osmtest import BUILD, LOG_DUMPS, LOG_PLAIN, Fabric, Failure, Opensm  # noqa: E402
+from osmtest import BUILD, LOG_DUMPS, LOG_PLAIN, Fabric, Failure, Opensm, routed  # noqa: E402
 
 COMMAND = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
 PAIRS = os.path.join(BUILD, 'tests', 'bench', 'osr-pairs')
@@ -225,16 +225,18 @@ def _read_log(outcome, variant, log):
         if variant.engine == 'nue':
             outcome.vls = outcome.one_way = variant.options['nue_max_num_vls']
         return
-    line = re.search(r'osmroutes: \w+: .* in ([\d.]+ ms \(.*?\)); VLs (\d+) of \d+'
-                     r'(?: \((\d+) needed, with one-way SLs (\d+)\))?; EFI (\d+) .*digest (\w+)', log)
-    if not line:
-        raise Failure('the log has no line of osmroutes about its sweep')
-    outcome.phases = line.group(1)
-    outcome.used_vls = int(line.group(2))
-    if line.group(3):
-        outcome.vls, outcome.one_way = int(line.group(3)), int(line.group(4))
-    outcome.efi = int(line.group(5))
-    outcome.digests.add(line.group(6))
+    sweeps = routed(log)
+    if not sweeps:
+        raise Failure('the log has no JSON of osmroutes about its sweep')
+    last = sweeps[-1]
+    ms, vls = last['ms'], last['vls']
+    outcome.phases = '%.1f ms (%s)' % (ms['total'], ', '.join('%s %.1f' % (name, ms[name]) for name in (
+        'snapshot', 'route', 'paths', 'layers', 'check', 'publish')))
+    outcome.used_vls = vls['used']
+    if vls['needed']:
+        outcome.vls, outcome.one_way = vls['needed'], vls['needed_one_way']
+    outcome.efi = last['load']['efi']
+    outcome.digests.add(last['digest'])
     if len(outcome.digests) > 1:
         raise Failure('%s: two repetitions, two routings' % variant.key)
 

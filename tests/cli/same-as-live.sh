@@ -36,7 +36,7 @@ live() {
 	kill "$sim" 2>/dev/null
 	wait "$sim" 2>/dev/null || true
 	sim=
-	grep -q "osmroutes: dfsssp: .* digest" "$dir/live/log"
+	grep -q "osmroutes: dfsssp: .* hosts on" "$dir/live/log"
 }
 
 # compare FILE LMC NAME...

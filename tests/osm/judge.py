@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 import oracle
-from osmtest import BUILD, LOG_PLAIN, Failure, Fabric, Opensm, find_fabric
+from osmtest import BUILD, LOG_PLAIN, Failure, Fabric, Opensm, find_fabric, routed
 
 QOS = {'qos': 'TRUE'}
 
@@ -32,27 +32,26 @@ def first(problems):
 
 
 class Claims:
-    """The INFO line of a sweep, as an administrator reads it."""
+    """What a log with log_details says of its last sweep."""
 
-    PATTERN = re.compile(
-        r'osmroutes: (\S+?)( \((?:last checked tables|base as before)\))?: (\d+) switches, (\d+) channels, '
-        r'(\d+) end ports, (\d+) LIDs in .*?; VLs (\d+) of (\d+).*?; EFI (\d+) \(average ([\d.]+).*?'
-        r'longer routes (\d+) of (\d+), at most (\d+) hops; proven: (.*?); LFT entries changed (\d+) of (\d+); '
-        r'digest ([0-9a-f]{16})')
+    WORDS = {'deadlock_free': 'deadlock-free', 'reversible': 'replies deadlock-free', 'any_sl': 'any SL',
+             'multicast': 'with multicast'}
 
-    def __init__(self, log):
-        found = list(self.PATTERN.finditer(log))
-        expect(found, 'the log has no line about a sweep of osmroutes')
-        f = found[-1].groups()
-        self.engine = f[0]
-        self.reused = bool(f[1]) or ': incremental re-route: ' in log[found[-1].end():]
-        self.n_switches, self.n_channels, self.n_ends, self.n_lids = map(int, f[2:6])
-        self.n_vls, self.budget, self.efi = map(int, f[6:9])
-        self.efi_mean = float(f[9])
-        self.n_longer, self.n_routes, self.max_hops = map(int, f[10:13])
-        self.proven = set(f[13].split(', '))
-        self.changed, self.entries = int(f[14]), int(f[15])
-        self.digest = f[16]
+    def __init__(self, log, which=-1):
+        sweeps = routed(log)
+        expect(sweeps, 'the log has no JSON about a sweep of osmroutes')
+        last = sweeps[which]
+        fabric, vls, load, routes = (last[key] for key in ('fabric', 'vls', 'load', 'routes'))
+        self.engine = last['engine']
+        self.reused = last['outcome'] != 'routed' or bool(last['stable']['kept'])
+        self.n_switches, self.n_channels = fabric['switches'], fabric['channels']
+        self.n_ends, self.n_lids = fabric['end_ports'], fabric['lids']
+        self.n_vls, self.budget, self.one_way = vls['used'], vls['available'], vls['needed_one_way']
+        self.efi, self.efi_mean = load['efi'], load['efi_average']
+        self.n_longer, self.n_routes, self.max_hops = routes['longer'], routes['all'], routes['max_hops']
+        self.proven = {'reachable'} | {self.WORDS.get(claim, claim) for claim in last['check']['proven']}
+        self.changed, self.entries = last['lft']['entries_changed'], last['lft']['entries']
+        self.digest = last['digest']
 
 
 def judge(fabric, opensm, ours=None, minimal=True):

@@ -19,7 +19,7 @@ import time
 
 from judge import expect, generate
 from keys import Client, with_keys
-from osmtest import SKIPPED, Fabric, Skip, need_tools, wait_for
+from osmtest import SKIPPED, Fabric, Skip, need_tools, routed, wait_for
 
 LINE = 1990000
 
@@ -41,7 +41,7 @@ def laid_cpu(log):
 
 
 def sweeps(log):
-    return [float(ms) for ms in re.findall(r'LIDs in ([\d.]+) ms', log)]
+    return [sweep['ms']['total'] for sweep in routed(log)]
 
 
 def take_all(path, n):

@@ -11,7 +11,6 @@ clock at the client: from the line of the request to the event that says the swi
 import argparse
 import os
 import random
-import re
 import statistics
 import sys
 import tempfile
@@ -20,7 +19,7 @@ import time
 import oracle
 from judge import expect, generate
 from keys import Client, blocks_of, contention, hosts_of, pattern, with_keys
-from osmtest import SKIPPED, Fabric, Skip, need_tools
+from osmtest import SKIPPED, Fabric, Skip, need_tools, routed
 
 
 def permutation(n, rng):
@@ -65,10 +64,10 @@ def measure(workdir, side, n_apps, n_phases):
                     tables = oracle.Tables(fabric.read_back('lft'))
                     after = blocks_of(tables)
                     changed = sum(before[b] != after[b] for b in after)
-                    sweep = re.findall(r'\(base as before\).*? in ([\d.]+) ms', log)
+                    sweep = [s['ms']['total'] for s in routed(log) if s['outcome'] == 'keys']
                     expect(sweep, 'no sweep for keys')
                     got = contention(tables, own, phases[k], app['offsets'][0])
-                    rows.append((ms, float(sweep[0]), changed, len(after), got, placed))
+                    rows.append((ms, sweep[0], changed, len(after), got, placed))
                     client.must(op='done', app=app['app'], key=k)
     return len(hosts), len(tables.switches), rows
 

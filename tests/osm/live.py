@@ -6,7 +6,7 @@ import os
 import subprocess
 
 from groups import join
-from judge import QOS, expect, scenario
+from judge import QOS, Claims, expect, scenario
 from osmtest import BUILD, LOG_DUMPS, TOOLS, Fabric, Opensm, find_fabric
 
 COMMAND = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
@@ -104,7 +104,7 @@ def commands(workdir):
     with Fabric(path, workdir) as fabric:
         with Opensm(fabric, 'dfsssp', plugin=True, options=QOS) as opensm:
             opensm.wait_up()
-            digest = opensm.log.rsplit('digest ', 1)[1][:16]
+            digest = Claims(opensm.log).digest
             said = run(fabric, 'counters', '--live')
             expect(said['hosts_uncounted'] == 0 and not said['unexplained'], said)
         one = run(fabric, 'route', '--live')

@@ -5,7 +5,7 @@ import os
 import re
 
 import oracle
-from osmtest import LOG_DUMPS, Failure, Fabric, Opensm
+from osmtest import LOG_DUMPS, Failure, Fabric, Opensm, routed
 
 PAIRS = 500000	# path records asked for at most, one by one; beyond that one source a switch
 
@@ -50,9 +50,9 @@ def outcome(opensm, timer, engine):
 
 def vls_of(log):
     """VLs that deadlock freedom needs, as the engine logs them: with one-way SLs, as stock counts."""
-    ours = re.findall(r'with one-way SLs (\d+)\)', log)
+    ours = routed(log)
     if ours:
-        return int(ours[-1])
+        return ours[-1]['vls']['needed_one_way'] or None
     stock = re.findall(r'dfsssp_remove_deadlocks: \s*(\d+)\. lane: (\d+)',
                        log.split('Approx. #paths per VL')[0].rpartition('Paths per VL')[2])
     return sum(int(paths) > 0 for _, paths in stock) or None

@@ -26,8 +26,8 @@ def lfts_with(workdir, netfile, engine, **kwargs):
 
 
 def we_routed(opensm):
-    """The line of a sweep counts switches; ask_switches is an option that errors may name."""
-    return re.search(r'osmroutes: .*\d switches,', opensm.log) is not None
+    """The line of a sweep counts hosts and switches."""
+    return re.search(r'osmroutes: .* hosts on \d+ switches,', opensm.log) is not None
 
 
 def stays_stock(workdir, what, **kwargs):

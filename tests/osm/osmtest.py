@@ -107,6 +107,12 @@ def wait_for(what, condition, seconds, alive=None):
         time.sleep(0.02)
 
 
+def routed(log):
+    """The sweeps of osmroutes in a log that have programmed tables, as JSON of log_details."""
+    all_of = [json.loads(text) for text in re.findall(r'osmroutes: sweep: (\{.*\})', log)]
+    return [sweep for sweep in all_of if sweep['outcome'] in ('routed', 'reused', 'keys')]
+
+
 class Counter:
     """How often something stands in a file that grows; every byte is read once."""
 
@@ -321,9 +327,12 @@ class Opensm:
             # An own file always, so that one of this machine is never read.
             with open(os.path.join(self.dir, 'osmroutes.conf'), 'w') as file:
                 # Tests let the same cable fail again and again within seconds.
-                text, calm = plugin_conf or '', 'hold_down_after = 0\n'
-                if 'hold_down' in text:
-                    calm = ''
+                # What a sweep came to is read as JSON, not as people read it.
+                text, calm = plugin_conf or '', ''
+                if 'log_details' not in text:
+                    calm += 'log_details = yes\n'
+                if 'hold_down' not in text:
+                    calm += 'hold_down_after = 0\n'
                 file.write(calm + text if re.search(r'(?m)^\[\w+\]', text) else text + calm)
             # Relative to where it is started: there may be blanks in the path of the build.
             conf['event_plugin_options'] = 'osmroutes.config=osmroutes.conf'
@@ -367,6 +376,10 @@ class Opensm:
 
     def sweeps(self):
         return self.ended.count()
+
+    def routed(self, start=0):
+        """What the log, from some byte on, says of each sweep that routed: JSON of log_details."""
+        return routed(self.log[start:])
 
     def wait_up(self, seconds=60):
         """Until the first sweep is over and the subnet is up."""

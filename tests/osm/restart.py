@@ -28,8 +28,7 @@ def kill(opensm):
 
 def first_claims(opensm):
     """What the first sweep said."""
-    end = opensm.log.index('digest', opensm.log.index('LFT entries changed'))
-    return Claims(opensm.log[:end + 40])
+    return Claims(opensm.log, 0)
 
 
 def broken_fabric(fabric, cache, cables, conf=''):

@@ -8,7 +8,7 @@ import oracle
 from faults import switch_links
 from groups import join
 from judge import QOS, Claims, expect, judge, scenario
-from osmtest import Fabric, Opensm, find_fabric, wait_for
+from osmtest import Fabric, Opensm, find_fabric, routed, wait_for
 
 HOLD = 1200	# ms between the first round and the second
 ROUNDS = r'the tables go out in two rounds: first (\d+) entries are withdrawn.*?\((\d+) of them still'
@@ -124,16 +124,14 @@ class Mixture:
 def said(log):
     """For every sweep in here that changed entries (or the last one, if none did): True no loop, False there can be
     one, None not said; and whether tables were kept."""
-    parts = re.split(r'(?=LFT entries changed \d+)', log)[1:]
+    sweeps = routed(log)
+    answers = {'deadlock-free': True, 'can deadlock': False, 'not checked': None}
     found = []
-    for part in [p for p in parts if not p.startswith('LFT entries changed 0 ')] or parts[-1:]:
-        together = re.search('; transition (.*?);', part)
-        mixed = re.search('old and new tables mixed(, with multicast)?: (no credit loop|can deadlock|not)', part)
-        if together and together.group(1).startswith('deadlock-free'):
-            found.append((True, True))
-        else:
-            free = {'no credit loop': True, 'can deadlock': False}.get(mixed.group(2)) if mixed else None
-            found.append((free, bool(together)))
+    for sweep in [s for s in sweeps if s['lft']['entries_changed']] or sweeps[-1:]:
+        transition = sweep['tables']['transition']
+        # In one round these would have a loop.
+        free = False if transition['two_rounds'] else answers[transition['answer']]
+        found.append((free, bool(sweep['stable']['kept'])))
     return found
 
 

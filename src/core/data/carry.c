@@ -158,6 +158,7 @@ enum osr_status osr_carry_routing(const struct osr_fabric_map *map, const struct
 	if (st)
 		return st;
 	routing->engine = old->engine;
+	routing->chosen = old->chosen;
 	routing->n_vls = old->n_vls;
 	if ((st = carry_entries(&k)) || (st = carry_sls(&k)) || (st = carry_sl2vl(&k)))
 		return st;

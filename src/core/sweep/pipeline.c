@@ -96,6 +96,8 @@ static enum osr_status sweep_tables(const struct osr_job *job)
 	if (job->previous && sweep_is_stable(job)) {
 		st = sweep_reroute(job, &why);
 		if (!st)
+			job->routing->chosen = job->previous->routing.chosen;
+		if (!st)
 			return OSR_OK;
 		if (st == OSR_NOMEM)
 			return osr_fail(job->diag, st, "%s", why.text);
