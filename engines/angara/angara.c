@@ -344,7 +344,7 @@ static enum osr_status angara_refuse(struct job *j)
 				"%s: its rings need 2 virtual lanes, there is 1, and detours = no",
 				name);
 	return osr_fail(j->diag, OSR_NOT_APPLICABLE,
-			"%s, %u switches and %u cables missing: no legal way for some pair, and "
+			"%s, %u switches and %u cables missing: no legal path for some pair, and "
 			"detours = no",
 			name, j->grid.n_dead_switches, j->grid.n_dead_links);
 }

@@ -58,7 +58,7 @@ static const struct osr_param params[] = {
 	[DIMENSIONS] = { "dimensions", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
 			 "route whole tori, meshes and HyperX in dimension order" },
 	[FEWER_VLS] = { "fewer_vls", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
-			"look for shortest paths that need fewer virtual lanes, where that is "
+			"search for shortest paths that need fewer virtual lanes, where that is "
 			"promising" },
 	[STABLE] = OSR_SWEEP_STABLE,
 	[REBALANCE] = OSR_SWEEP_REBALANCE,

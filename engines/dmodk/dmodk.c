@@ -29,8 +29,7 @@ static const struct osr_param params[] = {
 		      "percent of the links between switches that may be missing from the tree" },
 	[BALANCE] = { "balance", OSR_PARAM_UINT, "110", 0, 100000, NULL,
 		      "where links are missing, move routes until the busiest link carries at most "
-		      "so many "
-		      "percent of what any routing must put on some link, if that can be; 0: as "
+		      "this percentage of the least possible load, or as near as possible; 0: as "
 		      "the rule says" },
 	{ NULL }
 };

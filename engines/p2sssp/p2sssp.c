@@ -39,7 +39,7 @@ static const struct osr_param params[] = {
 	[IGNORE_RATES] = { "ignore_rates", OSR_PARAM_BOOL, "no", 0, 0, NULL,
 			   "balance routes per link, not per unit of link rate" },
 	[LANES] = { "lanes", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
-		    "look for virtual lanes; no: the paths as published, which may deadlock" },
+		    "assign virtual lanes; no: the paths as published, which may deadlock" },
 	[HEURISTIC] = { "heuristic", OSR_PARAM_ENUM, "order", 0, 0,
 			"order|weakest|heaviest|first|online",
 			"which dependencies to cut: by an order of the channels, one of each cycle "

@@ -174,6 +174,6 @@ enum osr_status osr__detours_init(struct osr__detours *detours, const struct osr
 	detours->dirs = osr_alloc(scratch, n_most, hops);
 	detours->r = osr_alloc(scratch, n_most, sizeof(*detours->r));
 	if (!detours->one || !detours->dirs || !detours->r)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for ways around failures");
+		return osr_fail(diag, OSR_NOMEM, "out of memory for paths around failures");
 	return OSR_OK;
 }

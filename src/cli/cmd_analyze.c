@@ -453,7 +453,7 @@ int cli_analyze(int argc, char **argv)
 {
 	return analyze_run(
 		argc, argv, "analyze",
-		"Says how good a routing of the fabric of FILE (ibnetdiscover or ibsim net file) "
+		"Measures a routing of the fabric of FILE (ibnetdiscover or ibsim net file) "
 		"is: verdict, load of the channels, length of the routes, effective bisection "
 		"bandwidth, hot spots and bandwidth of communication patterns, virtual lanes, "
 		"CPU time.");
@@ -463,7 +463,7 @@ int cli_compare(int argc, char **argv)
 {
 	return analyze_run(
 		argc, argv, "compare",
-		"Puts engines (all, unless some are named) and tables of files side by side on "
-		"the fabric of FILE: verdict, virtual lanes, balance, bandwidth, and how much "
+		"Compares engines (all, unless some are named) and tables of files on the fabric "
+		"of FILE: verdict, virtual lanes, balance, bandwidth, and how much "
 		"they differ from the first.");
 }

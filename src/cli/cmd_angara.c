@@ -40,8 +40,8 @@ static const struct argp_option options[] = {
 	{ "fail-node", OPT_FAIL_NODE, "NODE", 0, "a failed node, may be repeated", 2 },
 	{ "fail-link", OPT_FAIL_LINK, "NODE:DIR", 0, "a failed link as in 5:+X, may be repeated",
 	  2 },
-	{ "fail-nodes", OPT_FAIL_NODES, "N", 0, "so many failed nodes, at random", 2 },
-	{ "fail-links", OPT_FAIL_LINKS, "N", 0, "so many failed links, at random", 2 },
+	{ "fail-nodes", OPT_FAIL_NODES, "N", 0, "number of failed nodes, chosen at random", 2 },
+	{ "fail-links", OPT_FAIL_LINKS, "N", 0, "number of failed links, chosen at random", 2 },
 	{ "seed", OPT_SEED, "N", 0, "start of the random numbers for failures (default 1)", 2 },
 	{ "algorithm", 'a', "NAME", 0,
 	  "bfs, genetic, sssp, balance or all; may be repeated (default balance)", 3 },
@@ -544,7 +544,7 @@ static error_t angara_parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!a->in.dims == !a->file.path)
 			argp_error(state,
-				   "which torus? Either --dims or a FILE, \"-\" is standard input");
+				   "missing torus: --dims, or a FILE (\"-\" is standard input)");
 		if (a->in.nodes && a->in.box)
 			argp_error(state, "--nodes and --box both name the job's nodes");
 		return 0;

@@ -13,7 +13,7 @@ enum { OPT_CHECK = 256, OPT_OSMCONF };
 static const struct argp_option options[] = {
 	{ "check", OPT_CHECK, NULL, 0, "say only what is wrong", 0 },
 	{ "opensm-conf", OPT_OSMCONF, "FILE", 0,
-	  "judge this opensm.conf, too: event_plugin_name, event_plugin_options, routing_engine, "
+	  "check this opensm.conf, too: event_plugin_name, event_plugin_options, routing_engine, "
 	  "qos",
 	  0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },

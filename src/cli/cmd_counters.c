@@ -21,8 +21,8 @@ enum { OPT_COUNTERS = 0x3200, OPT_BEFORE, OPT_MAX };
 
 static const struct argp_option options[] = {
 	{ "counters", OPT_COUNTERS, "FILE", 0,
-	  "what `ibqueryerrors --counters` or perfquery printed (default: ask ibqueryerrors)", 0 },
-	{ "before", OPT_BEFORE, "FILE", 0, "the same of earlier: what has been added since counts",
+	  "output of `ibqueryerrors --counters` or perfquery (default: ask ibqueryerrors)", 0 },
+	{ "before", OPT_BEFORE, "FILE", 0, "an earlier output: only the increase since then counts",
 	  0 },
 	{ "max", OPT_MAX, "N", 0, "list at most N cables, 0 for all (default 20)", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
@@ -229,7 +229,7 @@ static int counters_run(struct args *a)
 	int code = CLI_OK;
 
 	if (!st && !a->now && !src->in.is_live)
-		st = osr_fail(&diag, OSR_INVAL, "which counters? --counters=FILE, or --live");
+		st = osr_fail(&diag, OSR_INVAL, "missing counters: --counters=FILE or --live");
 	if (!st)
 		st = cli_counters_read(a->now, &src->in.net, &a->count[0], &diag);
 	if (!st && a->before)
@@ -283,7 +283,8 @@ int cli_counters(int argc, char **argv)
 		options,
 		counters_parse,
 		"FILE|DIR",
-		"Puts the port counters beside what the tables explain: from what the hosts have "
+		"Puts the compare port counters with the load that the tables explain: from what "
+		"the hosts have "
 		"sent and received, what each cable between switches should have carried and what "
 		"it can have at most.",
 		children,

@@ -80,7 +80,7 @@ static error_t degrade_parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!a->input)
-			argp_error(state, "which FILE? \"-\" is standard input");
+			argp_error(state, "missing FILE (\"-\" is standard input)");
 		cli_made_needs_file(&a->out, a->output, state);
 		return 0;
 	default:

@@ -432,7 +432,7 @@ static error_t diff_parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "either --fabric or --live");
 		if (a->n_dirs < (a->in.is_live ? 1 : 2))
 			argp_error(state,
-				   "which tables? OLD and NEW, directories of dumps or table "
+				   "missing tables: OLD and NEW, directories of dumps or table "
 				   "files; or OLD and --live");
 		if (a->in.is_live && a->n_dirs == 1)
 			cli_dumps_live(&a->tables[NEW], &a->in);
@@ -547,7 +547,7 @@ int cli_diff(int argc, char **argv)
 		diff_parse,
 		"OLD NEW",
 		"Compares two sets of tables (directories of dumps, or table files) of one fabric, "
-		"or of before and after something in it failed: entries, paths and SLs that "
+		"or of the same fabric before and after a change: entries, paths and SLs that "
 		"differ, "
 		"and whether the transition from old to new can deadlock.",
 		children,

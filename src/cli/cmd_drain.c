@@ -21,7 +21,7 @@ static const struct argp_option drain_options[] = {
 	  "control_socket of the subnet manager (default: $OSMROUTES_KEYS, then " OSRK_SOCKET ")",
 	  0 },
 	{ "wait", OPT_WAIT, "MS", 0,
-	  "until the switches have the new tables, at most so long (default 60000)", 0 },
+	  "wait for the switches to have the new tables, at most N ms (default 60000)", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
@@ -81,7 +81,7 @@ static error_t undrain_parse(int key, char *arg, struct argp_state *state)
 	else if (key == OPT_ALL)
 		a->what = "all";
 	else if (key == ARGP_KEY_END && !a->what)
-		argp_error(state, "which switch or cable? NODE, NODE:PORT or --all");
+		argp_error(state, "missing switch or cable: NODE, NODE:PORT or --all");
 	else
 		return ARGP_ERR_UNKNOWN;
 	return 0;
@@ -162,8 +162,8 @@ static int drain_run(struct drain_args *a)
 	if (!said)
 		code = drain_refused(osrk_error(k));
 	else if (a->what && !drain_is_settled(said))
-		code = drain_refused("asked for, but the subnet manager has no new tables yet: "
-				     "`osmroutes drain` says how it stands");
+		code = drain_refused("accepted, but the subnet manager has no new tables yet: "
+				     "`osmroutes drain` shows the state");
 	else
 		code = drain_show(a, said);
 	json_decref(said);

@@ -119,7 +119,7 @@ static error_t generate_parse(int key, char *arg, struct argp_state *state)
 		generate_take_word(a, arg, state);
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "which kind of fabric? See --help");
+		argp_error(state, "missing kind of fabric: see --help");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -46,11 +46,11 @@ static const struct argp_option options[] = {
 	{ "traffic", OPT_TRAFFIC, "FILE", 0, "place: a key for each phase of a traffic file", 0 },
 	{ "offsets", OPT_OFFSETS, "N", 0, "place: LID offsets for the keys to share (default 1)",
 	  0 },
-	{ "name", OPT_NAME, "TEXT", 0, "place: for people", 0 },
+	{ "name", OPT_NAME, "TEXT", 0, "place: a name that status shows", 0 },
 	{ "owner", OPT_OWNER, "UID", 0, "place: for this user, by root", 0 },
 	{ "env", OPT_ENV, NULL, 0, "place: lines for a job's environment instead of a table", 0 },
 	{ "wait", OPT_WAIT, "MS", 0,
-	  "request: until the switches have the routes, at most so long (default 10000)", 0 },
+	  "request: wait for the switches to have the routes, at most N ms (default 10000)", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
@@ -129,14 +129,15 @@ static void check_words(const struct args *a, struct argp_state *state)
 	static const uint32_t needs[N_ACTIONS] = { [REQUEST] = 2, [DONE] = 2, [WITHDRAW] = 1 };
 
 	if (!a->has_action)
-		argp_error(state, "what? place, request, done, status or withdraw");
+		argp_error(state, "missing action: place, request, done, status or withdraw");
 	if (a->n_words < needs[a->action] || (a->action == PLACE && a->n_words))
 		argp_error(state, "%s takes %s", actions[a->action],
-			   a->action == PLACE      ? "options only"
-			   : needs[a->action] == 2 ? "an application and a key, by number"
-						   : "an application, by number");
+			   a->action == PLACE ? "options only"
+			   : needs[a->action] == 2
+				   ? "expected the numbers of an application and a key"
+				   : "expected the number of an application");
 	if (a->action == PLACE && !a->n_patterns && !a->n_traffic)
-		argp_error(state, "which --pattern, or --traffic?");
+		argp_error(state, "missing --pattern or --traffic");
 	if (a->action == PLACE && !a->hosts == !a->ranks)
 		argp_error(state, "either --hosts or --ranks");
 }

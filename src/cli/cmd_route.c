@@ -174,11 +174,11 @@ static const struct out_field engine_fields[] = {
 	{ "status", NULL, OUT_TEXT, 0 },
 	{ "message", NULL, OUT_TEXT, 0 },
 	{ "route_ms.cpu", "route, ms CPU", OUT_REAL, 1 },
-	{ "route_ms.wall", "  on the wall", OUT_REAL, 1 },
+	{ "route_ms.wall", "  elapsed", OUT_REAL, 1 },
 	{ "spf_ms", "  shortest paths", OUT_REAL, 1 },
 	{ "layers_ms", "  virtual lanes", OUT_REAL, 1 },
 	{ "check_ms.cpu", "check, ms CPU", OUT_REAL, 1 },
-	{ "check_ms.wall", "  on the wall", OUT_REAL, 1 },
+	{ "check_ms.wall", "  elapsed", OUT_REAL, 1 },
 	{ "peak_rss_kb", "peak memory, kB", OUT_COUNT, 0 },
 	{ "vls", "VLs used", OUT_COUNT, 0 },
 	{ "layers_one_way", "VLs required: requests only", OUT_COUNT, 0 },
@@ -390,7 +390,7 @@ int cli_route(int argc, char **argv)
 					  route_parse,
 					  "FILE",
 					  "Routes the fabric of FILE (ibnetdiscover or ibsim net "
-					  "file), checks the tables and says how good they are.",
+					  "file), checks the tables and measures them.",
 					  children,
 					  NULL,
 					  NULL };

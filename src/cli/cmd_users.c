@@ -376,7 +376,7 @@ int cli_users(int argc, char **argv)
 		options,
 		users_parse,
 		"NODE:PORT FILE|DIR",
-		"Lists who uses a cable: the hosts that send and receive over it, in both "
+		"Lists what uses a cable: the hosts that send and receive over it, in both "
 		"directions, their pairs and the jobs that have such pairs. Tables are those of "
 		"an engine, of DIR or --tables, or with --live those in the switches.",
 		children,

@@ -20,7 +20,8 @@ enum { OPT_WORST = 512 };
 
 static const struct argp_option options[] = {
 	{ "worst", OPT_WORST, "N", 0,
-	  "list only the worst N cases, 0 for all (default: 20 for people, all for programs)", 0 },
+	  "list only the worst N cases, 0 for all (default: 20 in tables, all in JSON and CSV)",
+	  0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
@@ -424,8 +425,8 @@ int cli_whatif(int argc, char **argv)
 					  whatif_parse,
 					  "FILE",
 					  "Takes cables or switches out of the fabric of FILE, "
-					  "routes what is left, and says what "
-					  "breaks and what changes: pairs of hosts cut until then "
+					  "routes what is left, and reports what breaks and what "
+					  "changes: pairs of hosts cut until then "
 					  "and lost for good, other paths, "
 					  "entries, load of the channels, virtual lanes.",
 					  children,

@@ -41,7 +41,7 @@ static const struct out_field fault_fields[] = {
 	{ "other_cable", NULL, OUT_TEXT, 0 },
 	{ "connect", NULL, OUT_TEXT, 0 },
 	{ "other_connect", NULL, OUT_TEXT, 0 },
-	{ "message", "what is wrong, and what mends it", OUT_TEXT, 0 },
+	{ "message", "what is wrong, and how to mend it", OUT_TEXT, 0 },
 	{ NULL, NULL, 0, 0 },
 };
 
@@ -290,7 +290,7 @@ int cli_wiring(int argc, char **argv)
 		"FILE",
 		"Finds the plan nearest to the cables between switches (fat tree, torus, mesh, "
 		"HyperX, dragonfly) and the rails of hosts with several ports, and names every "
-		"cable that is missing, extra, moved or swapped, with what mends it.",
+		"cable that is missing, extra, moved or swapped, with the change that mends it.",
 		children,
 		NULL,
 		NULL

@@ -247,10 +247,11 @@ static enum osr_status ask_squeue(struct job_reader *reader, struct osr_diag *di
 		osr_lines_close(&lines);
 	}
 	if (pclose(in) && !st)
-		st = osr_fail(diag, OSR_INVAL,
-			      "squeue failed; run it where Slurm is, and give its output: %s "
-			      ">FILE, --jobs=FILE",
-			      SQUEUE);
+		st = osr_fail(
+			diag, OSR_INVAL,
+			"squeue failed; run it on a machine with Slurm, and give its output: %s "
+			">FILE, --jobs=FILE",
+			SQUEUE);
 	return st;
 }
 

@@ -27,7 +27,7 @@ static void *stored_bytes(const char *path, size_t *size, struct osr_diag *diag)
 		osr_fail(diag, OSR_NOMEM, "%.300s: no memory for %lld bytes", path,
 			 (long long)st.st_size);
 	else if (fread(buf, 1, (size_t)st.st_size, in) != (size_t)st.st_size) {
-		osr_fail(diag, OSR_INVAL, "%.300s: cannot be read to its end", path);
+		osr_fail(diag, OSR_INVAL, "%.300s: cannot be read completely", path);
 		free(buf);
 		buf = NULL;
 	} else

@@ -13,8 +13,8 @@ enum { OPT_TABLES = 0x3000, OPT_LFT, OPT_VLS, OPT_CONFIG, OPT_OSMCONF, OPT_MCAST
 #define ASSUMED_VLS 8 /* what most switches have, and ibsim's */
 
 static const struct argp_option engine_options[] = {
-	{ "engine", 'e', "NAME", 0, "routing engine, may be repeated; \"all\" (default dfsssp, of compare all)",
-	  0 },
+	{ "engine", 'e', "NAME", 0,
+	  "routing engine, may be repeated; \"all\" (default dfsssp, of compare all)", 0 },
 	{ "option", 'o', "NAME=VALUE", 0, "option of the engines (see `osmroutes engines`)", 0 },
 	{ "vls", OPT_VLS, "N", 0, "data virtual lanes of the links, 1 to 15 (default 8)", 0 },
 	{ "config", OPT_CONFIG, "FILE", 0,
@@ -147,11 +147,10 @@ static enum osr_status choose_engine(struct cli_subjects *subjects, struct osr_d
 		 subjects->osm.routing_engine);
 	engine = osr_options_engine(&subjects->options, word);
 	if (!engine)
-		return osr_fail(
-			diag, OSR_INVAL,
-			"%.200s: routing_engine %.60s: OpenSM routes by itself; -e NAME takes "
-			"an engine all the same",
-			subjects->osmconf, *word ? word : "is not set");
+		return osr_fail(diag, OSR_INVAL,
+				"%.200s: routing_engine %.60s: OpenSM is an engine of OpenSM "
+				"itself; -e NAME chooses one of osmroutes",
+				subjects->osmconf, *word ? word : "is not set");
 	subjects->item[subjects->n++] = (struct cli_subject){ .engine = engine };
 	return OSR_OK;
 }
@@ -166,11 +165,10 @@ static enum osr_status read_osmconf(struct cli_subjects *subjects, struct osr_di
 		return OSR_OK;
 	st = osr_osmconf_read(subjects->osmconf, &subjects->osm, diag);
 	if (!st && !osr_osmconf_lists(subjects->osm.plugin_name, "osmroutes"))
-		return osr_fail(
-			diag, OSR_INVAL,
-			"%.300s: event_plugin_name does not name osmroutes, so OpenSM routes "
-			"without it",
-			subjects->osmconf);
+		return osr_fail(diag, OSR_INVAL,
+				"%.300s: event_plugin_name does not name osmroutes, so OpenSM does "
+				"not use it",
+				subjects->osmconf);
 	return st;
 }
 
@@ -228,8 +226,8 @@ static void subject_count_vls(struct cli_subjects *subjects, const struct cli_in
 	vl_limit->vls = subjects->link_vls;
 	if (!vl_limit->vls) {
 		vl_limit->vls = in->is_live ? fewest_vls(&in->fabric) : ASSUMED_VLS;
-		why = in->is_live ? "the fewest that a link between switches has"
-				  : "assumed, the file does not say what the links have";
+		why = in->is_live ? "the fewest of any link between switches"
+				  : "assumed, because the file does not say what the links have";
 	}
 	if (vl_limit->vls > most) {
 		vl_limit->vls = most;

@@ -33,8 +33,8 @@ static const struct argp_option options[] = {
 	{ "hosts", OPT_HOSTS, "FILE", 0,
 	  "hosts of the ranks, one a line, rank 0 first (default: all, in the order of the fabric)",
 	  0 },
-	{ "ranks", OPT_RANKS, "N", 0, "only so many, the first of the order (default: all hosts)",
-	  0 },
+	{ "ranks", OPT_RANKS, "N", 0,
+	  "number of ranks: the first hosts of the order (default: all)", 0 },
 	{ "ranking", OPT_RANKING, "WORD", 0,
 	  "put patterns on hosts in order, in random orders, or both: ordered, random, both "
 	  "(default)",

@@ -212,7 +212,7 @@ static char *options_read_line(char *buf, int size, void *stream)
 	size_t len, blanks;
 
 	if (ftell(r->file) > MAX_CONFIG_SIZE) {
-		remember(r->o, r->path, "more than a configuration can be");
+		remember(r->o, r->path, "too large for a configuration");
 		return NULL;
 	}
 	if (!fgets(buf, size, r->file))
@@ -290,7 +290,7 @@ char *osr_options_read_file(const char *path, struct osr_arena *arena, struct os
 	if (!file)
 		osr_fail(diag, OSR_INVAL, "%.200s: %.250s", path, why.text);
 	else if (!text || ferror(file) || memchr(text, 0, n))
-		osr_fail(diag, OSR_INVAL, "%.200s: cannot be read as a text", path);
+		osr_fail(diag, OSR_INVAL, "%.200s: not a text file", path);
 	else
 		text[n] = '\0';
 	if (text && (ferror(file) || memchr(text, 0, n)))

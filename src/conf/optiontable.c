@@ -35,26 +35,25 @@ const struct osr_param osr_plugin_params[] = {
 			       "time; "
 			       "root may have all" },
 	[OPT_KEY_CHOICE] = { "key_choice", OSR_PARAM_ENUM, "fine", 0, 0, "as_is|shift|fine|best",
-			     "how a key finds its middle switches: as it was made (ARK), by the "
+			     "how a key chooses its middle switches: as generated (ARK), by the "
 			     "best shift, by the fine-grained shift (NRK), or by the best map" },
 	[OPT_ASK_SWITCHES] = { "ask_switches", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
 			       "ask a switch that sent a trap which of its cables are down, and "
 			       "route "
 			       "around them before OpenSM discovers the fabric" },
 	[OPT_OBSERVE] = { "observe", OSR_PARAM_BOOL, "no", 0, 0, NULL,
-			  "after every sweep judge what is in the switches, whatever engine "
-			  "routed, and "
-			  "change nothing" },
+			  "after every sweep verify the tables in the switches, whichever engine "
+			  "made them, and change nothing" },
 	[OPT_LOG_DETAILS] = { "log_details", OSR_PARAM_BOOL, "no", 0, 0, NULL,
 			      "log more than one line a sweep: re-route, transition, storing, and "
 			      "all figures as JSON; no: only where OpenSM logs verbosely" },
 	[OPT_HOLD_AFTER] = { "hold_down_after", OSR_PARAM_UINT, "2", 0, 16, NULL,
-			     "hold a link between switches down that went down so many times "
-			     "within "
-			     "hold_down_within; 0: none" },
+			     "hold down a link between switches that failed this many times within "
+			     "hold_down_within; 0: never" },
 	[OPT_HOLD_WITHIN] = { "hold_down_within", OSR_PARAM_UINT, "600", 1, 86400, NULL,
 			      "seconds within which hold_down_after counts" },
 	[OPT_HOLD_CALM] = { "hold_down_calm", OSR_PARAM_UINT, "300", 1, 86400, NULL,
-			    "seconds without any event of a link after which it is routed again" },
+			    "seconds without an event after which a held-down link is routed "
+			    "again" },
 	{ NULL },
 };

@@ -167,7 +167,7 @@ struct reading {
 
 static enum osr_status nonsense(const struct reading *r, const char *what)
 {
-	return osr_fail(r->diag, OSR_INVAL, "what is stored of application %u makes no sense: %s",
+	return osr_fail(r->diag, OSR_INVAL, "the stored data of application %u are invalid: %s",
 			r->app.id, what);
 }
 
@@ -347,8 +347,7 @@ enum osr_status osr__book_restore(struct osr_sched *sched, const json_t *book, u
 
 	*n = *n_wrong = 0;
 	if (!book_whole(book, "format", FORMAT, FORMAT, &format) || !json_is_array(apps))
-		return osr_fail(diag, OSR_INVAL, "it is no book of applications in format %d",
-				FORMAT);
+		return osr_fail(diag, OSR_INVAL, "not a file of applications in format %d", FORMAT);
 	for (size_t i = 0; i < json_array_size(apps); i++) {
 		struct osr_diag why = { "" };
 		enum osr_status st = read_app(sched, json_array_get(apps, i), max_pairs, &why);

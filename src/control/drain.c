@@ -102,7 +102,8 @@ static enum osr_status insert_entry(struct osr_drains *drains, const struct entr
 	if (entry_at(drains, &what->part, what->held) < drains->n)
 		return osr_fail(diag, OSR_INVAL, "%s is drained already", what->name);
 	if (drains->n == MAX_PARTS)
-		return osr_fail(diag, OSR_INVAL, "%d parts are left out already", MAX_PARTS);
+		return osr_fail(diag, OSR_INVAL, "%d switches and cables are left out already",
+				MAX_PARTS);
 	while (i < drains->n && (drains->entry[i].held < what->held ||
 				 (drains->entry[i].held == what->held &&
 				  compare_parts(&drains->entry[i].part, &what->part) < 0)))

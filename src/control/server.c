@@ -306,7 +306,7 @@ static void read_client(struct osr_control *control, struct osr__client *client)
 	if (!client->in.size)
 		client->half_since = server_now();
 	if (client->in.size && waiting_of_user(control, client->peer.uid) >= MAX_WAITING)
-		end_client(client, "too much of this user waits already");
+		end_client(client, "too many requests of this user are pending");
 	else if (!osr__client_read(client))
 		client->gone = true;
 }
@@ -466,7 +466,7 @@ static enum osr_status make_room(const struct sockaddr_un *a, struct osr_diag *d
 	if (lstat(a->sun_path, &st))
 		return OSR_OK; /* bind() says what is wrong */
 	if (!S_ISSOCK(st.st_mode))
-		return osr_fail(diag, OSR_INVAL, "%s is there and no socket", a->sun_path);
+		return osr_fail(diag, OSR_INVAL, "%s exists and is not a socket", a->sun_path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	error = connect(fd, (const struct sockaddr *)a, sizeof(*a)) ? errno : 0;
 	close(fd);

@@ -110,12 +110,11 @@ bool osr_lines_next(struct osr_lines *lines, char **text, struct osr_diag *diag,
 	length = newline ? (size_t)(newline - *text) : lines->end - lines->begin;
 	if (length > OSR_LINES_MAX)
 		return fail_here(lines, diag, st,
-				 "a line of more than 8,192 bytes: this is not the "
-				 "text expected here");
+				 "a line of more than 8,192 bytes: not the expected text file");
 	if (!newline && !lines->by_people)
 		return fail_here(lines, diag, st, "the file ends in the middle of a line");
 	if (memchr(*text, 0, length))
-		return fail_here(lines, diag, st, "a byte 0: this is no text");
+		return fail_here(lines, diag, st, "a byte 0: not a text file");
 	if (length && (*text)[length - 1] == '\r')
 		(*text)[length - 1] = '\0';
 	(*text)[length] = '\0';

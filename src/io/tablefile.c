@@ -204,7 +204,7 @@ static enum osr_status check_header(const struct reader *x)
 	const struct header *h = x->h;
 
 	if (x->size < sizeof(magic) || memcmp(x->data, magic, sizeof(magic)))
-		return osr_fail(x->diag, OSR_INVAL, "%s: no table file of osmroutes", x->label);
+		return osr_fail(x->diag, OSR_INVAL, "%s: not a table file of osmroutes", x->label);
 	if (x->size < 16)
 		return tablefile_damaged(x, "it is cut off");
 	if (h->version != VERSION)
@@ -216,7 +216,7 @@ static enum osr_status check_header(const struct reader *x)
 	if (header_hash(h) != h->hash)
 		return tablefile_damaged(x, "its header has a wrong checksum");
 	if (h->file_size != x->size)
-		return tablefile_damaged(x, "it is cut off or has something behind its end");
+		return tablefile_damaged(x, "it is truncated or has trailing data");
 	return OSR_OK;
 }
 
@@ -313,7 +313,7 @@ static enum osr_status tablefile_check_ranges(const struct reader *x)
 
 	if (h->n_vls > OSR_MAX_VLS || h->mcast_vl >= OSR_MAX_VLS ||
 	    !memchr(h->engine, 0, sizeof(h->engine)))
-		return tablefile_damaged(x, "its header makes no sense");
+		return tablefile_damaged(x, "its header is invalid");
 	if (sl && !tablefile_all_below(sl, h->section[SEC_SL].size, 16))
 		return tablefile_damaged(x, "an SL is above 15");
 	if (!sl2vl != !row)
@@ -328,7 +328,7 @@ static enum osr_status tablefile_check_ranges(const struct reader *x)
 	}
 	for (uint32_t s = 0; parent && s < h->n_switches; s++)
 		if (parent[s] != OSR_NONE && parent[s] >= h->n_channels)
-			return tablefile_damaged(x, "its multicast order makes no sense");
+			return tablefile_damaged(x, "its multicast order is invalid");
 	return OSR_OK;
 }
 
@@ -412,7 +412,7 @@ static enum osr_status map(const char *path, struct osr_tablefile *file, struct 
 		return osr_fail(diag, OSR_INVAL, "%s: %s", path, strerror(errno));
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size <= 0) {
 		close(fd);
-		return osr_fail(diag, OSR_INVAL, "%s: no table file of osmroutes", path);
+		return osr_fail(diag, OSR_INVAL, "%s: not a table file of osmroutes", path);
 	}
 	file->size = (size_t)st.st_size;
 	file->map = mmap(NULL, file->size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);

@@ -335,7 +335,7 @@ enum osr_status osr__tables_switch(const struct osr_tables *tables, const struct
 		return OSR_OK;
 	return osr_lines_fail(in, diag,
 			      "the fabric has no switch 0x%016" PRIx64
-			      ": these are the tables of another one",
+			      ": these tables belong to another fabric",
 			      guid);
 }
 

@@ -201,7 +201,7 @@ static enum osr_status tables_lft_finish(const struct lft_reader *reader)
 	if (!reader->t->n_entries && reader->first_foreign)
 		return osr_fail(reader->diag, OSR_INVAL,
 				"%s:%" PRIu64 ": no port in the fabric has LID %" PRIu64
-				" or any other of the file: these are the tables of another one",
+				" or any other of the file: these tables belong to another fabric",
 				reader->in->label, reader->first_foreign, reader->foreign_lid);
 	return OSR_OK;
 }

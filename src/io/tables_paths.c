@@ -171,7 +171,7 @@ static enum osr_status tables_paths_begin(struct path_reader *reader, uint64_t g
 		return OSR_OK;
 	return osr_lines_fail(reader->in, reader->diag,
 			      "no port in the fabric has the GUID 0x%016" PRIx64
-			      ": these are the paths of another one",
+			      ": these paths belong to another fabric",
 			      guid);
 }
 
@@ -212,8 +212,9 @@ static enum osr_status take_digits(struct path_reader *reader, uint64_t lid, con
 					    "expected an SL, 0 to f, or - for LID %" PRIu64, lid);
 	}
 	osr_skip_blanks(&at);
-	return st || !*at ? st
-			  : osr_lines_fail(reader->in, reader->diag, "something behind the SLs");
+	return st || !*at
+		       ? st
+		       : osr_lines_fail(reader->in, reader->diag, "unexpected text after the SLs");
 }
 
 static enum osr_status tables_paths_take_row(struct path_reader *reader, const char *at)

@@ -44,7 +44,7 @@ static enum osr_status tables_sl2vl_take_guid(struct sl2vl_reader *reader, const
 		return OSR_OK;
 	return osr_lines_fail(reader->in, reader->diag,
 			      "no port in the fabric has the GUID 0x%016" PRIx64
-			      ": these are the tables of another one",
+			      ": these tables belong to another fabric",
 			      guid);
 }
 

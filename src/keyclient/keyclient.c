@@ -142,7 +142,7 @@ static int more(struct osrk *k, double until)
 		char *in = room > MAX_ANSWER ? NULL : realloc(k->in, room);
 
 		if (!in)
-			return hang_up(k, "no memory for what it says");
+			return hang_up(k, "out of memory for its answer");
 		k->in = in;
 		k->room = room;
 	}
@@ -171,7 +171,7 @@ static int next_line(struct osrk *k, double until, json_t **j)
 	*j = json_loadb(k->in, n, 0, NULL);
 	k->size -= n + 1;
 	memmove(k->in, end + 1, k->size);
-	return *j ? 1 : hang_up(k, "it says something that is no answer");
+	return *j ? 1 : hang_up(k, "its answer cannot be understood");
 }
 
 /* What is known of keys ------------------------------------------------------------------------ */
@@ -311,7 +311,7 @@ int osrk_place(struct osrk *k, const struct osrk_place *in, uint32_t *app)
 	json_t *said;
 
 	if (!line)
-		return fail(k, "a name or pattern is no UTF-8 text");
+		return fail(k, "a name or pattern is not UTF-8 text");
 	if (in->hosts)
 		json_object_set_new(line, "hosts", texts(in->hosts, in->n_ranks));
 	else

@@ -726,7 +726,7 @@ static enum osr_status check_saved(const struct osr_sched *sched, const struct o
 				       diag);
 	}
 	if (!good)
-		return osr_fail(diag, OSR_INVAL, "what is stored of application %u makes no sense",
+		return osr_fail(diag, OSR_INVAL, "the stored data of application %u are invalid",
 				from->id);
 	return st;
 }

@@ -344,9 +344,8 @@ bool osr__adopt(struct sweep *w)
 	state->read = false;
 	if (!osr__any_sl(a.best, w->slot->verdict.proven)) {
 		osr__log(w->osm, OSM_LOG_INFO,
-			 "%s: after a handover SLs may change: path records have SLs that are not "
-			 "in the "
-			 "switches; any_sl = on does without",
+			 "%s: after a handover SLs may change: path records have SLs that cannot "
+			 "be read from the switches; any_sl = on needs none",
 			 ctx->engine->name);
 		return false;
 	}

@@ -62,8 +62,7 @@ char *osr__file_read(const char *path, size_t max, size_t *size, struct osr_diag
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
 	    (st.st_mode & (S_IWGRP | S_IWOTH)) || (size_t)st.st_size > max)
 		osr_fail(diag, OSR_INVAL,
-			 "it is no file of this user that nobody else may write, of at most %zu "
-			 "bytes",
+			 "not a file of this user that only they may write, of at most %zu bytes",
 			 max);
 	else
 		text = malloc((size_t)st.st_size + 1);

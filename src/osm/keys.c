@@ -82,8 +82,8 @@ static void keys_save(struct keys *k)
 	/* Once, not every second. */
 	if (failed && !k->save_failed)
 		osr__log(k->plugin->osm, OSM_LOG_ERROR,
-			 "ERR OR16: routing keys would not survive a restart, they cannot be "
-			 "stored: %s",
+			 "ERR OR16: routing keys cannot be stored and would not survive a restart: "
+			 "%s",
 			 diag.text);
 	k->save_failed = failed;
 	k->saved = version;
@@ -105,12 +105,12 @@ static void keys_load(struct keys *k)
 	free(text);
 	if (diag.text[0])
 		osr__log(k->plugin->osm, OSM_LOG_ERROR,
-			 "ERR OR16: applications with routing keys of before, %s: %u taken, %u "
+			 "ERR OR16: stored applications with routing keys, %s: %u restored, %u "
 			 "not: %s",
 			 path, n, n_wrong, diag.text);
 	else if (n)
 		osr__log(k->plugin->osm, OSM_LOG_INFO,
-			 "routing keys: %u application%s of before from %s", n, n == 1 ? "" : "s",
+			 "routing keys: %u application%s restored from %s", n, n == 1 ? "" : "s",
 			 path);
 }
 
@@ -418,7 +418,7 @@ void osr__keys_open(struct plugin *p)
 		return;
 	}
 	p->keys = k;
-	osr__log(p->osm, OSM_LOG_INFO, "routing keys are given at %s (mode %04o)", in.path,
+	osr__log(p->osm, OSM_LOG_INFO, "routing keys are served at %s (mode %04o)", in.path,
 		 in.mode);
 }
 

@@ -296,7 +296,7 @@ static void warn_unproven(struct tree *t, const osm_mgrp_box_t *box)
 			continue;
 		ctx->mc_warned |= 1u << vl;
 		if (vl == OSR_MIXED_VLS)
-			snprintf(where, sizeof(where), "changes its VL on the way");
+			snprintf(where, sizeof(where), "changes its VL along the tree");
 		else
 			snprintf(where, sizeof(where), "runs on VL %u", vl);
 		osr__log(ctx->plugin->osm, OSM_LOG_ERROR,

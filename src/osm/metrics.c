@@ -98,7 +98,7 @@ static const struct number numbers[] = {
 	{ "fabric", "hosts", metrics_hosts, "Ports of CAs and routers." },
 	{ "fabric", "end_ports", end_ports, "CA, router and switch ports with a LID." },
 	{ "fabric", "lids", lids, "LIDs routed to." },
-	{ "fabric", "parts", parts, "Parts that cannot reach each other; 1 is whole." },
+	{ "fabric", "parts", parts, "Disconnected components; 1 if the fabric is connected." },
 	{ "fabric", "end_ports_left_out", left_out, "End ports not routed, see OR06." },
 	{ "fabric", "links_unhealthy", unhealthy, "Cables left out as unhealthy." },
 	{ "fabric", "links_throttled", throttled, "Cables left out as throttled." },
@@ -110,10 +110,10 @@ static const struct number numbers[] = {
 	{ "vls", "needed_one_way", vls_one_way, "The same without replies on the request's SL." },
 	{ "load", "efi", metrics_efi, "Edge forwarding index: routes on the most loaded channel." },
 	{ "load", "efi_average", efi_average, "Routes on a channel, on average." },
-	{ "load", "efi_over_average", efi_over_average, "Edge forwarding index by the average." },
+	{ "load", "efi_over_average", efi_over_average, "Edge forwarding index over the average." },
 	{ "load", "efi_least", efi_least, "No routing has a lower one." },
 	{ "load", "efi_over_least", efi_over_least,
-	  "Edge forwarding index by the least possible." },
+	  "Edge forwarding index over the least possible." },
 	{ "load", "efi_per_capacity", efi_per_capacity,
 	  "Largest routes * fastest rate / own rate." },
 	{ "routes", "all", metrics_routes, "Pairs of switch and LID with a route." },
@@ -123,20 +123,20 @@ static const struct number numbers[] = {
 	{ "lft", "entries", entries, "Entries of all forwarding tables." },
 	{ "lft", "entries_changed", metrics_entries_changed,
 	  "Of these, changed by the last sweep." },
-	{ "stable", "kept", kept, "1 if the tables before were repaired, 0 if not." },
+	{ "stable", "kept", kept, "1 if the previous tables were re-routed incrementally." },
 	{ "stable", "together", together,
 	  "1 if old and new tables mixed are proven deadlock-free." },
 	{ "stable", "withdrawn", withdrawn,
 	  "LFT entries withdrawn in a first round; 0: one round." },
-	{ "stable", "channels_lost", channels_lost, "Channels gone since the last full route." },
-	{ "stable", "lids_repaired", repaired_lids,
-	  "LIDs routed otherwise than by the full route." },
+	{ "stable", "channels_lost", channels_lost, "Channels lost since the last full route." },
+	{ "stable", "lids_repaired", repaired_lids, "LIDs re-routed since the last full route." },
 	{ "stable", "sls_changed", sls_changed, "Pairs whose SL the last sweep changed." },
-	{ "stable", "sls_lost", sls_lost, "Pairs with an SL of earlier no longer proven." },
+	{ "stable", "sls_lost", sls_lost,
+	  "Pairs that may still use an SL that is no longer proven." },
 	{ "sl2vl", "sent", slvl_sent, "MADs with SL2VL tables by port pair in the last sweep." },
 	{ "sl2vl", "refused", slvl_refused,
 	  "Port pairs of switches whose SL2VL table is not what was sent." },
-	{ "stable", "drift", drift, "Balance against that of the last full route; 1 is as good." },
+	{ "stable", "drift", drift, "Load of the busiest link over that of the last full route." },
 };
 
 #define N_NUMBERS (sizeof(numbers) / sizeof(*numbers))
@@ -306,7 +306,7 @@ static void print_sweeps(const struct report *r, FILE *out)
 {
 	uint64_t n[N_OUTCOMES];
 
-	head(out, "sweeps_total", "counter", "Sweeps by what came of them, since OpenSM started.");
+	head(out, "sweeps_total", "counter", "Sweeps by outcome, since OpenSM started.");
 	for (uint32_t e = 0; osr_engines[e]; e++)
 		for (int i = 0; count_sweeps(r->plugin, osr_engines[e], n) && i < N_OUTCOMES; i++)
 			fprintf(out,
@@ -352,8 +352,7 @@ static bool metrics_print_prom(const void *report, FILE *out)
 	head(out, "last_sweep_timestamp_seconds", "gauge", "When the last sweep was over.");
 	fprintf(out, "osmroutes_last_sweep_timestamp_seconds{%s} %lld\n", labels,
 		(long long)r->now);
-	head(out, "check_passed", "gauge",
-	     "1 if the tables of the last sweep were checked and good.");
+	head(out, "check_passed", "gauge", "1 if the tables of the last sweep passed the check.");
 	fprintf(out, "osmroutes_check_passed{%s} %d\n", labels, r->m->checked);
 	print_sweeps(r, out);
 	print_phases(r, labels, out);

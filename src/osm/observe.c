@@ -448,7 +448,7 @@ static void observe_say(struct observer *o, const struct look *w)
 	}
 	if (w->found.on[OSR_ASK_ONE_WAY].answer != w->between_hosts.answer)
 		snprintf(answers + strlen(answers), sizeof(answers) - strlen(answers),
-			 ", path records between hosts alone: %s",
+			 ", path records between hosts only: %s",
 			 osr_answer_name(w->between_hosts.answer));
 	if (o->last)
 		snprintf(change, sizeof(change),
@@ -461,7 +461,7 @@ static void observe_say(struct observer *o, const struct look *w)
 			 w->verdict.proven & OSR_CLAIM_ANY_SL ? "proven" : "not proven");
 	osr__log(osm, OSM_LOG_INFO,
 		 "observe: %s: %" PRIu64
-		 " routes on the busiest link (no routing has less than %" PRIu64 "), %" PRIu64
+		 " routes on the busiest link (no routing has fewer than %" PRIu64 "), %" PRIu64
 		 " of %" PRIu64 " longer than minimal; %s; %s; %s (%.0f ms of CPU, %.1f under "
 		 "OpenSM's lock)",
 		 w->engine, audit->efi, w->least, audit->n_longer, audit->n_routes, answers, change,

@@ -263,7 +263,7 @@ static void register_name(struct plugin *p, const char *name, struct registratio
 
 	if (osm_register_external_routing_engine(p->osm, &module, reg) != CL_SUCCESS)
 		osr__log(p->osm, OSM_LOG_ERROR,
-			 "ERR OR11: OpenSM does not take the routing engine name %s", name);
+			 "ERR OR11: OpenSM does not accept the routing engine name %s", name);
 }
 
 static void register_engines(struct plugin *p)
@@ -365,8 +365,8 @@ static bool loaded_before(const struct osm_opensm *osm)
 static bool may_load(struct osm_opensm *osm)
 {
 	static const char wrong[] = "osmroutes is not loaded: this " OSM_VERSION
-				    " is not laid out as the headers that the "
-				    "plugin was built with say (%s); build it for this OpenSM: "
+				    " does not match the headers that the plugin was built with "
+				    "(%s); build it for this OpenSM: "
 				    "scripts/build-for PREFIX\n";
 	const char *member = osr__layout_contradiction(osm);
 

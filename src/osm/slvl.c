@@ -556,12 +556,11 @@ static void slvl_report_refused(struct plugin *p, const char *engine, const char
 		p->slvl.unconfirmed = again;
 	} else if (again) {
 		osr__log(p->osm, OSM_LOG_ERROR,
-			 "ERR OR19: %s: %" PRIu64 " SL2VL tables are not in the switches as they "
-			 "were sent, refused or not answered: "
-			 "%s; packets there use other virtual lanes than the proof assumes, and "
-			 "can deadlock. If "
-			 "this stays: the firmware of the switch, use_optimized_slvl FALSE, or "
-			 "max_vls = 1",
+			 "ERR OR19: %s: %" PRIu64
+			 " SL2VL tables were refused or not confirmed by their switches: %s; "
+			 "packets there use other virtual lanes than the proof assumes, and "
+			 "can deadlock. If it persists, check the switch firmware, or set "
+			 "use_optimized_slvl FALSE or max_vls = 1",
 			 engine, p->slvl.counts.n_refused, text);
 		return;
 	} else {

@@ -72,7 +72,7 @@ static void *read_stored(int fd, const char *path, size_t size, struct osr_diag 
 	}
 	memcpy(buf, head, sizeof(head));
 	if (!osm_store_read_all(fd, buf + sizeof(head), size - sizeof(head))) {
-		osr_fail(diag, OSR_INVAL, "%s: cannot be read to its end", path);
+		osr_fail(diag, OSR_INVAL, "%s: cannot be read completely", path);
 		free(buf);
 		return NULL;
 	}

@@ -26,7 +26,7 @@
 /* Why the transition is not looked at. */
 #define OTHERS "another engine has routed since the last tables of this one"
 
-#define HALF "the last tables have gone out by half"
+#define HALF "only the first of two rounds of the last tables was sent"
 
 double osr__sweep_clock_ms(void)
 {
@@ -270,8 +270,8 @@ static enum osr_status sweep(struct sweep *w)
 	enum osr_status st;
 
 	osr__upkeep_watch(w->ctx->plugin);
-	st = osr__snapshot(w->ctx->plugin, SNAPSHOT_ALL_LIDS, &slot->arena, &w->scratch, fabric, &w->snap,
-			   &w->diag);
+	st = osr__snapshot(w->ctx->plugin, SNAPSHOT_ALL_LIDS, &slot->arena, &w->scratch, fabric,
+			   &w->snap, &w->diag);
 	w->ms_snapshot = osr__sweep_clock_ms();
 	if (st)
 		goto give_up;

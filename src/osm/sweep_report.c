@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define KEYS "entries of routing keys are on top of the tables"
+#define KEYS "the tables include entries of routing keys"
 
 #define MAX_PARTS 8 /* of a split fabric, named in the log */
 
@@ -32,11 +32,11 @@ void osr__report_left_out(const struct sweep *w)
 			 "%s: %u links and switches are drained or held down, and not used", name,
 			 n->n_out);
 	if (n->n_left_out)
-		osr__log(
-			w->osm, OSM_LOG_ERROR,
-			"ERR OR06: %s: %u end ports have LIDs that OpenSM's table gives to others; "
-			"they are not routed in this sweep: %s",
-			name, n->n_left_out, n->end_ports);
+		osr__log(w->osm, OSM_LOG_ERROR,
+			 "ERR OR06: %s: %u end ports have LIDs that OpenSM's table assigns to "
+			 "others; "
+			 "they are not routed in this sweep: %s",
+			 name, n->n_left_out, n->end_ports);
 }
 
 /* Switches, end ports and one name of a part of a split fabric. */
@@ -142,9 +142,9 @@ static void report_transition(const struct sweep *w)
 			 "ms)",
 			 name, stable->transition_mcast ? ", with multicast" : "",
 			 stable->transition_kept & OSR_KEPT_ORDER
-				 ? ", with the multicast trees of before"
+				 ? ", with the earlier multicast trees"
 				 : "",
-			 stable->transition_kept & OSR_KEPT_SLS ? ", with the SLs of before" : "",
+			 stable->transition_kept & OSR_KEPT_SLS ? ", with the earlier SLs" : "",
 			 w->ms_transition);
 	else if (stable->transition != OSR_TRANSITION_UNASKED)
 		osr__log(w->osm, osr__log_details(w->ctx->plugin),
@@ -225,18 +225,17 @@ static void report_gaps(const struct sweep *w)
 	if (!(proven & OSR_CLAIM_DEADLOCK_FREE)) {
 		osr__log(w->osm, OSM_LOG_ERROR,
 			 "%s: warning: these tables are not proven free of deadlock: packets of "
-			 "%" PRIu64
-			 " routes over %u channels may wait for each other in a loop, and traffic "
-			 "stop; dfsssp has tables that are",
+			 "%" PRIu64 " routes over %u channels may wait for each other for ever; "
+			 "the engine dfsssp excludes that",
 			 name, w->slot->verdict.n_routes, routing->n_channels);
 		return;
 	}
 	if (!osr__any_sl(routing, proven)) {
 		any_sl_text(w, cost, sizeof(cost));
 		osr__log(w->osm, OSM_LOG_ERROR,
-			 "%s: warning: free of deadlock is only what uses the SL of its path "
-			 "record, on "
-			 "%u virtual lanes; programs that choose an SL themselves (UCX, NCCL) are "
+			 "%s: warning: only packets on the SL of their path record are proven "
+			 "deadlock-free, on %u virtual lanes; programs that choose an SL "
+			 "themselves (UCX, NCCL) are "
 			 "not "
 			 "covered: %s",
 			 name, routing->n_vls, cost);

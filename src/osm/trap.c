@@ -523,8 +523,8 @@ bool osr__traps_route(struct plugin *p)
 		w->osm = p->osm;
 		routed = pass(w);
 		if (*w->why)
-			osr__log(p->osm, OSM_LOG_INFO, "trap: left to OpenSM's discovery: %s",
-				 w->why);
+			osr__log(p->osm, OSM_LOG_INFO,
+				 "trap: no route before OpenSM's discovery: %s", w->why);
 		free(w);
 	}
 	forget_traps(p);

@@ -65,8 +65,8 @@ static void upkeep_replace(struct plugin *p)
 	free(text);
 	if (failed && !u->save_failed)
 		osr__log(p->osm, OSM_LOG_ERROR,
-			 "ERR OR20: drained parts would not survive a restart, they cannot be "
-			 "stored: %s",
+			 "ERR OR20: drained parts cannot be stored and would not survive a "
+			 "restart: %s",
 			 diag.text);
 	u->save_failed = failed;
 	u->saved = version;
@@ -92,7 +92,7 @@ static void upkeep_load(struct plugin *p)
 	snprintf(path, sizeof(path), "%s/%s", osr__cache_dir(), name);
 	text = osr__file_read(path, MAX_BOOK, &size, &diag);
 	if (diag.text[0])
-		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR20: drained parts of before, %s: %s", path,
+		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR20: stored drained parts, %s: %s", path,
 			 diag.text);
 	if (text)
 		osr_drains_load(u->drains, text, size);
@@ -100,9 +100,8 @@ static void upkeep_load(struct plugin *p)
 	osr_drains_count(u->drains, &n_drained, &n_held);
 	if (n_drained + n_held)
 		osr__log(p->osm, OSM_LOG_INFO,
-			 "left out as before: %u drained part%s, %u link%s held down (%s)",
-			 n_drained, n_drained == 1 ? "" : "s", n_held, n_held == 1 ? "" : "s",
-			 path);
+			 "still left out: %u drained part%s, %u link%s held down (%s)", n_drained,
+			 n_drained == 1 ? "" : "s", n_held, n_held == 1 ? "" : "s", path);
 	u->saved = u->asked = osr_drains_version(u->drains);
 }
 

@@ -254,7 +254,7 @@ static const struct osr_pattern collectives[] = {
 	COLLECTIVE("dissemination", log_up, dissemination, "i -> i + 2^s, all ranks"),
 	COLLECTIVE("tournament", log_up, tournament, "i + 2^s -> i, losers drop out"),
 	{ .name = "cps-shift",
-	  .summary = "i -> i + s, s = 1 .. N-1; with a number, so many of these stages",
+	  .summary = "i -> i + s, s = 1 .. N-1; with a number, only that many stages",
 	  .args = "STAGES",
 	  .max_args = 1,
 	  .permutation = true,

@@ -26,7 +26,7 @@ expect 0 '^osmroutes [0-9]' --version
 expect 2 'no command "rout"' rout
 expect 0 'deadlock-free' engines
 expect 0 'Kinds of fabrics' generate --help
-expect 2 'which kind of fabric' generate
+expect 2 'missing kind of fabric' generate
 expect 2 'no kind of fabric is called "donut"' generate donut
 expect 2 'unknown option "dim": did you mean "dims"' generate torus dim=4
 expect 2 'expected NAME=VALUE' generate torus 4x4
@@ -37,7 +37,7 @@ expect 2 '/nonexistent/x: No such file' generate torus -o /nonexistent/x
 expect 2 '"p=1,1,1" is an option of tree: write it without -o' generate tree -o p=1,1,1
 expect 2 '"dims=4x4" is an option of torus: write it without -o' generate -o dims=4x4 torus
 expect 0 '^Switch' generate torus dims=3 --rate=4xEDR
-expect 2 'which FILE' analyze
+expect 2 'missing FILE' analyze
 expect 2 'no engine "minhop"' analyze -e minhop "$root/topologies/ring-5.net"
 expect 2 'unknown option "roundz"' analyze -o roundz=1 "$root/topologies/ring-5.net"
 expect 2 'bisections "-1": expected 0' analyze --bisections=-1 "$root/topologies/ring-5.net"
@@ -82,8 +82,8 @@ printf '# nothing\nphase\n' > "$dir/traffic"
 expect 2 'it has no pairs' analyze --traffic "$dir/traffic" "$root/topologies/ring-5.net"
 printf 'phase\nlid:77 h0\n' > "$dir/traffic"
 expect 2 'no CA or router has the LID "77"' analyze --traffic "$dir/traffic" "$root/topologies/ring-5.net"
-expect 2 'which FILE' check
-expect 2 'which tables\?' check "$root/topologies/tree-2.net"
+expect 2 'missing FILE' check
+expect 2 'missing tables' check "$root/topologies/tree-2.net"
 expect 2 'opensm-subnet.lst: No such file' check "$root/topologies"
 expect 2 'lid.lfts:2: no port in the fabric has LID 1911' check --lft "$dir/lid.lfts" "$root/topologies/tree-2.net"
 expect 0 'verdict +proven' route -e dfsssp "$root/topologies/torus-4x4.net" --dump "$dir/torus" --path-sl
@@ -119,13 +119,13 @@ expect 1 'verdict on the old +refuted' diff --same "$dir/edited" "$dir/torus"
 expect 0 'verdict on the old +refuted' diff "$dir/edited" "$dir/torus"
 expect 1 'hole +switch .* has no entry for LID 3' check "$dir/edited"
 expect 2 'no fabric: expected' diff "$dir/torus" "$root/topologies"
-expect 2 'which FILE' compare
+expect 2 'missing FILE' compare
 expect 2 'no engine "minhop"' compare -e minhop "$root/topologies/ring-5.net"
 expect 1 'dmodk: not a fat tree' compare -e dfsssp -e dmodk --bisections=9 "$root/topologies/ring-5.net"
 expect 0 'recommended here: dfsssp, verdict proven' compare --bisections=9 "$root/topologies/ring-5.net"
 expect 1 'dmodk: not a fat tree' compare -e dmodk "$root/topologies/ring-5.net"
 expect 2 'cannot|No such|exist' route --save /nowhere/x "$root/topologies/ring-5.net"
-expect 2 'which FILE' whatif --each=link
+expect 2 'missing FILE' whatif --each=link
 expect 2 'nothing to remove' whatif "$root/topologies/ring-5.net"
 expect 2 'either --link' whatif --each=link --links=1 "$root/topologies/ring-5.net"
 expect 2 'each "cable": expected link' whatif --each=cable "$root/topologies/ring-5.net"
@@ -141,7 +141,7 @@ expect 2 'expected NODE:PORT' whatif --link=nobody "$root/topologies/ring-5.net"
 expect 2 'there is no cable' whatif --link=h0:9 "$root/topologies/ring-5.net"
 expect 2 '"h0" is no switch' whatif --switch=h0 "$root/topologies/ring-5.net"
 expect 0 'proven +8 +0 +0' whatif --link=h0:1 --worst=0 "$root/topologies/ring-5.net"
-expect 2 'which FILE' degrade
+expect 2 'missing FILE' degrade
 printf '0x100000 "alpha mlx5_0"\n# no host\n' >"$dir/names"
 printf '0x100000 alpha\n' >"$dir/no-names"
 expect 0 '^rank 7=h3 slot=1$' order --format=rankfile --slots=2 "$root/topologies/tree-3.net"
@@ -163,7 +163,7 @@ expect 2 'only 1 of 3 cables' whatif --links=3 "$root/topologies/ring-5.net"
 expect 2 'no switch without hosts in this fabric; use --switch' whatif --each=switch "$root/topologies/ring-5.net"
 expect 2 'called "eaf-2": did you mean "leaf-2"' whatif --switch=eaf-2 "$root/topologies/tree-2.net"
 expect 0 '3 cables and 0 switches removed' degrade --split --links=3 "$root/topologies/ring-5.net"
-expect 2 'which FILE' route
+expect 2 'missing FILE' route
 expect 2 'no engine "fastest"' route -e fastest "$root/topologies/ring-5.net"
 expect 2 'No such file or directory' route /nonexistent/x.net
 expect 2 'vls "16": expected 1 to 15' route --vls=16 "$root/topologies/ring-5.net"
@@ -202,8 +202,8 @@ if [ -w /dev/full ]; then
 fi
 
 # Questions about one set of tables.
-expect 2 'which FILE' path "$root/topologies/ring-5.net"
-expect 2 'which FILE' path h0 h1
+expect 2 'missing FILE' path "$root/topologies/ring-5.net"
+expect 2 'missing FILE' path h0 h1
 expect 2 'expected two end ports' path --live
 expect 2 'are one end port' path h0 h0 "$root/topologies/ring-5.net"
 expect 2 'no end port has the LID "999"' path lid:999 h0 "$root/topologies/ring-5.net"

@@ -65,6 +65,12 @@ expect docs 'links to nowhere.md, which does not exist'
 expect docs 'links to style.md#nothing, which has no such heading'
 
 fresh
+sed -i 's/out of memory for the limits/no memory, please/; s/cannot open the file/somebody took the file/' "$copy/src/conf/options.c"
+echo 'A look at the moment between.' >>"$copy/docs/admin.md"
+expect docs 'src/conf/options.c: idiom: "somebody"'
+expect docs 'docs/admin.md: idiom: "moment"'
+
+fresh
 sed -i 1d "$copy/src/core/data/arena.c"
 expect text 'src/core/data/arena.c: no SPDX-License-Identifier'
 fresh

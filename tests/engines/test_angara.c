@@ -429,7 +429,7 @@ static void test_hints(void **state)
 		{ "torus 5x4\nswitch 0x1000 0,4\n", "f:2: expected a coordinate" },
 		{ "torus 5x4\nswitch 0x1000 0,1\nswitch 0x1000 1,1\n", "coordinates already" },
 		{ "torus 5x4\nswitch 0x1000 0,1\nswitch 0x1001 0,1\n", "another switch" },
-		{ "torus 5x4\nswitch 0x1000 0,0\nswitch 0x1001 2,0\n", "askew" },
+		{ "torus 5x4\nswitch 0x1000 0,0\nswitch 0x1001 2,0\n", "more than one coordinate" },
 		{ "torus 5x4\nswitch 0x9999 0,0\n", "none that is here" },
 		{ "torus 5x4\nport 2 +Z\n", "no such dimension" },
 		{ "torus 5x4\nport 0 +X\n", "expected a port" },

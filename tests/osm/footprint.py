@@ -155,7 +155,7 @@ def traps(workdir):
         os.symlink(victim, os.path.join(places.of['sockets'], 'keys.sock'))
         with places.opensm(fabric, name='link') as opensm:
             opensm.wait_up()
-            expect('keys.sock is there and no socket' in opensm.log, 'a link in the place of the socket')
+            expect('keys.sock exists and is not a socket' in opensm.log, 'a link in the place of the socket')
         expect(os.path.islink(os.path.join(places.of['sockets'], 'keys.sock')), 'the link was removed')
 
 

@@ -269,7 +269,7 @@ def one_line(workdir):
             expect(float(times) >= 1 and efi / float(times) >= mean - 0.5, 'the least load is below the mean: %s' % (line,))
             expect(proven.startswith('reachable, deadlock-free, replies') and 1 <= int(vls) <= int(budget), line)
             if lacks and int(vls) > 1:
-                expect(lacks in not_proven and 'warning: free of deadlock is only' in log, 'not said: %s' % (line,))
+                expect(lacks in not_proven and 'warning: only packets on the SL of their path record' in log, 'not said: %s' % (line,))
         # One line a sweep: what is left are lines of the start, warnings, and what OpenSM says.
         own = [l.split('osmroutes: ', 1)[1] for l in log.splitlines() if 'osmroutes: dfsssp: ' in l]
         other = [l for l in own if not LINE.search('osmroutes: ' + l) and 'warning: ' not in l]

@@ -11,7 +11,7 @@ from osmtest import Fabric, Opensm, find_fabric, wait_for
 HOLD = 1500	# ms between the tables and the discovery, for a look at what is in the switches then
 
 DONE = r'osmroutes: trap: (\d+) cables? down \(.*\): (\d+) LFT blocks sent'
-LEFT = r"osmroutes: trap: left to OpenSM's discovery: (.*)"
+LEFT = r"osmroutes: trap: no route before OpenSM's discovery: (.*)"
 
 
 def lines(opensm, pattern):

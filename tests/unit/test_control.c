@@ -247,7 +247,7 @@ static void whose_path(void **state)
 	file = fopen(path, "w");
 	fclose(file);
 	assert_null(osr_control_open(&in, &diag));
-	assert_non_null(strstr(diag.text, "no socket"));
+	assert_non_null(strstr(diag.text, "not a socket"));
 	assert_int_equal(access(path, F_OK), 0);
 	unlink(path);
 	k = osrk_open(path);

@@ -111,9 +111,9 @@ static void test_no_table_file(void **state)
 	refuse(&t.f, "No such file");
 	assert_false(osr_tablefile_probe(path));
 	write_bytes("", 0);
-	refuse(&t.f, "no table file");
+	refuse(&t.f, "not a table file");
 	write_bytes("Unicast lids", 12);
-	refuse(&t.f, "no table file");
+	refuse(&t.f, "not a table file");
 	assert_false(osr_tablefile_probe(path));
 	write_bytes("OSRTABLE", 8);
 	refuse(&t.f, "cut off");

@@ -135,14 +135,14 @@ static void test_refusals(void **state)
 
 	test_fabric_named(&t, 7);
 	assert_true(make(e, &t.f, &x));
-	refused(x.buf, x.size, "sssp", KEY, "another engine");
+	refused(x.buf, x.size, "sssp", KEY, "engine other");
 	refused(x.buf, x.size, "dfsssp", KEY + 1, "other options");
 	for (size_t n = 0; n < x.size; n++)
 		refused(x.buf, n, "dfsssp", KEY, "damaged");
 	for (size_t n = 0; n < x.size; n++) {
 		x.buf[n] ^= 0x40;
 		refused(x.buf, x.size, "dfsssp", KEY,
-			n < 8    ? "no stored"
+			n < 8    ? "not a file of stored"
 			: n < 12 ? "version"
 				 : "damaged");
 		x.buf[n] ^= 0x40;

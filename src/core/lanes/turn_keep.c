@@ -521,7 +521,7 @@ static enum osr_status turn_keep_keep_trees(struct keep *k, struct osr_diag *why
 		const uint8_t *hop = k->r.lft + (size_t)d * fabric->n_switches;
 
 		if (!keep_tree(k, root, d))
-			return keep_not(why, "some route that was cut finds no way that keeps to "
+			return keep_not(why, "some route that was cut has no path that respects "
 					     "the previous VLs by turn");
 		osr__legal_list(&k->w.t, root, hop, false);
 		osr__legal_sort(&k->w.t, root, d, &k->r.n_longer);
@@ -730,9 +730,8 @@ static enum osr_status keep_spread(struct keep *k, struct osr_diag *why)
 		return osr_fail(why, OSR_NOMEM, "out of memory for the spanning order");
 	while (keep_apart(k, &a, &b))
 		if (!keep_join(k, keep_smaller(k, a, b), was))
-			return keep_not(why,
-					"the spanning order of multicast finds no way that keeps "
-					"to the previous VLs by turn");
+			return keep_not(why, "the spanning order of multicast has no path that "
+					     "respects the previous VLs by turn");
 	return keep_spread_fits(k) ? OSR_OK
 				   : keep_not(why, "the spanning order of multicast does not keep "
 						   "to the previous VLs by turn");
@@ -817,7 +816,7 @@ enum osr_status osr_turn_reroute(const struct osr_job *job, uint32_t drift, stru
 
 	if (!keep_can(job, k.base))
 		return keep_not(why, "the previous VLs by turn do not fit the lanes or the "
-				     "multicast of today");
+				     "present multicast");
 	if (previous->baseline && osr_fabric_alike(job->fabric, &previous->fabric) &&
 	    job->request.multicast == (previous->routing.mcast_parent != NULL))
 		return keep_all(job, why);

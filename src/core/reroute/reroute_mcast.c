@@ -417,7 +417,7 @@ enum osr_status osr__repair_mcast(struct osr__reroute *w, struct osr_arena *resu
 	}
 	if (!tie_all(&t)) {
 		st = osr_fail(diag, OSR_NOT_APPLICABLE,
-			      "the spanning order of multicast does not reach everybody any more");
+			      "the spanning order of multicast no longer reaches every switch");
 		goto out;
 	}
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {

@@ -129,11 +129,12 @@ void osr__look_for_bounce(struct osr__reroute *w, uint32_t d, uint32_t v)
 		return;
 	w->out.bounces = true;
 	w->out.stable.transition = OSR_TRANSITION_LOOP;
-	snprintf(w->out.stable.transition_why, sizeof(w->out.stable.transition_why),
-		 "credit loop of 2 channels: switch %.60s has lost its way to LID %u, and all its "
-		 "neighbours "
-		 "send such packets to it as long as they have the old tables",
-		 osr_switch_name(w->x, v, buf), w->x->dest_lid[d]);
+	snprintf(
+		w->out.stable.transition_why, sizeof(w->out.stable.transition_why),
+		"credit loop of 2 channels: switch %.60s has lost its route to LID %u, and all its "
+		"neighbours "
+		"send such packets to it as long as they have the old tables",
+		osr_switch_name(w->x, v, buf), w->x->dest_lid[d]);
 }
 
 /* Is there a switch with two ways? Elsewhere the mixture is one of the two tables. */

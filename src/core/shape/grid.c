@@ -152,7 +152,7 @@ static enum osr_status grid_settle(struct grid_work *w, const struct osr_grid_fr
 	enum osr_status st;
 
 	if (!grid_fold(w))
-		return osr__grid_no(w, "its rows close in different ways");
+		return osr__grid_no(w, "its rows close differently");
 	if (frame) {
 		st = osr__grid_take_frame(w, frame, scratch, &taken);
 		if (st)
@@ -315,7 +315,7 @@ static enum osr_status walk_ports(struct grid_work *grid, const struct osr_grid_
 	grid->n_dims = shape->n_dims;
 	if (!osr__grid_walk(grid, seed))
 		return osr_fail(grid->diag, OSR_NOT_APPLICABLE,
-				"the hints contradict the cables: two ways along the ports lead "
+				"the hints contradict the cables: two paths along the ports lead "
 				"to different coordinates");
 	for (uint32_t i = 0; i < shape->n_dims; i++) {
 		if (grid->period[i] && (!shape->ring[i] || grid->period[i] != shape->size[i]))
@@ -329,7 +329,7 @@ static enum osr_status walk_ports(struct grid_work *grid, const struct osr_grid_
 			grid->period[i] = shape->size[i];
 	}
 	if (!grid_fold(grid))
-		return osr__grid_no(grid, "its rows close in different ways");
+		return osr__grid_no(grid, "its rows close differently");
 	/* grid_fold() has split rings of 4; the described shape has to follow. */
 	for (uint32_t i = 0; i < shape->n_dims; i++)
 		if (!shape->ring[i] && grid->shape.size[i] < shape->size[i])

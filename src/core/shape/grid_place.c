@@ -233,7 +233,7 @@ static enum osr_status grid_place_verify(const struct grid_work *w, struct osr_g
 			    NO_DIR)
 				return osr_fail(w->diag, OSR_NOT_APPLICABLE,
 						"not a torus or mesh: the cable between switches "
-						"%s and %s runs askew",
+						"%s and %s changes more than one coordinate",
 						osr_switch_name(fabric, v, a),
 						osr_switch_name(fabric, w->adj[e], b));
 		for (uint32_t dir = 0; dir < 2 * w->shape.n_dims; dir += 2) {

@@ -356,7 +356,7 @@ static enum osr_status product_verify(struct finder *w)
 			for (uint32_t i = 0; i < product->n_dims; i++)
 				if (i == w->colour[e] ? !adjacent(product, i, x[i], y[i])
 						      : x[i] != y[i])
-					return no(w, "a cable runs askew");
+					return no(w, "a cable changes more than one coordinate");
 		}
 	}
 	return OSR_OK;

@@ -276,7 +276,8 @@ static enum osr_status read_header(struct reader *x, const char *engine, uint64_
 	memcpy(h, x->data, sizeof(*h));
 	x->at = sizeof(*h);
 	if (memcmp(h->magic, magic, sizeof(magic)))
-		return osr_fail(x->diag, OSR_INVAL, "%s: no stored tables of osmroutes", x->label);
+		return osr_fail(x->diag, OSR_INVAL, "%s: not a file of stored tables of osmroutes",
+				x->label);
 	if (h->version != VERSION)
 		return osr_fail(x->diag, OSR_INVAL,
 				"%s: stored by another version of osmroutes (format %u, not %u)",
@@ -284,13 +285,13 @@ static enum osr_status read_header(struct reader *x, const char *engine, uint64_
 	if (XXH3_64bits(h, offsetof(struct header, hash)) != h->hash)
 		return store_damaged(x, "its header has a wrong checksum");
 	if (h->size != x->size)
-		return store_damaged(x, "it is cut off or has something behind its end");
+		return store_damaged(x, "it is truncated or has trailing data");
 	if (h->n_results < 1 || h->n_results > 2)
-		return store_damaged(x, "its header makes no sense");
+		return store_damaged(x, "its header is invalid");
 	if (XXH3_64bits(x->data + x->at, x->size - x->at) != h->body)
 		return store_damaged(x, "it has a wrong checksum");
 	if (!memchr(h->engine, 0, sizeof(h->engine)) || strcmp(h->engine, engine))
-		return osr_fail(x->diag, OSR_INVAL, "%s: stored by another engine than %s",
+		return osr_fail(x->diag, OSR_INVAL, "%s: stored by an engine other than %s",
 				x->label, engine);
 	if (h->key != key)
 		return osr_fail(x->diag, OSR_INVAL, "%s: stored under other options of %s",
@@ -456,7 +457,7 @@ static enum osr_status read_fabric(struct reader *x, const struct counts *n,
 		return osr_fail(x->diag, st, "%s: %.*s", x->label, 300, why.text);
 	return good && store_same_numbers(fabric, n, &p)
 		       ? OSR_OK
-		       : store_damaged(x, "its fabric makes no sense");
+		       : store_damaged(x, "its fabric is invalid");
 }
 
 static bool store_all_below(const uint8_t *list, uint64_t n, uint8_t limit)
@@ -494,10 +495,10 @@ static enum osr_status store_check_ranges(const struct reader *x, const struct o
 
 	if (c->n_vls < 1 || c->n_vls > OSR_MAX_VLS || c->mcast_vl >= OSR_MAX_VLS ||
 	    c->has & ~(uint32_t)HAS_ALL || c->zero)
-		return store_damaged(x, "its counts make no sense");
+		return store_damaged(x, "its counts are invalid");
 	if ((c->has & (HAS_GRANTED | HAS_GRANTED_BASELINE)) &&
 	    (!(c->has & HAS_SL) || routing->sl2vl))
-		return store_damaged(x, "SLs of earlier are granted beside none of today");
+		return store_damaged(x, "it has SLs of earlier sweeps, but none of the last");
 	if (routing->sl && !store_all_below(routing->sl, n, 16))
 		return store_damaged(x, "an SL is above 15");
 	if (!store_all_below(c->ca_sl2vl, sizeof(c->ca_sl2vl), 16) ||
@@ -507,7 +508,7 @@ static enum osr_status store_check_ranges(const struct reader *x, const struct o
 	for (uint32_t s = 0; routing->mcast_parent && s < fabric->n_switches; s++)
 		if (routing->mcast_parent[s] != OSR_NONE &&
 		    routing->mcast_parent[s] >= fabric->n_channels)
-			return store_damaged(x, "its multicast order makes no sense");
+			return store_damaged(x, "its multicast order is invalid");
 	return OSR_OK;
 }
 
@@ -611,7 +612,7 @@ enum osr_status osr_store_read(const void *buf, size_t size, const char *label, 
 	if (!st)
 		st = read_result(&x, engine, n_baseline, last_arena, scratch, last);
 	if (!st && x.at != x.size)
-		st = store_damaged(&x, "it has something behind its end");
+		st = store_damaged(&x, "it has trailing data");
 	if (st)
 		return st;
 	last->baseline = h.n_results == 2 ? baseline : NULL;

@@ -11,7 +11,7 @@
 static enum osr_status audit_nomem(const struct auditor *k, struct osr_diag *diag)
 {
 	return osr_fail(diag, OSR_NOMEM,
-			"out of memory while judging the tables of %u switches and %u LIDs",
+			"out of memory while verifying the tables of %u switches and %u LIDs",
 			k->f->n_switches, k->f->n_dests);
 }
 

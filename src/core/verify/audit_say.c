@@ -33,12 +33,13 @@ static void say_entry(const struct osr_fabric *fabric, const struct osr_fault *f
 			 fault->n_hosts);
 	else if (fault->kind == OSR_FAULT_DEAD_END)
 		osr_fail(diag, OSR_OK,
-			 "switch %s sends %s out of port %u, where no switch is: %u hosts cut off",
+			 "switch %s sends %s out of port %u, which leads to no switch: %u hosts "
+			 "cut off",
 			 sw, lid, fault->out, fault->n_hosts);
 	else if (fault->kind == OSR_FAULT_WRONG_PORT)
 		osr_fail(diag, OSR_OK,
-			 "switch %s sends %s out of port %u, but it hangs on port %u: %u hosts cut "
-			 "off",
+			 "switch %s sends %s out of port %u, but it is attached to port %u: %u "
+			 "hosts cut off",
 			 sw, lid, fault->out, fabric->term_port[term], fault->n_hosts);
 	else
 		osr_fail(diag, OSR_OK,

@@ -34,10 +34,11 @@ static enum osr_status check_parent(struct checker *k, uint32_t s)
 
 	if (c == OSR_NONE || (c < k->f->n_channels && k->f->chan_src[c] == s))
 		return OSR_OK;
-	return osr_fail(k->diag, OSR_CHECK_FAILED,
-			"multicast: the way from switch %s to its parent is channel %u, not one of "
-			"its own",
-			sw_name(k, s, &a), c);
+	return osr_fail(
+		k->diag, OSR_CHECK_FAILED,
+		"multicast: the link from switch %s to its parent is channel %u, not one of "
+		"its own",
+		sw_name(k, s, &a), c);
 }
 
 /* root[s] becomes the end of the way up from s; OSR_CHECK_FAILED if there is none. */

@@ -24,8 +24,9 @@ enum osr_status osr__check_dimensions(const struct checker *k)
 	if (routing->sl2vl && !routing->sl2vl_row)
 		return osr_fail(k->diag, OSR_CHECK_FAILED, "the SL2VL tables belong to no switch");
 	if (routing->granted && (!routing->sl || routing->sl2vl))
-		return osr_fail(k->diag, OSR_CHECK_FAILED, "SLs of earlier are granted beside %s",
-				routing->sl ? "SL2VL tables" : "no SLs of today");
+		return osr_fail(k->diag, OSR_CHECK_FAILED,
+				"SLs of earlier sweeps are granted beside %s",
+				routing->sl ? "SL2VL tables" : "none of this one");
 	for (unsigned sl = 0; routing->sl2vl && !routing->sl && sl < 16; sl++)
 		if (routing->ca_sl2vl[sl] >= routing->n_vls)
 			return osr_fail(

@@ -12,7 +12,7 @@ enum osr_status osr__check_blame_root(struct checker *k, const struct tree *t)
 	if (t->lft[t->root] == k->f->term_port[term])
 		return OSR_OK;
 	return osr_fail(k->diag, OSR_CHECK_FAILED,
-			"switch %s sends LID %u out of port %u, but %s hangs on its port %u",
+			"switch %s sends LID %u out of port %u, but %s is attached to its port %u",
 			sw_name(k, t->root, &a), lid_of(k, t), t->lft[t->root],
 			osr_terminal_name(k->f, term, b.buf), k->f->term_port[term]);
 }
