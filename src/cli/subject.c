@@ -183,6 +183,7 @@ static enum osr_status read_config(struct cli_subjects *subjects, struct osr_dia
 	if (subjects->options.broken)
 		return osr_fail(diag, OSR_INVAL, "%s", subjects->options.error.text);
 	subjects->req.multicast = subjects->osm.multicast && !subjects->no_multicast;
+	subjects->req.chosen_sls = subjects->osmconf ? osr_osmconf_sls(&subjects->osm) : 0;
 	return choose_engine(subjects, diag);
 }
 

@@ -17,7 +17,10 @@
 
 void osr_osmconf_default(struct osr_osmconf *osmconf)
 {
-	*osmconf = (struct osr_osmconf){ .multicast = true, .max_op_vls = OSMCONF_MAX_OP_VLS };
+	*osmconf = (struct osr_osmconf){ .multicast = true,
+					 .max_op_vls = OSMCONF_MAX_OP_VLS,
+					 .partitions = "/etc/opensm/partitions.conf",
+					 .qos_policy = "/etc/opensm/qos-policy.conf" };
 }
 
 static char *osmconf_clean(char *value)
@@ -61,6 +64,10 @@ static void osmconf_set(struct osr_osmconf *osmconf, const char *name, const cha
 		osmconf_text(osmconf->plugin_name, value);
 	else if (!strcmp(name, "event_plugin_options"))
 		osmconf_text(osmconf->plugin_options, value);
+	else if (!strcmp(name, "partition_config_file"))
+		osmconf_text(osmconf->partitions, value);
+	else if (!strcmp(name, "qos_policy_file"))
+		osmconf_text(osmconf->qos_policy, value);
 	else if (!strcmp(name, "qos"))
 		osmconf->qos = !strcmp(value, "TRUE");
 	else if (!strcmp(name, "disable_multicast"))

@@ -15,6 +15,8 @@ struct osr_osmconf {
 	char routing_engine[OSR_OSMCONF_LINE]; /* "" : none is set */
 	char plugin_name[OSR_OSMCONF_LINE];
 	char plugin_options[OSR_OSMCONF_LINE];
+	char partitions[OSR_OSMCONF_LINE]; /* partition_config_file */
+	char qos_policy[OSR_OSMCONF_LINE]; /* qos_policy_file */
 	bool qos;
 	bool multicast;
 	uint8_t max_op_vls; /* a code; 0 counts as 1, and what is above 5 as 5 (osr_vls_of_code) */
@@ -24,6 +26,14 @@ void osr_osmconf_default(struct osr_osmconf *osmconf);
 /* OSR_INVAL with path and reason if the file cannot be read. */
 enum osr_status osr_osmconf_read(const char *path, struct osr_osmconf *osmconf,
 				 struct osr_diag *diag);
+
+/*
+ * The SLs that partitions and QoS levels choose, a bit each, as the plugin has them of OpenSM
+ * (osr_request.chosen_sls); without QoS SL 0.
+ */
+uint16_t osr_osmconf_sls(const struct osr_osmconf *osmconf);
+/* Those of a QoS policy alone. */
+uint16_t osr_osmconf_policy_sls(const char *path);
 
 /* Is `name` in a list of OpenSM's, whose words blanks or commas separate? */
 bool osr_osmconf_lists(const char *list, const char *name);

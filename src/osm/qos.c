@@ -12,6 +12,8 @@
  */
 #include "plugin.h"
 
+#include "conf/osmconf.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -256,30 +258,24 @@ static uint32_t qos_dest_of(const struct osr_fabric *fabric, ib_net16_t lid)
 	return l <= fabric->max_lid ? fabric->lid_dest[l] : OSR_NONE;
 }
 
-/*
- * The partition's or QoS level's SL (the hint) wherever every SL is safe; ours otherwise. LIDs that
- * came after the last routing (unicast cache) are unknown here and keep the hint.
- */
+/* OpenSM reads its QoS policy after it has routed for the first time: the file is there before. */
 uint16_t osr__chosen_sls(const struct osm_opensm *osm)
 {
 	const cl_qmap_t *prtns = &osm->subn.prtn_pkey_tbl;
-	const struct osm_qos_policy *policy = osm->subn.p_qos_policy;
+	const char *policy = osm->subn.opt.qos_policy_file;
 	uint16_t sls = 1;
 
 	for (cl_map_item_t *i = cl_qmap_head(prtns); i != cl_qmap_end(prtns); i = cl_qmap_next(i))
 		sls |= (uint16_t)(1u << (((const osm_prtn_t *)i)->sl & 0xf));
-	if (!osm->subn.opt.qos || !policy)
-		return sls;
-	for (cl_list_iterator_t i = cl_list_head(&policy->qos_levels);
-	     i != cl_list_end(&policy->qos_levels); i = cl_list_next(i)) {
-		const osm_qos_level_t *level = cl_list_obj(i);
-
-		if (level->sl_set)
-			sls |= (uint16_t)(1u << (level->sl & 0xf));
-	}
+	if (osm->subn.opt.qos)
+		sls |= osr_osmconf_policy_sls(policy ? policy : OSM_DEFAULT_QOS_POLICY_FILE);
 	return sls;
 }
 
+/*
+ * The partition's or QoS level's SL (the hint) wherever every SL is safe; ours otherwise. LIDs that
+ * came after the last routing (unicast cache) are unknown here and keep the hint.
+ */
 uint8_t osr__path_sl(void *context, uint8_t hint, const ib_net16_t slid, const ib_net16_t dlid)
 {
 	const struct engine_ctx *ctx = context;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Any bytes as an opensm.conf: every string has an end within its array, and reading the same bytes
+ * Any bytes as an opensm.conf, partitions.conf or QoS policy: every string has an end within its array, and reading the same bytes
  * again gives the same.
  */
 #include "fuzz.h"
@@ -43,6 +43,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		       first.max_op_vls == second.max_op_vls,
 	       "osmconf", "two readings differ");
 	osr_osmconf_lists(first.routing_engine, "dfsssp");
+	first.qos = second.qos = true;
+	snprintf(first.partitions, sizeof(first.partitions), "%s", path);
+	second.partitions[0] = '\0';
+	snprintf(second.qos_policy, sizeof(second.qos_policy), "%s", path);
+	first.qos_policy[0] = '\0';
+	insist(osr_osmconf_sls(&first) & osr_osmconf_sls(&second) & 1, "SLs", "SL 0 is missing");
 	close(fd);
 	return 0;
 }

@@ -43,6 +43,7 @@ def compare(what, opensm, *words):
     live = Claims(opensm.log)
     expect(got == live.digest, '%s: the command says %s, and the plugin %s' % (what, got, live.digest))
     expect(vls == live.budget, '%s: %d virtual lanes, and in the plugin %d' % (what, vls, live.budget))
+    return got
 
 
 def beside(workdir, netfile, engine='dfsssp', which=0, conf='', options=QOS, whatif=True):
@@ -63,7 +64,7 @@ def beside(workdir, netfile, engine='dfsssp', which=0, conf='', options=QOS, wha
                 case = command(opensm, 'whatif', net, '--link', '%s:%d' % (switch, port))['cases'][0]
                 expect(case['digest'] == Claims(opensm.log).digest, what + ': whatif says ' + case['digest'])
             opensm.change(fabric.relink(switch, port))
-            compare(netfile + ' again', opensm, net, '--previous', results[1], '--result', results[2])
+            return compare(netfile + ' again', opensm, net, '--previous', results[1], '--result', results[2])
 
 
 @scenario('offline.default', 180)
@@ -81,6 +82,26 @@ def options(workdir):
     beside(workdir, 'random-12', options={'qos': 'TRUE', 'max_op_vls': '2', 'disable_multicast': 'TRUE'})
     for netfile, engine in (('tree-2', 'sssp'), ('ring-5', 'p2sssp')):
         beside(workdir, netfile, engine)
+
+
+@scenario('offline.classes', 120)
+def classes(workdir):
+    """SLs of partitions and of both forms of a QoS policy get VLs of their own: the command reads what OpenSM reads."""
+    path, policy = os.path.join(workdir, 'partitions.conf'), os.path.join(workdir, 'qos-policy.conf')
+    levels = 'qos-levels\n  qos-level\n    name: DEFAULT\n    sl: %d\n  end-qos-level\nend-qos-levels\n'
+    ulps = 'qos-ulps\n  default : 0\n  any, service-id 0x6234 : 4 # storage\n  ipoib : %d\nend-qos-ulps\n'
+    seen = []
+    for partitions, text in (
+            ('Default=0x7fff, ipoib, sl=0 : ALL=full ;\n', ''),
+            ('Default=0x7fff, ipoib, sl=0 : ALL=full ;\n# sl=7:\nstorage=0x8001, sl=3 : ALL=full ;\n', ''),
+            ('Default=0x7fff,ipoib : ALL=full;\n', levels % 5),
+            ('Default=0x7fff,ipoib : ALL=full;\na=1, sl=9: ALL=full;\na=1, sl = 2 : ALL;\n', ulps % 9)):
+        for file, content in (path, partitions), (policy, text):
+            with open(file, 'w') as f:
+                f.write(content)
+        files = {'partition_config_file': path, 'qos_policy_file': policy if text else '(null)'}
+        seen.append(beside(workdir, 'dragonfly-12', conf='[dfsssp]\nany_sl = on\n', options=dict(QOS, **files)))
+    expect(len(set(seen)) == len(seen), 'the same tables for other classes: %s' % seen)
 
 
 @scenario('offline.real-fabric', 180)
