@@ -189,7 +189,7 @@ struct sweep_slot {
 	struct osr_arena arena; /* of everything below */
 	struct osr_result result;
 	struct osr_verdict verdict;
-	uint16_t mcast_vls; /* VLs on which multicast is proven */
+	uint32_t mcast_vls; /* VLs on which multicast is proven, and OSR_MIXED_VLS */
 	uint16_t used_vls;  /* VLs that our SLs use; 0 if senders choose */
 	uint8_t link_vls;   /* of the snapshot */
 	uint8_t budget;     /* lanes that could be used */

@@ -131,7 +131,7 @@ static enum osr_status fall_back(struct sweep *w, enum osr_status why, struct os
 /* Publishing ----------------------------------------------------------------------------------- */
 
 /* Lanes on which groups of today or tomorrow may run together with the unicast of this result. */
-static uint16_t proven_mcast_vls(struct sweep *w)
+static uint32_t proven_mcast_vls(struct sweep *w)
 {
 	const struct sweep_slot *slot = w->slot;
 	struct osr_routing routing = slot->result.routing;
@@ -143,7 +143,7 @@ static uint16_t proven_mcast_vls(struct sweep *w)
 	if (!(proven & OSR_CLAIM_MULTICAST))
 		return 0;
 	if (osr__any_sl(&routing, proven))
-		return UINT16_MAX; /* every lane's unicast is part of the graph that was proven */
+		return UINT32_MAX; /* every lane's unicast is part of the graph that was proven */
 	vls = (uint16_t)(1u << routing.mcast_vl);
 	if (!routing.sl2vl) /* lanes without routes; tables of its own lead nobody there */
 		vls |= (uint16_t) ~((1u << routing.n_vls) - 1);
