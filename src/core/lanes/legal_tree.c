@@ -260,8 +260,7 @@ struct legal_mover {
 	uint32_t n_longer; /* of the tree that was taken out last */
 };
 
-/* Adds or removes the routes of d's tree, which may have detours; returns how many are longer. */
-static uint32_t legal_count_tree(struct osr__legal *t, uint32_t d, uint64_t sign)
+uint32_t osr__legal_count_tree(struct osr__legal *t, uint32_t d, uint64_t sign)
 {
 	const uint8_t *hop = t->s->hop + (size_t)d * t->f->n_switches;
 	uint32_t root = t->f->dest_switch[d], n_longer = 0, n;
@@ -281,7 +280,7 @@ static void legal_polish_count(void *ctx, uint32_t d, uint64_t sign)
 
 	mover->n_longer = 0;
 	if (mover->t->detoured[d])
-		mover->n_longer = legal_count_tree(mover->t, d, sign);
+		mover->n_longer = osr__legal_count_tree(mover->t, d, sign);
 	else
 		osr__spf_count(mover->t->s, spf->order + (size_t)root * spf->f->n_switches,
 			       spf->n_order[root], spf->hop + (size_t)d * spf->f->n_switches, sign);
@@ -298,7 +297,7 @@ static bool legal_polish_reroute(void *ctx, uint32_t root, uint32_t d)
 	if (!before)
 		return false;
 	osr__legal_detour(mover->t, root, d);
-	return legal_count_tree(mover->t, d, 0) <= before;
+	return osr__legal_count_tree(mover->t, d, 0) <= before;
 }
 
 uint32_t osr__legal_polish(struct osr__legal *t, uint32_t n_moves)
@@ -312,6 +311,6 @@ uint32_t osr__legal_polish(struct osr__legal *t, uint32_t n_moves)
 							  legal_polish_count });
 	for (uint32_t d = 0; d < t->f->n_dests; d++)
 		if (t->s->alias[d] == OSR_NONE && t->detoured[d])
-			n_longer += legal_count_tree(t, d, 0);
+			n_longer += osr__legal_count_tree(t, d, 0);
 	return n_longer;
 }

@@ -63,6 +63,12 @@ uint32_t osr__legal_list(struct osr__legal *t, uint32_t root, const uint8_t *hop
 uint32_t osr__legal_sort(struct osr__legal *t, uint32_t root, uint32_t d, uint32_t *n_longer);
 
 /*
+ * Adds (1) or removes (-1) the routes of d's tree, which may have detours, or neither (0); returns how many
+ * are longer.
+ */
+uint32_t osr__legal_count_tree(struct osr__legal *t, uint32_t d, uint64_t sign);
+
+/*
  * Completes a tree in which some switches have no legal route: they attach to what is legal over longer
  * ways; as long as one cannot, it goes along the escape tree.
  */

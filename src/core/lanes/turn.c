@@ -3,7 +3,8 @@
  * See turn.h. From the outside in:
  *	osr_turn_route()	searches, and accepts the result or not
  *	turn_middle.c		lanes without a search, where no route has more than three channels
- *	turn_search()		two starts, then detours and balance
+ *	turn_search()		one start or two, then detours
+ *	turn_ease.c		shorter and lighter, hop by hop
  *	turn_rounds()		  routing and improving in turns
  *	turn_order.c		    the order of nodes and the lanes of turns
  *	legal_tree.c		    shortest routes within them, longer ones for what is left, and
@@ -18,20 +19,20 @@
 static const struct {
 	uint32_t max_lanes; /* more lanes than these share the load; they save hardly any detour */
 	uint32_t max_triples;
+	uint32_t fitted_rounds; /* with the order that fits the routes, if nearly all are legal */
+	uint32_t effort_share;  /* of the effort of updown.h that a start is worth */
+	uint32_t boost;         /* weight of a route without a legal way */
+	uint32_t few;           /* where 1 in so many has none, */
+	uint32_t few_boost;     /* they may weigh so much */
+	uint32_t max_stale;     /* rounds that gain less than 1 in 20 */
+	uint32_t unit;          /* a route weighs so much; what no route uses yet, but may, 1 */
+	uint32_t moves_share;   /* of the moves of shortest paths */
+	uint32_t enough;        /* percent of the load on shortest paths that costs no route */
+	uint32_t max_efi;       /* percent of the load with lanes by SL that auto accepts */
 	uint32_t
-		fitted_rounds; /* with the order that fits the routes; dense graphs need no other */
-	uint32_t effort_share; /* of the effort of updown.h that a start is worth */
-	uint32_t boost;        /* weight of a route without a legal way */
-	uint32_t few;          /* where 1 in so many has none, */
-	uint32_t few_boost;    /* they may weigh so much */
-	uint32_t max_stale;    /* rounds that gain less than 1 in 20 */
-	uint32_t unit;         /* a route weighs so much; what no route uses yet, but may, 1 */
-	uint32_t brief_moves;  /* auto: one in so many of the moves */
-	uint32_t max_efi;      /* percent of the load with lanes by SL that auto accepts */
-	uint32_t
-		sample_routes; /* where there are more, the search looks at some LIDs of each switch, */
-	uint32_t sample_few; /* and ends when 1 in so many of their routes has no legal way */
-} turn_tuning = { 4, 1u << 27, 4, 2, 4, 700, 1024, 3, 16, 2, 110, 1u << 22, 10000 };
+		sample_routes; /* where there are more, the search looks at some LIDs of a switch, */
+	uint32_t sample_few;   /* and ends when 1 in so many of their routes has no legal way */
+} turn_tuning = { 4, 1u << 27, 4, 16, 4, 700, 1024, 3, 16, 4, 109, 110, 1u << 22, 10000 };
 
 /* ---- setting up ------------------------------------------------------------------------------ */
 
@@ -292,8 +293,8 @@ static enum osr_status turn_rounds(struct turns *w, struct osr_lanes_job *job, u
 			*least = w->n_failed;
 			turn_copy(w, w->best_rank, w->best_lane, w->rank, w->lane);
 		}
-		if (w->n_failed <= turn_tolerated(w) || i >= max_rounds ||
-		    stale >= turn_tuning.max_stale)
+		if (w->n_failed <= turn_tolerated(w) || (!all && w->n_failed > few) ||
+		    i >= max_rounds || stale >= turn_tuning.max_stale)
 			break;
 		boost_most = w->n_failed > few ? turn_tuning.boost : turn_tuning.few_boost;
 		w->boost = 2 * w->boost < boost_most ? 2 * w->boost : boost_most;
@@ -312,7 +313,6 @@ static bool turn_is_hopeless(const struct turns *w, const struct osr_lanes_job *
 	       failed * 100 > turn_n_routes(w) * job->opt->any_sl_cost;
 }
 
-/* The second start takes several times as long as the first one. */
 static enum osr_status turn_start_again(struct turns *w, struct osr_lanes_job *job, uint64_t *least)
 {
 	struct osr_updown updown;
@@ -325,13 +325,11 @@ static enum osr_status turn_start_again(struct turns *w, struct osr_lanes_job *j
 	return st ? st : turn_rounds(w, job, job->opt->ordered_rounds, true, least);
 }
 
-/* The order and the lanes stay: balance. */
-static void turn_end(struct turns *w, struct osr_lanes_job *job)
+/* The order and the lanes stay. */
+static void turn_balance(struct turns *w, struct osr_lanes_job *job)
 {
-	bool brief = job->opt->any_sl == OSR_ANY_SL_AUTO;
-
-	job->r->n_longer = osr__legal_polish(&w->t, job->opt->spf.max_moves /
-							    (brief ? turn_tuning.brief_moves : 1));
+	job->r->n_longer =
+		osr__legal_polish(&w->t, job->opt->spf.max_moves / turn_tuning.moves_share);
 }
 
 /*
@@ -350,7 +348,7 @@ static enum osr_status turn_try_middle(struct turns *w, struct osr_lanes_job *jo
 			turn_route_all(w, TURN_DETOUR);
 	}
 	if (!st && *serves)
-		turn_end(w, job);
+		turn_balance(w, job);
 	else
 		w->n_lanes = n_lanes;
 	return st;
@@ -358,11 +356,11 @@ static enum osr_status turn_try_middle(struct turns *w, struct osr_lanes_job *jo
 
 /*
  * The paths that are there keep their balance where the lanes of turns make them legal: they get their
- * lanes before any tree is routed again. auto bounds its effort: one start, fewer moves.
+ * lanes before any tree is routed again. Where that does not make nearly all legal, it starts again.
  */
 static enum osr_status turn_search(struct turns *w, struct osr_lanes_job *job, bool *hopeless)
 {
-	bool brief = job->opt->any_sl == OSR_ANY_SL_AUTO;
+	uint64_t enough = osr__turn_most_loaded(job->s) * turn_tuning.enough / 100;
 	uint64_t least = 0;
 	enum osr_status st;
 
@@ -374,7 +372,7 @@ static enum osr_status turn_search(struct turns *w, struct osr_lanes_job *job, b
 		st = osr__turn_improve(w, job->scratch, job->diag);
 	if (!st)
 		st = turn_rounds(w, job, turn_tuning.fitted_rounds, false, &least);
-	if (!st && least && !brief)
+	if (!st && least && !turn_is_sampled(w))
 		st = turn_start_again(w, job, &least);
 	*hopeless = !st && turn_is_hopeless(w, job, least);
 	if (st || *hopeless)
@@ -384,13 +382,13 @@ static enum osr_status turn_search(struct turns *w, struct osr_lanes_job *job, b
 		turn_route_all(w, TURN_DETOUR);
 	} else
 		turn_route_all(w, TURN_LAST);
-	turn_end(w, job);
-	return OSR_OK;
+	turn_balance(w, job);
+	return osr__turn_ease(w, enough, job->scratch, &job->r->n_longer, job->diag);
 }
 
 /* ---- what it costs --------------------------------------------------------------------------- */
 
-static uint64_t turn_most_loaded(const struct osr_spf *spf)
+uint64_t osr__turn_most_loaded(const struct osr_spf *spf)
 {
 	uint64_t most = 0;
 
@@ -399,18 +397,18 @@ static uint64_t turn_most_loaded(const struct osr_spf *spf)
 	return most;
 }
 
-/* Against so much load on the busiest link. */
+/* Against so many longer routes, and so much load on the busiest link. */
 static bool turn_is_cheap(const struct osr_lanes_job *job, const struct osr_turn_result *turn,
-			  uint64_t load)
+			  uint32_t n_longer, uint64_t load)
 {
 	uint64_t n_routes = (uint64_t)job->s->f->n_dests * job->s->f->n_switches;
+	uint32_t n_more = turn->n_longer > n_longer ? turn->n_longer - n_longer : 0;
 
-	return (uint64_t)turn->n_longer * 100 <= n_routes * job->opt->any_sl_cost &&
+	return (uint64_t)n_more * 100 <= n_routes * job->opt->any_sl_cost &&
 	       turn->load * 100 <= load * turn_tuning.max_efi;
 }
 
-/* What the search and lanes by SL change in turns. */
-static void turn_swap(struct osr_spf *spf, struct osr_turn_result *turn)
+void osr__turn_swap(struct osr_spf *spf, struct osr_turn_result *turn)
 {
 	size_t size = (size_t)spf->f->n_dests * spf->f->n_switches;
 
@@ -444,13 +442,13 @@ static enum osr_status turn_find(struct turns *w, struct osr_lanes_job *job,
 				 struct osr_turn_result *turn, bool *routed)
 {
 	struct osr_routing kept = *job->r;
-	uint64_t before = turn_most_loaded(job->s);
+	uint64_t before = osr__turn_most_loaded(job->s);
 	bool small = false, hopeless = false;
 	enum osr_status st = turn_try_middle(w, job, routed);
 
 	turn->n_longer = job->r->n_longer;
-	turn->load = turn_most_loaded(job->s);
-	*routed = *routed && turn_is_cheap(job, turn, before);
+	turn->load = osr__turn_most_loaded(job->s);
+	*routed = *routed && turn_is_cheap(job, turn, 0, before);
 	if (st || *routed)
 		return st;
 	turn_restore(w, job, turn, &kept);
@@ -460,13 +458,13 @@ static enum osr_status turn_find(struct turns *w, struct osr_lanes_job *job,
 	if (st || !small)
 		return st;
 	turn->n_longer = job->r->n_longer;
-	turn->load = turn_most_loaded(job->s);
+	turn->load = osr__turn_most_loaded(job->s);
 	*routed = job->opt->any_sl == OSR_ANY_SL_ON ||
-		  (!hopeless && turn_is_cheap(job, turn, before));
+		  (!hopeless && turn_is_cheap(job, turn, 0, before));
 	if (*routed)
 		return OSR_OK;
 	*job->r = kept;
-	turn_swap(job->s, turn);
+	osr__turn_swap(job->s, turn);
 	if (!hopeless)
 		job->turn = *turn;
 	return OSR_OK;
@@ -498,17 +496,21 @@ enum osr_status osr_turn_route(struct osr_lanes_job *job, bool *routed)
 	return st;
 }
 
+enum osr_status osr__turn_take(struct osr_lanes_job *job)
+{
+	osr__turn_swap(job->s, &job->turn);
+	job->r->n_longer = job->turn.n_longer;
+	return osr__turn_finish(job->turn.w, job);
+}
+
 enum osr_status osr_turn_reconsider(struct osr_lanes_job *job, bool *routed)
 {
 	struct osr_turn_result *turn = &job->turn;
-	uint64_t load = turn_most_loaded(job->s);
+	uint64_t load = osr__turn_most_loaded(job->s);
 
-	*routed = turn->w && turn_is_cheap(job, turn, load);
-	if (*routed) {
-		turn_swap(job->s, turn);
-		job->r->n_longer = turn->n_longer;
-		return osr__turn_finish(turn->w, job);
-	}
+	*routed = turn->w && turn_is_cheap(job, turn, job->r->n_longer, load);
+	if (*routed)
+		return osr__turn_take(job);
 	if (turn->w)
 		job->r->any_sl = (struct osr_any_sl_cost){
 			.known = true,

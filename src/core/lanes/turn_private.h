@@ -102,6 +102,28 @@ void osr__turn_set_reach(struct turns *w);
 uint8_t osr__turn_over(const struct osr__legal *t, const uint8_t *hop, uint32_t root, uint32_t c);
 uint32_t osr__turn_settle(struct osr__legal *t, uint32_t root, uint32_t d, uint64_t price);
 
+/*
+ * turn_ease.c: longer routes get shorter, parts of trees leave the busiest channel; for no less than `enough`
+ * routes on it a route gets longer. *n_longer: how many are longer in the end.
+ */
+enum osr_status osr__turn_ease(struct turns *w, uint64_t enough, struct osr_arena *scratch,
+			       uint32_t *n_longer, struct osr_diag *diag);
+
+/*
+ * turn_sort.c: an order of all nodes, near another one (or NULL), in which the dependencies rise that feed[]
+ * says: bit l of turn t is set if packets on lane l of its first channel take it. False: there is none.
+ * work[2 * nodes].
+ */
+bool osr__turn_sort(const struct turns *w, const uint16_t *feed, const uint32_t *near,
+		    uint32_t *work, uint32_t *rank);
+
+/* turn.c: routes on the busiest link. */
+uint64_t osr__turn_most_loaded(const struct osr_spf *spf);
+/* Routes and loads in *turn change places with those of spf. */
+void osr__turn_swap(struct osr_spf *spf, struct osr_turn_result *turn);
+/* job->turn is what the job routes. */
+enum osr_status osr__turn_take(struct osr_lanes_job *job);
+
 /* turn_tables.c: how many classes of SLs there are lanes for, at least two each. */
 uint32_t osr__turn_classes(const struct osr_request *req);
 enum osr_status osr__turn_finish(struct turns *w, struct osr_lanes_job *job);
