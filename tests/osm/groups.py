@@ -130,9 +130,9 @@ def _as_good(tables, s, lid, port):
     return me != end.switch and dist[s.next[port][0]] == dist[me] - 1
 
 
-def judged_tables(workdir, netfile):
+def judged_tables(workdir, netfile, conf=''):
     with Fabric(find_fabric(netfile), workdir) as fabric:
-        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS) as opensm:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=conf) as opensm:
             opensm.wait_up()
             return judge(fabric, opensm, ours='dfsssp')
 
@@ -150,7 +150,7 @@ def judge_mutants(workdir):
 def judge_loop_mutants(workdir):
     """Shortest routes on a ring of five are forced and close the circle on one VL, whatever made two
     of one: equal SLs, or equal VLs for them. And a used SL on VL15 is found at every node."""
-    tables = judged_tables(workdir, 'ring-5')
+    tables = judged_tables(workdir, 'ring-5', '[dfsssp]\nany_sl = off\n')
     folded = {slid: bytes(255 if sl == 255 else 0 for sl in row) for slid, row in tables.rows.items()}
     expect(tables.cycles(folded) == [0], 'all on SL 0: the loop of the ring is not found')
     data = copy.deepcopy(tables.data)

@@ -41,6 +41,24 @@ static bool lanes_replies_are_a_must(const struct osr_lanes_job *job)
 	return job->opt->layers.reversible == OSR_REVERSIBLE_ON;
 }
 
+/* ---- dimension order by turn ------------------------------------------------------------------ */
+
+static bool rings_worth(const struct osr_lanes_job *job)
+{
+	return job->state == OSR_LANES_UNROUTED && job->opt->dimensions &&
+	       job->opt->any_sl != OSR_ANY_SL_OFF && job->opt->detours && job->req->max_vls > 1;
+}
+
+static enum osr_status rings_run(struct osr_lanes_job *job)
+{
+	bool routed;
+	enum osr_status st = osr__turn_rings(job, &routed);
+
+	if (!st && routed)
+		job->state = OSR_LANES_DONE;
+	return st;
+}
+
 /* ---- dimension order ------------------------------------------------------------------------- */
 
 static bool dimensions_worth(const struct osr_lanes_job *job)
@@ -187,7 +205,7 @@ static enum osr_status one_order_run(struct osr_lanes_job *job)
 static bool turns_worth(const struct osr_lanes_job *job)
 {
 	return job->state == OSR_LANES_ROUTED && job->opt->any_sl != OSR_ANY_SL_OFF &&
-	       job->opt->detours && job->req->max_vls > 1;
+	       job->opt->detours && job->req->max_vls > 1 && !job->turn.w;
 }
 
 static enum osr_status turns_run(struct osr_lanes_job *job)
@@ -391,6 +409,7 @@ static const struct lanes_strategy {
 	bool (*worth)(const struct osr_lanes_job *job);
 	enum osr_status (*run)(struct osr_lanes_job *job);
 } lanes_strategies[] = {
+	{ "dimension order by turn", rings_worth, rings_run },
 	{ "dimension order", dimensions_worth, dimensions_run },
 	{ "one lane", one_lane_worth, one_lane_run },
 	{ "up and down a fat tree", tree_worth, tree_run },
