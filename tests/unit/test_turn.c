@@ -21,6 +21,7 @@
 #include "fabrics.h"
 #include "faults.h"
 #include "tables.h"
+#include "tori.h"
 
 struct turn_trial {
 	uint16_t chosen_sls;
@@ -185,6 +186,55 @@ static void test_long_ring(void **state)
 	}
 }
 
+/*
+ * Pairs of a ring of n whose every shortest way is one of three channels or more that has the triple which
+ * must stay unused in its direction: d - 2 of each distance d from 3 to below n / 2, in either direction.
+ */
+static uint64_t longer_pairs(uint64_t n)
+{
+	uint64_t pairs = 0;
+
+	for (uint64_t d = 3; 2 * d < n; d++)
+		pairs += 2 * (d - 2);
+	return pairs;
+}
+
+/*
+ * Tori: dimension order by turn, on any number of lanes. A route is longer exactly if it is so in some ring;
+ * the busiest channel of a ring of 8 carries 9 where 8 is the least of any routing.
+ */
+static void test_tori(void **state)
+{
+	static const char *const tori[] = { "5r",   "8r",      "13r",    "6r 6r",   "8r 8r",
+					    "8r 3", "7r 5r 2", "9r 4 2", "5r 5r 5r" };
+
+	for (unsigned i = 0; i < sizeof(tori) / sizeof(*tori); i++) {
+		struct turn_trial x = { 0 };
+		struct test_torus torus = { .dims = tori[i], .hosts = 2, .shuffle = i };
+		uint64_t n = 1, whole = 1, expected;
+		struct osr_verdict verdict;
+
+		test_torus_draw(&torus, &x.t);
+		for (uint32_t k = 0; k < torus.n_dims; k++) {
+			uint64_t size = torus.size[k];
+
+			n *= size;
+			whole *= size * size - (torus.ring[k] ? longer_pairs(size) : 0);
+		}
+		expected = (n * n - whole) * (x.t.f.n_dests / n);
+		assert_int_equal(route_any_sl(&x, (uint8_t)(2 + i), i % 3, OSR_ANY_SL_ON), OSR_OK);
+		assert_string_equal(x.r.strategy, "dimension order by turn");
+		assert_safe_on_any_sl(&x, i % 3);
+		assert_int_equal(x.r.n_longer, expected);
+		assert_int_equal(osr_check(&x.t.f, &x.r, &x.scratch, &verdict, &x.diag), OSR_OK);
+		if (!strcmp(tori[i], "8r 8r"))
+			assert_true((double)verdict.efi <= test_torus_bound(&torus) * 9 / 8);
+		if (!strcmp(tori[i], "5r 5r 5r"))
+			assert_true((double)verdict.efi <= test_torus_bound(&torus));
+		turn_trial_drop(&x);
+	}
+}
+
 /* VLs of all pairs of ports for packets on this SL. */
 static uint16_t vls_of_sl(const struct turn_trial *x, uint32_t sl)
 {
@@ -291,6 +341,14 @@ static void test_auto(void **state)
 	assert_non_null(x.r.sl);
 	assert_int_equal(x.r.n_longer, 0);
 	turn_trial_drop(&x);
+
+	/* Rings of 5 have no route of three channels: any SL is for nothing. */
+	x = (struct turn_trial){ 0 };
+	test_torus_draw(&(struct test_torus){ .dims = "5r 5r", .hosts = 2 }, &x.t);
+	assert_int_equal(route_any_sl(&x, 4, true, OSR_ANY_SL_AUTO), OSR_OK);
+	assert_safe_on_any_sl(&x, true);
+	assert_int_equal(x.r.n_longer, 0);
+	turn_trial_drop(&x);
 }
 
 /*
@@ -322,7 +380,8 @@ static void test_auto_bound(void **state)
 			assert_safe_on_any_sl(&on, true);
 			assert_true(got.efi * 100 <= by_sl.efi * 110);
 			assert_true((uint64_t)got.n_longer * 100 <=
-				    5 * (uint64_t)on.t.f.n_dests * on.t.f.n_switches);
+				    100 * (uint64_t)by_sl.n_longer +
+					    5 * (uint64_t)on.t.f.n_dests * on.t.f.n_switches);
 		}
 		turn_trial_drop(&off);
 		turn_trial_drop(&on);
@@ -414,10 +473,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_fabrics), cmocka_unit_test(test_short_fabrics),
-		cmocka_unit_test(test_long_ring),      cmocka_unit_test(test_auto),
-		cmocka_unit_test(test_classes),        cmocka_unit_test(test_no_idle_lane),
-		cmocka_unit_test(test_auto_bound),     cmocka_unit_test(test_reroute),
-		cmocka_unit_test(test_out_of_memory),
+		cmocka_unit_test(test_tori),           cmocka_unit_test(test_long_ring),
+		cmocka_unit_test(test_auto),           cmocka_unit_test(test_classes),
+		cmocka_unit_test(test_no_idle_lane),   cmocka_unit_test(test_auto_bound),
+		cmocka_unit_test(test_reroute),        cmocka_unit_test(test_out_of_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

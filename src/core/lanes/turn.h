@@ -60,12 +60,12 @@ enum osr_status osr_turn_reconsider(struct osr_lanes_job *job, bool *routed);
 bool osr_turn_is_by_turn(const struct osr_routing *routing);
 
 /*
- * Incremental re-routing from job->previous, whose tables are by turn: the order stays, so the certificate
- * does, and so do the lanes of turns in use. Switches whose route was cut attach again where that rises; entries of the
- * baseline come back with what returns. LIDs move off channels that carry more than they must (moves.h).
- * OSR_NOT_APPLICABLE, with the reason in `why`: something is
- * there that the baseline did not know, or some route finds no way, or
- * the busiest channel carries more than `drift` percent (0: any) of what a full route may need; route from nothing.
+ * Incremental re-routing from job->previous, whose tables are by turn: lanes of turns in use stay, and so
+ * does the order, unless multicast needs another one. Switches whose route was cut attach again where that
+ * rises; entries of the baseline come back with what returns. LIDs move off channels that carry more than
+ * they must (moves.h). OSR_NOT_APPLICABLE, with the reason in `why`: something is there that the baseline
+ * did not know, some route finds no way, or the drift (reroute.h) is above so many percent (0: any); route
+ * from nothing.
  *
  * Time: setting up (spf.h), one walk over all tables, and for each tree that was cut a few more.
  */

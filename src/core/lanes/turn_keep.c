@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Incremental re-routing with lanes by turn: the order of nodes stays, so the certificate does, and so do
- * the lanes of all turns that some route has. A switch whose route was cut attaches to a tree again where
- * that rises in the order, or would if a turn that no route has had another lane. What then holds is what held before: any SL, replies, multicast. From the outside in:
+ * Incremental re-routing with lanes by turn: the lanes of all turns that some route has stay, and so does the
+ * order of nodes, unless no spanning order of multicast rises in it: then what is there is sorted anew. A
+ * switch whose route was cut attaches to a tree again where that rises, or would if a turn that no route has
+ * had another lane. What then holds is what held before: any SL, replies, multicast. From the outside in:
  *	osr_turn_reroute()
  *	  keep_begin()		the baseline's tables and order, in the numbering of today
  *	  keep_last()		lanes and multicast of the last sweep, where the baseline does not care
@@ -19,6 +20,8 @@
 
 #include "turn_private.h"
 
+#define KEEP_SORTS 64 /* cables that are tried with another order */
+
 struct keep {
 	const struct osr_job *job;
 	const struct osr_fabric *f;
@@ -30,10 +33,16 @@ struct keep {
 	uint32_t *highest;    /* [n_channels] keep_spread_pass() */
 	uint8_t *before;      /* [n_switches] hops of one tree before it was touched */
 	uint8_t *whole;       /* [n_switches] and whether the route from here was whole then */
-	uint8_t *used;        /* [n_slots] some route or multicast has this turn: its lane stays */
-	const uint8_t *last;  /* [n_dests * n_switches] ports of the last sweep, or NULL */
-	uint8_t *touched;     /* [n_dests] some entry is another one */
-	uint8_t *sent;        /* [n_switches * blocks] and these blocks of 64 LIDs */
+	uint8_t same
+		[OSR_MAX_VLS]; /* the first lane with the ranks of each: they share what it carries */
+	uint16_t *feed; /* [n_slots] lanes whose packets take this turn, of routes that are there */
+	uint16_t *feed_all;  /* [n_slots] and of multicast on a spanning order that is tried */
+	uint32_t *sorted;    /* [n_nodes] an order that is tried */
+	uint32_t *work;      /* [2 * n_nodes] osr__turn_sort() */
+	uint8_t *used;       /* [n_slots] some route or multicast has this turn: its lane stays */
+	const uint8_t *last; /* [n_dests * n_switches] ports of the last sweep, or NULL */
+	uint8_t *touched;    /* [n_dests] some entry is another one */
+	uint8_t *sent;       /* [n_switches * blocks] and these blocks of 64 LIDs */
 };
 
 static enum osr_status keep_not(struct osr_diag *why, const char *reason)
@@ -66,6 +75,16 @@ static bool keep_ranks(const struct osr_fabric_map *map, const struct osr_routin
 	return true;
 }
 
+static void keep_find_same(struct keep *k)
+{
+	size_t m = k->f->n_channels;
+
+	for (uint8_t vl = 0; vl < k->r.n_vls; vl++)
+		for (k->same[vl] = 0; memcmp(k->w.rank + k->same[vl] * m, k->w.rank + vl * m,
+					     m * sizeof(*k->w.rank)) != 0;)
+			k->same[vl]++;
+}
+
 static void turn_keep_keep_lanes(struct keep *k)
 {
 	const struct osr_fabric *fabric = k->f;
@@ -76,8 +95,9 @@ static void turn_keep_keep_lanes(struct keep *k)
 		for (uint32_t t = k->w.g.row[c]; t < k->w.g.row[c + 1]; t++) {
 			uint32_t out = fabric->chan_port[fabric->chan_row[s] + t - k->w.g.row[c]];
 
-			k->w.lane[t] = k->r.sl2vl[k->r.sl2vl_row[s] +
-						  in * (fabric->sw_n_ports[s] + 1u) + out][0];
+			k->w.lane[t] =
+				k->same[k->r.sl2vl[k->r.sl2vl_row[s] +
+						   in * (fabric->sw_n_ports[s] + 1u) + out][0]];
 		}
 	}
 }
@@ -121,14 +141,18 @@ static enum osr_status keep_alloc(struct keep *k, struct osr_diag *why)
 	w->first_freedom = osr_alloc(scratch, m, 1);
 	w->t.mask = osr_alloc(scratch, n, 1);
 	k->used = osr_calloc(scratch, w->g.n_slots, 1);
+	k->feed = osr_calloc(scratch, w->g.n_slots, sizeof(*k->feed));
+	k->feed_all = osr_alloc(scratch, w->g.n_slots, sizeof(*k->feed_all));
+	k->sorted = osr_alloc(scratch, k->r.n_vls * m, sizeof(*k->sorted));
+	k->work = osr_alloc(scratch, 2 * k->r.n_vls * m, sizeof(*k->work));
 	k->highest = osr_alloc(scratch, m, sizeof(*k->highest));
 	k->before = osr_alloc(scratch, n, 1);
 	k->whole = osr_alloc(scratch, n, 1);
 	k->touched = osr_calloc(scratch, fabric->n_dests, 1);
 	k->sent = osr_calloc(scratch, n * osr__moves_blocks(fabric), 1);
 	if (!w->rank || !w->lane || !w->at || !w->freedom || !w->first_freedom || !w->t.mask ||
-	    !k->used || !k->highest || !k->before || !k->whole || !k->touched || !k->sent ||
-	    !osr__legal_alloc(&w->t, scratch))
+	    !k->feed || !k->feed_all || !k->sorted || !k->work || !k->used || !k->highest ||
+	    !k->before || !k->whole || !k->touched || !k->sent || !osr__legal_alloc(&w->t, scratch))
 		return osr_fail(why, OSR_NOMEM, "out of memory for re-routing with lanes by turn");
 	return OSR_OK;
 }
@@ -184,6 +208,7 @@ static enum osr_status keep_begin(struct keep *k, struct osr_diag *why)
 	if (!keep_ranks(&map, old, k->w.rank))
 		return keep_not(why, "the fabric has switches, cables or hosts on ports where the "
 				     "previous VLs by turn know none");
+	keep_find_same(k);
 	turn_keep_keep_lanes(k);
 	keep_hops(k);
 	osr__turn_set_reach(&k->w);
@@ -337,7 +362,6 @@ static void keep_take(struct keep *k, uint32_t root, uint8_t *hop, uint32_t c)
 	uint32_t v = fabric->chan_src[c], u = fabric->chan_dst[c], lane;
 
 	hop[v] = (uint8_t)(c - fabric->chan_row[v]);
-	k->s.weight[c] += 1u << HOP_BITS;
 	if (u == root)
 		return;
 	lane = osr__turn_legal(&k->w, hop, root, c) ? k->w.lane[k->w.g.row[c] + hop[u]]
@@ -386,6 +410,22 @@ static enum osr_status keep_last(struct keep *k, struct osr_diag *why)
 	return OSR_OK;
 }
 
+/* The first turn of the route by channel c, and the next one, which packets on the first one's lane take. */
+static void keep_mark_turn(struct keep *k, const uint8_t *hop, uint32_t c)
+{
+	const struct osr_fabric *fabric = k->f;
+	uint32_t u = fabric->chan_dst[c], t = k->w.g.row[c] + hop[u], next, x;
+
+	if (hop[u] == OSR_NO_PATH)
+		return;
+	next = fabric->chan_row[u] + hop[u];
+	x = fabric->chan_dst[next];
+	k->used[t] = 1;
+	k->feed[t] |= 1;
+	if (hop[x] != OSR_NO_PATH)
+		k->feed[k->w.g.row[next] + hop[x]] |= (uint16_t)(1u << k->w.lane[t]);
+}
+
 /* Turns of routes that are there. */
 static void keep_mark_used(struct keep *k)
 {
@@ -398,8 +438,8 @@ static void keep_mark_used(struct keep *k)
 			uint32_t c =
 				hop[v] == OSR_NO_PATH ? OSR_NONE : fabric->chan_row[v] + hop[v];
 
-			if (c != OSR_NONE && hop[fabric->chan_dst[c]] != OSR_NO_PATH)
-				k->used[k->w.g.row[c] + hop[fabric->chan_dst[c]]] = 1;
+			if (c != OSR_NONE)
+				keep_mark_turn(k, hop, c);
 		}
 	}
 }
@@ -479,7 +519,7 @@ static bool keep_tree(struct keep *k, uint32_t root, uint32_t d)
 {
 	uint8_t *hop = k->r.lft + (size_t)d * k->f->n_switches;
 	uint32_t n_cut = osr__legal_list(&k->w.t, root, hop, true);
-	bool escapes = false;
+	bool escapes = false, cut = n_cut != 0;
 
 	k->r.stable.n_trees += n_cut != 0;
 	memcpy(k->before, hop, k->f->n_switches);
@@ -508,21 +548,44 @@ static bool keep_tree(struct keep *k, uint32_t root, uint32_t d)
 		k->r.stable.n_moved += escapes && other && k->whole[v];
 		k->touched[d] |= other;
 		*keep_block(k, d, v) |= other;
+		/* Who keeps its hop to one that has another now takes a turn that may be new. */
+		if (cut && v != root && hop[v] != OSR_NO_PATH)
+			keep_mark_turn(k, hop, k->f->chan_row[v] + hop[v]);
 	}
 	return true;
+}
+
+/* The routes of a tree that are whole, in or out (-1) of the loads. */
+static void keep_count(struct keep *k, uint32_t root, uint32_t d, uint64_t sign)
+{
+	struct osr__legal *t = &k->w.t;
+	const uint8_t *hop = k->r.lft + (size_t)d * k->f->n_switches;
+	uint32_t n = 0;
+
+	if (!k->f->term_weight[k->f->dest_term[d]])
+		return;
+	osr__legal_list(t, root, hop, false);
+	for (uint32_t len = 0; len < k->f->n_switches && t->head[len] != OSR_NONE; len++)
+		for (uint32_t v = t->head[len]; v != OSR_NONE; v = t->link[v])
+			t->order[n++] = (uint16_t)v;
+	osr__spf_count(&k->s, t->order, n, hop, sign);
 }
 
 static enum osr_status turn_keep_keep_trees(struct keep *k, struct osr_diag *why)
 {
 	const struct osr_fabric *fabric = k->f;
 
+	for (uint32_t d = 0; d < fabric->n_dests; d++)
+		keep_count(k, fabric->dest_switch[d], d, 1);
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		uint32_t root = fabric->dest_switch[d];
 		const uint8_t *hop = k->r.lft + (size_t)d * fabric->n_switches;
 
+		keep_count(k, root, d, (uint64_t)-1);
 		if (!keep_tree(k, root, d))
 			return keep_not(why, "some route that was cut has no path that respects "
 					     "the previous VLs by turn");
+		keep_count(k, root, d, 1);
 		osr__legal_list(&k->w.t, root, hop, false);
 		osr__legal_sort(&k->w.t, root, d, &k->r.n_longer);
 	}
@@ -573,7 +636,7 @@ static bool keep_may(struct osr__moves *m, uint32_t d, uint32_t v, uint32_t c)
 }
 
 /* Loads of all channels. */
-static void keep_count(const struct keep *k, uint64_t *load)
+static void keep_loads(const struct keep *k, uint64_t *load)
 {
 	const struct osr_fabric *fabric = k->f;
 
@@ -628,7 +691,7 @@ static enum osr_status keep_balance(struct keep *k, uint32_t limit, struct osr_d
 		return osr_fail(why, OSR_NOMEM, "out of memory for re-routing with lanes by turn");
 	if (st)
 		return st;
-	keep_count(k, m.load);
+	keep_loads(k, m.load);
 	osr__moves_set_goal(&m, m.aim, expected);
 	/* With nothing cut these are the tables of before, whatever they carry. */
 	if (k->r.stable.n_trees && osr__moves_needed(&m))
@@ -661,25 +724,74 @@ static void keep_hang(uint32_t *parent, const struct osr_fabric *fabric, uint32_
 	}
 }
 
-/* Joins the part of switch v to that of another switch with hosts. */
+/* Lanes of the spanning order's turns that nothing else takes, and what packets on it do then. */
+static void keep_feed_spread(struct keep *k, uint32_t lane)
+{
+	const struct osr_fabric *fabric = k->f;
+	uint32_t *lanes_in =
+		k->work; /* [n_channels] on which copies arrive; hosts send on lane 0 */
+
+	memcpy(k->feed_all, k->feed, k->w.g.n_slots * sizeof(*k->feed_all));
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		lanes_in[c] = 1;
+	for (int feed = 0; feed <= 1; feed++)
+		for (uint32_t a = 0; a < fabric->n_channels; a++)
+			for (uint32_t t = k->w.g.row[a];
+			     keep_on_tree(k, a) && t < k->w.g.row[a + 1]; t++) {
+				uint32_t b = osr_cdg_target(&k->w.g, a, t);
+
+				if (b == fabric->chan_rev[a] || !keep_on_tree(k, b))
+					continue;
+				if (!k->used[t])
+					k->w.lane[t] = (uint8_t)lane;
+				if (feed)
+					k->feed_all[t] |= (uint16_t)lanes_in[a];
+				else
+					lanes_in[b] |= 1u << k->w.lane[t];
+			}
+}
+
+/* Another order for what is there: all lanes that are in use stay. Turns of multicast alone share a lane. */
+static bool keep_sort(struct keep *k)
+{
+	size_t m = k->f->n_channels;
+
+	for (uint32_t lane = k->w.n_lanes; lane--;) {
+		keep_feed_spread(k, lane);
+		if (!osr__turn_sort(&k->w, k->feed_all, k->w.rank, k->work, k->sorted))
+			continue;
+		for (uint32_t vl = 0; vl < k->r.n_vls; vl++)
+			memcpy(k->w.rank + vl * m, k->sorted + k->same[vl] * m,
+			       m * sizeof(*k->sorted));
+		turn_keep_keep_lanes(k);
+		osr__turn_set_reach(&k->w);
+		return true;
+	}
+	turn_keep_keep_lanes(k);
+	return false;
+}
+
+/* Joins the part of `top` to that of another switch with hosts; in the order there is, or in another one. */
 static bool keep_join(struct keep *k, uint32_t top, uint32_t *was)
 {
 	const struct osr_fabric *fabric = k->f;
-	uint32_t *parent = k->r.mcast_parent;
+	uint32_t *parent = k->r.mcast_parent, n_sorts = 0;
 
 	memcpy(was, parent, fabric->n_switches * sizeof(*was));
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
-		uint32_t v = fabric->chan_src[c], u = fabric->chan_dst[c];
-		bool hosts = fabric->sw_sources[u] || parent[u] != OSR_NONE;
+	for (int sort = 0; sort <= 1; sort++)
+		for (uint32_t c = 0; c < fabric->n_channels && n_sorts < KEEP_SORTS; c++) {
+			uint32_t v = fabric->chan_src[c], u = fabric->chan_dst[c];
+			bool hosts = fabric->sw_sources[u] || parent[u] != OSR_NONE;
 
-		if (keep_top(parent, fabric, v) != top || keep_top(parent, fabric, u) == top ||
-		    !hosts)
-			continue;
-		keep_hang(parent, fabric, v, c);
-		if (keep_spread_fits(k))
-			return true;
-		memcpy(parent, was, fabric->n_switches * sizeof(*was));
-	}
+			if (keep_top(parent, fabric, v) != top ||
+			    keep_top(parent, fabric, u) == top || !hosts)
+				continue;
+			n_sorts += sort;
+			keep_hang(parent, fabric, v, c);
+			if ((!sort || keep_sort(k)) && keep_spread_fits(k))
+				return true;
+			memcpy(parent, was, fabric->n_switches * sizeof(*was));
+		}
 	return false;
 }
 
