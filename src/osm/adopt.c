@@ -111,6 +111,7 @@ void osr__adopt_read(struct plugin *p)
 {
 	const cl_qmap_t *tbl = &p->osm->subn.sw_guid_tbl;
 	bool by_turn = p->osm->subn.opt.qos;
+	double start = osr__sweep_clock_ms();
 
 	p->adopt = (struct adopt_state){ .read = false };
 	if (!adopt_wanted(p))
@@ -135,6 +136,7 @@ void osr__adopt_read(struct plugin *p)
 		cl_plock_release(&p->osm->lock);
 	}
 	p->adopt.read = p->adopt.n_blocks > 0;
+	p->adopt.ms = osr__sweep_clock_ms() - start;
 }
 
 /* Making tables of it -------------------------------------------------------------------------- */
@@ -355,8 +357,9 @@ bool osr__adopt(struct sweep *w)
 	a.r = &a.slot->result.routing;
 	st = adopt_build(&a);
 	osr__log(w->osm, OSM_LOG_INFO,
-		 "%s: handover: %u LFT blocks and %u SL2VL tables read from the switches%s%s",
-		 ctx->engine->name, state->n_blocks, state->n_pairs,
+		 "%s: handover: %u LFT blocks and %u SL2VL tables read from the switches in %.1f "
+		 "ms%s%s",
+		 ctx->engine->name, state->n_blocks, state->n_pairs, state->ms,
 		 st ? " are not used, this sweep is a full route: "
 		    : " and verified: this sweep starts from them",
 		 st ? a.diag.text : "");

@@ -16,8 +16,9 @@ struct plugin;
 struct sweep;
 
 struct adopt_state {
-	bool read; /* and not looked at yet */
-	uint32_t n_blocks, n_pairs;
+	bool read;                  /* and not looked at yet */
+	uint32_t n_blocks, n_pairs; /* asked for, */
+	double ms;                  /* until all had answered */
 };
 
 /* At HEAVY_SWEEP_DONE, without a lock. */
