@@ -497,6 +497,7 @@ static void test_refusals(void **state)
 	struct life x;
 
 	start(&x, osr_engine_find("dfsssp"), req, &n);
+	set(&x, "any_sl", "off"); /* lanes by SL */
 	test_fabric_named(&x.t, 13);
 	faults_new(&x.faults, &x.t.f);
 	ledger_new(&x.ledger, &x.t.f);
