@@ -560,10 +560,11 @@ static void test_sentences(void **state)
 		 osr_terminal_name(&t.f, t.f.dest_term[x.dest], b));
 	SAYS("switch %s has no entry for %s: 7 hosts cut off", sw, lid);
 	x.kind = OSR_FAULT_DEAD_END;
-	SAYS("switch %s sends %s out of port 1, which leads to no switch: 7 hosts cut off", sw, lid);
+	SAYS("switch %s sends %s out of port 1, which leads to no switch: 7 hosts cut off", sw,
+	     lid);
 	x.kind = OSR_FAULT_WRONG_PORT;
-	SAYS("switch %s sends %s out of port 1, but it hangs on port %u: 7 hosts cut off", sw, lid,
-	     t.f.term_port[t.f.dest_term[x.dest]]);
+	SAYS("switch %s sends %s out of port 1, but it is attached to port %u: 7 hosts cut off", sw,
+	     lid, t.f.term_port[t.f.dest_term[x.dest]]);
 	x.kind = OSR_FAULT_LOOP;
 	SAYS("%s is forwarded in a loop of 4 switches, through switch %s port 1: 7 hosts cut off",
 	     lid, sw);
