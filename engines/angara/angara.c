@@ -306,12 +306,12 @@ static enum osr_status angara_route_otherwise(struct job *j)
 				     .result = j->result,
 				     .r = j->r,
 				     .diag = j->diag };
+	struct osr_lane_work work = { &spf, j->req, j->scratch, j->result, j->r, j->diag };
 	bool routed = false;
 	enum osr_status st = osr_spf_init(&spf, j->f, j->r, &opt.spf, j->scratch, j->diag);
 
 	if (!st)
-		st = osr_dor_assign(&spf, j->req, OSR_REVERSIBLE_AUTO, true, j->scratch, j->result,
-				    j->r, &routed, j->diag);
+		st = osr_dor_assign(&work, OSR_REVERSIBLE_AUTO, true, &routed);
 	if (!st && !routed) {
 		osr_spf_route(&spf, &opt.spf);
 		st = osr_lanes_assign(&job);

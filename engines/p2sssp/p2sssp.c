@@ -99,15 +99,16 @@ static struct osr_lanes_options p2sssp_lanes_options(const struct osr_values *va
 }
 
 /* No promise; where one lane suffices, as in trees, the result says so nevertheless. */
-static enum osr_status do_without_lanes(const struct osr_spf *spf, const struct osr_request *req,
-					struct osr_arena *scratch, struct osr_arena *result,
-					struct osr_routing *routing, struct osr_diag *diag)
+static enum osr_status do_without_lanes(const struct osr_lanes_job *job)
 {
+	struct osr_lane_work work = {
+		job->s, job->req, job->scratch, job->result, job->r, job->diag
+	};
 	bool fits;
-	enum osr_status st = osr_layers_single(spf, req, scratch, result, routing, &fits, diag);
+	enum osr_status st = osr_layers_single(&work, &fits);
 
 	if (!st && !fits)
-		routing->n_vls = 1;
+		job->r->n_vls = 1;
 	return st;
 }
 
@@ -148,8 +149,7 @@ static enum osr_status p2sssp_route(const struct osr_job *job)
 		return st;
 	ms_spf = req->clock_ms ? req->clock_ms() - start : 0;
 
-	st = values->num[LANES] ? osr_lanes_assign(&lanes)
-				: do_without_lanes(&spf, req, scratch, result, routing, diag);
+	st = values->num[LANES] ? osr_lanes_assign(&lanes) : do_without_lanes(&lanes);
 	if (st)
 		return st;
 	routing->ms_spf = ms_spf;

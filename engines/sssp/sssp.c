@@ -37,6 +37,7 @@ static enum osr_status sssp_route(const struct osr_job *job)
 	double start = req->clock_ms ? req->clock_ms() : 0;
 	bool fits;
 	struct osr_spf spf;
+	struct osr_lane_work work = { &spf, req, scratch, result, routing, diag };
 	enum osr_status st;
 
 	st = osr_routing_init(routing, fabric, result, diag);
@@ -49,7 +50,7 @@ static enum osr_status sssp_route(const struct osr_job *job)
 	routing->ms_spf = req->clock_ms ? req->clock_ms() - start : 0;
 
 	/* One layer or no claim: sssp promises balance, not lanes. */
-	st = osr_layers_single(&spf, req, scratch, result, routing, &fits, diag);
+	st = osr_layers_single(&work, &fits);
 	if (st)
 		return st;
 	if (!fits)

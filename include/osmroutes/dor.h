@@ -21,9 +21,7 @@
  * dimension's), LMC > 0 (which wants disjoint routes), mixed rates. With detours false it also
  * declines if the budget does not suffice for minimal routes.
  */
-enum osr_status osr_dor_assign(struct osr_spf *spf, const struct osr_request *req,
-			       enum osr_reversible reversible, bool detours,
-			       struct osr_arena *scratch, struct osr_arena *result,
-			       struct osr_routing *routing, bool *routed, struct osr_diag *diag);
+enum osr_status osr_dor_assign(const struct osr_lane_work *work, enum osr_reversible reversible,
+			       bool detours, bool *routed);
 
 #endif

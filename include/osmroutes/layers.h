@@ -46,6 +46,15 @@ enum osr_reversible {
 	OSR_REVERSIBLE_OFF,
 };
 
+/* What gives routes their lanes works on: the routes, for whom, and where memory comes from. */
+struct osr_lane_work {
+	struct osr_spf *s; /* routed, not finished */
+	const struct osr_request *req;
+	struct osr_arena *scratch, *result;
+	struct osr_routing *r;
+	struct osr_diag *diag;
+};
+
 struct osr_layers_options {
 	enum osr_heuristic heuristic;
 	enum osr_reversible reversible;
@@ -55,13 +64,11 @@ struct osr_layers_options {
 /*
  * One-way: fills r->sl, n_layers, n_layers_one_way, n_vls, rank, mcast_* and the claims
  * DEADLOCK_FREE and MULTICAST; if one layer suffices also REVERSIBLE and ANY_SL, with sl == NULL.
- * spf must be routed and not finished. orders[OSR_MAX_VLS * n_channels] receives the channel orders
+ * orders[OSR_MAX_VLS * n_channels] receives the channel orders
  * (rank[channel]) of the layers, also on OSR_NO_VL: the budget req->max_vls does not suffice.
  */
-enum osr_status osr_layers_assign(const struct osr_spf *spf, const struct osr_request *req,
-				  const struct osr_layers_options *opt, struct osr_arena *scratch,
-				  struct osr_arena *result, struct osr_routing *routing,
-				  uint32_t *orders, struct osr_diag *diag);
+enum osr_status osr_layers_assign(const struct osr_lane_work *work,
+				  const struct osr_layers_options *opt, uint32_t *orders);
 
 /*
  * After osr_layers_assign() took several layers: again, by pairs of switches, so that replies are
@@ -69,18 +76,14 @@ enum osr_status osr_layers_assign(const struct osr_spf *spf, const struct osr_re
  * REVERSIBLE; on OSR_NO_VL routing stays as it was. With OSR_REVERSIBLE_AUTO it gives up as soon as
  * success is unlikely.
  */
-enum osr_status osr_layers_pair(const struct osr_spf *spf, const struct osr_request *req,
-				const struct osr_layers_options *opt, const uint32_t *orders,
-				struct osr_arena *scratch, struct osr_arena *result,
-				struct osr_routing *routing, struct osr_diag *diag);
+enum osr_status osr_layers_pair(const struct osr_lane_work *work,
+				const struct osr_layers_options *opt, const uint32_t *orders);
 
 /*
  * Only asks whether everything fits one layer (*fits), as it does in trees; for minimal routes
  * only, as osr_spf_route() leaves them, because trees are walked by distance; then the claims are
  * those of osr_layers_assign() with any SL. Otherwise routing keeps no claim, rank or SL.
  */
-enum osr_status osr_layers_single(const struct osr_spf *spf, const struct osr_request *req,
-				  struct osr_arena *scratch, struct osr_arena *result,
-				  struct osr_routing *routing, bool *fits, struct osr_diag *diag);
+enum osr_status osr_layers_single(const struct osr_lane_work *work, bool *fits);
 
 #endif

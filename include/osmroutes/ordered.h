@@ -57,20 +57,17 @@ struct osr_ordered_options {
  * the (switch, dest) routes longer than minimal. Time O(rounds * K * LIDs * edges of their graph)
  * or less. Scratch O(channels * K + dependency slots).
  */
-enum osr_status osr_ordered_route(struct osr_spf *spf, const struct osr_request *req,
-				  const struct osr_ordered_options *opt, uint32_t *orders,
-				  struct osr_arena *scratch, struct osr_arena *result,
-				  struct osr_routing *routing, struct osr_diag *diag);
+enum osr_status osr_ordered_route(const struct osr_lane_work *work,
+				  const struct osr_ordered_options *opt, uint32_t *orders);
 
 /*
  * The same for trees that are given (s->hop) and legal by and large: no tree is routed again.
  * *kept says whether every route is legal in some order; with `mend`, those that are not take
  * detours, and *kept is true. If not kept, routing is as before.
  */
-enum osr_status osr_ordered_keep(struct osr_spf *spf, const struct osr_request *req,
+enum osr_status osr_ordered_keep(const struct osr_lane_work *work,
 				 const struct osr_ordered_options *opt, bool mend, uint32_t *orders,
-				 struct osr_arena *scratch, struct osr_arena *result,
-				 struct osr_routing *routing, bool *kept, struct osr_diag *diag);
+				 bool *kept);
 
 /*
  * Fewer lanes for minimal routes: keeps the trees that are legal under n_orders orders, routes the
@@ -79,11 +76,9 @@ enum osr_status osr_ordered_keep(struct osr_spf *spf, const struct osr_request *
  * s->hop is as before and r->sl untouched. Gives up early: after the first look if more than 1 in
  * `tolerance` routes (and a few) is not legal.
  */
-enum osr_status osr_ordered_reduce(struct osr_spf *spf, const struct osr_request *req,
+enum osr_status osr_ordered_reduce(const struct osr_lane_work *work,
 				   const struct osr_ordered_options *opt, uint32_t n_orders,
-				   uint32_t tolerance, const uint32_t *orders,
-				   struct osr_arena *scratch, struct osr_arena *result,
-				   struct osr_routing *routing, bool *fits, struct osr_diag *diag);
+				   uint32_t tolerance, const uint32_t *orders, bool *fits);
 
 /*
  * Rip-up rounds, then moves of single dests, that keep to one order: for routes that fit one layer
@@ -91,9 +86,7 @@ enum osr_status osr_ordered_reduce(struct osr_spf *spf, const struct osr_request
  * freedom. Dests keep their tree where the order leaves no other. Scratch and `result` are as
  * before.
  */
-enum osr_status osr_ordered_refine(struct osr_spf *spf, const struct osr_request *req,
-				   const struct osr_spf_options *opt, uint32_t *rank,
-				   struct osr_arena *scratch, struct osr_arena *result,
-				   struct osr_routing *routing, struct osr_diag *diag);
+enum osr_status osr_ordered_refine(const struct osr_lane_work *work,
+				   const struct osr_spf_options *opt, uint32_t *rank);
 
 #endif

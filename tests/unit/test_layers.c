@@ -56,14 +56,15 @@ static enum osr_status assign(struct trial *x, const struct osr_layers_options *
 	struct osr_request req = { .max_vls = vls, .multicast = multicast };
 	uint32_t *orders =
 		osr_alloc(&x->scratch, (size_t)OSR_MAX_VLS * x->t.f.n_channels, sizeof(*orders));
+	struct osr_lane_work work = { &x->s, &req, &x->scratch, &x->result, &x->r, &x->diag };
 	enum osr_status st;
 
 	if (!orders)
 		return OSR_NOMEM;
-	st = osr_layers_assign(&x->s, &req, opt, &x->scratch, &x->result, &x->r, orders, &x->diag);
+	st = osr_layers_assign(&work, opt, orders);
 	if (st || x->r.n_layers == 1 || opt->reversible == OSR_REVERSIBLE_OFF)
 		return st;
-	return osr_layers_pair(&x->s, &req, opt, orders, &x->scratch, &x->result, &x->r, &x->diag);
+	return osr_layers_pair(&work, opt, orders);
 }
 
 /* The claims are exactly what the options ask for, and the checker proves them. */

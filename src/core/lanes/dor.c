@@ -104,12 +104,13 @@ static bool next_plan(const struct osr_product *product, uint32_t max_vls,
 	return now == 2 * n_spaced + 1;
 }
 
-static enum osr_status assign_rings(struct osr_spf *spf, const struct osr_product *product,
-				    const struct osr_request *req, enum osr_reversible reversible,
-				    bool detours, struct osr_arena *scratch,
-				    struct osr_arena *result, struct osr_routing *routing,
-				    bool *routed, struct osr_diag *diag)
+static enum osr_status assign_rings(const struct osr_lane_work *work,
+				    const struct osr_product *product,
+				    enum osr_reversible reversible, bool detours, bool *routed)
 {
+	struct osr_spf *spf = work->s;
+	const struct osr_request *req = work->req;
+	struct osr_arena *scratch = work->scratch;
 	size_t m = spf->f->n_channels;
 	uint32_t max = req->max_vls < OSR_ORDERED_MAX ? req->max_vls : OSR_ORDERED_MAX, turn = 0;
 	struct osr_ordered_options opt = { .reversible = reversible != OSR_REVERSIBLE_OFF };
@@ -118,37 +119,40 @@ static enum osr_status assign_rings(struct osr_spf *spf, const struct osr_produc
 	bool mend;
 
 	if (!orders || !plan)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the lanes of rings");
+		return osr_fail(work->diag, OSR_NOMEM, "out of memory for the lanes of rings");
 	if (reversible == OSR_REVERSIBLE_ON && 1u << product->n_rings > max)
 		max = 1; /* on one VL everything is safe for replies */
 	while (!*routed && next_plan(product, max, reversible, &turn, &mend, plan)) {
+		struct osr_lane_work within = *work;
 		struct osr_request planned = *req;
 		enum osr_status st;
 
 		if (mend && !detours)
 			break;
 		planned.max_vls = (uint8_t)plan->n_layers;
+		within.req = &planned;
 		spf->plan = plan;
 		route_all(spf, product, plan);
 		if (!balanced(spf, product))
 			continue;
 		for (uint32_t k = 0; k < plan->n_layers; k++)
 			osr_product_order(product, plan, k, orders + k * m);
-		if (req->multicast && (st = osr_mcast_order(spf, scratch, result, routing, diag)))
+		if (req->multicast &&
+		    (st = osr_mcast_order(spf, scratch, work->result, work->r, work->diag)))
 			return st;
-		st = osr_ordered_keep(spf, &planned, &opt, mend, orders, scratch, result, routing,
-				      routed, diag);
+		st = osr_ordered_keep(&within, &opt, mend, orders, routed);
 		if (st)
 			return st;
 	}
 	return OSR_OK;
 }
 
-enum osr_status osr_dor_assign(struct osr_spf *spf, const struct osr_request *req,
-			       enum osr_reversible reversible, bool detours,
-			       struct osr_arena *scratch, struct osr_arena *result,
-			       struct osr_routing *routing, bool *routed, struct osr_diag *diag)
+enum osr_status osr_dor_assign(const struct osr_lane_work *work, enum osr_reversible reversible,
+			       bool detours, bool *routed)
 {
+	struct osr_spf *spf = work->s;
+	struct osr_arena *scratch = work->scratch;
+	struct osr_diag *diag = work->diag;
 	struct osr_product *product = osr_alloc(scratch, 1, sizeof(*product));
 	struct osr_product_plan *plan = osr_calloc(scratch, 1, sizeof(*plan));
 	enum osr_status st;
@@ -169,19 +173,18 @@ enum osr_status osr_dor_assign(struct osr_spf *spf, const struct osr_request *re
 	spf->product = product;
 	spf->plan = plan;
 	if (product->n_rings) {
-		st = assign_rings(spf, product, req, reversible, detours, scratch, result, routing,
-				  routed, diag);
+		st = assign_rings(work, product, reversible, detours, routed);
 	} else {
 		route_all(spf, product, plan);
 		if (balanced(spf, product))
-			st = osr_layers_single(spf, req, scratch, result, routing, routed, diag);
+			st = osr_layers_single(work, routed);
 	}
 	if (st || *routed)
 		return st;
 	spf->product = NULL;
 	spf->plan = NULL;
-	routing->sl = NULL;
-	routing->mcast_parent = NULL;
+	work->r->sl = NULL;
+	work->r->mcast_parent = NULL;
 	clear_weights(spf);
 	return OSR_OK;
 }

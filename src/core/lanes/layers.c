@@ -274,27 +274,28 @@ static enum osr_status layer_by_layer(struct layering *w, uint8_t limit, struct 
 	return osr__no_vl(w, limit, diag);
 }
 
-static enum osr_status find_layers(struct layering *w, uint8_t max_vls, struct osr_arena *scratch,
-				   struct osr_diag *diag)
+static enum osr_status find_layers(struct layering *w)
 {
-	uint8_t limit = max_vls < OSR_MAX_VLS ? max_vls : OSR_MAX_VLS;
+	const struct osr_lane_work *work = w->work;
+	uint8_t limit = work->req->max_vls < OSR_MAX_VLS ? work->req->max_vls : OSR_MAX_VLS;
 
 	if (w->opt->heuristic == OSR_HEURISTIC_ONLINE)
-		return osr__add_online(w, limit, scratch, diag);
-	return layer_by_layer(w, limit, scratch, diag);
+		return osr__add_online(w, limit, work->scratch, work->diag);
+	return layer_by_layer(w, limit, work->scratch, work->diag);
 }
 
-static enum osr_status layering_init(struct layering *w, const struct osr_spf *spf,
-				     struct osr_cdg *cdg, const struct osr_layers_options *opt,
-				     bool pairs, uint8_t *layer, uint32_t *rank,
-				     struct osr_arena *scratch, struct osr_diag *diag)
+/* layer[]: rows of pairs, or of LIDs. Of *w, work, the graph and the options are there. */
+static enum osr_status layering_init(struct layering *w, bool pairs, uint8_t *layer, uint32_t *rank)
 {
+	struct osr_arena *scratch = w->work->scratch;
+	const struct osr_spf *spf = w->s;
 	const struct osr_fabric *fabric = spf->f;
+	const struct osr_cdg *cdg = w->g;
 	size_t n = fabric->n_switches, n_rows = pairs ? n : fabric->n_dests;
 
-	*w = (struct layering){
-		.s = spf, .opt = opt, .g = cdg, .pairs = pairs, .layer = layer, .rank = rank
-	};
+	w->pairs = pairs;
+	w->layer = layer;
+	w->rank = rank;
 	w->count = osr_alloc(scratch, n, sizeof(*w->count));
 	w->cut = osr_alloc(scratch, n, 1);
 	w->banned = osr_alloc(scratch, cdg->n_slots, 1);
@@ -307,7 +308,7 @@ static enum osr_status layering_init(struct layering *w, const struct osr_spf *s
 		w->cut_pair = osr_alloc(scratch, n * n, 1);
 	if (!w->count || !w->cut || !w->banned || !w->rank || !w->busy || !w->more ||
 	    (pairs && !w->cut_pair))
-		return layers_nomem(diag);
+		return layers_nomem(w->work->diag);
 	memset(w->layer, 0, n_rows * n);
 	for (uint32_t d = 0; d < fabric->n_dests; d++)
 		w->busy[d] = spf->alias[d] == OSR_NONE;
@@ -337,18 +338,18 @@ static void layers_set_sls(const struct layering *w, uint8_t swap, struct osr_ro
 			       routing->sl + (size_t)w->s->alias[d] * n, n);
 }
 
-static enum osr_status set_lanes(const struct layering *w, const struct osr_request *req,
-				 struct osr_arena *result, struct osr_routing *routing,
-				 struct osr_diag *diag)
+static enum osr_status set_lanes(const struct layering *w)
 {
+	const struct osr_request *req = w->work->req;
+	struct osr_routing *routing = w->work->r;
 	size_t m = w->s->f->n_channels;
 	bool beyond = w->mcast && req->mcast_vl >= w->n_layers;
 	uint8_t swap = w->mcast && !beyond ? req->mcast_vl : 0;
 
 	routing->n_vls = beyond ? req->mcast_vl + 1 : (uint8_t)w->n_layers;
-	routing->rank = osr_calloc(result, routing->n_vls * m, sizeof(*routing->rank));
+	routing->rank = osr_calloc(w->work->result, routing->n_vls * m, sizeof(*routing->rank));
 	if (!routing->rank)
-		return layers_nomem(diag);
+		return layers_nomem(w->work->diag);
 	for (uint32_t i = 0; i < w->n_layers; i++) {
 		uint32_t vl = i == 0 ? swap : i == swap ? 0 : i;
 
@@ -437,11 +438,12 @@ static bool mark_all(struct layering *w, struct osr_arena *scratch)
 }
 
 /* One acyclic graph for everything: any packet may use any SL. */
-static enum osr_status one_layer(struct layering *w, struct osr_arena *scratch,
-				 struct osr_arena *result, struct osr_routing *routing, bool *fits,
-				 struct osr_diag *diag)
+static enum osr_status one_layer(struct layering *w, bool *fits)
 {
-	uint32_t *rank = osr_alloc(result, w->s->f->n_channels, sizeof(*rank));
+	struct osr_arena *scratch = w->work->scratch;
+	struct osr_routing *routing = w->work->r;
+	struct osr_diag *diag = w->work->diag;
+	uint32_t *rank = osr_alloc(w->work->result, w->s->f->n_channels, sizeof(*rank));
 	bool no_memory;
 
 	if (!rank)
@@ -464,108 +466,103 @@ static enum osr_status one_layer(struct layering *w, struct osr_arena *scratch,
 }
 
 /* What single and multi-layer assignment share: the graph, the spanning order, and one_layer(). */
-static enum osr_status layers_begin(struct layering *w, const struct osr_request *req,
-				    struct osr_arena *scratch, struct osr_arena *result,
-				    struct osr_routing *routing, bool *fits, struct osr_diag *diag)
+static enum osr_status layers_begin(struct layering *w, bool *fits)
 {
+	const struct osr_lane_work *work = w->work;
 	const struct osr_fabric *fabric = w->s->f;
 	struct osr_arena_mark before;
 	enum osr_status st;
 
 	*fits = false;
-	st = osr_cdg_init(w->g, fabric, scratch, diag);
+	st = osr_cdg_init(w->g, fabric, work->scratch, work->diag);
 	if (st)
 		return st;
-	if (req->multicast) {
-		st = osr_mcast_order(w->s, scratch, result, routing, diag);
+	if (work->req->multicast) {
+		st = osr_mcast_order(w->s, work->scratch, work->result, work->r, work->diag);
 		if (st)
 			return st;
-		w->mcast = routing;
+		w->mcast = work->r;
 	}
-	w->count = osr_alloc(scratch, fabric->n_switches, sizeof(*w->count));
+	w->count = osr_alloc(work->scratch, fabric->n_switches, sizeof(*w->count));
 	if (!w->count)
-		return layers_nomem(diag);
-	before = osr_arena_mark(result);
-	st = one_layer(w, scratch, result, routing, fits, diag);
+		return layers_nomem(work->diag);
+	before = osr_arena_mark(work->result);
+	st = one_layer(w, fits);
 	if (!*fits)
-		osr_arena_reset(result, before);
+		osr_arena_reset(work->result, before);
 	return st;
 }
 
-enum osr_status osr_layers_single(const struct osr_spf *spf, const struct osr_request *req,
-				  struct osr_arena *scratch, struct osr_arena *result,
-				  struct osr_routing *routing, bool *fits, struct osr_diag *diag)
+enum osr_status osr_layers_single(const struct osr_lane_work *work, bool *fits)
 {
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct osr_arena_mark mark = osr_arena_mark(work->scratch);
 	struct osr_cdg cdg;
-	struct layering w = { .s = spf, .g = &cdg };
-	enum osr_status st = layers_begin(&w, req, scratch, result, routing, fits, diag);
+	struct layering w = { .work = work, .s = work->s, .g = &cdg };
+	enum osr_status st = layers_begin(&w, fits);
 
-	osr_arena_reset(scratch, mark);
+	osr_arena_reset(work->scratch, mark);
 	return st;
 }
 
-enum osr_status osr_layers_assign(const struct osr_spf *spf, const struct osr_request *req,
-				  const struct osr_layers_options *opt, struct osr_arena *scratch,
-				  struct osr_arena *result, struct osr_routing *routing,
-				  uint32_t *orders, struct osr_diag *diag)
+static enum osr_status layers_assign(struct layering *w, uint32_t *orders)
 {
-	const struct osr_fabric *fabric = spf->f;
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct osr_cdg cdg;
-	struct layering w = { .s = spf, .opt = opt, .g = &cdg };
-	enum osr_status st;
+	const struct osr_fabric *fabric = w->s->f;
+	const struct osr_lane_work *work = w->work;
+	struct osr_routing *routing = work->r;
 	bool fits;
+	enum osr_status st = layers_begin(w, &fits);
 
-	st = layers_begin(&w, req, scratch, result, routing, &fits, diag);
 	if (st || fits)
-		goto out;
-	routing->sl = osr_alloc(result, (size_t)fabric->n_dests * fabric->n_switches, 1);
-	st = routing->sl
-		     ? layering_init(&w, spf, &cdg, opt, false, routing->sl, orders, scratch, diag)
-		     : layers_nomem(diag);
+		return st;
+	routing->sl = osr_alloc(work->result, (size_t)fabric->n_dests * fabric->n_switches, 1);
+	st = routing->sl ? layering_init(w, false, routing->sl, orders) : layers_nomem(work->diag);
+	if (!st)
+		st = find_layers(w);
 	if (st)
-		goto out;
-	w.mcast = req->multicast ? routing : NULL;
-	st = find_layers(&w, req->max_vls, scratch, diag);
-	if (st)
-		goto out;
-	routing->n_layers = routing->n_layers_one_way = (uint8_t)w.n_layers;
-	routing->claims |= OSR_CLAIM_DEADLOCK_FREE | (w.mcast ? OSR_CLAIM_MULTICAST : 0);
-	routing->mcast_vl = req->mcast_vl;
-	st = set_lanes(&w, req, result, routing, diag);
-out:
-	osr_arena_reset(scratch, mark);
+		return st;
+	routing->n_layers = routing->n_layers_one_way = (uint8_t)w->n_layers;
+	routing->claims |= OSR_CLAIM_DEADLOCK_FREE | (w->mcast ? OSR_CLAIM_MULTICAST : 0);
+	routing->mcast_vl = work->req->mcast_vl;
+	return set_lanes(w);
+}
+
+enum osr_status osr_layers_assign(const struct osr_lane_work *work,
+				  const struct osr_layers_options *opt, uint32_t *orders)
+{
+	struct osr_arena_mark mark = osr_arena_mark(work->scratch);
+	struct osr_cdg cdg;
+	struct layering w = { .work = work, .s = work->s, .opt = opt, .g = &cdg };
+	enum osr_status st = layers_assign(&w, orders);
+
+	osr_arena_reset(work->scratch, mark);
 	return st;
 }
 
-enum osr_status osr_layers_pair(const struct osr_spf *spf, const struct osr_request *req,
-				const struct osr_layers_options *opt, const uint32_t *orders,
-				struct osr_arena *scratch, struct osr_arena *result,
-				struct osr_routing *routing, struct osr_diag *diag)
+enum osr_status osr_layers_pair(const struct osr_lane_work *work,
+				const struct osr_layers_options *opt, const uint32_t *orders)
 {
-	const struct osr_fabric *fabric = spf->f;
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	uint8_t *layer = osr_alloc(scratch, (size_t)fabric->n_switches * fabric->n_switches, 1);
+	const struct osr_fabric *fabric = work->s->f;
+	struct osr_arena_mark mark = osr_arena_mark(work->scratch);
+	uint8_t *layer =
+		osr_alloc(work->scratch, (size_t)fabric->n_switches * fabric->n_switches, 1);
 	struct osr_cdg cdg;
-	struct layering w;
-	enum osr_status st;
+	struct layering w = { .work = work, .s = work->s, .opt = opt, .g = &cdg };
+	enum osr_status st = layer ? osr_cdg_init(&cdg, fabric, work->scratch, work->diag)
+				   : layers_nomem(work->diag);
 
-	st = layer ? osr_cdg_init(&cdg, fabric, scratch, diag) : layers_nomem(diag);
 	if (!st)
-		st = layering_init(&w, spf, &cdg, opt, true, layer, NULL, scratch, diag);
-	if (st)
-		goto out;
-	w.mcast = req->multicast ? routing : NULL;
-	w.first = opt->heuristic == OSR_HEURISTIC_ORDER ? orders : NULL;
-	w.may_give_up = opt->reversible == OSR_REVERSIBLE_AUTO;
-	st = find_layers(&w, req->max_vls, scratch, diag);
-	if (st)
-		goto out;
-	routing->claims |= OSR_CLAIM_REVERSIBLE;
-	routing->n_layers = (uint8_t)w.n_layers;
-	st = set_lanes(&w, req, result, routing, diag);
-out:
-	osr_arena_reset(scratch, mark);
+		st = layering_init(&w, true, layer, NULL);
+	if (!st) {
+		w.mcast = work->req->multicast ? work->r : NULL;
+		w.first = opt->heuristic == OSR_HEURISTIC_ORDER ? orders : NULL;
+		w.may_give_up = opt->reversible == OSR_REVERSIBLE_AUTO;
+		st = find_layers(&w);
+	}
+	if (!st) {
+		work->r->claims |= OSR_CLAIM_REVERSIBLE;
+		work->r->n_layers = (uint8_t)w.n_layers;
+		st = set_lanes(&w);
+	}
+	osr_arena_reset(work->scratch, mark);
 	return st;
 }

@@ -10,7 +10,8 @@
 #include <osmroutes/layers.h>
 
 struct layering {
-	const struct osr_spf *s;
+	const struct osr_lane_work *work;
+	const struct osr_spf *s; /* of work */
 	const struct osr_layers_options *opt;
 	struct osr_cdg *g;
 	const struct osr_routing *mcast; /* whose dependencies stay in layer 0, or NULL */

@@ -100,21 +100,19 @@ static void weigh_order(struct guide *w, uint32_t k, const uint32_t *tree)
 		osr_mcast_depend(tree, &w->g);
 }
 
-static enum osr_status improve_order(struct guide *w, uint32_t k, uint32_t passes,
-				     struct osr_arena *scratch, struct osr_diag *diag)
+static enum osr_status improve_order(struct guide *w, uint32_t k, uint32_t passes)
 {
 	weigh_order(w, k, k == 0 ? w->t.escape : NULL);
-	return osr_cdg_order(&w->g, w->t.s->center, passes, scratch,
-			     w->rank + (size_t)k * w->t.f->n_channels, diag);
+	return osr_cdg_order(&w->g, w->t.s->center, passes, w->work->scratch,
+			     w->rank + (size_t)k * w->t.f->n_channels, w->work->diag);
 }
 
-static enum osr_status improve_orders(struct guide *w, uint32_t passes, struct osr_arena *scratch,
-				      struct osr_diag *diag)
+static enum osr_status improve_orders(struct guide *w, uint32_t passes)
 {
 	enum osr_status st = OSR_OK;
 
 	for (uint32_t k = 0; !st && k < w->n_orders; k++)
-		st = improve_order(w, k, passes, scratch, diag);
+		st = improve_order(w, k, passes);
 	return st;
 }
 
@@ -134,8 +132,7 @@ static void ordered_rip_up(struct guide *w, uint32_t root, uint32_t d)
 	w->t.detoured[d] = 0;
 }
 
-static void ordered_route_dest(struct guide *w, uint32_t root, uint32_t d, bool last,
-			       struct osr_routing *routing)
+static void ordered_route_dest(struct guide *w, uint32_t root, uint32_t d, bool last)
 {
 	const struct osr_fabric *fabric = w->t.f;
 	struct osr_spf *spf = w->t.s;
@@ -150,7 +147,7 @@ static void ordered_route_dest(struct guide *w, uint32_t root, uint32_t d, bool 
 	w->n_failed += n_failed;
 	if (last && n_failed) {
 		osr__legal_detour(&w->t, root, d);
-		n = osr__legal_sort(&w->t, root, d, &routing->n_longer);
+		n = osr__legal_sort(&w->t, root, d, &w->work->r->n_longer);
 		order = w->t.order;
 		w->t.detoured[d] = 1;
 	}
@@ -158,14 +155,14 @@ static void ordered_route_dest(struct guide *w, uint32_t root, uint32_t d, bool 
 		osr__spf_count(spf, order, n, hop, 1);
 }
 
-static void ordered_route_round(struct guide *w, bool last, struct osr_routing *routing)
+static void ordered_route_round(struct guide *w, bool last)
 {
 	const struct osr_spf *spf = w->t.s;
 
 	set_legal(w);
 	set_freedom(w);
 	w->n_failed = 0;
-	routing->n_longer = 0;
+	w->work->r->n_longer = 0;
 	for (uint32_t root = 0; root < w->t.f->n_switches; root++) {
 		bool found = false;
 
@@ -175,7 +172,7 @@ static void ordered_route_round(struct guide *w, bool last, struct osr_routing *
 			if (!found)
 				osr__spf_graph(w->t.s, root);
 			found = true;
-			ordered_route_dest(w, root, spf->dest_list[k], last, routing);
+			ordered_route_dest(w, root, spf->dest_list[k], last);
 		}
 	}
 }
@@ -222,7 +219,7 @@ static void repair_round(struct guide *w)
 }
 
 /* Gives the dests that ordered_keep_trees() found wanting their detours. */
-static void mend_trees(struct guide *w, struct osr_routing *routing)
+static void mend_trees(struct guide *w)
 {
 	const struct osr_fabric *fabric = w->t.f;
 	struct osr_spf *spf = w->t.s;
@@ -242,25 +239,27 @@ static void mend_trees(struct guide *w, struct osr_routing *routing)
 			osr__spf_count(spf, order, n, hop, (uint64_t)-1);
 		osr__ordered_aim(w, d);
 		osr__legal_detour(&w->t, root, d);
-		n = osr__legal_sort(&w->t, root, d, &routing->n_longer);
+		n = osr__legal_sort(&w->t, root, d, &w->work->r->n_longer);
 		if (counts)
 			osr__spf_count(spf, w->t.order, n, hop, 1);
 	}
 }
 
-static enum osr_status guide_init(struct guide *w, struct osr_spf *spf,
-				  const struct osr_request *req, uint32_t n_orders,
-				  uint32_t *orders, struct osr_arena *scratch,
-				  struct osr_arena *result, struct osr_routing *routing,
-				  struct osr_diag *diag)
+static enum osr_status guide_init(struct guide *w, const struct osr_lane_work *work,
+				  uint32_t n_orders, uint32_t *orders)
 {
+	struct osr_spf *spf = work->s;
 	const struct osr_fabric *fabric = spf->f;
+	struct osr_arena *scratch = work->scratch;
+	struct osr_routing *routing = work->r;
+	struct osr_diag *diag = work->diag;
 	uint32_t k_max;
 	uint64_t sum = 0;
 	enum osr_status st;
 
 	if (!routing->sl)
-		routing->sl = osr_calloc(result, (size_t)fabric->n_dests * fabric->n_switches, 1);
+		routing->sl =
+			osr_calloc(work->result, (size_t)fabric->n_dests * fabric->n_switches, 1);
 	if (!routing->sl)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the SLs of %u LIDs",
 				fabric->n_dests);
@@ -270,6 +269,7 @@ static enum osr_status guide_init(struct guide *w, struct osr_spf *spf,
 				    .over = osr__ordered_over,
 				    .settle = osr__ordered_settle,
 				    .all = (uint8_t)((1u << k_max) - 1) },
+			     .work = work,
 			     .n_orders = k_max,
 			     .rank = orders,
 			     .mask = routing->sl,
@@ -300,9 +300,7 @@ static enum osr_status guide_init(struct guide *w, struct osr_spf *spf,
  * longer gets better and more than a few routes are without one: detours it will be.
  */
 static enum osr_status ordered_find_orders(struct guide *w, const struct osr_ordered_options *opt,
-					   uint32_t *best, uint64_t *least,
-					   struct osr_arena *scratch, struct osr_routing *routing,
-					   struct osr_diag *diag)
+					   uint32_t *best, uint64_t *least)
 {
 	size_t size = (size_t)w->n_orders * w->t.f->n_channels * sizeof(*best);
 	uint32_t stale = 0;
@@ -311,7 +309,7 @@ static enum osr_status ordered_find_orders(struct guide *w, const struct osr_ord
 	for (uint32_t i = 1; i <= opt->rounds; i++) {
 		enum osr_status st;
 
-		ordered_route_round(w, false, routing);
+		ordered_route_round(w, false);
 		stale = w->n_failed > *least - *least / 10 ? stale + 1 : 0;
 		if (w->n_failed < *least) {
 			*least = w->n_failed;
@@ -320,7 +318,7 @@ static enum osr_status ordered_find_orders(struct guide *w, const struct osr_ord
 		if (!w->n_failed || i == opt->rounds || (stale == MAX_STALE && w->n_failed > FEW))
 			break;
 		w->boost = 1u << i < MAX_BOOST ? 1u << i : MAX_BOOST;
-		st = improve_orders(w, opt->sift_passes, scratch, diag);
+		st = improve_orders(w, opt->sift_passes);
 		if (st)
 			return st;
 	}
@@ -354,9 +352,9 @@ static uint64_t count_barred(struct guide *w)
  * searched for the pairs it serves, if it serves more.
  */
 static enum osr_status try_updown(struct guide *w, const struct osr_ordered_options *opt,
-				  uint32_t *before, struct osr_arena *scratch,
-				  struct osr_routing *routing, struct osr_diag *diag)
+				  uint32_t *before)
 {
+	const struct osr_lane_work *work = w->work;
 	uint64_t n_routes = (uint64_t)w->t.f->n_dests * w->t.f->n_switches,
 		 n_barred = count_barred(w);
 	size_t size = w->t.f->n_channels * sizeof(*before);
@@ -365,7 +363,7 @@ static enum osr_status try_updown(struct guide *w, const struct osr_ordered_opti
 
 	if (n_barred <= n_routes / MANY)
 		return OSR_OK;
-	st = osr_updown_search(w->t.s, opt->effort, scratch, &updown, diag);
+	st = osr_updown_search(w->t.s, opt->effort, work->scratch, &updown, work->diag);
 	if (st)
 		return st;
 	memcpy(before, w->rank, size);
@@ -376,19 +374,19 @@ static enum osr_status try_updown(struct guide *w, const struct osr_ordered_opti
 		return OSR_OK;
 	}
 	memcpy(w->t.escape, updown.parent, w->t.f->n_switches * sizeof(*w->t.escape));
-	return routing->mcast_parent
-		       ? osr_mcast_take(w->t.f, updown.parent, scratch, routing->mcast_parent, diag)
-		       : OSR_OK;
+	return work->r->mcast_parent ? osr_mcast_take(w->t.f, updown.parent, work->scratch,
+						      work->r->mcast_parent, work->diag)
+				     : OSR_OK;
 }
 
 /* What was tried and taken back has left its masks behind; and some trees have got shorter. */
-static void ordered_polish(struct guide *w, uint32_t n_moves, struct osr_routing *routing)
+static void ordered_polish(struct guide *w, uint32_t n_moves)
 {
 	const struct osr_fabric *fabric = w->t.f;
 
 	if (!n_moves)
 		return;
-	routing->n_longer = osr__legal_polish(&w->t, n_moves);
+	w->work->r->n_longer = osr__legal_polish(&w->t, n_moves);
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		if (w->t.s->alias[d] != OSR_NONE)
 			continue;
@@ -398,68 +396,61 @@ static void ordered_polish(struct guide *w, uint32_t n_moves, struct osr_routing
 	}
 }
 
-static enum osr_status route_within(struct guide *w, const struct osr_ordered_options *opt,
-				    struct osr_arena *scratch, struct osr_routing *routing,
-				    struct osr_diag *diag)
+static enum osr_status route_within(struct guide *w, const struct osr_ordered_options *opt)
 {
 	size_t size = (size_t)w->n_orders * w->t.f->n_channels;
-	uint32_t *best = osr_alloc(scratch, size, sizeof(*best));
+	uint32_t *best = osr_alloc(w->work->scratch, size, sizeof(*best));
 	uint64_t least;
 	enum osr_status st;
 
 	if (!best)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the orders of %u channels",
-				w->t.f->n_channels);
+		return osr_fail(w->work->diag, OSR_NOMEM,
+				"out of memory for the orders of %u channels", w->t.f->n_channels);
 	/* One improvement at least, so that order 0 keeps the escape tree forward. */
 	set_legal(w);
 	ordered_keep_trees(w, UINT64_MAX);
-	st = improve_orders(w, opt->sift_passes, scratch, diag);
+	st = improve_orders(w, opt->sift_passes);
 	if (!st && w->n_orders == 1 && !w->t.s->product)
-		st = try_updown(w, opt, best, scratch, routing, diag);
+		st = try_updown(w, opt, best);
 	if (st)
 		return st;
 	if (w->t.exact) {
 		/* The order stays: one round to balance the legal routes, one with the detours. */
-		ordered_route_round(w, false, routing);
-		ordered_route_round(w, true, routing);
-		ordered_polish(w, opt->moves / DETOUR_COST, routing);
+		ordered_route_round(w, false);
+		ordered_route_round(w, true);
+		ordered_polish(w, opt->moves / DETOUR_COST);
 		return OSR_OK;
 	}
-	st = ordered_find_orders(w, opt, best, &least, scratch, routing, diag);
+	st = ordered_find_orders(w, opt, best, &least);
 	if (!st && least)
-		ordered_route_round(w, true, routing);
+		ordered_route_round(w, true);
 	if (!st)
-		ordered_polish(w, opt->moves / (w->n_failed ? DETOUR_COST : 1), routing);
+		ordered_polish(w, opt->moves / (w->n_failed ? DETOUR_COST : 1));
 	return st;
 }
 
-enum osr_status osr_ordered_route(struct osr_spf *spf, const struct osr_request *req,
-				  const struct osr_ordered_options *opt, uint32_t *orders,
-				  struct osr_arena *scratch, struct osr_arena *result,
-				  struct osr_routing *routing, struct osr_diag *diag)
+enum osr_status osr_ordered_route(const struct osr_lane_work *work,
+				  const struct osr_ordered_options *opt, uint32_t *orders)
 {
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct osr_arena_mark mark = osr_arena_mark(work->scratch);
 	struct guide w;
-	enum osr_status st =
-		guide_init(&w, spf, req, req->max_vls, orders, scratch, result, routing, diag);
+	enum osr_status st = guide_init(&w, work, work->req->max_vls, orders);
 
 	if (!st)
-		st = route_within(&w, opt, scratch, routing, diag);
+		st = route_within(&w, opt);
 	if (!st)
-		st = osr__ordered_finish(&w, req, opt->reversible, scratch, result, routing, diag);
-	osr_arena_reset(scratch, mark);
+		st = osr__ordered_finish(&w, opt->reversible);
+	osr_arena_reset(work->scratch, mark);
 	return st;
 }
 
-enum osr_status osr_ordered_keep(struct osr_spf *spf, const struct osr_request *req,
+enum osr_status osr_ordered_keep(const struct osr_lane_work *work,
 				 const struct osr_ordered_options *opt, bool mend, uint32_t *orders,
-				 struct osr_arena *scratch, struct osr_arena *result,
-				 struct osr_routing *routing, bool *kept, struct osr_diag *diag)
+				 bool *kept)
 {
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct osr_arena_mark mark = osr_arena_mark(work->scratch);
 	struct guide w;
-	enum osr_status st =
-		guide_init(&w, spf, req, req->max_vls, orders, scratch, result, routing, diag);
+	enum osr_status st = guide_init(&w, work, work->req->max_vls, orders);
 
 	*kept = false;
 	if (!st) {
@@ -468,10 +459,10 @@ enum osr_status osr_ordered_keep(struct osr_spf *spf, const struct osr_request *
 		*kept = w.n_failed == 0 || mend;
 	}
 	if (!st && w.n_failed && mend)
-		mend_trees(&w, routing);
+		mend_trees(&w);
 	if (*kept)
-		st = osr__ordered_finish(&w, req, opt->reversible, scratch, result, routing, diag);
-	osr_arena_reset(scratch, mark);
+		st = osr__ordered_finish(&w, opt->reversible);
+	osr_arena_reset(work->scratch, mark);
 	return st;
 }
 
@@ -481,7 +472,7 @@ enum osr_status osr_ordered_keep(struct osr_spf *spf, const struct osr_request *
 
 /* Rounds of repair until all is legal, or it no longer gets better by a quarter. */
 static enum osr_status repair(struct guide *w, const struct osr_ordered_options *opt,
-			      uint64_t tolerated, struct osr_arena *scratch, struct osr_diag *diag)
+			      uint64_t tolerated)
 {
 	uint64_t before = UINT64_MAX,
 		 few = (uint64_t)w->t.f->n_dests * w->t.f->n_switches / A_HANDFUL;
@@ -502,7 +493,7 @@ static enum osr_status repair(struct guide *w, const struct osr_ordered_options 
 		 * counted.
 		 */
 		if (i + 1 < opt->rounds &&
-		    (st = improve_order(w, w->n_orders - 1, opt->sift_passes, scratch, diag)))
+		    (st = improve_order(w, w->n_orders - 1, opt->sift_passes)))
 			return st;
 	}
 	return OSR_OK;
@@ -513,19 +504,20 @@ static bool reroute_legal(void *ctx, uint32_t root, uint32_t d)
 	return osr__ordered_settle(ctx, root, d, 0) == 0;
 }
 
-enum osr_status osr_ordered_reduce(struct osr_spf *spf, const struct osr_request *req,
+enum osr_status osr_ordered_reduce(const struct osr_lane_work *work,
 				   const struct osr_ordered_options *opt, uint32_t n_orders,
-				   uint32_t tolerance, const uint32_t *orders,
-				   struct osr_arena *scratch, struct osr_arena *result,
-				   struct osr_routing *routing, bool *fits, struct osr_diag *diag)
+				   uint32_t tolerance, const uint32_t *orders, bool *fits)
 {
+	struct osr_spf *spf = work->s;
 	const struct osr_fabric *fabric = spf->f;
+	struct osr_arena *scratch = work->scratch, *result = work->result;
 	struct osr_arena_mark mark = osr_arena_mark(scratch), before = osr_arena_mark(result);
 	size_t size = (size_t)fabric->n_dests * fabric->n_switches, m = fabric->n_channels;
 	uint8_t *hop = osr_alloc(scratch, size, 1);
 	uint32_t *rank = osr_alloc(scratch, n_orders * m, sizeof(*rank));
 	uint64_t *weight = osr_alloc(scratch, m, sizeof(*weight));
-	struct osr_routing reduced = *routing;
+	struct osr_routing reduced = *work->r;
+	struct osr_lane_work within = *work;
 	enum osr_status st = OSR_NOMEM;
 	struct guide w;
 
@@ -533,15 +525,16 @@ enum osr_status osr_ordered_reduce(struct osr_spf *spf, const struct osr_request
 	reduced.claims = 0;
 	reduced.sl = osr_calloc(result, size, 1);
 	if (!hop || !rank || !weight || !reduced.sl) {
-		osr_fail(diag, OSR_NOMEM, "out of memory for fewer lanes");
+		osr_fail(work->diag, OSR_NOMEM, "out of memory for fewer lanes");
 		goto out;
 	}
 	memcpy(hop, spf->hop, size);
 	memcpy(weight, spf->weight, m * sizeof(*weight));
 	memcpy(rank, orders, n_orders * m * sizeof(*rank));
-	st = guide_init(&w, spf, req, n_orders, rank, scratch, result, &reduced, diag);
+	within.r = &reduced;
+	st = guide_init(&w, &within, n_orders, rank);
 	if (!st)
-		st = repair(&w, opt, size / tolerance + ALWAYS_TOLERATED, scratch, diag);
+		st = repair(&w, opt, size / tolerance + ALWAYS_TOLERATED);
 	if (st)
 		goto out;
 	*fits = w.n_failed == 0;
@@ -550,8 +543,8 @@ enum osr_status osr_ordered_reduce(struct osr_spf *spf, const struct osr_request
 		osr__spf_polish(spf, opt->moves,
 				&(struct osr__spf_mover){ &w, reroute_legal, NULL });
 		ordered_keep_trees(&w, UINT64_MAX);
-		st = osr__ordered_finish(&w, req, opt->reversible, scratch, result, &reduced, diag);
-		*routing = reduced;
+		st = osr__ordered_finish(&w, opt->reversible);
+		*work->r = reduced;
 	} else {
 		memcpy(spf->hop, hop, size);
 		memcpy(spf->weight, weight, m * sizeof(*weight));
@@ -613,19 +606,19 @@ static void refine_dest(struct guide *w, uint32_t root, uint32_t d, uint8_t *sav
 	osr__spf_count(spf, order, spf->n_order[root], hop, 1);
 }
 
-enum osr_status osr_ordered_refine(struct osr_spf *spf, const struct osr_request *req,
-				   const struct osr_spf_options *opt, uint32_t *rank,
-				   struct osr_arena *scratch, struct osr_arena *result,
-				   struct osr_routing *routing, struct osr_diag *diag)
+enum osr_status osr_ordered_refine(const struct osr_lane_work *work,
+				   const struct osr_spf_options *opt, uint32_t *rank)
 {
+	struct osr_spf *spf = work->s;
 	const struct osr_fabric *fabric = spf->f;
-	struct osr_arena_mark mark = osr_arena_mark(scratch), before = osr_arena_mark(result);
+	struct osr_arena *scratch = work->scratch;
+	struct osr_arena_mark mark = osr_arena_mark(scratch), before = osr_arena_mark(work->result);
 	uint8_t *saved = osr_alloc(scratch, fabric->n_switches, 1);
 	struct guide w;
-	enum osr_status st = guide_init(&w, spf, req, 1, rank, scratch, result, routing, diag);
+	enum osr_status st = guide_init(&w, work, 1, rank);
 
 	if (!st && !saved)
-		st = osr_fail(diag, OSR_NOMEM,
+		st = osr_fail(work->diag, OSR_NOMEM,
 			      "out of memory for balancing within a channel order");
 	if (!st) {
 		place_idle(&w);
@@ -652,8 +645,8 @@ enum osr_status osr_ordered_refine(struct osr_spf *spf, const struct osr_request
 		osr__spf_polish(spf, opt->max_moves,
 				&(struct osr__spf_mover){ &w, reroute_legal, NULL });
 	osr__spf_share(spf);
-	routing->sl = NULL; /* the masks: on one VL any SL will do */
-	osr_arena_reset(result, before);
+	work->r->sl = NULL; /* the masks: on one VL any SL will do */
+	osr_arena_reset(work->result, before);
 	osr_arena_reset(scratch, mark);
 	return st;
 }

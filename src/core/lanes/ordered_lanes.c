@@ -74,15 +74,15 @@ static void ordered_lanes_set_sls(struct guide *w, const uint8_t *both, uint8_t 
  * The orders of a product know nothing of multicast: order 0 becomes a topological order of what
  * it allows (dimensions in turn) and the spanning order together. True if there is none.
  */
-static bool multicast_conflicts(struct guide *w, const struct osr_request *req,
-				struct osr_arena *scratch, bool *no_memory)
+static bool multicast_conflicts(struct guide *w, bool *no_memory)
 {
+	struct osr_arena *scratch = w->work->scratch;
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	uint32_t *rank = osr_alloc(scratch, w->t.f->n_channels, sizeof(*rank));
 	bool sorted;
 
 	*no_memory = !rank;
-	if (!rank || !w->t.s->product || !req->multicast) {
+	if (!rank || !w->t.s->product || !w->work->req->multicast) {
 		osr_arena_reset(scratch, mark);
 		return false;
 	}
@@ -96,17 +96,18 @@ static bool multicast_conflicts(struct guide *w, const struct osr_request *req,
 	return !sorted;
 }
 
-static enum osr_status set_certificate(const struct guide *w, const struct osr_request *req,
-				       bool multicast, uint8_t swap, struct osr_arena *result,
-				       struct osr_routing *routing, struct osr_diag *diag)
+static enum osr_status set_certificate(const struct guide *w, bool multicast, uint8_t swap)
 {
+	const struct osr_request *req = w->work->req;
+	struct osr_routing *routing = w->work->r;
 	size_t m = w->t.f->n_channels;
 	bool beyond = multicast && w->n_orders > 1 && req->mcast_vl >= w->n_orders;
 
 	routing->n_vls = beyond ? req->mcast_vl + 1 : (uint8_t)w->n_orders;
-	routing->rank = osr_calloc(result, routing->n_vls * m, sizeof(*routing->rank));
+	routing->rank = osr_calloc(w->work->result, routing->n_vls * m, sizeof(*routing->rank));
 	if (!routing->rank)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the deadlock certificate");
+		return osr_fail(w->work->diag, OSR_NOMEM,
+				"out of memory for the deadlock certificate");
 	for (uint32_t k = 0; k < w->n_orders; k++) {
 		uint32_t vl = k == 0 ? swap : k == swap ? 0 : k;
 
@@ -122,10 +123,11 @@ static enum osr_status set_certificate(const struct guide *w, const struct osr_r
 	return OSR_OK;
 }
 
-enum osr_status osr__ordered_finish(struct guide *w, const struct osr_request *req, bool reversible,
-				    struct osr_arena *scratch, struct osr_arena *result,
-				    struct osr_routing *routing, struct osr_diag *diag)
+enum osr_status osr__ordered_finish(struct guide *w, bool reversible)
 {
+	const struct osr_request *req = w->work->req;
+	struct osr_routing *routing = w->work->r;
+	struct osr_diag *diag = w->work->diag;
 	size_t n = w->t.f->n_switches;
 	uint8_t swap = req->multicast && w->n_orders > 1 && req->mcast_vl < w->n_orders
 			       ? req->mcast_vl
@@ -135,11 +137,11 @@ enum osr_status osr__ordered_finish(struct guide *w, const struct osr_request *r
 	enum osr_status st;
 
 	osr__spf_share(w->t.s);
-	if (multicast_conflicts(w, req, scratch, &no_memory))
+	if (multicast_conflicts(w, &no_memory))
 		multicast = false;
 	if (no_memory)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the multicast dependencies");
-	st = set_certificate(w, req, multicast, swap, result, routing, diag);
+	st = set_certificate(w, multicast, swap);
 	if (st)
 		return st;
 	if (w->n_orders == 1) {
@@ -148,7 +150,7 @@ enum osr_status osr__ordered_finish(struct guide *w, const struct osr_request *r
 		return OSR_OK;
 	}
 	if (reversible) {
-		both = osr_alloc(scratch, n * n, 1);
+		both = osr_alloc(w->work->scratch, n * n, 1);
 		if (!both)
 			return osr_fail(diag, OSR_NOMEM, "out of memory for the SLs of pairs");
 		if (join_pairs(w, both))

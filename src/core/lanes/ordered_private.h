@@ -10,6 +10,7 @@
 
 struct guide {
 	struct osr__legal t; /* mask: the row of a dest */
+	const struct osr_lane_work *work;
 	struct osr_cdg g;
 	uint32_t n_orders; /* K */
 	uint32_t *rank;    /* [K * n_channels] */
@@ -42,8 +43,6 @@ uint32_t osr__ordered_barred(struct guide *w, uint32_t root, uint32_t d);
 uint32_t osr__ordered_keep_tree(struct guide *w, uint32_t root, uint32_t d);
 
 /* SLs out of masks, the certificate, and the claims. */
-enum osr_status osr__ordered_finish(struct guide *w, const struct osr_request *req, bool reversible,
-				    struct osr_arena *scratch, struct osr_arena *result,
-				    struct osr_routing *routing, struct osr_diag *diag);
+enum osr_status osr__ordered_finish(struct guide *w, bool reversible);
 
 #endif

@@ -36,6 +36,16 @@ static struct osr_ordered_options lanes_ordered_options(const struct osr_lanes_j
 					     .reversible = job->opt->ordered_reversible };
 }
 
+static struct osr_lane_work lanes_work(const struct osr_lanes_job *job)
+{
+	return (struct osr_lane_work){ .s = job->s,
+				       .req = job->req,
+				       .scratch = job->scratch,
+				       .result = job->result,
+				       .r = job->r,
+				       .diag = job->diag };
+}
+
 static bool lanes_replies_are_a_must(const struct osr_lanes_job *job)
 {
 	return job->opt->layers.reversible == OSR_REVERSIBLE_ON;
@@ -82,10 +92,10 @@ static enum osr_status lanes_start_again(struct osr_lanes_job *job)
 
 static enum osr_status dimensions_run(struct osr_lanes_job *job)
 {
+	struct osr_lane_work work = lanes_work(job);
 	bool routed;
 	enum osr_status st =
-		osr_dor_assign(job->s, job->req, job->opt->layers.reversible, job->opt->detours,
-			       job->scratch, job->result, job->r, &routed, job->diag);
+		osr_dor_assign(&work, job->opt->layers.reversible, job->opt->detours, &routed);
 
 	if (!st && routed && job->r->sl && job->opt->any_sl == OSR_ANY_SL_ON)
 		return lanes_start_again(job);
@@ -103,12 +113,12 @@ static bool one_lane_worth(const struct osr_lanes_job *job)
 
 static enum osr_status one_lane_run(struct osr_lanes_job *job)
 {
+	struct osr_lane_work work = lanes_work(job);
 	enum osr_status st;
 
 	osr_spf_first(job->s);
 	job->state = OSR_LANES_FIRST;
-	st = osr_layers_single(job->s, job->req, job->scratch, job->result, job->r, &job->one_lane,
-			       job->diag);
+	st = osr_layers_single(&work, &job->one_lane);
 	if (!st && job->one_lane && (!job->opt->spf.max_rounds || osr_spf_balanced(job->s)))
 		job->state = OSR_LANES_DONE;
 	return st;
@@ -141,9 +151,10 @@ static bool refine_worth(const struct osr_lanes_job *job)
 /* Balancing goes on within the order that proves one lane, instead of giving it away for balance. */
 static enum osr_status refine_run(struct osr_lanes_job *job)
 {
+	struct osr_lane_work work = lanes_work(job);
+
 	job->state = OSR_LANES_DONE;
-	return osr_ordered_refine(job->s, job->req, &job->opt->spf, job->r->rank, job->scratch,
-				  job->result, job->r, job->diag);
+	return osr_ordered_refine(&work, &job->opt->spf, job->r->rank);
 }
 
 /* ---- balanced shortest paths ----------------------------------------------------------------- */
@@ -165,11 +176,12 @@ static enum osr_status balanced_run(struct osr_lanes_job *job)
 
 static enum osr_status lanes_reduce_to_one(struct osr_lanes_job *job, bool *fits)
 {
+	struct osr_lane_work work = lanes_work(job);
 	struct osr_ordered_options opt =
 		lanes_ordered_options(job, lanes_tuning.few_rounds, job->opt->spf.max_moves);
 
-	return osr_ordered_reduce(job->s, job->req, &opt, 1, lanes_tuning.one_lane_tolerance,
-				  job->orders, job->scratch, job->result, job->r, fits, job->diag);
+	return osr_ordered_reduce(&work, &opt, 1, lanes_tuning.one_lane_tolerance, job->orders,
+				  fits);
 }
 
 static bool one_order_worth(const struct osr_lanes_job *job)
@@ -181,6 +193,7 @@ static bool one_order_worth(const struct osr_lanes_job *job)
 /* On one lane any SL is safe, and where it costs nothing it comes first. */
 static enum osr_status one_order_run(struct osr_lanes_job *job)
 {
+	struct osr_lane_work work = lanes_work(job);
 	struct osr_request one = *job->req;
 	bool fits = true, excluded;
 	enum osr_status st = osr__lanes_one_excluded(job, &excluded);
@@ -189,8 +202,8 @@ static enum osr_status one_order_run(struct osr_lanes_job *job)
 		return st;
 	one.max_vls = 1;
 	one.mcast_vl = 0;
-	st = osr_layers_assign(job->s, &one, &job->opt->layers, job->scratch, job->result, job->r,
-			       job->orders, job->diag);
+	work.req = &one;
+	st = osr_layers_assign(&work, &job->opt->layers, job->orders);
 	if (st == OSR_NO_VL) {
 		lanes_forget_why(job);
 		st = lanes_reduce_to_one(job, &fits);
@@ -227,8 +240,8 @@ static bool layers_worth(const struct osr_lanes_job *job)
 
 static enum osr_status layers_run(struct osr_lanes_job *job)
 {
-	enum osr_status st = osr_layers_assign(job->s, job->req, &job->opt->layers, job->scratch,
-					       job->result, job->r, job->orders, job->diag);
+	struct osr_lane_work work = lanes_work(job);
+	enum osr_status st = osr_layers_assign(&work, &job->opt->layers, job->orders);
 
 	if (st == OSR_NO_VL && job->opt->detours) {
 		job->state = OSR_LANES_SHORT;
@@ -250,14 +263,15 @@ static bool squeeze_worth(const struct osr_lanes_job *job)
 /* What follows otherwise takes longer than this, so there is time. */
 static enum osr_status squeeze_run(struct osr_lanes_job *job)
 {
+	struct osr_lane_work work = lanes_work(job);
 	struct osr_ordered_options opt = lanes_ordered_options(job, lanes_tuning.patient_rounds,
 							       4 * job->opt->spf.max_moves);
 	bool fits;
 	enum osr_status st;
 
 	lanes_forget_why(job);
-	st = osr_ordered_reduce(job->s, job->req, &opt, job->req->max_vls, lanes_tuning.tolerance,
-				job->orders, job->scratch, job->result, job->r, &fits, job->diag);
+	st = osr_ordered_reduce(&work, &opt, job->req->max_vls, lanes_tuning.tolerance, job->orders,
+				&fits);
 	if (!st && fits)
 		job->state = OSR_LANES_DONE;
 	return st;
@@ -267,6 +281,7 @@ static enum osr_status squeeze_run(struct osr_lanes_job *job)
 
 static enum osr_status ordered_on(struct osr_lanes_job *job, uint8_t max_vls)
 {
+	struct osr_lane_work work = lanes_work(job);
 	struct osr_ordered_options opt =
 		lanes_ordered_options(job, job->opt->ordered_rounds, job->opt->spf.max_moves);
 	struct osr_request req = *job->req;
@@ -274,8 +289,8 @@ static enum osr_status ordered_on(struct osr_lanes_job *job, uint8_t max_vls)
 	req.max_vls = max_vls;
 	job->r->claims = 0;
 	job->r->n_longer = 0;
-	return osr_ordered_route(job->s, &req, &opt, job->orders, job->scratch, job->result, job->r,
-				 job->diag);
+	work.req = &req;
+	return osr_ordered_route(&work, &opt, job->orders);
 }
 
 static bool ordered_worth(const struct osr_lanes_job *job)
@@ -340,6 +355,7 @@ static enum osr_status fewer_run(struct osr_lanes_job *job)
 	bool crowded = fabric->n_dests >= lanes_tuning.many_lids * fabric->n_switches, fits;
 	struct osr_ordered_options opt =
 		lanes_ordered_options(job, lanes_tuning.few_rounds, job->opt->spf.max_moves);
+	struct osr_lane_work work = lanes_work(job);
 	struct osr_routing *routing = job->r;
 	enum osr_status st = OSR_OK;
 
@@ -352,9 +368,7 @@ static enum osr_status fewer_run(struct osr_lanes_job *job)
 				 routing->n_layers < lanes_tuning.crowded_lanes
 			 ? n + 1
 			 : routing->n_layers - 1u)
-		st = osr_ordered_reduce(job->s, job->req, &opt, n, lanes_tuning.tolerance,
-					job->orders, job->scratch, job->result, routing, &fits,
-					job->diag);
+		st = osr_ordered_reduce(&work, &opt, n, lanes_tuning.tolerance, job->orders, &fits);
 	if (!st && fits)
 		job->state = OSR_LANES_DONE;
 	return st;
@@ -371,8 +385,8 @@ static bool pairs_worth(const struct osr_lanes_job *job)
 
 static enum osr_status pairs_run(struct osr_lanes_job *job)
 {
-	enum osr_status st = osr_layers_pair(job->s, job->req, &job->opt->layers, job->orders,
-					     job->scratch, job->result, job->r, job->diag);
+	struct osr_lane_work work = lanes_work(job);
+	enum osr_status st = osr_layers_pair(&work, &job->opt->layers, job->orders);
 
 	if (st != OSR_NO_VL)
 		return st;
