@@ -89,7 +89,7 @@ static uint32_t offset_of(const struct dmodk *m, uint32_t d)
  * Equation (1), q_1 .. q_(h-1), for a dest behind switch x. Below the level of x the parent's digit
  * is that of x, and only the cable is free.
  */
-static void default_slots(const struct dmodk *m, uint32_t x, uint32_t index, uint16_t *slot)
+void default_slots(const struct dmodk *m, uint32_t x, uint32_t index, uint16_t *slot)
 {
 	const struct osr_pgft_tree *pgft_tree = tree_of(m, x);
 

@@ -12,6 +12,7 @@
  *	escape.c	what is not
  *	digits.c	which top switch a dest belongs to, where links are missing
  *	table.c		equation (1), and what is left of it where links are missing
+ *	part.c		flows that left their ways do not meet
  *
  * DIFFERS from Dmodc: an entry changes only if its own way is gone. There the rule is applied to
  * whatever choice is left at a switch, and a missing link moves most dests of it.
@@ -110,18 +111,14 @@ static enum osr_status find_tree(const struct dmodk *m, const struct osr_job *jo
 
 #define BALANCE_MOVES 50 /* as dfsssp's */
 
-/* What the rule makes uneven where links are missing. */
-static enum osr_status dmodk_balance(struct dmodk *m, uint32_t percent)
+/* Branches of trees leave the busiest links. */
+static enum osr_status dmodk_relieve(struct dmodk *m, uint32_t percent)
 {
 	struct osr_spf_options opt = { .ignore_rates = true };
-	uint32_t n_missing = 0, *by_place = osr_alloc(m->scratch, m->n, sizeof(*by_place));
+	uint32_t *by_place = osr_alloc(m->scratch, m->n, sizeof(*by_place));
 	struct osr_spf spf;
 	enum osr_status st;
 
-	for (uint32_t i = 0; i < m->p->n_trees; i++)
-		n_missing += m->p->tree[i].n_missing_links + m->p->tree[i].n_missing_switches;
-	if (!n_missing || !percent)
-		return OSR_OK;
 	if (!by_place)
 		return osr_fail(m->diag, OSR_NOMEM, "out of memory for the order of %u switches",
 				m->n);
@@ -135,6 +132,21 @@ static enum osr_status dmodk_balance(struct dmodk *m, uint32_t percent)
 	st = osr_spf_relieve(&spf, percent, BALANCE_MOVES, m->scratch, m->diag);
 	osr_spf_finish(&spf);
 	return st;
+}
+
+/* What the rule makes uneven where links are missing: first for shifts, then, if that is not enough, for all. */
+static enum osr_status dmodk_balance(struct dmodk *m, uint32_t percent)
+{
+	uint32_t n_missing = 0;
+	enum osr_status st;
+	bool even;
+
+	for (uint32_t i = 0; i < m->p->n_trees; i++)
+		n_missing += m->p->tree[i].n_missing_links + m->p->tree[i].n_missing_switches;
+	if (!n_missing || !percent)
+		return OSR_OK;
+	st = part_flows(m, osr_spf_bound(m->f) * percent / 100, &even);
+	return st || even ? st : dmodk_relieve(m, percent);
 }
 
 static enum osr_status dmodk_route(const struct osr_job *job)

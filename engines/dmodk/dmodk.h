@@ -109,6 +109,11 @@ enum osr_status find_slots(struct dmodk *m);
 uint32_t choose_up(const struct dmodk *m, uint32_t s, uint32_t x, uint32_t d, uint32_t to,
 		   const uint32_t *channel, uint32_t n);
 
+void default_slots(const struct dmodk *m, uint32_t x, uint32_t index, uint16_t *slot);
+
+/* part.c; after the tables are filled. `limit`: routes between hosts that a link may carry; *even: none has more. */
+enum osr_status part_flows(struct dmodk *m, uint64_t limit, bool *even);
+
 static inline uint32_t slot_of(const struct dmodk *m, uint32_t d, uint32_t l)
 {
 	return m->slot[(size_t)d * m->stride + l];

@@ -158,6 +158,7 @@ static enum osr_status job_read(struct job_hosts *job, const char *list)
 	job->in = &in;
 	while (!st && osr_lines_next(&in, &text, job->diag, &st))
 		st = job_take_line(job, text);
+	job->in = NULL;
 	osr_lines_close(&in);
 	return st;
 }

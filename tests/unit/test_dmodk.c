@@ -383,7 +383,7 @@ static void test_faults(void **state)
 	}
 	print_message("mean of the largest load %.3f, bound %.3f\n", sum / n_seeds,
 		      bounds / n_seeds);
-	assert_true(sum <= 1.5 * bounds);
+	assert_true(sum <= 1.1 * bounds);
 }
 
 static void degrade(const struct osr_net *from, struct osr_degrade how, struct osr_net *to)
