@@ -12,6 +12,7 @@
  */
 #include <string.h>
 
+#include <osmroutes/check.h>
 #include <osmroutes/dor.h>
 #include <osmroutes/engine.h>
 #include <osmroutes/lanes.h>
@@ -324,6 +325,71 @@ static enum osr_status angara_route_otherwise(struct job *j)
 	return OSR_OK;
 }
 
+#define LAYERS_PAY 95 /* percent of the grid's own load */
+#define LAYERS_MOVES 50
+
+/* Load of the busiest link; UINT64_MAX: the checker refuses these tables. */
+static uint64_t angara_measure(const struct job *j, const struct osr_routing *routing)
+{
+	struct osr_arena_mark mark = osr_arena_mark(j->scratch);
+	struct osr_verdict verdict;
+	struct osr_diag diag;
+	enum osr_status st = osr_check(j->f, routing, j->scratch, &verdict, &diag);
+
+	osr_arena_reset(j->scratch, mark);
+	return st ? UINT64_MAX : (uint64_t)(verdict.efi_per_capacity + 0.5);
+}
+
+/*
+ * Uneven hosts where lanes by class of directions are more than there are: shortest paths by load, on layers found by
+ * their dependencies, if they promise as much and carry less on the busiest link.
+ */
+static enum osr_status angara_try_layers(struct job *j)
+{
+	struct osr_lanes_options opt = { .spf = { .max_rounds = 2, .max_moves = LAYERS_MOVES },
+					 .layers = { .heuristic = OSR_HEURISTIC_ONLINE,
+						     .sift_passes = 3,
+						     .reversible = OSR_REVERSIBLE_ON } };
+	struct osr_spf spf;
+	struct osr_routing other;
+	struct osr_lanes_job job = { .s = &spf,
+				     .req = j->req,
+				     .opt = &opt,
+				     .scratch = j->scratch,
+				     .result = j->result,
+				     .r = &other,
+				     .diag = j->diag };
+	struct osr_arena_mark mark = osr_arena_mark(j->result);
+	uint64_t own = angara_measure(j, j->r), load = UINT64_MAX;
+	enum osr_status st;
+
+	if (own == UINT64_MAX || own * LAYERS_PAY <= osr_spf_bound(j->f) * 100)
+		return OSR_OK;
+	st = osr_routing_init(&other, j->f, j->result, j->diag);
+	if (!st)
+		st = osr_spf_init(&spf, j->f, &other, &opt.spf, j->scratch, j->diag);
+	if (!st) {
+		osr_spf_route(&spf, &opt.spf);
+		st = osr_lanes_assign(&job);
+	}
+	if (st && st != OSR_NO_VL)
+		return st;
+	if (!st) {
+		osr_spf_finish(&spf);
+		other.engine = "angara";
+		other.claims |= other.n_longer ? 0 : OSR_CLAIM_MINIMAL;
+		load = angara_measure(j, &other);
+	}
+	if (load == UINT64_MAX || load * 100 > own * LAYERS_PAY || (j->r->claims & ~other.claims)) {
+		osr_arena_reset(j->result, mark);
+		return OSR_OK;
+	}
+	other.notes = j->r->notes;
+	other.ms_spf = j->r->ms_spf;
+	*j->r = other;
+	return OSR_OK;
+}
+
 /* Why the grid's own way is not taken. */
 static enum osr_status angara_refuse(struct job *j)
 {
@@ -469,6 +535,9 @@ static enum osr_status angara_route(const struct osr_job *job)
 		st = find_grid(&j, job->values, job->notes);
 	if (!st)
 		st = route_grid(&j, &found);
+	if (!st && found && !j.grid.n_dead_links && !j.grid.n_dead_switches &&
+	    !angara__is_even(fabric))
+		st = angara_try_layers(&j);
 	if (st || found)
 		return st;
 	if (!job->values->num[DETOURS])

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """angara on tori and meshes: two lanes by SL2VL tables, faults and recovery, and what it refuses."""
 import os
+import random
+import re
 
 import oracle
 from faults import switch_links
@@ -50,6 +52,42 @@ def torus_3d(workdir):
 @scenario('angara.mesh', 120)
 def mesh(workdir):
     on_grid(workdir, 'mesh', '5x4x2', vls=1, sls=1)
+
+
+def thin_out(path, share, seed):
+    """Takes hosts out of a net file, some switches more than others."""
+    with open(path) as file:
+        blocks = file.read().split('\n\n')
+    names = [re.search(r'^(?:Ca|Hca)\s+\d+\s+"([^"]+)"', b, re.M) for b in blocks]
+    gone = set(random.Random(seed).sample([m[1] for m in names if m], int(share * sum(map(bool, names)))))
+    text = '\n\n'.join(b for b, m in zip(blocks, names) if not m or m[1] not in gone)
+    with open(path, 'w') as file:
+        file.writelines(line + '\n' for line in text.split('\n')
+                        if not (m := re.match(r'\[\d+\].*?"([^"]+)"', line)) or m[1] not in gone)
+    return path
+
+
+@scenario('angara.uneven', 240)
+def uneven(workdir):
+    """Hosts spread unevenly: shortest, safe for replies and multicast, and no link carries more than under OpenSM's own
+    sssp, which has any shortest path to choose from and no deadlock to mind. In 4x2x2x2, a cube of five dimensions, lanes by
+    class of directions are too few."""
+    for dims, hosts in (('6x6', 4), ('4x2x2x2', 2)):
+        with Fabric(thin_out(grid(workdir, 'torus', dims, hosts), 0.5, 1), workdir) as fabric:
+            with Opensm(fabric, 'angara', plugin=True, options=QOS, name='ours' + dims) as opensm:
+                opensm.wait_up()
+                tables = judge(fabric, opensm, ours='angara')
+                claims = Claims(opensm.log)
+            expect({'minimal', 'replies deadlock-free', 'with multicast'} <= claims.proven and claims.n_vls <= 8,
+                   '%s: %d VLs, proven: %s' % (dims, claims.n_vls, ', '.join(sorted(claims.proven))))
+            hosts_at = [sum(e.host for e in tables.ends if e.switch == v) for v in range(len(tables.switches))]
+            expect(min(hosts_at) + 2 <= max(hosts_at), 'hosts are even: %s' % hosts_at)
+            with Opensm(fabric, 'sssp', options=QOS, name='stock' + dims) as opensm:
+                opensm.wait_up()
+                stock = judge(fabric, opensm)
+            expect(opensm.engine_used() == 'sssp', '%s routed' % opensm.engine_used())
+            ours, theirs = tables.edge_forwarding_index()[0], stock.edge_forwarding_index()[0]
+            expect(ours <= theirs, '%s: %d routes on a link, under stock sssp %d' % (dims, ours, theirs))
 
 
 def same_sls(before, after):
