@@ -11,8 +11,9 @@ trap 'rm -rf "$dir"' EXIT
 # opinion ENGINE FABRIC: what ibdmchk says of the tables.
 opinion() {
 	rm -rf "$dir/dump"
-	"$command" route -e "$1" --dump "$dir/dump" --path-sl "$root/topologies/$2.net" >/dev/null &&
-		ibdmchk -s "$dir/dump/opensm-subnet.lst" -f "$dir/dump/opensm.fdbs" \
+	"$command" route -e "$1" --dump "$dir/dump" --path-sl "$root/topologies/$2.net" >/dev/null
+	# 1: tables with a credit loop, which are written all the same.
+	[ $? -le 1 ] && ibdmchk -s "$dir/dump/opensm-subnet.lst" -f "$dir/dump/opensm.fdbs" \
 			-m "$dir/dump/opensm.mcfdbs" -d "$dir/dump/opensm-sl2vl.dump" \
 			-c "$dir/dump/opensm-path-sl.dump" 2>&1
 }
@@ -26,8 +27,9 @@ for name in tree-2 tree-3 ring-5 torus-4x4 hyperx-3x3 hypercube-3 kautz-2-2 drag
 		bad=1
 	fi
 done
-if opinion sssp ring-5 | grep -q "no credit loops found"; then
-	echo "ibdmchk finds no credit loop in a ring routed on one lane"
+said=$(opinion sssp ring-5)
+if ! grep -q "Found credit loop" <<<"$said" || grep -q "no credit loops found" <<<"$said"; then
+	printf 'ibdmchk finds no credit loop in a ring routed on one lane:\n%s\n' "$said"
 	bad=1
 fi
 [ $bad -eq 0 ] && echo "ibdmchk agrees"

@@ -16,7 +16,9 @@ grep -qE '^set\(OSR_ENGINES .* trial-x\)$' engines/CMakeLists.txt
 grep -q '\[trial-x\](trial-x.md)' docs/architecture.md
 grep -q 'trial-x' docs/CHANGELOG.md
 grep -q '^const struct osr_engine osr_engine_trial_x = {$' engines/trial-x/trial-x.c
-! grep -q '@' engines/trial-x/trial-x.c
+if grep '@' engines/trial-x/trial-x.c; then	# "! grep" alone would not end the script
+	exit 1
+fi
 scripts/check-layers
 scripts/check-names
 for name in trial-x sssp Bad/Name ''; do
