@@ -71,6 +71,20 @@ def _figure9(folder):
                   [[n, lash.get(n, '-')] + [_spread(by[n, w]) for w in ways] for n in links])
 
 
+def _applications(folder):
+    """Time of the communication, stages one after the other, over that of stock minhop."""
+    rows = Data.read(folder, 'applications').rows
+    base = {(r['fabric'], r['program'], r['ranks']): float(r['time']) for r in rows
+            if (r['by'], r['routing']) == ('stock', 'minhop')}
+    names = list(dict.fromkeys(_routing(r) for r in rows if _routing(r) != 'stock minhop'))
+    lines = {}
+    for r in rows:
+        key = r['fabric'], r['program'], r['ranks']
+        lines.setdefault(key, {})[_routing(r)] = '%+.1f %%' % (100 * (float(r['time']) / base[key] - 1)) if key in base else '-'
+    return _table(['fabric', 'program', 'ranks'] + names,
+                  [list(key) + [line.get(n, '-') for n in names] for key, line in lines.items()])
+
+
 def _least_lanes(folder):
     """One line a fabric. An interval where the solver had not the time."""
     data = Data.read(folder, 'least_lanes')
@@ -154,6 +168,7 @@ TABLES = {
     'section4': _section4,
     'figure9': _figure9,
     'least-lanes': _least_lanes,
+    'applications': _applications,
     'table1-ebb': _pivoted('table1', 'ebb', 3),
     'table1-efi': _pivoted('table1', 'efi', None),
     'table1-ms': _pivoted('table1', 'route_ms', 1),
@@ -172,7 +187,7 @@ TABLES = {
 }
 
 
-FILES = ['section4', 'figure9', 'figure9_lash', 'least_lanes', 'table1', 'systems', 'online', 'slides', 'lower_efi',
+FILES = ['section4', 'figure9', 'figure9_lash', 'least_lanes', 'applications', 'table1', 'systems', 'online', 'slides', 'lower_efi',
          'lower_efi_cases', 'sharing', 'table3'] + fattree_document.FILES
 
 

@@ -8,6 +8,8 @@ Routings, by the names they have in the data:
     dfsssp      engine dfsssp as it is by default
 """
 import math
+import random
+import re
 
 import fabrics
 import fattree
@@ -162,6 +164,39 @@ def _small(workshop):
         [('random, %d switches, %d links, seed %d' % (n, links, seed), random_fabric(n, links, seed))
          for n, links in ((16, 24), (16, 32), (24, 36), (24, 60), (32, 48), (32, 80)) for seed in (1, 2, 3)] + \
         [(name, lambda text=text: workshop.write(sm_first(text))) for name, (_, text) in SYSTEMS.items()]
+
+
+# Section VI measured on Deimos; here the same communication as flows on the rebuilt one. Programs, ranks, patterns.
+APPLICATIONS = [
+    ('Netgauge: random bisections', 512, 'bisect'),
+    ('BenchIT, FT: all-to-all', 128, 'cps-shift'), ('BenchIT, FT: all-to-all', 512, 'cps-shift:100'),
+    ('BT, SP: neighbours on a square', 121, 'neighbor2d'), ('BT, SP: neighbours on a square', 484, 'neighbor2d'),
+    ('allreduce: recursive doubling', 128, 'cps-doubling'), ('allreduce: recursive doubling', 512, 'cps-doubling'),
+]
+APPLICATION_ENGINES = ['minhop', 'lash', 'sssp', 'dfsssp']
+
+
+def applications(workshop, quick):
+    """Communication of the programs of section VI (Domke) as flows on the rebuilt Deimos, ranks on random nodes."""
+    data = Data('applications', ['fabric', 'program', 'ranks', 'routing', 'by', 'time', 'bandwidth'])
+    for name in ['Odin'] if quick else ['Deimos, chain', 'Deimos, triangle']:
+        net = workshop.write(sm_first(SYSTEMS[name][1]))
+        names = re.findall(r'^Ca\s+\d+\s+"([^"]+)"', SYSTEMS[name][1], re.M)
+
+        def measure(words):
+            rows = []
+            for program, ranks, pattern in APPLICATIONS[3:4] if quick else APPLICATIONS:
+                nodes = random.Random(ranks).sample(names, ranks)
+                row = workshop.traffic(net, words, pattern, nodes, 25)
+                rows.append((program, ranks, row['hsd_sum'], row['bandwidth']))
+            return rows
+        results = {('ours', engine): measure(['-e', engine]) for engine in ('sssp', 'dfsssp')}
+        stock = {} if quick else workshop.stock_lanes(net, APPLICATION_ENGINES, lambda lfts: measure(['--tables', lfts]))
+        results.update({('stock', engine): rows for engine, (_, rows) in stock.items()})
+        for (by, engine), rows in results.items():
+            for program, ranks, time, bandwidth in rows:
+                data.add(name, program, ranks, engine, by, time, bandwidth)
+    return [data]
 
 
 DFSSSP_BY_SL = ('dfsssp', {'reversible_sl': 'off', 'detours': 'no', 'any_sl': 'off'})
@@ -379,5 +414,5 @@ def table3(workshop, quick):
 ALL = {
     'section4': section4, 'figure9': figure9, 'figure9-lash': figure9_lash, 'table1': table1, 'systems': systems,
     'online': online, 'slides': slides, 'lower-efi': lower_efi, 'sharing': sharing,
-    'table3': table3, 'least-lanes': least_lanes, **fattree.ALL,
+    'table3': table3, 'least-lanes': least_lanes, 'applications': applications, **fattree.ALL,
 }

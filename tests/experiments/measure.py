@@ -109,6 +109,18 @@ class Workshop:
             got.setdefault(row['pattern'], {})[row['ranking']] = row
         return got
 
+    def traffic(self, net, words, pattern, hosts, runs):
+        """Bandwidth and hot spots of one pattern, its ranks in random orders on these hosts."""
+        listed = self.path('hosts')
+        with open(listed, 'w') as file:
+            file.write('\n'.join(hosts) + '\n')
+        done = subprocess.run([COMMAND, 'analyze', net, '--json', '--bisections=0', '--ranking=random',
+                               '--runs=%d' % runs, '--hosts', listed, '--pattern=' + pattern] + words,
+                              capture_output=True, text=True)
+        if done.returncode > 1:
+            raise Failure('analyze --pattern=%s: %s' % (pattern, done.stderr))
+        return json.loads(done.stdout)['patterns'][0]
+
     def order(self, net):
         """The hosts of a fat tree as `osmroutes order` has them."""
         done = subprocess.run([COMMAND, 'order', net], check=True, capture_output=True, text=True)
@@ -145,7 +157,7 @@ class Workshop:
             raise Failure(' '.join(words))
         return os.path.join(self.path('dump'), 'opensm-lfts.dump')
 
-    def stock(self, net, engines, patterns=0, seconds=120, seed=1):
+    def stock(self, net, engines, patterns=0, seconds=900, seed=1):
         """{engine: figures} of those stock engines that route this fabric, all in one ibsim."""
         results = {}
         if not have_opensm():

@@ -51,6 +51,12 @@ def least_lanes(w):
     return experiments.least_lanes(w, False, {'Petersen', 'torus 4x4', 'random, 16 switches, 24 links, seed 1'})
 
 
+def applications(w):
+    experiments.APPLICATIONS[:] = experiments.APPLICATIONS[3:4]
+    experiments.APPLICATION_ENGINES[:] = ['minhop']
+    return experiments.applications(w, False)
+
+
 def lower_efi(w):
     experiments.LOWER_EFI_SEEDS = FIRST
     return experiments.lower_efi(w, False)[:1]
@@ -199,7 +205,7 @@ def angara_some(w):
 SIZES = list(fattree.SIZES)
 LINKS = list(experiments.FIGURE9)
 ALL = {f.__name__: f for f in (
-    section4, figure9_lash, least_lanes, lower_efi, lower_efi_cases, dmodk_partial, dmodk_faults,
+    section4, figure9_lash, least_lanes, applications, lower_efi, lower_efi_cases, dmodk_partial, dmodk_faults,
     dmodk_faults_large,
     table1, systems, slides, online, sharing, table3, dmodk_figure2, dmodk_figure3,
     dmodk_theorem3, dmodk_table1, dmodk_ring, keys_load, keys_time216, keys_time1728,
