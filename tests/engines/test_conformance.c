@@ -181,6 +181,25 @@ static void test_random_fabrics(void **state)
 			    NULL);
 }
 
+static bool has_option(const struct osr_engine *e, const char *name)
+{
+	const struct osr_param *p = e->params;
+
+	while (p && p->name && strcmp(p->name, name))
+		p++;
+	return p && p->name;
+}
+
+/* Few lanes, and SLs given by pair: what is tried last. */
+static void test_lanes_by_sl(void **state)
+{
+	for (const struct osr_engine *const *e = osr_engines; *e; e++)
+		for (unsigned i = 0; has_option(*e, "any_sl") && i < 3 * N_RANDOM; i++)
+			try(*e, draw_random, i,
+			    (struct osr_request){ .max_vls = 1 + i % 4, .multicast = i % 2 },
+			    "any_sl", "off");
+}
+
 /* Every word of every enumeration, both sides of every switch, both ends of every range. */
 static void test_options(void **state)
 {
@@ -237,8 +256,11 @@ static void starve(const struct osr_engine *e, unsigned fabric, const char *any_
 
 	osr_values_default(&x.values, e->params);
 	/* Engines without this option have no lanes of this kind. */
-	if (any_sl && osr_values_set(&x.values, e->params, "any_sl", any_sl, NULL) != OSR_OK)
+	if (any_sl && !has_option(e, "any_sl"))
 		return;
+	if (any_sl)
+		assert_int_equal(osr_values_set(&x.values, e->params, "any_sl", any_sl, NULL),
+				 OSR_OK);
 	test_fabric_named(&x.t, fabric);
 	if (route(&x, NULL) == OSR_OK) {
 		drop(&x);
@@ -297,9 +319,13 @@ static void test_registry(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_registry),       cmocka_unit_test(test_named),
-		cmocka_unit_test(test_random_fabrics), cmocka_unit_test(test_options),
-		cmocka_unit_test(test_out_of_memory),  cmocka_unit_test(test_trees_need_one_layer),
+		cmocka_unit_test(test_registry),
+		cmocka_unit_test(test_named),
+		cmocka_unit_test(test_random_fabrics),
+		cmocka_unit_test(test_lanes_by_sl),
+		cmocka_unit_test(test_options),
+		cmocka_unit_test(test_out_of_memory),
+		cmocka_unit_test(test_trees_need_one_layer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
