@@ -9,9 +9,8 @@ function(osr_corpus name out)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${archive})
   file(REMOVE_RECURSE ${dir}/${name})
   file(ARCHIVE_EXTRACT INPUT ${archive} DESTINATION ${dir})
-  # Archives may have folders that only root can enter.
-  file(CHMOD_RECURSE ${dir}/${name} DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE
-    FILE_PERMISSIONS OWNER_READ OWNER_WRITE)
+  # Archives may have a folder that only root can enter.
+  file(CHMOD ${dir}/${name} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
   file(GLOB inputs ${dir}/${name}/*)
   set(${out} ${inputs} PARENT_SCOPE)
 endfunction()
