@@ -596,7 +596,7 @@ static void test_sentences(void **state)
 
 static void test_memory(void **state)
 {
-	static const uint64_t ports[5][4] = { { 2 } };
+	static const uint64_t ports[5][4] = { { UINT64_MAX }, { UINT64_MAX } };
 	const uint16_t mlid = 0xc000;
 	const struct osr_groups groups = { 1, &mlid, ports, 0 };
 	struct osr_arena arena = { 0 };

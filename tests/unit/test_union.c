@@ -607,6 +607,47 @@ static void test_against_judge(void **state)
 }
 
 /*
+ * Hosts answer what port 0 asks, and are asked by hosts; nobody answers to a port 0 on the SL of a request to
+ * himself. Up/down to hosts, so that what is sent to port 0 decides.
+ */
+static void test_port0_is_answered(void **state)
+{
+	uint32_t n_loops = 0, n_free = 0;
+
+	for (uint64_t i = 0; i < 300; i++) {
+		struct osr_arena arena = { 0 };
+		struct osr_routing r, other;
+		struct osr_generation gen = { .routing = &r };
+		struct test_fabric t;
+		uint64_t seed = i;
+		bool loop;
+
+		small_fabric(&t, i);
+		table_make(TABLE_UPDOWN, &t.f, &arena, i, &r);
+		table_make(TABLE_SHORTEST, &t.f, &arena, i, &other);
+		random_sls(&t.f, &r, &arena, 3, &seed);
+		r.granted = NULL;
+		for (uint32_t d = 0; d < t.f.n_dests; d++) {
+			bool host = t.f.term_weight[t.f.dest_term[d]];
+
+			for (uint32_t s = 0; s < t.f.n_switches; s++) {
+				size_t at = (size_t)d * t.f.n_switches + s;
+
+				r.lft[at] = host ? r.lft[at] : other.lft[at];
+				r.sl[at] = host ? r.sl[at] : r.sl[at] * 5 % 4;
+			}
+		}
+		loop = same_as_judge(&t.f, &gen, 1, OSR_CLAIM_REVERSIBLE);
+		n_loops += loop;
+		n_free += !loop;
+		osr_arena_free(&arena);
+		test_fabric_free(&t);
+	}
+	assert_true(n_loops > 10);
+	assert_true(n_free > 10);
+}
+
+/*
  * Ring of 5, all clockwise but for what would cross one cable: free of loops. Cut elsewhere: free as
  * well. While some switches have the one and some the other, nothing is cut.
  */
@@ -800,6 +841,7 @@ int main(void)
 		cmocka_unit_test(test_missing_rows),
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_mcast_against_judge),
+		cmocka_unit_test(test_port0_is_answered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
