@@ -347,8 +347,8 @@ class Opensm:
     def __enter__(self):
         # ibsim-run itself cannot add to LD_PRELOAD.
         preload = ['sh', '-c', 'LD_PRELOAD="$LD_PRELOAD:$OSR_PRELOAD" exec "$0" "$@"'] if PRELOAD else []
-        command = preload + self.wrapper + [OPENSM, '-F', self.conf, '-f', self.logfile, '-D',
-                                  '0x%02x' % self.log_flags]
+        # A shell with a sanitizer's runtime in it dies.
+        command = self.wrapper + preload + [OPENSM, '-F', self.conf, '-f', self.logfile, '-D', '0x%02x' % self.log_flags]
         command += ['-o'] if self.once else []
         self.output = open(os.path.join(self.dir, 'output'), 'w')
         self.process = subprocess.Popen(['ibsim-run'] + command, env=self.env,
