@@ -8,7 +8,7 @@ from entries import different
 from faults import switch_links
 from judge import QOS, Claims, expect, generate, judge, scenario
 from metrics import read_json
-from osmtest import Fabric, Opensm, find_fabric
+from osmtest import Fabric, Opensm, find_fabric, wait_for
 
 OTHERS = 'programs that choose an SL themselves (UCX, NCCL) are not covered'
 ANY_SL = '[dfsssp]\nany_sl = on\n'
@@ -190,6 +190,8 @@ def refused(workdir, how, ports):
                     options=dict(QOS, max_op_vls=2, use_optimized_slvl='TRUE')) as opensm:
             opensm.wait_up()
             tables = oracle.Tables(fabric.read_back())
+            # What the next sweep does not confirm either.
+            wait_for('an error', lambda: 'OR19' in opensm.log, 30, opensm._alive)
             opensm.wait_quiet()
             metric = read_json(fabric.dir)['sl2vl']['refused']
         return tables, [l for l in opensm.errors() if 'OR19' in l], metric
