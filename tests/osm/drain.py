@@ -123,6 +123,31 @@ def switch(workdir):
         opensm.check_own_log()
 
 
+@scenario('drain.last-way', 120)
+def last_way(workdir):
+    """A spine is drained; then the other cables of a leaf die one by one: the last one makes the spine a way again, which the log
+    says, and no host is cut off. When one of them is back the spine is out as before."""
+    with Fabric(find_fabric('tree-2'), workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=conf(fabric)) as opensm:
+            whole = with_groups(fabric, opensm)
+            leaf = next(s for s in whole.switches if s.hosts)
+            others = [p for p, (far, _) in sorted(leaf.next.items()) if whole.switches[far].name != 'spine-0']
+            expect(others and len(others) < len(leaf.next), 'the leaf has no other spine, or no cable to this one')
+            ask(fabric, 'drain', 'spine-0')
+            for port in others:
+                expect('ERR OR20' not in opensm.log and uses(tables(fabric), 'spine-0') == 0, 'used before it had to be')
+                opensm.change(fabric.unlink(leaf.name, port))
+            expect('ERR OR20: drained parts and links held down are in use again' in opensm.log, 'the log does not say so')
+            expect([p['state'] for p in ask(fabric, 'drain')] == ['suspended'], 'it is not listed as in use')
+            expect(uses(judge(fabric, opensm, ours='dfsssp'), 'spine-0') > 0, 'the drained spine is not used')
+            opensm.change(fabric.relink(leaf.name, others[-1]))
+            expect([p['state'] for p in ask(fabric, 'drain')] == ['out'], 'it is not out again')
+            expect(uses(tables(fabric), 'spine-0') == 0, 'the drained spine is still used')
+            ask(fabric, 'undrain', '--all')
+            judge(fabric, opensm, ours='dfsssp')
+        opensm.check_own_log(['ERR OR20'])
+
+
 @scenario('drain.flaps', 180)
 def flaps(workdir):
     """One cable flaps six times (`unit.control_drain` has the hundred): at most four changes of tables."""
