@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * osr-faults [-e ENGINE] [-o NAME=VALUE] [-n CABLES] [-s SEED] [-S] [-r ROUNDS] FILE
+ * osr-faults [-e ENGINE] [-o NAME=VALUE] [-n CABLES] [-s SEED] [-S] [-p] [-r ROUNDS] FILE
  *
- * One cable after the other dies (-S: the switch at its end), each on the whole fabric: what changes, and
+ * One cable after the other dies (-S: the switch at its end), each on the whole fabric (-p: none returns,
+ * and each re-route follows the one before; what changes counts from the whole fabric): what changes, and
  * what it costs against a full route of the same fabric, and the largest load against the least that any
  * minimal routing could have (-r: rounds of bound.h). Prints one line of JSON.
  */
@@ -189,7 +190,9 @@ static double loop_ms(const struct osr_fabric *f)
 }
 
 struct sums {
-	bool switches;   /* die, not cables */
+	bool switches; /* die, not cables */
+	bool pile;     /* nothing returns */
+	const struct osr_result *last;
 	uint32_t rounds; /* for the bound */
 	uint64_t n, bound, kept, together, direct, through, changed, anew_changed, sl, lost, longer;
 	uint64_t blocks, blocks_anew;
@@ -203,25 +206,30 @@ static void kill_one(const struct bench *b, struct faults *x, const struct osr_r
 		     uint32_t chan, struct sums *n)
 {
 	uint32_t sw = whole->fabric.chan_dst[chan];
-	struct run kept = { 0 }, full = { 0 };
+	struct run *run = calloc(1, sizeof(*run)), full = { 0 };
 	uint64_t direct, through, changed;
-	const struct osr_stable *s = &kept.result.routing.stable;
+	const struct osr_stable *s = run ? &run->result.routing.stable : NULL;
 	char name[32];
 	double ratio;
+
+	if (!run)
+		bench_die("out of memory");
 
 	if (n->switches)
 		x->sw[sw] = true;
 	else
 		faults_cable(x, chan, true);
-	faults_build(x, &kept.arena, &kept.result.fabric);
+	faults_build(x, &run->arena, &run->result.fabric);
 	faults_build(x, &full.arena, &full.result.fabric);
-	x->sw[sw] = false;
-	faults_cable(x, chan, false);
-	route(b, whole, &kept);
+	if (!n->pile) {
+		x->sw[sw] = false;
+		faults_cable(x, chan, false);
+	}
+	route(b, n->last, run);
 	route(b, NULL, &full);
 	count_users(whole, chan, &direct, &through);
-	n->bound += count_bound(whole, &kept.result.fabric, chan);
-	changed = osr_routing_changed(whole, &kept.result.fabric, &kept.result.routing, NULL);
+	n->bound += count_bound(whole, &run->result.fabric, chan);
+	changed = osr_routing_changed(whole, &run->result.fabric, &run->result.routing, NULL);
 	if (!s->kept)
 		fprintf(stderr, "cable %u to %s: %s\n", chan,
 			osr_switch_name(&whole->fabric, sw, name), s->why);
@@ -233,9 +241,9 @@ static void kill_one(const struct bench *b, struct faults *x, const struct osr_r
 	n->changed += changed;
 	n->anew_changed +=
 		osr_routing_changed(whole, &full.result.fabric, &full.result.routing, NULL);
-	n->blocks += count_blocks(whole, &kept.result);
+	n->blocks += count_blocks(whole, &run->result);
 	n->blocks_anew += count_blocks(whole, &full.result);
-	ratio = efi_over_bound(&kept.result, n->rounds);
+	ratio = efi_over_bound(&run->result, n->rounds);
 	n->efi += ratio;
 	n->worst_efi = ratio > n->worst_efi ? ratio : n->worst_efi;
 	ratio = efi_over_bound(&full.result, n->rounds);
@@ -244,18 +252,24 @@ static void kill_one(const struct bench *b, struct faults *x, const struct osr_r
 	n->longer_anew += full.result.routing.n_longer;
 	n->sl += s->n_sl_changed;
 	n->lost += s->n_sl_lost;
-	n->longer += kept.result.routing.n_longer;
+	n->longer += run->result.routing.n_longer;
 	ratio = direct ? (double)changed / (double)direct : 0;
 	n->worst_direct = ratio > n->worst_direct ? ratio : n->worst_direct;
 	ratio = through ? (double)changed / (double)through : 0;
 	n->worst_through = ratio > n->worst_through ? ratio : n->worst_through;
-	n->ms_route += kept.ms_route;
-	n->ms_check += kept.ms_check;
+	n->ms_route += run->ms_route;
+	n->ms_check += run->ms_check;
 	n->ms_full += full.ms_route;
 	n->ms_full_check += full.ms_check;
 	n->drift = s->drift / 1e3 > n->drift ? s->drift / 1e3 : n->drift;
-	osr_arena_free(&kept.arena);
 	osr_arena_free(&full.arena);
+	/* The next one starts from it, and from its baseline. */
+	if (n->pile) {
+		n->last = &run->result;
+		return;
+	}
+	osr_arena_free(&run->arena);
+	free(run);
 }
 
 int main(int argc, char **argv)
@@ -272,7 +286,7 @@ int main(int argc, char **argv)
 	int opt;
 
 	bench_init(&b);
-	while ((opt = getopt(argc, argv, "e:o:n:s:r:S")) != -1) {
+	while ((opt = getopt(argc, argv, "e:o:n:s:r:Sp")) != -1) {
 		if (bench_option(&b, opt, optarg)) {
 			continue;
 		} else if (opt == 'n') {
@@ -281,12 +295,14 @@ int main(int argc, char **argv)
 			seed.state = (uint64_t)atoll(optarg);
 		} else if (opt == 'S') {
 			n.switches = true;
+		} else if (opt == 'p') {
+			n.pile = true;
 		} else if (opt == 'r') {
 			n.rounds = (uint32_t)atoi(optarg);
 		} else {
 			bench_die("usage: osr-faults [-e ENGINE] [-o NAME=VALUE] [-n CABLES] [-s "
 				  "SEED] "
-				  "[-S] [-r ROUNDS] FILE");
+				  "[-S] [-p] [-r ROUNDS] FILE");
 		}
 	}
 	if (optind + 1 != argc)
@@ -299,6 +315,7 @@ int main(int argc, char **argv)
 		bench_die(diag.text);
 	prepare = bench_clock_ms() - prepare;
 	osr_arena_free(&scratch);
+	n.last = &whole.result;
 	faults_new(&x, &whole.result.fabric);
 	for (uint32_t i = 0; i < n_cables; i++)
 		kill_one(&b, &x, &whole.result,
@@ -319,8 +336,8 @@ int main(int argc, char **argv)
 	       (unsigned long)whole.result.fabric.n_switches * whole.result.fabric.n_dests, n.sl,
 	       n.lost, n.longer, n.drift, n.ms_route / n.n, n.ms_check / n.n, n.ms_full / n.n,
 	       n.ms_full_check / n.n, prepare, (double)n.blocks / n.n, (double)n.blocks_anew / n.n,
-	       n.efi / n.n, n.worst_efi, n.efi_anew / n.n, n.worst_anew, n.longer_anew, whole.ms_route + whole.ms_check,
-	       loop_ms(&whole.result.fabric));
+	       n.efi / n.n, n.worst_efi, n.efi_anew / n.n, n.worst_anew, n.longer_anew,
+	       whole.ms_route + whole.ms_check, loop_ms(&whole.result.fabric));
 	faults_free(&x);
 	osr_arena_free(&whole.arena);
 	return 0;
