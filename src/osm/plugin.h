@@ -268,6 +268,7 @@ struct plugin {
 	struct observer *observer;             /* NULL: nothing is observed */
 	struct metrics_writer *metrics_writer; /* NULL: nothing was written yet */
 	struct engine_ctx *second_round;       /* whose tables have gone out by half, or NULL */
+	double ms_withdrawn;                   /* when its first round was ready to be sent */
 	bool engines_known;   /* OpenSM's list of engines is laid out as compat.h thinks */
 	bool engines_unknown; /* it is not, and that has been said */
 };

@@ -29,6 +29,7 @@ void osr__rounds_publish_first(const struct sweep *w)
 	const struct osr_routing *routing = &w->slot->result.routing;
 	size_t n = fabric->n_switches;
 
+	w->ctx->plugin->ms_withdrawn = osr__sweep_clock_ms();
 	for (uint32_t s = 0; s < n; s++)
 		memcpy(w->snap.sw[s]->new_lft, w->snap.sw[s]->lft, w->snap.sw[s]->lft_size);
 	for (uint64_t i = 0; i < routing->stable.n_withdrawn; i++) {
@@ -115,5 +116,9 @@ uint32_t osr__rounds_finish(struct plugin *p)
 	cl_plock_release(&p->osm->lock);
 	osr_arena_free(&arena);
 	osr__wait_for_answers(p->osm);
+	osr__log(
+		p->osm, OSM_LOG_INFO,
+		"second round of tables: %u LFT blocks; entries were withdrawn for %.1f ms at most",
+		n_blocks, osr__sweep_clock_ms() - p->ms_withdrawn);
 	return n_blocks;
 }

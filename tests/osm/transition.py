@@ -11,6 +11,7 @@ from judge import QOS, Claims, expect, judge, scenario
 from osmtest import Fabric, Opensm, find_fabric, routed, wait_for
 
 HOLD = 1200	# ms between the first round and the second
+OUTAGE = r'second round of tables: \d+ LFT blocks; entries were withdrawn for ([\d.]+) ms'
 ROUNDS = r'the tables go out in two rounds: first (\d+) entries are withdrawn.*?\((\d+) of them still'
 
 
@@ -229,6 +230,8 @@ def rounds(workdir):
                 after = judge(fabric, opensm, ours='dfsssp')
                 n, whole = map(int, re.findall(ROUNDS, opensm.log)[-1])
                 expect(n and (whole == 0) == (change == fabric.unlink), '%d withdrawn, %d whole' % (n, whole))
+                outage = float(re.findall(OUTAGE, opensm.log[start:])[-1])
+                expect(HOLD <= outage < 60000, 'withdrawn for %.1f ms, and held for %d' % (outage, HOLD))
                 expect(without_entry(before, first) >= n, 'fewer than %d entries are withdrawn' % n)
                 free(before, first, opensm.log[start:], 'the tables of before and of the first round')
                 free(first, after, opensm.log[start:], 'the tables of the first round and the new ones')
