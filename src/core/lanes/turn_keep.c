@@ -684,8 +684,7 @@ static enum osr_status keep_balance(struct keep *k, uint32_t limit, struct osr_d
 				.ctx = k,
 				.may = keep_may };
 	uint64_t expected;
-	enum osr_status st = osr_bound_expected(fabric, &k->base->fabric, k->base->load, scratch,
-						&m.aim, &expected, why);
+	enum osr_status st = osr_bound_expected(fabric, k->base, scratch, &m.aim, &expected, why);
 
 	if (!m.load)
 		return osr_fail(why, OSR_NOMEM, "out of memory for re-routing with lanes by turn");

@@ -276,17 +276,17 @@ enum osr_status osr_bound_minimal(const struct osr_fabric *fabric, uint32_t roun
 	return ok ? OSR_OK : osr_fail(diag, OSR_NOMEM, "out of memory for the least load");
 }
 
-enum osr_status osr_bound_expected(const struct osr_fabric *fabric, const struct osr_fabric *then,
-				   const uint64_t *load, struct osr_arena *scratch, uint64_t *least,
-				   uint64_t *expected, struct osr_diag *diag)
+enum osr_status osr_bound_expected(const struct osr_fabric *fabric, const struct osr_result *then,
+				   struct osr_arena *scratch, uint64_t *least, uint64_t *expected,
+				   struct osr_diag *diag)
 {
 	uint64_t least_then = 0, most = 0;
 	enum osr_status st = osr_bound_cut(fabric, scratch, least, diag);
 
 	if (!st)
-		st = osr_bound_cut(then, scratch, &least_then, diag);
-	for (uint32_t c = 0; load && c < then->n_channels; c++)
-		most = most < load[c] ? load[c] : most;
+		st = osr_bound_cut(&then->fabric, scratch, &least_then, diag);
+	for (uint32_t c = 0; then->load && c < then->fabric.n_channels; c++)
+		most = most < then->load[c] ? then->load[c] : most;
 	/* With fewer hosts than then it is less; a fault takes channels away, so it is never better. */
 	if (least_then > *least)
 		most = (uint64_t)((double)most * (double)*least / (double)least_then);

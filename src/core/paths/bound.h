@@ -19,7 +19,7 @@
 #ifndef OSMROUTES_BOUND_H
 #define OSMROUTES_BOUND_H
 
-#include <osmroutes/fabric.h>
+#include <osmroutes/routing.h>
 
 #include <inttypes.h>
 
@@ -41,12 +41,12 @@ enum osr_status osr_bound_minimal(const struct osr_fabric *fabric, uint32_t roun
 
 /*
  * What a full route of fabric can be expected to reach, by one of another fabric, mostly of this one before a
- * fault: no better than that was against its own bound. load: [then->n_channels] of it, or NULL. *least is
+ * fault: no better than that was against its own bound; then->load may be unknown. *least is
  * osr_bound_cut() of fabric.
  */
-enum osr_status osr_bound_expected(const struct osr_fabric *fabric, const struct osr_fabric *then,
-				   const uint64_t *load, struct osr_arena *scratch, uint64_t *least,
-				   uint64_t *expected, struct osr_diag *diag);
+enum osr_status osr_bound_expected(const struct osr_fabric *fabric, const struct osr_result *then,
+				   struct osr_arena *scratch, uint64_t *least, uint64_t *expected,
+				   struct osr_diag *diag);
 
 /* Why there is a full route: load, drift / 1000 and % 1000 / 10, what is expected, the limit. */
 #define OSR_DRIFT_TEXT                                                                             \

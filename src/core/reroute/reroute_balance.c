@@ -65,8 +65,8 @@ enum osr_status osr__reroute_balance(struct osr__reroute *w, struct osr_diag *di
 				.ctx = w,
 				.need = balance_need,
 				.may = balance_may };
-	enum osr_status st = osr_bound_expected(w->f, &w->baseline->fabric, w->baseline->load,
-						w->scratch, &m.aim, &m.goal, diag);
+	enum osr_status st =
+		osr_bound_expected(w->f, w->baseline, w->scratch, &m.aim, &m.goal, diag);
 
 	osr__moves_set_goal(&m, m.aim, m.goal);
 	/* With nothing cut these are the tables of before, whatever they carry. */

@@ -732,8 +732,8 @@ static enum osr_status measure_drift(struct osr__reroute *w, struct osr_diag *di
 	uint64_t most = reroute_tables_largest(w->tab.load, w->x->n_channels, w->map.chan_f), least,
 		 expected;
 	uint32_t limit = w->opt->drift;
-	enum osr_status st = osr_bound_expected(w->f, &w->baseline->fabric, w->baseline->load,
-						w->scratch, &least, &expected, diag);
+	enum osr_status st =
+		osr_bound_expected(w->f, w->baseline, w->scratch, &least, &expected, diag);
 
 	w->out.stable.drift = !st && expected ? (uint32_t)(most * 1000 / expected) : 0;
 	if (st || !limit || w->out.stable.drift <= 10 * limit)
