@@ -1,0 +1,148 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""Tables of docs/results/faults.md: what faults change, and whether old and new tables may mix.
+
+    faults.py BUILD [--only=REGEX]      measures rows (all, or those whose "TABLE FABRIC" match), then writes the page
+    faults.py --page                    writes the page from docs/results/data/faults.csv alone
+    faults.py BUILD --check             the test bench.faults: are a few of them as good as they have to be?
+
+Default engine, default options, eight lanes, multicast. Cables and switches are drawn by osr-faults and osr-transition.
+"""
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PAGE = os.path.join(ROOT, 'docs', 'results', 'faults.md')
+DATA = os.path.join(ROOT, 'docs', 'results', 'data', 'faults.csv')
+
+FABRICS = {
+    'tree-3': ('tree-3, 20 hosts', None),
+    'tree512': ('tree, 512 hosts', 'kary k=8 n=3'),
+    'tree1944': ('tree, 1,944 hosts', 'tree m=18,18,6 w=1,18,6 p=1,1,3'),
+    'tree11664': ('tree, 11,664 hosts', 'tree m=18,18,36 w=1,18,18'),
+    'narrow': ('tree, 3 cables wide', 'tree m=6,6,4 w=1,3,3'),
+    'dragonfly': ('dragonfly, 1,056 hosts', 'dragonfly a=8 h=4 p=4'),
+}
+for _n, _links in (64, 128), (128, 300):
+    for _seed in 1, 2, 3:
+        FABRICS['random%d-%d' % (_n, _seed)] = ('random %d, seed %d' % (_n, _seed), 'random switches=%d links=%d hosts=16 '
+                                                'seed=%d' % (_n, _links, _seed))
+
+CUT = ['-r', '1']       # of the largest trees: the cut bound, which is tight there
+RUNS = [('cable', f, n, more) for f, n, more in (
+    ('tree512', 20, []), ('tree1944', 6, CUT), ('tree11664', 2, CUT), ('narrow', 12, []), ('dragonfly', 8, []),
+    ('random64-1', 6, []), ('random64-3', 6, []), ('random128-1', 4, []), ('random128-2', 4, []), ('random128-3', 4, []))]
+RUNS += [('switch', f, n, ['-S'] + more) for f, n, more in (
+    ('tree512', 8, []), ('tree1944', 4, CUT), ('narrow', 8, []), ('dragonfly', 4, []), ('random128-1', 4, []))]
+RUNS += [('pile', f, n, ['-p']) for f, n in (('tree512', 12), ('narrow', 10), ('dragonfly', 5), ('random64-1', 8))]
+RUNS += [('transition', f, n, ['-s', '11', '-v', '8']) for f, n in (
+    ('tree-3', 20), ('tree512', 20), ('tree1944', 20), ('narrow', 20), ('dragonfly', 20), ('random64-1', 20),
+    ('random64-2', 20), ('random64-3', 20), ('random128-1', 20), ('random128-2', 10), ('random128-3', 10))]
+
+
+# (table, fabric, faults): mean and worst load over the least possible, at most; or transitions proven, percent at least.
+BARS = {('cable', 'tree512', 10): (1.05, 1.05), ('cable', 'random64-1', 6): (1.1, 1.2), ('cable', 'random128-2', 3): (1.1, 1.1),
+        ('transition', 'tree-3', 20): 100, ('transition', 'random64-2', 12): 80, ('transition', 'dragonfly', 3): 95}
+
+
+def number(x):
+    return '{:,.0f}'.format(x)
+
+
+def faults_row(name, r):
+    n = r['cables']
+    return [name, '%d of %d' % (r['kept'], n), '%.3f, %.3f' % (r['efi_over_bound'], r['worst_efi_over_bound']),
+            '%.3f, %.3f' % (r['efi_anew_over_bound'], r['worst_efi_anew_over_bound']), number(r['blocks']),
+            number(r['blocks_anew']), number(r['longer'] / n), number(r['longer_anew'] / n), number(r['sl_lost'] / n),
+            '%.1f, %.1f' % (r['route_ms'], r['full_route_ms'])]
+
+
+def transition_row(name, r):
+    row = [name]
+    for way in 'dead', 'back':
+        x = r[way]
+        row += ['%d of %d' % (x['proven'] - x['in_rounds'], x['n']), '%d of %d' % (x['proven'], x['n']), '%d of %d' % (x['kept'], x['n']),
+                '%s, %s' % (number(x['withdrawn'] / x['n']), number(x['withdrawn_whole'] / x['n']))]
+    return row
+
+
+FAULTS_HEAD = ['fabric', 'kept', 'load', 'of a full route', 'blocks', 'of a full route', 'longer', 'of a full route',
+               'SLs lost', 'ms, of a full route']
+HEADS = {'cable': FAULTS_HEAD, 'switch': FAULTS_HEAD, 'pile': FAULTS_HEAD,
+         'transition': ['fabric', 'dead: at once', 'proven', 'kept', 'withdrawn', 'back: at once', 'proven', 'kept', 'withdrawn']}
+
+
+def measure(build, table, fabric, n, more):
+    words = FABRICS[fabric][1]
+    with tempfile.TemporaryDirectory() as directory:
+        net = os.path.join(directory, 'fabric.net')
+        if words:
+            subprocess.run([os.path.join(build, 'src', 'cli', 'osmroutes'), 'generate', '-o', net] + words.split(), check=True)
+        else:
+            net = os.path.join(ROOT, 'topologies', fabric + '.net')
+        program = 'osr-transition' if table == 'transition' else 'osr-faults'
+        run = subprocess.run([os.path.join(build, 'tests', 'bench', program), '-n', str(n)] + more + [net],
+                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
+    return json.loads(run.stdout)
+
+
+def check(build):
+    failed = 0
+    for (table, fabric, n), bar in BARS.items():
+        more = next(m for t, f, _, m in RUNS if (t, f) == (table, fabric))
+        r = measure(build, table, fabric, n, more)
+        if table == 'transition':
+            got = min(100 * r[way]['proven'] / r[way]['n'] for way in ('dead', 'back'))
+            good = got >= bar
+        else:
+            got = r['efi_over_bound'], r['worst_efi_over_bound']
+            good = all(g <= b for g, b in zip(got, bar))
+        print(table, fabric, got, 'of', bar, '' if good else 'MISSED')
+        failed |= not good
+    return failed
+
+
+def page(rows):
+    with open(PAGE) as file:
+        text = file.read()
+    for table, head in HEADS.items():
+        lines = ['| ' + ' | '.join(cells) + ' |' for cells in [head] + [rows[table, f] for t, f, _, _ in RUNS
+                                                                        if t == table and (t, f) in rows]]
+        lines.insert(1, '|---' * len(head) + '|')
+        begin, end = '<!-- %s: begin -->\n' % table, '<!-- %s: end -->' % table
+        before, _, after = text.partition(begin)
+        text = before + begin + '\n'.join(lines) + '\n' + end + after.partition(end)[2]
+    with open(PAGE, 'w') as file:
+        file.write(text)
+
+
+def main():
+    words = [a for a in sys.argv[1:] if not a.startswith('--')]
+    only = re.compile(next((a.split('=', 1)[1] for a in sys.argv[1:] if a.startswith('--only=')), ''))
+    if not words and '--page' not in sys.argv:
+        sys.exit(__doc__)
+    if '--check' in sys.argv:
+        sys.exit(check(words[0]))
+    rows = {}
+    if os.path.exists(DATA):
+        with open(DATA, newline='') as file:
+            rows = {(r[0], r[1]): r[2:] for r in csv.reader(file)}
+    for table, fabric, n, more in RUNS if words else []:
+        if not only.search('%s %s' % (table, fabric)):
+            continue
+        make = transition_row if table == 'transition' else faults_row
+        rows[table, fabric] = make(FABRICS[fabric][0], measure(words[0], table, fabric, n, more))
+        print(table, ' | '.join(rows[table, fabric]), flush=True)
+        with open(DATA, 'w', newline='') as file:
+            out = csv.writer(file, lineterminator='\n')
+            out.writerows([t, f] + rows[t, f] for t, f, _, _ in RUNS if (t, f) in rows)
+    page(rows)
+
+
+if __name__ == '__main__':
+    main()
