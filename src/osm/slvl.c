@@ -22,6 +22,7 @@ enum { SLVL_ALL, SLVL_LINES, SLVL_PORT0, SLVL_PAIRS, SLVL_N_PHASES };
 #define ALL_OUT 0x10000u
 #define ALL_IN 0x20000u
 #define NEVER UINT64_MAX /* no table that is sent */
+#define UNKNOWN 0xde     /* nor is one of these bytes: VL 13 and 14 in turn */
 
 struct slvl_mad {
 	ib_net64_t guid;
@@ -96,19 +97,37 @@ static bool slvl_port0_unknown(const struct slvl_matrix *m)
 	       !ib_switch_info_is_enhanced_port0(&m->sw->switch_info);
 }
 
+/*
+ * What a switch holds for a port that is down nobody asks: it may have been sent something since OpenSM made this
+ * object for the switch, or before. When the port is up again the pair has to look as if it differed.
+ */
+static void slvl_mark_unknown(const struct slvl_matrix *m, osm_physp_t *osm_physp, unsigned in)
+{
+	if (m->forced && osm_physp)
+		memset(osm_physp_get_slvl_tbl(osm_physp, (uint8_t)in), UNKNOWN,
+		       sizeof(ib_slvl_table_t));
+}
+
 static void slvl_read_port(struct slvl_matrix *m, unsigned out)
 {
 	osm_physp_t *osm_physp = osm_node_get_physp_ptr(m->sw->p_node, (uint8_t)out);
 	bool forced = m->forced;
 
-	if (!slvl_up(osm_physp) || (!out && !ib_switch_info_is_enhanced_port0(&m->sw->switch_info)))
+	if (!out && !ib_switch_info_is_enhanced_port0(&m->sw->switch_info))
+		return;
+	for (unsigned in = 0; !slvl_up(osm_physp) && in < m->width; in++)
+		slvl_mark_unknown(m, osm_physp, in);
+	if (!slvl_up(osm_physp))
 		return;
 	forced &= osm_physp->need_update || m->ctx->plugin->osm->subn.need_update;
 	for (unsigned in = 0; in < m->width; in++) {
 		size_t at = (size_t)in * m->width + out;
 
-		if (in ? !slvl_up(osm_node_get_physp_ptr(m->sw->p_node, (uint8_t)in))
-		       : slvl_port0_unknown(m))
+		if (in && !slvl_up(osm_node_get_physp_ptr(m->sw->p_node, (uint8_t)in))) {
+			slvl_mark_unknown(m, osm_physp, in);
+			continue;
+		}
+		if (!in && slvl_port0_unknown(m))
 			continue;
 		m->cared[at] = true;
 		m->want[at] = slvl_wanted(m->ctx, osm_physp, in);
