@@ -19,7 +19,7 @@ FABRICS = {'tree': ['tree', 'm=16,32', 'w=1,8'], 'dragonfly': ['dragonfly', 'a=8
 LIMITS = {
     ('tree', 'dfsssp'): [1.95, 1.4, 1.0, 61.2],
     ('tree', 'dmodk'): [1.2, 2.3, 1.14, 67.2],
-    ('dragonfly', 'dfsssp'): [31, 20.5, 0.46, 63.6],
+    ('dragonfly', 'dfsssp'): [31, 30.8, 1.57, 275.8],
     ('random', 'dfsssp'): [103, 37, 0.74, 29.6],
 }
 
