@@ -27,7 +27,7 @@ static uint32_t group_root(uint32_t *group, uint32_t v)
 }
 
 /* Of the switches that both ends see, most see each other; those of two groups may see the same ones elsewhere. */
-static bool is_of_group(struct wiring_dragonfly *dragonfly, uint32_t u, uint32_t v, uint32_t usual)
+static bool is_of_group(struct wiring_dragonfly *dragonfly, uint32_t u, uint32_t v, uint32_t need)
 {
 	const struct wiring_graph *graph = dragonfly->g;
 	uint32_t n = 0, n_joined = 0;
@@ -35,34 +35,40 @@ static bool is_of_group(struct wiring_dragonfly *dragonfly, uint32_t u, uint32_t
 	for (uint32_t e = graph->row[u]; e < graph->end[u]; e++)
 		if (osr__wiring_edge(graph, v, graph->near[e]) != OSR_NONE)
 			dragonfly->between[n++] = graph->near[e];
-	for (uint32_t i = 0; i < n && 2 * n > usual; i++)
+	for (uint32_t i = 0; i < n && n >= need; i++)
 		for (uint32_t j = 0; j < i; j++)
 			n_joined += osr__wiring_edge(graph, dragonfly->between[i],
 						     dragonfly->between[j]) != OSR_NONE;
-	return 2 * n > usual && 4 * n_joined >= n * (n - 1);
+	return n >= need && 4 * n_joined >= n * (n - 1);
 }
 
-static void join_groups(struct wiring_dragonfly *dragonfly)
+/* How many others two switches of a group both see, mostly. */
+static uint32_t usual_common(const struct wiring_graph *graph)
 {
-	const struct wiring_graph *graph = dragonfly->g;
-	uint32_t histogram[256] = { 0 }, usual;
+	uint32_t histogram[256] = { 0 };
 
-	for (uint32_t v = 0; v < graph->f->n_switches; v++) {
-		dragonfly->group[v] = v;
+	for (uint32_t v = 0; v < graph->f->n_switches; v++)
 		for (uint32_t e = graph->row[v]; e < graph->row[v + 1]; e++) {
 			uint32_t t = osr__wiring_common(graph, v, graph->near[e]);
 
 			if (t > 1 && t < 256)
 				histogram[t]++;
 		}
-	}
-	usual = osr__wiring_mode(histogram);
-	for (uint32_t v = 0; v < graph->f->n_switches && usual; v++)
+	return osr__wiring_mode(histogram);
+}
+
+static void join_groups(struct wiring_dragonfly *dragonfly, uint32_t need)
+{
+	const struct wiring_graph *graph = dragonfly->g;
+
+	for (uint32_t v = 0; v < graph->f->n_switches; v++)
+		dragonfly->group[v] = v;
+	for (uint32_t v = 0; v < graph->f->n_switches; v++)
 		for (uint32_t e = graph->row[v]; e < graph->row[v + 1]; e++) {
 			uint32_t a = group_root(dragonfly->group, v),
 				 b = group_root(dragonfly->group, graph->near[e]);
 
-			if (a != b && is_of_group(dragonfly, v, graph->near[e], usual))
+			if (a != b && is_of_group(dragonfly, v, graph->near[e], need))
 				dragonfly->group[a > b ? a : b] = a > b ? b : a;
 		}
 	for (uint32_t v = 0; v < graph->f->n_switches; v++)
@@ -94,6 +100,7 @@ static bool wiring_dragonfly_number_groups(struct wiring_dragonfly *dragonfly)
 {
 	uint32_t n = dragonfly->g->f->n_switches;
 
+	dragonfly->n_groups = 0;
 	memset(dragonfly->count, 0xff, ((size_t)n + 1) * sizeof(*dragonfly->count));
 	for (uint32_t v = 0; v < n; v++) {
 		if (dragonfly->count[dragonfly->group[v]] == OSR_NONE)
@@ -108,6 +115,25 @@ static bool wiring_dragonfly_number_groups(struct wiring_dragonfly *dragonfly)
 		if (dragonfly->count[i] != dragonfly->size)
 			return false;
 	return dragonfly->n_groups > 2 && dragonfly->size > 2;
+}
+
+/*
+ * One cable that leads astray joins two groups for good if its ends happen to see enough in common; where that
+ * spoils the groups, more is asked for. Switches that lack cables then come to their group by those they have.
+ */
+static bool find_groups(struct wiring_dragonfly *dragonfly)
+{
+	uint32_t n = dragonfly->g->f->n_switches, usual = usual_common(dragonfly->g);
+
+	for (uint32_t need = usual / 2 + 1; usual && need <= usual; need++) {
+		join_groups(dragonfly, need);
+		memset(dragonfly->count, 0, ((size_t)n + 1) * sizeof(*dragonfly->count));
+		wiring_dragonfly_settle(dragonfly);
+		wiring_dragonfly_settle(dragonfly);
+		if (wiring_dragonfly_number_groups(dragonfly))
+			return true;
+	}
+	return false;
 }
 
 static void count_between(struct wiring_dragonfly *dragonfly)
@@ -358,10 +384,7 @@ enum osr_status osr__wiring_dragonfly(const struct wiring_graph *graph, struct o
 	dragonfly.between = osr_alloc(scratch, n, sizeof(*dragonfly.between));
 	if (!dragonfly.group || !dragonfly.degree || !dragonfly.count || !dragonfly.between)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for %zu switches", n);
-	join_groups(&dragonfly);
-	wiring_dragonfly_settle(&dragonfly);
-	wiring_dragonfly_settle(&dragonfly);
-	if (!wiring_dragonfly_number_groups(&dragonfly))
+	if (!find_groups(&dragonfly))
 		return osr_fail(diag, OSR_NOT_APPLICABLE, "no dragonfly: no groups of one size");
 	dragonfly.between = osr_calloc(scratch, (size_t)dragonfly.n_groups * dragonfly.n_groups,
 				       sizeof(*dragonfly.between));

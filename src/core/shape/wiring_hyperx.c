@@ -12,16 +12,20 @@
 
 #include <osmroutes/product.h>
 
+#define MAX_NEED                                                                                   \
+	20 /* joined pairs asked for; a line of S switches has (S - 2)(S - 3) / 2 at every cable */
+
 struct wiring_hyperx {
 	const struct wiring_graph *g;
 	uint8_t *keep;                 /* [edges] */
+	uint8_t *strength;             /* [edges] of count_joined() */
 	uint32_t *line;                /* [edges] union-find; both directions of a pair have one */
 	uint32_t *member, *member_row; /* [edges], switches of a line, by root edge */
 	uint32_t *stamp, *list;        /* [n_switches] */
 };
 
-/* Do two of the switches that u and v both see, see each other? */
-static bool is_of_line(struct wiring_hyperx *hyperx, uint32_t u, uint32_t v)
+/* Pairs of switches that u and v both see and that see each other. */
+static uint8_t count_joined(struct wiring_hyperx *hyperx, uint32_t u, uint32_t v)
 {
 	const struct wiring_graph *graph = hyperx->g;
 	uint32_t n = 0, n_joined = 0;
@@ -33,7 +37,7 @@ static bool is_of_line(struct wiring_hyperx *hyperx, uint32_t u, uint32_t v)
 		for (uint32_t j = i + 1; j < n; j++)
 			n_joined += osr__wiring_edge(graph, hyperx->list[i], hyperx->list[j]) !=
 				    OSR_NONE;
-	return n_joined > 0;
+	return n_joined < UINT8_MAX ? (uint8_t)n_joined : UINT8_MAX;
 }
 
 static uint32_t line_root(uint32_t *line, uint32_t e)
@@ -53,16 +57,24 @@ static void line_join(uint32_t *line, uint32_t a, uint32_t b)
 		line[a] = b;
 }
 
-/* u - v and u - w are of one line if v and w see each other, all three cables being good ones. */
-static void find_lines(struct wiring_hyperx *hyperx)
+static void measure_cables(struct wiring_hyperx *hyperx)
 {
 	const struct wiring_graph *graph = hyperx->g;
 
 	for (uint32_t u = 0; u < graph->f->n_switches; u++)
-		for (uint32_t e = graph->row[u]; e < graph->row[u + 1]; e++) {
-			hyperx->keep[e] = is_of_line(hyperx, u, graph->near[e]);
-			hyperx->line[e] = e;
-		}
+		for (uint32_t e = graph->row[u]; e < graph->row[u + 1]; e++)
+			hyperx->strength[e] = count_joined(hyperx, u, graph->near[e]);
+}
+
+/* u - v and u - w are of one line if v and w see each other, all three cables having so many joined pairs. */
+static void find_lines(struct wiring_hyperx *hyperx, uint32_t need)
+{
+	const struct wiring_graph *graph = hyperx->g;
+
+	for (uint32_t e = 0; e < graph->row[graph->f->n_switches]; e++) {
+		hyperx->keep[e] = hyperx->strength[e] >= need;
+		hyperx->line[e] = e;
+	}
 	for (uint32_t u = 0; u < graph->f->n_switches; u++)
 		for (uint32_t i = graph->row[u]; i < graph->row[u + 1]; i++) {
 			if (!hyperx->keep[i])
@@ -167,21 +179,37 @@ enum osr_status osr__wiring_hyperx(const struct wiring_graph *graph, struct osr_
 {
 	size_t n = graph->f->n_switches, n_edges = (size_t)graph->row[n] + 2;
 	struct wiring_hyperx hyperx = { .g = graph };
+	enum osr_status st = OSR_NOT_APPLICABLE;
 
 	hyperx.keep = osr_calloc(scratch, n_edges, sizeof(*hyperx.keep));
+	hyperx.strength = osr_alloc(scratch, n_edges, sizeof(*hyperx.strength));
 	hyperx.line = osr_alloc(scratch, n_edges, sizeof(*hyperx.line));
 	hyperx.member = osr_alloc(scratch, n_edges, sizeof(*hyperx.member));
 	hyperx.member_row = osr_alloc(scratch, n_edges + 1, sizeof(*hyperx.member_row));
 	hyperx.stamp = osr_calloc(scratch, n, sizeof(*hyperx.stamp));
 	hyperx.list = osr_alloc(scratch, n, sizeof(*hyperx.list));
-	if (!hyperx.keep || !hyperx.line || !hyperx.member || !hyperx.member_row || !hyperx.stamp ||
-	    !hyperx.list)
+	if (!hyperx.keep || !hyperx.strength || !hyperx.line || !hyperx.member ||
+	    !hyperx.member_row || !hyperx.stamp || !hyperx.list)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for %u cables", graph->n_cables);
-	find_lines(&hyperx);
-	wiring_hyperx_sort_members(&hyperx);
-	compare_lines(&hyperx, diff);
-	if (diff->full)
-		return osr_fail(diag, OSR_NOT_APPLICABLE,
-				"no HyperX: too many cables are elsewhere");
-	return verify_hyperx(&hyperx, diff, scratch, plan, diag);
+	measure_cables(&hyperx);
+	/*
+	 * Cables that lead astray may have each other as a joined pair, along the diagonals of a square or from one
+	 * switch to a line; those of long lines have many more, those of short ones one beside a missing cable.
+	 */
+	for (uint32_t need = 1; need <= MAX_NEED && st == OSR_NOT_APPLICABLE;
+	     need += 1 + need / 2) {
+		struct osr_arena_mark mark = osr_arena_mark(scratch);
+
+		diff->n_missing = diff->n_extra = 0;
+		diff->full = false;
+		find_lines(&hyperx, need);
+		wiring_hyperx_sort_members(&hyperx);
+		memset(hyperx.stamp, 0, n * sizeof(*hyperx.stamp));
+		compare_lines(&hyperx, diff);
+		st = diff->full ? osr_fail(diag, OSR_NOT_APPLICABLE,
+					   "no HyperX: too many cables are elsewhere")
+				: verify_hyperx(&hyperx, diff, scratch, plan, diag);
+		osr_arena_reset(scratch, mark);
+	}
+	return st;
 }
