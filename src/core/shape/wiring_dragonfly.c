@@ -121,7 +121,7 @@ static bool wiring_dragonfly_number_groups(struct wiring_dragonfly *dragonfly)
  * One cable that leads astray joins two groups for good if its ends happen to see enough in common; where that
  * spoils the groups, more is asked for. Switches that lack cables then come to their group by those they have.
  */
-static bool find_groups(struct wiring_dragonfly *dragonfly)
+static bool dragonfly_find_groups(struct wiring_dragonfly *dragonfly)
 {
 	uint32_t n = dragonfly->g->f->n_switches, usual = usual_common(dragonfly->g);
 
@@ -384,7 +384,7 @@ enum osr_status osr__wiring_dragonfly(const struct wiring_graph *graph, struct o
 	dragonfly.between = osr_alloc(scratch, n, sizeof(*dragonfly.between));
 	if (!dragonfly.group || !dragonfly.degree || !dragonfly.count || !dragonfly.between)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for %zu switches", n);
-	if (!find_groups(&dragonfly))
+	if (!dragonfly_find_groups(&dragonfly))
 		return osr_fail(diag, OSR_NOT_APPLICABLE, "no dragonfly: no groups of one size");
 	dragonfly.between = osr_calloc(scratch, (size_t)dragonfly.n_groups * dragonfly.n_groups,
 				       sizeof(*dragonfly.between));
