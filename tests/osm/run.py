@@ -29,6 +29,7 @@ import offline		# noqa: F401
 import endurance		# noqa: F401
 import entries		# noqa: F401
 import dumps		# noqa: F401
+import commands		# noqa: F401
 import live		# noqa: F401
 import footprint		# noqa: F401
 import memory		# noqa: F401
