@@ -48,6 +48,7 @@ struct report_place {
 struct report_picture {
 	struct report_place *at; /* [n_switches] */
 	double height;
+	bool rows; /* of a tree */
 	const char *caption;
 };
 

@@ -23,7 +23,7 @@ static const char style[] =
 	".good:before{content:\"\\2713  \";color:var(--good)}.open:before{content:\"?  "
 	"\"}.bad:before{content:\"\\2717  \";"
 	"color:var(--bad)}.bad{color:var(--bad)}ul.verdict{list-style:none;padding:0}\n"
-	".bar{fill:var(--h2)}line{stroke-width:1.2}"
+	".bar{fill:var(--h2)}line,path{stroke-width:1.2;fill:none}"
 	".h0{stroke:var(--h0)}.h1{stroke:var(--h1)}.h2{stroke:var(--h2)}.h3{stroke:var(--h3)}"
 	".h4{stroke:var(--h4)}.h5{stroke:var(--h5);stroke-width:2}"
 	".s0{fill:var(--h0)}.s1{fill:var(--h1)}.s2{fill:var(--h2)}.s3{fill:var(--h3)}"
@@ -352,9 +352,12 @@ void report_page(const struct report *p, FILE *out)
 	fprintf(out, "<h2>Load of the channels</h2>\n<p class=\"note\">How many channels carry "
 		     "how many routes between hosts.</p>\n");
 	report_draw_loads(p, out);
-	fprintf(out, "<h2>Load by level</h2>\n<p class=\"note\">The largest load between two "
-		     "levels; level 0 is where most hosts are.</p>\n");
-	report_draw_levels(p, out);
+	if (p->n_levels > 1) {
+		fprintf(out,
+			"<h2>Load by level</h2>\n<p class=\"note\">The largest load between two "
+			"levels; level 0 is where most hosts are.</p>\n");
+		report_draw_levels(p, out);
+	}
 	fprintf(out, "<h2>The busiest channels</h2>\n");
 	say_worst(p, out);
 	fprintf(out, "<h2>Virtual lanes</h2>\n");

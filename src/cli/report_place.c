@@ -67,6 +67,7 @@ static bool place_rows(const struct report *p, struct osr_arena *arena, struct r
 		pic->at[seat[i].v].x = REPORT_WIDTH * (seen[level]++ + 0.5) / n_of[level];
 		pic->at[seat[i].v].y = pic->height - MARGIN - ROW * level;
 	}
+	pic->rows = true;
 	pic->caption = "Rows are levels, the switches with most of the hosts at the bottom; "
 		       "sub-trees stand side by side.";
 	return true;

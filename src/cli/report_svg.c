@@ -27,8 +27,24 @@ static uint64_t busier(const struct report *p, uint32_t c)
 
 /* ---- the fabric ------------------------------------------------------------------------------ */
 
-static void draw_cables(const struct report *p, const struct report_place *at, FILE *out)
+/* Within a row of a tree an arc, or it would run through the switches between its ends. */
+static void report_draw_line(const struct report_place *a, const struct report_place *b, bool arc,
+			     uint32_t heat, double height, FILE *out)
 {
+	double far = a->x < b->x ? b->x - a->x : a->x - b->x, bow = far / 4 > 90 ? 90 : far / 4;
+
+	if (!arc || a->y != b->y)
+		fprintf(out, "<line class=\"h%u\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\">",
+			heat, a->x, a->y, b->x, b->y);
+	else
+		fprintf(out, "<path class=\"h%u\" d=\"M%.1f %.1f Q%.1f %.1f %.1f %.1f\">", heat,
+			a->x, a->y, (a->x + b->x) / 2, a->y > height / 2 ? a->y - bow : a->y + bow,
+			b->x, b->y);
+}
+
+static void draw_cables(const struct report *p, const struct report_picture *pic, FILE *out)
+{
+	const struct report_place *at = pic->at;
 	const struct osr_fabric *fabric = p->f;
 	char a[32], b[32];
 
@@ -39,17 +55,15 @@ static void draw_cables(const struct report *p, const struct report_place *at, F
 
 			if (c > fabric->chan_rev[c] || report_heat(p, busier(p, c)) != heat)
 				continue;
-			fprintf(out,
-				"<line class=\"h%u\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" "
-				"y2=\"%.1f\"><title>",
-				heat, at[v].x, at[v].y, at[u].x, at[u].y);
+			report_draw_line(&at[v], &at[u], pic->rows, heat, pic->height, out);
+			fprintf(out, "<title>");
 			report_text(osr_switch_name(fabric, v, a), out);
 			fprintf(out, " port %u, ", fabric->chan_port[c]);
 			report_text(osr_switch_name(fabric, u, b), out);
-			fprintf(out,
-				" port %u: %" PRIu64 " and %" PRIu64 " routes</title></line>\n",
+			fprintf(out, " port %u: %" PRIu64 " and %" PRIu64 " routes</title></%s>\n",
 				fabric->chan_port[fabric->chan_rev[c]], p->loads.load[c],
-				p->loads.load[fabric->chan_rev[c]]);
+				p->loads.load[fabric->chan_rev[c]],
+				pic->rows && at[v].y == at[u].y ? "path" : "line");
 		}
 	}
 }
@@ -73,7 +87,7 @@ void report_draw_fabric(const struct report *p, const struct report_picture *pic
 	fprintf(out, "<svg viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"the fabric\">\n",
 		WIDTH, pic->height);
 	if (fabric->n_channels / 2 <= MAX_CABLES)
-		draw_cables(p, at, out);
+		draw_cables(p, pic, out);
 	for (uint32_t v = 0; v < fabric->n_switches; v++) {
 		fprintf(out, "<circle class=\"s%u\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.0f\"><title>",
 			report_heat(p, busiest_of(p, v)), at[v].x, at[v].y, size);
