@@ -48,5 +48,7 @@ void osr_arena_reset(struct osr_arena *arena, struct osr_arena_mark mark);
 
 /* Releases every block; the arena is empty and usable afterwards. */
 void osr_arena_free(struct osr_arena *arena);
+/* The same but for one block of the smallest size, whose pages the next user finds in memory. */
+void osr_arena_empty(struct osr_arena *arena);
 
 #endif

@@ -39,6 +39,7 @@ static struct engine_ctx *context_new(struct plugin *p, const struct registratio
 static void context_free(struct engine_ctx *ctx)
 {
 	osr__store_close(ctx);
+	osr_arena_free(&ctx->scratch);
 	for (size_t i = 0; i < sizeof(ctx->slot) / sizeof(ctx->slot[0]); i++) {
 		osr_arena_free(&ctx->slot[i].arena);
 		osr_arena_free(&ctx->slot[i].keys_arena);

@@ -236,6 +236,7 @@ struct engine_ctx {
 	bool refuse;                   /* broken options and on_error = refuse */
 	bool routed;                   /* our callback ran since the last UCAST_ROUTING_DONE */
 	struct sweep_slot slot[4];
+	struct osr_arena scratch;   /* empty between sweeps */
 	struct sweep_slot *current; /* last checked result, or NULL */
 	bool others_routed;         /* the last sweep failed here */
 	struct sweep_slot *stored;  /* of the last run, until a sweep has succeeded; or NULL */

@@ -38,9 +38,14 @@ double osr__sweep_clock_ms(void)
 
 void osr__slot_clear(struct sweep_slot *slot)
 {
-	osr_arena_free(&slot->arena);
+	struct osr_arena arena;
+
+	/* On a small fabric fresh pages would cost more than the routing. */
+	osr_arena_empty(&slot->arena);
 	osr_arena_free(&slot->keys_arena);
+	arena = slot->arena;
 	memset(slot, 0, sizeof(*slot));
+	slot->arena = arena;
 }
 
 /* Routing -------------------------------------------------------------------------------------- */
@@ -342,6 +347,13 @@ struct sweep_slot *osr__sweep_other_slot(struct engine_ctx *ctx, const struct sw
 	return &ctx->slot[i];
 }
 
+/* For the next sweep, empty. */
+static void scratch_back(struct engine_ctx *ctx, struct osr_arena *scratch)
+{
+	osr_arena_empty(scratch);
+	ctx->scratch = *scratch;
+}
+
 int osr__sweep(void *context)
 {
 	struct engine_ctx *ctx = context;
@@ -349,6 +361,7 @@ int osr__sweep(void *context)
 		.ctx = ctx,
 		.osm = ctx->plugin->osm,
 		.slot = osr__sweep_other_slot(ctx, NULL),
+		.scratch = ctx->scratch,
 		.ms_start = osr__sweep_clock_ms(),
 	};
 	enum osr_status st;
@@ -364,14 +377,15 @@ int osr__sweep(void *context)
 		osr__sweep_note(&w, OUTCOME_REFUSED);
 		return -1;
 	}
+	ctx->scratch = (struct osr_arena){ 0 }; /* on loan to w */
 	if (osr__keys_sweep(&w)) {
 		osr__slvl_routed(ctx);
-		osr_arena_free(&w.scratch);
+		scratch_back(ctx, &w.scratch);
 		return 0;
 	}
 	osr__slot_clear(w.slot);
 	st = sweep(&w);
-	osr_arena_free(&w.scratch);
+	scratch_back(ctx, &w.scratch);
 	ctx->others_routed = st != OSR_OK;
 	if (!st)
 		osr__slvl_routed(ctx);
@@ -386,11 +400,9 @@ int osr__sweep(void *context)
 
 void osr__sweep_prepare(struct engine_ctx *ctx)
 {
-	struct osr_arena scratch = { 0 };
-
 	/* Once for each full route. Out of memory: the sweep does it all itself. */
 	if (ctx->current)
-		osr_reroute_prepare(&ctx->current->result, &scratch, &ctx->current->arena,
+		osr_reroute_prepare(&ctx->current->result, &ctx->scratch, &ctx->current->arena,
 				    &ctx->current->result.routing, NULL);
-	osr_arena_free(&scratch);
+	osr_arena_empty(&ctx->scratch);
 }

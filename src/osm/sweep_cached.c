@@ -102,4 +102,5 @@ void osr__sweep_cached(struct engine_ctx *ctx)
 	cl_plock_release(&w.osm->lock);
 	osr_arena_free(&w.scratch);
 	osr__slot_clear(&slot);
+	osr_arena_free(&slot.arena);
 }

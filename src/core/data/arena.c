@@ -155,3 +155,14 @@ void osr_arena_free(struct osr_arena *arena)
 {
 	osr_arena_reset(arena, (struct osr_arena_mark){ 0 });
 }
+
+void osr_arena_empty(struct osr_arena *arena)
+{
+	struct osr_arena_block *first = arena->last;
+
+	while (first && first->prev)
+		first = first->prev;
+	if (first && first->size != BLOCK_SIZE)
+		first = NULL;
+	osr_arena_reset(arena, (struct osr_arena_mark){ .block = first });
+}
