@@ -453,7 +453,8 @@ int cli_analyze(int argc, char **argv)
 {
 	return analyze_run(
 		argc, argv, "analyze",
-		"Measures a routing of the fabric of FILE (ibnetdiscover or ibsim net file) "
+		"Measures a routing of the fabric of FILE (of ibnetdiscover or ibsim, or an "
+		"opensm-subnet.lst) "
 		"is: verdict, load of the channels, length of the routes, effective bisection "
 		"bandwidth, hot spots and bandwidth of communication patterns, virtual lanes, "
 		"CPU time.");

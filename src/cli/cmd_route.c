@@ -386,14 +386,16 @@ int cli_route(int argc, char **argv)
 		{ &out_argp, 0, NULL, 0 },
 		{ NULL, 0, NULL, 0 },
 	};
-	static const struct argp argp = { options,
-					  route_parse,
-					  "FILE",
-					  "Routes the fabric of FILE (ibnetdiscover or ibsim net "
-					  "file), checks the tables and measures them.",
-					  children,
-					  NULL,
-					  NULL };
+	static const struct argp argp = {
+		options,
+		route_parse,
+		"FILE",
+		"Routes the fabric of FILE (of ibnetdiscover or ibsim, or an opensm-subnet.lst), "
+		"checks the tables and measures them.",
+		children,
+		NULL,
+		NULL
+	};
 	struct args a = { .in = CLI_INPUT_INIT,
 			  .who = CLI_SUBJECTS_INIT,
 			  .out = { .command = "route", .sections = sections } };

@@ -41,6 +41,8 @@ def without_links(text, tables):
         label, target = match.groups()
         page = target.partition('.md')[0]
         return '**osmroutes-%s**(7)' % label if label == page and page in engines else label
+    # The package has no fabrics; readers of man pages have theirs.
+    text = re.sub(r'\btopologies/[\w-]+\.net\b', 'fabric.topo', text)
     return re.sub(r'\[([^\]]+)\]\(([^)\s]+)\)', name, text)
 
 

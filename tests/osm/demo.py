@@ -123,7 +123,7 @@ def side_by_side(netfile):
     name = os.path.splitext(os.path.basename(netfile))[0]
     columns = []
     for (engine, ours), title in zip(ENGINES, TITLES):
-        progress('%s: %s routes, is judged, loses a cable' % (name, title))
+        progress('%s: %s: routing, verifying the tables, pulling a cable' % (name, title))
         columns.append(Column(netfile, os.path.join(OUT, name), engine, ours))
     last = columns[-1]
     print('\n%s: %d switches, %d hosts' % (paint('1', name), last.n_switches, last.n_hosts))
