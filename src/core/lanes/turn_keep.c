@@ -29,6 +29,7 @@ struct keep {
 	struct osr_spf s;
 	struct turns w;
 	struct osr_routing r; /* in the numbering of today */
+	bool grown;           /* there are LIDs that the baseline did not know */
 	uint32_t *everywhere; /* [n_switches] keep_extend() */
 	uint32_t *highest;    /* [n_channels] keep_spread_pass() */
 	uint8_t *before;      /* [n_switches] hops of one tree before it was touched */
@@ -209,6 +210,8 @@ static enum osr_status keep_begin(struct keep *k, struct osr_diag *why)
 		return keep_not(why, "the fabric has switches, cables or hosts on ports where the "
 				     "previous VLs by turn know none");
 	keep_find_same(k);
+	for (uint32_t d = 0; d < k->f->n_dests; d++)
+		k->grown |= !osr_fabric_map_dest_stays(&map, d);
 	turn_keep_keep_lanes(k);
 	keep_hops(k);
 	osr__turn_set_reach(&k->w);
@@ -879,6 +882,7 @@ static void keep_finish(struct keep *k, struct osr_routing *routing)
 	if (!k->job->request.multicast)
 		routing->mcast_parent = NULL;
 	routing->stable.kept = true;
+	routing->stable.new_baseline = k->grown;
 	routing->stable.n_channels_lost = k->base->fabric.n_channels - k->f->n_channels;
 }
 
