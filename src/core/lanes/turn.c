@@ -26,13 +26,12 @@ static const struct {
 	uint32_t few_boost;     /* they may weigh so much */
 	uint32_t max_stale;     /* rounds that gain less than 1 in 20 */
 	uint32_t unit;          /* a route weighs so much; what no route uses yet, but may, 1 */
-	uint32_t moves_share;   /* of the moves of shortest paths */
 	uint32_t enough;        /* percent of the load on shortest paths that costs no route */
 	uint32_t max_efi;       /* percent of the load with lanes by SL that auto accepts */
 	uint32_t
 		sample_routes; /* where there are more, the search looks at some LIDs of a switch, */
 	uint32_t sample_few;   /* and ends when 1 in so many of their routes has no legal way */
-} turn_tuning = { 4, 1u << 27, 4, 16, 4, 700, 1024, 3, 16, 4, 109, 110, 1u << 22, 10000 };
+} turn_tuning = { 4, 1u << 27, 4, 16, 4, 700, 1024, 3, 16, 109, 110, 1u << 22, 10000 };
 
 /* ---- setting up ------------------------------------------------------------------------------ */
 
@@ -325,11 +324,20 @@ static enum osr_status turn_start_again(struct turns *w, struct osr_lanes_job *j
 	return st ? st : turn_rounds(w, job, job->opt->ordered_rounds, true, least);
 }
 
-/* The order and the lanes stay. */
-static void turn_balance(struct turns *w, struct osr_lanes_job *job)
+uint64_t osr__turn_count_failed(struct turns *w)
 {
-	job->r->n_longer =
-		osr__legal_polish(&w->t, job->opt->spf.max_moves / turn_tuning.moves_share);
+	const struct osr_spf *spf = w->t.s;
+	size_t n = w->t.f->n_switches;
+	uint64_t n_failed = 0;
+
+	for (uint32_t k = 0; k < spf->dest_row[n]; k++) {
+		uint32_t d = spf->dest_list[k], root = w->t.f->dest_switch[d];
+
+		if (spf->alias[d] == OSR_NONE && k < osr__turn_sample_end(w, root))
+			n_failed += osr__legal_mark(&w->t, spf->order + root * n,
+						    spf->n_order[root], spf->hop + d * n, root);
+	}
+	return n_failed;
 }
 
 /*
@@ -338,6 +346,7 @@ static void turn_balance(struct turns *w, struct osr_lanes_job *job)
  */
 static enum osr_status turn_try_middle(struct turns *w, struct osr_lanes_job *job, bool *serves)
 {
+	uint64_t enough = osr__turn_most_loaded(job->s) * turn_tuning.enough / 100;
 	uint32_t n_lanes = w->n_lanes;
 	enum osr_status st = osr__turn_start_middle(w, job->scratch, serves, job->diag);
 
@@ -348,10 +357,22 @@ static enum osr_status turn_try_middle(struct turns *w, struct osr_lanes_job *jo
 			turn_route_all(w, TURN_DETOUR);
 	}
 	if (!st && *serves)
-		turn_balance(w, job);
-	else
-		w->n_lanes = n_lanes;
+		return osr__turn_ease(w, enough, job->scratch, &job->r->n_longer, job->diag);
+	w->n_lanes = n_lanes;
 	return st;
+}
+
+/* Two orders that fit the trees: the first one has no route without a legal way, or it is not taken. */
+static enum osr_status turn_start(struct turns *w, struct osr_lanes_job *job)
+{
+	uint32_t passes = job->opt->layers.sift_passes;
+	enum osr_status st = osr__turn_start_fitted(w, true, passes, job->scratch, job->diag);
+
+	w->boost = 1;
+	if (st || !osr__turn_count_failed(w))
+		return st;
+	st = osr__turn_start_fitted(w, false, passes, job->scratch, job->diag);
+	return st ? st : osr__turn_improve(w, job->scratch, job->diag);
 }
 
 /*
@@ -365,11 +386,8 @@ static enum osr_status turn_search(struct turns *w, struct osr_lanes_job *job, b
 	enum osr_status st;
 
 	turn_sample(w);
-	st = osr__turn_start_fitted(w, job->opt->layers.sift_passes, job->scratch, job->diag);
+	st = turn_start(w, job);
 
-	w->boost = 1;
-	if (!st)
-		st = osr__turn_improve(w, job->scratch, job->diag);
 	if (!st)
 		st = turn_rounds(w, job, turn_tuning.fitted_rounds, false, &least);
 	if (!st && least && !turn_is_sampled(w))
@@ -380,9 +398,9 @@ static enum osr_status turn_search(struct turns *w, struct osr_lanes_job *job, b
 	if (turn_is_sampled(w)) {
 		w->n_sampled = UINT32_MAX;
 		turn_route_all(w, TURN_DETOUR);
-	} else
+	} else if (least) {
 		turn_route_all(w, TURN_LAST);
-	turn_balance(w, job);
+	}
 	return osr__turn_ease(w, enough, job->scratch, &job->r->n_longer, job->diag);
 }
 

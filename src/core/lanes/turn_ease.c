@@ -341,11 +341,17 @@ static void ease_lighten(struct ease *x, uint64_t enough)
 
 	while (again && x->n_left) {
 		uint32_t busy = 0;
+		uint64_t sum = 0;
 
-		for (uint32_t c = 1; c < spf->f->n_channels; c++)
+		for (uint32_t c = 0; c < spf->f->n_channels; c++) {
+			sum += spf->weight[c] >> HOP_BITS;
 			if (spf->weight[c] >> HOP_BITS > spf->weight[busy] >> HOP_BITS)
 				busy = c;
+		}
 		x->limit = spf->weight[busy] >> HOP_BITS;
+		/* As for shortest paths: that is near enough to the mean. */
+		if (x->limit * spf->f->n_channels <= sum + sum / 25)
+			break;
 		x->extra = 0;
 		again = ease_channel_off(x, busy);
 		if (again || x->limit <= enough)

@@ -138,24 +138,6 @@ static void middle_lanes(struct turns *w, const uint8_t *is_middle)
 	osr__turn_set_reach(w);
 }
 
-static uint64_t middle_count_illegal(struct turns *w)
-{
-	const struct osr_fabric *fabric = w->t.f;
-	const struct osr_spf *spf = w->t.s;
-	uint64_t n_illegal = 0;
-
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		uint32_t root = fabric->dest_switch[d];
-
-		if (spf->alias[d] == OSR_NONE)
-			n_illegal += osr__legal_mark(
-				&w->t, spf->order + (size_t)root * fabric->n_switches,
-				spf->n_order[root], spf->hop + (size_t)d * fabric->n_switches,
-				root);
-	}
-	return n_illegal;
-}
-
 enum osr_status osr__turn_start_middle(struct turns *w, struct osr_arena *scratch, bool *fits,
 				       struct osr_diag *diag)
 {
@@ -187,7 +169,7 @@ enum osr_status osr__turn_start_middle(struct turns *w, struct osr_arena *scratc
 	if (*fits && !st) {
 		middle_order(w, sequence, is_middle);
 		middle_lanes(w, is_middle);
-		w->n_failed = middle_count_illegal(w);
+		w->n_failed = osr__turn_count_failed(w);
 		*fits = w->n_failed * middle_tuning.most_illegal <= n_routes;
 	}
 	osr_arena_reset(scratch, mark);

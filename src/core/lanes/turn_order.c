@@ -136,20 +136,13 @@ enum osr_status osr__turn_start_updown(struct turns *w, const struct osr_updown 
 	return OSR_OK;
 }
 
-/*
- * The order that suits the dependencies of the routes as they are, on every lane, and the lanes one
- * after the other. Where routes are nearly free of cycles, or a second channel ends most of them.
- */
-enum osr_status osr__turn_start_fitted(struct turns *w, uint32_t passes, struct osr_arena *scratch,
-				       struct osr_diag *diag)
+/* Whether routes take the turn from c0 by v's hop and go on, in w->lane; how many take each, in w->g.weight. */
+static void turn_count_dependencies(struct turns *w)
 {
 	const struct osr_fabric *fabric = w->t.f;
 	const struct osr_spf *spf = w->t.s;
-	uint32_t n = fabric->n_switches, m = fabric->n_channels;
-	enum osr_status st = osr_mcast_tree(spf, scratch, w->t.escape, diag);
+	uint32_t n = fabric->n_switches;
 
-	if (st)
-		return st;
 	memset(w->g.weight, 0, w->g.n_slots * sizeof(*w->g.weight));
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		const uint8_t *hop = spf->hop + (size_t)d * n;
@@ -160,17 +153,42 @@ enum osr_status osr__turn_start_fitted(struct turns *w, uint32_t passes, struct 
 			uint32_t c = fabric->chan_row[order[i]] + hop[order[i]],
 				 u = fabric->chan_dst[c];
 
-			if (u != root)
-				w->g.weight[w->g.row[c] + hop[u]]++;
+			if (u == root)
+				continue;
+			w->g.weight[w->g.row[c] + hop[u]]++;
+			if (fabric->chan_dst[fabric->chan_row[u] + hop[u]] != root)
+				w->lane[w->g.row[c] + hop[u]] = 0;
 		}
+	}
+}
+
+/*
+ * The order that suits the dependencies of the routes as they are, on every lane, and the lanes one
+ * after the other. `ends`: turns that only end routes lead to the last lane, where nothing waits; what is
+ * left has no cycle in fabrics of diameter 2, nor in dragonflies. Otherwise all are on the first lane.
+ */
+enum osr_status osr__turn_start_fitted(struct turns *w, bool ends, uint32_t passes,
+				       struct osr_arena *scratch, struct osr_diag *diag)
+{
+	const struct osr_fabric *fabric = w->t.f;
+	const struct osr_spf *spf = w->t.s;
+	uint32_t m = fabric->n_channels;
+	enum osr_status st = osr_mcast_tree(spf, scratch, w->t.escape, diag);
+
+	if (st)
+		return st;
+	osr__turn_pin(w);
+	memset(w->lane, ends ? (int)w->n_lanes - 1 : 0, w->g.n_slots);
+	turn_count_dependencies(w);
+	for (uint32_t t = 0; t < w->g.n_slots; t++) {
+		w->lane[t] = w->pinned[t] ? 0 : w->lane[t];
+		w->g.weight[t] = w->lane[t] ? 0 : w->g.weight[t];
 	}
 	osr_mcast_depend(w->t.escape, &w->g);
 	st = osr_cdg_order(&w->g, spf->center, passes, scratch, w->rank, diag);
 	for (uint32_t l = 1; l < w->n_lanes; l++)
 		for (uint32_t c = 0; c < m; c++)
 			w->rank[(size_t)l * m + c] = l * m + w->rank[c];
-	memset(w->lane, 0, w->g.n_slots);
-	osr__turn_pin(w);
 	osr__turn_set_reach(w);
 	return st;
 }

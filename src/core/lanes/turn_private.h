@@ -76,8 +76,8 @@ static inline enum osr_status osr__turn_nomem(struct osr_diag *diag)
 /* turn_order.c: an order and lanes to start from, in which the turns of the escape tree rise. */
 enum osr_status osr__turn_start_updown(struct turns *w, const struct osr_updown *updown,
 				       struct osr_arena *scratch, struct osr_diag *diag);
-enum osr_status osr__turn_start_fitted(struct turns *w, uint32_t passes, struct osr_arena *scratch,
-				       struct osr_diag *diag);
+enum osr_status osr__turn_start_fitted(struct turns *w, bool ends, uint32_t passes,
+				       struct osr_arena *scratch, struct osr_diag *diag);
 
 /*
  * turn_middle.c: order and lanes where no route has more than three channels, or *fits is false. Then
@@ -117,7 +117,10 @@ enum osr_status osr__turn_ease(struct turns *w, uint64_t enough, struct osr_aren
 bool osr__turn_sort(const struct turns *w, const uint16_t *feed, const uint32_t *near,
 		    uint32_t *work, uint32_t *rank);
 
-/* turn.c: routes on the busiest link. */
+/* turn.c: how many routes of the trees as they are are not legal. */
+uint64_t osr__turn_count_failed(struct turns *w);
+
+/* Routes on the busiest link. */
 uint64_t osr__turn_most_loaded(const struct osr_spf *spf);
 /* Routes and loads in *turn change places with those of spf. */
 void osr__turn_swap(struct osr_spf *spf, struct osr_turn_result *turn);
