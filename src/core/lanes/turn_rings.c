@@ -35,8 +35,12 @@ struct ring {
 /* May r switches send to b rising, n - 1 - r falling? Neither way has all of its unused triple. */
 static bool ring_may(uint32_t n, uint32_t b, uint32_t r)
 {
-	uint32_t up = (n - (b + n - r) % n) % n, fall = n - 1 - r, down = (b + fall + n - 1) % n;
+	uint32_t fall = n - 1 - r, up = b >= r ? n - (b - r) : r - b,
+		 down = b + fall >= n ? b + fall - n : b + fall;
 
+	/* Channels from the first one of them to 0, and to 1. */
+	up = up == n ? 0 : up;
+	down = down ? down - 1 : n - 1;
 	return up + 3 > r && down + 3 > fall;
 }
 
@@ -53,9 +57,9 @@ static void ring_add(struct ring *ring, uint32_t b, uint32_t r, uint64_t sign)
 	uint32_t n = ring->n, fall = n - 1 - r;
 
 	for (uint32_t k = 1; k <= r; k++)
-		ring->load[(b + n - k) % n] += sign * (r - k + 1);
+		ring->load[b >= k ? b - k : b + n - k] += sign * (r - k + 1);
 	for (uint32_t k = 1; k <= fall; k++)
-		ring->load[n + (b + k) % n] += sign * (fall - k + 1);
+		ring->load[b + k >= n ? b + k : n + b + k] += sign * (fall - k + 1);
 }
 
 /* The busiest channel, then the sum of squares. */
@@ -101,12 +105,11 @@ static double ring_plan(struct ring *ring)
 	memset(ring->load, 0, 2 * ring->n * sizeof(*ring->load));
 	for (uint32_t b = 0; b < ring->n; b++)
 		ring_choose(ring, b);
-	for (uint32_t i = 0; i < RING_ROUNDS * ring->n; i++) {
-		uint32_t b = i % ring->n;
-
-		ring_add(ring, b, ring->rise[b], (uint64_t)-1);
-		ring_choose(ring, b);
-	}
+	for (uint32_t i = 0; i < RING_ROUNDS; i++)
+		for (uint32_t b = 0; b < ring->n; b++) {
+			ring_add(ring, b, ring->rise[b], (uint64_t)-1);
+			ring_choose(ring, b);
+		}
 	for (uint32_t i = 0; i < 2 * ring->n; i++) {
 		most = ring->load[i] > most ? ring->load[i] : most;
 		sum += ring->load[i];
