@@ -14,9 +14,10 @@
 
 #include "turn_private.h"
 
-#define EASE_LOOKS 10  /* trees looked at for each LID, at most */
-#define EASE_EXTRA 2   /* channels by which a route may get longer for balance, */
-#define EASE_SPARE 200 /* and one in so many routes may */
+#define EASE_WORK (1u << 27) /* switches of trees looked at, */
+#define EASE_LOOKS 10        /* and trees for each LID, at most */
+#define EASE_EXTRA 2         /* channels by which a route may get longer for balance, */
+#define EASE_SPARE 200       /* and one in so many routes may */
 
 struct ease {
 	struct turns *w;
@@ -405,6 +406,8 @@ enum osr_status osr__turn_ease(struct turns *w, uint64_t enough, struct osr_aren
 			  .n_left = (uint64_t)w->t.f->n_dests * EASE_LOOKS,
 			  .n_spare = (uint64_t)w->t.f->n_dests * n / EASE_SPARE };
 
+	if (x.n_left > EASE_WORK / (n + 1))
+		x.n_left = EASE_WORK / (n + 1);
 	if (!x.n_used || !x.count || !x.n_through || !x.behind || !x.on_way)
 		return osr__turn_nomem(diag);
 	ease_count_turns(&x);
