@@ -201,12 +201,13 @@ static uint32_t observe_count_rows(const struct look *w, uint32_t *row, uint16_t
 	return n;
 }
 
+/* Not when OpenSM ends: it frees its engines while this thread still runs. */
 static bool still_current(struct observer *o, uint64_t generation)
 {
 	bool current;
 
 	pthread_mutex_lock(&o->mutex);
-	current = !o->stop && o->generation == generation;
+	current = !o->stop && !osm_exit_flag && o->generation == generation;
 	pthread_mutex_unlock(&o->mutex);
 	return current;
 }
@@ -222,14 +223,14 @@ static bool ask_path_sls(struct observer *o, struct look *w, uint64_t generation
 		const struct osm_routing_engine *re;
 
 		cl_plock_acquire(&osm->lock);
-		re = osm->routing_engine_used;
+		re = still_current(o, generation) ? osm->routing_engine_used : NULL;
 		for (uint32_t d = 0; re && d < fabric->n_dests; d++)
 			sl[(size_t)i * fabric->n_dests + d] =
 				re->path_sl ? re->path_sl(re->context, 0, cl_hton16(slid[i]),
 							  cl_hton16(fabric->dest_lid[d]))
 					    : 0;
 		cl_plock_release(&osm->lock);
-		if (!re || !still_current(o, generation))
+		if (!re)
 			return false;
 	}
 	return true;
@@ -599,7 +600,7 @@ static enum osr_status observe_take(struct observer *o, struct look *w, uint64_t
 
 	cl_plock_excl_acquire(&osm->lock);
 	start = osr__sweep_clock_ms();
-	if (osm->routing_engine_used && still_current(o, generation) &&
+	if (still_current(o, generation) && osm->routing_engine_used &&
 	    cl_qmap_count(&osm->subn.sw_guid_tbl))
 		st = copy_tables(w, o->plugin, diag);
 	w->ms_locked = osr__sweep_clock_ms() - start;
