@@ -381,7 +381,7 @@ static enum osr_status keep_last(struct keep *k, struct osr_diag *why)
 	const struct osr_result *last = k->job->previous;
 	const struct osr_fabric *fabric = k->f;
 	struct osr_fabric_map map;
-	struct osr_routing then;
+	struct osr_routing then = { 0 };
 	enum osr_status st;
 
 	if (last == k->base || keep_lanes(&last->routing) != k->w.n_lanes)
