@@ -87,22 +87,13 @@ static uint32_t wiring_tree_find_root(uint32_t *parent, uint32_t v)
 	return v;
 }
 
-static uint32_t n_at_level(const struct wiring_tree *wiring, uint32_t v, uint32_t level)
-{
-	uint32_t n = 0;
-
-	for (uint32_t e = wiring->g->row[v]; e < wiring->g->row[v + 1]; e++)
-		n += wiring->level[wiring->g->near[e]] == level;
-	return n;
-}
-
-/* Joins the switches of level l that share more than half of their parents. */
+/* Joins the switches of level l that share more than half of their parents, by cables. */
 static void join_lower(struct wiring_tree *wiring, uint32_t l)
 {
 	const struct wiring_graph *graph = wiring->g;
 
 	for (uint32_t u = 0; u < graph->f->n_switches; u++) {
-		uint32_t n = 0, degree = n_at_level(wiring, u, l + 1);
+		uint32_t n = 0, degree = cables_to_level(wiring, u, l + 1);
 
 		if (wiring->level[u] != l)
 			continue;
@@ -116,8 +107,11 @@ static void join_lower(struct wiring_tree *wiring, uint32_t l)
 
 				if (wiring->level[v] != l || v <= u)
 					continue;
-				if (!wiring->count[v]++)
+				if (!wiring->count[v])
 					wiring->list[n++] = v;
+				wiring->count[v] += graph->mult[e] < graph->mult[x]
+							    ? graph->mult[e]
+							    : graph->mult[x];
 			}
 		}
 		for (uint32_t i = 0; i < n; i++) {
@@ -126,7 +120,7 @@ static void join_lower(struct wiring_tree *wiring, uint32_t l)
 			wiring->count[v] = 0;
 			if (wiring_tree_find_root(wiring->block, u) !=
 				    wiring_tree_find_root(wiring->block, v) &&
-			    2 * shared > degree && 2 * shared > n_at_level(wiring, v, l + 1))
+			    2 * shared > degree && 2 * shared > cables_to_level(wiring, v, l + 1))
 				wiring->block[wiring_tree_find_root(wiring->block, v)] =
 					wiring_tree_find_root(wiring->block, u);
 		}
@@ -142,7 +136,7 @@ static uint32_t majority(struct wiring_tree *wiring, uint32_t v, uint32_t level,
 
 	for (uint32_t e = graph->row[v]; e < graph->row[v + 1]; e++)
 		if (wiring->level[graph->near[e]] == level && of[graph->near[e]] != OSR_NONE)
-			wiring->count[of[graph->near[e]]]++;
+			wiring->count[of[graph->near[e]]] += graph->mult[e];
 	if (own != OSR_NONE)
 		most = wiring->count[own];
 	for (uint32_t e = graph->row[v]; e < graph->row[v + 1]; e++) {
