@@ -238,12 +238,12 @@ void osr__qos_renew(struct engine_ctx *ctx)
 
 	renew_sl2vl(ctx, sl2vl);
 	if (sl2vl)
-		osr__log(ctx->plugin->osm, OSM_LOG_INFO,
+		osr__log(ctx->plugin->osm, osr__log_details(ctx->plugin),
 			 "%s: OpenSM's qos_*_sl2vl options do not map the SLs in use to the VLs of "
 			 "the routing; SL2VL tables are set by osmroutes",
 			 ctx->engine->name);
 	if (vlarb)
-		osr__log(ctx->plugin->osm, OSM_LOG_INFO,
+		osr__log(ctx->plugin->osm, osr__log_details(ctx->plugin),
 			 "%s: OpenSM's qos_*_vlarb options give no weight to some of the VLs in "
 			 "use; osmroutes adds weight %u",
 			 ctx->engine->name, VLARB_WEIGHT);

@@ -599,7 +599,7 @@ static void slvl_report(const struct engine_ctx *ctx, const char *text, bool dis
 	ctx->plugin->metrics.n_slvl_refused = discovery_follows ? 0 : counts->n_refused;
 	slvl_report_refused(ctx->plugin, ctx->engine->name, text, discovery_follows);
 	if (counts->n_sent)
-		osr__log(ctx->plugin->osm, OSM_LOG_INFO,
+		osr__log(ctx->plugin->osm, osr__log_details(ctx->plugin),
 			 "%s: SL2VL tables by port pair: %" PRIu64 " MADs sent, %" PRIu64
 			 " read back",
 			 ctx->engine->name, counts->n_sent, counts->n_read);

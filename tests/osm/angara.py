@@ -147,7 +147,7 @@ def one_vl(workdir):
 def multicast(workdir):
     """A group is called proven on an SL that keeps to the VL of multicast, not on one whose VL changes on the way."""
     with Fabric(grid(workdir, 'torus', '5x5'), workdir) as fabric:
-        for sl, says in ((0, None), (1, 'changes its VL on the way')):
+        for sl, says in ((0, None), (1, 'changes its VL along the tree')):
             options = dict(QOS, partition_config_file=partitions(workdir, sl))
             with Opensm(fabric, 'angara', plugin=True, options=options, name='sl%d' % sl) as opensm:
                 opensm.wait_up()

@@ -651,7 +651,7 @@ def not_applicable(workdir):
             opensm.check_log()
     with Fabric(find_fabric('tree-3'), workdir) as fabric:
         for name, conf, word in (('mode', 'control_mode = rw-\n', 'octal'),
-                                 ('file', 'control_socket = %s\n' % fabric.netfile, 'no socket')):
+                                 ('file', 'control_socket = %s\n' % fabric.netfile, 'is not a socket')):
             with with_keys(fabric, workdir, name=name, conf=conf) as opensm:
                 opensm.wait_up()
             expect([l for l in opensm.errors() if 'OR15' in l and word in l], 'no line about ' + word)
