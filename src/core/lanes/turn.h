@@ -29,6 +29,8 @@
  *   - sifting of the order of nodes, the lanes fixed;
  * and ends with longer routes for what found no legal shortest one.
  *
+ * Where no route has more than three channels, an order is known beforehand (turn_middle.c).
+ *
  * It never fails. The order starts with a spanning tree, the escape tree, whose turns (up, then down)
  * all rise. Lanes of these turns are never changed, and sifting never turns their edges around. So in
  * any tree of routes those switches that find no legal way can follow the escape tree to the
