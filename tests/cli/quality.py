@@ -58,6 +58,17 @@ def whatever_lids(folder, path, most):
         assert got['efi'] <= most and got['routes_longer'] == 0, (path, seed, got)
 
 
+def large(folder):
+    """Over 4 million routes of at most three channels: any SL on three lanes, of two on two, and no longer route."""
+    net = os.path.join(folder, 'large')
+    for layers, *kind in (3, 'dragonfly', 'a=12', 'h=6', 'p=6'), (2, 'slimfly', 'q=17', 'p=13'):
+        subprocess.run([OSMROUTES, 'generate', '-o', net, *kind], check=True)
+        got = route(net)
+        assert got['proven']['any_sl'] and got['proven']['multicast'] and got['routes_longer'] == 0, (kind, got)
+        assert got['layers'] == layers and got['vls'] == 8, (kind, got)
+        assert got['efi'] <= 1.1 * max(got['efi_bound'], route(net, '-o', 'any_sl=off')['efi']), (kind, got)
+
+
 ENGINES = ['osmroutes', 'dfsssp', 'dmodk', 'angara', 'sssp', 'p2sssp']
 
 
@@ -100,6 +111,7 @@ def main():
         # Within 6 % of the least that minimal routing can have (38,656 and 66,304).
         assert efi[1] <= 38656 * 1.06 and efi[2] <= 66304 * 1.06, efi
         choices(folder)
+        large(folder)
         path = os.path.join(REAL, 'topograph-dgx-2025.topo')
         if os.path.isfile(path):
             whatever_lids(folder, path, 985)	# stock dfsssp's

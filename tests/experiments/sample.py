@@ -209,6 +209,7 @@ ALL = {f.__name__: f for f in (
     table1, systems, slides, online, sharing, table3, dmodk_figure2, dmodk_figure3,
     dmodk_theorem3, dmodk_table1, dmodk_ring, keys_load, keys_time216, keys_time1728,
     keys_single, keys_sizes, keys_cost, keys_bound)}
+ELSEWHERE = {'faults'}	# the test bench.faults measures a few of its rows
 ANGARA = {'angara_' + n for n in ('desmos', 'patterns', 'ties', 'tori', 'timing', 'genetic')}
 
 
@@ -247,8 +248,8 @@ def main():
         wanted.remove('figure9_lash')
     covered = set(ALL) | ANGARA
     files = {f[:-4] for f in os.listdir(DATA) if f.endswith('.csv')}
-    if covered != files:
-        sys.exit('sample.py and docs/results/data differ: %s' % sorted(covered ^ files))
+    if covered | ELSEWHERE != files:
+        sys.exit('sample.py and docs/results/data differ: %s' % sorted((covered | ELSEWHERE) ^ files))
     wrong = 0
     for name in wanted:
         w = Workshop(DATA)

@@ -231,11 +231,17 @@ static bool turn_is_sampled(const struct turns *w)
 	return w->n_sampled != UINT32_MAX;
 }
 
+/* More routes than a search should look at. */
+static bool turn_is_large(const struct osr_fabric *fabric)
+{
+	return (uint64_t)fabric->n_dests * fabric->n_switches > turn_tuning.sample_routes;
+}
+
 static void turn_sample(struct turns *w)
 {
 	uint64_t n = w->t.f->n_switches, per_switch = turn_tuning.sample_routes / (n * n);
 
-	if (w->t.f->n_dests * n > turn_tuning.sample_routes)
+	if (turn_is_large(w->t.f))
 		w->n_sampled = per_switch ? (uint32_t)per_switch : 1;
 }
 
@@ -456,20 +462,37 @@ static void turn_restore(struct turns *w, struct osr_lanes_job *job,
 	memset(w->t.detoured, 0, fabric->n_dests);
 }
 
+/* Large fabrics only: a search leaves more freedom for what has to be routed again after a fault. */
+static enum osr_status turn_find_middle(struct turns *w, struct osr_lanes_job *job,
+					const struct osr_turn_result *before, bool *routed)
+{
+	struct osr_routing kept = *job->r;
+	uint64_t load = osr__turn_most_loaded(job->s);
+	struct osr_turn_result now;
+	enum osr_status st;
+
+	*routed = false;
+	if (!turn_is_large(w->t.f))
+		return OSR_OK;
+	st = turn_try_middle(w, job, routed);
+	now = (struct osr_turn_result){ .n_longer = job->r->n_longer,
+					.load = osr__turn_most_loaded(job->s) };
+	*routed = !st && *routed && turn_is_cheap(job, &now, 0, load);
+	if (!*routed)
+		turn_restore(w, job, before, &kept);
+	return st;
+}
+
 static enum osr_status turn_find(struct turns *w, struct osr_lanes_job *job,
 				 struct osr_turn_result *turn, bool *routed)
 {
 	struct osr_routing kept = *job->r;
 	uint64_t before = osr__turn_most_loaded(job->s);
 	bool small = false, hopeless = false;
-	enum osr_status st = turn_try_middle(w, job, routed);
+	enum osr_status st = turn_find_middle(w, job, turn, routed);
 
-	turn->n_longer = job->r->n_longer;
-	turn->load = osr__turn_most_loaded(job->s);
-	*routed = *routed && turn_is_cheap(job, turn, 0, before);
 	if (st || *routed)
 		return st;
-	turn_restore(w, job, turn, &kept);
 	st = turn_init_search(w, job, &small);
 	if (!st && small)
 		st = turn_search(w, job, &hopeless);
