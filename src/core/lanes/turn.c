@@ -31,7 +31,8 @@ static const struct {
 	uint32_t
 		sample_routes; /* where there are more, the search looks at some LIDs of a switch, */
 	uint32_t sample_few;   /* and ends when 1 in so many of their routes has no legal way */
-} turn_tuning = { 4, 1u << 27, 4, 16, 4, 700, 1024, 3, 16, 109, 110, 1u << 22, 10000 };
+	uint32_t auto_routes;  /* auto: where there are more, it would take minutes */
+} turn_tuning = { 4, 1u << 27, 4, 16, 4, 700, 1024, 3, 16, 109, 110, 1u << 22, 10000, 1u << 26 };
 
 /* ---- setting up ------------------------------------------------------------------------------ */
 
@@ -493,6 +494,9 @@ static enum osr_status turn_find(struct turns *w, struct osr_lanes_job *job,
 
 	if (st || *routed)
 		return st;
+	if (job->opt->any_sl == OSR_ANY_SL_AUTO &&
+	    (uint64_t)w->t.f->n_dests * w->t.f->n_switches > turn_tuning.auto_routes)
+		return OSR_OK;
 	st = turn_init_search(w, job, &small);
 	if (!st && small)
 		st = turn_search(w, job, &hopeless);
