@@ -484,6 +484,8 @@ static int key_status(struct args *a, struct osrk *k)
 		found = true;
 		show_app(&a->out, app);
 	}
+	if (found && !json_array_size(apps))
+		out_note(&a->out, "no application of this user has routing keys");
 	json_decref(said);
 	if (found)
 		return out_end(&a->out, CLI_OK);

@@ -67,6 +67,7 @@ def defaults(workdir):
             env = dict(os.environ, OSMROUTES_KEYS=path)
             done = {name: said([name] + words, code, env) for name, words, code in (
                 ('key', ['status', '--json'], 0), ('drain', ['s-0:2'], 0), ('undrain', ['s-0:2', '--json'], 0))}
+            expect('no application' in said(['key', 'status'], 0, env), 'key status without applications says nothing')
             expect(Claims(opensm.log).engine == 'dfsssp', 'another engine has routed')
     missing = set(listed) - set(runs) - set(done)
     expect(not missing, 'no test of %s' % ', '.join(sorted(missing)))
