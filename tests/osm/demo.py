@@ -169,7 +169,8 @@ def closing(columns, free):
     said += '; random halves of the hosts get %.2f times the bandwidth they have under minhop' % (
         ours.balance['ebb'] / minhop.balance['ebb'])
     said += '; routing takes %.1f ms of CPU, dfsssp of OpenSM %.1f' % (ours.run.seconds * 1e3, stock.run.seconds * 1e3)
-    said += '; a pulled cable costs %d blocks of the tables instead of %d' % (ours.blocks, minhop.blocks)
+    said += '; a pulled cable costs %d blocks of the tables, with minhop %d, with dfsssp %d' % (
+        ours.blocks, minhop.blocks, stock.blocks)
     if free:
         said += ', and on the torus there is %s credit loop where minhop has %s' % (
             'no' if free[1] else 'a', 'none' if free[0] else 'one')
