@@ -236,6 +236,30 @@ static void test_sl2vl_gathers(void **state)
 		}
 }
 
+/* SLs that one table tells apart stay so, whatever a later table says of them. */
+static void test_sl2vl_kinds(void **state)
+{
+	struct test_fabric t;
+	struct osr_routing r;
+	uint32_t n_ports;
+	uint8_t *unused;
+
+	funnel(&t);
+	funnel_sl2vl(&t, &r);
+	*rank_of(&t.f, &r, 1, C, D) = *rank_of(&t.f, &r, 0, D, R);
+	/* There SL 3 is as SL 0 is, and not as SL 1; between ports that nobody takes it is as SL 1. */
+	for (unsigned from = A; from <= B; from++)
+		table_of_c(&t.f, &r, from)[0] = table_of_c(&t.f, &r, from)[3] = 1;
+	n_ports = t.f.sw_n_ports[4] + 1u;
+	unused = r.sl2vl[r.sl2vl_row[4] + n_ports * n_ports - 1];
+	unused[1] = unused[3] = 1;
+	memset(r.sl, 1, (size_t)t.f.n_dests * 5);
+	accept(&t.f, &r);
+	r.sl[(size_t)host_dest(&t.f, R) * 5 + A] = 3;
+	refuse(&t.f, &r, "VL 1 from switch sw-2 port");
+	test_fabric_free(&t);
+}
+
 /* What port 0 of a switch answers joins what passes by. To port 0 of others it sends nothing: they are on SL 1. */
 static void test_sl2vl_enters(void **state)
 {
@@ -588,12 +612,19 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_highest_arrival), cmocka_unit_test(test_sls_gather),
-		cmocka_unit_test(test_granted),         cmocka_unit_test(test_sl2vl_gathers),
-		cmocka_unit_test(test_sl2vl_enters),    cmocka_unit_test(test_vls),
-		cmocka_unit_test(test_shape),           cmocka_unit_test(test_any_sl),
-		cmocka_unit_test(test_mcast_arrivals),  cmocka_unit_test(test_mcast_line),
-		cmocka_unit_test(test_mcast_tables),    cmocka_unit_test(test_last_switch),
+		cmocka_unit_test(test_highest_arrival),
+		cmocka_unit_test(test_sls_gather),
+		cmocka_unit_test(test_granted),
+		cmocka_unit_test(test_sl2vl_gathers),
+		cmocka_unit_test(test_sl2vl_kinds),
+		cmocka_unit_test(test_sl2vl_enters),
+		cmocka_unit_test(test_vls),
+		cmocka_unit_test(test_shape),
+		cmocka_unit_test(test_any_sl),
+		cmocka_unit_test(test_mcast_arrivals),
+		cmocka_unit_test(test_mcast_line),
+		cmocka_unit_test(test_mcast_tables),
+		cmocka_unit_test(test_last_switch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, tear_down);

@@ -203,7 +203,6 @@ static void find_kinds(struct checker *k, uint8_t first[16])
 	osr_sl2vl_t *table = k->r->sl2vl;
 
 	memset(first, 0, 16);
-	split_kinds(first, k->r->ca_sl2vl);
 	for (uint32_t pair = 0; pair < k->n_pairs; pair++)
 		for (unsigned sl = 1; sl < 16; sl++)
 			if (table[pair][sl] != table[pair][first[sl]]) {
