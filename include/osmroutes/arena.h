@@ -17,7 +17,10 @@
 #ifndef OSMROUTES_ARENA_H
 #define OSMROUTES_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
+
+#include <osmroutes/status.h>
 
 struct osr_arena_block;
 
@@ -26,6 +29,7 @@ struct osr_arena {
 	struct osr_arena_block *last;
 	size_t in_use;     /* bytes handed out and not reset */
 	size_t peak;       /* largest in_use ever */
+	size_t refused;    /* bytes of the last allocation that failed; 0: none has */
 	size_t fail_after; /* tests only: if not 0, the fail_after-th allocation from now fails */
 };
 
@@ -33,6 +37,7 @@ struct osr_arena_mark {
 	struct osr_arena_block *block;
 	size_t used;
 	size_t in_use;
+	size_t refused;
 };
 
 /*
@@ -42,6 +47,12 @@ struct osr_arena_mark {
  */
 void *osr_alloc(struct osr_arena *arena, size_t n, size_t size);
 void *osr_calloc(struct osr_arena *arena, size_t n, size_t size);
+
+/*
+ * Has an allocation failed? That sticks until the arena is reset to a mark from before, so a function allocates all
+ * that it needs and asks once. Writes the sentence; the caller returns OSR_NOMEM.
+ */
+bool osr_arena_failed(const struct osr_arena *arena, struct osr_diag *diag);
 
 struct osr_arena_mark osr_arena_mark(const struct osr_arena *arena);
 void osr_arena_reset(struct osr_arena *arena, struct osr_arena_mark mark);

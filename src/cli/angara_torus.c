@@ -147,8 +147,8 @@ static enum osr_status fail_random(const struct angara_input *in, struct angara_
 	uint32_t n_channels = torus->t.n_nodes * torus->t.n_dirs, n = 0;
 	uint32_t *list = osr_alloc(arena, n_channels, sizeof(*list));
 
-	if (!list)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the links");
+	if (osr_arena_failed(arena, diag))
+		return OSR_NOMEM;
 	for (uint32_t c = 0; c < n_channels; c++)
 		if (c % torus->t.n_dirs < torus->t.n_dims && torus->t.next[c] != OSR_NO_NODE)
 			list[n++] = c;
@@ -223,8 +223,8 @@ static enum osr_status choose_set(const struct angara_input *in, struct osr_aren
 	enum osr_status st = OSR_OK;
 
 	torus->set = osr_alloc(arena, torus->t.n_nodes, sizeof(*torus->set));
-	if (!wanted || !torus->set)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for %u nodes", torus->t.n_nodes);
+	if (osr_arena_failed(arena, diag))
+		return OSR_NOMEM;
 	if (in->nodes)
 		st = mark_list(&torus->t, in->nodes, wanted, diag);
 	else if (in->box)
@@ -257,8 +257,8 @@ enum osr_status angara_torus_make(const struct angara_input *in, const struct os
 		return st;
 	out->failed_link =
 		osr_alloc(arena, (size_t)out->t.n_nodes * out->t.n_dirs, sizeof(*out->failed_link));
-	if (!out->failed_link)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the links");
+	if (osr_arena_failed(arena, diag))
+		return OSR_NOMEM;
 	st = fail_named(in, out, diag);
 	if (!st)
 		st = fail_random(in, out, arena, diag);

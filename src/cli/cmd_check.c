@@ -124,8 +124,8 @@ static enum osr_status check_verify_tables(struct args *a, struct outcome *o)
 				   .rank = rank };
 	enum osr_status st;
 
-	if (!rank)
-		return osr_fail(&o->diag, OSR_NOMEM, "out of memory for a certificate");
+	if (osr_arena_failed(&o->result, &o->diag))
+		return OSR_NOMEM;
 	st = osr_verify(&ask, &o->scratch, &o->result, &o->found, &o->diag);
 	if (!st)
 		ask_checker(a, o, rank);

@@ -147,9 +147,8 @@ static enum osr_status shortest(const struct osr_fabric *fabric, uint32_t from, 
 	uint32_t *dist = osr_calloc(scratch, fabric->n_switches, sizeof(*dist));
 	uint32_t end = 0;
 
-	if (!queue || !dist)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for %u switches",
-				fabric->n_switches);
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
 	queue[end++] = from;
 	dist[from] = 1;
 	for (uint32_t i = 0; i < end && !dist[to]; i++)

@@ -52,7 +52,7 @@ static enum osr_status report_find_levels(struct report *p, struct osr_arena *ar
 	uint32_t most = 0;
 
 	p->level = osr_alloc(arena, fabric->n_switches, 1);
-	if (!p->level || !queue)
+	if (osr_arena_failed(arena, NULL))
 		return OSR_NOMEM;
 	memset(p->level, 255, fabric->n_switches);
 	for (uint32_t v = 0; v < fabric->n_switches; v++)

@@ -223,9 +223,8 @@ static enum osr_status take_groups(struct osr_tables *tables, const struct osr_l
 	uint64_t(*ports)[4] = osr_calloc(tables->arena, (size_t)n * n_switches, sizeof(*ports));
 	uint16_t *mlid = osr_alloc(tables->arena, n, sizeof(*mlid));
 
-	if (!used || !ports || !mlid)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for %" PRIu32 " multicast groups",
-				n);
+	if (osr_arena_failed(tables->arena, diag))
+		return OSR_NOMEM;
 	for (uint32_t m = 0; m <= UINT16_MAX; m++) {
 		if (!used[m])
 			continue;
@@ -280,9 +279,8 @@ static enum osr_status take_sls(struct cli_live *live, enum cli_sa sa, struct os
 	enum osr_status st;
 	uint64_t n;
 
-	if (!row || !slid)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for %u end ports",
-				fabric->n_terminals);
+	if (osr_arena_failed(tables->arena, diag))
+		return OSR_NOMEM;
 	live_paths.n_slids = who_asks(fabric, sa, slid, row);
 	n = (uint64_t)live_paths.n_slids * live_paths.n_dlids;
 	if (n > CLI_SA_MAX_PAIRS)

@@ -157,8 +157,8 @@ static enum osr_status load_hosts(struct cli_traffic *traffic, const struct osr_
 				  const struct osr_endports *endports, struct osr_diag *diag)
 {
 	traffic->hosts = osr_alloc(&traffic->arena, fabric->n_terminals, sizeof(*traffic->hosts));
-	if (!traffic->hosts)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for %u hosts", fabric->n_terminals);
+	if (osr_arena_failed(&traffic->arena, diag))
+		return OSR_NOMEM;
 	if (traffic->hosts_path)
 		return osr_hostlist_read(traffic->hosts_path, endports, traffic->hosts,
 					 &traffic->n_hosts, diag);

@@ -39,9 +39,8 @@ enum osr_status osr_endports_init(struct osr_endports *endports, const struct os
 	*endports = (struct osr_endports){ .f = fabric };
 	endports->by_name = osr_alloc(arena, fabric->n_terminals, sizeof(*endports->by_name));
 	endports->by_guid = osr_alloc(arena, fabric->n_terminals, sizeof(*endports->by_guid));
-	if (!endports->by_name || !endports->by_guid)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the names of %u end ports",
-				fabric->n_terminals);
+	if (osr_arena_failed(arena, diag))
+		return OSR_NOMEM;
 	for (uint32_t t = 0; t < fabric->n_terminals; t++)
 		if (fabric->term_role[t] != OSR_ROLE_SP0)
 			endports->by_name[endports->n++] = t;

@@ -5,12 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum osr_status osr__tables_nomem(const struct osr_tables *tables, struct osr_diag *diag)
-{
-	return osr_fail(diag, OSR_NOMEM, "out of memory for the tables of %u switches and %u LIDs",
-			tables->f->n_switches, tables->f->n_dests);
-}
-
 /* ---- end ports by GUID ---------------------------------------------------------------------- */
 
 static int io_tables_by_guid(const void *a, const void *b)
@@ -66,19 +60,18 @@ static void io_tables_add_nodes(struct osr_tables *tables)
 	}
 }
 
-static bool index_owners(struct osr_tables *tables)
+static void index_owners(struct osr_tables *tables)
 {
 	size_t n = tables->f->n_terminals + 2 * (size_t)(tables->net ? tables->net->n_ports : 0);
 
 	tables->owner = osr_alloc(tables->arena, n, sizeof(*tables->owner));
 	if (!tables->owner)
-		return false;
+		return;
 	for (uint32_t i = 0; i < tables->f->n_terminals; i++)
 		tables->owner[tables->n_owners++] =
 			(struct osr_owner){ tables->f->term_guid[i], i, false };
 	io_tables_add_nodes(tables);
 	qsort(tables->owner, tables->n_owners, sizeof(*tables->owner), io_tables_by_guid);
-	return true;
 }
 
 const struct osr_owner *osr_tables_owner(const struct osr_tables *tables, uint64_t guid,
@@ -117,9 +110,8 @@ enum osr_status osr_tables_init(struct osr_tables *tables, const struct osr_fabr
 	tables->routing.engine = "tables";
 	tables->routing.n_vls = 1;
 	tables->has_lft = osr_calloc(arena, fabric->n_switches, sizeof(*tables->has_lft));
-	if (!tables->has_lft || !index_owners(tables))
-		return osr__tables_nomem(tables, diag);
-	return OSR_OK;
+	index_owners(tables);
+	return osr_arena_failed(arena, diag) ? OSR_NOMEM : OSR_OK;
 }
 
 void osr_tables_free(struct osr_tables *tables)
@@ -135,8 +127,8 @@ enum osr_status osr_tables_alloc_sl2vl(struct osr_tables *tables, struct osr_dia
 
 	tables->routing.sl2vl_row =
 		osr_alloc(tables->arena, fabric->n_switches, sizeof(*tables->routing.sl2vl_row));
-	if (!tables->routing.sl2vl_row)
-		return osr__tables_nomem(tables, diag);
+	if (osr_arena_failed(tables->arena, diag))
+		return OSR_NOMEM;
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		tables->routing.sl2vl_row[s] = n;
 		n += (fabric->sw_n_ports[s] + 1u) * (fabric->sw_n_ports[s] + 1u);
@@ -144,8 +136,8 @@ enum osr_status osr_tables_alloc_sl2vl(struct osr_tables *tables, struct osr_dia
 	tables->routing.sl2vl = osr_alloc(tables->arena, n, sizeof(*tables->routing.sl2vl));
 	tables->term_sl2vl =
 		osr_alloc(tables->arena, fabric->n_terminals, sizeof(*tables->term_sl2vl));
-	if (!tables->routing.sl2vl || !tables->term_sl2vl)
-		return osr__tables_nomem(tables, diag);
+	if (osr_arena_failed(tables->arena, diag))
+		return OSR_NOMEM;
 	memset(tables->routing.sl2vl, OSR_VL_UNSET, n * sizeof(*tables->routing.sl2vl));
 	memset(tables->term_sl2vl, OSR_VL_UNSET, fabric->n_terminals * sizeof(*tables->term_sl2vl));
 	return OSR_OK;
@@ -158,7 +150,8 @@ enum osr_status osr_tables_one_sl(struct osr_tables *tables, uint8_t sl, struct 
 
 	if (!row || !sls) {
 		free(sls);
-		return osr__tables_nomem(tables, diag);
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the SLs of %u LIDs",
+				tables->f->n_dests);
 	}
 	memset(sls, sl, tables->f->n_dests);
 	osr_tables_free(tables);
@@ -181,8 +174,8 @@ enum osr_status osr_tables_take(struct osr_tables *tables, const struct osr_rout
 		return OSR_OK;
 	tables->term_sl2vl =
 		osr_alloc(tables->arena, fabric->n_terminals, sizeof(*tables->term_sl2vl));
-	if (!tables->term_sl2vl)
-		return osr__tables_nomem(tables, diag);
+	if (osr_arena_failed(tables->arena, diag))
+		return OSR_NOMEM;
 	for (uint32_t i = 0; i < fabric->n_terminals; i++)
 		memcpy(tables->term_sl2vl[i], routing->ca_sl2vl, sizeof(*tables->term_sl2vl));
 	return OSR_OK;
@@ -292,8 +285,8 @@ enum osr_status osr_tables_finish(struct osr_tables *tables, bool *same_ca, stru
 		return OSR_OK;
 	tables->routing.sl =
 		osr_alloc(tables->arena, (size_t)fabric->n_dests * fabric->n_switches, 1);
-	if (!tables->routing.sl)
-		return osr__tables_nomem(tables, diag);
+	if (osr_arena_failed(tables->arena, diag))
+		return OSR_NOMEM;
 	for (uint32_t s = 0; s < fabric->n_switches; s++)
 		fill_sls(tables, s);
 	tables->folded = true;

@@ -68,7 +68,7 @@ static enum osr_status tables_groups_take_entry(struct group_reader *reader, con
 				      "expected a multicast LID and a colon");
 	e = add_entry(reader);
 	if (!e)
-		return osr__tables_nomem(reader->t, reader->diag);
+		return osr_fail(reader->diag, OSR_NOMEM, "%s: out of memory", reader->in->label);
 	*e = (struct entry){ .sw = reader->sw, .mlid = (uint16_t)mlid };
 	for (osr_skip_blanks(&at); *at; osr_skip_blanks(&at)) {
 		if (!osr_take_0x(&at, UINT32_MAX, &port) || (*at && *at != ' ' && *at != '\t'))
@@ -116,8 +116,8 @@ static enum osr_status tables_groups_build(struct group_reader *reader)
 		n += i == 0 || reader->entry[i].mlid != reader->entry[i - 1].mlid;
 	mlid = osr_alloc(tables->arena, n, sizeof(*mlid));
 	ports = osr_calloc(tables->arena, (size_t)n * tables->f->n_switches, sizeof(*ports));
-	if (!mlid || !ports)
-		return osr__tables_nomem(tables, reader->diag);
+	if (osr_arena_failed(tables->arena, reader->diag))
+		return OSR_NOMEM;
 	n = 0;
 	for (size_t i = 0; i < reader->n; i++) {
 		const struct entry *e = &reader->entry[i];

@@ -215,8 +215,8 @@ enum osr_status osr_tables_parse_lfts(struct osr_tables *tables, struct osr_line
 	char *text;
 
 	reader.guid = osr_calloc(tables->arena, tables->f->n_dests, sizeof(*reader.guid));
-	if (!reader.guid)
-		return osr__tables_nomem(tables, diag);
+	if (osr_arena_failed(tables->arena, diag))
+		return OSR_NOMEM;
 	while (!st && osr_lines_next(in, &text, diag, &st))
 		st = tables_lft_take_line(&reader, text);
 	if (!st)

@@ -121,7 +121,7 @@ static enum osr_status open_row(struct path_reader *reader)
 		if (reader->owner[i].term != OSR_NONE)
 			had = reader->row[reader->owner[i].term];
 	if (!tables_paths_grow(reader) || !tables_paths_grow_hash(reader))
-		return osr__tables_nomem(reader->t, reader->diag);
+		return osr_fail(reader->diag, OSR_NOMEM, "%s: out of memory", reader->in->label);
 	if (had == OSR_NONE)
 		memset(tables_paths_row_of(reader, reader->n_rows), OSR_NO_SL, reader->n_dests);
 	else
@@ -276,8 +276,8 @@ static enum osr_status tables_paths_prepare(struct path_reader *reader)
 	reader->row = osr_alloc(reader->t->arena, fabric->n_terminals, sizeof(*reader->row));
 	reader->on_switch =
 		osr_calloc(reader->t->arena, fabric->n_terminals, sizeof(*reader->on_switch));
-	if (!reader->row || !reader->on_switch)
-		return osr__tables_nomem(reader->t, reader->diag);
+	if (osr_arena_failed(reader->t->arena, reader->diag))
+		return OSR_NOMEM;
 	memset(reader->row, 0xff, fabric->n_terminals * sizeof(*reader->row));
 	return OSR_OK;
 }

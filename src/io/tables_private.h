@@ -5,8 +5,6 @@
 
 #include "io/tables.h"
 
-enum osr_status osr__tables_nomem(const struct osr_tables *tables, struct osr_diag *diag);
-
 /* Opens path, lets `parse` have it, and closes it. */
 enum osr_status osr__tables_read(struct osr_tables *tables, const char *path, struct osr_diag *diag,
 				 enum osr_status (*parse)(struct osr_tables *, struct osr_lines *,

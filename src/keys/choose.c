@@ -95,7 +95,7 @@ static enum osr_status fill_costs(struct chooser *x, const struct osr__group *gr
 	uint32_t *up = osr_calloc(scratch, n, sizeof(*up));
 	uint32_t *down = osr_calloc(scratch, n, sizeof(*down));
 
-	if (!up || !down)
+	if (osr_arena_failed(scratch, NULL))
 		return OSR_NOMEM;
 	for (uint32_t e = 0; e < demand->n_edges; e++) {
 		up[(size_t)demand->edge[e].left * x->n_classes + class_of[e]] +=
@@ -244,7 +244,7 @@ static enum osr_status cheapest_map(struct chooser *x, uint32_t most, struct osr
 	uint32_t *way = osr_calloc(scratch, m + 1, sizeof(*way));
 	bool *used = osr_alloc(scratch, m + 1, sizeof(*used));
 
-	if (!u || !v || !least || !class_at || !way || !used)
+	if (osr_arena_failed(scratch, NULL))
 		return OSR_NOMEM;
 	for (uint32_t i = 1; i <= n; i++) {
 		uint32_t q = 0;

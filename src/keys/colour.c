@@ -37,7 +37,7 @@ static enum osr_status colour_begin(struct work *w, struct osr_arena *scratch)
 
 	w->left = osr_calloc(scratch, demand->n_nodes, sizeof(uint32_t));
 	w->right = osr_calloc(scratch, demand->n_nodes, sizeof(uint32_t));
-	if (!w->left || !w->right)
+	if (osr_arena_failed(scratch, NULL))
 		return OSR_NOMEM;
 	for (uint32_t e = 0; e < demand->n_edges; e++) {
 		w->left[demand->edge[e].left]++;
@@ -88,7 +88,7 @@ static enum osr_status add_up(const struct work *w, struct osr_arena *scratch, s
 
 	x->up = osr_calloc(scratch, n, sizeof(uint32_t));
 	x->down = osr_calloc(scratch, n, sizeof(uint32_t));
-	if (!x->up || !x->down)
+	if (osr_arena_failed(scratch, NULL))
 		return OSR_NOMEM;
 	for (uint32_t e = 0; e < demand->n_edges; e++) {
 		if (w->class_of[e] == OSR_NONE)
@@ -208,7 +208,7 @@ static enum osr_status lower_bound(const struct osr__demand *demand, struct osr_
 	uint32_t *weight = osr_calloc(scratch, n, sizeof(uint32_t));
 	uint64_t *planes = osr_calloc(scratch, n * demand->words + 1, sizeof(uint64_t));
 
-	if (!weight || !planes)
+	if (osr_arena_failed(scratch, NULL))
 		return OSR_NOMEM;
 	*bound = 0;
 	*unit_weights = true;
@@ -244,7 +244,7 @@ static enum osr_status colour_alike(struct work *w, struct osr_arena *scratch,
 	uint32_t *rank = osr_alloc(scratch, demand->n_planes, sizeof(uint32_t));
 	struct loads x;
 
-	if (!size || !rank)
+	if (osr_arena_failed(scratch, NULL))
 		return OSR_NOMEM;
 	if (unit_weights)
 		by_degree(w, max(colour_largest(w->left, demand->n_nodes),
@@ -272,7 +272,7 @@ static enum osr_status make_slots(struct work *w, uint32_t copies, struct osr_ar
 	n = (size_t)demand->n_nodes * w->n_slots;
 	w->at_l = osr_alloc(scratch, n, sizeof(uint32_t));
 	w->at_r = osr_alloc(scratch, n, sizeof(uint32_t));
-	if (!w->at_l || !w->at_r)
+	if (osr_arena_failed(scratch, NULL))
 		return OSR_NOMEM;
 	memset(w->at_l, 0xff, n * sizeof(uint32_t));
 	memset(w->at_r, 0xff, n * sizeof(uint32_t));
@@ -424,7 +424,7 @@ static enum osr_status colour_unlike(struct work *w, struct osr_arena *scratch,
 	uint32_t *path = osr_alloc(scratch, demand->n_edges, sizeof(uint32_t));
 	struct loads x;
 
-	if (!l || !r || !path)
+	if (osr_arena_failed(scratch, NULL))
 		return OSR_NOMEM;
 	if (unit_weights) {
 		if (make_slots(w, colouring->bound, scratch))

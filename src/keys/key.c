@@ -18,11 +18,6 @@ struct making {
 	struct osr_diag *diag;
 };
 
-static enum osr_status key_nomem(struct osr_diag *diag)
-{
-	return osr_fail(diag, OSR_NOMEM, "out of memory for a routing key");
-}
-
 /* The tree of the pairs, and numbers that exist. */
 static enum osr_status check_pairs(struct making *m, const struct osr_pair *pairs, uint32_t n_pairs)
 {
@@ -116,8 +111,8 @@ static enum osr_status make_units(struct making *m, const struct osr_pair *pairs
 	struct osr_key_unit *unit = osr_alloc(result, n_pairs, sizeof(*unit));
 	uint32_t n = 0, kept = 0;
 
-	if (!unit)
-		return key_nomem(m->diag);
+	if (osr_arena_failed(result, m->diag))
+		return OSR_NOMEM;
 	for (uint32_t i = 0; i < n_pairs; i++) {
 		uint32_t from = pairs[i].from, to = pairs[i].to;
 
@@ -156,8 +151,8 @@ static enum osr_status count_host_flows(struct making *m, const struct osr_pair 
 	uint32_t *sends = osr_calloc(m->scratch, n, sizeof(*sends));
 	uint32_t *receives = osr_calloc(m->scratch, n, sizeof(*receives));
 
-	if (!sends || !receives)
-		return key_nomem(m->diag);
+	if (osr_arena_failed(m->scratch, m->diag))
+		return OSR_NOMEM;
 	for (uint32_t i = 0; i < n_pairs; i++) {
 		uint32_t s = ++sends[pairs[i].from], r = ++receives[pairs[i].to];
 
@@ -193,8 +188,8 @@ static enum osr_status bound_of_level(struct making *m, uint32_t t)
 	uint32_t *in = osr_calloc(m->scratch, n, sizeof(*in));
 	uint32_t below = m->tree->m_product[t] / m->tree->m_product[1];
 
-	if (!out || !in)
-		return key_nomem(m->diag);
+	if (osr_arena_failed(m->scratch, m->diag))
+		return OSR_NOMEM;
 	for (uint32_t i = 0; i < m->key->n_units; i++) {
 		const struct osr_key_unit *key_unit = &m->key->unit[i];
 		uint32_t a = m->p->sw_a[key_unit->leaf] / below;
@@ -226,8 +221,8 @@ static enum osr_status classify(struct making *m)
 				    .n = key->n_units };
 	struct osr__colouring colouring;
 
-	if (!flow || !class_of)
-		return key_nomem(m->diag);
+	if (osr_arena_failed(m->scratch, m->diag))
+		return OSR_NOMEM;
 	for (uint32_t i = 0; i < key->n_units; i++) {
 		const struct osr_key_unit *key_unit = &key->unit[i];
 
@@ -240,7 +235,7 @@ static enum osr_status classify(struct making *m)
 	}
 	if (osr__demand_of(&group, m->scratch) ||
 	    osr__colour(&group.demand, m->scratch, class_of, &colouring))
-		return key_nomem(m->diag);
+		return osr_fail(m->diag, OSR_NOMEM, "out of memory for a routing key");
 	for (uint32_t i = 0; i < key->n_units; i++)
 		key->unit[i].class = class_of[i];
 	key->n_classes = colouring.n_classes;

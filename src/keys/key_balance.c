@@ -194,7 +194,7 @@ static enum osr_status begin_lists(struct balance *x, struct osr_arena *scratch)
 		x->load[right] = osr_calloc(scratch, n_cables, sizeof(uint32_t));
 		x->next[right] = osr_alloc(scratch, x->n, sizeof(uint32_t));
 		x->before[right] = osr_alloc(scratch, x->n, sizeof(uint32_t));
-		if (!x->head[right] || !x->load[right] || !x->next[right] || !x->before[right])
+		if (osr_arena_failed(scratch, NULL))
 			return OSR_NOMEM;
 		memset(x->head[right], 0xff, n_cables * sizeof(uint32_t));
 	}

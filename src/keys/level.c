@@ -18,7 +18,7 @@ static enum osr_status find_planes(struct osr__group *group, struct osr_arena *s
 	if (level_is_whole(group->level.tree))
 		return OSR_OK;
 	may = osr_calloc(scratch, (size_t)group->n * demand->words, sizeof(*may));
-	if (!may)
+	if (osr_arena_failed(scratch, NULL))
 		return OSR_NOMEM;
 	for (uint32_t i = 0; i < group->n; i++) {
 		const struct osr__flow *flow = &group->flow[i];
@@ -40,7 +40,7 @@ enum osr_status osr__demand_of(struct osr__group *group, struct osr_arena *scrat
 	struct osr__edge *edge = osr_alloc(scratch, group->n, sizeof(*edge));
 	struct osr__demand *demand = &group->demand;
 
-	if (!edge)
+	if (osr_arena_failed(scratch, NULL))
 		return OSR_NOMEM;
 	for (uint32_t i = 0; i < group->n; i++)
 		edge[i] = (struct osr__edge){ group->flow[i].a, group->flow[i].ad,

@@ -43,7 +43,7 @@ enum osr_status osr__match_init(struct osr__match *m, uint32_t n_nodes,
 	m->left_edge = osr_alloc(scratch, n_edges, sizeof(uint32_t));
 	m->right_edge = osr_alloc(scratch, n_edges, sizeof(uint32_t));
 	m->off = osr_calloc(scratch, n_edges, sizeof(bool));
-	if (!m->left_row || !m->right_row || !m->left_edge || !m->right_edge || !m->off)
+	if (osr_arena_failed(scratch, NULL))
 		return OSR_NOMEM;
 	for (unsigned i = 0; i < sizeof(lists) / sizeof(*lists); i++)
 		if (!(*lists[i] = osr_alloc(scratch, n_nodes, sizeof(uint32_t))))

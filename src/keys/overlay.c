@@ -17,11 +17,6 @@ struct laying {
 	struct osr_diag *diag;
 };
 
-static enum osr_status overlay_nomem(struct osr_diag *diag)
-{
-	return osr_fail(diag, OSR_NOMEM, "out of memory for the tables with routing keys");
-}
-
 static enum osr_status check_entry(const struct laying *x, const struct osr_overlay_entry *overlay)
 {
 	const struct osr_fabric *fabric = x->f;
@@ -176,7 +171,7 @@ static void store_dependency(void *arg, uint32_t from, uint32_t to)
 static enum osr_status rank_anew(const struct laying *x, struct osr_arena *result)
 {
 	struct osr_cdg cdg;
-	bool nomem_met = false;
+	bool no_memory = false;
 	enum osr_status st = osr_cdg_init(&cdg, x->f, x->scratch, x->diag);
 
 	if (st)
@@ -189,13 +184,13 @@ static enum osr_status rank_anew(const struct laying *x, struct osr_arena *resul
 	if (x->r->claims & OSR_CLAIM_MULTICAST)
 		dependencies_of_multicast(x, store_dependency, &cdg);
 	x->r->rank = osr_alloc(result, x->f->n_channels, sizeof(*x->r->rank));
-	if (!x->r->rank)
-		return overlay_nomem(x->diag);
-	if (osr_cdg_sort(&cdg, x->scratch, x->r->rank, &nomem_met))
+	if (osr_arena_failed(result, x->diag))
+		return OSR_NOMEM;
+	if (osr_cdg_sort(&cdg, x->scratch, x->r->rank, &no_memory))
 		return OSR_OK;
-	return nomem_met ? overlay_nomem(x->diag)
-			 : osr_fail(x->diag, OSR_CHECK_FAILED,
-				    "the routes of keys and base could deadlock together");
+	return osr_fail(x->diag, no_memory ? OSR_NOMEM : OSR_CHECK_FAILED,
+			no_memory ? "out of memory for the tables with routing keys"
+				  : "the routes of keys and base could deadlock together");
 }
 
 static enum osr_status overlay_lay(struct laying *x, const struct osr_overlay_entry *entry,
@@ -207,8 +202,8 @@ static enum osr_status overlay_lay(struct laying *x, const struct osr_overlay_en
 	enum osr_status st;
 
 	x->r->lft = osr_alloc(result, size, 1);
-	if (!keyed || !x->r->lft)
-		return overlay_nomem(x->diag);
+	if (osr_arena_failed(x->scratch, x->diag) || osr_arena_failed(result, x->diag))
+		return OSR_NOMEM;
 	memcpy(x->r->lft, base->lft, size);
 	st = overlay_store(x, entry, n, keyed);
 	if (st || !(base->claims & OSR_CLAIM_DEADLOCK_FREE) || base_rank_fits(x, keyed))
@@ -221,7 +216,7 @@ enum osr_status osr_overlay_apply(const struct osr_fabric *fabric, const struct 
 				  struct osr_arena *scratch, struct osr_arena *result,
 				  struct osr_routing *out, struct osr_diag *diag)
 {
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct osr_arena_mark mark = osr_arena_mark(scratch), kept = osr_arena_mark(result);
 	struct laying x = { .f = fabric, .r = out, .scratch = scratch, .diag = diag };
 	enum osr_status st;
 
@@ -233,5 +228,7 @@ enum osr_status osr_overlay_apply(const struct osr_fabric *fabric, const struct 
 				base->n_vls);
 	st = overlay_lay(&x, entry, n_entries, base, result);
 	osr_arena_reset(scratch, mark);
+	if (st)
+		osr_arena_reset(result, kept);
 	return st;
 }

@@ -57,7 +57,7 @@ static enum osr_status first_level(struct placing *x)
 	uint32_t n = x->key->n_units;
 	struct osr__flow *flow = osr_alloc(x->scratch, n, sizeof(*flow));
 
-	if (!flow)
+	if (osr_arena_failed(x->scratch, NULL))
 		return OSR_NOMEM;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct osr_key_unit *key_unit = &x->key->unit[i];
@@ -82,7 +82,7 @@ static enum osr_status place_next_level(struct placing *x, uint32_t t)
 	struct sorted *list = osr_alloc(x->scratch, x->n_flows[t], sizeof(*list));
 	uint32_t n = 0, kept = 0;
 
-	if (!list)
+	if (osr_arena_failed(x->scratch, NULL))
 		return OSR_NOMEM;
 	for (uint32_t i = 0; i < x->n_flows[t]; i++) {
 		struct osr__flow flow = x->flow[t][i];
@@ -182,7 +182,7 @@ static enum osr_status place_level(struct placing *x, uint32_t t)
 
 	j.first = osr_alloc(x->scratch, n + 1, sizeof(*j.first));
 	j.st = osr_alloc(x->scratch, n, sizeof(*j.st));
-	if (!j.first || !j.st)
+	if (osr_arena_failed(x->scratch, NULL))
 		return OSR_NOMEM;
 	for (uint32_t i = 0; i < n; i++)
 		if (!i || x->flow[t][i].b != x->flow[t][i - 1].b)
@@ -280,7 +280,7 @@ static enum osr_status list_links(const struct placing *x, const struct writing 
 		n_links += w->carried[c] > 0;
 	key_routes->link = osr_alloc(result, n_links, sizeof(*key_routes->link));
 	key_routes->flows = osr_alloc(result, n_links, sizeof(*key_routes->flows));
-	if (!key_routes->link || !key_routes->flows)
+	if (osr_arena_failed(result, NULL))
 		return OSR_NOMEM;
 	for (uint32_t c = 0; c < n; c++) {
 		uint32_t flows = w->carried[c], all = flows + (x->load ? x->load[c] : 0);
@@ -310,7 +310,7 @@ static enum osr_status write_entries(const struct placing *x, struct osr_arena *
 	};
 
 	key_routes->entry = osr_alloc(result, (size_t)n * hops, sizeof(*key_routes->entry));
-	if (!order || !w.stamp || !w.port || !w.carried || !key_routes->entry)
+	if (osr_arena_failed(x->scratch, NULL) || osr_arena_failed(result, NULL))
 		return OSR_NOMEM;
 	for (uint32_t i = 0; i < n; i++)
 		order[i] = i;

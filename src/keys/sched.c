@@ -106,11 +106,6 @@ void osr__sched_notice(struct osr_sched_app *app, const char *fmt, ...)
 	app->n_notices++;
 }
 
-static enum osr_status sched_nomem(struct osr_diag *diag)
-{
-	return osr_fail(diag, OSR_NOMEM, "out of memory for an application's keys");
-}
-
 /* An application with room for everything, nothing in it. */
 static struct osr_sched_app *new_app(uint32_t n_ranks, uint32_t n_keys, uint32_t n_slots)
 {
@@ -233,8 +228,8 @@ static enum osr_status choose_hosts(struct osr_sched *sched, struct osr_sched_ap
 	bool *used = osr_calloc(&sched->scratch, sched->f.n_terminals, sizeof(*used));
 	uint32_t n = 0;
 
-	if (!used)
-		return sched_nomem(diag);
+	if (osr_arena_failed(&sched->scratch, diag))
+		return OSR_NOMEM;
 	for (uint32_t i = 0; i < sched->n_apps; i++)
 		for (uint32_t r = 0; r < sched->app[i]->n_ranks; r++)
 			if (sched->app[i]->term[r] != OSR_NONE)
@@ -261,8 +256,8 @@ static enum osr_status used_offsets(struct osr_sched *sched, const struct osr_sc
 {
 	bool *here = osr_calloc(&sched->scratch, sched->f.n_terminals, sizeof(*here));
 
-	if (!here)
-		return sched_nomem(diag);
+	if (osr_arena_failed(&sched->scratch, diag))
+		return OSR_NOMEM;
 	memset(used, 0, MAX_OFFSETS * sizeof(*used));
 	for (uint32_t i = 0; i < app->n_ranks; i++)
 		here[app->term[i]] = true;
@@ -288,8 +283,8 @@ static enum osr_status check_quota(struct osr_sched *sched, const struct osr_sch
 
 	if (!sched->limits.max_offsets_of_owner || !app->owner)
 		return OSR_OK;
-	if (!has || !seen)
-		return sched_nomem(diag);
+	if (osr_arena_failed(&sched->scratch, diag))
+		return OSR_NOMEM;
 	for (uint32_t i = 0; i < sched->n_apps; i++)
 		for (uint32_t r = 0;
 		     sched->app[i]->owner == app->owner && r < sched->app[i]->n_ranks; r++) {
@@ -403,7 +398,7 @@ static enum osr_status fill_app(struct osr_sched *sched, struct osr_sched_app *a
 	for (uint32_t k = 0; k < in->n_keys && !st; k++) {
 		st = sched_check_ranks(in->n_ranks, in->pair[k], in->n_pairs[k], k, diag);
 		if (!st && !copy_pairs(&app->key[k], in->pair[k], in->n_pairs[k]))
-			st = sched_nomem(diag);
+			st = osr_fail(diag, OSR_NOMEM, "out of memory for an application's keys");
 	}
 	if (!st)
 		st = in->host ? sched_take_hosts(sched, app, in->host, diag)
@@ -425,10 +420,10 @@ static enum osr_status place_once(struct osr_sched *sched, const struct osr_sche
 		return st;
 	*app = new_app(in->n_ranks, in->n_keys, in->n_offsets ? in->n_offsets : 1);
 	if (!*app)
-		return sched_nomem(diag);
+		return osr_fail(diag, OSR_NOMEM, "out of memory for an application's keys");
 	st = fill_app(sched, *app, in, diag);
 	if (!st && !add_app(sched, *app))
-		st = sched_nomem(diag);
+		st = osr_fail(diag, OSR_NOMEM, "out of memory for an application's keys");
 	if (st) {
 		free_app(*app);
 		*app = NULL;
@@ -644,8 +639,8 @@ enum osr_status osr_sched_collect(struct osr_sched *sched, struct osr_arena *are
 
 	*n_entries = 0;
 	sched->collected = sched->change;
-	if (!l.first || !l.owner)
-		return sched_nomem(diag);
+	if (osr_arena_failed(arena, diag))
+		return OSR_NOMEM;
 	memset(l.owner, 0xff, (n_dests + 1) * sizeof(*l.owner));
 	if (sched->has_fabric)
 		list_slots(sched, &l, NULL);
@@ -656,8 +651,8 @@ enum osr_status osr_sched_collect(struct osr_sched *sched, struct osr_arena *are
 		n += here;
 	}
 	*entry = osr_alloc(arena, n, sizeof(**entry));
-	if (!*entry)
-		return sched_nomem(diag);
+	if (osr_arena_failed(arena, diag))
+		return OSR_NOMEM;
 	if (sched->has_fabric)
 		list_slots(sched, &l, *entry);
 	*n_entries = n;
@@ -761,7 +756,7 @@ enum osr_status osr_sched_restore(struct osr_sched *sched, const struct osr_sche
 		return st;
 	app = new_app(from->n_ranks, from->n_keys, from->n_slots);
 	if (!app)
-		return sched_nomem(diag);
+		return osr_fail(diag, OSR_NOMEM, "out of memory for an application's keys");
 	app->id = from->id;
 	app->owner = from->owner;
 	app->held = from->held;
@@ -781,5 +776,5 @@ enum osr_status osr_sched_restore(struct osr_sched *sched, const struct osr_sche
 	if (good && add_app(sched, app))
 		return OSR_OK;
 	free_app(app);
-	return sched_nomem(diag);
+	return osr_fail(diag, OSR_NOMEM, "out of memory for an application's keys");
 }

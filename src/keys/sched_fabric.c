@@ -16,11 +16,6 @@
 #define MAX_MISSING 50 /* percent of a tree's links: what is left of it is still up and down */
 #define MAX_HOPS (2 * OSR_PGFT_MAX_LEVELS)
 
-static enum osr_status sched_fabric_nomem(struct osr_diag *diag)
-{
-	return osr_fail(diag, OSR_NOMEM, "out of memory for routing keys");
-}
-
 /* Making --------------------------------------------------------------------------------------- */
 
 /* The pairs as terminals; what stays on one host, or has lost an end, is left out. */
@@ -30,8 +25,8 @@ static enum osr_status list_pairs(struct osr_sched *sched, const struct osr_sche
 {
 	*n = 0;
 	*list = osr_alloc(&sched->work, key->n_pairs, sizeof(**list));
-	if (!*list)
-		return sched_fabric_nomem(diag);
+	if (osr_arena_failed(&sched->work, diag))
+		return OSR_NOMEM;
 	for (uint32_t i = 0; i < key->n_pairs; i++) {
 		uint32_t from = app->term[key->pair[i].from], to = app->term[key->pair[i].to];
 
@@ -127,8 +122,8 @@ static enum osr_status name_entries(const struct osr_fabric *fabric, struct osr_
 	const struct osr_key_routes *key_routes = &slot->routes;
 
 	slot->entry = osr_alloc(&slot->arena, key_routes->n_entries, sizeof(*slot->entry));
-	if (!slot->entry)
-		return sched_fabric_nomem(diag);
+	if (osr_arena_failed(&slot->arena, diag))
+		return OSR_NOMEM;
 	for (uint32_t i = 0; i < key_routes->n_entries; i++)
 		slot->entry[i] =
 			(struct osr_sched_entry){ fabric->sw_guid[key_routes->entry[i].sw],
@@ -158,8 +153,8 @@ static enum osr_status place_key(struct osr_sched *sched, const struct osr_key *
 	struct osr__view view;
 	enum osr_status st;
 
-	if (!load)
-		return sched_fabric_nomem(diag);
+	if (osr_arena_failed(&sched->work, diag))
+		return OSR_NOMEM;
 	memcpy(load, sched->load, sched->f.n_channels * sizeof(*load));
 	osr__view_open(sched, &view);
 	st = osr_key_place(&(struct osr_key_job){ &view.p, &sched->work, &next->arena, diag }, key,
@@ -302,7 +297,7 @@ static enum osr_status routes_of(const struct revival *v, struct osr_arena *aren
 	key_routes->entry = osr_alloc(arena, v->n, sizeof(*key_routes->entry));
 	key_routes->link = osr_alloc(arena, n, sizeof(*key_routes->link));
 	key_routes->flows = osr_alloc(arena, n, sizeof(*key_routes->flows));
-	if (!key_routes->entry || !key_routes->link || !key_routes->flows)
+	if (osr_arena_failed(arena, NULL))
 		return OSR_NOMEM;
 	memcpy(key_routes->entry, v->entry, v->n * sizeof(*key_routes->entry));
 	for (uint32_t c = 0; c < v->f->n_channels; c++) {
@@ -326,7 +321,7 @@ static enum osr_status begin_revival(struct osr_sched *sched, const struct osr_s
 	v->by_guid = osr_alloc(&sched->work, slot->n_entries, sizeof(*v->by_guid));
 	v->entry = osr_alloc(&sched->work, slot->n_entries, sizeof(*v->entry));
 	v->carried = osr_calloc(&sched->work, sched->f.n_channels, sizeof(*v->carried));
-	if (!v->term || !v->is_rank || !v->by_guid || !v->entry || !v->carried)
+	if (osr_arena_failed(&sched->work, NULL))
 		return OSR_NOMEM;
 	memcpy(v->term, app->term, app->n_ranks * sizeof(*v->term));
 	memcpy(v->by_guid, slot->entry, slot->n_entries * sizeof(*v->by_guid));
@@ -506,14 +501,14 @@ static enum osr_status take_fabric(struct osr_sched *sched, const struct osr_fab
 		return st;
 	sched->port = osr_alloc(&sched->arena, sched->f.n_terminals, sizeof(*sched->port));
 	sched->load = osr_calloc(&sched->arena, sched->f.n_channels, sizeof(*sched->load));
-	if (!sched->port || !sched->load)
-		return sched_fabric_nomem(diag);
+	if (osr_arena_failed(&sched->arena, diag))
+		return OSR_NOMEM;
 	for (uint32_t t = 0; t < sched->f.n_terminals; t++)
 		sched->port[t] = (struct osr__port){ sched->f.term_guid[t], t };
 	qsort(sched->port, sched->f.n_terminals, sizeof(*sched->port), sched_fabric_by_guid);
 	st = osr_pgft_find(&sched->f, &opt, &sched->arena, &sched->p, &sched->no_tree);
 	if (st == OSR_NOMEM)
-		return sched_fabric_nomem(diag);
+		return osr_fail(diag, OSR_NOMEM, "out of memory for routing keys");
 	sched->is_tree = !st;
 	sched->has_fabric = true;
 	return OSR_OK;
@@ -526,15 +521,15 @@ struct carrying {
 	uint32_t *term; /* OSR_NONE: gone */
 };
 
-static enum osr_status begin_carrying(struct osr_sched *sched, struct carrying *x)
+static enum osr_status begin_carrying(struct osr_sched *sched, struct carrying *x,
+				      struct osr_diag *diag)
 {
-	struct osr_diag diag;
-	enum osr_status st = osr_fabric_map_init(&x->map, x->to, x->from, &sched->scratch, &diag);
+	enum osr_status st = osr_fabric_map_init(&x->map, x->to, x->from, &sched->scratch, diag);
 
 	if (st)
 		return st;
 	x->term = osr_alloc(&sched->scratch, x->from->n_terminals, sizeof(*x->term));
-	if (!x->term)
+	if (osr_arena_failed(&sched->scratch, diag))
 		return OSR_NOMEM;
 	for (uint32_t i = 0; i < x->from->n_terminals; i++)
 		x->term[i] = osr_sched_terminal(sched, x->from->term_guid[i]);
@@ -607,11 +602,12 @@ static void carry_slot(struct osr_sched *sched, const struct carrying *x, struct
 }
 
 static enum osr_status sched_fabric_carry_all(struct osr_sched *sched,
-					      const struct osr_fabric *before)
+					      const struct osr_fabric *before,
+					      struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(&sched->scratch);
 	struct carrying x = { .from = before, .to = &sched->f };
-	enum osr_status st = begin_carrying(sched, &x);
+	enum osr_status st = begin_carrying(sched, &x, diag);
 
 	for (uint32_t i = 0; i < sched->n_apps && !st; i++) {
 		struct osr_sched_app *app = sched->app[i];
@@ -625,7 +621,7 @@ static enum osr_status sched_fabric_carry_all(struct osr_sched *sched,
 		}
 		for (uint32_t k = 0; k < app->n_slots && term; k++)
 			carry_slot(sched, &x, app, &app->slot[k], stay, back);
-		st = term ? OSR_OK : OSR_NOMEM;
+		st = osr_arena_failed(&sched->scratch, diag) ? OSR_NOMEM : OSR_OK;
 	}
 	osr_arena_reset(&sched->scratch, mark);
 	return st;
@@ -667,7 +663,7 @@ enum osr_status osr_sched_fabric(struct osr_sched *sched, const struct osr_fabri
 	sched->stamp++;
 	st = take_fabric(sched, fabric, diag);
 	if (!st && had)
-		st = sched_fabric_carry_all(sched, &before) ? sched_fabric_nomem(diag) : OSR_OK;
+		st = sched_fabric_carry_all(sched, &before, diag);
 	else if (!st)
 		suspend_all(sched);
 	if (st)

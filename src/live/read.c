@@ -27,7 +27,6 @@ struct reader {
 	struct osr_mad *mad;
 	ibnd_fabric_t *found;
 	ibnd_node_t **by_guid; /* [n_nodes] libibnetdisc's nodes in our order */
-	bool nomem;
 };
 
 /* What a request was for; packed into its cookie. */
@@ -59,15 +58,6 @@ static uint32_t node_index(const struct reader *r, ibnd_node_t *node)
 	ibnd_node_t **at = bsearch(&node, r->by_guid, r->live->n_nodes, sizeof(*at), read_by_guid);
 
 	return at ? at - r->by_guid : OSR_LIVE_NONE;
-}
-
-static void *read_take(struct reader *r, size_t n, size_t size)
-{
-	void *p = osr_calloc(r->arena, n, size);
-
-	if (!p)
-		r->nomem = true;
-	return p;
 }
 
 /* Encoded as 1, 2, 3, 4, 5 for 1, 2, 4, 8 and 15 data VLs (PortInfo.VLCap, OperationalVLs). */
@@ -102,7 +92,7 @@ static void copy_port(const struct reader *r, struct osr_live_port *to, ibnd_por
 static void copy_node(struct reader *r, struct osr_live_node *to, ibnd_node_t *from)
 {
 	size_t length = strnlen(from->nodedesc, IB_SMP_DATA_SIZE);
-	char *name = read_take(r, length + 1, 1);
+	char *name = osr_calloc(r->arena, length + 1, 1);
 
 	*to = (struct osr_live_node){
 		.guid = from->guid,
@@ -110,9 +100,9 @@ static void copy_node(struct reader *r, struct osr_live_node *to, ibnd_node_t *f
 		.n_ports = from->numports,
 		.enhanced_sp0 = from->type == OSR_LIVE_SWITCH && from->smaenhsp0,
 		.name = name,
-		.ports = read_take(r, from->numports + 1, sizeof(*to->ports)),
+		.ports = osr_calloc(r->arena, from->numports + 1, sizeof(*to->ports)),
 	};
-	if (r->nomem)
+	if (osr_arena_failed(r->arena, NULL))
 		return;
 	memcpy(name, from->nodedesc, length);
 	osr_name_clean(name);
@@ -155,16 +145,16 @@ static enum osr_status discover(struct reader *r, struct osr_diag *diag)
 				"the fabric could not be discovered through %s, port %d",
 				r->device.smi, r->device.smi_port);
 	ibnd_iter_nodes(r->found, count_node, &n);
-	r->by_guid = read_take(r, n, sizeof(*r->by_guid));
-	r->live->nodes = read_take(r, n, sizeof(*r->live->nodes));
-	if (r->nomem)
+	r->by_guid = osr_calloc(r->arena, n, sizeof(*r->by_guid));
+	r->live->nodes = osr_calloc(r->arena, n, sizeof(*r->live->nodes));
+	if (osr_arena_failed(r->arena, diag))
 		return OSR_NOMEM;
 	ibnd_iter_nodes(r->found, collect_node, r);
 	qsort(r->by_guid, n, sizeof(*r->by_guid), read_by_guid);
-	for (uint32_t i = 0; i < n && !r->nomem; i++)
+	for (uint32_t i = 0; i < n && !osr_arena_failed(r->arena, NULL); i++)
 		copy_node(r, &r->live->nodes[i], r->by_guid[i]);
 	r->live->from = node_index(r, r->found->from_node);
-	return r->nomem ? OSR_NOMEM : OSR_OK;
+	return osr_arena_failed(r->arena, diag) ? OSR_NOMEM : OSR_OK;
 }
 
 /*
@@ -199,7 +189,7 @@ static void ask_lft(struct reader *r, uint32_t i, const ib_dr_path_t *path)
 	struct osr_live_node *live_node = &r->live->nodes[i];
 	unsigned n_blocks = live_node->lft_top / LFT_BLOCK + 1;
 
-	live_node->lft = read_take(r, n_blocks, LFT_BLOCK);
+	live_node->lft = osr_calloc(r->arena, n_blocks, LFT_BLOCK);
 	if (!live_node->lft)
 		return;
 	memset(live_node->lft, 0xff, n_blocks * LFT_BLOCK);
@@ -220,7 +210,8 @@ static void ask_mft(struct reader *r, uint32_t i, const ib_dr_path_t *path)
 	live_node->n_mlids = (live_node->n_mlids + MFT_BLOCK - 1) / MFT_BLOCK > 255
 				     ? 255 * MFT_BLOCK
 				     : live_node->n_mlids;
-	live_node->mft = read_take(r, live_node->n_mlids + MFT_BLOCK, sizeof(*live_node->mft));
+	live_node->mft =
+		osr_calloc(r->arena, live_node->n_mlids + MFT_BLOCK, sizeof(*live_node->mft));
 	for (unsigned b = 0; live_node->mft && b * MFT_BLOCK < live_node->n_mlids; b++)
 		for (unsigned p = 0; p < positions; p++)
 			read_ask(r, path, p << 28 | b,
@@ -235,7 +226,7 @@ static void ask_switch_sl2vl(struct reader *r, uint32_t i, const ib_dr_path_t *p
 	struct osr_live_node *live_node = &r->live->nodes[i];
 	unsigned width = live_node->n_ports + 1;
 
-	live_node->sl2vl = read_take(r, width * width, sizeof(*live_node->sl2vl));
+	live_node->sl2vl = osr_calloc(r->arena, width * width, sizeof(*live_node->sl2vl));
 	for (unsigned in = 0; live_node->sl2vl && in < width; in++) {
 		if (!osr_live_port_up(live_node, in))
 			continue;
@@ -256,9 +247,9 @@ static void ask_vlarb(struct reader *r, uint32_t i, unsigned port, const ib_dr_p
 	struct osr_live_port *live_port = &live_node->ports[port];
 	unsigned selector = live_node->type == OSR_LIVE_SWITCH ? port : 0;
 
-	live_port->arb_low = read_take(r, live_port->arb_low_size + ARB_BLOCK, 2);
-	live_port->arb_high = read_take(r, live_port->arb_high_size + ARB_BLOCK, 2);
-	if (r->nomem)
+	live_port->arb_low = osr_calloc(r->arena, live_port->arb_low_size + ARB_BLOCK, 2);
+	live_port->arb_high = osr_calloc(r->arena, live_port->arb_high_size + ARB_BLOCK, 2);
+	if (osr_arena_failed(r->arena, NULL))
 		return;
 	for (unsigned b = 0; b < 4; b++)
 		if ((b & 1) * ARB_BLOCK <
@@ -291,8 +282,9 @@ static void ask_end_node(struct reader *r, uint32_t i)
 	struct osr_live_node *live_node = &r->live->nodes[i];
 
 	if (r->ask->sl2vl)
-		live_node->sl2vl = read_take(r, live_node->n_ports + 1, sizeof(*live_node->sl2vl));
-	for (unsigned p = 1; p <= live_node->n_ports && !r->nomem; p++) {
+		live_node->sl2vl =
+			osr_calloc(r->arena, live_node->n_ports + 1, sizeof(*live_node->sl2vl));
+	for (unsigned p = 1; p <= live_node->n_ports && !osr_arena_failed(r->arena, NULL); p++) {
 		ib_dr_path_t path;
 
 		if (!osr_live_port_up(live_node, p))
@@ -382,7 +374,7 @@ static enum osr_status live_read_tables(struct reader *r, struct osr_diag *diag)
 
 	if (st)
 		return st;
-	for (uint32_t i = 0; i < r->live->n_nodes && !r->nomem; i++) {
+	for (uint32_t i = 0; i < r->live->n_nodes && !osr_arena_failed(r->arena, NULL); i++) {
 		if (r->live->nodes[i].type == OSR_LIVE_SWITCH)
 			read_ask_switch(r, i);
 		else
@@ -390,7 +382,7 @@ static enum osr_status live_read_tables(struct reader *r, struct osr_diag *diag)
 	}
 	osr_mad_drain(r->mad);
 	osr_mad_close(r->mad);
-	return r->nomem ? OSR_NOMEM : OSR_OK;
+	return osr_arena_failed(r->arena, diag) ? OSR_NOMEM : OSR_OK;
 }
 
 enum osr_status osr_live_read(struct osr_live *live, const struct osr_live_ask *what,
@@ -407,8 +399,5 @@ enum osr_status osr_live_read(struct osr_live *live, const struct osr_live_ask *
 		st = live_read_tables(&r, diag);
 	if (r.found)
 		ibnd_destroy_fabric(r.found);
-	if (st == OSR_NOMEM)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the tables of %u nodes",
-				live->n_nodes);
 	return st;
 }

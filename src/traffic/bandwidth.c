@@ -22,8 +22,8 @@ enum osr_status osr_bandwidth_prepare(const struct osr_fabric *fabric,
 	uint32_t *hosts = osr_alloc(arena, fabric->n_terminals, sizeof(*hosts));
 
 	*bandwidth = (struct osr_bandwidth){ .n_patterns = n_patterns };
-	if (!hosts)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for %u bisections", n_patterns);
+	if (osr_arena_failed(arena, diag))
+		return OSR_NOMEM;
 	bandwidth->n_hosts = osr_survey_hosts(fabric, hosts);
 	bandwidth->n_pairs = bandwidth->n_hosts / 2;
 	if (!bandwidth->n_pairs)

@@ -64,7 +64,7 @@ static enum osr_status changes_match(struct both *b, struct osr_arena *scratch,
 		return st;
 	b->sources = osr_calloc(scratch, fabric->n_switches, sizeof(*b->sources));
 	b->block = osr_calloc(scratch, fabric->n_switches, sizeof(*b->block));
-	if (!b->sources || !b->block)
+	if (osr_arena_failed(scratch, NULL))
 		return OSR_NOMEM;
 	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
 		bool kept = kept_end(b, t);

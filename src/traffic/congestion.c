@@ -24,10 +24,8 @@ enum osr_status osr_meter_init(struct osr_meter *meter, const struct osr_fabric 
 	meter->at = osr_alloc(arena, max_pairs, sizeof(*meter->at));
 	meter->walking = osr_alloc(arena, max_pairs, sizeof(*meter->walking));
 	meter->n_worst = osr_alloc(arena, (size_t)max_pairs + 1, sizeof(*meter->n_worst));
-	if (!meter->load || !meter->crossed || !meter->sends || !meter->receives || !meter->from ||
-	    !meter->worst || !meter->dest || !meter->at || !meter->walking || !meter->n_worst)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the congestion of %u pairs",
-				max_pairs);
+	if (osr_arena_failed(arena, diag))
+		return OSR_NOMEM;
 	return OSR_OK;
 }
 
@@ -84,7 +82,8 @@ static enum osr_status loop_found(const struct osr_meter *meter, struct osr_diag
 	uint32_t i = meter->walking[0];
 	char from[32], to[32];
 
-	return osr_fail(diag, OSR_CHECK_FAILED, "the route from %s to %s (LID %u) is a forwarding loop",
+	return osr_fail(diag, OSR_CHECK_FAILED,
+			"the route from %s to %s (LID %u) is a forwarding loop",
 			osr_terminal_name(meter->f, meter->from[i], from),
 			osr_terminal_name(meter->f, meter->f->dest_term[meter->dest[i]], to),
 			meter->f->dest_lid[meter->dest[i]]);

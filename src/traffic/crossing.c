@@ -50,9 +50,8 @@ enum osr_status osr_crossing_each(const struct osr_fabric *fabric,
 
 	crossing.queue = osr_alloc(scratch, fabric->n_switches, sizeof(*crossing.queue));
 	crossing.seen = osr_calloc(scratch, fabric->n_switches, sizeof(*crossing.seen));
-	if (!crossing.queue || !crossing.seen)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for %u switches",
-				fabric->n_switches);
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		uint32_t n;
 

@@ -23,9 +23,8 @@ enum osr_status osr_demand_init(struct osr_demand *demand, const struct osr_fabr
 	demand->received = osr_calloc(arena, fabric->n_terminals, sizeof(double));
 	demand->expected = osr_calloc(arena, fabric->n_channels, sizeof(double));
 	demand->most = osr_calloc(arena, fabric->n_channels, sizeof(double));
-	if (!demand->sent || !demand->received || !demand->expected || !demand->most)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for %u end ports",
-				fabric->n_terminals);
+	if (osr_arena_failed(arena, diag))
+		return OSR_NOMEM;
 	return OSR_OK;
 }
 
@@ -106,9 +105,8 @@ enum osr_status osr_demand_spread(struct osr_demand *demand, const struct osr_fa
 	s.weight_here = osr_alloc(scratch, n, sizeof(double));
 	s.n_waiting = osr_alloc(scratch, n, sizeof(*s.n_waiting));
 	s.queue = osr_alloc(scratch, n, sizeof(*s.queue));
-	if (!s.sent || !s.weight || !s.sent_here || !s.weight_here || !s.n_waiting || !s.queue)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for %u switches",
-				fabric->n_switches);
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
 	sum_by_switch(&s);
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		double received = demand->received[fabric->dest_term[d]];

@@ -62,9 +62,8 @@ static enum osr_status walker_init(struct walker *w, const struct osr_fabric *fa
 	w->depth = osr_alloc(scratch, n, sizeof(*w->depth));
 	w->n_depth = osr_alloc(scratch, (size_t)n + 2, sizeof(*w->n_depth));
 	w->pathway = osr_alloc(scratch, n, sizeof(*w->pathway));
-	if (!w->order || !w->place || !w->chan || !w->inflow || !w->depth || !w->n_depth ||
-	    !w->pathway)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the loads of %u switches", n);
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
 	for (uint32_t s = 0; s < n; s++)
 		w->sources += fabric->sw_sources[s];
 	return OSR_OK;

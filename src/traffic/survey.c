@@ -20,9 +20,8 @@ enum osr_status osr_survey_init(struct osr_survey *s, const struct osr_survey_in
 				in->n_runs, in->sequence->n_phases);
 	s->list = osr_alloc(arena, in->n_hosts, sizeof(*s->list));
 	s->result = osr_calloc(arena, n, sizeof(*s->result));
-	if (!s->list || !s->result)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the results of %u runs",
-				in->n_runs);
+	if (osr_arena_failed(arena, diag))
+		return OSR_NOMEM;
 	memcpy(s->list, in->hosts, in->n_hosts * sizeof(*s->list));
 	return OSR_OK;
 }
@@ -35,9 +34,8 @@ enum osr_status osr_worker_init(struct osr_worker *worker, struct osr_survey *s,
 	*worker = (struct osr_worker){ .survey = s, .run = OSR_NONE };
 	worker->list = osr_alloc(arena, sequence->n_ranks, sizeof(*worker->list));
 	worker->pairs = osr_alloc(arena, sequence->max_pairs, sizeof(*worker->pairs));
-	if (!worker->list || !worker->pairs)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for a phase of %u pairs",
-				sequence->max_pairs);
+	if (osr_arena_failed(arena, diag))
+		return OSR_NOMEM;
 	return osr_meter_init(&worker->meter, s->in.f, s->in.r, sequence->max_pairs, arena, diag);
 }
 

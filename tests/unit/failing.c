@@ -46,12 +46,20 @@ void *__wrap_reallocarray(void *p, size_t n, size_t size)
 	return fails() ? NULL : __real_reallocarray(p, n, size);
 }
 
+/* An arena remembers that it failed. */
+static struct osr_arena *arena_to_fail(struct osr_arena *arena)
+{
+	if (fails())
+		arena->fail_after = 1;
+	return arena;
+}
+
 void *__wrap_osr_alloc(struct osr_arena *arena, size_t n, size_t size)
 {
-	return fails() ? NULL : __real_osr_alloc(arena, n, size);
+	return __real_osr_alloc(arena_to_fail(arena), n, size);
 }
 
 void *__wrap_osr_calloc(struct osr_arena *arena, size_t n, size_t size)
 {
-	return fails() ? NULL : __real_osr_calloc(arena, n, size);
+	return __real_osr_calloc(arena_to_fail(arena), n, size);
 }

@@ -89,6 +89,7 @@ static void test_overflow(void **state)
 	struct osr_arena arena = { 0 };
 
 	assert_null(osr_alloc(&arena, SIZE_MAX, 2));
+	assert_true(osr_arena_failed(&arena, NULL));
 	assert_null(osr_alloc(&arena, SIZE_MAX / 4 + 1, 4));
 	assert_null(osr_alloc(&arena, SIZE_MAX - 10, 1));
 	assert_null(osr_calloc(&arena, SIZE_MAX / 2, 3));
@@ -100,11 +101,24 @@ static void test_overflow(void **state)
 static void test_fail_after(void **state)
 {
 	struct osr_arena arena = { .fail_after = 3 };
+	struct osr_diag diag = { "" };
+	struct osr_arena_mark before, after;
 
 	assert_non_null(osr_alloc(&arena, 1, 1));
 	assert_non_null(osr_alloc(&arena, 1, 1));
-	assert_null(osr_alloc(&arena, 1, 1));
+	before = osr_arena_mark(&arena);
+	assert_false(osr_arena_failed(&arena, &diag));
+	assert_string_equal(diag.text, "");
+	assert_null(osr_alloc(&arena, 1 << 20, 3));
 	assert_non_null(osr_alloc(&arena, 1, 1));
+	assert_true(osr_arena_failed(&arena, &diag));
+	assert_non_null(strstr(diag.text, "3073 kB"));
+	/* It sticks until all that is younger is gone. */
+	after = osr_arena_mark(&arena);
+	osr_arena_reset(&arena, after);
+	assert_true(osr_arena_failed(&arena, NULL));
+	osr_arena_reset(&arena, before);
+	assert_false(osr_arena_failed(&arena, NULL));
 	osr_arena_free(&arena);
 }
 

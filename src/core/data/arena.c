@@ -73,7 +73,7 @@ _Static_assert(sizeof(struct osr_arena_block) <= ALIGN,
 	       "the header takes at most one aligned unit");
 
 /* n * size bytes at the end of what arena->last has in use. */
-static unsigned char *arena_take(struct osr_arena *arena, size_t n, size_t size)
+static unsigned char *arena_piece(struct osr_arena *arena, size_t n, size_t size)
 {
 	struct osr_arena_block *block = arena->last;
 	unsigned char *p;
@@ -100,6 +100,23 @@ static unsigned char *arena_take(struct osr_arena *arena, size_t n, size_t size)
 	if (arena->in_use > arena->peak)
 		arena->peak = arena->in_use;
 	return p;
+}
+
+static unsigned char *arena_take(struct osr_arena *arena, size_t n, size_t size)
+{
+	unsigned char *p = arena_piece(arena, n, size);
+
+	if (!p && (__builtin_mul_overflow(n, size, &arena->refused) || !arena->refused))
+		arena->refused = SIZE_MAX;
+	return p;
+}
+
+bool osr_arena_failed(const struct osr_arena *arena, struct osr_diag *diag)
+{
+	if (arena->refused)
+		osr_fail(diag, OSR_NOMEM, "out of memory: %zu kB more than %zu kB",
+			 (arena->refused >> 10) + 1, arena->in_use >> 10);
+	return arena->refused > 0;
 }
 
 static void touch(struct osr_arena_block *block)
@@ -135,7 +152,8 @@ struct osr_arena_mark osr_arena_mark(const struct osr_arena *arena)
 {
 	return (struct osr_arena_mark){ .block = arena->last,
 					.used = arena->last ? arena->last->used : 0,
-					.in_use = arena->in_use };
+					.in_use = arena->in_use,
+					.refused = arena->refused };
 }
 
 void osr_arena_reset(struct osr_arena *arena, struct osr_arena_mark mark)
@@ -149,6 +167,7 @@ void osr_arena_reset(struct osr_arena *arena, struct osr_arena_mark mark)
 	if (arena->last)
 		arena->last->used = mark.used;
 	arena->in_use = mark.in_use;
+	arena->refused = mark.refused;
 }
 
 void osr_arena_free(struct osr_arena *arena)

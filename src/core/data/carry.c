@@ -12,11 +12,6 @@ struct carry {
 	struct osr_diag *diag;
 };
 
-static enum osr_status carry_nomem(struct osr_diag *diag)
-{
-	return osr_fail(diag, OSR_NOMEM, "out of memory for the previous tables");
-}
-
 uint8_t osr_carry_port(const struct osr_fabric_map *map, uint32_t s, uint8_t port)
 {
 	bool had = osr_port_channel(map->from, map->sw[s], port) != OSR_NONE;
@@ -45,8 +40,8 @@ static enum osr_status carry_entries(const struct carry *k)
 	struct osr_arena_mark mark = osr_arena_mark(k->arena);
 	uint8_t *port = osr_alloc(k->arena, map->to->n_switches, 256);
 
-	if (!port)
-		return carry_nomem(k->diag);
+	if (osr_arena_failed(k->arena, k->diag))
+		return OSR_NOMEM;
 	for (uint32_t s = 0; s < map->to->n_switches; s++)
 		for (unsigned p = 0; map->sw[s] != OSR_NONE && p < 256; p++)
 			port[s * (size_t)256 + p] = osr_carry_port(map, s, (uint8_t)p);
@@ -68,8 +63,8 @@ static enum osr_status carry_sls(const struct carry *k)
 	sl = osr_calloc(k->arena, size, sizeof(*sl));
 	if (k->old->granted)
 		granted = osr_calloc(k->arena, size, sizeof(*granted));
-	if (!sl || (k->old->granted && !granted))
-		return carry_nomem(k->diag);
+	if (osr_arena_failed(k->arena, k->diag))
+		return OSR_NOMEM;
 	for (uint32_t d = 0; d < map->to->n_dests; d++) {
 		size_t from = (size_t)map->dest[d] * map->from->n_switches, to = (size_t)d * n;
 
@@ -113,15 +108,15 @@ static enum osr_status carry_sl2vl(const struct carry *k)
 	if (!k->old->sl2vl)
 		return OSR_OK;
 	routing->sl2vl_row = osr_alloc(k->arena, to->n_switches, sizeof(*routing->sl2vl_row));
-	if (!routing->sl2vl_row)
-		return carry_nomem(k->diag);
+	if (osr_arena_failed(k->arena, k->diag))
+		return OSR_NOMEM;
 	for (uint32_t s = 0; s < to->n_switches; s++) {
 		routing->sl2vl_row[s] = n;
 		n += (to->sw_n_ports[s] + 1u) * (to->sw_n_ports[s] + 1u);
 	}
 	routing->sl2vl = osr_alloc(k->arena, n, sizeof(*routing->sl2vl));
-	if (!routing->sl2vl)
-		return carry_nomem(k->diag);
+	if (osr_arena_failed(k->arena, k->diag))
+		return OSR_NOMEM;
 	memset(routing->sl2vl, OSR_VL_UNSET, n * sizeof(*routing->sl2vl));
 	for (uint32_t s = 0; s < to->n_switches; s++)
 		carry_pairs(k, s);
@@ -137,8 +132,8 @@ static enum osr_status carry_mcast(const struct carry *k)
 	if (!k->old->mcast_parent)
 		return OSR_OK;
 	parent = osr_alloc(k->arena, map->to->n_switches, sizeof(*parent));
-	if (!parent)
-		return carry_nomem(k->diag);
+	if (osr_arena_failed(k->arena, k->diag))
+		return OSR_NOMEM;
 	memset(parent, 0xff, map->to->n_switches * sizeof(*parent));
 	for (uint32_t c = 0; c < map->to->n_channels; c++)
 		if (map->chan[c] != OSR_NONE &&
@@ -174,8 +169,8 @@ enum osr_status osr_carry_rank(const struct osr_fabric_map *map, const struct os
 	if (!old->rank)
 		return OSR_OK;
 	routing->rank = osr_calloc(arena, (size_t)old->n_vls * n, sizeof(*routing->rank));
-	if (!routing->rank)
-		return carry_nomem(diag);
+	if (osr_arena_failed(arena, diag))
+		return OSR_NOMEM;
 	for (uint32_t vl = 0; vl < old->n_vls; vl++)
 		for (uint32_t c = 0; c < n; c++)
 			if (map->chan[c] != OSR_NONE)

@@ -33,7 +33,7 @@ struct osr_builder {
 	struct vec links;     /* struct osr_link_in */
 	struct vec terminals; /* struct terminal_rec */
 	struct vec names;     /* char */
-	bool nomem;
+	bool no_memory;
 };
 
 static void *vec_grow(struct osr_builder *builder, struct vec *v, size_t n)
@@ -46,7 +46,7 @@ static void *vec_grow(struct osr_builder *builder, struct vec *v, size_t n)
 			cap *= 2;
 		data = realloc(v->data, cap * v->size);
 		if (!data) {
-			builder->nomem = true;
+			builder->no_memory = true;
 			return NULL;
 		}
 		v->data = data;
@@ -189,11 +189,6 @@ static const char *builder_name(const struct osr_builder *builder, uint32_t name
 	return name ? (const char *)builder->names.data + name : "(no name)";
 }
 
-static enum osr_status fabric_nomem(struct osr_diag *diag)
-{
-	return osr_fail(diag, OSR_NOMEM, "out of memory while laying out the fabric");
-}
-
 static enum osr_status lay_out_switches(struct build *w)
 {
 	const struct osr_builder *builder = w->b;
@@ -205,8 +200,8 @@ static enum osr_status lay_out_switches(struct build *w)
 	uint32_t *name = osr_alloc(w->arena, n, sizeof(*name));
 
 	w->port_row = osr_alloc(w->arena, (size_t)n + 1, sizeof(*w->port_row));
-	if (!guid || !n_ports || !flags || !name || !w->port_row)
-		return fabric_nomem(w->diag);
+	if (osr_arena_failed(w->arena, w->diag))
+		return OSR_NOMEM;
 	if (n == 0)
 		return osr_fail(w->diag, OSR_INVAL, "the fabric has no switch: nothing to route");
 
@@ -318,8 +313,8 @@ static enum osr_status lay_out_channels(struct build *w)
 	vls = osr_alloc(w->arena, n, 1);
 	flags = osr_alloc(w->arena, n, 1);
 	rate = osr_alloc(w->arena, n, sizeof(*rate));
-	if (!row || !port_chan || !src || !dst || !rev || !port || !vls || !flags || !rate)
-		return fabric_nomem(w->diag);
+	if (osr_arena_failed(w->arena, w->diag))
+		return OSR_NOMEM;
 
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		row[s] = c;
@@ -397,9 +392,8 @@ static enum osr_status lay_out_terminals(struct build *w)
 	uint8_t *role = osr_alloc(w->arena, n, 1);
 	uint8_t *group = osr_alloc(w->arena, n, 1);
 
-	if (!row || !sources || !sw || !weight || !name || !guid || !lid || !port || !lmc ||
-	    !role || !group)
-		return fabric_nomem(w->diag);
+	if (osr_arena_failed(w->arena, w->diag))
+		return OSR_NOMEM;
 	fabric->max_lid = 0;
 	fabric->n_dests = 0;
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
@@ -455,8 +449,8 @@ static enum osr_status lay_out_dests(struct build *w)
 	uint32_t *sw = osr_alloc(w->arena, fabric->n_dests, sizeof(*sw));
 	uint32_t d = 0;
 
-	if (!lid_dest || !lid || !term || !sw)
-		return fabric_nomem(w->diag);
+	if (osr_arena_failed(w->arena, w->diag))
+		return OSR_NOMEM;
 	memset(lid_dest, 0xff, ((size_t)fabric->max_lid + 1) * sizeof(*lid_dest));
 	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
 		for (uint32_t i = 0; i < 1u << fabric->term_lmc[t]; i++) {
@@ -493,8 +487,8 @@ static enum osr_status find_components(struct build *w)
 	uint32_t *component = osr_alloc(w->arena, fabric->n_switches, sizeof(*component));
 	uint32_t *queue = w->index; /* handles are no longer needed */
 
-	if (!component)
-		return fabric_nomem(w->diag);
+	if (osr_arena_failed(w->arena, w->diag))
+		return OSR_NOMEM;
 	memset(component, 0xff, fabric->n_switches * sizeof(*component));
 	fabric->n_components = 0;
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
@@ -532,13 +526,13 @@ static enum osr_status fabric_build(struct build *w)
 		return st;
 	w->use = malloc(w->f->n_ports * sizeof(*w->use));
 	if (!w->use)
-		return fabric_nomem(w->diag);
+		return osr_fail(w->diag, OSR_NOMEM, "out of memory for %u ports", w->f->n_ports);
 	if ((st = claim_ports(w)) || (st = lay_out_channels(w)) || (st = lay_out_terminals(w)) ||
 	    (st = lay_out_dests(w)) || (st = find_components(w)))
 		return st;
 	names = osr_alloc(w->arena, names_size, 1);
-	if (!names)
-		return fabric_nomem(w->diag);
+	if (osr_arena_failed(w->arena, w->diag))
+		return OSR_NOMEM;
 	w->f->names = memcpy(names, w->b->names.data, names_size);
 	return OSR_OK;
 }
@@ -551,11 +545,12 @@ enum osr_status osr_builder_build(struct osr_builder *builder, struct osr_arena 
 	enum osr_status st;
 
 	memset(fabric, 0, sizeof(*fabric));
-	if (!builder || builder->nomem)
-		return fabric_nomem(diag);
+	if (!builder || builder->no_memory)
+		return osr_fail(diag, OSR_NOMEM, "out of memory while reading the fabric");
 	w.sorted = malloc((builder->switches.n + 1) * sizeof(*w.sorted));
 	w.index = malloc((builder->switches.n + 1) * sizeof(*w.index));
-	st = w.sorted && w.index ? fabric_build(&w) : fabric_nomem(diag);
+	st = w.sorted && w.index ? fabric_build(&w)
+				 : osr_fail(diag, OSR_NOMEM, "out of memory for the switches");
 	free(w.sorted);
 	free(w.index);
 	free(w.use);

@@ -120,8 +120,8 @@ enum osr_status osr_fabric_copy(const struct osr_fabric *from, struct osr_arena 
 	for (unsigned i = 0; i < N_ARRAYS; i++) {
 		void *copy = osr_alloc(arena, list[i].n, list[i].size);
 
-		if (!copy)
-			return osr_fail(diag, OSR_NOMEM, "out of memory for a copy of the fabric");
+		if (osr_arena_failed(arena, diag))
+			return OSR_NOMEM;
 		memcpy(copy, array_of(from, &list[i]), list[i].n * list[i].size);
 		memcpy((char *)to + list[i].offset, &copy, sizeof(copy));
 	}

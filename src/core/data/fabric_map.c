@@ -52,8 +52,8 @@ enum osr_status osr_fabric_map_init(struct osr_fabric_map *map, const struct osr
 	map->sw = osr_alloc(arena, to->n_switches, sizeof(*map->sw));
 	map->dest = osr_alloc(arena, to->n_dests, sizeof(*map->dest));
 	map->chan = osr_alloc(arena, to->n_channels, sizeof(*map->chan));
-	if (!map->sw || !map->dest || !map->chan)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for comparing two fabrics");
+	if (osr_arena_failed(arena, diag))
+		return OSR_NOMEM;
 	fabric_map_switches(map);
 	for (uint32_t d = 0; d < to->n_dests; d++)
 		map->dest[d] = fabric_map_by_lid(map, to->dest_lid[d], to->dest_term[d]);

@@ -16,10 +16,8 @@ enum osr_status osr_routing_init(struct osr_routing *routing, const struct osr_f
 					 .n_channels = fabric->n_channels };
 	if (!__builtin_mul_overflow((size_t)fabric->n_dests, (size_t)fabric->n_switches, &n))
 		routing->lft = osr_alloc(arena, n, 1);
-	if (!routing->lft)
-		return osr_fail(diag, OSR_NOMEM,
-				"out of memory for the tables of %u switches and %u LIDs",
-				fabric->n_switches, fabric->n_dests);
+	if (osr_arena_failed(arena, diag))
+		return OSR_NOMEM;
 	memset(routing->lft, OSR_NO_PATH, n);
 	return OSR_OK;
 }

@@ -249,11 +249,6 @@ static enum osr_status store_damaged(const struct reader *x, const char *what)
 	return osr_fail(x->diag, OSR_INVAL, "%s: damaged: %s", x->label, what);
 }
 
-static enum osr_status store_nomem(const struct reader *x)
-{
-	return osr_fail(x->diag, OSR_NOMEM, "%s: out of memory for the stored tables", x->label);
-}
-
 size_t osr_store_wanted(const void *head)
 {
 	struct header h;
@@ -323,8 +318,8 @@ static enum osr_status store_copy(struct reader *x, struct osr_arena *arena, uin
 	if (!from)
 		return store_damaged(x, "it ends too early");
 	p = osr_alloc(arena, n, size);
-	if (!p)
-		return store_nomem(x);
+	if (osr_arena_failed(arena, x->diag))
+		return OSR_NOMEM;
 	memcpy(p, from, n * size);
 	memcpy(to, &p, sizeof(p));
 	return OSR_OK;
@@ -449,7 +444,7 @@ static enum osr_status read_fabric(struct reader *x, const struct counts *n,
 		return store_damaged(x, "it ends too early");
 	builder = osr_builder_new();
 	if (!builder)
-		return store_nomem(x);
+		return osr_fail(x->diag, OSR_NOMEM, "%s: out of memory", x->label);
 	good = store_feed(builder, n, &p);
 	st = good ? osr_builder_build(builder, arena, fabric, &why) : OSR_OK;
 	osr_builder_free(builder);
@@ -478,8 +473,8 @@ static enum osr_status read_sl2vl(struct reader *x, const struct counts *c,
 	if (c->n_sl2vl != store_n_sl2vl_rows(fabric))
 		return store_damaged(x, "its SL2VL tables do not fit the switches");
 	routing->sl2vl_row = osr_alloc(arena, fabric->n_switches, sizeof(*routing->sl2vl_row));
-	if (!routing->sl2vl_row)
-		return store_nomem(x);
+	if (osr_arena_failed(arena, x->diag))
+		return OSR_NOMEM;
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		routing->sl2vl_row[s] = at;
 		at += (fabric->sw_n_ports[s] + 1u) * (fabric->sw_n_ports[s] + 1u);
@@ -551,8 +546,8 @@ static enum osr_status store_judge(const struct reader *x, struct osr_result *re
 	struct osr_diag why;
 	enum osr_status st;
 
-	if (!load)
-		return store_nomem(x);
+	if (osr_arena_failed(arena, x->diag))
+		return OSR_NOMEM;
 	st = osr_check_loads(&result->fabric, &result->routing, scratch, &verdict, load, &why);
 	if (st)
 		st = osr_fail(x->diag, st, "%s: %.*s", x->label, 300, why.text);
