@@ -59,12 +59,4 @@ bool osr_cdg_sort(const struct osr_cdg *cdg, struct osr_arena *scratch, uint32_t
 enum osr_status osr_cdg_order(const struct osr_cdg *cdg, const uint32_t *roots, uint32_t passes,
 			      struct osr_arena *scratch, uint32_t *rank, struct osr_diag *diag);
 
-/*
- * The up-down start on its own: rank[n_channels] for these roots, one per component. Every pair of
- * switches of a component has a path that goes forward in it, and so has every breadth-first tree
- * from the root.
- */
-enum osr_status osr_cdg_updown(const struct osr_fabric *fabric, const uint32_t *roots,
-			       struct osr_arena *scratch, uint32_t *rank, struct osr_diag *diag);
-
 #endif

@@ -99,16 +99,3 @@ uint32_t osr_dir_by_name(const struct osr_torus *torus, const char *name)
 			return d;
 	return OSR_NO_DIR;
 }
-
-uint32_t osr_torus_distance(const struct osr_torus *torus, uint32_t from, uint32_t to)
-{
-	uint32_t sum = 0;
-
-	for (uint32_t i = 0; i < torus->n_dims; i++) {
-		uint32_t a = osr_torus_coord(torus, from, i), b = osr_torus_coord(torus, to, i);
-		uint32_t gap = a < b ? b - a : a - b;
-
-		sum += torus->ring[i] && gap > torus->size[i] - gap ? torus->size[i] - gap : gap;
-	}
-	return sum;
-}

@@ -80,7 +80,4 @@ const char *osr_dir_name(const struct osr_torus *torus, uint32_t dir);
 /* The direction of this name, OSR_NO_DIR if the torus has none such. */
 uint32_t osr_dir_by_name(const struct osr_torus *torus, const char *name);
 
-/* Hops between two nodes if nothing had failed. */
-uint32_t osr_torus_distance(const struct osr_torus *torus, uint32_t from, uint32_t to);
-
 #endif

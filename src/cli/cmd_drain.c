@@ -5,25 +5,14 @@
 #include <string.h>
 #include <time.h>
 
-#include <jansson.h>
-
 #include "cli/cli.h"
 #include "cli/output.h"
-#include "keyclient/keyclient.h"
+#include "cli/socket.h"
 
 #define DEFAULT_WAIT_MS 60000
 #define POLL_MS 100
 
-enum { OPT_SOCKET = 256, OPT_WAIT, OPT_ALL };
-
-static const struct argp_option drain_options[] = {
-	{ "socket", OPT_SOCKET, "PATH", 0,
-	  "control_socket of the subnet manager (default: $OSMROUTES_KEYS, then " OSRK_SOCKET ")",
-	  0 },
-	{ "wait", OPT_WAIT, "MS", 0,
-	  "wait for the switches to have the new tables, at most N ms (default 60000)", 0 },
-	{ NULL, 0, NULL, 0, NULL, 0 },
-};
+enum { OPT_ALL = 256 };
 
 static const struct argp_option undrain_options[] = {
 	{ "all", OPT_ALL, NULL, 0, "everything that is drained", 0 },
@@ -43,8 +32,8 @@ static const struct out_section drain_sections[] = {
 
 struct drain_args {
 	struct out out;
-	const char *socket, *what;
-	long wait;
+	struct cli_socket socket;
+	const char *what;
 	bool undrain;
 };
 
@@ -53,14 +42,9 @@ static error_t drain_parse(int key, char *arg, struct argp_state *state)
 	struct drain_args *a = state->input;
 
 	switch (key) {
-	case OPT_SOCKET:
-		a->socket = arg;
-		return 0;
-	case OPT_WAIT:
-		a->wait = cli_take_number(arg, "wait", 0, 86400000, state);
-		return 0;
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &a->out;
+		state->child_inputs[0] = &a->socket;
+		state->child_inputs[1] = &a->out;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (a->what)
@@ -87,25 +71,9 @@ static error_t undrain_parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static int drain_refused(const char *why)
-{
-	struct osr_diag diag;
-
-	osr_fail(&diag, OSR_NOT_APPLICABLE, "%s", why);
-	return cli_fail(OSR_NOT_APPLICABLE, &diag);
-}
-
 static json_t *drain_ask(struct osrk *k, const char *op, const char *what)
 {
-	json_t *line = json_pack("{s:s, s:s}", "op", op, "what", what ? what : "");
-	char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
-	char *answer = text ? osrk_ask(k, text) : NULL;
-	json_t *said = answer ? json_loads(answer, 0, NULL) : NULL;
-
-	json_decref(line);
-	free(text);
-	free(answer);
-	return said;
+	return cli_socket_ask(k, json_pack("{s:s, s:s}", "op", op, "what", what ? what : ""));
 }
 
 /* Is nothing left to be done by the subnet manager? */
@@ -122,7 +90,7 @@ static bool drain_is_settled(const json_t *said)
 
 static json_t *drain_wait_settled(const struct drain_args *a, struct osrk *k, json_t *said)
 {
-	for (long ms = 0; said && !drain_is_settled(said) && ms < a->wait; ms += POLL_MS) {
+	for (long ms = 0; said && !drain_is_settled(said) && ms < a->socket.wait; ms += POLL_MS) {
 		nanosleep(&(struct timespec){ .tv_nsec = POLL_MS * 1000000L }, NULL);
 		json_decref(said);
 		said = drain_ask(k, "drained", NULL);
@@ -153,17 +121,17 @@ static int drain_show(struct drain_args *a, const json_t *said)
 static int drain_run(struct drain_args *a)
 {
 	const char *op = !a->what ? "drained" : a->undrain ? "undrain" : "drain";
-	struct osrk *k = osrk_open(a->socket);
+	struct osrk *k = osrk_open(a->socket.path);
 	json_t *said = osrk_ok(k) ? drain_ask(k, op, a->what) : NULL;
 	int code;
 
 	if (a->what)
 		said = drain_wait_settled(a, k, said);
 	if (!said)
-		code = drain_refused(osrk_error(k));
+		code = cli_socket_refused(osrk_error(k));
 	else if (a->what && !drain_is_settled(said))
-		code = drain_refused("accepted, but the subnet manager has no new tables yet: "
-				     "`osmroutes drain` shows the state");
+		code = cli_socket_refused("accepted, but the subnet manager has no new tables yet: "
+					  "`osmroutes drain` shows the state");
 	else
 		code = drain_show(a, said);
 	json_decref(said);
@@ -171,10 +139,11 @@ static int drain_run(struct drain_args *a)
 	return code;
 }
 
-static const struct argp_child drain_children[] = { { &out_argp, 0, NULL, 0 },
+static const struct argp_child drain_children[] = { { &socket_argp, 0, NULL, 0 },
+						    { &out_argp, 0, NULL, 0 },
 						    { NULL, 0, NULL, 0 } };
 static const struct argp drain_argp = {
-	drain_options,
+	NULL,
 	drain_parse,
 	"[NODE[:PORT]]",
 	"Takes a switch, or the cable at a port of it, out of routing, so that it can be pulled "
@@ -187,7 +156,7 @@ static const struct argp drain_argp = {
 int cli_drain(int argc, char **argv)
 {
 	struct drain_args a = { .out = { .command = "drain", .sections = drain_sections },
-				.wait = DEFAULT_WAIT_MS };
+				.socket.wait = DEFAULT_WAIT_MS };
 
 	argp_parse(&drain_argp, argc, argv, 0, NULL, &a);
 	return drain_run(&a);
@@ -205,7 +174,7 @@ int cli_undrain(int argc, char **argv)
 					  NULL,
 					  NULL };
 	struct drain_args a = { .out = { .command = "undrain", .sections = drain_sections },
-				.wait = DEFAULT_WAIT_MS,
+				.socket.wait = DEFAULT_WAIT_MS,
 				.undrain = true };
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);

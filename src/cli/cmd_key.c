@@ -9,21 +9,18 @@
 #include <string.h>
 
 #include <osmroutes/arena.h>
-#include "keyclient/keyclient.h"
 #include "traffic/pattern.h"
-
-#include <jansson.h>
 
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "cli/socket.h"
 #include "io/trafficfile.h"
 
 #define MAX_SOURCES 64
 #define DEFAULT_WAIT_MS 10000
 
 enum {
-	OPT_SOCKET = 256,
-	OPT_HOSTS,
+	OPT_HOSTS = 256,
 	OPT_RANKS,
 	OPT_PATTERN,
 	OPT_TRAFFIC,
@@ -31,13 +28,9 @@ enum {
 	OPT_NAME,
 	OPT_OWNER,
 	OPT_ENV,
-	OPT_WAIT,
 };
 
 static const struct argp_option options[] = {
-	{ "socket", OPT_SOCKET, "PATH", 0,
-	  "control_socket of the subnet manager (default: $OSMROUTES_KEYS, then " OSRK_SOCKET ")",
-	  0 },
 	{ "hosts", OPT_HOSTS, "FILE", 0,
 	  "place: port GUIDs or names, one a line, by rank; \"-\" is standard input", 0 },
 	{ "ranks", OPT_RANKS, "N", 0, "place: N hosts that the subnet manager chooses", 0 },
@@ -49,8 +42,6 @@ static const struct argp_option options[] = {
 	{ "name", OPT_NAME, "TEXT", 0, "place: a name that status shows", 0 },
 	{ "owner", OPT_OWNER, "UID", 0, "place: for this user, by root", 0 },
 	{ "env", OPT_ENV, NULL, 0, "place: lines for a job's environment instead of a table", 0 },
-	{ "wait", OPT_WAIT, "MS", 0,
-	  "request: wait for the switches to have the routes, at most N ms (default 10000)", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
@@ -102,10 +93,11 @@ struct args {
 	enum action action;
 	bool has_action, env;
 	uint32_t word[2], n_words; /* APP, KEY */
-	const char *socket, *hosts, *name;
+	struct cli_socket socket;
+	const char *hosts, *name;
 	const char *pattern[MAX_SOURCES], *traffic[MAX_SOURCES];
 	uint32_t n_patterns, n_traffic;
-	long ranks, offsets, owner, wait;
+	long ranks, offsets, owner;
 };
 
 static void key_take_word(struct args *a, const char *arg, struct argp_state *state)
@@ -147,9 +139,6 @@ static error_t key_parse(int key, char *arg, struct argp_state *state)
 	struct args *a = state->input;
 
 	switch (key) {
-	case OPT_SOCKET:
-		a->socket = arg;
-		return 0;
 	case OPT_HOSTS:
 		a->hosts = arg;
 		return 0;
@@ -177,11 +166,9 @@ static error_t key_parse(int key, char *arg, struct argp_state *state)
 	case OPT_ENV:
 		a->env = true;
 		return 0;
-	case OPT_WAIT:
-		a->wait = cli_take_number(arg, "wait", 0, 86400000, state);
-		return 0;
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &a->out;
+		state->child_inputs[0] = &a->socket;
+		state->child_inputs[1] = &a->out;
 		return 0;
 	case ARGP_KEY_ARG:
 		key_take_word(a, arg, state);
@@ -424,39 +411,19 @@ static json_t *place_line(const struct args *a, const struct texts *hosts,
 	return line;
 }
 
-static json_t *key_ask(struct osrk *k, json_t *line)
-{
-	char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
-	char *answer = text ? osrk_ask(k, text) : NULL;
-	json_t *said = answer ? json_loads(answer, 0, NULL) : NULL;
-
-	json_decref(line);
-	free(text);
-	free(answer);
-	return said;
-}
-
-static int say_no(const char *why)
-{
-	struct osr_diag diag;
-
-	osr_fail(&diag, OSR_NOT_APPLICABLE, "%s", why);
-	return cli_fail(OSR_NOT_APPLICABLE, &diag);
-}
-
 static int key_place(struct args *a, struct osrk *k)
 {
 	struct texts hosts = { 0 }, patterns = { 0 };
 	struct osr_diag diag = { "" };
 	enum osr_status st = key_collect(a, &hosts, &patterns, &diag);
-	json_t *app = st ? NULL : key_ask(k, place_line(a, &hosts, &patterns));
+	json_t *app = st ? NULL : cli_socket_ask(k, place_line(a, &hosts, &patterns));
 
 	free_texts(&hosts);
 	free_texts(&patterns);
 	if (st)
 		return cli_fail(st, &diag);
 	if (!app)
-		return say_no(osrk_error(k));
+		return cli_socket_refused(osrk_error(k));
 	if (a->env) {
 		print_env(app);
 		out_drop(&a->out);
@@ -470,12 +437,12 @@ static int key_place(struct args *a, struct osrk *k)
 
 static int key_status(struct args *a, struct osrk *k)
 {
-	json_t *said = key_ask(k, json_pack("{s:s}", "op", "status"));
+	json_t *said = cli_socket_ask(k, json_pack("{s:s}", "op", "status"));
 	const json_t *apps = json_object_get(said, "apps");
 	bool found = !a->n_words;
 
 	if (!said)
-		return say_no(osrk_error(k));
+		return cli_socket_refused(osrk_error(k));
 	for (size_t i = 0; i < json_array_size(apps); i++) {
 		const json_t *app = json_array_get(apps, i);
 
@@ -490,7 +457,7 @@ static int key_status(struct args *a, struct osrk *k)
 	if (found)
 		return out_end(&a->out, CLI_OK);
 	out_drop(&a->out);
-	return say_no("there is no such application of this user");
+	return cli_socket_refused("there is no such application of this user");
 }
 
 /* request, done and withdraw; the state afterwards is shown. */
@@ -498,12 +465,12 @@ static int key_step(struct args *a, struct osrk *k)
 {
 	uint32_t app = a->word[0], key = a->word[1];
 	struct osrk_key what;
-	int st = a->action == REQUEST ? osrk_request(k, app, key, (int)a->wait)
+	int st = a->action == REQUEST ? osrk_request(k, app, key, (int)a->socket.wait)
 		 : a->action == DONE  ? osrk_done(k, app, key)
 				      : osrk_withdraw(k, app);
 
 	if (st)
-		return say_no(osrk_error(k));
+		return cli_socket_refused(osrk_error(k));
 	if (a->action != WITHDRAW && osrk_key(k, app, key, &what)) {
 		static const char *const states[] = { "prepared", "waiting", "active",
 						      "withdrawn" };
@@ -535,7 +502,8 @@ static int say_closed(const char *why)
 
 int cli_key(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { &out_argp, 0, NULL, 0 },
+	static const struct argp_child children[] = { { &socket_argp, 0, NULL, 0 },
+						      { &out_argp, 0, NULL, 0 },
 						      { NULL, 0, NULL, 0 } };
 	static const struct argp argp = {
 		options,
@@ -549,12 +517,12 @@ int cli_key(int argc, char **argv)
 	};
 	struct args a = { .out = { .command = "key", .sections = sections },
 			  .owner = -1,
-			  .wait = DEFAULT_WAIT_MS };
+			  .socket.wait = DEFAULT_WAIT_MS };
 	struct osrk *k;
 	int code;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
-	k = osrk_open(a.socket);
+	k = osrk_open(a.socket.path);
 	if (!osrk_ok(k))
 		code = say_closed(osrk_error(k));
 	else if (a.action == PLACE)

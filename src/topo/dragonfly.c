@@ -1,47 +1,77 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
+ * Groups that are cabled to each other.
+ *
  * Dragonfly (Kim, Dally, Scott, Abts, ISCA 2008): g groups of a switches, all to all within a
  * group; every switch has p hosts and h global cables. With g = a h + 1 every two groups share one
  * cable.
  *
- * Arrangement: the global cables of a group are numbered 0 .. a h - 1, switch by switch; the j-th
- * leads to the j-th of the other groups (called "absolute" in the literature). With fewer groups
- * the cables behind the last group are left out.
+ * Megafly, also called Dragonfly+ (Flajslik et al., ISC 2018; Shpiner et al., HiPINEB 2017): g groups of
+ * l leaves with p hosts each and s spines with h global cables each; every leaf of a group is cabled
+ * to every spine of it. With g = s h + 1 every two groups share one cable.
+ *
+ * Arrangement: the global cables of a group are numbered 0 .. g - 2, switch by switch; the j-th leads to
+ * the j-th of the other groups (called "absolute" in the literature). With fewer groups the cables
+ * behind the last group are left out.
  */
 #include "topo/helper.h"
 
 #include <stdio.h>
 
-struct dragonfly {
-	uint32_t a, h, p, g;
+struct grouped {
+	uint32_t g;
+	const struct osr_topo_style *style;
+	struct osr_net *net;
+	struct osr_diag *diag;
 };
 
-/* Number of the cable, on group `from`, that leads to group `to`. */
-static uint32_t global_cable(uint32_t from, uint32_t to)
+/* `cables`: global ones of a group, as `formula` says; `switches` of a group. */
+static enum osr_status groups_check(struct grouped *m, uint32_t cables, const char *formula,
+				    uint32_t switches)
 {
-	return to < from ? to : to - 1;
+	uint32_t n;
+
+	if (m->g == 0)
+		m->g = cables + 1;
+	if (m->g > cables + 1)
+		return osr_fail(m->diag, OSR_INVAL,
+				"%u groups: %s + 1 = %u can be cabled to each other", m->g, formula,
+				cables + 1);
+	return osr__product((uint32_t[]){ switches, m->g }, 2, "switches", &n, m->diag);
 }
 
-/* Ports: p hosts, a - 1 switches of the group, h global cables. */
-static void group_cables(const struct dragonfly *f, uint32_t group,
-			 const struct osr_topo_style *style, struct osr_net *net)
+/* `each` switches of every group, g0-LABEL0 and so on. */
+static enum osr_status groups_add_switches(const struct grouped *m, const char *label,
+					   uint32_t each, uint64_t ports)
 {
-	uint32_t first = group * f->a;
+	uint32_t n_ports;
+	enum osr_status st = osr__switch_ports(m->style, ports, &n_ports, m->diag);
+	char name[64], part[32];
 
-	for (uint32_t x = 0; x < f->a; x++)
-		for (uint32_t y = x + 1; y < f->a; y++)
-			osr__cable(net, style, first + x, f->p + y, first + y, f->p + 1 + x);
-	for (uint32_t other = group + 1; other < f->g; other++) {
-		uint32_t near = global_cable(group, other), far = global_cable(other, group);
-
-		osr__cable(net, style, first + near / f->h, f->p + f->a + near % f->h,
-			   other * f->a + far / f->h, f->p + f->a + far % f->h);
+	for (uint32_t s = 0; s < each * m->g && !st; s++) {
+		osr__name(part, sizeof(part), "g", s / each, m->g);
+		snprintf(name, sizeof(name), "%s-%s", part, label);
+		osr__name(part, sizeof(part), name, s % each, each);
+		osr__switch(m->net, m->style, n_ports, part);
+		st = osr_net_status(m->net, m->diag);
 	}
+	return st;
+}
+
+/* From port `port` on of switches first + `each` group, h a switch. */
+static void groups_add_cables(const struct grouped *m, uint32_t first, uint32_t each, uint32_t h,
+			      uint32_t port)
+{
+	for (uint32_t group = 0; group < m->g; group++)
+		for (uint32_t other = group + 1; other < m->g; other++)
+			osr__cable(m->net, m->style, first + group * each + (other - 1) / h,
+				   port + (other - 1) % h, first + other * each + group / h,
+				   port + group % h);
 }
 
 enum { DF_A, DF_H, DF_P, DF_G };
 
-static const struct osr_param params[] = {
+static const struct osr_param dragonfly_params[] = {
 	[DF_A] = { "a", OSR_PARAM_UINT, "4", 1, 128, NULL, "switches of a group" },
 	[DF_H] = { "h", OSR_PARAM_UINT, "2", 1, 128, NULL, "global cables of a switch" },
 	[DF_P] = { "p", OSR_PARAM_UINT, "2", 0, 253, NULL, "hosts of a switch" },
@@ -49,53 +79,73 @@ static const struct osr_param params[] = {
 	{ NULL },
 };
 
-static enum osr_status dragonfly_add_switches(const struct dragonfly *f,
-					      const struct osr_topo_style *style,
-					      struct osr_net *net, struct osr_diag *diag)
-{
-	uint32_t n_ports, n, factor[] = { f->a, f->g };
-	enum osr_status st = osr__product(factor, 2, "switches", &n, diag);
-	char name[64], group[32];
-
-	if (!st)
-		st = osr__switch_ports(style, (uint64_t)f->p + f->a - 1 + f->h, &n_ports, diag);
-	for (uint32_t s = 0; s < n && !st; s++) {
-		osr__name(group, sizeof(group), "g", s / f->a, f->g);
-		snprintf(name, sizeof(name), "%s-s", group);
-		osr__name(group, sizeof(group), name, s % f->a, f->a);
-		osr__switch(net, style, n_ports, group);
-		st = osr_net_status(net, diag);
-	}
-	return st;
-}
-
+/* Ports: p hosts, a - 1 switches of the group, h global cables. */
 static enum osr_status dragonfly_make(const struct osr_values *values,
 				      const struct osr_topo_style *style, struct osr_net *net,
 				      struct osr_diag *diag)
 {
-	struct dragonfly f = { .a = (uint32_t)values->num[DF_A],
-			       .h = (uint32_t)values->num[DF_H],
-			       .p = (uint32_t)values->num[DF_P],
-			       .g = (uint32_t)values->num[DF_G] };
-	enum osr_status st;
+	uint32_t a = (uint32_t)values->num[DF_A], h = (uint32_t)values->num[DF_H],
+		 p = (uint32_t)values->num[DF_P];
+	struct grouped m = { (uint32_t)values->num[DF_G], style, net, diag };
+	enum osr_status st = groups_check(&m, a * h, "a h", a);
 
-	if (f.g == 0)
-		f.g = f.a * f.h + 1;
-	if (f.g > f.a * f.h + 1)
-		return osr_fail(diag, OSR_INVAL,
-				"%u groups: a h + 1 = %u can be cabled to each other", f.g,
-				f.a * f.h + 1);
-	st = dragonfly_add_switches(&f, style, net, diag);
+	if (!st)
+		st = groups_add_switches(&m, "s", a, (uint64_t)p + a - 1 + h);
 	if (st)
 		return st;
-	for (uint32_t group = 0; group < f.g; group++)
-		group_cables(&f, group, style, net);
-	return osr__hosts(net, style, f.a * f.g, f.p, diag);
+	for (uint32_t first = 0; first < a * m.g; first += a)
+		for (uint32_t x = 0; x < a; x++)
+			for (uint32_t y = x + 1; y < a; y++)
+				osr__cable(net, style, first + x, p + y, first + y, p + 1 + x);
+	groups_add_cables(&m, 0, a, h, p + a);
+	return osr__hosts(net, style, a * m.g, p, diag);
 }
 
 const struct osr_topo osr__topo_dragonfly = {
 	.name = "dragonfly",
 	.summary = "dragonfly: groups of a switches, h global cables and p hosts each",
-	.params = params,
+	.params = dragonfly_params,
 	.make = dragonfly_make,
+};
+
+enum { MF_L, MF_S, MF_H, MF_P, MF_G };
+
+static const struct osr_param megafly_params[] = {
+	[MF_L] = { "l", OSR_PARAM_UINT, "4", 1, 253, NULL, "leaves of a group" },
+	[MF_S] = { "s", OSR_PARAM_UINT, "4", 1, 253, NULL, "spines of a group" },
+	[MF_H] = { "h", OSR_PARAM_UINT, "2", 1, 253, NULL, "global cables of a spine" },
+	[MF_P] = { "p", OSR_PARAM_UINT, "4", 0, 253, NULL, "hosts of a leaf" },
+	[MF_G] = { "g", OSR_PARAM_UINT, "0", 0, 64010, NULL, "groups; 0: s h + 1" },
+	{ NULL },
+};
+
+/* All leaves, then all spines. Ports of a leaf: hosts, spines; of a spine: leaves, global cables. */
+static enum osr_status megafly_make(const struct osr_values *values,
+				    const struct osr_topo_style *style, struct osr_net *net,
+				    struct osr_diag *diag)
+{
+	uint32_t l = (uint32_t)values->num[MF_L], s = (uint32_t)values->num[MF_S],
+		 h = (uint32_t)values->num[MF_H], p = (uint32_t)values->num[MF_P];
+	struct grouped m = { (uint32_t)values->num[MF_G], style, net, diag };
+	enum osr_status st = groups_check(&m, s * h, "s h", l + s);
+
+	if (!st)
+		st = groups_add_switches(&m, "leaf-", l, (uint64_t)p + s);
+	if (!st)
+		st = groups_add_switches(&m, "spine-", s, (uint64_t)l + h);
+	if (st)
+		return st;
+	for (uint32_t x = 0; x < l * m.g; x++)
+		for (uint32_t y = 0; y < s; y++)
+			osr__cable(net, style, x, p + 1 + y, l * m.g + x / l * s + y, 1 + x % l);
+	groups_add_cables(&m, l * m.g, s, h, l + 1);
+	return osr__hosts(net, style, l * m.g, p, diag);
+}
+
+const struct osr_topo osr__topo_megafly = {
+	.name = "megafly",
+	.summary = "Megafly (Dragonfly+): groups of l leaves with p hosts and s spines with h "
+		   "global cables",
+	.params = megafly_params,
+	.make = megafly_make,
 };

@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/lftfile.h"
 #include "io/netfile.h"
+#include "io/tables.h"
 
 struct sums {
 	uint64_t pairs, unreachable, longer, hops, hops_minimal;
@@ -157,14 +157,15 @@ static void print(const struct work *w)
 static enum osr_status run(char **argv, struct osr_net *net, struct osr_arena *arena,
 			   struct osr_diag *diag)
 {
-	struct osr_routing r;
+	struct osr_tables tables;
 	struct osr_fabric f;
-	struct work w = { .f = &f, .r = &r };
+	struct work w = { .f = &f, .r = &tables.routing };
 	enum osr_status st;
 
 	if ((st = osr_netfile_read(argv[1], net, diag)) ||
 	    (st = osr_net_fabric(net, -1, arena, &f, diag)) ||
-	    (st = osr_lftfile_read(argv[2], &f, arena, &r, diag)))
+	    (st = osr_tables_init(&tables, &f, NULL, arena, diag)) ||
+	    (st = osr_tables_read_lfts(&tables, argv[2], diag)))
 		return st;
 	w.dist = calloc(f.n_switches, sizeof(*w.dist));
 	w.queue = calloc(f.n_switches, sizeof(*w.queue));

@@ -330,20 +330,6 @@ static bool updown_order(const struct osr_fabric *fabric, const uint32_t *roots,
 	return true;
 }
 
-enum osr_status osr_cdg_updown(const struct osr_fabric *fabric, const uint32_t *roots,
-			       struct osr_arena *scratch, uint32_t *rank, struct osr_diag *diag)
-{
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	uint32_t *sequence = osr_alloc(scratch, fabric->n_channels, sizeof(*sequence));
-
-	if (!sequence || !updown_order(fabric, roots, scratch, sequence))
-		return cdg_nomem(diag);
-	for (uint32_t i = 0; i < fabric->n_channels; i++)
-		rank[sequence[i]] = i;
-	osr_arena_reset(scratch, mark);
-	return OSR_OK;
-}
-
 /* ---- sifting --------------------------------------------------------------------------------- */
 
 struct sift {
