@@ -101,8 +101,8 @@ double cli_mean_hops(const struct cli_analysis *analysis)
 	return analysis->n_routes ? (double)sum / (double)analysis->n_routes : 0;
 }
 
-const struct argp_child cli_analysis_children[] = { { &input_argp, 0, NULL, 0 },
-						    { &subjects_argp, 0, NULL, 0 },
-						    { &traffic_argp, 0, NULL, 0 },
-						    { &out_argp, 0, NULL, 0 },
-						    { NULL, 0, NULL, 0 } };
+const struct argp_child cli_analysis_children[] = { { .argp = &input_argp },
+						    { .argp = &subjects_argp },
+						    { .argp = &traffic_argp },
+						    { .argp = &out_argp },
+						    { NULL } };

@@ -416,8 +416,11 @@ static error_t analyze_parse(int key, char *arg, struct argp_state *state)
 static int analyze_run(int argc, char **argv, const char *command, const char *doc)
 {
 	const bool compare = !strcmp(command, "compare");
-	const struct argp argp = { options, analyze_parse, "FILE", doc, cli_analysis_children,
-				   NULL,    NULL };
+	const struct argp argp = { .options = options,
+				   .parser = analyze_parse,
+				   .args_doc = "FILE",
+				   .doc = doc,
+				   .children = cli_analysis_children };
 	struct out_field fields[N_FIELDS];
 	const struct out_section sections[] = { { "summary", OUT_HEAD, head_fields },
 						{ "results", OUT_ACROSS, fields },

@@ -573,19 +573,19 @@ static char *help(int key, const char *text, void *input)
 
 int cli_angara(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { &out_argp, 0, NULL, 0 },
-						      { NULL, 0, NULL, 0 } };
-	static const struct argp argp = { options,
-					  angara_parse,
-					  "[FILE]",
-					  "Source routes of the Angara interconnect: a route for "
-					  "every pair of nodes of a torus, given "
-					  "by --dims or by the switches of FILE (ibnetdiscover or "
-					  "ibsim net file), deadlock-free on "
-					  "one virtual channel.\v ",
-					  children,
-					  help,
-					  NULL };
+	static const struct argp_child children[] = { { .argp = &out_argp }, { NULL } };
+	static const struct argp argp = {
+		.options = options,
+		.parser = angara_parse,
+		.args_doc = "[FILE]",
+		.doc = "Source routes of the Angara interconnect: a route for "
+		       "every pair of nodes of a torus, given "
+		       "by --dims or by the switches of FILE (ibnetdiscover or "
+		       "ibsim net file), deadlock-free on "
+		       "one virtual channel.\v ",
+		.children = children,
+		.help_filter = help
+	};
 	struct args a = { .file = CLI_INPUT_INIT,
 			  .in = { .seed = 1 },
 			  .out = { .command = "angara", .sections = sections } };

@@ -348,20 +348,19 @@ static int check_run(struct args *a)
 
 int cli_check(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { &ask_argp, 0, NULL, 0 },
-						      { &require_argp, 0, NULL, 0 },
-						      { NULL, 0, NULL, 0 } };
+	static const struct argp_child children[] = { { .argp = &ask_argp },
+						      { .argp = &require_argp },
+						      { NULL } };
 	static const struct argp argp = {
-		options,
-		check_parse,
-		"FILE|DIR",
-		"Verifies the tables of a fabric, whoever made them: reach, loops, "
-		"lengths, SLs and VLs, multicast, credit loops. FILE is the "
-		"fabric; DIR holds OpenSM's dumps, fabric and tables; -e verifies what an engine "
-		"makes.",
-		children,
-		NULL,
-		NULL
+		.options = options,
+		.parser = check_parse,
+		.args_doc = "FILE|DIR",
+		.doc = "Verifies the tables of a fabric, whoever made them: reach, loops, "
+		       "lengths, SLs and VLs, multicast, credit loops. FILE is the "
+		       "fabric; DIR holds OpenSM's dumps, fabric and tables; -e verifies what an "
+		       "engine "
+		       "makes.",
+		.children = children
 	};
 	struct args a = { .ask = { .src = CLI_SOURCE_INIT,
 				   .out = { .command = "check", .sections = sections } },

@@ -277,20 +277,17 @@ static error_t counters_parse(int key, char *arg, struct argp_state *state)
 
 int cli_counters(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { &ask_argp, 0, NULL, 0 },
-						      { NULL, 0, NULL, 0 } };
-	static const struct argp argp = {
-		options,
-		counters_parse,
-		"FILE|DIR",
-		"Puts the compare port counters with the load that the tables explain: from what "
-		"the hosts have "
-		"sent and received, what each cable between switches should have carried and what "
-		"it can have at most.",
-		children,
-		NULL,
-		NULL
-	};
+	static const struct argp_child children[] = { { .argp = &ask_argp }, { NULL } };
+	static const struct argp argp = { .options = options,
+					  .parser = counters_parse,
+					  .args_doc = "FILE|DIR",
+					  .doc = "Puts the compare port counters with the load "
+						 "that the tables explain: from what "
+						 "the hosts have "
+						 "sent and received, what each cable between "
+						 "switches should have carried and what "
+						 "it can have at most.",
+					  .children = children };
 	struct args a = { .ask = { .src = CLI_SOURCE_INIT,
 				   .out = { .command = "counters", .sections = sections } },
 			  .max = 20 };

@@ -539,20 +539,20 @@ static int diff_run(struct args *a)
 
 int cli_diff(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { &out_argp, 0, NULL, 0 },
-						      { &input_port_argp, 0, NULL, 0 },
-						      { NULL, 0, NULL, 0 } };
+	static const struct argp_child children[] = { { .argp = &out_argp },
+						      { .argp = &input_port_argp },
+						      { NULL } };
 	static const struct argp argp = {
-		options,
-		diff_parse,
-		"OLD NEW",
-		"Compares two sets of tables (directories of dumps, or table files) of one fabric, "
-		"or of the same fabric before and after a change: entries, paths and SLs that "
-		"differ, "
-		"and whether the transition from old to new can deadlock.",
-		children,
-		NULL,
-		NULL
+		.options = options,
+		.parser = diff_parse,
+		.args_doc = "OLD NEW",
+		.doc = "Compares two sets of tables (directories of dumps, or table files) of one "
+		       "fabric, "
+		       "or of the same fabric before and after a change: entries, paths and SLs "
+		       "that "
+		       "differ, "
+		       "and whether the transition from old to new can deadlock.",
+		.children = children
 	};
 	struct args a = { .in = CLI_INPUT_INIT,
 			  .then = CLI_INPUT_INIT,

@@ -139,18 +139,16 @@ static int drain_run(struct drain_args *a)
 	return code;
 }
 
-static const struct argp_child drain_children[] = { { &socket_argp, 0, NULL, 0 },
-						    { &out_argp, 0, NULL, 0 },
-						    { NULL, 0, NULL, 0 } };
+static const struct argp_child drain_children[] = { { .argp = &socket_argp },
+						    { .argp = &out_argp },
+						    { NULL } };
 static const struct argp drain_argp = {
-	NULL,
-	drain_parse,
-	"[NODE[:PORT]]",
-	"Takes a switch, or the cable at a port of it, out of routing, so that it can be pulled "
-	"without harm; without an argument lists what is drained or held down.",
-	drain_children,
-	NULL,
-	NULL
+	.parser = drain_parse,
+	.args_doc = "[NODE[:PORT]]",
+	.doc = "Takes a switch, or the cable at a port of it, out of routing, so that it can be "
+	       "pulled "
+	       "without harm; without an argument lists what is drained or held down.",
+	.children = drain_children
 };
 
 int cli_drain(int argc, char **argv)
@@ -164,15 +162,12 @@ int cli_drain(int argc, char **argv)
 
 int cli_undrain(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { &drain_argp, 0, NULL, 0 },
-						      { NULL, 0, NULL, 0 } };
-	static const struct argp argp = { undrain_options,
-					  undrain_parse,
-					  "NODE[:PORT]",
-					  "Routes by a drained switch or cable again.",
-					  children,
-					  NULL,
-					  NULL };
+	static const struct argp_child children[] = { { .argp = &drain_argp }, { NULL } };
+	static const struct argp argp = { .options = undrain_options,
+					  .parser = undrain_parse,
+					  .args_doc = "NODE[:PORT]",
+					  .doc = "Routes by a drained switch or cable again.",
+					  .children = children };
 	struct drain_args a = { .out = { .command = "undrain", .sections = drain_sections },
 				.socket.wait = DEFAULT_WAIT_MS,
 				.undrain = true };

@@ -84,13 +84,12 @@ static error_t engines_parse(int key, char *arg, struct argp_state *state)
 /* People get paragraphs; a table would be too wide for them. */
 int cli_engines(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { &out_argp, 0, NULL, 0 },
-						      { NULL, 0, NULL, 0 } };
+	static const struct argp_child children[] = { { .argp = &out_argp }, { NULL } };
 	static const struct argp argp = {
-		NULL,     engines_parse,
-		"",       "Lists the routing engines, with their options and defaults.",
-		children, NULL,
-		NULL
+		.parser = engines_parse,
+		.args_doc = "",
+		.doc = "Lists the routing engines, with their options and defaults.",
+		.children = children
 	};
 	struct out out = { .command = "engines", .sections = sections };
 

@@ -217,18 +217,17 @@ static error_t export_parse(int key, char *arg, struct argp_state *state)
 
 int cli_export(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { &ask_argp, 0, NULL, 0 },
-						      { NULL, 0, NULL, 0 } };
-	static const struct argp argp = { options,
-					  export_parse,
-					  "FILE|DIR",
-					  "Writes a fabric for other programs: as a graph, nodes "
-					  "with names and GUIDs, cables "
-					  "with ports; or the paths of an engine, of DIR or "
-					  "--tables, or of --live for ibacm.",
-					  children,
-					  NULL,
-					  NULL };
+	static const struct argp_child children[] = { { .argp = &ask_argp }, { NULL } };
+	static const struct argp argp = {
+		.options = options,
+		.parser = export_parse,
+		.args_doc = "FILE|DIR",
+		.doc = "Writes a fabric for other programs: as a graph, nodes "
+		       "with names and GUIDs, cables "
+		       "with ports; or the paths of an engine, of DIR or "
+		       "--tables, or of --live for ibacm.",
+		.children = children
+	};
 	struct args a = { .ask = { .src = CLI_SOURCE_INIT,
 				   .out = { .command = "export", .sections = sections } },
 			  .mtu = 4 };

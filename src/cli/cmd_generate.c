@@ -145,16 +145,14 @@ static char *help_filter(int key, const char *text, void *input)
 
 int cli_generate(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { &out_argp, 0, NULL, 0 },
-						      { NULL, 0, NULL, 0 } };
+	static const struct argp_child children[] = { { .argp = &out_argp }, { NULL } };
 	static const struct argp argp = {
-		options,
-		generate_parse,
-		"KIND [NAME=VALUE...]",
-		"Writes a fabric as a net file, for ibsim and for `osmroutes route`.",
-		children,
-		help_filter,
-		NULL
+		.options = options,
+		.parser = generate_parse,
+		.args_doc = "KIND [NAME=VALUE...]",
+		.doc = "Writes a fabric as a net file, for ibsim and for `osmroutes route`.",
+		.children = children,
+		.help_filter = help_filter
 	};
 	struct args a = { .lmc = -1,
 			  .out = { .command = "generate", .sections = cli_made_sections } };

@@ -502,18 +502,16 @@ static int say_closed(const char *why)
 
 int cli_key(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { &socket_argp, 0, NULL, 0 },
-						      { &out_argp, 0, NULL, 0 },
-						      { NULL, 0, NULL, 0 } };
+	static const struct argp_child children[] = { { .argp = &socket_argp },
+						      { .argp = &out_argp },
+						      { NULL } };
 	static const struct argp argp = {
-		options,
-		key_parse,
-		"place\nrequest APP KEY\ndone APP KEY\nstatus [APP]\nwithdraw APP",
-		"Asks the subnet manager for routing keys: routes for the traffic of one "
-		"application.",
-		children,
-		NULL,
-		NULL
+		.options = options,
+		.parser = key_parse,
+		.args_doc = "place\nrequest APP KEY\ndone APP KEY\nstatus [APP]\nwithdraw APP",
+		.doc = "Asks the subnet manager for routing keys: routes for the traffic of one "
+		       "application.",
+		.children = children
 	};
 	struct args a = { .out = { .command = "key", .sections = sections },
 			  .owner = -1,

@@ -260,17 +260,17 @@ static void order_say_hosts(struct cli_order *o, struct out *out)
 
 int cli_order(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { &input_argp, 0, NULL, 0 },
-						      { &out_argp, 0, NULL, 0 },
-						      { NULL, 0, NULL, 0 } };
-	static const struct argp argp = { options,
-					  order_parse,
-					  "FILE",
-					  "Lists the hosts of a fat tree in the order in which "
-					  "collectives cause no contention under dmodk.",
-					  children,
-					  NULL,
-					  NULL };
+	static const struct argp_child children[] = { { .argp = &input_argp },
+						      { .argp = &out_argp },
+						      { NULL } };
+	static const struct argp argp = {
+		.options = options,
+		.parser = order_parse,
+		.args_doc = "FILE",
+		.doc = "Lists the hosts of a fat tree in the order in which "
+		       "collectives cause no contention under dmodk.",
+		.children = children
+	};
 	struct args a = { .in = CLI_INPUT_INIT,
 			  .out = { .command = "order", .sections = sections },
 			  .slots = 1,

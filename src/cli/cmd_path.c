@@ -254,18 +254,15 @@ static error_t path_parse(int key, char *arg, struct argp_state *state)
 
 int cli_path(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { &ask_argp, 0, NULL, 0 },
-						      { NULL, 0, NULL, 0 } };
+	static const struct argp_child children[] = { { .argp = &ask_argp }, { NULL } };
 	static const struct argp argp = {
-		options,
-		path_parse,
-		"A B FILE|DIR",
-		"Follows packets from end port A to end port B and back through the "
-		"tables: switches, ports, SL and VL, for every LID. Tables are those of an "
-		"engine, of DIR or --tables, or with --live those in the switches.",
-		children,
-		NULL,
-		NULL
+		.options = options,
+		.parser = path_parse,
+		.args_doc = "A B FILE|DIR",
+		.doc = "Follows packets from end port A to end port B and back through the "
+		       "tables: switches, ports, SL and VL, for every LID. Tables are those of an "
+		       "engine, of DIR or --tables, or with --live those in the switches.",
+		.children = children
 	};
 	struct args a = { .ask = { .src = CLI_SOURCE_INIT,
 				   .out = { .command = "path", .sections = sections },

@@ -381,21 +381,18 @@ static int route_run(struct args *a)
 int cli_route(int argc, char **argv)
 {
 	static const struct argp_child children[] = {
-		{ &input_argp, 0, NULL, 0 },
-		{ &engines_argp, 0, NULL, 0 },
-		{ &out_argp, 0, NULL, 0 },
-		{ NULL, 0, NULL, 0 },
+		{ .argp = &input_argp },
+		{ .argp = &engines_argp },
+		{ .argp = &out_argp },
+		{ NULL },
 	};
-	static const struct argp argp = {
-		options,
-		route_parse,
-		"FILE",
-		"Routes the fabric of FILE (of ibnetdiscover or ibsim, or an opensm-subnet.lst), "
-		"checks the tables and measures them.",
-		children,
-		NULL,
-		NULL
-	};
+	static const struct argp argp = { .options = options,
+					  .parser = route_parse,
+					  .args_doc = "FILE",
+					  .doc = "Routes the fabric of FILE (of ibnetdiscover or "
+						 "ibsim, or an opensm-subnet.lst), "
+						 "checks the tables and measures them.",
+					  .children = children };
 	struct args a = { .in = CLI_INPUT_INIT,
 			  .who = CLI_SUBJECTS_INIT,
 			  .out = { .command = "route", .sections = sections } };

@@ -370,18 +370,16 @@ static error_t users_parse(int key, char *arg, struct argp_state *state)
 
 int cli_users(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { &ask_argp, 0, NULL, 0 },
-						      { NULL, 0, NULL, 0 } };
+	static const struct argp_child children[] = { { .argp = &ask_argp }, { NULL } };
 	static const struct argp argp = {
-		options,
-		users_parse,
-		"NODE:PORT FILE|DIR",
-		"Lists what uses a cable: the hosts that send and receive over it, in both "
-		"directions, their pairs and the jobs that have such pairs. Tables are those of "
-		"an engine, of DIR or --tables, or with --live those in the switches.",
-		children,
-		NULL,
-		NULL
+		.options = options,
+		.parser = users_parse,
+		.args_doc = "NODE:PORT FILE|DIR",
+		.doc = "Lists what uses a cable: the hosts that send and receive over it, in both "
+		       "directions, their pairs and the jobs that have such pairs. Tables are "
+		       "those of "
+		       "an engine, of DIR or --tables, or with --live those in the switches.",
+		.children = children
 	};
 	struct args a = { .ask = { .src = CLI_SOURCE_INIT,
 				   .out = { .command = "users", .sections = sections },

@@ -417,21 +417,20 @@ static int whatif_run(struct args *a)
 int cli_whatif(int argc, char **argv)
 {
 	static const struct argp_child children[] = {
-		{ &input_argp, 0, NULL, 0 },   { &faults_argp, 0, NULL, 0 },
-		{ &engines_argp, 0, NULL, 0 }, { &pool_argp, 0, NULL, 0 },
-		{ &out_argp, 0, NULL, 0 },     { NULL, 0, NULL, 0 }
+		{ .argp = &input_argp }, { .argp = &faults_argp }, { .argp = &engines_argp },
+		{ .argp = &pool_argp },  { .argp = &out_argp },    { NULL }
 	};
-	static const struct argp argp = { options,
-					  whatif_parse,
-					  "FILE",
-					  "Takes cables or switches out of the fabric of FILE, "
-					  "routes what is left, and reports what breaks and what "
-					  "changes: pairs of hosts cut until then "
-					  "and lost for good, other paths, "
-					  "entries, load of the channels, virtual lanes.",
-					  children,
-					  NULL,
-					  NULL };
+	static const struct argp argp = {
+		.options = options,
+		.parser = whatif_parse,
+		.args_doc = "FILE",
+		.doc = "Takes cables or switches out of the fabric of FILE, "
+		       "routes what is left, and reports what breaks and what "
+		       "changes: pairs of hosts cut until then "
+		       "and lost for good, other paths, "
+		       "entries, load of the channels, virtual lanes.",
+		.children = children
+	};
 	struct args a = { .in = CLI_INPUT_INIT,
 			  .who = CLI_SUBJECTS_INIT,
 			  .out = { .command = "whatif", .sections = sections },

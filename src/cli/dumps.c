@@ -86,7 +86,7 @@ static error_t dumps_parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-const struct argp dumps_argp = { options, dumps_parse, NULL, NULL, NULL, NULL, NULL };
+const struct argp dumps_argp = { .options = options, .parser = dumps_parse };
 
 static bool is_directory(const char *path)
 {

@@ -332,4 +332,4 @@ static error_t faults_parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-const struct argp faults_argp = { options, faults_parse, NULL, NULL, NULL, NULL, NULL };
+const struct argp faults_argp = { .options = options, .parser = faults_parse };

@@ -106,7 +106,7 @@ static error_t port_parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-const struct argp input_port_argp = { port_options, port_parse, NULL, NULL, NULL, NULL, NULL };
+const struct argp input_port_argp = { .options = port_options, .parser = port_parse };
 
 enum { OPT_LMC = 0x2000, OPT_LIVE, OPT_NAMES };
 
@@ -151,7 +151,6 @@ static error_t input_parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct argp_child children[] = { { &input_port_argp, 0, NULL, 0 },
-					      { NULL, 0, NULL, 0 } };
+static const struct argp_child children[] = { { .argp = &input_port_argp }, { NULL } };
 
-const struct argp input_argp = { options, input_parse, NULL, NULL, children, NULL, NULL };
+const struct argp input_argp = { .options = options, .parser = input_parse, .children = children };

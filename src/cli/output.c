@@ -519,7 +519,7 @@ static error_t output_parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-const struct argp out_argp = { options, output_parse, NULL, NULL, NULL, NULL, NULL };
+const struct argp out_argp = { .options = options, .parser = output_parse };
 
 static void close_stdout(void)
 {

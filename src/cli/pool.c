@@ -29,7 +29,7 @@ static error_t pool_parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-const struct argp pool_argp = { options, pool_parse, NULL, NULL, NULL, NULL, NULL };
+const struct argp pool_argp = { .options = options, .parser = pool_parse };
 
 static uint32_t n_threads(const struct cli_pool *pool, uint64_t n_jobs)
 {

@@ -105,7 +105,7 @@ static error_t require_parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-const struct argp require_argp = { options, require_parse, NULL, NULL, NULL, NULL, NULL };
+const struct argp require_argp = { .options = options, .parser = require_parse };
 
 uint32_t cli_require_questions(const struct cli_require *require)
 {

@@ -31,7 +31,7 @@ static error_t socket_parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-const struct argp socket_argp = { options, socket_parse, NULL, NULL, NULL, NULL, NULL };
+const struct argp socket_argp = { .options = options, .parser = socket_parse };
 
 json_t *cli_socket_ask(struct osrk *k, json_t *line)
 {

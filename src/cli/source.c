@@ -33,13 +33,13 @@ static error_t ask_parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct argp_child children[] = { { &input_argp, 0, NULL, 0 },
-					      { &engines_argp, 0, NULL, 0 },
-					      { &dumps_argp, 0, NULL, 0 },
-					      { &out_argp, 0, NULL, 0 },
-					      { NULL, 0, NULL, 0 } };
+static const struct argp_child children[] = { { .argp = &input_argp },
+					      { .argp = &engines_argp },
+					      { .argp = &dumps_argp },
+					      { .argp = &out_argp },
+					      { NULL } };
 
-const struct argp ask_argp = { NULL, ask_parse, NULL, NULL, children, NULL, NULL };
+const struct argp ask_argp = { .parser = ask_parse, .children = children };
 
 /* ---- the work ------------------------------------------------------------------------------- */
 

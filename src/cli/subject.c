@@ -126,12 +126,12 @@ static error_t parse_tables(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct argp_child engines_child[] = { { &engines_argp, 0, NULL, 0 },
-						   { NULL, 0, NULL, 0 } };
+static const struct argp_child engines_child[] = { { .argp = &engines_argp }, { NULL } };
 
-const struct argp engines_argp = { engine_options, parse_engine, NULL, NULL, NULL, NULL, NULL };
-const struct argp subjects_argp = { table_options, parse_tables, NULL, NULL,
-				    engines_child, NULL,         NULL };
+const struct argp engines_argp = { .options = engine_options, .parser = parse_engine };
+const struct argp subjects_argp = { .options = table_options,
+				    .parser = parse_tables,
+				    .children = engines_child };
 
 /* ---- the configuration ---------------------------------------------------------------------- */
 

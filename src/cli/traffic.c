@@ -148,8 +148,10 @@ static error_t traffic_parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct argp_child children[] = { { &pool_argp, 0, NULL, 0 }, { NULL, 0, NULL, 0 } };
-const struct argp traffic_argp = { options, traffic_parse, NULL, NULL, children, NULL, NULL };
+static const struct argp_child children[] = { { .argp = &pool_argp }, { NULL } };
+const struct argp traffic_argp = { .options = options,
+				   .parser = traffic_parse,
+				   .children = children };
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
