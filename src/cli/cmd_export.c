@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/rate.h"
+#include "io/speed.h"
 
 #include "cli/cli.h"
 #include "cli/endport.h"

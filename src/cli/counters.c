@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "cli/counters.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,24 +112,6 @@ static enum osr_status take_lines(struct counter_reader *reader, struct osr_line
 	return st;
 }
 
-static enum osr_status ask_counters(struct counter_reader *reader, struct osr_diag *diag)
-{
-	FILE *in = popen(QUERY, "re");
-	struct osr_lines lines;
-	enum osr_status st;
-
-	if (!in)
-		return osr_fail(diag, OSR_INVAL, QUERY ": %s", strerror(errno));
-	st = osr_lines_stream(&lines, in, QUERY, diag);
-	if (!st) {
-		st = take_lines(reader, &lines, diag);
-		osr_lines_close(&lines);
-	}
-	if (pclose(in) && !st && !reader->n)
-		st = osr_fail(diag, OSR_INVAL, QUERY " failed; --counters=FILE takes its output");
-	return st;
-}
-
 static bool index_net(struct counter_reader *reader)
 {
 	const struct osr_net *net = reader->net;
@@ -165,13 +146,14 @@ enum osr_status cli_counters_read(const char *path, const struct osr_net *net,
 	if (!index_net(&reader)) {
 		st = osr_fail(diag, OSR_NOMEM, "out of memory for the counters of %u ports",
 			      net->n_ports);
-	} else if (!path) {
-		st = ask_counters(&reader, diag);
 	} else {
-		st = osr_lines_open(&lines, path, diag);
+		st = path ? osr_lines_open(&lines, path, diag)
+			  : osr_lines_command(&lines, QUERY, QUERY, diag);
 		if (!st) {
 			st = take_lines(&reader, &lines, diag);
-			osr_lines_close(&lines);
+			if (!osr_lines_close(&lines) && !st && !reader.n)
+				st = osr_fail(diag, OSR_INVAL,
+					      QUERY " failed; --counters=FILE takes its output");
 		}
 	}
 	if (!st && !reader.n)

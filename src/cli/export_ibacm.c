@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "io/rate.h"
+#include "io/speed.h"
 
 #define NAME_MAX_BYTES                                                                             \
 	64 /* of a node description; more would be cut by ibacm, and the rest taken for a line */

@@ -2,7 +2,6 @@
 #include "cli/jobs.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -233,28 +232,6 @@ static enum osr_status take_jobs(struct job_reader *reader, struct osr_lines *in
 	return st;
 }
 
-static enum osr_status ask_squeue(struct job_reader *reader, struct osr_diag *diag)
-{
-	FILE *in = popen(SQUEUE, "re");
-	struct osr_lines lines;
-	enum osr_status st;
-
-	if (!in)
-		return osr_fail(diag, OSR_INVAL, "squeue: %s", strerror(errno));
-	st = osr_lines_stream(&lines, in, "squeue", diag);
-	if (!st) {
-		st = take_jobs(reader, &lines, diag);
-		osr_lines_close(&lines);
-	}
-	if (pclose(in) && !st)
-		st = osr_fail(
-			diag, OSR_INVAL,
-			"squeue failed; run it on a machine with Slurm, and give its output: %s "
-			">FILE, --jobs=FILE",
-			SQUEUE);
-	return st;
-}
-
 enum osr_status cli_jobs_read(const char *path, const struct osr_fabric *fabric,
 			      struct cli_jobs *jobs, struct osr_diag *diag)
 {
@@ -264,14 +241,15 @@ enum osr_status cli_jobs_read(const char *path, const struct osr_fabric *fabric,
 
 	if (!index_hosts(&reader))
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the jobs");
-	if (!path) {
-		st = ask_squeue(&reader, diag);
-	} else {
-		st = osr_lines_open(&lines, path, diag);
-		if (!st) {
-			st = take_jobs(&reader, &lines, diag);
-			osr_lines_close(&lines);
-		}
+	st = path ? osr_lines_open(&lines, path, diag)
+		  : osr_lines_command(&lines, SQUEUE, "squeue", diag);
+	if (!st) {
+		st = take_jobs(&reader, &lines, diag);
+		if (!osr_lines_close(&lines) && !st)
+			st = osr_fail(diag, OSR_INVAL,
+				      "squeue failed; run it on a machine with Slurm, and give its "
+				      "output: %s >FILE, --jobs=FILE",
+				      SQUEUE);
 	}
 	free(reader.host);
 	return st;

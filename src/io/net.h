@@ -30,7 +30,7 @@
 #include <stdint.h>
 
 #include <osmroutes/fabric.h>
-#include "io/rate.h"
+#include "io/speed.h"
 
 #define OSR_NET_MAX_PORTS                                                                          \
 	(UINT32_C(1) << 22) /* of all nodes together: no real fabric has a quarter */

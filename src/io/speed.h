@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* speed.h - how ibnetdiscover writes a link rate: lanes, x, speed, as in 4xQDR. */
+/*
+ * speed.h - link rates: how ibnetdiscover writes them (lanes, x, speed, as in 4xQDR), and the one table from
+ * width and speed to Gb/s.
+ *
+ * The figures are data rates (after line coding, before headers), as fabric.h's chan_rate wants
+ * them. Balancing uses ratios only; forward error correction, which costs HDR and later speeds some
+ * 3 %, is left out so that twice the speed is twice the rate.
+ */
 #ifndef OSR_IO_SPEED_H
 #define OSR_IO_SPEED_H
 
@@ -7,7 +14,33 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "io/rate.h"
+enum osr_speed {
+	OSR_SPEED_UNKNOWN,
+	OSR_SPEED_SDR,
+	OSR_SPEED_DDR,
+	OSR_SPEED_QDR,
+	OSR_SPEED_FDR10,
+	OSR_SPEED_FDR,
+	OSR_SPEED_EDR,
+	OSR_SPEED_HDR,
+	OSR_SPEED_NDR,
+	OSR_SPEED_XDR,
+	OSR_N_SPEEDS,
+};
+
+/* Gb/s of a link of `width` lanes: 4xSDR 8, 4xQDR 32, 4xFDR 54, 4xEDR 100, ...; 0 = unknown. */
+static inline uint16_t osr_rate_gbps(unsigned int width, unsigned int speed)
+{
+	static const uint32_t lane_mbps[OSR_N_SPEEDS] = {
+		[OSR_SPEED_SDR] = 2000,    [OSR_SPEED_DDR] = 4000,   [OSR_SPEED_QDR] = 8000,
+		[OSR_SPEED_FDR10] = 10000, [OSR_SPEED_FDR] = 13636,  [OSR_SPEED_EDR] = 25000,
+		[OSR_SPEED_HDR] = 50000,   [OSR_SPEED_NDR] = 100000, [OSR_SPEED_XDR] = 200000,
+	};
+
+	if (width > 12 || speed >= OSR_N_SPEEDS)
+		return 0;
+	return (uint16_t)(width * lane_mbps[speed] / 1000);
+}
 
 /* "SDR" .. "XDR"; NULL for OSR_SPEED_UNKNOWN. */
 const char *osr_speed_name(uint8_t speed);
