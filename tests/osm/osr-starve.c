@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 /*
  * Preloaded into opensm: allocations of libosmroutes.so, and of jansson for it, are counted from the moment it is
- * loaded, and number OSR_STARVE fails (maps and threads as well). Their number goes to the file OSR_STARVE_COUNT. If
- * opensm dies of a bad address, the innermost functions and their libraries go to OSR_STARVE_DIED.
+ * loaded, and number OSR_STARVE fails (maps and threads as well). The file OSR_STARVE_COUNT holds their number so far,
+ * as a long. If opensm dies of a bad address, the innermost functions and their libraries go to OSR_STARVE_DIED.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,13 +18,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { MAX_RANGES = 16 };
 
 static uintptr_t first[MAX_RANGES], last[MAX_RANGES];
 static int n_ranges;
 static atomic_bool armed;
-static atomic_long count;
+static atomic_long uncounted, *count = &uncounted;
 static long starve;
 
 static int add_ranges(struct dl_phdr_info *info, size_t size, void *ctx)
@@ -62,7 +63,7 @@ static bool fails(const void *from)
 		return false;
 	for (int i = 0; i < n_ranges; i++)
 		if ((uintptr_t)from >= first[i] && (uintptr_t)from < last[i])
-			return atomic_fetch_add(&count, 1) == starve;
+			return atomic_fetch_add(count, 1) == starve;
 	return false;
 }
 
@@ -119,20 +120,13 @@ static void died(int number)
 
 __attribute__((constructor)) static void begin(void)
 {
+	const char *path = getenv("OSR_STARVE_COUNT");
+	int file = path ? open(path, O_RDWR | O_CREAT, 0600) : -1;
 	void *frame[1];
 
+	if (file >= 0 && !ftruncate(file, sizeof(*count)))
+		count = mmap(NULL, sizeof(*count), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 	backtrace(frame, 1); /* loads what it needs while there is memory */
 	signal(SIGSEGV, died);
 	signal(SIGBUS, died);
-}
-
-__attribute__((destructor)) static void say(void)
-{
-	const char *path = getenv("OSR_STARVE_COUNT");
-	FILE *file = path ? fopen(path, "w") : NULL;
-
-	if (!file)
-		return;
-	fprintf(file, "%ld\n", atomic_load(&count));
-	fclose(file);
 }

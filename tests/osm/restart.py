@@ -193,12 +193,12 @@ def no_directory(workdir):
             judge(fabric, opensm, ours='dfsssp')
 
 
-def handover_sm(fabric, host, name, engine='dfsssp'):
+def handover_sm(fabric, host, name, engine='dfsssp', wrapper=(), env=None):
     """Ours, or a stock one."""
     return Opensm(fabric, engine, plugin=engine == 'dfsssp', name=name, plugin_conf='[dfsssp]\nany_sl = on\n',
                   options=dict(QOS, max_op_vls=2, sm_priority=3, sminfo_polling_timeout=100,
                                polling_retry_number=2),
-                  env={'SIM_HOST': fabric.node_id(host)})
+                  wrapper=wrapper, env=dict(env or {}, SIM_HOST=fabric.node_id(host)))
 
 
 def take_over(fabric, master, host):
