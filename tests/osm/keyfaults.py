@@ -3,14 +3,16 @@
 import glob
 import os
 import re
+import resource
 import shutil
 import signal
+import socket
 import tempfile
 import time
 
 import oracle
 from judge import expect, generate, scenario
-from keys import Client, contention, hosts_of, pattern, shift, with_keys
+from keys import Client, contention, cpu_of, hosts_of, pattern, shift, with_keys
 from osmtest import TOOLS, Fabric, Opensm, find_fabric, wait_for
 
 
@@ -79,6 +81,35 @@ def rebooted_switch(workdir):
                 ends = {int(e.guid, 16): e for e in hosts_of(tables)}
                 hosts = [ends[int(guid, 16)] for guid in app['hosts']]
                 expect(contention(tables, hosts, shift(9, 4), 1) <= 1, 'the key has contention')
+
+
+@scenario('keys.descriptors', 60)
+def descriptors(workdir):
+    """opensm has no descriptor left while clients knock: the thread of the control socket waits, sweeps go on, and once
+    there are descriptors the next client is served."""
+    path = os.path.join(workdir, 'keys.sock')
+    with Fabric(small_tree(workdir), workdir) as fabric:
+        with with_keys(fabric, workdir, 1) as opensm:
+            opensm.wait_up()
+            opensm.wait_quiet()
+            pid = opensm.process.pid
+            before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+            least = max(map(int, os.listdir('/proc/%d/fd' % pid))) + 1
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (least, before[1]))
+            knocking = [socket.socket(socket.AF_UNIX) for _ in range(8)]
+            for one in knocking:
+                one.connect(path)
+            used = cpu_of(pid)
+            time.sleep(3)
+            used = cpu_of(pid) - used
+            expect(used < 0.3, '%.2f s of CPU in 3 s at rest' % used)
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+            opensm.resweep()
+            for one in knocking:
+                one.close()
+            with Client(path) as client:
+                client.must(op='status')
+        opensm.check_own_log()
 
 
 # Files ---------------------------------------------------------------------------------------------
