@@ -235,7 +235,9 @@ static void place_circle(const struct report *p, struct report_picture *pic)
 
 bool report_place(const struct report *p, struct osr_arena *arena, struct report_picture *pic)
 {
-	pic->at = osr_alloc(arena, p->f->n_switches, sizeof(*pic->at));
+	*pic = (struct report_picture){
+		.at = osr_alloc(arena, p->f->n_switches, sizeof(*pic->at))
+	};
 	if (!pic->at)
 		return false;
 	if (p->n_levels > 1)

@@ -145,6 +145,7 @@ def main():
     text, _ = check_page('topologies/torus-4x4.net', '-e', 'sssp', code=1)
     assert 'free of deadlock on the SLs of path records: refuted (credit loop of' in text
     assert 'senders may use any SL' not in text
+    assert '<path' not in text, 'arcs are for cables within a row of a tree'
 
     # Names are data: one that looks like a tag stays text.
     with open('topologies/tree-2.net') as file:
