@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Balance after a fault: the busiest channel of a repaired routing against the least that any minimal
- * routing of the damaged fabric can have, which bound.h derives from the fabric alone; and that bound
- * against loads that are known.
+ * After a fault: the busiest channel of a repaired routing against the least that any minimal routing of the damaged
+ * fabric can have, which bound.h derives from the fabric alone, and that bound against loads that are known; and what
+ * is sent to switches against what must be.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +15,7 @@
 #include <osmroutes/sweep.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "faults.h"
@@ -112,16 +113,104 @@ static void test_known_bounds(void **state)
 	}
 }
 
-/* One cable after the other, each on the whole tree. */
-static void test_tree_cables(void **state)
+/* Hops to one switch, with no search of the project's. */
+static void count_hops(const struct osr_fabric *f, uint32_t root, uint32_t *hops)
 {
-	static const struct {
-		const char *what;
-		unsigned n_cables, percent;
-	} cases[] = {
-		{ "tree m=8,8,8 w=1,8,8", 12, 105 },
-		{ "tree m=18,18,6 w=1,18,6 p=1,1,3", 8, 105 },
-		{ "tree m=12,16 w=1,12", 12, 105 },
+	bool grows = true;
+
+	for (uint32_t s = 0; s < f->n_switches; s++)
+		hops[s] = s == root ? 0 : OSR_NONE - 1;
+	while (grows) {
+		grows = false;
+		for (uint32_t c = 0; c < f->n_channels; c++)
+			if (hops[f->chan_dst[c]] + 1 < hops[f->chan_src[c]]) {
+				hops[f->chan_src[c]] = hops[f->chan_dst[c]] + 1;
+				grows = true;
+			}
+	}
+}
+
+/*
+ * Blocks of 64 LIDs of all switches that were sent, and those of them that any repair with minimal routes has to send:
+ * with an entry that leads into the dead cable, or to a switch that is no nearer to the LID any more.
+ */
+static void count_blocks(const struct osr_result *before, const struct osr_result *now,
+			 uint32_t dead, uint32_t *n_sent, uint32_t *n_must)
+{
+	const struct osr_fabric *f = &before->fabric;
+	uint32_t n = f->n_switches, n_blocks = f->max_lid / 64 + 1;
+	uint8_t *sent = calloc((size_t)n * n_blocks, 1), *must = calloc((size_t)n * n_blocks, 1);
+	uint32_t *hops = calloc(n, sizeof(*hops));
+
+	for (uint32_t d = 0; d < f->n_dests; d++) {
+		count_hops(&now->fabric, f->dest_switch[d], hops);
+		for (uint32_t s = 0; s < n; s++) {
+			size_t at = (size_t)d * n + s,
+			       block = (size_t)s * n_blocks + f->dest_lid[d] / 64;
+			uint32_t c = osr_port_channel(f, s, before->routing.lft[at]);
+
+			sent[block] |= before->routing.lft[at] != now->routing.lft[at];
+			if (s != f->dest_switch[d])
+				must[block] |= c == dead || c == f->chan_rev[dead] ||
+					       hops[f->chan_dst[c]] + 1 != hops[s];
+		}
+	}
+	*n_sent = *n_must = 0;
+	for (size_t i = 0; i < (size_t)n * n_blocks; i++) {
+		*n_sent += sent[i];
+		*n_must += must[i];
+	}
+	free(sent);
+	free(must);
+	free(hops);
+}
+
+struct cable_case {
+	const char *what;
+	unsigned n_cables;
+	unsigned percent;        /* of the least load, at most */
+	unsigned percent_blocks; /* of the blocks that must be sent, at most; 0: not looked at */
+};
+
+static void kill_cable(const struct cable_case *a, const struct osr_result *whole,
+		       struct faults *faults, uint32_t c)
+{
+	uint32_t n_sent, n_must;
+	struct osr_arena damaged = { 0 };
+	struct osr_verdict verdict;
+	struct osr_result x = { 0 };
+	struct osr_fabric g;
+	uint64_t least;
+
+	faults_cable(faults, c, true);
+	faults_build(faults, &damaged, &g);
+	faults_cable(faults, c, false);
+	route_checked(&g, whole, &damaged, &x, &verdict);
+	least = least_load(&g, 20);
+	if (verdict.efi * 100 > least * a->percent)
+		fail_msg("%s, channel %u dead: %u routes on the busiest channel, at least %u",
+			 a->what, c, (unsigned)verdict.efi, (unsigned)least);
+	if (a->percent_blocks) {
+		assert_true(x.routing.stable.kept);
+		assert_true(!verdict.n_longer);
+		count_blocks(whole, &x, c, &n_sent, &n_must);
+		if (n_sent * 100 > n_must * a->percent_blocks)
+			fail_msg("%s, channel %u dead: %u blocks are sent, %u must be", a->what, c,
+				 n_sent, n_must);
+	}
+	osr_arena_free(&damaged);
+}
+
+/* One cable after the other, each on the whole fabric. */
+static void test_cables(void **state)
+{
+	static const struct cable_case cases[] = {
+		{ "tree m=8,8,8 w=1,8,8", 12, 105, 100 },
+		{ "tree m=18,18,6 w=1,18,6 p=1,1,3", 8, 105, 110 },
+		{ "tree m=12,16 w=1,12", 12, 105, 100 },
+		{ "tree m=6,6,4 w=1,3,3", 12, 108, 0 },
+		{ "random switches=32 links=64 hosts=4 seed=1", 8, 130, 0 },
+		{ "random switches=64 links=160 hosts=4 seed=2", 8, 120, 0 },
 	};
 	uint64_t seed = 7;
 
@@ -135,27 +224,9 @@ static void test_tree_cables(void **state)
 		make_fabric(cases[i].what, &arena, &f);
 		route_checked(&f, NULL, &arena, &whole, &verdict);
 		faults_new(&faults, &f);
-		for (unsigned k = 0; k < cases[i].n_cables; k++) {
-			uint32_t c = (uint32_t)(test_random(&seed) % f.n_channels);
-			struct osr_arena damaged = { 0 };
-			struct osr_result x = { 0 };
-			struct osr_fabric g;
-			uint64_t least;
-
-			faults_cable(&faults, c, true);
-			faults_build(&faults, &damaged, &g);
-			faults_cable(&faults, c, false);
-			route_checked(&g, &whole, &damaged, &x, &verdict);
-			assert_true(x.routing.stable.kept);
-			least = least_load(&g, 20);
-			if (verdict.n_longer || verdict.efi * 100 > least * cases[i].percent)
-				fail_msg(
-					"%s, channel %u dead: %u routes on the busiest channel, at "
-					"least %u; %u longer",
-					cases[i].what, c, (unsigned)verdict.efi, (unsigned)least,
-					(unsigned)verdict.n_longer);
-			osr_arena_free(&damaged);
-		}
+		for (unsigned k = 0; k < cases[i].n_cables; k++)
+			kill_cable(&cases[i], &whole, &faults,
+				   (uint32_t)(test_random(&seed) % f.n_channels));
 		faults_free(&faults);
 		osr_arena_free(&arena);
 	}
@@ -165,7 +236,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_known_bounds),
-		cmocka_unit_test(test_tree_cables),
+		cmocka_unit_test(test_cables),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
