@@ -12,6 +12,8 @@
 #include <cmocka.h>
 
 #include "core/paths/bound.h"
+#include "core/reroute/reroute.h"
+#include <osmroutes/check.h>
 #include <osmroutes/sweep.h>
 
 #include <stdio.h>
@@ -58,10 +60,9 @@ static uint64_t least_load(const struct osr_fabric *f, uint32_t rounds)
 	return bound;
 }
 
-/* dfsssp with its defaults; the check refuses what is not proven. */
-static void route_checked(const struct osr_fabric *f, const struct osr_result *before,
-			  struct osr_arena *arena, struct osr_result *x,
-			  struct osr_verdict *verdict)
+/* dfsssp with its defaults, or by SL; the check refuses what is not proven. */
+static void route_with(const struct osr_fabric *f, bool by_sl, const struct osr_result *before,
+		       struct osr_arena *arena, struct osr_result *x, struct osr_verdict *verdict)
 {
 	const struct osr_engine *e = osr_engine_find("dfsssp");
 	struct osr_arena scratch = { 0 };
@@ -78,10 +79,19 @@ static void route_checked(const struct osr_fabric *f, const struct osr_result *b
 
 	x->fabric = *f;
 	osr_values_default(&v, e->params);
+	if (by_sl)
+		assert_int_equal(osr_values_set(&v, e->params, "any_sl", "off", &diag), OSR_OK);
 	if (osr_sweep(&job, x, &sweep))
 		fail_msg("%s", diag.text);
 	*verdict = sweep.verdict;
 	osr_arena_free(&scratch);
+}
+
+static void route_checked(const struct osr_fabric *f, const struct osr_result *before,
+			  struct osr_arena *arena, struct osr_result *x,
+			  struct osr_verdict *verdict)
+{
+	route_with(f, false, before, arena, x, verdict);
 }
 
 /*
@@ -232,11 +242,61 @@ static void test_cables(void **state)
 	}
 }
 
+/*
+ * A full route although there was another one: connections go on with the SLs of then. Those that are still free of
+ * deadlock are granted, and no other SL is; the pairs of which that is not so are counted.
+ */
+static void test_earlier_sls(void **state)
+{
+	struct osr_arena arena = { 0 }, scratch = { 0 };
+	struct osr_diag diag = { "" };
+	struct osr_verdict verdict;
+	struct osr_result whole = { 0 }, now = { 0 };
+	struct osr_fabric f, g;
+	struct faults faults;
+	uint64_t n_changed = 0, n_granted = 0;
+	const struct osr_job job = { .request = { .max_vls = 8, .multicast = true },
+				     .previous = &whole,
+				     .scratch = &scratch,
+				     .arena = &arena,
+				     .diag = &diag,
+				     .fabric = &g,
+				     .routing = &now.routing };
+
+	make_fabric("random switches=24 links=40 hosts=2 seed=3", &arena, &f);
+	route_with(&f, true, NULL, &arena, &whole, &verdict);
+	assert_true(whole.routing.n_layers > 1);
+	faults_new(&faults, &f);
+	faults_cable(&faults, 5, true);
+	faults_build(&faults, &arena, &g);
+	route_with(&g, true, NULL, &arena, &now, &verdict);
+	assert_int_equal(osr_reroute_anew(&job, &diag), OSR_OK);
+	assert_int_equal(osr_check(&g, &now.routing, &scratch, &verdict, &diag), OSR_OK);
+	for (size_t at = 0; at < (size_t)g.n_dests * g.n_switches; at++) {
+		uint32_t s = (uint32_t)(at % g.n_switches);
+		unsigned then = 1u << whole.routing.sl[at], sl = 1u << now.routing.sl[at];
+		unsigned granted = now.routing.granted[at];
+
+		if (s == g.dest_switch[at / g.n_switches])
+			continue;
+		assert_int_equal(granted & ~(then | sl), 0);
+		n_changed += then != sl;
+		n_granted += then != sl && granted & then;
+	}
+	assert_true(n_changed > 100 && n_granted * 4 > n_changed);
+	assert_int_equal(now.routing.stable.n_sl_changed, n_changed);
+	assert_int_equal(now.routing.stable.n_sl_lost, n_changed - n_granted);
+	faults_free(&faults);
+	osr_arena_free(&scratch);
+	osr_arena_free(&arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_known_bounds),
 		cmocka_unit_test(test_cables),
+		cmocka_unit_test(test_earlier_sls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
