@@ -190,7 +190,7 @@ static void kill_cable(const struct cable_case *a, const struct osr_result *whol
 	struct osr_verdict verdict;
 	struct osr_result x = { 0 };
 	struct osr_fabric g;
-	uint64_t least;
+	uint64_t least, expected;
 
 	faults_cable(faults, c, true);
 	faults_build(faults, &damaged, &g);
@@ -200,6 +200,12 @@ static void kill_cable(const struct cable_case *a, const struct osr_result *whol
 	if (verdict.efi * 100 > least * a->percent)
 		fail_msg("%s, channel %u dead: %u routes on the busiest channel, at least %u",
 			 a->what, c, (unsigned)verdict.efi, (unsigned)least);
+	if (x.routing.stable.kept) {
+		/* What decides when the next full route is due. */
+		assert_int_equal(osr_bound_expected(&g, whole, &damaged, &least, &expected, NULL),
+				 OSR_OK);
+		assert_int_equal(x.routing.stable.drift, verdict.efi * 1000 / expected);
+	}
 	if (a->percent_blocks) {
 		assert_true(x.routing.stable.kept);
 		assert_true(!verdict.n_longer);
