@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * After a fault: the busiest channel of a repaired routing against the least that any minimal routing of the damaged
- * fabric can have, which bound.h derives from the fabric alone, and that bound against loads that are known; and what
- * is sent to switches against what must be.
+ * fabric can have, which bound.h derives from the fabric alone, and that bound against loads that are known; what is
+ * sent to switches against what must be. And whole fabrics of known shapes against the bound.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,9 +60,10 @@ static uint64_t least_load(const struct osr_fabric *f, uint32_t rounds)
 	return bound;
 }
 
-/* dfsssp with its defaults, or by SL; the check refuses what is not proven. */
-static void route_with(const struct osr_fabric *f, bool by_sl, const struct osr_result *before,
-		       struct osr_arena *arena, struct osr_result *x, struct osr_verdict *verdict)
+/* dfsssp with its defaults but for any_sl and the lanes; the check refuses what is not proven. */
+static void route_with(const struct osr_fabric *f, const char *any_sl, uint8_t max_vls,
+		       const struct osr_result *before, struct osr_arena *arena,
+		       struct osr_result *x, struct osr_verdict *verdict)
 {
 	const struct osr_engine *e = osr_engine_find("dfsssp");
 	struct osr_arena scratch = { 0 };
@@ -71,7 +72,7 @@ static void route_with(const struct osr_fabric *f, bool by_sl, const struct osr_
 	struct osr_values v;
 	const struct osr_job job = { .engine = e,
 				     .values = &v,
-				     .request = { .max_vls = 8, .multicast = true },
+				     .request = { .max_vls = max_vls, .multicast = true },
 				     .previous = before,
 				     .scratch = &scratch,
 				     .arena = arena,
@@ -79,8 +80,7 @@ static void route_with(const struct osr_fabric *f, bool by_sl, const struct osr_
 
 	x->fabric = *f;
 	osr_values_default(&v, e->params);
-	if (by_sl)
-		assert_int_equal(osr_values_set(&v, e->params, "any_sl", "off", &diag), OSR_OK);
+	assert_int_equal(osr_values_set(&v, e->params, "any_sl", any_sl, &diag), OSR_OK);
 	if (osr_sweep(&job, x, &sweep))
 		fail_msg("%s", diag.text);
 	*verdict = sweep.verdict;
@@ -91,7 +91,7 @@ static void route_checked(const struct osr_fabric *f, const struct osr_result *b
 			  struct osr_arena *arena, struct osr_result *x,
 			  struct osr_verdict *verdict)
 {
-	route_with(f, false, before, arena, x, verdict);
+	route_with(f, "auto", 8, before, arena, x, verdict);
 }
 
 /*
@@ -270,12 +270,12 @@ static void test_earlier_sls(void **state)
 				     .routing = &now.routing };
 
 	make_fabric("random switches=24 links=40 hosts=2 seed=3", &arena, &f);
-	route_with(&f, true, NULL, &arena, &whole, &verdict);
+	route_with(&f, "off", 8, NULL, &arena, &whole, &verdict);
 	assert_true(whole.routing.n_layers > 1);
 	faults_new(&faults, &f);
 	faults_cable(&faults, 5, true);
 	faults_build(&faults, &arena, &g);
-	route_with(&g, true, NULL, &arena, &now, &verdict);
+	route_with(&g, "off", 8, NULL, &arena, &now, &verdict);
 	assert_int_equal(osr_reroute_anew(&job, &diag), OSR_OK);
 	assert_int_equal(osr_check(&g, &now.routing, &scratch, &verdict, &diag), OSR_OK);
 	for (size_t at = 0; at < (size_t)g.n_dests * g.n_switches; at++) {
@@ -297,11 +297,68 @@ static void test_earlier_sls(void **state)
 	osr_arena_free(&arena);
 }
 
+/* Shapes whose lanes leave every route minimal and every link near the bound, with so many lanes and more. */
+static void test_shapes(void **state)
+{
+	static const struct {
+		const char *what, *any_sl;
+		unsigned vls, percent;
+	} cases[] = {
+		{ "dragonfly a=4 h=2 p=2", "on", 2, 105 },
+		{ "dragonfly a=6 h=3 p=3", "on", 2, 105 },
+		{ "slimfly q=5 p=4", "on", 2, 100 },
+		{ "torus dims=5x5 hosts=2", "on", 2, 100 },
+		{ "torus dims=5x5 hosts=2", "off", 3, 100 },
+		{ "torus dims=4x4x4 hosts=2", "off", 1, 100 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct osr_arena arena = { 0 };
+		struct osr_fabric f;
+
+		make_fabric(cases[i].what, &arena, &f);
+		for (unsigned vls = cases[i].vls; vls <= 4; vls++) {
+			struct osr_verdict verdict;
+			struct osr_result x = { 0 };
+
+			route_with(&f, cases[i].any_sl, (uint8_t)vls, NULL, &arena, &x, &verdict);
+			if (verdict.n_longer ||
+			    verdict.efi * 100 > least_load(&f, 20) * cases[i].percent)
+				fail_msg(
+					"%s, %u lanes: %u longer, %u routes on the busiest channel",
+					cases[i].what, vls, (unsigned)verdict.n_longer,
+					(unsigned)verdict.efi);
+		}
+		osr_arena_free(&arena);
+	}
+}
+
+/* Nothing has happened: the same tables, and their certificate holds. */
+static void test_nothing_happened(void **state)
+{
+	static const char *const modes[] = { "on", "off", "auto" };
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct osr_arena arena = { 0 };
+		struct osr_result whole = { 0 }, now = { 0 };
+		struct osr_verdict verdict;
+		struct osr_fabric f;
+
+		make_fabric("random switches=24 links=40 hosts=2 seed=3", &arena, &f);
+		route_with(&f, modes[i], 8, NULL, &arena, &whole, &verdict);
+		whole.digest = osr_routing_digest(&f, &whole.routing);
+		route_with(&f, modes[i], 8, &whole, &arena, &now, &verdict);
+		assert_true(now.routing.stable.kept);
+		assert_true(osr_routing_digest(&f, &now.routing) == whole.digest);
+		osr_arena_free(&arena);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_known_bounds),
-		cmocka_unit_test(test_cables),
+		cmocka_unit_test(test_known_bounds),     cmocka_unit_test(test_shapes),
+		cmocka_unit_test(test_nothing_happened), cmocka_unit_test(test_cables),
 		cmocka_unit_test(test_earlier_sls),
 	};
 
