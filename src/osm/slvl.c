@@ -73,7 +73,9 @@ static bool slvl_has_wildcards(const osm_switch_t *sw)
 /* What osm_qos.c sends: its option, what the engine changes, and no VL that the port does not have. */
 static uint64_t slvl_wanted(const struct engine_ctx *ctx, osm_physp_t *osm_physp, unsigned in)
 {
-	uint8_t mask = (uint8_t)((1 << (ib_port_info_get_op_vls(&osm_physp->port_info) - 1)) - 1);
+	uint8_t op_vls = ib_port_info_get_op_vls(&osm_physp->port_info);
+	/* A port without PortInfo shows 0; OpenSM's mask lets everything pass then. */
+	uint8_t mask = op_vls ? (uint8_t)((1 << (op_vls - 1)) - 1) : 0xff;
 	ib_slvl_table_t table;
 	uint64_t raw;
 

@@ -224,3 +224,16 @@ def budget(workdir):
             expect(claims.budget == 1 and claims.n_vls == 1, 'VLs %d of %d' % (claims.n_vls, claims.budget))
             expect(opensm.log.count(said) == 1, '%s: not said once' % said)
             opensm.check_log()
+
+
+@scenario('any-sl.unknown', 60)
+def unknown(workdir):
+    """Ports that do not say how many lanes work, as where PortInfo was lost: their tables are those that were routed."""
+    with Fabric(sparse(workdir), workdir, sim={'OSR_SIM_LACKS': 'operational'}) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=ANY_SL) as opensm:
+            opensm.wait_up()
+            expect(Claims(opensm.log).n_vls > 1, 'one lane')
+            tables = oracle.Tables(fabric.read_back())
+            tables.rows = {lid: bytes(len(tables.lids)) for lid in tables.host_lids}
+            expect(not on_one_sl(tables, 0), 'credit loops on SL 0')
+        opensm.check_own_log()

@@ -9,7 +9,8 @@
  *	OSR_SIM_REFUSE=HOW:IN:OUT	what is sent for this pair of ports (-1: any) is not stored. HOW: status (an
  *				error status), kept (the answer has what is stored), lie (it has what was sent),
  *				lost (no answer)
- *	OSR_SIM_LACKS=sl2vl|vls	ports say that they have no SL2VL tables, or one virtual lane
+ *	OSR_SIM_LACKS=sl2vl|vls|operational	ports say that they have no SL2VL tables, one virtual lane, or
+ *				nothing about operational lanes, as ports whose PortInfo was lost
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -185,6 +186,8 @@ static void answer(struct packet *p)
 	} else if (sim.lacks == 'v' && is_smp(p, PORT_INFO)) {
 		p->mad[VL_CAP] = (p->mad[VL_CAP] & 0x0f) | 0x10;
 		p->mad[OPER_VLS] = (p->mad[OPER_VLS] & 0x0f) | 0x10;
+	} else if (sim.lacks == 'o' && is_smp(p, PORT_INFO)) {
+		p->mad[OPER_VLS] &= 0x0f;
 	}
 	if (sim.refused && sim.how == 's') {
 		p->mad[STATUS + 1] = 0x1c;
