@@ -7,6 +7,7 @@
  * A callback of another plugin that is called with the context of this one would read a stranger's
  * bytes; so the context here is a page that nobody can read, but for the address that leads back.
  */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ struct wrapped {
 	struct osm_routing_engine *re;
 	struct osm_routing_engine inner;
 	void *page; /* what the entry has for a context */
-	unsigned n_calls;
+	atomic_uint n_calls; /* path queries come from several threads */
 };
 
 static struct {
@@ -94,7 +95,7 @@ static void destroy(void *context)
 {
 	struct wrapped *w = of(context);
 
-	fprintf(stderr, "osrwrap: %s: %u calls\n", w->inner.name, w->n_calls);
+	fprintf(stderr, "osrwrap: %s: %u calls\n", w->inner.name, (unsigned)w->n_calls);
 	if (w->inner.destroy)
 		w->inner.destroy(w->inner.context);
 }
