@@ -3,13 +3,14 @@
  * libosrclock.so: when things happen in an opensm, whatever engine routes. A plugin, listed last. To the
  * file named by OSR_CLOCK_OUT goes a line "MS WHAT" for each event, MS by CLOCK_MONOTONIC: trap, start,
  * discovered, routed, up; and for each block of an LFT that a switch has confirmed: new if it differs
- * from the one before, again if not. OSR_CLOCK_HOLD_MS makes every discovery but the first wait so long, or
- * with OSR_CLOCK_HOLD_ROUTED what follows on the tables, for which it has to be listed first.
+ * from the one before, again if not. Every discovery waits while the file OSR_CLOCK_GATE is there. OSR_CLOCK_HOLD_MS
+ * makes what follows on the tables wait so long, but for the first; for that it has to be listed first.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "osm/compat.h"
 
@@ -77,6 +78,14 @@ static void hold(void)
 		nanosleep(&(struct timespec){ n / 1000, n % 1000 * 1000000 }, NULL);
 }
 
+static void wait_at_gate(void)
+{
+	const char *gate = getenv("OSR_CLOCK_GATE");
+
+	while (gate && !access(gate, F_OK))
+		nanosleep(&(struct timespec){ 0, 10000000 }, NULL);
+}
+
 static void report(void *plugin_data, osm_epi_event_id_t event, void *event_data)
 {
 	const ib_mad_notice_attr_t *notice = event_data;
@@ -90,17 +99,15 @@ static void report(void *plugin_data, osm_epi_event_id_t event, void *event_data
 	} else if (event == OSM_EVENT_ID_HEAVY_SWEEP_START) {
 		say("start");
 		fflush(ticks.out);
-		if (!getenv("OSR_CLOCK_HOLD_ROUTED"))
-			hold();
+		wait_at_gate();
 	} else if (event == OSM_EVENT_ID_HEAVY_SWEEP_DONE) {
 		say("discovered");
 	} else if (event == OSM_EVENT_ID_UCAST_ROUTING_DONE) {
 		say("routed");
-		if (ticks.n_sweeps == 1)
+		if (!ticks.n_sweeps)
 			cl_qmap_apply_func(&ticks.osm->subn.sw_guid_tbl, note_switch, NULL);
 		fflush(ticks.out);
-		if (getenv("OSR_CLOCK_HOLD_ROUTED"))
-			hold();
+		hold();
 	} else if (event == OSM_EVENT_ID_SUBNET_UP) {
 		say("up");
 		fflush(ticks.out);

@@ -210,8 +210,7 @@ def without_entry(before, after):
 def rounds(workdir):
     """A cable of a tree dies and returns: what is in the switches between the two rounds makes no loop with the
     tables before, nor with those after."""
-    env = {'OSR_CLOCK_OUT': os.path.join(workdir, 'clock'), 'OSR_CLOCK_HOLD_MS': str(HOLD),
-           'OSR_CLOCK_HOLD_ROUTED': '1'}
+    env = {'OSR_CLOCK_OUT': os.path.join(workdir, 'clock'), 'OSR_CLOCK_HOLD_MS': str(HOLD)}
     with Fabric(find_fabric('tree-3'), workdir) as fabric:
         with Opensm(fabric, 'dfsssp', plugin=True, env=env, plugin_conf='ask_switches = no\n',
                     options=dict(QOS, event_plugin_name='osrclock osmroutes')) as opensm:
