@@ -113,9 +113,11 @@ def only_in_places(workdir):
 
 
 def modes(places):
-    """Tables and keys for the user of opensm alone, numbers for all; nobody else writes anything."""
+    """Tables and keys for the user of opensm alone, numbers for all that the umask lets; nobody else writes anything."""
+    umask = os.umask(0o077)
+    os.umask(umask)
     for folder, pattern, mode in (('cache', 'osmroutes-*', 0o600), ('sockets', '*', 0o600),
-                                  ('metrics', 'osmroutes-*', 0o644)):
+                                  ('metrics', 'osmroutes-*', 0o644 & ~umask)):
         names = glob.glob(os.path.join(places.of[folder], pattern))
         expect(names, 'nothing in ' + folder)
         for name in names:

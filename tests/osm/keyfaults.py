@@ -13,7 +13,7 @@ import time
 import oracle
 from judge import expect, generate, scenario
 from keys import Client, contention, cpu_of, hosts_of, pattern, shift, with_keys
-from osmtest import TOOLS, Fabric, Opensm, find_fabric, wait_for
+from osmtest import TOOLS, Fabric, Opensm, find_fabric, preloaded, wait_for
 
 
 def small_tree(workdir):
@@ -32,7 +32,7 @@ def lose_tables(fabric, switch):
     return lids
 
 
-PRELOAD_HANG = ['sh', '-c', 'LD_PRELOAD="$LD_PRELOAD:%s" exec "$0" "$@"' % os.path.join(TOOLS, 'osr-hang.so')]
+PRELOAD_HANG = preloaded('osr-hang.so')
 
 
 @scenario('keys.rebooted-switch', 200)

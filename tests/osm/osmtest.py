@@ -30,6 +30,13 @@ OPENSM = os.environ.get('OSR_OPENSM', shutil.which('opensm') or '/usr/sbin/opens
 # The runtime of a sanitizer, if the plugin is built with one (scripts/sanitize): opensm is not.
 PRELOAD = os.environ.get('OSR_PRELOAD')
 
+
+
+def preloaded(library):
+    """Words before a command that preload one of our libraries, by its name: LD_PRELOAD takes no path with a blank in it."""
+    return ['sh', '-c', 'LD_LIBRARY_PATH="%s:$LD_LIBRARY_PATH" LD_PRELOAD="$LD_PRELOAD:%s" exec "$0" "$@"' % (TOOLS, library)]
+
+
 # OpenSM's log flags: errors and infos; with ROUTING it fills the hops and writes its dumps.
 LOG_PLAIN = 0x03
 LOG_DUMPS = 0x43
@@ -199,7 +206,7 @@ class Fabric:
             self.env['SIM_HOST'] = host
         self.log = os.path.join(workdir, 'ibsim.log')
         self.counts = os.path.join(self.dir, 'mads')
-        self.sim = dict(sim, OSR_SIM_COUNTS=self.counts, LD_PRELOAD=os.path.join(BUILD, 'libosrsim.so')) \
+        self.sim = dict(sim, OSR_SIM_COUNTS=self.counts, LD_PRELOAD='libosrsim.so', LD_LIBRARY_PATH=BUILD) \
             if sim is not None else {}
 
     def __enter__(self):

@@ -13,10 +13,10 @@ import oracle
 from faults import switch_links
 from judge import QOS, expect, first, generate, judge, scenario
 from keys import Client
-from osmtest import PRELOAD, TOOLS, Failure, Fabric, Opensm, Skip, find_fabric, wait_for
+from osmtest import PRELOAD, Failure, Fabric, Opensm, Skip, find_fabric, preloaded, wait_for
 from restart import handover_sm, kill
 
-STARVE = ['sh', '-c', 'LD_PRELOAD="$LD_PRELOAD:%s" exec "$0" "$@"' % os.path.join(TOOLS, 'osr-starve.so')]
+STARVE = preloaded('osr-starve.so')
 SEED = int(os.environ.get('OSR_SEED', 1))
 
 
