@@ -33,6 +33,9 @@ struct run {
 
 	struct osr_loop_step *step; /* to be explained */
 	uint32_t n_steps, n_unexplained;
+
+	struct osr_arena *scratch, *result;
+	bool no_memory;
 };
 
 static enum osr_status union_nomem(struct osr_diag *diag, const struct osr_fabric *fabric)
@@ -380,9 +383,25 @@ static void explain(struct run *u, uint32_t d)
 	}
 }
 
+/* A cycle of the turns marked so far: its channels and VLs in step[]. */
+static void search_turns(struct run *u, uint32_t *rank)
+{
+	struct osr_arena_mark mark = osr_arena_mark(u->scratch);
+
+	u->no_memory = !osr__union_search(&u->turns, u->scratch, u->result, &u->step, &u->n_steps,
+					  rank);
+	u->n_unexplained = u->n_steps;
+	osr_arena_reset(u->scratch, mark);
+}
+
+/*
+ * A cycle in the turns of some LIDs is one in those of all, so it is looked for on the way: first when
+ * as many entries have been followed as there are turns to search, then after four times as many.
+ */
 static void union_follow_all(struct run *u)
 {
 	const struct osr_fabric *fabric = u->f;
+	size_t pause = u->turns.n_slots / (fabric->n_switches + (size_t)1);
 
 	for (uint32_t first = 0; first < fabric->n_dests; first += SENDERS_BATCH) {
 		uint32_t n = fabric->n_dests - first < SENDERS_BATCH ? fabric->n_dests - first
@@ -403,6 +422,12 @@ static void union_follow_all(struct run *u)
 			if (u->step && !u->n_unexplained)
 				return;
 		}
+		if (u->step || first + n <= pause || first + n == fabric->n_dests)
+			continue;
+		search_turns(u, NULL);
+		if (u->n_steps || u->no_memory)
+			return;
+		pause = 4 * (first + (size_t)n);
 	}
 }
 
@@ -618,8 +643,11 @@ static void follow_groups(struct run *u)
 
 static void union_follow(struct run *u)
 {
+	bool explaining = u->step != NULL;
+
 	union_follow_all(u);
-	if (!(u->modes & OSR_CLAIM_MULTICAST) || (u->step && !u->n_unexplained))
+	if (!(u->modes & OSR_CLAIM_MULTICAST) || u->no_memory ||
+	    (explaining ? !u->n_unexplained : u->n_steps > 0))
 		return;
 	follow_groups(u);
 	follow_order(u);
@@ -685,15 +713,15 @@ static bool union_fits(const struct osr_fabric *fabric, const struct osr_routing
 	       (!routing->sl2vl || routing->sl2vl_row);
 }
 
-static bool union_run(struct run *u, struct osr_arena *scratch, struct osr_arena *result,
-		      struct osr_loop *loop, uint32_t *rank)
+static bool union_run(struct run *u, struct osr_loop *loop, uint32_t *rank)
 {
-	if (!union_prepare(u, scratch))
+	if (!union_prepare(u, u->scratch))
 		return false;
 	union_follow(u);
-	if (!osr__union_search(&u->turns, scratch, result, &u->step, &u->n_steps, rank))
+	if (!u->n_steps && !u->no_memory)
+		search_turns(u, rank);
+	if (u->no_memory)
 		return false;
-	u->n_unexplained = u->n_steps;
 	if (u->n_steps)
 		union_follow(u);
 	loop->n = u->n_steps;
@@ -711,6 +739,8 @@ enum osr_status osr_union_loop(const struct osr_fabric *fabric, const struct osr
 			 .gen = gen,
 			 .n = n,
 			 .modes = modes,
+			 .scratch = scratch,
+			 .result = result,
 			 .senders = { .f = fabric, .gen = gen, .n = n, .modes = modes } };
 	bool ok;
 
@@ -718,7 +748,7 @@ enum osr_status osr_union_loop(const struct osr_fabric *fabric, const struct osr
 	for (uint32_t g = 0; g < n; g++)
 		if (!union_fits(fabric, gen[g].routing))
 			return osr_fail(diag, OSR_INVAL, "the tables are for another fabric");
-	ok = union_run(&u, scratch, result, loop, rank);
+	ok = union_run(&u, loop, rank);
 	osr_arena_reset(scratch, mark);
 	return ok ? OSR_OK : union_nomem(diag, fabric);
 }

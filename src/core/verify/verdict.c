@@ -126,8 +126,17 @@ static enum osr_status ask_audit(struct verifier *k)
 
 /* ---- credit loops --------------------------------------------------------------------------- */
 
+static bool all_proven(const struct verifier *k, uint32_t questions)
+{
+	for (; questions; questions &= questions - 1)
+		if (k->found->on[__builtin_ctz(questions)].answer != OSR_PROVEN)
+			return false;
+	return true;
+}
+
 /*
  * Packets of these modes: no loop proves the questions in `proves`, one refutes those in `refutes`.
+ * What has been proven has no loop to be found.
  */
 static enum osr_status ask_search(struct verifier *k, const struct osr_generation *gen,
 				  uint32_t modes, uint32_t proves, uint32_t refutes)
@@ -137,7 +146,7 @@ static enum osr_status ask_search(struct verifier *k, const struct osr_generatio
 	uint32_t *rank = proves & BIT(REPLIES) ? k->ask->rank : NULL;
 	enum osr_status st;
 
-	if (!((proves | refutes) & k->open))
+	if (!((proves | refutes) & k->open) || (proves && all_proven(k, proves)))
 		return OSR_OK;
 	st = osr_union_loop(k->ask->f, gen, 1, modes | k->ask->scope, k->scratch, k->result, &loop,
 			    rank, k->diag);
@@ -239,17 +248,33 @@ static enum osr_status ask_sl0(struct verifier *k)
 	return st;
 }
 
+/* Where VL = SL, all SLs have the same dependencies: what one of them shows holds for SL 0. */
 static enum osr_status ask_loops(struct verifier *k)
 {
 	const struct osr_generation *gen = k->ask->gen;
+	uint32_t sl0 = gen->routing->sl2vl ? 0 : BIT(SL0);
 	enum osr_status st = gen->sls_unknown ? ask_unknown_sls(k) : ask_chain(k);
 
 	if (!st)
-		st = ask_search(k, gen, OSR_CLAIM_ANY_SL, BIT(ANY_SL) | BIT(SL0), BIT(ANY_SL));
+		st = ask_search(k, gen, OSR_CLAIM_ANY_SL, BIT(ANY_SL) | BIT(SL0),
+				BIT(ANY_SL) | sl0);
 	return st ? st : ask_sl0(k);
 }
 
 /* ---- all together --------------------------------------------------------------------------- */
+
+/* VL = SL, and every cable has the VL of every SL: whatever packets there are, none is dropped. */
+static bool lanes_everywhere(const struct osr_inquiry *ask)
+{
+	const struct osr_routing *routing = ask->gen->routing;
+
+	if (routing->sl2vl || routing->granted || ask->gen->paths)
+		return false;
+	for (uint32_t c = 0; c < ask->f->n_channels; c++)
+		if (ask->f->chan_vls[c] < routing->n_vls)
+			return false;
+	return true;
+}
 
 /* The checker has walked the same tables: no entry of theirs loses packets. */
 static void take_checked(struct verifier *k)
@@ -262,7 +287,7 @@ static void take_checked(struct verifier *k)
 		return;
 	answer_proven(k, BIT(REACH) | BIT(NO_LOOPS) | BIT(GROUPS));
 	/* Replies have SLs of their own, which the checker follows if it is asked for them. */
-	if (!k->ask->gen->routing->sl ||
+	if (!k->ask->gen->routing->sl || lanes_everywhere(k->ask) ||
 	    checked->proven & (OSR_CLAIM_ANY_SL | OSR_CLAIM_REVERSIBLE))
 		answer_proven(k, BIT(LANES));
 	if (checked->proven & OSR_CLAIM_DEADLOCK_FREE)
