@@ -332,18 +332,37 @@ static bool updown_order(const struct osr_fabric *fabric, const uint32_t *roots,
 
 /* ---- sifting --------------------------------------------------------------------------------- */
 
+/*
+ * The order is a list. Labels rise along it, so that two nodes are compared without counting; a node
+ * that moves gets the middle between its new neighbours' (Dietz and Sleator, Two algorithms for
+ * maintaining order in a list, STOC 1987). DIFFERS: where there is no middle, all are numbered anew.
+ */
 struct sift {
 	const struct edges *x;
-	uint32_t *sequence, *rank;
-	uint8_t *dirty;  /* a neighbour moved since this channel was last placed */
-	uint32_t *visit; /* [n_chans] order of visits in this pass */
+	uint32_t *next, *prev; /* [n_chans + 1] a ring; the last one stands before the first */
+	uint64_t *label;       /* [n_chans + 1] */
+	uint32_t *rank;        /* [n_chans] of sift_count() */
+	uint8_t *dirty;        /* a neighbour moved since this channel was last placed */
+	uint32_t *visit;       /* [n_chans] order of visits in this pass */
 	struct sift_neighbour {
-		uint32_t rank;
+		uint64_t label;
 		int64_t gain; /* what backward weight changes by when the channel moves past it */
-	} * near;             /* [largest degree] */
+		uint32_t node;
+	} * near; /* [largest degree] */
 };
 
-/* The neighbours of c by rank. Lists are short and nearly sorted: insertion. */
+#define LABEL_GAP 31 /* bits between neighbours, once all are numbered */
+
+static void sift_number(struct sift *w)
+{
+	uint32_t head = w->x->n_chans;
+	uint64_t n = 0;
+
+	for (uint32_t c = w->next[head]; c != head; c = w->next[c])
+		w->label[c] = ++n << LABEL_GAP;
+}
+
+/* The neighbours of c by place. Lists are short and nearly sorted: insertion. */
 static uint32_t sift_neighbours(struct sift *w, uint32_t c)
 {
 	const struct edges *x = w->x;
@@ -354,30 +373,45 @@ static uint32_t sift_neighbours(struct sift *w, uint32_t c)
 		const uint32_t *row = out ? x->out_row : x->in_row;
 
 		for (uint32_t e = row[c]; e < row[c + 1]; e++) {
-			uint32_t r = w->rank[list[e].other], i = n++;
+			uint64_t label = w->label[list[e].other];
+			uint32_t i = n++;
 
-			for (; i && w->near[i - 1].rank > r; i--)
+			for (; i && w->near[i - 1].label > label; i--)
 				w->near[i] = w->near[i - 1];
-			w->near[i].rank = r;
-			w->near[i].gain = out ? cdg_cost_of(list[e]) : -cdg_cost_of(list[e]);
+			w->near[i] = (struct sift_neighbour){
+				.label = label,
+				.gain = out ? cdg_cost_of(list[e]) : -cdg_cost_of(list[e]),
+				.node = list[e].other,
+			};
 		}
 	}
 	return n;
 }
 
-/* Moves c to place `to`, shifting what lies between. */
-static void sift_move(struct sift *w, uint32_t c, uint32_t to)
+/* The middle between node `before` and the next one. */
+static uint64_t sift_between(const struct sift *w, uint32_t before)
 {
-	uint32_t from = w->rank[c], lo = from < to ? from : to, hi = from < to ? to : from;
+	uint32_t head = w->x->n_chans, next = w->next[before];
+	uint64_t from = w->label[before],
+		 to = next == head ? (head + (uint64_t)1) << LABEL_GAP : w->label[next];
 
-	if (from < to)
-		memmove(w->sequence + from, w->sequence + from + 1,
-			(to - from) * sizeof(*w->sequence));
-	else
-		memmove(w->sequence + to + 1, w->sequence + to, (from - to) * sizeof(*w->sequence));
-	w->sequence[to] = c;
-	for (uint32_t i = lo; i <= hi; i++)
-		w->rank[w->sequence[i]] = i;
+	return from + (to - from) / 2;
+}
+
+/* Takes c out and puts it behind node `before`. */
+static void sift_move(struct sift *w, uint32_t c, uint32_t before)
+{
+	w->next[w->prev[c]] = w->next[c];
+	w->prev[w->next[c]] = w->prev[c];
+	w->label[c] = sift_between(w, before);
+	if (w->label[c] == w->label[before]) {
+		sift_number(w);
+		w->label[c] = sift_between(w, before);
+	}
+	w->next[c] = w->next[before];
+	w->prev[c] = before;
+	w->prev[w->next[c]] = c;
+	w->next[before] = c;
 }
 
 static void sift_mark(struct sift *w, uint32_t c)
@@ -393,13 +427,13 @@ static void sift_mark(struct sift *w, uint32_t c)
 /* Puts c where it costs least; true if that is better than where it was. */
 static bool sift_one(struct sift *w, uint32_t c)
 {
-	uint32_t n = sift_neighbours(w, c), me = w->rank[c], best_at = 0, to;
+	uint32_t n = sift_neighbours(w, c), best_at = 0;
 	int64_t sum = 0, best = 0, here = 0;
 
 	/* Cost relative to the far left; place i is between neighbour i-1 and neighbour i. */
 	for (uint32_t i = 0; i < n; i++) {
 		sum += w->near[i].gain;
-		if (w->near[i].rank < me)
+		if (w->near[i].label < w->label[c])
 			here = sum;
 		if (sum < best) {
 			best = sum;
@@ -408,11 +442,8 @@ static bool sift_one(struct sift *w, uint32_t c)
 	}
 	if (best >= here)
 		return false;
-	if (best_at == 0)
-		to = w->near[0].rank; /* some neighbour lies to the left: this is the first */
-	else
-		to = w->near[best_at - 1].rank + (w->near[best_at - 1].rank < me);
-	sift_move(w, c, to);
+	/* Before all: some neighbour lies to the left, and the first one is the first of those. */
+	sift_move(w, c, best_at ? w->near[best_at - 1].node : w->prev[w->near[0].node]);
 	sift_mark(w, c);
 	return true;
 }
@@ -429,28 +460,47 @@ static bool sift_init(struct sift *w, const struct edges *x, struct osr_arena *s
 		if (most < degree)
 			most = degree;
 	}
+	w->next = osr_alloc(scratch, x->n_chans + (size_t)1, sizeof(*w->next));
+	w->prev = osr_alloc(scratch, x->n_chans + (size_t)1, sizeof(*w->prev));
+	w->label = osr_calloc(scratch, x->n_chans + (size_t)1, sizeof(*w->label));
 	w->rank = osr_alloc(scratch, x->n_chans, sizeof(*w->rank));
 	w->dirty = osr_alloc(scratch, x->n_chans, 1);
 	w->visit = osr_alloc(scratch, x->n_chans, sizeof(*w->visit));
 	w->near = osr_alloc(scratch, most, sizeof(*w->near));
-	return w->rank && w->dirty && w->visit && w->near;
+	return w->next && w->prev && w->label && w->rank && w->dirty && w->visit && w->near;
 }
 
-static void sift_start(struct sift *w, uint32_t *sequence)
+static void sift_start(struct sift *w, const uint32_t *sequence)
 {
-	w->sequence = sequence;
-	for (uint32_t i = 0; i < w->x->n_chans; i++)
-		w->rank[sequence[i]] = i;
-	memset(w->dirty, 1, w->x->n_chans);
+	uint32_t head = w->x->n_chans, last = head;
+
+	for (uint32_t i = 0; i < head; i++) {
+		w->next[last] = sequence[i];
+		w->prev[sequence[i]] = last;
+		last = sequence[i];
+	}
+	w->next[last] = head;
+	w->prev[head] = last;
+	sift_number(w);
+	memset(w->dirty, 1, head);
+}
+
+static void sift_count(struct sift *w)
+{
+	uint32_t head = w->x->n_chans, n = 0;
+
+	for (uint32_t c = w->next[head]; c != head; c = w->next[c])
+		w->rank[c] = n++;
 }
 
 /* One pass over the channels whose surroundings changed; true if any moved. */
 static bool sift_pass(struct sift *w)
 {
-	uint32_t n = w->x->n_chans;
+	uint32_t head = w->x->n_chans, n = 0;
 	bool moved = false;
 
-	memcpy(w->visit, w->sequence, n * sizeof(*w->visit));
+	for (uint32_t c = w->next[head]; c != head; c = w->next[c])
+		w->visit[n++] = c;
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t c = w->visit[i];
 
@@ -475,6 +525,7 @@ bool osr__cdg_sift(const struct edges *x, uint32_t passes, struct osr_arena *scr
 	sift_start(&w, sequence);
 	for (uint32_t i = 0; i < passes && sift_pass(&w); i++)
 		;
+	sift_count(&w);
 	memcpy(rank, w.rank, x->n_chans * sizeof(*rank));
 	return true;
 }
@@ -510,12 +561,14 @@ enum osr_status osr_cdg_order(const struct osr_cdg *cdg, const uint32_t *roots, 
 		sift_start(w, sequence);
 		if (passes)
 			sift_pass(w);
+		sift_count(w);
 		backward[i] = backward_weight(&x, w->rank);
 	}
 	/* Of equals the up-down start: it has a place for channels without edges as well. */
 	better = &starts[n_starts == 2 && backward[1] < backward[0]];
 	for (uint32_t k = 1; k < passes && sift_pass(better); k++)
 		;
+	sift_count(better);
 	memcpy(rank, better->rank, n * sizeof(*rank));
 	osr_arena_reset(scratch, mark);
 	return OSR_OK;

@@ -58,43 +58,59 @@ static void weigh_layer(struct layering *w, uint8_t layer)
 }
 
 /*
- * Moves every unit with a banned edge on a route of it to the next layer; counts those that stay.
+ * Which switches' routes to d have an edge that is backward in an order: cut[]. A route that travels
+ * in the layer has only edges that the layer weighs.
+ */
+static void cut_tree(const struct layering *w, const uint32_t *rank, uint32_t d)
+{
+	const struct osr_fabric *fabric = w->s->f;
+	const uint8_t *hop = w->s->hop + (size_t)d * fabric->n_switches;
+	uint32_t root = fabric->dest_switch[d], *onward = w->count;
+	const uint16_t *order = w->s->order + (size_t)root * fabric->n_switches;
+	uint8_t *cut = w->cut;
+
+	cut[root] = 0;
+	onward[root] = UINT32_MAX; /* the rank of the channel by which a switch sends on */
+	for (uint32_t i = 1; i < w->s->n_order[root]; i++) {
+		uint32_t v = order[i], c = fabric->chan_row[v] + hop[v], u = fabric->chan_dst[c];
+
+		onward[v] = rank[c];
+		cut[v] = cut[u] | (onward[u] < rank[c]);
+	}
+}
+
+/*
+ * Moves every unit with a route that is cut to the next layer; counts those that stay.
  */
 static uint64_t cut_layer(struct layering *w, uint8_t layer, uint64_t *n_stay)
 {
 	const struct osr_spf *spf = w->s;
 	const struct osr_fabric *fabric = spf->f;
+	const uint32_t *rank = w->rank + (size_t)layer * fabric->n_channels;
 	uint32_t n = fabric->n_switches;
 	uint64_t n_cut = 0;
-	uint8_t *cut = w->cut;
 
 	*n_stay = 0;
 	if (w->pairs)
 		memset(w->cut_pair, 0, (size_t)n * n);
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		const uint8_t *hop = spf->hop + (size_t)d * n;
 		uint8_t *row = osr__layer_row(w, d), *marks;
 		uint32_t root = fabric->dest_switch[d];
 		const uint16_t *order = spf->order + (size_t)root * n;
-		bool sp0, left = false;
+		bool sp0 = osr__is_sp0(fabric, d), left = false;
 
 		if (!w->busy[d])
 			continue;
-		sp0 = osr__is_sp0(fabric, d);
 		marks = w->pairs ? w->cut_pair + (size_t)root * n : row;
-		cut[root] = 0;
+		cut_tree(w, rank, d);
 		for (uint32_t i = 1; i < spf->n_order[root]; i++) {
-			uint32_t v = order[i], slot = osr__dependency(w, hop, root, v);
+			uint32_t v = order[i];
 
-			cut[v] = slot == OSR_NONE
-					 ? 0
-					 : cut[fabric->chan_dst[fabric->chan_row[v] + hop[v]]] |
-						   w->banned[slot];
 			if (row[v] != layer || (sp0 && !fabric->sw_sources[v]))
 				continue;
-			*n_stay += !cut[v];
-			n_cut += cut[v];
-			if (!cut[v])
+			*n_stay += !w->cut[v];
+			n_cut += w->cut[v];
+			if (!w->cut[v])
 				continue;
 			left = true;
 			marks[v] = w->pairs ? 1 : layer + 1;
@@ -117,23 +133,6 @@ static void cut_pairs(struct layering *w, uint8_t layer)
 				w->layer[a * n + b] = w->layer[b * n + a] = layer + 1;
 		}
 	}
-}
-
-/* Which edges of this layer must go: those that are backward in an order. */
-static enum osr_status ban_by_order(struct layering *w, uint8_t layer, struct osr_arena *scratch,
-				    struct osr_diag *diag)
-{
-	uint32_t *rank = w->rank + (size_t)layer * w->s->f->n_channels;
-	struct osr_cdg *cdg = w->g;
-	enum osr_status st =
-		osr_cdg_order(cdg, w->s->center, w->opt->sift_passes, scratch, rank, diag);
-
-	if (st)
-		return st;
-	for (uint32_t c = 0; c < w->s->f->n_channels; c++)
-		for (uint32_t e = cdg->row[c]; e < cdg->row[c + 1]; e++)
-			w->banned[e] = cdg->weight[e] && rank[osr_cdg_target(cdg, c, e)] < rank[c];
-	return OSR_OK;
 }
 
 /*
@@ -164,7 +163,7 @@ static bool hopeless(const struct layering *w, uint64_t n_cut, uint64_t before, 
 	return left * 1000 > (double)total;
 }
 
-/* The edges to cut in this layer, in banned[], and its certificate. */
+/* The order of this layer, which is its certificate: routes that go backward in it are cut. */
 static enum osr_status plan_layer(struct layering *w, uint8_t layer, struct osr_arena *scratch,
 				  struct osr_diag *diag)
 {
@@ -177,18 +176,15 @@ static enum osr_status plan_layer(struct layering *w, uint8_t layer, struct osr_
 	 */
 	if (layer == 0 && w->first) {
 		memcpy(w->rank, w->first, m * sizeof(*w->rank));
-		for (uint32_t c = 0; c < m; c++)
-			for (uint32_t e = w->g->row[c]; e < w->g->row[c + 1]; e++)
-				w->banned[e] = w->rank[osr_cdg_target(w->g, c, e)] < w->rank[c];
 		return OSR_OK;
 	}
 	weigh_layer(w, layer);
-	memset(w->banned, 0, w->g->n_slots);
 	if (try_sort(w, layer, scratch, &no_memory))
 		return OSR_OK;
 	if (no_memory)
 		return layers_nomem(diag);
-	return ban_by_order(w, layer, scratch, diag);
+	return osr_cdg_order(w->g, w->s->center, w->opt->sift_passes, scratch, w->rank + layer * m,
+			     diag);
 }
 
 /* All routes with an edge that is backward in an order move at once. */
@@ -290,7 +286,6 @@ static enum osr_status layering_init(struct layering *w, bool pairs, uint8_t *la
 	struct osr_arena *scratch = w->work->scratch;
 	const struct osr_spf *spf = w->s;
 	const struct osr_fabric *fabric = spf->f;
-	const struct osr_cdg *cdg = w->g;
 	size_t n = fabric->n_switches, n_rows = pairs ? n : fabric->n_dests;
 
 	w->pairs = pairs;
@@ -298,7 +293,6 @@ static enum osr_status layering_init(struct layering *w, bool pairs, uint8_t *la
 	w->rank = rank;
 	w->count = osr_alloc(scratch, n, sizeof(*w->count));
 	w->cut = osr_alloc(scratch, n, 1);
-	w->banned = osr_alloc(scratch, cdg->n_slots, 1);
 	if (!rank)
 		w->rank = osr_alloc(scratch, (size_t)OSR_MAX_VLS * fabric->n_channels,
 				    sizeof(*w->rank));
@@ -306,7 +300,7 @@ static enum osr_status layering_init(struct layering *w, bool pairs, uint8_t *la
 	w->more = osr_alloc(scratch, fabric->n_dests, 1);
 	if (pairs)
 		w->cut_pair = osr_alloc(scratch, n * n, 1);
-	if (!w->count || !w->cut || !w->banned || !w->rank || !w->busy || !w->more ||
+	if (!w->count || !w->cut || !w->rank || !w->busy || !w->more ||
 	    (pairs && !w->cut_pair))
 		return layers_nomem(w->work->diag);
 	memset(w->layer, 0, n_rows * n);

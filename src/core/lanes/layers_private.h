@@ -20,7 +20,6 @@ struct layering {
 	uint8_t *cut_pair;               /* [n_switches * n_switches], pairs only */
 	uint32_t *count;                 /* [n_switches] */
 	uint8_t *cut;                    /* [n_switches] */
-	uint8_t *banned;                 /* [n_slots] edge is cut in this layer */
 	uint32_t *rank;                  /* [OSR_MAX_VLS * n_channels] */
 	uint8_t *busy;         /* [n_dests] dest has units in the current layer or later... */
 	uint8_t *more;         /* ... and in the next layer or later */
