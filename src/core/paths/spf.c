@@ -14,6 +14,7 @@
 
 #define MAX_DEAL 254 /* dests dealt out at once: as many as a switch has ports */
 #define BATCH 64     /* breadth-first searches at once: bits of a word */
+#define FEW_NEAR 3   /* a level is that much smaller than the one behind it */
 
 /*
  * A LID of the same port pays this much for each channel an earlier LID of the port uses: more than
@@ -232,15 +233,16 @@ static void spf_find_orders(struct osr_spf *spf)
 	}
 }
 
-static void spf_graph_free(struct osr_spf *spf, uint32_t root)
+/* Edges of order[first .. end - 1], from edge_row[first] on. */
+static void graph_from_far(struct osr_spf *spf, uint32_t root, uint32_t first, uint32_t end)
 {
 	const struct osr_fabric *fabric = spf->f;
 	struct osr_spf_scratch *scratch = spf->scratch;
 	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
 	const uint8_t *dist8 = scratch->dist8 + (size_t)root * fabric->n_switches;
-	uint32_t n = 0;
+	uint32_t n = scratch->edge_row[first];
 
-	for (uint32_t i = 1; i < spf->n_order[root]; i++) {
+	for (uint32_t i = first; i < end; i++) {
 		uint32_t v = order[i];
 		uint8_t closer = (uint8_t)(dist8[v] - 1);
 
@@ -254,7 +256,83 @@ static void spf_graph_free(struct osr_spf *spf, uint32_t root)
 			n += dist8[u] == closer;
 		}
 	}
+	scratch->edge_row[end] = n;
+}
+
+/* Puts an edge into the row of v, which has its channels in ascending order. */
+static void insert_edge(struct osr_spf_scratch *scratch, uint32_t v, uint32_t chan, uint32_t next)
+{
+	uint32_t e = scratch->reached[v]++;
+
+	for (; e > scratch->active[v] && scratch->edge_chan[e - 1] > chan; e--) {
+		scratch->edge_chan[e] = scratch->edge_chan[e - 1];
+		scratch->edge_next[e] = scratch->edge_next[e - 1];
+	}
+	scratch->edge_chan[e] = chan;
+	scratch->edge_next[e] = next;
+}
+
+/*
+ * Edges of the farthest switches, order[first ..], by the channels of the level before them,
+ * order[before .. first - 1].
+ */
+static void graph_from_near(struct osr_spf *spf, uint32_t root, uint32_t before, uint32_t first)
+{
+	const struct osr_fabric *fabric = spf->f;
+	struct osr_spf_scratch *scratch = spf->scratch;
+	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
+	const uint8_t *dist8 = scratch->dist8 + (size_t)root * fabric->n_switches;
+	uint8_t farthest = dist8[order[first]];
+	uint32_t n = scratch->edge_row[first];
+
+	for (uint32_t i = first; i < spf->n_order[root]; i++)
+		scratch->reached[order[i]] = 0;
+	for (uint32_t i = before; i < first; i++)
+		for (uint32_t c = fabric->chan_row[order[i]]; c < fabric->chan_row[order[i] + 1]; c++)
+			if (dist8[fabric->chan_dst[c]] == farthest)
+				scratch->reached[fabric->chan_dst[c]]++;
+	for (uint32_t i = first; i < spf->n_order[root]; i++) {
+		uint32_t v = order[i], n_edges = scratch->reached[v];
+
+		scratch->edge_row[i] = scratch->active[v] = scratch->reached[v] = n;
+		n += n_edges;
+	}
 	scratch->edge_row[spf->n_order[root]] = n;
+	for (uint32_t i = before; i < first; i++)
+		for (uint32_t c = fabric->chan_row[order[i]]; c < fabric->chan_row[order[i] + 1]; c++)
+			if (dist8[fabric->chan_dst[c]] == farthest)
+				insert_edge(scratch, fabric->chan_dst[c], fabric->chan_rev[c],
+					    order[i]);
+}
+
+/* Where the level of order[end - 1] begins. */
+static uint32_t level_start(const struct osr_spf *spf, uint32_t root, uint32_t end)
+{
+	const uint16_t *order = spf->order + (size_t)root * spf->f->n_switches;
+	const uint8_t *dist8 = spf->scratch->dist8 + (size_t)root * spf->f->n_switches;
+	uint32_t first = end - 1;
+
+	while (first && dist8[order[first - 1]] == dist8[order[end - 1]])
+		first--;
+	return first;
+}
+
+/*
+ * Where diameters are small nearly all switches are on the farthest level, and nearly all of their
+ * channels lead to others of it: then it is cheaper to look from the level before.
+ */
+static void spf_graph_free(struct osr_spf *spf, uint32_t root)
+{
+	uint32_t n = spf->n_order[root], first = level_start(spf, root, n),
+		 before = first ? level_start(spf, root, first) : 0;
+
+	spf->scratch->edge_row[1] = 0;
+	if (first < 2 || first - before > (n - first) / FEW_NEAR) {
+		graph_from_far(spf, root, 1, n);
+		return;
+	}
+	graph_from_far(spf, root, 1, first);
+	graph_from_near(spf, root, before, first);
 }
 
 /* The edges (switch -> closer neighbour) of the shortest-path graph towards `root`. */
