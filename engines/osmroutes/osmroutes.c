@@ -3,9 +3,9 @@
  * osmroutes - for the administrator who does not choose: routes with the engines that know the fabric,
  * checks and measures what they make, and takes the best.
  *
- * One figure decides: bandwidth.c's effective bisection bandwidth over the edge forwarding index, less
- * the share of longer routes, less 2 % where senders must keep to SLs and 1 % for each lane beyond the
- * first. Who comes later must be better by 1 %.
+ * One figure decides: bisect.c's effective bisection bandwidth, less the share of longer routes, less
+ * 2 % where senders must keep to SLs and 1 % for each lane beyond the first; its square over the edge
+ * forwarding index. Who comes later must be better by 1 %.
  */
 #include <stdio.h>
 #include <string.h>
@@ -103,13 +103,19 @@ static enum osr_status choose_measure(const struct chooser *chooser, struct offe
 	return OSR_OK;
 }
 
+/* The bisection bandwidth counts twice: it is what all feel, the busiest link slows down some. */
+static unsigned __int128 choose_worth(const struct offer *offer)
+{
+	unsigned __int128 felt = (unsigned __int128)offer->ebb * offer->permille;
+
+	return felt * felt;
+}
+
 static bool choose_is_better(const struct offer *a, const struct offer *b)
 {
 	uint64_t efi_a = a->efi ? a->efi : 1, efi_b = b->efi ? b->efi : 1;
-	unsigned __int128 mine = (unsigned __int128)a->ebb * a->permille * efi_b * 100;
-	unsigned __int128 theirs = (unsigned __int128)b->ebb * b->permille * efi_a * CHOOSE_MARGIN;
 
-	return mine > theirs;
+	return choose_worth(a) * efi_b * 100 > choose_worth(b) * efi_a * CHOOSE_MARGIN;
 }
 
 static bool choose_has_lmc(const struct osr_fabric *fabric)
