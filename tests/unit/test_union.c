@@ -699,6 +699,32 @@ static void test_two_cuts(void **state)
 	test_fabric_free(&t);
 }
 
+/*
+ * So many LIDs that a loop is looked for before all have been followed. It is there from the first LID on,
+ * closed only by the last ones, or not there.
+ */
+static void test_many_lids(void **state)
+{
+	struct osr_arena arena = { 0 };
+	struct osr_routing r[2];
+	struct osr_generation gen[2] = { { .routing = &r[0] }, { .routing = &r[1] } };
+	struct test_fabric t;
+	size_t last = 10;
+
+	test_fabric_ring(&t, 32, 5);
+	cut_ring(&t.f, 4, &arena, &r[0]);
+	cut_ring(&t.f, 2, &arena, &r[1]);
+	last *= t.f.n_switches;
+	assert_true(t.f.n_dests > 180);
+	assert_true(same_as_judge(&t.f, gen, 2, 0));
+	assert_false(same_as_judge(&t.f, &gen[0], 1, 0));
+	memcpy(r[0].lft + t.f.n_dests * t.f.n_switches - last,
+	       r[1].lft + t.f.n_dests * t.f.n_switches - last, last);
+	assert_true(same_as_judge(&t.f, &gen[0], 1, 0));
+	osr_arena_free(&arena);
+	test_fabric_free(&t);
+}
+
 /* ---- multicast ------------------------------------------------------------------------------ */
 
 /* A group whose ports close a ring, on the lane of nobody else or not. */
@@ -837,6 +863,7 @@ int main(void)
 		cmocka_unit_test(test_one_generation),
 		cmocka_unit_test(test_against_judge),
 		cmocka_unit_test(test_two_cuts),
+		cmocka_unit_test(test_many_lids),
 		cmocka_unit_test(test_groups),
 		cmocka_unit_test(test_missing_rows),
 		cmocka_unit_test(test_memory),
