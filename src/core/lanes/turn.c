@@ -4,6 +4,7 @@
  *	osr_turn_route()	searches, and accepts the result or not
  *	turn_middle.c		lanes without a search, where no route has more than three channels
  *	turn_search()		one start or two, then detours
+ *	turn_local.c		  on sparse fabrics: order and lanes for all shortest paths, one by one
  *	turn_ease.c		shorter and lighter, hop by hop
  *	turn_rounds()		  routing and improving in turns
  *	turn_order.c		    the order of nodes and the lanes of turns
@@ -21,6 +22,7 @@ static const struct {
 	uint32_t max_triples;
 	uint32_t fitted_rounds; /* with the order that fits the routes, if nearly all are legal */
 	uint32_t effort_share;  /* of the effort of updown.h that a start is worth */
+	uint32_t sparse;        /* where 1 in so many routes is not legal at first, that is tried */
 	uint32_t boost;         /* weight of a route without a legal way */
 	uint32_t few;           /* where 1 in so many has none, */
 	uint32_t few_boost;     /* they may weigh so much */
@@ -32,7 +34,9 @@ static const struct {
 		sample_routes; /* where there are more, the search looks at some LIDs of a switch, */
 	uint32_t sample_few;   /* and ends when 1 in so many of their routes has no legal way */
 	uint32_t auto_routes;  /* auto: where there are more, it would take minutes */
-} turn_tuning = { 4, 1u << 27, 4, 16, 4, 700, 1024, 3, 16, 109, 110, 1u << 22, 10000, 1u << 26 };
+} turn_tuning = {
+	4, 1u << 27, 4, 16, 20, 4, 700, 1024, 3, 16, 109, 110, 1u << 22, 10000, 1u << 26
+};
 
 /* ---- setting up ------------------------------------------------------------------------------ */
 
@@ -109,6 +113,7 @@ static bool turn_alloc_nodes(struct turns *w, struct osr_arena *scratch)
 	size_t m = w->t.f->n_channels, n_slots = w->g.n_slots, n_nodes = w->n_lanes * m;
 
 	w->t.mask = osr_alloc(scratch, w->t.f->n_switches, 1);
+	w->n_unserved = osr_alloc(scratch, w->t.f->n_switches, sizeof(*w->n_unserved));
 	w->saved = osr_alloc(scratch, w->t.f->n_switches, 1);
 	w->rank = osr_alloc(scratch, n_nodes, sizeof(*w->rank));
 	w->lane = osr_alloc(scratch, n_slots, 1);
@@ -116,8 +121,8 @@ static bool turn_alloc_nodes(struct turns *w, struct osr_arena *scratch)
 	w->pinned = osr_alloc(scratch, n_slots, 1);
 	w->freedom = osr_alloc(scratch, n_slots, 1);
 	w->first_freedom = osr_alloc(scratch, m, 1);
-	return w->t.mask && w->saved && w->rank && w->lane && w->at && w->pinned && w->freedom &&
-	       w->first_freedom && osr__legal_alloc(&w->t, scratch);
+	return w->t.mask && w->n_unserved && w->saved && w->rank && w->lane && w->at && w->pinned &&
+	       w->freedom && w->first_freedom && osr__legal_alloc(&w->t, scratch);
 }
 
 /* What only the search needs. */
@@ -323,7 +328,7 @@ static enum osr_status turn_start_again(struct turns *w, struct osr_lanes_job *j
 {
 	struct osr_updown updown;
 	enum osr_status st =
-		osr_updown_search(w->t.s, job->opt->order_effort / turn_tuning.effort_share,
+		osr_updown_search(w->t.s, job->opt->order_effort / turn_tuning.effort_share, false,
 				  job->scratch, &updown, job->diag);
 
 	if (!st)
@@ -369,14 +374,50 @@ static enum osr_status turn_try_middle(struct turns *w, struct osr_lanes_job *jo
 	return st;
 }
 
-/* Two orders that fit the trees: the first one has no route without a legal way, or it is not taken. */
-static enum osr_status turn_start(struct turns *w, struct osr_lanes_job *job)
+/*
+ * Sparse fabrics, where few pairs have many shortest paths: order and lanes are settled for all those paths,
+ * and each tree is routed once. *least routes have no legal way.
+ */
+static enum osr_status turn_search_sparse(struct turns *w, struct osr_lanes_job *job, bool *fits,
+					  uint64_t *least)
+{
+	struct osr_updown updown;
+	enum osr_status st =
+		osr_updown_search(w->t.s, job->opt->order_effort / turn_tuning.effort_share, true,
+				  job->scratch, &updown, job->diag);
+
+	if (!st)
+		st = osr__turn_start_updown(w, &updown, job->scratch, job->diag);
+	if (!st)
+		st = osr__turn_local(w, job->scratch, fits, job->diag);
+	if (st || !*fits)
+		return st;
+	w->t.n_unserved = w->n_unserved;
+	turn_route_all(w, TURN_ALL);
+	*least = w->n_failed;
+	return OSR_OK;
+}
+
+/*
+ * Two orders that fit the trees: the first one has no route without a legal way, or it is not taken. *found:
+ * where it is far from that, another way led to trees, of which *least routes have no legal way.
+ */
+static enum osr_status turn_start(struct turns *w, struct osr_lanes_job *job, bool *found,
+				  uint64_t *least)
 {
 	uint32_t passes = job->opt->layers.sift_passes;
 	enum osr_status st = osr__turn_start_fitted(w, true, passes, job->scratch, job->diag);
+	uint64_t n_failed;
 
 	w->boost = 1;
-	if (st || !osr__turn_count_failed(w))
+	if (st)
+		return st;
+	n_failed = osr__turn_count_failed(w);
+	if (!n_failed)
+		return OSR_OK;
+	if (!turn_is_sampled(w) && n_failed * turn_tuning.sparse > turn_n_routes(w))
+		st = turn_search_sparse(w, job, found, least);
+	if (st || *found)
 		return st;
 	st = osr__turn_start_fitted(w, false, passes, job->scratch, job->diag);
 	return st ? st : osr__turn_improve(w, job->scratch, job->diag);
@@ -390,14 +431,14 @@ static enum osr_status turn_search(struct turns *w, struct osr_lanes_job *job, b
 {
 	uint64_t enough = osr__turn_most_loaded(job->s) * turn_tuning.enough / 100;
 	uint64_t least = 0;
+	bool found = false;
 	enum osr_status st;
 
 	turn_sample(w);
-	st = turn_start(w, job);
-
-	if (!st)
+	st = turn_start(w, job, &found, &least);
+	if (!st && !found)
 		st = turn_rounds(w, job, turn_tuning.fitted_rounds, false, &least);
-	if (!st && least && !turn_is_sampled(w))
+	if (!st && !found && least && !turn_is_sampled(w))
 		st = turn_start_again(w, job, &least);
 	*hopeless = !st && turn_is_hopeless(w, job, least);
 	if (st || *hopeless)
@@ -406,7 +447,7 @@ static enum osr_status turn_search(struct turns *w, struct osr_lanes_job *job, b
 		w->n_sampled = UINT32_MAX;
 		turn_route_all(w, TURN_DETOUR);
 	} else if (least) {
-		turn_route_all(w, TURN_LAST);
+		turn_route_all(w, found ? TURN_DETOUR : TURN_LAST);
 	}
 	return osr__turn_ease(w, enough, job->scratch, &job->r->n_longer, job->diag);
 }
