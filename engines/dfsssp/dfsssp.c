@@ -67,7 +67,8 @@ static const struct osr_param params[] = {
 		     "virtual lanes that depend on the turn: never, always, or where that costs "
 		     "little" },
 	[ANY_SL_COST] = { "any_sl_cost", OSR_PARAM_UINT, "5", 0, 100, NULL,
-			  "percent of the routes that may get longer for any_sl = auto" },
+			  "any_sl = auto: percent of the routes that may be longer beyond those "
+			  "that lanes by SL have; the busiest link (EFI) may carry a tenth more" },
 	{ NULL }
 };
 

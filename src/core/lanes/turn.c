@@ -400,7 +400,8 @@ static enum osr_status turn_search_sparse(struct turns *w, struct osr_lanes_job 
 
 /*
  * Two orders that fit the trees: the first one has no route without a legal way, or it is not taken. *found:
- * where it is far from that, another way led to trees, of which *least routes have no legal way.
+ * if that may be tried, and where they are far from it, another way led to trees, of which
+ * *least routes have no legal way.
  */
 static enum osr_status turn_start(struct turns *w, struct osr_lanes_job *job, bool *found,
 				  uint64_t *least)
@@ -415,8 +416,10 @@ static enum osr_status turn_start(struct turns *w, struct osr_lanes_job *job, bo
 	n_failed = osr__turn_count_failed(w);
 	if (!n_failed)
 		return OSR_OK;
-	if (!turn_is_sampled(w) && n_failed * turn_tuning.sparse > turn_n_routes(w))
+	if (*found && n_failed * turn_tuning.sparse > turn_n_routes(w))
 		st = turn_search_sparse(w, job, found, least);
+	else
+		*found = false;
 	if (st || *found)
 		return st;
 	st = osr__turn_start_fitted(w, false, passes, job->scratch, job->diag);
@@ -425,17 +428,22 @@ static enum osr_status turn_start(struct turns *w, struct osr_lanes_job *job, bo
 
 /*
  * The paths that are there keep their balance where the lanes of turns make them legal: they get their
- * lanes before any tree is routed again. Where that does not make nearly all legal, it starts again.
+ * lanes before any tree is routed again. Where that does not make nearly all legal, it starts again. *local:
+ * sparse fabrics in a way of their own; so it was found.
  */
-static enum osr_status turn_search(struct turns *w, struct osr_lanes_job *job, bool *hopeless)
+static enum osr_status turn_search(struct turns *w, struct osr_lanes_job *job, bool *local,
+				   bool *hopeless)
 {
 	uint64_t enough = osr__turn_most_loaded(job->s) * turn_tuning.enough / 100;
 	uint64_t least = 0;
-	bool found = false;
+	bool found = *local;
 	enum osr_status st;
 
+	w->t.n_unserved = NULL;
 	turn_sample(w);
+	found = found && !turn_is_sampled(w);
 	st = turn_start(w, job, &found, &least);
+	*local = found;
 	if (!st && !found)
 		st = turn_rounds(w, job, turn_tuning.fitted_rounds, false, &least);
 	if (!st && !found && least && !turn_is_sampled(w))
@@ -447,7 +455,7 @@ static enum osr_status turn_search(struct turns *w, struct osr_lanes_job *job, b
 		w->n_sampled = UINT32_MAX;
 		turn_route_all(w, TURN_DETOUR);
 	} else if (least) {
-		turn_route_all(w, found ? TURN_DETOUR : TURN_LAST);
+		turn_route_all(w, TURN_LAST);
 	}
 	return osr__turn_ease(w, enough, job->scratch, &job->r->n_longer, job->diag);
 }
@@ -530,7 +538,7 @@ static enum osr_status turn_find(struct turns *w, struct osr_lanes_job *job,
 {
 	struct osr_routing kept = *job->r;
 	uint64_t before = osr__turn_most_loaded(job->s);
-	bool small = false, hopeless = false;
+	bool small = false, hopeless = false, local = w->n_lanes > 2;
 	enum osr_status st = turn_find_middle(w, job, turn, routed);
 
 	if (st || *routed)
@@ -540,7 +548,14 @@ static enum osr_status turn_find(struct turns *w, struct osr_lanes_job *job,
 		return OSR_OK;
 	st = turn_init_search(w, job, &small);
 	if (!st && small)
-		st = turn_search(w, job, &hopeless);
+		st = turn_search(w, job, &local, &hopeless);
+	/* Few turns in use can leave too little choice to share the load. */
+	if (!st && small && local &&
+	    osr__turn_most_loaded(job->s) * 100 > before * turn_tuning.max_efi) {
+		turn_restore(w, job, turn, &kept);
+		local = false;
+		st = turn_search(w, job, &local, &hopeless);
+	}
 	if (st || !small)
 		return st;
 	turn->n_longer = job->r->n_longer;

@@ -15,7 +15,7 @@
 #include "turn_private.h"
 
 #define EASE_WORK (1u << 27) /* switches of trees looked at, */
-#define EASE_LOOKS 10        /* and trees for each LID, at most */
+#define EASE_LOOKS 20        /* and trees for each LID, at most */
 #define EASE_EXTRA 2         /* channels by which a route may get longer for balance, */
 #define EASE_SPARE 200       /* and one in so many routes may */
 

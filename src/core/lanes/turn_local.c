@@ -7,7 +7,7 @@
  *
  * A step takes a pair that is not served, one of its paths and a condition of it that does not hold, and mends
  * that: a turn gets another lane, or a node goes just before or behind the other one. The step stays if it
- * leaves no more pairs unserved than there were, and a few more at random, none in the end. Only conditions of
+ * leaves no more pairs unserved than there were, or a few more, at random and ever fewer. Only conditions of
  * turns that moved are looked at, so a step costs what it changes, not a search over all trees.
  *
  * Nodes have keys instead of ranks, so that one can move without the others. The turns of the escape tree are
@@ -27,9 +27,9 @@
 #define LOCAL_LENGTH 200            /* of a path, at most */
 #define LOCAL_TURNS (1u << 24)      /* of all paths, at most */
 #define LOCAL_MUST (1u << 24)       /* weight of the escape tree's turns */
-#define LOCAL_WORK 6                /* paths looked at for each condition of one */
+#define LOCAL_WORK 9                /* paths looked at for each condition of one */
 #define LOCAL_NEAR (UINT32_MAX / 8) /* how far a node may move */
-#define LOCAL_NOISE 6 /* pairs that a step may leave unserved, but in the last quarter */
+#define LOCAL_NOISE 12 /* pairs that a step may leave unserved at first; none in the end */
 
 struct local_pair {
 	uint32_t weight;  /* LIDs */
@@ -487,7 +487,7 @@ enum osr_status osr__turn_local(struct turns *w, struct osr_arena *scratch, bool
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	size_t n_nodes = (size_t)w->n_lanes * w->t.f->n_channels;
-	uint64_t *sorted = osr_alloc(scratch, n_nodes, sizeof(*sorted)), limit;
+	uint64_t *sorted = osr_alloc(scratch, n_nodes, sizeof(*sorted)), limit, noise;
 	struct local x;
 
 	if (!sorted || !local_init(&x, w, scratch))
@@ -499,10 +499,9 @@ enum osr_status osr__turn_local(struct turns *w, struct osr_arena *scratch, bool
 		local_set_keys(&x);
 		local_list(&x);
 		limit = (uint64_t)x.n_turns * LOCAL_WORK;
+		noise = (uint64_t)LOCAL_NOISE * w->t.f->n_dests / w->t.f->n_switches;
 		while (x.work < limit && x.n_unserved) {
-			x.noise = x.work < limit - limit / 4
-					  ? LOCAL_NOISE * w->t.f->n_dests / w->t.f->n_switches
-					  : 0;
+			x.noise = (uint32_t)(noise * (limit - x.work) / limit);
 			local_mend_one(&x);
 		}
 		local_set_ranks(&x, sorted);
