@@ -35,7 +35,7 @@ static const struct {
 	uint32_t sample_few;   /* and ends when 1 in so many of their routes has no legal way */
 	uint32_t auto_routes;  /* auto: where there are more, it would take minutes */
 } turn_tuning = {
-	4, 1u << 27, 4, 16, 20, 4, 700, 1024, 3, 16, 109, 110, 1u << 22, 10000, 1u << 26
+	4, 1u << 27, 4, 16, 10, 4, 700, 1024, 3, 16, 109, 110, 1u << 22, 10000, 1u << 26
 };
 
 /* ---- setting up ------------------------------------------------------------------------------ */
