@@ -22,7 +22,7 @@ struct sums {
 	unsigned long n, kept, together, bounces, asked, plain, order, sls, unasked;
 	/* In the end, two rounds included; of those not proven the ones without a lost SL. */
 	unsigned long free, rounds, withdrawn, whole, unknown;
-	double ms_route, ms_check, ms_plain, ms_prefer, worst;
+	double ms_route, ms_check, ms_transition, ms_plain, ms_prefer, worst;
 };
 
 struct sweep {
@@ -94,6 +94,8 @@ static bool sweep(const struct bench *b, const struct faults *faults,
 	faults_build(faults, &s->arena, &s->x.fabric);
 	job.diag = &diag;
 	st = osr_sweep(&job, &s->x, &done);
+	if (!st && !n)
+		st = osr_reroute_prepare(&s->x, &scratch, &s->arena, &s->x.routing, &diag);
 	osr_arena_free(&scratch);
 	if (st) {
 		fprintf(stderr, "%s\n", diag.text);
@@ -104,6 +106,7 @@ static bool sweep(const struct bench *b, const struct faults *faults,
 	n->n++;
 	n->ms_route += done.ms_route;
 	n->ms_check += done.ms_check;
+	n->ms_transition += done.ms_transition;
 	n->kept += s->x.routing.stable.kept;
 	n->together += s->x.routing.stable.kept && s->x.routing.stable.together;
 	n->rounds += s->x.routing.stable.transition == OSR_TRANSITION_ROUNDS;
@@ -149,12 +152,13 @@ static void print(const char *what, const struct sums *n)
 	       "\"withdrawn_whole\": %lu, \"kept\": %lu, \"together\": %lu, \"bounces\": %lu, "
 	       "\"asked\": %lu, \"free\": %lu, "
 	       "\"with_order\": %lu, \"with_sls\": %lu, \"unasked\": %lu, \"route_ms\": %.2f, "
-	       "\"check_ms\": %.2f, \"ask_ms\": %.2f, \"choose_ms\": %.2f, \"choose_worst_ms\": "
+	       "\"check_ms\": %.2f, \"transition_ms\": %.2f, \"ask_ms\": %.2f, \"choose_ms\": "
+	       "%.2f, \"choose_worst_ms\": "
 	       "%.2f}",
 	       what, n->n, n->free, n->rounds, n->unknown, n->withdrawn, n->whole, n->kept,
 	       n->together, n->bounces, n->asked, n->plain, n->order, n->sls, n->unasked,
-	       n->ms_route / all, n->ms_check / all, n->ms_plain / asked, n->ms_prefer / asked,
-	       n->worst);
+	       n->ms_route / all, n->ms_check / all, n->ms_transition / all, n->ms_plain / asked,
+	       n->ms_prefer / asked, n->worst);
 }
 
 int main(int argc, char **argv)

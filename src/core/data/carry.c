@@ -19,18 +19,26 @@ uint8_t osr_carry_port(const struct osr_fabric_map *map, uint32_t s, uint8_t por
 	return had && osr_port_channel(map->to, s, port) == OSR_NONE ? OSR_NO_PATH : port;
 }
 
-static void carry_lft(const struct carry *k, const uint8_t *port)
+/* Rows as they are where all switches are the same: then only switches that have lost a cable differ. */
+static void carry_lft(const struct carry *k, const uint8_t *port, const uint32_t *lossy,
+		      uint32_t n_lossy)
 {
 	const struct osr_fabric_map *map = k->map;
 	uint32_t n = map->to->n_switches;
 
 	for (uint32_t d = 0; d < map->to->n_dests; d++) {
-		size_t from = (size_t)map->dest[d] * map->from->n_switches, to = (size_t)d * n;
+		uint8_t *to = k->routing->lft + (size_t)d * n;
+		const uint8_t *from;
 
-		for (uint32_t s = 0; map->dest[d] != OSR_NONE && s < n; s++)
-			if (map->sw[s] != OSR_NONE)
-				k->routing->lft[to + s] =
-					port[s * (size_t)256 + k->old->lft[from + map->sw[s]]];
+		if (map->dest[d] == OSR_NONE)
+			continue;
+		from = k->old->lft + (size_t)map->dest[d] * map->from->n_switches;
+		if (n_lossy < n)
+			memcpy(to, from, n);
+		for (uint32_t i = 0; i < n_lossy; i++)
+			if (map->sw[lossy[i]] != OSR_NONE)
+				to[lossy[i]] =
+					port[lossy[i] * (size_t)256 + from[map->sw[lossy[i]]]];
 	}
 }
 
@@ -38,14 +46,26 @@ static enum osr_status carry_entries(const struct carry *k)
 {
 	const struct osr_fabric_map *map = k->map;
 	struct osr_arena_mark mark = osr_arena_mark(k->arena);
-	uint8_t *port = osr_alloc(k->arena, map->to->n_switches, 256);
+	uint32_t n = map->to->n_switches, n_lossy = 0;
+	uint8_t *port = osr_alloc(k->arena, n, 256);
+	uint32_t *lossy = osr_alloc(k->arena, n, sizeof(*lossy));
+	bool alike = n == map->from->n_switches;
 
 	if (osr_arena_failed(k->arena, k->diag))
 		return OSR_NOMEM;
-	for (uint32_t s = 0; s < map->to->n_switches; s++)
-		for (unsigned p = 0; map->sw[s] != OSR_NONE && p < 256; p++)
+	for (uint32_t s = 0; s < n; s++)
+		alike &= map->sw[s] == s;
+	for (uint32_t s = 0; s < n; s++) {
+		bool lost = !alike;
+
+		for (unsigned p = 0; map->sw[s] != OSR_NONE && p < 256; p++) {
 			port[s * (size_t)256 + p] = osr_carry_port(map, s, (uint8_t)p);
-	carry_lft(k, port);
+			lost |= port[s * (size_t)256 + p] != p;
+		}
+		if (lost)
+			lossy[n_lossy++] = s;
+	}
+	carry_lft(k, port, lossy, n_lossy);
 	osr_arena_reset(k->arena, mark);
 	return OSR_OK;
 }

@@ -277,6 +277,7 @@ static enum osr_status keep_result(const struct osr_result *previous, struct osr
 	r->mcast_parent = reroute_copy(result, routing->mcast_parent, routing->n_switches,
 				       sizeof(*routing->mcast_parent), &ok);
 	r->mcast_vl = routing->mcast_vl;
+	r->deps = NULL;
 	r->stable.new_baseline = false;
 	r->stable.together = (routing->claims & OSR_CLAIM_DEADLOCK_FREE) && routing->rank;
 	r->stable.transition = OSR_TRANSITION_UNASKED;

@@ -777,11 +777,44 @@ static uint8_t lanes_used(const struct osr__reroute *w)
 	return n;
 }
 
+/*
+ * What old and new tables depend on, where one graph holds for all lanes: for the search of an order in
+ * which they may mix (core/transition/mixture.c). Cables of today only: nobody holds another one.
+ */
+static enum osr_status hand_over_deps(const struct osr__reroute *w, struct osr_arena *result,
+				      struct osr_routing *routing, struct osr_diag *diag)
+{
+	const struct osr_fabric *fabric = w->f, *x = w->x;
+	uint64_t n_slots = 0, slot = 0, *bits;
+
+	if (!w->shared || !w->n_lanes)
+		return OSR_OK;
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		n_slots += fabric->chan_row[fabric->chan_dst[c] + 1] -
+			   fabric->chan_row[fabric->chan_dst[c]];
+	bits = osr_calloc(result, (n_slots + 63) / 64, sizeof(*bits));
+	if (!bits)
+		return osr__nomem(diag);
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint32_t in = w->map.chan_x[c], s = fabric->chan_dst[c];
+		const uint16_t *dep = w->deps.dep + w->deps.row[in];
+		uint32_t first = x->chan_row[x->chan_dst[in]];
+
+		for (uint32_t o = fabric->chan_row[s]; o < fabric->chan_row[s + 1]; o++, slot++)
+			bits[slot / 64] |= (uint64_t)(dep[w->map.chan_x[o] - first] & 1)
+					   << slot % 64;
+	}
+	routing->deps = bits;
+	return OSR_OK;
+}
+
 enum osr_status osr__hand_over(struct osr__reroute *w, struct osr_arena *result,
 			       struct osr_routing *routing, struct osr_diag *diag)
 {
-	enum osr_status st = OSR_OK;
+	enum osr_status st = hand_over_deps(w, result, routing, diag);
 
+	if (st)
+		return st;
 	routing->n_longer = w->base->n_longer + (uint32_t)w->out.n_longer;
 	routing->n_vls = lanes_used(w);
 	if (!w->minimal || w->out.n_longer)

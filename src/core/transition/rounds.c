@@ -131,11 +131,12 @@ static void withdraw_more(struct rounds *r, enum attempt attempt)
 /*
  * The first round: old entries or none, under the SLs and SL2VL tables of both. The second: what is left of
  * them, and the new ones, under the SLs of both and the new SL2VL tables. Multicast tables change after
- * that.
+ * that. ask: where no order shows it (mixture.c) all tables are followed.
  */
-static enum osr_status rounds_are_free(struct rounds *r, bool *are, struct osr_diag *diag)
+static enum osr_status rounds_are_free(struct rounds *r, bool ask, bool *are, struct osr_diag *diag)
 {
 	struct transition *m = r->m;
+	bool bounces, rises = false;
 	const struct osr_routing old = m->old, now = m->now;
 	enum osr_status st = OSR_OK;
 
@@ -153,11 +154,14 @@ static enum osr_status rounds_are_free(struct rounds *r, bool *are, struct osr_d
 			m->old.sl2vl_row = now.sl2vl_row;
 			memcpy(m->old.ca_sl2vl, now.ca_sl2vl, sizeof(now.ca_sl2vl));
 		}
-		if (r->kept || (!osr__transition_bounce(m) && !osr__transition_certified(m)))
+		bounces = !r->kept && osr__transition_bounce(m);
+		rises = !r->kept && !bounces && osr__transition_rises(m);
+		if (ask && !bounces && !rises)
 			st = osr__transition_ask(m, diag);
 		m->old = old;
+		ask |= rises;
 	}
-	*are = !st && !m->loop.n;
+	*are = ask && !st && !m->loop.n;
 	return st;
 }
 
@@ -184,8 +188,13 @@ static void rounds_begin(struct rounds *r)
 	r->n = r->n_whole = 0;
 }
 
+/*
+ * Where an order may show it quickly, the entries whose route is cut are withdrawn before all tables are
+ * followed: that costs no packet, and mostly suffices.
+ */
 static enum osr_status rounds_attempt(struct rounds *r, bool *are, struct osr_diag *diag)
 {
+	bool quick = osr__transition_has_order(r->m);
 	enum osr_status st = OSR_OK;
 
 	rounds_begin(r);
@@ -193,8 +202,8 @@ static enum osr_status rounds_attempt(struct rounds *r, bool *are, struct osr_di
 		uint64_t had = r->n;
 
 		withdraw_more(r, attempt);
-		if (r->n > had)
-			st = rounds_are_free(r, are, diag);
+		if (r->n > had || (quick && attempt == WITHDRAW_CUT))
+			st = rounds_are_free(r, !quick || attempt != WITHDRAW_CYCLES, are, diag);
 	}
 	return st;
 }
@@ -234,7 +243,7 @@ static enum osr_status rounds_choose(struct rounds *r, const struct osr_job *job
 	}
 	if (!st && r->n)
 		st = note_rounds(r, job);
-	if (!st && r->kept)
+	if (!st && (r->kept || (are && r->m->sorted)))
 		st = osr__transition_adopt(r->m, r->kept, job->arena, job->diag);
 	if (st || !are)
 		return st;

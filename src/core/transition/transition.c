@@ -5,7 +5,7 @@
  *	osr_transition_check()
  *	  osr__transition_begin()	the tables of before, in the numbering of today
  *	  osr__transition_bounce()	a loop of two switches
- *	  osr__transition_certified()	no loop, by the certificate there is
+ *	  osr__transition_rises()	no loop, by an order of the channels (mixture.c)
  *	  transition_choose()	the new ones as they are, or with the old order, or with the old SLs, too
  *	    osr__transition_ask()	  one question to union.h
  *	  osr__transition_adopt()	what was chosen, with the union's certificate
@@ -36,7 +36,7 @@ static bool transition_any_sl(const struct osr_routing *routing)
 static bool choose_sls(struct transition *m, struct osr_routing *routing)
 {
 	size_t size = (size_t)m->f->n_dests * m->f->n_switches;
-	uint16_t chosen = m->req->chosen_sls && !m->one_graph ? m->req->chosen_sls : 1;
+	uint16_t chosen = m->req->chosen_sls ? m->req->chosen_sls : 1;
 	uint8_t first = (uint8_t)__builtin_ctz(chosen);
 	uint16_t *granted;
 
@@ -95,21 +95,27 @@ enum osr_status osr__transition_begin(struct transition *m, struct osr_diag *dia
 		m->modes &= OSR_CLAIM_MULTICAST;
 		m->old.mcast_vl = m->now.mcast_vl = 0;
 	}
+	if (m->one_graph)
+		return OSR_OK;
 	if (any_old && !choose_sls(m, &m->old))
 		return osr__transition_nomem(diag);
-	if (!any_new)
-		return OSR_OK;
-	if (m->one_graph) {
-		m->now.sl = m->old.sl;
-		m->now.granted = NULL;
-		return OSR_OK;
-	}
-	return choose_sls(m, &m->now) ? OSR_OK : osr__transition_nomem(diag);
+	return !any_new || choose_sls(m, &m->now) ? OSR_OK : osr__transition_nomem(diag);
 }
 
 enum osr_status osr__transition_ask(struct transition *m, struct osr_diag *diag)
 {
 	const struct osr_generation gen[2] = { { .routing = &m->old }, { .routing = &m->now } };
+
+	if (m->one_graph && !m->no_sls) {
+		/* Whatever they are; a whole table of them only where it is read. */
+		m->no_sls = osr_calloc(&m->kept, (size_t)m->f->n_dests * m->f->n_switches, 1);
+		if (!m->no_sls)
+			return osr__transition_nomem(diag);
+	}
+	if (m->one_graph) {
+		m->old.sl = m->now.sl = m->no_sls;
+		m->old.granted = m->now.granted = NULL;
+	}
 
 	return osr_union_loop(m->f, gen, 2, m->modes, m->scratch, &m->kept, &m->loop, m->rank,
 			      diag);
@@ -193,9 +199,36 @@ static uint32_t transition_entry(const struct transition *m, const struct osr_ro
 	return osr_port_channel(m->f, s, routing->lft[row + s]);
 }
 
+/* One with its old entry, the other with its new one. */
+static bool bounce_of_lid(struct transition *m, uint32_t d)
+{
+	const struct osr_fabric *fabric = m->f;
+	size_t row = (size_t)d * fabric->n_switches;
+
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		uint32_t c = transition_entry(m, &m->now, row, s), back;
+
+		if (c == OSR_NONE || s == fabric->dest_switch[d])
+			continue;
+		back = transition_entry(m, &m->old, row, fabric->chan_dst[c]);
+		if (back == OSR_NONE || fabric->chan_dst[back] != s ||
+		    fabric->chan_dst[c] == fabric->dest_switch[d])
+			continue;
+		m->bounce[0] = (struct osr_loop_step){ .channel = c,
+						       .vl = m->one_graph ? 0 : m->now.sl[row + s],
+						       .lid = fabric->dest_lid[d] };
+		m->bounce[0].sl = m->bounce[0].vl;
+		m->bounce[1] = m->bounce[0];
+		m->bounce[1].channel = back;
+		m->loop = (struct osr_loop){ .n = 2, .step = m->bounce };
+		return true;
+	}
+	return false;
+}
+
 /*
- * Two switches that send packets to and fro, one with its old entry, the other with its new one:
- * that can be seen at once, and no SLs or orders mend it. To hosts everybody sends.
+ * Two switches that send packets to and fro: that can be seen at once, and no SLs or orders mend it. To
+ * hosts everybody sends. Where no entry differs there are the routes of before, which have no loop.
  */
 bool osr__transition_bounce(struct transition *m)
 {
@@ -203,139 +236,10 @@ bool osr__transition_bounce(struct transition *m)
 	size_t n = fabric->n_switches;
 
 	for (uint32_t d = 0; !m->r->sl2vl && !m->old.sl2vl && d < fabric->n_dests; d++)
-		for (uint32_t s = 0; fabric->term_weight[fabric->dest_term[d]] && s < n; s++) {
-			uint32_t c = transition_entry(m, &m->now, d * n, s), back;
-
-			if (c == OSR_NONE || s == fabric->dest_switch[d])
-				continue;
-			back = transition_entry(m, &m->old, d * n, fabric->chan_dst[c]);
-			if (back == OSR_NONE || fabric->chan_dst[back] != s ||
-			    fabric->chan_dst[c] == fabric->dest_switch[d])
-				continue;
-			m->bounce[0] =
-				(struct osr_loop_step){ .channel = c, .vl = m->now.sl[d * n + s] };
-			m->bounce[0].sl = m->bounce[0].vl;
-			m->bounce[0].lid = fabric->dest_lid[d];
-			m->bounce[1] = m->bounce[0];
-			m->bounce[1].channel = back;
-			m->loop = (struct osr_loop){ .n = 2, .step = m->bounce };
+		if (fabric->term_weight[fabric->dest_term[d]] &&
+		    memcmp(m->old.lft + d * n, m->now.lft + d * n, n) != 0 && bounce_of_lid(m, d))
 			return true;
-		}
 	return false;
-}
-
-/* ---- by the certificate ---------------------------------------------------------------------- */
-
-/* Does every turn at which a copy of either order goes on rise? */
-static bool orders_rise(const struct transition *m)
-{
-	const struct osr_fabric *fabric = m->f;
-	const uint32_t *parent[] = { m->old.mcast_parent, m->r->mcast_parent }, *rank = m->r->rank;
-
-	for (uint32_t s = 0; (m->modes & OSR_CLAIM_MULTICAST) && s < fabric->n_switches; s++) {
-		uint32_t low = UINT32_MAX, second = UINT32_MAX, lowest = OSR_NONE;
-
-		/* Of two channels that leave s the lower one decides, but for what comes in beside it. */
-		for (unsigned pass = 0; pass < 2; pass++)
-			for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
-				uint32_t far = fabric->chan_dst[c], back = fabric->chan_rev[c];
-				bool in = false;
-
-				for (unsigned g = 0; g < 2; g++)
-					in |= parent[g][s] == c || parent[g][far] == back;
-				if (!in)
-					continue;
-				if (pass && rank[back] >= (c == lowest ? second : low))
-					return false;
-				if (!pass && rank[c] < low) {
-					second = low;
-					low = rank[c];
-					lowest = c;
-				} else if (!pass && rank[c] < second) {
-					second = rank[c];
-				}
-			}
-	}
-	return true;
-}
-
-/* Switches that packets to a port 0 come to: only those that have hosts ask it. */
-static void transition_reach(const struct transition *m, const uint8_t *old, const uint8_t *now,
-			     uint32_t root, bool *seen, uint32_t *stack)
-{
-	const struct osr_fabric *fabric = m->f;
-	uint32_t n = 0;
-
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		seen[s] = fabric->sw_sources[s] != 0;
-		if (seen[s])
-			stack[n++] = s;
-	}
-	while (n) {
-		uint32_t s = stack[--n];
-		const uint8_t port[] = { old[s], now[s] };
-
-		for (unsigned g = 0; g < 2 && s != root; g++) {
-			uint32_t c = osr_port_channel(fabric, s, port[g]);
-
-			if (c == OSR_NONE || seen[fabric->chan_dst[c]])
-				continue;
-			seen[fabric->chan_dst[c]] = true;
-			stack[n++] = fabric->chan_dst[c];
-		}
-	}
-}
-
-/* To where both entries of the next switch lead, from where both of s do. */
-static bool turns_rise(const struct transition *m, const uint8_t *old, const uint8_t *now,
-		       uint32_t root, uint32_t s)
-{
-	const struct osr_fabric *fabric = m->f;
-	const uint8_t port[] = { old[s], now[s] };
-
-	for (unsigned g = 0; g < 2; g++) {
-		uint32_t in = osr_port_channel(fabric, s, port[g]), next, out[2];
-
-		if (in == OSR_NONE || (g && port[0] == port[1]) || fabric->chan_dst[in] == root)
-			continue;
-		next = fabric->chan_dst[in];
-		out[0] = osr_port_channel(fabric, next, old[next]);
-		out[1] = osr_port_channel(fabric, next, now[next]);
-		for (unsigned h = 0; h < 2; h++)
-			if (out[h] != OSR_NONE && m->r->rank[in] >= m->r->rank[out[h]])
-				return false;
-	}
-	return true;
-}
-
-/*
- * Where one graph holds for all SLs: does the certificate of the new tables prove the mixture, too?
- * One pass over the LIDs whose entries differ. If it does not, another one may.
- */
-bool osr__transition_certified(struct transition *m)
-{
-	const struct osr_fabric *fabric = m->f;
-	size_t n = fabric->n_switches;
-	struct osr_arena_mark mark = osr_arena_mark(m->scratch);
-	bool *seen = osr_alloc(m->scratch, n, sizeof(*seen));
-	uint32_t *stack = osr_alloc(m->scratch, n, sizeof(*stack));
-	bool rises = seen && stack && m->one_graph && m->r->rank && orders_rise(m);
-
-	for (uint32_t d = 0; rises && d < fabric->n_dests; d++) {
-		const uint8_t *old = m->old.lft + d * n, *now = m->now.lft + d * n;
-		uint32_t root = fabric->dest_switch[d];
-		bool host = fabric->term_weight[fabric->dest_term[d]];
-
-		if (!memcmp(old, now, n))
-			continue;
-		if (!host)
-			transition_reach(m, old, now, root, seen, stack);
-		for (uint32_t s = 0; rises && s < n; s++)
-			rises = s == root || (!host && !seen[s]) ||
-				turns_rise(m, old, now, root, s);
-	}
-	osr_arena_reset(m->scratch, mark);
-	return rises;
 }
 
 /* ---- choosing -------------------------------------------------------------------------------- */
@@ -384,7 +288,7 @@ static enum osr_status transition_choose(struct transition *m, bool prefer, uint
 	uint32_t n = 1;
 	enum osr_status st = OSR_OK;
 
-	if (osr__transition_bounce(m) || osr__transition_certified(m))
+	if (osr__transition_bounce(m) || osr__transition_rises(m))
 		return OSR_OK;
 	if (prefer)
 		n = osr__transition_choices(m, choice);
@@ -465,7 +369,7 @@ static enum osr_status decide(struct transition *m, bool prefer, struct osr_aren
 
 	if (!st)
 		st = transition_choose(m, prefer, &kept, diag);
-	if (!st && kept && !m->loop.n)
+	if (!st && (kept || m->sorted) && !m->loop.n)
 		st = osr__transition_adopt(m, kept, result, diag);
 	if (st)
 		return st;
