@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * See even.h. From the outside in:
- *	angara__even_out()	rounds of trees, then single moves off the fullest link
+ *	angara__even_out()	rounds of trees, then moves
  *	even_rebuild()		one tree by load, nearest switches first
- *	even_relieve()		moves off one link, while the sum of the fourth powers falls
+ *	even_break_out()	moves while the weighted sum of the fourth powers falls; then other weights
+ *	even_descend()		moves of one tree
  *	even_move()		one switch of one tree, and all that send through it, to another link
  *	even_walk()		what the way of a switch needs of the order of channels
  */
@@ -12,8 +13,13 @@
 #include <string.h>
 
 #define EVEN_ROUNDS 6
-/* Switches looked at: after a second or two the load stays as it is. */
-#define EVEN_WORK 300000000
+/* Hops and switches looked at: after a second or two the load stays as it is. */
+#define EVEN_WORK 100000000
+#define EVEN_PASSES 4    /* of moves over all trees, */
+#define EVEN_PATIENCE 10 /* and so often without less load */
+#define EVEN_FULL 98     /* percent of the fullest link: these are to weigh more */
+#define EVEN_WEIGHT 16
+#define EVEN_MAX_WEIGHT (1u << 20)
 #define EVEN_BITS (2 * ANGARA_LANES)
 #define EVEN_CABLES 840 /* a multiple of 1 .. 8, so that load by parallel cable is whole */
 
@@ -26,6 +32,8 @@ struct even {
 	uint64_t *load;   /* [n_switches * n_dirs] routes, */
 	uint32_t *unit;   /* times this: fewer where cables are parallel */
 	uint64_t *flow;   /* [n_switches] end ports that send through a switch of the tree */
+	uint64_t *weight; /* [n_switches * n_dirs] of a link's load in what moves must lower */
+	uint8_t *best;    /* [n_dests * n_switches] the trees with the least load so far */
 	uint64_t *cost;   /* [n_switches] of the way, while a tree is made */
 	uint8_t *old;     /* [n_switches] the tree before */
 	uint8_t *in;      /* [n_switches] in the subtree that moves */
@@ -70,6 +78,7 @@ static uint32_t even_walk_to(struct even *e, const uint8_t *row, uint32_t v, uin
 		uint32_t lane = angara__lane(t->p, v, dir, sl), next_lane, *n;
 		bool fresh;
 
+		e->work++;
 		if (u == root)
 			return root;
 		next_lane = angara__lane(t->p, u, row[u], sl);
@@ -188,37 +197,43 @@ static void even_rebuild(struct even *e, uint32_t d)
 
 /* ---- single moves ---------------------------------------------------------------------------- */
 
-typedef unsigned __int128 wide;
+typedef __int128 wide;
 
 static wide fourth(uint64_t x)
 {
 	return (wide)(x * x) * (x * x);
 }
 
-/* What the fourth powers of all loads gain if v's flow goes by dir; the common rest of both ways out. */
-static bool even_pays(struct even *e, const uint8_t *row, uint32_t v, uint32_t dir, uint32_t root)
+/* Of `more` end ports on a link: less than nothing where they leave it. */
+static wide link_gain(const struct even *e, uint32_t link, uint64_t more)
+{
+	uint64_t before = e->load[link] / EVEN_CABLES,
+		 after = (e->load[link] + more * e->unit[link]) / EVEN_CABLES;
+
+	return (wide)e->weight[link] * ((wide)fourth(before) - (wide)fourth(after));
+}
+
+/*
+ * What the weighted fourth powers of all loads lose if v's flow goes by dir: the common rest of both ways
+ * out. Negative: they grow.
+ */
+static wide even_gain(struct even *e, const uint8_t *row, uint32_t v, uint32_t dir, uint32_t root)
 {
 	const struct osr_grid *grid = e->t->p->g;
 	uint64_t flow = e->flow[v];
-	wide before = 0, after = 0;
 	uint32_t a = osr_grid_near(grid, v, row[v]), b = osr_grid_near(grid, v, dir);
 	uint32_t x = v * e->n_dirs + row[v], y = v * e->n_dirs + dir;
+	wide gain = 0;
 
 	for (;;) {
-		uint64_t load = e->load[x] / EVEN_CABLES, other = e->load[y] / EVEN_CABLES;
-		uint64_t less = flow * e->unit[x] / EVEN_CABLES,
-			 more = flow * e->unit[y] / EVEN_CABLES;
-
-		before += fourth(load) + fourth(other);
-		after += fourth(load - less) + fourth(other + more);
+		gain += link_gain(e, x, -flow) + link_gain(e, y, flow);
 		if (a == b || a == root || b == root)
-			break;
+			return gain;
 		x = a * e->n_dirs + row[a];
 		y = b * e->n_dirs + row[b];
 		a = osr_grid_near(grid, a, row[a]);
 		b = osr_grid_near(grid, b, row[b]);
 	}
-	return after < before;
 }
 
 /* v's subtree, nearest first: by_hops[] and hops[] are those of the tree. */
@@ -260,47 +275,44 @@ static bool even_move(struct even *e, uint32_t d, uint32_t v, uint32_t dir, uint
 	return false;
 }
 
-/* Some switch of some tree that loads this link: to another link, if that pays. */
-static bool even_relieve_by(struct even *e, uint32_t d, uint32_t v)
+/* `more` end ports on the whole way of v by dir. */
+static void even_shift(struct even *e, const uint8_t *row, uint32_t v, uint32_t root, uint64_t more)
+{
+	for (; v != root; v = osr_grid_near(e->t->p->g, v, row[v])) {
+		uint32_t link = v * e->n_dirs + row[v], u = osr_grid_near(e->t->p->g, v, row[v]);
+
+		e->load[link] += more * e->unit[link];
+		e->flow[u] += more;
+	}
+}
+
+/* Moves of one tree. */
+static bool even_descend(struct even *e, uint32_t d)
 {
 	struct trees *t = e->t;
-	uint32_t n_switches = e->f->n_switches, root = e->f->dest_switch[d], n, n_in;
-	uint8_t *row = t->row + (size_t)d * n_switches;
+	uint32_t root = e->f->dest_switch[d], n;
+	uint8_t *row = t->row + (size_t)d * e->f->n_switches;
+	bool moved = false;
 
 	even_flows(e, row, root);
 	n = angara__trees_hops(t, row, root);
-	n_in = even_subtree(e, row, v, n);
-	memcpy(t->queue, e->member, n_in * sizeof(*t->queue));
-	for (uint32_t k = 0; k < n_in; k++) {
-		uint32_t w = t->queue[k];
+	for (uint32_t k = 1; k < n; k++) {
+		uint32_t v = t->by_hops[k];
 
-		for (uint32_t dir = 0; dir < e->n_dirs && e->flow[w]; dir++) {
-			uint32_t u = osr_grid_near(t->p->g, w, dir);
+		e->work += e->n_dirs;
+		for (uint32_t dir = 0; dir < e->n_dirs && e->flow[v]; dir++) {
+			uint32_t u = osr_grid_near(t->p->g, v, dir);
+			uint8_t old = row[v];
 
-			if (u == OSR_NONE || dir == row[w] || t->hops[u] + 1 != t->hops[w] ||
-			    !even_pays(e, row, w, dir, root))
+			if (u == OSR_NONE || dir == old || t->hops[u] + 1 != t->hops[v] ||
+			    even_gain(e, row, v, dir, root) <= 0)
 				continue;
-			even_weigh(e, row, root, false);
-			if (even_move(e, d, w, dir, n)) {
-				even_weigh(e, row, root, true);
-				return true;
-			}
-			even_weigh(e, row, root, true);
+			even_shift(e, row, v, root, -e->flow[v]);
+			if (even_move(e, d, v, dir, n))
+				moved = true;
+			even_shift(e, row, v, root, e->flow[v]);
 		}
 	}
-	return false;
-}
-
-static bool even_relieve(struct even *e, uint32_t link)
-{
-	uint32_t v = link / e->n_dirs, dir = link % e->n_dirs;
-	bool moved = false;
-
-	for (uint32_t d = 0; d < e->f->n_dests; d++)
-		while (even_is_host(e->f, d) &&
-		       e->t->row[(size_t)d * e->f->n_switches + v] == dir &&
-		       e->f->dest_switch[d] != v && even_relieve_by(e, d, v) && e->work < EVEN_WORK)
-			moved = true;
 	return moved;
 }
 
@@ -323,12 +335,15 @@ static enum osr_status even_allocate(struct even *e, struct osr_arena *scratch,
 	e->count = osr_calloc(scratch, n_links * e->n_dirs * EVEN_BITS, sizeof(*e->count));
 	e->load = osr_calloc(scratch, n_links, sizeof(*e->load));
 	e->unit = osr_calloc(scratch, n_links, sizeof(*e->unit));
+	e->weight = osr_alloc(scratch, n_links, sizeof(*e->weight));
+	e->best = osr_alloc(scratch, n * e->f->n_dests, 1);
 	e->flow = osr_alloc(scratch, n, sizeof(*e->flow));
 	e->cost = osr_alloc(scratch, n, sizeof(*e->cost));
 	e->old = osr_alloc(scratch, n, 1);
 	e->in = osr_alloc(scratch, n, 1);
 	e->member = osr_alloc(scratch, n, sizeof(*e->member));
-	return e->count && e->load && e->unit && e->flow && e->cost && e->old && e->in && e->member
+	return e->count && e->load && e->unit && e->weight && e->best && e->flow && e->cost &&
+			       e->old && e->in && e->member
 		       ? OSR_OK
 		       : osr_fail(diag, OSR_NOMEM, "out of memory for the load of the grid");
 }
@@ -368,12 +383,61 @@ static bool even_begin(struct even *e)
 	return true;
 }
 
+/* The breakout method (Morris 1993): links that stay full weigh more, until moves elsewhere pay. */
+static void even_break_out(struct even *e)
+{
+	uint32_t n_links = e->f->n_switches * e->n_dirs;
+	uint64_t best = UINT64_MAX;
+
+	for (uint32_t k = 0; k < n_links; k++)
+		e->weight[k] = EVEN_WEIGHT;
+	for (uint32_t idle = 0; idle < EVEN_PATIENCE && e->work < EVEN_WORK; idle++) {
+		uint64_t max;
+		bool moved = true;
+
+		for (uint32_t pass = 0; moved && pass < EVEN_PASSES; pass++) {
+			moved = false;
+			for (uint32_t d = 0; d < e->f->n_dests && e->work < EVEN_WORK; d++)
+				moved |= even_is_host(e->f, d) && even_descend(e, d);
+		}
+		max = even_max(e);
+		if (max < best) {
+			best = max;
+			idle = 0;
+			memcpy(e->best, e->t->row, (size_t)e->f->n_dests * e->f->n_switches);
+		}
+		for (uint32_t k = 0; k < n_links; k++)
+			if (e->load[k] * 100 >= max * EVEN_FULL && e->weight[k] < EVEN_MAX_WEIGHT)
+				e->weight[k] += e->weight[k] / 4;
+	}
+}
+
+/* All ways of all trees of hosts. */
+static void even_walk_all(struct even *e, int by)
+{
+	for (uint32_t d = 0; d < e->f->n_dests; d++) {
+		const uint8_t *row = e->t->row + (size_t)d * e->f->n_switches;
+
+		for (uint32_t v = 0; v < e->f->n_switches && even_is_host(e->f, d); v++)
+			if (row[v] != NO_WAY && v != e->f->dest_switch[d])
+				even_walk(e, row, v, e->f->dest_switch[d], by);
+	}
+}
+
+/* They were legal together before, so every order in which they come again is. */
+static void even_restore(struct even *e)
+{
+	even_walk_all(e, -1);
+	memcpy(e->t->row, e->best, (size_t)e->f->n_dests * e->f->n_switches);
+	e->t->o->work = 0;
+	even_walk_all(e, 1);
+}
+
 enum osr_status angara__even_out(struct trees *t, struct osr_arena *scratch, bool *fits,
 				 struct osr_diag *diag)
 {
 	struct even e = { .t = t, .f = t->p->g->f, .n_dirs = 2 * t->p->n_dims };
 	enum osr_status st = even_allocate(&e, scratch, diag);
-	bool moved = true;
 
 	*fits = !st && even_begin(&e);
 	if (!*fits)
@@ -382,12 +446,7 @@ enum osr_status angara__even_out(struct trees *t, struct osr_arena *scratch, boo
 		for (uint32_t d = 0; d < e.f->n_dests; d++)
 			if (even_is_host(e.f, d))
 				even_rebuild(&e, d);
-	while (moved && e.work < EVEN_WORK) {
-		uint64_t max = even_max(&e);
-
-		moved = false;
-		for (uint32_t k = 0; k < e.f->n_switches * e.n_dirs && !moved; k++)
-			moved = e.load[k] == max && even_relieve(&e, k);
-	}
+	even_break_out(&e);
+	even_restore(&e);
 	return OSR_OK;
 }

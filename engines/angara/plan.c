@@ -318,35 +318,34 @@ uint8_t angara__sl(const struct plan *p, const uint16_t *from, const uint16_t *t
 
 bool angara__plan_free(struct plan *p, uint32_t max_lanes)
 {
-	uint32_t n_signs = 0, n_free = 0, n_apart = 1, free = 0, signs = 0, weight = 1;
-	uint32_t n_crossed = 1u << p->n_rings;
+	uint32_t n_crossed = 1u << p->n_rings, n_apart = 1, classes = 1, free = 0, signs = 0,
+		 weight = 1;
 
 	max_lanes = max_lanes < ANGARA_LANES ? max_lanes : ANGARA_LANES;
+	for (uint32_t k = 0; k < p->n_dims && (k < 2 || 2 * classes * n_crossed <= N_SLS); k++) {
+		signs |= 1u << p->order[k];
+		classes = 1u << k;
+	}
 	for (uint32_t k = 0; k < p->n_dims; k++) {
-		uint32_t i = p->order[k], classes = n_signs ? 1u << n_signs : 1;
-		uint32_t apart = n_apart * (p->weight[i] ? 2 : 1);
+		uint32_t i = p->order[k];
 
-		if (classes * n_apart > max_lanes || classes * n_crossed > N_SLS)
-			continue;
 		/* A ring that comes in order shares the lane bit of another one. */
-		if (classes * apart > max_lanes && n_apart < 2)
+		if (p->weight[i] && n_apart > 1 && 2 * n_apart * classes > max_lanes)
 			continue;
-		signs |= 1u << i;
-		n_signs++;
-		if (classes * apart > max_lanes)
-			continue;
-		n_free++;
-		n_apart = apart;
+		n_apart *= p->weight[i] ? 2 : 1;
 		free |= 1u << i;
 	}
-	if (n_signs < 2 || (n_apart < 2 && n_free < p->n_rings))
+	if (p->n_dims < 2 || classes * n_crossed > N_SLS || 2 * n_apart > max_lanes)
 		return false;
 	p->signs = signs;
 	p->free = free;
 	p->n_apart = (uint8_t)n_apart;
 	p->n_crossed = (uint8_t)n_crossed;
-	p->n_lanes = (uint8_t)(n_apart << (n_signs - 1));
-	p->n_sls = (uint8_t)(n_crossed << (n_signs - 1));
+	p->n_class_lanes = 1;
+	while (p->n_class_lanes < classes && 2 * p->n_class_lanes * n_apart <= max_lanes)
+		p->n_class_lanes *= 2;
+	p->n_lanes = (uint8_t)(n_apart * p->n_class_lanes);
+	p->n_sls = (uint8_t)(n_crossed * classes);
 	p->n_variants = 1;
 	for (uint32_t pass = 0; pass < 2; pass++)
 		for (uint32_t i = 0; i < p->n_dims; i++)
@@ -360,10 +359,21 @@ bool angara__plan_free(struct plan *p, uint32_t max_lanes)
 	return true;
 }
 
+/* Of a class; classes that share a lane differ in two directions. */
+static uint32_t fold(const struct plan *p, uint32_t class)
+{
+	uint32_t lane = class % p->n_class_lanes;
+
+	class /= p->n_class_lanes;
+	for (uint32_t column = 3; class; class /= 2, column += 2)
+		lane ^= class % 2 * column;
+	return lane % p->n_class_lanes;
+}
+
 uint32_t angara__free_lane(const struct plan *p, uint32_t i, uint32_t sl)
 {
 	uint32_t crossed = sl % p->n_crossed;
-	uint32_t lane = sl % p->n_sls / p->n_crossed * p->n_apart + crossed % p->n_apart;
+	uint32_t lane = fold(p, sl % p->n_sls / p->n_crossed) * p->n_apart + crossed % p->n_apart;
 
 	if (p->free >> i & 1 || !p->weight[i])
 		return lane;

@@ -27,13 +27,15 @@
  * dimension first, the way that its others do not go: see angara__early().
  *
  * Where hosts are spread unevenly, dimension order loads the rows and columns of many hosts, and routes
- * must be free in the order of their hops. angara__plan_free() makes them so, for as many dimensions as
- * there are lanes and service levels for: the *free* ones. Pairs that go the same ways in these, or all
- * the opposite ways, are a *class*; a lane serves one class and one set of datelines crossed. What waits
- * for each other on it only ever goes further in the same directions, and none crosses the lane's
- * datelines, so there is no circle, whatever turns are taken. The other dimensions follow in order.
- * Replies are of the same class. Opposite places of a ring: the parity is that over all other dimensions,
- * and such a hop comes first, so that it is the same on the whole way.
+ * must be free in the order of their hops. angara__plan_free() takes the dimensions that have a *sign*,
+ * as many as there are service levels for: pairs that go the same ways in these, or all the opposite
+ * ways, are a *class*. On a lane of one class and one set of datelines crossed, what waits for each other
+ * only ever goes further in the same directions, and none crosses the lane's datelines, so there is no
+ * circle, whatever turns are taken. Where lanes are fewer, classes share one, and turns are taken as long
+ * as they close no cycle (order.h); the classes that share one differ in two directions. Rings whose
+ * datelines have no lanes of their own come in order: they are not *free*. Replies are of the same class.
+ * Opposite places of a ring: the parity is that over all other dimensions, and such a hop comes first,
+ * so that it is the same on the whole way.
  */
 #ifndef ANGARA_PLAN_H
 #define ANGARA_PLAN_H
@@ -57,6 +59,7 @@ struct plan {
 	uint32_t free, signs;       /* signs: whose ways make a class */
 	uint8_t n_lanes, n_crossed; /* combinations of datelines, of all rings; */
 	uint8_t n_apart;            /* of the free ones, whose digits are the lowest */
+	uint8_t n_class_lanes;      /* classes may be more: see fold() */
 	/*
 	 * Besides: for pairs that find no way on their own one, after failures. lane1_sl is on lane
 	 * 1 everywhere, lane2_sl on lane 2; 16 if there is none.
@@ -79,8 +82,8 @@ bool angara__plan(struct plan *p, const struct osr_grid *grid, uint16_t *lane1);
 void angara__plan_aside(struct plan *p, uint32_t n_lanes);
 
 /*
- * Instead: as many free dimensions as so many lanes allow. False if fewer than two; p is then as
- * before.
+ * Instead: free dimensions, on so many lanes. False if they or the service levels are too few; p is then
+ * as before.
  */
 bool angara__plan_free(struct plan *p, uint32_t max_lanes);
 

@@ -141,12 +141,23 @@ static void test_even(void **state)
 static void test_uneven(void **state)
 {
 	/* Not the worst: with a dozen hosts a single route is 10 %. */
-	static const double most[] = { [TORUS] = 1.08, [MESH] = 1.05, [MIXED] = 1.07 };
+	static const double most[] = { [TORUS] = 1.05, [MESH] = 1.04, [MIXED] = 1.05 };
 
 	for (enum kind kind = 0; kind < N_KINDS; kind++) {
 		struct tally n = all(kind, true);
 
-		assert_true(n.sum / n.n <= most[kind]);
+		assert_true(n.sum / n.n <= most[kind] || test_number("OSR_VLS", 8) < 8);
+	}
+}
+
+/* Cubes of five dimensions (a ring of 4 is two lines): 16 classes of directions share eight lanes. */
+static void test_classes_share_lanes(void **state)
+{
+	if (test_number("OSR_VLS", 8) < 8)
+		skip();
+	for (unsigned hosts = 2; hosts <= 4; hosts++) {
+		assert_true(route("4r 4r 2", hosts, true) <= 1.10);
+		assert_true(route("4r 2 2 2", hosts, true) <= 1.10);
 	}
 }
 
@@ -155,6 +166,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_even),
 		cmocka_unit_test(test_uneven),
+		cmocka_unit_test(test_classes_share_lanes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
