@@ -145,7 +145,7 @@ static enum osr_status angara_mend(struct job *j, struct spread *m, bool *found)
 				return st;
 			if (!*found)
 				osr_arena_reset(j->scratch, mark);
-			if (!*found && j->order.work > ANGARA_MAX_WORK)
+			if (!*found && j->order.top.work > ANGARA_MAX_WORK)
 				return OSR_OK;
 		}
 	}
@@ -239,13 +239,13 @@ static enum osr_status route_uneven(struct job *j, struct spread *m, uint16_t *l
 		if (!st && m->found)
 			angara__trees_multicast(&j->trees, 0, m->up);
 	}
-	rank = osr_alloc(j->scratch, j->order.n, sizeof(*rank));
+	rank = osr_alloc(j->scratch, j->order.top.n, sizeof(*rank));
 	if (st || !rank)
 		return st ? st : angara__nomem(j->diag);
-	memcpy(rank, j->order.rank, j->order.n * sizeof(*rank));
+	memcpy(rank, j->order.top.rank, j->order.top.n * sizeof(*rank));
 	st = even_out(j, m, &fits);
 	if (!st && !fits)
-		memcpy(j->order.rank, rank, j->order.n * sizeof(*rank));
+		memcpy(j->order.top.rank, rank, j->order.top.n * sizeof(*rank));
 	return st;
 }
 

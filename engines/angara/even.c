@@ -429,7 +429,7 @@ static void even_restore(struct even *e)
 {
 	even_walk_all(e, -1);
 	memcpy(e->t->row, e->best, (size_t)e->f->n_dests * e->f->n_switches);
-	e->t->o->work = 0;
+	e->t->o->top.work = 0;
 	even_walk_all(e, 1);
 }
 

@@ -178,7 +178,7 @@ static enum osr_status write_ranks(struct job *j)
 		return angara__nomem(j->diag);
 	for (uint32_t lane = 0; lane < j->r->n_vls && lane < j->order.n_lanes; lane++)
 		for (uint32_t c = 0; c < m; c++)
-			j->r->rank[lane * m + c] = j->order.rank[angara__node(
+			j->r->rank[lane * m + c] = j->order.top.rank[angara__node(
 				&j->order, lane, j->f->chan_src[c], j->grid.chan_dir[c])];
 	return OSR_OK;
 }

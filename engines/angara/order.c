@@ -2,7 +2,6 @@
 #include "order.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- the order of a grid --------------------------------------------------------------------- */
 
@@ -90,11 +89,10 @@ enum osr_status angara__order(struct order *o, const struct plan *p, const uint1
 	struct digit digit[MAX_DIMS];
 	struct entry *e;
 
-	*o = (struct order){ .p = p, .n_lanes = n_lanes, .n = n_lanes * n_switches * n_dirs };
-	o->rank = osr_alloc(scratch, o->n, sizeof(*o->rank));
-	o->at = osr_alloc(scratch, o->n, sizeof(*o->at));
-	e = osr_alloc(scratch, o->n, sizeof(*e));
-	if (!o->rank || !o->at || !e)
+	*o = (struct order){ .p = p, .n_lanes = n_lanes, .top.n = n_lanes * n_switches * n_dirs };
+	o->top.rank = osr_alloc(scratch, o->top.n, sizeof(*o->top.rank));
+	e = osr_alloc(scratch, o->top.n, sizeof(*e));
+	if (!o->top.rank || !e)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the order of %u channels",
 				p->g->f->n_channels);
 	make_digits(p, digit);
@@ -108,38 +106,18 @@ enum osr_status angara__order(struct order *o, const struct plan *p, const uint1
 						      ? 0
 						      : order_key_of(p, digit, gap, v, dir, lane);
 			}
-	qsort(e, o->n, sizeof(*e), order_by_key);
-	for (uint32_t k = 0; k < o->n; k++) {
-		o->at[k] = e[k].node;
-		o->rank[e[k].node] = k;
-	}
+	qsort(e, o->top.n, sizeof(*e), order_by_key);
+	for (uint32_t k = 0; k < o->top.n; k++)
+		o->top.rank[e[k].node] = k;
 	return OSR_OK;
 }
 
 /* ---- dependencies one by one ----------------------------------------------------------------- */
 
-enum osr_status angara__order_watch(struct order *o, struct osr_arena *scratch,
-				    struct osr_diag *diag)
-{
-	size_t n_dirs = 2 * o->p->n_dims;
-
-	o->work = 0;
-	o->used = osr_calloc(scratch, o->p->g->f->n_switches * n_dirs * n_dirs, sizeof(*o->used));
-	o->stack = osr_alloc(scratch, o->n, sizeof(*o->stack));
-	o->seen_up = osr_alloc(scratch, o->n, sizeof(*o->seen_up));
-	o->seen_down = osr_alloc(scratch, o->n, sizeof(*o->seen_down));
-	o->places = osr_alloc(scratch, o->n, sizeof(*o->places));
-	o->mark = osr_calloc(scratch, o->n, 1);
-	if (!o->used || !o->stack || !o->seen_up || !o->seen_down || !o->places || !o->mark)
-		return osr_fail(diag, OSR_NOMEM,
-				"out of memory for the dependencies of %u channels",
-				o->p->g->f->n_channels);
-	return OSR_OK;
-}
-
 /* What packets on `node` may wait for next, and what may wait for it. */
-static uint32_t neighbours(const struct order *o, uint32_t node, bool down, uint32_t *out)
+static uint32_t order_edges(const void *graph, uint32_t node, bool down, uint32_t *out)
 {
+	const struct order *o = graph;
 	const struct osr_grid *grid = o->p->g;
 	uint32_t n_switches = grid->f->n_switches, n_dirs = 2 * o->p->n_dims, n = 0;
 	uint32_t dir = node % n_dirs, v = node / n_dirs % n_switches,
@@ -166,71 +144,21 @@ static uint32_t neighbours(const struct order *o, uint32_t node, bool down, uint
 	return n;
 }
 
-static void unmark(struct order *o, const uint32_t *seen, uint32_t n_seen, uint32_t n_stack)
+enum osr_status angara__order_watch(struct order *o, struct osr_arena *scratch,
+				    struct osr_diag *diag)
 {
-	for (uint32_t k = 0; k < n_seen; k++)
-		o->mark[seen[k]] = 0;
-	for (uint32_t k = 0; k < n_stack; k++)
-		o->mark[o->stack[k]] = 0;
-}
+	size_t n_dirs = 2 * o->p->n_dims;
 
-/* Everything reachable from `node` up to (down to) place `end`; false if `end` itself is. */
-static bool order_reach(struct order *o, uint32_t node, uint32_t end, bool down, uint32_t *seen,
-			uint32_t *n_seen)
-{
-	uint32_t next[4 * MAX_DIMS], n_stack = 0;
-
-	*n_seen = 0;
-	o->stack[n_stack++] = node;
-	o->mark[node] = 1;
-	while (n_stack) {
-		uint32_t m = o->stack[--n_stack], n = neighbours(o, m, down, next);
-
-		seen[(*n_seen)++] = m;
-		o->work++;
-		for (uint32_t k = 0; k < n; k++) {
-			uint32_t at = o->rank[next[k]];
-
-			if (!down && at == end) {
-				unmark(o, seen, *n_seen, n_stack);
-				return false;
-			}
-			if (o->mark[next[k]] || (down ? at < end : at > end))
-				continue;
-			o->mark[next[k]] = 1;
-			o->stack[n_stack++] = next[k];
-		}
-	}
-	return true;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	const uint32_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
-/* Both sets keep their inner order; all of `down` comes before all of `up`. */
-static void reorder(struct order *o, uint32_t n_down, uint32_t n_up)
-{
-	uint32_t n = 0;
-
-	for (uint32_t k = 0; k < n_down; k++)
-		o->places[n++] = o->seen_down[k] = o->rank[o->seen_down[k]];
-	for (uint32_t k = 0; k < n_up; k++)
-		o->places[n++] = o->seen_up[k] = o->rank[o->seen_up[k]];
-	qsort(o->seen_down, n_down, sizeof(uint32_t), by_value);
-	qsort(o->seen_up, n_up, sizeof(uint32_t), by_value);
-	qsort(o->places, n, sizeof(uint32_t), by_value);
-	for (uint32_t k = 0; k < n_down; k++)
-		o->stack[k] = o->at[o->seen_down[k]];
-	for (uint32_t k = 0; k < n_up; k++)
-		o->stack[n_down + k] = o->at[o->seen_up[k]];
-	for (uint32_t k = 0; k < n; k++) {
-		o->at[o->places[k]] = o->stack[k];
-		o->rank[o->stack[k]] = o->places[k];
-	}
+	o->top.work = 0;
+	o->top.graph = o;
+	o->top.edges = order_edges;
+	o->top.max_degree = 2 * (uint32_t)n_dirs; /* see angara__bit() */
+	o->used = osr_calloc(scratch, o->p->g->f->n_switches * n_dirs * n_dirs, sizeof(*o->used));
+	if (!o->used)
+		return osr_fail(diag, OSR_NOMEM,
+				"out of memory for the dependencies of %u channels",
+				o->p->g->f->n_channels);
+	return osr_toporder_init(&o->top, scratch, diag);
 }
 
 bool angara__order_add(struct order *o, uint32_t v, uint32_t dir, uint32_t lane, uint32_t next,
@@ -240,21 +168,14 @@ bool angara__order_add(struct order *o, uint32_t v, uint32_t dir, uint32_t lane,
 		 bit = (uint16_t)(1u << angara__bit(lane, next_lane));
 	uint32_t from = angara__node(o, lane, v, dir);
 	uint32_t to = angara__node(o, next_lane, osr_grid_near(o->p->g, v, dir), next);
-	uint32_t n_up, n_down;
 
 	*fresh = !(*used & bit);
 	if (!*fresh)
 		return true;
-	if (o->rank[from] >= o->rank[to]) {
-		if (o->work > ANGARA_MAX_WORK)
-			return false;
-		if (!order_reach(o, to, o->rank[from], false, o->seen_up, &n_up))
-			return false;
-		unmark(o, o->seen_up, n_up, 0);
-		order_reach(o, from, o->rank[to], true, o->seen_down, &n_down);
-		unmark(o, o->seen_down, n_down, 0);
-		reorder(o, n_down, n_up);
-	}
+	if (o->top.rank[from] >= o->top.rank[to] && o->top.work > ANGARA_MAX_WORK)
+		return false;
+	if (!osr_toporder_rise(&o->top, from, to))
+		return false;
 	*used |= bit;
 	return true;
 }

@@ -10,11 +10,13 @@
  * in front of everything (a first step), as multicast does.
  *
  * When something has failed, dependencies that the order does not have may be added one by one, as
- * long as they close no cycle; the order follows (Pearce and Kelly, JEA 2006). That is the paper's
- * section 3.2, with exact reachability in place of direction sets.
+ * long as they close no cycle; the order follows (toporder.h). That is the paper's section 3.2, with
+ * exact reachability in place of direction sets.
  */
 #ifndef ANGARA_ORDER_H
 #define ANGARA_ORDER_H
+
+#include <osmroutes/toporder.h>
 
 #include "plan.h"
 
@@ -29,15 +31,9 @@
 struct order {
 	const struct plan *p;
 	uint32_t n_lanes;
-	uint32_t n;     /* lane channels: (lane * n_switches + switch) * n_dirs + direction */
-	uint32_t *rank; /* [n] place in the order */
-	uint32_t *at;   /* [n] the inverse */
-
-	/* Dependencies in use; NULL until osr order_watch(). */
+	struct osr_toporder top; /* of lane channels: angara__node() */
+	/* Dependencies in use; NULL until angara__order_watch(). */
 	uint16_t *used; /* [n_switches * n_dirs * n_dirs] see angara__bit() */
-	uint32_t *stack, *seen_up, *seen_down, *places; /* [n] */
-	uint8_t *mark;                                  /* [n] */
-	uint64_t work; /* channels looked at while dependencies were added */
 };
 
 /*

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * See turns.h. From the outside in:
- *	osr_turns_find()	the two stages of section 3.2, then the certificate
- *	try_turn()		one candidate, by theorem 2 or by reachability
+ *	osr_turns_find()	the two stages of section 3.2
+ *	try_turn()		one candidate; the order of units has the last word, and is the certificate
  *	fill_used()		stage one: used direction sets, direction by direction
  *	add_used()		stage two: who can reach the new edge can use more directions
  *	find_units()		whole rings, and channels that count by themselves
- *	certify()		ranks, by a topological order of the units
  */
 #include "angara/turns.h"
 
 #include <string.h>
 
 #include <osmroutes/prng.h>
+#include <osmroutes/toporder.h>
 
 struct search {
 	const struct osr_torus *t;
@@ -21,11 +21,11 @@ struct search {
 	uint32_t n_channels; /* n_nodes * n_dirs, also those that are not there */
 	uint16_t *used;      /* [n_channels] B(u, D) */
 	uint32_t *queue;     /* [n_channels] */
-	uint32_t *unit;      /* [n_channels] the lowest channel of its ring, or itself */
 	uint32_t n_units;
-	uint32_t *dense; /* [n_channels] units numbered from 0 */
-	uint64_t *reach; /* [n_units * n_words] EXACT: which units can be reached */
-	uint32_t n_words;
+	uint32_t *unit;  /* [n_channels] of the channel: its ring, or itself; in direction order */
+	uint32_t *first; /* [n_units] a channel of it: of a ring any one */
+	struct osr_toporder order; /* of units */
+	bool broken;               /* theorem 2 allowed a turn that the order refused */
 };
 
 static uint32_t back(const struct search *w, uint32_t node, uint32_t dir)
@@ -39,43 +39,81 @@ static bool is_candidate(const struct osr_torus *torus, uint32_t from, uint32_t 
 	return to < from && (from < torus->n_dims) == (to < torus->n_dims);
 }
 
-/* ---- units ----------------------------------------------------------------------------------- */
-
-/* Does the line of this channel close, all its links alive? */
-static bool is_whole_ring(const struct osr_torus *torus, uint32_t node, uint32_t dir)
+/* The channel that a packet reaches from channel c by direction `to`; OSR_NO_NODE: it may not. */
+static uint32_t step_after(const struct search *w, uint32_t c, uint32_t to)
 {
-	uint32_t v = node;
+	const struct osr_torus *torus = w->t;
+	uint32_t dir = c % torus->n_dirs, e = torus->next[c] * torus->n_dirs + to;
 
-	if (!torus->ring[osr_dir_dim(torus, dir)])
-		return false;
-	do {
-		v = torus->next[v * torus->n_dirs + dir];
-		if (v == OSR_NO_NODE)
-			return false;
-	} while (v != node);
-	return true;
+	if (torus->next[e] == OSR_NO_NODE || to == osr_dir_back(torus, dir))
+		return OSR_NO_NODE;
+	return to >= dir || (w->turns->after[e - to + dir] >> to & 1) ? e : OSR_NO_NODE;
 }
 
+/* The channel of direction dir from which a packet may go on into channel c, or OSR_NO_NODE. */
+static uint32_t step_before(const struct search *w, uint32_t c, uint32_t dir)
+{
+	uint32_t p = back(w, c / w->t->n_dirs, dir);
+
+	if (p == OSR_NO_NODE)
+		return OSR_NO_NODE;
+	p = p * w->t->n_dirs + dir;
+	return step_after(w, p, c % w->t->n_dirs) == c ? p : OSR_NO_NODE;
+}
+
+/* ---- units ----------------------------------------------------------------------------------- */
+
+/*
+ * Numbers rise with directions, and along lines: the order before any turn is added. A line that
+ * closes, all its links alive, is one unit.
+ */
 static void find_units(struct search *w)
 {
 	const struct osr_torus *torus = w->t;
+	uint32_t nd = torus->n_dirs;
 
 	memset(w->unit, 0xff, w->n_channels * sizeof(*w->unit));
-	for (uint32_t c = 0; c < w->n_channels; c++) {
-		uint32_t dir = c % torus->n_dirs, v = c / torus->n_dirs;
+	for (uint32_t i = 0; i < w->n_channels; i++) {
+		uint32_t dir = i / torus->n_nodes, u = i % torus->n_nodes, v = u, p;
 
-		if (torus->next[c] == OSR_NO_NODE || w->unit[c] != OSR_NO_NODE)
+		if (torus->next[u * nd + dir] == OSR_NO_NODE ||
+		    w->unit[u * nd + dir] != OSR_NO_NODE)
 			continue;
-		w->dense[c] = w->n_units++;
-		w->unit[c] = c;
-		if (!is_whole_ring(torus, v, dir))
-			continue;
-		for (uint32_t e = torus->next[c] * torus->n_dirs + dir; e != c;
-		     e = torus->next[e] * torus->n_dirs + dir) {
-			w->unit[e] = c;
-			w->dense[e] = w->dense[c];
+		while ((p = back(w, v, dir)) != OSR_NO_NODE && p != u)
+			v = p;
+		for (uint32_t c = v * nd + dir;
+		     torus->next[c] != OSR_NO_NODE && w->unit[c] == OSR_NO_NODE;
+		     c = torus->next[c] * nd + dir) {
+			w->first[w->n_units] = c;
+			w->unit[c] = w->n_units;
+			w->n_units += p == OSR_NO_NODE;
 		}
+		w->n_units += p != OSR_NO_NODE;
 	}
+}
+
+/* Edges between units, for toporder.h. */
+static uint32_t turns_edges(const void *graph, uint32_t unit, bool backward, uint32_t *out)
+{
+	const struct search *w = graph;
+	uint32_t c = w->first[unit], n = 0;
+
+	do {
+		uint32_t along = OSR_NO_NODE;
+
+		for (uint32_t dir = 0; dir < w->t->n_dirs; dir++) {
+			uint32_t e = backward ? step_before(w, c, dir) : step_after(w, c, dir);
+
+			if (e == OSR_NO_NODE)
+				continue;
+			if (w->unit[e] == unit)
+				along = e;
+			else
+				out[n++] = w->unit[e];
+		}
+		c = along;
+	} while (c != OSR_NO_NODE && c != w->first[unit]);
+	return n;
 }
 
 /* ---- theorem 2 ------------------------------------------------------------------------------- */
@@ -140,73 +178,18 @@ static uint32_t turns_give(struct search *w, uint32_t c, uint16_t set, uint32_t 
  */
 static void add_used(struct search *w, uint32_t c, uint16_t set)
 {
-	const struct osr_torus *torus = w->t;
 	uint32_t head = 0, tail = turns_give(w, c, set, 0);
 
 	while (head < tail) {
-		uint32_t e = w->queue[head++], v = e / torus->n_dirs, to = e % torus->n_dirs;
+		uint32_t e = w->queue[head++];
 
-		for (uint32_t dir = 0; dir < torus->n_dirs; dir++) {
-			uint32_t p = back(w, v, dir);
+		for (uint32_t dir = 0; dir < w->t->n_dirs; dir++) {
+			uint32_t p = step_before(w, e, dir);
 
-			if (p == OSR_NO_NODE || dir == osr_dir_back(torus, to))
-				continue;
-			if (dir > to && !(w->turns->after[v * torus->n_dirs + dir] >> to & 1))
-				continue;
-			tail = turns_give(w, p * torus->n_dirs + dir, set, tail);
+			if (p != OSR_NO_NODE)
+				tail = turns_give(w, p, set, tail);
 		}
 	}
-}
-
-/* ---- reachability between units ------------------------------------------------------------- */
-
-static bool reaches(const struct search *w, uint32_t a, uint32_t b)
-{
-	return w->reach[(size_t)a * w->n_words + b / 64] >> b % 64 & 1;
-}
-
-/* a -> b is new: whoever reaches a reaches what b reaches. */
-static void connect(struct search *w, uint32_t a, uint32_t b)
-{
-	const uint64_t *from = w->reach + (size_t)b * w->n_words;
-
-	if (reaches(w, a, b))
-		return;
-	for (uint32_t x = 0; x < w->n_units; x++) {
-		uint64_t *to = w->reach + (size_t)x * w->n_words;
-
-		if (!reaches(w, x, a) || reaches(w, x, b))
-			continue;
-		for (uint32_t i = 0; i < w->n_words; i++)
-			to[i] |= from[i];
-	}
-}
-
-static enum osr_status fill_reach(struct search *w, struct osr_arena *scratch)
-{
-	const struct osr_torus *torus = w->t;
-
-	w->n_words = (w->n_units + 63) / 64;
-	w->reach = osr_calloc(scratch, (size_t)w->n_units * w->n_words, sizeof(*w->reach));
-	if (!w->reach)
-		return osr_fail(w->diag, OSR_NOMEM, "out of memory for the turns of %u rings",
-				w->n_units);
-	for (uint32_t i = 0; i < w->n_units; i++)
-		w->reach[(size_t)i * w->n_words + i / 64] |= UINT64_C(1) << i % 64;
-	/* From the highest direction down, so that what is reached is mostly complete already. */
-	for (uint32_t dir = torus->n_dirs; dir-- > 0;) {
-		for (uint32_t u = 0; u < torus->n_nodes; u++) {
-			uint32_t c = u * torus->n_dirs + dir, v = torus->next[c];
-
-			for (uint32_t e = dir; v != OSR_NO_NODE && e < torus->n_dirs; e++) {
-				uint32_t to = v * torus->n_dirs + e;
-
-				if (e != osr_dir_back(torus, dir) && torus->next[to] != OSR_NO_NODE)
-					connect(w, w->dense[c], w->dense[to]);
-			}
-		}
-	}
-	return OSR_OK;
 }
 
 /* ---- adding --------------------------------------------------------------------------------- */
@@ -221,15 +204,14 @@ static void try_turn(struct search *w, const struct osr_turns_options *opt, uint
 	e = v * torus->n_dirs + to;
 	if (torus->next[e] == OSR_NO_NODE)
 		return;
-	if (opt->rule == OSR_TURNS_EXACT) {
-		if (reaches(w, w->dense[e], w->dense[c]))
-			return;
-		connect(w, w->dense[c], w->dense[e]);
-	} else {
-		if (w->used[e] >> dir & 1)
-			return;
-		add_used(w, c, w->used[e]);
+	if (opt->rule == OSR_TURNS_PAPER && (w->used[e] >> dir & 1))
+		return;
+	if (!osr_toporder_rise(&w->order, w->unit[c], w->unit[e])) {
+		w->broken |= opt->rule == OSR_TURNS_PAPER;
+		return;
 	}
+	if (opt->rule == OSR_TURNS_PAPER)
+		add_used(w, c, w->used[e]);
 	w->turns->after[v * torus->n_dirs + dir] |= (uint16_t)(1u << to);
 	w->turns->n_added++;
 }
@@ -271,70 +253,6 @@ static enum osr_status turns_add_turns(struct search *w, const struct osr_turns_
 	return OSR_OK;
 }
 
-/* ---- the certificate ------------------------------------------------------------------------ */
-
-/* May a packet that has come over channel c go on by direction to? */
-static bool allowed(const struct search *w, uint32_t c, uint32_t to)
-{
-	const struct osr_torus *torus = w->t;
-	uint32_t dir = c % torus->n_dirs, v = torus->next[c];
-
-	if (torus->next[v * torus->n_dirs + to] == OSR_NO_NODE || to == osr_dir_back(torus, dir))
-		return false;
-	return to >= dir || (w->turns->after[v * torus->n_dirs + dir] >> to & 1);
-}
-
-/* Adds n to the number of unserved predecessors of all units that channel c leads to. */
-static uint32_t count_steps(struct search *w, uint32_t c, uint32_t *waits, int n, uint32_t tail)
-{
-	const struct osr_torus *torus = w->t;
-
-	for (uint32_t to = 0; to < torus->n_dirs; to++) {
-		uint32_t e = torus->next[c] * torus->n_dirs + to;
-
-		if (!allowed(w, c, to) || w->unit[e] == w->unit[c])
-			continue;
-		waits[w->unit[e]] += (uint32_t)n;
-		if (n < 0 && !waits[w->unit[e]])
-			w->queue[tail++] = w->unit[e];
-	}
-	return tail;
-}
-
-/* The next channel of the same unit, ending with OSR_NO_NODE. */
-static uint32_t next_of_unit(const struct search *w, uint32_t c)
-{
-	uint32_t e = w->t->next[c] * w->t->n_dirs + c % w->t->n_dirs;
-
-	if (w->t->next[e] == OSR_NO_NODE || w->unit[e] != w->unit[c] || e == w->unit[c])
-		return OSR_NO_NODE;
-	return e;
-}
-
-static enum osr_status certify(struct search *w, struct osr_arena *scratch)
-{
-	uint32_t *waits = osr_calloc(scratch, w->n_channels, sizeof(*waits)), head = 0, tail = 0;
-
-	if (!waits)
-		return osr_fail(w->diag, OSR_NOMEM, "out of memory for the order of %u channels",
-				w->n_channels);
-	for (uint32_t c = 0; c < w->n_channels; c++)
-		if (w->unit[c] != OSR_NO_NODE)
-			count_steps(w, c, waits, 1, 0);
-	for (uint32_t c = 0; c < w->n_channels; c++)
-		if (w->unit[c] == c && !waits[c])
-			w->queue[tail++] = c;
-	for (; head < tail; head++) {
-		for (uint32_t c = w->queue[head]; c != OSR_NO_NODE; c = next_of_unit(w, c)) {
-			w->turns->rank[c] = head;
-			tail = count_steps(w, c, waits, -1, tail);
-		}
-	}
-	if (head != w->n_units)
-		return osr_fail(w->diag, OSR_BUG, "the turns added to the torus close a cycle");
-	return OSR_OK;
-}
-
 static enum osr_status turns_search_init(struct search *w, struct osr_arena *scratch,
 					 struct osr_arena *result)
 {
@@ -343,14 +261,34 @@ static enum osr_status turns_search_init(struct search *w, struct osr_arena *scr
 	w->used = osr_calloc(scratch, n, sizeof(*w->used));
 	w->queue = osr_alloc(scratch, n, sizeof(*w->queue));
 	w->unit = osr_alloc(scratch, n, sizeof(*w->unit));
-	w->dense = osr_alloc(scratch, n, sizeof(*w->dense));
+	w->first = osr_alloc(scratch, n, sizeof(*w->first));
 	w->turns->after = osr_calloc(result, n, sizeof(*w->turns->after));
 	w->turns->rank = osr_alloc(result, n, sizeof(*w->turns->rank));
-	if (!w->used || !w->queue || !w->unit || !w->dense || !w->turns->after || !w->turns->rank)
+	if (!w->used || !w->queue || !w->unit || !w->first || !w->turns->after || !w->turns->rank)
 		return osr_fail(w->diag, OSR_NOMEM, "out of memory for the turns of %u nodes",
 				w->t->n_nodes);
 	memset(w->turns->rank, 0xff, n * sizeof(*w->turns->rank));
 	return OSR_OK;
+}
+
+/* The order of units without any turn. */
+static enum osr_status turns_order_init(struct search *w, struct osr_arena *scratch)
+{
+	uint32_t side = 0;
+
+	find_units(w);
+	for (uint32_t i = 0; i < w->t->n_dims; i++)
+		side = side < w->t->size[i] ? w->t->size[i] : side;
+	w->order = (struct osr_toporder){
+		.n = w->n_units, .max_degree = side * w->t->n_dirs, .edges = turns_edges, .graph = w
+	};
+	w->order.rank = osr_alloc(scratch, w->n_units, sizeof(*w->order.rank));
+	if (!w->order.rank)
+		return osr_fail(w->diag, OSR_NOMEM, "out of memory for the order of %u rings",
+				w->n_units);
+	for (uint32_t i = 0; i < w->n_units; i++)
+		w->order.rank[i] = i;
+	return osr_toporder_init(&w->order, scratch, w->diag);
 }
 
 enum osr_status osr_turns_find(const struct osr_torus *torus, const struct osr_turns_options *opt,
@@ -364,17 +302,17 @@ enum osr_status osr_turns_find(const struct osr_torus *torus, const struct osr_t
 	*turns = (struct osr_turns){ .t = torus };
 	w.n_channels = torus->n_nodes * torus->n_dirs;
 	st = turns_search_init(&w, scratch, result);
-	if (!st) {
-		find_units(&w);
-		if (opt->rule == OSR_TURNS_PAPER)
-			fill_used(&w);
-		else if (opt->rule == OSR_TURNS_EXACT)
-			st = fill_reach(&w, scratch);
-	}
+	if (!st)
+		st = turns_order_init(&w, scratch);
+	if (!st && opt->rule == OSR_TURNS_PAPER)
+		fill_used(&w);
 	if (!st && opt->rule != OSR_TURNS_NONE)
 		st = turns_add_turns(&w, opt, scratch);
-	if (!st)
-		st = certify(&w, scratch);
+	if (!st && w.broken)
+		st = osr_fail(diag, OSR_BUG, "a turn that theorem 2 allows closes a cycle");
+	for (uint32_t c = 0; c < w.n_channels && !st; c++)
+		if (w.unit[c] != OSR_NO_NODE)
+			turns->rank[c] = w.order.rank[w.unit[c]];
 	osr_arena_reset(scratch, mark);
 	return st;
 }

@@ -29,7 +29,7 @@ enum osr_turn_rule {
 	OSR_TURNS_NONE,  /* direction order alone */
 	OSR_TURNS_PAPER, /* theorem 2 */
 	/*
-	 * Whatever closes no cycle, found by reachability between rings. Never fewer possibilities
+	 * Whatever closes no cycle, told by the order alone (toporder.h). Never fewer possibilities
 	 * than theorem 2 at any one moment, though what was added earlier differs.
 	 */
 	OSR_TURNS_EXACT,
@@ -61,8 +61,9 @@ struct osr_turns {
 };
 
 /*
- * O(channels * directions^2) for theorem 2 in practice (the sets only grow, 2n times at most);
- * O(turns * channels^2 / 64) for EXACT. OSR_NOMEM; OSR_BUG if no certificate is found.
+ * O(channels * directions^2) for the direction sets of theorem 2 in practice (they only grow, 2n times
+ * at most), and the order of the turns added: see toporder.h. OSR_NOMEM; OSR_BUG if theorem 2 were
+ * wrong.
  */
 enum osr_status osr_turns_find(const struct osr_torus *torus, const struct osr_turns_options *opt,
 			       struct osr_arena *scratch, struct osr_arena *result,
