@@ -17,7 +17,7 @@
  *
  * One order instead of a search. The graph is kept with a topological order of each VL. A dependency that
  * rises costs nothing; one that falls makes the channels between its ends move, or is refused (Pearce,
- * Kelly 2006: reroute_deps.c). The order left at the end is the certificate of old and new tables alike.
+ * Kelly 2006: toporder.h). The order left at the end is the certificate of old and new tables alike.
  *
  * Paths. In the tree of a LID the switches whose path is dead are settled by a breadth-first search from
  * those that are not, so every path is as short as the dependencies of its VLs allow (reroute_tree.c). If

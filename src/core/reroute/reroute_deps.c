@@ -1,48 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/*
- * The dependency graph of every lane, to which edges are added one by one.
- *
- * Source: Pearce, Kelly: A dynamic topological sort algorithm for directed acyclic graphs, ACM JEA
- * 11, 2006. An edge that goes against the order makes only the channels between its two ends move:
- * those that can be reached from its head, and those that reach its tail, share out the places
- * they hold together anew.
- */
+/* The dependency graph of every lane, to which edges are added one by one: toporder.h. */
 #include "reroute_private.h"
 
 #include <string.h>
-
-/* Heapsort of a list of channels by key: no memory, no worst case. */
-static void sift_down(uint32_t *list, size_t at, size_t n, const uint32_t *key)
-{
-	for (;;) {
-		size_t child = 2 * at + 1;
-		uint32_t x;
-
-		if (child >= n)
-			return;
-		if (child + 1 < n && key[list[child]] < key[list[child + 1]])
-			child++;
-		if (key[list[at]] >= key[list[child]])
-			return;
-		x = list[at];
-		list[at] = list[child];
-		list[child] = x;
-		at = child;
-	}
-}
-
-void osr__sort_by(uint32_t *list, size_t n, const uint32_t *key)
-{
-	for (size_t i = n / 2; i-- > 0;)
-		sift_down(list, i, n, key);
-	for (size_t i = n; i-- > 1;) {
-		uint32_t x = list[0];
-
-		list[0] = list[i];
-		list[i] = x;
-		sift_down(list, 0, i, key);
-	}
-}
 
 /*
  * Places 0 .. n-1 by key, ties by channel: least significant digit first, 8 bits at a time (with 16 the
@@ -50,7 +10,8 @@ void osr__sort_by(uint32_t *list, size_t n, const uint32_t *key)
  */
 static void reroute_deps_place(struct osr__deps *deps, const uint64_t *keys, uint32_t *pos)
 {
-	uint32_t n = deps->x->n_channels, *from = deps->after, *to = deps->before, count[256];
+	uint32_t n = deps->x->n_channels, *from = deps->order.after, *to = deps->order.before,
+		 count[256];
 
 	for (uint32_t c = 0; c < n; c++)
 		from[c] = c;
@@ -77,11 +38,29 @@ static void reroute_deps_place(struct osr__deps *deps, const uint64_t *keys, uin
 		pos[from[i]] = i;
 }
 
+/* Of the graph of deps->lane. */
+static uint32_t reroute_deps_edges(const void *graph, uint32_t c, bool back, uint32_t *out)
+{
+	const struct osr__deps *deps = graph;
+	const struct osr_fabric *fabric = deps->x;
+	uint32_t s = back ? fabric->chan_src[c] : fabric->chan_dst[c], n = 0;
+
+	for (uint32_t o = fabric->chan_row[s]; o < fabric->chan_row[s + 1]; o++) {
+		uint32_t other = back ? fabric->chan_rev[o] : o;
+		uint32_t slot = back ? osr__deps_slot(deps, other, c) : osr__deps_slot(deps, c, o);
+
+		if (deps->dep[slot] >> deps->lane & 1)
+			out[n++] = other;
+	}
+	return n;
+}
+
 enum osr_status osr__deps_init(struct osr__deps *deps, const struct osr_fabric *fabric,
 			       uint32_t n_lanes, const uint64_t *keys, struct osr_arena *scratch,
 			       struct osr_diag *diag)
 {
 	size_t m = fabric->n_channels;
+	uint32_t max_degree = 0;
 	uint64_t n_slots = 0;
 
 	*deps = (struct osr__deps){ .x = fabric, .n_lanes = n_lanes };
@@ -89,10 +68,12 @@ enum osr_status osr__deps_init(struct osr__deps *deps, const struct osr_fabric *
 	if (!deps->row)
 		return osr__nomem(diag);
 	for (uint32_t c = 0; c < m; c++) {
-		uint32_t u = fabric->chan_dst[c];
+		uint32_t u = fabric->chan_dst[c],
+			 degree = fabric->chan_row[u + 1] - fabric->chan_row[u];
 
 		deps->row[c] = (uint32_t)n_slots;
-		n_slots += fabric->chan_row[u + 1] - fabric->chan_row[u];
+		n_slots += degree;
+		max_degree = max_degree < degree ? degree : max_degree;
 	}
 	if (n_slots > UINT32_MAX)
 		return osr_fail(diag, OSR_NOT_APPLICABLE,
@@ -103,110 +84,25 @@ enum osr_status osr__deps_init(struct osr__deps *deps, const struct osr_fabric *
 	deps->dep = osr_calloc(scratch, n_slots, sizeof(*deps->dep));
 	deps->never = osr_calloc(scratch, n_slots, sizeof(*deps->never));
 	deps->pos = osr_alloc(scratch, n_lanes * m, sizeof(*deps->pos));
-	deps->after = osr_alloc(scratch, m, sizeof(*deps->after));
-	deps->before = osr_alloc(scratch, m, sizeof(*deps->before));
-	deps->places = osr_alloc(scratch, m, sizeof(*deps->places));
-	deps->seen = osr_calloc(scratch, m, 1);
 	deps->undo = osr_alloc(scratch, deps->max_undo, sizeof(*deps->undo));
-	if (!deps->dep || !deps->never || !deps->pos || !deps->after || !deps->before ||
-	    !deps->places || !deps->seen || !deps->undo)
+	deps->order = (struct osr_toporder){ .n = (uint32_t)m,
+					     .max_degree = max_degree,
+					     .edges = reroute_deps_edges,
+					     .graph = deps };
+	if (!deps->dep || !deps->never || !deps->pos || !deps->undo ||
+	    osr_toporder_init(&deps->order, scratch, diag))
 		return osr__nomem(diag);
 	for (uint32_t lane = 0; lane < n_lanes; lane++)
 		reroute_deps_place(deps, keys + lane * m, deps->pos + lane * m);
 	return OSR_OK;
 }
 
-/* Channels that c leads to, no later than `last`: false if c1 is among them. */
-static bool search_after(struct osr__deps *deps, const uint32_t *pos, unsigned lane, uint32_t c,
-			 uint32_t tail, uint32_t *n)
-{
-	const struct osr_fabric *fabric = deps->x;
-	uint32_t limit = pos[tail], *list = deps->after;
-
-	*n = 0;
-	list[(*n)++] = c;
-	deps->seen[c] = 1;
-	for (uint32_t i = 0; i < *n; i++) {
-		uint32_t at = list[i], first = fabric->chan_row[fabric->chan_dst[at]];
-
-		for (uint32_t e = deps->row[at]; e < deps->row[at + 1]; e++) {
-			uint32_t next = first + (e - deps->row[at]);
-
-			if (!(deps->dep[e] >> lane & 1))
-				continue;
-			if (next == tail)
-				return false;
-			if (deps->seen[next] || pos[next] > limit)
-				continue;
-			deps->seen[next] = 1;
-			list[(*n)++] = next;
-		}
-	}
-	return true;
-}
-
-/* Channels that lead to c, no earlier than `head`. */
-static void search_before(struct osr__deps *deps, const uint32_t *pos, unsigned lane, uint32_t c,
-			  uint32_t head, uint32_t *n)
-{
-	const struct osr_fabric *fabric = deps->x;
-	uint32_t limit = pos[head], *list = deps->before;
-
-	*n = 0;
-	list[(*n)++] = c;
-	deps->seen[c] = 1;
-	for (uint32_t i = 0; i < *n; i++) {
-		uint32_t at = list[i], s = fabric->chan_src[at];
-
-		for (uint32_t o = fabric->chan_row[s]; o < fabric->chan_row[s + 1]; o++) {
-			uint32_t in = fabric->chan_rev[o];
-
-			if (deps->seen[in] || pos[in] < limit ||
-			    !(deps->dep[osr__deps_slot(deps, in, at)] >> lane & 1))
-				continue;
-			deps->seen[in] = 1;
-			list[(*n)++] = in;
-		}
-	}
-}
-
-static void unsee(struct osr__deps *deps, const uint32_t *list, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		deps->seen[list[i]] = 0;
-}
-
 /* Moves channels so that c1 comes before c2 on this lane; false, and nothing moves, on a cycle. */
 static bool make_rise(struct osr__deps *deps, unsigned lane, uint32_t c1, uint32_t c2)
 {
-	uint32_t *pos = deps->pos + (size_t)lane * deps->x->n_channels;
-	uint32_t n_after, n_before, i = 0, j = 0, k = 0;
-
-	if (c1 == c2)
-		return false;
-	if (pos[c1] < pos[c2])
-		return true;
-	if (!search_after(deps, pos, lane, c2, c1, &n_after)) {
-		unsee(deps, deps->after, n_after);
-		return false;
-	}
-	search_before(deps, pos, lane, c1, c2, &n_before);
-	unsee(deps, deps->after, n_after);
-	unsee(deps, deps->before, n_before);
-	osr__sort_by(deps->after, n_after, pos);
-	osr__sort_by(deps->before, n_before, pos);
-	while (i < n_after || j < n_before) {
-		bool first = j == n_before ||
-			     (i < n_after && pos[deps->after[i]] < pos[deps->before[j]]);
-
-		deps->places[k++] = pos[first ? deps->after[i++] : deps->before[j++]];
-	}
-	k = 0;
-	for (j = 0; j < n_before; j++)
-		pos[deps->before[j]] = deps->places[k++];
-	for (i = 0; i < n_after; i++)
-		pos[deps->after[i]] = deps->places[k++];
-	return true;
+	deps->lane = lane;
+	deps->order.rank = deps->pos + (size_t)lane * deps->x->n_channels;
+	return osr_toporder_rise(&deps->order, c1, c2);
 }
 
 bool osr__deps_add(struct osr__deps *deps, uint32_t c1, uint32_t c2, uint16_t lanes)

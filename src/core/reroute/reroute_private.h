@@ -16,6 +16,8 @@
 #ifndef OSR_REROUTE_PRIVATE_H
 #define OSR_REROUTE_PRIVATE_H
 
+#include <osmroutes/toporder.h>
+
 #include "core/data/fabric_map.h"
 #include "core/paths/bound.h"
 #include "core/reroute/reroute.h"
@@ -34,10 +36,9 @@ struct osr__deps {
 	 * for good: it always will, for the graph only grows.
 	 */
 	uint16_t *never;
-	uint32_t *pos;            /* [n_lanes * n_channels] no two alike in a lane */
-	uint32_t *after, *before; /* [n_channels] of one insertion */
-	uint32_t *places;         /* [n_channels] */
-	uint8_t *seen;            /* [n_channels] */
+	uint32_t *pos; /* [n_lanes * n_channels] no two alike in a lane */
+	uint32_t lane; /* whose graph and places the order is about at the moment */
+	struct osr_toporder order;
 	/* What the last transaction has added. */
 	struct osr__undo {
 		uint32_t slot;
@@ -165,8 +166,6 @@ enum osr_status osr__deps_init(struct osr__deps *deps, const struct osr_fabric *
  * would close a cycle on one of them; then it is on none.
  */
 bool osr__deps_add(struct osr__deps *deps, uint32_t c1, uint32_t c2, uint16_t lanes);
-/* A list by key[], ascending; ties in no order, but always the same. */
-void osr__sort_by(uint32_t *list, size_t n, const uint32_t *key);
 /* Everything added since begin is taken back by undo. */
 void osr__deps_begin(struct osr__deps *deps);
 void osr__deps_undo(struct osr__deps *deps);
