@@ -3,7 +3,7 @@
 #ifndef OSR_CLI_ANGARA_H
 #define OSR_CLI_ANGARA_H
 
-#include "angara/torus.h"
+#include "srcroutes/torus.h"
 
 #include "cli/input.h"
 

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "angara/angara.h"
-#include "angara/srccheck.h"
-#include "angara/srctraffic.h"
+#include "srcroutes/srcroutes.h"
+#include "srcroutes/srccheck.h"
+#include "srcroutes/srctraffic.h"
 
 #include "cli/angara.h"
 #include "cli/cli.h"
@@ -108,9 +108,9 @@ struct session {
 	struct osr_arena scratch, result;
 	struct angara_torus torus;
 	struct osr_turns turns;
-	struct osr_angara ang;
+	struct osr_srcroutes ang;
 	struct osr_turns_options turn_options;
-	struct osr_angara_options options;
+	struct osr_srcroutes_options options;
 	struct osr_srcroute *route;
 	uint32_t *load;
 	double turns_ms, choices_ms;
@@ -197,8 +197,8 @@ static const struct out_section sections[] = {
 static void say_head(struct session *s)
 {
 	const struct osr_torus *torus = &s->torus.t;
-	const struct osr_angara *angara = &s->ang;
-	uint32_t n_pairs = angara->n_pairs - angara->n_set;
+	const struct osr_srcroutes *routes = &s->ang;
+	uint32_t n_pairs = routes->n_pairs - routes->n_set;
 	char dims[64] = "", lines[8] = "";
 	size_t n_lines = 0;
 
@@ -209,24 +209,24 @@ static void say_head(struct session *s)
 			lines[n_lines++] = "XYZKLM"[i];
 	}
 	out_head(s->out, "torus %s: %u nodes, %u of them routed; %u nodes and %u links failed",
-		 dims, torus->n_nodes, angara->n_set, s->torus.n_failed_nodes,
+		 dims, torus->n_nodes, routes->n_set, s->torus.n_failed_nodes,
 		 s->torus.n_failed_links);
 	out_head(s->out,
 		 "%u turns added; %u pairs, %u with a single route, %u with none; %u routes",
-		 s->turns.n_added, n_pairs, angara->n_unique, angara->n_unroutable,
-		 angara->row[angara->n_pairs]);
+		 s->turns.n_added, n_pairs, routes->n_unique, routes->n_unroutable,
+		 routes->row[routes->n_pairs]);
 	out_row(s->out, "summary");
 	out_text(s->out, "dims", dims);
 	out_text(s->out, "lines", lines);
 	out_count(s->out, "torus_nodes", torus->n_nodes);
-	out_count(s->out, "set_nodes", angara->n_set);
+	out_count(s->out, "set_nodes", routes->n_set);
 	out_count(s->out, "failed_nodes", s->torus.n_failed_nodes);
 	out_count(s->out, "failed_links", s->torus.n_failed_links);
 	out_count(s->out, "turns_added", s->turns.n_added);
 	out_count(s->out, "pairs", n_pairs);
-	out_count(s->out, "pairs_unique", angara->n_unique);
-	out_count(s->out, "pairs_unroutable", angara->n_unroutable);
-	out_count(s->out, "choices", angara->row[angara->n_pairs]);
+	out_count(s->out, "pairs_unique", routes->n_unique);
+	out_count(s->out, "pairs_unroutable", routes->n_unroutable);
+	out_count(s->out, "choices", routes->row[routes->n_pairs]);
 	out_real(s->out, "turns_ms", s->turns_ms);
 	out_real(s->out, "choices_ms", s->choices_ms);
 }
@@ -320,7 +320,7 @@ static void say_route(struct session *s, const char *algorithm, uint32_t pair)
 
 static void say_result(struct session *s, const char *algorithm,
 		       const struct osr_srcverdict *srcverdict,
-		       const struct osr_angara_stats *stats, double route_ms, double check_ms)
+		       const struct osr_srcroutes_stats *stats, double route_ms, double check_ms)
 {
 	struct out *o = s->out;
 
@@ -373,11 +373,11 @@ static enum osr_status say_patterns(struct session *s, const char *algorithm, st
 static enum osr_status run_algorithm(struct session *s, int algorithm, struct osr_diag *diag)
 {
 	const char *name = algorithms[algorithm];
-	struct osr_angara_stats stats;
+	struct osr_srcroutes_stats stats;
 	struct osr_srcverdict srcverdict;
 	double start = cli_cpu_ms(), middle;
-	enum osr_status st = osr_angara_route(&s->ang, (enum osr_angara_algorithm)algorithm,
-					      &s->options, &s->scratch, s->route, &stats, diag);
+	enum osr_status st = osr_srcroutes_route(&s->ang, (enum osr_srcroutes_algorithm)algorithm,
+						 &s->options, &s->scratch, s->route, &stats, diag);
 
 	middle = cli_cpu_ms();
 	if (!st)
@@ -406,8 +406,8 @@ static enum osr_status angara_prepare(struct session *s, struct osr_diag *diag)
 			    diag);
 	middle = cli_cpu_ms();
 	if (!st)
-		st = osr_angara_init(&s->ang, &s->turns, s->torus.set, s->torus.n_set, &s->scratch,
-				     &s->result, diag);
+		st = osr_srcroutes_init(&s->ang, &s->turns, s->torus.set, s->torus.n_set,
+					&s->scratch, &s->result, diag);
 	s->turns_ms = middle - start;
 	s->choices_ms = cli_cpu_ms() - middle;
 	s->route =
@@ -446,10 +446,10 @@ static enum osr_status take_settings(const struct args *a, struct session *s, st
 		(struct osr_turns_options){ .rule = (enum osr_turn_rule)values.num[P_TURNS],
 					    .order = (enum osr_turn_order)values.num[P_ORDER],
 					    .seed = values.num[P_TURN_SEED] };
-	s->options = (struct osr_angara_options){
+	s->options = (struct osr_srcroutes_options){
 		.unique_first = values.num[P_UNIQUE],
 		.literal = values.num[P_LITERAL],
-		.bfs_weight = (enum osr_angara_bfs_weight)values.num[P_WEIGHT],
+		.bfs_weight = (enum osr_srcroutes_bfs_weight)values.num[P_WEIGHT],
 		.bfs_ties = values.num[P_TIES],
 		.rounds = (uint32_t)values.num[P_ROUNDS],
 		.moves = (uint32_t)values.num[P_MOVES],

@@ -7,7 +7,7 @@
  *	add_used()		stage two: who can reach the new edge can use more directions
  *	find_units()		whole rings, and channels that count by themselves
  */
-#include "angara/turns.h"
+#include "srcroutes/turns.h"
 
 #include <string.h>
 

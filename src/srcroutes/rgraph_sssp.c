@@ -10,16 +10,16 @@
  * routing graph, and the choices of a pair are these paths. So the search is a minimum over a few
  * sums. Only ties may fall out differently: to the first choice here, to the first path met there.
  */
-#include "angara_private.h"
+#include "srcroutes_private.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct settle {
 	struct osr__picks *s;
-	const struct osr_angara *a;
-	const struct osr_angara_options *opt;
-	struct osr_angara_stats *stats;
+	const struct osr_srcroutes *a;
+	const struct osr_srcroutes_options *opt;
+	struct osr_srcroutes_stats *stats;
 	struct osr_diag *diag;
 	uint64_t *order; /* [n_order] sorted: turns, hops, pair */
 	uint32_t n_order;
@@ -37,17 +37,17 @@ struct settle {
 };
 
 /* Turns of a pair's first choice, the one with the fewest extra steps. */
-static uint32_t count_turns(const struct osr_angara *angara, uint32_t pair)
+static uint32_t count_turns(const struct osr_srcroutes *routes, uint32_t pair)
 {
-	const uint32_t *channel = osr_angara_channels(angara, pair, 0);
-	uint32_t n = 0, nd = angara->t->n_dirs;
+	const uint32_t *channel = osr_srcroutes_channels(routes, pair, 0);
+	uint32_t n = 0, nd = routes->t->n_dirs;
 
-	for (uint32_t h = 1; h < angara->hops[pair]; h++)
+	for (uint32_t h = 1; h < routes->hops[pair]; h++)
 		n += channel[h] % nd != channel[h - 1] % nd;
 	return n;
 }
 
-static int angara_sssp_ascending(const void *x, const void *y)
+static int rgraph_sssp_ascending(const void *x, const void *y)
 {
 	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
 
@@ -55,25 +55,25 @@ static int angara_sssp_ascending(const void *x, const void *y)
 }
 
 /* Turns, then hops; pairs are numbered by source, then destination. */
-static uint64_t group_key(const struct osr_angara *angara, uint32_t pair)
+static uint64_t group_key(const struct osr_srcroutes *routes, uint32_t pair)
 {
-	return (uint64_t)count_turns(angara, pair) << 48 | (uint64_t)angara->hops[pair] << 32 |
+	return (uint64_t)count_turns(routes, pair) << 48 | (uint64_t)routes->hops[pair] << 32 |
 	       pair;
 }
 
 static void sort_and_group(struct settle *w)
 {
-	const struct osr_angara *angara = w->a;
+	const struct osr_srcroutes *routes = w->a;
 
-	for (uint32_t p = 0; p < angara->n_pairs; p++) {
-		uint32_t n = osr_angara_n_choices(angara, p);
+	for (uint32_t p = 0; p < routes->n_pairs; p++) {
+		uint32_t n = osr_srcroutes_n_choices(routes, p);
 
 		if (n > 1 || (n && !w->opt->unique_first))
-			w->order[w->n_order++] = group_key(angara, p);
+			w->order[w->n_order++] = group_key(routes, p);
 		else if (n)
 			osr__picks_add(w->s, p, 0, 1);
 	}
-	qsort(w->order, w->n_order, sizeof(*w->order), angara_sssp_ascending);
+	qsort(w->order, w->n_order, sizeof(*w->order), rgraph_sssp_ascending);
 }
 
 /* ---- algorithm 4 ---------------------------------------------------------------------------- */
@@ -83,8 +83,8 @@ static uint32_t cheapest_choice(const struct settle *w, uint32_t pair)
 	uint32_t best = 0, hops = w->a->hops[pair];
 	uint64_t least = UINT64_MAX;
 
-	for (uint32_t k = 0; k < osr_angara_n_choices(w->a, pair); k++) {
-		const uint32_t *channel = osr_angara_channels(w->a, pair, k);
+	for (uint32_t k = 0; k < osr_srcroutes_n_choices(w->a, pair); k++) {
+		const uint32_t *channel = osr_srcroutes_channels(w->a, pair, k);
 		uint64_t sum = 0;
 
 		for (uint32_t h = 0; h < hops; h++)
@@ -98,7 +98,7 @@ static uint32_t cheapest_choice(const struct settle *w, uint32_t pair)
 }
 
 /* The channels that lead back from an end vertex, first one first; returns how many. */
-static uint32_t angara_sssp_trace(const struct settle *w, uint32_t node)
+static uint32_t rgraph_sssp_trace(const struct settle *w, uint32_t node)
 {
 	uint32_t v = node * w->g.n_states + osr_rg_end(&w->g), n = 0, nd = w->a->t->n_dirs;
 
@@ -118,26 +118,26 @@ static uint32_t angara_sssp_trace(const struct settle *w, uint32_t node)
 
 static enum osr_status search_graph(struct settle *w, uint32_t n)
 {
-	const struct osr_angara *angara = w->a;
-	uint64_t base = (uint64_t)angara->n_set * angara->n_set;
+	const struct osr_srcroutes *routes = w->a;
+	uint64_t base = (uint64_t)routes->n_set * routes->n_set;
 
-	memset(w->want, 0, angara->t->n_nodes);
+	memset(w->want, 0, routes->t->n_nodes);
 	for (uint32_t i = 0; i < n; i++)
-		w->want[angara->set[w->pair[i] % angara->n_set]] = 1;
+		w->want[routes->set[w->pair[i] % routes->n_set]] = 1;
 	for (uint32_t c = 0; c < w->s->n_channels; c++)
 		w->weight[c] = base + w->s->load[c];
-	osr_rgraph_sssp(&w->g, angara->set[w->pair[0] / angara->n_set], w->weight, w->want, n,
+	osr_rgraph_sssp(&w->g, routes->set[w->pair[0] / routes->n_set], w->weight, w->want, n,
 			&w->search);
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t hops = angara_sssp_trace(w, angara->set[w->pair[i] % angara->n_set]);
-		uint32_t k = osr__choice_of(angara, w->pair[i], w->path, hops);
+		uint32_t hops = rgraph_sssp_trace(w, routes->set[w->pair[i] % routes->n_set]);
+		uint32_t k = osr__choice_of(routes, w->pair[i], w->path, hops);
 
 		if (k == OSR_NO_NODE)
 			return osr_fail(w->diag, OSR_BUG,
 					"the routing graph has a path of %u hops from node %u to "
 					"%u that is not among the shortest legal routes",
-					hops, angara->set[w->pair[i] / angara->n_set],
-					angara->set[w->pair[i] % angara->n_set]);
+					hops, routes->set[w->pair[i] / routes->n_set],
+					routes->set[w->pair[i] % routes->n_set]);
 		w->best[i] = (uint16_t)k;
 	}
 	return OSR_OK;
@@ -158,7 +158,7 @@ static enum osr_status build_sssp(struct settle *w, uint32_t n)
 /* Does this route share a channel with one of the batch? If not, it joins it. */
 static bool join_batch(struct settle *w, uint32_t pair, uint32_t k)
 {
-	const uint32_t *channel = osr_angara_channels(w->a, pair, k);
+	const uint32_t *channel = osr_srcroutes_channels(w->a, pair, k);
 
 	for (uint32_t h = 0; h < w->a->hops[pair]; h++)
 		if (w->taken[channel[h]] == w->stamp)
@@ -202,29 +202,29 @@ static bool same_group(const struct settle *w, uint32_t i, uint32_t j)
 
 static enum osr_status settle_init(struct settle *w, struct osr_arena *scratch)
 {
-	const struct osr_angara *angara = w->a;
+	const struct osr_srcroutes *routes = w->a;
 	enum osr_status st = OSR_OK;
 
-	w->order = osr_alloc(scratch, angara->n_pairs, sizeof(*w->order));
-	w->pair = osr_alloc(scratch, angara->n_set, sizeof(*w->pair));
-	w->best = osr_alloc(scratch, angara->n_set, sizeof(*w->best));
+	w->order = osr_alloc(scratch, routes->n_pairs, sizeof(*w->order));
+	w->pair = osr_alloc(scratch, routes->n_set, sizeof(*w->pair));
+	w->best = osr_alloc(scratch, routes->n_set, sizeof(*w->best));
 	w->taken = osr_calloc(scratch, w->s->n_channels, sizeof(*w->taken));
 	if (!w->order || !w->pair || !w->best || !w->taken)
 		return osr_fail(w->diag, OSR_NOMEM, "out of memory for the routes of %u nodes",
-				angara->n_set);
+				routes->n_set);
 	if (!w->opt->literal)
 		return OSR_OK;
 	w->weight = osr_alloc(scratch, w->s->n_channels, sizeof(*w->weight));
-	w->want = osr_alloc(scratch, angara->t->n_nodes, 1);
+	w->want = osr_alloc(scratch, routes->t->n_nodes, 1);
 	w->path = osr_alloc(scratch, OSR_SRCROUTE_MAX_HOPS, sizeof(*w->path));
 	if (!w->weight || !w->want || !w->path)
 		return osr_fail(w->diag, OSR_NOMEM, "out of memory for the routing graph");
-	st = osr_rgraph_init(&w->g, angara->turns, scratch, w->diag);
+	st = osr_rgraph_init(&w->g, routes->turns, scratch, w->diag);
 	return st ? st : osr_rg_search_init(&w->search, &w->g, scratch, w->diag);
 }
 
-enum osr_status osr__sssp(struct osr__picks *picks, const struct osr_angara_options *opt,
-			  struct osr_arena *scratch, struct osr_angara_stats *stats,
+enum osr_status osr__sssp(struct osr__picks *picks, const struct osr_srcroutes_options *opt,
+			  struct osr_arena *scratch, struct osr_srcroutes_stats *stats,
 			  struct osr_diag *diag)
 {
 	struct settle w = { .s = picks, .a = picks->a, .opt = opt, .stats = stats, .diag = diag };

@@ -3,7 +3,7 @@
  * See srccheck.h. Coordinates and hops are computed here once more, from the sizes of the torus
  * alone; of its tables only the answer to "is this channel there?" is used.
  */
-#include "angara/srccheck.h"
+#include "srcroutes/srccheck.h"
 
 #include <math.h>
 #include <string.h>

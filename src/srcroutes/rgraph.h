@@ -23,7 +23,7 @@
 #ifndef OSMROUTES_RGRAPH_H
 #define OSMROUTES_RGRAPH_H
 
-#include "angara/turns.h"
+#include "srcroutes/turns.h"
 
 struct osr_rg_step {
 	uint8_t dir;  /* OSR_NO_DIR: stay, to the end vertex of this node */

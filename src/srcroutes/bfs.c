@@ -8,7 +8,7 @@
  * which of two equal vertices comes first. Edges are followed in the order of directions. Length in
  * GET_MAX_REMOTE is that of the routes from the last source.
  */
-#include "angara_private.h"
+#include "srcroutes_private.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +17,8 @@
 
 struct bfs {
 	struct osr__picks *s;
-	const struct osr_angara *a;
-	const struct osr_angara_options *opt;
+	const struct osr_srcroutes *a;
+	const struct osr_srcroutes_options *opt;
 	struct osr_prng prng;
 	struct osr_diag *diag;
 	struct osr_rgraph g;
@@ -45,9 +45,9 @@ static uint64_t outgoing_weight(const struct bfs *w, uint32_t v)
 		sum += l;
 		least = l < least ? l : least;
 	}
-	if (w->opt->bfs_weight == OSR_ANGARA_BFS_NONE || least == UINT64_MAX)
+	if (w->opt->bfs_weight == OSR_SRCROUTES_BFS_NONE || least == UINT64_MAX)
 		return 0;
-	return w->opt->bfs_weight == OSR_ANGARA_BFS_SUM ? sum : least;
+	return w->opt->bfs_weight == OSR_SRCROUTES_BFS_SUM ? sum : least;
 }
 
 static int bfs_ascending(const void *x, const void *y)
@@ -125,20 +125,20 @@ static uint32_t bfs_trace(struct bfs *w, uint32_t node)
 
 static enum osr_status take_routes(struct bfs *w, uint32_t source)
 {
-	const struct osr_angara *angara = w->a;
+	const struct osr_srcroutes *routes = w->a;
 
-	for (uint32_t j = 0; j < angara->n_set; j++) {
-		uint32_t pair = source * angara->n_set + j, hops, k;
+	for (uint32_t j = 0; j < routes->n_set; j++) {
+		uint32_t pair = source * routes->n_set + j, hops, k;
 
-		if (j == source || !angara->hops[pair])
+		if (j == source || !routes->hops[pair])
 			continue;
-		hops = bfs_trace(w, angara->set[j]);
-		k = osr__choice_of(angara, pair, w->path, hops);
+		hops = bfs_trace(w, routes->set[j]);
+		k = osr__choice_of(routes, pair, w->path, hops);
 		if (k == OSR_NO_NODE)
 			return osr_fail(w->diag, OSR_BUG,
 					"breadth-first search found a route of %u hops from node "
 					"%u to %u that is not among the shortest legal ones",
-					hops, angara->set[source], angara->set[j]);
+					hops, routes->set[source], routes->set[j]);
 		w->s->pick[pair] = (uint16_t)k;
 		osr__picks_add(w->s, pair, k, 1);
 	}
@@ -151,22 +151,22 @@ static enum osr_status take_routes(struct bfs *w, uint32_t source)
  */
 static uint32_t max_remote(const struct bfs *w, uint32_t last)
 {
-	const struct osr_angara *angara = w->a;
-	uint32_t best = angara->n_set;
+	const struct osr_srcroutes *routes = w->a;
+	uint32_t best = routes->n_set;
 
-	for (uint32_t j = 0; j < angara->n_set; j++)
+	for (uint32_t j = 0; j < routes->n_set; j++)
 		if (!w->processed[j] &&
-		    (best == angara->n_set || angara->hops[last * angara->n_set + best] <
-						      angara->hops[last * angara->n_set + j]))
+		    (best == routes->n_set || routes->hops[last * routes->n_set + best] <
+						      routes->hops[last * routes->n_set + j]))
 			best = j;
 	return best;
 }
 
 static enum osr_status bfs_init(struct bfs *w, struct osr_arena *scratch)
 {
-	const struct osr_angara *angara = w->a;
-	enum osr_status st = osr_rgraph_init(&w->g, angara->turns, scratch, w->diag);
-	size_t n = (size_t)angara->t->n_nodes * w->g.n_states;
+	const struct osr_srcroutes *routes = w->a;
+	enum osr_status st = osr_rgraph_init(&w->g, routes->turns, scratch, w->diag);
+	size_t n = (size_t)routes->t->n_nodes * w->g.n_states;
 
 	if (st)
 		return st;
@@ -175,7 +175,7 @@ static enum osr_status bfs_init(struct bfs *w, struct osr_arena *scratch)
 	w->next = osr_alloc(scratch, n, sizeof(*w->next));
 	w->sorted = osr_alloc(scratch, n, sizeof(*w->sorted));
 	w->path = osr_alloc(scratch, OSR_SRCROUTE_MAX_HOPS, sizeof(*w->path));
-	w->processed = osr_calloc(scratch, angara->n_set, 1);
+	w->processed = osr_calloc(scratch, routes->n_set, 1);
 	if (!w->parent || !w->queue || !w->next || !w->sorted || !w->path || !w->processed)
 		return osr_fail(w->diag, OSR_NOMEM,
 				"out of memory for a routing graph of %zu "
@@ -184,7 +184,7 @@ static enum osr_status bfs_init(struct bfs *w, struct osr_arena *scratch)
 	return OSR_OK;
 }
 
-enum osr_status osr__bfs(struct osr__picks *picks, const struct osr_angara_options *opt,
+enum osr_status osr__bfs(struct osr__picks *picks, const struct osr_srcroutes_options *opt,
 			 struct osr_arena *scratch, struct osr_diag *diag)
 {
 	struct bfs w = {

@@ -3,7 +3,7 @@
 #ifndef OSR_CHOICES_PRIVATE_H
 #define OSR_CHOICES_PRIVATE_H
 
-#include "angara/angara.h"
+#include "srcroutes/srcroutes.h"
 
 #define OSR__FAR UINT32_MAX /* a line has no such direction */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * All shortest legal routes of all pairs: see angara.h.
+ * All shortest legal routes of all pairs: see srcroutes.h.
  *	choices.c	every pair is looked at twice, first to count, then to fill arrays of the
  *			right size
  *	shapes.c	what routes of the torus distance look like, by displacement
@@ -11,7 +11,7 @@
 #include <string.h>
 
 struct finder {
-	struct osr_angara *a;
+	struct osr_srcroutes *a;
 	const struct osr_torus *t;
 	struct osr_diag *diag;
 	struct osr__shapes shapes;
@@ -146,41 +146,41 @@ static enum osr_status choices_no_memory(const struct finder *w)
 
 static enum osr_status count_all(struct finder *w, struct osr_arena *arena)
 {
-	struct osr_angara *angara = w->a;
+	struct osr_srcroutes *routes = w->a;
 	uint64_t n_channels = 0, n_choices = 0;
 
-	for (uint32_t p = 0; p < angara->n_pairs; p++) {
-		uint32_t i = p / angara->n_set, j = p % angara->n_set, hops = 0, n = 0;
+	for (uint32_t p = 0; p < routes->n_pairs; p++) {
+		uint32_t i = p / routes->n_set, j = p % routes->n_set, hops = 0, n = 0;
 
-		angara->row[p] = (uint32_t)n_choices;
-		angara->first_channel[p] = n_channels;
+		routes->row[p] = (uint32_t)n_choices;
+		routes->first_channel[p] = n_channels;
 		if (i != j) {
-			n = choices_count_pair(w, angara->set[i], angara->set[j], &hops);
-			angara->n_unroutable += !n;
-			angara->n_unique += n == 1;
+			n = choices_count_pair(w, routes->set[i], routes->set[j], &hops);
+			routes->n_unroutable += !n;
+			routes->n_unique += n == 1;
 		}
-		angara->hops[p] = (uint16_t)(n ? hops : 0);
+		routes->hops[p] = (uint16_t)(n ? hops : 0);
 		n_choices += n;
 		n_channels += (uint64_t)n * hops;
 		if (n_choices > UINT32_MAX)
 			return choices_no_memory(w);
 	}
-	angara->row[angara->n_pairs] = (uint32_t)n_choices;
-	angara->choice = osr_alloc(arena, n_choices, sizeof(*angara->choice));
-	angara->channel = osr_alloc(arena, n_channels, sizeof(*angara->channel));
-	return angara->choice && angara->channel ? OSR_OK : choices_no_memory(w);
+	routes->row[routes->n_pairs] = (uint32_t)n_choices;
+	routes->choice = osr_alloc(arena, n_choices, sizeof(*routes->choice));
+	routes->channel = osr_alloc(arena, n_channels, sizeof(*routes->channel));
+	return routes->choice && routes->channel ? OSR_OK : choices_no_memory(w);
 }
 
 static void fill_all(struct finder *w)
 {
-	struct osr_angara *angara = w->a;
+	struct osr_srcroutes *routes = w->a;
 
-	w->choice = angara->choice;
-	w->channel = angara->channel;
-	for (uint32_t p = 0; p < angara->n_pairs; p++)
-		if (angara->hops[p])
-			fill_pair(w, angara->set[p / angara->n_set], angara->set[p % angara->n_set],
-				  angara->hops[p]);
+	w->choice = routes->choice;
+	w->channel = routes->channel;
+	for (uint32_t p = 0; p < routes->n_pairs; p++)
+		if (routes->hops[p])
+			fill_pair(w, routes->set[p / routes->n_set], routes->set[p % routes->n_set],
+				  routes->hops[p]);
 }
 
 static enum osr_status check_set(const struct osr_torus *torus, const uint32_t *set, uint32_t n_set,
@@ -219,22 +219,23 @@ static enum osr_status finder_init(struct finder *w, struct osr_arena *scratch)
 	return osr__detours_init(&w->detours, w->a->turns, w->shapes.coord, scratch, w->diag);
 }
 
-enum osr_status osr_angara_init(struct osr_angara *angara, const struct osr_turns *turns,
-				const uint32_t *set, uint32_t n_set, struct osr_arena *scratch,
-				struct osr_arena *result, struct osr_diag *diag)
+enum osr_status osr_srcroutes_init(struct osr_srcroutes *routes, const struct osr_turns *turns,
+				   const uint32_t *set, uint32_t n_set, struct osr_arena *scratch,
+				   struct osr_arena *result, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct finder w = { .a = angara, .t = turns->t, .diag = diag };
+	struct finder w = { .a = routes, .t = turns->t, .diag = diag };
 	enum osr_status st = check_set(turns->t, set, n_set, diag);
 
 	if (st)
 		return st;
-	*angara = (struct osr_angara){ .t = turns->t, .turns = turns, .n_set = n_set, .set = set };
-	angara->n_pairs = n_set * n_set;
-	angara->row = osr_alloc(result, (size_t)angara->n_pairs + 1, sizeof(*angara->row));
-	angara->hops = osr_alloc(result, angara->n_pairs, sizeof(*angara->hops));
-	angara->first_channel = osr_alloc(result, angara->n_pairs, sizeof(*angara->first_channel));
-	if (!angara->row || !angara->hops || !angara->first_channel)
+	*routes =
+		(struct osr_srcroutes){ .t = turns->t, .turns = turns, .n_set = n_set, .set = set };
+	routes->n_pairs = n_set * n_set;
+	routes->row = osr_alloc(result, (size_t)routes->n_pairs + 1, sizeof(*routes->row));
+	routes->hops = osr_alloc(result, routes->n_pairs, sizeof(*routes->hops));
+	routes->first_channel = osr_alloc(result, routes->n_pairs, sizeof(*routes->first_channel));
+	if (!routes->row || !routes->hops || !routes->first_channel)
 		return choices_no_memory(&w);
 	st = finder_init(&w, scratch);
 	if (!st)

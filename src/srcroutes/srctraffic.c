@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-#include "angara/srctraffic.h"
+#include "srcroutes/srctraffic.h"
 
 #include <string.h>
 

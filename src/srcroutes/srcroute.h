@@ -10,7 +10,7 @@
 #ifndef OSMROUTES_SRCROUTE_H
 #define OSMROUTES_SRCROUTE_H
 
-#include "angara/torus.h"
+#include "srcroutes/torus.h"
 
 struct osr_srcroute {
 	uint8_t first; /* a positive direction, or OSR_NO_DIR */

@@ -11,10 +11,10 @@
 
 #include <cmocka.h>
 
-#include "angara/angara.h"
+#include "srcroutes/srcroutes.h"
 #include <osmroutes/prng.h>
-#include "angara/srccheck.h"
-#include "angara/srctraffic.h"
+#include "srcroutes/srccheck.h"
+#include "srcroutes/srctraffic.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ struct trial {
 	struct osr_arena scratch, result;
 	struct osr_torus t;
 	struct osr_turns turns;
-	struct osr_angara a;
+	struct osr_srcroutes a;
 	struct osr_diag diag;
 	uint32_t set[OSR_TORUS_MAX_NODES], n_set;
 	struct osr_srcroute *route;
@@ -52,8 +52,8 @@ static enum osr_status prepare(struct trial *x, const struct osr_turns_options *
 		if (!x->t.dead[u])
 			x->set[x->n_set++] = u;
 	if (!st)
-		st = osr_angara_init(&x->a, &x->turns, x->set, x->n_set, &x->scratch, &x->result,
-				     &x->diag);
+		st = osr_srcroutes_init(&x->a, &x->turns, x->set, x->n_set, &x->scratch, &x->result,
+					&x->diag);
 	if (!st)
 		x->route = calloc(x->a.n_pairs, sizeof(*x->route));
 	return st;
@@ -240,18 +240,18 @@ struct paths {
 /* Follows every shortest path back from the end vertex; each must be one of the choices. */
 static void follow_back(struct paths *w, uint32_t v, uint32_t *path, uint32_t left)
 {
-	const struct osr_angara *a = &w->x->a;
+	const struct osr_srcroutes *a = &w->x->a;
 	uint32_t nd = a->t->n_dirs, node = v / w->g.n_states, state = v % w->g.n_states;
 
 	if (!left) {
 		uint32_t k = 0;
 
 		assert_int_equal(state, 0);
-		while (k < osr_angara_n_choices(a, w->pair) &&
-		       memcmp(path, osr_angara_channels(a, w->pair, k),
+		while (k < osr_srcroutes_n_choices(a, w->pair) &&
+		       memcmp(path, osr_srcroutes_channels(a, w->pair, k),
 			      a->hops[w->pair] * sizeof(*path)))
 			k++;
-		if (k == osr_angara_n_choices(a, w->pair))
+		if (k == osr_srcroutes_n_choices(a, w->pair))
 			fail_msg("%s: pair %u lacks a route", w->x->name, w->pair);
 		w->n_found += !w->known[k];
 		w->known[k] = true;
@@ -277,7 +277,7 @@ static void follow_back(struct paths *w, uint32_t v, uint32_t *path, uint32_t le
 
 static void assert_same_as_graph(struct paths *w, uint32_t i, uint32_t j)
 {
-	const struct osr_angara *a = &w->x->a;
+	const struct osr_srcroutes *a = &w->x->a;
 	uint32_t path[64], end = a->set[j] * w->g.n_states + osr_rg_end(&w->g);
 	uint64_t hops = w->s.distance[end];
 
@@ -290,7 +290,7 @@ static void assert_same_as_graph(struct paths *w, uint32_t i, uint32_t j)
 	for (uint32_t s = 1; s < osr_rg_end(&w->g); s++)
 		if (w->s.distance[a->set[j] * w->g.n_states + s] == hops)
 			follow_back(w, a->set[j] * w->g.n_states + s, path, (uint32_t)hops);
-	assert_int_equal(w->n_found, osr_angara_n_choices(a, w->pair));
+	assert_int_equal(w->n_found, osr_srcroutes_n_choices(a, w->pair));
 }
 
 static uint32_t distance_in(const struct osr_torus *torus, uint32_t from, uint32_t to)
@@ -357,11 +357,11 @@ static void algorithm_4_is_a_minimum_over_choices(void **state)
 		for (uint32_t j = 1; j < x->n_set; j++) {
 			uint64_t least = UINT64_MAX;
 
-			for (uint32_t k = 0; k < osr_angara_n_choices(&x->a, j); k++) {
+			for (uint32_t k = 0; k < osr_srcroutes_n_choices(&x->a, j); k++) {
 				uint64_t sum = 0;
 
 				for (uint32_t h = 0; h < x->a.hops[j]; h++)
-					sum += weight[osr_angara_channels(&x->a, j, k)[h]];
+					sum += weight[osr_srcroutes_channels(&x->a, j, k)[h]];
 				least = sum < least ? sum : least;
 			}
 			assert_int_equal(least,
@@ -391,13 +391,13 @@ static void the_graph_is_as_large_as_the_paper_says(void **state)
 
 /* ---- algorithms ----------------------------------------------------------------------------- */
 
-static struct osr_srcverdict judged(struct trial *x, enum osr_angara_algorithm algorithm,
-				    const struct osr_angara_options *opt)
+static struct osr_srcverdict judged(struct trial *x, enum osr_srcroutes_algorithm algorithm,
+				    const struct osr_srcroutes_options *opt)
 {
-	struct osr_angara_stats stats;
+	struct osr_srcroutes_stats stats;
 	struct osr_srcverdict v;
 
-	if (osr_angara_route(&x->a, algorithm, opt, &x->scratch, x->route, &stats, &x->diag) ||
+	if (osr_srcroutes_route(&x->a, algorithm, opt, &x->scratch, x->route, &stats, &x->diag) ||
 	    osr_srccheck(&x->t, x->set, x->n_set, x->route, x->turns.rank, &x->scratch, NULL, &v,
 			 &x->diag))
 		fail_msg("%s, algorithm %d: %s", x->name, algorithm, x->diag.text);
@@ -406,7 +406,7 @@ static struct osr_srcverdict judged(struct trial *x, enum osr_angara_algorithm a
 
 static void all_algorithms_are_legal(void **state)
 {
-	struct osr_angara_options opt = osr_angara_defaults();
+	struct osr_srcroutes_options opt = osr_srcroutes_defaults();
 
 	opt.population = 10;
 	opt.patience = 3;
@@ -419,13 +419,13 @@ static void all_algorithms_are_legal(void **state)
 		opt.bfs_weight = seed % 3;
 		opt.bfs_ties = seed % 4;
 		for (int i = 0; i < 4; i++)
-			v[i] = judged(x, (enum osr_angara_algorithm)i, &opt);
+			v[i] = judged(x, (enum osr_srcroutes_algorithm)i, &opt);
 		for (int i = 0; i < 4; i++) {
 			assert_int_equal(v[i].n_missing, x->a.n_unroutable);
 			assert_int_equal(v[i].n_hops, v[0].n_hops);
 			assert_int_equal(v[i].max_hops, v[0].max_hops);
 		}
-		assert_true(v[OSR_ANGARA_BALANCE].max_load <= v[OSR_ANGARA_SSSP].max_load);
+		assert_true(v[OSR_SRCROUTES_BALANCE].max_load <= v[OSR_SRCROUTES_SSSP].max_load);
 		drop(x);
 	}
 }
@@ -436,11 +436,11 @@ static void desmos(void **state)
 	const uint32_t size[] = { 4, 2, 2, 2 };
 	const uint32_t unique[] = { 0, 12, 32, 104, 304 }, best[] = { 0, 2, 4, 10, 26 };
 	const uint32_t n_turns[] = { 0, 0, 8, 40, 144 };
-	struct osr_angara_options opt = osr_angara_defaults();
+	struct osr_srcroutes_options opt = osr_srcroutes_defaults();
 
 	for (uint32_t n = 1; n <= 4; n++) {
 		struct trial *x = whole(n, size, OSR_TURNS_PAPER);
-		struct osr_srcverdict v = judged(x, OSR_ANGARA_BALANCE, &opt);
+		struct osr_srcverdict v = judged(x, OSR_SRCROUTES_BALANCE, &opt);
 
 		if (n > 1) {
 			assert_int_equal(x->turns.n_added, n_turns[n]);
@@ -454,7 +454,7 @@ static void desmos(void **state)
 
 static void same_input_same_routes(void **state)
 {
-	struct osr_angara_options opt = osr_angara_defaults();
+	struct osr_srcroutes_options opt = osr_srcroutes_defaults();
 
 	opt.population = 10;
 	opt.patience = 3;
@@ -462,8 +462,8 @@ static void same_input_same_routes(void **state)
 	for (int i = 0; i < 4; i++) {
 		struct trial *x = draw(77), *y = draw(77);
 
-		judged(x, (enum osr_angara_algorithm)i, &opt);
-		judged(y, (enum osr_angara_algorithm)i, &opt);
+		judged(x, (enum osr_srcroutes_algorithm)i, &opt);
+		judged(y, (enum osr_srcroutes_algorithm)i, &opt);
 		assert_memory_equal(x->route, y->route, x->a.n_pairs * sizeof(*x->route));
 		drop(x);
 		drop(y);
@@ -495,9 +495,9 @@ static void the_judge_refuses(void **state)
 {
 	const uint32_t size[] = { 4, 4 };
 	const uint8_t no = OSR_NO_DIR;
-	struct osr_angara_options opt = osr_angara_defaults();
+	struct osr_srcroutes_options opt = osr_srcroutes_defaults();
 	struct trial *x = whole(2, size, OSR_TURNS_NONE);
-	struct osr_srcverdict v = judged(x, OSR_ANGARA_SSSP, &opt);
+	struct osr_srcverdict v = judged(x, OSR_SRCROUTES_SSSP, &opt);
 
 	assert_int_equal(v.n_routes, 16 * 15);
 	/* Node 5 is (1, 1): +X +Y from node 0. Directions: +X +Y -X -Y. */
@@ -518,9 +518,9 @@ static void the_judge_refuses(void **state)
 static void the_judge_sees_what_failed(void **state)
 {
 	const uint32_t size[] = { 5, 3 };
-	struct osr_angara_options opt = osr_angara_defaults();
+	struct osr_srcroutes_options opt = osr_srcroutes_defaults();
 	struct trial *x = whole(2, size, OSR_TURNS_PAPER);
-	struct osr_srcverdict v = judged(x, OSR_ANGARA_SSSP, &opt);
+	struct osr_srcverdict v = judged(x, OSR_SRCROUTES_SSSP, &opt);
 
 	osr_torus_fail_link(&x->t, 0, 0);
 	assert_int_equal(judge(x, &v), OSR_CHECK_FAILED);
@@ -532,12 +532,12 @@ static void the_judge_sees_what_failed(void **state)
 
 static void alltoall_is_the_load(void **state)
 {
-	struct osr_angara_options opt = osr_angara_defaults();
+	struct osr_srcroutes_options opt = osr_srcroutes_defaults();
 	struct osr_srctraffic traffic;
 
 	for (unsigned seed = 0; seed < 20; seed++) {
 		struct trial *x = draw(seed);
-		struct osr_srcverdict v = judged(x, OSR_ANGARA_BFS, &opt);
+		struct osr_srcverdict v = judged(x, OSR_SRCROUTES_BFS, &opt);
 
 		for (int p = 0; p < OSR_N_SRCPATTERNS; p++) {
 			assert_int_equal(osr_srctraffic(&x->t, x->set, x->n_set, x->route,
@@ -560,7 +560,7 @@ static void bad_input_is_refused(void **state)
 	struct trial *x = whole(2, good, OSR_TURNS_PAPER);
 	const uint32_t beyond[] = { 9 }, twice[] = { 2, 2 }, gone[] = { 4 };
 	struct osr_torus t;
-	struct osr_angara a;
+	struct osr_srcroutes a;
 
 	assert_int_equal(osr_torus_init(&t, 0, good, 0, &x->result, &x->diag), OSR_INVAL);
 	assert_int_equal(osr_torus_init(&t, 7, good, 0, &x->result, &x->diag), OSR_INVAL);
@@ -568,15 +568,17 @@ static void bad_input_is_refused(void **state)
 	assert_int_equal(osr_torus_init(&t, 2, many, 0, &x->result, &x->diag), OSR_INVAL);
 	osr_torus_fail_node(&x->t, 4);
 	assert_int_equal(
-		osr_angara_init(&a, &x->turns, beyond, 1, &x->scratch, &x->result, &x->diag),
+		osr_srcroutes_init(&a, &x->turns, beyond, 1, &x->scratch, &x->result, &x->diag),
 		OSR_INVAL);
 	assert_int_equal(
-		osr_angara_init(&a, &x->turns, twice, 2, &x->scratch, &x->result, &x->diag),
+		osr_srcroutes_init(&a, &x->turns, twice, 2, &x->scratch, &x->result, &x->diag),
 		OSR_INVAL);
-	assert_int_equal(osr_angara_init(&a, &x->turns, gone, 1, &x->scratch, &x->result, &x->diag),
-			 OSR_INVAL);
-	assert_int_equal(osr_angara_init(&a, &x->turns, good, 0, &x->scratch, &x->result, &x->diag),
-			 OSR_INVAL);
+	assert_int_equal(
+		osr_srcroutes_init(&a, &x->turns, gone, 1, &x->scratch, &x->result, &x->diag),
+		OSR_INVAL);
+	assert_int_equal(
+		osr_srcroutes_init(&a, &x->turns, good, 0, &x->scratch, &x->result, &x->diag),
+		OSR_INVAL);
 	drop(x);
 }
 
@@ -585,9 +587,9 @@ static bool run_out_of_memory(int algorithm, enum osr_turn_rule rule, bool of_sc
 {
 	const uint32_t size[] = { 3, 4 };
 	struct osr_turns_options turns = { .rule = rule, .order = OSR_TURN_ORDER_RANDOM };
-	struct osr_angara_options opt = osr_angara_defaults();
+	struct osr_srcroutes_options opt = osr_srcroutes_defaults();
 	struct trial *x = calloc(1, sizeof(*x));
-	struct osr_angara_stats stats;
+	struct osr_srcroutes_stats stats;
 	struct osr_srctraffic traffic;
 	struct osr_srcverdict v;
 	enum osr_status st;
@@ -600,8 +602,8 @@ static bool run_out_of_memory(int algorithm, enum osr_turn_rule rule, bool of_sc
 	if (!st)
 		st = prepare(x, &turns);
 	if (!st)
-		st = osr_angara_route(&x->a, (enum osr_angara_algorithm)algorithm, &opt,
-				      &x->scratch, x->route, &stats, &x->diag);
+		st = osr_srcroutes_route(&x->a, (enum osr_srcroutes_algorithm)algorithm, &opt,
+					 &x->scratch, x->route, &stats, &x->diag);
 	if (!st)
 		st = osr_srccheck(&x->t, x->set, 12, x->route, x->turns.rank, &x->scratch, NULL, &v,
 				  &x->diag);

@@ -10,7 +10,7 @@
 #ifndef OSMROUTES_SRCTRAFFIC_H
 #define OSMROUTES_SRCTRAFFIC_H
 
-#include "angara/srcroute.h"
+#include "srcroutes/srcroute.h"
 
 enum osr_srcpattern {
 	OSR_SRCPATTERN_TRANSPOSE, /* i = a w + b to b h + a; h w = n, h as large as h <= w allows */

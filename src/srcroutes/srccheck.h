@@ -16,7 +16,7 @@
 #ifndef OSMROUTES_SRCCHECK_H
 #define OSMROUTES_SRCCHECK_H
 
-#include "angara/srcroute.h"
+#include "srcroutes/srcroute.h"
 
 struct osr_srcverdict {
 	uint64_t n_routes, n_missing; /* pairs with and without a route */

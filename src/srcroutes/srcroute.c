@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-#include "angara/srcroute.h"
+#include "srcroutes/srcroute.h"
 
 /* One hop from *node by dir; false if there is no channel. */
 static bool srcroute_hop(const struct osr_torus *torus, uint32_t *node, uint32_t dir,

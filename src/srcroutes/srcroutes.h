@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * angara.h - routing tables of the Angara interconnect: a route for every pair of a job's nodes,
+ * srcroutes.h - routing tables of the Angara interconnect: a route for every pair of a job's nodes,
  * made by the three algorithms of the paper (see torus.h) and by one of our own.
  *
  * Routes are the sender's: a table entry holds what goes into the header of a packet, and that is a
@@ -10,15 +10,15 @@
  * A run:
  *	osr_torus_init(&t, ...), osr_torus_fail_...()	what there is
  *	osr_turns_find(&t, ...)				what is allowed
- *	osr_angara_init(&a, &turns, set, n_set, ...)	all shortest legal routes of all pairs
- *	osr_angara_route(&a, algorithm, ...)		one of them for every pair
+ *	osr_srcroutes_init(&a, &turns, set, n_set, ...)	all shortest legal routes of all pairs
+ *	osr_srcroutes_route(&a, algorithm, ...)		one of them for every pair
  *	osr_srccheck()					srccheck.h: the judge, and the metrics
  */
-#ifndef OSMROUTES_ANGARA_H
-#define OSMROUTES_ANGARA_H
+#ifndef OSMROUTES_SRCROUTES_H
+#define OSMROUTES_SRCROUTES_H
 
-#include "angara/rgraph.h"
-#include "angara/srcroute.h"
+#include "srcroutes/rgraph.h"
+#include "srcroutes/srcroute.h"
 
 /*
  * All shortest legal routes, called the *choices* of a pair; a pair is (i, j), i * n_set + j, of
@@ -29,7 +29,7 @@
  * route, so the possible combinations are tried, those of the least hops first. A test compares
  * with the paths of the routing graph.
  */
-struct osr_angara {
+struct osr_srcroutes {
 	const struct osr_torus *t;
 	const struct osr_turns *turns;
 	uint32_t n_set;
@@ -50,43 +50,43 @@ struct osr_angara {
  * route is no error: it is counted. OSR_INVAL: a node that has failed or is not there. Time and
  * memory grow with the sum of hops over all choices.
  */
-enum osr_status osr_angara_init(struct osr_angara *angara, const struct osr_turns *turns,
-				const uint32_t *set, uint32_t n_set, struct osr_arena *scratch,
-				struct osr_arena *result, struct osr_diag *diag);
+enum osr_status osr_srcroutes_init(struct osr_srcroutes *routes, const struct osr_turns *turns,
+				   const uint32_t *set, uint32_t n_set, struct osr_arena *scratch,
+				   struct osr_arena *result, struct osr_diag *diag);
 
-static inline uint32_t osr_angara_n_choices(const struct osr_angara *angara, uint32_t pair)
+static inline uint32_t osr_srcroutes_n_choices(const struct osr_srcroutes *routes, uint32_t pair)
 {
-	return angara->row[pair + 1] - angara->row[pair];
+	return routes->row[pair + 1] - routes->row[pair];
 }
 
 /* The channels of choice number k (from 0) of a pair: hops[pair] of them. */
-static inline const uint32_t *osr_angara_channels(const struct osr_angara *angara, uint32_t pair,
-						  uint32_t k)
+static inline const uint32_t *osr_srcroutes_channels(const struct osr_srcroutes *routes,
+						     uint32_t pair, uint32_t k)
 {
-	return angara->channel + angara->first_channel[pair] + (uint64_t)k * angara->hops[pair];
+	return routes->channel + routes->first_channel[pair] + (uint64_t)k * routes->hops[pair];
 }
 
-enum osr_angara_algorithm {
-	OSR_ANGARA_BFS,     /* algorithms 1 and 2 */
-	OSR_ANGARA_GENETIC, /* section 4.2 */
-	OSR_ANGARA_SSSP,    /* algorithms 3 and 4 */
-	OSR_ANGARA_BALANCE, /* ours: SSSP, then refined */
+enum osr_srcroutes_algorithm {
+	OSR_SRCROUTES_BFS,     /* algorithms 1 and 2 */
+	OSR_SRCROUTES_GENETIC, /* section 4.2 */
+	OSR_SRCROUTES_SSSP,    /* algorithms 3 and 4 */
+	OSR_SRCROUTES_BALANCE, /* ours: SSSP, then refined */
 };
 
 /*
  * "Ascending vertex order in Q by outgoing edge weights" (algorithm 2) leaves open what the weight
  * of a vertex with several edges is, and much depends on it.
  */
-enum osr_angara_bfs_weight {
-	OSR_ANGARA_BFS_LEAST, /* of its lightest edge: closest to what the paper reports */
-	OSR_ANGARA_BFS_SUM,   /* of all its edges: the better balance */
-	OSR_ANGARA_BFS_NONE,  /* vertices are not sorted */
+enum osr_srcroutes_bfs_weight {
+	OSR_SRCROUTES_BFS_LEAST, /* of its lightest edge: closest to what the paper reports */
+	OSR_SRCROUTES_BFS_SUM,   /* of all its edges: the better balance */
+	OSR_SRCROUTES_BFS_NONE,  /* vertices are not sorted */
 };
 
-struct osr_angara_options {
+struct osr_srcroutes_options {
 	bool unique_first; /* SSSP: stage one, "unique routes"; off for figure 4 only */
 	bool literal;      /* SSSP: algorithm 4 in the routing graph instead of among the choices */
-	enum osr_angara_bfs_weight bfs_weight;
+	enum osr_srcroutes_bfs_weight bfs_weight;
 	uint64_t bfs_ties;          /* BFS: 0, order of discovery; else the seed of another order */
 	uint32_t rounds;            /* BALANCE: rip-up rounds at most */
 	uint32_t moves;             /* BALANCE: at most, and 4 per pair with a choice */
@@ -97,9 +97,9 @@ struct osr_angara_options {
 };
 
 /* The paper's, and what serves BALANCE well. */
-struct osr_angara_options osr_angara_defaults(void);
+struct osr_srcroutes_options osr_srcroutes_defaults(void);
 
-struct osr_angara_stats {
+struct osr_srcroutes_stats {
 	uint32_t n_sssp_calls;  /* SSSP: of BUILD_SSSP */
 	uint32_t n_generations; /* GENETIC */
 	uint32_t n_rounds;      /* BALANCE */
@@ -113,10 +113,10 @@ struct osr_angara_stats {
  * BFS takes the first shortest path its search meets, section 4.1. O(|N| (V + E)) of the routing
  * graph, and sorting. SSSP: O(calls * choices of a source). GENETIC: slow.
  */
-enum osr_status osr_angara_route(const struct osr_angara *angara,
-				 enum osr_angara_algorithm algorithm,
-				 const struct osr_angara_options *opt, struct osr_arena *scratch,
-				 struct osr_srcroute *route, struct osr_angara_stats *stats,
-				 struct osr_diag *diag);
+enum osr_status osr_srcroutes_route(const struct osr_srcroutes *routes,
+				    enum osr_srcroutes_algorithm algorithm,
+				    const struct osr_srcroutes_options *opt,
+				    struct osr_arena *scratch, struct osr_srcroute *route,
+				    struct osr_srcroutes_stats *stats, struct osr_diag *diag);
 
 #endif

@@ -2,12 +2,12 @@
 /*
  * BALANCE: what the paper's SSSP leaves, made better among the same choices. From the outside in:
  *	osr__balance_choices()	rounds, then lower the largest load, then rounds that keep it
- *	angara_balance_rip_up()	every pair is taken out and routed again where that is cheapest
+ *	rgraph_balance_rip_up()	every pair is taken out and routed again where that is cheapest
  *	bound()		no choice of routes can have a lower largest load than this
- *	angara_balance_lower()		some routes move until no channel carries more than a limit
+ *	rgraph_balance_lower()		some routes move until no channel carries more than a limit
  *
  * Rip-up minimises the sum of load^4, nearly sigma(4). It ends in a local minimum: the largest load
- * comes down only if a chain of routes moves at once. angara_balance_lower() finds such chains: a route leaves a
+ * comes down only if a chain of routes moves at once. rgraph_balance_lower() finds such chains: a route leaves a
  * channel over the limit at the least cost, even if another channel is over the limit then; it may
  * not move back for a while (Glover 1989, tabu search), and channels that stay over the limit
  * become dearer (Morris 1993, the breakout method).
@@ -17,7 +17,7 @@
  * Prices that are 1 on the most loaded channels often prove that nothing is left to be gained; so
  * do those that the breakout method has come to.
  */
-#include "angara_private.h"
+#include "srcroutes_private.h"
 
 #include <string.h>
 
@@ -27,13 +27,13 @@
 
 struct balance {
 	struct osr__picks *s;
-	const struct osr_angara *a;
-	struct osr_angara_stats *stats;
+	const struct osr_srcroutes *a;
+	struct osr_srcroutes_stats *stats;
 	uint32_t n_flexible;
 	uint32_t *flexible; /* [n_flexible] pairs with more than one choice */
 	uint16_t *best;     /* [n_pairs] pick[] with the least largest load so far */
 
-	/* angara_balance_lower() */
+	/* rgraph_balance_lower() */
 	uint32_t limit;
 	uint64_t *row;   /* [n_channels + 1] into cross */
 	uint32_t *cross; /* flexible pairs that can use the channel, ascending */
@@ -48,7 +48,7 @@ struct balance {
 /* ---- rip-up --------------------------------------------------------------------------------- */
 
 /* (l + 1)^4 - l^4; loads stay below 2^16, so the sum over a route stays below 2^63. */
-static uint64_t angara_balance_price(uint64_t l)
+static uint64_t rgraph_balance_price(uint64_t l)
 {
 	return 4 * l * l * l + 6 * l * l + 4 * l + 1;
 }
@@ -56,13 +56,13 @@ static uint64_t angara_balance_price(uint64_t l)
 /* The cheapest choice for a pair that is not in the loads; `cap`: no channel beyond this load. */
 static uint32_t cheapest(const struct balance *w, uint32_t p, uint32_t cap)
 {
-	uint32_t best = w->s->pick[p], n = osr_angara_n_choices(w->a, p), hops = w->a->hops[p];
+	uint32_t best = w->s->pick[p], n = osr_srcroutes_n_choices(w->a, p), hops = w->a->hops[p];
 	uint64_t least = UINT64_MAX;
 
 	for (uint32_t i = 0; i < n; i++) {
 		/* The present one first, so that it stays among equals. */
 		uint32_t k = i ? i - (i <= w->s->pick[p]) : w->s->pick[p];
-		const uint32_t *channel = osr_angara_channels(w->a, p, k);
+		const uint32_t *channel = osr_srcroutes_channels(w->a, p, k);
 		uint64_t sum = 0;
 		bool fits = true;
 
@@ -70,7 +70,7 @@ static uint32_t cheapest(const struct balance *w, uint32_t p, uint32_t cap)
 			uint32_t l = w->s->load[channel[h]];
 
 			fits &= l < cap;
-			sum += angara_balance_price(l);
+			sum += rgraph_balance_price(l);
 		}
 		if (fits && sum < least) {
 			least = sum;
@@ -81,7 +81,7 @@ static uint32_t cheapest(const struct balance *w, uint32_t p, uint32_t cap)
 }
 
 /* Until nothing moves, `rounds` times at most. Returns how often. */
-static uint32_t angara_balance_rip_up(struct balance *w, uint32_t rounds, uint32_t cap)
+static uint32_t rgraph_balance_rip_up(struct balance *w, uint32_t rounds, uint32_t cap)
 {
 	for (uint32_t r = 0; r < rounds; r++) {
 		uint32_t n_moved = 0;
@@ -103,10 +103,10 @@ static uint32_t angara_balance_rip_up(struct balance *w, uint32_t rounds, uint32
 
 /* ---- what cannot be lowered ----------------------------------------------------------------- */
 
-static uint64_t angara_balance_price_of(const struct balance *w, uint32_t p, uint32_t k,
+static uint64_t rgraph_balance_price_of(const struct balance *w, uint32_t p, uint32_t k,
 					const uint32_t *y)
 {
-	const uint32_t *channel = osr_angara_channels(w->a, p, k);
+	const uint32_t *channel = osr_srcroutes_channels(w->a, p, k);
 	uint64_t sum = 0;
 
 	for (uint32_t h = 0; h < w->a->hops[p]; h++)
@@ -125,10 +125,10 @@ static uint32_t bound(const struct balance *w, const uint32_t *y)
 	}
 	for (uint32_t i = 0; i < w->n_flexible; i++) {
 		uint32_t p = w->flexible[i];
-		uint64_t now = angara_balance_price_of(w, p, w->s->pick[p], y), least = now;
+		uint64_t now = rgraph_balance_price_of(w, p, w->s->pick[p], y), least = now;
 
-		for (uint32_t k = 0; k < osr_angara_n_choices(w->a, p); k++) {
-			uint64_t x = angara_balance_price_of(w, p, k, y);
+		for (uint32_t k = 0; k < osr_srcroutes_n_choices(w->a, p); k++) {
+			uint64_t x = rgraph_balance_price_of(w, p, k, y);
 
 			least = x < least ? x : least;
 		}
@@ -180,9 +180,9 @@ static void set_limit(struct balance *w, uint32_t limit)
 	}
 }
 
-static void angara_balance_shift(struct balance *w, uint32_t p, uint32_t k, uint32_t n)
+static void rgraph_balance_shift(struct balance *w, uint32_t p, uint32_t k, uint32_t n)
 {
-	const uint32_t *channel = osr_angara_channels(w->a, p, k);
+	const uint32_t *channel = osr_srcroutes_channels(w->a, p, k);
 
 	for (uint32_t h = 0; h < w->a->hops[p]; h++) {
 		w->s->load[channel[h]] += n;
@@ -190,9 +190,9 @@ static void angara_balance_shift(struct balance *w, uint32_t p, uint32_t k, uint
 	}
 }
 
-static bool angara_balance_uses(const struct balance *w, uint32_t p, uint32_t k, uint32_t c)
+static bool rgraph_balance_uses(const struct balance *w, uint32_t p, uint32_t k, uint32_t c)
 {
-	const uint32_t *channel = osr_angara_channels(w->a, p, k);
+	const uint32_t *channel = osr_srcroutes_channels(w->a, p, k);
 
 	for (uint32_t h = 0; h < w->a->hops[p]; h++)
 		if (channel[h] == c)
@@ -206,7 +206,7 @@ static bool angara_balance_uses(const struct balance *w, uint32_t p, uint32_t k,
  */
 static uint64_t cost(const struct balance *w, uint32_t p, uint32_t k)
 {
-	const uint32_t *channel = osr_angara_channels(w->a, p, k);
+	const uint32_t *channel = osr_srcroutes_channels(w->a, p, k);
 	uint64_t too_many = 0, sum = 0;
 
 	for (uint32_t h = 0; h < w->a->hops[p]; h++) {
@@ -238,15 +238,15 @@ static struct move best_move(struct balance *w, uint32_t c)
 		uint32_t p = w->cross[w->row[c] + (start + i) % n], old = w->s->pick[p];
 		int64_t before;
 
-		if (w->until[p] > w->stats->n_moves || !angara_balance_uses(w, p, old, c))
+		if (w->until[p] > w->stats->n_moves || !rgraph_balance_uses(w, p, old, c))
 			continue;
 		tried++;
 		osr__picks_add(w->s, p, old, UINT32_MAX);
 		before = (int64_t)cost(w, p, old);
-		for (uint32_t k = 0; k < osr_angara_n_choices(w->a, p); k++) {
+		for (uint32_t k = 0; k < osr_srcroutes_n_choices(w->a, p); k++) {
 			int64_t gain;
 
-			if (k == old || angara_balance_uses(w, p, k, c))
+			if (k == old || rgraph_balance_uses(w, p, k, c))
 				continue;
 			gain = before - (int64_t)cost(w, p, k);
 			if (gain > best.gain)
@@ -257,11 +257,11 @@ static struct move best_move(struct balance *w, uint32_t c)
 	return best;
 }
 
-static void angara_balance_apply(struct balance *w, struct move m)
+static void rgraph_balance_apply(struct balance *w, struct move m)
 {
-	angara_balance_shift(w, m.pair, w->s->pick[m.pair], UINT32_MAX);
+	rgraph_balance_shift(w, m.pair, w->s->pick[m.pair], UINT32_MAX);
 	w->s->pick[m.pair] = (uint16_t)m.choice;
-	angara_balance_shift(w, m.pair, m.choice, 1);
+	rgraph_balance_shift(w, m.pair, m.choice, 1);
 	w->until[m.pair] = w->stats->n_moves + 4 + osr_prng_below(&w->prng, 8);
 }
 
@@ -269,7 +269,7 @@ static void angara_balance_apply(struct balance *w, struct move m)
  * True if no channel is over the limit before `budget` moves have been made. The prices are asked
  * now and then whether that is possible at all.
  */
-static bool angara_balance_lower(struct balance *w, uint32_t limit, uint32_t *budget)
+static bool rgraph_balance_lower(struct balance *w, uint32_t limit, uint32_t *budget)
 {
 	uint32_t next_look = w->stats->n_moves + w->n_flexible / 8 + 64;
 
@@ -283,7 +283,7 @@ static bool angara_balance_lower(struct balance *w, uint32_t limit, uint32_t *bu
 			for (uint32_t i = 0; i < w->n_over; i++)
 				w->dear[w->over[i]]++;
 		if (m.pair != OSR_NO_NODE)
-			angara_balance_apply(w, m);
+			rgraph_balance_apply(w, m);
 		if (w->stats->n_moves < next_look)
 			continue;
 		if (bound(w, w->dear) > limit)
@@ -296,7 +296,7 @@ static bool angara_balance_lower(struct balance *w, uint32_t limit, uint32_t *bu
 /* Which flexible pairs can use a channel: each once, ascending. */
 static enum osr_status list_crossings(struct balance *w, struct osr_arena *scratch)
 {
-	const struct osr_angara *angara = w->a;
+	const struct osr_srcroutes *routes = w->a;
 	uint32_t *stamp = osr_calloc(scratch, w->s->n_channels, sizeof(*stamp));
 	uint64_t n = 0;
 
@@ -306,8 +306,8 @@ static enum osr_status list_crossings(struct balance *w, struct osr_arena *scrat
 	for (int filling = 0; filling < 2; filling++) {
 		for (uint32_t i = 0; i < w->n_flexible; i++) {
 			uint32_t p = w->flexible[i];
-			const uint32_t *channel = osr_angara_channels(angara, p, 0);
-			uint32_t n_all = osr_angara_n_choices(angara, p) * angara->hops[p];
+			const uint32_t *channel = osr_srcroutes_channels(routes, p, 0);
+			uint32_t n_all = osr_srcroutes_n_choices(routes, p) * routes->hops[p];
 
 			for (uint32_t k = 0; k < n_all; k++) {
 				uint32_t c = channel[k];
@@ -337,26 +337,26 @@ static enum osr_status list_crossings(struct balance *w, struct osr_arena *scrat
 static enum osr_status balance_init(struct balance *w, struct osr_arena *scratch,
 				    struct osr_diag *diag)
 {
-	const struct osr_angara *angara = w->a;
+	const struct osr_srcroutes *routes = w->a;
 	size_t n = w->s->n_channels;
 
-	w->flexible = osr_alloc(scratch, angara->n_pairs, sizeof(*w->flexible));
-	w->best = osr_alloc(scratch, angara->n_pairs, sizeof(*w->best));
-	w->until = osr_calloc(scratch, angara->n_pairs, sizeof(*w->until));
+	w->flexible = osr_alloc(scratch, routes->n_pairs, sizeof(*w->flexible));
+	w->best = osr_alloc(scratch, routes->n_pairs, sizeof(*w->best));
+	w->until = osr_calloc(scratch, routes->n_pairs, sizeof(*w->until));
 	w->dear = osr_alloc(scratch, n, sizeof(*w->dear));
 	w->over = osr_alloc(scratch, n, sizeof(*w->over));
 	w->place = osr_alloc(scratch, n, sizeof(*w->place));
-	for (uint32_t p = 0; w->flexible && p < angara->n_pairs; p++)
-		if (osr_angara_n_choices(angara, p) > 1)
+	for (uint32_t p = 0; w->flexible && p < routes->n_pairs; p++)
+		if (osr_srcroutes_n_choices(routes, p) > 1)
 			w->flexible[w->n_flexible++] = p;
 	if (!w->flexible || !w->best || !w->until || !w->dear || !w->over || !w->place ||
 	    list_crossings(w, scratch))
 		return osr_fail(diag, OSR_NOMEM, "out of memory to balance the routes of %u nodes",
-				angara->n_set);
+				routes->n_set);
 	return OSR_OK;
 }
 
-static void angara_balance_keep_best(struct balance *w)
+static void rgraph_balance_keep_best(struct balance *w)
 {
 	memcpy(w->best, w->s->pick, w->a->n_pairs * sizeof(*w->best));
 }
@@ -370,9 +370,10 @@ static void restore_best(struct balance *w)
 			osr__picks_add(w->s, p, w->s->pick[p], 1);
 }
 
-enum osr_status osr__balance_choices(struct osr__picks *picks, const struct osr_angara_options *opt,
-			     struct osr_arena *scratch, struct osr_angara_stats *stats,
-			     struct osr_diag *diag)
+enum osr_status osr__balance_choices(struct osr__picks *picks,
+				     const struct osr_srcroutes_options *opt,
+				     struct osr_arena *scratch, struct osr_srcroutes_stats *stats,
+				     struct osr_diag *diag)
 {
 	struct balance w = { .s = picks, .a = picks->a, .stats = stats, .prng = { 1 } };
 	enum osr_status st = balance_init(&w, scratch, diag);
@@ -381,14 +382,14 @@ enum osr_status osr__balance_choices(struct osr__picks *picks, const struct osr_
 	if (st)
 		return st;
 	budget = 4 * w.n_flexible < opt->moves ? 4 * w.n_flexible : opt->moves;
-	stats->n_rounds = angara_balance_rip_up(&w, opt->rounds, UINT32_MAX);
+	stats->n_rounds = rgraph_balance_rip_up(&w, opt->rounds, UINT32_MAX);
 	most = osr__picks_max(picks);
-	angara_balance_keep_best(&w);
-	while (most && !is_least(&w, most) && angara_balance_lower(&w, most - 1, &budget)) {
+	rgraph_balance_keep_best(&w);
+	while (most && !is_least(&w, most) && rgraph_balance_lower(&w, most - 1, &budget)) {
 		most = osr__picks_max(picks);
-		angara_balance_keep_best(&w);
+		rgraph_balance_keep_best(&w);
 	}
 	restore_best(&w);
-	stats->n_rounds += angara_balance_rip_up(&w, opt->rounds, most);
+	stats->n_rounds += rgraph_balance_rip_up(&w, opt->rounds, most);
 	return OSR_OK;
 }

@@ -23,7 +23,7 @@
 #ifndef OSMROUTES_TURNS_H
 #define OSMROUTES_TURNS_H
 
-#include "angara/torus.h"
+#include "srcroutes/torus.h"
 
 enum osr_turn_rule {
 	OSR_TURNS_NONE,  /* direction order alone */

@@ -17,7 +17,7 @@
  * changed afterwards, so that the channels of those to come are on their way from memory; and these
  * are kept in 16 bits, one gene after the other.
  */
-#include "angara_private.h"
+#include "srcroutes_private.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,8 +46,8 @@ struct change {
 
 struct genetic {
 	struct osr__picks *s;
-	const struct osr_angara *a;
-	const struct osr_angara_options *opt;
+	const struct osr_srcroutes *a;
+	const struct osr_srcroutes_options *opt;
 	struct osr_prng prng;
 	uint32_t n_genes, n_channels, n_live, most;
 	struct locus *locus;           /* [n_genes] */
@@ -206,7 +206,7 @@ static void select_best(struct genetic *w)
 	}
 }
 
-static void evolve(struct genetic *w, struct osr_angara_stats *stats)
+static void evolve(struct genetic *w, struct osr_srcroutes_stats *stats)
 {
 	uint32_t idle = 0;
 
@@ -250,19 +250,19 @@ static enum osr_status population_init(struct genetic *w, struct osr_arena *scra
 /* Pairs with a single choice are no genes; they load their channels once and for all. */
 static uint64_t sort_pairs(struct genetic *w)
 {
-	const struct osr_angara *angara = w->a;
+	const struct osr_srcroutes *routes = w->a;
 	uint64_t n = 0;
 
-	for (uint32_t p = 0; p < angara->n_pairs; p++) {
-		uint32_t n_choices = osr_angara_n_choices(angara, p);
+	for (uint32_t p = 0; p < routes->n_pairs; p++) {
+		uint32_t n_choices = osr_srcroutes_n_choices(routes, p);
 
-		w->total += angara->hops[p];
+		w->total += routes->hops[p];
 		if (n_choices > 1) {
 			w->n_choices[w->n_genes] = (uint16_t)n_choices;
-			w->locus[w->n_genes++] = (struct locus){ n, p, angara->hops[p] };
+			w->locus[w->n_genes++] = (struct locus){ n, p, routes->hops[p] };
 			w->most = n_choices > w->most ? n_choices : w->most;
-			n += (uint64_t)n_choices * angara->hops[p];
-		} else if (angara->hops[p]) {
+			n += (uint64_t)n_choices * routes->hops[p];
+		} else if (routes->hops[p]) {
 			osr__picks_add(w->s, p, 0, 1);
 		}
 	}
@@ -272,15 +272,15 @@ static uint64_t sort_pairs(struct genetic *w)
 static enum osr_status list_genes(struct genetic *w, struct osr_arena *scratch,
 				  struct osr_diag *diag)
 {
-	const struct osr_angara *angara = w->a;
+	const struct osr_srcroutes *routes = w->a;
 	uint64_t n;
 
-	w->locus = osr_alloc(scratch, angara->n_pairs, sizeof(*w->locus));
-	w->n_choices = osr_alloc(scratch, angara->n_pairs, sizeof(*w->n_choices));
+	w->locus = osr_alloc(scratch, routes->n_pairs, sizeof(*w->locus));
+	w->n_choices = osr_alloc(scratch, routes->n_pairs, sizeof(*w->n_choices));
 	w->live = osr_alloc(scratch, w->n_channels, sizeof(*w->live));
 	if (!w->locus || !w->n_choices || !w->live)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the routes of %u nodes",
-				angara->n_set);
+				routes->n_set);
 	n = sort_pairs(w);
 	w->channel = osr_alloc(scratch, n, sizeof(*w->channel));
 	w->change = osr_alloc(scratch, w->n_genes, sizeof(*w->change));
@@ -290,20 +290,20 @@ static enum osr_status list_genes(struct genetic *w, struct osr_arena *scratch,
 	for (uint32_t k = 2; k <= w->most; k++)
 		w->limit[k] = UINT64_MAX - UINT64_MAX % k;
 	for (uint32_t i = 0; i < w->n_genes; i++) {
-		const uint32_t *from = osr_angara_channels(angara, w->locus[i].pair, 0);
+		const uint32_t *from = osr_srcroutes_channels(routes, w->locus[i].pair, 0);
 		uint64_t last = (uint64_t)w->n_choices[i] * w->locus[i].hops;
 
 		for (uint64_t h = 0; h < last; h++)
 			w->channel[w->locus[i].first + h] = (uint16_t)from[h];
 	}
 	for (uint32_t c = 0; c < w->n_channels; c++)
-		if (angara->t->next[c] != OSR_NO_NODE)
+		if (routes->t->next[c] != OSR_NO_NODE)
 			w->live[w->n_live++] = c;
 	return OSR_OK;
 }
 
-enum osr_status osr__genetic(struct osr__picks *picks, const struct osr_angara_options *opt,
-			     struct osr_arena *scratch, struct osr_angara_stats *stats,
+enum osr_status osr__genetic(struct osr__picks *picks, const struct osr_srcroutes_options *opt,
+			     struct osr_arena *scratch, struct osr_srcroutes_stats *stats,
 			     struct osr_diag *diag)
 {
 	struct genetic w = { .s = picks, .a = picks->a, .opt = opt, .prng = { opt->seed } };
