@@ -35,7 +35,7 @@
  * Where no route has more than three channels, an order is known beforehand (turn_middle.c).
  *
  * It never fails. The order starts with a spanning tree, the escape tree, whose turns (up, then down)
- * all rise. Lanes of these turns are never changed, and sifting never turns their edges around. So in
+ * all rise, and go on to rise whatever the search changes. So in
  * any tree of routes those switches that find no legal way can follow the escape tree to the
  * destination, hop by hop; in the worst case all do, and between any two switches of a component the
  * escape tree has a path.
