@@ -31,6 +31,30 @@ struct turn_trial {
 	struct osr_diag diag;
 };
 
+/* The loads that the search has kept step by step are those of the routes that it ends with. */
+static void assert_loads_hold(const struct osr_spf *s)
+{
+	const struct osr_fabric *f = s->f;
+	uint64_t *load = calloc(f->n_channels + 1, sizeof(*load));
+
+	for (uint32_t d = 0; d < f->n_dests; d++)
+		for (uint32_t from = 0; from < f->n_switches; from++) {
+			const uint8_t *hop = s->hop + (size_t)d * f->n_switches;
+			uint32_t root = f->dest_switch[d];
+
+			for (uint32_t v = from; v != root && hop[v] != OSR_NO_PATH;) {
+				uint32_t c = f->chan_row[v] + hop[v];
+
+				load[c] += (uint64_t)f->term_weight[f->dest_term[d]] *
+					   f->sw_sources[from] * s->unit[c];
+				v = f->chan_dst[c];
+			}
+		}
+	for (uint32_t c = 0; c < f->n_channels; c++)
+		assert_int_equal(s->weight[c] >> 8, load[c]);
+	free(load);
+}
+
 static enum osr_status route_any_sl(struct turn_trial *x, uint8_t vls, bool multicast,
 				    enum osr_any_sl any_sl)
 {
@@ -62,6 +86,8 @@ static enum osr_status route_any_sl(struct turn_trial *x, uint8_t vls, bool mult
 		st = osr_spf_init(&s, &x->t.f, &x->r, &opt.spf, &x->scratch, &x->diag);
 	if (!st)
 		st = osr_lanes_route(&job);
+	if (!st && osr_turn_is_by_turn(&x->r))
+		assert_loads_hold(&s);
 	if (!st)
 		osr_spf_finish(&s);
 	return st;
@@ -455,6 +481,36 @@ static void test_reroute(void **state)
 	assert_reroutes(24, 60, 3, 95);
 }
 
+/* Switches without hosts, whose LIDs weigh nothing, and slow links, on which a route weighs more. */
+static void test_loads(void **state)
+{
+	unsigned n_longer = 0;
+
+	for (unsigned i = 0; i < 24; i++) {
+		struct turn_trial x = { 0 };
+		struct draft d;
+		uint64_t seed = i;
+		uint32_t n = 24 + i;
+
+		draft_new(&d);
+		for (uint32_t v = 0; v < n; v++)
+			draft_switch(&d);
+		for (uint32_t v = 0; v < 2 * n; v++) {
+			d.rate = i & 1 && test_random(&seed) % 4 == 0 ? 100 : 400;
+			draft_link(&d, v % n,
+				   (v + 1 + (v >= n) * (1 + test_random(&seed) % 9)) % n);
+		}
+		for (uint32_t v = 0; v < n; v += 1 + v % 2)
+			draft_host(&d, v);
+		draft_build(&d, &x.t, "some hosts, some rates");
+		assert_int_equal(route_any_sl(&x, 2 + i % 3, false, OSR_ANY_SL_ON), OSR_OK);
+		assert_safe_on_any_sl(&x, false);
+		n_longer += x.r.n_longer != 0;
+		turn_trial_drop(&x);
+	}
+	assert_true(n_longer > 4);
+}
+
 /* Memory that ends anywhere is an error, never a crash. */
 static void test_out_of_memory(void **state)
 {
@@ -476,7 +532,8 @@ int main(void)
 		cmocka_unit_test(test_tori),           cmocka_unit_test(test_long_ring),
 		cmocka_unit_test(test_auto),           cmocka_unit_test(test_classes),
 		cmocka_unit_test(test_no_idle_lane),   cmocka_unit_test(test_auto_bound),
-		cmocka_unit_test(test_reroute),        cmocka_unit_test(test_out_of_memory),
+		cmocka_unit_test(test_reroute),        cmocka_unit_test(test_loads),
+		cmocka_unit_test(test_out_of_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,7 +22,7 @@
 struct ease {
 	struct turns *w;
 	uint32_t *n_used; /* [n_slots] routes of one switch to one LID that begin with this turn */
-	uint32_t *count;  /* [n_switches] end ports whose routes come through */
+	uint32_t *count;  /* [n_switches] end ports whose routes come through, if the LID counts */
 	uint8_t *behind;  /* [n_switches] 1: the route from here takes the busiest channel */
 	uint8_t *on_way;  /* [n_switches] 1: on the old way, 2: on the new one */
 	uint64_t limit;   /* routes that no channel of a new way may reach */
@@ -156,7 +156,7 @@ static bool ease_has_room(const struct ease *x, const uint8_t *hop, uint32_t c, 
 	const struct osr_spf *spf = x->w->t.s;
 
 	for (;; c = ease_channel(x, hop, spf->f->chan_dst[c])) {
-		if ((spf->weight[c] >> HOP_BITS) + n_routes >= x->limit)
+		if ((spf->weight[c] >> HOP_BITS) + (uint64_t)n_routes * spf->unit[c] >= x->limit)
 			return false;
 		if (x->on_way[spf->f->chan_dst[c]])
 			return true;
@@ -170,7 +170,7 @@ static void ease_add(const struct ease *x, const uint8_t *hop, uint32_t c, uint8
 	struct osr_spf *spf = x->w->t.s;
 
 	for (;; c = ease_channel(x, hop, spf->f->chan_dst[c])) {
-		spf->weight[c] += routes << HOP_BITS;
+		spf->weight[c] += routes * spf->unit[c] << HOP_BITS;
 		if (x->on_way[spf->f->chan_dst[c]] >= mark)
 			return;
 	}
@@ -236,12 +236,13 @@ static uint32_t ease_measure(struct ease *x, uint32_t d, uint32_t *n_longer)
 	const struct osr_fabric *fabric = x->w->t.f;
 	struct osr__legal *t = &x->w->t;
 	const uint8_t *hop = t->s->hop + (size_t)d * fabric->n_switches;
-	uint32_t n;
+	uint32_t n, weight = fabric->term_weight[fabric->dest_term[d]];
 
 	*n_longer = 0;
 	osr__legal_list(t, fabric->dest_switch[d], hop, false);
 	n = osr__legal_sort(t, fabric->dest_switch[d], d, n_longer);
-	memcpy(x->count, fabric->sw_sources, fabric->n_switches * sizeof(*x->count));
+	for (uint32_t v = 0; v < fabric->n_switches; v++)
+		x->count[v] = weight * fabric->sw_sources[v];
 	memset(x->behind, 0, fabric->n_switches);
 	for (uint32_t v = 0; v < fabric->n_switches; v++)
 		x->n_through[v] = 1;
