@@ -223,13 +223,15 @@ static void turn_route_dest(struct turns *w, uint32_t root, uint32_t d, enum tur
 		osr__spf_count(spf, order, n, hop, 1);
 }
 
-static uint64_t turn_n_routes(const struct turns *w)
+uint64_t osr__turn_n_routes(const struct turns *w)
 {
-	uint64_t n_dests = 0;
+	const struct osr_spf *spf = w->t.s;
+	uint64_t n_trees = 0;
 
 	for (uint32_t root = 0; root < w->t.f->n_switches; root++)
-		n_dests += osr__turn_sample_end(w, root) - w->t.s->dest_row[root];
-	return n_dests * w->t.f->n_switches;
+		for (uint32_t k = spf->dest_row[root]; k < osr__turn_sample_end(w, root); k++)
+			n_trees += spf->alias[spf->dest_list[k]] == OSR_NONE;
+	return n_trees * w->t.f->n_switches;
 }
 
 static bool turn_is_sampled(const struct turns *w)
@@ -280,7 +282,7 @@ static void turn_copy(const struct turns *w, uint32_t *rank, uint8_t *lane,
 /* On a sample: what is left finds another way when all is routed. */
 static uint64_t turn_tolerated(const struct turns *w)
 {
-	return turn_is_sampled(w) ? turn_n_routes(w) / turn_tuning.sample_few : 0;
+	return turn_is_sampled(w) ? osr__turn_n_routes(w) / turn_tuning.sample_few : 0;
 }
 
 /*
@@ -291,7 +293,7 @@ static uint64_t turn_tolerated(const struct turns *w)
 static enum osr_status turn_rounds(struct turns *w, struct osr_lanes_job *job, uint32_t max_rounds,
 				   bool all, uint64_t *least)
 {
-	uint64_t few = turn_n_routes(w) / turn_tuning.few;
+	uint64_t few = osr__turn_n_routes(w) / turn_tuning.few;
 	uint32_t stale = 0, boost_most;
 	enum osr_status st = OSR_OK;
 
@@ -321,7 +323,7 @@ static bool turn_is_hopeless(const struct turns *w, const struct osr_lanes_job *
 			     uint64_t failed)
 {
 	return job->opt->any_sl == OSR_ANY_SL_AUTO &&
-	       failed * 100 > turn_n_routes(w) * job->opt->any_sl_cost;
+	       failed * 100 > osr__turn_n_routes(w) * job->opt->any_sl_cost;
 }
 
 static enum osr_status turn_start_again(struct turns *w, struct osr_lanes_job *job, uint64_t *least)
@@ -416,7 +418,7 @@ static enum osr_status turn_start(struct turns *w, struct osr_lanes_job *job, bo
 	n_failed = osr__turn_count_failed(w);
 	if (!n_failed)
 		return OSR_OK;
-	if (*found && n_failed * turn_tuning.sparse > turn_n_routes(w))
+	if (*found && n_failed * turn_tuning.sparse > osr__turn_n_routes(w))
 		st = turn_search_sparse(w, job, found, least);
 	else
 		*found = false;

@@ -405,7 +405,7 @@ enum osr_status osr__turn_ease(struct turns *w, uint64_t enough, struct osr_aren
 			  .behind = osr_alloc(scratch, n, 1),
 			  .on_way = osr_alloc(scratch, n, 1),
 			  .n_left = (uint64_t)w->t.f->n_dests * EASE_LOOKS,
-			  .n_spare = (uint64_t)w->t.f->n_dests * n / EASE_SPARE };
+			  .n_spare = osr__turn_n_routes(w) / EASE_SPARE };
 
 	if (x.n_left > EASE_WORK / (n + 1))
 		x.n_left = EASE_WORK / (n + 1);

@@ -37,10 +37,10 @@ struct turns {
 	uint32_t unit;        /* what a route weighs */
 	uint32_t boost;       /* and one without a legal way, times that */
 
-	uint32_t n_sampled; /* LIDs of each switch that the search looks at */
-	uint64_t n_failed;  /* routes without a legal shortest path in this round */
+	uint32_t n_sampled;   /* LIDs of each switch that the search looks at */
+	uint64_t n_failed;    /* routes without a legal shortest path in this round */
 	uint32_t *n_unserved; /* [n_switches] what turn_local.c leaves, by root */
-	uint8_t *saved;     /* [n_switches] a tree that may come back */
+	uint8_t *saved;       /* [n_switches] a tree that may come back */
 };
 
 /*
@@ -125,7 +125,8 @@ enum osr_status osr__turn_ease(struct turns *w, uint64_t enough, struct osr_aren
 bool osr__turn_sort(const struct turns *w, const uint16_t *feed, const uint32_t *near,
 		    uint32_t *work, uint32_t *rank);
 
-/* turn.c: how many routes of the trees as they are are not legal. */
+/* turn.c: routes of trees, LIDs that share one counted once, as in n_failed; how many are not legal. */
+uint64_t osr__turn_n_routes(const struct turns *w);
 uint64_t osr__turn_count_failed(struct turns *w);
 
 /* Routes on the busiest link. */
