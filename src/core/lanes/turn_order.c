@@ -329,42 +329,50 @@ static void turn_sum_edges(const struct turns *w, uint32_t c1, uint64_t *sum)
 	}
 }
 
+/* Edges of node (lane l, c1) into place l * n_slots + turn; row counts them. */
+static void turn_place_edges(const struct turns *w, uint32_t c1, struct edges *x)
+{
+	const struct osr_fabric *fabric = w->t.f;
+	uint32_t m = fabric->n_channels, first = fabric->chan_row[fabric->chan_dst[c1]],
+		 n = w->g.row[c1 + 1] - w->g.row[c1];
+
+	turn_sum_edges(w, c1, w->cost);
+	for (uint32_t l = 0; l < w->n_lanes; l++) {
+		struct edge *at = x->out + (size_t)l * w->g.n_slots + w->g.row[c1];
+
+		for (uint32_t h = 0; h < n; h++) {
+			uint64_t sum = w->cost[(size_t)l * OSR__TURN_HOPS + h];
+
+			if (!sum)
+				continue;
+			*at++ = (struct edge){ w->lane[w->g.row[c1] + h] * m + first + h,
+					       sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX };
+			x->out_row[l * m + c1 + 1]++;
+		}
+	}
+}
+
 /* The graph of nodes, lane * n_channels + channel. */
 static bool turn_edges(const struct turns *w, struct osr_arena *scratch, struct edges *x)
 {
-	const struct osr_fabric *fabric = w->t.f;
-	uint32_t m = fabric->n_channels, n_nodes = w->n_lanes * m, *row;
+	uint32_t m = w->t.f->n_channels;
 
-	x->n_chans = n_nodes;
-	x->out_row = row = osr_calloc(scratch, (size_t)n_nodes + 2, sizeof(*x->out_row));
-	if (!row)
+	x->n_chans = w->n_lanes * m;
+	x->out_row = osr_calloc(scratch, (size_t)x->n_chans + 1, sizeof(*x->out_row));
+	x->out = osr_alloc(scratch, (size_t)w->n_lanes * w->g.n_slots, sizeof(*x->out));
+	if (!x->out_row || !x->out)
 		return false;
-	for (int fill = 0; fill <= 1; fill++) {
-		for (uint32_t c1 = 0; c1 < m; c1++) {
-			uint32_t first = fabric->chan_row[fabric->chan_dst[c1]];
+	for (uint32_t c1 = 0; c1 < m; c1++)
+		turn_place_edges(w, c1, x);
+	for (uint32_t i = 0; i < x->n_chans; i++) {
+		uint32_t n = x->out_row[i + 1];
 
-			turn_sum_edges(w, c1, w->cost);
-			for (uint32_t l = 0; l < w->n_lanes; l++)
-				for (uint32_t t = w->g.row[c1]; t < w->g.row[c1 + 1]; t++) {
-					uint32_t hop = t - w->g.row[c1];
-					uint64_t sum = w->cost[(size_t)l * OSR__TURN_HOPS + hop];
-					uint32_t *at = &row[l * m + c1 + (fill ? 1 : 2)];
-					struct edge e = { w->lane[t] * m + first + hop,
-							  UINT32_MAX };
-
-					e.weight = sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX;
-					if (sum && fill)
-						x->out[*at] = e;
-					*at += sum != 0;
-				}
-		}
-		for (uint32_t i = 0; !fill && i < n_nodes; i++)
-			row[i + 2] += row[i + 1];
-		x->n = fill ? x->n : row[n_nodes + 1];
-		x->out = fill ? x->out : osr_alloc(scratch, x->n, sizeof(*x->out));
-		if (!x->out)
-			return false;
+		memmove(x->out + x->out_row[i],
+			x->out + (size_t)(i / m) * w->g.n_slots + w->g.row[i % m],
+			n * sizeof(*x->out));
+		x->out_row[i + 1] += x->out_row[i];
 	}
+	x->n = x->out_row[x->n_chans];
 	return osr__cdg_reverse(x, scratch);
 }
 
