@@ -401,9 +401,9 @@ static enum osr_status turn_search_sparse(struct turns *w, struct osr_lanes_job 
 }
 
 /*
- * Two orders that fit the trees: the first one has no route without a legal way, or it is not taken. *found:
- * if that may be tried, and where they are far from it, another way led to trees, of which
- * *least routes have no legal way.
+ * Two orders that fit the trees: the first one has no route without a legal way, or it is not taken. Where
+ * that is far from it, neither is the second; if *found, local search may lead to trees instead, and *found
+ * says if it has. *least routes have no legal way then.
  */
 static enum osr_status turn_start(struct turns *w, struct osr_lanes_job *job, bool *found,
 				  uint64_t *least)
@@ -411,6 +411,7 @@ static enum osr_status turn_start(struct turns *w, struct osr_lanes_job *job, bo
 	uint32_t passes = job->opt->layers.sift_passes;
 	enum osr_status st = osr__turn_start_fitted(w, true, passes, job->scratch, job->diag);
 	uint64_t n_failed;
+	bool sparse;
 
 	w->boost = 1;
 	if (st)
@@ -418,14 +419,14 @@ static enum osr_status turn_start(struct turns *w, struct osr_lanes_job *job, bo
 	n_failed = osr__turn_count_failed(w);
 	if (!n_failed)
 		return OSR_OK;
-	if (*found && n_failed * turn_tuning.sparse > osr__turn_n_routes(w))
-		st = turn_search_sparse(w, job, found, least);
-	else
-		*found = false;
-	if (st || *found)
-		return st;
-	st = osr__turn_start_fitted(w, false, passes, job->scratch, job->diag);
-	return st ? st : osr__turn_improve(w, job->scratch, job->diag);
+	sparse = *found && n_failed * turn_tuning.sparse > osr__turn_n_routes(w);
+	*found = false;
+	if (!sparse) {
+		st = osr__turn_start_fitted(w, false, passes, job->scratch, job->diag);
+		return st ? st : osr__turn_improve(w, job->scratch, job->diag);
+	}
+	*least = n_failed;
+	return turn_search_sparse(w, job, found, least);
 }
 
 /*
@@ -446,7 +447,7 @@ static enum osr_status turn_search(struct turns *w, struct osr_lanes_job *job, b
 	found = found && !turn_is_sampled(w);
 	st = turn_start(w, job, &found, &least);
 	*local = found;
-	if (!st && !found)
+	if (!st && !found && !least)
 		st = turn_rounds(w, job, turn_tuning.fitted_rounds, false, &least);
 	if (!st && !found && least && !turn_is_sampled(w))
 		st = turn_start_again(w, job, &least);
