@@ -53,7 +53,8 @@ FIGURE9 = [150, 175, 200, 250, 300, 400, 500, 600, 800, 1000]
 
 
 def figure9(workshop, quick):
-    """VLs of random fabrics, 128 switches, 16 hosts each, by number of links (Domke, fig. 9)."""
+    """VLs of random fabrics, 128 switches, 16 hosts each, by number of links (Domke, fig. 9). Given after each number, so
+    that a run that is stopped has those."""
     switches, seeds = (16, 3) if quick else (128, SEEDS)
     links = [24, 40] if quick else FIGURE9
     ways = ['weakest', 'online', 'order', 'default']
@@ -64,7 +65,7 @@ def figure9(workshop, quick):
         counts = _layer_counts(workshop, nets, ways)
         for way in ways:
             data.add(n, way, seeds, *_spread(counts[way]))
-    return [data]
+        yield data
 
 
 LASH_SEEDS = 12
