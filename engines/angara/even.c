@@ -387,8 +387,9 @@ static bool even_begin(struct even *e)
 static void even_break_out(struct even *e)
 {
 	uint32_t n_links = e->f->n_switches * e->n_dirs;
-	uint64_t best = UINT64_MAX;
+	uint64_t best = even_max(e);
 
+	memcpy(e->best, e->t->row, (size_t)e->f->n_dests * e->f->n_switches);
 	for (uint32_t k = 0; k < n_links; k++)
 		e->weight[k] = EVEN_WEIGHT;
 	for (uint32_t idle = 0; idle < EVEN_PATIENCE && e->work < EVEN_WORK; idle++) {
