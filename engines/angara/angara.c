@@ -204,12 +204,11 @@ static enum osr_status even_out(struct job *j, const struct spread *m, bool *fit
 }
 
 /* Turns out of order on lanes that allow them. *fits false: there are not enough. */
-static enum osr_status route_free(struct job *j, struct spread *m, bool *fits)
+static enum osr_status route_free(struct job *j, struct spread *m, uint32_t max_signs, bool *fits)
 {
 	enum osr_status st;
 
-	if (j->grid.n_dead_links || j->grid.n_dead_switches ||
-	    !angara__plan_free(&j->plan, j->req->max_vls))
+	if (!angara__plan_free(&j->plan, j->req->max_vls, max_signs))
 		return OSR_OK;
 	j->r->n_vls = j->plan.n_lanes;
 	m->own = j->req->mcast_vl >= j->r->n_vls;
@@ -225,10 +224,15 @@ static enum osr_status route_uneven(struct job *j, struct spread *m, uint16_t *l
 	struct spread before = *m;
 	uint8_t n_vls = j->r->n_vls;
 	bool fits = false;
-	enum osr_status st;
-	uint32_t *rank;
+	enum osr_status st = OSR_OK;
+	uint32_t *rank, n = j->grid.n_dead_links || j->grid.n_dead_switches ? 0 : j->plan.n_dims;
 
-	st = route_free(j, m, &fits);
+	/* Where opposite places of a ring that comes in order close cycles, fewer classes free more rings. */
+	for (; !st && !fits && n > 1; n = j->plan.free ? (uint32_t)__builtin_popcount(j->plan.signs) - 1 : 0) {
+		if (j->plan.free)
+			angara__plan(&j->plan, &j->grid, lane1);
+		st = route_free(j, m, n, &fits);
+	}
 	if (st || fits)
 		return st;
 	if (j->plan.free) {

@@ -13,11 +13,12 @@
 #include <string.h>
 
 #define EVEN_ROUNDS 6
-/* Hops and switches looked at: after a second or two the load stays as it is. */
+/* Hops and switches looked at, and channels: after a second or two the load stays as it is. */
 #define EVEN_WORK 100000000
-#define EVEN_PASSES 4    /* of moves over all trees, */
+#define EVEN_CHANNEL 4 /* what a channel costs, in hops */
+#define EVEN_PASSES 20   /* of moves over all trees, */
 #define EVEN_PATIENCE 10 /* and so often without less load */
-#define EVEN_FULL 98     /* percent of the fullest link: these are to weigh more */
+#define EVEN_FULL 97     /* percent of the fullest link: these are to weigh more */
 #define EVEN_WEIGHT 16
 #define EVEN_MAX_WEIGHT (1u << 20)
 #define EVEN_BITS (2 * ANGARA_LANES)
@@ -29,6 +30,8 @@ struct even {
 	uint32_t n_dirs;
 	uint64_t work;
 	uint32_t *count;  /* [n_switches * n_dirs * n_dirs * 8] ways that need a dependency */
+	bool few_turns;   /* see even_few_turns() */
+	uint64_t full;    /* least load of a link that moves leave */
 	uint64_t *load;   /* [n_switches * n_dirs] routes, */
 	uint32_t *unit;   /* times this: fewer where cables are parallel */
 	uint64_t *flow;   /* [n_switches] end ports that send through a switch of the tree */
@@ -215,7 +218,7 @@ static wide link_gain(const struct even *e, uint32_t link, uint64_t more)
 
 /*
  * What the weighted fourth powers of all loads lose if v's flow goes by dir: the common rest of both ways
- * out. Negative: they grow.
+ * out. Negative: they grow. Nothing if no full link loses.
  */
 static wide even_gain(struct even *e, const uint8_t *row, uint32_t v, uint32_t dir, uint32_t root)
 {
@@ -224,11 +227,14 @@ static wide even_gain(struct even *e, const uint8_t *row, uint32_t v, uint32_t d
 	uint32_t a = osr_grid_near(grid, v, row[v]), b = osr_grid_near(grid, v, dir);
 	uint32_t x = v * e->n_dirs + row[v], y = v * e->n_dirs + dir;
 	wide gain = 0;
+	bool full = false;
 
 	for (;;) {
+		e->work++;
+		full |= e->load[x] >= e->full;
 		gain += link_gain(e, x, -flow) + link_gain(e, y, flow);
 		if (a == b || a == root || b == root)
-			return gain;
+			return full ? gain : 0;
 		x = a * e->n_dirs + row[a];
 		y = b * e->n_dirs + row[b];
 		a = osr_grid_near(grid, a, row[a]);
@@ -383,6 +389,23 @@ static bool even_begin(struct even *e)
 	return true;
 }
 
+/*
+ * Where a ring comes in order, most turns close a cycle with others: those that no full link needs are not to be taken
+ * from those that do.
+ */
+static bool even_few_turns(const struct plan *p)
+{
+	for (uint32_t i = 0; i < p->n_dims; i++)
+		if (p->weight[i] && !(p->free >> i & 1))
+			return true;
+	return false;
+}
+
+static bool even_in_time(const struct even *e)
+{
+	return e->work + EVEN_CHANNEL * e->t->o->top.work < EVEN_WORK;
+}
+
 /* The breakout method (Morris 1993): links that stay full weigh more, until moves elsewhere pay. */
 static void even_break_out(struct even *e)
 {
@@ -392,13 +415,14 @@ static void even_break_out(struct even *e)
 	memcpy(e->best, e->t->row, (size_t)e->f->n_dests * e->f->n_switches);
 	for (uint32_t k = 0; k < n_links; k++)
 		e->weight[k] = EVEN_WEIGHT;
-	for (uint32_t idle = 0; idle < EVEN_PATIENCE && e->work < EVEN_WORK; idle++) {
+	for (uint32_t idle = 0; idle < EVEN_PATIENCE && even_in_time(e); idle++) {
 		uint64_t max;
 		bool moved = true;
 
 		for (uint32_t pass = 0; moved && pass < EVEN_PASSES; pass++) {
 			moved = false;
-			for (uint32_t d = 0; d < e->f->n_dests && e->work < EVEN_WORK; d++)
+			e->full = e->few_turns ? even_max(e) * EVEN_FULL / 100 : 0;
+			for (uint32_t d = 0; d < e->f->n_dests && even_in_time(e); d++)
 				moved |= even_is_host(e->f, d) && even_descend(e, d);
 		}
 		max = even_max(e);
@@ -437,7 +461,8 @@ static void even_restore(struct even *e)
 enum osr_status angara__even_out(struct trees *t, struct osr_arena *scratch, bool *fits,
 				 struct osr_diag *diag)
 {
-	struct even e = { .t = t, .f = t->p->g->f, .n_dirs = 2 * t->p->n_dims };
+	struct even e = { .t = t, .f = t->p->g->f, .n_dirs = 2 * t->p->n_dims,
+			  .few_turns = even_few_turns(t->p) };
 	enum osr_status st = even_allocate(&e, scratch, diag);
 
 	*fits = !st && even_begin(&e);

@@ -316,13 +316,13 @@ uint8_t angara__sl(const struct plan *p, const uint16_t *from, const uint16_t *t
 
 /* ---- free dimensions ------------------------------------------------------------------------- */
 
-bool angara__plan_free(struct plan *p, uint32_t max_lanes)
+bool angara__plan_free(struct plan *p, uint32_t max_lanes, uint32_t max_signs)
 {
 	uint32_t n_crossed = 1u << p->n_rings, n_apart = 1, classes = 1, free = 0, signs = 0,
 		 weight = 1;
 
 	max_lanes = max_lanes < ANGARA_LANES ? max_lanes : ANGARA_LANES;
-	for (uint32_t k = 0; k < p->n_dims && (k < 2 || 2 * classes * n_crossed <= N_SLS); k++) {
+	for (uint32_t k = 0; k < max_signs && (k < 2 || 2 * classes * n_crossed <= N_SLS); k++) {
 		signs |= 1u << p->order[k];
 		classes = 1u << k;
 	}

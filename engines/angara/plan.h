@@ -82,10 +82,10 @@ bool angara__plan(struct plan *p, const struct osr_grid *grid, uint16_t *lane1);
 void angara__plan_aside(struct plan *p, uint32_t n_lanes);
 
 /*
- * Instead: free dimensions, on so many lanes. False if they or the service levels are too few; p is then
+ * Instead: free dimensions, at most so many of them with signs, on so many lanes. False if they or the service levels are too few; p is then
  * as before.
  */
-bool angara__plan_free(struct plan *p, uint32_t max_lanes);
+bool angara__plan_free(struct plan *p, uint32_t max_lanes, uint32_t max_signs);
 
 /* The ways, bits of directions, that a packet may leave `from` by on shortest routes. */
 uint32_t angara__ways(const struct plan *p, const uint16_t *from, const uint16_t *to);

@@ -161,12 +161,31 @@ static void test_classes_share_lanes(void **state)
 	}
 }
 
+/*
+ * Three rings of 6 on eight lanes: one comes in order, and moves that need not be take the turns from those that must. Two
+ * and a ring of 4, which is two lines: opposite places of a ring that comes in order leave no room for four classes.
+ */
+static void test_rings_in_order(void **state)
+{
+	static const struct {
+		const char *dims;
+		double most;
+	} grids[] = { { "6r 6r 6r", 1.60 }, { "5r 5r 4r", 1.15 }, { "6r 6r 4r", 1.15 } };
+
+	if (test_number("OSR_VLS", 8) < 8)
+		skip();
+	for (unsigned k = 0; k < 3; k++)
+		for (unsigned hosts = 1; hosts <= 2; hosts++)
+			assert_true(route(grids[k].dims, hosts, true) <= grids[k].most);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_even),
 		cmocka_unit_test(test_uneven),
 		cmocka_unit_test(test_classes_share_lanes),
+		cmocka_unit_test(test_rings_in_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
