@@ -228,7 +228,8 @@ static enum osr_status route_uneven(struct job *j, struct spread *m, uint16_t *l
 	uint32_t *rank, n = j->grid.n_dead_links || j->grid.n_dead_switches ? 0 : j->plan.n_dims;
 
 	/* Where opposite places of a ring that comes in order close cycles, fewer classes free more rings. */
-	for (; !st && !fits && n > 1; n = j->plan.free ? (uint32_t)__builtin_popcount(j->plan.signs) - 1 : 0) {
+	for (; !st && !fits && n > 1;
+	     n = j->plan.free ? (uint32_t)__builtin_popcount(j->plan.signs) - 1 : 0) {
 		if (j->plan.free)
 			angara__plan(&j->plan, &j->grid, lane1);
 		st = route_free(j, m, n, &fits);

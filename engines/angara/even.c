@@ -15,7 +15,7 @@
 #define EVEN_ROUNDS 6
 /* Hops and switches looked at, and channels: after a second or two the load stays as it is. */
 #define EVEN_WORK 100000000
-#define EVEN_CHANNEL 4 /* what a channel costs, in hops */
+#define EVEN_CHANNEL 4   /* what a channel costs, in hops */
 #define EVEN_PASSES 20   /* of moves over all trees, */
 #define EVEN_PATIENCE 10 /* and so often without less load */
 #define EVEN_FULL 97     /* percent of the fullest link: these are to weigh more */
@@ -461,7 +461,9 @@ static void even_restore(struct even *e)
 enum osr_status angara__even_out(struct trees *t, struct osr_arena *scratch, bool *fits,
 				 struct osr_diag *diag)
 {
-	struct even e = { .t = t, .f = t->p->g->f, .n_dirs = 2 * t->p->n_dims,
+	struct even e = { .t = t,
+			  .f = t->p->g->f,
+			  .n_dirs = 2 * t->p->n_dims,
 			  .few_turns = even_few_turns(t->p) };
 	enum osr_status st = even_allocate(&e, scratch, diag);
 

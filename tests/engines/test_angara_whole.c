@@ -77,7 +77,8 @@ static double route(const char *dims, unsigned hosts, bool uneven)
 	    v->n_longer)
 		fail_msg("%s: proven %x, %u VLs, %u longer routes", t.name, v->proven,
 			 result.routing.n_vls, (unsigned)v->n_longer);
-	if (uneven && osr_bound_minimal(&t.f, 200, &scratch, &bound, &diag) != OSR_OK)
+	if (uneven && osr_bound_minimal(&t.f, t.f.n_switches > 1000 ? 1 : 200, &scratch, &bound,
+					&diag) != OSR_OK)
 		fail_msg("%s", diag.text);
 	ratio = (double)v->efi / (uneven ? (double)bound : ceil(test_torus_bound(&d)));
 	osr_arena_free(&scratch);
@@ -179,6 +180,12 @@ static void test_rings_in_order(void **state)
 			assert_true(route(grids[k].dims, hosts, true) <= grids[k].most);
 }
 
+/* Time for moves is over before the first one: the trees stay as they are. The checker judges them, not the bound. */
+static void test_out_of_time(void **state)
+{
+	assert_true(route("12r 12r 10r", 2, true) > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -186,6 +193,7 @@ int main(void)
 		cmocka_unit_test(test_uneven),
 		cmocka_unit_test(test_classes_share_lanes),
 		cmocka_unit_test(test_rings_in_order),
+		cmocka_unit_test(test_out_of_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
