@@ -137,6 +137,9 @@ def path_sl(workdir):
                 said = json.loads(done.stdout)['verdict']['verdict']
                 expect(said == verdict, '%s: check says %s, expected %s' % (engine, said, verdict))
                 expect(done.returncode == (verdict == 'refuted'), 'exit code %d' % done.returncode)
+                text = subprocess.run([COMMAND, 'check', opensm.dir], capture_output=True, text=True)
+                expect(('verdict unknown: no path SLs are given' in text.stdout + text.stderr) == (not there),
+                       '%s: check says %s' % (engine, text.stdout[-300:] + text.stderr))
         expect(free == (engine == 'dfsssp'), engine)
 
 
