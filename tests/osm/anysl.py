@@ -182,6 +182,40 @@ def mads(workdir):
     expect(read['pairs'] == read['wildcards'], 'wildcards have left other tables')
 
 
+@scenario('any-sl.port-was-down', 120)
+def port_was_down(workdir):
+    """Nobody asks a switch for the SL2VL tables of a port that is down, and OpenSM believes them to be all 0: when it
+    comes up they are sent, whatever the switch was told before."""
+    options = dict(QOS, max_op_vls=2)
+
+    def of_port(fabric, cable):
+        """{output port: table} of what comes in by the cable."""
+        switch = next(s for s in oracle.Tables(fabric.read_back()).switches if s.name == cable[0])
+        return {o: bytes(switch.table(cable[1], o)) for o in switch.next if o != cable[1]}
+
+    with Fabric(sparse(workdir), workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, plugin_conf=ANY_SL, options=options) as opensm:
+            opensm.wait_up()
+            cables = [c[:2] for c in switch_links(oracle.Tables(fabric.read_back()))]
+            cable = max(cables, key=lambda c: list(of_port(fabric, c).values()).count(bytes(16)))
+            wanted = of_port(fabric, cable)
+        expect(bytes(16) in wanted.values(), 'no table is all 0: %s' % wanted)
+        with Opensm(fabric, 'minhop', options=dict(options, qos_sl2vl=','.join(['1'] * 16))) as stock:
+            stock.wait_up()
+        expect(set(of_port(fabric, cable).values()) == {b'\1' * 16}, 'what stock has set is not all 1')
+        fabric.console(fabric.unlink(*cable))
+        with Opensm(fabric, 'dfsssp', plugin=True, plugin_conf=ANY_SL + 'stable = no\n', options=options) as opensm:
+            opensm.wait_up()
+            sweeps = opensm.sweeps()
+            fabric.console(fabric.relink(*cable))
+            wait_for('the sweep after the trap', lambda: opensm.sweeps() > sweeps, 60, opensm._alive)
+            opensm.wait_quiet()
+            held = of_port(fabric, cable)
+            expect(held == wanted, 'held %s, not %s' % (held, wanted))
+            sweep(opensm, fabric)
+            opensm.check_log()
+
+
 def refused(workdir, how, ports):
     sim = {'OSR_SIM_REFUSE': how, 'OSR_SIM_WILDCARDS': str(ports)}
     name = '%s-%d' % (how.replace(':', '-'), ports)
