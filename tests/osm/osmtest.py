@@ -218,7 +218,7 @@ class Fabric:
                                         preexec_fn=_die_with_parent)
         self.prompts = Counter(self.log, r'sim> ')
         try:
-            wait_for('ibsim', lambda: 'simulator ready' in self._said(), 30, self._alive)
+            wait_for('ibsim', lambda: 'simulator ready' in self._said(), 120, self._alive)
         except Failure as f:
             self.process.kill()
             raise Failure('%s; ibsim said: %s' % (f, self._said()[-300:]))
