@@ -139,6 +139,8 @@ ib_api_status_t osr__mcast_build_stree(void *context, osm_mgrp_box_t *box);
 /* Are all of OpenSM's buffers there and large enough? Nothing is written. */
 enum osr_status osr__publish_ready(const struct osr_fabric *fabric, const struct snapshot *snap,
 				   struct osr_diag *diag);
+/* What they have. Packets that are on their way through a drained switch still find it. */
+void osr__publish_same(osm_switch_t *const *sw, uint32_t n);
 /* Cannot fail after osr__publish_ready(). */
 void osr__publish(const struct osr_fabric *fabric, const struct osr_routing *routing,
 		  const struct snapshot *snap);

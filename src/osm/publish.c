@@ -52,6 +52,13 @@ static void transpose_tile(const struct osr_fabric *fabric, const struct osr_rou
 	}
 }
 
+void osr__publish_same(osm_switch_t *const *sw, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (sw[i]->new_lft)
+			memcpy(sw[i]->new_lft, sw[i]->lft, sw[i]->lft_size);
+}
+
 void osr__publish(const struct osr_fabric *fabric, const struct osr_routing *routing,
 		  const struct snapshot *snap)
 {
@@ -60,11 +67,7 @@ void osr__publish(const struct osr_fabric *fabric, const struct osr_routing *rou
 	for (uint32_t d = 0; d < fabric->n_dests; d += TILE)
 		for (uint32_t s = 0; s < fabric->n_switches; s += TILE)
 			transpose_tile(fabric, routing, snap, s, d);
-	/* Packets that are on their way through a drained switch still find it. */
-	for (uint32_t i = 0; i < snap->n_sw_out; i++)
-		if (snap->sw_out[i]->new_lft)
-			memcpy(snap->sw_out[i]->new_lft, snap->sw_out[i]->lft,
-			       snap->sw_out[i]->lft_size);
+	osr__publish_same(snap->sw_out, snap->n_sw_out);
 }
 
 /*

@@ -30,8 +30,8 @@ void osr__rounds_publish_first(const struct sweep *w)
 	size_t n = fabric->n_switches;
 
 	w->ctx->plugin->ms_withdrawn = osr__sweep_clock_ms();
-	for (uint32_t s = 0; s < n; s++)
-		memcpy(w->snap.sw[s]->new_lft, w->snap.sw[s]->lft, w->snap.sw[s]->lft_size);
+	osr__publish_same(w->snap.sw, fabric->n_switches);
+	osr__publish_same(w->snap.sw_out, w->snap.n_sw_out);
 	for (uint64_t i = 0; i < routing->stable.n_withdrawn; i++) {
 		uint64_t at = routing->withdrawn[i];
 

@@ -216,7 +216,10 @@ enum osr_status osr__sweep_publish(struct sweep *w)
 			return st;
 		}
 	}
-	osr__publish(fabric, routing, &w->snap);
+	if (w->in_rounds)
+		osr__rounds_publish_first(w);
+	else
+		osr__publish(fabric, routing, &w->snap);
 	with_sls = *routing;
 	if (osr__any_sl(routing, w->slot->verdict.proven))
 		with_sls.sl = NULL;
@@ -307,13 +310,11 @@ static enum osr_status sweep(struct sweep *w)
 	osr__keys_lay(w->ctx->plugin, slot, &w->scratch);
 	w->ms_check = osr__sweep_clock_ms();
 	st = complete(w);
+	w->in_rounds = slot->result.routing.withdrawn && osr__rounds_may(w);
 	if (!st)
 		st = osr__sweep_publish(w);
 	if (st)
 		goto give_up;
-	w->in_rounds = slot->result.routing.withdrawn && osr__rounds_may(w);
-	if (w->in_rounds)
-		osr__rounds_publish_first(w);
 	w->ms_publish = osr__sweep_clock_ms();
 	if (osr__before(w->ctx)) {
 		last = *osr__before(w->ctx);
