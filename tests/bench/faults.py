@@ -41,7 +41,7 @@ RUNS += [('switch', f, n, ['-S'] + more) for f, n, more in (
     ('tree512', 8, []), ('tree1944', 4, CUT), ('narrow', 8, []), ('dragonfly', 4, []), ('random128-1', 4, []))]
 RUNS += [('pile', f, n, ['-p']) for f, n in (('tree512', 12), ('narrow', 10), ('dragonfly', 5), ('random64-1', 8))]
 RUNS += [('transition', f, n, ['-s', '11', '-v', '8']) for f, n in (
-    ('tree-3', 20), ('tree512', 20), ('tree1944', 20), ('narrow', 20), ('dragonfly', 20), ('random64-1', 20),
+    ('tree-3', 20), ('tree512', 20), ('tree1944', 20), ('tree11664', 4), ('narrow', 20), ('dragonfly', 20), ('random64-1', 20),
     ('random64-2', 20), ('random64-3', 20), ('random128-1', 20), ('random128-2', 10), ('random128-3', 10))]
 
 
@@ -69,13 +69,13 @@ def transition_row(name, r):
         x = r[way]
         row += ['%d of %d' % (x['proven'] - x['in_rounds'], x['n']), '%d of %d' % (x['proven'], x['n']), '%d of %d' % (x['kept'], x['n']),
                 '%s, %s' % (number(x['withdrawn'] / x['n']), number(x['withdrawn_whole'] / x['n']))]
-    return row
+    return row + ['%.1f, %.1f' % (r['dead']['transition_ms'], r['back']['transition_ms'])]
 
 
 FAULTS_HEAD = ['fabric', 'kept', 'load', 'of a full route', 'blocks', 'of a full route', 'longer', 'of a full route',
                'SLs lost', 'ms, of a full route']
 HEADS = {'cable': FAULTS_HEAD, 'switch': FAULTS_HEAD, 'pile': FAULTS_HEAD,
-         'transition': ['fabric', 'dead: at once', 'proven', 'kept', 'withdrawn', 'back: at once', 'proven', 'kept', 'withdrawn']}
+         'transition': ['fabric', 'dead: at once', 'proven', 'kept', 'withdrawn', 'back: at once', 'proven', 'kept', 'withdrawn', 'ms']}
 
 
 def measure(build, table, fabric, n, more):
