@@ -9,28 +9,26 @@
  * order becomes the certificate, which the check proves like any other. From the outside in:
  *	osr__transition_rises()
  *	  mixture_follow()	every turn of the mixture: does it rise, or is it noted?
- *	  mixture_sort()		another order
+ *	  mixture_find()	another order
  */
-#include "transition_private.h"
-
 #include <string.h>
 
-/* Turns, by slot: row[c] and the number of the next channel at its switch, as in cdg.h. */
-struct turns {
+#include <osmroutes/cdg.h>
+
+#include "transition_private.h"
+
+/* What is done with the turns of the mixture. */
+struct mixture {
 	const struct osr_fabric *f;
 	const uint32_t *rank; /* do they rise in it? If NULL, they are noted: */
-	uint32_t *row;        /* [n_channels + 1] */
-	uint64_t *bits;
+	struct osr_cdg deps;
 };
 
-static inline bool mixture_turn(const struct turns *t, uint32_t in, uint32_t out)
+static inline bool mixture_turn(const struct mixture *t, uint32_t in, uint32_t out)
 {
-	uint32_t slot;
-
 	if (t->rank)
 		return t->rank[in] < t->rank[out];
-	slot = t->row[in] + out - t->f->chan_row[t->f->chan_dst[in]];
-	t->bits[slot / 64] |= UINT64_C(1) << slot % 64;
+	t->deps.weight[t->deps.row[in] + out - t->f->chan_row[t->f->chan_dst[in]]] = 1;
 	return true;
 }
 
@@ -45,7 +43,7 @@ static bool mixture_is_link(const struct transition *m, uint32_t s, uint32_t c)
 }
 
 /* A copy leaves by every cable of either order but the one it came by. */
-static bool mixture_follow_copies(const struct transition *m, const struct turns *t)
+static bool mixture_follow_copies(const struct transition *m, const struct mixture *t)
 {
 	const struct osr_fabric *fabric = m->f;
 
@@ -86,8 +84,8 @@ static void mixture_reach(const struct transition *m, const uint8_t *const row[2
 }
 
 /* To where both entries of the next switch lead, from where both of s do. */
-static bool mixture_follow_switch(const struct turns *t, const uint8_t *const row[2], uint32_t root,
-				  uint32_t s)
+static bool mixture_follow_switch(const struct mixture *t, const uint8_t *const row[2],
+				  uint32_t root, uint32_t s)
 {
 	const struct osr_fabric *fabric = t->f;
 
@@ -108,7 +106,7 @@ static bool mixture_follow_switch(const struct turns *t, const uint8_t *const ro
 }
 
 /* False: a turn falls, or memory ran out. */
-static bool mixture_follow(const struct transition *m, const struct turns *t)
+static bool mixture_follow(const struct transition *m, const struct mixture *t)
 {
 	const struct osr_fabric *fabric = m->f;
 	size_t n = fabric->n_switches;
@@ -134,58 +132,18 @@ static bool mixture_follow(const struct transition *m, const struct turns *t)
 
 /* ---- another order --------------------------------------------------------------------------- */
 
-static bool mixture_has(const struct turns *t, uint32_t slot)
-{
-	return t->bits[slot / 64] >> slot % 64 & 1;
-}
-
-/* Channels into which no turn leads first, then those into which only these lead; false: a cycle is left. */
-static bool mixture_sort(const struct turns *t, uint32_t *n_in, uint32_t *queue, uint32_t *rank)
-{
-	const struct osr_fabric *fabric = t->f;
-	uint32_t n = fabric->n_channels, tail = 0;
-
-	for (uint32_t c = 0; c < n; c++)
-		for (uint32_t e = t->row[c]; e < t->row[c + 1]; e++)
-			n_in[fabric->chan_row[fabric->chan_dst[c]] + e - t->row[c]] +=
-				mixture_has(t, e);
-	for (uint32_t c = 0; c < n; c++)
-		if (!n_in[c])
-			queue[tail++] = c;
-	for (uint32_t head = 0; head < tail; head++) {
-		uint32_t c = queue[head], first = fabric->chan_row[fabric->chan_dst[c]];
-
-		rank[c] = head;
-		for (uint32_t e = t->row[c]; e < t->row[c + 1]; e++)
-			if (mixture_has(t, e) && !--n_in[first + e - t->row[c]])
-				queue[tail++] = first + e - t->row[c];
-	}
-	return tail == n;
-}
-
-/* An order in which what the tables depend on and the mixture rise, into m->rank. */
+/* An order in which what the tables depend on and the mixture rise, into m->rank. False: none, or memory ran out. */
 static bool mixture_find(struct transition *m)
 {
-	const struct osr_fabric *fabric = m->f;
-	struct turns t = { .f = fabric };
-	size_t n = fabric->n_channels, n_slots = 0, size;
-	uint32_t *n_in = osr_calloc(m->scratch, n, sizeof(*n_in));
-	uint32_t *queue = osr_alloc(m->scratch, n, sizeof(*queue));
+	struct mixture t = { .f = m->f };
+	struct osr_diag diag;
+	bool no_memory;
 
-	t.row = osr_alloc(m->scratch, n + 1, sizeof(*t.row));
-	for (uint32_t c = 0; t.row && c < n; c++) {
-		uint32_t next = fabric->chan_dst[c];
-
-		t.row[c] = (uint32_t)n_slots;
-		n_slots += fabric->chan_row[next + 1] - fabric->chan_row[next];
-	}
-	size = (n_slots + 63) / 64;
-	t.bits = osr_alloc(m->scratch, size, sizeof(*t.bits));
-	if (!n_in || !queue || !t.row || !t.bits)
+	if (osr_cdg_init(&t.deps, m->f, m->scratch, &diag))
 		return false;
-	t.row[n] = (uint32_t)n_slots;
-	memcpy(t.bits, m->r->deps, size * sizeof(*t.bits));
-	return mixture_follow(m, &t) && mixture_sort(&t, n_in, queue, m->rank);
+	for (uint32_t slot = 0; slot < t.deps.n_slots; slot++)
+		t.deps.weight[slot] = m->r->deps[slot / 64] >> slot % 64 & 1;
+	return mixture_follow(m, &t) && osr_cdg_sort(&t.deps, m->scratch, m->rank, &no_memory);
 }
 
 bool osr__transition_has_order(const struct transition *m)
@@ -195,7 +153,7 @@ bool osr__transition_has_order(const struct transition *m)
 
 bool osr__transition_rises(struct transition *m)
 {
-	const struct turns t = { .f = m->f, .rank = m->r->rank };
+	const struct mixture t = { .f = m->f, .rank = m->r->rank };
 	struct osr_arena_mark mark = osr_arena_mark(m->scratch);
 	bool rises = m->one_graph && m->r->rank && mixture_follow(m, &t);
 
