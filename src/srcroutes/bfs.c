@@ -106,23 +106,6 @@ static void bfs_build_tree(struct bfs *w, uint32_t source)
 	}
 }
 
-/* Lines 19 to 31 for one destination; returns the hops of its route, 0 if there is none. */
-static uint32_t bfs_trace(struct bfs *w, uint32_t node)
-{
-	uint32_t v = w->parent[node * w->g.n_states + osr_rg_end(&w->g)], n = 0;
-
-	for (; v != OSR_NO_NODE && w->parent[v] != OSR_NO_NODE; v = w->parent[v])
-		w->path[n++] = w->parent[v] / w->g.n_states * w->a->t->n_dirs +
-			       w->g.last[v % w->g.n_states];
-	for (uint32_t i = 0; i < n / 2; i++) {
-		uint32_t c = w->path[i];
-
-		w->path[i] = w->path[n - 1 - i];
-		w->path[n - 1 - i] = c;
-	}
-	return n;
-}
-
 static enum osr_status take_routes(struct bfs *w, uint32_t source)
 {
 	const struct osr_srcroutes *routes = w->a;
@@ -132,7 +115,8 @@ static enum osr_status take_routes(struct bfs *w, uint32_t source)
 
 		if (j == source || !routes->hops[pair])
 			continue;
-		hops = bfs_trace(w, routes->set[j]);
+		/* Lines 19 to 31. */
+		hops = osr_rgraph_trace(&w->g, w->parent, routes->set[j], w->path);
 		k = osr__choice_of(routes, pair, w->path, hops);
 		if (k == OSR_NO_NODE)
 			return osr_fail(w->diag, OSR_BUG,

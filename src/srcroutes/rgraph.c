@@ -206,3 +206,20 @@ void osr_rgraph_sssp(const struct osr_rgraph *rgraph, uint32_t source, const uin
 		rg_search->queue[1] = queue;
 	}
 }
+
+uint32_t osr_rgraph_trace(const struct osr_rgraph *rgraph, const uint32_t *parent, uint32_t node,
+			  uint32_t *channel)
+{
+	uint32_t v = parent[node * rgraph->n_states + osr_rg_end(rgraph)], n = 0;
+
+	for (; v != OSR_NO_NODE && parent[v] != OSR_NO_NODE; v = parent[v])
+		channel[n++] = parent[v] / rgraph->n_states * rgraph->t->n_dirs +
+			       rgraph->last[v % rgraph->n_states];
+	for (uint32_t i = 0; i < n / 2; i++) {
+		uint32_t c = channel[i];
+
+		channel[i] = channel[n - 1 - i];
+		channel[n - 1 - i] = c;
+	}
+	return n;
+}

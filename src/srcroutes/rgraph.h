@@ -100,4 +100,11 @@ enum osr_status osr_rg_search_init(struct osr_rg_search *rg_search, const struct
 void osr_rgraph_sssp(const struct osr_rgraph *rgraph, uint32_t source, const uint64_t *weight,
 		     const uint8_t *want, uint32_t wanted, struct osr_rg_search *rg_search);
 
+/*
+ * The channels of the way that a search has found to node, first one first, into channel[]; parent[n_nodes *
+ * n_states] as in osr_rg_search. Returns how many; 0: there is none. O(hops).
+ */
+uint32_t osr_rgraph_trace(const struct osr_rgraph *rgraph, const uint32_t *parent, uint32_t node,
+			  uint32_t *channel);
+
 #endif

@@ -97,25 +97,6 @@ static uint32_t cheapest_choice(const struct settle *w, uint32_t pair)
 	return best;
 }
 
-/* The channels that lead back from an end vertex, first one first; returns how many. */
-static uint32_t rgraph_sssp_trace(const struct settle *w, uint32_t node)
-{
-	uint32_t v = node * w->g.n_states + osr_rg_end(&w->g), n = 0, nd = w->a->t->n_dirs;
-
-	for (v = w->search.parent[v]; w->search.parent[v] != OSR_NO_NODE; v = w->search.parent[v]) {
-		uint32_t from = w->search.parent[v] / w->g.n_states;
-
-		w->path[n++] = from * nd + w->g.last[v % w->g.n_states];
-	}
-	for (uint32_t i = 0; i < n / 2; i++) {
-		uint32_t c = w->path[i];
-
-		w->path[i] = w->path[n - 1 - i];
-		w->path[n - 1 - i] = c;
-	}
-	return n;
-}
-
 static enum osr_status search_graph(struct settle *w, uint32_t n)
 {
 	const struct osr_srcroutes *routes = w->a;
@@ -129,7 +110,8 @@ static enum osr_status search_graph(struct settle *w, uint32_t n)
 	osr_rgraph_sssp(&w->g, routes->set[w->pair[0] / routes->n_set], w->weight, w->want, n,
 			&w->search);
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t hops = rgraph_sssp_trace(w, routes->set[w->pair[i] % routes->n_set]);
+		uint32_t hops = osr_rgraph_trace(&w->g, w->search.parent,
+						 routes->set[w->pair[i] % routes->n_set], w->path);
 		uint32_t k = osr__choice_of(routes, w->pair[i], w->path, hops);
 
 		if (k == OSR_NO_NODE)
