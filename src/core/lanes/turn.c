@@ -326,15 +326,21 @@ static bool turn_is_hopeless(const struct turns *w, const struct osr_lanes_job *
 	       failed * 100 > osr__turn_n_routes(w) * job->opt->any_sl_cost;
 }
 
-static enum osr_status turn_start_again(struct turns *w, struct osr_lanes_job *job, uint64_t *least)
+/* Order and lanes of an up/down order that was searched for; any_last: see updown.h. */
+static enum osr_status turn_start_updown(struct turns *w, struct osr_lanes_job *job, bool any_last)
 {
 	struct osr_updown updown;
 	enum osr_status st =
-		osr_updown_search(w->t.s, job->opt->order_effort / turn_tuning.effort_share, false,
-				  job->scratch, &updown, job->diag);
+		osr_updown_search(w->t.s, job->opt->order_effort / turn_tuning.effort_share,
+				  any_last, job->scratch, &updown, job->diag);
 
-	if (!st)
-		st = osr__turn_start_updown(w, &updown, job->scratch, job->diag);
+	return st ? st : osr__turn_start_updown(w, &updown, job->scratch, job->diag);
+}
+
+static enum osr_status turn_start_again(struct turns *w, struct osr_lanes_job *job, uint64_t *least)
+{
+	enum osr_status st = turn_start_updown(w, job, false);
+
 	return st ? st : turn_rounds(w, job, job->opt->ordered_rounds, true, least);
 }
 
@@ -383,13 +389,8 @@ static enum osr_status turn_try_middle(struct turns *w, struct osr_lanes_job *jo
 static enum osr_status turn_search_sparse(struct turns *w, struct osr_lanes_job *job, bool *fits,
 					  uint64_t *least)
 {
-	struct osr_updown updown;
-	enum osr_status st =
-		osr_updown_search(w->t.s, job->opt->order_effort / turn_tuning.effort_share, true,
-				  job->scratch, &updown, job->diag);
+	enum osr_status st = turn_start_updown(w, job, true);
 
-	if (!st)
-		st = osr__turn_start_updown(w, &updown, job->scratch, job->diag);
 	if (!st)
 		st = osr__turn_local(w, job->scratch, fits, job->diag);
 	if (st || !*fits)
@@ -401,11 +402,12 @@ static enum osr_status turn_search_sparse(struct turns *w, struct osr_lanes_job 
 }
 
 /*
- * Two orders that fit the trees: the first one has no route without a legal way, or it is not taken. Where
- * that is far from it, neither is the second; if *found, local search may lead to trees instead, and *found
- * says if it has. *least routes have no legal way then.
+ * An order fitted to the trees that are there. The first try is kept if it makes every route legal. Else a second
+ * one follows, and *least stays 0: turn_rounds() goes on. *local, in: where the first try leaves many routes
+ * without a legal way, local search comes instead of the second; out: the trees are from it. *least routes had
+ * none before it, and where it served, have none now.
  */
-static enum osr_status turn_start(struct turns *w, struct osr_lanes_job *job, bool *found,
+static enum osr_status turn_start(struct turns *w, struct osr_lanes_job *job, bool *local,
 				  uint64_t *least)
 {
 	uint32_t passes = job->opt->layers.sift_passes;
@@ -419,37 +421,35 @@ static enum osr_status turn_start(struct turns *w, struct osr_lanes_job *job, bo
 	n_failed = osr__turn_count_failed(w);
 	if (!n_failed)
 		return OSR_OK;
-	sparse = *found && n_failed * turn_tuning.sparse > osr__turn_n_routes(w);
-	*found = false;
+	sparse = *local && n_failed * turn_tuning.sparse > osr__turn_n_routes(w);
+	*local = false;
 	if (!sparse) {
 		st = osr__turn_start_fitted(w, false, passes, job->scratch, job->diag);
 		return st ? st : osr__turn_improve(w, job->scratch, job->diag);
 	}
 	*least = n_failed;
-	return turn_search_sparse(w, job, found, least);
+	return turn_search_sparse(w, job, local, least);
 }
 
 /*
  * The paths that are there keep their balance where the lanes of turns make them legal: they get their
- * lanes before any tree is routed again. Where that does not make nearly all legal, it starts again. *local:
- * sparse fabrics in a way of their own; so it was found.
+ * lanes before any tree is routed again. Where that does not make nearly all legal, it starts again. *local: as
+ * in turn_start().
  */
 static enum osr_status turn_search(struct turns *w, struct osr_lanes_job *job, bool *local,
 				   bool *hopeless)
 {
 	uint64_t enough = osr__turn_most_loaded(job->s) * turn_tuning.enough / 100;
 	uint64_t least = 0;
-	bool found = *local;
 	enum osr_status st;
 
 	w->t.n_unserved = NULL;
 	turn_sample(w);
-	found = found && !turn_is_sampled(w);
-	st = turn_start(w, job, &found, &least);
-	*local = found;
-	if (!st && !found && !least)
+	*local = *local && !turn_is_sampled(w);
+	st = turn_start(w, job, local, &least);
+	if (!st && !*local && !least)
 		st = turn_rounds(w, job, turn_tuning.fitted_rounds, false, &least);
-	if (!st && !found && least && !turn_is_sampled(w))
+	if (!st && !*local && least && !turn_is_sampled(w))
 		st = turn_start_again(w, job, &least);
 	*hopeless = !st && turn_is_hopeless(w, job, least);
 	if (st || *hopeless)
