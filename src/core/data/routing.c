@@ -9,16 +9,13 @@
 enum osr_status osr_routing_init(struct osr_routing *routing, const struct osr_fabric *fabric,
 				 struct osr_arena *arena, struct osr_diag *diag)
 {
-	size_t n;
-
 	*routing = (struct osr_routing){ .n_switches = fabric->n_switches,
 					 .n_dests = fabric->n_dests,
 					 .n_channels = fabric->n_channels };
-	if (!__builtin_mul_overflow((size_t)fabric->n_dests, (size_t)fabric->n_switches, &n))
-		routing->lft = osr_alloc(arena, n, 1);
+	routing->lft = osr_alloc(arena, fabric->n_dests, fabric->n_switches);
 	if (osr_arena_failed(arena, diag))
 		return OSR_NOMEM;
-	memset(routing->lft, OSR_NO_PATH, n);
+	memset(routing->lft, OSR_NO_PATH, (size_t)fabric->n_dests * fabric->n_switches);
 	return OSR_OK;
 }
 
