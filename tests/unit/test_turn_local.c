@@ -155,6 +155,15 @@ static bool in_escape_tree(const struct local_trial *x, uint32_t c)
 	return up[f->chan_src[c]] == c || up[f->chan_dst[c]] == f->chan_rev[c];
 }
 
+/* From channel a to b, both of the escape tree. */
+static bool is_escape_turn(const struct local_trial *x, uint32_t a, uint32_t b)
+{
+	const struct osr_fabric *f = &x->t.f;
+
+	return in_escape_tree(x, a) && in_escape_tree(x, b) && f->chan_rev[a] != b &&
+	       f->chan_dst[a] == f->chan_src[b];
+}
+
 /* From the lane of hosts, and from one turn to the next. */
 static void assert_escape_rises(const struct local_trial *x)
 {
@@ -165,15 +174,13 @@ static void assert_escape_rises(const struct local_trial *x)
 		for (uint32_t b = 0; b < m; b++) {
 			uint32_t t, on_b;
 
-			if (!in_escape_tree(x, a) || !in_escape_tree(x, b) || f->chan_rev[a] == b ||
-			    f->chan_dst[a] != f->chan_src[b])
+			if (!is_escape_turn(x, a, b))
 				continue;
 			t = turn_of(x, a, b);
 			on_b = x->w.rank[x->w.lane[t] * m + b];
 			assert_true(x->w.rank[a] < on_b);
 			for (uint32_t c = 0; c < m; c++)
-				if (in_escape_tree(x, c) && f->chan_dst[b] == f->chan_src[c] &&
-				    f->chan_rev[b] != c)
+				if (is_escape_turn(x, b, c))
 					assert_true(on_b <
 						    x->w.rank[x->w.lane[turn_of(x, b, c)] * m + c]);
 			n++;
@@ -352,16 +359,14 @@ static uint32_t fewest_possible(const struct local_trial *x, uint32_t left)
 		for (uint32_t b = 0; b < m; b++) {
 			uint32_t t, on_b;
 
-			if (!in_escape_tree(x, a) || !in_escape_tree(x, b) || f->chan_rev[a] == b ||
-			    f->chan_dst[a] != f->chan_src[b])
+			if (!is_escape_turn(x, a, b))
 				continue;
 			t = turn_of(x, a, b);
 			p->lane[t] = x->w.lane[t];
 			on_b = x->w.lane[t] * m + b;
 			assert_true(add_arrow(p, a, on_b));
-			for (uint32_t c = f->chan_row[f->chan_dst[b]];
-			     c < f->chan_row[f->chan_dst[b] + 1]; c++)
-				if (in_escape_tree(x, c) && f->chan_rev[b] != c)
+			for (uint32_t c = 0; c < m; c++)
+				if (is_escape_turn(x, b, c))
 					assert_true(add_arrow(p, on_b,
 							      x->w.lane[turn_of(x, b, c)] * m + c));
 		}
