@@ -355,11 +355,10 @@ int cli_check(int argc, char **argv)
 		.options = options,
 		.parser = check_parse,
 		.args_doc = "FILE|DIR",
-		.doc = "Verifies the tables of a fabric, whoever made them: reach, loops, "
+		.doc = "Verifies the tables of a fabric, from any source: reach, loops, "
 		       "lengths, SLs and VLs, multicast, credit loops. FILE is the "
 		       "fabric; DIR holds OpenSM's dumps, fabric and tables; -e verifies what an "
-		       "engine "
-		       "makes.",
+		       "engine makes.",
 		.children = children
 	};
 	struct args a = { .ask = { .src = CLI_SOURCE_INIT,

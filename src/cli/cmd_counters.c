@@ -281,7 +281,7 @@ int cli_counters(int argc, char **argv)
 	static const struct argp argp = { .options = options,
 					  .parser = counters_parse,
 					  .args_doc = "FILE|DIR",
-					  .doc = "Puts the compare port counters with the load "
+					  .doc = "Compares port counters with the load "
 						 "that the tables explain: from what "
 						 "the hosts have "
 						 "sent and received, what each cable between "

@@ -779,7 +779,7 @@ static uint8_t lanes_used(const struct osr__reroute *w)
 
 /*
  * What old and new tables depend on, where one graph holds for all lanes: for the search of an order in
- * which they may mix (core/transition/mixture.c). Cables of today only: nobody holds another one.
+ * which they may mix (core/transition/mixture.c). Only cables that are there now: no packet holds another one.
  */
 static enum osr_status hand_over_deps(const struct osr__reroute *w, struct osr_arena *result,
 				      struct osr_routing *routing, struct osr_diag *diag)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * verdict.h - one verdict on tables, whoever made them: a few questions, each answered proven,
+ * verdict.h - one verdict on tables from any source: a few questions, each answered proven,
  * refuted (with a witness) or unknown (with the reason).
  *
  * All commands and the plugin ask here, so that the same tables have the same verdict everywhere.
