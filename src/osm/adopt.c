@@ -293,6 +293,10 @@ static enum osr_status adopt_judge(struct adopted *a)
 	}
 	if (st)
 		return st;
+	if (verdict->n_longer && (a->w->ctx->engine->capabilities & OSR_ENGINE_MINIMAL))
+		return osr_fail(&a->diag, OSR_CHECK_FAILED,
+				"%" PRIu64 " routes are longer than minimal",
+				(uint64_t)verdict->n_longer);
 	if ((double)verdict->efi > MAX_EFI * (double)best->efi)
 		return osr_fail(&a->diag, OSR_CHECK_FAILED,
 				"%" PRIu64

@@ -7,9 +7,9 @@ import subprocess
 import oracle
 from faults import switch_links
 from groups import join
-from judge import QOS, check_loops, expect, judge, scenario
+from judge import QOS, check_loops, expect, generate, judge, scenario
 from osmtest import BUILD, Fabric, Opensm, find_fabric, wait_for
-from restart import kill
+from restart import handover_sm, kill, take_over
 
 OSMROUTES = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
 
@@ -146,6 +146,29 @@ def last_way(workdir):
             ask(fabric, 'undrain', '--all')
             judge(fabric, opensm, ours='dfsssp')
         opensm.check_own_log(['ERR OR20'])
+
+
+@scenario('drain.successor', 60)
+def successor(workdir):
+    """The master routed around a drained cable, and the standby that takes over knows nothing of that: an engine that
+    promises shortest paths does not go on from those tables, which every check would refuse, but routes anew."""
+    os.makedirs(workdir, exist_ok=True)
+    net = generate(os.path.join(workdir, 'tree.net'), 'kary', 'k=3', 'n=3')
+    with Fabric(net, os.path.join(workdir, 'fabric')) as fabric:
+        hosts = [name for name, (_, kind) in fabric.ids.items() if kind == 'ca']
+        for _ in range(5):
+            with handover_sm(fabric, hosts[0], 'first', 'sssp', conf(fabric)) as first:
+                first.wait_up()
+                name, port, _ = max(switch_links(judge(fabric, first, ours='sssp')),
+                                    key=lambda link: uses(tables(fabric), link[0], link[1]))
+                ask(fabric, 'drain', '%s:%d' % (name, port))
+                expect(tables(fabric).routes().n_longer > 0, 'no route is longer: this says nothing')
+                done = take_over(fabric, first, hosts[-1], 'sssp')
+            if done:
+                break
+        after, claims, log = done
+        expect(claims.n_longer == 0 and after.routes().n_longer == 0, 'tables that are not minimal were kept')
+        expect('are not used, this sweep is a full route: ' in log, 'no word about the tables before')
 
 
 @scenario('drain.flaps', 180)

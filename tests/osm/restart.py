@@ -193,18 +193,18 @@ def no_directory(workdir):
             judge(fabric, opensm, ours='dfsssp')
 
 
-def handover_sm(fabric, host, name, engine='dfsssp', wrapper=(), env=None):
+def handover_sm(fabric, host, name, engine='dfsssp', conf='[dfsssp]\nany_sl = on\n', wrapper=(), env=None):
     """Ours, or a stock one."""
-    return Opensm(fabric, engine, plugin=engine == 'dfsssp', name=name, plugin_conf='[dfsssp]\nany_sl = on\n',
+    return Opensm(fabric, engine, plugin=engine != 'minhop', name=name, plugin_conf=conf,
                   options=dict(QOS, max_op_vls=2, sm_priority=3, sminfo_polling_timeout=100,
                                polling_retry_number=2),
                   wrapper=wrapper, env=dict(env or {}, SIM_HOST=fabric.node_id(host)))
 
 
-def take_over(fabric, master, host):
+def take_over(fabric, master, host, engine='dfsssp'):
     """The master is killed and a standby takes over: its tables, what its first sweep said, and its log; None if
     ibsim loses the standby's last question, for which OpenSM then waits for ever."""
-    with handover_sm(fabric, host, 'second') as second:
+    with handover_sm(fabric, host, 'second', engine) as second:
         wait_for('standby', lambda: 'STANDBY' in second.log, 60, second._alive)
         kill(master)
         fabric.forget(master.process.pid)
@@ -213,7 +213,7 @@ def take_over(fabric, master, host):
         except Failure:
             return None
         second.wait_quiet()
-        tables = judge(fabric, second, ours='dfsssp')
+        tables = judge(fabric, second, ours=engine)
         kill(second)
         fabric.forget(second.process.pid)
     second.check_own_log()

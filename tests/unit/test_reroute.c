@@ -468,10 +468,9 @@ static void test_out_of_memory(void **state)
 }
 
 /* Tables that cannot be kept, and what is said of it. */
-static void assert_anew(const struct osr_result *before, struct osr_request req, uint32_t drift,
-			const char *word)
+static void assert_anew(const struct osr_result *before, struct osr_request req,
+			struct osr_reroute_options opt, const char *word)
 {
-	const struct osr_reroute_options opt = { .drift = drift };
 	struct osr_arena scratch = { 0 }, result = { 0 };
 	struct osr_diag diag = { "" };
 	struct osr_routing r;
@@ -492,6 +491,7 @@ static void assert_anew(const struct osr_result *before, struct osr_request req,
 static void test_refusals(void **state)
 {
 	const struct osr_request req = { .max_vls = 15 };
+	const struct osr_reroute_options plain = { 0 };
 	struct totals n = { 0 };
 	struct osr_result other;
 	struct life x;
@@ -503,14 +503,18 @@ static void test_refusals(void **state)
 	ledger_new(&x.ledger, &x.t.f);
 	step(&x);
 	assert_true(current(&x)->routing.n_vls > 1);
-	assert_anew(current(&x), (struct osr_request){ .max_vls = 1 }, 0, "virtual lanes");
+	assert_anew(current(&x), (struct osr_request){ .max_vls = 1 }, plain, "virtual lanes");
 	other = *current(&x);
 	other.routing.sl2vl = calloc(1, sizeof(osr_sl2vl_t));
-	assert_anew(&other, req, 0, "SLs to VLs");
+	assert_anew(&other, req, plain, "SLs to VLs");
 	free(other.routing.sl2vl);
 	other.routing = (struct osr_routing){ 0 };
-	assert_anew(&other, req, 0, "no earlier tables");
-	assert_anew(current(&x), req, 99, "busiest channel");
+	assert_anew(&other, req, plain, "no earlier tables");
+	assert_anew(current(&x), req, (struct osr_reroute_options){ .drift = 99 },
+		    "busiest channel");
+	other = *current(&x);
+	other.routing.claims &= ~(uint32_t)OSR_CLAIM_MINIMAL;
+	assert_anew(&other, req, (struct osr_reroute_options){ .minimal = true }, "minimal");
 	finish(&x);
 }
 

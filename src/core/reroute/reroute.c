@@ -64,14 +64,20 @@ const struct osr_result *osr_reroute_baseline(const struct osr_result *previous,
 
 /* ---- may it be repaired? --------------------------------------------------------------------- */
 
-static enum osr_status repairable(const struct osr_request *req, const struct osr_result *previous,
+static enum osr_status repairable(const struct osr_job *job, const struct osr_reroute_options *opt,
 				  struct osr_diag *diag)
 {
+	const struct osr_result *previous = job->previous;
 	const struct osr_routing *routing = &previous->routing;
+	const struct osr_request *req = &job->request;
 	bool shared = !routing->sl || (routing->claims & OSR_CLAIM_ANY_SL);
 
 	if (!routing->lft)
 		return osr_fail(diag, OSR_NOT_APPLICABLE, "there are no earlier tables");
+	if (opt->minimal && !(routing->claims & OSR_CLAIM_MINIMAL))
+		return osr_fail(diag, OSR_NOT_APPLICABLE,
+				"the earlier tables are not proven minimal, and the engine "
+				"promises that");
 	if (routing->sl2vl || baseline_of(previous)->routing.sl2vl)
 		return osr_fail(diag, OSR_NOT_APPLICABLE,
 				"the earlier tables map SLs to VLs by port pair");
@@ -292,7 +298,7 @@ enum osr_status osr_reroute(const struct osr_job *job, const struct osr_reroute_
 			    struct osr_diag *why)
 {
 	struct osr_arena_mark before = osr_arena_mark(job->arena);
-	enum osr_status st = repairable(&job->request, job->previous, why);
+	enum osr_status st = repairable(job, opt, why);
 
 	if (!st)
 		st = try_often(job, opt, why);
