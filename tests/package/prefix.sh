@@ -1,0 +1,24 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+#
+# prefix.sh PROJECT BUILD CMAKE: with OSR_OPENSM_PREFIX the plugin is compiled with the headers installed there.
+# They are this OpenSM's with another number in osm_version.h; that OpenSM refuses what comes of it is
+# osm.beside.version.
+set -eu
+project=$1 build=$2 cmake=$3
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+include=$(sed -n 's/^OSR_OPENSM_INCLUDE:[A-Z]*=//p' "$build/CMakeCache.txt")
+mkdir -p "$dir/prefix/include" "$dir/prefix/lib"
+cp -r "$include" "$dir/prefix/include/infiniband"
+for library in OPENSM OSMCOMP; do
+	ln -s "$(sed -n "s/^OSR_${library}_LIBRARY:[A-Z]*=//p" "$build/CMakeCache.txt")" "$dir/prefix/lib/"
+done
+sed -i 's/"OpenSM .*"/"OpenSM 3.3.99"/' "$dir/prefix/include/infiniband/opensm/osm_version.h"
+plugin=src/osm/CMakeFiles/osmroutes_plugin.dir
+{
+	"$cmake" -S "$project" -B "$dir/b" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DOSR_TESTS=OFF -DOSR_LIVE=OFF \
+		-DOSR_MANUAL=OFF -DOSR_OPENSM_PREFIX="$dir/prefix" && ninja -C "$dir/b" $plugin/plugin.c.o
+} >"$dir/log" 2>&1 || { tail -20 "$dir/log"; exit 1; }
+grep -q 'OpenSM 3.3.99' "$dir/log" || { echo "CMake did not see the version"; exit 1; }
+grep -q 'OpenSM 3.3.99' "$dir/b/$plugin/plugin.c.o" || { echo "compiled with other headers"; exit 1; }
