@@ -327,7 +327,8 @@ class Opensm:
         self.log_flags = log_flags
         self.wrapper = list(wrapper)
         self.process = None
-        conf = {'routing_engine': engine, 'sweep_interval': 0, 'force_log_flush': 'TRUE',
+        # OpenSM's own 4 MADs at once are a change of threads for each; 32 take half the CPU.
+        conf = {'routing_engine': engine, 'sweep_interval': 0, 'force_log_flush': 'TRUE', 'max_wire_smps': 32,
                 'dump_files_dir': self.dir, 'qos': 'FALSE', 'pid_file': '(null)'}
         if plugin:
             conf['event_plugin_name'] = 'osmroutes'
