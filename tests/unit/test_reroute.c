@@ -177,6 +177,55 @@ static uint64_t digest_of_entries(const struct osr_result *x)
 	return osr_routing_digest(&x->fabric, &r);
 }
 
+/* Channels of a that b does not have: by the switches at both ends, and the ports. */
+static uint32_t count_missing(const struct osr_fabric *a, const struct osr_fabric *b)
+{
+	uint32_t n = 0;
+
+	for (uint32_t c = 0; c < a->n_channels; c++) {
+		uint32_t s = osr_fabric_switch_by_guid(b, a->sw_guid[a->chan_src[c]]), there;
+
+		there = s == OSR_NONE ? OSR_NONE : osr_port_channel(b, s, a->chan_port[c]);
+		n += there == OSR_NONE ||
+		     b->sw_guid[b->chan_dst[there]] != a->sw_guid[a->chan_dst[c]];
+	}
+	return n;
+}
+
+/* Pairs of a switch and a LID, both with a route then and now, whose SL is another one. */
+static uint64_t count_other_sls(const struct osr_result *then, const struct osr_result *now)
+{
+	const struct osr_fabric *f = &now->fabric, *g = &then->fabric;
+	uint64_t n = 0;
+
+	for (size_t at = 0; at < (size_t)f->n_dests * f->n_switches; at++) {
+		uint32_t d = (uint32_t)(at / f->n_switches), s = (uint32_t)(at % f->n_switches);
+		uint32_t v = osr_fabric_switch_by_guid(g, f->sw_guid[s]), old = OSR_NONE;
+		size_t was;
+
+		if (f->dest_lid[d] <= g->max_lid)
+			old = g->lid_dest[f->dest_lid[d]];
+		if (v == OSR_NONE || old == OSR_NONE || s == f->dest_switch[d])
+			continue;
+		was = (size_t)old * g->n_switches + v;
+		n += now->routing.lft[at] != OSR_NO_PATH && then->routing.lft[was] != OSR_NO_PATH &&
+		     now->routing.sl[at] != then->routing.sl[was];
+	}
+	return n;
+}
+
+/* What a repair says of itself, against both fabrics and both tables. */
+static void assert_counts(struct life *x, const struct osr_result *now)
+{
+	const struct osr_stable *s = &now->routing.stable;
+	const struct osr_fabric *base = &now->baseline->fabric;
+
+	assert_int_equal(s->n_channels_lost, count_missing(base, &now->fabric));
+	assert_int_equal(s->n_channels_new, count_missing(&now->fabric, base));
+	if (now->routing.sl && current(x)->routing.sl)
+		assert_int_equal(s->n_sl_changed, count_other_sls(current(x), now));
+}
+
 static void step(struct life *x)
 {
 	struct slot *slot = free_slot(x);
@@ -212,6 +261,8 @@ static void step(struct life *x)
 	assert_promises(x, now);
 	if (s->kept && now->baseline && (!current(x) || now->digest != current(x)->digest))
 		assert_only_cut_changed(x, now);
+	if (s->kept && now->baseline)
+		assert_counts(x, now);
 	if (x->prepares)
 		assert_int_equal(
 			osr_reroute_prepare(now, &scratch, &slot->arena, &now->routing, &diag),

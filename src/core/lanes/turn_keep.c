@@ -226,7 +226,7 @@ static void keep_finish(struct keep *k, struct osr_routing *routing)
 static enum osr_status keep_all(const struct osr_job *job, struct osr_diag *why)
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
-	const struct osr_result *last = job->previous;
+	const struct osr_result *last = job->previous, *base = last->baseline ? last->baseline : last;
 	struct osr_routing *routing = job->routing, same = last->routing;
 	struct osr_fabric_map map;
 	enum osr_status st =
@@ -244,7 +244,8 @@ static enum osr_status keep_all(const struct osr_job *job, struct osr_diag *why)
 	same.note = NULL;
 	same.withdrawn = NULL;
 	same.stable = (struct osr_stable){ .kept = true,
-					   .n_channels_lost = last->routing.stable.n_channels_lost,
+					   .n_channels_lost = base->fabric.n_channels -
+							      job->fabric->n_channels,
 					   .drift = last->routing.stable.drift };
 	*routing = same;
 	osr_arena_reset(job->scratch, mark);

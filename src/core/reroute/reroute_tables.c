@@ -706,13 +706,13 @@ static void count_sl_changes(struct osr__reroute *w)
 			continue;
 		for (uint32_t v = 0; v < n; v++) {
 			uint32_t s = w->map.sw_last ? w->map.sw_last[v] : v;
+			size_t then = (size_t)old * last->n_switches + s;
 
 			if (s == OSR_NONE || w->map.sw_f[v] == OSR_NONE ||
 			    v == fabric->dest_switch[d] || w->tab.sl[d * n + v] == OSR__NO_SL)
 				continue;
-			w->out.stable.n_sl_changed +=
-				last->sl[(size_t)old * last->n_switches + s] !=
-				w->tab.sl[d * n + v];
+			w->out.stable.n_sl_changed += last->lft[then] != OSR_NO_PATH &&
+						      last->sl[then] != w->tab.sl[d * n + v];
 		}
 	}
 }
