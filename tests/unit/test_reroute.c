@@ -447,6 +447,30 @@ static void test_named_lives(void **state)
 	}
 }
 
+/* Lanes by SL, no more than a full route needs, or one: repairs give pairs other SLs, and lose some. */
+static void test_scarce_lives(void **state)
+{
+	struct totals n = { 0 };
+
+	for (unsigned i = 0; i < test_number("OSR_SCARCE_LIVES", 16); i++) {
+		struct life x;
+
+		start(&x, osr_engine_find("dfsssp"),
+		      (struct osr_request){ .max_vls = 2 + i % 3, .multicast = i % 4 < 2 }, &n);
+		test_fabric_random(&x.t, 16 + i % 9, 28 + 2 * (i % 9), 900 + i);
+		set(&x, "any_sl", "off");
+		set(&x, "reversible_sl", i % 2 ? "auto" : "off");
+		set(&x, "rebalance", "0");
+		x.prepares = i % 3 == 0;
+		x.restarts = i % 4 == 1;
+		live(&x, 12, 7 * i);
+	}
+	assert_true(n.kept > 5 * n.anew);
+	assert_true(n.changed_sl > n.kept / 10);
+	print_message("%u kept, %u anew, %u safe together, %u with other SLs\n", (unsigned)n.kept,
+		      (unsigned)n.anew, (unsigned)n.together, (unsigned)n.changed_sl);
+}
+
 /* Each allocation of a repair fails in turn: a sentence, and nothing is lost. */
 static bool fail_allocations(const struct osr_result *before, const struct osr_fabric *f,
 			     bool in_result)
@@ -574,6 +598,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_named_lives),
 		cmocka_unit_test(test_random_lives),
+		cmocka_unit_test(test_scarce_lives),
 		cmocka_unit_test(test_out_of_memory),
 		cmocka_unit_test(test_refusals),
 	};
