@@ -596,10 +596,8 @@ static void test_refusals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_named_lives),
-		cmocka_unit_test(test_random_lives),
-		cmocka_unit_test(test_scarce_lives),
-		cmocka_unit_test(test_out_of_memory),
+		cmocka_unit_test(test_named_lives),  cmocka_unit_test(test_random_lives),
+		cmocka_unit_test(test_scarce_lives), cmocka_unit_test(test_out_of_memory),
 		cmocka_unit_test(test_refusals),
 	};
 

@@ -226,7 +226,8 @@ static void keep_finish(struct keep *k, struct osr_routing *routing)
 static enum osr_status keep_all(const struct osr_job *job, struct osr_diag *why)
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
-	const struct osr_result *last = job->previous, *base = last->baseline ? last->baseline : last;
+	const struct osr_result *last = job->previous,
+				*base = last->baseline ? last->baseline : last;
 	struct osr_routing *routing = job->routing, same = last->routing;
 	struct osr_fabric_map map;
 	enum osr_status st =
