@@ -21,7 +21,16 @@ def seen(opensm, n):
     wait_for('its file', lambda: name or [f for f in os.listdir(opensm.dir) if f.endswith('-observed.json')], 10)
     name = [f for f in os.listdir(opensm.dir) if f.endswith('-observed.json')][0]
     with open(os.path.join(opensm.dir, name)) as file:
-        return json.load(file)
+        found = json.load(file)
+
+    def same():
+        with open(os.path.join(opensm.dir, name.replace('.json', '.prom'))) as file:
+            gauges = dict(re.findall(r'^osmroutes_observed_answer\{.*question="(\w+)"\} (\S+)$', file.read(), re.M))
+        values = {'proven': '1', 'unknown': '0', 'refuted': '-1'}
+        return gauges == {q: values[a] for q, a in found['answers'].items()}
+
+    wait_for('the same answers in both files', same, 10)
+    return found
 
 
 def lfts(tables):
