@@ -14,6 +14,7 @@
 #include "cli/input.h"
 #include "cli/stored.h"
 #include "cli/subject.h"
+#include "conf/posix_threads.h"
 #include "io/osmdump.h"
 #include "io/tablefile.h"
 
@@ -43,6 +44,7 @@ struct args {
 	struct out out;
 	struct osr_osmdump dump;
 	const char *save, *result, *previous;
+	struct osr_threads threads;
 };
 
 static long peak_rss_kb(void)
@@ -326,7 +328,8 @@ static error_t route_parse(int key, char *arg, struct argp_state *state)
  */
 static enum osr_status route_one(struct args *a, uint32_t i, int *code, struct osr_diag *diag)
 {
-	struct outcome o = { .engine = a->who.item[i].engine };
+	struct outcome o = { .engine = a->who.item[i].engine,
+			     .scratch.threads = &a->threads };
 	struct osr_job job = { .engine = o.engine,
 			       .values = &a->who.values[i],
 			       .request = a->who.req,
@@ -335,6 +338,7 @@ static enum osr_status route_one(struct args *a, uint32_t i, int *code, struct o
 			       .diag = &o.diag };
 	enum osr_status st = read_previous(a, &job, &o, diag);
 
+	job.request.clock_ms = cli_cpu_ms;
 	if (st)
 		goto out;
 	route_route(a, &job, &o);
@@ -362,6 +366,7 @@ static int route_run(struct args *a)
 	enum osr_status st = cli_subjects_load(&a->who, &a->in, &diag);
 	int code = CLI_OK;
 
+	a->threads = osr_threads_of((uint32_t)a->who.options.own.num[OPT_THREADS]);
 	if (!a->dump.dir)
 		osr_net_free(&a->in.net);
 	if (!st) {

@@ -55,5 +55,8 @@ const struct osr_param osr_plugin_params[] = {
 	[OPT_HOLD_CALM] = { "hold_down_calm", OSR_PARAM_UINT, "300", 1, 86400, NULL,
 			    "seconds without an event after which a held-down link is routed "
 			    "again" },
+	[OPT_THREADS] = { "threads", OSR_PARAM_UINT, "0", 0, 64, NULL,
+			  "threads that route and check; 0: one for each processor, at most 8. The "
+			  "tables are the same" },
 	{ NULL },
 };

@@ -29,6 +29,7 @@ enum {
 	OPT_HOLD_AFTER,
 	OPT_HOLD_WITHIN,
 	OPT_HOLD_CALM,
+	OPT_THREADS,
 };
 
 extern const struct osr_param osr_plugin_params[];

@@ -9,6 +9,7 @@
  */
 #include "sweep.h"
 
+#include "conf/posix_threads.h"
 #include "core/verify/union.h"
 #include "adopt.h"
 #include "keys.h"
@@ -352,12 +353,15 @@ struct sweep_slot *osr__sweep_other_slot(struct engine_ctx *ctx, const struct sw
 static void scratch_back(struct engine_ctx *ctx, struct osr_arena *scratch)
 {
 	osr_arena_empty(scratch);
+	scratch->threads = NULL;
 	ctx->scratch = *scratch;
 }
 
 int osr__sweep(void *context)
 {
 	struct engine_ctx *ctx = context;
+	struct osr_threads threads =
+		osr_threads_of((uint32_t)ctx->plugin->options.own.num[OPT_THREADS]);
 	struct sweep w = {
 		.ctx = ctx,
 		.osm = ctx->plugin->osm,
@@ -379,6 +383,7 @@ int osr__sweep(void *context)
 		return -1;
 	}
 	ctx->scratch = (struct osr_arena){ 0 }; /* on loan to w */
+	w.scratch.threads = &threads;
 	if (osr__keys_sweep(&w)) {
 		osr__slvl_routed(ctx);
 		scratch_back(ctx, &w.scratch);

@@ -10,6 +10,10 @@
  *
  * A walk only says yes or no, which keeps it fast. After a no, blame_*() look again, in the order
  * of the switch numbers, for the sentence.
+ *
+ * Batches of searches do not depend on each other: threads take them in turn, each with a checker of its
+ * own, whose figures are added up. Where one says no, all is looked at again by one thread: the first
+ * fault in the order of the switches is the one told.
  */
 #include "check_private.h"
 
@@ -238,10 +242,15 @@ static enum osr_status verify_check_tree(struct checker *k, struct tree *t)
 	return k->r->sl2vl ? osr__check_follow_vls(k, t) : osr__check_follow_sls(k, t);
 }
 
-static enum osr_status check_batch(struct checker *k)
+/* The destinations of the switches from `first` on. */
+static enum osr_status check_batch(struct checker *k, uint32_t first)
 {
 	size_t n = k->f->n_switches;
 
+	k->n_batch = 0;
+	for (uint32_t s = first; s < n && s - first < BATCH; s++)
+		if (k->dest_row[s] < k->dest_row[s + 1])
+			k->batch_sw[k->n_batch++] = s;
 	batch_search(k);
 	for (uint32_t i = 0; i < k->n_batch; i++) {
 		uint32_t s = k->batch_sw[i];
@@ -262,18 +271,69 @@ static enum osr_status check_batch(struct checker *k)
 	return OSR_OK;
 }
 
-static enum osr_status check_trees(struct checker *k)
-{
-	enum osr_status st = OSR_OK;
+/* --- several checkers ------------------------------------------------------------------------ */
 
-	for (uint32_t s = 0; s < k->f->n_switches && st == OSR_OK;) {
-		k->n_batch = 0;
-		for (; s < k->f->n_switches && k->n_batch < BATCH; s++)
-			if (k->dest_row[s] < k->dest_row[s + 1])
-				k->batch_sw[k->n_batch++] = s;
-		st = check_batch(k);
+struct team {
+	struct checker *member;
+	struct osr_verdict *verdict;
+	uint32_t next; /* switch of the next batch */
+	enum osr_status st;
+};
+
+static void team_check(void *ctx, uint32_t i)
+{
+	struct team *team = ctx;
+	struct checker *k = &team->member[i];
+
+	while (!__atomic_load_n(&team->st, __ATOMIC_RELAXED)) {
+		uint32_t first = __atomic_fetch_add(&team->next, BATCH, __ATOMIC_RELAXED);
+		enum osr_status st = first < k->f->n_switches ? check_batch(k, first) : OSR_OK;
+
+		if (st != OSR_OK)
+			__atomic_store_n(&team->st, st, __ATOMIC_RELAXED);
+		if (first >= k->f->n_switches)
+			return;
 	}
-	return st;
+}
+
+static void team_add(struct checker *k, const struct checker *member)
+{
+	const struct osr_verdict *part = member->v;
+	struct osr_verdict *sum = k->v;
+
+	for (uint32_t p = 0; p < k->f->n_ports; p++)
+		k->port[p].load += member->port[p].load;
+	k->sls |= member->sls;
+	sum->n_routes += part->n_routes;
+	sum->n_longer += part->n_longer;
+	sum->n_no_path += part->n_no_path;
+	sum->max_hops = sum->max_hops < part->max_hops ? part->max_hops : sum->max_hops;
+	sum->max_longer = sum->max_longer < part->max_longer ? part->max_longer : sum->max_longer;
+}
+
+/* By n checkers; if they find a fault, by one. */
+static enum osr_status check_trees(struct checker *k, uint32_t n, struct osr_arena *scratch)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct team team = { .member = osr_alloc(scratch, n, sizeof(*team.member)),
+			     .verdict = osr_calloc(scratch, n, sizeof(*team.verdict)) };
+
+	for (uint32_t i = 0; i < n && !osr_arena_failed(scratch, k->diag); i++) {
+		team.member[i] = *k;
+		team.member[i].v = &team.verdict[i];
+		team.member[i].diag = n > 1 ? NULL : k->diag;
+		osr__check_prepare_walk(&team.member[i], scratch);
+	}
+	if (osr_arena_failed(scratch, k->diag))
+		return OSR_NOMEM;
+	osr_threads_run(scratch, team_check, &team, n);
+	if (team.st != OSR_OK && n > 1) {
+		osr_arena_reset(scratch, mark);
+		return check_trees(k, 1, scratch);
+	}
+	for (uint32_t i = 0; i < n; i++)
+		team_add(k, &team.member[i]);
+	return team.st;
 }
 
 /* --- the verdict ----------------------------------------------------------------------------- */
@@ -347,7 +407,8 @@ static enum osr_status check_all(struct checker *k, struct osr_arena *scratch)
 		st = osr__check_prepare_sls(k, scratch);
 	if (st != OSR_OK)
 		return st;
-	st = check_trees(k);
+	st = check_trees(
+		k, osr_threads_parts(scratch, (uint64_t)k->f->n_dests * k->f->n_switches), scratch);
 	check_sum_loads(k);
 	if (st == OSR_OK && k->shared)
 		st = check_shared_vls(k);

@@ -226,8 +226,8 @@ enum osr_status osr__check_mcast(struct checker *k, struct osr_arena *scratch)
 	uint32_t *host = osr_alloc(scratch, n, sizeof(*host));
 	enum osr_status st;
 
-	if (!in || !root || !host)
-		return osr__check_nomem(k->diag, k->f);
+	if (osr_arena_failed(scratch, k->diag))
+		return OSR_NOMEM;
 	memset(root, 0xff, n * sizeof(*root));
 	memset(host, 0xff, n * sizeof(*host));
 	st = check_forest(k, root, host);

@@ -82,6 +82,12 @@ static void fill_ports(struct checker *k)
 		if (ranked)
 			k->port[p].key = rank_key(k->r->rank[c]);
 	}
+}
+
+static void fill_switches(struct checker *k)
+{
+	const struct osr_fabric *fabric = k->f;
+
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		k->sw[s] = (struct sw){ fabric->port_row[s], fabric->sw_n_ports[s] };
 		k->inflow_start[s] = (struct inflow){ .sources = fabric->sw_sources[s] };
@@ -107,12 +113,29 @@ static void sort_dests(struct checker *k)
 enum osr_status osr__check_prepare(struct checker *k, struct osr_arena *scratch)
 {
 	const struct osr_fabric *fabric = k->f;
-	size_t n = fabric->n_switches, batch = n < BATCH ? n : BATCH;
+	size_t n = fabric->n_switches;
 
 	k->port = osr_alloc(scratch, fabric->n_ports, sizeof(*k->port));
 	k->sw = osr_alloc(scratch, n, sizeof(*k->sw));
 	k->dest_row = osr_calloc(scratch, n + 1, sizeof(*k->dest_row));
 	k->dest = osr_alloc(scratch, fabric->n_dests, sizeof(*k->dest));
+	k->inflow_start = osr_alloc(scratch, n, sizeof(*k->inflow_start));
+	if (osr_arena_failed(scratch, k->diag))
+		return OSR_NOMEM;
+	fill_ports(k);
+	fill_switches(k);
+	sort_dests(k);
+	return OSR_OK;
+}
+
+/* What is written to while trees are walked; the caller asks whether there was memory. */
+void osr__check_prepare_walk(struct checker *k, struct osr_arena *scratch)
+{
+	const struct osr_fabric *fabric = k->f;
+	size_t n = fabric->n_switches, batch = n < BATCH ? n : BATCH;
+	const struct port *port = k->port;
+
+	k->port = osr_alloc(scratch, fabric->n_ports, sizeof(*k->port));
 	k->dist = osr_alloc(scratch, batch * (n + 1), sizeof(*k->dist));
 	k->order = osr_alloc(scratch, batch * n, sizeof(*k->order));
 	k->seen = osr_alloc(scratch, n, sizeof(*k->seen));
@@ -121,20 +144,18 @@ enum osr_status osr__check_prepare(struct checker *k, struct osr_arena *scratch)
 	k->active = osr_alloc(scratch, n, sizeof(*k->active));
 	k->reached = osr_alloc(scratch, n, sizeof(*k->reached));
 	k->inflow = osr_alloc(scratch, n, sizeof(*k->inflow));
-	k->inflow_start = osr_alloc(scratch, n, sizeof(*k->inflow_start));
-	if (!k->port || !k->sw || !k->dest_row || !k->dest || !k->dist || !k->order || !k->seen ||
-	    !k->front || !k->next || !k->active || !k->reached || !k->inflow || !k->inflow_start)
-		return osr__check_nomem(k->diag, fabric);
 	if (!k->minimal) {
 		k->peel = osr_alloc(scratch, n, sizeof(*k->peel));
 		k->depth = osr_alloc(scratch, n, sizeof(*k->depth));
 		k->n_children = osr_alloc(scratch, n, sizeof(*k->n_children));
-		if (!k->peel || !k->depth || !k->n_children)
-			return osr__check_nomem(k->diag, fabric);
 	}
-	fill_ports(k);
-	sort_dests(k);
-	return OSR_OK;
+	if (follows_sls(k)) {
+		k->mask = osr_alloc(scratch, n, sizeof(*k->mask));
+		k->vls = osr_alloc(scratch, n * k->n_kinds, sizeof(*k->vls));
+		k->out = osr_alloc(scratch, n, sizeof(*k->out));
+	}
+	if (k->port)
+		memcpy(k->port, port, fabric->n_ports * sizeof(*port));
 }
 
 /* --- preparing to follow SLs ----------------------------------------------------------------- */
@@ -253,12 +274,10 @@ static enum osr_status prepare_sl2vl(struct checker *k, struct osr_arena *scratc
 	for (unsigned sl = 0; sl < 16; sl++)
 		k->kind_of[sl] = first[sl] == sl ? (uint8_t)k->n_kinds++ : k->kind_of[first[sl]];
 	k->vl_of = vl = osr_alloc(scratch, (size_t)k->n_kinds * k->n_pairs, 1);
-	k->vls = osr_alloc(scratch, (size_t)fabric->n_switches * k->n_kinds, sizeof(*k->vls));
 	k->inject = osr_calloc(scratch, (size_t)fabric->n_ports * k->n_kinds, sizeof(*k->inject));
 	k->passage = osr_alloc(scratch, fabric->n_ports, sizeof(*k->passage));
-	k->out = osr_alloc(scratch, fabric->n_switches, sizeof(*k->out));
-	if (!k->vl_of || !k->vls || !k->inject || !k->passage || !k->out)
-		return osr__check_nomem(k->diag, fabric);
+	if (osr_arena_failed(scratch, k->diag))
+		return OSR_NOMEM;
 	fill_passages(k);
 	for (unsigned sl = 0; sl < 16; sl++)
 		for (uint32_t pair = 0; first[sl] == sl && pair < k->n_pairs; pair++)
@@ -313,31 +332,24 @@ enum osr_status osr__check_prepare_sls(struct checker *k, struct osr_arena *scra
 {
 	const struct osr_fabric *fabric = k->f;
 	const struct osr_routing *routing = k->r;
-	size_t n = fabric->n_switches, n_pairs;
+	size_t n = fabric->n_switches;
 	bool any = !routing->sl || (routing->claims & OSR_CLAIM_ANY_SL);
 	bool ranked = routing->claims & OSR_CLAIM_DEADLOCK_FREE;
 	bool reply = (routing->claims & OSR_CLAIM_REVERSIBLE) && !any;
 
 	if (!follows_sls(k))
 		return OSR_OK;
-	if (__builtin_mul_overflow(n, n, &n_pairs))
-		return osr__check_nomem(k->diag, fabric);
-	k->mask = osr_alloc(scratch, n, sizeof(*k->mask));
 	k->vl_ok = osr_alloc(scratch, fabric->n_channels, sizeof(*k->vl_ok));
-	if (!k->mask || !k->vl_ok)
-		return osr__check_nomem(k->diag, fabric);
-	fill_vl_ok(k);
-	if (ranked) {
+	if (ranked)
 		k->rank = osr_alloc(scratch, fabric->n_channels, routing->n_vls * sizeof(*k->rank));
-		if (!k->rank)
-			return osr__check_nomem(k->diag, fabric);
+	if (reply)
+		k->reply = osr_calloc(scratch, n, n * sizeof(*k->reply));
+	if (osr_arena_failed(scratch, k->diag))
+		return OSR_NOMEM;
+	fill_vl_ok(k);
+	if (ranked)
 		fill_ranks(k);
-	}
-	if (reply) {
-		k->reply = osr_calloc(scratch, n_pairs, sizeof(*k->reply));
-		if (!k->reply)
-			return osr__check_nomem(k->diag, fabric);
+	if (reply)
 		check_prepare_fill_reply(k);
-	}
 	return routing->sl2vl ? prepare_sl2vl(k, scratch) : OSR_OK;
 }

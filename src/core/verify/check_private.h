@@ -139,6 +139,7 @@ static inline bool follows_sls(const struct checker *k)
 enum osr_status osr__check_dimensions(const struct checker *k);
 enum osr_status osr__check_claims(const struct checker *k);
 enum osr_status osr__check_prepare(struct checker *k, struct osr_arena *scratch);
+void osr__check_prepare_walk(struct checker *k, struct osr_arena *scratch);
 enum osr_status osr__check_prepare_sls(struct checker *k, struct osr_arena *scratch);
 
 /* check_sl.c */
@@ -154,6 +155,5 @@ enum osr_status osr__check_blame_root(struct checker *k, const struct tree *t);
 enum osr_status osr__check_blame_tree(struct checker *k, const struct tree *t);
 enum osr_status osr__check_fail_rank(struct checker *k, uint32_t dest, uint32_t from,
 				     unsigned vl_from, uint32_t to, unsigned vl_to);
-enum osr_status osr__check_nomem(struct osr_diag *diag, const struct osr_fabric *fabric);
 
 #endif

@@ -123,10 +123,3 @@ enum osr_status osr__check_blame_tree(struct checker *k, const struct tree *t)
 	return osr_fail(k->diag, OSR_BUG, "the checker refuses the routes to LID %u for no reason",
 			lid_of(k, t));
 }
-
-enum osr_status osr__check_nomem(struct osr_diag *diag, const struct osr_fabric *fabric)
-{
-	return osr_fail(diag, OSR_NOMEM,
-			"out of memory while checking the routes of %u switches to %u LIDs",
-			fabric->n_switches, fabric->n_dests);
-}

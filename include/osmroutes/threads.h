@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * threads.h - threads that the caller of the core lends to it, with a scratch arena.
+ *
+ * The core starts none. What several threads shall do is divided into parts whose results do not depend on which
+ * thread did them, or when: sums, maxima, marks. So tables are the same bytes for any number of threads. The memory of
+ * a part is allocated before: an arena belongs to one thread.
+ */
+#ifndef OSMROUTES_THREADS_H
+#define OSMROUTES_THREADS_H
+
+#include <stdint.h>
+
+struct osr_arena;
+
+struct osr_threads {
+	uint32_t n;       /* at once, the caller's own included */
+	uint64_t n_steps; /* less work than this is not divided */
+	/* Calls part(ctx, i) once for each i < n, several at once where that can be; returns when all have. */
+	void (*run)(void (*part)(void *ctx, uint32_t i), void *ctx, uint32_t n);
+};
+
+/* Into how many parts work of so many steps is divided best: 1 without threads. */
+uint32_t osr_threads_parts(const struct osr_arena *scratch, uint64_t n_steps);
+
+/* part(ctx, i) for each i < n. */
+void osr_threads_run(const struct osr_arena *scratch, void (*part)(void *ctx, uint32_t i),
+		     void *ctx, uint32_t n);
+
+#endif

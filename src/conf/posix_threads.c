@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include "conf/posix_threads.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+
+/* To start a thread takes as long as about so many entries of a table. */
+#define STEPS 1000000
+
+struct threads_part {
+	void (*part)(void *ctx, uint32_t i);
+	void *ctx;
+	uint32_t i;
+	pthread_t thread;
+	bool runs;
+};
+
+static void *threads_do(void *work)
+{
+	struct threads_part *p = work;
+
+	p->part(p->ctx, p->i);
+	return NULL;
+}
+
+/* Signals of the process are for threads that were there before. */
+static void threads_start(struct threads_part *p, uint32_t n)
+{
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	for (uint32_t i = 1; i < n; i++)
+		p[i].runs = !pthread_create(&p[i].thread, NULL, threads_do, &p[i]);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void threads_run(void (*part)(void *ctx, uint32_t i), void *ctx, uint32_t n)
+{
+	struct threads_part p[OSR_MAX_THREADS];
+
+	for (uint32_t i = 0; i < n; i++)
+		p[i] = (struct threads_part){ .part = part, .ctx = ctx, .i = i };
+	threads_start(p, n);
+	for (uint32_t i = 0; i < n; i++)
+		if (!p[i].runs)
+			threads_do(&p[i]);
+	for (uint32_t i = 0; i < n; i++)
+		if (p[i].runs)
+			pthread_join(p[i].thread, NULL);
+}
+
+struct osr_threads osr_threads_of(uint32_t n)
+{
+	cpu_set_t may;
+
+	if (!n) {
+		n = sched_getaffinity(0, sizeof(may), &may) ? 1 : (uint32_t)CPU_COUNT(&may);
+		n = n < OSR_FEW_THREADS ? n : OSR_FEW_THREADS;
+	}
+	return (struct osr_threads){ .n = n < OSR_MAX_THREADS ? n : OSR_MAX_THREADS,
+				     .n_steps = STEPS,
+				     .run = threads_run };
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* posix_threads.h - POSIX threads for osmroutes/threads.h, for the plugin and for the command. */
+#ifndef OSR_CONF_POSIX_THREADS_H
+#define OSR_CONF_POSIX_THREADS_H
+
+#include <osmroutes/threads.h>
+
+#define OSR_MAX_THREADS 64
+
+/*
+ * So many threads, or of 0 one for each processor, at most OSR_FEW_THREADS. They live while run() does, with all
+ * signals blocked; what a thread that cannot be started should do, the caller's does.
+ */
+#define OSR_FEW_THREADS 8
+struct osr_threads osr_threads_of(uint32_t n);
+
+#endif
