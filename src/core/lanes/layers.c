@@ -20,39 +20,155 @@ static enum osr_status layers_nomem(struct osr_diag *diag)
 	return osr_fail(diag, OSR_NOMEM, "out of memory for virtual layers");
 }
 
+/* ---- all trees, by several threads ------------------------------------------------------------ */
+
+/* One thread's part: weights and marks of its own, and what it has counted. */
+struct layer_member {
+	struct layering w;
+	struct osr_cdg g;
+	uint8_t layer;
+	uint64_t n_stay, n_cut;
+};
+
+struct layer_team {
+	struct layer_member *member;
+	void (*tree)(struct layer_member *member, uint32_t d);
+	uint32_t next; /* switch whose dests nobody has taken */
+};
+
+/* Dests of one switch go together: with pairs they share their marks. */
+static void layer_team_work(void *ctx, uint32_t i)
+{
+	struct layer_team *team = ctx;
+	struct layer_member *member = &team->member[i];
+	const struct osr_spf *spf = member->w.s;
+	uint32_t root;
+
+	while ((root = __atomic_fetch_add(&team->next, 1, __ATOMIC_RELAXED)) < spf->f->n_switches)
+		for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++)
+			if (member->w.busy[spf->dest_list[k]])
+				team->tree(member, spf->dest_list[k]);
+}
+
+static void layer_team_run(struct layering *w, uint8_t layer,
+			   void (*tree)(struct layer_member *member, uint32_t d))
+{
+	struct layer_team team = { .member = w->member, .tree = tree };
+
+	for (uint32_t i = 0; i < w->n_members; i++) {
+		struct layer_member *member = &w->member[i];
+		uint32_t *count = member->w.count;
+		uint8_t *cut = member->w.cut;
+
+		member->w = *w;
+		member->w.count = count;
+		member->w.cut = cut;
+		member->w.g = &member->g;
+		member->layer = layer;
+		member->n_stay = member->n_cut = 0;
+	}
+	osr_threads_run(w->work->scratch, layer_team_work, &team, w->n_members);
+}
+
+static bool layer_team_init(struct layering *w, struct osr_arena *scratch)
+{
+	const struct osr_fabric *fabric = w->s->f;
+
+	w->n_members = osr_threads_parts(scratch, (uint64_t)fabric->n_dests * fabric->n_switches);
+	w->member = osr_calloc(scratch, w->n_members, sizeof(*w->member));
+	for (uint32_t i = 0; w->member && i < w->n_members; i++) {
+		struct layer_member *member = &w->member[i];
+
+		member->g = *w->g;
+		member->w.count = osr_alloc(scratch, fabric->n_switches, sizeof(*w->count));
+		member->w.cut = osr_alloc(scratch, fabric->n_switches, 1);
+		if (i)
+			member->g.weight =
+				osr_alloc(scratch, w->g->n_slots, sizeof(*w->g->weight));
+	}
+	return !osr_arena_failed(scratch, w->work->diag);
+}
+
+/*
+ * In the last layers few routes are left. Of a tree that has less than one in so many in this layer
+ * each is followed by itself.
+ */
+#define SPARSE 4
+
+static bool is_sparse(const struct layering *w, uint32_t d)
+{
+	return (uint64_t)w->busy[d] * SPARSE < w->s->n_order[w->s->f->dest_switch[d]];
+}
+
+/* The next switch from v on whose route to d travels in this layer; n_switches: none. */
+static uint32_t next_in_layer(const struct layer_member *member, uint32_t d, uint32_t v)
+{
+	const uint8_t *row = osr__layer_row(&member->w, d), *at;
+	const struct osr_fabric *fabric = member->w.s->f;
+	uint32_t n = fabric->n_switches;
+
+	for (; (at = v < n ? memchr(row + v, member->layer, n - v) : NULL); v++) {
+		v = (uint32_t)(at - row);
+		if (v != fabric->dest_switch[d] && osr__is_counted(fabric, d, v))
+			return v;
+	}
+	return n;
+}
+
+static void weigh_routes(struct layer_member *member, uint32_t d)
+{
+	const struct layering *w = &member->w;
+	const struct osr_fabric *fabric = w->s->f;
+	uint32_t n = fabric->n_switches, root = fabric->dest_switch[d], slot;
+	const uint8_t *hop = w->s->hop + (size_t)d * n;
+
+	for (uint32_t v = next_in_layer(member, d, 0); v < n; v = next_in_layer(member, d, v + 1))
+		for (uint32_t u = v; (slot = osr__dependency(w, hop, root, u)) != OSR_NONE;
+		     u = osr__next_switch(w, hop, u))
+			w->g->weight[slot]++;
+}
+
+/* Adds up what each edge carries of a tree. */
+static void weigh_tree(struct layer_member *member, uint32_t d)
+{
+	const struct layering *w = &member->w;
+	const struct osr_spf *spf = w->s;
+	const struct osr_fabric *fabric = spf->f;
+	uint32_t n = fabric->n_switches, *count = w->count, root = fabric->dest_switch[d];
+	const uint8_t *hop = spf->hop + (size_t)d * n, *row = osr__layer_row(w, d);
+	const uint16_t *order = spf->order + (size_t)root * n;
+	bool sp0 = osr__is_sp0(fabric, d);
+
+	if (is_sparse(w, d)) {
+		weigh_routes(member, d);
+		return;
+	}
+	for (uint32_t v = 0; v < n; v++)
+		count[v] = row[v] == member->layer;
+	for (uint32_t v = 0; sp0 && v < n; v++)
+		count[v] &= fabric->sw_sources[v] != 0;
+	for (uint32_t i = spf->n_order[root]; i-- > 1;) {
+		uint32_t v = order[i], slot;
+
+		if (!count[v])
+			continue;
+		slot = osr__dependency(w, hop, root, v);
+		if (slot == OSR_NONE)
+			continue;
+		w->g->weight[slot] += count[v];
+		count[fabric->chan_dst[fabric->chan_row[v] + hop[v]]] += count[v];
+	}
+}
+
 /* Adds up what each edge carries in this layer. */
 static void weigh_layer(struct layering *w, uint8_t layer)
 {
-	const struct osr_spf *spf = w->s;
-	const struct osr_fabric *fabric = spf->f;
-	uint32_t n = fabric->n_switches, *count = w->count;
-
-	memset(w->g->weight, 0, w->g->n_slots * sizeof(*w->g->weight));
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		const uint8_t *hop = spf->hop + (size_t)d * n, *row = osr__layer_row(w, d);
-		uint32_t root = fabric->dest_switch[d];
-		const uint16_t *order = spf->order + (size_t)root * n;
-		bool sp0;
-
-		if (!w->busy[d])
-			continue;
-		sp0 = osr__is_sp0(fabric, d);
-		for (uint32_t v = 0; v < n; v++)
-			count[v] = row[v] == layer;
-		for (uint32_t v = 0; sp0 && v < n; v++)
-			count[v] &= fabric->sw_sources[v] != 0;
-		for (uint32_t i = spf->n_order[root]; i-- > 1;) {
-			uint32_t v = order[i], slot;
-
-			if (!count[v])
-				continue;
-			slot = osr__dependency(w, hop, root, v);
-			if (slot == OSR_NONE)
-				continue;
-			w->g->weight[slot] += count[v];
-			count[fabric->chan_dst[fabric->chan_row[v] + hop[v]]] += count[v];
-		}
-	}
+	for (uint32_t i = 0; i < w->n_members; i++)
+		memset(w->member[i].g.weight, 0, w->g->n_slots * sizeof(*w->g->weight));
+	layer_team_run(w, layer, weigh_tree);
+	for (uint32_t i = 1; i < w->n_members; i++)
+		for (uint32_t e = 0; e < w->g->n_slots; e++)
+			w->g->weight[e] += w->member[i].g.weight[e];
 	if (layer == 0 && w->mcast)
 		osr_mcast_depend(w->mcast->mcast_parent, w->g);
 }
@@ -79,43 +195,83 @@ static void cut_tree(const struct layering *w, const uint32_t *rank, uint32_t d)
 	}
 }
 
-/*
- * Moves every unit with a route that is cut to the next layer; counts those that stay.
- */
-static uint64_t cut_layer(struct layering *w, uint8_t layer, uint64_t *n_stay)
+static bool route_is_cut(const struct layering *w, const uint32_t *rank, const uint8_t *hop,
+			 uint32_t root, uint32_t v)
 {
+	const struct osr_fabric *fabric = w->s->f;
+
+	for (uint32_t c = fabric->chan_row[v] + hop[v], on; fabric->chan_dst[c] != root; c = on) {
+		on = fabric->chan_row[fabric->chan_dst[c]] + hop[fabric->chan_dst[c]];
+		if (rank[on] < rank[c])
+			return true;
+	}
+	return false;
+}
+
+/* The same as cut_tree() and what follows on it, for few routes. */
+static void cut_each(struct layer_member *member, uint32_t d)
+{
+	struct layering *w = &member->w;
+	const struct osr_fabric *fabric = w->s->f;
+	const uint32_t *rank = w->rank + (size_t)member->layer * fabric->n_channels;
+	uint32_t n = fabric->n_switches, root = fabric->dest_switch[d];
+	const uint8_t *hop = w->s->hop + (size_t)d * n;
+	uint8_t *row = osr__layer_row(w, d);
+
+	w->more[d] = 0;
+	for (uint32_t v = next_in_layer(member, d, 0); v < n; v = next_in_layer(member, d, v + 1)) {
+		bool cut = route_is_cut(w, rank, hop, root, v);
+
+		row[v] += cut;
+		w->more[d] += cut;
+		member->n_stay += !cut;
+		member->n_cut += cut;
+	}
+}
+
+/* Moves every unit with a route to d that is cut to the next layer; counts those that stay. */
+static void cut_routes(struct layer_member *member, uint32_t d)
+{
+	struct layering *w = &member->w;
 	const struct osr_spf *spf = w->s;
 	const struct osr_fabric *fabric = spf->f;
-	const uint32_t *rank = w->rank + (size_t)layer * fabric->n_channels;
-	uint32_t n = fabric->n_switches;
+	uint8_t layer = member->layer, *row = osr__layer_row(w, d), *marks;
+	uint32_t n = fabric->n_switches, root = fabric->dest_switch[d];
+	const uint16_t *order = spf->order + (size_t)root * n;
+	bool sp0 = osr__is_sp0(fabric, d);
+
+	if (is_sparse(w, d)) {
+		cut_each(member, d);
+		return;
+	}
+	w->more[d] = w->pairs ? n : 0;
+	marks = w->pairs ? w->cut_pair + (size_t)root * n : row;
+	cut_tree(w, w->rank + (size_t)layer * fabric->n_channels, d);
+	for (uint32_t i = 1; i < spf->n_order[root]; i++) {
+		uint32_t v = order[i];
+
+		if (row[v] != layer || (sp0 && !fabric->sw_sources[v]))
+			continue;
+		member->n_stay += !w->cut[v];
+		member->n_cut += w->cut[v];
+		if (!w->cut[v])
+			continue;
+		w->more[d] += !w->pairs;
+		marks[v] = w->pairs ? 1 : layer + 1;
+	}
+}
+
+static uint64_t cut_layer(struct layering *w, uint8_t layer, uint64_t *n_stay)
+{
 	uint64_t n_cut = 0;
 
 	*n_stay = 0;
 	if (w->pairs)
-		memset(w->cut_pair, 0, (size_t)n * n);
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		uint8_t *row = osr__layer_row(w, d), *marks;
-		uint32_t root = fabric->dest_switch[d];
-		const uint16_t *order = spf->order + (size_t)root * n;
-		bool sp0 = osr__is_sp0(fabric, d), left = false;
-
-		if (!w->busy[d])
-			continue;
-		marks = w->pairs ? w->cut_pair + (size_t)root * n : row;
-		cut_tree(w, rank, d);
-		for (uint32_t i = 1; i < spf->n_order[root]; i++) {
-			uint32_t v = order[i];
-
-			if (row[v] != layer || (sp0 && !fabric->sw_sources[v]))
-				continue;
-			*n_stay += !w->cut[v];
-			n_cut += w->cut[v];
-			if (!w->cut[v])
-				continue;
-			left = true;
-			marks[v] = w->pairs ? 1 : layer + 1;
-		}
-		w->more[d] = w->pairs || left;
+		memset(w->cut_pair, 0, (size_t)w->s->f->n_switches * w->s->f->n_switches);
+	layer_team_run(w, layer, cut_routes);
+	for (uint32_t i = 0; i < w->n_members; i++) {
+		*n_stay += w->member[i].n_stay;
+		n_cut += w->member[i].n_cut;
 	}
 	return n_cut;
 }
@@ -265,7 +421,7 @@ static enum osr_status layer_by_layer(struct layering *w, uint8_t limit, struct 
 			break;
 		before = n_cut;
 		for (uint32_t d = 0; d < w->s->f->n_dests; d++)
-			w->busy[d] &= w->more[d];
+			w->busy[d] = w->busy[d] ? w->more[d] : 0;
 	}
 	return osr__no_vl(w, limit, diag);
 }
@@ -291,21 +447,19 @@ static enum osr_status layering_init(struct layering *w, bool pairs, uint8_t *la
 	w->pairs = pairs;
 	w->layer = layer;
 	w->rank = rank;
-	w->count = osr_alloc(scratch, n, sizeof(*w->count));
 	w->cut = osr_alloc(scratch, n, 1);
 	if (!rank)
 		w->rank = osr_alloc(scratch, (size_t)OSR_MAX_VLS * fabric->n_channels,
 				    sizeof(*w->rank));
-	w->busy = osr_alloc(scratch, fabric->n_dests, 1);
-	w->more = osr_alloc(scratch, fabric->n_dests, 1);
+	w->busy = osr_alloc(scratch, fabric->n_dests, sizeof(*w->busy));
+	w->more = osr_alloc(scratch, fabric->n_dests, sizeof(*w->more));
 	if (pairs)
 		w->cut_pair = osr_alloc(scratch, n * n, 1);
-	if (!w->count || !w->cut || !w->rank || !w->busy || !w->more ||
-	    (pairs && !w->cut_pair))
-		return layers_nomem(w->work->diag);
+	if (!layer_team_init(w, scratch))
+		return OSR_NOMEM;
 	memset(w->layer, 0, n_rows * n);
 	for (uint32_t d = 0; d < fabric->n_dests; d++)
-		w->busy[d] = spf->alias[d] == OSR_NONE;
+		w->busy[d] = spf->alias[d] == OSR_NONE ? fabric->n_switches : 0;
 	return OSR_OK;
 }
 
@@ -359,17 +513,15 @@ static enum osr_status set_lanes(const struct layering *w)
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 /*
- * Marks the dependencies of the trees of all end ports of a switch, from every switch; mark[n_slots]
+ * Marks the dependencies of the trees of end ports of a switch, from every switch; mark[n_slots]
  * takes the last channels. Switch by switch, not tree by tree: the marks of a switch lie together.
  */
-static void mark_trees(const struct layering *w, uint32_t root, uint8_t *mark)
+static void mark_trees(const struct layering *w, uint32_t root, uint32_t end, uint8_t *mark)
 {
 	const struct osr_spf *spf = w->s;
 	const struct osr_fabric *fabric = spf->f;
-	uint32_t first = spf->dest_row[root], end = spf->dest_row[root + 1];
+	uint32_t first = spf->dest_row[root];
 
-	while (end > first && osr__is_sp0(fabric, spf->dest_list[end - 1]))
-		end--;
 	for (uint32_t v = 0; v < fabric->n_switches; v++) {
 		for (uint32_t k = first; k < end; k++) {
 			const uint8_t *hop =
@@ -387,11 +539,11 @@ static void mark_trees(const struct layering *w, uint32_t root, uint8_t *mark)
 }
 
 /* The same for a port 0, which only switches with end ports send to. */
-static void mark_sp0_tree(const struct layering *w, uint32_t d, uint8_t *mark)
+static void mark_sp0_tree(const struct layering *w, uint32_t d, uint32_t *sends, uint8_t *mark)
 {
 	const struct osr_spf *spf = w->s;
 	const struct osr_fabric *fabric = spf->f;
-	uint32_t n = fabric->n_switches, root = fabric->dest_switch[d], *sends = w->count;
+	uint32_t n = fabric->n_switches, root = fabric->dest_switch[d];
 	const uint8_t *hop = spf->hop + (size_t)d * n;
 	const uint16_t *order = spf->order + (size_t)root * n;
 
@@ -406,6 +558,31 @@ static void mark_sp0_tree(const struct layering *w, uint32_t d, uint8_t *mark)
 	}
 }
 
+struct marking {
+	const struct layering *w;
+	uint8_t *mark;   /* a row of n_slots + 1 for each part */
+	uint32_t *sends; /* a row of n_switches */
+	uint32_t next;   /* switch */
+};
+
+static void mark_part(void *ctx, uint32_t i)
+{
+	struct marking *x = ctx;
+	const struct osr_spf *spf = x->w->s;
+	uint8_t *mark = x->mark + i * ((size_t)x->w->g->n_slots + 1);
+	uint32_t *sends = x->sends + (size_t)i * spf->f->n_switches, root;
+
+	while ((root = __atomic_fetch_add(&x->next, 1, __ATOMIC_RELAXED)) < spf->f->n_switches) {
+		uint32_t end = spf->dest_row[root + 1];
+
+		for (; end > spf->dest_row[root] && osr__is_sp0(spf->f, spf->dest_list[end - 1]);
+		     end--)
+			if (spf->alias[spf->dest_list[end - 1]] == OSR_NONE)
+				mark_sp0_tree(x->w, spf->dest_list[end - 1], sends, mark);
+		mark_trees(x->w, root, end, mark);
+	}
+}
+
 /*
  * Every dependency of counted routes with weight 1: enough to know whether a cycle exists at all.
  * Marked in bytes first, which stay in the cache where weights would not.
@@ -413,18 +590,20 @@ static void mark_sp0_tree(const struct layering *w, uint32_t d, uint8_t *mark)
 static bool mark_all(struct layering *w, struct osr_arena *scratch)
 {
 	struct osr_arena_mark top = osr_arena_mark(scratch);
-	const struct osr_fabric *fabric = w->s->f;
-	uint8_t *mark = osr_calloc(scratch, (size_t)w->g->n_slots + 1, 1);
+	size_t n = w->s->f->n_switches, n_slots = w->g->n_slots;
+	uint32_t n_parts = osr_threads_parts(scratch, (uint64_t)w->s->f->n_dests * n);
+	struct marking x = { .w = w,
+			     .mark = osr_calloc(scratch, n_parts, n_slots + 1),
+			     .sends = osr_alloc(scratch, n_parts, n * sizeof(*x.sends)) };
 
-	if (!mark)
+	if (osr_arena_failed(scratch, w->work->diag))
 		return false;
-	for (uint32_t root = 0; root < fabric->n_switches; root++)
-		mark_trees(w, root, mark);
-	for (uint32_t d = 0; d < fabric->n_dests; d++)
-		if (w->s->alias[d] == OSR_NONE && osr__is_sp0(fabric, d))
-			mark_sp0_tree(w, d, mark);
-	for (uint32_t e = 0; e < w->g->n_slots; e++)
-		w->g->weight[e] = mark[e];
+	osr_threads_run(scratch, mark_part, &x, n_parts);
+	for (size_t e = 0; e < n_slots; e++)
+		w->g->weight[e] = x.mark[e];
+	for (uint32_t i = 1; i < n_parts; i++)
+		for (size_t e = 0; e < n_slots; e++)
+			w->g->weight[e] |= x.mark[i * (n_slots + 1) + e];
 	if (w->mcast)
 		osr_mcast_depend(w->mcast->mcast_parent, w->g);
 	osr_arena_reset(scratch, top);
@@ -443,7 +622,7 @@ static enum osr_status one_layer(struct layering *w, bool *fits)
 	if (!rank)
 		return layers_nomem(diag);
 	if (!mark_all(w, scratch))
-		return layers_nomem(diag);
+		return OSR_NOMEM;
 	*fits = osr_cdg_sort(w->g, scratch, rank, &no_memory);
 	if (no_memory)
 		return layers_nomem(diag);
@@ -477,9 +656,6 @@ static enum osr_status layers_begin(struct layering *w, bool *fits)
 			return st;
 		w->mcast = work->r;
 	}
-	w->count = osr_alloc(work->scratch, fabric->n_switches, sizeof(*w->count));
-	if (!w->count)
-		return layers_nomem(work->diag);
 	before = osr_arena_mark(work->result);
 	st = one_layer(w, fits);
 	if (!*fits)

@@ -52,7 +52,7 @@ static void move_unit(struct search *q, uint32_t d, uint32_t v)
 
 	q->n_moved++;
 	osr__layer_row(w, d)[v] = q->layer + 1;
-	w->more[d] = 1;
+	w->more[d]++;
 	if (!w->pairs) {
 		layers_cycle_take_out(w, d, v);
 		return;
@@ -200,7 +200,8 @@ enum osr_status osr__break_cycles(struct layering *w, uint8_t layer, struct osr_
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the search of cycles");
 	layers_cycle_transpose(&q);
 	/* A pair has routes to LIDs of both its switches: later layers look at all dests. */
-	memset(w->more, w->pairs, w->s->f->n_dests);
+	for (uint32_t d = 0; d < w->s->f->n_dests; d++)
+		w->more[d] = w->pairs ? w->s->f->n_switches : 0;
 	for (uint32_t c = 0; c < n; c++)
 		if (!q.done[c])
 			search_from(&q, c);

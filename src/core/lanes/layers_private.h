@@ -18,11 +18,13 @@ struct layering {
 	bool pairs;                      /* units are pairs of switches */
 	uint8_t *layer;                  /* [n_dests or n_switches] rows of n_switches */
 	uint8_t *cut_pair;               /* [n_switches * n_switches], pairs only */
-	uint32_t *count;                 /* [n_switches] */
+	struct layer_member *member;     /* [n_members] threads that go over all trees */
+	uint32_t n_members;
+	uint32_t *count;                 /* [n_switches], of a member */
 	uint8_t *cut;                    /* [n_switches] */
 	uint32_t *rank;                  /* [OSR_MAX_VLS * n_channels] */
-	uint8_t *busy;         /* [n_dests] dest has units in the current layer or later... */
-	uint8_t *more;         /* ... and in the next layer or later */
+	uint32_t *busy; /* [n_dests] routes in the current layer, at most; 0: none there or later */
+	uint32_t *more; /* the same of the next layer */
 	const uint32_t *first; /* the order of the first layer, if it is known */
 	bool may_give_up;
 	uint32_t n_layers;
