@@ -177,13 +177,56 @@ static void ordered_route_round(struct guide *w, bool last)
 	}
 }
 
+#define KEEP_AT_ONCE 16 /* dests that a thread takes */
+
+struct keeping {
+	const struct guide *w;
+	uint64_t n_failed, enough;
+	uint32_t next; /* dest */
+};
+
+static void ordered_keep_part(void *ctx, uint32_t i)
+{
+	struct keeping *x = ctx;
+	struct guide mine = *x->w; /* the masks at hand are this thread's */
+	uint32_t first, n = mine.t.f->n_dests;
+
+	(void)i;
+	while ((first = __atomic_fetch_add(&x->next, KEEP_AT_ONCE, __ATOMIC_RELAXED)) < n) {
+		uint64_t n_failed = 0;
+
+		for (uint32_t d = first; d < n && d - first < KEEP_AT_ONCE; d++)
+			if (mine.t.s->alias[d] == OSR_NONE)
+				n_failed += osr__ordered_keep_tree(&mine, mine.t.f->dest_switch[d], d);
+		if (__atomic_add_fetch(&x->n_failed, n_failed, __ATOMIC_RELAXED) > x->enough)
+			return;
+	}
+}
+
 /* All trees; or until more than `enough` routes have failed. */
 static void ordered_keep_trees(struct guide *w, uint64_t enough)
 {
-	w->n_failed = 0;
-	for (uint32_t d = 0; d < w->t.f->n_dests && w->n_failed <= enough; d++)
-		if (w->t.s->alias[d] == OSR_NONE)
-			w->n_failed += osr__ordered_keep_tree(w, w->t.f->dest_switch[d], d);
+	const struct osr_fabric *fabric = w->t.f;
+	const struct osr_arena *scratch = w->work->scratch;
+	struct keeping x = { .w = w, .enough = enough };
+
+	osr_threads_run(scratch, ordered_keep_part, &x,
+			osr_threads_parts(scratch, (uint64_t)fabric->n_dests * fabric->n_switches));
+	w->n_failed = x.n_failed;
+}
+
+/* By the masks of d's tree: does every route to it have a VL? */
+static bool tree_is_whole(const struct guide *w, uint32_t d)
+{
+	const struct osr_spf *spf = w->t.s;
+	const uint8_t *mask = w->mask + (size_t)d * spf->f->n_switches;
+	uint32_t root = spf->f->dest_switch[d];
+	const uint16_t *order = spf->order + (size_t)root * spf->f->n_switches;
+	bool whole = true;
+
+	for (uint32_t i = 1; i < spf->n_order[root]; i++)
+		whole &= mask[order[i]] != 0;
+	return whole;
 }
 
 /* Routes again the dests whose trees are not legal as they stand. */
@@ -192,7 +235,6 @@ static void repair_round(struct guide *w)
 	struct osr_spf *spf = w->t.s;
 	const struct osr_fabric *fabric = spf->f;
 
-	set_legal(w);
 	set_freedom(w);
 	w->n_failed = 0;
 	for (uint32_t root = 0; root < fabric->n_switches; root++) {
@@ -204,7 +246,7 @@ static void repair_round(struct guide *w)
 			const uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
 			bool counts = fabric->term_weight[fabric->dest_term[d]] != 0;
 
-			if (spf->alias[d] != OSR_NONE || !osr__ordered_keep_tree(w, root, d))
+			if (spf->alias[d] != OSR_NONE || tree_is_whole(w, d))
 				continue;
 			if (!found)
 				osr__spf_graph(spf, root);
@@ -482,6 +524,10 @@ static enum osr_status repair(struct guide *w, const struct osr_ordered_options 
 	for (uint32_t i = 0; w->n_failed && w->n_failed <= tolerated && i < opt->rounds; i++) {
 		enum osr_status st;
 
+		if (i) {
+			set_legal(w);
+			ordered_keep_trees(w, UINT64_MAX);
+		}
 		repair_round(w);
 		/* A handful is worth going on for, even if some rounds bring nothing. */
 		if (!w->n_failed || (w->n_failed > few && w->n_failed > before - before / 4))
