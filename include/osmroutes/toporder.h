@@ -35,7 +35,8 @@ struct osr_toporder {
 		rank; /* [n] a permutation in which all edges rise; another graph's may be put here */
 	uint64_t work; /* vertices that searches have looked at */
 
-	/* Of one search. */
+	/* Of the last edge that was added: the vertices that have moved are after[] and before[]. */
+	uint32_t n_after, n_before;
 	uint32_t *after, *before, *places; /* [n] */
 	uint32_t *near;                    /* [max_degree] */
 	uint8_t *seen;                     /* [n] all 0 in between */

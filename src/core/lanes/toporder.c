@@ -105,14 +105,14 @@ static void toporder_share_places(struct osr_toporder *order, uint32_t n_before,
 
 bool osr_toporder_rise(struct osr_toporder *order, uint32_t tail, uint32_t head)
 {
-	uint32_t n_after, n_before;
-
+	order->n_after = order->n_before = 0;
 	if (order->rank[tail] < order->rank[head])
 		return true;
-	if (tail == head || !toporder_reach(order, head, tail, false, order->after, &n_after))
+	if (tail == head ||
+	    !toporder_reach(order, head, tail, false, order->after, &order->n_after))
 		return false;
 	/* Without a cycle the head is not among what reaches the tail. */
-	toporder_reach(order, tail, head, true, order->before, &n_before);
-	toporder_share_places(order, n_before, n_after);
+	toporder_reach(order, tail, head, true, order->before, &order->n_before);
+	toporder_share_places(order, order->n_before, order->n_after);
 	return true;
 }

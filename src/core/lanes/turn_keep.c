@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Incremental re-routing with lanes by turn: the lanes of all turns that some route has stay, and so does the
- * order of nodes, unless no spanning order of multicast rises in it: then what is there is sorted anew. A
- * switch whose route was cut attaches to a tree again where that rises, or would if a turn that no route has
- * had another lane. What then holds is what held before: any SL, replies, multicast. From the outside in:
+ * Incremental re-routing with lanes by turn: the lanes of all turns that some route has stay. The order of
+ * nodes gives way where new turns close no cycle with those that are and were there (turn_keep_order.c). A
+ * switch whose route was cut attaches to a tree again where its turns rise then; turns that no route has
+ * get the lane that serves. What then holds is what held before: any SL, replies, multicast. From the outside in:
  *	osr_turn_reroute()
  *	  keep_begin()		the baseline's tables and order, in the numbering of today
  *	  osr__keep_last()	lanes and multicast of the last sweep, where the baseline does not care
  *	  turn_keep_mcast.c	the spanning order of multicast, if a cable of it is gone
+ *	  osr__keep_order_begin()	what routes and multicast depend on
  *	  turn_keep_tree.c	a destination with cut routes: they attach, or all grows again
  *	  turn_keep_balance.c	LIDs move off channels that carry more than they must
  */
@@ -54,21 +55,33 @@ static void keep_find_same(struct keep *k)
 			k->same[vl]++;
 }
 
-void osr__keep_read_lanes(struct keep *k)
+/* VLs of the turn from channel c to the channel o of the switch between them. */
+static uint8_t *keep_vls(const struct keep *k, uint32_t c, uint32_t o)
 {
 	const struct osr_fabric *fabric = k->f;
+	uint32_t s = fabric->chan_dst[c], in = fabric->chan_port[fabric->chan_rev[c]];
 
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
-		uint32_t s = fabric->chan_dst[c], in = fabric->chan_port[fabric->chan_rev[c]];
+	return k->r.sl2vl[k->r.sl2vl_row[s] + in * (fabric->sw_n_ports[s] + 1u) +
+			  fabric->chan_port[o]];
+}
 
+void osr__keep_read_lanes(struct keep *k)
+{
+	for (uint32_t c = 0; c < k->f->n_channels; c++)
+		for (uint32_t t = k->w.g.row[c]; t < k->w.g.row[c + 1]; t++)
+			k->w.lane[t] = k->same[keep_vls(k, c, osr_cdg_target(&k->w.g, c, t))[0]];
+}
+
+void osr__keep_write_lanes(struct keep *k)
+{
+	for (uint32_t c = 0; c < k->f->n_channels; c++)
 		for (uint32_t t = k->w.g.row[c]; t < k->w.g.row[c + 1]; t++) {
-			uint32_t out = fabric->chan_port[fabric->chan_row[s] + t - k->w.g.row[c]];
+			uint8_t *vls = keep_vls(k, c, osr_cdg_target(&k->w.g, c, t));
+			bool other = k->same[vls[0]] != k->w.lane[t];
 
-			k->w.lane[t] =
-				k->same[k->r.sl2vl[k->r.sl2vl_row[s] +
-						   in * (fabric->sw_n_ports[s] + 1u) + out][0]];
+			for (uint32_t sl = 0; other && sl < 16; sl++)
+				vls[sl] = (uint8_t)(k->base->routing.ca_sl2vl[sl] + k->w.lane[t]);
 		}
-	}
 }
 
 /* Entries of today: hops instead of ports. */
@@ -111,17 +124,20 @@ static enum osr_status keep_alloc(struct keep *k, struct osr_diag *why)
 	w->t.mask = osr_alloc(scratch, n, 1);
 	k->used = osr_calloc(scratch, w->g.n_slots, 1);
 	k->feed = osr_calloc(scratch, w->g.n_slots, sizeof(*k->feed));
+	k->never = osr_calloc(scratch, w->g.n_slots, sizeof(*k->never));
 	k->feed_all = osr_alloc(scratch, w->g.n_slots, sizeof(*k->feed_all));
 	k->sorted = osr_alloc(scratch, k->r.n_vls * m, sizeof(*k->sorted));
 	k->work = osr_alloc(scratch, 2 * k->r.n_vls * m, sizeof(*k->work));
 	k->highest = osr_alloc(scratch, m, sizeof(*k->highest));
+	k->refused = osr_calloc(scratch, m, sizeof(*k->refused));
 	k->before = osr_alloc(scratch, n, 1);
 	k->whole = osr_alloc(scratch, n, 1);
 	k->touched = osr_calloc(scratch, fabric->n_dests, 1);
 	k->sent = osr_calloc(scratch, n * osr__moves_blocks(fabric), 1);
 	if (!w->rank || !w->lane || !w->at || !w->freedom || !w->first_freedom || !w->t.mask ||
-	    !k->feed || !k->feed_all || !k->sorted || !k->work || !k->used || !k->highest ||
-	    !k->before || !k->whole || !k->touched || !k->sent || !osr__legal_alloc(&w->t, scratch))
+	    !k->feed || !k->never || !k->feed_all || !k->sorted || !k->work || !k->used ||
+	    !k->highest || !k->refused || !k->before || !k->whole || !k->touched || !k->sent ||
+	    !osr__legal_alloc(&w->t, scratch))
 		return osr_fail(why, OSR_NOMEM, "out of memory for re-routing with lanes by turn");
 	return OSR_OK;
 }
@@ -200,8 +216,14 @@ static bool keep_can(const struct osr_job *job, const struct osr_result *base)
 static void keep_finish(struct keep *k, struct osr_routing *routing)
 {
 	const struct osr_routing *old = &k->base->routing;
+	size_t m = k->f->n_channels;
 
 	osr_spf_finish(&k->s);
+	for (uint32_t vl = 0; vl < k->r.n_vls; vl++)
+		if (k->same[vl] != vl)
+			memcpy(k->w.rank + vl * m, k->w.rank + k->same[vl] * m,
+			       m * sizeof(*k->w.rank));
+	osr__keep_write_lanes(k);
 	*routing = k->r;
 	routing->engine = old->engine;
 	routing->strategy = old->strategy;
@@ -282,6 +304,8 @@ enum osr_status osr_turn_reroute(const struct osr_job *job, uint32_t drift, stru
 		osr__keep_mark_order(&k);
 		st = osr__keep_spread(&k, why);
 	}
+	if (!st)
+		st = osr__keep_order_begin(&k, why);
 	if (!st)
 		st = osr__keep_trees(&k, why);
 	if (!st)

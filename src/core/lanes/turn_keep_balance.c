@@ -5,43 +5,42 @@
 
 #include "turn_keep_private.h"
 
-/* A tree with an entry that is tried. */
-struct keep_try {
-	struct keep *k;
-	const uint8_t *hop;
-	uint32_t root;
-};
-
-static bool keep_sends(const struct keep_try *t, uint32_t u, uint32_t c)
+/* Lanes on which packets to d come to the source of c by their entries and go on by c: from hosts, and by turns. */
+static uint16_t keep_lanes_into(const struct keep *k, const uint8_t *hop, uint32_t root, uint32_t c)
 {
-	return u != t->root && t->hop[u] != OSR_NO_PATH && t->k->f->chan_row[u] + t->hop[u] == c;
-}
+	const struct osr_fabric *fabric = k->f;
+	uint32_t v = fabric->chan_src[c];
+	uint16_t lanes = 1;
 
-/* Is the way from v by c legal, and so that of all whose next switch, or the one after it, is v? */
-static bool keep_legal_behind(const struct keep_try *t, uint32_t v, uint32_t c, uint32_t depth)
-{
-	const struct osr_fabric *fabric = t->k->f;
-	bool ok = osr__turn_legal(&t->k->w, t->hop, t->root, c);
+	for (uint32_t o = fabric->chan_row[v]; o < fabric->chan_row[v + 1]; o++) {
+		uint32_t u = fabric->chan_dst[o], in = fabric->chan_rev[o];
 
-	for (uint32_t o = fabric->chan_row[v]; ok && depth && o < fabric->chan_row[v + 1]; o++) {
-		uint32_t in = fabric->chan_rev[o];
-
-		if (keep_sends(t, fabric->chan_dst[o], in))
-			ok = keep_legal_behind(t, fabric->chan_dst[o], in, depth - 1);
+		if (u != root && hop[u] != OSR_NO_PATH && fabric->chan_row[u] + hop[u] == in)
+			lanes |= (uint16_t)(1u << k->w.lane[k->w.g.row[in] + hop[v]]);
 	}
-	return ok;
+	return lanes;
 }
 
+/* May v go by c, and those who send through it: their turns into c come after the turn from c on. */
 static bool keep_may(struct osr__moves *m, uint32_t d, uint32_t v, uint32_t c)
 {
 	struct keep *k = m->ctx;
 	const struct osr_fabric *fabric = k->f;
 	uint8_t *hop = m->lft + (size_t)d * fabric->n_switches, was = hop[v];
-	const struct keep_try t = { k, hop, fabric->dest_switch[d] };
+	uint32_t root = fabric->dest_switch[d];
 	bool ok;
 
+	k->n_undo = k->n_fed = 0;
 	hop[v] = (uint8_t)(c - fabric->chan_row[v]);
-	ok = keep_legal_behind(&t, v, c, 2);
+	ok = osr__keep_enter(k, hop, root, c, 1);
+	for (uint32_t o = fabric->chan_row[v]; ok && o < fabric->chan_row[v + 1]; o++) {
+		uint32_t u = fabric->chan_dst[o], in = fabric->chan_rev[o];
+
+		if (u != root && hop[u] != OSR_NO_PATH && fabric->chan_row[u] + hop[u] == in)
+			ok = osr__keep_enter(k, hop, root, in, keep_lanes_into(k, hop, root, in));
+	}
+	if (!ok)
+		osr__keep_undo(k, 0);
 	hop[v] = was;
 	return ok;
 }

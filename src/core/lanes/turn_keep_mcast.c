@@ -9,22 +9,15 @@
 void osr__keep_set_lane(struct keep *k, uint32_t c0, uint32_t c1, uint32_t lane)
 {
 	const struct osr_fabric *fabric = k->f;
-	uint32_t u = fabric->chan_dst[c0], t = k->w.g.row[c0] + c1 - fabric->chan_row[u];
-	size_t pair = fabric->chan_port[fabric->chan_rev[c0]] * (fabric->sw_n_ports[u] + 1u) +
-		      fabric->chan_port[c1];
+	uint32_t t = k->w.g.row[c0] + c1 - fabric->chan_row[fabric->chan_dst[c0]];
 
 	k->used[t] = 1;
-	if (k->w.lane[t] == lane)
-		return;
 	k->w.lane[t] = (uint8_t)lane;
 	k->w.at[t] = k->w.rank[(size_t)lane * fabric->n_channels + c1];
-	for (uint32_t sl = 0; sl < 16; sl++)
-		k->r.sl2vl[k->r.sl2vl_row[u] + pair][sl] =
-			(uint8_t)(k->base->routing.ca_sl2vl[sl] + lane);
 }
 
 /* The lane of turn t into c that comes next after `rank`; of a turn in use its own, or none. */
-uint32_t osr__keep_next_lane(const struct keep *k, uint32_t t, uint32_t c, uint32_t rank)
+static uint32_t keep_next_lane(const struct keep *k, uint32_t t, uint32_t c, uint32_t rank)
 {
 	const struct turns *w = &k->w;
 	uint32_t best = UINT32_MAX, lane = OSR_NONE;
@@ -60,8 +53,8 @@ static bool keep_spread_pass(struct keep *k, bool set, bool *changed)
 
 			if (b == fabric->chan_rev[a] || !osr__keep_on_tree(k, b))
 				continue;
-			lane = osr__keep_next_lane(k, k->w.g.row[a] + b - fabric->chan_row[u], b,
-						   k->highest[a]);
+			lane = keep_next_lane(k, k->w.g.row[a] + b - fabric->chan_row[u], b,
+					      k->highest[a]);
 			if (lane == OSR_NONE)
 				return false;
 			at = k->w.rank[(size_t)lane * fabric->n_channels + b];
@@ -86,7 +79,10 @@ static bool keep_spread_fits(struct keep *k)
 	while (changed)
 		if (!keep_spread_pass(k, false, &changed))
 			return false;
-	return keep_spread_pass(k, true, &changed);
+	if (!keep_spread_pass(k, true, &changed))
+		return false;
+	osr__keep_write_lanes(k);
+	return true;
 }
 
 /*
@@ -161,6 +157,12 @@ static void keep_feed_spread(struct keep *k, uint32_t lane)
 			}
 }
 
+void osr__keep_feed_order(struct keep *k)
+{
+	keep_feed_spread(k, 0);
+	memcpy(k->feed, k->feed_all, k->w.g.n_slots * sizeof(*k->feed));
+}
+
 /* Another order for what is there: all lanes that are in use stay. Turns of multicast alone share a lane. */
 static bool keep_sort(struct keep *k)
 {
@@ -170,9 +172,7 @@ static bool keep_sort(struct keep *k)
 		keep_feed_spread(k, lane);
 		if (!osr__turn_sort(&k->w, k->feed_all, k->w.rank, k->work, k->sorted))
 			continue;
-		for (uint32_t vl = 0; vl < k->r.n_vls; vl++)
-			memcpy(k->w.rank + vl * m, k->sorted + k->same[vl] * m,
-			       m * sizeof(*k->sorted));
+		memcpy(k->w.rank, k->sorted, k->w.n_lanes * m * sizeof(*k->sorted));
 		osr__keep_read_lanes(k);
 		osr__turn_set_reach(&k->w);
 		return true;
@@ -255,7 +255,7 @@ enum osr_status osr__keep_spread(struct keep *k, struct osr_diag *why)
 			return osr__keep_not(why,
 					     "the spanning order of multicast has no path that "
 					     "respects the previous VLs by turn");
-	return keep_spread_fits(k)
+	return keep_spread_fits(k) || (keep_sort(k) && keep_spread_fits(k))
 		       ? OSR_OK
 		       : osr__keep_not(why, "the spanning order of multicast does not keep "
 					    "to the previous VLs by turn");

@@ -7,42 +7,6 @@
 
 #include "turn_keep_private.h"
 
-/* The lane that would make it legal to take c, if no route has that turn yet; OSR_NONE. */
-static uint32_t keep_other_lane(const struct keep *k, uint32_t root, const uint8_t *hop, uint32_t c)
-{
-	const struct osr_fabric *fabric = k->f;
-	uint32_t u = fabric->chan_dst[c], t, c1, x, before = UINT32_MAX;
-
-	if (u == root)
-		return OSR_NONE;
-	t = k->w.g.row[c] + hop[u];
-	c1 = fabric->chan_row[u] + hop[u];
-	x = fabric->chan_dst[c1];
-	if (x != root)
-		before = k->w.at[k->w.g.row[c1] + hop[x]];
-	for (uint32_t l = 0; l < k->w.n_lanes && !k->used[t]; l++) {
-		uint32_t rank = k->w.rank[(size_t)l * fabric->n_channels + c1];
-
-		if (k->w.rank[c] < rank && rank < before)
-			return l;
-	}
-	return OSR_NONE;
-}
-
-/* Takes c into the tree; its turn gets another lane if it must. */
-static void keep_take(struct keep *k, uint32_t root, uint8_t *hop, uint32_t c)
-{
-	const struct osr_fabric *fabric = k->f;
-	uint32_t v = fabric->chan_src[c], u = fabric->chan_dst[c], lane;
-
-	hop[v] = (uint8_t)(c - fabric->chan_row[v]);
-	if (u == root)
-		return;
-	lane = osr__turn_legal(&k->w, hop, root, c) ? k->w.lane[k->w.g.row[c] + hop[u]]
-						    : keep_other_lane(k, root, hop, c);
-	osr__keep_set_lane(k, c, fabric->chan_row[u] + hop[u], lane);
-}
-
 /*
  * Turns that no route of the baseline has keep the lanes of the last sweep, and multicast its order: so when
  * something returns, old and new tables have the same SL2VL tables, and no ring of two orders.
@@ -66,17 +30,17 @@ enum osr_status osr__keep_last(struct keep *k, struct osr_diag *why)
 		uint32_t s = fabric->chan_dst[c], in = fabric->chan_port[fabric->chan_rev[c]];
 
 		for (uint32_t t = k->w.g.row[c]; t < k->w.g.row[c + 1]; t++) {
-			uint32_t next = osr_cdg_target(&k->w.g, c, t);
-			uint8_t lane =
-				then.sl2vl[then.sl2vl_row[s] + in * (fabric->sw_n_ports[s] + 1u) +
-					   fabric->chan_port[next]][0];
+			size_t pair = in * (fabric->sw_n_ports[s] + 1u) +
+				      fabric->chan_port[osr_cdg_target(&k->w.g, c, t)];
+			const uint8_t *vls = then.sl2vl[then.sl2vl_row[s] + pair];
 
-			if (k->used[t] || lane >= k->w.n_lanes)
-				continue;
-			osr__keep_set_lane(k, c, next, lane);
-			k->used[t] = 0;
+			if (!k->used[t] && vls[0] < k->w.n_lanes)
+				memcpy(k->r.sl2vl[k->r.sl2vl_row[s] + pair], vls,
+				       sizeof(osr_sl2vl_t));
 		}
 	}
+	osr__keep_read_lanes(k);
+	osr__turn_set_reach(&k->w);
 	k->last = then.lft;
 	if (k->r.mcast_parent && then.mcast_parent)
 		memcpy(k->r.mcast_parent, then.mcast_parent,
@@ -131,10 +95,9 @@ void osr__keep_mark_order(struct keep *k)
 
 /*
  * The switch that attaches next, and its channel: of those whose entry is dead, or of all, the one
- * with the shortest way; of equals that of the last sweep, then the least loaded channel.
+ * with the shortest way; of equals that of its entry, that of the last sweep, then the least loaded channel.
  */
-static uint32_t keep_choose(struct keep *k, uint32_t root, const uint8_t *hop, bool dead,
-			    bool other_lanes)
+static uint32_t keep_choose(const struct keep *k, uint32_t root, const uint8_t *hop, bool dead)
 {
 	const struct osr_fabric *fabric = k->f;
 	const uint8_t *last = k->last ? k->last + (hop - k->r.lft) : NULL;
@@ -151,11 +114,10 @@ static uint32_t keep_choose(struct keep *k, uint32_t root, const uint8_t *hop, b
 			uint32_t u = fabric->chan_dst[c];
 			uint64_t key;
 
-			if (!k->w.t.mask[u] ||
-			    (!osr__turn_legal(&k->w, hop, root, c) &&
-			     (!other_lanes || keep_other_lane(k, root, hop, c) == OSR_NONE)))
+			if (!k->w.t.mask[u] || k->refused[c] == k->mark)
 				continue;
-			key = ((uint64_t)k->w.t.len[u] << 40) + (k->s.weight[c] >> HOP_BITS);
+			key = ((uint64_t)k->w.t.len[u] << 41) + (k->s.weight[c] >> HOP_BITS);
+			key |= fabric->chan_row[v] + hop[v] == c ? 0 : UINT64_C(1) << 40;
 			key |= last && last[v] == fabric->chan_port[c] ? 0 : UINT64_C(1) << 39;
 			if (key < best) {
 				best = key;
@@ -166,6 +128,27 @@ static uint32_t keep_choose(struct keep *k, uint32_t root, const uint8_t *hop, b
 	return best_chan;
 }
 
+/* The next switch attaches where its turns fit; false: none does. */
+static bool keep_attach(struct keep *k, uint32_t root, uint8_t *hop)
+{
+	const struct osr_fabric *fabric = k->f;
+
+	for (int dead = 1; dead >= 0; dead--) {
+		uint32_t c = keep_choose(k, root, hop, dead);
+
+		for (; c != OSR_NONE; c = keep_choose(k, root, hop, dead)) {
+			k->n_undo = k->n_fed = 0;
+			if (osr__keep_enter(k, hop, root, c, 1)) {
+				hop[fabric->chan_src[c]] =
+					(uint8_t)(c - fabric->chan_row[fabric->chan_src[c]]);
+				return true;
+			}
+			k->refused[c] = k->mark;
+		}
+	}
+	return false;
+}
+
 static bool keep_force(struct keep *k, uint32_t root, uint8_t *hop)
 {
 	if (osr__legal_force(&k->w.t, root, hop))
@@ -173,6 +156,7 @@ static bool keep_force(struct keep *k, uint32_t root, uint8_t *hop)
 	if (k->w.t.escape == k->everywhere)
 		return false;
 	osr__keep_extend(k);
+	osr__keep_feed_order(k);
 	osr__legal_list(&k->w.t, root, hop, true);
 	osr__legal_find_escape(&k->w.t, root);
 	return osr__legal_force(&k->w.t, root, hop);
@@ -183,6 +167,14 @@ static uint8_t *keep_block(const struct keep *k, uint32_t d, uint32_t v)
 	const struct osr__moves m = { .f = k->f, .sent = k->sent };
 
 	return osr__moves_block(&m, d, v);
+}
+
+/* Who keeps its hop to one that has another now takes a turn that may be new. */
+static void keep_mark_tree(struct keep *k, uint32_t root, const uint8_t *hop)
+{
+	for (uint32_t v = 0; v < k->f->n_switches; v++)
+		if (v != root && hop[v] != OSR_NO_PATH && k->w.t.mask[v])
+			keep_mark_turn(k, hop, k->f->chan_row[v] + hop[v]);
 }
 
 /*
@@ -198,33 +190,27 @@ static bool keep_tree(struct keep *k, uint32_t root, uint32_t d)
 	k->r.stable.n_trees += n_cut != 0;
 	memcpy(k->before, hop, k->f->n_switches);
 	memcpy(k->whole, k->w.t.mask, k->f->n_switches);
-	while (n_cut) {
-		uint32_t c = OSR_NONE;
-
-		for (int i = 0; i < 4 && c == OSR_NONE; i++)
-			c = keep_choose(k, root, hop, !(i & 1), i & 2);
-		if (c != OSR_NONE) {
-			keep_take(k, root, hop, c);
-		} else {
-			if (!k->job->request.multicast)
-				return false;
-			if (!escapes)
-				osr__legal_find_escape(&k->w.t, root);
-			escapes = true;
-			if (!keep_force(k, root, hop))
-				return false;
-		}
-		n_cut = osr__legal_list(&k->w.t, root, hop, true);
+	for (k->mark++; n_cut; n_cut = osr__legal_list(&k->w.t, root, hop, true)) {
+		keep_mark_tree(k, root, hop);
+		if (keep_attach(k, root, hop))
+			continue;
+		if (!k->job->request.multicast)
+			return false;
+		if (!escapes)
+			osr__legal_find_escape(&k->w.t, root);
+		escapes = true;
+		if (!keep_force(k, root, hop))
+			return false;
+		k->mark++;
 	}
+	if (cut)
+		keep_mark_tree(k, root, hop);
 	for (uint32_t v = 0; v < k->f->n_switches; v++) {
 		bool other = v != root && hop[v] != k->before[v];
 
 		k->r.stable.n_moved += escapes && other && k->whole[v];
 		k->touched[d] |= other;
 		*keep_block(k, d, v) |= other;
-		/* Who keeps its hop to one that has another now takes a turn that may be new. */
-		if (cut && v != root && hop[v] != OSR_NO_PATH)
-			keep_mark_turn(k, hop, k->f->chan_row[v] + hop[v]);
 	}
 	return true;
 }
