@@ -385,7 +385,7 @@ static void test_auto_bound(void **state)
 {
 	unsigned n_by_turn = 0, n_by_sl = 0;
 
-	for (unsigned i = 0; i < 40; i++) {
+	for (unsigned i = 0; i < 60; i++) {
 		struct turn_trial off = { 0 }, on = { 0 };
 		struct osr_verdict by_sl, got;
 		uint8_t vls = (uint8_t)(4 + 4 * (i % 2));

@@ -18,7 +18,7 @@
 
 #include "fabrics.h"
 
-#define MANY_PATHS 8 /* pairs with more shortest paths are not the search's */
+#define MANY_PATHS 4 /* pairs with more shortest paths are not the search's */
 
 struct local_trial {
 	struct test_fabric t;
@@ -28,6 +28,7 @@ struct local_trial {
 	struct osr_diag diag;
 	struct turns w;
 	uint32_t distance[32][32];
+	uint32_t full_every; /* one in so many channels carries more than the others, none if 0 */
 };
 
 static void find_distances(struct local_trial *x)
@@ -99,6 +100,11 @@ static uint32_t turn_of(const struct local_trial *x, uint32_t c0, uint32_t c1)
 	return x->w.g.row[c0] + c1 - x->t.f.chan_row[s];
 }
 
+static bool is_full(const struct local_trial *x, uint32_t c)
+{
+	return x->full_every && c % x->full_every == 0;
+}
+
 /* Shortest paths from v on, by a packet that holds this rank on channel `last`; how many rise all the way. */
 static uint32_t walk(const struct local_trial *x, uint32_t v, uint32_t root, uint32_t last,
 		     int64_t rank, uint32_t *n_paths)
@@ -114,7 +120,7 @@ static uint32_t walk(const struct local_trial *x, uint32_t v, uint32_t root, uin
 		uint32_t lane = last == OSR_NONE ? 0 : x->w.lane[turn_of(x, last, c)];
 		int64_t next = x->w.rank[lane * f->n_channels + c];
 
-		if (x->distance[f->chan_dst[c]][root] + 1 != x->distance[v][root])
+		if (x->distance[f->chan_dst[c]][root] + 1 != x->distance[v][root] || is_full(x, c))
 			continue;
 		/* What has fallen once stays so. */
 		if (last != OSR_NONE && (rank < 0 || next <= rank))
@@ -122,6 +128,23 @@ static uint32_t walk(const struct local_trial *x, uint32_t v, uint32_t root, uin
 		n_legal += walk(x, f->chan_dst[c], root, c, next, n_paths);
 	}
 	return n_legal;
+}
+
+/* Pairs that have shortest paths off full channels, but no legal one: of channels that walk() does not take. */
+static uint32_t count_forced(struct local_trial *x, uint32_t full_every)
+{
+	uint32_t sum = 0, size = x->t.f.n_switches;
+
+	x->full_every = full_every;
+	for (uint32_t root = 0; root < size; root++)
+		for (uint32_t v = 0; v < size; v++) {
+			uint32_t n_paths = 0;
+
+			if (v != root && x->distance[v][root] <= size)
+				sum += !walk(x, v, root, OSR_NONE, 0, &n_paths) && n_paths;
+		}
+	x->full_every = 0;
+	return sum;
 }
 
 /* Pairs without a legal shortest path, of those with few paths; in all or, by root, in n[]. */
@@ -249,6 +272,33 @@ static void test_random_fabrics(void **state)
 	/* It searches where it says so, and that is worth while: half of the pairs find a path. */
 	assert_true(n_fit >= 30);
 	assert_true(n_left * 2 < n_before);
+}
+
+/* With the same start, and some channels full: fewer pairs have no other way than through these. */
+static void test_full_channels(void **state)
+{
+	const uint32_t full_every = 5;
+	uint32_t n_forced[2] = { 0 };
+
+	for (unsigned i = 0; i < 40; i++)
+		for (unsigned weighs = 0; weighs < 2; weighs++) {
+			struct local_trial x = { 0 };
+			uint32_t before;
+			bool fits;
+
+			test_fabric_random(&x.t, 20 + i % 10, 40 + i % 10, 5100 + i / 2);
+			trial_start(&x, 3 + i % 2);
+			for (uint32_t c = 0; c < x.t.f.n_channels; c++)
+				x.s.weight[c] = (weighs && c % full_every == 0 ? 100 : 90)
+						<< HOP_BITS;
+			search_and_judge(&x, &before, &fits);
+			assert_true(fits);
+			n_forced[weighs] += count_forced(&x, full_every);
+			trial_drop(&x);
+		}
+	print_message("%u pairs only through full channels, %u if they are not said to be full\n",
+		      n_forced[1], n_forced[0]);
+	assert_true(n_forced[1] * 2 < n_forced[0]);
 }
 
 /* ---- everything that is possible ------------------------------------------------------------- */
@@ -433,6 +483,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_fabrics),
+		cmocka_unit_test(test_full_channels),
 		cmocka_unit_test(test_tiny),
 	};
 

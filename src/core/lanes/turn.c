@@ -21,7 +21,8 @@ static const struct {
 	uint32_t max_lanes; /* more lanes than these share the load; they save hardly any detour */
 	uint32_t max_triples;
 	uint32_t fitted_rounds; /* with the order that fits the routes, if nearly all are legal */
-	uint32_t effort_share;  /* of the effort of updown.h that a start is worth */
+	uint32_t effort_share;  /* of the effort of updown.h that a start is worth, */
+	uint32_t local_share;   /* and one that local search goes on from */
 	uint32_t sparse;        /* where 1 in so many routes is not legal at first, that is tried */
 	uint32_t boost;         /* weight of a route without a legal way */
 	uint32_t few;           /* where 1 in so many has none, */
@@ -35,7 +36,7 @@ static const struct {
 	uint32_t sample_few;   /* and ends when 1 in so many of their routes has no legal way */
 	uint32_t auto_routes;  /* auto: where there are more, it would take minutes */
 } turn_tuning = {
-	4, 1u << 27, 4, 16, 10, 4, 700, 1024, 3, 16, 109, 110, 1u << 22, 10000, 1u << 26
+	4, 1u << 27, 4, 16, 32, 10, 4, 700, 1024, 3, 16, 109, 110, 1u << 22, 10000, 1u << 26
 };
 
 /* ---- setting up ------------------------------------------------------------------------------ */
@@ -329,10 +330,10 @@ static bool turn_is_hopeless(const struct turns *w, const struct osr_lanes_job *
 /* Order and lanes of an up/down order that was searched for; any_last: see updown.h. */
 static enum osr_status turn_start_updown(struct turns *w, struct osr_lanes_job *job, bool any_last)
 {
+	uint32_t share = any_last ? turn_tuning.local_share : turn_tuning.effort_share;
 	struct osr_updown updown;
-	enum osr_status st =
-		osr_updown_search(w->t.s, job->opt->order_effort / turn_tuning.effort_share,
-				  any_last, job->scratch, &updown, job->diag);
+	enum osr_status st = osr_updown_search(w->t.s, job->opt->order_effort / share, any_last,
+					       job->scratch, &updown, job->diag);
 
 	return st ? st : osr__turn_start_updown(w, &updown, job->scratch, job->diag);
 }
@@ -382,6 +383,26 @@ static enum osr_status turn_try_middle(struct turns *w, struct osr_lanes_job *jo
 	return st;
 }
 
+/* The shortest paths as they were, and their load. */
+static void turn_restore(struct turns *w, struct osr_lanes_job *job,
+			 const struct osr_turn_result *turn, const struct osr_routing *kept)
+{
+	const struct osr_fabric *fabric = w->t.f;
+
+	*job->r = *kept;
+	memcpy(job->s->hop, turn->hop, (size_t)fabric->n_dests * fabric->n_switches);
+	memcpy(job->s->weight, turn->weight, fabric->n_channels * sizeof(*turn->weight));
+	memset(w->t.detoured, 0, fabric->n_dests);
+}
+
+/* Detours for what has no legal shortest path, and then what single switches can gain. */
+static enum osr_status turn_complete(struct turns *w, struct osr_lanes_job *job, uint64_t n_failed)
+{
+	if (n_failed)
+		turn_route_all(w, TURN_LAST);
+	return osr__turn_ease(w, w->enough, job->scratch, &job->r->n_longer, job->diag);
+}
+
 /*
  * Sparse fabrics, where few pairs have many shortest paths: order and lanes are settled for all those paths,
  * and each tree is routed once. *least routes have no legal way.
@@ -399,6 +420,24 @@ static enum osr_status turn_search_sparse(struct turns *w, struct osr_lanes_job 
 	turn_route_all(w, TURN_ALL);
 	*least = w->n_failed;
 	return OSR_OK;
+}
+
+/*
+ * Local search goes on from its result, with the loads that this came to: it looks for ways off channels that
+ * are full now. `before`, `kept`: the shortest paths.
+ */
+static enum osr_status turn_search_on(struct turns *w, struct osr_lanes_job *job,
+				      const struct osr_turn_result *before,
+				      const struct osr_routing *kept)
+{
+	bool fits;
+	enum osr_status st = osr__turn_local(w, job->scratch, &fits, job->diag);
+
+	if (st)
+		return st;
+	turn_restore(w, job, before, kept);
+	turn_route_all(w, TURN_ALL);
+	return turn_complete(w, job, w->n_failed);
 }
 
 /*
@@ -439,10 +478,10 @@ static enum osr_status turn_start(struct turns *w, struct osr_lanes_job *job, bo
 static enum osr_status turn_search(struct turns *w, struct osr_lanes_job *job, bool *local,
 				   bool *hopeless)
 {
-	uint64_t enough = osr__turn_most_loaded(job->s) * turn_tuning.enough / 100;
 	uint64_t least = 0;
 	enum osr_status st;
 
+	w->enough = osr__turn_most_loaded(job->s) * turn_tuning.enough / 100;
 	w->t.n_unserved = NULL;
 	turn_sample(w);
 	*local = *local && !turn_is_sampled(w);
@@ -457,10 +496,9 @@ static enum osr_status turn_search(struct turns *w, struct osr_lanes_job *job, b
 	if (turn_is_sampled(w)) {
 		w->n_sampled = UINT32_MAX;
 		turn_route_all(w, TURN_DETOUR);
-	} else if (least) {
-		turn_route_all(w, TURN_LAST);
+		least = 0;
 	}
-	return osr__turn_ease(w, enough, job->scratch, &job->r->n_longer, job->diag);
+	return turn_complete(w, job, least);
 }
 
 /* ---- what it costs --------------------------------------------------------------------------- */
@@ -503,18 +541,6 @@ void osr__turn_swap(struct osr_spf *spf, struct osr_turn_result *turn)
 	}
 }
 
-/* The shortest paths as they were, and their load. */
-static void turn_restore(struct turns *w, struct osr_lanes_job *job,
-			 const struct osr_turn_result *turn, const struct osr_routing *kept)
-{
-	const struct osr_fabric *fabric = w->t.f;
-
-	*job->r = *kept;
-	memcpy(job->s->hop, turn->hop, (size_t)fabric->n_dests * fabric->n_switches);
-	memcpy(job->s->weight, turn->weight, fabric->n_channels * sizeof(*turn->weight));
-	memset(w->t.detoured, 0, fabric->n_dests);
-}
-
 /* Large fabrics only: a search leaves more freedom for what has to be routed again after a fault. */
 static enum osr_status turn_find_middle(struct turns *w, struct osr_lanes_job *job,
 					const struct osr_turn_result *before, bool *routed)
@@ -536,6 +562,12 @@ static enum osr_status turn_find_middle(struct turns *w, struct osr_lanes_job *j
 	return st;
 }
 
+/* More than it may be, against so many routes on the busiest link? */
+static bool turn_is_loaded(const struct turns *w, uint64_t load)
+{
+	return osr__turn_most_loaded(w->t.s) * 100 > load * turn_tuning.max_efi;
+}
+
 static enum osr_status turn_find(struct turns *w, struct osr_lanes_job *job,
 				 struct osr_turn_result *turn, bool *routed)
 {
@@ -553,8 +585,9 @@ static enum osr_status turn_find(struct turns *w, struct osr_lanes_job *job,
 	if (!st && small)
 		st = turn_search(w, job, &local, &hopeless);
 	/* Few turns in use can leave too little choice to share the load. */
-	if (!st && small && local &&
-	    osr__turn_most_loaded(job->s) * 100 > before * turn_tuning.max_efi) {
+	if (!st && small && local && !hopeless && turn_is_loaded(w, before))
+		st = turn_search_on(w, job, turn, &kept);
+	if (!st && small && local && !hopeless && turn_is_loaded(w, before)) {
 		turn_restore(w, job, turn, &kept);
 		local = false;
 		st = turn_search(w, job, &local, &hopeless);

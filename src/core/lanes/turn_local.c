@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * Local search for the order and the lanes of turns, on fabrics where most pairs of switches have few shortest
- * paths: see turn.h. All those paths are listed. A path is legal if all its conditions hold: its first turn is
- * above the node of the host's lane, and each turn above the one before. A pair is served if one of its paths
- * is legal.
+ * paths: see turn.h. All those paths are listed. A path is a row of slots: its first channel, for the node
+ * that hosts send on, and its turns. It is legal if each slot is above the one before. A pair is served if one
+ * of its paths is legal.
  *
- * A step takes a pair that is not served, one of its paths and a condition of it that does not hold, and mends
- * that: a turn gets another lane, or a node goes just before or behind the other one. The step stays if it
- * leaves no more pairs unserved than there were, or a few more, at random and ever fewer. Only conditions of
- * turns that moved are looked at, so a step costs what it changes, not a search over all trees.
+ * Legal paths shall also leave the load as balanced as shortest paths can: where only some paths of a pair take
+ * a channel that carries nearly as much as the busiest, there is a second demand, for one of the others.
+ *
+ * A step takes a demand that is not served, one of its paths and a slot that is not above the one before, and
+ * mends that: a turn gets another lane, or a node goes just before or behind the other one. The step stays if
+ * it leaves no more unserved than there was, or a little more, at random and ever less. Only paths through
+ * slots that moved are looked at, so a step costs what it changes, not a search over all trees.
  *
  * Nodes have keys instead of ranks, so that one can move without the others. The turns of the escape tree are
  * pairs as well, which weigh more than any step may cost: they always rise.
  *
- * Source: picking an unmet condition and mending it is WalkSAT (Selman, Kautz, Cohen 1994).
+ * Source: picking an unmet demand and mending it is WalkSAT (Selman, Kautz, Cohen 1994).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,58 +25,147 @@
 
 #include "turn_private.h"
 
-#define LOCAL_PATHS 8               /* a pair with more shortest paths finds a legal one */
-#define LOCAL_MISSED 8              /* 1 in so many pairs may have more */
+#define LOCAL_PATHS 4               /* a pair with more shortest paths finds a legal one */
+#define LOCAL_MISSED 2              /* 1 in so many pairs may have more */
 #define LOCAL_LENGTH 200            /* of a path, at most */
-#define LOCAL_TURNS (1u << 24)      /* of all paths, at most */
+#define LOCAL_PLACES (1u << 24)     /* in all paths, at most */
 #define LOCAL_MUST (1u << 24)       /* weight of the escape tree's turns */
-#define LOCAL_WORK 9                /* paths looked at for each condition of one */
+#define LOCAL_FULL 92               /* percent of the load of the busiest channel */
+#define LOCAL_WORK 6                /* places looked at for each one */
 #define LOCAL_NEAR (UINT32_MAX / 8) /* how far a node may move */
 #define LOCAL_NOISE 12 /* pairs that a step may leave unserved at first; none in the end */
 
-struct local_pair {
+/* Of a pair: one for any path, and one for a path off full channels. */
+enum { LOCAL_ANY, LOCAL_OFF_FULL, LOCAL_DEMANDS };
+
+struct local_demand {
 	uint32_t weight;  /* LIDs */
-	uint32_t first;   /* its paths; they end where the next pair's begin */
-	uint32_t n_legal; /* of them */
+	uint32_t n_legal; /* paths that serve it */
 	uint32_t at;      /* in unserved[] */
 };
 
 struct local_path {
-	uint32_t pair;
-	uint32_t row; /* its turns; they end where the next path's begin */
-	uint32_t first_chan, last_chan;
+	uint32_t row;  /* its slots; they end where the next path's begin */
+	bool full;     /* takes a full channel */
+	bool off_full; /* does not, where others of the pair do */
+};
+
+/* A slot of a path, and those before and behind it. */
+struct local_place {
+	uint32_t path, before, behind;
 };
 
 struct local {
 	struct turns *w;
 	struct osr_prng prng;
-	uint32_t n_pairs, n_paths, n_turns, n_missed;
-	uint32_t *n_lids;           /* [n_switches] */
-	uint32_t *n_ways;           /* [n_switches] shortest paths from the source at hand */
-	uint32_t *pair_of;          /* [n_switches] */
-	struct local_pair *pair;    /* [n_pairs + 1] */
-	struct local_path *path;    /* [n_paths + 1] */
-	uint8_t *n_unmet;           /* [n_paths] conditions that do not hold */
-	uint32_t *turn, *condition; /* [n_turns] */
-	uint32_t *row, *concerned;  /* [n_conditions + 2], [n_turns] paths by condition */
-	uint32_t *key;              /* [nodes] */
-	uint32_t *unserved;         /* [n_pairs] */
+	uint32_t n_pairs, n_paths, n_places, n_missed;
+	uint64_t full;     /* a channel is, from this load on */
+	uint32_t *n_lids;  /* [n_switches] */
+	uint32_t *n_ways;  /* [n_switches] shortest paths from the source at hand */
+	uint32_t *pair_of; /* [n_switches] */
+	uint32_t *first;   /* [n_pairs + 1] paths of a pair end where the next pair's begin */
+	struct local_demand *demand; /* [n_pairs * LOCAL_DEMANDS] */
+	struct local_path *path;     /* [n_paths + 1] */
+	uint32_t *pair;              /* [n_paths] */
+	uint8_t *n_unmet;            /* [n_paths] slots that are not above the one before */
+	uint32_t n_slots;            /* of paths: turns, channels as the first ones, LOW and HIGH */
+	uint32_t *at;                /* [n_slots] keys of the nodes they stand for */
+	uint32_t *chan;              /* [n_slots] and their channels */
+	uint32_t *slot;              /* [n_places] of paths */
+	uint32_t *row;               /* [n_slots + 2] */
+	struct local_place *place;   /* [n_places] by slot */
+	uint32_t *changed;           /* [n_paths] that a step opens or closes */
+	uint32_t *key;               /* [nodes] */
+	uint32_t *unserved;          /* [n_pairs * LOCAL_DEMANDS] */
 	uint32_t n_unserved, noise;
-	uint64_t cost, work; /* weight of unserved pairs; changes to paths */
+	uint64_t cost, work; /* weight of unserved demands; places looked at */
 };
 
-/* ---- conditions ------------------------------------------------------------------------------ */
+/* ---- slots ----------------------------------------------------------------------------------- */
 
-/* Turn t is above the lane that hosts send on. */
-static inline uint32_t local_begins(const struct turns *w, uint32_t t)
+/* Channel c as the first one of a path: the node that hosts send on. */
+static inline uint32_t local_first_slot(const struct local *x, uint32_t c)
 {
-	return w->triple_row[w->g.n_slots] + t;
+	return x->w->g.n_slots + c;
 }
 
-/* Turn u, from channel c, is above turn t, which leads to c. */
-static inline uint32_t local_follows(const struct turns *w, uint32_t t, uint32_t c, uint32_t u)
+/* Before the first slot of a path is LOW, and behind the last one HIGH. */
+static inline uint32_t local_low(const struct local *x)
 {
-	return w->triple_row[t] + u - w->g.row[c];
+	return x->n_slots - 2;
+}
+
+static inline uint32_t local_high(const struct local *x)
+{
+	return x->n_slots - 1;
+}
+
+/* ---- what is served -------------------------------------------------------------------------- */
+
+static void local_lose(struct local *x, uint32_t i)
+{
+	x->cost += x->demand[i].weight;
+	x->demand[i].at = x->n_unserved;
+	x->unserved[x->n_unserved++] = i;
+}
+
+static void local_serve(struct local *x, uint32_t i)
+{
+	uint32_t last = x->unserved[--x->n_unserved];
+
+	x->cost -= x->demand[i].weight;
+	x->unserved[x->demand[i].at] = last;
+	x->demand[last].at = x->demand[i].at;
+}
+
+/* A path is legal now. */
+static void local_open(struct local *x, uint32_t path)
+{
+	uint32_t i = x->pair[path] * LOCAL_DEMANDS;
+
+	if (x->demand[i + LOCAL_ANY].n_legal++ == 0)
+		local_serve(x, i + LOCAL_ANY);
+	if (x->path[path].off_full && x->demand[i + LOCAL_OFF_FULL].n_legal++ == 0)
+		local_serve(x, i + LOCAL_OFF_FULL);
+}
+
+static void local_close(struct local *x, uint32_t path)
+{
+	uint32_t i = x->pair[path] * LOCAL_DEMANDS;
+
+	if (--x->demand[i + LOCAL_ANY].n_legal == 0)
+		local_lose(x, i + LOCAL_ANY);
+	if (x->path[path].off_full && --x->demand[i + LOCAL_OFF_FULL].n_legal == 0)
+		local_lose(x, i + LOCAL_OFF_FULL);
+}
+
+/* A slot stands for a node with this key now. */
+static void local_lead(struct local *x, uint32_t slot, uint32_t key)
+{
+	const struct local_place *place = x->place + x->row[slot],
+				 *end = x->place + x->row[slot + 1];
+	const uint32_t *at = x->at;
+	uint32_t old = at[slot], n = 0, *changed = x->changed;
+	uint8_t *n_unmet = x->n_unmet;
+
+	x->work += (uint64_t)(end - place);
+	/* No branch on what the conditions say: nobody could predict it. */
+	for (; place < end; place++) {
+		uint32_t before = at[place->before], behind = at[place->behind];
+		uint8_t was = n_unmet[place->path],
+			now = (uint8_t)(was + (before >= key) + (key >= behind) - (before >= old) -
+					(old >= behind));
+
+		n_unmet[place->path] = now;
+		changed[n] = place->path;
+		n += !was != !now;
+	}
+	x->at[slot] = key;
+	for (uint32_t i = 0; i < n; i++)
+		if (n_unmet[changed[i]])
+			local_close(x, changed[i]);
+		else
+			local_open(x, changed[i]);
 }
 
 /* ---- paths ----------------------------------------------------------------------------------- */
@@ -102,7 +194,7 @@ static bool local_measure(struct local *x)
 	const struct osr_spf *spf = x->w->t.s;
 	size_t n = spf->f->n_switches;
 
-	for (uint32_t s = 0; s < n && x->n_turns < LOCAL_TURNS; s++) {
+	for (uint32_t s = 0; s < n && x->n_places < LOCAL_PLACES; s++) {
 		local_count_ways(x, s);
 		for (uint32_t i = 1; i < spf->n_order[s]; i++) {
 			uint32_t v = spf->order[s * n + i];
@@ -115,7 +207,7 @@ static bool local_measure(struct local *x)
 				continue;
 			x->n_pairs++;
 			x->n_paths += x->n_ways[v];
-			x->n_turns += x->n_ways[v] * (len - 1u);
+			x->n_places += x->n_ways[v] * len;
 		}
 	}
 	for (uint32_t c = 0; c < spf->f->n_channels; c++)
@@ -123,56 +215,73 @@ static bool local_measure(struct local *x)
 			uint32_t c2 = osr_cdg_target(&x->w->g, c, t);
 
 			x->n_pairs += x->w->pinned[t];
-			x->n_turns += x->w->pinned[t];
+			x->n_places += x->w->pinned[t] ? 2 : 0;
 			for (uint32_t u = x->w->g.row[c2]; u < x->w->g.row[c2 + 1]; u++) {
 				x->n_pairs += x->w->pinned[t] && x->w->pinned[u];
-				x->n_turns += x->w->pinned[t] && x->w->pinned[u] ? 2 : 0;
+				x->n_places += x->w->pinned[t] && x->w->pinned[u] ? 3 : 0;
 			}
 		}
 	x->n_paths += x->n_pairs;
-	return x->n_turns < LOCAL_TURNS && x->n_missed <= x->n_pairs / LOCAL_MISSED;
+	return x->n_places < LOCAL_PLACES && x->n_missed <= x->n_pairs / LOCAL_MISSED;
 }
 
-/* Path `from`, or none, and then turn t out of channel c. */
-static void local_append(struct local *x, uint32_t to, uint32_t from, uint32_t c, uint32_t t)
+static bool local_is_full(const struct local *x, uint32_t c)
 {
-	const struct turns *w = x->w;
-	struct local_path *path = &x->path[to];
-	uint32_t n = from == OSR_NONE ? 0 : x->path[from + 1].row - x->path[from].row, below,
-		 *turn = x->turn + path->row, *condition = x->condition + path->row;
-
-	if (n) {
-		memcpy(turn, x->turn + x->path[from].row, n * sizeof(*turn));
-		memcpy(condition, x->condition + x->path[from].row, n * sizeof(*condition));
-		x->n_unmet[to] = x->n_unmet[from];
-	}
-	path->first_chan = n ? x->path[from].first_chan : c;
-	path->last_chan = osr_cdg_target(&w->g, c, t);
-	turn[n] = t;
-	condition[n] = n ? local_follows(w, turn[n - 1], c, t) : local_begins(w, t);
-	below = n ? w->at[turn[n - 1]] : x->key[c];
-	x->n_unmet[to] += below >= w->at[t];
-	for (uint32_t i = 0; i <= n; i++)
-		x->row[condition[i] + 2]++;
+	return x->w->t.s->weight[c] >> HOP_BITS >= x->full;
 }
 
-/* A pair with room for so many paths of so many turns. */
-static struct local_pair *local_add_pair(struct local *x, uint32_t weight, uint32_t n_paths,
-					 uint32_t n_turns)
+/* One more slot, behind the n that the path has. */
+static void local_append(struct local *x, uint32_t path, uint32_t n, uint32_t slot)
 {
-	struct local_pair *pair = &x->pair[x->n_pairs];
+	uint32_t *at = x->slot + x->path[path].row + n;
 
-	pair->weight = weight;
-	pair->first = x->n_paths;
+	*at = slot;
+	x->n_unmet[path] += n && x->at[at[-1]] >= x->at[slot];
+	x->path[path].full |= local_is_full(x, x->chan[slot]);
+}
+
+/* Path `to` begins as path `from`, which has n slots. */
+static void local_copy(struct local *x, uint32_t to, uint32_t from, uint32_t n)
+{
+	memcpy(x->slot + x->path[to].row, x->slot + x->path[from].row, n * sizeof(*x->slot));
+	x->n_unmet[to] = x->n_unmet[from];
+	x->path[to].full = x->path[from].full;
+}
+
+static uint32_t local_last_chan(const struct local *x, uint32_t path)
+{
+	return x->chan[x->slot[x->path[path + 1].row - 1]];
+}
+
+/* A pair with room for so many paths of this length; its first path. */
+static uint32_t local_add_pair(struct local *x, uint32_t weight, uint32_t n_paths, uint32_t len)
+{
+	uint32_t first = x->n_paths;
+
+	x->demand[x->n_pairs * LOCAL_DEMANDS + LOCAL_ANY].weight = weight;
 	for (uint32_t i = 0; i < n_paths; i++) {
-		x->path[x->n_paths].pair = x->n_pairs;
-		x->path[x->n_paths++].row = x->n_turns;
-		x->n_turns += n_turns;
+		x->pair[x->n_paths] = x->n_pairs;
+		x->path[x->n_paths++].row = x->n_places;
+		x->n_places += len;
 	}
-	x->n_pairs++;
-	x->pair[x->n_pairs].first = x->n_paths;
-	x->path[x->n_paths].row = x->n_turns;
-	return pair;
+	x->first[++x->n_pairs] = x->n_paths;
+	x->path[x->n_paths].row = x->n_places;
+	return first;
+}
+
+/* Where only some paths of the pair listed last take a full channel, there is a demand for the others. */
+static void local_find_off_full(struct local *x)
+{
+	uint32_t pair = x->n_pairs - 1, first = x->first[pair], end = x->first[pair + 1],
+		 n_full = 0;
+
+	for (uint32_t p = first; p < end; p++)
+		n_full += x->path[p].full;
+	if (!n_full || n_full == end - first)
+		return;
+	for (uint32_t p = first; p < end; p++)
+		x->path[p].off_full = !x->path[p].full;
+	x->demand[pair * LOCAL_DEMANDS + LOCAL_OFF_FULL].weight = 1;
 }
 
 /* Paths to v are those to its neighbours nearer to the source, and one channel. */
@@ -181,24 +290,27 @@ static void local_list_pair(struct local *x, uint32_t source, uint32_t v, uint8_
 	const struct turns *w = x->w;
 	const struct osr_fabric *fabric = w->t.f;
 	const uint8_t *dist8 = w->t.s->scratch->dist8 + (size_t)source * fabric->n_switches;
-	struct local_pair *pair = local_add_pair(x, x->n_lids[v], x->n_ways[v], len - 1u);
-	uint32_t to = pair->first;
+	uint32_t to = local_add_pair(x, x->n_lids[v], x->n_ways[v], len);
 
-	x->pair_of[v] = (uint32_t)(pair - x->pair);
+	x->pair_of[v] = x->n_pairs - 1;
 	for (uint32_t o = fabric->chan_row[v]; o < fabric->chan_row[v + 1]; o++) {
-		uint32_t u = fabric->chan_dst[o], c = fabric->chan_rev[o];
+		uint32_t u = fabric->chan_dst[o], c = fabric->chan_rev[o],
+			 hop = c - fabric->chan_row[u];
 
-		if (len == 1 && u == source)
-			x->path[to++].last_chan = c;
-		if (len == 1 || dist8[u] != len - 1)
+		if (dist8[u] != len - 1)
 			continue;
-		pair = &x->pair[x->pair_of[u]];
-		for (uint32_t from = pair->first; from < pair[1].first; from++) {
-			uint32_t last = x->path[from].last_chan;
-
-			local_append(x, to++, from, last, w->g.row[last] + c - fabric->chan_row[u]);
-		}
+		if (len == 1)
+			local_append(x, to++, 0, local_first_slot(x, c));
+		else
+			for (uint32_t from = x->first[x->pair_of[u]];
+			     from < x->first[x->pair_of[u] + 1]; from++) {
+				local_copy(x, to, from, len - 1u);
+				local_append(x, to++, len - 1u,
+					     w->g.row[local_last_chan(x, from)] + hop);
+			}
 	}
+	if (fabric->sw_sources[source])
+		local_find_off_full(x);
 }
 
 /* Turns of the escape tree, and two that follow each other. */
@@ -212,22 +324,43 @@ static void local_list_pinned(struct local *x)
 
 			if (!w->pinned[t])
 				continue;
-			single = local_add_pair(x, LOCAL_MUST, 1, 1)->first;
-			local_append(x, single, OSR_NONE, c, t);
-			for (uint32_t u = w->g.row[c2]; u < w->g.row[c2 + 1]; u++)
-				if (w->pinned[u])
-					local_append(x, local_add_pair(x, LOCAL_MUST, 1, 2)->first,
-						     single, c2, u);
+			single = local_add_pair(x, LOCAL_MUST, 1, 2);
+			local_append(x, single, 0, local_first_slot(x, c));
+			local_append(x, single, 1, t);
+			for (uint32_t u = w->g.row[c2]; u < w->g.row[c2 + 1]; u++) {
+				uint32_t path;
+
+				if (!w->pinned[u])
+					continue;
+				path = local_add_pair(x, LOCAL_MUST, 1, 3);
+				local_copy(x, path, single, 2);
+				local_append(x, path, 2, u);
+			}
 		}
+}
+
+/* The places of each slot. */
+static void local_sort_places(struct local *x)
+{
+	for (uint32_t i = 0; i < x->n_places; i++)
+		x->row[x->slot[i] + 2]++;
+	for (uint32_t i = 0; i < x->n_slots; i++)
+		x->row[i + 2] += x->row[i + 1];
+	for (uint32_t p = 0; p < x->n_paths; p++)
+		for (uint32_t i = x->path[p].row, end = x->path[p + 1].row; i < end; i++)
+			x->place[x->row[x->slot[i] + 1]++] = (struct local_place){
+				.path = p,
+				.before = i == x->path[p].row ? local_low(x) : x->slot[i - 1],
+				.behind = i + 1 == end ? local_high(x) : x->slot[i + 1],
+			};
 }
 
 static void local_list(struct local *x)
 {
 	const struct osr_spf *spf = x->w->t.s;
 	size_t n = spf->f->n_switches;
-	uint32_t n_conditions = local_begins(x->w, x->w->g.n_slots);
 
-	x->n_pairs = x->n_paths = x->n_turns = 0;
+	x->n_pairs = x->n_paths = x->n_places = 0;
 	for (uint32_t s = 0; s < n; s++) {
 		local_count_ways(x, s);
 		for (uint32_t i = 1; i < spf->n_order[s]; i++) {
@@ -238,102 +371,40 @@ static void local_list(struct local *x)
 		}
 	}
 	local_list_pinned(x);
-	for (uint32_t i = 0; i < n_conditions; i++)
-		x->row[i + 2] += x->row[i + 1];
+	local_sort_places(x);
+	for (uint32_t i = 0; i < x->n_pairs * LOCAL_DEMANDS; i++)
+		if (x->demand[i].weight)
+			local_lose(x, i);
 	for (uint32_t p = 0; p < x->n_paths; p++)
-		for (uint32_t i = x->path[p].row; i < x->path[p + 1].row; i++)
-			x->concerned[x->row[x->condition[i] + 1]++] = p;
-	for (uint32_t p = 0; p < x->n_paths; p++)
-		x->pair[x->path[p].pair].n_legal += !x->n_unmet[p];
-	for (uint32_t i = 0; i < x->n_pairs; i++)
-		if (!x->pair[i].n_legal) {
-			x->pair[i].at = x->n_unserved;
-			x->unserved[x->n_unserved++] = i;
-			x->cost += x->pair[i].weight;
-		}
-}
-
-/* ---- what moves ------------------------------------------------------------------------------ */
-
-static void local_lose(struct local *x, uint32_t i)
-{
-	x->cost += x->pair[i].weight;
-	x->pair[i].at = x->n_unserved;
-	x->unserved[x->n_unserved++] = i;
-}
-
-static void local_serve(struct local *x, uint32_t i)
-{
-	uint32_t last = x->unserved[--x->n_unserved];
-
-	x->cost -= x->pair[i].weight;
-	x->unserved[x->pair[i].at] = last;
-	x->pair[last].at = x->pair[i].at;
-}
-
-static void local_change(struct local *x, uint32_t condition, bool holds)
-{
-	uint32_t begin = x->row[condition], end = x->row[condition + 1];
-
-	for (uint32_t i = begin; i < end; i++) {
-		uint32_t path = x->concerned[i];
-
-		if (holds) {
-			if (--x->n_unmet[path] == 0 && x->pair[x->path[path].pair].n_legal++ == 0)
-				local_serve(x, x->path[path].pair);
-		} else if (x->n_unmet[path]++ == 0 && --x->pair[x->path[path].pair].n_legal == 0) {
-			local_lose(x, x->path[path].pair);
-		}
-	}
-	x->work += end - begin;
-}
-
-/* Turn t, from channel p to c, leads to this key now. */
-static void local_lead(struct local *x, uint32_t t, uint32_t p, uint32_t c, uint32_t key)
-{
-	struct turns *w = x->w;
-	const struct osr_fabric *fabric = w->t.f;
-	uint32_t before = w->at[t], v = fabric->chan_src[p], row = fabric->chan_row[v];
-
-	if ((x->key[p] < before) != (x->key[p] < key))
-		local_change(x, local_begins(w, t), x->key[p] < key);
-	for (uint32_t o = row; o < fabric->chan_row[v + 1]; o++) {
-		uint32_t t0 = w->g.row[fabric->chan_rev[o]] + p - row;
-
-		if ((w->at[t0] < before) != (w->at[t0] < key))
-			local_change(x, local_follows(w, t0, p, t), w->at[t0] < key);
-	}
-	for (uint32_t u = w->g.row[c]; u < w->g.row[c + 1]; u++)
-		if ((before < w->at[u]) != (key < w->at[u]))
-			local_change(x, local_follows(w, t, c, u), key < w->at[u]);
-	w->at[t] = key;
-}
-
-static void local_move(struct local *x, uint32_t node, uint32_t key)
-{
-	struct turns *w = x->w;
-	const struct osr_fabric *fabric = w->t.f;
-	uint32_t m = fabric->n_channels, c = node % m, lane = node / m, v = fabric->chan_src[c],
-		 row = fabric->chan_row[v];
-
-	for (uint32_t o = row; o < fabric->chan_row[v + 1]; o++) {
-		uint32_t p = fabric->chan_rev[o], t = w->g.row[p] + c - row;
-
-		if (w->lane[t] == lane)
-			local_lead(x, t, p, c, key);
-	}
-	for (uint32_t u = w->g.row[c]; lane == 0 && u < w->g.row[c + 1]; u++)
-		if ((x->key[c] < w->at[u]) != (key < w->at[u]))
-			local_change(x, local_begins(w, u), key < w->at[u]);
-	x->key[node] = key;
+		if (!x->n_unmet[p])
+			local_open(x, p);
 }
 
 /* ---- a step ---------------------------------------------------------------------------------- */
 
-/* Turn t from p to c gets lane `to`, or, if t is OSR_NONE, a node the key `to`. */
+/* A turn gets lane `to`, or, if it is OSR_NONE, a node the key `to`. */
 struct local_step {
-	uint32_t t, p, c, node, to;
+	uint32_t turn, node, to;
 };
+
+static void local_move(struct local *x, uint32_t node, uint32_t key)
+{
+	const struct turns *w = x->w;
+	const struct osr_fabric *fabric = w->t.f;
+	uint32_t m = fabric->n_channels, c = node % m, lane = node / m,
+		 row = fabric->chan_row[fabric->chan_src[c]],
+		 end = fabric->chan_row[fabric->chan_src[c] + 1];
+
+	for (uint32_t o = row; o < end; o++) {
+		uint32_t t = w->g.row[fabric->chan_rev[o]] + c - row;
+
+		if (w->lane[t] == lane)
+			local_lead(x, t, key);
+	}
+	if (lane == 0)
+		local_lead(x, local_first_slot(x, c), key);
+	x->key[node] = key;
+}
 
 /* Done twice, it is undone. */
 static void local_take(struct local *x, struct local_step *step)
@@ -341,62 +412,74 @@ static void local_take(struct local *x, struct local_step *step)
 	struct turns *w = x->w;
 	uint32_t before;
 
-	if (step->t == OSR_NONE) {
+	if (step->turn == OSR_NONE) {
 		before = x->key[step->node];
 		local_move(x, step->node, step->to);
 	} else {
-		before = w->lane[step->t];
-		local_lead(x, step->t, step->p, step->c,
-			   x->key[step->to * w->t.f->n_channels + step->c]);
-		w->lane[step->t] = (uint8_t)step->to;
+		before = w->lane[step->turn];
+		local_lead(x, step->turn,
+			   x->key[step->to * w->t.f->n_channels + x->chan[step->turn]]);
+		w->lane[step->turn] = (uint8_t)step->to;
 	}
 	step->to = before;
 }
 
-/* What could mend one of the conditions of a path that do not hold. */
-static uint32_t local_find_steps(struct local *x, uint32_t at, struct local_step *step)
+static uint32_t local_node(const struct local *x, uint32_t slot)
+{
+	uint32_t lane = slot < x->w->g.n_slots ? x->w->lane[slot] : 0;
+
+	return lane * x->w->t.f->n_channels + x->chan[slot];
+}
+
+/* What could mend one of the slots of a path that are not above the one before. */
+static uint32_t local_find_steps(struct local *x, uint32_t path, struct local_step *step)
 {
 	const struct turns *w = x->w;
-	const struct local_path *path = &x->path[at];
-	uint32_t m = w->t.f->n_channels, n = 0, i = path->row, o = OSR_NONE, t = OSR_NONE,
-		 p = path->first_chan, lower, below, u = x->turn[i], c,
+	const uint32_t *slot = x->slot + x->path[path].row + 1;
+	uint32_t m = w->t.f->n_channels, n = 0, lower, upper, below, above,
 		 away = 1 + osr_prng_below(&x->prng, UINT32_MAX / (w->n_lanes * m)),
-		 skip = osr_prng_below(&x->prng, x->n_unmet[at]);
+		 skip = osr_prng_below(&x->prng, x->n_unmet[path]);
 
-	/* The host's lane of p, or turn t from o to p, is not below turn u from p to c. */
-	for (;; t = u, u = x->turn[++i], o = p, p = c) {
-		c = osr_cdg_target(&w->g, p, u);
-		lower = t == OSR_NONE ? p : w->lane[t] * m + p;
-		below = x->key[lower];
-		if (below >= w->at[u] && !skip--)
-			break;
-	}
+	while (x->at[slot[-1]] < x->at[slot[0]] || skip--)
+		slot++;
+	lower = slot[-1];
+	upper = slot[0];
+	below = x->at[lower];
+	above = x->at[upper];
 	for (uint32_t l = 0; l < w->n_lanes; l++) {
-		if (x->key[l * m + c] > below)
-			step[n++] = (struct local_step){ .t = u, .p = p, .c = c, .to = l };
-		if (t != OSR_NONE && x->key[l * m + p] < w->at[u])
-			step[n++] = (struct local_step){ .t = t, .p = o, .c = p, .to = l };
+		if (x->key[l * m + x->chan[upper]] > below)
+			step[n++] = (struct local_step){ upper, .to = l };
+		if (lower < w->g.n_slots && x->key[l * m + x->chan[lower]] < above)
+			step[n++] = (struct local_step){ lower, .to = l };
 	}
-	if (below - w->at[u] > LOCAL_NEAR)
+	if (below - above > LOCAL_NEAR)
 		return n;
-	if (w->at[u] > away)
-		step[n++] = (struct local_step){ OSR_NONE, .node = lower, .to = w->at[u] - away };
+	if (above > away)
+		step[n++] = (struct local_step){ OSR_NONE, local_node(x, lower), above - away };
 	if (below < UINT32_MAX - away)
-		step[n++] = (struct local_step){ OSR_NONE, .node = w->lane[u] * m + c,
-						 .to = below + away };
+		step[n++] = (struct local_step){ OSR_NONE, local_node(x, upper), below + away };
 	return n;
+}
+
+/* One that would serve the demand. */
+static uint32_t local_pick_path(struct local *x, uint32_t demand)
+{
+	uint32_t first = x->first[demand / LOCAL_DEMANDS],
+		 n = x->first[demand / LOCAL_DEMANDS + 1] - first, i = osr_prng_below(&x->prng, n);
+
+	while (demand % LOCAL_DEMANDS == LOCAL_OFF_FULL && !x->path[first + i].off_full)
+		i = (i + 1) % n;
+	return first + i;
 }
 
 static void local_mend_one(struct local *x)
 {
 	struct local_step step[2 * OSR_MAX_VLS + 2];
-	const struct local_pair *pair =
-		&x->pair[x->unserved[osr_prng_below(&x->prng, x->n_unserved)]];
-	uint32_t n_paths = pair[1].first - pair->first, n;
+	uint32_t demand = x->unserved[osr_prng_below(&x->prng, x->n_unserved)],
+		 n = local_find_steps(x, local_pick_path(x, demand), step);
 	uint64_t most = x->cost + osr_prng_below(&x->prng, x->noise + 1);
 
 	x->work++;
-	n = local_find_steps(x, pair->first + osr_prng_below(&x->prng, n_paths), step);
 	while (n) {
 		uint32_t i = osr_prng_below(&x->prng, n);
 
@@ -417,9 +500,15 @@ static void local_set_keys(struct local *x)
 
 	for (uint32_t i = 0; i < n_nodes; i++)
 		x->key[i] = (w->rank[i] + 1) * gap;
-	for (uint32_t c = 0; c < m; c++)
+	for (uint32_t c = 0; c < m; c++) {
 		for (uint32_t t = w->g.row[c]; t < w->g.row[c + 1]; t++)
-			w->at[t] = x->key[w->lane[t] * m + osr_cdg_target(&w->g, c, t)];
+			x->chan[t] = osr_cdg_target(&w->g, c, t);
+		x->chan[local_first_slot(x, c)] = c;
+	}
+	for (uint32_t i = 0; i < local_low(x); i++)
+		x->at[i] = x->key[local_node(x, i)];
+	x->at[local_low(x)] = 0;
+	x->at[local_high(x)] = UINT32_MAX;
 }
 
 static int local_by_key(const void *a, const void *b)
@@ -441,29 +530,34 @@ static void local_set_ranks(struct local *x, uint64_t *sorted)
 		w->rank[(uint32_t)sorted[i]] = i;
 	memset(w->n_unserved, 0, w->t.f->n_switches * sizeof(*w->n_unserved));
 	for (uint32_t i = 0; i < x->n_unserved; i++) {
-		uint32_t path = x->pair[x->unserved[i]].first;
+		uint32_t path = x->first[x->unserved[i] / LOCAL_DEMANDS];
 
-		w->n_unserved[w->t.f->chan_dst[x->path[path].last_chan]]++;
+		w->n_unserved[w->t.f->chan_dst[local_last_chan(x, path)]] +=
+			x->unserved[i] % LOCAL_DEMANDS == LOCAL_ANY;
 	}
 	osr__turn_set_reach(w);
 }
 
 static bool local_alloc(struct local *x, struct osr_arena *scratch)
 {
-	size_t n_nodes = (size_t)x->w->n_lanes * x->w->t.f->n_channels,
-	       n_conditions = local_begins(x->w, x->w->g.n_slots);
+	size_t n_nodes = (size_t)x->w->n_lanes * x->w->t.f->n_channels;
 
-	x->pair = osr_calloc(scratch, x->n_pairs + 1u, sizeof(*x->pair));
+	x->n_slots = x->w->g.n_slots + x->w->t.f->n_channels + 2;
+	x->first = osr_calloc(scratch, x->n_pairs + 1u, sizeof(*x->first));
+	x->demand = osr_calloc(scratch, (size_t)x->n_pairs * LOCAL_DEMANDS, sizeof(*x->demand));
+	x->pair = osr_alloc(scratch, x->n_paths, sizeof(*x->pair));
 	x->path = osr_calloc(scratch, x->n_paths + 1u, sizeof(*x->path));
 	x->n_unmet = osr_calloc(scratch, x->n_paths, 1);
-	x->turn = osr_alloc(scratch, x->n_turns, sizeof(*x->turn));
-	x->condition = osr_alloc(scratch, x->n_turns, sizeof(*x->condition));
-	x->row = osr_calloc(scratch, n_conditions + 2, sizeof(*x->row));
-	x->concerned = osr_alloc(scratch, x->n_turns, sizeof(*x->concerned));
+	x->at = osr_alloc(scratch, x->n_slots, sizeof(*x->at));
+	x->chan = osr_alloc(scratch, x->n_slots, sizeof(*x->chan));
+	x->slot = osr_alloc(scratch, x->n_places, sizeof(*x->slot));
+	x->row = osr_calloc(scratch, x->n_slots + 2u, sizeof(*x->row));
+	x->place = osr_alloc(scratch, x->n_places, sizeof(*x->place));
+	x->changed = osr_alloc(scratch, x->n_paths, sizeof(*x->changed));
 	x->key = osr_alloc(scratch, n_nodes, sizeof(*x->key));
-	x->unserved = osr_alloc(scratch, x->n_pairs, sizeof(*x->unserved));
-	return x->pair && x->path && x->n_unmet && x->turn && x->condition && x->row &&
-	       x->concerned && x->key && x->unserved;
+	x->unserved = osr_alloc(scratch, (size_t)x->n_pairs * LOCAL_DEMANDS, sizeof(*x->unserved));
+	return x->first && x->demand && x->pair && x->path && x->n_unmet && x->at && x->chan &&
+	       x->slot && x->row && x->place && x->changed && x->key && x->unserved;
 }
 
 static bool local_init(struct local *x, struct turns *w, struct osr_arena *scratch)
@@ -471,7 +565,9 @@ static bool local_init(struct local *x, struct turns *w, struct osr_arena *scrat
 	const struct osr_fabric *fabric = w->t.f;
 	size_t n = fabric->n_switches;
 
-	*x = (struct local){ .w = w, .prng = { .state = 7 } };
+	*x = (struct local){ .w = w,
+			     .prng = { .state = 7 },
+			     .full = osr__turn_most_loaded(w->t.s) * LOCAL_FULL / 100 };
 	x->n_lids = osr_calloc(scratch, n, sizeof(*x->n_lids));
 	x->n_ways = osr_calloc(scratch, n, sizeof(*x->n_ways));
 	x->pair_of = osr_alloc(scratch, n, sizeof(*x->pair_of));
@@ -498,7 +594,7 @@ enum osr_status osr__turn_local(struct turns *w, struct osr_arena *scratch, bool
 			return osr__turn_nomem(diag);
 		local_set_keys(&x);
 		local_list(&x);
-		limit = (uint64_t)x.n_turns * LOCAL_WORK;
+		limit = (uint64_t)x.n_places * LOCAL_WORK;
 		noise = (uint64_t)LOCAL_NOISE * w->t.f->n_dests / w->t.f->n_switches;
 		while (x.work < limit && x.n_unserved) {
 			x.noise = (uint32_t)(noise * (limit - x.work) / limit);

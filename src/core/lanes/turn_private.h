@@ -41,6 +41,7 @@ struct turns {
 	uint64_t n_failed;    /* routes without a legal shortest path in this round */
 	uint32_t *n_unserved; /* [n_switches] what turn_local.c leaves, by root */
 	uint8_t *saved;       /* [n_switches] a tree that may come back */
+	uint64_t enough;      /* load of the busiest channel for which no route gets longer */
 };
 
 /*
@@ -90,8 +91,8 @@ enum osr_status osr__turn_start_middle(struct turns *w, struct osr_arena *scratc
 bool osr__turn_middle_serves(const struct turns *w);
 
 /*
- * turn_local.c: a better order and better lanes, from those that are there; *fits is false, and nothing
- * has changed, where there are too many shortest paths to list.
+ * turn_local.c: a better order and better lanes, from those that are there, for shortest paths that avoid the
+ * channels which carry most now; *fits is false, and nothing has changed, where there are too many to list.
  */
 enum osr_status osr__turn_local(struct turns *w, struct osr_arena *scratch, bool *fits,
 				struct osr_diag *diag);
