@@ -102,8 +102,11 @@ static inline uint32_t local_high(const struct local *x)
 
 /* ---- what is served -------------------------------------------------------------------------- */
 
+/* Of a demand without weight nobody keeps account: no LID is behind such a pair, but others' paths lead through it. */
 static void local_lose(struct local *x, uint32_t i)
 {
+	if (!x->demand[i].weight)
+		return;
 	x->cost += x->demand[i].weight;
 	x->demand[i].at = x->n_unserved;
 	x->unserved[x->n_unserved++] = i;
@@ -111,8 +114,11 @@ static void local_lose(struct local *x, uint32_t i)
 
 static void local_serve(struct local *x, uint32_t i)
 {
-	uint32_t last = x->unserved[--x->n_unserved];
+	uint32_t last;
 
+	if (!x->demand[i].weight)
+		return;
+	last = x->unserved[--x->n_unserved];
 	x->cost -= x->demand[i].weight;
 	x->unserved[x->demand[i].at] = last;
 	x->demand[last].at = x->demand[i].at;
@@ -373,8 +379,7 @@ static void local_list(struct local *x)
 	local_list_pinned(x);
 	local_sort_places(x);
 	for (uint32_t i = 0; i < x->n_pairs * LOCAL_DEMANDS; i++)
-		if (x->demand[i].weight)
-			local_lose(x, i);
+		local_lose(x, i);
 	for (uint32_t p = 0; p < x->n_paths; p++)
 		if (!x->n_unmet[p])
 			local_open(x, p);
