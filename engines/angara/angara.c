@@ -41,7 +41,7 @@ static enum osr_status angara_allocate(struct job *j)
 
 	j->load = osr_calloc(j->scratch, j->f->n_channels, sizeof(*j->load));
 	j->flow = osr_calloc(j->scratch, n, sizeof(*j->flow));
-	return j->load && j->flow ? OSR_OK : angara__nomem(j->diag);
+	return osr_arena_failed(j->scratch, j->diag) ? OSR_NOMEM : OSR_OK;
 }
 
 /* Service levels that pairs may leave, if there are lanes. */
@@ -53,8 +53,8 @@ static enum osr_status prepare_aside(struct job *j)
 	if (j->req->max_vls < 2)
 		return OSR_OK;
 	j->trees.sl = osr_alloc(j->scratch, fabric->n_dests * n, 1);
-	if (!j->trees.sl)
-		return angara__nomem(j->diag);
+	if (osr_arena_failed(j->scratch, j->diag))
+		return OSR_NOMEM;
 	for (uint32_t d = 0; d < fabric->n_dests; d++)
 		for (uint32_t v = 0; v < n; v++)
 			j->trees.sl[d * n + v] =
@@ -81,8 +81,8 @@ static enum osr_status watch(struct job *j)
 	size_t n = j->f->n_switches, n_dirs = 2 * j->plan.n_dims;
 
 	j->trees.fresh = osr_alloc(j->scratch, n * n_dirs * n_dirs, sizeof(*j->trees.fresh));
-	if (!j->trees.fresh)
-		return angara__nomem(j->diag);
+	if (osr_arena_failed(j->scratch, j->diag))
+		return OSR_NOMEM;
 	return angara__order_watch(&j->order, j->scratch, j->diag);
 }
 
@@ -90,8 +90,8 @@ static enum osr_status angara_depend(struct job *j)
 {
 	uint16_t *sls = osr_alloc(j->scratch, j->f->n_switches, sizeof(*sls));
 
-	if (!sls)
-		return angara__nomem(j->diag);
+	if (osr_arena_failed(j->scratch, j->diag))
+		return OSR_NOMEM;
 	angara__trees_depend(&j->trees, sls);
 	return OSR_OK;
 }
@@ -245,8 +245,8 @@ static enum osr_status route_uneven(struct job *j, struct spread *m, uint16_t *l
 			angara__trees_multicast(&j->trees, 0, m->up);
 	}
 	rank = osr_alloc(j->scratch, j->order.top.n, sizeof(*rank));
-	if (st || !rank)
-		return st ? st : angara__nomem(j->diag);
+	if (st || osr_arena_failed(j->scratch, j->diag))
+		return st ? st : OSR_NOMEM;
 	memcpy(rank, j->order.top.rank, j->order.top.n * sizeof(*rank));
 	st = even_out(j, m, &fits);
 	if (!st && !fits)
@@ -264,8 +264,8 @@ static enum osr_status route_grid(struct job *j, bool *found)
 	enum osr_status st;
 
 	*found = false;
-	if (!lane1 || !m.up)
-		return angara__nomem(j->diag);
+	if (osr_arena_failed(j->scratch, j->diag))
+		return OSR_NOMEM;
 	if (j->grid.n_placed < j->f->n_switches || !angara__plan(&j->plan, &j->grid, lane1) ||
 	    (j->plan.n_rings && j->req->max_vls < 2))
 		return OSR_OK;
@@ -428,8 +428,8 @@ static enum osr_status keep_notes(struct job *j)
 	struct osr_grid_frame *frame = osr_alloc(j->result, 1, sizeof(*frame));
 	uint64_t *guid = osr_alloc(j->result, j->f->n_switches, sizeof(*guid));
 
-	if (!frame || !guid)
-		return angara__nomem(j->diag);
+	if (osr_arena_failed(j->result, j->diag))
+		return OSR_NOMEM;
 	memcpy(guid, j->f->sw_guid, j->f->n_switches * sizeof(*guid));
 	*frame = (struct osr_grid_frame){
 		.shape = j->grid.shape, .n = j->f->n_switches, .guid = guid, .coord = j->grid.coord

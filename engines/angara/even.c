@@ -348,10 +348,7 @@ static enum osr_status even_allocate(struct even *e, struct osr_arena *scratch,
 	e->old = osr_alloc(scratch, n, 1);
 	e->in = osr_alloc(scratch, n, 1);
 	e->member = osr_alloc(scratch, n, sizeof(*e->member));
-	return e->count && e->load && e->unit && e->weight && e->best && e->flow && e->cost &&
-			       e->old && e->in && e->member
-		       ? OSR_OK
-		       : osr_fail(diag, OSR_NOMEM, "out of memory for the load of the grid");
+	return osr_arena_failed(scratch, diag) ? OSR_NOMEM : OSR_OK;
 }
 
 /* False: the rows as they are do not fit the lanes. */

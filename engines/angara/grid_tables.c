@@ -108,8 +108,8 @@ static enum osr_status write_sls(struct job *j)
 	uint32_t n = fabric->n_switches;
 
 	j->r->sl = osr_alloc(j->result, (size_t)fabric->n_dests * n, 1);
-	if (!j->r->sl)
-		return angara__nomem(j->diag);
+	if (osr_arena_failed(j->result, j->diag))
+		return OSR_NOMEM;
 	for (uint32_t root = 0; root < n; root++) {
 		uint8_t *first = NULL;
 
@@ -154,15 +154,15 @@ static enum osr_status angara_tables_write_sl2vl(struct job *j)
 	size_t n = 0;
 
 	j->r->sl2vl_row = osr_alloc(j->result, j->f->n_switches, sizeof(*j->r->sl2vl_row));
-	if (!j->r->sl2vl_row)
-		return angara__nomem(j->diag);
+	if (osr_arena_failed(j->result, j->diag))
+		return OSR_NOMEM;
 	for (uint32_t v = 0; v < j->f->n_switches; v++) {
 		j->r->sl2vl_row[v] = (uint32_t)n;
 		n += (j->f->sw_n_ports[v] + 1u) * (j->f->sw_n_ports[v] + 1u);
 	}
 	j->r->sl2vl = osr_alloc(j->result, n, sizeof(*j->r->sl2vl));
-	if (!j->r->sl2vl)
-		return angara__nomem(j->diag);
+	if (osr_arena_failed(j->result, j->diag))
+		return OSR_NOMEM;
 	for (uint32_t v = 0; v < j->f->n_switches; v++)
 		fill_sl2vl(j, v);
 	memset(j->r->ca_sl2vl, 0, sizeof(j->r->ca_sl2vl));
@@ -174,8 +174,8 @@ static enum osr_status write_ranks(struct job *j)
 	size_t m = j->f->n_channels;
 
 	j->r->rank = osr_calloc(j->result, j->r->n_vls * m, sizeof(*j->r->rank));
-	if (!j->r->rank)
-		return angara__nomem(j->diag);
+	if (osr_arena_failed(j->result, j->diag))
+		return OSR_NOMEM;
 	for (uint32_t lane = 0; lane < j->r->n_vls && lane < j->order.n_lanes; lane++)
 		for (uint32_t c = 0; c < m; c++)
 			j->r->rank[lane * m + c] = j->order.top.rank[angara__node(
@@ -208,8 +208,8 @@ static enum osr_status write_multicast(struct job *j, const uint8_t *up)
 	uint8_t *keep = osr_calloc(j->scratch, fabric->n_switches, 1);
 
 	j->r->mcast_parent = osr_alloc(j->result, fabric->n_switches, sizeof(*j->r->mcast_parent));
-	if (!keep || !j->r->mcast_parent)
-		return angara__nomem(j->diag);
+	if (osr_arena_failed(j->scratch, j->diag) || osr_arena_failed(j->result, j->diag))
+		return OSR_NOMEM;
 	for (uint32_t v = 0; v < fabric->n_switches; v++)
 		for (uint32_t u = v; fabric->sw_sources[v] && !keep[u];) {
 			keep[u] = 1;

@@ -151,8 +151,8 @@ static enum osr_status sort_switches(struct reader *r, struct osr_arena *arena)
 	uint16_t *coord =
 		osr_alloc(arena, (size_t)grid_frame->n * grid_frame->shape.n_dims, sizeof(*coord));
 
-	if (!guid || !coord)
-		return osr_fail(r->diag, OSR_NOMEM, "out of memory for the hints");
+	if (osr_arena_failed(arena, r->diag))
+		return OSR_NOMEM;
 	for (uint32_t k = 0; k < grid_frame->n; k++) {
 		uint32_t rank = 0;
 
@@ -176,8 +176,8 @@ static enum osr_status hints_split_fours(struct reader *r, struct osr_arena *are
 	uint16_t *coord =
 		osr_alloc(arena, (size_t)grid_frame->n * OSR_GRID_MAX_DIMS, sizeof(*coord));
 
-	if (!coord)
-		return osr_fail(r->diag, OSR_NOMEM, "out of memory for the hints");
+	if (osr_arena_failed(arena, r->diag))
+		return OSR_NOMEM;
 	for (uint32_t i = 0; i < old.n_dims; i++)
 		if (old.ring[i] && old.size[i] == 4) {
 			grid_shape->ring[i] = grid_shape->ring[grid_shape->n_dims] = false;
@@ -215,8 +215,8 @@ enum osr_status angara__hints(const char *path, const char *text, struct osr_are
 		n_lines++;
 	r.guid = osr_alloc(arena, n_lines, sizeof(*r.guid));
 	r.coord = osr_alloc(arena, n_lines * 6, sizeof(*r.coord));
-	if (!r.guid || !r.coord)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the hints");
+	if (osr_arena_failed(arena, diag))
+		return OSR_NOMEM;
 	for (const char *p = text; p && *p && !st;) {
 		r.line++;
 		st = hints_read_line(&r, p);

@@ -28,11 +28,6 @@ struct spread {
 	uint8_t *up; /* [n_switches] directions towards the root */
 };
 
-static inline enum osr_status angara__nomem(struct osr_diag *diag)
-{
-	return osr_fail(diag, OSR_NOMEM, "out of memory for the routes of the grid");
-}
-
 /* Everything from the trees: LFTs, service levels, SL2VL, the certificate, multicast. */
 enum osr_status angara__write(struct job *j, const struct spread *m);
 

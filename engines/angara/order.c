@@ -92,9 +92,8 @@ enum osr_status angara__order(struct order *o, const struct plan *p, const uint1
 	*o = (struct order){ .p = p, .n_lanes = n_lanes, .top.n = n_lanes * n_switches * n_dirs };
 	o->top.rank = osr_alloc(scratch, o->top.n, sizeof(*o->top.rank));
 	e = osr_alloc(scratch, o->top.n, sizeof(*e));
-	if (!o->top.rank || !e)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the order of %u channels",
-				p->g->f->n_channels);
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
 	make_digits(p, digit);
 	for (uint32_t lane = 0; lane < n_lanes; lane++)
 		for (uint32_t v = 0; v < n_switches; v++)
@@ -154,10 +153,8 @@ enum osr_status angara__order_watch(struct order *o, struct osr_arena *scratch,
 	o->top.edges = order_edges;
 	o->top.max_degree = 2 * (uint32_t)n_dirs; /* see angara__bit() */
 	o->used = osr_calloc(scratch, o->p->g->f->n_switches * n_dirs * n_dirs, sizeof(*o->used));
-	if (!o->used)
-		return osr_fail(diag, OSR_NOMEM,
-				"out of memory for the dependencies of %u channels",
-				o->p->g->f->n_channels);
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
 	return osr_toporder_init(&o->top, scratch, diag);
 }
 

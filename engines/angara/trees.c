@@ -150,9 +150,8 @@ enum osr_status angara__trees_init(struct trees *t, const struct plan *p, uint8_
 	t->hops = osr_alloc(scratch, n, sizeof(*t->hops));
 	t->queue = osr_alloc(scratch, n, sizeof(*t->queue));
 	t->by_hops = osr_alloc(scratch, n, sizeof(*t->by_hops));
-	if (!owner || !t->gap || !t->run || !t->dest_row || !t->dest_list || !t->model ||
-	    !t->turn || !t->hops || !t->queue || !t->by_hops)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the rows of the grid");
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
 	for (uint32_t d = 0; d < grid->f->n_dests; d++)
 		t->turn[d] = d;
 	find_owners(grid, owner);

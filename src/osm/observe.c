@@ -53,11 +53,6 @@ struct observer {
 
 /* Copying -------------------------------------------------------------------------------------- */
 
-static enum osr_status observe_nomem(struct osr_diag *diag)
-{
-	return osr_fail(diag, OSR_NOMEM, "out of memory for a copy of the tables");
-}
-
 static void copy_lfts(struct look *w)
 {
 	const struct osr_fabric *fabric = &w->result.fabric;
@@ -96,8 +91,8 @@ static enum osr_status observe_copy_sl2vl(struct look *w, struct osr_diag *diag)
 		n += (fabric->sw_n_ports[s] + 1u) * (fabric->sw_n_ports[s] + 1u);
 	}
 	routing->sl2vl = osr_alloc(&w->arena, n, sizeof(*routing->sl2vl));
-	if (!routing->sl2vl_row || !routing->sl2vl)
-		return observe_nomem(diag);
+	if (osr_arena_failed(&w->arena, diag))
+		return OSR_NOMEM;
 	for (uint32_t s = 0; s < fabric->n_switches; s++)
 		for (unsigned in = 0; in <= fabric->sw_n_ports[s]; in++)
 			for (unsigned out = 0; out <= fabric->sw_n_ports[s]; out++)
@@ -137,8 +132,8 @@ static enum osr_status copy_groups(struct look *w, const osm_subn_t *subn, struc
 	mlid = osr_alloc(&w->arena, w->groups.n, sizeof(*mlid));
 	ports = osr_calloc(&w->arena, (size_t)w->groups.n * w->result.fabric.n_switches,
 			   sizeof(*ports));
-	if (!mlid || !ports)
-		return observe_nomem(diag);
+	if (osr_arena_failed(&w->arena, diag))
+		return OSR_NOMEM;
 	w->groups.mlid = mlid;
 	w->groups.ports = (const uint64_t(*)[4])ports;
 	w->groups.n = 0;
@@ -244,12 +239,12 @@ static enum osr_status take_paths(struct observer *o, struct look *w, uint64_t g
 	uint16_t *slid = osr_alloc(&w->arena, fabric->n_terminals, sizeof(*slid));
 	uint8_t *sl;
 
-	if (!row || !slid)
-		return observe_nomem(diag);
+	if (osr_arena_failed(&w->arena, diag))
+		return OSR_NOMEM;
 	w->paths.n_rows = observe_count_rows(w, row, slid);
 	sl = osr_alloc(&w->arena, (size_t)w->paths.n_rows * fabric->n_dests, 1);
-	if (!sl)
-		return observe_nomem(diag);
+	if (osr_arena_failed(&w->arena, diag))
+		return OSR_NOMEM;
 	w->paths.row = row;
 	w->paths.sl = sl;
 	return ask_path_sls(o, w, generation, sl, slid) ? OSR_OK : OSR_NOT_APPLICABLE;
@@ -297,8 +292,8 @@ static enum osr_status least_load(struct look *w, struct osr_arena *scratch, str
 	uint32_t *hops = osr_alloc(scratch, fabric->n_switches, sizeof(*hops));
 	uint64_t n_dests = 0, n_sources = 0, sum = 0;
 
-	if (!dests || !queue || !hops)
-		return observe_nomem(diag);
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
 	for (uint32_t d = 0; d < fabric->n_dests; d++)
 		if (fabric->term_port[fabric->dest_term[d]]) {
 			dests[fabric->dest_switch[d]]++;
@@ -613,7 +608,8 @@ static void observe(struct observer *o, uint64_t generation)
 	struct look *w = calloc(1, sizeof(*w));
 	struct osr_diag diag = { "" };
 	double start = cpu_ms();
-	enum osr_status st = w ? observe_take(o, w, generation, &diag) : observe_nomem(&diag);
+	enum osr_status st = w ? observe_take(o, w, generation, &diag)
+			       : osr_fail(&diag, OSR_NOMEM, "out of memory");
 
 	if (!st && still_current(o, generation))
 		st = observe_judge(o, w, &diag);
