@@ -21,7 +21,8 @@ enum osr_status cli_load_bound(const struct osr_fabric *fabric, struct osr_arena
 				 scratch, bound, diag);
 }
 
-enum osr_question cli_answers_loop(const struct osr_findings *found, uint32_t required)
+/* The question whose credit loop is worth showing, or OSR_N_QUESTIONS. */
+static enum osr_question loop_to_show(const struct osr_findings *found, uint32_t required)
 {
 	enum osr_question shown[] = { OSR_ASK_ONE_WAY, OSR_ASK_MULTICAST, OSR_ASK_REPLIES };
 
@@ -55,7 +56,7 @@ static const char *traffic_of(enum osr_question question)
 int cli_answers_say(struct out *out, const char *name, const struct osr_findings *found,
 		    uint32_t required)
 {
-	enum osr_question which, shown = cli_answers_loop(found, required);
+	enum osr_question which, shown = loop_to_show(found, required);
 	enum osr_answer answer = osr_verdict_of(found, required, &which);
 	const char *sep = name ? ": " : "";
 	char key[64];
@@ -121,7 +122,7 @@ void cli_loop_say(struct out *out, const char *name, const struct osr_fabric *fa
 void cli_answers_witness(struct out *out, const char *name, const struct osr_fabric *fabric,
 			 const struct osr_findings *found, uint32_t required)
 {
-	enum osr_question shown = cli_answers_loop(found, required);
+	enum osr_question shown = loop_to_show(found, required);
 
 	if (shown != OSR_N_QUESTIONS)
 		cli_loop_say(out, name, fabric, &found->on[shown].loop);

@@ -39,9 +39,6 @@ int cli_answers_say(struct out *out, const char *name, const struct osr_findings
 enum osr_status cli_load_bound(const struct osr_fabric *fabric, struct osr_arena *scratch,
 			       uint64_t *bound, struct osr_diag *diag);
 
-/* The question whose credit loop is worth showing, or OSR_N_QUESTIONS. */
-enum osr_question cli_answers_loop(const struct osr_findings *found, uint32_t required);
-
 /*
  * Credit loops, a row for each step: fields of a section "loops", of several tables, and of a section
  * "loop".
@@ -52,7 +49,7 @@ extern const struct out_field cli_loops_fields[];
 /* The rows of "loops" if `name` is given, else of "loop". */
 void cli_loop_say(struct out *out, const char *name, const struct osr_fabric *fabric,
 		  const struct osr_loop *loop);
-/* The one that cli_answers_loop() chooses, if there is one. */
+/* The credit loop that is worth showing, if there is one. */
 void cli_answers_witness(struct out *out, const char *name, const struct osr_fabric *fabric,
 			 const struct osr_findings *found, uint32_t required);
 

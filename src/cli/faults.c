@@ -92,7 +92,8 @@ static uint32_t faults_list_candidates(const struct osr_net *net, enum cli_fault
 	return n;
 }
 
-void cli_cable_name(const struct osr_net *net, uint32_t port, char *buf, size_t size)
+/* "NODE:PORT - NODE:PORT" of the cable at this port. */
+static void faults_cable_name(const struct osr_net *net, uint32_t port, char *buf, size_t size)
 {
 	uint32_t peer = net->ports[port].peer;
 
@@ -128,7 +129,7 @@ void cli_removed_say(const struct osr_net *net, const bool *gone, const bool *cu
 	for (uint32_t p = 0; p < net->n_ports; p++) {
 		if (!is_cut(net, cut, p))
 			continue;
-		cli_cable_name(net, p, name, sizeof(name));
+		faults_cable_name(net, p, name, sizeof(name));
 		out_row(out, section);
 		out_text(out, "kind", "link");
 		out_text(out, "name", name);
@@ -140,7 +141,7 @@ static void name_case(const struct cli_faults *faults, uint32_t what, char *labe
 	if (faults->kind == FAULTS_SWITCH)
 		snprintf(label, CLI_FAULT_LABEL, "%s", osr_net_name(faults->net, what));
 	else
-		cli_cable_name(faults->net, what, label, CLI_FAULT_LABEL);
+		faults_cable_name(faults->net, what, label, CLI_FAULT_LABEL);
 }
 
 /* Appends to a list of names in `label`; names that find no room are counted. */
@@ -169,7 +170,7 @@ static void name_random(const struct osr_net *net, uint64_t seed, const struct o
 	for (uint32_t p = 0; p < net->n_ports; p++) {
 		if (!is_cut(net, out->cut, p))
 			continue;
-		cli_cable_name(net, p, name, sizeof(name));
+		faults_cable_name(net, p, name, sizeof(name));
 		faults_add_name(label, name, &n_left_out);
 	}
 	used = strlen(label);

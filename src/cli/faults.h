@@ -40,9 +40,6 @@ extern const struct argp faults_argp;
 enum osr_status cli_faults_prepare(struct cli_faults *faults, const struct osr_net *net,
 				   const char *name, struct osr_diag *diag);
 
-/* "NODE:PORT - NODE:PORT" of the cable at this port. */
-void cli_cable_name(const struct osr_net *net, uint32_t port, char *buf, size_t size);
-
 /* Fields of a section "removed" of cli_removed_say(): a row for each cable and switch. */
 extern const struct out_field cli_removed_fields[];
 void cli_removed_say(const struct osr_net *net, const bool *gone, const bool *cut, struct out *out,

@@ -65,9 +65,6 @@ void report_draw_levels(const struct report *p, FILE *out);
 void report_draw_bars(const char *const *labels, const uint64_t *values, uint32_t n,
 		      const char *unit, FILE *out);
 
-/* 0 (half of an even spread at most), 1 (about even) .. 5 (four times that, and more). */
-uint32_t report_heat(const struct report *p, uint64_t load);
-
 /* Text with the characters that HTML gives a meaning written as entities. */
 void report_text(const char *text, FILE *out);
 

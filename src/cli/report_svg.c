@@ -7,7 +7,8 @@
 #define WIDTH REPORT_WIDTH
 #define MAX_CABLES 6000 /* beyond that a picture is a blot: switches alone are drawn */
 
-uint32_t report_heat(const struct report *p, uint64_t load)
+/* 0 (half of an even spread at most), 1 (about even) .. 5 (four times that, and more). */
+static uint32_t heat_of(const struct report *p, uint64_t load)
 {
 	static const double above[] = { 0.5, 1.35, 1.8, 2.5, 4 };
 	double even = p->a->balance.perfect > 0 ? p->a->balance.perfect : p->a->balance.mean;
@@ -53,7 +54,7 @@ static void draw_cables(const struct report *p, const struct report_picture *pic
 		for (uint32_t c = 0; c < fabric->n_channels; c++) {
 			uint32_t v = fabric->chan_src[c], u = fabric->chan_dst[c];
 
-			if (c > fabric->chan_rev[c] || report_heat(p, busier(p, c)) != heat)
+			if (c > fabric->chan_rev[c] || heat_of(p, busier(p, c)) != heat)
 				continue;
 			report_draw_line(&at[v], &at[u], pic->rows, heat, pic->height, out);
 			fprintf(out, "<title>");
@@ -90,7 +91,7 @@ void report_draw_fabric(const struct report *p, const struct report_picture *pic
 		draw_cables(p, pic, out);
 	for (uint32_t v = 0; v < fabric->n_switches; v++) {
 		fprintf(out, "<circle class=\"s%u\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.0f\"><title>",
-			report_heat(p, busiest_of(p, v)), at[v].x, at[v].y, size);
+			heat_of(p, busiest_of(p, v)), at[v].x, at[v].y, size);
 		report_text(osr_switch_name(fabric, v, name), out);
 		fprintf(out, ": %u hosts, %u cables to switches</title></circle>\n",
 			fabric->sw_sources[v], fabric->chan_row[v + 1] - fabric->chan_row[v]);
@@ -185,7 +186,7 @@ void report_draw_levels(const struct report *p, FILE *out)
 			fprintf(out,
 				"<td class=\"c%u\">%" PRIu64 "<br><small>mean %.1f of %" PRIu64
 				" channels</small></td>",
-				report_heat(p, most), most, (double)sum / (double)n, n);
+				heat_of(p, most), most, (double)sum / (double)n, n);
 		}
 		fprintf(out, "</tr>\n");
 	}

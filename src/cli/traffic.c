@@ -247,12 +247,13 @@ enum osr_status cli_traffic_bisect(const struct cli_traffic *traffic,
 	return st;
 }
 
-enum osr_status cli_traffic_sequence(const struct cli_traffic *traffic,
-				     const struct osr_fabric *fabric,
-				     const struct osr_routing *routing,
-				     const struct osr_sequence *sequence, bool random,
-				     const char *name, struct osr_survey_sum *sum,
-				     struct osr_diag *diag)
+/* One sequence on the hosts of traffic, ordered or not. */
+static enum osr_status measure_sequence(const struct cli_traffic *traffic,
+					const struct osr_fabric *fabric,
+					const struct osr_routing *routing,
+					const struct osr_sequence *sequence, bool random,
+					const char *name, struct osr_survey_sum *sum,
+					struct osr_diag *diag)
 {
 	struct osr_survey_in in = { .f = fabric,
 				    .r = routing,
@@ -341,7 +342,7 @@ static enum osr_status traffic_measure(const struct cli_traffic *traffic,
 		if (!(traffic->ranking & (random ? CLI_RANKING_RANDOM : CLI_RANKING_ORDERED)))
 			continue;
 		start = cli_cpu_ms();
-		st = cli_traffic_sequence(traffic, fabric, routing, &flow->sequence, random,
+		st = measure_sequence(traffic, fabric, routing, &flow->sequence, random,
 					  flow->name, &sum, diag);
 		if (!st)
 			traffic_say(traffic, flow, tables, random ? "random" : "ordered", &sum,

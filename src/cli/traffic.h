@@ -89,12 +89,4 @@ enum osr_status cli_traffic_measure(const struct cli_traffic *traffic,
 				    const struct osr_routing *routing, const char *tables,
 				    struct out *out, struct osr_diag *diag);
 
-/* One sequence on the hosts of traffic, ordered or not. */
-enum osr_status cli_traffic_sequence(const struct cli_traffic *traffic,
-				     const struct osr_fabric *fabric,
-				     const struct osr_routing *routing,
-				     const struct osr_sequence *sequence, bool random,
-				     const char *name, struct osr_survey_sum *sum,
-				     struct osr_diag *diag);
-
 #endif

@@ -23,7 +23,7 @@ struct call {
 	struct osr_diag diag;
 };
 
-const char *osr__key_state(enum osr_key_state state)
+static const char *key_state_word(enum osr_key_state state)
 {
 	static const char *const names[] = { "prepared", "waiting", "active", "withdrawn" };
 
@@ -237,7 +237,7 @@ json_t *osr__key_json(const struct osr_sched_app *app, uint32_t key)
 	const struct osr_sched_key *sched_key = &app->key[key];
 
 	return json_pack("{s:I, s:s, s:i, s:I, s:I, s:I, s:I}", "key", (json_int_t)key, "state",
-			 osr__key_state(sched_key->state), "offset",
+			 key_state_word(sched_key->state), "offset",
 			 app->slot[sched_key->slot].offset, "pairs", (json_int_t)sched_key->n_pairs,
 			 "left_out", (json_int_t)sched_key->n_left_out, "contention",
 			 (json_int_t)sched_key->contention, "bound", (json_int_t)sched_key->bound);

@@ -31,8 +31,6 @@ struct osr__effect {
 json_t *osr__protocol(struct osr_sched *sched, const struct osr__peer *peer, const char *line,
 		      size_t size, struct osr__effect *effect);
 
-const char *osr__key_state(enum osr_key_state state);
-
 /*
  * Take `value` and give back what it was added to; NULL, with everything freed, if there is no memory, or
  * was none for one of the two.

@@ -34,17 +34,6 @@ struct osr_sched {
 	uint64_t viewed; /* stamp, 0: none */
 };
 
-/* The present fabric while the lock is left: the structs are copies, the arrays outlive a change. */
-struct osr__view {
-	struct osr_fabric f;
-	struct osr_pgft p;
-	uint64_t stamp;
-};
-
-void osr__view_open(struct osr_sched *sched, struct osr__view *view);
-/* false: it is not the present fabric any more. */
-bool osr__view_close(struct osr_sched *sched, const struct osr__view *view);
-
 static inline bool osr__sched_stops(const struct osr_sched *sched)
 {
 	return sched->lock.stops && sched->lock.stops(sched->lock.ctx);
@@ -84,9 +73,5 @@ enum osr_status osr__sched_put(struct osr_sched *sched, struct osr_sched_app *ap
 
 /* Terminals of the ranks in the present fabric. */
 void osr__sched_resolve(const struct osr_sched *sched, struct osr_sched_app *app);
-
-/* A LID offset that the LMC of the present fabric does not have. */
-bool osr__sched_lacks_lids(const struct osr_sched *sched, const struct osr_sched_app *app,
-			   const struct osr_sched_slot *slot);
 
 #endif

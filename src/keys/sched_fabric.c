@@ -36,7 +36,14 @@ static enum osr_status list_pairs(struct osr_sched *sched, const struct osr_sche
 	return OSR_OK;
 }
 
-void osr__view_open(struct osr_sched *sched, struct osr__view *view)
+/* The present fabric while the lock is left: the structs are copies, the arrays outlive a change. */
+struct view {
+	struct osr_fabric f;
+	struct osr_pgft p;
+	uint64_t stamp;
+};
+
+static void view_open(struct osr_sched *sched, struct view *view)
 {
 	view->f = sched->f;
 	view->p = sched->p;
@@ -45,7 +52,8 @@ void osr__view_open(struct osr_sched *sched, struct osr__view *view)
 	osr_sched_leave(sched);
 }
 
-bool osr__view_close(struct osr_sched *sched, const struct osr__view *view)
+/* false: it is not the present fabric any more. */
+static bool view_close(struct osr_sched *sched, const struct view *view)
 {
 	osr_sched_take(sched);
 	sched->viewed = 0;
@@ -65,7 +73,7 @@ static enum osr_status make_key(struct osr_sched *sched, const struct osr_sched_
 				struct osr_sched_key *sched_key, struct osr_diag *diag)
 {
 	struct osr_pair *pair;
-	struct osr__view view;
+	struct view view;
 	enum osr_status st;
 	uint32_t n;
 
@@ -74,10 +82,10 @@ static enum osr_status make_key(struct osr_sched *sched, const struct osr_sched_
 	st = list_pairs(sched, app, sched_key, &pair, &n, diag);
 	if (st)
 		return st;
-	osr__view_open(sched, &view);
+	view_open(sched, &view);
 	st = osr_key_make(&(struct osr_key_job){ &view.p, &sched->work, &sched_key->arena, diag },
 			  pair, n, &sched_key->key);
-	return osr__view_close(sched, &view) ? st : overtaken(sched, diag);
+	return view_close(sched, &view) ? st : overtaken(sched, diag);
 }
 
 enum osr_status osr__sched_make(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
@@ -150,13 +158,13 @@ static enum osr_status place_key(struct osr_sched *sched, const struct osr_key *
 {
 	struct osr_arena_mark mark = osr_arena_mark(&sched->work);
 	uint32_t *load = osr_alloc(&sched->work, sched->f.n_channels, sizeof(*load));
-	struct osr__view view;
+	struct view view;
 	enum osr_status st;
 
 	if (osr_arena_failed(&sched->work, diag))
 		return OSR_NOMEM;
 	memcpy(load, sched->load, sched->f.n_channels * sizeof(*load));
-	osr__view_open(sched, &view);
+	view_open(sched, &view);
 	st = osr_key_place(&(struct osr_key_job){ &view.p, &sched->work, &next->arena, diag }, key,
 			   load, sched->limits.choice, NULL, &next->routes);
 	if (!st) {
@@ -165,7 +173,7 @@ static enum osr_status place_key(struct osr_sched *sched, const struct osr_key *
 			      sizeof(*next->routes.entry), by_end_and_switch);
 		st = name_entries(&view.f, next, diag);
 	}
-	if (!osr__view_close(sched, &view))
+	if (!view_close(sched, &view))
 		st = overtaken(sched, diag);
 	osr_arena_reset(&sched->work, mark);
 	return st;
@@ -376,7 +384,7 @@ static enum osr_status look_at(struct osr_sched *sched, struct osr_sched_app *ap
 {
 	struct osr_sched_slot next = { .entry = NULL };
 	const struct osr_sched_entry *stored = slot->entry;
-	struct osr__view view;
+	struct view view;
 	struct revival v;
 	enum osr_status st = begin_revival(sched, app, slot, &v);
 	uint32_t key = slot->key;
@@ -384,7 +392,7 @@ static enum osr_status look_at(struct osr_sched *sched, struct osr_sched_app *ap
 
 	if (st)
 		return st;
-	osr__view_open(sched, &view);
+	view_open(sched, &view);
 	v.f = &view.f;
 	v.p = &view.p;
 	translate(&v);
@@ -393,7 +401,7 @@ static enum osr_status look_at(struct osr_sched *sched, struct osr_sched_app *ap
 		st = routes_of(&v, &next.arena, &next.routes);
 	if (lead && !st)
 		st = name_entries(&view.f, &next, NULL);
-	if (osr__view_close(sched, &view) && !st && still(slot, key, stored)) {
+	if (view_close(sched, &view) && !st && still(slot, key, stored)) {
 		if (lead)
 			put_back(sched, app, slot, &next);
 		else
@@ -404,8 +412,9 @@ static enum osr_status look_at(struct osr_sched *sched, struct osr_sched_app *ap
 	return st;
 }
 
-bool osr__sched_lacks_lids(const struct osr_sched *sched, const struct osr_sched_app *app,
-			   const struct osr_sched_slot *slot)
+/* A LID offset that the LMC of the present fabric does not have. */
+static bool lacks_lids(const struct osr_sched *sched, const struct osr_sched_app *app,
+		       const struct osr_sched_slot *slot)
 {
 	for (uint32_t i = 0; i < app->n_ranks; i++)
 		if (app->term[i] != OSR_NONE &&
@@ -448,7 +457,7 @@ static const char *hindrance(const struct osr_sched *sched, const struct osr_sch
 {
 	if (!sched->is_tree)
 		return sched->no_tree.text;
-	return osr__sched_lacks_lids(sched, app, slot) ? "its hosts have fewer LIDs than before"
+	return lacks_lids(sched, app, slot) ? "its hosts have fewer LIDs than before"
 						       : NULL;
 }
 
@@ -590,7 +599,7 @@ static void carry_slot(struct osr_sched *sched, const struct carrying *x, struct
 {
 	if (slot->key == OSR_NONE)
 		return;
-	if (stay && sched->is_tree && !osr__sched_lacks_lids(sched, app, slot) && !slot->todo &&
+	if (stay && sched->is_tree && !lacks_lids(sched, app, slot) && !slot->todo &&
 	    sched_fabric_carry_entries(x, &slot->routes)) {
 		carry_links(x, &slot->routes);
 		if (osr__in_use(&app->key[slot->key]))

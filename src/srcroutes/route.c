@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-enum osr_status osr__picks_init(struct osr__picks *picks, const struct osr_srcroutes *routes,
-				struct osr_arena *scratch, struct osr_diag *diag)
+static enum osr_status picks_init(struct osr__picks *picks, const struct osr_srcroutes *routes,
+				  struct osr_arena *scratch, struct osr_diag *diag)
 {
 	*picks = (struct osr__picks){ .a = routes,
 				      .n_channels = routes->t->n_nodes * routes->t->n_dirs };
@@ -63,7 +63,7 @@ enum osr_status osr_srcroutes_route(const struct osr_srcroutes *routes,
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct osr__picks picks;
-	enum osr_status st = osr__picks_init(&picks, routes, scratch, diag);
+	enum osr_status st = picks_init(&picks, routes, scratch, diag);
 
 	*stats = (struct osr_srcroutes_stats){ 0 };
 	if (!st && algorithm == OSR_SRCROUTES_BFS)

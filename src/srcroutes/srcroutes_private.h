@@ -13,9 +13,6 @@ struct osr__picks {
 	uint32_t *load;      /* [n_channels] */
 };
 
-enum osr_status osr__picks_init(struct osr__picks *picks, const struct osr_srcroutes *routes,
-				struct osr_arena *scratch, struct osr_diag *diag);
-
 /* Adds n (1 or -1) to the load of all channels of choice k. */
 void osr__picks_add(struct osr__picks *picks, uint32_t pair, uint32_t k, uint32_t n);
 
