@@ -160,11 +160,8 @@ static enum osr_status bfs_init(struct bfs *w, struct osr_arena *scratch)
 	w->sorted = osr_alloc(scratch, n, sizeof(*w->sorted));
 	w->path = osr_alloc(scratch, OSR_SRCROUTE_MAX_HOPS, sizeof(*w->path));
 	w->processed = osr_calloc(scratch, routes->n_set, 1);
-	if (!w->parent || !w->queue || !w->next || !w->sorted || !w->path || !w->processed)
-		return osr_fail(w->diag, OSR_NOMEM,
-				"out of memory for a routing graph of %zu "
-				"vertices",
-				n);
+	if (osr_arena_failed(scratch, w->diag))
+		return OSR_NOMEM;
 	return OSR_OK;
 }
 

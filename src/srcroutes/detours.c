@@ -173,7 +173,7 @@ enum osr_status osr__detours_init(struct osr__detours *detours, const struct osr
 	detours->one = osr_alloc(scratch, hops, 1);
 	detours->dirs = osr_alloc(scratch, n_most, hops);
 	detours->r = osr_alloc(scratch, n_most, sizeof(*detours->r));
-	if (!detours->one || !detours->dirs || !detours->r)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for paths around failures");
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
 	return OSR_OK;
 }

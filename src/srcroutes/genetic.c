@@ -237,9 +237,8 @@ static enum osr_status population_init(struct genetic *w, struct osr_arena *scra
 	uint32_t *load = osr_alloc(scratch, n * w->n_channels, sizeof(*load));
 
 	w->individual = osr_calloc(scratch, n, sizeof(*w->individual));
-	if (!w->individual || !gene || !load)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for %zu chromosomes of %u genes", n,
-				w->n_genes);
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
 	for (size_t i = 0; i < n; i++) {
 		w->individual[i].gene = gene + i * w->n_genes;
 		w->individual[i].load = load + i * w->n_channels;
@@ -278,15 +277,14 @@ static enum osr_status list_genes(struct genetic *w, struct osr_arena *scratch,
 	w->locus = osr_alloc(scratch, routes->n_pairs, sizeof(*w->locus));
 	w->n_choices = osr_alloc(scratch, routes->n_pairs, sizeof(*w->n_choices));
 	w->live = osr_alloc(scratch, w->n_channels, sizeof(*w->live));
-	if (!w->locus || !w->n_choices || !w->live)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the routes of %u nodes",
-				routes->n_set);
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
 	n = sort_pairs(w);
 	w->channel = osr_alloc(scratch, n, sizeof(*w->channel));
 	w->change = osr_alloc(scratch, w->n_genes, sizeof(*w->change));
 	w->limit = osr_alloc(scratch, w->most + 1, sizeof(*w->limit));
-	if (n && (!w->channel || !w->change || !w->limit))
-		return osr_fail(diag, OSR_NOMEM, "out of memory for %u genes", w->n_genes);
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
 	for (uint32_t k = 2; k <= w->most; k++)
 		w->limit[k] = UINT64_MAX - UINT64_MAX % k;
 	for (uint32_t i = 0; i < w->n_genes; i++) {

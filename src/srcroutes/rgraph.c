@@ -128,8 +128,8 @@ enum osr_status osr_rgraph_init(struct osr_rgraph *rgraph, const struct osr_turn
 	/* A state has a step to the end, and for each direction at most two. */
 	rgraph->step = osr_alloc(arena, (size_t)rgraph->n_states * (2 * torus->n_dirs + 1),
 				 sizeof(*rgraph->step));
-	if (!rgraph->last || !rgraph->plus || !rgraph->minus || !rgraph->row || !rgraph->step)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the routing graph");
+	if (osr_arena_failed(arena, diag))
+		return OSR_NOMEM;
 	for (uint32_t state = 0; state < rgraph->n_states; state++)
 		fill_state(rgraph, state, &n);
 	rgraph->row[rgraph->n_states] = n;

@@ -191,16 +191,15 @@ static enum osr_status settle_init(struct settle *w, struct osr_arena *scratch)
 	w->pair = osr_alloc(scratch, routes->n_set, sizeof(*w->pair));
 	w->best = osr_alloc(scratch, routes->n_set, sizeof(*w->best));
 	w->taken = osr_calloc(scratch, w->s->n_channels, sizeof(*w->taken));
-	if (!w->order || !w->pair || !w->best || !w->taken)
-		return osr_fail(w->diag, OSR_NOMEM, "out of memory for the routes of %u nodes",
-				routes->n_set);
+	if (osr_arena_failed(scratch, w->diag))
+		return OSR_NOMEM;
 	if (!w->opt->literal)
 		return OSR_OK;
 	w->weight = osr_alloc(scratch, w->s->n_channels, sizeof(*w->weight));
 	w->want = osr_alloc(scratch, routes->t->n_nodes, 1);
 	w->path = osr_alloc(scratch, OSR_SRCROUTE_MAX_HOPS, sizeof(*w->path));
-	if (!w->weight || !w->want || !w->path)
-		return osr_fail(w->diag, OSR_NOMEM, "out of memory for the routing graph");
+	if (osr_arena_failed(scratch, w->diag))
+		return OSR_NOMEM;
 	st = osr_rgraph_init(&w->g, routes->turns, scratch, w->diag);
 	return st ? st : osr_rg_search_init(&w->search, &w->g, scratch, w->diag);
 }

@@ -10,9 +10,8 @@ static enum osr_status picks_init(struct osr__picks *picks, const struct osr_src
 				      .n_channels = routes->t->n_nodes * routes->t->n_dirs };
 	picks->pick = osr_calloc(scratch, routes->n_pairs, sizeof(*picks->pick));
 	picks->load = osr_calloc(scratch, picks->n_channels, sizeof(*picks->load));
-	if (!picks->pick || !picks->load)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the routes of %u nodes",
-				routes->n_set);
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
 	return OSR_OK;
 }
 

@@ -175,9 +175,8 @@ enum osr_status osr__shapes_init(struct osr__shapes *shapes, const struct osr_to
 		list_all(&w);
 		shapes->shape = osr_alloc(scratch, w.n, sizeof(*shapes->shape));
 	}
-	if (!shapes->shape)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the routes of %u nodes",
-				torus->n_nodes);
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
 	w.filling = true;
 	list_all(&w);
 	for (uint32_t u = 0; u < torus->n_nodes; u++)

@@ -220,8 +220,8 @@ static enum osr_status judge_init(struct judge *w, struct osr_arena *scratch)
 	w->load = osr_calloc(scratch, n, sizeof(*w->load));
 	w->closed = osr_alloc(scratch, n, 1);
 	w->path = osr_alloc(scratch, OSR_SRCROUTE_MAX_HOPS, sizeof(*w->path));
-	if (!w->load || !w->closed || !w->path)
-		return osr_fail(w->diag, OSR_NOMEM, "out of memory to check the routes");
+	if (osr_arena_failed(scratch, w->diag))
+		return OSR_NOMEM;
 	find_rings(w);
 	return OSR_OK;
 }

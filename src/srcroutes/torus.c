@@ -55,9 +55,8 @@ enum osr_status osr_torus_init(struct osr_torus *torus, uint32_t n_dims, const u
 	torus->dead = osr_calloc(arena, torus->n_nodes, sizeof(*torus->dead));
 	torus->next =
 		osr_alloc(arena, (size_t)torus->n_nodes * torus->n_dirs, sizeof(*torus->next));
-	if (!torus->dead || !torus->next)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for a torus of %u nodes",
-				torus->n_nodes);
+	if (osr_arena_failed(arena, diag))
+		return OSR_NOMEM;
 	for (uint32_t u = 0; u < torus->n_nodes; u++)
 		for (uint32_t d = 0; d < torus->n_dirs; d++)
 			torus->next[u * torus->n_dirs + d] = torus_neighbour(torus, u, d);

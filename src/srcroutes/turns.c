@@ -242,9 +242,8 @@ static enum osr_status turns_add_turns(struct search *w, const struct osr_turns_
 		return OSR_OK;
 	}
 	list = osr_alloc(scratch, n, sizeof(*list));
-	if (!list)
-		return osr_fail(w->diag, OSR_NOMEM, "out of memory for the turns of %u nodes",
-				w->t->n_nodes);
+	if (osr_arena_failed(scratch, w->diag))
+		return OSR_NOMEM;
 	for (uint32_t i = 0; i < n; i++)
 		list[i] = i;
 	osr_prng_shuffle(&prng, list, n);
@@ -283,9 +282,8 @@ static enum osr_status turns_order_init(struct search *w, struct osr_arena *scra
 		.n = w->n_units, .max_degree = side * w->t->n_dirs, .edges = turns_edges, .graph = w
 	};
 	w->order.rank = osr_alloc(scratch, w->n_units, sizeof(*w->order.rank));
-	if (!w->order.rank)
-		return osr_fail(w->diag, OSR_NOMEM, "out of memory for the order of %u rings",
-				w->n_units);
+	if (osr_arena_failed(scratch, w->diag))
+		return OSR_NOMEM;
 	for (uint32_t i = 0; i < w->n_units; i++)
 		w->order.rank[i] = i;
 	return osr_toporder_init(&w->order, scratch, w->diag);
