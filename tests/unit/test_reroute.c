@@ -247,6 +247,7 @@ static void step(struct life *x)
 	faults_build(&x->faults, &slot->arena, &now->fabric);
 	if (osr_sweep(&job, now, &sweep) != OSR_OK)
 		fail_msg("%s on %s: %s", x->engine->name, x->t.name, diag.text);
+	assert_string_equal(diag.text, "");
 	assert_right(x, now, &sweep.verdict);
 	s = &now->routing.stable;
 	*x->n_kept += s->kept;

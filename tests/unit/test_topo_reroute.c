@@ -84,6 +84,7 @@ static void route_with(const struct osr_fabric *f, const char *any_sl, uint8_t m
 	assert_int_equal(osr_values_set(&v, e->params, "any_sl", any_sl, &diag), OSR_OK);
 	if (osr_sweep(&job, x, &sweep))
 		fail_msg("%s", diag.text);
+	assert_string_equal(diag.text, ""); /* what was tried before is not spoken of */
 	*verdict = sweep.verdict;
 	osr_arena_free(&scratch);
 }
