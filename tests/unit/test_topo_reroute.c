@@ -182,6 +182,7 @@ struct cable_case {
 	unsigned n_cables;
 	unsigned percent;        /* of the least load, at most */
 	unsigned percent_blocks; /* of the blocks that must be sent, at most; 0: not looked at */
+	unsigned percent_longer; /* routes that are no shortest ones, at most */
 };
 
 static void kill_cable(const struct cable_case *a, const struct osr_result *whole,
@@ -209,8 +210,9 @@ static void kill_cable(const struct cable_case *a, const struct osr_result *whol
 		assert_int_equal(x.routing.stable.drift, verdict.efi * 1000 / expected);
 	}
 	if (a->percent_blocks) {
-		assert_true(x.routing.stable.kept);
-		assert_true(!verdict.n_longer);
+		assert_true(x.routing.stable.kept || a->percent_longer);
+		assert_in_range(verdict.n_longer, 0,
+				(uint64_t)g.n_dests * g.n_switches * a->percent_longer / 100);
 		count_blocks(whole, &x, c, &n_sent, &n_must);
 		if (n_sent * 100 > n_must * a->percent_blocks)
 			fail_msg("%s, channel %u dead: %u blocks are sent, %u must be", a->what, c,
@@ -223,12 +225,12 @@ static void kill_cable(const struct cable_case *a, const struct osr_result *whol
 static void test_cables(void **state)
 {
 	static const struct cable_case cases[] = {
-		{ "tree m=8,8,8 w=1,8,8", 12, 105, 100 },
-		{ "tree m=18,18,6 w=1,18,6 p=1,1,3", 8, 105, 110 },
-		{ "tree m=12,16 w=1,12", 12, 105, 100 },
-		{ "tree m=6,6,4 w=1,3,3", 12, 108, 0 },
-		{ "random switches=32 links=64 hosts=4 seed=1", 8, 130, 0 },
-		{ "random switches=64 links=160 hosts=4 seed=2", 8, 130, 0 },
+		{ "tree m=8,8,8 w=1,8,8", 12, 105, 100, 0 },
+		{ "tree m=18,18,6 w=1,18,6 p=1,1,3", 8, 105, 110, 0 },
+		{ "tree m=12,16 w=1,12", 12, 105, 100, 0 },
+		{ "tree m=6,6,4 w=1,3,3", 12, 108, 0, 0 },
+		{ "random switches=32 links=64 hosts=4 seed=1", 8, 130, 170, 3 },
+		{ "random switches=64 links=160 hosts=4 seed=2", 8, 130, 160, 2 },
 	};
 	uint64_t seed = 7;
 
