@@ -178,7 +178,7 @@ static void count_blocks(const struct osr_result *before, const struct osr_resul
 }
 
 struct cable_case {
-	const char *what;
+	const char *what, *any_sl;
 	unsigned n_cables;
 	unsigned percent;        /* of the least load, at most */
 	unsigned percent_blocks; /* of the blocks that must be sent, at most; 0: not looked at */
@@ -198,7 +198,7 @@ static void kill_cable(const struct cable_case *a, const struct osr_result *whol
 	faults_cable(faults, c, true);
 	faults_build(faults, &damaged, &g);
 	faults_cable(faults, c, false);
-	route_checked(&g, whole, &damaged, &x, &verdict);
+	route_with(&g, a->any_sl, 8, whole, &damaged, &x, &verdict);
 	least = least_load(&g, 20);
 	if (verdict.efi * 100 > least * a->percent)
 		fail_msg("%s, channel %u dead: %u routes on the busiest channel, at least %u",
@@ -225,12 +225,15 @@ static void kill_cable(const struct cable_case *a, const struct osr_result *whol
 static void test_cables(void **state)
 {
 	static const struct cable_case cases[] = {
-		{ "tree m=8,8,8 w=1,8,8", 12, 105, 100, 0 },
-		{ "tree m=18,18,6 w=1,18,6 p=1,1,3", 8, 105, 110, 0 },
-		{ "tree m=12,16 w=1,12", 12, 105, 100, 0 },
-		{ "tree m=6,6,4 w=1,3,3", 12, 108, 0, 0 },
-		{ "random switches=32 links=64 hosts=4 seed=1", 8, 130, 170, 3 },
-		{ "random switches=64 links=160 hosts=4 seed=2", 8, 130, 160, 2 },
+		{ "tree m=8,8,8 w=1,8,8", "auto", 12, 105, 100, 0 },
+		{ "tree m=18,18,6 w=1,18,6 p=1,1,3", "auto", 8, 105, 110, 0 },
+		{ "tree m=12,16 w=1,12", "auto", 12, 105, 100, 0 },
+		{ "tree m=6,6,4 w=1,3,3", "auto", 12, 108, 0, 0 },
+		{ "random switches=32 links=64 hosts=4 seed=1", "auto", 8, 130, 170, 3 },
+		{ "random switches=64 links=160 hosts=4 seed=2", "auto", 8, 130, 160, 2 },
+		{ "random switches=32 links=64 hosts=4 seed=1", "off", 8, 110, 140, 1 },
+		{ "random switches=24 links=40 hosts=2 seed=3", "off", 8, 124, 190, 2 },
+		{ "random switches=64 links=160 hosts=4 seed=2", "off", 8, 112, 150, 1 },
 	};
 	uint64_t seed = 7;
 
@@ -242,7 +245,7 @@ static void test_cables(void **state)
 		struct faults faults;
 
 		make_fabric(cases[i].what, &arena, &f);
-		route_checked(&f, NULL, &arena, &whole, &verdict);
+		route_with(&f, cases[i].any_sl, 8, NULL, &arena, &whole, &verdict);
 		faults_new(&faults, &f);
 		for (unsigned k = 0; k < cases[i].n_cables; k++)
 			kill_cable(&cases[i], &whole, &faults,
