@@ -160,12 +160,13 @@ static unsigned vlarb_entry(const ib_vl_arb_table_t *block, unsigned n, uint8_t 
 
 	for (unsigned i = 0; i < n; i++) {
 		uint8_t v = block->vl_entry[i].vl & 0xf;
+		uint16_t bit = block->vl_entry[i].weight ? (uint16_t)(1u << v) : 0;
 
 		if (v == vl)
 			return i;
-		if (!block->vl_entry[i].weight || (seen & (1u << v)))
+		if (!bit || (seen & bit))
 			spare = i;
-		seen |= (uint16_t)(1u << v);
+		seen |= bit;
 	}
 	return spare;
 }
