@@ -376,30 +376,13 @@ static uint32_t ease_count_longer(struct ease *x)
 
 /* ---------------------------------------------------------------------------------------------- */
 
-static void ease_count_turns(struct ease *x)
-{
-	const struct osr_spf *spf = x->w->t.s;
-	size_t n = spf->f->n_switches;
-
-	for (uint32_t d = 0; d < spf->f->n_dests; d++)
-		for (uint32_t v = 0; v < n && spf->alias[d] == OSR_NONE; v++) {
-			uint32_t root = spf->f->dest_switch[d], t = OSR_NONE;
-			const uint8_t *hop = spf->hop + d * n;
-
-			if (v != root && hop[v] != OSR_NO_PATH)
-				t = ease_turn(x, hop, root, ease_channel(x, hop, v));
-			if (t != OSR_NONE)
-				x->n_used[t]++;
-		}
-}
-
 enum osr_status osr__turn_ease(struct turns *w, uint64_t enough, struct osr_arena *scratch,
 			       uint32_t *n_longer, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	size_t n = w->t.f->n_switches;
 	struct ease x = { .w = w,
-			  .n_used = osr_calloc(scratch, w->g.n_slots, sizeof(*x.n_used)),
+			  .n_used = osr__turn_count_used(w, false, scratch),
 			  .count = osr_alloc(scratch, n, sizeof(*x.count)),
 			  .n_through = osr_alloc(scratch, n, sizeof(*x.n_through)),
 			  .behind = osr_alloc(scratch, n, 1),
@@ -411,7 +394,6 @@ enum osr_status osr__turn_ease(struct turns *w, uint64_t enough, struct osr_aren
 		x.n_left = EASE_WORK / (n + 1);
 	if (!x.n_used || !x.count || !x.n_through || !x.behind || !x.on_way)
 		return osr__turn_nomem(diag);
-	ease_count_turns(&x);
 	ease_shorten(&x);
 	ease_lighten(&x, enough);
 	*n_longer = ease_count_longer(&x);

@@ -141,8 +141,14 @@ enum osr_status osr__turn_take(struct osr_lanes_job *job);
 uint32_t osr__turn_classes(const struct osr_request *req);
 enum osr_status osr__turn_finish(struct turns *w, struct osr_lanes_job *job);
 
-/* turn_rows.c: what no packet uses of SL2VL tables; hops as in struct osr_spf. */
-enum osr_status osr__turn_rows(const struct osr_fabric *fabric, const uint8_t *hops,
+/*
+ * turn_count.c: [n_slots] routes of one switch to one LID that take each turn, `all`: of LIDs that ride
+ * along, too. NULL: no memory.
+ */
+uint32_t *osr__turn_count_used(const struct turns *w, bool all, struct osr_arena *scratch);
+
+/* turn_rows.c: what no packet uses of SL2VL tables; n_used as just above. */
+enum osr_status osr__turn_rows(const struct turns *turns, const uint32_t *n_used,
 			       struct osr_arena *scratch, struct osr_routing *routing);
 
 #endif

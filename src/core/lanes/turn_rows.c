@@ -25,23 +25,14 @@ static void rows_use(struct rows *w, uint32_t c0, uint32_t c1)
 			  w->f->chan_port[c1])] = 1;
 }
 
-static void rows_mark_routes(struct rows *w, const uint8_t *hops)
+static void rows_mark_routes(struct rows *w, const struct turns *turns, const uint32_t *n_used)
 {
 	const struct osr_fabric *fabric = w->f;
 
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		const uint8_t *hop = hops + (size_t)d * fabric->n_switches;
-
-		for (uint32_t v = 0; v < fabric->n_switches; v++) {
-			uint32_t c = fabric->chan_row[v] + hop[v], u;
-
-			if (v == fabric->dest_switch[d] || hop[v] == OSR_NO_PATH)
-				continue;
-			u = fabric->chan_dst[c];
-			if (u != fabric->dest_switch[d])
-				rows_use(w, c, fabric->chan_row[u] + hop[u]);
-		}
-	}
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		for (uint32_t t = turns->g.row[c]; t < turns->g.row[c + 1]; t++)
+			if (n_used[t])
+				rows_use(w, c, osr_cdg_target(&turns->g, c, t));
 }
 
 /* What hosts send, and the turns of the spanning order. */
@@ -82,9 +73,10 @@ static void rows_fill(struct rows *w, uint32_t s, uint32_t in)
 			memset(w->r->sl2vl[at + out], most, sizeof(*w->r->sl2vl));
 }
 
-enum osr_status osr__turn_rows(const struct osr_fabric *fabric, const uint8_t *hops,
+enum osr_status osr__turn_rows(const struct turns *turns, const uint32_t *n_used,
 			       struct osr_arena *scratch, struct osr_routing *routing)
 {
+	const struct osr_fabric *fabric = turns->t.f;
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct rows w = { .f = fabric, .r = routing };
 	uint32_t last = fabric->n_switches - 1;
@@ -94,7 +86,7 @@ enum osr_status osr__turn_rows(const struct osr_fabric *fabric, const uint8_t *h
 		rows_pair(&w, last, fabric->sw_n_ports[last], fabric->sw_n_ports[last]) + 1, 1);
 	if (!w.used)
 		return OSR_NOMEM;
-	rows_mark_routes(&w, hops);
+	rows_mark_routes(&w, turns, n_used);
 	rows_mark_others(&w);
 	for (uint32_t s = 0; s < fabric->n_switches; s++)
 		for (uint32_t in = 0; in <= fabric->sw_n_ports[s]; in++)

@@ -12,40 +12,27 @@ struct turn_shares {
 };
 
 /* Channels that routes take on each lane, one for each (switch, LID), and turns of the escape tree. */
-static void turn_lane_loads(const struct turns *w, uint64_t load[OSR_MAX_VLS])
+static void turn_lane_loads(const struct turns *w, const uint32_t *n_used,
+			    uint64_t load[OSR_MAX_VLS])
 {
-	const struct osr_fabric *fabric = w->t.f;
-	uint32_t n = fabric->n_switches;
+	const struct osr_spf *spf = w->t.s;
 
 	memset(load, 0, OSR_MAX_VLS * sizeof(*load));
 	for (uint32_t t = 0; t < w->g.n_slots; t++)
-		load[w->lane[t]] += w->pinned[t];
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		const uint8_t *hop = w->t.s->hop + (size_t)d * n;
-		uint32_t root = fabric->dest_switch[d];
-
-		for (uint32_t v = 0; v < n; v++) {
-			uint32_t c, u;
-
-			if (v == root || hop[v] == OSR_NO_PATH)
-				continue;
-			c = fabric->chan_row[v] + hop[v];
-			u = fabric->chan_dst[c];
-			load[0]++;
-			if (u != root)
-				load[w->lane[w->g.row[c] + hop[u]]]++;
-		}
-	}
+		load[w->lane[t]] += (uint64_t)w->pinned[t] + n_used[t];
+	for (uint32_t d = 0; d < spf->f->n_dests; d++)
+		load[0] += spf->n_order[spf->f->dest_switch[d]] - 1u;
 }
 
 /* A VL for each lane that carries something; the others go where a VL has the most to carry. */
-static void turn_share(const struct turns *w, uint8_t n_vls, struct turn_shares *share)
+static void turn_share(const struct turns *w, const uint32_t *n_used, uint8_t n_vls,
+		       struct turn_shares *share)
 {
 	uint64_t load[OSR_MAX_VLS];
 	uint32_t extra = n_vls;
 	uint8_t at = 0;
 
-	turn_lane_loads(w, load);
+	turn_lane_loads(w, n_used, load);
 	for (uint32_t l = 0; l < w->n_lanes; l++) {
 		share->n[l] = l == 0 || load[l];
 		extra -= share->n[l];
@@ -138,14 +125,19 @@ static void turn_write_classes(const struct turns *w, const struct osr_request *
 
 enum osr_status osr__turn_finish(struct turns *w, struct osr_lanes_job *job)
 {
+	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
 	size_t m = w->t.f->n_channels;
 	uint8_t n_vls = (uint8_t)(job->req->max_vls / w->n_classes); /* of each class */
 	struct osr_routing *routing = job->r;
 	struct turn_shares share;
+	uint32_t *n_used;
 	enum osr_status st;
 
 	osr__spf_share(w->t.s);
-	turn_share(w, n_vls, &share);
+	n_used = osr__turn_count_used(w, true, job->scratch);
+	if (!n_used)
+		return osr__turn_nomem(job->diag);
+	turn_share(w, n_used, n_vls, &share);
 	st = turn_alloc_sl2vl(w->t.f, job->result, routing, job->diag);
 	routing->sl = NULL;
 	routing->rank = osr_alloc(job->result, w->n_classes * n_vls * m, sizeof(*routing->rank));
@@ -171,9 +163,10 @@ enum osr_status osr__turn_finish(struct turns *w, struct osr_lanes_job *job)
 		st = osr_mcast_take(w->t.f, w->t.escape, job->scratch, routing->mcast_parent,
 				    job->diag);
 	}
-	if (!st && osr__turn_rows(w->t.f, w->t.s->hop, job->scratch, routing))
+	if (!st && osr__turn_rows(w, n_used, job->scratch, routing))
 		st = osr__turn_nomem(job->diag);
 	if (!st)
 		turn_write_classes(w, job->req, n_vls, routing);
+	osr_arena_reset(job->scratch, mark);
 	return st;
 }
