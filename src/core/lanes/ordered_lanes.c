@@ -6,14 +6,20 @@
 
 #include "ordered_private.h"
 
-/* Which of the set bits: the same for both directions, spread over the pairs. */
-static uint8_t pick(uint8_t mask, uint32_t a, uint32_t b)
-{
-	uint32_t skip = mask ? (a + b) % (uint32_t)__builtin_popcount(mask) : 0;
+/* The set bits of each mask, for all of its entries; of none it is bit 0. */
+struct mask_bits {
+	uint8_t n[256], bit[256][8];
+};
 
-	while (skip--)
-		mask &= (uint8_t)(mask - 1);
-	return mask ? (uint8_t)__builtin_ctz(mask) : 0;
+static void list_bits(struct mask_bits *bits)
+{
+	memset(bits, 0, sizeof(*bits));
+	for (uint32_t mask = 0; mask < 256; mask++) {
+		for (uint8_t k = 0; k < 8; k++)
+			if (mask >> k & 1)
+				bits->bit[mask][bits->n[mask]++] = k;
+		bits->n[mask] += !mask;
+	}
 }
 
 /*
@@ -51,7 +57,9 @@ static void ordered_lanes_set_sls(struct guide *w, const uint8_t *both, uint8_t 
 {
 	const struct osr_fabric *fabric = w->t.f;
 	size_t n = fabric->n_switches;
+	struct mask_bits bits;
 
+	list_bits(&bits);
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		uint8_t *sl = w->mask + d * n;
 		uint32_t root = fabric->dest_switch[d];
@@ -59,7 +67,9 @@ static void ordered_lanes_set_sls(struct guide *w, const uint8_t *both, uint8_t 
 		if (w->t.s->alias[d] != OSR_NONE)
 			continue;
 		for (uint32_t v = 0; v < n; v++) {
-			uint8_t vl = pick(both ? both[root * n + v] : sl[v], v, root);
+			uint8_t mask = both ? both[root * n + v] : sl[v];
+			/* The same for both directions, spread over the pairs. */
+			uint8_t vl = bits.bit[mask][(v + root) % bits.n[mask]];
 
 			/* VLs 0 and swap trade places: multicast belongs to order 0. */
 			sl[v] = vl == 0 ? swap : vl == swap ? 0 : vl;
