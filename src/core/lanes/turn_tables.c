@@ -24,6 +24,47 @@ static void turn_lane_loads(const struct turns *w, const uint32_t *n_used,
 		load[0] += spf->n_order[spf->f->dest_switch[d]] - 1u;
 }
 
+/* Some route takes another turn after this one. */
+static void turn_mark_goes_on(const struct turns *w, uint32_t d, uint8_t *goes_on)
+{
+	const struct osr_fabric *fabric = w->t.f;
+	const uint8_t *hop = w->t.s->hop + (size_t)d * fabric->n_switches;
+	uint32_t root = fabric->dest_switch[d];
+
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+		uint32_t c = fabric->chan_row[v] + hop[v], u, t;
+
+		if (v == root || hop[v] == OSR_NO_PATH || fabric->chan_dst[c] == root)
+			continue;
+		u = fabric->chan_dst[c];
+		t = w->g.row[c] + hop[u];
+		goes_on[t] |= fabric->chan_dst[fabric->chan_row[u] + hop[u]] != root;
+	}
+}
+
+/*
+ * Turns after which no route takes another one get the highest lane of their channel: what waits there waits
+ * for nothing, so that after a fault more routes can go on from there (turn_keep_order.c).
+ */
+static bool turn_raise_last(struct turns *w, struct osr_arena *scratch)
+{
+	const struct osr_fabric *fabric = w->t.f;
+	size_t m = fabric->n_channels;
+	uint8_t *goes_on = osr_calloc(scratch, w->g.n_slots, 1);
+
+	for (uint32_t d = 0; goes_on && d < fabric->n_dests; d++)
+		turn_mark_goes_on(w, d, goes_on);
+	for (uint32_t c = 0; goes_on && c < m; c++)
+		for (uint32_t t = w->g.row[c]; t < w->g.row[c + 1]; t++) {
+			const uint32_t *rank = w->rank + osr_cdg_target(&w->g, c, t);
+
+			for (uint32_t l = 0; !goes_on[t] && !w->pinned[t] && l < w->n_lanes; l++)
+				if (rank[l * m] > rank[w->lane[t] * m])
+					w->lane[t] = (uint8_t)l;
+		}
+	return goes_on;
+}
+
 /* A VL for each lane that carries something; the others go where a VL has the most to carry. */
 static void turn_share(const struct turns *w, const uint32_t *n_used, uint8_t n_vls,
 		       struct turn_shares *share)
@@ -134,6 +175,8 @@ enum osr_status osr__turn_finish(struct turns *w, struct osr_lanes_job *job)
 	enum osr_status st;
 
 	osr__spf_share(w->t.s);
+	if (!turn_raise_last(w, job->scratch))
+		return osr__turn_nomem(job->diag);
 	n_used = osr__turn_count_used(w, true, job->scratch);
 	if (!n_used)
 		return osr__turn_nomem(job->diag);
