@@ -4,7 +4,7 @@
  * nodes gives way where new turns close no cycle with those that are and were there (turn_keep_order.c). A
  * switch whose route was cut attaches to a tree again where its turns rise then; turns that no route has
  * get the lane that serves. What then holds is what held before: any SL, replies, multicast. From the outside in:
- *	osr_turn_reroute()
+ *	osr_turn_reroute()	like the last sweep where that fits, or else without it
  *	  keep_begin()		the baseline's tables and order, in the numbering of today
  *	  osr__keep_last()	lanes and multicast of the last sweep, where the baseline does not care
  *	  turn_keep_mcast.c	the spanning order of multicast, if a cable of it is gone
@@ -280,38 +280,52 @@ bool osr_turn_is_by_turn(const struct osr_routing *routing)
 	return routing->sl2vl && !routing->sl && (routing->claims & OSR_CLAIM_ANY_SL);
 }
 
+static enum osr_status keep_reroute(struct keep *k, uint32_t drift, bool as_last,
+				    struct osr_diag *why)
+{
+	enum osr_status st = keep_begin(k, why);
+
+	if (!st)
+		osr__keep_mark_used(k);
+	if (!st && as_last)
+		st = osr__keep_last(k, why);
+	if (!st) {
+		osr__keep_mark_order(k);
+		st = osr__keep_spread(k, why);
+	}
+	if (!st)
+		st = osr__keep_order_begin(k, why);
+	if (!st)
+		st = osr__keep_trees(k, why);
+	if (!st)
+		st = osr__keep_balance(k, drift, why);
+	if (!st)
+		keep_finish(k, k->job->routing);
+	return st;
+}
+
 enum osr_status osr_turn_reroute(const struct osr_job *job, uint32_t drift, struct osr_diag *why)
 {
-	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
-	const struct osr_result *previous = job->previous;
-	struct keep k = { .job = job,
-			  .f = job->fabric,
-			  .base = previous->baseline ? previous->baseline : previous };
-	enum osr_status st;
+	const struct osr_result *previous = job->previous,
+				*base = previous->baseline ? previous->baseline : previous;
+	enum osr_status st = OSR_NOT_APPLICABLE;
 
-	if (!keep_can(job, k.base))
+	if (!keep_can(job, base))
 		return osr__keep_not(why, "the previous VLs by turn do not fit the lanes or the "
 					  "present multicast");
 	if (previous->baseline && osr_fabric_alike(job->fabric, &previous->fabric) &&
 	    job->request.multicast == (previous->routing.mcast_parent != NULL))
 		return keep_all(job, why);
-	st = keep_begin(&k, why);
-	if (!st)
-		osr__keep_mark_used(&k);
-	if (!st)
-		st = osr__keep_last(&k, why);
-	if (!st) {
-		osr__keep_mark_order(&k);
-		st = osr__keep_spread(&k, why);
+	/* What multicast had in the last sweep may not fit what the baseline's routes need. */
+	for (int as_last = base != previous; st == OSR_NOT_APPLICABLE && as_last >= 0; as_last--) {
+		struct osr_arena_mark scratch = osr_arena_mark(job->scratch);
+		struct osr_arena_mark arena = osr_arena_mark(job->arena);
+		struct keep k = { .job = job, .f = job->fabric, .base = base };
+
+		st = keep_reroute(&k, drift, as_last, why);
+		osr_arena_reset(job->scratch, scratch);
+		if (st)
+			osr_arena_reset(job->arena, arena);
 	}
-	if (!st)
-		st = osr__keep_order_begin(&k, why);
-	if (!st)
-		st = osr__keep_trees(&k, why);
-	if (!st)
-		st = osr__keep_balance(&k, drift, why);
-	if (!st)
-		keep_finish(&k, job->routing);
-	osr_arena_reset(job->scratch, mark);
 	return st;
 }

@@ -19,7 +19,7 @@ enum osr_status osr__keep_last(struct keep *k, struct osr_diag *why)
 	struct osr_routing then = { 0 };
 	enum osr_status st;
 
-	if (last == k->base || osr__keep_lanes(&last->routing) != k->w.n_lanes)
+	if (osr__keep_lanes(&last->routing) != k->w.n_lanes)
 		return OSR_OK;
 	st = osr_fabric_map_init(&map, &last->fabric, fabric, k->job->scratch, why);
 	if (!st)
