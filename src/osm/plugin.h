@@ -144,6 +144,15 @@ void osr__publish_same(osm_switch_t *const *sw, uint32_t n);
 /* Cannot fail after osr__publish_ready(). */
 void osr__publish(const struct osr_fabric *fabric, const struct osr_routing *routing,
 		  const struct snapshot *snap);
+/*
+ * slot->changes: entries (dest * n_switches + switch) that differ from the tables before, which every switch
+ * has. Not set: a discovery wants all sent anew, there are other switches or LIDs, or many changes.
+ */
+void osr__publish_changes(const struct osr_result *before, const struct snapshot *snap,
+			  struct sweep_slot *slot);
+/* Writes these entries; the others stay as they are. */
+void osr__publish_entries(const struct sweep_slot *slot, const struct snapshot *snap,
+			  const uint64_t *entries, uint64_t n);
 /* Hop counts, for OpenSM's dumps and its own multicast only. */
 enum osr_status osr__publish_hops(struct osm_opensm *osm, const struct osr_fabric *fabric,
 				  const struct osr_routing *routing, const struct snapshot *snap,
@@ -195,6 +204,8 @@ struct sweep_slot {
 	uint16_t used_vls;  /* VLs that our SLs use; 0 if senders choose */
 	uint8_t link_vls;   /* of the snapshot */
 	uint8_t budget;     /* lanes that could be used */
+	uint64_t *changes;  /* [n_changes] osr__publish_changes() */
+	uint64_t n_changes;
 	struct qos_tables qos;
 	/*
 	 * With the entries of routing keys laid over: what the switches get. `result` stays the

@@ -18,8 +18,8 @@ bool osr__rounds_may(const struct sweep *w)
 	const osm_subn_t *subn = &w->osm->subn;
 
 	return ctx->plugin->traps.was_settled && ctx->current && !w->reused &&
-	       !ctx->others_routed && !w->slot->has_keys && !ctx->current->has_keys &&
-	       !subn->need_update && !subn->first_time_master_sweep &&
+	       !ctx->plugin->second_round && !ctx->others_routed && !w->slot->has_keys &&
+	       !ctx->current->has_keys && !subn->need_update && !subn->first_time_master_sweep &&
 	       !subn->coming_out_of_standby && !subn->opt.use_ucast_cache;
 }
 
@@ -90,6 +90,21 @@ static uint32_t send_difference(struct plugin *p, osm_switch_t **sw, uint32_t n,
 	return n_blocks;
 }
 
+/* What was not withdrawn and does not change is what the switches have. */
+static void rounds_publish_second(const struct sweep_slot *slot, const struct snapshot *snap)
+{
+	const struct osr_fabric *fabric = &slot->result.fabric;
+	const struct osr_routing *routing = &slot->result.routing;
+
+	if (!slot->changes) {
+		osr__publish(fabric, osr__shown(slot), snap);
+		return;
+	}
+	osr__publish_same(snap->sw, fabric->n_switches);
+	osr__publish_entries(slot, snap, routing->withdrawn, routing->stable.n_withdrawn);
+	osr__publish_entries(slot, snap, slot->changes, slot->n_changes);
+}
+
 uint32_t osr__rounds_finish(struct plugin *p)
 {
 	struct engine_ctx *ctx = p->second_round;
@@ -106,7 +121,7 @@ uint32_t osr__rounds_finish(struct plugin *p)
 	snap.sw = switches_of(p, fabric, &arena);
 	marks = osr_alloc(&arena, fabric->n_switches, 1);
 	if (snap.sw && marks) {
-		osr__publish(fabric, osr__shown(ctx->current), &snap);
+		rounds_publish_second(ctx->current, &snap);
 		n_blocks = send_difference(p, snap.sw, fabric->n_switches, marks);
 		p->second_round = NULL;
 	} else {
