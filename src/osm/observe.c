@@ -608,9 +608,12 @@ static void observe(struct observer *o, uint64_t generation)
 	struct look *w = calloc(1, sizeof(*w));
 	struct osr_diag diag = { "" };
 	double start = cpu_ms();
-	enum osr_status st = w ? observe_take(o, w, generation, &diag)
-			       : osr_fail(&diag, OSR_NOMEM, "out of memory");
+	enum osr_status st = OSR_NOMEM;
 
+	if (w)
+		st = observe_take(o, w, generation, &diag);
+	else
+		osr_fail(&diag, st, "out of memory");
 	if (!st && still_current(o, generation))
 		st = observe_judge(o, w, &diag);
 	if (!st && still_current(o, generation)) {
