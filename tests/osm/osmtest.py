@@ -327,9 +327,11 @@ class Opensm:
         self.log_flags = log_flags
         self.wrapper = list(wrapper)
         self.process = None
-        # OpenSM's own 4 MADs at once are a change of threads for each; 32 take half the CPU.
-        conf = {'routing_engine': engine, 'sweep_interval': 0, 'force_log_flush': 'TRUE', 'max_wire_smps': 32,
+        conf = {'routing_engine': engine, 'sweep_interval': 0, 'force_log_flush': 'TRUE',
                 'dump_files_dir': self.dir, 'qos': 'FALSE', 'pid_file': '(null)'}
+        # OpenSM's own 4 MADs at once are a change of threads for each; on large fabrics 32 take half the CPU.
+        if len(fabric.ids) > 100:
+            conf['max_wire_smps'] = 32
         if plugin:
             conf['event_plugin_name'] = 'osmroutes'
             # An own file always, so that one of this machine is never read.
