@@ -100,7 +100,7 @@ static void keep_moved(struct keep *k, const uint32_t *nodes, uint32_t n)
 }
 
 /* Packets on these lanes of channel a take turn t. */
-static bool keep_feed(struct keep *k, uint32_t a, uint32_t t, uint16_t lanes, bool move)
+static bool keep_feed(struct keep *k, uint32_t a, uint32_t t, uint16_t lanes)
 {
 	uint32_t m = k->f->n_channels, head = k->w.lane[t] * m + osr_cdg_target(&k->w.g, a, t);
 	uint16_t missing = lanes & (uint16_t)~k->feed[t];
@@ -111,11 +111,11 @@ static bool keep_feed(struct keep *k, uint32_t a, uint32_t t, uint16_t lanes, bo
 		uint32_t tail = (uint32_t)__builtin_ctz(missing) * m + a;
 
 		if (k->w.rank[tail] >= k->w.rank[head]) {
-			if (!move || (k->never[t] & missing & -missing) ||
+			if ((k->never[t] & missing & -missing) ||
 			    k->order.work > (uint64_t)KEEP_ORDER_WORK * k->order.n)
 				return false;
 			if (!osr_toporder_rise(&k->order, tail, head)) {
-				if (!k->n_fed && k->undo[k->n_undo - 1].used)
+				if (!k->n_fed && k->used[t])
 					k->never[t] |= (uint16_t)(missing & -missing);
 				return false;
 			}
@@ -134,30 +134,33 @@ struct keep_turn {
 	uint16_t lanes;
 };
 
-static bool keep_on_lane(struct keep *k, const struct keep_turn *turn, uint32_t lane, bool move)
+static bool keep_on_lane(struct keep *k, const struct keep_turn *turn, uint32_t lane)
 {
-	uint32_t n_undo = k->n_undo, c = osr_cdg_target(&k->w.g, turn->chan, turn->turn);
+	uint32_t n_undo = k->n_undo, t = turn->turn, c = osr_cdg_target(&k->w.g, turn->chan, t);
+	uint8_t used = k->used[t];
 
-	keep_note(k, turn->chan, turn->turn);
+	keep_note(k, turn->chan, t);
 	osr__keep_set_lane(k, turn->chan, c, lane);
-	if (keep_feed(k, turn->chan, turn->turn, turn->lanes, move) &&
-	    (turn->next == OSR_NONE || keep_feed(k, c, turn->next, (uint16_t)(1u << lane), move)))
-		return true;
-	osr__keep_undo(k, n_undo);
-	return false;
+	k->used[t] = used; /* what is found about another lane of a turn is not for ever */
+	if (!keep_feed(k, turn->chan, t, turn->lanes) ||
+	    (turn->next != OSR_NONE && !keep_feed(k, c, turn->next, (uint16_t)(1u << lane)))) {
+		osr__keep_undo(k, n_undo);
+		return false;
+	}
+	k->used[t] = 1;
+	return true;
 }
 
 static bool keep_turn(struct keep *k, const struct keep_turn *turn)
 {
 	uint32_t t = turn->turn, was = k->w.lane[t];
 
-	for (int move = 0; move <= 1; move++) {
-		if (keep_on_lane(k, turn, was, move))
+	/* SL2VL tables change only where they must. */
+	if (keep_on_lane(k, turn, was))
+		return true;
+	for (uint32_t l = 0; l < k->w.n_lanes && !k->used[t]; l++)
+		if (l != was && k->same[l] == l && keep_on_lane(k, turn, l))
 			return true;
-		for (uint32_t l = 0; l < k->w.n_lanes && !k->used[t]; l++)
-			if (l != was && k->same[l] == l && keep_on_lane(k, turn, l, move))
-				return true;
-	}
 	return false;
 }
 
