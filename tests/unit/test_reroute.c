@@ -544,6 +544,71 @@ static void test_out_of_memory(void **state)
 	assert_true(n_ok >= 9);
 }
 
+/* Each allocation of a whole sweep fails in turn: a sentence, or tables that are right. Returns how many there are. */
+static size_t fail_sweep(struct life *x, const struct osr_fabric *f, bool in_result)
+{
+	struct osr_arena scratch, result;
+	size_t n = 0, left;
+
+	do {
+		struct osr_diag diag = { "" };
+		struct osr_result now = { .fabric = *f };
+		const struct osr_job job = { .engine = x->engine,
+					     .values = &x->values,
+					     .request = x->req,
+					     .previous = current(x),
+					     .scratch = &scratch,
+					     .arena = &result,
+					     .diag = &diag };
+		struct osr_sweep sweep;
+		struct osr_verdict judged;
+
+		n++;
+		scratch = (struct osr_arena){ .fail_after = in_result ? 0 : n };
+		result = (struct osr_arena){ .fail_after = in_result ? n : 0 };
+		if (osr_sweep(&job, &now, &sweep))
+			assert_true(diag.text[0]);
+		else
+			assert_true(table_judge(f, &now.routing, &judged));
+		left = in_result ? result.fail_after : scratch.fail_after;
+		osr_arena_free(&scratch);
+		osr_arena_free(&result);
+	} while (!left);
+	return n;
+}
+
+static void test_sweep_out_of_memory(void **state)
+{
+	static const char *const modes[] = { "on", "off" };
+	static const unsigned some[] = { 6, 11 };
+
+	for (unsigned i = 0; i < 4; i++) {
+		struct totals n = { 0 };
+		struct life x;
+
+		start(&x, osr_engine_find("dfsssp"),
+		      (struct osr_request){ .max_vls = 2, .multicast = true }, &n);
+		set(&x, "any_sl", modes[i % 2]);
+		test_fabric_named(&x.t, some[i / 2]);
+		faults_new(&x.faults, &x.t.f);
+		ledger_new(&x.ledger, &x.t.f);
+		/* From nothing, and after a cable has died. */
+		for (unsigned k = 0; k < 2; k++) {
+			struct osr_arena arena = { 0 };
+			struct osr_fabric f;
+
+			if (k)
+				step(&x);
+			faults_cable(&x.faults, 3, k);
+			faults_build(&x.faults, &arena, &f);
+			assert_true(fail_sweep(&x, &f, false) > 20);
+			assert_true(fail_sweep(&x, &f, true) > 2);
+			osr_arena_free(&arena);
+		}
+		finish(&x);
+	}
+}
+
 /* Tables that cannot be kept, and what is said of it. */
 static void assert_anew(const struct osr_result *before, struct osr_request req,
 			struct osr_reroute_options opt, const char *word)
@@ -600,7 +665,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_named_lives),  cmocka_unit_test(test_random_lives),
 		cmocka_unit_test(test_scarce_lives), cmocka_unit_test(test_out_of_memory),
-		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_refusals),     cmocka_unit_test(test_sweep_out_of_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
