@@ -306,13 +306,30 @@ static void test_mcast_vl(void **state)
 	free(osm);
 }
 
+/* SL 0 and those of all partitions. */
+static void test_chosen_sls(void **state)
+{
+	static const uint8_t sl[] = { 3, 9, 14 };
+	struct osm_opensm *osm = calloc(1, sizeof(*osm));
+	osm_prtn_t prtn[3] = { 0 };
+
+	cl_qmap_init(&osm->subn.prtn_pkey_tbl);
+	assert_int_equal(osr__chosen_sls(osm), 1);
+	for (unsigned i = 0; i < 3; i++) {
+		prtn[i].sl = sl[i];
+		cl_qmap_insert(&osm->subn.prtn_pkey_tbl, i, &prtn[i].map_item);
+	}
+	assert_int_equal(osr__chosen_sls(osm), 1 << 0 | 1 << 3 | 1 << 9 | 1 << 14);
+	free(osm);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_options),  cmocka_unit_test(test_large_table),
 		cmocka_unit_test(test_path_sl),  cmocka_unit_test(test_vlarb),
 		cmocka_unit_test(test_sl2vl),    cmocka_unit_test(test_renew),
-		cmocka_unit_test(test_mcast_vl),
+		cmocka_unit_test(test_mcast_vl), cmocka_unit_test(test_chosen_sls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
