@@ -31,9 +31,9 @@
 #define LOCAL_PLACES (1u << 24)     /* in all paths, at most */
 #define LOCAL_MUST (1u << 24)       /* weight of the escape tree's turns */
 #define LOCAL_FULL 92               /* percent of the load of the busiest channel */
-#define LOCAL_WORK 6                /* places looked at for each one */
+#define LOCAL_WORK 10               /* places looked at for each one */
 #define LOCAL_NEAR (UINT32_MAX / 8) /* how far a node may move */
-#define LOCAL_NOISE 12 /* pairs that a step may leave unserved at first; none in the end */
+#define LOCAL_NOISE 16 /* pairs that a step may leave unserved at first; none in the end */
 
 /* Of a pair: one for any path, and one for a path off full channels. */
 enum { LOCAL_ANY, LOCAL_OFF_FULL, LOCAL_DEMANDS };
