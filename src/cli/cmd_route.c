@@ -328,8 +328,7 @@ static error_t route_parse(int key, char *arg, struct argp_state *state)
  */
 static enum osr_status route_one(struct args *a, uint32_t i, int *code, struct osr_diag *diag)
 {
-	struct outcome o = { .engine = a->who.item[i].engine,
-			     .scratch.threads = &a->threads };
+	struct outcome o = { .engine = a->who.item[i].engine, .scratch.threads = &a->threads };
 	struct osr_job job = { .engine = o.engine,
 			       .values = &a->who.values[i],
 			       .request = a->who.req,

@@ -83,8 +83,7 @@ static bool layer_team_init(struct layering *w, struct osr_arena *scratch)
 		member->w.count = osr_alloc(scratch, fabric->n_switches, sizeof(*w->count));
 		member->w.cut = osr_alloc(scratch, fabric->n_switches, 1);
 		if (i)
-			member->g.weight =
-				osr_alloc(scratch, w->g->n_slots, sizeof(*w->g->weight));
+			member->g.weight = osr_alloc(scratch, w->g->n_slots, sizeof(*w->g->weight));
 	}
 	return !osr_arena_failed(scratch, w->work->diag);
 }

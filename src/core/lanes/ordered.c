@@ -197,7 +197,8 @@ static void ordered_keep_part(void *ctx, uint32_t i)
 
 		for (uint32_t d = first; d < n && d - first < KEEP_AT_ONCE; d++)
 			if (mine.t.s->alias[d] == OSR_NONE)
-				n_failed += osr__ordered_keep_tree(&mine, mine.t.f->dest_switch[d], d);
+				n_failed +=
+					osr__ordered_keep_tree(&mine, mine.t.f->dest_switch[d], d);
 		if (__atomic_add_fetch(&x->n_failed, n_failed, __ATOMIC_RELAXED) > x->enough)
 			return;
 	}

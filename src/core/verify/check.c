@@ -407,8 +407,8 @@ static enum osr_status check_all(struct checker *k, struct osr_arena *scratch)
 		st = osr__check_prepare_sls(k, scratch);
 	if (st != OSR_OK)
 		return st;
-	st = check_trees(
-		k, osr_threads_parts(scratch, (uint64_t)k->f->n_dests * k->f->n_switches), scratch);
+	st = check_trees(k, osr_threads_parts(scratch, (uint64_t)k->f->n_dests * k->f->n_switches),
+			 scratch);
 	check_sum_loads(k);
 	if (st == OSR_OK && k->shared)
 		st = check_shared_vls(k);
