@@ -15,7 +15,7 @@
 #define MAX_STUCK 64   /* channels in a row of which nothing can move */
 #define MAX_WORK 16384 /* trees looked at for all of them, and so many more for each that moved: */
 #define WORK_MOVED 64
-#define KEEP 256 /* moves that are tried, the best first */
+#define KEEP 1024 /* moves that are tried, the best first: virtual lanes refuse most */
 
 /* Switch v sends to d by channel c instead. Smaller is better. */
 struct move {
