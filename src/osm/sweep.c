@@ -143,6 +143,7 @@ static uint32_t proven_mcast_vls(struct sweep *w)
 	struct osr_routing routing = slot->result.routing;
 	uint32_t proven = slot->verdict.proven;
 	const struct osr_generation gen = { .routing = &routing };
+	struct osr_arena loops = { 0 };
 	uint16_t sls, vls;
 	uint8_t ignore;
 
@@ -156,7 +157,6 @@ static uint32_t proven_mcast_vls(struct sweep *w)
 	sls = osr__mcast_sls(w->osm, &ignore);
 	for (uint8_t sl = 0; sl < 16; sl++) {
 		uint8_t vl = osr__mcast_vl(w->osm, slot, sl);
-		struct osr_arena_mark mark = osr_arena_mark(&w->scratch);
 		struct osr_loop loop;
 		enum osr_status st;
 
@@ -167,11 +167,11 @@ static uint32_t proven_mcast_vls(struct sweep *w)
 		routing.mcast_vl = vl;
 		st = osr_union_loop(&slot->result.fabric, &gen, 1,
 				    (proven & OSR_CLAIM_REVERSIBLE) | OSR_CLAIM_MULTICAST,
-				    &w->scratch, &w->scratch, &loop, NULL, NULL);
-		osr_arena_reset(&w->scratch, mark);
+				    &w->scratch, &loops, &loop, NULL, NULL);
 		if (!st && !loop.n)
 			vls |= (uint16_t)(1u << vl);
 	}
+	osr_arena_free(&loops);
 	return vls;
 }
 

@@ -126,7 +126,7 @@ static void put_right(uint8_t *file, size_t size)
 /* All that reads tables. Verdicts are their own; here nothing may break. */
 static void use(const struct osr_fabric *f, const struct osr_routing *r)
 {
-	struct osr_arena scratch = { 0 };
+	struct osr_arena scratch = { 0 }, result = { 0 };
 	struct osr_bandwidth bandwidth;
 	struct osr_verdict verdict;
 	struct osr_diag diag;
@@ -135,11 +135,12 @@ static void use(const struct osr_fabric *f, const struct osr_routing *r)
 	struct osr_loop loop;
 
 	osr_check(f, r, &scratch, &verdict, &diag);
-	osr_union_loop(f, &gen, 1, 0, &scratch, &scratch, &loop, NULL, &diag);
+	osr_union_loop(f, &gen, 1, 0, &scratch, &result, &loop, NULL, &diag);
 	osr_bandwidth_bisect(f, r, 2, 1, &scratch, &bandwidth, &diag);
 	if (!osr_loads_init(&loads, f, &scratch, &diag))
 		osr_loads_add(&loads, f, r, 0, f->n_dests, &scratch, &diag);
 	osr_routing_digest(f, r);
+	osr_arena_free(&result);
 	osr_arena_free(&scratch);
 }
 

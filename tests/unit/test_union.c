@@ -689,6 +689,8 @@ static void test_two_cuts(void **state)
 			0);
 		assert_int_equal(loop.n, 0);
 	}
+	assert_int_equal(osr_union_loop(&t.f, gen, 2, 0, &arena, &arena, &loop, NULL, &diag),
+			 OSR_INVAL);
 	assert_int_equal(osr_union_loop(&t.f, gen, 2, 0, &scratch, &arena, &loop, NULL, &diag), 0);
 	/* One switch sends a packet on, the next one back. */
 	assert_int_equal(loop.n, 2);

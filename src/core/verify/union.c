@@ -388,8 +388,8 @@ static void search_turns(struct run *u, uint32_t *rank)
 {
 	struct osr_arena_mark mark = osr_arena_mark(u->scratch);
 
-	u->no_memory = !osr__union_search(&u->turns, u->scratch, u->result, &u->step, &u->n_steps,
-					  rank);
+	u->no_memory =
+		!osr__union_search(&u->turns, u->scratch, u->result, &u->step, &u->n_steps, rank);
 	u->n_unexplained = u->n_steps;
 	osr_arena_reset(u->scratch, mark);
 }
@@ -745,6 +745,8 @@ enum osr_status osr_union_loop(const struct osr_fabric *fabric, const struct osr
 	bool ok;
 
 	*loop = (struct osr_loop){ 0 };
+	if (scratch == result)
+		return osr_fail(diag, OSR_INVAL, "a loop cannot be kept in the scratch arena");
 	for (uint32_t g = 0; g < n; g++)
 		if (!union_fits(fabric, gen[g].routing))
 			return osr_fail(diag, OSR_INVAL, "the tables are for another fabric");

@@ -77,12 +77,12 @@ struct osr_loop {
  * Looks for a credit loop in the union of n (1 or 2) generations, all on fabric. `modes` are
  * OSR_CLAIM_REVERSIBLE (replies on the SL of their request), OSR_CLAIM_ANY_SL and
  * OSR_CLAIM_MULTICAST, for the dependencies these stand for, and OSR_ONLY_HOSTS. The loop's steps live in
- * `result`; it is the same for the same tables.
+ * `result`, another arena than `scratch`; it is the same for the same tables.
  *
  * rank: NULL, or [OSR_MAX_VLS * n_channels]: if there is no loop, a certificate as in routing.h for
  * every VL, good for both generations and the transition.
  *
- * OSR_OK whether there is a loop or not; OSR_INVAL for tables of another fabric; OSR_NOMEM.
+ * OSR_OK whether there is a loop or not; OSR_INVAL for tables of another fabric, or one arena for both; OSR_NOMEM.
  */
 enum osr_status osr_union_loop(const struct osr_fabric *fabric, const struct osr_generation *gen,
 			       uint32_t n, uint32_t modes, struct osr_arena *scratch,
