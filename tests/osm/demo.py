@@ -8,7 +8,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import time
 
 import oracle
@@ -17,11 +16,11 @@ from faults import switch_links
 from measure import outcome
 from osmtest import BUILD, Failure, Fabric, Opensm, Skip, find_fabric, need_tools
 
-OUT = os.environ.get('OSR_DEMO_DIR') or tempfile.mkdtemp(prefix='osmroutes-demo-')
+OUT = os.environ.get('OSR_DEMO_DIR', os.path.join(BUILD, 'demo'))
 COMMAND = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
 TREE = ['kary', 'k=10', 'n=3']
 ENGINES = (('minhop', False), ('ftree', False), ('dfsssp', False), ('dfsssp', True))
-TITLES = ('minhop', 'ftree', 'dfsssp', 'osmroutes dfsssp')
+TITLES = ('OpenSM minhop', 'OpenSM ftree', 'OpenSM dfsssp', 'osmroutes dfsssp')
 SECONDS = 300	# for one sweep, at most
 COLOUR = sys.stdout.isatty() and 'NO_COLOR' not in os.environ
 
@@ -75,18 +74,26 @@ class Column:
                         env={'OSR_TIMER_OUT': timer}) as opensm:
                 opensm.wait_up(SECONDS)
                 self.run = outcome(opensm, timer, engine)
-                self.judge(fabric)
+                self.judge(fabric, name)
                 self.pull_a_cable(fabric, opensm)
 
-    def judge(self, fabric):
-        """By the command: small fabrics as they are, with SLs and lanes; large ones by the tables of their switches."""
+    def judge(self, fabric, name):
+        """By the command: small fabrics as they are, with SLs and lanes; large ones by the tables of their switches.
+        The LIDs are those that this opensm has given, as ibnetdiscover finds them."""
         self.before = oracle.Tables(fabric.read_back('lft'))
-        path = os.path.join(fabric.dir, 'lfts')
-        write_lfts(self.before, path)
-        words = ['--live', '--sa=switches'] if use_lanes(fabric.netfile) else [fabric.netfile, '--lmc=0', '--lft', path]
+        found, tables = os.path.join(fabric.dir, name + '.topo'), os.path.join(fabric.dir, name + '.lfts')
+        with open(found, 'w') as file:
+            file.write(fabric.run(['ibnetdiscover'], SECONDS))
+        write_lfts(self.before, tables)
+        words = ['--live', '--sa=switches'] if use_lanes(fabric.netfile) else [found, '--tables', tables]
         self.check = json.loads(command(fabric, 'check', *words, '--hosts', '--json', codes=(0, 1)))
-        words = [fabric.netfile, '--lmc=0', '--tables', path, '--bisections=200']
-        self.balance = json.loads(command(fabric, 'analyze', *words, '--json', codes=(0, 1)))['results'][0]
+        self.balance = json.loads(command(fabric, 'analyze', found, '--tables', tables, '--json', codes=(0, 1)))['results'][0]
+        if self.balance['host_routes_lost']:
+            raise Failure('by the tables in %s %d of %d routes between hosts do not arrive' % (
+                tables, self.balance['host_routes_lost'], self.balance['host_routes']))
+        if not self.efi:
+            raise Failure('%s: no route between hosts takes a cable between switches' % fabric.netfile)
+        self.found = found
 
     def pull_a_cable(self, fabric, opensm):
         links = switch_links(self.before)
@@ -115,8 +122,8 @@ def rows(columns):
     yield 'deadlock-free between hosts', [c.answer('one_way') for c in columns]
     yield '  if senders take any SL', [c.answer('any_sl') for c in columns]
     yield 'virtual lanes needed', ['%d' % c.run.vls if c.run.vls else '-' for c in columns]
-    yield 'CPU of routing, ms', ['%.1f' % (c.run.seconds * 1e3) for c in columns]
-    yield 'LFT blocks sent after a cable', ['%d' % c.blocks for c in columns]
+    yield 'CPU time of routing', ['%.1f ms' % (c.run.seconds * 1e3) for c in columns]
+    yield 'LFT blocks sent after a cable is pulled', ['%d' % c.blocks for c in columns]
 
 
 def side_by_side(netfile):
@@ -129,11 +136,11 @@ def side_by_side(netfile):
     print('\n%s: %d switches, %d hosts' % (paint('1', name), last.n_switches, last.n_hosts))
     if not use_lanes(netfile):
         print('  without QoS: one virtual lane, which is enough for a tree')
-    print(paint('2', '  %-30s' % '' + ''.join(' %17s' % t for t in TITLES)))
+    print(paint('2', '  %-40s' % '' + ''.join(' %17s' % t for t in TITLES)))
     for what, cells in rows(columns):
-        print('  %-30s' % what + ''.join(' %17s' % c for c in cells))
+        print('  %-40s' % what + ''.join(' %17s' % c for c in cells))
     page = os.path.join(OUT, name, 'report.html')
-    subprocess.run([COMMAND, 'report', netfile, '--html', page], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([COMMAND, 'report', last.found, '--html', page], check=True, stdout=subprocess.DEVNULL)
     print('  the routes of osmroutes, with pictures: ' + page)
     return columns
 
@@ -164,12 +171,12 @@ def ratio(a, b):
 
 def closing(columns, free):
     minhop, _, stock, ours = columns
-    said = 'osmroutes puts %d routes on the busiest link where minhop puts %d (%s times as many) and dfsssp %d' % (
+    said = 'osmroutes puts %d routes on the busiest link where minhop puts %d (%s times as many) and OpenSM dfsssp %d' % (
         ours.efi, minhop.efi, ratio(minhop.efi, ours.efi), stock.efi)
     said += '; random halves of the hosts get %.2f times the bandwidth they have under minhop' % (
         ours.balance['ebb'] / minhop.balance['ebb'])
-    said += '; routing takes %.1f ms of CPU, dfsssp of OpenSM %.1f' % (ours.run.seconds * 1e3, stock.run.seconds * 1e3)
-    said += '; a pulled cable costs %d blocks of the tables, with minhop %d, with dfsssp %d' % (
+    said += '; routing takes %.1f ms of CPU time, OpenSM dfsssp %.1f ms' % (ours.run.seconds * 1e3, stock.run.seconds * 1e3)
+    said += '; a pulled cable costs %d blocks of the tables, with minhop %d, with OpenSM dfsssp %d' % (
         ours.blocks, minhop.blocks, stock.blocks)
     if free:
         said += ', and on the torus there is %s credit loop where minhop has %s' % (
