@@ -68,7 +68,13 @@ struct osrk *osrk_open(const char *path)
 		errno = ENAMETOOLONG;
 	else if (k->fd >= 0 && !connect(k->fd, (struct sockaddr *)&a, sizeof(a)))
 		return k;
-	fail(k, "%s: %s", path, strerror(errno));
+	if (errno == ENOENT || errno == ECONNREFUSED)
+		fail(k,
+		     "no opensm answers at %s: set control_socket in osmroutes.conf and restart "
+		     "opensm, or give the path of its socket",
+		     path);
+	else
+		fail(k, "%s: %s", path, strerror(errno));
 	if (k->fd >= 0)
 		close(k->fd);
 	k->fd = -1;

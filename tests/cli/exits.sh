@@ -83,7 +83,7 @@ expect 2 'it has no pairs' analyze --traffic "$dir/traffic" "$root/topologies/ri
 printf 'phase\nlid:77 h0\n' > "$dir/traffic"
 expect 2 'no CA or router has the LID "77"' analyze --traffic "$dir/traffic" "$root/topologies/ring-5.net"
 expect 2 'missing FILE' check
-expect 2 'missing tables' check "$root/topologies/tree-2.net"
+expect 2 'say which tables to check: .*--lft=FILE' check "$root/topologies/tree-2.net"
 expect 2 'opensm-subnet.lst: No such file' check "$root/topologies"
 expect 2 'lid.lfts:2: no port in the fabric has LID 1911' check --lft "$dir/lid.lfts" "$root/topologies/tree-2.net"
 expect 0 'verdict +proven' route -e dfsssp "$root/topologies/torus-4x4.net" --dump "$dir/torus" --path-sl
@@ -290,6 +290,7 @@ expect 0 'digest' route --config none "$ring" --previous "$dir/stored"
 expect 2 'stored: ' route --config none -e sssp "$ring" --previous "$dir/stored"
 expect 2 'stored: ' route --config none -o rounds=7 "$ring" --previous "$dir/stored"
 expect 2 'absent: No such file' route "$ring" --previous "$dir/absent"
+expect 1 'no opensm answers at .*/absent: set control_socket in osmroutes.conf' drain --socket="$dir/absent"
 
 [ $bad -eq 0 ] && echo "exit codes and messages as documented"
 exit $bad
