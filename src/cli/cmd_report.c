@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cli/analysis.h"
 #include "cli/cli.h"
@@ -14,7 +15,8 @@
 enum { OPT_HTML = 256 };
 
 static const struct argp_option options[] = {
-	{ "html", OPT_HTML, "FILE", 0, "write the page to FILE instead of standard output", 0 },
+	{ "html", OPT_HTML, "FILE", 0,
+	  "write the page to FILE instead of standard output, if that is no terminal", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 }
 };
 
@@ -297,6 +299,9 @@ static error_t report_parse(int key, char *arg, struct argp_state *state)
 		if (a->out.format != OUT_PEOPLE && !a->html)
 			argp_error(state, "--json and --csv need --html FILE: the page would be on "
 					  "standard output as well");
+		if (!a->html && isatty(STDOUT_FILENO))
+			argp_error(state, "a page is not for a terminal: --html FILE names a file "
+					  "for it");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

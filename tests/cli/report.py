@@ -6,6 +6,7 @@
 import html.parser
 import json
 import os
+import pty
 import re
 import shutil
 import struct
@@ -174,6 +175,11 @@ def main():
         done = subprocess.run([OSMROUTES, 'report', 'topologies/tree-2.net'], stdout=full,
                               stderr=subprocess.PIPE)
     assert done.returncode == 2, done.returncode
+    master, terminal = pty.openpty()
+    done = subprocess.run([OSMROUTES, 'report', 'topologies/tree-2.net'], stdout=terminal, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2 and '--html FILE' in done.stderr, done
+    os.close(terminal)
+    os.close(master)
 
     if not BROWSER:
         print('no browser: the page was not looked at')
