@@ -138,9 +138,11 @@ static bool conf_judge(struct args *a)
 				   "route"
 				 : "osmroutes would be disabled, and OpenSM fall back to its own "
 				   "engines");
-	out_head(&a->out, "options from %s%s%s: %s", *a->o.config ? a->o.config : "no file",
+	out_head(&a->out, "%s%s%s%s%s", osr_options_origin(&a->o), a->o.config,
 		 a->osmconf ? " and " : "", a->osmconf ? a->osmconf : "",
-		 good ? "good" : "with errors");
+		 !good                        ? ": with errors"
+		 : *a->o.config || a->osmconf ? ": good"
+					      : "");
 	for (uint32_t e = 0; !a->check && osr_engines[e]; e++)
 		conf_say_table(&a->out, osr_engines[e]->name, osr_engines[e]->params,
 			       &a->o.engine[e]);

@@ -241,17 +241,12 @@ static void subject_count_vls(struct cli_subjects *subjects, const struct cli_in
 	subjects->req.vls_why = vl_limit->why;
 }
 
-static const char *config_name(const struct cli_subjects *subjects)
-{
-	return *subjects->options.config ? subjects->options.config : "no file";
-}
-
 void cli_subjects_say(const struct cli_subjects *subjects, struct out *out)
 {
-	out_head(out, "options from %s%s%s; %u virtual lane%s: %s; multicast %s",
-		 config_name(subjects), subjects->osmconf ? " and " : "",
-		 subjects->osmconf ? subjects->osmconf : "", subjects->limit.vls,
-		 subjects->limit.vls == 1 ? "" : "s", subjects->limit.why,
+	out_head(out, "%s%s%s%s; %u virtual lane%s: %s; multicast %s",
+		 osr_options_origin(&subjects->options), subjects->options.config,
+		 subjects->osmconf ? " and " : "", subjects->osmconf ? subjects->osmconf : "",
+		 subjects->limit.vls, subjects->limit.vls == 1 ? "" : "s", subjects->limit.why,
 		 subjects->req.multicast ? "on" : "off");
 }
 

@@ -268,6 +268,11 @@ static FILE *open_config(const char *path, struct osr_diag *diag)
 	return file;
 }
 
+const char *osr_options_origin(const struct osr_options *o)
+{
+	return *o->config ? "options from " : "no osmroutes.conf: defaults";
+}
+
 bool osr_options_changed(struct osr_options *o)
 {
 	struct stat st;
@@ -308,12 +313,12 @@ static void options_read_file(struct osr_options *o, const char *path)
 	struct stat st;
 	int line;
 
+	snprintf(o->config, sizeof(o->config), "%.255s", path);
 	r.file = open_config(path, &diag);
 	if (!r.file) {
 		remember(o, path, diag.text);
 		return;
 	}
-	snprintf(o->config, sizeof(o->config), "%.255s", path);
 	if (!fstat(fileno(r.file), &st))
 		o->config_time = st.st_mtim;
 	line = ini_parse_stream(options_read_line, &r, on_entry, &r);

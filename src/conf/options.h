@@ -18,7 +18,7 @@ enum { ON_SPLIT_ROUTE, ON_SPLIT_REFUSE };
 struct osr_options {
 	struct osr_values own;        /* OPT_* */
 	struct osr_values *engine;    /* one per row of osr_engines[] */
-	char config[OSR_STRING_SIZE]; /* the file that was read, "" if none */
+	char config[OSR_STRING_SIZE]; /* the file, readable or not; "" if none */
 	struct timespec config_time;  /* when it was last changed before that */
 	bool broken;
 	struct osr_diag error; /* the first one, with file and line */
@@ -30,6 +30,9 @@ struct osr_options {
  */
 bool osr_options_load(struct osr_options *o, const char *config, const char *plugin_options);
 void osr_options_free(struct osr_options *o);
+
+/* What stands before `config` in a sentence about where the options are from. */
+const char *osr_options_origin(const struct osr_options *o);
 
 /* Has the file been changed since it was read? Once for every change. */
 bool osr_options_changed(struct osr_options *o);

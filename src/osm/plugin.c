@@ -344,8 +344,8 @@ static void report_options(const struct plugin *p)
 				   "own engines"
 				 : "on_error = refuse: the engines of osmroutes refuse to route");
 	else
-		osr__log(p->osm, OSM_LOG_INFO, "ready, options from %s and event_plugin_options",
-			 *o->config ? o->config : "no file");
+		osr__log(p->osm, OSM_LOG_INFO, "ready, %s%s and event_plugin_options",
+			 osr_options_origin(o), o->config);
 }
 
 /* event_plugin_name may name a plugin twice; both would take the engines from each other. */

@@ -275,6 +275,9 @@ expect 1 'bad.conf:3: .*roundz.*osmroutes would be disabled' conf --check "$dir/
 printf 'rounds = 3\n' > "$dir/above.conf"
 expect 1 'above.conf:1: "rounds" is an option of .*\[dfsssp\]' conf --check "$dir/above.conf"
 expect 1 'absent: cannot open' conf --check "$dir/absent"
+expect 1 'options from .*/absent: with errors' conf --check "$dir/absent"
+expect 0 '^(no osmroutes.conf: defaults|options from /etc/opensm/osmroutes.conf: good)$' conf --check
+expect 0 '^no osmroutes.conf: defaults; 8 virtual lanes' route --config none "$ring"
 expect 2 'absent: cannot be read' conf --opensm-conf "$dir/absent"
 expect 0 ': good' conf --check "$dir/good.conf" --opensm-conf "$dir/opensm.conf"
 expect 1 'does not name osmroutes' conf --check "$dir/good.conf" --opensm-conf "$dir/plain.conf"
