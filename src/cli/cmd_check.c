@@ -4,6 +4,7 @@
  * named; where nothing is wrong the checker has to agree, with the certificate found.
  */
 #include <argp.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,7 +152,7 @@ static const struct out_field head_fields[] = {
 
 static const struct out_field verdict_fields[] = {
 	CLI_ANSWER_FIELDS,
-	{ "checker", "the checker", OUT_TEXT, 0 },
+	{ "checker", "independent checker", OUT_TEXT, 0 },
 	{ "entries", "entries (switch, LID)", OUT_COUNT, 0 },
 	{ "routes", "routes that arrive", OUT_COUNT, 0 },
 	{ "routes_longer", "  longer than minimal", OUT_COUNT, 0 },
@@ -218,8 +219,7 @@ static int check_say_verdict(struct args *a, struct out *out, const struct outco
 
 	out_row(out, "verdict");
 	code = cli_answers_say(out, NULL, &o->found, cli_require_questions(&a->require));
-	if (o->checked)
-		out_text(out, "checker", o->check_st ? "REFUSES" : "agrees");
+	out_text(out, "checker", !o->checked ? "not asked" : o->check_st ? "REFUSES" : "agrees");
 	if (o->check_st)
 		out_note(out, "the checker: %s", o->diag.text);
 	out_count(out, "entries", audit->n_entries);
@@ -238,6 +238,10 @@ static int check_say_verdict(struct args *a, struct out *out, const struct outco
 	out_count(out, "faults.no_table", o->n_missing);
 	for (unsigned kind = 0; kind < OSR_N_FAULTS; kind++)
 		out_count(out, fault_key[kind], audit->n_faults[kind]);
+	for (unsigned kind = 0; kind < OSR_N_FAULTS; kind++)
+		if (audit->n_faults[kind] > a->max_listed)
+			out_note(out, "%s: %u of %" PRIu64 " are listed (--max)",
+				 osr_fault_name(kind), a->max_listed, audit->n_faults[kind]);
 	return o->check_st ? CLI_BAD : code;
 }
 

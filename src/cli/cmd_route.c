@@ -345,8 +345,10 @@ static enum osr_status route_one(struct args *a, uint32_t i, int *code, struct o
 	st = dump(a, &o, diag);
 	if (!st)
 		st = route_save(a, &job, &o, diag);
-	/* Asked for all, an engine for another kind of fabric has nothing to say. */
-	if (!st && !(a->who.all && o.st == OSR_NOT_APPLICABLE)) {
+	/* Asked for all, an engine for another kind of fabric gets no column. */
+	if (!st && a->who.all && o.st == OSR_NOT_APPLICABLE) {
+		out_note(&a->out, "%s: %s", o.engine->name, o.diag.text);
+	} else if (!st) {
 		int said = route_say(&a->out, &a->in.fabric, &o);
 
 		if (said && cli_subjects_counts(&a->who, i, o.st))
