@@ -20,6 +20,15 @@ missing_packages()
 	done
 }
 
+# Debian starts the opensm that it installs, now and at every boot: on a host of a fabric a second subnet manager. The
+# tests start their own. What an administrator has configured stays; dpkg keeps this file by --force-confold.
+keep_opensm_from_starting()
+{
+	[ -e /etc/default/opensm ] ||
+		printf '%s\n' '# By osmroutes, for its tests: ALL, or without this line, starts opensm on all ports.' PORTS=NONE |
+		"$@" tee /etc/default/opensm >/dev/null || die "/etc/default/opensm cannot be written."
+}
+
 # Installs what is missing, as root or through sudo; otherwise says which packages to install.
 need_packages()
 {
@@ -37,11 +46,11 @@ need_packages()
 	fi
 	say "Installing: $missing"
 	"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -q >&2 || true
+	case " $missing" in *" opensm "*) keep_opensm_from_starting "${as_root[@]}" ;; esac
 	# shellcheck disable=SC2086
 	"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-		apt-get install -q -y --no-install-recommends $missing >&2 ||
+		apt-get install -q -y --no-install-recommends -o Dpkg::Options::=--force-confold $missing >&2 ||
 		die "apt-get could not install: $missing"
-	# Debian starts an OpenSM of its own when the package comes in; the tests start theirs.
 }
 
 # Configures and builds, all or $build_targets; the log is shown only when something fails.
