@@ -58,9 +58,10 @@ void cli_input_say(const struct cli_input *in, struct out *o)
 	if (fabric->n_components > 1)
 		snprintf(parts, sizeof(parts), "; split into %u disconnected components",
 			 fabric->n_components);
-	out_head(o, "%s: %u switches, %u channels, %u end ports, %u LIDs%s; read in %.1f ms",
-		 cli_input_name(in), fabric->n_switches, fabric->n_channels, fabric->n_terminals,
-		 fabric->n_dests, parts, in->read_wall);
+	out_head(o, "%s: %u switch%s, %u channels, %u end port%s, %u LID%s%s; read in %.1f ms",
+		 cli_input_name(in), fabric->n_switches, fabric->n_switches == 1 ? "" : "es",
+		 fabric->n_channels, fabric->n_terminals, fabric->n_terminals == 1 ? "" : "s",
+		 fabric->n_dests, fabric->n_dests == 1 ? "" : "s", parts, in->read_wall);
 	out_text(o, "fabric", cli_input_name(in));
 	out_count(o, "switches", fabric->n_switches);
 	out_count(o, "channels", fabric->n_channels);

@@ -103,6 +103,15 @@ void osr__report_config(const struct sweep *w)
 			 o->config);
 }
 
+/* Can no mixture of old and new tables deadlock, in the order in which they go out? */
+static bool transition_is_free(const struct sweep *w)
+{
+	const struct osr_stable *stable = &w->slot->result.routing.stable;
+
+	return stable->together || stable->transition == OSR_TRANSITION_FREE ||
+	       (stable->transition == OSR_TRANSITION_ROUNDS && w->in_rounds);
+}
+
 /* What became of the tables of the last sweep. */
 static void report_stable(const struct sweep *w)
 {
@@ -112,16 +121,11 @@ static void report_stable(const struct sweep *w)
 	if (stable->kept)
 		osr__log(w->osm, osr__log_details(w->ctx->plugin),
 			 "%s: incremental re-route: %u channels lost and %u added since the last "
-			 "full "
-			 "route, %u LIDs re-routed; SLs of %" PRIu64 " pairs changed, %" PRIu64
-			 " pairs may still use an SL that is no longer verified; transition %s; "
-			 "load "
-			 "%u.%02u of the last full route's",
+			 "full route, %u LID%s re-routed; SLs of %" PRIu64 " pairs changed, %" PRIu64
+			 " pairs may still use an SL that is no longer verified; load %u.%02u of "
+			 "the last full route's",
 			 name, stable->n_channels_lost, stable->n_channels_new, stable->n_trees,
-			 stable->n_sl_changed, stable->n_sl_lost,
-			 stable->together || stable->transition == OSR_TRANSITION_FREE
-				 ? "deadlock-free"
-				 : "not proven deadlock-free",
+			 stable->n_trees == 1 ? "" : "s", stable->n_sl_changed, stable->n_sl_lost,
 			 stable->drift / 1000, stable->drift % 1000 / 10);
 	else if (stable->why[0])
 		osr__log(w->osm, osr__log_details(w->ctx->plugin),
@@ -130,7 +134,7 @@ static void report_stable(const struct sweep *w)
 			 name, stable->why, stable->n_sl_changed, stable->n_sl_lost);
 }
 
-/* The transition, where it is not said with the tables that were kept. */
+/* The mixture of old and new tables, as if sent in one round. */
 static void report_transition(const struct sweep *w)
 {
 	const struct osr_stable *stable = &w->slot->result.routing.stable;
@@ -148,10 +152,13 @@ static void report_transition(const struct sweep *w)
 			 w->ms_transition);
 	else if (stable->transition != OSR_TRANSITION_UNASKED)
 		osr__log(w->osm, osr__log_details(w->ctx->plugin),
-			 "%s: old and new tables mixed%s: can deadlock until all switches have the "
-			 "new ones (looked for in %.1f ms): %s",
-			 name, stable->transition_mcast ? ", with multicast" : "", w->ms_transition,
-			 stable->transition_why);
+			 "%s: %sold and new tables%s%s (%s; looked for in %.1f ms)%s", name,
+			 w->in_rounds ? "sent in one round, " : "",
+			 stable->transition_mcast ? ", with multicast," : "",
+			 w->in_rounds ? " could deadlock"
+				      : " mixed can deadlock until all switches have the new ones",
+			 stable->transition_why, w->ms_transition,
+			 w->in_rounds ? "; so they go out in two" : "");
 	else if (stable->transition_why[0])
 		osr__log(w->osm, osr__log_details(w->ctx->plugin),
 			 "%s: old and new tables mixed: not looked for credit loops: %s", name,
@@ -164,13 +171,15 @@ static void report_rounds(const struct sweep *w)
 	const struct osr_routing *routing = &w->slot->result.routing;
 	const struct osr_stable *stable = &routing->stable;
 	const char *name = w->ctx->engine->name;
+	bool one = stable->n_withdrawn == 1;
 
 	if (w->in_rounds)
 		osr__log(w->osm, osr__log_details(w->ctx->plugin),
 			 "%s: the tables go out in two rounds: first %" PRIu64
-			 " entries are withdrawn and drop their packets (%" PRIu64
+			 " entr%s withdrawn and drop%s packets (%" PRIu64
 			 " of them still lead to their LID); no packet goes in circles; %s",
-			 name, stable->n_withdrawn, stable->n_withdrawn_whole,
+			 name, stable->n_withdrawn, one ? "y is" : "ies are", one ? "s" : "",
+			 stable->n_withdrawn_whole,
 			 stable->transition == OSR_TRANSITION_ROUNDS
 				 ? "every mixture is proven free of credit loops"
 				 : "credit loops as above are not excluded");
@@ -320,8 +329,6 @@ static void load_text(const struct sweep *w, char *text, size_t size)
 static void change_text(const struct sweep *w, bool first, char *text, size_t size)
 {
 	const struct osr_stable *stable = &w->slot->result.routing.stable;
-	bool is_free = stable->together || stable->transition == OSR_TRANSITION_FREE ||
-		       (w->in_rounds && stable->transition == OSR_TRANSITION_ROUNDS);
 
 	if (first) {
 		snprintf(text, size, "; first tables");
@@ -341,7 +348,7 @@ static void change_text(const struct sweep *w, bool first, char *text, size_t si
 		 stable->kept     ? " by an incremental re-route"
 		 : stable->why[0] ? " by a full re-route"
 				  : "",
-		 is_free                                        ? "deadlock-free"
+		 transition_is_free(w)                          ? "deadlock-free"
 		 : stable->transition == OSR_TRANSITION_UNASKED ? "not checked"
 								: "can deadlock",
 		 w->in_rounds ? " in two rounds" : "");
@@ -433,8 +440,7 @@ static void note_checked(const struct sweep *w, struct metrics *m, bool routed)
 	m->n_changed = w->n_changed;
 	m->digest = slot->digest;
 	m->stable = routing->stable;
-	m->stable.together |= m->stable.transition == OSR_TRANSITION_FREE ||
-			      (m->stable.transition == OSR_TRANSITION_ROUNDS && w->in_rounds);
+	m->stable.together = transition_is_free(w);
 	m->stable.n_withdrawn = w->in_rounds ? m->stable.n_withdrawn : 0;
 	m->ms.check = w->ms_check - (routed ? w->ms_route : w->ms_start);
 	if (!routed)
