@@ -568,6 +568,20 @@ static void test_sentences(void **state)
 	x.kind = OSR_FAULT_LOOP;
 	SAYS("%s is forwarded in a loop of 4 switches, through switch %s port 1: 7 hosts cut off",
 	     lid, sw);
+	x.n_hosts = 1;
+	SAYS("%s is forwarded in a loop of 4 switches, through switch %s port 1: 1 host cut off",
+	     lid, sw);
+	/* No packet between hosts is addressed to port 0 of a switch. */
+	x.kind = OSR_FAULT_HOLE;
+	x.n_hosts = 7;
+	while (t.f.term_weight[t.f.dest_term[x.dest]])
+		x.dest = (x.dest + 1) % t.f.n_dests;
+	SAYS("switch %s has no entry for LID %u (%s): 7 hosts cannot reach this switch by its LID; "
+	     "traffic between hosts is not affected",
+	     sw, t.f.dest_lid[x.dest], osr_terminal_name(&t.f, t.f.dest_term[x.dest], b));
+	x.dest = 0;
+	while (t.f.dest_switch[x.dest] != 3 || !t.f.term_weight[t.f.dest_term[x.dest]])
+		x.dest++;
 	x.kind = OSR_FAULT_SL2VL;
 	SAYS("SL 6 is in use, but switch %s from port 3 to port 1 maps it to VL 9, which does not "
 	     "work there",

@@ -22,30 +22,30 @@ const char *osr_fault_name(enum osr_fault_kind kind)
 static void say_entry(const struct osr_fabric *fabric, const struct osr_fault *fault,
 		      struct osr_diag *diag)
 {
-	char a[32], b[32], lid[96];
+	char a[32], b[32], lid[96], lost[128];
 	const char *sw = osr_switch_name(fabric, fault->sw, a);
 	uint32_t term = fabric->dest_term[fault->dest];
 
 	snprintf(lid, sizeof(lid), "LID %u (%.60s)", fabric->dest_lid[fault->dest],
 		 osr_terminal_name(fabric, term, b));
+	snprintf(lost, sizeof(lost), "%u host%s %s", fault->n_hosts, fault->n_hosts == 1 ? "" : "s",
+		 fabric->term_weight[term] ? "cut off"
+					   : "cannot reach this switch by its LID; traffic between "
+					     "hosts is not affected");
 	if (fault->kind == OSR_FAULT_HOLE)
-		osr_fail(diag, OSR_OK, "switch %s has no entry for %s: %u hosts cut off", sw, lid,
-			 fault->n_hosts);
+		osr_fail(diag, OSR_OK, "switch %s has no entry for %s: %s", sw, lid, lost);
 	else if (fault->kind == OSR_FAULT_DEAD_END)
 		osr_fail(diag, OSR_OK,
-			 "switch %s sends %s out of port %u, which leads to no switch: %u hosts "
-			 "cut off",
-			 sw, lid, fault->out, fault->n_hosts);
+			 "switch %s sends %s out of port %u, which leads to no switch: %s", sw, lid,
+			 fault->out, lost);
 	else if (fault->kind == OSR_FAULT_WRONG_PORT)
 		osr_fail(diag, OSR_OK,
-			 "switch %s sends %s out of port %u, but it is attached to port %u: %u "
-			 "hosts cut off",
-			 sw, lid, fault->out, fabric->term_port[term], fault->n_hosts);
+			 "switch %s sends %s out of port %u, but it is attached to port %u: %s", sw,
+			 lid, fault->out, fabric->term_port[term], lost);
 	else
 		osr_fail(diag, OSR_OK,
-			 "%s is forwarded in a loop of %u switches, through switch %s port %u: %u "
-			 "hosts cut off",
-			 lid, fault->n_switches, sw, fault->out, fault->n_hosts);
+			 "%s is forwarded in a loop of %u switches, through switch %s port %u: %s",
+			 lid, fault->n_switches, sw, fault->out, lost);
 }
 
 static void say_sl2vl(const struct osr_fabric *fabric, const struct osr_fault *fault,
