@@ -67,10 +67,12 @@ static void choose_say(char *list, const char *between, const char *text)
 	snprintf(list + n, CHOOSE_NOTE - n, "%s%s", n ? between : "", text);
 }
 
-static void choose_describe(const struct offer *offer, char *text, size_t size)
+/* With or without the words that say what the figures are. */
+static void choose_describe(const struct offer *offer, bool words, char *text, size_t size)
 {
-	snprintf(text, size, "%s %llu, %u.%u %%, %u VL%s%s", offer->engine->name,
-		 (unsigned long long)offer->efi, offer->ebb / 10000, offer->ebb / 1000 % 10,
+	snprintf(text, size, "%s (%llu%s, %u.%u %%%s, %u VL%s%s)", offer->engine->name,
+		 (unsigned long long)offer->efi, words ? " routes on the busiest link" : "",
+		 offer->ebb / 10000, offer->ebb / 1000 % 10, words ? " bandwidth" : "",
 		 offer->routing.n_layers, offer->routing.n_layers == 1 ? "" : "s",
 		 offer->routing.n_longer ? ", longer routes" : "");
 }
@@ -151,8 +153,8 @@ static bool choose_keep(struct chooser *chooser, const struct offer *offer,
 	if (!offer)
 		choose_say(chooser->unfit, ", ", engine->name);
 	if (offer && best->engine) {
-		choose_describe(better ? best : offer, text, sizeof(text));
-		choose_say(chooser->others, "; ", text);
+		choose_describe(better ? best : offer, false, text, sizeof(text));
+		choose_say(chooser->others, ", ", text);
 	}
 	if (better)
 		chooser->best = *offer;
@@ -196,15 +198,14 @@ static enum osr_status choose_note(const struct chooser *chooser, struct osr_rou
 {
 	const struct osr_job *job = chooser->job;
 	struct choose_notes *notes = osr_alloc(job->arena, 1, sizeof(*notes));
-	char *text = osr_alloc(job->arena, 4 * CHOOSE_NOTE, 1), best[80];
+	char *text = osr_alloc(job->arena, 4 * CHOOSE_NOTE, 1), best[120];
 
 	if (!notes || !text)
 		return osr_fail(job->diag, OSR_NOMEM, "out of memory for one sentence");
-	choose_describe(&chooser->best, best, sizeof(best));
-	snprintf(text, 4 * CHOOSE_NOTE,
-		 "by routes on the busiest link, bisection bandwidth and VLs: %s%s%s%s%s%s%s", best,
-		 *chooser->others ? "; not " : "", chooser->others,
-		 *chooser->unfit ? "; do not serve this fabric: " : "", chooser->unfit,
+	choose_describe(&chooser->best, true, best, sizeof(best));
+	snprintf(text, 4 * CHOOSE_NOTE, "chosen: %s%s%s%s%s%s%s", best,
+		 *chooser->others ? " over " : "", chooser->others,
+		 *chooser->unfit ? "; cannot serve this fabric: " : "", chooser->unfit,
 		 routing->note ? "; " : "", routing->note ? routing->note : "");
 	*notes = (struct choose_notes){ chooser->best.engine, routing->notes };
 	routing->note = text;

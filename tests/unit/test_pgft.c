@@ -28,15 +28,20 @@ struct tree {
 };
 
 static const struct tree trees[] = {
-	{ "12,12", "1,6", "1,2", "PGFT(2;12,12;1,6;1,2), 144 of 144 hosts" },
-	{ "18,18", "1,9", "1,2", "PGFT(2;18,18;1,9;1,2), 324 of 324 hosts" },
-	{ "4,4", "1,4", "", "PGFT(2;4,4;1,4;1,1), 16 of 16 hosts" },
-	{ "2,2,2,2", "1,2,2,2", "", "PGFT(4;2,2,2,2;1,2,2,2;1,1,1,1), 16 of 16 hosts" },
-	{ "6,6,12", "1,6,3", "1,1,2", "PGFT(3;6,6,12;1,6,3;1,1,2), 432 of 432 hosts" },
-	{ "10,10,10", "1,10,10", "", "PGFT(3;10,10,10;1,10,10;1,1,1), 1000 of 1000 hosts" },
-	{ "18,18,6", "1,18,6", "1,1,3", "PGFT(3;18,18,6;1,18,6;1,1,3), 1944 of 1944 hosts" },
-	{ "3,5,2,4", "1,2,3,2", "1,2,1,3", "PGFT(4;3,5,2,4;1,2,3,2;1,2,1,3), 120 of 120 hosts" },
-	{ "20,8", "1,3", "1,4", "PGFT(2;20,8;1,3;1,4), 160 of 160 hosts" },
+	{ "12,12", "1,6", "1,2", "fat tree of 2 levels, PGFT(2;12,12;1,6;1,2), 144 of 144 hosts" },
+	{ "18,18", "1,9", "1,2", "fat tree of 2 levels, PGFT(2;18,18;1,9;1,2), 324 of 324 hosts" },
+	{ "4,4", "1,4", "", "fat tree of 2 levels, PGFT(2;4,4;1,4;1,1), 16 of 16 hosts" },
+	{ "2,2,2,2", "1,2,2,2", "",
+	  "fat tree of 4 levels, PGFT(4;2,2,2,2;1,2,2,2;1,1,1,1), 16 of 16 hosts" },
+	{ "6,6,12", "1,6,3", "1,1,2",
+	  "fat tree of 3 levels, PGFT(3;6,6,12;1,6,3;1,1,2), 432 of 432 hosts" },
+	{ "10,10,10", "1,10,10", "",
+	  "fat tree of 3 levels, PGFT(3;10,10,10;1,10,10;1,1,1), 1000 of 1000 hosts" },
+	{ "18,18,6", "1,18,6", "1,1,3",
+	  "fat tree of 3 levels, PGFT(3;18,18,6;1,18,6;1,1,3), 1944 of 1944 hosts" },
+	{ "3,5,2,4", "1,2,3,2", "1,2,1,3",
+	  "fat tree of 4 levels, PGFT(4;3,5,2,4;1,2,3,2;1,2,1,3), 120 of 120 hosts" },
+	{ "20,8", "1,3", "1,4", "fat tree of 2 levels, PGFT(2;20,8;1,3;1,4), 160 of 160 hosts" },
 };
 
 #define N_TREES (sizeof(trees) / sizeof(trees[0]))
@@ -319,7 +324,7 @@ static void test_odd_places(void **state)
 	draft_host(&d, 4);
 	draft_host(&d, 5);
 	draft_host(&d, 5);
-	find(&d, "PGFT(2;4,4;1,2;1,1), 16 of 16 hosts, 3 service ports");
+	find(&d, "fat tree of 2 levels, PGFT(2;4,4;1,2;1,1), 16 of 16 hosts, 3 service ports");
 
 	/* A leaf without hosts, one with a single host, one with one host too many. */
 	draft_tree(&d);
@@ -330,14 +335,14 @@ static void test_odd_places(void **state)
 	}
 	draft_host(&d, s);
 	draft_host(&d, 0);
-	find(&d, "PGFT(2;4,6;1,2;1,1), 18 of 24 hosts");
+	find(&d, "fat tree of 2 levels, PGFT(2;4,6;1,2;1,1), 18 of 24 hosts");
 
 	/* A switch that hangs on a leaf. */
 	draft_tree(&d);
 	s = draft_switch(&d);
 	draft_link(&d, s, 1);
 	draft_host(&d, s);
-	find(&d, "PGFT(2;4,4;1,2;1,1), 16 of 16 hosts, 1 switch outside");
+	find(&d, "fat tree of 2 levels, PGFT(2;4,4;1,2;1,1), 16 of 16 hosts, 1 switch outside");
 
 	/* A third cable where others have one; a lone switch; a second tree. */
 	draft_tree(&d);
@@ -345,9 +350,9 @@ static void test_odd_places(void **state)
 	draft_switch(&d);
 	s = draft_switch(&d);
 	draft_host(&d, s);
-	find(&d,
-	     "2 trees: PGFT(2;4,4;1,2;1,1), 16 of 16 hosts, 1 spare cable; PGFT(1;1;1;1), 1 of 1 "
-	     "hosts");
+	find(&d, "2 trees: fat tree of 2 levels, PGFT(2;4,4;1,2;1,1), 16 of 16 hosts, 1 spare "
+		 "cable; fat tree of 1 level, PGFT(1;1;1;1), 1 of 1 "
+		 "hosts");
 }
 
 static void test_refused(void **state)

@@ -649,7 +649,8 @@ static void add_count(struct text *x, uint32_t n, const char *what, const char *
 
 static void pgft_add_tree(struct text *x, const struct osr_pgft_tree *pgft_tree)
 {
-	pgft_add(x, "PGFT(%u;", pgft_tree->h);
+	pgft_add(x, "fat tree of %u level%s, PGFT(%u;", pgft_tree->h, pgft_tree->h == 1 ? "" : "s",
+		 pgft_tree->h);
 	add_list(x, pgft_tree->m, pgft_tree->h);
 	pgft_add(x, ";");
 	add_list(x, pgft_tree->w, pgft_tree->h);
