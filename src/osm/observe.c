@@ -416,15 +416,23 @@ static const struct {
 	const char *words, *name;
 } questions[] = {
 	{ OSR_ASK_REACH, "reach", "reach" },
-	{ OSR_ASK_NO_LOOPS, "no loops", "no_loops" },
-	{ OSR_ASK_ONE_WAY, "no credit loop on the SLs of path records", "path_records" },
-	{ OSR_ASK_MULTICAST, "nor with multicast", "multicast" },
-	{ OSR_ASK_REPLIES, "nor with replies", "replies" },
-	{ OSR_ASK_SL0, "no credit loop on SL 0", "sl0" },
-	{ OSR_ASK_ANY_SL, "nor on any SL", "any_sl" },
+	{ OSR_ASK_NO_LOOPS, "forwarding loops", "no_loops" },
+	{ OSR_ASK_ONE_WAY, "credit loops on the SLs of path records", "path_records" },
+	{ OSR_ASK_MULTICAST, "with multicast", "multicast" },
+	{ OSR_ASK_REPLIES, "with replies", "replies" },
+	{ OSR_ASK_SL0, "on SL 0", "sl0" },
+	{ OSR_ASK_ANY_SL, "on any SL", "any_sl" },
 };
 
 #define N_QUESTIONS (sizeof(questions) / sizeof(*questions))
+
+/* All questions but one ask for loops, and proven is that there are none. */
+static const char *observe_answer(enum osr_question ask, enum osr_answer answer)
+{
+	if (ask == OSR_ASK_REACH || answer == OSR_UNKNOWN)
+		return osr_answer_name(answer);
+	return answer == OSR_PROVEN ? "none (proven)" : "found";
+}
 
 static void observe_say(struct observer *o, const struct look *w)
 {
@@ -440,12 +448,13 @@ static void observe_say(struct observer *o, const struct look *w)
 		if (w->found.applies & 1u << questions[i].ask)
 			snprintf(answers + at, sizeof(answers) - at, "%s%s: %s", at ? ", " : "",
 				 questions[i].words,
-				 osr_answer_name(w->found.on[questions[i].ask].answer));
+				 observe_answer(questions[i].ask,
+						w->found.on[questions[i].ask].answer));
 	}
 	if (w->found.on[OSR_ASK_ONE_WAY].answer != w->between_hosts.answer)
 		snprintf(answers + strlen(answers), sizeof(answers) - strlen(answers),
 			 ", path records between hosts only: %s",
-			 osr_answer_name(w->between_hosts.answer));
+			 observe_answer(OSR_ASK_ONE_WAY, w->between_hosts.answer));
 	if (o->last)
 		snprintf(change, sizeof(change),
 			 "%" PRIu64 " of %" PRIu64 " LFT entries changed in %" PRIu64 " blocks",
@@ -467,8 +476,9 @@ static void observe_say(struct observer *o, const struct look *w)
 
 		/* A loop of packets is one with multicast and with replies, too. */
 		if (on->answer == OSR_REFUTED && strcmp(on->why, said) != 0)
-			osr__log(osm, OSM_LOG_INFO, "observe: %s: \"%s\" is refuted: %s", w->engine,
-				 questions[i].words, on->why);
+			osr__log(osm, OSM_LOG_INFO, "observe: %s: %s: %s: %s", w->engine,
+				 questions[i].words, observe_answer(questions[i].ask, on->answer),
+				 on->why);
 		if (on->answer == OSR_REFUTED)
 			said = on->why;
 	}
