@@ -153,7 +153,7 @@ expect 0 '^alpha slots=1$' order --format=hostfile --names="$dir/names" "$root/t
 expect 0 '^h0,h1,h2,h3,h4,h5,h6,h7$' order --format=slurm-nodes "$root/topologies/tree-3.net"
 expect 0 '^SwitchName=tree0-level3-0 Switches=tree0-level2-0,tree0-level2-1$' \
 	order --format=slurm-topology "$root/topologies/tree-3.net"
-expect 0 'PGFT.3;2,2,2;1,2,2;1,1,1., 8 of 8 hosts' order "$root/topologies/tree-3.net"
+expect 0 'fat tree of 3 levels, PGFT.3;2,2,2;1,2,2;1,1,1., 8 of 8 hosts' order "$root/topologies/tree-3.net"
 expect 1 'both lie next to hosts' order "$root/topologies/ring-5.net"
 expect 2 'no-names:1: expected 0xGUID "name"' order --names="$dir/no-names" "$root/topologies/tree-3.net"
 expect 2 'format "x": expected list' order --format=x "$root/topologies/tree-3.net"
@@ -220,8 +220,10 @@ printf '1|me|n[1-2]\n' >"$dir/jobs"
 expect 2 'jobs:1: expected JOB.USER.NODES.NAME' users --jobs="$dir/jobs" leaf-0:5 "$root/topologies/tree-2.net"
 expect 2 'squeue' users --jobs leaf-0:5 "$root/topologies/tree-2.net"
 
+"$command" generate tree m=2 w=1 p=1 >"$dir/one.net"
+expect 0 ': 1 switch, 0 channels, 3 end ports, 3 LIDs; ' check -e dfsssp "$dir/one.net"
 expect 0 'every cable between switches is where this plan has it' wiring "$root/topologies/tree-3.net"
-expect 1 'no plan fits' wiring "$root/topologies/random-12.net"
+expect 1 'no plan recognised: fat tree, .* and dragonfly were tried, with at most a tenth' wiring "$root/topologies/random-12.net"
 expect 0 '' degrade --links=1 -o "$dir/less.net" "$root/topologies/tree-2.net"
 expect 1 'missing +no cable joins .* connect them' wiring "$dir/less.net"
 

@@ -312,9 +312,9 @@ enum osr_status osr_wiring_find(const struct osr_fabric *fabric, struct osr_aren
 		return st;
 	if (best.full)
 		return osr_fail(diag, OSR_NOT_APPLICABLE,
-				"no plan fits: this is no fat tree, torus, mesh, HyperX or "
-				"dragonfly with at most a "
-				"tenth of its %u cables between switches elsewhere",
+				"no plan recognised: fat tree, torus, mesh, HyperX and dragonfly "
+				"were tried, with at most a tenth of the %u cables between "
+				"switches elsewhere",
 				wiring->n_cables);
 	return name_faults(fabric, &best, scratch, result, wiring, diag);
 }
