@@ -3,11 +3,11 @@
  * plugin.h - what the files of the plugin share.
  *
  * One struct plugin per OpenSM; one struct engine_ctx per entry of OpenSM's routing engine list
- *that we serve. A sweep flows one way through the files:
+ * that we serve. A sweep flows one way through the files:
  *
  *	snapshot.c -> engine -> check -> publish.c	(driven by sweep.c; reuse.c when that fails)
  *
- * and leaves a checked struct osr_result behind, which path_sl (qos.c) and multicast (mcast.c) read
+ * and leaves a checked struct osr_result behind, which path_sl (qos.c) and multicast (mcast_groups.c) read
  * until the next one replaces it. Routing runs under OpenSM's exclusive lock and the readers under
  * the shared one, so replacing needs no lock of ours. No pointer into OpenSM's subnet survives a
  * callback.
@@ -122,7 +122,7 @@ void osr__qos_renew(struct engine_ctx *ctx);
 
 uint8_t osr__path_sl(void *context, uint8_t hint, const ib_net16_t slid, const ib_net16_t dlid);
 
-/* mcast.c -------------------------------------------------------------------------------------- */
+/* mcast_groups.c ----------------------------------------------------------------------------- */
 
 /* SLs of the groups that exist and of the partitions, as a bit per SL; *most_used of them. */
 uint16_t osr__mcast_sls(const struct osm_opensm *osm, uint8_t *most_used);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * A file is replaced by rename() after fsync(), so that a crash leaves the old one or the new one.
- * What is in it is the business of <osmroutes/store.h>: here are files, the thread and the log.
+ * What is in it is the business of core/store/store.h: here are files, the thread and the log.
  */
 #include "plugin.h"
 

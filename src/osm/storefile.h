@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * store.h - the last checked tables in OpenSM's cache directory, for the next start.
+ * storefile.h - the last checked tables in OpenSM's cache directory, for the next start.
  *
  * One file per engine and port of the SM. It is read before the first sweep, and written after each
  * sweep that changed something: from the sweep's thread, without OpenSM's lock, into memory, and from
  * there to the disk by a thread of our own, so that no sweep waits for a disk. If sweeps are faster
  * than the disk, those in between are not written.
  */
-#ifndef OSR_OSM_STORE_H
-#define OSR_OSM_STORE_H
+#ifndef OSR_OSM_STOREFILE_H
+#define OSR_OSM_STOREFILE_H
 
 #include <pthread.h>
 #include <stdbool.h>
