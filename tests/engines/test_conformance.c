@@ -310,6 +310,56 @@ static void test_trees_need_one_layer(void **state)
 	}
 }
 
+/* The LIDs of a port, which are neighbours in the list of destinations, leave some switch by different ports. */
+static bool spreads_lids(const struct trial *x)
+{
+	const struct osr_fabric *f = &x->t.f;
+
+	for (uint32_t d = 1; d < f->n_dests; d++)
+		if (f->dest_term[d] == f->dest_term[d - 1] &&
+		    memcmp(x->r.lft + (size_t)d * f->n_switches,
+			   x->r.lft + (size_t)(d - 1) * f->n_switches, f->n_switches) != 0)
+			return true;
+	return false;
+}
+
+/* Two leaves below four spines, and hosts with four LIDs each. */
+static void draw_spread(struct test_fabric *t, unsigned lmc)
+{
+	struct draft d;
+
+	draft_new(&d);
+	d.lmc = (uint8_t)lmc;
+	for (uint32_t leaf = 0; leaf < 2; leaf++) {
+		draft_switch(&d);
+		for (uint32_t host = 0; host < 4; host++)
+			draft_host(&d, leaf);
+	}
+	for (uint32_t spine = 2; spine < 6; spine++) {
+		draft_switch(&d);
+		draft_link(&d, 0, spine);
+		draft_link(&d, 1, spine);
+	}
+	draft_build(&d, t, "two leaves, four spines, LMC 2");
+}
+
+static void test_lids_are_spread(void **state)
+{
+	for (const struct osr_engine *const *e = osr_engines; *e; e++) {
+		struct trial x = { .engine = *e, .req = { .max_vls = 8, .multicast = true } };
+
+		if (!((*e)->capabilities & OSR_ENGINE_LMC))
+			continue;
+		draw_spread(&x.t, 2);
+		osr_values_default(&x.values, (*e)->params);
+		if (route(&x, NULL) == OSR_OK && !spreads_lids(&x))
+			fail_msg("%s on %s: all LIDs of each port take the same routes", (*e)->name,
+				 x.t.name);
+		drop(&x);
+		test_fabric_free(&x.t);
+	}
+}
+
 static void test_registry(void **state)
 {
 	for (const struct osr_engine *const *e = osr_engines; *e; e++) {
@@ -335,6 +385,7 @@ int main(void)
 		cmocka_unit_test(test_options),
 		cmocka_unit_test(test_out_of_memory),
 		cmocka_unit_test(test_trees_need_one_layer),
+		cmocka_unit_test(test_lids_are_spread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
