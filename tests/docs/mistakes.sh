@@ -48,7 +48,11 @@ touch "$copy/include/osmroutes/teleport.h"
 echo 'See [there](nowhere.md) and [here](style.md#nothing).' >>"$copy/docs/testing.md"
 change src/conf/options.c 's/out of memory for the limits/no memory, please/; s/cannot open the file/somebody took the file/'
 echo 'A look at the moment between.' >>"$copy/docs/admin.md"
+change engines/sssp/sssp.c 's/^ \* sssp - /&WHAT IT DOES, /'
+change docs/dmodk.md 's/^Reference: /&AUTHORS: TITLE, /'
 judge docs
+says 'engines/sssp/sssp.c: "WHAT IT DOES" is to be replaced'
+says 'docs/dmodk.md: "AUTHORS: TITLE" is to be replaced'
 says 'docs/dfsssp.md: does not have option detours'
 says 'docs/sssp.md: rounds: the page says default 3'
 says '"osmroutes route -e ssp topologies/tree-3.net" says'
