@@ -22,7 +22,7 @@ enum { SPREAD };
 
 static const struct osr_param params[] = {
 	[SPREAD] = { "spread", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
-		     "of equally long ways up take the one with the fewest trees, not the first" },
+		     "of equally long routes up take that with the fewest trees, not the first" },
 	{ NULL }
 };
 
@@ -37,8 +37,8 @@ struct updown {
 	uint32_t *trees;    /* [n_channels] destinations routed over it */
 };
 
-static enum osr_status init(struct updown *u, const struct osr_spf *s, bool spread,
-			    struct osr_arena *scratch, struct osr_diag *diag)
+static enum osr_status example_init(struct updown *u, const struct osr_spf *s, bool spread,
+				    struct osr_arena *scratch, struct osr_diag *diag)
 {
 	size_t n = s->f->n_switches;
 
@@ -54,7 +54,7 @@ static enum osr_status init(struct updown *u, const struct osr_spf *s, bool spre
 }
 
 /* The core has searched from every switch already; the center of a component is its root. */
-static void number_switches(struct updown *u)
+static void example_number_switches(struct updown *u)
 {
 	const struct osr_fabric *f = u->f;
 
@@ -66,13 +66,13 @@ static void number_switches(struct updown *u)
 	}
 }
 
-static bool goes_up(const struct updown *u, uint32_t c)
+static bool example_goes_up(const struct updown *u, uint32_t c)
 {
 	return u->number[u->f->chan_dst[c]] < u->number[u->f->chan_src[c]];
 }
 
 /* Breadth first from the destination's switch, backwards over channels that go down. */
-static void route_down(struct updown *u, uint32_t dest_switch, uint8_t *hop)
+static void example_route_down(struct updown *u, uint32_t dest_switch, uint8_t *hop)
 {
 	const struct osr_fabric *f = u->f;
 	uint32_t head = 0, tail = 0;
@@ -86,7 +86,7 @@ static void route_down(struct updown *u, uint32_t dest_switch, uint8_t *hop)
 		for (uint32_t out = f->chan_row[v]; out < f->chan_row[v + 1]; out++) {
 			uint32_t in = f->chan_rev[out], from = f->chan_src[in];
 
-			if (u->length[from] != OSR_NONE || goes_up(u, in))
+			if (u->length[from] != OSR_NONE || example_goes_up(u, in))
 				continue;
 			u->length[from] = u->length[v] + 1;
 			hop[from] = (uint8_t)(in - f->chan_row[from]);
@@ -95,7 +95,7 @@ static void route_down(struct updown *u, uint32_t dest_switch, uint8_t *hop)
 	}
 }
 
-static bool is_better(const struct updown *u, uint32_t c, uint32_t best)
+static bool example_is_better(const struct updown *u, uint32_t c, uint32_t best)
 {
 	uint32_t length = u->length[u->f->chan_dst[c]], least;
 
@@ -106,7 +106,7 @@ static bool is_better(const struct updown *u, uint32_t c, uint32_t best)
 }
 
 /* All others go up, the root's neighbours first, so that what is above has its route. */
-static void route_up(struct updown *u, uint32_t root, uint8_t *hop)
+static void example_route_up(struct updown *u, uint32_t root, uint8_t *hop)
 {
 	const struct osr_fabric *f = u->f;
 	const uint16_t *order = u->s->order + (size_t)root * f->n_switches;
@@ -117,7 +117,7 @@ static void route_up(struct updown *u, uint32_t root, uint8_t *hop)
 		if (u->length[v] != OSR_NONE)
 			continue;
 		for (uint32_t c = f->chan_row[v]; c < f->chan_row[v + 1]; c++)
-			if (goes_up(u, c) && is_better(u, c, best))
+			if (example_goes_up(u, c) && example_is_better(u, c, best))
 				best = c;
 		u->length[v] = u->length[f->chan_dst[best]] + 1;
 		hop[v] = (uint8_t)(best - f->chan_row[v]);
@@ -125,7 +125,7 @@ static void route_up(struct updown *u, uint32_t root, uint8_t *hop)
 }
 
 /* The settling order is one of ascending distance: whoever is closer has its distance already. */
-static void find_distances(struct updown *u, uint32_t dest_switch)
+static void example_find_distances(struct updown *u, uint32_t dest_switch)
 {
 	const struct osr_fabric *f = u->f;
 	const uint16_t *order = u->s->order + (size_t)dest_switch * f->n_switches;
@@ -142,13 +142,13 @@ static void find_distances(struct updown *u, uint32_t dest_switch)
 	}
 }
 
-/* Returns how many switches have a longer way than they would need. */
-static uint32_t count_tree(struct updown *u, uint32_t dest_switch, const uint8_t *hop)
+/* Returns how many switches have a longer route than they would need. */
+static uint32_t example_count_tree(struct updown *u, uint32_t dest_switch, const uint8_t *hop)
 {
 	const struct osr_fabric *f = u->f;
 	uint32_t n_longer = 0;
 
-	find_distances(u, dest_switch);
+	example_find_distances(u, dest_switch);
 	for (uint32_t v = 0; v < f->n_switches; v++) {
 		if (v == dest_switch || u->length[v] == OSR_NONE)
 			continue;
@@ -158,7 +158,7 @@ static uint32_t count_tree(struct updown *u, uint32_t dest_switch, const uint8_t
 	return n_longer;
 }
 
-static uint32_t route_all(struct updown *u, uint8_t *hops)
+static uint32_t example_route_all(struct updown *u, uint8_t *hops)
 {
 	const struct osr_fabric *f = u->f;
 	uint32_t n_longer = 0;
@@ -167,9 +167,9 @@ static uint32_t route_all(struct updown *u, uint8_t *hops)
 		uint8_t *hop = hops + (size_t)d * f->n_switches;
 		uint32_t sw = f->dest_switch[d];
 
-		route_down(u, sw, hop);
-		route_up(u, u->s->center[f->sw_component[sw]], hop);
-		n_longer += count_tree(u, sw, hop);
+		example_route_down(u, sw, hop);
+		example_route_up(u, u->s->center[f->sw_component[sw]], hop);
+		n_longer += example_count_tree(u, sw, hop);
 	}
 	return n_longer;
 }
@@ -178,8 +178,8 @@ static uint32_t route_all(struct updown *u, uint8_t *hops)
  * On the way up ranks rise as the numbers fall, on the way down they rise with them, and every down
  * channel is above every up channel: each packet travels to strictly higher ranks.
  */
-static enum osr_status certify(const struct updown *u, struct osr_arena *result,
-			       struct osr_routing *r, struct osr_diag *diag)
+static enum osr_status example_certify(const struct updown *u, struct osr_arena *result,
+				       struct osr_routing *r, struct osr_diag *diag)
 {
 	const struct osr_fabric *f = u->f;
 
@@ -187,8 +187,8 @@ static enum osr_status certify(const struct updown *u, struct osr_arena *result,
 	if (!r->rank)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the deadlock certificate");
 	for (uint32_t c = 0; c < f->n_channels; c++)
-		r->rank[c] = goes_up(u, c) ? f->n_switches - u->number[f->chan_src[c]]
-					   : f->n_switches + u->number[f->chan_dst[c]];
+		r->rank[c] = example_goes_up(u, c) ? f->n_switches - u->number[f->chan_src[c]]
+						   : f->n_switches + u->number[f->chan_dst[c]];
 	r->n_vls = r->n_layers = r->n_layers_one_way = 1;
 	r->claims = OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL;
 	r->claims |= r->n_longer ? 0 : OSR_CLAIM_MINIMAL;
@@ -196,15 +196,15 @@ static enum osr_status certify(const struct updown *u, struct osr_arena *result,
 }
 
 /* The core's spanning trees grow from the same roots: towards the parent is up. */
-static enum osr_status add_multicast(const struct osr_spf *s, struct osr_arena *scratch,
-				     struct osr_arena *result, struct osr_routing *r,
-				     struct osr_diag *diag)
+static enum osr_status example_add_multicast(const struct osr_spf *s, struct osr_arena *scratch,
+					     struct osr_arena *result, struct osr_routing *r,
+					     struct osr_diag *diag)
 {
 	r->claims |= OSR_CLAIM_MULTICAST;
 	return osr_mcast_order(s, scratch, result, r, diag);
 }
 
-static enum osr_status route(const struct osr_job *job)
+static enum osr_status example_route(const struct osr_job *job)
 {
 	const struct osr_fabric *f = job->fabric;
 	const struct osr_values *v = job->values;
@@ -221,14 +221,14 @@ static enum osr_status route(const struct osr_job *job)
 	if (!st)
 		st = osr_spf_init(&s, f, r, &spf_opt, scratch, diag);
 	if (!st)
-		st = init(&u, &s, v->num[SPREAD], scratch, diag);
+		st = example_init(&u, &s, v->num[SPREAD], scratch, diag);
 	if (st)
 		return st;
-	number_switches(&u);
-	r->n_longer = route_all(&u, s.hop);
-	st = certify(&u, result, r, diag);
+	example_number_switches(&u);
+	r->n_longer = example_route_all(&u, s.hop);
+	st = example_certify(&u, result, r, diag);
 	if (!st && req->multicast)
-		st = add_multicast(&s, scratch, result, r, diag);
+		st = example_add_multicast(&s, scratch, result, r, diag);
 	if (st)
 		return st;
 	osr_spf_finish(&s);
@@ -242,5 +242,5 @@ const struct osr_engine osr_engine_example = {
 	.reference = "Schroeder et al.: Autonet, IEEE JSAC 9(8), 1991",
 	.params = params,
 	.capabilities = OSR_ENGINE_DEADLOCK_FREE,
-	.route = route,
+	.route = example_route,
 };
