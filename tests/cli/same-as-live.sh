@@ -30,8 +30,9 @@ live() {
 		sleep 0.1
 	done
 	printf 'lmc %s\nqos TRUE\nevent_plugin_name osmroutes\n' "$2" > "$dir/live/conf"
+	# OSR_PRELOAD: a sanitizer's runtime (scripts/sanitize); opensm is built without.
 	OSM_TMP_DIR=$dir/live OSM_CACHE_DIR=$dir/live LD_LIBRARY_PATH=$plugin:${LD_LIBRARY_PATH:-} timeout -k 5 60 \
-		ibsim-run "$opensm" -o -F "$dir/live/conf" -R dfsssp -f "$dir/live/log" -D 0x43 \
+		ibsim-run sh -c 'LD_PRELOAD="$LD_PRELOAD${OSR_PRELOAD:+:$OSR_PRELOAD}" exec "$0" "$@"' "$opensm" -o -F "$dir/live/conf" -R dfsssp -f "$dir/live/log" -D 0x43 \
 		> "$dir/live/out" 2>&1
 	kill "$sim" 2>/dev/null
 	wait "$sim" 2>/dev/null || true
