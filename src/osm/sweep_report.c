@@ -121,7 +121,8 @@ static void report_stable(const struct sweep *w)
 	if (stable->kept)
 		osr__log(w->osm, osr__log_details(w->ctx->plugin),
 			 "%s: incremental re-route: %u channels lost and %u added since the last "
-			 "full route, %u LID%s re-routed; SLs of %" PRIu64 " pairs changed, %" PRIu64
+			 "full route, %u LID%s re-routed; SLs of %" PRIu64
+			 " pairs changed, %" PRIu64
 			 " pairs may still use an SL that is no longer verified; load %u.%02u of "
 			 "the last full route's",
 			 name, stable->n_channels_lost, stable->n_channels_new, stable->n_trees,
