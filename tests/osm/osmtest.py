@@ -101,7 +101,8 @@ def _sm_host(path):
 
 
 def wait_for(what, condition, seconds, alive=None):
-    """Polls condition() until it is true; raises Failure after so many seconds."""
+    """Polls condition() until it is true; raises Failure after so many seconds, with a sanitizer ten times as many."""
+    seconds *= 10 if PRELOAD else 1
     end = time.monotonic() + seconds
     while True:
         value = condition()
