@@ -131,7 +131,7 @@ def choice_comes_up(workdir):
             with Opensm(fabric, 'osmroutes', plugin=True, options=QOS) as opensm:
                 opensm.wait_up()
                 judge(fabric, opensm, ours='osmroutes')
-            expect('bisection bandwidth and VLs: %s ' % engine in opensm.log, '%s does not serve' % engine)
+            expect('chosen: %s (' % engine in opensm.log, '%s does not serve' % engine)
             opensm.check_log()
 
 
