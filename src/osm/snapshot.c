@@ -14,6 +14,7 @@
  * DIFFERS from stock dfsssp: routers are destinations like CAs; the CA behind an unhealthy link
  * stays, as there in the code, unlike what its log says: it has no other way.
  */
+#include "io/speed.h"
 #include "plugin.h"
 
 #include <errno.h>
@@ -220,30 +221,32 @@ static unsigned active_lanes(const ib_port_info_t *pi)
 	return 0;
 }
 
-/* Mb/s of one lane: SDR, DDR, QDR, or FDR, EDR, HDR, NDR where extended speeds are known. */
-static unsigned active_speed(const ib_port_info_t *pi, bool extended)
+/* FDR and faster where extended speeds are known; FDR10 is Mellanox' own, which PortInfo calls QDR. */
+static enum osr_speed active_speed(const osm_physp_t *osm_physp, bool extended)
 {
-	static const uint32_t ext[] = { 14000, 25000, 50000, 100000 };
-	static const uint32_t old[] = { 2500, 5000, 10000 };
+	static const enum osr_speed ext[] = { OSR_SPEED_FDR, OSR_SPEED_EDR, OSR_SPEED_HDR,
+					      OSR_SPEED_NDR };
+	static const enum osr_speed old[] = { OSR_SPEED_SDR, OSR_SPEED_DDR, OSR_SPEED_QDR };
+	const ib_port_info_t *pi = &osm_physp->port_info;
 
 	for (unsigned bit = 0; extended && bit < sizeof(ext) / sizeof(*ext); bit++)
 		if (ib_port_info_get_link_speed_ext_active(pi) == 1u << bit)
 			return ext[bit];
+	if (osm_physp->ext_port_info.link_speed_active & FDR10)
+		return OSR_SPEED_FDR10;
 	for (unsigned bit = 0; bit < sizeof(old) / sizeof(*old); bit++)
 		if (ib_port_info_get_link_speed_active(pi) == 1u << bit)
 			return old[bit];
-	return 0;
+	return OSR_SPEED_UNKNOWN;
 }
 
-/* Gb/s on the wire of a port as it is now; 0 if the port does not tell. */
+/* Gb/s of data that a port can send now; 0 if it does not tell. */
 static uint16_t port_rate(const osm_physp_t *osm_physp, const osm_physp_t *p0)
 {
 	bool extended = p0 && (p0->port_info.capability_mask & IB_PORT_CAP_HAS_EXT_SPEEDS);
 
-	return (uint16_t)((active_lanes(&osm_physp->port_info) *
-				   active_speed(&osm_physp->port_info, extended) +
-			   500) /
-			  1000);
+	return osr_rate_gbps(active_lanes(&osm_physp->port_info),
+			     active_speed(osm_physp, extended));
 }
 
 static bool link_is_down(const osm_physp_t *osm_physp, const osm_physp_t *physp)

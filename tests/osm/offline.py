@@ -8,7 +8,7 @@ import subprocess
 
 import oracle
 from faults import switch_links
-from judge import QOS, Claims, expect, scenario
+from judge import QOS, Claims, expect, generate, scenario
 from osmtest import BUILD, Fabric, Opensm, find_fabric
 
 COMMAND = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
@@ -102,6 +102,26 @@ def classes(workdir):
         files = {'partition_config_file': path, 'qos_policy_file': policy if text else '(null)'}
         seen.append(beside(workdir, 'dragonfly-12', conf='[dfsssp]\nany_sl = on\n', options=dict(QOS, **files)))
     expect(len(set(seen)) == len(seen), 'the same tables for other classes: %s' % seen)
+
+
+@scenario('offline.rates', 180)
+def rates(workdir):
+    """Links of several rates weigh the same in both: every third cable is slower."""
+    os.makedirs(workdir, exist_ok=True)
+    for slow in '4xDDR', '4xQDR', '1xSDR':
+        net = generate(os.path.join(workdir, slow + '.net'), '--rate=4xEDR', 'random', 'switches=12', 'links=24', 'hosts=2',
+                       'seed=5')
+        with open(net) as file:
+            lines = file.readlines()
+        here = 0
+        for i, line in enumerate(lines):
+            here = int((re.match(r'Switch\t\d+ "s(\d+)"', line) or [0, here])[1])
+            there = re.search(r'"s(\d+)"\[', line)
+            if there and (here + int(there[1])) % 3 == 0:
+                lines[i] = line.replace('4xEDR', slow)
+        with open(net, 'w') as file:
+            file.writelines(lines)
+        beside(workdir, net)
 
 
 @scenario('offline.real-fabric', 180)
