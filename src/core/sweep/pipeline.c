@@ -86,13 +86,16 @@ static enum osr_status sweep_full_route(const struct osr_job *job, const struct 
 	return st;
 }
 
-static enum osr_status sweep_tables(const struct osr_job *job)
+/* refused: what the check said of a re-route on the same fabric, or NULL. */
+static enum osr_status sweep_tables(const struct osr_job *job, const struct osr_diag *refused)
 {
 	struct osr_diag why = { "" };
 	enum osr_status st = job->engine->applies ? job->engine->applies(job) : OSR_OK;
 
 	if (st)
 		return st;
+	if (refused)
+		return sweep_full_route(job, refused);
 	if (job->previous && sweep_is_stable(job)) {
 		st = sweep_reroute(job, &why);
 		if (!st)
@@ -144,8 +147,8 @@ static void sweep_transition(const struct osr_job *job)
 		sweep_unasked(job->routing, diag.text);
 }
 
-enum osr_status osr_sweep_route(const struct osr_job *job, struct osr_result *result,
-				struct osr_sweep *sweep)
+static enum osr_status sweep_route_by(const struct osr_job *job, struct osr_result *result,
+				      struct osr_sweep *sweep, const struct osr_diag *refused)
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
 	struct osr_job mine = sweep_engine_job(job, result);
@@ -156,7 +159,7 @@ enum osr_status osr_sweep_route(const struct osr_job *job, struct osr_result *re
 	memset(&result->routing, 0, sizeof(result->routing));
 	result->load = NULL;
 	result->baseline = NULL;
-	st = sweep_tables(&mine);
+	st = sweep_tables(&mine, refused);
 	osr_arena_reset(job->scratch, mark);
 	tables = sweep_clock_ms(job);
 	sweep->ms_route = tables - start;
@@ -168,6 +171,12 @@ enum osr_status osr_sweep_route(const struct osr_job *job, struct osr_result *re
 	sweep->ms_transition = sweep_clock_ms(job) - tables;
 	result->baseline = osr_reroute_baseline(job->previous, &result->routing);
 	return OSR_OK;
+}
+
+enum osr_status osr_sweep_route(const struct osr_job *job, struct osr_result *result,
+				struct osr_sweep *sweep)
+{
+	return sweep_route_by(job, result, sweep, NULL);
 }
 
 /* ---- check ----------------------------------------------------------------------------------- */
@@ -215,10 +224,21 @@ enum osr_status osr_sweep_check(const struct osr_job *job, struct osr_result *re
 	return st;
 }
 
+/* A re-route that the check refuses gives way to a full route: the same would be refused in every sweep. */
 enum osr_status osr_sweep(const struct osr_job *job, struct osr_result *result,
 			  struct osr_sweep *sweep)
 {
+	struct osr_arena_mark mark = osr_arena_mark(job->arena);
+	struct osr_diag refused = { "" };
 	enum osr_status st = osr_sweep_route(job, result, sweep);
 
+	if (!st)
+		st = osr_sweep_check(job, result, sweep);
+	if (st != OSR_CHECK_FAILED || !sweep->routed || !result->routing.stable.kept)
+		return st;
+	if (job->diag)
+		refused = *job->diag;
+	osr_arena_reset(job->arena, mark);
+	st = sweep_route_by(job, result, sweep, &refused);
 	return st ? st : osr_sweep_check(job, result, sweep);
 }
