@@ -33,7 +33,7 @@ struct layer_member {
 struct layer_team {
 	struct layer_member *member;
 	void (*tree)(struct layer_member *member, uint32_t d);
-	uint32_t next; /* switch whose dests nobody has taken */
+	uint32_t next; /* first switch whose dests no thread has taken */
 };
 
 /* Dests of one switch go together: with pairs they share their marks. */

@@ -102,7 +102,7 @@ static inline uint32_t local_high(const struct local *x)
 
 /* ---- what is served -------------------------------------------------------------------------- */
 
-/* Of a demand without weight nobody keeps account: no LID is behind such a pair, but others' paths lead through it. */
+/* A demand of weight 0 is not recorded: no LID belongs to that pair, but paths of other pairs lead through it. */
 static void local_lose(struct local *x, uint32_t i)
 {
 	if (!x->demand[i].weight)
@@ -155,7 +155,7 @@ static void local_lead(struct local *x, uint32_t slot, uint32_t key)
 	uint8_t *n_unmet = x->n_unmet;
 
 	x->work += (uint64_t)(end - place);
-	/* No branch on what the conditions say: nobody could predict it. */
+	/* Without branches on the conditions, which no processor predicts. */
 	for (; place < end; place++) {
 		uint32_t before = at[place->before], behind = at[place->behind];
 		uint8_t was = n_unmet[place->path],
