@@ -15,7 +15,7 @@ import time
 
 import oracle
 from judge import Claims, check_claims, check_loops, expect, first
-from osmtest import BUILD, TOOLS, Failure, Fabric, Opensm, Served, wait_for
+from osmtest import BUILD, TOOLS, Failure, Fabric, Opensm, Served, held, wait_for
 
 OSMROUTES = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
 TRIES = 5	# sweeps asked for until the tables must be right: traps may have begun one too early
@@ -429,24 +429,17 @@ class Life:
         record['do'].append('it is killed' if kill else 'it ends')
 
     def standby_takes_over(self, record, host, kill):
-        """If the standby's question was on its way to the one that died, nobody answers: a kernel would give up
-        on it, ibsim does not, and OpenSM waits for ever. Then there is another try."""
         record['do'] = ['the SM dies, the standby on %s takes over' % host]
-        for _ in range(6):
-            second = self.start(host, PRIORITY - 1)
-            wait_for('standby', lambda: 'STANDBY' in second.log, 60, second._alive)
+        second = self.start(host, PRIORITY - 1)
+        wait_for('standby', lambda: 'STANDBY' in second.log, 60, second._alive)
+        with held(second):
             self.kill()
-            self.sm = second
-            up = self.master(second, 0, 15)
-            if up:
-                self.under_second(record, kill)
-            else:
-                record['stuck'] = record.get('stuck', 0) + 1
-            self.kill() if kill or not up else self.sm.stop()
-            self.sm = self.start()
-            self.sm.wait_up(240)
-            if up:
-                return
+        self.sm = second
+        self.sm.wait_up(240)
+        self.under_second(record, kill)
+        self.kill() if kill else self.sm.stop()
+        self.sm = self.start()
+        self.sm.wait_up(240)
 
     def priority_takes_over(self, record, host, kill):
         """The first SM gets a lower priority than its standby, and hands over; when that ends, it takes over.

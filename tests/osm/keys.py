@@ -13,7 +13,7 @@ import time
 
 import oracle
 from judge import expect, generate, judge, scenario
-from osmtest import BUILD, ROOT, Fabric, Failure, Opensm, Skip, find_fabric, wait_for
+from osmtest import BUILD, ROOT, Fabric, Failure, Opensm, Skip, find_fabric, held, wait_for
 
 COMMAND = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
 LOG_DEBUG = 0x0f	# "Writing FT block" is logged at DEBUG, "HEAVY SWEEP COMPLETE" at VERBOSE
@@ -628,7 +628,8 @@ def standby(workdir):
                 with Client(os.path.join(other, 'keys.sock')) as client:
                     client.refused('no fabric', op='place', hosts=[hosts[0].guid, hosts[1].guid],
                                    patterns=['0>1'])
-                    master.stop()
+                    with held(second):
+                        master.stop()
                     wait_for('the other SM', lambda: 'SUBNET UP' in second.log, 60)
                     app = client.must(op='place', hosts=[e.guid for e in hosts],
                                       patterns=[pattern(shift(len(hosts), 3))])

@@ -9,6 +9,7 @@
 Every simulator has a socket name of its own, so tests run side by side; every process dies with
 this one. Nothing here knows what a good routing is: that is oracle.py.
 """
+import contextlib
 import ctypes
 import itertools
 import json
@@ -310,6 +311,18 @@ class Fabric:
         out = self.run(command, stdin=''.join('%d: %s\n' % (s, columns) for s in sources),
                        timeout=240)
         return {int(slid): sls for slid, sls in (line.split() for line in out.splitlines())}
+
+
+@contextlib.contextmanager
+def held(opensm):
+    """What this opensm has asked is answered, and it asks no more until the end: so another SM can die. OpenSM waits for
+    ever for an answer that died with the one it asked: a kernel gives up on it and says so, ibsim does not."""
+    opensm.process.send_signal(signal.SIGSTOP)
+    try:
+        time.sleep(0.5)
+        yield
+    finally:
+        opensm.process.send_signal(signal.SIGCONT)
 
 
 class Opensm:

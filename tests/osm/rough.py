@@ -13,7 +13,7 @@ import oracle
 from faults import switch_links
 from judge import QOS, expect, first, generate, judge, scenario
 from keys import Client
-from osmtest import PRELOAD, Failure, Fabric, Opensm, Skip, find_fabric, preloaded, wait_for
+from osmtest import PRELOAD, Failure, Fabric, Opensm, Skip, find_fabric, held, preloaded, wait_for
 from restart import handover_sm, kill
 
 STARVE = preloaded('osr-starve.so')
@@ -243,8 +243,9 @@ def life_of_standby(workdir, name, wrapper, env, spans):
             def begin():
                 wait_for('standby', lambda: 'STANDBY' in standby.log, 60, standby._alive)
                 marks.append(counted(count) if count else 0)
-                kill(master)
-                fabric.forget(master.process.pid)
+                with held(standby):
+                    kill(master)
+                    fabric.forget(master.process.pid)
 
             def live():
                 standby.wait_quiet(20)
