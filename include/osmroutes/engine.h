@@ -34,9 +34,11 @@ struct osr_request {
 	uint16_t chosen_sls;
 	/*
 	 * Milliseconds since some epoch, for the phase times of the log only; NULL: no times.
-	 * The core never reads a clock itself.
+	 * The core never reads a clock itself. The second one is that on the wall, where the first
+	 * is CPU time.
 	 */
 	double (*clock_ms)(void);
+	double (*wall_ms)(void);
 	/*
 	 * The text of a file that an option names, NUL-terminated, in `arena`; NULL with a sentence
 	 * if it cannot be read. NULL itself where the caller has no files.

@@ -29,6 +29,8 @@ struct osr_sweep {
 	bool routed; /* there are tables: what failed afterwards is the check or a promise */
 	struct osr_verdict verdict;
 	double ms_route, ms_transition, ms_check; /* by request.clock_ms; 0 without it */
+	double wall_route, wall_check; /* the transition among the first; by request.wall_ms */
+	size_t memory; /* bytes of both arenas of the job at their peak until the tables were there */
 };
 
 /*

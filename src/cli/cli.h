@@ -89,6 +89,7 @@ struct cli_stamp {
 struct cli_stamp cli_now(void);
 struct cli_stamp cli_since(struct cli_stamp start);
 double cli_cpu_ms(void);
+double cli_wall_ms(void);
 double cli_thread_ms(void); /* CPU time of this thread alone; for osr_request.clock_ms */
 
 #endif

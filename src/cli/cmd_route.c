@@ -80,21 +80,22 @@ static enum osr_status route_answer(struct outcome *o)
 	return osr_verify(&ask, &o->scratch, &o->arena, &o->found, &o->diag);
 }
 
-/* Both halves of a sweep, each with its time on the wall, too. */
 static void route_route(const struct args *a, const struct osr_job *job, struct outcome *o)
 {
-	struct cli_stamp start = cli_now();
+	struct cli_stamp answer;
 
 	o->result.fabric = a->in.fabric;
-	o->st = osr_sweep_route(job, &o->result, &o->sweep);
-	o->route = cli_since(start);
-	if (o->st)
+	o->st = osr_sweep(job, &o->result, &o->sweep);
+	if (!o->sweep.routed)
 		return;
-	start = cli_now();
-	o->st = osr_sweep_check(job, &o->result, &o->sweep);
+	answer = cli_now();
 	if (!o->st)
 		o->st = route_answer(o);
-	o->check = cli_since(start);
+	answer = cli_since(answer);
+	o->route.cpu = o->sweep.ms_route + o->sweep.ms_transition;
+	o->route.wall = o->sweep.wall_route;
+	o->check.cpu = o->sweep.ms_check + answer.cpu;
+	o->check.wall = o->sweep.wall_check + answer.wall;
 	o->rss_kb = peak_rss_kb();
 	if (!o->st)
 		o->st = cli_load_bound(&o->result.fabric, &o->scratch, &o->bound, &o->diag);
@@ -338,6 +339,7 @@ static enum osr_status route_one(struct args *a, uint32_t i, int *code, struct o
 	enum osr_status st = read_previous(a, &job, &o, diag);
 
 	job.request.clock_ms = cli_cpu_ms;
+	job.request.wall_ms = cli_wall_ms;
 	if (st)
 		goto out;
 	route_route(a, &job, &o);

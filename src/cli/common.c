@@ -118,9 +118,14 @@ double cli_thread_ms(void)
 	return common_clock_ms(CLOCK_THREAD_CPUTIME_ID);
 }
 
+double cli_wall_ms(void)
+{
+	return common_clock_ms(CLOCK_MONOTONIC);
+}
+
 struct cli_stamp cli_now(void)
 {
-	return (struct cli_stamp){ cli_cpu_ms(), common_clock_ms(CLOCK_MONOTONIC) };
+	return (struct cli_stamp){ cli_cpu_ms(), cli_wall_ms() };
 }
 
 struct cli_stamp cli_since(struct cli_stamp start)

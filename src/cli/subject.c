@@ -321,10 +321,7 @@ static void subject_route(const struct cli_subjects *subjects, uint32_t i,
 				     .diag = &tables->diag };
 
 	tables->result.fabric = *fabric;
-	tables->st = osr_sweep_route(&job, &tables->result, &tables->sweep);
-	tables->memory = scratch.peak + tables->arena.peak;
-	if (!tables->st)
-		tables->st = osr_sweep_check(&job, &tables->result, &tables->sweep);
+	tables->st = osr_sweep(&job, &tables->result, &tables->sweep);
 	tables->routing = tables->result.routing;
 	osr_arena_free(&scratch);
 }

@@ -100,8 +100,7 @@ struct cli_tables {
 	/* Of an engine's: */
 	struct osr_result result; /* for the next sweep; its fabric is the caller's */
 	struct osr_sweep sweep;
-	double ms;     /* CPU to make or read them */
-	size_t memory; /* bytes the engine asked for, at its peaks */
+	double ms; /* CPU to make or read them */
 	struct osr_arena arena;
 	struct cli_dumps dumps; /* of files */
 	/* Of either; points into this struct, which must not be moved. */

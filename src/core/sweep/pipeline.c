@@ -21,6 +21,11 @@ static double sweep_clock_ms(const struct osr_job *job)
 	return job->request.clock_ms ? job->request.clock_ms() : 0;
 }
 
+static double sweep_wall_ms(const struct osr_job *job)
+{
+	return job->request.wall_ms ? job->request.wall_ms() : 0;
+}
+
 /* An option of the engine by name; `otherwise` if it has none of that name. */
 static uint64_t sweep_option(const struct osr_job *job, const char *name, uint64_t otherwise)
 {
@@ -152,7 +157,7 @@ static enum osr_status sweep_route_by(const struct osr_job *job, struct osr_resu
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
 	struct osr_job mine = sweep_engine_job(job, result);
-	double start = sweep_clock_ms(job), tables;
+	double start = sweep_clock_ms(job), wall = sweep_wall_ms(job), tables;
 	enum osr_status st;
 
 	*sweep = (struct osr_sweep){ .routed = false };
@@ -170,6 +175,8 @@ static enum osr_status sweep_route_by(const struct osr_job *job, struct osr_resu
 	sweep_transition(&mine);
 	sweep->ms_transition = sweep_clock_ms(job) - tables;
 	result->baseline = osr_reroute_baseline(job->previous, &result->routing);
+	sweep->wall_route = sweep_wall_ms(job) - wall;
+	sweep->memory = job->scratch->peak + job->arena->peak;
 	return OSR_OK;
 }
 
@@ -206,7 +213,7 @@ enum osr_status osr_sweep_check(const struct osr_job *job, struct osr_result *re
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
 	const struct osr_fabric *fabric = &result->fabric;
-	double start = sweep_clock_ms(job);
+	double start = sweep_clock_ms(job), wall = sweep_wall_ms(job);
 	uint64_t *load = osr_alloc(job->arena, fabric->n_channels, sizeof(*load));
 	enum osr_status st;
 
@@ -221,6 +228,7 @@ enum osr_status osr_sweep_check(const struct osr_job *job, struct osr_result *re
 		st = sweep_promises(job, &result->routing, sweep);
 	result->digest = osr_routing_digest(fabric, &result->routing);
 	sweep->ms_check = sweep_clock_ms(job) - start;
+	sweep->wall_check = sweep_wall_ms(job) - wall;
 	return st;
 }
 
