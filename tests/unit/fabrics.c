@@ -152,6 +152,22 @@ void test_fabric_random(struct test_fabric *t, uint32_t n, uint32_t links, uint6
 	draft_build(&d, t, name);
 }
 
+void test_fabric_dragonfly(struct test_fabric *t, uint32_t a)
+{
+	struct draft d;
+
+	draft_new(&d);
+	switches(&d, a * (a + 1));
+	for (uint32_t s = 0; s < d.n_switches; s++)
+		for (uint32_t u = s + 1; u / a == s / a; u++)
+			draft_link(&d, s, u);
+	for (uint32_t g = 0; g <= a; g++)
+		for (uint32_t h = g + 1; h <= a; h++)
+			draft_link(&d, g * a + h - 1, h * a + g);
+	hosts_on_all(&d, 1);
+	draft_build(&d, t, "dragonfly");
+}
+
 static void build_lonely(struct test_fabric *t)
 {
 	struct draft d;

@@ -51,6 +51,8 @@ void draft_build(struct draft *d, struct test_fabric *t, const char *name);
 void test_fabric_ring(struct test_fabric *t, uint32_t n, uint32_t hosts);
 /* Connected: a random tree of the switches, then links between random pairs, parallel ones too. */
 void test_fabric_random(struct test_fabric *t, uint32_t switches, uint32_t links, uint64_t seed);
+/* a + 1 groups of a switches, each with a cable to another group and a host. */
+void test_fabric_dragonfly(struct test_fabric *t, uint32_t a);
 
 /* The environment variable of this name, for campaigns by hand; `otherwise` without it. */
 unsigned test_number(const char *name, unsigned otherwise);
