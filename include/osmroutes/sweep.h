@@ -7,7 +7,8 @@
  *			OSR_ENGINE_REROUTE and its options say so
  *	route()		else, or where that is not possible: the engine, from nothing
  *	transition	can packets that meet old and new tables mixed deadlock?
- *	check		all claims, with the routes on every channel (check.h)
+ *	check		all claims, with the routes on every channel (check.h); where it refuses a
+ *			re-route: route(), and what follows
  *	promises	the VL budget; what the engine's capabilities say of every result
  *	baseline	what the next re-route starts from (osr_result.baseline)
  *
@@ -27,6 +28,7 @@ struct osr_sweep {
 	 */
 	bool reused;
 	bool routed; /* there are tables: what failed afterwards is the check or a promise */
+	bool refused; /* the check refused a re-route, and the engine has routed from nothing */
 	struct osr_verdict verdict;
 	double ms_route, ms_transition, ms_check; /* by request.clock_ms; 0 without it */
 	double wall_route, wall_check; /* the transition among the first; by request.wall_ms */

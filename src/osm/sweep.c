@@ -88,6 +88,7 @@ static enum osr_status sweep_route(struct sweep *w)
 	double start = osr__sweep_clock_ms();
 	enum osr_status st = osr_sweep(&job, &w->slot->result, &out);
 
+	w->refused = out.refused;
 	w->slot->verdict = out.verdict;
 	w->ms_transition = out.ms_transition;
 	w->ms_route = start + out.ms_route + out.ms_transition;

@@ -17,6 +17,7 @@ struct sweep {
 	uint64_t n_entries, n_changed;
 	uint64_t least_load; /* of the busiest link, in any routing */
 	bool reused;
+	bool refused;   /* by the check: a re-route, which a full route has replaced */
 	bool in_rounds; /* the tables go out in two rounds */
 	bool keys_only; /* the base routing is that of the sweep before */
 };

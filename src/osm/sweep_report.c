@@ -129,10 +129,11 @@ static void report_stable(const struct sweep *w)
 			 stable->n_trees == 1 ? "" : "s", stable->n_sl_changed, stable->n_sl_lost,
 			 stable->drift / 1000, stable->drift % 1000 / 10);
 	else if (stable->why[0])
-		osr__log(w->osm, osr__log_details(w->ctx->plugin),
-			 "%s: full re-route: %s; SLs of %" PRIu64 " pairs changed, %" PRIu64
+		osr__log(w->osm, w->refused ? OSM_LOG_ERROR : osr__log_details(w->ctx->plugin),
+			 "%s%s: full re-route: %s; SLs of %" PRIu64 " pairs changed, %" PRIu64
 			 " pairs may still use an SL that is not verified on the new tables",
-			 name, stable->why, stable->n_sl_changed, stable->n_sl_lost);
+			 w->refused ? "ERR OR22: " : "", name, stable->why, stable->n_sl_changed,
+			 stable->n_sl_lost);
 }
 
 /* The mixture of old and new tables, as if sent in one round. */

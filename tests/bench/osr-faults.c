@@ -42,8 +42,8 @@ static void route(const struct bench *b, const struct osr_result *before, struct
 
 		osr_arena_reset(&run->arena, mark);
 		job.diag = &diag;
-		if (osr_sweep(&job, &run->result, &sweep))
-			bench_die(diag.text);
+		if (osr_sweep(&job, &run->result, &sweep) || sweep.refused)
+			bench_die(sweep.refused ? run->result.routing.stable.why : diag.text);
 		if (sweep.ms_route < run->ms_route)
 			run->ms_route = sweep.ms_route;
 		if (sweep.ms_check < run->ms_check)

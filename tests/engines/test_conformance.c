@@ -50,6 +50,7 @@ static enum osr_status route(struct trial *x, const struct osr_result *previous)
 	x->r = now.routing;
 	if (st == OSR_CHECK_FAILED)
 		fail_msg("%s on %s, %u VLs: %s", e->name, x->t.name, x->req.max_vls, x->diag.text);
+	assert_false(x->sweep.refused);
 	if (st != OSR_OK && !x->diag.text[0])
 		fail_msg("%s on %s: %s without a sentence", e->name, x->t.name, osr_status_str(st));
 	/* These would be the fault of the engine, not of the fabric. */

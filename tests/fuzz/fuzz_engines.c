@@ -244,7 +244,9 @@ static void make_sweep(struct life *x)
 	memset(now, 0, sizeof(*now));
 	faults_build(&x->faults, &slot->arena, &now->fabric);
 	st = osr_sweep(&job, now, &sweep);
-	if (st == OSR_OK) {
+	if (sweep.refused) {
+		die(e, "a re-route", now->routing.stable.why);
+	} else if (st == OSR_OK) {
 		judge(e, now, &sweep.verdict);
 		x->tally->repaired += now->routing.stable.kept;
 		x->now = slot;

@@ -245,9 +245,9 @@ static void step(struct life *x)
 	osr_arena_free(&slot->arena);
 	memset(now, 0, sizeof(*now));
 	faults_build(&x->faults, &slot->arena, &now->fabric);
-	/* Not osr_sweep(), which routes from nothing where the check refuses a re-route. */
-	if (osr_sweep_route(&job, now, &sweep) || osr_sweep_check(&job, now, &sweep))
-		fail_msg("%s on %s: %s", x->engine->name, x->t.name, diag.text);
+	if (osr_sweep(&job, now, &sweep) != OSR_OK || sweep.refused)
+		fail_msg("%s on %s: %s%s", x->engine->name, x->t.name, diag.text,
+			 now->routing.stable.why);
 	assert_string_equal(diag.text, "");
 	assert_right(x, now, &sweep.verdict);
 	s = &now->routing.stable;
@@ -497,6 +497,48 @@ static void test_any_sl_lives(void **state)
 	print_message("%u kept, %u anew\n", (unsigned)n.kept, (unsigned)n.anew);
 }
 
+/* A certificate that does not hold, as a bug would leave it: the same sweep routes from nothing, and says why. */
+static void test_refused(void **state)
+{
+	struct osr_arena scratch = { 0 }, arena = { 0 };
+	struct osr_diag diag = { "" };
+	struct totals n = { 0 };
+	struct osr_result now = { 0 };
+	struct osr_verdict judged;
+	struct osr_sweep sweep;
+	struct life x;
+
+	start(&x, osr_engine_find("dfsssp"),
+	      (struct osr_request){ .max_vls = 4, .multicast = true }, &n);
+	set(&x, "any_sl", "on");
+	test_fabric_dragonfly(&x.t, 4);
+	faults_new(&x.faults, &x.t.f);
+	ledger_new(&x.ledger, &x.t.f);
+	step(&x);
+	faults_cable(&x.faults, 0, true);
+	step(&x);
+	assert_true(current(&x)->routing.stable.kept);
+	memset(x.now->result.routing.rank, 0,
+	       x.now->result.routing.n_channels * sizeof(*x.now->result.routing.rank));
+	faults_build(&x.faults, &arena, &now.fabric);
+	assert_int_equal(osr_sweep(&(struct osr_job){ .engine = x.engine,
+						      .values = &x.values,
+						      .request = x.req,
+						      .previous = current(&x),
+						      .scratch = &scratch,
+						      .arena = &arena,
+						      .diag = &diag },
+				   &now, &sweep),
+			 OSR_OK);
+	assert_true(sweep.refused && !now.routing.stable.kept);
+	assert_non_null(strstr(now.routing.stable.why, "the check refused"));
+	assert_string_equal(diag.text, "");
+	assert_true(table_judge(&now.fabric, &now.routing, &judged));
+	osr_arena_free(&scratch);
+	osr_arena_free(&arena);
+	finish(&x);
+}
+
 /* Each allocation of a repair fails in turn: a sentence, and nothing is lost. */
 static bool fail_allocations(const struct osr_result *before, const struct osr_fabric *f,
 			     bool in_result)
@@ -690,7 +732,7 @@ int main(void)
 		cmocka_unit_test(test_named_lives),  cmocka_unit_test(test_random_lives),
 		cmocka_unit_test(test_scarce_lives), cmocka_unit_test(test_out_of_memory),
 		cmocka_unit_test(test_refusals),     cmocka_unit_test(test_sweep_out_of_memory),
-		cmocka_unit_test(test_any_sl_lives),
+		cmocka_unit_test(test_any_sl_lives), cmocka_unit_test(test_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -82,8 +82,8 @@ static void route_with(const struct osr_fabric *f, const char *any_sl, uint8_t m
 	x->fabric = *f;
 	osr_values_default(&v, e->params);
 	assert_int_equal(osr_values_set(&v, e->params, "any_sl", any_sl, &diag), OSR_OK);
-	if (osr_sweep(&job, x, &sweep))
-		fail_msg("%s", diag.text);
+	if (osr_sweep(&job, x, &sweep) || sweep.refused)
+		fail_msg("%s%s", diag.text, x->routing.stable.why);
 	assert_string_equal(diag.text, ""); /* what was tried before is not spoken of */
 	*verdict = sweep.verdict;
 	osr_arena_free(&scratch);

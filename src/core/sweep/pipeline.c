@@ -237,16 +237,20 @@ enum osr_status osr_sweep(const struct osr_job *job, struct osr_result *result,
 			  struct osr_sweep *sweep)
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->arena);
-	struct osr_diag refused = { "" };
-	enum osr_status st = osr_sweep_route(job, result, sweep);
+	struct osr_diag diag = { "" }, refused;
+	struct osr_job mine = *job;
+	enum osr_status st;
 
+	mine.diag = job->diag ? job->diag : &diag;
+	st = osr_sweep_route(&mine, result, sweep);
 	if (!st)
-		st = osr_sweep_check(job, result, sweep);
+		st = osr_sweep_check(&mine, result, sweep);
 	if (st != OSR_CHECK_FAILED || !sweep->routed || !result->routing.stable.kept)
 		return st;
-	if (job->diag)
-		refused = *job->diag;
+	osr_fail(&refused, st, "the check refused an incremental re-route: %s", mine.diag->text);
+	mine.diag->text[0] = '\0';
 	osr_arena_reset(job->arena, mark);
-	st = sweep_route_by(job, result, sweep, &refused);
-	return st ? st : osr_sweep_check(job, result, sweep);
+	st = sweep_route_by(&mine, result, sweep, &refused);
+	sweep->refused = true;
+	return st ? st : osr_sweep_check(&mine, result, sweep);
 }
