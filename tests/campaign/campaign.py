@@ -150,7 +150,11 @@ class Campaign:
             return ('FAILED life %d (%s, %s): %s; files in %s; again: %s' %
                     (number, plan['fabric'], plan['engines'], f, workdir, self.again(plan)))
         seconds = time.monotonic() - begun
-        self.log(dict(life=number, done=round(seconds, 1)))
+        self.log(dict(life=number, done=round(seconds, 1), refused=len(life.refused)))
+        if life.refused:
+            return ('REFUSED by the check, %d re-routes of life %d (%s, %s), first: %sfiles in %s; again: %s' %
+                    (len(life.refused), number, plan['fabric'], plan['engines'], life.refused[0], workdir,
+                     self.again(plan)))
         if not self.args.keep:
             shutil.rmtree(workdir, ignore_errors=True)
         return ('life %d: %s, %s, max_vls %s: %d steps, %d faults, %.0f s' %

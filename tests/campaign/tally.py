@@ -56,7 +56,8 @@ def words(counter):
 
 
 def report(paths):
-    """Prints the sum; returns the numbers of the lives that failed or did not come to their end."""
+    """Prints the sum; returns the numbers of the lives that failed, did not come to their end, or had re-routes that
+    the check refused."""
     lives = read(paths)
     steps = [s for life in lives.values() for s in life.steps]
     faults, sizes = collections.Counter(), collections.Counter()
@@ -75,6 +76,9 @@ def report(paths):
     handed = [s for s in steps if s['kind'] == 'handover']
     print('%d steps needed more than one sweep, %d sweeps more; %d of %d handovers got stuck in OpenSM' %
           (len(again), sum(len(s['retries']) for s in again), sum(s.get('stuck', 0) for s in handed), len(handed)))
+    refused = {number: life.end['refused'] for (_, number), life in lives.items() if life.end and life.end.get('refused')}
+    print('%d re-routes refused by the check%s' %
+          (sum(refused.values()), ', in lives ' + ', '.join(map(str, sorted(refused))) if refused else ''))
     engines = collections.Counter(s.get('engine', 'others than osmroutes') for s in steps)
     print('steps routed by: ' + words(engines))
     seconds = sum(life.end['done'] for life in lives.values() if life.end and 'done' in life.end)
@@ -84,4 +88,4 @@ def report(paths):
         early, late = (sum(m[i] for m in memory) for i in (0, 1))
         print('memory of %d opensm that lived for %d steps or more: %+.2f %% from the first to the last %d of them' %
               (len(memory), SETTLED + 2 * WINDOW, (late / early - 1) * 100, WINDOW))
-    return sorted(number for (_, number), life in lives.items() if not life.end or 'failed' in life.end)
+    return sorted({number for (_, number), life in lives.items() if not life.end or 'failed' in life.end} | set(refused))
