@@ -27,4 +27,12 @@ uint32_t osr_threads_parts(const struct osr_arena *scratch, uint64_t n_steps);
 void osr_threads_run(const struct osr_arena *scratch, void (*part)(void *ctx, uint32_t i),
 		     void *ctx, uint32_t n);
 
+/*
+ * do_item(ctx, i, item) once for each item < n_items, where i < n_parts is the part that has taken it. A part takes one
+ * item after the other, so what belongs to i needs no lock.
+ */
+void osr_threads_share(const struct osr_arena *scratch,
+		       void (*do_item)(void *ctx, uint32_t i, uint32_t item), void *ctx,
+		       uint32_t n_parts, uint32_t n_items);
+
 #endif

@@ -19,3 +19,27 @@ void osr_threads_run(const struct osr_arena *scratch, void (*part)(void *ctx, ui
 		for (uint32_t i = 0; i < n; i++)
 			part(ctx, i);
 }
+
+struct sharing {
+	void (*do_item)(void *ctx, uint32_t i, uint32_t item);
+	void *ctx;
+	uint32_t next, n; /* items */
+};
+
+static void share_part(void *ctx, uint32_t i)
+{
+	struct sharing *x = ctx;
+	uint32_t item;
+
+	while ((item = __atomic_fetch_add(&x->next, 1, __ATOMIC_RELAXED)) < x->n)
+		x->do_item(x->ctx, i, item);
+}
+
+void osr_threads_share(const struct osr_arena *scratch,
+		       void (*do_item)(void *ctx, uint32_t i, uint32_t item), void *ctx,
+		       uint32_t n_parts, uint32_t n_items)
+{
+	struct sharing x = { .do_item = do_item, .ctx = ctx, .n = n_items };
+
+	osr_threads_run(scratch, share_part, &x, n_parts);
+}

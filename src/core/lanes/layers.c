@@ -33,21 +33,18 @@ struct layer_member {
 struct layer_team {
 	struct layer_member *member;
 	void (*tree)(struct layer_member *member, uint32_t d);
-	uint32_t next; /* first switch whose dests no thread has taken */
 };
 
 /* Dests of one switch go together: with pairs they share their marks. */
-static void layer_team_work(void *ctx, uint32_t i)
+static void layer_team_switch(void *ctx, uint32_t i, uint32_t root)
 {
 	struct layer_team *team = ctx;
 	struct layer_member *member = &team->member[i];
 	const struct osr_spf *spf = member->w.s;
-	uint32_t root;
 
-	while ((root = __atomic_fetch_add(&team->next, 1, __ATOMIC_RELAXED)) < spf->f->n_switches)
-		for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++)
-			if (member->w.busy[spf->dest_list[k]])
-				team->tree(member, spf->dest_list[k]);
+	for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++)
+		if (member->w.busy[spf->dest_list[k]])
+			team->tree(member, spf->dest_list[k]);
 }
 
 static void layer_team_run(struct layering *w, uint8_t layer,
@@ -67,7 +64,8 @@ static void layer_team_run(struct layering *w, uint8_t layer,
 		member->layer = layer;
 		member->n_stay = member->n_cut = 0;
 	}
-	osr_threads_run(w->work->scratch, layer_team_work, &team, w->n_members);
+	osr_threads_share(w->work->scratch, layer_team_switch, &team, w->n_members,
+			  w->s->f->n_switches);
 }
 
 static bool layer_team_init(struct layering *w, struct osr_arena *scratch)
@@ -561,25 +559,19 @@ struct marking {
 	const struct layering *w;
 	uint8_t *mark;   /* a row of n_slots + 1 for each part */
 	uint32_t *sends; /* a row of n_switches */
-	uint32_t next;   /* switch */
 };
 
-static void mark_part(void *ctx, uint32_t i)
+static void mark_switch(void *ctx, uint32_t i, uint32_t root)
 {
 	struct marking *x = ctx;
 	const struct osr_spf *spf = x->w->s;
 	uint8_t *mark = x->mark + i * ((size_t)x->w->g->n_slots + 1);
-	uint32_t *sends = x->sends + (size_t)i * spf->f->n_switches, root;
+	uint32_t *sends = x->sends + (size_t)i * spf->f->n_switches, end = spf->dest_row[root + 1];
 
-	while ((root = __atomic_fetch_add(&x->next, 1, __ATOMIC_RELAXED)) < spf->f->n_switches) {
-		uint32_t end = spf->dest_row[root + 1];
-
-		for (; end > spf->dest_row[root] && osr__is_sp0(spf->f, spf->dest_list[end - 1]);
-		     end--)
-			if (spf->alias[spf->dest_list[end - 1]] == OSR_NONE)
-				mark_sp0_tree(x->w, spf->dest_list[end - 1], sends, mark);
-		mark_trees(x->w, root, end, mark);
-	}
+	for (; end > spf->dest_row[root] && osr__is_sp0(spf->f, spf->dest_list[end - 1]); end--)
+		if (spf->alias[spf->dest_list[end - 1]] == OSR_NONE)
+			mark_sp0_tree(x->w, spf->dest_list[end - 1], sends, mark);
+	mark_trees(x->w, root, end, mark);
 }
 
 /*
@@ -597,7 +589,7 @@ static bool mark_all(struct layering *w, struct osr_arena *scratch)
 
 	if (osr_arena_failed(scratch, w->work->diag))
 		return false;
-	osr_threads_run(scratch, mark_part, &x, n_parts);
+	osr_threads_share(scratch, mark_switch, &x, n_parts, w->s->f->n_switches);
 	for (size_t e = 0; e < n_slots; e++)
 		w->g->weight[e] = x.mark[e];
 	for (uint32_t i = 1; i < n_parts; i++)
