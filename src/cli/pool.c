@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "conf/posix_threads.h"
 
 /* ---- threads -------------------------------------------------------------------------------- */
 
@@ -25,7 +26,7 @@ static error_t pool_parse(int key, char *arg, struct argp_state *state)
 
 	if (key != OPT_THREADS)
 		return ARGP_ERR_UNKNOWN;
-	pool->n_threads = (uint32_t)cli_take_number(arg, "threads", 1, CLI_MAX_THREADS, state);
+	pool->n_threads = (uint32_t)cli_take_number(arg, "threads", 1, OSR_MAX_THREADS, state);
 	return 0;
 }
 
@@ -33,32 +34,9 @@ const struct argp pool_argp = { .options = options, .parser = pool_parse };
 
 static uint32_t n_threads(const struct cli_pool *pool, uint64_t n_jobs)
 {
-	long n = pool->n_threads;
+	uint32_t n = pool->n_threads ? pool->n_threads : osr_n_processors();
 
-	if (!n)
-		n = sysconf(_SC_NPROCESSORS_ONLN);
-	if (n < 1)
-		n = 1;
-	if (n > CLI_MAX_THREADS)
-		n = CLI_MAX_THREADS;
-	return (uint64_t)n > n_jobs ? (uint32_t)n_jobs : (uint32_t)n;
-}
-
-/*
- * Runs work(each of n jobs) in threads of their own, the last one in this. A thread that cannot be
- * started is no error: the others do its part.
- */
-static void run_threads(void *(*work)(void *), void *jobs, size_t size, uint32_t n)
-{
-	pthread_t thread[CLI_MAX_THREADS];
-	bool runs[CLI_MAX_THREADS];
-
-	for (uint32_t i = 0; i + 1 < n; i++)
-		runs[i] = !pthread_create(&thread[i], NULL, work, (char *)jobs + i * size);
-	work((char *)jobs + (n - 1) * size);
-	for (uint32_t i = 0; i + 1 < n; i++)
-		if (runs[i])
-			pthread_join(thread[i], NULL);
+	return n > n_jobs ? (uint32_t)n_jobs : n;
 }
 
 /* ---- progress ------------------------------------------------------------------------------- */
@@ -127,13 +105,14 @@ static bool take_next(struct each *e, uint32_t *i)
 	return more;
 }
 
-static void *do_each(void *job)
+static void do_each(void *ctx, uint32_t part)
 {
-	struct each *e = *(struct each **)job;
+	struct each *e = ctx;
 	struct osr_diag diag = { "" };
 	enum osr_status st;
 	uint32_t i;
 
+	(void)part;
 	while (take_next(e, &i)) {
 		st = e->work(e->ctx, i, &diag);
 		if (!st)
@@ -146,7 +125,6 @@ static void *do_each(void *job)
 		}
 		pthread_mutex_unlock(&e->lock);
 	}
-	return NULL;
 }
 
 enum osr_status cli_each(const struct cli_pool *pool, const char *what, uint32_t n,
@@ -158,13 +136,9 @@ enum osr_status cli_each(const struct cli_pool *pool, const char *what, uint32_t
 			  .n = n,
 			  .failed = n,
 			  .progress = { .what = what, .last = cli_now().wall } };
-	struct each *jobs[CLI_MAX_THREADS];
+	uint32_t n_parts = n_threads(pool, n);
 
-	if (!n)
-		return OSR_OK;
-	for (uint32_t i = 0; i < CLI_MAX_THREADS; i++)
-		jobs[i] = &e;
-	run_threads(do_each, jobs, sizeof(*jobs), n_threads(pool, n));
+	osr_threads_of(n_parts).run(do_each, &e, n_parts);
 	wipe(&e.progress);
 	if (e.st)
 		*diag = e.diag;
@@ -202,13 +176,12 @@ static bool pool_take(struct surveyor *s)
 	return more;
 }
 
-static void *survey(void *job)
+static void survey(void *ctx, uint32_t i)
 {
-	struct surveyor *s = job;
+	struct surveyor *s = (struct surveyor *)ctx + i;
 
 	while (pool_take(s))
 		s->st = osr_worker_run(&s->w, &s->diag);
-	return NULL;
 }
 
 /*
@@ -245,7 +218,7 @@ enum osr_status cli_survey(const struct cli_pool *pool, const struct osr_survey_
 		st = osr_worker_init(&s[i].w, &all.survey, &s[i].arena, diag);
 	}
 	if (!st) {
-		run_threads(survey, s, sizeof(*s), n);
+		osr_threads_of(n).run(survey, s, n);
 		st = first_failure(s, n, diag);
 		wipe(&all.progress);
 	}
@@ -270,12 +243,11 @@ struct counter {
 	struct osr_diag diag;
 };
 
-static void *pool_count(void *job)
+static void pool_count(void *ctx, uint32_t i)
 {
-	struct counter *c = job;
+	struct counter *c = (struct counter *)ctx + i;
 
 	c->st = osr_loads_add(&c->loads, c->f, c->r, c->first, c->end, &c->arena, &c->diag);
-	return NULL;
 }
 
 enum osr_status cli_loads(const struct cli_pool *pool, const struct osr_fabric *fabric,
@@ -289,16 +261,14 @@ enum osr_status cli_loads(const struct cli_pool *pool, const struct osr_fabric *
 	if (n && !c)
 		st = osr_fail(diag, OSR_NOMEM, "out of memory for %u threads", n);
 	for (uint32_t i = 0; i < n && !st; i++) {
-		c[i] = (struct counter){ .f = fabric, .r = routing, .st = OSR_BUG };
+		c[i] = (struct counter){ .f = fabric, .r = routing };
 		c[i].first = (uint32_t)((uint64_t)fabric->n_dests * i / n);
 		c[i].end = (uint32_t)((uint64_t)fabric->n_dests * (i + 1) / n);
 		st = osr_loads_init(&c[i].loads, fabric, &c[i].arena, diag);
 	}
 	if (!st && n)
-		run_threads(pool_count, c, sizeof(*c), n);
+		osr_threads_of(n).run(pool_count, c, n);
 	for (uint32_t i = 0; c && i < n; i++) {
-		if (!st && c[i].st == OSR_BUG) /* its thread did not start */
-			pool_count(&c[i]);
 		if (!st && c[i].st) {
 			st = c[i].st;
 			*diag = c[i].diag;

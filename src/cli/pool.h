@@ -11,8 +11,6 @@
 #include "traffic/loads.h"
 #include "traffic/survey.h"
 
-#define CLI_MAX_THREADS 256
-
 struct cli_pool {
 	uint32_t n_threads; /* 0: one for each processor */
 };

@@ -52,15 +52,24 @@ static void threads_run(void (*part)(void *ctx, uint32_t i), void *ctx, uint32_t
 			pthread_join(p[i].thread, NULL);
 }
 
-struct osr_threads osr_threads_of(uint32_t n)
+static uint32_t at_most(uint32_t n, uint32_t limit)
+{
+	return n < limit ? n : limit;
+}
+
+uint32_t osr_n_processors(void)
 {
 	cpu_set_t may;
 
-	if (!n) {
-		n = sched_getaffinity(0, sizeof(may), &may) ? 1 : (uint32_t)CPU_COUNT(&may);
-		n = n < OSR_FEW_THREADS ? n : OSR_FEW_THREADS;
-	}
-	return (struct osr_threads){ .n = n < OSR_MAX_THREADS ? n : OSR_MAX_THREADS,
+	return sched_getaffinity(0, sizeof(may), &may)
+		       ? 1
+		       : at_most((uint32_t)CPU_COUNT(&may), OSR_MAX_THREADS);
+}
+
+struct osr_threads osr_threads_of(uint32_t n)
+{
+	return (struct osr_threads){ .n = n ? at_most(n, OSR_MAX_THREADS)
+					    : at_most(osr_n_processors(), OSR_FEW_THREADS),
 				     .n_steps = STEPS,
 				     .run = threads_run };
 }

@@ -5,7 +5,10 @@
 
 #include <osmroutes/threads.h>
 
-#define OSR_MAX_THREADS 64
+#define OSR_MAX_THREADS 256
+
+/* Processors that this process may run on, at most OSR_MAX_THREADS. */
+uint32_t osr_n_processors(void);
 
 /*
  * So many threads, or of 0 one for each processor, at most OSR_FEW_THREADS. They live while run() does, with all
