@@ -41,10 +41,9 @@ static inline uint32_t osr_cdg_target(const struct osr_cdg *cdg, uint32_t c1, ui
 
 /*
  * Topological order, lowest channel first among equals: true and rank[n_channels] filled if the
- * graph is acyclic. *nomem is set if scratch ran out. O(channels + slots).
+ * graph is acyclic. False, too, where memory ran out: scratch has failed then. O(channels + slots).
  */
-bool osr_cdg_sort(const struct osr_cdg *cdg, struct osr_arena *scratch, uint32_t *rank,
-		  bool *nomem);
+bool osr_cdg_sort(const struct osr_cdg *cdg, struct osr_arena *scratch, uint32_t *rank);
 
 /*
  * An order with little weight on backward edges (weighted feedback arc set, NP-hard): the better of

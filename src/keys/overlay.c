@@ -171,7 +171,6 @@ static void store_dependency(void *arg, uint32_t from, uint32_t to)
 static enum osr_status rank_anew(const struct laying *x, struct osr_arena *result)
 {
 	struct osr_cdg cdg;
-	bool no_memory = false;
 	enum osr_status st = osr_cdg_init(&cdg, x->f, x->scratch, x->diag);
 
 	if (st)
@@ -186,11 +185,12 @@ static enum osr_status rank_anew(const struct laying *x, struct osr_arena *resul
 	x->r->rank = osr_alloc(result, x->f->n_channels, sizeof(*x->r->rank));
 	if (osr_arena_failed(result, x->diag))
 		return OSR_NOMEM;
-	if (osr_cdg_sort(&cdg, x->scratch, x->r->rank, &no_memory))
+	if (osr_cdg_sort(&cdg, x->scratch, x->r->rank))
 		return OSR_OK;
-	return osr_fail(x->diag, no_memory ? OSR_NOMEM : OSR_CHECK_FAILED,
-			no_memory ? "out of memory for the tables with routing keys"
-				  : "the routes of keys and base could deadlock together");
+	if (osr_arena_failed(x->scratch, x->diag))
+		return OSR_NOMEM;
+	return osr_fail(x->diag, OSR_CHECK_FAILED,
+			"the routes of keys and base could deadlock together");
 }
 
 static enum osr_status overlay_lay(struct laying *x, const struct osr_overlay_entry *entry,

@@ -10,11 +10,6 @@
 
 #include "cdg_private.h"
 
-static enum osr_status cdg_nomem(struct osr_diag *diag)
-{
-	return osr_fail(diag, OSR_NOMEM, "out of memory for the channel dependency graph");
-}
-
 enum osr_status osr_cdg_init(struct osr_cdg *cdg, const struct osr_fabric *fabric,
 			     struct osr_arena *scratch, struct osr_diag *diag)
 {
@@ -22,8 +17,8 @@ enum osr_status osr_cdg_init(struct osr_cdg *cdg, const struct osr_fabric *fabri
 
 	cdg->f = fabric;
 	cdg->row = osr_alloc(scratch, (size_t)fabric->n_channels + 1, sizeof(*cdg->row));
-	if (!cdg->row)
-		return cdg_nomem(diag);
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
 	for (uint32_t c = 0; c < fabric->n_channels; c++) {
 		uint32_t u = fabric->chan_dst[c];
 
@@ -34,19 +29,17 @@ enum osr_status osr_cdg_init(struct osr_cdg *cdg, const struct osr_fabric *fabri
 		return osr_fail(diag, OSR_INVAL, "the fabric has more than 2^32 pairs of channels");
 	cdg->row[fabric->n_channels] = cdg->n_slots = (uint32_t)n;
 	cdg->weight = osr_calloc(scratch, cdg->n_slots, sizeof(*cdg->weight));
-	return cdg->weight ? OSR_OK : cdg_nomem(diag);
+	return osr_arena_failed(scratch, diag) ? OSR_NOMEM : OSR_OK;
 }
 
-bool osr_cdg_sort(const struct osr_cdg *cdg, struct osr_arena *scratch, uint32_t *rank,
-		  bool *no_memory)
+bool osr_cdg_sort(const struct osr_cdg *cdg, struct osr_arena *scratch, uint32_t *rank)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	uint32_t n = cdg->f->n_channels, head = 0, tail = 0;
 	uint32_t *in = osr_calloc(scratch, n, sizeof(*in));
 	uint32_t *queue = osr_alloc(scratch, n, sizeof(*queue));
 
-	*no_memory = !in || !queue;
-	if (*no_memory)
+	if (osr_arena_failed(scratch, NULL))
 		return false;
 	for (uint32_t c = 0; c < n; c++)
 		for (uint32_t e = cdg->row[c]; e < cdg->row[c + 1]; e++)
@@ -542,8 +535,8 @@ enum osr_status osr_cdg_order(const struct osr_cdg *cdg, const uint32_t *roots, 
 	struct edges x;
 	int n_starts;
 
-	if (!collect_edges(cdg, scratch, &x))
-		return cdg_nomem(diag);
+	if (!collect_edges(cdg, scratch, &x) && osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
 	/*
 	 * One pass tells which start suits the graph; only that one is worth the others. On dense
 	 * graphs (HyperX, dragonfly) it has always been the up-down start, and the other is the
@@ -554,10 +547,11 @@ enum osr_status osr_cdg_order(const struct osr_cdg *cdg, const uint32_t *roots, 
 		struct sift *w = &starts[i];
 		uint32_t *sequence = osr_alloc(scratch, n, sizeof(*sequence));
 
-		if (!sequence || !sift_init(w, &x, scratch) ||
-		    !(i ? els_order(&x, scratch, sequence)
-			: updown_order(cdg->f, roots, scratch, sequence)))
-			return cdg_nomem(diag);
+		if ((!sequence || !sift_init(w, &x, scratch) ||
+		     !(i ? els_order(&x, scratch, sequence)
+			 : updown_order(cdg->f, roots, scratch, sequence))) &&
+		    osr_arena_failed(scratch, diag))
+			return OSR_NOMEM;
 		sift_start(w, sequence);
 		if (passes)
 			sift_pass(w);

@@ -50,14 +50,11 @@ enum osr_status osr__lanes_one_excluded(struct osr_lanes_job *job, bool *exclude
 	uint32_t *found = osr_alloc(job->scratch, n, sizeof(*found));
 	struct forced_paths *paths = osr_calloc(job->scratch, n, sizeof(*paths));
 	uint32_t *rank = osr_alloc(job->scratch, fabric->n_channels, sizeof(*rank));
-	bool no_memory = !n_hosts || !near || !found || !paths || !rank;
 	struct osr_cdg cdg;
-	enum osr_status st = OSR_OK;
+	enum osr_status st = osr_cdg_init(&cdg, fabric, job->scratch, job->diag);
 
 	*excluded = false;
-	if (!no_memory)
-		st = osr_cdg_init(&cdg, fabric, job->scratch, job->diag);
-	if (!no_memory && !st) {
+	if (!st) {
 		for (uint32_t d = 0; d < fabric->n_dests; d++)
 			n_hosts[fabric->dest_switch[d]] +=
 				fabric->term_weight[fabric->dest_term[d]] > 0;
@@ -65,11 +62,10 @@ enum osr_status osr__lanes_one_excluded(struct osr_lanes_job *job, bool *exclude
 			near[v] = OSR_NONE;
 		for (uint32_t v = 0; v < n; v++)
 			forced_turns_of(&cdg, n_hosts, v, near, paths, found);
-		*excluded = !osr_cdg_sort(&cdg, job->scratch, rank, &no_memory);
+		*excluded = !osr_cdg_sort(&cdg, job->scratch, rank);
 	}
+	if (osr_arena_failed(job->scratch, job->diag))
+		return OSR_NOMEM;
 	osr_arena_reset(job->scratch, mark);
-	if (no_memory)
-		return osr_fail(job->diag, OSR_NOMEM,
-				"out of memory for the turns that are forced");
 	return st;
 }

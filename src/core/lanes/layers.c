@@ -15,11 +15,6 @@
 
 #include "layers_private.h"
 
-static enum osr_status layers_nomem(struct osr_diag *diag)
-{
-	return osr_fail(diag, OSR_NOMEM, "out of memory for virtual layers");
-}
-
 /* ---- all trees, by several threads ------------------------------------------------------------ */
 
 /* One thread's part: weights and marks of its own, and what it has counted. */
@@ -292,10 +287,9 @@ static void cut_pairs(struct layering *w, uint8_t layer)
  * Is the layer free of cycles as it is? Then its topological order is the certificate, and a finer
  * one than that of the heuristic.
  */
-static bool try_sort(struct layering *w, uint8_t layer, struct osr_arena *scratch, bool *no_memory)
+static bool try_sort(struct layering *w, uint8_t layer, struct osr_arena *scratch)
 {
-	return osr_cdg_sort(w->g, scratch, w->rank + (size_t)layer * w->s->f->n_channels,
-			    no_memory);
+	return osr_cdg_sort(w->g, scratch, w->rank + (size_t)layer * w->s->f->n_channels);
 }
 
 /*
@@ -321,7 +315,6 @@ static enum osr_status plan_layer(struct layering *w, uint8_t layer, struct osr_
 				  struct osr_diag *diag)
 {
 	size_t m = w->s->f->n_channels;
-	bool no_memory = false;
 
 	/*
 	 * The first layer of pairs starts with the routes that the first layer of routes started
@@ -332,10 +325,10 @@ static enum osr_status plan_layer(struct layering *w, uint8_t layer, struct osr_
 		return OSR_OK;
 	}
 	weigh_layer(w, layer);
-	if (try_sort(w, layer, scratch, &no_memory))
+	if (try_sort(w, layer, scratch))
 		return OSR_OK;
-	if (no_memory)
-		return layers_nomem(diag);
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
 	return osr_cdg_order(w->g, w->s->center, w->opt->sift_passes, scratch, w->rank + layer * m,
 			     diag);
 }
@@ -375,7 +368,6 @@ static uint64_t count_layer(const struct layering *w, uint8_t layer)
 static enum osr_status cut_by_cycles(struct layering *w, uint8_t layer, struct osr_arena *scratch,
 				     uint64_t *n_cut, struct osr_diag *diag)
 {
-	bool no_memory = false;
 	enum osr_status st;
 
 	weigh_layer(w, layer);
@@ -383,10 +375,11 @@ static enum osr_status cut_by_cycles(struct layering *w, uint8_t layer, struct o
 	if (st)
 		return st;
 	w->paths[layer] = count_layer(w, layer);
-	if (try_sort(w, layer, scratch, &no_memory))
+	if (try_sort(w, layer, scratch))
 		return OSR_OK;
-	return no_memory ? layers_nomem(diag)
-			 : osr_fail(diag, OSR_BUG, "layer %u kept a cycle", layer);
+	return osr_arena_failed(scratch, diag)
+		       ? OSR_NOMEM
+		       : osr_fail(diag, OSR_BUG, "layer %u kept a cycle", layer);
 }
 
 enum osr_status osr__no_vl(const struct layering *w, uint8_t limit, struct osr_diag *diag)
@@ -493,8 +486,8 @@ static enum osr_status set_lanes(const struct layering *w)
 
 	routing->n_vls = beyond ? req->mcast_vl + 1 : (uint8_t)w->n_layers;
 	routing->rank = osr_calloc(w->work->result, routing->n_vls * m, sizeof(*routing->rank));
-	if (!routing->rank)
-		return layers_nomem(w->work->diag);
+	if (osr_arena_failed(w->work->result, w->work->diag))
+		return OSR_NOMEM;
 	for (uint32_t i = 0; i < w->n_layers; i++) {
 		uint32_t vl = i == 0 ? swap : i == swap ? 0 : i;
 
@@ -608,15 +601,12 @@ static enum osr_status one_layer(struct layering *w, bool *fits)
 	struct osr_routing *routing = w->work->r;
 	struct osr_diag *diag = w->work->diag;
 	uint32_t *rank = osr_alloc(w->work->result, w->s->f->n_channels, sizeof(*rank));
-	bool no_memory;
 
-	if (!rank)
-		return layers_nomem(diag);
-	if (!mark_all(w, scratch))
+	if (osr_arena_failed(w->work->result, diag) || !mark_all(w, scratch))
 		return OSR_NOMEM;
-	*fits = osr_cdg_sort(w->g, scratch, rank, &no_memory);
-	if (no_memory)
-		return layers_nomem(diag);
+	*fits = osr_cdg_sort(w->g, scratch, rank);
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
 	if (!*fits)
 		return OSR_OK;
 	routing->rank = rank;
@@ -676,7 +666,9 @@ static enum osr_status layers_assign(struct layering *w, uint32_t *orders)
 	if (st || fits)
 		return st;
 	routing->sl = osr_alloc(work->result, (size_t)fabric->n_dests * fabric->n_switches, 1);
-	st = routing->sl ? layering_init(w, false, routing->sl, orders) : layers_nomem(work->diag);
+	if (osr_arena_failed(work->result, work->diag))
+		return OSR_NOMEM;
+	st = layering_init(w, false, routing->sl, orders);
 	if (!st)
 		st = find_layers(w);
 	if (st)
@@ -708,8 +700,7 @@ enum osr_status osr_layers_pair(const struct osr_lane_work *work,
 		osr_alloc(work->scratch, (size_t)fabric->n_switches * fabric->n_switches, 1);
 	struct osr_cdg cdg;
 	struct layering w = { .work = work, .s = work->s, .opt = opt, .g = &cdg };
-	enum osr_status st = layer ? osr_cdg_init(&cdg, fabric, work->scratch, work->diag)
-				   : layers_nomem(work->diag);
+	enum osr_status st = osr_cdg_init(&cdg, fabric, work->scratch, work->diag);
 
 	if (!st)
 		st = layering_init(&w, true, layer, NULL);

@@ -84,22 +84,25 @@ static void ordered_lanes_set_sls(struct guide *w, const uint8_t *both, uint8_t 
  * The orders of a product know nothing of multicast: order 0 becomes a topological order of what
  * it allows (dimensions in turn) and the spanning order together. True if there is none.
  */
-static bool multicast_conflicts(struct guide *w, bool *no_memory)
+static bool multicast_conflicts(struct guide *w)
 {
 	struct osr_arena *scratch = w->work->scratch;
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	uint32_t *rank = osr_alloc(scratch, w->t.f->n_channels, sizeof(*rank));
 	bool sorted;
 
-	*no_memory = !rank;
-	if (!rank || !w->t.s->product || !w->work->req->multicast) {
+	if (osr_arena_failed(scratch, NULL))
+		return true;
+	if (!w->t.s->product || !w->work->req->multicast) {
 		osr_arena_reset(scratch, mark);
 		return false;
 	}
 	for (uint32_t e = 0; e < w->g.n_slots; e++)
 		w->g.weight[e] = w->legal[e] & 1;
 	osr_mcast_depend(w->mcast_parent, &w->g);
-	sorted = osr_cdg_sort(&w->g, scratch, rank, no_memory);
+	sorted = osr_cdg_sort(&w->g, scratch, rank);
+	if (osr_arena_failed(scratch, NULL))
+		return true;
 	if (sorted)
 		memcpy(w->rank, rank, w->t.f->n_channels * sizeof(*rank));
 	osr_arena_reset(scratch, mark);
@@ -142,15 +145,15 @@ enum osr_status osr__ordered_finish(struct guide *w, bool reversible)
 	uint8_t swap = req->multicast && w->n_orders > 1 && req->mcast_vl < w->n_orders
 			       ? req->mcast_vl
 			       : 0;
-	bool multicast = req->multicast, no_memory = false;
+	bool multicast = req->multicast;
 	uint8_t *both = NULL;
 	enum osr_status st;
 
 	osr__spf_share(w->t.s);
-	if (multicast_conflicts(w, &no_memory))
+	if (multicast_conflicts(w))
 		multicast = false;
-	if (no_memory)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the multicast dependencies");
+	if (osr_arena_failed(w->work->scratch, diag))
+		return OSR_NOMEM;
 	st = set_certificate(w, multicast, swap);
 	if (st)
 		return st;

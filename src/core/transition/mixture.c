@@ -137,13 +137,12 @@ static bool mixture_find(struct transition *m)
 {
 	struct mixture t = { .f = m->f };
 	struct osr_diag diag;
-	bool no_memory;
 
 	if (osr_cdg_init(&t.deps, m->f, m->scratch, &diag))
 		return false;
 	for (uint32_t slot = 0; slot < t.deps.n_slots; slot++)
 		t.deps.weight[slot] = m->r->deps[slot / 64] >> slot % 64 & 1;
-	return mixture_follow(m, &t) && osr_cdg_sort(&t.deps, m->scratch, m->rank, &no_memory);
+	return mixture_follow(m, &t) && osr_cdg_sort(&t.deps, m->scratch, m->rank);
 }
 
 bool osr__transition_has_order(const struct transition *m)
