@@ -21,6 +21,7 @@ struct args {
 	struct cli_input in;
 	struct out out;
 	uint32_t max;
+	struct osr_diag no_plan; /* why there is none, where there are rails */
 };
 
 static const struct out_field head_fields[] = { CLI_INPUT_FIELDS,
@@ -189,7 +190,10 @@ static void say_rails(struct args *a, const struct osr_wiring *wiring)
 		out_head(out, "rails: %u hosts with %u ports each, on leaves of their own",
 			 wiring->n_rail_hosts, wiring->n_rails);
 	if (wiring->n_rails)
-		out_note(out, "faults in the rails: %u", wiring->n_rail_faults);
+		out_note(out,
+			 wiring->n_rail_faults ? "ports that are not in their rail: %u"
+					       : "every port is in its rail",
+			 wiring->n_rail_faults);
 }
 
 static void wiring_say(struct args *a, const struct osr_wiring *wiring)
@@ -206,15 +210,15 @@ static void wiring_say(struct args *a, const struct osr_wiring *wiring)
 	out_count(out, "cables", wiring->n_cables);
 	for (unsigned i = 0; i < 4; i++)
 		out_count(out, key[i], n[i]);
-	out_head(out, "nearest plan: %s; %u cables between switches", wiring->plan,
-		 wiring->n_cables);
+	out_head(out, "nearest plan: %s; %u cable%s between switches", wiring->plan,
+		 wiring->n_cables, wiring->n_cables == 1 ? "" : "s");
 	say_rails(a, wiring);
 	if (!strcmp(wiring->plan, "none"))
-		out_note(out, "no plan fits the cables between switches");
+		out_note(out, "cables between switches: %s", a->no_plan.text);
 	else if (!wiring->n_faults)
 		out_note(out, "every cable between switches is where this plan has it");
 	else
-		out_note(out, "%u swapped pairs, %u moved, %u missing, %u extra",
+		out_note(out, "cables: %u pairwise swapped, %u moved, %u missing, %u extra",
 			 n[OSR_WIRING_SWAPPED], n[OSR_WIRING_MOVED], n[OSR_WIRING_MISSING],
 			 n[OSR_WIRING_EXTRA]);
 	for (uint32_t i = 0; i < wiring->n_faults && (!a->max || i < a->max); i++)
@@ -227,14 +231,14 @@ static void wiring_say(struct args *a, const struct osr_wiring *wiring)
 static enum osr_status find_all(struct args *a, struct osr_arena *scratch, struct osr_arena *result,
 				struct osr_wiring *wiring, struct osr_diag *diag)
 {
-	struct osr_diag why = { "" };
-	enum osr_status st = osr_wiring_find(&a->in.fabric, scratch, result, wiring, &why), rails;
+	enum osr_status st = osr_wiring_find(&a->in.fabric, scratch, result, wiring, diag), rails;
 
-	rails = st && st != OSR_NOT_APPLICABLE
-			? st
-			: osr_wiring_rails(&a->in.fabric, scratch, result, wiring, &why);
+	if (st && st != OSR_NOT_APPLICABLE)
+		return st;
+	a->no_plan = *diag;
+	rails = osr_wiring_rails(&a->in.fabric, scratch, result, wiring, diag);
 	if (rails || (st && !wiring->n_rails))
-		return osr_fail(diag, rails ? rails : st, "%s", why.text);
+		return rails ? rails : st;
 	if (st)
 		snprintf(wiring->plan, sizeof(wiring->plan), "none");
 	return OSR_OK;

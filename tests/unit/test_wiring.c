@@ -53,6 +53,8 @@ static const struct plan plans[] = {
 	{ "hyperx", { "dims" }, { "8x5x5" } },
 	{ "dragonfly", { "a", "h", "p" }, { "5", "2", "2" } },
 	{ "dragonfly", { "a", "h", "p" }, { "10", "3", "4" } },
+	/* With so few cables one wrong is more than a tenth; named only where nothing is. */
+	{ "dragonfly", { "a", "h", "p" }, { "3", "1", "2" } },
 };
 
 #define N_PLANS (sizeof(plans) / sizeof(*plans))
@@ -396,7 +398,7 @@ int main(int argc, char **argv)
 		n_wanted = (uint32_t)atol(argv[1]);
 	if (argc > 2)
 		first_seed = (uint64_t)atoll(argv[2]);
-	n_plans = argc > 2 ? N_PLANS : N_USUAL;
+	n_plans = argc > 2 ? N_PLANS - 1 : N_USUAL;
 	only = argc > 3 ? argv[3] : NULL;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

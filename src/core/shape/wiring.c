@@ -310,6 +310,8 @@ enum osr_status osr_wiring_find(const struct osr_fabric *fabric, struct osr_aren
 	}
 	if (st)
 		return st;
+	if (!wiring->n_cables)
+		return osr_fail(diag, OSR_NOT_APPLICABLE, "no cables between switches");
 	if (best.full)
 		return osr_fail(diag, OSR_NOT_APPLICABLE,
 				"no plan recognised: fat tree, torus, mesh, HyperX and dragonfly "

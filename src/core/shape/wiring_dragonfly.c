@@ -42,19 +42,25 @@ static bool is_of_group(struct wiring_dragonfly *dragonfly, uint32_t u, uint32_t
 	return n >= need && 4 * n_joined >= n * (n - 1);
 }
 
-/* How many others two switches of a group both see, mostly. */
+/*
+ * How many others two switches of a group both see, mostly. Of groups of three it is one; in larger ones those who see
+ * one are of two groups.
+ */
 static uint32_t usual_common(const struct wiring_graph *graph)
 {
-	uint32_t histogram[256] = { 0 };
+	uint32_t histogram[256] = { 0 }, n_one, usual;
 
 	for (uint32_t v = 0; v < graph->f->n_switches; v++)
 		for (uint32_t e = graph->row[v]; e < graph->row[v + 1]; e++) {
 			uint32_t t = osr__wiring_common(graph, v, graph->near[e]);
 
-			if (t > 1 && t < 256)
+			if (t && t < 256)
 				histogram[t]++;
 		}
-	return osr__wiring_mode(histogram);
+	n_one = histogram[1];
+	histogram[1] = 0;
+	usual = osr__wiring_mode(histogram);
+	return usual ? usual : n_one > 0;
 }
 
 static void join_groups(struct wiring_dragonfly *dragonfly, uint32_t need)

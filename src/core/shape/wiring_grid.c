@@ -206,6 +206,10 @@ static void wiring_grid_describe(const struct osr_grid *grid, char plan[160])
 		ring |= grid->shape.ring[i];
 		line |= !grid->shape.ring[i] && grid->shape.size[i] > 2;
 	}
+	if (grid->shape.n_dims == 1 && grid->shape.size[0] == 2) {
+		snprintf(plan, 160, "two switches, joined");
+		return;
+	}
 	used = (size_t)snprintf(plan, 160, "%s ",
 				ring && line ? "torus and mesh"
 				: line       ? "mesh"
