@@ -21,11 +21,13 @@ missing_packages()
 }
 
 # Debian starts the opensm that it installs, now and at every boot: on a host of a fabric a second subnet manager. The
-# tests start their own. What an administrator has configured stays; dpkg keeps this file by --force-confold.
+# tests start their own. With NONE the condition of Debian 12's opensm.service fails and its init script ends (read, and
+# the condition run by hand; never tried on a host with an HCA). What an administrator has configured stays; dpkg keeps
+# this file by --force-confold.
 keep_opensm_from_starting()
 {
 	[ -e /etc/default/opensm ] ||
-		printf '%s\n' '# By osmroutes, for its tests: ALL, or without this line, starts opensm on all ports.' PORTS=NONE |
+		printf '%s\n' '# By osmroutes, which starts opensm for its tests itself; ALL starts it on all ports.' PORTS=NONE |
 		"$@" tee /etc/default/opensm >/dev/null || die "/etc/default/opensm cannot be written."
 }
 
