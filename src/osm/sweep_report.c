@@ -121,17 +121,17 @@ static void report_stable(const struct sweep *w)
 	if (stable->kept)
 		osr__log(w->osm, osr__log_details(w->ctx->plugin),
 			 "%s: incremental re-route: %u channels lost and %u added since the last "
-			 "full route, %u LID%s re-routed; SLs of %" PRIu64
-			 " pairs changed, %" PRIu64
-			 " pairs may still use an SL that is no longer verified; load %u.%02u of "
-			 "the last full route's",
+			 "full route, %u LID%s re-routed; pairs with another SL: %" PRIu64
+			 "; pairs that may still use an SL no longer verified: %" PRIu64
+			 "; load %u.%02u of the last full route's",
 			 name, stable->n_channels_lost, stable->n_channels_new, stable->n_trees,
 			 stable->n_trees == 1 ? "" : "s", stable->n_sl_changed, stable->n_sl_lost,
 			 stable->drift / 1000, stable->drift % 1000 / 10);
 	else if (stable->why[0])
 		osr__log(w->osm, w->refused ? OSM_LOG_ERROR : osr__log_details(w->ctx->plugin),
-			 "%s%s: full re-route: %s; SLs of %" PRIu64 " pairs changed, %" PRIu64
-			 " pairs may still use an SL that is not verified on the new tables",
+			 "%s%s: full re-route: %s; pairs with another SL: %" PRIu64
+			 "; pairs that may still use an SL not verified on the new tables: "
+			 "%" PRIu64,
 			 w->refused ? "ERR OR22: " : "", name, stable->why, stable->n_sl_changed,
 			 stable->n_sl_lost);
 }
