@@ -15,7 +15,8 @@ ROUNDS = 120
 
 def read_net(path):
     """(switches, channels [(from, to, rate)], end ports per switch) of a net file."""
-    rates = {'SDR': 2.5, 'DDR': 5, 'QDR': 10, 'FDR10': 10, 'FDR': 14, 'EDR': 25, 'HDR': 50, 'NDR': 100,
+    # Of data, Gbit/s a lane: up to QDR 8 of 10 bits are data, in FDR10 and later 64 of 66.
+    rates = {'SDR': 2, 'DDR': 4, 'QDR': 8, 'FDR10': 10, 'FDR': 13.64, 'EDR': 25, 'HDR': 50, 'NDR': 100,
              'XDR': 200}
     number, cables, hosts, here = {}, [], {}, None
     with open(path, errors='replace') as file:
