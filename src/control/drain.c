@@ -9,7 +9,7 @@
 
 #define MAX_PARTS 1024
 #define MAX_TIMES 16
-#define NAME_SIZE 96  /* as in struct osr_drain_event */
+#define NAME_SIZE 192 /* as in struct osr_drain_event: two names of 80 */
 #define MAX_EVENTS 32 /* between two looks; more are not told of */
 #define FORMAT 1
 
@@ -303,7 +303,7 @@ static void name_part(const struct osr_fabric *fabric, uint32_t sw, uint8_t port
 	if (c == OSR_NONE)
 		snprintf(name, NAME_SIZE, "switch %.80s", osr_switch_name(fabric, sw, buf));
 	else
-		snprintf(name, NAME_SIZE, "%.36s port %u - %.36s port %u",
+		snprintf(name, NAME_SIZE, "%.80s port %u - %.80s port %u",
 			 osr_switch_name(fabric, sw, buf), port,
 			 osr_switch_name(fabric, fabric->chan_dst[c], far),
 			 fabric->chan_port[fabric->chan_rev[c]]);
@@ -334,8 +334,9 @@ enum osr_status osr_drains_add(struct osr_drains *drains, const struct osr_fabri
 /* Is it this entry that the text names? Its switch may be in no fabric. */
 static bool entry_is_called(const struct entry *entry, const char *what)
 {
-	char text[160], sw[NAME_SIZE];
+	char text[NAME_SIZE], node[128];
 	const char *name = entry->name;
+	uint8_t port;
 
 	snprintf(text, sizeof(text), entry->part.port ? "0x%016" PRIx64 ":%u" : "0x%016" PRIx64,
 		 entry->part.guid, entry->part.port);
@@ -343,9 +344,10 @@ static bool entry_is_called(const struct entry *entry, const char *what)
 		return true;
 	if (!entry->part.port)
 		return !strcmp(what, name + strlen("switch "));
-	snprintf(sw, sizeof(sw), "%.*s", (int)(strstr(name, " port ") - name), name);
-	snprintf(text, sizeof(text), "%s:%u", sw, entry->part.port);
-	return !strcmp(what, text);
+	if (!split_port(what, node, sizeof(node), &port) || port != entry->part.port)
+		return false;
+	snprintf(text, sizeof(text), "%.80s port %u - ", node, port);
+	return !strncmp(name, text, strlen(text));
 }
 
 enum osr_status osr_drains_remove(struct osr_drains *drains, const char *what,
@@ -447,9 +449,8 @@ static bool load_entry(const json_t *json, struct entry *entry)
 	entry->part.port = (uint8_t)json_integer_value(port);
 	snprintf(entry->name, sizeof(entry->name), "%s", name);
 	osr_name_clean(entry->name);
-	/* remove_entry() and entry_is_called() rely on the form. */
-	return !*end && *guid &&
-	       (entry->part.port ? strstr(name, " port ") != NULL : !strncmp(name, "switch ", 7));
+	/* entry_is_called() relies on the form. */
+	return !*end && *guid && (entry->part.port || !strncmp(name, "switch ", 7));
 }
 
 void osr_drains_load(struct osr_drains *drains, const char *text, size_t size)
@@ -519,7 +520,7 @@ static void came_up(struct osr_drains *drains, const struct osr_seen *seen, doub
 		n += now - h->down[i] <= drains->hold.within;
 	if (n < drains->hold.after || entry_at(drains, &seen->part, true) < drains->n)
 		return;
-	snprintf(entry.name, sizeof(entry.name), "%.36s port %u - %.36s port %u", seen->name,
+	snprintf(entry.name, sizeof(entry.name), "%.80s port %u - %.80s port %u", seen->name,
 		 seen->part.port, seen->far_name, seen->far_port);
 	if (!insert_entry(drains, &entry, NULL))
 		note_event(drains, &entry);

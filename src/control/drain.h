@@ -71,7 +71,7 @@ void osr_drains_watch(struct osr_drains *drains, const struct osr_seen *seen, ui
 
 /* A link that is held down since the last osr_drains_watch(), or is not any more; false: no further one. */
 struct osr_drain_event {
-	char name[96];
+	char name[192];
 	bool held;
 };
 bool osr_drains_event(struct osr_drains *drains, struct osr_drain_event *event);
