@@ -294,19 +294,26 @@ static enum osr_status check_part(const struct osr_drains *drains, const struct 
 	return lost ? refuse_cut(fabric, what, lost, cut, diag) : OSR_OK;
 }
 
-/* "leaf-1 port 3 - spine-2 port 1", "switch spine-2" */
+/* "leaf-1 port 3 - spine-2 port 1"; names may be cut within a letter, and OpenSM's be no UTF-8. */
+static void name_link(char *name, const char *near, uint8_t port, const char *far, uint8_t far_port)
+{
+	snprintf(name, NAME_SIZE, "%.80s port %u - %.80s port %u", near, port, far, far_port);
+	osr_name_clean(name);
+}
+
 static void name_part(const struct osr_fabric *fabric, uint32_t sw, uint8_t port, char *name)
 {
 	uint32_t c = port ? osr_port_channel(fabric, sw, port) : OSR_NONE;
 	char buf[32], far[32];
 
-	if (c == OSR_NONE)
+	if (c == OSR_NONE) {
 		snprintf(name, NAME_SIZE, "switch %.80s", osr_switch_name(fabric, sw, buf));
-	else
-		snprintf(name, NAME_SIZE, "%.80s port %u - %.80s port %u",
-			 osr_switch_name(fabric, sw, buf), port,
-			 osr_switch_name(fabric, fabric->chan_dst[c], far),
-			 fabric->chan_port[fabric->chan_rev[c]]);
+		osr_name_clean(name);
+	} else {
+		name_link(name, osr_switch_name(fabric, sw, buf), port,
+			  osr_switch_name(fabric, fabric->chan_dst[c], far),
+			  fabric->chan_port[fabric->chan_rev[c]]);
+	}
 }
 
 enum osr_status osr_drains_add(struct osr_drains *drains, const struct osr_fabric *fabric,
@@ -520,8 +527,7 @@ static void came_up(struct osr_drains *drains, const struct osr_seen *seen, doub
 		n += now - h->down[i] <= drains->hold.within;
 	if (n < drains->hold.after || entry_at(drains, &seen->part, true) < drains->n)
 		return;
-	snprintf(entry.name, sizeof(entry.name), "%.80s port %u - %.80s port %u", seen->name,
-		 seen->part.port, seen->far_name, seen->far_port);
+	name_link(entry.name, seen->name, seen->part.port, seen->far_name, seen->far_port);
 	if (!insert_entry(drains, &entry, NULL))
 		note_event(drains, &entry);
 }

@@ -184,6 +184,33 @@ static void test_restart(void **state)
 	osr_drains_free(again);
 }
 
+/* Of a node_name_map in Latin-1, and one that is cut within a letter: what is listed and stored stays JSON. */
+static void test_odd_names(void **state)
+{
+	char cut[96] = "a";
+	const char *const names[] = { "Raum \xfc", cut };
+
+	for (unsigned i = 0; i < 40; i++)
+		strcat(cut, "\xc3\xbc");
+	for (unsigned k = 0; k < 2; k++) {
+		struct osr_drains *d = osr_drains_new(&defaults);
+		struct osr_seen odd = cable;
+		json_t *book;
+		char *text;
+
+		odd.name = names[k];
+		for (unsigned i = 0; i < 5; i++)
+			osr_drains_watch(d, &odd, i % 2 == 0, i);
+		text = osr_drains_save(d);
+		assert_non_null(text);
+		book = json_loads(text, 0, NULL);
+		assert_int_equal(json_array_size(json_object_get(book, "parts")), 1);
+		json_decref(book);
+		free(text);
+		osr_drains_free(d);
+	}
+}
+
 /* A drained switch and a link that is held down. */
 static bool fill(struct osr_drains *d, const struct osr_fabric *f, struct osr_diag *diag)
 {
@@ -254,9 +281,8 @@ static void test_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_asked),
-		cmocka_unit_test(test_flaps),
-		cmocka_unit_test(test_restart),
+		cmocka_unit_test(test_asked),   cmocka_unit_test(test_flaps),
+		cmocka_unit_test(test_restart), cmocka_unit_test(test_odd_names),
 		cmocka_unit_test(test_memory),
 	};
 
