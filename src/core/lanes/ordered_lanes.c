@@ -88,15 +88,14 @@ static bool multicast_conflicts(struct guide *w)
 {
 	struct osr_arena *scratch = w->work->scratch;
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	uint32_t *rank = osr_alloc(scratch, w->t.f->n_channels, sizeof(*rank));
+	uint32_t *rank;
 	bool sorted;
 
+	if (!w->t.s->product || !w->work->req->multicast)
+		return false;
+	rank = osr_alloc(scratch, w->t.f->n_channels, sizeof(*rank));
 	if (osr_arena_failed(scratch, NULL))
 		return true;
-	if (!w->t.s->product || !w->work->req->multicast) {
-		osr_arena_reset(scratch, mark);
-		return false;
-	}
 	for (uint32_t e = 0; e < w->g.n_slots; e++)
 		w->g.weight[e] = w->legal[e] & 1;
 	osr_mcast_depend(w->mcast_parent, &w->g);
