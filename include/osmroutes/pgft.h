@@ -109,7 +109,7 @@ struct osr_pgft {
  * The digits of earlier sweeps, so that what dies or returns does not number the rest anew. A tree
  * of the same height keeps its m, w and p (or gets larger ones), every group of switches the digit
  * that most of its members had, every host its slot. What is away keeps its place until another
- * switch or host takes it. A tree with switches in several places (merged) is not remembered.
+ * switch or host takes it, and its links do not count as missing. A tree with switches in several places (merged) is not remembered.
  */
 struct osr_pgft_memory {
 	uint32_t n_trees, n_switches, n_slots;
@@ -129,7 +129,7 @@ struct osr_pgft_memory {
 };
 
 struct osr_pgft_options {
-	uint32_t max_missing;                 /* percent of the links that may be missing */
+	uint32_t max_missing; /* percent of the links that may be missing; see memory */
 	const struct osr_pgft_memory *memory; /* NULL: digits by GUID alone */
 };
 

@@ -48,9 +48,9 @@ static void make_net(const char *m, const char *w, const char *p, bool mgmt, str
 		fail_msg("%s", diag.text);
 }
 
-/* `previous` may be NULL. */
+/* `previous` may be NULL; max_missing NULL: the default. */
 static void route_after(struct osr_net *net, int lmc, const struct osr_result *previous,
-			struct routed *x)
+			const char *max_missing, struct routed *x)
 {
 	const struct osr_engine *e = osr_engine_find("dmodk");
 	struct osr_pgft_options opt = { .max_missing = 99 };
@@ -68,7 +68,9 @@ static void route_after(struct osr_net *net, int lmc, const struct osr_result *p
 
 	*x = (struct routed){ 0 };
 	osr_values_default(&v, e->params);
-	assert_int_equal(osr_values_set(&v, e->params, "max_missing", "99", &diag), OSR_OK);
+	if (max_missing)
+		assert_int_equal(osr_values_set(&v, e->params, "max_missing", max_missing, &diag),
+				 OSR_OK);
 	if (osr_net_fabric(net, lmc, &x->arena, &x->f, &diag) ||
 	    osr_pgft_find(&x->f, &opt, &x->scratch, &x->p, &diag))
 		fail_msg("%s", diag.text);
@@ -85,7 +87,7 @@ static void route_after(struct osr_net *net, int lmc, const struct osr_result *p
 
 static void route_net(struct osr_net *net, int lmc, struct routed *x)
 {
-	route_after(net, lmc, NULL, x);
+	route_after(net, lmc, NULL, "99", x);
 }
 
 static void drop(struct routed *x)
@@ -318,10 +320,10 @@ static void break_tree(uint32_t i)
 	/* With the memory of the whole one, and the whole one with the memory of the broken one. */
 	route_net(&net, -1, &y);
 	before = (struct osr_result){ .fabric = y.f, .routing = y.r };
-	route_after(&broken, i % 11 == 0 ? 1 : -1, &before, &z);
+	route_after(&broken, i % 11 == 0 ? 1 : -1, &before, "99", &z);
 	before = (struct osr_result){ .fabric = x.f, .routing = x.r };
 	drop(&y);
-	route_after(&net, -1, &before, &y);
+	route_after(&net, -1, &before, "99", &y);
 	drop(&x);
 	drop(&y);
 	drop(&z);
@@ -452,8 +454,8 @@ static void kill_node(const struct osr_net *whole, const struct routed *x, uint3
 
 	gone[node] = true;
 	assert_int_equal(osr_topo_remove(whole, gone, cut, &broken, &diag), OSR_OK);
-	route_after(&broken, -1, &before, &with);
-	route_after(&broken, -1, NULL, &without);
+	route_after(&broken, -1, &before, NULL, &with);
+	route_after(&broken, -1, NULL, NULL, &without);
 	a = osr_routing_changed(&before, &with.f, &with.r, &n);
 	b = osr_routing_changed(&before, &without.f, &without.r, &n);
 	sum->n++;
@@ -466,7 +468,7 @@ static void kill_node(const struct osr_net *whole, const struct routed *x, uint3
 	if ((double)b / n > sum->most_without)
 		sum->most_without = (double)b / n;
 	middle = (struct osr_result){ .fabric = with.f, .routing = with.r };
-	route_after((struct osr_net *)whole, -1, &middle, &back);
+	route_after((struct osr_net *)whole, -1, &middle, NULL, &back);
 	assert_int_equal(osr_routing_changed(&before, &back.f, &back.r, &n), 0);
 	drop(&with);
 	drop(&without);
@@ -490,11 +492,13 @@ static void test_deaths(void **state)
 {
 	static const char *const shapes[][3] = { { "6,6,4", "1,6,2", "1,1,3" },
 						 { "6,8", "1,3", "1,2" },
+						 { "6,8", "1,2", "1,3" },
+						 { "4,4,4", "1,2,2", "" },
 						 { "18,18,6", "1,18,6", "1,1,3" } };
 
-	for (unsigned i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < 5; i++) {
 		struct deaths upper = { 0 }, leaves = { 0 }, hosts = { 0 };
-		uint32_t step = i < 2 ? 1 : getenv("OSR_LONG") ? 1 : 40;
+		uint32_t step = i < 4 ? 1 : getenv("OSR_LONG") ? 1 : 40;
 		struct osr_net net = { 0 }, whole;
 		struct routed x;
 
@@ -504,7 +508,7 @@ static void test_deaths(void **state)
 		for (uint32_t node = 0; node < whole.n_nodes; node += step) {
 			uint32_t s = osr_fabric_switch_by_guid(&x.f, whole.nodes[node].guid);
 
-			if (s == OSR_NONE && node % (i < 2 ? 7 : 40))
+			if (s == OSR_NONE && node % (i < 4 ? 7 : 40))
 				continue;
 			kill_node(&whole, &x, node,
 				  s == OSR_NONE          ? &hosts

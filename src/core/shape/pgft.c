@@ -545,9 +545,12 @@ static enum osr_status refuse_holes(struct pgft_work *pgft, const struct pgft_pa
 		(unsigned long long)fit->n_ports, (unsigned long long)fit->n_missing, max_missing);
 }
 
-static bool too_many(const struct fit *fit, const struct osr_pgft_options *opt)
+/* A tree that keeps its digits has been one: see pgft_refuse_recalled(). */
+static bool too_many(const struct fit *fit, const struct osr_pgft_options *opt,
+		     const struct osr_pgft_tree *pgft_tree)
 {
-	return fit->n_missing * 100 > fit->n_ports * opt->max_missing;
+	return pgft_tree->recalled == OSR_NONE &&
+	       fit->n_missing * 100 > fit->n_ports * opt->max_missing;
 }
 
 static enum osr_status find_part(struct pgft_work *pgft, struct pgft_part *part,
@@ -561,13 +564,13 @@ static enum osr_status find_part(struct pgft_work *pgft, struct pgft_part *part,
 	st = fit_part(pgft, part, pgft_tree, &fit);
 	if (st)
 		return st;
-	if (fit.cable && (!fit.found || too_many(&fit, opt)))
+	if (fit.cable && (!fit.found || too_many(&fit, opt, pgft_tree)))
 		return refuse_cable(pgft, &fit.bad);
 	if (!fit.found)
 		return osr_fail(pgft->diag, OSR_NOT_APPLICABLE,
 				"not a fat tree: no levels and digits fit its %u switches",
 				part->n);
-	if (too_many(&fit, opt))
+	if (too_many(&fit, opt, pgft_tree))
 		return refuse_holes(pgft, part, pgft_tree, &fit, opt->max_missing);
 	st = allocate_places(pgft, pgft_tree);
 	if (st)
@@ -575,6 +578,23 @@ static enum osr_status find_part(struct pgft_work *pgft, struct pgft_part *part,
 	take_places(pgft, part, pgft_tree);
 	pgft_tree->n_outside = part->n - pgft_tree->n_switches;
 	pgft->p->n_trees++;
+	return OSR_OK;
+}
+
+/* Of a tree that keeps its digits, links to switches that are away are not missing: one of two spines may die. */
+static enum osr_status pgft_refuse_recalled(const struct osr_pgft *pgft, uint32_t max_missing,
+					    struct osr_diag *diag)
+{
+	for (uint32_t i = 0; i < pgft->n_trees; i++) {
+		uint64_t missing = pgft->tree[i].n_missing_links, n = pgft->tree[i].n_links;
+
+		if (pgft->tree[i].recalled != OSR_NONE &&
+		    missing * 100 > (missing + n) * max_missing)
+			return osr_fail(diag, OSR_NOT_APPLICABLE,
+					"no longer the fat tree it was: more than %u %% of the links "
+					"between its switches are missing",
+					max_missing);
+	}
 	return OSR_OK;
 }
 
@@ -609,7 +629,7 @@ enum osr_status osr_pgft_find(const struct osr_fabric *fabric, const struct osr_
 	number_ports(&w);
 	pgft_count_missing(&w);
 	number_hosts(&w);
-	return OSR_OK;
+	return pgft_refuse_recalled(pgft, opt->max_missing, diag);
 }
 
 /* The sentence --------------------------------------------------------------------------------- */
