@@ -116,7 +116,7 @@ static const struct registration *registration_of(const struct plugin *p, const 
 	return NULL;
 }
 
-static bool is_ours(const struct plugin *p, const struct osm_routing_engine *re)
+bool osr__is_ours(const struct plugin *p, const struct osm_routing_engine *re)
 {
 	for (const struct engine_ctx *ctx = p->contexts; ctx; ctx = ctx->next)
 		if (ctx->re == re)
@@ -129,7 +129,7 @@ static void take_over(struct plugin *p, struct osm_routing_engine *re, const cha
 	const struct registration *reg = registration_of(p, name);
 	struct engine_ctx *ctx;
 
-	if (!reg || is_ours(p, re) || !osr_options_takes_over(&p->options, name))
+	if (!reg || osr__is_ours(p, re) || !osr_options_takes_over(&p->options, name))
 		return;
 	ctx = context_new(p, reg, re);
 	if (!ctx)
@@ -184,7 +184,7 @@ static void take_over_all(struct plugin *p)
 /* The tables are in the switches. */
 static void tables_sent(struct plugin *p)
 {
-	osr__keys_routed(p, is_ours(p, p->osm->routing_engine_used));
+	osr__keys_routed(p, osr__is_ours(p, p->osm->routing_engine_used));
 	for (struct engine_ctx *ctx = p->contexts; ctx; ctx = ctx->next) {
 		if (!ctx->routed && p->osm->routing_engine_used == ctx->re)
 			osr__sweep_cached(ctx);

@@ -287,6 +287,8 @@ struct plugin {
 	bool engines_unknown; /* it is not, and that has been said */
 };
 
+bool osr__is_ours(const struct plugin *p, const struct osm_routing_engine *re);
+
 /* What the next sweep starts from, or NULL. */
 static inline const struct osr_result *osr__before(const struct engine_ctx *ctx)
 {

@@ -22,8 +22,6 @@
 #include <time.h>
 
 /* Who routes when we do not. */
-#define NEXT "OpenSM's next engine routes, or minhop if there is none, unless no_fallback is set"
-
 /* Why the transition is not looked at. */
 #define OTHERS "another engine has routed since the last tables of this one"
 
@@ -95,6 +93,31 @@ static enum osr_status sweep_route(struct sweep *w)
 	return st;
 }
 
+struct next_text {
+	char text[200];
+};
+
+/* Who routes where this engine does not, and what is known of those tables. */
+static struct next_text next_engine(const struct sweep *w)
+{
+	const struct plugin *p = w->ctx->plugin;
+	const struct osm_routing_engine *next = p->engines_known ? w->ctx->re->next : NULL;
+	struct next_text next_text;
+	const char *name = next ? next->name : p->engines_known ? "minhop" : "next engine";
+
+	if (next && osr__is_ours(p, next))
+		snprintf(next_text.text, sizeof(next_text.text), "%s of osmroutes is next", name);
+	else if (!next && p->engines_known && w->osm->no_fallback_routing_engine)
+		snprintf(next_text.text, sizeof(next_text.text),
+			 "warning: no engine is left and no_fallback is set: there are no new tables");
+	else
+		snprintf(next_text.text, sizeof(next_text.text),
+			 "warning: OpenSM's %s is next: nothing is proven of its tables, packets "
+			 "may deadlock",
+			 name);
+	return next_text;
+}
+
 /* The tables of the last sweep in place of those that failed; w->diag says what did. */
 static enum osr_status fall_back(struct sweep *w, enum osr_status why, struct osr_arena_mark mark)
 {
@@ -103,8 +126,8 @@ static enum osr_status fall_back(struct sweep *w, enum osr_status why, struct os
 	enum osr_status st;
 
 	if (!osr__before(ctx)) {
-		osr__log(w->osm, OSM_LOG_ERROR, "ERR OR04: %s: %s (%s); " NEXT, ctx->engine->name,
-			 w->diag.text, osr_status_str(why));
+		osr__log(w->osm, OSM_LOG_ERROR, "ERR OR04: %s: %s (%s); %s", ctx->engine->name,
+			 w->diag.text, osr_status_str(why), next_engine(w).text);
 		return why;
 	}
 	osr_arena_reset(&w->slot->arena, mark);
@@ -124,8 +147,9 @@ static enum osr_status fall_back(struct sweep *w, enum osr_status why, struct os
 	if (st) {
 		osr__log(w->osm, OSM_LOG_ERROR,
 			 "ERR OR04: %s: %s (%s); the last checked tables do not fit any more: "
-			 "%s; " NEXT,
-			 ctx->engine->name, w->diag.text, osr_status_str(why), diag.text);
+			 "%s; %s",
+			 ctx->engine->name, w->diag.text, osr_status_str(why), diag.text,
+			 next_engine(w).text);
 		return st;
 	}
 	osr__log(w->osm, OSM_LOG_ERROR,
@@ -336,8 +360,8 @@ static enum osr_status sweep(struct sweep *w)
 	return OSR_OK;
 
 give_up:
-	osr__log(w->osm, OSM_LOG_ERROR, "ERR OR04: %s: %s (%s); " NEXT, w->ctx->engine->name,
-		 w->diag.text, osr_status_str(st));
+	osr__log(w->osm, OSM_LOG_ERROR, "ERR OR04: %s: %s (%s); %s", w->ctx->engine->name,
+		 w->diag.text, osr_status_str(st), next_engine(w).text);
 	return st;
 }
 

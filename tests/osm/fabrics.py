@@ -145,3 +145,9 @@ def dmodk_next_engine(workdir):
         expect(opensm.engine_used() == 'dfsssp', '%s routed' % opensm.engine_used())
         said = [l for l in opensm.errors() if 'OR04' in l]
         expect(said and 'not a fat tree' in said[0], 'the log does not say why: %s' % said)
+        expect('dfsssp of osmroutes is next' in said[0], 'nor who routes: %s' % said)
+        with Opensm(fabric, 'dmodk', plugin=True, options=QOS, name='alone') as opensm:
+            opensm.wait_up()
+        said = [l for l in opensm.errors() if 'OR04' in l]
+        expect(said and "warning: OpenSM's minhop is next" in said[0] and 'may deadlock' in said[0],
+               'not said that nothing is proven: %s' % said)
