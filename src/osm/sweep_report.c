@@ -29,8 +29,9 @@ void osr__report_left_out(const struct sweep *w)
 			 n->n_unhealthy + n->n_throttled > 4 ? ", ..." : "");
 	if (n->n_out)
 		osr__log(w->osm, OSM_LOG_INFO,
-			 "%s: %u links and switches are drained or held down, and not used", name,
-			 n->n_out);
+			 "%s: %u links and switches are drained or held down: not used, and, with "
+			 "hosts on them, not counted",
+			 name, n->n_out);
 	if (n->n_left_out)
 		osr__log(w->osm, OSM_LOG_ERROR,
 			 "ERR OR06: %s: %u end ports have LIDs that OpenSM's table assigns to "
@@ -295,7 +296,10 @@ void osr__proven_text(const struct sweep *w, char *text, size_t size)
 	snprintf(text + n, size - n, "%s", lacks);
 }
 
-/* No routing has less on the busiest link: what crosses cuts and, where all routes are minimal, the mean. */
+/*
+ * No routing has less on the busiest link: what crosses cuts and, where all routes are minimal, the mean. The command has
+ * time for a tighter bound, of minimal routings alone (osr_bound_minimal()).
+ */
 static uint64_t sweep_least_load(struct sweep *w)
 {
 	const struct osr_verdict *verdict = &w->slot->verdict;
@@ -310,7 +314,7 @@ static uint64_t sweep_least_load(struct sweep *w)
 	return !verdict->n_longer && least < mean ? mean : least;
 }
 
-/* "; busiest link 1.06 times the least possible load (504 routes)" */
+/* "; busiest link 1.06 times the cut bound (504 routes)" */
 static void load_text(const struct sweep *w, char *text, size_t size)
 {
 	const struct osr_verdict *verdict = &w->slot->verdict;
@@ -318,8 +322,7 @@ static void load_text(const struct sweep *w, char *text, size_t size)
 
 	*text = 0;
 	if (w->least_load)
-		snprintf(text, size,
-			 "; busiest link %.2f times the least possible load (%" PRIu64 " routes)",
+		snprintf(text, size, "; busiest link %.2f times the cut bound (%" PRIu64 " routes)",
 			 (double)verdict->efi / (double)w->least_load, verdict->efi);
 	n = strlen(text);
 	if (verdict->n_longer)
