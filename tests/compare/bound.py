@@ -4,7 +4,12 @@
 Every pair of switches may split its routes at will over its shortest paths. For any lengths w of the
 channels, sum of demand * shortest path under w / sum of w * capacity is a bound (the dual of the
 linear program); the lengths are found by multiplicative weights. numpy alone, no code of the project.
+
+single() is for forwarding tables, which have one next hop for each LID and switch: all end ports of a
+switch then reach a LID over the same channels, so that loads are made of whole pieces.
 """
+import heapq
+
 try:
     import numpy
 except ImportError:
@@ -161,6 +166,38 @@ def _pods(p):
     return best
 
 
+def _fill(rates, n, size):
+    """The least load per rate of the busiest channel when n pieces of one size are put on channels."""
+    heap = [(size / r, r) for r in rates]
+    heapq.heapify(heap)
+    for _ in range(n - 1):
+        load, r = heap[0]
+        heapq.heapreplace(heap, (load + size / r, r))
+    return heap[0][0] if n else 0
+
+
+def single(path):
+    """What one next hop for each LID and switch allows at best, by what enters or leaves one switch.
+
+    The end ports of switch u reach a LID of switch v together: hosts[u] routes on one channel into v, for
+    each u and LID. The larger pieces alone, all taken as small as the smallest of them, must find room.
+    """
+    n, channels, hosts = read_net(path)
+    into, out = [[] for _ in range(n)], [[] for _ in range(n)]
+    for a, b, rate in channels:
+        out[a].append(rate)
+        into[b].append(rate)
+    best = 0
+    for v in range(n):
+        if not hosts[v] or not into[v]:
+            continue
+        best = max(best, _fill(out[v], sum(hosts) - hosts[v], hosts[v]))
+        for size in set(hosts[:v] + hosts[v + 1:]) - {0}:
+            larger = sum(h >= size for h in hosts) - (hosts[v] >= size)
+            best = max(best, _fill(into[v], hosts[v] * larger, size))
+    return best
+
+
 def bound(path, rounds=ROUNDS):
     """Routes over the busiest link, in units of the fastest link, that no minimal routing goes below."""
     p = Problem(*read_net(path))
@@ -184,4 +221,4 @@ def bound(path, rounds=ROUNDS):
 if __name__ == '__main__':
     import sys
     for name in sys.argv[1:]:
-        print(name, bound(name))
+        print(name, bound(name), single(name))

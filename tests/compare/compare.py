@@ -111,6 +111,7 @@ def measure(args, title, net, workdir):
         key = hashlib.sha1(file.read()).hexdigest()[:16]
     row = {'title': title, 'net': net, 'engines': {}}
     row['bound'] = cached(args, key + '-bound', lambda: bound.bound(net)) if bound.numpy else 0
+    row['single'] = max(row['bound'], bound.single(net))
     names = [n for n in args.stock.split(',') if n]
     if names:
         done = cached(args, '%s-%s' % (key, '-'.join(names)),
@@ -150,8 +151,8 @@ def show(row, engine):
     bad = worse(row, engine) if 'fails' not in row['engines'][engine] else []
     mine = row['engines'][engine]
     flag = ' '.join(sorted({b[0] for b in bad}))
-    ratio = mine['efi'] / row['bound'] if row['bound'] and 'efi' in mine else 0
-    print('%s: bound %.0f, ratio %.3f %s' % (row['title'], row['bound'], ratio, flag))
+    print('%s: bound %.0f, with one next hop %.0f, ratio %.3f %s' % (
+        row['title'], row['bound'], row['single'], mine.get('efi', 0) / (row['single'] or 1), flag))
     for name, e in row['engines'].items():
         print(line(name, e))
     sys.stdout.flush()
@@ -163,9 +164,10 @@ def summary(rows, engine):
     for column in ('EFI', 'eBB', 'lanes'):
         n = sum(any(b[0] == column for b in worse(r, engine)) for r in rows)
         lines.append('%s worse than a stock engine: %d of %d' % (column, n, len(rows)))
-    ratios = [r['engines'][engine]['efi'] / r['bound'] for r in rows if r['bound']]
-    if ratios:
-        lines.append('EFI over the bound: mean %.3f, worst %.3f' % (statistics.mean(ratios), max(ratios)))
+    for key, words in ('bound', 'the bound'), ('single', 'what one next hop for each LID and switch allows'):
+        ratios = [r['engines'][engine]['efi'] / r[key] for r in rows if r[key]]
+        if ratios:
+            lines.append('EFI over %s: mean %.3f, worst %.3f' % (words, statistics.mean(ratios), max(ratios)))
     lines.append('lanes at most: %d' % max(r['engines'][engine]['lanes'] for r in rows))
     lines.append('fabrics with longer routes: %d' % sum(r['engines'][engine]['longer'] > 0 for r in rows))
     cpu = [r['engines'][engine]['cpu'] for r in rows]
