@@ -6,8 +6,10 @@
  * a switch has six links to ten hosts, some links then carry two hosts and some one. Here the most
  * loaded channels give up branches of trees: switch v and all that passes through it reach the LID
  * over another next hop, just as close, if every channel on that path then stays within a limit.
- * The limit is searched between the bound and the load that was found, by bisection; moves for a
- * limit that cannot be reached are undone, so that trees are split no more than pays.
+ * Where none does, one is enough that stays below the load of the channel it leaves: the loads in
+ * falling order then fall, so this ends, and the next channel above the limit has its turn. The limit
+ * is searched between the bound and the load that was found, by bisection; moves for a limit that
+ * cannot be reached are undone, so that trees are split no more than pays.
  */
 #include <string.h>
 
@@ -23,6 +25,7 @@
 struct brancher {
 	struct osr_spf *s;
 	uint64_t limit; /* of a weight, hop bits zero */
+	bool soft;      /* other channels may exceed it, but stay below the hot one */
 	uint32_t n_done, n_max;
 	struct branch_move *done;
 	uint32_t hot;              /* the channel that gives up branches */
@@ -147,7 +150,7 @@ static uint64_t branch_peak(const struct brancher *b, uint32_t d, uint32_t v, ui
 	struct osr_spf *s = b->s;
 	const struct osr_fabric *f = s->f;
 	uint32_t root = f->dest_switch[d], old = f->chan_dst[branch_next(s, d, v)], c = o;
-	uint64_t peak = 0;
+	uint64_t peak = 0, most = b->soft ? branch_load(s, b->hot) - 1 : b->limit;
 	bool down = false, past = v == f->chan_src[b->hot];
 
 	for (uint32_t i = 0; i < BRANCH_HOPS; i++) {
@@ -155,7 +158,7 @@ static uint64_t branch_peak(const struct brancher *b, uint32_t d, uint32_t v, ui
 		uint64_t load = branch_load(s, c) + branch_amount(s, c, n_routes);
 		bool goes_down = s->place[at] > s->place[f->chan_src[c]];
 
-		if (load > b->limit || (down && !goes_down))
+		if (load > most || (down && !goes_down))
 			return UINT64_MAX;
 		peak = load > peak ? load : peak;
 		down = goes_down;
@@ -253,13 +256,13 @@ static void branch_shed(struct brancher *b, uint32_t d, bool more)
 		branch_apply(b, d, best, best_hop);
 }
 
-/* Takes branches off channel c until it is within the limit. */
-static bool branch_lower(struct brancher *b, uint32_t c)
+/* Takes branches off the hot channel until it is within the limit, LID after LID. */
+static void branch_shed_all(struct brancher *b)
 {
 	struct osr_spf *s = b->s;
 	const struct osr_fabric *f = s->f;
+	uint32_t c = b->hot;
 
-	b->hot = c;
 	for (uint32_t d = 0; d < f->n_dests && branch_load(s, c) > b->limit; d++) {
 		uint32_t t = f->dest_term[d];
 
@@ -272,7 +275,19 @@ static bool branch_lower(struct brancher *b, uint32_t c)
 		if (branch_load(s, c) > b->limit)
 			branch_shed(b, d, true);
 	}
-	return branch_load(s, c) <= b->limit;
+}
+
+/* False if nothing can be taken off channel c. */
+static bool branch_lower(struct brancher *b, uint32_t c)
+{
+	uint64_t before = branch_load(b->s, c);
+
+	b->hot = c;
+	for (int soft = 0; soft <= 1 && branch_load(b->s, c) > b->limit; soft++) {
+		b->soft = soft;
+		branch_shed_all(b);
+	}
+	return branch_load(b->s, c) < before;
 }
 
 static void branch_undo(struct brancher *b)
@@ -286,12 +301,20 @@ static void branch_undo(struct brancher *b)
 
 static bool branch_level(struct brancher *b)
 {
+	bool over = true;
+
 	b->n_done = 0;
-	for (uint32_t c = 0; c < b->s->f->n_channels; c++) {
-		if (branch_load(b->s, c) <= b->limit || branch_lower(b, c))
-			continue;
-		branch_undo(b);
-		return false;
+	while (over) {
+		over = false;
+		for (uint32_t c = 0; c < b->s->f->n_channels; c++) {
+			if (branch_load(b->s, c) <= b->limit)
+				continue;
+			over = true;
+			if (branch_lower(b, c) && b->n_work <= b->max_work)
+				continue;
+			branch_undo(b);
+			return false;
+		}
 	}
 	return true;
 }
