@@ -25,6 +25,7 @@ static const struct {
 	uint32_t local_share;   /* and one that local search goes on from */
 	uint32_t sparse;        /* where 1 in so many routes is not legal at first, that is tried */
 	uint32_t boost;         /* weight of a route without a legal way */
+	uint32_t two;           /* where 1 in so many routes is not legal on two lanes, these are tried */
 	uint32_t few;           /* where 1 in so many has none, */
 	uint32_t few_boost;     /* they may weigh so much */
 	uint32_t max_stale;     /* rounds that gain less than 1 in 20 */
@@ -36,7 +37,7 @@ static const struct {
 	uint32_t sample_few;   /* and ends when 1 in so many of their routes has no legal way */
 	uint32_t auto_routes;  /* auto: where there are more, it would take minutes */
 } turn_tuning = {
-	4, 1u << 27, 4, 16, 32, 10, 4, 700, 1024, 3, 16, 109, 110, 1u << 22, 10000, 1u << 26
+	4, 1u << 27, 4, 16, 32, 10, 4, 20, 700, 1024, 3, 16, 109, 110, 1u << 22, 10000, 1u << 26
 };
 
 /* ---- setting up ------------------------------------------------------------------------------ */
@@ -568,6 +569,37 @@ static bool turn_is_loaded(const struct turns *w, uint64_t load)
 	return osr__turn_most_loaded(w->t.s) * 100 > load * turn_tuning.max_efi;
 }
 
+/*
+ * Two lanes, where they nearly suffice for the trees that are there: taken where no route becomes longer
+ * and no link busier.
+ */
+static enum osr_status turn_search_two(struct turns *w, struct osr_lanes_job *job,
+				       const struct osr_turn_result *before, bool *fits)
+{
+	struct osr_routing kept = *job->r;
+	uint64_t load = osr__turn_most_loaded(job->s);
+	uint32_t n_lanes = w->n_lanes;
+	bool local = false, hopeless;
+	enum osr_status st;
+
+	*fits = false;
+	if (n_lanes <= 2 || turn_is_large(w->t.f))
+		return OSR_OK;
+	w->n_lanes = 2;
+	w->t.n_unserved = NULL;
+	st = osr__turn_start_fitted(w, true, job->opt->layers.sift_passes, job->scratch, job->diag);
+	if (!st && osr__turn_count_failed(w) * turn_tuning.two <= osr__turn_n_routes(w)) {
+		st = turn_search(w, job, &local, &hopeless);
+		*fits = !st && !hopeless && !job->r->n_longer &&
+			osr__turn_most_loaded(job->s) <= load;
+		if (!*fits)
+			turn_restore(w, job, before, &kept);
+	}
+	if (!*fits)
+		w->n_lanes = n_lanes;
+	return st;
+}
+
 static enum osr_status turn_find(struct turns *w, struct osr_lanes_job *job,
 				 struct osr_turn_result *turn, bool *routed)
 {
@@ -583,6 +615,8 @@ static enum osr_status turn_find(struct turns *w, struct osr_lanes_job *job,
 		return OSR_OK;
 	st = turn_init_search(w, job, &small);
 	if (!st && small)
+		st = turn_search_two(w, job, turn, routed);
+	if (!st && small && !*routed)
 		st = turn_search(w, job, &local, &hopeless);
 	/* Few turns in use can leave too little choice to share the load. */
 	if (!st && small && local && !hopeless && turn_is_loaded(w, before))
