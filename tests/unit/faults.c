@@ -177,34 +177,47 @@ static uint32_t ways(const struct depend *g, uint32_t s, uint32_t d, uint32_t wa
 	return n;
 }
 
-/* The node of a packet that came over the channel of `node` (OSR_NONE: from a host) and leaves over c. */
-static uint32_t node_after(const struct depend *g, uint32_t node, uint32_t c)
+/* The node of a packet that came in by this port and leaves over c. */
+static uint32_t node_after(const struct depend *g, uint32_t in, uint32_t c)
 {
 	const struct osr_fabric *f = &g->now->fabric;
 	const struct osr_routing *r = &g->now->routing;
-	uint32_t m = f->n_channels, s = f->chan_src[c], in;
+	uint32_t m = f->n_channels, s = f->chan_src[c];
 
 	if (!r->sl2vl)
 		return c;
-	if (node == OSR_NONE)
-		return r->ca_sl2vl[g->sl] * m + c;
-	in = f->chan_port[f->chan_rev[node % m]];
 	return r->sl2vl[r->sl2vl_row[s] + in * (f->sw_n_ports[s] + 1u) + f->chan_port[c]][g->sl] *
 		       m +
 	       c;
 }
 
+static void visit(struct depend *g, uint32_t node, uint32_t *n_todo)
+{
+	if (g->visited[node] == g->round)
+		return;
+	g->visited[node] = g->round;
+	g->todo[(*n_todo)++] = node;
+}
+
 /* A packet in `node` waits for c; where it is then is followed, once. */
 static void wait_for(struct depend *g, uint32_t node, uint32_t c, uint32_t *n_todo)
 {
-	uint32_t next = node_after(g, node, c);
+	const struct osr_fabric *f = &g->now->fabric;
+	uint32_t next = node_after(g, f->chan_port[f->chan_rev[node % f->n_channels]], c);
 
-	if (node != OSR_NONE)
-		g->matrix[node * g->n_nodes + next] = 1;
-	if (g->visited[next] == g->round)
-		return;
-	g->visited[next] = g->round;
-	g->todo[(*n_todo)++] = next;
+	g->matrix[node * g->n_nodes + next] = 1;
+	visit(g, next, n_todo);
+}
+
+/* End ports of the source of c, and its port 0, send over c. */
+static void send(struct depend *g, uint32_t c, uint32_t *n_todo)
+{
+	const struct osr_fabric *f = &g->now->fabric;
+	uint32_t s = f->chan_src[c];
+
+	visit(g, node_after(g, 0, c), n_todo);
+	for (uint32_t t = f->term_row[s]; t < f->term_row[s + 1]; t++)
+		visit(g, node_after(g, f->term_port[t], c), n_todo);
 }
 
 /* Everywhere a packet from s to d may come, from channel to channel. */
@@ -215,7 +228,7 @@ static void follow(struct depend *g, uint32_t s, uint32_t d)
 
 	g->round++;
 	for (uint32_t i = 0; i < n; i++)
-		wait_for(g, OSR_NONE, way[i], &n_todo);
+		send(g, way[i], &n_todo);
 	while (n_todo) {
 		uint32_t node = g->todo[--n_todo];
 
@@ -266,7 +279,7 @@ static void follow_group(struct depend *g)
 		for (uint32_t c = 0; c < f->n_channels; c++)
 			if (f->chan_src[c] == s &&
 			    (in_new_order(g, c) || (mixed && in_old_order(g, c))))
-				wait_for(g, OSR_NONE, c, &n_todo);
+				send(g, c, &n_todo);
 		while (n_todo) {
 			uint32_t node = g->todo[--n_todo], c = node % f->n_channels;
 

@@ -16,6 +16,7 @@
 #include <osmroutes/check.h>
 #include "core/reroute/reroute.h"
 #include "core/store/store.h"
+#include "core/verify/union.h"
 #include <osmroutes/sweep.h>
 
 #include <stdio.h>
@@ -44,6 +45,7 @@ struct life {
 	uint64_t n_lost;  /* pairs with SLs that are no longer safe, ever */
 	bool prepares;    /* uses the time between */
 	bool restarts;    /* the program ends and starts again, now and then */
+	bool hands_over;  /* another one starts with what the switches have */
 	bool always_kept; /* nothing was worked in that the baseline did not have */
 	/* Over all lives, so that the tests cannot become empty. */
 	uint64_t *n_kept, *n_anew, *n_together, *n_changed_sl;
@@ -328,6 +330,29 @@ static void restart(struct life *x)
 	free(buf);
 }
 
+/* Tables by turn as the switches have them, and a certificate that is made of them alone. */
+static void hand_over(struct life *x)
+{
+	struct osr_result *now = &x->now->result;
+	const struct osr_generation gen = { .routing = &now->routing };
+	struct osr_arena scratch = { 0 };
+	struct osr_diag diag = { "" };
+	struct osr_loop loop;
+	uint32_t modes = OSR_CLAIM_ANY_SL | OSR_CLAIM_REVERSIBLE | OSR_CLAIM_MULTICAST;
+
+	now->baseline = NULL;
+	now->routing.rank =
+		osr_alloc(&x->now->arena, OSR_MAX_VLS * (size_t)now->fabric.n_channels,
+			  sizeof(*now->routing.rank));
+	assert_non_null(now->routing.rank);
+	if (osr_union_loop(&now->fabric, &gen, 1, modes, &scratch, &x->now->arena, &loop,
+			   now->routing.rank, &diag) ||
+	    loop.n)
+		fail_msg("%s: %s", x->t.name, diag.text);
+	x->always_kept = false;
+	osr_arena_free(&scratch);
+}
+
 static void all_back(struct life *x)
 {
 	const struct osr_fabric *f = x->faults.whole;
@@ -364,6 +389,8 @@ static void live(struct life *x, unsigned n_steps, uint64_t seed)
 		assert_true(x->now->result.digest == digest);
 		if (x->restarts && test_random(&seed) % 3 == 0)
 			restart(x);
+		if (x->hands_over && test_random(&seed) % 4 == 0)
+			hand_over(x);
 	}
 	all_back(x);
 	step(x);
@@ -491,6 +518,7 @@ static void test_any_sl_lives(void **state)
 		else
 			test_fabric_dragonfly(&x.t, 4);
 		x.restarts = i % 4 == 1;
+		x.hands_over = i % 4 == 2;
 		live(&x, 20, 31 * i);
 	}
 	assert_true(n.kept > 4 * n.anew);

@@ -84,6 +84,26 @@ void osr__keep_write_lanes(struct keep *k)
 		}
 }
 
+/*
+ * Lanes on which end ports send, by the tables: lane 0 and its like, but all kinds of them where the certificate
+ * was made of what the switches have (adopt.c), which knows of no lanes that are alike.
+ */
+static void keep_read_inject(struct keep *k)
+{
+	const struct osr_fabric *fabric = k->f;
+
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint32_t s = fabric->chan_src[c];
+		const osr_sl2vl_t *vls = k->r.sl2vl + k->r.sl2vl_row[s] + fabric->chan_port[c];
+
+		k->w.inject[c] = (uint16_t)(1u << k->same[(*vls)[0]]);
+		for (uint32_t t = fabric->term_row[s]; t < fabric->term_row[s + 1]; t++)
+			k->w.inject[c] |=
+				(uint16_t)(1u << k->same[vls[fabric->term_port[t] *
+							     (fabric->sw_n_ports[s] + 1u)][0]]);
+	}
+}
+
 /* Entries of today: hops instead of ports. */
 static void keep_hops(struct keep *k)
 {
@@ -119,6 +139,7 @@ static enum osr_status keep_alloc(struct keep *k, struct osr_diag *why)
 	w->rank = osr_alloc(k->job->arena, k->r.n_vls * m, sizeof(*w->rank));
 	w->lane = osr_alloc(scratch, w->g.n_slots, 1);
 	w->at = osr_alloc(scratch, w->g.n_slots, sizeof(*w->at));
+	w->inject = osr_alloc(scratch, m, sizeof(*w->inject));
 	w->freedom = osr_alloc(scratch, w->g.n_slots, 1);
 	w->first_freedom = osr_alloc(scratch, m, 1);
 	w->t.mask = osr_alloc(scratch, n, 1);
@@ -134,10 +155,10 @@ static enum osr_status keep_alloc(struct keep *k, struct osr_diag *why)
 	k->whole = osr_alloc(scratch, n, 1);
 	k->touched = osr_calloc(scratch, fabric->n_dests, 1);
 	k->sent = osr_calloc(scratch, n * osr__moves_blocks(fabric), 1);
-	if (!w->rank || !w->lane || !w->at || !w->freedom || !w->first_freedom || !w->t.mask ||
-	    !k->feed || !k->never || !k->feed_all || !k->sorted || !k->work || !k->used ||
-	    !k->highest || !k->refused || !k->before || !k->whole || !k->touched || !k->sent ||
-	    !osr__legal_alloc(&w->t, scratch))
+	if (!w->rank || !w->lane || !w->at || !w->inject || !w->freedom || !w->first_freedom ||
+	    !w->t.mask || !k->feed || !k->never || !k->feed_all || !k->sorted || !k->work ||
+	    !k->used || !k->highest || !k->refused || !k->before || !k->whole || !k->touched ||
+	    !k->sent || !osr__legal_alloc(&w->t, scratch))
 		return osr_fail(why, OSR_NOMEM, "out of memory for re-routing with lanes by turn");
 	return OSR_OK;
 }
@@ -198,6 +219,7 @@ static enum osr_status keep_begin(struct keep *k, struct osr_diag *why)
 	for (uint32_t d = 0; d < k->f->n_dests; d++)
 		k->grown |= !osr_fabric_map_dest_stays(&map, d);
 	osr__keep_read_lanes(k);
+	keep_read_inject(k);
 	keep_hops(k);
 	osr__turn_set_reach(&k->w);
 	return OSR_OK;

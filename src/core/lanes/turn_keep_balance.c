@@ -10,7 +10,7 @@ static uint16_t keep_lanes_into(const struct keep *k, const uint8_t *hop, uint32
 {
 	const struct osr_fabric *fabric = k->f;
 	uint32_t v = fabric->chan_src[c];
-	uint16_t lanes = 1;
+	uint16_t lanes = k->w.inject[c];
 
 	for (uint32_t o = fabric->chan_row[v]; o < fabric->chan_row[v + 1]; o++) {
 		uint32_t u = fabric->chan_dst[o], in = fabric->chan_rev[o];
@@ -32,7 +32,7 @@ static bool keep_may(struct osr__moves *m, uint32_t d, uint32_t v, uint32_t c)
 
 	k->n_undo = k->n_fed = 0;
 	hop[v] = (uint8_t)(c - fabric->chan_row[v]);
-	ok = osr__keep_enter(k, hop, root, c, 1);
+	ok = osr__keep_enter(k, hop, root, c, k->w.inject[c]);
 	for (uint32_t o = fabric->chan_row[v]; ok && o < fabric->chan_row[v + 1]; o++) {
 		uint32_t u = fabric->chan_dst[o], in = fabric->chan_rev[o];
 

@@ -75,7 +75,8 @@ static bool keep_spread_fits(struct keep *k)
 {
 	bool changed = true;
 
-	memcpy(k->highest, k->w.rank, k->f->n_channels * sizeof(*k->highest));
+	for (uint32_t c = 0; c < k->f->n_channels; c++)
+		k->highest[c] = osr__turn_first_rank(&k->w, c);
 	while (changed)
 		if (!keep_spread_pass(k, false, &changed))
 			return false;
@@ -134,12 +135,11 @@ static void keep_hang(uint32_t *parent, const struct osr_fabric *fabric, uint32_
 static void keep_feed_spread(struct keep *k, uint32_t lane)
 {
 	const struct osr_fabric *fabric = k->f;
-	uint32_t *lanes_in =
-		k->work; /* [n_channels] on which copies arrive; hosts send on lane 0 */
+	uint32_t *lanes_in = k->work; /* [n_channels] on which copies arrive */
 
 	memcpy(k->feed_all, k->feed, k->w.g.n_slots * sizeof(*k->feed_all));
 	for (uint32_t c = 0; c < fabric->n_channels; c++)
-		lanes_in[c] = 1;
+		lanes_in[c] = k->w.inject[c];
 	for (int feed = 0; feed <= 1; feed++)
 		for (uint32_t a = 0; a < fabric->n_channels; a++)
 			for (uint32_t t = k->w.g.row[a];

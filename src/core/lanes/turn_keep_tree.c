@@ -59,7 +59,7 @@ static void keep_mark_turn(struct keep *k, const uint8_t *hop, uint32_t c)
 	next = fabric->chan_row[u] + hop[u];
 	x = fabric->chan_dst[next];
 	k->used[t] = 1;
-	k->feed[t] |= 1;
+	k->feed[t] |= k->w.inject[c];
 	if (hop[x] != OSR_NO_PATH)
 		k->feed[k->w.g.row[next] + hop[x]] |= (uint16_t)(1u << k->w.lane[t]);
 }
@@ -138,7 +138,7 @@ static bool keep_attach(struct keep *k, uint32_t root, uint8_t *hop)
 
 		for (; c != OSR_NONE; c = keep_choose(k, root, hop, dead)) {
 			k->n_undo = k->n_fed = 0;
-			if (osr__keep_enter(k, hop, root, c, 1)) {
+			if (osr__keep_enter(k, hop, root, c, k->w.inject[c])) {
 				hop[fabric->chan_src[c]] =
 					(uint8_t)(c - fabric->chan_row[fabric->chan_src[c]]);
 				return true;

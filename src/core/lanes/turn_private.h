@@ -21,6 +21,7 @@ struct turns {
 	uint32_t *rank;      /* [K * n_channels] a permutation of the nodes */
 	uint8_t *lane;       /* [n_slots] of the turn's second channel */
 	uint32_t *at;        /* [n_slots] rank of the node a turn leads to */
+	uint16_t *inject;    /* [n_channels] lanes on which end ports send; NULL: lane 0 */
 	uint8_t *pinned;     /* [n_slots] turns of the escape tree: lane and direction stay */
 	uint32_t *best_rank; /* the best so far */
 	uint8_t *best_lane;
@@ -44,6 +45,19 @@ struct turns {
 	uint64_t enough;      /* load of the busiest channel for which no route gets longer */
 };
 
+/* The highest rank that packets of end ports on the source of c hold on it. */
+static inline uint32_t osr__turn_first_rank(const struct turns *w, uint32_t c)
+{
+	uint32_t most = w->inject ? 0 : w->rank[c];
+
+	for (uint16_t in = w->inject ? w->inject[c] : 0; in; in &= (uint16_t)(in - 1)) {
+		uint32_t rank = w->rank[(size_t)__builtin_ctz(in) * w->t.f->n_channels + c];
+
+		most = most < rank ? rank : most;
+	}
+	return most;
+}
+
 /*
  * May packets of hosts on the source of c0, and those that come through it, take c0 into a tree whose
  * hops from there on are known? Packets that come through are asked one channel earlier.
@@ -56,7 +70,7 @@ static inline bool osr__turn_legal(const struct turns *w, const uint8_t *hop, ui
 	if (u == root)
 		return true;
 	t01 = w->g.row[c0] + hop[u];
-	if (w->rank[c0] >= w->at[t01])
+	if (osr__turn_first_rank(w, c0) >= w->at[t01])
 		return false;
 	x = w->t.f->chan_dst[w->t.f->chan_row[u] + hop[u]];
 	return x == root || w->at[t01] < w->at[w->g.row[w->t.f->chan_row[u] + hop[u]] + hop[x]];
