@@ -135,18 +135,22 @@ static void distances(const struct osr_fabric *f, uint32_t root, uint32_t *dist,
 }
 
 /*
- * Entries that no routing with shortest paths can keep: they lead into the cable that is dead, or to
- * a switch that is no nearer any more. Both fabrics have the same switches and LIDs.
+ * Entries that no routing with shortest paths can keep, and their blocks: they lead into the cable that is dead,
+ * or to a switch that is no nearer any more. Both fabrics have the same switches and LIDs.
  */
-static uint64_t count_bound(const struct osr_result *w, const struct osr_fabric *now, uint32_t chan)
+static uint64_t count_bound(const struct osr_result *w, const struct osr_fabric *now, uint32_t chan,
+			    uint64_t *n_blocks)
 {
 	const struct osr_fabric *f = &w->fabric;
 	uint32_t *dist = malloc(2 * f->n_switches * sizeof(*dist)), root = OSR_NONE;
+	size_t size = f->max_lid / 64 + (size_t)1;
+	uint8_t *block = calloc(f->n_switches * size, 1);
 	uint64_t n = 0;
 
-	if (!dist)
+	if (!dist || !block)
 		bench_die("out of memory");
 	if (now->n_switches != f->n_switches || now->n_dests != f->n_dests) {
+		free(block);
 		free(dist);
 		return 0;
 	}
@@ -158,13 +162,19 @@ static uint64_t count_bound(const struct osr_result *w, const struct osr_fabric 
 		for (uint32_t k = 0; k < 1u << f->term_lmc[t]; k++)
 			for (uint32_t s = 0; s < f->n_switches; s++) {
 				uint32_t c = osr_port_channel(f, s, osr_lft(&w->routing, s, d + k));
+				bool must;
 
 				if (s == root || c == OSR_NONE || dist[s] == OSR_NONE)
 					continue;
-				n += c == chan || c == f->chan_rev[chan] ||
-				     dist[f->chan_dst[c]] >= dist[s];
+				must = c == chan || c == f->chan_rev[chan] ||
+				       dist[f->chan_dst[c]] >= dist[s];
+				n += must;
+				block[s * size + f->dest_lid[d + k] / 64] |= must;
 			}
 	}
+	for (size_t i = 0; i < f->n_switches * size; i++)
+		*n_blocks += block[i];
+	free(block);
 	free(dist);
 	return n;
 }
@@ -195,7 +205,7 @@ struct sums {
 	const struct osr_result *last;
 	uint32_t rounds; /* for the bound */
 	uint64_t n, bound, kept, together, direct, through, changed, anew_changed, sl, lost, longer;
-	uint64_t blocks, blocks_anew;
+	uint64_t blocks, blocks_anew, blocks_bound;
 	uint64_t longer_anew;
 	double efi, worst_efi, efi_anew, worst_anew;
 	double worst_direct, worst_through, ms_route, ms_check, ms_full, ms_full_check, drift;
@@ -228,7 +238,7 @@ static void kill_one(const struct bench *b, struct faults *x, const struct osr_r
 	route(b, n->last, run);
 	route(b, NULL, &full);
 	count_users(whole, chan, &direct, &through);
-	n->bound += count_bound(whole, &run->result.fabric, chan);
+	n->bound += count_bound(whole, &run->result.fabric, chan, &n->blocks_bound);
 	changed = osr_routing_changed(whole, &run->result.fabric, &run->result.routing, NULL);
 	if (!s->kept)
 		fprintf(stderr, "cable %u to %s: %s\n", chan,
@@ -326,7 +336,8 @@ int main(int argc, char **argv)
 	       "\"worst_through\": %.3f, \"entries\": %lu, \"sl_changed\": %lu, \"sl_lost\": %lu, "
 	       "\"longer\": %lu, \"drift\": %.3f, \"route_ms\": %.3f, \"check_ms\": %.3f, "
 	       "\"full_route_ms\": %.3f, \"full_check_ms\": %.3f, \"prepare_ms\": %.3f, "
-	       "\"blocks\": %.1f, \"blocks_anew\": %.1f, \"efi_over_bound\": %.4f, "
+	       "\"blocks\": %.1f, \"blocks_anew\": %.1f, \"blocks_bound\": %.1f, "
+	       "\"efi_over_bound\": %.4f, "
 	       "\"worst_efi_over_bound\": %.4f, \"efi_anew_over_bound\": %.4f, "
 	       "\"worst_efi_anew_over_bound\": %.4f, \"longer_anew\": %lu, "
 	       "\"whole_ms\": %.3f, \"loop_ms\": %.3f}\n",
@@ -336,8 +347,9 @@ int main(int argc, char **argv)
 	       (unsigned long)whole.result.fabric.n_switches * whole.result.fabric.n_dests, n.sl,
 	       n.lost, n.longer, n.drift, n.ms_route / n.n, n.ms_check / n.n, n.ms_full / n.n,
 	       n.ms_full_check / n.n, prepare, (double)n.blocks / n.n, (double)n.blocks_anew / n.n,
-	       n.efi / n.n, n.worst_efi, n.efi_anew / n.n, n.worst_anew, n.longer_anew,
-	       whole.ms_route + whole.ms_check, loop_ms(&whole.result.fabric));
+	       (double)n.blocks_bound / n.n, n.efi / n.n, n.worst_efi, n.efi_anew / n.n,
+	       n.worst_anew, n.longer_anew, whole.ms_route + whole.ms_check,
+	       loop_ms(&whole.result.fabric));
 	faults_free(&x);
 	osr_arena_free(&whole.arena);
 	return 0;
