@@ -76,7 +76,6 @@ struct osr_lanes_job {
 	/* The strategies' own. */
 	enum osr_lanes_state state;
 	uint32_t *orders;            /* [OSR_MAX_VLS * n_channels] channel orders of the layers */
-	bool one_lane;               /* the first pass needs no more */
 	struct osr_turn_result turn; /* any_sl = auto: what lanes by SL are compared with */
 	double ms_spf; /* when the shortest paths were there, by req->clock_ms; 0: never */
 };

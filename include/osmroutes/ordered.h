@@ -80,13 +80,4 @@ enum osr_status osr_ordered_reduce(const struct osr_lane_work *work,
 				   const struct osr_ordered_options *opt, uint32_t n_orders,
 				   uint32_t tolerance, const uint32_t *orders, bool *fits);
 
-/*
- * Rip-up rounds, then moves of single dests, that keep to one order: for routes that fit one layer
- * (osr_layers_single) but are not yet balanced. rank[n_channels] is that layer's certificate, and is replaced by one with more
- * freedom. Dests keep their tree where the order leaves no other. Scratch and `result` are as
- * before.
- */
-enum osr_status osr_ordered_refine(const struct osr_lane_work *work,
-				   const struct osr_spf_options *opt, uint32_t *rank);
-
 #endif

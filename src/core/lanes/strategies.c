@@ -115,11 +115,12 @@ static enum osr_status one_lane_run(struct osr_lanes_job *job)
 {
 	struct osr_lane_work work = lanes_work(job);
 	enum osr_status st;
+	bool one_lane;
 
 	osr_spf_first(job->s);
 	job->state = OSR_LANES_FIRST;
-	st = osr_layers_single(&work, &job->one_lane);
-	if (!st && job->one_lane && (!job->opt->spf.max_rounds || osr_spf_balanced(job->s)))
+	st = osr_layers_single(&work, &one_lane);
+	if (!st && one_lane && (!job->opt->spf.max_rounds || osr_spf_balanced(job->s)))
 		job->state = OSR_LANES_DONE;
 	return st;
 }
@@ -139,22 +140,6 @@ static enum osr_status tree_run(struct osr_lanes_job *job)
 	if (!st && fits)
 		job->state = OSR_LANES_DONE;
 	return st;
-}
-
-/* ---- one lane by the order that the first pass has -------------------------------------------- */
-
-static bool refine_worth(const struct osr_lanes_job *job)
-{
-	return job->state == OSR_LANES_FIRST && job->one_lane;
-}
-
-/* Balancing goes on within the order that proves one lane, instead of giving it away for balance. */
-static enum osr_status refine_run(struct osr_lanes_job *job)
-{
-	struct osr_lane_work work = lanes_work(job);
-
-	job->state = OSR_LANES_DONE;
-	return osr_ordered_refine(&work, &job->opt->spf, job->r->rank);
 }
 
 /* ---- balanced shortest paths ----------------------------------------------------------------- */
@@ -427,7 +412,6 @@ static const struct lanes_strategy {
 	{ "dimension order", dimensions_worth, dimensions_run },
 	{ "one lane", one_lane_worth, one_lane_run },
 	{ "up and down a fat tree", tree_worth, tree_run },
-	{ "balance within one order", refine_worth, refine_run },
 	{ "balanced shortest paths", balanced_worth, balanced_run },
 	{ "one order", one_order_worth, one_order_run },
 	{ "lanes by turn", turns_worth, turns_run },

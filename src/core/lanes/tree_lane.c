@@ -62,7 +62,6 @@ static enum osr_status tree_lane_route(struct osr_lanes_job *job,
 		osr_spf_leave_order(job->s);
 		return OSR_OK;
 	}
-	job->one_lane = false;
 	job->r->n_longer = n_longer;
 	return osr_tree_order_certify(order, job->req, job->scratch, job->result, job->r,
 				      job->diag);
