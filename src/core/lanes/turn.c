@@ -621,11 +621,6 @@ static enum osr_status turn_find(struct turns *w, struct osr_lanes_job *job,
 	/* Few turns in use can leave too little choice to share the load. */
 	if (!st && small && local && !hopeless && turn_is_loaded(w, before))
 		st = turn_search_on(w, job, turn, &kept);
-	if (!st && small && local && !hopeless && turn_is_loaded(w, before)) {
-		turn_restore(w, job, turn, &kept);
-		local = false;
-		st = turn_search(w, job, &local, &hopeless);
-	}
 	if (st || !small)
 		return st;
 	turn->n_longer = job->r->n_longer;
