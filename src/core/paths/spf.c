@@ -802,6 +802,7 @@ void osr_spf_refine(struct osr_spf *spf, const struct osr_spf_options *opt)
 {
 	uint64_t bound = osr_spf_bound(spf->f), before = 0, now;
 
+	bound = bound < spf->scratch->least ? spf->scratch->least : bound;
 	while (spf->n_rounds < opt->max_rounds && !near_bound(spf, bound, &now)) {
 		/* A round that gains less than a hundredth is the last. */
 		if (spf->n_rounds > 1 && now + before / 100 > before)

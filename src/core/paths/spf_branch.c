@@ -6,16 +6,17 @@
  * a switch has six links to ten hosts, some links then carry two hosts and some one. Here the most
  * loaded channels give up branches of trees: switch v and all that passes through it reach the LID
  * over another next hop, just as close, if every channel on that path then stays within a limit.
- * Where none does, one is enough that stays below the load of the channel it leaves: the loads in
- * falling order then fall, so this ends, and the next channel above the limit has its turn. The limit
- * is searched between the bound and the load that was found, by bisection; moves for a limit that
- * cannot be reached are undone, so that trees are split no more than pays.
+ * The limit is searched between the bound and the load that was found, by bisection; moves for a limit
+ * that cannot be reached are undone, so that trees are split no more than pays. Then the same again, and
+ * where no path stays within the limit, one is enough that stays below the load of the channel it
+ * leaves: the loads in falling order fall, so this ends, and the channels passed have their turn.
  */
 #include <string.h>
 
 #include "spf_private.h"
 
 #define BRANCH_STEPS 6 /* of the bisection */
+#define BRANCH_NEAR 2  /* hops: in wider fabrics passing other channels takes too much work at first */
 #define BRANCH_HOPS 64 /* of a path; longer ones are left alone */
 
 /* Work for each of the moves allowed: 1 in so many table entries looked at, and so many more. */
@@ -25,7 +26,8 @@
 struct brancher {
 	struct osr_spf *s;
 	uint64_t limit; /* of a weight, hop bits zero */
-	bool soft;      /* other channels may exceed it, but stay below the hot one */
+	bool may_pass;  /* other channels may pass it, as long as they stay below the hot one */
+	bool passes;    /* now */
 	uint32_t n_done, n_max;
 	struct branch_move *done;
 	uint32_t hot;              /* the channel that gives up branches */
@@ -150,7 +152,7 @@ static uint64_t branch_peak(const struct brancher *b, uint32_t d, uint32_t v, ui
 	struct osr_spf *s = b->s;
 	const struct osr_fabric *f = s->f;
 	uint32_t root = f->dest_switch[d], old = f->chan_dst[branch_next(s, d, v)], c = o;
-	uint64_t peak = 0, most = b->soft ? branch_load(s, b->hot) - 1 : b->limit;
+	uint64_t peak = 0, most = b->passes ? branch_load(s, b->hot) - 1 : b->limit;
 	bool down = false, past = v == f->chan_src[b->hot];
 
 	for (uint32_t i = 0; i < BRANCH_HOPS; i++) {
@@ -283,11 +285,12 @@ static bool branch_lower(struct brancher *b, uint32_t c)
 	uint64_t before = branch_load(b->s, c);
 
 	b->hot = c;
-	for (int soft = 0; soft <= 1 && branch_load(b->s, c) > b->limit; soft++) {
-		b->soft = soft;
+	b->passes = false;
+	branch_shed_all(b);
+	b->passes = b->may_pass;
+	if (b->passes && branch_load(b->s, c) > b->limit)
 		branch_shed_all(b);
-	}
-	return branch_load(b->s, c) < before;
+	return branch_load(b->s, c) <= b->limit || (b->passes && branch_load(b->s, c) < before);
 }
 
 static void branch_undo(struct brancher *b)
@@ -331,24 +334,36 @@ static uint64_t branch_most(const struct osr_spf *s, uint64_t *mean)
 	return most;
 }
 
+/* The least limit that is reached, between low and the load that is there. */
+static void branch_bisect(struct brancher *b, uint64_t low, uint64_t work)
+{
+	uint64_t mean, high = branch_most(b->s, &mean);
+
+	b->n_work = 0;
+	for (uint32_t i = 1; i <= BRANCH_STEPS && low + low / 128 < high; i++) {
+		b->max_work = b->may_pass ? work / BRANCH_STEPS * i : work;
+		b->limit = (low + (high - low) / 2) & ~HOP_MASK;
+		if (branch_level(b))
+			high = branch_most(b->s, &mean);
+		else
+			low = b->limit;
+	}
+}
+
 void osr__spf_branches(struct osr_spf *s, uint64_t bound, uint32_t moves)
 {
 	struct brancher b = { .s = s, .done = s->scratch->moves, .n_max = s->scratch->n_moves };
-	uint64_t low, high;
+	uint64_t work = moves * (BRANCH_LEAST + (uint64_t)s->f->n_dests * s->f->n_switches / BRANCH_SHARE);
+	uint64_t low;
 
 	if (!s->f->n_channels || !b.done || s->max_distance >= BRANCH_HOPS)
 		return;
-	high = branch_most(s, &low);
+	branch_most(s, &low);
 	low = !s->scratch->mixed && bound << HOP_BITS > low ? bound << HOP_BITS : low;
-	b.max_work =
-		moves * (BRANCH_LEAST + (uint64_t)s->f->n_dests * s->f->n_switches / BRANCH_SHARE);
-	for (uint32_t i = 0; i < BRANCH_STEPS && low + low / 128 < high; i++) {
-		uint64_t mean;
-
-		b.limit = (low + (high - low) / 2) & ~HOP_MASK;
-		if (branch_level(&b))
-			high = branch_most(s, &mean);
-		else
-			low = b.limit;
-	}
+	if (s->max_distance > BRANCH_NEAR)
+		branch_bisect(&b, low, work);
+	b.may_pass = true;
+	branch_bisect(&b, low, work);
+	/* The limits that are tried lie closer to the bound the second time. */
+	branch_bisect(&b, low, work / 4);
 }

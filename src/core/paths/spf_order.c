@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "core/paths/bound.h"
 #include "spf_private.h"
 
 enum { PATH_NONE, PATH_DOWN, PATH_UP };
@@ -95,7 +96,7 @@ enum osr_status osr_spf_keep_order(struct osr_spf *spf, struct osr_arena *arena,
 		return osr_fail(diag, OSR_NOMEM, "out of memory for balancing %u LIDs",
 				spf->f->n_dests);
 	order_forget(spf);
-	return OSR_OK;
+	return scratch->mixed ? OSR_OK : osr_bound_cut(spf->f, arena, &scratch->least, diag);
 }
 
 void osr_spf_leave_order(struct osr_spf *spf)

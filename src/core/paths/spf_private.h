@@ -56,6 +56,7 @@ struct osr_spf_scratch {
 	bool singly;    /* deal out none */
 	uint16_t *root; /* [n_switches] in the order in which their dests are routed */
 	bool mixed;     /* units differ from 1 */
+	uint64_t least; /* load of the busiest channel, by cuts; 0: unknown */
 };
 
 /* Fills edge_row, edge_chan, edge_next with the shortest-path graph towards root. */
