@@ -83,6 +83,10 @@ enum osr_status osr__lanes_tree(struct osr_lanes_job *job, bool *fits)
 	if (!st)
 		st = tree_lane_route(job, &order, fits);
 	job->s->place = job->s->by_place = NULL;
+	job->s->scratch->moves = NULL;
 	osr_arena_reset(job->scratch, mark);
+	/* Lanes come by other ways then; branches of trees move all the same. */
+	if (!st && !*fits)
+		return osr__spf_branches_init(job->s, job->scratch, job->diag);
 	return st == OSR_NOT_APPLICABLE ? OSR_OK : st;
 }

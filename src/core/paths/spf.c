@@ -811,7 +811,7 @@ void osr_spf_refine(struct osr_spf *spf, const struct osr_spf_options *opt)
 		spf->n_rounds++;
 		spf_route_round(spf);
 	}
-	if (opt->max_rounds && opt->max_moves && spf->place && !near_bound(spf, bound, &now))
+	if (opt->max_rounds && opt->max_moves && spf->scratch->moves && !near_bound(spf, bound, &now))
 		osr__spf_branches(spf, bound, opt->max_moves);
 	else if (opt->max_rounds && !near_bound(spf, bound, &now))
 		osr__spf_polish(spf, opt->max_moves,

@@ -13,6 +13,7 @@
  */
 #include <string.h>
 
+#include "core/paths/bound.h"
 #include "spf_private.h"
 
 #define BRANCH_STEPS 6 /* of the bisection */
@@ -90,13 +91,10 @@ static void branch_count(struct brancher *b, uint32_t d)
 	b->n_work += n;
 }
 
-/* Do channels a and b of one switch both lead up the order, or both down? */
-static inline bool branch_alike(const struct osr_spf *s, uint32_t a, uint32_t b)
+/* Does channel c lead down the order? Without one, nothing does, and every shortest path is legal. */
+static inline bool branch_down(const struct osr_spf *s, uint32_t c)
 {
-	uint32_t v = s->f->chan_src[a];
-
-	return (s->place[s->f->chan_dst[a]] > s->place[v]) ==
-	       (s->place[s->f->chan_dst[b]] > s->place[v]);
+	return s->place && s->place[s->f->chan_dst[c]] > s->place[s->f->chan_src[c]];
 }
 
 /* Does the path to d that begins with channel c go up first, then down? */
@@ -108,7 +106,7 @@ static bool branch_legal(const struct osr_spf *s, uint32_t d, uint32_t c)
 
 	for (uint32_t i = 0; i < BRANCH_HOPS; i++) {
 		uint32_t at = f->chan_dst[c];
-		bool goes_down = s->place[at] > s->place[f->chan_src[c]];
+		bool goes_down = branch_down(s, c);
 
 		if (down && !goes_down)
 			return false;
@@ -136,7 +134,7 @@ static void branch_open(struct osr_spf *s, uint32_t d, uint32_t v)
 
 	for (uint32_t c = f->chan_row[v]; c < f->chan_row[v + 1] && branch_closer(s, d, now); c++)
 		if (branch_closer(s, d, c) && branch_load(s, c) < branch_load(s, best) &&
-		    branch_alike(s, c, now) && branch_legal(s, d, c))
+		    branch_down(s, c) == branch_down(s, now) && branch_legal(s, d, c))
 			best = c;
 	s->hop[(size_t)d * f->n_switches + v] = (uint8_t)(best - f->chan_row[v]);
 }
@@ -158,7 +156,7 @@ static uint64_t branch_peak(const struct brancher *b, uint32_t d, uint32_t v, ui
 	for (uint32_t i = 0; i < BRANCH_HOPS; i++) {
 		uint32_t at = f->chan_dst[c];
 		uint64_t load = branch_load(s, c) + branch_amount(s, c, n_routes);
-		bool goes_down = s->place[at] > s->place[f->chan_src[c]];
+		bool goes_down = branch_down(s, c);
 
 		if (load > most || (down && !goes_down))
 			return UINT64_MAX;
@@ -175,7 +173,7 @@ static uint64_t branch_peak(const struct brancher *b, uint32_t d, uint32_t v, ui
 		if (at == old && !past)
 			return UINT64_MAX;
 		if (at == old)
-			return !down || s->place[f->chan_dst[c]] > s->place[at] ? peak : UINT64_MAX;
+			return !down || branch_down(s, c) ? peak : UINT64_MAX;
 		old = f->chan_dst[branch_next(s, d, old)];
 	}
 	return UINT64_MAX;
@@ -195,7 +193,7 @@ static uint32_t branch_hop(struct brancher *b, uint32_t d, uint32_t v)
 	for (uint32_t o = f->chan_row[v]; o < f->chan_row[v + 1]; o++) {
 		uint64_t peak;
 
-		if (o == now || !branch_closer(s, d, o) || !branch_alike(s, o, now))
+		if (o == now || !branch_closer(s, d, o) || branch_down(s, o) != branch_down(s, now))
 			continue;
 		peak = branch_peak(b, d, v, o, s->scratch->count[v]);
 		b->n_work++;
@@ -332,6 +330,17 @@ static uint64_t branch_most(const struct osr_spf *s, uint64_t *mean)
 	}
 	*mean = sum / s->f->n_channels << HOP_BITS;
 	return most;
+}
+
+enum osr_status osr__spf_branches_init(struct osr_spf *s, struct osr_arena *arena, struct osr_diag *diag)
+{
+	struct osr_spf_scratch *scratch = s->scratch;
+
+	scratch->n_moves = OSR__SPF_MOVES_PER_DEST * s->f->n_dests;
+	scratch->moves = osr_alloc(arena, scratch->n_moves, sizeof(*scratch->moves));
+	if (!scratch->moves)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for balancing %u LIDs", s->f->n_dests);
+	return scratch->mixed ? OSR_OK : osr_bound_cut(s->f, arena, &scratch->least, diag);
 }
 
 /* The least limit that is reached, between low and the load that is there. */

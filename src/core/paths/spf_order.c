@@ -7,7 +7,6 @@
  */
 #include <string.h>
 
-#include "core/paths/bound.h"
 #include "spf_private.h"
 
 enum { PATH_NONE, PATH_DOWN, PATH_UP };
@@ -82,7 +81,7 @@ static void order_forget(struct osr_spf *spf)
 enum osr_status osr_spf_keep_order(struct osr_spf *spf, struct osr_arena *arena, uint64_t *n_barred,
 				   struct osr_diag *diag)
 {
-	struct osr_spf_scratch *scratch = spf->scratch;
+	enum osr_status st;
 
 	*n_barred = 0;
 	for (uint32_t root = 0; root < spf->f->n_switches; root++)
@@ -90,13 +89,11 @@ enum osr_status osr_spf_keep_order(struct osr_spf *spf, struct osr_arena *arena,
 			*n_barred += osr__spf_graph_in_order(spf, root);
 	if (*n_barred)
 		return OSR_OK;
-	scratch->n_moves = OSR__SPF_MOVES_PER_DEST * spf->f->n_dests;
-	scratch->moves = osr_alloc(arena, scratch->n_moves, sizeof(*scratch->moves));
-	if (!scratch->moves)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for balancing %u LIDs",
-				spf->f->n_dests);
+	st = osr__spf_branches_init(spf, arena, diag);
+	if (st)
+		return st;
 	order_forget(spf);
-	return scratch->mixed ? OSR_OK : osr_bound_cut(spf->f, arena, &scratch->least, diag);
+	return OSR_OK;
 }
 
 void osr_spf_leave_order(struct osr_spf *spf)

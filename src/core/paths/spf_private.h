@@ -48,7 +48,7 @@ struct osr_spf_scratch {
 	uint64_t *best_weight;     /* [n_channels] */
 	uint8_t *kind;             /* [n_switches] of the shortest paths within an order */
 	uint8_t *via;              /* [n_switches] routes from here pass a certain switch */
-	struct branch_move *moves; /* [n_moves] of branches, to be undone; NULL: none */
+	struct branch_move *moves; /* [n_moves] of branches, to be undone; NULL: no branch is moved */
 	uint32_t n_moves;
 	uint8_t *fixed; /* [n_dests] no branch of these is moved; NULL: of all */
 	uint8_t max_group;
@@ -95,9 +95,11 @@ void osr__spf_polish(struct osr_spf *spf, uint32_t moves, const struct osr__spf_
 
 /*
  * Branches of trees off the most loaded channels, towards `bound` routes: see spf_branch.c. Routes must
- * be shortest ones within s->place; s->scratch->moves says how many moves a limit may take. `moves`
- * bounds the work.
+ * be shortest ones, within s->place if there is an order; s->scratch->moves, of osr__spf_branches_init(),
+ * says how many moves a limit may take. `moves` bounds the work.
  */
+enum osr_status osr__spf_branches_init(struct osr_spf *s, struct osr_arena *arena,
+				       struct osr_diag *diag);
 void osr__spf_branches(struct osr_spf *s, uint64_t bound, uint32_t moves);
 
 /* Copies the trees of dests to those that ride along (alias). */

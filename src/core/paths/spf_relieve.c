@@ -68,13 +68,12 @@ enum osr_status osr_spf_relieve(struct osr_spf *spf, uint32_t percent, uint32_t 
 	const struct osr_fabric *fabric = spf->f;
 	struct osr_spf_scratch *scratch = spf->scratch;
 	uint64_t bound = osr_spf_bound(fabric) * percent / 100;
+	enum osr_status st;
 
-	scratch->n_moves = OSR__SPF_MOVES_PER_DEST * fabric->n_dests;
-	scratch->moves = osr_alloc(arena, scratch->n_moves, sizeof(*scratch->moves));
 	scratch->fixed = osr_calloc(arena, fabric->n_dests, 1);
-	if (!scratch->moves || !scratch->fixed)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for balancing %u LIDs",
-				fabric->n_dests);
+	st = osr__spf_branches_init(spf, arena, diag);
+	if (st || osr_arena_failed(arena, diag))
+		return OSR_NOMEM;
 	relieve_take(spf);
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		uint32_t root = fabric->dest_switch[d];
