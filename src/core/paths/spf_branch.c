@@ -369,8 +369,10 @@ void osr__spf_branches(struct osr_spf *s, uint64_t bound, uint32_t moves)
 		return;
 	branch_most(s, &low);
 	low = !s->scratch->mixed && bound << HOP_BITS > low ? bound << HOP_BITS : low;
-	if (s->max_distance > BRANCH_NEAR)
+	if (s->max_distance > BRANCH_NEAR) {
 		branch_bisect(&b, low, work);
+		work /= 4;
+	}
 	b.may_pass = true;
 	branch_bisect(&b, low, work);
 	/* The limits that are tried lie closer to the bound the second time. */
