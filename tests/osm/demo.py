@@ -171,17 +171,17 @@ def ratio(a, b):
 
 def closing(columns, free):
     minhop, _, stock, ours = columns
-    said = 'osmroutes puts %d routes on the busiest link where minhop puts %d (%s times as many) and OpenSM dfsssp %d' % (
-        ours.efi, minhop.efi, ratio(minhop.efi, ours.efi), stock.efi)
-    said += '; random halves of the hosts get %.2f times the bandwidth they have under minhop' % (
-        ours.balance['ebb'] / minhop.balance['ebb'])
-    said += '; routing takes %.1f ms of CPU time, OpenSM dfsssp %.1f ms' % (ours.run.seconds * 1e3, stock.run.seconds * 1e3)
-    said += '; a pulled cable costs %d blocks of the tables, with minhop %d, with OpenSM dfsssp %d' % (
-        ours.blocks, minhop.blocks, stock.blocks)
+    said = ['busiest link: %d routes with osmroutes, %d with minhop (%s times as many), %d with OpenSM dfsssp' % (
+                ours.efi, minhop.efi, ratio(minhop.efi, ours.efi), stock.efi),
+            'bandwidth between random halves of the hosts: %.2f times that of minhop' % (
+                ours.balance['ebb'] / minhop.balance['ebb']),
+            'CPU time of routing: %.1f ms, OpenSM dfsssp %.1f ms' % (ours.run.seconds * 1e3, stock.run.seconds * 1e3),
+            'a pulled cable: %d LFT blocks sent with osmroutes, %d with minhop, %d with OpenSM dfsssp' % (
+                ours.blocks, minhop.blocks, stock.blocks)]
     if free:
-        said += ', and on the torus there is %s credit loop where minhop has %s' % (
-            'no' if free[1] else 'a', 'none' if free[0] else 'one')
-    return said + '.'
+        said.append('the torus: %s credit loop with osmroutes, %s with minhop' % (
+            'no' if free[1] else 'a', 'none' if free[0] else 'one'))
+    return '\n  '.join(said)
 
 
 def find(word):
@@ -215,8 +215,8 @@ def main():
     if len(sys.argv) == 1:
         free = deadlock(find_fabric('torus-4x4'))
     for netfile, columns in zip(files, results):
-        print('\n' + paint('1', os.path.splitext(os.path.basename(netfile))[0]) + ': ' + closing(columns, free))
-    print('\n%.0f s' % (time.monotonic() - started))
+        print('\n' + paint('1', os.path.splitext(os.path.basename(netfile))[0]) + ', in short\n  ' + closing(columns, free))
+    print('\nThe demo took %.0f s.' % (time.monotonic() - started))
     good = all(not c[-1].run.failed and c[-1].answer('one_way') == 'yes' for c in results)
     return 0 if good and (not free or free[1]) else 1
 
