@@ -106,8 +106,8 @@ static const struct figure figures[] = {
 	{ "  longer than minimal", "routes_longer", OF_CHECK, 0, analyze_longer },
 	{ "    by channels, at most", "max_longer", OF_CHECK, 0, max_longer },
 	{ "VLs used", "vls", OF_ENGINE, 0, vls },
-	{ "  needed one-way", "layers_one_way", OF_ENGINE, 0, layers_one_way },
-	{ "  needed as given", "layers", OF_ENGINE, 0, layers },
+	{ "  needed by requests", "layers_one_way", OF_ENGINE, 0, layers_one_way },
+	{ "  needed with replies", "layers", OF_ENGINE, 0, layers },
 	{ "effective bisection bw", "ebb", OF_BISECTIONS, 4, ebb },
 	{ "  95 % confidence, +-", "ebb_half_width", OF_BISECTIONS, 5, ebb_half_width },
 	{ "  worst pattern", "ebb_worst", OF_BISECTIONS, 4, ebb_worst },
@@ -456,11 +456,10 @@ int cli_analyze(int argc, char **argv)
 {
 	return analyze_run(
 		argc, argv, "analyze",
-		"Measures a routing of the fabric of FILE (of ibnetdiscover or ibsim, or an "
-		"opensm-subnet.lst) "
-		"is: verdict, load of the channels, length of the routes, effective bisection "
-		"bandwidth, hot spots and bandwidth of communication patterns, virtual lanes, "
-		"CPU time.");
+		"Measures how an engine or given tables route the fabric of FILE (of "
+		"ibnetdiscover or ibsim, or an opensm-subnet.lst): verdict, load of the channels, "
+		"length of the routes, effective bisection bandwidth, hot spots and bandwidth of "
+		"communication patterns, virtual lanes, CPU time.");
 }
 
 int cli_compare(int argc, char **argv)

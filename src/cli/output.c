@@ -212,7 +212,17 @@ static int label_width(const struct out_section *s)
 	return width;
 }
 
-/* A line for each field, a column for each row. */
+static bool has_value(const json_t *rows, const struct out_field *field)
+{
+	char buf[CELL_SIZE];
+
+	for (size_t i = 0; i < json_array_size(rows); i++)
+		if (cell(json_array_get(rows, i), field, field->digits, buf))
+			return true;
+	return false;
+}
+
+/* A line for each field that any row has, a column for each row. */
 static void print_across(const struct out_section *s, const json_t *rows)
 {
 	size_t n = json_array_size(rows);
@@ -220,7 +230,7 @@ static void print_across(const struct out_section *s, const json_t *rows)
 	char buf[CELL_SIZE];
 
 	for (const struct out_field *field = s->fields; field->key; field++) {
-		if (!field->label)
+		if (!field->label || !has_value(rows, field))
 			continue;
 		printf("%-*s", labels, field->label);
 		for (size_t i = 0; i < n; i++) {
