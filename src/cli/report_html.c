@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The page of a report: see report.h. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "cli/report.h"
 
@@ -54,13 +55,16 @@ void report_text(const char *text, FILE *out)
 
 /* ---- verdicts -------------------------------------------------------------------------------- */
 
-static void say_answer(FILE *out, const struct osr_answered *answered, const char *question)
+static void say_answer(FILE *out, const struct osr_answered *answered, const char *question,
+		       const char *said)
 {
 	static const char *const class[] = { "open", "good", "bad" };
 
 	fprintf(out, "<li class=\"%s\">%s: %s", class[answered->answer], question,
 		osr_answer_name(answered->answer));
-	if (answered->why[0]) {
+	if (answered->why[0] && !strcmp(answered->why, said)) {
+		fprintf(out, " (for the same reason)");
+	} else if (answered->why[0]) {
 		fprintf(out, " (");
 		report_text(answered->why, out);
 		fprintf(out, ")");
@@ -84,12 +88,18 @@ static void say_verdicts(const struct report *p, FILE *out)
 		{ OSR_ASK_ANY_SL, "whatever SL a program chooses" },
 	};
 	const struct osr_findings *found = &p->a->found;
+	const char *last = "";
 
 	fprintf(out, "<p>Verdict: <b>%s</b></p>\n<ul class=\"verdict\">\n",
 		osr_answer_name(osr_verdict_of(found, OSR_REQUIRED, NULL)));
-	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++)
-		if (found->applies >> said[i].question & 1)
-			say_answer(out, &found->on[said[i].question], said[i].text);
+	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
+		const struct osr_answered *answered = &found->on[said[i].question];
+
+		if (!(found->applies >> said[i].question & 1))
+			continue;
+		say_answer(out, answered, said[i].text, last);
+		last = answered->why;
+	}
 	if (p->a->n_longer)
 		fprintf(out,
 			"<li class=\"bad\">%" PRIu64 " of %" PRIu64
@@ -164,7 +174,7 @@ static void say_figures(const struct report *p, FILE *out)
 		 (double[]){ (double)x->balance.efi, (double)y->balance.efi });
 	say_both(p, out, "mean routes on a channel", "%.1f",
 		 (double[]){ x->balance.mean, y->balance.mean });
-	say_both(p, out, "busiest over an even spread", "%.3f",
+	say_both(p, out, "routes on the busiest channel over an even spread", "%.3f",
 		 (double[]){ over_even(&x->balance), over_even(&y->balance) });
 	say_both(p, out, "channels of a route between hosts, mean", "%.3f",
 		 (double[]){ cli_mean_hops(x), cli_mean_hops(y) });
@@ -286,7 +296,10 @@ static void say_lanes(const struct report *p, FILE *out)
 	if (!p->r->sl) {
 		fprintf(out, "<p>%s</p>\n",
 			p->a->found.on[OSR_ASK_ANY_SL].answer == OSR_PROVEN
-				? "One lane is enough: senders may use any SL."
+				? p->r->n_vls > 1
+					  ? "The lane depends on the turn that a packet takes, "
+					    "whatever its SL."
+					  : "One lane is enough: senders may use any SL."
 				: "The tables name no SLs.");
 		return;
 	}

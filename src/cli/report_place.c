@@ -230,14 +230,14 @@ static void place_circle(const struct report *p, struct report_picture *pic)
 		pic->at[v].x = REPORT_WIDTH / 2 + (pic->height / 2 - MARGIN) * sin(turn);
 		pic->at[v].y = pic->height / 2 - (pic->height / 2 - MARGIN) * cos(turn);
 	}
-	pic->caption = "Every switch has its share of the hosts.";
+	pic->caption =
+		"Switches stand on a circle: no tree, grid or groups of switches were recognised.";
 }
 
 bool report_place(const struct report *p, struct osr_arena *arena, struct report_picture *pic)
 {
-	*pic = (struct report_picture){
-		.at = osr_alloc(arena, p->f->n_switches, sizeof(*pic->at))
-	};
+	*pic = (struct report_picture){ .at = osr_alloc(arena, p->f->n_switches,
+							sizeof(*pic->at)) };
 	if (!pic->at)
 		return false;
 	if (p->n_levels > 1)

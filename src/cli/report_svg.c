@@ -134,23 +134,20 @@ void report_draw_bars(const char *const *labels, const uint64_t *values, uint32_
 
 #define BINS 32
 
-/* How many channels carry how much, in steps of the largest load / BINS. */
+/* How many channels carry how much. Steps are whole numbers: a bar's label is the least load that it counts. */
 void report_draw_loads(const struct report *p, FILE *out)
 {
-	uint64_t most = p->a->balance.efi, count[BINS] = { 0 };
+	uint64_t most = p->a->balance.efi, step = most / BINS + 1, count[BINS] = { 0 };
 	char text[BINS][24];
 	const char *labels[BINS];
 
-	for (uint32_t c = 0; c < p->f->n_channels; c++) {
-		uint64_t bin = most ? p->loads.load[c] * BINS / (most + 1) : 0;
-
-		count[bin < BINS ? bin : BINS - 1]++;
-	}
+	for (uint32_t c = 0; c < p->f->n_channels; c++)
+		count[p->loads.load[c] / step]++;
 	for (uint32_t i = 0; i < BINS; i++) {
-		snprintf(text[i], sizeof(text[i]), "%" PRIu64, i * (most + 1) / BINS);
+		snprintf(text[i], sizeof(text[i]), "%" PRIu64, i * step);
 		labels[i] = text[i];
 	}
-	report_draw_bars(labels, count, BINS, "channels", out);
+	report_draw_bars(labels, count, (uint32_t)(most / step) + 1, "channels", out);
 }
 
 /* ---- levels ---------------------------------------------------------------------------------- */
