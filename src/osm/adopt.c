@@ -350,8 +350,8 @@ bool osr__adopt(struct sweep *w)
 	state->read = false;
 	if (!osr__any_sl(a.best, w->slot->verdict.proven)) {
 		osr__log(w->osm, OSM_LOG_INFO,
-			 "%s: after a handover SLs may change: path records have SLs that cannot "
-			 "be read from the switches; any_sl = on needs none",
+			 "%s: a handover may change the SLs of path records, which cannot be read "
+			 "from the switches; with any_sl = on there are none to change",
 			 ctx->engine->name);
 		return false;
 	}

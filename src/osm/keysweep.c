@@ -83,7 +83,7 @@ void osr__keys_report(const struct sweep *w)
 
 	if (slot->has_keys)
 		osr__log(w->osm, osr__log_details(w->ctx->plugin),
-			 "%s: routing keys: %u entries over the base, whose digest is %016" PRIx64
-			 ", added and checked in %.1f ms, %.1f of them CPU",
+			 "%s: routing keys: %u entries added to the base tables (digest %016" PRIx64
+			 ") and checked in %.1f ms, %.1f ms of CPU",
 			 w->ctx->engine->name, slot->n_key_entries, slot->result.digest, ms, cpu);
 }

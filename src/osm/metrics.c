@@ -517,8 +517,8 @@ static void hand_over(struct metrics_writer *metrics, struct text page[2])
 	memcpy(metrics->next, page, sizeof(metrics->next));
 	if (metrics->writes && !metrics->slow && is_late(&metrics->since)) {
 		osr__log(metrics->osm, OSM_LOG_ERROR,
-			 "ERR OR12: cannot write metrics: %s has not taken those of an earlier "
-			 "sweep yet",
+			 "ERR OR12: cannot write metrics: those of an earlier sweep are still "
+			 "being written to %s",
 			 metrics->dir);
 		metrics->slow = true;
 	}

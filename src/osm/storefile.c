@@ -98,7 +98,8 @@ static void *osm_store_read_file(const char *path, size_t *size, struct osr_diag
 		osr_fail(diag, OSR_INVAL,
 			 "%s: not a file that only the user who runs opensm may write", path);
 	else if (st.st_size <= 0 || (uint64_t)st.st_size > MAX_SIZE)
-		osr_fail(diag, OSR_INVAL, "%s: a file of %lld bytes", path, (long long)st.st_size);
+		osr_fail(diag, OSR_INVAL, "%s: %lld bytes cannot be stored tables", path,
+			 (long long)st.st_size);
 	else
 		buf = read_stored(fd, path, *size = (size_t)st.st_size, diag);
 	close(fd);

@@ -145,8 +145,7 @@ static void report_transition(const struct sweep *w)
 
 	if (stable->transition == OSR_TRANSITION_FREE)
 		osr__log(w->osm, osr__log_details(w->ctx->plugin),
-			 "%s: old and new tables mixed%s: no credit loop%s%s (looked for in %.1f "
-			 "ms)",
+			 "%s: old and new tables mixed%s: no credit loop%s%s (checked in %.1f ms)",
 			 name, stable->transition_mcast ? ", with multicast" : "",
 			 stable->transition_kept & OSR_KEPT_ORDER
 				 ? ", with the earlier multicast trees"
@@ -155,16 +154,16 @@ static void report_transition(const struct sweep *w)
 			 w->ms_transition);
 	else if (stable->transition != OSR_TRANSITION_UNASKED)
 		osr__log(w->osm, osr__log_details(w->ctx->plugin),
-			 "%s: %sold and new tables%s%s (%s; looked for in %.1f ms)%s", name,
+			 "%s: %sold and new tables%s%s (%s; checked in %.1f ms)%s", name,
 			 w->in_rounds ? "sent in one round, " : "",
 			 stable->transition_mcast ? ", with multicast," : "",
 			 w->in_rounds ? " could deadlock"
 				      : " mixed can deadlock until all switches have the new ones",
 			 stable->transition_why, w->ms_transition,
-			 w->in_rounds ? "; so they go out in two" : "");
+			 w->in_rounds ? "; so they are sent in two" : "");
 	else if (stable->transition_why[0])
 		osr__log(w->osm, osr__log_details(w->ctx->plugin),
-			 "%s: old and new tables mixed: not looked for credit loops: %s", name,
+			 "%s: old and new tables mixed: not checked for credit loops: %s", name,
 			 stable->transition_why);
 }
 
@@ -178,18 +177,17 @@ static void report_rounds(const struct sweep *w)
 
 	if (w->in_rounds)
 		osr__log(w->osm, osr__log_details(w->ctx->plugin),
-			 "%s: the tables go out in two rounds: first %" PRIu64
-			 " entr%s withdrawn and drop%s packets (%" PRIu64
-			 " of them still lead to their LID); no packet goes in circles; %s",
-			 name, stable->n_withdrawn, one ? "y is" : "ies are", one ? "s" : "",
-			 stable->n_withdrawn_whole,
+			 "%s: the tables are sent in two rounds: the first withdraws %" PRIu64
+			 " entr%s, whose packets are dropped until the second (%" PRIu64
+			 " of them still led to their LID); no packet goes in circles; %s",
+			 name, stable->n_withdrawn, one ? "y" : "ies", stable->n_withdrawn_whole,
 			 stable->transition == OSR_TRANSITION_ROUNDS
 				 ? "every mixture is proven free of credit loops"
 				 : "credit loops as above are not excluded");
 	else if (stable->transition == OSR_TRANSITION_LOOP ||
 		 stable->transition == OSR_TRANSITION_ROUNDS)
 		osr__log(w->osm, osr__log_details(w->ctx->plugin),
-			 "%s: the tables go out in one round: %s", name,
+			 "%s: the tables are sent in one round: %s", name,
 			 routing->withdrawn ? "OpenSM sends some switches all their blocks, or "
 					      "what they have is not known"
 					    : "two would be no better");

@@ -476,8 +476,7 @@ static void traps_say(const struct passage *w, double ms_asked, double ms_routed
 
 	osr__log(w->osm, OSM_LOG_INFO,
 		 "trap: %u cable%s down (%s%s): %u LFT blocks sent %.1f ms after the trap, without "
-		 "a "
-		 "discovery (%u switch%s asked %.1f, routed %.1f, sent %.1f)",
+		 "a discovery (%u switch%s asked in %.1f ms, routed in %.1f ms, sent in %.1f ms)",
 		 w->n_dead, w->n_dead == 1 ? "" : "s", w->dead, w->n_dead > 2 ? ", ..." : "",
 		 w->n_blocks, now - start, w->n_asked, w->n_asked == 1 ? "" : "es",
 		 ms_asked - start, ms_routed - ms_asked, now - ms_routed);

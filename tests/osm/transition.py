@@ -12,7 +12,7 @@ from osmtest import Fabric, Opensm, find_fabric, routed, wait_for
 
 HOLD = 1200	# ms between the first round and the second
 OUTAGE = r'second round of tables: \d+ LFT blocks; entries were withdrawn for ([\d.]+) ms'
-ROUNDS = r'the tables go out in two rounds: first (\d+) entr.*?\((\d+) of them still'
+ROUNDS = r'the tables are sent in two rounds: the first withdraws (\d+) entr.*?\((\d+) of them still'
 
 
 def one_answer(log):
@@ -20,7 +20,7 @@ def one_answer(log):
     free = re.findall(r'transition deadlock-free|every mixture is proven free', log)
     not_free = re.findall(r'transition not proven|transition can deadlock|tables mixed can deadlock', log)
     expect(free and not not_free, 'the log says %s and %s' % (free, not_free))
-    expect(re.search(r'sent in one round, old and new tables(?:, with multicast,)? could deadlock.*; so they go out in two$', log, re.M),
+    expect(re.search(r'sent in one round, old and new tables(?:, with multicast,)? could deadlock.*; so they are sent in two$', log, re.M),
            'the log does not say why there are two rounds')
     expect(not re.search(r'\b1 (entries|LIDs)\b', log), 'the log has a plural of one')
 
