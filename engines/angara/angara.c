@@ -407,8 +407,8 @@ static enum osr_status angara_refuse(struct job *j)
 				name, j->f->n_switches - j->grid.n_placed);
 	if (j->plan.n_rings > 4)
 		return osr_fail(j->diag, OSR_NOT_APPLICABLE,
-				"%s: %u rings of 5 or more, but 16 service levels tell the "
-				"datelines of 4; and detours = no",
+				"%s: %u rings of 5 or more switches, but 16 service levels are "
+				"enough for the datelines of 4 rings; and detours = no",
 				name, j->plan.n_rings);
 	if (j->req->max_vls < 2)
 		return osr_fail(j->diag, OSR_NO_VL,

@@ -31,7 +31,8 @@ static const struct osr_param params[] = {
 	[ROUNDS] = { "rounds", OSR_PARAM_UINT, "2", 0, 1000, NULL,
 		     "rip-up-and-re-route rounds after the first pass, at most" },
 	[MOVES] = { "moves", OSR_PARAM_UINT, "50", 0, 1000000, NULL,
-		    "then attempts to move LIDs off the most loaded link, for 100 LIDs, at most" },
+		    "after these rounds, attempts to move a LID off the busiest link: at most this "
+		    "many per 100 LIDs" },
 	[IGNORE_RATES] = { "ignore_rates", OSR_PARAM_BOOL, "no", 0, 0, NULL,
 			   "balance routes per link, not per unit of link rate" },
 	[HEURISTIC] = { "heuristic", OSR_PARAM_ENUM, "order", 0, 0,
@@ -67,8 +68,9 @@ static const struct osr_param params[] = {
 		     "virtual lanes that depend on the turn: never, always, or where that costs "
 		     "little" },
 	[ANY_SL_COST] = { "any_sl_cost", OSR_PARAM_UINT, "5", 0, 100, NULL,
-			  "any_sl = auto: percent of the routes that may be longer beyond those "
-			  "that lanes by SL have; the busiest link (EFI) may carry a tenth more" },
+			  "any_sl = auto: percent of the routes that may be longer than minimal, "
+			  "beyond those with lanes by SL; the busiest link may carry a tenth "
+			  "more" },
 	{ NULL }
 };
 

@@ -30,8 +30,8 @@ static const struct osr_param params[] = {
 		      "percent of the links between switches that may be missing from the tree" },
 	[BALANCE] = { "balance", OSR_PARAM_UINT, "110", 0, 100000, NULL,
 		      "where links are missing, move routes until the busiest link carries at most "
-		      "this percentage of the least possible load, or as near as possible; 0: as "
-		      "the rule says" },
+		      "this percentage of the least possible load, or as near as possible; 0: "
+		      "leave the routes of D-Mod-K as they are" },
 	{ NULL }
 };
 

@@ -15,7 +15,8 @@ static const struct osr_param params[] = {
 	[ROUNDS] = { "rounds", OSR_PARAM_UINT, "2", 0, 1000, NULL,
 		     "rip-up-and-re-route rounds after the first pass, at most" },
 	[MOVES] = { "moves", OSR_PARAM_UINT, "50", 0, 1000000, NULL,
-		    "then attempts to move LIDs off the most loaded link, for 100 LIDs, at most" },
+		    "after these rounds, attempts to move a LID off the busiest link: at most this "
+		    "many per 100 LIDs" },
 	[IGNORE_RATES] = { "ignore_rates", OSR_PARAM_BOOL, "no", 0, 0, NULL,
 			   "balance routes per link, not per unit of link rate" },
 	[STABLE] = OSR_SWEEP_STABLE,

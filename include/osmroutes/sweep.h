@@ -67,9 +67,8 @@ enum osr_status osr_sweep_check(const struct osr_job *job, struct osr_result *re
 #define OSR_SWEEP_REBALANCE                                                                        \
 	{                                                                                          \
 		"rebalance", OSR_PARAM_UINT, "200", 0, 100000, NULL,                               \
-			"route anew once repairs have made the balance worse by this factor, in "  \
-			"percent; 0: "                                                             \
-			"never"                                                                    \
+			"full route once re-routes have brought the load of the busiest link to "  \
+			"this percentage of the last full route's; 0: never"                       \
 	}
 
 #endif
