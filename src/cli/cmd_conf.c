@@ -95,9 +95,8 @@ static const struct osr_engine *conf_engine(struct args *a)
 	engine = osr_options_engine(&a->o, word);
 	if (!engine)
 		out_note(&a->out,
-			 "%s: routing_engine %s: the first engine is not one of osmroutes', which "
-			 "routes "
-			 "only where that fails or not at all",
+			 "%s: routing_engine %s: the first engine is not one of osmroutes, so "
+			 "osmroutes routes only if that engine fails",
 			 a->osmconf, *word ? word : "is not set");
 	return engine;
 }

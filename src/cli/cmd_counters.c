@@ -210,9 +210,8 @@ static int counters_say(struct args *a, struct row *row)
 		say_cable(a, row[i].channel);
 	if (n_unexplained)
 		out_note(out,
-			 "%u directions of cables carry more than these tables can bring there: "
-			 "other "
-			 "tables, multicast, or adaptive routing",
+			 "%u channels have carried more than all hosts sent that these tables "
+			 "route there: other tables were in use, or multicast, or adaptive routing",
 			 n_unexplained);
 	return n_unexplained ? CLI_BAD : CLI_OK;
 }

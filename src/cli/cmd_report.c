@@ -290,18 +290,18 @@ static error_t report_parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_SUCCESS:
 		if (a->who.n > 2)
-			argp_error(state,
-				   "a page is about one set of tables, compared with at most "
-				   "one other");
+			argp_error(state, "report takes one engine or set of tables, and at most "
+					  "one more to compare it with");
 		if (a->traffic.n_flows)
-			argp_error(state,
-				   "a page has no patterns: osmroutes analyze measures them");
+			argp_error(
+				state,
+				"report measures no communication patterns: use osmroutes analyze");
 		if (a->out.format != OUT_PEOPLE && !a->html)
 			argp_error(state, "--json and --csv need --html FILE: the page would be on "
 					  "standard output as well");
 		if (!a->html && isatty(STDOUT_FILENO))
-			argp_error(state, "a page is not for a terminal: --html FILE names a file "
-					  "for it");
+			argp_error(state, "the report is an HTML page, not for a terminal: --html "
+					  "FILE writes it to a file");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

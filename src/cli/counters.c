@@ -153,7 +153,8 @@ enum osr_status cli_counters_read(const char *path, const struct osr_net *net,
 			st = take_lines(&reader, &lines, diag);
 			if (!osr_lines_close(&lines) && !st && !reader.n)
 				st = osr_fail(diag, OSR_INVAL,
-					      QUERY " failed; --counters=FILE takes its output");
+					      QUERY " failed; run it elsewhere and give its output "
+						    "by --counters=FILE");
 		}
 	}
 	if (!st && !reader.n)

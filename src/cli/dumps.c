@@ -186,7 +186,9 @@ static enum osr_status dumps_read_live(struct cli_dumps *dumps, struct cli_live 
 	*diag = (struct osr_diag){ 0 };
 	if (!dumps->sl_optional)
 		return osr_fail(diag, OSR_INVAL,
-				"%.200s: --path-sl=FILE, --sl=N or --sa=none (any SL)", why.text);
+				"%.200s: give the SLs by --path-sl=FILE or --sl=N, or check for "
+				"any SL by --sa=none",
+				why.text);
 	osr_fail(&dumps->sl_warning, st,
 		 "%.200s: the SLs of the tables in its switches are unknown", why.text);
 	return OSR_OK;

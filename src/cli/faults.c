@@ -288,7 +288,7 @@ static void add_named(struct cli_faults *faults, const char **list, uint32_t *n,
 {
 	faults_choose(faults, FAULTS_NAMED, state);
 	if (*n == CLI_FAULTS_MAX)
-		argp_error(state, "at most %d of a kind", CLI_FAULTS_MAX);
+		argp_error(state, "at most %d of --link and of --switch", CLI_FAULTS_MAX);
 	list[(*n)++] = arg;
 }
 

@@ -100,7 +100,8 @@ static error_t port_parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!in->is_live &&
 		    (in->live.from.ca || in->live.from.port || in->live.from.pkey_index))
-			argp_error(state, "-C, -P and -Y say which port --live uses");
+			argp_error(state,
+				   "-C, -P and -Y choose the port of --live, which is missing");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

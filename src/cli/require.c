@@ -121,16 +121,15 @@ enum osr_status cli_require_load(struct cli_require *require, struct osr_diag *d
 		return OSR_OK;
 	require->base = json_load_file(require->baseline, 0, &error);
 	if (!require->base && error.line > 0)
-		return osr_fail(diag, OSR_INVAL, "%.200s:%d: no JSON: %.200s", require->baseline,
-				error.line, error.text);
+		return osr_fail(diag, OSR_INVAL, "%.200s:%d: not valid JSON: %.200s",
+				require->baseline, error.line, error.text);
 	if (!require->base)
 		return osr_fail(diag, OSR_INVAL, "%.400s", error.text);
 	command = json_string_value(json_object_get(require->base, "command"));
 	if (!command || strcmp(command, "check") != 0 ||
 	    !json_is_object(json_object_get(require->base, "verdict")))
 		return osr_fail(diag, OSR_INVAL,
-				"%.200s: not a result of osmroutes check --json, which a baseline "
-				"has to be",
+				"%.200s: a baseline has to be the output of osmroutes check --json",
 				require->baseline);
 	return OSR_OK;
 }

@@ -102,7 +102,8 @@ static enum osr_status insert_entry(struct osr_drains *drains, const struct entr
 	if (entry_at(drains, &what->part, what->held) < drains->n)
 		return osr_fail(diag, OSR_INVAL, "%s is drained already", what->name);
 	if (drains->n == MAX_PARTS)
-		return osr_fail(diag, OSR_INVAL, "%d switches and cables are left out already",
+		return osr_fail(diag, OSR_INVAL,
+				"%d switches and cables are drained already, which is the most",
 				MAX_PARTS);
 	while (i < drains->n && (drains->entry[i].held < what->held ||
 				 (drains->entry[i].held == what->held &&
@@ -288,7 +289,8 @@ static enum osr_status check_part(const struct osr_drains *drains, const struct 
 		return osr_fail(diag, OSR_INVAL, "%.80s: no cable to a switch is in use there",
 				what);
 	if (!port && holds_sm(drains, fabric, sw))
-		return osr_fail(diag, OSR_NOT_APPLICABLE, "the subnet manager runs on switch %.80s",
+		return osr_fail(diag, OSR_NOT_APPLICABLE,
+				"the subnet manager runs on switch %.80s, which cannot be drained",
 				what);
 	lost = count_cut(fabric, port ? OSR_NONE : sw, channel, &cut, diag);
 	return lost ? refuse_cut(fabric, what, lost, cut, diag) : OSR_OK;

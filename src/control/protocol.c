@@ -169,7 +169,7 @@ enum osr_status osr__pairs_parse(const char *text, uint32_t max, struct osr_pair
 	*n = 0;
 	*pair = NULL;
 	if (room > max)
-		return osr_fail(diag, OSR_INVAL, "a pattern of %u pairs, at most %u are taken",
+		return osr_fail(diag, OSR_INVAL, "a pattern of %u pairs: at most %u are accepted",
 				room, max);
 	*pair = malloc(((size_t)room + 1) * sizeof(**pair));
 	if (!*pair)

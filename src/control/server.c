@@ -515,8 +515,9 @@ struct osr_control *osr_control_open(const struct osr_control_in *in, struct osr
 		osr_fail(diag, OSR_NOMEM, "out of memory for the control socket");
 	else if (snprintf(control->path, sizeof(control->path), "%s", in->path) >=
 		 (int)sizeof(control->path))
-		osr_fail(diag, OSR_INVAL, "%.200s: a socket's path has %zu characters at most",
-			 in->path, sizeof(control->path) - 1);
+		osr_fail(diag, OSR_INVAL,
+			 "%.200s: the path of a socket may have %zu characters at most", in->path,
+			 sizeof(control->path) - 1);
 	else if (!open_socket(control, diag)) {
 		osr_sched_share(control->sched, &lock);
 		return control;

@@ -66,8 +66,8 @@ static enum osr_status key_check_tree(const struct making *m)
 			if (s != OSR_NONE &&
 			    m->p->sw_a[s] * tree->w_product[t] + m->p->sw_b[s] != i)
 				return osr_fail(m->diag, OSR_NOT_APPLICABLE,
-						"switch %s stands for several of level %u: no keys "
-						"on such a tree",
+						"no keys on this tree: switch %s takes the place "
+						"of several switches of level %u",
 						osr_switch_name(m->p->f, s, buf), t);
 		}
 	}

@@ -359,17 +359,19 @@ static enum osr_status check_limits(const struct osr_sched *sched, const struct 
 				"taken",
 				sched->n_apps, n_of_owner, in->owner);
 	if (!in->n_ranks || !in->n_keys || in->n_keys > sched->limits.max_keys)
-		return osr_fail(diag, OSR_INVAL,
-				"%u hosts and %u patterns: expected one at least, and at most %u "
-				"patterns",
-				in->n_ranks, in->n_keys, sched->limits.max_keys);
+		return osr_fail(
+			diag, OSR_INVAL,
+			"%u hosts and %u patterns: expected 1 host or more, and 1 to %u patterns",
+			in->n_ranks, in->n_keys, sched->limits.max_keys);
 	if (in->n_offsets > in->n_keys)
-		return osr_fail(diag, OSR_INVAL, "%u LID offsets wanted for %u patterns",
-				in->n_offsets, in->n_keys);
+		return osr_fail(
+			diag, OSR_INVAL,
+			"%u LID offsets requested for %u patterns: one per pattern is the most",
+			in->n_offsets, in->n_keys);
 	for (uint32_t k = 0; k < in->n_keys; k++)
 		n_pairs += in->n_pairs[k];
 	if (n_pairs > sched->limits.max_pairs)
-		return osr_fail(diag, OSR_INVAL, "%llu pairs of ranks, at most %u are taken",
+		return osr_fail(diag, OSR_INVAL, "%llu pairs of ranks: at most %u are accepted",
 				(unsigned long long)n_pairs, sched->limits.max_pairs);
 	return OSR_OK;
 }
@@ -380,7 +382,8 @@ static enum osr_status sched_check_ranks(uint32_t n_ranks, const struct osr_pair
 	for (uint32_t i = 0; i < n; i++)
 		if (pair[i].from >= n_ranks || pair[i].to >= n_ranks)
 			return osr_fail(diag, OSR_INVAL,
-					"pattern %u: pair %u is of ranks %u and %u, there are %u",
+					"pattern %u: pair %u names ranks %u and %u, but there are "
+					"only %u ranks, from 0",
 					key, i, pair[i].from, pair[i].to, n_ranks);
 	return OSR_OK;
 }

@@ -65,7 +65,7 @@ static enum osr_status check_shift(const struct osr_sequence *sequence, struct o
 {
 	if (!sequence->n_args || sequence->arg[0])
 		return OSR_OK;
-	return osr_fail(diag, OSR_INVAL, "cps-shift: 0 of its stages are none");
+	return osr_fail(diag, OSR_INVAL, "cps-shift: the number of stages has to be 1 or more");
 }
 
 static uint32_t collective_shift(const struct osr_sequence *sequence, uint32_t k,

@@ -115,7 +115,7 @@ def main(work):
     with open(at('other.json'), 'w', encoding='utf-8') as file:
         file.write(run('route', '--json', net['tree-2']))
 
-    for wrong, message in (('other.json', 'not a result of osmroutes check --json'), ('good.xml', 'good.xml:1: no JSON'),
+    for wrong, message in (('other.json', 'a baseline has to be the output of osmroutes check --json'), ('good.xml', 'good.xml:1: not valid JSON'),
                            ('nowhere', 'nowhere')):
         if message not in run('check', '-e', 'dfsssp', net['tree-2'], '--baseline=' + at(wrong), code=2):
             sys.exit('%s: another message' % wrong)
