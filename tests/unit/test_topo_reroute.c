@@ -14,6 +14,7 @@
 #include "core/paths/bound.h"
 #include "core/reroute/reroute.h"
 #include <osmroutes/check.h>
+#include <osmroutes/prng.h>
 #include <osmroutes/sweep.h>
 
 #include <stdio.h>
@@ -497,13 +498,52 @@ static void test_nothing_happened(void **state)
 	}
 }
 
+/*
+ * Cable after cable of a torus dies, by any_sl = auto: any SL lasts, repairs cost at most 5 % longer routes more than the
+ * last full route, which is asked for then, and never again before the next cable.
+ */
+static void test_any_sl_lasts(void **state)
+{
+	unsigned n_asked = 0;
+
+	for (uint64_t seed = 1; seed <= 3; seed++) {
+		struct osr_prng prng = { seed };
+		struct osr_result x[9] = { 0 }, again = { 0 }, *last = NULL;
+		struct osr_arena arena = { 0 };
+		struct osr_verdict verdict, same;
+		uint64_t n_full = 0;
+		struct osr_fabric f, now;
+		struct faults faults;
+
+		make_fabric("torus dims=5x5 hosts=2", &arena, &f);
+		faults_new(&faults, &f);
+		for (unsigned i = 0; i < 9; last = &x[i++]) {
+			if (last)
+				faults_cable(&faults, osr_prng_below(&prng, f.n_channels), true);
+			faults_build(&faults, &arena, &now);
+			route_with(&now, "auto", 4, last, &arena, &x[i], &verdict);
+			assert_true(verdict.proven & OSR_CLAIM_ANY_SL);
+			n_full = x[i].routing.stable.kept ? n_full : verdict.n_longer;
+			assert_in_range(100 * verdict.n_longer, 0,
+					100 * n_full + 5 * verdict.n_routes);
+			n_asked += strstr(x[i].routing.stable.why, "any_sl_cost") != NULL;
+			route_with(&now, "auto", 4, &x[i], &arena, &again, &same);
+			assert_true(again.routing.stable.kept);
+			assert_int_equal(same.n_longer, verdict.n_longer);
+		}
+		faults_free(&faults);
+		osr_arena_free(&arena);
+	}
+	assert_true(n_asked >= 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_more_lanes),       cmocka_unit_test(test_one_lane),
 		cmocka_unit_test(test_known_bounds),     cmocka_unit_test(test_shapes),
 		cmocka_unit_test(test_nothing_happened), cmocka_unit_test(test_cables),
-		cmocka_unit_test(test_earlier_sls),
+		cmocka_unit_test(test_earlier_sls),      cmocka_unit_test(test_any_sl_lasts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -610,7 +610,7 @@ static enum osr_status turn_find(struct turns *w, struct osr_lanes_job *job,
 
 	if (st || *routed)
 		return st;
-	if (job->opt->any_sl == OSR_ANY_SL_AUTO &&
+	if (job->opt->any_sl != OSR_ANY_SL_ON &&
 	    (uint64_t)w->t.f->n_dests * w->t.f->n_switches > turn_tuning.auto_routes)
 		return OSR_OK;
 	st = turn_init_search(w, job, &small);
@@ -625,7 +625,7 @@ static enum osr_status turn_find(struct turns *w, struct osr_lanes_job *job,
 		return st;
 	turn->n_longer = job->r->n_longer;
 	turn->load = osr__turn_most_loaded(job->s);
-	*routed = job->opt->any_sl == OSR_ANY_SL_ON ||
+	*routed = job->opt->any_sl != OSR_ANY_SL_AUTO ||
 		  (!hopeless && turn_is_cheap(job, turn, 0, before));
 	if (*routed)
 		return OSR_OK;

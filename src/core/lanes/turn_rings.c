@@ -341,6 +341,6 @@ enum osr_status osr__turn_rings(struct osr_lanes_job *job, bool *routed)
 		return st;
 	}
 	job->turn = turn;
-	*routed = job->opt->any_sl == OSR_ANY_SL_ON;
+	*routed = job->opt->any_sl != OSR_ANY_SL_AUTO;
 	return *routed ? osr__turn_take(job) : st;
 }
