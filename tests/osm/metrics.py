@@ -75,8 +75,8 @@ def as_logged(data, log):
     stable = data['stable']
     expect(stable['kept'] == (kept[-1:] == ['incremental']), 'kept is %s, the log says %s' % (stable, kept))
     if stable['kept']:
-        said = re.findall(r'incremental re-route: (\d+) channels lost .*?(\d+) LIDs? re-routed; SLs of (\d+) pairs '
-                          r'changed, (\d+) pairs .*?; load ([\d.]+)', log)[-1]
+        said = re.findall(r'incremental re-route: (\d+) channels lost .*?(\d+) LIDs? re-routed; pairs with another SL: '
+                          r'(\d+); pairs .*?: (\d+); load ([\d.]+)', log)[-1]
         expect([stable[n] for n in ('channels_lost', 'lids_repaired', 'sls_changed', 'sls_lost')] ==
                [int(n) for n in said[:4]] and abs(stable['drift'] - float(said[4])) < 0.011,
                'the file says %s, the log %s' % (stable, said))
