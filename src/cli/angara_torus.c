@@ -199,8 +199,7 @@ static enum osr_status mark_box(const struct osr_torus *torus, const char *text,
 		fits = size[i] && size[i] <= torus->size[i];
 	if (!fits)
 		return osr_fail(diag, OSR_INVAL,
-				"box \"%s\": expected %u numbers, none larger than its "
-				"dimension",
+				"box \"%s\": expected %u numbers, none larger than its dimension",
 				text, torus->n_dims);
 	for (uint32_t u = 0; u < torus->n_nodes; u++) {
 		bool inside = true;

@@ -456,17 +456,16 @@ int cli_analyze(int argc, char **argv)
 {
 	return analyze_run(
 		argc, argv, "analyze",
-		"Measures how an engine or given tables route the fabric of FILE (of "
-		"ibnetdiscover or ibsim, or an opensm-subnet.lst): verdict, load of the channels, "
-		"length of the routes, effective bisection bandwidth, hot spots and bandwidth of "
-		"communication patterns, virtual lanes, CPU time.");
+		"Measures how an engine or given tables route the fabric of FILE (of ibnetdiscover "
+		"or ibsim, or an opensm-subnet.lst): verdict, load of the channels, length of the "
+		"routes, effective bisection bandwidth, hot spots and bandwidth of communication "
+		"patterns, virtual lanes, CPU time.");
 }
 
 int cli_compare(int argc, char **argv)
 {
-	return analyze_run(
-		argc, argv, "compare",
-		"Compares engines (all, unless some are named) and tables of files on the fabric "
-		"of FILE: verdict, virtual lanes, balance, bandwidth, and how much "
-		"they differ from the first.");
+	return analyze_run(argc, argv, "compare",
+			   "Compares engines (all, unless some are named) and tables of files on "
+			   "the fabric of FILE: verdict, virtual lanes, balance, bandwidth, and "
+			   "how much they differ from the first.");
 }

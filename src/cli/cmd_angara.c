@@ -578,11 +578,9 @@ int cli_angara(int argc, char **argv)
 		.options = options,
 		.parser = angara_parse,
 		.args_doc = "[FILE]",
-		.doc = "Source routes of the Angara interconnect: a route for "
-		       "every pair of nodes of a torus, given "
-		       "by --dims or by the switches of FILE (ibnetdiscover or "
-		       "ibsim net file), deadlock-free on "
-		       "one virtual channel.\v ",
+		.doc = "Source routes of the Angara interconnect: a route for every pair of nodes "
+		       "of a torus, given by --dims or by the switches of FILE (ibnetdiscover or "
+		       "ibsim net file), deadlock-free on one virtual channel.\v ",
 		.children = children,
 		.help_filter = help
 	};

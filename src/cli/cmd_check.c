@@ -359,10 +359,9 @@ int cli_check(int argc, char **argv)
 		.options = options,
 		.parser = check_parse,
 		.args_doc = "FILE|DIR",
-		.doc = "Verifies the tables of a fabric, from any source: reach, loops, "
-		       "lengths, SLs and VLs, multicast, credit loops. FILE is the "
-		       "fabric; DIR holds OpenSM's dumps, fabric and tables; -e verifies what an "
-		       "engine makes.",
+		.doc = "Verifies the tables of a fabric, from any source: reach, loops, lengths, "
+		       "SLs and VLs, multicast, credit loops. FILE is the fabric; DIR holds "
+		       "OpenSM's dumps, fabric and tables; -e verifies what an engine makes.",
 		.children = children
 	};
 	struct args a = { .ask = { .src = CLI_SOURCE_INIT,

@@ -177,14 +177,15 @@ static error_t conf_parse(int key, char *arg, struct argp_state *state)
 int cli_conf(int argc, char **argv)
 {
 	static const struct argp_child children[] = { { .argp = &out_argp }, { NULL } };
-	static const struct argp argp = { .options = options,
-					  .parser = conf_parse,
-					  .args_doc = "[FILE]",
-					  .doc = "Reads FILE (default " OSR_DEFAULT_CONFIG
-						 ", if it exists) as the plugin does when opensm "
-						 "starts, and says what is wrong and "
-						 "which options are not at their defaults.",
-					  .children = children };
+	static const struct argp argp = {
+		.options = options,
+		.parser = conf_parse,
+		.args_doc = "[FILE]",
+		.doc = "Reads FILE (default " OSR_DEFAULT_CONFIG
+		       ", if it exists) as the plugin does when opensm starts, and says what is "
+		       "wrong and which options are not at their defaults.",
+		.children = children
+	};
 	struct args a = { .out = { .command = "conf", .sections = sections } };
 	struct osr_diag diag = { "" };
 	enum osr_status st = OSR_OK;

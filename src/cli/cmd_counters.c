@@ -277,16 +277,15 @@ static error_t counters_parse(int key, char *arg, struct argp_state *state)
 int cli_counters(int argc, char **argv)
 {
 	static const struct argp_child children[] = { { .argp = &ask_argp }, { NULL } };
-	static const struct argp argp = { .options = options,
-					  .parser = counters_parse,
-					  .args_doc = "FILE|DIR",
-					  .doc = "Compares port counters with the load "
-						 "that the tables explain: from what "
-						 "the hosts have "
-						 "sent and received, what each cable between "
-						 "switches should have carried and what "
-						 "it can have at most.",
-					  .children = children };
+	static const struct argp argp = {
+		.options = options,
+		.parser = counters_parse,
+		.args_doc = "FILE|DIR",
+		.doc = "Compares port counters with the load that the tables explain: from what "
+		       "the hosts have sent and received, what each cable between switches should "
+		       "have carried and what it can have at most.",
+		.children = children
+	};
 	struct args a = { .ask = { .src = CLI_SOURCE_INIT,
 				   .out = { .command = "counters", .sections = sections } },
 			  .max = 20 };

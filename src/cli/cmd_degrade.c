@@ -161,14 +161,12 @@ static void degrade_say(struct args *a, const struct osr_net *from, const struct
 int cli_degrade(int argc, char **argv)
 {
 	static const struct argp_child children[] = { { .argp = &out_argp }, { NULL } };
-	static const struct argp argp = {
-		.options = options,
-		.parser = degrade_parse,
-		.args_doc = "FILE",
-		.doc = "Removes cables and switches from a fabric, at random "
-		       "but the same for the same seed.",
-		.children = children
-	};
+	static const struct argp argp = { .options = options,
+					  .parser = degrade_parse,
+					  .args_doc = "FILE",
+					  .doc = "Removes cables and switches from a fabric, at "
+						 "random but the same for the same seed.",
+					  .children = children };
 	struct args a = { .out = { .command = "degrade", .sections = sections },
 			  .how = { .seed = 1, .keep_connected = true } };
 	struct osr_net from = { 0 }, to = { 0 };

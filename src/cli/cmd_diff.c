@@ -431,9 +431,8 @@ static error_t diff_parse(int key, char *arg, struct argp_state *state)
 		if (a->in.is_live && a->in.path)
 			argp_error(state, "either --fabric or --live");
 		if (a->n_dirs < (a->in.is_live ? 1 : 2))
-			argp_error(state,
-				   "missing tables: OLD and NEW, directories of dumps or table "
-				   "files; or OLD and --live");
+			argp_error(state, "missing tables: OLD and NEW, directories of dumps or "
+					  "table files; or OLD and --live");
 		if (a->in.is_live && a->n_dirs == 1)
 			cli_dumps_live(&a->tables[NEW], &a->in);
 		return 0;
@@ -547,11 +546,9 @@ int cli_diff(int argc, char **argv)
 		.parser = diff_parse,
 		.args_doc = "OLD NEW",
 		.doc = "Compares two sets of tables (directories of dumps, or table files) of one "
-		       "fabric, "
-		       "or of the same fabric before and after a change: entries, paths and SLs "
-		       "that "
-		       "differ, "
-		       "and whether the transition from old to new can deadlock.",
+		       "fabric, or of the same fabric before and after a change: entries, paths "
+		       "and SLs that differ, and whether the transition from old to new can "
+		       "deadlock.",
 		.children = children
 	};
 	struct args a = { .in = CLI_INPUT_INIT,

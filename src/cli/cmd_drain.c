@@ -146,8 +146,7 @@ static const struct argp drain_argp = {
 	.parser = drain_parse,
 	.args_doc = "[NODE[:PORT]]",
 	.doc = "Takes a switch, or the cable at a port of it, out of routing, so that it can be "
-	       "pulled "
-	       "without harm; without an argument lists what is drained or held down.",
+	       "pulled without harm; without an argument lists what is drained or held down.",
 	.children = drain_children
 };
 

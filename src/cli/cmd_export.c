@@ -99,8 +99,8 @@ static void put_cable(const struct args *a, uint32_t port, FILE *out)
 	gbit = osr_rate_gbps(width, speed);
 	if (a->form == GRAPHML)
 		fprintf(out,
-			"<edge source=\"n%u\" target=\"n%u\"><data key=\"port\">%u</data>"
-			"<data key=\"peer_port\">%u</data><data key=\"gbit\">%u</data></edge>\n",
+			"<edge source=\"n%u\" target=\"n%u\"><data key=\"port\">%u</data><data "
+			"key=\"peer_port\">%u</data><data key=\"gbit\">%u</data></edge>\n",
 			from, to, here, there, gbit);
 	else
 		fprintf(out, "\tn%u -- n%u [taillabel=\"%u\" headlabel=\"%u\"];\n", from, to, here,
@@ -222,10 +222,9 @@ int cli_export(int argc, char **argv)
 		.options = options,
 		.parser = export_parse,
 		.args_doc = "FILE|DIR",
-		.doc = "Writes a fabric for other programs: as a graph, nodes "
-		       "with names and GUIDs, cables "
-		       "with ports; or the paths of an engine, of DIR or "
-		       "--tables, or of --live for ibacm.",
+		.doc = "Writes a fabric for other programs: as a graph, nodes with names and "
+		       "GUIDs, cables with ports; or the paths of an engine, of DIR or --tables, "
+		       "or of --live for ibacm.",
 		.children = children
 	};
 	struct args a = { .ask = { .src = CLI_SOURCE_INIT,

@@ -70,11 +70,10 @@ static void refuse_option_as_file(const struct args *a, struct argp_state *state
 	for (const struct osr_param *param = a->topo->params; param->name; param++)
 		if (strlen(param->name) == (size_t)(equals - a->output) &&
 		    !strncmp(param->name, a->output, strlen(param->name)))
-			argp_error(
-				state,
-				"-o names the file to write; \"%s\" is an option of %s: write it "
-				"without -o",
-				a->output, a->topo->name);
+			argp_error(state,
+				   "-o names the file to write; \"%s\" is an option of %s: write "
+				   "it without -o",
+				   a->output, a->topo->name);
 }
 
 static error_t generate_parse(int key, char *arg, struct argp_state *state)

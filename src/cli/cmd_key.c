@@ -494,8 +494,7 @@ static int say_closed(const char *why)
 
 	osr_fail(&diag, OSR_NOT_APPLICABLE,
 		 "%.300s: does opensm run here with control_socket set in osmroutes.conf? "
-		 "--socket=PATH "
-		 "names another one",
+		 "--socket=PATH names another one",
 		 why);
 	return cli_fail(OSR_NOT_APPLICABLE, &diag);
 }

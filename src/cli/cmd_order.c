@@ -137,8 +137,8 @@ static enum osr_status order_check_names(const struct cli_order *o, struct osr_d
 		if (!is_host_name(name))
 			return osr_fail(diag, OSR_INVAL,
 					"the host at port 0x%016" PRIx64
-					" calls itself \"%.60s\", which "
-					"is no host name: --names gives it another",
+					" calls itself \"%.60s\", which is no host name: --names "
+					"gives it another",
 					o->f->term_guid[o->place[i].term], name);
 	}
 	return OSR_OK;
@@ -267,8 +267,8 @@ int cli_order(int argc, char **argv)
 		.options = options,
 		.parser = order_parse,
 		.args_doc = "FILE",
-		.doc = "Lists the hosts of a fat tree in the order in which "
-		       "collectives cause no contention under dmodk.",
+		.doc = "Lists the hosts of a fat tree in the order in which collectives cause no "
+		       "contention under dmodk.",
 		.children = children
 	};
 	struct args a = { .in = CLI_INPUT_INIT,

@@ -259,16 +259,18 @@ int cli_path(int argc, char **argv)
 		.options = options,
 		.parser = path_parse,
 		.args_doc = "A B FILE|DIR",
-		.doc = "Follows packets from end port A to end port B and back through the "
-		       "tables: switches, ports, SL and VL, for every LID. Tables are those of an "
-		       "engine, of DIR or --tables, or with --live those in the switches.",
+		.doc = "Follows packets from end port A to end port B and back through the tables: "
+		       "switches, ports, SL and VL, for every LID. Tables are those of an engine, "
+		       "of DIR or --tables, or with --live those in the switches.",
 		.children = children
 	};
-	struct args a = { .ask = { .src = CLI_SOURCE_INIT,
-				   .out = { .command = "path", .sections = sections },
-				   .n_words = 2,
-				   .expected = "expected two end ports, A and B: by name, 0xGUID "
-					       "or lid:N" } };
+	struct args a = {
+		.ask = { .src = CLI_SOURCE_INIT,
+			 .out = { .command = "path", .sections = sections },
+			 .n_words = 2,
+			 .expected =
+				 "expected two end ports, A and B: by name, 0xGUID or lid:N" }
+	};
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
 	return path_run(&a);

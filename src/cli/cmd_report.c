@@ -310,15 +310,15 @@ static error_t report_parse(int key, char *arg, struct argp_state *state)
 
 int cli_report(int argc, char **argv)
 {
-	static const struct argp argp = { .options = options,
-					  .parser = report_parse,
-					  .args_doc = "FILE",
-					  .doc = "Writes one HTML page about a routing of the "
-						 "fabric of FILE: verdicts, a picture "
-						 "of the fabric, load of the channels, the busiest "
-						 "ones by name, virtual lanes, "
-						 "length of the routes. The page needs no network.",
-					  .children = cli_analysis_children };
+	static const struct argp argp = {
+		.options = options,
+		.parser = report_parse,
+		.args_doc = "FILE",
+		.doc = "Writes one HTML page about a routing of the fabric of FILE: verdicts, a "
+		       "picture of the fabric, load of the channels, the busiest ones by name, "
+		       "virtual lanes, length of the routes. The page needs no network.",
+		.children = cli_analysis_children
+	};
 	struct args a = { .in = CLI_INPUT_INIT,
 			  .who = CLI_SUBJECTS_INIT,
 			  .traffic = CLI_TRAFFIC_INIT,

@@ -377,8 +377,8 @@ int cli_users(int argc, char **argv)
 		.args_doc = "NODE:PORT FILE|DIR",
 		.doc = "Lists what uses a cable: the hosts that send and receive over it, in both "
 		       "directions, their pairs and the jobs that have such pairs. Tables are "
-		       "those of "
-		       "an engine, of DIR or --tables, or with --live those in the switches.",
+		       "those of an engine, of DIR or --tables, or with --live those in the "
+		       "switches.",
 		.children = children
 	};
 	struct args a = { .ask = { .src = CLI_SOURCE_INIT,

@@ -424,11 +424,10 @@ int cli_whatif(int argc, char **argv)
 		.options = options,
 		.parser = whatif_parse,
 		.args_doc = "FILE",
-		.doc = "Takes cables or switches out of the fabric of FILE, "
-		       "routes what is left, and reports what breaks and what "
-		       "changes: pairs of hosts cut until then "
-		       "and lost for good, other paths, "
-		       "entries, load of the channels, virtual lanes.",
+		.doc = "Takes cables or switches out of the fabric of FILE, routes what is left, "
+		       "and reports what breaks and what changes: pairs of hosts cut until then "
+		       "and lost for good, other paths, entries, load of the channels, virtual "
+		       "lanes.",
 		.children = children
 	};
 	struct args a = { .in = CLI_INPUT_INIT,

@@ -288,16 +288,16 @@ int cli_wiring(int argc, char **argv)
 	static const struct argp_child children[] = { { .argp = &input_argp },
 						      { .argp = &out_argp },
 						      { NULL } };
-	static const struct argp argp = { .options = options,
-					  .parser = wiring_parse,
-					  .args_doc = "FILE",
-					  .doc = "Finds the plan nearest to the cables between "
-						 "switches (fat tree, torus, mesh, "
-						 "HyperX, dragonfly) and the rails of hosts with "
-						 "several ports, and names every "
-						 "cable that is missing, extra, moved or swapped, "
-						 "with the change that mends it.",
-					  .children = children };
+	static const struct argp argp = {
+		.options = options,
+		.parser = wiring_parse,
+		.args_doc = "FILE",
+		.doc = "Finds the plan nearest to the cables between switches (fat tree, torus, "
+		       "mesh, HyperX, dragonfly) and the rails of hosts with several ports, and "
+		       "names every cable that is missing, extra, moved or swapped, with the "
+		       "change that mends it.",
+		.children = children
+	};
 	struct args a = { .in = CLI_INPUT_INIT,
 			  .out = { .command = "wiring", .sections = sections },
 			  .max = 50 };

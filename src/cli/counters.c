@@ -158,10 +158,10 @@ enum osr_status cli_counters_read(const char *path, const struct osr_net *net,
 		}
 	}
 	if (!st && !reader.n)
-		st = osr_fail(diag, OSR_INVAL,
-			      "%.200s: no counters of this fabric: expected what %s or perfquery "
-			      "print",
-			      path ? path : QUERY, QUERY);
+		st = osr_fail(
+			diag, OSR_INVAL,
+			"%.200s: no counters of this fabric: expected what %s or perfquery print",
+			path ? path : QUERY, QUERY);
 	free(reader.by_guid);
 	free(reader.by_lid);
 	return st;

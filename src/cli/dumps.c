@@ -35,8 +35,7 @@ static const struct argp_option options[] = {
 	{ "mcast-sl", OPT_MCAST_SL, "N", 0, "SL of multicast (default 0)", 0 },
 	{ "sa", OPT_SA, "WORD", 0,
 	  "with --live, ask the subnet administrator for the SLs of all pairs (default), of one "
-	  "host "
-	  "for each switch, or not at all: pairs, switches, none",
+	  "host for each switch, or not at all: pairs, switches, none",
 	  0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
@@ -232,11 +231,10 @@ enum osr_status cli_dumps_read(struct cli_dumps *dumps, const struct osr_fabric 
 	enum osr_status st;
 
 	if (!dumps->lft && !dumps->is_live)
-		return osr_fail(
-			diag, OSR_INVAL,
-			"%s%sno forwarding tables: expected opensm-lfts.dump or opensm.fdbs in "
-			"--tables=DIR, --lft=FILE, or --live",
-			dumps->dir ? dumps->dir : "", dumps->dir ? ": " : "");
+		return osr_fail(diag, OSR_INVAL,
+				"%s%sno forwarding tables: expected opensm-lfts.dump or "
+				"opensm.fdbs in --tables=DIR, --lft=FILE, or --live",
+				dumps->dir ? dumps->dir : "", dumps->dir ? ": " : "");
 	st = osr_tables_init(&dumps->t, fabric, net, &dumps->arena, diag);
 	if (!st)
 		st = dumps_read_all(dumps, live, diag);

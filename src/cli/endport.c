@@ -71,8 +71,7 @@ enum osr_status cli_find_node(const struct osr_net *net, const char *name, size_
 			if (*node != OSR_NONE)
 				return osr_fail(diag, OSR_INVAL,
 						"several nodes are called \"%.*s\", as \"%s\" and "
-						"\"%s\": give "
-						"the whole name or the GUID",
+						"\"%s\": give the whole name or the GUID",
 						(int)len, name, osr_net_id(net, *node),
 						osr_net_id(net, i));
 			*node = i;

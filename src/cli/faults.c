@@ -190,14 +190,12 @@ static enum osr_status choose_random(const struct cli_faults *faults, uint32_t k
 	if (!st && done.n_links < how.n_links)
 		st = osr_fail(diag, OSR_INVAL,
 			      "only %u of %u cables between switches can be removed: without more "
-			      "the fabric "
-			      "would be split",
+			      "the fabric would be split",
 			      done.n_links, how.n_links);
 	if (!st && done.n_switches < how.n_switches)
 		st = osr_fail(diag, OSR_INVAL,
 			      "only %u of %u switches without hosts can be removed: there are no "
-			      "more, or the "
-			      "fabric would be split; --switch=NODE removes any",
+			      "more, or the fabric would be split; --switch=NODE removes any",
 			      done.n_switches, how.n_switches);
 	if (!st)
 		name_random(faults->net, how.seed, out, label);

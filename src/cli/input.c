@@ -145,8 +145,8 @@ static error_t input_parse(int key, char *arg, struct argp_state *state)
 		if (in->path && in->is_live)
 			argp_error(state, "either FILE or --live");
 		if (!in->path && !in->is_live)
-			argp_error(state, "missing FILE (\"-\" is standard input); or --live, "
-					  "the fabric this machine is connected to");
+			argp_error(state, "missing FILE (\"-\" is standard input); or --live, the "
+					  "fabric this machine is connected to");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

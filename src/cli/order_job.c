@@ -133,10 +133,10 @@ static enum osr_status job_take_line(struct job_hosts *job, char *text)
 	while ((word = strtok_r(NULL, " \t\r", &rest)))
 		if (strncmp(word, "slots=", 6) != 0 || !osr_parse_uint(word + 6, &ranks) ||
 		    !ranks || ranks > MAX_RANKS)
-			return osr_lines_fail(job->in, job->diag,
-					      "\"%.80s\": expected slots= and 1 to %d, or nothing, "
-					      "behind a host",
-					      word, MAX_RANKS);
+			return osr_lines_fail(
+				job->in, job->diag,
+				"\"%.80s\": expected slots= and 1 to %d, or nothing, behind a host",
+				word, MAX_RANKS);
 	job->line_ranks = (uint32_t)ranks;
 	if (list && !cli_each_name(list, take_host, job) && !job->st)
 		return osr_lines_fail(job->in, job->diag, "\"%.80s\" is no list of hosts", list);

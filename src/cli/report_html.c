@@ -6,34 +6,34 @@
 #include "cli/report.h"
 
 static const char style[] =
-	":root{color-scheme:light dark;--ink:#1b1f24;--soft:#5b6570;--paper:#fff;--line:#d7dce1;"
-	"--box:#f5f7f9;--good:#1a7f4b;--bad:#b42318;"
-	"--h0:#c9d6e2;--h1:#a3c1da;--h2:#7fa8cf;--h3:#e0b45c;--h4:#e07b39;--h5:#c62f2f}\n"
-	"@media(prefers-color-scheme:dark){:root{--ink:#e6e9ec;--soft:#9aa5b1;--paper:#14181d;"
-	"--line:#333b45;--box:#1c2229;--good:#4cc38a;--bad:#ff7b72;"
-	"--h0:#2d3a47;--h1:#35536e;--h2:#3f72a0;--h3:#b98a2c;--h4:#d0692a;--h5:#f0554b}}\n"
-	"body{font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);"
-	"max-width:62rem;margin:2rem auto;padding:0 1rem}\n"
-	"h1{font-size:1.6rem;margin-bottom:.2rem}h2{font-size:1.15rem;margin-top:2.2rem;"
-	"border-bottom:1px solid var(--line)}\n"
-	".note,small{color:var(--soft)}svg{width:100%;height:auto;background:var(--box);"
-	"border:1px solid var(--line)}svg text{font:12px system-ui,sans-serif;fill:var(--soft)}\n"
-	"table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.25rem .6rem;"
-	"border-bottom:1px solid var(--line);vertical-align:top}.n{text-align:right;"
-	"font-variant-numeric:tabular-nums}\n"
+	":root{color-scheme:light "
+	"dark;--ink:#1b1f24;--soft:#5b6570;--paper:#fff;--line:#d7dce1;--box:#f5f7f9;--good:#"
+	"1a7f4b;--bad:#b42318;--h0:#c9d6e2;--h1:#a3c1da;--h2:#7fa8cf;--h3:#e0b45c;--h4:#e07b39;--"
+	"h5:#c62f2f}\n"
+	"@media(prefers-color-scheme:dark){:root{--ink:#e6e9ec;--soft:#9aa5b1;--paper:#14181d;--"
+	"line:#333b45;--box:#1c2229;--good:#4cc38a;--bad:#ff7b72;--h0:#2d3a47;--h1:#35536e;--h2:#"
+	"3f72a0;--h3:#b98a2c;--h4:#d0692a;--h5:#f0554b}}\n"
+	"body{font:16px/1.5 "
+	"system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:62rem;margin:2rem "
+	"auto;padding:0 1rem}\n"
+	"h1{font-size:1.6rem;margin-bottom:.2rem}h2{font-size:1.15rem;margin-top:2.2rem;border-"
+	"bottom:1px solid var(--line)}\n"
+	".note,small{color:var(--soft)}svg{width:100%;height:auto;background:var(--box);border:1px "
+	"solid var(--line)}svg text{font:12px system-ui,sans-serif;fill:var(--soft)}\n"
+	"table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.25rem "
+	".6rem;border-bottom:1px solid "
+	"var(--line);vertical-align:top}.n{text-align:right;font-variant-numeric:tabular-nums}\n"
 	".good:before{content:\"\\2713  \";color:var(--good)}.open:before{content:\"?  "
-	"\"}.bad:before{content:\"\\2717  \";"
-	"color:var(--bad)}.bad{color:var(--bad)}ul.verdict{list-style:none;padding:0}\n"
-	".bar{fill:var(--h2)}line,path{stroke-width:1.2;fill:none}"
-	".h0{stroke:var(--h0)}.h1{stroke:var(--h1)}.h2{stroke:var(--h2)}.h3{stroke:var(--h3)}"
-	".h4{stroke:var(--h4)}.h5{stroke:var(--h5);stroke-width:2}"
-	".s0{fill:var(--h0)}.s1{fill:var(--h1)}.s2{fill:var(--h2)}.s3{fill:var(--h3)}"
-	".s4{fill:var(--h4)}.s5{fill:var(--h5)}circle{stroke:var(--ink);stroke-width:.5}\n"
-	".heat td{border:1px solid var(--line)}"
-	".c0{background:var(--h0)}.c1{background:var(--h1)}.c2{background:var(--h2)}"
-	".c3{background:var(--h3)}.c4{background:var(--h4)}.c5{background:var(--h5)}"
-	"td[class^=c],td[class^=c] small,span[class^=c]{color:var(--ink)}span[class^=c]{padding:0 "
-	".4em}\n";
+	"\"}.bad:before{content:\"\\2717  "
+	"\";color:var(--bad)}.bad{color:var(--bad)}ul.verdict{list-style:none;padding:0}\n"
+	".bar{fill:var(--h2)}line,path{stroke-width:1.2;fill:none}.h0{stroke:var(--h0)}.h1{stroke:"
+	"var(--h1)}.h2{stroke:var(--h2)}.h3{stroke:var(--h3)}.h4{stroke:var(--h4)}.h5{stroke:var(--"
+	"h5);stroke-width:2}.s0{fill:var(--h0)}.s1{fill:var(--h1)}.s2{fill:var(--h2)}.s3{fill:var(-"
+	"-h3)}.s4{fill:var(--h4)}.s5{fill:var(--h5)}circle{stroke:var(--ink);stroke-width:.5}\n"
+	".heat td{border:1px solid "
+	"var(--line)}.c0{background:var(--h0)}.c1{background:var(--h1)}.c2{background:var(--h2)}."
+	"c3{background:var(--h3)}.c4{background:var(--h4)}.c5{background:var(--h5)}td[class^=c],td["
+	"class^=c] small,span[class^=c]{color:var(--ink)}span[class^=c]{padding:0 .4em}\n";
 
 void report_text(const char *text, FILE *out)
 {
@@ -228,8 +228,8 @@ static void say_worst(const struct report *p, FILE *out)
 	uint32_t n_same = 0;
 
 	fprintf(out, "<table><tr><th>from</th><th class=\"n\">port</th><th>to</th><th "
-		     "class=\"n\">port</th>"
-		     "<th class=\"n\">routes</th><th class=\"n\">of an even spread</th></tr>\n");
+		     "class=\"n\">port</th><th class=\"n\">routes</th><th class=\"n\">of an even "
+		     "spread</th></tr>\n");
 	for (uint32_t i = 0; i < p->n_worst; i++) {
 		uint64_t load = p->loads.load[p->worst[i]];
 		bool last = i + 1 == p->n_worst || p->loads.load[p->worst[i + 1]] != load;
@@ -260,8 +260,7 @@ static void say_advice(const struct report *p, FILE *out)
 	fprintf(out, "<p><b>What to do:</b> ");
 	if (p->a->found.on[OSR_ASK_ONE_WAY].answer == OSR_REFUTED) {
 		fprintf(out, "these tables can deadlock. Take an engine that is free of deadlock "
-			     "on this fabric, "
-			     "dfsssp for one.");
+			     "on this fabric, dfsssp for one.");
 	} else if (over <= 1.35) {
 		fprintf(out,
 			"nothing%s. The busiest channel carries %.2f times what an even spread "
@@ -281,8 +280,7 @@ static void say_advice(const struct report *p, FILE *out)
 		report_text(osr_switch_name(fabric, fabric->chan_dst[balance->efi_channel], y),
 			    out);
 		fprintf(out, ". See whether cables beside it are missing (osmroutes wiring), and "
-			     "whether another "
-			     "engine spreads better (osmroutes compare).");
+			     "whether another engine spreads better (osmroutes compare).");
 	}
 	fprintf(out, "</p>\n");
 }
@@ -296,10 +294,9 @@ static void say_lanes(const struct report *p, FILE *out)
 	if (!p->r->sl) {
 		fprintf(out, "<p>%s</p>\n",
 			p->a->found.on[OSR_ASK_ANY_SL].answer == OSR_PROVEN
-				? p->r->n_vls > 1
-					  ? "The lane depends on the turn that a packet takes, "
-					    "whatever its SL."
-					  : "One lane is enough: senders may use any SL."
+				? p->r->n_vls > 1 ? "The lane depends on the turn that a packet "
+						    "takes, whatever its SL."
+						  : "One lane is enough: senders may use any SL."
 				: "The tables name no SLs.");
 		return;
 	}
@@ -325,12 +322,10 @@ static void say_legend(const struct report_picture *pic, FILE *out)
 {
 	fprintf(out,
 		"<p class=\"note\">Lines are cables between switches, by what they carry of an "
-		"even spread: up to "
-		"<span class=\"c0\">0.5</span> <span class=\"c1\">1.35</span> <span "
-		"class=\"c2\">1.8</span> "
-		"<span class=\"c3\">2.5</span> <span class=\"c4\">4</span> <span "
-		"class=\"c5\">more</span> times. "
-		"Point at one for its name. %s</p>\n",
+		"even spread: up to <span class=\"c0\">0.5</span> <span class=\"c1\">1.35</span> "
+		"<span class=\"c2\">1.8</span> <span class=\"c3\">2.5</span> <span "
+		"class=\"c4\">4</span> <span class=\"c5\">more</span> times. Point at one for its "
+		"name. %s</p>\n",
 		pic->caption);
 }
 
@@ -362,21 +357,20 @@ void report_page(const struct report *p, FILE *out)
 		say_legend(&pic, out);
 	}
 	osr_arena_free(&arena);
-	fprintf(out, "<h2>Load of the channels</h2>\n<p class=\"note\">How many channels carry "
-		     "how many routes between hosts.</p>\n");
+	fprintf(out, "<h2>Load of the channels</h2>\n<p class=\"note\">How many channels carry how "
+		     "many routes between hosts.</p>\n");
 	report_draw_loads(p, out);
 	if (p->n_levels > 1) {
-		fprintf(out,
-			"<h2>Load by level</h2>\n<p class=\"note\">The largest load between two "
-			"levels; level 0 is where most hosts are.</p>\n");
+		fprintf(out, "<h2>Load by level</h2>\n<p class=\"note\">The largest load between "
+			     "two levels; level 0 is where most hosts are.</p>\n");
 		report_draw_levels(p, out);
 	}
 	fprintf(out, "<h2>The busiest channels</h2>\n");
 	say_worst(p, out);
 	fprintf(out, "<h2>Virtual lanes</h2>\n");
 	say_lanes(p, out);
-	fprintf(out, "<h2>Length of the routes</h2>\n<p class=\"note\">Routes between hosts by "
-		     "the channels between switches they cross.</p>\n");
+	fprintf(out, "<h2>Length of the routes</h2>\n<p class=\"note\">Routes between hosts by the "
+		     "channels between switches they cross.</p>\n");
 	report_html_say_hops(p, out);
 	fprintf(out, "</body></html>\n");
 }

@@ -120,8 +120,8 @@ void report_draw_bars(const char *const *labels, const uint64_t *values, uint32_
 		double tall = height * (double)values[i] / (double)most;
 
 		fprintf(out,
-			"<rect class=\"bar\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\">"
-			"<title>%s: %" PRIu64 " %s</title></rect>\n",
+			"<rect class=\"bar\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
+			"height=\"%.1f\"><title>%s: %" PRIu64 " %s</title></rect>\n",
 			step * i + 1, 16 + height - tall, step - 2, tall, labels[i], values[i],
 			unit);
 		if (step >= 40 || i % 4 == 0)

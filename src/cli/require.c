@@ -20,8 +20,7 @@ static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "Requirements:", 6 },
 	{ "require", OPT_REQUIRE, "WORDS", 0,
 	  "exit code 1 unless proven: deadlock-free, replies, any-sl, sl0, minimal. Without it "
-	  "only "
-	  "lost packets and credit loops of requests and multicast count, not replies",
+	  "only lost packets and credit loops of requests and multicast count, not replies",
 	  0 },
 	{ "max-load", OPT_MAX_LOAD, "X", 0,
 	  "exit code 1 if the busiest link carries more than X times the least possible", 0 },

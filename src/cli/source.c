@@ -83,11 +83,10 @@ enum osr_status cli_source_load(struct cli_source *s, struct osr_diag *diag)
 	s->is_engine =
 		named || (!s->needs_tables && !s->dumps.lft && !s->dumps.is_live && !s->dumps.dir);
 	if (!s->is_engine && !s->dumps.lft && !s->dumps.is_live && !s->dumps.dir)
-		return osr_fail(
-			diag, OSR_INVAL,
-			"say which tables to check: -e NAME: those of an engine; --lft=FILE: "
-			"forwarding tables; --tables=DIR, or DIR as the only argument: dumps; "
-			"--live: those in the switches");
+		return osr_fail(diag, OSR_INVAL,
+				"say which tables to check: -e NAME: those of an engine; "
+				"--lft=FILE: forwarding tables; --tables=DIR, or DIR as the only "
+				"argument: dumps; --live: those in the switches");
 	return s->is_engine ? load_engine(s, diag) : load_dumps(s, diag);
 }
 

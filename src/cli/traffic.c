@@ -248,12 +248,10 @@ enum osr_status cli_traffic_bisect(const struct cli_traffic *traffic,
 }
 
 /* One sequence on the hosts of traffic, ordered or not. */
-static enum osr_status measure_sequence(const struct cli_traffic *traffic,
-					const struct osr_fabric *fabric,
-					const struct osr_routing *routing,
-					const struct osr_sequence *sequence, bool random,
-					const char *name, struct osr_survey_sum *sum,
-					struct osr_diag *diag)
+static enum osr_status
+measure_sequence(const struct cli_traffic *traffic, const struct osr_fabric *fabric,
+		 const struct osr_routing *routing, const struct osr_sequence *sequence,
+		 bool random, const char *name, struct osr_survey_sum *sum, struct osr_diag *diag)
 {
 	struct osr_survey_in in = { .f = fabric,
 				    .r = routing,
@@ -342,8 +340,8 @@ static enum osr_status traffic_measure(const struct cli_traffic *traffic,
 		if (!(traffic->ranking & (random ? CLI_RANKING_RANDOM : CLI_RANKING_ORDERED)))
 			continue;
 		start = cli_cpu_ms();
-		st = measure_sequence(traffic, fabric, routing, &flow->sequence, random,
-					  flow->name, &sum, diag);
+		st = measure_sequence(traffic, fabric, routing, &flow->sequence, random, flow->name,
+				      &sum, diag);
 		if (!st)
 			traffic_say(traffic, flow, tables, random ? "random" : "ordered", &sum,
 				    cli_cpu_ms() - start, out);

@@ -25,22 +25,19 @@ const struct osr_param osr_plugin_params[] = {
 				 "there are none" },
 	[OPT_CONTROL_MODE] = { "control_mode", OSR_PARAM_STRING, "0600", 0, 0, NULL,
 			       "permissions of control_socket, octal: users with write permission "
-			       "may "
-			       "request keys" },
+			       "may request keys" },
 	[OPT_USER_APPS] = { "user_apps", OSR_PARAM_UINT, "16", 1, 4096, NULL,
-			    "applications with routing keys that a user may have at a time; "
-			    "root may have any number" },
+			    "applications with routing keys that a user may have at a time; root "
+			    "may have any number" },
 	[OPT_USER_OFFSETS] = { "user_offsets", OSR_PARAM_UINT, "2", 1, 127, NULL,
 			       "LID offsets of a host that a user's applications may have at a "
-			       "time; "
-			       "root may have all" },
+			       "time; root may have all" },
 	[OPT_KEY_CHOICE] = { "key_choice", OSR_PARAM_ENUM, "fine", 0, 0, "as_is|shift|fine|best",
 			     "how a key chooses its middle switches: as generated (ARK), by the "
 			     "best shift, by the fine-grained shift (NRK), or by the best map" },
 	[OPT_ASK_SWITCHES] = { "ask_switches", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
 			       "ask a switch that sent a trap which of its cables are down, and "
-			       "route "
-			       "around them before OpenSM discovers the fabric" },
+			       "route around them before OpenSM discovers the fabric" },
 	[OPT_OBSERVE] = { "observe", OSR_PARAM_BOOL, "no", 0, 0, NULL,
 			  "after every sweep verify the tables in the switches, whichever engine "
 			  "made them, and change nothing" },

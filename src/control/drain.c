@@ -182,16 +182,14 @@ static enum osr_status drain_find_part(const struct osr_fabric *fabric, const ch
 		if (fabric->term_role[t] != OSR_ROLE_SP0 &&
 		    (!strcmp(fabric->names + fabric->term_name[t], what) ||
 		     !strcmp(fabric->names + fabric->term_name[t], node)))
-			return osr_fail(
-				diag, OSR_INVAL,
-				"\"%.80s\" is an end port, and would be cut off: switches and "
-				"cables between switches can be drained",
-				what);
-	return osr_fail(
-		diag, OSR_INVAL,
-		"no switch in use is called \"%.80s\"; expected NODE or NODE:PORT, a switch by "
-		"its name or GUID",
-		what);
+			return osr_fail(diag, OSR_INVAL,
+					"\"%.80s\" is an end port, and would be cut off: switches "
+					"and cables between switches can be drained",
+					what);
+	return osr_fail(diag, OSR_INVAL,
+			"no switch in use is called \"%.80s\"; expected NODE or NODE:PORT, a "
+			"switch by its name or GUID",
+			what);
 }
 
 /* Hosts ---------------------------------------------------------------------------------------- */

@@ -538,9 +538,9 @@ static json_t *drain_or_not(struct call *c, bool drain)
 	enum osr_status st;
 
 	if (!c->peer->master || !c->peer->drains)
-		st = osr_fail(&c->diag, OSR_NOT_APPLICABLE,
-			      "only root and the user of the subnet manager drain switches and "
-			      "cables");
+		st = osr_fail(
+			&c->diag, OSR_NOT_APPLICABLE,
+			"only root and the user of the subnet manager drain switches and cables");
 	else if (!what)
 		st = osr_fail(&c->diag, OSR_INVAL, "\"what\": expected NODE or NODE:PORT");
 	else

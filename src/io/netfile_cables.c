@@ -19,8 +19,8 @@ static enum osr_status find_far_port(const struct osr__netfile *netfile, uint32_
 	if (node == OSR_NONE)
 		return osr__netfile_fail(
 			netfile, far->line,
-			"the cable goes to \"%.*s\", which the file does not describe (is "
-			"it cut off?)",
+			"the cable goes to \"%.*s\", which the file does not describe (is it cut "
+			"off?)",
 			(int)(far->id_len < OSR__MAX_ID ? far->id_len : OSR__MAX_ID), far->id);
 	*far_port = osr_net_port(netfile->net, node, far->port);
 	if (*far_port == OSR_NONE)

@@ -286,11 +286,10 @@ static enum osr_status tablefile_check_names(const struct reader *x)
 		   fabric->n_switches * sizeof(*fabric->sw_guid)) ||
 	    memcmp(section(x, SEC_LIDS), fabric->dest_lid,
 		   fabric->n_dests * sizeof(*fabric->dest_lid)))
-		return osr_fail(
-			x->diag, OSR_INVAL,
-			"%s: tables of another fabric: its switches have other GUIDs or its "
-			"end ports other LIDs",
-			x->label);
+		return osr_fail(x->diag, OSR_INVAL,
+				"%s: tables of another fabric: its switches have other GUIDs or "
+				"its end ports other LIDs",
+				x->label);
 	return OSR_OK;
 }
 

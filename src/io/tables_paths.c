@@ -246,10 +246,9 @@ static enum osr_status tables_paths_take_row(struct path_reader *reader, const c
 	st = tables_paths_begin(reader, first, true);
 	return st ? st : tables_paths_set_sl(reader, lid, sl);
 bad:
-	return osr_lines_fail(
-		reader->in, reader->diag,
-		"expected \"0xGUID LID SL\", or \"0xLID : SL\" below the line of an end "
-		"port; SLs are 0 to 15");
+	return osr_lines_fail(reader->in, reader->diag,
+			      "expected \"0xGUID LID SL\", or \"0xLID : SL\" below the line of an "
+			      "end port; SLs are 0 to 15");
 }
 
 static enum osr_status tables_paths_take_line(struct path_reader *reader, const char *at)

@@ -84,8 +84,7 @@ static enum osr_status fail_row(const struct sl2vl_reader *reader)
 {
 	return osr_lines_fail(
 		reader->in, reader->diag,
-		"expected \"IN OUT : \" and 16 VLs from 0 to 15 below the head line of "
-		"a port");
+		"expected \"IN OUT : \" and 16 VLs from 0 to 15 below the head line of a port");
 }
 
 static enum osr_status tables_sl2vl_take_row(struct sl2vl_reader *reader, const char *at)

@@ -25,16 +25,15 @@ static enum osr_status check_entry(const struct laying *x, const struct osr_over
 
 	if (overlay->sw >= fabric->n_switches || overlay->dest >= fabric->n_dests)
 		return osr_fail(x->diag, OSR_INVAL,
-				"an entry for switch %u of %u, LID number %u of "
-				"%u",
-				overlay->sw, fabric->n_switches, overlay->dest, fabric->n_dests);
+				"an entry for switch %u of %u, LID number %u of %u", overlay->sw,
+				fabric->n_switches, overlay->dest, fabric->n_dests);
 	term = fabric->dest_term[overlay->dest];
 	if (fabric->term_role[term] == OSR_ROLE_SP0 ||
 	    fabric->dest_lid[overlay->dest] == fabric->term_lid[term])
-		return osr_fail(x->diag, OSR_INVAL,
-				"LID %u is the first of its port or a switch's, and keeps the base "
-				"routing",
-				fabric->dest_lid[overlay->dest]);
+		return osr_fail(
+			x->diag, OSR_INVAL,
+			"LID %u is the first of its port or a switch's, and keeps the base routing",
+			fabric->dest_lid[overlay->dest]);
 	if (overlay->sw == fabric->dest_switch[overlay->dest] ||
 	    osr_port_channel(fabric, overlay->sw, overlay->port) == OSR_NONE)
 		return osr_fail(x->diag, OSR_INVAL, "switch %s cannot send LID %u on by port %u",
@@ -222,10 +221,10 @@ enum osr_status osr_overlay_apply(const struct osr_fabric *fabric, const struct 
 
 	*out = *base;
 	if (base->n_vls > 1)
-		return osr_fail(diag, OSR_NOT_APPLICABLE,
-				"the base routing takes %u virtual lanes; keys need one that takes "
-				"one",
-				base->n_vls);
+		return osr_fail(
+			diag, OSR_NOT_APPLICABLE,
+			"the base routing takes %u virtual lanes; keys need one that takes one",
+			base->n_vls);
 	st = overlay_lay(&x, entry, n_entries, base, result);
 	osr_arena_reset(scratch, mark);
 	if (st)

@@ -297,13 +297,13 @@ static enum osr_status check_quota(struct osr_sched *sched, const struct osr_sch
 		}
 	for (uint32_t r = 0; r < app->n_ranks; r++)
 		if (has[app->term[r]] + app->n_slots > sched->limits.max_offsets_of_owner)
-			return osr_fail(
-				diag, OSR_INVAL,
-				"%u LID offset%s wanted; user %u has %u on host %s already, and "
-				"at most %u are given to a user",
-				app->n_slots, app->n_slots == 1 ? "" : "s", app->owner,
-				has[app->term[r]], osr_terminal_name(&sched->f, app->term[r], buf),
-				sched->limits.max_offsets_of_owner);
+			return osr_fail(diag, OSR_INVAL,
+					"%u LID offset%s wanted; user %u has %u on host %s "
+					"already, and at most %u are given to a user",
+					app->n_slots, app->n_slots == 1 ? "" : "s", app->owner,
+					has[app->term[r]],
+					osr_terminal_name(&sched->f, app->term[r], buf),
+					sched->limits.max_offsets_of_owner);
 	return OSR_OK;
 }
 
@@ -327,11 +327,10 @@ static enum osr_status take_offsets(struct osr_sched *sched, struct osr_sched_ap
 			app->slot[n++].offset = (uint8_t)o;
 	}
 	if (n < app->n_slots)
-		return osr_fail(
-			diag, OSR_INVAL,
-			"%u LID offset%s wanted; the hosts have %u beside the first LID, %u "
-			"taken by other applications on them",
-			app->n_slots, app->n_slots == 1 ? "" : "s", n_lids - 1, n_used);
+		return osr_fail(diag, OSR_INVAL,
+				"%u LID offset%s wanted; the hosts have %u beside the first LID, "
+				"%u taken by other applications on them",
+				app->n_slots, app->n_slots == 1 ? "" : "s", n_lids - 1, n_used);
 	for (uint32_t k = 0; k < app->n_keys; k++)
 		app->key[k].slot = (uint8_t)(k % app->n_slots);
 	return OSR_OK;
@@ -354,10 +353,10 @@ static enum osr_status check_limits(const struct osr_sched *sched, const struct 
 		n_of_owner += sched->app[i]->owner == in->owner;
 	if (sched->n_apps >= sched->limits.max_apps ||
 	    (in->owner && n_of_owner >= sched->limits.max_apps_of_owner))
-		return osr_fail(diag, OSR_INVAL,
-				"%u applications have keys, %u of them of user %u: no more are "
-				"taken",
-				sched->n_apps, n_of_owner, in->owner);
+		return osr_fail(
+			diag, OSR_INVAL,
+			"%u applications have keys, %u of them of user %u: no more are taken",
+			sched->n_apps, n_of_owner, in->owner);
 	if (!in->n_ranks || !in->n_keys || in->n_keys > sched->limits.max_keys)
 		return osr_fail(
 			diag, OSR_INVAL,

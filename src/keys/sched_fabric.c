@@ -445,10 +445,10 @@ static void make_again(struct osr_sched *sched, struct osr_sched_app *app,
 	}
 	app->key[key].state = OSR_KEY_WAITING;
 	osr__sched_load(sched, slot, true);
-	osr__sched_notice(app,
-			  "key %u has new routes after a change of the fabric, contention %u (at "
-			  "best %u)",
-			  key, app->key[key].contention, app->key[key].bound);
+	osr__sched_notice(
+		app,
+		"key %u has new routes after a change of the fabric, contention %u (at best %u)",
+		key, app->key[key].contention, app->key[key].bound);
 }
 
 /* Why a key cannot stay, or NULL. */
@@ -457,8 +457,7 @@ static const char *hindrance(const struct osr_sched *sched, const struct osr_sch
 {
 	if (!sched->is_tree)
 		return sched->no_tree.text;
-	return lacks_lids(sched, app, slot) ? "its hosts have fewer LIDs than before"
-						       : NULL;
+	return lacks_lids(sched, app, slot) ? "its hosts have fewer LIDs than before" : NULL;
 }
 
 static void work_on(struct osr_sched *sched, struct osr_sched_app *app, struct osr_sched_slot *slot)

@@ -194,8 +194,8 @@ static enum osr_status check_set(const struct osr_torus *torus, const uint32_t *
 					set[i], torus->n_nodes);
 		if (i && set[i] <= set[i - 1])
 			return osr_fail(diag, OSR_INVAL,
-					"node %u is in the set twice, or the "
-					"nodes are not in ascending order",
+					"node %u is in the set twice, or the nodes are not in "
+					"ascending order",
 					set[i]);
 		if (torus->dead[set[i]])
 			return osr_fail(diag, OSR_INVAL, "node %u is to be routed, but has failed",

@@ -363,15 +363,14 @@ static enum osr_status check_lids(struct build *w, const struct terminal_rec *re
 
 	if (n == 0)
 		return osr_fail(w->diag, OSR_INVAL,
-				"end port 0x%016" PRIx64 " (%s) has LMC %u, at most 7 "
-				"is legal",
+				"end port 0x%016" PRIx64 " (%s) has LMC %u, at most 7 is legal",
 				rec->in.guid, builder_name(w->b, rec->name), rec->in.lmc);
 	if (rec->in.lid == 0 || (rec->in.lid & (n - 1)) || rec->in.lid + n - 1 > OSR_MAX_LID)
-		return osr_fail(
-			w->diag, OSR_INVAL,
-			"end port 0x%016" PRIx64 " (%s) has base LID %u with LMC %u: not a legal "
-			"unicast range",
-			rec->in.guid, builder_name(w->b, rec->name), rec->in.lid, rec->in.lmc);
+		return osr_fail(w->diag, OSR_INVAL,
+				"end port 0x%016" PRIx64
+				" (%s) has base LID %u with LMC %u: not a legal unicast range",
+				rec->in.guid, builder_name(w->b, rec->name), rec->in.lid,
+				rec->in.lmc);
 	return OSR_OK;
 }
 
