@@ -43,17 +43,6 @@ uint32_t osr__choice_of(const struct osr_srcroutes *routes, uint32_t pair, const
 	return OSR_NO_NODE;
 }
 
-struct osr_srcroutes_options osr_srcroutes_defaults(void)
-{
-	return (struct osr_srcroutes_options){ .unique_first = true,
-					       .rounds = 16,
-					       .moves = 20000,
-					       .seed = 1,
-					       .population = 100,
-					       .mutation_permille = 20,
-					       .patience = 30 };
-}
-
 enum osr_status osr_srcroutes_route(const struct osr_srcroutes *routes,
 				    enum osr_srcroutes_algorithm algorithm,
 				    const struct osr_srcroutes_options *opt,

@@ -96,9 +96,6 @@ struct osr_srcroutes_options {
 	uint32_t patience;          /* GENETIC: generations without improvement before it stops */
 };
 
-/* The paper's, and what serves BALANCE well. */
-struct osr_srcroutes_options osr_srcroutes_defaults(void);
-
 struct osr_srcroutes_stats {
 	uint32_t n_sssp_calls;  /* SSSP: of BUILD_SSSP */
 	uint32_t n_generations; /* GENETIC */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "traffic/bandwidth.h"
 
-#include <string.h>
 
 void osr_bandwidth_fill(const struct osr_survey_sum *sum, struct osr_bandwidth *bandwidth)
 {
@@ -41,50 +40,4 @@ enum osr_status osr_bandwidth_prepare(const struct osr_fabric *fabric,
 				      .seed = seed };
 	return osr_sequence_make(osr_pattern_find("halves"), bandwidth->n_hosts, NULL, 0, sequence,
 				 diag);
-}
-
-enum osr_status osr_bandwidth_bisect(const struct osr_fabric *fabric,
-				     const struct osr_routing *routing, uint32_t n_patterns,
-				     uint64_t seed, struct osr_arena *scratch,
-				     struct osr_bandwidth *bandwidth, struct osr_diag *diag)
-{
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct osr_survey_sum sum;
-	struct osr_survey_in in;
-	struct osr_sequence sequence;
-	enum osr_status st;
-
-	st = osr_bandwidth_prepare(fabric, routing, n_patterns, seed, scratch, &sequence, &in,
-				   bandwidth, diag);
-	if (!st)
-		st = osr_survey_run(&in, scratch, &sum, diag);
-	if (!st)
-		osr_bandwidth_fill(&sum, bandwidth);
-	osr_arena_reset(scratch, mark);
-	return st;
-}
-
-enum osr_status osr_bandwidth_pairs(const struct osr_fabric *fabric,
-				    const struct osr_routing *routing, const struct osr_pair *pairs,
-				    uint32_t n_pairs, struct osr_arena *scratch,
-				    struct osr_bandwidth *bandwidth, struct osr_diag *diag)
-{
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct osr_crossing crossing;
-	struct osr_meter meter;
-	enum osr_status st;
-
-	*bandwidth = (struct osr_bandwidth){ .n_patterns = 1, .n_pairs = n_pairs };
-	for (uint32_t t = 0; t < fabric->n_terminals; t++)
-		bandwidth->n_hosts += fabric->term_role[t] == OSR_ROLE_CA;
-	st = osr_meter_init(&meter, fabric, routing, n_pairs, scratch, diag);
-	if (!st)
-		st = osr_meter_phase(&meter, pairs, NULL, n_pairs, true, &crossing, diag);
-	if (!st) {
-		bandwidth->n_no_path = crossing.n_no_path;
-		bandwidth->max_congestion = crossing.hsd;
-		bandwidth->mean = bandwidth->worst = bandwidth->best = crossing.bandwidth / n_pairs;
-	}
-	osr_arena_reset(scratch, mark);
-	return st;
 }

@@ -37,18 +37,10 @@ struct osr_bandwidth {
 };
 
 /*
- * n_patterns > 0 random bisections. `routing` is finished (ports, not hops) and need not be checked: a
- * loop is reported (OSR_CHECK_FAILED), anything else that does not arrive counts in n_no_path.
- * OSR_NOT_APPLICABLE if there are fewer than two hosts.
- */
-enum osr_status osr_bandwidth_bisect(const struct osr_fabric *fabric,
-				     const struct osr_routing *routing, uint32_t n_patterns,
-				     uint64_t seed, struct osr_arena *scratch,
-				     struct osr_bandwidth *bandwidth, struct osr_diag *diag);
-
-/*
- * The same for several workers: makes the survey (survey.h) that they walk; sequence and what `in` points
- * at in `arena` must outlive it. Its result goes into bandwidth.
+ * n_patterns > 0 random bisections: makes the survey (survey.h) that workers walk; sequence and what `in` points at in
+ * `arena` must outlive it. `routing` is finished (ports, not hops) and need not be checked: the survey reports a loop
+ * (OSR_CHECK_FAILED), anything else that does not arrive counts in n_no_path. OSR_NOT_APPLICABLE if there are fewer
+ * than two hosts. Its result goes into bandwidth.
  */
 enum osr_status osr_bandwidth_prepare(const struct osr_fabric *fabric,
 				      const struct osr_routing *routing, uint32_t n_patterns,
@@ -56,11 +48,5 @@ enum osr_status osr_bandwidth_prepare(const struct osr_fabric *fabric,
 				      struct osr_sequence *sequence, struct osr_survey_in *in,
 				      struct osr_bandwidth *bandwidth, struct osr_diag *diag);
 void osr_bandwidth_fill(const struct osr_survey_sum *sum, struct osr_bandwidth *bandwidth);
-
-/* One pattern, given by its n_pairs > 0 pairs of terminals. An end port may send or receive several times. */
-enum osr_status osr_bandwidth_pairs(const struct osr_fabric *fabric,
-				    const struct osr_routing *routing, const struct osr_pair *pairs,
-				    uint32_t n_pairs, struct osr_arena *scratch,
-				    struct osr_bandwidth *bandwidth, struct osr_diag *diag);
 
 #endif

@@ -16,7 +16,7 @@
  *			language leaves open; this is what was meant
  *	bisect_fb_sym	2i -> 2i+1 and 2i+1 -> 2i
  *	halves		i -> floor(n/2) + i for i < floor(n/2): the same as bisect on a shuffled list of
- *			hosts, and what osr_bandwidth_bisect() counts (ours)
+ *			hosts, and what a bisection counts (ours)
  *	rand		a random permutation without fixed points: rank 0, 1, ... draws one of the receivers
  *			left, again while that is itself; should the last be left with itself, it swaps
  *			with one of the others, drawn. Who is drawn leaves its place to the first

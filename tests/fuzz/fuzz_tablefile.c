@@ -128,6 +128,9 @@ static void use(const struct osr_fabric *f, const struct osr_routing *r)
 {
 	struct osr_arena scratch = { 0 }, result = { 0 };
 	struct osr_bandwidth bandwidth;
+	struct osr_sequence sequence;
+	struct osr_survey_in in;
+	struct osr_survey_sum sum;
 	struct osr_verdict verdict;
 	struct osr_diag diag;
 	struct osr_loads loads;
@@ -136,7 +139,8 @@ static void use(const struct osr_fabric *f, const struct osr_routing *r)
 
 	osr_check(f, r, &scratch, &verdict, &diag);
 	osr_union_loop(f, &gen, 1, 0, &scratch, &result, &loop, NULL, &diag);
-	osr_bandwidth_bisect(f, r, 2, 1, &scratch, &bandwidth, &diag);
+	if (!osr_bandwidth_prepare(f, r, 2, 1, &scratch, &sequence, &in, &bandwidth, &diag))
+		osr_survey_run(&in, &scratch, &sum, &diag);
 	if (!osr_loads_init(&loads, f, &scratch, &diag))
 		osr_loads_add(&loads, f, r, 0, f->n_dests, &scratch, &diag);
 	osr_routing_digest(f, r);

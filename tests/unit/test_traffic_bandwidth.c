@@ -68,12 +68,59 @@ static void drop(struct set *x)
 	test_fabric_free(&x->t);
 }
 
+/* One pattern, given by its pairs of terminals. */
+static enum osr_status measure_pairs(const struct osr_fabric *fabric,
+				     const struct osr_routing *routing,
+				     const struct osr_pair *pairs, uint32_t n_pairs,
+				     struct osr_arena *scratch, struct osr_bandwidth *bandwidth,
+				     struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct osr_crossing crossing;
+	struct osr_meter meter;
+	enum osr_status st;
+
+	*bandwidth = (struct osr_bandwidth){ .n_patterns = 1, .n_pairs = n_pairs };
+	for (uint32_t t = 0; t < fabric->n_terminals; t++)
+		bandwidth->n_hosts += fabric->term_role[t] == OSR_ROLE_CA;
+	st = osr_meter_init(&meter, fabric, routing, n_pairs, scratch, diag);
+	if (!st)
+		st = osr_meter_phase(&meter, pairs, NULL, n_pairs, true, &crossing, diag);
+	if (!st) {
+		bandwidth->n_no_path = crossing.n_no_path;
+		bandwidth->max_congestion = crossing.hsd;
+		bandwidth->mean = bandwidth->worst = bandwidth->best = crossing.bandwidth / n_pairs;
+	}
+	osr_arena_reset(scratch, mark);
+	return st;
+}
+
+/* All random bisections, by one worker. */
+static enum osr_status bisect(const struct osr_fabric *fabric, const struct osr_routing *routing,
+			      uint32_t n_patterns, uint64_t seed, struct osr_arena *scratch,
+			      struct osr_bandwidth *bandwidth, struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct osr_survey_sum sum;
+	struct osr_survey_in in;
+	struct osr_sequence sequence;
+	enum osr_status st;
+
+	st = osr_bandwidth_prepare(fabric, routing, n_patterns, seed, scratch, &sequence, &in,
+				   bandwidth, diag);
+	if (!st)
+		st = osr_survey_run(&in, scratch, &sum, diag);
+	if (!st)
+		osr_bandwidth_fill(&sum, bandwidth);
+	osr_arena_reset(scratch, mark);
+	return st;
+}
+
 static struct osr_bandwidth pairs(struct set *x, const struct osr_pair *list, uint32_t n)
 {
 	struct osr_bandwidth b;
 
-	assert_int_equal(osr_bandwidth_pairs(&x->t.f, &x->r, list, n, &x->scratch, &b, &x->diag),
-			 OSR_OK);
+	assert_int_equal(measure_pairs(&x->t.f, &x->r, list, n, &x->scratch, &b, &x->diag), OSR_OK);
 	assert_int_equal(b.n_pairs, n);
 	assert_int_equal(b.n_patterns, 1);
 	return b;
@@ -174,7 +221,7 @@ static void test_loop(void **state)
 	/* The other switch sends it back. */
 	x.r.lft[(size_t)d * 2 + x.t.f.term_switch[one.to]] =
 		x.t.f.chan_port[x.t.f.chan_row[x.t.f.term_switch[one.to]]];
-	assert_int_equal(osr_bandwidth_pairs(&x.t.f, &x.r, &one, 1, &x.scratch, &b, &x.diag),
+	assert_int_equal(measure_pairs(&x.t.f, &x.r, &one, 1, &x.scratch, &b, &x.diag),
 			 OSR_CHECK_FAILED);
 	assert_non_null(strstr(x.diag.text, "forwarding loop"));
 	drop(&x);
@@ -191,8 +238,7 @@ static void test_few_hosts(void **state)
 	draft_host(&d, draft_switch(&d));
 	draft_build(&d, &x.t, "one host");
 	table_make(TABLE_SHORTEST, &x.t.f, &x.tables, 1, &x.r);
-	assert_int_equal(osr_bandwidth_bisect(&x.t.f, &x.r, 1, 1, &x.scratch, &b, &x.diag),
-			 OSR_NOT_APPLICABLE);
+	assert_int_equal(bisect(&x.t.f, &x.r, 1, 1, &x.scratch, &b, &x.diag), OSR_NOT_APPLICABLE);
 	assert_non_null(strstr(x.diag.text, "two hosts"));
 	drop(&x);
 
@@ -200,8 +246,7 @@ static void test_few_hosts(void **state)
 	x.tables = (struct osr_arena){ 0 };
 	x.scratch = (struct osr_arena){ 0 };
 	table_make(TABLE_SHORTEST, &x.t.f, &x.tables, 1, &x.r);
-	assert_int_equal(osr_bandwidth_bisect(&x.t.f, &x.r, 50, 7, &x.scratch, &b, &x.diag),
-			 OSR_OK);
+	assert_int_equal(bisect(&x.t.f, &x.r, 50, 7, &x.scratch, &b, &x.diag), OSR_OK);
 	assert_int_equal(b.n_hosts, 3);
 	assert_int_equal(b.n_pairs, 1); /* the odd one rests */
 	assert_true(b.mean == 1 && b.half_width == 0 && b.max_congestion == 1);
@@ -219,14 +264,10 @@ static void test_bisections(void **state)
 	struct set x;
 
 	draw_pair(&x, 1);
-	assert_int_equal(osr_bandwidth_bisect(&x.t.f, &x.r, 4000, 1, &x.scratch, &b, &x.diag),
-			 OSR_OK);
-	assert_int_equal(osr_bandwidth_bisect(&x.t.f, &x.r, 4000, 1, &x.scratch, &again, &x.diag),
-			 OSR_OK);
-	assert_int_equal(osr_bandwidth_bisect(&x.t.f, &x.r, 4000, 2, &x.scratch, &other, &x.diag),
-			 OSR_OK);
-	assert_int_equal(osr_bandwidth_bisect(&x.t.f, &x.r, 40, 1, &x.scratch, &few, &x.diag),
-			 OSR_OK);
+	assert_int_equal(bisect(&x.t.f, &x.r, 4000, 1, &x.scratch, &b, &x.diag), OSR_OK);
+	assert_int_equal(bisect(&x.t.f, &x.r, 4000, 1, &x.scratch, &again, &x.diag), OSR_OK);
+	assert_int_equal(bisect(&x.t.f, &x.r, 4000, 2, &x.scratch, &other, &x.diag), OSR_OK);
+	assert_int_equal(bisect(&x.t.f, &x.r, 40, 1, &x.scratch, &few, &x.diag), OSR_OK);
 	assert_memory_equal(&b, &again, sizeof(b));
 	assert_true(b.mean != other.mean);
 	assert_true(b.worst == 0.25 && b.best == 1);
@@ -248,7 +289,7 @@ static void test_out_of_memory(void **state)
 	draw_pair(&x, 2);
 	for (size_t n = 1; st != OSR_OK; n++) {
 		x.scratch.fail_after = n;
-		st = osr_bandwidth_bisect(&x.t.f, &x.r, 3, 1, &x.scratch, &b, &x.diag);
+		st = bisect(&x.t.f, &x.r, 3, 1, &x.scratch, &b, &x.diag);
 		assert_true(st == OSR_OK || st == OSR_NOMEM);
 		assert_true(n < 100);
 	}
