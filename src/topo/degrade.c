@@ -290,24 +290,3 @@ enum osr_status osr_topo_choose(const struct osr_net *from, const struct osr_deg
 		      : osr_fail(diag, OSR_NOMEM, "out of memory for %" PRIu32 " nodes",
 				 from->n_nodes);
 }
-
-enum osr_status osr_topo_degrade(const struct osr_net *from, const struct osr_degrade *how,
-				 struct osr_net *to, struct osr_degraded *done,
-				 struct osr_diag *diag)
-{
-	bool *gone = calloc((size_t)from->n_nodes + 1, sizeof(*gone));
-	bool *cut = calloc((size_t)from->n_ports + 1, sizeof(*cut));
-	enum osr_status st;
-
-	*to = (struct osr_net){ 0 };
-	if (gone && cut)
-		st = osr_topo_choose(from, how, gone, cut, done, diag);
-	else
-		st = osr_fail(diag, OSR_NOMEM, "out of memory for %" PRIu32 " nodes",
-			      from->n_nodes);
-	if (!st)
-		st = osr_topo_remove(from, gone, cut, to, diag);
-	free(gone);
-	free(cut);
-	return st;
-}

@@ -74,19 +74,15 @@ struct osr_degraded {
  */
 void osr_topo_transit(const struct osr_net *net, bool *transit);
 
-/* What osr_topo_degrade() removes: gone[n_nodes], switches only; cut[n_ports], both ends of a cable. */
+/* What is to be removed: gone[n_nodes], switches only; cut[n_ports], both ends of a cable. */
 enum osr_status osr_topo_choose(const struct osr_net *from, const struct osr_degrade *how,
 				bool *gone, bool *cut, struct osr_degraded *done,
 				struct osr_diag *diag);
 
-/* `from` is left as it is, `to` must be empty. Every node of `to` keeps its GUID, explicitly. */
-enum osr_status osr_topo_degrade(const struct osr_net *from, const struct osr_degrade *how,
-				 struct osr_net *to, struct osr_degraded *done,
-				 struct osr_diag *diag);
-
 /*
  * Removes exactly these: gone[n_nodes], and the cables at cut[n_ports], one of the two ends being
- * enough. CAs and routers that lose their last switch leave too; otherwise as above.
+ * enough. CAs and routers that lose their last switch leave too. `from` is left as it is, `to` must be empty. Every
+ * node of `to` keeps its GUID, explicitly.
  */
 enum osr_status osr_topo_remove(const struct osr_net *from, const bool *gone, const bool *cut,
 				struct osr_net *to, struct osr_diag *diag);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "traffic/bandwidth.h"
 
-
 void osr_bandwidth_fill(const struct osr_survey_sum *sum, struct osr_bandwidth *bandwidth)
 {
 	bandwidth->n_no_path = sum->n_no_path;

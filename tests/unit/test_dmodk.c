@@ -23,7 +23,7 @@
 #include <osmroutes/prng.h>
 #include <osmroutes/sweep.h>
 
-#include "topo/topo.h"
+#include "degraded.h"
 
 struct routed {
 	struct osr_arena arena, scratch, result;
@@ -315,7 +315,7 @@ static void break_tree(uint32_t i)
 	struct routed x, y, z;
 
 	make_net(t[0], t[1], t[2], i % 3 == 0, &net);
-	assert_int_equal(osr_topo_degrade(&net, &how, &broken, &done, &diag), OSR_OK);
+	assert_int_equal(degraded_net(&net, &how, &broken, &done, &diag), OSR_OK);
 	route_net(&broken, i % 11 == 0 ? 1 : -1, &x);
 	/* With the memory of the whole one, and the whole one with the memory of the broken one. */
 	route_net(&net, -1, &y);
@@ -357,7 +357,7 @@ static void test_faults(void **state)
 		struct routed x;
 
 		make_net("18,18,6", "1,18,6", "1,1,3", false, &net);
-		assert_int_equal(osr_topo_degrade(&net, &how, &broken, &done, &diag), OSR_OK);
+		assert_int_equal(degraded_net(&net, &how, &broken, &done, &diag), OSR_OK);
 		route_net(&broken, -1, &x);
 		load = calloc(x.f.n_channels, sizeof(*load));
 		n = x.p.n_order;
@@ -394,7 +394,7 @@ static void degrade(const struct osr_net *from, struct osr_degrade how, struct o
 	struct osr_degraded done;
 	struct osr_diag diag;
 
-	assert_int_equal(osr_topo_degrade(from, &how, to, &done, &diag), OSR_OK);
+	assert_int_equal(degraded_net(from, &how, to, &done, &diag), OSR_OK);
 }
 
 /* One dead cable: few entries change but those that used it. */

@@ -20,7 +20,7 @@
 
 #include "fabrics.h"
 #include "io/net.h"
-#include "topo/topo.h"
+#include "degraded.h"
 
 #define MAX_HOSTS 12000
 
@@ -64,7 +64,7 @@ static void grow(struct tree *t, const char *m, const char *w, const char *p, ui
 	set(&v, topo, "w", w);
 	set(&v, topo, "p", p);
 	assert_int_equal(osr_topo_make(topo, &v, &style, &net, &diag), OSR_OK);
-	assert_int_equal(osr_topo_degrade(&net, &how, &broken, &done, &diag), OSR_OK);
+	assert_int_equal(degraded_net(&net, &how, &broken, &done, &diag), OSR_OK);
 	assert_int_equal(osr_net_fabric(&broken, 0, &t->arena, &t->f, &diag), OSR_OK);
 	osr_net_free(&net);
 	osr_net_free(&broken);

@@ -18,7 +18,7 @@
 
 #include "fabrics.h"
 #include "io/net.h"
-#include "topo/topo.h"
+#include "degraded.h"
 
 #define MAX_PAIRS 4096
 
@@ -58,7 +58,7 @@ static void grow(struct world *w, const char *m, int lmc, uint32_t links, uint64
 		assert_int_equal(osr_values_set(&v, topo->params, "dims", "5", &w->diag), OSR_OK);
 	}
 	assert_int_equal(osr_topo_make(topo, &v, &style, &net, &w->diag), OSR_OK);
-	assert_int_equal(osr_topo_degrade(&net, &how, &broken, &done, &w->diag), OSR_OK);
+	assert_int_equal(degraded_net(&net, &how, &broken, &done, &w->diag), OSR_OK);
 	assert_int_equal(osr_net_fabric(&broken, lmc, &w->arena, &w->f, &w->diag), OSR_OK);
 	osr_net_free(&net);
 	osr_net_free(&broken);

@@ -18,7 +18,7 @@
 #include <osmroutes/prng.h>
 
 #include "fabrics.h"
-#include "topo/topo.h"
+#include "degraded.h"
 
 static const struct osr_pgft_options options = { .max_missing = 30 };
 
@@ -223,7 +223,7 @@ static unsigned n_recognised(double percent, unsigned first, unsigned n)
 		char buf[512];
 
 		make_net(t, false, &net);
-		assert_int_equal(osr_topo_degrade(&net, &how, &broken, &done, &diag), OSR_OK);
+		assert_int_equal(degraded_net(&net, &how, &broken, &done, &diag), OSR_OK);
 		scramble(&broken, i, &arena, &f);
 		if (osr_pgft_find(&f, &options, &scratch, &p, &diag) == OSR_OK) {
 			assert_digits(&p);

@@ -12,7 +12,7 @@
 
 #include "io/netfile.h"
 #include <osmroutes/prng.h>
-#include "topo/topo.h"
+#include "degraded.h"
 
 /* "torus dims=4x4 hosts=2" */
 static enum osr_status make(const char *what, const struct osr_topo_style *style,
@@ -315,7 +315,7 @@ static void degrade(const char *what, const struct osr_degrade *how, struct osr_
 	struct osr_diag diag = { "" };
 	struct osr_net from;
 
-	if (make(what, NULL, &from, &diag) || osr_topo_degrade(&from, how, to, done, &diag) ||
+	if (make(what, NULL, &from, &diag) || degraded_net(&from, how, to, done, &diag) ||
 	    osr_net_fabric(to, -1, arena, f, &diag))
 		fail_msg("%s: %s", what, diag.text);
 	osr_net_free(&from);

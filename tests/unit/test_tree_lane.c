@@ -17,7 +17,7 @@
 #include <osmroutes/sweep.h>
 
 #include "fabrics.h"
-#include "topo/topo.h"
+#include "degraded.h"
 
 struct shape {
 	const char *m, *w, *p;
@@ -48,7 +48,7 @@ static void make_damaged(const struct shape *shape, uint64_t seed, bool one, str
 	    osr_values_set(&v, topo->params, "w", shape->w, &diag) ||
 	    osr_values_set(&v, topo->params, "p", shape->p, &diag) ||
 	    osr_topo_make(topo, &v, &style, &whole, &diag) ||
-	    osr_topo_degrade(&whole, &how, net, &done, &diag))
+	    degraded_net(&whole, &how, net, &done, &diag))
 		fail_msg("%s", diag.text);
 	assert_true(!seed || done.n_links > 0);
 	osr_net_free(&whole);
