@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 #include "cli/faults.h"
 #include "cli/made.h"
-#include "io/netfile.h"
+#include "io/subnetfile.h"
 #include "topo/topo.h"
 
 enum { OPT_LINKS = 256, OPT_SWITCHES, OPT_SEED, OPT_SPLIT, OPT_HOSTS };
@@ -176,7 +176,7 @@ int cli_degrade(int argc, char **argv)
 	enum osr_status st;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
-	st = osr_netfile_read(a.input, &from, &diag);
+	st = osr_fabricfile_read(a.input, &from, &diag);
 	if (!st)
 		st = remove_some(&a, &from, &r, &to, &diag);
 	if (!st)

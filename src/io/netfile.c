@@ -223,19 +223,3 @@ enum osr_status osr_netfile_read_stream(FILE *in, const char *label, struct osr_
 	free(text);
 	return st;
 }
-
-enum osr_status osr_netfile_read(const char *path, struct osr_net *net, struct osr_diag *diag)
-{
-	bool is_stdin = !strcmp(path, "-");
-	const char *label = is_stdin ? "standard input" : path;
-	FILE *in = is_stdin ? stdin : fopen(path, "rb");
-	enum osr_status st;
-
-	*net = (struct osr_net){ 0 };
-	if (!in)
-		return osr_fail(diag, OSR_INVAL, "%s: %s", label, strerror(errno));
-	st = osr_netfile_read_stream(in, label, net, diag);
-	if (!is_stdin)
-		fclose(in);
-	return st;
-}

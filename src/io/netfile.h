@@ -36,10 +36,7 @@
 enum osr_status osr_netfile_parse(const char *text, size_t size, const char *label,
 				  struct osr_net *net, struct osr_diag *diag);
 
-/* Reads a file; "-" is standard input. */
-enum osr_status osr_netfile_read(const char *path, struct osr_net *net, struct osr_diag *diag);
-
-/* The same from a stream that is open, to its end. */
+/* The same of a stream that is open, to its end. */
 enum osr_status osr_netfile_read_stream(FILE *in, const char *label, struct osr_net *net,
 					struct osr_diag *diag);
 

@@ -17,7 +17,7 @@
 enum osr_status osr_subnetfile_parse(struct osr_lines *in, struct osr_net *net,
 				     struct osr_diag *diag);
 
-/* A fabric in any form we know: an opensm-subnet.lst, or what osr_netfile_read() reads. "-": stdin. */
+/* A fabric in any form we know: an opensm-subnet.lst, or what osr_netfile_parse() reads. "-": stdin. */
 enum osr_status osr_fabricfile_read(const char *path, struct osr_net *net, struct osr_diag *diag);
 
 #endif

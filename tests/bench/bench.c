@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include <io/netfile.h>
+#include <io/subnetfile.h>
 
 _Noreturn void bench_die(const char *text)
 {
@@ -63,7 +64,7 @@ void bench_read(const char *path, struct osr_arena *arena, struct osr_fabric *f)
 	struct osr_net net = { 0 };
 	struct osr_diag diag = { "" };
 
-	if (osr_netfile_read(path, &net, &diag) || osr_net_fabric(&net, -1, arena, f, &diag))
+	if (osr_fabricfile_read(path, &net, &diag) || osr_net_fabric(&net, -1, arena, f, &diag))
 		bench_die(diag.text);
 	osr_net_free(&net);
 }

@@ -23,6 +23,7 @@
 #include <osmroutes/prng.h>
 
 #include "io/netfile.h"
+#include "io/subnetfile.h"
 #include "io/tables.h"
 
 struct sums {
@@ -218,7 +219,7 @@ static enum osr_status run(char **argv, struct osr_net *net, struct osr_arena *a
 	struct work w = { .f = &f, .r = &tables.routing };
 	enum osr_status st;
 
-	if ((st = osr_netfile_read(argv[1], net, diag)) ||
+	if ((st = osr_fabricfile_read(argv[1], net, diag)) ||
 	    (st = osr_net_fabric(net, -1, arena, &f, diag)) ||
 	    (st = osr_tables_init(&tables, &f, NULL, arena, diag)) ||
 	    (st = osr_tables_read_lfts(&tables, argv[2], diag)))

@@ -166,6 +166,7 @@ expect 2 'only 1 of 3 cables' whatif --links=3 "$root/topologies/ring-5.net"
 expect 2 'no switch without hosts in this fabric; use --switch' whatif --each=switch "$root/topologies/ring-5.net"
 expect 2 'called "eaf-2": did you mean "leaf-2"' whatif --switch=eaf-2 "$root/topologies/tree-2.net"
 expect 0 '3 cables and 0 switches removed' degrade --split --links=3 "$root/topologies/ring-5.net"
+expect 0 '2 cables and 0 switches removed' degrade --links=2 "$dir/torus/opensm-subnet.lst"
 expect 2 'missing FILE' route
 expect 2 'no engine "fastest"' route -e fastest "$root/topologies/ring-5.net"
 expect 2 'No such file or directory' route /nonexistent/x.net

@@ -25,6 +25,7 @@
 
 #include "io/net.h"
 #include "io/netfile.h"
+#include "io/subnetfile.h"
 
 #define MESSAGE 1e6 /* bytes; in this model the size cancels out */
 
@@ -72,7 +73,7 @@ static void route(struct lab *x, const char *path, const char *engine)
 	if (!e)
 		die(x, engine);
 	osr_values_default(&v, e->params ? e->params : none);
-	if (osr_netfile_read(path, &x->net, &x->diag) ||
+	if (osr_fabricfile_read(path, &x->net, &x->diag) ||
 	    osr_net_fabric(&x->net, -1, &x->arena, &x->f, &x->diag))
 		die(x, path);
 	now.fabric = x->f;

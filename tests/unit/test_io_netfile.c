@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "io/netfile.h"
+#include "io/subnetfile.h"
 #include "io/speed.h"
 
 static enum osr_status parse(const char *text, struct osr_net *net, struct osr_diag *diag)
@@ -367,9 +368,9 @@ static void test_missing_file(void **state)
 	struct osr_diag diag = { "" };
 	struct osr_net net;
 
-	assert_int_equal(osr_netfile_read("/nonexistent/x.net", &net, &diag), OSR_INVAL);
+	assert_int_equal(osr_fabricfile_read("/nonexistent/x.net", &net, &diag), OSR_INVAL);
 	assert_string_equal(diag.text, "/nonexistent/x.net: No such file or directory");
-	assert_int_equal(osr_netfile_read("/", &net, &diag), OSR_INVAL);
+	assert_int_equal(osr_fabricfile_read("/", &net, &diag), OSR_INVAL);
 	assert_non_null(strstr(diag.text, "Is a directory"));
 }
 
@@ -403,7 +404,7 @@ static void test_own_topologies(void **state)
 		struct osr_net_counts n;
 		struct osr_net net;
 
-		if (osr_netfile_read(files[i].path, &net, &diag))
+		if (osr_fabricfile_read(files[i].path, &net, &diag))
 			fail_msg("%s", diag.text);
 		n = osr_net_count(&net);
 		if (n.switches != files[i].switches || n.cas != files[i].cas ||
@@ -462,7 +463,7 @@ static void test_foreign_topologies(void **state)
 		struct osr_net net;
 
 		snprintf(path, sizeof(path), "%s/%s", dir, files[i].path);
-		if (osr_netfile_read(path, &net, &diag))
+		if (osr_fabricfile_read(path, &net, &diag))
 			fail_msg("%s", diag.text);
 		n = osr_net_count(&net);
 		if (n.switches != files[i].switches || n.cas != files[i].cas ||
@@ -480,7 +481,7 @@ static void test_foreign_topologies(void **state)
 		struct osr_fabric f;
 		struct osr_net net;
 
-		if (osr_netfile_read(found.gl_pathv[i], &net, &diag) ||
+		if (osr_fabricfile_read(found.gl_pathv[i], &net, &diag) ||
 		    osr_net_fabric(&net, -1, &arena, &f, &diag))
 			fail_msg("%s: %s", found.gl_pathv[i], diag.text);
 		assert_int_equal(f.n_components, 1);
