@@ -247,7 +247,8 @@ static bool nothing_changed(const struct osr_job *job)
 	const struct osr_routing *routing = &previous->routing;
 
 	/* A full route that is repaired by nothing is the same without this. */
-	return previous->baseline && (routing->mcast_parent != NULL) == req->multicast &&
+	return previous->baseline && routing->n_vls <= req->max_vls &&
+	       (routing->mcast_parent != NULL) == req->multicast &&
 	       (!req->multicast || routing->mcast_vl == req->mcast_vl) &&
 	       osr_fabric_alike(job->fabric, &previous->fabric);
 }
@@ -259,6 +260,17 @@ static void *reroute_copy(struct osr_arena *arena, const void *from, size_t n, s
 
 	*ok &= !from || to;
 	return to ? memcpy(to, from, n * size) : NULL;
+}
+
+/* All that lies in no arena. */
+static void take_numbers(const struct osr_routing *from, struct osr_routing *to)
+{
+	*to = *from;
+	to->note = NULL;
+	to->notes = NULL;
+	to->withdrawn = NULL;
+	to->lane_deps = NULL;
+	to->stable.kept = true;
 }
 
 static enum osr_status keep_result(const struct osr_result *previous, struct osr_arena *result,
@@ -300,10 +312,14 @@ enum osr_status osr_reroute(const struct osr_job *job, const struct osr_reroute_
 	struct osr_arena_mark before = osr_arena_mark(job->arena);
 	enum osr_status st = repairable(job, opt, why);
 
-	if (!st)
-		st = try_often(job, opt, why);
-	if (st || !nothing_changed(job))
+	if (st)
 		return st;
+	st = try_often(job, opt, why);
+	if ((st && st != OSR_NOT_APPLICABLE) || !nothing_changed(job))
+		return st;
+	/* Where lanes are scarce what was found then may not be found again: it holds all the same. */
+	if (st)
+		take_numbers(&job->previous->routing, job->routing);
 	osr_arena_reset(job->arena, before);
 	return keep_result(job->previous, job->arena, job->routing, why);
 }

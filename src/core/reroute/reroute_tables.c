@@ -709,7 +709,8 @@ static void count_sl_changes(struct osr__reroute *w)
 			size_t then = (size_t)old * last->n_switches + s;
 
 			if (s == OSR_NONE || w->map.sw_f[v] == OSR_NONE ||
-			    v == fabric->dest_switch[d] || w->tab.sl[d * n + v] == OSR__NO_SL)
+			    v == fabric->dest_switch[d] || w->tab.lft[d * n + v] == OSR_NO_PATH ||
+			    w->tab.sl[d * n + v] == OSR__NO_SL)
 				continue;
 			w->out.stable.n_sl_changed += last->lft[then] != OSR_NO_PATH &&
 						      last->sl[then] != w->tab.sl[d * n + v];
