@@ -180,8 +180,8 @@ static uint64_t branch_peak(const struct brancher *b, uint32_t d, uint32_t v, ui
 }
 
 /*
- * The next hop by which v's branch leaves the channel: one that others take to d already, so that
- * routes join early; else the one with the lowest peak. OSR_NONE: none fits.
+ * The next hop by which v's branch leaves the channel: where most others to d pass already, so
+ * that routes join early; among equals the one with the lowest peak. OSR_NONE: none fits.
  */
 static uint32_t branch_hop(struct brancher *b, uint32_t d, uint32_t v)
 {
@@ -189,18 +189,20 @@ static uint32_t branch_hop(struct brancher *b, uint32_t d, uint32_t v)
 	const struct osr_fabric *f = s->f;
 	uint32_t now = branch_next(s, d, v), best = OSR_NONE;
 	uint64_t least = UINT64_MAX;
+	uint32_t most = 0;
 
 	for (uint32_t o = f->chan_row[v]; o < f->chan_row[v + 1]; o++) {
+		uint32_t joined = s->scratch->count[f->chan_dst[o]];
 		uint64_t peak;
 
-		if (o == now || !branch_closer(s, d, o) || branch_down(s, o) != branch_down(s, now))
+		if (o == now || joined < most || !branch_closer(s, d, o) ||
+		    branch_down(s, o) != branch_down(s, now))
 			continue;
 		peak = branch_peak(b, d, v, o, s->scratch->count[v]);
 		b->n_work++;
-		if (peak != UINT64_MAX && !s->scratch->count[f->chan_dst[o]])
-			peak |= (uint64_t)1 << 62;
-		if (peak >= least)
+		if (peak == UINT64_MAX || (joined == most && peak >= least))
 			continue;
+		most = joined;
 		least = peak;
 		best = o;
 	}
