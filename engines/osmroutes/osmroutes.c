@@ -5,7 +5,8 @@
  *
  * One figure decides: bisect.c's effective bisection bandwidth, less the share of longer routes, less
  * 2 % where senders must keep to SLs and 1 % for each lane beyond the first; its square over the edge
- * forwarding index. Who comes later must be better by 1 %.
+ * forwarding index. Where bandwidths differ by 3 %, an index below what the cable of an end port carries anyhow
+ * counts as that. Who comes later must be better by 1 %.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "bisect.h"
 
 #define CHOOSE_MARGIN 101 /* percent */
+#define CHOOSE_ALIKE 103  /* percent: bandwidths that differ by less are weighed against any load */
 #define CHOOSE_SL 980 /* permille of what a result is worth that needs the SLs of path records */
 #define CHOOSE_ONE_WAY 970      /* and one where replies need theirs */
 #define CHOOSE_LANE 10          /* permille less for each lane beyond the first */
@@ -56,7 +58,7 @@ struct choose_notes {
 struct chooser {
 	const struct osr_job *job;
 	struct offer best;
-	uint64_t bound;
+	uint64_t bound, port_load; /* routes on the cable of an end port */
 	char others[CHOOSE_NOTE], unfit[CHOOSE_NOTE]; /* what they would have given; names */
 };
 
@@ -113,9 +115,13 @@ static unsigned __int128 choose_worth(const struct offer *offer)
 	return felt * felt;
 }
 
-static bool choose_is_better(const struct offer *a, const struct offer *b)
+static bool choose_is_better(const struct chooser *chooser, const struct offer *a)
 {
-	uint64_t efi_a = a->efi ? a->efi : 1, efi_b = b->efi ? b->efi : 1;
+	const struct offer *b = &chooser->best;
+	bool alike = (uint64_t)a->ebb * 100 <= (uint64_t)b->ebb * CHOOSE_ALIKE &&
+		     (uint64_t)b->ebb * 100 <= (uint64_t)a->ebb * CHOOSE_ALIKE;
+	uint64_t least = alike || !chooser->port_load ? 1 : chooser->port_load,
+		 efi_a = a->efi > least ? a->efi : least, efi_b = b->efi > least ? b->efi : least;
 
 	return choose_worth(a) * efi_b * 100 > choose_worth(b) * efi_a * CHOOSE_MARGIN;
 }
@@ -147,7 +153,7 @@ static bool choose_keep(struct chooser *chooser, const struct offer *offer,
 			const struct osr_engine *engine)
 {
 	const struct offer *best = &chooser->best;
-	bool better = offer && (!best->engine || choose_is_better(offer, best));
+	bool better = offer && (!best->engine || choose_is_better(chooser, offer));
 	char text[80];
 
 	if (!offer)
@@ -220,6 +226,8 @@ static enum osr_status choose_route(const struct osr_job *job)
 	struct chooser chooser = { .job = job, .bound = osr_spf_bound(job->fabric) };
 	enum osr_status st = OSR_OK;
 
+	for (uint32_t v = 0; v < job->fabric->n_switches; v++)
+		chooser.port_load += job->fabric->sw_sources[v];
 	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]) && !st; i++) {
 		const struct osr_engine *engine = osr_engine_find(choices[i].name);
 
