@@ -15,7 +15,8 @@
 #include "turn_private.h"
 
 #define EASE_WORK (1u << 27) /* switches of trees looked at, */
-#define EASE_LOOKS 20        /* and trees for each LID, at most */
+#define EASE_LOOKS 20        /* and trees for each LID, at most, */
+#define EASE_FEW_LOOKS 2     /* for osr__turn_lighten() */
 #define EASE_EXTRA 2         /* channels by which a route may get longer for balance, */
 #define EASE_SPARE 200       /* and one in so many routes may */
 
@@ -26,6 +27,7 @@ struct ease {
 	uint8_t *behind;  /* [n_switches] 1: the route from here takes the busiest channel */
 	uint8_t *on_way;  /* [n_switches] 1: on the old way, 2: on the new one */
 	uint64_t limit;   /* routes that no channel of a new way may reach */
+	uint64_t target;  /* for the busiest channel; less is not needed */
 	uint32_t next;    /* LID to begin with */
 	uint64_t n_left;  /* trees that may still be looked at */
 	uint32_t *n_through; /* [n_switches] switches whose routes come through */
@@ -343,16 +345,12 @@ static void ease_lighten(struct ease *x, uint64_t enough)
 
 	while (again && x->n_left) {
 		uint32_t busy = 0;
-		uint64_t sum = 0;
 
-		for (uint32_t c = 0; c < spf->f->n_channels; c++) {
-			sum += spf->weight[c] >> HOP_BITS;
+		for (uint32_t c = 0; c < spf->f->n_channels; c++)
 			if (spf->weight[c] >> HOP_BITS > spf->weight[busy] >> HOP_BITS)
 				busy = c;
-		}
 		x->limit = spf->weight[busy] >> HOP_BITS;
-		/* As for shortest paths: that is near enough to the mean. */
-		if (x->limit * spf->f->n_channels <= sum + sum / 25)
+		if (x->limit <= x->target)
 			break;
 		x->extra = 0;
 		again = ease_channel_off(x, busy);
@@ -376,27 +374,57 @@ static uint32_t ease_count_longer(struct ease *x)
 
 /* ---------------------------------------------------------------------------------------------- */
 
+static enum osr_status ease_start(struct ease *x, struct turns *w, uint32_t looks,
+				  struct osr_arena *scratch, struct osr_diag *diag)
+{
+	size_t n = w->t.f->n_switches;
+
+	*x = (struct ease){ .w = w,
+			    .n_used = osr__turn_count_used(w, false, scratch),
+			    .count = osr_alloc(scratch, n, sizeof(*x->count)),
+			    .n_through = osr_alloc(scratch, n, sizeof(*x->n_through)),
+			    .behind = osr_alloc(scratch, n, 1),
+			    .on_way = osr_alloc(scratch, n, 1),
+			    .n_left = (uint64_t)w->t.f->n_dests * looks,
+			    .n_spare = osr__turn_n_routes(w) / EASE_SPARE };
+	if (x->n_left > (uint64_t)EASE_WORK / EASE_LOOKS * looks / (n + 1))
+		x->n_left = (uint64_t)EASE_WORK / EASE_LOOKS * looks / (n + 1);
+	return x->n_used && x->count && x->n_through && x->behind && x->on_way
+		       ? OSR_OK
+		       : osr__turn_nomem(diag);
+}
+
 enum osr_status osr__turn_ease(struct turns *w, uint64_t enough, struct osr_arena *scratch,
 			       uint32_t *n_longer, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	size_t n = w->t.f->n_switches;
-	struct ease x = { .w = w,
-			  .n_used = osr__turn_count_used(w, false, scratch),
-			  .count = osr_alloc(scratch, n, sizeof(*x.count)),
-			  .n_through = osr_alloc(scratch, n, sizeof(*x.n_through)),
-			  .behind = osr_alloc(scratch, n, 1),
-			  .on_way = osr_alloc(scratch, n, 1),
-			  .n_left = (uint64_t)w->t.f->n_dests * EASE_LOOKS,
-			  .n_spare = osr__turn_n_routes(w) / EASE_SPARE };
+	struct ease x;
+	enum osr_status st = ease_start(&x, w, EASE_LOOKS, scratch, diag);
+	uint64_t sum = 0;
 
-	if (x.n_left > EASE_WORK / (n + 1))
-		x.n_left = EASE_WORK / (n + 1);
-	if (!x.n_used || !x.count || !x.n_through || !x.behind || !x.on_way)
-		return osr__turn_nomem(diag);
+	if (st)
+		return st;
+	for (uint32_t c = 0; c < w->t.f->n_channels; c++)
+		sum += w->t.s->weight[c] >> HOP_BITS;
+	/* As for shortest paths: that is near enough to the mean. */
+	x.target = (sum + sum / 25) / (w->t.f->n_channels + !w->t.f->n_channels);
 	ease_shorten(&x);
 	ease_lighten(&x, enough);
 	*n_longer = ease_count_longer(&x);
 	osr_arena_reset(scratch, mark);
 	return OSR_OK;
+}
+
+enum osr_status osr__turn_lighten(struct turns *w, uint64_t target, struct osr_arena *scratch,
+				  struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct ease x;
+	enum osr_status st = ease_start(&x, w, EASE_FEW_LOOKS, scratch, diag);
+
+	x.target = target;
+	if (!st)
+		ease_lighten(&x, UINT64_MAX);
+	osr_arena_reset(scratch, mark);
+	return st;
 }

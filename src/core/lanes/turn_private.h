@@ -131,6 +131,9 @@ uint32_t osr__turn_settle(struct osr__legal *t, uint32_t root, uint32_t d, uint6
  */
 enum osr_status osr__turn_ease(struct turns *w, uint64_t enough, struct osr_arena *scratch,
 			       uint32_t *n_longer, struct osr_diag *diag);
+/* Only the load, down to `target` routes on the busiest channel, and no route gets longer. */
+enum osr_status osr__turn_lighten(struct turns *w, uint64_t target, struct osr_arena *scratch,
+				  struct osr_diag *diag);
 
 /*
  * turn_sort.c: an order of all nodes, near another one (or NULL), in which the dependencies rise that feed[]

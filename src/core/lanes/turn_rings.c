@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Lanes by turn for products with rings (tori): dimension order, where no packet goes straight on over three
- * certain channels of a ring.
+ * Lanes by turn for products with rings (tori): dimension order behind a first hop that is free, where no
+ * packet goes straight on over three certain channels of a ring.
  *
  * Where the lane depends on the turn alone, a packet cannot stay on the lane it changed to: whoever goes from
  * c1 straight on to c2 gets lane L(c1, c2). So a ring in which shortest routes of three channels go all the
  * way round has a cycle on any number of lanes, and in each direction one triple must stay unused. Rising
- * that is 0, 1, 2, 3, falling 1, 0, n - 1, n - 2. Then two lanes do: the turn 0, 1, 2 leads to lane 1, every
- * other one to lane 0; from channel (1, 2) on lane 0 around to (0, 1), and at last (1, 2) on lane 1, which
- * goes on into other dimensions only. Dimensions follow each other. Whoever would need that triple goes the
- * other way round. That the two triples share one cable leaves the busiest channel least to carry.
+ * that is 0, 1, 2, 3, falling 1, 0, n - 1, n - 2: the second channel of it is a gate.
  *
- * For every coordinate b of a ring, rise[b] switches before it send to it rising, the others falling: those
- * for whom both ways are as long are dealt out such that the busiest channel carries least.
+ * Lane 0 is for the first channel of a route, lane 1 for all others, and lane 2 for gates that packets come to
+ * straight on. In a ring the order runs from the gate on lane 1 over the channels behind it around to the one
+ * before the gate, and to the gate on lane 2, which goes on into other dimensions only. Dimensions follow each
+ * other. Below all that is lane 0: what begins there may go on into any dimension. With two lanes there is no lane 1
+ * of gates but their lane 0, and lane 1 for lane 2: a route that begins with a gate goes on in dimension order.
+ *
+ * Gates of neighbouring rings are not at the same place. Who would need the unused triple goes a step in another
+ * dimension first, if the destination lies there too, and passes through a ring beside it, on a route as short.
+ * Only within a ring, or where such a step does not help, routes get longer.
+ *
+ * Trees follow dimension order where that is legal. Of those for whom both ways around a ring are as short, the
+ * quarters next to the gates go where the triple is not in their way.
  */
 #include <string.h>
 
@@ -22,151 +29,64 @@
 #include "lanes_private.h"
 #include "turn_private.h"
 
-#define RING_ROUNDS 6
-
-/* ---- one ring -------------------------------------------------------------------------------- */
-
-struct ring {
-	uint32_t n;
-	uint16_t *rise;
-	uint64_t *load; /* [2 * n] rising from each coordinate, falling from each */
-};
-
-/* May r switches send to b rising, n - 1 - r falling? Neither way has all of its unused triple. */
-static bool ring_may(uint32_t n, uint32_t b, uint32_t r)
-{
-	uint32_t fall = n - 1 - r, up = b >= r ? n - (b - r) : r - b,
-		 down = b + fall >= n ? b + fall - n : b + fall;
-
-	/* Channels from the first one of them to 0, and to 1. */
-	up = up == n ? 0 : up;
-	down = down ? down - 1 : n - 1;
-	return up + 3 > r && down + 3 > fall;
-}
-
-/* How many of them have a longer way than the other one. */
-static uint32_t ring_longer(uint32_t n, uint32_t r)
-{
-	uint32_t fall = n - 1 - r, half = n / 2;
-
-	return (r > half ? r - half : 0) + (fall > half ? fall - half : 0);
-}
-
-static void ring_add(struct ring *ring, uint32_t b, uint32_t r, uint64_t sign)
-{
-	uint32_t n = ring->n, fall = n - 1 - r;
-
-	for (uint32_t k = 1; k <= r; k++)
-		ring->load[b >= k ? b - k : b + n - k] += sign * (r - k + 1);
-	for (uint32_t k = 1; k <= fall; k++)
-		ring->load[b + k >= n ? b + k : n + b + k] += sign * (fall - k + 1);
-}
-
-/* The busiest channel, then the sum of squares. */
-static bool ring_better(const struct ring *ring, uint64_t best[2])
-{
-	uint64_t most = 0, squares = 0;
-
-	for (uint32_t i = 0; i < 2 * ring->n; i++) {
-		most = ring->load[i] > most ? ring->load[i] : most;
-		squares += ring->load[i] * ring->load[i];
-	}
-	if (most > best[0] || (most == best[0] && squares >= best[1]))
-		return false;
-	best[0] = most;
-	best[1] = squares;
-	return true;
-}
-
-static void ring_choose(struct ring *ring, uint32_t b)
-{
-	uint64_t best[2] = { UINT64_MAX, UINT64_MAX };
-	uint32_t n = ring->n, least = UINT32_MAX, kept = 0;
-
-	for (uint32_t r = 0; r < n; r++)
-		if (ring_may(n, b, r) && ring_longer(n, r) < least)
-			least = ring_longer(n, r);
-	for (uint32_t r = 0; r < n; r++) {
-		if (!ring_may(n, b, r) || ring_longer(n, r) != least)
-			continue;
-		ring_add(ring, b, r, 1);
-		kept = ring_better(ring, best) ? r : kept;
-		ring_add(ring, b, r, (uint64_t)-1);
-	}
-	ring->rise[b] = (uint16_t)kept;
-	ring_add(ring, b, kept, 1);
-}
-
-/* What the busiest channel carries, times `share`, is at least the mean. */
-static double ring_plan(struct ring *ring)
-{
-	uint64_t most = 0, sum = 0;
-
-	memset(ring->load, 0, 2 * ring->n * sizeof(*ring->load));
-	for (uint32_t b = 0; b < ring->n; b++)
-		ring_choose(ring, b);
-	for (uint32_t i = 0; i < RING_ROUNDS; i++)
-		for (uint32_t b = 0; b < ring->n; b++) {
-			ring_add(ring, b, ring->rise[b], (uint64_t)-1);
-			ring_choose(ring, b);
-		}
-	for (uint32_t i = 0; i < 2 * ring->n; i++) {
-		most = ring->load[i] > most ? ring->load[i] : most;
-		sum += ring->load[i];
-	}
-	return (double)most * 2 * ring->n / (double)sum;
-}
-
-/* ---- the product ----------------------------------------------------------------------------- */
+/* Percent of the least possible load on the busiest channel: what is aimed at, and what will do. */
+#define RINGS_LOAD 108
+#define RINGS_EVEN 200
 
 struct turn_rings {
 	struct turns *w;
 	struct osr_lanes_job *job;
 	struct osr_product product;
-	struct osr_product_plan plan;
-	double peak[OSR_MAX_DIMS]; /* of a dimension: busiest channel over the mean */
-	uint16_t *feed;            /* [n_slots] lanes whose packets take this turn */
+	uint8_t *gate;  /* [n_channels] */
+	uint16_t *feed; /* [n_slots] lanes of the first channel from which a turn is legal */
 };
 
-static enum osr_status rings_plan(struct turn_rings *x)
+/* ---- rings ----------------------------------------------------------------------------------- */
+
+/*
+ * Where switch v is on its ring: 0 at one end of the cable between both gates, n - 1 at the other one. From ring to ring
+ * beside it that moves as far as shortest routes with the triple may begin before it, and by dimension so that where
+ * they begin in one dimension there is no gate in the next.
+ */
+static uint32_t rings_place(const struct turn_rings *x, uint32_t v, uint32_t dim)
 {
 	const struct osr_product *product = &x->product;
+	const uint16_t *coord = product->coord + (size_t)v * product->n_dims;
+	uint32_t n = product->size[dim], others = 0;
 
-	memset(&x->plan, 0, sizeof(x->plan));
-	x->plan.n_layers = 1;
-	for (uint32_t i = 0; i < product->n_dims; i++) {
-		struct ring ring = { .n = product->size[i] };
-
-		x->peak[i] = product->factor[i] == OSR_FACTOR_PATH ? 1.5 : 1;
-		if (product->factor[i] != OSR_FACTOR_RING)
-			continue;
-		ring.rise = osr_alloc(x->job->scratch, ring.n, sizeof(*ring.rise));
-		ring.load = osr_alloc(x->job->scratch, 2 * (size_t)ring.n, sizeof(*ring.load));
-		if (!ring.rise || !ring.load)
-			return osr__turn_nomem(x->job->diag);
-		x->peak[i] = ring_plan(&ring);
-		x->plan.rise[i] = ring.rise;
-	}
-	return OSR_OK;
+	for (uint32_t i = 0; i < product->n_dims; i++)
+		others += i != dim ? coord[i] : 0;
+	return (coord[dim] + others * (n > 8 ? (n - 1) / 2 - 2 : 1) + dim * (n / 3)) % n;
 }
 
-static bool rings_are_straight(const struct turn_rings *x, uint32_t c1, uint32_t c2)
-{
-	return x->product.chan_dim[c1] == x->product.chan_dim[c2];
-}
-
-/* Does the turn from c1 to c2 lead to lane 1: rising 0, 1, 2, falling 1, 0, n - 1? */
-static bool rings_change(const struct turn_rings *x, uint32_t c1, uint32_t c2)
+static bool rings_is_gate(const struct turn_rings *x, uint32_t c)
 {
 	const struct osr_fabric *fabric = x->job->s->f;
-	uint32_t dim = x->product.chan_dim[c1], n = x->product.size[dim], from, at, to;
+	uint32_t dim = x->product.chan_dim[c], n = x->product.size[dim],
+		 from = rings_place(x, fabric->chan_src[c], dim),
+		 to = rings_place(x, fabric->chan_dst[c], dim);
 
-	if (!rings_are_straight(x, c1, c2) || x->product.factor[dim] != OSR_FACTOR_RING)
-		return false;
-	from = x->product.coord[(size_t)fabric->chan_src[c1] * x->product.n_dims + dim];
-	at = x->product.coord[(size_t)fabric->chan_dst[c1] * x->product.n_dims + dim];
-	to = x->product.coord[(size_t)fabric->chan_dst[c2] * x->product.n_dims + dim];
-	return (from == 0 && at == 1 && to == 2) || (from == 1 && at == 0 && to == n - 1);
+	return x->product.factor[dim] == OSR_FACTOR_RING &&
+	       ((from == 0 && to == 1) || (from == n - 1 && to == n - 2));
+}
+
+/* ---- lanes and order ------------------------------------------------------------------------- */
+
+/* The lanes of c1 from which a packet may go on by c2. */
+static uint16_t rings_feed(const struct turn_rings *x, uint32_t c1, uint32_t c2)
+{
+	uint32_t dim = x->product.chan_dim[c1], next = x->product.chan_dim[c2],
+		 n_lanes = x->w->n_lanes;
+
+	if (c2 == x->job->s->f->chan_rev[c1])
+		return 0;
+	if (next < dim)
+		return n_lanes > 2 || !x->gate[c1];
+	if (next > dim)
+		return 7;
+	if (x->product.factor[dim] == OSR_FACTOR_CLIQUE)
+		return 0;
+	return x->gate[c1] ? (uint16_t)(1 << (n_lanes - 1)) - 1 : 7;
 }
 
 static void rings_set_lanes(struct turn_rings *x)
@@ -174,17 +94,140 @@ static void rings_set_lanes(struct turn_rings *x)
 	struct turns *w = x->w;
 	const struct osr_fabric *fabric = w->t.f;
 
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		x->gate[c] = rings_is_gate(x, c);
 	for (uint32_t c1 = 0; c1 < fabric->n_channels; c1++)
-		for (uint32_t t = w->g.row[c1]; t < w->g.row[c1 + 1]; t++)
-			w->lane[t] = rings_change(x, c1, osr_cdg_target(&w->g, c1, t));
+		for (uint32_t t = w->g.row[c1]; t < w->g.row[c1 + 1]; t++) {
+			uint32_t c2 = osr_cdg_target(&w->g, c1, t);
+
+			bool straight = x->product.chan_dim[c1] == x->product.chan_dim[c2];
+
+			w->lane[t] = (uint8_t)(w->n_lanes == 2 ? !x->gate[c2] || straight
+							       : 1 + (x->gate[c2] && straight));
+			x->feed[t] = rings_feed(x, c1, c2);
+		}
 }
 
-/* Routes of all LIDs, their loads, and which turns they take; how many are longer than minimal. */
-static uint32_t rings_route(struct turn_rings *x)
+/* The channel of v towards coordinate `to` of a dimension, not over the cable between the gates. */
+static uint32_t rings_towards(const struct turn_rings *x, uint32_t v, uint32_t dim, uint32_t to)
+{
+	const struct osr_product *product = &x->product;
+	uint32_t n = product->size[dim], at = product->coord[(size_t)v * product->n_dims + dim],
+		 place = rings_place(x, v, dim), target = (to + place + n - at) % n, next = to;
+	const uint16_t *row;
+
+	if (product->factor[dim] == OSR_FACTOR_PATH)
+		next = at < to ? at + 1 : at - 1;
+	else if (product->factor[dim] == OSR_FACTOR_RING)
+		next = place < target ? (at + 1) % n : (at + n - 1) % n;
+	row = product->hop_row + (size_t)v * (product->n_slots + 1) + product->slot[dim] + next;
+	return product->f->chan_row[v] + product->hop_list[product->f->chan_row[v] + row[0]];
+}
+
+/*
+ * The escape tree: towards its root dimensions fall, away from it they rise, as on routes. In every ring gates lead
+ * towards the root.
+ */
+static void rings_spread(struct turn_rings *x)
+{
+	const struct osr_product *product = &x->product;
+	struct turns *w = x->w;
+
+	for (uint32_t v = 0; v < w->t.f->n_switches; v++) {
+		w->t.escape[v] = OSR_NONE;
+		for (uint32_t i = 0; i < product->n_dims; i++) {
+			uint32_t n = product->size[i],
+				 root = product->factor[i] == OSR_FACTOR_CLIQUE ? 0
+					: product->factor[i] == OSR_FACTOR_PATH ? n / 2
+										: n / 2 + n / 4;
+
+			if (product->coord[(size_t)v * product->n_dims + i] != root)
+				w->t.escape[v] = rings_towards(x, v, i, root);
+		}
+	}
+	osr__turn_pin(w);
+}
+
+/* The order of all that is legal, and what multicast takes. */
+static bool rings_sort(struct turn_rings *x, uint32_t *work)
 {
 	struct turns *w = x->w;
-	struct osr_spf *spf = w->t.s;
-	const struct osr_fabric *fabric = w->t.f;
+
+	for (uint32_t c = 0; c < w->t.f->n_channels; c++)
+		for (uint32_t t = w->g.row[c]; t < w->g.row[c + 1]; t++) {
+			uint32_t c2 = osr_cdg_target(&w->g, c, t);
+
+			if (!w->pinned[t])
+				continue;
+			x->feed[t] |= 1;
+			for (uint32_t u = w->g.row[c2]; u < w->g.row[c2 + 1]; u++)
+				x->feed[u] |= (uint16_t)(w->pinned[u] << w->lane[t]);
+		}
+	return osr__turn_sort(w, x->feed, NULL, work, w->rank);
+}
+
+/* ---- routes ---------------------------------------------------------------------------------- */
+
+/* The dimension in which v goes on towards root, and coordinate `next` there; OSR_NONE: the nearer one. */
+static uint32_t rings_next(const struct turn_rings *x, uint32_t v, uint32_t root, uint32_t *next)
+{
+	const struct osr_product *product = &x->product;
+	const uint16_t *from = product->coord + (size_t)v * product->n_dims,
+		       *to = product->coord + (size_t)root * product->n_dims;
+	uint32_t dim = 0, n, others = 0;
+
+	while (from[dim] == to[dim])
+		dim++;
+	n = product->size[dim];
+	*next = OSR_NONE;
+	if (product->factor[dim] != OSR_FACTOR_RING || 2 * ((to[dim] + n - from[dim]) % n) != n)
+		return dim;
+	for (uint32_t i = 0; i < product->n_dims; i++)
+		others += i != dim ? from[i] + to[i] : 0;
+	*next = 4 * (rings_place(x, v, dim) % (n / 2)) + 2 + others % 2 <= n
+			? (from[dim] + 1u) % n
+			: (from[dim] + n - 1) % n;
+	return dim;
+}
+
+/*
+ * The next hop of v: in dimension order if that is legal, around a ring the way that is meant for it; its mask: is
+ * any legal?
+ */
+static void rings_settle(struct turn_rings *x, uint32_t root, uint32_t i, uint8_t *hop)
+{
+	struct osr__legal *t = &x->w->t;
+	const struct osr_spf *spf = t->s;
+	const struct osr_spf_scratch *scratch = spf->scratch;
+	uint32_t v = spf->order[(size_t)root * t->f->n_switches + i], least = UINT32_MAX, next,
+		 dim = rings_next(x, v, root, &next);
+	uint64_t best = UINT64_MAX;
+
+	t->mask[v] = 0;
+	for (uint32_t e = scratch->edge_row[i]; e < scratch->edge_row[i + 1]; e++) {
+		uint32_t c = scratch->edge_chan[e], u = t->f->chan_dst[c], away = 2;
+		uint64_t key = spf->weight[c] + scratch->cost[scratch->edge_next[e]];
+
+		if (x->product.chan_dim[c] == dim)
+			away = next != OSR_NONE &&
+			       x->product.coord[(size_t)u * x->product.n_dims + dim] != next;
+		if (away > least || (away == least && key >= best) || !t->mask[u] ||
+		    !osr__turn_legal(x->w, hop, root, c))
+			continue;
+		least = away;
+		best = key;
+		t->mask[v] = 1;
+	}
+	scratch->cost[v] = best & ~HOP_MASK;
+	hop[v] = (uint8_t)(best & HOP_MASK);
+}
+
+/* Routes of all LIDs and their loads; how many are longer than minimal. */
+static uint32_t rings_route(struct turn_rings *x)
+{
+	struct osr__legal *t = &x->w->t;
+	struct osr_spf *spf = t->s;
+	const struct osr_fabric *fabric = t->f;
 	uint32_t n_longer = 0;
 
 	for (uint32_t c = 0; c < fabric->n_channels; c++)
@@ -192,72 +235,44 @@ static uint32_t rings_route(struct turn_rings *x)
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
 		uint32_t root = fabric->dest_switch[d];
+		bool whole = true;
 
 		if (spf->alias[d] != OSR_NONE)
 			continue;
-		osr_dor(&x->product, &x->plan, d, hop);
-		n_longer += osr__legal_count_tree(&w->t, d,
-						  fabric->term_weight[fabric->dest_term[d]] != 0);
-		for (uint32_t v = 0; v < fabric->n_switches; v++) {
-			uint32_t c = fabric->chan_row[v] + hop[v];
-
-			if (v != root && fabric->chan_dst[c] != root)
-				x->feed[w->g.row[c] + hop[fabric->chan_dst[c]]] = 3;
+		osr__spf_graph(spf, root);
+		spf->scratch->cost[root] = 0;
+		t->mask[root] = t->all;
+		for (uint32_t i = 1; i < spf->n_order[root]; i++) {
+			rings_settle(x, root, i, hop);
+			whole &= t->mask[spf->order[(size_t)root * fabric->n_switches + i]];
 		}
+		t->detoured[d] = !whole;
+		if (!whole)
+			osr__legal_detour(t, root, d);
+		n_longer +=
+			osr__legal_count_tree(t, d, fabric->term_weight[fabric->dest_term[d]] != 0);
 	}
 	return n_longer;
 }
 
-/* The spanning order of multicast: it breaks each ring between 0 and 1, and makes none of the turns to lane 1. */
-static void rings_spread(struct turn_rings *x)
+/* No routing can keep the channels of a dimension below their mean. */
+static uint64_t rings_least(const struct turn_rings *x)
 {
-	struct turns *w = x->w;
-
-	osr_product_tree(&x->product, &x->plan, 0, w->t.escape);
-	memset(w->g.weight, 0, w->g.n_slots * sizeof(*w->g.weight));
-	osr_mcast_depend(w->t.escape, &w->g);
-	for (uint32_t t = 0; t < w->g.n_slots; t++) {
-		x->feed[t] |= w->g.weight[t] != 0;
-		w->pinned[t] = w->g.weight[t] != 0;
-	}
-}
-
-/*
- * What multicast and routes on lane 0 take; those on lane 1, which are no multicast, only where they go on
- * into other dimensions.
- */
-static bool rings_sort(struct turn_rings *x, uint32_t *work)
-{
-	const struct turns *w = x->w;
-
-	for (uint32_t c = 0; c < w->t.f->n_channels; c++)
-		for (uint32_t t = w->g.row[c]; t < w->g.row[c + 1]; t++)
-			if ((x->feed[t] & 2) &&
-			    rings_are_straight(x, c, osr_cdg_target(&w->g, c, t)))
-				x->feed[t] = 1;
-	return osr__turn_sort(w, x->feed, NULL, work, w->rank);
-}
-
-/* No routing within this plan can keep the channels of a dimension below: is this one close to it? */
-static bool rings_are_even(const struct turn_rings *x)
-{
-	uint64_t sum[OSR_MAX_DIMS] = { 0 }, n[OSR_MAX_DIMS] = { 0 }, most = 0;
+	uint64_t sum[OSR_MAX_DIMS] = { 0 }, n[OSR_MAX_DIMS] = { 0 }, least = 0;
 	const struct osr_spf *spf = x->job->s;
-	double bound = 0;
 
 	for (uint32_t c = 0; c < spf->f->n_channels; c++) {
-		uint64_t load = spf->weight[c] >> HOP_BITS;
-
-		sum[x->product.chan_dim[c]] += load;
+		sum[x->product.chan_dim[c]] += spf->weight[c] >> HOP_BITS;
 		n[x->product.chan_dim[c]]++;
-		most = load > most ? load : most;
 	}
 	for (uint32_t i = 0; i < x->product.n_dims; i++) {
-		double least = x->peak[i] * (double)sum[i] / (double)n[i];
+		/* In the middle of a line there is more, whoever routes: at most 1.5 times. */
+		uint64_t mean =
+			(x->product.factor[i] == OSR_FACTOR_PATH ? 3 : 2) * sum[i] / (2 * n[i]);
 
-		bound = least > bound ? least : bound;
+		least = mean > least ? mean : least;
 	}
-	return (double)most <= bound * 1.15;
+	return least;
 }
 
 static enum osr_status rings_begin(struct turn_rings *x)
@@ -269,16 +284,23 @@ static enum osr_status rings_begin(struct turn_rings *x)
 
 	if (st)
 		return st;
-	w->t = (struct osr__legal){ .s = x->job->s, .f = fabric, .all = 1 };
-	w->n_lanes = 2;
+	w->t = (struct osr__legal){ .s = x->job->s, .f = fabric, .over = osr__turn_over, .all = 1 };
+	w->n_sampled = UINT32_MAX;
 	w->n_classes = osr__turn_classes(x->job->req);
+	w->n_lanes = x->job->req->max_vls / w->n_classes > 2 ? 3 : 2;
 	w->lane = osr_alloc(scratch, w->g.n_slots, 1);
 	w->pinned = osr_alloc(scratch, w->g.n_slots, 1);
-	w->rank = osr_alloc(scratch, 2 * (size_t)fabric->n_channels, sizeof(*w->rank));
-	x->feed = osr_calloc(scratch, w->g.n_slots, sizeof(*x->feed));
-	if (!w->lane || !w->pinned || !w->rank || !x->feed || !osr__legal_alloc(&w->t, scratch))
+	w->rank = osr_alloc(scratch, 3 * (size_t)fabric->n_channels, sizeof(*w->rank));
+	w->at = osr_alloc(scratch, w->g.n_slots, sizeof(*w->at));
+	w->freedom = osr_alloc(scratch, w->g.n_slots, 1);
+	w->first_freedom = osr_alloc(scratch, fabric->n_channels, 1);
+	w->t.mask = osr_alloc(scratch, fabric->n_switches, 1);
+	x->gate = osr_alloc(scratch, fabric->n_channels, 1);
+	x->feed = osr_alloc(scratch, w->g.n_slots, sizeof(*x->feed));
+	if (!w->lane || !w->pinned || !w->rank || !w->at || !w->freedom || !w->first_freedom ||
+	    !w->t.mask || !x->gate || !x->feed || !osr__legal_alloc(&w->t, scratch))
 		return osr__turn_nomem(x->job->diag);
-	return rings_plan(x);
+	return OSR_OK;
 }
 
 /* Hops and loads in *turn, those of the job as before. */
@@ -286,8 +308,9 @@ static enum osr_status rings_make(struct turn_rings *x, struct osr_turn_result *
 {
 	struct osr_spf *spf = x->job->s;
 	size_t size = (size_t)spf->f->n_dests * spf->f->n_switches, m = spf->f->n_channels;
-	uint32_t *work = osr_alloc(x->job->scratch, 4 * m, sizeof(*work));
+	uint32_t *work = osr_alloc(x->job->scratch, 6 * m, sizeof(*work));
 	enum osr_status st = rings_begin(x);
+	uint64_t least;
 
 	turn->hop = osr_alloc(x->job->scratch, size, 1);
 	turn->weight = osr_alloc(x->job->scratch, m, sizeof(*turn->weight));
@@ -296,13 +319,18 @@ static enum osr_status rings_make(struct turn_rings *x, struct osr_turn_result *
 	memcpy(turn->hop, spf->hop, size);
 	memcpy(turn->weight, spf->weight, m * sizeof(*turn->weight));
 	turn->w = x->w;
-	turn->n_longer = rings_route(x);
-	turn->load = osr__turn_most_loaded(spf);
-	rings_spread(x);
 	rings_set_lanes(x);
-	*made = rings_sort(x, work) && rings_are_even(x);
+	rings_spread(x);
+	if (!rings_sort(x, work))
+		return OSR_OK;
+	osr__turn_set_reach(x->w);
+	turn->n_longer = rings_route(x);
+	least = rings_least(x);
+	st = osr__turn_lighten(x->w, least * RINGS_LOAD / 100, x->job->scratch, x->job->diag);
+	turn->load = osr__turn_most_loaded(spf);
+	*made = turn->load * 100 <= least * RINGS_EVEN;
 	osr__turn_swap(spf, turn);
-	return OSR_OK;
+	return st;
 }
 
 static bool rings_suit(const struct osr_spf *spf)
