@@ -5,6 +5,7 @@
  *	  moves_relieve()	one channel: what could leave it, the best first
  *	    moves_find()	  in the tree of one LID
  *	    moves_make()	  one entry
+ *	  moves_return_all()	blocks that need not be sent after all
  */
 #include "core/paths/moves.h"
 
@@ -288,6 +289,80 @@ static bool moves_relieve(struct osr__moves *m, uint32_t hot)
 	return m->n_moved != n_moved;
 }
 
+/* ---- what need not have moved ----------------------------------------------------------------- */
+
+#define ANY_LOAD UINT64_MAX /* back to what has just been: nobody is asked */
+
+/* Switch v sends to d by the channel of this entry again, if that puts no more than `most` on any channel. */
+static bool moves_return(struct osr__moves *m, uint32_t d, uint32_t v, uint8_t entry, uint64_t most)
+{
+	uint8_t *row = m->lft + (size_t)d * m->f->n_switches;
+	struct move way = { .d = d, .v = v, .c = osr__moves_channel(m, v, entry) };
+
+	if (way.c == OSR_NONE || !moves_lay_out(m, d, osr__moves_channel(m, v, row[v])))
+		return false;
+	way.flow = m->scratch->flow[v];
+	if (most != ANY_LOAD &&
+	    (!moves_is_way(m, row, &way) || moves_load_after(m, row, v, way.c) > most ||
+	     (m->may && !m->may(m, d, v, way.c))))
+		return false;
+	moves_shift(m, &way, row);
+	return true;
+}
+
+/* All entries of a block that moves alone have changed are again what they were; else none. */
+static uint32_t moves_return_block(struct osr__moves *m, const uint8_t *was, uint32_t v,
+				   uint32_t block, uint64_t most)
+{
+	const struct osr_fabric *fabric = m->f;
+	uint32_t n = 0, back[OSR__MOVES_BLOCK];
+	uint8_t moved[OSR__MOVES_BLOCK];
+
+	for (uint32_t lid = block * OSR__MOVES_BLOCK;
+	     lid < (block + 1) * OSR__MOVES_BLOCK && lid <= fabric->max_lid; lid++) {
+		uint32_t d = fabric->lid_dest[lid];
+		size_t at = (size_t)d * fabric->n_switches + v;
+
+		if (d == OSR_NONE || m->lft[at] == was[at])
+			continue;
+		back[n] = d;
+		moved[n] = m->lft[at];
+		if (moves_return(m, d, v, was[at], most)) {
+			n++;
+			continue;
+		}
+		while (n--)
+			moves_return(m, back[n], v, moved[n], ANY_LOAD);
+		return 0;
+	}
+	return n;
+}
+
+/* Blocks that are sent for moves alone, and need not be: the busiest channel carries no more without them. */
+static void moves_return_all(struct osr__moves *m, const uint8_t *was, const uint8_t *sent)
+{
+	uint32_t n_blocks = osr__moves_blocks(m->f), n = 1;
+	uint64_t most = m->goal;
+
+	for (uint32_t c = 0; c < m->f->n_channels; c++)
+		if (moves_alive(m, c) && m->load[c] > most)
+			most = m->load[c];
+	for (int pass = 0; n && pass < 3; pass++) {
+		n = 0;
+		for (size_t at = 0; at < (size_t)m->f->n_switches * n_blocks; at++) {
+			uint32_t back;
+
+			if (!m->sent[at] || sent[at])
+				continue;
+			back = moves_return_block(m, was, (uint32_t)(at / n_blocks),
+						  (uint32_t)(at % n_blocks), most);
+			m->sent[at] = !back;
+			m->n_moved -= back;
+			n += back;
+		}
+	}
+}
+
 static enum osr_status moves_alloc(struct osr__moves *m, struct osr_arena *scratch,
 				   struct osr_diag *diag)
 {
@@ -313,9 +388,18 @@ enum osr_status osr__moves_run(struct osr__moves *m, struct osr_arena *scratch,
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	enum osr_status st = moves_alloc(m, scratch, diag);
+	size_t n = m->f->n_switches, n_entries = m->f->n_dests * n,
+	       n_sent = osr__moves_blocks(m->f) * n;
+	uint8_t *was = osr_alloc(scratch, n_entries, 1), *sent = osr_alloc(scratch, n_sent, 1);
 	uint32_t hot = st ? OSR_NONE : moves_busiest(m), left = 4 * m->f->n_switches, n_stuck = 0;
 
-	for (; left-- && hot != OSR_NONE && n_stuck < MAX_STUCK &&
+	if (!st && (!was || !sent))
+		st = osr_fail(diag, OSR_NOMEM, "out of memory for balancing tables");
+	if (!st) {
+		memcpy(was, m->lft, n_entries);
+		memcpy(sent, m->sent, n_sent);
+	}
+	for (; !st && left-- && hot != OSR_NONE && n_stuck < MAX_STUCK &&
 	       m->scratch->n_work < MAX_WORK + WORK_MOVED * m->n_moved;
 	     hot = moves_busiest(m)) {
 		m->scratch->stuck[hot] = !moves_relieve(m, hot);
@@ -326,6 +410,8 @@ enum osr_status osr__moves_run(struct osr__moves *m, struct osr_arena *scratch,
 			n_stuck = 0;
 		}
 	}
+	if (!st)
+		moves_return_all(m, was, sent);
 	m->scratch = NULL;
 	osr_arena_reset(scratch, mark);
 	return st;

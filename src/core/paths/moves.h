@@ -2,7 +2,8 @@
 /*
  * moves.h - tables that are there, with few changes: where a channel carries more than it must, LIDs move
  * off it, one entry at a time, to paths as short. An entry moves only if that lowers the busiest channel;
- * entries in blocks that are sent anyway go first, for switches are sent blocks of 64 LIDs.
+ * entries in blocks that are sent anyway go first, for switches are sent blocks of 64 LIDs. In the end blocks
+ * that are sent for such moves alone get their entries back where the busiest channel carries no more by that.
  *
  * How far: to 1.05 of the least that any routing of the fabric of today can have (bound.h), or to what
  * the tables of before carried, whichever is more. A fault takes channels away, so no routing of today can be
