@@ -97,8 +97,8 @@ static bool sweep(const struct bench *b, const struct faults *faults,
 	if (!st && !n)
 		st = osr_reroute_prepare(&s->x, &scratch, &s->arena, &s->x.routing, &diag);
 	osr_arena_free(&scratch);
-	if (st) {
-		fprintf(stderr, "%s\n", diag.text);
+	if (st || done.refused) {
+		fprintf(stderr, "%s\n", st ? diag.text : s->x.routing.stable.why);
 		return false;
 	}
 	if (!n)

@@ -518,7 +518,10 @@ static void test_any_sl_lives(void **state)
 		struct life x;
 
 		start(&x, osr_engine_find("dfsssp"),
-		      (struct osr_request){ .max_vls = 3 + i % 6, .multicast = true }, &n);
+		      (struct osr_request){ .max_vls = 3 + i % 6,
+					    .multicast = true,
+					    .chosen_sls = i % 5 == 4 && i % 4 != 2 ? 0x21 : 0 },
+		      &n);
 		set(&x, "any_sl", "on");
 		set(&x, "rebalance", "0");
 		if (i % 3)
