@@ -25,8 +25,8 @@ enum osr_status osr__lanes_one_excluded(struct osr_lanes_job *job, bool *exclude
 enum osr_status osr__lanes_spread(struct osr_lanes_job *job);
 
 /*
- * Lanes by turn, in dimension order, for products with rings: see turn_rings.c. With any_sl = auto they are
- * left in job->turn, to be compared; *routed with any_sl = on.
+ * Lanes by turn, in dimension order, for products with rings: see turn_rings.c. *routed with any_sl = on, and
+ * with auto where they cost next to nothing; otherwise they are left in job->turn, to be compared.
  */
 enum osr_status osr__turn_rings(struct osr_lanes_job *job, bool *routed);
 

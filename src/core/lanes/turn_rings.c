@@ -39,6 +39,7 @@ struct turn_rings {
 	struct osr_product product;
 	uint8_t *gate;  /* [n_channels] */
 	uint16_t *feed; /* [n_slots] lanes of the first channel from which a turn is legal */
+	uint64_t least; /* load of the busiest channel that no shortest routes have less than */
 };
 
 /* ---- rings ----------------------------------------------------------------------------------- */
@@ -194,7 +195,7 @@ static uint32_t rings_next(const struct turn_rings *x, uint32_t v, uint32_t root
  * The next hop of v: in dimension order if that is legal, around a ring the way that is meant for it; its mask: is
  * any legal?
  */
-static void rings_settle(struct turn_rings *x, uint32_t root, uint32_t i, uint8_t *hop)
+static bool rings_settle(struct turn_rings *x, uint32_t root, uint32_t i, uint8_t *hop)
 {
 	struct osr__legal *t = &x->w->t;
 	const struct osr_spf *spf = t->s;
@@ -220,37 +221,47 @@ static void rings_settle(struct turn_rings *x, uint32_t root, uint32_t i, uint8_
 	}
 	scratch->cost[v] = best & ~HOP_MASK;
 	hop[v] = (uint8_t)(best & HOP_MASK);
+	return t->mask[v];
+}
+
+/* Routes to d and their load; how many are longer than minimal. */
+static uint32_t rings_route_dest(struct turn_rings *x, uint32_t root, uint32_t d)
+{
+	struct osr__legal *t = &x->w->t;
+	struct osr_spf *spf = t->s;
+	const struct osr_fabric *fabric = t->f;
+	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
+	uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
+	uint64_t counts = fabric->term_weight[fabric->dest_term[d]] != 0;
+	bool whole = true;
+
+	spf->scratch->cost[root] = 0;
+	t->mask[root] = t->all;
+	for (uint32_t i = 1; i < spf->n_order[root]; i++)
+		whole &= rings_settle(x, root, i, hop);
+	t->detoured[d] = !whole;
+	if (!whole) {
+		osr__legal_detour(t, root, d);
+		return osr__legal_count_tree(t, d, counts);
+	}
+	if (counts)
+		osr__spf_count(spf, order, spf->n_order[root], hop, 1);
+	return 0;
 }
 
 /* Routes of all LIDs and their loads; how many are longer than minimal. */
 static uint32_t rings_route(struct turn_rings *x)
 {
-	struct osr__legal *t = &x->w->t;
-	struct osr_spf *spf = t->s;
-	const struct osr_fabric *fabric = t->f;
+	struct osr_spf *spf = x->w->t.s;
 	uint32_t n_longer = 0;
 
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
+	for (uint32_t c = 0; c < spf->f->n_channels; c++)
 		spf->weight[c] &= HOP_MASK;
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
-		uint32_t root = fabric->dest_switch[d];
-		bool whole = true;
-
-		if (spf->alias[d] != OSR_NONE)
-			continue;
+	for (uint32_t root = 0; root < spf->f->n_switches; root++) {
 		osr__spf_graph(spf, root);
-		spf->scratch->cost[root] = 0;
-		t->mask[root] = t->all;
-		for (uint32_t i = 1; i < spf->n_order[root]; i++) {
-			rings_settle(x, root, i, hop);
-			whole &= t->mask[spf->order[(size_t)root * fabric->n_switches + i]];
-		}
-		t->detoured[d] = !whole;
-		if (!whole)
-			osr__legal_detour(t, root, d);
-		n_longer +=
-			osr__legal_count_tree(t, d, fabric->term_weight[fabric->dest_term[d]] != 0);
+		for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++)
+			if (spf->alias[spf->dest_list[k]] == OSR_NONE)
+				n_longer += rings_route_dest(x, root, spf->dest_list[k]);
 	}
 	return n_longer;
 }
@@ -310,7 +321,6 @@ static enum osr_status rings_make(struct turn_rings *x, struct osr_turn_result *
 	size_t size = (size_t)spf->f->n_dests * spf->f->n_switches, m = spf->f->n_channels;
 	uint32_t *work = osr_alloc(x->job->scratch, 6 * m, sizeof(*work));
 	enum osr_status st = rings_begin(x);
-	uint64_t least;
 
 	turn->hop = osr_alloc(x->job->scratch, size, 1);
 	turn->weight = osr_alloc(x->job->scratch, m, sizeof(*turn->weight));
@@ -325,12 +335,27 @@ static enum osr_status rings_make(struct turn_rings *x, struct osr_turn_result *
 		return OSR_OK;
 	osr__turn_set_reach(x->w);
 	turn->n_longer = rings_route(x);
-	least = rings_least(x);
-	st = osr__turn_lighten(x->w, least * RINGS_LOAD / 100, x->job->scratch, x->job->diag);
+	x->least = rings_least(x);
+	st = osr__turn_lighten(x->w, x->least * RINGS_LOAD / 100, x->job->scratch, x->job->diag);
 	turn->load = osr__turn_most_loaded(spf);
-	*made = turn->load * 100 <= least * RINGS_EVEN;
+	*made = turn->load * 100 <= x->least * RINGS_EVEN;
 	osr__turn_swap(spf, turn);
 	return st;
+}
+
+/*
+ * Do they cost so little that lanes by SL need not be asked? These carry at least x->least, less what longer routes add
+ * to it, which is under 1 % if no more than 1 % are longer.
+ */
+static bool rings_are_cheap(const struct turn_rings *x, const struct osr_turn_result *turn)
+{
+	uint64_t n_routes = (uint64_t)x->job->s->f->n_dests * x->job->s->f->n_switches;
+
+	for (uint32_t i = 0; i < x->product.n_dims; i++)
+		if (x->product.factor[i] == OSR_FACTOR_PATH)
+			return false; /* rings_least() is not exact there */
+	return (uint64_t)turn->n_longer * 100 <= n_routes * (x->job->opt->any_sl_cost != 0) &&
+	       turn->load * 100 <= x->least * 109;
 }
 
 static bool rings_suit(const struct osr_spf *spf)
@@ -369,6 +394,6 @@ enum osr_status osr__turn_rings(struct osr_lanes_job *job, bool *routed)
 		return st;
 	}
 	job->turn = turn;
-	*routed = job->opt->any_sl != OSR_ANY_SL_AUTO;
+	*routed = job->opt->any_sl != OSR_ANY_SL_AUTO || rings_are_cheap(x, &turn);
 	return *routed ? osr__turn_take(job) : st;
 }
