@@ -56,11 +56,6 @@ struct osr_product_plan {
 	bool symmetric; /* a route and its reply pass through the same switches */
 	/* [layer][dim][0: rising, 1: falling coordinate] the switch nothing passes through */
 	uint16_t cut[16][OSR_MAX_DIMS][2];
-	/*
-	 * Of a ring: for each coordinate, how many switches before it send to it with rising coordinate,
-	 * the others falling. NULL: the shorter way.
-	 */
-	const uint16_t *rise[OSR_MAX_DIMS];
 };
 
 /*

@@ -523,8 +523,6 @@ static uint32_t next_coord(const struct osr_product *product, const struct osr_p
 		break;
 	}
 	rise = b >= a ? b - a : b + n - a;
-	if (plan->rise[dim])
-		return rise <= plan->rise[dim][b] ? (a + 1) % n : (a + n - 1) % n;
 	if (2 * rise < n || (2 * rise == n && choose_rising(product, plan, dim, from, to)))
 		return a + 1 < n ? a + 1 : 0;
 	return a ? a - 1 : n - 1;
