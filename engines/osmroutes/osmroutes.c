@@ -33,9 +33,10 @@ static const struct osr_param params[] = {
 /* In this order: among equals dmodk serves trees, for shifts in node order meet nowhere there. */
 static const struct choice {
 	const char *name;
-	enum { ALWAYS, NOT_NEAR_BOUND, SMALL } when; /* SMALL: and neither near the bound */
+	/* NOT_PERFECT: small, or not at the bound; SMALL: and neither near the bound */
+	enum { ALWAYS, NOT_PERFECT, NOT_NEAR_BOUND, SMALL } when;
 } choices[] = { { "dmodk", ALWAYS },
-		{ "dfsssp", ALWAYS },
+		{ "dfsssp", NOT_PERFECT },
 		{ "angara", NOT_NEAR_BOUND },
 		{ "sssp", SMALL },
 		{ "p2sssp", SMALL } };
@@ -139,13 +140,17 @@ static bool choose_is_worth(const struct chooser *chooser, const struct choice *
 {
 	const struct osr_fabric *fabric = chooser->job->fabric;
 	const struct offer *best = &chooser->best;
+	bool large = (uint64_t)fabric->n_dests * fabric->n_switches > CHOOSE_SMALL;
 
 	if (!engine || (!(engine->capabilities & OSR_ENGINE_LMC) && choose_has_lmc(fabric)))
 		return false;
-	if (choice->when == SMALL && (uint64_t)fabric->n_dests * fabric->n_switches > CHOOSE_SMALL)
+	if (choice->when == SMALL && large)
 		return false;
-	return choice->when == ALWAYS || !best->engine || best->permille < 1000 ||
-	       best->efi * 100 > chooser->bound * CHOOSE_NEAR;
+	if (!best->engine || choice->when == ALWAYS || (choice->when == NOT_PERFECT && !large))
+		return true;
+	return best->permille < 1000 ||
+	       best->efi * 100 >
+		       chooser->bound * (choice->when == NOT_PERFECT ? 100 : CHOOSE_NEAR);
 }
 
 /* The better of both stays, the other one is told of. NULL: this engine has nothing to offer. */
