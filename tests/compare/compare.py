@@ -21,14 +21,17 @@ from osmtest import Failure, Skip, need_tools, real_fabrics, warn  # noqa: E402
 STOCK = ['minhop', 'updn', 'ftree', 'dfsssp']
 NEAR = 1.01		# worse by more than this counts
 BISECTIONS = 200
+# Of CI. Trees after the first two once took more lanes, had less eBB or were far above the bound.
+QUICK = [('tree', '1-2,9036,10015,10116'), ('megafly', '1-2')]
+QUICK_RATIO = 1.15	# over what one next hop allows, on these trees at most
 
 
 def arguments():
     p = argparse.ArgumentParser(description=__doc__)
-    p.add_argument('--quick', action='store_true', help='two small trees, two Megaflies; exit status 1 if ours is worse than stock')
+    p.add_argument('--quick', action='store_true', help='five trees, two Megaflies; exit status 1 if ours is worse than stock')
     p.add_argument('--kind', default='tree', help='comma-separated: %s, real (default tree)' %
                    ', '.join(shapes.KINDS))
-    p.add_argument('--seeds', default='1-40', help='first-last (default 1-40)')
+    p.add_argument('--seeds', default='1-40', help='first-last,... (default 1-40)')
     p.add_argument('--large', action='store_true', help='trees of up to 4,000 hosts, not 600')
     p.add_argument('--engines', default='dfsssp', help='of ours, comma-separated; the first one is judged')
     p.add_argument('--stock', default=','.join(STOCK), help='of stock; empty: none')
@@ -192,9 +195,14 @@ def markdown(rows):
     return '\n'.join(lines) + '\n'
 
 
+def numbers(seeds):
+    for part in seeds.split(','):
+        first, _, last = part.partition('-')
+        yield from range(int(first), int(last or first) + 1)
+
+
 def fabrics(args, workdir):
-    first, _, last = args.seeds.partition('-')
-    for kind in args.kind.split(','):
+    for kind, seeds in QUICK if args.quick else [(k, args.seeds) for k in args.kind.split(',')]:
         if kind == 'real':
             top = real_fabrics()
             for folder, _, files in os.walk(top or '.'):
@@ -202,7 +210,7 @@ def fabrics(args, workdir):
                     if top and name.endswith(('.topo', '.net')):
                         yield name, os.path.join(folder, name)
             continue
-        for seed in range(int(first), int(last or first) + 1):
+        for seed in numbers(seeds):
             make = shapes.KINDS[kind]
             net = make(seed, args.large) if kind == 'tree' else make(seed)
             title = '%s %d: %s' % (kind, seed, net.title)
@@ -212,10 +220,15 @@ def fabrics(args, workdir):
                 kind, seed, '-large' if args.large else '')))
 
 
+def fails(row, engine):
+    """Of --quick: worse than stock, or a tree far above what tables can have."""
+    mine = row['engines'][engine]
+    return worse(row, engine) or (row['title'].startswith('tree') and row['single'] and
+                                  mine['efi'] > row['single'] * QUICK_RATIO)
+
+
 def main():
     args = arguments()
-    if args.quick:
-        args.kind, args.seeds = 'tree,megafly', '1-2'
     if args.cache:
         os.makedirs(args.cache, exist_ok=True)
     workdir = tempfile.mkdtemp(prefix='osr-compare-')
@@ -236,7 +249,7 @@ def main():
         if args.markdown:
             with open(args.markdown, 'w') as file:
                 file.write(markdown(rows))
-        return 1 if args.quick and any(worse(r, engine) for r in rows) else 0
+        return 1 if args.quick and any(fails(r, engine) for r in rows) else 0
     except Skip as s:
         warn('skipped: %s' % s)
         return 77
