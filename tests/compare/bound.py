@@ -42,8 +42,9 @@ def read_net(path):
                 cables.append((number[here], number[word[1]], rate))
             else:
                 hosts[number[here]] = hosts.get(number[here], 0) + 1
+    cables = [c for c in cables if c[0] != c[1]]
     fastest = max([c[2] for c in cables] or [0]) or 1
-    channels = [(a, b, (rate or fastest) / fastest) for a, b, rate in cables if a != b]
+    channels = [(a, b, (rate or fastest) / fastest) for a, b, rate in cables]
     return len(number), channels, [hosts.get(i, 0) for i in range(len(number))]
 
 
