@@ -236,47 +236,40 @@ enum osr_status cli_survey(const struct cli_pool *pool, const struct osr_survey_
 struct counter {
 	const struct osr_fabric *f;
 	const struct osr_routing *r;
-	uint32_t first, end; /* dests */
-	struct osr_arena arena;
-	struct osr_loads loads;
-	enum osr_status st;
-	struct osr_diag diag;
+	uint32_t n; /* parts */
+	struct osr_arena *arena;
+	struct osr_loads *loads;
 };
 
-static void pool_count(void *ctx, uint32_t i)
+/* Of the LIDs of one part. */
+static enum osr_status pool_count(void *ctx, uint32_t i, struct osr_diag *diag)
 {
-	struct counter *c = (struct counter *)ctx + i;
+	const struct counter *c = ctx;
+	uint64_t n_dests = c->f->n_dests;
+	enum osr_status st = osr_loads_init(&c->loads[i], c->f, &c->arena[i], diag);
 
-	c->st = osr_loads_add(&c->loads, c->f, c->r, c->first, c->end, &c->arena, &c->diag);
+	return st ? st
+		  : osr_loads_add(&c->loads[i], c->f, c->r, (uint32_t)(n_dests * i / c->n),
+				  (uint32_t)(n_dests * (i + 1) / c->n), &c->arena[i], diag);
 }
 
 enum osr_status cli_loads(const struct cli_pool *pool, const struct osr_fabric *fabric,
 			  const struct osr_routing *routing, struct osr_loads *loads,
 			  struct osr_diag *diag)
 {
-	uint32_t n = n_threads(pool, fabric->n_dests);
-	struct counter *c = calloc(n, sizeof(*c));
-	enum osr_status st = OSR_OK;
+	struct osr_arena memory = { 0 };
+	struct counter c = { .f = fabric, .r = routing, .n = n_threads(pool, fabric->n_dests) };
+	enum osr_status st;
 
-	if (n && !c)
-		st = osr_fail(diag, OSR_NOMEM, "out of memory for %u threads", n);
-	for (uint32_t i = 0; i < n && !st; i++) {
-		c[i] = (struct counter){ .f = fabric, .r = routing };
-		c[i].first = (uint32_t)((uint64_t)fabric->n_dests * i / n);
-		c[i].end = (uint32_t)((uint64_t)fabric->n_dests * (i + 1) / n);
-		st = osr_loads_init(&c[i].loads, fabric, &c[i].arena, diag);
-	}
-	if (!st && n)
-		osr_threads_of(n).run(pool_count, c, n);
-	for (uint32_t i = 0; c && i < n; i++) {
-		if (!st && c[i].st) {
-			st = c[i].st;
-			*diag = c[i].diag;
-		}
+	c.arena = osr_calloc(&memory, c.n, sizeof(*c.arena));
+	c.loads = osr_alloc(&memory, c.n, sizeof(*c.loads));
+	st = osr_arena_failed(&memory, diag) ? OSR_NOMEM
+					     : cli_each(pool, "loads", c.n, pool_count, &c, diag);
+	for (uint32_t i = 0; c.arena && i < c.n; i++) {
 		if (!st)
-			osr_loads_join(loads, fabric, &c[i].loads);
-		osr_arena_free(&c[i].arena);
+			osr_loads_join(loads, fabric, &c.loads[i]);
+		osr_arena_free(&c.arena[i]);
 	}
-	free(c);
+	osr_arena_free(&memory);
 	return st;
 }
