@@ -124,10 +124,9 @@ static void check_words(const struct args *a, struct argp_state *state)
 		argp_error(state, "missing action: place, request, done, status or withdraw");
 	if (a->n_words < needs[a->action] || (a->action == PLACE && a->n_words))
 		argp_error(state, "%s takes %s", actions[a->action],
-			   a->action == PLACE ? "options only"
-			   : needs[a->action] == 2
-				   ? "expected the numbers of an application and a key"
-				   : "expected the number of an application");
+			   a->action == PLACE      ? "options only"
+			   : needs[a->action] == 2 ? "the numbers of an application and a key"
+						   : "the number of an application");
 	if (a->action == PLACE && !a->n_patterns && !a->n_traffic)
 		argp_error(state, "missing --pattern or --traffic");
 	if (a->action == PLACE && !a->hosts == !a->ranks)

@@ -52,7 +52,7 @@ static enum osr_status unknown_node(const struct osr_net *net, const char *name,
 	char part[128];
 
 	snprintf(part, sizeof(part), "%.*s", (int)len, name);
-	for (uint32_t i = 0; i < net->n_nodes && len; i++)
+	for (uint32_t i = 0; i < net->n_nodes && len > 2; i++)
 		if (strstr(osr_net_name(net, i), part))
 			return osr_fail(diag, OSR_INVAL,
 					"no node is called \"%s\": did you mean \"%s\"?", part,
