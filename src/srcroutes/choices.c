@@ -138,12 +138,6 @@ static void fill_pair(struct finder *w, uint32_t from, uint32_t to, uint32_t hop
 	}
 }
 
-static enum osr_status choices_no_memory(const struct finder *w)
-{
-	return osr_fail(w->diag, OSR_NOMEM, "out of memory for the routes of %u nodes",
-			w->a->n_set);
-}
-
 static enum osr_status count_all(struct finder *w, struct osr_arena *arena)
 {
 	struct osr_srcroutes *routes = w->a;
@@ -163,12 +157,13 @@ static enum osr_status count_all(struct finder *w, struct osr_arena *arena)
 		n_choices += n;
 		n_channels += (uint64_t)n * hops;
 		if (n_choices > UINT32_MAX)
-			return choices_no_memory(w);
+			return osr_fail(w->diag, OSR_NOMEM, "%u nodes have more than 2^32 routes",
+					routes->n_set);
 	}
 	routes->row[routes->n_pairs] = (uint32_t)n_choices;
 	routes->choice = osr_alloc(arena, n_choices, sizeof(*routes->choice));
 	routes->channel = osr_alloc(arena, n_channels, sizeof(*routes->channel));
-	return routes->choice && routes->channel ? OSR_OK : choices_no_memory(w);
+	return osr_arena_failed(arena, w->diag) ? OSR_NOMEM : OSR_OK;
 }
 
 static void fill_all(struct finder *w)
@@ -214,8 +209,6 @@ static enum osr_status finder_init(struct finder *w, struct osr_arena *scratch)
 	for (uint32_t i = 0; i < w->t->n_dims; i++)
 		hops += w->t->size[i];
 	w->dirs = osr_alloc(scratch, hops, 1);
-	if (!w->dirs)
-		return choices_no_memory(w);
 	return osr__detours_init(&w->detours, w->a->turns, w->shapes.coord, scratch, w->diag);
 }
 
@@ -235,8 +228,8 @@ enum osr_status osr_srcroutes_init(struct osr_srcroutes *routes, const struct os
 	routes->row = osr_alloc(result, (size_t)routes->n_pairs + 1, sizeof(*routes->row));
 	routes->hops = osr_alloc(result, routes->n_pairs, sizeof(*routes->hops));
 	routes->first_channel = osr_alloc(result, routes->n_pairs, sizeof(*routes->first_channel));
-	if (!routes->row || !routes->hops || !routes->first_channel)
-		return choices_no_memory(&w);
+	if (osr_arena_failed(result, diag))
+		return OSR_NOMEM;
 	st = finder_init(&w, scratch);
 	if (!st)
 		st = count_all(&w, result);

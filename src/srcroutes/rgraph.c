@@ -145,10 +145,8 @@ enum osr_status osr_rg_search_init(struct osr_rg_search *rg_search, const struct
 	rg_search->parent = osr_alloc(arena, n, sizeof(*rg_search->parent));
 	rg_search->queue[0] = osr_alloc(arena, n, sizeof(*rg_search->queue[0]));
 	rg_search->queue[1] = osr_alloc(arena, n, sizeof(*rg_search->queue[1]));
-	if (!rg_search->distance || !rg_search->parent || !rg_search->queue[0] ||
-	    !rg_search->queue[1])
-		return osr_fail(diag, OSR_NOMEM,
-				"out of memory for a routing graph of %zu vertices", n);
+	if (osr_arena_failed(arena, diag))
+		return OSR_NOMEM;
 	return OSR_OK;
 }
 

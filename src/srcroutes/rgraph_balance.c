@@ -294,15 +294,15 @@ static bool rgraph_balance_lower(struct balance *w, uint32_t limit, uint32_t *bu
 }
 
 /* Which flexible pairs can use a channel: each once, ascending. */
-static enum osr_status list_crossings(struct balance *w, struct osr_arena *scratch)
+static void list_crossings(struct balance *w, struct osr_arena *scratch)
 {
 	const struct osr_srcroutes *routes = w->a;
 	uint32_t *stamp = osr_calloc(scratch, w->s->n_channels, sizeof(*stamp));
 	uint64_t n = 0;
 
 	w->row = osr_calloc(scratch, w->s->n_channels + 2, sizeof(*w->row));
-	if (!w->row || !stamp)
-		return OSR_NOMEM;
+	if (osr_arena_failed(scratch, NULL))
+		return;
 	for (int filling = 0; filling < 2; filling++) {
 		for (uint32_t i = 0; i < w->n_flexible; i++) {
 			uint32_t p = w->flexible[i];
@@ -328,10 +328,9 @@ static enum osr_status list_crossings(struct balance *w, struct osr_arena *scrat
 		n = w->row[w->s->n_channels + 1];
 		w->cross = osr_alloc(scratch, n, sizeof(*w->cross));
 		if (!w->cross)
-			return OSR_NOMEM;
+			return;
 		memset(stamp, 0, w->s->n_channels * sizeof(*stamp));
 	}
-	return OSR_OK;
 }
 
 static enum osr_status balance_init(struct balance *w, struct osr_arena *scratch,
@@ -349,11 +348,9 @@ static enum osr_status balance_init(struct balance *w, struct osr_arena *scratch
 	for (uint32_t p = 0; w->flexible && p < routes->n_pairs; p++)
 		if (osr_srcroutes_n_choices(routes, p) > 1)
 			w->flexible[w->n_flexible++] = p;
-	if (!w->flexible || !w->best || !w->until || !w->dear || !w->over || !w->place ||
-	    list_crossings(w, scratch))
-		return osr_fail(diag, OSR_NOMEM, "out of memory to balance the routes of %u nodes",
-				routes->n_set);
-	return OSR_OK;
+	if (!osr_arena_failed(scratch, NULL))
+		list_crossings(w, scratch);
+	return osr_arena_failed(scratch, diag) ? OSR_NOMEM : OSR_OK;
 }
 
 static void rgraph_balance_keep_best(struct balance *w)

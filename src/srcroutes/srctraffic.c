@@ -108,10 +108,9 @@ enum osr_status osr_srctraffic(const struct osr_torus *torus, const uint32_t *se
 	w.load = osr_calloc(scratch, (size_t)torus->n_nodes * torus->n_dirs, sizeof(*w.load));
 	w.path = osr_alloc(scratch, OSR_SRCROUTE_MAX_HOPS, sizeof(*w.path));
 	w.n_worst = osr_calloc(scratch, (size_t)n_set * n_set + 1, sizeof(*w.n_worst));
-	if (!w.load || !w.path || !w.n_worst) {
+	if (osr_arena_failed(scratch, diag)) {
 		osr_arena_reset(scratch, mark);
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the traffic of %u nodes",
-				n_set);
+		return OSR_NOMEM;
 	}
 	all(&w, pattern, srctraffic_add);
 	all(&w, pattern, srctraffic_look);

@@ -263,9 +263,8 @@ static enum osr_status turns_search_init(struct search *w, struct osr_arena *scr
 	w->first = osr_alloc(scratch, n, sizeof(*w->first));
 	w->turns->after = osr_calloc(result, n, sizeof(*w->turns->after));
 	w->turns->rank = osr_alloc(result, n, sizeof(*w->turns->rank));
-	if (!w->used || !w->queue || !w->unit || !w->first || !w->turns->after || !w->turns->rank)
-		return osr_fail(w->diag, OSR_NOMEM, "out of memory for the turns of %u nodes",
-				w->t->n_nodes);
+	if (osr_arena_failed(result, w->diag) || osr_arena_failed(scratch, w->diag))
+		return OSR_NOMEM;
 	memset(w->turns->rank, 0xff, n * sizeof(*w->turns->rank));
 	return OSR_OK;
 }

@@ -15,9 +15,8 @@ enum osr_status osr_loads_init(struct osr_loads *loads, const struct osr_fabric 
 {
 	*loads = (struct osr_loads){ .load = osr_calloc(arena, fabric->n_channels,
 							sizeof(*loads->load)) };
-	if (!loads->load)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the loads of %u channels",
-				fabric->n_channels);
+	if (osr_arena_failed(arena, diag))
+		return OSR_NOMEM;
 	return OSR_OK;
 }
 
@@ -241,9 +240,8 @@ enum osr_status osr_loads_minimal(const struct osr_fabric *fabric, struct osr_ar
 	enum osr_status st = OSR_OK;
 
 	*sum = 0;
-	if (!dist || !queue)
-		st = osr_fail(diag, OSR_NOMEM, "out of memory for the distances of %u switches",
-			      fabric->n_switches);
+	if (osr_arena_failed(scratch, diag))
+		st = OSR_NOMEM;
 	for (uint32_t s = 0; s < fabric->n_switches && !st; s++) {
 		uint64_t lids = 0;
 
