@@ -309,6 +309,57 @@ static void test_classes(void **state)
 	}
 }
 
+static bool on_order(const struct turn_trial *x, uint32_t c)
+{
+	const struct osr_fabric *f = &x->t.f;
+
+	return x->r.mcast_parent && (x->r.mcast_parent[f->chan_src[c]] == c ||
+				     x->r.mcast_parent[f->chan_dst[c]] == f->chan_rev[c]);
+}
+
+/* Does unicast or multicast go from the channel `in` by the channel `out` of the switch between them? */
+static bool turn_in_use(const struct turn_trial *x, uint32_t in, uint32_t out)
+{
+	const struct osr_fabric *f = &x->t.f;
+	bool use = on_order(x, in) && on_order(x, out) && out != f->chan_rev[in];
+
+	for (uint32_t d = 0; d < f->n_dests && !use; d++)
+		use = osr_lft(&x->r, f->chan_src[in], d) == f->chan_port[in] &&
+		      osr_lft(&x->r, f->chan_src[out], d) == f->chan_port[out];
+	return use;
+}
+
+/* Pairs of ports that no packet takes differ from nothing: wildcards serve them (SL2VL of a whole row). */
+static void test_idle_pairs(void **state)
+{
+	for (unsigned i = 0; i < 20; i++) {
+		struct turn_trial x = { 0 };
+		const struct osr_fabric *f = &x.t.f;
+
+		test_fabric_random(&x.t, 10 + i, 10 + 2 * i, 500 + i);
+		assert_int_equal(route_any_sl(&x, 2 + i % 3, i % 2, OSR_ANY_SL_ON), OSR_OK);
+		for (uint32_t in = 0; x.r.sl2vl && in < f->n_channels; in++) {
+			uint32_t s = f->chan_dst[in], count[16] = { 0 }, most = 0, idle = OSR_NONE;
+			const osr_sl2vl_t *row = x.r.sl2vl + x.r.sl2vl_row[s] +
+						 f->chan_port[f->chan_rev[in]] *
+							 (f->sw_n_ports[s] + 1u);
+
+			for (uint32_t c = f->chan_row[s]; c < f->chan_row[s + 1]; c++) {
+				uint8_t vl = row[f->chan_port[c]][0];
+
+				if (turn_in_use(&x, in, c))
+					most = ++count[vl] > most ? count[vl] : most;
+				else if (idle != OSR_NONE)
+					assert_int_equal(vl, idle);
+				else
+					idle = vl;
+			}
+			assert_true(idle == OSR_NONE || count[idle] == most);
+		}
+		turn_trial_drop(&x);
+	}
+}
+
 static uint16_t lanes_in_use(const struct turn_trial *x)
 {
 	const struct osr_fabric *fabric = &x->t.f;
@@ -542,7 +593,7 @@ int main(void)
 		cmocka_unit_test(test_auto),           cmocka_unit_test(test_classes),
 		cmocka_unit_test(test_no_idle_lane),   cmocka_unit_test(test_auto_bound),
 		cmocka_unit_test(test_reroute),        cmocka_unit_test(test_loads),
-		cmocka_unit_test(test_out_of_memory),
+		cmocka_unit_test(test_idle_pairs),     cmocka_unit_test(test_out_of_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,11 +35,19 @@ static void rows_mark_routes(struct rows *w, const struct turns *turns, const ui
 				rows_use(w, c, osr_cdg_target(&turns->g, c, t));
 }
 
+static bool rows_on_order(const struct rows *w, uint32_t c)
+{
+	const struct osr_fabric *fabric = w->f;
+	const uint32_t *parent = w->r->mcast_parent;
+
+	return parent && (parent[fabric->chan_src[c]] == c ||
+			  parent[fabric->chan_dst[c]] == fabric->chan_rev[c]);
+}
+
 /* What hosts send, and the turns of the spanning order. */
 static void rows_mark_others(struct rows *w)
 {
 	const struct osr_fabric *fabric = w->f;
-	const uint32_t *parent = w->r->mcast_parent;
 
 	for (uint32_t out = 0; out < fabric->n_channels; out++) {
 		uint32_t s = fabric->chan_src[out];
@@ -49,8 +57,7 @@ static void rows_mark_others(struct rows *w)
 
 			if (back == OSR_NONE)
 				w->used[rows_pair(w, s, in, fabric->chan_port[out])] = 1;
-			else if (parent && (parent[s] == back || parent[fabric->chan_dst[back]] ==
-									 fabric->chan_rev[back]))
+			else if (back != out && rows_on_order(w, back) && rows_on_order(w, out))
 				rows_use(w, fabric->chan_rev[back], out);
 		}
 	}
