@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * osr-faults [-e ENGINE] [-o NAME=VALUE] [-n CABLES] [-s SEED] [-S] [-p] [-r ROUNDS] FILE
+ * osr-faults [-e ENGINE] [-o NAME=VALUE] [-n CABLES] [-s SEED] [-S] [-p] [-r ROUNDS] [-k] [-c CLASSES] FILE
  *
  * One cable after the other dies (-S: the switch at its end), each on the whole fabric (-p: none returns,
  * and each re-route follows the one before; what changes counts from the whole fabric): what changes, and
  * what it costs against a full route of the same fabric, and the largest load against the least that any
- * minimal routing could have (-r: rounds of bound.h). Prints one line of JSON.
+ * minimal routing could have (-r: rounds of bound.h; -k: neither bound nor full route). -c: so many SLs with
+ * lanes of their own. Prints one line of JSON.
  */
 #include "core/paths/bound.h"
 #include <osmroutes/check.h>
@@ -202,6 +203,7 @@ static double loop_ms(const struct osr_fabric *f)
 struct sums {
 	bool switches; /* die, not cables */
 	bool pile;     /* nothing returns */
+	bool kept_only;
 	const struct osr_result *last;
 	uint32_t rounds; /* for the bound */
 	uint64_t n, bound, kept, together, direct, through, changed, anew_changed, sl, lost, longer;
@@ -210,6 +212,21 @@ struct sums {
 	double efi, worst_efi, efi_anew, worst_anew;
 	double worst_direct, worst_through, ms_route, ms_check, ms_full, ms_full_check, drift;
 };
+
+/* What a full route would have changed, and loads over the bound. */
+static void count_full(const struct osr_result *whole, const struct osr_result *run,
+		       const struct osr_result *full, struct sums *n)
+{
+	double ratio = efi_over_bound(run, n->rounds), anew = efi_over_bound(full, n->rounds);
+
+	n->anew_changed += osr_routing_changed(whole, &full->fabric, &full->routing, NULL);
+	n->blocks_anew += count_blocks(whole, full);
+	n->efi += ratio;
+	n->worst_efi = ratio > n->worst_efi ? ratio : n->worst_efi;
+	n->efi_anew += anew;
+	n->worst_anew = anew > n->worst_anew ? anew : n->worst_anew;
+	n->longer_anew += full->routing.n_longer;
+}
 
 /* A cable, or the switch it leads to. */
 static void kill_one(const struct bench *b, struct faults *x, const struct osr_result *whole,
@@ -236,30 +253,24 @@ static void kill_one(const struct bench *b, struct faults *x, const struct osr_r
 		faults_cable(x, chan, false);
 	}
 	route(b, n->last, run);
-	route(b, NULL, &full);
+	if (!n->kept_only)
+		route(b, NULL, &full);
 	count_users(whole, chan, &direct, &through);
 	n->bound += count_bound(whole, &run->result.fabric, chan, &n->blocks_bound);
 	changed = osr_routing_changed(whole, &run->result.fabric, &run->result.routing, NULL);
 	if (!s->kept)
-		fprintf(stderr, "cable %u to %s: %s\n", chan,
-			osr_switch_name(&whole->fabric, sw, name), s->why);
+		fprintf(stderr, "cable %u to %s: %s; now %s\n", chan,
+			osr_switch_name(&whole->fabric, sw, name), s->why,
+			run->result.routing.sl ? "by SL" : "any SL");
 	n->n++;
 	n->kept += s->kept;
 	n->together += s->together;
 	n->direct += direct;
 	n->through += through;
 	n->changed += changed;
-	n->anew_changed +=
-		osr_routing_changed(whole, &full.result.fabric, &full.result.routing, NULL);
 	n->blocks += count_blocks(whole, &run->result);
-	n->blocks_anew += count_blocks(whole, &full.result);
-	ratio = efi_over_bound(&run->result, n->rounds);
-	n->efi += ratio;
-	n->worst_efi = ratio > n->worst_efi ? ratio : n->worst_efi;
-	ratio = efi_over_bound(&full.result, n->rounds);
-	n->efi_anew += ratio;
-	n->worst_anew = ratio > n->worst_anew ? ratio : n->worst_anew;
-	n->longer_anew += full.result.routing.n_longer;
+	if (!n->kept_only)
+		count_full(whole, &run->result, &full.result, n);
 	n->sl += s->n_sl_changed;
 	n->lost += s->n_sl_lost;
 	n->longer += run->result.routing.n_longer;
@@ -296,7 +307,7 @@ int main(int argc, char **argv)
 	int opt;
 
 	bench_init(&b);
-	while ((opt = getopt(argc, argv, "e:o:n:s:r:Sp")) != -1) {
+	while ((opt = getopt(argc, argv, "e:o:n:s:r:Spkc:")) != -1) {
 		if (bench_option(&b, opt, optarg)) {
 			continue;
 		} else if (opt == 'n') {
@@ -309,10 +320,14 @@ int main(int argc, char **argv)
 			n.pile = true;
 		} else if (opt == 'r') {
 			n.rounds = (uint32_t)atoi(optarg);
+		} else if (opt == 'k') {
+			n.kept_only = true;
+		} else if (opt == 'c') {
+			b.req.chosen_sls = (uint16_t)((1u << atoi(optarg)) - 1);
 		} else {
 			bench_die("usage: osr-faults [-e ENGINE] [-o NAME=VALUE] [-n CABLES] [-s "
 				  "SEED] "
-				  "[-S] [-p] [-r ROUNDS] FILE");
+				  "[-S] [-p] [-r ROUNDS] [-k] [-c CLASSES] FILE");
 		}
 	}
 	if (optind + 1 != argc)
