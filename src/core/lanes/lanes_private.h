@@ -12,6 +12,14 @@
 enum osr_status osr__lanes_tree(struct osr_lanes_job *job, bool *fits);
 
 /*
+ * That order as one of updown.h, in job->scratch; *found: the fabric is a tree, whole or broken, in one piece. Two
+ * lanes by turn in it also serve end ports on switches above the leaves, whose routes go down first or up last.
+ */
+struct osr_updown;
+enum osr_status osr__lanes_tree_updown(struct osr_lanes_job *job, struct osr_updown *updown,
+				       bool *found);
+
+/*
  * Can no order of channels have all shortest routes rise? Where a switch has but one path of two channels
  * to a switch with hosts, every shortest routing takes that turn, and the dependencies of these turns
  * alone may have a cycle. *excluded = false says nothing. O(turns of the fabric).

@@ -7,6 +7,7 @@
 
 #include "../paths/spf_private.h"
 #include "lanes_private.h"
+#include "updown.h"
 
 #define TREE_LANE_MISSING 30 /* percent of the links that may be missing from a tree */
 
@@ -65,6 +66,55 @@ static enum osr_status tree_lane_route(struct osr_lanes_job *job,
 	job->r->n_longer = n_longer;
 	return osr_tree_order_certify(order, job->req, job->scratch, job->result, job->r,
 				      job->diag);
+}
+
+/* Up the order, the shortest way to its first switch; false: some switch has no way up. */
+static bool tree_lane_parents(const struct osr_tree_order *order, const uint32_t *by_place,
+			      uint32_t *depth, struct osr_updown *updown)
+{
+	const struct osr_fabric *fabric = order->f;
+	bool all = fabric->n_components == 1;
+
+	for (uint32_t i = 0; i < order->n; i++) {
+		uint32_t v = by_place[i], best = OSR_NONE;
+
+		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+			uint32_t u = fabric->chan_dst[c];
+
+			if (order->number[u] < i &&
+			    (best == OSR_NONE || depth[u] < depth[fabric->chan_dst[best]]))
+				best = c;
+		}
+		depth[v] = best == OSR_NONE ? 0 : depth[fabric->chan_dst[best]] + 1;
+		updown->parent[v] = best;
+		updown->place[v] = (uint16_t)i;
+		all &= best != OSR_NONE || i == 0;
+	}
+	return all;
+}
+
+enum osr_status osr__lanes_tree_updown(struct osr_lanes_job *job, struct osr_updown *updown,
+				       bool *found)
+{
+	uint32_t n = job->s->f->n_switches;
+	uint32_t *by_place = osr_alloc(job->scratch, n, sizeof(*by_place));
+	uint32_t *depth = osr_alloc(job->scratch, n, sizeof(*depth));
+	struct osr_tree_order order;
+	struct osr_diag why = { "" };
+	struct osr_pgft tree;
+	enum osr_status st;
+
+	updown->place = osr_alloc(job->scratch, n, sizeof(*updown->place));
+	updown->parent = osr_alloc(job->scratch, n, sizeof(*updown->parent));
+	*found = false;
+	if (!by_place || !depth || !updown->place || !updown->parent)
+		return osr_fail(job->diag, OSR_NOMEM, "out of memory for the order of %u switches",
+				n);
+	st = tree_lane_order(job, &order, &tree, &why);
+	for (uint32_t v = 0; !st && v < n; v++)
+		by_place[order.number[v]] = v;
+	*found = !st && tree_lane_parents(&order, by_place, depth, updown);
+	return st == OSR_NOMEM ? osr_fail(job->diag, st, "%s", why.text) : OSR_OK;
 }
 
 enum osr_status osr__lanes_tree(struct osr_lanes_job *job, bool *fits)

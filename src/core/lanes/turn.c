@@ -14,6 +14,7 @@
  */
 #include <string.h>
 
+#include "lanes_private.h"
 #include "turn_private.h"
 
 /* Measured on random graphs, dragonflies and tori of scripts/bench, and on fabrics of real sites. */
@@ -25,20 +26,19 @@ static const struct {
 	uint32_t local_share;   /* and one that local search goes on from */
 	uint32_t sparse;        /* where 1 in so many routes is not legal at first, that is tried */
 	uint32_t boost;         /* weight of a route without a legal way */
-	uint32_t two;           /* where 1 in so many routes is not legal on two lanes, these are tried */
-	uint32_t few;           /* where 1 in so many has none, */
-	uint32_t few_boost;     /* they may weigh so much */
-	uint32_t max_stale;     /* rounds that gain less than 1 in 20 */
-	uint32_t unit;          /* a route weighs so much; what no route uses yet, but may, 1 */
-	uint32_t enough;        /* percent of the load on shortest paths that costs no route */
-	uint32_t max_efi;       /* percent of the load with lanes by SL that auto accepts */
+	uint32_t two; /* where 1 in so many routes is not legal on two lanes, these are tried */
+	uint32_t few; /* where 1 in so many has none, */
+	uint32_t few_boost; /* they may weigh so much */
+	uint32_t max_stale; /* rounds that gain less than 1 in 20 */
+	uint32_t unit;      /* a route weighs so much; what no route uses yet, but may, 1 */
+	uint32_t enough;    /* percent of the load on shortest paths that costs no route */
+	uint32_t max_efi;   /* percent of the load with lanes by SL that auto accepts */
 	uint32_t
 		sample_routes; /* where there are more, the search looks at some LIDs of a switch, */
 	uint32_t sample_few;   /* and ends when 1 in so many of their routes has no legal way */
 	uint32_t auto_routes;  /* auto: where there are more, it would take minutes */
-} turn_tuning = {
-	4, 1u << 27, 4, 16, 32, 10, 4, 20, 700, 1024, 3, 16, 109, 110, 1u << 22, 10000, 1u << 26
-};
+} turn_tuning = { 4,    1u << 27, 4,  16,  32,  10,       4,     20,      700,
+		  1024, 3,        16, 109, 110, 1u << 22, 10000, 1u << 26 };
 
 /* ---- setting up ------------------------------------------------------------------------------ */
 
@@ -287,15 +287,20 @@ static uint64_t turn_tolerated(const struct turns *w)
 	return turn_is_sampled(w) ? osr__turn_n_routes(w) / turn_tuning.sample_few : 0;
 }
 
+static uint64_t turn_few(const struct turns *w)
+{
+	return osr__turn_n_routes(w) / turn_tuning.few;
+}
+
 /*
- * Rounds of routing and improving, until every route is legal or it gets no better; `all`: the first
- * routes all trees again, not only those that are not legal. Leaves the best order and lanes seen; *least
- * of the routes had no legal way in them.
+ * Rounds of routing and improving, until every route is legal, it gets no better, or more than `most` are not
+ * legal; `all`: the first routes all trees again, not only those that are not. Leaves the best order and lanes
+ * seen; *least of the routes had no legal way in them.
  */
 static enum osr_status turn_rounds(struct turns *w, struct osr_lanes_job *job, uint32_t max_rounds,
-				   bool all, uint64_t *least)
+				   bool all, uint64_t most, uint64_t *least)
 {
-	uint64_t few = osr__turn_n_routes(w) / turn_tuning.few;
+	uint64_t few = turn_few(w);
 	uint32_t stale = 0, boost_most;
 	enum osr_status st = OSR_OK;
 
@@ -308,8 +313,8 @@ static enum osr_status turn_rounds(struct turns *w, struct osr_lanes_job *job, u
 			*least = w->n_failed;
 			turn_copy(w, w->best_rank, w->best_lane, w->rank, w->lane);
 		}
-		if (w->n_failed <= turn_tolerated(w) || (!all && w->n_failed > few) ||
-		    i >= max_rounds || stale >= turn_tuning.max_stale)
+		if (w->n_failed <= turn_tolerated(w) || w->n_failed > most || i >= max_rounds ||
+		    stale >= turn_tuning.max_stale)
 			break;
 		boost_most = w->n_failed > few ? turn_tuning.boost : turn_tuning.few_boost;
 		w->boost = 2 * w->boost < boost_most ? 2 * w->boost : boost_most;
@@ -343,7 +348,7 @@ static enum osr_status turn_start_again(struct turns *w, struct osr_lanes_job *j
 {
 	enum osr_status st = turn_start_updown(w, job, false);
 
-	return st ? st : turn_rounds(w, job, job->opt->ordered_rounds, true, least);
+	return st ? st : turn_rounds(w, job, job->opt->ordered_rounds, true, UINT64_MAX, least);
 }
 
 uint64_t osr__turn_count_failed(struct turns *w)
@@ -471,6 +476,28 @@ static enum osr_status turn_start(struct turns *w, struct osr_lanes_job *job, bo
 	return turn_search_sparse(w, job, local, least);
 }
 
+static void turn_search_begin(struct turns *w, const struct osr_lanes_job *job)
+{
+	w->enough = osr__turn_most_loaded(job->s) * turn_tuning.enough / 100;
+	w->t.n_unserved = NULL;
+	turn_sample(w);
+}
+
+/* From an order in which so many of the sampled routes are not legal to all routes. */
+static enum osr_status turn_search_end(struct turns *w, struct osr_lanes_job *job, uint64_t least,
+				       bool *hopeless)
+{
+	*hopeless = turn_is_hopeless(w, job, least);
+	if (*hopeless)
+		return OSR_OK;
+	if (turn_is_sampled(w)) {
+		w->n_sampled = UINT32_MAX;
+		turn_route_all(w, TURN_DETOUR);
+		least = 0;
+	}
+	return turn_complete(w, job, least);
+}
+
 /*
  * The paths that are there keep their balance where the lanes of turns make them legal: they get their
  * lanes before any tree is routed again. Where that does not make nearly all legal, it starts again. *local: as
@@ -482,24 +509,14 @@ static enum osr_status turn_search(struct turns *w, struct osr_lanes_job *job, b
 	uint64_t least = 0;
 	enum osr_status st;
 
-	w->enough = osr__turn_most_loaded(job->s) * turn_tuning.enough / 100;
-	w->t.n_unserved = NULL;
-	turn_sample(w);
+	turn_search_begin(w, job);
 	*local = *local && !turn_is_sampled(w);
 	st = turn_start(w, job, local, &least);
 	if (!st && !*local && !least)
-		st = turn_rounds(w, job, turn_tuning.fitted_rounds, false, &least);
+		st = turn_rounds(w, job, turn_tuning.fitted_rounds, false, turn_few(w), &least);
 	if (!st && !*local && least && !turn_is_sampled(w))
 		st = turn_start_again(w, job, &least);
-	*hopeless = !st && turn_is_hopeless(w, job, least);
-	if (st || *hopeless)
-		return st;
-	if (turn_is_sampled(w)) {
-		w->n_sampled = UINT32_MAX;
-		turn_route_all(w, TURN_DETOUR);
-		least = 0;
-	}
-	return turn_complete(w, job, least);
+	return st ? st : turn_search_end(w, job, least, hopeless);
 }
 
 /* ---- what it costs --------------------------------------------------------------------------- */
@@ -570,6 +587,37 @@ static bool turn_is_loaded(const struct turns *w, uint64_t load)
 }
 
 /*
+ * Fat trees with end ports on switches above the leaves: in the order of the tree the shortest paths between leaves
+ * are legal as they are, and keep their balance; only the others are routed again. Two lanes do.
+ */
+static enum osr_status turn_search_tree(struct turns *w, struct osr_lanes_job *job,
+					const struct osr_turn_result *before, bool *fits)
+{
+	struct osr_routing kept = *job->r;
+	uint64_t load = osr__turn_most_loaded(job->s), least = 0;
+	uint32_t n_lanes = w->n_lanes;
+	struct osr_updown updown;
+	bool hopeless = true;
+	enum osr_status st = osr__lanes_tree_updown(job, &updown, fits);
+
+	if (st || !*fits)
+		return st;
+	turn_search_begin(w, job);
+	w->n_lanes = 2;
+	st = osr__turn_start_updown(w, &updown, job->scratch, job->diag);
+	if (!st)
+		st = turn_rounds(w, job, job->opt->ordered_rounds, false, UINT64_MAX, &least);
+	if (!st)
+		st = turn_search_end(w, job, least, &hopeless);
+	*fits = !st && !hopeless && !turn_is_loaded(w, load);
+	if (!*fits) {
+		turn_restore(w, job, before, &kept);
+		w->n_lanes = n_lanes;
+	}
+	return st;
+}
+
+/*
  * Two lanes, where they nearly suffice for the trees that are there: taken where no route becomes longer
  * and no link busier.
  */
@@ -605,7 +653,7 @@ static enum osr_status turn_find(struct turns *w, struct osr_lanes_job *job,
 {
 	struct osr_routing kept = *job->r;
 	uint64_t before = osr__turn_most_loaded(job->s);
-	bool small = false, hopeless = false, local = w->n_lanes > 2;
+	bool small = false, hopeless = false, local = w->n_lanes > 2, fits = false;
 	enum osr_status st = turn_find_middle(w, job, turn, routed);
 
 	if (st || *routed)
@@ -615,11 +663,13 @@ static enum osr_status turn_find(struct turns *w, struct osr_lanes_job *job,
 		return OSR_OK;
 	st = turn_init_search(w, job, &small);
 	if (!st && small)
-		st = turn_search_two(w, job, turn, routed);
-	if (!st && small && !*routed)
+		st = turn_search_tree(w, job, turn, &fits);
+	if (!st && small && !fits)
+		st = turn_search_two(w, job, turn, &fits);
+	if (!st && small && !fits)
 		st = turn_search(w, job, &local, &hopeless);
 	/* Few turns in use can leave too little choice to share the load. */
-	if (!st && small && local && !hopeless && turn_is_loaded(w, before))
+	if (!st && small && !fits && local && !hopeless && turn_is_loaded(w, before))
 		st = turn_search_on(w, job, turn, &kept);
 	if (st || !small)
 		return st;
