@@ -298,7 +298,8 @@ static enum osr_status rings_begin(struct turn_rings *x)
 	w->t = (struct osr__legal){ .s = x->job->s, .f = fabric, .over = osr__turn_over, .all = 1 };
 	w->n_sampled = UINT32_MAX;
 	w->n_classes = osr__turn_classes(x->job->req);
-	w->n_lanes = x->job->req->max_vls / w->n_classes > 2 ? 3 : 2;
+	/* A ring alone has no other dimension that lane 2 would go on into. */
+	w->n_lanes = x->job->req->max_vls / w->n_classes > 2 && x->product.n_dims > 1 ? 3 : 2;
 	w->lane = osr_alloc(scratch, w->g.n_slots, 1);
 	w->pinned = osr_alloc(scratch, w->g.n_slots, 1);
 	w->rank = osr_alloc(scratch, 3 * (size_t)fabric->n_channels, sizeof(*w->rank));
