@@ -27,7 +27,7 @@
 #include "topo/topo.h"
 
 /* "tree m=4,4 w=1,4" */
-static void make_styled(const char *what, const struct osr_topo_style *style,
+static void make_styled(const char *what, const struct osr_topo_style *style, int lmc,
 			struct osr_arena *arena, struct osr_fabric *f)
 {
 	char text[128], *word, *rest = NULL;
@@ -47,7 +47,7 @@ static void make_styled(const char *what, const struct osr_topo_style *style,
 		assert_int_equal(osr_values_set(&v, topo->params, word, value, &diag), OSR_OK);
 	}
 	if (osr_topo_make(topo, &v, style, &net, &diag) ||
-	    osr_net_fabric(&net, -1, arena, f, &diag))
+	    osr_net_fabric(&net, lmc, arena, f, &diag))
 		fail_msg("%s: %s", what, diag.text);
 	osr_net_free(&net);
 }
@@ -56,7 +56,7 @@ static void make_fabric(const char *what, struct osr_arena *arena, struct osr_fa
 {
 	static const struct osr_topo_style plain;
 
-	make_styled(what, &plain, arena, f);
+	make_styled(what, &plain, -1, arena, f);
 }
 
 static uint64_t least_load(const struct osr_fabric *f, uint32_t rounds)
@@ -523,7 +523,7 @@ static void test_management(void **state)
 		struct osr_fabric f, now;
 		struct faults faults;
 
-		make_styled(trees[i / 3], &style, &arena, &f);
+		make_styled(trees[i / 3], &style, -1, &arena, &f);
 		faults_new(&faults, &f);
 		for (unsigned k = 0; k < i % 3 * 2; k++)
 			faults_cable(&faults, osr_prng_below(&prng, f.n_channels), true);
@@ -579,6 +579,51 @@ static void test_any_sl_lasts(void **state)
 	assert_true(n_asked >= 3);
 }
 
+/*
+ * Two LIDs for each host: where the second one loses its cable, another cable than the first LID's takes it. Any minimal
+ * route could, and half of those that do not look at the first LID would take the first LID's.
+ */
+static void test_siblings(void **state)
+{
+	static const struct osr_topo_style plain;
+	struct osr_arena arena = { 0 };
+	struct osr_result whole = { 0 };
+	struct osr_verdict verdict;
+	struct faults faults;
+	struct osr_fabric f;
+	unsigned n = 0;
+
+	make_styled("tree m=6,6 w=1,4", &plain, 1, &arena, &f);
+	route_checked(&f, NULL, &arena, &whole, &verdict);
+	faults_new(&faults, &f);
+	for (uint32_t c = 0; c < f.n_channels; c++) {
+		struct osr_arena damaged = { 0 };
+		struct osr_result now = { 0 };
+		uint32_t s = f.chan_src[c];
+		struct osr_fabric g;
+
+		faults_cable(&faults, c, true);
+		faults_build(&faults, &damaged, &g);
+		faults_cable(&faults, c, false);
+		route_checked(&g, &whole, &damaged, &now, &verdict);
+		assert_true(now.routing.stable.kept);
+		for (uint32_t d = 1; d < f.n_dests; d++) {
+			size_t at = (size_t)d * f.n_switches + s;
+
+			if (f.dest_term[d] != f.dest_term[d - 1] ||
+			    whole.routing.lft[at] != f.chan_port[c] || !f.sw_sources[s])
+				continue;
+			assert_int_not_equal(now.routing.lft[at],
+					     now.routing.lft[at - f.n_switches]);
+			n++;
+		}
+		osr_arena_free(&damaged);
+	}
+	assert_true(n > 50);
+	faults_free(&faults);
+	osr_arena_free(&arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -586,7 +631,7 @@ int main(void)
 		cmocka_unit_test(test_known_bounds),     cmocka_unit_test(test_shapes),
 		cmocka_unit_test(test_nothing_happened), cmocka_unit_test(test_cables),
 		cmocka_unit_test(test_earlier_sls),      cmocka_unit_test(test_any_sl_lasts),
-		cmocka_unit_test(test_management),
+		cmocka_unit_test(test_management),       cmocka_unit_test(test_siblings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
