@@ -8,12 +8,14 @@ import os
 import random
 import signal
 import struct
+import subprocess
 
 import oracle
 from faults import switch_links
+from groups import BROADCAST
 from judge import QOS, expect, first, generate, judge, scenario
 from keys import Client
-from osmtest import PRELOAD, Failure, Fabric, Opensm, Skip, find_fabric, held, preloaded, wait_for
+from osmtest import PRELOAD, TOOLS, Failure, Fabric, Opensm, Skip, find_fabric, held, preloaded, wait_for
 from restart import handover_sm, kill
 
 STARVE = preloaded('osr-starve.so')
@@ -121,6 +123,38 @@ def lost_mads(workdir):
                 fabric.console(fabric.relink(*cut[:2]))
             for switch in switches_of(fabric):
                 fabric.console('Error "%s" 0' % switch)
+            settled(fabric, opensm, 'dfsssp')
+
+
+@scenario('rough.storm', 240)
+def storm(workdir):
+    """Two hosts ask for path records as fast as they are answered, others join and leave the broadcast group, while cables come and go and
+    one SIGHUP follows the other; then all is right. Data races are for scripts/sanitize thread."""
+    rng, sa = random.Random(SEED), os.path.join(TOOLS, 'osr-sa')
+    with Fabric(find_fabric('random-12'), workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=dict(QOS, routing_threads_num=2),
+                    plugin_conf='metrics_dir = %s\n' % os.path.abspath(workdir)) as opensm:
+            opensm.wait_up()
+            tables = oracle.Tables(fabric.read_back())
+            links = switch_links(tables)
+            hosts = [i for i, (_, kind) in sorted(fabric.ids.items()) if fabric.node_id(i) in hosts_but_sm(fabric)]
+            lids = [str(e.lid) for e in tables.ends if e.host]
+            with open(os.path.join(fabric.dir, 'pairs'), 'w') as file:
+                file.writelines('%s: %s\n' % (lid, ' '.join(lids)) for lid in lids)
+            asking = [subprocess.Popen(['ibsim-run', sa, 'storm', str(steps(4)), '8'], cwd=fabric.dir,
+                                       env=dict(fabric.env, SIM_HOST=fabric.node_id(host)), stdin=open(file.name),
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for host in hosts[:2]]
+            n = joined = 0
+            while any(client.poll() is None for client in asking):
+                cut = rng.choice(links)
+                fabric.console(fabric.unlink(*cut[:2]))
+                for _ in range(5):
+                    opensm.process.send_signal(signal.SIGHUP)
+                    said = fabric.run([sa, rng.choice(['join', 'leave']), BROADCAST], host=rng.choice(hosts[2:]), ok=False)
+                    joined += 'mlid' in said
+                fabric.console(fabric.relink(*cut[:2]))
+                n += 1
+            expect(n > 1 and joined and not any(client.returncode for client in asking), 'no storm')
             settled(fabric, opensm, 'dfsssp')
 
 
