@@ -40,6 +40,11 @@ live() {
 	grep -q "osmroutes: dfsssp: .* hosts on" "$dir/live/log"
 }
 
+# What switches hold for ports that are down is unknown to the plugin, which writes VLs 13 and 14 (slvl.c).
+known() {
+	awk 'NR == FNR { unknown[FNR] = /: 13 14 13 14/; next } !unknown[FNR]' "$dir/live/$1" "$2/$1"
+}
+
 # compare FILE LMC NAME...
 compare() {
 	local file=$1 lmc=$2 name
@@ -47,7 +52,7 @@ compare() {
 	live "$file" "$lmc"
 	"$command" route "$file" --lmc="$lmc" --dump "$dir/own" > /dev/null
 	for name; do
-		cmp "$dir/own/$name" "$dir/live/$name" || { echo "differs: $file, LMC $lmc"; exit 1; }
+		cmp <(known "$name" "$dir/own") <(known "$name" "$dir/live") || { echo "differs: $file, LMC $lmc"; exit 1; }
 	done
 }
 

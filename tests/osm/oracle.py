@@ -390,12 +390,22 @@ class Tables:
 
     # Identity ---------------------------------------------------------------------------------
 
+    def turns(self, v):
+        """Pairs of ports of a switch that unicast takes, from another switch or from anywhere."""
+        s, came = self.switches[v], [0] + sorted(self.switches[v].hosts)
+        outs = {lid: s.forward(lid) for lid in self.lids}
+        yield from ((i, o) for i in came for o in set(outs.values()))
+        for i, (u, p) in s.next.items():
+            yield from {(i, o) for lid, o in outs.items() if self.switches[u].forward(lid) == p}
+
     def bytes_of_tables(self, multicast=True):
         """All that determines where a packet goes, for comparing two sweeps. Multicast trees do not move when
-        a part returns, for two whole ones make a ring while they mix."""
-        return repr([(s.guid, [s.forward(lid) for lid in self.lids], s.sl2vl,
+        a part returns, for two whole ones make a ring while they mix; nor do lanes of turns that only they take."""
+        sl2vl = [s.sl2vl if multicast or not s.sl2vl else sorted((t, s.table(*t)) for t in set(self.turns(v)))
+                 for v, s in enumerate(self.switches)]
+        return repr([(s.guid, [s.forward(lid) for lid in self.lids], sl2vl[v],
                       sorted((k, sorted(v)) for k, v in s.mft.items() if multicast))
-                     for s in self.switches]).encode()
+                     for v, s in enumerate(self.switches)]).encode()
 
 
 class SlMasks:
