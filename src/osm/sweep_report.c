@@ -234,10 +234,9 @@ static void report_gaps(const struct sweep *w)
 		return;
 	if (!(proven & OSR_CLAIM_DEADLOCK_FREE)) {
 		osr__log(w->osm, OSM_LOG_ERROR,
-			 "%s: warning: these tables are not proven free of deadlock: packets of "
-			 "%" PRIu64 " routes over %u channels may wait for each other for ever; "
-			 "the engine dfsssp excludes that",
-			 name, w->slot->verdict.n_routes, routing->n_channels);
+			 "%s: warning: these tables are not proven free of deadlock: packets may "
+			 "wait for each other for ever; the engine dfsssp excludes that",
+			 name);
 		return;
 	}
 	if (!osr__any_sl(routing, proven)) {
