@@ -62,6 +62,7 @@ def cell(got, by_sl):
 def rows(args, directory):
     found = [(title, words.split(), None) for title, words in fabrics()]
     found += [(os.path.splitext(name)[0], None, os.path.join(args.fabrics, name)) for name in FIELD if args.fabrics]
+    found.append(('cluster-192', None, os.path.join(os.path.dirname(__file__), '../../topologies/cluster-192.net')))
     for title, words, path in found:
         if args.only and args.only not in title:
             continue
