@@ -2,21 +2,22 @@
 /* How many routes take each turn: a walk over all trees, by several threads. */
 #include "turn_private.h"
 
-#define COUNT_AT_ONCE 16 /* LIDs that a thread takes */
-
 struct turn_counting {
 	const struct turns *w;
 	bool all;
 	uint32_t **n_used; /* [n_slots] of each thread */
-	uint32_t next;     /* LID */
 };
 
-static void turn_count_tree(const struct turns *w, uint32_t d, uint32_t *n_used)
+static void turn_count_tree(void *ctx, uint32_t i, uint32_t d)
 {
+	const struct turn_counting *x = ctx;
+	const struct turns *w = x->w;
 	const struct osr_fabric *fabric = w->t.f;
 	const uint8_t *hop = w->t.s->hop + (size_t)d * fabric->n_switches;
-	uint32_t root = fabric->dest_switch[d];
+	uint32_t root = fabric->dest_switch[d], *n_used = x->n_used[i];
 
+	if (!x->all && w->t.s->alias[d] != OSR_NONE)
+		return;
 	for (uint32_t v = 0; v < fabric->n_switches; v++) {
 		uint32_t c = fabric->chan_row[v] + hop[v], u;
 
@@ -26,17 +27,6 @@ static void turn_count_tree(const struct turns *w, uint32_t d, uint32_t *n_used)
 		if (u != root)
 			n_used[w->g.row[c] + hop[u]]++;
 	}
-}
-
-static void turn_count_part(void *ctx, uint32_t i)
-{
-	struct turn_counting *x = ctx;
-	uint32_t first, n = x->w->t.f->n_dests;
-
-	while ((first = __atomic_fetch_add(&x->next, COUNT_AT_ONCE, __ATOMIC_RELAXED)) < n)
-		for (uint32_t d = first; d < n && d - first < COUNT_AT_ONCE; d++)
-			if (x->all || x->w->t.s->alias[d] == OSR_NONE)
-				turn_count_tree(x->w, d, x->n_used[i]);
 }
 
 uint32_t *osr__turn_count_used(const struct turns *w, bool all, struct osr_arena *scratch)
@@ -53,7 +43,7 @@ uint32_t *osr__turn_count_used(const struct turns *w, bool all, struct osr_arena
 		x.n_used[i] = i ? osr_calloc(scratch, n_slots, sizeof(*n_used)) : n_used;
 	if (osr_arena_failed(scratch, NULL))
 		return NULL;
-	osr_threads_run(scratch, turn_count_part, &x, n);
+	osr_threads_share(scratch, turn_count_tree, &x, n, w->t.f->n_dests);
 	for (uint32_t i = 1; i < n; i++)
 		for (size_t t = 0; t < n_slots; t++)
 			n_used[t] += x.n_used[i][t];
