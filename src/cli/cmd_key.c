@@ -14,6 +14,7 @@
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/socket.h"
+#include "io/grow.h"
 #include "io/trafficfile.h"
 
 #define MAX_SOURCES 64
@@ -189,20 +190,10 @@ struct texts {
 
 static enum osr_status add_text(struct texts *t, char *text, struct osr_diag *diag)
 {
-	if (text && t->n == t->room) {
-		uint32_t room = t->room ? 2 * t->room : 64;
-		const char **more = realloc(t->text, room * sizeof(*more));
-
-		if (!more) {
-			free(text);
-			text = NULL;
-		} else {
-			t->text = more;
-			t->room = room;
-		}
-	}
-	if (!text)
+	if (!text || !osr_grow((void **)&t->text, t->n, &t->room, sizeof(*t->text))) {
+		free(text);
 		return osr_fail(diag, OSR_NOMEM, "out of memory");
+	}
 	t->text[t->n++] = text;
 	return OSR_OK;
 }

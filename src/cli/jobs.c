@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/endport.h"
+#include "io/grow.h"
 #include "io/lines.h"
 
 #define SQUEUE "squeue -h -t R -o '%A|%u|%N|%j'"
@@ -71,15 +72,9 @@ static bool add_place(struct job_reader *reader, uint32_t term)
 {
 	struct cli_jobs *jobs = reader->jobs;
 
-	if (jobs->n_places == jobs->places_room) {
-		uint32_t room = jobs->places_room ? 2 * jobs->places_room : 256;
-		uint32_t *term_room = realloc(jobs->term, room * sizeof(*term_room));
-
-		if (!term_room)
-			return false;
-		jobs->term = term_room;
-		jobs->places_room = room;
-	}
+	if (!osr_grow((void **)&jobs->term, jobs->n_places, &jobs->places_room,
+		      sizeof(*jobs->term)))
+		return false;
 	jobs->term[jobs->n_places++] = term;
 	return true;
 }
@@ -168,22 +163,8 @@ static int compare_terms(const void *x, const void *y)
 
 static bool more_jobs(struct cli_jobs *jobs)
 {
-	uint32_t room = jobs->room ? 2 * jobs->room : 64;
-	struct cli_job *job;
-	uint32_t *row;
-
-	if (jobs->n < jobs->room)
-		return true;
-	job = realloc(jobs->job, room * sizeof(*job));
-	if (!job)
-		return false;
-	jobs->job = job;
-	row = realloc(jobs->row, (room + 1) * sizeof(*row));
-	if (!row)
-		return false;
-	jobs->row = row;
-	jobs->room = room;
-	return true;
+	return osr_grow((void **)&jobs->job, jobs->n, &jobs->room, sizeof(*jobs->job)) &&
+	       osr_grow((void **)&jobs->row, jobs->n + 1, &jobs->rows_room, sizeof(*jobs->row));
 }
 
 static enum osr_status take_job(struct job_reader *reader, struct osr_lines *in, char *text,

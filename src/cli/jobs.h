@@ -14,7 +14,7 @@ struct cli_job {
 
 struct cli_jobs {
 	struct cli_job *job; /* [n] */
-	uint32_t n, room;
+	uint32_t n, room, rows_room;
 	uint32_t *term; /* [n_places] end ports, ascending within a job */
 	uint32_t *row;  /* [n + 1] of term */
 	uint32_t n_places, places_room;

@@ -6,6 +6,7 @@
  *	LID    : Out Port(s)
  *	0xC000 : 0x007  0x00A
  */
+#include "io/grow.h"
 #include "io/tables_private.h"
 
 #include <inttypes.h>
@@ -27,7 +28,7 @@ struct group_reader {
 	struct osr_diag *diag;
 	uint32_t sw;
 	struct entry *entry; /* of malloc: nobody knows how many there will be */
-	size_t n, room;
+	uint32_t n, room;
 };
 
 static enum osr_status take_switch(struct group_reader *reader, const char *at)
@@ -42,16 +43,9 @@ static enum osr_status take_switch(struct group_reader *reader, const char *at)
 
 static struct entry *add_entry(struct group_reader *reader)
 {
-	if (reader->n == reader->room) {
-		size_t room = reader->room ? reader->room * 2 : 1024;
-		struct entry *more = realloc(reader->entry, room * sizeof(*more));
-
-		if (!more)
-			return NULL;
-		reader->entry = more;
-		reader->room = room;
-	}
-	return &reader->entry[reader->n++];
+	return osr_grow((void **)&reader->entry, reader->n, &reader->room, sizeof(*reader->entry))
+		       ? &reader->entry[reader->n++]
+		       : NULL;
 }
 
 static enum osr_status tables_groups_take_entry(struct group_reader *reader, const char *at)

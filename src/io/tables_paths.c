@@ -15,6 +15,7 @@
  * A row is filled for one end port after the other. Whoever turns out to have the row of another one
  * shares it; one that comes back (the second form may be in any order) gets a copy to go on with.
  */
+#include "io/grow.h"
 #include "io/tables_private.h"
 
 #include <inttypes.h>
@@ -97,21 +98,6 @@ static void close_row(struct path_reader *reader)
 	reader->open = false;
 }
 
-static bool tables_paths_grow(struct path_reader *reader)
-{
-	uint32_t room = reader->room ? reader->room * 2 : 16;
-	uint8_t *more;
-
-	if (reader->n_rows < reader->room)
-		return true;
-	more = realloc(reader->sl, (size_t)room * reader->n_dests + 1);
-	if (!more)
-		return false;
-	reader->sl = more;
-	reader->room = room;
-	return true;
-}
-
 /* A row for the end ports in r->owner: what they have so far, or nothing. */
 static enum osr_status open_row(struct path_reader *reader)
 {
@@ -120,7 +106,8 @@ static enum osr_status open_row(struct path_reader *reader)
 	for (uint32_t i = 0; i < reader->n_owners; i++)
 		if (reader->owner[i].term != OSR_NONE)
 			had = reader->row[reader->owner[i].term];
-	if (!tables_paths_grow(reader) || !tables_paths_grow_hash(reader))
+	if (!osr_grow((void **)&reader->sl, reader->n_rows, &reader->room, reader->n_dests + 1u) ||
+	    !tables_paths_grow_hash(reader))
 		return osr_fail(reader->diag, OSR_NOMEM, "%s: out of memory", reader->in->label);
 	if (had == OSR_NONE)
 		memset(tables_paths_row_of(reader, reader->n_rows), OSR_NO_SL, reader->n_dests);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/grow.h"
 #include "io/lines.h"
 
 #define MAX_PAIRS (UINT32_C(1) << 28)
@@ -22,22 +23,6 @@ struct reader {
 	uint32_t n_pairs, pairs_room, n_phases, phases_room;
 };
 
-/* Room for one more; false if memory ran out. */
-static bool room(void **list, uint32_t n, uint32_t *n_room, size_t size)
-{
-	uint32_t more = *n_room ? 2 * *n_room : 64;
-	void *p;
-
-	if (n < *n_room)
-		return true;
-	p = realloc(*list, more * size);
-	if (!p)
-		return false;
-	*list = p;
-	*n_room = more;
-	return true;
-}
-
 static enum osr_status trafficfile_no_memory(const struct reader *r)
 {
 	return osr_fail(r->diag, OSR_NOMEM, "%s:%" PRIu64 ": out of memory", r->label, r->line);
@@ -48,7 +33,7 @@ static enum osr_status begin_phase(struct reader *r)
 	/* One without a pair is no phase. */
 	if (r->n_phases && r->row[r->n_phases - 1] == r->n_pairs)
 		return OSR_OK;
-	if (!room((void **)&r->row, r->n_phases + 1, &r->phases_room, sizeof(*r->row)))
+	if (!osr_grow((void **)&r->row, r->n_phases + 1, &r->phases_room, sizeof(*r->row)))
 		return trafficfile_no_memory(r);
 	r->row[r->n_phases++] = r->n_pairs;
 	return OSR_OK;
@@ -119,7 +104,7 @@ static enum osr_status take_pair(struct reader *r, const char *from, char *rest)
 		return osr_fail(r->diag, OSR_INVAL, "%s:%" PRIu64 ": \"%.80s\" sends to itself",
 				r->label, r->line, to);
 	if (r->n_pairs == MAX_PAIRS ||
-	    !room((void **)&r->pair, r->n_pairs, &r->pairs_room, sizeof(*r->pair)))
+	    !osr_grow((void **)&r->pair, r->n_pairs, &r->pairs_room, sizeof(*r->pair)))
 		return trafficfile_no_memory(r);
 	r->pair[r->n_pairs++] = pair;
 	return OSR_OK;
