@@ -285,13 +285,13 @@ static void slvl_plan_best(struct slvl_matrix *m)
 
 /* Sending -------------------------------------------------------------------------------------- */
 
-/* Another table than the one that is expected, and none that drops packets: path queries read it meanwhile. */
-static void slvl_forget(osm_switch_t *sw, uint32_t mod, uint64_t expected)
+/* A table that nobody sends or will want, and that drops no packets: path queries read it meanwhile. */
+static void slvl_forget(osm_switch_t *sw, uint32_t mod)
 {
 	ib_slvl_table_t other;
 	unsigned n = sw->num_ports, esp0 = ib_switch_info_is_enhanced_port0(&sw->switch_info);
 
-	memset(&other, expected ? 0 : 0x11, sizeof(other));
+	memset(&other, UNKNOWN, sizeof(other));
 	for (unsigned out = esp0 ? 0 : 1; out < n; out++) {
 		osm_physp_t *osm_physp = osm_node_get_physp_ptr(sw->p_node, (uint8_t)out);
 
@@ -323,7 +323,7 @@ static void slvl_post(struct osm_opensm *osm, const struct slvl_mad *mad)
 		return;
 	context = slvl_context(sw, true);
 	memcpy(&table, &mad->table, sizeof(table));
-	slvl_forget(sw, mad->mod, mad->table);
+	slvl_forget(sw, mad->mod);
 	osm_req_set(&osm->sm, &p0->dr_path, (uint8_t *)&table, sizeof(table),
 		    IB_MAD_ATTR_SLVL_TABLE, cl_hton32(mad->mod), FALSE,
 		    ib_port_info_get_m_key(&p0->port_info),
@@ -452,7 +452,7 @@ static void slvl_ask(struct slvl_matrix *m, size_t at)
 	if (!m->cared[at] || m->held[at] != m->want[at])
 		return;
 	m->held[at] = NEVER;
-	slvl_forget(m->sw, mod, m->want[at]);
+	slvl_forget(m->sw, mod);
 	osm_req_get((osm_sm_t *)&osm->sm, &p0->dr_path, IB_MAD_ATTR_SLVL_TABLE, cl_hton32(mod),
 		    FALSE, ib_port_info_get_m_key(&p0->port_info), 0, CL_DISP_MSGID_NONE, &context);
 	m->ctx->plugin->slvl.counts.n_read++;
