@@ -6,7 +6,7 @@
  * Where the lane depends on the turn alone, a packet cannot stay on the lane it changed to: whoever goes from
  * c1 straight on to c2 gets lane L(c1, c2). So a ring in which shortest routes of three channels go all the
  * way round has a cycle on any number of lanes, and in each direction one triple must stay unused. Rising
- * that is 0, 1, 2, 3, falling 1, 0, n - 1, n - 2: the second channel of it is a gate.
+ * that is n - 1, 0, 1, 2, falling 0, n - 1, n - 2, n - 3: the second channel of it is a gate.
  *
  * Lane 0 is for the first channel of a route, lane 1 for all others, and lane 2 for gates that packets come to
  * straight on. In a ring the order runs from the gate on lane 1 over the channels behind it around to the one
@@ -45,8 +45,8 @@ struct turn_rings {
 /* ---- rings ----------------------------------------------------------------------------------- */
 
 /*
- * Where switch v is on its ring: 0 at one end of the cable between both gates, n - 1 at the other one. From ring to ring
- * beside it that moves as far as shortest routes with the triple may begin before it, and by dimension so that where
+ * Where switch v is on its ring: 0 at one end of the cable between both gates, n - 1 at the other one. From ring to
+ * ring beside it that moves as far as shortest routes with the triple may begin before it, and by dimension so that where
  * they begin in one dimension there is no gate in the next.
  */
 static uint32_t rings_place(const struct turn_rings *x, uint32_t v, uint32_t dim)
@@ -224,6 +224,56 @@ static bool rings_settle(struct turn_rings *x, uint32_t root, uint32_t i, uint8_
 	return t->mask[v];
 }
 
+/* The next hop of v, which has no legal shortest route: in dimension order, any way around a ring; false: none yet. */
+static bool rings_go_round(struct turn_rings *x, uint32_t root, uint32_t v, uint8_t *hop)
+{
+	struct osr__legal *t = &x->w->t;
+	const struct osr_fabric *fabric = t->f;
+	const uint8_t *dist8 = t->s->scratch->dist8 + (size_t)root * fabric->n_switches;
+	uint32_t next, dim = rings_next(x, v, root, &next);
+	uint64_t best = UINT64_MAX;
+
+	for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+		uint32_t u = fabric->chan_dst[c];
+		uint64_t far = (uint8_t)(dist8[u] + 1) != dist8[v],
+			 key = t->s->weight[c] | far << 63;
+
+		if (x->product.chan_dim[c] == dim && key < best && t->mask[u] &&
+		    osr__turn_legal(x->w, hop, root, c))
+			best = key;
+	}
+	t->mask[v] = best != UINT64_MAX;
+	if (t->mask[v])
+		hop[v] = (uint8_t)(best & HOP_MASK);
+	return t->mask[v];
+}
+
+/*
+ * The n switches in list[], near ones first, have no legal shortest route. Around a ring they follow those farther
+ * away, in other dimensions nearer ones.
+ */
+static void rings_complete(struct turn_rings *x, uint32_t root, uint32_t d, uint32_t *list,
+			   uint32_t n)
+{
+	uint8_t *hop = x->w->t.s->hop + (size_t)d * x->w->t.f->n_switches;
+
+	for (uint32_t before = n + 1; n && n < before;) {
+		before = n;
+		n = 0;
+		for (uint32_t i = 0; i < before; i++)
+			if (!rings_go_round(x, root, list[i], hop))
+				list[n++] = list[i];
+		for (uint32_t i = 0; i < n / 2; i++) {
+			uint32_t v = list[i];
+
+			list[i] = list[n - 1 - i];
+			list[n - 1 - i] = v;
+		}
+	}
+	if (n)
+		osr__legal_detour(&x->w->t, root, d);
+}
+
 /* Routes to d and their load; how many are longer than minimal. */
 static uint32_t rings_route_dest(struct turn_rings *x, uint32_t root, uint32_t d)
 {
@@ -233,15 +283,16 @@ static uint32_t rings_route_dest(struct turn_rings *x, uint32_t root, uint32_t d
 	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
 	uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
 	uint64_t counts = fabric->term_weight[fabric->dest_term[d]] != 0;
-	bool whole = true;
+	uint32_t n = 0, *list = t->waiting;
 
 	spf->scratch->cost[root] = 0;
 	t->mask[root] = t->all;
 	for (uint32_t i = 1; i < spf->n_order[root]; i++)
-		whole &= rings_settle(x, root, i, hop);
-	t->detoured[d] = !whole;
-	if (!whole) {
-		osr__legal_detour(t, root, d);
+		if (!rings_settle(x, root, i, hop))
+			list[n++] = order[i];
+	t->detoured[d] = n != 0;
+	if (n) {
+		rings_complete(x, root, d, list, n);
 		return osr__legal_count_tree(t, d, counts);
 	}
 	if (counts)
