@@ -253,12 +253,10 @@ static bool nothing_changed(const struct osr_job *job)
 	       osr_fabric_alike(job->fabric, &previous->fabric);
 }
 
-static void *reroute_copy(struct osr_arena *arena, const void *from, size_t n, size_t size,
-			  bool *ok)
+static void *reroute_copy(struct osr_arena *arena, const void *from, size_t n, size_t size)
 {
 	void *to = from ? osr_alloc(arena, n, size) : NULL;
 
-	*ok &= !from || to;
 	return to ? memcpy(to, from, n * size) : NULL;
 }
 
@@ -279,21 +277,20 @@ static enum osr_status keep_result(const struct osr_result *previous, struct osr
 	const struct osr_routing *routing = &previous->routing;
 	const struct osr_fabric *baseline = &previous->baseline->fabric;
 	size_t size = (size_t)routing->n_dests * routing->n_switches;
-	bool ok = true;
 
 	r->claims = routing->claims;
 	r->n_vls = routing->n_vls;
 	r->n_longer = routing->n_longer;
-	r->lft = reroute_copy(result, routing->lft, size, sizeof(*routing->lft), &ok);
-	r->sl = reroute_copy(result, routing->sl, size, sizeof(*routing->sl), &ok);
-	r->granted = reroute_copy(result, routing->granted, size, sizeof(*routing->granted), &ok);
+	r->lft = reroute_copy(result, routing->lft, size, sizeof(*routing->lft));
+	r->sl = reroute_copy(result, routing->sl, size, sizeof(*routing->sl));
+	r->granted = reroute_copy(result, routing->granted, size, sizeof(*routing->granted));
 	r->granted_baseline = reroute_copy(result, routing->granted_baseline,
 					   (size_t)baseline->n_dests * baseline->n_switches,
-					   sizeof(*routing->granted_baseline), &ok);
+					   sizeof(*routing->granted_baseline));
 	r->rank = reroute_copy(result, routing->rank, (size_t)routing->n_vls * routing->n_channels,
-			       sizeof(*routing->rank), &ok);
+			       sizeof(*routing->rank));
 	r->mcast_parent = reroute_copy(result, routing->mcast_parent, routing->n_switches,
-				       sizeof(*routing->mcast_parent), &ok);
+				       sizeof(*routing->mcast_parent));
 	r->mcast_vl = routing->mcast_vl;
 	r->deps = NULL;
 	r->stable.new_baseline = false;
@@ -303,7 +300,7 @@ static enum osr_status keep_result(const struct osr_result *previous, struct osr
 	r->stable.n_moved = 0;
 	r->stable.n_sl_changed = 0;
 	r->stable.n_sl_lost = 0;
-	return ok ? OSR_OK : osr__nomem(diag);
+	return osr_arena_failed(result, diag) ? OSR_NOMEM : OSR_OK;
 }
 
 enum osr_status osr_reroute(const struct osr_job *job, const struct osr_reroute_options *opt,
