@@ -248,6 +248,25 @@ static uint64_t count_other_sls(const struct osr_result *then, const struct osr_
 	return n;
 }
 
+/* Does any switch of today send to an LID by another port than in the baseline? */
+static bool has_changed_entries(const struct osr_result *now)
+{
+	const struct osr_fabric *f = &now->fabric, *g = &now->baseline->fabric;
+
+	for (size_t at = 0; at < (size_t)f->n_dests * f->n_switches; at++) {
+		uint32_t d = (uint32_t)(at / f->n_switches), s = (uint32_t)(at % f->n_switches);
+		uint32_t v = osr_fabric_switch_by_guid(g, f->sw_guid[s]), old = OSR_NONE;
+
+		if (f->dest_lid[d] <= g->max_lid)
+			old = g->lid_dest[f->dest_lid[d]];
+		if (v != OSR_NONE && old != OSR_NONE && s != f->dest_switch[d] &&
+		    now->routing.lft[at] != OSR_NO_PATH &&
+		    now->routing.lft[at] != osr_lft(&now->baseline->routing, v, old))
+			return true;
+	}
+	return false;
+}
+
 /* What a repair says of itself, against both fabrics and both tables. */
 static void assert_counts(struct life *x, const struct osr_result *now)
 {
@@ -256,6 +275,8 @@ static void assert_counts(struct life *x, const struct osr_result *now)
 
 	assert_int_equal(s->n_channels_lost, count_missing(base, &now->fabric));
 	assert_int_equal(s->n_channels_new, count_missing(&now->fabric, base));
+	assert_true(s->n_trees || now->routing.sl2vl || !has_changed_entries(now));
+	assert_in_range(s->n_trees, 0, now->fabric.n_dests);
 	if (now->routing.sl && current(x)->routing.sl)
 		assert_int_equal(s->n_sl_changed, count_other_sls(current(x), now));
 }

@@ -77,7 +77,7 @@ enum osr_status osr__reroute_balance(struct osr__reroute *w, struct osr_diag *di
 		return osr__nomem(diag);
 	mark_blocks(w, &m);
 	st = osr__moves_run(&m, w->scratch, diag);
-	w->out.stable.n_moved += m.n_moved;
+	w->out.stable.n_moved = m.n_moved;
 	w->out.stable.n_trees += m.n_trees;
 	osr_arena_reset(w->scratch, mark);
 	return st;
