@@ -113,16 +113,25 @@ static bool one_lane_worth(const struct osr_lanes_job *job)
 
 static enum osr_status one_lane_run(struct osr_lanes_job *job)
 {
+	struct osr_arena_mark before = osr_arena_mark(job->result);
 	struct osr_lane_work work = lanes_work(job);
+	struct osr_routing kept = *job->r;
 	enum osr_status st;
 	bool one_lane;
 
 	osr_spf_first(job->s);
 	job->state = OSR_LANES_FIRST;
 	st = osr_layers_single(&work, &one_lane);
-	if (!st && one_lane && (!job->opt->spf.max_rounds || osr_spf_balanced(job->s)))
+	if (st || !one_lane)
+		return st;
+	if (!job->opt->spf.max_rounds || osr_spf_balanced(job->s)) {
 		job->state = OSR_LANES_DONE;
-	return st;
+		return OSR_OK;
+	}
+	/* Not balanced: the paths will change, and neither certificate nor claims are theirs. */
+	*job->r = kept;
+	osr_arena_reset(job->result, before);
+	return OSR_OK;
 }
 
 /* ---- one lane by the order of a fat tree ------------------------------------------------------ */
