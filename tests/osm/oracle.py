@@ -549,7 +549,8 @@ class Dependencies:
 
     def _multicast_hop(self, mlid, sl, v, p, u, q):
         here, there = self.t.switches[v], self.t.switches[u]
-        before = {here.table(i, p)[sl] for i in list(here.next) + list(here.hosts) + [0] if i != p}
+        came = [i for i, (w, o) in here.next.items() if o in self.t.switches[w].mft.get(mlid, ())]
+        before = {here.table(i, p)[sl] for i in came + list(here.hosts) + [0] if i != p}
         for o in there.mft.get(mlid, ()):
             if o in there.next and o != q:
                 after = there.table(q, o)[sl]
