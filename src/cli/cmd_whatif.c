@@ -41,6 +41,7 @@ struct found {
 	enum osr_status st;
 	struct osr_diag diag;
 	struct osr_changes c;
+	char split[128]; /* which part was routed; empty if the fabric is whole */
 	uint64_t efi, n_longer, digest;
 	double efi_mean, ms;
 	uint32_t vls, layers;
@@ -82,9 +83,29 @@ static enum osr_answer transition_of(const struct osr_stable *stable)
 	return stable->transition == OSR_TRANSITION_LOOP ? OSR_REFUTED : OSR_UNKNOWN;
 }
 
-/* Routes what is left, from what was there, as a sweep does. */
+/* Between the part that is routed and the others no pair has a path: those are lost, not gone. */
+static enum osr_status count_lost(const struct osr_result *was, const struct osr_fabric *whole,
+				  struct osr_arena *scratch, struct found *o)
+{
+	struct osr_changes kept;
+	struct osr_routing none;
+	enum osr_status st = osr_routing_init(&none, whole, scratch, &o->diag);
+
+	if (!st)
+		st = osr_changes(&was->fabric, &was->routing, whole, &none, scratch, &kept,
+				 &o->diag);
+	if (st)
+		return st;
+	o->c.n_lost += o->c.n_gone - kept.n_gone;
+	o->c.n_gone = kept.n_gone;
+	o->c.n_cut = kept.n_cut;
+	return OSR_OK;
+}
+
+/* Routes what is left, or the part of it that OpenSM sees, from what was there, as a sweep does. */
 static void route_after(const struct args *a, uint32_t i, const struct before *b,
-			const struct osr_fabric *fabric, struct found *o)
+			const struct osr_fabric *whole, const struct osr_fabric *fabric,
+			struct found *o)
 {
 	const struct osr_result *was = &b->t.result;
 	struct osr_arena scratch = { 0 };
@@ -97,6 +118,8 @@ static void route_after(const struct args *a, uint32_t i, const struct before *b
 	if (!o->st)
 		o->st = osr_changes(&was->fabric, &was->routing, fabric, &tables.routing, &scratch,
 				    &o->c, &o->diag);
+	if (!o->st && o->split[0])
+		o->st = count_lost(was, whole, &scratch, o);
 	if (!o->st)
 		o->st = judge_case(fabric, &tables, &scratch, o);
 	if (!o->st) {
@@ -113,6 +136,38 @@ static void route_after(const struct args *a, uint32_t i, const struct before *b
 	cli_tables_free(&tables);
 }
 
+/*
+ * OpenSM sees the part of a split fabric that it is in. Which one that will be no file says: taken is that with the most
+ * hosts, of equals the first.
+ */
+static enum osr_status take_part(const struct osr_net *net, const struct osr_fabric *fabric,
+				 struct osr_arena *arena, struct osr_net *part, struct found *o)
+{
+	uint32_t *hosts = osr_calloc(arena, fabric->n_components, sizeof(*hosts));
+	bool *gone = osr_calloc(arena, net->n_nodes, sizeof(*gone));
+	bool *cut = osr_calloc(arena, net->n_ports, sizeof(*cut));
+	uint32_t most = 0, first = 0;
+	char name[32];
+
+	if (osr_arena_failed(arena, &o->diag))
+		return OSR_NOMEM;
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		hosts[fabric->sw_component[s]] += fabric->sw_sources[s];
+	for (uint32_t c = 1; c < fabric->n_components; c++)
+		most = hosts[c] > hosts[most] ? c : most;
+	while (fabric->sw_component[first] != most)
+		first++;
+	for (uint32_t n = 0; n < net->n_nodes; n++) {
+		uint32_t s = osr_fabric_switch_by_guid(fabric, net->nodes[n].guid);
+
+		gone[n] = net->nodes[n].type == OSR_NET_SWITCH && fabric->sw_component[s] != most;
+	}
+	snprintf(o->split, sizeof(o->split),
+		 "splits the fabric; routed is the part of %.48s, with %u end ports",
+		 osr_switch_name(fabric, first, name), hosts[most]);
+	return osr_topo_remove(net, gone, cut, part, &o->diag);
+}
+
 /* All cases of one engine. */
 struct cases {
 	const struct args *a;
@@ -127,8 +182,8 @@ static enum osr_status run_case(void *ctx, uint32_t k, struct osr_diag *diag)
 	const struct args *a = c->a;
 	struct found *o = &c->o[k];
 	struct osr_arena arena = { 0 };
-	struct osr_net net = { 0 };
-	struct osr_fabric fabric;
+	struct osr_net net = { 0 }, part = { 0 };
+	struct osr_fabric fabric, seen;
 	enum osr_status st;
 
 	o->number = k;
@@ -136,10 +191,17 @@ static enum osr_status run_case(void *ctx, uint32_t k, struct osr_diag *diag)
 	if (st)
 		return st;
 	o->st = osr_net_fabric(&net, -1, &arena, &fabric, &o->diag);
+	seen = fabric;
+	if (!o->st && fabric.n_components > 1 && a->in.fabric.n_components == 1) {
+		o->st = take_part(&net, &fabric, &arena, &part, o);
+		if (!o->st)
+			o->st = osr_net_fabric(&part, -1, &arena, &seen, &o->diag);
+	}
 	if (!o->st)
-		route_after(a, c->engine, c->b, &fabric, o);
+		route_after(a, c->engine, c->b, &fabric, &seen, o);
 	osr_arena_free(&arena);
 	osr_net_free(&net);
+	osr_net_free(&part);
 	if (o->st == OSR_NOMEM)
 		*diag = o->diag;
 	return o->st == OSR_NOMEM ? OSR_NOMEM : OSR_OK;
@@ -218,7 +280,9 @@ static void say_case(struct out *out, const char *engine, const struct found *o)
 	out_text(out, "engine", engine);
 	out_text(out, "case", o->label);
 	out_text(out, "status", osr_status_str(o->st));
-	out_text(out, "message", o->diag.text);
+	out_text(out, "message", o->diag.text[0] ? o->diag.text : o->split);
+	if (o->split[0])
+		out_note(out, "%s %s", o->label, o->split);
 	if (o->st) {
 		out_text(out, "verdict", osr_answer_name(OSR_REFUTED));
 		out_note(out, "%s, without %s: %s", engine, o->label, o->diag.text);

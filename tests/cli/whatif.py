@@ -98,11 +98,27 @@ def way(oracle, a, b):
     return steps + [b]
 
 
+def cut_off(before, gone):
+    """The switches outside the part with the most hosts, of equals the first: OpenSM sees one part of a split fabric."""
+    left, parts = [s for s in before.tables if (s, None) not in gone], []
+    while left:
+        part = [left.pop(0)]
+        for s in part:
+            for port in range(1, 256):
+                peer = before.cables.get((s, port))
+                if peer and peer[0] in left and (s, port) not in gone and peer not in gone:
+                    left.remove(peer[0])
+                    part.append(peer[0])
+        parts.append(part)
+    main = max(parts, key=lambda part: sum(host[0] in part for host in before.hosts))
+    return {(s, None) for part in parts for s in part if part is not main}
+
+
 def after(command, net, before, gone, workdir):
     """What came of it, by hand; `before` has its dumps in workdir/before."""
     broken = os.path.join(workdir, 'broken.lst')
     with open(broken, 'w') as out:
-        out.write(strike_lines(os.path.join(workdir, 'before', 'opensm-subnet.lst'), gone))
+        out.write(strike_lines(os.path.join(workdir, 'before', 'opensm-subnet.lst'), gone | cut_off(before, gone)))
     folder = os.path.join(workdir, 'after')
     run(command, 'route', broken, '-e', ENGINE, '--vls=8', '--dump', folder)
     now = Oracle(net, os.path.join(folder, 'opensm-lfts.dump'))
@@ -187,6 +203,18 @@ def has_transit(net):
     """Is there a switch without hosts?"""
     found = re.findall(r'^Switch\s+\d+\s+"[^"]+"(.*?)(?:\n\n|\Z)', open(net).read(), re.M | re.S)
     return any(not re.search(r'"h', ports) for ports in found)
+
+
+def split(command, workdir):
+    """A line of four switches, 8 hosts: in halves OpenSM finds one, 4 * 3 of 8 * 7 pairs stay, and 2 * 4 * 4 crossed the
+    cable; without the last switch 6 * 5 stay, and 2 * 2 * 6 crossed."""
+    net = os.path.join(workdir, 'line.net')
+    run(command, 'generate', 'mesh', 'dims=4', 'hosts=2', '-o', net)
+    for words, cut, left, efi in ((['--link=s-1:3'], 32, 4, 4), (['--link=s-2:3', '-e', 'angara'], 24, 6, 8)):
+        compare('a split line, %s' % words, whatif_default(command, net, *words)['cases'][0], {
+            'status': 'ok', 'verdict': 'proven', 'pairs_gone': 0, 'pairs_cut': cut, 'pairs_lost': 56 - left * (left - 1),
+            'efi': efi, 'message': 'splits the fabric; routed is the part of s-0, with %d end ports' % left})
+    return 2
 
 
 def links(command, net, before, workdir):
@@ -279,7 +307,7 @@ def main():
     with tempfile.TemporaryDirectory() as workdir:
         for name in ('torus-4x4', 'tree-2', 'tree-3'):
             n += default_engine(command, os.path.join(root, 'topologies', name + '.net'), workdir)
-        n += rebalance(command, workdir)
+        n += rebalance(command, workdir) + split(command, workdir)
     for name in ('torus-4x4', 'tree-2', 'random-12'):
         net = os.path.join(root, 'topologies', name + '.net')
         with tempfile.TemporaryDirectory() as workdir:
