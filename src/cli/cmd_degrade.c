@@ -154,8 +154,9 @@ static void degrade_say(struct args *a, const struct osr_net *from, const struct
 		out_count(&a->out, "removed.switches", r->done.n_switches);
 		cli_removed_say(from, r->gone, r->cut, &a->out, "removals");
 	}
-	fprintf(stderr, "osmroutes: %u cables and %u switches removed\n", r->done.n_links,
-		r->done.n_switches);
+	fprintf(stderr, "osmroutes: %u cable%s and %u switch%s removed\n", r->done.n_links,
+		r->done.n_links == 1 ? "" : "s", r->done.n_switches,
+		r->done.n_switches == 1 ? "" : "es");
 }
 
 int cli_degrade(int argc, char **argv)

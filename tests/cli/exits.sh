@@ -165,6 +165,7 @@ expect 2 '0 cables between switches can be removed, not that percentage' degrade
 expect 2 'only 1 of 3 cables' whatif --links=3 "$root/topologies/ring-5.net"
 expect 2 'no switch without hosts in this fabric; use --switch' whatif --each=switch "$root/topologies/ring-5.net"
 expect 2 'called "eaf-2": did you mean "leaf-2"' whatif --switch=eaf-2 "$root/topologies/tree-2.net"
+expect 0 '1 cable and 0 switches removed' degrade --links=1 "$root/topologies/ring-5.net"
 expect 0 '3 cables and 0 switches removed' degrade --split --links=3 "$root/topologies/ring-5.net"
 expect 0 '2 cables and 0 switches removed' degrade --links=2 "$dir/torus/opensm-subnet.lst"
 expect 2 'missing FILE' route
