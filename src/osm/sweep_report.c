@@ -160,7 +160,12 @@ static void report_transition(const struct sweep *w)
 			 w->in_rounds ? " could deadlock"
 				      : " mixed can deadlock until all switches have the new ones",
 			 stable->transition_why, w->ms_transition,
-			 w->in_rounds ? "; so they are sent in two" : "");
+			 !w->in_rounds ? ""
+			 : stable->transition == OSR_TRANSITION_ROUNDS
+				 ? "; so they are sent in two"
+				 : "; two rounds avoid forwarding loops but not this credit loop: "
+				   "packets may be "
+				   "stuck until the head-of-queue timeout");
 	else if (stable->transition_why[0])
 		osr__log(w->osm, osr__log_details(w->ctx->plugin),
 			 "%s: old and new tables mixed: not checked for credit loops: %s", name,
@@ -174,16 +179,21 @@ static void report_rounds(const struct sweep *w)
 	const struct osr_stable *stable = &routing->stable;
 	const char *name = w->ctx->engine->name;
 	bool one = stable->n_withdrawn == 1;
+	char whole[128] = "all dead already";
 
+	if (stable->n_withdrawn_whole)
+		snprintf(whole, sizeof(whole),
+			 "whose packets are dropped until the second (%" PRIu64
+			 " of them still led to their LID)",
+			 stable->n_withdrawn_whole);
 	if (w->in_rounds)
 		osr__log(w->osm, osr__log_details(w->ctx->plugin),
 			 "%s: the tables are sent in two rounds: the first withdraws %" PRIu64
-			 " entr%s, whose packets are dropped until the second (%" PRIu64
-			 " of them still led to their LID); no packet goes in circles; %s",
-			 name, stable->n_withdrawn, one ? "y" : "ies", stable->n_withdrawn_whole,
+			 " entr%s, %s; no packet goes in circles%s",
+			 name, stable->n_withdrawn, one ? "y" : "ies", whole,
 			 stable->transition == OSR_TRANSITION_ROUNDS
-				 ? "every mixture is proven free of credit loops"
-				 : "credit loops as above are not excluded");
+				 ? "; every mixture is proven free of credit loops"
+				 : "");
 	else if (stable->transition == OSR_TRANSITION_LOOP ||
 		 stable->transition == OSR_TRANSITION_ROUNDS)
 		osr__log(w->osm, osr__log_details(w->ctx->plugin),
@@ -327,13 +337,31 @@ static void load_text(const struct sweep *w, char *text, size_t size)
 			 verdict->n_longer, verdict->n_routes);
 }
 
+/* The engine of the list whose tables are in the switches when another one routes for the first time, or NULL. */
+static const struct engine_ctx *first_holder(const struct engine_ctx *mine)
+{
+	const struct engine_ctx *ctx = mine->plugin->contexts;
+
+	while (ctx && (ctx == mine || !ctx->current))
+		ctx = ctx->next;
+	return ctx;
+}
+
 /* "; 12 of 36486 LFT entries changed by an incremental re-route, transition deadlock-free" */
 static void change_text(const struct sweep *w, bool first, char *text, size_t size)
 {
 	const struct osr_stable *stable = &w->slot->result.routing.stable;
 
 	if (first) {
-		snprintf(text, size, "; first tables");
+		const struct engine_ctx *holder = first_holder(w->ctx);
+
+		if (holder)
+			snprintf(text, size,
+				 "; first tables of %s; the switches still hold %s's: transition "
+				 "not checked",
+				 w->ctx->engine->name, holder->engine->name);
+		else
+			snprintf(text, size, "; first tables");
 		return;
 	}
 	if (!w->n_changed) {
@@ -353,7 +381,7 @@ static void change_text(const struct sweep *w, bool first, char *text, size_t si
 		 transition_is_free(w)                          ? "deadlock-free"
 		 : stable->transition == OSR_TRANSITION_UNASKED ? "not checked"
 								: "can deadlock",
-		 w->in_rounds ? " in two rounds" : "");
+		 w->in_rounds && transition_is_free(w) ? " in two rounds" : "");
 }
 
 static void report_line(const struct sweep *w, bool first)
