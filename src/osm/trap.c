@@ -430,7 +430,7 @@ static bool trap_route(struct passage *w, struct osm_routing_engine *re)
 		osm_ucast_mgr_set_fwd_tables(&w->osm->sm.ucast_mgr);
 	cl_plock_release(&w->osm->lock);
 	if (!routed)
-		snprintf(w->why, sizeof(w->why), "the engine found no tables");
+		snprintf(w->why, sizeof(w->why), "it found no tables");
 	return routed;
 }
 
@@ -508,6 +508,7 @@ static bool pass(struct passage *w)
 
 bool osr__traps_route(struct plugin *p)
 {
+	const struct engine_ctx *ctx;
 	struct passage *w = NULL;
 	bool routed = false;
 
@@ -517,13 +518,14 @@ bool osr__traps_route(struct plugin *p)
 	p->traps.was_settled = p->traps.settled;
 	if (p->traps.n && may_pass(p))
 		w = calloc(1, sizeof(*w));
+	ctx = who_routed(p);
 	if (w) {
 		w->plugin = p;
 		w->osm = p->osm;
 		routed = pass(w);
 		if (*w->why)
-			osr__log(p->osm, OSM_LOG_INFO,
-				 "trap: no route before OpenSM's discovery: %s", w->why);
+			osr__log(p->osm, OSM_LOG_INFO, "trap: %s waits for the normal sweep: %s",
+				 ctx->engine->name, w->why);
 		free(w);
 	}
 	forget_traps(p);
