@@ -170,7 +170,7 @@ void osr__store_load(struct engine_ctx *ctx)
 			 "full "
 			 "route: %s",
 			 ctx->engine->name, diag.text);
-	else
+	else if (ctx->re == osm->routing_engine_list)
 		osr__log(osm, OSM_LOG_INFO,
 			 "%s: there are no stored tables %s: the first sweep is a full route",
 			 ctx->engine->name, path);
