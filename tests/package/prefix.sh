@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 #
 # prefix.sh PROJECT BUILD CMAKE: with OSR_OPENSM_PREFIX the plugin is compiled with the headers installed there.
-# They are this OpenSM's with another number in osm_version.h; that OpenSM refuses what comes of it is
+# What is installed under another prefix than /usr stays in there. The headers are this OpenSM's with another number in osm_version.h; that OpenSM refuses what comes of it is
 # osm.beside.version.
 set -eu
 project=$1 build=$2 cmake=$3
@@ -10,6 +10,10 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 include=$(sed -n 's/^OSR_OPENSM_INCLUDE:[A-Z]*=//p' "$build/CMakeCache.txt")
 mkdir -p "$dir/prefix/include" "$dir/prefix/lib"
+if [ -e "$build/manual/osmroutes.conf" ]; then
+	"$cmake" --install "$build" --prefix "$dir/elsewhere" >"$dir/log"
+	cmp "$build/manual/osmroutes.conf" "$dir/elsewhere/etc/opensm/osmroutes.conf"
+fi
 cp -r "$include" "$dir/prefix/include/infiniband"
 for library in OPENSM OSMCOMP; do
 	ln -s "$(sed -n "s/^OSR_${library}_LIBRARY:[A-Z]*=//p" "$build/CMakeCache.txt")" "$dir/prefix/lib/"
