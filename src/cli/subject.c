@@ -187,6 +187,29 @@ static enum osr_status read_config(struct cli_subjects *subjects, struct osr_dia
 	return choose_engine(subjects, diag);
 }
 
+static bool knows_option(const struct osr_param *table, const char *name, size_t n)
+{
+	while (table->name && !(strlen(table->name) == n && !strncmp(table->name, name, n)))
+		table++;
+	return table->name;
+}
+
+/* What the engine does not know may be an option of the plugin itself. */
+static enum osr_status subject_set(struct osr_values *values, const struct osr_engine *engine,
+				   const char *word, struct osr_diag *diag)
+{
+	size_t n = strcspn(word, "=");
+
+	if (word[n] && !knows_option(engine->params, word, n) &&
+	    knows_option(osr_plugin_params, word, n))
+		return osr_fail(
+			diag, OSR_INVAL,
+			"\"%.*s\" is no option of %s: it goes into osmroutes.conf, or the file "
+			"of --config",
+			(int)n, word, engine->name);
+	return cli_set(values, engine->params, word, diag);
+}
+
 static enum osr_status set_values(struct cli_subjects *subjects, struct osr_diag *diag)
 {
 	enum osr_status st = OSR_OK;
@@ -202,8 +225,7 @@ static enum osr_status set_values(struct cli_subjects *subjects, struct osr_diag
 			continue;
 		subjects->values[i] = *osr_options_values(&subjects->options, engine);
 		for (uint32_t k = 0; k < subjects->n_settings && !st; k++)
-			st = cli_set(&subjects->values[i], engine->params, subjects->setting[k],
-				     diag);
+			st = subject_set(&subjects->values[i], engine, subjects->setting[k], diag);
 	}
 	return st;
 }

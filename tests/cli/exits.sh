@@ -39,6 +39,8 @@ expect 2 '"dims=4x4" is an option of torus: write it without -o' generate -o dim
 expect 0 '^Switch' generate torus dims=3 --rate=4xEDR
 expect 2 'missing FILE' analyze
 expect 2 'no engine "minhop"' analyze -e minhop "$root/topologies/ring-5.net"
+expect 2 '"threads" is no option of dfsssp: it goes into osmroutes.conf' route -o threads=2 "$root/topologies/ring-5.net"
+expect 2 '"max_vls = 99": expected a number' route -o max_vls=99 "$root/topologies/ring-5.net"
 expect 2 'unknown option "roundz"' analyze -o roundz=1 "$root/topologies/ring-5.net"
 expect 2 'bisections "-1": expected 0' analyze --bisections=-1 "$root/topologies/ring-5.net"
 expect 2 'README.md:3: neither an entry nor a head line' analyze --lft "$root/topologies/README.md" "$root/topologies/ring-5.net"
