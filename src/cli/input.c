@@ -24,6 +24,22 @@ static enum osr_status input_build(struct cli_input *in, struct osr_diag *diag)
 	return st ? osr_fail(diag, st, "%.200s: %.300s", cli_input_name(in), why.text) : OSR_OK;
 }
 
+/* With an LMC above 0 the LID of every host is even. */
+static bool input_lmc_open(const struct cli_input *in)
+{
+	const struct osr_net *net = &in->net;
+	uint32_t n_hosts = 0, n_even = 0;
+
+	for (uint32_t p = 0; p < net->n_ports; p++) {
+		bool is_host =
+			net->ports[p].lid && net->nodes[net->ports[p].node].type != OSR_NET_SWITCH;
+
+		n_hosts += is_host;
+		n_even += is_host && !(net->ports[p].lid & 1);
+	}
+	return net->no_lmcs && !in->lfts && in->lmc < 0 && n_hosts && n_even == n_hosts;
+}
+
 enum osr_status cli_input_load(struct cli_input *in, struct osr_diag *diag)
 {
 	struct cli_stamp start = cli_now();
@@ -34,6 +50,7 @@ enum osr_status cli_input_load(struct cli_input *in, struct osr_diag *diag)
 		st = osr_namemap_read(in->names, &in->net, diag);
 	if (!st && in->lfts && in->net.no_lmcs)
 		st = osr_tables_read_lmcs(in->lfts, &in->net, diag);
+	in->lmc_open = !st && input_lmc_open(in);
 	if (!st)
 		st = input_build(in, diag);
 	start = cli_since(start);
@@ -62,6 +79,9 @@ void cli_input_say(const struct cli_input *in, struct out *o)
 		 cli_input_name(in), fabric->n_switches, fabric->n_switches == 1 ? "" : "es",
 		 fabric->n_channels, fabric->n_terminals, fabric->n_terminals == 1 ? "" : "s",
 		 fabric->n_dests, fabric->n_dests == 1 ? "" : "s", parts, in->read_wall);
+	if (in->lmc_open)
+		out_note(o, "%s: this file has no LMC: give --lmc=N if the subnet has one",
+			 cli_input_name(in));
 	out_text(o, "fabric", cli_input_name(in));
 	out_count(o, "switches", fabric->n_switches);
 	out_count(o, "channels", fabric->n_channels);

@@ -170,6 +170,14 @@ expect 2 'called "eaf-2": did you mean "leaf-2"' whatif --switch=eaf-2 "$root/to
 expect 0 '1 cable and 0 switches removed' degrade --links=1 "$root/topologies/ring-5.net"
 expect 0 '3 cables and 0 switches removed' degrade --split --links=3 "$root/topologies/ring-5.net"
 expect 0 '2 cables and 0 switches removed' degrade --links=2 "$dir/torus/opensm-subnet.lst"
+# With an LMC above 0 no host has an odd LID: only then the note.
+for lmc in 0 2; do
+	"$command" route --lmc=$lmc "$root/topologies/ring-5.net" --dump "$dir/lmc$lmc" >/dev/null
+done
+expect 0 'this file has no LMC: give --lmc=N if the subnet has one$' route "$dir/lmc2/opensm-subnet.lst"
+for words in "$dir/lmc0/opensm-subnet.lst" "--lmc=2 $dir/lmc2/opensm-subnet.lst"; do
+	"$command" route $words 2>&1 | grep 'no LMC' && bad=1
+done
 expect 2 'missing FILE' route
 expect 2 'no engine "fastest"' route -e fastest "$root/topologies/ring-5.net"
 expect 2 'No such file or directory' route /nonexistent/x.net
