@@ -5,7 +5,7 @@
  * One struct plugin per OpenSM; one struct engine_ctx per entry of OpenSM's routing engine list
  * that we serve. A sweep flows one way through the files:
  *
- *	snapshot.c -> engine -> check -> publish.c	(driven by sweep.c; reuse.c when that fails)
+ *	snapshot.c -> engine -> check -> publish.c	(driven by sweep.c; core/data/carry.h when that fails)
  *
  * and leaves a checked struct osr_result behind, which path_sl (qos.c) and multicast (mcast_groups.c) read
  * until the next one replaces it. Routing runs under OpenSM's exclusive lock and the readers under
@@ -181,10 +181,6 @@ uint32_t osr__rounds_blocks(struct osm_opensm *osm);
 
 /* reuse.c -------------------------------------------------------------------------------------- */
 
-/* The tables of `old` on fabric, by GUID and LID, as a new routing; not yet checked. */
-enum osr_status osr__reuse(const struct osr_result *old, const struct osr_fabric *fabric,
-			   struct osr_arena *result, struct osr_arena *scratch,
-			   struct osr_routing *routing, struct osr_diag *diag);
 /*
  * The LFTs that OpenSM has programmed from its unicast cache, with the SLs and the certificate of
  * `old`: what is on the switches now, to be checked.

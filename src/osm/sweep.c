@@ -5,11 +5,12 @@
  * checker.
  *
  * When routing or its check fails, OpenSM's next engine is usually minhop, which nobody checks. So
- * the last checked tables come first, if they still fit (reuse.c).
+ * the last checked tables come first, if they still fit (core/data/carry.h).
  */
 #include "sweep.h"
 
 #include "conf/posix_threads.h"
+#include "core/data/carry.h"
 #include "core/verify/union.h"
 #include "adopt.h"
 #include "keys.h"
@@ -133,7 +134,7 @@ static enum osr_status fall_back(struct sweep *w, enum osr_status why, struct os
 	osr_arena_reset(&w->slot->arena, mark);
 	memset(&w->slot->result.routing, 0, sizeof(w->slot->result.routing));
 	w->slot->result.baseline = NULL;
-	st = osr__reuse(osr__before(ctx), &w->slot->result.fabric, &w->slot->arena, &w->scratch,
+	st = osr_carry_again(osr__before(ctx), &w->slot->result.fabric, &w->slot->arena, &w->scratch,
 			&w->slot->result.routing, &diag);
 	w->ms_route = osr__sweep_clock_ms();
 	w->reused = true;

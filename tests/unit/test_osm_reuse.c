@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * osm/reuse.c, the plugin's last resort: the tables of before on a fabric that has lost a cable, and what they may
+ * core/data/carry.h and osm/reuse.c, the plugin's last resort: the tables of before on a fabric that has lost a cable, and what they may
  * still claim; and the tables that OpenSM holds in its switches after a repair of its own.
  */
 #include <stdarg.h>
@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "core/data/carry.h"
 #include "osm/plugin.h"
 
 #include <stdlib.h>
@@ -77,7 +78,7 @@ static void test_cables(void **state)
 			struct reuse_trial x;
 
 			trial_start(&x, i, TABLE_UPDOWN, dead);
-			assert_int_equal(osr__reuse(&x.old, &x.now, &x.arena, &scratch, &r, &diag),
+			assert_int_equal(osr_carry_again(&x.old, &x.now, &x.arena, &scratch, &r, &diag),
 					 OSR_OK);
 			for (uint32_t d = 0; d < x.now.n_dests; d++)
 				for (uint32_t s = 0; s < x.now.n_switches; s++) {
@@ -125,7 +126,7 @@ static void test_new(void **state)
 			x.faults.term[host] = true;
 		faults_build(&x.faults, &x.arena, &part.fabric);
 		table_make(TABLE_UPDOWN, &part.fabric, &x.arena, 1, &part.routing);
-		assert_int_not_equal(osr__reuse(&part, &x.t.f, &x.arena, &scratch, &r, &diag),
+		assert_int_not_equal(osr_carry_again(&part, &x.t.f, &x.arena, &scratch, &r, &diag),
 				     OSR_OK);
 		assert_non_null(strstr(diag.text, what ? "switch " : "LID "));
 		assert_non_null(strstr(diag.text, "is new"));

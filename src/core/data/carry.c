@@ -199,3 +199,66 @@ enum osr_status osr_carry_rank(const struct osr_fabric_map *map, const struct os
 						  map->chan[c]];
 	return OSR_OK;
 }
+
+/* Everything that is there today was there before. */
+static enum osr_status carry_all_known(const struct osr_fabric_map *map, struct osr_diag *diag)
+{
+	const struct osr_fabric *fabric = map->to;
+	char buf[32];
+
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		if (map->sw[s] == OSR_NONE)
+			return osr_fail(diag, OSR_CHECK_FAILED, "switch %s is new",
+					osr_switch_name(fabric, s, buf));
+	for (uint32_t d = 0; d < fabric->n_dests; d++)
+		if (map->dest[d] == OSR_NONE)
+			return osr_fail(diag, OSR_CHECK_FAILED, "LID %u of %s is new",
+					fabric->dest_lid[d],
+					osr_terminal_name(fabric, fabric->dest_term[d], buf));
+	return OSR_OK;
+}
+
+/* A spanning order with a missing link spans no more: the claim goes, and OpenSM builds its own trees. */
+static void carry_claim_mcast(const struct osr_fabric_map *map, const struct osr_routing *old,
+			      struct osr_routing *routing)
+{
+	uint32_t kept = 0, wanted = 0;
+
+	for (uint32_t s = 0; routing->mcast_parent && s < map->to->n_switches; s++) {
+		kept += routing->mcast_parent[s] != OSR_NONE;
+		wanted += map->sw[s] != OSR_NONE && old->mcast_parent[map->sw[s]] != OSR_NONE;
+	}
+	if (kept < wanted) {
+		routing->mcast_parent = NULL;
+		routing->claims &= ~(uint32_t)OSR_CLAIM_MULTICAST;
+	}
+}
+
+enum osr_status osr_carry_checked(const struct osr_fabric_map *map, const struct osr_routing *old,
+				  struct osr_arena *result, struct osr_routing *routing,
+				  struct osr_diag *diag)
+{
+	enum osr_status st;
+
+	if ((st = osr_carry_routing(map, old, result, routing, diag)) ||
+	    (st = osr_carry_rank(map, old, result, routing, diag)))
+		return st;
+	routing->claims = old->claims & ~(uint32_t)OSR_CLAIM_MINIMAL;
+	routing->n_layers = old->n_layers;
+	routing->n_layers_one_way = old->n_layers_one_way;
+	carry_claim_mcast(map, old, routing);
+	return OSR_OK;
+}
+
+enum osr_status osr_carry_again(const struct osr_result *old, const struct osr_fabric *fabric,
+				struct osr_arena *result, struct osr_arena *scratch,
+				struct osr_routing *routing, struct osr_diag *diag)
+{
+	struct osr_fabric_map map;
+	enum osr_status st;
+
+	if ((st = osr_fabric_map_init(&map, &old->fabric, fabric, scratch, diag)) ||
+	    (st = carry_all_known(&map, diag)))
+		return st;
+	return osr_carry_checked(&map, &old->routing, result, routing, diag);
+}

@@ -30,6 +30,19 @@ enum osr_status osr_carry_rank(const struct osr_fabric_map *map, const struct os
 			       struct osr_arena *arena, struct osr_routing *routing,
 			       struct osr_diag *diag);
 
+/*
+ * Checked tables on the fabric of today, with their certificate. Whether they fit is not decided here but by the
+ * checker. Minimality is not claimed any more: a new cable may have made shorter routes than those of before.
+ */
+enum osr_status osr_carry_checked(const struct osr_fabric_map *map, const struct osr_routing *old,
+				  struct osr_arena *arena, struct osr_routing *routing,
+				  struct osr_diag *diag);
+
+/* The same if everything that is there today was there before: otherwise OSR_CHECK_FAILED. */
+enum osr_status osr_carry_again(const struct osr_result *old, const struct osr_fabric *fabric,
+				struct osr_arena *arena, struct osr_arena *scratch,
+				struct osr_routing *routing, struct osr_diag *diag);
+
 /* What is left of an entry of switch s of map->to, which is in both fabrics. */
 uint8_t osr_carry_port(const struct osr_fabric_map *map, uint32_t s, uint8_t port);
 
