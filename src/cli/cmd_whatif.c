@@ -40,6 +40,7 @@ struct found {
 	char label[CLI_FAULT_LABEL];
 	enum osr_status st;
 	struct osr_diag diag;
+	bool again; /* diag says why the tables of before are used again */
 	struct osr_changes c;
 	char split[128]; /* which part was routed; empty if the fabric is whole */
 	uint64_t efi, n_longer, digest;
@@ -112,9 +113,12 @@ static void route_after(const struct args *a, uint32_t i, const struct before *b
 	struct cli_tables tables;
 
 	cli_tables_make(&a->who, i, fabric, was, &tables);
+	if (tables.st && tables.st != OSR_NOMEM)
+		cli_tables_again(&a->who, i, was, &tables);
 	o->st = tables.st;
 	o->diag = tables.diag;
 	o->ms = tables.ms;
+	o->again = tables.sweep.reused;
 	if (!o->st)
 		o->st = osr_changes(&was->fabric, &was->routing, fabric, &tables.routing, &scratch,
 				    &o->c, &o->diag);
@@ -163,7 +167,7 @@ static enum osr_status take_part(const struct osr_net *net, const struct osr_fab
 		gone[n] = net->nodes[n].type == OSR_NET_SWITCH && fabric->sw_component[s] != most;
 	}
 	snprintf(o->split, sizeof(o->split),
-		 "splits the fabric; routed is the part of %.48s, with %u end ports",
+		 "the fabric is split; routed is the part of %.48s, with %u end ports",
 		 osr_switch_name(fabric, first, name), hosts[most]);
 	return osr_topo_remove(net, gone, cut, part, &o->diag);
 }
@@ -276,22 +280,29 @@ static const struct out_section sections[] = {
 
 static void say_case(struct out *out, const char *engine, const struct found *o)
 {
+	char message[sizeof(o->split) + sizeof(o->diag) + 40];
+
 	out_row(out, "cases");
 	out_text(out, "engine", engine);
 	out_text(out, "case", o->label);
 	out_text(out, "status", osr_status_str(o->st));
-	out_text(out, "message", o->diag.text[0] ? o->diag.text : o->split);
-	if (o->split[0])
-		out_note(out, "%s %s", o->label, o->split);
+	snprintf(message, sizeof(message), "%s%s%s%s", o->split,
+		 o->split[0] && o->diag.text[0] ? "; " : "", o->diag.text,
+		 o->again ? "; the tables of before still fit" : "");
+	out_text(out, "message", message);
+	if (o->st || o->split[0] || o->again)
+		out_note(out, "%s, without %s: %s", engine, o->label, message);
 	if (o->st) {
 		out_text(out, "verdict", osr_answer_name(OSR_REFUTED));
-		out_note(out, "%s, without %s: %s", engine, o->label, o->diag.text);
 		return;
 	}
 	out_text(out, "verdict", osr_answer_name(o->verdict));
 	out_text(out, "transition", osr_answer_name(o->transition));
 	if (o->transition != OSR_PROVEN)
-		out_text(out, "transition_why", o->stable.transition_why);
+		out_textf(out, "transition_why", "%s%s",
+			  o->stable.transition == OSR_TRANSITION_ROUNDS ? "possible, not certain: "
+									: "",
+			  o->stable.transition_why);
 	out_count(out, "pairs_gone", o->c.n_gone);
 	out_count(out, "pairs_cut", o->c.n_cut);
 	out_count(out, "pairs_lost", o->c.n_lost);

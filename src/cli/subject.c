@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "core/data/carry.h"
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
@@ -329,22 +330,53 @@ const char *cli_subject_name(const struct cli_subject *subject)
 	return subject->engine ? subject->engine->name : subject->file;
 }
 
+static struct osr_job subject_job(const struct cli_subjects *subjects, uint32_t i,
+				  const struct osr_result *previous, struct osr_arena *scratch,
+				  struct cli_tables *tables)
+{
+	return (struct osr_job){ .engine = subjects->item[i].engine,
+				 .values = &subjects->values[i],
+				 .request = subjects->req,
+				 .previous = previous,
+				 .scratch = scratch,
+				 .arena = &tables->arena,
+				 .diag = &tables->diag };
+}
+
 static void subject_route(const struct cli_subjects *subjects, uint32_t i,
 			  const struct osr_fabric *fabric, const struct osr_result *previous,
 			  struct cli_tables *tables)
 {
 	struct osr_arena scratch = { 0 };
-	const struct osr_job job = { .engine = subjects->item[i].engine,
-				     .values = &subjects->values[i],
-				     .request = subjects->req,
-				     .previous = previous,
-				     .scratch = &scratch,
-				     .arena = &tables->arena,
-				     .diag = &tables->diag };
+	const struct osr_job job = subject_job(subjects, i, previous, &scratch, tables);
 
 	tables->result.fabric = *fabric;
 	tables->st = osr_sweep(&job, &tables->result, &tables->sweep);
 	tables->routing = tables->result.routing;
+	osr_arena_free(&scratch);
+}
+
+void cli_tables_again(const struct cli_subjects *subjects, uint32_t i,
+		      const struct osr_result *previous, struct cli_tables *tables)
+{
+	struct osr_result *result = &tables->result;
+	struct osr_sweep sweep = { .reused = true };
+	struct osr_arena scratch = { 0 };
+	struct osr_diag why = { "" };
+	struct osr_job job = subject_job(subjects, i, previous, &scratch, tables);
+	enum osr_status st;
+
+	job.diag = &why;
+	*result = (struct osr_result){ .fabric = result->fabric };
+	st = osr_carry_again(previous, &result->fabric, &tables->arena, &scratch, &result->routing,
+			     &why);
+	if (!st)
+		st = osr_sweep_check(&job, result, &sweep);
+	if (!st) {
+		tables->st = OSR_OK;
+		tables->sweep = sweep;
+		tables->routing = result->routing;
+	}
 	osr_arena_free(&scratch);
 }
 

@@ -122,6 +122,9 @@ bool cli_subjects_skip(const struct cli_subjects *subjects, uint32_t i,
  * this one promises no freedom from deadlock: then it is there for comparison.
  */
 bool cli_subjects_counts(const struct cli_subjects *subjects, uint32_t i, enum osr_status st);
+/* As the plugin does where its engine refuses: the tables of before, if they still fit. Otherwise nothing changes. */
+void cli_tables_again(const struct cli_subjects *subjects, uint32_t i,
+		      const struct osr_result *previous, struct cli_tables *tables);
 void cli_tables_free(struct cli_tables *tables);
 
 #endif
