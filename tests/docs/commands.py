@@ -122,7 +122,7 @@ class Runner:
             return 'test', TESTS[script.group(1)]
         if script and script.group(1) in ('build-for', 'fuzz', 'sanitize'):
             return 'other', 'scripts/' + script.group(1)
-        if re.match(r'osmroutes .*--live', command):
+        if re.match(r'(?:build/src/cli/)?osmroutes .*--live', command):
             return 'test', 'osm.live.check'
         program = re.match(r'(?:[A-Z_]+=\S+ )+build/(\S+)', command)
         if program:
