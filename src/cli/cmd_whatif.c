@@ -288,7 +288,7 @@ static void say_case(struct out *out, const char *engine, const struct found *o)
 	out_text(out, "status", osr_status_str(o->st));
 	snprintf(message, sizeof(message), "%s%s%s%s", o->split,
 		 o->split[0] && o->diag.text[0] ? "; " : "", o->diag.text,
-		 o->again ? "; the tables of before still fit" : "");
+		 o->again ? "; the earlier tables still fit" : "");
 	out_text(out, "message", message);
 	if (o->st || o->split[0] || o->again)
 		out_note(out, "%s, without %s: %s", engine, o->label, message);
