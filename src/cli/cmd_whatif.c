@@ -187,7 +187,7 @@ static enum osr_status run_case(void *ctx, uint32_t k, struct osr_diag *diag)
 	struct found *o = &c->o[k];
 	struct osr_arena arena = { 0 };
 	struct osr_net net = { 0 }, part = { 0 };
-	struct osr_fabric fabric, seen;
+	struct osr_fabric fabric = { 0 }, seen;
 	enum osr_status st;
 
 	o->number = k;
