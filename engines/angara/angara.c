@@ -422,22 +422,6 @@ static enum osr_status angara_refuse(struct job *j)
 
 /* ---- where switches belong ------------------------------------------------------------------- */
 
-/* Coordinates are kept for the next sweep, so that a failure moves nothing. */
-static enum osr_status keep_notes(struct job *j)
-{
-	struct osr_grid_frame *frame = osr_alloc(j->result, 1, sizeof(*frame));
-	uint64_t *guid = osr_alloc(j->result, j->f->n_switches, sizeof(*guid));
-
-	if (osr_arena_failed(j->result, j->diag))
-		return OSR_NOMEM;
-	memcpy(guid, j->f->sw_guid, j->f->n_switches * sizeof(*guid));
-	*frame = (struct osr_grid_frame){
-		.shape = j->grid.shape, .n = j->f->n_switches, .guid = guid, .coord = j->grid.coord
-	};
-	j->r->notes = frame;
-	return OSR_OK;
-}
-
 /* Is every switch where the list says? */
 static bool agrees(const struct osr_grid *grid, const struct osr_grid_frame *list)
 {
@@ -496,10 +480,14 @@ static enum osr_status obey_hints(struct job *j, const char *path)
 			osr_grid_name(&j->grid.shape, found));
 }
 
-/* As in the last sweep if that still fits the cables; else by the cables alone. */
+/*
+ * As in the last sweep if that still fits the cables; else by the cables alone. Coordinates are kept for the next sweep,
+ * so that a failure moves nothing.
+ */
 static enum osr_status find_grid(struct job *j, const struct osr_values *values,
-				 const struct osr_grid_frame *frame)
+				 const struct osr_notes *notes)
 {
+	struct osr_grid_frame last, *frame = osr_grid_frame_read(notes, &last) ? &last : NULL;
 	const char *hints = values->str[values->num[HINTS]];
 	enum osr_status st = OSR_NOT_APPLICABLE;
 
@@ -509,7 +497,7 @@ static enum osr_status find_grid(struct job *j, const struct osr_values *values,
 		st = osr_grid_place(j->f, frame, NULL, j->scratch, j->result, &j->grid, j->diag);
 	if (st == OSR_NOT_APPLICABLE && !*hints)
 		st = osr_grid_find(j->f, frame, j->scratch, j->result, &j->grid, j->diag);
-	return st ? st : keep_notes(j);
+	return st ? st : osr_grid_remember(&j->grid, j->result, &j->r->notes, j->diag);
 }
 
 /* ---- the engine ------------------------------------------------------------------------------ */
@@ -537,7 +525,7 @@ static enum osr_status angara_route(const struct osr_job *job)
 	bool found = false;
 
 	if (!st)
-		st = find_grid(&j, job->values, job->notes);
+		st = find_grid(&j, job->values, &job->notes);
 	if (!st)
 		st = route_grid(&j, &found);
 	if (!st && found && !j.grid.n_dead_links && !j.grid.n_dead_switches &&

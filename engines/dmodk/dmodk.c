@@ -90,13 +90,14 @@ static enum osr_status route_tree(struct dmodk *m, uint64_t *n_longer)
 static enum osr_status find_tree(const struct dmodk *m, const struct osr_job *job,
 				 struct osr_pgft *pgft)
 {
-	struct osr_pgft_options opt = { .max_missing = (uint32_t)job->values->num[MISSING],
-					.memory = job->notes };
-	const struct osr_pgft_memory *memory = NULL;
+	struct osr_pgft_options opt = { .max_missing = (uint32_t)job->values->num[MISSING] };
+	struct osr_pgft_memory memory;
 	enum osr_status st = OSR_NOT_APPLICABLE;
 
-	if (opt.memory)
+	if (osr_pgft_memory_read(&job->notes, &memory)) {
+		opt.memory = &memory;
 		st = osr_pgft_find(m->f, &opt, m->scratch, pgft, m->diag);
+	}
 	if (st == OSR_NOT_APPLICABLE) {
 		opt.memory = NULL;
 		st = osr_pgft_find(m->f, &opt, m->scratch, pgft, m->diag);
@@ -104,8 +105,7 @@ static enum osr_status find_tree(const struct dmodk *m, const struct osr_job *jo
 	if (!st)
 		st = osr_routing_init(m->r, m->f, job->arena, m->diag);
 	if (!st)
-		st = osr_pgft_remember(pgft, opt.memory, job->arena, &memory, m->diag);
-	m->r->notes = memory;
+		st = osr_pgft_remember(pgft, opt.memory, job->arena, &m->r->notes, m->diag);
 	return st;
 }
 

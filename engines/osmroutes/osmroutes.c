@@ -50,11 +50,8 @@ struct offer {
 	uint32_t permille; /* of that, after what is taken off */
 };
 
-/* Of the chosen engine, for the next sweep. */
-struct choose_notes {
-	const struct osr_engine *engine;
-	const void *notes;
-};
+/* Notes: the name of the chosen engine, padded with zeros, then its own. */
+#define CHOOSE_NAME 16
 
 struct chooser {
 	const struct osr_job *job;
@@ -172,10 +169,21 @@ static bool choose_keep(struct chooser *chooser, const struct offer *offer,
 	return better;
 }
 
+static struct osr_notes choose_notes_of(const struct osr_notes *notes,
+					const struct osr_engine *engine)
+{
+	char name[CHOOSE_NAME] = "";
+
+	snprintf(name, sizeof(name), "%s", engine->name);
+	if (notes->size < CHOOSE_NAME || memcmp(notes->data, name, CHOOSE_NAME) != 0)
+		return (struct osr_notes){ NULL, 0 };
+	return (struct osr_notes){ (const char *)notes->data + CHOOSE_NAME,
+				   notes->size - CHOOSE_NAME };
+}
+
 static enum osr_status choose_try(struct chooser *chooser, const struct osr_engine *engine)
 {
 	const struct osr_job *job = chooser->job;
-	const struct choose_notes *before = job->notes;
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch),
 			      result = osr_arena_mark(job->arena);
 	struct offer offer = { .engine = engine };
@@ -189,7 +197,7 @@ static enum osr_status choose_try(struct chooser *chooser, const struct osr_engi
 	mine.values = &values;
 	mine.routing = &offer.routing;
 	mine.diag = &why;
-	mine.notes = before && before->engine == engine ? before->notes : NULL;
+	mine.notes = choose_notes_of(&job->notes, engine);
 	st = engine->applies ? engine->applies(&mine) : OSR_OK;
 	if (!st)
 		st = engine->route(&mine);
@@ -208,7 +216,7 @@ static enum osr_status choose_try(struct chooser *chooser, const struct osr_engi
 static enum osr_status choose_note(const struct chooser *chooser, struct osr_routing *routing)
 {
 	const struct osr_job *job = chooser->job;
-	struct choose_notes *notes = osr_alloc(job->arena, 1, sizeof(*notes));
+	char *notes = osr_calloc(job->arena, CHOOSE_NAME + routing->notes.size, 1);
 	char *text = osr_alloc(job->arena, 4 * CHOOSE_NOTE, 1), best[120];
 
 	if (!notes || !text)
@@ -218,9 +226,11 @@ static enum osr_status choose_note(const struct chooser *chooser, struct osr_rou
 		 *chooser->others ? " over " : "", chooser->others,
 		 *chooser->unfit ? "; cannot serve this fabric: " : "", chooser->unfit,
 		 routing->note ? "; " : "", routing->note ? routing->note : "");
-	*notes = (struct choose_notes){ chooser->best.engine, routing->notes };
+	snprintf(notes, CHOOSE_NAME, "%s", chooser->best.engine->name);
+	if (routing->notes.size)
+		memcpy(notes + CHOOSE_NAME, routing->notes.data, routing->notes.size);
 	routing->note = text;
-	routing->notes = notes;
+	routing->notes = (struct osr_notes){ notes, CHOOSE_NAME + routing->notes.size };
 	routing->chosen = chooser->best.engine->name;
 	routing->engine = "osmroutes";
 	return OSR_OK;

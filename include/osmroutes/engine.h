@@ -77,7 +77,7 @@ struct osr_job {
 	struct osr_diag *diag;   /* may be NULL */
 	/* ---- */
 	const struct osr_fabric *fabric;
-	const void *notes; /* what this engine left in osr_routing.notes last time, or NULL */
+	struct osr_notes notes; /* what this engine left in osr_routing.notes last time */
 	struct osr_routing *routing;
 };
 

@@ -61,6 +61,14 @@ struct osr_grid {
 	uint8_t *chan_dir; /* [n_channels] */
 };
 
+struct osr_notes;
+
+/* The coordinates of a grid as bytes in `arena`, for the frame of the next sweep. */
+enum osr_status osr_grid_remember(const struct osr_grid *grid, struct osr_arena *arena,
+				  struct osr_notes *notes, struct osr_diag *diag);
+/* What those bytes say, where they lie. False: they are none, or do not keep to the ranges. */
+bool osr_grid_frame_read(const struct osr_notes *notes, struct osr_grid_frame *frame);
+
 /*
  * frame may be NULL. Only its shape's dimensions count if the fabric turns out to have the same;
  * otherwise it is left aside. OSR_NOT_APPLICABLE with the reason if the fabric is no torus or mesh.

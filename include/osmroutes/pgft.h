@@ -105,6 +105,8 @@ struct osr_pgft {
 	uint32_t n_order;
 };
 
+struct osr_notes;
+
 /*
  * The digits of earlier sweeps, so that what dies or returns does not number the rest anew. A tree
  * of the same height keeps its m, w and p (or gets larger ones), every group of switches the digit
@@ -113,18 +115,18 @@ struct osr_pgft {
  */
 struct osr_pgft_memory {
 	uint32_t n_trees, n_switches, n_slots;
-	struct osr_pgft_shape {
+	const struct osr_pgft_shape {
 		uint32_t h, m[OSR_PGFT_MAX_LEVELS + 1], w[OSR_PGFT_MAX_LEVELS + 1],
 			p[OSR_PGFT_MAX_LEVELS + 1];
-		bool merged;
-	} * tree; /* [n_trees] */
-	struct osr_pgft_known {
+		uint32_t merged; /* 0 or 1 */
+	} * tree;                /* [n_trees] */
+	const struct osr_pgft_known {
 		uint64_t guid;
 		uint32_t tree, level, a, b;
 	} * sw; /* [n_switches] by GUID */
-	struct osr_pgft_slot {
+	const struct osr_pgft_slot {
 		uint64_t guid; /* of the leaf */
-		uint8_t port, slot;
+		uint8_t port, slot, zero[6];
 	} * slot; /* [n_slots] by GUID and port */
 };
 
@@ -143,12 +145,14 @@ enum osr_status osr_pgft_find(const struct osr_fabric *fabric, const struct osr_
 			      struct osr_diag *diag);
 
 /*
- * What to remember of pgft, and of what was remembered `before` (NULL: nothing), for the options of
- * the next time. Lives in `arena`.
+ * What to remember of pgft, and of what was remembered `before` (NULL: nothing), for the next time, as
+ * bytes in `arena`.
  */
 enum osr_status osr_pgft_remember(const struct osr_pgft *pgft, const struct osr_pgft_memory *before,
-				  struct osr_arena *arena, const struct osr_pgft_memory **memory,
+				  struct osr_arena *arena, struct osr_notes *notes,
 				  struct osr_diag *diag);
+/* What those bytes say, where they lie. False: they are none, or do not keep to the ranges. */
+bool osr_pgft_memory_read(const struct osr_notes *notes, struct osr_pgft_memory *memory);
 
 /*
  * One sentence without a full stop: "PGFT(3; 18,18,6; 1,18,6; 1,1,3), 1944 of 1944 hosts, 3 links

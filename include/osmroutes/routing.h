@@ -83,6 +83,15 @@ struct osr_any_sl_cost {
 	uint32_t load;     /* routes on the busiest link, in percent of those without lanes */
 };
 
+/*
+ * What an engine wants back in the next sweep, whatever that is: bytes without pointers, at a multiple of 8, for they
+ * are stored over a restart (core/store). So the engine that gets them checks every number before it uses it.
+ */
+struct osr_notes {
+	const void *data;
+	size_t size; /* 0: nothing */
+};
+
 struct osr_routing {
 	const char *engine; /* name, static */
 	const char
@@ -159,11 +168,7 @@ struct osr_routing {
 	 */
 	const uint64_t *withdrawn;
 
-	/*
-	 * What the engine is to be reminded of in the next sweep (osr_job.notes), in the same arena;
-	 * NULL if nothing. Opaque to all others.
-	 */
-	const void *notes;
+	struct osr_notes notes; /* for osr_job.notes of the next sweep, in the same arena */
 
 	struct osr_any_sl_cost any_sl;
 

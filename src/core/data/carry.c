@@ -234,6 +234,19 @@ static void carry_claim_mcast(const struct osr_fabric_map *map, const struct osr
 	}
 }
 
+/* For the sweep after this one. */
+static enum osr_status carry_notes(const struct osr_notes *old, struct osr_arena *result,
+				   struct osr_notes *notes, struct osr_diag *diag)
+{
+	void *data = osr_alloc(result, old->size, 1);
+
+	if (osr_arena_failed(result, diag))
+		return OSR_NOMEM;
+	if (old->size)
+		*notes = (struct osr_notes){ memcpy(data, old->data, old->size), old->size };
+	return OSR_OK;
+}
+
 enum osr_status osr_carry_checked(const struct osr_fabric_map *map, const struct osr_routing *old,
 				  struct osr_arena *result, struct osr_routing *routing,
 				  struct osr_diag *diag)
@@ -241,7 +254,8 @@ enum osr_status osr_carry_checked(const struct osr_fabric_map *map, const struct
 	enum osr_status st;
 
 	if ((st = osr_carry_routing(map, old, result, routing, diag)) ||
-	    (st = osr_carry_rank(map, old, result, routing, diag)))
+	    (st = osr_carry_rank(map, old, result, routing, diag)) ||
+	    (st = carry_notes(&old->notes, result, &routing->notes, diag)))
 		return st;
 	routing->claims = old->claims & ~(uint32_t)OSR_CLAIM_MINIMAL;
 	routing->n_layers = old->n_layers;

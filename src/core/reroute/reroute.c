@@ -265,7 +265,7 @@ static void take_numbers(const struct osr_routing *from, struct osr_routing *to)
 {
 	*to = *from;
 	to->note = NULL;
-	to->notes = NULL;
+	to->notes = (struct osr_notes){ NULL, 0 };
 	to->withdrawn = NULL;
 	to->lane_deps = NULL;
 	to->stable.kept = true;

@@ -6,6 +6,9 @@
  */
 #include "grid_private.h"
 
+#include <osmroutes/routing.h>
+
+#include <assert.h>
 #include <string.h>
 
 /* How dimension `to` of a new frame is read off dimension `from` of the old one. */
@@ -184,4 +187,73 @@ void osr__grid_choose_frame(struct grid_work *grid)
 		sorted.ring[rank] = grid_shape.ring[i];
 	}
 	grid_frame_turn(grid, &sorted, by_rank);
+}
+
+/* ---- as bytes -------------------------------------------------------------------------------- */
+
+/* Then the GUIDs, then the coordinates. */
+struct frame_head {
+	struct osr_grid_shape shape;
+	uint32_t n, zero;
+};
+
+static_assert(sizeof(struct osr_grid_shape) == 4 + 3 * MAX_DIMS && sizeof(struct frame_head) == 48,
+	      "no holes");
+
+enum osr_status osr_grid_remember(const struct osr_grid *grid, struct osr_arena *arena,
+				  struct osr_notes *notes, struct osr_diag *diag)
+{
+	size_t n = grid->f->n_switches, guids = n * sizeof(*grid->f->sw_guid),
+	       coords = n * grid->shape.n_dims * sizeof(*grid->coord);
+	struct frame_head *head = osr_alloc(arena, sizeof(*head) + guids + coords, 1);
+
+	if (!head)
+		return osr__grid_nomem(diag);
+	*head = (struct frame_head){ .n = (uint32_t)n };
+	head->shape.n_dims = grid->shape.n_dims;
+	memcpy(head->shape.size, grid->shape.size, grid->shape.n_dims * sizeof(uint16_t));
+	memcpy(head->shape.ring, grid->shape.ring, grid->shape.n_dims * sizeof(bool));
+	memcpy(head + 1, grid->f->sw_guid, guids);
+	memcpy((char *)(head + 1) + guids, grid->coord, coords);
+	*notes = (struct osr_notes){ head, sizeof(*head) + guids + coords };
+	return OSR_OK;
+}
+
+static bool frame_shape_is_valid(const struct frame_head *head)
+{
+	const uint8_t *ring = (const uint8_t *)head + offsetof(struct frame_head, shape.ring);
+
+	if (head->shape.n_dims < 1 || head->shape.n_dims > MAX_DIMS)
+		return false;
+	for (uint32_t i = 0; i < MAX_DIMS; i++)
+		if (ring[i] > 1 ||
+		    (i < head->shape.n_dims && head->shape.size[i] < (head->shape.ring[i] ? 3 : 2)))
+			return false;
+	return true;
+}
+
+bool osr_grid_frame_read(const struct osr_notes *notes, struct osr_grid_frame *frame)
+{
+	const struct frame_head *head = notes->data;
+	uint32_t n_dims;
+
+	if (notes->size < sizeof(*head) || !head->n || !frame_shape_is_valid(head))
+		return false;
+	n_dims = head->shape.n_dims;
+	if (notes->size != sizeof(*head) + head->n * (sizeof(*frame->guid) +
+						      (uint64_t)n_dims * sizeof(*frame->coord)))
+		return false;
+	*frame = (struct osr_grid_frame){ .shape = head->shape, .n = head->n };
+	frame->guid = (const uint64_t *)(head + 1);
+	frame->coord = (const uint16_t *)(frame->guid + frame->n);
+	for (uint32_t k = 0; k < frame->n; k++) {
+		const uint16_t *x = frame->coord + (size_t)k * n_dims;
+
+		if (k && frame->guid[k - 1] >= frame->guid[k])
+			return false;
+		for (uint32_t i = 0; i < n_dims && x[0] != OSR_NO_PLACE; i++)
+			if (x[i] >= frame->shape.size[i])
+				return false;
+	}
+	return true;
 }

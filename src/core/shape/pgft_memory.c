@@ -4,6 +4,9 @@
  * without memory all behind it would count differently, and most entries change. So a group gets the
  * digit that most of its switches had, and a tree keeps its m, w and p while parts of it are away.
  */
+#include <osmroutes/routing.h>
+
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,7 +120,10 @@ uint32_t osr__pgft_recall_slot(const struct pgft_work *pgft, uint32_t s, uint8_t
 struct writer {
 	const struct osr_pgft *p;
 	const struct osr_pgft_memory *before;
-	struct osr_pgft_memory *now;
+	struct osr_pgft_shape *tree;
+	struct osr_pgft_known *sw;
+	struct osr_pgft_slot *slot;
+	uint32_t n_switches, n_slots;
 };
 
 /* The tree of today that continues this one, OSR_NONE if there is none. */
@@ -156,7 +162,7 @@ static void write_switches(struct writer *o)
 {
 	const struct osr_pgft *pgft = o->p;
 	uint32_t n_before = o->before ? o->before->n_switches : 0, i = 0;
-	struct osr_pgft_known *to = o->now->sw;
+	struct osr_pgft_known *to = o->sw;
 
 	for (uint32_t s = 0; s <= pgft->f->n_switches; s++) {
 		uint64_t guid = s < pgft->f->n_switches ? pgft->f->sw_guid[s] : UINT64_MAX;
@@ -171,7 +177,7 @@ static void write_switches(struct writer *o)
 							 .a = pgft->sw_a[s],
 							 .b = pgft->sw_b[s] };
 	}
-	o->now->n_switches = (uint32_t)(to - o->now->sw);
+	o->n_switches = (uint32_t)(to - o->sw);
 }
 
 /* The first of n rows, which go by the GUID each begins with, whose GUID is not below this one. */
@@ -223,67 +229,135 @@ static struct osr_pgft_slot *write_leaf(const struct writer *o, uint32_t s,
 	return to;
 }
 
-static bool is_known(const struct osr_pgft_memory *memory, uint64_t guid)
+static bool is_known(const struct writer *o, uint64_t guid)
 {
-	uint32_t i = first_row(memory->sw, sizeof(*memory->sw), memory->n_switches, guid);
+	uint32_t i = first_row(o->sw, sizeof(*o->sw), o->n_switches, guid);
 
-	return i < memory->n_switches && memory->sw[i].guid == guid;
+	return i < o->n_switches && o->sw[i].guid == guid;
 }
 
 static void write_slots(struct writer *o)
 {
 	const struct osr_fabric *fabric = o->p->f;
 	uint32_t n_before = o->before ? o->before->n_slots : 0;
-	struct osr_pgft_slot *to = o->now->slot;
+	struct osr_pgft_slot *to = o->slot;
 
 	for (uint32_t s = 0; s < fabric->n_switches; s++)
 		to = write_leaf(o, s, to);
 	/* Of leaves that are away, but not forgotten. */
 	for (uint32_t i = 0; i < n_before; i++)
 		if (osr_fabric_switch_by_guid(fabric, o->before->slot[i].guid) == OSR_NONE &&
-		    is_known(o->now, o->before->slot[i].guid))
+		    is_known(o, o->before->slot[i].guid))
 			*to++ = o->before->slot[i];
-	o->now->n_slots = (uint32_t)(to - o->now->slot);
-	qsort(o->now->slot, o->now->n_slots, sizeof(*to), compare_slots);
+	o->n_slots = (uint32_t)(to - o->slot);
+	qsort(o->slot, o->n_slots, sizeof(*to), compare_slots);
 }
 
-static bool write_trees(const struct writer *o, struct osr_arena *arena)
+static void write_trees(const struct writer *o)
 {
 	const struct osr_pgft *pgft = o->p;
 
-	o->now->n_trees = pgft->n_trees;
-	o->now->tree = osr_alloc(arena, pgft->n_trees, sizeof(*o->now->tree));
-	for (uint32_t i = 0; o->now->tree && i < pgft->n_trees; i++) {
-		struct osr_pgft_shape *to = &o->now->tree[i];
+	for (uint32_t i = 0; i < pgft->n_trees; i++) {
+		struct osr_pgft_shape *to = &o->tree[i];
 		const struct osr_pgft_tree *pgft_tree = &pgft->tree[i];
 
 		*to = (struct osr_pgft_shape){ .h = pgft_tree->h, .merged = pgft_tree->merged };
-		memcpy(to->m, pgft_tree->m, (pgft_tree->h + 1) * sizeof(*to->m));
-		memcpy(to->w, pgft_tree->w, (pgft_tree->h + 1) * sizeof(*to->w));
-		memcpy(to->p, pgft_tree->p, (pgft_tree->h + 1) * sizeof(*to->p));
+		memcpy(to->m + 1, pgft_tree->m + 1, pgft_tree->h * sizeof(*to->m));
+		memcpy(to->w + 1, pgft_tree->w + 1, pgft_tree->h * sizeof(*to->w));
+		memcpy(to->p + 1, pgft_tree->p + 1, pgft_tree->h * sizeof(*to->p));
 	}
-	return o->now->tree != NULL;
 }
 
+/* The bytes: this, then trees, switches and slots. */
+struct memory_head {
+	uint32_t n_trees, n_switches, n_slots, zero;
+};
+
+static_assert(sizeof(struct memory_head) % 8 == 0 &&
+		      sizeof(struct osr_pgft_shape) == 4 * (2 + 3 * (OSR_PGFT_MAX_LEVELS + 1)) &&
+		      sizeof(struct osr_pgft_shape) % 8 == 0 &&
+		      sizeof(struct osr_pgft_known) == 24 && sizeof(struct osr_pgft_slot) == 16,
+	      "no holes");
+
 enum osr_status osr_pgft_remember(const struct osr_pgft *pgft, const struct osr_pgft_memory *before,
-				  struct osr_arena *arena, const struct osr_pgft_memory **memory,
+				  struct osr_arena *arena, struct osr_notes *notes,
 				  struct osr_diag *diag)
 {
-	struct writer o = { pgft, before, osr_calloc(arena, 1, sizeof(*o.now)) };
-	uint32_t n_switches = before ? before->n_switches : 0,
-		 n_slots = before ? before->n_slots : 0;
-
-	if (!o.now)
-		return pgft_memory_no_memory(diag);
+	struct writer o = { .p = pgft, .before = before };
 	/* One more: carry_switch() writes first and then decides. */
-	o.now->sw =
-		osr_alloc(arena, (size_t)pgft->f->n_switches + n_switches + 1, sizeof(*o.now->sw));
-	o.now->slot =
-		osr_alloc(arena, (size_t)pgft->f->n_terminals + n_slots, sizeof(*o.now->slot));
-	if (!o.now->sw || !o.now->slot || !write_trees(&o, arena))
+	size_t n_switches = (size_t)pgft->f->n_switches + (before ? before->n_switches : 0) + 1,
+	       n_slots = (size_t)pgft->f->n_terminals + (before ? before->n_slots : 0);
+	struct memory_head *head =
+		osr_alloc(arena,
+			  sizeof(*head) + pgft->n_trees * sizeof(*o.tree) +
+				  n_switches * sizeof(*o.sw) + n_slots * sizeof(*o.slot),
+			  1);
+
+	if (!head)
 		return pgft_memory_no_memory(diag);
+	o.tree = (struct osr_pgft_shape *)(head + 1);
+	o.sw = (struct osr_pgft_known *)(o.tree + pgft->n_trees);
+	write_trees(&o);
 	write_switches(&o);
+	o.slot = (struct osr_pgft_slot *)(o.sw + o.n_switches);
 	write_slots(&o);
-	*memory = o.now;
+	*head = (struct memory_head){ pgft->n_trees, o.n_switches, o.n_slots, 0 };
+	*notes = (struct osr_notes){ head, (size_t)((char *)(o.slot + o.n_slots) - (char *)head) };
 	return OSR_OK;
+}
+
+/* Checking ------------------------------------------------------------------------------------- */
+
+#define MAX_HOSTS 255 /* of a leaf, as ports are */
+#define MAX_PARALLEL 255
+#define MAX_UP_PORTS 4096 /* of a switch, those that are missing included */
+
+static bool memory_shape_is_valid(const struct osr_pgft_shape *shape)
+{
+	if (shape->h < 1 || shape->h > OSR_PGFT_MAX_LEVELS || shape->merged > 1 ||
+	    shape->m[1] > MAX_HOSTS)
+		return false;
+	for (uint32_t l = 1; l <= shape->h; l++)
+		if (!shape->m[l] || !shape->w[l] || !shape->p[l] || shape->p[l] > MAX_PARALLEL ||
+		    shape->w[l] > MAX_UP_PORTS / shape->p[l])
+			return false;
+	return true;
+}
+
+/* Digits are taken modulo w and m, so a and b may be anything. */
+static bool memory_is_valid(const struct osr_pgft_memory *memory)
+{
+	for (uint32_t i = 0; i < memory->n_trees; i++)
+		if (!memory_shape_is_valid(&memory->tree[i]))
+			return false;
+	for (uint32_t i = 0; i < memory->n_switches; i++)
+		if ((i && memory->sw[i - 1].guid >= memory->sw[i].guid) ||
+		    memory->sw[i].tree >= memory->n_trees || !memory->sw[i].level ||
+		    memory->sw[i].level > memory->tree[memory->sw[i].tree].h)
+			return false;
+	for (uint32_t i = 1; i < memory->n_slots; i++)
+		if (compare_slots(&memory->slot[i - 1], &memory->slot[i]) >= 0)
+			return false;
+	return true;
+}
+
+bool osr_pgft_memory_read(const struct osr_notes *notes, struct osr_pgft_memory *memory)
+{
+	const struct memory_head *head = notes->data;
+	uint64_t size;
+
+	if (notes->size < sizeof(*head))
+		return false;
+	size = sizeof(*head) + (uint64_t)head->n_trees * sizeof(*memory->tree) +
+	       (uint64_t)head->n_switches * sizeof(*memory->sw) +
+	       (uint64_t)head->n_slots * sizeof(*memory->slot);
+	if (size != notes->size)
+		return false;
+	*memory = (struct osr_pgft_memory){ .n_trees = head->n_trees,
+					    .n_switches = head->n_switches,
+					    .n_slots = head->n_slots };
+	memory->tree = (const struct osr_pgft_shape *)(head + 1);
+	memory->sw = (const struct osr_pgft_known *)(memory->tree + memory->n_trees);
+	memory->slot = (const struct osr_pgft_slot *)(memory->sw + memory->n_switches);
+	return memory_is_valid(memory);
 }

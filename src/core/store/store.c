@@ -14,7 +14,7 @@
 
 #include <xxhash.h>
 
-#define VERSION 1
+#define VERSION 2
 #define ALIGN 8
 
 static const char magic[8] = "OSRSTORE";
@@ -48,7 +48,7 @@ struct counts {
 	uint32_t n_longer, n_rounds;
 	uint8_t n_vls, n_layers, n_layers_one_way, mcast_vl;
 	uint8_t ca_sl2vl[16];
-	uint32_t zero;
+	uint32_t notes_size;
 };
 
 static_assert(sizeof(struct header) == OSR_STORE_HEAD && sizeof(struct counts) == 64, "no holes");
@@ -138,6 +138,7 @@ static void put_counts(struct writer *w, const struct osr_fabric *fabric,
 		.n_layers = routing->n_layers,
 		.n_layers_one_way = routing->n_layers_one_way,
 		.mcast_vl = routing->mcast_vl,
+		.notes_size = (uint32_t)routing->notes.size,
 	};
 
 	memcpy(c.ca_sl2vl, routing->ca_sl2vl, sizeof(c.ca_sl2vl));
@@ -192,6 +193,8 @@ static void write_result(struct writer *w, const struct osr_result *result,
 	if (routing->mcast_parent)
 		store_put(w, routing->mcast_parent, fabric->n_switches,
 			  sizeof(*routing->mcast_parent));
+	if (routing->notes.size)
+		store_put(w, routing->notes.data, routing->notes.size, 1);
 }
 
 static void write_results(struct writer *w, const struct osr_result *last)
@@ -489,7 +492,7 @@ static enum osr_status store_check_ranges(const struct reader *x, const struct o
 	size_t n = (size_t)fabric->n_dests * fabric->n_switches;
 
 	if (c->n_vls < 1 || c->n_vls > OSR_MAX_VLS || c->mcast_vl >= OSR_MAX_VLS ||
-	    c->has & ~(uint32_t)HAS_ALL || c->zero)
+	    c->has & ~(uint32_t)HAS_ALL)
 		return store_damaged(x, "its counts are invalid");
 	if ((c->has & (HAS_GRANTED | HAS_GRANTED_BASELINE)) &&
 	    (!(c->has & HAS_SL) || routing->sl2vl))
@@ -534,6 +537,10 @@ static enum osr_status store_read_tables(struct reader *x, const struct counts *
 	if (!st && c->has & HAS_MCAST)
 		st = store_copy(x, arena, fabric->n_switches, sizeof(*routing->mcast_parent),
 				&routing->mcast_parent);
+	if (!st && c->notes_size) {
+		routing->notes.size = c->notes_size;
+		st = store_copy(x, arena, c->notes_size, 1, &routing->notes.data);
+	}
 	return st ? st : store_check_ranges(x, fabric, c, routing);
 }
 

@@ -16,7 +16,8 @@
  * it. Which of its switches and LIDs are there today is for reroute.h to find out, by GUID and LID.
  *
  * `key` is of the caller's choice, and so are the engine's options: bytes with another key, or of
- * another engine, are refused. Notes of an engine (osr_routing.notes) are not stored.
+ * another engine, are refused. Notes of an engine (osr_routing.notes) are bytes here;
+ * what they say the engine checks itself.
  *
  * Time and memory: those of copying the tables, and for reading of checking them. Little-endian
  * machines only.

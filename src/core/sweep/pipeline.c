@@ -68,8 +68,9 @@ static struct osr_job sweep_engine_job(const struct osr_job *job, struct osr_res
 
 	mine.fabric = &result->fabric;
 	mine.routing = &result->routing;
-	mine.notes = last && last->engine && !strcmp(last->engine, job->engine->name) ? last->notes
-										      : NULL;
+	mine.notes = (struct osr_notes){ NULL, 0 };
+	if (last && last->engine && !strcmp(last->engine, job->engine->name))
+		mine.notes = last->notes;
 	if (mine.request.max_vls > max_vls)
 		mine.request.max_vls = (uint8_t)max_vls;
 	return mine;
