@@ -15,6 +15,7 @@
 #include "cli/stored.h"
 #include "cli/subject.h"
 #include "conf/posix_threads.h"
+#include "core/store/store.h"
 #include "io/osmdump.h"
 #include "io/tablefile.h"
 
@@ -155,13 +156,19 @@ static enum osr_status route_save(const struct args *a, const struct osr_job *jo
 static enum osr_status read_previous(const struct args *a, struct osr_job *job, struct outcome *o,
 				     struct osr_diag *diag)
 {
+	const struct osr_fabric *fabric = &a->in.fabric;
 	char path[PATH_MAX];
 	enum osr_status st;
+	uint32_t n_known;
 
 	if (!a->previous)
 		return OSR_OK;
 	st = cli_stored_read(file_of(a, o, a->previous, path), o->engine, job->values, &o->previous,
 			     diag);
+	if (!st && !osr_store_fits(&o->previous.last, fabric, &n_known))
+		st = osr_fail(diag, OSR_INVAL,
+			      "%.300s: tables of another fabric (%u of %u LIDs are in both)", path,
+			      n_known, fabric->n_dests);
 	job->previous = &o->previous.last;
 	return st;
 }

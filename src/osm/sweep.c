@@ -11,6 +11,7 @@
 
 #include "conf/posix_threads.h"
 #include "core/data/carry.h"
+#include "core/store/store.h"
 #include "core/verify/union.h"
 #include "adopt.h"
 #include "keys.h"
@@ -279,20 +280,10 @@ static void make_current(struct sweep *w)
  */
 static void drop_foreign(struct sweep *w)
 {
-	const struct osr_fabric *fabric = &w->slot->result.fabric, *g;
-	uint32_t n_known = 0;
+	const struct osr_fabric *fabric = &w->slot->result.fabric;
+	uint32_t n_known;
 
-	if (!w->ctx->stored)
-		return;
-	g = &w->ctx->stored->result.fabric;
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		uint16_t lid = fabric->dest_lid[d];
-		uint32_t old = lid <= g->max_lid ? g->lid_dest[lid] : OSR_NONE;
-
-		n_known += old != OSR_NONE && g->term_guid[g->dest_term[old]] ==
-						      fabric->term_guid[fabric->dest_term[d]];
-	}
-	if (2 * (uint64_t)n_known >= fabric->n_dests)
+	if (!w->ctx->stored || osr_store_fits(&w->ctx->stored->result, fabric, &n_known))
 		return;
 	osr__log(w->osm, OSM_LOG_INFO,
 		 "%s: the stored tables are of another fabric (%u of %u LIDs are in both) and not "

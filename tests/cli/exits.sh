@@ -310,6 +310,7 @@ expect 0 'digest' route --config none "$ring" --result "$dir/stored"
 expect 0 'digest' route --config none "$ring" --previous "$dir/stored"
 expect 2 'stored: ' route --config none -e sssp "$ring" --previous "$dir/stored"
 expect 2 'stored: ' route --config none -o rounds=7 "$ring" --previous "$dir/stored"
+expect 2 'stored: tables of another fabric \([0-9]+ of [0-9]+ LIDs are in both\)' route --config none "$root/topologies/tree-2.net" --previous "$dir/stored"
 expect 2 'absent: No such file' route "$ring" --previous "$dir/absent"
 expect 1 'no opensm answers at .*/absent: set control_socket in osmroutes.conf' drain --socket="$dir/absent"
 

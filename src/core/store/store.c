@@ -622,3 +622,19 @@ enum osr_status osr_store_read(const void *buf, size_t size, const char *label, 
 				   last->baseline ? baseline_arena : last_arena,
 				   last->baseline ? &baseline->routing : &last->routing, diag);
 }
+
+bool osr_store_fits(const struct osr_result *stored, const struct osr_fabric *fabric,
+		    uint32_t *n_known)
+{
+	const struct osr_fabric *before = &stored->fabric;
+
+	*n_known = 0;
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		uint16_t lid = fabric->dest_lid[d];
+		uint32_t old = lid <= before->max_lid ? before->lid_dest[lid] : OSR_NONE;
+
+		*n_known += old != OSR_NONE && before->term_guid[before->dest_term[old]] ==
+						       fabric->term_guid[fabric->dest_term[d]];
+	}
+	return 2 * (uint64_t)*n_known >= fabric->n_dests;
+}

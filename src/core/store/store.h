@@ -51,4 +51,11 @@ enum osr_status osr_store_read(const void *buf, size_t size, const char *label, 
 			       struct osr_result *last, struct osr_result *baseline,
 			       struct osr_diag *diag);
 
+/*
+ * Is `fabric` the one the result was made for, or what has become of it? Half of its LIDs, at least, are of the same end
+ * ports in both; *n_known: how many are.
+ */
+bool osr_store_fits(const struct osr_result *stored, const struct osr_fabric *fabric,
+		    uint32_t *n_known);
+
 #endif
