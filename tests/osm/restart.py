@@ -94,6 +94,39 @@ def killed(workdir):
                 expect('last run' not in opensm.log, 'store = no, and it was read')
 
 
+@scenario('restart.recognised', 150)
+def recognised(workdir):
+    """What dmodk and angara have recognised on the whole fabric outlives a kill -9: no entry and no SL changes with the
+    next start, the engine stays, and so it does after one more fault. Without the store it is otherwise."""
+    os.makedirs(workdir, exist_ok=True)
+    for engine, kind, faults in (('angara', ('mesh', 'dims=3x3'), (('s-0-1', 2), ('s-1-0', 4))),
+                                 ('dmodk', ('tree', 'm=2,6', 'w=1,3'), (('spine-0',), ('leaf-1', 4)))):
+        cache = cache_of(workdir, 'cache-' + engine)
+        with Fabric(generate(os.path.join(workdir, engine + '.net'), *kind), os.path.join(workdir, engine)) as fabric:
+            with start(fabric, cache, 'before', engine + ',dfsssp') as opensm:
+                opensm.wait_up()
+                opensm.change(fabric.unlink(*faults[0]))
+                before = judge(fabric, opensm, ours=engine, minimal=False)
+                wait_for('the store to be written', lambda: settled(cache), 20)
+                kill(opensm)
+            with start(fabric, cache, 'after', engine + ',dfsssp') as opensm:
+                opensm.wait_up()
+                after = judge(fabric, opensm, ours=engine, minimal=False)
+                claims = first_claims(opensm)
+                expect(claims.changed == 0, '%s: %d of %d entries changed' % (engine, claims.changed, claims.entries))
+                expect(after.bytes_of_tables() == before.bytes_of_tables(), engine + ': the tables differ')
+                expect(after.rows == before.rows, engine + ': SLs differ')
+                opensm.change(fabric.unlink(*faults[1]))
+                judge(fabric, opensm, ours=engine, minimal=False)
+            opensm.check_own_log()
+            fabric.console(fabric.relink(*faults[1]))
+            with start(fabric, cache, 'without', engine + ',dfsssp', conf='store = no\n') as opensm:
+                opensm.wait_up()
+                anew = judge(fabric, opensm, ours=Claims(opensm.log).engine)
+                expect((anew.bytes_of_tables(), anew.rows) != (before.bytes_of_tables(), before.rows),
+                       engine + ': a full route gives the same: this says nothing about the store')
+
+
 def damage(path, kind):
     with open(path, 'rb') as file:
         data = bytearray(file.read())
