@@ -6,7 +6,8 @@
  * checksums are put right afterwards. Built with OSR_FUZZ=ON it is a libFuzzer target, otherwise it
  * replays the files it is given and changes of its own.
  *
- *	input:	bit 0 of byte 0: checksums put right; bit 1: last and the baseline, not one result
+ *	input:	bit 0 of byte 0: checksums put right; bit 1: after a fault, of dfsssp with its baseline;
+ *		bits 2, 3: 0, 3 dfsssp; 1 dmodk and 2 angara, which have notes
  *		bytes 1, 2: the length the bytes are cut to, if not 0
  *		then of 3 bytes each: offset (little-endian), what to XOR there
  */
@@ -38,14 +39,27 @@ static void insist(bool ok, const char *what)
 	abort();
 }
 
-/* A ring with two chords, a host each; or without one of its cables. */
-static void build_fabric(struct osr_arena *arena, struct osr_fabric *f, bool whole)
-{
-	struct osr_builder *b = osr_builder_new();
+static const char *const engines[] = { "dfsssp", "dmodk", "angara", "dfsssp" };
 
+/* Four leaves with a host, two spines; or without one of the cables. */
+static void build_tree(struct osr_builder *b, bool whole)
+{
+	for (uint32_t s = 0; s < 4; s++)
+		osr_builder_terminal(
+			b, &(struct osr_terminal_in){
+				   .guid = 0x200 + s, .sw = s, .port = 1, .lid = 10 + s });
+	for (uint32_t s = 0; s < 8; s++)
+		if (whole || s != 3)
+			osr_builder_link(b, &(struct osr_link_in){ .sw_a = s / 2,
+								   .port_a = 2 + s % 2,
+								   .sw_b = 4 + s % 2,
+								   .port_b = 1 + s / 2 });
+}
+
+/* A ring with chords, a host each; or without one of its cables. With one chord it is a mesh of 2x3. */
+static void build_ring(struct osr_builder *b, bool whole, bool mesh)
+{
 	for (uint32_t s = 0; s < N_SWITCHES; s++) {
-		osr_builder_switch(b, &(struct osr_switch_in){
-					      .guid = 0x100 + s, .n_ports = 4, .name = "switch" });
 		osr_builder_terminal(
 			b, &(struct osr_terminal_in){
 				   .guid = 0x200 + s, .sw = s, .port = 1, .lid = 10 + s });
@@ -55,17 +69,31 @@ static void build_fabric(struct osr_arena *arena, struct osr_fabric *f, bool who
 								   .sw_b = (s + 1) % N_SWITCHES,
 								   .port_b = 3 });
 	}
-	for (uint32_t s = 0; s < 2; s++)
+	for (uint32_t s = mesh; s < 2; s++)
 		osr_builder_link(b, &(struct osr_link_in){
 					    .sw_a = s, .port_a = 4, .sw_b = s + 3, .port_b = 4 });
+}
+
+static void build_fabric(struct osr_arena *arena, struct osr_fabric *f, const char *engine,
+			 bool whole)
+{
+	struct osr_builder *b = osr_builder_new();
+
+	for (uint32_t s = 0; s < N_SWITCHES; s++)
+		osr_builder_switch(b, &(struct osr_switch_in){
+					      .guid = 0x100 + s, .n_ports = 4, .name = "switch" });
+	if (!strcmp(engine, "dmodk"))
+		build_tree(b, whole);
+	else
+		build_ring(b, whole, !strcmp(engine, "angara"));
 	insist(!osr_builder_build(b, arena, f, NULL), "no fabric");
 	osr_builder_free(b);
 }
 
-static enum osr_status route(const struct osr_result *before, struct osr_arena *arena,
-			     struct osr_result *now, struct osr_diag *diag)
+static enum osr_status route(const char *engine, const struct osr_result *before,
+			     struct osr_arena *arena, struct osr_result *now, struct osr_diag *diag)
 {
-	const struct osr_engine *e = osr_engine_find("dfsssp");
+	const struct osr_engine *e = osr_engine_find(engine);
 	struct osr_arena scratch = { 0 };
 	struct osr_values v;
 	const struct osr_job job = { .engine = e,
@@ -108,56 +136,75 @@ static void put_right(uint8_t *buf, size_t size)
 }
 
 /* Both fabrics of today are routed from what was read. */
-static void use(const struct osr_result *last, const struct osr_fabric *f)
+static void use(const char *engine, const struct osr_result *last, const struct osr_fabric *f)
 {
 	struct osr_result now = { .fabric = *f };
 	struct osr_arena arena = { 0 };
 	struct osr_diag diag = { "" };
 
-	if (route(last, &arena, &now, &diag))
+	if (route(engine, last, &arena, &now, &diag))
 		insist(diag.text[0] != 0, "no tables, and no sentence");
 	osr_arena_free(&arena);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* What is changed, of one engine. */
+struct good {
+	struct osr_result whole, broken;
+	uint8_t *buf[2];
+	size_t size[2];
+};
+
+static const struct good *good_of(unsigned kind)
 {
 	static struct osr_arena arena;
-	static struct osr_result whole, broken;
-	static uint8_t *good[2];
-	static size_t good_size[2];
+	static struct good all[4];
+	struct good *good = &all[kind];
+	const char *engine = engines[kind];
+
+	if (good->buf[0])
+		return good;
+	build_fabric(&arena, &good->whole.fabric, engine, true);
+	build_fabric(&arena, &good->broken.fabric, engine, false);
+	insist(!route(engine, NULL, &arena, &good->whole, NULL) &&
+		       !route(engine, &good->whole, &arena, &good->broken, NULL),
+	       "no tables");
+	if (good->whole.routing.notes.size == 0)
+		insist(good->broken.baseline == &good->whole, good->broken.routing.stable.why);
+	good->size[0] = make(&good->whole, &good->buf[0]);
+	good->size[1] = make(&good->broken, &good->buf[1]);
+	return good;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
 	struct osr_arena last_arena = { 0 }, baseline_arena = { 0 }, scratch = { 0 };
 	struct osr_result last, baseline;
 	struct osr_diag diag = { "" };
+	const struct good *good;
+	const char *engine;
 	uint8_t *copy;
 	size_t n, kind;
 
-	if (!good[0]) {
-		build_fabric(&arena, &whole.fabric, true);
-		build_fabric(&arena, &broken.fabric, false);
-		insist(!route(NULL, &arena, &whole, NULL) && !route(&whole, &arena, &broken, NULL),
-		       "no tables");
-		insist(broken.baseline == &whole, broken.routing.stable.why);
-		good_size[0] = make(&whole, &good[0]);
-		good_size[1] = make(&broken, &good[1]);
-	}
 	if (size < 3)
 		return 0;
+	engine = engines[data[0] >> 2 & 3];
+	good = good_of(data[0] >> 2 & 3);
 	kind = data[0] >> 1 & 1;
 	n = data[1] | (size_t)data[2] << 8;
-	n = n && n < good_size[kind] ? n : good_size[kind];
+	n = n && n < good->size[kind] ? n : good->size[kind];
 	copy = malloc(n);
 	insist(copy != NULL, "no memory");
-	memcpy(copy, good[kind], n);
+	memcpy(copy, good->buf[kind], n);
 	for (size_t i = 3; i + 3 <= size; i += 3)
 		copy[(data[i] | (size_t)data[i + 1] << 8) % n] ^= data[i + 2];
 	if (data[0] & 1)
 		put_right(copy, n);
-	if (osr_store_read(copy, n, "fuzz", "dfsssp", KEY, &last_arena, &baseline_arena, &scratch,
+	if (osr_store_read(copy, n, "fuzz", engine, KEY, &last_arena, &baseline_arena, &scratch,
 			   &last, &baseline, &diag)) {
 		insist(diag.text[0] != 0, "refused without a sentence");
 	} else {
-		use(&last, &whole.fabric);
-		use(&last, &broken.fabric);
+		use(engine, &last, &good->whole.fabric);
+		use(engine, &last, &good->broken.fabric);
 	}
 	osr_arena_free(&last_arena);
 	osr_arena_free(&baseline_arena);
@@ -170,7 +217,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 /* Every byte changed, and cut off at every length. */
 static void every_byte(void)
 {
-	for (unsigned kind = 0; kind < 4; kind++)
+	for (unsigned kind = 0; kind < 12; kind++)
 		for (unsigned at = 0; at < 4096; at++) {
 			uint8_t change[] = { kind, 0, 0, at & 255, at >> 8, 1 << at % 8 };
 			uint8_t cut[] = { kind, at & 255, at >> 8 };
