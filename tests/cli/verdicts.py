@@ -149,10 +149,7 @@ def main():
                     ('check of the table file', None,
                      dict(file_said['answers'], verdict=file_said['verdict']))])
                 counts[answers['verdict']] += 1
-                # A file of the last result lacks what angara remembers of the grid.
-                if engine != 'angara':
-                    counts['whatif ' + str(without_cable(command, net, engine, folder,
-                                                                workdir))] += 1
+                counts['whatif ' + str(without_cable(command, net, engine, folder, workdir))] += 1
                 for spoil in (drop_entry, drop_sl, no_sls, all_on_sl0):
                     if spoil == all_on_sl0 and engine not in ('p2sssp', 'dfsssp'):
                         continue
