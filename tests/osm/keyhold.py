@@ -33,11 +33,11 @@ def some_pairs(n, seed):
 
 
 def laid(log):
-    return [float(ms) for ms in re.findall(r'added and checked in ([\d.]+) ms', log)]
+    return [float(ms) for ms in re.findall(r'base tables .*? and checked in ([\d.]+) ms', log)]
 
 
 def laid_cpu(log):
-    return [float(ms) for ms in re.findall(r'added and checked in [\d.]+ ms, ([\d.]+) of them CPU', log)]
+    return [float(ms) for ms in re.findall(r'and checked in [\d.]+ ms, ([\d.]+) ms of CPU', log)]
 
 
 def sweeps(log):
