@@ -285,7 +285,7 @@ static void slvl_plan_best(struct slvl_matrix *m)
 
 /* Sending -------------------------------------------------------------------------------------- */
 
-/* A table that nobody sends or will want, and that drops no packets: path queries read it meanwhile. */
+/* A table that no sweep ever asks for, so the next one sends its own. It drops no packets, as path queries read it. */
 static void slvl_forget(osm_switch_t *sw, uint32_t mod)
 {
 	ib_slvl_table_t other;

@@ -328,7 +328,7 @@ static uint64_t rings_least(const struct turn_rings *x)
 		n[x->product.chan_dim[c]]++;
 	}
 	for (uint32_t i = 0; i < x->product.n_dims; i++) {
-		/* In the middle of a line there is more, whoever routes: at most 1.5 times. */
+		/* The middle of a line always carries more: at most 1.5 times the mean. */
 		uint64_t mean =
 			(x->product.factor[i] == OSR_FACTOR_PATH ? 3 : 2) * sum[i] / (2 * n[i]);
 

@@ -291,7 +291,7 @@ static bool moves_relieve(struct osr__moves *m, uint32_t hot)
 
 /* ---- what need not have moved ----------------------------------------------------------------- */
 
-#define ANY_LOAD UINT64_MAX /* back to what has just been: nobody is asked */
+#define ANY_LOAD UINT64_MAX /* when a move is undone: that is always allowed */
 
 /* Switch v sends to d by the channel of this entry again, if that puts no more than `most` on any channel. */
 static bool moves_return(struct osr__moves *m, uint32_t d, uint32_t v, uint8_t entry, uint64_t most)
