@@ -359,6 +359,8 @@ static bool slvl_plan_all(struct slvl_matrix *m, struct plugin *p, bool wildcard
 			if (slvl_maps(m->sw))
 				slvl_plan_best(m);
 		}
+		if (!m->n_mads)
+			break;
 		if (!fill)
 			m->mads = osr_alloc(&p->slvl.arena, m->n_mads, sizeof(*m->mads));
 		if (!m->mads)

@@ -289,9 +289,12 @@ static enum osr_status keep_all(const struct osr_job *job, struct osr_diag *why)
 	same.note = NULL;
 	same.withdrawn = NULL;
 	same.stable = (struct osr_stable){ .kept = true,
+					   .together = true,
 					   .n_channels_lost = base->fabric.n_channels -
 							      job->fabric->n_channels,
-					   .drift = last->routing.stable.drift };
+					   .drift = last->baseline ?
+							    last->routing.stable.drift :
+							    1000 };
 	*routing = same;
 	osr_arena_reset(job->scratch, mark);
 	return st;
@@ -335,7 +338,7 @@ enum osr_status osr_turn_reroute(const struct osr_job *job, uint32_t drift, stru
 	if (!keep_can(job, base))
 		return osr__keep_not(why, "the previous VLs by turn do not fit the lanes or the "
 					  "present multicast");
-	if (previous->baseline && osr_fabric_alike(job->fabric, &previous->fabric) &&
+	if (osr_fabric_alike(job->fabric, &previous->fabric) &&
 	    job->request.multicast == (previous->routing.mcast_parent != NULL))
 		return keep_all(job, why);
 	/* What multicast had in the last sweep may not fit what the baseline's routes need. */
