@@ -314,8 +314,7 @@ static void delete (void *plugin_data)
 	struct plugin *p = plugin_data;
 
 	osr__observe_close(p);
-	p->slvl.n_hidden = 0; /* OpenSM's subnet may be gone */
-	osr__slvl_drop(p);
+	osr__slvl_close(p);
 	osr__keys_close(p);
 	osr__upkeep_close(p);
 	osr__metrics_close(p);

@@ -142,9 +142,10 @@ static void slvl_read_port(struct slvl_matrix *m, unsigned out)
 	}
 }
 
-static bool slvl_alloc(struct slvl_matrix *m, const struct osm_opensm *osm, struct osr_arena *arena)
+static bool slvl_alloc(struct slvl_matrix *m, struct plugin *p)
 {
-	const cl_qmap_t *tbl = &osm->subn.sw_guid_tbl;
+	const cl_qmap_t *tbl = &p->osm->subn.sw_guid_tbl;
+	struct osr_arena *arena = &p->slvl.arena;
 	size_t n = 0;
 
 	for (cl_map_item_t *item = cl_qmap_head(tbl); item != cl_qmap_end(tbl);
@@ -407,7 +408,7 @@ static void slvl_show(struct plugin *p)
 
 static void slvl_reset(struct slvl *slvl)
 {
-	osr_arena_free(&slvl->arena);
+	osr_arena_empty(&slvl->arena);
 	slvl->mads = NULL;
 	slvl->hidden = NULL;
 	slvl->n_mads = slvl->n_hidden = 0;
@@ -420,26 +421,31 @@ void osr__slvl_drop(struct plugin *p)
 	slvl_reset(&p->slvl);
 }
 
+void osr__slvl_close(struct plugin *p)
+{
+	p->slvl.n_hidden = 0; /* OpenSM's subnet may be gone */
+	osr__slvl_drop(p);
+	osr_arena_free(&p->slvl.arena);
+}
+
 void osr__slvl_routed(struct engine_ctx *ctx)
 {
 	struct plugin *p = ctx->plugin;
 	const osm_subn_t *subn = &p->osm->subn;
 	struct slvl_matrix m = { .ctx = ctx, .forced = true };
-	struct osr_arena scratch = { 0 };
 	bool phases = false;
 
 	osr__slvl_drop(p);
 	p->slvl.counts = (struct slvl_counts){ 0 };
 	if (subn->opt.qos && ctx->current && ctx->current->result.routing.sl2vl &&
-	    slvl_alloc(&m, p->osm, &scratch) &&
-	    slvl_plan_all(&m, p, subn->opt.use_optimized_slvl) && slvl_hide(p)) {
+	    slvl_alloc(&m, p) && slvl_plan_all(&m, p, subn->opt.use_optimized_slvl) &&
+	    slvl_hide(p)) {
 		for (uint32_t i = 0; i < p->slvl.n_mads; i++)
 			phases |= p->slvl.mads[i].phase != SLVL_PAIRS;
 		p->slvl.sent = !phases;
 		if (!phases)
 			slvl_post_phase(p, SLVL_PAIRS);
 	}
-	osr_arena_free(&scratch);
 }
 
 /* Reading back --------------------------------------------------------------------------------- */
@@ -635,7 +641,6 @@ static void slvl_settle(struct engine_ctx *ctx, struct slvl_matrix *m, bool disc
 
 void osr__slvl_settle(struct plugin *p, bool discovery_follows)
 {
-	struct osr_arena scratch = { 0 };
 	struct slvl_matrix m = { 0 };
 	struct engine_ctx *ctx = p->contexts;
 	bool alloc;
@@ -646,10 +651,9 @@ void osr__slvl_settle(struct plugin *p, bool discovery_follows)
 	slvl_show(p);
 	m.ctx = ctx;
 	alloc = ctx && ctx->current && ctx->current->used_vls && p->osm->subn.opt.qos &&
-		slvl_alloc(&m, p->osm, &scratch);
+		slvl_alloc(&m, p);
 	cl_plock_release(&p->osm->lock);
 	if (alloc)
 		slvl_settle(ctx, &m, discovery_follows);
 	slvl_reset(&p->slvl);
-	osr_arena_free(&scratch);
 }

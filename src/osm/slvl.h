@@ -48,5 +48,6 @@ void osr__slvl_routed(struct engine_ctx *ctx);
 void osr__slvl_settle(struct plugin *p, bool discovery_follows);
 /* Gives switches their bit back and forgets what was to be sent. */
 void osr__slvl_drop(struct plugin *p);
+void osr__slvl_close(struct plugin *p);
 
 #endif

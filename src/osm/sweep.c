@@ -300,7 +300,7 @@ static enum osr_status sweep(struct sweep *w)
 	struct osr_arena_mark mark;
 	enum osr_status st;
 
-	osr__upkeep_watch(w->ctx->plugin);
+	osr__upkeep_watch(w->ctx->plugin, &w->scratch);
 	st = osr__snapshot(w->ctx->plugin, SNAPSHOT_ALL_LIDS, &slot->arena, &w->scratch, fabric,
 			   &w->snap, &w->diag);
 	w->ms_snapshot = osr__sweep_clock_ms();

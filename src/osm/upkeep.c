@@ -319,22 +319,22 @@ static void upkeep_say(struct plugin *p)
 				 event.name, hold->calm);
 }
 
-void osr__upkeep_watch(struct plugin *p)
+void osr__upkeep_watch(struct plugin *p, struct osr_arena *scratch)
 {
 	struct upkeep *u = p->upkeep;
-	struct osr_arena arena = { 0 };
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct field x = { 0 };
 	double now = osr__sweep_clock_ms() * 1e-3, next;
 
 	if (!u)
 		return;
-	if (!upkeep_look_around(&x, p->osm, &arena)) {
-		osr_arena_free(&arena);
+	if (!upkeep_look_around(&x, p->osm, scratch)) {
+		osr_arena_reset(scratch, mark);
 		return; /* the sweep is about to say it */
 	}
 	osr_drains_watch(u->drains, x.link, x.n_links, now);
 	decide_out(p, &x);
-	osr_arena_free(&arena);
+	osr_arena_reset(scratch, mark);
 	upkeep_say(p);
 	next = osr_drains_next(u->drains, now);
 	if (next >= 0)

@@ -26,7 +26,7 @@ void osr__upkeep_close(struct plugin *p);
 void osr__upkeep_begins(struct plugin *p);
 void osr__upkeep_over(struct plugin *p, bool up);
 /* In the sweep, under OpenSM's exclusive lock, before the snapshot. */
-void osr__upkeep_watch(struct plugin *p);
+void osr__upkeep_watch(struct plugin *p, struct osr_arena *scratch);
 /* Is this switch (port 0), or the link at this port of it, left out? As of the last watch. */
 bool osr__upkeep_out(const struct plugin *p, uint64_t guid, uint8_t port);
 /* In the thread of the control socket: something was asked; a sweep is on its way if it has to be. */
