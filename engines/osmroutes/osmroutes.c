@@ -45,8 +45,9 @@ static const struct choice {
 struct offer {
 	const struct osr_engine *engine;
 	struct osr_routing routing;
+	struct osr_checked checked;
 	uint64_t efi;      /* in routes on a link of the fastest rate */
-	uint32_t ebb;      /* effective bisection bandwidth, in millionths of a link */
+	uint32_t ebb; /* effective bisection bandwidth, in millionths of a link; 0: not asked */
 	uint32_t permille; /* of that, after what is taken off */
 };
 
@@ -70,11 +71,31 @@ static void choose_say(char *list, const char *between, const char *text)
 /* With or without the words that say what the figures are. */
 static void choose_describe(const struct offer *offer, bool words, char *text, size_t size)
 {
-	snprintf(text, size, "%s (%llu%s, %u.%u %%%s, %u VL%s%s)", offer->engine->name,
-		 (unsigned long long)offer->efi, words ? " routes on the busiest link" : "",
-		 offer->ebb / 10000, offer->ebb / 1000 % 10, words ? " bandwidth" : "",
+	char ebb[40] = "";
+
+	if (offer->ebb)
+		snprintf(ebb, sizeof(ebb), ", %u.%u %%%s", offer->ebb / 10000,
+			 offer->ebb / 1000 % 10, words ? " bandwidth" : "");
+	snprintf(text, size, "%s (%llu%s%s, %u VL%s%s)", offer->engine->name,
+		 (unsigned long long)offer->efi, words ? " routes on the busiest link" : "", ebb,
 		 offer->routing.n_layers, offer->routing.n_layers == 1 ? "" : "s",
 		 offer->routing.n_longer ? ", longer routes" : "");
+}
+
+static enum osr_status choose_check(const struct osr_job *job, struct offer *offer,
+				    struct osr_diag *why)
+{
+	struct osr_checked *checked = &offer->checked;
+	uint64_t *load = osr_alloc(job->arena, job->fabric->n_channels, sizeof(*load));
+	enum osr_status st = load ? OSR_OK : osr_fail(why, OSR_NOMEM, "out of memory for loads");
+
+	if (!st)
+		st = osr_check_loads(job->fabric, &offer->routing, job->scratch, &checked->verdict,
+				     load, why);
+	checked->routing = offer->routing;
+	checked->load = load;
+	checked->digest = st ? 0 : osr_routing_digest(job->fabric, &offer->routing);
+	return st;
 }
 
 /* Lanes, SLs, lengths, loads: what the checker finds. OSR_CHECK_FAILED: not to be used. */
@@ -82,27 +103,39 @@ static enum osr_status choose_measure(const struct chooser *chooser, struct offe
 				      struct osr_diag *why)
 {
 	const struct osr_job *job = chooser->job;
+	const struct osr_verdict *verdict = &offer->checked.verdict;
+	enum osr_status st = choose_check(job, offer, why);
 	uint32_t off;
-	struct osr_verdict verdict;
-	enum osr_status st = osr_check(job->fabric, &offer->routing, job->scratch, &verdict, why);
 
-	if (!st && !(verdict.proven & OSR_CLAIM_DEADLOCK_FREE))
+	if (!st && !(verdict->proven & OSR_CLAIM_DEADLOCK_FREE))
 		st = osr_fail(why, OSR_CHECK_FAILED, "not free of deadlock");
-	if (!st && verdict.n_vls > job->request.max_vls)
+	if (!st && verdict->n_vls > job->request.max_vls)
 		st = osr_fail(why, OSR_CHECK_FAILED, "more than %u VLs", job->request.max_vls);
-	if (!st)
-		st = choose_bisect(job->fabric, &offer->routing, job->scratch, &offer->ebb, why);
 	if (st)
 		return st;
-	off = verdict.n_routes ? (uint32_t)(1000 * verdict.n_longer / verdict.n_routes) : 0;
-	offer->efi = (uint64_t)(verdict.efi_per_capacity + 0.5);
+	off = verdict->n_routes ? (uint32_t)(1000 * verdict->n_longer / verdict->n_routes) : 0;
+	offer->efi = (uint64_t)(verdict->efi_per_capacity + 0.5);
 	off += CHOOSE_LANE * (offer->routing.n_layers - 1u);
 	offer->permille = (1000 - (off < 1000 ? off : 999)) *
-			  (verdict.proven & OSR_CLAIM_ANY_SL       ? 1000
-			   : verdict.proven & OSR_CLAIM_REVERSIBLE ? CHOOSE_SL
-								   : CHOOSE_ONE_WAY) /
+			  (verdict->proven & OSR_CLAIM_ANY_SL       ? 1000
+			   : verdict->proven & OSR_CLAIM_REVERSIBLE ? CHOOSE_SL
+								    : CHOOSE_ONE_WAY) /
 			  1000;
 	return OSR_OK;
+}
+
+/* Only what is compared needs it. */
+static enum osr_status choose_bandwidth(const struct chooser *chooser, struct offer *offer,
+					struct osr_diag *why)
+{
+	const struct osr_job *job = chooser->job;
+	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
+	enum osr_status st = OSR_OK;
+
+	if (!offer->ebb)
+		st = choose_bisect(job->fabric, &offer->routing, job->scratch, &offer->ebb, why);
+	osr_arena_reset(job->scratch, mark);
+	return st;
 }
 
 /* The bisection bandwidth counts twice: it is what all feel, the busiest link slows down some. */
@@ -205,6 +238,10 @@ static enum osr_status choose_try(struct chooser *chooser, const struct osr_engi
 	if (!st)
 		st = choose_measure(chooser, &offer, &why);
 	osr_arena_reset(job->scratch, mark);
+	if (!st && chooser->best.engine)
+		st = choose_bandwidth(chooser, &chooser->best, &why);
+	if (!st && chooser->best.engine)
+		st = choose_bandwidth(chooser, &offer, &why);
 	if (st == OSR_NOMEM)
 		return osr_fail(job->diag, st, "%s", why.text);
 	if (!choose_keep(chooser, st ? NULL : &offer, engine))
@@ -255,6 +292,8 @@ static enum osr_status choose_route(const struct osr_job *job)
 	if (st)
 		return st;
 	*job->routing = chooser.best.routing;
+	if (job->checked)
+		*job->checked = chooser.best.checked;
 	return choose_note(&chooser, job->routing);
 }
 

@@ -62,4 +62,16 @@ enum osr_status osr_check_loads(const struct osr_fabric *fabric, const struct os
 				struct osr_arena *scratch, struct osr_verdict *verdict,
 				uint64_t *load, struct osr_diag *diag);
 
+/* What the check found, for the sweep: an engine that compares tables need not have them walked twice. */
+struct osr_checked {
+	struct osr_routing routing; /* that was checked */
+	uint64_t digest;            /* of its tables then */
+	struct osr_verdict verdict;
+	uint64_t *load; /* [n_channels], in the arena of the tables; NULL: nothing was checked */
+};
+
+/* The same check of the same arrays, and not a byte of the tables has changed since? `digest`: as they are now. */
+bool osr_check_stands(const struct osr_checked *checked, const struct osr_routing *routing,
+		      uint64_t digest);
+
 #endif

@@ -79,6 +79,7 @@ struct osr_job {
 	const struct osr_fabric *fabric;
 	struct osr_notes notes; /* what this engine left in osr_routing.notes last time */
 	struct osr_routing *routing;
+	struct osr_checked *checked; /* for an engine that has had *routing checked (check.h) */
 };
 
 struct osr_engine {

@@ -30,6 +30,7 @@ struct osr_sweep {
 	bool routed; /* there are tables: what failed afterwards is the check or a promise */
 	bool refused; /* the check refused a re-route, and the engine has routed from nothing */
 	struct osr_verdict verdict;
+	struct osr_checked checked;               /* by the engine, between both halves */
 	double ms_route, ms_transition, ms_check; /* by request.clock_ms; 0 without it */
 	double wall_route, wall_check; /* the transition among the first; by request.wall_ms */
 	size_t memory; /* bytes of both arenas of the job at their peak until the tables were there */

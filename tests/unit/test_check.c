@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include <osmroutes/check.h>
+#include <osmroutes/sweep.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -803,6 +804,66 @@ static void test_out_of_memory(void **state)
 	}
 }
 
+/* What the engine osmroutes had checked, and then spoilt in one of these ways. */
+static enum { SPOILT_NOT, SPOILT_ENTRY, SPOILT_CLAIMS, SPOILT_N } spoilt;
+
+static enum osr_status spoiling_route(const struct osr_job *job)
+{
+	enum osr_status st = osr_engine_find("osmroutes")->route(job);
+
+	if (!st && spoilt == SPOILT_ENTRY) /* a packet that has arrived leaves again */
+		job->routing->lft[job->fabric->dest_switch[0]] =
+			job->fabric->chan_port[job->fabric->chan_row[job->fabric->dest_switch[0]]];
+	if (!st && spoilt == SPOILT_CLAIMS)
+		job->routing->claims = 0;
+	return st;
+}
+
+/* The sweep takes over what an engine has had checked, and notices when that is not what it gets. */
+static void test_check_stands(void **state)
+{
+	struct osr_engine engine = *osr_engine_find("osmroutes");
+	struct osr_values values;
+	unsigned n_stand = 0;
+
+	osr_values_default(&values, engine.params);
+	engine.route = spoiling_route;
+	for (unsigned i = 0; i < N_TEST_FABRICS; i++)
+		for (spoilt = SPOILT_NOT; spoilt < SPOILT_N; spoilt++) {
+			struct osr_arena scratch = { 0 }, arena = { 0 };
+			struct osr_diag diag = { "" };
+			struct osr_sweep sweep = { .routed = false };
+			struct osr_result result;
+			struct osr_verdict verdict;
+			struct test_fabric t;
+			struct osr_job job = { .engine = &engine,
+					       .values = &values,
+					       .request = { .max_vls = 8, .multicast = true },
+					       .scratch = &scratch,
+					       .arena = &arena,
+					       .diag = &diag };
+			enum osr_status st;
+
+			test_fabric_named(&t, i);
+			result = (struct osr_result){ .fabric = t.f };
+			st = osr_sweep(&job, &result, &sweep);
+			assert_true(st == OSR_OK || spoilt != SPOILT_NOT || !t.f.n_channels);
+			if (t.f.n_channels && spoilt != SPOILT_NOT)
+				assert_int_equal(st, OSR_CHECK_FAILED);
+			if (!st && sweep.checked.load) {
+				assert_int_equal(
+					osr_check(&t.f, &result.routing, &scratch, &verdict, &diag),
+					OSR_OK);
+				assert_same_verdict(&verdict, &sweep.verdict);
+				n_stand += result.load == sweep.checked.load;
+			}
+			osr_arena_free(&scratch);
+			osr_arena_free(&arena);
+			test_fabric_free(&t);
+		}
+	assert_true(n_stand > N_TEST_FABRICS / 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -816,6 +877,7 @@ int main(void)
 		cmocka_unit_test(test_mutants),
 		cmocka_unit_test(test_random_changes),
 		cmocka_unit_test(test_out_of_memory),
+		cmocka_unit_test(test_check_stands),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -207,6 +207,7 @@ static enum osr_status sweep_route_by(const struct osr_job *job, struct osr_resu
 	enum osr_status st;
 
 	*sweep = (struct osr_sweep){ .routed = false };
+	mine.checked = &sweep->checked;
 	memset(&result->routing, 0, sizeof(result->routing));
 	result->load = NULL;
 	result->baseline = NULL;
@@ -254,25 +255,42 @@ static enum osr_status sweep_promises(const struct osr_job *job, const struct os
 	return OSR_OK;
 }
 
+/* Walks the tables, unless the engine has had the same ones walked. */
+static enum osr_status sweep_walk(const struct osr_job *job, const struct osr_result *result,
+				  struct osr_sweep *sweep, const uint64_t **load)
+{
+	const struct osr_fabric *fabric = &result->fabric;
+	uint64_t *counted;
+	enum osr_status st;
+
+	if (osr_check_stands(&sweep->checked, &result->routing, result->digest)) {
+		sweep->verdict = sweep->checked.verdict;
+		*load = sweep->checked.load;
+		return OSR_OK;
+	}
+	counted = osr_alloc(job->arena, fabric->n_channels, sizeof(*counted));
+	if (!counted)
+		return osr_fail(job->diag, OSR_NOMEM, "out of memory for the loads of %u channels",
+				fabric->n_channels);
+	st = osr_check_loads(fabric, &result->routing, job->scratch, &sweep->verdict, counted,
+			     job->diag);
+	*load = st ? NULL : counted;
+	return st;
+}
+
 enum osr_status osr_sweep_check(const struct osr_job *job, struct osr_result *result,
 				struct osr_sweep *sweep)
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
 	const struct osr_fabric *fabric = &result->fabric;
 	double start = sweep_clock_ms(job), wall = sweep_wall_ms(job);
-	uint64_t *load = osr_alloc(job->arena, fabric->n_channels, sizeof(*load));
 	enum osr_status st;
 
-	if (!load)
-		return osr_fail(job->diag, OSR_NOMEM, "out of memory for the loads of %u channels",
-				fabric->n_channels);
-	st = osr_check_loads(fabric, &result->routing, job->scratch, &sweep->verdict, load,
-			     job->diag);
+	result->digest = osr_routing_digest(fabric, &result->routing);
+	st = sweep_walk(job, result, sweep, &result->load);
 	osr_arena_reset(job->scratch, mark);
-	result->load = st ? NULL : load;
 	if (!st)
 		st = sweep_promises(job, &result->routing, sweep);
-	result->digest = osr_routing_digest(fabric, &result->routing);
 	sweep->ms_check = sweep_clock_ms(job) - start;
 	sweep->wall_check = sweep_wall_ms(job) - wall;
 	return st;

@@ -452,6 +452,19 @@ enum osr_status osr_check_loads(const struct osr_fabric *fabric, const struct os
 	return st;
 }
 
+bool osr_check_stands(const struct osr_checked *checked, const struct osr_routing *routing,
+		      uint64_t digest)
+{
+	const struct osr_routing *then = &checked->routing;
+
+	return checked->load && checked->digest == digest && then->claims == routing->claims &&
+	       then->lft == routing->lft && then->sl == routing->sl &&
+	       then->granted == routing->granted && then->sl2vl == routing->sl2vl &&
+	       !memcmp(then->ca_sl2vl, routing->ca_sl2vl, sizeof(then->ca_sl2vl)) &&
+	       then->n_vls == routing->n_vls && then->rank == routing->rank &&
+	       then->mcast_parent == routing->mcast_parent && then->mcast_vl == routing->mcast_vl;
+}
+
 enum osr_status osr_check(const struct osr_fabric *fabric, const struct osr_routing *routing,
 			  struct osr_arena *scratch, struct osr_verdict *verdict,
 			  struct osr_diag *diag)
