@@ -114,6 +114,11 @@ static uint16_t *entry(const struct ledger *l, const struct osr_fabric *f, uint3
 	return &l->sls[(size_t)wd * l->whole->n_switches + ws];
 }
 
+uint16_t ledger_sls(const struct ledger *l, const struct osr_fabric *f, uint32_t d, uint32_t s)
+{
+	return *entry(l, f, d, s);
+}
+
 void ledger_note(struct ledger *l, const struct osr_result *now)
 {
 	const struct osr_fabric *f = &now->fabric;

@@ -36,6 +36,8 @@ struct ledger {
 void ledger_new(struct ledger *l, const struct osr_fabric *whole);
 void ledger_free(struct ledger *l);
 void ledger_note(struct ledger *l, const struct osr_result *now);
+/* Of switch s of f to its destination d. */
+uint16_t ledger_sls(const struct ledger *l, const struct osr_fabric *f, uint32_t d, uint32_t s);
 /*
  * Is no VL of `now` cyclic for packets on any SL of the ledger (with `mixed`, while every switch
  * may still have the entry, and the multicast table, of `before`)? Replies and multicast count if

@@ -123,6 +123,22 @@ static void assert_right(struct life *x, const struct osr_result *now,
 		assert_true(checked->proven & OSR_CLAIM_MINIMAL);
 }
 
+/* Old and new entries mixed: with every SL that was ever given or, once some are lost, with those of both tables. */
+static bool is_safe_together(const struct life *x, const struct osr_result *now)
+{
+	struct ledger recent;
+	bool safe;
+
+	if (!x->n_lost)
+		return ledger_safe(&x->ledger, now, current(x), true);
+	ledger_new(&recent, &x->t.f);
+	ledger_note(&recent, current(x));
+	ledger_note(&recent, now);
+	safe = ledger_safe(&recent, now, current(x), true);
+	ledger_free(&recent);
+	return safe;
+}
+
 /* What the result says of itself against the judge's opinion. */
 static void assert_promises(struct life *x, const struct osr_result *now)
 {
@@ -133,7 +149,7 @@ static void assert_promises(struct life *x, const struct osr_result *now)
 	x->n_lost += s->n_sl_lost;
 	if (!x->n_lost && !ledger_safe(&x->ledger, now, NULL, false))
 		fail_msg("%s on %s: SLs of earlier can deadlock", x->engine->name, x->t.name);
-	if (s->together && !x->n_lost && !ledger_safe(&x->ledger, now, current(x), true))
+	if (s->together && !is_safe_together(x, now))
 		fail_msg("%s on %s: old and new entries together can deadlock", x->engine->name,
 			 x->t.name);
 }
@@ -209,7 +225,8 @@ static uint16_t given_sls(const struct osr_result *then, uint64_t guid, uint32_t
 			  (then->routing.granted ? then->routing.granted[at] : 0));
 }
 
-/* No SL is granted that nobody was given: not now, not in the last sweep, and not in the baseline. */
+/* No SL is granted that nobody was given: not now, not in the last sweep (ever, if one of the pair was away then), and
+ * not in the baseline. */
 static void assert_granted(const struct life *x, const struct osr_result *now)
 {
 	const struct osr_fabric *f = &now->fabric;
@@ -219,7 +236,11 @@ static void assert_granted(const struct life *x, const struct osr_result *now)
 		uint32_t lid = f->dest_lid[at / f->n_switches];
 		unsigned given = 1u << (now->routing.sl[at] & 15);
 
-		given |= given_sls(current(x), guid, lid);
+		unsigned then = given_sls(current(x), guid, lid);
+
+		given |= then ? then
+			      : ledger_sls(&x->ledger, f, (uint32_t)(at / f->n_switches),
+					   (uint32_t)(at % f->n_switches));
 		if (now->baseline)
 			given |= given_sls(now->baseline, guid, lid);
 		assert_int_equal(now->routing.granted[at] & ~given, 0);
@@ -281,6 +302,48 @@ static void assert_counts(struct life *x, const struct osr_result *now)
 		assert_int_equal(s->n_sl_changed, count_other_sls(current(x), now));
 }
 
+/* Is the cable of c, in the fabric of now, part of the spanning order of before? */
+static bool was_in_order(const struct osr_result *before, const struct osr_fabric *f, uint32_t c)
+{
+	const struct osr_fabric *g = &before->fabric;
+	uint32_t a = osr_fabric_switch_by_guid(g, f->sw_guid[f->chan_src[c]]);
+	uint32_t b = osr_fabric_switch_by_guid(g, f->sw_guid[f->chan_dst[c]]), was;
+
+	if (a == OSR_NONE || b == OSR_NONE)
+		return false;
+	was = osr_port_channel(g, a, f->chan_port[c]);
+	return was != OSR_NONE && (before->routing.mcast_parent[a] == was ||
+				   before->routing.mcast_parent[b] == g->chan_rev[was]);
+}
+
+/* A cable joins the spanning order for somebody: there are end ports on both sides of it. */
+static void assert_order_serves(const struct life *x, const struct osr_result *now)
+{
+	const struct osr_fabric *f = &now->fabric;
+	const uint32_t *parent = now->routing.mcast_parent;
+
+	for (uint32_t s = 0; s < f->n_switches; s++) {
+		bool below = false, beside = false;
+
+		if (parent[s] == OSR_NONE || was_in_order(current(x), f, parent[s]))
+			continue;
+		for (uint32_t t = 0; t < f->n_switches; t++) {
+			uint32_t v = t;
+
+			while (v != s && parent[v] != OSR_NONE)
+				v = f->chan_dst[parent[v]];
+			if (f->sw_component[t] != f->sw_component[s] || !f->sw_sources[t])
+				continue;
+			below |= v == s;
+			beside |= v != s;
+		}
+		if (!below || !beside)
+			fail_msg("%s on %s: a cable of switch %u joins the spanning order for "
+				 "nobody",
+				 x->engine->name, x->t.name, s);
+	}
+}
+
 static void step(struct life *x)
 {
 	struct slot *slot = free_slot(x);
@@ -322,6 +385,8 @@ static void step(struct life *x)
 		assert_only_cut_changed(x, now);
 	if (s->kept && now->baseline)
 		assert_counts(x, now);
+	if (s->kept && now->routing.mcast_parent && current(x)->routing.mcast_parent)
+		assert_order_serves(x, now);
 	if (x->prepares)
 		assert_int_equal(
 			osr_reroute_prepare(now, &scratch, &slot->arena, &now->routing, &diag),
@@ -591,6 +656,107 @@ static void test_any_sl_lives(void **state)
 	print_message("%u kept, %u anew\n", (unsigned)n.kept, (unsigned)n.anew);
 }
 
+/* Lanes by SL, with more of them than are needed. */
+static void start_by_sl(struct life *x, struct totals *n)
+{
+	start(x, osr_engine_find("dfsssp"),
+	      (struct osr_request){ .max_vls = 8, .multicast = true }, n);
+	set(x, "any_sl", "off");
+	set(x, "rebalance", "0");
+}
+
+static void begin(struct life *x)
+{
+	faults_new(&x->faults, &x->t.f);
+	ledger_new(&x->ledger, &x->t.f);
+}
+
+/* Its hosts, its cables, or both go. */
+static void strip_switch(struct life *x, uint32_t s, bool hosts, bool cables)
+{
+	const struct osr_fabric *f = &x->t.f;
+
+	for (uint32_t t = f->term_row[s]; hosts && t < f->term_row[s + 1]; t++)
+		x->faults.term[t] |= f->term_role[t] != OSR_ROLE_SP0;
+	for (uint32_t c = f->chan_row[s]; cables && c < f->chan_row[s + 1]; c++)
+		faults_cable(&x->faults, c, true);
+}
+
+/* A switch whose host has gone, and whose cable in the spanning order has died, joins it by no other; the rest stays. */
+static void test_nobody_left(void **state)
+{
+	struct totals n = { 0 };
+
+	for (uint32_t s = 0; s < 12; s++) {
+		struct life x;
+
+		start_by_sl(&x, &n);
+		test_fabric_dragonfly(&x.t, 3);
+		begin(&x);
+		step(&x);
+		strip_switch(&x, s, true, false);
+		if (current(&x)->routing.mcast_parent[s] != OSR_NONE)
+			faults_cable(&x.faults, current(&x)->routing.mcast_parent[s], true);
+		step(&x);
+		finish(&x);
+	}
+	assert_int_equal(n.kept, 12);
+}
+
+/*
+ * A cable of the spanning order dies. Where unicast on its lane leaves no other cable to tie it with, unicast moves to
+ * one of the lanes that nobody uses: there is always room, so every repair keeps the tables.
+ */
+static void test_makes_room(void **state)
+{
+	static const uint32_t shape[][3] = { { 16, 22, 90 }, { 12, 16, 102 }, { 16, 20, 130 } };
+
+	for (unsigned i = 0; i < 3; i++)
+		for (uint32_t s = 0; s < shape[i][0]; s++) {
+			struct totals n = { 0 };
+			uint32_t up;
+			struct life x;
+
+			start_by_sl(&x, &n);
+			test_fabric_random(&x.t, shape[i][0], shape[i][1], shape[i][2]);
+			begin(&x);
+			step(&x);
+			assert_non_null(current(&x)->routing.sl);
+			up = current(&x)->routing.mcast_parent[s];
+			if (up != OSR_NONE)
+				faults_cable(&x.faults, up, true);
+			step(&x);
+			assert_int_equal(n.kept, 1);
+			finish(&x);
+		}
+}
+
+/* SLs of earlier, and a switch that comes back without its cables when a host is new: nothing is known of it. */
+static void test_back_alone(void **state)
+{
+	struct totals n = { 0 };
+	struct life x;
+
+	start_by_sl(&x, &n);
+	test_fabric_dragonfly(&x.t, 3);
+	begin(&x);
+	strip_switch(&x, 5, true, false);
+	faults_cable(&x.faults, 0, true);
+	step(&x);
+	faults_cable(&x.faults, 0, false);
+	step(&x);
+	assert_non_null(current(&x)->routing.granted);
+	strip_switch(&x, 9, true, true);
+	x.faults.sw[9] = true;
+	step(&x);
+	x.faults.sw[9] = false;
+	for (uint32_t t = x.t.f.term_row[5]; t < x.t.f.term_row[6]; t++)
+		x.faults.term[t] = false;
+	step(&x);
+	assert_int_equal(n.kept, 2);
+	finish(&x);
+}
+
 /* A certificate that does not hold, as a bug would leave it: the same sweep routes from nothing, and says why. */
 static void test_refused(void **state)
 {
@@ -830,6 +996,8 @@ int main(void)
 		cmocka_unit_test(test_scarce_lives), cmocka_unit_test(test_out_of_memory),
 		cmocka_unit_test(test_refusals),     cmocka_unit_test(test_sweep_out_of_memory),
 		cmocka_unit_test(test_any_sl_lives), cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_nobody_left),  cmocka_unit_test(test_makes_room),
+		cmocka_unit_test(test_back_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

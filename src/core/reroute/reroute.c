@@ -209,7 +209,7 @@ static enum osr_status try_reroute(const struct osr_job *job, const struct osr_r
 		.opt = opt,
 		.baseline = baseline_of(job->previous),
 		.last = job->previous,
-		.out = { .front = front, .attempts = UINT64_MAX, .stable = { .together = true } },
+		.out = { .front = front, .attempts = UINT64_MAX },
 		.max_vls = job->request.max_vls < OSR_MAX_VLS ? job->request.max_vls : OSR_MAX_VLS,
 		.scratch = job->scratch
 	};

@@ -55,10 +55,9 @@ static void add_last_routes(struct osr__reroute *w, uint32_t d)
 		if (c == OSR_NONE)
 			continue;
 		osr__deps_begin(&w->deps);
-		if (osr__add_route(w, d, w->tree.last_row, v, c, osr__need(w, d, v)))
-			continue;
-		osr__deps_undo(&w->deps);
-		w->out.stable.together = false;
+		/* What closes a cycle here closes it in the mixture, too: osr__add_mixtures(). */
+		if (!osr__add_route(w, d, w->tree.last_row, v, c, osr__need(w, d, v)))
+			osr__deps_undo(&w->deps);
 	}
 }
 
@@ -137,13 +136,11 @@ void osr__look_for_bounce(struct osr__reroute *w, uint32_t d, uint32_t v)
 		osr_switch_name(w->x, v, buf), w->x->dest_lid[d]);
 }
 
-/* Is there a switch with two ways? Elsewhere the mixture is one of the two tables. */
-static bool is_mixed(const struct osr__reroute *w, uint32_t d, const uint8_t *row)
+/* Can a packet still leave by an old entry? Else there are only the new tables. */
+static bool is_mixed(const struct osr__reroute *w, uint32_t d)
 {
-	uint32_t way[2];
-
 	for (uint32_t i = 0; i < w->tree.n_u; i++)
-		if (ways(w, d, row, w->tree.u[i], way) == 2)
+		if (old_way(w, d, w->tree.u[i], OSR_NONE) != OSR_NONE)
 			return true;
 	return false;
 }
@@ -242,7 +239,7 @@ void osr__add_mixtures(struct osr__reroute *w, const struct osr_routing *routing
 	const struct osr_fabric *fabric = w->x;
 
 	/* Once it is known not to hold, nothing more has to be proven. */
-	w->out.stable.together &= !w->out.stable.n_sl_lost;
+	w->out.stable.together = !w->out.stable.n_sl_lost;
 	osr__deps_begin(&w->deps);
 	mix_orders(w, routing);
 	for (uint32_t d = 0; d < fabric->n_dests && w->n_lanes && w->out.stable.together; d++) {
@@ -252,7 +249,7 @@ void osr__add_mixtures(struct osr__reroute *w, const struct osr_routing *routing
 			continue;
 		osr__last_row(w, d, w->tree.last_row);
 		collect_changed(w, d, row);
-		if (is_mixed(w, d, row))
+		if (is_mixed(w, d))
 			mix(w, d, row, w->tree.done);
 	}
 }
