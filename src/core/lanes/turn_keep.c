@@ -45,16 +45,6 @@ static bool keep_ranks(const struct osr_fabric_map *map, const struct osr_routin
 	return true;
 }
 
-static void keep_find_same(struct keep *k)
-{
-	size_t m = k->f->n_channels;
-
-	for (uint8_t vl = 0; vl < k->r.n_vls; vl++)
-		for (k->same[vl] = 0; memcmp(k->w.rank + k->same[vl] * m, k->w.rank + vl * m,
-					     m * sizeof(*k->w.rank)) != 0;)
-			k->same[vl]++;
-}
-
 /* VLs of the turn from channel c to the channel o of the switch between them. */
 static uint8_t *keep_vls(const struct keep *k, uint32_t c, uint32_t o)
 {
@@ -69,7 +59,7 @@ void osr__keep_read_lanes(struct keep *k)
 {
 	for (uint32_t c = 0; c < k->f->n_channels; c++)
 		for (uint32_t t = k->w.g.row[c]; t < k->w.g.row[c + 1]; t++)
-			k->w.lane[t] = k->same[keep_vls(k, c, osr_cdg_target(&k->w.g, c, t))[0]];
+			k->w.lane[t] = keep_vls(k, c, osr_cdg_target(&k->w.g, c, t))[0];
 }
 
 void osr__keep_write_lanes(struct keep *k)
@@ -77,17 +67,14 @@ void osr__keep_write_lanes(struct keep *k)
 	for (uint32_t c = 0; c < k->f->n_channels; c++)
 		for (uint32_t t = k->w.g.row[c]; t < k->w.g.row[c + 1]; t++) {
 			uint8_t *vls = keep_vls(k, c, osr_cdg_target(&k->w.g, c, t));
-			bool other = k->same[vls[0]] != k->w.lane[t];
+			bool other = vls[0] != k->w.lane[t];
 
 			for (uint32_t sl = 0; other && sl < 16; sl++)
 				vls[sl] = (uint8_t)(k->base->routing.ca_sl2vl[sl] + k->w.lane[t]);
 		}
 }
 
-/*
- * Lanes on which end ports send, by the tables: lane 0 and its like, but all kinds of them where the certificate
- * was made of what the switches have (adopt.c), which knows of no lanes that are alike.
- */
+/* Lanes on which end ports send, by the tables. */
 static void keep_read_inject(struct keep *k)
 {
 	const struct osr_fabric *fabric = k->f;
@@ -96,11 +83,11 @@ static void keep_read_inject(struct keep *k)
 		uint32_t s = fabric->chan_src[c];
 		const osr_sl2vl_t *vls = k->r.sl2vl + k->r.sl2vl_row[s] + fabric->chan_port[c];
 
-		k->w.inject[c] = (uint16_t)(1u << k->same[(*vls)[0]]);
+		k->w.inject[c] = (uint16_t)(1u << (*vls)[0]);
 		for (uint32_t t = fabric->term_row[s]; t < fabric->term_row[s + 1]; t++)
 			k->w.inject[c] |=
-				(uint16_t)(1u << k->same[vls[fabric->term_port[t] *
-							     (fabric->sw_n_ports[s] + 1u)][0]]);
+				(uint16_t)(1u << vls[fabric->term_port[t] *
+						     (fabric->sw_n_ports[s] + 1u)][0]);
 	}
 }
 
@@ -215,7 +202,6 @@ static enum osr_status keep_begin(struct keep *k, struct osr_diag *why)
 		return osr__keep_not(why,
 				     "the fabric has switches, cables or hosts on ports where the "
 				     "previous VLs by turn know none");
-	keep_find_same(k);
 	for (uint32_t d = 0; d < k->f->n_dests; d++)
 		k->grown |= !osr_fabric_map_dest_stays(&map, d);
 	osr__keep_read_lanes(k);
@@ -241,10 +227,9 @@ static void keep_finish(struct keep *k, struct osr_routing *routing)
 	size_t m = k->f->n_channels;
 
 	osr_spf_finish(&k->s);
-	for (uint32_t vl = 0; vl < k->r.n_vls; vl++)
-		if (k->same[vl] != vl)
-			memcpy(k->w.rank + vl * m, k->w.rank + k->same[vl] * m,
-			       m * sizeof(*k->w.rank));
+	for (uint32_t vl = k->w.n_lanes; vl < k->r.n_vls; vl++)
+		memcpy(k->w.rank + vl * m, k->w.rank + vl % k->w.n_lanes * m,
+		       m * sizeof(*k->w.rank));
 	osr__keep_write_lanes(k);
 	*routing = k->r;
 	routing->engine = old->engine;

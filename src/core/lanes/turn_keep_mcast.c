@@ -27,7 +27,7 @@ static uint32_t keep_next_lane(const struct keep *k, uint32_t t, uint32_t c, uin
 	for (uint32_t l = 0; l < w->n_lanes; l++) {
 		uint32_t at = w->rank[(size_t)l * k->f->n_channels + c];
 
-		if (k->same[l] != l || at <= rank || at >= best)
+		if (at <= rank || at >= best)
 			continue;
 		best = at;
 		lane = l;
@@ -169,8 +169,6 @@ static bool keep_sort(struct keep *k)
 	size_t m = k->f->n_channels;
 
 	for (uint32_t lane = k->w.n_lanes; lane--;) {
-		if (k->same[lane] != lane)
-			continue;
 		keep_feed_spread(k, lane);
 		if (!osr__turn_sort(&k->w, k->feed_all, k->w.rank, k->work, k->sorted))
 			continue;

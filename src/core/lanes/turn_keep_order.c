@@ -2,7 +2,8 @@
 /*
  * The order of nodes (lane, channel) while routes are added: a turn that falls makes the nodes between its
  * ends move, unless it would close a cycle (toporder.h). Nothing that was ever there is taken out, so old and
- * new routes rise in the same order. Turns that nothing takes yet get whatever lane serves.
+ * new routes rise in the same order. Turns that nothing takes yet get whatever lane serves. VLs that shared the ranks
+ * of one lane go their own ways: more turns fit than between lanes.
  */
 #include <string.h>
 
@@ -159,7 +160,7 @@ static bool keep_turn(struct keep *k, const struct keep_turn *turn)
 	if (keep_on_lane(k, turn, was))
 		return true;
 	for (uint32_t l = 0; l < k->w.n_lanes && !k->used[t]; l++)
-		if (l != was && k->same[l] == l && keep_on_lane(k, turn, l))
+		if (l != was && keep_on_lane(k, turn, l))
 			return true;
 	return false;
 }

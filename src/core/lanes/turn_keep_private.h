@@ -19,8 +19,6 @@ struct keep {
 	uint32_t *highest;    /* [n_channels] keep_spread_pass() */
 	uint8_t *before;      /* [n_switches] hops of one tree before it was touched */
 	uint8_t *whole;       /* [n_switches] and whether the route from here was whole then */
-	/* The first lane with the ranks of each: turns are given no other one, as it shares its ranks in the end. */
-	uint8_t same[OSR_MAX_VLS];
 	struct osr_toporder order; /* of nodes: all that feed says rises in it */
 	struct keep_undo {
 		uint32_t chan, turn, n_fed;
