@@ -27,6 +27,7 @@ FABRICS = {
     'tree11664': ('tree, 11,664 hosts', 'tree m=18,18,36 w=1,18,18'),
     'narrow': ('tree, 3 cables wide', 'tree m=6,6,4 w=1,3,3'),
     'dragonfly': ('dragonfly, 1,056 hosts', 'dragonfly a=8 h=4 p=4'),
+    'dragonfly72': ('dragonfly, 72 hosts', 'dragonfly a=4 h=2 p=2'),
 }
 for _n, _links in (64, 128), (128, 300):
     for _seed in 1, 2, 3:
@@ -36,19 +37,19 @@ for _n, _links in (64, 128), (128, 300):
 CUT = ['-r', '1']       # of the largest trees: the cut bound, which is tight there
 RUNS = [('cable', f, n, more) for f, n, more in (
     ('tree512', 20, []), ('tree1944', 6, CUT), ('tree11664', 2, CUT), ('narrow', 12, []), ('dragonfly', 8, []),
-    ('random64-1', 6, []), ('random64-3', 6, []), ('random128-1', 4, []), ('random128-2', 4, []), ('random128-3', 4, []))]
+    ('dragonfly72', 40, []), ('random64-1', 6, []), ('random64-3', 6, []), ('random128-1', 4, []), ('random128-2', 4, []), ('random128-3', 4, []))]
 RUNS += [('switch', f, n, ['-S'] + more) for f, n, more in (
     ('tree512', 8, []), ('tree1944', 4, CUT), ('narrow', 8, []), ('dragonfly', 4, []), ('random128-1', 4, []))]
 RUNS += [('pile', f, n, ['-p']) for f, n in (('tree512', 12), ('narrow', 10), ('dragonfly', 5), ('random64-1', 8))]
 RUNS += [('transition', f, n, ['-s', '11', '-v', '8']) for f, n in (
-    ('tree-3', 20), ('tree512', 20), ('tree1944', 20), ('tree11664', 4), ('narrow', 20), ('dragonfly', 20), ('random64-1', 20),
+    ('tree-3', 20), ('tree512', 20), ('tree1944', 20), ('tree11664', 4), ('narrow', 20), ('dragonfly', 20), ('dragonfly72', 40), ('random64-1', 20),
     ('random64-2', 20), ('random64-3', 20), ('random128-1', 20), ('random128-2', 10), ('random128-3', 10))]
 
 
 # (table, fabric, faults): mean and worst load over the least possible, at most; or transitions proven, percent at least.
 # Random fabrics have lanes by turn, and repairs have to leave the lanes of turns that are in use.
 BARS = {('cable', 'tree512', 10): (1.05, 1.05), ('cable', 'random64-1', 6): (1.15, 1.2), ('cable', 'random128-2', 3): (1.12, 1.15),
-        ('cable', 'dragonfly', 3): (1.1, 1.2),
+        ('cable', 'dragonfly', 3): (1.1, 1.2), ('cable', 'dragonfly72', 40): (1.14, 1.4),
         ('transition', 'tree-3', 20): 100, ('transition', 'random64-2', 12): 80, ('transition', 'dragonfly', 3): 95}
 # Blocks that one cable changes, over those with an entry that no routing by shortest paths can keep, at most.
 BLOCKS = {'tree512': 1.0, 'random64-1': 1.1, 'dragonfly': 1.7}

@@ -779,7 +779,8 @@ static void test_refused(void **state)
 	step(&x);
 	assert_true(current(&x)->routing.stable.kept);
 	memset(x.now->result.routing.rank, 0,
-	       x.now->result.routing.n_channels * sizeof(*x.now->result.routing.rank));
+	       (size_t)x.now->result.routing.n_vls * x.now->result.routing.n_channels *
+		       sizeof(*x.now->result.routing.rank));
 	faults_build(&x.faults, &arena, &now.fabric);
 	assert_int_equal(osr_sweep(&(struct osr_job){ .engine = x.engine,
 						      .values = &x.values,

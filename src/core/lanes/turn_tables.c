@@ -6,22 +6,28 @@
 
 #include "turn_private.h"
 
-/* The virtual lanes of each lane of the search: those left over share the load. */
+/*
+ * The virtual lanes of what end ports send, on lane 0, and of the turns on each lane of the search: those left
+ * over share the load.
+ */
+#define TURN_SENT 0
+#define TURN_ON(lane) ((lane) + 1)
+
 struct turn_shares {
-	uint8_t first[OSR_MAX_VLS], n[OSR_MAX_VLS];
+	uint8_t first[OSR_MAX_VLS + 1], n[OSR_MAX_VLS + 1];
 };
 
-/* Channels that routes take on each lane, one for each (switch, LID), and turns of the escape tree. */
-static void turn_lane_loads(const struct turns *w, const uint32_t *n_used,
-			    uint64_t load[OSR_MAX_VLS])
+/* Channels that routes take, one for each (switch, LID), and turns of the escape tree. */
+static void turn_share_loads(const struct turns *w, const uint32_t *n_used,
+			     uint64_t load[OSR_MAX_VLS + 1])
 {
 	const struct osr_spf *spf = w->t.s;
 
-	memset(load, 0, OSR_MAX_VLS * sizeof(*load));
+	memset(load, 0, (OSR_MAX_VLS + 1) * sizeof(*load));
 	for (uint32_t t = 0; t < w->g.n_slots; t++)
-		load[w->lane[t]] += (uint64_t)w->pinned[t] + n_used[t];
+		load[TURN_ON(w->lane[t])] += (uint64_t)w->pinned[t] + n_used[t];
 	for (uint32_t d = 0; d < spf->f->n_dests; d++)
-		load[0] += spf->n_order[spf->f->dest_switch[d]] - 1u;
+		load[TURN_SENT] += spf->n_order[spf->f->dest_switch[d]] - 1u;
 }
 
 /* Some route takes another turn after this one. */
@@ -65,30 +71,38 @@ static bool turn_raise_last(struct turns *w, struct osr_arena *scratch)
 	return goes_on;
 }
 
-/* A VL for each lane that carries something; the others go where a VL has the most to carry. */
+/*
+ * A VL for each lane that carries something, then one for turns on lane 0: after a fault other turns can follow
+ * these where they could not follow what end ports send. The others go where a VL has the most to carry.
+ */
 static void turn_share(const struct turns *w, const uint32_t *n_used, uint8_t n_vls,
 		       struct turn_shares *share)
 {
-	uint64_t load[OSR_MAX_VLS];
+	uint64_t load[OSR_MAX_VLS + 1];
 	uint32_t extra = n_vls;
 	uint8_t at = 0;
 
-	turn_lane_loads(w, n_used, load);
-	for (uint32_t l = 0; l < w->n_lanes; l++) {
-		share->n[l] = l == 0 || load[l];
-		extra -= share->n[l];
+	turn_share_loads(w, n_used, load);
+	for (uint32_t i = 0; i <= w->n_lanes; i++) {
+		share->n[i] = i == TURN_SENT || (i != TURN_ON(0) && load[i]);
+		extra -= share->n[i];
 	}
-	for (; extra; extra--) {
+	share->n[TURN_ON(0)] = extra && load[TURN_ON(0)];
+	for (extra -= share->n[TURN_ON(0)]; extra; extra--) {
 		uint32_t most = 0;
 
-		for (uint32_t l = 1; l < w->n_lanes; l++)
-			if (load[l] * share->n[most] > load[most] * share->n[l])
-				most = l;
+		for (uint32_t i = 1; i <= w->n_lanes; i++)
+			if (load[i] * share->n[most] > load[most] * share->n[i])
+				most = i;
 		share->n[most]++;
 	}
-	for (uint32_t l = 0; l < w->n_lanes; l++) {
-		share->first[l] = at;
-		at += share->n[l];
+	for (uint32_t i = 0; i <= w->n_lanes; i++) {
+		share->first[i] = at;
+		at += share->n[i];
+	}
+	if (!share->n[TURN_ON(0)]) {
+		share->first[TURN_ON(0)] = share->first[TURN_SENT];
+		share->n[TURN_ON(0)] = share->n[TURN_SENT];
 	}
 }
 
@@ -120,15 +134,15 @@ static void turn_write_sl2vl(const struct turns *w, const struct turn_shares *sh
 		for (uint32_t in = 0; in <= fabric->sw_n_ports[s]; in++) {
 			uint32_t back = osr_port_channel(fabric, s, in);
 			uint32_t c = back == OSR_NONE ? OSR_NONE : fabric->chan_rev[back];
-			uint32_t lane = c == OSR_NONE
-						? 0
-						: w->lane[w->g.row[c] + out - fabric->chan_row[s]];
+			uint32_t of = c == OSR_NONE
+					     ? TURN_SENT
+					     : TURN_ON(w->lane[w->g.row[c] + out - fabric->chan_row[s]]);
 
-			uint32_t vl = share->first[lane];
+			uint32_t vl = share->first[of];
 			size_t pair = in * (fabric->sw_n_ports[s] + 1u) + fabric->chan_port[out];
 
 			/* A lane without a VL is that of turns which nothing takes. */
-			vl = share->n[lane] ? vl + (in + s) % share->n[lane] : 0;
+			vl = share->n[of] ? vl + (in + s) % share->n[of] : 0;
 			memset(routing->sl2vl[routing->sl2vl_row[s] + pair], (int)vl,
 			       sizeof(*routing->sl2vl));
 		}
@@ -190,9 +204,9 @@ enum osr_status osr__turn_finish(struct turns *w, struct osr_lanes_job *job)
 	if (st || !routing->rank || (job->req->multicast && !routing->mcast_parent))
 		return osr__turn_nomem(job->diag);
 	turn_write_sl2vl(w, &share, routing);
-	for (uint32_t l = 0; l < w->n_lanes; l++)
-		for (uint32_t i = 0; i < share.n[l]; i++)
-			memcpy(routing->rank + (share.first[l] + i) * m, w->rank + l * m,
+	for (uint32_t i = 0; i <= w->n_lanes; i++)
+		for (uint32_t vl = share.first[i]; vl < (uint32_t)share.first[i] + share.n[i]; vl++)
+			memcpy(routing->rank + vl * m, w->rank + (i ? i - 1 : 0) * m,
 			       m * sizeof(*routing->rank));
 	for (uint32_t class = 1; class < w->n_classes; class ++)
 		memcpy(routing->rank + class * n_vls * m, routing->rank,
