@@ -3,9 +3,14 @@
  * dfsssp - deadlock-free SSSP: the balanced shortest paths of spf.h, put on virtual lanes by the
  * strategies of lanes.h. Where the lanes do not suffice, some pairs get longer routes.
  */
+#include <string.h>
+
 #include <osmroutes/engine.h>
 #include <osmroutes/lanes.h>
+#include <osmroutes/spf.h>
 #include <osmroutes/sweep.h>
+
+#define DFSSSP_LARGE (1u << 22) /* table entries: from here on rounds take half a second */
 
 enum {
 	ROUNDS,
@@ -95,6 +100,75 @@ static struct osr_lanes_options dfsssp_lanes_options(const struct osr_values *va
 	};
 }
 
+/* ---- large whole trees ------------------------------------------------------------------------ */
+
+/* Of two LIDs of a port, and of groups of end ports that are balanced by themselves, D-Mod-K knows nothing. */
+static bool dfsssp_is_plain(const struct osr_fabric *fabric)
+{
+	uint32_t first = OSR_NONE;
+
+	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
+		if (fabric->term_lmc[t])
+			return false;
+		if (fabric->term_role[t] == OSR_ROLE_SP0)
+			continue;
+		if (first == OSR_NONE)
+			first = t;
+		if (fabric->term_group[t] != fabric->term_group[first])
+			return false;
+	}
+	return true;
+}
+
+/* As good as tables can be, by the checker's figures: on one lane, minimal, no link above the bound. */
+static bool dfsssp_is_perfect(const struct osr_job *job, const struct osr_checked *checked)
+{
+	uint32_t wanted = OSR_CLAIM_MINIMAL | OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE |
+			  OSR_CLAIM_ANY_SL | (job->request.multicast ? OSR_CLAIM_MULTICAST : 0);
+
+	return (checked->verdict.proven & wanted) == wanted && checked->verdict.n_vls == 1 &&
+	       checked->verdict.efi_per_capacity <= (double)osr_spf_bound(job->fabric);
+}
+
+/*
+ * Rounds on a whole tree end where the closed form of D-Mod-K begins, and every channel is at the bound in both. Where tables
+ * have millions of entries the closed form comes first.
+ */
+static enum osr_status dfsssp_closed_form(const struct osr_job *job, bool *routed)
+{
+	const struct osr_engine *dmodk = osr_engine_find("dmodk");
+	struct osr_arena_mark mark = osr_arena_mark(job->scratch),
+			      result = osr_arena_mark(job->arena);
+	struct osr_diag why = { "" };
+	struct osr_checked checked;
+	struct osr_values whole;
+	struct osr_job mine = *job;
+	enum osr_status st;
+
+	*routed = false;
+	if (!dmodk || (uint64_t)job->fabric->n_dests * job->fabric->n_switches <= DFSSSP_LARGE ||
+	    !dfsssp_is_plain(job->fabric))
+		return OSR_OK;
+	osr_values_default(&whole, dmodk->params);
+	for (uint32_t row = 0; dmodk->params[row].name; row++)
+		if (!strcmp(dmodk->params[row].name, "max_missing"))
+			whole.num[row] = 0;
+	mine.values = &whole;
+	mine.notes = (struct osr_notes){ NULL, 0 };
+	mine.diag = &why;
+	st = dmodk->route(&mine);
+	osr_arena_reset(job->scratch, mark);
+	if (!st)
+		st = osr_check_keep(job->fabric, job->routing, job->arena, job->scratch, &checked,
+				    &why);
+	*routed = !st && dfsssp_is_perfect(job, &checked);
+	if (*routed && job->checked)
+		*job->checked = checked;
+	if (!*routed)
+		osr_arena_reset(job->arena, result);
+	return st == OSR_NOMEM ? osr_fail(job->diag, st, "%s", why.text) : OSR_OK;
+}
+
 static enum osr_status dfsssp_route(const struct osr_job *job)
 {
 	const struct osr_values *values = job->values;
@@ -110,8 +184,16 @@ static enum osr_status dfsssp_route(const struct osr_job *job)
 				       .result = job->arena,
 				       .r = routing,
 				       .diag = job->diag };
-	enum osr_status st;
+	bool routed;
+	enum osr_status st = dfsssp_closed_form(job, &routed);
 
+	if (!st && routed) {
+		routing->engine = "dfsssp";
+		routing->strategy = "D-Mod-K";
+		routing->notes = (struct osr_notes){ NULL, 0 };
+	}
+	if (st || routed)
+		return st;
 	st = osr_routing_init(routing, job->fabric, job->arena, job->diag);
 	if (st)
 		return st;

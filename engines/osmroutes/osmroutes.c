@@ -82,31 +82,18 @@ static void choose_describe(const struct offer *offer, bool words, char *text, s
 		 offer->routing.n_longer ? ", longer routes" : "");
 }
 
-static enum osr_status choose_check(const struct osr_job *job, struct offer *offer,
-				    struct osr_diag *why)
-{
-	struct osr_checked *checked = &offer->checked;
-	uint64_t *load = osr_alloc(job->arena, job->fabric->n_channels, sizeof(*load));
-	enum osr_status st = load ? OSR_OK : osr_fail(why, OSR_NOMEM, "out of memory for loads");
-
-	if (!st)
-		st = osr_check_loads(job->fabric, &offer->routing, job->scratch, &checked->verdict,
-				     load, why);
-	checked->routing = offer->routing;
-	checked->load = load;
-	checked->digest = st ? 0 : osr_routing_digest(job->fabric, &offer->routing);
-	return st;
-}
-
 /* Lanes, SLs, lengths, loads: what the checker finds. OSR_CHECK_FAILED: not to be used. */
 static enum osr_status choose_measure(const struct chooser *chooser, struct offer *offer,
 				      struct osr_diag *why)
 {
 	const struct osr_job *job = chooser->job;
 	const struct osr_verdict *verdict = &offer->checked.verdict;
-	enum osr_status st = choose_check(job, offer, why);
+	enum osr_status st = OSR_OK;
 	uint32_t off;
 
+	if (!offer->checked.load)
+		st = osr_check_keep(job->fabric, &offer->routing, job->arena, job->scratch,
+				    &offer->checked, why);
 	if (!st && !(verdict->proven & OSR_CLAIM_DEADLOCK_FREE))
 		st = osr_fail(why, OSR_CHECK_FAILED, "not free of deadlock");
 	if (!st && verdict->n_vls > job->request.max_vls)
@@ -229,6 +216,7 @@ static enum osr_status choose_try(struct chooser *chooser, const struct osr_engi
 	mine.engine = engine;
 	mine.values = &values;
 	mine.routing = &offer.routing;
+	mine.checked = &offer.checked;
 	mine.diag = &why;
 	mine.notes = choose_notes_of(&job->notes, engine);
 	st = engine->applies ? engine->applies(&mine) : OSR_OK;

@@ -70,6 +70,11 @@ struct osr_checked {
 	uint64_t *load; /* [n_channels], in the arena of the tables; NULL: nothing was checked */
 };
 
+/* osr_check(), kept; in `arena` the loads alone. Where it fails checked->load is NULL. */
+enum osr_status osr_check_keep(const struct osr_fabric *fabric, const struct osr_routing *routing,
+			       struct osr_arena *arena, struct osr_arena *scratch,
+			       struct osr_checked *checked, struct osr_diag *diag);
+
 /* The same check of the same arrays, and not a byte of the tables has changed since? `digest`: as they are now. */
 bool osr_check_stands(const struct osr_checked *checked, const struct osr_routing *routing,
 		      uint64_t digest);

@@ -259,22 +259,14 @@ static enum osr_status sweep_promises(const struct osr_job *job, const struct os
 static enum osr_status sweep_walk(const struct osr_job *job, const struct osr_result *result,
 				  struct osr_sweep *sweep, const uint64_t **load)
 {
-	const struct osr_fabric *fabric = &result->fabric;
-	uint64_t *counted;
-	enum osr_status st;
+	struct osr_checked *checked = &sweep->checked;
+	enum osr_status st = OSR_OK;
 
-	if (osr_check_stands(&sweep->checked, &result->routing, result->digest)) {
-		sweep->verdict = sweep->checked.verdict;
-		*load = sweep->checked.load;
-		return OSR_OK;
-	}
-	counted = osr_alloc(job->arena, fabric->n_channels, sizeof(*counted));
-	if (!counted)
-		return osr_fail(job->diag, OSR_NOMEM, "out of memory for the loads of %u channels",
-				fabric->n_channels);
-	st = osr_check_loads(fabric, &result->routing, job->scratch, &sweep->verdict, counted,
-			     job->diag);
-	*load = st ? NULL : counted;
+	if (!osr_check_stands(checked, &result->routing, result->digest))
+		st = osr_check_keep(&result->fabric, &result->routing, job->arena, job->scratch,
+				    checked, job->diag);
+	sweep->verdict = checked->verdict;
+	*load = checked->load;
 	return st;
 }
 

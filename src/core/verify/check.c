@@ -452,6 +452,25 @@ enum osr_status osr_check_loads(const struct osr_fabric *fabric, const struct os
 	return st;
 }
 
+enum osr_status osr_check_keep(const struct osr_fabric *fabric, const struct osr_routing *routing,
+			       struct osr_arena *arena, struct osr_arena *scratch,
+			       struct osr_checked *checked, struct osr_diag *diag)
+{
+	uint64_t *load = osr_alloc(arena, fabric->n_channels, sizeof(*load));
+	enum osr_status st;
+
+	*checked = (struct osr_checked){ .routing = *routing };
+	if (!load)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the loads of %u channels",
+				fabric->n_channels);
+	st = osr_check_loads(fabric, routing, scratch, &checked->verdict, load, diag);
+	if (st)
+		return st;
+	checked->load = load;
+	checked->digest = osr_routing_digest(fabric, routing);
+	return OSR_OK;
+}
+
 bool osr_check_stands(const struct osr_checked *checked, const struct osr_routing *routing,
 		      uint64_t digest)
 {
