@@ -3,8 +3,6 @@
  * dfsssp - deadlock-free SSSP: the balanced shortest paths of spf.h, put on virtual lanes by the
  * strategies of lanes.h. Where the lanes do not suffice, some pairs get longer routes.
  */
-#include <string.h>
-
 #include <osmroutes/engine.h>
 #include <osmroutes/lanes.h>
 #include <osmroutes/spf.h>
@@ -150,13 +148,12 @@ static enum osr_status dfsssp_closed_form(const struct osr_job *job, bool *route
 	    !dfsssp_is_plain(job->fabric))
 		return OSR_OK;
 	osr_values_default(&whole, dmodk->params);
-	for (uint32_t row = 0; dmodk->params[row].name; row++)
-		if (!strcmp(dmodk->params[row].name, "max_missing"))
-			whole.num[row] = 0;
+	st = osr_values_set(&whole, dmodk->params, "max_missing", "0", &why);
 	mine.values = &whole;
 	mine.notes = (struct osr_notes){ NULL, 0 };
 	mine.diag = &why;
-	st = dmodk->route(&mine);
+	if (!st)
+		st = dmodk->route(&mine);
 	osr_arena_reset(job->scratch, mark);
 	if (!st)
 		st = osr_check_keep(job->fabric, job->routing, job->arena, job->scratch, &checked,

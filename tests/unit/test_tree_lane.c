@@ -226,11 +226,27 @@ static void test_one_link_missing(void **state)
 	}
 }
 
+/*
+ * So large that the closed form comes first. Each leaf has as many links up as hosts, so hosts elsewhere of
+ * each of them is the least possible, and what a whole tree must have. With a link missing the rounds do it.
+ */
+static void test_large(void **state)
+{
+	static const struct shape large = { "18,18,18", "1,18,18", "" };
+	uint64_t n_longer;
+
+	assert_int_equal(route_one(&large, 0, false, &n_longer), 18 * 18 * 18 - 18);
+	assert_int_equal(n_longer, 0);
+	assert_in_range(route_one(&large, 1, true, &n_longer), 5814, 5814 * 9 / 8);
+	assert_int_equal(n_longer, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_one_lane),
 					    cmocka_unit_test(test_one_link_missing),
 					    cmocka_unit_test(test_balance),
+					    cmocka_unit_test(test_large),
 					    cmocka_unit_test(test_megafly) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
