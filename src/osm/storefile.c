@@ -223,6 +223,7 @@ static void *writer(void *context)
 	pthread_mutex_lock(&s->lock);
 	for (;;) {
 		struct osr_diag diag = { "" };
+		struct osr_arena memory = s->next_memory;
 		void *buf = s->next;
 		size_t size = s->next_size;
 		double start;
@@ -235,10 +236,11 @@ static void *writer(void *context)
 			continue;
 		}
 		s->next = NULL;
+		s->next_memory = (struct osr_arena){ 0 };
 		pthread_mutex_unlock(&s->lock);
 		start = osm_store_clock_ms(CLOCK_THREAD_CPUTIME_ID);
 		failed = !osm_store_write_file(ctx, buf, size, &diag);
-		free(buf);
+		osr_arena_free(&memory);
 		if (!failed)
 			osr__log(ctx->plugin->osm, osr__log_details(ctx->plugin),
 				 "%s: tables stored in %s: %zu bytes, %.3f ms of CPU",
@@ -276,6 +278,8 @@ static bool osm_store_start(struct engine_ctx *ctx)
 void osr__store_save(struct engine_ctx *ctx)
 {
 	struct store *s = &ctx->store;
+	/* From the system: OpenSM has just freed the MADs of a sweep, and malloc() would sort all of them first. */
+	struct osr_arena memory = { 0 };
 	void *buf = NULL;
 	size_t size;
 
@@ -284,9 +288,9 @@ void osr__store_save(struct engine_ctx *ctx)
 	s->pending = false;
 	size = osr_store_size(&ctx->current->result);
 	if (size)
-		buf = malloc(size);
+		buf = osr_alloc(&memory, size, 1);
 	if (!buf || !osm_store_start(ctx)) {
-		free(buf);
+		osr_arena_free(&memory);
 		osr__log(ctx->plugin->osm, OSM_LOG_ERROR,
 			 "ERR OR14: %s: the tables cannot be stored for the next start: no memory "
 			 "for %zu bytes and a thread",
@@ -296,12 +300,13 @@ void osr__store_save(struct engine_ctx *ctx)
 	osr_store_write(&ctx->current->result, osr_options_key(ctx->engine, ctx->values), buf,
 			size);
 	if (osr_store_digest(buf) == s->digest) {
-		free(buf);
+		osr_arena_free(&memory);
 		return;
 	}
 	s->digest = osr_store_digest(buf);
 	pthread_mutex_lock(&s->lock);
-	free(s->next);
+	osr_arena_free(&s->next_memory);
+	s->next_memory = memory;
 	s->next = buf;
 	s->next_size = size;
 	pthread_cond_signal(&s->wake);

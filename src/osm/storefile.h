@@ -28,7 +28,8 @@ struct store {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	bool stop;
-	void *next; /* to be written, or NULL; whoever takes it frees it */
+	void *next; /* to be written, or NULL; whoever takes it frees its memory */
+	struct osr_arena next_memory;
 	size_t next_size;
 	bool failed; /* the last attempt */
 };
