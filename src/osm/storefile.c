@@ -138,6 +138,8 @@ static enum osr_status osm_store_parse(struct engine_ctx *ctx, const char *path,
 	return st;
 }
 
+static bool osm_store_start(struct engine_ctx *ctx);
+
 void osr__store_load(struct engine_ctx *ctx)
 {
 	struct osm_opensm *osm = ctx->plugin->osm;
@@ -150,6 +152,9 @@ void osr__store_load(struct engine_ctx *ctx)
 	if (ctx->store.tried || ctx->current || !is_on(ctx) || !osm->subn.sm_port_guid)
 		return;
 	ctx->store.tried = true;
+	if (ctx->re == osm->routing_engine_list)
+		osm_store_start(
+			ctx); /* before discovery fills malloc()'s lists; others if they route */
 	file_name(ctx, name);
 	snprintf(path, sizeof(path), "%s/%s", osr__cache_dir(), name);
 	buf = osm_store_read_file(path, &size, &diag);
@@ -258,7 +263,7 @@ static void *writer(void *context)
 	return NULL;
 }
 
-/* Signals are OpenSM's. Not before there is something to write: OpenSM may fork while it starts. */
+/* Signals are OpenSM's. Not before the first sweep: OpenSM may fork while it starts. */
 static bool osm_store_start(struct engine_ctx *ctx)
 {
 	struct store *s = &ctx->store;
@@ -279,13 +284,14 @@ void osr__store_save(struct engine_ctx *ctx)
 {
 	struct store *s = &ctx->store;
 	/* From the system: OpenSM has just freed the MADs of a sweep, and malloc() would sort all of them first. */
-	struct osr_arena memory = { 0 };
+	struct osr_arena memory = s->memory;
 	void *buf = NULL;
 	size_t size;
 
 	if (!s->pending || !ctx->current || !is_on(ctx))
 		return;
 	s->pending = false;
+	s->memory = (struct osr_arena){ 0 };
 	size = osr_store_size(&ctx->current->result);
 	if (size)
 		buf = osr_alloc(&memory, size, 1);
@@ -300,7 +306,8 @@ void osr__store_save(struct engine_ctx *ctx)
 	osr_store_write(&ctx->current->result, osr_options_key(ctx->engine, ctx->values), buf,
 			size);
 	if (osr_store_digest(buf) == s->digest) {
-		osr_arena_free(&memory);
+		osr_arena_empty(&memory);
+		s->memory = memory;
 		return;
 	}
 	s->digest = osr_store_digest(buf);
@@ -317,6 +324,7 @@ void osr__store_close(struct engine_ctx *ctx)
 {
 	struct store *s = &ctx->store;
 
+	osr_arena_free(&s->memory);
 	if (!s->running)
 		return;
 	pthread_mutex_lock(&s->lock);
