@@ -87,6 +87,9 @@ static bool layer_team_init(struct layering *w, struct osr_arena *scratch)
  */
 #define SPARSE 4
 
+#define SAMPLE_ROUTES 16      /* for each pair of channels: to judge an order by */
+#define MANY_ROUTES (1u << 22) /* where layers take long enough to look at a sample first */
+
 static bool is_sparse(const struct layering *w, uint32_t d)
 {
 	return (uint64_t)w->busy[d] * SPARSE < w->s->n_order[w->s->f->dest_switch[d]];
@@ -318,10 +321,10 @@ static enum osr_status plan_layer(struct layering *w, uint8_t layer, struct osr_
 
 	/*
 	 * The first layer of pairs starts with the routes that the first layer of routes started
-	 * with.
+	 * with; the same of all routes and a sample.
 	 */
 	if (layer == 0 && w->first) {
-		memcpy(w->rank, w->first, m * sizeof(*w->rank));
+		memmove(w->rank, w->first, m * sizeof(*w->rank));
 		return OSR_OK;
 	}
 	weigh_layer(w, layer);
@@ -416,13 +419,51 @@ static enum osr_status layer_by_layer(struct layering *w, uint8_t limit, struct 
 	return osr__no_vl(w, limit, diag);
 }
 
+/* Every how many-th LID of a switch has enough routes to tell what an order costs. */
+static uint32_t sample_step(const struct layering *w)
+{
+	const struct osr_fabric *fabric = w->s->f;
+	uint64_t n_routes = (uint64_t)fabric->n_dests * fabric->n_switches,
+		 enough = (uint64_t)SAMPLE_ROUTES * w->g->n_slots;
+
+	if (w->pairs || w->opt->heuristic != OSR_HEURISTIC_ORDER || n_routes < MANY_ROUTES ||
+	    n_routes < 2 * enough)
+		return 1;
+	return (uint32_t)(n_routes / enough);
+}
+
+/* All routes are in the first layer, those to one in `step` LIDs of a switch are looked at. */
+static void start_layers(struct layering *w, uint32_t step)
+{
+	const struct osr_spf *spf = w->s;
+	size_t n = spf->f->n_switches, n_rows = w->pairs ? n : spf->f->n_dests;
+
+	memset(w->layer, 0, n_rows * n);
+	for (uint32_t v = 0; v < n; v++)
+		for (uint32_t k = spf->dest_row[v]; k < spf->dest_row[v + 1]; k++)
+			w->busy[spf->dest_list[k]] =
+				spf->alias[spf->dest_list[k]] == OSR_NONE && k % step == 0 ? n : 0;
+}
+
+/*
+ * Where there are many routes for each dependency, a part of them is tried first: lanes that do not
+ * suffice for these do not for all, and their orders serve for what is tried next.
+ */
 static enum osr_status find_layers(struct layering *w)
 {
 	const struct osr_lane_work *work = w->work;
 	uint8_t limit = work->req->max_vls < OSR_MAX_VLS ? work->req->max_vls : OSR_MAX_VLS;
+	uint32_t step = sample_step(w);
+	enum osr_status st;
 
+	start_layers(w, step);
 	if (w->opt->heuristic == OSR_HEURISTIC_ONLINE)
 		return osr__add_online(w, limit, work->scratch, work->diag);
+	st = layer_by_layer(w, limit, work->scratch, work->diag);
+	if (st || step == 1)
+		return st;
+	w->first = w->rank;
+	start_layers(w, 1);
 	return layer_by_layer(w, limit, work->scratch, work->diag);
 }
 
@@ -432,7 +473,7 @@ static enum osr_status layering_init(struct layering *w, bool pairs, uint8_t *la
 	struct osr_arena *scratch = w->work->scratch;
 	const struct osr_spf *spf = w->s;
 	const struct osr_fabric *fabric = spf->f;
-	size_t n = fabric->n_switches, n_rows = pairs ? n : fabric->n_dests;
+	size_t n = fabric->n_switches;
 
 	w->pairs = pairs;
 	w->layer = layer;
@@ -447,9 +488,6 @@ static enum osr_status layering_init(struct layering *w, bool pairs, uint8_t *la
 		w->cut_pair = osr_alloc(scratch, n * n, 1);
 	if (!layer_team_init(w, scratch))
 		return OSR_NOMEM;
-	memset(w->layer, 0, n_rows * n);
-	for (uint32_t d = 0; d < fabric->n_dests; d++)
-		w->busy[d] = spf->alias[d] == OSR_NONE ? fabric->n_switches : 0;
 	return OSR_OK;
 }
 
