@@ -51,16 +51,7 @@ uint32_t osr__legal_settle_best(struct osr__legal *t, uint32_t root, uint32_t d)
 uint32_t osr__legal_mark(struct osr__legal *t, const uint16_t *order, uint32_t n,
 			 const uint8_t *hop, uint32_t root)
 {
-	uint32_t n_failed = 0;
-
-	t->mask[root] = t->all;
-	for (uint32_t i = 1; i < n; i++) {
-		uint32_t v = order[i];
-
-		t->mask[v] = t->over(t, hop, root, t->f->chan_row[v] + hop[v]);
-		n_failed += !t->mask[v];
-	}
-	return n_failed;
+	return osr__legal_mark_by(t, order, n, hop, root, t->over);
 }
 
 /* ---- lists by length ------------------------------------------------------------------------- */

@@ -105,6 +105,23 @@ static inline uint64_t osr__legal_shared(const struct osr_spf *spf, uint32_t d, 
 	return cost;
 }
 
+/* osr__legal_mark(), where over() is known. */
+static inline __attribute__((always_inline)) uint32_t osr__legal_mark_by(
+	struct osr__legal *t, const uint16_t *order, uint32_t n, const uint8_t *hop, uint32_t root,
+	uint8_t (*over)(const struct osr__legal *t, const uint8_t *hop, uint32_t root, uint32_t c))
+{
+	uint32_t n_failed = 0;
+
+	t->mask[root] = t->all;
+	for (uint32_t i = 1; i < n; i++) {
+		uint32_t v = order[i];
+
+		t->mask[v] = over(t, hop, root, t->f->chan_row[v] + hop[v]);
+		n_failed += !t->mask[v];
+	}
+	return n_failed;
+}
+
 /*
  * Shortest routes to d, for osr__legal.settle: its two functions are known where this is inlined. lost()
  * says what freedom a choice takes from switches further out, in 64ths of their channels; `price` is for

@@ -230,17 +230,41 @@ static bool tree_is_whole(const struct guide *w, uint32_t d)
 	return whole;
 }
 
-/* Routes again the dests whose trees are not legal as they stand. */
-static void repair_round(struct guide *w)
+#define MANY_ROUTES (1u << 22) /* where it takes seconds to route all trees anew */
+#define NEARLY_BUSIEST 200     /* one in so many below the largest weight */
+
+static void mark_busy(struct osr_spf *spf)
+{
+	uint64_t most = 0;
+
+	for (uint32_t c = 0; c < spf->f->n_channels; c++)
+		most = most < spf->weight[c] ? spf->weight[c] : most;
+	for (uint32_t c = 0; c < spf->f->n_channels; c++)
+		spf->weight[c] |= spf->weight[c] > most - most / NEARLY_BUSIEST ? OSR__BUSY : 0;
+}
+
+static void clear_busy(struct osr_spf *spf)
+{
+	for (uint32_t c = 0; c < spf->f->n_channels; c++)
+		spf->weight[c] &= ~OSR__BUSY;
+}
+
+/*
+ * Routes again the dests whose trees are not legal as they stand. `patch`: only the switches without a
+ * legal route go on another way, and the busiest channels get no more routes.
+ */
+static void repair_round(struct guide *w, bool patch)
 {
 	struct osr_spf *spf = w->t.s;
 	const struct osr_fabric *fabric = spf->f;
 
 	set_freedom(w);
+	if (patch)
+		mark_busy(spf);
 	w->n_failed = 0;
 	for (uint32_t root = 0; root < fabric->n_switches; root++) {
 		const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
-		bool found = false;
+		bool found = patch;
 
 		for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++) {
 			uint32_t d = spf->dest_list[k];
@@ -254,11 +278,14 @@ static void repair_round(struct guide *w)
 			found = true;
 			if (counts)
 				osr__spf_count(spf, order, spf->n_order[root], hop, (uint64_t)-1);
-			w->n_failed += osr__legal_settle_best(&w->t, root, d);
+			w->n_failed += patch ? osr__ordered_patch(w, root, d)
+					     : osr__legal_settle_best(&w->t, root, d);
 			if (counts)
 				osr__spf_count(spf, order, spf->n_order[root], hop, 1);
 		}
 	}
+	if (patch)
+		clear_busy(spf);
 }
 
 /* Gives the dests that ordered_keep_trees() found wanting their detours. */
@@ -513,12 +540,16 @@ enum osr_status osr_ordered_keep(const struct osr_lane_work *work,
 #define A_HANDFUL 700         /* 1 in so many */
 #define ALWAYS_TOLERATED 2000 /* routes to repair that cost next to nothing */
 
-/* Rounds of repair until all is legal, or it no longer gets better by a quarter. */
+/*
+ * Rounds of repair until all is legal, or it no longer gets better by a quarter. In large fabrics,
+ * as long as it does, rounds only patch: what that leaves is little, and the next order is fitted to it.
+ */
 static enum osr_status repair(struct guide *w, const struct osr_ordered_options *opt,
 			      uint64_t tolerated)
 {
-	uint64_t before = UINT64_MAX,
-		 few = (uint64_t)w->t.f->n_dests * w->t.f->n_switches / A_HANDFUL;
+	uint64_t before = UINT64_MAX, n_routes = (uint64_t)w->t.f->n_dests * w->t.f->n_switches,
+		 few = n_routes / A_HANDFUL;
+	bool patch = n_routes >= MANY_ROUTES, stuck;
 
 	set_legal(w);
 	ordered_keep_trees(w, tolerated);
@@ -529,12 +560,14 @@ static enum osr_status repair(struct guide *w, const struct osr_ordered_options 
 			set_legal(w);
 			ordered_keep_trees(w, UINT64_MAX);
 		}
-		repair_round(w);
+		repair_round(w, patch);
 		/* A handful is worth going on for, even if some rounds bring nothing. */
-		if (!w->n_failed || (w->n_failed > few && w->n_failed > before - before / 4))
+		stuck = w->n_failed > before - before / 4;
+		if (!w->n_failed || (w->n_failed > few && stuck && !patch))
 			break;
+		patch = patch && !stuck && i + 2 < opt->rounds;
 		before = w->n_failed;
-		w->boost = 2u << i < MAX_REPAIR_BOOST ? 2u << i : MAX_REPAIR_BOOST;
+		w->boost = !patch && 2u << i < MAX_REPAIR_BOOST ? 2u << i : MAX_REPAIR_BOOST;
 		/*
 		 * Only the last order has to change: it is where the routes without one are
 		 * counted.

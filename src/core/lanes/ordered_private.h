@@ -8,6 +8,8 @@
 
 #include "legal_tree.h"
 
+#define OSR__BUSY ((uint64_t)1 << 50) /* of a weight: no more routes shall go there */
+
 struct guide {
 	struct osr__legal t; /* mask: the row of a dest */
 	const struct osr_lane_work *work;
@@ -41,6 +43,12 @@ uint32_t osr__ordered_barred(struct guide *w, uint32_t root, uint32_t d);
 
 /* The masks of d's tree as it stands; returns how many of its routes have none. */
 uint32_t osr__ordered_keep_tree(struct guide *w, uint32_t root, uint32_t d);
+
+/*
+ * Keeps of d's tree, whose masks are known, what is legal. Who has no legal route takes the lightest
+ * shortest one there is, given those nearer the dest; returns how many have none.
+ */
+uint32_t osr__ordered_patch(struct guide *w, uint32_t root, uint32_t d);
 
 /* SLs out of masks, the certificate, and the claims. */
 enum osr_status osr__ordered_finish(struct guide *w, bool reversible);

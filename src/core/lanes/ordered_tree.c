@@ -123,6 +123,77 @@ uint32_t osr__ordered_keep_tree(struct guide *w, uint32_t root, uint32_t d)
 	size_t n = spf->f->n_switches;
 
 	osr__ordered_aim(w, d);
-	return osr__legal_mark(&w->t, spf->order + root * n, spf->n_order[root], spf->hop + d * n,
-			       root);
+	return osr__legal_mark_by(&w->t, spf->order + root * n, spf->n_order[root],
+				  spf->hop + d * n, root, osr__ordered_over);
+}
+
+/* Of d's tree as it stands: what the channels from v on carry. */
+static uint64_t ordered_cost(const struct osr_spf *spf, uint32_t root, const uint8_t *hop, uint32_t v)
+{
+	uint64_t cost = 0;
+
+	while (v != root) {
+		uint32_t c = spf->f->chan_row[v] + hop[v];
+
+		cost += spf->weight[c] & ~HOP_MASK;
+		v = spf->f->chan_dst[c];
+	}
+	return cost;
+}
+
+/* The lightest of v's shortest legal ways on, given those of its neighbours; false: there is none. */
+static bool choose_legal(struct guide *w, uint32_t root, uint32_t d, uint32_t v)
+{
+	const struct osr_spf *spf = w->t.s;
+	const struct osr_fabric *fabric = spf->f;
+	const uint8_t *dist8 = spf->scratch->dist8 + (size_t)root * fabric->n_switches;
+	uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches, closer = (uint8_t)(dist8[v] - 1);
+	uint32_t n_earlier = fabric->dest_lid[d] - fabric->term_lid[fabric->dest_term[d]];
+	uint64_t best = UINT64_MAX;
+
+	w->t.mask[v] = 0;
+	for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+		uint32_t u = fabric->chan_dst[c];
+		uint8_t mask = dist8[u] == closer ? osr__ordered_over(&w->t, hop, root, c) : 0;
+		uint64_t key;
+
+		if (!mask)
+			continue;
+		key = spf->weight[c] + ordered_cost(spf, root, hop, u) +
+		      osr__legal_shared(spf, d, v, c, n_earlier);
+		if (key >= best || key >= OSR__BUSY)
+			continue;
+		best = key;
+		w->t.mask[v] = mask;
+	}
+	if (best != UINT64_MAX)
+		hop[v] = (uint8_t)(best & HOP_MASK);
+	return best != UINT64_MAX;
+}
+
+uint32_t osr__ordered_patch(struct guide *w, uint32_t root, uint32_t d)
+{
+	const struct osr_fabric *fabric = w->t.f;
+	const uint16_t *order = w->t.s->order + (size_t)root * fabric->n_switches;
+	const uint8_t *hop = w->t.s->hop + (size_t)d * fabric->n_switches;
+	uint8_t *changed = w->t.new_mask;
+	uint32_t n_failed = 0, n_changed = 0;
+
+	osr__ordered_aim(w, d);
+	memset(changed, 0, fabric->n_switches);
+	for (uint32_t i = 1; i < w->t.s->n_order[root]; i++) {
+		uint32_t v = order[i], c = fabric->chan_row[v] + hop[v];
+		uint8_t before = w->t.mask[v];
+
+		if (before && (!n_changed || !changed[fabric->chan_dst[c]]))
+			continue;
+		w->t.mask[v] = osr__ordered_over(&w->t, hop, root, c);
+		changed[v] = w->t.mask[v] != before;
+		if (!w->t.mask[v]) {
+			n_failed += !choose_legal(w, root, d, v);
+			changed[v] = 1;
+		}
+		n_changed += changed[v];
+	}
+	return n_failed;
 }
