@@ -52,29 +52,47 @@ static bool join_pairs(const struct guide *w, uint8_t *both)
 	return all;
 }
 
+struct sl_setting {
+	const struct guide *w;
+	const uint8_t *both; /* the masks of pairs of switches, or NULL */
+	uint8_t swap;
+	struct mask_bits bits;
+};
+
+static void ordered_lanes_set_tree(void *ctx, uint32_t i, uint32_t d)
+{
+	const struct sl_setting *x = ctx;
+	const struct osr_fabric *fabric = x->w->t.f;
+	size_t n = fabric->n_switches;
+	uint32_t root = fabric->dest_switch[d];
+	uint8_t *sl = x->w->mask + d * n;
+	const uint8_t *row = x->both ? x->both + root * n : sl;
+
+	(void)i;
+	if (x->w->t.s->alias[d] != OSR_NONE)
+		return;
+	for (uint32_t v = 0; v < n; v++) {
+		uint8_t mask = row[v];
+		/* The same for both directions, spread over the pairs. */
+		uint8_t vl = x->bits.bit[mask][(v + root) % x->bits.n[mask]];
+
+		/* VLs 0 and swap trade places: multicast belongs to order 0. */
+		sl[v] = vl == 0 ? x->swap : vl == x->swap ? 0 : vl;
+	}
+}
+
 /* Turns masks into SLs, in place. */
 static void ordered_lanes_set_sls(struct guide *w, const uint8_t *both, uint8_t swap)
 {
 	const struct osr_fabric *fabric = w->t.f;
+	const struct osr_arena *scratch = w->work->scratch;
 	size_t n = fabric->n_switches;
-	struct mask_bits bits;
+	struct sl_setting x = { .w = w, .both = both, .swap = swap };
 
-	list_bits(&bits);
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		uint8_t *sl = w->mask + d * n;
-		uint32_t root = fabric->dest_switch[d];
-
-		if (w->t.s->alias[d] != OSR_NONE)
-			continue;
-		for (uint32_t v = 0; v < n; v++) {
-			uint8_t mask = both ? both[root * n + v] : sl[v];
-			/* The same for both directions, spread over the pairs. */
-			uint8_t vl = bits.bit[mask][(v + root) % bits.n[mask]];
-
-			/* VLs 0 and swap trade places: multicast belongs to order 0. */
-			sl[v] = vl == 0 ? swap : vl == swap ? 0 : vl;
-		}
-	}
+	list_bits(&x.bits);
+	osr_threads_share(scratch, ordered_lanes_set_tree, &x,
+			  osr_threads_parts(scratch, fabric->n_dests * (uint64_t)n),
+			  fabric->n_dests);
 	for (uint32_t d = 0; d < fabric->n_dests; d++)
 		if (w->t.s->alias[d] != OSR_NONE)
 			memcpy(w->mask + d * n, w->mask + w->t.s->alias[d] * n, n);
