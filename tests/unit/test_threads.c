@@ -164,9 +164,9 @@ static void test_check(void **state)
 	assert_true(n_right >= 40 && n_wrong >= 100);
 }
 
-/* The same tables, bit by bit, of every engine with default options. */
+/* The same tables, bit by bit, of every engine with default options, but for any_sl unless NULL. */
 static uint64_t sweep_digest(const struct osr_fabric *f, const struct osr_engine *engine,
-			     uint8_t max_vls, uint32_t n)
+			     const char *any_sl, uint8_t max_vls, uint32_t n)
 {
 	struct osr_threads threads = osr_threads_of(n);
 	struct osr_arena scratch = { .threads = n ? &threads : NULL }, arena = { 0 };
@@ -184,6 +184,9 @@ static uint64_t sweep_digest(const struct osr_fabric *f, const struct osr_engine
 
 	threads.n_steps = 0;
 	osr_values_default(&values, engine->params);
+	if (any_sl)
+		assert_int_equal(osr_values_set(&values, engine->params, "any_sl", any_sl, NULL),
+				 OSR_OK);
 	st = osr_sweep(&job, &result, &sweep);
 	osr_arena_free(&scratch);
 	osr_arena_free(&arena);
@@ -203,14 +206,54 @@ static void test_engines(void **state)
 			test_fabric_random(&t, 80, 130, i);
 		for (uint32_t e = 0; osr_engines[e]; e++)
 			for (uint8_t vls = 2; vls <= 8; vls *= 4) {
-				uint64_t digest = sweep_digest(&t.f, osr_engines[e], vls, 0);
+				uint64_t digest = sweep_digest(&t.f, osr_engines[e], NULL, vls, 0);
 
-				assert_true(sweep_digest(&t.f, osr_engines[e], vls, 3) == digest);
+				assert_true(sweep_digest(&t.f, osr_engines[e], NULL, vls, 3) ==
+					    digest);
 				n_routed += digest > 100;
 			}
 		test_fabric_free(&t);
 	}
 	assert_true(n_routed > 30);
+}
+
+/* Switches with 10 cables to others on the average and 8 hosts of 8 LIDs: 4.3 million routes. */
+static void large_fabric(struct test_fabric *t)
+{
+	struct draft d;
+	uint64_t seed = 7;
+
+	draft_new(&d);
+	for (uint32_t s = 0; s < MAX_DRAFT_SWITCHES; s++)
+		draft_switch(&d);
+	for (uint32_t s = 1; s < MAX_DRAFT_SWITCHES; s++)
+		draft_link(&d, s, test_random(&seed) % s);
+	for (uint32_t i = 0; i < 4 * MAX_DRAFT_SWITCHES; i++) {
+		uint32_t a = test_random(&seed) % MAX_DRAFT_SWITCHES,
+			 b = test_random(&seed) % MAX_DRAFT_SWITCHES;
+
+		if (a != b && d.n_used[a] < 16 && d.n_used[b] < 16)
+			draft_link(&d, a, b);
+	}
+	d.lmc = 3;
+	for (uint32_t s = 0; s < MAX_DRAFT_SWITCHES; s++)
+		for (uint32_t i = 0; i < 8; i++)
+			draft_host(&d, s);
+	draft_build(&d, t, "8 hosts of 8 LIDs");
+}
+
+/* Layers of a sample, which do not suffice; then trees that are patched: what large fabrics alone see. */
+static void test_large(void **state)
+{
+	struct test_fabric t;
+	uint64_t digest;
+
+	large_fabric(&t);
+	assert_true((uint64_t)t.f.n_dests * t.f.n_switches >= 1u << 22);
+	digest = sweep_digest(&t.f, osr_engine_find("dfsssp"), "off", 4, 0);
+	assert_true(digest > 100);
+	assert_true(sweep_digest(&t.f, osr_engine_find("dfsssp"), "off", 4, 3) == digest);
+	test_fabric_free(&t);
 }
 
 int main(void)
@@ -220,6 +263,7 @@ int main(void)
 		cmocka_unit_test(test_little_work),
 		cmocka_unit_test(test_check),
 		cmocka_unit_test(test_engines),
+		cmocka_unit_test(test_large),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -225,6 +225,8 @@ static bool tree_is_whole(const struct guide *w, uint32_t d)
 	const uint16_t *order = spf->order + (size_t)root * spf->f->n_switches;
 	bool whole = true;
 
+	if (spf->n_order[root] == spf->f->n_switches)
+		return !memchr(mask, 0, spf->f->n_switches);
 	for (uint32_t i = 1; i < spf->n_order[root]; i++)
 		whole &= mask[order[i]] != 0;
 	return whole;
@@ -620,9 +622,9 @@ enum osr_status osr_ordered_reduce(const struct osr_lane_work *work,
 	*fits = w.n_failed == 0;
 	if (*fits) {
 		/* What was routed again went where it was legal, not where there was room. */
-		osr__spf_polish(spf, opt->moves,
-				&(struct osr__spf_mover){ &w, reroute_legal, NULL });
-		ordered_keep_trees(&w, UINT64_MAX);
+		if (osr__spf_polish(spf, opt->moves,
+				    &(struct osr__spf_mover){ &w, reroute_legal, NULL }))
+			ordered_keep_trees(&w, UINT64_MAX);
 		st = osr__ordered_finish(&w, opt->reversible);
 		*work->r = reduced;
 	} else {

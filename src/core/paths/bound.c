@@ -148,7 +148,7 @@ static uint32_t search_distances(struct bound *b, uint32_t root)
 	memset(b->dist, 0xff, fabric->n_switches * sizeof(*b->dist));
 	b->dist[root] = 0;
 	b->order[n++] = root;
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n && n < fabric->n_switches; i++)
 		for (uint32_t v = b->order[i], c = fabric->chan_row[v]; c < fabric->chan_row[v + 1];
 		     c++) {
 			uint32_t u = fabric->chan_dst[c];

@@ -246,7 +246,7 @@ static void spf_polish_keep_best(struct osr_spf *spf, uint64_t *best)
 	memcpy(scratch->best_weight, spf->weight, spf->f->n_channels * sizeof(*spf->weight));
 }
 
-void osr__spf_polish(struct osr_spf *spf, uint32_t moves, const struct osr__spf_mover *mover)
+bool osr__spf_polish(struct osr_spf *spf, uint32_t moves, const struct osr__spf_mover *mover)
 {
 	struct polisher p = { .s = spf, .mover = mover };
 	uint64_t bound = spf->scratch->mixed ? 0 : osr_spf_bound(spf->f), best = UINT64_MAX;
@@ -257,10 +257,10 @@ void osr__spf_polish(struct osr_spf *spf, uint32_t moves, const struct osr__spf_
 
 	if (!spf->f->n_channels ||
 	    spf->weight[spf_polish_most_loaded(spf, &near)] >> HOP_BITS <= bound || near)
-		return;
+		return false;
 	descend(&p, &n_left);
 	if (!spf->scratch->best_hop || !n_moves)
-		return;
+		return true;
 	spf_polish_keep_best(spf, &best);
 	for (uint32_t i = 0; i < OSR__SPF_KICKS && best > bound; i++) {
 		kick(&p, osr_prng_below(&prng, spf->f->n_switches));
@@ -270,4 +270,5 @@ void osr__spf_polish(struct osr_spf *spf, uint32_t moves, const struct osr__spf_
 	}
 	memcpy(spf->hop, spf->scratch->best_hop, (size_t)spf->f->n_dests * spf->f->n_switches);
 	memcpy(spf->weight, spf->scratch->best_weight, spf->f->n_channels * sizeof(*spf->weight));
+	return true;
 }

@@ -89,9 +89,10 @@ struct osr__spf_mover {
 
 /*
  * Lowers the largest weight as long as dests can be moved off the channel that has it, alone or in
- * groups: up to `moves` attempts for 100 dests. Small fabrics get OSR__SPF_KICKS more starts.
+ * groups: up to `moves` attempts for 100 dests. Small fabrics get OSR__SPF_KICKS more starts. False: it
+ * was low enough, and nothing has been tried.
  */
-void osr__spf_polish(struct osr_spf *spf, uint32_t moves, const struct osr__spf_mover *mover);
+bool osr__spf_polish(struct osr_spf *spf, uint32_t moves, const struct osr__spf_mover *mover);
 
 /*
  * Branches of trees off the most loaded channels, towards `bound` routes: see spf_branch.c. Routes must
