@@ -375,7 +375,8 @@ static void collect_grants(struct osr__reroute *w, const struct osr_request *req
 			size_t old =
 				(size_t)w->map.dest_last[d] * then->n_switches + w->map.sw_last[v];
 
-			if (w->map.sw_last[v] == OSR_NONE || then->lft[old] == OSR_NO_PATH)
+			if (w->map.sw_last[v] == OSR_NONE || v == w->x->dest_switch[d] ||
+			    then->lft[old] == OSR_NO_PATH)
 				continue;
 			w->tab.grants[d * n + v] =
 				then->sl ? (uint16_t)(1u << (then->sl[old] & 15)) : chosen;
