@@ -176,7 +176,6 @@ static enum osr_status reroute_reroute(struct osr__reroute *w, struct osr_arena 
 	w->shared = !w->base->sl || (w->base->claims & OSR_CLAIM_ANY_SL);
 	if ((w->base->claims & OSR_CLAIM_DEADLOCK_FREE) && w->base->rank)
 		w->n_lanes = w->shared ? 1 : w->max_vls;
-	w->minimal = w->base->claims & OSR_CLAIM_MINIMAL;
 	/* A full route also restores the original tables after a fault that needed one. */
 	if (w->out.stable.n_channels_new || w->new_ways)
 		return osr_fail(diag, OSR_NOT_APPLICABLE,

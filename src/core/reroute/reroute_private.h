@@ -113,7 +113,6 @@ struct osr__reroute {
 	const struct osr_routing *base; /* of which claims, VLs and ranks are taken */
 	bool same;                      /* x is the baseline's: base is its routing */
 	bool shared;                    /* one graph for all VLs */
-	bool minimal;                   /* base is */
 	bool new_ways;                  /* there are channels that the last sweep did not have */
 	bool deviates;                  /* the last sweep had SLs that the baseline does not have */
 	uint8_t max_vls;

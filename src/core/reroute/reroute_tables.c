@@ -818,7 +818,7 @@ enum osr_status osr__hand_over(struct osr__reroute *w, struct osr_arena *result,
 		return st;
 	routing->n_longer = w->base->n_longer + (uint32_t)w->out.n_longer;
 	routing->n_vls = lanes_used(w);
-	if (!w->minimal || w->out.n_longer)
+	if (w->out.n_longer)
 		routing->claims &= ~(uint32_t)OSR_CLAIM_MINIMAL;
 	osr__add_mixtures(w, routing);
 	count_sl_changes(w);

@@ -464,7 +464,7 @@ enum osr_status osr__repair_tree(struct osr__reroute *w, uint32_t d, struct osr_
 	if (st)
 		return st;
 	count_routes(w, d, row);
-	if (!w->minimal || !w->out.rejected)
+	if (!w->out.rejected)
 		return OSR_OK;
 	longer = reroute_tree_count_longer(w, d, row);
 	w->out.n_longer += longer;
