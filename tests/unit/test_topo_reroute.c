@@ -74,7 +74,7 @@ static void route_with(const struct osr_fabric *f, const char *any_sl, uint8_t m
 		       const struct osr_result *before, struct osr_arena *arena,
 		       struct osr_result *x, struct osr_verdict *verdict)
 {
-	const struct osr_engine *e = osr_engine_find("dfsssp");
+	const struct osr_engine *e = osr_engine_find(any_sl ? "dfsssp" : "sssp");
 	struct osr_arena scratch = { 0 };
 	struct osr_diag diag = { "" };
 	struct osr_sweep sweep;
@@ -89,7 +89,8 @@ static void route_with(const struct osr_fabric *f, const char *any_sl, uint8_t m
 
 	x->fabric = *f;
 	osr_values_default(&v, e->params);
-	assert_int_equal(osr_values_set(&v, e->params, "any_sl", any_sl, &diag), OSR_OK);
+	if (any_sl)
+		assert_int_equal(osr_values_set(&v, e->params, "any_sl", any_sl, &diag), OSR_OK);
 	if (osr_sweep(&job, x, &sweep) || sweep.refused)
 		fail_msg("%s%s", diag.text, x->routing.stable.why);
 	assert_string_equal(diag.text, ""); /* what was tried before is not spoken of */
@@ -186,7 +187,7 @@ static void count_blocks(const struct osr_result *before, const struct osr_resul
 }
 
 struct cable_case {
-	const char *what, *any_sl;
+	const char *what, *any_sl; /* NULL: the engine sssp */
 	unsigned n_cables;
 	unsigned percent;        /* of the least load, at most */
 	unsigned percent_blocks; /* of the blocks that must be sent, at most; 0: not looked at */
@@ -242,6 +243,7 @@ static void test_cables(void **state)
 		{ "random switches=32 links=64 hosts=4 seed=1", "off", 8, 110, 140, 1 },
 		{ "random switches=24 links=40 hosts=2 seed=3", "off", 8, 124, 160, 2 },
 		{ "random switches=64 links=160 hosts=4 seed=2", "off", 8, 112, 120, 1 },
+		{ "torus dims=4,4,4 hosts=2", NULL, 4, 106, 0, 0 },
 	};
 	uint64_t seed = 7;
 
