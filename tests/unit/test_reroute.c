@@ -149,6 +149,10 @@ static void assert_promises(struct life *x, const struct osr_result *now)
 	x->n_lost += s->n_sl_lost;
 	if (!x->n_lost && !ledger_safe(&x->ledger, now, NULL, false))
 		fail_msg("%s on %s: SLs of earlier can deadlock", x->engine->name, x->t.name);
+	if (s->kept && !x->n_lost && !now->routing.sl2vl && s->transition >= OSR_TRANSITION_LOOP &&
+	    is_safe_together(x, now))
+		fail_msg("%s on %s: old and new entries together have no loop, unlike \"%s\"",
+			 x->engine->name, x->t.name, s->transition_why);
 	if (s->together && !is_safe_together(x, now))
 		fail_msg("%s on %s: old and new entries together can deadlock", x->engine->name,
 			 x->t.name);
