@@ -8,10 +8,11 @@ import oracle
 from faults import switch_links
 from groups import join
 from judge import QOS, Claims, expect, judge, scenario
+from observe import changed
 from osmtest import Fabric, Opensm, find_fabric, routed, wait_for
 
 HOLD = 1200	# ms between the first round and the second
-OUTAGE = r'second round of tables: \d+ LFT blocks; entries were withdrawn for ([\d.]+) ms'
+OUTAGE = r'second round of tables: (\d+) LFT blocks; entries were withdrawn for ([\d.]+) ms'
 ROUNDS = r'the tables are sent in two rounds: the first withdraws (\d+) entr\w+, (?:all dead already|.*?\((\d+) of them still)'
 
 
@@ -240,7 +241,8 @@ def rounds(workdir):
                 one_answer(opensm.log[start:])
                 n, whole = (int(x or 0) for x in re.findall(ROUNDS, opensm.log)[-1])
                 expect(n and (whole == 0) == (change == fabric.unlink), '%d withdrawn, %d whole' % (n, whole))
-                outage = float(re.findall(OUTAGE, opensm.log[start:])[-1])
+                n_blocks, outage = (float(x) for x in re.findall(OUTAGE, opensm.log[start:])[-1])
+                expect(n_blocks == changed(first, after)[1], 'not %d blocks of the second round differ' % n_blocks)
                 expect(HOLD <= outage < 60000, 'withdrawn for %.1f ms, and held for %d' % (outage, HOLD))
                 expect(without_entry(before, first) >= n, 'fewer than %d entries are withdrawn' % n)
                 free(before, first, opensm.log[start:], 'the tables of before and of the first round')
