@@ -66,14 +66,8 @@ static const struct osr_param params[] = {
 			"promising" },
 	[STABLE] = OSR_SWEEP_STABLE,
 	[REBALANCE] = OSR_SWEEP_REBALANCE,
-	[ANY_SL] = { "any_sl", OSR_PARAM_ENUM, "auto", 0, 0, "off|on|auto",
-		     "no deadlock whatever SL programs use (UCX and NCCL choose it themselves), by "
-		     "virtual lanes that depend on the turn: never, always, or where that costs "
-		     "little" },
-	[ANY_SL_COST] = { "any_sl_cost", OSR_PARAM_UINT, "5", 0, 100, NULL,
-			  "any_sl = auto: percent of the routes that may be longer than minimal, "
-			  "beyond those with lanes by SL; the busiest link may carry a tenth "
-			  "more" },
+	[ANY_SL] = OSR_SWEEP_ANY_SL,
+	[ANY_SL_COST] = OSR_SWEEP_ANY_SL_COST,
 	{ NULL }
 };
 
@@ -184,6 +178,8 @@ static enum osr_status dfsssp_route(const struct osr_job *job)
 	bool routed;
 	enum osr_status st = dfsssp_closed_form(job, &routed);
 
+	if (opt.any_sl == OSR_ANY_SL_AUTO && req->keep_any_sl)
+		opt.any_sl = OSR_ANY_SL_KEEP;
 	if (!st && routed) {
 		routing->engine = "dfsssp";
 		routing->strategy = "D-Mod-K";

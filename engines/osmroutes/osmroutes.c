@@ -49,6 +49,7 @@ struct offer {
 	uint64_t efi;      /* in routes on a link of the fastest rate */
 	uint32_t ebb; /* effective bisection bandwidth, in millionths of a link; 0: not asked */
 	uint32_t permille; /* of that, after what is taken off */
+	bool any_sl;
 };
 
 /* Notes: the name of the chosen engine, padded with zeros, then its own. */
@@ -102,11 +103,12 @@ static enum osr_status choose_measure(const struct chooser *chooser, struct offe
 		return st;
 	off = verdict->n_routes ? (uint32_t)(1000 * verdict->n_longer / verdict->n_routes) : 0;
 	offer->efi = (uint64_t)(verdict->efi_per_capacity + 0.5);
+	offer->any_sl = verdict->proven & OSR_CLAIM_ANY_SL;
 	off += CHOOSE_LANE * (offer->routing.n_layers - 1u);
 	offer->permille = (1000 - (off < 1000 ? off : 999)) *
-			  (verdict->proven & OSR_CLAIM_ANY_SL       ? 1000
+			  (offer->any_sl                           ? 1000
 			   : verdict->proven & OSR_CLAIM_REVERSIBLE ? CHOOSE_SL
-								    : CHOOSE_ONE_WAY) /
+								   : CHOOSE_ONE_WAY) /
 			  1000;
 	return OSR_OK;
 }
@@ -141,6 +143,8 @@ static bool choose_is_better(const struct chooser *chooser, const struct offer *
 	uint64_t least = alike || !chooser->port_load ? 1 : chooser->port_load,
 		 efi_a = a->efi > least ? a->efi : least, efi_b = b->efi > least ? b->efi : least;
 
+	if (chooser->job->request.keep_any_sl && a->any_sl != b->any_sl)
+		return a->any_sl;
 	return choose_worth(a) * efi_b * 100 > choose_worth(b) * efi_a * CHOOSE_MARGIN;
 }
 

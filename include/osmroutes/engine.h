@@ -33,6 +33,11 @@ struct osr_request {
 	 */
 	uint16_t chosen_sls;
 	/*
+	 * The last tables were free of deadlock on any SL, and programs rely on that by now: so shall
+	 * these be, whatever it costs, if the options ask for it at all. Set by osr_sweep().
+	 */
+	bool keep_any_sl;
+	/*
 	 * Milliseconds since some epoch, for the phase times of the log only; NULL: no times.
 	 * The core never reads a clock itself. The second one is that on the wall, where the first
 	 * is CPU time.

@@ -22,7 +22,7 @@ enum osr_any_sl {
 	OSR_ANY_SL_OFF,
 	OSR_ANY_SL_ON,
 	OSR_ANY_SL_AUTO, /* where it costs little, compared with lanes by SL */
-	OSR_ANY_SL_KEEP, /* auto that chose any SL before a fault: it stays, whatever that costs */
+	OSR_ANY_SL_KEEP, /* auto, and osr_request.keep_any_sl */
 };
 
 struct osr_lanes_options {

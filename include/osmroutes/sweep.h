@@ -52,8 +52,8 @@ enum osr_status osr_sweep_check(const struct osr_job *job, struct osr_result *re
 
 /*
  * Rows that the sweep reads by name from the options of engines that have them. An engine with
- * OSR_ENGINE_REROUTE has STABLE; without the others there is no cap, and no limit of
- * the drift.
+ * OSR_ENGINE_REROUTE has STABLE; without the others there is no cap, no limit of the drift, and none of what
+ * repairs cost.
  */
 #define OSR_SWEEP_MAX_VLS                                                                          \
 	{                                                                                          \
@@ -70,6 +70,19 @@ enum osr_status osr_sweep_check(const struct osr_job *job, struct osr_result *re
 		"rebalance", OSR_PARAM_UINT, "200", 0, 100000, NULL,                               \
 			"full route once re-routes have brought the load of the busiest link to "  \
 			"this percentage of the last full route's; 0: never"                       \
+	}
+#define OSR_SWEEP_ANY_SL                                                                           \
+	{                                                                                          \
+		"any_sl", OSR_PARAM_ENUM, "auto", 0, 0, "off|on|auto",                             \
+			"no deadlock whatever SL programs use (UCX and NCCL choose it "            \
+			"themselves), by virtual lanes that depend on the turn: never, always, "   \
+			"or where that costs little"                                               \
+	}
+#define OSR_SWEEP_ANY_SL_COST                                                                      \
+	{                                                                                          \
+		"any_sl_cost", OSR_PARAM_UINT, "5", 0, 100, NULL,                                  \
+			"any_sl = auto: percent of the routes that may be longer than minimal, "   \
+			"beyond those with lanes by SL; the busiest link may carry a tenth more"   \
 	}
 
 #endif

@@ -70,17 +70,15 @@ static uint64_t least_load(const struct osr_fabric *f, uint32_t rounds)
 }
 
 /* dfsssp with its defaults but for any_sl and the lanes; the check refuses what is not proven. */
-static void route_with(const struct osr_fabric *f, const char *any_sl, uint8_t max_vls,
-		       const struct osr_result *before, struct osr_arena *arena,
-		       struct osr_result *x, struct osr_verdict *verdict)
+static void sweep_by(const struct osr_engine *e, const struct osr_values *v,
+		     const struct osr_fabric *f, uint8_t max_vls, const struct osr_result *before,
+		     struct osr_arena *arena, struct osr_result *x, struct osr_verdict *verdict)
 {
-	const struct osr_engine *e = osr_engine_find(any_sl ? "dfsssp" : "sssp");
 	struct osr_arena scratch = { 0 };
 	struct osr_diag diag = { "" };
 	struct osr_sweep sweep;
-	struct osr_values v;
 	const struct osr_job job = { .engine = e,
-				     .values = &v,
+				     .values = v,
 				     .request = { .max_vls = max_vls, .multicast = true },
 				     .previous = before,
 				     .scratch = &scratch,
@@ -88,14 +86,25 @@ static void route_with(const struct osr_fabric *f, const char *any_sl, uint8_t m
 				     .diag = &diag };
 
 	x->fabric = *f;
-	osr_values_default(&v, e->params);
-	if (any_sl)
-		assert_int_equal(osr_values_set(&v, e->params, "any_sl", any_sl, &diag), OSR_OK);
 	if (osr_sweep(&job, x, &sweep) || sweep.refused)
 		fail_msg("%s%s", diag.text, x->routing.stable.why);
 	assert_string_equal(diag.text, ""); /* what was tried before is not spoken of */
 	*verdict = sweep.verdict;
 	osr_arena_free(&scratch);
+}
+
+static void route_with(const struct osr_fabric *f, const char *any_sl, uint8_t max_vls,
+		       const struct osr_result *before, struct osr_arena *arena,
+		       struct osr_result *x, struct osr_verdict *verdict)
+{
+	const struct osr_engine *e = osr_engine_find(any_sl ? "dfsssp" : "sssp");
+	struct osr_diag diag;
+	struct osr_values v;
+
+	osr_values_default(&v, e->params);
+	if (any_sl)
+		assert_int_equal(osr_values_set(&v, e->params, "any_sl", any_sl, &diag), OSR_OK);
+	sweep_by(e, &v, f, max_vls, before, arena, x, verdict);
 }
 
 static void route_checked(const struct osr_fabric *f, const struct osr_result *before,
@@ -582,6 +591,48 @@ static void test_any_sl_lasts(void **state)
 }
 
 /*
+ * With default options of the default engine, and of dfsssp: where any SL was safe on the whole fabric, on one lane or
+ * by turn, it is after each of eight dead switches and cables, too, by repairs and by full routes.
+ */
+static void test_any_sl_of_engines(void **state)
+{
+	static const char *const engines[] = { "osmroutes", "dfsssp" };
+	static const char *const fabrics[] = { "mesh dims=4x4x2 hosts=2", "tree m=4,4,4 w=1,4,4",
+					       "dragonfly a=4 h=2 p=2", "kautz b=2 n=3 hosts=2" };
+	unsigned n_full = 0;
+
+	for (unsigned i = 0; i < 8; i++) {
+		const struct osr_engine *e = osr_engine_find(engines[i % 2]);
+		struct osr_prng prng = { 2 };
+		struct osr_result x[9] = { 0 };
+		struct osr_arena arena = { 0 };
+		struct osr_verdict verdict;
+		struct osr_fabric f, now;
+		struct osr_values v;
+		struct faults faults;
+
+		osr_values_default(&v, e->params);
+		make_fabric(fabrics[i / 2], &arena, &f);
+		faults_new(&faults, &f);
+		for (unsigned k = 0; k < 9; k++) {
+			uint32_t c = osr_prng_below(&prng, f.n_channels);
+
+			if (k % 4 == 3)
+				faults.sw[f.chan_src[c]] = true;
+			else if (k)
+				faults_cable(&faults, c, true);
+			faults_build(&faults, &arena, &now);
+			sweep_by(e, &v, &now, 4, k ? &x[k - 1] : NULL, &arena, &x[k], &verdict);
+			assert_true(verdict.proven & OSR_CLAIM_ANY_SL);
+			n_full += k && !x[k].routing.stable.kept;
+		}
+		faults_free(&faults);
+		osr_arena_free(&arena);
+	}
+	assert_true(n_full >= 8);
+}
+
+/*
  * Two LIDs for each host: where the second one loses its cable, another cable than the first LID's takes it. Any minimal
  * route could, and half of those that do not look at the first LID would take the first LID's.
  */
@@ -634,6 +685,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_happened), cmocka_unit_test(test_cables),
 		cmocka_unit_test(test_earlier_sls),      cmocka_unit_test(test_any_sl_lasts),
 		cmocka_unit_test(test_management),       cmocka_unit_test(test_siblings),
+		cmocka_unit_test(test_any_sl_of_engines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -97,7 +97,8 @@ static enum osr_status dimensions_run(struct osr_lanes_job *job)
 	enum osr_status st =
 		osr_dor_assign(&work, job->opt->layers.reversible, job->opt->detours, &routed);
 
-	if (!st && routed && job->r->sl && job->opt->any_sl == OSR_ANY_SL_ON)
+	if (!st && routed && job->r->sl &&
+	    (job->opt->any_sl == OSR_ANY_SL_ON || job->opt->any_sl == OSR_ANY_SL_KEEP))
 		return lanes_start_again(job);
 	if (!st && routed)
 		job->state = OSR_LANES_DONE;

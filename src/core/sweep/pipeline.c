@@ -28,29 +28,15 @@ static double sweep_wall_ms(const struct osr_job *job)
 	return job->request.wall_ms ? job->request.wall_ms() : 0;
 }
 
-/* The row of an option of the engine by name, or OSR_NONE. */
-static uint32_t sweep_row(const struct osr_job *job, const char *name)
+/* An option of the engine, one of those that sweep.h lists. */
+static uint64_t sweep_option(const struct osr_job *job, const char *name, uint64_t otherwise)
 {
 	const struct osr_param *table = job->engine->params;
 
 	for (uint32_t row = 0; table && table[row].name; row++)
 		if (!strcmp(table[row].name, name))
-			return row;
-	return OSR_NONE;
-}
-
-static uint64_t sweep_option(const struct osr_job *job, const char *name, uint64_t otherwise)
-{
-	uint32_t row = sweep_row(job, name);
-
-	return row == OSR_NONE ? otherwise : job->values->num[row];
-}
-
-/* any_sl = auto, and the last tables are free of deadlock on any SL, by turn: programs rely on that by now. */
-static bool sweep_keeps_any_sl(const struct osr_job *job)
-{
-	return job->previous && osr_turn_is_by_turn(&job->previous->routing) &&
-	       sweep_option(job, "any_sl", OSR_ANY_SL_OFF) == OSR_ANY_SL_AUTO;
+			return job->values->num[row];
+	return otherwise;
 }
 
 static bool sweep_is_stable(const struct osr_job *job)
@@ -78,7 +64,7 @@ static struct osr_job sweep_engine_job(const struct osr_job *job, struct osr_res
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* What any SL may cost where it is chosen, repairs may cost beyond that. */
+/* What lanes by turn may cost where they are chosen, repairs may cost beyond that. */
 static enum osr_status sweep_cost(const struct osr_job *job, struct osr_diag *why)
 {
 	const struct osr_result *last = job->previous,
@@ -87,8 +73,9 @@ static enum osr_status sweep_cost(const struct osr_job *job, struct osr_diag *wh
 	uint64_t n_routes = (uint64_t)routing->n_dests * routing->n_switches,
 		 most = sweep_option(job, "any_sl_cost", 100);
 
-	if (routing->n_longer * UINT64_C(100) <=
-	    base->routing.n_longer * UINT64_C(100) + n_routes * most)
+	if (sweep_option(job, "any_sl", OSR_ANY_SL_OFF) != OSR_ANY_SL_AUTO ||
+	    routing->n_longer * UINT64_C(100) <=
+		    base->routing.n_longer * UINT64_C(100) + n_routes * most)
 		return OSR_OK;
 	return osr_fail(why, OSR_NOT_APPLICABLE,
 			"%u of %" PRIu64 " routes would be longer than minimal, %u were at the "
@@ -106,12 +93,12 @@ static enum osr_status sweep_reroute(const struct osr_job *job, struct osr_diag 
 	double start = sweep_clock_ms(job);
 	enum osr_status st;
 
-	if (osr_turn_is_by_turn(&job->previous->routing))
+	if (osr_turn_is_by_turn(&job->previous->routing)) {
 		st = osr_turn_reroute(job, opt.drift, why);
-	else
+		st = st ? st : sweep_cost(job, why);
+	} else {
 		st = osr_reroute(job, &opt, why);
-	if (!st && sweep_keeps_any_sl(job))
-		st = sweep_cost(job, why);
+	}
 	if (!st)
 		job->routing->ms_spf = sweep_clock_ms(job) - start;
 	return st;
@@ -120,19 +107,14 @@ static enum osr_status sweep_reroute(const struct osr_job *job, struct osr_diag 
 /* From nothing; connections of the earlier tables keep their SLs where the new ones allow it. */
 static enum osr_status sweep_full_route(const struct osr_job *job, const struct osr_diag *why)
 {
-	bool stable = sweep_is_stable(job);
+	bool stable = job->previous && sweep_is_stable(job);
 	struct osr_job mine = *job;
-	struct osr_values keep;
 	enum osr_status st;
 
-	if (stable && sweep_keeps_any_sl(job) &&
-	    job->fabric->n_switches <= job->previous->fabric.n_switches) {
-		keep = *job->values;
-		keep.num[sweep_row(job, "any_sl")] = OSR_ANY_SL_KEEP;
-		mine.values = &keep;
-	}
+	mine.request.keep_any_sl = stable && (job->previous->routing.claims & OSR_CLAIM_ANY_SL) &&
+				   job->fabric->n_switches <= job->previous->fabric.n_switches;
 	st = job->engine->route(&mine);
-	if (!st && stable && job->previous)
+	if (!st && stable)
 		st = osr_reroute_anew(job, why);
 	return st;
 }
