@@ -387,10 +387,45 @@ static void nothing_to_say(void **state)
 	osr_arena_free(&arena);
 }
 
+/* A ring of 4 is two cables of 2 by 2: plans of both kinds have both names, that of a torus first. */
+static void names_of_grids(void **state)
+{
+	static const struct {
+		struct plan plan;
+		const char *name;
+	} cases[] = {
+		{ { "torus", { "dims" }, { "4x4" } }, "torus 4x4 (or 2x2x2x2)" },
+		{ { "hypercube", { "n" }, { "4" } }, "torus 4x4 (or 2x2x2x2)" },
+		{ { "torus", { "dims" }, { "4x4x4" } }, "torus 4x4x4 (or 2x2x2x2x2x2)" },
+		{ { "hypercube", { "n" }, { "5" } }, "torus 4x4x2 (or 2x2x2x2x2)" },
+		{ { "torus", { "dims" }, { "5x4" } }, "torus 5x4 (or 5x2x2)" },
+		{ { "torus", { "dims" }, { "4x7x4" } }, "torus 7x4x4 (or 7x2x2x2x2)" },
+		{ { "torus", { "dims" }, { "6x5" } }, "torus 6x5" },
+		{ { "mesh", { "dims" }, { "6x5" } }, "mesh 6x5" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct osr_arena arena = { 0 };
+		struct osr_net net = { 0 };
+		struct osr_diag diag;
+		struct osr_wiring w;
+		struct osr_fabric f;
+
+		make_plan(&cases[i].plan, &net);
+		assert_int_equal(osr_net_fabric(&net, 0, &arena, &f, &diag), OSR_OK);
+		assert_int_equal(osr_wiring_find(&f, &arena, &arena, &w, &diag), OSR_OK);
+		assert_string_equal(w.plan, cases[i].name);
+		osr_net_free(&net);
+		osr_arena_free(&arena);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_to_say),
+		cmocka_unit_test(names_of_grids),
 		cmocka_unit_test(random_miswirings),
 	};
 

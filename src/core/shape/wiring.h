@@ -40,7 +40,7 @@ struct osr_rail_fault {
 };
 
 struct osr_wiring {
-	char plan[160];    /* "HyperX 12x8" */
+	char plan[160];    /* "HyperX 12x8"; of rings of 4 "torus 4x4 (or 2x2x2x2)" */
 	uint32_t n_cables; /* between switches, that are there */
 	uint32_t n_faults;
 	struct osr_wiring_fault *fault; /* [n_faults] swapped first, then moved, missing, extra */

@@ -197,10 +197,39 @@ static uint32_t *find_places(const struct wiring_graph *graph, const struct osr_
 	return place;
 }
 
+/* Each two dimensions of 2 make a ring of 4, which is what those who build tori say; false: there are none. */
+static bool wiring_grid_fold(struct osr_grid_shape *shape)
+{
+	uint32_t n = 0, two = OSR_NONE, n_dims = shape->n_dims;
+
+	for (uint32_t i = 0; i < n_dims; i++) {
+		if (shape->size[i] == 2 && two != OSR_NONE) {
+			shape->size[two] = 4;
+			two = OSR_NONE;
+			continue;
+		}
+		two = shape->size[i] == 2 ? n : two;
+		shape->size[n++] = shape->size[i];
+	}
+	shape->n_dims = n;
+	return n < n_dims;
+}
+
+static const char *wiring_grid_sizes(const struct osr_grid_shape *shape, char text[72])
+{
+	uint32_t used = 0;
+
+	for (uint32_t i = 0; i < shape->n_dims && used < 72; i++)
+		used += (uint32_t)snprintf(text + used, 72 - used, "%s%u", i ? "x" : "",
+					   shape->size[i]);
+	return text;
+}
+
 static void wiring_grid_describe(const struct osr_grid *grid, char plan[160])
 {
+	struct osr_grid_shape folded = grid->shape;
 	bool ring = false, line = false;
-	size_t used;
+	char names[2][72];
 
 	for (uint32_t i = 0; i < grid->shape.n_dims; i++) {
 		ring |= grid->shape.ring[i];
@@ -210,13 +239,13 @@ static void wiring_grid_describe(const struct osr_grid *grid, char plan[160])
 		snprintf(plan, 160, "two switches, joined");
 		return;
 	}
-	used = (size_t)snprintf(plan, 160, "%s ",
-				ring && line ? "torus and mesh"
-				: line       ? "mesh"
-					     : "torus");
-	for (uint32_t i = 0; i < grid->shape.n_dims && used < 160; i++)
-		used += (size_t)snprintf(plan + used, 160 - used, "%s%u", i ? "x" : "",
-					 grid->shape.size[i]);
+	if (!line && wiring_grid_fold(&folded)) {
+		snprintf(plan, 160, "torus %s (or %s)", wiring_grid_sizes(&folded, names[0]),
+			 wiring_grid_sizes(&grid->shape, names[1]));
+		return;
+	}
+	snprintf(plan, 160, "%s %s", ring && line ? "torus and mesh" : line ? "mesh" : "torus",
+		 wiring_grid_sizes(&grid->shape, names[0]));
 }
 
 static enum osr_status try_grid(const struct wiring_graph *graph, const uint8_t *keep,
