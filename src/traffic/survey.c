@@ -164,26 +164,6 @@ void osr_survey_sum(const struct osr_survey *s, struct osr_survey_sum *sum)
 	spread_end(&sum->hsd_sum, squares.hsd_sum, n);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------ */
-
-enum osr_status osr_survey_run(const struct osr_survey_in *in, struct osr_arena *scratch,
-			       struct osr_survey_sum *sum, struct osr_diag *diag)
-{
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct osr_worker worker;
-	struct osr_survey s;
-	enum osr_status st = osr_survey_init(&s, in, scratch, diag);
-
-	if (!st)
-		st = osr_worker_init(&worker, &s, scratch, diag);
-	while (!st && osr_survey_take(&s, &worker))
-		st = osr_worker_run(&worker, diag);
-	if (!st)
-		osr_survey_sum(&s, sum);
-	osr_arena_reset(scratch, mark);
-	return st;
-}
-
 uint32_t osr_survey_hosts(const struct osr_fabric *fabric, uint32_t *hosts)
 {
 	uint32_t n = 0;

@@ -88,10 +88,6 @@ struct osr_survey_sum {
 /* After all phases have been run. */
 void osr_survey_sum(const struct osr_survey *s, struct osr_survey_sum *sum);
 
-/* All of it by one worker. */
-enum osr_status osr_survey_run(const struct osr_survey_in *in, struct osr_arena *scratch,
-			       struct osr_survey_sum *sum, struct osr_diag *diag);
-
 /* The CAs of a fabric in its order, by switch and port; returns how many. hosts[n_terminals]. */
 uint32_t osr_survey_hosts(const struct osr_fabric *fabric, uint32_t *hosts);
 

@@ -22,6 +22,8 @@
 
 #include "io/tablefile.h"
 
+#include "survey.h"
+
 #define N_SWITCHES 5
 #define HEADER_HASH 16
 #define SECTIONS 112
@@ -140,7 +142,7 @@ static void use(const struct osr_fabric *f, const struct osr_routing *r)
 	osr_check(f, r, &scratch, &verdict, &diag);
 	osr_union_loop(f, &gen, 1, 0, &scratch, &result, &loop, NULL, &diag);
 	if (!osr_bandwidth_prepare(f, r, 2, 1, &scratch, &sequence, &in, &bandwidth, &diag))
-		osr_survey_run(&in, &scratch, &sum, &diag);
+		test_survey(&in, &scratch, &sum, &diag);
 	if (!osr_loads_init(&loads, f, &scratch, &diag))
 		osr_loads_add(&loads, f, r, 0, f->n_dests, &scratch, &diag);
 	osr_routing_digest(f, r);

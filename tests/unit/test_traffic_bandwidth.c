@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "fabrics.h"
+#include "survey.h"
 #include "tables.h"
 
 /* Two switches with HOSTS hosts each and n_links cables between them. */
@@ -109,7 +110,7 @@ static enum osr_status bisect(const struct osr_fabric *fabric, const struct osr_
 	st = osr_bandwidth_prepare(fabric, routing, n_patterns, seed, scratch, &sequence, &in,
 				   bandwidth, diag);
 	if (!st)
-		st = osr_survey_run(&in, scratch, &sum, diag);
+		st = test_survey(&in, scratch, &sum, diag);
 	if (!st)
 		osr_bandwidth_fill(&sum, bandwidth);
 	osr_arena_reset(scratch, mark);

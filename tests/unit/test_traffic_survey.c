@@ -11,12 +11,12 @@
 
 #include <osmroutes/check.h>
 #include "traffic/loads.h"
-#include "traffic/survey.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "fabrics.h"
+#include "survey.h"
 #include "tables.h"
 
 struct set {
@@ -72,7 +72,7 @@ static void several(struct set *x, const struct osr_sequence *q)
 	uint32_t n_busy = 0;
 	bool more = true;
 
-	assert_int_equal(osr_survey_run(&in, &x->scratch, &one, &x->diag), OSR_OK);
+	assert_int_equal(test_survey(&in, &x->scratch, &one, &x->diag), OSR_OK);
 	assert_int_equal(osr_survey_init(&s, &in, &x->scratch, &x->diag), OSR_OK);
 	for (uint32_t i = 0; i < 3; i++)
 		assert_int_equal(osr_worker_init(&w[i], &s, &x->scratch, &x->diag), OSR_OK);
@@ -124,14 +124,14 @@ static void test_hot_spots(void **state)
 	in = survey_in(&x, &q);
 	in.shuffle = false;
 	in.n_runs = 1;
-	assert_int_equal(osr_survey_run(&in, &x.scratch, &sum, &x.diag), OSR_OK);
+	assert_int_equal(test_survey(&in, &x.scratch, &sum, &x.diag), OSR_OK);
 	assert_true(sum.hsd.mean == (1 + 2 + 2 + 1) / 4.0);
 	assert_true(sum.hsd_sum.mean == 6);
 	assert_true(sum.bandwidth.mean == (5 + 2.5 + 2.5 + 5) / 20);
 	assert_int_equal(sum.max_congestion, 2);
 	assert_int_equal(sum.n_pairs, 20);
 	in.bandwidth = false;
-	assert_int_equal(osr_survey_run(&in, &x.scratch, &sum, &x.diag), OSR_OK);
+	assert_int_equal(test_survey(&in, &x.scratch, &sum, &x.diag), OSR_OK);
 	assert_true(sum.hsd.mean == 1.5 && sum.bandwidth.mean == 0);
 	drop(&x);
 }
@@ -151,7 +151,7 @@ static void test_given(void **state)
 	finish(&x);
 	osr_sequence_given(&phases, &q);
 	in = survey_in(&x, &q);
-	assert_int_equal(osr_survey_run(&in, &x.scratch, &sum, &x.diag), OSR_OK);
+	assert_int_equal(test_survey(&in, &x.scratch, &sum, &x.diag), OSR_OK);
 	assert_true(sum.hsd.mean == 1.5 && sum.hsd_sum.mean == 3);
 	assert_true(sum.bandwidth.mean == 2.0 / 3);
 	assert_int_equal(sum.n_pairs, 9);
@@ -310,7 +310,7 @@ static void test_out_of_memory(void **state)
 	in = survey_in(&x, &q);
 	for (size_t n = 1; st; n++) {
 		x.scratch.fail_after = n;
-		st = osr_survey_run(&in, &x.scratch, &sum, &x.diag);
+		st = test_survey(&in, &x.scratch, &sum, &x.diag);
 		assert_true(!st || st == OSR_NOMEM);
 	}
 	st = OSR_NOMEM;
@@ -328,7 +328,7 @@ static void test_out_of_memory(void **state)
 	}
 	x.scratch.fail_after = 0;
 	in.n_runs = 0;
-	assert_int_equal(osr_survey_run(&in, &x.scratch, &sum, &x.diag), OSR_INVAL);
+	assert_int_equal(test_survey(&in, &x.scratch, &sum, &x.diag), OSR_INVAL);
 	drop(&x);
 }
 
