@@ -17,10 +17,10 @@
 
 #include <osmroutes/check.h>
 #include "core/reroute/reroute.h"
-#include "core/store/store.h"
-#include <osmroutes/sweep.h>
 
 #include <xxhash.h>
+
+#include "stored.h"
 
 #define N_SWITCHES 6
 #define HEADER_SIZE 64
@@ -93,33 +93,7 @@ static void build_fabric(struct osr_arena *arena, struct osr_fabric *f, const ch
 static enum osr_status route(const char *engine, const struct osr_result *before,
 			     struct osr_arena *arena, struct osr_result *now, struct osr_diag *diag)
 {
-	const struct osr_engine *e = osr_engine_find(engine);
-	struct osr_arena scratch = { 0 };
-	struct osr_values v;
-	const struct osr_job job = { .engine = e,
-				     .values = &v,
-				     .request = { .max_vls = 8, .multicast = true },
-				     .previous = before,
-				     .scratch = &scratch,
-				     .arena = arena,
-				     .diag = diag };
-	struct osr_sweep sweep;
-	enum osr_status st;
-
-	osr_values_default(&v, e->params);
-	st = osr_sweep(&job, now, &sweep);
-	osr_arena_free(&scratch);
-	return st;
-}
-
-static size_t make(struct osr_result *last, uint8_t **buf)
-{
-	size_t size = osr_store_size(last);
-
-	*buf = malloc(size);
-	insist(*buf != NULL, "no memory");
-	osr_store_write(last, KEY, *buf, size);
-	return size;
+	return test_sweep(osr_engine_find(engine), before, arena, now, diag);
 }
 
 static void put_right(uint8_t *buf, size_t size)
@@ -170,8 +144,9 @@ static const struct good *good_of(unsigned kind)
 	       "no tables");
 	if (good->whole.routing.notes.size == 0)
 		insist(good->broken.baseline == &good->whole, good->broken.routing.stable.why);
-	good->size[0] = make(&good->whole, &good->buf[0]);
-	good->size[1] = make(&good->broken, &good->buf[1]);
+	good->buf[0] = test_stored(&good->whole, KEY, &good->size[0]);
+	good->buf[1] = test_stored(&good->broken, KEY, &good->size[1]);
+	insist(good->buf[0] && good->buf[1], "no memory");
 	return good;
 }
 

@@ -12,14 +12,12 @@
 #include <cmocka.h>
 
 #include <osmroutes/check.h>
-#include "core/store/store.h"
-#include <osmroutes/sweep.h>
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "fabrics.h"
 #include "faults.h"
+#include "stored.h"
 #include "tori.h"
 
 #define KEY 0x1234
@@ -34,28 +32,13 @@ struct stored {
 /* False: this engine does not route this fabric. */
 static bool make(const struct osr_engine *e, const struct osr_fabric *f, struct stored *x)
 {
-	struct osr_arena scratch = { 0 };
-	struct osr_values v;
-	const struct osr_job job = { .engine = e,
-				     .values = &v,
-				     .request = { .max_vls = 8, .multicast = true },
-				     .scratch = &scratch,
-				     .arena = &x->arena };
-	struct osr_sweep sweep;
-	bool ok;
-
 	*x = (struct stored){ .result.fabric = *f };
-	osr_values_default(&v, e->params);
-	ok = !osr_sweep_route(&job, &x->result, &sweep);
-	osr_arena_free(&scratch);
-	if (!ok) {
+	if (test_sweep(e, NULL, &x->arena, &x->result, NULL)) {
 		osr_arena_free(&x->arena);
 		return false;
 	}
-	x->size = osr_store_size(&x->result);
-	x->buf = malloc(x->size);
+	x->buf = test_stored(&x->result, KEY, &x->size);
 	assert_non_null(x->buf);
-	osr_store_write(&x->result, KEY, x->buf, x->size);
 	return true;
 }
 
@@ -234,24 +217,10 @@ static enum osr_status sweep_after(const struct osr_engine *e, const struct osr_
 				   const struct osr_fabric *f, struct osr_arena *arena,
 				   struct osr_result *now)
 {
-	struct osr_arena scratch = { 0 };
 	struct osr_diag diag = { "" };
-	struct osr_sweep sweep;
-	struct osr_values v;
-	const struct osr_job job = { .engine = e,
-				     .values = &v,
-				     .request = { .max_vls = 8, .multicast = true },
-				     .previous = before,
-				     .scratch = &scratch,
-				     .arena = arena,
-				     .diag = &diag };
-	enum osr_status st;
 
 	*now = (struct osr_result){ .fabric = *f };
-	osr_values_default(&v, e->params);
-	st = osr_sweep(&job, now, &sweep);
-	osr_arena_free(&scratch);
-	return st;
+	return test_sweep(e, before, arena, now, &diag);
 }
 
 /* What a new process has: the same result, out of bytes. */
@@ -259,12 +228,11 @@ static void restart(const struct osr_engine *e, const struct osr_result *last,
 		    struct osr_arena *arena, struct osr_result *back, struct osr_result *baseline)
 {
 	struct osr_arena scratch = { 0 };
-	size_t size = osr_store_size(last);
-	void *buf = malloc(size);
 	struct osr_diag diag = { "" };
+	size_t size;
+	uint8_t *buf = test_stored(last, KEY, &size);
 
 	assert_non_null(buf);
-	osr_store_write(last, KEY, buf, size);
 	if (osr_store_read(buf, size, "store", e->name, KEY, arena, arena, &scratch, back, baseline,
 			   &diag))
 		fail_msg("%s: %s", e->name, diag.text);
