@@ -67,7 +67,7 @@ struct osr_stable {
 	uint64_t n_withdrawn_whole; /* those of them whose old route leads to its LID */
 	uint32_t n_channels_lost;   /* channels of the baseline that are not there today */
 	uint32_t n_channels_new;    /* channels of today that the baseline did not have */
-	uint32_t n_trees;           /* LIDs with entries that differ from the baseline's */
+	uint32_t n_trees;           /* LIDs with routes that were cut, or moved for balance */
 	/* Entries of whole routes that moved: off the busiest channel, or for a route that was cut. */
 	uint64_t n_moved;
 	uint64_t n_sl_changed; /* (switch, LID) pairs with another SL than in the last sweep */
