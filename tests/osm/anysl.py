@@ -227,6 +227,37 @@ def port_was_down(workdir):
             opensm.check_log()
 
 
+@scenario('any-sl.unanswered', 120)
+def unanswered(workdir):
+    """Cables die, and what switches answer to their new SL2VL tables is lost; they return, and of many tables all VL 0 is
+    wanted again. OpenSM's copy must not say that they are so."""
+    mute = os.path.join(workdir, 'mute')
+
+    def held(fabric):
+        """{(switch, in, out): table} of pairs of cables."""
+        return {(s.name, i, o): bytes(s.table(i, o)) for s in oracle.Tables(fabric.read_back()).switches
+                for i in s.next for o in s.next if i != o}
+
+    with Fabric(sparse(workdir), workdir, sim={'OSR_SIM_MUTE': mute}) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, plugin_conf=ANY_SL + 'stable = no\n',
+                    options=dict(QOS, max_op_vls=2)) as opensm:
+            opensm.wait_up()
+            wanted = held(fabric)
+            cables = [c[:2] for c in switch_links(oracle.Tables(fabric.read_back()))][::9]
+            with open(mute, 'w'):
+                for cable in cables:
+                    fabric.console(fabric.unlink(*cable))
+                wait_for('tables without an answer', lambda: 'OR19' in opensm.log, 60, opensm._alive)
+            n = sum(wanted[pair] == bytes(16) != table for pair, table in held(fabric).items())
+            expect(n > 10, '%d tables are not all 0 any more' % n)
+            for cable in cables:
+                fabric.console(fabric.relink(*cable))
+            os.remove(mute)
+            opensm.wait_quiet(still=2)
+            wrong = [pair for pair, table in held(fabric).items() if table != wanted[pair]]
+            expect(not wrong, '%d tables that nobody wants: %s' % (len(wrong), wrong[:3]))
+
+
 def refused(workdir, how, ports):
     sim = {'OSR_SIM_REFUSE': how, 'OSR_SIM_WILDCARDS': str(ports)}
     name = '%s-%d' % (how.replace(':', '-'), ports)

@@ -9,6 +9,7 @@
  *	OSR_SIM_REFUSE=HOW:IN:OUT	what is sent for this pair of ports (-1: any) is not stored. HOW: status (an
  *				error status), kept (the answer has what is stored), lie (it has what was sent),
  *				lost (no answer)
+ *	OSR_SIM_MUTE=FILE	as long as there is this file, SL2VL tables are stored and not answered for
  *	OSR_SIM_LACKS=sl2vl|vls|operational	ports say that they have no SL2VL tables, one virtual lane, or
  *				nothing about operational lanes, as ports whose PortInfo was lost
  */
@@ -47,6 +48,7 @@ static struct {
 	ssize_t (*write)(int fd, const void *buf, size_t n);
 	int (*select)(int n, fd_set *r, fd_set *w, fd_set *e, struct timeval *t);
 	struct counts *counts;
+	const char *mute; /* NULL: never */
 	unsigned n_ports; /* of wildcards */
 	char how, lacks;
 	int refuse_in, refuse_out;
@@ -86,6 +88,7 @@ __attribute__((constructor)) static void sim_init(void)
 	if (refuse && sscanf(refuse, "%7[a-z]:%d:%d", how, &sim.refuse_in, &sim.refuse_out) == 3)
 		sim.how = how[0] == 'l' ? how[1] : how[0];
 	sim.lacks = lacks ? *lacks : 0;
+	sim.mute = getenv("OSR_SIM_MUTE");
 	if (counts)
 		count_file(counts);
 }
@@ -197,6 +200,9 @@ static void answer(struct packet *p)
 	} else if (sim.refused && sim.how == 'o') {
 		p->status = htonl(110);
 	}
+	if (sim.mute && is_smp(&sim.asked, SLVL) && sim.asked.mad[METHOD] == SET &&
+	    !access(sim.mute, F_OK))
+		p->status = htonl(110);
 }
 
 __attribute__((visibility("default"))) ssize_t write(int fd, const void *buf, size_t n)
