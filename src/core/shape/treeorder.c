@@ -68,19 +68,9 @@ static void tree_order_planes(struct osr_tree_order *tree_order, uint32_t *set, 
 	}
 }
 
-/* Links up that leaf s lacks. */
-static uint32_t tree_order_lacks(const struct osr_tree_order *tree_order, uint32_t s)
-{
-	const struct osr_pgft *pgft = tree_order->p;
-	uint32_t n = 0;
-
-	for (uint32_t q = 0; q < osr_pgft_n_up(pgft, s); q++)
-		n += pgft->up[pgft->up_row[s] + q] == OSR_NONE;
-	return n;
-}
-
-/* Links up, and ways up two levels. */
-static uint32_t tree_order_ways(const struct osr_tree_order *tree_order, uint32_t s)
+/* The parents of s, each with its own; n_parents = NULL: without. Parallel cables count once. */
+static uint32_t tree_order_ways(const struct osr_tree_order *tree_order, uint32_t s, uint32_t *seen,
+				const uint32_t *n_parents)
 {
 	const struct osr_fabric *fabric = tree_order->f;
 	uint32_t n = 0;
@@ -88,23 +78,47 @@ static uint32_t tree_order_ways(const struct osr_tree_order *tree_order, uint32_
 	for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
 		uint32_t u = fabric->chan_dst[c];
 
-		n += osr_tree_order_is_up(tree_order, c);
-		for (uint32_t e = fabric->chan_row[u];
-		     osr_tree_order_is_up(tree_order, c) && e < fabric->chan_row[u + 1]; e++)
-			n += osr_tree_order_is_up(tree_order, e);
+		if (!osr_tree_order_is_up(tree_order, c) || seen[u] == s)
+			continue;
+		seen[u] = s;
+		n += 1 + (n_parents ? n_parents[u] : 0);
 	}
 	return n;
 }
 
+static void tree_order_count_parents(const struct osr_tree_order *tree_order, uint32_t *seen,
+				     uint32_t *n_parents)
+{
+	memset(seen, 0xff, tree_order->n * sizeof(*seen));
+	for (uint32_t s = 0; s < tree_order->n; s++)
+		n_parents[s] = tree_order_ways(tree_order, s, seen, NULL);
+	memset(seen, 0xff, tree_order->n * sizeof(*seen));
+}
+
+/* Bandwidth up for each end port at leaf s, in 1/256 of the unit of rates. */
+static uint32_t tree_order_spare(const struct osr_tree_order *tree_order, uint32_t s)
+{
+	const struct osr_fabric *fabric = tree_order->f;
+	uint64_t rate = 0;
+
+	for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++)
+		rate += osr_tree_order_is_up(tree_order, c) ? fabric->chan_rate[c] + 1u : 0;
+	return (uint32_t)((rate << 8) / (fabric->sw_sources[s] + 1));
+}
+
 /*
- * The leaf with the most ways up, with siblings that lack most links: what those cannot reach but
- * by way of another leaf, they reach by way of the root. The lowest place among equals.
+ * The leaf with the most ways up, with siblings that lack most parents: what those cannot reach but
+ * by way of another leaf, they reach by way of the root. It carries those routes beside its own: among
+ * equals the one with the most bandwidth for its end ports, at the lowest place.
  */
 static uint32_t tree_order_root(const struct osr_tree_order *tree_order,
-				const struct osr_pgft_tree *pgft_tree)
+				const struct osr_pgft_tree *pgft_tree, uint32_t *seen,
+				const uint32_t *n_parents)
 {
 	uint32_t best = OSR_NONE, n_leaves = pgft_tree->m_product[pgft_tree->h] / pgft_tree->m[1],
-		 n_siblings = pgft_tree->h > 1 ? pgft_tree->m[2] : 1, most = 0, most_lacks = 0;
+		 n_siblings = pgft_tree->h > 1 ? pgft_tree->m[2] : 1,
+		 w = pgft_tree->h > 1 ? pgft_tree->w[2] : 0;
+	uint64_t most = 0;
 
 	for (uint32_t first = 0; first < n_leaves; first += n_siblings) {
 		const uint32_t *leaf = pgft_tree->place[1] + first;
@@ -112,18 +126,19 @@ static uint32_t tree_order_root(const struct osr_tree_order *tree_order,
 			 lacks = 0;
 
 		for (uint32_t i = 0; i < n; i++)
-			lacks += leaf[i] == OSR_NONE ? 0 : tree_order_lacks(tree_order, leaf[i]);
+			if (leaf[i] != OSR_NONE && n_parents[leaf[i]] < w)
+				lacks += w - n_parents[leaf[i]];
 		for (uint32_t i = 0; i < n; i++) {
-			uint32_t ways =
-				leaf[i] == OSR_NONE ? 0 : tree_order_ways(tree_order, leaf[i]);
+			uint64_t rank;
 
-			if (leaf[i] == OSR_NONE ||
-			    (best != OSR_NONE &&
-			     (ways < most || (ways == most && lacks <= most_lacks))))
+			if (leaf[i] == OSR_NONE)
+				continue;
+			rank = (uint64_t)tree_order_ways(tree_order, leaf[i], seen, n_parents) << 48 |
+			       (uint64_t)lacks << 32 | tree_order_spare(tree_order, leaf[i]);
+			if (best != OSR_NONE && rank <= most)
 				continue;
 			best = leaf[i];
-			most = ways;
-			most_lacks = lacks;
+			most = rank;
 		}
 	}
 	return best;
@@ -332,8 +347,9 @@ enum osr_status osr_tree_order_find(const struct osr_pgft *pgft, struct osr_aren
 		tree_order->h = pgft->tree[i].h > tree_order->h ? pgft->tree[i].h : tree_order->h;
 	tree_order_planes(tree_order, set, growth.queue);
 	tree_order_sort(tree_order, &growth);
+	tree_order_count_parents(tree_order, growth.queue, set);
 	for (uint32_t i = 0; i < pgft->n_trees; i++)
-		tree_order->entry[tree_order_root(tree_order, &pgft->tree[i])] = 1;
+		tree_order->entry[tree_order_root(tree_order, &pgft->tree[i], growth.queue, set)] = 1;
 	for (uint32_t l = 1; l < tree_order->h; l++)
 		tree_order_anchor_level(tree_order, &growth, l);
 	tree_order_search_outside(tree_order, growth.seen, growth.queue);
