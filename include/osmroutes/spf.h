@@ -110,19 +110,24 @@ void osr_spf_refine(struct osr_spf *spf, const struct osr_spf_options *opt);
 
 /*
  * From now on shortest paths go up the order s->place, s->by_place of the switches first and then
- * down; routes made so far are forgotten. *n_barred is how many pairs of switches with hosts have no
- * such path: if not 0, nothing is changed. Balancing then also moves branches of trees; what it
+ * down; routes made so far are forgotten. *kept = false, and nothing is changed, if more than 1 in `tolerance`
+ * routes between end ports have no such path; 0: if one has none. Balancing then also moves branches of trees; what it
  * needs for that lies in `arena`. O(switches * channels).
  */
-enum osr_status osr_spf_keep_order(struct osr_spf *spf, struct osr_arena *arena, uint64_t *n_barred,
-				   struct osr_diag *diag);
+enum osr_status osr_spf_keep_order(struct osr_spf *spf, struct osr_arena *arena, uint32_t tolerance,
+				   bool *kept, struct osr_diag *diag);
 
 /*
- * After routing within an order: what is left, routes from or to port 0 without a shortest path in
- * it, takes longer ones. Adds their number to *n_longer; false if some switch has none at all. The
- * trees are then no longer those of shortest paths.
+ * After routing within an order: who has no shortest path in it takes a longer one; only what one port 0
+ * would send to another keeps its shortest path. If that makes the busiest link busier, whole trees move
+ * (`moves` as osr_spf_options.max_moves). *n_longer: (switch, LID) routes that are longer; *complete: false if some
+ * switch has no path at all. The trees are then no longer those of shortest paths.
  */
-bool osr_spf_complete_order(struct osr_spf *spf, uint32_t *n_longer);
+enum osr_status osr_spf_complete_order(struct osr_spf *spf, uint32_t moves, struct osr_arena *arena,
+				       bool *complete, uint32_t *n_longer, struct osr_diag *diag);
+
+/* The largest weight. */
+uint64_t osr_spf_load(const struct osr_spf *spf);
 
 /* Back to all shortest paths, by a first pass of its own: where the order has no path for all. */
 void osr_spf_leave_order(struct osr_spf *spf);

@@ -286,6 +286,34 @@ static void test_root_where_links_are_missing(void **state)
 	test_fabric_free(&t);
 }
 
+/*
+ * One VL, a whole tree, a CA on every switch. What enters a pod shares its three cables. Beside that the cables of
+ * one leaf carry what spines and cores of one plane send to the two others. Both together are asked, within an eighth.
+ */
+static void test_service_on_one_vl(void **state)
+{
+	const uint32_t pods = 5, hosts = 8, n = pods * 7 + 3, inside = 4 * hosts + 7,
+		       outside = (pods - 1) * inside + 3;
+	struct test_fabric t;
+	uint64_t n_longer, efi, own = inside * outside / 3,
+				others = (uint64_t)2 * (pods + 1) * (pods + 1);
+	struct draft d;
+
+	draft_new(&d);
+	draft_pods(&d, pods);
+	for (uint32_t s = 0; s < n; s++) {
+		draft_host(&d, s);
+		for (uint32_t i = 0; i < hosts && s < pods * 7 && s % 7 < 4; i++)
+			draft_host(&d, s);
+		for (uint32_t spine = 4; s < pods * 7 && s % 7 < 4 && spine < 7; spine++)
+			draft_link(&d, s, s / 7 * 7 + spine);
+	}
+	draft_build(&d, &t, "a CA on every switch");
+	efi = route_on(&t.f, 1, &n_longer);
+	assert_in_range(efi, own, (own + others) * 9 / 8);
+	test_fabric_free(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_one_lane),
@@ -293,6 +321,7 @@ int main(void)
 					    cmocka_unit_test(test_balance),
 					    cmocka_unit_test(test_large),
 					    cmocka_unit_test(test_root_where_links_are_missing),
+					    cmocka_unit_test(test_service_on_one_vl),
 					    cmocka_unit_test(test_megafly) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,19 +23,18 @@ static enum osr_status tree_lane_order(struct osr_lanes_job *job, struct osr_tre
 
 #define TREE_LANE_LOAD 105 /* percent of the load of the first pass, where there are more lanes */
 
-static uint64_t tree_lane_load(const struct osr_spf *spf)
-{
-	uint64_t most = 0;
-
-	for (uint32_t c = 0; c < spf->f->n_channels; c++)
-		most = spf->weight[c] >> HOP_BITS > most ? spf->weight[c] >> HOP_BITS : most;
-	return most;
-}
-
 /* One lane is no gain over several that are better balanced already before they are refined. */
 static bool tree_lane_is_worse(const struct osr_lanes_job *job, uint64_t free)
 {
-	return job->req->max_vls > 1 && tree_lane_load(job->s) * 100 > free * TREE_LANE_LOAD;
+	return job->req->max_vls > 1 && osr_spf_load(job->s) * 100 > free * TREE_LANE_LOAD;
+}
+
+#define TREE_LANE_TOLERANCE 20 /* on one VL, 1 in so many routes between end ports may get longer */
+
+/* With more VLs those routes have two lanes by turn, and keep their length. */
+static uint32_t tree_lane_tolerance(const struct osr_lanes_job *job)
+{
+	return job->req->max_vls == 1 && job->opt->detours ? TREE_LANE_TOLERANCE : 0;
 }
 
 static enum osr_status tree_lane_route(struct osr_lanes_job *job,
@@ -43,7 +42,7 @@ static enum osr_status tree_lane_route(struct osr_lanes_job *job,
 {
 	uint32_t n = job->s->f->n_switches, n_longer = 0;
 	uint32_t *by_place = osr_alloc(job->scratch, n, sizeof(*by_place));
-	uint64_t n_barred, free = tree_lane_load(job->s);
+	uint64_t free = osr_spf_load(job->s);
 	enum osr_status st;
 
 	if (!by_place)
@@ -54,11 +53,15 @@ static enum osr_status tree_lane_route(struct osr_lanes_job *job,
 	job->s->by_place = by_place;
 	for (uint32_t v = 0; v < n; v++)
 		by_place[order->number[v]] = v;
-	st = osr_spf_keep_order(job->s, job->scratch, &n_barred, job->diag);
-	if (st || n_barred)
+	st = osr_spf_keep_order(job->s, job->scratch, tree_lane_tolerance(job), fits, job->diag);
+	if (st || !*fits)
 		return st;
 	osr_spf_route(job->s, &job->opt->spf);
-	*fits = osr_spf_complete_order(job->s, &n_longer) && !tree_lane_is_worse(job, free);
+	st = osr_spf_complete_order(job->s, job->opt->spf.max_moves, job->scratch, fits, &n_longer,
+				    job->diag);
+	if (st)
+		return st;
+	*fits &= !tree_lane_is_worse(job, free);
 	if (!*fits) {
 		osr_spf_leave_order(job->s);
 		return OSR_OK;

@@ -377,7 +377,7 @@ void osr__spf_count(struct osr_spf *spf, const uint16_t *order, uint32_t n, cons
  * Settle in order of distance: the switches a path continues through are final when it is their
  * turn. Ties go to the lowest channel, hence the same bytes everywhere.
  */
-static void spf_settle(struct osr_spf *spf, uint32_t root, uint8_t *hop)
+void osr__spf_settle(struct osr_spf *spf, uint32_t root, uint8_t *hop)
 {
 	const struct osr_fabric *fabric = spf->f;
 	const struct osr_spf_scratch *scratch = spf->scratch;
@@ -549,7 +549,7 @@ static void spf_route_dest(struct osr_spf *spf, uint32_t root, uint32_t d)
 	if (n_earlier)
 		settle_apart(spf, root, d, n_earlier);
 	else
-		spf_settle(spf, root, hop);
+		osr__spf_settle(spf, root, hop);
 	if (counts)
 		osr__spf_count(spf, order, spf->n_order[root], hop, 1);
 }
@@ -707,6 +707,13 @@ static uint64_t max_weight(const struct osr_spf *spf, uint64_t *sum)
 	return max;
 }
 
+uint64_t osr_spf_load(const struct osr_spf *spf)
+{
+	uint64_t sum;
+
+	return max_weight(spf, &sum);
+}
+
 uint64_t osr_spf_bound(const struct osr_fabric *fabric)
 {
 	uint64_t bound = 0;
@@ -794,7 +801,7 @@ static bool reroute_any(void *ctx, uint32_t root, uint32_t d)
 {
 	struct osr_spf *spf = ctx;
 
-	spf_settle(spf, root, spf->hop + (size_t)d * spf->f->n_switches);
+	osr__spf_settle(spf, root, spf->hop + (size_t)d * spf->f->n_switches);
 	return true;
 }
 

@@ -54,7 +54,7 @@ uint32_t osr__spf_graph_in_order(struct osr_spf *spf, uint32_t root)
 
 		scratch->edge_row[i] = n;
 		kind[v] = order_kind(spf, dist8, kind, v);
-		n_barred += kind[v] == PATH_NONE && fabric->sw_sources[v];
+		n_barred += kind[v] == PATH_NONE ? fabric->sw_sources[v] : 0;
 		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
 			uint32_t u = fabric->chan_dst[c];
 
@@ -78,16 +78,34 @@ static void order_forget(struct osr_spf *spf)
 		spf->weight[c] &= HOP_MASK;
 }
 
-enum osr_status osr_spf_keep_order(struct osr_spf *spf, struct osr_arena *arena, uint64_t *n_barred,
-				   struct osr_diag *diag)
+/* End ports whose LIDs are at v; each counts once for each of its LIDs. */
+static uint64_t order_lids(const struct osr_spf *spf, uint32_t v)
 {
+	uint64_t n = 0;
+
+	for (uint32_t k = spf->dest_row[v]; k < spf->dest_row[v + 1]; k++)
+		n += spf->f->term_weight[spf->f->dest_term[spf->dest_list[k]]] != 0;
+	return n;
+}
+
+enum osr_status osr_spf_keep_order(struct osr_spf *spf, struct osr_arena *arena, uint32_t tolerance,
+				   bool *kept, struct osr_diag *diag)
+{
+	const struct osr_fabric *fabric = spf->f;
+	uint64_t n_barred = 0, n_routes = 0, n_sources = 0;
 	enum osr_status st;
 
-	*n_barred = 0;
-	for (uint32_t root = 0; root < spf->f->n_switches; root++)
-		if (spf->f->sw_sources[root])
-			*n_barred += osr__spf_graph_in_order(spf, root);
-	if (*n_barred)
+	for (uint32_t v = 0; v < fabric->n_switches; v++)
+		n_sources += fabric->sw_sources[v];
+	for (uint32_t root = 0; root < fabric->n_switches; root++) {
+		uint64_t n_lids = order_lids(spf, root);
+
+		if (n_lids)
+			n_barred += n_lids * osr__spf_graph_in_order(spf, root);
+		n_routes += n_lids * n_sources;
+	}
+	*kept = tolerance ? n_barred <= n_routes / tolerance : !n_barred;
+	if (!*kept)
 		return OSR_OK;
 	st = osr__spf_branches_init(spf, arena, diag);
 	if (st)
@@ -105,146 +123,279 @@ void osr_spf_leave_order(struct osr_spf *spf)
 
 /* ---- longer paths for those without a shortest one -------------------------------------------- */
 
+enum { BARRED_NOBODY, BARRED_PORT0, BARRED_HOSTS };
+
+/* The longer paths to one LID. */
+struct order_detour {
+	struct osr_spf *spf;
+	uint8_t *hop;    /* [n_switches] of those without a shortest path in the order */
+	uint8_t *was;    /* [n_switches] kinds of the shortest paths */
+	uint8_t *on;     /* [n_switches] takes its longer path */
+	uint8_t *barred; /* [n_switches] by root: who has no shortest path to it */
+	bool failed;     /* somebody has no path at all */
+};
+
+/* Length and weight of v's path, if it goes on over c; true: better than what v has. */
+static bool order_improves(struct osr_spf *spf, uint32_t v, uint32_t c, bool first)
+{
+	struct osr_spf_scratch *scratch = spf->scratch;
+	uint32_t u = spf->f->chan_dst[c], len = scratch->count[u] + 1;
+	uint64_t cost = scratch->cost[u] + (spf->weight[c] & ~HOP_MASK);
+
+	if (!first && (len > scratch->count[v] ||
+		       (len == scratch->count[v] && cost >= scratch->cost[v])))
+		return false;
+	scratch->count[v] = len;
+	scratch->cost[v] = cost;
+	return true;
+}
+
 /*
- * hop[] and len[] of the switches towards root: the shortest paths down of those that have none,
- * breadth first from those that go down anyhow.
+ * The shortest paths down of switches that have none yet, the lightest of equals, breadth first from those
+ * that go down anyhow.
  */
-static void order_extend_down(struct osr_spf *spf, uint32_t root, uint8_t *hop)
+static void order_extend_down(struct osr_spf *spf, uint32_t root, uint32_t d,
+			      struct order_detour *detour)
 {
 	const struct osr_fabric *fabric = spf->f;
 	struct osr_spf_scratch *scratch = spf->scratch;
 	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
-	const uint8_t *dist8 = scratch->dist8 + (size_t)root * fabric->n_switches;
-	uint32_t *len = scratch->count, *queue = scratch->active, n = 0;
+	const uint8_t *to = spf->hop + (size_t)d * fabric->n_switches;
+	uint32_t *queue = scratch->active, n = 0;
 
+	scratch->count[root] = 0;
+	scratch->cost[root] = 0;
 	for (uint32_t i = 0; i < spf->n_order[root]; i++) {
-		len[order[i]] = dist8[order[i]];
-		if (scratch->kind[order[i]] == PATH_DOWN)
-			queue[n++] = order[i];
+		uint32_t v = order[i];
+
+		if (i && scratch->kind[v] != PATH_NONE)
+			order_improves(spf, v, fabric->chan_row[v] + to[v], true);
+		if (scratch->kind[v] == PATH_DOWN)
+			queue[n++] = v;
 	}
 	/* Not strictly by length where a longer path meets shorter ones; legal it is. */
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t u = queue[i];
 
-		for (uint32_t c = fabric->chan_row[u]; c < fabric->chan_row[u + 1]; c++) {
-			uint32_t v = fabric->chan_dst[c];
+		for (uint32_t o = fabric->chan_row[u]; o < fabric->chan_row[u + 1]; o++) {
+			uint32_t v = fabric->chan_dst[o], c = fabric->chan_rev[o];
+			bool first = scratch->kind[v] == PATH_NONE;
 
-			if (scratch->kind[v] != PATH_NONE || spf->place[v] > spf->place[u])
+			if (detour->was[v] != PATH_NONE || spf->place[v] > spf->place[u] ||
+			    !order_improves(spf, v, c, first))
 				continue;
 			scratch->kind[v] = PATH_DOWN;
-			len[v] = len[u] + 1;
-			hop[v] = (uint8_t)(fabric->chan_rev[c] - fabric->chan_row[v]);
-			queue[n++] = v;
+			detour->hop[v] = (uint8_t)(c - fabric->chan_row[v]);
+			if (first)
+				queue[n++] = v;
 		}
 	}
 }
 
 /* All others go up, to the neighbour with the shortest path; from the top of the order down. */
-static bool order_extend_up(struct osr_spf *spf, uint32_t root, uint8_t *hop)
+static bool order_extend_up(struct osr_spf *spf, uint32_t root, struct order_detour *detour)
 {
 	const struct osr_fabric *fabric = spf->f;
-	struct osr_spf_scratch *scratch = spf->scratch;
-	uint32_t *len = scratch->count;
+	uint8_t *kind = spf->scratch->kind;
 	bool all = true;
 
 	for (uint32_t i = 0; i < fabric->n_switches; i++) {
-		uint32_t v = spf->by_place[i], best = OSR_NONE;
+		uint32_t v = spf->by_place[i];
+		bool found = false;
 
-		if (scratch->kind[v] != PATH_NONE ||
-		    fabric->sw_component[v] != fabric->sw_component[root])
+		if (kind[v] != PATH_NONE || fabric->sw_component[v] != fabric->sw_component[root])
 			continue;
 		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
 			uint32_t u = fabric->chan_dst[c];
 
-			if (spf->place[u] < spf->place[v] && scratch->kind[u] != PATH_NONE &&
-			    (best == OSR_NONE || len[u] < len[fabric->chan_dst[best]]))
-				best = c;
+			if (spf->place[u] > spf->place[v] || kind[u] == PATH_NONE ||
+			    !order_improves(spf, v, c, !found))
+				continue;
+			found = true;
+			detour->hop[v] = (uint8_t)(c - fabric->chan_row[v]);
 		}
-		all &= best != OSR_NONE;
-		if (best == OSR_NONE)
-			continue;
-		scratch->kind[v] = PATH_UP;
-		len[v] = len[fabric->chan_dst[best]] + 1;
-		hop[v] = (uint8_t)(best - fabric->chan_row[v]);
+		kind[v] = found ? PATH_UP : PATH_NONE;
+		all &= found;
 	}
 	return all;
 }
 
 /*
- * Marks in `on` the switches whose routes to root are asked for and have no shortest path in the order,
- * and those that their longer paths pass. Nothing is sent from one switch's port 0 to another's:
- * such routes keep their shortest path.
+ * Marks the switches whose routes to root are asked for and have no shortest path in the order. Nothing
+ * is sent from one switch's port 0 to another's: such routes keep their shortest path.
  */
-static uint32_t order_mark_asked(struct osr_spf *spf, uint32_t root, uint8_t *on)
+static uint8_t order_mark_asked(const struct osr_spf *spf, uint32_t root, uint8_t *on)
 {
 	const struct osr_fabric *fabric = spf->f;
-	uint32_t n = 0;
+	uint8_t barred = BARRED_NOBODY;
 
 	memset(on, 0, fabric->n_switches);
-	for (uint32_t v = 0; v < fabric->n_switches; v++)
-		n += on[v] = fabric->sw_component[v] == fabric->sw_component[root] &&
-			     spf->scratch->kind[v] == PATH_NONE &&
-			     (fabric->sw_sources[root] || fabric->sw_sources[v]);
-	return n;
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+		on[v] = fabric->sw_component[v] == fabric->sw_component[root] &&
+			spf->scratch->kind[v] == PATH_NONE &&
+			(fabric->sw_sources[root] || fabric->sw_sources[v]);
+		if (on[v] && barred != BARRED_HOSTS)
+			barred = fabric->sw_sources[v] ? BARRED_HOSTS : BARRED_PORT0;
+	}
+	return barred;
 }
 
-static void order_mark_passed(struct osr_spf *spf, const uint8_t *was, const uint8_t *hop,
-			      uint8_t *on)
+/* And those that their longer paths pass. */
+static void order_mark_passed(struct osr_spf *spf, const struct order_detour *detour)
 {
 	const struct osr_fabric *fabric = spf->f;
 
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		uint32_t v = s;
 
-		while (on[s] && was[v] == PATH_NONE) {
-			v = fabric->chan_dst[fabric->chan_row[v] + hop[v]];
-			if (was[v] != PATH_NONE || on[v])
+		while (detour->on[s] && detour->was[v] == PATH_NONE) {
+			v = fabric->chan_dst[fabric->chan_row[v] + detour->hop[v]];
+			if (detour->was[v] != PATH_NONE || detour->on[v])
 				break;
-			on[v] = 1;
+			detour->on[v] = 1;
 		}
 	}
 }
 
-/* Gives the marked switches their longer path to d; returns how many routes to d are longer then. */
-static uint32_t order_apply(struct osr_spf *spf, uint32_t root, uint32_t d, const uint8_t *hop,
-			    const uint8_t *on)
+/* Adds (1) or removes (-1) the routes to d. */
+static void order_count(void *ctx, uint32_t d, uint64_t sign)
+{
+	struct order_detour *detour = ctx;
+	struct osr_spf *spf = detour->spf;
+	const struct osr_fabric *fabric = spf->f;
+	const uint8_t *to = spf->hop + (size_t)d * fabric->n_switches;
+	uint32_t root = fabric->dest_switch[d], n = spf->n_order[root];
+	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
+
+	if (!fabric->term_weight[fabric->dest_term[d]])
+		return;
+	if (detour->barred[root] != BARRED_HOSTS) {
+		osr__spf_count(spf, order, n, to, sign);
+		return;
+	}
+	for (uint32_t i = 1; i < n; i++)
+		for (uint32_t v = order[i]; fabric->sw_sources[order[i]] && v != root;) {
+			uint32_t c = fabric->chan_row[v] + to[v];
+
+			spf->weight[c] += (sign * fabric->sw_sources[order[i]] * spf->unit[c])
+					  << HOP_BITS;
+			v = fabric->chan_dst[c];
+		}
+}
+
+/* How many routes to d are longer than they need be: some switch on them sends to one no closer. */
+static uint32_t order_count_longer(const struct osr_spf *spf, uint32_t d)
 {
 	const struct osr_fabric *fabric = spf->f;
+	const uint8_t *to = spf->hop + (size_t)d * fabric->n_switches;
+	uint32_t root = fabric->dest_switch[d], n = 0;
 	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
-	uint8_t *to = spf->hop + (size_t)d * fabric->n_switches, *longer = spf->scratch->via;
-	uint32_t n = 0;
+	const uint8_t *dist8 = spf->scratch->dist8 + (size_t)root * fabric->n_switches;
+	uint8_t *longer = spf->scratch->via;
 
 	longer[root] = 0;
 	for (uint32_t i = 1; i < spf->n_order[root]; i++) {
-		uint32_t v = order[i];
+		uint32_t v = order[i], u = fabric->chan_dst[fabric->chan_row[v] + to[v]];
 
-		if (on[v])
-			to[v] = hop[v];
-		longer[v] = on[v] || longer[fabric->chan_dst[fabric->chan_row[v] + to[v]]];
+		longer[v] = dist8[u] != (uint8_t)(dist8[v] - 1) || longer[u];
 		n += longer[v];
 	}
 	return n;
 }
 
-bool osr_spf_complete_order(struct osr_spf *spf, uint32_t *n_longer)
+static void order_apply(struct order_detour *detour, uint32_t d)
 {
-	const struct osr_fabric *fabric = spf->f;
-	size_t n_switches = fabric->n_switches;
-	uint8_t *hop = spf->scratch->saved, *on = hop + n_switches, *was = on + n_switches;
-	bool all = true;
+	uint32_t n = detour->spf->f->n_switches;
+	uint8_t *to = detour->spf->hop + (size_t)d * n;
 
-	for (uint32_t root = 0; root < n_switches; root++) {
-		osr__spf_graph_in_order(spf, root);
-		if (!order_mark_asked(spf, root, on))
-			continue;
-		memcpy(was, spf->scratch->kind, n_switches);
-		order_extend_down(spf, root, hop);
-		all &= order_extend_up(spf, root, hop);
-		if (!all)
-			break;
-		order_mark_passed(spf, was, hop, on);
-		for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++)
-			*n_longer += order_apply(spf, root, spf->dest_list[k], hop, on);
+	for (uint32_t v = 0; v < n; v++)
+		if (detour->on[v])
+			to[v] = detour->hop[v];
+}
+
+/* Finds longer paths to d, whose tree has been taken out of the weights, as far as asked for. */
+static void order_detour_dest(struct order_detour *detour, uint32_t d)
+{
+	struct osr_spf *spf = detour->spf;
+	uint32_t root = spf->f->dest_switch[d];
+	size_t n = spf->f->n_switches;
+
+	order_mark_asked(spf, root, detour->on);
+	memcpy(detour->was, spf->scratch->kind, n);
+	order_extend_down(spf, root, d, detour);
+	detour->failed |= !order_extend_up(spf, root, detour);
+	if (!detour->failed) {
+		order_mark_passed(spf, detour);
+		order_apply(detour, d);
 	}
-	return all;
+	memcpy(spf->scratch->kind, detour->was, n);
+}
+
+static bool order_reroute(void *ctx, uint32_t root, uint32_t d)
+{
+	struct order_detour *detour = ctx;
+	struct osr_spf *spf = detour->spf;
+
+	osr__spf_settle(spf, root, spf->hop + (size_t)d * spf->f->n_switches);
+	if (detour->barred[root])
+		order_detour_dest(detour, d);
+	return true;
+}
+
+/* To the LIDs of one switch; where only port 0 needs them they are the same for all. */
+static void order_detour_switch(struct order_detour *detour, uint32_t root)
+{
+	struct osr_spf *spf = detour->spf;
+	uint8_t barred;
+
+	osr__spf_graph_in_order(spf, root);
+	barred = order_mark_asked(spf, root, detour->on);
+	for (uint32_t k = spf->dest_row[root]; barred && k < spf->dest_row[root + 1]; k++) {
+		uint32_t d = spf->dest_list[k];
+
+		if (spf->alias[d] != OSR_NONE)
+			continue;
+		if (barred == BARRED_PORT0 && k > spf->dest_row[root]) {
+			order_apply(detour, d);
+			continue;
+		}
+		detour->barred[root] = BARRED_NOBODY;
+		order_count(detour, d, (uint64_t)-1);
+		order_detour_dest(detour, d);
+		if (detour->failed)
+			return;
+		detour->barred[root] = barred;
+		order_count(detour, d, 1);
+	}
+}
+
+enum osr_status osr_spf_complete_order(struct osr_spf *spf, uint32_t moves, struct osr_arena *arena,
+				       bool *complete, uint32_t *n_longer, struct osr_diag *diag)
+{
+	size_t n = spf->f->n_switches;
+	struct order_detour detour = { .spf = spf,
+				       .hop = osr_alloc(arena, n, 1),
+				       .was = osr_alloc(arena, n, 1),
+				       .on = osr_alloc(arena, n, 1),
+				       .barred = osr_calloc(arena, n, 1) };
+	uint64_t before = osr_spf_load(spf);
+
+	*complete = true;
+	*n_longer = 0;
+	if (!detour.hop || !detour.was || !detour.on || !detour.barred)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for longer paths");
+	for (uint32_t root = 0; root < n && *complete; root++) {
+		order_detour_switch(&detour, root);
+		*complete = !detour.failed;
+	}
+	if (!*complete)
+		return OSR_OK;
+	if (osr_spf_load(spf) > before)
+		osr__spf_polish(spf, moves,
+				&(struct osr__spf_mover){ &detour, order_reroute, order_count });
+	osr__spf_share(spf);
+	for (uint32_t d = 0; d < spf->f->n_dests; d++)
+		if (detour.barred[spf->f->dest_switch[d]])
+			*n_longer += order_count_longer(spf, d);
+	return OSR_OK;
 }

@@ -68,6 +68,9 @@ void osr__spf_graph(struct osr_spf *spf, uint32_t root);
  */
 uint32_t osr__spf_graph_in_order(struct osr_spf *spf, uint32_t root);
 
+/* The lightest of the shortest paths to root, whose graph is laid out. */
+void osr__spf_settle(struct osr_spf *spf, uint32_t root, uint8_t *hop);
+
 /*
  * Adds (sign = 1) or takes out (sign = -1) the routes of one tree. order[n] holds its switches,
  * the root first, each after the switch it sends to.
