@@ -87,8 +87,11 @@ static bool layer_team_init(struct layering *w, struct osr_arena *scratch)
  */
 #define SPARSE 4
 
-#define SAMPLE_ROUTES 16      /* for each pair of channels: to judge an order by */
-#define MANY_ROUTES (1u << 22) /* where layers take long enough to look at a sample first */
+/* A sample of the routes, where counting all of them for each layer would take seconds. */
+#define SAMPLE_SLOTS (1u << 20) /* pairs of channels, at least: their weights fill no cache */
+#define SAMPLE_ROUTES 16        /* for each of these: to judge an order by */
+#define SAMPLE_STEP 5           /* of so many LIDs one at least: later layers have fewer routes */
+#define SAMPLE_LEFT 1000        /* 1 in so many without a layer: all of them will not fit, either */
 
 static bool is_sparse(const struct layering *w, uint32_t d)
 {
@@ -408,6 +411,7 @@ static enum osr_status layer_by_layer(struct layering *w, uint8_t limit, struct 
 		if (st)
 			return st;
 		w->n_layers = layer + 1u;
+		w->n_left = n_cut;
 		if (!n_cut)
 			return OSR_OK;
 		if (w->may_give_up && hopeless(w, n_cut, before, layer, limit))
@@ -426,10 +430,10 @@ static uint32_t sample_step(const struct layering *w)
 	uint64_t n_routes = (uint64_t)fabric->n_dests * fabric->n_switches,
 		 enough = (uint64_t)SAMPLE_ROUTES * w->g->n_slots;
 
-	if (w->pairs || w->opt->heuristic != OSR_HEURISTIC_ORDER || n_routes < MANY_ROUTES ||
+	if (w->pairs || w->opt->heuristic != OSR_HEURISTIC_ORDER || w->g->n_slots < SAMPLE_SLOTS ||
 	    n_routes < 2 * enough)
 		return 1;
-	return (uint32_t)(n_routes / enough);
+	return n_routes / enough < SAMPLE_STEP ? (uint32_t)(n_routes / enough) : SAMPLE_STEP;
 }
 
 /* All routes are in the first layer, those to one in `step` LIDs of a switch are looked at. */
@@ -443,6 +447,16 @@ static void start_layers(struct layering *w, uint32_t step)
 		for (uint32_t k = spf->dest_row[v]; k < spf->dest_row[v + 1]; k++)
 			w->busy[spf->dest_list[k]] =
 				spf->alias[spf->dest_list[k]] == OSR_NONE && k % step == 0 ? n : 0;
+}
+
+/* Is so much of a sample left without a layer that nothing is to be hoped for from all routes? */
+static bool sample_decides(const struct layering *w)
+{
+	uint64_t n_fit = 0;
+
+	for (uint32_t i = 0; i < w->n_layers; i++)
+		n_fit += w->paths[i];
+	return w->n_left > n_fit / SAMPLE_LEFT;
 }
 
 /*
@@ -460,8 +474,10 @@ static enum osr_status find_layers(struct layering *w)
 	if (w->opt->heuristic == OSR_HEURISTIC_ONLINE)
 		return osr__add_online(w, limit, work->scratch, work->diag);
 	st = layer_by_layer(w, limit, work->scratch, work->diag);
-	if (st || step == 1)
+	if (step == 1 || (st && st != OSR_NO_VL) || (st && sample_decides(w)))
 		return st;
+	if (work->diag)
+		work->diag->text[0] = 0;
 	w->first = w->rank;
 	start_layers(w, 1);
 	return layer_by_layer(w, limit, work->scratch, work->diag);

@@ -29,6 +29,7 @@ struct layering {
 	bool may_give_up;
 	uint32_t n_layers;
 	uint64_t paths[OSR_MAX_VLS];
+	uint64_t n_left; /* routes that the last layer has not taken */
 };
 
 static inline bool osr__is_sp0(const struct osr_fabric *fabric, uint32_t d)
