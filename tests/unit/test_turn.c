@@ -14,6 +14,7 @@
 
 #include <osmroutes/check.h>
 #include "core/lanes/turn.h"
+#include "core/lanes/turn_keep_private.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -585,6 +586,27 @@ static void test_out_of_memory(void **state)
 	}
 }
 
+/* SLs by turns in classes of so many lanes, each with the same ranks: what a repair reads from the tables alone. */
+static void test_lanes_of_a_class(void **state)
+{
+	for (unsigned lanes = 1; lanes <= 5; lanes++)
+		for (unsigned n_classes = 1; n_classes * lanes <= OSR_MAX_VLS; n_classes++) {
+			uint32_t rank[OSR_MAX_VLS * 2];
+			struct osr_routing r = { .n_channels = 2, .rank = rank };
+
+			r.n_vls = (uint8_t)(n_classes * lanes);
+			for (unsigned i = 0; i < 2 * n_classes * lanes; i++)
+				rank[i] = 7 * (i % (2 * lanes));
+			for (unsigned sl = 0; sl < 16; sl++)
+				r.ca_sl2vl[sl] = (uint8_t)(sl % n_classes * lanes);
+			assert_int_equal(osr__keep_lanes(&r), lanes);
+			if (n_classes == 1)
+				continue;
+			rank[2 * lanes]++;
+			assert_int_equal(osr__keep_lanes(&r), 0);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -594,6 +616,7 @@ int main(void)
 		cmocka_unit_test(test_no_idle_lane),   cmocka_unit_test(test_auto_bound),
 		cmocka_unit_test(test_reroute),        cmocka_unit_test(test_loads),
 		cmocka_unit_test(test_idle_pairs),     cmocka_unit_test(test_out_of_memory),
+		cmocka_unit_test(test_lanes_of_a_class),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
