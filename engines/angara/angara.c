@@ -497,6 +497,9 @@ static enum osr_status find_grid(struct job *j, const struct osr_values *values,
 		st = osr_grid_place(j->f, frame, NULL, j->scratch, j->result, &j->grid, j->diag);
 	if (st == OSR_NOT_APPLICABLE && !*hints)
 		st = osr_grid_find(j->f, frame, j->scratch, j->result, &j->grid, j->diag);
+	/* What is left of a grid may be a smaller one, of which nothing is missing. */
+	if (st == OSR_NOT_APPLICABLE && !*hints && frame)
+		st = osr_grid_find(j->f, NULL, j->scratch, j->result, &j->grid, j->diag);
 	return st ? st : osr_grid_remember(&j->grid, j->result, &j->r->notes, j->diag);
 }
 
