@@ -9,7 +9,10 @@
  * The limit is searched between the bound and the load that was found, by bisection; moves for a limit
  * that cannot be reached are undone, so that trees are split no more than pays. Then the same again, and
  * where no path stays within the limit, one is enough that stays below the load of the channel it
- * leaves: the loads in falling order fall, so this ends, and the channels passed have their turn.
+ * leaves: the loads in falling order fall, so this ends, and the channels passed have their turn. Some
+ * moves may make another channel as loaded as this one was: where all branches are of one size, what
+ * is too much has to pass from channel to channel, as along the alternating paths of an edge
+ * colouring, until it comes to one with room.
  */
 #include <string.h>
 
@@ -19,6 +22,7 @@
 #define BRANCH_STEPS 6 /* of the bisection */
 #define BRANCH_NEAR 2  /* hops: in wider fabrics passing other channels takes too much work at first */
 #define BRANCH_HOPS 64 /* of a path; longer ones are left alone */
+#define BRANCH_EVEN 8  /* moves for a limit that only pass a load on: 1 in so many channels */
 
 /* Work for each of the moves allowed: 1 in so many table entries looked at, and so many more. */
 #define BRANCH_SHARE 5
@@ -27,8 +31,10 @@
 struct brancher {
 	struct osr_spf *s;
 	uint64_t limit; /* of a weight, hop bits zero */
-	bool may_pass;  /* other channels may pass it, as long as they stay below the hot one */
-	bool passes;    /* now */
+	bool may_pass;  /* other channels may pass it, as long as they do not pass the hot one */
+	enum { WITHIN, BELOW, EVEN } reach; /* of other channels: the limit, or the hot one's load */
+	uint32_t n_even; /* moves left that may make another channel as loaded as the hot one */
+	uint32_t first;  /* LID to begin with: after the last one that moved, which so does not move back */
 	uint32_t n_done, n_max;
 	struct branch_move *done;
 	uint32_t hot;              /* the channel that gives up branches */
@@ -140,70 +146,68 @@ static void branch_open(struct osr_spf *s, uint32_t d, uint32_t v)
 }
 
 /*
- * The highest load on the way if v's branch takes channel o; UINT64_MAX if that is beyond the limit or
- * out of order, or if it meets the path that v has now before the hot channel. Both paths are
- * equally long.
+ * Does every channel stay within the limit, and the path within the order, if v's branch takes
+ * channel o? Not if the path meets the one that v has now before the hot channel. Both are equally
+ * long. *others: load of other LIDs on the new path less that on the old one.
  */
-static uint64_t branch_peak(const struct brancher *b, uint32_t d, uint32_t v, uint32_t o,
-			    uint32_t n_routes)
+static bool branch_fits(const struct brancher *b, uint32_t d, uint32_t v, uint32_t o,
+			int64_t *others)
 {
 	struct osr_spf *s = b->s;
 	const struct osr_fabric *f = s->f;
-	uint32_t root = f->dest_switch[d], old = f->chan_dst[branch_next(s, d, v)], c = o;
-	uint64_t peak = 0, most = b->passes ? branch_load(s, b->hot) - 1 : b->limit;
+	const uint32_t *count = s->scratch->count;
+	uint32_t root = f->dest_switch[d], now = branch_next(s, d, v), n_before = 0;
+	uint64_t most = b->reach == WITHIN ? b->limit : branch_load(s, b->hot) - (b->reach == BELOW);
 	bool down = false, past = v == f->chan_src[b->hot];
 
+	*others = 0;
 	for (uint32_t i = 0; i < BRANCH_HOPS; i++) {
-		uint32_t at = f->chan_dst[c];
-		uint64_t load = branch_load(s, c) + branch_amount(s, c, n_routes);
-		bool goes_down = branch_down(s, c);
+		uint32_t at = f->chan_dst[o], was = f->chan_dst[now];
+		bool goes_down = branch_down(s, o);
 
-		if (load > most || (down && !goes_down))
-			return UINT64_MAX;
-		peak = load > peak ? load : peak;
+		if (branch_load(s, o) + branch_amount(s, o, count[v]) > most || (down && !goes_down))
+			return false;
+		*others += (int64_t)(branch_load(s, o) - branch_amount(s, o, n_before));
+		*others -= (int64_t)(branch_load(s, now) -
+				     branch_amount(s, now, count[f->chan_src[now]]));
 		down = goes_down;
 		if (at == root)
-			return peak;
-		if (!s->scratch->count[at])
+			return true;
+		if (!count[at])
 			branch_open(s, d, at);
-		c = branch_next(s, d, at);
-		if (!branch_closer(s, d, c))
-			return UINT64_MAX;
-		past |= old == f->chan_dst[b->hot];
-		if (at == old && !past)
-			return UINT64_MAX;
-		if (at == old)
-			return !down || branch_down(s, c) ? peak : UINT64_MAX;
-		old = f->chan_dst[branch_next(s, d, old)];
+		o = branch_next(s, d, at);
+		if (!branch_closer(s, d, o))
+			return false;
+		past |= was == f->chan_dst[b->hot];
+		if (at == was)
+			return past && (!down || branch_down(s, o));
+		n_before = count[at];
+		now = branch_next(s, d, was);
 	}
-	return UINT64_MAX;
+	return false;
 }
 
 /*
- * The next hop by which v's branch leaves the channel: where most others to d pass already, so
- * that routes join early; among equals the one with the lowest peak. OSR_NONE: none fits.
+ * The next hop by which v's branch leaves the channel: where it meets least load of other LIDs, for
+ * flows to one LID do not disturb each other. OSR_NONE: none fits.
  */
 static uint32_t branch_hop(struct brancher *b, uint32_t d, uint32_t v)
 {
 	struct osr_spf *s = b->s;
 	const struct osr_fabric *f = s->f;
 	uint32_t now = branch_next(s, d, v), best = OSR_NONE;
-	uint64_t least = UINT64_MAX;
-	uint32_t most = 0;
+	int64_t least = INT64_MAX;
 
 	for (uint32_t o = f->chan_row[v]; o < f->chan_row[v + 1]; o++) {
-		uint32_t joined = s->scratch->count[f->chan_dst[o]];
-		uint64_t peak;
+		int64_t others;
 
-		if (o == now || joined < most || !branch_closer(s, d, o) ||
+		if (o == now || !branch_closer(s, d, o) ||
 		    branch_down(s, o) != branch_down(s, now))
 			continue;
-		peak = branch_peak(b, d, v, o, s->scratch->count[v]);
 		b->n_work++;
-		if (peak == UINT64_MAX || (joined == most && peak >= least))
+		if (!branch_fits(b, d, v, o, &others) || others >= least)
 			continue;
-		most = joined;
-		least = peak;
+		least = others;
 		best = o;
 	}
 	return best;
@@ -265,8 +269,9 @@ static void branch_shed_all(struct brancher *b)
 	const struct osr_fabric *f = s->f;
 	uint32_t c = b->hot;
 
-	for (uint32_t d = 0; d < f->n_dests && branch_load(s, c) > b->limit; d++) {
-		uint32_t t = f->dest_term[d];
+	for (uint32_t i = 0, first = b->first; i < f->n_dests && branch_load(s, c) > b->limit; i++) {
+		uint32_t d = first + i < f->n_dests ? first + i : first + i - f->n_dests,
+			 t = f->dest_term[d], n_done = b->n_done;
 
 		if (!f->term_weight[t] || f->term_lmc[t] ||
 		    (s->scratch->fixed && s->scratch->fixed[d]) || b->n_work > b->max_work ||
@@ -276,6 +281,8 @@ static void branch_shed_all(struct brancher *b)
 		branch_shed(b, d, false);
 		if (branch_load(s, c) > b->limit)
 			branch_shed(b, d, true);
+		if (b->n_done != n_done)
+			b->first = d + 1;
 	}
 }
 
@@ -285,12 +292,18 @@ static bool branch_lower(struct brancher *b, uint32_t c)
 	uint64_t before = branch_load(b->s, c);
 
 	b->hot = c;
-	b->passes = false;
+	b->reach = WITHIN;
 	branch_shed_all(b);
-	b->passes = b->may_pass;
-	if (b->passes && branch_load(b->s, c) > b->limit)
+	if (b->may_pass && branch_load(b->s, c) > b->limit) {
+		b->reach = BELOW;
 		branch_shed_all(b);
-	return branch_load(b->s, c) <= b->limit || (b->passes && branch_load(b->s, c) < before);
+	}
+	if (b->may_pass && branch_load(b->s, c) == before && b->n_even) {
+		b->n_even--;
+		b->reach = EVEN;
+		branch_shed_all(b);
+	}
+	return branch_load(b->s, c) <= b->limit || (b->may_pass && branch_load(b->s, c) < before);
 }
 
 static void branch_undo(struct brancher *b)
@@ -307,6 +320,7 @@ static bool branch_level(struct brancher *b)
 	bool over = true;
 
 	b->n_done = 0;
+	b->n_even = b->s->f->n_channels / BRANCH_EVEN;
 	while (over) {
 		over = false;
 		for (uint32_t c = 0; c < b->s->f->n_channels; c++) {
@@ -373,7 +387,7 @@ void osr__spf_branches(struct osr_spf *s, uint64_t bound, uint32_t moves)
 	low = !s->scratch->mixed && bound << HOP_BITS > low ? bound << HOP_BITS : low;
 	if (s->max_distance > BRANCH_NEAR) {
 		branch_bisect(&b, low, work);
-		work /= 4;
+		work /= 2;
 	}
 	b.may_pass = true;
 	branch_bisect(&b, low, work);
