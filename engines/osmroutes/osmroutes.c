@@ -5,7 +5,7 @@
  *
  * One figure decides: bisect.c's effective bisection bandwidth, less the share of longer routes, less
  * 2 % where senders must keep to SLs and 1 % for each lane beyond the first; its square over the edge
- * forwarding index. Where bandwidths differ by 3 %, an index below what the cable of an end port carries anyhow
+ * forwarding index. Where bandwidths differ by 2 %, an index below what the cable of an end port carries anyhow
  * counts as that. Who comes later must be better by 1 %.
  */
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #include "bisect.h"
 
 #define CHOOSE_MARGIN 101 /* percent */
-#define CHOOSE_ALIKE 103  /* percent: bandwidths that differ by less are weighed against any load */
+#define CHOOSE_ALIKE 102  /* percent: bandwidths that differ by less are weighed against any load */
 #define CHOOSE_SL 980 /* permille of what a result is worth that needs the SLs of path records */
 #define CHOOSE_ONE_WAY 970      /* and one where replies need theirs */
 #define CHOOSE_LANE 10          /* permille less for each lane beyond the first */
