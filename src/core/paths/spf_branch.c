@@ -22,7 +22,7 @@
 #define BRANCH_STEPS 6 /* of the bisection */
 #define BRANCH_NEAR 2  /* hops: in wider fabrics passing other channels takes too much work at first */
 #define BRANCH_HOPS 64 /* of a path; longer ones are left alone */
-#define BRANCH_EVEN 8  /* moves for a limit that only pass a load on: 1 in so many channels */
+#define BRANCH_EVEN 8  /* moves of a bisection that only pass a load on: 1 in so many channels */
 
 /* Work for each of the moves allowed: 1 in so many table entries looked at, and so many more. */
 #define BRANCH_SHARE 5
@@ -320,7 +320,6 @@ static bool branch_level(struct brancher *b)
 	bool over = true;
 
 	b->n_done = 0;
-	b->n_even = b->s->f->n_channels / BRANCH_EVEN;
 	while (over) {
 		over = false;
 		for (uint32_t c = 0; c < b->s->f->n_channels; c++) {
@@ -365,6 +364,7 @@ static void branch_bisect(struct brancher *b, uint64_t low, uint64_t work)
 	uint64_t mean, high = branch_most(b->s, &mean);
 
 	b->n_work = 0;
+	b->n_even = b->s->f->n_channels / BRANCH_EVEN;
 	for (uint32_t i = 1; i <= BRANCH_STEPS && low + low / 128 < high; i++) {
 		b->max_work = b->may_pass ? work / BRANCH_STEPS * i : work;
 		b->limit = (low + (high - low) / 2) & ~HOP_MASK;
