@@ -26,7 +26,8 @@ static const struct {
 	uint32_t local_share;   /* and one that local search goes on from */
 	uint32_t sparse;        /* where 1 in so many routes is not legal at first, that is tried */
 	uint32_t boost;         /* weight of a route without a legal way */
-	uint32_t two; /* where 1 in so many routes is not legal on two lanes, these are tried */
+	uint32_t two; /* where 1 in so many routes is not legal on two lanes, these are tried, */
+	uint32_t two_efi; /* and taken with so many percent of the load on shortest paths */
 	uint32_t few; /* where 1 in so many has none, */
 	uint32_t few_boost; /* they may weigh so much */
 	uint32_t max_stale; /* rounds that gain less than 1 in 20 */
@@ -37,8 +38,26 @@ static const struct {
 		sample_routes; /* where there are more, the search looks at some LIDs of a switch, */
 	uint32_t sample_few;   /* and ends when 1 in so many of their routes has no legal way */
 	uint32_t auto_routes;  /* auto: where there are more, it would take minutes */
-} turn_tuning = { 4,    1u << 27, 4,  16,  32,  10,       4,     20,      700,
-		  1024, 3,        16, 109, 110, 1u << 22, 10000, 1u << 26 };
+} turn_tuning = {
+	.max_lanes = 4,
+	.max_triples = 1u << 27,
+	.fitted_rounds = 4,
+	.effort_share = 16,
+	.local_share = 32,
+	.sparse = 10,
+	.boost = 4,
+	.two = 12,
+	.two_efi = 103,
+	.few = 700,
+	.few_boost = 1024,
+	.max_stale = 3,
+	.unit = 16,
+	.enough = 109,
+	.max_efi = 110,
+	.sample_routes = 1u << 22,
+	.sample_few = 10000,
+	.auto_routes = 1u << 26,
+};
 
 /* ---- setting up ------------------------------------------------------------------------------ */
 
@@ -619,7 +638,7 @@ static enum osr_status turn_search_tree(struct turns *w, struct osr_lanes_job *j
 
 /*
  * Two lanes, where they nearly suffice for the trees that are there: taken where no route becomes longer
- * and no link busier.
+ * and no link much busier.
  */
 static enum osr_status turn_search_two(struct turns *w, struct osr_lanes_job *job,
 				       const struct osr_turn_result *before, bool *fits)
@@ -639,7 +658,7 @@ static enum osr_status turn_search_two(struct turns *w, struct osr_lanes_job *jo
 	if (!st && osr__turn_count_failed(w) * turn_tuning.two <= osr__turn_n_routes(w)) {
 		st = turn_search(w, job, &local, &hopeless);
 		*fits = !st && !hopeless && !job->r->n_longer &&
-			osr__turn_most_loaded(job->s) <= load;
+			osr__turn_most_loaded(job->s) * 100 <= load * turn_tuning.two_efi;
 		if (!*fits)
 			turn_restore(w, job, before, &kept);
 	}
