@@ -100,6 +100,26 @@ static void test_right(void **state)
 	}
 }
 
+/* End ports whose packets to LIDs of hosts do not come to the last switch. */
+static uint64_t count_lost(const struct osr_fabric *f, const struct osr_routing *r)
+{
+	uint64_t n = 0;
+
+	for (uint32_t d = 0; d < f->n_dests; d++)
+		for (uint32_t s = 0; f->term_weight[f->dest_term[d]] && s < f->n_switches; s++) {
+			uint32_t v = s, c = 0;
+
+			for (uint32_t hops = 0; hops < f->n_switches && c != OSR_NONE &&
+						v != f->dest_switch[d];
+			     hops++) {
+				c = osr_port_channel(f, v, osr_lft(r, v, d));
+				v = c == OSR_NONE ? v : f->chan_dst[c];
+			}
+			n += v != f->dest_switch[d] ? f->sw_sources[s] : 0;
+		}
+	return n;
+}
+
 static void test_one_fault(void **state)
 {
 	for (uint64_t seed = 0; seed < 40; seed++) {
@@ -122,6 +142,7 @@ static void test_one_fault(void **state)
 		look_at(&t.f, &r);
 		assert_int_equal(audit.n_faults[OSR_FAULT_HOLE], n_faults());
 		assert_true(named(OSR_FAULT_HOLE, s, d));
+		assert_int_equal(audit.n_lost, count_lost(&t.f, &r));
 
 		*entry(&r, s, d) = 0;
 		look_at(&t.f, &r);
@@ -137,6 +158,7 @@ static void test_one_fault(void **state)
 			look_at(&t.f, &r);
 			assert_int_equal(audit.n_faults[OSR_FAULT_LOOP], 1);
 			assert_int_equal(n_faults(), 1);
+			assert_int_equal(audit.n_lost, count_lost(&t.f, &r));
 		}
 
 		table_copy(&t.f, &right, &arena, &r);
