@@ -209,6 +209,16 @@ static void test_sls(void **state)
 	for (uint32_t i = 0; i < audit.n_listed; i++)
 		assert_int_equal(audit.fault[i].sw, 0);
 	osr_arena_free(&arena);
+
+	/* Where nobody knows who uses which SL, rows that drop SL 5 lose nobody's packets, and those that drop SL 0 do. */
+	for (unsigned sl_dropped = 0; sl_dropped <= 5; sl_dropped += 5) {
+		table_make(TABLE_UPDOWN_ANY_SL2VL, &t.f, &arena, 2, &r);
+		for (unsigned i = 0; i < (t.f.sw_n_ports[0] + 1u) * (t.f.sw_n_ports[0] + 1u); i++)
+			r.sl2vl[r.sl2vl_row[0] + i][sl_dropped] = 15;
+		look_at(&t.f, &r);
+		assert_true(!audit.n_faults[OSR_FAULT_SL2VL] == (sl_dropped == 5));
+		osr_arena_free(&arena);
+	}
 	test_fabric_free(&t);
 }
 
