@@ -685,7 +685,7 @@ static enum osr_status turn_find(struct turns *w, struct osr_lanes_job *job,
 	st = turn_init_search(w, job, &small);
 	if (!st && small)
 		st = turn_search_tree(w, job, turn, &tree, &fits);
-	/* Of 8 trees among 317 random ones where that is too dear, no other search found less, in three times its time. */
+	/* Of 8 trees among 317 random ones where that is too dear, no other search found less, at twice its time. */
 	if (tree && !fits && job->opt->any_sl == OSR_ANY_SL_AUTO)
 		return st;
 	if (!st && small && !fits)
