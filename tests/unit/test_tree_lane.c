@@ -213,6 +213,31 @@ static void test_balance(void **state)
 	}
 }
 
+/*
+ * More links than hosts on a leaf, and all leaves alike: what a leaf sends to one LID is one piece, of as
+ * many routes as it has hosts. A bipartite multigraph has an edge colouring in any number of colours
+ * that is even at every vertex (de Werra 1971), so no link needs more than hosts elsewhere / links
+ * pieces, rounded up.
+ */
+static void test_pieces(void **state)
+{
+	static const struct {
+		const char *m, *w, *p;
+		uint64_t hosts, leaves, links;
+	} even[] = { { "11,16", "1,14", "1,2", 11, 16, 28 },
+		     { "13,12", "1,12", "1,2", 13, 12, 24 },
+		     { "9,10", "1,14", "", 9, 10, 14 },
+		     { "6,16", "1,16", "", 6, 16, 16 } };
+
+	for (size_t i = 0; i < sizeof(even) / sizeof(even[0]); i++) {
+		struct shape shape = { even[i].m, even[i].w, even[i].p };
+		uint64_t pieces = even[i].hosts * (even[i].leaves - 1), n_longer;
+		uint64_t least = (pieces + even[i].links - 1) / even[i].links;
+
+		assert_int_equal(route_one(&shape, 0, false, &n_longer), least * even[i].hosts);
+	}
+}
+
 static void test_one_lane(void **state)
 {
 	unsigned n = test_number("OSR_SEEDS", 12);
@@ -322,6 +347,7 @@ int main(void)
 					    cmocka_unit_test(test_large),
 					    cmocka_unit_test(test_root_where_links_are_missing),
 					    cmocka_unit_test(test_service_on_one_vl),
+					    cmocka_unit_test(test_pieces),
 					    cmocka_unit_test(test_megafly) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
