@@ -91,7 +91,7 @@ static bool layer_team_init(struct layering *w, struct osr_arena *scratch)
 #define SAMPLE_SLOTS (1u << 20) /* pairs of channels, at least: their weights fill no cache */
 #define SAMPLE_ROUTES 16        /* for each of these: to judge an order by */
 #define SAMPLE_STEP 5           /* of so many LIDs one at least: later layers have fewer routes */
-#define SAMPLE_LEFT 1000        /* 1 in so many without a layer: all of them will not fit, either */
+#define SAMPLE_LEFT 10000       /* 1 in so many without a layer: all of them will not fit, either */
 
 static bool is_sparse(const struct layering *w, uint32_t d)
 {
