@@ -543,15 +543,16 @@ enum osr_status osr_ordered_keep(const struct osr_lane_work *work,
 #define ALWAYS_TOLERATED 2000 /* routes to repair that cost next to nothing */
 
 /*
- * Rounds of repair until all is legal, or it no longer gets better by a quarter. In large fabrics,
- * as long as it does, rounds only patch: what that leaves is little, and the next order is fitted to it.
+ * Rounds of repair until all is legal, or it no longer gets better by a quarter. In large fabrics with
+ * several lanes, as long as it does, rounds only patch: what that leaves is little, and the next order is
+ * fitted to it.
  */
 static enum osr_status repair(struct guide *w, const struct osr_ordered_options *opt,
 			      uint64_t tolerated)
 {
 	uint64_t before = UINT64_MAX, n_routes = (uint64_t)w->t.f->n_dests * w->t.f->n_switches,
 		 few = n_routes / A_HANDFUL;
-	bool patch = n_routes >= MANY_ROUTES, stuck;
+	bool patch = n_routes >= MANY_ROUTES && w->n_orders > 1, stuck;
 
 	set_legal(w);
 	ordered_keep_trees(w, tolerated);
