@@ -217,10 +217,10 @@ def split(command, workdir):
             'efi': efi})
         if 'the fabric is split; routed is the part of s-0, with %d end ports' % left not in said['cases'][0]['message']:
             sys.exit('%s: not said which part is routed' % words)
-    # Two of the four switches are no grid for angara, which remembers four: there the plugin uses the tables of before.
+    # Two of the four switches, which angara remembers, are a line of two.
     compare('half a line', said['cases'][0], {'entries_changed': 0, 'pairs_path': 0})
-    if 'too much of it is missing, if it is one; the earlier tables still fit' not in said['cases'][0]['message']:
-        sys.exit('not said why the tables of before stay: %s' % said['cases'][0]['message'])
+    if 'too much of it is missing' in said['cases'][0]['message']:
+        sys.exit('half a line is refused: %s' % said['cases'][0]['message'])
     return 3
 
 
