@@ -478,6 +478,8 @@ static void hand_over(struct life *x)
 	uint32_t modes = OSR_CLAIM_ANY_SL | OSR_CLAIM_REVERSIBLE | OSR_CLAIM_MULTICAST;
 
 	now->baseline = NULL;
+	now->routing.deps = NULL; /* they rise in the certificate that goes */
+	now->routing.lane_deps = NULL;
 	now->routing.rank =
 		osr_alloc(&x->now->arena, OSR_MAX_VLS * (size_t)now->fabric.n_channels,
 			  sizeof(*now->routing.rank));
