@@ -14,6 +14,7 @@
  * is too much has to pass from channel to channel, as along the alternating paths of an edge
  * colouring, until it comes to one with room.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/paths/bound.h"
@@ -22,7 +23,7 @@
 #define BRANCH_STEPS 6 /* of the bisection */
 #define BRANCH_NEAR 2  /* hops: in wider fabrics passing other channels takes too much work at first */
 #define BRANCH_HOPS 64 /* of a path; longer ones are left alone */
-#define BRANCH_EVEN 8  /* moves of a bisection that only pass a load on: 1 in so many channels */
+#define BRANCH_EVEN 12  /* moves of a bisection that only pass a load on: 1 in so many channels */
 
 /* Work for each of the moves allowed: 1 in so many table entries looked at, and so many more. */
 #define BRANCH_SHARE 5
@@ -358,6 +359,43 @@ enum osr_status osr__spf_branches_init(struct osr_spf *s, struct osr_arena *aren
 	return scratch->mixed ? OSR_OK : osr_bound_cut(s->f, arena, &scratch->least, diag);
 }
 
+static int branch_by_size(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x < y) - (x > y);
+}
+
+/*
+ * No limit below this is reached with one next hop for each LID and switch: to each LID of a switch
+ * leads a piece from every other one, as large as that has end ports. The k q + 1 largest pieces put q + 1 on one of
+ * k channels.
+ */
+static uint64_t branch_pieces(const struct osr_spf *s)
+{
+	const struct osr_fabric *f = s->f;
+	uint32_t n = f->n_switches, *size = s->scratch->count;
+	uint64_t least = 0;
+
+	memcpy(size, f->sw_sources, n * sizeof(*size));
+	qsort(size, n, sizeof(*size), branch_by_size);
+	for (uint32_t root = 0; root < n; root++) {
+		uint32_t k = f->chan_row[root + 1] - f->chan_row[root], n_lids = 0, own = 0;
+
+		for (uint32_t i = s->dest_row[root]; i < s->dest_row[root + 1]; i++)
+			n_lids += f->term_weight[f->dest_term[s->dest_list[i]]] != 0;
+		while (size[own] > f->sw_sources[root])
+			own++;
+		for (uint64_t q = 0; n_lids && k && k * q < (uint64_t)n_lids * (n - 1); q++) {
+			uint32_t i = (uint32_t)(k * q / n_lids);
+			uint64_t load = (q + 1) * size[i < own ? i : i + 1];
+
+			least = load > least ? load : least;
+		}
+	}
+	return least << HOP_BITS;
+}
+
 /* The least limit that is reached, between low and the load that is there. */
 static void branch_bisect(struct brancher *b, uint64_t low, uint64_t work)
 {
@@ -387,7 +425,12 @@ void osr__spf_branches(struct osr_spf *s, uint64_t bound, uint32_t moves)
 		return;
 	before = spread ? osr__spf_conflicts(s) : 0;
 	branch_most(s, &low);
-	low = !s->scratch->mixed && bound << HOP_BITS > low ? bound << HOP_BITS : low;
+	if (!s->scratch->mixed) {
+		uint64_t pieces = branch_pieces(s);
+
+		low = bound << HOP_BITS > low ? bound << HOP_BITS : low;
+		low = pieces > low ? pieces : low;
+	}
 	if (s->max_distance > BRANCH_NEAR) {
 		branch_bisect(&b, low, work);
 		work /= 2;
