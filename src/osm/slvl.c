@@ -110,6 +110,40 @@ static void slvl_mark_unknown(const struct slvl_matrix *m, osm_physp_t *osm_phys
 		       sizeof(ib_slvl_table_t));
 }
 
+/*
+ * Was a sweep of ours done with this object? When a switch that was out of reach comes back, OpenSM makes a new one,
+ * whose tables are all VL 0 whatever the switch holds. The mark is in a table of port 0 that no switch with a base
+ * port 0 has.
+ */
+static ib_slvl_table_t *slvl_mark_of(const osm_switch_t *sw)
+{
+	osm_physp_t *p0 = osm_node_get_physp_ptr(sw->p_node, 0);
+
+	return p0 && !ib_switch_info_is_enhanced_port0(&sw->switch_info)
+		       ? osm_physp_get_slvl_tbl(p0, 0)
+		       : NULL;
+}
+
+static bool slvl_is_new(const osm_switch_t *sw)
+{
+	const ib_slvl_table_t *mark = slvl_mark_of(sw);
+
+	return mark && mark->raw_vl_by_sl[0] != UNKNOWN;
+}
+
+static void slvl_mark_all(struct plugin *p)
+{
+	const cl_qmap_t *tbl = &p->osm->subn.sw_guid_tbl;
+
+	for (cl_map_item_t *item = cl_qmap_head(tbl); item != cl_qmap_end(tbl);
+	     item = cl_qmap_next(item)) {
+		ib_slvl_table_t *mark = slvl_mark_of((osm_switch_t *)item);
+
+		if (mark)
+			memset(mark, UNKNOWN, sizeof(*mark));
+	}
+}
+
 static void slvl_read_port(struct slvl_matrix *m, unsigned out)
 {
 	osm_physp_t *osm_physp = osm_node_get_physp_ptr(m->sw->p_node, (uint8_t)out);
@@ -121,7 +155,8 @@ static void slvl_read_port(struct slvl_matrix *m, unsigned out)
 		slvl_mark_unknown(m, osm_physp, in);
 	if (!slvl_up(osm_physp))
 		return;
-	forced &= osm_physp->need_update || m->ctx->plugin->osm->subn.need_update;
+	forced &= osm_physp->need_update || m->ctx->plugin->osm->subn.need_update ||
+		  slvl_is_new(m->sw);
 	for (unsigned in = 0; in < m->width; in++) {
 		size_t at = (size_t)in * m->width + out;
 
@@ -443,6 +478,7 @@ void osr__slvl_routed(struct engine_ctx *ctx)
 		for (uint32_t i = 0; i < p->slvl.n_mads; i++)
 			phases |= p->slvl.mads[i].phase != SLVL_PAIRS;
 		p->slvl.sent = !phases;
+		slvl_mark_all(p);
 		if (!phases)
 			slvl_post_phase(p, SLVL_PAIRS);
 	}
