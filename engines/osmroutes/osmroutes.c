@@ -46,7 +46,7 @@ struct offer {
 	const struct osr_engine *engine;
 	struct osr_routing routing;
 	struct osr_checked checked;
-	uint64_t efi;      /* in routes on a link of the fastest rate */
+	uint64_t efi; /* in routes on a link of the fastest rate */
 	uint32_t ebb; /* effective bisection bandwidth, in millionths of a link; 0: not asked */
 	uint32_t permille; /* of that, after what is taken off */
 	bool any_sl;
@@ -58,7 +58,7 @@ struct offer {
 struct chooser {
 	const struct osr_job *job;
 	struct offer best;
-	uint64_t bound, port_load; /* routes on the cable of an end port */
+	uint64_t bound, port_load;                    /* routes on the cable of an end port */
 	char others[CHOOSE_NOTE], unfit[CHOOSE_NOTE]; /* what they would have given; names */
 };
 
@@ -106,9 +106,9 @@ static enum osr_status choose_measure(const struct chooser *chooser, struct offe
 	offer->any_sl = verdict->proven & OSR_CLAIM_ANY_SL;
 	off += CHOOSE_LANE * (offer->routing.n_layers - 1u);
 	offer->permille = (1000 - (off < 1000 ? off : 999)) *
-			  (offer->any_sl                           ? 1000
+			  (offer->any_sl                            ? 1000
 			   : verdict->proven & OSR_CLAIM_REVERSIBLE ? CHOOSE_SL
-								   : CHOOSE_ONE_WAY) /
+								    : CHOOSE_ONE_WAY) /
 			  1000;
 	return OSR_OK;
 }
@@ -170,8 +170,7 @@ static bool choose_is_worth(const struct chooser *chooser, const struct choice *
 	if (!best->engine || choice->when == ALWAYS || (choice->when == NOT_PERFECT && !large))
 		return true;
 	return best->permille < 1000 ||
-	       best->efi * 100 >
-		       chooser->bound * (choice->when == NOT_PERFECT ? 100 : CHOOSE_NEAR);
+	       best->efi * 100 > chooser->bound * (choice->when == NOT_PERFECT ? 100 : CHOOSE_NEAR);
 }
 
 /* The better of both stays, the other one is told of. NULL: this engine has nothing to offer. */

@@ -27,7 +27,8 @@ enum osr_any_sl {
 
 struct osr_lanes_options {
 	enum osr_any_sl any_sl;
-	uint32_t any_sl_cost; /* auto: percent of the routes that may be longer beyond those by SL */
+	/* auto: percent of the routes that may be longer beyond those by SL */
+	uint32_t any_sl_cost;
 	struct osr_spf_options spf;
 	struct osr_layers_options layers;
 	uint32_t ordered_rounds; /* of routing within channel orders */

@@ -27,7 +27,7 @@ struct osr_sweep {
 	 * longer than its shortest routes.
 	 */
 	bool reused;
-	bool routed; /* there are tables: what failed afterwards is the check or a promise */
+	bool routed;  /* there are tables: what failed afterwards is the check or a promise */
 	bool refused; /* the check refused a re-route, and the engine has routed from nothing */
 	struct osr_verdict verdict;
 	struct osr_checked checked;               /* by the engine, between both halves */

@@ -30,7 +30,7 @@ struct cli_input {
 	struct osr_net net; /* what the file says; may be freed once the fabric is built */
 	struct osr_arena arena;
 	struct osr_fabric fabric;
-	bool lmc_open; /* the file says no LMCs, and its LIDs leave more than 0 open */
+	bool lmc_open;              /* the file says no LMCs, and its LIDs leave more than 0 open */
 	double read_cpu, read_wall; /* ms */
 };
 

@@ -18,9 +18,9 @@
 struct engine_ctx;
 
 struct store {
-	bool tried;      /* to read it */
-	bool pending;    /* the current result was not stored yet */
-	uint64_t digest; /* of what was written or read last */
+	bool tried;              /* to read it */
+	bool pending;            /* the current result was not stored yet */
+	uint64_t digest;         /* of what was written or read last */
 	struct osr_arena memory; /* for the next bytes, empty */
 
 	/* Of the thread that writes. */

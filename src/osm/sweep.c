@@ -111,7 +111,8 @@ static struct next_text next_engine(const struct sweep *w)
 		snprintf(next_text.text, sizeof(next_text.text), "%s of osmroutes is next", name);
 	else if (!next && p->engines_known && w->osm->no_fallback_routing_engine)
 		snprintf(next_text.text, sizeof(next_text.text),
-			 "warning: no engine is left and no_fallback is set: there are no new tables");
+			 "warning: no engine is left and no_fallback is set: there are no new "
+			 "tables");
 	else
 		snprintf(next_text.text, sizeof(next_text.text),
 			 "warning: OpenSM's %s is next: nothing is proven of its tables, packets "
@@ -135,8 +136,8 @@ static enum osr_status fall_back(struct sweep *w, enum osr_status why, struct os
 	osr_arena_reset(&w->slot->arena, mark);
 	memset(&w->slot->result.routing, 0, sizeof(w->slot->result.routing));
 	w->slot->result.baseline = NULL;
-	st = osr_carry_again(osr__before(ctx), &w->slot->result.fabric, &w->slot->arena, &w->scratch,
-			&w->slot->result.routing, &diag);
+	st = osr_carry_again(osr__before(ctx), &w->slot->result.fabric, &w->slot->arena,
+			     &w->scratch, &w->slot->result.routing, &diag);
 	w->ms_route = osr__sweep_clock_ms();
 	w->reused = true;
 	if (!st) {

@@ -345,7 +345,8 @@ int main(int argc, char **argv)
 	for (uint32_t i = 0; i < n_cables; i++)
 		kill_one(&b, &x, &whole.result,
 			 osr_prng_below(&seed, whole.result.fabric.n_channels), &n);
-	printf("{\"any_sl\": %s, \"cables\": %lu, \"kept\": %lu, \"together\": %lu, \"direct\": %.1f, \"through\": "
+	printf("{\"any_sl\": %s, \"cables\": %lu, \"kept\": %lu, \"together\": %lu, \"direct\": "
+	       "%.1f, \"through\": "
 	       "%.1f, \"bound\": %.1f, \"changed\": %.1f, \"changed_anew\": %.1f, "
 	       "\"worst_direct\": %.3f, "
 	       "\"worst_through\": %.3f, \"entries\": %lu, \"sl_changed\": %lu, \"sl_lost\": %lu, "
@@ -356,9 +357,10 @@ int main(int argc, char **argv)
 	       "\"worst_efi_over_bound\": %.4f, \"efi_anew_over_bound\": %.4f, "
 	       "\"worst_efi_anew_over_bound\": %.4f, \"longer_anew\": %lu, "
 	       "\"whole_ms\": %.3f, \"loop_ms\": %.3f}\n",
-	       whole.result.routing.sl ? "false" : "true", n.n, n.kept, n.together, (double)n.direct / n.n, (double)n.through / n.n,
-	       (double)n.bound / n.n, (double)n.changed / n.n, (double)n.anew_changed / n.n,
-	       n.worst_direct, n.worst_through,
+	       whole.result.routing.sl ? "false" : "true", n.n, n.kept, n.together,
+	       (double)n.direct / n.n, (double)n.through / n.n, (double)n.bound / n.n,
+	       (double)n.changed / n.n, (double)n.anew_changed / n.n, n.worst_direct,
+	       n.worst_through,
 	       (unsigned long)whole.result.fabric.n_switches * whole.result.fabric.n_dests, n.sl,
 	       n.lost, n.longer, n.drift, n.ms_route / n.n, n.ms_check / n.n, n.ms_full / n.n,
 	       n.ms_full_check / n.n, prepare, (double)n.blocks / n.n, (double)n.blocks_anew / n.n,

@@ -183,7 +183,8 @@ static double bisect(struct work *w, uint32_t n_bisections)
 		osr_prng_shuffle(&prng, w->host, n);
 		memset(w->load, 0, f->n_channels * sizeof(*w->load));
 		for (uint32_t k = 0; k < half; k++)
-			walk(w, f->term_switch[w->host[k]], f->lid_dest[f->term_lid[w->host[half + k]]], 1);
+			walk(w, f->term_switch[w->host[k]],
+			     f->lid_dest[f->term_lid[w->host[half + k]]], 1);
 		for (uint32_t k = 0; k < half; k++)
 			sum += share(w, w->host[k], f->lid_dest[f->term_lid[w->host[half + k]]]);
 	}

@@ -20,7 +20,7 @@
 struct wrapped {
 	struct osm_routing_engine *re;
 	struct osm_routing_engine inner;
-	void *page; /* what the entry has for a context */
+	void *page;          /* what the entry has for a context */
 	atomic_uint n_calls; /* path queries come from several threads */
 };
 

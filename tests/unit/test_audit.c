@@ -109,8 +109,8 @@ static uint64_t count_lost(const struct osr_fabric *f, const struct osr_routing 
 		for (uint32_t s = 0; f->term_weight[f->dest_term[d]] && s < f->n_switches; s++) {
 			uint32_t v = s, c = 0;
 
-			for (uint32_t hops = 0; hops < f->n_switches && c != OSR_NONE &&
-						v != f->dest_switch[d];
+			for (uint32_t hops = 0;
+			     hops < f->n_switches && c != OSR_NONE && v != f->dest_switch[d];
 			     hops++) {
 				c = osr_port_channel(f, v, osr_lft(r, v, d));
 				v = c == OSR_NONE ? v : f->chan_dst[c];

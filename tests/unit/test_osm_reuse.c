@@ -78,8 +78,9 @@ static void test_cables(void **state)
 			struct reuse_trial x;
 
 			trial_start(&x, i, TABLE_UPDOWN, dead);
-			assert_int_equal(osr_carry_again(&x.old, &x.now, &x.arena, &scratch, &r, &diag),
-					 OSR_OK);
+			assert_int_equal(
+				osr_carry_again(&x.old, &x.now, &x.arena, &scratch, &r, &diag),
+				OSR_OK);
 			for (uint32_t d = 0; d < x.now.n_dests; d++)
 				for (uint32_t s = 0; s < x.now.n_switches; s++) {
 					uint8_t was = osr_lft(&x.old.routing, s, d);

@@ -42,11 +42,11 @@ struct life {
 	} slot[N_SLOTS];
 	struct slot *now;
 	uint64_t first_digest;
-	uint64_t n_lost;  /* pairs with SLs that are no longer safe, ever */
-	bool prepares;    /* uses the time between */
-	bool restarts;    /* the program ends and starts again, now and then */
-	bool hands_over;  /* another one starts with what the switches have */
-	bool always_kept; /* nothing was worked in that the baseline did not have, */
+	uint64_t n_lost;   /* pairs with SLs that are no longer safe, ever */
+	bool prepares;     /* uses the time between */
+	bool restarts;     /* the program ends and starts again, now and then */
+	bool hands_over;   /* another one starts with what the switches have */
+	bool always_kept;  /* nothing was worked in that the baseline did not have, */
 	bool any_sl, came; /* any SL was safe on the first tables; it came later, and stays */
 	/* Over all lives, so that the tests cannot become empty. */
 	uint64_t *n_kept, *n_anew, *n_together, *n_changed_sl;
@@ -480,9 +480,8 @@ static void hand_over(struct life *x)
 	now->baseline = NULL;
 	now->routing.deps = NULL; /* they rise in the certificate that goes */
 	now->routing.lane_deps = NULL;
-	now->routing.rank =
-		osr_alloc(&x->now->arena, OSR_MAX_VLS * (size_t)now->fabric.n_channels,
-			  sizeof(*now->routing.rank));
+	now->routing.rank = osr_alloc(&x->now->arena, OSR_MAX_VLS * (size_t)now->fabric.n_channels,
+				      sizeof(*now->routing.rank));
 	assert_non_null(now->routing.rank);
 	if (osr_union_loop(&now->fabric, &gen, 1, modes, &scratch, &x->now->arena, &loop,
 			   now->routing.rank, &diag) ||
@@ -678,8 +677,8 @@ static void test_any_sl_lives(void **state)
 /* Lanes by SL, with more of them than are needed. */
 static void start_by_sl(struct life *x, struct totals *n)
 {
-	start(x, osr_engine_find("dfsssp"),
-	      (struct osr_request){ .max_vls = 8, .multicast = true }, n);
+	start(x, osr_engine_find("dfsssp"), (struct osr_request){ .max_vls = 8, .multicast = true },
+	      n);
 	set(x, "any_sl", "off");
 	set(x, "rebalance", "0");
 }

@@ -259,10 +259,8 @@ static void test_large(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_little_work),
-		cmocka_unit_test(test_check),
-		cmocka_unit_test(test_engines),
+		cmocka_unit_test(test_parts), cmocka_unit_test(test_little_work),
+		cmocka_unit_test(test_check), cmocka_unit_test(test_engines),
 		cmocka_unit_test(test_large),
 	};
 

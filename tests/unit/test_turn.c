@@ -341,9 +341,9 @@ static void test_idle_pairs(void **state)
 		assert_int_equal(route_any_sl(&x, 2 + i % 3, i % 2, OSR_ANY_SL_ON), OSR_OK);
 		for (uint32_t in = 0; x.r.sl2vl && in < f->n_channels; in++) {
 			uint32_t s = f->chan_dst[in], count[16] = { 0 }, most = 0, idle = OSR_NONE;
-			const osr_sl2vl_t *row = x.r.sl2vl + x.r.sl2vl_row[s] +
-						 f->chan_port[f->chan_rev[in]] *
-							 (f->sw_n_ports[s] + 1u);
+			const osr_sl2vl_t *row =
+				x.r.sl2vl + x.r.sl2vl_row[s] +
+				f->chan_port[f->chan_rev[in]] * (f->sw_n_ports[s] + 1u);
 
 			for (uint32_t c = f->chan_row[s]; c < f->chan_row[s + 1]; c++) {
 				uint8_t vl = row[f->chan_port[c]][0];
@@ -610,12 +610,18 @@ static void test_lanes_of_a_class(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random_fabrics), cmocka_unit_test(test_short_fabrics),
-		cmocka_unit_test(test_tori),           cmocka_unit_test(test_long_ring),
-		cmocka_unit_test(test_auto),           cmocka_unit_test(test_classes),
-		cmocka_unit_test(test_no_idle_lane),   cmocka_unit_test(test_auto_bound),
-		cmocka_unit_test(test_reroute),        cmocka_unit_test(test_loads),
-		cmocka_unit_test(test_idle_pairs),     cmocka_unit_test(test_out_of_memory),
+		cmocka_unit_test(test_random_fabrics),
+		cmocka_unit_test(test_short_fabrics),
+		cmocka_unit_test(test_tori),
+		cmocka_unit_test(test_long_ring),
+		cmocka_unit_test(test_auto),
+		cmocka_unit_test(test_classes),
+		cmocka_unit_test(test_no_idle_lane),
+		cmocka_unit_test(test_auto_bound),
+		cmocka_unit_test(test_reroute),
+		cmocka_unit_test(test_loads),
+		cmocka_unit_test(test_idle_pairs),
+		cmocka_unit_test(test_out_of_memory),
 		cmocka_unit_test(test_lanes_of_a_class),
 	};
 

@@ -20,9 +20,9 @@ struct layering {
 	uint8_t *cut_pair;               /* [n_switches * n_switches], pairs only */
 	struct layer_member *member;     /* [n_members] threads that go over all trees */
 	uint32_t n_members;
-	uint32_t *count;                 /* [n_switches], of a member */
-	uint8_t *cut;                    /* [n_switches] */
-	uint32_t *rank;                  /* [OSR_MAX_VLS * n_channels] */
+	uint32_t *count; /* [n_switches], of a member */
+	uint8_t *cut;    /* [n_switches] */
+	uint32_t *rank;  /* [OSR_MAX_VLS * n_channels] */
 	uint32_t *busy; /* [n_dests] routes in the current layer, at most; 0: none there or later */
 	uint32_t *more; /* the same of the next layer */
 	const uint32_t *first; /* the order of the first layer, if it is known */

@@ -128,7 +128,8 @@ uint32_t osr__ordered_keep_tree(struct guide *w, uint32_t root, uint32_t d)
 }
 
 /* Of d's tree as it stands: what the channels from v on carry. */
-static uint64_t ordered_cost(const struct osr_spf *spf, uint32_t root, const uint8_t *hop, uint32_t v)
+static uint64_t ordered_cost(const struct osr_spf *spf, uint32_t root, const uint8_t *hop,
+			     uint32_t v)
 {
 	uint64_t cost = 0;
 

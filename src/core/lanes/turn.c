@@ -27,8 +27,8 @@ static const struct {
 	uint32_t sparse;        /* where 1 in so many routes is not legal at first, that is tried */
 	uint32_t boost;         /* weight of a route without a legal way */
 	uint32_t two; /* where 1 in so many routes is not legal on two lanes, these are tried, */
-	uint32_t two_efi; /* and taken with so many percent of the load on shortest paths */
-	uint32_t few; /* where 1 in so many has none, */
+	uint32_t two_efi;   /* and taken with so many percent of the load on shortest paths */
+	uint32_t few;       /* where 1 in so many has none, */
 	uint32_t few_boost; /* they may weigh so much */
 	uint32_t max_stale; /* rounds that gain less than 1 in 20 */
 	uint32_t unit;      /* a route weighs so much; what no route uses yet, but may, 1 */

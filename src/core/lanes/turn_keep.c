@@ -85,9 +85,8 @@ static void keep_read_inject(struct keep *k)
 
 		k->w.inject[c] = (uint16_t)(1u << (*vls)[0]);
 		for (uint32_t t = fabric->term_row[s]; t < fabric->term_row[s + 1]; t++)
-			k->w.inject[c] |=
-				(uint16_t)(1u << vls[fabric->term_port[t] *
-						     (fabric->sw_n_ports[s] + 1u)][0]);
+			k->w.inject[c] |= (uint16_t)(1u << vls[fabric->term_port[t] *
+							       (fabric->sw_n_ports[s] + 1u)][0]);
 	}
 }
 
@@ -273,13 +272,12 @@ static enum osr_status keep_all(const struct osr_job *job, struct osr_diag *why)
 	same.mcast_parent = routing->mcast_parent;
 	same.note = NULL;
 	same.withdrawn = NULL;
-	same.stable = (struct osr_stable){ .kept = true,
-					   .together = true,
-					   .n_channels_lost = base->fabric.n_channels -
-							      job->fabric->n_channels,
-					   .drift = last->baseline ?
-							    last->routing.stable.drift :
-							    1000 };
+	same.stable =
+		(struct osr_stable){ .kept = true,
+				     .together = true,
+				     .n_channels_lost =
+					     base->fabric.n_channels - job->fabric->n_channels,
+				     .drift = last->baseline ? last->routing.stable.drift : 1000 };
 	*routing = same;
 	osr_arena_reset(job->scratch, mark);
 	return st;

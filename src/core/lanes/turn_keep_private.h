@@ -13,12 +13,12 @@ struct keep {
 	const struct osr_result *base;
 	struct osr_spf s;
 	struct turns w;
-	struct osr_routing r; /* in the numbering of today */
-	bool grown;           /* there are LIDs that the baseline did not know */
-	uint32_t *everywhere; /* [n_switches] osr__keep_extend() */
-	uint32_t *highest;    /* [n_channels] keep_spread_pass() */
-	uint8_t *before;      /* [n_switches] hops of one tree before it was touched */
-	uint8_t *whole;       /* [n_switches] and whether the route from here was whole then */
+	struct osr_routing r;      /* in the numbering of today */
+	bool grown;                /* there are LIDs that the baseline did not know */
+	uint32_t *everywhere;      /* [n_switches] osr__keep_extend() */
+	uint32_t *highest;         /* [n_channels] keep_spread_pass() */
+	uint8_t *before;           /* [n_switches] hops of one tree before it was touched */
+	uint8_t *whole;            /* [n_switches] and whether the route from here was whole then */
 	struct osr_toporder order; /* of nodes: all that feed says rises in it */
 	struct keep_undo {
 		uint32_t chan, turn, n_fed;

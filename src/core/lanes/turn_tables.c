@@ -134,9 +134,10 @@ static void turn_write_sl2vl(const struct turns *w, const struct turn_shares *sh
 		for (uint32_t in = 0; in <= fabric->sw_n_ports[s]; in++) {
 			uint32_t back = osr_port_channel(fabric, s, in);
 			uint32_t c = back == OSR_NONE ? OSR_NONE : fabric->chan_rev[back];
-			uint32_t of = c == OSR_NONE
-					     ? TURN_SENT
-					     : TURN_ON(w->lane[w->g.row[c] + out - fabric->chan_row[s]]);
+			uint32_t of =
+				c == OSR_NONE
+					? TURN_SENT
+					: TURN_ON(w->lane[w->g.row[c] + out - fabric->chan_row[s]]);
 
 			uint32_t vl = share->first[of];
 			size_t pair = in * (fabric->sw_n_ports[s] + 1u) + fabric->chan_port[out];

@@ -122,12 +122,12 @@ enum osr_status osr_spf_init(struct osr_spf *spf, const struct osr_fabric *fabri
 	spf_scratch->root = osr_alloc(scratch, n, sizeof(*spf_scratch->root));
 	spf_scratch->kind = osr_alloc(scratch, n, 1);
 	spf_scratch->via = osr_alloc(scratch, n, 1);
-	if (!spf_scratch->kind || !spf_scratch->via || !spf_scratch->saved || !spf_scratch->movable ||
-	    !spf_scratch->root || !spf_scratch->place || !spf_scratch->up_first ||
-	    !spf_scratch->dist8 || !spf_scratch->edge_row || !spf_scratch->edge_chan ||
-	    !spf_scratch->edge_next || !spf_scratch->cost || !spf_scratch->count ||
-	    !spf_scratch->seen || !spf_scratch->front || !spf_scratch->next ||
-	    !spf_scratch->active || !spf_scratch->reached)
+	if (!spf_scratch->kind || !spf_scratch->via || !spf_scratch->saved ||
+	    !spf_scratch->movable || !spf_scratch->root || !spf_scratch->place ||
+	    !spf_scratch->up_first || !spf_scratch->dist8 || !spf_scratch->edge_row ||
+	    !spf_scratch->edge_chan || !spf_scratch->edge_next || !spf_scratch->cost ||
+	    !spf_scratch->count || !spf_scratch->seen || !spf_scratch->front ||
+	    !spf_scratch->next || !spf_scratch->active || !spf_scratch->reached)
 		return spf_nomem(diag);
 	if (n < OSR__SPF_FEW_SWITCHES && n * fabric->n_dests <= OSR__SPF_SMALL) {
 		spf_scratch->best_hop = osr_alloc(scratch, n * fabric->n_dests, 1);
@@ -288,7 +288,8 @@ static void graph_from_near(struct osr_spf *spf, uint32_t root, uint32_t before,
 	for (uint32_t i = first; i < spf->n_order[root]; i++)
 		scratch->reached[order[i]] = 0;
 	for (uint32_t i = before; i < first; i++)
-		for (uint32_t c = fabric->chan_row[order[i]]; c < fabric->chan_row[order[i] + 1]; c++)
+		for (uint32_t c = fabric->chan_row[order[i]]; c < fabric->chan_row[order[i] + 1];
+		     c++)
 			if (dist8[fabric->chan_dst[c]] == farthest)
 				scratch->reached[fabric->chan_dst[c]]++;
 	for (uint32_t i = first; i < spf->n_order[root]; i++) {
@@ -299,7 +300,8 @@ static void graph_from_near(struct osr_spf *spf, uint32_t root, uint32_t before,
 	}
 	scratch->edge_row[spf->n_order[root]] = n;
 	for (uint32_t i = before; i < first; i++)
-		for (uint32_t c = fabric->chan_row[order[i]]; c < fabric->chan_row[order[i] + 1]; c++)
+		for (uint32_t c = fabric->chan_row[order[i]]; c < fabric->chan_row[order[i] + 1];
+		     c++)
 			if (dist8[fabric->chan_dst[c]] == farthest)
 				insert_edge(scratch, fabric->chan_dst[c], fabric->chan_rev[c],
 					    order[i]);
@@ -818,7 +820,8 @@ void osr_spf_refine(struct osr_spf *spf, const struct osr_spf_options *opt)
 		spf->n_rounds++;
 		spf_route_round(spf);
 	}
-	if (opt->max_rounds && opt->max_moves && spf->scratch->moves && !near_bound(spf, bound, &now))
+	if (opt->max_rounds && opt->max_moves && spf->scratch->moves &&
+	    !near_bound(spf, bound, &now))
 		osr__spf_branches(spf, bound, opt->max_moves);
 	else if (opt->max_rounds && !near_bound(spf, bound, &now))
 		osr__spf_polish(spf, opt->max_moves,

@@ -21,9 +21,10 @@
 #include "spf_private.h"
 
 #define BRANCH_STEPS 6 /* of the bisection */
-#define BRANCH_NEAR 2  /* hops: in wider fabrics passing other channels takes too much work at first */
+#define BRANCH_NEAR                                                                                \
+	2 /* hops: in wider fabrics passing other channels takes too much work at first */
 #define BRANCH_HOPS 64 /* of a path; longer ones are left alone */
-#define BRANCH_EVEN 12  /* moves of a bisection that only pass a load on: 1 in so many channels */
+#define BRANCH_EVEN 12 /* moves of a bisection that only pass a load on: 1 in so many channels */
 
 /* Work for each of the moves allowed: 1 in so many table entries looked at, and so many more. */
 #define BRANCH_SHARE 5
@@ -33,9 +34,14 @@ struct brancher {
 	struct osr_spf *s;
 	uint64_t limit; /* of a weight, hop bits zero */
 	bool may_pass;  /* other channels may pass it, as long as they do not pass the hot one */
-	enum { WITHIN, BELOW, EVEN } reach; /* of other channels: the limit, or the hot one's load */
+	enum {
+		WITHIN,
+		BELOW,
+		EVEN
+	} reach;         /* of other channels: the limit, or the hot one's load */
 	uint32_t n_even; /* moves left that may make another channel as loaded as the hot one */
-	uint32_t first;  /* LID to begin with: after the last one that moved, which so does not move back */
+	uint32_t
+		first; /* LID to begin with: after the last one that moved, which so does not move back */
 	uint32_t n_done, n_max;
 	struct branch_move *done;
 	uint32_t hot;              /* the channel that gives up branches */
@@ -158,7 +164,8 @@ static bool branch_fits(const struct brancher *b, uint32_t d, uint32_t v, uint32
 	const struct osr_fabric *f = s->f;
 	const uint32_t *count = s->scratch->count;
 	uint32_t root = f->dest_switch[d], now = branch_next(s, d, v), n_before = 0;
-	uint64_t most = b->reach == WITHIN ? b->limit : branch_load(s, b->hot) - (b->reach == BELOW);
+	uint64_t most =
+		b->reach == WITHIN ? b->limit : branch_load(s, b->hot) - (b->reach == BELOW);
 	bool down = false, past = v == f->chan_src[b->hot];
 
 	*others = 0;
@@ -166,7 +173,8 @@ static bool branch_fits(const struct brancher *b, uint32_t d, uint32_t v, uint32
 		uint32_t at = f->chan_dst[o], was = f->chan_dst[now];
 		bool goes_down = branch_down(s, o);
 
-		if (branch_load(s, o) + branch_amount(s, o, count[v]) > most || (down && !goes_down))
+		if (branch_load(s, o) + branch_amount(s, o, count[v]) > most ||
+		    (down && !goes_down))
 			return false;
 		*others += (int64_t)(branch_load(s, o) - branch_amount(s, o, n_before));
 		*others -= (int64_t)(branch_load(s, now) -
@@ -202,8 +210,7 @@ static uint32_t branch_hop(struct brancher *b, uint32_t d, uint32_t v)
 	for (uint32_t o = f->chan_row[v]; o < f->chan_row[v + 1]; o++) {
 		int64_t others;
 
-		if (o == now || !branch_closer(s, d, o) ||
-		    branch_down(s, o) != branch_down(s, now))
+		if (o == now || !branch_closer(s, d, o) || branch_down(s, o) != branch_down(s, now))
 			continue;
 		b->n_work++;
 		if (!branch_fits(b, d, v, o, &others) || others >= least)
@@ -270,7 +277,8 @@ static void branch_shed_all(struct brancher *b)
 	const struct osr_fabric *f = s->f;
 	uint32_t c = b->hot;
 
-	for (uint32_t i = 0, first = b->first; i < f->n_dests && branch_load(s, c) > b->limit; i++) {
+	for (uint32_t i = 0, first = b->first; i < f->n_dests && branch_load(s, c) > b->limit;
+	     i++) {
 		uint32_t d = first + i < f->n_dests ? first + i : first + i - f->n_dests,
 			 t = f->dest_term[d], n_done = b->n_done;
 
@@ -348,14 +356,16 @@ static uint64_t branch_most(const struct osr_spf *s, uint64_t *mean)
 	return most;
 }
 
-enum osr_status osr__spf_branches_init(struct osr_spf *s, struct osr_arena *arena, struct osr_diag *diag)
+enum osr_status osr__spf_branches_init(struct osr_spf *s, struct osr_arena *arena,
+				       struct osr_diag *diag)
 {
 	struct osr_spf_scratch *scratch = s->scratch;
 
 	scratch->n_moves = OSR__SPF_MOVES_PER_DEST * s->f->n_dests;
 	scratch->moves = osr_alloc(arena, scratch->n_moves, sizeof(*scratch->moves));
 	if (!scratch->moves)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for balancing %u LIDs", s->f->n_dests);
+		return osr_fail(diag, OSR_NOMEM, "out of memory for balancing %u LIDs",
+				s->f->n_dests);
 	return scratch->mixed ? OSR_OK : osr_bound_cut(s->f, arena, &scratch->least, diag);
 }
 
@@ -416,7 +426,8 @@ static void branch_bisect(struct brancher *b, uint64_t low, uint64_t work)
 void osr__spf_branches(struct osr_spf *s, uint64_t bound, uint32_t moves)
 {
 	struct brancher b = { .s = s, .done = s->scratch->moves, .n_max = s->scratch->n_moves };
-	uint64_t work = moves * (BRANCH_LEAST + (uint64_t)s->f->n_dests * s->f->n_switches / BRANCH_SHARE);
+	uint64_t work =
+		moves * (BRANCH_LEAST + (uint64_t)s->f->n_dests * s->f->n_switches / BRANCH_SHARE);
 	bool spread = s->place && !s->scratch->fixed;
 	unsigned __int128 before;
 	uint64_t low;

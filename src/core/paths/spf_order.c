@@ -142,8 +142,8 @@ static bool order_improves(struct osr_spf *spf, uint32_t v, uint32_t c, bool fir
 	uint32_t u = spf->f->chan_dst[c], len = scratch->count[u] + 1;
 	uint64_t cost = scratch->cost[u] + (spf->weight[c] & ~HOP_MASK);
 
-	if (!first && (len > scratch->count[v] ||
-		       (len == scratch->count[v] && cost >= scratch->cost[v])))
+	if (!first &&
+	    (len > scratch->count[v] || (len == scratch->count[v] && cost >= scratch->cost[v])))
 		return false;
 	scratch->count[v] = len;
 	scratch->cost[v] = cost;

@@ -45,10 +45,11 @@ struct osr_spf_scratch {
 	uint8_t *saved;    /* [OSR__SPF_GROUP * n_switches] trees that may come back */
 	uint32_t *movable; /* [n_dests] those on the most loaded channel */
 	uint8_t *best_hop; /* [n_dests * n_switches] of small fabrics the best so far, or NULL */
-	uint64_t *best_weight;     /* [n_channels] */
-	uint8_t *kind;             /* [n_switches] of the shortest paths within an order */
-	uint8_t *via;              /* [n_switches] routes from here pass a certain switch */
-	struct branch_move *moves; /* [n_moves] of branches, to be undone; NULL: no branch is moved */
+	uint64_t *best_weight; /* [n_channels] */
+	uint8_t *kind;         /* [n_switches] of the shortest paths within an order */
+	uint8_t *via;          /* [n_switches] routes from here pass a certain switch */
+	struct branch_move
+		*moves; /* [n_moves] of branches, to be undone; NULL: no branch is moved */
 	uint32_t n_moves;
 	uint8_t *fixed; /* [n_dests] no branch of these is moved; NULL: of all */
 	uint8_t max_group;

@@ -203,15 +203,15 @@ static enum osr_status try_reroute(const struct osr_job *job, const struct osr_r
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
 	struct osr_arena_mark before = osr_arena_mark(job->arena);
-	struct osr__reroute w = {
-		.f = job->fabric,
-		.opt = opt,
-		.baseline = baseline_of(job->previous),
-		.last = job->previous,
-		.out = { .front = front, .attempts = UINT64_MAX },
-		.max_vls = job->request.max_vls < OSR_MAX_VLS ? job->request.max_vls : OSR_MAX_VLS,
-		.scratch = job->scratch
-	};
+	struct osr__reroute w = { .f = job->fabric,
+				  .opt = opt,
+				  .baseline = baseline_of(job->previous),
+				  .last = job->previous,
+				  .out = { .front = front, .attempts = UINT64_MAX },
+				  .max_vls = job->request.max_vls < OSR_MAX_VLS
+						     ? job->request.max_vls
+						     : OSR_MAX_VLS,
+				  .scratch = job->scratch };
 	enum osr_status st = reroute_reroute(&w, job->arena, job->routing, why);
 
 	*again = w.out.again;

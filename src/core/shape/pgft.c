@@ -590,10 +590,11 @@ static enum osr_status pgft_refuse_recalled(const struct osr_pgft *pgft, uint32_
 
 		if (pgft->tree[i].recalled != OSR_NONE &&
 		    missing * 100 > (missing + n) * max_missing)
-			return osr_fail(diag, OSR_NOT_APPLICABLE,
-					"no longer the fat tree it was: more than %u %% of the links "
-					"between its switches are missing",
-					max_missing);
+			return osr_fail(
+				diag, OSR_NOT_APPLICABLE,
+				"no longer the fat tree it was: more than %u %% of the links "
+				"between its switches are missing",
+				max_missing);
 	}
 	return OSR_OK;
 }

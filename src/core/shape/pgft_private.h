@@ -47,7 +47,7 @@ struct pgft_part {
 	uint32_t n;
 	uint32_t component;
 	uint32_t bad_from, bad_to; /* the first two switches of one level with a cable */
-	uint32_t n_bad; /* channels of such cables */
+	uint32_t n_bad;            /* channels of such cables */
 };
 
 /*

@@ -133,7 +133,8 @@ static uint32_t tree_order_root(const struct osr_tree_order *tree_order,
 
 			if (leaf[i] == OSR_NONE)
 				continue;
-			rank = (uint64_t)tree_order_ways(tree_order, leaf[i], seen, n_parents) << 48 |
+			rank = (uint64_t)tree_order_ways(tree_order, leaf[i], seen, n_parents)
+				       << 48 |
 			       (uint64_t)lacks << 32 | tree_order_spare(tree_order, leaf[i]);
 			if (best != OSR_NONE && rank <= most)
 				continue;
@@ -349,7 +350,8 @@ enum osr_status osr_tree_order_find(const struct osr_pgft *pgft, struct osr_aren
 	tree_order_sort(tree_order, &growth);
 	tree_order_count_parents(tree_order, growth.queue, set);
 	for (uint32_t i = 0; i < pgft->n_trees; i++)
-		tree_order->entry[tree_order_root(tree_order, &pgft->tree[i], growth.queue, set)] = 1;
+		tree_order->entry[tree_order_root(tree_order, &pgft->tree[i], growth.queue, set)] =
+			1;
 	for (uint32_t l = 1; l < tree_order->h; l++)
 		tree_order_anchor_level(tree_order, &growth, l);
 	tree_order_search_outside(tree_order, growth.seen, growth.queue);

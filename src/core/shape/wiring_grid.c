@@ -244,7 +244,10 @@ static void wiring_grid_describe(const struct osr_grid *grid, char plan[160])
 			 wiring_grid_sizes(&grid->shape, names[1]));
 		return;
 	}
-	snprintf(plan, 160, "%s %s", ring && line ? "torus and mesh" : line ? "mesh" : "torus",
+	snprintf(plan, 160, "%s %s",
+		 ring && line ? "torus and mesh"
+		 : line       ? "mesh"
+			      : "torus",
 		 wiring_grid_sizes(&grid->shape, names[0]));
 }
 

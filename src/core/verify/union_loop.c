@@ -134,6 +134,7 @@ void osr_loop_say(const struct osr_fabric *fabric, const struct osr_loop *loop,
 			 loop->step[0].lid >= 0xc000 ? "M" : "", loop->step[0].lid,
 			 loop->step[0].sl);
 	osr_fail(diag, OSR_OK,
-		 "credit loop of %u channels: %s hold %s and wait for %s, and so on back to the first",
+		 "credit loop of %u channels: %s hold %s and wait for %s, and so on back to the "
+		 "first",
 		 loop->n, what, a, b);
 }
