@@ -46,6 +46,7 @@ struct found {
 	uint64_t efi, n_longer, digest;
 	double efi_mean, ms;
 	uint32_t vls, layers;
+	bool any_sl; /* proven free of deadlock on any SL */
 	enum osr_answer verdict, transition;
 	struct osr_stable stable;
 };
@@ -135,6 +136,7 @@ static void route_after(const struct args *a, uint32_t i, const struct before *b
 		o->digest = tables.result.digest;
 		o->vls = tables.routing.n_vls;
 		o->layers = tables.routing.n_layers;
+		o->any_sl = tables.sweep.verdict.proven & OSR_CLAIM_ANY_SL;
 	}
 	osr_arena_free(&scratch);
 	cli_tables_free(&tables);
@@ -265,6 +267,7 @@ static const struct out_field case_fields[] = {
 	{ "routes_longer", "longer", OUT_COUNT, 0 },
 	{ "vls", "VLs", OUT_COUNT, 0 },
 	{ "layers", NULL, OUT_COUNT, 0 },
+	{ "any_sl", NULL, OUT_BOOL, 0 },
 	{ "route_ms", NULL, OUT_REAL, 1 },
 	{ "digest", NULL, OUT_TEXT, 0 },
 	{ "case", "removed", OUT_TEXT, 0 },
@@ -314,6 +317,7 @@ static void say_case(struct out *out, const char *engine, const struct found *o)
 	out_real(out, "efi_mean", o->efi_mean);
 	out_count(out, "vls", o->vls);
 	out_count(out, "layers", o->layers);
+	out_bool(out, "any_sl", o->any_sl);
 	out_count(out, "routes_longer", o->n_longer);
 	out_real(out, "route_ms", o->ms);
 	out_textf(out, "digest", "%016llx", (unsigned long long)o->digest);

@@ -90,6 +90,8 @@ def without_cable(command, net, engine, folder, workdir):
         return None
     if case['digest'] != routed['digest']:
         sys.exit('%s: whatif has other tables than route --previous' % what)
+    if case['any_sl'] != routed['proven']['any_sl']:
+        sys.exit('%s: any SL: whatif says %s' % (what, case['any_sl']))
     same(what, ('route --previous', code, dict(routed['answers'], verdict=routed['verdict'])),
          list(opinions(command, broken, after)) + [('whatif', None, {'verdict': case['verdict']})])
     return case['verdict']
