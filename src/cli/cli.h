@@ -34,7 +34,6 @@ int cli_conf(int argc, char **argv);
 int cli_order(int argc, char **argv);
 int cli_engines(int argc, char **argv);
 int cli_analyze(int argc, char **argv);
-int cli_angara(int argc, char **argv);
 int cli_check(int argc, char **argv);
 int cli_diff(int argc, char **argv);
 int cli_report(int argc, char **argv);

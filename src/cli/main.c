@@ -9,7 +9,6 @@
 const struct cli_command cli_commands[] = {
 	{ "route", "route a fabric from a file and check the tables", cli_route },
 	{ "analyze", "measure a routing: load, bandwidth, lanes", cli_analyze },
-	{ "angara", "source routes on tori, as the Angara interconnect has them", cli_angara },
 	{ "check", "verify tables: OpenSM's dumps, the live fabric, an engine's", cli_check },
 	{ "diff", "compare two sets of tables, and the transition", cli_diff },
 	{ "report", "one HTML page about a routing, with pictures", cli_report },

@@ -69,7 +69,6 @@ def main():
         (['engines'], []),
         (['generate', '-o', 'made.net', 'torus', 'dims=3x3'], [r'made\.net']),
         (['degrade', '--links=1', '-o', 'broken.net', random], [r'broken\.net']),
-        (['angara', '--dims=3x3', '--json'], []),
     )
     with tempfile.TemporaryDirectory() as workdir:
         cwd = os.path.join(os.path.realpath(workdir), 'here')

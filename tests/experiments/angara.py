@@ -25,7 +25,8 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-COMMAND = os.path.join(os.environ.get('OSR_BUILD', os.path.join(ROOT, 'build')), 'src', 'cli', 'osmroutes')
+COMMAND = os.path.join(os.environ.get('OSR_BUILD', os.path.join(ROOT, 'build')), 'tests', 'experiments', 'srcroutes',
+                       'osr-angara')
 DATA, FIGURES = os.path.join(ROOT, 'docs', 'results', 'data'), os.path.join(ROOT, 'docs', 'results', 'figures')
 PAGES = [os.path.join(ROOT, 'docs', 'results', name) for name in ('angara-paper.md', 'experiments.md')]
 
@@ -52,9 +53,9 @@ def name(dims):
 
 
 def run(*words):
-    done = subprocess.run([COMMAND, 'angara', '--json'] + list(words), capture_output=True, text=True)
+    done = subprocess.run([COMMAND, '--json'] + list(words), capture_output=True, text=True)
     if done.returncode:
-        sys.exit('osmroutes angara %s: %s' % (' '.join(words), done.stderr))
+        sys.exit('osr-angara %s: %s' % (' '.join(words), done.stderr))
     return json.loads(done.stdout)
 
 

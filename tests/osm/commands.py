@@ -34,7 +34,7 @@ def arguments(net, work):
     said(['route', net, '--dump', dump])
     with open(counted, 'w', encoding='utf-8') as file:
         file.write('   GUID 0x200000 port 1: [PortXmitData == 5 (20B)] [PortRcvData == 7 (28B)]\n')
-    return {'route': [net], 'analyze': [net], 'angara': ['--dims=4x4'], 'check': [dump], 'diff': [dump, dump],
+    return {'route': [net], 'analyze': [net], 'check': [dump], 'diff': [dump, dump],
             'report': [net], 'compare': [net], 'path': ['h0', 'h3', net],
             'users': ['s-0:2', net], 'counters': ['--counters', counted, net], 'whatif': ['--each=link', net],
             'wiring': [find_fabric('torus-4x4')], 'engines': [], 'conf': [os.path.join(work, 'osmroutes.conf')],

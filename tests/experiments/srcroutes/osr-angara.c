@@ -11,7 +11,7 @@
 #include "srcroutes/srccheck.h"
 #include "srcroutes/srctraffic.h"
 
-#include "cli/angara.h"
+#include "srcroutes/angara.h"
 #include "cli/cli.h"
 
 #define MAX_SETTINGS 32
@@ -571,7 +571,7 @@ static char *help(int key, const char *text, void *input)
 	return buf;
 }
 
-int cli_angara(int argc, char **argv)
+int main(int argc, char **argv)
 {
 	static const struct argp_child children[] = { { .argp = &out_argp }, { NULL } };
 	static const struct argp argp = {
@@ -591,6 +591,8 @@ int cli_angara(int argc, char **argv)
 	struct osr_diag diag = { "" };
 	enum osr_status st;
 
+	out_guard();
+	argp_err_exit_status = CLI_USAGE;
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
 	if (!a.wanted[0] && !a.wanted[1] && !a.wanted[2])
 		a.wanted[3] = true;

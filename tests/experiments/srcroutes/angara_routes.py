@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""`osmroutes angara` against a slow program that shares nothing with it but the paper's rules: what
+"""osr-angara against a slow program that shares nothing with it but the paper's rules: what
 nodes and links there are, which routes a packet can take, whether the turns added close a cycle,
 loads and sigma. Random tori with random failures.
 
@@ -167,7 +167,7 @@ def check_route(torus, turns, r):
 
 def check(command, dims, lines, failed_nodes, failed_links, words):
     torus = Torus(dims, lines, failed_nodes, failed_links)
-    words = [command, 'angara', '--json', '--routes', '-a', 'all', '--dims', 'x'.join(map(str, dims)),
+    words = [command, '--json', '--routes', '-a', 'all', '--dims', 'x'.join(map(str, dims)),
              '-o', 'population=6', '-o', 'patience=2'] + words
     words += ['--lines', lines] if lines else []
     for node in failed_nodes:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-#include "cli/angara.h"
+#include "srcroutes/angara.h"
 
 #include <stdlib.h>
 #include <string.h>

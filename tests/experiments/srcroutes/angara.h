@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* angara.h - the torus that `osmroutes angara` works on: from --dims or from a net file. */
-#ifndef OSR_CLI_ANGARA_H
-#define OSR_CLI_ANGARA_H
+/* angara.h - the torus that osr-angara works on: from --dims or from a net file. */
+#ifndef OSR_SRCROUTES_ANGARA_H
+#define OSR_SRCROUTES_ANGARA_H
 
 #include "srcroutes/torus.h"
 
