@@ -4,6 +4,15 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+void osr__log_flush(struct osm_opensm *osm)
+{
+	/* OpenSM may be opening the file anew (SIGUSR1). */
+	cl_spinlock_acquire(&osm->log.lock);
+	if (osm->log.out_port)
+		fflush(osm->log.out_port);
+	cl_spinlock_release(&osm->log.lock);
+}
+
 /* OpenSM's own log functions truncate at 4 kB; our sentences stay far below, and JSON below. */
 void osr__log(struct osm_opensm *osm, osm_log_level_t level, const char *fmt, ...)
 {
@@ -16,6 +25,9 @@ void osr__log(struct osm_opensm *osm, osm_log_level_t level, const char *fmt, ..
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	osm_log(&osm->log, level, "osmroutes: %s\n", text);
+	/* An administrator waits for it; OpenSM by default leaves all but errors in a buffer. */
+	if (level == OSM_LOG_INFO)
+		osr__log_flush(osm);
 }
 
 osm_log_level_t osr__log_details(const struct plugin *p)

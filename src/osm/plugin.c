@@ -226,6 +226,7 @@ static void sweep_over(struct plugin *p, bool up)
 		osr__sweep_prepare(ctx);
 	if (up)
 		osr__observe_wake(p);
+	osr__log_flush(p->osm); /* OpenSM's own "SUBNET UP" */
 }
 
 static void report(void *plugin_data, osm_epi_event_id_t event, void *event_data)

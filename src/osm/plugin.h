@@ -41,6 +41,8 @@ struct plugin;
 
 void osr__log(struct osm_opensm *osm, osm_log_level_t level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+/* All lines so far into the file. osr__log() does it for its own, at the levels that are on by default. */
+void osr__log_flush(struct osm_opensm *osm);
 /* The level of what is said besides the one line of a sweep: option log_details. */
 osm_log_level_t osr__log_details(const struct plugin *p);
 

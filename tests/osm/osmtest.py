@@ -341,8 +341,8 @@ class Opensm:
         self.log_flags = log_flags
         self.wrapper = list(wrapper)
         self.process = None
-        conf = {'routing_engine': engine, 'sweep_interval': 0, 'force_log_flush': 'TRUE',
-                'dump_files_dir': self.dir, 'qos': 'FALSE', 'pid_file': '(null)'}
+        conf = {'routing_engine': engine, 'sweep_interval': 0, 'dump_files_dir': self.dir, 'qos': 'FALSE',
+                'pid_file': '(null)'}
         # OpenSM's own 4 MADs at once are a change of threads for each; on large fabrics 32 take half the CPU.
         if len(fabric.ids) > 100:
             conf['max_wire_smps'] = 32
@@ -361,6 +361,9 @@ class Opensm:
             # Relative to where it is started: there may be blanks in the path of the build.
             conf['event_plugin_options'] = 'osmroutes.config=osmroutes.conf'
         conf.update(options or {})
+        # By default OpenSM leaves its lines in a buffer. The plugin flushes what it says and what a sweep has said.
+        if 'osmroutes' not in (conf.get('event_plugin_name') or ''):
+            conf.setdefault('force_log_flush', 'TRUE')
         self.conf = os.path.join(self.dir, 'opensm.conf')
         with open(self.conf, 'w') as file:
             file.writelines('%s %s\n' % item for item in conf.items() if item[1] is not None)
