@@ -4,22 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/paths/bound.h"
-
 #include "cli/cli.h"
-
-enum osr_status cli_load_bound(const struct osr_fabric *fabric, struct osr_arena *scratch,
-			       uint64_t *bound, struct osr_diag *diag)
-{
-	uint64_t effort = (uint64_t)fabric->n_switches * fabric->n_channels + 1,
-		 rounds = 200000000 / effort;
-
-	return osr_bound_minimal(fabric,
-				 (uint32_t)(rounds < 1    ? 1
-					    : rounds > 16 ? 16
-							  : rounds),
-				 scratch, bound, diag);
-}
 
 /* The question whose credit loop is worth showing, or OSR_N_QUESTIONS. */
 static enum osr_question loop_to_show(const struct osr_findings *found, uint32_t required)

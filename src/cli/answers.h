@@ -33,13 +33,6 @@ int cli_answers_say(struct out *out, const char *name, const struct osr_findings
 		    uint32_t required);
 
 /*
- * No routing by shortest paths has a lower edge forwarding index. Sharper on small fabrics; a second or so on the
- * largest, and the same on every machine.
- */
-enum osr_status cli_load_bound(const struct osr_fabric *fabric, struct osr_arena *scratch,
-			       uint64_t *bound, struct osr_diag *diag);
-
-/*
  * Credit loops, a row for each step: fields of a section "loops", of several tables, and of a section
  * "loop".
  */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/paths/bound.h"
 #include "core/verify/verdict.h"
 
 #include "cli/answers.h"
@@ -131,7 +132,7 @@ static enum osr_status check_verify_tables(struct args *a, struct outcome *o)
 	if (!st)
 		ask_checker(a, o, rank);
 	if (!st)
-		st = cli_load_bound(fabric, &o->scratch, &o->bound, &o->diag);
+		st = osr_bound_load(fabric, &o->scratch, &o->bound, &o->diag);
 	for (uint32_t s = 0; s < fabric->n_switches && !a->ask.src.is_engine; s++)
 		o->n_missing += !a->ask.src.dumps.t.has_lft[s];
 	o->time = cli_since(start);

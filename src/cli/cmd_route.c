@@ -15,6 +15,7 @@
 #include "cli/stored.h"
 #include "cli/subject.h"
 #include "conf/posix_threads.h"
+#include "core/paths/bound.h"
 #include "core/store/store.h"
 #include "io/osmdump.h"
 #include "io/tablefile.h"
@@ -99,7 +100,7 @@ static void route_route(const struct args *a, const struct osr_job *job, struct 
 	o->check.wall = o->sweep.wall_check + answer.wall;
 	o->rss_kb = peak_rss_kb();
 	if (!o->st)
-		o->st = cli_load_bound(&o->result.fabric, &o->scratch, &o->bound, &o->diag);
+		o->st = osr_bound_load(&o->result.fabric, &o->scratch, &o->bound, &o->diag);
 }
 
 static enum osr_status make_dir(const char *dir, struct osr_diag *diag)

@@ -72,8 +72,8 @@ NUMBER(vls_one_way, m->vls_one_way)
 NUMBER(metrics_efi, m->verdict.efi)
 NUMBER(efi_average, m->verdict.efi_mean)
 NUMBER(efi_over_average, m->verdict.efi_mean > 0 ? m->verdict.efi / m->verdict.efi_mean : 1)
-NUMBER(efi_least, m->least_load)
-NUMBER(efi_over_least, m->least_load ? (double)m->verdict.efi / (double)m->least_load : 1)
+NUMBER(efi_bound, m->efi_bound)
+NUMBER(efi_over_bound, m->efi_bound ? (double)m->verdict.efi / (double)m->efi_bound : 1)
 NUMBER(efi_per_capacity, m->verdict.efi_per_capacity)
 NUMBER(metrics_routes, m->verdict.n_routes)
 NUMBER(unreachable, m->verdict.n_no_path)
@@ -111,8 +111,9 @@ static const struct number numbers[] = {
 	{ "load", "efi", metrics_efi, "Edge forwarding index: routes on the most loaded channel." },
 	{ "load", "efi_average", efi_average, "Routes on a channel, on average." },
 	{ "load", "efi_over_average", efi_over_average, "Edge forwarding index over the average." },
-	{ "load", "efi_least", efi_least, "Cut bound: no routing has a lower one." },
-	{ "load", "efi_over_least", efi_over_least, "Edge forwarding index over the cut bound." },
+	{ "load", "efi_bound", efi_bound, "No routing has a lower edge forwarding index." },
+	{ "load", "efi_over_bound", efi_over_bound,
+	  "Edge forwarding index over the least possible." },
 	{ "load", "efi_per_capacity", efi_per_capacity,
 	  "Largest routes * fastest rate / own rate." },
 	{ "routes", "all", metrics_routes, "Pairs of switch and LID with a route." },

@@ -48,7 +48,7 @@ struct metrics {
 	char note[1024];               /* the same; or "" */
 	bool in_rounds;
 	uint32_t n_switches, n_channels, n_terminals, n_dests, n_parts;
-	uint64_t n_hosts, least_load;
+	uint64_t n_hosts, efi_bound;
 	uint32_t n_left_out, n_unhealthy, n_throttled, n_drained, n_held;
 	uint8_t vls, vls_available, vls_needed, vls_one_way;
 	struct osr_verdict verdict;

@@ -6,6 +6,7 @@
 #include "sweep.h"
 
 #include <osmroutes/sweep.h>
+#include "core/paths/bound.h"
 #include "core/verify/verdict.h"
 
 #include <inttypes.h>
@@ -32,7 +33,7 @@ struct look {
 	struct osr_findings found;
 	struct osr_answered
 		between_hosts; /* OSR_ASK_ONE_WAY, of packets between CAs and routers alone */
-	uint64_t least;        /* routes on the busiest link, in any routing */
+	uint64_t efi_bound;    /* osr_bound_load() */
 	uint64_t n_entries, n_changed, n_blocks;
 	const struct osr_engine *other; /* what would have routed; NULL: none could */
 	struct osr_verdict verdict;     /* of its tables */
@@ -252,69 +253,6 @@ static enum osr_status take_paths(struct observer *o, struct look *w, uint64_t g
 
 /* Judging -------------------------------------------------------------------------------------- */
 
-/* Channels from switch s to every other one, each counted as often as hosts of s send there. */
-static uint64_t sum_from(const struct osr_fabric *fabric, uint32_t s, const uint32_t *dests,
-			 uint32_t *queue, uint32_t *hops)
-{
-	uint32_t tail = 1;
-	uint64_t sum = 0;
-
-	memset(hops, 0xff, fabric->n_switches * sizeof(*hops));
-	queue[0] = s;
-	hops[s] = 0;
-	for (uint32_t head = 0; head < tail; head++) {
-		uint32_t v = queue[head];
-
-		sum += (uint64_t)hops[v] * dests[v];
-		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++)
-			if (hops[fabric->chan_dst[c]] == OSR_NONE) {
-				hops[fabric->chan_dst[c]] = hops[v] + 1;
-				queue[tail++] = fabric->chan_dst[c];
-			}
-	}
-	return sum * fabric->sw_sources[s];
-}
-
-static uint64_t observe_share(uint64_t routes, uint64_t links)
-{
-	return links ? (routes + links - 1) / links : 0;
-}
-
-/*
- * Routes that some link carries in any routing: all that leave or enter a switch's hosts share its
- * links, and all routes together are at least as long as the shortest ones.
- */
-static enum osr_status least_load(struct look *w, struct osr_arena *scratch, struct osr_diag *diag)
-{
-	const struct osr_fabric *fabric = &w->result.fabric;
-	uint32_t *dests = osr_calloc(scratch, fabric->n_switches, sizeof(*dests));
-	uint32_t *queue = osr_alloc(scratch, fabric->n_switches, sizeof(*queue));
-	uint32_t *hops = osr_alloc(scratch, fabric->n_switches, sizeof(*hops));
-	uint64_t n_dests = 0, n_sources = 0, sum = 0;
-
-	if (osr_arena_failed(scratch, diag))
-		return OSR_NOMEM;
-	for (uint32_t d = 0; d < fabric->n_dests; d++)
-		if (fabric->term_port[fabric->dest_term[d]]) {
-			dests[fabric->dest_switch[d]]++;
-			n_dests++;
-		}
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
-		n_sources += fabric->sw_sources[s];
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		uint64_t links = fabric->chan_row[s + 1] - fabric->chan_row[s];
-		uint64_t out = observe_share(fabric->sw_sources[s] * (n_dests - dests[s]), links);
-		uint64_t in = observe_share((n_sources - fabric->sw_sources[s]) * dests[s], links);
-
-		sum += sum_from(fabric, s, dests, queue, hops);
-		if (fabric->n_components == 1 && (out > in ? out : in) > w->least)
-			w->least = out > in ? out : in;
-	}
-	if (observe_share(sum, fabric->n_channels) > w->least)
-		w->least = observe_share(sum, fabric->n_channels);
-	return OSR_OK;
-}
-
 /* LFT blocks of switches of both that differ, by LID. */
 static uint64_t blocks_between(const struct look *was, const struct look *now)
 {
@@ -395,7 +333,7 @@ static enum osr_status observe_judge(struct observer *o, struct look *w, struct 
 	if (!st)
 		w->between_hosts = hosts.on[OSR_ASK_ONE_WAY];
 	if (!st)
-		st = least_load(w, &scratch, diag);
+		st = osr_bound_load(&w->result.fabric, &scratch, &w->efi_bound, diag);
 	osr_arena_free(&scratch);
 	if (st)
 		return st;
@@ -469,8 +407,8 @@ static void observe_say(struct observer *o, const struct look *w)
 		 " routes on the busiest link (no routing has fewer than %" PRIu64 "), %" PRIu64
 		 " of %" PRIu64 " longer than minimal; %s; %s; %s (%.0f ms of CPU, %.1f under "
 		 "OpenSM's lock)",
-		 w->engine, audit->efi, w->least, audit->n_longer, audit->n_routes, answers, change,
-		 other, w->ms_cpu, w->ms_locked);
+		 w->engine, audit->efi, w->efi_bound, audit->n_longer, audit->n_routes, answers,
+		 change, other, w->ms_cpu, w->ms_locked);
 	for (size_t i = 0; i < N_QUESTIONS; i++) {
 		const struct osr_answered *on = &w->found.on[questions[i].ask];
 
@@ -488,8 +426,8 @@ static void observe_say(struct observer *o, const struct look *w)
 static json_t *numbers(const struct look *w)
 {
 	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f}",
-			 "routes_busiest", (json_int_t)w->found.audit.efi, "routes_least",
-			 (json_int_t)w->least, "routes", (json_int_t)w->found.audit.n_routes,
+			 "routes_busiest", (json_int_t)w->found.audit.efi, "efi_bound",
+			 (json_int_t)w->efi_bound, "routes", (json_int_t)w->found.audit.n_routes,
 			 "routes_longer", (json_int_t)w->found.audit.n_longer, "lft_entries",
 			 (json_int_t)w->n_entries, "lft_changed", (json_int_t)w->n_changed,
 			 "lft_blocks_changed", (json_int_t)w->n_blocks, "other_routes_busiest",

@@ -15,7 +15,7 @@ struct sweep {
 	double ms_start, ms_snapshot, ms_route, ms_check, ms_publish;
 	double ms_transition; /* of the route: looking at old and new tables mixed */
 	uint64_t n_entries, n_changed;
-	uint64_t least_load; /* of the busiest link, in any routing */
+	uint64_t efi_bound; /* osr_bound_load() */
 	bool reused;
 	bool refused;   /* by the check: a re-route, which a full route has replaced */
 	bool in_rounds; /* the tables go out in two rounds */

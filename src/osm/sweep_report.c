@@ -303,34 +303,17 @@ void osr__proven_text(const struct sweep *w, char *text, size_t size)
 	snprintf(text + n, size - n, "%s", lacks);
 }
 
-/*
- * No routing has less on the busiest link: what crosses cuts and, where all routes are minimal, the mean. The command has
- * time for a tighter bound, of minimal routings alone (osr_bound_minimal()).
- */
-static uint64_t sweep_least_load(struct sweep *w)
-{
-	const struct osr_verdict *verdict = &w->slot->verdict;
-	struct osr_arena_mark mark = osr_arena_mark(&w->scratch);
-	struct osr_diag diag = { "" };
-	uint64_t least = 0, mean = (uint64_t)verdict->efi_mean;
-
-	mean += (double)mean < verdict->efi_mean;
-	if (osr_bound_cut(&w->slot->result.fabric, &w->scratch, &least, &diag))
-		least = 0;
-	osr_arena_reset(&w->scratch, mark);
-	return !verdict->n_longer && least < mean ? mean : least;
-}
-
-/* "; busiest link 1.06 times the cut bound (504 routes)" */
+/* "; busiest link 1.06 times the least possible (504 routes)" */
 static void load_text(const struct sweep *w, char *text, size_t size)
 {
 	const struct osr_verdict *verdict = &w->slot->verdict;
 	size_t n;
 
 	*text = 0;
-	if (w->least_load)
-		snprintf(text, size, "; busiest link %.2f times the cut bound (%" PRIu64 " routes)",
-			 (double)verdict->efi / (double)w->least_load, verdict->efi);
+	if (w->efi_bound)
+		snprintf(text, size,
+			 "; busiest link %.2f times the least possible (%" PRIu64 " routes)",
+			 (double)verdict->efi / (double)w->efi_bound, verdict->efi);
 	n = strlen(text);
 	if (verdict->n_longer)
 		snprintf(text + n, size - n, "; %" PRIu64 " of %" PRIu64 " routes not minimal",
@@ -416,7 +399,8 @@ void osr__sweep_report(struct sweep *w, const struct osr_result *before)
 	w->n_entries = w->n_changed = (uint64_t)fabric->n_switches * fabric->n_dests;
 	if (before)
 		w->n_changed = osr_routing_changed(before, fabric, routing, &w->n_entries);
-	w->least_load = sweep_least_load(w);
+	if (osr_bound_load(fabric, &w->scratch, &w->efi_bound, &w->diag))
+		w->efi_bound = 0; /* without memory nothing is said of it */
 	if (!w->keys_only)
 		mind_keys(w);
 	report_line(w, !before);
@@ -446,7 +430,7 @@ static void note_checked(const struct sweep *w, struct metrics *m, bool routed)
 
 	for (uint32_t s = 0; s < slot->result.fabric.n_switches; s++)
 		m->n_hosts += slot->result.fabric.sw_sources[s];
-	m->least_load = w->least_load;
+	m->efi_bound = w->efi_bound;
 	m->chosen = routing->chosen;
 	m->strategy = routing->strategy;
 	snprintf(m->note, sizeof(m->note), "%s", routing->note ? routing->note : "");

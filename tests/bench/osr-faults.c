@@ -8,7 +8,7 @@
  * minimal routing could have (-r: rounds of bound.h; -k: neither bound nor full route). -c: so many SLs with
  * lanes of their own. Prints one line of JSON.
  */
-#include "core/paths/bound.h"
+#include "bound_minimal.h"
 #include <osmroutes/check.h>
 #include <osmroutes/prng.h>
 #include "core/reroute/reroute.h"
@@ -86,7 +86,7 @@ static double efi_over_bound(const struct osr_result *x, uint32_t rounds)
 	struct osr_diag diag = { "" };
 	uint64_t bound, most = 0;
 
-	if (osr_bound_minimal(&x->fabric, rounds, &scratch, &bound, &diag))
+	if (test_bound_minimal(&x->fabric, rounds, &scratch, &bound, &diag))
 		bench_die(diag.text);
 	osr_arena_free(&scratch);
 	for (uint32_t c = 0; c < x->fabric.n_channels; c++)

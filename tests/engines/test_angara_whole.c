@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/paths/bound.h"
+#include "bound_minimal.h"
 #include "tori.h"
 
 enum kind { TORUS, MESH, MIXED, N_KINDS };
@@ -77,8 +77,8 @@ static double route(const char *dims, unsigned hosts, bool uneven)
 	    v->n_longer)
 		fail_msg("%s: proven %x, %u VLs, %u longer routes", t.name, v->proven,
 			 result.routing.n_vls, (unsigned)v->n_longer);
-	if (uneven && osr_bound_minimal(&t.f, t.f.n_switches > 500 ? 1 : 200, &scratch, &bound,
-					&diag) != OSR_OK)
+	if (uneven && test_bound_minimal(&t.f, t.f.n_switches > 500 ? 1 : 200, &scratch, &bound,
+					 &diag) != OSR_OK)
 		fail_msg("%s", diag.text);
 	ratio = (double)v->efi / (uneven ? (double)bound : ceil(test_torus_bound(&d)));
 	osr_arena_free(&scratch);

@@ -47,7 +47,7 @@ class Claims:
         self.n_switches, self.n_channels = fabric['switches'], fabric['channels']
         self.n_ends, self.n_lids = fabric['end_ports'], fabric['lids']
         self.n_vls, self.budget, self.one_way = vls['used'], vls['available'], vls['needed_one_way']
-        self.efi, self.efi_mean = load['efi'], load['efi_average']
+        self.efi, self.efi_mean, self.efi_bound = load['efi'], load['efi_average'], load['efi_bound']
         self.n_longer, self.n_routes, self.max_hops = routes['longer'], routes['all'], routes['max_hops']
         self.proven = {'reachable'} | {self.WORDS.get(claim, claim) for claim in last['check']['proven']}
         self.changed, self.entries = last['lft']['entries_changed'], last['lft']['entries']
@@ -81,6 +81,10 @@ def check_claims(tables, verdict, claims, engine):
     expect(claims.efi == efi, 'the log says EFI %d, the switches say %d' % (claims.efi, efi))
     expect(abs(claims.efi_mean - mean) < 0.06,
            'the log says an average of %.1f, the switches say %.1f' % (claims.efi_mean, mean))
+    # Where each switch has hosts, nothing but its own cables is a cut for the bound.
+    least, all_have = tables.least_load(), len({e.switch for e in tables.ends if e.host}) == len(tables.switches)
+    expect(claims.efi_bound == least if all_have else least <= claims.efi_bound <= efi,
+           'the log says that %d is the least load, it is %d' % (claims.efi_bound, least))
     expect(claims.n_lids == len(tables.lids),
            '%d LIDs routed, %d in the fabric' % (claims.n_lids, len(tables.lids)))
     expect(claims.n_longer == verdict.n_longer,

@@ -24,7 +24,7 @@ def command(opensm, *words):
 
 def digest(opensm, *words):
     found = command(opensm, 'route', *words)
-    return found['engines'][0]['digest'], found['vls_available']
+    return found['engines'][0]['digest'], found['vls_available'], found['engines'][0]['efi_bound']
 
 
 def subnet(opensm, path, gone=None):
@@ -39,10 +39,11 @@ def subnet(opensm, path, gone=None):
 
 
 def compare(what, opensm, *words):
-    got, vls = digest(opensm, *words)
+    got, vls, bound = digest(opensm, *words)
     live = Claims(opensm.log)
     expect(got == live.digest, '%s: the command says %s, and the plugin %s' % (what, got, live.digest))
     expect(vls == live.budget, '%s: %d virtual lanes, and in the plugin %d' % (what, vls, live.budget))
+    expect(bound == live.efi_bound, '%s: least load %d, and in the plugin %d' % (what, bound, live.efi_bound))
     return got
 
 

@@ -242,6 +242,24 @@ class Tables:
             return 0, 0.0
         return max(load.values()), sum(load.values()) / len(load)
 
+    def least_load(self):
+        """Of the busiest channel in any routing: the cables of a switch share the routes of its hosts, from them and to
+        them, and all channels share all hops."""
+        n = range(len(self.switches))
+        sources, lids, links = [0] * len(n), [0] * len(n), [len(s.next) for s in self.switches]
+        for e in self.ends:
+            sources[e.switch] += e.host
+            lids[e.switch] += len(e.lids) if e.host else 0
+        hops, leave, enter = 0, [0] * len(n), [0] * len(n)
+        for s in n:
+            for t in n:
+                if self.dist[s][t] > 0:
+                    hops += sources[s] * lids[t] * self.dist[s][t]
+                    leave[s] += sources[s] * lids[t]
+                    enter[t] += sources[s] * lids[t]
+        shares = [(hops, sum(links))] + list(zip(leave, links)) + list(zip(enter, links))
+        return max(-(-routes // among) for routes, among in shares if among) if sum(links) else 0
+
     # Service levels ---------------------------------------------------------------------------
 
     def ask_sls(self, fabric, limit=50000, seed=1, per_switch=False, any_sl=False):

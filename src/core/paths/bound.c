@@ -4,17 +4,6 @@
 
 #include <string.h>
 
-struct bound {
-	const struct osr_fabric *f;
-	double *weight;  /* [n_channels] */
-	double *cost;    /* [n_switches] of the lightest minimal path */
-	double *load;    /* [n_channels] of one routing along the lightest minimal paths */
-	double *flow;    /* [n_switches] end ports that send through it */
-	uint32_t *dist;  /* [n_switches] */
-	uint32_t *order; /* [n_switches] by distance */
-	uint32_t *next;  /* [n_switches] channel of the lightest minimal path */
-};
-
 /* LIDs of CAs and routers on switch v. */
 static uint64_t bound_lids(const struct osr_fabric *fabric, uint32_t v)
 {
@@ -140,140 +129,69 @@ enum osr_status osr_bound_cut(const struct osr_fabric *fabric, struct osr_arena 
 	return OSR_OK;
 }
 
-static uint32_t search_distances(struct bound *b, uint32_t root)
+/*
+ * Hops of all routes if each is as short as it can be. 64 switches at a time walk the fabric together, a bit
+ * each: front[v] has those that reach v in `hops`, seen[v] those that do in as many or fewer.
+ */
+static uint64_t shortest_hops(const struct osr_fabric *fabric, const uint64_t *lids, uint64_t *seen,
+			      uint64_t *front, uint64_t *next)
 {
-	const struct osr_fabric *fabric = b->f;
-	uint32_t n = 0;
+	uint32_t n = fabric->n_switches;
+	uint64_t sum = 0;
 
-	memset(b->dist, 0xff, fabric->n_switches * sizeof(*b->dist));
-	b->dist[root] = 0;
-	b->order[n++] = root;
-	for (uint32_t i = 0; i < n && n < fabric->n_switches; i++)
-		for (uint32_t v = b->order[i], c = fabric->chan_row[v]; c < fabric->chan_row[v + 1];
-		     c++) {
-			uint32_t u = fabric->chan_dst[c];
+	for (uint32_t first = 0; first < n; first += 64) {
+		uint64_t some = 1;
 
-			if (b->dist[u] != OSR_NONE)
-				continue;
-			b->dist[u] = b->dist[v] + 1;
-			b->order[n++] = u;
+		memset(front, 0, n * sizeof(*front));
+		for (uint32_t s = first; s < n && s < first + 64; s++)
+			front[s] = fabric->sw_sources[s] ? UINT64_C(1) << (s - first) : 0;
+		memcpy(seen, front, n * sizeof(*seen));
+		for (uint32_t hops = 1; some; hops++) {
+			uint64_t *now = front;
+
+			some = 0;
+			for (uint32_t v = 0; v < n; v++) {
+				uint64_t came = 0, routes = 0;
+
+				for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1];
+				     c++)
+					came |= front[fabric->chan_dst[c]];
+				next[v] = came & ~seen[v];
+				seen[v] |= came;
+				some |= next[v];
+				for (uint64_t bits = lids[v] ? next[v] : 0; bits; bits &= bits - 1)
+					routes +=
+						fabric->sw_sources[first +
+								   (uint32_t)__builtin_ctzll(bits)];
+				sum += hops * routes * lids[v];
+			}
+			front = next;
+			next = now;
 		}
-	return n;
-}
-
-static void find_lightest(struct bound *b, uint32_t v)
-{
-	const struct osr_fabric *fabric = b->f;
-
-	b->next[v] = OSR_NONE;
-	for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
-		uint32_t u = fabric->chan_dst[c];
-
-		if (b->dist[u] + 1 != b->dist[v])
-			continue;
-		if (b->next[v] != OSR_NONE && b->cost[u] + b->weight[c] >= b->cost[v])
-			continue;
-		b->next[v] = c;
-		b->cost[v] = b->cost[u] + b->weight[c];
-	}
-}
-
-/* All routes to the LIDs of root: their weight; their load is added. */
-static double send_to(struct bound *b, uint32_t root, double lids)
-{
-	const struct osr_fabric *fabric = b->f;
-	uint32_t n = search_distances(b, root);
-	double sum = 0;
-
-	b->cost[root] = 0;
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t v = b->order[i];
-
-		b->flow[v] = lids * (double)fabric->sw_sources[v];
-		if (!i)
-			continue;
-		find_lightest(b, v);
-		sum += b->flow[v] * b->cost[v];
-	}
-	for (uint32_t i = n; i-- > 1;) {
-		uint32_t v = b->order[i];
-
-		b->load[b->next[v]] += b->flow[v];
-		b->flow[fabric->chan_dst[b->next[v]]] += b->flow[v];
 	}
 	return sum;
 }
 
-/* The bound that the weights give. */
-static double bound_round(struct bound *b)
-{
-	const struct osr_fabric *fabric = b->f;
-	double sum = 0, weights = 0;
-
-	memset(b->load, 0, fabric->n_channels * sizeof(*b->load));
-	for (uint32_t v = 0; v < fabric->n_switches; v++) {
-		uint64_t lids = bound_lids(fabric, v);
-
-		sum += lids ? send_to(b, v, (double)lids) : 0;
-	}
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
-		weights += b->weight[c];
-	return weights > 0 ? sum / weights : 0;
-}
-
-static double root_of(uint32_t x)
-{
-	double root = x;
-
-	for (unsigned i = 0; i < 24; i++)
-		root = (root + x / root) / 2;
-	return root;
-}
-
-/* Weights grow with the load of this round, by less from round to round. */
-static void bound_weigh(struct bound *b, double step)
-{
-	double most = 0, heaviest = 0;
-
-	for (uint32_t c = 0; c < b->f->n_channels; c++)
-		most = most < b->load[c] ? b->load[c] : most;
-	for (uint32_t c = 0; most > 0 && c < b->f->n_channels; c++) {
-		b->weight[c] *= 1 + step * b->load[c] / most;
-		heaviest = heaviest < b->weight[c] ? b->weight[c] : heaviest;
-	}
-	for (uint32_t c = 0; most > 0 && c < b->f->n_channels; c++)
-		b->weight[c] = b->weight[c] / heaviest + 1e-9;
-}
-
-enum osr_status osr_bound_minimal(const struct osr_fabric *fabric, uint32_t rounds,
-				  struct osr_arena *scratch, uint64_t *bound, struct osr_diag *diag)
+enum osr_status osr_bound_load(const struct osr_fabric *fabric, struct osr_arena *scratch,
+			       uint64_t *bound, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	size_t n = fabric->n_switches, m = fabric->n_channels;
-	struct bound b = { .f = fabric,
-			   .weight = osr_alloc(scratch, m, sizeof(double)),
-			   .cost = osr_alloc(scratch, n, sizeof(double)),
-			   .load = osr_alloc(scratch, m, sizeof(double)),
-			   .flow = osr_alloc(scratch, n, sizeof(double)),
-			   .dist = osr_alloc(scratch, n, sizeof(uint32_t)),
-			   .order = osr_alloc(scratch, n, sizeof(uint32_t)),
-			   .next = osr_alloc(scratch, n, sizeof(uint32_t)) };
-	bool ok = b.weight && b.cost && b.load && b.flow && b.dist && b.order && b.next;
+	uint32_t n = fabric->n_switches;
+	uint64_t *lids = osr_alloc(scratch, n, sizeof(*lids)), mean;
+	uint64_t *bits = osr_alloc(scratch, 3 * (size_t)n, sizeof(*bits));
+	enum osr_status st = osr_bound_cut(fabric, scratch, bound, diag);
 
-	ok = !osr_bound_cut(fabric, scratch, bound, diag) && ok;
-	for (size_t c = 0; ok && c < m; c++)
-		b.weight[c] = 1;
-	for (uint32_t i = 0; ok && i < rounds; i++) {
-		double least = bound_round(&b);
-		/* Sums of rounded numbers: what is proven must not be one too many. */
-		uint64_t whole = (uint64_t)(least * (1 - 1e-9));
-
-		whole += (double)whole < least * (1 - 1e-9);
-		*bound = *bound < whole ? whole : *bound;
-		bound_weigh(&b, 3 / root_of(i + 1));
+	if (!lids || !bits)
+		st = osr_fail(diag, OSR_NOMEM, "out of memory for the least load");
+	for (uint32_t v = 0; !st && v < n; v++)
+		lids[v] = bound_lids(fabric, v);
+	if (!st && fabric->n_channels) {
+		mean = divide_up(shortest_hops(fabric, lids, bits, bits + n, bits + 2 * (size_t)n),
+				 fabric->n_channels);
+		*bound = *bound < mean ? mean : *bound;
 	}
 	osr_arena_reset(scratch, mark);
-	return ok ? OSR_OK : osr_fail(diag, OSR_NOMEM, "out of memory for the least load");
+	return st;
 }
 
 enum osr_status osr_bound_expected(const struct osr_fabric *fabric, const struct osr_result *then,

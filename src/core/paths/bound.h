@@ -1,20 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * bound.h - the least load that the busiest channel of any minimal routing must carry.
+ * bound.h - the least load that the busiest channel carries in any routing.
  *
  * Load is counted as check.h does: a route for each end port of a CA or router that sends, and each
- * LID of another one. A routing is minimal if every route is as short as the graph allows.
- *
- * Source: duality of linear programs. For any weights y >= 0 of the channels, a minimal routing
- * cannot do better than to send every route along its lightest minimal path; so
- *
- *	max load  >=  sum over routes of the weight of the lightest minimal path / sum of y
- *
- * The weights of a cut are 1 on its channels and 0 elsewhere. The best weights give the least
- * fractional load. Rounds come close to them: each sends all routes along the lightest paths, and the
- * weight of a channel grows by the load it gets (multiplicative weights; Plotkin, Shmoys, Tardos 1995). A
- * routing by
- * destination, one path for each LID, can only be worse, so this is a lower bound for it.
+ * LID of another one.
  */
 #ifndef OSMROUTES_BOUND_H
 #define OSMROUTES_BOUND_H
@@ -32,12 +21,12 @@ enum osr_status osr_bound_cut(const struct osr_fabric *fabric, struct osr_arena 
 			      uint64_t *bound, struct osr_diag *diag);
 
 /*
- * The best of `rounds` sets of weights, and of the cuts; with rounds = 1 all weights are alike, which
- * is the average load. O(rounds * switches with hosts * channels).
+ * The load that is said everywhere: efi_bound in JSON, "the least possible" for people. The best of the cuts and
+ * of the mean if every route were as short as it can be, so good for any routing, also one with longer
+ * routes. O(switches^2 + diameter * switches * channels / 64), beside the cuts.
  */
-enum osr_status osr_bound_minimal(const struct osr_fabric *fabric, uint32_t rounds,
-				  struct osr_arena *scratch, uint64_t *bound,
-				  struct osr_diag *diag);
+enum osr_status osr_bound_load(const struct osr_fabric *fabric, struct osr_arena *scratch,
+			       uint64_t *bound, struct osr_diag *diag);
 
 /*
  * What a full route of fabric can be expected to reach, by one of another fabric, mostly of this one before a
