@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include <argp.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/dot.h"
+#include "cli/input.h"
 #include "cli/made.h"
 #include "io/netfile.h"
 #include "io/speed.h"
 #include "topo/topo.h"
 
-enum { OPT_RATE = 256, OPT_PORTS, OPT_MGMT, OPT_ENHANCED, OPT_LMC };
+enum { OPT_RATE = 256, OPT_PORTS, OPT_MGMT, OPT_ENHANCED, OPT_LMC, OPT_FORMAT, OPT_HOSTS };
 
 static const struct argp_option options[] = {
 	{ "output", 'o', "FILE", 0, "write to FILE instead of standard output", 0 },
+	{ "format", OPT_FORMAT, "FORM", 0,
+	  "net (default), or dot: a graph for Graphviz, of KIND or of the fabric in FILE", 0 },
+	{ "no-hosts", OPT_HOSTS, NULL, 0, "dot: switches and the cables between them only", 0 },
 	{ "rate", OPT_RATE, "WxSPEED", 0, "width and speed of every cable, e.g. 4xHDR", 0 },
 	{ "ports", OPT_PORTS, "N", 0, "ports of every switch (default: as many as it needs)", 0 },
 	{ "mgmt", OPT_MGMT, NULL, 0, "a management CA on the last port of every switch", 0 },
@@ -23,6 +29,8 @@ static const struct argp_option options[] = {
 
 struct args {
 	const char *output;
+	struct cli_input in; /* the fabric to draw, instead of a kind */
+	bool dot, no_hosts;
 	struct out out;
 	const struct osr_topo *topo;
 	struct osr_values values;
@@ -52,6 +60,8 @@ static void generate_take_word(struct args *a, const char *word, struct argp_sta
 		a->topo = osr_topo_find(word);
 		if (a->topo)
 			osr_values_default(&a->values, a->topo->params);
+		else if (a->dot && !a->in.path)
+			a->in.path = word;
 		else
 			st = osr_fail(&a->diag, OSR_INVAL, "no kind of fabric is called \"%s\"",
 				      word);
@@ -85,6 +95,14 @@ static error_t generate_parse(int key, char *arg, struct argp_state *state)
 	case 'o':
 		a->output = arg;
 		refuse_option_as_file(a, state);
+		return 0;
+	case OPT_FORMAT:
+		a->dot = !strcmp(arg, "dot");
+		if (!a->dot && strcmp(arg, "net") != 0)
+			argp_error(state, "format \"%s\": expected net or dot", arg);
+		return 0;
+	case OPT_HOSTS:
+		a->no_hosts = true;
 		return 0;
 	case OPT_RATE:
 		if (!osr_speed_parse(arg, strlen(arg), &a->style.width, &a->style.speed))
@@ -142,32 +160,52 @@ static char *help_filter(int key, const char *text, void *input)
 	return buf;
 }
 
+static enum osr_status generate_draw(const struct args *a, struct osr_diag *diag)
+{
+	bool is_stdout = !a->output || !strcmp(a->output, "-"), bad;
+	FILE *out = is_stdout ? stdout : fopen(a->output, "w");
+
+	if (!out)
+		return osr_fail(diag, OSR_INVAL, "%s: %s", a->output, strerror(errno));
+	cli_dot_write(&a->in.net, !a->no_hosts, out);
+	bad = ferror(out) != 0;
+	if (!is_stdout)
+		bad |= fclose(out) != 0;
+	return bad ? osr_fail(diag, OSR_INVAL, "%s: %s", is_stdout ? "standard output" : a->output,
+			      strerror(errno))
+		   : OSR_OK;
+}
+
 int cli_generate(int argc, char **argv)
 {
 	static const struct argp_child children[] = { { .argp = &out_argp }, { NULL } };
 	static const struct argp argp = {
 		.options = options,
 		.parser = generate_parse,
-		.args_doc = "KIND [NAME=VALUE...]",
+		.args_doc = "KIND [NAME=VALUE...]\n--format=dot FILE",
 		.doc = "Writes a fabric as a net file, for ibsim and for `osmroutes route`.",
 		.children = children,
 		.help_filter = help_filter
 	};
 	struct args a = { .lmc = -1,
+			  .in = CLI_INPUT_INIT,
 			  .out = { .command = "generate", .sections = cli_made_sections } };
-	struct osr_net net = { 0 };
 	char *comment = cli_command_line(argc, argv);
 	enum osr_status st;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
-	st = osr_topo_make(a.topo, &a.values, &a.style, &net, &a.diag);
+	if (a.in.path)
+		st = cli_input_load(&a.in, &a.diag);
+	else
+		st = osr_topo_make(a.topo, &a.values, &a.style, &a.in.net, &a.diag);
 	if (!st && a.lmc >= 0)
-		st = osr_net_assign_lids(&net, (int)a.lmc, &a.diag);
+		st = osr_net_assign_lids(&a.in.net, (int)a.lmc, &a.diag);
 	if (!st)
-		st = cli_write_net(&net, a.output, comment, &a.diag);
+		st = a.dot ? generate_draw(&a, &a.diag)
+			   : cli_write_net(&a.in.net, a.output, comment, &a.diag);
 	if (!st)
-		cli_made_say(&a.out, &net, a.output);
+		cli_made_say(&a.out, &a.in.net, a.output);
 	free(comment);
-	osr_net_free(&net);
+	cli_input_free(&a.in);
 	return st ? cli_fail(st, &a.diag) : out_end(&a.out, CLI_OK);
 }

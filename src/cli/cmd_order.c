@@ -16,26 +16,16 @@
 
 enum { OPT_FORMAT = 256, OPT_SLOTS, OPT_MISSING, OPT_HCA, OPT_HOSTS };
 
-enum form {
-	LIST,
-	RANKFILE,
-	HOSTFILE,
-	HYDRA,
-	SLURM_NODES,
-	SLURM_TOPOLOGY,
-	SLURM_BLOCKS,
-	SLURM_YAML,
-	N_FORMS
-};
+enum form { LIST, RANKFILE, SLURM_TOPOLOGY, SLURM_BLOCKS, SLURM_YAML, N_FORMS };
 
-static const char *const forms[N_FORMS] = { "list",         "rankfile",    "hostfile",
-					    "hydra",        "slurm-nodes", "slurm-topology",
-					    "slurm-blocks", "slurm-yaml" };
+static const char *const forms[N_FORMS] = { "list", "rankfile", "slurm-topology", "slurm-blocks",
+					    "slurm-yaml" };
 
 static const struct argp_option options[] = {
 	{ "format", OPT_FORMAT, "FORM", 0,
-	  "list (default), rankfile or hostfile of Open MPI, hydra (MPICH), slurm-nodes, "
-	  "slurm-topology or slurm-blocks (topology.conf), or slurm-yaml (topology.yaml)",
+	  "list (default), rankfile of Open MPI, slurm-topology or slurm-blocks (topology.conf), "
+	  "or "
+	  "slurm-yaml (topology.yaml)",
 	  0 },
 	{ "hosts", OPT_HOSTS, "LIST", 0,
 	  "only these, the hosts of a job: a file with one a line, or names and GUIDs with commas; "
@@ -81,8 +71,8 @@ static error_t order_parse(int key, char *arg, struct argp_state *state)
 			a->form++;
 		if (a->form == N_FORMS)
 			argp_error(state,
-				   "format \"%s\": expected list, rankfile, hostfile, hydra, "
-				   "slurm-nodes, slurm-topology, slurm-blocks or slurm-yaml",
+				   "format \"%s\": expected list, rankfile, slurm-topology, "
+				   "slurm-blocks or slurm-yaml",
 				   arg);
 		return 0;
 	case OPT_SLOTS:
@@ -228,17 +218,9 @@ static void print_hosts(const struct args *a, const struct cli_order *o)
 
 		if (a->form == LIST)
 			printf("%s\n", name);
-		else if (a->form == HOSTFILE)
-			printf("%s slots=%u\n", name, ranks);
-		else if (a->form == HYDRA)
-			printf("%s:%u\n", name, ranks);
-		else if (a->form == SLURM_NODES)
-			printf("%s%s", i ? "," : "", name);
 		for (uint32_t k = 0; a->form == RANKFILE && k < ranks; k++)
 			printf("rank %u=%s slot=%u\n", rank++, name, k);
 	}
-	if (a->form == SLURM_NODES)
-		putchar('\n');
 }
 
 static void order_say_hosts(struct cli_order *o, struct out *out)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Who needs this cable? The hosts that send over it, those that receive over it, in both directions, and the
- * jobs that have both kinds.
+ * The hosts that send over a cable and those that receive over it, in both directions.
  */
 #include <argp.h>
 #include <stdlib.h>
@@ -11,26 +10,21 @@
 
 #include "cli/cli.h"
 #include "cli/endport.h"
-#include "cli/jobs.h"
 #include "cli/source.h"
 
-enum { OPT_MAX = 256, OPT_PAIRS, OPT_JOBS };
+enum { OPT_MAX = 256, OPT_PAIRS };
 
 static const struct argp_option options[] = {
 	{ "max", OPT_MAX, "N", 0,
-	  "list at most N hosts, jobs and pairs of each direction, 0 for all (default 20)", 0 },
+	  "list at most N hosts and pairs of each direction, 0 for all (default 20)", 0 },
 	{ "pairs", OPT_PAIRS, NULL, 0, "list the pairs of hosts as well", 0 },
-	{ "jobs", OPT_JOBS, "FILE", OPTION_ARG_OPTIONAL,
-	  "list the jobs that use the cable: of squeue, or lines JOB|USER|NODES|NAME in FILE", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
 struct args {
 	struct cli_ask ask;
 	uint32_t max;
-	bool pairs, ask_jobs;
-	const char *jobs_file;
-	struct cli_jobs jobs;
+	bool pairs;
 };
 
 static const struct out_field head_fields[] = { CLI_INPUT_FIELDS,
@@ -56,16 +50,6 @@ static const struct out_field host_fields[] = {
 	{ NULL, NULL, 0, 0 },
 };
 
-static const struct out_field job_fields[] = {
-	{ "direction", "direction", OUT_COUNT, 0 },
-	{ "job", "job", OUT_TEXT, 0 },
-	{ "user", "user", OUT_TEXT, 0 },
-	{ "hosts", "hosts", OUT_COUNT, 0 },
-	{ "routes", "routes", OUT_COUNT, 0 },
-	{ "name", "name", OUT_TEXT, 0 },
-	{ NULL, NULL, 0, 0 },
-};
-
 static const struct out_field pair_fields[] = {
 	{ "direction", "direction", OUT_COUNT, 0 },
 	{ "lid", "LID", OUT_COUNT, 0 },
@@ -75,9 +59,11 @@ static const struct out_field pair_fields[] = {
 };
 
 static const struct out_section sections[] = {
-	{ "summary", OUT_HEAD, head_fields }, { "directions", OUT_ROWS, direction_fields },
-	{ "hosts", OUT_ROWS, host_fields },   { "jobs", OUT_ROWS, job_fields },
-	{ "pairs", OUT_ROWS, pair_fields },   { NULL, 0, NULL },
+	{ "summary", OUT_HEAD, head_fields },
+	{ "directions", OUT_ROWS, direction_fields },
+	{ "hosts", OUT_ROWS, host_fields },
+	{ "pairs", OUT_ROWS, pair_fields },
+	{ NULL, 0, NULL },
 };
 
 /* ---- one direction -------------------------------------------------------------------------- */
@@ -88,7 +74,6 @@ struct direction {
 	uint32_t sender; /* the only one, if the cable comes from an end port; else OSR_NONE */
 	uint64_t *to;    /* [n_terminals] routes that the host sends over the cable */
 	uint64_t *from;  /* [n_terminals] routes to it over the cable */
-	uint64_t *job;   /* [n jobs] routes within the job */
 	uint64_t n_routes;
 	uint32_t n_pairs_said;
 };
@@ -113,23 +98,6 @@ static void say_pair(struct direction *d, uint32_t from, uint32_t dest)
 	out_text(&d->a->ask.out, "to", osr_terminal_name(fabric, fabric->dest_term[dest], y));
 }
 
-static bool in_job(const struct cli_jobs *jobs, uint32_t j, uint32_t term)
-{
-	uint32_t lo = jobs->row[j], hi = jobs->row[j + 1];
-
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (jobs->term[mid] == term)
-			return true;
-		if (jobs->term[mid] < term)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return false;
-}
-
 static void users_count_pair(struct direction *d, uint32_t from, uint32_t dest)
 {
 	uint32_t to = d->a->ask.src.in.fabric.dest_term[dest];
@@ -138,9 +106,6 @@ static void users_count_pair(struct direction *d, uint32_t from, uint32_t dest)
 	d->to[from]++;
 	d->from[to]++;
 	say_pair(d, from, dest);
-	for (uint32_t j = 0; j < d->a->jobs.n; j++)
-		if (in_job(&d->a->jobs, j, from) && in_job(&d->a->jobs, j, to))
-			d->job[j]++;
 }
 
 static void users_visit(void *ctx, uint32_t sw, uint32_t dest)
@@ -217,27 +182,6 @@ static void users_say_hosts(struct direction *d, const char *role, const struct 
 			 n, role);
 }
 
-static void say_jobs(struct direction *d, struct use *use)
-{
-	uint32_t n = rank_uses(d->job, d->a->jobs.n, use);
-	struct out *out = &d->a->ask.out;
-
-	for (uint32_t i = 0; i < n && (!d->a->max || i < d->a->max); i++) {
-		const struct cli_job *job = &d->a->jobs.job[use[i].what];
-
-		out_row(out, "jobs");
-		out_count(out, "direction", d->number);
-		out_text(out, "job", job->id);
-		out_text(out, "user", job->user);
-		out_count(out, "hosts", job->n_hosts);
-		out_count(out, "routes", use[i].n);
-		out_text(out, "name", job->name);
-	}
-	if (d->a->ask_jobs && !n)
-		out_note(out, "direction %u: none of %u jobs uses the cable", d->number,
-			 d->a->jobs.n);
-}
-
 static void say_direction(struct direction *d, uint32_t port, struct use *use)
 {
 	const struct osr_net *net = &d->a->ask.src.in.net;
@@ -248,7 +192,6 @@ static void say_direction(struct direction *d, uint32_t port, struct use *use)
 	users_say_hosts(d, "sender", use, n_to);
 	n_from = rank_uses(d->from, d->a->ask.src.in.fabric.n_terminals, use);
 	users_say_hosts(d, "receiver", use, n_from);
-	say_jobs(d, use);
 	out_row(out, "directions");
 	out_count(out, "direction", d->number);
 	out_count(out, "routes", d->n_routes);
@@ -300,16 +243,14 @@ static enum osr_status one_direction(struct args *a, uint32_t number, uint32_t p
 				     struct osr_diag *diag)
 {
 	const struct osr_fabric *fabric = &a->ask.src.in.fabric;
-	uint32_t n = fabric->n_terminals > a->jobs.n ? fabric->n_terminals : a->jobs.n;
 	struct osr_arena scratch = { 0 };
 	struct direction d = { .a = a, .number = number };
-	struct use *use = osr_alloc(&scratch, (size_t)n + 1, sizeof(*use));
+	struct use *use = osr_alloc(&scratch, fabric->n_terminals, sizeof(*use));
 	enum osr_status st;
 
 	d.to = osr_calloc(&scratch, fabric->n_terminals, sizeof(*d.to));
 	d.from = osr_calloc(&scratch, fabric->n_terminals, sizeof(*d.from));
-	d.job = osr_calloc(&scratch, (size_t)a->jobs.n + 1, sizeof(*d.job));
-	if (!use || !d.to || !d.from || !d.job)
+	if (!use || !d.to || !d.from)
 		st = osr_fail(diag, OSR_NOMEM, "out of memory for %u end ports",
 			      fabric->n_terminals);
 	else
@@ -326,12 +267,9 @@ static int users_run(struct args *a)
 	struct osr_diag diag = { "" };
 	enum osr_status st = cli_ask_begin(&a->ask, &diag);
 	uint32_t port = OSR_NONE;
-	int code;
 
 	if (!st)
 		st = cli_find_cable(&src->in.net, a->ask.word[0], &port, &diag);
-	if (!st && a->ask_jobs)
-		st = cli_jobs_read(a->jobs_file, &src->in.fabric, &a->jobs, &diag);
 	if (!st) {
 		out_text(&a->ask.out, "tables", cli_source_name(src));
 		out_text(&a->ask.out, "cable", a->ask.word[0]);
@@ -340,9 +278,7 @@ static int users_run(struct args *a)
 	}
 	if (!st)
 		st = one_direction(a, 2, src->in.net.ports[port].peer, &diag);
-	code = cli_ask_end(&a->ask, st, &diag, CLI_OK);
-	cli_jobs_free(&a->jobs);
-	return code;
+	return cli_ask_end(&a->ask, st, &diag, CLI_OK);
 }
 
 static error_t users_parse(int key, char *arg, struct argp_state *state)
@@ -355,10 +291,6 @@ static error_t users_parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_PAIRS:
 		a->pairs = true;
-		return 0;
-	case OPT_JOBS:
-		a->ask_jobs = true;
-		a->jobs_file = arg;
 		return 0;
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &a->ask;
@@ -376,7 +308,7 @@ int cli_users(int argc, char **argv)
 		.parser = users_parse,
 		.args_doc = "NODE:PORT FILE|DIR",
 		.doc = "Lists what uses a cable: the hosts that send and receive over it, in both "
-		       "directions, their pairs and the jobs that have such pairs. Tables are "
+		       "directions, and their pairs. Tables are "
 		       "those of an engine, of DIR or --tables, or with --live those in the "
 		       "switches.",
 		.children = children

@@ -14,7 +14,7 @@
 #include <osmroutes/params.h>
 
 #include "cli/endport.h"
-#include "cli/jobs.h"
+#include "cli/hostlist.h"
 #include "io/lines.h"
 
 #define MAX_RANKS 65535

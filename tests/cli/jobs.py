@@ -23,11 +23,17 @@ def run(*words, status=0):
     return done.stdout, done.stderr
 
 
+def places(text):
+    """[(host, ranks)] of the CSV of an order."""
+    rows = [line.split(',') for line in text.splitlines()[1:]]
+    return [(row[1], int(row[6])) for row in rows]
+
+
 def job(net, hosts, *words):
     """[(host, ranks)] of an order, and whether it is said to be free of contention."""
-    out, said = run('order', '--format=hydra', '--hosts=' + ','.join(hosts), *words, net)
+    out, said = run('order', '--csv', '--hosts=' + ','.join(hosts), *words, net)
     assert ('no two hosts\' flows of a shift meet' in said) != ('shifts may meet on links' in said), said
-    return [(line.split(':')[0], int(line.split(':')[1])) for line in out.splitlines()], 'no two' in said
+    return places(out), 'no two' in said
 
 
 class Shift:
@@ -98,8 +104,8 @@ def forms(net, every, workdir):
     assert rows[0] == ['rank', 'host', 'lid', 'leaf', 'tree', 'index', 'ranks'], rows[0]
     for text in (listed, '%s:3,%s,%s:3' % (every[2], every[1], every[5]),
                  'lid:%s:3,%s.cluster,%s:3' % (lid[every[2]], every[1], every[5])):
-        out, _ = run('order', '--hosts=' + text, '--format=hydra', net)
-        assert out.splitlines() == ['%s:%d' % w for w in want], '%s: %s' % (text, out)
+        out, _ = run('order', '--hosts=' + text, '--csv', net)
+        assert places(out) == want, '%s: %s' % (text, out)
     out, _ = run('order', '--hosts=' + listed, '--format=rankfile', net)
     assert out.splitlines() == ['rank %d=%s slot=%d' % (i, h, s) for i, (h, s) in enumerate(
         (h, s) for h, n in want for s in range(n))], out

@@ -51,13 +51,13 @@ def main():
         assert "'=1+1" in cells, 'the formula is not there as a text: %s' % cells
         bad = [c for c in cells if len(c) > 1 and c[0] in '=+-@']
         assert not bad, 'formulas: %s' % bad
-        for form in ('list', 'hostfile', 'rankfile', 'hydra', 'slurm-nodes', 'slurm-topology', 'slurm-blocks', 'slurm-yaml'):
+        for form in ('list', 'rankfile', 'slurm-topology', 'slurm-blocks', 'slurm-yaml'):
             status, out, said = run('order', '--format=' + form, net)
             assert status and not out and 'no host name' in said, '%s: %s %s' % (form, out, said)
         for name in ('-oProxyCommand=x', 'h0[1-9]', 'a:9'):
-            status, out, said = run('order', '--format=hostfile', hostile_net(directory, {'h0': name}))
+            status, out, said = run('order', '--format=rankfile', hostile_net(directory, {'h0': name}))
             assert status and not out and 'no host name' in said, '%s: %s %s' % (name, out, said)
-        status, out, said = run('order', '--format=hostfile', hostile_net(directory, {'h0': 'node-7.example HCA-1'}))
+        status, out, said = run('order', '--format=rankfile', hostile_net(directory, {'h0': 'node-7.example HCA-1'}))
         assert status == 0 and 'node-7.example' in out, said
 
 

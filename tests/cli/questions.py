@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """`osmroutes path` and `users` against a program that knows nothing but cables and dumps (bandwidth.py): every switch and
-port of a path, every host behind a cable, and the jobs that an administrator would name. SLs and VLs by the text dumps.
+port of a path, and every host behind a cable. SLs and VLs by the text dumps.
 
     questions.py COMMAND ROOT
 """
@@ -14,7 +14,6 @@ import tempfile
 
 from bandwidth import Oracle, run
 
-JOBS = '7|anna|h[0-2]|cfd\n8|ben|h3,h[04-05]|nccl training\n9|carl|elsewhere[1-9]|x\n'
 
 
 def ask(command, *words, code=0):
@@ -75,9 +74,8 @@ def routes_over(oracle, channel):
     return found
 
 
-def check_users(command, source, oracle, channel, jobs):
-    found = ask(command, 'users', '%s:%d' % channel, *source, '--max=0', '--pairs', '--jobs=' + jobs)
-    members = {'7': {'h0', 'h1', 'h2'}, '8': {'h3', 'h04', 'h05'}, '9': set()}
+def check_users(command, source, oracle, channel):
+    found = ask(command, 'users', '%s:%d' % channel, *source, '--max=0', '--pairs')
     for number, end in ((1, channel), (2, oracle.cables[channel])):
         # A cable to a host: its own packets leave by its one cable.
         routes = (routes_over(oracle, end) if oracle.kinds[end[0]] == 'Switch' else
@@ -87,9 +85,6 @@ def check_users(command, source, oracle, channel, jobs):
         row = of(found['directions'])[0]
         same('routes', (row['routes'], row['senders'], row['receivers']),
              (len(routes), len({a for a, b in routes}), len({b for a, b in routes})))
-        counts = {j: sum(a in m and b in m for a, b in routes) for j, m in members.items()}
-        same('jobs', {j['job']: j['routes'] for j in of(found.get('jobs', []))},
-             {j: n for j, n in counts.items() if n})
     return 2
 
 
@@ -98,9 +93,6 @@ def fabric(command, net, words, workdir):
     run(command, 'route', net, *words, '--dump', dump, '--path-sl')
     oracle = Oracle(net, os.path.join(dump, 'opensm-lfts.dump'))
     sls = read_sls(dump)
-    jobs = os.path.join(workdir, 'jobs')
-    with open(jobs, 'w') as file:
-        file.write(JOBS)
     n = 0
     # The default engine with default options, then the same tables as dumps.
     for source in ([net] + words, [dump]):
@@ -108,7 +100,7 @@ def fabric(command, net, words, workdir):
             check_path(command, source, oracle, sls, a, b)
             n += 2
         for channel in sorted(c for c in oracle.cables if oracle.kinds[c[0]] == 'Switch')[::7]:
-            n += check_users(command, source, oracle, channel, jobs)
+            n += check_users(command, source, oracle, channel)
     return n
 
 

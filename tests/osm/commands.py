@@ -30,15 +30,13 @@ def steady(value):
 
 def arguments(net, work):
     """{command: (arguments, exit code)}; commands that ask a subnet manager are not among them."""
-    dump, counted = os.path.join(work, 'dump'), os.path.join(work, 'counters')
+    dump = os.path.join(work, 'dump')
     said(['route', net, '--dump', dump])
-    with open(counted, 'w', encoding='utf-8') as file:
-        file.write('   GUID 0x200000 port 1: [PortXmitData == 5 (20B)] [PortRcvData == 7 (28B)]\n')
     return {'route': [net], 'analyze': [net], 'check': [dump], 'diff': [dump, dump],
             'report': [net], 'compare': [net], 'path': ['h0', 'h3', net],
-            'users': ['s-0:2', net], 'counters': ['--counters', counted, net], 'whatif': ['--each=link', net],
+            'users': ['s-0:2', net], 'whatif': ['--each=link', net],
             'wiring': [find_fabric('torus-4x4')], 'engines': [], 'conf': [os.path.join(work, 'osmroutes.conf')],
-            'export': [net], 'order': [find_fabric('tree-2')], 'generate': ['torus'], 'degrade': ['--links=1', net]}
+            'order': [find_fabric('tree-2')], 'generate': ['torus'], 'degrade': ['--links=1', net]}
 
 
 @scenario('commands.defaults', 120)
@@ -51,7 +49,7 @@ def defaults(workdir):
     for name in (n for n in listed if n in runs):
         out = said([name] + runs[name])
         usage = said([name, '--help'])
-        if '--json' in usage and name not in ('generate', 'degrade', 'export'):
+        if '--json' in usage and name not in ('generate', 'degrade'):
             # The page would be on standard output as well.
             page = ['--html', os.path.join(workdir, 'page.html')] if name == 'report' else []
             found = json.loads(said([name, '--json'] + page + runs[name]))

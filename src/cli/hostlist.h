@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* hostlist.h - lists of hosts as Slurm writes them. */
+#ifndef OSR_CLI_HOSTLIST_H
+#define OSR_CLI_HOSTLIST_H
+
+#include <stdbool.h>
+
+/*
+ * Names in a list as Slurm writes it, one after the other: commas within brackets do not separate, "n[01-03,7]-ib"
+ * is n01-ib, n02-ib, n03-ib, n7-ib, and several brackets are a product. False: `take` said so, or no list.
+ */
+bool cli_each_name(const char *list, bool (*take)(void *context, const char *name), void *context);
+
+#endif
