@@ -182,7 +182,7 @@ int cli_generate(int argc, char **argv)
 	static const struct argp argp = {
 		.options = options,
 		.parser = generate_parse,
-		.args_doc = "KIND [NAME=VALUE...]\n--format=dot FILE",
+		.args_doc = "KIND [NAME=VALUE...]|FILE",
 		.doc = "Writes a fabric as a net file, for ibsim and for `osmroutes route`.",
 		.children = children,
 		.help_filter = help_filter

@@ -113,8 +113,8 @@ complete -F _osmroutes osmroutes
 
 # Words that an option takes, which its table does not say; test completion.sh asks the command.
 WORDS = {'each': 'link switch', 'ranking': 'ordered random both', 'sa': 'pairs switches none',
-         'require': 'deadlock-free replies any-sl sl0 minimal', 'export.format': 'dot graphml',
-         'order.format': 'list rankfile hostfile hydra slurm-nodes slurm-topology slurm-blocks slurm-yaml',
+         'require': 'deadlock-free replies any-sl sl0 minimal', 'generate.format': 'net dot',
+         'order.format': 'list rankfile slurm-topology slurm-blocks slurm-yaml',
          'pattern': 'cps orcs list'}
 
 
