@@ -2,7 +2,9 @@
 /*
  * libosrkeys-mpi: says for an MPI program when its phases begin and end, so that the program need not be
  * changed. It stands between the program and MPI by the standard's profiling interface (MPI 4.0, chapter
- * 15.2): link it before MPI, or LD_PRELOAD it.
+ * 15.2). Build it with the MPI of the program, then link it before MPI, or LD_PRELOAD it:
+ *
+ *	mpicc -O2 -shared -fPIC -fvisibility=hidden -o libosrkeys-mpi.so osrkeys-mpi.c -losrkeys
  *
  *	OSMROUTES_APP=7					the application, as `osmroutes key place --env` says
  *	OSMROUTES_PHASES="MPI_Alltoall=0 MPI_Allreduce=1"	which key an operation has
@@ -15,7 +17,7 @@
  * Without OSMROUTES_APP nothing happens. Whatever fails is one line on standard error, and the program
  * goes on: the base routing leads every packet at any offset.
  */
-#include "keyclient/keyclient.h"
+#include <osmroutes/keyclient.h>
 
 #include <mpi.h>
 
@@ -24,10 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * MPI is the program's: this library is not linked with it, so that the package needs none, and a program
- * without MPI (a shell before mpirun) may have it in its LD_PRELOAD.
- */
+/* A program without MPI (a shell before mpirun) may have this library in its LD_PRELOAD. */
 #pragma weak PMPI_Allgather
 #pragma weak PMPI_Allreduce
 #pragma weak PMPI_Alltoall
