@@ -8,14 +8,14 @@ import subprocess
 
 from judge import QOS, Claims, expect, scenario
 from live import COMMAND
-from osmtest import Fabric, Opensm, find_fabric
+from osmtest import Fabric, Opensm, find_fabric, patience
 
 # What differs from run to run.
 MEASURED = re.compile(r'(_|^)(ms|time|cpu|wall|kb|rate)(_|$)|memory')
 
 
 def said(words, code=0, env=None):
-    done = subprocess.run([COMMAND] + words, capture_output=True, text=True, timeout=120, env=env)
+    done = subprocess.run([COMMAND] + words, capture_output=True, text=True, timeout=patience(120), env=env)
     expect(done.returncode == code and (done.stdout or code), 'osmroutes %s: exit code %d: %s' % (
         ' '.join(words), done.returncode, done.stderr))
     return done.stdout

@@ -8,7 +8,7 @@ import oracle
 from faults import switch_links
 from groups import join
 from judge import QOS, check_loops, expect, generate, judge, scenario
-from osmtest import BUILD, Fabric, Opensm, find_fabric, wait_for
+from osmtest import BUILD, Fabric, Opensm, find_fabric, patience, wait_for
 from restart import handover_sm, kill, take_over
 
 OSMROUTES = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
@@ -21,7 +21,7 @@ def conf(fabric, more='hold_down_after = 0\n'):
 def ask(fabric, *words, good=True):
     """`osmroutes drain` and undrain; what they list, or the sentence of a refusal."""
     said = subprocess.run([OSMROUTES, words[0], '--json', '--socket=' + os.path.join(fabric.dir, 'keys.sock'),
-                           *words[1:]], capture_output=True, text=True, timeout=90)
+                           *words[1:]], capture_output=True, text=True, timeout=patience(90))
     expect((said.returncode == 0) == good, '%s: exit code %d: %s%s' %
            (' '.join(words), said.returncode, said.stdout, said.stderr))
     expect(good or said.stderr.count('\n') == 1, 'not one sentence: ' + said.stderr)

@@ -183,7 +183,7 @@ def split(workdir):
         with Fabric(halves_net(workdir), workdir) as fabric:
             # One end enabled for more than the other: the link runs at what both do not enable,
             # which OpenSM calls throttled.
-            fabric.run(['ibportstate', '-D', '0,1', '3', 'speed', '7'])
+            fabric.run(['ibportstate', '-t', '10000', '-D', '0,1', '3', 'speed', '7'])
             with Opensm(fabric, 'dfsssp,minhop', plugin=True, options=options, once=True,
                         plugin_conf='on_split = %s\n' % word, name=word) as opensm:
                 opensm.wait_end()

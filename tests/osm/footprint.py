@@ -13,7 +13,7 @@ import subprocess
 from faults import switch_links
 from judge import expect, first, judge, scenario
 from keys import COMMAND, Client, hosts_of
-from osmtest import PRELOAD, Fabric, Opensm, Skip, find_fabric, wait_for
+from osmtest import PRELOAD, Fabric, Opensm, Skip, find_fabric, patience, wait_for
 from traced import STRACE, changes, judge_changes, last_line, need_strace
 
 OPENSMS = r'(guid2lid|guid2mkey|neighbors|opensm-sa\.dump|opensm-qos\.\w+|pkey_cache)(\.\w+)?$'
@@ -303,7 +303,7 @@ def run_command(command, dumps, made, env):
     net = os.path.join(dumps, 'opensm-subnet.lst')
     def run(name, *words):
         with open(os.path.join(made, name), 'w') as out:
-            done = subprocess.run([command] + list(words), env=env, stdout=out, stderr=subprocess.STDOUT, timeout=120)
+            done = subprocess.run([command] + list(words), env=env, stdout=out, stderr=subprocess.STDOUT, timeout=patience(120))
         expect(done.returncode in (0, 1), '%s: status %d: %s' % (words, done.returncode, open(out.name).read()[-300:]))
     run('check', 'check', dumps, '--json')
     run('route', 'route', net, '-e', 'dfsssp', '--json', '--dump=' + os.path.join(made, 'tables'))

@@ -11,7 +11,7 @@ import tempfile
 import oracle
 from judge import expect, scenario
 from keys import COMMAND, Client, apps_of, by_name, contention, pattern, shift, tree_64, with_keys
-from osmtest import BUILD, ROOT, TOOLS, Fabric, Skip, _die_with_parent, wait_for
+from osmtest import BUILD, ROOT, TOOLS, Fabric, Skip, _die_with_parent, patience, wait_for
 
 RING = shift(8, 1)
 ALL = [(a, b) for a in range(8) for b in range(8) if a != b]
@@ -109,14 +109,14 @@ class Slurm:
             process.terminate()
         for process in self.processes:
             try:
-                process.wait(10)
+                process.wait(patience(10))
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
 
     def ask(self, *command):
         return subprocess.run(command, env=self.env, cwd=self.dir, text=True, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, timeout=30).stdout
+                              stderr=subprocess.STDOUT, timeout=patience(30)).stdout
 
 
 @scenario('keys.slurm-daemons', 150)
@@ -168,9 +168,9 @@ def slurm_daemons(workdir):
 
 @scenario('keys.mpi', 120)
 def mpi(workdir):
-    """A program that knows nothing of keys, with libosrkeys-mpi preloaded, under Open MPI by shared memory and TCP: each
+    """A program that knows nothing of keys, with the example osrkeys-mpi.c preloaded, under Open MPI by shared memory and TCP: each
     of its phases has its key in the switches, and after its end no key is in use."""
-    library, program = os.path.join(BUILD, 'libosrkeys-mpi.so'), os.path.join(TOOLS, 'osr-mpi')
+    library, program = os.path.join(TOOLS, 'libosrkeys-mpi.so'), os.path.join(TOOLS, 'osr-mpi')
     if not os.path.exists(library) or not shutil.which('mpirun'):
         raise Skip('there is no MPI')
     phases = [ALL, RING]
@@ -204,5 +204,5 @@ def mpi(workdir):
                         expect(got == said < base, 'phase %d: contention %d, by its key %d, without it %d' %
                                (phase, got, said, base))
                     os.unlink(mark)
-                expect(run.wait(30) == 0, 'the program: %s' % run.stdout.read())
+                expect(run.wait(patience(30)) == 0, 'the program: %s' % run.stdout.read())
         opensm.check_log()

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 import oracle
-from osmtest import BUILD, LOG_PLAIN, Failure, Fabric, Opensm, find_fabric, routed
+from osmtest import BUILD, LOG_PLAIN, Failure, Fabric, Opensm, find_fabric, patience, routed
 
 QOS = {'qos': 'TRUE'}
 
@@ -147,7 +147,7 @@ def ibdmchk(opensm, tables, rows, lmc=0):
     out = subprocess.run(['stdbuf', '-oL', 'ibdmchk', '-s', opensm.dump('opensm-subnet.lst'), '-f',
                           opensm.dump('opensm.fdbs'), '-m', opensm.dump('opensm.mcfdbs'), '-c', psl,
                           '-d', slvl, '-l', str(lmc)], stdout=subprocess.PIPE,
-                         stderr=subprocess.STDOUT, text=True, errors='replace', timeout=120).stdout
+                         stderr=subprocess.STDOUT, text=True, errors='replace', timeout=patience(120)).stdout
     walked = re.search(r'Scanned:(\d+)\s+CA to CA paths', out)
     good, bad = 'no credit loops found' in out, 'credit loops in routing' in out
     expect(walked and good != bad, 'ibdmchk gave no verdict: ' + out[-300:])
@@ -177,7 +177,7 @@ def second_opinion(fabric, opensm, tables):
 def generate(path, *arguments):
     """A fabric of the project's generator."""
     subprocess.run([os.path.join(BUILD, 'src', 'cli', 'osmroutes'), 'generate', '-o', path] +
-                   list(arguments), check=True, timeout=60)
+                   list(arguments), check=True, timeout=patience(60))
     return path
 
 

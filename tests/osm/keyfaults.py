@@ -13,7 +13,7 @@ import time
 import oracle
 from judge import expect, generate, scenario
 from keys import Client, contention, cpu_of, hosts_of, pattern, shift, with_keys
-from osmtest import TOOLS, Fabric, Opensm, find_fabric, preloaded, wait_for
+from osmtest import TOOLS, Fabric, Opensm, find_fabric, patience, pause, preloaded, slowness, wait_for
 
 
 def small_tree(workdir):
@@ -47,7 +47,7 @@ def rebooted_switch(workdir):
             opensm.resweep()
             opensm.wait_quiet()
             with Client(os.path.join(workdir, 'keys.sock')) as client:
-                client.socket.settimeout(120)
+                client.socket.settimeout(patience(120))
                 app = client.must(op='place', ranks=9, patterns=[pattern(shift(9, 1)), pattern(shift(9, 4))])
                 client.begin(app['app'], 0)
                 client.must(op='done', app=app['app'], key=0)
@@ -55,19 +55,19 @@ def rebooted_switch(workdir):
                 name = next(n for n, (_, kind) in reversed(fabric.ids.items()) if kind == 'switch')
                 switch = switch_of(oracle.Tables(fabric.read_back('lft')), name)
                 opensm.process.send_signal(signal.SIGSTOP)
-                time.sleep(0.2)
+                pause(0.2)
                 lids = lose_tables(fabric, switch)
                 expect(len(lids) > 8, 'the switch had %d entries' % len(lids))
                 fabric.console(fabric.unlink(name), fabric.relink(name))
                 fabric.process.send_signal(signal.SIGSTOP)
                 mark, before = opensm.sweeps(), len(opensm.log)
                 opensm.process.send_signal(signal.SIGCONT)
-                time.sleep(2)
+                pause(2)
                 said = client.must(op='request', app=app['app'], key=1)
                 expect(said['state'] == 'waiting', 'a request during the sweep: %s' % said)
-                time.sleep(1.5)
+                pause(1.5)
                 open(minute, 'w').close()
-                time.sleep(2)
+                pause(2)
                 expect(os.path.getsize(minute), 'nobody looked at the clock')
                 fabric.process.send_signal(signal.SIGCONT)
                 client.until(120, event='key', app=app['app'], key=1, state='active')
@@ -132,7 +132,7 @@ def metrics_hang(workdir):
             old = os.stat(os.path.join(where, os.listdir(where)[0])).st_mtime_ns
             open(gate, 'w').close()
             opensm.resweep(20)
-            time.sleep(2.1)
+            pause(2.1)
             for _ in range(2):
                 opensm.resweep(20)
             lids = oracle.Tables(fabric.read_back('lft')).host_lids
@@ -146,7 +146,7 @@ def metrics_hang(workdir):
             opensm.resweep(20)
             begin = time.monotonic()
             opensm.stop()
-            expect(time.monotonic() - begin < 8, 'opensm ended after %.1f s' % (time.monotonic() - begin))
+            expect(time.monotonic() - begin < 8 * slowness(), 'opensm ended after %.1f s' % (time.monotonic() - begin))
 
 
 @scenario('files.forged-store', 90)

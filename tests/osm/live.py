@@ -8,7 +8,7 @@ import subprocess
 
 from groups import join
 from judge import QOS, Claims, expect, scenario
-from osmtest import BUILD, LOG_DUMPS, TOOLS, Fabric, Opensm, find_fabric
+from osmtest import BUILD, LOG_DUMPS, TOOLS, Fabric, Opensm, find_fabric, patience
 
 COMMAND = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
 
@@ -16,7 +16,7 @@ COMMAND = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
 def start(fabric, *words):
     """A command that finds the simulated fabric on its InfiniBand port."""
     return subprocess.run(['ibsim-run', COMMAND] + list(words) + ['--json'], env=dict(fabric.env),
-                          capture_output=True, text=True, timeout=120, cwd=fabric.dir)
+                          capture_output=True, text=True, timeout=patience(120), cwd=fabric.dir)
 
 
 def run(fabric, *words, code=0):
@@ -170,7 +170,7 @@ def devices(workdir):
                 """Exit code, what it said, and the devices that were opened for subnet management and for the rest."""
                 with open(log, 'w'):
                     pass
-                done = subprocess.run(command + list(words), capture_output=True, text=True, timeout=60, cwd=workdir,
+                done = subprocess.run(command + list(words), capture_output=True, text=True, timeout=patience(60), cwd=workdir,
                                       env=dict(fabric.env, OSR_DEVICES=script, OSR_DEVICES_LOG=log))
                 with open(log) as file:
                     used = [line.split() for line in file]

@@ -2,11 +2,10 @@
 """Options of the plugin, right and wrong, and which engine routes in the end."""
 import os
 import re
-import time
 
 import oracle
 from judge import QOS, Claims, expect, judge, one_sweep, scenario
-from osmtest import LOG_DUMPS, Failure, Fabric, Opensm, find_fabric, wait_for
+from osmtest import LOG_DUMPS, Failure, Fabric, Opensm, find_fabric, pause, wait_for
 
 
 def stock_lfts(workdir, netfile, engine):
@@ -157,7 +156,7 @@ def refuse_no_fallback(workdir):
         with Opensm(fabric, 'dfsssp,no_fallback', plugin=True, options=QOS,
                     plugin_conf='on_error = refuse\nnonsense = 1\n') as opensm:
             wait_for('the refusal', lambda: 'OR03' in opensm.log, 30)
-            time.sleep(1)
+            pause(1)
             tables = oracle.Tables(fabric.read_back('lft'))
             expect(opensm.engine_used() is None, '%s routed' % opensm.engine_used())
             expect(all(set(s.lft) <= {oracle.NO_PATH} for s in tables.switches),

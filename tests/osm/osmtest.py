@@ -101,17 +101,48 @@ def _sm_host(path):
     return None	# the first node of the file, which is then a switch
 
 
+def slowness():
+    """How many times longer than on a machine at rest things take now: processes that want a processor, for each
+    processor; with a sanitizer ten times that. Every limit and every pause of the tests is in seconds at rest."""
+    with open('/proc/loadavg') as file:
+        average, _, _, running = file.read().split()[:4]
+    wanted = max(float(average), int(running.split('/')[0]))
+    return max(1, wanted / os.cpu_count()) * (10 if PRELOAD else 1)
+
+
+def patience(seconds):
+    """For what takes a limit of its own: so many seconds at rest. Such limits end what hangs, so they are generous."""
+    return 2 * seconds * slowness()
+
+
+def pause(seconds):
+    """Where there is nothing to wait for, because nothing must happen."""
+    time.sleep(seconds * slowness())
+
+
+class Limit:
+    """So many seconds at rest, which pass more slowly while the machine is busy."""
+
+    def __init__(self, seconds):
+        self.left, self.before = seconds, time.monotonic()
+
+    def over(self):
+        now = time.monotonic()
+        self.left -= (now - self.before) / slowness()
+        self.before = now
+        return self.left < 0
+
+
 def wait_for(what, condition, seconds, alive=None):
-    """Polls condition() until it is true; raises Failure after so many seconds, with a sanitizer ten times as many."""
-    seconds *= 10 if PRELOAD else 1
-    end = time.monotonic() + seconds
+    """Polls condition() until it is true; raises Failure after so many seconds at rest."""
+    limit = Limit(seconds)
     while True:
         value = condition()
         if value:
             return value
         if alive:
             alive()
-        if time.monotonic() > end:
+        if limit.over():
             raise Failure('waited %d s for %s' % (seconds, what))
         time.sleep(0.02)
 
@@ -185,7 +216,7 @@ class Served:
         except BrokenPipeError:
             pass
         try:
-            self.process.wait(5)
+            self.process.wait(patience(5))
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -275,7 +306,7 @@ class Fabric:
         env = dict(self.env, SIM_HOST=self.node_id(host)) if host else self.env
         try:
             done = subprocess.run(['ibsim-run'] + command, env=env, input=stdin, text=True,
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=patience(timeout),
                                   cwd=self.dir, preexec_fn=_die_with_parent)
         except subprocess.TimeoutExpired:
             raise Failure('%s did not end within %d s' % (command[0], timeout))
@@ -319,7 +350,7 @@ def held(opensm):
     ever for an answer that died with the one it asked: a kernel gives up on it and says so, ibsim does not."""
     opensm.process.send_signal(signal.SIGSTOP)
     try:
-        time.sleep(0.5)
+        pause(0.5)
         yield
     finally:
         opensm.process.send_signal(signal.SIGCONT)
@@ -343,6 +374,9 @@ class Opensm:
         self.process = None
         conf = {'routing_engine': engine, 'sweep_interval': 0, 'dump_files_dir': self.dir, 'qos': 'FALSE',
                 'pid_file': '(null)'}
+        # Its own 200 ms are for switches, which have no other processes beside them.
+        if slowness() > 2:
+            conf['transaction_timeout'] = min(2000, int(100 * slowness()))
         # OpenSM's own 4 MADs at once are a change of threads for each; on large fabrics 32 take half the CPU.
         if len(fabric.ids) > 100:
             conf['max_wire_smps'] = 32
@@ -418,7 +452,7 @@ class Opensm:
     def wait_end(self, seconds=60):
         """For once=True: until opensm ends by itself."""
         try:
-            status = self.process.wait(seconds)
+            status = self.process.wait(patience(seconds))
         except subprocess.TimeoutExpired:
             raise Failure('opensm -o did not end within %d s' % seconds)
         if status:
@@ -432,14 +466,14 @@ class Opensm:
 
     def wait_quiet(self, seconds=60, still=0.5):
         """Until the log has not grown for a while: traps may cause several sweeps in a row."""
-        end = time.monotonic() + seconds
-        size, since = -1, time.monotonic()
-        while time.monotonic() - since < still:
+        limit, size = Limit(seconds), -1
+        quiet = Limit(still)
+        while not quiet.over():
             self._alive()
             now = os.path.getsize(self.logfile)
             if now != size:
-                size, since = now, time.monotonic()
-            if time.monotonic() > end:
+                size, quiet = now, Limit(still)
+            if limit.over():
                 raise Failure('opensm does not come to rest')
             time.sleep(0.02)
 
@@ -461,7 +495,7 @@ class Opensm:
         """SIGTERM, as an administrator would; a crash or a hang is a failure."""
         self.process.terminate()
         try:
-            status = self.process.wait(15)
+            status = self.process.wait(patience(15))
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()

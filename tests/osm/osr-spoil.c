@@ -88,6 +88,7 @@ int main(int argc, char **argv)
 	port = mad_rpc_open_port(NULL, 0, classes, 2);
 	if (!port)
 		return fail("no port");
+	mad_rpc_set_timeout(port, 10000);
 	if (!smp_query_via(b.data, &node->path_portid, b.attr, b.mod, 0, port))
 		return fail("the table cannot be read");
 	change(&b, argv);

@@ -15,7 +15,7 @@ from faults import switch_links
 from groups import BROADCAST
 from judge import QOS, expect, first, generate, judge, scenario
 from keys import Client
-from osmtest import PRELOAD, TOOLS, Failure, Fabric, Opensm, Skip, find_fabric, held, preloaded, wait_for
+from osmtest import PRELOAD, TOOLS, Failure, Fabric, Opensm, Skip, find_fabric, held, patience, preloaded, wait_for
 from restart import handover_sm, kill
 
 STARVE = preloaded('osr-starve.so')
@@ -179,7 +179,7 @@ def ask_all(path, *questions):
     """The socket may be gone, and answers may be refusals."""
     try:
         with Client(path) as client:
-            client.socket.settimeout(3)
+            client.socket.settimeout(patience(3))
             for question in questions:
                 client.ask(**question)
     except (OSError, ValueError, Failure):

@@ -63,8 +63,7 @@ def run(name):
 
 def main():
     if sys.argv[1:] == ['--list']:
-        for name, (_, seconds) in sorted(judge.SCENARIOS.items()):
-            print(name, seconds)
+        print(*sorted(judge.SCENARIOS), sep='\n')
         return 0
     if len(sys.argv) != 2 or sys.argv[1] not in judge.SCENARIOS:
         print(__doc__)

@@ -9,9 +9,9 @@ from faults import switch_links
 from groups import join
 from judge import QOS, Claims, expect, judge, scenario
 from observe import changed
-from osmtest import Fabric, Opensm, find_fabric, routed, wait_for
+from osmtest import Fabric, Opensm, find_fabric, routed, slowness, wait_for
 
-HOLD = 1200	# ms between the first round and the second
+HOLD = int(1200 * slowness())	# ms between the first round and the second
 OUTAGE = r'second round of tables: (\d+) LFT blocks; entries were withdrawn for ([\d.]+) ms'
 ROUNDS = r'the tables are sent in two rounds: the first withdraws (\d+) entr\w+, (?:all dead already|.*?\((\d+) of them still)'
 
