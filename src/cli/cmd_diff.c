@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Two generations of tables, of one fabric or of before and after something in it failed: which entries
+ * Two fabrics: which cables are missing, new or plugged in elsewhere. Or two generations of tables, of one fabric or of before and after something in it failed: which entries
  * differ, which pairs of hosts have another path or SL, and whether the time in which some switches
  * have the old and others the new ones can deadlock (union.h). Where the fabrics differ, the old tables
  * are taken into the new one first: what has gone is left out.
@@ -8,6 +8,7 @@
 #include <argp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/verify/union.h"
@@ -16,6 +17,7 @@
 #include "cli/input.h"
 #include "cli/dumps.h"
 #include "cli/answers.h"
+#include "cli/diff_cables.h"
 
 enum {
 	OPT_ONE_WAY = 256,
@@ -312,6 +314,7 @@ static const struct out_section sections[] = {
 	{ "summary", OUT_HEAD, head_fields },
 	{ "diff", OUT_ONE, diff_fields },
 	{ "loop", OUT_ROWS, cli_loop_fields },
+	{ "cables", OUT_ROWS, cli_diff_cable_fields },
 	{ NULL, 0, NULL },
 };
 
@@ -424,7 +427,7 @@ static error_t diff_parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (a->n_dirs == 2)
-			argp_error(state, "expected two sets of tables, OLD and NEW");
+			argp_error(state, "expected two fabrics or sets of tables, OLD and NEW");
 		a->tables[a->n_dirs++].dir = arg;
 		return 0;
 	case ARGP_KEY_END:
@@ -536,6 +539,42 @@ static int diff_run(struct args *a)
 	return code;
 }
 
+/* ---- two fabrics ---------------------------------------------------------------------------- */
+
+/* A file that is no table file is a fabric. */
+static bool is_fabric(const char *path)
+{
+	struct stat st;
+
+	return path && !stat(path, &st) && !S_ISDIR(st.st_mode) && !osr_tablefile_probe(path);
+}
+
+static int diff_run_fabrics(struct args *a)
+{
+	struct osr_diag diag = { "" };
+	enum osr_status st;
+	uint64_t n = 0;
+
+	a->then.path = a->tables[OLD].dir;
+	if (!a->in.is_live)
+		a->in.path = a->tables[NEW].dir;
+	st = cli_input_load(&a->then, &diag);
+	if (!st)
+		st = cli_input_load(&a->in, &diag);
+	if (!st) {
+		out_row(&a->out, "summary");
+		cli_input_say(&a->in, &a->out);
+		st = cli_diff_cables(&a->then.net, &a->in.net, &a->out, &n, &diag);
+	}
+	if (st) {
+		out_drop(&a->out);
+		return cli_fail(st, &diag);
+	}
+	if (!n)
+		out_note(&a->out, "every cable of %s is where it was", cli_input_name(&a->then));
+	return out_end(&a->out, a->must_be_same && n ? CLI_BAD : CLI_OK);
+}
+
 int cli_diff(int argc, char **argv)
 {
 	static const struct argp_child children[] = { { .argp = &out_argp },
@@ -545,7 +584,10 @@ int cli_diff(int argc, char **argv)
 		.options = options,
 		.parser = diff_parse,
 		.args_doc = "OLD NEW",
-		.doc = "Compares two sets of tables (directories of dumps, or table files) of one "
+		.doc = "Compares two fabrics (ibnetdiscover or net files): cables that are "
+		       "missing, "
+		       "new or moved. Or compares two sets of tables (directories of dumps, or "
+		       "table files) of one "
 		       "fabric, or of the same fabric before and after a change: entries, paths "
 		       "and SLs that differ, and whether the transition from old to new can "
 		       "deadlock.",
@@ -559,7 +601,10 @@ int cli_diff(int argc, char **argv)
 	int code;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
-	code = diff_run(&a);
+	if (is_fabric(a.tables[OLD].dir) && (a.in.is_live || is_fabric(a.tables[NEW].dir)))
+		code = diff_run_fabrics(&a);
+	else
+		code = diff_run(&a);
 	for (unsigned g = OLD; g <= NEW; g++)
 		cli_dumps_free(&a.tables[g]);
 	cli_input_free(&a.in);

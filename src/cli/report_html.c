@@ -279,7 +279,7 @@ static void say_advice(const struct report *p, FILE *out)
 		fprintf(out, " port %u to ", fabric->chan_port[balance->efi_channel]);
 		report_text(osr_switch_name(fabric, fabric->chan_dst[balance->efi_channel], y),
 			    out);
-		fprintf(out, ". See whether cables beside it are missing (osmroutes wiring), and "
+		fprintf(out, ". See whether cables beside it are missing (osmroutes diff), and "
 			     "whether another engine spreads better (osmroutes compare).");
 	}
 	fprintf(out, "</p>\n");

@@ -35,7 +35,7 @@ def arguments(net, work):
     return {'route': [net], 'analyze': [net], 'check': [dump], 'diff': [dump, dump],
             'report': [net], 'compare': [net], 'path': ['h0', 'h3', net],
             'users': ['s-0:2', net], 'whatif': ['--each=link', net],
-            'wiring': [find_fabric('torus-4x4')], 'engines': [], 'conf': [os.path.join(work, 'osmroutes.conf')],
+            'engines': [], 'conf': [os.path.join(work, 'osmroutes.conf')],
             'order': [find_fabric('tree-2')], 'generate': ['torus'], 'degrade': ['--links=1', net]}
 
 

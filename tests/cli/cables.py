@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""cables.py OSMROUTES: cables of random fabrics pulled, plugged in elsewhere, swapped and added at random. `osmroutes diff` of
+the two fabrics names each of them once, and nothing else."""
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+PORTS = 12
+
+
+def write(path, n_switches, n_hosts, cables):
+    """As ibsim reads it. A cable is a set of two ends, (node, port)."""
+    peer = {}
+    for a, b in cables:
+        peer[a], peer[b] = b, a
+    with open(path, 'w', encoding='utf-8') as file:
+        for kind, names, ports in (('Switch', ['s%d' % i for i in range(n_switches)], PORTS),
+                                   ('Hca', ['h%d' % i for i in range(n_hosts)], 1)):
+            for number, name in enumerate(names):
+                # A GUID of its own, so that nodes keep theirs whatever stands in the file.
+                file.write('%sguid=0x%x\n' % ('switch' if kind == 'Switch' else 'ca', (0x10 + (kind == 'Hca')) << 16 | number << 4))
+                file.write('%s %d "%s"\n' % (kind, ports, name))
+                for port in range(1, ports + 1):
+                    if (name, port) in peer:
+                        file.write('[%d] "%s"[%d]\n' % ((port,) + peer[name, port]))
+                file.write('\n')
+
+
+def fabric(draw):
+    n_switches, n_hosts = draw.randrange(3, 9), draw.randrange(2, 6)
+    free = [('s%d' % i, p) for i in range(n_switches) for p in range(1, PORTS + 1)]
+    draw.shuffle(free)
+    take = lambda name: free.pop(next(i for i, end in enumerate(free) if end[0] == name))
+    cables = [(take('s%d' % i), take('s%d' % draw.randrange(i))) for i in range(1, n_switches)]
+    cables += [(('h%d' % i, 1), take('s%d' % draw.randrange(n_switches))) for i in range(n_hosts)]
+    for _ in range(draw.randrange(2, 8)):
+        a, b = draw.sample(range(n_switches), 2)
+        cables.append((take('s%d' % a), take('s%d' % b)))
+    return n_switches, n_hosts, cables, free
+
+
+def change(draw, cables, free):
+    """The cables afterwards, and {kind: cables that `diff` must name}. Only one thing happens to a cable."""
+    between = [c for c in cables if c[0][0][0] == 's']
+    draw.shuffle(between)
+    after, want = list(cables), {'missing': [], 'moved': [], 'new': []}
+    for kind in ('missing', 'moved', 'swapped', 'new'):
+        if kind == 'missing' and draw.random() < .7:
+            gone = between.pop()
+            after.remove(gone)
+            want['missing'].append(gone)
+        elif kind == 'moved' and between and draw.random() < .7:
+            gone = between.pop()
+            after.remove(gone)
+            after.append((gone[0], free.pop()))
+            want['moved'].append(gone)
+        elif kind == 'swapped' and len(between) > 1 and draw.random() < .7:
+            (a, b), (c, d) = between.pop(), between.pop()
+            after.remove((a, b))
+            after.remove((c, d))
+            after += [(a, d), (c, b)]
+            want['moved'] += [(a, b), (c, d)]
+        elif kind == 'new' and draw.random() < .7:
+            new = free.pop(), free.pop()
+            after.append(new)
+            want['new'].append(new)
+    return after, want
+
+
+def main():
+    command, draw = sys.argv[1], random.Random(5)
+    n = 0
+    with tempfile.TemporaryDirectory() as directory:
+        old, now = os.path.join(directory, 'old.net'), os.path.join(directory, 'now.net')
+        for _ in range(60):
+            n_switches, n_hosts, cables, free = fabric(draw)
+            after, want = change(draw, cables, free)
+            write(old, n_switches, n_hosts, cables)
+            write(now, n_switches, n_hosts, after)
+            done = subprocess.run([command, 'diff', '--json', '--same', old, now], capture_output=True, text=True)
+            rows = json.loads(done.stdout).get('cables', [])
+            said = {kind: sorted(sorted([(r['from'], r['from_port']), (r['to'], r['to_port'])]) for r in rows
+                                 if r['kind'] == kind) for kind in want}
+            asked = {kind: sorted(sorted(cable) for cable in cables) for kind, cables in want.items()}
+            assert said == asked, 'said %s, happened %s' % (said, asked)
+            assert done.returncode == bool(rows), done
+            n += len(rows)
+    print('%d changed cables of 60 fabrics were named' % n)
+
+
+main()
