@@ -52,7 +52,7 @@ expect 'osmroutes whatif --each=l' link
 expect 'osmroutes whatif --ea' '--each='
 # Values that the tables do not say: the command takes each of them, and names them in its error.
 net=$(dirname "$0")/../../topologies/tree-2.net
-for words in 'check require -e dfsssp' 'whatif each' 'analyze ranking --bisections=0' 'generate format ring' 'order format'; do
+for words in 'check require -e dfsssp' 'whatif each' 'analyze ranking --bisections=0' 'order format'; do
 	set -- $words
 	sub=$1 option=$2
 	shift 2
