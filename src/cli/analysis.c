@@ -64,7 +64,8 @@ static void analysis_verify_tables(const struct osr_fabric *fabric, struct cli_t
 					analysis->found.on[which].why);
 }
 
-void cli_analyze_tables(const struct cli_traffic *traffic, const struct osr_fabric *fabric,
+void cli_analyze_tables(const struct cli_traffic *traffic, struct cli_worst *worst,
+			const char *name, const struct osr_fabric *fabric,
 			struct cli_tables *tables, uint32_t k, struct cli_analysis *analysis)
 {
 	const struct osr_routing *routing = &tables->routing;
@@ -79,6 +80,8 @@ void cli_analyze_tables(const struct cli_traffic *traffic, const struct osr_fabr
 	if (analysis->st && analysis->st != OSR_CHECK_FAILED)
 		goto out;
 	st = analysis_weigh(traffic, fabric, routing, k, &scratch, analysis, &diag);
+	if (!st)
+		st = cli_worst_find(worst, name, fabric, routing, &analysis->worst, &diag);
 	start = cli_cpu_ms();
 	if (!st)
 		st = cli_traffic_bisect(traffic, fabric, routing, &analysis->bandwidth, &diag);
@@ -101,8 +104,7 @@ double cli_mean_hops(const struct cli_analysis *analysis)
 	return analysis->n_routes ? (double)sum / (double)analysis->n_routes : 0;
 }
 
-const struct argp_child cli_analysis_children[] = { { .argp = &input_argp },
-						    { .argp = &subjects_argp },
-						    { .argp = &traffic_argp },
-						    { .argp = &out_argp },
-						    { NULL } };
+const struct argp_child cli_analysis_children[] = {
+	{ .argp = &input_argp }, { .argp = &subjects_argp }, { .argp = &traffic_argp },
+	{ .argp = &worst_argp }, { .argp = &out_argp },      { NULL }
+};

@@ -12,6 +12,7 @@
 #include "cli/input.h"
 #include "cli/subject.h"
 #include "cli/traffic.h"
+#include "cli/worst_case.h"
 
 struct cli_analysis {
 	/*
@@ -27,20 +28,22 @@ struct cli_analysis {
 	struct osr_balance balance;
 	uint64_t hops[OSR_LOADS_MAX_HOPS + 1], n_routes, n_lost; /* between hosts */
 	struct osr_bandwidth bandwidth; /* n_patterns = 0: not asked for, or no two hosts */
+	struct cli_worst_of worst;      /* f = NULL: not asked for */
 	double check_ms, bandwidth_ms;
 };
 
 /*
- * For argp: the options of all commands that measure. The inputs of these four are a struct
- * cli_input, cli_subjects, cli_traffic and out.
+ * For argp: the options of all commands that measure. The inputs of these five are a struct
+ * cli_input, cli_subjects, cli_traffic, cli_worst and out.
  */
 extern const struct argp_child cli_analysis_children[];
 
 /*
- * What a sweep has checked is not searched again; witnesses live in t->arena. k: exponent of the
- * deviation metric.
+ * What a sweep has checked is not searched again; witnesses live in t->arena. name: of the tables. k: exponent of
+ * the deviation metric.
  */
-void cli_analyze_tables(const struct cli_traffic *traffic, const struct osr_fabric *fabric,
+void cli_analyze_tables(const struct cli_traffic *traffic, struct cli_worst *worst,
+			const char *name, const struct osr_fabric *fabric,
 			struct cli_tables *tables, uint32_t k, struct cli_analysis *analysis);
 
 /* Channels of a route between hosts, mean. */

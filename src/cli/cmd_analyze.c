@@ -26,6 +26,7 @@ struct args {
 	struct cli_input in;
 	struct cli_subjects who;
 	struct cli_traffic traffic;
+	struct cli_worst worst;
 	struct out out;
 	uint32_t sigma;
 	struct outcome *reference; /* what the others are compared with; NULL: none yet */
@@ -172,6 +173,7 @@ static const struct out_field first_fields[] = {
 	{ "status", NULL, OUT_TEXT, 0 },
 	{ "message", NULL, OUT_TEXT, 0 },
 	CLI_ANSWER_FIELDS,
+	CLI_WORST_FIELDS,
 };
 
 #define N_FIRST (sizeof(first_fields) / sizeof(first_fields[0]))
@@ -231,6 +233,7 @@ static int analyze_say(struct out *out, const struct outcome *o)
 		else
 			out_count(out, figures[r].key, (uint64_t)figures[r].value(o));
 	}
+	cli_worst_say(out, &o->a.worst);
 	if (o->t.st)
 		out_text(out, "verdict", o->t.sweep.routed ? osr_answer_name(OSR_REFUTED) : NULL);
 	else
@@ -238,6 +241,7 @@ static int analyze_say(struct out *out, const struct outcome *o)
 	if (!o->t.st)
 		cli_answers_witness(out, o->name, o->f, &o->a.found, OSR_REQUIRED);
 	analyze_say_hops(out, o);
+	cli_worst_pairs(out, &o->a.worst);
 	return st ? CLI_BAD : code;
 }
 
@@ -289,7 +293,7 @@ static enum osr_status analyze_measure(struct args *a, uint32_t i, struct outcom
 	}
 	if (o->t.st)
 		return OSR_OK;
-	cli_analyze_tables(&a->traffic, fabric, &o->t, a->sigma, &o->a);
+	cli_analyze_tables(&a->traffic, &a->worst, o->name, fabric, &o->t, a->sigma, &o->a);
 	o->compared = a->reference != NULL;
 	if (o->compared)
 		st = osr_changes(fabric, &a->reference->t.routing, fabric, &o->t.routing, &scratch,
@@ -406,7 +410,8 @@ static error_t analyze_parse(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = &a->in;
 		state->child_inputs[1] = &a->who;
 		state->child_inputs[2] = &a->traffic;
-		state->child_inputs[3] = &a->out;
+		state->child_inputs[3] = &a->worst;
+		state->child_inputs[4] = &a->out;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -426,6 +431,7 @@ static int analyze_run(int argc, char **argv, const char *command, const char *d
 						{ "results", OUT_ACROSS, fields },
 						{ "hops", OUT_ROWS,
 						  compare ? quiet_hop_fields : hop_fields },
+						{ "worst", OUT_ROWS, cli_worst_fields },
 						{ "patterns", OUT_ROWS, pattern_fields },
 						{ "loops", OUT_ROWS, cli_loops_fields },
 						{ NULL, 0, NULL } };
@@ -442,10 +448,14 @@ static int analyze_run(int argc, char **argv, const char *command, const char *d
 	a.who.all = compare;
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
 	st = cli_subjects_load(&a.who, &a.in, &diag);
+	if (!st)
+		st = cli_worst_load(&a.worst, &a.in, &diag);
 	cli_subjects_drop_net(&a.who, &a.in);
 	if (!st)
 		st = cli_traffic_load(&a.traffic, &a.in.fabric, &diag);
 	code = st ? cli_fail(st, &diag) : analyze_all(&a);
+	st = cli_worst_free(&a.worst, &diag);
+	code = st ? cli_fail(st, &diag) : code;
 	cli_traffic_free(&a.traffic);
 	cli_subjects_free(&a.who);
 	cli_input_free(&a.in);

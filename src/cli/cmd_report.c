@@ -24,6 +24,7 @@ struct args {
 	struct cli_input in;
 	struct cli_subjects who;
 	struct cli_traffic traffic;
+	struct cli_worst worst;
 	struct out out;
 	const char *html;
 	char *command;
@@ -171,7 +172,7 @@ static void say_date(char *text, size_t size)
 }
 
 /* The second tables that were named, and what changes from them to the first. */
-static enum osr_status compare_other(const struct args *a, const struct cli_tables *tables,
+static enum osr_status compare_other(struct args *a, const struct cli_tables *tables,
 				     struct cli_tables *others, struct report_other *other,
 				     struct osr_diag *diag)
 {
@@ -184,7 +185,7 @@ static enum osr_status compare_other(const struct args *a, const struct cli_tabl
 		return osr_fail(diag, others->st, "%.400s", others->diag.text);
 	other->name = cli_subject_name(&a->who.item[1]);
 	other->r = &others->routing;
-	cli_analyze_tables(&a->traffic, fabric, others, 4, &other->a);
+	cli_analyze_tables(&a->traffic, &a->worst, other->name, fabric, others, 4, &other->a);
 	if (!other->a.has_loads)
 		return osr_fail(diag, other->a.st, "%.400s", other->a.diag.text);
 	st = osr_changes(fabric, &others->routing, fabric, &tables->routing, &scratch,
@@ -207,7 +208,7 @@ static enum osr_status report_tables(struct args *a, struct cli_tables *tables,
 	struct osr_arena arena = { 0 };
 	enum osr_status st;
 
-	cli_analyze_tables(&a->traffic, p.f, tables, 4, analysis);
+	cli_analyze_tables(&a->traffic, &a->worst, p.tables_name, p.f, tables, 4, analysis);
 	st = analysis->has_loads ? osr_loads_init(&p.loads, p.f, &arena, diag) : analysis->st;
 	if (st && !diag->text[0])
 		*diag = analysis->diag;
@@ -286,7 +287,8 @@ static error_t report_parse(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = &a->in;
 		state->child_inputs[1] = &a->who;
 		state->child_inputs[2] = &a->traffic;
-		state->child_inputs[3] = &a->out;
+		state->child_inputs[3] = &a->worst;
+		state->child_inputs[4] = &a->out;
 		return 0;
 	case ARGP_KEY_SUCCESS:
 		if (a->who.n > 2)
@@ -330,10 +332,14 @@ int cli_report(int argc, char **argv)
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
 	st = cli_subjects_load(&a.who, &a.in, &diag);
+	if (!st)
+		st = cli_worst_load(&a.worst, &a.in, &diag);
 	cli_subjects_drop_net(&a.who, &a.in);
 	if (!st)
 		st = cli_traffic_load(&a.traffic, &a.in.fabric, &diag);
 	code = st ? cli_fail(st, &diag) : report_run(&a);
+	st = cli_worst_free(&a.worst, &diag);
+	code = st ? cli_fail(st, &diag) : code;
 	free(a.command);
 	cli_traffic_free(&a.traffic);
 	cli_subjects_free(&a.who);

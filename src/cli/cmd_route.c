@@ -14,6 +14,7 @@
 #include "cli/input.h"
 #include "cli/stored.h"
 #include "cli/subject.h"
+#include "cli/worst_case.h"
 #include "conf/posix_threads.h"
 #include "core/paths/bound.h"
 #include "core/store/store.h"
@@ -43,6 +44,7 @@ static const struct argp_option options[] = {
 struct args {
 	struct cli_input in;
 	struct cli_subjects who;
+	struct cli_worst worst;
 	struct out out;
 	struct osr_osmdump dump;
 	const char *save, *result, *previous;
@@ -67,6 +69,7 @@ struct outcome {
 	struct osr_diag diag;
 	struct osr_findings found;
 	uint64_t bound; /* no routing has a lower edge forwarding index */
+	struct cli_worst_of worst;
 	struct cli_stamp route, check;
 	long rss_kb;
 };
@@ -82,7 +85,7 @@ static enum osr_status route_answer(struct outcome *o)
 	return osr_verify(&ask, &o->scratch, &o->arena, &o->found, &o->diag);
 }
 
-static void route_route(const struct args *a, const struct osr_job *job, struct outcome *o)
+static void route_route(struct args *a, const struct osr_job *job, struct outcome *o)
 {
 	struct cli_stamp answer;
 
@@ -101,6 +104,9 @@ static void route_route(const struct args *a, const struct osr_job *job, struct 
 	o->rss_kb = peak_rss_kb();
 	if (!o->st)
 		o->st = osr_bound_load(&o->result.fabric, &o->scratch, &o->bound, &o->diag);
+	if (!o->st)
+		o->st = cli_worst_find(&a->worst, o->engine->name, &a->in.fabric,
+				       &o->result.routing, &o->worst, &o->diag);
 }
 
 static enum osr_status make_dir(const char *dir, struct osr_diag *diag)
@@ -215,12 +221,14 @@ static const struct out_field engine_fields[] = {
 	{ "proven.multicast", NULL, OUT_BOOL, 0 },
 	{ "digest", "digest", OUT_TEXT, 0 },
 	CLI_ANSWER_FIELDS,
+	CLI_WORST_FIELDS,
 	{ NULL, NULL, 0, 0 },
 };
 
 static const struct out_section sections[] = {
 	{ "summary", OUT_HEAD, head_fields },
 	{ "engines", OUT_ACROSS, engine_fields },
+	{ "worst", OUT_ROWS, cli_worst_fields },
 	{ "loops", OUT_ROWS, cli_loops_fields },
 	{ NULL, 0, NULL },
 };
@@ -294,8 +302,10 @@ static int route_say(struct out *out, const struct osr_fabric *fabric, const str
 	out_count(out, "layers_one_way", routing->n_layers_one_way);
 	out_textf(out, "digest", "%016llx", (unsigned long long)o->result.digest);
 	say_claims(out, "claimed", routing->claims);
+	cli_worst_say(out, &o->worst);
 	code = route_say_verdict(out, o);
 	cli_answers_witness(out, o->engine->name, fabric, &o->found, OSR_REQUIRED);
+	cli_worst_pairs(out, &o->worst);
 	return code;
 }
 
@@ -324,7 +334,8 @@ static error_t route_parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &a->in;
 		state->child_inputs[1] = &a->who;
-		state->child_inputs[2] = &a->out;
+		state->child_inputs[2] = &a->worst;
+		state->child_inputs[3] = &a->out;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -377,6 +388,8 @@ static int route_run(struct args *a)
 	enum osr_status st = cli_subjects_load(&a->who, &a->in, &diag);
 	int code = CLI_OK;
 
+	if (!st)
+		st = cli_worst_load(&a->worst, &a->in, &diag);
 	a->threads = osr_threads_of((uint32_t)a->who.options.own.num[OPT_THREADS]);
 	if (!a->dump.dir)
 		osr_net_free(&a->in.net);
@@ -399,6 +412,7 @@ int cli_route(int argc, char **argv)
 	static const struct argp_child children[] = {
 		{ .argp = &input_argp },
 		{ .argp = &engines_argp },
+		{ .argp = &worst_argp },
 		{ .argp = &out_argp },
 		{ NULL },
 	};
@@ -412,10 +426,13 @@ int cli_route(int argc, char **argv)
 	struct args a = { .in = CLI_INPUT_INIT,
 			  .who = CLI_SUBJECTS_INIT,
 			  .out = { .command = "route", .sections = sections } };
+	struct osr_diag diag = { "" };
 	int code;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
 	code = route_run(&a);
+	if (cli_worst_free(&a.worst, &diag))
+		code = cli_fail(OSR_INVAL, &diag);
 	cli_subjects_free(&a.who);
 	cli_input_free(&a.in);
 	return code;

@@ -190,6 +190,15 @@ static void say_figures(const struct report *p, FILE *out)
 		say_both(p, out, "random bisections", "%.0f",
 			 (double[]){ x->bandwidth.n_patterns, y->bandwidth.n_patterns });
 	}
+	if (x->worst.f) {
+		say_both(p, out, "rate left by the worst permutation of hosts, share of a link",
+			 "%.4f",
+			 (double[]){ cli_worst_share(x->worst.worst.load),
+				     cli_worst_share(y->worst.worst.load) });
+		say_both(p, out, "&le; what any tables can leave", "%.4f",
+			 (double[]){ cli_worst_share(x->worst.bound),
+				     cli_worst_share(y->worst.bound) });
+	}
 	fprintf(out, "</table>\n");
 	if (p->other)
 		say_changes(p, out);

@@ -25,6 +25,14 @@ struct cut {
 	uint64_t channels;      /* that lead out, which are as many as lead in */
 };
 
+/* All cuts of a fabric, and what is made of each. */
+struct cuts {
+	const struct osr_fabric *f;
+	const uint64_t *sources, *lids; /* [n_switches] */
+	const uint64_t *weight; /* [n_channels] what counts as that many channels; NULL: 1 each */
+	uint64_t (*bound)(const struct cut *inside, const struct cut *all);
+};
+
 static uint64_t cut_bound(const struct cut *inside, const struct cut *all)
 {
 	uint64_t in = inside->lids * (all->sources - inside->sources);
@@ -33,10 +41,15 @@ static uint64_t cut_bound(const struct cut *inside, const struct cut *all)
 	return inside->channels ? divide_up(in < out ? out : in, inside->channels) : 0;
 }
 
-static void cut_add(const struct osr_fabric *fabric, struct cut *cut, uint32_t v)
+static void cut_add(const struct cuts *cuts, struct cut *cut, uint32_t v)
 {
-	cut->sources += fabric->sw_sources[v];
-	cut->lids += bound_lids(fabric, v);
+	cut->sources += cuts->sources[v];
+	cut->lids += cuts->lids[v];
+}
+
+static uint64_t cut_weight(const struct cuts *cuts, uint32_t c)
+{
+	return cuts->weight ? cuts->weight[c] : 1;
 }
 
 /* Hops to the nearest switch with hosts; list: [n_switches] of scratch. */
@@ -64,9 +77,10 @@ static void find_heights(const struct osr_fabric *fabric, uint32_t *height, uint
 }
 
 /* The piece of the fabric below this height in which v is; its switches are marked. */
-static struct cut find_piece(const struct osr_fabric *fabric, const uint32_t *height, uint32_t top,
+static struct cut find_piece(const struct cuts *cuts, const uint32_t *height, uint32_t top,
 			     uint32_t v, uint32_t *mark, uint32_t *list)
 {
+	const struct osr_fabric *fabric = cuts->f;
 	struct cut piece = { 0 };
 	uint32_t n = 0;
 
@@ -74,12 +88,12 @@ static struct cut find_piece(const struct osr_fabric *fabric, const uint32_t *he
 	list[n++] = v;
 	for (uint32_t i = 0; i < n; i++) {
 		v = list[i];
-		cut_add(fabric, &piece, v);
+		cut_add(cuts, &piece, v);
 		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
 			uint32_t u = fabric->chan_dst[c];
 
 			if (height[u] >= top) {
-				piece.channels++;
+				piece.channels += cut_weight(cuts, c);
 			} else if (mark[u] != top) {
 				mark[u] = top;
 				list[n++] = u;
@@ -89,10 +103,11 @@ static struct cut find_piece(const struct osr_fabric *fabric, const uint32_t *he
 	return piece;
 }
 
-enum osr_status osr_bound_cut(const struct osr_fabric *fabric, struct osr_arena *scratch,
-			      uint64_t *bound, struct osr_diag *diag)
+/* The most that any cut gives. */
+static enum osr_status bound_each_cut(const struct cuts *cuts, struct osr_arena *scratch,
+				      uint64_t *bound, struct osr_diag *diag)
 {
-	struct osr_arena_mark arena = osr_arena_mark(scratch);
+	const struct osr_fabric *fabric = cuts->f;
 	uint32_t *height = osr_alloc(scratch, fabric->n_switches, sizeof(*height)), top = 0;
 	uint32_t *list = osr_alloc(scratch, fabric->n_switches, sizeof(*list));
 	uint32_t *mark = osr_calloc(scratch, fabric->n_switches, sizeof(*mark));
@@ -103,15 +118,17 @@ enum osr_status osr_bound_cut(const struct osr_fabric *fabric, struct osr_arena 
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the least load");
 	find_heights(fabric, height, list);
 	for (uint32_t v = 0; v < fabric->n_switches; v++) {
-		cut_add(fabric, &all[fabric->sw_component[v]], v);
+		cut_add(cuts, &all[fabric->sw_component[v]], v);
 		top = height[v] != OSR_NONE && height[v] > top ? height[v] : top;
 	}
 	for (uint32_t v = 0; v < fabric->n_switches; v++) {
-		struct cut one = { .channels = fabric->chan_row[v + 1] - fabric->chan_row[v] };
+		struct cut one = { 0 };
 		uint64_t least;
 
-		cut_add(fabric, &one, v);
-		least = cut_bound(&one, &all[fabric->sw_component[v]]);
+		cut_add(cuts, &one, v);
+		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++)
+			one.channels += cut_weight(cuts, c);
+		least = cuts->bound(&one, &all[fabric->sw_component[v]]);
 		*bound = *bound < least ? least : *bound;
 	}
 	for (uint32_t k = 1; k <= top; k++)
@@ -121,13 +138,166 @@ enum osr_status osr_bound_cut(const struct osr_fabric *fabric, struct osr_arena 
 
 			if (height[v] >= k || mark[v] == k)
 				continue;
-			piece = find_piece(fabric, height, k, v, mark, list);
-			least = cut_bound(&piece, &all[fabric->sw_component[v]]);
+			piece = find_piece(cuts, height, k, v, mark, list);
+			least = cuts->bound(&piece, &all[fabric->sw_component[v]]);
 			*bound = *bound < least ? least : *bound;
 		}
-	osr_arena_reset(scratch, arena);
 	return OSR_OK;
 }
+
+enum osr_status osr_bound_cut(const struct osr_fabric *fabric, struct osr_arena *scratch,
+			      uint64_t *bound, struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	uint64_t *sources = osr_alloc(scratch, fabric->n_switches, sizeof(*sources));
+	uint64_t *lids = osr_alloc(scratch, fabric->n_switches, sizeof(*lids));
+	struct cuts cuts = { .f = fabric, .sources = sources, .lids = lids, .bound = cut_bound };
+	enum osr_status st;
+
+	*bound = 0;
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+		sources[v] = fabric->sw_sources[v];
+		lids[v] = bound_lids(fabric, v);
+	}
+	st = bound_each_cut(&cuts, scratch, bound, diag);
+	osr_arena_reset(scratch, mark);
+	return st;
+}
+
+/* ---- permutations ---------------------------------------------------------------------------- */
+
+struct permutation {
+	const struct osr_fabric *f;
+	uint64_t *units;  /* [n_switches] that its end ports send, and receive */
+	uint64_t *within; /* [n_switches] the same of its component */
+	uint64_t *most;   /* [n_channels] W of bound.h: units at the load in question */
+	uint64_t *
+		around; /* [n_switches] of all channels that leave it, and so of those that enter it */
+};
+
+/* How much more than the cut can take half of the traffic may bring. */
+static uint64_t cut_excess(const struct cut *inside, const struct cut *all)
+{
+	uint64_t out = all->sources - inside->sources;
+	uint64_t most = out < inside->sources ? out : inside->sources;
+
+	return most > inside->channels ? most - inside->channels : 0;
+}
+
+/* Condition 2: the units of one switch go to each destination by the same channel. */
+static bool injection_fits(const struct permutation *p, uint32_t v)
+{
+	for (uint32_t c = p->f->chan_row[v]; c < p->f->chan_row[v + 1]; c++)
+		if (p->most[c] >= p->units[v])
+			return true;
+	return p->around[v] >= p->within[v] - p->units[v];
+}
+
+/* Condition 3. Doubles, for squares of sums; a little in favour of the routing. */
+static bool counting_fits(const struct permutation *p)
+{
+	const struct osr_fabric *f = p->f;
+	double pairs = 0, room = 0;
+
+	for (uint32_t v = 0; v < f->n_switches; v++) {
+		pairs += (double)p->units[v] * (double)p->within[v];
+		room += (double)p->units[v] * (double)p->units[v];
+	}
+	for (uint32_t c = 0; c < f->n_channels; c++) {
+		double side[2];
+
+		for (int i = 0; i < 2; i++) {
+			uint32_t v = i ? f->chan_dst[c] : f->chan_src[c];
+			uint64_t most = p->within[v] - p->units[v];
+
+			most = p->around[v] < most ? p->around[v] : most;
+			side[i] = (double)p->units[v] + (double)most / 2;
+		}
+		room += (double)p->most[c] * (side[0] > side[1] ? side[0] : side[1]);
+	}
+	return room * (1 + 1e-9) >= pairs;
+}
+
+/* May there be a routing with no more than `load`? */
+static enum osr_status permutation_fits(const struct permutation *p, double load, uint32_t unit,
+					const uint32_t *rate, struct osr_arena *scratch, bool *fits,
+					struct osr_diag *diag)
+{
+	const struct cuts cuts = { .f = p->f,
+				   .sources = p->units,
+				   .lids = p->units,
+				   .weight = p->most,
+				   .bound = cut_excess };
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	uint64_t excess;
+	enum osr_status st;
+
+	for (uint32_t v = 0; v < p->f->n_switches; v++) {
+		p->around[v] = 0;
+		for (uint32_t c = p->f->chan_row[v]; c < p->f->chan_row[v + 1]; c++) {
+			p->most[c] = (uint64_t)(load * rate[c] / unit * (1 + 1e-12));
+			p->around[v] += p->most[c];
+		}
+	}
+	st = bound_each_cut(&cuts, scratch, &excess, diag);
+	*fits = !st && !excess && counting_fits(p);
+	for (uint32_t v = 0; v < p->f->n_switches && *fits; v++)
+		*fits = injection_fits(p, v);
+	osr_arena_reset(scratch, mark);
+	return st;
+}
+
+enum osr_status osr_bound_permutation(const struct osr_fabric *fabric, const uint32_t *units,
+				      uint32_t unit, const uint32_t *rate,
+				      struct osr_arena *scratch, double *bound,
+				      struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	size_t n = fabric->n_switches, m = fabric->n_channels;
+	struct permutation p = { .f = fabric,
+				 .units = osr_calloc(scratch, n, sizeof(uint64_t)),
+				 .within = osr_alloc(scratch, n, sizeof(uint64_t)),
+				 .most = osr_alloc(scratch, m, sizeof(uint64_t)),
+				 .around = osr_alloc(scratch, n, sizeof(uint64_t)) };
+	uint64_t *all = osr_calloc(scratch, fabric->n_components, sizeof(*all)), low = 0, high = 0;
+	enum osr_status st = osr_arena_failed(scratch, diag) ? OSR_NOMEM : OSR_OK;
+	uint32_t fastest = 1;
+
+	*bound = 0;
+	for (uint32_t t = 0; !st && t < fabric->n_terminals; t++) {
+		p.units[fabric->term_switch[t]] += units[t];
+		all[fabric->sw_component[fabric->term_switch[t]]] += units[t];
+		high += units[t];
+	}
+	for (uint32_t v = 0; !st && v < n; v++)
+		p.within[v] = all[fabric->sw_component[v]];
+	for (uint32_t c = 0; c < m; c++)
+		fastest = rate[c] > fastest ? rate[c] : fastest;
+	/* The highest step of one unit on the fastest channel that no routing can keep to. */
+	while (!st && low < high) {
+		uint64_t middle = (low + high) / 2;
+		bool fits;
+
+		st = permutation_fits(&p, (double)middle * unit / fastest, unit, rate, scratch,
+				      &fits, diag);
+		if (fits)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	/* So it needs more: the least that any channel can have above that step. */
+	for (uint32_t c = 0; !st && low && c < m; c++) {
+		double load = ((double)((low - 1) * rate[c] / fastest) + 1) * unit / rate[c];
+
+		*bound = !*bound || load < *bound ? load : *bound;
+	}
+	osr_arena_reset(scratch, mark);
+	return st;
+}
+
+/* ---- the load -------------------------------------------------------------------------------- */
 
 /*
  * Hops of all routes if each is as short as it can be. 64 switches at a time walk the fabric together, a bit

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * See worst.h. Switches with hosts are numbered 0 .. n_leaves - 1, sets of them are bits in words. For each channel it
+ * is found out which leaves send through it, and how many units may come. The channels are then looked
+ * at in the order of that bound, until none can be worse than what was found.
+ */
+#include "traffic/worst.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct leaf {
+	uint32_t sw, row, n_units; /* its units of sources are numbered row .. row + n_units - 1 */
+};
+
+struct candidate {
+	uint32_t channel, most; /* units, at most */
+	double load;
+};
+
+struct worst {
+	const struct osr_fabric *f;
+	const struct osr_routing *r;
+	const struct osr_rates *rates;
+	uint32_t n_leaves, n_words, n_units;
+	struct leaf *leaf;       /* [n_leaves] */
+	uint64_t *through;       /* [n_channels * n_words] leaves with a route through it */
+	struct candidate *order; /* [n_channels] */
+	/* Of one channel: its destinations, and which leaves reach each through it. */
+	uint32_t *dest, n_dests; /* [n_terminals] */
+	uint64_t *reach;         /* [n_dests * n_words] */
+	/* The matching. A destination of k units is k nodes. */
+	uint32_t n_nodes;
+	uint32_t *row, *at,
+		*place; /* [n_units] of a node: row of reach, its leaf or OSR_NONE, its place there */
+	uint32_t *held; /* [n_units] by leaf.row + place: the node */
+	uint32_t *used; /* [n_leaves] units of sources that are taken */
+	/* One search: leaves not met yet, by which node a leaf was met, leaves to be looked at. */
+	uint64_t *open;
+	uint32_t *met_by, *queue;
+};
+
+static uint32_t worst_dest(const struct worst *w, uint32_t term)
+{
+	return w->f->lid_dest[w->f->term_lid[term]];
+}
+
+/* Does what a switch sends to d come to this switch? Its own entry is not looked at there. */
+static bool comes_to(const struct worst *w, uint32_t v, uint32_t d, uint32_t goal)
+{
+	for (uint32_t steps = 0; v != goal; steps++) {
+		uint32_t c = osr_port_channel(w->f, v, osr_lft(w->r, v, d));
+
+		if (c == OSR_NONE || steps == w->f->n_switches)
+			return false;
+		v = w->f->chan_dst[c];
+	}
+	return true;
+}
+
+static bool arrives(const struct worst *w, uint32_t v, uint32_t d)
+{
+	uint32_t root = w->f->dest_switch[d];
+
+	return osr_lft(w->r, root, d) == w->f->term_port[w->f->dest_term[d]] &&
+	       comes_to(w, v, d, root);
+}
+
+static enum osr_status worst_init(struct worst *w, struct osr_arena *scratch, struct osr_diag *diag)
+{
+	const struct osr_fabric *f = w->f;
+	uint32_t *units = osr_calloc(scratch, f->n_switches, sizeof(*units));
+
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
+	for (uint32_t t = 0; t < f->n_terminals; t++) {
+		units[f->term_switch[t]] += w->rates->units[t];
+		w->n_units += w->rates->units[t];
+	}
+	w->leaf = osr_alloc(scratch, f->n_switches, sizeof(*w->leaf));
+	for (uint32_t v = 0, row = 0; w->leaf && v < f->n_switches; row += units[v++])
+		if (units[v])
+			w->leaf[w->n_leaves++] = (struct leaf){ v, row, units[v] };
+	w->n_words = (w->n_leaves + 63) / 64;
+	w->through = osr_calloc(scratch, (size_t)f->n_channels * w->n_words, sizeof(*w->through));
+	w->order = osr_calloc(scratch, f->n_channels, sizeof(*w->order));
+	w->dest = osr_alloc(scratch, f->n_terminals, sizeof(*w->dest));
+	w->row = osr_alloc(scratch, w->n_units, sizeof(*w->row));
+	w->at = osr_alloc(scratch, w->n_units, sizeof(*w->at));
+	w->place = osr_alloc(scratch, w->n_units, sizeof(*w->place));
+	w->held = osr_alloc(scratch, w->n_units, sizeof(*w->held));
+	w->used = osr_alloc(scratch, w->n_leaves, sizeof(*w->used));
+	w->open = osr_alloc(scratch, w->n_words, sizeof(*w->open));
+	w->met_by = osr_alloc(scratch, w->n_leaves, sizeof(*w->met_by));
+	w->queue = osr_alloc(scratch, w->n_leaves, sizeof(*w->queue));
+	return osr_arena_failed(scratch, diag) ? OSR_NOMEM : OSR_OK;
+}
+
+/* ---- which channels matter ------------------------------------------------------------------- */
+
+static int worse_first(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	if (x->load != y->load)
+		return x->load < y->load ? 1 : -1;
+	return x->channel < y->channel ? -1 : 1;
+}
+
+static double worst_load(const struct worst *w, uint32_t channel, uint32_t flow)
+{
+	return (double)flow * w->rates->unit / w->rates->rate[channel];
+}
+
+/* No matching is larger than its sources, or than its destinations. */
+static void bound_channels(struct worst *w)
+{
+	const struct osr_fabric *f = w->f;
+
+	for (uint32_t c = 0; c < f->n_channels; c++)
+		w->order[c].channel = OSR_NONE;
+	for (uint32_t t = 0; t < f->n_terminals; t++) {
+		uint32_t d = worst_dest(w, t);
+
+		for (uint32_t l = 0; l < w->n_leaves && w->rates->units[t]; l++)
+			for (uint32_t v = w->leaf[l].sw, steps = 0; steps < f->n_switches;
+			     steps++) {
+				uint32_t c = osr_port_channel(f, v, osr_lft(w->r, v, d));
+
+				if (c == OSR_NONE)
+					break;
+				/* Here the last destination that was counted. */
+				w->order[c].most +=
+					w->order[c].channel == t ? 0 : w->rates->units[t];
+				w->order[c].channel = t;
+				w->through[(size_t)c * w->n_words + l / 64] |= UINT64_C(1)
+									       << l % 64;
+				v = f->chan_dst[c];
+			}
+	}
+	for (uint32_t c = 0; c < f->n_channels; c++) {
+		const uint64_t *leaves = w->through + (size_t)c * w->n_words;
+		uint32_t sources = 0;
+
+		for (uint32_t l = 0; l < w->n_leaves; l++)
+			sources += leaves[l / 64] >> l % 64 & 1 ? w->leaf[l].n_units : 0;
+		w->order[c].channel = c;
+		w->order[c].most = sources < w->order[c].most ? sources : w->order[c].most;
+		w->order[c].load = worst_load(w, c, w->order[c].most);
+	}
+	qsort(w->order, f->n_channels, sizeof(*w->order), worse_first);
+}
+
+/* The pairs whose route crosses channel c, as rows of bits. */
+static enum osr_status worst_pairs(struct worst *w, uint32_t c, struct osr_arena *scratch,
+				   struct osr_diag *diag)
+{
+	const struct osr_fabric *f = w->f;
+	const uint64_t *leaves = w->through + (size_t)c * w->n_words;
+	uint32_t tail = f->chan_src[c], n = 0;
+
+	w->n_dests = w->n_nodes = 0;
+	for (uint32_t t = 0; t < f->n_terminals; t++) {
+		uint32_t d = worst_dest(w, t);
+
+		if (w->rates->units[t] && osr_lft(w->r, tail, d) == f->chan_port[c] &&
+		    arrives(w, tail, d))
+			w->dest[n++] = t;
+	}
+	w->reach = osr_calloc(scratch, (size_t)n * w->n_words, sizeof(*w->reach));
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t *row = w->reach + (size_t)i * w->n_words;
+		uint32_t d = worst_dest(w, w->dest[i]);
+
+		for (uint32_t l = 0; l < w->n_leaves; l++)
+			if (leaves[l / 64] >> l % 64 & 1 && comes_to(w, w->leaf[l].sw, d, tail))
+				row[l / 64] |= UINT64_C(1) << l % 64;
+		for (uint32_t k = 0; k < w->rates->units[w->dest[i]]; k++)
+			w->row[w->n_nodes++] = i;
+	}
+	w->n_dests = n;
+	return OSR_OK;
+}
+
+/* ---- matching -------------------------------------------------------------------------------- */
+
+/* A free unit of leaf l for the node by which it was met; that leaves its own place to the node before, and so on. */
+static void worst_augment(struct worst *w, uint32_t l)
+{
+	uint32_t place = w->used[l]++;
+
+	while (l != OSR_NONE) {
+		uint32_t node = w->met_by[l], last = w->at[node], last_place = w->place[node];
+
+		w->at[node] = l;
+		w->place[node] = place;
+		w->held[w->leaf[l].row + place] = node;
+		l = last;
+		place = last_place;
+	}
+}
+
+/* Leaves in reach of a node that were not met yet into the queue; one with a free unit ends it. */
+static uint32_t worst_meet(struct worst *w, uint32_t node, uint32_t *n_queue)
+{
+	const uint64_t *reach = w->reach + (size_t)w->row[node] * w->n_words;
+
+	for (uint32_t k = 0; k < w->n_words; k++)
+		for (uint64_t found; (found = reach[k] & w->open[k]);) {
+			uint32_t l = k * 64 + (uint32_t)__builtin_ctzll(found);
+
+			w->open[k] &= ~(found & -found);
+			w->met_by[l] = node;
+			if (w->used[l] < w->leaf[l].n_units)
+				return l;
+			w->queue[(*n_queue)++] = l;
+		}
+	return OSR_NONE;
+}
+
+/*
+ * The leaf with a free unit at the end of a shortest augmenting path from a node, or OSR_NONE. Without one, none of
+ * the leaves that were met leads to a free unit ever after: they stay closed. Otherwise they are opened again.
+ */
+static uint32_t worst_search(struct worst *w, uint32_t node)
+{
+	uint32_t n = 0, end = worst_meet(w, node, &n);
+
+	for (uint32_t i = 0; i < n && end == OSR_NONE; i++) {
+		const struct leaf *leaf = &w->leaf[w->queue[i]];
+
+		for (uint32_t k = 0; k < leaf->n_units && end == OSR_NONE; k++)
+			end = worst_meet(w, w->held[leaf->row + k], &n);
+	}
+	if (end == OSR_NONE)
+		return OSR_NONE;
+	w->open[end / 64] |= UINT64_C(1) << end % 64;
+	for (uint32_t i = 0; i < n; i++)
+		w->open[w->queue[i] / 64] |= UINT64_C(1) << w->queue[i] % 64;
+	return end;
+}
+
+/* The largest matching; it may stop early where that cannot be more than `enough`. */
+static uint32_t worst_match(struct worst *w, uint32_t most, uint32_t enough)
+{
+	uint32_t flow = 0;
+
+	memset(w->open, 0xff, w->n_words * sizeof(*w->open));
+	memset(w->used, 0, w->n_leaves * sizeof(*w->used));
+	memset(w->at, 0xff, w->n_nodes * sizeof(*w->at));
+	for (uint32_t node = 0; node < w->n_nodes && flow < most; node++) {
+		uint32_t end;
+
+		if (flow + w->n_nodes - node <= enough)
+			return flow;
+		end = worst_search(w, node);
+		if (end == OSR_NONE)
+			continue;
+		worst_augment(w, end);
+		flow++;
+	}
+	return flow;
+}
+
+/* ---- the answer ------------------------------------------------------------------------------ */
+
+/* The unit of a leaf at this place: the end ports of its switch in order. */
+static uint32_t source_at(const struct worst *w, uint32_t l, uint32_t place)
+{
+	uint32_t t = w->f->term_row[w->leaf[l].sw];
+
+	while (place >= w->rates->units[t])
+		place -= w->rates->units[t++];
+	return t;
+}
+
+static void worst_take(struct worst *w, uint32_t c, uint32_t flow, struct osr_worst *worst)
+{
+	uint32_t n = 0;
+
+	worst->channel = c;
+	worst->flow = flow;
+	worst->load = worst_load(w, c, flow);
+	for (uint32_t node = 0; node < w->n_nodes; node++)
+		if (w->at[node] != OSR_NONE)
+			worst->pairs[n++] =
+				(struct osr_pair){ source_at(w, w->at[node], w->place[node]),
+						   w->dest[w->row[node]] };
+}
+
+enum osr_status osr_worst_find(const struct osr_fabric *fabric, const struct osr_routing *routing,
+			       const struct osr_rates *rates, struct osr_arena *arena,
+			       struct osr_arena *scratch, struct osr_worst *worst,
+			       struct osr_diag *diag)
+{
+	struct osr_arena_mark all = osr_arena_mark(scratch);
+	struct worst w = { .f = fabric, .r = routing, .rates = rates };
+	enum osr_status st = worst_init(&w, scratch, diag);
+
+	*worst = (struct osr_worst){ .channel = OSR_NONE };
+	if (!st) {
+		worst->pairs = osr_alloc(arena, w.n_units, sizeof(*worst->pairs));
+		st = osr_arena_failed(arena, diag) ? OSR_NOMEM : OSR_OK;
+	}
+	if (!st)
+		bound_channels(&w);
+	for (uint32_t i = 0; i < fabric->n_channels && !st; i++) {
+		const struct candidate *next = &w.order[i];
+		struct osr_arena_mark mark = osr_arena_mark(scratch);
+		uint32_t enough, flow;
+
+		if (!next->most || next->load <= worst->load)
+			break;
+		/* So many on this channel would be no more than there are on the worst one. */
+		enough = (uint32_t)(worst->load * rates->rate[next->channel] / rates->unit);
+		st = worst_pairs(&w, next->channel, scratch, diag);
+		flow = st ? 0 : worst_match(&w, next->most, enough);
+		if (flow && worst_load(&w, next->channel, flow) > worst->load)
+			worst_take(&w, next->channel, flow, worst);
+		osr_arena_reset(scratch, mark);
+	}
+	osr_arena_reset(scratch, all);
+	return st;
+}
