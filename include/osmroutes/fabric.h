@@ -182,7 +182,10 @@ uint32_t osr_fabric_switch_by_guid(const struct osr_fabric *fabric, uint64_t gui
  */
 void osr_name_clean(char *name);
 
-/* Name of a switch or terminal for messages: its own, or "0x<guid>" written into buf. */
+/*
+ * Name of a switch or terminal for messages: its own, with its GUID behind it if another one is called so, or
+ * "0x<guid>" written into buf. Port 0 is called as its switch.
+ */
 const char *osr_switch_name(const struct osr_fabric *fabric, uint32_t sw, char buf[32]);
 const char *osr_terminal_name(const struct osr_fabric *fabric, uint32_t term, char buf[32]);
 

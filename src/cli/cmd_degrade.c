@@ -178,6 +178,8 @@ int cli_degrade(int argc, char **argv)
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
 	st = osr_fabricfile_read(a.input, &from, &diag);
+	if (!st && !osr_net_tell_apart(&from))
+		st = osr_fail(&diag, OSR_NOMEM, "out of memory for the names of nodes");
 	if (!st)
 		st = remove_some(&a, &from, &r, &to, &diag);
 	if (!st)

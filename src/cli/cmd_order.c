@@ -271,7 +271,7 @@ int cli_order(int argc, char **argv)
 	if (!st)
 		st = name_hosts(&o, a.hca, (uint32_t)a.slots, &diag);
 	if (!st && a.hosts)
-		st = cli_order_keep(&o, &a.in.net, a.hosts, (uint32_t)a.slots, &diag);
+		st = cli_order_keep(&o, a.hosts, (uint32_t)a.slots, &diag);
 	if (!st && a.out.format == OUT_PEOPLE)
 		st = order_check_names(&o, &diag);
 	if (!st) {

@@ -197,8 +197,8 @@ static void say_direction(struct direction *d, uint32_t port, struct use *use)
 	out_count(out, "routes", d->n_routes);
 	out_count(out, "senders", n_to);
 	out_count(out, "receivers", n_from);
-	cli_say_cable(out, osr_net_name(net, net->ports[port].node), osr_net_port_num(net, port),
-		      osr_net_name(net, net->ports[peer].node), osr_net_port_num(net, peer));
+	cli_say_cable(out, osr_net_shown(net, net->ports[port].node), osr_net_port_num(net, port),
+		      osr_net_shown(net, net->ports[peer].node), osr_net_port_num(net, peer));
 }
 
 /* The end port of a CA's or router's port: the one that hangs on its peer. */

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/*
- * endport.h - nodes, end ports and cables as people write them on the command line.
- *
- *	NODE	its name, the first word of it, its id in the file, or 0x and its GUID
- *	end port	NODE (NODE:PORT if several of its ports have a LID), 0x and the GUID of the port, lid:N
- *	cable	NODE:PORT
- */
+/* endport.h - nodes, end ports and cables as people write them on the command line: see names.h. */
 #ifndef OSR_CLI_ENDPORT_H
 #define OSR_CLI_ENDPORT_H
 
@@ -13,15 +7,14 @@
 
 #include "io/net.h"
 
-/* OSR_INVAL: no node, or several, are called so; if one has it in its name, the sentence proposes it. */
-enum osr_status cli_find_node(const struct osr_net *net, const char *name, size_t len,
-			      uint32_t *node, struct osr_diag *diag);
+enum osr_status cli_find_switch(const struct osr_net *net, const char *word, uint32_t *node,
+				struct osr_diag *diag);
 
-/* The port of the net at one end of a cable. OSR_INVAL: no such node, port or cable. */
+/* NODE:PORT: the port of the net. OSR_INVAL: no such node, port or cable. */
 enum osr_status cli_find_cable(const struct osr_net *net, const char *word, uint32_t *port,
 			       struct osr_diag *diag);
 
-/* A terminal of the fabric that was built from this net. */
+/* A terminal of the fabric that was built from this net: NODE:PORT if several ports of the node have a LID. */
 enum osr_status cli_find_terminal(const struct osr_net *net, const struct osr_fabric *fabric,
 				  const char *word, uint32_t *term, struct osr_diag *diag);
 

@@ -54,9 +54,7 @@ static enum osr_status take_named(const struct cli_faults *faults, struct out_of
 	for (uint32_t i = 0; i < faults->n_switches && !st; i++) {
 		uint32_t node;
 
-		st = cli_find_node(faults->net, faults->sw[i], strlen(faults->sw[i]), &node, diag);
-		if (!st && faults->net->nodes[node].type != OSR_NET_SWITCH)
-			st = osr_fail(diag, OSR_INVAL, "\"%s\" is no switch", faults->sw[i]);
+		st = cli_find_switch(faults->net, faults->sw[i], &node, diag);
 		if (!st)
 			out->gone[node] = true;
 	}
@@ -97,8 +95,8 @@ static void faults_cable_name(const struct osr_net *net, uint32_t port, char *bu
 {
 	uint32_t peer = net->ports[port].peer;
 
-	snprintf(buf, size, "%s:%u - %s:%u", osr_net_name(net, net->ports[port].node),
-		 osr_net_port_num(net, port), osr_net_name(net, net->ports[peer].node),
+	snprintf(buf, size, "%s:%u - %s:%u", osr_net_shown(net, net->ports[port].node),
+		 osr_net_port_num(net, port), osr_net_shown(net, net->ports[peer].node),
 		 osr_net_port_num(net, peer));
 }
 
@@ -124,7 +122,7 @@ void cli_removed_say(const struct osr_net *net, const bool *gone, const bool *cu
 			continue;
 		out_row(out, section);
 		out_text(out, "kind", "switch");
-		out_text(out, "name", osr_net_name(net, i));
+		out_text(out, "name", osr_net_shown(net, i));
 	}
 	for (uint32_t p = 0; p < net->n_ports; p++) {
 		if (!is_cut(net, cut, p))
@@ -139,7 +137,7 @@ void cli_removed_say(const struct osr_net *net, const bool *gone, const bool *cu
 static void name_case(const struct cli_faults *faults, uint32_t what, char *label)
 {
 	if (faults->kind == FAULTS_SWITCH)
-		snprintf(label, CLI_FAULT_LABEL, "%s", osr_net_name(faults->net, what));
+		snprintf(label, CLI_FAULT_LABEL, "%s", osr_net_shown(faults->net, what));
 	else
 		faults_cable_name(faults->net, what, label, CLI_FAULT_LABEL);
 }
@@ -166,7 +164,7 @@ static void name_random(const struct osr_net *net, uint64_t seed, const struct o
 	snprintf(label, CLI_FAULT_LABEL, "seed %llu: ", (unsigned long long)seed);
 	for (uint32_t i = 0; i < net->n_nodes; i++)
 		if (out->gone[i])
-			faults_add_name(label, osr_net_name(net, i), &n_left_out);
+			faults_add_name(label, osr_net_shown(net, i), &n_left_out);
 	for (uint32_t p = 0; p < net->n_ports; p++) {
 		if (!is_cut(net, out->cut, p))
 			continue;

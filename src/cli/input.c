@@ -48,6 +48,8 @@ enum osr_status cli_input_load(struct cli_input *in, struct osr_diag *diag)
 
 	if (!st && in->names)
 		st = osr_namemap_read(in->names, &in->net, diag);
+	if (!st && !osr_net_tell_apart(&in->net))
+		st = osr_fail(diag, OSR_NOMEM, "out of memory for the names of nodes");
 	if (!st && in->lfts && in->net.no_lmcs)
 		st = osr_tables_read_lmcs(in->lfts, &in->net, diag);
 	in->lmc_open = !st && input_lmc_open(in);

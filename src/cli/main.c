@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <osmroutes/names.h>
+
 #include "cli/cli.h"
 #include "cli/output.h"
 
@@ -41,7 +43,8 @@ static int usage(FILE *out, int code)
 
 int main(int argc, char **argv)
 {
-	char name[64];
+	struct osr_guess guess = { NULL };
+	char name[64], said[160];
 
 	out_guard();
 	/* The exit code that argp uses for bad command lines. */
@@ -56,13 +59,16 @@ int main(int argc, char **argv)
 		printf("osmroutes %s\n", OSR_VERSION);
 		return CLI_OK;
 	}
+	guess.word = argv[1];
 	for (const struct cli_command *c = cli_commands; c->name; c++) {
+		osr_guess_offer(&guess, c->name);
 		if (strcmp(c->name, argv[1]))
 			continue;
 		snprintf(name, sizeof(name), "osmroutes %s", c->name);
 		argv[1] = name;
 		return c->run(argc - 1, argv + 1);
 	}
-	fprintf(stderr, "osmroutes: no command \"%s\"\n", argv[1]);
-	return usage(stderr, CLI_USAGE);
+	fprintf(stderr, "osmroutes: no command \"%s\"%s\n", argv[1],
+		osr_guess_say(&guess, said, sizeof(said)));
+	return guess.best ? CLI_USAGE : usage(stderr, CLI_USAGE);
 }

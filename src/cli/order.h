@@ -33,8 +33,8 @@ enum cli_slurm {
  * with commas, n[01-16] as Slurm writes it; names as order has them or up to their first dot, or GUIDs. Ranks of a
  * host that stands there twice add up. OSR_INVAL: a host that the order does not have, or what is none of these.
  */
-enum osr_status cli_order_keep(struct cli_order *order, const struct osr_net *net, const char *list,
-			       uint32_t ranks, struct osr_diag *diag);
+enum osr_status cli_order_keep(struct cli_order *order, const char *list, uint32_t ranks,
+			       struct osr_diag *diag);
 
 /*
  * What the paper's rule on the size of a job (section V-B) says of these hosts, in one sentence; "" if it says

@@ -15,13 +15,14 @@
 
 #include "cli/endport.h"
 #include "cli/hostlist.h"
+#include "io/endports.h"
 #include "io/lines.h"
 
 #define MAX_RANKS 65535
 
 struct job_hosts {
 	struct cli_order *order;
-	const struct osr_net *net;
+	struct osr_endports hosts;
 	uint32_t *by_name; /* [n_places] */
 	uint32_t *wanted;  /* [n_places] ranks; 0: not in the job */
 	uint32_t default_ranks, line_ranks;
@@ -37,58 +38,51 @@ static int compare_place_names(const void *x, const void *y, void *place)
 	return strcmp(p[*(const uint32_t *)x].name, p[*(const uint32_t *)y].name);
 }
 
-/* The first place whose name is not before the first `len` bytes of `name`. */
-static uint32_t first_place(const struct job_hosts *job, const char *name, size_t len)
+/* The place with the name of the host that this end port belongs to. */
+static uint32_t place_at(const struct job_hosts *job, uint32_t term)
 {
 	uint32_t low = 0, high = job->order->n_places;
+	char buf[32];
+	const char *name = osr_terminal_name(job->order->f, term, buf);
+	size_t len = cli_first_word(name);
 
 	while (low < high) {
 		uint32_t mid = low + (high - low) / 2;
+		const char *own = job->order->place[job->by_name[mid]].name;
+		int c = strncmp(own, name, len);
 
-		if (strncmp(job->order->place[job->by_name[mid]].name, name, len) < 0)
+		if (!c && !own[len])
+			return job->by_name[mid];
+		if (c < 0)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	return low;
+	return OSR_NONE;
 }
 
-/* A name as it is, else the only one that is the same up to its first dot. */
-static uint32_t find_place(const struct job_hosts *job, const char *name)
+/* A host may have several ports: all of them are at its place. */
+static uint32_t find_place(struct job_hosts *job, const char *word)
 {
-	size_t len = strcspn(name, "."), others = 0;
-	uint32_t found = OSR_NONE;
-
-	for (uint32_t i = first_place(job, name, len); i < job->order->n_places; i++) {
-		const char *own = job->order->place[job->by_name[i]].name;
-
-		if (strncmp(own, name, len) != 0)
-			break;
-		if (!strcmp(own, name))
-			return job->by_name[i];
-		if (strcspn(own, ".") == len) {
-			found = job->by_name[i];
-			others++;
-		}
-	}
-	return others == 1 ? found : OSR_NONE;
-}
-
-/* The place of the host that an end port with this GUID or LID belongs to. */
-static uint32_t place_of_port(struct job_hosts *job, const char *word)
-{
-	char own[CLI_PLACE_NAME_SIZE], buf[32];
+	const struct osr_fabric *fabric = job->order->f;
+	struct osr_names *names = &job->hosts.names;
+	uint32_t n = osr_names_all(names, word, OSR_NAME_END_PORT), at = OSR_NONE, term;
 	struct osr_diag why = { "" };
-	const char *name;
-	uint32_t term;
 
-	if (cli_find_terminal(job->net, job->order->f, word, &term, &why)) {
-		job->st = osr_lines_fail(job->in, job->diag, "%s", why.text);
-		return OSR_NONE;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t place = place_at(job, names->hit[i]->node - fabric->n_switches);
+
+		if (i && place != at)
+			n = 0;
+		at = place;
 	}
-	name = osr_terminal_name(job->order->f, term, buf);
-	snprintf(own, sizeof(own), "%.*s", (int)cli_first_word(name), name);
-	return find_place(job, own);
+	if (n && at != OSR_NONE)
+		return at;
+	if (n || !osr_endports_find(&job->hosts, word, &term, &why))
+		snprintf(why.text, sizeof(why.text),
+			 "no host in the order of the tree is called \"%.80s\"", word);
+	job->st = osr_lines_fail(job->in, job->diag, "%s", why.text);
+	return OSR_NONE;
 }
 
 static bool take_host(void *context, const char *word)
@@ -108,11 +102,7 @@ static bool take_host(void *context, const char *word)
 					 MAX_RANKS);
 		return false;
 	}
-	at = by_lid || !strncmp(name, "0x", 2) ? place_of_port(job, name) : find_place(job, name);
-	if (at == OSR_NONE && !job->st)
-		job->st = osr_lines_fail(job->in, job->diag,
-					 "no host in the order of the tree is called \"%.80s\"",
-					 name);
+	at = find_place(job, name);
 	if (!job->st && job->wanted[at] + ranks > MAX_RANKS)
 		job->st = osr_lines_fail(job->in, job->diag, "more than %d ranks on \"%.80s\"",
 					 MAX_RANKS, name);
@@ -163,22 +153,23 @@ static enum osr_status job_read(struct job_hosts *job, const char *list)
 	return st;
 }
 
-enum osr_status cli_order_keep(struct cli_order *order, const struct osr_net *net, const char *list,
-			       uint32_t ranks, struct osr_diag *diag)
+enum osr_status cli_order_keep(struct cli_order *order, const char *list, uint32_t ranks,
+			       struct osr_diag *diag)
 {
-	struct job_hosts job = { .order = order, .net = net, .default_ranks = ranks, .diag = diag };
-	enum osr_status st;
+	struct job_hosts job = { .order = order, .default_ranks = ranks, .diag = diag };
+	struct osr_arena arena = { 0 };
+	enum osr_status st = osr_endports_init(&job.hosts, order->f, &arena, diag);
 	uint32_t n = 0;
 
 	job.by_name = calloc((size_t)order->n_places + 1, sizeof(*job.by_name));
 	job.wanted = calloc((size_t)order->n_places + 1, sizeof(*job.wanted));
-	if (job.by_name && job.wanted) {
+	if (!st && job.by_name && job.wanted) {
 		for (uint32_t i = 0; i < order->n_places; i++)
 			job.by_name[i] = i;
 		qsort_r(job.by_name, order->n_places, sizeof(*job.by_name), compare_place_names,
 			order->place);
 		st = job_read(&job, list);
-	} else {
+	} else if (!st) {
 		st = osr_fail(diag, OSR_NOMEM, "out of memory for the hosts of the job");
 	}
 	for (uint32_t i = 0; i < order->n_places && !st; i++)
@@ -189,6 +180,7 @@ enum osr_status cli_order_keep(struct cli_order *order, const struct osr_net *ne
 	if (!st && !n)
 		st = osr_fail(diag, OSR_INVAL, "%.80s: no host", list);
 	order->n_places = n;
+	osr_arena_free(&arena);
 	free(job.by_name);
 	free(job.wanted);
 	return st;

@@ -12,56 +12,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <osmroutes/names.h>
+
 struct slurm {
 	const struct cli_order *order;
 	enum cli_slurm form;
-	const char *
-		*name; /* [n_switches] as the fabric has them, for the search of repeated ones */
-	uint32_t *by_name; /* [n_switches] */
-	bool *repeated;    /* [n_switches] another switch is called so */
-	uint8_t *used;     /* [n_switches] leaf with hosts of the order */
+	uint8_t *used; /* [n_switches] leaf with hosts of the order */
 };
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-static int compare_switch_names(const void *x, const void *y, void *ctx)
-{
-	const char *const *name = ctx;
-
-	return strcmp(name[*(const uint32_t *)x], name[*(const uint32_t *)y]);
-}
-
-/* Switches that nobody has named are all called after their maker; Slurm wants names that differ. */
-static void slurm_find_repeated(struct slurm *slurm)
-{
-	const struct osr_fabric *fabric = slurm->order->f;
-
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		slurm->name[s] = fabric->names + fabric->sw_name[s];
-		slurm->by_name[s] = s;
-	}
-	qsort_r(slurm->by_name, fabric->n_switches, sizeof(*slurm->by_name), compare_switch_names,
-		slurm->name);
-	for (uint32_t i = 1; i < fabric->n_switches; i++) {
-		uint32_t s = slurm->by_name[i - 1], t = slurm->by_name[i];
-
-		if (!strcmp(slurm->name[s], slurm->name[t]))
-			slurm->repeated[s] = slurm->repeated[t] = true;
-	}
-}
-
-/* Letters, digits and a few signs, at most 64. */
+/*
+ * Letters, digits and a few signs, at most 64. Switches that nobody has named are all called after their maker;
+ * Slurm wants names that differ.
+ */
 static void slurm_put_switch(const struct slurm *slurm, uint32_t s)
 {
+	uint64_t guid = slurm->order->f->sw_guid[s];
 	char buf[32];
+	const char *name = osr_switch_name(slurm->order->f, s, buf);
 
-	if (slurm->repeated[s]) {
-		printf("switch-%016" PRIx64, slurm->order->f->sw_guid[s]);
+	if (name[osr_name_own(name, guid)]) {
+		printf("switch-%016" PRIx64, guid);
 		return;
 	}
-	buf[0] = '\0';
-	for (const char *c = osr_switch_name(slurm->order->f, s, buf), *end = c + 64; *c && c < end;
-	     c++)
+	for (const char *c = name, *end = c + 64; *c && c < end; c++)
 		putchar(isalnum((unsigned char)*c) || *c == '-' || *c == '.' ? *c : '_');
 }
 
@@ -235,22 +210,13 @@ enum osr_status cli_slurm_print(const struct cli_order *order, enum cli_slurm fo
 {
 	size_t n = order->f->n_switches;
 	struct slurm slurm = { .order = order, .form = form };
-	bool good;
 
-	slurm.name = calloc(n, sizeof(*slurm.name));
-	slurm.by_name = calloc(n, sizeof(*slurm.by_name));
-	slurm.repeated = calloc(n, sizeof(*slurm.repeated));
 	slurm.used = calloc(n, sizeof(*slurm.used));
-	good = slurm.name && slurm.by_name && slurm.repeated && slurm.used;
-	if (good) {
-		for (uint32_t i = 0; i < order->n_places; i++)
-			slurm.used[order->f->term_switch[order->place[i].term]] = 1;
-		slurm_find_repeated(&slurm);
-		slurm_put_all(&slurm);
-	}
-	free(slurm.name);
-	free(slurm.by_name);
-	free(slurm.repeated);
+	if (!slurm.used)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for %zu switches", n);
+	for (uint32_t i = 0; i < order->n_places; i++)
+		slurm.used[order->f->term_switch[order->place[i].term]] = 1;
+	slurm_put_all(&slurm);
 	free(slurm.used);
-	return good ? OSR_OK : osr_fail(diag, OSR_NOMEM, "out of memory for %zu switches", n);
+	return OSR_OK;
 }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <osmroutes/names.h>
+
 #include "cli/cli.h"
 #include "core/data/carry.h"
 
@@ -56,14 +58,19 @@ static void subject_add_all(struct cli_subjects *subjects, struct argp_state *st
 static void add_engine(struct cli_subjects *subjects, const char *name, struct argp_state *state)
 {
 	const struct osr_engine *engine = osr_engine_find(name);
+	struct osr_guess guess = { .word = name };
+	char said[160];
 
 	if (!strcmp(name, "all")) {
 		subjects->all_named = true;
 		subject_add_all(subjects, state);
 		return;
 	}
+	for (uint32_t i = 0; osr_engines[i]; i++)
+		osr_guess_offer(&guess, osr_engines[i]->name);
 	if (!engine)
-		argp_error(state, "no engine \"%s\"; `osmroutes engines` lists them", name);
+		argp_error(state, "no engine \"%s\"%s (`osmroutes engines` lists them)", name,
+			   osr_guess_say(&guess, said, sizeof(said)));
 	subject_add(subjects, engine, NULL, state);
 }
 

@@ -156,7 +156,7 @@ const struct argp traffic_argp = { .options = options,
 /* ---- reading -------------------------------------------------------------------------------- */
 
 static enum osr_status load_hosts(struct cli_traffic *traffic, const struct osr_fabric *fabric,
-				  const struct osr_endports *endports, struct osr_diag *diag)
+				  struct osr_endports *endports, struct osr_diag *diag)
 {
 	traffic->hosts = osr_alloc(&traffic->arena, fabric->n_terminals, sizeof(*traffic->hosts));
 	if (osr_arena_failed(&traffic->arena, diag))
@@ -168,7 +168,7 @@ static enum osr_status load_hosts(struct cli_traffic *traffic, const struct osr_
 	return OSR_OK;
 }
 
-static enum osr_status load_file(struct cli_flow *flow, const struct osr_endports *endports,
+static enum osr_status load_file(struct cli_flow *flow, struct osr_endports *endports,
 				 struct osr_diag *diag)
 {
 	enum osr_status st;

@@ -16,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <osmroutes/names.h>
 #include <sys/stat.h>
 
 #include <xxhash.h>
@@ -124,12 +126,15 @@ static void set_option(struct osr_options *o, const char *section, const char *n
 		if (st && !has_option(osr_plugin_params, name))
 			say_section(name, &diag);
 	} else {
+		struct osr_guess guess = { .word = section };
+		char said[160];
 		uint32_t e = 0;
 
 		while (osr_engines[e] && strcmp(osr_engines[e]->name, section))
-			e++;
+			osr_guess_offer(&guess, osr_engines[e++]->name);
 		if (!osr_engines[e])
-			st = osr_fail(&diag, OSR_INVAL, "there is no engine \"%s\"", section);
+			st = osr_fail(&diag, OSR_INVAL, "there is no engine \"%s\"%s", section,
+				      osr_guess_say(&guess, said, sizeof(said)));
 		else
 			st = osr_values_set(&o->engine[e],
 					    osr_engines[e]->params ? osr_engines[e]->params

@@ -7,11 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <osmroutes/names.h>
+
 #define MAX_PARTS 1024
 #define MAX_TIMES 16
-#define NAME_SIZE 192 /* as in struct osr_drain_event: two names of 80 */
+#define NAME_SIZE 192 /* as in struct osr_drain_event: two names of 64 with GUIDs */
 #define MAX_EVENTS 32 /* between two looks; more are not told of */
 #define FORMAT 1
+#define MAX_READINGS 4 /* of the name of a cable */
 
 /* A part that is drained or held down. */
 struct entry {
@@ -123,75 +126,6 @@ static void remove_entry(struct osr_drains *drains, uint32_t i)
 	drains->version++;
 }
 
-/* What is asked -------------------------------------------------------------------------------- */
-
-static bool switch_is_called(const struct osr_fabric *fabric, uint32_t s, const char *text)
-{
-	char guid[32], buf[32];
-
-	snprintf(guid, sizeof(guid), "0x%016" PRIx64, fabric->sw_guid[s]);
-	return !strcmp(text, guid) || !strcmp(text, osr_switch_name(fabric, s, buf));
-}
-
-/* How many switches are called that, and the last of them. */
-static uint32_t drain_find_switch(const struct osr_fabric *fabric, const char *text, uint32_t *sw)
-{
-	uint32_t n = 0;
-
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
-		if (switch_is_called(fabric, s, text)) {
-			*sw = s;
-			n++;
-		}
-	return n;
-}
-
-/* NODE:PORT in two: false if the text does not end like that. */
-static bool split_port(const char *what, char *node, size_t size, uint8_t *port)
-{
-	const char *colon = strrchr(what, ':');
-	unsigned long n;
-	char *end;
-
-	if (!colon || colon[1] < '0' || colon[1] > '9')
-		return false;
-	n = strtoul(colon + 1, &end, 10);
-	if (*end || !n || n > 254 || (size_t)(colon - what) >= size)
-		return false;
-	memcpy(node, what, (size_t)(colon - what));
-	node[colon - what] = '\0';
-	*port = (uint8_t)n;
-	return true;
-}
-
-static enum osr_status drain_find_part(const struct osr_fabric *fabric, const char *what,
-				       uint32_t *sw, uint8_t *port, struct osr_diag *diag)
-{
-	char node[128] = "";
-	uint32_t n = drain_find_switch(fabric, what, sw);
-
-	*port = 0;
-	if (!n && split_port(what, node, sizeof(node), port))
-		n = drain_find_switch(fabric, node, sw);
-	if (n == 1)
-		return OSR_OK;
-	if (n)
-		return osr_fail(diag, OSR_INVAL,
-				"%u switches are called \"%.80s\"; name one by its GUID", n, what);
-	for (uint32_t t = 0; t < fabric->n_terminals; t++)
-		if (fabric->term_role[t] != OSR_ROLE_SP0 &&
-		    (!strcmp(fabric->names + fabric->term_name[t], what) ||
-		     !strcmp(fabric->names + fabric->term_name[t], node)))
-			return osr_fail(diag, OSR_INVAL,
-					"\"%.80s\" is an end port, and would be cut off: switches "
-					"and cables between switches can be drained",
-					what);
-	return osr_fail(diag, OSR_INVAL,
-			"no switch in use is called \"%.80s\"; expected NODE or NODE:PORT, a "
-			"switch by its name or GUID",
-			what);
-}
-
 /* Hosts ---------------------------------------------------------------------------------------- */
 
 static uint32_t drain_root(uint32_t *up, uint32_t s)
@@ -297,7 +231,7 @@ static enum osr_status check_part(const struct osr_drains *drains, const struct 
 /* "leaf-1 port 3 - spine-2 port 1"; names may be cut within a letter, and OpenSM's be no UTF-8. */
 static void name_link(char *name, const char *near, uint8_t port, const char *far, uint8_t far_port)
 {
-	snprintf(name, NAME_SIZE, "%.80s port %u - %.80s port %u", near, port, far, far_port);
+	snprintf(name, NAME_SIZE, "%.84s port %u - %.84s port %u", near, port, far, far_port);
 	osr_name_clean(name);
 }
 
@@ -307,7 +241,7 @@ static void name_part(const struct osr_fabric *fabric, uint32_t sw, uint8_t port
 	char buf[32], far[32];
 
 	if (c == OSR_NONE) {
-		snprintf(name, NAME_SIZE, "switch %.80s", osr_switch_name(fabric, sw, buf));
+		snprintf(name, NAME_SIZE, "switch %.84s", osr_switch_name(fabric, sw, buf));
 		osr_name_clean(name);
 	} else {
 		name_link(name, osr_switch_name(fabric, sw, buf), port,
@@ -320,14 +254,20 @@ enum osr_status osr_drains_add(struct osr_drains *drains, const struct osr_fabri
 			       const char *what, struct osr_diag *diag)
 {
 	struct entry entry = { .state = OSR_DRAIN_ASKED };
+	struct osr_arena arena = { 0 };
+	struct osr_names names;
 	enum osr_status st;
-	uint32_t sw;
+	uint32_t sw, port;
 
 	if (!fabric)
 		return osr_fail(diag, OSR_NOT_APPLICABLE, "no fabric has been routed yet");
-	st = drain_find_part(fabric, what, &sw, &entry.part.port, diag);
+	st = osr_names_of_fabric(&names, fabric, &arena, diag);
+	if (!st)
+		st = osr_names_find(&names, what, OSR_NAME_SWITCH, &sw, &port, diag);
+	osr_arena_free(&arena);
 	if (st)
 		return st;
+	entry.part.port = (uint8_t)port;
 	entry.part.guid = fabric->sw_guid[sw];
 	name_part(fabric, sw, entry.part.port, entry.name);
 	pthread_mutex_lock(&drains->mutex);
@@ -338,38 +278,75 @@ enum osr_status osr_drains_add(struct osr_drains *drains, const struct osr_fabri
 	return st;
 }
 
-/* Is it this entry that the text names? Its switch may be in no fabric. */
-static bool entry_is_called(const struct entry *entry, const char *what)
+/*
+ * What may be the name of an entry's switch, in name[MAX_READINGS]; how many there are. "NAME port 3 - FAR port 1"
+ * has two if the name itself holds " port 3 - ".
+ */
+static uint32_t read_name(const struct entry *entry, char (*name)[NAME_SIZE])
 {
-	char text[NAME_SIZE], node[128];
-	const char *name = entry->name;
-	uint8_t port;
+	char tail[32];
+	uint32_t n = 0;
 
-	snprintf(text, sizeof(text), entry->part.port ? "0x%016" PRIx64 ":%u" : "0x%016" PRIx64,
-		 entry->part.guid, entry->part.port);
-	if (!strcmp(what, text) || !strcmp(what, name))
-		return true;
+	snprintf(tail, sizeof(tail), " port %u - ", entry->part.port);
 	if (!entry->part.port)
-		return !strcmp(what, name + strlen("switch "));
-	if (!split_port(what, node, sizeof(node), &port) || port != entry->part.port)
-		return false;
-	snprintf(text, sizeof(text), "%.80s port %u - ", node, port);
-	return !strncmp(name, text, strlen(text));
+		snprintf(name[n++], NAME_SIZE, "%s", entry->name + strlen("switch "));
+	for (const char *at = entry->part.port ? strstr(entry->name, tail) : NULL;
+	     at && n < MAX_READINGS; at = strstr(at + 1, tail))
+		snprintf(name[n++], NAME_SIZE, "%.*s", (int)(at - entry->name), entry->name);
+	return n;
+}
+
+/* The part that is called so among those that are drained: its switch may be in no fabric. */
+static enum osr_status find_drained(const struct osr_drains *drains, const char *what,
+				    struct osr_part *part, struct osr_diag *diag)
+{
+	size_t room = ((size_t)drains->n + 1) * MAX_READINGS;
+	struct osr_arena arena = { 0 };
+	struct osr_name *row = osr_alloc(&arena, room, sizeof(*row));
+	char(*name)[NAME_SIZE] = osr_alloc(&arena, room, sizeof(*name));
+	uint32_t n = 0, n_switches = 0, node, port;
+	enum osr_status st = osr_arena_failed(&arena, diag) ? OSR_NOMEM : OSR_OK;
+	struct osr_names names;
+
+	/* Entries are by GUID, those that are held behind the others. */
+	for (uint32_t i = 0; !st && i < drains->n && !drains->entry[i].held; i++) {
+		const struct entry *entry = &drains->entry[i];
+
+		n_switches += i && entry->part.guid != entry[-1].part.guid;
+		for (uint32_t left = read_name(entry, name + n); left--; n++)
+			row[n] = (struct osr_name){ .text = name[n],
+						    .guid = entry->part.guid,
+						    .node = n_switches,
+						    .kind = OSR_NAME_SWITCH };
+	}
+	if (!st)
+		st = osr_names_build(&names, row, n, &arena, diag);
+	if (!st)
+		st = osr_names_find(&names, what, OSR_NAME_SWITCH, &node, &port, diag);
+	if (!st)
+		*part = (struct osr_part){ names.hit[0]->guid, (uint8_t)port };
+	osr_arena_free(&arena);
+	return st;
 }
 
 enum osr_status osr_drains_remove(struct osr_drains *drains, const char *what,
 				  struct osr_diag *diag)
 {
-	bool all = !strcmp(what, "all"), found = false;
+	bool all = !strcmp(what, "all"), found = all;
+	enum osr_status st = OSR_OK;
+	struct osr_part part;
 
 	pthread_mutex_lock(&drains->mutex);
-	for (uint32_t i = drains->n; i-- > 0;)
-		if (!drains->entry[i].held && (all || entry_is_called(&drains->entry[i], what))) {
+	if (!all)
+		st = find_drained(drains, what, &part, diag);
+	for (uint32_t i = drains->n; !st && i-- > 0;)
+		if (!drains->entry[i].held &&
+		    (all || !compare_parts(&drains->entry[i].part, &part))) {
 			remove_entry(drains, i);
 			found = true;
 		}
 	pthread_mutex_unlock(&drains->mutex);
-	return found || all ? OSR_OK : osr_fail(diag, OSR_INVAL, "\"%.80s\" is not drained", what);
+	return st || found ? st : osr_fail(diag, OSR_INVAL, "\"%.80s\" is not drained", what);
 }
 
 json_t *osr_drains_json(struct osr_drains *drains)
@@ -456,7 +433,7 @@ static bool load_entry(const json_t *json, struct entry *entry)
 	entry->part.port = (uint8_t)json_integer_value(port);
 	snprintf(entry->name, sizeof(entry->name), "%s", name);
 	osr_name_clean(entry->name);
-	/* entry_is_called() relies on the form. */
+	/* near_name() relies on the form. */
 	return !*end && *guid && (entry->part.port || !strncmp(name, "switch ", 7));
 }
 
@@ -514,8 +491,24 @@ static void note_event(struct osr_drains *drains, const struct entry *entry)
 	event->held = entry->held;
 }
 
-static void came_up(struct osr_drains *drains, const struct osr_seen *seen, double now)
+/* With its GUID, if other switches among those that are seen are called so. */
+static const char *seen_name(const struct osr_seen *all, uint32_t n, const char *name,
+			     uint64_t guid, char buf[NAME_SIZE])
 {
+	for (uint32_t i = 0; i < n; i++) {
+		if ((all[i].part.guid == guid || strcmp(all[i].name, name) != 0) &&
+		    (all[i].far_guid == guid || strcmp(all[i].far_name, name) != 0))
+			continue;
+		snprintf(buf, NAME_SIZE, OSR_NAME_WITH_GUID, name, guid);
+		return buf;
+	}
+	return name;
+}
+
+static void came_up(struct osr_drains *drains, const struct osr_seen *all, uint32_t n_seen,
+		    const struct osr_seen *seen, double now)
+{
+	char near[NAME_SIZE], far[NAME_SIZE];
 	struct history *h = history_of(drains, &seen->part, false);
 	struct entry entry = { .part = seen->part, .held = true };
 	uint32_t n = 0;
@@ -527,7 +520,9 @@ static void came_up(struct osr_drains *drains, const struct osr_seen *seen, doub
 		n += now - h->down[i] <= drains->hold.within;
 	if (n < drains->hold.after || entry_at(drains, &seen->part, true) < drains->n)
 		return;
-	name_link(entry.name, seen->name, seen->part.port, seen->far_name, seen->far_port);
+	name_link(entry.name, seen_name(all, n_seen, seen->name, seen->part.guid, near),
+		  seen->part.port, seen_name(all, n_seen, seen->far_name, seen->far_guid, far),
+		  seen->far_port);
 	if (!insert_entry(drains, &entry, NULL))
 		note_event(drains, &entry);
 }
@@ -587,7 +582,7 @@ void osr_drains_watch(struct osr_drains *drains, const struct osr_seen *seen, ui
 		if (order < 0)
 			went_down(drains, &drains->seen[i], now);
 		else if (order > 0)
-			came_up(drains, &seen[j], now);
+			came_up(drains, seen, n, &seen[j], now);
 		i += order <= 0;
 		j += order >= 0;
 	}

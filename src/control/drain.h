@@ -39,7 +39,7 @@ struct osr_part {
 struct osr_drains *osr_drains_new(const struct osr_hold_down *hold);
 void osr_drains_free(struct osr_drains *drains); /* NULL is fine */
 
-/* The text of what an administrator asks: NODE or NODE:PORT, a switch by name or GUID. */
+/* The text of what an administrator asks: NODE or NODE:PORT, as names.h reads a switch. */
 enum osr_status osr_drains_add(struct osr_drains *drains, const struct osr_fabric *fabric,
 			       const char *what, struct osr_diag *diag);
 /* The same, or "all". */

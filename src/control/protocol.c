@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <osmroutes/names.h>
+
 #define MAX_RANKS (UINT32_C(1) << 16)
 #define MAX_PATTERNS 1024
 #define MAX_PAIRS (UINT32_C(1) << 22) /* the scheduler's own limit is lower */
@@ -268,7 +270,8 @@ struct placing {
 	uint64_t *host;
 	struct osr_pair **pair;
 	uint32_t *n_pairs;
-	json_t *names; /* {name of a host: number of its first terminal} */
+	struct osr_names names; /* of the hosts, once one is named */
+	struct osr_arena arena;
 	char name[64];
 };
 
@@ -279,27 +282,23 @@ static void end_placing(struct placing *p)
 	free(p->host);
 	free(p->pair);
 	free(p->n_pairs);
-	json_decref(p->names);
+	osr_arena_free(&p->arena);
 }
 
-/* Node descriptions are often "HOST HCA": the whole and the first word name it. */
-static json_t *protocol_list_names(const struct osr_fabric *fabric)
+/* Of several ports of one host the first: their descriptions have one first word, as "HOST HCA". */
+static const struct osr_name *first_port(const struct osr_names *names, uint32_t n)
 {
-	json_t *names = json_object();
+	const struct osr_name *first = n ? names->hit[0] : NULL;
 
-	for (uint32_t t = 0; names && t < fabric->n_terminals; t++) {
-		const char *name = fabric->names + fabric->term_name[t];
-		char first[128];
+	for (uint32_t i = 1; first && i < n; i++) {
+		size_t len = strcspn(first->text, " ") + 1;
 
-		if (fabric->term_role[t] == OSR_ROLE_SP0 || !*name)
-			continue;
-		snprintf(first, sizeof(first), "%.*s", (int)strcspn(name, " "), name);
-		if (!json_object_get(names, name))
-			json_object_set_new(names, name, json_integer(t));
-		if (!json_object_get(names, first))
-			json_object_set_new(names, first, json_integer(t));
+		if (!names->hit[i]->text || strncmp(names->hit[i]->text, first->text, len) != 0)
+			return NULL;
+		if (names->hit[i]->node < first->node)
+			first = names->hit[i];
 	}
-	return names;
+	return first;
 }
 
 static enum osr_status find_host(struct call *c, struct placing *p, uint32_t rank,
@@ -307,7 +306,10 @@ static enum osr_status find_host(struct call *c, struct placing *p, uint32_t ran
 {
 	const struct osr_fabric *fabric = osr_sched_present(c->s);
 	const char *text = json_string_value(json);
-	const json_t *term;
+	const struct osr_name *host;
+	uint32_t node, port;
+	struct osr_diag why;
+	enum osr_status st;
 
 	if (!text)
 		return osr_fail(&c->diag, OSR_INVAL, "host of rank %u: expected a text", rank);
@@ -315,13 +317,17 @@ static enum osr_status find_host(struct call *c, struct placing *p, uint32_t ran
 		return OSR_OK;
 	if (!fabric)
 		return osr_fail(&c->diag, OSR_NOT_APPLICABLE, "no fabric has been routed yet");
-	if (!p->names)
-		p->names = protocol_list_names(fabric);
-	term = json_object_get(p->names, text);
-	if (!term)
-		return osr_fail(&c->diag, OSR_INVAL, "rank %u: the fabric has no host \"%.100s\"",
-				rank, text);
-	p->host[rank] = fabric->term_guid[json_integer_value(term)];
+	if (!p->names.row) {
+		st = osr_names_of_fabric(&p->names, fabric, &p->arena, &c->diag);
+		if (st)
+			return st;
+	}
+	host = first_port(&p->names, osr_names_all(&p->names, text, OSR_NAME_END_PORT));
+	if (!host) {
+		osr_names_find(&p->names, text, OSR_NAME_END_PORT, &node, &port, &why);
+		return osr_fail(&c->diag, OSR_INVAL, "rank %u: %s", rank, why.text);
+	}
+	p->host[rank] = host->guid;
 	return OSR_OK;
 }
 

@@ -1,32 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * endports.h - end ports by what people call them: in lists of hosts and in traffic files.
- *
- *	node-017		the description of the node, if no other end port of a CA has it
- *	"node 017 HCA-1"	the same, with blanks in it
- *	0x0002c90300a1b2c3	GUID of the port
- *	lid:17			any LID of the port
+ * endports.h - end ports of CAs and routers by what people call them (names.h), in lists of hosts and in traffic
+ * files. Names with blanks stand in "".
  *
  * Lists of hosts have one a line, rank 0 first; empty lines and what stands behind # do not count.
  */
 #ifndef OSR_IO_ENDPORTS_H
 #define OSR_IO_ENDPORTS_H
 
-#include <osmroutes/fabric.h>
+#include <osmroutes/names.h>
 
-/* An index by name and GUID, made once. */
 struct osr_endports {
 	const struct osr_fabric *f;
-	uint32_t *by_name, *by_guid; /* [n_terminals] without port 0 of switches */
-	uint32_t n;
+	struct osr_names names;
 };
 
 enum osr_status osr_endports_init(struct osr_endports *endports, const struct osr_fabric *fabric,
 				  struct osr_arena *arena, struct osr_diag *diag);
 
-/* The terminal; OSR_INVAL says who is not there, or there twice. */
-enum osr_status osr_endports_find(const struct osr_endports *endports, const char *word,
-				  uint32_t *term, struct osr_diag *diag);
+/* The terminal; OSR_INVAL: there is none, or there are several. */
+enum osr_status osr_endports_find(struct osr_endports *endports, const char *word, uint32_t *term,
+				  struct osr_diag *diag);
 
 /*
  * The next word of a line: *at moves behind it. Quotes are taken away, the word is ended with a
@@ -35,12 +29,12 @@ enum osr_status osr_endports_find(const struct osr_endports *endports, const cha
 char *osr_word(char **at);
 
 /* A list of hosts: hosts[n_terminals], all different; *n of them. Messages name file and line. */
-enum osr_status osr_hostlist_read(const char *path, const struct osr_endports *endports,
-				  uint32_t *hosts, uint32_t *n, struct osr_diag *diag);
+enum osr_status osr_hostlist_read(const char *path, struct osr_endports *endports, uint32_t *hosts,
+				  uint32_t *n, struct osr_diag *diag);
 
 /* The same from `size` bytes of text; `label` stands for the file in messages. */
 enum osr_status osr_hostlist_parse(const char *text, size_t size, const char *label,
-				   const struct osr_endports *endports, uint32_t *hosts,
-				   uint32_t *n, struct osr_diag *diag);
+				   struct osr_endports *endports, uint32_t *hosts, uint32_t *n,
+				   struct osr_diag *diag);
 
 #endif

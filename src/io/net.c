@@ -2,8 +2,11 @@
 #include "io/net.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <osmroutes/names.h>
 
 static const uint64_t guid_base[OSR_NET_N_TYPES] = {
 	[OSR_NET_CA] = 0x100000,
@@ -66,6 +69,28 @@ uint32_t osr_net_description(struct osr_net *net, const char *s, size_t len)
 	if (!net->failed)
 		osr_name_clean(net->names + at);
 	return at;
+}
+
+bool osr_net_tell_apart(struct osr_net *net)
+{
+	uint32_t *name = malloc(((size_t)net->n_nodes + 1) * sizeof(*name));
+	bool *repeated = malloc((size_t)net->n_nodes + 1), done = false;
+	char shown[512];
+
+	for (uint32_t i = 0; name && i < net->n_nodes; i++)
+		name[i] = net->nodes[i].name;
+	if (name && repeated)
+		done = osr_names_repeated(net->names, name, net->n_nodes, repeated);
+	for (uint32_t i = 0; done && i < net->n_nodes; i++) {
+		if (!repeated[i])
+			continue;
+		snprintf(shown, sizeof(shown), OSR_NAME_WITH_GUID, osr_net_name(net, i),
+			 net->nodes[i].guid);
+		net->nodes[i].shown = osr_net_string(net, shown, strlen(shown));
+	}
+	free(name);
+	free(repeated);
+	return done && !net->failed;
 }
 
 /* Ports of a switch share its GUID, those of a CA count on from it. */

@@ -50,7 +50,9 @@ struct osr_net_node {
 	uint32_t port_row; /* ports port_row + 0 .. port_row + n_ports; a CA's port 0 is unused */
 	uint32_t id;       /* offset into names: unique in the file, "S-0008f10500200b50" */
 	uint32_t name;     /* offset into names: the node description; = id if there is none */
-	uint8_t type;      /* enum osr_net_type */
+	uint32_t
+		shown; /* offset into names: with the GUID behind it; 0: the name differs from all others */
+	uint8_t type; /* enum osr_net_type */
 	uint8_t n_ports;
 	bool enhanced_sp0;
 	bool guid_given; /* by the file, so a writer must write it */
@@ -92,6 +94,9 @@ uint32_t osr_net_ca(struct osr_net *net, uint32_t n_ports, const char *id);
 uint32_t osr_net_string(struct osr_net *net, const char *s, size_t len);
 /* The same of a node description, after osr_name_clean(). */
 uint32_t osr_net_description(struct osr_net *net, const char *s, size_t len);
+
+/* Gives nodes that have one name with others the text that osr_net_shown() shows; false: no memory. */
+bool osr_net_tell_apart(struct osr_net *net);
 
 /* The GUID of a node and what follows from it for its ports; marks it as given. */
 void osr_net_set_guid(struct osr_net *net, uint32_t node, uint64_t guid);
@@ -153,6 +158,14 @@ static inline const char *osr_net_id(const struct osr_net *net, uint32_t node)
 static inline const char *osr_net_name(const struct osr_net *net, uint32_t node)
 {
 	return net->names + net->nodes[node].name;
+}
+
+/* For people; files have the name. */
+static inline const char *osr_net_shown(const struct osr_net *net, uint32_t node)
+{
+	uint32_t shown = net->nodes[node].shown;
+
+	return shown ? net->names + shown : osr_net_name(net, node);
 }
 
 #endif

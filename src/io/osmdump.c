@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <osmroutes/names.h>
+
 #include "io/pathsl.h"
 
 #define HOPS_UNKNOWN 255
@@ -152,20 +154,22 @@ static void write_lft(const struct job *j, uint32_t s, FILE *out)
 {
 	const struct osr_fabric *fabric = j->f;
 	char buf[32];
+	const char *name = osr_switch_name(fabric, s, buf);
 
 	fprintf(out,
-		"Unicast lids [0-%" PRIu32 "] of switch Lid %u guid 0x%016" PRIx64 " ('%s'):\n",
+		"Unicast lids [0-%" PRIu32 "] of switch Lid %u guid 0x%016" PRIx64 " ('%.*s'):\n",
 		fabric->max_lid, switch_lid(fabric, s), fabric->sw_guid[s],
-		osr_switch_name(fabric, s, buf));
+		(int)osr_name_own(name, fabric->sw_guid[s]), name);
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		uint32_t t = fabric->dest_term[d];
 		uint8_t port = osr_lft(j->r, s, d);
 
 		if (port > fabric->sw_n_ports[s])
 			continue;
-		fprintf(out, "0x%04x %03u # %s portguid 0x%016" PRIx64 ": '%s'\n",
+		name = osr_terminal_name(fabric, t, buf);
+		fprintf(out, "0x%04x %03u # %s portguid 0x%016" PRIx64 ": '%.*s'\n",
 			fabric->dest_lid[d], port, role_name(fabric->term_role[t]),
-			fabric->term_guid[t], osr_terminal_name(fabric, t, buf));
+			fabric->term_guid[t], (int)osr_name_own(name, fabric->term_guid[t]), name);
 	}
 	fprintf(out, "%" PRIu32 " lids dumped\n", fabric->max_lid);
 }

@@ -13,7 +13,7 @@
 
 struct reader {
 	const char *label;
-	const struct osr_endports *x;
+	struct osr_endports *x;
 	struct osr_diag *diag;
 	uint64_t line;
 	bool begun;       /* something that counts was read */
@@ -173,8 +173,7 @@ static enum osr_status trafficfile_finish(struct reader *r, struct osr_traffic *
 	return OSR_OK;
 }
 
-static enum osr_status trafficfile_read_lines(struct osr_lines *in,
-					      const struct osr_endports *endports,
+static enum osr_status trafficfile_read_lines(struct osr_lines *in, struct osr_endports *endports,
 					      struct osr_traffic *traffic, struct osr_diag *diag)
 {
 	struct reader r = { .label = in->label, .x = endports, .diag = diag };
@@ -197,7 +196,7 @@ static enum osr_status trafficfile_read_lines(struct osr_lines *in,
 	return st;
 }
 
-enum osr_status osr_traffic_read(const char *path, const struct osr_endports *endports,
+enum osr_status osr_traffic_read(const char *path, struct osr_endports *endports,
 				 struct osr_traffic *traffic, struct osr_diag *diag)
 {
 	struct osr_lines in;
@@ -209,7 +208,7 @@ enum osr_status osr_traffic_read(const char *path, const struct osr_endports *en
 }
 
 enum osr_status osr_traffic_parse(const char *text, size_t size, const char *label,
-				  const struct osr_endports *endports, struct osr_traffic *traffic,
+				  struct osr_endports *endports, struct osr_traffic *traffic,
 				  struct osr_diag *diag)
 {
 	struct osr_lines in;

@@ -38,12 +38,12 @@ struct osr_traffic {
  * and line: an end port or rank that does not exist, a pair of one and the same, a line that is
  * neither, no pair at all.
  */
-enum osr_status osr_traffic_read(const char *path, const struct osr_endports *endports,
+enum osr_status osr_traffic_read(const char *path, struct osr_endports *endports,
 				 struct osr_traffic *traffic, struct osr_diag *diag);
 
 /* The same from `size` bytes of text; `label` stands for the file in messages. */
 enum osr_status osr_traffic_parse(const char *text, size_t size, const char *label,
-				  const struct osr_endports *endports, struct osr_traffic *traffic,
+				  struct osr_endports *endports, struct osr_traffic *traffic,
 				  struct osr_diag *diag);
 
 /* Zero is fine. */

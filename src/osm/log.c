@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "plugin.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+
+#include <osmroutes/names.h>
 
 void osr__log_flush(struct osm_opensm *osm)
 {
@@ -28,6 +32,23 @@ void osr__log(struct osm_opensm *osm, osm_log_level_t level, const char *fmt, ..
 	/* An administrator waits for it; OpenSM by default leaves all but errors in a buffer. */
 	if (level == OSM_LOG_INFO)
 		osr__log_flush(osm);
+}
+
+const char *osr__node_name(struct osm_opensm *osm, const osm_node_t *node, char *buf, size_t size)
+{
+	const cl_qmap_t *nodes = &osm->subn.node_guid_tbl;
+
+	for (const cl_map_item_t *at = cl_qmap_head(nodes); at != cl_qmap_end(nodes);
+	     at = cl_qmap_next(at)) {
+		const osm_node_t *other = (const osm_node_t *)at;
+
+		if (other == node || strcmp(other->print_desc, node->print_desc) != 0)
+			continue;
+		snprintf(buf, size, OSR_NAME_WITH_GUID, node->print_desc,
+			 cl_ntoh64(node->node_info.node_guid));
+		return buf;
+	}
+	return node->print_desc;
 }
 
 osm_log_level_t osr__log_details(const struct plugin *p)

@@ -172,6 +172,7 @@ static osm_switch_t *member_switch(const osm_port_t *port, uint8_t *sw_port)
 static void osm_mcast_set_port(struct tree *t, osm_switch_t *sw, uint8_t port)
 {
 	osm_mcast_tbl_t *tbl = osm_switch_get_mcast_tbl_ptr(sw);
+	char name[OSR__NODE_NAME];
 
 	if (!osm_switch_supports_mcast(sw) || !tbl->p_mask_tbl || t->mlid > tbl->max_mlid_ho ||
 	    port / IB_MCAST_MASK_SIZE > IB_MCAST_POSITION_MAX) {
@@ -179,7 +180,8 @@ static void osm_mcast_set_port(struct tree *t, osm_switch_t *sw, uint8_t port)
 			t->ctx->plugin->osm, OSM_LOG_ERROR,
 			"ERR OR08: switch %s cannot forward multicast of MLID 0x%X: members beyond "
 			"it are not reached",
-			sw->p_node->print_desc, t->mlid);
+			osr__node_name(t->ctx->plugin->osm, sw->p_node, name, sizeof(name)),
+			t->mlid);
 		return;
 	}
 	osm_mcast_tbl_set(tbl, t->mlid, port);

@@ -44,6 +44,10 @@ void osr__log(struct osm_opensm *osm, osm_log_level_t level, const char *fmt, ..
 /* All lines so far into the file. osr__log() does it for its own, at the levels that are on by default. */
 void osr__log_flush(struct osm_opensm *osm);
 /* The level of what is said besides the one line of a sweep: option log_details. */
+/* What a node is called in the log, with its GUID if another one is called so. Under OpenSM's lock; O(nodes). */
+#define OSR__NODE_NAME 96
+const char *osr__node_name(struct osm_opensm *osm, const osm_node_t *node, char *buf, size_t size);
+
 osm_log_level_t osr__log_details(const struct plugin *p);
 
 /* snapshot.c ----------------------------------------------------------------------------------- */

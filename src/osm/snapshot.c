@@ -125,13 +125,15 @@ static bool guid_listed(const struct guid_list *list, uint64_t guid, uint8_t por
 
 /* Names for the log ---------------------------------------------------------------------------- */
 
-static void append_name(char *buf, size_t size, const char *name, unsigned port)
+static void append_name(struct osm_opensm *osm, char *buf, size_t size, const osm_physp_t *physp)
 {
+	char name[OSR__NODE_NAME];
 	size_t at = strlen(buf);
 
-	if (at + strlen(name) + 16 > size)
+	if (at + strlen(physp->p_node->print_desc) + 35 > size)
 		return; /* the count says how many there are; these are examples */
-	snprintf(buf + at, size - at, "%s%s port %u", at ? ", " : "", name, port);
+	snprintf(buf + at, size - at, "%s%s port %u", at ? ", " : "",
+		 osr__node_name(osm, physp->p_node, name, sizeof(name)), physp->port_num);
 }
 
 /* Virtual lanes -------------------------------------------------------------------------------- */
@@ -181,6 +183,7 @@ static void explain_limit(const struct walk *w)
 {
 	struct osr_vl_limit *vl_limit = &w->snap->limit;
 	const osm_physp_t *osm_physp = w->limit_port;
+	char name[OSR__NODE_NAME];
 
 	if (w->limit_kind == LIMIT_NONE)
 		snprintf(vl_limit->why, sizeof(vl_limit->why), "there is no link between switches");
@@ -192,7 +195,8 @@ static void explain_limit(const struct walk *w)
 		snprintf(vl_limit->why, sizeof(vl_limit->why), "limited by %s %s port %u",
 			 w->limit_kind == LIMIT_VLCAP ? "the VLCap of"
 						      : "the operational VLs read from",
-			 osm_physp->p_node->print_desc, osm_physp->port_num);
+			 osr__node_name(w->osm, osm_physp->p_node, name, sizeof(name)),
+			 osm_physp->port_num);
 }
 
 /* OpenSM fills as much of its VLArb tables into a port as the port holds; keep the smallest. */
@@ -267,8 +271,7 @@ static bool link_is_fit(struct walk *w, osm_physp_t *osm_physp)
 		snap->n_throttled++;
 	else
 		return true;
-	append_name(snap->links, sizeof(snap->links), osm_physp->p_node->print_desc,
-		    osm_physp->port_num);
+	append_name(w->osm, snap->links, sizeof(snap->links), osm_physp);
 	return false;
 }
 
@@ -353,8 +356,7 @@ static void add_end_port(struct walk *w, uint32_t handle, uint8_t port,
 		return; /* OpenSM could not give it one; it will sweep again */
 	if (!owns_lids(&w->osm->subn, osm_physp, terminal.lid, terminal.lmc)) {
 		w->snap->n_left_out++;
-		append_name(w->snap->end_ports, sizeof(w->snap->end_ports),
-			    osm_physp->p_node->print_desc, osm_physp->port_num);
+		append_name(w->osm, w->snap->end_ports, sizeof(w->snap->end_ports), osm_physp);
 		return;
 	}
 	if (role == OSR_ROLE_SP0)

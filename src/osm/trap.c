@@ -312,13 +312,16 @@ static bool same_link(const ib_port_info_t *info, const ib_port_info_t *ib_port_
 /* As OpenSM's receiver does when a port is down. */
 static void trap_take_out(struct passage *w, osm_physp_t *osm_physp)
 {
+	char near[OSR__NODE_NAME], far[OSR__NODE_NAME];
 	osm_physp_t *physp = osm_physp->p_remote_physp;
 	size_t at = strlen(w->dead);
 
 	if (w->n_dead++ < 2)
 		snprintf(w->dead + at, sizeof(w->dead) - at, "%s%s port %u - %s port %u",
-			 at ? ", " : "", osm_physp->p_node->print_desc, osm_physp->port_num,
-			 physp->p_node->print_desc, physp->port_num);
+			 at ? ", " : "",
+			 osr__node_name(w->osm, osm_physp->p_node, near, sizeof(near)),
+			 osm_physp->port_num,
+			 osr__node_name(w->osm, physp->p_node, far, sizeof(far)), physp->port_num);
 	osm_node_unlink(osm_physp->p_node, osm_physp->port_num, physp->p_node, physp->port_num);
 }
 
@@ -327,6 +330,7 @@ static bool look_at_port(struct passage *w, osm_physp_t *osm_physp)
 	const ib_port_info_t *was = &w->before[osm_physp->port_num];
 	const osm_physp_t *physp = osm_physp->p_remote_physp;
 	const char *what = NULL;
+	char name[OSR__NODE_NAME];
 	bool down = ib_port_info_get_port_state(&osm_physp->port_info) == IB_LINK_DOWN;
 
 	if (!ib_port_info_get_port_phys_state(&osm_physp->port_info)) {
@@ -344,7 +348,8 @@ static bool look_at_port(struct passage *w, osm_physp_t *osm_physp)
 		what = "has a link that changed";
 	}
 	if (what && !*w->why)
-		snprintf(w->why, sizeof(w->why), "%s port %u %s", osm_physp->p_node->print_desc,
+		snprintf(w->why, sizeof(w->why), "%s port %u %s",
+			 osr__node_name(w->osm, osm_physp->p_node, name, sizeof(name)),
 			 osm_physp->port_num, what);
 	return !what;
 }

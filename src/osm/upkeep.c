@@ -279,6 +279,7 @@ static void decide_out(struct plugin *p, struct field *x)
 {
 	const struct field_switch *cut = NULL, *by_drained = NULL;
 	struct upkeep *u = p->upkeep;
+	char name[OSR__NODE_NAME];
 	bool was = u->suspended;
 
 	u->n_drained = osr_drains_parts(u->drains, false, u->out, MAX_OUT / 2);
@@ -297,7 +298,7 @@ static void decide_out(struct plugin *p, struct field *x)
 			 "ERR OR20: %s are in use again: without them end ports of switch %s would "
 			 "be cut off",
 			 by_drained ? "drained parts and links held down" : "links held down",
-			 cut->sw->p_node->print_desc);
+			 osr__node_name(p->osm, cut->sw->p_node, name, sizeof(name)));
 }
 
 static void upkeep_say(struct plugin *p)

@@ -83,7 +83,7 @@ expect 2 '11 ranks do not fit on 5 hosts' analyze --traffic "$dir/traffic" "$roo
 printf '# nothing\nphase\n' > "$dir/traffic"
 expect 2 'it has no pairs' analyze --traffic "$dir/traffic" "$root/topologies/ring-5.net"
 printf 'phase\nlid:77 h0\n' > "$dir/traffic"
-expect 2 'no CA or router has the LID "77"' analyze --traffic "$dir/traffic" "$root/topologies/ring-5.net"
+expect 2 'no end port has the LID 77' analyze --traffic "$dir/traffic" "$root/topologies/ring-5.net"
 expect 2 'missing FILE' check
 expect 2 'say which tables to check: .*--lft=FILE' check "$root/topologies/tree-2.net"
 expect 2 'opensm-subnet.lst: No such file' check "$root/topologies"
@@ -141,10 +141,10 @@ expect 2 '/dev/zero:1: a line of more' analyze --traffic=/dev/zero "$root/topolo
 expect 2 '/dev/zero:1: a line of more' order --names=/dev/zero "$root/topologies/tree-2.net"
 expect 2 '/dev/zero:1: a line of more' check --lft=/dev/zero "$root/topologies/ring-5.net"
 expect 2 'unrecognized option' whatif --each=link --tables=x "$root/topologies/ring-5.net"
-expect 2 'no node is called "nobody"' whatif --switch=nobody "$root/topologies/ring-5.net"
-expect 2 'expected NODE:PORT' whatif --link=nobody "$root/topologies/ring-5.net"
+expect 2 'no switch is called "nobody"' whatif --switch=nobody "$root/topologies/ring-5.net"
+expect 2 'expected NODE:PORT' whatif --link=h0 "$root/topologies/ring-5.net"
 expect 2 'there is no cable' whatif --link=h0:9 "$root/topologies/ring-5.net"
-expect 2 '"h0" is no switch' whatif --switch=h0 "$root/topologies/ring-5.net"
+expect 2 '"h0" is an end port' whatif --switch=h0 "$root/topologies/ring-5.net"
 expect 0 'proven +8 +0 +0' whatif --link=h0:1 --worst=0 "$root/topologies/ring-5.net"
 expect 2 'missing FILE' degrade
 printf '0x100000 "alpha mlx5_0"\n# no host\n' >"$dir/names"
@@ -221,7 +221,7 @@ expect 2 'missing FILE' path "$root/topologies/ring-5.net"
 expect 2 'missing FILE' path h0 h1
 expect 2 'expected two end ports' path --live
 expect 2 'are one end port' path h0 h0 "$root/topologies/ring-5.net"
-expect 2 'no end port has the LID "999"' path lid:999 h0 "$root/topologies/ring-5.net"
+expect 2 'no node has the LID 999' path lid:999 h0 "$root/topologies/ring-5.net"
 expect 2 'no node is called "nobody"' path nobody h0 "$root/topologies/ring-5.net"
 expect 2 'expected exactly one engine' path -e all h0 h1 "$root/topologies/ring-5.net"
 expect 0 '^alpha mlx5_0 +h3 ' path --names="$dir/names" alpha h3 "$root/topologies/tree-3.net"

@@ -38,7 +38,38 @@ def run(*words):
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
+def twins():
+    """Two spines and two hosts that their vendor gave one name each: every output tells them apart."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, 'twins.net')
+        names = {'spine-1': 'Twin switch', 'spine-2': 'Twin switch', 'h04': 'MT25408', 'h05': 'MT25408'}
+        with open(os.path.join(ROOT, 'topologies', 'tree-2.net')) as plain, open(path, 'w') as made:
+            for line in plain:
+                m = re.match(r'(?:Hca|Switch)\s+\d+\s+"([^"]+)"', line)
+                made.write(line if not m or m[1] not in names else '%s # "%s"\n' % (line.rstrip(), names[m[1]]))
+        for words in (['path', 'h00', 'h04'], ['path', 'h00', 'h05'], ['users', 'spine-1:1', '--max=0'],
+                      ['users', 'spine-2:1', '--max=0'], ['whatif', '--each=switch'], ['whatif', '--each=link'],
+                      ['report'], ['compare', '-e', 'dmodk', '-e', 'dfsssp'], ['check', '-e', 'sssp', '--json'], ['analyze', '--csv']):
+            status, out, said = run(*words, path)
+            assert status < 2, (words, said)
+            for name in ('Twin switch', 'MT25408'):
+                for at in re.finditer(name, out):
+                    assert re.match(' 0x[0-9a-f]{16}', out[at.end():]), (words, out[at.start() - 80:at.end() + 40])
+        shown = sorted(set(re.findall('Twin switch (0x[0-9a-f]+)', run('whatif', '--each=switch', path)[1])))
+        assert len(shown) == 2, shown
+        for word in ['Twin switch ' + shown[0], shown[0], shown[0].lstrip('0x'), 'S-' + shown[0][2:], 'spine-1']:
+            status, out, said = run('users', word + ':1', path)
+            assert not status and shown[0] in out and shown[1] not in out, (word, said, out)
+        status, out, said = run('users', 'Twin:1', path)
+        assert status == 2 and all(g in said for g in shown), said
+        for wrong, meant in ((['users', 'spine-9:1', path], 'spine-0'), (['rout', path], 'route'),
+                             (['route', '-e', 'dfssp', path], 'dfsssp'), (['whatif', '--switch=laef-0', path], 'leaf-0')):
+            status, out, said = run(*wrong)
+            assert status == 2 and 'did you mean "%s"?' % meant in said, said
+
+
 def main():
+    twins()
     with tempfile.TemporaryDirectory() as directory:
         net = hostile_net(directory, NAMES)
         for words in (['analyze', '-R', 'dmodk'], ['check', '-R', 'dmodk'], ['route', '-R', 'dmodk'], ['analyze'],

@@ -195,3 +195,36 @@ def flaps(workdir):
                 said = ask(fabric, 'drain', '%s:%d' % (other, its), good=False)
                 expect('cut off' in said, 'a second cable of a ring: %s' % said)
         opensm.check_own_log(['ERR OR21'])
+
+
+@scenario('drain.twins', 120)
+def twins(workdir):
+    """Two spines that their vendor gave one name: the log and the lists tell them apart, and each way to name one
+    of them drains that one."""
+    net = os.path.join(workdir, 'twins.net')
+    with open(find_fabric('tree-2')) as plain, open(net, 'w') as made:
+        made.write(''.join(line.rstrip('\n') + ' # "Twin 36 ports"\n' if line.startswith('Switch')
+                           and ('"spine-1"' in line or '"spine-2"' in line) else line for line in plain))
+    with Fabric(net, workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=conf(fabric)) as opensm:
+            opensm.wait_up()
+            found = sorted((e for e in tables(fabric).ends if e.name == 'Twin 36 ports'), key=lambda e: e.guid)
+            expect(len(found) == 2, 'no twins')
+            guids = [int(e.guid, 16) for e in found]
+            guid = guids[1]
+            name = 'Twin 36 ports 0x%016x' % guid
+            said = ask(fabric, 'drain', 'Twin 36 ports', good=False)
+            expect(all('0x%016x' % g in said for g in guids), said)
+            said = ask(fabric, 'drain', 'spine-00', good=False)
+            expect('did you mean "spine-0"?' in said, said)
+            for word in ('0x%x' % guid, '%x' % guid, 'S-%016x' % guid, 'lid:%d' % found[1].lid, name):
+                parts = ask(fabric, 'drain', word)
+                expect([(p['what'], p['guid'], p['state']) for p in parts] ==
+                       [('switch ' + name, '0x%016x' % guid, 'out')], '%s: %s' % (word, parts))
+                expect(ask(fabric, 'undrain', word if not word.startswith('lid') else name) == [], word)
+            sweeps = opensm.sweeps()
+            fabric.console('Unlink "spine-2"[1]')
+            wait_for('a sweep', lambda: opensm.sweeps() > sweeps, 60, opensm._alive)
+            opensm.wait_quiet()
+            expect(name + ' port 1' in opensm.log, 'the log does not tell which of the twins lost a cable')
+        opensm.check_own_log()

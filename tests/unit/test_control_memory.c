@@ -177,7 +177,7 @@ static void test_latin_1(void **state)
 	assert_non_null(said);
 	assert_true(json_is_true(json_object_get(said, "ok")));
 	assert_string_equal(json_string_value(json_array_get(json_object_get(said, "names"), 1)),
-			    "h?st");
+			    "h?st 0x0000000000000102");
 	json_decref(said);
 	osr_sched_free(s);
 	osr_arena_free(&arena);

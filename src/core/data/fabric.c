@@ -4,7 +4,7 @@
  * arrays of fabric.h. Switches are sorted once, by GUID; everything else falls into order by
  * walking switch after switch and port after port, so no other sort is needed.
  */
-#include <osmroutes/fabric.h>
+#include <osmroutes/names.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -167,14 +167,15 @@ struct port_use {
 
 /* The state of one osr_builder_build(); the arrays it fills become the fabric's. */
 struct build {
-	const struct osr_builder *b;
+	struct osr_builder *b;
 	struct osr_arena *arena;
 	struct osr_fabric *f;
 	struct osr_diag *diag;
 	struct switch_rec *sorted; /* [n_switches] by GUID */
 	uint32_t *index;           /* handle -> switch */
 	uint32_t *port_row;
-	struct port_use *use; /* [n_ports] */
+	struct port_use *use;          /* [n_ports] */
+	uint32_t *sw_name, *term_name; /* as the fabric's */
 };
 
 static int fabric_by_guid(const void *a, const void *b)
@@ -234,7 +235,7 @@ static enum osr_status lay_out_switches(struct build *w)
 	fabric->sw_guid = guid;
 	fabric->sw_n_ports = n_ports;
 	fabric->sw_flags = flags;
-	fabric->sw_name = name;
+	fabric->sw_name = w->sw_name = name;
 	fabric->port_row = w->port_row;
 	return OSR_OK;
 }
@@ -435,7 +436,7 @@ static enum osr_status lay_out_terminals(struct build *w)
 	fabric->term_weight = weight;
 	fabric->term_lid = lid;
 	fabric->term_guid = guid;
-	fabric->term_name = name;
+	fabric->term_name = w->term_name = name;
 	return OSR_OK;
 }
 
@@ -515,10 +516,54 @@ static enum osr_status find_components(struct build *w)
 	return OSR_OK;
 }
 
+/* The offset of a name with the GUID behind it. */
+static uint32_t add_with_guid(struct osr_builder *builder, uint32_t name, uint64_t guid)
+{
+	size_t size = strlen(builder_name(builder, name)) + 20;
+	char *text = vec_grow(builder, &builder->names, size);
+
+	if (!text)
+		return name;
+	snprintf(text, size, OSR_NAME_WITH_GUID, builder_name(builder, name), guid);
+	return (uint32_t)(text - (char *)builder->names.data);
+}
+
+/*
+ * Vendors give all their nodes one name. Where several switches and end ports are called alike, the GUID follows
+ * the name, for whoever reads it anywhere. Port 0 is called as its switch.
+ */
+static enum osr_status tell_names_apart(struct build *w)
+{
+	const struct osr_fabric *fabric = w->f;
+	uint32_t n_sw = fabric->n_switches, n = n_sw + fabric->n_terminals;
+	uint32_t *name = malloc((n + 1) * sizeof(*name));
+	bool *repeated = malloc(n + 1), done = false;
+
+	for (uint32_t s = 0; name && s < n_sw; s++)
+		name[s] = w->sw_name[s];
+	for (uint32_t t = 0; name && t < fabric->n_terminals; t++)
+		name[n_sw + t] = fabric->term_role[t] == OSR_ROLE_SP0 ? 0 : w->term_name[t];
+	if (name && repeated)
+		done = osr_names_repeated(w->b->names.data, name, n, repeated);
+	for (uint32_t s = 0; done && s < n_sw; s++)
+		if (repeated[s])
+			w->sw_name[s] = add_with_guid(w->b, name[s], fabric->sw_guid[s]);
+	for (uint32_t t = 0; done && t < fabric->n_terminals; t++)
+		if (fabric->term_role[t] == OSR_ROLE_SP0)
+			w->term_name[t] = w->sw_name[fabric->term_switch[t]];
+		else if (repeated[n_sw + t])
+			w->term_name[t] = add_with_guid(w->b, name[n_sw + t], fabric->term_guid[t]);
+	free(name);
+	free(repeated);
+	return done && !w->b->no_memory
+		       ? OSR_OK
+		       : osr_fail(w->diag, OSR_NOMEM, "out of memory for the names of %u nodes", n);
+}
+
 static enum osr_status fabric_build(struct build *w)
 {
-	size_t names_size = w->b->names.n;
 	enum osr_status st;
+	size_t names_size;
 	char *names;
 
 	if ((st = lay_out_switches(w)))
@@ -527,8 +572,9 @@ static enum osr_status fabric_build(struct build *w)
 	if (!w->use)
 		return osr_fail(w->diag, OSR_NOMEM, "out of memory for %u ports", w->f->n_ports);
 	if ((st = claim_ports(w)) || (st = lay_out_channels(w)) || (st = lay_out_terminals(w)) ||
-	    (st = lay_out_dests(w)) || (st = find_components(w)))
+	    (st = lay_out_dests(w)) || (st = find_components(w)) || (st = tell_names_apart(w)))
 		return st;
+	names_size = w->b->names.n;
 	names = osr_alloc(w->arena, names_size, 1);
 	if (osr_arena_failed(w->arena, w->diag))
 		return OSR_NOMEM;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include <osmroutes/names.h>
 #include <osmroutes/params.h>
 
 #include <assert.h>
@@ -69,35 +70,6 @@ static bool parse_enum(const char *words, const char *text, uint64_t *value)
 	}
 }
 
-static unsigned min3(unsigned a, unsigned b, unsigned c)
-{
-	unsigned m = a < b ? a : b;
-
-	return m < c ? m : c;
-}
-
-/* Levenshtein's edit distance over the first QUOTE characters, one row at a time. */
-static unsigned edit_distance(const char *a, const char *b)
-{
-	unsigned row[QUOTE + 1];
-	unsigned n = strnlen(b, QUOTE);
-
-	for (unsigned j = 0; j <= n; j++)
-		row[j] = j;
-	for (unsigned i = 0; i < QUOTE && a[i]; i++) {
-		unsigned diagonal = row[0];
-
-		row[0] = i + 1;
-		for (unsigned j = 0; j < n; j++) {
-			unsigned cost = min3(row[j + 1] + 1, row[j] + 1, diagonal + (a[i] != b[j]));
-
-			diagonal = row[j + 1];
-			row[j + 1] = cost;
-		}
-	}
-	return row[n];
-}
-
 /* All names of the table, comma separated; cut off where buf ends. */
 static const char *params_list_names(const struct osr_param *table, char *buf, size_t size)
 {
@@ -113,25 +85,17 @@ static const char *params_list_names(const struct osr_param *table, char *buf, s
 static enum osr_status fail_unknown(const struct osr_param *table, const char *name,
 				    struct osr_diag *diag)
 {
-	const struct osr_param *best = NULL;
-	unsigned best_distance = 0;
+	struct osr_guess guess = { .word = name };
 	char names[256];
 
-	for (const struct osr_param *param = table; param->name; param++) {
-		unsigned d = edit_distance(param->name, name);
-
-		if (!best || d < best_distance) {
-			best = param;
-			best_distance = d;
-		}
-	}
-	if (!best)
+	for (const struct osr_param *param = table; param->name; param++)
+		osr_guess_offer(&guess, param->name);
+	if (!table->name)
 		return osr_fail(diag, OSR_INVAL, "unknown option \"%.*s\": there are no options",
 				QUOTE, name);
-	/* A guess that shares less than half of its letters would only confuse. */
-	if (best_distance * 2 <= strlen(best->name))
-		return osr_fail(diag, OSR_INVAL, "unknown option \"%.*s\": did you mean \"%s\"?",
-				QUOTE, name, best->name);
+	if (guess.best)
+		return osr_fail(diag, OSR_INVAL, "unknown option \"%.*s\"%s", QUOTE, name,
+				osr_guess_say(&guess, names, sizeof(names)));
 	return osr_fail(diag, OSR_INVAL, "unknown option \"%.*s\": expected one of %s", QUOTE, name,
 			params_list_names(table, names, sizeof(names)));
 }

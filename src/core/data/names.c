@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Every word start in every text is an entry of one sorted array, so all texts that hold some words are neighbours,
+ * whole names among them. Lists of 65,000 hosts are looked up in it while OpenSM waits.
+ */
+#include <osmroutes/names.h>
+#include <osmroutes/params.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#define GUESS_LENGTH 48 /* bytes that a guess compares */
+
+struct osr__name_word {
+	const char *at; /* in the text of the row */
+	uint32_t row;
+};
+
+/* How a text fits, best first. */
+enum fit { WHOLE, NUMBER, FIRST_WORD, PART, NO_FIT };
+
+/* ---- building ------------------------------------------------------------------------------- */
+
+/* Letters beyond ASCII count: no word ends within them. */
+static bool is_letter(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+	       (unsigned char)c >= 0x80;
+}
+
+static bool is_word_start(const char *text, const char *at)
+{
+	return at == text || (is_letter(*at) && !is_letter(at[-1]));
+}
+
+static int compare_words(const void *x, const void *y)
+{
+	const struct osr__name_word *a = x, *b = y;
+	int c = strcmp(a->at, b->at);
+
+	return c ? c : (a->row > b->row) - (a->row < b->row);
+}
+
+/* Ports before their node: the GUID of a node may be that of its first port, too. */
+static int compare_guids(const void *x, const void *y, void *rows)
+{
+	const struct osr_name *a = (const struct osr_name *)rows + *(const uint32_t *)x;
+	const struct osr_name *b = (const struct osr_name *)rows + *(const uint32_t *)y;
+
+	if (a->guid != b->guid)
+		return a->guid < b->guid ? -1 : 1;
+	return a->port != b->port ? b->port - a->port : (a > b) - (a < b);
+}
+
+static int compare_lids(const void *x, const void *y, void *rows)
+{
+	const struct osr_name *a = (const struct osr_name *)rows + *(const uint32_t *)x;
+	const struct osr_name *b = (const struct osr_name *)rows + *(const uint32_t *)y;
+
+	return a->lid != b->lid ? a->lid - b->lid : (a > b) - (a < b);
+}
+
+enum osr_status osr_names_build(struct osr_names *names, const struct osr_name *row, uint32_t n,
+				struct osr_arena *arena, struct osr_diag *diag)
+{
+	uint32_t n_words = 0, n_nodes = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		for (const char *at = row[i].text; at && *at; at++)
+			n_words += is_word_start(row[i].text, at);
+		n_nodes = row[i].node >= n_nodes ? row[i].node + 1 : n_nodes;
+	}
+	*names = (struct osr_names){ .row = row, .n = n };
+	names->word = osr_alloc(arena, (size_t)n_words + 1, sizeof(*names->word));
+	names->by_guid = osr_alloc(arena, (size_t)n + 1, sizeof(*names->by_guid));
+	names->by_lid = osr_alloc(arena, (size_t)n + 1, sizeof(*names->by_lid));
+	names->hit = osr_alloc(arena, (size_t)n + 1, sizeof(const struct osr_name *));
+	names->seen = osr_calloc(arena, (size_t)n_nodes + 1, sizeof(*names->seen));
+	if (osr_arena_failed(arena, diag))
+		return OSR_NOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		for (const char *at = row[i].text; at && *at; at++)
+			if (is_word_start(row[i].text, at))
+				names->word[names->n_words++] = (struct osr__name_word){ at, i };
+		if (row[i].guid)
+			names->by_guid[names->n_guids++] = i;
+		if (row[i].lid)
+			names->by_lid[names->n_lids++] = i;
+	}
+	qsort(names->word, names->n_words, sizeof(*names->word), compare_words);
+	qsort_r(names->by_guid, names->n_guids, sizeof(uint32_t), compare_guids, (void *)row);
+	qsort_r(names->by_lid, names->n_lids, sizeof(uint32_t), compare_lids, (void *)row);
+	return OSR_OK;
+}
+
+enum osr_status osr_names_of_fabric(struct osr_names *names, const struct osr_fabric *fabric,
+				    struct osr_arena *arena, struct osr_diag *diag)
+{
+	uint32_t n = fabric->n_switches;
+	struct osr_name *row = osr_alloc(arena, (size_t)n + fabric->n_terminals, sizeof(*row));
+
+	if (osr_arena_failed(arena, diag))
+		return OSR_NOMEM;
+	for (uint32_t s = 0; s < n; s++)
+		row[s] = (struct osr_name){ .text = fabric->names + fabric->sw_name[s],
+					    .guid = fabric->sw_guid[s],
+					    .node = s,
+					    .kind = OSR_NAME_SWITCH };
+	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
+		bool own = fabric->term_role[t] == OSR_ROLE_SP0;
+
+		row[n + t] = (struct osr_name){ .text = own ? NULL
+							    : fabric->names + fabric->term_name[t],
+						.guid = fabric->term_guid[t],
+						.lid = fabric->term_lid[t],
+						.lmc = fabric->term_lmc[t],
+						.node = own ? fabric->term_switch[t] : n + t,
+						.kind = own ? OSR_NAME_SWITCH : OSR_NAME_END_PORT };
+	}
+	return osr_names_build(names, row, n + fabric->n_terminals, arena, diag);
+}
+
+/* ---- searching ------------------------------------------------------------------------------ */
+
+struct search {
+	struct osr_names *names;
+	unsigned kinds;
+	enum fit best;
+};
+
+static void take(struct search *s, const struct osr_name *row, enum fit fit)
+{
+	struct osr_names *names = s->names;
+
+	if (fit > s->best || fit == NO_FIT || !(row->kind & s->kinds))
+		return;
+	if (fit < s->best) {
+		s->best = fit;
+		names->n_hits = 0;
+		names->n_seen++;
+	}
+	if (names->seen[row->node] == names->n_seen)
+		return;
+	names->seen[row->node] = names->n_seen;
+	names->hit[names->n_hits++] = row;
+}
+
+/* How the first `len` bytes fit an entry that begins with them. */
+static enum fit fit_of(const struct osr__name_word *word, const char *text, size_t len)
+{
+	char next = word->at[len];
+
+	if (word->at == text && !next)
+		return WHOLE;
+	if (word->at == text && strchr(" \t,;.", next))
+		return FIRST_WORD;
+	return is_letter(next) ? NO_FIT : PART;
+}
+
+/* Entries that begin with the first `len` bytes of `what`; fits below `worst` do not count. */
+static void search_texts(struct search *s, const char *what, size_t len, enum fit worst)
+{
+	const struct osr_names *names = s->names;
+	uint32_t lo = 0, hi = names->n_words;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (strncmp(names->word[mid].at, what, len) < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (; lo < names->n_words && !strncmp(names->word[lo].at, what, len); lo++) {
+		const struct osr__name_word *word = &names->word[lo];
+		enum fit fit = fit_of(word, names->row[word->row].text, len);
+
+		/* Texts that end, or go on with a blank, come first. */
+		if (s->best <= FIRST_WORD && word->at[len] > ' ')
+			break;
+		/* "node.a" is "node", but not "node.b". */
+		if (fit <= worst && (worst == PART || word->at[len] != '.'))
+			take(s, &names->row[word->row], worst == PART ? fit : worst);
+	}
+}
+
+/* Hexadecimal digits, behind 0x or the letter of an id. */
+static bool read_guid(const char *text, size_t len, uint64_t *guid)
+{
+	static const char *const heads[] = { "0x", "S-", "H-", "R-" };
+	char digits[17] = "", *end;
+	size_t skip = 0;
+
+	for (size_t i = 0; i < sizeof(heads) / sizeof(*heads) && !skip; i++)
+		skip = len > 2 && !strncmp(text, heads[i], 2) ? 2 : 0;
+	while (len > skip + 16 && text[skip] == '0')
+		skip++;
+	if (len == skip || len - skip > 16 || !is_letter(text[skip]))
+		return false;
+	memcpy(digits, text + skip, len - skip);
+	*guid = strtoull(digits, &end, 16);
+	return !*end && digits[1] != 'x' && *guid;
+}
+
+static void search_guid(struct search *s, uint64_t guid)
+{
+	const struct osr_names *names = s->names;
+	uint32_t lo = 0, hi = names->n_guids;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (names->row[names->by_guid[mid]].guid < guid)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (; lo < names->n_guids && names->row[names->by_guid[lo]].guid == guid; lo++)
+		take(s, &names->row[names->by_guid[lo]], NUMBER);
+}
+
+/* "lid:17", "lid:0x11" */
+static bool read_lid(const char *text, size_t len, uint64_t *lid)
+{
+	char digits[17];
+
+	if (len < 5 || len - 4 >= sizeof(digits) || strncmp(text, "lid:", 4) != 0)
+		return false;
+	memcpy(digits, text + 4, len - 4);
+	digits[len - 4] = '\0';
+	return osr_parse_uint(digits, lid);
+}
+
+static void search_lid(struct search *s, uint64_t lid)
+{
+	const struct osr_names *names = s->names;
+	uint32_t lo = 0, hi = names->n_lids;
+
+	/* The last row whose first LID is not above it. */
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (names->row[names->by_lid[mid]].lid <= lid)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo) {
+		const struct osr_name *row = &names->row[names->by_lid[lo - 1]];
+
+		if (lid < row->lid + (1u << row->lmc))
+			take(s, row, NUMBER);
+	}
+}
+
+static uint32_t names_search(struct osr_names *names, const char *word, size_t len, unsigned kinds)
+{
+	struct search s = { .names = names, .kinds = kinds, .best = NO_FIT };
+	size_t dot = strcspn(word, ".");
+	uint64_t guid, lid;
+
+	names->n_hits = 0;
+	if (!len)
+		return 0;
+	search_texts(&s, word, len, PART);
+	if (s.best > NUMBER && read_lid(word, len, &lid))
+		search_lid(&s, lid);
+	else if (s.best > NUMBER && read_guid(word, len, &guid))
+		search_guid(&s, guid);
+	if (s.best > FIRST_WORD && dot && dot < len)
+		search_texts(&s, word, dot, FIRST_WORD);
+	return names->n_hits;
+}
+
+uint32_t osr_names_all(struct osr_names *names, const char *word, unsigned kinds)
+{
+	return names_search(names, word, strlen(word), kinds);
+}
+
+/* ---- one node ------------------------------------------------------------------------------- */
+
+static const char *kind_name(unsigned kinds)
+{
+	return kinds == OSR_NAME_SWITCH     ? "switch"
+	       : kinds == OSR_NAME_END_PORT ? "end port"
+					    : "node";
+}
+
+/* NODE:PORT, 1 to 254: the bytes of NODE; 0 if there is no port behind the last colon. */
+static size_t split_port(const char *word, uint32_t *port)
+{
+	const char *colon = strrchr(word, ':');
+	char *end;
+	unsigned long number;
+
+	if (!colon || colon[1] < '0' || colon[1] > '9')
+		return 0;
+	number = strtoul(colon + 1, &end, 10);
+	*port = (uint32_t)number;
+	return !*end && number && number <= 254 ? (size_t)(colon - word) : 0;
+}
+
+/* The name of the node in messages: its GUID if it has none. */
+static const char *name_text(const struct osr_names *names, const struct osr_name *hit, char buf[32])
+{
+	for (uint32_t i = 0; i < names->n; i++)
+		if (names->row[i].node == hit->node && names->row[i].text && *names->row[i].text)
+			return names->row[i].text;
+	snprintf(buf, 32, "0x%016" PRIx64, hit->guid);
+	return buf;
+}
+
+static enum osr_status names_unknown(struct osr_names *names, const char *word, size_t len,
+				    unsigned kinds, struct osr_diag *diag)
+{
+	char part[128], buf[192];
+	struct osr_guess guess = { .word = part };
+	uint64_t lid;
+
+	snprintf(part, sizeof(part), "%.*s", (int)len, word);
+	if (names_search(names, word, strlen(word), OSR_NAME_ANY) ||
+	    names_search(names, word, len, OSR_NAME_ANY))
+		return osr_fail(diag, OSR_INVAL, "\"%.80s\" is %s", word,
+				kinds == OSR_NAME_SWITCH ? "an end port: a switch was expected"
+							 : "a switch: an end port was expected");
+	if (read_lid(word, len, &lid))
+		return osr_fail(diag, OSR_INVAL, "no %s has the LID %s", kind_name(kinds), part + 4);
+	if (!strncmp(word, "0x", 2))
+		return osr_fail(diag, OSR_INVAL, "no %s has the GUID %s", kind_name(kinds), part);
+	for (uint32_t i = 0; i < names->n; i++)
+		if (names->row[i].text && (names->row[i].kind & kinds))
+			osr_guess_offer(&guess, names->row[i].text);
+	return osr_fail(diag, OSR_INVAL, "no %s is called \"%.80s\"%s", kind_name(kinds), part,
+			osr_guess_say(&guess, buf, sizeof(buf)));
+}
+
+enum osr_status osr_names_find(struct osr_names *names, const char *word, unsigned kinds,
+			       uint32_t *node, uint32_t *port, struct osr_diag *diag)
+{
+	size_t len = strlen(word), head;
+	uint32_t number = 0, n = names_search(names, word, len, kinds);
+	char one[32], other[32];
+	uint64_t lid;
+
+	*node = OSR_NONE;
+	*port = 0;
+	head = n || read_lid(word, len, &lid) ? 0 : split_port(word, &number);
+	if (head) {
+		len = head;
+		n = names_search(names, word, len, kinds);
+	}
+	if (!n)
+		return names_unknown(names, word, len, kinds, diag);
+	if (n > 1)
+		return osr_fail(diag, OSR_INVAL,
+				"%u %s%s are called \"%.*s\", among them \"%.80s\" and \"%.80s\": "
+				"give the GUID",
+				n, kind_name(kinds), kinds == OSR_NAME_SWITCH ? "es" : "s",
+				(int)(len < 80 ? len : 80), word,
+				name_text(names, names->hit[0], one),
+				name_text(names, names->hit[1], other));
+	*node = names->hit[0]->node;
+	*port = head ? number : names->hit[0]->port;
+	return OSR_OK;
+}
+
+/* ---- repeated names ------------------------------------------------------------------------- */
+
+bool osr_names_repeated(const char *names, const uint32_t *text, uint32_t n, bool *repeated)
+{
+	uint32_t room = 64, *first;
+
+	while (room < 2 * (uint64_t)n)
+		room *= 2;
+	/* An open hash table of the first of each text, plus 1. */
+	first = calloc(room, sizeof(*first));
+	if (!first)
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		const char *own = names + text[i];
+		uint32_t at = (uint32_t)XXH3_64bits(own, strlen(own)) & (room - 1);
+
+		repeated[i] = false;
+		if (!text[i])
+			continue;
+		while (first[at] && strcmp(names + text[first[at] - 1], own) != 0)
+			at = (at + 1) & (room - 1);
+		if (first[at])
+			repeated[i] = repeated[first[at] - 1] = true;
+		else
+			first[at] = i + 1;
+	}
+	free(first);
+	return true;
+}
+
+size_t osr_name_own(const char *shown, uint64_t guid)
+{
+	size_t len = strlen(shown);
+	char tail[20];
+
+	snprintf(tail, sizeof(tail), " 0x%016" PRIx64, guid);
+	return len >= sizeof(tail) && !strcmp(shown + len - sizeof(tail) + 1, tail)
+		       ? len - sizeof(tail) + 1
+		       : len;
+}
+
+/* ---- guesses -------------------------------------------------------------------------------- */
+
+static unsigned min3(unsigned a, unsigned b, unsigned c)
+{
+	unsigned m = a < b ? a : b;
+
+	return m < c ? m : c;
+}
+
+/* Levenshtein's edit distance, one row at a time, over as many bytes as a guess compares. */
+static unsigned edit_distance(const char *a, size_t a_len, const char *b)
+{
+	unsigned row[GUESS_LENGTH + 1];
+	unsigned n = (unsigned)strnlen(b, GUESS_LENGTH);
+
+	for (unsigned j = 0; j <= n; j++)
+		row[j] = j;
+	for (unsigned i = 0; i < GUESS_LENGTH && i < a_len; i++) {
+		unsigned diagonal = row[0];
+
+		row[0] = i + 1;
+		for (unsigned j = 0; j < n; j++) {
+			unsigned cost = min3(row[j + 1] + 1, row[j] + 1, diagonal + (a[i] != b[j]));
+
+			diagonal = row[j + 1];
+			row[j + 1] = cost;
+		}
+	}
+	return row[n];
+}
+
+void osr_guess_offer(struct osr_guess *guess, const char *candidate)
+{
+	size_t first = strcspn(candidate, " \t,;");
+	unsigned distance = edit_distance(candidate, first, guess->word);
+
+	/* Node descriptions are long: one that holds the word is what was meant. */
+	if (strlen(guess->word) > 2 && strcasestr(candidate, guess->word))
+		distance = 0;
+	/* A guess that shares less than half of its letters would only confuse. */
+	if (distance * 2 > first || (guess->best && distance >= guess->distance))
+		return;
+	guess->best = candidate;
+	guess->distance = distance;
+}
+
+const char *osr_guess_say(const struct osr_guess *guess, char *buf, size_t size)
+{
+	buf[0] = '\0';
+	if (guess->best)
+		snprintf(buf, size, ": did you mean \"%.100s\"?", guess->best);
+	return buf;
+}
