@@ -117,7 +117,8 @@ void osr__adopt_read(struct plugin *p)
 	if (!adopt_wanted(p))
 		return;
 	for (int all = 0; all < 2; all++) {
-		cl_plock_excl_acquire(&p->osm->lock);
+		if (!osr__lock(p->osm, LOCK_ALONE))
+			return;
 		for (cl_map_item_t *item = cl_qmap_head(tbl); item != cl_qmap_end(tbl);
 		     item = cl_qmap_next(item)) {
 			osm_switch_t *sw = (osm_switch_t *)item;
@@ -130,8 +131,8 @@ void osr__adopt_read(struct plugin *p)
 				adopt_ask_slvl(p, sw, all);
 		}
 		cl_plock_release(&p->osm->lock);
-		osr__wait_for_answers(p->osm);
-		cl_plock_acquire(&p->osm->lock);
+		if (!osr__wait_for_answers(p->osm) || !osr__lock(p->osm, LOCK_SHARED))
+			return;
 		by_turn &= adopt_by_turn(tbl);
 		cl_plock_release(&p->osm->lock);
 	}

@@ -125,7 +125,8 @@ static void keys_ask(struct keys *k)
 	struct osm_opensm *osm = k->plugin->osm;
 	bool master;
 
-	cl_plock_excl_acquire(&osm->lock);
+	if (!osr__lock(osm, LOCK_ALONE))
+		return;
 	master = osm->subn.sm_state == IB_SMINFO_STATE_MASTER;
 	if (master) {
 		osm->subn.force_reroute = TRUE;
@@ -148,7 +149,8 @@ static void keys_settle(struct keys *k)
 {
 	struct osm_opensm *osm = k->plugin->osm;
 
-	cl_plock_excl_acquire(&osm->lock);
+	if (!osr__lock(osm, LOCK_ALONE))
+		return;
 	atomic_store(&k->due, false);
 	atomic_store(&k->settling, true);
 	osm->subn.force_heavy_sweep = TRUE;
@@ -216,7 +218,8 @@ static bool some_switch_is_due(struct osm_opensm *osm)
 	cl_qmap_t *table = &osm->subn.sw_guid_tbl;
 	bool due = false;
 
-	cl_plock_acquire(&osm->lock);
+	if (!osr__lock(osm, LOCK_SHARED))
+		return false;
 	for (cl_map_item_t *item = cl_qmap_head(table); item != cl_qmap_end(table);
 	     item = cl_qmap_next(item))
 		due |= ((osm_switch_t *)item)->need_update != 0;

@@ -218,7 +218,8 @@ static bool ask_path_sls(struct observer *o, struct look *w, uint64_t generation
 	for (uint32_t i = 0; i < w->paths.n_rows; i++) {
 		const struct osm_routing_engine *re;
 
-		cl_plock_acquire(&osm->lock);
+		if (!osr__lock(osm, LOCK_SHARED))
+			return false;
 		re = still_current(o, generation) ? osm->routing_engine_used : NULL;
 		for (uint32_t d = 0; re && d < fabric->n_dests; d++)
 			sl[(size_t)i * fabric->n_dests + d] =
@@ -541,7 +542,8 @@ static enum osr_status observe_take(struct observer *o, struct look *w, uint64_t
 	enum osr_status st = OSR_NOT_APPLICABLE;
 	double start;
 
-	cl_plock_excl_acquire(&osm->lock);
+	if (!osr__lock(osm, LOCK_ALONE))
+		return st;
 	start = osr__sweep_clock_ms();
 	if (still_current(o, generation) && osm->routing_engine_used &&
 	    cl_qmap_count(&osm->subn.sw_guid_tbl))

@@ -169,7 +169,8 @@ static void take_over_all(struct plugin *p)
 	if (stays_away(p) || !engines_are_known(p))
 		return;
 	/* Path queries read engines under the shared lock. */
-	cl_plock_excl_acquire(&p->osm->lock);
+	if (!osr__lock(p->osm, LOCK_ALONE))
+		return;
 	for (struct osm_routing_engine *re = p->osm->routing_engine_list; re; re = re->next) {
 		if (re->type == OSM_ROUTING_ENGINE_TYPE_DFSSSP)
 			take_over(p, re, "dfsssp");

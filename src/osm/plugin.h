@@ -50,6 +50,17 @@ const char *osr__node_name(struct osm_opensm *osm, const osm_node_t *node, char 
 
 osm_log_level_t osr__log_details(const struct plugin *p);
 
+/* wait.c --------------------------------------------------------------------------------------- */
+
+enum lock_kind { LOCK_SHARED, LOCK_ALONE };
+/* Takes OpenSM's lock, which cl_plock_release() gives back. false: opensm ends, and the lock is not taken. */
+bool osr__lock(struct osm_opensm *osm, enum lock_kind kind);
+/*
+ * Without a lock, in the thread that sweeps: until OpenSM has an answer, or none, to all that is under way.
+ * false: opensm ends, and there may be no answers.
+ */
+bool osr__wait_for_answers(struct osm_opensm *osm);
+
 /* snapshot.c ----------------------------------------------------------------------------------- */
 
 /* Kinds of ports that OpenSM configures apart: qos_ca_*, qos_sw0_*, qos_swe_*, qos_rtr_*. */

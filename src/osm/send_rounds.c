@@ -117,7 +117,8 @@ uint32_t osr__rounds_finish(struct plugin *p)
 	if (!ctx || !ctx->current)
 		return 0;
 	fabric = &ctx->current->result.fabric;
-	cl_plock_excl_acquire(&p->osm->lock);
+	if (!osr__lock(p->osm, LOCK_ALONE))
+		return 0;
 	snap.sw = switches_of(p, fabric, &arena);
 	marks = osr_alloc(&arena, fabric->n_switches, 1);
 	if (snap.sw && marks) {
@@ -130,7 +131,8 @@ uint32_t osr__rounds_finish(struct plugin *p)
 	}
 	cl_plock_release(&p->osm->lock);
 	osr_arena_free(&arena);
-	osr__wait_for_answers(p->osm);
+	if (!osr__wait_for_answers(p->osm))
+		return n_blocks;
 	osr__log(
 		p->osm, OSM_LOG_INFO,
 		"second round of tables: %u LFT blocks; entries were withdrawn for %.1f ms at most",

@@ -93,9 +93,8 @@ void osr__sweep_cached(struct engine_ctx *ctx)
 		.ms_start = osr__sweep_clock_ms(),
 	};
 
-	if (!ctx->current)
+	if (!ctx->current || !osr__lock(w.osm, LOCK_ALONE))
 		return;
-	cl_plock_excl_acquire(&w.osm->lock);
 	/* If no switch answers OpenSM calls no engine, and there are no tables. */
 	if (cl_qmap_count(&w.osm->subn.sw_guid_tbl))
 		check_all_cached(&w);

@@ -238,16 +238,6 @@ static bool renew_paths(struct passage *w)
 
 /* Asking a switch ------------------------------------------------------------------------------ */
 
-void osr__wait_for_answers(struct osm_opensm *osm)
-{
-	osm_stats_t *stats = &osm->stats;
-
-	pthread_mutex_lock(&stats->mutex);
-	while (stats->qp0_mads_outstanding && !osm_exit_flag)
-		pthread_cond_wait(&stats->cond, &stats->mutex);
-	pthread_mutex_unlock(&stats->mutex);
-}
-
 static osm_switch_t *switch_of_port(const struct osm_opensm *osm, ib_net64_t guid)
 {
 	const osm_port_t *port = osm_get_port_by_guid(&osm->subn, guid);
@@ -282,7 +272,8 @@ static bool trap_ask_switch(struct passage *w, const struct question *about)
 	osm_switch_t *sw;
 	bool sent = true;
 
-	cl_plock_excl_acquire(&w->osm->lock);
+	if (!osr__lock(w->osm, LOCK_ALONE))
+		return false;
 	sw = switch_of_port(w->osm, about->guid);
 	for (unsigned port = about->first;
 	     sw && port < sw->num_ports && port <= about->last && sent; port++)
@@ -291,8 +282,7 @@ static bool trap_ask_switch(struct passage *w, const struct question *about)
 	cl_plock_release(&w->osm->lock);
 	if (!sw || !sent)
 		snprintf(w->why, sizeof(w->why), "the switch that sent the trap cannot be asked");
-	osr__wait_for_answers(w->osm);
-	return sw && sent;
+	return osr__wait_for_answers(w->osm) && sw && sent;
 }
 
 /* What a switch says ---------------------------------------------------------------------------- */
@@ -361,7 +351,8 @@ static bool look_at_switch(struct passage *w, const struct question *about)
 	osm_switch_t *sw;
 	bool proven;
 
-	cl_plock_excl_acquire(&w->osm->lock);
+	if (!osr__lock(w->osm, LOCK_ALONE))
+		return false;
 	sw = switch_of_port(w->osm, about->guid);
 	proven = sw;
 	for (unsigned port = about->first; sw && port < sw->num_ports && port <= about->last;
@@ -386,7 +377,8 @@ static bool question_before(const struct passage *w, ib_net64_t guid, struct que
 	const osm_physp_t *p0 = NULL;
 	const osm_node_t *at = NULL;
 
-	cl_plock_acquire(&w->osm->lock);
+	if (!osr__lock(w->osm, LOCK_SHARED))
+		return false;
 	sw = switch_of_port(w->osm, guid);
 	p0 = sw ? osm_node_get_physp_ptr(sw->p_node, 0) : NULL;
 	if (p0 && p0->dr_path.hop_count)
@@ -426,7 +418,8 @@ static bool trap_route(struct passage *w, struct osm_routing_engine *re)
 {
 	bool routed;
 
-	cl_plock_excl_acquire(&w->osm->lock);
+	if (!osr__lock(w->osm, LOCK_ALONE))
+		return false;
 	routed = prepare_switches(w) && !re->build_lid_matrices(re->context) &&
 		 !re->ucast_build_fwd_tables(re->context);
 	if (routed)
@@ -499,11 +492,13 @@ static bool pass(struct passage *w)
 	if (!trap_route(w, ctx->re))
 		return false;
 	ms_routed = osr__sweep_clock_ms();
-	osr__wait_for_answers(w->osm);
+	if (!osr__wait_for_answers(w->osm))
+		return false;
 	if (w->osm->subn.opt.qos &&
 	    (ctx->current->result.routing.sl2vl || ctx->current->used_vls != vls)) {
 		osm_qos_setup(w->osm);
-		osr__wait_for_answers(w->osm);
+		if (!osr__wait_for_answers(w->osm))
+			return false;
 	}
 	osr__slvl_settle(w->plugin, true);
 	w->n_blocks += osr__rounds_finish(w->plugin);
@@ -518,7 +513,8 @@ bool osr__traps_route(struct plugin *p)
 	bool routed = false;
 
 	/* The receiver of a trap reports it before it gives the lock back, but after it has asked for this sweep. */
-	cl_plock_excl_acquire(&p->osm->lock);
+	if (!osr__lock(p->osm, LOCK_ALONE))
+		return false;
 	cl_plock_release(&p->osm->lock);
 	p->traps.was_settled = p->traps.settled;
 	if (p->traps.n && may_pass(p))

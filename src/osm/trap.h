@@ -39,8 +39,6 @@ void osr__traps_init(struct traps *traps);
 void osr__traps_note(struct plugin *p, const ib_mad_notice_attr_t *notice);
 /* A sweep is over, or has not come to its end. */
 void osr__traps_settled(struct plugin *p, bool settled);
-/* Until OpenSM has an answer, or none, to all that is under way. Without a lock. */
-void osr__wait_for_answers(struct osm_opensm *osm);
 /* At HEAVY_SWEEP_START, without a lock: true if new tables have been sent. */
 bool osr__traps_route(struct plugin *p);
 
