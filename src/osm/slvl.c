@@ -42,7 +42,6 @@ struct slvl_matrix {
 	uint32_t n_cared, n_differ;
 	bool wildcards;
 	bool suspects;         /* switches that are sent something did not hold what they got */
-	bool forced;           /* to ports that OpenSM marks what they hold is unknown */
 	struct slvl_mad *mads; /* NULL: only count */
 	uint32_t n_mads;
 };
@@ -100,78 +99,53 @@ static bool slvl_port0_unknown(const struct slvl_matrix *m)
 }
 
 /*
- * What a switch holds for a port that is down nobody asks: it may have been sent something since OpenSM made this
- * object for the switch, or before. When the port is up again the pair has to look as if it differed.
+ * OpenSM's copy of a table becomes one that no sweep asks for, where the switch may hold another one:
+ * - the object is new. OpenSM makes one when a switch that was out of reach comes back, and it says VL 0
+ *   whatever the switch holds. What we have seen is marked in the table behind those of all input ports, which
+ *   OpenSM allocates and leaves alone;
+ * - OpenSM marks the port as one that may have been reset;
+ * - the output port is down, or, where tables are sent from here, the input port: nothing is sent there.
+ * So each of these tables differs from what is wanted, by OpenSM's comparison as well as by the one below.
  */
-static void slvl_mark_unknown(const struct slvl_matrix *m, osm_physp_t *osm_physp, unsigned in)
+static void slvl_doubt(osm_switch_t *sw, bool all, bool sent_here)
 {
-	if (m->forced && osm_physp)
-		memset(osm_physp_get_slvl_tbl(osm_physp, (uint8_t)in), UNKNOWN,
-		       sizeof(ib_slvl_table_t));
-}
+	unsigned n = sw->num_ports;
 
-/*
- * Was a sweep of ours done with this object? When a switch that was out of reach comes back, OpenSM makes a new one,
- * whose tables are all VL 0 whatever the switch holds. The mark is in a table of port 0 that no switch with a base
- * port 0 has.
- */
-static ib_slvl_table_t *slvl_mark_of(const osm_switch_t *sw)
-{
-	osm_physp_t *p0 = osm_node_get_physp_ptr(sw->p_node, 0);
+	for (unsigned out = 0; out < n; out++) {
+		osm_physp_t *osm_physp = osm_node_get_physp_ptr(sw->p_node, (uint8_t)out);
+		ib_slvl_table_t *seen;
+		bool unknown;
 
-	return p0 && !ib_switch_info_is_enhanced_port0(&sw->switch_info)
-		       ? osm_physp_get_slvl_tbl(p0, 0)
-		       : NULL;
-}
-
-static bool slvl_is_new(const osm_switch_t *sw)
-{
-	const ib_slvl_table_t *mark = slvl_mark_of(sw);
-
-	return mark && mark->raw_vl_by_sl[0] != UNKNOWN;
-}
-
-static void slvl_mark_all(struct plugin *p)
-{
-	const cl_qmap_t *tbl = &p->osm->subn.sw_guid_tbl;
-
-	for (cl_map_item_t *item = cl_qmap_head(tbl); item != cl_qmap_end(tbl);
-	     item = cl_qmap_next(item)) {
-		ib_slvl_table_t *mark = slvl_mark_of((osm_switch_t *)item);
-
-		if (mark)
-			memset(mark, UNKNOWN, sizeof(*mark));
+		if (!osm_physp || cl_ptr_vector_get_size(&osm_physp->slvl_by_port) <= n)
+			continue;
+		seen = cl_ptr_vector_get(&osm_physp->slvl_by_port, n);
+		unknown = all || osm_physp->need_update || !slvl_up(osm_physp) ||
+			  seen->raw_vl_by_sl[0] != UNKNOWN;
+		for (unsigned in = 0; in < n; in++)
+			if (unknown || (sent_here && in &&
+					!slvl_up(osm_node_get_physp_ptr(sw->p_node, (uint8_t)in))))
+				memset(osm_physp_get_slvl_tbl(osm_physp, (uint8_t)in), UNKNOWN,
+				       sizeof(*seen));
+		memset(seen, UNKNOWN, sizeof(*seen));
 	}
 }
 
 static void slvl_read_port(struct slvl_matrix *m, unsigned out)
 {
 	osm_physp_t *osm_physp = osm_node_get_physp_ptr(m->sw->p_node, (uint8_t)out);
-	bool forced = m->forced;
 
-	if (!out && !ib_switch_info_is_enhanced_port0(&m->sw->switch_info))
+	if ((!out && !ib_switch_info_is_enhanced_port0(&m->sw->switch_info)) || !slvl_up(osm_physp))
 		return;
-	for (unsigned in = 0; !slvl_up(osm_physp) && in < m->width; in++)
-		slvl_mark_unknown(m, osm_physp, in);
-	if (!slvl_up(osm_physp))
-		return;
-	forced &= osm_physp->need_update || m->ctx->plugin->osm->subn.need_update ||
-		  slvl_is_new(m->sw);
 	for (unsigned in = 0; in < m->width; in++) {
 		size_t at = (size_t)in * m->width + out;
 
-		if (in && !slvl_up(osm_node_get_physp_ptr(m->sw->p_node, (uint8_t)in))) {
-			slvl_mark_unknown(m, osm_physp, in);
-			continue;
-		}
-		if (!in && slvl_port0_unknown(m))
+		if (in ? !slvl_up(osm_node_get_physp_ptr(m->sw->p_node, (uint8_t)in))
+		       : slvl_port0_unknown(m))
 			continue;
 		m->cared[at] = true;
 		m->want[at] = slvl_wanted(m->ctx, osm_physp, in);
 		memcpy(&m->held[at], osm_physp_get_slvl_tbl(osm_physp, (uint8_t)in),
 		       sizeof(m->held[at]));
-		if (forced)
-			m->held[at] = NEVER;
 		m->n_cared++;
 		m->n_differ += m->held[at] != m->want[at];
 	}
@@ -467,18 +441,20 @@ void osr__slvl_routed(struct engine_ctx *ctx)
 {
 	struct plugin *p = ctx->plugin;
 	const osm_subn_t *subn = &p->osm->subn;
-	struct slvl_matrix m = { .ctx = ctx, .forced = true };
-	bool phases = false;
+	const cl_qmap_t *tbl = &subn->sw_guid_tbl;
+	struct slvl_matrix m = { .ctx = ctx };
+	bool phases = false, sends = ctx->current && ctx->current->result.routing.sl2vl;
 
 	osr__slvl_drop(p);
 	p->slvl.counts = (struct slvl_counts){ 0 };
-	if (subn->opt.qos && ctx->current && ctx->current->result.routing.sl2vl &&
-	    slvl_alloc(&m, p) && slvl_plan_all(&m, p, subn->opt.use_optimized_slvl) &&
-	    slvl_hide(p)) {
+	for (cl_map_item_t *item = cl_qmap_head(tbl); subn->opt.qos && item != cl_qmap_end(tbl);
+	     item = cl_qmap_next(item))
+		slvl_doubt((osm_switch_t *)item, subn->need_update, sends);
+	if (subn->opt.qos && sends && slvl_alloc(&m, p) &&
+	    slvl_plan_all(&m, p, subn->opt.use_optimized_slvl) && slvl_hide(p)) {
 		for (uint32_t i = 0; i < p->slvl.n_mads; i++)
 			phases |= p->slvl.mads[i].phase != SLVL_PAIRS;
 		p->slvl.sent = !phases;
-		slvl_mark_all(p);
 		if (!phases)
 			slvl_post_phase(p, SLVL_PAIRS);
 	}
@@ -569,6 +545,7 @@ static void slvl_compare(struct slvl_matrix *m, struct plugin *p, char *text, si
 	const cl_qmap_t *tbl = &p->osm->subn.sw_guid_tbl;
 	uint32_t n_named = 0;
 
+	*text = '\0';
 	p->slvl.counts.n_refused = 0;
 	for (cl_map_item_t *item = cl_qmap_head(tbl); item != cl_qmap_end(tbl);
 	     item = cl_qmap_next(item)) {
@@ -584,23 +561,25 @@ static void slvl_compare(struct slvl_matrix *m, struct plugin *p, char *text, si
 			 n_named - 3);
 }
 
-/* Sends what is planned, phase by phase, and asks for a part of all tables. */
-static void slvl_send(struct slvl_matrix *m, struct plugin *p)
+/* Sends what is planned, phase by phase, and asks for a part of all tables; false: opensm ends. */
+static bool slvl_send(struct slvl_matrix *m, struct plugin *p)
 {
 	for (uint8_t phase = 0; phase < SLVL_N_PHASES && !p->slvl.sent; phase++) {
 		uint32_t n;
 
-		cl_plock_excl_acquire(&p->osm->lock);
+		if (!osr__lock(p->osm, LOCK_ALONE))
+			return false;
 		n = slvl_post_phase(p, phase);
 		cl_plock_release(&p->osm->lock);
-		if (n)
-			osr__wait_for_answers(p->osm);
+		if (n && !osr__wait_for_answers(p->osm))
+			return false;
 	}
 	p->slvl.sent = true;
-	cl_plock_excl_acquire(&p->osm->lock);
+	if (!osr__lock(p->osm, LOCK_ALONE))
+		return false;
 	slvl_ask_all(m, p);
 	cl_plock_release(&p->osm->lock);
-	osr__wait_for_answers(p->osm);
+	return osr__wait_for_answers(p->osm);
 }
 
 /*
@@ -654,25 +633,19 @@ static void slvl_report(const struct engine_ctx *ctx, const char *text, bool dis
 static void slvl_settle(struct engine_ctx *ctx, struct slvl_matrix *m, bool discovery_follows)
 {
 	struct plugin *p = ctx->plugin;
-	char text[400] = "";
+	char text[400];
 	bool again;
 
-	slvl_send(m, p);
-	cl_plock_excl_acquire(&p->osm->lock);
-	slvl_compare(m, p, text, sizeof(text));
-	again = p->slvl.counts.n_refused && slvl_plan_all(m, p, false);
-	cl_plock_release(&p->osm->lock);
-	if (again) {
-		/* A MAD was lost, or a switch does not know wildcards. */
-		*text = 0;
-		m->suspects = true;
-		slvl_send(m, p);
-		cl_plock_acquire(&p->osm->lock);
+	do {
+		if (!slvl_send(m, p) || !osr__lock(p->osm, LOCK_ALONE))
+			return;
 		slvl_compare(m, p, text, sizeof(text));
+		/* Once more: a MAD was lost, or a switch does not know wildcards. */
+		again = p->slvl.counts.n_refused && !m->suspects && slvl_plan_all(m, p, false);
 		cl_plock_release(&p->osm->lock);
-	}
-	if (!osm_exit_flag) /* then nobody waits for answers */
-		slvl_report(ctx, text, discovery_follows);
+		m->suspects = true;
+	} while (again);
+	slvl_report(ctx, text, discovery_follows);
 }
 
 void osr__slvl_settle(struct plugin *p, bool discovery_follows)
@@ -683,7 +656,8 @@ void osr__slvl_settle(struct plugin *p, bool discovery_follows)
 
 	while (ctx && ctx->re != p->osm->routing_engine_used)
 		ctx = ctx->next;
-	cl_plock_excl_acquire(&p->osm->lock);
+	if (!osr__lock(p->osm, LOCK_ALONE))
+		return;
 	slvl_show(p);
 	m.ctx = ctx;
 	alloc = ctx && ctx->current && ctx->current->used_vls && p->osm->subn.opt.qos &&

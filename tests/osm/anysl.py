@@ -9,7 +9,7 @@ from entries import different
 from faults import switch_links
 from judge import QOS, Claims, expect, generate, judge, scenario
 from metrics import read_json
-from osmtest import Fabric, Opensm, find_fabric, wait_for
+from osmtest import TOOLS, Fabric, Opensm, find_fabric, held, wait_for
 
 OTHERS = 'programs that choose an SL themselves (UCX, NCCL) are not covered'
 ANY_SL = '[dfsssp]\nany_sl = on\n'
@@ -225,6 +225,57 @@ def port_was_down(workdir):
             expect(held == wanted, 'held %s, not %s' % (held, wanted))
             sweep(opensm, fabric)
             opensm.check_log()
+
+
+def island_of(tables):
+    """Two neighbours, not the switch of the SM, without which the others hold together, and the cables around them."""
+    sm = next(i for i, s in enumerate(tables.switches) for node, _ in s.hosts.values() if node == tables.data['from'])
+    for a, s in enumerate(tables.switches):
+        for b, _ in s.next.values():
+            reached, todo = {sm}, [sm]
+            while todo:
+                new = {u for u, _ in tables.switches[todo.pop()].next.values()} - reached - {a, b}
+                reached |= new
+                todo += new
+            if sm not in (a, b) and len(reached) == len(tables.switches) - 2:
+                return (a, b), [(t.name, p) for v, t in enumerate(tables.switches) if v in (a, b)
+                                for p, (u, _) in t.next.items() if u not in (a, b)]
+
+
+@scenario('any-sl.island', 120)
+def island(workdir):
+    """Two switches are out of reach, where another SM writes one table in each; all their cables return before opensm
+    looks: nothing in its new objects says that their inner ports were ever away. With and without an enhanced port 0."""
+    for kind in [], ['--enhanced']:
+        folder = os.path.join(workdir, 'island' + ''.join(kind))
+        os.makedirs(folder, exist_ok=True)
+        net = generate(os.path.join(folder, 'sparse.net'), 'random', 'switches=16', 'links=36', 'seed=2', *kind)
+        with Fabric(net, folder) as fabric:
+            with Opensm(fabric, 'dfsssp', plugin=True, plugin_conf=ANY_SL + 'stable = no\n',
+                        options=dict(QOS, max_op_vls=2)) as opensm:
+                opensm.wait_up()
+                before = oracle.Tables(fabric.read_back())
+                away, cut = island_of(before)
+                spoilt = []
+                for a in away:
+                    s = before.switches[a]
+                    inner = [p for p, (u, _) in s.next.items() if u in away]
+                    spoilt.append((a, *next((i, o) for i in s.hosts for o in inner if bytes(s.table(i, o)) == bytes(16))))
+                with held(opensm):
+                    for a, i, o in spoilt:
+                        fabric.run([os.path.join(TOOLS, 'osr-spoil'), before.switches[a].guid, 'sl2vl', str(i), str(o), '0', '1'])
+                    fabric.console(*[fabric.unlink(*cable) for cable in cut])
+                opensm.resweep()
+                opensm.wait_quiet()
+                expect(len(oracle.Tables(fabric.read_back()).switches) == 14, 'nothing was out of reach')
+                with held(opensm):
+                    fabric.console(*[fabric.relink(*cable) for cable in cut])
+                opensm.resweep()
+                opensm.wait_quiet()
+                after, _ = sweep(opensm, fabric)
+                wrong = [(after.switches[a].name, i, o) for a, i, o in spoilt if any(after.switches[a].table(i, o))]
+                expect(not wrong, '%s: tables of another SM are left: %s' % (kind, wrong))
+            opensm.check_own_log()
 
 
 @scenario('any-sl.unanswered', 120)
