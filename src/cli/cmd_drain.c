@@ -19,14 +19,8 @@ static const struct argp_option undrain_options[] = {
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
-static const struct out_field drain_fields[] = {
-	{ "what", "part", OUT_TEXT, 0 },   { "guid", "switch GUID", OUT_TEXT, 0 },
-	{ "port", "port", OUT_COUNT, 0 },  { "why", "why", OUT_TEXT, 0 },
-	{ "state", "state", OUT_TEXT, 0 }, { NULL, NULL, 0, 0 },
-};
-
 static const struct out_section drain_sections[] = {
-	{ "parts", OUT_ROWS, drain_fields },
+	{ "parts", OUT_ROWS, cli_part_fields },
 	{ NULL, 0, NULL },
 };
 
@@ -98,26 +92,6 @@ static json_t *drain_wait_settled(const struct drain_args *a, struct osrk *k, js
 	return said;
 }
 
-static int drain_show(struct drain_args *a, const json_t *said)
-{
-	const json_t *parts = json_object_get(said, "parts");
-
-	for (size_t i = 0; i < json_array_size(parts); i++) {
-		const json_t *part = json_array_get(parts, i);
-
-		out_row(&a->out, "parts");
-		for (const struct out_field *field = drain_fields; field->key; field++) {
-			const json_t *value = json_object_get(part, field->key);
-
-			if (field->type == OUT_TEXT)
-				out_text(&a->out, field->key, json_string_value(value));
-			else
-				out_count(&a->out, field->key, (uint64_t)json_integer_value(value));
-		}
-	}
-	return out_end(&a->out, CLI_OK);
-}
-
 static int drain_run(struct drain_args *a)
 {
 	const char *op = !a->what ? "drained" : a->undrain ? "undrain" : "drain";
@@ -132,8 +106,10 @@ static int drain_run(struct drain_args *a)
 	else if (a->what && !drain_is_settled(said))
 		code = cli_socket_refused("accepted, but the subnet manager has no new tables yet: "
 					  "`osmroutes drain` shows the state");
-	else
-		code = drain_show(a, said);
+	else {
+		cli_socket_rows(&a->out, "parts", cli_part_fields, json_object_get(said, "parts"));
+		code = out_end(&a->out, CLI_OK);
+	}
 	json_decref(said);
 	osrk_close(k);
 	return code;

@@ -477,18 +477,6 @@ static int key_step(struct args *a, struct osrk *k)
 	return out_end(&a->out, CLI_OK);
 }
 
-/* Most often there is no such socket. */
-static int say_closed(const char *why)
-{
-	struct osr_diag diag;
-
-	osr_fail(&diag, OSR_NOT_APPLICABLE,
-		 "%.300s: does opensm run here with control_socket set in osmroutes.conf? "
-		 "--socket=PATH names another one",
-		 why);
-	return cli_fail(OSR_NOT_APPLICABLE, &diag);
-}
-
 int cli_key(int argc, char **argv)
 {
 	static const struct argp_child children[] = { { .argp = &socket_argp },
@@ -511,7 +499,7 @@ int cli_key(int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
 	k = osrk_open(a.socket.path);
 	if (!osrk_ok(k))
-		code = say_closed(osrk_error(k));
+		code = cli_socket_refused(osrk_error(k));
 	else if (a.action == PLACE)
 		code = key_place(&a, k);
 	else

@@ -21,6 +21,7 @@ const struct cli_command cli_commands[] = {
 	{ "engines", "list the routing engines and their options", cli_engines },
 	{ "conf", "check a configuration before opensm reads it", cli_conf },
 	{ "order", "list the hosts of a fat tree in routing order, for MPI and Slurm", cli_order },
+	{ "status", "say what a running subnet manager does", cli_status },
 	{ "key", "ask a subnet manager for routes for one application's traffic", cli_key },
 	{ "drain", "take a cable or switch out of routing before it is pulled", cli_drain },
 	{ "undrain", "route by a drained cable or switch again", cli_undrain },

@@ -6,6 +6,7 @@
 #include <argp.h>
 #include <jansson.h>
 
+#include "cli/output.h"
 #include "keyclient/keyclient.h"
 
 struct cli_socket {
@@ -13,10 +14,25 @@ struct cli_socket {
 	long wait;        /* ms */
 };
 
-extern const struct argp socket_argp; /* its input is a struct cli_socket */
+extern const struct argp socket_argp;      /* its input is a struct cli_socket */
+extern const struct argp socket_only_argp; /* without --wait */
 
 /* The answer to `line`, which is released, or NULL: osrk_error() says why. */
 json_t *cli_socket_ask(struct osrk *k, json_t *line);
+
+/* The member of an answer that a key names; a dot in it nests. */
+const json_t *cli_socket_member(const json_t *json, const char *key);
+
+/*
+ * A row of what an answer has under the keys of the fields: a list as its length, seconds since 1970 in a field of
+ * text as date and time. And a row for each of a list.
+ */
+void cli_socket_row(struct out *out, const char *section, const struct out_field *fields,
+		    const json_t *json);
+void cli_socket_rows(struct out *out, const char *section, const struct out_field *fields,
+		     const json_t *list);
+/* Of parts that are drained or held down. */
+extern const struct out_field cli_part_fields[];
 
 /* Says why the subnet manager refuses; the exit code. */
 int cli_socket_refused(const char *why);

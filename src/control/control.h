@@ -49,6 +49,9 @@ void osr_control_close(struct osr_control *control); /* NULL is fine */
 struct osr_sched *osr_control_lock(struct osr_control *control);
 void osr_control_unlock(struct osr_control *control);
 
+/* What `status` answers of the subnet manager, besides keys and drained parts; taken, may be NULL. */
+void osr_control_tell(struct osr_control *control, json_t *sm);
+
 /* Its thread has a turn soon. */
 void osr_control_wake(struct osr_control *control);
 /* Should the tables of the present fabric have something that they do not have? */

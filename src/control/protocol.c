@@ -516,15 +516,20 @@ static json_t *protocol_attach(struct call *c)
 
 static json_t *protocol_status(struct call *c)
 {
-	json_t *apps = json_array();
+	json_t *apps = json_array(), *answer;
 	const struct osr_sched_app *app;
 
 	for (uint32_t i = 0; (app = osr_sched_row(c->s, i)); i++)
 		if (may_touch(c->peer, app))
 			apps = osr__append(apps, protocol_app_json(app));
-	return json_pack("{s:b, s:s, s:i, s:b, s:b, s:o}", "ok", 1, "osmroutes", OSR_VERSION,
-			 "protocol", OSR__PROTOCOL, "ready", osr_sched_present(c->s) != NULL,
-			 "pending", osr_sched_dirty(c->s), "apps", apps);
+	answer =
+		json_pack("{s:b, s:s, s:i, s:b, s:b, s:o, s:o*}", "ok", 1, "osmroutes", OSR_VERSION,
+			  "protocol", OSR__PROTOCOL, "ready", osr_sched_present(c->s) != NULL,
+			  "pending", osr_sched_dirty(c->s), "apps", apps, "parts",
+			  c->peer->drains ? osr_drains_json(c->peer->drains) : NULL);
+	/* A copy: the answer is written when the lock is free again. */
+	return c->peer->sm && *c->peer->sm ? osr__with(answer, "sm", json_deep_copy(*c->peer->sm))
+					   : answer;
 }
 
 /* Drained parts -------------------------------------------------------------------------------- */

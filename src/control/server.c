@@ -50,6 +50,7 @@ struct osr_control {
 	atomic_uint first; /* those who wait to make tables */
 	struct osr_sched *sched;
 	atomic_uint_fast64_t version;
+	json_t *sm; /* osr_control_tell() */
 
 	struct osr__client *client[MAX_CLIENTS];
 	uint32_t n_clients;
@@ -127,6 +128,14 @@ bool osr_control_pending(struct osr_control *control)
 	return pending;
 }
 
+void osr_control_tell(struct osr_control *control, json_t *sm)
+{
+	pthread_mutex_lock(&control->mutex);
+	json_decref(control->sm);
+	control->sm = sm;
+	pthread_mutex_unlock(&control->mutex);
+}
+
 bool osr_control_used(struct osr_control *control)
 {
 	bool used;
@@ -200,6 +209,7 @@ static void accept_client(struct osr_control *control)
 	client->peer.uid = cred.uid;
 	client->peer.master = master;
 	client->peer.drains = control->in.drains;
+	client->peer.sm = &control->sm;
 	control->client[control->n_clients++] = client;
 }
 
@@ -571,6 +581,7 @@ void osr_control_close(struct osr_control *control)
 	if (control->path[0])
 		unlink(control->path);
 	osr_sched_free(control->sched);
+	json_decref(control->sm);
 	pthread_mutex_destroy(&control->mutex);
 	pthread_cond_destroy(&control->free);
 	free(control);

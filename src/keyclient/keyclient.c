@@ -70,8 +70,8 @@ struct osrk *osrk_open(const char *path)
 		return k;
 	if (errno == ENOENT || errno == ECONNREFUSED)
 		fail(k,
-		     "no opensm answers at %s: set control_socket in osmroutes.conf and restart "
-		     "opensm, or give the path of its socket",
+		     "no opensm answers at %s: it does not run, or control_socket in its "
+		     "osmroutes.conf is not this path",
 		     path);
 	else
 		fail(k, "%s: %s", path, strerror(errno));

@@ -268,6 +268,11 @@ void osr__keys_routed(struct plugin *p, bool ours)
 	osr_control_unlock(k->control);
 }
 
+void osr__keys_tell(struct plugin *p, json_t *sm)
+{
+	osr_control_tell(p->keys->control, sm);
+}
+
 void osr__keys_fabric(struct plugin *p, const struct osr_fabric *fabric)
 {
 	struct osr_diag diag = { "" };

@@ -13,6 +13,8 @@
 
 #include <stdbool.h>
 
+#include <jansson.h>
+
 #include <osmroutes/arena.h>
 #include <osmroutes/fabric.h>
 
@@ -40,6 +42,9 @@ void osr__keys_lay(struct plugin *p, struct sweep_slot *slot, struct osr_arena *
 double osr__keys_ms(const struct plugin *p, double *cpu);
 /* OpenSM goes on with the tables it has: what did the fabric's change do to the keys? */
 void osr__keys_fabric(struct plugin *p, const struct osr_fabric *fabric);
+
+/* What the socket answers of the subnet manager; taken. */
+void osr__keys_tell(struct plugin *p, json_t *sm);
 
 /* keysweep.c: true if this sweep was asked for by the keys alone, and has been done. */
 bool osr__keys_sweep(struct sweep *w);

@@ -2,6 +2,7 @@
 #include "plugin.h"
 
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,10 +18,45 @@ void osr__log_flush(struct osm_opensm *osm)
 	cl_spinlock_release(&osm->log.lock);
 }
 
+static void keep_warning(struct warnings *w, const char *text)
+{
+	struct warning now = { .time = time(NULL) };
+	uint32_t i = 0;
+
+	snprintf(now.text, sizeof(now.text), "%.*s", (int)sizeof(now.text) - 1, text);
+	osr_name_clean(now.text);
+	pthread_mutex_lock(&w->lock);
+	while (i < w->n && strcmp(w->line[i].text, now.text) != 0)
+		i++;
+	/* What is said again is the last one again; else the oldest makes room. */
+	if (i == w->n && w->n < MAX_WARNINGS)
+		w->n++;
+	else if (i == w->n)
+		i = 0;
+	memmove(&w->line[i], &w->line[i + 1], (w->n - i - 1) * sizeof(now));
+	w->line[w->n - 1] = now;
+	pthread_mutex_unlock(&w->lock);
+}
+
+json_t *osr__warnings(const struct plugin *p)
+{
+	struct warnings *w = (struct warnings *)&p->warnings;
+	json_t *list = json_array();
+
+	pthread_mutex_lock(&w->lock);
+	for (uint32_t i = 0; i < w->n; i++)
+		json_array_append_new(list,
+				      json_pack("{s:I, s:s}", "time", (json_int_t)w->line[i].time,
+						"text", w->line[i].text));
+	pthread_mutex_unlock(&w->lock);
+	return list;
+}
+
 /* OpenSM's own log functions truncate at 4 kB; our sentences stay far below, and JSON below. */
 void osr__log(struct osm_opensm *osm, osm_log_level_t level, const char *fmt, ...)
 {
 	char text[4000];
+	struct plugin *p;
 	va_list ap;
 
 	if (!osm_log_is_active(&osm->log, level))
@@ -32,6 +68,9 @@ void osr__log(struct osm_opensm *osm, osm_log_level_t level, const char *fmt, ..
 	/* An administrator waits for it; OpenSM by default leaves all but errors in a buffer. */
 	if (level == OSM_LOG_INFO)
 		osr__log_flush(osm);
+	p = level == OSM_LOG_ERROR ? osr__plugin_of(osm) : NULL;
+	if (p)
+		keep_warning(&p->warnings, text);
 }
 
 const char *osr__node_name(struct osm_opensm *osm, const osm_node_t *node, char *buf, size_t size)

@@ -9,6 +9,8 @@
 #include "file.h"
 #include "plugin.h"
 
+#include <opensm/osm_helper.h>
+
 #include <inttypes.h>
 #include <jansson.h>
 #include <pthread.h>
@@ -170,8 +172,7 @@ struct report {
 	const struct plugin *plugin;
 	const struct metrics *m;
 	uint64_t guid;
-	time_t now;
-	const char *routed_by; /* OpenSM's name of the engine in use, "" if nobody routes */
+	const char *routed_by; /* OpenSM's name of the engine in use, "" if none is */
 };
 
 /* Sweeps of an engine, which may be listed under two names; false if OpenSM does not list it. */
@@ -217,7 +218,8 @@ static json_t *check_json(const struct metrics *m)
 	for (size_t i = 0; m->checked && i < N_CLAIMS; i++)
 		if (m->verdict.proven & claims[i].claim)
 			json_array_append_new(proven, json_string(claims[i].name));
-	return json_pack("{s:b, s:o}", "passed", m->checked, "proven", proven);
+	return json_pack("{s:b, s:o, s:s}", "passed", m->checked, "proven", proven, "text",
+			 m->proven);
 }
 
 static json_t *sweeps_json(const struct plugin *p)
@@ -257,28 +259,44 @@ static json_t *metrics_tables_json(const struct metrics *m)
 			 "two_rounds", m->in_rounds);
 }
 
-static json_t *metrics_root(const struct report *r)
+/* What the last sweep came to. */
+static void sweep_json(json_t *root, const struct metrics *m)
 {
-	const struct metrics *m = r->m;
-	json_t *ms = json_object(), *root;
-	char text[24];
+	json_t *ms = json_object();
+	char digest[24];
 
-	snprintf(text, sizeof(text), "0x%016" PRIx64, r->guid);
-	root = json_pack(
-		"{s:s, s:s, s:s, s:I, s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "osmroutes", OSR_VERSION,
-		"opensm", OSM_VERSION, "sm_port", text, "time", (json_int_t)r->now, "engine",
-		m->engine, "outcome", outcome_names[m->outcome], "message", m->message, "routed_by",
-		r->routed_by, "check", check_json(m), "ms", ms, "sweeps", sweeps_json(r->plugin));
-	if (!root)
-		return NULL;
 	for (size_t i = 0; i < N_PHASES; i++)
 		json_object_set_new(ms, phases[i].name, json_real(phase(m, i)));
-	if (m->checked) {
-		numbers_json(root, m);
-		snprintf(text, sizeof(text), "%016" PRIx64, m->digest);
-		json_object_set_new(root, "digest", json_string(text));
-		json_object_set_new(root, "tables", metrics_tables_json(m));
-	}
+	json_object_set_new(root, "time", json_integer((json_int_t)m->time));
+	json_object_set_new(root, "engine", json_string(m->engine));
+	json_object_set_new(root, "outcome", json_string(outcome_names[m->outcome]));
+	json_object_set_new(root, "message", json_string(m->message));
+	json_object_set_new(root, "check", check_json(m));
+	json_object_set_new(root, "ms", ms);
+	if (!m->checked)
+		return;
+	numbers_json(root, m);
+	snprintf(digest, sizeof(digest), "%016" PRIx64, m->digest);
+	json_object_set_new(root, "digest", json_string(digest));
+	json_object_set_new(root, "tables", metrics_tables_json(m));
+}
+
+/* What happens beside it. */
+static json_t *metrics_root(const struct report *r)
+{
+	const struct plugin *p = r->plugin;
+	json_t *root;
+	char port[24];
+
+	snprintf(port, sizeof(port), "0x%016" PRIx64, r->guid);
+	root = json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:o, s:o}", "osmroutes", OSR_VERSION,
+			 "opensm", OSM_VERSION, "sm_port", port, "state",
+			 osm_get_sm_mgr_state_str(p->osm->subn.sm_state), "routed_by", r->routed_by,
+			 "ours", osr__is_ours(p, p->osm->routing_engine_used), "since",
+			 (json_int_t)p->router_since, "warnings", osr__warnings(p), "sweeps",
+			 sweeps_json(p));
+	if (root && r->m->engine)
+		sweep_json(root, r->m);
 	return root;
 }
 
@@ -351,7 +369,7 @@ static bool metrics_print_prom(const void *report, FILE *out)
 		OSR_VERSION, OSM_VERSION, r->routed_by);
 	head(out, "last_sweep_timestamp_seconds", "gauge", "When the last sweep was over.");
 	fprintf(out, "osmroutes_last_sweep_timestamp_seconds{%s} %lld\n", labels,
-		(long long)r->now);
+		(long long)r->m->time);
 	head(out, "check_passed", "gauge", "1 if the tables of the last sweep passed the check.");
 	fprintf(out, "osmroutes_check_passed{%s} %d\n", labels, r->m->checked);
 	print_sweeps(r, out);
@@ -532,13 +550,14 @@ static struct report metrics_report(const struct plugin *p)
 		.plugin = p,
 		.m = &p->metrics,
 		.guid = cl_ntoh64(p->osm->subn.sm_port_guid),
-		.now = time(NULL),
 		.routed_by = engine_in_use(p),
 	};
 }
 
 void osr__metrics_log(const struct plugin *p)
 {
+	static const char *const later[] = { "state", "routed_by", "ours",
+					     "since", "warnings",  "sweeps" };
 	osm_log_level_t level = osr__log_details(p);
 	struct report r = metrics_report(p);
 	json_t *root;
@@ -547,14 +566,41 @@ void osr__metrics_log(const struct plugin *p)
 	if (!osm_log_is_active(&p->osm->log, level))
 		return;
 	root = metrics_root(&r);
-	/* Not over yet: who routes, and how often. */
-	json_object_del(root, "routed_by");
-	json_object_del(root, "sweeps");
-	text = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(9));
+	/* Not over yet: which engine routes, and how often. */
+	for (size_t i = 0; root && i < sizeof(later) / sizeof(*later); i++)
+		json_object_del(root, later[i]);
+	text = root ? json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
 	if (text)
 		osr__log(p->osm, level, "sweep: %s", text);
 	free(text);
 	json_decref(root);
+}
+
+void osr__metrics_tell(struct plugin *p)
+{
+	struct report r = metrics_report(p);
+
+	if (p->keys)
+		osr__keys_tell(p, metrics_root(&r));
+}
+
+void osr__metrics_router(struct plugin *p)
+{
+	const struct osm_routing_engine *re = p->osm->routing_engine_used;
+	const char *name = engine_in_use(p), *list = p->osm->subn.opt.routing_engine_names;
+
+	if (p->router_since && p->router == re)
+		return;
+	p->router = re;
+	p->router_since = time(NULL);
+	if (osr__is_ours(p, re))
+		return;
+	osr__log(p->osm, OSM_LOG_INFO, "loaded, but routes nothing: %s%s%s%s%s",
+		 re ? "OpenSM's " : "", re ? name : "neither does OpenSM", re ? " routes" : "",
+		 p->contexts ? "" : "; osmroutes serves no engine of routing_engine ",
+		 p->contexts ? ""
+		 : list      ? list
+			     : "(none)");
 }
 
 void osr__metrics_write(struct plugin *p)

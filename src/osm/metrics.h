@@ -5,13 +5,14 @@
  *
  * sweep.c fills struct metrics while OpenSM holds its lock; the text is made in memory at OpenSM's event
  * UCAST_ROUTING_DONE, or after a sweep that failed, when that event may not come; a thread of its own
- * writes the files.
+ * writes the files. `osmroutes status` shows the same JSON, from the control socket.
  */
 #ifndef OSR_OSM_METRICS_H
 #define OSR_OSM_METRICS_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #include <osmroutes/check.h>
 #include <osmroutes/routing.h>
@@ -36,8 +37,9 @@ struct phases {
 };
 
 struct metrics {
-	bool pending; /* not written yet */
-	const char *engine;
+	bool pending;       /* not written yet */
+	const char *engine; /* NULL: no sweep of ours was over yet */
+	time_t time;        /* when it was over */
 	enum outcome outcome;
 	char message[sizeof(((struct osr_diag *)0)->text)]; /* why, if something went wrong */
 	struct phases ms;
@@ -52,6 +54,7 @@ struct metrics {
 	uint32_t n_left_out, n_unhealthy, n_throttled, n_drained, n_held;
 	uint8_t vls, vls_available, vls_needed, vls_one_way;
 	struct osr_verdict verdict;
+	char proven[200]; /* as in the line of the log */
 	uint64_t n_entries, n_changed, digest;
 	struct osr_stable stable;
 	uint64_t n_slvl_sent, n_slvl_refused; /* of slvl.h */
@@ -64,6 +67,10 @@ struct metrics_writer;
 void osr__metrics_write(struct plugin *p);
 /* The same as one line of JSON in the log, a detail of the sweep. */
 void osr__metrics_log(const struct plugin *p);
+/* The same, with what happens beside sweeps, to the control socket if there is one. */
+void osr__metrics_tell(struct plugin *p);
+/* Which engine routes now; one of OpenSM's own is said in the log, once. After every routing. */
+void osr__metrics_router(struct plugin *p);
 /* Waits two seconds at most for what is under way. */
 void osr__metrics_close(struct plugin *p);
 

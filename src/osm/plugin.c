@@ -192,7 +192,9 @@ static void tables_sent(struct plugin *p)
 		ctx->routed = false;
 		osr__store_save(ctx);
 	}
+	osr__metrics_router(p);
 	osr__metrics_write(p);
+	osr__metrics_tell(p);
 }
 
 static void routing_done(struct plugin *p)
@@ -227,6 +229,7 @@ static void sweep_over(struct plugin *p, bool up)
 		osr__sweep_prepare(ctx);
 	if (up)
 		osr__observe_wake(p);
+	osr__metrics_tell(p);
 	osr__log_flush(p->osm); /* OpenSM's own "SUBNET UP" */
 }
 
@@ -349,8 +352,7 @@ static void report_options(const struct plugin *p)
 			 osr_options_origin(o), o->config);
 }
 
-/* event_plugin_name may name a plugin twice; both would take the engines from each other. */
-static bool loaded_before(const struct osm_opensm *osm)
+struct plugin *osr__plugin_of(const struct osm_opensm *osm)
 {
 	const cl_qlist_t *list = &osm->plugin_list;
 
@@ -359,9 +361,9 @@ static bool loaded_before(const struct osm_opensm *osm)
 		const osm_epi_plugin_t *other = cl_item_obj(item, other, list);
 
 		if (other->impl == &osm_event_plugin)
-			return true;
+			return other->plugin_data;
 	}
-	return false;
+	return NULL;
 }
 
 static bool may_load(struct osm_opensm *osm)
@@ -378,7 +380,8 @@ static bool may_load(struct osm_opensm *osm)
 		syslog(LOG_DAEMON | LOG_ERR, wrong, member);
 		return false;
 	}
-	if (loaded_before(osm)) {
+	/* Both would take the engines from each other. */
+	if (osr__plugin_of(osm)) {
 		osr__log(osm, OSM_LOG_ERROR,
 			 "ERR OR17: event_plugin_name lists osmroutes twice; the second entry is "
 			 "ignored");
@@ -399,6 +402,7 @@ static void *create(struct osm_opensm *osm)
 		return NULL;
 	}
 	p->osm = osm;
+	pthread_mutex_init(&p->warnings.lock, NULL);
 	osr__traps_init(&p->traps);
 	if (!osr_options_load(&p->options, NULL, osm->subn.opt.event_plugin_options) ||
 	    !prepare_registrations(p)) {

@@ -27,6 +27,9 @@
 
 #include "conf/options.h"
 
+#include <jansson.h>
+#include <pthread.h>
+
 #include <osmroutes/arena.h>
 #include <osmroutes/check.h>
 #include <osmroutes/engine.h>
@@ -43,6 +46,8 @@ void osr__log(struct osm_opensm *osm, osm_log_level_t level, const char *fmt, ..
 	__attribute__((format(printf, 3, 4)));
 /* All lines so far into the file. osr__log() does it for its own, at the levels that are on by default. */
 void osr__log_flush(struct osm_opensm *osm);
+/* The last lines at the level of errors, [{"time", "text"}], oldest first; NULL without memory. */
+json_t *osr__warnings(const struct plugin *p);
 /* The level of what is said besides the one line of a sweep: option log_details. */
 /* What a node is called in the log, with its GUID if another one is called so. Under OpenSM's lock; O(nodes). */
 #define OSR__NODE_NAME 96
@@ -281,13 +286,27 @@ struct registration {
 	const struct osr_values *values;
 };
 
+/* The last lines of ours at the level of errors, each text once. */
+#define MAX_WARNINGS 8
+struct warnings {
+	pthread_mutex_t lock;
+	uint32_t n;
+	struct warning {
+		time_t time;
+		char text[480];
+	} line[MAX_WARNINGS];
+};
+
 struct plugin {
 	struct osm_opensm *osm;
+	struct warnings warnings;
 	struct osr_options options;
 	struct registration *registrations; /* one per row of osr_engines[] */
 	struct engine_ctx *contexts;
-	struct metrics metrics; /* of the last sweep */
-	struct keys *keys;      /* NULL: there are none */
+	struct metrics metrics;                  /* of the last sweep */
+	const struct osm_routing_engine *router; /* which routed last, or NULL */
+	time_t router_since;                     /* 0: none has yet */
+	struct keys *keys;                       /* NULL: there are none */
 	struct traps traps;
 	struct slvl slvl;
 	struct adopt_state adopt;
@@ -300,6 +319,8 @@ struct plugin {
 	bool engines_unknown; /* it is not, and that has been said */
 };
 
+/* The plugin in this OpenSM, or NULL while it is being loaded or taken down. */
+struct plugin *osr__plugin_of(const struct osm_opensm *osm);
 bool osr__is_ours(const struct plugin *p, const struct osm_routing_engine *re);
 
 /* What the next sweep starts from, or NULL. */

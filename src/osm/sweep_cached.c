@@ -39,7 +39,7 @@ static void report_cached(const struct sweep *w, enum snapshot_lids lids)
 	osr__proven_text(w, proven, sizeof(proven));
 	osr__log(w->osm, OSM_LOG_INFO,
 		 "%s: tables from OpenSM's unicast cache checked in %.1f ms: %u switches, %u "
-		 "%sLIDs%s",
+		 "%sLIDs; proven: %s",
 		 w->ctx->engine->name, w->ms_check - w->ms_start, w->slot->result.fabric.n_switches,
 		 w->slot->result.fabric.n_dests, lids == SNAPSHOT_HOST_LIDS ? "CA and router " : "",
 		 proven);

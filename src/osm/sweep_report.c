@@ -276,7 +276,7 @@ static void words_add(char *list, size_t size, const char *first, const char *wo
 	snprintf(list + n, size - n, "%s%s", n ? ", " : first, word);
 }
 
-/* "; proven: reachable, deadlock-free, replies; not proven: any SL" */
+/* "reachable, deadlock-free, replies; not proven: any SL" */
 void osr__proven_text(const struct sweep *w, char *text, size_t size)
 {
 	uint32_t proven = w->slot->verdict.proven;
@@ -293,7 +293,7 @@ void osr__proven_text(const struct sweep *w, char *text, size_t size)
 	char lacks[80] = "";
 	size_t n;
 
-	snprintf(text, size, "; proven: reachable");
+	snprintf(text, size, "reachable");
 	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
 		if (answers[i].is)
 			words_add(text, size, "", answers[i].word);
@@ -380,7 +380,8 @@ static void report_line(const struct sweep *w, bool first)
 	load_text(w, load, sizeof(load));
 	change_text(w, first, change, sizeof(change));
 	osr__log(w->osm, OSM_LOG_INFO,
-		 "%s%s%s%s%s: %" PRIu64 " hosts on %u switches, %u of %u VLs%s%s%s; %.1f ms",
+		 "%s%s%s%s%s: %" PRIu64
+		 " hosts on %u switches, %u of %u VLs; proven: %s%s%s; %.1f ms",
 		 w->ctx->engine->name, routing->chosen ? " (" : "",
 		 routing->chosen ? routing->chosen : "", routing->chosen ? ")" : "",
 		 w->reused      ? " (last checked tables)"
@@ -431,6 +432,7 @@ static void note_checked(const struct sweep *w, struct metrics *m, bool routed)
 	for (uint32_t s = 0; s < slot->result.fabric.n_switches; s++)
 		m->n_hosts += slot->result.fabric.sw_sources[s];
 	m->efi_bound = w->efi_bound;
+	osr__proven_text(w, m->proven, sizeof(m->proven));
 	m->chosen = routing->chosen;
 	m->strategy = routing->strategy;
 	snprintf(m->note, sizeof(m->note), "%s", routing->note ? routing->note : "");
@@ -476,6 +478,7 @@ void osr__sweep_note(const struct sweep *w, enum outcome outcome)
 	w->ctx->n_sweeps[outcome]++;
 	*m = (struct metrics){ .pending = true,
 			       .engine = w->ctx->engine->name,
+			       .time = time(NULL),
 			       .outcome = outcome };
 	snprintf(m->message, sizeof(m->message), "%s", w->diag.text);
 	m->in_rounds = w->in_rounds;

@@ -22,7 +22,7 @@ struct upkeep {
 	cl_timer_t timer;       /* until a link may return */
 	pthread_mutex_t saving; /* of the file and the three below: two threads write it */
 	uint64_t saved;         /* version of the file */
-	bool loaded, save_failed;
+	bool loaded, told, save_failed;
 	uint64_t asked;               /* version that a sweep was asked for */
 	struct osr_part out[MAX_OUT]; /* ascending */
 	uint32_t n_out, n_drained; /* those that are drained come first while they are collected */
@@ -84,7 +84,6 @@ static void upkeep_load(struct plugin *p)
 	struct upkeep *u = p->upkeep;
 	char name[64], path[PATH_MAX], *text;
 	struct osr_diag diag = { "" };
-	uint32_t n_drained, n_held;
 	size_t size = 0;
 
 	u->loaded = true;
@@ -97,11 +96,6 @@ static void upkeep_load(struct plugin *p)
 	if (text)
 		osr_drains_load(u->drains, text, size);
 	free(text);
-	osr_drains_count(u->drains, &n_drained, &n_held);
-	if (n_drained + n_held)
-		osr__log(p->osm, OSM_LOG_INFO,
-			 "still left out: %u drained part%s, %u link%s held down (%s)", n_drained,
-			 n_drained == 1 ? "" : "s", n_held, n_held == 1 ? "" : "s", path);
 	u->saved = u->asked = osr_drains_version(u->drains);
 }
 
@@ -301,6 +295,19 @@ static void decide_out(struct plugin *p, struct field *x)
 			 osr__node_name(p->osm, cut->sw->p_node, name, sizeof(name)));
 }
 
+/* Parts of the last run: said when a sweep of ours leaves them out, not where another engine routes by them. */
+static void say_still_out(struct plugin *p)
+{
+	uint32_t n_drained, n_held;
+
+	osr_drains_count(p->upkeep->drains, &n_drained, &n_held);
+	if (!p->upkeep->told && n_drained + n_held)
+		osr__log(p->osm, OSM_LOG_INFO,
+			 "still left out: %u drained part%s, %u link%s held down", n_drained,
+			 n_drained == 1 ? "" : "s", n_held, n_held == 1 ? "" : "s");
+	p->upkeep->told = true;
+}
+
 static void upkeep_say(struct plugin *p)
 {
 	const struct osr_hold_down *hold = &p->upkeep->hold;
@@ -329,6 +336,7 @@ void osr__upkeep_watch(struct plugin *p, struct osr_arena *scratch)
 
 	if (!u)
 		return;
+	say_still_out(p);
 	if (!upkeep_look_around(&x, p->osm, scratch)) {
 		osr_arena_reset(scratch, mark);
 		return; /* the sweep is about to say it */

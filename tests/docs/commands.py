@@ -142,7 +142,7 @@ class Runner:
             return 'conf', command
         if re.match('osmroutes (un)?drain ', command):
             return 'test', 'osm.drain.cable'
-        if command.startswith('osmroutes key '):
+        if re.match('osmroutes (key |status)', command):
             return 'keys', command
         if re.match(r'(?:osmroutes|ibnetdiscover|ibdmchk|cpack|cat|grep|build/src/cli/osmroutes) ', command + ' '):
             return 'run', command

@@ -38,6 +38,7 @@ import traps		# noqa: F401
 import drain		# noqa: F401
 import observe		# noqa: F401
 import stop		# noqa: F401
+import status		# noqa: F401
 import rough		# noqa: F401
 
 
