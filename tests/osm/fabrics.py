@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """Every fabric of the project and from the field comes up and passes everything."""
 import glob
+import json
 import os
+import subprocess
 
 import oracle
-from judge import QOS, expect, judge, scenario, second_opinion
-from osmtest import LOG_DUMPS, ROOT, Failure, Fabric, Opensm, find_fabric
+from judge import QOS, expect, generate, judge, scenario, second_opinion
+from osmtest import BUILD, LOG_DUMPS, ROOT, Failure, Fabric, Opensm, find_fabric
 
 # Fabrics from the field, by name: listed here so that their tests are there, as skipped, without
 # the directory too. ibdmchk needs minutes for the largest.
@@ -102,6 +104,28 @@ def large_tree(workdir):
             raise Failure('EFI %d on the 10-ary 3-tree, whose bound is 990' % efi)
 
 
+def shifts_meet_nowhere(fabric, tables):
+    """Theorems 1 and 2 of the D-Mod-K paper: in a whole tree with as many cables up as down, no two flows of any
+    shift in the order of the tree share a channel. The order is by leaf and port, as equation (1) numbers hosts."""
+    command = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
+    order = json.loads(subprocess.run([command, 'order', '--json', fabric.netfile], check=True, capture_output=True,
+                                      text=True).stdout)['hosts']
+    by_name = {e.name: e for e in tables.ends if e.host}
+    hosts = [by_name[o['host']] for o in order]
+    expect(len(hosts) == len(by_name), '%d of %d hosts are in the order' % (len(hosts), len(by_name)))
+    for shift in range(1, len(hosts)):
+        seen = {}
+        for i, source in enumerate(hosts):
+            end = hosts[(i + shift) % len(hosts)]
+            at = source.switch
+            while at != end.switch:
+                out = tables.switches[at].forward(end.lid)
+                expect((at, out) not in seen, 'shift by %d: %s and %s meet at %s port %d' %
+                       (shift, source.name, seen.get((at, out)), tables.switches[at].name, out))
+                seen[at, out] = source.name
+                at = tables.switches[at].next[out][0]
+
+
 def dmodk_comes_up(workdir, netfile):
     """What stock ftree mostly refuses: routed on one lane, safe with any SL, as read back."""
     with Fabric(find_fabric(netfile), workdir) as fabric:
@@ -121,6 +145,18 @@ def register_dmodk(name, seconds):
 for name in ('selene-storage-2021', 'topograph-dgx-2025', 'psmn-x5-2020', 'tartu-2014',
              'ibutils/IS3-128', 'ibutils/clusters-PartialGazelle', 'cluster-192'):
     register_dmodk(name, 150)
+
+
+@scenario('dmodk.shifts', 120)
+def dmodk_shifts(workdir):
+    os.makedirs(workdir, exist_ok=True)
+    for shape in (['m=4,4', 'w=1,4', 'p=1,1'], ['m=4,4,4', 'w=1,4,4', 'p=1,1,1'], ['m=4,4,4', 'w=1,4,2', 'p=1,1,2']):
+        net = generate(os.path.join(workdir, 'whole.net'), 'tree', *shape)
+        with Fabric(net, workdir) as fabric:
+            with Opensm(fabric, 'dmodk', plugin=True, options=QOS) as opensm:
+                opensm.wait_up()
+                shifts_meet_nowhere(fabric, judge(fabric, opensm, ours='dmodk'))
+            opensm.check_log()
 
 
 @scenario('choice.comes-up')

@@ -393,6 +393,51 @@ static void test_second_application(void **state)
 	osr_arena_free(&t.arena);
 }
 
+/*
+ * ARK: every application and every group of switches has a random map of its own from classes to planes. Were it one
+ * map, class 0 of all applications would meet on one cable. Two levels of four planes: over many applications each of
+ * the 16 combinations is as likely as any other, and two flows of one application still never meet.
+ */
+static void test_ark_spreads(void **state)
+{
+	enum { N = 4000, PLANES = 4 };
+	uint32_t seen[PLANES][PLANES] = { { 0 } }, *none;
+	static struct tree t;
+	struct osr_pair pair[2];
+
+	grow(&t, "4,4,4", "1,4,4", "1,1,1", 0, 0, 1);
+	none = osr_calloc(&t.arena, t.f.n_channels, sizeof(*none));
+	pair[0] = (struct osr_pair){ t.host[0], t.host[63] };
+	pair[1] = (struct osr_pair){ t.host[1], t.host[62] };
+	for (uint64_t app = 1; app <= N; app++) {
+		uint32_t at = t.f.term_switch[pair[0].from], port[2];
+		struct osr_diag diag = { "" };
+		struct made x = { .routes = { 0 } };
+		struct osr_key_job job = { &t.p, &x.scratch, &x.result, &diag };
+
+		assert_int_equal(osr_key_make(&job, pair, 2, &x.key), OSR_OK);
+		x.key.spread = app << 16;
+		assert_int_equal(osr_key_place(&job, &x.key, none, OSR_KEY_AS_IS, NULL, &x.routes),
+				 OSR_OK);
+		assert_int_equal(judge(&t, pair, 2, &x.routes), 1);
+		enter(&t, &x.routes, true);
+		for (unsigned level = 0; level < 2; level++) {
+			port[level] = t.port[(size_t)pair[0].to * t.f.n_switches + at];
+			at = t.f.chan_dst[osr_port_channel(&t.f, at, port[level])];
+		}
+		enter(&t, &x.routes, false);
+		/* Ports up are the last four of eight. */
+		seen[(port[0] - 1) % PLANES][(port[1] - 1) % PLANES]++;
+		drop(&x);
+	}
+	/* A fair draw is within 6 standard deviations, 15 each. */
+	for (unsigned i = 0; i < PLANES * PLANES; i++)
+		if (seen[i / PLANES][i % PLANES] < 160 || seen[i / PLANES][i % PLANES] > 340)
+			fail_msg("planes %u, %u: %u of %d applications", i / PLANES, i % PLANES,
+				 seen[i / PLANES][i % PLANES], N);
+	osr_arena_free(&t.arena);
+}
+
 /* The best map is never worse than the others, nor a shift than no shift, on every kind of tree. */
 static void test_choices_in_order(void **state)
 {
@@ -582,15 +627,11 @@ static void test_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_contention_free),
-		cmocka_unit_test(test_blocking),
-		cmocka_unit_test(test_collectives),
-		cmocka_unit_test(test_broken),
-		cmocka_unit_test(test_second_application),
-		cmocka_unit_test(test_choices_in_order),
-		cmocka_unit_test(test_parallel),
-		cmocka_unit_test(test_bad_input),
-		cmocka_unit_test(test_time),
+		cmocka_unit_test(test_contention_free),    cmocka_unit_test(test_blocking),
+		cmocka_unit_test(test_collectives),        cmocka_unit_test(test_broken),
+		cmocka_unit_test(test_second_application), cmocka_unit_test(test_ark_spreads),
+		cmocka_unit_test(test_choices_in_order),   cmocka_unit_test(test_parallel),
+		cmocka_unit_test(test_bad_input),          cmocka_unit_test(test_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -355,6 +355,8 @@ static void test_two_applications(void **state)
 	b = place(&w, 2, 1, 4, 4, 1, 0); /* the second */
 	request(&w, a, 0, OSR_KEY_WAITING);
 	request(&w, b, 0, OSR_KEY_WAITING);
+	/* ARK's map from classes to planes is another one for each. */
+	assert_true(a->key[0].key.spread && a->key[0].key.spread != b->key[0].key.spread);
 	for (uint32_t i = 0; i < a->slot[0].routes.n_links; i++)
 		for (uint32_t k = 0; k < b->slot[0].routes.n_links; k++)
 			busiest += a->slot[0].routes.link[i] == b->slot[0].routes.link[k];
