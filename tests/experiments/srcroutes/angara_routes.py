@@ -143,6 +143,31 @@ def check_turns(torus, turns, channels):
     assert set(channels) == set(unit), 'other channels'
 
 
+def used_directions(torus, turns, start):
+    """B(v, E): the directions of all channels that can be reached from channel (v, E), its own among them."""
+    seen, queue = {start}, [start]
+    for node, name in queue:
+        to = torus.step(node, name)
+        for nxt in torus.names:
+            if torus.step(to, nxt) is not None and may_follow(torus, turns, to, name, nxt) and (to, nxt) not in seen:
+                seen.add((to, nxt))
+                queue.append((to, nxt))
+    return {name for _, name in seen}
+
+
+def check_theorem2(torus, turns, rule):
+    """Theorem 2 refuses a turn from D to a lower E only if D can be used behind it; B(v, E) only grows, so what was
+    refused early is still refused in the end. Without the theorem there are no such turns."""
+    assert rule != 'none' or not turns, 'turns against the order of directions'
+    for node, name in itertools.product(range(len(torus.places)), torus.names) if rule == 'theorem2' else ():
+        to = torus.step(node, name)
+        for lower in torus.names[:torus.rank(name)]:
+            if to is not None and lower[0] == name[0] and torus.step(to, lower) is not None and \
+                    (to, name, lower) not in turns:
+                assert name in used_directions(torus, turns, (to, lower)), \
+                    'theorem 2 allows %s behind %s at %d' % (lower, name, to)
+
+
 def check_route(torus, turns, r):
     """The hops a packet makes with this header; it must come to its node."""
     hops = [r['hops'][i:i + 2] for i in range(0, len(r['hops']), 2)]
@@ -179,6 +204,7 @@ def check(command, dims, lines, failed_nodes, failed_links, words):
     assert len(turns) == got['turns_added']
     channels = {(c['node'], c['direction']): c['rank'] for c in got.get('channels', [])}
     check_turns(torus, turns, channels)
+    check_theorem2(torus, turns, next(w for w in words if w.startswith('turns=')).split('=')[1])
     alive = [v for v in range(len(torus.places)) if v not in torus.dead]
     best = {v: all_shortest(torus, turns, v) for v in alive}
     n_pairs = len(alive) * (len(alive) - 1)
