@@ -28,11 +28,9 @@ struct cli_command {
 extern const struct cli_command cli_commands[];
 
 int cli_generate(int argc, char **argv);
-int cli_degrade(int argc, char **argv);
 int cli_route(int argc, char **argv);
 int cli_conf(int argc, char **argv);
 int cli_order(int argc, char **argv);
-int cli_engines(int argc, char **argv);
 int cli_analyze(int argc, char **argv);
 int cli_check(int argc, char **argv);
 int cli_diff(int argc, char **argv);

@@ -4,14 +4,15 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/output.h"
+#include "cli/engines.h"
 #include "conf/options.h"
 #include "conf/osmconf.h"
 
-enum { OPT_CHECK = 256, OPT_OSMCONF };
+enum { OPT_CHECK = 256, OPT_OSMCONF, OPT_LIST };
 
 static const struct argp_option options[] = {
 	{ "check", OPT_CHECK, NULL, 0, "say only what is wrong", 0 },
+	{ "list", OPT_LIST, NULL, 0, "list the engines with their options, and read no file", 0 },
 	{ "opensm-conf", OPT_OSMCONF, "FILE", 0,
 	  "check this opensm.conf, too: event_plugin_name, event_plugin_options, routing_engine, "
 	  "qos",
@@ -22,7 +23,7 @@ static const struct argp_option options[] = {
 struct args {
 	struct out out;
 	const char *config, *osmconf;
-	bool check;
+	bool check, list;
 	struct osr_osmconf osm;
 	struct osr_options o;
 };
@@ -41,6 +42,9 @@ static const struct out_field option_fields[] = { { "section", "section", OUT_TE
 
 static const struct out_section sections[] = { { "summary", OUT_HEAD, head_fields },
 					       { "options", OUT_ROWS, option_fields },
+					       { "engines", OUT_ROWS, cli_engine_fields },
+					       { "engine_options", OUT_ROWS,
+						 cli_engine_option_fields },
 					       { NULL, 0, NULL } };
 
 /* As an administrator would write it. */
@@ -158,6 +162,9 @@ static error_t conf_parse(int key, char *arg, struct argp_state *state)
 	case OPT_CHECK:
 		a->check = true;
 		return 0;
+	case OPT_LIST:
+		a->list = true;
+		return 0;
 	case OPT_OSMCONF:
 		a->osmconf = arg;
 		return 0;
@@ -183,7 +190,7 @@ int cli_conf(int argc, char **argv)
 		.args_doc = "[FILE]",
 		.doc = "Reads FILE (default " OSR_DEFAULT_CONFIG
 		       ", if it exists) as the plugin does when opensm starts, and says what is "
-		       "wrong and which options are not at their defaults.",
+		       "wrong and which options are not at their defaults. Or lists the engines.",
 		.children = children
 	};
 	struct args a = { .out = { .command = "conf", .sections = sections } };
@@ -192,6 +199,10 @@ int cli_conf(int argc, char **argv)
 	bool good;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	if (a.list) {
+		cli_list_engines(&a.out);
+		return out_end(&a.out, CLI_OK);
+	}
 	osr_osmconf_default(&a.osm);
 	if (a.osmconf)
 		st = osr_osmconf_read(a.osmconf, &a.osm, &diag);

@@ -7,7 +7,6 @@
 #include "cli/cli.h"
 #include "cli/dot.h"
 #include "cli/input.h"
-#include "cli/made.h"
 #include "io/netfile.h"
 #include "io/speed.h"
 #include "topo/topo.h"
@@ -38,6 +37,45 @@ struct args {
 	long lmc;
 	struct osr_diag diag;
 };
+
+static const struct out_field made_fields[] = {
+	{ "file", NULL, OUT_TEXT, 0 },
+	{ "switches", NULL, OUT_COUNT, 0 },
+	{ "cas", NULL, OUT_COUNT, 0 },
+	{ "routers", NULL, OUT_COUNT, 0 },
+	{ "cables", NULL, OUT_COUNT, 0 },
+	{ "switch_cables", NULL, OUT_COUNT, 0 },
+	{ NULL, NULL, 0, 0 },
+};
+
+static const struct out_section made_sections[] = {
+	{ "summary", OUT_HEAD, made_fields },
+	{ NULL, 0, NULL },
+};
+
+/* The net file and the report cannot both go to stdout. */
+static void needs_file(const struct out *o, const char *path, struct argp_state *state)
+{
+	if (o->format != OUT_PEOPLE && (!path || !strcmp(path, "-")))
+		argp_error(state, "--json and --csv need -o FILE: the fabric would be on standard "
+				  "output as well");
+}
+
+/* Nothing for people, to whom the file says it. */
+static void say_made(struct out *o, const struct osr_net *net, const char *path)
+{
+	struct osr_net_counts net_counts = osr_net_count(net);
+
+	if (o->format == OUT_PEOPLE)
+		return;
+	out_row(o, "summary");
+	out_text(o, "file", path);
+	out_count(o, "switches", net_counts.switches);
+	out_count(o, "cas", net_counts.cas);
+	out_count(o, "routers", net_counts.routers);
+	out_count(o, "cables", net_counts.cables);
+	out_count(o, "switch_cables", net_counts.switch_cables);
+}
 
 static void list_topos(FILE *out)
 {
@@ -130,7 +168,7 @@ static error_t generate_parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		refuse_option_as_file(a, state);
-		cli_made_needs_file(&a->out, a->output, state);
+		needs_file(&a->out, a->output, state);
 		return 0;
 	case ARGP_KEY_ARG:
 		generate_take_word(a, arg, state);
@@ -189,7 +227,7 @@ int cli_generate(int argc, char **argv)
 	};
 	struct args a = { .lmc = -1,
 			  .in = CLI_INPUT_INIT,
-			  .out = { .command = "generate", .sections = cli_made_sections } };
+			  .out = { .command = "generate", .sections = made_sections } };
 	char *comment = cli_command_line(argc, argv);
 	enum osr_status st;
 
@@ -204,7 +242,7 @@ int cli_generate(int argc, char **argv)
 		st = a.dot ? generate_draw(&a, &a.diag)
 			   : cli_write_net(&a.in.net, a.output, comment, &a.diag);
 	if (!st)
-		cli_made_say(&a.out, &a.in.net, a.output);
+		say_made(&a.out, &a.in.net, a.output);
 	free(comment);
 	cli_input_free(&a.in);
 	return st ? cli_fail(st, &a.diag) : out_end(&a.out, CLI_OK);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * What if a cable or a switch failed? Every case takes something out of the fabric, routes what is
- * left as the next sweep would, and compares with what was there before.
+ * left as the next sweep would, and compares with what was there before. --write is for what is left alone.
  */
 #include <argp.h>
 #include <stdlib.h>
@@ -16,12 +16,14 @@
 #include "cli/pool.h"
 #include "cli/subject.h"
 
-enum { OPT_WORST = 512 };
+enum { OPT_WORST = 512, OPT_WRITE };
 
 static const struct argp_option options[] = {
 	{ "worst", OPT_WORST, "N", 0,
 	  "list only the worst N cases, 0 for all (default: 20 in tables, all in JSON and CSV)",
 	  0 },
+	{ "write", OPT_WRITE, "FILE", 0,
+	  "route nothing: write what is left of the fabric in the first case", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
@@ -31,6 +33,8 @@ struct args {
 	struct out out;
 	struct cli_faults faults;
 	uint32_t n_worst; /* OSR_NONE: by default */
+	const char *write;
+	char *command; /* for the head of that file */
 	struct cli_pool pool;
 };
 
@@ -193,7 +197,7 @@ static enum osr_status run_case(void *ctx, uint32_t k, struct osr_diag *diag)
 	enum osr_status st;
 
 	o->number = k;
-	st = cli_faults_make(&a->faults, k, &net, o->label, diag);
+	st = cli_faults_make(&a->faults, k, &net, o->label, NULL, diag);
 	if (st)
 		return st;
 	o->st = osr_net_fabric(&net, -1, &arena, &fabric, &o->diag);
@@ -278,6 +282,7 @@ static const struct out_section sections[] = {
 	{ "summary", OUT_HEAD, head_fields },
 	{ "engines", OUT_ACROSS, engine_fields },
 	{ "cases", OUT_ROWS, case_fields },
+	{ "removed", OUT_ROWS, cli_removed_fields },
 	{ NULL, 0, NULL },
 };
 
@@ -458,6 +463,14 @@ static error_t whatif_parse(int key, char *arg, struct argp_state *state)
 	case OPT_WORST:
 		a->n_worst = (uint32_t)cli_take_number(arg, "worst", 0, 1000000, state);
 		return 0;
+	case OPT_WRITE:
+		a->write = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (a->write && !strcmp(a->write, "-") && a->out.format != OUT_PEOPLE)
+			argp_error(state, "--json and --csv need --write=FILE: the fabric would be "
+					  "on standard output as well");
+		return 0;
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &a->in;
 		state->child_inputs[1] = &a->faults;
@@ -468,6 +481,46 @@ static error_t whatif_parse(int key, char *arg, struct argp_state *state)
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
+}
+
+/* What the input says of its origin, then what was done to it. */
+static enum osr_status whatif_comment(const struct osr_net *from, const char *command, char **text)
+{
+	const char *head = from->comment ? from->comment : "";
+	size_t n = strlen(head);
+
+	if (asprintf(text, "%s%s%s", head, n && head[n - 1] != '\n' ? "\n" : "", command) < 0)
+		return OSR_NOMEM;
+	return OSR_OK;
+}
+
+/* The fabric of the first case, for other commands and for ibsim. */
+static int whatif_write(struct args *a)
+{
+	struct osr_diag diag = { "" };
+	struct osr_net left = { 0 };
+	char label[CLI_FAULT_LABEL] = "", *comment = NULL;
+	enum osr_status st = cli_input_load(&a->in, &diag);
+
+	if (!st)
+		st = cli_faults_prepare(&a->faults, &a->in.net, cli_input_name(&a->in), &diag);
+	if (!st) {
+		out_row(&a->out, "summary");
+		cli_input_say(&a->in, &a->out);
+		st = cli_faults_make(&a->faults, 0, &left, label, &a->out, &diag);
+	}
+	if (!st)
+		st = whatif_comment(&a->in.net, a->command, &comment);
+	if (!st)
+		st = cli_write_net(&left, a->write, comment, &diag);
+	osr_net_free(&left);
+	free(comment);
+	if (!st)
+		fprintf(stderr, "osmroutes: %s: the fabric without %s\n", a->write, label);
+	if (!st && a->out.format != OUT_PEOPLE)
+		return out_end(&a->out, CLI_OK);
+	out_drop(&a->out);
+	return st ? cli_fail(st, &diag) : CLI_OK;
 }
 
 static int whatif_run(struct args *a)
@@ -513,12 +566,14 @@ int cli_whatif(int argc, char **argv)
 			  .who = CLI_SUBJECTS_INIT,
 			  .out = { .command = "whatif", .sections = sections },
 			  .faults = CLI_FAULTS_INIT,
-			  .n_worst = OSR_NONE };
+			  .n_worst = OSR_NONE,
+			  .command = cli_command_line(argc, argv) };
 	int code;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
-	code = whatif_run(&a);
+	code = a.write ? whatif_write(&a) : whatif_run(&a);
 	cli_faults_free(&a.faults);
+	free(a.command);
 	cli_subjects_free(&a.who);
 	cli_input_free(&a.in);
 	return code;

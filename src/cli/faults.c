@@ -7,17 +7,33 @@
 #include "cli/cli.h"
 #include "cli/endport.h"
 
-enum { OPT_LINK = 256, OPT_SWITCH, OPT_EACH, OPT_LINKS, OPT_SWITCHES, OPT_CASES, OPT_SEED };
+enum {
+	OPT_LINK = 256,
+	OPT_SWITCH,
+	OPT_EACH,
+	OPT_LINKS,
+	OPT_SWITCHES,
+	OPT_CASES,
+	OPT_SEED,
+	OPT_SPLIT,
+	OPT_ANY
+};
 
 static const struct argp_option options[] = {
 	{ "link", OPT_LINK, "NODE:PORT", 0, "remove the cable on this port; may be repeated", 0 },
 	{ "switch", OPT_SWITCH, "NODE", 0, "remove this switch; may be repeated", 0 },
 	{ "each", OPT_EACH, "WORD", 0, "one at a time: link or switch (without hosts)", 0 },
-	{ "links", OPT_LINKS, "N", 0, "remove N cables between switches at random", 0 },
-	{ "switches", OPT_SWITCHES, "N", 0, "remove N switches without hosts at random", 0 },
+	{ "links", OPT_LINKS, "N[%]", 0,
+	  "remove N, or N percent, of the cables between switches at random", 0 },
+	{ "switches", OPT_SWITCHES, "N[%]", 0,
+	  "remove N, or N percent, of the switches without hosts at random", 0 },
 	{ "cases", OPT_CASES, "N", 0, "number of random cases (default 10)", 0 },
 	{ "seed", OPT_SEED, "N", 0, "seed of the first random case (default 1), then one more each",
 	  0 },
+	{ "split", OPT_SPLIT, NULL, 0,
+	  "the fabric may be split at random (default: it stays connected)", 0 },
+	{ "any-switch", OPT_ANY, NULL, 0,
+	  "switches with hosts may go at random, too, with their hosts", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
@@ -112,23 +128,22 @@ static bool is_cut(const struct osr_net *net, const bool *cut, uint32_t port)
 	return cut[port] && net->ports[port].peer > port && net->ports[port].peer != OSR_NONE;
 }
 
-void cli_removed_say(const struct osr_net *net, const bool *gone, const bool *cut, struct out *out,
-		     const char *section)
+static void removed_say(const struct osr_net *net, const struct out_of *what, struct out *out)
 {
 	char name[CLI_FAULT_LABEL];
 
 	for (uint32_t i = 0; i < net->n_nodes; i++) {
-		if (!gone[i])
+		if (!what->gone[i])
 			continue;
-		out_row(out, section);
+		out_row(out, "removed");
 		out_text(out, "kind", "switch");
 		out_text(out, "name", osr_net_shown(net, i));
 	}
 	for (uint32_t p = 0; p < net->n_ports; p++) {
-		if (!is_cut(net, cut, p))
+		if (!is_cut(net, what->cut, p))
 			continue;
 		faults_cable_name(net, p, name, sizeof(name));
-		out_row(out, section);
+		out_row(out, "removed");
 		out_text(out, "kind", "link");
 		out_text(out, "name", name);
 	}
@@ -176,6 +191,19 @@ static void name_random(const struct osr_net *net, uint64_t seed, const struct o
 		snprintf(label + used, CLI_FAULT_LABEL - used, " and %u more", n_left_out);
 }
 
+/* A job that tests resilience must not pass because nothing was removed. */
+static enum osr_status faults_check_amount(const char *what, uint32_t wanted, double percent,
+					   uint32_t done, bool connected, struct osr_diag *diag)
+{
+	if (done >= wanted && (done || percent <= 0))
+		return OSR_OK;
+	return osr_fail(
+		diag, OSR_INVAL, "%u %s can be removed, not %s%s", done, what,
+		wanted ? "as many as asked for" : "that percentage",
+		connected ? ": there are no more, or the fabric would be split (--split allows it)"
+			  : "");
+}
+
 static enum osr_status choose_random(const struct cli_faults *faults, uint32_t k,
 				     struct out_of *out, char *label, struct osr_diag *diag)
 {
@@ -185,16 +213,13 @@ static enum osr_status choose_random(const struct cli_faults *faults, uint32_t k
 
 	how.seed += k;
 	st = osr_topo_choose(faults->net, &how, out->gone, out->cut, &done, diag);
-	if (!st && done.n_links < how.n_links)
-		st = osr_fail(diag, OSR_INVAL,
-			      "only %u of %u cables between switches can be removed: without more "
-			      "the fabric would be split",
-			      done.n_links, how.n_links);
-	if (!st && done.n_switches < how.n_switches)
-		st = osr_fail(diag, OSR_INVAL,
-			      "only %u of %u switches without hosts can be removed: there are no "
-			      "more, or the fabric would be split; --switch=NODE removes any",
-			      done.n_switches, how.n_switches);
+	if (!st)
+		st = faults_check_amount(how.hosts_too ? "switches" : "switches without hosts",
+					 how.n_switches, how.switches_percent, done.n_switches,
+					 how.keep_connected, diag);
+	if (!st)
+		st = faults_check_amount("cables between switches", how.n_links, how.links_percent,
+					 done.n_links, how.keep_connected, diag);
 	if (!st)
 		name_random(faults->net, how.seed, out, label);
 	return st;
@@ -223,7 +248,7 @@ static enum osr_status faults_take_out(const struct cli_faults *faults, uint32_t
 }
 
 enum osr_status cli_faults_make(const struct cli_faults *faults, uint32_t k, struct osr_net *net,
-				char *label, struct osr_diag *diag)
+				char *label, struct out *removed, struct osr_diag *diag)
 {
 	struct out_of out;
 	enum osr_status st;
@@ -231,6 +256,8 @@ enum osr_status cli_faults_make(const struct cli_faults *faults, uint32_t k, str
 	out.gone = calloc((size_t)faults->net->n_nodes + 1, sizeof(*out.gone));
 	out.cut = calloc((size_t)faults->net->n_ports + 1, sizeof(*out.cut));
 	st = faults_take_out(faults, k, &out, net, label, diag);
+	if (!st && removed)
+		removed_say(faults->net, &out, removed);
 	free(out.gone);
 	free(out.cut);
 	return st;
@@ -270,6 +297,24 @@ void cli_faults_free(struct cli_faults *faults)
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
+static void take_amount(const char *text, const char *what, uint32_t *n, double *percent,
+			struct argp_state *state)
+{
+	char *end;
+	double v = strtod(text, &end);
+
+	if (end == text || !(v >= 0 && v <= 1e6))
+		argp_error(state, "%s \"%s\": expected a number, or a percentage as in 2.5%%", what,
+			   text);
+	else if (end[0] == '%' && !end[1] && v <= 100)
+		*percent = v;
+	else if (!end[0] && v == (double)(uint32_t)v)
+		*n = (uint32_t)v;
+	else
+		argp_error(state, "%s \"%s\": expected a whole number, or a percentage up to 100%%",
+			   what, text);
+}
+
 static void faults_choose(struct cli_faults *faults, enum cli_faults_kind kind,
 			  struct argp_state *state)
 {
@@ -306,18 +351,26 @@ static error_t faults_parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_LINKS:
 		faults_choose(faults, FAULTS_RANDOM, state);
-		faults->random.n_links = (uint32_t)cli_take_number(arg, "links", 0, 1000000, state);
+		take_amount(arg, "links", &faults->random.n_links, &faults->random.links_percent,
+			    state);
 		return 0;
 	case OPT_SWITCHES:
 		faults_choose(faults, FAULTS_RANDOM, state);
-		faults->random.n_switches =
-			(uint32_t)cli_take_number(arg, "switches", 0, 1000000, state);
+		take_amount(arg, "switches", &faults->random.n_switches,
+			    &faults->random.switches_percent, state);
 		return 0;
 	case OPT_CASES:
 		faults->n_cases = (uint32_t)cli_take_number(arg, "cases", 1, 1000000, state);
 		return 0;
 	case OPT_SEED:
-		faults->random.seed = (uint64_t)cli_take_number(arg, "seed", 0, INT64_MAX, state);
+		if (!osr_parse_uint(arg, &faults->random.seed))
+			argp_error(state, "seed \"%s\": expected a number", arg);
+		return 0;
+	case OPT_SPLIT:
+		faults->random.keep_connected = false;
+		return 0;
+	case OPT_ANY:
+		faults->random.hosts_too = true;
 		return 0;
 	case ARGP_KEY_END:
 		if (faults->kind == FAULTS_NONE)

@@ -40,17 +40,16 @@ extern const struct argp faults_argp;
 enum osr_status cli_faults_prepare(struct cli_faults *faults, const struct osr_net *net,
 				   const char *name, struct osr_diag *diag);
 
-/* Fields of a section "removed" of cli_removed_say(): a row for each cable and switch. */
+/* Of section "removed", a row for each cable and switch that fails in a case. */
 extern const struct out_field cli_removed_fields[];
-void cli_removed_say(const struct osr_net *net, const bool *gone, const bool *cut, struct out *out,
-		     const char *section);
 
 /*
- * Case k < n_cases: `net` becomes the fabric without what fails, and label[CLI_FAULT_LABEL] names that.
+ * Case k < n_cases: `net` becomes the fabric without what fails, and label[CLI_FAULT_LABEL] names that, as do rows of
+ * section "removed" of `removed`, unless it is NULL.
  * Any number of threads may make cases at the same time.
  */
 enum osr_status cli_faults_make(const struct cli_faults *faults, uint32_t k, struct osr_net *net,
-				char *label, struct osr_diag *diag);
+				char *label, struct out *removed, struct osr_diag *diag);
 
 void cli_faults_free(struct cli_faults *faults);
 

@@ -18,17 +18,43 @@ const struct cli_command cli_commands[] = {
 	{ "path", "follow packets from A to B and back: switches, ports, SL, VL", cli_path },
 	{ "users", "list the hosts and pairs that use a cable", cli_users },
 	{ "whatif", "remove cables or switches: what breaks, what changes", cli_whatif },
-	{ "engines", "list the routing engines and their options", cli_engines },
-	{ "conf", "check a configuration before opensm reads it", cli_conf },
+	{ "conf", "check a configuration; list engines and their options", cli_conf },
 	{ "order", "list the hosts of a fat tree in routing order, for MPI and Slurm", cli_order },
 	{ "status", "say what a running subnet manager does", cli_status },
 	{ "key", "ask a subnet manager for routes for one application's traffic", cli_key },
 	{ "drain", "take a cable or switch out of routing before it is pulled", cli_drain },
 	{ "undrain", "route by a drained cable or switch again", cli_undrain },
-	{ "generate", "make a fabric: tree, torus, dragonfly, ...; draw any as a graph", cli_generate },
-	{ "degrade", "remove cables and switches from a fabric", cli_degrade },
+	{ "generate", "make a fabric: tree, torus, dragonfly, ...; draw any as a graph",
+	  cli_generate },
 	{ NULL },
 };
+
+/* Names that this release still knows, and what has their work now. */
+static const struct {
+	const char *name, *now;
+} old_names[] = {
+	{ "angara", NULL },
+	{ "counters", NULL },
+	{ "degrade", "whatif --write=FILE" },
+	{ "engines", "conf --list" },
+	{ "export", "generate --format=dot FILE" },
+	{ "wiring", "diff OLD NEW, two outputs of ibnetdiscover" },
+};
+
+static bool say_new_name(const char *name)
+{
+	for (size_t i = 0; i < sizeof(old_names) / sizeof(old_names[0]); i++) {
+		if (strcmp(old_names[i].name, name))
+			continue;
+		if (old_names[i].now)
+			fprintf(stderr, "osmroutes: %s is now osmroutes %s\n", name,
+				old_names[i].now);
+		else
+			fprintf(stderr, "osmroutes: there is no %s any more\n", name);
+		return true;
+	}
+	return false;
+}
 
 static int usage(FILE *out, int code)
 {
@@ -69,6 +95,8 @@ int main(int argc, char **argv)
 		argv[1] = name;
 		return c->run(argc - 1, argv + 1);
 	}
+	if (say_new_name(argv[1]))
+		return CLI_USAGE;
 	fprintf(stderr, "osmroutes: no command \"%s\"%s\n", argv[1],
 		osr_guess_say(&guess, said, sizeof(said)));
 	return guess.best ? CLI_USAGE : usage(stderr, CLI_USAGE);

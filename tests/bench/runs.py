@@ -265,7 +265,7 @@ def offline(netfile, repetitions):
 
 def after_fault(netfile, broken, fault, repetitions):
     """dmodk on a tree with something gone: ms of CPU of the fastest repetition, recognition included."""
-    subprocess.run([COMMAND, 'degrade', netfile, '-o', broken, fault], check=True,
+    subprocess.run([COMMAND, 'whatif', netfile, '--write', broken, fault], check=True,
                    stderr=subprocess.DEVNULL)
     best = None
     for _ in range(repetitions):

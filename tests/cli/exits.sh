@@ -24,7 +24,7 @@ expect 2 '^Usage: osmroutes COMMAND'
 expect 0 '^Usage: osmroutes COMMAND' --help
 expect 0 '^osmroutes [0-9]' --version
 expect 2 'no command "rout"' rout
-expect 0 'deadlock-free' engines
+expect 0 'deadlock-free' conf --list
 expect 0 'Kinds of fabrics' generate --help
 expect 2 'missing kind of fabric' generate
 expect 2 'no kind of fabric is called "donut"' generate donut
@@ -62,11 +62,11 @@ printf 'h1\nh0 # the second\n\n0x0\n' > "$dir/hosts"
 expect 2 'hosts:4: no end port has the GUID 0x0*0' analyze --hosts "$dir/hosts" "$root/topologies/ring-5.net"
 printf 'lid:010\nlid:0x0a\n' > "$dir/hosts"
 expect 2 'hosts:2: "lid:0x0a" is in the list already' analyze --hosts "$dir/hosts" "$root/topologies/cluster-192.net"
-expect 0 '^# osmroutes degrade' degrade --seed=010 --links=1 "$root/topologies/ring-5.net"
-cmp -s <("$command" degrade --seed=010 --links=1 "$root/topologies/torus-4x4.net" 2>"$dir/said" | grep -v "^#") \
-	<("$command" degrade --seed=10 --links=1 "$root/topologies/torus-4x4.net" 2>"$dir/said" | grep -v "^#") ||
+expect 0 '^# osmroutes whatif' whatif --write=- --seed=010 --links=1 "$root/topologies/ring-5.net"
+cmp -s <("$command" whatif --write=- --seed=010 --links=1 "$root/topologies/torus-4x4.net" 2>"$dir/said" | grep -v "^#") \
+	<("$command" whatif --write=- --seed=10 --links=1 "$root/topologies/torus-4x4.net" 2>"$dir/said" | grep -v "^#") ||
 	{ echo 'seed 010 is not 10'; bad=1; }
-expect 2 'seed "-1": expected a number' degrade --seed=-1 --links=1 "$root/topologies/ring-5.net"
+expect 2 'seed "-1": expected a number' whatif --write="$dir/left.net" --seed=-1 --links=1 "$root/topologies/ring-5.net"
 printf 'h1\n"h1"\n' > "$dir/hosts"
 expect 2 'hosts:2: "h1" is in the list already' analyze --hosts "$dir/hosts" "$root/topologies/ring-5.net"
 printf 'h1\nnobody\n' > "$dir/hosts"
@@ -146,7 +146,7 @@ expect 2 'expected NODE:PORT' whatif --link=h0 "$root/topologies/ring-5.net"
 expect 2 'there is no cable' whatif --link=h0:9 "$root/topologies/ring-5.net"
 expect 2 '"h0" is an end port' whatif --switch=h0 "$root/topologies/ring-5.net"
 expect 0 'proven +8 +0 +0' whatif --link=h0:1 --worst=0 "$root/topologies/ring-5.net"
-expect 2 'missing FILE' degrade
+expect 2 'degrade is now osmroutes whatif --write' degrade
 printf '0x100000 "alpha mlx5_0"\n# no host\n' >"$dir/names"
 printf '0x100000 alpha\n' >"$dir/no-names"
 expect 0 '^rank 7=h3 slot=1$' order --format=rankfile --slots=2 "$root/topologies/tree-3.net"
@@ -158,17 +158,17 @@ expect 0 'fat tree of 3 levels, PGFT.3;2,2,2;1,2,2;1,1,1., 8 of 8 hosts' order "
 expect 1 'both lie next to hosts' order "$root/topologies/ring-5.net"
 expect 2 'no-names:1: expected 0xGUID "name"' order --names="$dir/no-names" "$root/topologies/tree-3.net"
 expect 2 'format "x": expected list' order --format=x "$root/topologies/tree-3.net"
-expect 2 'links "5x"' degrade --links=5x "$root/topologies/ring-5.net"
+expect 2 'links "5x"' whatif --write="$dir/left.net" --links=5x "$root/topologies/ring-5.net"
 # A job that tests resilience does not pass with nothing removed, or less than it asked for.
-expect 2 '1 cables between switches can be removed, not as many as asked' degrade --links=3 "$root/topologies/ring-5.net"
-expect 2 '0 switches without hosts can be removed' degrade --switches=1 "$root/topologies/ring-5.net"
-expect 2 '0 cables between switches can be removed, not that percentage' degrade --links=5% "$root/topologies/ring-5.net"
-expect 2 'only 1 of 3 cables' whatif --links=3 "$root/topologies/ring-5.net"
+expect 2 '1 cables between switches can be removed, not as many as asked' whatif --write="$dir/left.net" --links=3 "$root/topologies/ring-5.net"
+expect 2 '0 switches without hosts can be removed' whatif --write="$dir/left.net" --switches=1 "$root/topologies/ring-5.net"
+expect 2 '0 cables between switches can be removed, not that percentage' whatif --write="$dir/left.net" --links=5% "$root/topologies/ring-5.net"
+expect 2 '1 cables between switches can be removed, not as many' whatif --links=3 "$root/topologies/ring-5.net"
 expect 2 'no switch without hosts in this fabric; use --switch' whatif --each=switch "$root/topologies/ring-5.net"
 expect 2 'called "eaf-2": did you mean "leaf-2"' whatif --switch=eaf-2 "$root/topologies/tree-2.net"
-expect 0 '1 cable and 0 switches removed' degrade --links=1 "$root/topologies/ring-5.net"
-expect 0 '3 cables and 0 switches removed' degrade --split --links=3 "$root/topologies/ring-5.net"
-expect 0 '2 cables and 0 switches removed' degrade --links=2 "$dir/torus/opensm-subnet.lst"
+expect 0 '"kind": "link"' whatif --json --write="$dir/left.net" --links=1 "$root/topologies/ring-5.net"
+expect 0 '"kind": "link"' whatif --json --write="$dir/left.net" --split --links=3 "$root/topologies/ring-5.net"
+expect 0 '"kind": "link"' whatif --json --write="$dir/left.net" --links=2 "$dir/torus/opensm-subnet.lst"
 # With an LMC above 0 no host has an odd LID: only then the note.
 for lmc in 0 2; do
 	"$command" route --lmc=$lmc "$root/topologies/ring-5.net" --dump "$dir/lmc$lmc" >/dev/null
@@ -205,7 +205,7 @@ expect 1 '^dfsssp: ' route --vls=1 -o detours=no "$root/topologies/ring-5.net" -
 # A full device is noticed.
 if [ -w /dev/full ]; then
 	expect 2 'No space left' generate torus dims=4x4 -o /dev/full
-	for words in "engines" "engines --json" "generate torus" "route topologies/ring-5.net" \
+	for words in "conf --list" "conf --list --json" "generate torus" "route topologies/ring-5.net" \
 		     "route --json topologies/cluster-192.net" "--help"; do
 		out=$(cd "$root" && "$command" $words 2>&1 > /dev/full)
 		rc=$?
@@ -230,7 +230,7 @@ expect 2 'no node is called "leaf-0"' users leaf-0:8 "$root/topologies/ring-5.ne
 
 "$command" generate tree m=2 w=1 p=1 >"$dir/one.net"
 expect 0 ': 1 switch, 0 channels, 3 end ports, 3 LIDs; ' check -e dfsssp "$dir/one.net"
-expect 0 '' degrade --links=1 -o "$dir/less.net" "$root/topologies/tree-2.net"
+expect 0 '' whatif --links=1 --write="$dir/less.net" "$root/topologies/tree-2.net"
 expect 0 '^missing +[a-z]' diff "$root/topologies/tree-2.net" "$dir/less.net"
 expect 1 '^new +[a-z]' diff --same "$dir/less.net" "$root/topologies/tree-2.net"
 expect 0 'every cable of .* is where it was' diff --same "$root/topologies/tree-2.net" "$root/topologies/tree-2.net"
@@ -253,10 +253,11 @@ expect 2 'need -o FILE' generate torus --json
 expect 0 '^engines rows' route --schema
 expect 0 '^summary head' generate --schema
 expect 0 '"switch_cables": 5' generate torus dims=5 --json -o "$dir/five.net"
-expect 0 ',4,1,0$' degrade --links=1 --csv=summary -o "$dir/four.net" "$dir/five.net"
+expect 0 '^link,' whatif --links=1 --csv=removed --write="$dir/four.net" "$dir/five.net"
+expect 0 ' 5 switches, 8 channels,' check -e dfsssp "$dir/four.net"
 # A CA on the last port of every switch makes no host of it.
 expect 0 '' generate tree m=4,4 w=1,2 --mgmt -o "$dir/mgmt.net"
-expect 0 'removed' degrade --switches=1 "$dir/mgmt.net"
+expect 0 'the fabric without seed 1' whatif --switches=1 --write="$dir/left.net" "$dir/mgmt.net"
 expect 0 'cases +2$' whatif --each=switch "$dir/mgmt.net"
 python3 - "$command" "$root/topologies/cluster-192.net" <<'EOT' || bad=1
 import csv, io, json, re, subprocess, sys
@@ -269,7 +270,7 @@ ok = (len(tables) == len(rows) == len(shown) > 1
       and all(str(t['efi']) == r['efi'] == s and t['digest'] == r['digest']
               and str(t['proven']['reversible']).lower() == r['proven.reversible']
               for t, r, s in zip(tables, rows, shown)))
-options = list(csv.reader(io.StringIO(subprocess.run([sys.argv[1], 'engines', '--csv=options'],
+options = list(csv.reader(io.StringIO(subprocess.run([sys.argv[1], 'conf', '--list', '--csv=engine_options'],
                check=True, capture_output=True, text=True).stdout)))
 ok = ok and len({len(r) for r in options}) == 1 and any(',' in r[4] for r in options)
 sys.exit(not ok and 'table, JSON and CSV differ')

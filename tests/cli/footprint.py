@@ -66,9 +66,9 @@ def main():
         (['diff', 'd', 'd'], []),
         (['report', random, '--html=page.html'], [r'page\.html']),
         (['order', tree, '--format=slurm-topology'], []),
-        (['engines'], []),
+        (['conf', '--list'], []),
         (['generate', '-o', 'made.net', 'torus', 'dims=3x3'], [r'made\.net']),
-        (['degrade', '--links=1', '-o', 'broken.net', random], [r'broken\.net']),
+        (['whatif', '--links=1', '--write=broken.net', random], [r'broken\.net']),
     )
     with tempfile.TemporaryDirectory() as workdir:
         cwd = os.path.join(os.path.realpath(workdir), 'here')

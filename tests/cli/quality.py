@@ -98,7 +98,7 @@ def choices(folder):
     subprocess.run([OSMROUTES, 'generate', 'tree', 'm=6,6,4', 'w=1,3,3', '-o', tree], check=True)
     chosen(tree)
     for seed in '12':
-        subprocess.run([OSMROUTES, 'degrade', '--links=5%', '--seed=' + seed, '-o', net, tree], check=True,
+        subprocess.run([OSMROUTES, 'whatif', '--links=5%', '--seed=' + seed, '--write', net, tree], check=True,
                        stderr=subprocess.DEVNULL)
         chosen(net)
 

@@ -168,7 +168,7 @@ def at_random(command, net, before, workdir):
     for case in cases:
         seed = re.match(r'seed (\d+):', case['case']).group(1)
         left = os.path.join(workdir, 'left.net')
-        run(command, 'degrade', net, *words, '--seed', seed, '-o', left)
+        run(command, 'whatif', net, *words, '--seed', seed, '--write', left)
         there = set(re.findall(r'^Switch\s+\d+\s+"([^"]+)"', open(left).read(), re.M))
         gone = {(s, None) for s in before.tables if s not in there}
         names = {s for s, _ in gone}

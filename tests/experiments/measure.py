@@ -60,7 +60,7 @@ class Workshop:
     def degrade(self, net, *words):
         """A broken copy; where generate() puts its own, so `net` must lie elsewhere."""
         path = self.path('fabric.net')
-        subprocess.run([COMMAND, 'degrade', net, '-o', path] + list(words), check=True,
+        subprocess.run([COMMAND, 'whatif', net, '--write', path] + list(words), check=True,
                        stderr=subprocess.DEVNULL)
         return self.edit(path, sm_first)
 

@@ -27,7 +27,7 @@ expect() {
 }
 
 commands=$("$command" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z]*\) .*/\1/p')
-engines=$("$command" engines | grep -E '^[a-z]')
+engines=$("$command" conf --list | grep -E '^[a-z]')
 [ -n "$commands" ] && [ -n "$engines" ] || { echo "the command lists nothing"; exit 1; }
 expect 'osmroutes ' "$commands --help --version"
 expect 'osmroutes rou' route
@@ -41,7 +41,7 @@ for name in $commands; do
 	expect "osmroutes $name --" "$long"
 done
 for engine in $engines; do
-	options=$("$command" engines | sed -n "/^$engine\$/,/^\$/s/^    \([a-z][a-z_0-9]*=\).*/\1/p")
+	options=$("$command" conf --list | sed -n "/^$engine\$/,/^\$/s/^    \([a-z][a-z_0-9]*=\).*/\1/p")
 	expect "osmroutes route -e $engine -o " "$options"
 done
 expect 'osmroutes route -e dfsssp -o heuristic=o' 'order online'

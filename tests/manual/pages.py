@@ -94,7 +94,7 @@ def check_options(page, text, options):
 def check_engine_pages():
     conf = shown('osmroutes.conf.5')
     sections = parts(conf, r'^SECTION \[(.+)\]$')
-    for block in said('engines').strip().split('\n\n'):
+    for block in said('conf', '--list').strip().split('\n\n'):
         name = block.split('\n')[0]
         options = re.findall(r'^ {4}([a-z]\w*)=(\S*) ', block, re.M)
         page = 'osmroutes-%s.7' % name

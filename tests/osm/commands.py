@@ -35,8 +35,8 @@ def arguments(net, work):
     return {'route': [net], 'analyze': [net], 'check': [dump], 'diff': [dump, dump],
             'report': [net], 'compare': [net], 'path': ['h0', 'h3', net],
             'users': ['s-0:2', net], 'whatif': ['--each=link', net],
-            'engines': [], 'conf': [os.path.join(work, 'osmroutes.conf')],
-            'order': [find_fabric('tree-2')], 'generate': ['torus'], 'degrade': ['--links=1', net]}
+            'conf': [os.path.join(work, 'osmroutes.conf')],
+            'order': [find_fabric('tree-2')], 'generate': ['torus']}
 
 
 @scenario('commands.defaults', 120)
@@ -49,7 +49,7 @@ def defaults(workdir):
     for name in (n for n in listed if n in runs):
         out = said([name] + runs[name])
         usage = said([name, '--help'])
-        if '--json' in usage and name not in ('generate', 'degrade'):
+        if '--json' in usage and name not in ('generate',):
             # The page would be on standard output as well.
             page = ['--html', os.path.join(workdir, 'page.html')] if name == 'report' else []
             found = json.loads(said([name, '--json'] + page + runs[name]))

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-#include <argp.h>
 #include <inttypes.h>
 
 #include <osmroutes/engine.h>
 
 #include "cli/cli.h"
-#include "cli/output.h"
+#include "cli/engines.h"
 
 static void print_engine(const struct osr_engine *engine)
 {
@@ -20,7 +19,7 @@ static void print_engine(const struct osr_engine *engine)
 	cli_print_params(stdout, engine->params);
 }
 
-static const struct out_field engine_fields[] = {
+const struct out_field cli_engine_fields[] = {
 	{ "engine", NULL, OUT_TEXT, 0 },
 	{ "summary", NULL, OUT_TEXT, 0 },
 	{ "reference", NULL, OUT_TEXT, 0 },
@@ -30,22 +29,16 @@ static const struct out_field engine_fields[] = {
 	{ NULL, NULL, 0, 0 },
 };
 
-static const struct out_field option_fields[] = {
+const struct out_field cli_engine_option_fields[] = {
 	{ "engine", NULL, OUT_TEXT, 0 },  { "option", NULL, OUT_TEXT, 0 },
 	{ "default", NULL, OUT_TEXT, 0 }, { "values", NULL, OUT_TEXT, 0 },
 	{ "help", NULL, OUT_TEXT, 0 },    { NULL, NULL, 0, 0 },
 };
 
-static const struct out_section sections[] = {
-	{ "engines", OUT_ROWS, engine_fields },
-	{ "options", OUT_ROWS, option_fields },
-	{ NULL, 0, NULL },
-};
-
 static void say_option(struct out *out, const struct osr_engine *engine,
 		       const struct osr_param *param)
 {
-	out_row(out, "options");
+	out_row(out, "engine_options");
 	out_text(out, "engine", engine->name);
 	out_text(out, "option", param->name);
 	out_text(out, "default", param->def);
@@ -73,35 +66,16 @@ static void engines_say_engine(struct out *out, const struct osr_engine *engine)
 		say_option(out, engine, param);
 }
 
-static error_t engines_parse(int key, char *arg, struct argp_state *state)
-{
-	if (key != ARGP_KEY_INIT)
-		return ARGP_ERR_UNKNOWN;
-	state->child_inputs[0] = state->input;
-	return 0;
-}
-
 /* People get paragraphs; a table would be too wide for them. */
-int cli_engines(int argc, char **argv)
+void cli_list_engines(struct out *out)
 {
-	static const struct argp_child children[] = { { .argp = &out_argp }, { NULL } };
-	static const struct argp argp = {
-		.parser = engines_parse,
-		.args_doc = "",
-		.doc = "Lists the routing engines, with their options and defaults.",
-		.children = children
-	};
-	struct out out = { .command = "engines", .sections = sections };
-
-	argp_parse(&argp, argc, argv, 0, NULL, &out);
 	for (const struct osr_engine *const *e = osr_engines; *e; e++) {
-		if (out.format != OUT_PEOPLE) {
-			engines_say_engine(&out, *e);
+		if (out->format != OUT_PEOPLE) {
+			engines_say_engine(out, *e);
 			continue;
 		}
 		if (e != osr_engines)
 			putchar('\n');
 		print_engine(*e);
 	}
-	return out_end(&out, CLI_OK);
 }
