@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 
+import carried
 import oracle
 from entries import blocks_changed
 from faults import switch_links
@@ -22,6 +23,7 @@ TREE = ['kary', 'k=10', 'n=3']
 ENGINES = (('minhop', False), ('ftree', False), ('dfsssp', False), ('dfsssp', True))
 TITLES = ('OpenSM minhop', 'OpenSM ftree', 'OpenSM dfsssp', 'osmroutes dfsssp')
 SECONDS = 300	# for one sweep, at most
+PACKETS = 1000000	# on the torus, under uniform traffic
 COLOUR = sys.stdout.isatty() and 'NO_COLOR' not in os.environ
 
 
@@ -149,19 +151,24 @@ def deadlock(netfile):
     """OpenSM's default and ours, judged by `osmroutes check` alone."""
     name = os.path.splitext(os.path.basename(netfile))[0]
     print('\n%s: osmroutes check --live, which reads the tables out of the switches' % paint('1', name))
-    free = []
+    free, delivered = [], []
     for engine, ours in (('minhop', False), ('dfsssp', True)):
         with Fabric(netfile, os.path.join(OUT, name)) as fabric:
             with Opensm(fabric, engine, plugin=ours, options={'qos': 'TRUE'},
                         name=('ours-' if ours else 'stock-') + engine) as opensm:
                 opensm.wait_up(SECONDS)
                 text = command(fabric, 'check', '--live', '--hosts', codes=(0, 1))
+                tables = carried.read(fabric)
+        got = carried.carry(carried.simulator.text_of(tables, tables.rows), packets=PACKETS)
+        delivered.append('%s %s' % (('osmroutes' if ours else 'minhop'), '{:,}, then none'.format(got['delivered'])
+                         if got['stuck'] else 'all {:,}'.format(got['delivered'])))
         print('  %s:' % (TITLES[-1] if ours else "OpenSM's default, minhop"))
         lines = text.splitlines()
         loop = [i for i, line in enumerate(lines) if line.startswith('loop ')]
         free.append(not loop)
         shown = lines[loop[0]:] if loop else [line for line in lines if line.startswith(('verdict', 'deadlock'))]
         print('\n'.join('    ' + line for line in shown) if shown else '    no credit loop')
+    print('  packets delivered in a simulation of links with credits: ' + '; '.join(delivered))
     return free
 
 

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""Do packets get through? Tables read back from the switches carry traffic in a simulator of links with credits
+(tests/simulator/credits.c), which knows nothing of how they were made."""
+import json
+import os
+import re
+import sys
+
+import drain
+import oracle
+from faults import switch_links
+from judge import QOS, expect, generate, scenario
+from osmtest import BUILD, ROOT, Fabric, Opensm, find_fabric, wait_for
+from transition import HOLD, ROUNDS
+
+sys.path.append(os.path.join(ROOT, 'tests', 'simulator'))
+import credits as simulator	# noqa: E402
+
+COMMAND = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
+BINARY = os.path.join(BUILD, 'tests', 'simulator', 'osr-credits')
+
+
+def carry(texts, **options):
+    return simulator.run(BINARY, texts if isinstance(texts, list) else [texts], **options)
+
+
+def read(fabric, **how):
+    """Tables of the switches, with the SLs of path records."""
+    tables = oracle.Tables(fabric.read_back('lft', 'sl2vl'))
+    tables.rows = tables.ask_sls(fabric, **how)
+    return tables
+
+
+def routed_by(netfile, workdir, engine, ours):
+    """What an opensm has programmed; .loop: the credit loop that `osmroutes check` names, as (switch, port, VL)."""
+    with Fabric(netfile, workdir) as fabric:
+        with Opensm(fabric, engine, plugin=ours, options=QOS, name=('ours-' if ours else 'stock-') + engine) as opensm:
+            opensm.wait_up()
+            tables = read(fabric)
+            words = [COMMAND, 'check', '--live', '--hosts', '--json']
+            said = json.loads(fabric.run(words, ok=False))
+        tables.loop = [(tables.index[hop['guid']], hop['port'], hop['vl']) for hop in said.get('loop', [])]
+        return tables
+
+
+def whole(got, what):
+    expect(not got['stuck'] and not got['lost'], '%s: %d packets stuck, %d lost, after %d of %d' % (
+        what, got['stuck'], got['lost'], got['delivered'], got['sent']))
+
+
+def attacks(tables, what, packets=30000):
+    """Uniform traffic, on the SLs of path records and on any; all that can wait in the longest chain; small buffers."""
+    text = simulator.text_of(tables, tables.rows)
+    for buffer in (1, 4):
+        whole(carry(text, packets=packets, buffer=buffer), what)
+        whole(carry(text, packets=packets, buffer=buffer, any_sl=True), what + ', on any SL')
+    for any_sl in (False, True):
+        waits = simulator.Waits(tables, None if any_sl else tables.rows)
+        send = waits.send(waits.chain())
+        expect(send, 'no packet waits for another: nothing to aim at')
+        text = simulator.text_of(tables, tables.rows, send=send)
+        whole(carry(text, packets=packets, buffer=1, any_sl=any_sl), what + ', aimed at the longest chain')
+
+
+def stops(tables, what, packets=100000):
+    """Uniform traffic stops, at a circle of dependencies; that aimed at the loop of `osmroutes check` stops there."""
+    text = simulator.text_of(tables, tables.rows)
+    waits = simulator.Waits(tables, tables.rows)
+    expect(tables.loop, what + ': osmroutes check names no credit loop')
+    got = carry(text, packets=packets, buffer=1)
+    expect(got['stuck'] and got['circle'], '%s: all %d packets got through' % (what, got['delivered']))
+    at = [tuple(link) + (vl,) for link, vl in got['circle']]
+    for pair in zip(at, at[1:] + at[:1]):
+        expect(pair in waits.pairs, '%s: %s does not wait for %s by any route' % ((what,) + pair))
+    send = waits.send(tables.loop + tables.loop[:1])
+    aimed = carry(simulator.text_of(tables, tables.rows, send=send), packets=packets, buffer=1)
+    expect(aimed['stuck'], what + ': aimed at the loop that check names, and it does not stop')
+    expect({tuple(link) + (vl,) for link, vl in aimed['circle']} == set(tables.loop),
+           '%s: stopped at %s, and check names %s' % (what, aimed['circle'], tables.loop))
+    return got
+
+
+@scenario('carried.torus', 120)
+def torus(workdir):
+    """OpenSM's default stops on a torus, ours does not."""
+    netfile = find_fabric('torus-4x4')
+    stops(routed_by(netfile, workdir, 'minhop', False), 'minhop on a torus')
+    ours = routed_by(netfile, workdir, 'dfsssp', True)
+    expect(not ours.loop, 'osmroutes check names a credit loop')
+    attacks(ours, 'dfsssp on a torus')
+
+
+@scenario('carried.dragonfly', 120)
+def dragonfly(workdir):
+    netfile = generate(os.path.join(workdir, 'dragonfly.net'), 'dragonfly', 'a=4', 'h=1', 'p=2')
+    stops(routed_by(netfile, workdir, 'minhop', False), 'minhop on a dragonfly')
+    ours = routed_by(netfile, workdir, 'dfsssp', True)
+    attacks(ours, 'dfsssp on a dragonfly')
+    # It is the lanes that do it: the same routes on one lane stop.
+    one_lane = re.sub(r'(?m)^(vl .*) [0-9a-f]{16}$', r'\1 ' + 16 * '0', simulator.text_of(ours, ours.rows))
+    expect(carry(one_lane, packets=100000, buffer=1)['stuck'], 'the same routes on one lane do not stop')
+
+
+@scenario('carried.rounds', 120)
+def rounds(workdir):
+    """A cable of a tree dies and returns while packets are under way; each switch takes its new tables at a moment of its
+    own, first those of the first round."""
+    env = {'OSR_CLOCK_OUT': os.path.join(workdir, 'clock'), 'OSR_CLOCK_HOLD_MS': str(HOLD)}
+    with Fabric(find_fabric('tree-3'), workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, env=env, plugin_conf='ask_switches = no\n',
+                    options=dict(QOS, event_plugin_name='osrclock osmroutes')) as opensm:
+            opensm.wait_up()
+            opensm.resweep()
+            before = read(fabric)
+            name, port, _ = switch_links(before)[0]
+            for change in (fabric.unlink, fabric.relink):
+                said, sweeps = len(re.findall(ROUNDS, opensm.log)), opensm.sweeps()
+                fabric.console(change(name, port))
+                wait_for('a first round', lambda: len(re.findall(ROUNDS, opensm.log)) > said, 30, opensm._alive)
+                first = oracle.Tables(fabric.read_back('lft', 'sl2vl'))
+                expect(opensm.sweeps() == sweeps, 'the sweep was over before all was seen')
+                wait_for('the end of the sweep', lambda: opensm.sweeps() > sweeps, 60, opensm._alive)
+                after, guids = read(fabric), [s.guid for s in before.switches]
+                expect(first.bytes_of_tables() != before.bytes_of_tables(), 'nothing was withdrawn')
+                texts = [simulator.text_of(t, rows, guids) for t, rows in
+                         ((before, before.rows), (first, before.rows), (after, after.rows))]
+                for seed in range(3):
+                    for buffer in (1, 4):
+                        got = carry(texts, packets=60000, buffer=buffer, change=4000, seed=seed)
+                        expect(not got['stuck'], 'between the rounds %d packets are stuck' % got['stuck'])
+                        expect(got['cycles'] > 16000, 'the packets were over before the last tables were in')
+                before = after
+
+
+@scenario('carried.drained', 120)
+def drained(workdir):
+    """A switch and a cable out of routing."""
+    with Fabric(find_fabric('torus-4x4'), workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=drain.conf(fabric)) as opensm:
+            opensm.wait_up()
+            name, port, _ = switch_links(read(fabric))[0]
+            drain.ask(fabric, 'drain', '%s:%d' % (name, port))
+            tables = read(fabric)
+            expect(not drain.uses(tables, name, port), 'the cable is in use')
+            attacks(tables, 'without a cable that is drained', packets=10000)
