@@ -11,6 +11,7 @@
 #include <osmroutes/grid.h>
 #include <osmroutes/pgft.h>
 #include <osmroutes/product.h>
+#include <osmroutes/set.h>
 
 #include "cli/report.h"
 
@@ -134,13 +135,6 @@ static bool place_grid(const struct report *p, struct osr_arena *arena, struct r
 	return true;
 }
 
-static uint32_t report_place_root_of(uint32_t *group, uint32_t v)
-{
-	while (group[v] != v)
-		v = group[v] = group[group[v]];
-	return v;
-}
-
 /* Neighbours that both ends of a channel have. */
 static uint32_t shared_neighbours(const struct osr_fabric *fabric, uint32_t c, uint32_t *stamp)
 {
@@ -165,21 +159,16 @@ static bool find_groups(const struct osr_fabric *fabric, struct osr_arena *arena
 
 	if (!stamp || !shared)
 		return false;
-	for (uint32_t v = 0; v < fabric->n_switches; v++)
-		group[v] = v;
+	osr_set_init(group, fabric->n_switches);
 	for (uint32_t c = 0; c < fabric->n_channels; c++) {
 		shared[c] = shared_neighbours(fabric, c, stamp);
 		most = shared[c] > most ? shared[c] : most;
 	}
-	for (uint32_t c = 0; c < fabric->n_channels && most; c++) {
-		uint32_t a = report_place_root_of(group, fabric->chan_src[c]),
-			 b = report_place_root_of(group, fabric->chan_dst[c]);
-
-		if (a != b && 2 * shared[c] > most)
-			group[a > b ? a : b] = a > b ? b : a;
-	}
+	for (uint32_t c = 0; c < fabric->n_channels && most; c++)
+		if (2 * shared[c] > most)
+			osr_set_join(group, fabric->chan_src[c], fabric->chan_dst[c]);
 	for (uint32_t v = 0; v < fabric->n_switches; v++) {
-		group[v] = report_place_root_of(group, v);
+		group[v] = osr_set_of(group, v);
 		n += group[v] == v;
 	}
 	return n > 1 && 3 * n <= fabric->n_switches;

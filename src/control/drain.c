@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include <osmroutes/names.h>
+#include <osmroutes/set.h>
 
 #define MAX_PARTS 1024
 #define MAX_TIMES 16
@@ -128,13 +129,6 @@ static void remove_entry(struct osr_drains *drains, uint32_t i)
 
 /* Hosts ---------------------------------------------------------------------------------------- */
 
-static uint32_t drain_root(uint32_t *up, uint32_t s)
-{
-	while (up[s] != s)
-		s = up[s] = up[up[s]];
-	return s;
-}
-
 /*
  * Without the switch, or the channel and its other direction: how many hosts lose the part of their
  * component that has the most, and one switch of them.
@@ -151,26 +145,23 @@ static uint64_t count_cut(const struct osr_fabric *fabric, uint32_t sw, uint32_t
 		lost = UINT64_MAX;
 		goto end;
 	}
-	for (uint32_t s = 0; s < n; s++) {
-		up[s] = s;
-		best[s] = OSR_NONE;
-	}
+	osr_set_init(up, n);
+	memset(best, 0xff, n * sizeof(*best));
 	for (uint32_t c = 0; c < fabric->n_channels; c++)
 		if (c != channel && fabric->chan_rev[c] != channel && fabric->chan_src[c] != sw &&
 		    fabric->chan_dst[c] != sw)
-			up[drain_root(up, fabric->chan_src[c])] =
-				drain_root(up, fabric->chan_dst[c]);
+			osr_set_join(up, fabric->chan_src[c], fabric->chan_dst[c]);
 	for (uint32_t s = 0; s < n; s++)
-		hosts[drain_root(up, s)] += fabric->sw_sources[s];
+		hosts[osr_set_of(up, s)] += fabric->sw_sources[s];
 	for (uint32_t s = 0; s < n; s++) {
-		uint32_t root = drain_root(up, s), comp = fabric->sw_component[s];
+		uint32_t root = osr_set_of(up, s), comp = fabric->sw_component[s];
 
 		if (s != sw && (best[comp] == OSR_NONE || hosts[root] > hosts[best[comp]]))
 			best[comp] = root;
 	}
 	for (uint32_t s = 0; s < n; s++)
 		if (fabric->sw_sources[s] &&
-		    (s == sw || drain_root(up, s) != best[fabric->sw_component[s]])) {
+		    (s == sw || osr_set_of(up, s) != best[fabric->sw_component[s]])) {
 			lost += fabric->sw_sources[s];
 			*cut = s;
 		}

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <osmroutes/set.h>
+
 #define MAX_OUT 2048
 #define MAX_BOOK (1024 * 1024)
 
@@ -210,13 +212,6 @@ static bool link_is_out(const struct plugin *p, const struct osr_seen *link)
 	       osr__upkeep_out(p, link->part.guid, 0) || osr__upkeep_out(p, link->far_guid, 0);
 }
 
-static uint32_t upkeep_root(uint32_t *up, uint32_t s)
-{
-	while (up[s] != s)
-		s = up[s] = up[up[s]];
-	return s;
-}
-
 static uint32_t field_index(const struct field *x, uint64_t guid)
 {
 	const struct field_switch key = { .guid = guid };
@@ -231,21 +226,21 @@ static const struct field_switch *cut_off(const struct plugin *p, struct field *
 {
 	uint32_t *left_of = x->up_left; /* afterwards, by root of all: root of what is left */
 
-	for (uint32_t s = 0; s < x->n; s++)
-		x->up[s] = x->up_left[s] = s;
+	osr_set_init(x->up, x->n);
+	osr_set_init(left_of, x->n);
 	for (uint32_t i = 0; i < x->n_links; i++) {
 		uint32_t a = field_index(x, x->link[i].part.guid);
 		uint32_t b = field_index(x, x->link[i].far_guid);
 
-		x->up[upkeep_root(x->up, a)] = upkeep_root(x->up, b);
+		osr_set_join(x->up, a, b);
 		if (!link_is_out(p, &x->link[i]))
-			left_of[upkeep_root(left_of, a)] = upkeep_root(left_of, b);
+			osr_set_join(left_of, a, b);
 	}
 	for (uint32_t s = 0; s < x->n; s++)
 		x->sw[s].first = OSR_NONE;
 	for (uint32_t s = 0; s < x->n; s++) {
-		struct field_switch *all = &x->sw[upkeep_root(x->up, s)];
-		uint32_t root = upkeep_root(x->up_left, s);
+		struct field_switch *all = &x->sw[osr_set_of(x->up, s)];
+		uint32_t root = osr_set_of(x->up_left, s);
 
 		if (!x->sw[s].n_hosts)
 			continue;

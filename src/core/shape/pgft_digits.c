@@ -11,24 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <osmroutes/set.h>
+
 #include "pgft_private.h"
-
-static uint32_t pgft_digits_find_set(uint32_t *set, uint32_t i)
-{
-	while (set[i] != i)
-		i = set[i] = set[set[i]];
-	return i;
-}
-
-static void pgft_digits_join(uint32_t *set, uint32_t i, uint32_t j)
-{
-	i = pgft_digits_find_set(set, i);
-	j = pgft_digits_find_set(set, j);
-	if (i < j)
-		set[j] = i;
-	else
-		set[i] = j;
-}
 
 static size_t row(const struct pgft_work *pgft, uint32_t l)
 {
@@ -46,7 +31,7 @@ static void join_level(struct pgft_work *pgft, const struct pgft_part *part, uin
 			continue;
 		for (uint32_t e = pgft->row[s]; e < pgft->row[s + 1]; e++)
 			if (pgft->level[pgft->near[e]] == other)
-				pgft_digits_join(pgft->set, s, pgft->near[e]);
+				osr_set_join(pgft->set, s, pgft->near[e]);
 	}
 }
 
@@ -60,7 +45,7 @@ static void pgft_digits_find_pieces(struct pgft_work *pgft, const struct pgft_pa
 			join_level(pgft, part, l, l - 1);
 		for (uint32_t i = 0; i < part->n; i++)
 			pgft->below[row(pgft, l) + part->member[i]] =
-				pgft_digits_find_set(pgft->set, part->member[i]);
+				osr_set_of(pgft->set, part->member[i]);
 	}
 	for (uint32_t i = 0; i < part->n; i++)
 		pgft->set[part->member[i]] = part->member[i];
@@ -68,7 +53,7 @@ static void pgft_digits_find_pieces(struct pgft_work *pgft, const struct pgft_pa
 		join_level(pgft, part, l, l + 1);
 		for (uint32_t i = 0; i < part->n; i++)
 			pgft->above[row(pgft, l) + part->member[i]] =
-				pgft_digits_find_set(pgft->set, part->member[i]);
+				osr_set_of(pgft->set, part->member[i]);
 	}
 }
 

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#include <osmroutes/set.h>
+
 struct finder {
 	const struct osr_fabric *f;
 	struct osr_product *p;
@@ -57,13 +59,6 @@ static void mark_near(struct finder *w, uint32_t v)
 		w->mark[w->near[e]] = w->stamp;
 }
 
-static uint32_t product_find_set(uint32_t *set, uint32_t i)
-{
-	while (set[i] != i)
-		i = set[i] = set[set[i]];
-	return i;
-}
-
 /*
  * Around the first switch: two neighbours share a dimension if adjacent, or if they span no
  * square.
@@ -72,8 +67,7 @@ static enum osr_status colour_root(struct finder *w)
 {
 	uint32_t first = w->row[0], degree = w->row[1] - first, set[256];
 
-	for (uint32_t i = 0; i < degree; i++)
-		set[i] = i;
+	osr_set_init(set, degree);
 	for (uint32_t i = 0; i < degree; i++) {
 		for (uint32_t j = i + 1; j < degree; j++) {
 			uint32_t a = w->near[first + i], b = w->near[first + j], common = 0;
@@ -82,13 +76,13 @@ static enum osr_status colour_root(struct finder *w)
 			for (uint32_t e = w->row[b]; e < w->row[b + 1]; e++)
 				common += w->mark[w->near[e]] == w->stamp;
 			if (w->mark[b] == w->stamp || common == 1)
-				set[product_find_set(set, j)] = product_find_set(set, i);
+				osr_set_join(set, i, j);
 			else if (common != 2)
 				return no(w, "its squares do not fit together");
 		}
 	}
 	for (uint32_t i = 0; i < degree; i++) {
-		uint32_t top = product_find_set(set, i);
+		uint32_t top = osr_set_of(set, i);
 
 		if (top == i && w->n_colours == OSR_MAX_DIMS)
 			return no(w, "it would have more than 15 dimensions");
@@ -96,7 +90,7 @@ static enum osr_status colour_root(struct finder *w)
 			w->colour[first + i] = (uint8_t)w->n_colours++;
 	}
 	for (uint32_t i = 0; i < degree; i++)
-		w->colour[first + i] = w->colour[first + product_find_set(set, i)];
+		w->colour[first + i] = w->colour[first + osr_set_of(set, i)];
 	return OSR_OK;
 }
 
@@ -242,21 +236,20 @@ static enum osr_status find_coord(struct finder *w, uint32_t dim, uint32_t *clas
 	uint32_t n = w->f->n_switches, *set = w->parent, size = 0;
 	enum osr_status st;
 
-	for (uint32_t v = 0; v < n; v++)
-		set[v] = v;
+	osr_set_init(set, n);
 	for (uint32_t v = 0; v < n; v++)
 		for (uint32_t e = w->row[v]; e < w->row[v + 1]; e++)
 			if (w->colour[e] != dim)
-				set[product_find_set(set, w->near[e])] = product_find_set(set, v);
+				osr_set_join(set, v, w->near[e]);
 	for (uint32_t v = 0; v < n; v++) {
-		if (product_find_set(set, v) == v)
+		if (osr_set_of(set, v) == v)
 			class_coord[size++] = OSR_NONE;
 	}
 	for (uint32_t v = 0, next = 0; v < n; v++)
 		if (set[v] == v)
 			w->queue[v] = next++;
 	for (uint32_t v = 0; v < n; v++)
-		w->label[v] = w->queue[product_find_set(set, v)];
+		w->label[v] = w->queue[osr_set_of(set, v)];
 	if (size < 2)
 		return no(w, "a dimension closes on itself");
 	st = order_factor(w, dim, size, class_coord);

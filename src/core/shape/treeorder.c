@@ -19,18 +19,13 @@
 
 #include <string.h>
 
+#include <osmroutes/set.h>
+
 static enum osr_status tree_order_no_memory(const struct osr_tree_order *tree_order,
 					    struct osr_diag *diag)
 {
 	return osr_fail(diag, OSR_NOMEM, "out of memory for the order of %u switches",
 			tree_order->n);
-}
-
-static uint32_t tree_order_set_of(uint32_t *set, uint32_t i)
-{
-	while (set[i] != i)
-		i = set[i] = set[set[i]];
-	return i;
 }
 
 /*
@@ -41,23 +36,15 @@ static void tree_order_planes(struct osr_tree_order *tree_order, uint32_t *set, 
 {
 	const struct osr_fabric *fabric = tree_order->f;
 
-	for (uint32_t s = 0; s < tree_order->n; s++)
-		set[s] = s;
+	osr_set_init(set, tree_order->n);
 	for (uint32_t l = tree_order->h; l >= 1; l--) {
-		for (uint32_t c = 0; c < fabric->n_channels; c++) {
-			uint32_t a, b;
-
-			if (tree_order->p->sw_level[fabric->chan_src[c]] != l ||
-			    !osr_tree_order_is_up(tree_order, c))
-				continue;
-			a = tree_order_set_of(set, fabric->chan_src[c]);
-			b = tree_order_set_of(set, fabric->chan_dst[c]);
-			set[a > b ? a : b] = a > b ? b : a;
-		}
+		for (uint32_t c = 0; c < fabric->n_channels; c++)
+			if (tree_order->p->sw_level[fabric->chan_src[c]] == l &&
+			    osr_tree_order_is_up(tree_order, c))
+				osr_set_join(set, fabric->chan_src[c], fabric->chan_dst[c]);
 		memset(name, 0xff, tree_order->n * sizeof(*name));
 		for (uint32_t s = 0; s < tree_order->n; s++) {
-			uint32_t piece =
-				tree_order->p->sw_level[s] == l ? tree_order_set_of(set, s) : 0;
+			uint32_t piece = tree_order->p->sw_level[s] == l ? osr_set_of(set, s) : 0;
 
 			if (tree_order->p->sw_level[s] != l)
 				continue;

@@ -18,6 +18,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <osmroutes/set.h>
+
 enum osr_status osr__transition_nomem(struct osr_diag *diag)
 {
 	return osr_fail(diag, OSR_NOMEM,
@@ -123,13 +125,6 @@ enum osr_status osr__transition_ask(struct transition *m, struct osr_diag *diag)
 
 /* ---- what the old tables have ---------------------------------------------------------------- */
 
-static uint32_t transition_root_of(uint32_t *up, uint32_t s)
-{
-	while (up[s] != s)
-		s = up[s] = up[up[s]];
-	return s;
-}
-
 /*
  * Do the cables of both orders make a ring? It is one of dependencies, too: a copy goes round, old
  * entry here and new one there.
@@ -144,21 +139,16 @@ static bool is_ring(const struct transition *m)
 
 	if (!(m->modes & OSR_CLAIM_MULTICAST) || !up)
 		return false;
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
-		up[s] = s;
+	osr_set_init(up, fabric->n_switches);
 	for (uint32_t s = 0; s < fabric->n_switches; s++)
 		if (now[s] != OSR_NONE)
-			up[transition_root_of(up, s)] =
-				transition_root_of(up, fabric->chan_dst[now[s]]);
+			osr_set_join(up, s, fabric->chan_dst[now[s]]);
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		uint32_t c = old[s], a, b;
+		uint32_t c = old[s];
 
 		if (c == OSR_NONE || now[s] == c || now[fabric->chan_dst[c]] == fabric->chan_rev[c])
 			continue;
-		a = transition_root_of(up, s);
-		b = transition_root_of(up, fabric->chan_dst[c]);
-		ring |= a == b;
-		up[a] = b;
+		ring |= !osr_set_join(up, s, fabric->chan_dst[c]);
 	}
 	osr_arena_reset(m->scratch, mark);
 	return ring;
