@@ -51,17 +51,7 @@ bool angara__is_even(const struct osr_fabric *fabric)
 	return true;
 }
 
-static bool even_is_host(const struct osr_fabric *fabric, uint32_t d)
-{
-	return fabric->term_weight[fabric->dest_term[d]] > 0;
-}
-
 /* ---- what ways need -------------------------------------------------------------------------- */
-
-static uint32_t even_sl(const struct trees *t, uint32_t v, uint32_t root)
-{
-	return angara__sl(t->p, osr_grid_coord(t->p->g, v), osr_grid_coord(t->p->g, root));
-}
 
 static uint32_t *even_count(struct even *e, uint32_t v, uint32_t dir, uint32_t next, uint32_t bit)
 {
@@ -74,7 +64,7 @@ static uint32_t even_walk_to(struct even *e, const uint8_t *row, uint32_t v, uin
 {
 	struct trees *t = e->t;
 	const struct osr_grid *grid = t->p->g;
-	uint32_t sl = even_sl(t, v, root);
+	uint32_t sl = angara__own_sl(t, v, root);
 
 	while (v != end) {
 		uint32_t dir = row[v], u = osr_grid_near(grid, v, dir);
@@ -371,13 +361,13 @@ static bool even_begin(struct even *e)
 		uint8_t *row = t->row + (size_t)d * n;
 		uint32_t root = e->f->dest_switch[d];
 
-		if (even_is_host(e->f, d) && t->model[d] != d) {
+		if (angara__is_host(e->f, d) && t->model[d] != d) {
 			memcpy(row, t->row + (size_t)t->model[d] * n, n);
 			t->model[d] = d;
 		}
 		if (t->model[d] != d)
 			continue;
-		if (even_is_host(e->f, d))
+		if (angara__is_host(e->f, d))
 			even_weigh(e, row, root, true);
 		for (uint32_t v = 0; v < n; v++)
 			if (v != root && row[v] != NO_WAY && !even_walk(e, row, v, root, 1))
@@ -420,7 +410,7 @@ static void even_break_out(struct even *e)
 			moved = false;
 			e->full = e->few_turns ? even_max(e) * EVEN_FULL / 100 : 0;
 			for (uint32_t d = 0; d < e->f->n_dests && even_in_time(e); d++)
-				moved |= even_is_host(e->f, d) && even_descend(e, d);
+				moved |= angara__is_host(e->f, d) && even_descend(e, d);
 		}
 		max = even_max(e);
 		if (max < best) {
@@ -440,7 +430,7 @@ static void even_walk_all(struct even *e, int by)
 	for (uint32_t d = 0; d < e->f->n_dests; d++) {
 		const uint8_t *row = e->t->row + (size_t)d * e->f->n_switches;
 
-		for (uint32_t v = 0; v < e->f->n_switches && even_is_host(e->f, d); v++)
+		for (uint32_t v = 0; v < e->f->n_switches && angara__is_host(e->f, d); v++)
 			if (row[v] != NO_WAY && v != e->f->dest_switch[d])
 				even_walk(e, row, v, e->f->dest_switch[d], by);
 	}
@@ -469,7 +459,7 @@ enum osr_status angara__even_out(struct trees *t, struct osr_arena *scratch, boo
 		return st;
 	for (uint32_t round = 0; round < EVEN_ROUNDS && e.work < EVEN_WORK; round++)
 		for (uint32_t d = 0; d < e.f->n_dests; d++)
-			if (even_is_host(e.f, d))
+			if (angara__is_host(e.f, d))
 				even_rebuild(&e, d);
 	even_break_out(&e);
 	even_restore(&e);

@@ -151,17 +151,7 @@ static void fill_sl2vl(struct job *j, uint32_t v)
 
 static enum osr_status angara_tables_write_sl2vl(struct job *j)
 {
-	size_t n = 0;
-
-	j->r->sl2vl_row = osr_alloc(j->result, j->f->n_switches, sizeof(*j->r->sl2vl_row));
-	if (osr_arena_failed(j->result, j->diag))
-		return OSR_NOMEM;
-	for (uint32_t v = 0; v < j->f->n_switches; v++) {
-		j->r->sl2vl_row[v] = (uint32_t)n;
-		n += (j->f->sw_n_ports[v] + 1u) * (j->f->sw_n_ports[v] + 1u);
-	}
-	j->r->sl2vl = osr_alloc(j->result, n, sizeof(*j->r->sl2vl));
-	if (osr_arena_failed(j->result, j->diag))
+	if (osr_routing_alloc_sl2vl(j->r, j->f, OSR_VL_UNSET, j->result, j->diag))
 		return OSR_NOMEM;
 	for (uint32_t v = 0; v < j->f->n_switches; v++)
 		fill_sl2vl(j, v);

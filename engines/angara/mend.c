@@ -75,11 +75,6 @@ static uint8_t *mend_sl_of(const struct trees *t, uint32_t d, uint32_t v)
 	return &t->sl[(size_t)d * t->p->g->f->n_switches + v];
 }
 
-static uint32_t own_sl(const struct trees *t, uint32_t a, uint32_t b)
-{
-	return angara__sl(t->p, osr_grid_coord(t->p->g, a), osr_grid_coord(t->p->g, b));
-}
-
 /*
  * The way from v to d is on sl. Packets from there to v that have a way: are replies to them legal,
  * and those that they send? Nothing to ask if both are on one service level.
@@ -141,7 +136,8 @@ static uint32_t mend_level_by_level(struct trees *t, uint32_t d, uint32_t n)
 		for (uint32_t k = 0; k < n; k++) {
 			uint32_t v = t->queue[k];
 
-			if (!step_on(t, d, v, hops, own_sl(t, v, fabric->dest_switch[d]), true))
+			if (!step_on(t, d, v, hops, angara__own_sl(t, v, fabric->dest_switch[d]),
+				     true))
 				t->queue[left++] = v;
 		}
 		n = left;
@@ -167,7 +163,7 @@ static bool step_aside(struct trees *t, uint32_t d, uint32_t v, uint32_t hops, b
 		if (!step_on(t, d, v, hops, sl, replies))
 			continue;
 		*mend_sl_of(t, d, v) = (uint8_t)sl;
-		t->n_aside += sl != own_sl(t, v, root);
+		t->n_aside += sl != angara__own_sl(t, v, root);
 		return true;
 	}
 	return false;
@@ -249,7 +245,7 @@ static void mend_set_sl(struct trees *t, uint32_t v, uint32_t u, uint32_t sl)
 
 		if (t->model[d] == d) {
 			*mend_sl_of(t, d, v) = (uint8_t)sl;
-			t->n_aside += sl != own_sl(t, v, u);
+			t->n_aside += sl != angara__own_sl(t, v, u);
 		}
 	}
 }
@@ -257,7 +253,7 @@ static void mend_set_sl(struct trees *t, uint32_t v, uint32_t u, uint32_t sl)
 /* Both ways on their own service level, or on another one, so that replies are legal. */
 static bool mend_settle(struct trees *t, uint32_t v, uint32_t u)
 {
-	uint32_t own = own_sl(t, v, u);
+	uint32_t own = angara__own_sl(t, v, u);
 
 	for (uint32_t k = 0; k <= t->p->n_all_sls; k++) {
 		uint32_t sl = k ? t->p->n_all_sls - k : own;
@@ -293,8 +289,8 @@ bool angara__trees_replies(struct trees *t)
 			uint32_t root = fabric->dest_switch[d], sl = *mend_sl_of(t, d, v);
 
 			t->n_fresh = 0;
-			if (v != root && sl != own_sl(t, v, root) && !may_reply(t, d, v, sl) &&
-			    !mend_settle(t, v, root))
+			if (v != root && sl != angara__own_sl(t, v, root) &&
+			    !may_reply(t, d, v, sl) && !mend_settle(t, v, root))
 				return false;
 		}
 	return true;

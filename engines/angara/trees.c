@@ -78,11 +78,6 @@ static void measure_rows(struct trees *t, const uint32_t *owner)
 	}
 }
 
-static bool trees_is_host(const struct osr_fabric *fabric, uint32_t d)
-{
-	return fabric->term_weight[fabric->dest_term[d]] > 0;
-}
-
 /* Whose row the k-th dest has, of a switch whose dests begin at `first` and whose hosts end at `end`. */
 static uint32_t model_of(const struct trees *t, uint32_t first, uint32_t end, uint32_t k)
 {
@@ -106,14 +101,14 @@ static void trees_group_dests(struct trees *t)
 		row[v + 1] += row[v];
 	for (uint32_t pass = 2; pass-- > 0;)
 		for (uint32_t d = fabric->n_dests; d-- > 0;)
-			if (trees_is_host(fabric, d) == !pass)
+			if (angara__is_host(fabric, d) == !pass)
 				t->dest_list[--row[fabric->dest_switch[d] + 1]] = d;
 	memmove(row, row + 1, fabric->n_switches * sizeof(*row));
 	row[fabric->n_switches] = fabric->n_dests;
 	for (uint32_t v = 0; v < fabric->n_switches; v++) {
 		uint32_t end = row[v];
 
-		while (end < row[v + 1] && trees_is_host(fabric, t->dest_list[end]))
+		while (end < row[v + 1] && angara__is_host(fabric, t->dest_list[end]))
 			end++;
 		for (uint32_t k = row[v]; k < row[v + 1]; k++)
 			t->model[t->dest_list[k]] = model_of(t, row[v], end, k);
@@ -126,7 +121,7 @@ static uint32_t variant_of(const struct trees *t, uint32_t d)
 	uint32_t first = t->dest_row[fabric->dest_switch[d]], n = 0;
 
 	while (first + n < t->dest_row[fabric->dest_switch[d] + 1] &&
-	       trees_is_host(fabric, t->dest_list[first + n]))
+	       angara__is_host(fabric, t->dest_list[first + n]))
 		n++;
 	if (t->p->n_variants == 2 && n % 2 && d == t->dest_list[first + n - 1])
 		return 2;

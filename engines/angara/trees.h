@@ -87,4 +87,15 @@ bool angara__add(struct trees *t, uint32_t v, uint32_t dir, uint32_t lane, uint3
 /* All but the first n of fresh[]. */
 void angara__take_back(struct trees *t, uint32_t n);
 
+static inline bool angara__is_host(const struct osr_fabric *fabric, uint32_t d)
+{
+	return fabric->term_weight[fabric->dest_term[d]] > 0;
+}
+
+/* The service level of ways from a to b that go by the order of dimensions. */
+static inline uint32_t angara__own_sl(const struct trees *t, uint32_t a, uint32_t b)
+{
+	return angara__sl(t->p, osr_grid_coord(t->p->g, a), osr_grid_coord(t->p->g, b));
+}
+
 #endif

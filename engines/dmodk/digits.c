@@ -80,11 +80,6 @@ enum osr_status list_dests(struct dmodk *m)
 	return OSR_OK;
 }
 
-static uint32_t offset_of(const struct dmodk *m, uint32_t d)
-{
-	return m->f->dest_lid[d] - m->f->term_lid[m->f->dest_term[d]];
-}
-
 /*
  * Equation (1), q_1 .. q_(h-1), for a dest behind switch x. Below the level of x the parent's digit
  * is that of x, and only the cable is free.
@@ -151,7 +146,7 @@ static uint32_t met_upwards(const struct dmodk *m, uint32_t x, uint32_t d, const
 			    uint32_t l)
 {
 	const struct osr_pgft_tree *pgft_tree = tree_of(m, x);
-	uint32_t index = m->index[d], window = pgft_tree->m_product[l], offset = offset_of(m, d);
+	uint32_t index = m->index[d], window = pgft_tree->m_product[l], offset = lid_offset(m, d);
 	uint16_t own[OSR_PGFT_MAX_LEVELS + 1];
 	uint32_t i = first_moved(m, m->p->sw_tree[x], offset,
 				 index + 1 > window ? index + 1 - window : 0);
@@ -182,7 +177,7 @@ static uint32_t met_diverted(const struct dmodk *m, uint32_t x, uint32_t d, uint
 {
 	const struct osr_pgft_tree *pgft_tree = tree_of(m, u);
 	const uint32_t *up = m->p->up + m->p->up_row[u], *at = m->dest_at[m->p->sw_tree[u]];
-	uint32_t l = m->p->sw_level[u], n = 0, index = m->index[d], offset = offset_of(m, d);
+	uint32_t l = m->p->sw_level[u], n = 0, index = m->index[d], offset = lid_offset(m, d);
 	uint32_t wp = osr_pgft_n_up(m->p, u), period = pgft_tree->w_product[l] * wp;
 	uint32_t window = pgft_tree->m_product[l];
 
@@ -367,7 +362,7 @@ static enum osr_status list_broken(struct dmodk *m)
 		if (m->p->sw_level[x] != 1 || !is_broken(m, x, d))
 			continue;
 		m->moved[n] = (struct moved){ .tree = m->p->sw_tree[x],
-					      .offset = offset_of(m, d),
+					      .offset = lid_offset(m, d),
 					      .index = m->index[d],
 					      .dest = d };
 		default_slots(m, x, m->index[d], m->moved[n++].own);

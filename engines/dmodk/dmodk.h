@@ -114,6 +114,12 @@ void default_slots(const struct dmodk *m, uint32_t x, uint32_t index, uint16_t *
 /* part.c; after the tables are filled. `limit`: routes between hosts that a link may carry; *even: none has more. */
 enum osr_status part_flows(struct dmodk *m, uint64_t limit, bool *even);
 
+/* Of the LIDs of one end port. */
+static inline uint32_t lid_offset(const struct dmodk *m, uint32_t d)
+{
+	return m->f->dest_lid[d] - m->f->term_lid[m->f->dest_term[d]];
+}
+
 static inline uint32_t slot_of(const struct dmodk *m, uint32_t d, uint32_t l)
 {
 	return m->slot[(size_t)d * m->stride + l];

@@ -121,11 +121,6 @@ static uint32_t part_met(const struct parter *p, uint32_t c, uint32_t offset, ui
 	return *part_counter(p, c, offset, bucket, &tag) & ((1u << TAG_BITS) - 1);
 }
 
-static uint32_t part_offset(const struct dmodk *m, uint32_t d)
-{
-	return m->f->dest_lid[d] - m->f->term_lid[m->f->dest_term[d]];
-}
-
 /* Counts an entry on the links that are not its own, and its routes on all; or takes them away. */
 static void part_count(const struct parter *p, uint32_t s, uint32_t d, const struct way *way,
 		       int by)
@@ -136,7 +131,7 @@ static void part_count(const struct parter *p, uint32_t s, uint32_t d, const str
 	for (uint32_t i = 0; i < way->n; i++) {
 		p->load[way->chan[i]] += (uint32_t)by * routes;
 		if (i >= way->odd) {
-			uint32_t tag, *counter = part_counter(p, way->chan[i], part_offset(p->m, d),
+			uint32_t tag, *counter = part_counter(p, way->chan[i], lid_offset(p->m, d),
 							      bucket, &tag);
 
 			*counter = (*counter ? *counter : tag << TAG_BITS) + (uint32_t)by;
@@ -216,7 +211,7 @@ static void part_list(struct parter *p, uint32_t d)
 static uint64_t part_cost(const struct parter *p, uint32_t s, uint32_t d, const struct way *way,
 			  uint64_t best)
 {
-	uint32_t rest, m1 = tree_of(p->m, s)->m[1], offset = part_offset(p->m, d);
+	uint32_t rest, m1 = tree_of(p->m, s)->m[1], offset = lid_offset(p->m, d);
 	uint32_t routes = p->m->f->sw_sources[s];
 	uint64_t bucket = part_key(p, s, d, &rest), cost = 0;
 	uint64_t beside = 2 * rest < m1 ? bucket - 1 : bucket + 1;

@@ -197,6 +197,14 @@ struct osr_result {
 enum osr_status osr_routing_init(struct osr_routing *routing, const struct osr_fabric *fabric,
 				 struct osr_arena *arena, struct osr_diag *diag);
 
+/* Pairs of ports of all switches: entries of sl2vl. */
+uint64_t osr_n_sl2vl(const struct osr_fabric *fabric);
+
+/* sl2vl_row, and sl2vl with this VL in every entry. OSR_NOMEM also where rows cannot be numbered. */
+enum osr_status osr_routing_alloc_sl2vl(struct osr_routing *routing,
+					const struct osr_fabric *fabric, uint8_t vl,
+					struct osr_arena *arena, struct osr_diag *diag);
+
 /*
  * 64 bits over what would be programmed: GUIDs, LIDs, LFTs, SLs and SL2VL. Equal for equal tables,
  * on every machine.

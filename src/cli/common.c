@@ -5,7 +5,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include <osmroutes/clock.h>
 
 /* Memory counts as bad input: a smaller fabric would have fitted. */
 int cli_fail(enum osr_status st, const struct osr_diag *diag)
@@ -100,27 +101,19 @@ long cli_take_number(const char *text, const char *what, long lo, long hi, struc
 	return n;
 }
 
-static double common_clock_ms(clockid_t id)
-{
-	struct timespec t;
-
-	clock_gettime(id, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
-
 double cli_cpu_ms(void)
 {
-	return common_clock_ms(CLOCK_PROCESS_CPUTIME_ID);
+	return osr_clock_ms(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 double cli_thread_ms(void)
 {
-	return common_clock_ms(CLOCK_THREAD_CPUTIME_ID);
+	return osr_clock_ms(CLOCK_THREAD_CPUTIME_ID);
 }
 
 double cli_wall_ms(void)
 {
-	return common_clock_ms(CLOCK_MONOTONIC);
+	return osr_clock_ms(CLOCK_MONOTONIC);
 }
 
 struct cli_stamp cli_now(void)

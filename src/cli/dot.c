@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "cli/dot.h"
 
-static bool dot_is_switch(const struct osr_net *net, uint32_t node)
-{
-	return net->nodes[node].type == OSR_NET_SWITCH;
-}
-
 /* Text within quotes of the DOT language. */
 static void put_text(const char *text, FILE *out)
 {
@@ -22,10 +17,10 @@ void cli_dot_write(const struct osr_net *net, bool hosts, FILE *out)
 {
 	fputs("graph fabric {\n", out);
 	for (uint32_t i = 0; i < net->n_nodes; i++) {
-		if (!hosts && !dot_is_switch(net, i))
+		if (!hosts && !osr_net_is_switch(net, i))
 			continue;
 		fprintf(out, "\tn%u [shape=%s label=\"", i,
-			dot_is_switch(net, i) ? "box" : "ellipse");
+			osr_net_is_switch(net, i) ? "box" : "ellipse");
 		put_text(osr_net_name(net, i), out);
 		fputs("\"];\n", out);
 	}
@@ -34,8 +29,8 @@ void cli_dot_write(const struct osr_net *net, bool hosts, FILE *out)
 
 		if (peer == OSR_NONE || peer <= p)
 			continue;
-		if (hosts || (dot_is_switch(net, net->ports[p].node) &&
-			      dot_is_switch(net, net->ports[peer].node)))
+		if (hosts || (osr_net_is_switch(net, net->ports[p].node) &&
+			      osr_net_is_switch(net, net->ports[peer].node)))
 			fprintf(out, "\tn%u -- n%u [taillabel=\"%u\" headlabel=\"%u\"];\n",
 				net->ports[p].node, net->ports[peer].node, osr_net_port_num(net, p),
 				osr_net_port_num(net, peer));

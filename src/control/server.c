@@ -23,8 +23,9 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
+
+#include <osmroutes/clock.h>
 
 #define MAX_CLIENTS 128
 #define MAX_OF_USER 16
@@ -60,10 +61,7 @@ struct osr_control {
 
 static double server_now(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+	return osr_clock_ms(CLOCK_MONOTONIC) * 1e-3;
 }
 
 /* The lock ------------------------------------------------------------------------------------- */

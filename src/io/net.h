@@ -150,6 +150,19 @@ static inline uint32_t osr_net_port_num(const struct osr_net *net, uint32_t port
 	return port - net->nodes[net->ports[port].node].port_row;
 }
 
+static inline bool osr_net_is_switch(const struct osr_net *net, uint32_t node)
+{
+	return net->nodes[node].type == OSR_NET_SWITCH;
+}
+
+/* LID of the end port behind a port: its own, or that of the switch it belongs to. */
+static inline uint16_t osr_net_lid(const struct osr_net *net, uint32_t port)
+{
+	uint32_t node = net->ports[port].node;
+
+	return net->ports[osr_net_is_switch(net, node) ? net->nodes[node].port_row : port].lid;
+}
+
 static inline const char *osr_net_id(const struct osr_net *net, uint32_t node)
 {
 	return net->names + net->nodes[node].id;

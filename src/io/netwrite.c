@@ -52,14 +52,6 @@ static void write_header(const struct osr_net *net, uint32_t i, FILE *out)
 	fputc('\n', out);
 }
 
-/* LID of the end port behind a port: its own, or that of the switch it belongs to. */
-static uint16_t end_lid(const struct osr_net *net, uint32_t port)
-{
-	const struct osr_net_node *node = &net->nodes[net->ports[port].node];
-
-	return net->ports[node->type == OSR_NET_SWITCH ? node->port_row : port].lid;
-}
-
 /*
  * ibsim takes a rate only from `lid N WxSPEED` at the end of the line, so a rate without LIDs comes
  * with lid 0, which means none.
@@ -70,7 +62,7 @@ static void write_port_comment(const struct osr_net *net, uint32_t i, FILE *out)
 	const struct osr_net_node *node = &net->nodes[net_port->node];
 	uint32_t peer_node = net->ports[net_port->peer].node;
 	bool named = net->nodes[peer_node].name != net->nodes[peer_node].id;
-	uint16_t far_lid = end_lid(net, net_port->peer);
+	uint16_t far_lid = osr_net_lid(net, net_port->peer);
 	bool own = node->type != OSR_NET_SWITCH && net_port->lid;
 
 	if (!own && !far_lid && !named && !(net_port->speed && net_port->width))

@@ -47,14 +47,6 @@ static struct item item_of(uint64_t guid, uint32_t index)
 	return (struct item){ .key = __builtin_bswap64(guid), .index = index };
 }
 
-/* A switch's ports answer to the LID of its port 0. */
-static uint16_t port_lid(const struct osr_net *net, uint32_t port)
-{
-	const struct osr_net_node *node = &net->nodes[net->ports[port].node];
-
-	return net->ports[node->type == OSR_NET_SWITCH ? node->port_row : port].lid;
-}
-
 static bool osmdump_is_end_port(const struct osr_net *net, uint32_t port)
 {
 	const struct osr_net_port *net_port = &net->ports[port];
@@ -289,7 +281,7 @@ static void write_cable_end(const struct job *j, uint32_t port, int vendor_digit
 	};
 	const struct osr_net_port *net_port = &j->net->ports[port];
 	const struct osr_net_node *node = &j->net->nodes[net_port->node];
-	uint16_t lid = port_lid(j->net, port);
+	uint16_t lid = osr_net_lid(j->net, port);
 
 	fprintf(out,
 		"{ %s%s Ports:%02X SystemGUID:%016" PRIx64 " NodeGUID:%016" PRIx64

@@ -17,6 +17,8 @@
 
 #include <xxhash.h>
 
+#include "core/store/bytes.h"
+
 #define ALIGN 64
 #define VERSION 1
 
@@ -56,13 +58,6 @@ struct header {
 
 static_assert(sizeof(struct header) == 112 + 24 * N_SECTIONS, "no holes in the header");
 
-static bool tablefile_little_endian(void)
-{
-	const uint16_t one = 1;
-
-	return *(const uint8_t *)&one == 1;
-}
-
 /* Numbers of channels mean the same where these agree. */
 static uint64_t cables_hash(const struct osr_fabric *fabric)
 {
@@ -81,16 +76,6 @@ static uint64_t header_hash(const struct header *h)
 
 	copy.hash = 0;
 	return XXH3_64bits(&copy, sizeof(copy));
-}
-
-/* Port pairs of all switches: rows of SL2VL tables. */
-static uint64_t tablefile_n_sl2vl_rows(const struct osr_fabric *fabric)
-{
-	uint64_t n = 0;
-
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
-		n += (fabric->sw_n_ports[s] + 1ull) * (fabric->sw_n_ports[s] + 1ull);
-	return n;
 }
 
 /* ---- writing -------------------------------------------------------------------------------- */
@@ -112,8 +97,8 @@ static void fill_contents(const struct osr_fabric *fabric, const struct osr_rout
 		(struct content){ fabric->dest_lid, fabric->n_dests * sizeof(*fabric->dest_lid) };
 	c[SEC_LFT] = (struct content){ routing->lft, n };
 	c[SEC_SL] = (struct content){ routing->sl, n };
-	c[SEC_SL2VL] = (struct content){ routing->sl2vl,
-					 tablefile_n_sl2vl_rows(fabric) * sizeof(*routing->sl2vl) };
+	c[SEC_SL2VL] =
+		(struct content){ routing->sl2vl, osr_n_sl2vl(fabric) * sizeof(*routing->sl2vl) };
 	c[SEC_SL2VL_ROW] =
 		(struct content){ routing->sl2vl_row, routing->n_switches * sizeof(uint32_t) };
 	c[SEC_RANK] = (struct content){ routing->rank,
@@ -168,7 +153,7 @@ enum osr_status osr_tablefile_write(const char *path, const struct osr_fabric *f
 	bool good;
 	FILE *out;
 
-	if (!tablefile_little_endian())
+	if (!osr__little_endian())
 		return osr_fail(diag, OSR_INVAL, "%s: only for little-endian machines", path);
 	out = fopen(path, "wb");
 	if (!out)
@@ -235,7 +220,7 @@ static uint64_t wanted_size(const struct reader *x, enum section i)
 	case SEC_SL:
 		return n;
 	case SEC_SL2VL:
-		return tablefile_n_sl2vl_rows(x->f) * sizeof(osr_sl2vl_t);
+		return osr_n_sl2vl(x->f) * sizeof(osr_sl2vl_t);
 	case SEC_RANK:
 		return (uint64_t)h->n_vls * h->n_channels * 4;
 	default:
@@ -293,15 +278,6 @@ static enum osr_status tablefile_check_names(const struct reader *x)
 	return OSR_OK;
 }
 
-static bool tablefile_all_below(const uint8_t *list, uint64_t n, uint8_t limit)
-{
-	uint8_t most = 0;
-
-	for (uint64_t i = 0; i < n; i++)
-		most = list[i] > most ? list[i] : most;
-	return n == 0 || most < limit;
-}
-
 /* Everything that is used as an index somewhere. */
 static enum osr_status tablefile_check_ranges(const struct reader *x)
 {
@@ -313,12 +289,12 @@ static enum osr_status tablefile_check_ranges(const struct reader *x)
 	if (h->n_vls > OSR_MAX_VLS || h->mcast_vl >= OSR_MAX_VLS ||
 	    !memchr(h->engine, 0, sizeof(h->engine)))
 		return tablefile_damaged(x, "its header is invalid");
-	if (sl && !tablefile_all_below(sl, h->section[SEC_SL].size, 16))
+	if (sl && !osr__all_below(sl, h->section[SEC_SL].size, 16))
 		return tablefile_damaged(x, "an SL is above 15");
 	if (!sl2vl != !row)
 		return tablefile_damaged(x, "its SL2VL tables are incomplete");
-	if (sl2vl && (!tablefile_all_below(sl2vl, h->section[SEC_SL2VL].size, 16) ||
-		      !tablefile_all_below(h->ca_sl2vl, sizeof(h->ca_sl2vl), 16)))
+	if (sl2vl && (!osr__all_below(sl2vl, h->section[SEC_SL2VL].size, 16) ||
+		      !osr__all_below(h->ca_sl2vl, sizeof(h->ca_sl2vl), 16)))
 		return tablefile_damaged(x, "a VL is above 15");
 	for (uint32_t s = 0; row && s < h->n_switches; s++) {
 		if (row[s] != at)
@@ -364,7 +340,7 @@ enum osr_status osr_tablefile_parse(void *data, size_t size, const char *label,
 	};
 	enum osr_status st;
 
-	if (!tablefile_little_endian())
+	if (!osr__little_endian())
 		return osr_fail(diag, OSR_INVAL, "%s: only for little-endian machines", label);
 	st = check_header(&x);
 	if (!st)

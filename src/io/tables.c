@@ -122,24 +122,14 @@ void osr_tables_free(struct osr_tables *tables)
 
 enum osr_status osr_tables_alloc_sl2vl(struct osr_tables *tables, struct osr_diag *diag)
 {
-	const struct osr_fabric *fabric = tables->f;
-	uint32_t n = 0;
+	uint32_t n = tables->f->n_terminals;
+	enum osr_status st = osr_routing_alloc_sl2vl(&tables->routing, tables->f, OSR_VL_UNSET,
+						     tables->arena, diag);
 
-	tables->routing.sl2vl_row =
-		osr_alloc(tables->arena, fabric->n_switches, sizeof(*tables->routing.sl2vl_row));
-	if (osr_arena_failed(tables->arena, diag))
+	tables->term_sl2vl = osr_alloc(tables->arena, n, sizeof(*tables->term_sl2vl));
+	if (st || osr_arena_failed(tables->arena, diag))
 		return OSR_NOMEM;
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		tables->routing.sl2vl_row[s] = n;
-		n += (fabric->sw_n_ports[s] + 1u) * (fabric->sw_n_ports[s] + 1u);
-	}
-	tables->routing.sl2vl = osr_alloc(tables->arena, n, sizeof(*tables->routing.sl2vl));
-	tables->term_sl2vl =
-		osr_alloc(tables->arena, fabric->n_terminals, sizeof(*tables->term_sl2vl));
-	if (osr_arena_failed(tables->arena, diag))
-		return OSR_NOMEM;
-	memset(tables->routing.sl2vl, OSR_VL_UNSET, n * sizeof(*tables->routing.sl2vl));
-	memset(tables->term_sl2vl, OSR_VL_UNSET, fabric->n_terminals * sizeof(*tables->term_sl2vl));
+	memset(tables->term_sl2vl, OSR_VL_UNSET, n * sizeof(*tables->term_sl2vl));
 	return OSR_OK;
 }
 

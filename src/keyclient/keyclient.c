@@ -12,8 +12,9 @@
 #include <sys/poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
+
+#include <osmroutes/clock.h>
 
 #define MAX_ANSWER (64u * 1024 * 1024)
 #define ANSWER_MS 60000
@@ -111,14 +112,6 @@ const char *osrk_error(const struct osrk *k)
 
 /* Lines ---------------------------------------------------------------------------------------- */
 
-static double now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
 static int send_line(struct osrk *k, const char *text, size_t n)
 {
 	while (n) {
@@ -138,7 +131,7 @@ static int send_line(struct osrk *k, const char *text, size_t n)
 static int more(struct osrk *k, double until)
 {
 	struct pollfd p = { .fd = k->fd, .events = POLLIN };
-	double left = until < 0 ? 1e9 : until - now_ms();
+	double left = until < 0 ? 1e9 : until - osr_clock_ms(CLOCK_MONOTONIC);
 	ssize_t n;
 
 	if (poll(&p, 1, left > 0 ? (int)left + 1 : 0) <= 0)
@@ -231,7 +224,7 @@ static void learn(struct osrk *k, json_t *said)
 /* The answer to what was sent as number `id`; events on the way are learnt. */
 static json_t *keyclient_answer(struct osrk *k, json_int_t id)
 {
-	double until = now_ms() + ANSWER_MS;
+	double until = osr_clock_ms(CLOCK_MONOTONIC) + ANSWER_MS;
 	json_t *said;
 
 	for (;;) {
@@ -414,7 +407,7 @@ uint32_t osrk_offset(const struct osrk *k, uint32_t app, uint32_t key)
 
 int osrk_request(struct osrk *k, uint32_t app, uint32_t key, int ms)
 {
-	double until = ms < 0 ? -1 : now_ms() + ms;
+	double until = ms < 0 ? -1 : osr_clock_ms(CLOCK_MONOTONIC) + ms;
 	struct osrk_key what = { .state = OSRK_WITHDRAWN };
 
 	if (simple(k, "request", app, &key))
@@ -438,7 +431,7 @@ int osrk_request(struct osrk *k, uint32_t app, uint32_t key, int ms)
 
 int osrk_listen(struct osrk *k, int ms, char *text, uint32_t size)
 {
-	double until = ms < 0 ? -1 : now_ms() + ms;
+	double until = ms < 0 ? -1 : osr_clock_ms(CLOCK_MONOTONIC) + ms;
 
 	if (!k)
 		return -1;

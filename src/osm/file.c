@@ -47,6 +47,11 @@ bool osr__file_replace(const char *dir, const char *name, mode_t mode,
 	return true;
 }
 
+bool osr__print_text(const void *text, FILE *out)
+{
+	return fputs(text, out) >= 0;
+}
+
 char *osr__file_read(const char *path, size_t max, size_t *size, struct osr_diag *diag)
 {
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);

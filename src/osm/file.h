@@ -17,6 +17,9 @@ bool osr__file_replace(const char *dir, const char *name, mode_t mode,
 		       bool (*print)(const void *arg, FILE *out), const void *arg,
 		       struct osr_diag *diag);
 
+/* For a file that is one text. */
+bool osr__print_text(const void *text, FILE *out);
+
 /*
  * A file of at most so many bytes, to be freed; NULL if there is none, and with a sentence if it cannot be
  * read. One that somebody else could have written is not.

@@ -12,8 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
+
+#include <osmroutes/clock.h>
 
 #include "control/control.h"
 #include "keys/overlay.h"
@@ -43,17 +44,9 @@ struct keys {
 	bool was_sweeping, save_failed;
 };
 
-static double keys_clock(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 static double keys_now(void)
 {
-	return keys_clock(CLOCK_MONOTONIC);
+	return osr_clock_ms(CLOCK_MONOTONIC) * 1e-3;
 }
 
 /* The book in a file --------------------------------------------------------------------------- */
@@ -64,11 +57,6 @@ static void book_name(const struct keys *k, char *name, size_t size)
 		 cl_ntoh64(k->plugin->osm->subn.sm_port_guid));
 }
 
-static bool print_book(const void *text, FILE *out)
-{
-	return fputs(text, out) >= 0;
-}
-
 static void keys_save(struct keys *k)
 {
 	uint64_t version = osr_control_version(k->control);
@@ -77,7 +65,8 @@ static void keys_save(struct keys *k)
 	bool failed;
 
 	book_name(k, name, sizeof(name));
-	failed = !text || !osr__file_replace(osr__cache_dir(), name, 0600, print_book, text, &diag);
+	failed = !text ||
+		 !osr__file_replace(osr__cache_dir(), name, 0600, osr__print_text, text, &diag);
 	free(text);
 	/* Once, not every second. */
 	if (failed && !k->save_failed)
@@ -335,7 +324,7 @@ void osr__keys_lay(struct plugin *p, struct sweep_slot *slot, struct osr_arena *
 	if (!p->keys)
 		return;
 	p->keys->lay_ms = keys_now() * -1e3;
-	p->keys->lay_cpu_ms = keys_clock(CLOCK_THREAD_CPUTIME_ID) * -1e3;
+	p->keys->lay_cpu_ms = osr_clock_ms(CLOCK_THREAD_CPUTIME_ID) * 1e-3 * -1e3;
 	sched = osr_control_lock(p->keys->control);
 	st = osr_sched_fabric(sched, &slot->result.fabric, &diag);
 	/* Those that wait go first, then all: the base routing alone is always right. */
@@ -354,7 +343,7 @@ void osr__keys_lay(struct plugin *p, struct sweep_slot *slot, struct osr_arena *
 	p->keys->laid = !st;
 	osr_control_unlock(p->keys->control);
 	p->keys->lay_ms += keys_now() * 1e3;
-	p->keys->lay_cpu_ms += keys_clock(CLOCK_THREAD_CPUTIME_ID) * 1e3;
+	p->keys->lay_cpu_ms += osr_clock_ms(CLOCK_THREAD_CPUTIME_ID) * 1e-3 * 1e3;
 }
 
 double osr__keys_ms(const struct plugin *p, double *cpu)

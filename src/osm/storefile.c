@@ -18,8 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
+
+#include <osmroutes/clock.h>
 
 /* The largest fabric there can be has tables of some hundred megabytes. */
 #define MAX_SIZE (UINT64_C(1) << 33)
@@ -106,14 +107,6 @@ static void *osm_store_read_file(const char *path, size_t *size, struct osr_diag
 	return buf;
 }
 
-static double osm_store_clock_ms(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
 /* Into the first two slots: nothing is in them before the first sweep. */
 static enum osr_status osm_store_parse(struct engine_ctx *ctx, const char *path, const void *buf,
 				       size_t size, struct osr_diag *diag)
@@ -144,7 +137,7 @@ void osr__store_load(struct engine_ctx *ctx)
 {
 	struct osm_opensm *osm = ctx->plugin->osm;
 	struct osr_diag diag = { "" };
-	double start = osm_store_clock_ms(CLOCK_MONOTONIC);
+	double start = osr_clock_ms(CLOCK_MONOTONIC);
 	char name[NAME_SIZE], path[PATH_MAX];
 	size_t size = 0;
 	void *buf;
@@ -166,7 +159,7 @@ void osr__store_load(struct engine_ctx *ctx)
 			 "%s: tables of the last run read from %s and checked in %.1f ms: %u "
 			 "switches, "
 			 "%u LIDs, digest %016" PRIx64 "; the first sweep starts from them",
-			 ctx->engine->name, path, osm_store_clock_ms(CLOCK_MONOTONIC) - start,
+			 ctx->engine->name, path, osr_clock_ms(CLOCK_MONOTONIC) - start,
 			 ctx->stored->result.fabric.n_switches, ctx->stored->result.fabric.n_dests,
 			 ctx->stored->result.digest);
 	else if (diag.text[0])
@@ -243,14 +236,14 @@ static void *writer(void *context)
 		s->next = NULL;
 		s->next_memory = (struct osr_arena){ 0 };
 		pthread_mutex_unlock(&s->lock);
-		start = osm_store_clock_ms(CLOCK_THREAD_CPUTIME_ID);
+		start = osr_clock_ms(CLOCK_THREAD_CPUTIME_ID);
 		failed = !osm_store_write_file(ctx, buf, size, &diag);
 		osr_arena_free(&memory);
 		if (!failed)
 			osr__log(ctx->plugin->osm, osr__log_details(ctx->plugin),
 				 "%s: tables stored in %s: %zu bytes, %.3f ms of CPU",
 				 ctx->engine->name, osr__cache_dir(), size,
-				 osm_store_clock_ms(CLOCK_THREAD_CPUTIME_ID) - start);
+				 osr_clock_ms(CLOCK_THREAD_CPUTIME_ID) - start);
 		/* Once, not at every sweep. */
 		if (failed && !s->failed)
 			osr__log(ctx->plugin->osm, OSM_LOG_ERROR,

@@ -16,12 +16,12 @@
 #include "adopt.h"
 #include "keys.h"
 
+#include <osmroutes/clock.h>
 #include <osmroutes/sweep.h>
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 /* Who routes when we do not. */
 /* Why the transition is not looked at. */
@@ -31,10 +31,7 @@
 
 double osr__sweep_clock_ms(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+	return osr_clock_ms(CLOCK_MONOTONIC);
 }
 
 void osr__slot_clear(struct sweep_slot *slot)

@@ -44,11 +44,6 @@ static void upkeep_name(const struct plugin *p, char *name, size_t size)
 		 cl_ntoh64(p->osm->subn.sm_port_guid));
 }
 
-static bool print_drains(const void *text, FILE *out)
-{
-	return fputs(text, out) >= 0;
-}
-
 /* In the thread of the control socket, or in the one that sweeps: the file is replaced as a whole. */
 static void upkeep_replace(struct plugin *p)
 {
@@ -63,7 +58,7 @@ static void upkeep_replace(struct plugin *p)
 	text = osr_drains_save(u->drains);
 	upkeep_name(p, name, sizeof(name));
 	failed = !text ||
-		 !osr__file_replace(osr__cache_dir(), name, 0600, print_drains, text, &diag);
+		 !osr__file_replace(osr__cache_dir(), name, 0600, osr__print_text, text, &diag);
 	free(text);
 	if (failed && !u->save_failed)
 		osr__log(p->osm, OSM_LOG_ERROR,

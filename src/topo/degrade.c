@@ -24,11 +24,6 @@ struct work {
 	uint32_t n_components; /* of the switches before anything was taken out */
 };
 
-static bool degrade_is_switch(const struct osr_net *net, uint32_t node)
-{
-	return net->nodes[node].type == OSR_NET_SWITCH;
-}
-
 /* The switch at the other end of a cable that is still there, or OSR_NONE. */
 static uint32_t degrade_neighbour(const struct work *w, uint32_t port)
 {
@@ -38,7 +33,7 @@ static uint32_t degrade_neighbour(const struct work *w, uint32_t port)
 	if (peer == OSR_NONE || w->cut[port])
 		return OSR_NONE;
 	node = w->net->ports[peer].node;
-	return degrade_is_switch(w->net, node) && !w->gone[node] ? node : OSR_NONE;
+	return osr_net_is_switch(w->net, node) && !w->gone[node] ? node : OSR_NONE;
 }
 
 static void degrade_walk(struct work *w, uint32_t start)
@@ -67,7 +62,7 @@ static uint32_t count_components(struct work *w)
 
 	memset(w->seen, 0, w->net->n_nodes * sizeof(*w->seen));
 	for (uint32_t i = 0; i < w->net->n_nodes; i++) {
-		if (!degrade_is_switch(w->net, i) || w->gone[i] || w->seen[i])
+		if (!osr_net_is_switch(w->net, i) || w->gone[i] || w->seen[i])
 			continue;
 		n++;
 		degrade_walk(w, i);
@@ -100,9 +95,9 @@ static uint32_t count_bare(const struct work *w)
 		uint32_t p = net_node->port_row + 1, end = net_node->port_row + net_node->n_ports;
 
 		while (p <= end && (net->ports[p].peer == OSR_NONE ||
-				    degrade_is_switch(net, net->ports[net->ports[p].peer].node)))
+				    osr_net_is_switch(net, net->ports[net->ports[p].peer].node)))
 			p++;
-		n += degrade_is_switch(net, i) && p > end;
+		n += osr_net_is_switch(net, i) && p > end;
 	}
 	return n;
 }
@@ -117,7 +112,7 @@ static uint32_t take_switches(struct work *w)
 
 	osr_topo_transit(w->net, w->seen);
 	for (uint32_t i = 0; i < w->net->n_nodes; i++) {
-		if (!degrade_is_switch(w->net, i))
+		if (!osr_net_is_switch(w->net, i))
 			continue;
 		all++;
 		if (w->how->hosts_too || w->seen[i])
@@ -146,7 +141,7 @@ static uint32_t take_links(struct work *w)
 		uint32_t t = degrade_neighbour(w, p);
 
 		if (t != OSR_NONE && !w->gone[net->ports[p].node] &&
-		    degrade_is_switch(net, net->ports[p].node) && t != net->ports[p].node &&
+		    osr_net_is_switch(net, net->ports[p].node) && t != net->ports[p].node &&
 		    p < net->ports[p].peer)
 			w->list[n++] = p;
 	}
@@ -173,7 +168,7 @@ static void drop_orphans(struct work *w)
 		const struct osr_net_node *node = &net->nodes[i];
 		uint32_t had = 0, has = 0;
 
-		if (degrade_is_switch(net, i))
+		if (osr_net_is_switch(net, i))
 			continue;
 		for (uint32_t p = node->port_row + 1; p <= node->port_row + node->n_ports; p++) {
 			uint32_t peer = net->ports[p].peer;

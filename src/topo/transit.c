@@ -8,18 +8,13 @@
 
 #include "topo/topo.h"
 
-static bool transit_is_switch(const struct osr_net *net, uint32_t node)
-{
-	return net->nodes[node].type == OSR_NET_SWITCH;
-}
-
 /* The CA or router on this port, or OSR_NONE. */
 static uint32_t end_node(const struct osr_net *net, uint32_t port)
 {
 	uint32_t peer = net->ports[port].peer;
 	uint32_t node = peer == OSR_NONE ? OSR_NONE : net->ports[peer].node;
 
-	return node == OSR_NONE || transit_is_switch(net, node) ? OSR_NONE : node;
+	return node == OSR_NONE || osr_net_is_switch(net, node) ? OSR_NONE : node;
 }
 
 static uint32_t count_ends(const struct osr_net *net, uint32_t sw)
@@ -45,7 +40,7 @@ static bool have_own_port(const struct osr_net *net)
 		uint32_t n_ends;
 		bool last;
 
-		if (!transit_is_switch(net, s))
+		if (!osr_net_is_switch(net, s))
 			continue;
 		n_ends = count_ends(net, s);
 		last = end_node(net, last_port(net, s)) != OSR_NONE;
@@ -80,5 +75,5 @@ void osr_topo_transit(const struct osr_net *net, bool *transit)
 	bool own_port = have_own_port(net);
 
 	for (uint32_t s = 0; s < net->n_nodes; s++)
-		transit[s] = transit_is_switch(net, s) && !has_host(net, s, own_port);
+		transit[s] = osr_net_is_switch(net, s) && !has_host(net, s, own_port);
 }

@@ -6,16 +6,6 @@
 
 /* ---- stages by powers of two ---------------------------------------------------------------- */
 
-/* ceil(log2 N) */
-static uint32_t log_up(const struct osr_sequence *sequence)
-{
-	uint32_t s = 0;
-
-	while (UINT32_C(1) << s < sequence->n_ranks)
-		s++;
-	return s;
-}
-
 /* floor(log2 n) */
 static uint32_t log_down(uint32_t n)
 {
@@ -81,16 +71,6 @@ static uint32_t collective_shift(const struct osr_sequence *sequence, uint32_t k
 static uint32_t one_stage(const struct osr_sequence *sequence)
 {
 	return 1;
-}
-
-static uint32_t binomial(const struct osr_sequence *sequence, uint32_t k, struct osr_prng *prng,
-			 struct osr_pair *pairs)
-{
-	uint32_t step = UINT32_C(1) << k, n = 0;
-
-	for (uint32_t i = 0; i < step && i + step < sequence->n_ranks; i++)
-		pairs[n++] = (struct osr_pair){ i, i + step };
-	return n;
 }
 
 /* ---- recursive doubling ---------------------------------------------------------------------- */
@@ -251,8 +231,8 @@ static uint32_t doubling_tree(const struct osr_sequence *sequence, uint32_t k,
 	}
 
 static const struct osr_pattern collectives[] = {
-	COLLECTIVE("dissemination", log_up, dissemination, "i -> i + 2^s, all ranks"),
-	COLLECTIVE("tournament", log_up, tournament, "i + 2^s -> i, losers drop out"),
+	COLLECTIVE("dissemination", osr__log_phases, dissemination, "i -> i + 2^s, all ranks"),
+	COLLECTIVE("tournament", osr__log_phases, tournament, "i + 2^s -> i, losers drop out"),
 	{ .name = "cps-shift",
 	  .summary = "i -> i + s, s = 1 .. N-1; with a number, only that many stages",
 	  .args = "STAGES",
@@ -263,9 +243,9 @@ static const struct osr_pattern collectives[] = {
 	  .max_pairs = one_each,
 	  .phase = collective_shift },
 	COLLECTIVE("ring", one_stage, collective_shift, "i -> i + 1, one stage"),
-	COLLECTIVE("binomial", log_up, binomial, "i -> i + 2^s for i < 2^s"),
-	COLLECTIVE("doubling", log_up, doubling, "i <-> i xor 2^s"),
-	COLLECTIVE("halving", log_up, halving, "i <-> i xor 2^s, from the largest"),
+	COLLECTIVE("binomial", osr__log_phases, osr__binomial_tree, "i -> i + 2^s for i < 2^s"),
+	COLLECTIVE("doubling", osr__log_phases, doubling, "i <-> i xor 2^s"),
+	COLLECTIVE("halving", osr__log_phases, halving, "i <-> i xor 2^s, from the largest"),
 	COLLECTIVE("doubling-mpi", mpi_stages, doubling_mpi, "with a pre and a post stage"),
 	{ .name = "cps-doubling-tree",
 	  .summary = "level by level of a tree, with pre and post stages",

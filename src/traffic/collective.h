@@ -43,4 +43,9 @@
 const struct osr_pattern *osr_collective_row(uint32_t i);
 const struct osr_pattern *osr_collective_find(const char *name);
 
+/* Steps of 1, 2, 4, ... that are below n: ceil(log2 n); and i -> i + 2^k for i < 2^k. Of pattern.c. */
+uint32_t osr__log_phases(const struct osr_sequence *sequence);
+uint32_t osr__binomial_tree(const struct osr_sequence *sequence, uint32_t k, struct osr_prng *prng,
+			    struct osr_pair *pairs);
+
 #endif

@@ -24,8 +24,7 @@ static uint32_t n_phases(const struct osr_sequence *sequence)
 	return sequence->n_ranks;
 }
 
-/* Steps of 1, 2, 4, ... that are below n: ceil(log2 n). */
-static uint32_t log_phases(const struct osr_sequence *sequence)
+uint32_t osr__log_phases(const struct osr_sequence *sequence)
 {
 	uint32_t k = 0;
 
@@ -188,8 +187,8 @@ static uint32_t recdbl(const struct osr_sequence *sequence, uint32_t k, struct o
 	return n;
 }
 
-static uint32_t tree(const struct osr_sequence *sequence, uint32_t k, struct osr_prng *prng,
-		     struct osr_pair *pairs)
+uint32_t osr__binomial_tree(const struct osr_sequence *sequence, uint32_t k, struct osr_prng *prng,
+			    struct osr_pair *pairs)
 {
 	uint32_t step = UINT32_C(1) << k, n = 0;
 
@@ -406,9 +405,10 @@ static const struct osr_pattern patterns[] = {
 	PATTERN("halves", one_phase, n_pairs, halves, false, true, "i -> n/2 + i"),
 	PATTERN("rand", one_phase, n_pairs, permute, true, true, "a random permutation"),
 	PATTERN("ring", n_phases, one_pair, ring, false, true, "one pair after the other"),
-	PATTERN("bruck", log_phases, n_pairs, bruck, false, true, "i -> i + 2^k, all ranks"),
-	PATTERN("recdbl", log_phases, n_pairs, recdbl, false, true, "recursive doubling"),
-	PATTERN("tree", log_phases, n_pairs, tree, false, true, "binomial tree from rank 0"),
+	PATTERN("bruck", osr__log_phases, n_pairs, bruck, false, true, "i -> i + 2^k, all ranks"),
+	PATTERN("recdbl", osr__log_phases, n_pairs, recdbl, false, true, "recursive doubling"),
+	PATTERN("tree", osr__log_phases, n_pairs, osr__binomial_tree, false, true,
+		"binomial tree from rank 0"),
 	PATTERN("gather", one_phase, n_pairs, gather, false, false, "all to rank 0"),
 	PATTERN("scatter", one_phase, n_pairs, scatter, false, false, "rank 0 to all"),
 	{ .name = "neighbor",

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 #
-# mistakes.sh OSMROUTES PROJECT: makes mistakes in a copy of the project, and expects check-docs or
-# check-text to name each of them.
+# mistakes.sh OSMROUTES PROJECT: makes mistakes in a copy of the project, and expects check-docs,
+# check-text or check-names to name each of them.
 set -u
 command=$1 project=$2
 copy=$(mktemp -d)
@@ -28,6 +28,8 @@ change() {
 judge() {
 	if [ "$1" = docs ]; then
 		"$copy/scripts/check-docs" "$command" >"$said" 2>&1
+	elif [ "$1" = names ]; then
+		"$copy/scripts/check-names" >"$said" 2>&1
 	else
 		"$copy/scripts/check-text" "$copy" >"$said" 2>&1
 	fi && complain "check-$1 sees no mistake"
@@ -84,4 +86,10 @@ says 'unfinished work'
 says "a path of somebody's machine"
 says 'blanks at the end of the line'
 says 'docs/store.md: no newline at the end'
+if command -v ctags >/dev/null; then
+	printf 'static uint32_t %s(uint32_t *of, uint32_t k)\n{\n\twhile (of[k] != k)\n\t\tk = of[k] = of[of[k]];\n\treturn k;\n}\n' \
+		root_of >>"$copy/src/io/net.c"
+	judge names
+	says 'the same body: include/osmroutes/set.h:osr_set_of, src/io/net.c:root_of'
+fi
 exit $failed

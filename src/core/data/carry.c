@@ -121,23 +121,12 @@ static void carry_pairs(const struct carry *k, uint32_t s)
 static enum osr_status carry_sl2vl(const struct carry *k)
 {
 	const struct osr_fabric *to = k->map->to;
-	struct osr_routing *routing = k->routing;
-	uint32_t n = 0;
 
-	memcpy(routing->ca_sl2vl, k->old->ca_sl2vl, sizeof(routing->ca_sl2vl));
+	memcpy(k->routing->ca_sl2vl, k->old->ca_sl2vl, sizeof(k->routing->ca_sl2vl));
 	if (!k->old->sl2vl)
 		return OSR_OK;
-	routing->sl2vl_row = osr_alloc(k->arena, to->n_switches, sizeof(*routing->sl2vl_row));
-	if (osr_arena_failed(k->arena, k->diag))
+	if (osr_routing_alloc_sl2vl(k->routing, to, OSR_VL_UNSET, k->arena, k->diag))
 		return OSR_NOMEM;
-	for (uint32_t s = 0; s < to->n_switches; s++) {
-		routing->sl2vl_row[s] = n;
-		n += (to->sw_n_ports[s] + 1u) * (to->sw_n_ports[s] + 1u);
-	}
-	routing->sl2vl = osr_alloc(k->arena, n, sizeof(*routing->sl2vl));
-	if (osr_arena_failed(k->arena, k->diag))
-		return OSR_NOMEM;
-	memset(routing->sl2vl, OSR_VL_UNSET, n * sizeof(*routing->sl2vl));
 	for (uint32_t s = 0; s < to->n_switches; s++)
 		carry_pairs(k, s);
 	return OSR_OK;

@@ -2,6 +2,7 @@
 #include <osmroutes/routing.h>
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include <xxhash.h>
@@ -16,6 +17,36 @@ enum osr_status osr_routing_init(struct osr_routing *routing, const struct osr_f
 	if (osr_arena_failed(arena, diag))
 		return OSR_NOMEM;
 	memset(routing->lft, OSR_NO_PATH, (size_t)fabric->n_dests * fabric->n_switches);
+	return OSR_OK;
+}
+
+uint64_t osr_n_sl2vl(const struct osr_fabric *fabric)
+{
+	uint64_t n = 0;
+
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		n += (fabric->sw_n_ports[s] + 1ull) * (fabric->sw_n_ports[s] + 1ull);
+	return n;
+}
+
+enum osr_status osr_routing_alloc_sl2vl(struct osr_routing *routing,
+					const struct osr_fabric *fabric, uint8_t vl,
+					struct osr_arena *arena, struct osr_diag *diag)
+{
+	uint64_t n = osr_n_sl2vl(fabric);
+	uint32_t at = 0;
+
+	if (n > UINT32_MAX)
+		return osr_fail(diag, OSR_NOMEM, "too many SL2VL tables: %" PRIu64, n);
+	routing->sl2vl_row = osr_alloc(arena, fabric->n_switches, sizeof(*routing->sl2vl_row));
+	routing->sl2vl = osr_alloc(arena, n, sizeof(*routing->sl2vl));
+	if (osr_arena_failed(arena, diag))
+		return OSR_NOMEM;
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		routing->sl2vl_row[s] = at;
+		at += (fabric->sw_n_ports[s] + 1u) * (fabric->sw_n_ports[s] + 1u);
+	}
+	memset(routing->sl2vl, vl, n * sizeof(*routing->sl2vl));
 	return OSR_OK;
 }
 

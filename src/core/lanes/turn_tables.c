@@ -106,22 +106,6 @@ static void turn_share(const struct turns *w, const uint32_t *n_used, uint8_t n_
 	}
 }
 
-static enum osr_status turn_alloc_sl2vl(const struct osr_fabric *fabric, struct osr_arena *result,
-					struct osr_routing *routing, struct osr_diag *diag)
-{
-	uint64_t n = 0;
-
-	routing->sl2vl_row = osr_alloc(result, fabric->n_switches, sizeof(*routing->sl2vl_row));
-	if (!routing->sl2vl_row)
-		return osr__turn_nomem(diag);
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		routing->sl2vl_row[s] = (uint32_t)n;
-		n += (fabric->sw_n_ports[s] + UINT64_C(1)) * (fabric->sw_n_ports[s] + UINT64_C(1));
-	}
-	routing->sl2vl = n <= UINT32_MAX ? osr_calloc(result, n, sizeof(*routing->sl2vl)) : NULL;
-	return routing->sl2vl ? OSR_OK : osr__turn_nomem(diag);
-}
-
 /* What leaves for an end port or an unused port is on VL 0, as what end ports send is. */
 static void turn_write_sl2vl(const struct turns *w, const struct turn_shares *share,
 			     struct osr_routing *routing)
@@ -196,7 +180,7 @@ enum osr_status osr__turn_finish(struct turns *w, struct osr_lanes_job *job)
 	if (!n_used)
 		return osr__turn_nomem(job->diag);
 	turn_share(w, n_used, n_vls, &share);
-	st = turn_alloc_sl2vl(w->t.f, job->result, routing, job->diag);
+	st = osr_routing_alloc_sl2vl(routing, w->t.f, 0, job->result, job->diag);
 	routing->sl = NULL;
 	routing->rank = osr_alloc(job->result, w->n_classes * n_vls * m, sizeof(*routing->rank));
 	if (job->req->multicast)

@@ -8,6 +8,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include <osmroutes/set.h>
+
 #include "core/paths/bound.h"
 
 /* ---- the map --------------------------------------------------------------------------------- */
@@ -63,12 +65,6 @@ static bool map_any_faster(const struct osr_fabric_map *map)
 	return false;
 }
 
-static void map_identity(uint32_t *map, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		map[i] = i;
-}
-
 enum osr_status osr__map(struct osr__reroute *w, struct osr_diag *diag)
 {
 	const struct osr_fabric *fabric = w->f, *x = &w->baseline->fabric;
@@ -88,9 +84,9 @@ enum osr_status osr__map(struct osr__reroute *w, struct osr_diag *diag)
 	if (!w->same) {
 		/* The baseline cannot hold it: the last tables move to the fabric of today. */
 		x = fabric;
-		map_identity(map.sw, fabric->n_switches);
-		map_identity(map.dest, fabric->n_dests);
-		map_identity(map.chan, fabric->n_channels);
+		osr_set_init(map.sw, fabric->n_switches);
+		osr_set_init(map.dest, fabric->n_dests);
+		osr_set_init(map.chan, fabric->n_channels);
 	}
 	w->map.sw_x = map.sw;
 	w->map.dest_x = map.dest;

@@ -7,6 +7,7 @@
 
 #include <osmroutes/check.h>
 #include "core/reroute/reroute.h"
+#include "core/store/bytes.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -52,13 +53,6 @@ struct counts {
 };
 
 static_assert(sizeof(struct header) == OSR_STORE_HEAD && sizeof(struct counts) == 64, "no holes");
-
-static bool store_little_endian(void)
-{
-	const uint16_t one = 1;
-
-	return *(const uint8_t *)&one == 1;
-}
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
@@ -106,16 +100,6 @@ static size_t put_names(struct writer *w, const struct osr_fabric *fabric)
 	return w->at - start;
 }
 
-/* Port pairs of all switches. */
-static uint64_t store_n_sl2vl_rows(const struct osr_fabric *fabric)
-{
-	uint64_t n = 0;
-
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
-		n += (fabric->sw_n_ports[s] + 1ull) * (fabric->sw_n_ports[s] + 1ull);
-	return n;
-}
-
 static void put_counts(struct writer *w, const struct osr_fabric *fabric,
 		       const struct osr_routing *routing, bool has_baseline)
 {
@@ -126,7 +110,7 @@ static void put_counts(struct writer *w, const struct osr_fabric *fabric,
 		.n_terminals = fabric->n_terminals,
 		.n_dests = fabric->n_dests,
 		.names_size = (uint32_t)put_names(&names, fabric),
-		.n_sl2vl = routing->sl2vl ? (uint32_t)store_n_sl2vl_rows(fabric) : 0,
+		.n_sl2vl = routing->sl2vl ? (uint32_t)osr_n_sl2vl(fabric) : 0,
 		.has = (routing->sl ? HAS_SL : 0) | (routing->granted ? HAS_GRANTED : 0) |
 		       (routing->granted_baseline && has_baseline ? HAS_GRANTED_BASELINE : 0) |
 		       (routing->sl2vl ? HAS_SL2VL : 0) | (routing->rank ? HAS_RANK : 0) |
@@ -186,7 +170,7 @@ static void write_result(struct writer *w, const struct osr_result *result,
 			  (size_t)baseline->fabric.n_dests * baseline->fabric.n_switches,
 			  sizeof(*routing->granted_baseline));
 	if (routing->sl2vl)
-		store_put(w, routing->sl2vl, store_n_sl2vl_rows(fabric), sizeof(*routing->sl2vl));
+		store_put(w, routing->sl2vl, osr_n_sl2vl(fabric), sizeof(*routing->sl2vl));
 	if (routing->rank)
 		store_put(w, routing->rank, (size_t)routing->n_vls * fabric->n_channels,
 			  sizeof(*routing->rank));
@@ -208,7 +192,7 @@ size_t osr_store_size(const struct osr_result *last)
 {
 	struct writer w = { NULL, sizeof(struct header) };
 
-	if (!store_little_endian())
+	if (!osr__little_endian())
 		return 0;
 	write_results(&w, last);
 	return w.at;
@@ -266,7 +250,7 @@ size_t osr_store_wanted(const void *head)
 static enum osr_status read_header(struct reader *x, const char *engine, uint64_t key,
 				   struct header *h)
 {
-	if (!store_little_endian())
+	if (!osr__little_endian())
 		return osr_fail(x->diag, OSR_INVAL, "%s: only for little-endian machines",
 				x->label);
 	if (x->size < sizeof(*h))
@@ -458,31 +442,21 @@ static enum osr_status read_fabric(struct reader *x, const struct counts *n,
 		       : store_damaged(x, "its fabric is invalid");
 }
 
-static bool store_all_below(const uint8_t *list, uint64_t n, uint8_t limit)
-{
-	uint8_t most = 0;
-
-	for (uint64_t i = 0; i < n; i++)
-		most = list[i] > most ? list[i] : most;
-	return n == 0 || most < limit;
-}
-
 static enum osr_status read_sl2vl(struct reader *x, const struct counts *c,
 				  const struct osr_fabric *fabric, struct osr_arena *arena,
 				  struct osr_routing *routing)
 {
-	uint32_t at = 0;
+	const void *from;
 
-	if (c->n_sl2vl != store_n_sl2vl_rows(fabric))
+	if (c->n_sl2vl != osr_n_sl2vl(fabric))
 		return store_damaged(x, "its SL2VL tables do not fit the switches");
-	routing->sl2vl_row = osr_alloc(arena, fabric->n_switches, sizeof(*routing->sl2vl_row));
-	if (osr_arena_failed(arena, x->diag))
+	from = store_take(x, c->n_sl2vl, sizeof(*routing->sl2vl));
+	if (!from)
+		return store_damaged(x, "it ends too early");
+	if (osr_routing_alloc_sl2vl(routing, fabric, OSR_VL_UNSET, arena, x->diag))
 		return OSR_NOMEM;
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		routing->sl2vl_row[s] = at;
-		at += (fabric->sw_n_ports[s] + 1u) * (fabric->sw_n_ports[s] + 1u);
-	}
-	return store_copy(x, arena, c->n_sl2vl, sizeof(*routing->sl2vl), &routing->sl2vl);
+	memcpy(routing->sl2vl, from, c->n_sl2vl * sizeof(*routing->sl2vl));
+	return OSR_OK;
 }
 
 /* Everything that is used as an index somewhere. */
@@ -497,11 +471,11 @@ static enum osr_status store_check_ranges(const struct reader *x, const struct o
 	if ((c->has & (HAS_GRANTED | HAS_GRANTED_BASELINE)) &&
 	    (!(c->has & HAS_SL) || routing->sl2vl))
 		return store_damaged(x, "it has SLs of earlier sweeps, but none of the last");
-	if (routing->sl && !store_all_below(routing->sl, n, 16))
+	if (routing->sl && !osr__all_below(routing->sl, n, 16))
 		return store_damaged(x, "an SL is above 15");
-	if (!store_all_below(c->ca_sl2vl, sizeof(c->ca_sl2vl), 16) ||
+	if (!osr__all_below(c->ca_sl2vl, sizeof(c->ca_sl2vl), 16) ||
 	    (routing->sl2vl &&
-	     !store_all_below(routing->sl2vl[0], c->n_sl2vl * sizeof(*routing->sl2vl), 16)))
+	     !osr__all_below(routing->sl2vl[0], c->n_sl2vl * sizeof(*routing->sl2vl), 16)))
 		return store_damaged(x, "a VL is above 15");
 	for (uint32_t s = 0; routing->mcast_parent && s < fabric->n_switches; s++)
 		if (routing->mcast_parent[s] != OSR_NONE &&
