@@ -305,7 +305,8 @@ static size_t split_port(const char *word, uint32_t *port)
 }
 
 /* The name of the node in messages: its GUID if it has none. */
-static const char *name_text(const struct osr_names *names, const struct osr_name *hit, char buf[32])
+static const char *name_text(const struct osr_names *names, const struct osr_name *hit,
+			     char buf[32])
 {
 	for (uint32_t i = 0; i < names->n; i++)
 		if (names->row[i].node == hit->node && names->row[i].text && *names->row[i].text)
@@ -315,7 +316,7 @@ static const char *name_text(const struct osr_names *names, const struct osr_nam
 }
 
 static enum osr_status names_unknown(struct osr_names *names, const char *word, size_t len,
-				    unsigned kinds, struct osr_diag *diag)
+				     unsigned kinds, struct osr_diag *diag)
 {
 	char part[128], buf[192];
 	struct osr_guess guess = { .word = part };
@@ -328,7 +329,8 @@ static enum osr_status names_unknown(struct osr_names *names, const char *word, 
 				kinds == OSR_NAME_SWITCH ? "an end port: a switch was expected"
 							 : "a switch: an end port was expected");
 	if (read_lid(word, len, &lid))
-		return osr_fail(diag, OSR_INVAL, "no %s has the LID %s", kind_name(kinds), part + 4);
+		return osr_fail(diag, OSR_INVAL, "no %s has the LID %s", kind_name(kinds),
+				part + 4);
 	if (!strncmp(word, "0x", 2))
 		return osr_fail(diag, OSR_INVAL, "no %s has the GUID %s", kind_name(kinds), part);
 	for (uint32_t i = 0; i < names->n; i++)
