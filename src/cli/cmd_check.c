@@ -199,6 +199,7 @@ static const struct out_section sections[] = {
 	{ "requirements", OUT_ROWS, cli_require_fields },
 	{ "faults", OUT_ROWS, fault_fields },
 	{ "loop", OUT_ROWS, cli_loop_fields },
+	{ "nodes", OUT_ROWS, cli_nodes_fields },
 	{ NULL, 0, NULL },
 };
 
@@ -281,8 +282,7 @@ static int check_say(struct args *a, const struct outcome *o)
 	struct cli_source *src = &a->ask.src;
 	const struct cli_measured measured = { .found = &o->found,
 					       .bound = o->bound,
-					       .n_switches = src->in.fabric.n_switches,
-					       .n_end_ports = src->in.fabric.n_terminals };
+					       .f = &src->in.fabric };
 	struct out *out = &a->ask.out;
 	int code, required;
 
@@ -299,6 +299,8 @@ static int check_say(struct args *a, const struct outcome *o)
 	required = cli_require_judge(&a->require, &measured, out);
 	for (uint32_t i = 0; i < o->found.audit.n_listed; i++)
 		check_say_fault(&src->in.fabric, out, &o->found.audit.fault[i]);
+	if (out->format == OUT_JSON)
+		cli_nodes_say(&src->in.fabric, out);
 	cli_answers_witness(out, NULL, &src->in.fabric, &o->found,
 			    cli_require_questions(&a->require));
 	return code ? code : required;

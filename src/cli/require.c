@@ -13,8 +13,9 @@
 
 /* A step back from the baseline: load and detours may be this much larger, as in a fabric that has grown. */
 #define TOLERANCE 1.05
+#define MAX_NAMED 5 /* of the nodes that are gone */
 
-enum { OPT_REQUIRE = 0x3100, OPT_MAX_LOAD, OPT_BASELINE, OPT_JUNIT };
+enum { OPT_REQUIRE = 0x3100, OPT_MAX_LOAD, OPT_MIN_HOSTS, OPT_BASELINE, OPT_SHRINK, OPT_JUNIT };
 
 static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "Requirements:", 6 },
@@ -24,8 +25,11 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "max-load", OPT_MAX_LOAD, "X", 0,
 	  "exit code 1 if the busiest link carries more than X times the least possible", 0 },
+	{ "min-hosts", OPT_MIN_HOSTS, "N", 0,
+	  "exit code 1 if the fabric has fewer end ports of CAs and routers", 0 },
 	{ "baseline", OPT_BASELINE, "FILE", 0,
-	  "exit code 1 if anything is worse than in this result of check --json", 0 },
+	  "exit code 1 if anything is worse than in this result of check --json, or gone", 0 },
+	{ "may-shrink", OPT_SHRINK, NULL, 0, "switches and hosts of the baseline may be gone", 0 },
 	{ "junit", OPT_JUNIT, "FILE", 0, "write the requirements to FILE as JUnit XML", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
@@ -91,6 +95,12 @@ static error_t require_parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "max-load \"%s\": expected a number from 1 on, as in 1.2",
 				   arg);
 		return 0;
+	case OPT_MIN_HOSTS:
+		require->min_hosts = (uint32_t)cli_take_number(arg, "min-hosts", 1, 1000000, state);
+		return 0;
+	case OPT_SHRINK:
+		require->may_shrink = true;
+		return 0;
 	case OPT_BASELINE:
 		require->baseline = arg;
 		return 0;
@@ -126,10 +136,13 @@ enum osr_status cli_require_load(struct cli_require *require, struct osr_diag *d
 		return osr_fail(diag, OSR_INVAL, "%.400s", error.text);
 	command = json_string_value(json_object_get(require->base, "command"));
 	if (!command || strcmp(command, "check") != 0 ||
-	    !json_is_object(json_object_get(require->base, "verdict")))
-		return osr_fail(diag, OSR_INVAL,
-				"%.200s: a baseline has to be the output of osmroutes check --json",
-				require->baseline);
+	    !json_is_object(json_object_get(require->base, "verdict")) ||
+	    !json_is_array(json_object_get(require->base, "nodes")))
+		return osr_fail(
+			diag, OSR_INVAL,
+			"%.200s: a baseline has to be the output of osmroutes check --json, of "
+			"version " OSR_VERSION " or later",
+			require->baseline);
 	return OSR_OK;
 }
 
@@ -212,6 +225,18 @@ static void judge_questions(struct judge *j)
 			  (unsigned long long)found->audit.n_routes);
 }
 
+static void judge_hosts(struct judge *j)
+{
+	uint32_t n = 0;
+
+	for (uint32_t t = 0; t < j->m->f->n_terminals; t++)
+		n += j->m->f->term_role[t] != OSR_ROLE_SP0;
+	if (j->require->min_hosts)
+		judge_add(j, "min-hosts", true, n >= j->require->min_hosts,
+			  "%u end ports of CAs and routers; at least %u are required", n,
+			  j->require->min_hosts);
+}
+
 static double load_of(const struct cli_measured *m)
 {
 	return m->bound ? (double)m->found->audit.efi / (double)m->bound : NAN;
@@ -277,13 +302,73 @@ static void compare_figures(struct judge *j, const json_t *verdict)
 		  (unsigned long long)lost_then);
 }
 
-static void say_shrunk(const struct judge *j, const char *what, uint32_t now, const char *key)
-{
-	json_int_t then = json_integer_value(json_object_get(j->require->base, key));
+const struct out_field cli_nodes_fields[] = {
+	{ "kind", NULL, OUT_TEXT, 0 },
+	{ "guid", NULL, OUT_TEXT, 0 },
+	{ "name", NULL, OUT_TEXT, 0 },
+	{ NULL, NULL, 0, 0 },
+};
 
-	if (then > now)
-		out_note(j->out, "the baseline has %lld %s, this fabric %u", (long long)then, what,
-			 now);
+static const char *node_guid(uint64_t guid, char text[24])
+{
+	snprintf(text, 24, "0x%016llx", (unsigned long long)guid);
+	return text;
+}
+
+void cli_nodes_say(const struct osr_fabric *fabric, struct out *out)
+{
+	char text[32];
+
+	for (uint32_t i = 0; i < fabric->n_switches + fabric->n_terminals; i++) {
+		uint32_t t = i - fabric->n_switches;
+		bool is_switch = i < fabric->n_switches;
+
+		if (!is_switch && fabric->term_role[t] == OSR_ROLE_SP0)
+			continue;
+		out_row(out, "nodes");
+		out_text(out, "kind", is_switch ? "switch" : "host");
+		out_text(out, "guid",
+			 node_guid(is_switch ? fabric->sw_guid[i] : fabric->term_guid[t], text));
+		out_text(out, "name",
+			 is_switch ? osr_switch_name(fabric, i, text)
+				   : osr_terminal_name(fabric, t, text));
+	}
+}
+
+/* Nodes of the baseline that are not there, by GUID; `kind` as in its rows. */
+static void compare_nodes(struct judge *j, const char *kind, const char *label)
+{
+	const struct osr_fabric *fabric = j->m->f;
+	json_t *gone = json_object(), *row, *name;
+	char names[640] = "", text[24];
+	size_t i, at = 0, n_then, n_named = 0;
+	const char *guid;
+
+	json_array_foreach(json_object_get(j->require->base, "nodes"), i, row)
+	{
+		const char *is = json_string_value(json_object_get(row, "kind"));
+
+		guid = json_string_value(json_object_get(row, "guid"));
+		if (is && guid && !strcmp(is, kind))
+			json_object_set(gone, guid, json_object_get(row, "name"));
+	}
+	n_then = json_object_size(gone);
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		json_object_del(gone, node_guid(fabric->sw_guid[s], text));
+	for (uint32_t t = 0; t < fabric->n_terminals; t++)
+		if (fabric->term_role[t] != OSR_ROLE_SP0)
+			json_object_del(gone, node_guid(fabric->term_guid[t], text));
+	json_object_foreach(gone, guid, name)
+	{
+		if (n_named++ == MAX_NAMED)
+			break;
+		at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%.80s (%.18s)",
+				       n_named > 1 ? ", " : ": ", json_string_value(name), guid);
+	}
+	judge_add(j, label, true, j->require->may_shrink || !json_object_size(gone),
+		  "%zu of %zu in the baseline are gone%s%s", json_object_size(gone), n_then, names,
+		  n_named > MAX_NAMED ? ", ..." : "");
+	json_decref(gone);
 }
 
 int cli_require_judge(struct cli_require *require, const struct cli_measured *measured,
@@ -296,11 +381,12 @@ int cli_require_judge(struct cli_require *require, const struct cli_measured *me
 	out->failed |= !require->cases;
 	judge_questions(&j);
 	judge_load(&j);
+	judge_hosts(&j);
 	if (verdict) {
 		compare_answers(&j, verdict);
 		compare_figures(&j, verdict);
-		say_shrunk(&j, "switches", measured->n_switches, "switches");
-		say_shrunk(&j, "end ports", measured->n_end_ports, "terminals");
+		compare_nodes(&j, "switch", "baseline.switches");
+		compare_nodes(&j, "host", "baseline.hosts");
 	}
 	return j.bad ? CLI_BAD : CLI_OK;
 }

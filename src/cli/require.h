@@ -17,6 +17,8 @@ struct cli_require {
 	uint32_t named; /* questions that must be proven; the others of OSR_REQUIRED not refuted */
 	bool minimal;
 	double max_load;             /* of the busiest channel over the least possible; 0: any */
+	uint32_t min_hosts;          /* end ports of CAs and routers */
+	bool may_shrink;             /* switches and hosts of the baseline may be gone */
 	const char *baseline;        /* what `check --json` printed, or NULL */
 	const char *junit;           /* a file to be written, or NULL */
 	struct json_t *base, *cases; /* the baseline; what was demanded and found */
@@ -26,12 +28,12 @@ struct cli_require {
 struct cli_measured {
 	const struct osr_findings *found;
 	uint64_t bound; /* no routing has a lower edge forwarding index; 0: none is known */
-	const char *fabric, *tables;
-	uint32_t n_switches, n_end_ports;
+	const struct osr_fabric *f;
+	const char *fabric, *tables; /* what they are called */
 	double seconds;
 };
 
-/* --require, --max-load, --baseline and --junit; the input is a struct cli_require. */
+/* --require, --max-load, --min-hosts, --baseline and --junit; the input is a struct cli_require. */
 extern const struct argp require_argp;
 
 /* Questions that decide the exit code. */
@@ -42,6 +44,10 @@ enum osr_status cli_require_load(struct cli_require *require, struct osr_diag *d
 
 /* Fields of the section "requirements": a row for each demand of the command line. */
 extern const struct out_field cli_require_fields[];
+
+/* Fields of the section "nodes", of JSON alone: switches and hosts, for a later --baseline. */
+extern const struct out_field cli_nodes_fields[];
+void cli_nodes_say(const struct osr_fabric *fabric, struct out *out);
 
 /* Judges and says all demands; CLI_BAD if one is not met, else CLI_OK. */
 int cli_require_judge(struct cli_require *require, const struct cli_measured *measured,

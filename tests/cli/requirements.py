@@ -98,14 +98,26 @@ def main(work):
     same('max-load', unmet(at('one'), '--max-load=3.9'), ['max-load'])
     same('max-load', unmet(at('one'), '--max-load=4', code=0), [])
 
-    # A baseline: itself, a larger tree, a worse table, a loop, an entry less.
-    with open(at('base.json'), 'w', encoding='utf-8') as file:
-        file.write(run('check', '-e', 'dfsssp', '--json', net['tree-2']))
-    base = '--baseline=' + at('base.json')
-    run('generate', '-o', at('grown.net'), 'kary', 'k=6', 'n=2')
-    for grown in (net['tree-2'], at('grown.net')):
-        same('baseline', unmet('-e', 'dfsssp', grown, base, code=0), [])
+    # A baseline: itself, the tree before it lost a leaf, a worse table, a loop, an entry less.
+    base, less = '--baseline=' + at('base.json'), '--baseline=' + at('less.json')
+    run('whatif', '--switch=leaf-1', '--write=' + at('less.net'), net['tree-2'])
+    for name, of in (('base.json', net['tree-2']), ('less.json', at('less.net'))):
+        with open(at(name), 'w', encoding='utf-8') as file:
+            file.write(run('check', '-e', 'dfsssp', '--json', of))
+    for known in (base, less):
+        same('baseline', unmet('-e', 'dfsssp', net['tree-2'], known, code=0), [])
     same('baseline', unmet(at('one'), base), ['baseline.load'])
+
+    # What is gone is named, and so is a fabric that has too few hosts at all: 16 are 12 without the leaf.
+    gone = ['baseline.switches', 'baseline.hosts']
+    same('gone', unmet('-e', 'dfsssp', at('less.net'), base, '--junit', at('less.xml')), gone)
+    cases, _ = junit(at('less.xml'))
+    for name, count, nodes in (gone[0], '1 of 8', ['leaf-1']), (gone[1], '4 of 16', ['h04', 'h05', 'h06', 'h07']):
+        found = re.findall(r'(\S+) \(0x[0-9a-f]{16}\)', cases[name])
+        same(name, (cases[name].startswith('failure: %s in the baseline are gone: ' % count), found), (True, nodes))
+    same('may shrink', unmet('-e', 'dfsssp', at('less.net'), base, '--may-shrink', code=0), [])
+    same('min-hosts', unmet('-e', 'dfsssp', at('less.net'), '--min-hosts=13'), ['min-hosts'])
+    same('min-hosts', unmet('-e', 'dfsssp', at('less.net'), '--min-hosts=12', code=0), [])
     same('baseline', set(unmet('-e', 'sssp', net['torus-4x4'], base)) >= {'baseline.one_way', 'baseline.any_sl'}, True)
     with open(at('one/opensm-lfts.dump'), encoding='utf-8') as file:
         text = re.sub(r"0x\w+ 005 # .*'h15'\n", '', file.read(), count=1)
