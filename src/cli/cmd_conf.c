@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* A configuration, read by the plugin's own reader before opensm does: what is wrong, what is in effect. */
 #include <argp.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include <osmroutes/names.h>
 
 #include "cli/cli.h"
 #include "cli/engines.h"
@@ -87,31 +91,105 @@ static void conf_say_table(struct out *out, const char *section, const struct os
 	}
 }
 
-/* The engine that routes first, or NULL with a note: not one of ours. */
-static const struct osr_engine *conf_engine(struct args *a)
+/* What OpenSM takes without a plugin. */
+static const char *const stock_words[] = { "none",       "minhop", "updn",        "dnup", "file",
+					   "ftree",      "lash",   "dor",         "nue",  "sssp",
+					   "torus-2QoS", "dfsssp", "no_fallback", NULL };
+
+/* Is it a word for OpenSM, with or without osmroutes? Else a note. */
+static bool conf_word_is_known(struct args *a, const char *word)
 {
-	const char *list = a->osm.routing_engine;
-	const struct osr_engine *engine;
+	struct osr_guess guess = { .word = word };
+	char said[160];
+
+	for (size_t i = 0; stock_words[i]; i++) {
+		if (!strcmp(stock_words[i], word))
+			return true;
+		osr_guess_offer(&guess, stock_words[i]);
+	}
+	for (uint32_t e = 0; osr_engines[e]; e++)
+		osr_guess_offer(&guess, osr_engines[e]->name);
+	out_note(&a->out, "%s: routing_engine: \"%s\" is no engine of OpenSM or osmroutes%s",
+		 a->osmconf, word, osr_guess_say(&guess, said, sizeof(said)));
+	return false;
+}
+
+/* Which engine routes: one of ours first, or none, and the tables of others are observed. */
+static bool conf_judge_engines(struct args *a)
+{
+	const struct osr_engine *engine, *first = NULL, *any = NULL;
+	const char *list = a->osm.routing_engine + strspn(a->osm.routing_engine, ", \t");
+	bool known = true, observes = a->o.own.num[OPT_OBSERVE];
 	char word[64];
 
-	list += strspn(list, ", \t");
-	snprintf(word, sizeof(word), "%.*s", (int)strcspn(list, ", \t"), list);
-	engine = osr_options_engine(&a->o, word);
-	if (!engine)
-		out_note(&a->out,
-			 "%s: routing_engine %s: the first engine is not one of osmroutes, so "
-			 "osmroutes routes only if that engine fails",
-			 a->osmconf, *word ? word : "is not set");
-	return engine;
+	for (const char *at = list; *at; at += strspn(at, ", \t")) {
+		size_t n = strcspn(at, ", \t");
+
+		snprintf(word, sizeof(word), "%.*s", (int)n, at);
+		engine = osr_options_engine(&a->o, word);
+		known &= engine || conf_word_is_known(a, word);
+		first = at == list ? engine : first;
+		any = any ? any : engine;
+		at += n;
+	}
+	if (first)
+		out_text(&a->out, "engine", first->name);
+	else
+		out_note(&a->out, "%s: routing_engine %s: osmroutes routes %s", a->osmconf,
+			 *list ? list : "is not set",
+			 any        ? "only if the engines before it fail"
+			 : observes ? "nothing, and observes"
+				    : "nothing: none of these engines is its own");
+	return known && (first || (!any && observes));
+}
+
+/* The version of OpenSM in a program or plugin, which has OSM_VERSION as a string; where it is found first. */
+static bool conf_find_version(const char *dirs, const char *name, char path[512], char version[64])
+{
+	bool found = false;
+
+	for (size_t n; *dirs && !found; dirs += n + (dirs[n] == ':')) {
+		char *text = NULL;
+		size_t size = 0;
+		FILE *file;
+
+		n = strcspn(dirs, ":");
+		snprintf(path, 512, "%.*s/%s", (int)n, dirs, name);
+		file = n ? fopen(path, "r") : NULL;
+		while (file && !found && getdelim(&text, &size, '\0', file) > 0) {
+			found = !strncmp(text, "OpenSM ", 7) && text[7] >= '0' && text[7] <= '9' &&
+				!strchr(text + 7, ' ');
+			snprintf(version, 64, "%s", text);
+		}
+		free(text);
+		if (file)
+			fclose(file);
+	}
+	return found;
+}
+
+/* OpenSM loads no plugin that was built for another version of it. */
+static bool conf_judge_plugin(struct args *a)
+{
+	const char *libraries = getenv("LD_LIBRARY_PATH"), *programs = getenv("PATH");
+	char dirs[4096], plugin[512], opensm[512], built[64], version[64];
+
+	snprintf(dirs, sizeof(dirs), "%s:%s", libraries ? libraries : "", OSR_PLUGIN_DIR);
+	if (!conf_find_version(dirs, "libosmroutes.so", plugin, built))
+		return true; /* not on this machine */
+	snprintf(dirs, sizeof(dirs), "%s:/usr/sbin:/usr/local/sbin", programs ? programs : "");
+	if (!conf_find_version(dirs, "opensm", opensm, version) || !strcmp(built, version))
+		return true;
+	out_note(&a->out, "%s is built for %s and not loaded by %s, which is %s", plugin, built,
+		 opensm, version);
+	return false;
 }
 
 static bool conf_judge_opensm(struct args *a)
 {
-	const struct osr_engine *engine = conf_engine(a);
+	bool good = conf_judge_engines(a) & conf_judge_plugin(a);
 	bool named = osr_osmconf_lists(a->osm.plugin_name, "osmroutes");
 
-	if (engine)
-		out_text(&a->out, "engine", engine->name);
 	if (!named)
 		out_note(&a->out,
 			 "%s: event_plugin_name does not name osmroutes: OpenSM does not load it",
@@ -121,7 +199,7 @@ static bool conf_judge_opensm(struct args *a)
 			 "%s: qos is not TRUE: osmroutes has one virtual lane, whatever the links "
 			 "have",
 			 a->osmconf);
-	return engine && named;
+	return good && named;
 }
 
 static bool conf_judge(struct args *a)

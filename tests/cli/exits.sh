@@ -293,7 +293,27 @@ expect 0 '^no osmroutes.conf: defaults; 8 virtual lanes' route --config none "$r
 expect 2 'absent: cannot be read' conf --opensm-conf "$dir/absent"
 expect 0 ': good' conf --check "$dir/good.conf" --opensm-conf "$dir/opensm.conf"
 expect 1 'does not name osmroutes' conf --check "$dir/good.conf" --opensm-conf "$dir/plain.conf"
-expect 1 'routing_engine minhop: ' conf --check "$dir/good.conf" --opensm-conf "$dir/plain.conf"
+expect 1 'routing_engine minhop,dfsssp: osmroutes routes only if the engines before it fail' conf --check "$dir/good.conf" --opensm-conf "$dir/plain.conf"
+sed s/dfsssp/dfssp/ "$dir/opensm.conf" > "$dir/typo.conf"
+expect 1 'routing_engine: "dfssp" is no engine of OpenSM or osmroutes: did you mean "dfsssp"' conf --check "$dir/good.conf" --opensm-conf "$dir/typo.conf"
+sed 's/dfsssp/dfsssp no_fallback/' "$dir/opensm.conf" > "$dir/last.conf"
+expect 0 ': good' conf --check "$dir/good.conf" --opensm-conf "$dir/last.conf"
+sed s/dfsssp/updn/ "$dir/opensm.conf" > "$dir/updn.conf"
+printf 'takeover = none\nobserve = yes\n' > "$dir/observe.conf"
+expect 0 'routing_engine updn: osmroutes routes nothing, and observes$' conf --check "$dir/observe.conf" --opensm-conf "$dir/updn.conf"
+expect 0 'observe.conf and .*: good$' conf --check "$dir/observe.conf" --opensm-conf "$dir/opensm.conf"
+expect 1 'routing_engine updn: osmroutes routes nothing: none' conf --check "$dir/good.conf" --opensm-conf "$dir/updn.conf"
+# A plugin and an OpenSM, by the version that is in them.
+for version in 3.3.23 3.3.99; do
+	mkdir -p "$dir/$version"
+	printf '\0OpenSM program\0OpenSM %s\0' $version | tee "$dir/$version/opensm" > "$dir/$version/libosmroutes.so"
+done
+export LD_LIBRARY_PATH="$dir/3.3.23" PATH="$dir/3.3.23:$PATH"
+expect 0 ': good' conf --check "$dir/good.conf" --opensm-conf "$dir/opensm.conf"
+LD_LIBRARY_PATH=$dir/3.3.99
+expect 1 '3.3.99/libosmroutes.so is built for OpenSM 3.3.99 and not loaded by .*/opensm, which is OpenSM 3.3.23' conf --check "$dir/good.conf" --opensm-conf "$dir/opensm.conf"
+unset LD_LIBRARY_PATH
+PATH=${PATH#*:}
 expect 2 'bad.conf:3: ' route --config "$dir/bad.conf" "$ring"
 expect 0 '3 virtual lanes: limited by max_vls' route --config "$dir/good.conf" "$ring"
 expect 0 '2 virtual lanes: limited by max_op_vls' route --config none --opensm-conf "$dir/opensm.conf" "$ring"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """Beside others: plugins that wrap engines, the plugin listed twice, and an OpenSM that is laid out otherwise."""
 import os
+import subprocess
 
 from judge import QOS, expect, judge, scenario
 from options import stock_lfts
@@ -105,6 +106,10 @@ def version(workdir):
         options = dict(QOS, force_log_flush='TRUE')
         with Opensm(fabric, 'dfsssp', plugin=True, options=options, env={'LD_LIBRARY_PATH': path}) as opensm:
             opensm.wait_up()
+        checked = subprocess.run([os.path.join(BUILD, 'src', 'cli', 'osmroutes'), 'conf', '--check', '--opensm-conf', opensm.conf],
+                                 capture_output=True, text=True, cwd=opensm.dir, env=dict(os.environ, LD_LIBRARY_PATH=path))
+        expect(checked.returncode == 1 and 'libosmroutes.so is built for OpenSM 3.3.99 and not loaded by' in checked.stdout,
+               'conf --check: ' + checked.stdout + checked.stderr)
         said = [l for l in opensm.log.splitlines() if 'osmroutes' in l and 'version mismatch' in l]
         expect(said and '3.3.99' in said[0], 'not refused: ' + opensm.log[-500:])
         expect('digest' not in opensm.log and opensm.engine_used() == 'dfsssp', 'who routed?')
