@@ -38,7 +38,6 @@ int cli_report(int argc, char **argv);
 int cli_compare(int argc, char **argv);
 int cli_whatif(int argc, char **argv);
 int cli_path(int argc, char **argv);
-int cli_users(int argc, char **argv);
 int cli_status(int argc, char **argv);
 int cli_key(int argc, char **argv);
 int cli_drain(int argc, char **argv);

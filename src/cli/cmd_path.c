@@ -1,30 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * The way of packets from one end port to another, switch by switch, as the tables say it: with ports, SL
- * and VL, for every LID of the receiver, and back.
+ * and VL, for every LID of the receiver, and back. Or what uses a cable, or the cables that the hosts of a job share.
  */
 #include <argp.h>
 #include <string.h>
 
 #include "cli/cli.h"
 #include "cli/endport.h"
-#include "cli/source.h"
+#include "cli/path.h"
 
-enum { OPT_ONE_WAY = 256 };
+enum { OPT_ONE_WAY = 256, OPT_VIA, OPT_HOSTS, OPT_MAX, OPT_PAIRS };
 
 static const struct argp_option options[] = {
 	{ "one-way", OPT_ONE_WAY, NULL, 0, "only from A to B, not back", 0 },
+	{ "via", OPT_VIA, "NODE:PORT", 0,
+	  "no A and B: the hosts that send and receive over this cable, in both directions", 0 },
+	{ "hosts", OPT_HOSTS, "LIST", 0,
+	  "no A and B: the cables that these hosts of a job share, with the routes on each; names "
+	  "with commas or brackets, or a file of them",
+	  0 },
+	{ "max", OPT_MAX, "N", 0, "via, hosts: list at most N of each kind, 0 for all (default 20)",
+	  0 },
+	{ "pairs", OPT_PAIRS, NULL, 0, "via: list the pairs of hosts as well", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
-};
-
-struct args {
-	struct cli_ask ask;
-	bool one_way;
 };
 
 static const struct out_field head_fields[] = { CLI_INPUT_FIELDS,
 						{ "tables", NULL, OUT_TEXT, 0 },
 						{ "any_sl", NULL, OUT_BOOL, 0 },
+						{ "cable", NULL, OUT_TEXT, 0 },
 						{ NULL, NULL, 0, 0 } };
 
 static const struct out_field path_fields[] = {
@@ -55,13 +60,17 @@ static const struct out_section sections[] = {
 	{ "summary", OUT_HEAD, head_fields },
 	{ "paths", OUT_ROWS, path_fields },
 	{ "hops", OUT_ROWS, hop_fields },
+	{ "directions", OUT_ROWS, path_direction_fields },
+	{ "hosts", OUT_ROWS, path_host_fields },
+	{ "pairs", OUT_ROWS, path_pair_fields },
+	{ "cables", OUT_ROWS, path_cable_fields },
 	{ NULL, 0, NULL },
 };
 
 /* ---- one path ------------------------------------------------------------------------------- */
 
 struct path_walk {
-	const struct args *a;
+	const struct path_args *a;
 	struct out *out;
 	uint32_t term, dest; /* from, to */
 	uint8_t sl;
@@ -192,7 +201,7 @@ static void say_path(struct path_walk *path, uint32_t minimal)
 
 /* ---- all of them ---------------------------------------------------------------------------- */
 
-static enum osr_status direction(struct args *a, uint32_t from, uint32_t to, int *code,
+static enum osr_status direction(struct path_args *a, uint32_t from, uint32_t to, int *code,
 				 struct osr_diag *diag)
 {
 	const struct osr_fabric *fabric = &a->ask.src.in.fabric;
@@ -212,44 +221,78 @@ static enum osr_status direction(struct args *a, uint32_t from, uint32_t to, int
 	return st;
 }
 
-static int path_run(struct args *a)
+/* From A to B and back. */
+static enum osr_status path_from_to(struct path_args *a, int *code, struct osr_diag *diag)
 {
 	const struct cli_source *src = &a->ask.src;
-	struct osr_diag diag = { "" };
 	uint32_t term[2] = { 0, 0 };
-	int code = CLI_OK;
-	enum osr_status st = cli_ask_begin(&a->ask, &diag);
+	enum osr_status st = OSR_OK;
 
 	for (unsigned i = 0; i < 2 && !st; i++)
 		st = cli_find_terminal(&src->in.net, &src->in.fabric, a->ask.word[i], &term[i],
-				       &diag);
+				       diag);
 	if (!st && term[0] == term[1])
-		st = osr_fail(&diag, OSR_INVAL, "\"%s\" and \"%s\" are one end port",
-			      a->ask.word[0], a->ask.word[1]);
+		st = osr_fail(diag, OSR_INVAL, "\"%s\" and \"%s\" are one end port", a->ask.word[0],
+			      a->ask.word[1]);
+	if (!st)
+		st = direction(a, term[0], term[1], code, diag);
+	if (!st && !a->one_way)
+		st = direction(a, term[1], term[0], code, diag);
+	return st;
+}
+
+static int path_run(struct path_args *a)
+{
+	const struct cli_source *src = &a->ask.src;
+	struct osr_diag diag = { "" };
+	int code = CLI_OK;
+	enum osr_status st = cli_ask_begin(&a->ask, &diag);
+
 	if (!st) {
 		out_text(&a->ask.out, "tables", cli_source_name(src));
 		out_bool(&a->ask.out, "any_sl", cli_source_any_sl(src));
+		out_text(&a->ask.out, "cable", a->via);
 		out_head(&a->ask.out, "tables of %s%s", cli_source_name(src),
 			 cli_source_any_sl(src) ? "; senders may use any SL, shown is SL 0" : "");
-		st = direction(a, term[0], term[1], &code, &diag);
+		st = a->via     ? path_via(a, &diag)
+		     : a->hosts ? path_hosts(a, &code, &diag)
+				: path_from_to(a, &code, &diag);
 	}
-	if (!st && !a->one_way)
-		st = direction(a, term[1], term[0], &code, &diag);
 	return cli_ask_end(&a->ask, st, &diag, code);
 }
 
 static error_t path_parse(int key, char *arg, struct argp_state *state)
 {
-	struct args *a = state->input;
+	struct path_args *a = state->input;
 
-	(void)arg;
-	if (key == ARGP_KEY_INIT)
+	switch (key) {
+	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &a->ask;
-	else if (key == OPT_ONE_WAY)
+		return 0;
+	case OPT_ONE_WAY:
 		a->one_way = true;
-	else
+		return 0;
+	case OPT_VIA:
+		a->via = arg;
+		a->ask.n_words = 0;
+		return 0;
+	case OPT_HOSTS:
+		a->hosts = arg;
+		a->ask.n_words = 0;
+		return 0;
+	case OPT_MAX:
+		a->max = (uint32_t)cli_take_number(arg, "max", 0, 100000000, state);
+		return 0;
+	case OPT_PAIRS:
+		a->pairs = true;
+		return 0;
+	case ARGP_KEY_END:
+		if (a->via && a->hosts)
+			argp_error(state, "either --via or --hosts");
+		return 0;
+	default:
 		return ARGP_ERR_UNKNOWN;
-	return 0;
+	}
 }
 
 int cli_path(int argc, char **argv)
@@ -258,18 +301,19 @@ int cli_path(int argc, char **argv)
 	static const struct argp argp = {
 		.options = options,
 		.parser = path_parse,
-		.args_doc = "A B FILE|DIR",
+		.args_doc = "A B FILE|DIR\n--via=NODE:PORT FILE|DIR\n--hosts=LIST FILE|DIR",
 		.doc = "Follows packets from end port A to end port B and back through the tables: "
-		       "switches, ports, SL and VL, for every LID. Tables are those of an engine, "
+		       "switches, ports, SL and VL, for every LID. Or lists what uses a cable, or "
+		       "the cables that the hosts of a job share. Tables are those of an engine, "
 		       "of DIR or --tables, or with --live those in the switches.",
 		.children = children
 	};
-	struct args a = {
+	struct path_args a = {
 		.ask = { .src = CLI_SOURCE_INIT,
 			 .out = { .command = "path", .sections = sections },
 			 .n_words = 2,
-			 .expected =
-				 "expected two end ports, A and B: by name, 0xGUID or lid:N" }
+			 .expected = "expected two end ports, A and B: by name, 0xGUID or lid:N" },
+		.max = 20
 	};
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);

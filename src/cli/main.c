@@ -15,8 +15,7 @@ const struct cli_command cli_commands[] = {
 	{ "diff", "compare two fabrics, or two sets of tables and the transition", cli_diff },
 	{ "report", "one HTML page about a routing, with pictures", cli_report },
 	{ "compare", "compare engines and tables on one fabric", cli_compare },
-	{ "path", "follow packets from A to B and back: switches, ports, SL, VL", cli_path },
-	{ "users", "list the hosts and pairs that use a cable", cli_users },
+	{ "path", "follow packets from A to B; what uses a cable; cables of a job", cli_path },
 	{ "whatif", "remove cables or switches: what breaks, what changes", cli_whatif },
 	{ "conf", "check a configuration; list engines and their options", cli_conf },
 	{ "order", "list the hosts of a fat tree in routing order, for MPI and Slurm", cli_order },
@@ -38,6 +37,7 @@ static const struct {
 	{ "degrade", "whatif --write=FILE" },
 	{ "engines", "conf --list" },
 	{ "export", "generate --format=dot FILE" },
+	{ "users", "path --via=NODE:PORT" },
 	{ "wiring", "diff OLD NEW, two outputs of ibnetdiscover" },
 };
 

@@ -47,8 +47,8 @@ def twins():
             for line in plain:
                 m = re.match(r'(?:Hca|Switch)\s+\d+\s+"([^"]+)"', line)
                 made.write(line if not m or m[1] not in names else '%s # "%s"\n' % (line.rstrip(), names[m[1]]))
-        for words in (['path', 'h00', 'h04'], ['path', 'h00', 'h05'], ['users', 'spine-1:1', '--max=0'],
-                      ['users', 'spine-2:1', '--max=0'], ['whatif', '--each=switch'], ['whatif', '--each=link'],
+        for words in (['path', 'h00', 'h04'], ['path', 'h00', 'h05'], ['path', '--via=spine-1:1', '--max=0'],
+                      ['path', '--via=spine-2:1', '--max=0'], ['whatif', '--each=switch'], ['whatif', '--each=link'],
                       ['report'], ['compare', '-e', 'dmodk', '-e', 'dfsssp'], ['check', '-e', 'sssp', '--json'], ['analyze', '--csv']):
             status, out, said = run(*words, path)
             assert status < 2, (words, said)
@@ -58,11 +58,11 @@ def twins():
         shown = sorted(set(re.findall('Twin switch (0x[0-9a-f]+)', run('whatif', '--each=switch', path)[1])))
         assert len(shown) == 2, shown
         for word in ['Twin switch ' + shown[0], shown[0], shown[0].lstrip('0x'), 'S-' + shown[0][2:], 'spine-1']:
-            status, out, said = run('users', word + ':1', path)
+            status, out, said = run('path', '--via=' + word + ':1', path)
             assert not status and shown[0] in out and shown[1] not in out, (word, said, out)
-        status, out, said = run('users', 'Twin:1', path)
+        status, out, said = run('path', '--via=Twin:1', path)
         assert status == 2 and all(g in said for g in shown), said
-        for wrong, meant in ((['users', 'spine-9:1', path], 'spine-0'), (['rout', path], 'route'),
+        for wrong, meant in ((['path', '--via=spine-9:1', path], 'spine-0'), (['rout', path], 'route'),
                              (['route', '-e', 'dfssp', path], 'dfsssp'), (['whatif', '--switch=laef-0', path], 'leaf-0')):
             status, out, said = run(*wrong)
             assert status == 2 and 'did you mean "%s"?' % meant in said, said

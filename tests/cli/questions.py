@@ -75,7 +75,7 @@ def routes_over(oracle, channel):
 
 
 def check_users(command, source, oracle, channel):
-    found = ask(command, 'users', '%s:%d' % channel, *source, '--max=0', '--pairs')
+    found = ask(command, 'path', '--via=%s:%d' % channel, *source, '--max=0', '--pairs')
     for number, end in ((1, channel), (2, oracle.cables[channel])):
         # A cable to a host: its own packets leave by its one cable.
         routes = (routes_over(oracle, end) if oracle.kinds[end[0]] == 'Switch' else
@@ -86,6 +86,22 @@ def check_users(command, source, oracle, channel):
         same('routes', (row['routes'], row['senders'], row['receivers']),
              (len(routes), len({a for a, b in routes}), len({b for a, b in routes})))
     return 2
+
+
+def check_hosts(command, source, oracle, hosts, workdir):
+    """Routes between the hosts of a job, over every channel between switches."""
+    listed = os.path.join(workdir, 'job')
+    with open(listed, 'w') as file:
+        file.write(''.join(name_of(oracle, h) + '\n' for h in hosts))
+    found = ask(command, 'path', '--hosts=' + listed, *source, '--max=0')
+    want = {}
+    for a in hosts:
+        for b in hosts:
+            for channel in oracle.path(a, b)[1:] if a != b else ():
+                if oracle.kinds[channel[0]] == 'Switch' and oracle.kinds[oracle.cables[channel][0]] == 'Switch':
+                    want[channel] = want.get(channel, 0) + 1
+    same('cables', {(c['from'], c['from_port']): c['routes'] for c in found.get('cables', [])}, want)
+    return 1
 
 
 def fabric(command, net, words, workdir):
@@ -101,6 +117,7 @@ def fabric(command, net, words, workdir):
             n += 2
         for channel in sorted(c for c in oracle.cables if oracle.kinds[c[0]] == 'Switch')[::7]:
             n += check_users(command, source, oracle, channel)
+        n += check_hosts(command, source, oracle, oracle.hosts[::3], workdir)
     return n
 
 

@@ -34,7 +34,7 @@ def arguments(net, work):
     said(['route', net, '--dump', dump])
     return {'route': [net], 'analyze': [net], 'check': [dump], 'diff': [dump, dump],
             'report': [net], 'compare': [net], 'path': ['h0', 'h3', net],
-            'users': ['s-0:2', net], 'whatif': ['--each=link', net],
+            'whatif': ['--each=link', net],
             'conf': [os.path.join(work, 'osmroutes.conf')],
             'order': [find_fabric('tree-2')], 'generate': ['torus']}
 
@@ -64,7 +64,7 @@ def defaults(workdir):
             opensm.wait_up()
             env = dict(os.environ, OSMROUTES_KEYS=path)
             done = {name: said([name] + words, code, env) for name, words, code in (
-                ('key', ['status', '--json'], 0), ('drain', ['s-0:2'], 0), ('undrain', ['s-0:2', '--json'], 0))}
+                ('key', ['status', '--json'], 0), ('status', [], 0), ('drain', ['s-0:2'], 0), ('undrain', ['s-0:2', '--json'], 0))}
             expect('no application' in said(['key', 'status'], 0, env), 'key status without applications says nothing')
             expect(Claims(opensm.log).engine == 'dfsssp', 'another engine has routed')
     missing = set(listed) - set(runs) - set(done)

@@ -2,37 +2,15 @@
 /*
  * The hosts that send over a cable and those that receive over it, in both directions.
  */
-#include <argp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "traffic/crossing.h"
 
-#include "cli/cli.h"
 #include "cli/endport.h"
-#include "cli/source.h"
+#include "cli/path.h"
 
-enum { OPT_MAX = 256, OPT_PAIRS };
-
-static const struct argp_option options[] = {
-	{ "max", OPT_MAX, "N", 0,
-	  "list at most N hosts and pairs of each direction, 0 for all (default 20)", 0 },
-	{ "pairs", OPT_PAIRS, NULL, 0, "list the pairs of hosts as well", 0 },
-	{ NULL, 0, NULL, 0, NULL, 0 },
-};
-
-struct args {
-	struct cli_ask ask;
-	uint32_t max;
-	bool pairs;
-};
-
-static const struct out_field head_fields[] = { CLI_INPUT_FIELDS,
-						{ "tables", NULL, OUT_TEXT, 0 },
-						{ "cable", NULL, OUT_TEXT, 0 },
-						{ NULL, NULL, 0, 0 } };
-
-static const struct out_field direction_fields[] = {
+const struct out_field path_direction_fields[] = {
 	{ "direction", "direction", OUT_COUNT, 0 },
 	{ "routes", "routes", OUT_COUNT, 0 },
 	{ "senders", "senders", OUT_COUNT, 0 },
@@ -41,7 +19,7 @@ static const struct out_field direction_fields[] = {
 	{ NULL, NULL, 0, 0 },
 };
 
-static const struct out_field host_fields[] = {
+const struct out_field path_host_fields[] = {
 	{ "direction", "direction", OUT_COUNT, 0 },
 	{ "role", "role", OUT_TEXT, 0 },
 	{ "routes", "routes", OUT_COUNT, 0 },
@@ -50,7 +28,7 @@ static const struct out_field host_fields[] = {
 	{ NULL, NULL, 0, 0 },
 };
 
-static const struct out_field pair_fields[] = {
+const struct out_field path_pair_fields[] = {
 	{ "direction", "direction", OUT_COUNT, 0 },
 	{ "lid", "LID", OUT_COUNT, 0 },
 	{ "from", "from", OUT_TEXT, 0 },
@@ -58,18 +36,10 @@ static const struct out_field pair_fields[] = {
 	{ NULL, NULL, 0, 0 },
 };
 
-static const struct out_section sections[] = {
-	{ "summary", OUT_HEAD, head_fields },
-	{ "directions", OUT_ROWS, direction_fields },
-	{ "hosts", OUT_ROWS, host_fields },
-	{ "pairs", OUT_ROWS, pair_fields },
-	{ NULL, 0, NULL },
-};
-
 /* ---- one direction -------------------------------------------------------------------------- */
 
 struct direction {
-	struct args *a;
+	struct path_args *a;
 	uint32_t number; /* 1, 2 */
 	uint32_t sender; /* the only one, if the cable comes from an end port; else OSR_NONE */
 	uint64_t *to;    /* [n_terminals] routes that the host sends over the cable */
@@ -214,7 +184,7 @@ static uint32_t terminal_at(const struct osr_fabric *fabric, const struct osr_ne
 static enum osr_status users_look(struct direction *d, uint32_t port, struct osr_arena *scratch,
 				  struct osr_diag *diag)
 {
-	struct args *a = d->a;
+	struct path_args *a = d->a;
 	const struct osr_net *net = &a->ask.src.in.net;
 	const struct osr_net_node *node = &net->nodes[net->ports[port].node];
 	const struct osr_fabric *fabric = &a->ask.src.in.fabric;
@@ -225,21 +195,20 @@ static enum osr_status users_look(struct direction *d, uint32_t port, struct osr
 		d->sender = terminal_at(fabric, net, port);
 		if (d->sender == OSR_NONE)
 			return osr_fail(diag, OSR_INVAL,
-					"link \"%s\": no end port with a LID on a switch",
-					a->ask.word[0]);
+					"link \"%s\": no end port with a LID on a switch", a->via);
 		visit_sender(d);
 		return OSR_OK;
 	}
 	sw = osr_fabric_switch_by_guid(fabric, node->guid);
 	if (sw == OSR_NONE)
 		return osr_fail(diag, OSR_BUG, "link \"%s\": the switch is not in the fabric",
-				a->ask.word[0]);
+				a->via);
 	return osr_crossing_each(fabric, a->ask.src.gen.routing, sw,
 				 (uint8_t)osr_net_port_num(net, port), scratch, users_visit, d,
 				 diag);
 }
 
-static enum osr_status one_direction(struct args *a, uint32_t number, uint32_t port,
+static enum osr_status one_direction(struct path_args *a, uint32_t number, uint32_t port,
 				     struct osr_diag *diag)
 {
 	const struct osr_fabric *fabric = &a->ask.src.in.fabric;
@@ -261,64 +230,13 @@ static enum osr_status one_direction(struct args *a, uint32_t number, uint32_t p
 	return st;
 }
 
-static int users_run(struct args *a)
+enum osr_status path_via(struct path_args *args, struct osr_diag *diag)
 {
-	const struct cli_source *src = &a->ask.src;
-	struct osr_diag diag = { "" };
-	enum osr_status st = cli_ask_begin(&a->ask, &diag);
+	const struct osr_net *net = &args->ask.src.in.net;
 	uint32_t port = OSR_NONE;
+	enum osr_status st = cli_find_cable(net, args->via, &port, diag);
 
 	if (!st)
-		st = cli_find_cable(&src->in.net, a->ask.word[0], &port, &diag);
-	if (!st) {
-		out_text(&a->ask.out, "tables", cli_source_name(src));
-		out_text(&a->ask.out, "cable", a->ask.word[0]);
-		out_head(&a->ask.out, "tables of %s", cli_source_name(src));
-		st = one_direction(a, 1, port, &diag);
-	}
-	if (!st)
-		st = one_direction(a, 2, src->in.net.ports[port].peer, &diag);
-	return cli_ask_end(&a->ask, st, &diag, CLI_OK);
-}
-
-static error_t users_parse(int key, char *arg, struct argp_state *state)
-{
-	struct args *a = state->input;
-
-	switch (key) {
-	case OPT_MAX:
-		a->max = (uint32_t)cli_take_number(arg, "max", 0, 100000000, state);
-		return 0;
-	case OPT_PAIRS:
-		a->pairs = true;
-		return 0;
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &a->ask;
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-int cli_users(int argc, char **argv)
-{
-	static const struct argp_child children[] = { { .argp = &ask_argp }, { NULL } };
-	static const struct argp argp = {
-		.options = options,
-		.parser = users_parse,
-		.args_doc = "NODE:PORT FILE|DIR",
-		.doc = "Lists what uses a cable: the hosts that send and receive over it, in both "
-		       "directions, and their pairs. Tables are "
-		       "those of an engine, of DIR or --tables, or with --live those in the "
-		       "switches.",
-		.children = children
-	};
-	struct args a = { .ask = { .src = CLI_SOURCE_INIT,
-				   .out = { .command = "users", .sections = sections },
-				   .n_words = 1,
-				   .expected = "expected a cable, as NODE:PORT" },
-			  .max = 20 };
-
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
-	return users_run(&a);
+		st = one_direction(args, 1, port, diag);
+	return st ? st : one_direction(args, 2, net->ports[port].peer, diag);
 }
