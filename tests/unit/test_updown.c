@@ -86,8 +86,7 @@ static void compare(struct made *m, uint32_t effort, uint64_t *n_served)
 	uint64_t pairs = 0, served = 0;
 	struct osr_updown u, again;
 
-	assert_int_equal(osr_updown_search(&m->s, effort, false, &m->scratch, &u, &m->diag),
-			 OSR_OK);
+	assert_int_equal(osr_updown_search(&m->s, effort, &m->scratch, &u, &m->diag), OSR_OK);
 	for (uint32_t a = 0; a < f->n_switches; a++) {
 		for (uint32_t b = 0; b < f->n_switches; b++) {
 			uint32_t length = distance(f, a, b);
@@ -102,8 +101,7 @@ static void compare(struct made *m, uint32_t effort, uint64_t *n_served)
 	assert_int_equal(served, u.n_served);
 	*n_served = served;
 
-	assert_int_equal(osr_updown_search(&m->s, effort, false, &m->scratch, &again, &m->diag),
-			 OSR_OK);
+	assert_int_equal(osr_updown_search(&m->s, effort, &m->scratch, &again, &m->diag), OSR_OK);
 	assert_memory_equal(u.place, again.place, f->n_switches * sizeof(*u.place));
 }
 
@@ -114,8 +112,7 @@ static void check_tree(struct made *m, uint32_t effort)
 	uint32_t n_roots = 0;
 	struct osr_updown u;
 
-	assert_int_equal(osr_updown_search(&m->s, effort, false, &m->scratch, &u, &m->diag),
-			 OSR_OK);
+	assert_int_equal(osr_updown_search(&m->s, effort, &m->scratch, &u, &m->diag), OSR_OK);
 	for (uint32_t v = 0; v < f->n_switches; v++) {
 		if (u.parent[v] == OSR_NONE) {
 			n_roots++;
@@ -174,7 +171,7 @@ static void test_rank(void **state)
 
 	test_fabric_random(&m.t, 20, 40, 7);
 	make(&m);
-	assert_int_equal(osr_updown_search(&m.s, 1, false, &m.scratch, &u, &m.diag), OSR_OK);
+	assert_int_equal(osr_updown_search(&m.s, 1, &m.scratch, &u, &m.diag), OSR_OK);
 	osr_updown_rank(&u, &m.t.f, rank);
 	for (uint32_t c = 0; c < m.t.f.n_channels; c++) {
 		uint32_t v = m.t.f.chan_dst[c];
@@ -200,7 +197,7 @@ static void test_no_memory(void **state)
 		struct osr_updown u;
 
 		m.scratch.fail_after = n + 1;
-		st = osr_updown_search(&m.s, 1, false, &m.scratch, &u, &m.diag);
+		st = osr_updown_search(&m.s, 1, &m.scratch, &u, &m.diag);
 		m.scratch.fail_after = 0;
 		assert_true(st == OSR_OK || st == OSR_NOMEM);
 	}

@@ -42,7 +42,7 @@ uint32_t osr__legal_settle_best(struct osr__legal *t, uint32_t root, uint32_t d)
 			least = now;
 			best = i;
 		}
-		if (now <= (t->n_unserved ? t->n_unserved[root] : 0))
+		if (!now)
 			return now;
 	}
 	return best == N_PRICES - 1 ? now : t->settle(t, root, d, legal_prices[best]);

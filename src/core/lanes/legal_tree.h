@@ -26,9 +26,7 @@ struct osr__legal {
 
 	bool exact;  /* settle() needs no prices: it leaves out whoever has no legal route at all */
 	uint8_t all; /* the mask of the root */
-	uint8_t *mask; /* [n_switches] of the tree at hand: what over() says of each route */
-	/* [n_switches] by root: how many certainly have no legal route; NULL: not known */
-	const uint32_t *n_unserved;
+	uint8_t *mask;     /* [n_switches] of the tree at hand: what over() says of each route */
 	uint64_t mean;     /* weight of a channel: the unit of prices */
 	uint32_t *escape;  /* [n_switches] channel to the parent in the escape tree */
 	uint8_t *detoured; /* [n_dests] the tree may have routes longer than minimal */

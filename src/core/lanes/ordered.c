@@ -435,7 +435,7 @@ static enum osr_status try_updown(struct guide *w, const struct osr_ordered_opti
 
 	if (n_barred <= n_routes / MANY)
 		return OSR_OK;
-	st = osr_updown_search(w->t.s, opt->effort, false, work->scratch, &updown, work->diag);
+	st = osr_updown_search(w->t.s, opt->effort, work->scratch, &updown, work->diag);
 	if (st)
 		return st;
 	memcpy(before, w->rank, size);

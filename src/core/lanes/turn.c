@@ -4,7 +4,6 @@
  *	osr_turn_route()	searches, and accepts the result or not
  *	turn_middle.c		lanes without a search, where no route has more than three channels
  *	turn_search()		one start or two, then detours
- *	turn_local.c		  on sparse fabrics: order and lanes for all shortest paths, one by one
  *	turn_ease.c		shorter and lighter, hop by hop
  *	turn_rounds()		  routing and improving in turns
  *	turn_order.c		    the order of nodes and the lanes of turns
@@ -23,8 +22,6 @@ static const struct {
 	uint32_t max_triples;
 	uint32_t fitted_rounds; /* with the order that fits the routes, if nearly all are legal */
 	uint32_t effort_share;  /* of the effort of updown.h that a start is worth, */
-	uint32_t local_share;   /* and one that local search goes on from */
-	uint32_t sparse;        /* where 1 in so many routes is not legal at first, that is tried */
 	uint32_t boost;         /* weight of a route without a legal way */
 	uint32_t two; /* where 1 in so many routes is not legal on two lanes, these are tried, */
 	uint32_t two_efi;   /* and taken with so many percent of the load on shortest paths */
@@ -43,8 +40,6 @@ static const struct {
 	.max_triples = 1u << 27,
 	.fitted_rounds = 4,
 	.effort_share = 16,
-	.local_share = 32,
-	.sparse = 10,
 	.boost = 4,
 	.two = 12,
 	.two_efi = 103,
@@ -134,7 +129,6 @@ static bool turn_alloc_nodes(struct turns *w, struct osr_arena *scratch)
 	size_t m = w->t.f->n_channels, n_slots = w->g.n_slots, n_nodes = w->n_lanes * m;
 
 	w->t.mask = osr_alloc(scratch, w->t.f->n_switches, 1);
-	w->n_unserved = osr_alloc(scratch, w->t.f->n_switches, sizeof(*w->n_unserved));
 	w->saved = osr_alloc(scratch, w->t.f->n_switches, 1);
 	w->rank = osr_alloc(scratch, n_nodes, sizeof(*w->rank));
 	w->lane = osr_alloc(scratch, n_slots, 1);
@@ -142,8 +136,8 @@ static bool turn_alloc_nodes(struct turns *w, struct osr_arena *scratch)
 	w->pinned = osr_alloc(scratch, n_slots, 1);
 	w->freedom = osr_alloc(scratch, n_slots, 1);
 	w->first_freedom = osr_alloc(scratch, m, 1);
-	return w->t.mask && w->n_unserved && w->saved && w->rank && w->lane && w->at && w->pinned &&
-	       w->freedom && w->first_freedom && osr__legal_alloc(&w->t, scratch);
+	return w->t.mask && w->saved && w->rank && w->lane && w->at && w->pinned && w->freedom &&
+	       w->first_freedom && osr__legal_alloc(&w->t, scratch);
 }
 
 /* What only the search needs. */
@@ -352,20 +346,20 @@ static bool turn_is_hopeless(const struct turns *w, const struct osr_lanes_job *
 	       failed * 100 > osr__turn_n_routes(w) * job->opt->any_sl_cost;
 }
 
-/* Order and lanes of an up/down order that was searched for; any_last: see updown.h. */
-static enum osr_status turn_start_updown(struct turns *w, struct osr_lanes_job *job, bool any_last)
+/* Order and lanes of an up/down order that was searched for. */
+static enum osr_status turn_start_updown(struct turns *w, struct osr_lanes_job *job)
 {
-	uint32_t share = any_last ? turn_tuning.local_share : turn_tuning.effort_share;
 	struct osr_updown updown;
-	enum osr_status st = osr_updown_search(w->t.s, job->opt->order_effort / share, any_last,
-					       job->scratch, &updown, job->diag);
+	enum osr_status st =
+		osr_updown_search(w->t.s, job->opt->order_effort / turn_tuning.effort_share,
+				  job->scratch, &updown, job->diag);
 
 	return st ? st : osr__turn_start_updown(w, &updown, job->scratch, job->diag);
 }
 
 static enum osr_status turn_start_again(struct turns *w, struct osr_lanes_job *job, uint64_t *least)
 {
-	enum osr_status st = turn_start_updown(w, job, false);
+	enum osr_status st = turn_start_updown(w, job);
 
 	return st ? st : turn_rounds(w, job, job->opt->ordered_rounds, true, UINT64_MAX, least);
 }
@@ -429,76 +423,24 @@ static enum osr_status turn_complete(struct turns *w, struct osr_lanes_job *job,
 }
 
 /*
- * Sparse fabrics, where few pairs have many shortest paths: order and lanes are settled for all those paths,
- * and each tree is routed once. *least routes have no legal way.
+ * An order fitted to the trees that are there, and lanes. The first try is kept if it makes every route legal;
+ * else a second one, which leaves the turns at the ends of routes more room, is improved.
  */
-static enum osr_status turn_search_sparse(struct turns *w, struct osr_lanes_job *job, bool *fits,
-					  uint64_t *least)
-{
-	enum osr_status st = turn_start_updown(w, job, true);
-
-	if (!st)
-		st = osr__turn_local(w, job->scratch, fits, job->diag);
-	if (st || !*fits)
-		return st;
-	w->t.n_unserved = w->n_unserved;
-	turn_route_all(w, TURN_ALL);
-	*least = w->n_failed;
-	return OSR_OK;
-}
-
-/*
- * Local search goes on from its result, with the loads that this came to: it looks for ways off channels that
- * are full now. `before`, `kept`: the shortest paths.
- */
-static enum osr_status turn_search_on(struct turns *w, struct osr_lanes_job *job,
-				      const struct osr_turn_result *before,
-				      const struct osr_routing *kept)
-{
-	bool fits;
-	enum osr_status st = osr__turn_local(w, job->scratch, &fits, job->diag);
-
-	if (st)
-		return st;
-	turn_restore(w, job, before, kept);
-	turn_route_all(w, TURN_ALL);
-	return turn_complete(w, job, w->n_failed);
-}
-
-/*
- * An order fitted to the trees that are there. The first try is kept if it makes every route legal. Else a second
- * one follows, and *least stays 0: turn_rounds() goes on. *local, in: where the first try leaves many routes
- * without a legal way, local search comes instead of the second; out: the trees are from it. *least routes had
- * none before it, and where it served, have none now.
- */
-static enum osr_status turn_start(struct turns *w, struct osr_lanes_job *job, bool *local,
-				  uint64_t *least)
+static enum osr_status turn_start(struct turns *w, struct osr_lanes_job *job)
 {
 	uint32_t passes = job->opt->layers.sift_passes;
 	enum osr_status st = osr__turn_start_fitted(w, true, passes, job->scratch, job->diag);
-	uint64_t n_failed;
-	bool sparse;
 
 	w->boost = 1;
-	if (st)
+	if (st || !osr__turn_count_failed(w))
 		return st;
-	n_failed = osr__turn_count_failed(w);
-	if (!n_failed)
-		return OSR_OK;
-	sparse = *local && n_failed * turn_tuning.sparse > osr__turn_n_routes(w);
-	*local = false;
-	if (!sparse) {
-		st = osr__turn_start_fitted(w, false, passes, job->scratch, job->diag);
-		return st ? st : osr__turn_improve(w, job->scratch, job->diag);
-	}
-	*least = n_failed;
-	return turn_search_sparse(w, job, local, least);
+	st = osr__turn_start_fitted(w, false, passes, job->scratch, job->diag);
+	return st ? st : osr__turn_improve(w, job->scratch, job->diag);
 }
 
 static void turn_search_begin(struct turns *w, const struct osr_lanes_job *job)
 {
 	w->enough = osr__turn_most_loaded(job->s) * turn_tuning.enough / 100;
-	w->t.n_unserved = NULL;
 	turn_sample(w);
 }
 
@@ -519,21 +461,18 @@ static enum osr_status turn_search_end(struct turns *w, struct osr_lanes_job *jo
 
 /*
  * The paths that are there keep their balance where the lanes of turns make them legal: they get their
- * lanes before any tree is routed again. Where that does not make nearly all legal, it starts again. *local: as
- * in turn_start().
+ * lanes before any tree is routed again. Where that does not make nearly all legal, it starts again.
  */
-static enum osr_status turn_search(struct turns *w, struct osr_lanes_job *job, bool *local,
-				   bool *hopeless)
+static enum osr_status turn_search(struct turns *w, struct osr_lanes_job *job, bool *hopeless)
 {
 	uint64_t least = 0;
 	enum osr_status st;
 
 	turn_search_begin(w, job);
-	*local = *local && !turn_is_sampled(w);
-	st = turn_start(w, job, local, &least);
-	if (!st && !*local && !least)
+	st = turn_start(w, job);
+	if (!st)
 		st = turn_rounds(w, job, turn_tuning.fitted_rounds, false, turn_few(w), &least);
-	if (!st && !*local && least && !turn_is_sampled(w))
+	if (!st && least && !turn_is_sampled(w))
 		st = turn_start_again(w, job, &least);
 	return st ? st : turn_search_end(w, job, least, hopeless);
 }
@@ -648,17 +587,16 @@ static enum osr_status turn_search_two(struct turns *w, struct osr_lanes_job *jo
 	struct osr_routing kept = *job->r;
 	uint64_t load = osr__turn_most_loaded(job->s);
 	uint32_t n_lanes = w->n_lanes;
-	bool local = false, hopeless;
+	bool hopeless;
 	enum osr_status st;
 
 	*fits = false;
 	if (n_lanes <= 2 || turn_is_large(w->t.f))
 		return OSR_OK;
 	w->n_lanes = 2;
-	w->t.n_unserved = NULL;
 	st = osr__turn_start_fitted(w, true, job->opt->layers.sift_passes, job->scratch, job->diag);
 	if (!st && osr__turn_count_failed(w) * turn_tuning.two <= osr__turn_n_routes(w)) {
-		st = turn_search(w, job, &local, &hopeless);
+		st = turn_search(w, job, &hopeless);
 		*fits = !st && !hopeless && !job->r->n_longer &&
 			osr__turn_most_loaded(job->s) * 100 <= load * turn_tuning.two_efi;
 		if (!*fits)
@@ -674,7 +612,7 @@ static enum osr_status turn_find(struct turns *w, struct osr_lanes_job *job,
 {
 	struct osr_routing kept = *job->r;
 	uint64_t before = osr__turn_most_loaded(job->s);
-	bool small = false, hopeless = false, local = w->n_lanes > 2, tree = false, fits = false;
+	bool small = false, hopeless = false, tree = false, fits = false;
 	enum osr_status st = turn_find_middle(w, job, turn, routed);
 
 	if (st || *routed)
@@ -691,10 +629,7 @@ static enum osr_status turn_find(struct turns *w, struct osr_lanes_job *job,
 	if (!st && small && !fits)
 		st = turn_search_two(w, job, turn, &fits);
 	if (!st && small && !fits)
-		st = turn_search(w, job, &local, &hopeless);
-	/* Few turns in use can leave too little choice to share the load. */
-	if (!st && small && !fits && local && !hopeless && turn_is_loaded(w, before))
-		st = turn_search_on(w, job, turn, &kept);
+		st = turn_search(w, job, &hopeless);
 	if (st || !small)
 		return st;
 	turn->n_longer = job->r->n_longer;

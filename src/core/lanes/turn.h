@@ -29,9 +29,6 @@
  *   - sifting of the order of nodes, the lanes fixed;
  * and ends with longer routes for what found no legal shortest one.
  *
- * Sparse fabrics, where most pairs have few shortest paths, need no rounds: order and lanes are improved
- * for all these paths, step by step (turn_local.c), and each tree is routed once.
- *
  * Where no route has more than three channels, an order is known beforehand (turn_middle.c).
  *
  * It never fails. The order starts with a spanning tree, the escape tree, whose turns (up, then down)

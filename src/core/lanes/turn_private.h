@@ -38,11 +38,10 @@ struct turns {
 	uint32_t unit;        /* what a route weighs */
 	uint32_t boost;       /* and one without a legal way, times that */
 
-	uint32_t n_sampled;   /* LIDs of each switch that the search looks at */
-	uint64_t n_failed;    /* routes without a legal shortest path in this round */
-	uint32_t *n_unserved; /* [n_switches] what turn_local.c leaves, by root */
-	uint8_t *saved;       /* [n_switches] a tree that may come back */
-	uint64_t enough;      /* load of the busiest channel for which no route gets longer */
+	uint32_t n_sampled; /* LIDs of each switch that the search looks at */
+	uint64_t n_failed;  /* routes without a legal shortest path in this round */
+	uint8_t *saved;     /* [n_switches] a tree that may come back */
+	uint64_t enough;    /* load of the busiest channel for which no route gets longer */
 };
 
 /* The highest rank that packets of end ports on the source of c hold on it. */
@@ -103,13 +102,6 @@ enum osr_status osr__turn_start_fitted(struct turns *w, bool ends, uint32_t pass
 enum osr_status osr__turn_start_middle(struct turns *w, struct osr_arena *scratch, bool *fits,
 				       struct osr_diag *diag);
 bool osr__turn_middle_serves(const struct turns *w);
-
-/*
- * turn_local.c: a better order and better lanes, from those that are there, for shortest paths that avoid the
- * channels which carry most now; *fits is false, and nothing has changed, where there are too many to list.
- */
-enum osr_status osr__turn_local(struct turns *w, struct osr_arena *scratch, bool *fits,
-				struct osr_diag *diag);
 
 /* Marks the turns of the escape tree. */
 void osr__turn_pin(struct turns *w);

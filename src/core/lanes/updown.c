@@ -26,8 +26,6 @@ struct search {
 	uint32_t last_words; /* of the last block that are in use */
 	block_t *shortest;   /* [n_blocks * n_channels] dests to which the channel is a first hop */
 	block_t *self;       /* [n_blocks * n_switches] the switch's own bit, if it is a dest */
-	block_t *
-		start; /* [n_blocks * n_switches] what needs no way down: self, or neighbours too */
 	block_t *down, *any; /* [n_switches] of one block */
 	uint8_t *sends;      /* [n_switches] hosts hang on it */
 	uint16_t *order;     /* [n_switches] the highest first */
@@ -66,7 +64,7 @@ INLINE uint64_t served(const struct search *w)
 
 	for (uint32_t b = 0; b < w->n_blocks; b++) {
 		const block_t *shortest = w->shortest + (size_t)b * fabric->n_channels;
-		const block_t *start = w->start + (size_t)b * n;
+		const block_t *start = w->self + (size_t)b * n;
 		uint32_t words = b + 1 < w->n_blocks ? BITS / 64 : w->last_words;
 
 		/* Who has not been visited reaches nothing: no need to ask who is higher. */
@@ -275,16 +273,6 @@ static void set_bits(struct search *w, const struct osr_spf *spf, uint32_t n_hos
 	}
 }
 
-static void add_neighbours(struct search *w)
-{
-	const struct osr_fabric *fabric = w->f;
-
-	for (uint32_t b = 0; b < w->n_blocks; b++)
-		for (uint32_t c = 0; c < fabric->n_channels; c++)
-			w->start[(size_t)b * fabric->n_switches + fabric->chan_src[c]] |=
-				w->self[(size_t)b * fabric->n_switches + fabric->chan_dst[c]];
-}
-
 /* How many (source, destination) pairs the bits stand for, the own switch included. */
 static uint64_t updown_count_pairs(const struct search *w)
 {
@@ -352,19 +340,17 @@ static enum osr_status updown_search_init(struct search *w, const struct osr_spf
 	w->shortest =
 		osr_calloc(scratch, (size_t)w->n_blocks * fabric->n_channels, sizeof(block_t));
 	w->self = osr_calloc(scratch, (size_t)w->n_blocks * n, sizeof(block_t));
-	w->start = osr_calloc(scratch, (size_t)w->n_blocks * n, sizeof(block_t));
 	w->down = osr_alloc(scratch, n, sizeof(block_t));
 	w->any = osr_alloc(scratch, n, sizeof(block_t));
 	w->order = osr_alloc(scratch, n, sizeof(*w->order));
 	w->best = osr_alloc(scratch, n, sizeof(*w->best));
-	if (!w->shortest || !w->self || !w->start || !w->down || !w->any || !w->order || !w->best)
+	if (!w->shortest || !w->self || !w->down || !w->any || !w->order || !w->best)
 		return updown_no_memory(diag);
 	set_bits(w, spf, n_hosted, n_bits);
-	memcpy(w->start, w->self, (size_t)w->n_blocks * n * sizeof(block_t));
 	return OSR_OK;
 }
 
-enum osr_status osr_updown_search(const struct osr_spf *spf, uint32_t effort, bool any_last,
+enum osr_status osr_updown_search(const struct osr_spf *spf, uint32_t effort,
 				  struct osr_arena *scratch, struct osr_updown *updown,
 				  struct osr_diag *diag)
 {
@@ -385,8 +371,6 @@ enum osr_status osr_updown_search(const struct osr_spf *spf, uint32_t effort, bo
 		return updown_no_memory(diag);
 	st = updown_search_init(&w, spf, scratch, updown, diag);
 	if (!st) {
-		if (any_last)
-			add_neighbours(&w);
 		start_order(&w, spf);
 		updown->n_pairs = updown_count_pairs(&w);
 		updown->n_served = count_served(&w);

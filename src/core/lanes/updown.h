@@ -32,10 +32,11 @@ struct osr_updown {
 /*
  * `effort` bounds the work, in millions of channels looked at for 256 destinations, and in tens of
  * moves per switch; 0: the breadth-first order as it is. On fabrics of more than 512 switches with
- * hosts, 512 of them count as destinations. `any_last`: paths may end with any channel. spf has its settling orders (osr_spf_init). The arrays of `updown` are in `scratch`, and
- * need O(channels * 64 bytes) more while it runs; OSR_NOMEM only.
+ * hosts, 512 of them count as destinations. spf has its settling orders
+ * (osr_spf_init). The arrays of `updown` are in `scratch`, and need O(channels * 64 bytes) more while it
+ * runs; OSR_NOMEM only.
  */
-enum osr_status osr_updown_search(const struct osr_spf *spf, uint32_t effort, bool any_last,
+enum osr_status osr_updown_search(const struct osr_spf *spf, uint32_t effort,
 				  struct osr_arena *scratch, struct osr_updown *updown,
 				  struct osr_diag *diag);
 
