@@ -23,14 +23,12 @@ static const struct {
 	uint32_t fitted_rounds; /* with the order that fits the routes, if nearly all are legal */
 	uint32_t effort_share;  /* of the effort of updown.h that a start is worth, */
 	uint32_t boost;         /* weight of a route without a legal way */
-	uint32_t two; /* where 1 in so many routes is not legal on two lanes, these are tried, */
-	uint32_t two_efi;   /* and taken with so many percent of the load on shortest paths */
-	uint32_t few;       /* where 1 in so many has none, */
-	uint32_t few_boost; /* they may weigh so much */
-	uint32_t max_stale; /* rounds that gain less than 1 in 20 */
-	uint32_t unit;      /* a route weighs so much; what no route uses yet, but may, 1 */
-	uint32_t enough;    /* percent of the load on shortest paths that costs no route */
-	uint32_t max_efi;   /* percent of the load with lanes by SL that auto accepts */
+	uint32_t few;           /* where 1 in so many has none, */
+	uint32_t few_boost;     /* they may weigh so much */
+	uint32_t max_stale;     /* rounds that gain less than 1 in 20 */
+	uint32_t unit;          /* a route weighs so much; what no route uses yet, but may, 1 */
+	uint32_t enough;        /* percent of the load on shortest paths that costs no route */
+	uint32_t max_efi;       /* percent of the load with lanes by SL that auto accepts */
 	uint32_t
 		sample_routes; /* where there are more, the search looks at some LIDs of a switch, */
 	uint32_t sample_few;   /* and ends when 1 in so many of their routes has no legal way */
@@ -41,8 +39,6 @@ static const struct {
 	.fitted_rounds = 4,
 	.effort_share = 16,
 	.boost = 4,
-	.two = 12,
-	.two_efi = 103,
 	.few = 700,
 	.few_boost = 1024,
 	.max_stale = 3,
@@ -577,36 +573,6 @@ static enum osr_status turn_search_tree(struct turns *w, struct osr_lanes_job *j
 	return st;
 }
 
-/*
- * Two lanes, where they nearly suffice for the trees that are there: taken where no route becomes longer
- * and no link much busier.
- */
-static enum osr_status turn_search_two(struct turns *w, struct osr_lanes_job *job,
-				       const struct osr_turn_result *before, bool *fits)
-{
-	struct osr_routing kept = *job->r;
-	uint64_t load = osr__turn_most_loaded(job->s);
-	uint32_t n_lanes = w->n_lanes;
-	bool hopeless;
-	enum osr_status st;
-
-	*fits = false;
-	if (n_lanes <= 2 || turn_is_large(w->t.f))
-		return OSR_OK;
-	w->n_lanes = 2;
-	st = osr__turn_start_fitted(w, true, job->opt->layers.sift_passes, job->scratch, job->diag);
-	if (!st && osr__turn_count_failed(w) * turn_tuning.two <= osr__turn_n_routes(w)) {
-		st = turn_search(w, job, &hopeless);
-		*fits = !st && !hopeless && !job->r->n_longer &&
-			osr__turn_most_loaded(job->s) * 100 <= load * turn_tuning.two_efi;
-		if (!*fits)
-			turn_restore(w, job, before, &kept);
-	}
-	if (!*fits)
-		w->n_lanes = n_lanes;
-	return st;
-}
-
 static enum osr_status turn_find(struct turns *w, struct osr_lanes_job *job,
 				 struct osr_turn_result *turn, bool *routed)
 {
@@ -626,8 +592,6 @@ static enum osr_status turn_find(struct turns *w, struct osr_lanes_job *job,
 	/* Of 8 trees among 317 random ones where that is too dear, no other search found less, at twice its time. */
 	if (tree && !fits && job->opt->any_sl == OSR_ANY_SL_AUTO)
 		return st;
-	if (!st && small && !fits)
-		st = turn_search_two(w, job, turn, &fits);
 	if (!st && small && !fits)
 		st = turn_search(w, job, &hopeless);
 	if (st || !small)
