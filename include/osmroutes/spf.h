@@ -17,7 +17,7 @@
  *   - Where a switch has many closer neighbours, the LIDs behind one switch are dealt out over them
  *     together in the first pass, at the price of one.
  *   - At last, destinations are moved off the most loaded channel, alone or in groups, as long as that
- *     lowers the maximum. Fabrics of a few dozen switches start again from where that ended.
+ *     lowers the maximum.
  *     Within an order of the switches, branches of trees move instead, and as far as that leaves
  *     room, destinations then share channels with as few others as they can.
  *

@@ -129,12 +129,6 @@ enum osr_status osr_spf_init(struct osr_spf *spf, const struct osr_fabric *fabri
 	    !spf_scratch->count || !spf_scratch->seen || !spf_scratch->front ||
 	    !spf_scratch->next || !spf_scratch->active || !spf_scratch->reached)
 		return spf_nomem(diag);
-	if (n < OSR__SPF_FEW_SWITCHES && n * fabric->n_dests <= OSR__SPF_SMALL) {
-		spf_scratch->best_hop = osr_alloc(scratch, n * fabric->n_dests, 1);
-		spf_scratch->best_weight = osr_alloc(scratch, m, sizeof(*spf_scratch->best_weight));
-		if (!spf_scratch->best_hop || !spf_scratch->best_weight)
-			return spf_nomem(diag);
-	}
 	if (n > UINT16_MAX)
 		return osr_fail(diag, OSR_INVAL,
 				"%zu switches exceed the 65,535 that LIDs can number", n);

@@ -2,8 +2,6 @@
 /* The last step of balancing: the most loaded channel, a few dests at a time. See spf.h. */
 #include <string.h>
 
-#include <osmroutes/prng.h>
-
 #include "spf_private.h"
 
 /* Marks channels that no dest should move to; lexicographically worse than any weight. */
@@ -203,72 +201,17 @@ static void descend(struct polisher *p, uint32_t *n_moves)
 	}
 }
 
-/* ---- out of a dead end ------------------------------------------------------------------------ */
-
-/* Routes every dest again, switch after switch from `first` on, as a round of balancing does. */
-static void kick(struct polisher *p, uint32_t first)
-{
-	struct osr_spf *spf = p->s;
-	const struct osr_fabric *fabric = spf->f;
-	size_t n = fabric->n_switches;
-
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t root = (first + i) % fabric->n_switches;
-		bool found = false;
-
-		for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++) {
-			uint32_t d = spf->dest_list[k], t = fabric->dest_term[d];
-
-			if (!fabric->term_weight[t] || fabric->term_lmc[t])
-				continue;
-			if (!found)
-				osr__spf_graph(spf, root);
-			found = true;
-			memcpy(spf->scratch->saved, spf->hop + d * n, n);
-			count_dest(p, d, (uint64_t)-1);
-			if (!p->mover->reroute(p->mover->ctx, root, d))
-				memcpy(spf->hop + d * n, spf->scratch->saved, n);
-			count_dest(p, d, 1);
-		}
-	}
-}
-
-static void spf_polish_keep_best(struct osr_spf *spf, uint64_t *best)
-{
-	struct osr_spf_scratch *scratch = spf->scratch;
-	bool near;
-	uint64_t now = spf->weight[spf_polish_most_loaded(spf, &near)] >> HOP_BITS;
-
-	if (now >= *best)
-		return;
-	*best = now;
-	memcpy(scratch->best_hop, spf->hop, (size_t)spf->f->n_dests * spf->f->n_switches);
-	memcpy(scratch->best_weight, spf->weight, spf->f->n_channels * sizeof(*spf->weight));
-}
-
 bool osr__spf_polish(struct osr_spf *spf, uint32_t moves, const struct osr__spf_mover *mover)
 {
 	struct polisher p = { .s = spf, .mover = mover };
-	uint64_t bound = spf->scratch->mixed ? 0 : osr_spf_bound(spf->f), best = UINT64_MAX;
-	struct osr_prng prng = { .state = 1 };
+	uint64_t bound = spf->scratch->mixed ? 0 : osr_spf_bound(spf->f);
 	uint64_t most = (uint64_t)spf->f->n_dests * moves / 100;
-	uint32_t n_moves = most < UINT32_MAX ? (uint32_t)most : UINT32_MAX, n_left = n_moves;
+	uint32_t n_moves = most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
 	bool near;
 
 	if (!spf->f->n_channels ||
 	    spf->weight[spf_polish_most_loaded(spf, &near)] >> HOP_BITS <= bound || near)
 		return false;
-	descend(&p, &n_left);
-	if (!spf->scratch->best_hop || !n_moves)
-		return true;
-	spf_polish_keep_best(spf, &best);
-	for (uint32_t i = 0; i < OSR__SPF_KICKS && best > bound; i++) {
-		kick(&p, osr_prng_below(&prng, spf->f->n_switches));
-		n_left = n_moves;
-		descend(&p, &n_left);
-		spf_polish_keep_best(spf, &best);
-	}
-	memcpy(spf->hop, spf->scratch->best_hop, (size_t)spf->f->n_dests * spf->f->n_switches);
-	memcpy(spf->weight, spf->scratch->best_weight, spf->f->n_channels * sizeof(*spf->weight));
+	descend(&p, &n_moves);
 	return true;
 }

@@ -15,14 +15,6 @@
 
 #define OSR__SPF_GROUP 64 /* dests that are moved together, at most */
 
-/*
- * Fabrics of so few switches and (switch, dest) entries are polished again and again, from other
- * starts: there it costs less than a millisecond a time.
- */
-#define OSR__SPF_FEW_SWITCHES 64
-#define OSR__SPF_SMALL 32768
-#define OSR__SPF_KICKS 8
-
 #define OSR__SPF_MOVES_PER_DEST 16 /* of branches, for one limit of the load */
 
 struct branch_move {
@@ -44,10 +36,8 @@ struct osr_spf_scratch {
 	uint8_t *up_first; /* [n_channels] the hops of each switch, by the place they lead to */
 	uint8_t *saved;    /* [OSR__SPF_GROUP * n_switches] trees that may come back */
 	uint32_t *movable; /* [n_dests] those on the most loaded channel */
-	uint8_t *best_hop; /* [n_dests * n_switches] of small fabrics the best so far, or NULL */
-	uint64_t *best_weight; /* [n_channels] */
-	uint8_t *kind;         /* [n_switches] of the shortest paths within an order */
-	uint8_t *via;          /* [n_switches] routes from here pass a certain switch */
+	uint8_t *kind;     /* [n_switches] of the shortest paths within an order */
+	uint8_t *via;      /* [n_switches] routes from here pass a certain switch */
 	struct branch_move
 		*moves; /* [n_moves] of branches, to be undone; NULL: no branch is moved */
 	uint32_t n_moves;
@@ -93,8 +83,7 @@ struct osr__spf_mover {
 
 /*
  * Lowers the largest weight as long as dests can be moved off the channel that has it, alone or in
- * groups: up to `moves` attempts for 100 dests. Small fabrics get OSR__SPF_KICKS more starts. False: it
- * was low enough, and nothing has been tried.
+ * groups: up to `moves` attempts for 100 dests. False: it was low enough, and nothing has been tried.
  */
 bool osr__spf_polish(struct osr_spf *spf, uint32_t moves, const struct osr__spf_mover *mover);
 
