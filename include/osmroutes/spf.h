@@ -18,8 +18,7 @@
  *     together in the first pass, at the price of one.
  *   - At last, destinations are moved off the most loaded channel, alone or in groups, as long as that
  *     lowers the maximum.
- *     Within an order of the switches, branches of trees move instead, and as far as that leaves
- *     room, destinations then share channels with as few others as they can.
+ *     Within an order of the switches, branches of trees move instead.
  *
  * While a routing is being computed, a table entry is a *hop*: the index of a channel among those
  * of its switch (channel = chan_row[switch] + hop); osr_spf_finish() turns hops into ports.

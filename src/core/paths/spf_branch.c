@@ -197,8 +197,8 @@ static bool branch_fits(const struct brancher *b, uint32_t d, uint32_t v, uint32
 }
 
 /*
- * The next hop by which v's branch leaves the channel: where it meets least load of other LIDs, for
- * flows to one LID do not disturb each other (spf_spread.c). OSR_NONE: none fits.
+ * The next hop by which v's branch leaves the channel: where it meets least load of other LIDs, for flows to
+ * one LID end at one port and do not disturb each other. OSR_NONE: none fits.
  */
 static uint32_t branch_hop(struct brancher *b, uint32_t d, uint32_t v)
 {
@@ -428,13 +428,10 @@ void osr__spf_branches(struct osr_spf *s, uint64_t bound, uint32_t moves)
 	struct brancher b = { .s = s, .done = s->scratch->moves, .n_max = s->scratch->n_moves };
 	uint64_t work =
 		moves * (BRANCH_LEAST + (uint64_t)s->f->n_dests * s->f->n_switches / BRANCH_SHARE);
-	bool spread = s->place && !s->scratch->fixed;
-	unsigned __int128 before;
 	uint64_t low;
 
 	if (!s->f->n_channels || !b.done || s->max_distance >= BRANCH_HOPS)
 		return;
-	before = spread ? osr__spf_conflicts(s) : 0;
 	branch_most(s, &low);
 	if (!s->scratch->mixed) {
 		uint64_t pieces = branch_pieces(s);
@@ -450,6 +447,4 @@ void osr__spf_branches(struct osr_spf *s, uint64_t bound, uint32_t moves)
 	branch_bisect(&b, low, work);
 	/* The limits that are tried lie closer to the bound the second time. */
 	branch_bisect(&b, low, work / 4);
-	if (spread)
-		osr__spf_spread(s, before, low + low / 4);
 }

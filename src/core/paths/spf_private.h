@@ -96,19 +96,6 @@ enum osr_status osr__spf_branches_init(struct osr_spf *s, struct osr_arena *aren
 				       struct osr_diag *diag);
 void osr__spf_branches(struct osr_spf *s, uint64_t bound, uint32_t moves);
 
-/*
- * Pairs of routes to different LIDs that share a channel, over all channels, a route as much as it
- * weighs there. O(LIDs * switches).
- */
-unsigned __int128 osr__spf_conflicts(struct osr_spf *s);
-
-/*
- * Lowers these and keeps the load of the busiest channel; raises this, up to `most` (of a weight), by
- * at most an eighth where the conflicts stay well above `before`. Within s->place. Two to eight
- * rounds' time. See spf_spread.c.
- */
-void osr__spf_spread(struct osr_spf *s, unsigned __int128 before, uint64_t most);
-
 /* Copies the trees of dests to those that ride along (alias). */
 void osr__spf_share(struct osr_spf *spf);
 
