@@ -20,13 +20,6 @@ enum osr_status osr__lanes_tree_updown(struct osr_lanes_job *job, struct osr_upd
 				       bool *found);
 
 /*
- * Can no order of channels have all shortest routes rise? Where a switch has but one path of two channels
- * to a switch with hosts, every shortest routing takes that turn, and the dependencies of these turns
- * alone may have a cycle. *excluded = false says nothing. O(turns of the fabric).
- */
-enum osr_status osr__lanes_one_excluded(struct osr_lanes_job *job, bool *excluded);
-
-/*
  * balance: routes of lanes by SL are dealt over the lanes of the budget that have none; the proof of the
  * lane that they share holds for each.
  */

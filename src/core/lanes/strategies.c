@@ -167,8 +167,6 @@ static enum osr_status balanced_run(struct osr_lanes_job *job)
 	return OSR_OK;
 }
 
-/* ---- one lane, for other paths just as short -------------------------------------------------- */
-
 static enum osr_status lanes_reduce_to_one(struct osr_lanes_job *job, bool *fits)
 {
 	struct osr_lane_work work = lanes_work(job);
@@ -179,31 +177,21 @@ static enum osr_status lanes_reduce_to_one(struct osr_lanes_job *job, bool *fits
 				  fits);
 }
 
+/* ---- one lane for the balanced paths --------------------------------------------------------- */
+
 static bool one_order_worth(const struct osr_lanes_job *job)
 {
-	return job->state == OSR_LANES_ROUTED && job->opt->any_sl != OSR_ANY_SL_OFF &&
-	       job->opt->layers.heuristic == OSR_HEURISTIC_ORDER;
+	return job->state == OSR_LANES_ROUTED && job->opt->any_sl != OSR_ANY_SL_OFF;
 }
 
-/* On one lane any SL is safe, and where it costs nothing it comes first. */
+/* On one lane any SL is safe, and SL2VL tables need not be sent. */
 static enum osr_status one_order_run(struct osr_lanes_job *job)
 {
 	struct osr_lane_work work = lanes_work(job);
-	struct osr_request one = *job->req;
-	bool fits = true, excluded;
-	enum osr_status st = osr__lanes_one_excluded(job, &excluded);
+	bool one_lane;
+	enum osr_status st = osr_layers_single(&work, &one_lane);
 
-	if (st || excluded)
-		return st;
-	one.max_vls = 1;
-	one.mcast_vl = 0;
-	work.req = &one;
-	st = osr_layers_assign(&work, &job->opt->layers, job->orders);
-	if (st == OSR_NO_VL) {
-		lanes_forget_why(job);
-		st = lanes_reduce_to_one(job, &fits);
-	}
-	if (!st && fits)
+	if (!st && one_lane)
 		job->state = OSR_LANES_DONE;
 	return st;
 }
