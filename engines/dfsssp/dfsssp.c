@@ -23,7 +23,6 @@ enum {
 	ORDERED_ROUNDS,
 	EFFORT,
 	DIMENSIONS,
-	FEWER_VLS,
 	STABLE,
 	REBALANCE,
 	ANY_SL,
@@ -61,9 +60,6 @@ static const struct osr_param params[] = {
 		     "longer routes" },
 	[DIMENSIONS] = { "dimensions", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
 			 "route whole tori, meshes and HyperX in dimension order" },
-	[FEWER_VLS] = { "fewer_vls", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
-			"search for shortest paths that need fewer virtual lanes, where that is "
-			"promising" },
 	[STABLE] = OSR_SWEEP_STABLE,
 	[REBALANCE] = OSR_SWEEP_REBALANCE,
 	[ANY_SL] = OSR_SWEEP_ANY_SL,
@@ -86,7 +82,6 @@ static struct osr_lanes_options dfsssp_lanes_options(const struct osr_values *va
 		.order_effort = (uint32_t)values->num[EFFORT],
 		.ordered_reversible = values->num[REVERSIBLE] != OSR_REVERSIBLE_OFF,
 		.dimensions = values->num[DIMENSIONS],
-		.fewer_vls = values->num[FEWER_VLS],
 		.balance = values->num[BALANCE],
 		.detours = values->num[DETOURS],
 	};

@@ -35,7 +35,6 @@ struct osr_lanes_options {
 	uint32_t order_effort;   /* on an order of the switches, if there is one VL: updown.h */
 	bool ordered_reversible; /* orders: both directions of a pair on one SL where possible */
 	bool dimensions;         /* try dimension order first (osr_lanes_route) */
-	bool fewer_vls;          /* look for shortest paths that need fewer lanes */
 	bool balance;            /* lanes that are not needed share the load */
 	bool detours;            /* longer routes where the lanes do not suffice; else OSR_NO_VL */
 	bool one_vl_for_replies; /* replies are a must and lanes are short: one VL, at once */

@@ -9,16 +9,9 @@
 
 #include "lanes_private.h"
 
-/* Measured on the fabrics of scripts/bench: more of any of these gains less than it costs. */
-static const struct {
-	uint32_t few_rounds;         /* of repair, for fewer lanes than there are */
-	uint32_t patient_rounds;     /* and for shortest routes on those there are */
-	uint32_t many_lids;          /* for each switch: there fewer lanes are worth more tries */
-	uint32_t one_lane_tolerance; /* 1 in so many routes may stand in the way of one lane */
-	uint32_t tolerance;          /* and of several */
-	uint32_t least_lanes;        /* several: from so many on */
-	uint32_t crowded_lanes;      /* where so many are taken, one fewer is worth a try */
-} lanes_tuning = { 4, 16, 8, 100, 5, 4, 7 };
+/* Shortest paths for the lanes there are: rounds of repair, and 1 in so many routes may stand in the way. */
+#define SQUEEZE_ROUNDS 16
+#define SQUEEZE_TOLERANCE 5
 
 static void lanes_forget_why(struct osr_lanes_job *job)
 {
@@ -167,16 +160,6 @@ static enum osr_status balanced_run(struct osr_lanes_job *job)
 	return OSR_OK;
 }
 
-static enum osr_status lanes_reduce_to_one(struct osr_lanes_job *job, bool *fits)
-{
-	struct osr_lane_work work = lanes_work(job);
-	struct osr_ordered_options opt =
-		lanes_ordered_options(job, lanes_tuning.few_rounds, job->opt->spf.max_moves);
-
-	return osr_ordered_reduce(&work, &opt, 1, lanes_tuning.one_lane_tolerance, job->orders,
-				  fits);
-}
-
 /* ---- one lane for the balanced paths --------------------------------------------------------- */
 
 static bool one_order_worth(const struct osr_lanes_job *job)
@@ -239,7 +222,7 @@ static enum osr_status layers_run(struct osr_lanes_job *job)
 
 static bool squeeze_worth(const struct osr_lanes_job *job)
 {
-	return job->state == OSR_LANES_SHORT && job->req->max_vls > 2 && job->opt->fewer_vls &&
+	return job->state == OSR_LANES_SHORT && job->req->max_vls > 2 &&
 	       job->opt->layers.heuristic == OSR_HEURISTIC_ORDER && !lanes_replies_are_a_must(job);
 }
 
@@ -247,13 +230,13 @@ static bool squeeze_worth(const struct osr_lanes_job *job)
 static enum osr_status squeeze_run(struct osr_lanes_job *job)
 {
 	struct osr_lane_work work = lanes_work(job);
-	struct osr_ordered_options opt = lanes_ordered_options(job, lanes_tuning.patient_rounds,
-							       4 * job->opt->spf.max_moves);
+	struct osr_ordered_options opt =
+		lanes_ordered_options(job, SQUEEZE_ROUNDS, 4 * job->opt->spf.max_moves);
 	bool fits;
 	enum osr_status st;
 
 	lanes_forget_why(job);
-	st = osr_ordered_reduce(&work, &opt, job->req->max_vls, lanes_tuning.tolerance, job->orders,
+	st = osr_ordered_reduce(&work, &opt, job->req->max_vls, SQUEEZE_TOLERANCE, job->orders,
 				&fits);
 	if (!st && fits)
 		job->state = OSR_LANES_DONE;
@@ -318,45 +301,6 @@ static enum osr_status ordered_run(struct osr_lanes_job *job)
 	return OSR_OK;
 }
 
-/* ---- fewer lanes for routes as short --------------------------------------------------------- */
-
-static bool fewer_worth(const struct osr_lanes_job *job)
-{
-	return job->state == OSR_LANES_ASSIGNED && job->opt->fewer_vls &&
-	       job->opt->layers.heuristic == OSR_HEURISTIC_ORDER;
-}
-
-/*
- * Cheap to try where few routes stand in the way: from one lane nothing needs an SL at all. Where
- * more than half of eight lanes are taken, it is worth more. Several lanes found this way may not
- * serve replies, which then must wait for their own search. Where few end ports hang on a switch,
- * routing costs little, and more than two tries would be most of it.
- */
-static enum osr_status fewer_run(struct osr_lanes_job *job)
-{
-	const struct osr_fabric *fabric = job->s->f;
-	bool crowded = fabric->n_dests >= lanes_tuning.many_lids * fabric->n_switches, fits;
-	struct osr_ordered_options opt =
-		lanes_ordered_options(job, lanes_tuning.few_rounds, job->opt->spf.max_moves);
-	struct osr_lane_work work = lanes_work(job);
-	struct osr_routing *routing = job->r;
-	enum osr_status st = OSR_OK;
-
-	fits = false;
-	if (job->opt->any_sl == OSR_ANY_SL_OFF)
-		st = lanes_reduce_to_one(job, &fits);
-	for (uint32_t n = lanes_tuning.least_lanes;
-	     !st && !fits && n < routing->n_layers && !lanes_replies_are_a_must(job);
-	     n = crowded || n > lanes_tuning.least_lanes ||
-				 routing->n_layers < lanes_tuning.crowded_lanes
-			 ? n + 1
-			 : routing->n_layers - 1u)
-		st = osr_ordered_reduce(&work, &opt, n, lanes_tuning.tolerance, job->orders, &fits);
-	if (!st && fits)
-		job->state = OSR_LANES_DONE;
-	return st;
-}
-
 /* ---- both directions of a pair of switches on one SL ------------------------------------------ */
 
 static bool pairs_worth(const struct osr_lanes_job *job)
@@ -416,7 +360,6 @@ static const struct lanes_strategy {
 	{ "layers", layers_worth, layers_run },
 	{ "shortest paths within orders", squeeze_worth, squeeze_run },
 	{ "paths within orders", ordered_worth, ordered_run },
-	{ "fewer lanes", fewer_worth, fewer_run },
 	{ "pairs", pairs_worth, pairs_run },
 	{ "paths within one order", single_worth, single_run },
 };
