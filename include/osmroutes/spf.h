@@ -14,8 +14,6 @@
  *   - Routes are counted per source switch, weighted by the end ports behind it.
  *   - Rip-up and re-route: after the first round each destination's tree is taken out of the
  *     weights and routed again, with all others in place.
- *   - Where a switch has many closer neighbours, the LIDs behind one switch are dealt out over them
- *     together in the first pass, at the price of one.
  *   - At last, destinations are moved off the most loaded channel, alone or in groups, as long as that
  *     lowers the maximum.
  *     Within an order of the switches, branches of trees move instead.

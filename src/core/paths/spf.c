@@ -12,9 +12,8 @@
 
 #include "spf_private.h"
 
-#define MAX_DEAL 254 /* dests dealt out at once: as many as a switch has ports */
-#define BATCH 64     /* breadth-first searches at once: bits of a word */
-#define FEW_NEAR 3   /* a level is that much smaller than the one behind it */
+#define BATCH 64   /* breadth-first searches at once: bits of a word */
+#define FEW_NEAR 3 /* a level is that much smaller than the one behind it */
 
 /*
  * A LID of the same port pays this much for each channel an earlier LID of the port uses: more than
@@ -436,101 +435,6 @@ static void settle_apart(struct osr_spf *spf, uint32_t root, uint32_t d, uint32_
 	}
 }
 
-/* How many routes towards root pass each switch per dest, if every switch shared its out evenly. */
-static void spf_expect_flows(struct osr_spf *spf, uint32_t root)
-{
-	const struct osr_spf_scratch *scratch = spf->scratch;
-	const struct osr_fabric *fabric = spf->f;
-	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
-	uint32_t *flow = scratch->count;
-
-	memcpy(flow, fabric->sw_sources, fabric->n_switches * sizeof(*flow));
-	for (uint32_t i = spf->n_order[root]; i-- > 1;) {
-		uint32_t n = scratch->edge_row[i + 1] - scratch->edge_row[i],
-			 share = flow[order[i]] / n;
-
-		for (uint32_t e = scratch->edge_row[i]; share && e < scratch->edge_row[i + 1]; e++)
-			flow[scratch->edge_next[e]] += share;
-	}
-}
-
-/*
- * One switch deals the dests out over its closer neighbours, each to the one that is lightest by
- * then. A pick makes its neighbour heavier by the flow expected here, always the same, so picked
- * keys come back in the order they were picked: two queues, of fresh and of picked keys, stay
- * sorted by themselves.
- */
-static void deal_out(struct osr_spf *spf, uint32_t i, uint32_t v, const uint32_t *dest,
-		     uint32_t n_dests)
-{
-	const struct osr_spf_scratch *scratch = spf->scratch;
-	uint64_t bump = ((uint64_t)scratch->count[v] + 1) << HOP_BITS, key[256 + MAX_DEAL];
-	uint32_t n = 0, fresh = 0, picked, end;
-	size_t n_switches = spf->f->n_switches;
-
-	for (uint32_t e = scratch->edge_row[i]; e < scratch->edge_row[i + 1]; e++) {
-		uint64_t k =
-			spf->weight[scratch->edge_chan[e]] + scratch->cost[scratch->edge_next[e]];
-		uint32_t at = n++;
-
-		for (; at && key[at - 1] > k; at--)
-			key[at] = key[at - 1];
-		key[at] = k;
-	}
-	scratch->cost[v] = key[0] & ~HOP_MASK;
-	picked = end = n;
-	for (uint32_t d = 0; d < n_dests; d++) {
-		bool first = fresh < n && (picked == end || key[fresh] < key[picked]);
-		uint64_t k = key[first ? fresh++ : picked++];
-
-		spf->hop[dest[d] * n_switches + v] = (uint8_t)(k & HOP_MASK);
-		key[end++] = k + bump;
-	}
-}
-
-/*
- * All dests of one switch at once, for the first pass in fabrics with many ways. DIFFERS from
- * Algorithm 1: they do not see each other's weights but the flow each is expected to add; the true
- * weights follow at once.
- */
-static void deal(struct osr_spf *spf, uint32_t root, const uint32_t *dest, uint32_t n_dests)
-{
-	const struct osr_fabric *fabric = spf->f;
-	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
-
-	spf->scratch->dealt = true;
-	spf_expect_flows(spf, root);
-	spf->scratch->cost[root] = 0;
-	for (uint32_t i = 1; i < spf->n_order[root]; i++)
-		deal_out(spf, i, order[i], dest, n_dests);
-	for (uint32_t d = 0; d < n_dests; d++)
-		osr__spf_count(spf, order, spf->n_order[root],
-			       spf->hop + (size_t)dest[d] * fabric->n_switches, 1);
-}
-
-/*
- * How many dests from the k-th of a switch on may be dealt out together: 0 if routing them singly
- * is better.
- */
-static uint32_t n_to_deal(const struct osr_spf *spf, uint32_t root, uint32_t k)
-{
-	const struct osr_fabric *fabric = spf->f;
-	uint32_t n_edges = spf->scratch->edge_row[spf->n_order[root]],
-		 first = fabric->dest_term[spf->dest_list[k]], n = 0;
-
-	if (spf->n_rounds || spf->scratch->mixed || spf->scratch->singly ||
-	    n_edges < 3 * spf->n_order[root])
-		return 0;
-	for (; k + n < spf->dest_row[root + 1] && n < MAX_DEAL; n++) {
-		uint32_t t = fabric->dest_term[spf->dest_list[k + n]];
-
-		if (fabric->term_lmc[t] || fabric->term_role[t] == OSR_ROLE_SP0 ||
-		    fabric->term_group[t] != fabric->term_group[first])
-			break;
-	}
-	return n > 1 ? n : 0;
-}
-
 static void spf_route_dest(struct osr_spf *spf, uint32_t root, uint32_t d)
 {
 	const struct osr_fabric *fabric = spf->f;
@@ -573,21 +477,15 @@ static void spf_route_group(struct osr_spf *spf, uint8_t group)
 		uint32_t root = spf->scratch->root[i];
 		bool found = false;
 
-		for (uint32_t k = spf->dest_row[root], n = 1; k < spf->dest_row[root + 1]; k += n) {
+		for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++) {
 			uint32_t d = spf->dest_list[k], t = fabric->dest_term[d];
 
-			n = 1;
 			if (fabric->term_role[t] == OSR_ROLE_SP0 || fabric->term_group[t] != group)
 				continue;
 			if (!found)
 				osr__spf_graph(spf, root);
 			found = true;
-			n = n_to_deal(spf, root, k);
-			if (n)
-				deal(spf, root, spf->dest_list + k, n);
-			else
-				spf_route_dest(spf, root, d);
-			n = n ? n : 1;
+			spf_route_dest(spf, root, d);
 		}
 	}
 }
@@ -779,16 +677,6 @@ static void find_centers(struct osr_spf *spf)
 void osr_spf_first(struct osr_spf *spf)
 {
 	spf_route_round(spf);
-	/*
-	 * Dealing is for whole trees, where it is perfect. What it does not balance is routed
-	 * singly.
-	 */
-	if (spf->scratch->dealt && !osr_spf_balanced(spf)) {
-		for (uint32_t c = 0; c < spf->f->n_channels; c++)
-			spf->weight[c] &= HOP_MASK;
-		spf->scratch->singly = true;
-		spf_route_round(spf);
-	}
 	route_all_sp0(spf);
 	osr__spf_share(spf);
 }

@@ -73,7 +73,6 @@ uint32_t osr__spf_graph_in_order(struct osr_spf *spf, uint32_t root)
 static void order_forget(struct osr_spf *spf)
 {
 	spf->n_rounds = 0;
-	spf->scratch->dealt = spf->scratch->singly = false;
 	for (uint32_t c = 0; c < spf->f->n_channels; c++)
 		spf->weight[c] &= HOP_MASK;
 }

@@ -43,8 +43,6 @@ struct osr_spf_scratch {
 	uint32_t n_moves;
 	uint8_t *fixed; /* [n_dests] no branch of these is moved; NULL: of all */
 	uint8_t max_group;
-	bool dealt;     /* some dests were dealt out in this pass */
-	bool singly;    /* deal out none */
 	uint16_t *root; /* [n_switches] in the order in which their dests are routed */
 	bool mixed;     /* units differ from 1 */
 	uint64_t least; /* load of the busiest channel, by cuts; 0: unknown */
