@@ -4,7 +4,7 @@
  *	osr_turn_route()	searches, and accepts the result or not
  *	turn_middle.c		lanes without a search, where no route has more than three channels
  *	turn_search()		one start or two, then detours
- *	turn_ease.c		shorter and lighter, hop by hop
+ *	turn_ease.c		lighter, hop by hop
  *	turn_rounds()		  routing and improving in turns
  *	turn_order.c		    the order of nodes and the lanes of turns
  *	legal_tree.c		    shortest routes within them, longer ones for what is left, and

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * What single switches can still gain when all trees are there: one switch of a tree gets another next hop,
- * and what comes through it comes along. First routes that are longer than they need be get shorter, then the
- * busiest channel loses parts of trees, as long as every channel of the new way, up to where it meets the old
- * one, carries less than the busiest. So each step leaves fewer longer routes, or fewer channels that carry so
- * much, and never more of either. Where that leaves the busiest channel with more than it would carry on
- * shortest paths, and a tenth, one in EASE_SPARE routes may get longer for it.
+ * and what comes through it comes along. The busiest channel loses parts of trees, as long as every channel of
+ * the new way, up to where it meets the old one, carries less than the busiest. So each step leaves fewer
+ * channels that carry so much, and it ends. Where that leaves the busiest channel with more than it would carry
+ * on shortest paths, and a tenth, one in EASE_SPARE routes may get longer for it.
  *
  * The order stays. What is legal depends on three consecutive channels, so besides the switch itself only
  * those one and two channels further out are asked. A turn that no route takes may get another lane.
@@ -257,34 +256,6 @@ static uint32_t ease_measure(struct ease *x, uint32_t d, uint32_t *n_longer)
 	return n;
 }
 
-/* ---- shorter --------------------------------------------------------------------------------- */
-
-static bool ease_shorten_one(struct ease *x, uint32_t d)
-{
-	struct osr__legal *t = &x->w->t;
-	uint8_t *hop = t->s->hop + (size_t)d * t->f->n_switches;
-	uint32_t n_longer, n = ease_measure(x, d, &n_longer);
-
-	for (uint32_t i = 1; i < n && n_longer; i++) {
-		uint32_t v = t->order[i];
-
-		if (t->len[v] > 2 && ease_switch(x, t->f->dest_switch[d], hop, v, t->len[v] - 2))
-			return true;
-	}
-	return false;
-}
-
-static void ease_shorten(struct ease *x)
-{
-	const struct osr_fabric *fabric = x->w->t.f;
-
-	x->limit = osr__turn_most_loaded(x->w->t.s) + 1;
-	for (uint32_t d = 0; d < fabric->n_dests; d++)
-		while (x->w->t.s->alias[d] == OSR_NONE && x->w->t.detoured[d] &&
-		       ease_shorten_one(x, d))
-			;
-}
-
 /* ---- lighter --------------------------------------------------------------------------------- */
 
 /* Some part of d's tree leaves channel `busy`: the one nearest to it that can. */
@@ -408,7 +379,6 @@ enum osr_status osr__turn_ease(struct turns *w, uint64_t enough, struct osr_aren
 		sum += w->t.s->weight[c] >> HOP_BITS;
 	/* As for shortest paths: that is near enough to the mean. */
 	x.target = (sum + sum / 25) / (w->t.f->n_channels + !w->t.f->n_channels);
-	ease_shorten(&x);
 	ease_lighten(&x, enough);
 	*n_longer = ease_count_longer(&x);
 	osr_arena_reset(scratch, mark);

@@ -118,8 +118,8 @@ uint8_t osr__turn_over(const struct osr__legal *t, const uint8_t *hop, uint32_t 
 uint32_t osr__turn_settle(struct osr__legal *t, uint32_t root, uint32_t d, uint64_t price);
 
 /*
- * turn_ease.c: longer routes get shorter, parts of trees leave the busiest channel; for no less than `enough`
- * routes on it a route gets longer. *n_longer: how many are longer in the end.
+ * turn_ease.c: parts of trees leave the busiest channel; for no less than `enough` routes on it a route gets
+ * longer. *n_longer: how many are longer in the end.
  */
 enum osr_status osr__turn_ease(struct turns *w, uint64_t enough, struct osr_arena *scratch,
 			       uint32_t *n_longer, struct osr_diag *diag);
