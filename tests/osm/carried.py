@@ -31,14 +31,16 @@ def read(fabric, **how):
     return tables
 
 
-def routed_by(netfile, workdir, engine, ours):
+def routed_by(netfile, workdir, engine, ours, **options):
     """What an opensm has programmed; .loop: the credit loop that `osmroutes check` names, as (switch, port, VL)."""
     with Fabric(netfile, workdir) as fabric:
-        with Opensm(fabric, engine, plugin=ours, options=QOS, name=('ours-' if ours else 'stock-') + engine) as opensm:
+        with Opensm(fabric, engine, plugin=ours, options=dict(QOS, **options), name=('ours-' if ours else 'stock-') + engine) as opensm:
             opensm.wait_up()
             tables = read(fabric)
-            words = [COMMAND, 'check', '--live', '--hosts', '--json']
+            words = [COMMAND, 'check', '--live', '--sa=switches', '--hosts', '--json']
             said = json.loads(fabric.run(words, ok=False))
+            tables.engine = opensm.engine_used()
+        tables.answers = said['verdict']['answers']
         tables.loop = [(tables.index[hop['guid']], hop['port'], hop['vl']) for hop in said.get('loop', [])]
         return tables
 
