@@ -270,11 +270,10 @@ enum osr_status cli_faults_prepare(struct cli_faults *faults, const struct osr_n
 
 	faults->net = net;
 	faults->list = calloc((size_t)net->n_ports + 1, sizeof(*faults->list));
-	if (!faults->list || !transit) {
+	if (!faults->list || !transit || !osr_topo_transit(net, transit)) {
 		free(transit);
 		return osr_fail(diag, OSR_NOMEM, "out of memory for %u nodes", net->n_nodes);
 	}
-	osr_topo_transit(net, transit);
 	if (faults->kind == FAULTS_NAMED)
 		faults->n_cases = 1;
 	else if (faults->kind != FAULTS_RANDOM)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <osmroutes/hosts.h>
 #include <osmroutes/names.h>
 #include <osmroutes/set.h>
 
@@ -129,6 +130,34 @@ static void remove_entry(struct osr_drains *drains, uint32_t i)
 
 /* Hosts ---------------------------------------------------------------------------------------- */
 
+/* The fabric in which CAs that belong to a switch itself (hosts.h) send nothing, but for the subnet manager's. */
+static enum osr_status only_hosts(const struct osr_drains *drains, const struct osr_fabric *fabric,
+				  struct osr_arena *arena, struct osr_fabric *seen,
+				  struct osr_diag *diag)
+{
+	struct osr_end *end = osr_alloc(arena, fabric->n_terminals, sizeof(*end));
+	uint32_t *n_hosts = osr_alloc(arena, fabric->n_switches, sizeof(*n_hosts)), n = 0;
+
+	if (osr_arena_failed(arena, diag))
+		return OSR_NOMEM;
+	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
+		uint32_t s = fabric->term_switch[t];
+
+		if (fabric->term_role[t] != OSR_ROLE_SP0)
+			end[n++] =
+				(struct osr_end){ s, fabric->term_port[t] == fabric->sw_n_ports[s],
+						  fabric->names + fabric->term_name[t] };
+	}
+	osr_count_hosts(end, n, n_hosts, fabric->n_switches);
+	for (uint32_t t = 0; t < fabric->n_terminals; t++)
+		if (fabric->term_guid[t] == drains->sm_port &&
+		    fabric->term_role[t] != OSR_ROLE_SP0 && !n_hosts[fabric->term_switch[t]])
+			n_hosts[fabric->term_switch[t]] = 1;
+	*seen = *fabric;
+	seen->sw_sources = n_hosts;
+	return OSR_OK;
+}
+
 /*
  * Without the switch, or the channel and its other direction: how many hosts lose the part of their
  * component that has the most, and one switch of them.
@@ -246,6 +275,7 @@ enum osr_status osr_drains_add(struct osr_drains *drains, const struct osr_fabri
 {
 	struct entry entry = { .state = OSR_DRAIN_ASKED };
 	struct osr_arena arena = { 0 };
+	struct osr_fabric seen;
 	struct osr_names names;
 	enum osr_status st;
 	uint32_t sw, port;
@@ -255,17 +285,19 @@ enum osr_status osr_drains_add(struct osr_drains *drains, const struct osr_fabri
 	st = osr_names_of_fabric(&names, fabric, &arena, diag);
 	if (!st)
 		st = osr_names_find(&names, what, OSR_NAME_SWITCH, &sw, &port, diag);
+	if (!st) {
+		entry.part.port = (uint8_t)port;
+		entry.part.guid = fabric->sw_guid[sw];
+		name_part(fabric, sw, entry.part.port, entry.name);
+		pthread_mutex_lock(&drains->mutex);
+		st = only_hosts(drains, fabric, &arena, &seen, diag);
+		if (!st)
+			st = check_part(drains, &seen, what, sw, entry.part.port, diag);
+		if (!st)
+			st = insert_entry(drains, &entry, diag);
+		pthread_mutex_unlock(&drains->mutex);
+	}
 	osr_arena_free(&arena);
-	if (st)
-		return st;
-	entry.part.port = (uint8_t)port;
-	entry.part.guid = fabric->sw_guid[sw];
-	name_part(fabric, sw, entry.part.port, entry.name);
-	pthread_mutex_lock(&drains->mutex);
-	st = check_part(drains, fabric, what, sw, entry.part.port, diag);
-	if (!st)
-		st = insert_entry(drains, &entry, diag);
-	pthread_mutex_unlock(&drains->mutex);
 	return st;
 }
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <osmroutes/hosts.h>
 #include <osmroutes/set.h>
 
 #define MAX_OUT 2048
@@ -107,6 +108,8 @@ struct field {
 		uint32_t n_hosts, first;
 	} * sw;
 	struct osr_seen *link;
+	struct osr_end *end; /* [n_ends] ports of CAs and routers */
+	uint32_t n_ends;
 	uint32_t *up, *up_left; /* [n] union-find: all links, and those that are left */
 };
 
@@ -148,7 +151,9 @@ static void look_at_ports(struct field *x, struct field_switch *at)
 		if (!a || !link_is_up(a, b))
 			continue;
 		if (!b->p_node->sw) {
-			at->n_hosts++;
+			x->end[x->n_ends++] = (struct osr_end){ (uint32_t)(at - x->sw),
+								port + 1 == at->sw->num_ports,
+								b->p_node->print_desc };
 			continue;
 		}
 		there = (struct osr_part){ guid_of(b->p_node), b->port_num };
@@ -182,11 +187,15 @@ static bool upkeep_look_around(struct field *x, const struct osm_opensm *osm,
 	}
 	qsort(x->sw, x->n, sizeof(*x->sw), upkeep_by_guid);
 	x->link = osr_alloc(arena, n_ports, sizeof(*x->link));
-	if (!x->link)
+	x->end = osr_alloc(arena, n_ports, sizeof(*x->end));
+	if (!x->link || !x->end)
 		return false;
 	/* By switch and port, so in ascending order. */
 	for (uint32_t s = 0; s < x->n; s++)
 		look_at_ports(x, &x->sw[s]);
+	osr_count_hosts(x->end, x->n_ends, x->up, x->n); /* `up` is of no use yet */
+	for (uint32_t s = 0; s < x->n; s++)
+		x->sw[s].n_hosts = x->up[s];
 	return true;
 }
 

@@ -103,14 +103,13 @@ static uint32_t count_bare(const struct work *w)
 }
 
 /*
- * Switches go first: their links are no candidates any more. Where no switch is asked for, as many
+ * w->seen: switches without hosts. Switches go first: their links are no candidates any more. Where no switch is asked for, as many
  * random numbers are drawn as ever since the first version, so that a seed names the same links.
  */
 static uint32_t take_switches(struct work *w)
 {
 	uint32_t n = 0, all = 0, want, done = 0;
 
-	osr_topo_transit(w->net, w->seen);
 	for (uint32_t i = 0; i < w->net->n_nodes; i++) {
 		if (!osr_net_is_switch(w->net, i))
 			continue;
@@ -275,6 +274,9 @@ enum osr_status osr_topo_choose(const struct osr_net *from, const struct osr_deg
 	enough = w.list && w.stack && w.seen;
 	if (enough) {
 		w.n_components = count_components(&w);
+		enough = osr_topo_transit(from, w.seen);
+	}
+	if (enough) {
 		done->n_switches = take_switches(&w);
 		done->n_links = take_links(&w);
 	}

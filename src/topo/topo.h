@@ -68,11 +68,8 @@ struct osr_degraded {
 	uint32_t n_switches;
 };
 
-/*
- * Switches without hosts, in transit[n_nodes]. CAs that belong to a switch itself are no hosts: SHARP aggregation
- * nodes, and the management CA that most switches of the fabric have on their last port. O(ports).
- */
-void osr_topo_transit(const struct osr_net *net, bool *transit);
+/* Switches without hosts (osmroutes/hosts.h), in transit[n_nodes]. False: out of memory. O(ports). */
+bool osr_topo_transit(const struct osr_net *net, bool *transit);
 
 /* What is to be removed: gone[n_nodes], switches only; cut[n_ports], both ends of a cable. */
 enum osr_status osr_topo_choose(const struct osr_net *from, const struct osr_degrade *how,

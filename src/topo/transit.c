@@ -1,79 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/*
- * Which switches carry no hosts. CAs that belong to the switch itself are no hosts: SHARP aggregation
- * nodes, by their node description, and the CA that most switches have on their last port (the rule of
- * src/core/shape/pgft.c, so that what dmodk takes for a spine is one here too).
- */
-#include <string.h>
+#include <stdlib.h>
+
+#include <osmroutes/hosts.h>
 
 #include "topo/topo.h"
 
-/* The CA or router on this port, or OSR_NONE. */
-static uint32_t end_node(const struct osr_net *net, uint32_t port)
+bool osr_topo_transit(const struct osr_net *net, bool *transit)
 {
-	uint32_t peer = net->ports[port].peer;
-	uint32_t node = peer == OSR_NONE ? OSR_NONE : net->ports[peer].node;
+	struct osr_end *end = calloc((size_t)net->n_ports + 1, sizeof(*end));
+	uint32_t *n_hosts = calloc((size_t)net->n_nodes + 1, sizeof(*n_hosts));
+	uint32_t n = 0, n_switches = 0;
+	bool enough = end && n_hosts;
 
-	return node == OSR_NONE || osr_net_is_switch(net, node) ? OSR_NONE : node;
-}
+	for (uint32_t i = 0; enough && i < net->n_nodes; i++) {
+		uint32_t first = net->nodes[i].port_row, last = first + net->nodes[i].n_ports;
 
-static uint32_t count_ends(const struct osr_net *net, uint32_t sw)
-{
-	uint32_t row = net->nodes[sw].port_row, n = 0;
-
-	for (uint32_t p = row + 1; p <= row + net->nodes[sw].n_ports; p++)
-		n += end_node(net, p) != OSR_NONE;
-	return n;
-}
-
-static uint32_t last_port(const struct osr_net *net, uint32_t sw)
-{
-	return net->nodes[sw].port_row + net->nodes[sw].n_ports;
-}
-
-/* Do most switches, and most of those with no other CA, have a CA on their last port? */
-static bool have_own_port(const struct osr_net *net)
-{
-	uint32_t n_switches = 0, n_last = 0, n_only = 0, n_bare = 0;
-
-	for (uint32_t s = 0; s < net->n_nodes; s++) {
-		uint32_t n_ends;
-		bool last;
-
-		if (!osr_net_is_switch(net, s))
+		if (!osr_net_is_switch(net, i))
 			continue;
-		n_ends = count_ends(net, s);
-		last = end_node(net, last_port(net, s)) != OSR_NONE;
+		for (uint32_t p = first + 1; p <= last; p++) {
+			uint32_t peer = net->ports[p].peer;
+			uint32_t far = peer == OSR_NONE ? i : net->ports[peer].node;
+
+			if (!osr_net_is_switch(net, far))
+				end[n++] = (struct osr_end){ n_switches, p == last,
+							     osr_net_name(net, far) };
+		}
 		n_switches++;
-		n_last += last;
-		n_only += last && n_ends == 1;
-		n_bare += n_ends == 0;
 	}
-	return 2 * n_last > n_switches && n_only > n_bare && n_switches > 2;
-}
-
-static bool is_aggregation(const struct osr_net *net, uint32_t node)
-{
-	return strstr(osr_net_name(net, node), "Aggregation Node") != NULL;
-}
-
-static bool has_host(const struct osr_net *net, uint32_t sw, bool own_port)
-{
-	uint32_t last = last_port(net, sw);
-
-	for (uint32_t p = net->nodes[sw].port_row + 1; p <= last; p++) {
-		uint32_t node = end_node(net, p);
-
-		if (node != OSR_NONE && !(own_port && p == last) && !is_aggregation(net, node))
-			return true;
-	}
-	return false;
-}
-
-void osr_topo_transit(const struct osr_net *net, bool *transit)
-{
-	bool own_port = have_own_port(net);
-
-	for (uint32_t s = 0; s < net->n_nodes; s++)
-		transit[s] = osr_net_is_switch(net, s) && !has_host(net, s, own_port);
+	if (enough)
+		osr_count_hosts(end, n, n_hosts, n_switches);
+	for (uint32_t i = 0, s = 0; enough && i < net->n_nodes; i++)
+		transit[i] = osr_net_is_switch(net, i) && !n_hosts[s++];
+	free(end);
+	free(n_hosts);
+	return enough;
 }

@@ -2,6 +2,7 @@
 """Cables and switches that are taken out of routing before they are pulled, and links that flap."""
 import json
 import os
+import re
 import subprocess
 
 import oracle
@@ -121,6 +122,38 @@ def switch(workdir):
             expect(uses(tables(fabric), 'spine-0') > 0, 'nothing leads to the switch after undrain')
             judge(fabric, opensm, ours='dfsssp')
         opensm.check_own_log()
+
+
+@scenario('drain.own-cas', 120)
+def own_cas(workdir):
+    """Management CAs on the last port of all switches; SHARP aggregation nodes on the spines alone. For whatif the spines are the
+    switches without hosts, and drain takes one of them, which a restart leaves out, too; a leaf it refuses, and the spine at which
+    the subnet manager is."""
+    os.makedirs(workdir, exist_ok=True)
+    mgmt, sharp = os.path.join(workdir, 'mgmt.net'), os.path.join(workdir, 'sharp.net')
+    generate(mgmt, '--mgmt', 'kary', 'k=3', 'n=2')
+    with open(mgmt) as file:
+        blocks = [b for b in file.read().split('\n\n') if not b.startswith('Ca\t1 "mgmt-leaf')]
+    with open(sharp, 'w') as file:
+        text = re.sub(r'(?m)^\[\d+\]\t"mgmt-leaf.*\n?', '', '\n\n'.join(blocks))
+        file.write(re.sub(r'mgmt-(spine-\d)', r'Mellanox Technologies Aggregation Node \1', text))
+    for net, host in (mgmt, 'mgmt-spine-2'), (sharp, 'h0'):
+        said = subprocess.run([OSMROUTES, 'whatif', '--each=switch', '--json', net], capture_output=True, text=True)
+        without = sorted(case['case'] for case in json.loads(said.stdout)['cases'])
+        expect(without == ['spine-0', 'spine-1', 'spine-2'], 'whatif: %s have no hosts' % without)
+        with Fabric(net, os.path.splitext(net)[0], host=host) as fabric:
+            for name in 'first', 'again':
+                with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=conf(fabric), name=name,
+                            env={'OSM_CACHE_DIR': fabric.dir}) as opensm:
+                    opensm.wait_up()
+                    if name == 'first':
+                        ask(fabric, 'drain', 'spine-1')
+                        for part in ('leaf-1', 'spine-2') if 'spine' in host else ('leaf-1',):
+                            expect('cut off' in ask(fabric, 'drain', part, good=False), '%s is drained' % part)
+                    expect([(p['what'], p['state']) for p in ask(fabric, 'drain')] == [('switch spine-1', 'out')],
+                           '%s, %s' % (net, ask(fabric, 'drain')))
+                    expect(uses(tables(fabric), 'spine-1') == 0, '%s, %s: the drained spine is used' % (net, name))
+                opensm.check_own_log()
 
 
 @scenario('drain.last-way', 120)
