@@ -29,7 +29,9 @@ struct report {
 	const struct cli_analysis *a;
 	const struct report_other *other; /* or NULL */
 	struct osr_loads loads;
-	uint8_t *level; /* [n_switches] cables to the nearest switch with hosts */
+	uint64_t bound;              /* no routing has less on its busiest channel */
+	const struct osr_loop *loop; /* of credits, to be drawn; NULL: none */
+	uint8_t *level;              /* [n_switches] cables to the nearest switch with hosts */
 	uint32_t n_levels;
 	uint64_t vl_routes[OSR_MAX_VLS];       /* between hosts, by the VL of the first cable */
 	uint32_t n_worst, worst[REPORT_WORST]; /* channels, the most loaded first */

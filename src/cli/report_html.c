@@ -26,6 +26,9 @@ static const char style[] =
 	".good:before{content:\"\\2713  \";color:var(--good)}.open:before{content:\"?  "
 	"\"}.bad:before{content:\"\\2717  "
 	"\";color:var(--bad)}.bad{color:var(--bad)}ul.verdict{list-style:none;padding:0}\n"
+	".price{color:var(--soft)}.price:before{content:\"\\2013  "
+	"\"}.loop{stroke:var(--bad);stroke-width:"
+	"4}svg text.name{font-size:10px}\n"
 	".bar{fill:var(--h2)}line,path{stroke-width:1.2;fill:none}.h0{stroke:var(--h0)}.h1{stroke:"
 	"var(--h1)}.h2{stroke:var(--h2)}.h3{stroke:var(--h3)}.h4{stroke:var(--h4)}.h5{stroke:var(--"
 	"h5);stroke-width:2}.s0{fill:var(--h0)}.s1{fill:var(--h1)}.s2{fill:var(--h2)}.s3{fill:var(-"
@@ -102,7 +105,7 @@ static void say_verdicts(const struct report *p, FILE *out)
 	}
 	if (p->a->n_longer)
 		fprintf(out,
-			"<li class=\"bad\">%" PRIu64 " of %" PRIu64
+			"<li class=\"price\">%" PRIu64 " of %" PRIu64
 			" routes are longer than minimal, by %u channels at most</li>\n",
 			p->a->n_longer, p->a->n_from, p->a->max_longer);
 	else
@@ -172,6 +175,8 @@ static void say_figures(const struct report *p, FILE *out)
 	say_names(p, out);
 	say_both(p, out, "edge forwarding index: routes on the busiest channel", "%.0f",
 		 (double[]){ (double)x->balance.efi, (double)y->balance.efi });
+	say_both(p, out, "least possible: no routing has less on its busiest channel", "%.0f",
+		 (double[]){ (double)p->bound, (double)p->bound });
 	say_both(p, out, "mean routes on a channel", "%.1f",
 		 (double[]){ x->balance.mean, y->balance.mean });
 	say_both(p, out, "routes on the busiest channel over an even spread", "%.3f",
@@ -258,39 +263,57 @@ static void say_worst(const struct report *p, FILE *out)
 	fprintf(out, "</table>\n");
 }
 
-/* One sentence on what to do. */
+/*
+ * What to do, the worst first: packets that are lost or deadlock, then load that another routing would not have, then
+ * load that no routing can avoid.
+ */
 static void say_advice(const struct report *p, FILE *out)
 {
 	const struct osr_balance *balance = &p->a->balance;
-	double over = balance->perfect > 0 ? (double)balance->efi / balance->perfect : 1;
+	double over = over_even(balance),
+	       times = p->bound ? (double)balance->efi / (double)p->bound : 1;
 	const struct osr_fabric *fabric = p->f;
+	uint32_t c = balance->efi_channel;
 	char x[32], y[32];
 
 	fprintf(out, "<p><b>What to do:</b> ");
 	if (p->a->found.on[OSR_ASK_ONE_WAY].answer == OSR_REFUTED) {
 		fprintf(out, "these tables can deadlock. Take an engine that is free of deadlock "
-			     "on this fabric, dfsssp for one.");
-	} else if (over <= 1.35) {
+			     "on this fabric, dfsssp for one.</p>\n");
+		return;
+	}
+	if (osr_verdict_of(&p->a->found, OSR_REQUIRED, NULL) == OSR_REFUTED) {
+		fprintf(out, "packets are lost: see what is marked &#10007; above. Route with an "
+			     "engine whose "
+			     "tables are proven, dfsssp for one.</p>\n");
+		return;
+	}
+	if (over <= 1.35 && times <= 1.35) {
 		fprintf(out,
-			"nothing%s. The busiest channel carries %.2f times what an even spread "
-			"would give it.",
+			"nothing%s. The busiest channel carries %.2f times the least "
+			"possible.</p>\n",
 			p->a->found.on[OSR_ASK_ANY_SL].answer == OSR_REFUTED
 				? ", if programs take the SL of the path record"
 				: "",
-			over);
-	} else {
-		fprintf(out,
-			"the busiest channel carries %.2f times what an even spread would give it: "
-			"from ",
-			over);
-		report_text(osr_switch_name(fabric, fabric->chan_src[balance->efi_channel], x),
-			    out);
-		fprintf(out, " port %u to ", fabric->chan_port[balance->efi_channel]);
-		report_text(osr_switch_name(fabric, fabric->chan_dst[balance->efi_channel], y),
-			    out);
-		fprintf(out, ". See whether cables beside it are missing (osmroutes diff), and "
-			     "whether another engine spreads better (osmroutes compare).");
+			times);
+		return;
 	}
+	fprintf(out, "look at the busiest channel, from ");
+	report_text(osr_switch_name(fabric, fabric->chan_src[c], x), out);
+	fprintf(out, " port %u to ", fabric->chan_port[c]);
+	report_text(osr_switch_name(fabric, fabric->chan_dst[c], y), out);
+	fprintf(out,
+		" port %u. It carries %.2f times the least possible, and %.2f times an even "
+		"spread. ",
+		fabric->chan_port[fabric->chan_rev[c]], times, over);
+	fputs(times <= 1.05
+		      ? "No routing is better: this cable is the bottleneck between the parts that "
+			"it "
+			"joins, and a second one beside it would help."
+		      : "See whether another engine spreads better (osmroutes compare), and "
+			"whether "
+			"cables beside it are missing (osmroutes diff with an earlier fabric).",
+	      out);
 	fprintf(out, "</p>\n");
 }
 
@@ -327,15 +350,16 @@ static void report_html_say_hops(const struct report *p, FILE *out)
 	report_draw_bars(labels, p->loads.hops, n, "routes between hosts", out);
 }
 
-static void say_legend(const struct report_picture *pic, FILE *out)
+static void say_legend(const struct report *p, const struct report_picture *pic, FILE *out)
 {
 	fprintf(out,
 		"<p class=\"note\">Lines are cables between switches, by what they carry of an "
 		"even spread: up to <span class=\"c0\">0.5</span> <span class=\"c1\">1.35</span> "
 		"<span class=\"c2\">1.8</span> <span class=\"c3\">2.5</span> <span "
 		"class=\"c4\">4</span> <span class=\"c5\">more</span> times. Point at one for its "
-		"name. %s</p>\n",
-		pic->caption);
+		"name. %s%s</p>\n",
+		pic->caption,
+		p->loop ? " The thick red lines are the channels of the credit loop." : "");
 }
 
 void report_page(const struct report *p, FILE *out)
@@ -363,7 +387,7 @@ void report_page(const struct report *p, FILE *out)
 	fprintf(out, "<h2>The fabric</h2>\n");
 	if (report_place(p, &arena, &pic)) {
 		report_draw_fabric(p, &pic, out);
-		say_legend(&pic, out);
+		say_legend(p, &pic, out);
 	}
 	osr_arena_free(&arena);
 	fprintf(out, "<h2>Load of the channels</h2>\n<p class=\"note\">How many channels carry how "

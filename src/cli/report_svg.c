@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The pictures of a report: see report.h. Coordinates are in units of the view box. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "cli/report.h"
 
 #define WIDTH REPORT_WIDTH
+#define MAX_NAMES 60    /* of switches: more are a grey cloud */
 #define MAX_CABLES 6000 /* beyond that a picture is a blot: switches alone are drawn */
 
 /* 0 (half of an even spread at most), 1 (about even) .. 5 (four times that, and more). */
@@ -69,6 +71,46 @@ static void draw_cables(const struct report *p, const struct report_picture *pic
 	}
 }
 
+/* Each channel waits for the next one, the last for the first. */
+static void draw_loop(const struct report *p, const struct report_picture *pic, FILE *out)
+{
+	const struct osr_fabric *fabric = p->f;
+	char a[32], b[32];
+
+	for (uint32_t i = 0; p->loop && i < p->loop->n; i++) {
+		uint32_t c = p->loop->step[i].channel;
+		const struct report_place *from = &pic->at[fabric->chan_src[c]],
+					  *to = &pic->at[fabric->chan_dst[c]];
+
+		fprintf(out,
+			"<line class=\"loop\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" "
+			"y2=\"%.1f\"><title>",
+			from->x, from->y, to->x, to->y);
+		report_text(osr_switch_name(fabric, fabric->chan_src[c], a), out);
+		fprintf(out, " port %u to ", fabric->chan_port[c]);
+		report_text(osr_switch_name(fabric, fabric->chan_dst[c], b), out);
+		fprintf(out, ", VL%u: channel %u of %u of the credit loop</title></line>\n",
+			p->loop->step[i].vl, i + 1, p->loop->n);
+	}
+}
+
+/* Slanting, so that those of a row do not lie on each other; of a long name both ends. */
+static void draw_name(const struct report_place *at, const char *name, FILE *out)
+{
+	size_t len = strlen(name);
+	char text[32];
+
+	if (len <= 20)
+		snprintf(text, sizeof(text), "%s", name);
+	else
+		snprintf(text, sizeof(text), "%.8s..%s", name, name + len - 10);
+	fprintf(out,
+		"<text class=\"name\" x=\"%.1f\" y=\"%.1f\" transform=\"rotate(-25 %.1f %.1f)\">",
+		at->x + 6, at->y - 9, at->x, at->y);
+	report_text(text, out);
+	fprintf(out, "</text>\n");
+}
+
 static uint64_t busiest_of(const struct report *p, uint32_t v)
 {
 	uint64_t most = 0;
@@ -89,12 +131,15 @@ void report_draw_fabric(const struct report *p, const struct report_picture *pic
 		WIDTH, pic->height);
 	if (fabric->n_channels / 2 <= MAX_CABLES)
 		draw_cables(p, pic, out);
+	draw_loop(p, pic, out);
 	for (uint32_t v = 0; v < fabric->n_switches; v++) {
 		fprintf(out, "<circle class=\"s%u\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.0f\"><title>",
 			heat_of(p, busiest_of(p, v)), at[v].x, at[v].y, size);
 		report_text(osr_switch_name(fabric, v, name), out);
 		fprintf(out, ": %u hosts, %u cables to switches</title></circle>\n",
 			fabric->sw_sources[v], fabric->chan_row[v + 1] - fabric->chan_row[v]);
+		if (fabric->n_switches <= MAX_NAMES)
+			draw_name(&at[v], osr_switch_name(fabric, v, name), out);
 	}
 	fprintf(out, "</svg>\n");
 	if (fabric->n_channels / 2 > MAX_CABLES)

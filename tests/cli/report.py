@@ -138,6 +138,27 @@ def screenshot(page, dark):
     return colours(image)
 
 
+def check_neck():
+    """Two halves of 6 hosts each, joined by one cable: 6 times 6 routes cross it whatever the routing is."""
+    cables = [('left-0', 'left-1')] * 3 + [('right-0', 'right-1')] * 3 + [('left-1', 'right-0')]
+    cables += [(s, 'h-%s-%d' % (s, k)) for s in ('left-0', 'left-1', 'right-0', 'right-1') for k in range(3)]
+    ports = {}
+    for i, cable in enumerate(cables):
+        for end, far in (cable, cable[::-1]):
+            ports.setdefault(end, []).append((i, far))
+    net = os.path.join(WORKDIR, 'neck.net')
+    with open(net, 'w') as file:
+        for node, row in ports.items():
+            file.write('%s %d "%s"\n' % ('Hca' if node.startswith('h-') else 'Switch', len(row), node))
+            for k, (i, far) in enumerate(row):
+                file.write('[%d] "%s"[%d]\n' % (k + 1, far, [j for j, _ in ports[far]].index(i) + 1))
+            file.write('\n')
+    text, page = check_page(net)
+    cell = page.cells.index('least possible: no routing has less on its busiest channel')
+    assert page.cells[cell + 1] == '36', page.cells[cell + 1]
+    assert 'No routing is better: this cable is the bottleneck' in text and 'osmroutes compare' not in text
+
+
 def main():
     os.makedirs(WORKDIR, exist_ok=True)
     text, page = check_page('topologies/cluster-192.net')
@@ -146,6 +167,18 @@ def main():
     text, _ = check_page('topologies/torus-4x4.net', '-e', 'sssp', code=1)
     assert 'free of deadlock on the SLs of path records: refuted (credit loop of' in text
     assert 'senders may use any SL' not in text
+    # The loop is drawn, closed, along cables; and the advice is about it, not about load.
+    size = int(re.search(r'refuted \(credit loop of (\d+) channels', text)[1])
+    loop = re.findall(r'class="loop" x1="([\d.]+)" y1="([\d.]+)" x2="([\d.]+)" y2="([\d.]+)"', text)
+    assert len(loop) == size > 1 and sorted(l[:2] for l in loop) == sorted(l[2:] for l in loop), loop
+    assert re.search(r'What to do:</b> these tables can deadlock', text)
+    # Longer routes are a price, no fault; every switch has its name on the picture.
+    text, page = check_page('topologies/ring-5.net', '--vls=1')
+    assert re.search(r'class="price">\d+ of \d+ routes are longer', text) and not re.search(r'class="bad">\d', text)
+    with open('topologies/ring-5.net') as file:
+        switches = re.findall(r'^Switch[^\n]*?"([^"]+)"', file.read(), re.M)
+    assert sorted(re.findall(r'<text class="name"[^>]*>([^<]+)</text>', text)) == sorted(switches)
+    check_neck()
     assert '<path' not in text, 'arcs are for cables within a row of a tree'
 
     # Names are data: one that looks like a tag stays text.
