@@ -323,6 +323,25 @@ static void heal(struct tree *t)
 	}
 }
 
+/*
+ * OpenSM sends a switch no block of multicast tables in which it has never set a bit, so one that comes back with
+ * tables of another SM, or of before a restart, would keep them: every switch gets the block of every group.
+ */
+static void use_block(const struct tree *t)
+{
+	const cl_qmap_t *tbl = &t->ctx->plugin->osm->subn.sw_guid_tbl;
+	int16_t block = (int16_t)((t->mlid - IB_LID_MCAST_START_HO) / IB_MCAST_BLOCK_SIZE);
+
+	for (cl_map_item_t *item = cl_qmap_head(tbl); item != cl_qmap_end(tbl);
+	     item = cl_qmap_next(item)) {
+		osm_mcast_tbl_t *mft = &((osm_switch_t *)item)->mcast_tbl;
+
+		if (mft->p_mask_tbl && t->mlid <= mft->max_mlid_ho && block <= mft->max_block &&
+		    block > mft->max_block_in_use)
+			mft->max_block_in_use = block;
+	}
+}
+
 ib_api_status_t osr__mcast_build_stree(void *context, osm_mgrp_box_t *box)
 {
 	struct engine_ctx *ctx = context;
@@ -334,6 +353,7 @@ ib_api_status_t osr__mcast_build_stree(void *context, osm_mgrp_box_t *box)
 		return IB_ERROR;
 	t.f = &t.slot->result.fabric;
 	t.parent = t.slot->mc_parent;
+	use_block(&t);
 	if (osm_mcast_make_port_list_and_map(&members, &map, box)) {
 		osr__log(ctx->plugin->osm, OSM_LOG_ERROR,
 			 "ERR OR09: out of memory while building the tree for MLID 0x%X",

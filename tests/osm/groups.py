@@ -6,6 +6,7 @@ import os
 import random
 
 import oracle
+from anysl import island_of
 from faults import switch_links
 from judge import QOS, Claims, deadlock_free, expect, first, judge, scenario
 from osmtest import TOOLS, Failure, Fabric, Opensm, find_fabric
@@ -26,6 +27,32 @@ def members_of(tables, names):
             seen.add(e.name)
             ends.append(e)
     return ends
+
+
+def stale(tables, mlid, names):
+    """Entries of multicast tables that belong to no tree of these hosts."""
+    ends = {(e.switch, e.port) for e in tables.ends if e.host and e.name in names}
+    bad, up = [], list(range(len(tables.switches)))
+
+    def root(v):
+        while up[v] != v:
+            v = up[v]
+        return v
+
+    for v, s in enumerate(tables.switches):
+        bad += ['MLID 0x%x at %s, of no group' % (m, s.name) for m, ports in s.mft.items() if ports and m != mlid]
+        for p in s.mft.get(mlid, ()):
+            u, q = s.next.get(p, (None, 0))
+            if u is None:
+                bad += [] if not p or (v, p) in ends else ['%s port %d, no member' % (s.name, p)]
+            elif q not in tables.switches[u].mft.get(mlid, ()):
+                bad.append('%s port %d, nothing comes back' % (s.name, p))
+            elif v < u and root(v) == root(u):
+                bad.append('%s port %d closes a ring' % (s.name, p))
+            elif v < u:
+                up[root(v)] = root(u)
+    trees = {root(v) for v, s in enumerate(tables.switches) if s.mft.get(mlid)}
+    return bad + (['%d trees' % len(trees)] if len(trees) > 1 else [])
 
 
 def check_group(fabric, opensm, names, group):
@@ -84,6 +111,33 @@ def cluster(workdir):
 @scenario('multicast.real-fabric', 120)
 def real_fabric(workdir):
     broadcast(workdir, 'psmn-x5-2020', every=7)
+
+
+@scenario('multicast.island', 60)
+def island(workdir):
+    """Two switches without a member are out of reach, where another SM writes entries that send copies from one to the
+    other and back; when they have returned, these entries are gone."""
+    with Fabric(find_fabric('torus-4x4'), workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS) as opensm:
+            opensm.wait_up()
+            tables = oracle.Tables(fabric.read_back())
+            away, cut = island_of(tables)
+            a, b = (tables.switches[v] for v in away)
+            names = sorted(e.name for e in tables.ends if e.host and e.switch not in away)[:3]
+            group = [join(fabric, name) for name in names][0]
+            opensm.wait_quiet()
+            for s, port in (a, next(p for p, (u, _) in a.next.items() if u == away[1])), \
+                           (b, next(p for p, (u, _) in b.next.items() if u == away[0])):
+                for p in (port, min(s.hosts)):
+                    fabric.run([os.path.join(TOOLS, 'osr-spoil'), s.guid, 'mft', str(group[0]), str(p)])
+            fabric.console(*[fabric.unlink(*cable) for cable in cut])
+            opensm.resweep()
+            opensm.wait_quiet()
+            opensm.change(*[fabric.relink(*cable) for cable in cut])
+            after = check_group(fabric, opensm, names, group)
+            left = stale(after, group[0], names)
+            expect(not left, 'tables of another SM are left: %s' % left)
+        opensm.check_own_log()
 
 
 # The judges on trial ------------------------------------------------------------------------------
