@@ -67,7 +67,8 @@ def plan_small(rng):
         n = rng.randint(8, 64)
         words = words % (n, rng.randint(n, 2 * n)) + ' seed=%d' % rng.randint(1, 10 ** 6)
     lmc = ' --lmc=1' if ' ' in words and rng.random() * SMALL_LMC < 1 else ''
-    return dict(fabric=words + lmc, per_life=30)
+    enhanced = ' --enhanced' if ' ' in words and rng.random() < 0.5 else ''
+    return dict(fabric=words + lmc + enhanced, per_life=30)
 
 
 def plans(args):

@@ -16,14 +16,16 @@ import time
 import oracle
 from judge import Claims, check_claims, check_loops, expect, first
 from osmtest import BUILD, TOOLS, Failure, Fabric, Opensm, Served, held, wait_for
+from unknown import Unknown
 
 OSMROUTES = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
-TRIES = 5	# sweeps asked for until the tables must be right: traps may have begun one too early
+TRIES = 2	# sweeps asked for until the tables must be right: traps may have begun one too early
 PRIORITY = 5	# of the first SM
 
 # What a step does, and how often. The others are faults and recoveries of one part.
 STEPS = (('link', 42), ('switch', 13), ('host', 13), ('burst', 9), ('lose', 5), ('pause', 4),
-         ('sweep', 4), ('drain', 6), ('flap', 2), ('handover', 2), ('kill', 2))
+         ('sweep', 4), ('drain', 6), ('flap', 2), ('handover', 2), ('kill', 2), ('island', 9), ('reboot', 5),
+         ('answers', 5), ('join', 6), ('stop', 4))
 CALM = 15	# seconds until a link that is held down may return
 
 
@@ -50,7 +52,7 @@ class Parts:
             names.setdefault(s.name, []).append(s)
         self.id = {s.guid: self._node(s, len(names[s.name]) == 1) for s in tables.switches}
         self.cables, self.hosts, self.switches = [], [], []
-        self.cables_of = {}
+        self.cables_of, self.ends = {}, {}	# of a cable: the switches at both ends
         for v, s in enumerate(tables.switches):
             if not self.id[s.guid]:
                 continue
@@ -58,11 +60,12 @@ class Parts:
                 t = tables.switches[u]
                 if (v, p) < (u, q) and self.id[t.guid]:
                     self.cables.append((s.guid, p))
+                    self.ends[s.guid, p] = (s.guid, t.guid)
                     self.cables_of.setdefault(s.guid, []).append((s.guid, p))
                     self.cables_of.setdefault(t.guid, []).append((s.guid, p))
             self.hosts += [(s.guid, p) for p, (node, _) in sorted(s.hosts.items())
                            if tables.nodes[node]['name'] not in keep]
-        kept = {s.guid for s in tables.switches
+        self.kept = kept = {s.guid for s in tables.switches
                 for node, _ in s.hosts.values() if tables.nodes[node]['name'] in keep}
         self.switches = [s.guid for s in tables.switches
                          if s.guid in self.cables_of and s.guid not in kept]
@@ -124,7 +127,7 @@ class Parts:
         return [self.mend(c) for c in sorted(self.away)]
 
 
-class Life:
+class Life(Unknown):
     """engines: OpenSM's routing_engine. note: called with a dict for every step."""
 
     def __init__(self, net, workdir, engines, rng, note, max_vls=None, plugin=True, sample=None):
@@ -177,6 +180,7 @@ class Life:
         SA's clients know its LID from when they were started."""
         self.close_served()
         self.sa = Served(self.fabric, [os.path.join(TOOLS, 'osr-sa'), 'paths'], self.sm.host)
+        self.rejoin()
 
     def close_served(self):
         for served in (self.sa, self.reader):
@@ -252,7 +256,11 @@ class Life:
             self.sweep()
             swept = time.monotonic()
             try:
+                if self.members:
+                    self.rejoin()
+                    self.sm.wait_quiet(120, 0.2)
                 claims, tables = self.judge()
+                self.judge_group(tables, claims.engine if claims else 'sssp', not self.n_out)
                 break
             except Failure as f:
                 record.setdefault('retries', []).append(str(f)[:200])
@@ -266,6 +274,7 @@ class Life:
         if claims:
             record.update(engine=claims.engine, vls=claims.n_vls, efi=claims.efi,
                           digest=claims.digest, changed=claims.changed)
+        self.compare(tables, record)
         return tables
 
     def rss(self):
@@ -500,7 +509,8 @@ class Life:
         """Until so many parts failed or returned."""
         self.parts = None
         self.rng_judge = random.Random(1)
-        with Fabric(self.net, self.workdir) as self.fabric:
+        self.begin_unknown()
+        with Fabric(self.net, self.workdir, sim={'OSR_SIM_MUTE': self.mute}) as self.fabric:
             self.sm = self.start()
             try:
                 self.sm.wait_up(300)
@@ -526,7 +536,7 @@ class Life:
                   e.name != sm_host and e.name in self.fabric.ids and
                   any(p['port'] == 1 and p['state'] == 4 for n in tables.data['nodes']
                       if n['name'] == e.name for p in n['ports'])]
-        single = sorted(set(single))
+        self.single = single = sorted(set(single))
         self.other_hosts = self.rng.sample(single, min(other_hosts, len(single)))
         self.parts = Parts(self.fabric, tables, [sm_host] + self.other_hosts)
         self.n_steps = 1

@@ -9,7 +9,8 @@
  *	OSR_SIM_REFUSE=HOW:IN:OUT	what is sent for this pair of ports (-1: any) is not stored. HOW: status (an
  *				error status), kept (the answer has what is stored), lie (it has what was sent),
  *				lost (no answer)
- *	OSR_SIM_MUTE=FILE	as long as there is this file, SL2VL tables are stored and not answered for
+ *	OSR_SIM_MUTE=FILE	as long as there is this file, with lines "ATTRIBUTE PERCENT", the attribute in hex: so
+ *				many Sets of it are carried out and not answered for
  *	OSR_SIM_LACKS=sl2vl|vls|operational	ports say that they have no SL2VL tables, one virtual lane, or
  *				nothing about operational lanes, as ports whose PortInfo was lost
  */
@@ -180,6 +181,19 @@ __attribute__((visibility("default"))) ssize_t read(int fd, void *buf, size_t n)
 	return got;
 }
 
+static bool is_mute(void)
+{
+	FILE *file = sim.mute && sim.asked.mad[METHOD] == SET ? fopen(sim.mute, "r") : NULL;
+	unsigned attr, percent;
+	bool mute = false;
+
+	while (file && fscanf(file, "%x %u", &attr, &percent) == 2)
+		mute |= is_smp(&sim.asked, attr) && (unsigned)rand() % 100 < percent;
+	if (file)
+		fclose(file);
+	return mute;
+}
+
 static void answer(struct packet *p)
 {
 	if (sim.n_ports && is_smp(p, SWITCH_INFO))
@@ -200,8 +214,7 @@ static void answer(struct packet *p)
 	} else if (sim.refused && sim.how == 'o') {
 		p->status = htonl(110);
 	}
-	if (sim.mute && is_smp(&sim.asked, SLVL) && sim.asked.mad[METHOD] == SET &&
-	    !access(sim.mute, F_OK))
+	if (is_mute())
 		p->status = htonl(110);
 }
 

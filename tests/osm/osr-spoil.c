@@ -5,8 +5,11 @@
  *	osr-spoil GUID lft LID PORT		forwarding table
  *	osr-spoil GUID sl2vl IN OUT SL VL	SL2VL table of a pair of ports
  *	osr-spoil GUID mft MLID PORT		multicast table: the other value of this port's bit
+ *	osr-spoil GUID[,GUID...] reset		all of these tables as after power-on
+ *	osr-spoil GUID[,GUID...] foreign SEED	as another SM might have left them
  */
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,6 +73,56 @@ static void change(struct block *b, char **argv)
 	}
 }
 
+static void fill(struct block *b, unsigned attr, uint32_t mod, bool foreign)
+{
+	b->attr = attr;
+	b->mod = mod;
+	memset(b->data, attr == IB_ATTR_LINEARFORWTBL ? 0xff : 0, sizeof(b->data));
+	for (unsigned i = 0; i < 8 && attr == IB_ATTR_SLVL_TABLE; i++)
+		b->data[i] = (uint8_t)(foreign ? 0x11u * ((unsigned)rand() % 3) : 0x22 * i + 1);
+	for (unsigned i = 0; i < 8 && attr == IB_ATTR_MULTICASTFORWTBL && foreign; i++)
+		b->data[i] = (uint8_t)(rand() & rand());
+}
+
+/* All tables of one switch; LFTs of another SM are left out, for OpenSM looks at these itself. */
+static int rewrite(ibnd_node_t *node, struct ibmad_port *port, bool foreign)
+{
+	unsigned n = (unsigned)node->numports, top;
+	struct block b;
+	ib_portid_t at = node->path_portid;
+	bool good = true;
+
+	top = mad_get_field(node->switchinfo, 0, IB_SW_LINEAR_FDB_TOP_F);
+	for (unsigned in = 0; in <= n; in++)
+		for (unsigned out = 0; out <= n; out++) {
+			fill(&b, IB_ATTR_SLVL_TABLE, in << 8 | out, foreign);
+			good &= smp_set_via(b.data, &at, b.attr, b.mod, 0, port) != NULL;
+		}
+	for (unsigned i = 0; i <= n / 16; i++) {
+		fill(&b, IB_ATTR_MULTICASTFORWTBL, i << 28, foreign);
+		good &= smp_set_via(b.data, &at, b.attr, b.mod, 0, port) != NULL;
+	}
+	for (unsigned i = 0; i <= top / 64 && !foreign; i++) {
+		fill(&b, IB_ATTR_LINEARFORWTBL, i, foreign);
+		good &= smp_set_via(b.data, &at, b.attr, b.mod, 0, port) != NULL;
+	}
+	return good ? 0 : fail("a table cannot be written");
+}
+
+static int rewrite_all(ibnd_fabric_t *fabric, struct ibmad_port *port, char **argv)
+{
+	bool foreign = !strcmp(argv[2], "foreign");
+	int st = 0;
+
+	srand(foreign && argv[3] ? number(argv[3]) : 1);
+	for (char *guid = strtok(argv[1], ","); guid && !st; guid = strtok(NULL, ",")) {
+		ibnd_node_t *node = ibnd_find_node_guid(fabric, strtoull(guid, NULL, 0));
+
+		st = node ? rewrite(node, port, foreign) : fail("no such node");
+	}
+	return st;
+}
+
 int main(int argc, char **argv)
 {
 	int classes[] = { IB_SMI_DIRECT_CLASS, IB_SMI_CLASS };
@@ -79,15 +132,19 @@ int main(int argc, char **argv)
 	ibnd_node_t *node;
 	struct block b;
 
-	if (find(&b, argc, argv))
+	bool all = argc > 2 && (!strcmp(argv[2], "reset") || !strcmp(argv[2], "foreign"));
+
+	if (!all && find(&b, argc, argv))
 		return 2;
 	fabric = ibnd_discover_fabric(NULL, 0, NULL, &config);
-	node = fabric ? ibnd_find_node_guid(fabric, strtoull(argv[1], NULL, 0)) : NULL;
+	port = mad_rpc_open_port(NULL, 0, classes, 2);
+	if (!fabric || !port)
+		return fail("no fabric, or no port");
+	if (all)
+		return rewrite_all(fabric, port, argv);
+	node = ibnd_find_node_guid(fabric, strtoull(argv[1], NULL, 0));
 	if (!node)
 		return fail("no such node");
-	port = mad_rpc_open_port(NULL, 0, classes, 2);
-	if (!port)
-		return fail("no port");
 	mad_rpc_set_timeout(port, 10000);
 	if (!smp_query_via(b.data, &node->path_portid, b.attr, b.mod, 0, port))
 		return fail("the table cannot be read");
