@@ -158,39 +158,57 @@ static enum osr_status only_hosts(const struct osr_drains *drains, const struct 
 	return OSR_OK;
 }
 
+/* Marks a switch, or the channel at this port and its other direction. */
+static void mark_part(const struct osr_fabric *fabric, const struct osr_part *part, bool *no_sw,
+		      bool *no_channel)
+{
+	uint32_t sw = osr_fabric_switch_by_guid(fabric, part->guid);
+	uint32_t channel =
+		sw != OSR_NONE && part->port ? osr_port_channel(fabric, sw, part->port) : OSR_NONE;
+
+	if (sw != OSR_NONE && !part->port)
+		no_sw[sw] = true;
+	if (channel != OSR_NONE)
+		no_channel[channel] = no_channel[fabric->chan_rev[channel]] = true;
+}
+
 /*
- * Without the switch, or the channel and its other direction: how many hosts lose the part of their
- * component that has the most, and one switch of them.
+ * Without the part, and without those that wait for a sweep: how many hosts lose the part of their component that has
+ * the most, and one switch of them.
  */
-static uint64_t count_cut(const struct osr_fabric *fabric, uint32_t sw, uint32_t channel,
-			  uint32_t *cut, struct osr_diag *diag)
+static uint64_t count_cut(const struct osr_drains *drains, const struct osr_fabric *fabric,
+			  const struct osr_part *part, uint32_t *cut, struct osr_diag *diag)
 {
 	uint32_t n = fabric->n_switches, *up = malloc((n + 1) * sizeof(*up));
 	uint64_t *hosts = calloc(n + 1, sizeof(*hosts)), lost = 0;
 	uint32_t *best = malloc((n + 1) * sizeof(*best));
+	bool *no_sw = calloc(n + 1, 1), *no_channel = calloc(fabric->n_channels + 1, 1);
 
-	if (!up || !hosts || !best) {
+	if (!up || !hosts || !best || !no_sw || !no_channel) {
 		osr_fail(diag, OSR_NOMEM, "out of memory");
 		lost = UINT64_MAX;
 		goto end;
 	}
+	mark_part(fabric, part, no_sw, no_channel);
+	for (uint32_t i = 0; i < drains->n; i++)
+		if (!drains->entry[i].held && drains->entry[i].state == OSR_DRAIN_ASKED)
+			mark_part(fabric, &drains->entry[i].part, no_sw, no_channel);
 	osr_set_init(up, n);
 	memset(best, 0xff, n * sizeof(*best));
 	for (uint32_t c = 0; c < fabric->n_channels; c++)
-		if (c != channel && fabric->chan_rev[c] != channel && fabric->chan_src[c] != sw &&
-		    fabric->chan_dst[c] != sw)
+		if (!no_channel[c] && !no_sw[fabric->chan_src[c]] && !no_sw[fabric->chan_dst[c]])
 			osr_set_join(up, fabric->chan_src[c], fabric->chan_dst[c]);
 	for (uint32_t s = 0; s < n; s++)
 		hosts[osr_set_of(up, s)] += fabric->sw_sources[s];
 	for (uint32_t s = 0; s < n; s++) {
 		uint32_t root = osr_set_of(up, s), comp = fabric->sw_component[s];
 
-		if (s != sw && (best[comp] == OSR_NONE || hosts[root] > hosts[best[comp]]))
+		if (!no_sw[s] && (best[comp] == OSR_NONE || hosts[root] > hosts[best[comp]]))
 			best[comp] = root;
 	}
 	for (uint32_t s = 0; s < n; s++)
 		if (fabric->sw_sources[s] &&
-		    (s == sw || osr_set_of(up, s) != best[fabric->sw_component[s]])) {
+		    (no_sw[s] || osr_set_of(up, s) != best[fabric->sw_component[s]])) {
 			lost += fabric->sw_sources[s];
 			*cut = s;
 		}
@@ -198,7 +216,18 @@ end:
 	free(up);
 	free(hosts);
 	free(best);
+	free(no_sw);
+	free(no_channel);
 	return lost;
+}
+
+static uint32_t n_asked(const struct osr_drains *drains)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < drains->n; i++)
+		n += !drains->entry[i].held && drains->entry[i].state == OSR_DRAIN_ASKED;
+	return n;
 }
 
 static enum osr_status refuse_cut(const struct osr_fabric *fabric, const char *what, uint64_t lost,
@@ -212,7 +241,7 @@ static enum osr_status refuse_cut(const struct osr_fabric *fabric, const char *w
 		if (fabric->term_role[t] != OSR_ROLE_SP0)
 			return osr_fail(
 				diag, OSR_NOT_APPLICABLE,
-				"without %.80s %" PRIu64
+				"without %s %" PRIu64
 				" end ports would be cut off, among them %.60s on switch %.60s",
 				what, lost, osr_terminal_name(fabric, t, host),
 				osr_switch_name(fabric, cut, sw));
@@ -231,21 +260,27 @@ static enum osr_status check_part(const struct osr_drains *drains, const struct 
 				  const char *what, uint32_t sw, uint8_t port,
 				  struct osr_diag *diag)
 {
-	uint32_t channel = port ? osr_port_channel(fabric, sw, port) : OSR_NONE, cut = 0;
+	const struct osr_part part = { fabric->sw_guid[sw], port };
+	uint32_t cut = 0;
+	char all[128];
 	uint64_t lost;
 
 	for (uint32_t t = fabric->term_row[sw]; port && t < fabric->term_row[sw + 1]; t++)
 		if (fabric->term_port[t] == port)
 			return refuse_cut(fabric, what, 1, sw, diag);
-	if (port && channel == OSR_NONE)
+	if (port && osr_port_channel(fabric, sw, port) == OSR_NONE)
 		return osr_fail(diag, OSR_INVAL, "%.80s: no cable to a switch is in use there",
 				what);
 	if (!port && holds_sm(drains, fabric, sw))
 		return osr_fail(diag, OSR_NOT_APPLICABLE,
 				"the subnet manager runs on switch %.80s, which cannot be drained",
 				what);
-	lost = count_cut(fabric, port ? OSR_NONE : sw, channel, &cut, diag);
-	return lost ? refuse_cut(fabric, what, lost, cut, diag) : OSR_OK;
+	lost = count_cut(drains, fabric, &part, &cut, diag);
+	if (!lost)
+		return OSR_OK;
+	snprintf(all, sizeof(all), "%.80s%s", what,
+		 n_asked(drains) ? " and what was asked for before it" : "");
+	return refuse_cut(fabric, all, lost, cut, diag);
 }
 
 /* "leaf-1 port 3 - spine-2 port 1"; names may be cut within a letter, and OpenSM's be no UTF-8. */
@@ -445,13 +480,15 @@ static bool load_entry(const json_t *json, struct entry *entry)
 	const char *name = json_string_value(json_object_get(json, "what"));
 	const char *guid = json_string_value(json_object_get(json, "guid"));
 	const char *why = json_string_value(json_object_get(json, "why"));
+	const char *state = json_string_value(json_object_get(json, "state"));
 	const json_t *port = json_object_get(json, "port");
 	char *end;
 
 	if (!name || !guid || !why || !json_is_integer(port) || json_integer_value(port) < 0 ||
 	    json_integer_value(port) > 254 || strlen(name) >= NAME_SIZE)
 		return false;
-	*entry = (struct entry){ .held = !strcmp(why, "held") };
+	*entry = (struct entry){ .held = !strcmp(why, "held"),
+				 .applied = state && !strcmp(state, "out") };
 	entry->part.guid = strtoull(guid, &end, 16);
 	entry->part.port = (uint8_t)json_integer_value(port);
 	snprintf(entry->name, sizeof(entry->name), "%s", name);
@@ -647,35 +684,46 @@ double osr_drains_next(struct osr_drains *drains, double now)
 
 /* Sweeps --------------------------------------------------------------------------------------- */
 
-uint32_t osr_drains_parts(struct osr_drains *drains, bool held, struct osr_part *part, uint32_t max)
+uint32_t osr_drains_parts(struct osr_drains *drains, struct osr_part *part, uint32_t max)
 {
 	uint32_t n = 0;
 
 	pthread_mutex_lock(&drains->mutex);
-	for (uint32_t i = 0; i < drains->n; i++) {
-		struct entry *entry = &drains->entry[i];
+	/* Drained parts before held ones; of both, those that are left out already first. */
+	for (unsigned turn = 0; turn < 4; turn++)
+		for (uint32_t i = 0; i < drains->n; i++) {
+			struct entry *entry = &drains->entry[i];
 
-		if (entry->held != held)
-			continue;
-		entry->taken = n < max;
-		if (entry->taken)
-			part[n++] = entry->part;
-	}
+			if (entry->held != (turn >= 2) || entry->applied != !(turn & 1))
+				continue;
+			entry->taken = n < max;
+			if (entry->taken)
+				part[n++] = entry->part;
+		}
+	for (uint32_t i = 0; i < drains->n; i++)
+		drains->entry[i].applied = drains->entry[i].taken;
 	drains->taken = drains->version;
 	pthread_mutex_unlock(&drains->mutex);
 	return n;
 }
 
-void osr_drains_applied(struct osr_drains *drains, bool held, bool left_out)
+bool osr_drains_suspend(struct osr_drains *drains, const struct osr_part *part, char *name)
 {
+	bool is_new = false;
+
 	pthread_mutex_lock(&drains->mutex);
-	for (uint32_t i = 0; i < drains->n; i++)
-		if (drains->entry[i].held == held && drains->entry[i].taken) {
-			drains->entry[i].applied = left_out;
-			if (!left_out)
-				drains->entry[i].state = OSR_DRAIN_SUSPENDED;
-		}
+	for (uint32_t i = 0; i < drains->n; i++) {
+		struct entry *entry = &drains->entry[i];
+
+		if (compare_parts(&entry->part, part) || !entry->taken)
+			continue;
+		is_new |= entry->state != OSR_DRAIN_SUSPENDED;
+		entry->applied = false;
+		entry->state = OSR_DRAIN_SUSPENDED;
+		memcpy(name, entry->name, sizeof(entry->name));
+	}
 	pthread_mutex_unlock(&drains->mutex);
+	return is_new;
 }
 
 void osr_drains_done(struct osr_drains *drains)

@@ -80,13 +80,13 @@ bool osr_drains_event(struct osr_drains *drains, struct osr_drain_event *event);
 double osr_drains_next(struct osr_drains *drains, double now);
 
 /*
- * The parts that are to be left out, drained ones or held ones, in ascending order, at most `max`; how
- * many there are.
+ * The parts that are to be left out of this sweep, at most `max`; how many there are. They are, but for those that
+ * are suspended before the next call. What comes first is to be left out rather than what follows.
  */
-uint32_t osr_drains_parts(struct osr_drains *drains, bool held, struct osr_part *part,
-			  uint32_t max);
-/* What was taken is left out of this sweep, or not, because hosts would be cut off; then that sweep has ended well. */
-void osr_drains_applied(struct osr_drains *drains, bool held, bool left_out);
+uint32_t osr_drains_parts(struct osr_drains *drains, struct osr_part *part, uint32_t max);
+/* It is not left out, because hosts would be cut off. true: it was until now, or was asked for, and is called that [192]. */
+bool osr_drains_suspend(struct osr_drains *drains, const struct osr_part *part, char *name);
+/* That sweep has ended well. */
 void osr_drains_done(struct osr_drains *drains);
 void osr_drains_count(struct osr_drains *drains, uint32_t *n_drained, uint32_t *n_held);
 /* The port of the subnet manager, whose switch is not drained. */

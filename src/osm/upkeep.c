@@ -26,10 +26,13 @@ struct upkeep {
 	pthread_mutex_t saving; /* of the file and the three below: two threads write it */
 	uint64_t saved;         /* version of the file */
 	bool loaded, told, save_failed;
-	uint64_t asked;               /* version that a sweep was asked for */
+	uint64_t asked; /* version that a sweep was asked for */
+	struct {
+		struct osr_part part;
+		bool out;
+	} wish[MAX_OUT]; /* what comes first stays out rather than what follows */
+	uint32_t n_wishes, n_out;
 	struct osr_part out[MAX_OUT]; /* ascending */
-	uint32_t n_out, n_drained; /* those that are drained come first while they are collected */
-	bool suspended;
 };
 
 struct osr_drains *osr__upkeep_drains(const struct plugin *p)
@@ -102,6 +105,7 @@ static void upkeep_load(struct plugin *p)
 /* Switches in the order of their GUIDs, and the links between them. */
 struct field {
 	uint32_t n, n_links;
+	uint32_t n_at_stake; /* links that may be left out come first, after join_all() */
 	struct field_switch {
 		uint64_t guid;
 		osm_switch_t *sw;
@@ -110,7 +114,8 @@ struct field {
 	struct osr_seen *link;
 	struct osr_end *end; /* [n_ends] ports of CAs and routers */
 	uint32_t n_ends;
-	uint32_t *up, *up_left; /* [n] union-find: all links, and those that are left */
+	/* [n] union-find: all links; those that nobody wants out; those that are left */
+	uint32_t *up, *up_kept, *up_left;
 };
 
 static int upkeep_by_guid(const void *a, const void *b)
@@ -175,8 +180,9 @@ static bool upkeep_look_around(struct field *x, const struct osm_opensm *osm,
 
 	x->sw = osr_calloc(arena, n, sizeof(*x->sw));
 	x->up = osr_alloc(arena, n, sizeof(*x->up));
+	x->up_kept = osr_alloc(arena, n, sizeof(*x->up_kept));
 	x->up_left = osr_alloc(arena, n, sizeof(*x->up_left));
-	if (!x->sw || !x->up || !x->up_left)
+	if (!x->sw || !x->up || !x->up_kept || !x->up_left)
 		return false;
 	for (cl_map_item_t *item = cl_qmap_head(tbl); item != cl_qmap_end(tbl);
 	     item = cl_qmap_next(item)) {
@@ -225,21 +231,34 @@ static uint32_t field_index(const struct field *x, uint64_t guid)
 			  x->sw);
 }
 
+static void join_link(const struct field *x, uint32_t *up, const struct osr_seen *link)
+{
+	osr_set_join(up, field_index(x, link->part.guid), field_index(x, link->far_guid));
+}
+
+/* The sets of switches that all links join, and those that no part of u->out could ever part. */
+static void join_all(struct plugin *p, struct field *x)
+{
+	osr_set_init(x->up, x->n);
+	osr_set_init(x->up_kept, x->n);
+	for (uint32_t i = 0; i < x->n_links; i++) {
+		join_link(x, x->up, &x->link[i]);
+		if (link_is_out(p, &x->link[i]))
+			x->link[x->n_at_stake++] = x->link[i];
+		else
+			join_link(x, x->up_kept, &x->link[i]);
+	}
+}
+
 /* A switch with hosts that does not reach the others any more which it reached; NULL: there is none. */
 static const struct field_switch *cut_off(const struct plugin *p, struct field *x)
 {
 	uint32_t *left_of = x->up_left; /* afterwards, by root of all: root of what is left */
 
-	osr_set_init(x->up, x->n);
-	osr_set_init(left_of, x->n);
-	for (uint32_t i = 0; i < x->n_links; i++) {
-		uint32_t a = field_index(x, x->link[i].part.guid);
-		uint32_t b = field_index(x, x->link[i].far_guid);
-
-		osr_set_join(x->up, a, b);
+	memcpy(x->up_left, x->up_kept, x->n * sizeof(*x->up_left));
+	for (uint32_t i = 0; i < x->n_at_stake; i++)
 		if (!link_is_out(p, &x->link[i]))
-			osr_set_join(left_of, a, b);
-	}
+			join_link(x, left_of, &x->link[i]);
 	for (uint32_t s = 0; s < x->n; s++)
 		x->sw[s].first = OSR_NONE;
 	for (uint32_t s = 0; s < x->n; s++) {
@@ -256,42 +275,57 @@ static const struct field_switch *cut_off(const struct plugin *p, struct field *
 	return NULL;
 }
 
-static const struct field_switch *leave_out(struct plugin *p, struct field *x, bool drained,
-					    bool held)
+/* u->out is what is wished for from first to end, and what was found to be possible before. */
+static void wish_out(struct upkeep *u, uint32_t first, uint32_t end, bool out)
+{
+	u->n_out = 0;
+	for (uint32_t i = first; i < end; i++)
+		u->wish[i].out = out;
+	for (uint32_t i = 0; i < u->n_wishes; i++)
+		if (u->wish[i].out)
+			u->out[u->n_out++] = u->wish[i].part;
+	qsort(u->out, u->n_out, sizeof(*u->out), upkeep_by_part);
+}
+
+/*
+ * Of the parts from first to end, each that cuts nothing off together with those before it. The more is out the more
+ * is cut off, so halves are tried where all of them are too much.
+ */
+static void decide_some(struct plugin *p, struct field *x, uint32_t first, uint32_t end)
 {
 	struct upkeep *u = p->upkeep;
+	const struct field_switch *cut;
+	uint32_t middle = first + (end - first) / 2;
+	char name[192], at[OSR__NODE_NAME];
 
-	u->n_out = drained ? u->n_drained : 0;
-	if (held)
-		u->n_out += osr_drains_parts(u->drains, true, u->out + u->n_out, MAX_OUT / 2);
-	qsort(u->out, u->n_out, sizeof(*u->out), upkeep_by_part);
-	return u->n_out ? cut_off(p, x) : NULL;
+	wish_out(u, first, end, true);
+	cut = cut_off(p, x);
+	if (!cut)
+		return;
+	wish_out(u, first, end, false);
+	if (end - first > 1) {
+		decide_some(p, x, first, middle);
+		decide_some(p, x, middle, end);
+	} else if (osr_drains_suspend(u->drains, &u->wish[first].part, name)) {
+		osr__log(p->osm, OSM_LOG_ERROR,
+			 "ERR OR20: %s is not left out: without it end ports of switch %s would be "
+			 "cut off",
+			 name, osr__node_name(p->osm, cut->sw->p_node, at, sizeof(at)));
+	}
 }
 
 static void decide_out(struct plugin *p, struct field *x)
 {
-	const struct field_switch *cut = NULL, *by_drained = NULL;
+	struct osr_part part[MAX_OUT];
 	struct upkeep *u = p->upkeep;
-	char name[OSR__NODE_NAME];
-	bool was = u->suspended;
 
-	u->n_drained = osr_drains_parts(u->drains, false, u->out, MAX_OUT / 2);
-	cut = leave_out(p, x, true, true);
-	if (cut) {
-		u->n_drained = osr_drains_parts(u->drains, false, u->out, MAX_OUT / 2);
-		by_drained = leave_out(p, x, true, false);
-		if (by_drained)
-			u->n_out = 0;
-	}
-	u->suspended = cut;
-	osr_drains_applied(u->drains, true, !cut);
-	osr_drains_applied(u->drains, false, !by_drained);
-	if (cut && !was)
-		osr__log(p->osm, OSM_LOG_ERROR,
-			 "ERR OR20: %s are in use again: without them end ports of switch %s would "
-			 "be cut off",
-			 by_drained ? "drained parts and links held down" : "links held down",
-			 osr__node_name(p->osm, cut->sw->p_node, name, sizeof(name)));
+	u->n_wishes = osr_drains_parts(u->drains, part, MAX_OUT);
+	for (uint32_t i = 0; i < u->n_wishes; i++)
+		u->wish[i].part = part[i];
+	wish_out(u, 0, u->n_wishes, true);
+	join_all(p, x);
+	if (u->n_wishes)
+		decide_some(p, x, 0, u->n_wishes);
 }
 
 /* Parts of the last run: said when a sweep of ours leaves them out, not where another engine routes by them. */

@@ -3,8 +3,8 @@
  * upkeep.h - parts that routing leaves out although they are there (control/drain.h), in the subnet manager.
  *
  * Every sweep first looks which links there are; those that flap are held down. Then it is decided what
- * is left out: all drained and held parts, or the drained ones alone if hosts would be cut off, or none if
- * they still would. snapshot.c makes a fabric without them, so that everything behind it, multicast
+ * is left out: all drained and held parts but those that would cut off hosts together with parts that come
+ * first: drained before held ones, and those that are out already before others. snapshot.c makes a fabric without them, so that everything behind it, multicast
  * included, sees a fabric in which they have been pulled; nothing is left to change when they are.
  */
 #ifndef OSR_OSM_UPKEEP_H

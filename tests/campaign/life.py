@@ -274,7 +274,7 @@ class Life(Unknown):
         if claims:
             record.update(engine=claims.engine, vls=claims.n_vls, efi=claims.efi,
                           digest=claims.digest, changed=claims.changed)
-        self.compare(tables, record)
+        self.compare(record)
         return tables
 
     def rss(self):

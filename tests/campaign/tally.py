@@ -77,6 +77,8 @@ def report(paths):
     print('%d steps needed more than one sweep, %d sweeps more; %d of %d handovers got stuck in OpenSM' %
           (len(again), sum(len(s['retries']) for s in again), sum(s.get('stuck', 0) for s in handed), len(handed)))
     refused = {number: life.end['refused'] for (_, number), life in lives.items() if life.end and life.end.get('refused')}
+    print('%d steps ended with a new opensm that was to send the same tables' %
+          sum(s.get('compared', 0) for s in steps))
     print('%d re-routes refused by the check%s' %
           (sum(refused.values()), ', in lives ' + ', '.join(map(str, sorted(refused))) if refused else ''))
     engines = collections.Counter(s.get('engine', 'others than osmroutes') for s in steps)

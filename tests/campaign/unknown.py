@@ -180,11 +180,17 @@ class Unknown:
         self.end_and_start()
         self.settle(record)
 
-    def compare(self, tables, record):
+    def compare(self, record):
         """A new opensm sends all tables whatever it thinks. If it wants the same as the one before, all that it changes
         was wrong."""
-        if not self.plugin or not self.parts or self.n_out or self.rng_compare.random() >= COMPARED:
+        if (not self.plugin or not self.parts or self.n_out or record['kind'] in ('handover', 'end') or
+                self.rng_compare.random() >= COMPARED):
             return
+        # A sweep in which PortInfo was lost sends tables for ports that do not say how many lanes they have.
+        self.sm.wait_quiet(120, 0.3)
+        self.sweep()
+        self.sm.wait_quiet(120, 0.3)
+        tables = oracle.Tables(self.read_back())
         digest = self.sm.routed()[-1]['digest']
         self.end_and_start()
         self.rejoin()

@@ -79,7 +79,8 @@ static void test_asked(void **state)
 	assert_int_equal(osr_drains_add(d, &f, "spine-0", NULL), OSR_OK);
 	assert_int_equal(osr_drains_add(d, &f, "0x0000000000000001:3", NULL), OSR_OK);
 	refused(d, &f, LEAF ":3", "already");
-	assert_int_equal(osr_drains_parts(d, false, part, 4), 2);
+	refused(d, &f, LEAF ":4", "asked for before it 1 end ports would be cut off");
+	assert_int_equal(osr_drains_parts(d, part, 4), 2);
 	assert_true(part[0].guid == 1 && part[0].port == 3 && part[1].guid == 3 && !part[1].port);
 
 	text = osr_drains_save(d);
@@ -118,7 +119,7 @@ static bool is_used(struct osr_drains *d, bool there, double now)
 	struct osr_part part;
 
 	osr_drains_watch(d, &cable, there, now);
-	return there && !osr_drains_parts(d, true, &part, 1);
+	return there && !osr_drains_parts(d, &part, 1);
 }
 
 /* One cable that goes down and comes back n times, evenly; how often tables would change in two hours. */
@@ -227,6 +228,7 @@ static void live(const struct osr_fabric *f, const char *text)
 	struct osr_drains *d = osr_drains_new(&defaults), *again = osr_drains_new(&defaults);
 	struct osr_diag diag = { "" };
 	struct osr_part part[4];
+	uint32_t n_drained, n_held;
 	json_t *list;
 
 	if (d && again) {
@@ -234,7 +236,9 @@ static void live(const struct osr_fabric *f, const char *text)
 		size_t left = fail_at;
 
 		assert_true(drained || diag.text[0]);
-		assert_int_equal(osr_drains_parts(d, false, part, 4), drained);
+		osr_drains_count(d, &n_drained, &n_held);
+		assert_int_equal(n_drained, drained);
+		assert_int_equal(osr_drains_parts(d, part, 4), n_drained + n_held);
 		fail_at = 0;
 		osr_drains_load(again, text, strlen(text));
 		fail_at = left;
