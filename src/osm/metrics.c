@@ -46,102 +46,82 @@ static const struct {
 
 struct number {
 	const char *group, *name;
-	double (*value)(const struct metrics *m);
+	double value;
 	const char *help;
 };
 
-#define NUMBER(name, expression)                                                                   \
-	static double name(const struct metrics *m)                                                \
-	{                                                                                          \
-		return (double)(expression);                                                       \
-	}
+#define MAX_NUMBERS 48
 
-NUMBER(switches, m->n_switches)
-NUMBER(metrics_channels, m->n_channels)
-NUMBER(metrics_hosts, m->n_hosts)
-NUMBER(end_ports, m->n_terminals)
-NUMBER(lids, m->n_dests)
-NUMBER(parts, m->n_parts)
-NUMBER(left_out, m->n_left_out)
-NUMBER(unhealthy, m->n_unhealthy)
-NUMBER(throttled, m->n_throttled)
-NUMBER(metrics_drained, m->n_drained)
-NUMBER(metrics_held, m->n_held)
-NUMBER(vls_used, m->vls)
-NUMBER(vls_available, m->vls_available)
-NUMBER(vls_needed, m->vls_needed)
-NUMBER(vls_one_way, m->vls_one_way)
-NUMBER(metrics_efi, m->verdict.efi)
-NUMBER(efi_average, m->verdict.efi_mean)
-NUMBER(efi_over_average, m->verdict.efi_mean > 0 ? m->verdict.efi / m->verdict.efi_mean : 1)
-NUMBER(efi_bound, m->efi_bound)
-NUMBER(efi_over_bound, m->efi_bound ? (double)m->verdict.efi / (double)m->efi_bound : 1)
-NUMBER(efi_per_capacity, m->verdict.efi_per_capacity)
-NUMBER(metrics_routes, m->verdict.n_routes)
-NUMBER(unreachable, m->verdict.n_no_path)
-NUMBER(metrics_longer, m->verdict.n_longer)
-NUMBER(metrics_max_hops, m->verdict.max_hops)
-NUMBER(entries, m->n_entries)
-NUMBER(metrics_entries_changed, m->n_changed)
-NUMBER(kept, m->stable.kept)
-NUMBER(together, m->stable.together)
-NUMBER(withdrawn, m->stable.n_withdrawn)
-NUMBER(channels_lost, m->stable.n_channels_lost)
-NUMBER(repaired_lids, m->stable.n_trees)
-NUMBER(sls_changed, m->stable.n_sl_changed)
-NUMBER(sls_lost, m->stable.n_sl_lost)
-NUMBER(drift, m->stable.drift / 1e3)
-NUMBER(slvl_sent, m->n_slvl_sent)
-NUMBER(slvl_refused, m->n_slvl_refused)
+/* All numbers of a sweep, in list[MAX_NUMBERS]; how many there are. */
+static size_t list_numbers(const struct metrics *m, struct number *list)
+{
+	const struct osr_verdict *v = &m->verdict;
+	const struct osr_stable *stable = &m->stable;
+	const struct number numbers[] = {
+		{ "fabric", "switches", m->n_switches, "Switches routed." },
+		{ "fabric", "channels", m->n_channels, "Directions of cables between switches." },
+		{ "fabric", "hosts", m->n_hosts, "Ports of CAs and routers." },
+		{ "fabric", "end_ports", m->n_terminals,
+		  "CA, router and switch ports with a LID." },
+		{ "fabric", "lids", m->n_dests, "LIDs routed to." },
+		{ "fabric", "parts", m->n_parts,
+		  "Disconnected components; 1 if the fabric is connected." },
+		{ "fabric", "end_ports_left_out", m->n_left_out,
+		  "End ports not routed, see OR06." },
+		{ "fabric", "links_unhealthy", m->n_unhealthy, "Cables left out as unhealthy." },
+		{ "fabric", "links_throttled", m->n_throttled, "Cables left out as throttled." },
+		{ "fabric", "drained", m->n_drained, "Switches and cables that are drained." },
+		{ "fabric", "links_held_down", m->n_held, "Links held down because they flap." },
+		{ "vls", "used", m->vls, "Virtual lanes that carry routes." },
+		{ "vls", "available", m->vls_available, "Virtual lanes that could be used." },
+		{ "vls", "needed", m->vls_needed, "Virtual lanes needed to cut all cycles." },
+		{ "vls", "needed_one_way", m->vls_one_way,
+		  "The same without replies on the request's SL." },
+		{ "load", "efi", v->efi,
+		  "Edge forwarding index: routes on the most loaded channel." },
+		{ "load", "efi_average", v->efi_mean, "Routes on a channel, on average." },
+		{ "load", "efi_over_average", v->efi_mean > 0 ? v->efi / v->efi_mean : 1,
+		  "Edge forwarding index over the average." },
+		{ "load", "efi_bound", m->efi_bound,
+		  "No routing has a lower edge forwarding index." },
+		{ "load", "efi_over_bound",
+		  m->efi_bound ? (double)v->efi / (double)m->efi_bound : 1,
+		  "Edge forwarding index over the least possible." },
+		{ "load", "efi_per_capacity", v->efi_per_capacity,
+		  "Largest routes * fastest rate / own rate." },
+		{ "routes", "all", v->n_routes, "Pairs of switch and LID with a route." },
+		{ "routes", "unreachable", v->n_no_path,
+		  "Pairs of switch and LID without a route." },
+		{ "routes", "longer", v->n_longer, "Routes longer than minimal." },
+		{ "routes", "max_hops", v->max_hops, "Channels of the longest route." },
+		{ "lft", "entries", m->n_entries, "Entries of all forwarding tables." },
+		{ "lft", "entries_changed", m->n_changed, "Of these, changed by the last sweep." },
+		{ "stable", "kept", stable->kept,
+		  "1 if the previous tables were re-routed incrementally." },
+		{ "stable", "together", stable->together,
+		  "1 if old and new tables mixed are proven deadlock-free." },
+		{ "stable", "withdrawn", stable->n_withdrawn,
+		  "LFT entries withdrawn in a first round; 0: one round." },
+		{ "stable", "channels_lost", stable->n_channels_lost,
+		  "Channels lost since the last full route." },
+		{ "stable", "lids_repaired", stable->n_trees,
+		  "LIDs re-routed since the last full route." },
+		{ "stable", "sls_changed", stable->n_sl_changed,
+		  "Pairs whose SL the last sweep changed." },
+		{ "stable", "sls_lost", stable->n_sl_lost,
+		  "Pairs that may still use an SL that is no longer proven." },
+		{ "sl2vl", "sent", m->n_slvl_sent,
+		  "MADs with SL2VL tables by port pair in the last sweep." },
+		{ "sl2vl", "refused", m->n_slvl_refused,
+		  "Port pairs of switches whose SL2VL table is not what was sent." },
+		{ "stable", "drift", stable->drift / 1e3,
+		  "Load of the busiest link over that of the last full route." },
+	};
 
-static const struct number numbers[] = {
-	{ "fabric", "switches", switches, "Switches routed." },
-	{ "fabric", "channels", metrics_channels, "Directions of cables between switches." },
-	{ "fabric", "hosts", metrics_hosts, "Ports of CAs and routers." },
-	{ "fabric", "end_ports", end_ports, "CA, router and switch ports with a LID." },
-	{ "fabric", "lids", lids, "LIDs routed to." },
-	{ "fabric", "parts", parts, "Disconnected components; 1 if the fabric is connected." },
-	{ "fabric", "end_ports_left_out", left_out, "End ports not routed, see OR06." },
-	{ "fabric", "links_unhealthy", unhealthy, "Cables left out as unhealthy." },
-	{ "fabric", "links_throttled", throttled, "Cables left out as throttled." },
-	{ "fabric", "drained", metrics_drained, "Switches and cables that are drained." },
-	{ "fabric", "links_held_down", metrics_held, "Links held down because they flap." },
-	{ "vls", "used", vls_used, "Virtual lanes that carry routes." },
-	{ "vls", "available", vls_available, "Virtual lanes that could be used." },
-	{ "vls", "needed", vls_needed, "Virtual lanes needed to cut all cycles." },
-	{ "vls", "needed_one_way", vls_one_way, "The same without replies on the request's SL." },
-	{ "load", "efi", metrics_efi, "Edge forwarding index: routes on the most loaded channel." },
-	{ "load", "efi_average", efi_average, "Routes on a channel, on average." },
-	{ "load", "efi_over_average", efi_over_average, "Edge forwarding index over the average." },
-	{ "load", "efi_bound", efi_bound, "No routing has a lower edge forwarding index." },
-	{ "load", "efi_over_bound", efi_over_bound,
-	  "Edge forwarding index over the least possible." },
-	{ "load", "efi_per_capacity", efi_per_capacity,
-	  "Largest routes * fastest rate / own rate." },
-	{ "routes", "all", metrics_routes, "Pairs of switch and LID with a route." },
-	{ "routes", "unreachable", unreachable, "Pairs of switch and LID without a route." },
-	{ "routes", "longer", metrics_longer, "Routes longer than minimal." },
-	{ "routes", "max_hops", metrics_max_hops, "Channels of the longest route." },
-	{ "lft", "entries", entries, "Entries of all forwarding tables." },
-	{ "lft", "entries_changed", metrics_entries_changed,
-	  "Of these, changed by the last sweep." },
-	{ "stable", "kept", kept, "1 if the previous tables were re-routed incrementally." },
-	{ "stable", "together", together,
-	  "1 if old and new tables mixed are proven deadlock-free." },
-	{ "stable", "withdrawn", withdrawn,
-	  "LFT entries withdrawn in a first round; 0: one round." },
-	{ "stable", "channels_lost", channels_lost, "Channels lost since the last full route." },
-	{ "stable", "lids_repaired", repaired_lids, "LIDs re-routed since the last full route." },
-	{ "stable", "sls_changed", sls_changed, "Pairs whose SL the last sweep changed." },
-	{ "stable", "sls_lost", sls_lost,
-	  "Pairs that may still use an SL that is no longer proven." },
-	{ "sl2vl", "sent", slvl_sent, "MADs with SL2VL tables by port pair in the last sweep." },
-	{ "sl2vl", "refused", slvl_refused,
-	  "Port pairs of switches whose SL2VL table is not what was sent." },
-	{ "stable", "drift", drift, "Load of the busiest link over that of the last full route." },
-};
-
-#define N_NUMBERS (sizeof(numbers) / sizeof(*numbers))
+	_Static_assert(sizeof(numbers) <= MAX_NUMBERS * sizeof(*numbers), "MAX_NUMBERS");
+	memcpy(list, numbers, sizeof(numbers));
+	return sizeof(numbers) / sizeof(*numbers);
+}
 
 static const struct {
 	const char *name;
@@ -195,9 +175,12 @@ static bool count_sweeps(const struct plugin *p, const struct osr_engine *engine
 
 static json_t *numbers_json(json_t *root, const struct metrics *m)
 {
-	for (size_t i = 0; i < N_NUMBERS; i++) {
+	struct number numbers[MAX_NUMBERS];
+	size_t n = list_numbers(m, numbers);
+
+	for (size_t i = 0; i < n; i++) {
 		json_t *group = json_object_get(root, numbers[i].group);
-		double value = numbers[i].value(m);
+		double value = numbers[i].value;
 
 		if (!group) {
 			group = json_object();
@@ -344,16 +327,18 @@ static void print_phases(const struct report *r, const char *labels, FILE *out)
 static void print_checked(const struct report *r, const char *labels, FILE *out)
 {
 	const struct metrics *m = r->m;
+	struct number numbers[MAX_NUMBERS];
+	size_t n = list_numbers(m, numbers);
 	char name[64];
 
 	head(out, "proven", "gauge", "1 for what the check has proven of the tables, else 0.");
 	for (size_t i = 0; i < N_CLAIMS; i++)
 		fprintf(out, "osmroutes_proven{%s,claim=\"%s\"} %d\n", labels, claims[i].name,
 			!!(m->verdict.proven & claims[i].claim));
-	for (size_t i = 0; i < N_NUMBERS; i++) {
+	for (size_t i = 0; i < n; i++) {
 		snprintf(name, sizeof(name), "%s_%s", numbers[i].group, numbers[i].name);
 		head(out, name, "gauge", numbers[i].help);
-		fprintf(out, "osmroutes_%s{%s} %.12g\n", name, labels, numbers[i].value(m));
+		fprintf(out, "osmroutes_%s{%s} %.12g\n", name, labels, numbers[i].value);
 	}
 }
 
