@@ -22,6 +22,7 @@ struct cli_command {
 	const char *name;
 	const char *summary;
 	int (*run)(int argc, char **argv);
+	unsigned group; /* in the list of --help */
 };
 
 /* All of them, closed by a row without a name. */

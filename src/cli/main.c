@@ -8,23 +8,31 @@
 #include "cli/cli.h"
 #include "cli/output.h"
 
+static const char *const groups[] = { "Look at a fabric and its tables",
+				      "Run a subnet manager with osmroutes",
+				      "Make fabrics and lists of hosts" };
+
+enum { LOOK, RUN, MAKE, N_GROUPS };
+
 const struct cli_command cli_commands[] = {
-	{ "route", "route a fabric from a file and check the tables", cli_route },
-	{ "analyze", "measure a routing: load, bandwidth, lanes", cli_analyze },
-	{ "check", "verify tables: OpenSM's dumps, the live fabric, an engine's", cli_check },
-	{ "diff", "compare two fabrics, or two sets of tables and the transition", cli_diff },
-	{ "report", "one HTML page about a routing, with pictures", cli_report },
-	{ "compare", "compare engines and tables on one fabric", cli_compare },
-	{ "path", "follow packets from A to B; what uses a cable; cables of a job", cli_path },
-	{ "whatif", "remove cables or switches: what breaks, what changes", cli_whatif },
-	{ "conf", "check a configuration; list engines and their options", cli_conf },
-	{ "order", "list the hosts of a fat tree in routing order, for MPI and Slurm", cli_order },
-	{ "status", "say what a running subnet manager does", cli_status },
-	{ "key", "ask a subnet manager for routes for one application's traffic", cli_key },
-	{ "drain", "take a cable or switch out of routing before it is pulled", cli_drain },
-	{ "undrain", "route by a drained cable or switch again", cli_undrain },
+	{ "route", "route a fabric from a file and check the tables", cli_route, LOOK },
+	{ "analyze", "measure a routing: load, bandwidth, lanes", cli_analyze, LOOK },
+	{ "check", "verify tables: OpenSM's dumps, the live fabric, an engine's", cli_check, LOOK },
+	{ "diff", "compare two fabrics, or two sets of tables and the transition", cli_diff, LOOK },
+	{ "report", "one HTML page about a routing, with pictures", cli_report, LOOK },
+	{ "compare", "compare engines and tables on one fabric", cli_compare, LOOK },
+	{ "path", "follow packets from A to B; what uses a cable; cables of a job", cli_path,
+	  LOOK },
+	{ "whatif", "remove cables or switches: what breaks, what changes", cli_whatif, LOOK },
+	{ "conf", "check a configuration; list engines and their options", cli_conf, RUN },
+	{ "status", "say what a running subnet manager does", cli_status, RUN },
+	{ "key", "ask a subnet manager for routes for one application's traffic", cli_key, RUN },
+	{ "drain", "take a cable or switch out of routing before it is pulled", cli_drain, RUN },
+	{ "undrain", "route by a drained cable or switch again", cli_undrain, RUN },
+	{ "order", "list the hosts of a fat tree in routing order, for MPI and Slurm", cli_order,
+	  MAKE },
 	{ "generate", "make a fabric: tree, torus, dragonfly, ...; draw any as a graph",
-	  cli_generate },
+	  cli_generate, MAKE },
 	{ NULL },
 };
 
@@ -60,8 +68,12 @@ static int usage(FILE *out, int code)
 {
 	fprintf(out, "Usage: osmroutes COMMAND [OPTION...]\n\n"
 		     "Routing engines for OpenSM, offline.\n\nCommands:\n");
-	for (const struct cli_command *command = cli_commands; command->name; command++)
-		fprintf(out, "  %-10s %s\n", command->name, command->summary);
+	for (unsigned group = 0; group < N_GROUPS; group++) {
+		fprintf(out, " %s:\n", groups[group]);
+		for (const struct cli_command *command = cli_commands; command->name; command++)
+			if (command->group == group)
+				fprintf(out, "  %-10s %s\n", command->name, command->summary);
+	}
 	fprintf(out,
 		"\n`osmroutes COMMAND --help` says more. Exit codes: 0 success, 1 a problem was\n"
 		"found or refused, 2 the command line, a file or the output is wrong.\n");

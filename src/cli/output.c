@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -222,8 +223,53 @@ static bool has_value(const json_t *rows, const struct out_field *field)
 	return false;
 }
 
+/* Verdicts: what is wrong is seen at once. */
+static const char *colour_of(const struct out *o, const char *text)
+{
+	static const struct {
+		const char *text, *code;
+	} words[] = { { "proven", "\033[32m" },
+		      { "refuted", "\033[31m" },
+		      { "unknown", "\033[33m" } };
+
+	for (size_t i = 0; o->colour == OUT_COLOUR_ALWAYS && i < sizeof(words) / sizeof(words[0]);
+	     i++)
+		if (!strcmp(words[i].text, text))
+			return words[i].code;
+	return "";
+}
+
+/* width < 0: to the left. */
+static void put_cell(const struct out *o, const char *text, int width)
+{
+	const char *code = colour_of(o, text);
+	int len = (int)strlen(text), pad = abs(width) > len ? abs(width) - len : 0;
+
+	printf("%*s%s%s%s%*s", width > 0 ? pad : 0, "", code, text, *code ? "\033[0m" : "",
+	       width < 0 ? pad : 0, "");
+}
+
+/* What ends a line is broken between words where the terminal ends, and goes on below itself. */
+static void put_last(const struct out *o, const char *text, size_t indent)
+{
+	size_t room = o->width > indent + MIN_LABEL ? o->width - indent : SIZE_MAX;
+
+	while (strlen(text) > room) {
+		size_t n = room;
+
+		while (n && text[n] != ' ')
+			n--;
+		if (!n)
+			break;
+		printf("%.*s\n%*s", (int)n, text, (int)indent, "");
+		text += n + 1;
+	}
+	put_cell(o, text, 0);
+	putchar('\n');
+}
+
 /* A line for each field that any row has, a column for each row. */
-static void print_across(const struct out_section *s, const json_t *rows)
+static void print_across(const struct out *o, const struct out_section *s, const json_t *rows)
 {
 	size_t n = json_array_size(rows);
 	int labels = label_width(s);
@@ -239,43 +285,54 @@ static void print_across(const struct out_section *s, const json_t *rows)
 
 			for (const struct out_field *out = s->fields; out->key && n > 1; out++)
 				width = out->label ? output_width_of(row, out, width) : width;
-			printf(" %*s", width, shown(row, field, buf));
+			putchar(' ');
+			put_cell(o, shown(row, field, buf), width);
 		}
 		putchar('\n');
 	}
 }
 
-static void print_one(const struct out_section *out, const json_t *rows)
+static void print_one(const struct out *o, const struct out_section *out, const json_t *rows)
 {
 	const json_t *row = json_array_get(rows, 0);
 	int labels = label_width(out);
 	char buf[CELL_SIZE];
 
 	for (const struct out_field *field = out->fields; field->key; field++)
-		if (field->label)
-			printf("%-*s %s\n", labels, field->label, shown(row, field, buf));
+		if (field->label) {
+			printf("%-*s ", labels, field->label);
+			put_last(o, shown(row, field, buf), (size_t)labels + 1);
+		}
 }
 
-/* Text to the left, numbers to the right; the last column ends the line. */
-static void print_cell(const struct out_field *field, const char *text, int width, bool first,
-		       bool last)
+/* Text to the left, numbers to the right; row NULL: the labels. */
+static void print_row(const struct out *o, const struct out_field *const *field, const int *width,
+		      int n, const json_t *row)
 {
-	if (!first)
-		fputs("  ", stdout);
-	if (field->type != OUT_TEXT)
-		printf("%*s", width, text);
-	else if (last)
-		fputs(text, stdout);
-	else
-		printf("%-*s", width, text);
+	size_t indent = 0;
+	char buf[CELL_SIZE];
+
+	for (int k = 0; k < n; k++) {
+		const char *text = row ? shown(row, field[k], buf) : field[k]->label;
+		bool is_text = field[k]->type == OUT_TEXT;
+
+		if (k)
+			fputs("  ", stdout);
+		if (k == n - 1 && is_text)
+			put_last(o, text, indent);
+		else
+			put_cell(o, text, is_text ? -width[k] : width[k]);
+		indent += (size_t)width[k] + 2;
+	}
+	if (n && field[n - 1]->type != OUT_TEXT)
+		putchar('\n');
 }
 
-static void print_rows(const struct out_section *out, const json_t *rows)
+static void print_rows(const struct out *o, const struct out_section *out, const json_t *rows)
 {
 	const struct out_field *shown_field[64];
 	int width[64], n = 0;
 	size_t n_rows = json_array_size(rows);
-	char buf[CELL_SIZE];
 
 	for (const struct out_field *field = out->fields; field->key && n < 64; field++) {
 		if (!field->label)
@@ -285,16 +342,9 @@ static void print_rows(const struct out_section *out, const json_t *rows)
 			width[n] = output_width_of(json_array_get(rows, i), field, width[n]);
 		shown_field[n++] = field;
 	}
-	for (int k = 0; k < n; k++)
-		print_cell(shown_field[k], shown_field[k]->label, width[k], k == 0, k == n - 1);
-	putchar('\n');
-	for (size_t i = 0; i < n_rows; i++) {
-		for (int k = 0; k < n; k++)
-			print_cell(shown_field[k],
-				   shown(json_array_get(rows, i), shown_field[k], buf), width[k],
-				   k == 0, k == n - 1);
-		putchar('\n');
-	}
+	print_row(o, shown_field, width, n, NULL);
+	for (size_t i = 0; i < n_rows; i++)
+		print_row(o, shown_field, width, n, json_array_get(rows, i));
 }
 
 static bool has_labels(const struct out_section *out)
@@ -305,15 +355,29 @@ static bool has_labels(const struct out_section *out)
 	return false;
 }
 
-static void print_lines(const json_t *lines)
+static void print_lines(const struct out *o, const json_t *lines)
 {
 	for (size_t i = 0; i < json_array_size(lines); i++)
-		puts(json_string_value(json_array_get(lines, i)));
+		put_last(o, json_string_value(json_array_get(lines, i)), 0);
 }
 
-static void print_people(const struct out *o)
+/* Pipes and files have neither colour nor width. */
+static void look_at_terminal(struct out *o)
 {
-	static void (*const print[])(const struct out_section *, const json_t *) = {
+	bool is_terminal = isatty(STDOUT_FILENO);
+	const char *no_color = getenv("NO_COLOR");
+	struct winsize size;
+
+	if (o->colour == OUT_COLOUR_AUTO && is_terminal && !(no_color && *no_color))
+		o->colour = OUT_COLOUR_ALWAYS;
+	if (is_terminal && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
+		o->width = size.ws_col;
+}
+
+static void print_people(struct out *o)
+{
+	static void (*const print[])(const struct out *, const struct out_section *,
+				     const json_t *) = {
 		[OUT_HEAD] = print_one,
 		[OUT_ONE] = print_one,
 		[OUT_ROWS] = print_rows,
@@ -321,7 +385,8 @@ static void print_people(const struct out *o)
 	};
 	bool first = true;
 
-	print_lines(o->heads);
+	look_at_terminal(o);
+	print_lines(o, o->heads);
 	for (const struct out_section *s = o->sections; s->name; s++) {
 		const json_t *rows = json_object_get(o->rows, s->name);
 
@@ -330,9 +395,9 @@ static void print_people(const struct out *o)
 		if (!first)
 			putchar('\n');
 		first = false;
-		print[s->shape](s, rows);
+		print[s->shape](o, s, rows);
 	}
-	print_lines(o->notes);
+	print_lines(o, o->notes);
 }
 
 /* ---- for programs --------------------------------------------------------------------------- */
@@ -499,13 +564,15 @@ static void take_csv(struct out *o, const char *section, struct argp_state *stat
 		argp_error(state, "csv \"%s\": no such section; --schema lists them", section);
 }
 
-enum { OPT_JSON = 0x1000, OPT_CSV, OPT_SCHEMA };
+enum { OPT_JSON = 0x1000, OPT_CSV, OPT_SCHEMA, OPT_COLOR };
 
 static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "Output:", 10 },
 	{ "json", OPT_JSON, NULL, 0, "print JSON instead of a table", 0 },
 	{ "csv", OPT_CSV, "SECTION", OPTION_ARG_OPTIONAL,
 	  "print CSV: one section, the main one unless named", 0 },
+	{ "color", OPT_COLOR, "WHEN", 0, "auto (on a terminal, without NO_COLOR), always or never",
+	  0 },
 	{ "schema", OPT_SCHEMA, NULL, 0, "list sections and fields of --json and --csv", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
@@ -520,6 +587,13 @@ static error_t output_parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_CSV:
 		take_csv(o, arg, state);
+		return 0;
+	case OPT_COLOR:
+		if (strcmp(arg, "auto") && strcmp(arg, "always") && strcmp(arg, "never"))
+			argp_error(state, "color \"%s\": expected auto, always or never", arg);
+		o->colour = !strcmp(arg, "always")  ? OUT_COLOUR_ALWAYS
+			    : !strcmp(arg, "never") ? OUT_COLOUR_NEVER
+						    : OUT_COLOUR_AUTO;
 		return 0;
 	case OPT_SCHEMA:
 		print_schema(o);

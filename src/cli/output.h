@@ -60,11 +60,19 @@ enum out_format { OUT_PEOPLE, OUT_JSON, OUT_CSV };
 struct json_t;
 
 /* Zero but for command and sections; out_argp sets the format. */
+enum out_colour {
+	OUT_COLOUR_AUTO, /* on a terminal, unless NO_COLOR is set (no-color.org) */
+	OUT_COLOUR_ALWAYS,
+	OUT_COLOUR_NEVER,
+};
+
 struct out {
 	const char *command;
 	const struct out_section *sections; /* ends with a NULL name */
 	enum out_format format;
 	const char *csv; /* section; NULL: the first that is no OUT_HEAD */
+	enum out_colour colour;
+	size_t width; /* of the terminal; 0: there is none, lines are as long as they are */
 
 	struct json_t *rows; /* {section: [{key: value}]} */
 	struct json_t *row;  /* current */
@@ -73,7 +81,7 @@ struct out {
 	bool failed;
 };
 
-/* --json, --csv[=SECTION] and --schema; the input is a struct out. */
+/* --json, --csv[=SECTION], --schema and --color; the input is a struct out. */
 extern const struct argp out_argp;
 
 /* Begins a row of a section. */
