@@ -67,8 +67,8 @@ static void say_end(struct out *out, const struct osr_net *net, uint32_t port)
 {
 	uint32_t peer = net->ports[port].peer;
 
-	out_textf(out, "now", "%s:%u - %s:%u", osr_net_name(net, net->ports[port].node),
-		  osr_net_port_num(net, port), osr_net_name(net, net->ports[peer].node),
+	out_textf(out, "now", "%s:%u - %s:%u", osr_net_shown(net, net->ports[port].node),
+		  osr_net_port_num(net, port), osr_net_shown(net, net->ports[peer].node),
 		  osr_net_port_num(net, peer));
 }
 
@@ -96,9 +96,9 @@ static uint64_t say_cables(const struct osr_net *net, const struct node_index *o
 			continue;
 		out_row(out, "cables");
 		out_text(out, "kind", !is_old ? "new" : moved != OSR_NONE ? "moved" : "missing");
-		cli_say_cable(out, osr_net_name(net, net->ports[port].node),
-			      osr_net_port_num(net, port), osr_net_name(net, net->ports[peer].node),
-			      osr_net_port_num(net, peer));
+		cli_say_cable(
+			out, osr_net_shown(net, net->ports[port].node), osr_net_port_num(net, port),
+			osr_net_shown(net, net->ports[peer].node), osr_net_port_num(net, peer));
 		if (moved != OSR_NONE)
 			say_end(out, other->net, moved);
 		n++;

@@ -21,7 +21,7 @@ void cli_dot_write(const struct osr_net *net, bool hosts, FILE *out)
 			continue;
 		fprintf(out, "\tn%u [shape=%s label=\"", i,
 			osr_net_is_switch(net, i) ? "box" : "ellipse");
-		put_text(osr_net_name(net, i), out);
+		put_text(osr_net_shown(net, i), out);
 		fputs("\"];\n", out);
 	}
 	for (uint32_t p = 0; p < net->n_ports; p++) {

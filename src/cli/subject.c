@@ -18,7 +18,8 @@ enum { OPT_TABLES = 0x3000, OPT_LFT, OPT_VLS, OPT_CONFIG, OPT_OSMCONF, OPT_MCAST
 static const struct argp_option engine_options[] = {
 	{ "engine", 'e', "NAME", 0,
 	  "routing engine, may be repeated; \"all\" (default dfsssp, of compare all)", 0 },
-	{ "option", 'o', "NAME=VALUE", 0, "option of the engines (see `osmroutes engines`)", 0 },
+	{ "option", 'o', "NAME=VALUE", 0, "option of the engines (see `osmroutes conf --list`)",
+	  0 },
 	{ "vls", OPT_VLS, "N", 0, "data virtual lanes of the links, 1 to 15 (default 8)", 0 },
 	{ "config", OPT_CONFIG, "FILE", 0,
 	  "options of osmroutes.conf; \"none\": the defaults (default: " OSR_DEFAULT_CONFIG
@@ -69,7 +70,7 @@ static void add_engine(struct cli_subjects *subjects, const char *name, struct a
 	for (uint32_t i = 0; osr_engines[i]; i++)
 		osr_guess_offer(&guess, osr_engines[i]->name);
 	if (!engine)
-		argp_error(state, "no engine \"%s\"%s (`osmroutes engines` lists them)", name,
+		argp_error(state, "no engine \"%s\"%s (`osmroutes conf --list` lists them)", name,
 			   osr_guess_say(&guess, said, sizeof(said)));
 	subject_add(subjects, engine, NULL, state);
 }

@@ -55,6 +55,14 @@ def twins():
             for name in ('Twin switch', 'MT25408'):
                 for at in re.finditer(name, out):
                     assert re.match(' 0x[0-9a-f]{16}', out[at.end():]), (words, out[at.start() - 80:at.end() + 40])
+        broken = os.path.join(directory, 'broken.net')
+        assert run('whatif', '--link=spine-1:1', '--write=' + broken, path)[0] < 2
+        with open(broken) as file:
+            assert not re.search('Twin switch 0x', file.read()), 'a file has the names of the nodes'
+        for words in (['diff', path, broken], ['generate', '--format=dot', path]):
+            status, out, said = run(*words)
+            assert status < 2 and re.search('Twin switch 0x[0-9a-f]{16}', out) and \
+                not re.search('Twin switch(?! 0x)', out), (words, out, said)
         shown = sorted(set(re.findall('Twin switch (0x[0-9a-f]+)', run('whatif', '--each=switch', path)[1])))
         assert len(shown) == 2, shown
         for word in ['Twin switch ' + shown[0], shown[0], shown[0].lstrip('0x'), 'S-' + shown[0][2:], 'spine-1']:
