@@ -130,6 +130,10 @@ static inline void osr__vl_budget(const struct osm_opensm *osm, const struct osr
 	osr_options_vl_budget(o, osm->subn.opt.qos, fabric, limit);
 }
 
+struct sweep;
+/* SLs whose packets a switch or an end port drops, with the tables that it has; a bit each. */
+uint16_t osr__dropped_sls(const struct sweep *w);
+
 /* SLs that path records may have where every one is safe: of partitions and QoS levels; a bit each. */
 uint16_t osr__chosen_sls(const struct osm_opensm *osm);
 
@@ -188,7 +192,6 @@ void osr__publish_path_sl(struct osm_opensm *osm, const struct osr_fabric *fabri
 
 /* send_rounds.c -------------------------------------------------------------------------------- */
 
-struct sweep;
 /* May this sweep's tables go out in two rounds? */
 bool osr__rounds_may(const struct sweep *w);
 /* The first of them is what OpenSM sends when the sweep's callback returns. */

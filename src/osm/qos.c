@@ -10,7 +10,7 @@
  * path_sl, update_sl2vl and update_vlarb run several at once under OpenSM's shared lock: they look
  * up and do nothing else.
  */
-#include "plugin.h"
+#include "sweep.h"
 
 #include "conf/osmconf.h"
 
@@ -248,6 +248,27 @@ void osr__qos_renew(struct engine_ctx *ctx)
 			 "%s: OpenSM's qos_*_vlarb options give no weight to some of the VLs in "
 			 "use; osmroutes adds weight %u",
 			 ctx->engine->name, VLARB_WEIGHT);
+}
+
+/*
+ * Without QoS switches keep the tables that they came with: usually SL = VL, so SLs above the lanes of a link are
+ * dropped there, unless it has one lane and no table.
+ */
+uint16_t osr__dropped_sls(const struct sweep *w)
+{
+	const struct sweep_slot *slot = w->slot;
+	uint8_t n = w->snap.link_vls;
+	uint16_t dropped = 0;
+
+	if (!w->osm->subn.opt.qos)
+		return n > 1 && n < 16 ? (uint16_t)(0xffffu << n) : 0;
+	if (slot->result.routing.sl2vl)
+		return 0;
+	for (uint8_t sl = 0; sl < 16; sl++)
+		if (!(slot->used_vls & (1u << sl)) &&
+		    (slot->qos.sl2vl[QOS_CA][sl] == 15 || slot->qos.sl2vl[QOS_SWE][sl] == 15))
+			dropped |= (uint16_t)(1u << sl);
+	return dropped;
 }
 
 /* Path SLs ------------------------------------------------------------------------------------- */

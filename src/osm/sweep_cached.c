@@ -22,6 +22,7 @@ static enum osr_status check_cached(struct sweep *w, enum snapshot_lids lids, st
 	w->ms_check = osr__sweep_clock_ms();
 	if (st)
 		return st;
+	osr__qos_tables(w->osm, &w->snap, &w->slot->qos);
 	/* QoS may have been switched off since, or a switch without SL2VL tables have come. */
 	osr__vl_budget(w->osm, fabric, &w->ctx->plugin->options, &w->snap.limit);
 	if (routing->n_vls > w->snap.limit.vls)

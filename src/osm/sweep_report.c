@@ -232,6 +232,24 @@ static void any_sl_text(const struct sweep *w, char *buf, size_t size)
 		snprintf(buf, size, "dfsssp with any_sl = on would cover them, or max_vls = 1");
 }
 
+/* "SLs 0-3 7"; nothing if there is none. */
+static void sls_text(uint16_t sls, char *text, size_t size)
+{
+	*text = '\0';
+	for (unsigned sl = 0, end; sl < 16; sl = end + 1) {
+		size_t n = strlen(text);
+
+		for (end = sl; end < 15 && sls >> sl & 1 && sls >> (end + 1) & 1;)
+			end++;
+		if (sls >> sl & 1)
+			snprintf(text + n, size - n, end > sl ? "%s%u-%u" : "%s%u",
+				 n                 ? " "
+				 : sls & (sls - 1) ? "SLs "
+						   : "SL ",
+				 sl, end);
+	}
+}
+
 /* Everything that is not proven and that programs may rely on, a sentence each. */
 static void report_gaps(const struct sweep *w)
 {
@@ -259,6 +277,13 @@ static void report_gaps(const struct sweep *w)
 			 "covered: %s",
 			 name, routing->n_vls, cost);
 	}
+	sls_text(osr__chosen_sls(w->osm) & osr__dropped_sls(w), cost, sizeof(cost));
+	if (*cost)
+		osr__log(w->osm, OSM_LOG_ERROR,
+			 "%s: warning: packets on %s of a partition or QoS level are dropped: %s",
+			 name, cost,
+			 w->osm->subn.opt.qos ? "OpenSM's qos_*_sl2vl sends them to VL 15"
+					      : "without QoS there is no such virtual lane");
 	if (!(proven & OSR_CLAIM_REVERSIBLE))
 		osr__log(w->osm, OSM_LOG_ERROR,
 			 "%s: warning: replies on the SL of their request are not proven free of "
@@ -280,19 +305,24 @@ static void words_add(char *list, size_t size, const char *first, const char *wo
 void osr__proven_text(const struct sweep *w, char *text, size_t size)
 {
 	uint32_t proven = w->slot->verdict.proven;
-	bool any_sl = osr__any_sl(&w->slot->result.routing, proven);
+	bool any_sl =
+		osr__any_sl(&w->slot->result.routing, proven) && (proven & OSR_CLAIM_DEADLOCK_FREE);
+	uint16_t dropped = any_sl ? osr__dropped_sls(w) : 0;
+	char sls[40] = "any SL";
 	const struct {
 		const char *word;
 		bool is, asked;
 	} answers[] = {
 		{ "deadlock-free", proven & OSR_CLAIM_DEADLOCK_FREE, true },
 		{ "replies", proven & OSR_CLAIM_REVERSIBLE, true },
-		{ "any SL", any_sl && (proven & OSR_CLAIM_DEADLOCK_FREE), true },
+		{ sls, any_sl && dropped != UINT16_MAX, true },
 		{ "multicast", proven & OSR_CLAIM_MULTICAST, !w->osm->subn.opt.disable_multicast },
 	};
 	char lacks[80] = "";
 	size_t n;
 
+	if (dropped && dropped != UINT16_MAX)
+		sls_text((uint16_t)~dropped, sls, sizeof(sls));
 	snprintf(text, size, "reachable");
 	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
 		if (answers[i].is)

@@ -96,6 +96,25 @@ def sl2vl_drop(workdir):
               options=dict(QOS, qos_sl2vl='0,15,15,15,15,15,15,15,15,15,15,15,15,15,15,15'))
 
 
+@scenario('vl.dropped')
+def dropped(workdir):
+    """Any SL is safe on one lane; what is claimed of those that never arrive is not that they may be used."""
+    os.makedirs(workdir, exist_ok=True)
+    config = os.path.join(workdir, 'partitions.conf')
+    with open(config, 'w') as file:
+        file.write('Default=0x7fff, ipoib, sl=0 : ALL=full ;\nstorage=0x8001, sl=3 : ALL=full ;\n')
+    drop = {'qos_sl2vl': '0,0,0,15,15,0,15,15,15,15,15,15,15,15,15,15', 'partition_config_file': config}
+    for name, options, word in (('default', QOS, 'any SL'), ('drop', dict(QOS, **drop), 'SLs 0-2 5'),
+                                ('off', {'qos': 'FALSE'}, 'SLs 0-7')):
+        with Fabric(find_fabric('tree-2'), os.path.join(workdir, name)) as fabric:
+            with Opensm(fabric, 'dfsssp', plugin=True, options=options) as opensm:
+                opensm.wait_up()
+                log = opensm.log
+        said = re.search(r'proven: reachable, deadlock-free, replies, (.*?), multicast', log)
+        expect(said and said[1] == word, '%s: %s' % (name, said and said[1]))
+        expect(('warning: packets on SL 3 of a partition' in log) == (name == 'drop'), name + ': the warning')
+
+
 @scenario('vl.arbitration')
 def arbitration(workdir):
     """Every used VL gets a weight, also if the options leave some out."""
