@@ -241,7 +241,6 @@ static int analyze_say(struct out *out, const struct outcome *o)
 	if (!o->t.st)
 		cli_answers_witness(out, o->name, o->f, &o->a.found, OSR_REQUIRED);
 	analyze_say_hops(out, o);
-	cli_worst_pairs(out, &o->a.worst);
 	return st ? CLI_BAD : code;
 }
 
@@ -431,7 +430,6 @@ static int analyze_run(int argc, char **argv, const char *command, const char *d
 						{ "results", OUT_ACROSS, fields },
 						{ "hops", OUT_ROWS,
 						  compare ? quiet_hop_fields : hop_fields },
-						{ "worst", OUT_ROWS, cli_worst_fields },
 						{ "patterns", OUT_ROWS, pattern_fields },
 						{ "loops", OUT_ROWS, cli_loops_fields },
 						{ NULL, 0, NULL } };

@@ -228,7 +228,6 @@ static const struct out_field engine_fields[] = {
 static const struct out_section sections[] = {
 	{ "summary", OUT_HEAD, head_fields },
 	{ "engines", OUT_ACROSS, engine_fields },
-	{ "worst", OUT_ROWS, cli_worst_fields },
 	{ "loops", OUT_ROWS, cli_loops_fields },
 	{ NULL, 0, NULL },
 };
@@ -305,7 +304,6 @@ static int route_say(struct out *out, const struct osr_fabric *fabric, const str
 	cli_worst_say(out, &o->worst);
 	code = route_say_verdict(out, o);
 	cli_answers_witness(out, o->engine->name, fabric, &o->found, OSR_REQUIRED);
-	cli_worst_pairs(out, &o->worst);
 	return code;
 }
 

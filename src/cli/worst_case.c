@@ -27,12 +27,6 @@ static error_t worst_parse(int key, char *arg, struct argp_state *state)
 
 const struct argp worst_argp = { .options = options, .parser = worst_parse };
 
-const struct out_field cli_worst_fields[] = {
-	{ "tables", NULL, OUT_TEXT, 0 },    { "from", NULL, OUT_TEXT, 0 },
-	{ "from_lid", NULL, OUT_COUNT, 0 }, { "to", NULL, OUT_TEXT, 0 },
-	{ "to_lid", NULL, OUT_COUNT, 0 },   { NULL, NULL, 0, 0 },
-};
-
 /* The rate of the cable of each end port into rate[n_terminals], 0 where it is unknown. */
 static void read_rates(const struct cli_input *in, uint32_t *rate)
 {
@@ -146,22 +140,6 @@ void cli_worst_say(struct out *out, const struct cli_worst_of *of)
 		out_textf(out, "worst.cable", "%s:%u - %s",
 			  osr_switch_name(f, f->chan_src[c], from), f->chan_port[c],
 			  osr_switch_name(f, f->chan_dst[c], to));
-}
-
-void cli_worst_pairs(struct out *out, const struct cli_worst_of *of)
-{
-	char name[32];
-
-	for (uint32_t i = 0; of->f && i < of->worst.flow; i++) {
-		const struct osr_pair *pair = &of->worst.pairs[i];
-
-		out_row(out, "worst");
-		out_text(out, "tables", of->tables);
-		out_text(out, "from", osr_terminal_name(of->f, pair->from, name));
-		out_count(out, "from_lid", of->f->term_lid[pair->from]);
-		out_text(out, "to", osr_terminal_name(of->f, pair->to, name));
-		out_count(out, "to_lid", of->f->term_lid[pair->to]);
-	}
 }
 
 enum osr_status cli_worst_free(struct cli_worst *worst, struct osr_diag *diag)

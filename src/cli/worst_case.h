@@ -7,7 +7,6 @@
  *	st = cli_worst_load(&worst, &in, &diag);	// while in.net is there
  *	st = cli_worst_find(&worst, "dfsssp", &fabric, &routing, &of, &diag);
  *	cli_worst_say(&out, &of);			// CLI_WORST_FIELDS of the current row
- *	cli_worst_pairs(&out, &of);			// rows of cli_worst_fields
  *	st = cli_worst_free(&worst, &diag);
  */
 #ifndef OSR_CLI_WORST_CASE_H
@@ -46,7 +45,6 @@ extern const struct argp worst_argp;
 	{                                                                                          \
 		"worst.cable", "  the cable", OUT_TEXT, 0                                          \
 	}
-extern const struct out_field cli_worst_fields[];
 
 /* Rates of the cables; opens the file. Nothing, and no answer below, if it was not asked for. */
 enum osr_status cli_worst_load(struct cli_worst *worst, const struct cli_input *in,
@@ -55,7 +53,6 @@ enum osr_status cli_worst_find(struct cli_worst *worst, const char *tables,
 			       const struct osr_fabric *fabric, const struct osr_routing *routing,
 			       struct cli_worst_of *of, struct osr_diag *diag);
 void cli_worst_say(struct out *out, const struct cli_worst_of *of);
-void cli_worst_pairs(struct out *out, const struct cli_worst_of *of);
 enum osr_status cli_worst_free(struct cli_worst *worst, struct osr_diag *diag);
 
 /* 1 / load, and 1 where the cables carry it all. */

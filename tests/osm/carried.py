@@ -136,7 +136,7 @@ def rounds(workdir):
 
 @scenario('carried.drained', 120)
 def drained(workdir):
-    """A switch and a cable out of routing."""
+    """A cable out of routing."""
     with Fabric(find_fabric('torus-4x4'), workdir) as fabric:
         with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=drain.conf(fabric)) as opensm:
             opensm.wait_up()

@@ -28,7 +28,7 @@ struct cut {
 /* All cuts of a fabric, and what is made of each. */
 struct cuts {
 	const struct osr_fabric *f;
-	const uint64_t *sources, *lids; /* [n_switches] */
+	const uint64_t *units; /* [n_switches] what its end ports send, and receive; NULL: routes */
 	const uint64_t *weight; /* [n_channels] what counts as that many channels; NULL: 1 each */
 	uint64_t (*bound)(const struct cut *inside, const struct cut *all);
 };
@@ -43,8 +43,8 @@ static uint64_t cut_bound(const struct cut *inside, const struct cut *all)
 
 static void cut_add(const struct cuts *cuts, struct cut *cut, uint32_t v)
 {
-	cut->sources += cuts->sources[v];
-	cut->lids += cuts->lids[v];
+	cut->sources += cuts->units ? cuts->units[v] : cuts->f->sw_sources[v];
+	cut->lids += cuts->units ? 0 : bound_lids(cuts->f, v);
 }
 
 static uint64_t cut_weight(const struct cuts *cuts, uint32_t c)
@@ -149,19 +149,9 @@ enum osr_status osr_bound_cut(const struct osr_fabric *fabric, struct osr_arena 
 			      uint64_t *bound, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	uint64_t *sources = osr_alloc(scratch, fabric->n_switches, sizeof(*sources));
-	uint64_t *lids = osr_alloc(scratch, fabric->n_switches, sizeof(*lids));
-	struct cuts cuts = { .f = fabric, .sources = sources, .lids = lids, .bound = cut_bound };
-	enum osr_status st;
+	const struct cuts cuts = { .f = fabric, .bound = cut_bound };
+	enum osr_status st = bound_each_cut(&cuts, scratch, bound, diag);
 
-	*bound = 0;
-	if (osr_arena_failed(scratch, diag))
-		return OSR_NOMEM;
-	for (uint32_t v = 0; v < fabric->n_switches; v++) {
-		sources[v] = fabric->sw_sources[v];
-		lids[v] = bound_lids(fabric, v);
-	}
-	st = bound_each_cut(&cuts, scratch, bound, diag);
 	osr_arena_reset(scratch, mark);
 	return st;
 }
@@ -174,7 +164,7 @@ struct permutation {
 	uint64_t *within; /* [n_switches] the same of its component */
 	uint64_t *most;   /* [n_channels] W of bound.h: units at the load in question */
 	uint64_t *
-		around; /* [n_switches] of all channels that leave it, and so of those that enter it */
+		around; /* [n_switches] of the channels that leave it, and of those that enter it */
 };
 
 /* How much more than the cut can take half of the traffic may bring. */
@@ -225,11 +215,9 @@ static enum osr_status permutation_fits(const struct permutation *p, double load
 					const uint32_t *rate, struct osr_arena *scratch, bool *fits,
 					struct osr_diag *diag)
 {
-	const struct cuts cuts = { .f = p->f,
-				   .sources = p->units,
-				   .lids = p->units,
-				   .weight = p->most,
-				   .bound = cut_excess };
+	const struct cuts cuts = {
+		.f = p->f, .units = p->units, .weight = p->most, .bound = cut_excess
+	};
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	uint64_t excess;
 	enum osr_status st;
