@@ -56,7 +56,7 @@ enum {
 	OSR_ENGINE_MINIMAL = 1 << 1,       /* never returns OSR_OK without that claim */
 	OSR_ENGINE_LMC = 1 << 2,           /* spreads the LIDs of a port */
 	/*
-	 * Its tables may be re-routed incrementally, by reroute.h: then it has the options of
+	 * Its tables may be re-routed incrementally, by repair.h: then it has the options of
 	 * OSR_SWEEP_STABLE (sweep.h), at least.
 	 */
 	OSR_ENGINE_REROUTE = 1 << 3,

@@ -37,7 +37,7 @@ typedef uint8_t osr_sl2vl_t[16];
  */
 #define OSR_VL_UNSET 255
 
-/* Can it deadlock while some switches have the old tables and others the new ones? See reroute.h. */
+/* Can it deadlock while some switches have the old tables and others the new ones? See repair.h. */
 enum osr_transition {
 	OSR_TRANSITION_UNASKED, /* transition_why says why, or is "" */
 	OSR_TRANSITION_FREE,
@@ -49,7 +49,7 @@ enum osr_transition {
 #define OSR_KEPT_SLS 1
 #define OSR_KEPT_ORDER 2 /* the spanning order of multicast, as far as its cables are there */
 
-/* What stable re-routing did; see reroute.h. */
+/* What stable re-routing did; see repair.h. */
 struct osr_stable {
 	bool kept;         /* made from the previous result */
 	bool new_baseline; /* the next repair starts from this result, not from its baseline */
@@ -72,7 +72,7 @@ struct osr_stable {
 	uint64_t n_moved;
 	uint64_t n_sl_changed; /* (switch, LID) pairs with another SL than in the last sweep */
 	uint64_t n_sl_lost;    /* pairs with an SL of earlier that is no longer proven */
-	uint32_t drift; /* permille: balance against the baseline's, see osr_reroute_options */
+	uint32_t drift; /* permille: balance against the baseline's, see osr_repair_options */
 	char why[200];  /* why the previous result was not kept; "" if there was none */
 };
 
@@ -151,12 +151,12 @@ struct osr_routing {
 
 	/*
 	 * Where one graph holds for all VLs (sl == NULL, no sl2vl): a bit for every dependency of
-	 * unicast, by slot (cdg.h), or more; for reroute.h, which otherwise walks all tables. NULL:
+	 * unicast, by slot (cdg.h), or more; for repair.h, which otherwise walks all tables. NULL:
 	 * not known.
 	 */
 	const uint64_t *deps;
 	/*
-	 * The same lane by lane, a bit for each VL; by osr_reroute_prepare().
+	 * The same lane by lane, a bit for each VL; by osr_repair_prepare().
 	 * NULL: not known.
 	 */
 	const uint16_t *lane_deps;
@@ -187,7 +187,7 @@ struct osr_result {
 	 * [n_channels] routes over every channel, as osr_check_loads() counts them; NULL: unknown.
 	 */
 	const uint64_t *load;
-	/* The full route this one was repaired from; NULL: it is one itself. See reroute.h. */
+	/* The full route this one was repaired from; NULL: it is one itself. See repair.h. */
 	const struct osr_result *baseline;
 };
 

@@ -3,7 +3,7 @@
  * sweep.h - one sweep: from a fabric, an engine and the last checked result to the next one.
  *
  *	applies()	may the engine route this fabric?
- *	re-route	incrementally, from the previous result (reroute.h), if the engine has
+ *	re-route	incrementally, from the previous result (repair.h), if the engine has
  *			OSR_ENGINE_REROUTE and its options say so
  *	route()		else, or where that is not possible: the engine, from nothing
  *	transition	can packets that meet old and new tables mixed deadlock?

@@ -306,7 +306,7 @@ static enum osr_status adopt_judge(struct adopted *a)
 	a->r->n_longer = (uint32_t)verdict->n_longer;
 	a->slot->result.load = load;
 	a->slot->result.digest = osr_routing_digest(a->f, a->r);
-	return osr_reroute_prepare(&a->slot->result, &a->w->scratch, &a->slot->arena, a->r,
+	return osr_repair_prepare(&a->slot->result, &a->w->scratch, &a->slot->arena, a->r,
 				   &a->diag);
 }
 

@@ -34,7 +34,7 @@
 #include <osmroutes/check.h>
 #include <osmroutes/engine.h>
 #include <osmroutes/params.h>
-#include "core/reroute/reroute.h"
+#include "core/repair/repair.h"
 #include <osmroutes/routing.h>
 
 struct engine_ctx;

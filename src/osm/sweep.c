@@ -431,7 +431,7 @@ void osr__sweep_prepare(struct engine_ctx *ctx)
 {
 	/* Once for each full route. Out of memory: the sweep does it all itself. */
 	if (ctx->current)
-		osr_reroute_prepare(&ctx->current->result, &ctx->scratch, &ctx->current->arena,
+		osr_repair_prepare(&ctx->current->result, &ctx->scratch, &ctx->current->arena,
 				    &ctx->current->result.routing, NULL);
 	osr_arena_empty(&ctx->scratch);
 }

@@ -11,7 +11,7 @@
 #include "bound_minimal.h"
 #include <osmroutes/check.h>
 #include <osmroutes/prng.h>
-#include "core/reroute/reroute.h"
+#include "core/repair/repair.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -264,6 +264,7 @@ static void kill_one(const struct bench *b, struct faults *x, const struct osr_r
 			run->result.routing.sl ? "by SL" : "any SL");
 	n->n++;
 	n->kept += s->kept;
+
 	n->together += s->together;
 	n->direct += direct;
 	n->through += through;
@@ -335,7 +336,7 @@ int main(int argc, char **argv)
 	bench_read(argv[optind], &whole.arena, &whole.result.fabric);
 	route(&b, NULL, &whole);
 	prepare = bench_clock_ms();
-	if (osr_reroute_prepare(&whole.result, &scratch, &whole.arena, &whole.result.routing,
+	if (osr_repair_prepare(&whole.result, &scratch, &whole.arena, &whole.result.routing,
 				&diag))
 		bench_die(diag.text);
 	prepare = bench_clock_ms() - prepare;

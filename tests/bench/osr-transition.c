@@ -7,7 +7,7 @@
  * answer cost? Prints one line of JSON.
  */
 #include <osmroutes/prng.h>
-#include "core/reroute/reroute.h"
+#include "core/repair/repair.h"
 #include "core/transition/transition.h"
 
 #include <stdio.h>
@@ -95,7 +95,7 @@ static bool sweep(const struct bench *b, const struct faults *faults,
 	job.diag = &diag;
 	st = osr_sweep(&job, &s->x, &done);
 	if (!st && !n)
-		st = osr_reroute_prepare(&s->x, &scratch, &s->arena, &s->x.routing, &diag);
+		st = osr_repair_prepare(&s->x, &scratch, &s->arena, &s->x.routing, &diag);
 	osr_arena_free(&scratch);
 	if (st || done.refused) {
 		fprintf(stderr, "%s\n", st ? diag.text : s->x.routing.stable.why);

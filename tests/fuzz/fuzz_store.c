@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include <osmroutes/check.h>
-#include "core/reroute/reroute.h"
+#include "core/repair/repair.h"
 
 #include <xxhash.h>
 

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include <osmroutes/check.h>
-#include "core/reroute/reroute.h"
+#include "core/repair/repair.h"
 #include "core/store/store.h"
 #include "core/verify/union.h"
 #include <osmroutes/sweep.h>
@@ -154,7 +154,8 @@ static void assert_promises(struct life *x, const struct osr_result *now)
 	    is_safe_together(x, now))
 		fail_msg("%s on %s: old and new entries together have no loop, unlike \"%s\"",
 			 x->engine->name, x->t.name, s->transition_why);
-	if (s->together && !is_safe_together(x, now))
+	if (s->kept && (s->together || s->transition == OSR_TRANSITION_FREE) &&
+	    !is_safe_together(x, now))
 		fail_msg("%s on %s: old and new entries together can deadlock", x->engine->name,
 			 x->t.name);
 }
@@ -383,7 +384,7 @@ static void step(struct life *x)
 	assert_right(x, now, &sweep.verdict);
 	s = &now->routing.stable;
 	*x->n_kept += s->kept;
-	*x->n_together += s->kept && s->together;
+	*x->n_together += s->kept && (s->together || s->transition == OSR_TRANSITION_FREE);
 	*x->n_changed_sl += s->kept && s->n_sl_changed;
 	*x->n_anew += !s->kept;
 	x->always_kept &= !s->new_baseline;
@@ -406,7 +407,7 @@ static void step(struct life *x)
 		assert_order_serves(x, now);
 	if (x->prepares)
 		assert_int_equal(
-			osr_reroute_prepare(now, &scratch, &slot->arena, &now->routing, &diag),
+			osr_repair_prepare(now, &scratch, &slot->arena, &now->routing, &diag),
 			OSR_OK);
 	osr_arena_free(&scratch);
 	if (!x->now)
@@ -478,7 +479,6 @@ static void hand_over(struct life *x)
 	uint32_t modes = OSR_CLAIM_ANY_SL | OSR_CLAIM_REVERSIBLE | OSR_CLAIM_MULTICAST;
 
 	now->baseline = NULL;
-	now->routing.deps = NULL; /* they rise in the certificate that goes */
 	now->routing.lane_deps = NULL;
 	now->routing.rank = osr_alloc(&x->now->arena, OSR_MAX_VLS * (size_t)now->fabric.n_channels,
 				      sizeof(*now->routing.rank));
@@ -822,7 +822,7 @@ static void test_refused(void **state)
 static bool fail_allocations(const struct osr_result *before, const struct osr_fabric *f,
 			     bool in_result)
 {
-	const struct osr_reroute_options opt = { .drift = 0 };
+	const struct osr_repair_options opt = { .drift = 0 };
 	enum osr_status st = OSR_NOMEM;
 
 	for (size_t n = 1; st == OSR_NOMEM; n++) {
@@ -837,7 +837,7 @@ static bool fail_allocations(const struct osr_result *before, const struct osr_f
 				       .fabric = f,
 				       .routing = &r };
 
-		st = osr_reroute(&job, &opt, &diag);
+		st = osr_repair(&job, &opt, &diag);
 		assert_true(st == OSR_OK || diag.text[0]);
 		assert_true(st != OSR_OK ||
 			    (r.lft && !r.sl == !before->routing.sl && r.rank && r.mcast_parent));
@@ -959,7 +959,7 @@ static void test_sweep_out_of_memory(void **state)
 
 /* Tables that cannot be kept, and what is said of it. */
 static void assert_anew(const struct osr_result *before, struct osr_request req,
-			struct osr_reroute_options opt, const char *word)
+			struct osr_repair_options opt, const char *word)
 {
 	struct osr_arena scratch = { 0 }, result = { 0 };
 	struct osr_diag diag = { "" };
@@ -971,7 +971,7 @@ static void assert_anew(const struct osr_result *before, struct osr_request req,
 			       .fabric = &before->fabric,
 			       .routing = &r };
 
-	assert_int_equal(osr_reroute(&job, &opt, &diag), OSR_NOT_APPLICABLE);
+	assert_int_equal(osr_repair(&job, &opt, &diag), OSR_NOT_APPLICABLE);
 	if (!strstr(diag.text, word))
 		fail_msg("\"%s\" does not speak of %s", diag.text, word);
 	osr_arena_free(&scratch);
@@ -981,7 +981,7 @@ static void assert_anew(const struct osr_result *before, struct osr_request req,
 static void test_refusals(void **state)
 {
 	const struct osr_request req = { .max_vls = 15 };
-	const struct osr_reroute_options plain = { 0 };
+	const struct osr_repair_options plain = { 0 };
 	struct totals n = { 0 };
 	struct osr_result other;
 	struct life x;
@@ -1000,11 +1000,11 @@ static void test_refusals(void **state)
 	free(other.routing.sl2vl);
 	other.routing = (struct osr_routing){ 0 };
 	assert_anew(&other, req, plain, "no earlier tables");
-	assert_anew(current(&x), req, (struct osr_reroute_options){ .drift = 99 },
+	assert_anew(current(&x), req, (struct osr_repair_options){ .drift = 99 },
 		    "busiest channel");
 	other = *current(&x);
 	other.routing.claims &= ~(uint32_t)OSR_CLAIM_MINIMAL;
-	assert_anew(&other, req, (struct osr_reroute_options){ .minimal = true }, "minimal");
+	assert_anew(&other, req, (struct osr_repair_options){ .minimal = true }, "minimal");
 	finish(&x);
 }
 

@@ -58,19 +58,4 @@
 enum osr_status osr_turn_route(struct osr_lanes_job *job, bool *routed);
 enum osr_status osr_turn_reconsider(struct osr_lanes_job *job, bool *routed);
 
-/* Are these tables of osr_turn_route()? */
-bool osr_turn_is_by_turn(const struct osr_routing *routing);
-
-/*
- * Incremental re-routing from job->previous, whose tables are by turn: lanes of turns in use stay, and so
- * does the order, unless multicast needs another one. Switches whose route was cut attach again where that
- * rises; entries of the baseline come back with what returns. LIDs move off channels that carry more than
- * they must (moves.h). OSR_NOT_APPLICABLE, with the reason in `why`: something is there that the baseline
- * did not know, some route finds no way, or the drift (reroute.h) is above so many percent (0: any); route
- * from nothing.
- *
- * Time: setting up (spf.h), one walk over all tables, and for each tree that was cut a few more.
- */
-enum osr_status osr_turn_reroute(const struct osr_job *job, uint32_t drift, struct osr_diag *why);
-
 #endif

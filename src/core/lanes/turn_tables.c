@@ -50,7 +50,7 @@ static void turn_mark_goes_on(const struct turns *w, uint32_t d, uint8_t *goes_o
 
 /*
  * Turns after which no route takes another one get the highest lane of their channel: what waits there waits
- * for nothing, so that after a fault more routes can go on from there (turn_keep_order.c).
+ * for nothing, so that after a fault more routes can go on from there (node_order.h).
  */
 static bool turn_raise_last(struct turns *w, struct osr_arena *scratch)
 {

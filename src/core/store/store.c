@@ -6,7 +6,7 @@
 #include "core/store/store.h"
 
 #include <osmroutes/check.h>
-#include "core/reroute/reroute.h"
+#include "core/repair/repair.h"
 #include "core/store/bytes.h"
 
 #include <assert.h>
@@ -592,7 +592,7 @@ enum osr_status osr_store_read(const void *buf, size_t size, const char *label, 
 	if (st)
 		return st;
 	last->baseline = h.n_results == 2 ? baseline : NULL;
-	return osr_reroute_prepare(last->baseline ? baseline : last, scratch,
+	return osr_repair_prepare(last->baseline ? baseline : last, scratch,
 				   last->baseline ? baseline_arena : last_arena,
 				   last->baseline ? &baseline->routing : &last->routing, diag);
 }

@@ -13,7 +13,7 @@
  * something is compared with its range; each fabric is built again by the builder that reads real
  * ones; and the tables are given to the checker, in full, with the certificate that came with them.
  * So a result that was read is as good as one that was routed, for the fabric that is stored beside
- * it. Which of its switches and LIDs are there today is for reroute.h to find out, by GUID and LID.
+ * it. Which of its switches and LIDs are there today is for repair.h to find out, by GUID and LID.
  *
  * `key` is of the caller's choice, and so are the engine's options: bytes with another key, or of
  * another engine, are refused. Notes of an engine (osr_routing.notes) are bytes here;

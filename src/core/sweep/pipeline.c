@@ -11,9 +11,8 @@
 #include <osmroutes/lanes.h>
 #include <osmroutes/sweep.h>
 
-#include "core/reroute/reroute.h"
+#include "core/repair/repair.h"
 #include "core/transition/transition.h"
-#include "core/lanes/turn.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -64,13 +63,13 @@ static struct osr_job sweep_engine_job(const struct osr_job *job, struct osr_res
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* What lanes by turn may cost where they are chosen, repairs may cost beyond that. */
+/* What lanes that leave any SL safe may cost where they are chosen, repairs may cost beyond that. */
 static enum osr_status sweep_cost(const struct osr_job *job, struct osr_diag *why)
 {
 	const struct osr_result *last = job->previous,
 				*base = last->baseline ? last->baseline : last;
 	const struct osr_routing *routing = job->routing;
-	uint64_t n_routes = (uint64_t)routing->n_dests * routing->n_switches,
+	uint64_t n_routes = (uint64_t)routing->n_dests * (routing->n_switches - 1),
 		 most = sweep_option(job, "any_sl_cost", 100);
 
 	if (sweep_option(job, "any_sl", OSR_ANY_SL_OFF) != OSR_ANY_SL_AUTO ||
@@ -86,19 +85,16 @@ static enum osr_status sweep_cost(const struct osr_job *job, struct osr_diag *wh
 /* OSR_NOT_APPLICABLE, with the reason in `why`: the engine must route from nothing. */
 static enum osr_status sweep_reroute(const struct osr_job *job, struct osr_diag *why)
 {
-	const struct osr_reroute_options opt = {
+	const struct osr_repair_options opt = {
 		.minimal = job->engine->capabilities & OSR_ENGINE_MINIMAL,
 		.drift = (uint32_t)sweep_option(job, "rebalance", 0)
 	};
 	double start = sweep_clock_ms(job);
 	enum osr_status st;
 
-	if (osr_turn_is_by_turn(&job->previous->routing)) {
-		st = osr_turn_reroute(job, opt.drift, why);
-		st = st ? st : sweep_cost(job, why);
-	} else {
-		st = osr_reroute(job, &opt, why);
-	}
+	st = osr_repair(job, &opt, why);
+	if (!st && (job->routing->claims & OSR_CLAIM_ANY_SL))
+		st = sweep_cost(job, why);
 	if (!st)
 		job->routing->ms_spf = sweep_clock_ms(job) - start;
 	return st;
@@ -115,7 +111,7 @@ static enum osr_status sweep_full_route(const struct osr_job *job, const struct 
 				   job->fabric->n_switches <= job->previous->fabric.n_switches;
 	st = job->engine->route(&mine);
 	if (!st && stable)
-		st = osr_reroute_anew(job, why);
+		st = osr_repair_anew(job, why);
 	return st;
 }
 
@@ -203,7 +199,7 @@ static enum osr_status sweep_route_by(const struct osr_job *job, struct osr_resu
 	mine.request.max_vls = job->request.max_vls;
 	sweep_transition(&mine);
 	sweep->ms_transition = sweep_clock_ms(job) - tables;
-	result->baseline = osr_reroute_baseline(job->previous, &result->routing);
+	result->baseline = osr_repair_baseline(job->previous, &result->routing);
 	sweep->wall_route = sweep_wall_ms(job) - wall;
 	sweep->memory = job->scratch->peak + job->arena->peak;
 	return OSR_OK;

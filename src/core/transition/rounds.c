@@ -194,7 +194,7 @@ static void rounds_begin(struct rounds *r)
  */
 static enum osr_status rounds_attempt(struct rounds *r, bool *are, struct osr_diag *diag)
 {
-	bool quick = osr__transition_has_order(r->m);
+	bool quick = r->m->one_graph && r->m->r->rank && r->m->r->stable.kept;
 	enum osr_status st = OSR_OK;
 
 	rounds_begin(r);
@@ -243,7 +243,7 @@ static enum osr_status rounds_choose(struct rounds *r, const struct osr_job *job
 	}
 	if (!st && r->n)
 		st = note_rounds(r, job);
-	if (!st && (r->kept || (are && r->m->sorted)))
+	if (!st && r->kept)
 		st = osr__transition_adopt(r->m, r->kept, job->arena, job->diag);
 	if (st || !are)
 		return st;

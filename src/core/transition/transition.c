@@ -13,7 +13,7 @@
 #include "transition_private.h"
 
 #include "core/data/carry.h"
-#include "core/reroute/reroute.h"
+#include "core/repair/repair.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -258,7 +258,7 @@ uint32_t osr__transition_choices(struct transition *m, uint8_t kept[3])
 	if (!may_keep(m))
 		return n;
 	if (is_ring(m))
-		m->order = osr_reroute_keep_order(m->f, m->r, m->previous, m->scratch, &m->kept);
+		m->order = osr_repair_keep_tree(m->f, m->previous, m->scratch, &m->kept);
 	if (m->order)
 		kept[n++] = OSR_KEPT_ORDER;
 	find_sls(m);
@@ -359,7 +359,7 @@ static enum osr_status decide(struct transition *m, bool prefer, struct osr_aren
 
 	if (!st)
 		st = transition_choose(m, prefer, &kept, diag);
-	if (!st && (kept || m->sorted) && !m->loop.n)
+	if (!st && kept && !m->loop.n)
 		st = osr__transition_adopt(m, kept, result, diag);
 	if (st)
 		return st;

@@ -20,7 +20,6 @@ struct transition {
 	uint8_t *sl;     /* [n_dests * n_switches] of today's pairs by old SLs, or NULL */
 	uint8_t sl_vls;  /* VLs that those need */
 	uint32_t *rank;  /* [OSR_MAX_VLS * n_channels] */
-	bool sorted; /* rank is an order of mixture.c: good for the new tables and the mixture */
 	uint8_t *no_sls; /* [n_dests * n_switches] of one_graph; NULL until they are read */
 	struct osr_loop loop;
 	struct osr_loop_step bounce[2];
@@ -36,9 +35,7 @@ enum osr_status osr__transition_begin(struct transition *m, struct osr_diag *dia
 enum osr_status osr__transition_ask(struct transition *m, struct osr_diag *diag);
 /* The answer without a graph, where it is quick: a loop of two switches, into m->loop. */
 bool osr__transition_bounce(struct transition *m);
-/* mixture.c: can one be looked for where the certificate of the new tables is none for the mixture? */
-bool osr__transition_has_order(const struct transition *m);
-/* There is no loop, by the certificate of the new tables, or by m->rank, which is `sorted` then. */
+/* mixture.c: there is no loop, by the certificate of the new tables. */
 bool osr__transition_rises(struct transition *m);
 /*
  * What of the old tables might be kept (OSR_KEPT_*), the least first, nothing before all; how many there

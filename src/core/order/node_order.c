@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include "core/order/node_order.h"
+
+#include <string.h>
+
+/* Searches may look at so many nodes for each there is; then no node moves any more, which bounds the time. */
+#define ORDER_WORK 256
+
+/* osr_toporder_edges: what depends on a node, or what it depends on. */
+static uint32_t order_edges(const void *graph, uint32_t node, bool back, uint32_t *out)
+{
+	const struct osr_order *order = graph;
+	const struct osr_fabric *fabric = order->f;
+	uint32_t m = fabric->n_channels, c = node % m, l = node / m, n = 0,
+		 s = back ? fabric->chan_src[c] : fabric->chan_dst[c];
+
+	for (uint32_t o = fabric->chan_row[s]; o < fabric->chan_row[s + 1]; o++) {
+		uint32_t a = back ? fabric->chan_rev[o] : c, b = back ? c : o,
+			 turn = osr_order_turn(order, a, b);
+		uint16_t in = order->used[turn];
+
+		if (!order->lane || !back)
+			in &= (uint16_t)(1u << l);
+		else if (order->lane[turn] != l)
+			continue;
+		if (!back && in)
+			out[n++] = (order->lane ? order->lane[turn] : l) * m + b;
+		for (; back && in; in &= (uint16_t)(in - 1))
+			out[n++] = (uint32_t)__builtin_ctz(in) * m + a;
+	}
+	return n;
+}
+
+/*
+ * Places 0 .. n-1 by key, ties by number: least significant digit first, 8 bits at a time (with 16 the counts
+ * of a small fabric would cost far more than its channels), digits that are all alike left out.
+ */
+static void order_place(const uint32_t *keys, uint32_t n, uint32_t *from, uint32_t *to,
+			uint32_t *rank)
+{
+	uint32_t count[256];
+
+	for (uint32_t i = 0; i < n; i++)
+		from[i] = i;
+	for (unsigned shift = 0; n && shift < 32; shift += 8) {
+		uint32_t sum = 0, *swap = from;
+
+		memset(count, 0, sizeof(count));
+		for (uint32_t i = 0; i < n; i++)
+			count[keys[i] >> shift & 0xff]++;
+		if (count[keys[0] >> shift & 0xff] == n)
+			continue;
+		for (uint32_t i = 0; i < 256; i++) {
+			uint32_t k = count[i];
+
+			count[i] = sum;
+			sum += k;
+		}
+		for (uint32_t i = 0; i < n; i++)
+			to[count[keys[from[i]] >> shift & 0xff]++] = from[i];
+		from = to;
+		to = swap;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		rank[from[i]] = i;
+}
+
+enum osr_status osr_order_init(struct osr_order *order, const struct osr_fabric *fabric,
+			       uint32_t n_lanes, bool by_turn, const uint32_t *keys,
+			       uint32_t longest, struct osr_arena *scratch, struct osr_diag *diag)
+{
+	uint32_t m = fabric->n_channels, max_degree = 0;
+	uint64_t n_turns = 0;
+	enum osr_status st;
+
+	*order = (struct osr_order){ .f = fabric, .n_lanes = n_lanes, .max_log = longest };
+	order->row = osr_alloc(scratch, (size_t)m + 1, sizeof(*order->row));
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
+	for (uint32_t c = 0; c < m; c++) {
+		uint32_t u = fabric->chan_dst[c],
+			 degree = fabric->chan_row[u + 1] - fabric->chan_row[u];
+
+		order->row[c] = (uint32_t)n_turns;
+		n_turns += degree;
+		max_degree = max_degree < degree ? degree : max_degree;
+	}
+	if (n_turns > UINT32_MAX)
+		return osr_fail(diag, OSR_NOT_APPLICABLE,
+				"the fabric has more than 2^32 pairs of channels");
+	order->row[m] = (uint32_t)n_turns;
+	order->used = osr_calloc(scratch, n_turns, sizeof(*order->used));
+	order->never = osr_calloc(scratch, n_turns, sizeof(*order->never));
+	order->lane = by_turn ? osr_calloc(scratch, n_turns, 1) : NULL;
+	order->log = osr_alloc(scratch, longest, sizeof(*order->log));
+	order->nodes = (struct osr_toporder){ .n = n_lanes * m,
+					      .max_degree = max_degree * (by_turn ? n_lanes : 1),
+					      .edges = order_edges,
+					      .graph = order,
+					      .rank = osr_alloc(scratch, (size_t)n_lanes * m,
+								sizeof(uint32_t)) };
+	st = osr_toporder_init(&order->nodes, scratch, diag);
+	if (st || osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
+	order_place(keys, n_lanes * m, order->nodes.after, order->nodes.before, order->nodes.rank);
+	return OSR_OK;
+}
+
+static uint32_t order_head(const struct osr_order *order, uint32_t turn, uint32_t c2, uint32_t l)
+{
+	return (order->lane ? order->lane[turn] : l) * order->f->n_channels + c2;
+}
+
+bool osr_order_rises(const struct osr_order *order, uint32_t c1, uint32_t c2, uint16_t lanes)
+{
+	uint32_t turn = osr_order_turn(order, c1, c2);
+
+	for (uint16_t left = lanes & (uint16_t)~order->used[turn]; left;
+	     left &= (uint16_t)(left - 1)) {
+		uint32_t l = (uint32_t)__builtin_ctz(left);
+
+		if (order->nodes.rank[l * order->f->n_channels + c1] >=
+		    order->nodes.rank[order_head(order, turn, c2, l)])
+			return false;
+	}
+	return true;
+}
+
+static bool order_log(struct osr_order *order, uint32_t turn)
+{
+	if (order->n_log == order->max_log)
+		return false;
+	order->log[order->n_log++] = (struct osr_order_step){
+		.turn = turn, .used = order->used[turn], .lane = order->lane ? order->lane[turn] : 0
+	};
+	return true;
+}
+
+bool osr_order_add(struct osr_order *order, uint32_t c1, uint32_t c2, uint16_t lanes)
+{
+	struct osr_toporder *nodes = &order->nodes;
+	uint32_t turn = osr_order_turn(order, c1, c2), mark = order->n_log;
+	uint16_t fresh = lanes & (uint16_t)~order->used[turn];
+	/* Is all that the turn may close a cycle with for good, its own lane included? */
+	bool final = !mark && (!order->lane || order->used[turn]);
+
+	if (!fresh)
+		return true;
+	if (fresh & order->never[turn] || !order_log(order, turn))
+		return false;
+	for (; fresh; fresh &= (uint16_t)(fresh - 1)) {
+		uint32_t l = (uint32_t)__builtin_ctz(fresh), tail = l * order->f->n_channels + c1,
+			 head = order_head(order, turn, c2, l);
+		uint16_t bit = (uint16_t)(1u << l);
+		bool falls = nodes->rank[tail] >= nodes->rank[head],
+		     idle = order->frozen || nodes->work > (uint64_t)ORDER_WORK * nodes->n;
+
+		/* Nodes may have moved for an earlier lane: no harm, all that is in still rises. */
+		if (falls && (idle || !osr_toporder_rise(nodes, tail, head))) {
+			order->never[turn] |= final && !idle ? bit : 0;
+			osr_order_undo(order, mark);
+			return false;
+		}
+		order->used[turn] |= bit;
+		final &= !order->lane; /* of other lanes the graph knows nothing of this one */
+	}
+	return true;
+}
+
+bool osr_order_set_lane(struct osr_order *order, uint32_t turn, uint8_t lane)
+{
+	if (!order_log(order, turn))
+		return false;
+	order->lane[turn] = lane;
+	return true;
+}
+
+void osr_order_undo(struct osr_order *order, uint32_t n_log)
+{
+	while (order->n_log > n_log) {
+		const struct osr_order_step *was = &order->log[--order->n_log];
+
+		order->used[was->turn] = was->used;
+		if (order->lane)
+			order->lane[was->turn] = was->lane;
+	}
+}

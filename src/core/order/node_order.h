@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * node_order.h - an order of nodes (lane, channel) to which turns are added one by one, or refused.
+ *
+ * A turn (c1, c2) leads from a channel to one of the switch that c1 leads to. The scheme says on which lane a
+ * packet goes on: on the one that it holds (lane == NULL: lanes by SL, or a single lane), or on lane[turn]
+ * (lanes by turn). A turn that packets on lane l of c1 take makes node (L(turn, l), c2) depend on node (l, c1).
+ * All these dependencies rise in rank[], so there is no cycle among them: the order is the certificate of
+ * freedom from deadlock (Dally, Seitz 1987).
+ *
+ * osr_order_add() makes a turn rise by moving nodes between its two ends, or refuses it if that closes a cycle
+ * (toporder.h). Turns can be taken back to a mark: an order of more turns is one of fewer, so ranks stay as they
+ * are. What is in before osr_order_begin() is for good. A turn that closes a cycle with that is remembered and
+ * refused at once from then on: the graph only grows.
+ */
+#ifndef OSR_CORE_ORDER_H
+#define OSR_CORE_ORDER_H
+
+#include <osmroutes/fabric.h>
+#include <osmroutes/toporder.h>
+
+struct osr_order {
+	const struct osr_fabric *f;
+	uint32_t n_lanes;
+	uint32_t *row;   /* [n_channels + 1] turns by their first channel */
+	uint16_t *used;  /* [n_turns] lanes of the first channel whose packets take the turn */
+	uint16_t *never; /* [n_turns] lanes on which the turn closes a cycle for good */
+	uint8_t *
+		lane; /* [n_turns] on which packets go on; it is fixed once the turn is used. NULL: they stay */
+	bool frozen; /* turns that fall are refused: no node moves. The caller's to set */
+	struct osr_toporder nodes; /* its rank[n_lanes * n_channels] is a permutation */
+
+	/* Turns as they were before each change since osr_order_begin(). */
+	struct osr_order_step {
+		uint32_t turn;
+		uint16_t used;
+		uint8_t lane;
+	} * log;
+	uint32_t n_log, max_log;
+};
+
+/*
+ * No turn is used yet, and all go on on lane 0 if by_turn. Nodes start in the order of keys[n_lanes * n_channels],
+ * equal ones in that of their numbers. At most `longest` turns are added between osr_order_begin() and the next;
+ * more are refused. OSR_NOMEM, or OSR_NOT_APPLICABLE beyond 2^32 turns.
+ */
+enum osr_status osr_order_init(struct osr_order *order, const struct osr_fabric *fabric,
+			       uint32_t n_lanes, bool by_turn, const uint32_t *keys,
+			       uint32_t longest, struct osr_arena *scratch, struct osr_diag *diag);
+
+static inline uint32_t osr_order_turn(const struct osr_order *order, uint32_t c1, uint32_t c2)
+{
+	return order->row[c1] + (c2 - order->f->chan_row[order->f->chan_dst[c1]]);
+}
+
+/* The lanes on which packets that came on these go on over the turn. */
+static inline uint16_t osr_order_next(const struct osr_order *order, uint32_t turn, uint16_t lanes)
+{
+	return order->lane && lanes ? (uint16_t)(1u << order->lane[turn]) : lanes;
+}
+
+/* Does the turn rise on these lanes as things are? */
+bool osr_order_rises(const struct osr_order *order, uint32_t c1, uint32_t c2, uint16_t lanes);
+
+/* Packets on these lanes of c1 take the turn to c2. False: that closes a cycle, and nothing has changed. */
+bool osr_order_add(struct osr_order *order, uint32_t c1, uint32_t c2, uint16_t lanes);
+
+/* An unused turn goes on on this lane. False: the log is full, and nothing has changed. */
+bool osr_order_set_lane(struct osr_order *order, uint32_t turn, uint8_t lane);
+
+static inline void osr_order_begin(struct osr_order *order)
+{
+	order->n_log = 0;
+}
+
+/* Takes back what has been changed since the log had n_log entries. */
+void osr_order_undo(struct osr_order *order, uint32_t n_log);
+
+#endif

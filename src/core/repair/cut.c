@@ -1,0 +1,602 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * One LID whose tree has been cut. From the outside in:
+ *	osr__repair_cut()	which switches are cut off; loads; the paths that are left
+ *	  find_paths()		  on shortest paths, then with other SLs, then along the spanning tree
+ *	    settle()		    breadth first, from the switches that still have a path
+ *	      attach()		      one switch: its candidates, best first
+ *	osr__repair_balance()	after all trees: LIDs move off channels that carry more than they must
+ */
+#include "repair_private.h"
+
+#include <string.h>
+
+#include "core/paths/bound.h"
+#include "core/paths/moves.h"
+
+/* A channel that a switch may send by; smaller is better. */
+struct candidate {
+	uint32_t chan;
+	uint32_t class; /* see candidate_of() */
+	uint64_t cost;  /* load along the path */
+};
+
+/* ---- settling -------------------------------------------------------------------------------- */
+
+/* Has v a route? It has if it is not cut; then its length is measured, and that of those on the way. */
+static bool is_known(struct repair *w, uint32_t d, const uint8_t *row, uint32_t v)
+{
+	struct repair_tree *t = &w->tree;
+	uint32_t root = w->f->dest_switch[d], depth = 0;
+
+	if (t->known[v] != t->epoch && t->cut[v] == t->epoch)
+		return false;
+	for (; t->known[v] != t->epoch && v != root;
+	     v = w->f->chan_dst[osr__repair_next(w, row, v)]) {
+		if (depth == w->f->n_switches || osr__repair_next(w, row, v) == OSR_NONE)
+			return false;
+		t->stack[depth++] = v;
+	}
+	if (v == root && t->known[v] != t->epoch) {
+		t->known[v] = t->epoch;
+		t->len[v] = 0;
+	}
+	while (depth--) {
+		uint32_t len = t->len[v] + 1;
+
+		v = t->stack[depth];
+		t->known[v] = t->epoch;
+		t->len[v] = len;
+	}
+	return true;
+}
+
+/* Does an earlier LID of the same port leave v by this port? They are to differ. */
+static bool shared_by_sibling(const struct repair *w, uint32_t d, uint32_t v, uint8_t port)
+{
+	const struct osr_fabric *fabric = w->f;
+	uint32_t n_earlier = fabric->dest_lid[d] - fabric->term_lid[fabric->dest_term[d]];
+
+	for (uint32_t k = 1; k <= n_earlier; k++)
+		if (osr__repair_row(w, d - k)[v] == port)
+			return true;
+	return false;
+}
+
+/*
+ * The old port first, then that of the last sweep, then ports that no LID of the same host has, then those
+ * for which no node has to move; among equals the path that carries least by now, or is expected to.
+ */
+static struct candidate candidate_of(const struct repair *w, uint32_t d, const uint8_t *row,
+				     uint32_t v, uint32_t c, uint16_t lanes)
+{
+	const struct repair_tree *t = &w->tree;
+	const struct osr_fabric *fabric = w->f;
+	uint8_t port = fabric->chan_port[c];
+	struct candidate x = { .chan = c };
+
+	if (port != t->old[v] && port == t->last[v]) {
+		x.class = 1;
+	} else if (port != t->old[v]) {
+		uint32_t u = fabric->chan_dst[c], next = u == fabric->dest_switch[d]
+								 ? OSR_NONE
+								 : osr__repair_next(w, row, u);
+
+		x.class = 2 + (shared_by_sibling(w, d, v, port) ? 2 : 0) +
+			  (w->n_lanes && next != OSR_NONE &&
+			   !osr_order_rises(&w->order, c, next, lanes));
+	}
+	for (;;) {
+		x.cost += w->load[c] + t->expected[c];
+		v = fabric->chan_dst[c];
+		if (v == fabric->dest_switch[d])
+			return x;
+		c = osr__repair_next(w, row, v);
+	}
+}
+
+/*
+ * The flow of a switch that has its route again joins that of the next one, where it did before, or takes a
+ * path of its own.
+ */
+static void expect_load(struct repair *w, uint32_t d, const uint8_t *row, uint32_t v)
+{
+	const struct osr_fabric *fabric = w->f;
+	struct repair_tree *t = &w->tree;
+	bool alone = row[v] != t->old[v];
+
+	if (!fabric->term_weight[fabric->dest_term[d]])
+		return;
+	for (uint32_t at = v; at != fabric->dest_switch[d];) {
+		uint32_t c = osr__repair_next(w, row, at);
+
+		t->expected[c] += t->flow[v];
+		at = fabric->chan_dst[c];
+		if (!alone && t->cut[at] == t->epoch)
+			return;
+	}
+}
+
+/* Attaches v over the best path of this length that is free of cycles, if there is one. */
+static bool attach(struct repair *w, uint32_t d, uint8_t *row, uint32_t v, uint32_t len)
+{
+	const struct osr_fabric *fabric = w->f;
+	struct repair_tree *t = &w->tree;
+	struct candidate list[256];
+	uint32_t n = 0;
+
+	for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+		uint32_t u = fabric->chan_dst[c];
+
+		if (t->known[u] == t->epoch && t->len[u] + 1 == len)
+			list[n++] = candidate_of(w, d, row, v, c, osr__repair_start(w, d, v, c));
+	}
+	while (n) {
+		uint32_t best = 0, c;
+
+		for (uint32_t i = 1; i < n; i++)
+			if (list[i].class < list[best].class ||
+			    (list[i].class == list[best].class && list[i].cost < list[best].cost))
+				best = i;
+		c = list[best].chan;
+		if (osr__repair_commit(w, d, row, v, c)) {
+			row[v] = fabric->chan_port[c];
+			t->known[v] = t->epoch;
+			t->len[v] = len;
+			expect_load(w, d, row, v);
+			return true;
+		}
+		w->rejected = true;
+		memmove(&list[best], &list[best + 1], (n - best - 1) * sizeof(*list));
+		n--;
+	}
+	return false;
+}
+
+/*
+ * Breadth first: the switches that are cut attach to those that have a path, short paths first. A switch that
+ * finds no path of one length looks for a longer one; it ends, for a path of len channels needs a switch with
+ * one of len - 1, and the length grows in every pass.
+ */
+static void settle(struct repair *w, uint32_t d, uint8_t *row, uint32_t n)
+{
+	const struct osr_fabric *fabric = w->f;
+	struct repair_tree *t = &w->tree;
+
+	for (uint32_t len = 0, next = 0; next != OSR_NONE; len = next) {
+		bool settled = false;
+
+		next = OSR_NONE;
+		for (uint32_t i = n; i-- > 0;) {
+			uint32_t v = t->list[i];
+			bool fits = false;
+
+			if (t->known[v] == t->epoch)
+				continue;
+			for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+				uint32_t u = fabric->chan_dst[c];
+
+				if (!is_known(w, d, row, u))
+					continue;
+				fits |= t->len[u] + 1 == len;
+				if (t->len[u] + 1 > len && t->len[u] + 1 < next)
+					next = t->len[u] + 1;
+			}
+			settled |= fits && attach(w, d, row, v, len);
+		}
+		if (settled)
+			next = len + 1;
+	}
+}
+
+/*
+ * Switches whose own entry is not dead follow the one they sent to, which comes earlier in the list, if that has
+ * a path again: lanes by turn may have longer routes, and entries that stay are not sent.
+ */
+static void follow(struct repair *w, uint32_t d, uint8_t *row)
+{
+	struct repair_tree *t = &w->tree;
+
+	for (uint32_t i = t->n_dead; i < t->n; i++) {
+		uint32_t v = t->list[i], c = osr__repair_next(w, t->old, v), u = w->f->chan_dst[c];
+
+		if (t->known[u] == t->epoch && osr__repair_commit(w, d, row, v, c)) {
+			row[v] = t->old[v];
+			t->known[v] = t->epoch;
+			t->len[v] = t->len[u] + 1;
+			expect_load(w, d, row, v);
+		}
+	}
+	w->rejected = true;
+}
+
+/* ---- which switches are cut ------------------------------------------------------------------ */
+
+void osr__repair_upstream(struct repair *w, uint32_t root, const uint8_t *row)
+{
+	const struct osr_fabric *fabric = w->f;
+	struct repair_tree *t = &w->tree;
+
+	for (uint32_t i = 0; i < t->n; i++) {
+		uint32_t u = t->list[i];
+
+		for (uint32_t o = fabric->chan_row[u]; o < fabric->chan_row[u + 1]; o++) {
+			uint32_t v = fabric->chan_dst[o];
+
+			if (t->cut[v] == t->epoch || v == root ||
+			    row[v] != fabric->chan_port[fabric->chan_rev[o]])
+				continue;
+			t->cut[v] = t->epoch;
+			t->list[t->n++] = v;
+		}
+	}
+}
+
+/* The routes of cut switches from list[first] on, as they are along row, into (1) or out of (-1) the loads. */
+static void count_routes(struct repair *w, uint32_t d, const uint8_t *row, uint32_t first,
+			 uint64_t sign)
+{
+	const struct osr_fabric *fabric = w->f;
+	struct repair_tree *t = &w->tree;
+
+	for (uint32_t i = first; i < t->n; i++) {
+		uint32_t v = t->list[i];
+		uint64_t routes =
+			fabric->term_weight[fabric->dest_term[d]] ? fabric->sw_sources[v] : 0;
+
+		while (v != fabric->dest_switch[d]) {
+			uint32_t c = osr__repair_next(w, row, v);
+
+			if (c == OSR_NONE)
+				break;
+			t->expected[c] = 0;
+			w->load[c] += sign * routes;
+			v = fabric->chan_dst[c];
+		}
+	}
+}
+
+/* The same of the baseline, out of its loads. */
+static void count_out(struct repair *w, uint32_t d)
+{
+	const struct osr_fabric *x = w->x;
+	uint32_t then = w->then.dest[d];
+	const uint8_t *row = w->base->routing.lft + (size_t)then * x->n_switches;
+
+	for (uint32_t i = 0; w->counted && i < w->tree.n; i++) {
+		uint32_t v = w->then.sw[w->tree.list[i]];
+		uint64_t routes =
+			x->term_weight[x->dest_term[then]] ? w->f->sw_sources[w->tree.list[i]] : 0;
+
+		while (routes && v != x->dest_switch[then]) {
+			uint32_t c = osr_port_channel(x, v, row[v]);
+
+			if (c == OSR_NONE)
+				break;
+			if (w->back[c] != OSR_NONE)
+				w->load[w->back[c]] -= routes;
+			v = x->chan_dst[c];
+		}
+	}
+}
+
+/* The switches whose entry is gone, and all that send through them. */
+static void find_cut(struct repair *w, uint32_t d, const uint8_t *row)
+{
+	const struct osr_fabric *fabric = w->f;
+	struct repair_tree *t = &w->tree;
+	uint32_t root = fabric->dest_switch[d];
+	const uint8_t *end = row + fabric->n_switches;
+
+	t->epoch++;
+	t->n = 0;
+	for (const uint8_t *at = row;
+	     at < end && (at = memchr(at, OSR_NO_PATH, (size_t)(end - at))); at++) {
+		uint32_t v = (uint32_t)(at - row);
+
+		if (fabric->sw_component[v] != fabric->sw_component[root])
+			continue;
+		t->cut[v] = t->epoch;
+		t->list[t->n++] = v;
+	}
+	t->n_dead = t->n;
+	osr__repair_upstream(w, root, row);
+}
+
+/* How many end ports sent through each switch of the list: what it is expected to carry again. */
+static void expect_flows(struct repair *w)
+{
+	struct repair_tree *t = &w->tree;
+
+	for (uint32_t i = 0; i < t->n; i++)
+		t->flow[t->list[i]] = w->f->sw_sources[t->list[i]];
+	/* A switch that sends through another one comes later in the list. */
+	for (uint32_t i = t->n; i-- > 0;) {
+		uint32_t v = t->list[i], c = osr__repair_next(w, t->old, v);
+
+		if (c != OSR_NONE && t->cut[w->f->chan_dst[c]] == t->epoch)
+			t->flow[w->f->chan_dst[c]] += t->flow[v];
+	}
+}
+
+/* ---- along the spanning tree ------------------------------------------------------------------ */
+
+/* The channel by which s sends to root along the spanning tree of multicast; OSR_NONE: none. */
+static uint32_t spanning_next(const struct repair *w, uint32_t s, uint32_t root)
+{
+	const uint32_t *parent = w->span;
+	uint32_t v = root;
+
+	while (v != s && parent[v] != OSR_NONE && w->f->chan_dst[parent[v]] != s)
+		v = w->f->chan_dst[parent[v]];
+	if (v == s || parent[v] == OSR_NONE)
+		return parent[s];
+	return w->f->chan_rev[parent[v]];
+}
+
+/* Does the way along the spanning tree lead from v to root? */
+static bool spans(const struct repair *w, uint32_t v, uint32_t root)
+{
+	uint32_t hops = 0;
+
+	while (v != root && hops++ < w->f->n_switches) {
+		uint32_t c = spanning_next(w, v, root);
+
+		if (c == OSR_NONE)
+			return false;
+		v = w->f->chan_dst[c];
+	}
+	return v == root;
+}
+
+/*
+ * A switch that finds no path goes along the spanning tree of multicast: all of its turns are in the order, on
+ * the lanes of end ports and on those that they lead to, so they add nothing. The switches on the way go along
+ * it, too, for good; those that sent through one whose entry was another one are cut, and settled once more.
+ * Each call forces at least one more switch, so it ends. False: the tree does not lead there.
+ */
+static bool escape(struct repair *w, uint32_t d, uint8_t *row, uint32_t from)
+{
+	const struct osr_fabric *fabric = w->f;
+	struct repair_tree *t = &w->tree;
+	uint32_t root = fabric->dest_switch[d], first = t->n, n;
+
+	if (!spans(w, from, root) &&
+	    (w->span != w->r.mcast_parent || !osr__repair_span(w) || !spans(w, from, root)))
+		return false;
+	/* Entries that change: they and what comes through them lose their routes, if they had any. */
+	for (uint32_t v = from; v != root; v = fabric->chan_dst[spanning_next(w, v, root)]) {
+		bool stays = row[v] == fabric->chan_port[spanning_next(w, v, root)];
+
+		t->forced[v] = t->epoch;
+		if (stays || t->cut[v] == t->epoch)
+			continue;
+		t->cut[v] = t->epoch;
+		t->list[t->n++] = v;
+	}
+	/* Of those that were cut before, any may send through such a one: all that is not forced starts again. */
+	for (uint32_t i = 0; i < first; i++)
+		if (t->forced[t->list[i]] != t->epoch)
+			t->known[t->list[i]] = 0;
+	osr__repair_upstream(w, root, row);
+	for (uint32_t i = first; i < t->n; i++) {
+		t->old[t->list[i]] = row[t->list[i]];
+		t->whole[t->list[i]] = t->epoch;
+		t->known[t->list[i]] = 0;
+	}
+	count_routes(w, d, row, first, (uint64_t)-1);
+	for (uint32_t i = 0; i < t->n; i++)
+		if (t->forced[t->list[i]] != t->epoch)
+			row[t->list[i]] = OSR_NO_PATH;
+	memset(t->expected, 0, fabric->n_channels * sizeof(*t->expected));
+	/* From the root on, so that each finds the rest of its way. */
+	for (n = 0; from != root; from = fabric->chan_dst[spanning_next(w, from, root)])
+		t->stack[n++] = from;
+	for (uint32_t len = 1; n--; len++) {
+		uint32_t v = t->stack[n], c = spanning_next(w, v, root);
+
+		osr_order_begin(&w->order);
+		if (!osr__repair_route(w, d, row, c, osr__repair_start(w, d, v, c)))
+			return false;
+		row[v] = fabric->chan_port[c];
+		t->known[v] = t->epoch;
+		t->len[v] = len;
+	}
+	expect_flows(w);
+	return true;
+}
+
+/* ---- a tree ---------------------------------------------------------------------------------- */
+
+/* The first of the cut switches without a path; OSR_NONE: all have one. */
+static uint32_t first_lost(const struct repair *w)
+{
+	const struct repair_tree *t = &w->tree;
+
+	for (uint32_t i = 0; i < t->n; i++)
+		if (t->known[t->list[i]] != t->epoch)
+			return t->list[i];
+	return OSR_NONE;
+}
+
+static enum osr_status find_paths(struct repair *w, uint32_t d, uint8_t *row, struct osr_diag *diag)
+{
+	struct repair_tree *t = &w->tree;
+	uint32_t lost;
+	char buf[32];
+
+	if (w->by_turn) {
+		settle(w, d, row, t->n_dead);
+		follow(w, d, row);
+	}
+	settle(w, d, row, t->n);
+	lost = first_lost(w);
+	/* The SLs given out so far leave no way, however long: others. */
+	if (lost != OSR_NONE && w->n_lanes && !w->shared && !w->by_turn) {
+		for (uint32_t i = 0; i < t->n; i++)
+			t->relaxed[t->list[i]] = t->known[t->list[i]] != t->epoch;
+		settle(w, d, row, t->n);
+		for (uint32_t i = 0; i < t->n; i++)
+			t->relaxed[t->list[i]] = 0;
+		lost = first_lost(w);
+	}
+	while (lost != OSR_NONE && (w->shared || w->by_turn) && w->span && w->n_lanes &&
+	       escape(w, d, row, lost)) {
+		settle(w, d, row, t->n);
+		lost = first_lost(w);
+	}
+	if (w->no_memory)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the SLs of earlier sweeps");
+	if (lost == OSR_NONE)
+		return OSR_OK;
+	w->again = !w->front[d];
+	w->front[d] = 1;
+	return osr_fail(diag, OSR_NOT_APPLICABLE,
+			"no path from switch %s to LID %u agrees with the lanes of the tables that "
+			"are kept",
+			osr_switch_name(w->f, lost, buf), w->f->dest_lid[d]);
+}
+
+enum osr_status osr__repair_cut(struct repair *w, uint32_t d, struct osr_diag *diag)
+{
+	uint8_t *row = osr__repair_row(w, d);
+	struct repair_tree *t = &w->tree;
+	enum osr_status st;
+
+	find_cut(w, d, row);
+	if (w->n_lanes && !w->shared && !w->by_turn && (w->pairs.grants || w->last != w->base))
+		osr__repair_keep_grants(w, d);
+	if (!t->n)
+		return OSR_OK;
+	w->touched[d] = 1;
+	w->r.stable.n_trees++;
+	count_out(w, d);
+	osr__repair_last_row(w, d, t->last);
+	for (uint32_t i = 0; i < t->n; i++)
+		t->old[t->list[i]] = row[t->list[i]];
+	expect_flows(w);
+	for (uint32_t i = 0; i < t->n; i++)
+		row[t->list[i]] = OSR_NO_PATH;
+	st = find_paths(w, d, row, diag);
+	if (st)
+		return st;
+	count_routes(w, d, row, 0, 1);
+	for (uint32_t i = 0; i < t->n; i++)
+		w->r.stable.n_moved +=
+			t->whole[t->list[i]] == t->epoch && row[t->list[i]] != t->old[t->list[i]];
+	return OSR_OK;
+}
+
+/* ---- balance --------------------------------------------------------------------------------- */
+
+/* Lanes on which packets to d hold channel c, by which v sends them on: of its hosts, and of those that come through. */
+static uint16_t lanes_on(const struct repair *w, const struct osr__moves *m, uint32_t d, uint32_t v,
+			 uint32_t c)
+{
+	const struct osr_fabric *fabric = w->f;
+	const uint8_t *row = osr__repair_row(w, d);
+	uint16_t lanes;
+
+	if (!w->by_turn)
+		return m->lanes[v];
+	lanes = osr__repair_start(w, d, v, c);
+	for (uint32_t o = fabric->chan_row[v]; o < fabric->chan_row[v + 1]; o++) {
+		uint32_t u = fabric->chan_dst[o], in = fabric->chan_rev[o],
+			 turn = osr_order_turn(&w->order, in, c);
+
+		if (u != fabric->dest_switch[d] && row[u] == fabric->chan_port[in])
+			lanes |= (uint16_t)(1u << w->order.lane[turn]);
+	}
+	return lanes;
+}
+
+static uint16_t balance_need(void *ctx, uint32_t d, uint32_t v)
+{
+	const struct repair *w = ctx;
+
+	return w->by_turn || !w->n_lanes ? 0 : osr__repair_start(w, d, v, OSR_NONE);
+}
+
+/* Do all turns rise if v sends to d by c, with all that comes through v? */
+static bool balance_may(struct osr__moves *m, uint32_t d, uint32_t v, uint32_t c)
+{
+	struct repair *w = m->ctx;
+	const struct osr_fabric *fabric = w->f;
+	uint8_t *row = osr__repair_row(w, d), was = row[v];
+	bool ok;
+
+	if (!w->n_lanes)
+		return true;
+	osr_order_begin(&w->order);
+	row[v] = fabric->chan_port[c];
+	ok = osr__repair_route(w, d, row, c,
+			       w->by_turn ? osr__repair_start(w, d, v, c) : m->lanes[v]);
+	for (uint32_t o = fabric->chan_row[v]; ok && o < fabric->chan_row[v + 1]; o++) {
+		uint32_t u = fabric->chan_dst[o], in = fabric->chan_rev[o];
+
+		if (u != fabric->dest_switch[d] && row[u] == fabric->chan_port[in])
+			ok = osr__repair_route(w, d, row, in, lanes_on(w, m, d, u, in));
+	}
+	row[v] = was;
+	if (!ok)
+		osr_order_undo(&w->order, 0);
+	return ok;
+}
+
+/* Blocks that the trees found so far have changed. */
+static void mark_blocks(struct repair *w, struct osr__moves *m)
+{
+	for (uint32_t d = 0; d < w->f->n_dests; d++) {
+		const uint8_t *row = osr__repair_row(w, d);
+
+		if (!w->touched[d])
+			continue;
+		osr__repair_last_row(w, d, w->tree.last);
+		for (uint32_t v = 0; v < w->f->n_switches; v++)
+			*osr__moves_block(m, d, v) |=
+				v != w->f->dest_switch[d] && row[v] != w->tree.last[v];
+	}
+}
+
+enum osr_status osr__repair_balance(struct repair *w, struct osr_diag *diag)
+{
+	const struct osr_fabric *fabric = w->f;
+	struct osr_arena *scratch = w->job->scratch;
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct osr_stable *stable = &w->r.stable;
+	struct osr__moves m = { .f = fabric,
+				.sources = fabric->sw_sources,
+				.lft = w->r.lft,
+				.load = w->load,
+				.sent = osr_calloc(
+					scratch,
+					(size_t)fabric->n_switches * osr__moves_blocks(fabric), 1),
+				.touched = w->touched,
+				.ctx = w,
+				.need = balance_need,
+				.may = balance_may };
+	uint64_t expected, most = 0;
+	enum osr_status st = osr_bound_expected(fabric, w->base, scratch, &m.aim, &expected, diag);
+
+	if (osr_arena_failed(scratch, NULL))
+		return osr__repair_nomem(diag);
+	if (st)
+		return st;
+	osr__moves_set_goal(&m, m.aim, expected);
+	/* With nothing cut these are the tables of before, whatever they carry. */
+	if (stable->n_trees && osr__moves_needed(&m)) {
+		mark_blocks(w, &m);
+		st = osr__moves_run(&m, scratch, diag);
+		stable->n_moved += m.n_moved;
+		stable->n_trees += m.n_trees;
+	}
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		most = most < m.load[c] ? m.load[c] : most;
+	osr_arena_reset(scratch, mark);
+	stable->drift = expected ? (uint32_t)(most * 1000 / expected) : 0;
+	if (st || !w->opt->drift || stable->drift <= 10 * w->opt->drift)
+		return st;
+	return osr_fail(diag, OSR_NOT_APPLICABLE, OSR_DRIFT_TEXT, most, stable->drift / 1000,
+			stable->drift % 1000 / 10, expected, w->opt->drift / 100,
+			w->opt->drift % 100);
+}

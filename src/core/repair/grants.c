@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Lanes by SL. Applications cache path records, so a pair of a switch and a LID keeps its SL, and every SL that
+ * it was given since the baseline (`granted`) stays safe on its route. Where replies count
+ * (OSR_CLAIM_REVERSIBLE), what goes back from the LID's switch is on the same SLs. Only a pair that finds no
+ * route at all so, or that is in the way of multicast, gets another SL; what is lost is counted.
+ */
+#include "repair_private.h"
+
+#include <string.h>
+
+#define ALL_SLS 0xffff
+
+static uint16_t sl_bit(uint8_t sl)
+{
+	return sl == OSR__NO_SL ? 0 : (uint16_t)(1u << (sl & 15));
+}
+
+static bool has_replies(const struct repair *w)
+{
+	return w->base->routing.claims & OSR_CLAIM_REVERSIBLE;
+}
+
+uint16_t osr__repair_need(const struct repair *w, const struct repair_pairs *p, uint32_t d,
+			  uint32_t v)
+{
+	size_t n = p->f->n_switches, at = d * n + v;
+	uint32_t root = p->f->dest_switch[d];
+	uint16_t lanes;
+
+	if (!osr__repair_is_used(p->f, d, v))
+		return 0;
+	if (w->shared)
+		return 1;
+	lanes = sl_bit(p->sl[at]) | (p->grants ? p->grants[at] : 0);
+	/* Replies to what hosts of the LID's switch ask those of v. */
+	if (has_replies(w) && p->f->term_weight[p->f->dest_term[d]] && p->f->sw_sources[root])
+		for (uint32_t i = p->dest_row[v]; i < p->dest_row[v + 1]; i++) {
+			at = p->dest_list[i] * n + root;
+			lanes |= sl_bit(p->sl[at]) | (p->grants ? p->grants[at] : 0);
+		}
+	return lanes & (uint16_t)((1u << w->n_lanes) - 1);
+}
+
+/* Lane k on all routes there are from switch a to LIDs of switch b, but for d; `hosts`: only to LIDs of hosts. */
+static bool add_routes(struct repair *w, uint32_t a, uint32_t b, uint32_t d, bool hosts, unsigned k)
+{
+	const struct repair_pairs *p = &w->pairs;
+
+	for (uint32_t i = p->dest_row[b]; a != b && i < p->dest_row[b + 1]; i++) {
+		uint32_t e = p->dest_list[i], c = osr__repair_next(w, osr__repair_row(w, e), a);
+
+		if (e != d && c != OSR_NONE && (!hosts || w->f->term_weight[w->f->dest_term[e]]) &&
+		    osr__repair_is_used(w->f, e, a) &&
+		    !osr__repair_route(w, e, osr__repair_row(w, e), c, (uint16_t)(1u << k)))
+			return false;
+	}
+	return true;
+}
+
+/* What hosts of d's switch answer those of v on lane k. Routes that are cut will need it when they are made. */
+static bool add_replies(struct repair *w, uint32_t d, uint32_t v, unsigned k)
+{
+	return !has_replies(w) || !w->f->sw_sources[v] ||
+	       add_routes(w, w->f->dest_switch[d], v, OSR_NONE, true, k);
+}
+
+/* ---- a pair gets an SL ----------------------------------------------------------------------- */
+
+/* SLs of the pair that are gone are not proven any more; if its own is among them, it is sl from now on. */
+static void give(struct repair *w, uint32_t d, uint32_t v, uint16_t gone, uint8_t sl)
+{
+	size_t at = (size_t)d * w->f->n_switches + v;
+	uint16_t *grants = w->pairs.grants;
+
+	w->r.stable.n_sl_lost +=
+		((sl_bit(w->pairs.sl[at]) | (grants ? grants[at] : 0)) & gone) != 0;
+	if (sl_bit(w->pairs.sl[at]) & gone)
+		w->pairs.sl[at] = sl;
+	if (grants)
+		grants[at] &= (uint16_t)~gone;
+}
+
+static void give_all(struct repair *w, uint32_t a, uint32_t b, uint16_t gone, uint8_t sl)
+{
+	for (uint32_t i = w->pairs.dest_row[b]; i < w->pairs.dest_row[b + 1]; i++)
+		give(w, w->pairs.dest_list[i], a, gone, sl);
+}
+
+/* Lane k for all packets between v and the switch of d, whose routes are there so far. */
+static bool try_pair(struct repair *w, uint32_t d, const uint8_t *row, uint32_t v, uint32_t c,
+		     unsigned k)
+{
+	uint32_t root = w->f->dest_switch[d];
+
+	osr_order_begin(&w->order);
+	if (osr__repair_route(w, d, row, c, (uint16_t)(1u << k)) &&
+	    (!has_replies(w) ||
+	     (add_routes(w, v, root, d, false, k) && add_routes(w, root, v, d, false, k))))
+		return true;
+	osr_order_undo(&w->order, 0);
+	return false;
+}
+
+/* The SL that v uses to another LID of the same switch, or OSR__NO_SL. */
+static uint8_t sl_of_sibling(const struct repair *w, uint32_t d, uint32_t v)
+{
+	const struct repair_pairs *p = &w->pairs;
+	uint32_t root = w->f->dest_switch[d];
+
+	for (uint32_t i = p->dest_row[root]; i < p->dest_row[root + 1]; i++) {
+		uint8_t sl = p->sl[(size_t)p->dest_list[i] * w->f->n_switches + v];
+
+		if (p->dest_list[i] != d && sl != OSR__NO_SL)
+			return sl;
+	}
+	return OSR__NO_SL;
+}
+
+/* A pair without an SL takes one on which its route can be: that of a sibling, of replies, or any. */
+static bool commit_new(struct repair *w, uint32_t d, const uint8_t *row, uint32_t v, uint32_t c)
+{
+	uint16_t must = osr__repair_need(w, &w->pairs, d, v);
+	uint8_t sibling = sl_of_sibling(w, d, v);
+	uint32_t first = must ? (uint32_t)__builtin_ctz(must)
+			      : (v + w->f->dest_switch[d]) % w->base->routing.n_vls;
+
+	for (uint32_t i = 0; i <= w->n_lanes; i++) {
+		uint32_t k = i ? (first + i - 1) % w->n_lanes : sibling;
+
+		if (k >= w->n_lanes || (i && k == sibling))
+			continue;
+		osr_order_begin(&w->order);
+		if (osr__repair_route(w, d, row, c, must | (uint16_t)(1u << k)) &&
+		    add_replies(w, d, v, k)) {
+			w->pairs.sl[(size_t)d * w->f->n_switches + v] = (uint8_t)k;
+			return true;
+		}
+		osr_order_undo(&w->order, 0);
+	}
+	return false;
+}
+
+/*
+ * No route on the SLs given out so far: another SL. v answers the root on it alone from now on, for the old one
+ * does not lead to d any more; to other LIDs of the root it does, so these keep theirs.
+ */
+static bool commit_relaxed(struct repair *w, uint32_t d, const uint8_t *row, uint32_t v, uint32_t c)
+{
+	for (uint8_t k = 0; k < w->n_lanes; k++) {
+		if (!try_pair(w, d, row, v, c, k))
+			continue;
+		give(w, d, v, ALL_SLS, k);
+		if (has_replies(w))
+			give_all(w, w->f->dest_switch[d], v, ALL_SLS, k);
+		return true;
+	}
+	return false;
+}
+
+bool osr__repair_commit(struct repair *w, uint32_t d, const uint8_t *row, uint32_t v, uint32_t c)
+{
+	if (!w->n_lanes)
+		return true;
+	if (w->pairs.sl && !w->shared && osr__repair_is_used(w->f, d, v) &&
+	    w->pairs.sl[(size_t)d * w->f->n_switches + v] == OSR__NO_SL)
+		return commit_new(w, d, row, v, c);
+	if (w->tree.relaxed[v])
+		return commit_relaxed(w, d, row, v, c);
+	osr_order_begin(&w->order);
+	return osr__repair_route(w, d, row, c, osr__repair_start(w, d, v, c));
+}
+
+/* ---- SLs of earlier -------------------------------------------------------------------------- */
+
+/* Of the last sweep: the pair's SL if it is another one today, and those given before. */
+static uint16_t later_grants(const struct repair *w, uint32_t d, uint32_t v, uint8_t *other)
+{
+	const struct osr_routing *last = &w->last->routing;
+	const struct osr_fabric_map *map = &w->lately;
+	size_t at = (size_t)map->dest[d] * map->from->n_switches + map->sw[v];
+	uint16_t lanes;
+
+	*other = OSR__NO_SL;
+	if (w->last == w->base || map->dest[d] == OSR_NONE || map->sw[v] == OSR_NONE ||
+	    last->lft[at] == OSR_NO_PATH)
+		return 0;
+	lanes = last->granted ? last->granted[at] : 0;
+	if (!last->sl)
+		return lanes | (w->job->request.chosen_sls ? w->job->request.chosen_sls : 1);
+	if (last->sl[at] != w->pairs.sl[(size_t)d * w->f->n_switches + v])
+		*other = last->sl[at];
+	return lanes | sl_bit(*other);
+}
+
+/*
+ * Lane k for packets from v to d and their replies: on the route that v has, or, where that is cut, on the one
+ * that will be found.
+ */
+static bool keep_lane(struct repair *w, uint32_t d, uint32_t v, unsigned k)
+{
+	const uint8_t *row = osr__repair_row(w, d);
+	uint32_t c = osr__repair_next(w, row, v);
+
+	if (k >= w->n_lanes || !w->attempts)
+		return false;
+	w->attempts--;
+	osr_order_begin(&w->order);
+	if ((w->tree.cut[v] == w->tree.epoch || c == OSR_NONE ||
+	     osr__repair_route(w, d, row, c, (uint16_t)(1u << k))) &&
+	    add_replies(w, d, v, k))
+		return true;
+	osr_order_undo(&w->order, 0);
+	return false;
+}
+
+void osr__repair_keep_grants(struct repair *w, uint32_t d)
+{
+	const struct osr_fabric *fabric = w->f;
+	struct repair_pairs *p = &w->pairs;
+
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+		size_t at = (size_t)d * fabric->n_switches + v;
+		uint8_t other;
+		uint16_t lanes = later_grants(w, d, v, &other), keep;
+
+		if (v == fabric->dest_switch[d] || !osr__repair_is_used(fabric, d, v))
+			continue;
+		lanes |= p->grants ? p->grants[at] : 0;
+		keep = lanes;
+		for (uint16_t left = lanes; left; left &= (uint16_t)(left - 1)) {
+			unsigned k = (unsigned)__builtin_ctz(left);
+
+			if (keep_lane(w, d, v, k))
+				continue;
+			keep &= (uint16_t) ~(1u << k);
+			w->r.stable.n_sl_lost++;
+		}
+		/* A route that is cut goes on with the SL of the last sweep. */
+		if (keep & sl_bit(other) && w->tree.cut[v] == w->tree.epoch) {
+			keep &= (uint16_t)~sl_bit(other);
+			p->sl[at] = other;
+		}
+		if (keep && !p->grants)
+			p->grants = osr_calloc(w->job->arena,
+					       (size_t)fabric->n_dests * fabric->n_switches,
+					       sizeof(*p->grants));
+		w->no_memory |= keep && !p->grants;
+		if (p->grants)
+			p->grants[at] = keep;
+	}
+}
+
+/* ---- a lane on which multicast needs channels ------------------------------------------------- */
+
+/*
+ * Packets from v to d, or, where replies count, all packets between the two switches, leave the lane for the
+ * first other one on which their routes rise, that of the last sweep before others.
+ */
+static bool move_pair(struct repair *w, uint32_t d, uint32_t v, uint32_t c, uint8_t lane)
+{
+	const struct repair_pairs *p = &w->pairs;
+	const uint8_t *row = osr__repair_row(w, d);
+	uint32_t root = w->f->dest_switch[d], n = w->f->n_switches;
+	bool today = p->sl[(size_t)d * n + v] == lane;
+	uint8_t sl = OSR__NO_SL, last;
+
+	later_grants(w, d, v, &last);
+	for (uint32_t i = p->dest_row[root]; has_replies(w) && i < p->dest_row[root + 1]; i++)
+		today |= p->sl[(size_t)p->dest_list[i] * n + v] == lane;
+	for (uint32_t i = p->dest_row[v]; has_replies(w) && i < p->dest_row[v + 1]; i++)
+		today |= p->sl[(size_t)p->dest_list[i] * n + root] == lane;
+	for (uint32_t i = 0; today && sl == OSR__NO_SL && i <= w->n_lanes; i++) {
+		uint8_t k = i ? (uint8_t)(i - 1) : last;
+
+		if (k < w->n_lanes && k != lane && try_pair(w, d, row, v, c, k))
+			sl = k;
+	}
+	if (today && sl == OSR__NO_SL)
+		return false;
+	if (!has_replies(w)) {
+		give(w, d, v, sl_bit(lane), sl);
+		return true;
+	}
+	give_all(w, v, root, sl_bit(lane), sl);
+	give_all(w, root, v, sl_bit(lane), sl);
+	return true;
+}
+
+bool osr__repair_add_tree(struct repair *w, const uint32_t *parent, unsigned lane)
+{
+	const struct osr_fabric *fabric = w->f;
+
+	for (uint32_t a = 0; a < fabric->n_channels; a++) {
+		uint32_t s = fabric->chan_dst[a];
+
+		for (uint32_t b = fabric->chan_row[s]; b < fabric->chan_row[s + 1]; b++) {
+			osr_order_begin(&w->order);
+			if (b != fabric->chan_rev[a] &&
+			    osr__repair_in_tree(fabric, parent, fabric->chan_src[a], a) &&
+			    osr__repair_in_tree(fabric, parent, s, b) &&
+			    !osr_order_add(&w->order, a, b, (uint16_t)(1u << lane)))
+				return false;
+		}
+	}
+	return true;
+}
+
+bool osr__repair_make_room(struct repair *w, const uint32_t *parent, unsigned lane)
+{
+	const struct osr_fabric *fabric = w->f;
+	struct osr_order *order = &w->order;
+	uint16_t bit = (uint16_t)(1u << lane);
+
+	for (uint32_t turn = 0; turn < order->row[fabric->n_channels]; turn++) {
+		order->used[turn] &= (uint16_t)~bit;
+		order->never[turn] &= (uint16_t)~bit;
+	}
+	if (!osr__repair_add_tree(w, parent, lane))
+		return false;
+	for (uint32_t d = 0; d < fabric->n_dests; d++)
+		for (uint32_t v = 0; v < fabric->n_switches; v++) {
+			const uint8_t *row = osr__repair_row(w, d);
+			uint32_t c = v == fabric->dest_switch[d] ? OSR_NONE
+								 : osr__repair_next(w, row, v);
+
+			if (c == OSR_NONE || !(osr__repair_need(w, &w->pairs, d, v) & bit))
+				continue;
+			osr_order_begin(order);
+			if (!osr__repair_route(w, d, row, c, bit) &&
+			    !move_pair(w, d, v, c, (uint8_t)lane))
+				return false;
+		}
+	return true;
+}

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Incremental re-routing: tables for the fabric of today, from tables of before, with few changes.
+ *
+ * Model. A routing gives every (switch, LID) an output channel, and a packet lanes: by SL it stays on the one of
+ * its (source switch, LID), by turn each pair of channels has the lane on which it goes on. A packet that holds
+ * channel a on lane k and asks for channel b next makes the node of b depend on (k, a). The routing is free of
+ * deadlock if the graph of these dependencies has no cycle (Dally, Seitz 1987); an order of the nodes in which
+ * all of them rise is the certificate (node_order.h). The baseline comes with one.
+ *
+ * Dynamic reconfiguration. Switches change one by one, and packets of before are still on their way. It is
+ * enough that the union of old and new dependencies, with those of packets that have met both, has no cycle
+ * (Duato, Lysne, Pang, Pinkston 2005; Lysne, Pinkston, Duato 2005). So nothing is ever removed from the order of
+ * a repair: it starts with what the baseline's tables depend on, and every new path is added, turn by turn, only
+ * if it closes no cycle. Dead channels keep their dependencies, for their routes come back when they do. What
+ * this costs is freedom: a path that would be safe without the old ones may be refused.
+ *
+ * Why a repair is right: routes of the baseline that are whole rise in its certificate; every other route is
+ * entered in the order as a whole, from its first channel to the LID, when its switch attaches, to switches whose
+ * routes are there and stay there. Why it ends: a tree is settled by a breadth-first search, each call of
+ * escape() fixes one more switch for good, each try of a tree is one of MAX_TRIES.
+ *
+ * Paths. In the tree of a LID the switches whose path is dead are settled from those that are not, so every path
+ * is as short as the lanes allow. Where some switch finds none: by SL, the pair gets another SL; where one order
+ * holds for all SLs, it goes along the spanning tree of multicast, all of whose turns are in the order. If that
+ * fails, too, the attempt is repeated with its tree first, and at last without what the last sweep had.
+ *
+ * From the outside in:
+ *	osr_repair()
+ *	  repairable()			does anything forbid it?
+ *	  repair_again()		nothing has changed
+ *	  repair_once()			an attempt
+ *	    osr__repair_map()		  what is still there
+ *	    osr__repair_tables()	  the baseline's tables
+ *	    osr__repair_order()		  the turns that they take, and an order
+ *	    osr__repair_mcast()		  the spanning tree of multicast
+ *	    osr__repair_add_last()	  what is on the switches now
+ *	    osr__repair_cut()		  LID by LID
+ *	    osr__repair_balance()
+ *	    hand_over()			  SLs, SL2VL tables, certificate
+ */
+#include "repair_private.h"
+
+#include <string.h>
+
+#define MAX_TRIES 4
+#define MAX_ATTEMPTS                                                                               \
+	50000 /* of finding room for SLs of earlier on new tables: some tenths of a second */
+
+static const struct osr_result *baseline_of(const struct osr_result *previous)
+{
+	return previous->baseline ? previous->baseline : previous;
+}
+
+const struct osr_result *osr_repair_baseline(const struct osr_result *previous,
+					     const struct osr_routing *routing)
+{
+	return previous && routing->stable.kept && !routing->stable.new_baseline
+		       ? baseline_of(previous)
+		       : NULL;
+}
+
+bool osr_repair_is_by_turn(const struct osr_routing *routing)
+{
+	return routing->sl2vl && !routing->sl && (routing->claims & OSR_CLAIM_ANY_SL);
+}
+
+/* How many lanes the order of these tables has. */
+static void take_lanes(struct repair *w, const struct osr_routing *base, uint8_t max_vls)
+{
+	w->by_turn = osr_repair_is_by_turn(base);
+	w->shared = !w->by_turn && (!base->sl || (base->claims & OSR_CLAIM_ANY_SL));
+	if (!(base->claims & OSR_CLAIM_DEADLOCK_FREE) || !base->rank)
+		w->n_lanes = 0;
+	else if (w->by_turn)
+		w->n_lanes = osr__repair_lanes(base);
+	else
+		w->n_lanes = w->shared ? 1 : max_vls;
+}
+
+static enum osr_status repairable(const struct osr_job *job, const struct osr_repair_options *opt,
+				  struct osr_diag *diag)
+{
+	const struct osr_routing *routing = &job->previous->routing,
+				 *base = &baseline_of(job->previous)->routing;
+	const struct osr_request *req = &job->request;
+	bool by_turn = osr_repair_is_by_turn(base),
+	     shared = !routing->sl || (routing->claims & OSR_CLAIM_ANY_SL);
+
+	if (!routing->lft)
+		return osr_fail(diag, OSR_NOT_APPLICABLE, "there are no earlier tables");
+	if (opt->minimal && !(routing->claims & OSR_CLAIM_MINIMAL))
+		return osr_fail(diag, OSR_NOT_APPLICABLE,
+				"the earlier tables are not proven minimal, and the engine "
+				"promises that");
+	if (!by_turn && (routing->sl2vl || base->sl2vl))
+		return osr_fail(diag, OSR_NOT_APPLICABLE,
+				"the earlier tables map SLs to VLs by port pair");
+	if (by_turn &&
+	    ((req->multicast && !base->mcast_parent) || !base->rank || !osr__repair_lanes(base)))
+		return osr_fail(
+			diag, OSR_NOT_APPLICABLE,
+			"the previous VLs by turn do not fit the lanes or the present multicast");
+	if (base->n_vls > req->max_vls || routing->n_vls > req->max_vls)
+		return osr_fail(diag, OSR_NOT_APPLICABLE,
+				"the earlier tables use %u virtual lanes, and %u are left",
+				routing->n_vls, req->max_vls);
+	if (!shared && (routing->claims & OSR_CLAIM_MULTICAST) && req->multicast &&
+	    routing->mcast_vl != req->mcast_vl)
+		return osr_fail(diag, OSR_NOT_APPLICABLE,
+				"multicast has moved from virtual lane %u to %u", routing->mcast_vl,
+				req->mcast_vl);
+	return OSR_OK;
+}
+
+/* ---- nothing has changed ---------------------------------------------------------------------- */
+
+/* LIDs with entries that are not the baseline's, on a fabric that is like that of the last sweep. */
+static uint32_t count_trees(const struct osr_result *last, const struct osr_fabric_map *then)
+{
+	uint32_t n_trees = 0, n = then->to->n_switches;
+
+	for (uint32_t d = 0; d < then->to->n_dests; d++) {
+		const uint8_t *row = last->routing.lft + (size_t)d * n,
+			      *was = last->baseline->routing.lft +
+				     (size_t)then->dest[d] * then->from->n_switches;
+		bool same = then->dest[d] != OSR_NONE;
+
+		for (uint32_t v = 0; same && v < n; v++)
+			same = v == then->to->dest_switch[d] || then->sw[v] == OSR_NONE ||
+			       row[v] == was[then->sw[v]];
+		n_trees += !same;
+	}
+	return n_trees;
+}
+
+/* The same tables again, which are a repair. */
+static enum osr_status repair_again(const struct osr_job *job, struct osr_diag *why)
+{
+	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
+	const struct osr_result *last = job->previous;
+	struct osr_routing *routing = job->routing, same = last->routing;
+	struct osr_fabric_map map;
+	enum osr_status st =
+		osr_fabric_map_init(&map, &last->fabric, job->fabric, job->scratch, why);
+
+	if (!st)
+		st = osr_carry_routing(&map, &last->routing, job->arena, routing, why);
+	if (!st)
+		st = osr_carry_rank(&map, &last->routing, job->arena, routing, why);
+	if (!st)
+		st = osr_fabric_map_init(&map, &last->baseline->fabric, job->fabric, job->scratch,
+					 why);
+	if (st) {
+		osr_arena_reset(job->scratch, mark);
+		return st;
+	}
+	same.lft = routing->lft;
+	same.sl = routing->sl;
+	same.granted = routing->granted;
+	same.sl2vl = routing->sl2vl;
+	same.sl2vl_row = routing->sl2vl_row;
+	same.rank = routing->rank;
+	same.mcast_parent = routing->mcast_parent;
+	same.note = NULL;
+	same.notes = (struct osr_notes){ NULL, 0 };
+	same.withdrawn = NULL;
+	same.lane_deps = NULL;
+	same.stable = (struct osr_stable){
+		.kept = true,
+		.together = (same.claims & OSR_CLAIM_DEADLOCK_FREE) && same.rank,
+		.n_channels_lost = last->baseline->fabric.n_channels - job->fabric->n_channels,
+		.n_trees = count_trees(last, &map),
+		.drift = last->routing.stable.drift
+	};
+	*routing = same;
+	osr_arena_reset(job->scratch, mark);
+	return OSR_OK;
+}
+
+static bool nothing_changed(const struct osr_job *job)
+{
+	const struct osr_routing *routing = &job->previous->routing;
+
+	return job->previous->baseline &&
+	       (routing->mcast_parent != NULL) == job->request.multicast &&
+	       (!job->request.multicast || routing->mcast_vl == job->request.mcast_vl ||
+		!routing->sl) &&
+	       osr_fabric_alike(job->fabric, &job->previous->fabric);
+}
+
+/* ---- the result ------------------------------------------------------------------------------ */
+
+static enum osr_status hand_over_ranks(const struct repair *w, struct osr_arena *result,
+				       struct osr_routing *routing, struct osr_diag *diag)
+{
+	size_t m = w->f->n_channels;
+
+	if (!w->n_lanes)
+		return OSR_OK;
+	routing->rank = osr_alloc(result, routing->n_vls * m, sizeof(*routing->rank));
+	if (!routing->rank)
+		return osr__repair_nomem(diag);
+	for (uint32_t k = 0; k < routing->n_vls; k++)
+		memcpy(routing->rank + k * m, w->order.nodes.rank + k % w->n_lanes * m,
+		       m * sizeof(*routing->rank));
+	return OSR_OK;
+}
+
+/* SLs of pairs that had another one in the last sweep; lanes of the base, and spare ones that pairs have moved to. */
+static void hand_over_sls(struct repair *w)
+{
+	const struct osr_fabric_map *map = &w->lately;
+	const struct osr_routing *last = &w->last->routing;
+	struct osr_routing *r = &w->r;
+	size_t n = w->f->n_switches, size = w->f->n_dests * n;
+	uint16_t used = 0;
+
+	for (size_t at = 0; r->sl && at < size; at++) {
+		uint32_t d = (uint32_t)(at / n), v = (uint32_t)(at % n);
+		size_t then = (size_t)map->dest[d] * map->from->n_switches + map->sw[v];
+
+		/* Pairs that send nothing have no SL of their own. */
+		r->sl[at] = r->sl[at] == OSR__NO_SL ? 0 : r->sl[at];
+		used |= (uint16_t)(1u << (r->sl[at] & 15)) |
+			(w->pairs.grants ? w->pairs.grants[at] : 0);
+		r->stable.n_sl_changed +=
+			last->sl && map->dest[d] != OSR_NONE && map->sw[v] != OSR_NONE &&
+			v != w->f->dest_switch[d] && r->lft[at] != OSR_NO_PATH &&
+			last->lft[then] != OSR_NO_PATH && last->sl[then] != r->sl[at];
+	}
+	while (!w->shared && w->n_lanes > r->n_vls && used >> r->n_vls)
+		r->n_vls++;
+}
+
+static enum osr_status hand_over(struct repair *w, struct osr_diag *diag)
+{
+	struct osr_stable *stable = &w->r.stable;
+
+	hand_over_sls(w);
+	if (w->by_turn)
+		osr__repair_write_lanes(w);
+	if (w->r.n_longer)
+		w->r.claims &= ~(uint32_t)OSR_CLAIM_MINIMAL;
+	w->r.granted = w->pairs.grants;
+	stable->kept = true;
+	stable->new_baseline = w->grown;
+	*w->job->routing = w->r;
+	return hand_over_ranks(w, w->job->arena, w->job->routing, diag);
+}
+
+/* ---- an attempt ------------------------------------------------------------------------------ */
+
+static enum osr_status repair_steps(struct repair *w, struct osr_diag *diag)
+{
+	enum osr_status st;
+
+	if ((st = osr__repair_map(w, diag)) || (st = osr__repair_alloc(w, diag)) ||
+	    (st = osr__repair_tables(w, w->job->arena, diag)) ||
+	    (w->n_lanes && (st = osr__repair_order(w, diag))) ||
+	    (st = osr__repair_mcast(w, w->job->arena, diag)))
+		return st;
+	osr__repair_add_fresh(w);
+	osr__repair_add_last(w);
+	st = osr__repair_loads(w, diag);
+	/* Trees that found no path in an earlier attempt come first. */
+	for (unsigned first = 1; first + 1; first--)
+		for (uint32_t d = 0; !st && d < w->f->n_dests; d++)
+			if (!w->front[d] == !first)
+				st = osr__repair_cut(w, d, diag);
+	if (!st)
+		st = osr__repair_balance(w, diag);
+	if (!st)
+		st = osr__repair_count_longer(w, diag);
+	return st ? st : hand_over(w, diag);
+}
+
+/* A tree that finds no way because others were first is the first in the next try; the last one forgets the last sweep. */
+enum osr_status osr_repair(const struct osr_job *job, const struct osr_repair_options *opt,
+			   struct osr_diag *why)
+{
+	struct osr_arena_mark scratch = osr_arena_mark(job->scratch),
+			      arena = osr_arena_mark(job->arena);
+	const struct osr_result *base = baseline_of(job->previous);
+	enum osr_status st = repairable(job, opt, why);
+	uint8_t *front = osr_calloc(job->scratch, job->fabric->n_dests, 1);
+	bool like_last = base != job->previous, over = false;
+
+	if (!st && !front)
+		st = osr__repair_nomem(why);
+	if (st || nothing_changed(job)) {
+		osr_arena_reset(job->scratch, scratch);
+		return st ? st : repair_again(job, why);
+	}
+	for (unsigned i = 0; !over; i++) {
+		struct osr_arena_mark mark = osr_arena_mark(job->scratch);
+		struct repair w = { .job = job,
+				    .opt = opt,
+				    .f = job->fabric,
+				    .base = base,
+				    .last = job->previous,
+				    .like_last = like_last,
+				    .front = front,
+				    .attempts = UINT64_MAX };
+
+		take_lanes(&w, &base->routing,
+			   job->request.max_vls < OSR_MAX_VLS ? job->request.max_vls : OSR_MAX_VLS);
+		st = repair_steps(&w, why);
+		osr_arena_reset(job->scratch, mark);
+		if (st)
+			osr_arena_reset(job->arena, arena);
+		over = st != OSR_NOT_APPLICABLE || i + 1 >= MAX_TRIES || (!w.again && !like_last);
+		if (!w.again || i + 2 == MAX_TRIES)
+			like_last = false;
+	}
+	osr_arena_reset(job->scratch, scratch);
+	return st;
+}
+
+/* ---- when there is time ---------------------------------------------------------------------- */
+
+enum osr_status osr_repair_prepare(const struct osr_result *x, struct osr_arena *scratch,
+				   struct osr_arena *result, struct osr_routing *routing,
+				   struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	const struct osr_job job = { .scratch = scratch };
+	struct repair w = { .job = &job, .f = &x->fabric, .base = x, .last = x };
+	enum osr_status st;
+	uint16_t *deps;
+	size_t n;
+
+	take_lanes(&w, routing, routing->n_vls);
+	if (x->baseline || routing->lane_deps || !w.n_lanes || (routing->sl2vl && !w.by_turn))
+		return OSR_OK;
+	st = osr__repair_map(&w, diag);
+	if (!st)
+		st = osr__repair_order(&w, diag);
+	if (!st) {
+		n = w.order.row[w.f->n_channels];
+		deps = osr_alloc(result, n, sizeof(*deps));
+		if (deps)
+			routing->lane_deps = memcpy(deps, w.order.used, n * sizeof(*deps));
+		else
+			st = osr__repair_nomem(diag);
+	}
+	osr_arena_reset(scratch, mark);
+	return st;
+}
+
+/* ---- after a full route ---------------------------------------------------------------------- */
+
+static enum osr_status grant_earlier(struct repair *w, struct osr_diag *diag)
+{
+	struct osr_routing *routing = w->job->routing;
+	enum osr_status st;
+
+	if ((st = osr__repair_map(w, diag)) || (st = osr__repair_alloc(w, diag)))
+		return st;
+	w->r = *routing;
+	w->r.stable = (struct osr_stable){ .kept = false };
+	w->pairs = (struct repair_pairs){ .f = w->f, .sl = w->r.sl };
+	if (!osr__repair_sort_dests(&w->pairs, w->job->scratch))
+		return osr__repair_nomem(diag);
+	if ((st = osr__repair_order(w, diag)))
+		return st;
+	if (routing->mcast_parent && (routing->claims & OSR_CLAIM_MULTICAST))
+		osr__repair_add_tree(w, routing->mcast_parent, routing->mcast_vl);
+	w->attempts = MAX_ATTEMPTS;
+	w->tree.epoch = 1; /* no route is cut */
+	for (uint32_t d = 0; d < w->f->n_dests; d++)
+		osr__repair_keep_grants(w, d);
+	if (w->no_memory)
+		return osr__repair_nomem(diag);
+	hand_over_sls(w);
+	routing->granted = w->pairs.grants;
+	/* The order has moved to make room for them. */
+	return hand_over_ranks(w, w->job->arena, routing, diag);
+}
+
+/* Where SL2VL tables of an engine's own come or go, no SL of earlier is proven: all pairs that send. */
+static uint64_t count_unproven(const struct osr_fabric *fabric, const struct osr_routing *routing,
+			       const struct osr_routing *before)
+{
+	uint64_t n = 0;
+
+	if ((!routing->sl2vl && !before->sl2vl) || !before->sl ||
+	    ((routing->claims | before->claims) & OSR_CLAIM_ANY_SL))
+		return 0;
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		n += fabric->sw_sources[s] ? fabric->n_dests : 0;
+	return n;
+}
+
+enum osr_status osr_repair_anew(const struct osr_job *job, const struct osr_diag *why)
+{
+	struct osr_routing *routing = job->routing;
+	const struct osr_routing *earlier = &job->previous->routing;
+	const struct osr_result now = { .fabric = *job->fabric, .routing = *routing };
+	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
+	struct repair w = { .job = job, .f = job->fabric, .base = &now, .last = job->previous };
+	enum osr_status st = OSR_OK;
+
+	take_lanes(&w, routing, routing->n_vls);
+	if (!routing->sl2vl && w.n_lanes && !w.shared && earlier->lft && !earlier->sl2vl)
+		st = grant_earlier(&w, job->diag);
+	else
+		w.r.stable.n_sl_lost = count_unproven(job->fabric, routing, earlier);
+	osr_arena_reset(job->scratch, mark);
+	routing->stable = (struct osr_stable){ .n_sl_changed = w.r.stable.n_sl_changed,
+					       .n_sl_lost = w.r.stable.n_sl_lost };
+	memcpy(routing->stable.why, why->text, sizeof(routing->stable.why) - 1);
+	return st;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * What the files of repair.h share. The theory is at the top of repair.c. Files call only those below them:
+ *	repair.c	one repair, step by step; what is done before and after one
+ *	cut.c		one LID: which switches are cut off, and the paths that are left; balance
+ *	spanning.c		the spanning tree of multicast
+ *	grants.c	lanes by SL: which a pair needs, other ones for it, unicast that gives way to multicast
+ *	baseline.c	which element is which; tables, order and loads to start from; one route
+ *
+ * All is in the numbering of today's fabric f; only the baseline's own tables are read in that of its fabric x.
+ */
+#ifndef OSR_REPAIR_PRIVATE_H
+#define OSR_REPAIR_PRIVATE_H
+
+#include "core/data/carry.h"
+#include "core/order/node_order.h"
+#include "core/repair/repair.h"
+
+#define OSR__NO_SL 255 /* of a pair that has none yet */
+
+/* Pairs of a switch and a LID of one fabric, and the lanes that they need. */
+struct repair_pairs {
+	const struct osr_fabric *f;
+	uint8_t *sl;                    /* [n_dests * n_switches], NULL: any SL */
+	uint16_t *grants;               /* [n_dests * n_switches] SLs of earlier, NULL: none */
+	uint32_t *dest_row, *dest_list; /* LIDs by switch */
+};
+
+/* The tree of one LID while it is repaired. Marks hold if they are `epoch`. */
+struct repair_tree {
+	uint32_t epoch;
+	uint32_t *cut;    /* [n_switches] mark: the switch has lost its route */
+	uint32_t *known;  /* [n_switches] mark: it has a route of len channels */
+	uint32_t *forced; /* [n_switches] mark: it goes along the spanning tree, whatever happens */
+	uint32_t *
+		whole; /* [n_switches] mark: its route was there, and gave way to another switch's */
+	uint32_t *len;      /* [n_switches] */
+	uint32_t *list;     /* [n_switches] the switches that are cut */
+	uint32_t n, n_dead; /* how many; those whose own entry is gone come first */
+	uint32_t *stack;    /* [n_switches] */
+	uint32_t *flow;     /* [n_switches] end ports that sent through a cut switch */
+	uint64_t *expected; /* [n_channels] of flows whose paths are not all found yet */
+	uint8_t *old;       /* [n_switches] entries before */
+	uint8_t *last;      /* [n_switches] entries of the last sweep */
+	uint8_t *relaxed;   /* [n_switches] may get another SL */
+};
+
+struct repair {
+	const struct osr_job *job;
+	const struct osr_repair_options *opt;
+	const struct osr_fabric *f, *x;
+	const struct osr_result *base, *last;
+	struct osr_fabric_map then,
+		lately; /* f in the baseline's fabric, and in that of the last sweep */
+	uint32_t *back; /* [n_channels of x] channels of the baseline in f */
+
+	bool by_turn;     /* lanes by turn; else by SL */
+	bool shared;      /* lanes by SL, and any SL is safe: one lane stands for all */
+	bool like_last;   /* what the last sweep had is preferred and stays in the order */
+	bool grown;       /* there are LIDs or switches that the baseline did not know */
+	bool counted;     /* load counts the routes that are cut, too */
+	bool no_memory;   /* while lanes were looked for */
+	bool rejected;    /* a path was refused: a route may be longer than it has to be */
+	bool again;       /* a tree found no path, and has not been first yet */
+	uint8_t *front;   /* [n_dests] trees that found no path in an earlier attempt: first */
+	uint32_t n_lanes; /* of the order; 0: no certificate */
+	uint16_t *inject; /* [n_channels] by turn: lanes on which end ports send */
+	struct osr_order order;
+
+	struct osr_routing r; /* in the making */
+	const uint32_t *
+		span; /* [n_switches] spanning tree that unicast may follow: that of multicast, or with more switches */
+	struct repair_pairs pairs;
+	uint8_t *
+		touched; /* [n_dests] entries differ from the baseline's, or from those of the last sweep */
+	uint64_t *load;    /* [n_channels] */
+	uint64_t attempts; /* of keeping an SL of earlier that may still fail */
+	struct repair_tree tree;
+};
+
+static inline enum osr_status osr__repair_nomem(struct osr_diag *diag)
+{
+	return osr_fail(diag, OSR_NOMEM, "out of memory for repairing tables");
+}
+
+/* The channel of today by which v sends to d, in its row of entries; OSR_NONE: none. */
+static inline uint32_t osr__repair_next(const struct repair *w, const uint8_t *row, uint32_t v)
+{
+	return row[v] == OSR_NO_PATH ? OSR_NONE : osr_port_channel(w->f, v, row[v]);
+}
+
+static inline uint8_t *osr__repair_row(const struct repair *w, uint32_t d)
+{
+	return w->r.lft + (size_t)d * w->f->n_switches;
+}
+
+/* ---- baseline.c ------------------------------------------------------------------------------ */
+
+/* Which element of today is which of before. */
+enum osr_status osr__repair_map(struct repair *w, struct osr_diag *diag);
+/* The baseline's tables on the fabric of today, in w->r and w->pairs. */
+enum osr_status osr__repair_tables(struct repair *w, struct osr_arena *result,
+				   struct osr_diag *diag);
+/* The baseline's order with all turns that its routes take. */
+enum osr_status osr__repair_order(struct repair *w, struct osr_diag *diag);
+enum osr_status osr__repair_loads(struct repair *w, struct osr_diag *diag);
+enum osr_status osr__repair_alloc(struct repair *w, struct osr_diag *diag);
+/* LIDs by switch. */
+bool osr__repair_sort_dests(struct repair_pairs *p, struct osr_arena *scratch);
+/* The entries of the last sweep for d, where they lead along cables of today; else OSR_NO_PATH. */
+void osr__repair_last_row(const struct repair *w, uint32_t d, uint8_t *row);
+/* What the last sweep left on the switches where that is not the baseline's, into the order. */
+void osr__repair_add_last(struct repair *w);
+/* Routes longer than minimal. */
+enum osr_status osr__repair_count_longer(struct repair *w, struct osr_diag *diag);
+/* Routes that are used today and were not then, into the order; what is refused is cut. */
+void osr__repair_add_fresh(struct repair *w);
+/* By turn: lanes of each class of SLs. 0: the classes are not alike. */
+uint32_t osr__repair_lanes(const struct osr_routing *old);
+void osr__repair_write_lanes(struct repair *w);
+
+/*
+ * Packets that enter channel c on these lanes, and go on along row to d, as far as it leads: all their turns
+ * rise, or nothing has changed. By turn the first turn takes the lane that serves if it was not used.
+ */
+bool osr__repair_route(struct repair *w, uint32_t d, const uint8_t *row, uint32_t c,
+		       uint16_t lanes);
+/* Lanes of packets that hosts of v send to d by channel c. */
+uint16_t osr__repair_start(const struct repair *w, uint32_t d, uint32_t v, uint32_t c);
+
+/* ---- grants.c -------------------------------------------------------------------------------- */
+
+/* Does any packet travel from switch v to d? As check.h counts. */
+static inline bool osr__repair_is_used(const struct osr_fabric *fabric, uint32_t d, uint32_t v)
+{
+	return fabric->sw_sources[v] || fabric->term_weight[fabric->dest_term[d]];
+}
+
+/* Lanes by SL: those that must be safe on the route from v to d. */
+uint16_t osr__repair_need(const struct repair *w, const struct repair_pairs *p, uint32_t d,
+			  uint32_t v);
+/* May v send by channel c, into a tree that is settled from there on? It is about to. */
+bool osr__repair_commit(struct repair *w, uint32_t d, const uint8_t *row, uint32_t v, uint32_t c);
+/* SLs of earlier on the routes of d that are not cut; what cannot be kept is counted. */
+void osr__repair_keep_grants(struct repair *w, uint32_t d);
+/* Multicast along parent[] on this lane, into the order; false if that closes a cycle. */
+bool osr__repair_add_tree(struct repair *w, const uint32_t *parent, unsigned lane);
+/*
+ * Multicast along parent[] on this lane, whatever unicast is in its way: that moves to other lanes. False if
+ * a pair fits no other lane; then the order of the lane is not complete.
+ */
+bool osr__repair_make_room(struct repair *w, const uint32_t *parent, unsigned lane);
+
+/* ---- spanning.c ------------------------------------------------------------------------------ */
+
+enum osr_status osr__repair_mcast(struct repair *w, struct osr_arena *result,
+				  struct osr_diag *diag);
+/* All switches hang on w->span, where the order accepts that. */
+bool osr__repair_span(struct repair *w);
+/* Is the cable of c, which leaves s, part of the tree? */
+static inline bool osr__repair_in_tree(const struct osr_fabric *fabric, const uint32_t *parent,
+				       uint32_t s, uint32_t c)
+{
+	return parent[s] == c || parent[fabric->chan_dst[c]] == fabric->chan_rev[c];
+}
+
+/* ---- cut.c ----------------------------------------------------------------------------------- */
+
+/* Appends to the list all switches whose way along row leads through one that is on it. */
+void osr__repair_upstream(struct repair *w, uint32_t root, const uint8_t *row);
+enum osr_status osr__repair_cut(struct repair *w, uint32_t d, struct osr_diag *diag);
+/* Moves LIDs off channels that carry more than they must, and asks whether it is far from what is expected. */
+enum osr_status osr__repair_balance(struct repair *w, struct osr_diag *diag);
+
+#endif

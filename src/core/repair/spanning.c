@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * The spanning tree of multicast: what is left of it stays; a piece that has come off is tied on again by the
+ * first cable, or chain of switches without end ports, whose turns the order accepts.
+ */
+#include "repair_private.h"
+
+#include <string.h>
+
+struct forest {
+	struct repair *w; /* NULL: no order is asked */
+	const struct osr_fabric *f;
+	uint16_t lanes;   /* by SL: that of multicast; 0: no order is asked */
+	uint32_t *parent; /* [n_switches] channel */
+	uint32_t *was;    /* [n_switches] and before a try */
+	uint32_t *piece;  /* [n_switches] the root of the piece it is in, OSR_NONE: in none */
+	uint32_t *size;   /* [n_switches] of the piece with this root */
+	uint32_t *from;   /* [n_switches] channel by which a search came, OSR_NONE: not seen */
+	uint32_t *queue;  /* [n_switches] */
+};
+
+static bool in_tree(const struct forest *t, uint32_t s, uint32_t c)
+{
+	return osr__repair_in_tree(t->f, t->parent, s, c);
+}
+
+/* ---- turns ----------------------------------------------------------------------------------- */
+
+/*
+ * By turn, a copy that came by a goes on by b on this lane. Packets on channel a are those of end ports and
+ * those on the lanes of used turns into it; and from b on they take all turns of the tree. Of two turns one after
+ * the other, the one that is added last sees the other.
+ */
+static bool turn_on_lane(struct forest *t, uint32_t a, uint32_t b)
+{
+	const struct osr_fabric *fabric = t->f;
+	struct osr_order *order = &t->w->order;
+	uint32_t s = fabric->chan_src[a], u = fabric->chan_dst[b],
+		 turn = osr_order_turn(order, a, b);
+	uint16_t lanes = t->w->inject[a], lane = (uint16_t)(1u << order->lane[turn]);
+
+	for (uint32_t o = fabric->chan_row[s]; o < fabric->chan_row[s + 1]; o++) {
+		uint32_t in = osr_order_turn(order, fabric->chan_rev[o], a);
+
+		if (o != a && in_tree(t, s, o) && order->used[in])
+			lanes |= (uint16_t)(1u << order->lane[in]);
+	}
+	if (!osr_order_add(order, a, b, lanes))
+		return false;
+	for (uint32_t o = fabric->chan_row[u]; o < fabric->chan_row[u + 1]; o++)
+		if (o != fabric->chan_rev[b] && in_tree(t, u, o) &&
+		    order->used[osr_order_turn(order, b, o)] && !osr_order_add(order, b, o, lane))
+			return false;
+	return true;
+}
+
+/* A copy that came by a goes on by b. False: that closes a cycle; the caller takes back what is left of it. */
+static bool add_turn(struct forest *t, uint32_t a, uint32_t b)
+{
+	struct osr_order *order;
+	uint32_t turn, mark;
+	uint8_t was;
+
+	if (!t->lanes)
+		return true;
+	order = &t->w->order;
+	if (!t->w->by_turn)
+		return osr_order_add(order, a, b, t->lanes);
+	turn = osr_order_turn(order, a, b);
+	mark = order->n_log;
+	was = order->lane[turn];
+	if (turn_on_lane(t, a, b))
+		return true;
+	osr_order_undo(order, mark);
+	for (uint8_t l = 0; !order->used[turn] && l < t->w->n_lanes; l++) {
+		if (l != was && osr_order_set_lane(order, turn, l) && turn_on_lane(t, a, b))
+			return true;
+		osr_order_undo(order, mark);
+	}
+	return false;
+}
+
+/* All turns at s between the cable of `fresh`, which leaves s, and others of the tree. */
+static bool add_turns(struct forest *t, uint32_t s, uint32_t fresh)
+{
+	const struct osr_fabric *fabric = t->f;
+
+	for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++)
+		if (c != fresh && in_tree(t, s, c) &&
+		    !(add_turn(t, fabric->chan_rev[c], fresh) &&
+		      add_turn(t, fabric->chan_rev[fresh], c)))
+			return false;
+	return true;
+}
+
+/* ---- pieces ---------------------------------------------------------------------------------- */
+
+/*
+ * What is left of an earlier tree, of map->from. Its switches that are there today are those with a parent and
+ * the parents; a switch with end ports that was in no tree is a piece of its own.
+ */
+static bool find_pieces(struct forest *t, const struct osr_fabric_map *map, const uint32_t *before,
+			struct osr_arena *scratch)
+{
+	const struct osr_fabric *fabric = t->f, *from = map->from;
+	uint8_t *member = osr_calloc(scratch, from->n_switches, 1);
+
+	if (!member)
+		return false;
+	for (uint32_t s = 0; s < from->n_switches; s++)
+		if (before[s] != OSR_NONE)
+			member[s] = member[from->chan_dst[before[s]]] = 1;
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		uint32_t old = map->sw[s], c = old == OSR_NONE ? OSR_NONE : before[old];
+
+		if (c != OSR_NONE)
+			c = osr_port_channel(fabric, s, from->chan_port[c]);
+		t->parent[s] = c != OSR_NONE && map->chan[c] == before[old] ? c : OSR_NONE;
+		t->piece[s] =
+			fabric->sw_sources[s] || (old != OSR_NONE && member[old]) ? s : OSR_NONE;
+		t->size[s] = 0;
+	}
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		uint32_t root = s;
+
+		if (t->piece[s] == OSR_NONE)
+			continue;
+		while (t->parent[root] != OSR_NONE)
+			root = fabric->chan_dst[t->parent[root]];
+		t->piece[s] = root;
+		t->size[root]++;
+	}
+	return true;
+}
+
+/* The turns of what is left. False if they close a cycle. */
+static bool add_pieces(struct forest *t)
+{
+	for (uint32_t s = 0; t->lanes && s < t->f->n_switches; s++)
+		for (uint32_t c = t->f->chan_row[s]; c < t->f->chan_row[s + 1]; c++) {
+			osr_order_begin(&t->w->order);
+			if (in_tree(t, s, c) && !add_turns(t, s, c))
+				return false;
+		}
+	return true;
+}
+
+/* The largest piece of a component; the lowest root among equals. */
+static uint32_t main_piece(const struct forest *t, uint32_t component)
+{
+	uint32_t best = OSR_NONE;
+
+	for (uint32_t s = 0; s < t->f->n_switches; s++)
+		if (t->size[s] && t->f->sw_component[s] == component &&
+		    (best == OSR_NONE || t->size[s] > t->size[best]))
+			best = s;
+	return best;
+}
+
+/*
+ * Ties a piece to the main one by the chain that a search found, from switch `end` of the main piece back to a
+ * switch of the other: that one becomes the root of its piece, and all get parents towards `end`. False, and all
+ * is as before, if a turn closes a cycle.
+ */
+static bool tie(struct forest *t, uint32_t end, uint32_t piece)
+{
+	const struct osr_fabric *fabric = t->f;
+	uint32_t s = end, main = t->piece[end], up;
+	bool ok = true;
+
+	if (t->lanes)
+		osr_order_begin(&t->w->order);
+	memcpy(t->was, t->parent, fabric->n_switches * sizeof(*t->was));
+	while (t->piece[s] != piece)
+		s = fabric->chan_src[t->from[s]];
+	up = t->parent[s];
+	t->parent[s] = OSR_NONE;
+	while (up != OSR_NONE) {
+		uint32_t next = fabric->chan_dst[up], on = t->parent[next];
+
+		t->parent[next] = fabric->chan_rev[up];
+		up = on;
+	}
+	for (uint32_t v = end; v != s; v = fabric->chan_src[t->from[v]])
+		t->parent[fabric->chan_src[t->from[v]]] = t->from[v];
+	for (uint32_t v = end; ok && v != s; v = fabric->chan_src[t->from[v]])
+		ok = add_turns(t, v, fabric->chan_rev[t->from[v]]) &&
+		     add_turns(t, fabric->chan_src[t->from[v]], t->from[v]);
+	if (!ok) {
+		osr_order_undo(&t->w->order, 0);
+		memcpy(t->parent, t->was, fabric->n_switches * sizeof(*t->was));
+		return false;
+	}
+	for (uint32_t v = s; v != end; v = fabric->chan_dst[t->parent[v]]) {
+		t->size[main] += t->piece[v] == OSR_NONE;
+		t->piece[v] = t->piece[v] == OSR_NONE ? main : t->piece[v];
+	}
+	for (uint32_t v = 0; v < fabric->n_switches; v++)
+		if (t->piece[v] == piece)
+			t->piece[v] = main;
+	t->size[main] += t->size[piece];
+	t->size[piece] = 0;
+	return true;
+}
+
+/* Breadth first from a piece, through switches of no piece, until a chain can be tied. */
+static bool search_chain(struct forest *t, uint32_t piece, uint32_t main)
+{
+	const struct osr_fabric *fabric = t->f;
+	uint32_t head = 0, tail = 0;
+
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		t->from[s] = OSR_NONE;
+		if (t->piece[s] == piece)
+			t->queue[tail++] = s;
+	}
+	while (head < tail) {
+		uint32_t u = t->queue[head++];
+
+		for (uint32_t c = fabric->chan_row[u]; c < fabric->chan_row[u + 1]; c++) {
+			uint32_t v = fabric->chan_dst[c];
+
+			if (t->piece[v] == main) {
+				t->from[v] = c;
+				if (tie(t, v, piece))
+					return true;
+				t->from[v] = OSR_NONE;
+			} else if (t->piece[v] == OSR_NONE && t->from[v] == OSR_NONE) {
+				t->from[v] = c;
+				t->queue[tail++] = v;
+			}
+		}
+	}
+	return false;
+}
+
+/* A chain for which no node of the order has to move, or else any: what moves may meet old packets elsewhere. */
+static bool reconnect(struct forest *t, uint32_t piece, uint32_t main)
+{
+	bool tied;
+
+	if (!t->lanes)
+		return search_chain(t, piece, main);
+	t->w->order.frozen = true;
+	tied = search_chain(t, piece, main);
+	t->w->order.frozen = false;
+	return tied || search_chain(t, piece, main);
+}
+
+/*
+ * One piece per component. Pieces without end ports go, unless `all`: then they are tied on, too, where the order
+ * accepts that. Each step ends one piece, so this ends.
+ */
+static bool join_all(struct forest *t, bool all)
+{
+	const struct osr_fabric *fabric = t->f;
+
+	for (uint32_t k = 0; k < fabric->n_components; k++) {
+		uint32_t main = main_piece(t, k);
+
+		for (uint32_t s = 0; s < fabric->n_switches; s++) {
+			bool members = all;
+
+			if (s == main || !t->size[s] || fabric->sw_component[s] != k)
+				continue;
+			for (uint32_t v = 0; v < fabric->n_switches; v++)
+				members |= t->piece[v] == s && fabric->sw_sources[v];
+			if (members && !reconnect(t, s, main) && !all)
+				return false;
+			for (uint32_t v = 0; !members && v < fabric->n_switches; v++)
+				if (t->piece[v] == s)
+					t->parent[v] = t->piece[v] = OSR_NONE;
+			t->size[s] = 0;
+		}
+	}
+	return true;
+}
+
+static bool forest_init(struct forest *t, const struct osr_fabric *fabric,
+			struct osr_arena *scratch)
+{
+	size_t n = fabric->n_switches;
+
+	t->f = fabric;
+	t->was = osr_alloc(scratch, n, sizeof(*t->was));
+	t->piece = osr_alloc(scratch, n, sizeof(*t->piece));
+	t->size = osr_alloc(scratch, n, sizeof(*t->size));
+	t->from = osr_alloc(scratch, n, sizeof(*t->from));
+	t->queue = osr_alloc(scratch, n, sizeof(*t->queue));
+	return !osr_arena_failed(scratch, NULL);
+}
+
+uint32_t *osr_repair_keep_tree(const struct osr_fabric *fabric, const struct osr_result *previous,
+			       struct osr_arena *scratch, struct osr_arena *result)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct forest t = { .parent = osr_alloc(result, fabric->n_switches, sizeof(*t.parent)) };
+	struct osr_fabric_map map;
+	bool kept = t.parent && previous->routing.mcast_parent &&
+		    forest_init(&t, fabric, scratch) &&
+		    !osr_fabric_map_init(&map, &previous->fabric, fabric, scratch, NULL) &&
+		    find_pieces(&t, &map, previous->routing.mcast_parent, scratch) &&
+		    join_all(&t, false);
+
+	osr_arena_reset(scratch, mark);
+	return kept ? t.parent : NULL;
+}
+
+/*
+ * Multicast needs no switches beyond those that lie between hosts; for unicast to go along its tree, they hang on
+ * it, too, where the order accepts that.
+ */
+bool osr__repair_span(struct repair *w)
+{
+	const struct osr_fabric *fabric = w->f;
+	struct osr_arena *scratch = w->job->scratch;
+	struct forest t = { .w = w,
+			    .lanes = 1,
+			    .parent = osr_alloc(scratch, fabric->n_switches, sizeof(*t.parent)) };
+
+	if (!t.parent || !forest_init(&t, fabric, scratch)) {
+		w->no_memory = true;
+		return false;
+	}
+	memcpy(t.parent, w->span, fabric->n_switches * sizeof(*t.parent));
+	w->span = t.parent;
+	memset(t.size, 0, fabric->n_switches * sizeof(*t.size));
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		uint32_t root = s;
+
+		while (t.parent[root] != OSR_NONE)
+			root = fabric->chan_dst[t.parent[root]];
+		t.piece[s] = root;
+		t.size[root]++;
+	}
+	return join_all(&t, true);
+}
+
+enum osr_status osr__repair_mcast(struct repair *w, struct osr_arena *result, struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(w->job->scratch);
+	bool last = w->like_last && w->last->routing.mcast_parent,
+	     proven = w->n_lanes && w->r.claims & OSR_CLAIM_MULTICAST;
+	const struct osr_routing *before = last ? &w->last->routing : &w->base->routing;
+	struct forest t = {
+		.w = w,
+		.lanes = proven ? (uint16_t)(1u << (w->shared ? 0 : w->base->routing.mcast_vl)) : 0
+	};
+	enum osr_status st = OSR_OK;
+
+	w->r.mcast_vl = w->base->routing.mcast_vl;
+	if (!w->base->routing.mcast_parent) {
+		w->r.mcast_parent = NULL;
+		w->r.claims &= ~(uint32_t)OSR_CLAIM_MULTICAST;
+		return OSR_OK;
+	}
+	w->span = t.parent = w->r.mcast_parent =
+		osr_alloc(result, w->f->n_switches, sizeof(*t.parent));
+	if (!t.parent || !forest_init(&t, w->f, w->job->scratch) ||
+	    !find_pieces(&t, last ? &w->lately : &w->then, before->mcast_parent, w->job->scratch)) {
+		st = osr__repair_nomem(diag);
+	} else if (!add_pieces(&t) || !join_all(&t, false)) {
+		/* With any cables, and unicast gives way. */
+		t.lanes = 0;
+		if ((last && w->last != w->base) || w->shared || w->by_turn || !w->r.sl ||
+		    !join_all(&t, false) || !osr__repair_make_room(w, t.parent, w->r.mcast_vl))
+			st = osr_fail(
+				diag, OSR_NOT_APPLICABLE,
+				"the spanning tree of multicast no longer reaches every switch on "
+				"the lanes of the tables that are kept");
+	}
+	osr_arena_reset(w->job->scratch, mark);
+	return st;
+}
