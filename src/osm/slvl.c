@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * See slvl.h. A switch is a matrix of tables by (input port, output port). A line of it, a row or a column,
- * costs one MAD for each pair that differs, or one wildcard and its exceptions; all of it may first be
- * filled with the most frequent table. Wildcards and their exceptions must not overtake each other, so
+ * See slvl.h. A switch is a matrix of tables by (input port, output port). A row of it costs one MAD for each
+ * pair that differs, or one wildcard and its exceptions; all of it may first be filled with the most frequent
+ * table. Wildcards and their exceptions must not overtake each other, so
  * they go out in phases; each is confirmed before the next begins.
  *
  * OpenSM stores the table that an answer brings. A table that is sent or asked for is first replaced by
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SLVL_ALL, SLVL_LINES, SLVL_PORT0, SLVL_PAIRS, SLVL_N_PHASES };
+enum { SLVL_ALL, SLVL_ROWS, SLVL_PAIRS, SLVL_N_PHASES };
 
 #define ALL_OUT 0x10000u
 #define ALL_IN 0x20000u
@@ -180,19 +180,13 @@ static void slvl_read(struct slvl_matrix *m, osm_switch_t *sw)
 
 /* How to send a matrix ------------------------------------------------------------------------- */
 
-struct slvl_line {
-	size_t first, step;
-	uint32_t mod; /* as a wildcard */
-	uint8_t phase;
-};
-
-/* The most frequent table that is wanted; few tables differ in one line. */
-static uint64_t slvl_usual(const struct slvl_matrix *m, size_t first, size_t step, size_t n)
+/* The most frequent table that is wanted of n from `first` on; few tables differ in one row. */
+static uint64_t slvl_usual(const struct slvl_matrix *m, size_t first, size_t n)
 {
 	uint64_t table[16], best = 0;
 	uint32_t count[16] = { 0 }, n_tables = 0, most = 0;
 
-	for (size_t i = 0, at = first; i < n; i++, at += step) {
+	for (size_t at = first; at < first + n; at++) {
 		uint32_t k = 0;
 
 		if (!m->cared[at])
@@ -219,78 +213,61 @@ static void slvl_add(struct slvl_matrix *m, uint8_t phase, uint32_t mod, uint64_
 	m->n_mads++;
 }
 
-static void slvl_add_line(struct slvl_matrix *m, const struct slvl_line *line)
+/* The row of one input port: its usual table by a wildcard and the others by themselves, or what differs. */
+static void slvl_add_row(struct slvl_matrix *m, uint32_t in)
 {
-	uint64_t usual = slvl_usual(m, line->first, line->step, m->width);
+	size_t first = (size_t)in * m->width, end = first + m->width;
+	uint64_t usual = slvl_usual(m, first, m->width);
 	uint32_t n_differ = 0, n_others = 0;
 	bool fill;
 
-	for (size_t i = 0, at = line->first; i < m->width; i++, at += line->step) {
+	for (size_t at = first; at < end; at++) {
 		n_differ += m->cared[at] && !m->same[at];
 		n_others += m->cared[at] && m->want[at] != usual;
 	}
-	fill = m->wildcards && line->mod && n_differ > n_others + 1;
+	fill = m->wildcards && n_differ > n_others + 1;
 	if (fill)
-		slvl_add(m, line->phase, line->mod, usual);
-	for (size_t i = 0, at = line->first; i < m->width; i++, at += line->step)
+		slvl_add(m, SLVL_ROWS, in << 8 | ALL_OUT, usual);
+	for (size_t at = first; at < end; at++)
 		if (m->cared[at] && (fill ? m->want[at] != usual : !m->same[at]))
-			slvl_add(m, SLVL_PAIRS, (uint32_t)(at / m->width << 8 | at % m->width),
-				 m->want[at]);
+			slvl_add(m, SLVL_PAIRS, in << 8 | (uint32_t)(at - first), m->want[at]);
 }
 
-/* Whether a wildcard for all inputs means port 0 as well is not told by all switches alike. */
-static void slvl_forget_port0(struct slvl_matrix *m)
+/* With a base all pairs are first sent the most frequent table. */
+static void slvl_plan(struct slvl_matrix *m, bool base)
 {
-	for (size_t out = 0; out < m->width; out++)
-		m->same[out] = !m->cared[out];
-}
+	uint32_t n = m->width;
+	uint64_t usual = slvl_usual(m, 0, (size_t)n * n);
 
-static void slvl_plan(struct slvl_matrix *m, bool base, bool columns)
-{
-	size_t n = m->width;
-	uint64_t usual = slvl_usual(m, 0, 1, n * n);
-	uint32_t before;
-
-	for (size_t at = 0; at < n * n; at++)
+	for (size_t at = 0; at < (size_t)n * n; at++)
 		m->same[at] = !m->cared[at] || m->want[at] == (base ? usual : m->held[at]);
 	if (base)
 		slvl_add(m, SLVL_ALL, ALL_IN | ALL_OUT, usual);
-	before = m->n_mads;
-	for (size_t i = columns ? 0 : 1; i < n; i++) {
-		struct slvl_line row = { i * n, 1, (uint32_t)(i << 8) | ALL_OUT, SLVL_LINES };
-		struct slvl_line column = { i, n, (uint32_t)i | ALL_IN, SLVL_LINES };
-		bool *first = &m->cared[i], cared = *first;
-
-		*first &= !columns; /* port 0 has its turn below */
-		slvl_add_line(m, columns ? &column : &row);
-		*first = cared;
-	}
-	if (base || (columns && m->n_mads > before))
-		slvl_forget_port0(m);
-	slvl_add_line(m, &(struct slvl_line){ 0, 1, ALL_OUT, SLVL_PORT0 });
+	/* Whether a wildcard for all inputs means port 0 as well is not told by all switches alike. */
+	for (uint32_t out = 0; base && out < n; out++)
+		m->same[out] = !m->cared[out];
+	for (uint32_t in = 0; in < n; in++)
+		slvl_add_row(m, in);
 }
 
-/* The cheapest of the four ways, and of those without a wildcard. */
+/* The cheaper of the two ways, with as few wildcards as that takes. */
 static void slvl_plan_best(struct slvl_matrix *m)
 {
 	struct slvl_mad *mads = m->mads;
-	uint32_t first = m->n_mads, best = UINT32_MAX;
-	unsigned way = 0;
+	uint32_t first = m->n_mads, n_without;
+	bool base;
 
 	if (!m->n_differ)
 		return;
 	m->mads = NULL;
-	for (unsigned i = 0; m->wildcards && i < 4; i++) {
-		m->n_mads = first;
-		slvl_plan(m, i & 1, i & 2);
-		if (m->n_mads < best) {
-			best = m->n_mads;
-			way = i;
-		}
-	}
-	m->mads = mads;
+	slvl_plan(m, false);
+	n_without = m->n_mads;
 	m->n_mads = first;
-	slvl_plan(m, way & 1, way & 2);
+	slvl_plan(m, true);
+	m->mads = mads;
+	base = m->wildcards && m->n_mads < n_without;
+	m->n_mads = first;
+	slvl_plan(m, base);
 }
 
 /* Sending -------------------------------------------------------------------------------------- */

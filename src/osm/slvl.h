@@ -4,7 +4,7 @@
  *
  * OpenSM sends one MAD for each pair of ports, and to all pairs of a port that came up, once an engine
  * has tables by port pair. So these are sent from here: what differs from what the switch holds, whole
- * rows and columns by wildcards where the switch and use_optimized_slvl allow it. OpenSM leaves a switch
+ * rows by wildcards where the switch and use_optimized_slvl allow it. OpenSM leaves a switch
  * alone whose port 0 has no IB_PORT_CAP_HAS_SL_MAP; that bit is taken out from the end of routing to
  * UCAST_ROUTING_DONE.
  */
