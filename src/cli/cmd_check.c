@@ -12,16 +12,19 @@
 #include "core/verify/verdict.h"
 
 #include "cli/answers.h"
+#include "cli/check_prom.h"
 #include "cli/cli.h"
 #include "cli/require.h"
 #include "cli/source.h"
 
-enum { OPT_MAX = 256, OPT_HOSTS };
+enum { OPT_MAX = 256, OPT_HOSTS, OPT_PROM };
 
 static const struct argp_option options[] = {
 	{ "hosts", OPT_HOSTS, NULL, 0,
 	  "only packets between hosts count, none to or from port 0 of a switch", 0 },
 	{ "max", OPT_MAX, "N", 0, "list at most N faults of each kind (default 10)", 0 },
+	{ "prom", OPT_PROM, "FILE", 0,
+	  "write the verdict to FILE for the textfile collector of Prometheus", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
@@ -29,6 +32,7 @@ struct args {
 	struct cli_ask ask;
 	struct cli_require require;
 	uint32_t max_listed;
+	const char *prom;
 	uint32_t scope; /* OSR_ONLY_HOSTS or 0 */
 };
 
@@ -319,6 +323,9 @@ static error_t check_parse(int key, char *arg, struct argp_state *state)
 	case OPT_HOSTS:
 		a->scope = OSR_ONLY_HOSTS;
 		return 0;
+	case OPT_PROM:
+		a->prom = arg;
+		return 0;
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &a->ask;
 		state->child_inputs[1] = &a->require;
@@ -345,6 +352,12 @@ static int check_run(struct args *a)
 		code = check_say(a, &o);
 	about.tables = cli_source_name(src);
 	about.seconds = cli_since(start).wall / 1e3;
+	if (!st && a->prom)
+		st = cli_prom_write(a->prom,
+				    &(struct cli_prom){ .found = &o.found,
+							.bound = o.bound,
+							.seconds = about.seconds },
+				    &o.diag);
 	written = cli_require_junit(&a->require, &about, st, &o.diag);
 	code = cli_ask_end(&a->ask, st ? st : written, &o.diag, code);
 	cli_require_free(&a->require);

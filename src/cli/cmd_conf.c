@@ -114,12 +114,12 @@ static bool conf_word_is_known(struct args *a, const char *word)
 	return false;
 }
 
-/* Which engine routes: one of ours first, or none, and the tables of others are observed. */
+/* Does one of ours come first? */
 static bool conf_judge_engines(struct args *a)
 {
 	const struct osr_engine *engine, *first = NULL, *any = NULL;
 	const char *list = a->osm.routing_engine + strspn(a->osm.routing_engine, ", \t");
-	bool known = true, observes = a->o.own.num[OPT_OBSERVE];
+	bool known = true;
 	char word[64];
 
 	for (const char *at = list; *at; at += strspn(at, ", \t")) {
@@ -137,10 +137,9 @@ static bool conf_judge_engines(struct args *a)
 	else
 		out_note(&a->out, "%s: routing_engine %s: osmroutes routes %s", a->osmconf,
 			 *list ? list : "is not set",
-			 any        ? "only if the engines before it fail"
-			 : observes ? "nothing, and observes"
-				    : "nothing: none of these engines is its own");
-	return known && (first || (!any && observes));
+			 any ? "only if the engines before it fail"
+			     : "nothing: none of these engines is its own");
+	return known && first;
 }
 
 /* The version of OpenSM in a program or plugin, which has OSM_VERSION as a string; where it is found first. */

@@ -38,9 +38,6 @@ const struct osr_param osr_plugin_params[] = {
 	[OPT_ASK_SWITCHES] = { "ask_switches", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
 			       "ask a switch that sent a trap which of its cables are down, and "
 			       "route around them before OpenSM discovers the fabric" },
-	[OPT_OBSERVE] = { "observe", OSR_PARAM_BOOL, "no", 0, 0, NULL,
-			  "after every sweep verify the tables in the switches, whichever engine "
-			  "made them, and change nothing" },
 	[OPT_LOG_DETAILS] = { "log_details", OSR_PARAM_BOOL, "no", 0, 0, NULL,
 			      "log more than one line a sweep: re-route, transition, storing, and "
 			      "all figures as JSON; no: only where OpenSM logs verbosely" },

@@ -206,7 +206,6 @@ static void routing_done(struct plugin *p)
 
 static void sweep_starts(struct plugin *p)
 {
-	osr__observe_stale(p);
 	osr__upkeep_begins(p);
 	osr__keys_sweep_begins(p);
 	take_over_all(p);
@@ -227,8 +226,6 @@ static void sweep_over(struct plugin *p, bool up)
 	/* What the next one would have to do before it can route: there is time now. */
 	for (struct engine_ctx *ctx = p->contexts; ctx; ctx = ctx->next)
 		osr__sweep_prepare(ctx);
-	if (up)
-		osr__observe_wake(p);
 	osr__metrics_tell(p);
 	osr__log_flush(p->osm); /* OpenSM's own "SUBNET UP" */
 }
@@ -318,7 +315,6 @@ static void delete (void *plugin_data)
 {
 	struct plugin *p = plugin_data;
 
-	osr__observe_close(p);
 	osr__slvl_close(p);
 	osr__keys_close(p);
 	osr__upkeep_close(p);
@@ -415,7 +411,6 @@ static void *create(struct osm_opensm *osm)
 	register_engines(p);
 	osr__upkeep_open(p);
 	osr__keys_open(p);
-	osr__observe_open(p);
 	return p;
 }
 

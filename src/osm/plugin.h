@@ -19,7 +19,6 @@
 #include "compat.h"
 #include "keys.h"
 #include "metrics.h"
-#include "observe.h"
 #include "slvl.h"
 #include "storefile.h"
 #include "trap.h"
@@ -314,7 +313,6 @@ struct plugin {
 	struct slvl slvl;
 	struct adopt_state adopt;
 	struct upkeep *upkeep;                 /* NULL: nothing is left out */
-	struct observer *observer;             /* NULL: nothing is observed */
 	struct metrics_writer *metrics_writer; /* NULL: nothing was written yet */
 	struct engine_ctx *second_round;       /* whose tables have gone out by half, or NULL */
 	double ms_withdrawn;                   /* when its first round was ready to be sent */

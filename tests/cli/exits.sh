@@ -299,9 +299,6 @@ expect 1 'routing_engine: "dfssp" is no engine of OpenSM or osmroutes: did you m
 sed 's/dfsssp/dfsssp no_fallback/' "$dir/opensm.conf" > "$dir/last.conf"
 expect 0 ': good' conf --check "$dir/good.conf" --opensm-conf "$dir/last.conf"
 sed s/dfsssp/updn/ "$dir/opensm.conf" > "$dir/updn.conf"
-printf 'takeover = none\nobserve = yes\n' > "$dir/observe.conf"
-expect 0 'routing_engine updn: osmroutes routes nothing, and observes$' conf --check "$dir/observe.conf" --opensm-conf "$dir/updn.conf"
-expect 0 'observe.conf and .*: good$' conf --check "$dir/observe.conf" --opensm-conf "$dir/opensm.conf"
 expect 1 'routing_engine updn: osmroutes routes nothing: none' conf --check "$dir/good.conf" --opensm-conf "$dir/updn.conf"
 # A plugin and an OpenSM, by the version that is in them.
 for version in 3.3.23 3.3.99; do

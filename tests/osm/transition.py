@@ -8,12 +8,20 @@ import oracle
 from faults import switch_links
 from groups import join
 from judge import QOS, Claims, expect, judge, scenario
-from observe import changed
 from osmtest import Fabric, Opensm, find_fabric, routed, slowness, wait_for
 
 HOLD = int(1200 * slowness())	# ms between the first round and the second
 OUTAGE = r'second round of tables: (\d+) LFT blocks; entries were withdrawn for ([\d.]+) ms'
 ROUNDS = r'the tables are sent in two rounds: the first withdraws (\d+) entr\w+, (?:all dead already|.*?\((\d+) of them still)'
+
+
+def changed(before, after):
+    """(entries, blocks of 64 LIDs) that differ."""
+    was = {s.guid: s for s in before.switches}
+    pairs = [(was[s.guid], s) for s in after.switches if s.guid in was]
+    lids = set(before.lids) | set(after.lids)
+    differs = {(s.guid, lid) for w, s in pairs for lid in lids if w.forward(lid) != s.forward(lid)}
+    return len(differs), len({(guid, lid // 64) for guid, lid in differs})
 
 
 def one_answer(log):
