@@ -277,7 +277,8 @@ enum osr_status osr_bound_permutation(const struct osr_fabric *fabric, const uin
 	}
 	/* So it needs more: the least that any channel can have above that step. */
 	for (uint32_t c = 0; !st && low && c < m; c++) {
-		double load = ((double)((low - 1) * rate[c] / fastest) + 1) * unit / rate[c];
+		uint64_t whole = (low - 1) * rate[c] / fastest; /* flows that fit the step */
+		double load = ((double)whole + 1) * unit / rate[c];
 
 		*bound = !*bound || load < *bound ? load : *bound;
 	}
