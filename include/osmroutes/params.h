@@ -29,7 +29,7 @@ enum osr_param_type {
 
 #define OSR_MAX_PARAMS 24
 #define OSR_STRING_SIZE 256
-#define OSR_MAX_STRINGS 4
+#define OSR_MAX_STRINGS 8
 
 struct osr_param {
 	const char *name;

@@ -26,6 +26,9 @@ const struct osr_param osr_plugin_params[] = {
 	[OPT_CONTROL_MODE] = { "control_mode", OSR_PARAM_STRING, "0600", 0, 0, NULL,
 			       "permissions of control_socket, octal: users with write permission "
 			       "may request keys" },
+	[OPT_CONTROL_AGENT] = { "control_agent", OSR_PARAM_STRING, "", 0, 0, NULL,
+				"user, by name or number, to whom that socket belongs and who may "
+				"place applications of others, as SlurmUser has to" },
 	[OPT_USER_APPS] = { "user_apps", OSR_PARAM_UINT, "16", 1, 4096, NULL,
 			    "applications with routing keys that a user may have at a time; root "
 			    "may have any number" },

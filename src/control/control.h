@@ -15,7 +15,7 @@
  *
  * What clients can do is bounded: their number, in all and of a user; a line; lines that wait; what
  * has not been read by them; and the share of time that a user's requests take. Users are known by
- * SO_PEERCRED and touch their own applications only; root and the user of this process touch all.
+ * SO_PEERCRED and touch their own applications only; root, the user of this process and the agent touch all.
  */
 #ifndef OSMROUTES_CONTROL_H
 #define OSMROUTES_CONTROL_H
@@ -28,6 +28,7 @@
 struct osr_control_in {
 	const char *path; /* a socket nobody serves there is replaced, anything else is not */
 	uint32_t mode;    /* of the socket: who may write may connect */
+	uint32_t agent;   /* the user to whom it belongs; 0: that of this process */
 	struct osr_sched_limits limits;
 	struct osr_drains *drains; /* what root may drain; NULL: nothing */
 	/*

@@ -216,7 +216,7 @@ static bool protocol_number(struct call *c, const char *key, uint32_t max, uint3
 
 static bool may_touch(const struct osr__peer *peer, const struct osr_sched_app *app)
 {
-	return peer->master || app->owner == peer->uid;
+	return peer->agent || app->owner == peer->uid;
 }
 
 /* That of the line, if it is the peer's. Others' are not told from those that are not there. */
@@ -397,7 +397,7 @@ static enum osr_status protocol_take_name(struct call *c, struct placing *p)
 	p->in.held = json_is_true(held);
 	if (!protocol_number(c, "owner", UINT32_MAX - 1, c->peer->uid, &owner))
 		return OSR_INVAL;
-	if (owner != c->peer->uid && !c->peer->master)
+	if (owner != c->peer->uid && !c->peer->agent)
 		return osr_fail(&c->diag, OSR_INVAL,
 				"user %u cannot place an application of user %u", c->peer->uid,
 				owner);

@@ -13,6 +13,7 @@
 struct osr__peer {
 	uint32_t uid;
 	bool master;               /* root, or the user of this process */
+	bool agent;                /* that, or the agent: may touch the applications of all */
 	struct osr_drains *drains; /* what such a one may drain; NULL: nothing */
 	json_t *const *sm;         /* what is known of the subnet manager; NULL: nothing */
 };

@@ -177,7 +177,7 @@ static void accept_client(struct osr_control *control)
 	socklen_t size = sizeof(cred);
 	struct osr__client *client;
 	struct rlimit files;
-	bool master;
+	bool master, agent;
 
 	if (fd < 0) {
 		control->no_accept = server_now() + NO_ACCEPT_S;
@@ -188,13 +188,14 @@ static void accept_client(struct osr_control *control)
 		return;
 	}
 	master = !cred.uid || cred.uid == geteuid();
+	agent = master || cred.uid == control->in.agent;
 	if (!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_cur != RLIM_INFINITY &&
 	    (rlim_t)fd + FOR_FILES >= files.rlim_cur) {
 		refuse_client(fd);
 		return;
 	}
-	if (control->n_clients >= (master ? MAX_CLIENTS : MAX_CLIENTS - FOR_MASTERS) ||
-	    (!master && n_of_user(control, cred.uid) >= MAX_OF_USER)) {
+	if (control->n_clients >= (agent ? MAX_CLIENTS : MAX_CLIENTS - FOR_MASTERS) ||
+	    (!agent && n_of_user(control, cred.uid) >= MAX_OF_USER)) {
 		refuse_client(fd);
 		return;
 	}
@@ -206,6 +207,7 @@ static void accept_client(struct osr_control *control)
 	client->fd = fd;
 	client->peer.uid = cred.uid;
 	client->peer.master = master;
+	client->peer.agent = agent;
 	client->peer.drains = control->in.drains;
 	client->peer.sm = &control->sm;
 	control->client[control->n_clients++] = client;
@@ -497,7 +499,9 @@ static enum osr_status open_socket(struct osr_control *control, struct osr_diag 
 	control->listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (control->listening < 0 || bind(control->listening, (struct sockaddr *)&a, sizeof(a)))
 		return osr_fail(diag, OSR_INVAL, "%s: %s", control->path, strerror(errno));
-	if (chmod(control->path, control->in.mode) || listen(control->listening, 64)) {
+	if (chmod(control->path, control->in.mode) ||
+	    (control->in.agent && chown(control->path, control->in.agent, -1)) ||
+	    listen(control->listening, 64)) {
 		unlink(control->path);
 		return osr_fail(diag, OSR_INVAL, "%s: %s", control->path, strerror(errno));
 	}

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -377,9 +378,20 @@ static void make_directory(const char *path)
 	}
 }
 
+/* By name or number; none is 0. */
+static bool find_user(const char *text, uint32_t *uid)
+{
+	const struct passwd *user = *text ? getpwnam(text) : NULL;
+	char *end = NULL;
+
+	*uid = user ? user->pw_uid : (uint32_t)strtoul(text, &end, 10);
+	return user || !*text || (!*end && *uid);
+}
+
 void osr__keys_open(struct plugin *p)
 {
 	const struct osr_values *values = &p->options.own;
+	const char *agent = values->str[values->num[OPT_CONTROL_AGENT]];
 	struct osr_control_in in = {
 		.path = values->str[values->num[OPT_CONTROL_SOCKET]],
 		.limits = { .max_apps = 4096,
@@ -407,6 +419,8 @@ void osr__keys_open(struct plugin *p)
 	if (!octal(values->str[values->num[OPT_CONTROL_MODE]], &in.mode))
 		osr_fail(&diag, OSR_INVAL, "control_mode \"%s\": expected an octal number as 0660",
 			 values->str[values->num[OPT_CONTROL_MODE]]);
+	else if (!find_user(agent, &in.agent))
+		osr_fail(&diag, OSR_INVAL, "control_agent \"%s\": there is no such user", agent);
 	else
 		k->control = osr_control_open(&in, &diag);
 	if (!k->control) {

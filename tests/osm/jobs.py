@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """Routing keys of jobs: a real slurmctld with the shipped prolog, and an MPI program that knows nothing of keys."""
 import os
+import pwd
 import random
 import re
 import shutil
@@ -47,11 +48,13 @@ def free_ports(n):
 class Slurm:
     """munged, slurmctld, and a slurmd for each node, all on this machine."""
 
-    def __init__(self, directory, nodes, path):
-        self.dir, self.nodes, self.processes = directory, nodes, []
+    def __init__(self, directory, nodes, path, user):
+        self.dir, self.nodes, self.processes, self.user = directory, nodes, [], user
         tools = os.path.join(directory, 'bin')
         for name in ('bin', 'state', 'jobs', 'munge'):
             os.makedirs(os.path.join(directory, name))
+        for name in ('state', 'jobs'):
+            shutil.chown(os.path.join(directory, name), user)
         os.symlink(COMMAND, os.path.join(tools, 'osmroutes'))
         # slurmctld gives its prolog next to no environment.
         self.prolog = os.path.join(directory, 'prolog')
@@ -67,11 +70,11 @@ class Slurm:
     def write_conf(self):
         here = os.uname().nodename.split('.')[0]
         ports = free_ports(len(self.nodes) + 1)
-        conf = ['ClusterName=test', 'SlurmctldHost=%s(127.0.0.1)' % here, 'SlurmUser=root',
+        conf = ['ClusterName=test', 'SlurmctldHost=%s(127.0.0.1)' % here, 'SlurmUser=' + self.user,
                 'AuthType=auth/munge', 'AuthInfo=socket=%s/munge/sock' % self.dir,
                 'SlurmctldPort=%d' % ports.pop(), 'StateSaveLocation=%s/state' % self.dir,
-                'SlurmdSpoolDir=%s/spool-%%n' % self.dir, 'SlurmctldPidFile=%s/ctld.pid' % self.dir,
-                'SlurmdPidFile=%s/%%n.pid' % self.dir, 'SlurmctldLogFile=%s/ctld.log' % self.dir,
+                'SlurmdSpoolDir=%s/spool-%%n' % self.dir, 'SlurmctldPidFile=%s/state/ctld.pid' % self.dir,
+                'SlurmdPidFile=%s/%%n.pid' % self.dir, 'SlurmctldLogFile=%s/state/ctld.log' % self.dir,
                 'SlurmdLogFile=%s/%%n.log' % self.dir, 'ProctrackType=proctrack/linuxproc',
                 'TaskPlugin=task/none', 'SelectType=select/linear', 'ReturnToService=2', 'MpiDefault=none',
                 'SlurmdParameters=config_overrides'] + \
@@ -119,10 +122,9 @@ class Slurm:
                               stderr=subprocess.STDOUT, timeout=patience(30)).stdout
 
 
-@scenario('keys.slurm-daemons', 150)
-def slurm_daemons(workdir):
+def slurm_job(workdir, user, conf):
     """A job of a real Slurm that asks for keys by its comment: when it runs, the switches have its key, put there by the
-    prolog alone; its tasks have the path bits; at its end the key is gone."""
+    prolog alone; its tasks have the path bits; at its end the key is gone. One that asks for nonsense says so."""
     for tool in ('munged', 'slurmctld', 'slurmd', 'sbatch', 'scontrol'):
         if not shutil.which(tool):
             raise Skip('%s is not installed' % tool)
@@ -131,25 +133,31 @@ def slurm_daemons(workdir):
     short = tempfile.mkdtemp(prefix='osr-slurm-')	# paths of sockets are short
     os.chmod(short, 0o755)
     path = os.path.join(short, 'keys.sock')
+
+    def batch(slurm, pattern_name, out, *lines):
+        script = os.path.join(short, 'job.sh')
+        with open(script, 'w') as file:
+            file.write('\n'.join(('#!/bin/sh',) + lines) + '\n')
+        os.chmod(script, 0o755)
+        said = slurm.ask('sbatch', '-N8', '--comment=osmroutes:' + pattern_name, '-o', os.path.join(short, out), script)
+        expect('Submitted' in said, said)
+
+    def output(name):
+        with open(os.path.join(short, name)) as file:
+            return file.read()
+
     try:
         with Fabric(tree_64(workdir), workdir) as fabric:
-            with with_keys(fabric, short) as opensm:
+            with with_keys(fabric, short, conf=conf) as opensm:
                 opensm.wait_up()
                 own = spread_hosts(oracle.Tables(fabric.read_back()))
-                with Slurm(short, own, path) as slurm:
-                    script = os.path.join(short, 'job.sh')
-                    go = os.path.join(short, 'go')
-                    with open(script, 'w') as file:
-                        file.write('#!/bin/sh\nsrun -N8 -n8 sh -c \'echo "$SLURM_PROCID $SLURMD_NODENAME '
-                                   'app=$OSMROUTES_APP bits=$UCX_IB_LID_PATH_BITS"\'\n'
-                                   'touch %s/running\nwhile [ ! -e %s ]; do sleep 0.1; done\n' % (short, go))
-                    os.chmod(script, 0o755)
-                    said = slurm.ask('sbatch', '-N8', '--comment=osmroutes:alltoall',
-                                     '-o', os.path.join(short, 'out'), script)
-                    expect('Submitted' in said, said)
-                    wait_for('the job', lambda: os.path.exists(os.path.join(short, 'running')), 60)
-                    with open(os.path.join(short, 'out')) as file:
-                        tasks = sorted(file.read().split('\n')[:-1])
+                with Slurm(short, own, path, user) as slurm:
+                    running, go = os.path.join(short, 'running'), os.path.join(short, 'go')
+                    batch(slurm, 'alltoall', 'out', 'srun -N8 -n8 sh -c \'echo "$SLURM_PROCID $SLURMD_NODENAME '
+                          'app=$OSMROUTES_APP bits=$UCX_IB_LID_PATH_BITS"\'',
+                          'touch %s' % running, 'while [ ! -e %s ]; do sleep 0.1; done' % go)
+                    wait_for('the job', lambda: os.path.exists(running), 60)
+                    tasks = sorted(output('out').split('\n')[:-1])
                     app = apps_of(path)[0]
                     expect([t.split()[2:] for t in tasks] == [['app=%d' % app['app'], 'bits=1']] * 8,
                            'the environment of the tasks: %s' % tasks)
@@ -161,9 +169,30 @@ def slurm_daemons(workdir):
                            'contention %d by the key, %d without' % (key, base))
                     open(go, 'w').close()
                     wait_for('the end of the key', lambda: not apps_of(path), 30)
+                    over = os.path.join(short, 'over')
+                    batch(slurm, 'nonsense', 'without', 'srun -N8 -n8 true', 'touch ' + over)
+                    wait_for('the job without keys', lambda: os.path.exists(over), 60)
+                    said = [l for l in output('without').splitlines() if 'runs without routing keys' in l]
+                    expect(len(said) == 1 and 'nonsense' in said[0], 'of a job without keys: %s' % output('without'))
             opensm.check_log()
     finally:
         shutil.rmtree(short, ignore_errors=True)
+
+
+@scenario('keys.slurm-daemons', 150)
+def slurm_daemons(workdir):
+    """Where Slurm runs as root."""
+    slurm_job(workdir, 'root', '')
+
+
+@scenario('keys.slurm-user', 150)
+def slurm_user(workdir):
+    """And as the user that Debian's package makes for it: control_agent lets the prolog in, and no one else."""
+    try:
+        pwd.getpwnam('slurm')
+    except KeyError:
+        raise Skip('there is no user slurm')
+    slurm_job(workdir, 'slurm', 'control_agent = slurm\n')
 
 
 @scenario('keys.mpi', 120)
