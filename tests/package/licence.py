@@ -72,6 +72,8 @@ def check_version():
     version = re.search(r'^project\(osmroutes VERSION ([\d.]+)', read('CMakeLists.txt'), re.M).group(1)
     if not re.search(r'^## \[%s\]' % re.escape(version), read('docs/CHANGELOG.md'), re.M):
         errors.append('docs/CHANGELOG.md has no heading for version %s' % version)
+    if not read('debian/changelog').startswith('osmroutes (%s) ' % version):
+        errors.append('debian/changelog does not begin with version %s' % version)
     said = subprocess.run([os.path.join(BUILD, 'src/cli/osmroutes'), '--version'], check=True,
                           capture_output=True, text=True).stdout.strip()
     if said != 'osmroutes ' + version:
