@@ -19,6 +19,15 @@ set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_GENERATOR DEB)
 set(CPACK_THREADS 1)
+# What is packed is built before: scripts/demo builds less, and a page may have changed.
+add_custom_target(packed)
+foreach(target osmroutes osmroutes_plugin osmroutes_live osrkeys manual)
+  if(TARGET ${target})
+    add_dependencies(packed ${target})
+  endif()
+endforeach()
+set(CPACK_OSR_BUILD ${PROJECT_BINARY_DIR})
+set(CPACK_PROJECT_CONFIG_FILE ${CMAKE_CURRENT_SOURCE_DIR}/packed.cmake)
 set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_CURRENT_SOURCE_DIR}/packaged.cmake)
 
 # OpenSM loads a plugin only if both have the same version, so nothing but this version will do. Any

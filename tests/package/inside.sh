@@ -52,6 +52,15 @@ for file in /etc/opensm/osmroutes.conf /usr/share/man/man1/osmroutes.1.gz /usr/s
 	[ -s "$file" ] || fail "$file is missing"
 	grep -q "^${file#/}\$" files-before && fail "$file was there before"
 done
+# Pages lead nowhere that is not there.
+for page in /usr/share/doc/osmroutes/README.md /usr/share/doc/osmroutes/docs/*.md; do
+	for link in $(grep -o '](\([^)#]*\)' "$page" | sed 's/](//' | grep -v '^http'); do
+		[ -e "$(dirname "$page")/$link" ] || fail "$page has a link to $link"
+	done
+done
+# A program finds libosrkeys.
+grep -q '^Libs: .*-losrkeys' /usr/lib/*/pkgconfig/libosrkeys.pc || fail "libosrkeys.pc"
+[ -e "$(sed -n 's/^includedir=//p' /usr/lib/*/pkgconfig/libosrkeys.pc)/osmroutes/keyclient.h" ] || fail "no keyclient.h"
 # Every engine has its page.
 for engine in $(osmroutes engines | grep -E '^[a-z]'); do
 	[ -s "/usr/share/man/man7/osmroutes-$engine.7.gz" ] || fail "no page for $engine"
@@ -98,11 +107,12 @@ cp example/osmroutes-*-dfsssp.store $cache/ || fail "no tables were stored"
 store=$(echo $cache/osmroutes-*-dfsssp.store)
 cp "$store" "${store%dfsssp.store}dmodk.store"
 keys=$cache/osmroutes-keys-0000000000100001.json
-echo '{}' >$keys
+drained=$cache/osmroutes-drained-0000000000100001.json
+echo '{}' | tee $keys >$drained
 echo mine | tee $cache/osmroutes-notes $cache/osmroutes-a-b.store $cache/guid2lid /package/mine >/dev/null
 ln -sf /package/mine $cache/osmroutes-0000000000100002-dfsssp.store
 apt-get purge -y osmroutes >apt 2>&1 || { cat apt; fail "apt-get purge"; }
-for file in "$store" "${store%dfsssp.store}dmodk.store" $keys; do
+for file in "$store" "${store%dfsssp.store}dmodk.store" $keys $drained; do
 	[ ! -e "$file" ] || fail "$file is left after a purge"
 done
 for file in $cache/osmroutes-notes $cache/osmroutes-a-b.store $cache/guid2lid /package/mine; do

@@ -3,7 +3,7 @@
 #
 # reproducible.sh PROJECT BUILD CMAKE: the sources copied elsewhere, built elsewhere, by one job, give the
 # bytes that BUILD has: plugin, command, man pages, completion, osmroutes.conf; and with one
-# SOURCE_DATE_EPOCH the same packages.
+# SOURCE_DATE_EPOCH the same packages. That build is by dpkg-buildpackage, where it is: debian/ makes what cpack makes.
 set -eu
 project=$1 build=$2 cmake=$3
 dir=$(mktemp -d)
@@ -14,10 +14,17 @@ mkdir -p "$dir/somewhere/else/sources"
 (cd "$project" && tar --exclude=./build* --exclude=./.git --exclude=__pycache__ -cf - .) |
 	tar -xf - -C "$dir/somewhere/else/sources"
 type=$(sed -n 's/^CMAKE_BUILD_TYPE:[A-Z]*=//p' "$build/CMakeCache.txt")
-{
-	"$cmake" -S "$dir/somewhere/else/sources" -B "$dir/b" -G Ninja -DOSR_TESTS=OFF \
-		${type:+-DCMAKE_BUILD_TYPE=$type} && "$cmake" --build "$dir/b" -j1
-} >"$dir/log" 2>&1 || { tail -20 "$dir/log"; exit 1; }
+# A name that both builds of packages have.
+ln -s somewhere/else/sources/debian/build "$dir/b"
+export CMAKE_BUILD_TYPE=${type:-RelWithDebInfo} CMAKE_BUILD_PARALLEL_LEVEL=1 SOURCE_DATE_EPOCH=1700000000
+(
+	cd "$dir/somewhere/else/sources"
+	if command -v dpkg-buildpackage >/dev/null; then
+		dpkg-buildpackage -b -d -us -uc
+	else
+		"$cmake" -S . -B debian/build -G Ninja -DOSR_TESTS=OFF && "$cmake" --build debian/build
+	fi
+) >"$dir/log" 2>&1 || { tail -20 "$dir/log"; exit 1; }
 
 same() {
 	if ! cmp "$1" "$2"; then
@@ -37,7 +44,6 @@ for where in "$project" "$build" "$dir"; do
 done
 
 # Two packages, some time apart.
-export SOURCE_DATE_EPOCH=1700000000
 for kind in DEB RPM; do
 	case $kind in
 	DEB) command -v dpkg-shlibdeps >/dev/null || { echo "no dpkg-shlibdeps: no .deb"; continue; } ;;
@@ -58,6 +64,11 @@ for kind in DEB RPM; do
 	end=${kind,,}
 	[ $kind = RPM ] || end=deb.members
 	same "$dir/$kind-$(basename "$build")"/osmroutes*."$end" "$dir/$kind-b"/osmroutes*."$end"
+done
+for package in "$dir"/somewhere/else/osmroutes_*.deb; do
+	[ -e "$package" ] || continue
+	ar p "$package" >"$package.members"
+	same "$dir/DEB-$(basename "$build")"/osmroutes*.deb.members "$package.members"
 done
 [ $failed -eq 0 ] && echo "the same bytes"
 exit $failed
