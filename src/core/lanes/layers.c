@@ -400,7 +400,8 @@ enum osr_status osr__no_vl(const struct layering *w, uint8_t limit, struct osr_d
 static enum osr_status layer_by_layer(struct layering *w, uint8_t limit, struct osr_arena *scratch,
 				      struct osr_diag *diag)
 {
-	bool by_order = w->opt->heuristic == OSR_HEURISTIC_ORDER;
+	/* The paper has no pairs: these are cut by an order. */
+	bool by_order = w->pairs || w->opt->heuristic == OSR_HEURISTIC_ORDER;
 	uint64_t before = 0;
 
 	for (uint8_t layer = 0; layer < limit; layer++) {
