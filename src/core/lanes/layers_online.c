@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Route by route, as LASH does (Lysne, Skeie, Reinemo, Theiss: Layered routing in irregular
- * networks, IEEE TPDS 2006; Domke 2011, section IV, first approach).
+ * Route by route, as LASH does (Lysne, Skeie, Reinemo, Theiss: Layered routing in irregular networks, IEEE
+ * TPDS 2006; Domke 2011, section IV, first approach).
  *
- * DIFFERS in the search: each layer keeps a topological order of its graph (Marchetti-Spaccamela,
- * Nanni, Rohnert: Maintaining a topological order under edge insertions, IPL 1996). An edge that
- * goes forward in it closes no cycle; for one that goes backward, from x to y, only what lies
- * between y and x is searched. The layers are those that a search of the whole graph finds. The
- * order is also the certificate.
+ * DIFFERS in the search: each layer keeps a topological order of its graph (toporder.h), so an edge that goes
+ * forward in it is not searched for. The layers are those that a search of the whole graph finds. The order is
+ * also the certificate.
  */
 #include "layers_private.h"
 
 #include <string.h>
 
+#include <osmroutes/toporder.h>
+
 #include "core/paths/mcast.h"
 
 struct shelf {
+	const struct osr_cdg *g;
 	uint8_t *present; /* [n_slots] edges of the layer's graph */
-	uint32_t *rank;   /* [n_channels] */
-	uint32_t *at;     /* [n_channels] channel of each rank */
+	struct osr_toporder order;
 };
 
 struct online {
@@ -26,69 +26,32 @@ struct online {
 	struct shelf shelf[OSR_MAX_VLS];
 	uint32_t *added; /* [n_slots] edges of the unit that is being tried */
 	uint32_t n_added;
-	uint32_t *stack; /* [n_channels] */
-	uint8_t *ahead;  /* [n_channels] reached by the search; all 0 between searches */
 };
 
-/* Everything that y leads to, up to rank `last`; false if x is among it. */
-static bool search_ahead(struct online *o, const struct shelf *l, uint32_t y, uint32_t x)
+/* Channels that follow c in the layer's graph, or that c follows: osr_toporder_edges. */
+static uint32_t shelf_edges(const void *graph, uint32_t c, bool back, uint32_t *out)
 {
-	const struct osr_cdg *cdg = o->w->g;
-	uint32_t n = 1, last = l->rank[x];
+	const struct shelf *l = graph;
+	const struct osr_fabric *fabric = l->g->f;
+	uint32_t v = back ? fabric->chan_src[c] : fabric->chan_dst[c], n = 0;
 
-	o->stack[0] = y;
-	o->ahead[y] = 1;
-	while (n) {
-		uint32_t c = o->stack[--n];
+	for (uint32_t o = fabric->chan_row[v]; o < fabric->chan_row[v + 1]; o++) {
+		uint32_t in = back ? fabric->chan_rev[o] : c, to = back ? c : o;
 
-		for (uint32_t slot = cdg->row[c]; slot < cdg->row[c + 1]; slot++) {
-			uint32_t next = osr_cdg_target(cdg, c, slot);
-
-			if (!l->present[slot] || o->ahead[next] || l->rank[next] > last)
-				continue;
-			if (next == x)
-				return false;
-			o->ahead[next] = 1;
-			o->stack[n++] = next;
-		}
+		if (l->present[osr_cdg_slot(l->g, in, (uint8_t)(to - fabric->chan_row[v]))])
+			out[n++] = back ? in : to;
 	}
-	return true;
+	return n;
 }
 
-/* Ranks first .. last: those ahead move behind the others, each kind in its order; marks go. */
-static void layers_online_shift(struct online *o, struct shelf *l, uint32_t first, uint32_t last,
-				bool move)
-{
-	uint32_t n = 0, to = first;
-
-	for (uint32_t i = first; i <= last; i++) {
-		uint32_t c = l->at[i];
-
-		if (move && o->ahead[c])
-			o->stack[n++] = c;
-		else if (move)
-			l->at[to++] = c;
-		o->ahead[c] = 0;
-	}
-	for (uint32_t k = 0; k < n; k++)
-		l->at[to++] = o->stack[k];
-	for (uint32_t i = first; move && i <= last; i++)
-		l->rank[l->at[i]] = i;
-}
-
-/* Adds an edge; false if it closes a cycle (it is there nevertheless, until undo()). */
+/* Adds an edge; false if it would close a cycle. */
 static bool add_edge(struct online *o, struct shelf *l, uint32_t x, uint32_t slot)
 {
-	uint32_t y = osr_cdg_target(o->w->g, x, slot), first = l->rank[y], last = l->rank[x];
-	bool fits;
-
+	if (!osr_toporder_rise(&l->order, x, osr_cdg_target(l->g, x, slot)))
+		return false;
 	l->present[slot] = 1;
 	o->added[o->n_added++] = slot;
-	if (last < first)
-		return true;
-	fits = search_ahead(o, l, y, x);
-	layers_online_shift(o, l, first, last, fits);
-	return fits;
+	return true;
 }
 
 /* An order of more edges is one of fewer too: ranks stay. */
@@ -158,14 +121,17 @@ static enum osr_status open_layer(struct online *o, uint32_t i, struct osr_arena
 	uint32_t m = w->s->f->n_channels;
 	struct shelf *l = &o->shelf[i];
 
-	l->present = osr_calloc(scratch, w->g->n_slots, 1);
-	l->at = osr_alloc(scratch, m, sizeof(*l->at));
-	l->rank = w->rank + (size_t)i * m;
-	if (!l->present || !l->at)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for virtual layer %u", i);
+	*l = (struct shelf){ .g = w->g,
+			     .present = osr_calloc(scratch, w->g->n_slots, 1),
+			     .order = { .n = m,
+					.max_degree = 256, /* ports are bytes */
+					.edges = shelf_edges,
+					.graph = l,
+					.rank = w->rank + (size_t)i * m } };
 	for (uint32_t c = 0; c < m; c++)
-		l->rank[c] = l->at[c] = c;
-	return OSR_OK;
+		l->order.rank[c] = c;
+	return osr_arena_failed(scratch, diag) ? OSR_NOMEM
+					       : osr_toporder_init(&l->order, scratch, diag);
 }
 
 static enum osr_status place_unit(struct online *o, uint32_t d, uint32_t v, uint8_t limit,
@@ -237,15 +203,9 @@ enum osr_status osr__add_online(struct layering *w, uint8_t limit, struct osr_ar
 				struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	uint32_t m = w->s->f->n_channels;
-	struct online o = { .w = w };
+	struct online o = { .w = w, .added = osr_alloc(scratch, w->g->n_slots, sizeof(*o.added)) };
 	enum osr_status st;
 
-	o.added = osr_alloc(scratch, w->g->n_slots, sizeof(*o.added));
-	o.stack = osr_alloc(scratch, m, sizeof(*o.stack));
-	o.ahead = osr_calloc(scratch, m, 1);
-	if (!o.added || !o.stack || !o.ahead)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the search of cycles");
 	st = open_layer(&o, 0, scratch, diag);
 	w->n_layers = 1;
 	if (!st && w->mcast)

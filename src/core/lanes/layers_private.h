@@ -73,13 +73,9 @@ static inline uint32_t osr__next_switch(const struct layering *w, const uint8_t 
 }
 
 /*
- * The three edge heuristics of Domke 2011, Algorithm 2: search the graph of this layer depth
- * first; when a cycle closes, choose one of its edges, move all units with a route that induces it
- * to the next layer, take their routes out of the graph, and resume where the search stood, until
- * no cycle remains. w->g holds the layer's weights and is left with those of the routes that stay.
- * *n_moved counts units. With `more` kept as cut_layer() keeps it. Scratch n_switches * n_dests
- * bytes. O(channels + slots + edges cut * dests + trees touched * n_switches + routes moved *
- * hops).
+ * layers_cycle.c: moves routes of this layer to the next one until its graph, whose weights w->g holds, has no
+ * cycle; keeps `more` as cut_layer() does. *n_moved routes. O(channels + slots + edges cut * dests + trees
+ * touched * n_switches + routes moved * hops).
  */
 enum osr_status osr__break_cycles(struct layering *w, uint8_t layer, struct osr_arena *scratch,
 				  uint64_t *n_moved, struct osr_diag *diag);
@@ -88,7 +84,7 @@ enum osr_status osr__break_cycles(struct layering *w, uint8_t layer, struct osr_
  * The paper's first approach, and that of LASH: take one unit after the other and put it into the
  * first layer where it closes no cycle. Fills layer, n_layers, paths and rank of at most `limit`
  * layers; OSR_NO_VL if they do not suffice. One search per unit and layer that it adds something
- * to. Scratch n_slots + 4 n_channels bytes a layer.
+ * to. Scratch n_slots + 13 n_channels bytes a layer.
  */
 enum osr_status osr__add_online(struct layering *w, uint8_t limit, struct osr_arena *scratch,
 				struct osr_diag *diag);
