@@ -299,10 +299,7 @@ static enum osr_status route_grid(struct job *j, bool *found)
 static enum osr_status angara_route_otherwise(struct job *j)
 {
 	struct osr_lanes_options opt = { .spf = { .max_rounds = 2 },
-					 .layers = { .sift_passes = 3,
-						     .reversible = OSR_REVERSIBLE_OFF },
-					 .ordered_rounds = 10,
-					 .ordered_reversible = true,
+					 .layers = { .reversible = OSR_REVERSIBLE_OFF },
 					 .detours = true };
 	struct osr_spf spf;
 	struct osr_lanes_job job = { .s = &spf,
@@ -353,7 +350,6 @@ static enum osr_status angara_try_layers(struct job *j)
 {
 	struct osr_lanes_options opt = { .spf = { .max_rounds = 2, .max_moves = LAYERS_MOVES },
 					 .layers = { .heuristic = OSR_HEURISTIC_ONLINE,
-						     .sift_passes = 3,
 						     .reversible = OSR_REVERSIBLE_ON } };
 	struct osr_spf spf;
 	struct osr_routing other;

@@ -11,18 +11,11 @@
 #define DFSSSP_LARGE (1u << 22) /* table entries: from here on rounds take half a second */
 
 enum {
-	ROUNDS,
-	MOVES,
 	IGNORE_RATES,
 	HEURISTIC,
 	REVERSIBLE,
 	MAX_VLS,
-	BALANCE,
-	SIFT,
 	DETOURS,
-	ORDERED_ROUNDS,
-	EFFORT,
-	DIMENSIONS,
 	STABLE,
 	REBALANCE,
 	ANY_SL,
@@ -30,11 +23,6 @@ enum {
 };
 
 static const struct osr_param params[] = {
-	[ROUNDS] = { "rounds", OSR_PARAM_UINT, "2", 0, 1000, NULL,
-		     "rip-up-and-re-route rounds after the first pass, at most" },
-	[MOVES] = { "moves", OSR_PARAM_UINT, "50", 0, 1000000, NULL,
-		    "after these rounds, attempts to move a LID off the busiest link: at most this "
-		    "many per 100 LIDs" },
 	[IGNORE_RATES] = { "ignore_rates", OSR_PARAM_BOOL, "no", 0, 0, NULL,
 			   "balance routes per link, not per unit of link rate" },
 	[HEURISTIC] = { "heuristic", OSR_PARAM_ENUM, "order", 0, 0,
@@ -46,20 +34,9 @@ static const struct osr_param params[] = {
 			 "replies are safe on the SL of their request: if the VLs suffice, always, "
 			 "or never" },
 	[MAX_VLS] = OSR_SWEEP_MAX_VLS,
-	[BALANCE] = { "balance_vls", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
-		      "spread the routes over virtual lanes that are not needed against deadlock" },
-	[SIFT] = { "sift_passes", OSR_PARAM_UINT, "3", 0, 1000, NULL,
-		   "passes of local search over the channel order" },
 	[DETOURS] = { "detours", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
 		      "if the VLs do not suffice, route some pairs over longer paths instead of "
 		      "giving up" },
-	[ORDERED_ROUNDS] = { "ordered_rounds", OSR_PARAM_UINT, "10", 1, 1000, NULL,
-			     "rounds of routing within channel orders, if the VLs do not suffice" },
-	[EFFORT] = { "order_effort", OSR_PARAM_UINT, "80", 0, 1000000, NULL,
-		     "work spent on an order of the switches, if there is one VL: more gives fewer "
-		     "longer routes" },
-	[DIMENSIONS] = { "dimensions", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
-			 "route whole tori, meshes and HyperX in dimension order" },
 	[STABLE] = OSR_SWEEP_STABLE,
 	[REBALANCE] = OSR_SWEEP_REBALANCE,
 	[ANY_SL] = OSR_SWEEP_ANY_SL,
@@ -72,17 +49,11 @@ static struct osr_lanes_options dfsssp_lanes_options(const struct osr_values *va
 	return (struct osr_lanes_options){
 		.any_sl = (enum osr_any_sl)values->num[ANY_SL],
 		.any_sl_cost = (uint32_t)values->num[ANY_SL_COST],
-		.spf = { .max_rounds = (uint32_t)values->num[ROUNDS],
-			 .max_moves = (uint32_t)values->num[MOVES],
+		.spf = { .max_rounds = OSR_SPF_ROUNDS,
+			 .max_moves = OSR_SPF_MOVES,
 			 .ignore_rates = values->num[IGNORE_RATES] },
 		.layers = { .heuristic = (enum osr_heuristic)values->num[HEURISTIC],
-			    .reversible = (enum osr_reversible)values->num[REVERSIBLE],
-			    .sift_passes = (uint32_t)values->num[SIFT] },
-		.ordered_rounds = (uint32_t)values->num[ORDERED_ROUNDS],
-		.order_effort = (uint32_t)values->num[EFFORT],
-		.ordered_reversible = values->num[REVERSIBLE] != OSR_REVERSIBLE_OFF,
-		.dimensions = values->num[DIMENSIONS],
-		.balance = values->num[BALANCE],
+			    .reversible = (enum osr_reversible)values->num[REVERSIBLE] },
 		.detours = values->num[DETOURS],
 	};
 }

@@ -23,15 +23,11 @@
 
 #define NOTE_SIZE 512
 
-enum { MISSING, BALANCE };
+enum { MISSING };
 
 static const struct osr_param params[] = {
 	[MISSING] = { "max_missing", OSR_PARAM_UINT, "30", 0, 99, NULL,
 		      "percent of the links between switches that may be missing from the tree" },
-	[BALANCE] = { "balance", OSR_PARAM_UINT, "110", 0, 100000, NULL,
-		      "where links are missing, move routes until the busiest link carries at most "
-		      "this percentage of the least possible load, or as near as possible; 0: "
-		      "leave the routes of D-Mod-K as they are" },
 	{ NULL }
 };
 
@@ -109,10 +105,10 @@ static enum osr_status find_tree(const struct dmodk *m, const struct osr_job *jo
 	return st;
 }
 
-#define BALANCE_MOVES 50 /* as dfsssp's */
+#define BALANCE 110 /* percent of the least possible load, or as near as possible */
 
 /* Branches of trees leave the busiest links. */
-static enum osr_status dmodk_relieve(struct dmodk *m, uint32_t percent)
+static enum osr_status dmodk_relieve(struct dmodk *m)
 {
 	struct osr_spf_options opt = { .ignore_rates = true };
 	uint32_t *by_place = osr_alloc(m->scratch, m->n, sizeof(*by_place));
@@ -129,13 +125,13 @@ static enum osr_status dmodk_relieve(struct dmodk *m, uint32_t percent)
 		by_place[m->o.number[s]] = s;
 	spf.place = m->o.number;
 	spf.by_place = by_place;
-	st = osr_spf_relieve(&spf, percent, BALANCE_MOVES, m->scratch, m->diag);
+	st = osr_spf_relieve(&spf, BALANCE, OSR_SPF_MOVES, m->scratch, m->diag);
 	osr_spf_finish(&spf);
 	return st;
 }
 
 /* What the rule makes uneven where links are missing: first for shifts, then, if that is not enough, for all. */
-static enum osr_status dmodk_balance(struct dmodk *m, uint32_t percent)
+static enum osr_status dmodk_balance(struct dmodk *m)
 {
 	uint32_t n_missing = 0;
 	enum osr_status st;
@@ -143,10 +139,10 @@ static enum osr_status dmodk_balance(struct dmodk *m, uint32_t percent)
 
 	for (uint32_t i = 0; i < m->p->n_trees; i++)
 		n_missing += m->p->tree[i].n_missing_links + m->p->tree[i].n_missing_switches;
-	if (!n_missing || !percent)
+	if (!n_missing)
 		return OSR_OK;
-	st = part_flows(m, osr_spf_bound(m->f) * percent / 100, &even);
-	return st || even ? st : dmodk_relieve(m, percent);
+	st = part_flows(m, osr_spf_bound(m->f) * BALANCE / 100, &even);
+	return st || even ? st : dmodk_relieve(m);
 }
 
 static enum osr_status dmodk_route(const struct osr_job *job)
@@ -171,7 +167,7 @@ static enum osr_status dmodk_route(const struct osr_job *job)
 	if (!st)
 		st = route_tree(&m, &n_longer);
 	if (!st)
-		st = dmodk_balance(&m, (uint32_t)job->values->num[BALANCE]);
+		st = dmodk_balance(&m);
 	if (!st)
 		st = osr_tree_order_certify(&m.o, req, m.scratch, job->arena, routing, m.diag);
 	if (st)

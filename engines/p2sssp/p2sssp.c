@@ -1,101 +1,188 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * p2sssp - P2-SSSP: weights grow after every source-destination pair (pairs.h), then virtual lanes
- * as in dfsssp. An engine for study: it shows what finer steps are worth, at many times the time
- * of sssp.
+ * p2sssp - P2-SSSP: weights grow after every source-destination pair, then virtual lanes as in dfsssp. An engine
+ * for study: it shows what finer steps are worth, at many times the time of sssp.
+ *
+ * P2-SSSP (Hoefler, Schneider, Lumsdaine, HOTI 2009) finds the lightest shortest path of one source-destination
+ * pair after the other and counts each before it looks for the next. Paths found one by one need not agree on
+ * where they go on from a switch they share, so they do not fit forwarding tables.
+ *
+ * DIFFERS: destination by destination, the sources are added one by one, and a path ends where it meets the tree
+ * that the earlier ones have built: from there it goes on as they do. Its own part is the lightest that leads to
+ * that tree, what the rest weighs included. All end ports of a switch share the switch's path, so they are added
+ * together and count as many.
+ *
+ * Time O(LIDs * switches * edges of the shortest paths from one switch to one other).
  */
 #include <osmroutes/engine.h>
 #include <osmroutes/lanes.h>
 
 #include <string.h>
 
-#include "pairs.h"
-
-enum {
-	STEP,
-	SOURCES,
-	ROUNDS,
-	IGNORE_RATES,
-	LANES,
-	HEURISTIC,
-	REVERSIBLE,
-	BALANCE,
-	SIFT,
-	DETOURS,
-	ORDERED_ROUNDS,
-	EFFORT
-};
+enum { STEP, HEURISTIC };
+enum { STEP_PAIR, STEP_DEST };
+enum { WITHOUT_LANES = OSR_HEURISTIC_ONLINE + 1 };
 
 static const struct osr_param params[] = {
 	[STEP] = { "step", OSR_PARAM_ENUM, "pair", 0, 0, "pair|dest",
 		   "weights grow after every pair (P2-SSSP) or after every destination (P-SSSP as "
 		   "published)" },
-	[SOURCES] = { "sources", OSR_PARAM_ENUM, "index", 0, 0, "index|far|near",
-		      "which sources of a destination come first: as numbered, the farthest, or "
-		      "the nearest" },
-	[ROUNDS] = { "rounds", OSR_PARAM_UINT, "0", 0, 1000, NULL,
-		     "rip-up-and-re-route rounds after the first pass; the algorithm as published "
-		     "has none" },
-	[IGNORE_RATES] = { "ignore_rates", OSR_PARAM_BOOL, "no", 0, 0, NULL,
-			   "balance routes per link, not per unit of link rate" },
-	[LANES] = { "lanes", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
-		    "assign virtual lanes; no: the paths as published, which may deadlock" },
 	[HEURISTIC] = { "heuristic", OSR_PARAM_ENUM, "order", 0, 0,
-			"order|weakest|heaviest|first|online",
-			"which dependencies to cut: by an order of the channels, one of each cycle "
-			"found, or none "
-			"(route by route)" },
-	[REVERSIBLE] = { "reversible_sl", OSR_PARAM_ENUM, "auto", 0, 0, "auto|on|off",
-			 "replies are safe on the SL of their request: if the VLs suffice, always, "
-			 "or never" },
-	[BALANCE] = { "balance_vls", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
-		      "spread the routes over virtual lanes that are not needed against deadlock" },
-	[SIFT] = { "sift_passes", OSR_PARAM_UINT, "3", 0, 1000, NULL,
-		   "passes of local search over the channel order" },
-	[DETOURS] = { "detours", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
-		      "if the VLs do not suffice, route again as dfsssp does then, instead of "
-		      "giving up" },
-	[ORDERED_ROUNDS] = { "ordered_rounds", OSR_PARAM_UINT, "10", 1, 1000, NULL,
-			     "rounds of routing within channel orders, if the VLs do not suffice" },
-	[EFFORT] = { "order_effort", OSR_PARAM_UINT, "80", 0, 1000000, NULL,
-		     "work spent on an order of the switches, if there is one VL: more gives fewer "
-		     "longer routes" },
+			"order|weakest|heaviest|first|online|none",
+			"which dependencies to cut, as in dfsssp; none: no virtual lanes, the "
+			"paths as "
+			"published, which may deadlock" },
 	{ NULL }
 };
 
-/*
- * The VLs do not suffice. Paths that look for lanes are found tree by tree: these start from
- * P-SSSP, under the orders that P2-SSSP's layers had.
- */
-static enum osr_status restart(struct osr_lanes_job *job)
-{
-	const struct osr_fabric *fabric = job->s->f;
-	struct osr_spf_options opt = { .max_rounds = 2,
-				       .ignore_rates = job->opt->spf.ignore_rates };
-	enum osr_status st;
+struct pairs {
+	struct osr_spf *s;
+	const struct osr_fabric *f;
+	uint64_t *weight; /* [n_channels] */
+	uint16_t *dist;   /* [n_switches] channels to the root; UINT16_MAX in other components */
+	uint8_t *joined;  /* [n_switches] part of the tree */
+	uint32_t *met;    /* [n_switches] number of the last search that came by */
+	uint32_t *list;   /* [n_switches] what this search met, never closer ones first */
+	uint64_t *cost;   /* [n_switches] of the way on */
+	uint32_t n_searches;
+};
 
-	job->r->claims = 0;
-	memset(job->r->lft, OSR_NO_PATH, (size_t)fabric->n_dests * fabric->n_switches);
-	st = osr_spf_init(job->s, fabric, job->r, &opt, job->scratch, job->diag);
-	if (!st)
-		osr_spf_route(job->s, &opt);
-	return st;
+static void measure_distances(struct pairs *p, uint32_t root)
+{
+	const struct osr_fabric *fabric = p->f;
+	const uint16_t *order = p->s->order + (size_t)root * fabric->n_switches;
+
+	memset(p->dist, 0xff, fabric->n_switches * sizeof(*p->dist));
+	p->dist[root] = 0;
+	for (uint32_t i = 1; i < p->s->n_order[root]; i++)
+		for (uint32_t c = fabric->chan_row[order[i]]; c < fabric->chan_row[order[i] + 1];
+		     c++)
+			if (p->dist[fabric->chan_dst[c]] < p->dist[order[i]])
+				p->dist[order[i]] = p->dist[fabric->chan_dst[c]] + 1;
 }
 
-static struct osr_lanes_options p2sssp_lanes_options(const struct osr_values *values)
+static bool pairs_leads_on(const struct pairs *p, uint32_t v, uint32_t c)
 {
-	return (struct osr_lanes_options){
-		.spf = { .ignore_rates = values->num[IGNORE_RATES] },
-		.layers = { .heuristic = (enum osr_heuristic)values->num[HEURISTIC],
-			    .reversible = (enum osr_reversible)values->num[REVERSIBLE],
-			    .sift_passes = (uint32_t)values->num[SIFT] },
-		.balance = values->num[BALANCE],
-		.ordered_rounds = (uint32_t)values->num[ORDERED_ROUNDS],
-		.order_effort = (uint32_t)values->num[EFFORT],
-		.ordered_reversible = values->num[REVERSIBLE] != OSR_REVERSIBLE_OFF,
-		.detours = values->num[DETOURS],
-		.one_vl_for_replies = true,
-	};
+	return p->dist[p->f->chan_dst[c]] + 1u == p->dist[v];
+}
+
+/* What the way of a switch in the tree weighs now; each of its channels then gets so many routes more. */
+static uint64_t walk(struct pairs *p, const uint8_t *hop, uint32_t root, uint32_t v, uint32_t n)
+{
+	uint64_t cost = 0;
+
+	while (v != root) {
+		uint32_t c = p->f->chan_row[v] + hop[v];
+
+		cost += p->weight[c];
+		p->weight[c] += (uint64_t)n * p->s->unit[c];
+		v = p->f->chan_dst[c];
+	}
+	return cost;
+}
+
+/* The lightest way from u, whose next switches are known; ties go to the lowest channel. */
+static void pairs_choose(struct pairs *p, uint8_t *hop, uint32_t u)
+{
+	p->cost[u] = UINT64_MAX;
+	for (uint32_t c = p->f->chan_row[u]; c < p->f->chan_row[u + 1]; c++) {
+		uint64_t cost = p->weight[c] + p->cost[p->f->chan_dst[c]];
+
+		if (!pairs_leads_on(p, u, c) || cost >= p->cost[u])
+			continue;
+		p->cost[u] = cost;
+		hop[u] = (uint8_t)(c - p->f->chan_row[u]);
+	}
+}
+
+/*
+ * Switch v joins the tree. First everything on its shortest paths, down to where they meet the tree, is listed,
+ * breadth first; then, from the near end, each switch chooses its way on.
+ */
+static void pairs_join(struct pairs *p, uint8_t *hop, uint32_t root, uint32_t v)
+{
+	uint32_t n = 0;
+
+	p->met[v] = ++p->n_searches;
+	p->list[n++] = v;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t u = p->list[i];
+
+		for (uint32_t c = p->f->chan_row[u]; !p->joined[u] && c < p->f->chan_row[u + 1];
+		     c++) {
+			uint32_t next = p->f->chan_dst[c];
+
+			if (!pairs_leads_on(p, u, c) || p->met[next] == p->n_searches)
+				continue;
+			p->met[next] = p->n_searches;
+			p->list[n++] = next;
+		}
+	}
+	while (n-- > 0) {
+		uint32_t u = p->list[n];
+
+		if (p->joined[u])
+			p->cost[u] = walk(p, hop, root, u, 0);
+		else
+			pairs_choose(p, hop, u);
+	}
+	for (uint32_t u = v; !p->joined[u]; u = p->f->chan_dst[p->f->chan_row[u] + hop[u]])
+		p->joined[u] = 1;
+	walk(p, hop, root, v, p->f->sw_sources[v]);
+}
+
+/* The tree of one LID. By pairs those that send come first; what is left has no pairs, only tables to fill. */
+static void pairs_route_dest(struct pairs *p, uint8_t *hop, uint32_t root, bool by_pairs)
+{
+	const struct osr_fabric *fabric = p->f;
+	const uint16_t *order = p->s->order + (size_t)root * fabric->n_switches;
+
+	memset(p->joined, 0, fabric->n_switches);
+	p->joined[root] = 1;
+	p->cost[root] = 0;
+	for (int sends = 1; by_pairs && sends >= 0; sends--)
+		for (uint32_t v = 0; v < fabric->n_switches; v++)
+			if (v != root && p->dist[v] != UINT16_MAX &&
+			    (fabric->sw_sources[v] != 0) == sends)
+				pairs_join(p, hop, root, v);
+	/* P-SSSP: closest switches first, all under the weights of before; then all are counted. */
+	for (uint32_t i = 1; !by_pairs && i < p->s->n_order[root]; i++)
+		pairs_choose(p, hop, order[i]);
+	for (uint32_t i = 1; !by_pairs && i < p->s->n_order[root]; i++)
+		walk(p, hop, root, order[i], fabric->sw_sources[order[i]]);
+}
+
+/* spf is routed; the trees of CA and router LIDs are replaced. Its weights are not kept up to date. */
+static enum osr_status pairs_route(struct osr_spf *spf, bool by_pairs, struct osr_arena *scratch,
+				   struct osr_diag *diag)
+{
+	const struct osr_fabric *fabric = spf->f;
+	size_t n = fabric->n_switches;
+	struct pairs p = { .s = spf,
+			   .f = fabric,
+			   .weight = osr_calloc(scratch, fabric->n_channels, sizeof(*p.weight)),
+			   .dist = osr_alloc(scratch, n, sizeof(*p.dist)),
+			   .joined = osr_alloc(scratch, n, 1),
+			   .met = osr_calloc(scratch, n, sizeof(*p.met)),
+			   .list = osr_alloc(scratch, n, sizeof(*p.list)),
+			   .cost = osr_alloc(scratch, n, sizeof(*p.cost)) };
+
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
+	for (uint32_t root = 0; root < n; root++) {
+		measure_distances(&p, root);
+		for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++) {
+			uint32_t d = spf->dest_list[k];
+
+			if (fabric->term_role[fabric->dest_term[d]] != OSR_ROLE_SP0)
+				pairs_route_dest(&p, spf->hop + d * n, root, by_pairs);
+		}
+	}
+	/* Port 0 of a switch with end ports shares the tree of one of them. */
+	for (uint32_t d = 0; d < fabric->n_dests; d++)
+		if (spf->alias[d] != OSR_NONE)
+			memcpy(spf->hop + d * n, spf->hop + spf->alias[d] * n, n);
+	return OSR_OK;
 }
 
 /* No promise; where one lane suffices, as in trees, the result says so nevertheless. */
@@ -114,49 +201,38 @@ static enum osr_status do_without_lanes(const struct osr_lanes_job *job)
 
 static enum osr_status p2sssp_route(const struct osr_job *job)
 {
-	const struct osr_fabric *fabric = job->fabric;
-	const struct osr_values *values = job->values;
+	const uint64_t *option = job->values->num;
 	const struct osr_request *req = &job->request;
-	struct osr_arena *scratch = job->scratch, *result = job->arena;
 	struct osr_routing *routing = job->routing;
-	struct osr_diag *diag = job->diag;
-	/* One round of P-SSSP settles port 0 of bare switches; its other trees are replaced. */
-	struct osr_spf_options spf_opt = { .max_rounds = 0,
-					   .ignore_rates = values->num[IGNORE_RATES] };
-	double start = req->clock_ms ? req->clock_ms() : 0, ms_spf;
-	struct osr_lanes_options opt = p2sssp_lanes_options(values);
+	struct osr_lanes_options opt = {
+		.layers = { .heuristic = (enum osr_heuristic)option[HEURISTIC],
+			    .reversible = OSR_REVERSIBLE_AUTO },
+	};
 	struct osr_spf spf;
 	struct osr_lanes_job lanes = { .s = &spf,
 				       .req = req,
 				       .opt = &opt,
-				       .scratch = scratch,
-				       .result = result,
+				       .scratch = job->scratch,
+				       .result = job->arena,
 				       .r = routing,
-				       .diag = diag,
-				       .restart = restart };
-	enum osr_status st;
+				       .diag = job->diag };
+	enum osr_status st = osr_routing_init(routing, job->fabric, job->arena, job->diag);
 
-	st = osr_routing_init(routing, fabric, result, diag);
 	if (!st)
-		st = osr_spf_init(&spf, fabric, routing, &spf_opt, scratch, diag);
+		st = osr_spf_init(&spf, job->fabric, routing, &opt.spf, job->scratch, job->diag);
 	if (st)
 		return st;
-	osr_spf_route(&spf, &spf_opt);
-	st = pairs_route(&spf, (enum weight_step)values->num[STEP],
-			 (enum source_order)values->num[SOURCES], (uint32_t)values->num[ROUNDS],
-			 scratch, diag);
+	/* One pass of P-SSSP settles port 0 of bare switches; its other trees are replaced. */
+	osr_spf_route(&spf, &opt.spf);
+	st = pairs_route(&spf, option[STEP] == STEP_PAIR, job->scratch, job->diag);
 	if (st)
 		return st;
-	ms_spf = req->clock_ms ? req->clock_ms() - start : 0;
-
-	st = values->num[LANES] ? osr_lanes_assign(&lanes) : do_without_lanes(&lanes);
+	st = option[HEURISTIC] == WITHOUT_LANES ? do_without_lanes(&lanes)
+						: osr_lanes_assign(&lanes);
 	if (st)
 		return st;
-	routing->ms_spf = ms_spf;
-	routing->ms_layers = req->clock_ms ? req->clock_ms() - start - ms_spf : 0;
 	osr_spf_finish(&spf);
 	routing->engine = "p2sssp";
-	routing->n_rounds = (uint32_t)values->num[ROUNDS];
 	routing->claims |= routing->n_longer ? 0 : OSR_CLAIM_MINIMAL;
 	return OSR_OK;
 }
@@ -168,7 +244,6 @@ const struct osr_engine osr_engine_p2sssp = {
 		     "Networks, "
 		     "HOTI 2009",
 	.params = params,
-	.capabilities =
-		0, /* as lanes=no has it; otherwise the result claims to be free of deadlocks */
+	.capabilities = 0, /* as heuristic=none has it */
 	.route = p2sssp_route,
 };

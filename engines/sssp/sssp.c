@@ -9,14 +9,9 @@
 #include <osmroutes/spf.h>
 #include <osmroutes/sweep.h>
 
-enum { ROUNDS, MOVES, IGNORE_RATES, STABLE, REBALANCE };
+enum { IGNORE_RATES, STABLE, REBALANCE };
 
 static const struct osr_param params[] = {
-	[ROUNDS] = { "rounds", OSR_PARAM_UINT, "2", 0, 1000, NULL,
-		     "rip-up-and-re-route rounds after the first pass, at most" },
-	[MOVES] = { "moves", OSR_PARAM_UINT, "50", 0, 1000000, NULL,
-		    "after these rounds, attempts to move a LID off the busiest link: at most this "
-		    "many per 100 LIDs" },
 	[IGNORE_RATES] = { "ignore_rates", OSR_PARAM_BOOL, "no", 0, 0, NULL,
 			   "balance routes per link, not per unit of link rate" },
 	[STABLE] = OSR_SWEEP_STABLE,
@@ -32,8 +27,8 @@ static enum osr_status sssp_route(const struct osr_job *job)
 	struct osr_arena *scratch = job->scratch, *result = job->arena;
 	struct osr_routing *routing = job->routing;
 	struct osr_diag *diag = job->diag;
-	struct osr_spf_options spf_opt = { .max_rounds = (uint32_t)values->num[ROUNDS],
-					   .max_moves = (uint32_t)values->num[MOVES],
+	struct osr_spf_options spf_opt = { .max_rounds = OSR_SPF_ROUNDS,
+					   .max_moves = OSR_SPF_MOVES,
 					   .ignore_rates = values->num[IGNORE_RATES] };
 	double start = req->clock_ms ? req->clock_ms() : 0;
 	bool fits;

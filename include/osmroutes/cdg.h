@@ -51,11 +51,11 @@ bool osr_cdg_sort(const struct osr_cdg *cdg, struct osr_arena *scratch, uint32_t
  *   - Eades, Lin, Smyth 1993: peel sinks and sources, else take the channel with the largest
  *     difference of outgoing and incoming weight.
  *   - up-down: channels towards a root by falling depth, then away from it by rising depth.
- *   - sifting: take each channel out and put it back where it costs least, `passes` times.
+ *   - sifting: take each channel out and put it back where it costs least, three times.
  * O(edges log edges) for the starts, O(edges log degree + channels^2 / small) for a pass.
  * Weights of UINT32_MAX are never made backward if that can be avoided.
  */
-enum osr_status osr_cdg_order(const struct osr_cdg *cdg, const uint32_t *roots, uint32_t passes,
+enum osr_status osr_cdg_order(const struct osr_cdg *cdg, const uint32_t *roots,
 			      struct osr_arena *scratch, uint32_t *rank, struct osr_diag *diag);
 
 #endif

@@ -31,13 +31,7 @@ struct osr_lanes_options {
 	uint32_t any_sl_cost;
 	struct osr_spf_options spf;
 	struct osr_layers_options layers;
-	uint32_t ordered_rounds; /* of routing within channel orders */
-	uint32_t order_effort;   /* on an order of the switches, if there is one VL: updown.h */
-	bool ordered_reversible; /* orders: both directions of a pair on one SL where possible */
-	bool dimensions;         /* try dimension order first (osr_lanes_route) */
-	bool balance;            /* lanes that are not needed share the load */
-	bool detours;            /* longer routes where the lanes do not suffice; else OSR_NO_VL */
-	bool one_vl_for_replies; /* replies are a must and lanes are short: one VL, at once */
+	bool detours; /* longer routes where the lanes do not suffice; else OSR_NO_VL */
 };
 
 /* What has been reached so far. */
@@ -67,12 +61,6 @@ struct osr_lanes_job {
 	struct osr_arena *scratch, *result;
 	struct osr_routing *r; /* r->strategy: the name of the one whose routes these are */
 	struct osr_diag *diag;
-	/*
-	 * Called before routes are replaced within channel orders, for an engine whose own routes
-	 * are no start for that; or NULL.
-	 */
-	enum osr_status (*restart)(struct osr_lanes_job *job);
-	void *context; /* of the engine */
 
 	/* The strategies' own. */
 	enum osr_lanes_state state;

@@ -58,7 +58,6 @@ struct osr_lane_work {
 struct osr_layers_options {
 	enum osr_heuristic heuristic;
 	enum osr_reversible reversible;
-	uint32_t sift_passes;
 };
 
 /*

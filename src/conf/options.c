@@ -401,7 +401,7 @@ static bool in_table(const struct osr_param *table, const char *name, size_t len
 }
 
 /*
- * "max_vls=4" or "dfsssp.rounds=3". The string is shared with other plugins, so that words without the prefix are
+ * "max_vls=4" or "dfsssp.max_vls=3". The string is shared with other plugins, so that words without the prefix are
  * theirs; but one that is exactly an option of ours was meant for us, and would be ignored without a word.
  */
 static bool lacks_prefix(const char *token)

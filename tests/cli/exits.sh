@@ -181,8 +181,8 @@ expect 2 'missing FILE' route
 expect 2 'no engine "fastest"' route -e fastest "$root/topologies/ring-5.net"
 expect 2 'No such file or directory' route /nonexistent/x.net
 expect 2 'vls "16": expected 1 to 15' route --vls=16 "$root/topologies/ring-5.net"
-expect 2 'unknown option "roundz": did you mean "rounds"' \
-	route -o roundz=1 "$root/topologies/ring-5.net"
+expect 2 'unknown option "stabel": did you mean "stable"' \
+	route -o stabel=no "$root/topologies/ring-5.net"
 expect 0 'verdict +proven' route "$root/topologies/ring-5.net"
 expect 0 'deadlock-free +proven' route -e dfsssp "$root/topologies/cluster-192.net"
 expect 0 '"deadlock_free": true' route --json "$root/topologies/torus-4x4.net"
@@ -276,16 +276,16 @@ ok = ok and len({len(r) for r in options}) == 1 and any(',' in r[4] for r in opt
 sys.exit(not ok and 'table, JSON and CSV differ')
 EOT
 # Configurations.
-printf 'max_vls = 3\n[dfsssp]\nrounds = 5\n' > "$dir/good.conf"
+printf 'max_vls = 3\n[dfsssp]\nany_sl_cost = 7\n' > "$dir/good.conf"
 printf 'max_vls = 3\n[dfsssp]\nroundz = 5\n' > "$dir/bad.conf"
 printf 'qos TRUE\nevent_plugin_name osmroutes\nrouting_engine dfsssp\nmax_op_vls 2\n' > "$dir/opensm.conf"
 printf 'qos TRUE\nrouting_engine minhop,dfsssp\n' > "$dir/plain.conf"
 ring=$root/topologies/ring-5.net
 expect 0 'good.conf: good' conf --check "$dir/good.conf"
-expect 0 'dfsssp +rounds +5 +2' conf "$dir/good.conf"
+expect 0 'dfsssp +any_sl_cost +7 +5' conf "$dir/good.conf"
 expect 1 'bad.conf:3: .*roundz.*osmroutes would be disabled' conf --check "$dir/bad.conf"
-printf 'rounds = 3\n' > "$dir/above.conf"
-expect 1 'above.conf:1: "rounds" is an option of .*\[dfsssp\]' conf --check "$dir/above.conf"
+printf 'any_sl_cost = 3\n' > "$dir/above.conf"
+expect 1 'above.conf:1: "any_sl_cost" is an option of .*\[dfsssp\]' conf --check "$dir/above.conf"
 expect 1 'absent: cannot open' conf --check "$dir/absent"
 expect 1 'options from .*/absent: with errors' conf --check "$dir/absent"
 expect 0 '^(no osmroutes.conf: defaults|options from /etc/opensm/osmroutes.conf: good)$' conf --check
@@ -320,7 +320,7 @@ expect 0 '1 virtual lane: QoS is off' route --config none --opensm-conf "$dir/of
 expect 0 'digest' route --config none "$ring" --result "$dir/stored"
 expect 0 'digest' route --config none "$ring" --previous "$dir/stored"
 expect 2 'stored: ' route --config none -e sssp "$ring" --previous "$dir/stored"
-expect 2 'stored: ' route --config none -o rounds=7 "$ring" --previous "$dir/stored"
+expect 2 'stored: ' route --config none -o max_vls=7 "$ring" --previous "$dir/stored"
 expect 2 'stored: tables of another fabric \([0-9]+ of [0-9]+ LIDs are in both\)' route --config none "$root/topologies/tree-2.net" --previous "$dir/stored"
 expect 2 'absent: No such file' route "$ring" --previous "$dir/absent"
 for word in status drain; do

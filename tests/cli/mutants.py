@@ -18,8 +18,8 @@ import tempfile
 COMMAND, PROJECT = sys.argv[1:3]	# oracle.py has the same ones
 N_MUTANTS = int(sys.argv[3]) if len(sys.argv) > 3 else 430
 FIRST = int(sys.argv[4]) if len(sys.argv) > 4 else 0
-BY_SL = ['-o', 'any_sl=off', '-o', 'balance_vls=no']
-FABRICS = [('ring-5', BY_SL), ('torus-4x4', ['-o', 'dimensions=no', '-o', 'any_sl=off']), ('random-12', []),
+BY_SL = ['-o', 'any_sl=off']
+FABRICS = [('ring-5', BY_SL), ('torus-4x4', ['-o', 'heuristic=weakest', '-o', 'any_sl=off']), ('random-12', []),
            ('dragonfly-12', []), ('tree-2', []), ('kautz-2-2', BY_SL), ('dragonfly-12', BY_SL)]
 MLID = 0xc001
 

@@ -40,9 +40,9 @@ says() {
 }
 
 change docs/dfsssp.md '/^| `detours`/d'
-change docs/sssp.md 's/^| `rounds` | `2`/| `rounds` | `3`/'
+change docs/sssp.md 's/^| `rebalance` | `200`/| `rebalance` | `300`/'
 change docs/sssp.md 's/route -e sssp topologies/route -e ssp topologies/'
-change docs/p2sssp.md 's/^| `rounds`.*/&\n| `speed` | `7` | 0..9 | |/'
+change docs/p2sssp.md 's/^| `step`.*/&\n| `speed` | `7` | 0..9 | |/'
 change docs/engine-guide.md 's/u->trees = osr_calloc/u->trees = osr_alloc/'
 change docs/output.tsv '/\tefi_per_capacity\t/d'
 change docs/output.tsv 's/^conf\tengine_options\tvalues/conf\tengine_options\tchoices/'
@@ -56,7 +56,7 @@ judge docs
 says 'engines/sssp/sssp.c: "WHAT IT DOES" is to be replaced'
 says 'docs/dmodk.md: "AUTHORS: TITLE" is to be replaced'
 says 'docs/dfsssp.md: does not have option detours'
-says 'docs/sssp.md: rounds: the page says default 3'
+says 'docs/sssp.md: rebalance: the page says default 300'
 says '"osmroutes route -e ssp topologies/tree-3.net" says'
 says 'docs/p2sssp.md: has option speed, which the engine does not know'
 says 'docs/engine-guide.md: this is not in'
@@ -69,10 +69,10 @@ says 'links to style.md#nothing, which has no such heading'
 says 'src/conf/options.c: idiom: "somebody"'
 says 'docs/admin.md: idiom: "moment"'
 
-change docs/sssp.md 's/^| `rounds` | `3` | 0..1000/| `rounds` | `2` | 0..10/'
+change docs/sssp.md 's/^| `rebalance` | `300` | 0..100000/| `rebalance` | `200` | 0..10/'
 rm "$copy/docs/p2sssp.md"
 judge docs
-says 'docs/sssp.md: rounds: the page says default 2, values 0..10'
+says 'docs/sssp.md: rebalance: the page says default 200, values 0..10'
 says 'docs/p2sssp.md: is missing'
 
 change src/core/data/arena.c 1d

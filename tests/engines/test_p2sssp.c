@@ -155,7 +155,8 @@ static void route(const struct osr_fabric *fabric, bool by_dest, struct osr_aren
 				     .diag = &diag };
 
 	osr_values_default(&values, engine->params);
-	assert_int_equal(osr_values_set(&values, engine->params, "lanes", "no", &diag), OSR_OK);
+	assert_int_equal(osr_values_set(&values, engine->params, "heuristic", "none", &diag),
+			 OSR_OK);
 	if (by_dest)
 		assert_int_equal(osr_values_set(&values, engine->params, "step", "dest", &diag),
 				 OSR_OK);

@@ -2,8 +2,8 @@
 """The experiments. Each takes a Workshop and whether it is to be quick, and returns its Data.
 
 Routings, by the names they have in the data:
-    P-SSSP      engine p2sssp, step=dest lanes=no: as published
-    P2-SSSP     engine p2sssp, lanes=no: as published, but joined into trees
+    P-SSSP      engine p2sssp, step=dest heuristic=none: as published
+    P2-SSSP     engine p2sssp, heuristic=none: as published, but joined into trees
     sssp        engine sssp as it is by default: with rip-up and re-route
     dfsssp      engine dfsssp as it is by default
 """
@@ -16,13 +16,13 @@ import fattree
 import lanes
 from measure import STOCK, Data, Failure, Oracle, sm_first
 
-P_SSSP = ('p2sssp', {'step': 'dest', 'lanes': 'no'})
-P2_SSSP = ('p2sssp', {'lanes': 'no'})
+P_SSSP = ('p2sssp', {'step': 'dest', 'heuristic': 'none'})
+P2_SSSP = ('p2sssp', {'heuristic': 'none'})
 PUBLISHED = {'P-SSSP': P_SSSP, 'P2-SSSP': P2_SSSP}
 OURS = dict(PUBLISHED, sssp=('sssp', {}), dfsssp=('dfsssp', {}))
 
 # Ways to the layers. All but the last start from the paths as published; requests only, without multicast, as the paper.
-PAPER = {'step': 'dest', 'reversible_sl': 'off', 'detours': 'no'}
+PAPER = {'step': 'dest'}
 LAYERS = {way: ('p2sssp', dict(PAPER, heuristic=way))
           for way in ('weakest', 'first', 'heaviest', 'online', 'order')}
 LAYERS['default'] = ('dfsssp', {'reversible_sl': 'off', 'detours': 'no'})
@@ -302,7 +302,6 @@ LOWER_EFI = {
 }
 LOWER_EFI_SEEDS = 200
 LOWER_EFI_ROUTINGS = dict(PUBLISHED, sssp=OURS['sssp'])
-LOWER_EFI_ROUTINGS['P2-SSSP, far first'] = ('p2sssp', {'lanes': 'no', 'sources': 'far'})
 
 
 def lower_efi(workshop, quick):

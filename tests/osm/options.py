@@ -85,7 +85,7 @@ def mistakes_in_string(workdir):
     """event_plugin_options is shared: others' words are none of our business, ours must be right."""
     for words, good in (('osmroutes.nonsense=1', False), ('osmroutes.max_vls', False),
                         ('osmroutes.dfsssp.nonsense=1', False), ('osmroutes.config=/nonexistent', False),
-                        ('max_vls=4', False), ('dfsssp.rounds=3', False), ('max_vls', True), ('lash.rounds=3', True),
+                        ('max_vls=4', False), ('dfsssp.max_vls=3', False), ('max_vls', True), ('lash.max_vls=3', True),
                         ('osmroutes.config=/', False), ('osmroutes.max_vls=017', False),
                         ('someoneelse=5 other.option', True),
                         ('osmroutes.max_vls=3 someoneelse', True),
@@ -100,7 +100,7 @@ def mistakes_in_string(workdir):
 @scenario('option.comments')
 def comments(workdir):
     """What README shows: comments on lines of their own and behind values."""
-    text = '# ours\nmax_vls = 4             # of the plugin\n[dfsssp]\n  rounds = 3\t# of one engine\n'
+    text = '# ours\nmax_vls = 4             # of the plugin\n[dfsssp]\n  any_sl_cost = 3\t# of one engine\n'
     _, opensm = lfts_with(workdir, 'random-12', 'dfsssp', options=QOS, plugin_conf=text)
     expect(not any('OR01' in l for l in opensm.errors()), 'the log says %s' % opensm.errors())
     expect('4 virtual lanes available' in opensm.log, 'max_vls = 4 was not taken')

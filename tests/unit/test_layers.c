@@ -89,10 +89,10 @@ static void test_every_heuristic(void **state)
 
 	for (unsigned i = 0; i < N_RANDOM; i++) {
 		for (unsigned k = 0; k < N_HEURISTICS * 4; k++) {
-			struct osr_layers_options opt = { .heuristic = k / 4,
-							  .reversible = k & 1 ? OSR_REVERSIBLE_ON
-									      : OSR_REVERSIBLE_OFF,
-							  .sift_passes = 2 };
+			struct osr_layers_options opt = {
+				.heuristic = k / 4,
+				.reversible = k & 1 ? OSR_REVERSIBLE_ON : OSR_REVERSIBLE_OFF
+			};
 			struct trial x;
 
 			draw(&x, i);

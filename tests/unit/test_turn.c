@@ -62,12 +62,6 @@ static enum osr_status route_any_sl(struct turn_trial *x, uint8_t vls, bool mult
 	const struct osr_lanes_options opt = { .any_sl = any_sl,
 					       .any_sl_cost = 5,
 					       .spf = { .max_rounds = 2, .max_moves = 50 },
-					       .layers = { .sift_passes = 3 },
-					       .balance = true,
-					       .ordered_rounds = 10,
-					       .order_effort = 10,
-					       .ordered_reversible = true,
-					       .dimensions = true,
 					       .detours = true };
 	const struct osr_request req = { .max_vls = vls,
 					 .multicast = multicast,

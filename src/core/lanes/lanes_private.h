@@ -20,7 +20,7 @@ enum osr_status osr__lanes_tree_updown(struct osr_lanes_job *job, struct osr_upd
 				       bool *found);
 
 /*
- * balance: routes of lanes by SL are dealt over the lanes of the budget that have none; the proof of the
+ * Routes of lanes by SL are dealt over the lanes of the budget that have none; the proof of the
  * lane that they share holds for each.
  */
 enum osr_status osr__lanes_spread(struct osr_lanes_job *job);

@@ -56,7 +56,7 @@ enum osr_status osr__lanes_spread(struct osr_lanes_job *job)
 	struct lanes_spread spread = { .n = { 0 } };
 	uint32_t *rank;
 
-	if (!job->opt->balance || !routing->sl || routing->sl2vl || n_vls < routing->n_vls)
+	if (!routing->sl || routing->sl2vl || n_vls < routing->n_vls)
 		return OSR_OK;
 	rank = osr_calloc(job->result, n_vls * m, sizeof(*rank));
 	if (!rank)

@@ -335,8 +335,7 @@ static enum osr_status plan_layer(struct layering *w, uint8_t layer, struct osr_
 		return OSR_OK;
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
-	return osr_cdg_order(w->g, w->s->center, w->opt->sift_passes, scratch, w->rank + layer * m,
-			     diag);
+	return osr_cdg_order(w->g, w->s->center, scratch, w->rank + layer * m, diag);
 }
 
 /* All routes with an edge that is backward in an order move at once. */

@@ -100,19 +100,19 @@ static void weigh_order(struct guide *w, uint32_t k, const uint32_t *tree)
 		osr_mcast_depend(tree, &w->g);
 }
 
-static enum osr_status improve_order(struct guide *w, uint32_t k, uint32_t passes)
+static enum osr_status improve_order(struct guide *w, uint32_t k)
 {
 	weigh_order(w, k, k == 0 ? w->t.escape : NULL);
-	return osr_cdg_order(&w->g, w->t.s->center, passes, w->work->scratch,
+	return osr_cdg_order(&w->g, w->t.s->center, w->work->scratch,
 			     w->rank + (size_t)k * w->t.f->n_channels, w->work->diag);
 }
 
-static enum osr_status improve_orders(struct guide *w, uint32_t passes)
+static enum osr_status improve_orders(struct guide *w)
 {
 	enum osr_status st = OSR_OK;
 
 	for (uint32_t k = 0; !st && k < w->n_orders; k++)
-		st = improve_order(w, k, passes);
+		st = improve_order(w, k);
 	return st;
 }
 
@@ -390,7 +390,7 @@ static enum osr_status ordered_find_orders(struct guide *w, const struct osr_ord
 		if (!w->n_failed || i == opt->rounds || (stale == MAX_STALE && w->n_failed > FEW))
 			break;
 		w->boost = 1u << i < MAX_BOOST ? 1u << i : MAX_BOOST;
-		st = improve_orders(w, opt->sift_passes);
+		st = improve_orders(w);
 		if (st)
 			return st;
 	}
@@ -435,7 +435,7 @@ static enum osr_status try_updown(struct guide *w, const struct osr_ordered_opti
 
 	if (n_barred <= n_routes / MANY)
 		return OSR_OK;
-	st = osr_updown_search(w->t.s, opt->effort, work->scratch, &updown, work->diag);
+	st = osr_updown_search(w->t.s, OSR_UPDOWN_EFFORT, work->scratch, &updown, work->diag);
 	if (st)
 		return st;
 	memcpy(before, w->rank, size);
@@ -481,7 +481,7 @@ static enum osr_status route_within(struct guide *w, const struct osr_ordered_op
 	/* One improvement at least, so that order 0 keeps the escape tree forward. */
 	set_legal(w);
 	ordered_keep_trees(w, UINT64_MAX);
-	st = improve_orders(w, opt->sift_passes);
+	st = improve_orders(w);
 	if (!st && w->n_orders == 1 && !w->t.s->product)
 		st = try_updown(w, opt, best);
 	if (st)
@@ -575,8 +575,7 @@ static enum osr_status repair(struct guide *w, const struct osr_ordered_options 
 		 * Only the last order has to change: it is where the routes without one are
 		 * counted.
 		 */
-		if (i + 1 < opt->rounds &&
-		    (st = improve_order(w, w->n_orders - 1, opt->sift_passes)))
+		if (i + 1 < opt->rounds && (st = improve_order(w, w->n_orders - 1)))
 			return st;
 	}
 	return OSR_OK;

@@ -23,10 +23,9 @@ static struct osr_ordered_options lanes_ordered_options(const struct osr_lanes_j
 							uint32_t rounds, uint32_t moves)
 {
 	return (struct osr_ordered_options){ .rounds = rounds,
-					     .sift_passes = job->opt->layers.sift_passes,
 					     .moves = moves,
-					     .effort = job->opt->order_effort,
-					     .reversible = job->opt->ordered_reversible };
+					     .reversible = job->opt->layers.reversible !=
+							   OSR_REVERSIBLE_OFF };
 }
 
 static struct osr_lane_work lanes_work(const struct osr_lanes_job *job)
@@ -48,7 +47,8 @@ static bool lanes_replies_are_a_must(const struct osr_lanes_job *job)
 
 static bool rings_worth(const struct osr_lanes_job *job)
 {
-	return job->state == OSR_LANES_UNROUTED && job->opt->dimensions &&
+	return job->state == OSR_LANES_UNROUTED &&
+	       job->opt->layers.heuristic == OSR_HEURISTIC_ORDER &&
 	       job->opt->any_sl != OSR_ANY_SL_OFF && job->opt->detours && job->req->max_vls > 1;
 }
 
@@ -66,7 +66,8 @@ static enum osr_status rings_run(struct osr_lanes_job *job)
 
 static bool dimensions_worth(const struct osr_lanes_job *job)
 {
-	return job->state == OSR_LANES_UNROUTED && job->opt->dimensions;
+	return job->state == OSR_LANES_UNROUTED &&
+	       job->opt->layers.heuristic == OSR_HEURISTIC_ORDER;
 }
 
 /* The SLs of dimension order are not wanted after all. */
@@ -249,7 +250,7 @@ static enum osr_status ordered_on(struct osr_lanes_job *job, uint8_t max_vls)
 {
 	struct osr_lane_work work = lanes_work(job);
 	struct osr_ordered_options opt =
-		lanes_ordered_options(job, job->opt->ordered_rounds, job->opt->spf.max_moves);
+		lanes_ordered_options(job, OSR_ORDERED_ROUNDS, job->opt->spf.max_moves);
 	struct osr_request req = *job->req;
 
 	req.max_vls = max_vls;
@@ -271,16 +272,10 @@ static enum osr_status ordered_run(struct osr_lanes_job *job)
 	bool must = lanes_replies_are_a_must(job);
 	uint8_t *hop = NULL;
 	uint64_t *weight = NULL;
-	enum osr_status st = OSR_OK;
+	enum osr_status st;
 
 	lanes_forget_why(job);
-	if (job->restart)
-		st = job->restart(job);
-	if (st)
-		return st;
 	job->state = must ? OSR_LANES_NO_REPLIES : OSR_LANES_DONE;
-	if (must && job->opt->one_vl_for_replies)
-		return OSR_OK;
 	if (must) {
 		hop = osr_alloc(job->scratch, size, 1);
 		weight = osr_alloc(job->scratch, m, sizeof(*weight));
@@ -335,12 +330,8 @@ static bool single_worth(const struct osr_lanes_job *job)
 /* On one VL everything is safe for everyone, replies included. */
 static enum osr_status single_run(struct osr_lanes_job *job)
 {
-	enum osr_status st = OSR_OK;
-
-	if (job->restart && job->r->n_layers)
-		st = job->restart(job);
 	job->state = OSR_LANES_DONE;
-	return st ? st : ordered_on(job, 1);
+	return ordered_on(job, 1);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */

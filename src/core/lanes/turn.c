@@ -346,9 +346,8 @@ static bool turn_is_hopeless(const struct turns *w, const struct osr_lanes_job *
 static enum osr_status turn_start_updown(struct turns *w, struct osr_lanes_job *job)
 {
 	struct osr_updown updown;
-	enum osr_status st =
-		osr_updown_search(w->t.s, job->opt->order_effort / turn_tuning.effort_share,
-				  job->scratch, &updown, job->diag);
+	enum osr_status st = osr_updown_search(w->t.s, OSR_UPDOWN_EFFORT / turn_tuning.effort_share,
+					       job->scratch, &updown, job->diag);
 
 	return st ? st : osr__turn_start_updown(w, &updown, job->scratch, job->diag);
 }
@@ -357,7 +356,7 @@ static enum osr_status turn_start_again(struct turns *w, struct osr_lanes_job *j
 {
 	enum osr_status st = turn_start_updown(w, job);
 
-	return st ? st : turn_rounds(w, job, job->opt->ordered_rounds, true, UINT64_MAX, least);
+	return st ? st : turn_rounds(w, job, OSR_ORDERED_ROUNDS, true, UINT64_MAX, least);
 }
 
 uint64_t osr__turn_count_failed(struct turns *w)
@@ -424,13 +423,12 @@ static enum osr_status turn_complete(struct turns *w, struct osr_lanes_job *job,
  */
 static enum osr_status turn_start(struct turns *w, struct osr_lanes_job *job)
 {
-	uint32_t passes = job->opt->layers.sift_passes;
-	enum osr_status st = osr__turn_start_fitted(w, true, passes, job->scratch, job->diag);
+	enum osr_status st = osr__turn_start_fitted(w, true, job->scratch, job->diag);
 
 	w->boost = 1;
 	if (st || !osr__turn_count_failed(w))
 		return st;
-	st = osr__turn_start_fitted(w, false, passes, job->scratch, job->diag);
+	st = osr__turn_start_fitted(w, false, job->scratch, job->diag);
 	return st ? st : osr__turn_improve(w, job->scratch, job->diag);
 }
 
@@ -562,7 +560,7 @@ static enum osr_status turn_search_tree(struct turns *w, struct osr_lanes_job *j
 	w->n_lanes = 2;
 	st = osr__turn_start_updown(w, &updown, job->scratch, job->diag);
 	if (!st)
-		st = turn_rounds(w, job, job->opt->ordered_rounds, false, UINT64_MAX, &least);
+		st = turn_rounds(w, job, OSR_ORDERED_ROUNDS, false, UINT64_MAX, &least);
 	if (!st)
 		st = turn_search_end(w, job, least, &hopeless);
 	*fits = !st && !hopeless && !turn_is_loaded(w, load);

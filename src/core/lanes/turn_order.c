@@ -167,8 +167,8 @@ static void turn_count_dependencies(struct turns *w)
  * after the other. `ends`: turns that only end routes lead to the last lane, where nothing waits; what is
  * left has no cycle in fabrics of diameter 2, nor in dragonflies. Otherwise all are on the first lane.
  */
-enum osr_status osr__turn_start_fitted(struct turns *w, bool ends, uint32_t passes,
-				       struct osr_arena *scratch, struct osr_diag *diag)
+enum osr_status osr__turn_start_fitted(struct turns *w, bool ends, struct osr_arena *scratch,
+				       struct osr_diag *diag)
 {
 	const struct osr_fabric *fabric = w->t.f;
 	const struct osr_spf *spf = w->t.s;
@@ -185,7 +185,7 @@ enum osr_status osr__turn_start_fitted(struct turns *w, bool ends, uint32_t pass
 		w->g.weight[t] = w->lane[t] ? 0 : w->g.weight[t];
 	}
 	osr_mcast_depend(w->t.escape, &w->g);
-	st = osr_cdg_order(&w->g, spf->center, passes, scratch, w->rank, diag);
+	st = osr_cdg_order(&w->g, spf->center, scratch, w->rank, diag);
 	for (uint32_t l = 1; l < w->n_lanes; l++)
 		for (uint32_t c = 0; c < m; c++)
 			w->rank[(size_t)l * m + c] = l * m + w->rank[c];

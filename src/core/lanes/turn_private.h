@@ -91,8 +91,8 @@ static inline enum osr_status osr__turn_nomem(struct osr_diag *diag)
 /* turn_order.c: an order and lanes to start from, in which the turns of the escape tree rise. */
 enum osr_status osr__turn_start_updown(struct turns *w, const struct osr_updown *updown,
 				       struct osr_arena *scratch, struct osr_diag *diag);
-enum osr_status osr__turn_start_fitted(struct turns *w, bool ends, uint32_t passes,
-				       struct osr_arena *scratch, struct osr_diag *diag);
+enum osr_status osr__turn_start_fitted(struct turns *w, bool ends, struct osr_arena *scratch,
+				       struct osr_diag *diag);
 
 /*
  * turn_middle.c: order and lanes where no route has more than three channels, or *fits is false. Then
