@@ -48,8 +48,7 @@ enum osr_lanes_state {
 /* Routes with lanes by turn that were not taken, or not yet. */
 struct osr_turn_result {
 	struct turns *w; /* NULL: none */
-	uint8_t *hop;
-	uint64_t *weight;
+	struct osr_spf_saved paths;
 	uint32_t n_longer;
 	uint64_t load; /* of the busiest link */
 };

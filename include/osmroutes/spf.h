@@ -129,8 +129,20 @@ enum osr_status osr_spf_keep_order(struct osr_spf *spf, struct osr_arena *arena,
 enum osr_status osr_spf_complete_order(struct osr_spf *spf, uint32_t moves, struct osr_arena *arena,
 				       bool *complete, uint32_t *n_longer, struct osr_diag *diag);
 
-/* The largest weight. */
+/* The load of the busiest channel. */
 uint64_t osr_spf_load(const struct osr_spf *spf);
+
+/* Routes and loads put aside in `arena`, for a try that may not be taken. */
+struct osr_spf_saved {
+	uint8_t *hop;     /* [n_dests * n_switches] */
+	uint64_t *weight; /* [n_channels] */
+};
+
+/* Fills *saved; OSR_NOMEM only. Back again; and: s and *saved change places. */
+enum osr_status osr_spf_save(const struct osr_spf *spf, struct osr_arena *arena,
+			     struct osr_spf_saved *saved, struct osr_diag *diag);
+void osr_spf_restore(struct osr_spf *spf, const struct osr_spf_saved *saved);
+void osr_spf_swap(struct osr_spf *spf, struct osr_spf_saved *saved);
 
 /* Back to all shortest paths, by a first pass of its own: where the order has no path for all. */
 void osr_spf_leave_order(struct osr_spf *spf);

@@ -23,6 +23,14 @@ bool osr__legal_alloc(struct osr__legal *t, struct osr_arena *scratch)
 	       t->new_mask && t->escape_hop && t->order;
 }
 
+void osr__legal_set_mean(struct osr__legal *t)
+{
+	uint64_t sum;
+
+	osr__spf_busiest(t->s, &sum);
+	t->mean = t->f->n_channels ? sum / t->f->n_channels : 0;
+}
+
 /* ---- shortest routes ------------------------------------------------------------------------- */
 
 /* Prices tried for taking freedom away from others. */

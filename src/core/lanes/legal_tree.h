@@ -27,7 +27,7 @@ struct osr__legal {
 	bool exact;  /* settle() needs no prices: it leaves out whoever has no legal route at all */
 	uint8_t all; /* the mask of the root */
 	uint8_t *mask;     /* [n_switches] of the tree at hand: what over() says of each route */
-	uint64_t mean;     /* weight of a channel: the unit of prices */
+	uint64_t mean;     /* load of a channel: the unit of prices */
 	uint32_t *escape;  /* [n_switches] channel to the parent in the escape tree */
 	uint8_t *detoured; /* [n_dests] the tree may have routes longer than minimal */
 
@@ -42,6 +42,9 @@ struct osr__legal {
 
 /* Allocates the arrays, but for mask. False: no memory. */
 bool osr__legal_alloc(struct osr__legal *t, struct osr_arena *scratch);
+
+/* mean, from the loads of s. */
+void osr__legal_set_mean(struct osr__legal *t);
 
 /* The least loaded of several prices; osr__spf_graph() of the root comes first. */
 uint32_t osr__legal_settle_best(struct osr__legal *t, uint32_t root, uint32_t d);

@@ -326,7 +326,6 @@ static enum osr_status guide_init(struct guide *w, const struct osr_lane_work *w
 	struct osr_routing *routing = work->r;
 	struct osr_diag *diag = work->diag;
 	uint32_t k_max;
-	uint64_t sum = 0;
 	enum osr_status st;
 
 	if (!routing->sl)
@@ -355,9 +354,7 @@ static enum osr_status guide_init(struct guide *w, const struct osr_lane_work *w
 	if (!w->legal || !w->freedom || !osr__legal_alloc(&w->t, scratch))
 		return osr_fail(diag, OSR_NOMEM,
 				"out of memory for routing within %u channel orders", w->n_orders);
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
-		sum += spf->weight[c] >> HOP_BITS;
-	w->t.mean = fabric->n_channels ? sum / fabric->n_channels : 0;
+	osr__legal_set_mean(&w->t);
 	return osr_mcast_tree(spf, scratch, w->t.escape, diag);
 }
 
@@ -595,23 +592,20 @@ enum osr_status osr_ordered_reduce(const struct osr_lane_work *work,
 	struct osr_arena *scratch = work->scratch, *result = work->result;
 	struct osr_arena_mark mark = osr_arena_mark(scratch), before = osr_arena_mark(result);
 	size_t size = (size_t)fabric->n_dests * fabric->n_switches, m = fabric->n_channels;
-	uint8_t *hop = osr_alloc(scratch, size, 1);
 	uint32_t *rank = osr_alloc(scratch, n_orders * m, sizeof(*rank));
-	uint64_t *weight = osr_alloc(scratch, m, sizeof(*weight));
+	struct osr_spf_saved saved;
 	struct osr_routing reduced = *work->r;
 	struct osr_lane_work within = *work;
-	enum osr_status st = OSR_NOMEM;
+	enum osr_status st = osr_spf_save(spf, scratch, &saved, work->diag);
 	struct guide w;
 
 	*fits = false;
 	reduced.claims = 0;
 	reduced.sl = osr_calloc(result, size, 1);
-	if (!hop || !rank || !weight || !reduced.sl) {
-		osr_fail(work->diag, OSR_NOMEM, "out of memory for fewer lanes");
+	if (st || osr_arena_failed(result, work->diag)) {
+		st = OSR_NOMEM;
 		goto out;
 	}
-	memcpy(hop, spf->hop, size);
-	memcpy(weight, spf->weight, m * sizeof(*weight));
 	memcpy(rank, orders, n_orders * m * sizeof(*rank));
 	within.r = &reduced;
 	st = guide_init(&w, &within, n_orders, rank);
@@ -628,8 +622,7 @@ enum osr_status osr_ordered_reduce(const struct osr_lane_work *work,
 		st = osr__ordered_finish(&w, opt->reversible);
 		*work->r = reduced;
 	} else {
-		memcpy(spf->hop, hop, size);
-		memcpy(spf->weight, weight, m * sizeof(*weight));
+		osr_spf_restore(spf, &saved);
 	}
 out:
 	if (!*fits)

@@ -267,32 +267,21 @@ static bool ordered_worth(const struct osr_lanes_job *job)
 
 static enum osr_status ordered_run(struct osr_lanes_job *job)
 {
-	size_t size = (size_t)job->s->f->n_dests * job->s->f->n_switches;
-	size_t m = job->s->f->n_channels;
 	bool must = lanes_replies_are_a_must(job);
-	uint8_t *hop = NULL;
-	uint64_t *weight = NULL;
+	struct osr_spf_saved saved;
 	enum osr_status st;
 
 	lanes_forget_why(job);
 	job->state = must ? OSR_LANES_NO_REPLIES : OSR_LANES_DONE;
-	if (must) {
-		hop = osr_alloc(job->scratch, size, 1);
-		weight = osr_alloc(job->scratch, m, sizeof(*weight));
-		if (!hop || !weight)
-			return osr_fail(job->diag, OSR_NOMEM,
-					"out of memory for a second try on one lane");
-		memcpy(hop, job->s->hop, size);
-		memcpy(weight, job->s->weight, m * sizeof(*weight));
-	}
-	st = ordered_on(job, job->req->max_vls);
+	st = must ? osr_spf_save(job->s, job->scratch, &saved, job->diag) : OSR_OK;
+	if (!st)
+		st = ordered_on(job, job->req->max_vls);
 	if (st || !must || (job->r->claims & OSR_CLAIM_REVERSIBLE)) {
 		job->state = OSR_LANES_DONE;
 		return st;
 	}
 	/* osr_ordered_route() starts from shortest paths, and these may be detours by now. */
-	memcpy(job->s->hop, hop, size);
-	memcpy(job->s->weight, weight, m * sizeof(*weight));
+	osr_spf_restore(job->s, &saved);
 	return OSR_OK;
 }
 

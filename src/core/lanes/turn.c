@@ -153,7 +153,6 @@ static enum osr_status turn_init(struct turns *w, struct osr_lanes_job *job)
 {
 	const struct osr_fabric *fabric = job->s->f;
 	uint32_t n_classes = osr__turn_classes(job->req), max_vls = job->req->max_vls / n_classes;
-	uint64_t sum = 0;
 	enum osr_status st;
 
 	*w = (struct turns){ .t = { .s = job->s,
@@ -168,12 +167,8 @@ static enum osr_status turn_init(struct turns *w, struct osr_lanes_job *job)
 	st = osr_cdg_init(&w->g, fabric, job->scratch, job->diag);
 	if (st)
 		return st;
-	if (!turn_alloc_nodes(w, job->scratch))
-		return osr__turn_nomem(job->diag);
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
-		sum += job->s->weight[c] >> HOP_BITS;
-	w->t.mean = fabric->n_channels ? sum / fabric->n_channels : 0;
-	return OSR_OK;
+	osr__legal_set_mean(&w->t);
+	return turn_alloc_nodes(w, job->scratch) ? OSR_OK : osr__turn_nomem(job->diag);
 }
 
 /* *small: the fabric is small enough for a search. */
@@ -381,7 +376,7 @@ uint64_t osr__turn_count_failed(struct turns *w)
  */
 static enum osr_status turn_try_middle(struct turns *w, struct osr_lanes_job *job, bool *serves)
 {
-	uint64_t enough = osr__turn_most_loaded(job->s) * turn_tuning.enough / 100;
+	uint64_t enough = osr_spf_load(job->s) * turn_tuning.enough / 100;
 	uint32_t n_lanes = w->n_lanes;
 	enum osr_status st = osr__turn_start_middle(w, job->scratch, serves, job->diag);
 
@@ -401,12 +396,9 @@ static enum osr_status turn_try_middle(struct turns *w, struct osr_lanes_job *jo
 static void turn_restore(struct turns *w, struct osr_lanes_job *job,
 			 const struct osr_turn_result *turn, const struct osr_routing *kept)
 {
-	const struct osr_fabric *fabric = w->t.f;
-
 	*job->r = *kept;
-	memcpy(job->s->hop, turn->hop, (size_t)fabric->n_dests * fabric->n_switches);
-	memcpy(job->s->weight, turn->weight, fabric->n_channels * sizeof(*turn->weight));
-	memset(w->t.detoured, 0, fabric->n_dests);
+	osr_spf_restore(job->s, &turn->paths);
+	memset(w->t.detoured, 0, w->t.f->n_dests);
 }
 
 /* Detours for what has no legal shortest path, and then what single switches can gain. */
@@ -434,7 +426,7 @@ static enum osr_status turn_start(struct turns *w, struct osr_lanes_job *job)
 
 static void turn_search_begin(struct turns *w, const struct osr_lanes_job *job)
 {
-	w->enough = osr__turn_most_loaded(job->s) * turn_tuning.enough / 100;
+	w->enough = osr_spf_load(job->s) * turn_tuning.enough / 100;
 	turn_sample(w);
 }
 
@@ -473,15 +465,6 @@ static enum osr_status turn_search(struct turns *w, struct osr_lanes_job *job, b
 
 /* ---- what it costs --------------------------------------------------------------------------- */
 
-uint64_t osr__turn_most_loaded(const struct osr_spf *spf)
-{
-	uint64_t most = 0;
-
-	for (uint32_t c = 0; c < spf->f->n_channels; c++)
-		most = spf->weight[c] >> HOP_BITS > most ? spf->weight[c] >> HOP_BITS : most;
-	return most;
-}
-
 /* Against so many longer routes, and so much load on the busiest link. */
 static bool turn_is_cheap(const struct osr_lanes_job *job, const struct osr_turn_result *turn,
 			  uint32_t n_longer, uint64_t load)
@@ -493,30 +476,12 @@ static bool turn_is_cheap(const struct osr_lanes_job *job, const struct osr_turn
 	       turn->load * 100 <= load * turn_tuning.max_efi;
 }
 
-void osr__turn_swap(struct osr_spf *spf, struct osr_turn_result *turn)
-{
-	size_t size = (size_t)spf->f->n_dests * spf->f->n_switches;
-
-	for (size_t i = 0; i < size; i++) {
-		uint8_t hop = spf->hop[i];
-
-		spf->hop[i] = turn->hop[i];
-		turn->hop[i] = hop;
-	}
-	for (uint32_t c = 0; c < spf->f->n_channels; c++) {
-		uint64_t weight = spf->weight[c];
-
-		spf->weight[c] = turn->weight[c];
-		turn->weight[c] = weight;
-	}
-}
-
 /* Large fabrics only: a search leaves more freedom for what has to be routed again after a fault. */
 static enum osr_status turn_find_middle(struct turns *w, struct osr_lanes_job *job,
 					const struct osr_turn_result *before, bool *routed)
 {
 	struct osr_routing kept = *job->r;
-	uint64_t load = osr__turn_most_loaded(job->s);
+	uint64_t load = osr_spf_load(job->s);
 	struct osr_turn_result now;
 	enum osr_status st;
 
@@ -525,7 +490,7 @@ static enum osr_status turn_find_middle(struct turns *w, struct osr_lanes_job *j
 		return OSR_OK;
 	st = turn_try_middle(w, job, routed);
 	now = (struct osr_turn_result){ .n_longer = job->r->n_longer,
-					.load = osr__turn_most_loaded(job->s) };
+					.load = osr_spf_load(job->s) };
 	*routed = !st && *routed && turn_is_cheap(job, &now, 0, load);
 	if (!*routed)
 		turn_restore(w, job, before, &kept);
@@ -535,7 +500,7 @@ static enum osr_status turn_find_middle(struct turns *w, struct osr_lanes_job *j
 /* More than it may be, against so many routes on the busiest link? */
 static bool turn_is_loaded(const struct turns *w, uint64_t load)
 {
-	return osr__turn_most_loaded(w->t.s) * 100 > load * turn_tuning.max_efi;
+	return osr_spf_load(w->t.s) * 100 > load * turn_tuning.max_efi;
 }
 
 /*
@@ -547,7 +512,7 @@ static enum osr_status turn_search_tree(struct turns *w, struct osr_lanes_job *j
 					bool *fits)
 {
 	struct osr_routing kept = *job->r;
-	uint64_t load = osr__turn_most_loaded(job->s), least = 0;
+	uint64_t load = osr_spf_load(job->s), least = 0;
 	uint32_t n_lanes = w->n_lanes;
 	struct osr_updown updown;
 	bool hopeless = true;
@@ -575,7 +540,7 @@ static enum osr_status turn_find(struct turns *w, struct osr_lanes_job *job,
 				 struct osr_turn_result *turn, bool *routed)
 {
 	struct osr_routing kept = *job->r;
-	uint64_t before = osr__turn_most_loaded(job->s);
+	uint64_t before = osr_spf_load(job->s);
 	bool small = false, hopeless = false, tree = false, fits = false;
 	enum osr_status st = turn_find_middle(w, job, turn, routed);
 
@@ -595,13 +560,13 @@ static enum osr_status turn_find(struct turns *w, struct osr_lanes_job *job,
 	if (st || !small)
 		return st;
 	turn->n_longer = job->r->n_longer;
-	turn->load = osr__turn_most_loaded(job->s);
+	turn->load = osr_spf_load(job->s);
 	*routed = job->opt->any_sl != OSR_ANY_SL_AUTO ||
 		  (!hopeless && turn_is_cheap(job, turn, 0, before));
 	if (*routed)
 		return OSR_OK;
 	*job->r = kept;
-	osr__turn_swap(job->s, turn);
+	osr_spf_swap(job->s, &turn->paths);
 	if (!hopeless)
 		job->turn = *turn;
 	return OSR_OK;
@@ -609,23 +574,16 @@ static enum osr_status turn_find(struct turns *w, struct osr_lanes_job *job,
 
 enum osr_status osr_turn_route(struct osr_lanes_job *job, bool *routed)
 {
-	const struct osr_spf *spf = job->s;
-	size_t size = (size_t)spf->f->n_dests * spf->f->n_switches, m = spf->f->n_channels;
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
 	struct turns *w = osr_alloc(job->scratch, 1, sizeof(*w));
-	struct osr_turn_result turn = { .w = w,
-					.hop = osr_alloc(job->scratch, size, 1),
-					.weight =
-						osr_alloc(job->scratch, m, sizeof(*turn.weight)) };
-	enum osr_status st =
-		w && turn.hop && turn.weight ? turn_init(w, job) : osr__turn_nomem(job->diag);
+	struct osr_turn_result turn = { .w = w };
+	enum osr_status st = osr_spf_save(job->s, job->scratch, &turn.paths, job->diag);
 
 	*routed = false;
-	if (!st) {
-		memcpy(turn.hop, spf->hop, size);
-		memcpy(turn.weight, spf->weight, m * sizeof(*turn.weight));
+	if (!st)
+		st = turn_init(w, job);
+	if (!st)
 		st = turn_find(w, job, &turn, routed);
-	}
 	if (!st && *routed)
 		st = osr__turn_finish(w, job);
 	if (!job->turn.w)
@@ -635,7 +593,7 @@ enum osr_status osr_turn_route(struct osr_lanes_job *job, bool *routed)
 
 enum osr_status osr__turn_take(struct osr_lanes_job *job)
 {
-	osr__turn_swap(job->s, &job->turn);
+	osr_spf_swap(job->s, &job->turn.paths);
 	job->r->n_longer = job->turn.n_longer;
 	return osr__turn_finish(job->turn.w, job);
 }
@@ -643,7 +601,7 @@ enum osr_status osr__turn_take(struct osr_lanes_job *job)
 enum osr_status osr_turn_reconsider(struct osr_lanes_job *job, bool *routed)
 {
 	struct osr_turn_result *turn = &job->turn;
-	uint64_t load = osr__turn_most_loaded(job->s);
+	uint64_t load = osr_spf_load(job->s);
 
 	*routed = turn->w && turn_is_cheap(job, turn, job->r->n_longer, load);
 	if (*routed)

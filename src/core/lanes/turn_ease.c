@@ -315,11 +315,9 @@ static void ease_lighten(struct ease *x, uint64_t enough)
 	bool again = spf->f->n_channels && !spf->scratch->mixed;
 
 	while (again && x->n_left) {
-		uint32_t busy = 0;
+		uint64_t sum;
+		uint32_t busy = osr__spf_busiest(spf, &sum);
 
-		for (uint32_t c = 0; c < spf->f->n_channels; c++)
-			if (spf->weight[c] >> HOP_BITS > spf->weight[busy] >> HOP_BITS)
-				busy = c;
 		x->limit = spf->weight[busy] >> HOP_BITS;
 		if (x->limit <= x->target)
 			break;
@@ -371,12 +369,11 @@ enum osr_status osr__turn_ease(struct turns *w, uint64_t enough, struct osr_aren
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct ease x;
 	enum osr_status st = ease_start(&x, w, EASE_LOOKS, scratch, diag);
-	uint64_t sum = 0;
+	uint64_t sum;
 
 	if (st)
 		return st;
-	for (uint32_t c = 0; c < w->t.f->n_channels; c++)
-		sum += w->t.s->weight[c] >> HOP_BITS;
+	osr__spf_busiest(w->t.s, &sum);
 	/* As for shortest paths: that is near enough to the mean. */
 	x.target = (sum + sum / 25) / (w->t.f->n_channels + !w->t.f->n_channels);
 	ease_lighten(&x, enough);

@@ -139,10 +139,6 @@ bool osr__turn_sort(const struct turns *w, const uint16_t *feed, const uint32_t 
 uint64_t osr__turn_n_routes(const struct turns *w);
 uint64_t osr__turn_count_failed(struct turns *w);
 
-/* Routes on the busiest link. */
-uint64_t osr__turn_most_loaded(const struct osr_spf *spf);
-/* Routes and loads in *turn change places with those of spf. */
-void osr__turn_swap(struct osr_spf *spf, struct osr_turn_result *turn);
 /* job->turn is what the job routes. */
 enum osr_status osr__turn_take(struct osr_lanes_job *job);
 

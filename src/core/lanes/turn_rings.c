@@ -370,16 +370,13 @@ static enum osr_status rings_begin(struct turn_rings *x)
 static enum osr_status rings_make(struct turn_rings *x, struct osr_turn_result *turn, bool *made)
 {
 	struct osr_spf *spf = x->job->s;
-	size_t size = (size_t)spf->f->n_dests * spf->f->n_switches, m = spf->f->n_channels;
-	uint32_t *work = osr_alloc(x->job->scratch, 6 * m, sizeof(*work));
+	uint32_t *work = osr_alloc(x->job->scratch, 6 * (size_t)spf->f->n_channels, sizeof(*work));
 	enum osr_status st = rings_begin(x);
 
-	turn->hop = osr_alloc(x->job->scratch, size, 1);
-	turn->weight = osr_alloc(x->job->scratch, m, sizeof(*turn->weight));
-	if (st || !work || !turn->hop || !turn->weight)
-		return st ? st : osr__turn_nomem(x->job->diag);
-	memcpy(turn->hop, spf->hop, size);
-	memcpy(turn->weight, spf->weight, m * sizeof(*turn->weight));
+	if (!st)
+		st = osr_spf_save(spf, x->job->scratch, &turn->paths, x->job->diag);
+	if (st)
+		return st;
 	turn->w = x->w;
 	rings_set_lanes(x);
 	rings_spread(x);
@@ -389,9 +386,9 @@ static enum osr_status rings_make(struct turn_rings *x, struct osr_turn_result *
 	turn->n_longer = rings_route(x);
 	x->least = rings_least(x);
 	st = osr__turn_lighten(x->w, x->least * RINGS_LOAD / 100, x->job->scratch, x->job->diag);
-	turn->load = osr__turn_most_loaded(spf);
+	turn->load = osr_spf_load(spf);
 	*made = turn->load * 100 <= x->least * RINGS_EVEN;
-	osr__turn_swap(spf, turn);
+	osr_spf_swap(spf, &turn->paths);
 	return st;
 }
 

@@ -586,26 +586,69 @@ static void spf_route_round(struct osr_spf *spf)
 		spf_route_group(spf, (uint8_t)group);
 }
 
-/* The largest weight, and their sum. */
-static uint64_t max_weight(const struct osr_spf *spf, uint64_t *sum)
+uint32_t osr__spf_busiest(const struct osr_spf *spf, uint64_t *sum)
 {
-	uint64_t max = 0;
+	uint32_t busiest = 0;
 
 	*sum = 0;
 	for (uint32_t c = 0; c < spf->f->n_channels; c++) {
-		uint64_t weight = spf->weight[c] >> HOP_BITS;
-
-		*sum += weight;
-		max = max < weight ? weight : max;
+		*sum += spf->weight[c] >> HOP_BITS;
+		if (spf->weight[c] >> HOP_BITS > spf->weight[busiest] >> HOP_BITS)
+			busiest = c;
 	}
-	return max;
+	return busiest;
+}
+
+static uint64_t spf_largest(const struct osr_spf *spf, uint64_t *sum)
+{
+	uint32_t busiest = osr__spf_busiest(spf, sum);
+
+	return spf->f->n_channels ? spf->weight[busiest] >> HOP_BITS : 0;
 }
 
 uint64_t osr_spf_load(const struct osr_spf *spf)
 {
 	uint64_t sum;
 
-	return max_weight(spf, &sum);
+	return spf_largest(spf, &sum);
+}
+
+enum osr_status osr_spf_save(const struct osr_spf *spf, struct osr_arena *arena,
+			     struct osr_spf_saved *saved, struct osr_diag *diag)
+{
+	size_t size = (size_t)spf->f->n_dests * spf->f->n_switches;
+
+	saved->hop = osr_alloc(arena, size, 1);
+	saved->weight = osr_alloc(arena, spf->f->n_channels, sizeof(*saved->weight));
+	if (osr_arena_failed(arena, diag))
+		return OSR_NOMEM;
+	memcpy(saved->hop, spf->hop, size);
+	memcpy(saved->weight, spf->weight, spf->f->n_channels * sizeof(*saved->weight));
+	return OSR_OK;
+}
+
+void osr_spf_restore(struct osr_spf *spf, const struct osr_spf_saved *saved)
+{
+	memcpy(spf->hop, saved->hop, (size_t)spf->f->n_dests * spf->f->n_switches);
+	memcpy(spf->weight, saved->weight, spf->f->n_channels * sizeof(*spf->weight));
+}
+
+void osr_spf_swap(struct osr_spf *spf, struct osr_spf_saved *saved)
+{
+	size_t size = (size_t)spf->f->n_dests * spf->f->n_switches;
+
+	for (size_t i = 0; i < size; i++) {
+		uint8_t hop = spf->hop[i];
+
+		spf->hop[i] = saved->hop[i];
+		saved->hop[i] = hop;
+	}
+	for (uint32_t c = 0; c < spf->f->n_channels; c++) {
+		uint64_t weight = spf->weight[c];
+
+		spf->weight[c] = saved->weight[c];
+		saved->weight[c] = weight;
+	}
 }
 
 uint64_t osr_spf_bound(const struct osr_fabric *fabric)
@@ -638,7 +681,7 @@ static bool near_bound(const struct osr_spf *spf, uint64_t bound, uint64_t *now)
 {
 	uint64_t sum;
 
-	*now = max_weight(spf, &sum);
+	*now = spf_largest(spf, &sum);
 	return (!spf->scratch->mixed && *now <= bound) ||
 	       *now * spf->f->n_channels <= sum + sum / 50;
 }

@@ -346,12 +346,8 @@ static bool branch_level(struct brancher *b)
 
 static uint64_t branch_most(const struct osr_spf *s, uint64_t *mean)
 {
-	uint64_t most = 0, sum = 0;
+	uint64_t sum, most = branch_load(s, osr__spf_busiest(s, &sum));
 
-	for (uint32_t c = 0; c < s->f->n_channels; c++) {
-		most = branch_load(s, c) > most ? branch_load(s, c) : most;
-		sum += branch_load(s, c) >> HOP_BITS;
-	}
 	*mean = sum / s->f->n_channels << HOP_BITS;
 	return most;
 }

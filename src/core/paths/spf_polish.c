@@ -12,14 +12,9 @@
 /* Also says whether it is within 1/25 of the average, which is near enough. */
 static uint32_t spf_polish_most_loaded(const struct osr_spf *spf, bool *near)
 {
-	uint64_t sum = 0;
-	uint32_t best = 0;
+	uint64_t sum;
+	uint32_t best = osr__spf_busiest(spf, &sum);
 
-	for (uint32_t c = 0; c < spf->f->n_channels; c++) {
-		sum += spf->weight[c] >> HOP_BITS;
-		if (spf->weight[c] >> HOP_BITS > spf->weight[best] >> HOP_BITS)
-			best = c;
-	}
 	*near = (spf->weight[best] >> HOP_BITS) * spf->f->n_channels <= sum + sum / 25;
 	return best;
 }

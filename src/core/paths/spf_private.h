@@ -67,6 +67,9 @@ void osr__spf_settle(struct osr_spf *spf, uint32_t root, uint8_t *hop);
 void osr__spf_count(struct osr_spf *spf, const uint16_t *order, uint32_t n, const uint8_t *hop,
 		    uint64_t sign);
 
+/* The first of the busiest channels, and the loads of all together. */
+uint32_t osr__spf_busiest(const struct osr_spf *spf, uint64_t *sum);
+
 /* How a dest is moved. */
 struct osr__spf_mover {
 	void *ctx;
