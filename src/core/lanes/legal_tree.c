@@ -19,8 +19,7 @@ bool osr__legal_alloc(struct osr__legal *t, struct osr_arena *scratch)
 	t->new_mask = osr_alloc(scratch, n, 1);
 	t->escape_hop = osr_alloc(scratch, n, 1);
 	t->order = osr_alloc(scratch, n, sizeof(*t->order));
-	return t->escape && t->detoured && t->len && t->head && t->link && t->key && t->waiting &&
-	       t->new_mask && t->escape_hop && t->order;
+	return !osr_arena_failed(scratch, NULL);
 }
 
 void osr__legal_set_mean(struct osr__legal *t)

@@ -40,7 +40,7 @@ struct osr__legal {
 	uint16_t *order;       /* [n_switches] osr__legal_sort() */
 };
 
-/* Allocates the arrays, but for mask. False: no memory. */
+/* Allocates the arrays, but for mask. False: `scratch` has failed, now or before. */
 bool osr__legal_alloc(struct osr__legal *t, struct osr_arena *scratch);
 
 /* mean, from the loads of s. */

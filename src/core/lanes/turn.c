@@ -132,8 +132,7 @@ static bool turn_alloc_nodes(struct turns *w, struct osr_arena *scratch)
 	w->pinned = osr_alloc(scratch, n_slots, 1);
 	w->freedom = osr_alloc(scratch, n_slots, 1);
 	w->first_freedom = osr_alloc(scratch, m, 1);
-	return w->t.mask && w->saved && w->rank && w->lane && w->at && w->pinned && w->freedom &&
-	       w->first_freedom && osr__legal_alloc(&w->t, scratch);
+	return osr__legal_alloc(&w->t, scratch);
 }
 
 /* What only the search needs. */
@@ -146,7 +145,7 @@ static bool turn_alloc_search(struct turns *w, struct osr_arena *scratch)
 	w->cost = osr_alloc(scratch, w->n_lanes * OSR__TURN_HOPS, sizeof(*w->cost));
 	w->triple = osr_calloc(scratch, w->triple_row[n_slots], sizeof(*w->triple));
 	w->useful = osr_calloc(scratch, w->triple_row[n_slots], 1);
-	return w->best_rank && w->best_lane && w->cost && w->triple && w->useful;
+	return !osr_arena_failed(scratch, NULL);
 }
 
 static enum osr_status turn_init(struct turns *w, struct osr_lanes_job *job)

@@ -360,8 +360,7 @@ static enum osr_status rings_begin(struct turn_rings *x)
 	w->t.mask = osr_alloc(scratch, fabric->n_switches, 1);
 	x->gate = osr_alloc(scratch, fabric->n_channels, 1);
 	x->feed = osr_alloc(scratch, w->g.n_slots, sizeof(*x->feed));
-	if (!w->lane || !w->pinned || !w->rank || !w->at || !w->freedom || !w->first_freedom ||
-	    !w->t.mask || !x->gate || !x->feed || !osr__legal_alloc(&w->t, scratch))
+	if (!osr__legal_alloc(&w->t, scratch))
 		return osr__turn_nomem(x->job->diag);
 	return OSR_OK;
 }

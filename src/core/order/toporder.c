@@ -43,10 +43,7 @@ enum osr_status osr_toporder_init(struct osr_toporder *order, struct osr_arena *
 	order->places = osr_alloc(scratch, n, sizeof(*order->places));
 	order->near = osr_alloc(scratch, order->max_degree, sizeof(*order->near));
 	order->seen = osr_calloc(scratch, n, sizeof(*order->seen));
-	if (!order->after || !order->before || !order->places || !order->near || !order->seen)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the order of %u channels",
-				order->n);
-	return OSR_OK;
+	return osr_arena_failed(scratch, diag) ? OSR_NOMEM : OSR_OK;
 }
 
 /*

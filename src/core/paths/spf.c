@@ -21,11 +21,6 @@
  */
 #define SHARED_PENALTY ((uint64_t)1 << 48)
 
-static enum osr_status spf_nomem(struct osr_diag *diag)
-{
-	return osr_fail(diag, OSR_NOMEM, "out of memory for shortest paths");
-}
-
 /* Bucket the dests by switch; CA and router LIDs come before port 0, LIDs ascending within. */
 static void spf_group_dests(struct osr_spf *spf)
 {
@@ -88,6 +83,8 @@ enum osr_status osr_spf_init(struct osr_spf *spf, const struct osr_fabric *fabri
 	size_t n = fabric->n_switches, m = fabric->n_channels;
 	struct osr_spf_scratch *spf_scratch = osr_calloc(scratch, 1, sizeof(*spf_scratch));
 
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
 	*spf = (struct osr_spf){ .f = fabric, .hop = routing->lft, .scratch = spf_scratch };
 	spf->order = osr_alloc(scratch, n * n, sizeof(*spf->order));
 	spf->n_order = osr_alloc(scratch, n, sizeof(*spf->n_order));
@@ -99,10 +96,6 @@ enum osr_status osr_spf_init(struct osr_spf *spf, const struct osr_fabric *fabri
 	spf->farthest = osr_calloc(scratch, n, sizeof(*spf->farthest));
 	spf->distance_sum = osr_calloc(scratch, n, sizeof(*spf->distance_sum));
 	spf->center = osr_alloc(scratch, fabric->n_components, sizeof(*spf->center));
-	if (!spf_scratch || !spf->center || !spf->farthest || !spf->distance_sum || !spf->order ||
-	    !spf->n_order || !spf->dest_row || !spf->dest_list || !spf->alias || !spf->weight ||
-	    !spf->unit)
-		return spf_nomem(diag);
 	spf_scratch->dist8 = osr_alloc(scratch, n * n, 1);
 	spf_scratch->edge_row = osr_alloc(scratch, n + 1, sizeof(*spf_scratch->edge_row));
 	spf_scratch->edge_chan = osr_alloc(scratch, m + 1, sizeof(*spf_scratch->edge_chan));
@@ -121,13 +114,8 @@ enum osr_status osr_spf_init(struct osr_spf *spf, const struct osr_fabric *fabri
 	spf_scratch->root = osr_alloc(scratch, n, sizeof(*spf_scratch->root));
 	spf_scratch->kind = osr_alloc(scratch, n, 1);
 	spf_scratch->via = osr_alloc(scratch, n, 1);
-	if (!spf_scratch->kind || !spf_scratch->via || !spf_scratch->saved ||
-	    !spf_scratch->movable || !spf_scratch->root || !spf_scratch->place ||
-	    !spf_scratch->up_first || !spf_scratch->dist8 || !spf_scratch->edge_row ||
-	    !spf_scratch->edge_chan || !spf_scratch->edge_next || !spf_scratch->cost ||
-	    !spf_scratch->count || !spf_scratch->seen || !spf_scratch->front ||
-	    !spf_scratch->next || !spf_scratch->active || !spf_scratch->reached)
-		return spf_nomem(diag);
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
 	if (n > UINT16_MAX)
 		return osr_fail(diag, OSR_INVAL,
 				"%zu switches exceed the 65,535 that LIDs can number", n);
