@@ -35,6 +35,8 @@ def different(a, b):
 class Unknown:
     """Steps of a Life (life.py)."""
 
+    reboot_in_sweep = True
+
     def begin_unknown(self):
         self.mute = os.path.join(self.workdir, 'mute')
         self.members, self.group = set(), None
@@ -125,7 +127,9 @@ class Unknown:
         if guid:
             ports = [c for c in self.parts.cables_of[guid] + self.parts.hosts
                      if c not in self.parts.away and guid in (c[0], self.parts.ends.get(c, c)[1])]
-            if self.rng.random() < 0.5:
+            # OpenSM misses now and then that a switch reboots in the middle of a sweep, with stock engines, too:
+            # docs/reliability.md. A test that runs at every change leaves that out.
+            if self.reboot_in_sweep and self.rng.random() < 0.5:
                 self.sm.process.send_signal(signal.SIGHUP)
                 time.sleep(self.rng.random() * 0.08)
             with held(self.sm):
