@@ -150,14 +150,8 @@ struct osr_routing {
 	uint8_t mcast_vl;
 
 	/*
-	 * Where one graph holds for all VLs (sl == NULL, no sl2vl): a bit for every dependency of
-	 * unicast, by slot (cdg.h), or more; for repair.h, which otherwise walks all tables. NULL:
-	 * not known.
-	 */
-	const uint64_t *deps;
-	/*
-	 * The same lane by lane, a bit for each VL; by osr_repair_prepare().
-	 * NULL: not known.
+	 * By osr_repair_prepare(): for each pair of channels that meet, by slot (cdg.h), the VLs of the
+	 * first one, a bit each, whose packets go on by the second one. NULL: not known.
 	 */
 	const uint16_t *lane_deps;
 

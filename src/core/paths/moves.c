@@ -37,11 +37,6 @@ struct moves_scratch {
 	struct move best[KEEP];
 };
 
-static bool moves_alive(const struct osr__moves *m, uint32_t c)
-{
-	return !m->chan_f || m->chan_f[c] != OSR_NONE;
-}
-
 /* The busiest channel beyond the goal of which something may still move, or OSR_NONE. */
 static uint32_t moves_busiest(const struct osr__moves *m)
 {
@@ -49,8 +44,7 @@ static uint32_t moves_busiest(const struct osr__moves *m)
 	uint32_t best = OSR_NONE;
 
 	for (uint32_t c = 0; c < m->f->n_channels; c++) {
-		if (!moves_alive(m, c) || m->load[c] <= most ||
-		    (m->scratch && m->scratch->stuck[c]))
+		if (m->load[c] <= most || (m->scratch && m->scratch->stuck[c]))
 			continue;
 		best = c;
 		most = m->load[c];
@@ -101,13 +95,12 @@ static uint32_t moves_lay_out(struct osr__moves *m, uint32_t d, uint32_t hot)
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t v = x->order[i];
 
-		x->flow[v] = m->sources[v];
-		m->lanes[v] = m->need ? m->need(m->ctx, d, v) : 0;
+		x->flow[v] = fabric->sw_sources[v];
+		m->lanes[v] = m->need(m->ctx, d, v);
 		for (uint32_t o = fabric->chan_row[v]; o < fabric->chan_row[v + 1]; o++) {
 			uint32_t u = fabric->chan_dst[o];
 
-			if (!moves_alive(m, o) || x->mark[u] == x->epoch ||
-			    u == fabric->dest_switch[d] ||
+			if (x->mark[u] == x->epoch || u == fabric->dest_switch[d] ||
 			    osr__moves_channel(m, u, row[u]) != fabric->chan_rev[o])
 				continue;
 			x->mark[u] = x->epoch;
@@ -166,7 +159,7 @@ static bool moves_is_way(const struct osr__moves *m, const uint8_t *row, const s
 	const struct moves_scratch *x = m->scratch;
 	uint32_t u = m->f->chan_dst[way->c];
 
-	return x->mark[way->v] == x->epoch && x->mark[u] != x->epoch && moves_alive(m, way->c) &&
+	return x->mark[way->v] == x->epoch && x->mark[u] != x->epoch &&
 	       osr__moves_channel(m, way->v, row[way->v]) != way->c &&
 	       moves_length(m, way->d, u, x->len[way->v] - 1) == x->len[way->v] - 1 &&
 	       !moves_meets_sibling(m, way->d, way->v, way->c);
@@ -234,7 +227,7 @@ static void moves_shift(struct osr__moves *m, const struct move *way, uint8_t *r
 	const struct osr_fabric *fabric = m->f;
 	uint32_t old = osr__moves_channel(m, way->v, row[way->v]), now = way->c;
 
-	row[way->v] = m->hops ? (uint8_t)(now - fabric->chan_row[way->v]) : fabric->chan_port[now];
+	row[way->v] = fabric->chan_port[now];
 	for (;;) {
 		m->load[old] -= way->flow;
 		m->load[now] += way->flow;
@@ -257,7 +250,7 @@ static bool moves_make(struct osr__moves *m, const struct move *way, uint32_t ho
 		return false;
 	most = moves_load_after(m, row, way->v, way->c);
 	if (most >= m->load[hot] || (most > m->aim && !(way->key & OVER_AIM)) ||
-	    (m->may && !m->may(m, way->d, way->v, way->c)))
+	    !m->may(m, way->d, way->v, way->c))
 		return false;
 	moves_shift(m, way, row);
 	*osr__moves_block(m, way->d, way->v) = 1;
@@ -277,8 +270,7 @@ static bool moves_relieve(struct osr__moves *m, uint32_t hot)
 
 	x->n_best = 0;
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		if ((m->dest_f && m->dest_f[d] == OSR_NONE) ||
-		    !fabric->term_weight[fabric->dest_term[d]] || v == fabric->dest_switch[d] ||
+		if (!fabric->term_weight[fabric->dest_term[d]] || v == fabric->dest_switch[d] ||
 		    osr__moves_channel(m, v, m->lft[(size_t)d * fabric->n_switches + v]) != hot)
 			continue;
 		moves_find(m, d, hot);
@@ -304,7 +296,7 @@ static bool moves_return(struct osr__moves *m, uint32_t d, uint32_t v, uint8_t e
 	way.flow = m->scratch->flow[v];
 	if (most != ANY_LOAD &&
 	    (!moves_is_way(m, row, &way) || moves_load_after(m, row, v, way.c) > most ||
-	     (m->may && !m->may(m, d, v, way.c))))
+	     !m->may(m, d, v, way.c)))
 		return false;
 	moves_shift(m, &way, row);
 	return true;
@@ -345,7 +337,7 @@ static void moves_return_all(struct osr__moves *m, const uint8_t *was, const uin
 	uint64_t most = m->goal;
 
 	for (uint32_t c = 0; c < m->f->n_channels; c++)
-		if (moves_alive(m, c) && m->load[c] > most)
+		if (m->load[c] > most)
 			most = m->load[c];
 	for (int pass = 0; n && pass < 3; pass++) {
 		n = 0;

@@ -20,21 +20,18 @@
 
 struct osr__moves {
 	const struct osr_fabric *f;
-	const uint32_t *chan_f, *dest_f; /* OSR_NONE: not there today; NULL: all are */
-	const uint32_t *sources;         /* [n_switches] end ports of today */
-	uint8_t *lft;                    /* [n_dests * n_switches] */
-	bool hops;                       /* entries are hops (spf.h), not ports */
-	uint64_t *load;                  /* [n_channels] of these tables */
-	uint64_t goal;                   /* no channel above it */
+	uint8_t *lft;     /* [n_dests * n_switches] */
+	uint64_t *load;   /* [n_channels] of these tables */
+	uint64_t goal;    /* no channel above it */
 	uint64_t aim;     /* what moves leave room below the goal for those that come later */
 	uint8_t *sent;    /* [n_switches * n_blocks] blocks that are sent anyway */
 	uint8_t *touched; /* [n_dests] the tree has changed; those come first */
 	uint64_t n_moved, n_trees;
 
 	void *ctx;
-	/* Virtual lanes of what v sends to d; NULL: nobody asks. */
+	/* Virtual lanes of what v sends to d. */
 	uint16_t (*need)(void *ctx, uint32_t d, uint32_t v);
-	/* May v send to d by c, with all who send through v? It is about to be done. NULL: always. */
+	/* May v send to d by c, with all who send through v? It is about to be done. */
 	bool (*may)(struct osr__moves *m, uint32_t d, uint32_t v, uint32_t c);
 
 	/* One tree as it is: what may() reads. */
@@ -56,9 +53,7 @@ static inline uint8_t *osr__moves_block(const struct osr__moves *m, uint32_t d, 
 /* The channel of an entry of v, OSR_NONE: it leads nowhere. */
 static inline uint32_t osr__moves_channel(const struct osr__moves *m, uint32_t v, uint8_t entry)
 {
-	if (!m->hops)
-		return osr_port_channel(m->f, v, entry);
-	return entry == OSR_NO_PATH ? OSR_NONE : m->f->chan_row[v] + entry;
+	return entry == OSR_NO_PATH ? OSR_NONE : osr_port_channel(m->f, v, entry);
 }
 
 /* By osr_bound_expected(). */

@@ -61,12 +61,22 @@ static bool choose_sls(struct transition *m, struct osr_routing *routing)
 static enum osr_status transition_carry(struct transition *m, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(m->scratch);
+	const struct osr_routing *then = &m->previous->routing;
+	size_t n = m->f->n_switches, size = m->f->n_dests * n;
 	struct osr_fabric_map map;
 	enum osr_status st =
 		osr_fabric_map_init(&map, &m->previous->fabric, m->f, m->scratch, diag);
 
 	if (!st)
-		st = osr_carry_routing(&map, &m->previous->routing, &m->kept, &m->old, diag);
+		st = osr_carry_routing(&map, then, &m->kept, &m->old, diag);
+	/* A pair that had no route then has sent on no SL. */
+	for (size_t at = 0; !st && m->old.sl && m->r->sl && at < size; at++) {
+		uint32_t d = map.dest[at / n], s = map.sw[at % n];
+
+		if (d == OSR_NONE || s == OSR_NONE ||
+		    then->lft[(size_t)d * then->n_switches + s] == OSR_NO_PATH)
+			m->old.sl[at] = m->r->sl[at];
+	}
 	osr_arena_reset(m->scratch, mark);
 	return st;
 }
