@@ -307,7 +307,7 @@ static enum osr_status adopt_judge(struct adopted *a)
 	a->slot->result.load = load;
 	a->slot->result.digest = osr_routing_digest(a->f, a->r);
 	return osr_repair_prepare(&a->slot->result, &a->w->scratch, &a->slot->arena, a->r,
-				   &a->diag);
+				  &a->diag);
 }
 
 static enum osr_status adopt_build(struct adopted *a)

@@ -432,6 +432,6 @@ void osr__sweep_prepare(struct engine_ctx *ctx)
 	/* Once for each full route. Out of memory: the sweep does it all itself. */
 	if (ctx->current)
 		osr_repair_prepare(&ctx->current->result, &ctx->scratch, &ctx->current->arena,
-				    &ctx->current->result.routing, NULL);
+				   &ctx->current->result.routing, NULL);
 	osr_arena_empty(&ctx->scratch);
 }

@@ -336,8 +336,7 @@ int main(int argc, char **argv)
 	bench_read(argv[optind], &whole.arena, &whole.result.fabric);
 	route(&b, NULL, &whole);
 	prepare = bench_clock_ms();
-	if (osr_repair_prepare(&whole.result, &scratch, &whole.arena, &whole.result.routing,
-				&diag))
+	if (osr_repair_prepare(&whole.result, &scratch, &whole.arena, &whole.result.routing, &diag))
 		bench_die(diag.text);
 	prepare = bench_clock_ms() - prepare;
 	osr_arena_free(&scratch);

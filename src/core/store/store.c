@@ -593,8 +593,8 @@ enum osr_status osr_store_read(const void *buf, size_t size, const char *label, 
 		return st;
 	last->baseline = h.n_results == 2 ? baseline : NULL;
 	return osr_repair_prepare(last->baseline ? baseline : last, scratch,
-				   last->baseline ? baseline_arena : last_arena,
-				   last->baseline ? &baseline->routing : &last->routing, diag);
+				  last->baseline ? baseline_arena : last_arena,
+				  last->baseline ? &baseline->routing : &last->routing, diag);
 }
 
 bool osr_store_fits(const struct osr_result *stored, const struct osr_fabric *fabric,
