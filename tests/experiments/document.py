@@ -199,36 +199,34 @@ def tables(folder):
     return {name: make(folder) for name, make in TABLES.items()}
 
 
-def _filled(text, folder):
-    made = tables(folder)
-
+def _filled(text, folder, makers):
     def fill(match):
-        return '<!-- table: %s -->\n\n%s\n\n<!-- end -->' % (match.group(1), made[match.group(1)])
+        return '<!-- table: %s -->\n\n%s\n\n<!-- end -->' % (match.group(1), makers[match.group(1)](folder))
     return re.sub(r'<!-- table: (\S+) -->.*?<!-- end -->', fill, text, flags=re.S)
 
 
-def update(path, folder):
+def update(path, folder, makers=TABLES):
     with open(path) as file:
         text = file.read()
     with open(path, 'w') as file:
-        file.write(_filled(text, folder))
+        file.write(_filled(text, folder, makers))
 
 
-def is_current(path, folder):
+def is_current(path, folder, makers=TABLES):
     with open(path) as file:
         text = file.read()
-    return text == _filled(text, folder)
+    return text == _filled(text, folder, makers)
 
 
 # ---- figures --------------------------------------------------------------------------------------
 
 
-def _block(name, rows):
+def block(name, rows):
     lines = ['$%s << EOD' % name]
     return lines + [' '.join(str(x) if x != '' else 'NaN' for x in row) for row in rows] + ['EOD']
 
 
-def _gnuplot(path, lines):
+def gnuplot(path, lines):
     head = ['set terminal svg size 760,430 background rgb "white"', 'set output "%s"' % path,
             'set grid', 'set key outside right']
     subprocess.run(['gnuplot'], input='\n'.join(head + lines), text=True, check=True)
@@ -238,15 +236,15 @@ def _draw_figure9(folder, plots):
     rows = Data.read(folder, 'figure9').rows
     ways = list(dict.fromkeys(r['way'] for r in rows))
     lash = [(r['links'], r['mean'], r['min'], r['max']) for r in Data.read(folder, 'figure9_lash').rows]
-    lines, curves = _block('lash', lash), ['$lash using 1:2:3:4 with yerrorlines title "stock lash"']
+    lines, curves = block('lash', lash), ['$lash using 1:2:3:4 with yerrorlines title "stock lash"']
     for i, way in enumerate(ways):
-        lines += _block('w%d' % i, [(r['links'], r['mean'], r['min'], r['max'])
-                                    for r in rows if r['way'] == way])
+        lines += block('w%d' % i, [(r['links'], r['mean'], r['min'], r['max'])
+                                   for r in rows if r['way'] == way])
         curves.append('$w%d using 1:2:3:4 with yerrorlines title "%s"'
                       % (i, WAYS[way].replace('"', '')))
     lines += ['set xlabel "links between switches"', 'set ylabel "virtual layers"',
               'set yrange [0:]', 'plot ' + ', '.join(curves)]
-    _gnuplot(os.path.join(plots, 'figure9.svg'), lines)
+    gnuplot(os.path.join(plots, 'figure9.svg'), lines)
 
 
 def _draw_sizes(folder, plots, name, fabric, key, label, title, log=False):
@@ -254,11 +252,11 @@ def _draw_sizes(folder, plots, name, fabric, key, label, title, log=False):
     routings = list(dict.fromkeys(_routing(r) for r in rows))
     lines, curves = [], []
     for i, routing in enumerate(routings):
-        lines += _block('r%d' % i, [(r['hosts'], r[key]) for r in rows if _routing(r) == routing])
+        lines += block('r%d' % i, [(r['hosts'], r[key]) for r in rows if _routing(r) == routing])
         curves.append('$r%d using 1:2 with linespoints title "%s"' % (i, routing))
     lines += ['set xlabel "hosts"', 'set ylabel "%s"' % label, 'set logscale x 2']
     lines += ['set logscale y'] if log else ['set yrange [0:]']
-    _gnuplot(os.path.join(plots, title + '.svg'), lines + ['plot ' + ', '.join(curves)])
+    gnuplot(os.path.join(plots, title + '.svg'), lines + ['plot ' + ', '.join(curves)])
 
 
 def figures(folder, plots):
@@ -273,5 +271,4 @@ def figures(folder, plots):
     for fabric in dict.fromkeys(r['fabric'] for r in Data.read(folder, 'slides').rows):
         _draw_sizes(folder, plots, 'slides', fabric, 'ebb', 'effective bisection bandwidth',
                     'slides-' + fabric.replace(' ', '-').lower())
-    fattree_document.figures(folder, lambda name, lines: _gnuplot(os.path.join(plots, name), lines),
-                             _block)
+    fattree_document.figures(folder, lambda name, lines: gnuplot(os.path.join(plots, name), lines), block)

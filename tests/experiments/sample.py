@@ -209,7 +209,7 @@ ALL = {f.__name__: f for f in (
     table1, systems, slides, online, sharing, table3, dmodk_figure2, dmodk_figure3,
     dmodk_theorem3, dmodk_table1, dmodk_ring, keys_load, keys_time216, keys_time1728,
     keys_single, keys_sizes, keys_cost, keys_bound)}
-ELSEWHERE = {'faults'}	# the test bench.faults measures a few of its rows
+ELSEWHERE = {'faults', 'packets'}	# the tests bench.faults and osm.packets measure rows of them
 ANGARA = {'angara_' + n for n in ('desmos', 'patterns', 'ties', 'tori', 'timing', 'genetic')}
 
 
