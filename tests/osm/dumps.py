@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 import oracle
-from judge import QOS, expect, ibdmchk, scenario
+from judge import QOS, expect, generate, ibdmchk, scenario
 from osmtest import BUILD, LOG_DUMPS, Fabric, Opensm, find_fabric
 
 COMMAND = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
@@ -141,3 +141,50 @@ def path_sl(workdir):
                 expect(('verdict unknown: no path SLs are given' in text.stdout + text.stderr) == (not there),
                        '%s: check says %s' % (engine, text.stdout[-300:] + text.stderr))
         expect(free == (engine == 'dfsssp'), engine)
+
+
+def worst_flows(tables):
+    """The most flows that a permutation of hosts brings to one channel: a matching of sources and destinations for each."""
+    users = {}
+    for e in tables.ends:
+        for lid in tables.host_lids if e.host else ():
+            at, goal = e.switch, tables.end_of[lid]
+            while at != goal.switch:
+                out = tables.switches[at].forward(lid)
+                users.setdefault((at, out), {}).setdefault(e.lid, []).append(lid)
+                at = tables.switches[at].next[out][0]
+
+    def place(source, near, taken, seen):
+        for lid in near[source]:
+            if lid not in seen:
+                seen.add(lid)
+                if lid not in taken or place(taken[lid], near, taken, seen):
+                    taken[lid] = source
+                    return True
+        return False
+
+    def most(near):
+        taken = {}
+        return sum(place(source, near, taken, set()) for source in near)
+    return max(most(near) for near in users.values())
+
+
+@scenario('check.worst', 60)
+def worst(workdir):
+    """--worst on tables of stock engines and of the default one; the least that tables of this tree can have is 4."""
+    netfile = generate(os.path.join(workdir, 'tree.net'), 'kary', 'k=4', 'n=3')
+    found = {}
+    with Fabric(netfile, workdir) as fabric:
+        for engine, ours in ('ftree', False), ('minhop', False), ('dfsssp', True):
+            with Opensm(fabric, engine, plugin=ours, options=QOS, name=engine, log_flags=LOG_DUMPS) as opensm:
+                opensm.wait_up()
+                expected = worst_flows(oracle.Tables(fabric.read_back('lft')))
+                done = subprocess.run([COMMAND, 'analyze', opensm.dump('opensm-subnet.lst'), '--tables',
+                                       opensm.dump('opensm-lfts.dump'), '--bisections=0', '--worst', '--json'],
+                                      capture_output=True, text=True)
+                expect(done.returncode in (0, 1), '%s: %s' % (engine, done.stderr))
+                said = json.loads(done.stdout)['results'][0]['worst']
+                expect((said['flows'], said['share']) == (expected, 1 / expected) and said['share_bound'] == 1 / 4,
+                       '%s: %s, by matchings %d flows' % (engine, said, expected))
+                found[engine] = expected
+    expect(found['ftree'] == found['dfsssp'] == 4 < found['minhop'], 'flows by engine: %s' % found)
