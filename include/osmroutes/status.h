@@ -21,6 +21,7 @@ enum osr_status {
 	OSR_UNREACHABLE,    /* a destination cannot be reached and the options say to refuse */
 	OSR_NO_VL,          /* more virtual lanes are needed than the budget grants */
 	OSR_CHECK_FAILED,   /* the independent checker refuses the tables */
+	OSR_NOT_PROVEN,     /* the proved checker does not confirm them */
 	OSR_BUG,            /* an invariant of ours does not hold */
 };
 

@@ -35,6 +35,8 @@ const char *osr_status_str(enum osr_status st)
 		return "not enough virtual lanes";
 	case OSR_CHECK_FAILED:
 		return "check failed";
+	case OSR_NOT_PROVEN:
+		return "not proven";
 	case OSR_BUG:
 		return "internal error";
 	}

@@ -7,10 +7,12 @@
  *	    sweep_transition()		old and new tables mixed
  *	  osr_sweep_check()
  *	    sweep_promises()
+ *	    osr_gate()			the same again, by the proved checker
  */
 #include <osmroutes/lanes.h>
 #include <osmroutes/sweep.h>
 
+#include "core/proved/gate.h"
 #include "core/repair/repair.h"
 #include "core/transition/transition.h"
 
@@ -261,12 +263,14 @@ enum osr_status osr_sweep_check(const struct osr_job *job, struct osr_result *re
 	osr_arena_reset(job->scratch, mark);
 	if (!st)
 		st = sweep_promises(job, &result->routing, sweep);
+	if (!st)
+		st = osr_gate(fabric, &result->routing, job->scratch, job->diag);
 	sweep->ms_check = sweep_clock_ms(job) - start;
 	sweep->wall_check = sweep_wall_ms(job) - wall;
 	return st;
 }
 
-/* A re-route that the check refuses gives way to a full route: the same would be refused in every sweep. */
+/* A re-route that either checker refuses gives way to a full route: the same would be refused in every sweep. */
 enum osr_status osr_sweep(const struct osr_job *job, struct osr_result *result,
 			  struct osr_sweep *sweep)
 {
@@ -279,7 +283,8 @@ enum osr_status osr_sweep(const struct osr_job *job, struct osr_result *result,
 	st = osr_sweep_route(&mine, result, sweep);
 	if (!st)
 		st = osr_sweep_check(&mine, result, sweep);
-	if (st != OSR_CHECK_FAILED || !sweep->routed || !result->routing.stable.kept)
+	if ((st != OSR_CHECK_FAILED && st != OSR_NOT_PROVEN) || !sweep->routed ||
+	    !result->routing.stable.kept)
 		return st;
 	osr_fail(&refused, st, "the check refused an incremental re-route: %s", mine.diag->text);
 	mine.diag->text[0] = '\0';

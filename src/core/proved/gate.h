@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * gate.h - the last gate before tables are sent: a checker of certificates whose source is proved.
+ *
+ * proved.mlw states what is promised and proves that the program at its end keeps it; gate_proved.h is that program in
+ * C, as Why3 extracts it. gate.c lays the fabric, the tables and the certificate out in its arrays and calls it for every
+ * destination. docs/proof.md says what is proved, and what is trusted.
+ *
+ * It shares no code with the checker (check.h) and is asked after it: both must say yes. From the tables it confirms
+ *   - that entries lead every packet home, and none to another part of the fabric;
+ *   - with OSR_CLAIM_DEADLOCK_FREE: that every pair has a level, no packet is dropped for its lane, and no chain of
+ *     waits closes, whatever is claimed: levels of the tables and of earlier ones (granted), replies, any level, multicast.
+ * It does not ask whether routes are minimal, nor whether the multicast tree reaches every member.
+ *
+ * Time O(dests * switches * levels in use), divided among the threads of `scratch`; memory O(channels * lanes), and two
+ * bytes for each pair of switches twice where replies are claimed.
+ */
+#ifndef OSR_GATE_H
+#define OSR_GATE_H
+
+#include <osmroutes/routing.h>
+
+/*
+ * OSR_OK; OSR_NOT_PROVEN with a sentence that names the part or the first LID that is refused, or the size that is
+ * beyond 31 bits; OSR_NOMEM.
+ */
+enum osr_status osr_gate(const struct osr_fabric *fabric, const struct osr_routing *routing,
+			 struct osr_arena *scratch, struct osr_diag *diag);
+
+#endif

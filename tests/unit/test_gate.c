@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * The proved checker and the other one, which share no code, on the same tables: right ones of every kind and engine, and
+ * such with a few bytes changed. They must agree, for all that both look at. OSR_GATE_MUTANTS=1000000 by hand.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <osmroutes/sweep.h>
+
+#include <string.h>
+
+#include "core/proved/gate.h"
+#include "fabrics.h"
+#include "tables.h"
+
+static struct osr_arena scratch, arena;
+static uint64_t random_state = 20261123, n_both, n_neither;
+
+/* Routes may be longer than minimal: the proved checker does not ask. */
+static void assert_agree(const struct osr_fabric *f, const struct osr_routing *r, const char *name)
+{
+	struct osr_diag says = { "" }, proved = { "" };
+	struct osr_routing asked = *r;
+	struct osr_verdict verdict;
+	enum osr_status st, gate;
+
+	asked.claims &= ~(uint32_t)OSR_CLAIM_MINIMAL;
+	st = osr_check(f, &asked, &scratch, &verdict, &says);
+	gate = osr_gate(f, &asked, &scratch, &proved);
+	assert_true(gate == OSR_OK || gate == OSR_NOT_PROVEN);
+	assert_int_equal(gate == OSR_OK, proved.text[0] == '\0');
+	/* The proved checker follows multicast, and does not ask whom the tree reaches. */
+	if (!strncmp(says.text, "multicast: the ", 15))
+		return;
+	if ((st == OSR_OK) != (gate == OSR_OK))
+		fail_msg("%s, claims 0x%x: the checker: %s (%s), the proved one: %s (%s)", name,
+			 asked.claims, osr_status_str(st), says.text, osr_status_str(gate),
+			 proved.text);
+	n_both += st == OSR_OK;
+	n_neither += st != OSR_OK;
+}
+
+static uint64_t pick(uint64_t n)
+{
+	return test_random(&random_state) % n;
+}
+
+/* One entry of one of the tables, or of the certificate, becomes another. */
+static void mutate(const struct osr_fabric *f, struct osr_routing *r)
+{
+	size_t n = (size_t)f->n_dests * f->n_switches;
+
+	switch (pick(6)) {
+	case 0:
+	case 1:
+		r->lft[pick(n)] = (uint8_t)(pick(8) ? pick(6) : OSR_NO_PATH);
+		break;
+	case 2:
+		/* Where any level is safe the proved checker does not look at those of the tables. */
+		if (r->sl && !(r->claims & OSR_CLAIM_ANY_SL))
+			r->sl[pick(n)] = (uint8_t)pick(4);
+		break;
+	case 3:
+		if (r->rank && f->n_channels)
+			r->rank[pick((uint64_t)r->n_vls * f->n_channels)] =
+				r->rank[pick((uint64_t)r->n_vls * f->n_channels)];
+		break;
+	case 4:
+		if (r->sl2vl && f->n_channels) {
+			/* Not towards a host: the proved checker ends at the last switch. */
+			uint32_t c = (uint32_t)pick(f->n_channels), s = f->chan_src[c];
+			uint64_t ports = f->sw_n_ports[s] + UINT64_C(1),
+				 most = r->n_vls + UINT64_C(1);
+
+			/* The other one lets multicast be dropped where it enters. */
+			if (r->claims & OSR_CLAIM_MULTICAST)
+				most = r->n_vls < f->chan_vls[c] ? r->n_vls : f->chan_vls[c];
+			r->sl2vl[r->sl2vl_row[s] + pick(ports) * ports + f->chan_port[c]]
+				[pick(16)] = (uint8_t)pick(most);
+		}
+		break;
+	default:
+		if (r->mcast_parent && f->n_channels)
+			r->mcast_parent[pick(f->n_switches)] =
+				pick(4) ? (uint32_t)pick(f->n_channels) : OSR_NONE;
+	}
+}
+
+static void try_mutants(const struct osr_fabric *f, const struct osr_routing *right,
+			const char *name, unsigned n)
+{
+	assert_agree(f, right, name);
+	for (unsigned i = 0; i < n; i++) {
+		struct osr_arena_mark mark = osr_arena_mark(&arena);
+		struct osr_routing r;
+
+		table_copy(f, right, &arena, &r);
+		if ((r.claims & OSR_CLAIM_DEADLOCK_FREE) && !pick(4))
+			r.claims ^= 1u << (2 + pick(3));
+		for (uint64_t k = pick(3) + 1; k > 0; k--)
+			mutate(f, &r);
+		assert_agree(f, &r, name);
+		osr_arena_reset(&arena, mark);
+	}
+}
+
+static void test_tables(void **state)
+{
+	unsigned n = test_number("OSR_GATE_MUTANTS", 20000) / (N_TABLE_KINDS * N_TEST_FABRICS);
+
+	(void)state;
+	for (unsigned i = 0; i < N_TEST_FABRICS; i++) {
+		struct test_fabric t;
+
+		test_fabric_named(&t, i);
+		for (unsigned kind = 0; kind < N_TABLE_KINDS; kind++) {
+			struct osr_routing r;
+
+			table_make((enum table_kind)kind, &t.f, &arena, i, &r);
+			try_mutants(&t.f, &r, t.name, n);
+		}
+		test_fabric_free(&t);
+		osr_arena_empty(&arena);
+	}
+	print_message("%llu tables accepted by both, %llu refused by both\n",
+		      (unsigned long long)n_both, (unsigned long long)n_neither);
+	assert_true(n_both > 1000 && n_neither > 1000);
+}
+
+static void test_engines(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < N_TEST_FABRICS; i++)
+		for (unsigned e = 0; osr_engines[e]; e++) {
+			struct test_fabric t;
+			struct osr_values values;
+			struct osr_result now = { 0 };
+			struct osr_sweep sweep;
+			struct osr_diag diag = { "" };
+			struct osr_job job = { .engine = osr_engines[e],
+					       .values = &values,
+					       .request = { .max_vls = 4, .multicast = true },
+					       .scratch = &scratch,
+					       .arena = &arena,
+					       .diag = &diag };
+
+			test_fabric_named(&t, i);
+			osr_values_default(&values, osr_engines[e]->params);
+			now.fabric = t.f;
+			if (!osr_sweep(&job, &now, &sweep))
+				try_mutants(&t.f, &now.routing, t.name, 20);
+			else if (strstr(diag.text, "checker"))
+				fail_msg("%s on %s: %s", osr_engines[e]->name, t.name, diag.text);
+			test_fabric_free(&t);
+			osr_arena_empty(&arena);
+		}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_tables),
+					    cmocka_unit_test(test_engines) };
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	osr_arena_free(&scratch);
+	osr_arena_free(&arena);
+	return failed;
+}
