@@ -120,11 +120,6 @@ struct osr_routing {
 	 * bit each, safe as well; NULL: none. Only with sl and without sl2vl.
 	 */
 	const uint16_t *granted;
-	/*
-	 * The same in the numbering of the result this one was repaired from (osr_result.baseline),
-	 * which has room for parts that are away today. NULL: none.
-	 */
-	const uint16_t *granted_baseline;
 
 	/*
 	 * NULL: VL = SL on every port. Otherwise the VL of SL x for packets that came into switch s

@@ -33,11 +33,10 @@ struct header {
 enum {
 	HAS_SL = 1 << 0,
 	HAS_GRANTED = 1 << 1,
-	HAS_GRANTED_BASELINE = 1 << 2, /* in the numbering of the baseline */
 	HAS_SL2VL = 1 << 3,
 	HAS_RANK = 1 << 4,
 	HAS_MCAST = 1 << 5,
-	HAS_ALL = (1 << 6) - 1,
+	HAS_ALL = HAS_SL | HAS_GRANTED | HAS_SL2VL | HAS_RANK | HAS_MCAST,
 };
 
 /* A result begins with this. */
@@ -101,7 +100,7 @@ static size_t put_names(struct writer *w, const struct osr_fabric *fabric)
 }
 
 static void put_counts(struct writer *w, const struct osr_fabric *fabric,
-		       const struct osr_routing *routing, bool has_baseline)
+		       const struct osr_routing *routing)
 {
 	struct writer names = { NULL, 0 };
 	struct counts c = {
@@ -112,7 +111,6 @@ static void put_counts(struct writer *w, const struct osr_fabric *fabric,
 		.names_size = (uint32_t)put_names(&names, fabric),
 		.n_sl2vl = routing->sl2vl ? (uint32_t)osr_n_sl2vl(fabric) : 0,
 		.has = (routing->sl ? HAS_SL : 0) | (routing->granted ? HAS_GRANTED : 0) |
-		       (routing->granted_baseline && has_baseline ? HAS_GRANTED_BASELINE : 0) |
 		       (routing->sl2vl ? HAS_SL2VL : 0) | (routing->rank ? HAS_RANK : 0) |
 		       (routing->mcast_parent ? HAS_MCAST : 0),
 		.claims = routing->claims,
@@ -151,24 +149,19 @@ static void put_fabric(struct writer *w, const struct osr_fabric *fabric)
 	pad(w);
 }
 
-static void write_result(struct writer *w, const struct osr_result *result,
-			 const struct osr_result *baseline)
+static void write_result(struct writer *w, const struct osr_result *result)
 {
 	const struct osr_fabric *fabric = &result->fabric;
 	const struct osr_routing *routing = &result->routing;
 	size_t n = (size_t)fabric->n_dests * fabric->n_switches;
 
-	put_counts(w, fabric, routing, baseline != NULL);
+	put_counts(w, fabric, routing);
 	put_fabric(w, fabric);
 	store_put(w, routing->lft, n, 1);
 	if (routing->sl)
 		store_put(w, routing->sl, n, 1);
 	if (routing->granted)
 		store_put(w, routing->granted, n, sizeof(*routing->granted));
-	if (routing->granted_baseline && baseline)
-		store_put(w, routing->granted_baseline,
-			  (size_t)baseline->fabric.n_dests * baseline->fabric.n_switches,
-			  sizeof(*routing->granted_baseline));
 	if (routing->sl2vl)
 		store_put(w, routing->sl2vl, osr_n_sl2vl(fabric), sizeof(*routing->sl2vl));
 	if (routing->rank)
@@ -184,8 +177,8 @@ static void write_result(struct writer *w, const struct osr_result *result,
 static void write_results(struct writer *w, const struct osr_result *last)
 {
 	if (last->baseline)
-		write_result(w, last->baseline, NULL);
-	write_result(w, last, last->baseline);
+		write_result(w, last->baseline);
+	write_result(w, last);
 }
 
 size_t osr_store_size(const struct osr_result *last)
@@ -468,8 +461,7 @@ static enum osr_status store_check_ranges(const struct reader *x, const struct o
 	if (c->n_vls < 1 || c->n_vls > OSR_MAX_VLS || c->mcast_vl >= OSR_MAX_VLS ||
 	    c->has & ~(uint32_t)HAS_ALL)
 		return store_damaged(x, "its counts are invalid");
-	if ((c->has & (HAS_GRANTED | HAS_GRANTED_BASELINE)) &&
-	    (!(c->has & HAS_SL) || routing->sl2vl))
+	if (c->has & HAS_GRANTED && (!(c->has & HAS_SL) || routing->sl2vl))
 		return store_damaged(x, "it has SLs of earlier sweeps, but none of the last");
 	if (routing->sl && !osr__all_below(routing->sl, n, 16))
 		return store_damaged(x, "an SL is above 15");
@@ -484,10 +476,8 @@ static enum osr_status store_check_ranges(const struct reader *x, const struct o
 	return OSR_OK;
 }
 
-/* n_baseline: entries of the baseline that came before; 0: none did. */
 static enum osr_status store_read_tables(struct reader *x, const struct counts *c,
-					 uint64_t n_baseline, struct osr_arena *arena,
-					 struct osr_result *result)
+					 struct osr_arena *arena, struct osr_result *result)
 {
 	const struct osr_fabric *fabric = &result->fabric;
 	struct osr_routing *routing = &result->routing;
@@ -498,11 +488,6 @@ static enum osr_status store_read_tables(struct reader *x, const struct counts *
 		st = store_copy(x, arena, n, 1, &routing->sl);
 	if (!st && c->has & HAS_GRANTED)
 		st = store_copy(x, arena, n, sizeof(*routing->granted), &routing->granted);
-	if (!st && c->has & HAS_GRANTED_BASELINE)
-		st = n_baseline
-			     ? store_copy(x, arena, n_baseline, sizeof(*routing->granted_baseline),
-					  &routing->granted_baseline)
-			     : store_damaged(x, "it has SLs of a baseline that is not there");
 	if (!st && c->has & HAS_SL2VL)
 		st = read_sl2vl(x, c, fabric, arena, routing);
 	if (!st && c->has & HAS_RANK)
@@ -538,9 +523,8 @@ static enum osr_status store_judge(const struct reader *x, struct osr_result *re
 	return st;
 }
 
-static enum osr_status read_result(struct reader *x, const char *engine, uint64_t n_baseline,
-				   struct osr_arena *arena, struct osr_arena *scratch,
-				   struct osr_result *result)
+static enum osr_status read_result(struct reader *x, const char *engine, struct osr_arena *arena,
+				   struct osr_arena *scratch, struct osr_result *result)
 {
 	const void *p = store_take(x, 1, sizeof(struct counts));
 	enum osr_status st;
@@ -565,7 +549,7 @@ static enum osr_status read_result(struct reader *x, const char *engine, uint64_
 						.n_longer = c.n_longer,
 						.n_rounds = c.n_rounds };
 	memcpy(result->routing.ca_sl2vl, c.ca_sl2vl, sizeof(c.ca_sl2vl));
-	st = store_read_tables(x, &c, n_baseline, arena, result);
+	st = store_read_tables(x, &c, arena, result);
 	return st ? st : store_judge(x, result, arena, scratch);
 }
 
@@ -578,15 +562,11 @@ enum osr_status osr_store_read(const void *buf, size_t size, const char *label, 
 	struct reader x = { .label = label, .data = buf, .size = size, .diag = diag };
 	struct header h;
 	enum osr_status st = read_header(&x, engine, key, &h);
-	uint64_t n_baseline = 0;
 
-	if (!st && h.n_results == 2) {
-		st = read_result(&x, engine, 0, baseline_arena, scratch, baseline);
-		n_baseline =
-			st ? 0 : (uint64_t)baseline->fabric.n_dests * baseline->fabric.n_switches;
-	}
+	if (!st && h.n_results == 2)
+		st = read_result(&x, engine, baseline_arena, scratch, baseline);
 	if (!st)
-		st = read_result(&x, engine, n_baseline, last_arena, scratch, last);
+		st = read_result(&x, engine, last_arena, scratch, last);
 	if (!st && x.at != x.size)
 		st = store_damaged(&x, "it has trailing data");
 	if (st)
