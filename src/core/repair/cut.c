@@ -14,13 +14,6 @@
 #include "core/paths/bound.h"
 #include "core/paths/moves.h"
 
-/*
- * Percent of the expected load that is left to the one lane of all SLs once it has refused a path: of
- * scripts/figures, megafly-20101 has 200 after one of its cables and a full route 150; tori with one lane stay
- * below, where a full route has more.
- */
-#define REFUSED_DRIFT 180
-
 /* A channel that a switch may send by; smaller is better. */
 struct candidate {
 	uint32_t chan;
@@ -601,8 +594,6 @@ enum osr_status osr__repair_balance(struct repair *w, struct osr_diag *diag)
 		most = most < m.load[c] ? m.load[c] : most;
 	osr_arena_reset(scratch, mark);
 	stable->drift = expected ? (uint32_t)(most * 1000 / expected) : 0;
-	limit = w->rejected && w->shared && (!limit || limit > REFUSED_DRIFT) ? REFUSED_DRIFT
-									      : limit;
 	if (st || !limit || stable->drift <= 10 * limit)
 		return st;
 	return osr_fail(diag, OSR_NOT_APPLICABLE, OSR_DRIFT_TEXT, most, stable->drift / 1000,

@@ -95,7 +95,8 @@ static enum osr_status sweep_reroute(const struct osr_job *job, struct osr_diag 
 	enum osr_status st;
 
 	st = osr_repair(job, &opt, why);
-	if (!st && (job->routing->claims & OSR_CLAIM_ANY_SL))
+	/* On one lane longer routes are better than the transition to a full route on others, which can deadlock. */
+	if (!st && (job->routing->claims & OSR_CLAIM_ANY_SL) && job->routing->n_vls > 1)
 		st = sweep_cost(job, why);
 	if (!st)
 		job->routing->ms_spf = sweep_clock_ms(job) - start;
