@@ -331,6 +331,9 @@ static enum osr_status adopt_build(struct adopted *a)
 	adopt_copy_lfts(a);
 	if (a->best->sl2vl)
 		st = adopt_copy_slvl(a);
+	/* One lane needs no tables of ours, and those of OpenSM stay. */
+	if (!st && a->r->n_vls == 1)
+		a->r->sl2vl = NULL;
 	if (!st)
 		st = adopt_prove(a, &loop);
 	if (!st)

@@ -164,7 +164,7 @@ def bad_store(workdir):
                 os.mkdir(path)
             elif kind != 'options':
                 damage(path, kind)
-            conf = '[dfsssp]\nsift_passes = 4\n' if kind == 'options' else ''
+            conf = '[dfsssp]\nrebalance = 140\n' if kind == 'options' else ''
             with start(fabric, cache, kind, conf=conf) as opensm:
                 opensm.wait_up()
                 tables = judge(fabric, opensm, ours='dfsssp')
