@@ -147,7 +147,7 @@ static bool commit_new(struct repair *w, uint32_t d, const uint8_t *row, uint32_
  */
 static bool commit_relaxed(struct repair *w, uint32_t d, const uint8_t *row, uint32_t v, uint32_t c)
 {
-	for (uint8_t k = 0; k < w->n_lanes; k++) {
+	for (uint8_t k = 0; k < (uint8_t)w->n_lanes; k++) {
 		if (!try_pair(w, d, row, v, c, k))
 			continue;
 		give(w, d, v, ALL_SLS, k);
