@@ -455,7 +455,7 @@ def bad_input(client, hosts, app):
     n = len(hosts)
     guids = [e.guid for e in hosts]
     client.refused('no host', op='place', hosts=['0xdead', '0xbeef'], patterns=['0>1'])
-    client.refused('no host "nowhere"', op='place', hosts=['nowhere', guids[0]], patterns=['0>1'])
+    client.refused('no end port is called "nowhere"', op='place', hosts=['nowhere', guids[0]], patterns=['0>1'])
     client.refused('ranks 0 and %d' % n, op='place', hosts=guids, patterns=['0>%d' % n])
     client.refused('two ranks', op='place', hosts=guids, patterns=['0>1 zero>one'])
     client.refused('"patterns"', op='place', hosts=guids, patterns=[])
