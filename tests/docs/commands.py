@@ -30,7 +30,7 @@ CLEAN = re.compile(r'^(?:apt-get|cp|rm|systemctl|sed -i|mkdir|grep osmroutes /va
 CLEAN_PAGE = 'docs/admin.md'
 TESTS = {'demo': 'osm.script.demo', 'bench': 'bench.quick', 'figures': 'bench.figures', 'experiments': 'experiments.quick',
          'test-package': 'package.install', 'campaign': 'osm.script.campaign',
-         'load': 'osm.script.load', 'mutate': 'mutate.known', 'analyse': 'analyse', 'new-engine': 'engines.new-engine'}
+         'load': 'osm.script.load', 'mutate': 'mutate.known', 'analyse': 'analyse', 'new-engine': 'engines.new-engine', 'prove': 'proof'}
 # Commands that other tests run with their pages: check-docs.
 OTHER_TEST = re.compile(r'^osmroutes ')
 # Generated blocks and synopses are no commands.
