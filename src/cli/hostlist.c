@@ -5,8 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "io/lines.h"
+#include <unistd.h>
 
 #define NODE_SIZE 128
 
@@ -61,4 +60,15 @@ bool cli_each_name(const char *list, bool (*take)(void *context, const char *nam
 		list += n + (list[n] == ',');
 	}
 	return true;
+}
+
+enum osr_status cli_hostlist_open(struct osr_lines *in, const char *list, struct osr_diag *diag)
+{
+	bool is_file = !strcmp(list, "-") || !access(list, R_OK);
+	enum osr_status st = is_file ? osr_lines_open(in, list, diag)
+				     : osr_lines_text(in, list, strlen(list), "--hosts", diag);
+
+	if (!st)
+		in->by_people = true;
+	return st;
 }

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <osmroutes/params.h>
 
@@ -135,16 +134,12 @@ static enum osr_status job_take_line(struct job_hosts *job, char *text)
 
 static enum osr_status job_read(struct job_hosts *job, const char *list)
 {
-	bool is_file = !strcmp(list, "-") || !access(list, R_OK);
 	struct osr_lines in;
-	enum osr_status st =
-		is_file ? osr_lines_open(&in, list, job->diag)
-			: osr_lines_text(&in, list, strlen(list), "--hosts", job->diag);
+	enum osr_status st = cli_hostlist_open(&in, list, job->diag);
 	char *text;
 
 	if (st)
 		return st;
-	in.by_people = true;
 	job->in = &in;
 	while (!st && osr_lines_next(&in, &text, job->diag, &st))
 		st = job_take_line(job, text);

@@ -2,7 +2,6 @@
 /* The cables that the hosts of a job share: routes between them on each, with the SLs and virtual lanes there. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/endport.h"
@@ -48,19 +47,15 @@ static bool path_take_host(void *context, const char *word)
 	return true;
 }
 
-/* A file or standard input with a host or a list of hosts on each line, or the list itself. */
+/* A host or a list of hosts on each line. */
 static enum osr_status read_hosts(struct job *job, const char *list)
 {
-	bool is_file = !strcmp(list, "-") || !access(list, R_OK);
 	struct osr_lines in;
-	enum osr_status st =
-		is_file ? osr_lines_open(&in, list, job->diag)
-			: osr_lines_text(&in, list, strlen(list), "--hosts", job->diag);
+	enum osr_status st = cli_hostlist_open(&in, list, job->diag);
 	char *text;
 
 	if (st)
 		return st;
-	in.by_people = true;
 	while (!st && osr_lines_next(&in, &text, job->diag, &st))
 		if (!cli_each_name(text, path_take_host, job))
 			st = *job->diag->text
