@@ -35,9 +35,9 @@ const struct osr_param osr_plugin_params[] = {
 	[OPT_USER_OFFSETS] = { "user_offsets", OSR_PARAM_UINT, "2", 1, 127, NULL,
 			       "LID offsets of a host that a user's applications may have at a "
 			       "time; root may have all" },
-	[OPT_KEY_CHOICE] = { "key_choice", OSR_PARAM_ENUM, "fine", 0, 0, "as_is|shift|fine|best",
-			     "how a key chooses its middle switches: as generated (ARK), by the "
-			     "best shift, by the fine-grained shift (NRK), or by the best map" },
+	[OPT_KEY_CHOICE] = { "key_choice", OSR_PARAM_ENUM, "fine", 0, 0, "as_is|fine",
+			     "how a key chooses its middle switches: as generated (ARK), or in "
+			     "view of the load by the fine-grained shift (NRK)" },
 	[OPT_ASK_SWITCHES] = { "ask_switches", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
 			       "ask a switch that sent a trap which of its cables are down, and "
 			       "route around them before OpenSM discovers the fabric" },

@@ -16,7 +16,7 @@
  *	struct osr_key_job job = { &pgft, &scratch, &result, diag };
  *
  *	st = osr_key_make(&job, pairs, n_pairs, &key);
- *	st = osr_key_place(&job, &key, load, OSR_KEY_FINE, NULL, &routes);
+ *	st = osr_key_place(&job, &key, load, OSR_KEY_FINE, &routes);
  *	... routes.entry[] go into the tables of one LID offset, routes.link[] into load[] ...
  *
  * Contention is the number of flows of the key on a cable between switches, in one direction. On
@@ -25,8 +25,8 @@
  * `bound` says what no routing of the pattern can go below.
  *
  * Two steps on three levels: first the cables between leaves and level 2, then, for each group of
- * switches that agree in the digits b, those above. The groups are independent: `parallel` may run
- * them at once. More levels go on in the same way (the paper stops at three).
+ * switches that agree in the digits b, those above. The groups are independent. More levels go on in
+ * the same way (the paper stops at three).
  */
 #ifndef OSMROUTES_KEYS_H
 #define OSMROUTES_KEYS_H
@@ -63,9 +63,7 @@ enum osr_key_choice {
 	 * 0. Where planes are not alike class c keeps plane c.
 	 */
 	OSR_KEY_AS_IS,
-	OSR_KEY_SHIFT, /* the best of all cyclic shifts of that */
-	OSR_KEY_FINE,  /* NRK: the class with most flows takes the best plane, then the next ... */
-	OSR_KEY_BEST,  /* the best of all one-to-one maps */
+	OSR_KEY_FINE, /* NRK: the class with most flows takes the best plane, then the next ... */
 };
 
 struct osr_key_entry {
@@ -93,15 +91,6 @@ struct osr_key_job {
 };
 
 /*
- * Runs job(arg, 0) .. job(arg, n - 1), in any order, at once or not, and returns when all are done.
- * The bytes that come out are the same.
- */
-struct osr_parallel {
-	void (*run)(void *ctx, uint32_t n, void (*job)(void *arg, uint32_t i), void *arg);
-	void *ctx;
-};
-
-/*
  * `pairs` are terminals of p->f; a pair may occur several times. Left out, and left to the base
  * routing: pairs with an end that is no host of a leaf, and pairs that no way straight up and down
  * connects any more. key->unit lives in job->arena. OSR_INVAL: a terminal does not exist, or the pairs
@@ -115,10 +104,10 @@ enum osr_status osr_key_make(const struct osr_key_job *job, const struct osr_pai
 /*
  * load[n_channels] is what others send over each channel, or NULL: nothing. Deterministic: the
  * largest load on a channel decides, then the sum of squares (the variance over links), then the load
- * of the whole plane, then the lowest number. `parallel` may be NULL.
+ * of the whole plane, then the lowest number.
  */
 enum osr_status osr_key_place(const struct osr_key_job *job, const struct osr_key *key,
 			      const uint32_t *load, enum osr_key_choice choice,
-			      const struct osr_parallel *parallel, struct osr_key_routes *routes);
+			      struct osr_key_routes *routes);
 
 #endif

@@ -21,7 +21,6 @@ struct placing {
 	const struct osr_key *key;
 	const uint32_t *load;
 	enum osr_key_choice choice;
-	const struct osr_parallel *parallel;
 	struct osr_arena *scratch;
 	/* Flows of each level, by group (B), then A, then destination; on level 1 those of units. */
 	struct osr__flow *flow[OSR_PGFT_MAX_LEVELS + 1];
@@ -122,9 +121,9 @@ static void spread_planes(const struct placing *x, uint32_t t, uint32_t b,
 }
 
 /* Flows [first .. first + n) of level t are those of one group. */
-static enum osr_status place_group(const struct placing *x, uint32_t t, uint32_t first, uint32_t n,
-				   struct osr_arena *scratch)
+static enum osr_status place_group(const struct placing *x, uint32_t t, uint32_t first, uint32_t n)
 {
+	struct osr_arena *scratch = x->scratch;
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct osr__flow *flow = x->flow[t] + first;
 	struct osr__group group = { .level = { x->p, x->tree, t },
@@ -157,43 +156,17 @@ static enum osr_status place_group(const struct placing *x, uint32_t t, uint32_t
 	return st;
 }
 
-/* Groups as jobs: one that runs beside others has an arena of its own. */
-struct jobs {
-	const struct placing *x;
-	uint32_t t, n;
-	uint32_t *first; /* [n + 1] */
-	enum osr_status *st;
-};
-
-static void run_job(void *arg, uint32_t i)
-{
-	struct jobs *j = arg;
-	struct osr_arena own = { 0 };
-
-	j->st[i] = place_group(j->x, j->t, j->first[i], j->first[i + 1] - j->first[i], &own);
-	osr_arena_free(&own);
-}
-
+/* Group after group: flows of one level are in the order of their groups. */
 static enum osr_status place_level(struct placing *x, uint32_t t)
 {
-	uint32_t n = x->n_flows[t];
-	struct jobs j = { .x = x, .t = t };
+	const struct osr__flow *flow = x->flow[t];
 	enum osr_status st = OSR_OK;
 
-	j.first = osr_alloc(x->scratch, n + 1, sizeof(*j.first));
-	j.st = osr_alloc(x->scratch, n, sizeof(*j.st));
-	if (osr_arena_failed(x->scratch, NULL))
-		return OSR_NOMEM;
-	for (uint32_t i = 0; i < n; i++)
-		if (!i || x->flow[t][i].b != x->flow[t][i - 1].b)
-			j.first[j.n++] = i;
-	j.first[j.n] = n;
-	if (x->parallel && j.n > 1)
-		x->parallel->run(x->parallel->ctx, j.n, run_job, &j);
-	for (uint32_t i = 0; i < j.n && !st; i++)
-		st = x->parallel && j.n > 1 ? j.st[i]
-					    : place_group(x, t, j.first[i],
-							  j.first[i + 1] - j.first[i], x->scratch);
+	for (uint32_t first = 0, end = 0; end < x->n_flows[t] && !st; first = end) {
+		while (end < x->n_flows[t] && flow[end].b == flow[first].b)
+			end++;
+		st = place_group(x, t, first, end - first);
+	}
 	return st;
 }
 
@@ -337,7 +310,7 @@ static enum osr_status place_place(struct placing *x, struct osr_arena *result,
 
 enum osr_status osr_key_place(const struct osr_key_job *job, const struct osr_key *key,
 			      const uint32_t *load, enum osr_key_choice choice,
-			      const struct osr_parallel *parallel, struct osr_key_routes *routes)
+			      struct osr_key_routes *routes)
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
 	struct placing x = {
@@ -345,7 +318,6 @@ enum osr_status osr_key_place(const struct osr_key_job *job, const struct osr_ke
 		.key = key,
 		.load = load,
 		.choice = choice,
-		.parallel = parallel,
 		.scratch = job->scratch,
 	};
 	enum osr_status st = OSR_OK;

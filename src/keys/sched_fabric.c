@@ -166,7 +166,7 @@ static enum osr_status place_key(struct osr_sched *sched, const struct osr_key *
 	memcpy(load, sched->load, sched->f.n_channels * sizeof(*load));
 	view_open(sched, &view);
 	st = osr_key_place(&(struct osr_key_job){ &view.p, &sched->work, &next->arena, diag }, key,
-			   load, sched->limits.choice, NULL, &next->routes);
+			   load, sched->limits.choice, &next->routes);
 	if (!st) {
 		if (next->routes.n_entries)
 			qsort(next->routes.entry, next->routes.n_entries,

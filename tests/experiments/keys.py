@@ -21,7 +21,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BUILD = os.environ.get('OSR_BUILD', os.path.join(ROOT, 'build'))
 DOCS = os.path.join(ROOT, 'docs')
 PROGRAM = os.path.join(BUILD, 'tests', 'experiments', 'osr-keys')
-ROUTINGS = ['mesh', 'dmodk', 'sssp', 'random', 'conga', 'ark', 'nrk', 'best', 'joint']
+ROUTINGS = ['mesh', 'dmodk', 'sssp', 'random', 'conga', 'ark', 'nrk', 'joint']
 PERCENTS = [10, 20, 40, 60]
 LATENCY = 2		# us, of every message of figure 9: six cables and five switches
 BOUND_CASES = 50	# for each way to place the other application
@@ -40,7 +40,7 @@ def figure4(sides, seeds):
     rows = [['hosts', 'flows', 'routing', 'median', 'largest']]
     for side in sides:
         got = [ask('load', side, seed) for seed in range(1, seeds + 1)]
-        for i, name in enumerate(('ark', 'shift', 'nrk', 'best', 'dmodk')):
+        for i, name in enumerate(('ark', 'nrk', 'dmodk')):
             values = [g[3 + i] for g in got]
             rows.append([int(got[0][0]), int(got[0][1]), name,
                          '%g' % statistics.median(values), '%g' % max(values)])
@@ -148,11 +148,11 @@ def quick():
     """What must hold of the miniature: keys free of contention take the time of the full mesh."""
     rows = figure4([6, 10], 3)
     for row in rows[1:]:
-        if row[2] in ('nrk', 'best') and float(row[4]) > 2:
+        if row[2] == 'nrk' and float(row[4]) > 2:
             sys.exit('figure 4: %s' % row)
     rows = times(4, [1, 4], [10], [0], 1, ROUTINGS, 12)[1:]
     ratio = {(r[1], r[4]): float(r[6]) for r in rows}
-    for name in ('ark', 'nrk', 'best', 'joint'):
+    for name in ('ark', 'nrk', 'joint'):
         if abs(ratio[1, name] - 1) > 1e-6:
             sys.exit('one application alone: %s takes %g of the full mesh' % (name, ratio[1, name]))
     # The paper's order. Class c on plane c for every application would make the second's flows meet the first's.
@@ -182,7 +182,7 @@ def traces():
     ideal = 20 * 2 * (4096 + 65536 + 262144) / 5e9
     for routing in ROUTINGS:
         alone = ask('trace', 4, 1, routing, stencil)
-        if routing in ('mesh', 'ark', 'nrk', 'best', 'joint'):
+        if routing in ('mesh', 'ark', 'nrk', 'joint'):
             if abs(alone[0] - ideal) > 1e-9 * ideal or alone[2] != 1:
                 sys.exit('%s: a trace takes %s, by hand it is %g' % (routing, alone, ideal))
         elif routing == 'dmodk' and (alone[0] < 1.2 * ideal or alone[2] < 2):

@@ -11,7 +11,7 @@
  *		a 3D stencil with a barrier each, by the flow-level simulator; KB 0 draws 4 KB to 256 KB.
  *		REQUEST_US: between the end of a calculation and its messages, where there are keys;
  *		LATENCY_US: of every message, on whatever routing
- *		ROUTING: mesh dmodk sssp random conga ark nrk best joint
+ *		ROUTING: mesh dmodk sssp random conga ark nrk joint
  *
  *	osr-keys trace SIDE SEED ROUTING FILE...
  *		the same network and routings; each FILE is a symbolic trace (tracefile.h), an application
@@ -39,9 +39,9 @@
 #define FLOWLET_GAP 500e-6 /* Conga: a longer pause begins a flowlet */
 #define AGE 10e-3          /* Conga: congestion of a remote link is forgotten after this */
 
-enum routing { MESH, DMODK, SSSP, RANDOM, CONGA, ARK, NRK, BEST, JOINT };
-static const char *const routing_names[] = { "mesh", "dmodk", "sssp", "random", "conga",
-					     "ark",  "nrk",   "best", "joint" };
+enum routing { MESH, DMODK, SSSP, RANDOM, CONGA, ARK, NRK, JOINT };
+static const char *const routing_names[] = { "mesh",  "dmodk", "sssp", "random",
+					     "conga", "ark",   "nrk",  "joint" };
 
 struct app {
 	uint32_t n_ranks, side[3], *term; /* [n_ranks] */
@@ -165,7 +165,7 @@ static void place_key(struct lab *x, const struct osr_pair *pair, uint32_t n, ui
 	if (osr_key_make(&job, pair, n, &key))
 		die(x, "a key");
 	key.spread = spread;
-	if (osr_key_place(&job, &key, x->load, choice, NULL, &routes))
+	if (osr_key_place(&job, &key, x->load, choice, &routes))
 		die(x, "a key");
 	for (uint32_t i = 0; i < routes.n_entries; i++)
 		x->port[(size_t)routes.entry[i].term * x->f.n_switches + routes.entry[i].sw] =
@@ -267,9 +267,7 @@ static int figure4(struct lab *x, unsigned side, uint64_t seed)
 		first[n_apps++] = at;
 	printf("%u %u %u ", x->n_hosts, n, n_apps);
 	printf("%u ", arrive(x, pair, n, first, n_apps, OSR_KEY_AS_IS));
-	printf("%u ", arrive(x, pair, n, first, n_apps, OSR_KEY_SHIFT));
 	printf("%u ", arrive(x, pair, n, first, n_apps, OSR_KEY_FINE));
-	printf("%u ", arrive(x, pair, n, first, n_apps, OSR_KEY_BEST));
 	route_base(x, "dmodk");
 	printf("%u\n", by_table(x, pair, n));
 	return 0;
@@ -411,7 +409,7 @@ static void start_joint(struct lab *x, uint32_t i, uint32_t n)
 	if (others && same)
 		return;
 	if (others) {
-		place_key(x, a->pair, n, 0, OSR_KEY_BEST);
+		place_key(x, a->pair, n, 0, OSR_KEY_FINE);
 		a->joint = 0;
 		return;
 	}
@@ -442,9 +440,7 @@ static void start(struct lab *x, uint32_t i)
 		start_joint(x, i, a->n_pairs);
 	else
 		place_key(x, a->pair, a->n_pairs, a->spread++,
-			  x->routing == ARK   ? OSR_KEY_AS_IS
-			  : x->routing == NRK ? OSR_KEY_FINE
-					      : OSR_KEY_BEST);
+			  x->routing == ARK ? OSR_KEY_AS_IS : OSR_KEY_FINE);
 	count(x, a->pair, a->n_pairs, 1);
 }
 

@@ -12,7 +12,6 @@
 
 #include "keys/keys.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,15 +136,14 @@ struct made {
 };
 
 static uint32_t route(struct tree *t, const struct osr_pair *pairs, uint32_t n,
-		      const uint32_t *load, enum osr_key_choice choice,
-		      const struct osr_parallel *parallel, struct made *x)
+		      const uint32_t *load, enum osr_key_choice choice, struct made *x)
 {
 	struct osr_diag diag = { "" };
 	struct osr_key_job job = { &t->p, &x->scratch, &x->result, &diag };
 
 	memset(x, 0, sizeof(*x));
 	if (osr_key_make(&job, pairs, n, &x->key) ||
-	    osr_key_place(&job, &x->key, load, choice, parallel, &x->routes))
+	    osr_key_place(&job, &x->key, load, choice, &x->routes))
 		fail_msg("%s", diag.text);
 	assert_int_equal(x->scratch.in_use, 0);
 	return judge(t, pairs, n, &x->routes);
@@ -251,7 +249,7 @@ static void test_contention_free(void **state)
 			if (i % 3 == 0)
 				size = t.n_hosts;
 			n = i % 2 ? stencil(&t, pairs, &seed) : permutation(&t, size, pairs, &seed);
-			route(&t, pairs, n, NULL, (enum osr_key_choice)(i % 4), NULL, &x);
+			route(&t, pairs, n, NULL, (enum osr_key_choice)(i % 2), &x);
 			assert_true(x.routes.contention <= 1);
 			assert_int_equal(x.key.n_left_out, 0);
 			assert_true(x.key.bound <= 1 && x.key.host_degree <= 1);
@@ -282,7 +280,7 @@ static void test_blocking(void **state)
 			uint32_t n = permutation(&t, size, pairs, &seed);
 			struct made x;
 
-			route(&t, pairs, n, NULL, OSR_KEY_FINE, NULL, &x);
+			route(&t, pairs, n, NULL, OSR_KEY_FINE, &x);
 			if (t.p.tree[0].h == 2)
 				assert_int_equal(x.routes.contention, x.key.bound);
 			n_least += x.routes.contention == x.key.bound;
@@ -310,13 +308,13 @@ static void test_collectives(void **state)
 		grow(&t, trees[k][0], trees[k][1], trees[k][2], 0, 0, 1);
 		for (uint32_t i = 1; i < t.n_hosts; i++)
 			pairs[n++] = (struct osr_pair){ t.host[i], t.host[0] };
-		route(&t, pairs, n, NULL, OSR_KEY_FINE, NULL, &x);
+		route(&t, pairs, n, NULL, OSR_KEY_FINE, &x);
 		assert_int_equal(x.key.host_degree, n);
 		drop(&x);
 		n = 0;
 		for (uint32_t i = 1; i < t.n_hosts; i++)
 			pairs[n++] = (struct osr_pair){ t.host[0], t.host[i] };
-		route(&t, pairs, n, NULL, OSR_KEY_FINE, NULL, &x);
+		route(&t, pairs, n, NULL, OSR_KEY_FINE, &x);
 		assert_true(x.routes.contention == x.key.bound);
 		drop(&x);
 		n = 0;
@@ -324,7 +322,7 @@ static void test_collectives(void **state)
 			for (uint32_t j = 0; j < t.n_hosts; j++)
 				if (i != j)
 					pairs[n++] = (struct osr_pair){ t.host[i], t.host[j] };
-		route(&t, pairs, n, NULL, OSR_KEY_FINE, NULL, &x);
+		route(&t, pairs, n, NULL, OSR_KEY_FINE, &x);
 		assert_true(x.routes.contention <= x.key.host_degree);
 		drop(&x);
 		osr_arena_free(&t.arena);
@@ -349,7 +347,7 @@ static void test_broken(void **state)
 
 		grow(&t, m[0], m[1], m[2], 1 + i % 5, i % 7 == 0, i);
 		n = permutation(&t, t.n_hosts, pairs, &seed);
-		route(&t, pairs, n, NULL, OSR_KEY_FINE, NULL, &x);
+		route(&t, pairs, n, NULL, OSR_KEY_FINE, &x);
 		n_cases++;
 		n_least += x.routes.contention == x.key.bound;
 		n_over += x.routes.contention > x.key.bound + 1;
@@ -382,10 +380,10 @@ static void test_second_application(void **state)
 	load = osr_calloc(&t.arena, t.f.n_channels, sizeof(*load));
 	a = (struct osr_pair){ t.host[0], t.host[4] };
 	b = (struct osr_pair){ t.host[2], t.host[12] };
-	route(&t, &a, 1, load, OSR_KEY_FINE, NULL, &x);
+	route(&t, &a, 1, load, OSR_KEY_FINE, &x);
 	add_load(&x.routes, load);
-	for (int choice = OSR_KEY_AS_IS; choice <= OSR_KEY_BEST; choice++) {
-		route(&t, &b, 1, load, (enum osr_key_choice)choice, NULL, &y);
+	for (int choice = OSR_KEY_AS_IS; choice <= OSR_KEY_FINE; choice++) {
+		route(&t, &b, 1, load, (enum osr_key_choice)choice, &y);
 		assert_int_equal(y.routes.max_load, choice == OSR_KEY_AS_IS ? 2 : 1);
 		drop(&y);
 	}
@@ -417,7 +415,7 @@ static void test_ark_spreads(void **state)
 
 		assert_int_equal(osr_key_make(&job, pair, 2, &x.key), OSR_OK);
 		x.key.spread = app << 16;
-		assert_int_equal(osr_key_place(&job, &x.key, none, OSR_KEY_AS_IS, NULL, &x.routes),
+		assert_int_equal(osr_key_place(&job, &x.key, none, OSR_KEY_AS_IS, &x.routes),
 				 OSR_OK);
 		assert_int_equal(judge(&t, pair, 2, &x.routes), 1);
 		enter(&t, &x.routes, true);
@@ -438,98 +436,6 @@ static void test_ark_spreads(void **state)
 	osr_arena_free(&t.arena);
 }
 
-/* The best map is never worse than the others, nor a shift than no shift, on every kind of tree. */
-static void test_choices_in_order(void **state)
-{
-	static struct osr_pair pairs[MAX_HOSTS];
-	static struct tree t;
-	uint64_t seed = 11;
-
-	for (unsigned i = 0; i < 60; i++) {
-		uint32_t *load, most[4], sum[4], n;
-
-		grow(&t, "6,12", "1,6", "1,1", i % 3, 0, i);
-		load = osr_calloc(&t.arena, t.f.n_channels, sizeof(*load));
-		for (uint32_t c = 0; c < t.f.n_channels; c++)
-			load[c] = (uint32_t)(test_random(&seed) % 4);
-		n = permutation(&t, 2 + (uint32_t)(test_random(&seed) % 30), pairs, &seed);
-		for (int choice = 0; choice < 4; choice++) {
-			struct made x;
-
-			route(&t, pairs, n, load, (enum osr_key_choice)choice, NULL, &x);
-			most[choice] = x.routes.max_load;
-			sum[choice] = 0;
-			for (uint32_t k = 0; k < x.routes.n_links; k++)
-				sum[choice] += 2 * load[x.routes.link[k]] * x.routes.flows[k];
-			drop(&x);
-		}
-		if (t.p.tree[0].n_missing_links == 0)
-			assert_true(most[OSR_KEY_SHIFT] <= most[OSR_KEY_AS_IS]);
-		for (int choice = 1; choice < OSR_KEY_BEST; choice++) {
-			assert_true(most[OSR_KEY_BEST] <= most[choice]);
-			if (most[OSR_KEY_BEST] == most[choice])
-				assert_true(sum[OSR_KEY_BEST] <= sum[choice]);
-		}
-		osr_arena_free(&t.arena);
-	}
-}
-
-/* Threads -------------------------------------------------------------------------------------- */
-
-struct share {
-	void (*job)(void *arg, uint32_t i);
-	void *arg;
-	uint32_t first, n;
-};
-
-static void *every_second(void *arg)
-{
-	struct share *s = arg;
-
-	for (uint32_t i = s->first; i < s->n; i += 2)
-		s->job(s->arg, i);
-	return NULL;
-}
-
-static void run_on_two(void *ctx, uint32_t n, void (*job)(void *arg, uint32_t i), void *arg)
-{
-	struct share share[2] = { { job, arg, 0, n }, { job, arg, 1, n } };
-	pthread_t thread;
-
-	++*(unsigned *)ctx;
-	assert_int_equal(pthread_create(&thread, NULL, every_second, &share[1]), 0);
-	every_second(&share[0]);
-	pthread_join(thread, NULL);
-}
-
-static void test_parallel(void **state)
-{
-	static struct osr_pair pairs[MAX_HOSTS];
-	static struct tree t;
-	unsigned n_calls = 0;
-	struct osr_parallel two = { run_on_two, &n_calls };
-	uint64_t seed = 13;
-
-	grow(&t, "6,6,6", "1,6,6", "1,1,1", 0, 0, 1);
-	for (unsigned i = 0; i < 20; i++) {
-		uint32_t n = permutation(&t, t.n_hosts, pairs, &seed);
-		struct made x, y;
-
-		route(&t, pairs, n, NULL, OSR_KEY_FINE, NULL, &x);
-		route(&t, pairs, n, NULL, OSR_KEY_FINE, &two, &y);
-		assert_int_equal(x.routes.n_entries, y.routes.n_entries);
-		for (uint32_t k = 0; k < x.routes.n_entries; k++) {
-			assert_int_equal(x.routes.entry[k].sw, y.routes.entry[k].sw);
-			assert_int_equal(x.routes.entry[k].term, y.routes.entry[k].term);
-			assert_int_equal(x.routes.entry[k].port, y.routes.entry[k].port);
-		}
-		drop(&x);
-		drop(&y);
-	}
-	assert_int_equal(n_calls, 20);
-	osr_arena_free(&t.arena);
-}
-
 /* Bad input ------------------------------------------------------------------------------------ */
 
 static enum osr_status try(const struct tree *t, const struct osr_pair *pairs, uint32_t n,
@@ -542,7 +448,7 @@ static enum osr_status try(const struct tree *t, const struct osr_pair *pairs, u
 	enum osr_status st = osr_key_make(&job, pairs, n, key);
 
 	if (!st)
-		st = osr_key_place(&job, key, NULL, OSR_KEY_BEST, NULL, &routes);
+		st = osr_key_place(&job, key, NULL, OSR_KEY_FINE, &routes);
 	assert_true(!st == !diag.text[0]);
 	assert_int_equal(scratch.in_use, 0);
 	osr_arena_free(&scratch);
@@ -615,7 +521,7 @@ static void test_time(void **state)
 		grow(&t, trees[k][0], trees[k][1], trees[k][2], 0, 0, 1);
 		n = permutation(&t, t.n_hosts, pairs, &seed);
 		begin = seconds();
-		route(&t, pairs, n, NULL, OSR_KEY_FINE, NULL, &x);
+		route(&t, pairs, n, NULL, OSR_KEY_FINE, &x);
 		print_message("%u hosts: %.1f ms\n", t.n_hosts, (seconds() - begin) * 1e3);
 		assert_int_equal(x.routes.contention, 1);
 		assert_true(seconds() - begin < (k ? 2.0 : 0.2));
@@ -630,7 +536,6 @@ int main(void)
 		cmocka_unit_test(test_contention_free),    cmocka_unit_test(test_blocking),
 		cmocka_unit_test(test_collectives),        cmocka_unit_test(test_broken),
 		cmocka_unit_test(test_second_application), cmocka_unit_test(test_ark_spreads),
-		cmocka_unit_test(test_choices_in_order),   cmocka_unit_test(test_parallel),
 		cmocka_unit_test(test_bad_input),          cmocka_unit_test(test_time),
 	};
 
