@@ -47,7 +47,7 @@ change docs/engine-guide.md 's/u->trees = osr_calloc/u->trees = osr_alloc/'
 change docs/output.tsv '/\tefi_per_capacity\t/d'
 change docs/output.tsv 's/^conf\tengine_options\tvalues/conf\tengine_options\tchoices/'
 touch "$copy/include/osmroutes/teleport.h"
-echo 'See [there](nowhere.md) and [here](style.md#nothing).' >>"$copy/docs/testing.md"
+echo 'See [there](nowhere.md) and [here](CONTRIBUTING.md#nothing).' >>"$copy/docs/testing.md"
 change src/conf/options.c 's/out of memory for the limits/no memory, please/; s/cannot open the file/somebody took the file/'
 echo 'A look at the moment between.' >>"$copy/docs/admin.md"
 change engines/sssp/sssp.c 's/^ \* sssp - /&WHAT IT DOES, /'
@@ -65,7 +65,7 @@ says 'docs/output.tsv: conf, engine_options: field values is None in the page an
 says 'docs/output.tsv: conf, engine_options: there is no field choices'
 says 'does not mention include/osmroutes/teleport.h'
 says 'links to nowhere.md, which does not exist'
-says 'links to style.md#nothing, which has no such heading'
+says 'links to CONTRIBUTING.md#nothing, which has no such heading'
 says 'src/conf/options.c: idiom: "somebody"'
 says 'docs/admin.md: idiom: "moment"'
 
@@ -77,7 +77,7 @@ says 'docs/p2sssp.md: is missing'
 
 change src/core/data/arena.c 1d
 printf '/* %s: think */\n' 'TO''DO' >>"$copy/src/core/data/fabric.c"
-printf 'See %s.\n' '/wo''rk/x' >>"$copy/docs/style.md"
+printf 'See %s.\n' '/wo''rk/x' >>"$copy/docs/CONTRIBUTING.md"
 printf 'int x; \n' >>"$copy/src/core/data/params.c"
 printf 'the end' >>"$copy/docs/store.md"
 judge text
