@@ -16,6 +16,7 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/dumps.h"
+#include "cli/stored.h"
 #include "cli/answers.h"
 #include "cli/diff_cables.h"
 
@@ -435,7 +436,7 @@ static error_t diff_parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "either --fabric or --live");
 		if (a->n_dirs < (a->in.is_live ? 1 : 2))
 			argp_error(state, "missing tables: OLD and NEW, directories of dumps or "
-					  "table files; or OLD and --live");
+					  "files of route --save; or OLD and --live");
 		if (a->in.is_live && a->n_dirs == 1)
 			cli_dumps_live(&a->tables[NEW], &a->in);
 		return 0;
@@ -541,12 +542,12 @@ static int diff_run(struct args *a)
 
 /* ---- two fabrics ---------------------------------------------------------------------------- */
 
-/* A file that is no table file is a fabric. */
+/* A file without stored tables is a fabric. */
 static bool is_fabric(const char *path)
 {
 	struct stat st;
 
-	return path && !stat(path, &st) && !S_ISDIR(st.st_mode) && !osr_tablefile_probe(path);
+	return path && !stat(path, &st) && !S_ISDIR(st.st_mode) && !cli_stored_probe(path);
 }
 
 static int diff_run_fabrics(struct args *a)
@@ -587,7 +588,7 @@ int cli_diff(int argc, char **argv)
 		.doc = "Compares two fabrics (ibnetdiscover or net files): cables that are "
 		       "missing, "
 		       "new or moved. Or compares two sets of tables (directories of dumps, or "
-		       "table files) of one "
+		       "files of route --save) of one "
 		       "fabric, or of the same fabric before and after a change: entries, paths "
 		       "and SLs that differ, and whether the transition from old to new can "
 		       "deadlock.",

@@ -19,23 +19,21 @@
 #include "core/paths/bound.h"
 #include "core/store/store.h"
 #include "io/osmdump.h"
-#include "io/tablefile.h"
 
-enum { OPT_DUMP = 256, OPT_PATH_SL, OPT_SAVE, OPT_RESULT, OPT_PREVIOUS };
+enum { OPT_DUMP = 256, OPT_PATH_SL, OPT_SAVE, OPT_PREVIOUS };
 
 static const struct argp_option options[] = {
 	{ "dump", OPT_DUMP, "DIR", 0,
 	  "write the tables as OpenSM does under -D 0x43; several engines: one folder each in DIR",
 	  0 },
 	{ "save", OPT_SAVE, "FILE", 0,
-	  "write the tables into a binary file for --tables; several engines: FILE.ENGINE each",
+	  "write the result into a binary file for --tables and --previous; several engines: "
+	  "FILE.ENGINE each",
 	  0 },
 	{ "previous", OPT_PREVIOUS, "FILE", 0,
-	  "the sweep after this one: stored tables of route --result or of the plugin; several "
+	  "the sweep after this one: stored tables of route --save or of the plugin; several "
 	  "engines: FILE.ENGINE each",
 	  0 },
-	{ "result", OPT_RESULT, "FILE", 0,
-	  "write the result for --previous; several engines: FILE.ENGINE each", 0 },
 	{ "path-sl", OPT_PATH_SL, NULL, 0,
 	  "with --dump: SLs for ibdmchk, a line for each end port and LID, which is long", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
@@ -47,7 +45,7 @@ struct args {
 	struct cli_worst worst;
 	struct out out;
 	struct osr_osmdump dump;
-	const char *save, *result, *previous;
+	const char *save, *previous;
 	struct osr_threads threads;
 };
 
@@ -153,10 +151,7 @@ static enum osr_status route_save(const struct args *a, const struct osr_job *jo
 	if (o->st)
 		return OSR_OK;
 	if (a->save)
-		st = osr_tablefile_write(file_of(a, o, a->save, path), &a->in.fabric,
-					 &o->result.routing, diag);
-	if (!st && a->result)
-		st = cli_stored_write(file_of(a, o, a->result, path), job, &o->result, diag);
+		st = cli_stored_write(file_of(a, o, a->save, path), job, &o->result, diag);
 	return st;
 }
 
@@ -319,9 +314,6 @@ static error_t route_parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_SAVE:
 		a->save = arg;
-		return 0;
-	case OPT_RESULT:
-		a->result = arg;
 		return 0;
 	case OPT_PREVIOUS:
 		a->previous = arg;

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/stored.h"
+#include "core/data/carry.h"
 
 enum {
 	OPT_TABLES = 0x3000,
@@ -23,10 +25,11 @@ static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "Tables:", 5 },
 	{ "tables", OPT_TABLES, "DIR|FILE", 0,
 	  "all that is there of opensm-lfts.dump (or opensm.fdbs), opensm-sl2vl.dump, "
-	  "opensm-path-sl.dump, opensm.mcfdbs; or a table file of route --save",
+	  "opensm-path-sl.dump, opensm.mcfdbs; or a file of route --save",
 	  0 },
 	{ "lft", OPT_LFT, "FILE", 0,
-	  "forwarding tables: opensm-lfts.dump, opensm.fdbs, dump_lfts, a table file", 0 },
+	  "forwarding tables: opensm-lfts.dump, opensm.fdbs, dump_lfts, a file of route --save",
+	  0 },
 	{ "sl2vl", OPT_SL2VL, "FILE", 0, "SL2VL tables: opensm-sl2vl.dump, or ibdmchk's", 0 },
 	{ "path-sl", OPT_PATHS, "FILE", 0, "SLs of paths: opensm-path-sl.dump, or ibdmchk's psl",
 	  0 },
@@ -132,7 +135,7 @@ void cli_dumps_find(struct cli_dumps *dumps, struct cli_input *in)
 		dumps->lft = dumps->dir;
 	/* A pipe can be read but once. */
 	if (in && dumps->lft && !stat(dumps->lft, &st) && S_ISREG(st.st_mode) &&
-	    !osr_tablefile_probe(dumps->lft))
+	    !cli_stored_probe(dumps->lft))
 		in->lfts = dumps->lft;
 }
 
@@ -162,14 +165,27 @@ enum osr_status cli_dumps_from_input(struct cli_dumps *dumps, struct cli_input *
 	return OSR_OK;
 }
 
-static enum osr_status take_file(struct cli_dumps *dumps, struct osr_diag *diag)
+/* Of another day: its switches and LIDs have to be those of the fabric, its cables need not. */
+static enum osr_status dumps_take_stored(struct cli_dumps *dumps, struct osr_diag *diag)
 {
+	struct osr_diag why = { "" };
+	struct osr_arena scratch = { 0 };
+	struct cli_stored stored;
 	struct osr_routing routing;
-	enum osr_status st =
-		osr_tablefile_open(dumps->lft, dumps->t.f, &dumps->file, &routing, diag);
+	struct stat file;
+	enum osr_status st = cli_stored_read(dumps->lft, NULL, NULL, &stored, diag);
 
-	dumps->t.bytes += dumps->file.size;
-	return st ? st : osr_tables_take(&dumps->t, &routing, diag);
+	if (!st &&
+	    osr_carry_again(&stored.last, dumps->t.f, &dumps->arena, &scratch, &routing, &why))
+		st = osr_fail(diag, OSR_INVAL, "%.200s: tables of another fabric: %.200s",
+			      dumps->lft, why.text);
+	if (!st)
+		st = osr_tables_take(&dumps->t, &routing, diag);
+	if (!stat(dumps->lft, &file))
+		dumps->t.bytes += (uint64_t)file.st_size;
+	cli_stored_free(&stored);
+	osr_arena_free(&scratch);
+	return st;
 }
 
 /* A verdict needs the SLs; a comparison goes on without them. */
@@ -201,8 +217,8 @@ static enum osr_status dumps_read_all(struct cli_dumps *dumps, struct cli_live *
 
 	if (dumps->is_live)
 		st = dumps_read_live(dumps, live, diag);
-	else if (osr_tablefile_probe(dumps->lft))
-		st = take_file(dumps, diag);
+	else if (cli_stored_probe(dumps->lft))
+		st = dumps_take_stored(dumps, diag);
 	else
 		st = osr_tables_read_lfts(&dumps->t, dumps->lft, diag);
 
@@ -249,13 +265,12 @@ enum osr_status cli_dumps_read(struct cli_dumps *dumps, const struct osr_fabric 
 void cli_dumps_free(struct cli_dumps *dumps)
 {
 	osr_tables_free(&dumps->t);
-	osr_tablefile_close(&dumps->file);
 	osr_arena_free(&dumps->arena);
 	for (unsigned i = 0; i < 4; i++)
 		free(dumps->found[i]);
 }
 
-/* Where something came from: a file, or else the switches or the table file. */
+/* Where something came from: a file, or else the switches or the stored file. */
 static const char *dumps_source(const struct cli_dumps *dumps, const char *file, bool there,
 				const char *none)
 {

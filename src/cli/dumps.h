@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * dumps.h - the tables that a sub-command judges: from a directory of dumps, or file by file.
+ * dumps.h - the tables that a sub-command judges: from a directory of dumps, or file by file, or stored ones.
  *
  *	struct args a = { .in = CLI_INPUT_INIT, .tables = CLI_DUMPS_INIT };
  *	argp_parse() with dumps_argp as a child, whose input is &a.tables
@@ -16,7 +16,6 @@
 
 #include "cli/input.h"
 #include "cli/output.h"
-#include "io/tablefile.h"
 #include "io/tables.h"
 
 struct cli_dumps {
@@ -30,7 +29,6 @@ struct cli_dumps {
 	int mcast_sl;   /* of multicast packets */
 	char *found[4]; /* names in dir, to be freed */
 
-	struct osr_tablefile file; /* lft is one of ours, with SLs and SL2VL tables */
 	struct osr_arena arena;
 	struct osr_tables t;
 	struct osr_generation gen;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * source.h - the one set of tables a sub-command asks questions of: those of an engine (-e, dfsssp unless
- * others are named), of dumps or a table file, or those in the switches of --live. And what such commands
+ * others are named), of dumps or a file of route --save, or those in the switches of --live. And what such commands
  * (path, users, check) have in common.
  *
  *	struct args a = { .ask = { .src = CLI_SOURCE_INIT, .out = ..., .n_words = 2, .expected = ... } };

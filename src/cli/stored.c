@@ -37,6 +37,19 @@ static void *stored_bytes(const char *path, size_t *size, struct osr_diag *diag)
 	return buf;
 }
 
+bool cli_stored_probe(const char *path)
+{
+	char head[OSR_STORE_HEAD];
+	struct stat file;
+	FILE *in = !stat(path, &file) && S_ISREG(file.st_mode) ? fopen(path, "rb") : NULL;
+	bool begins = in && fread(head, 1, sizeof(head), in) == sizeof(head);
+
+	/* A pipe can be read but once. */
+	if (in)
+		fclose(in);
+	return begins && !memcmp(head, OSR_STORE_MAGIC, strlen(OSR_STORE_MAGIC));
+}
+
 enum osr_status cli_stored_read(const char *path, const struct osr_engine *engine,
 				const struct osr_values *values, struct cli_stored *stored,
 				struct osr_diag *diag)
@@ -48,9 +61,10 @@ enum osr_status cli_stored_read(const char *path, const struct osr_engine *engin
 
 	*stored = (struct cli_stored){ .last.digest = 0 };
 	if (buf)
-		st = osr_store_read(buf, size, path, engine->name, osr_options_key(engine, values),
-				    &stored->arena, &stored->baseline_arena, &scratch,
-				    &stored->last, &stored->baseline, diag);
+		st = osr_store_read(buf, size, path, engine ? engine->name : NULL,
+				    engine ? osr_options_key(engine, values) : 0, &stored->arena,
+				    &stored->baseline_arena, &scratch, &stored->last,
+				    &stored->baseline, diag);
 	osr_arena_free(&scratch);
 	free(buf);
 	return st;

@@ -10,7 +10,13 @@ struct cli_stored {
 	struct osr_result last, baseline;
 };
 
-/* Checked again, in full. Files of another engine, or of other values of its options, are refused. */
+/* Does the file begin as one of stored tables? False if it cannot be read. */
+bool cli_stored_probe(const char *path);
+
+/*
+ * Checked again, in full. Files of another engine, or of other values of its options, are refused;
+ * with engine NULL any are taken, and not checked.
+ */
 enum osr_status cli_stored_read(const char *path, const struct osr_engine *engine,
 				const struct osr_values *values, struct cli_stored *stored,
 				struct osr_diag *diag);

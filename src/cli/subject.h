@@ -25,7 +25,6 @@
 #include "cli/input.h"
 #include "conf/options.h"
 #include "conf/osmconf.h"
-#include "io/tablefile.h"
 
 #define CLI_MAX_SUBJECTS 32
 #define CLI_MAX_SETTINGS 32

@@ -156,6 +156,7 @@ enum osr_status osr_tables_take(struct osr_tables *tables, const struct osr_rout
 
 	tables->taken = true;
 	tables->routing = *routing;
+	tables->routing.engine = "tables";
 	tables->routing.claims = 0;
 	tables->routing.rank = NULL;
 	memset(tables->has_lft, true, fabric->n_switches * sizeof(*tables->has_lft));

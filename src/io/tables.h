@@ -92,7 +92,7 @@ enum osr_status osr_tables_lmcs(struct osr_lines *in, struct osr_net *net, struc
 enum osr_status osr_tables_one_sl(struct osr_tables *tables, uint8_t sl, struct osr_diag *diag);
 
 /*
- * Tables that are a routing already, as tablefile.h reads them: LFTs, SLs, SL2VL tables, multicast order.
+ * Tables that are a routing already: LFTs, SLs, SL2VL tables, multicast order.
  * Its arrays must outlive tables, and are not written. What is read afterwards takes their place.
  */
 enum osr_status osr_tables_take(struct osr_tables *tables, const struct osr_routing *routing,

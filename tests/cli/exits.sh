@@ -317,11 +317,12 @@ expect 0 '2 virtual lanes: limited by max_op_vls' route --config none --opensm-c
 expect 2 'does not name osmroutes' route --opensm-conf "$dir/plain.conf" "$ring"
 sed s/TRUE/FALSE/ "$dir/opensm.conf" > "$dir/off.conf"
 expect 0 '1 virtual lane: QoS is off' route --config none --opensm-conf "$dir/off.conf" "$ring"
-expect 0 'digest' route --config none "$ring" --result "$dir/stored"
+expect 0 'digest' route --config none "$ring" --save "$dir/stored"
 expect 0 'digest' route --config none "$ring" --previous "$dir/stored"
 expect 2 'stored: ' route --config none -e sssp "$ring" --previous "$dir/stored"
 expect 2 'stored: ' route --config none -o max_vls=7 "$ring" --previous "$dir/stored"
 expect 2 'stored: tables of another fabric \([0-9]+ of [0-9]+ LIDs are in both\)' route --config none "$root/topologies/tree-2.net" --previous "$dir/stored"
+expect 2 'stored: tables of another fabric: (switch|LID) ' check "$root/topologies/tree-2.net" --tables "$dir/stored"
 expect 2 'absent: No such file' route "$ring" --previous "$dir/absent"
 for word in status drain; do
 	expect 1 'no opensm answers at .*/absent: it does not run, or control_socket in its osmroutes.conf' $word --socket="$dir/absent"

@@ -2,7 +2,7 @@
 """verdicts.py OSMROUTES PROJECT
 
 The same tables, the same verdict: those of every engine on the small fabrics, and the same made wrong in a
-known way, are given to route, check (dumps and table file), compare, analyze, report and diff. All answers
+known way, are given to route, check (dumps and stored file), compare, analyze, report and diff. All answers
 must be the same, and the exit codes must follow; and what whatif says of the tables after a cable has gone is what they
 say of those that route --previous makes then. mutants.py and oracle.py say whether they are right.
 """
@@ -77,7 +77,7 @@ def without_cable(command, net, engine, folder, workdir):
     with open(broken, 'w', encoding='utf-8') as file:
         file.writelines(line for line, e in zip(lines, ends) if (e[0][1], e[0][2]) not in gone)
     stored = os.path.join(workdir, 'stored')
-    run(command, 'route', '-e', engine, '--result', stored, net)
+    run(command, 'route', '-e', engine, '--save', stored, net)
     shutil.rmtree(after, ignore_errors=True)
     code, text = run(command, 'route', '--json', '-e', engine, '--previous', stored, '--dump', after, broken)
     routed = json.loads(text)['engines'][0]
@@ -148,7 +148,7 @@ def main():
                 _, text = run(command, 'check', '--json', '--tables', saved, net)
                 file_said = json.loads(text)['verdict']
                 same(what, ('route', code, answers), list(opinions(command, net, folder)) + [
-                    ('check of the table file', None,
+                    ('check of the stored file', None,
                      dict(file_said['answers'], verdict=file_said['verdict']))])
                 counts[answers['verdict']] += 1
                 counts['whatif ' + str(without_cable(command, net, engine, folder, workdir))] += 1

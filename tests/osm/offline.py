@@ -55,17 +55,17 @@ def beside(workdir, netfile, engine='dfsssp', which=0, conf='', options=QOS, wha
             opensm.wait_up()
             opensm.wait_quiet()
             net = subnet(opensm, os.path.join(workdir, 'whole.lst'))
-            compare(netfile, opensm, net, '--result', results[0])
+            compare(netfile, opensm, net, '--save', results[0])
             switch, port, _ = switch_links(oracle.Tables(fabric.read_back('lft')))[which]
             broken = subnet(opensm, os.path.join(workdir, 'broken.lst'), (switch, port))
             opensm.change(fabric.unlink(switch, port))
             what = '%s without %s:%d' % (netfile, switch, port)
-            compare(what, opensm, broken, '--previous', results[0], '--result', results[1])
+            compare(what, opensm, broken, '--previous', results[0], '--save', results[1])
             if whatif:
                 case = command(opensm, 'whatif', net, '--link', '%s:%d' % (switch, port))['cases'][0]
                 expect(case['digest'] == Claims(opensm.log).digest, what + ': whatif says ' + case['digest'])
             opensm.change(fabric.relink(switch, port))
-            return compare(netfile + ' again', opensm, net, '--previous', results[1], '--result', results[2])
+            return compare(netfile + ' again', opensm, net, '--previous', results[1], '--save', results[2])
 
 
 @scenario('offline.default', 180)

@@ -18,7 +18,7 @@
 #define VERSION 2
 #define ALIGN 8
 
-static const char magic[8] = "OSRSTORE";
+static const char magic[8] = OSR_STORE_MAGIC;
 
 struct header {
 	char magic[8];
@@ -221,6 +221,7 @@ struct reader {
 	const char *label;
 	const uint8_t *data;
 	size_t size, at;
+	bool unjudged; /* the caller checks the tables */
 	struct osr_diag *diag;
 };
 
@@ -265,7 +266,11 @@ static enum osr_status read_header(struct reader *x, const char *engine, uint64_
 		return store_damaged(x, "its header is invalid");
 	if (XXH3_64bits(x->data + x->at, x->size - x->at) != h->body)
 		return store_damaged(x, "it has a wrong checksum");
-	if (!memchr(h->engine, 0, sizeof(h->engine)) || strcmp(h->engine, engine))
+	if (!memchr(h->engine, 0, sizeof(h->engine)))
+		return store_damaged(x, "its engine has no name");
+	if (!engine)
+		return OSR_OK;
+	if (strcmp(h->engine, engine))
 		return osr_fail(x->diag, OSR_INVAL, "%s: stored by an engine other than %s",
 				x->label, engine);
 	if (h->key != key)
@@ -550,7 +555,7 @@ static enum osr_status read_result(struct reader *x, const char *engine, struct 
 						.n_rounds = c.n_rounds };
 	memcpy(result->routing.ca_sl2vl, c.ca_sl2vl, sizeof(c.ca_sl2vl));
 	st = store_read_tables(x, &c, arena, result);
-	return st ? st : store_judge(x, result, arena, scratch);
+	return st || x->unjudged ? st : store_judge(x, result, arena, scratch);
 }
 
 enum osr_status osr_store_read(const void *buf, size_t size, const char *label, const char *engine,
@@ -559,10 +564,13 @@ enum osr_status osr_store_read(const void *buf, size_t size, const char *label, 
 			       struct osr_result *last, struct osr_result *baseline,
 			       struct osr_diag *diag)
 {
-	struct reader x = { .label = label, .data = buf, .size = size, .diag = diag };
+	struct reader x = {
+		.label = label, .data = buf, .size = size, .unjudged = !engine, .diag = diag
+	};
 	struct header h;
 	enum osr_status st = read_header(&x, engine, key, &h);
 
+	engine = engine ? engine : "stored";
 	if (!st && h.n_results == 2)
 		st = read_result(&x, engine, baseline_arena, scratch, baseline);
 	if (!st)
@@ -572,6 +580,8 @@ enum osr_status osr_store_read(const void *buf, size_t size, const char *label, 
 	if (st)
 		return st;
 	last->baseline = h.n_results == 2 ? baseline : NULL;
+	if (x.unjudged)
+		return OSR_OK;
 	return osr_repair_prepare(last->baseline ? baseline : last, scratch,
 				  last->baseline ? baseline_arena : last_arena,
 				  last->baseline ? &baseline->routing : &last->routing, diag);

@@ -36,12 +36,14 @@ uint64_t osr_store_digest(const void *buf);
 
 /* How many bytes belong to this beginning, of OSR_STORE_HEAD bytes; 0: it is none. */
 #define OSR_STORE_HEAD 64
+#define OSR_STORE_MAGIC "OSRSTORE" /* the first 8 of them */
 size_t osr_store_wanted(const void *head);
 
 /*
  * Both results, checked; last->baseline is the baseline, or NULL if there was none (then the baseline is left alone).
  * Loads, digests and dependencies are computed anew. engine is what
- * r->engine shall be, a static string; label names the bytes in messages.
+ * r->engine shall be, a static string; NULL takes tables of any engine and key, and leaves the check
+ * to the caller: no loads, no digest, nothing for a repair. label names the bytes in messages.
  * OSR_INVAL: no such bytes, damaged, of a later version, another engine or another key.
  * OSR_CHECK_FAILED: read, but the tables are refused.
  */
