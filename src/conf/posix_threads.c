@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "conf/posix_threads.h"
 
-#include <pthread.h>
+#include <osmroutes/thread.h>
+
 #include <sched.h>
-#include <signal.h>
-#include <stdbool.h>
 
 /* Entries of tables below which threads cost more CPU than the time they save is worth. */
 #define STEPS 1000000
@@ -25,25 +24,14 @@ static void *threads_do(void *work)
 	return NULL;
 }
 
-/* Signals of the process are for threads that were there before. */
-static void threads_start(struct threads_part *p, uint32_t n)
-{
-	sigset_t all, before;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	for (uint32_t i = 1; i < n; i++)
-		p[i].runs = !pthread_create(&p[i].thread, NULL, threads_do, &p[i]);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
 static void threads_run(void (*part)(void *ctx, uint32_t i), void *ctx, uint32_t n)
 {
 	struct threads_part p[OSR_MAX_THREADS];
 
 	for (uint32_t i = 0; i < n; i++)
 		p[i] = (struct threads_part){ .part = part, .ctx = ctx, .i = i };
-	threads_start(p, n);
+	for (uint32_t i = 1; i < n; i++)
+		p[i].runs = osr_thread_start(&p[i].thread, threads_do, &p[i]);
 	for (uint32_t i = 0; i < n; i++)
 		if (!p[i].runs)
 			threads_do(&p[i]);

@@ -11,8 +11,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +24,7 @@
 #include <unistd.h>
 
 #include <osmroutes/clock.h>
+#include <osmroutes/thread.h>
 
 #define MAX_CLIENTS 128
 #define MAX_OF_USER 16
@@ -541,14 +540,8 @@ struct osr_control *osr_control_open(const struct osr_control_in *in, struct osr
 
 enum osr_status osr_control_start(struct osr_control *control, struct osr_diag *diag)
 {
-	sigset_t all, before;
-
-	/* Signals are for the threads that were there. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
 	control->began = server_now();
-	control->runs = !pthread_create(&control->thread, NULL, serve, control);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	control->runs = osr_thread_start(&control->thread, serve, control);
 	if (control->runs)
 		return OSR_OK;
 	/* Clients shall be refused, not wait. */

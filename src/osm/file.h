@@ -4,29 +4,48 @@
 #define OSR_OSM_FILE_H
 
 #include <stdbool.h>
-#include <stdio.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 #include <osmroutes/status.h>
 
+#define OSR__FILE_NAME 64
+#define OSR__FILE_HEAD 64 /* bytes that a file may be recognised by */
+
+/* Where files go, and how. */
+struct osr__place {
+	const char *dir;
+	mode_t mode;
+	bool sync; /* on the disk before the name is */
+};
+
+/* One file: its name, and what it is to hold. */
+struct osr__page {
+	char name[OSR__FILE_NAME];
+	const void *bytes;
+	size_t size;
+};
+
 /*
- * DIR/NAME becomes what print() writes, by way of a hidden file beside it that is renamed: a reader
- * sees the old one or the new one. false with a sentence if anything went wrong; the old one stays.
+ * DIR/NAME becomes these bytes, by way of a hidden file beside it that is renamed: a reader sees the
+ * old one or the new one. false with a sentence if anything went wrong; the old one stays.
  */
-bool osr__file_replace(const char *dir, const char *name, mode_t mode,
-		       bool (*print)(const void *arg, FILE *out), const void *arg,
+bool osr__file_replace(const struct osr__place *place, const struct osr__page *page,
 		       struct osr_diag *diag);
-
-/* For a file that is one text. */
-bool osr__print_text(const void *text, FILE *out);
+/* The same of a text in the cache directory, 0600, which is freed; NULL: there was no memory for it. */
+bool osr__file_keep(const char *name, char *text, struct osr_diag *diag);
 
 /*
- * A file of at most so many bytes, to be freed; NULL if there is none, and with a sentence if it cannot be
- * read. One that somebody else could have written is not.
+ * A file of at most `max` bytes, to be freed; NULL if there is none, and with a sentence if it cannot be
+ * read. One that somebody else could have written is not. wanted(), if there is one, says of the first
+ * OSR__FILE_HEAD bytes how many there have to be: no more memory is taken for a file of another size.
  */
-char *osr__file_read(const char *path, size_t max, size_t *size, struct osr_diag *diag);
+void *osr__file_read(const char *path, size_t max, size_t (*wanted)(const void *head), size_t *size,
+		     struct osr_diag *diag);
 
 /* Where OpenSM keeps what outlives it. */
 const char *osr__cache_dir(void);
+/* A file there, in path[size]. */
+void osr__cache_path(const char *name, char *path, size_t size);
 
 #endif

@@ -61,14 +61,12 @@ static void book_name(const struct keys *k, char *name, size_t size)
 static void keys_save(struct keys *k)
 {
 	uint64_t version = osr_control_version(k->control);
-	char *text = osr_control_save(k->control), name[64];
-	struct osr_diag diag = { "out of memory" };
+	struct osr_diag diag = { "" };
+	char name[64];
 	bool failed;
 
 	book_name(k, name, sizeof(name));
-	failed = !text ||
-		 !osr__file_replace(osr__cache_dir(), name, 0600, osr__print_text, text, &diag);
-	free(text);
+	failed = !osr__file_keep(name, osr_control_save(k->control), &diag);
 	/* Once, not every second. */
 	if (failed && !k->save_failed)
 		osr__log(k->plugin->osm, OSM_LOG_ERROR,
@@ -88,8 +86,8 @@ static void keys_load(struct keys *k)
 	size_t size = 0;
 
 	book_name(k, name, sizeof(name));
-	snprintf(path, sizeof(path), "%s/%s", osr__cache_dir(), name);
-	text = osr__file_read(path, MAX_BOOK, &size, &diag);
+	osr__cache_path(name, path, sizeof(path));
+	text = osr__file_read(path, MAX_BOOK, NULL, &size, &diag);
 	if (text)
 		osr_control_restore(k->control, text, size, &n, &n_wrong, &diag);
 	free(text);

@@ -43,7 +43,7 @@ static bool lay_over_base(struct sweep *w)
 	if (!st) {
 		w->ms_publish = osr__sweep_clock_ms();
 		osr__sweep_report(w, &before);
-		osr__sweep_note(w, OUTCOME_KEYS);
+		osr__metrics_note(w, OUTCOME_KEYS);
 		osr__keys_rest(w->ctx->plugin, w->ms_publish - w->ms_start);
 	}
 	osr_arena_free(&had);

@@ -312,10 +312,9 @@ struct plugin {
 	struct traps traps;
 	struct slvl slvl;
 	struct adopt_state adopt;
-	struct upkeep *upkeep;                 /* NULL: nothing is left out */
-	struct metrics_writer *metrics_writer; /* NULL: nothing was written yet */
-	struct engine_ctx *second_round;       /* whose tables have gone out by half, or NULL */
-	double ms_withdrawn;                   /* when its first round was ready to be sent */
+	struct upkeep *upkeep;           /* NULL: nothing is left out */
+	struct engine_ctx *second_round; /* whose tables have gone out by half, or NULL */
+	double ms_withdrawn;             /* when its first round was ready to be sent */
 	bool engines_known;   /* OpenSM's list of engines is laid out as compat.h thinks */
 	bool engines_unknown; /* it is not, and that has been said */
 };

@@ -210,31 +210,37 @@ enum osr_status osr__publish_hops(struct osm_opensm *osm, const struct osr_fabri
 
 #define PATH_SL_DUMP "opensm-path-sl.dump"
 
-struct path_sl_dump {
-	const struct osr_fabric *f;
-	const struct osr_routing *r;
-};
-
-static bool print_path_sl(const void *arg, FILE *out)
+static bool write_path_sl(const struct osr__place *place, const struct osr_fabric *fabric,
+			  const struct osr_routing *routing, struct osr_diag *diag)
 {
-	const struct path_sl_dump *dump = arg;
+	struct osr__page page = { .name = PATH_SL_DUMP };
+	char *text = NULL;
+	FILE *out = open_memstream(&text, &page.size);
+	bool good = out;
 
-	osr_pathsl_write(dump->f, dump->r, out);
-	return true;
+	if (out) {
+		osr_pathsl_write(fabric, routing, out);
+		good = !fclose(out);
+	}
+	page.bytes = text;
+	good = good ? osr__file_replace(place, &page, diag)
+		    : !osr_fail(diag, OSR_NOMEM, "out of memory");
+	free(text);
+	return good;
 }
 
 void osr__publish_path_sl(struct osm_opensm *osm, const struct osr_fabric *fabric,
 			  const struct osr_routing *routing)
 {
 	const char *dir = osm->subn.opt.dump_files_dir;
-	struct path_sl_dump dump = { fabric, routing };
+	const struct osr__place place = { .dir = dir, .mode = 0644 };
 	struct osr_diag diag = { "" };
 	char path[PATH_MAX];
 
 	if (!osm_log_is_active(&osm->log, OSM_LOG_ROUTING) || !dir)
 		return;
 	if (routing) {
-		if (!osr__file_replace(dir, PATH_SL_DUMP, 0644, print_path_sl, &dump, &diag))
+		if (!write_path_sl(&place, fabric, routing, &diag))
 			osr__log(osm, OSM_LOG_INFO, "no dump of path SLs: %s", diag.text);
 		return;
 	}

@@ -597,8 +597,9 @@ static void slvl_report(const struct engine_ctx *ctx, const char *text, bool dis
 {
 	const struct slvl_counts *counts = &ctx->plugin->slvl.counts;
 
-	ctx->plugin->metrics.n_slvl_sent = counts->n_sent;
-	ctx->plugin->metrics.n_slvl_refused = discovery_follows ? 0 : counts->n_refused;
+	osr__metrics_set(&ctx->plugin->metrics, "sl2vl", "sent", (double)counts->n_sent);
+	osr__metrics_set(&ctx->plugin->metrics, "sl2vl", "refused",
+			 discovery_follows ? 0 : (double)counts->n_refused);
 	slvl_report_refused(ctx->plugin, ctx->engine->name, text, discovery_follows);
 	if (counts->n_sent)
 		osr__log(ctx->plugin->osm, osr__log_details(ctx->plugin),

@@ -10,10 +10,7 @@
 #ifndef OSR_OSM_STOREFILE_H
 #define OSR_OSM_STOREFILE_H
 
-#include <pthread.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "writer.h"
 
 struct engine_ctx;
 
@@ -22,17 +19,7 @@ struct store {
 	bool pending;            /* the current result was not stored yet */
 	uint64_t digest;         /* of what was written or read last */
 	struct osr_arena memory; /* for the next bytes, empty */
-
-	/* Of the thread that writes. */
-	bool running;
-	pthread_t thread;
-	pthread_mutex_t lock;
-	pthread_cond_t wake;
-	bool stop;
-	void *next; /* to be written, or NULL; whoever takes it frees its memory */
-	struct osr_arena next_memory;
-	size_t next_size;
-	bool failed; /* the last attempt */
+	struct osr__writer *writer;
 };
 
 /* Once, before the first sweep: ctx->stored, or nothing and one line in the log. */

@@ -402,7 +402,7 @@ int osr__sweep(void *context)
 			"ERR OR03: %s: refuses to route, as on_error = refuse says, because of: %s",
 			ctx->engine->name, ctx->plugin->options.error.text);
 		w.diag = ctx->plugin->options.error;
-		osr__sweep_note(&w, OUTCOME_REFUSED);
+		osr__metrics_note(&w, OUTCOME_REFUSED);
 		return -1;
 	}
 	ctx->scratch = (struct osr_arena){ 0 }; /* on loan to w */
@@ -420,7 +420,7 @@ int osr__sweep(void *context)
 		osr__slvl_routed(ctx);
 	else
 		osr__publish_path_sl(w.osm, NULL, NULL);
-	osr__sweep_note(&w, st ? OUTCOME_FAILED : w.reused ? OUTCOME_REUSED : OUTCOME_ROUTED);
+	osr__metrics_note(&w, st ? OUTCOME_FAILED : w.reused ? OUTCOME_REUSED : OUTCOME_ROUTED);
 	for (size_t i = 0; i < sizeof(ctx->slot) / sizeof(ctx->slot[0]); i++)
 		if (!slot_in_use(ctx, &ctx->slot[i]))
 			osr__slot_clear(&ctx->slot[i]);

@@ -39,7 +39,17 @@ void osr__report_config(const struct sweep *w);
 void osr__proven_text(const struct sweep *w, char *text, size_t size);
 /* The line in the log; `before` is what the switches had, NULL: nothing of ours. */
 void osr__sweep_report(struct sweep *w, const struct osr_result *before);
-/* For the files of metrics.c. */
-void osr__sweep_note(const struct sweep *w, enum outcome outcome);
+/* Can no mixture of old and new tables deadlock, in the order in which they go out? */
+bool osr__transition_is_free(const struct sweep *w);
+
+/* Ports of CAs and routers. */
+static inline uint64_t osr__n_hosts(const struct osr_fabric *fabric)
+{
+	uint64_t n = 0;
+
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		n += fabric->sw_sources[s];
+	return n;
+}
 
 #endif

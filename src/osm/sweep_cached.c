@@ -60,19 +60,19 @@ static void check_all_cached(struct sweep *w)
 	if (!st) {
 		report_cached(w, SNAPSHOT_ALL_LIDS);
 		osr__keys_fabric(w->ctx->plugin, &w->slot->result.fabric);
-		osr__sweep_note(w, OUTCOME_CACHED);
+		osr__metrics_note(w, OUTCOME_CACHED);
 		return;
 	}
 	osr__log(w->osm, OSM_LOG_ERROR, "ERR OR10: %s: tables from OpenSM's unicast cache %s: %s",
 		 w->ctx->engine->name,
 		 st == OSR_CHECK_FAILED ? "fail the check" : "could not be checked", w->diag.text);
 	if (st != OSR_CHECK_FAILED) {
-		osr__sweep_note(w, OUTCOME_FAILED);
+		osr__metrics_note(w, OUTCOME_FAILED);
 		return;
 	}
 	osr__slot_clear(w->slot);
 	st = check_cached(w, SNAPSHOT_HOST_LIDS, &hosts);
-	osr__sweep_note(w, st ? OUTCOME_CACHE_BAD : OUTCOME_CACHED_HOSTS);
+	osr__metrics_note(w, st ? OUTCOME_CACHE_BAD : OUTCOME_CACHED_HOSTS);
 	if (!st) {
 		report_cached(w, SNAPSHOT_HOST_LIDS);
 		osr__keys_fabric(w->ctx->plugin, &w->slot->result.fabric);

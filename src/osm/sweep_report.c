@@ -104,8 +104,7 @@ void osr__report_config(const struct sweep *w)
 			 o->config);
 }
 
-/* Can no mixture of old and new tables deadlock, in the order in which they go out? */
-static bool transition_is_free(const struct sweep *w)
+bool osr__transition_is_free(const struct sweep *w)
 {
 	const struct osr_stable *stable = &w->slot->result.routing.stable;
 
@@ -391,10 +390,10 @@ static void change_text(const struct sweep *w, bool first, char *text, size_t si
 		 stable->kept     ? " by an incremental re-route"
 		 : stable->why[0] ? " by a full re-route"
 				  : "",
-		 transition_is_free(w)                          ? "deadlock-free"
+		 osr__transition_is_free(w)                     ? "deadlock-free"
 		 : stable->transition == OSR_TRANSITION_UNASKED ? "not checked"
 								: "can deadlock",
-		 w->in_rounds && transition_is_free(w) ? " in two rounds" : "");
+		 w->in_rounds && osr__transition_is_free(w) ? " in two rounds" : "");
 }
 
 static void report_line(const struct sweep *w, bool first)
@@ -402,10 +401,7 @@ static void report_line(const struct sweep *w, bool first)
 	const struct osr_fabric *fabric = &w->slot->result.fabric;
 	const struct osr_routing *routing = &w->slot->result.routing;
 	char proven[200], load[160], change[160];
-	uint64_t n_hosts = 0;
 
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
-		n_hosts += fabric->sw_sources[s];
 	osr__proven_text(w, proven, sizeof(proven));
 	load_text(w, load, sizeof(load));
 	change_text(w, first, change, sizeof(change));
@@ -417,8 +413,8 @@ static void report_line(const struct sweep *w, bool first)
 		 w->reused      ? " (last checked tables)"
 		 : w->keys_only ? " (base as before)"
 				: "",
-		 n_hosts, fabric->n_switches, routing->n_vls, w->snap.limit.vls, proven, load,
-		 change, w->ms_publish - w->ms_start);
+		 osr__n_hosts(fabric), fabric->n_switches, routing->n_vls, w->snap.limit.vls,
+		 proven, load, change, w->ms_publish - w->ms_start);
 }
 
 void osr__sweep_report(struct sweep *w, const struct osr_result *before)
@@ -451,74 +447,4 @@ void osr__sweep_report(struct sweep *w, const struct osr_result *before)
 			 "ERR OR07: %s: multicast is not proven free of deadlock together with "
 			 "unicast on VL %u",
 			 w->ctx->engine->name, routing->mcast_vl);
-}
-
-/* What is known of tables that were checked. */
-static void note_checked(const struct sweep *w, struct metrics *m, bool routed)
-{
-	const struct sweep_slot *slot = w->slot;
-	const struct osr_routing *routing = &slot->result.routing;
-
-	for (uint32_t s = 0; s < slot->result.fabric.n_switches; s++)
-		m->n_hosts += slot->result.fabric.sw_sources[s];
-	m->efi_bound = w->efi_bound;
-	osr__proven_text(w, m->proven, sizeof(m->proven));
-	m->chosen = routing->chosen;
-	m->strategy = routing->strategy;
-	snprintf(m->note, sizeof(m->note), "%s", routing->note ? routing->note : "");
-	m->ms.transition = w->ms_transition;
-	m->n_switches = slot->result.fabric.n_switches;
-	m->n_channels = slot->result.fabric.n_channels;
-	m->n_terminals = slot->result.fabric.n_terminals;
-	m->n_dests = slot->result.fabric.n_dests;
-	m->n_parts = slot->result.fabric.n_components;
-	m->n_left_out = w->snap.n_left_out;
-	m->n_unhealthy = w->snap.n_unhealthy;
-	m->n_throttled = w->snap.n_throttled;
-	if (osr__upkeep_drains(w->ctx->plugin))
-		osr_drains_count(osr__upkeep_drains(w->ctx->plugin), &m->n_drained, &m->n_held);
-	m->vls = routing->n_vls;
-	m->vls_needed = routing->n_layers;
-	m->vls_one_way = routing->n_layers_one_way;
-	m->vls_available = w->snap.limit.vls;
-	m->verdict = slot->verdict;
-	m->n_entries = w->n_entries;
-	m->n_changed = w->n_changed;
-	m->digest = slot->digest;
-	m->stable = routing->stable;
-	m->stable.together = transition_is_free(w);
-	m->stable.n_withdrawn = w->in_rounds ? m->stable.n_withdrawn : 0;
-	m->ms.check = w->ms_check - (routed ? w->ms_route : w->ms_start);
-	if (!routed)
-		return;
-	m->ms.snapshot = w->ms_snapshot - w->ms_start;
-	m->ms.route = w->ms_route - w->ms_snapshot;
-	m->ms.paths = w->keys_only ? 0 : routing->ms_spf;
-	m->ms.layers = w->keys_only ? 0 : routing->ms_layers;
-	m->ms.publish = w->ms_publish - w->ms_check;
-}
-
-/* For the files of metrics.c, which are written when OpenSM's lock is free again. */
-void osr__sweep_note(const struct sweep *w, enum outcome outcome)
-{
-	struct metrics *m = &w->ctx->plugin->metrics;
-	bool routed =
-		outcome == OUTCOME_ROUTED || outcome == OUTCOME_REUSED || outcome == OUTCOME_KEYS;
-
-	w->ctx->n_sweeps[outcome]++;
-	*m = (struct metrics){ .pending = true,
-			       .engine = w->ctx->engine->name,
-			       .time = time(NULL),
-			       .outcome = outcome };
-	snprintf(m->message, sizeof(m->message), "%s", w->diag.text);
-	m->in_rounds = w->in_rounds;
-	m->ms.total = osr__sweep_clock_ms() - w->ms_start;
-	m->checked = routed || outcome == OUTCOME_CACHED || outcome == OUTCOME_CACHED_HOSTS;
-	if (m->checked)
-		note_checked(w, m, routed);
-	osr__metrics_log(w->ctx->plugin);
-	if (m->checked)
-		return;
-	osr__metrics_write(w->ctx->plugin); /* perhaps nobody routes */
-	m->pending = true;
 }

@@ -53,17 +53,14 @@ static void upkeep_replace(struct plugin *p)
 {
 	struct upkeep *u = p->upkeep;
 	uint64_t version = osr_drains_version(u->drains);
-	struct osr_diag diag = { "out of memory" };
-	char name[64], *text;
+	struct osr_diag diag = { "" };
+	char name[64];
 	bool failed;
 
 	if (!u->loaded || version == u->saved)
 		return;
-	text = osr_drains_save(u->drains);
 	upkeep_name(p, name, sizeof(name));
-	failed = !text ||
-		 !osr__file_replace(osr__cache_dir(), name, 0600, osr__print_text, text, &diag);
-	free(text);
+	failed = !osr__file_keep(name, osr_drains_save(u->drains), &diag);
 	if (failed && !u->save_failed)
 		osr__log(p->osm, OSM_LOG_ERROR,
 			 "ERR OR20: drained parts cannot be stored and would not survive a "
@@ -89,8 +86,8 @@ static void upkeep_load(struct plugin *p)
 
 	u->loaded = true;
 	upkeep_name(p, name, sizeof(name));
-	snprintf(path, sizeof(path), "%s/%s", osr__cache_dir(), name);
-	text = osr__file_read(path, MAX_BOOK, &size, &diag);
+	osr__cache_path(name, path, sizeof(path));
+	text = osr__file_read(path, MAX_BOOK, NULL, &size, &diag);
 	if (diag.text[0])
 		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR20: stored drained parts, %s: %s", path,
 			 diag.text);

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* thread.h - a thread of our own in a program that has others. Not for the core: see threads.h. */
+#ifndef OSMROUTES_THREAD_H
+#define OSMROUTES_THREAD_H
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+
+/* Signals of the process are for the threads that were there before. false: there is no thread. */
+static inline bool osr_thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg)
+{
+	sigset_t all, before;
+	bool runs;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	runs = !pthread_create(thread, NULL, run, arg);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return runs;
+}
+
+#endif
