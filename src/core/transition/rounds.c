@@ -136,32 +136,36 @@ static void withdraw_more(struct rounds *r, enum attempt attempt)
 static enum osr_status rounds_are_free(struct rounds *r, bool ask, bool *are, struct osr_diag *diag)
 {
 	struct transition *m = r->m;
-	bool bounces, rises = false;
+	bool first = m->one_graph, bounces, rises;
 	const struct osr_routing old = m->old, now = m->now;
 	enum osr_status st = OSR_OK;
 
 	m->loop.n = 0;
-	if (!m->one_graph) {
+	*are = false;
+	if (!first) {
 		m->now.lft = r->first;
 		m->now.mcast_parent = old.mcast_parent;
-		st = osr__transition_ask(m, diag);
+		first = !r->kept && osr__transition_rises(m);
+		if (!first && ask) {
+			st = osr__transition_ask(m, diag);
+			first = !m->loop.n;
+		}
 		m->now = now;
 	}
-	if (!st && !m->loop.n) {
-		m->old.lft = r->first;
-		if (old.sl2vl && now.sl2vl) {
-			m->old.sl2vl = now.sl2vl;
-			m->old.sl2vl_row = now.sl2vl_row;
-			memcpy(m->old.ca_sl2vl, now.ca_sl2vl, sizeof(now.ca_sl2vl));
-		}
-		bounces = !r->kept && osr__transition_bounce(m);
-		rises = !r->kept && !bounces && osr__transition_rises(m);
-		if (ask && !bounces && !rises)
-			st = osr__transition_ask(m, diag);
-		m->old = old;
-		ask |= rises;
+	if (st || !first)
+		return st;
+	m->old.lft = r->first;
+	if (old.sl2vl && now.sl2vl) {
+		m->old.sl2vl = now.sl2vl;
+		m->old.sl2vl_row = now.sl2vl_row;
+		memcpy(m->old.ca_sl2vl, now.ca_sl2vl, sizeof(now.ca_sl2vl));
 	}
-	*are = ask && !st && !m->loop.n;
+	bounces = !r->kept && osr__transition_bounce(m);
+	rises = !r->kept && !bounces && osr__transition_rises(m);
+	if (ask && !bounces && !rises)
+		st = osr__transition_ask(m, diag);
+	m->old = old;
+	*are = (ask || rises) && !st && !m->loop.n;
 	return st;
 }
 
@@ -194,7 +198,7 @@ static void rounds_begin(struct rounds *r)
  */
 static enum osr_status rounds_attempt(struct rounds *r, bool *are, struct osr_diag *diag)
 {
-	bool quick = r->m->one_graph && r->m->r->rank && r->m->r->stable.kept;
+	bool quick = (r->m->one_graph || r->m->by_turn) && r->m->r->rank && r->m->r->stable.kept;
 	enum osr_status st = OSR_OK;
 
 	rounds_begin(r);

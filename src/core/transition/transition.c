@@ -100,6 +100,7 @@ enum osr_status osr__transition_begin(struct transition *m, struct osr_diag *dia
 	m->modes = both & (OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL | OSR_CLAIM_MULTICAST);
 	if (!m->old.mcast_parent || !m->now.mcast_parent)
 		m->modes &= ~(uint32_t)OSR_CLAIM_MULTICAST;
+	m->by_turn = osr_repair_is_by_turn(&m->previous->routing) && osr_repair_is_by_turn(m->r);
 	if (tables)
 		return OSR_OK;
 	m->one_graph = any_old && any_new;
@@ -199,6 +200,16 @@ static uint32_t transition_entry(const struct transition *m, const struct osr_ro
 	return osr_port_channel(m->f, s, routing->lft[row + s]);
 }
 
+/* The VL of SL 0 on channel `out` of a packet that came by `in`: VL 15 or none drops it. */
+static uint8_t bounce_vl(const struct transition *m, uint32_t in, uint32_t out)
+{
+	const struct osr_fabric *fabric = m->f;
+	uint32_t s = fabric->chan_src[out];
+	size_t pair = fabric->chan_port[fabric->chan_rev[in]] * (fabric->sw_n_ports[s] + (size_t)1);
+
+	return m->now.sl2vl[m->now.sl2vl_row[s] + pair + fabric->chan_port[out]][0];
+}
+
 /* One with its old entry, the other with its new one. */
 static bool bounce_of_lid(struct transition *m, uint32_t d)
 {
@@ -207,6 +218,7 @@ static bool bounce_of_lid(struct transition *m, uint32_t d)
 
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		uint32_t c = transition_entry(m, &m->now, row, s), back;
+		uint8_t vl[2] = { 0 };
 
 		if (c == OSR_NONE || s == fabric->dest_switch[d])
 			continue;
@@ -214,12 +226,21 @@ static bool bounce_of_lid(struct transition *m, uint32_t d)
 		if (back == OSR_NONE || fabric->chan_dst[back] != s ||
 		    fabric->chan_dst[c] == fabric->dest_switch[d])
 			continue;
+		if (m->by_turn) {
+			vl[0] = bounce_vl(m, back, c);
+			vl[1] = bounce_vl(m, c, back);
+		} else if (!m->one_graph) {
+			vl[0] = vl[1] = m->now.sl[row + s];
+		}
+		if (vl[0] >= OSR_MAX_VLS || vl[1] >= OSR_MAX_VLS)
+			continue;
 		m->bounce[0] = (struct osr_loop_step){ .channel = c,
-						       .vl = m->one_graph ? 0 : m->now.sl[row + s],
+						       .vl = vl[0],
+						       .sl = m->by_turn ? 0 : vl[0],
 						       .lid = fabric->dest_lid[d] };
-		m->bounce[0].sl = m->bounce[0].vl;
 		m->bounce[1] = m->bounce[0];
 		m->bounce[1].channel = back;
+		m->bounce[1].vl = vl[1];
 		m->loop = (struct osr_loop){ .n = 2, .step = m->bounce };
 		return true;
 	}
@@ -233,9 +254,10 @@ static bool bounce_of_lid(struct transition *m, uint32_t d)
 bool osr__transition_bounce(struct transition *m)
 {
 	const struct osr_fabric *fabric = m->f;
+	bool tables = m->r->sl2vl || m->old.sl2vl;
 	size_t n = fabric->n_switches;
 
-	for (uint32_t d = 0; !m->r->sl2vl && !m->old.sl2vl && d < fabric->n_dests; d++)
+	for (uint32_t d = 0; (m->by_turn || !tables) && d < fabric->n_dests; d++)
 		if (fabric->term_weight[fabric->dest_term[d]] &&
 		    memcmp(m->old.lft + d * n, m->now.lft + d * n, n) != 0 && bounce_of_lid(m, d))
 			return true;

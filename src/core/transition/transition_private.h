@@ -16,6 +16,7 @@ struct transition {
 	struct osr_routing now; /* of today, as it would be */
 	uint32_t modes;
 	bool one_graph;  /* any SL is safe in both: one VL stands for all */
+	bool by_turn;    /* any SL is safe in both by lanes by turn */
 	uint32_t *order; /* [n_switches] the old spanning order, or NULL */
 	uint8_t *sl;     /* [n_dests * n_switches] of today's pairs by old SLs, or NULL */
 	uint8_t sl_vls;  /* VLs that those need */

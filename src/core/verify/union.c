@@ -11,6 +11,8 @@
  */
 #include "union_private.h"
 
+#include "core/data/columns.h"
+
 #include <string.h>
 
 struct run {
@@ -22,6 +24,7 @@ struct run {
 	struct senders senders;
 
 	uint8_t fold[16];       /* VL of an SL, if one table serves all */
+	uint16_t sls;           /* if not: SLs that are followed */
 	uint16_t (*entry)[16];  /* [n_ports] VLs of what end ports send out of a port; if not */
 	uint16_t (*vls[2])[16]; /* [n_switches] VLs of every SL on out[g][s] */
 
@@ -123,6 +126,37 @@ static bool fold_tables(struct run *u)
 	return true;
 }
 
+/*
+ * Where all senders choose any SL, one of each kind of SLs is followed; else all, for only some SLs may be sent.
+ */
+static uint16_t followed_sls(struct run *u)
+{
+	const struct osr_fabric *fabric = u->f;
+	struct osr_columns columns;
+	uint8_t same[16];
+
+	for (uint32_t g = 0; g < u->n; g++)
+		if (!osr__any_sl(&u->senders, g))
+			return 0xffff;
+	osr_columns_init(&columns);
+	for (unsigned sl = 0; sl < 16; sl++)
+		same[sl] = (uint8_t)sl;
+	for (uint32_t g = 0; g < u->n; g++) {
+		const struct osr_routing *routing = u->gen[g].routing;
+
+		if (!routing->sl2vl)
+			osr_columns_add(&columns, same);
+		for (uint32_t s = 0; routing->sl2vl && s < fabric->n_switches; s++) {
+			size_t n_ports = fabric->sw_n_ports[s] + (size_t)1;
+
+			for (size_t pair = 0; pair < n_ports * n_ports; pair++)
+				osr_columns_add(&columns,
+						routing->sl2vl[routing->sl2vl_row[s] + pair]);
+		}
+	}
+	return osr_columns_kinds(&columns);
+}
+
 /* VLs that packets of an SL have on the first channel, which leaves switch s by `port`. */
 static void fill_entry(struct run *u, uint32_t s, unsigned port)
 {
@@ -197,7 +231,8 @@ static bool union_push_vls(struct run *u, uint32_t s, uint32_t g, uint32_t c)
 	for (uint32_t h = 0; h < u->n; h++) {
 		uint32_t on = u->out[h][next];
 
-		for (unsigned sl = 0; on != OSR_NONE && sl < 16; sl++) {
+		for (unsigned sls = u->sls; on != OSR_NONE && sls; sls &= sls - 1) {
+			unsigned sl = (unsigned)__builtin_ctz(sls);
 			uint16_t *to = &u->vls[h][next][sl], bits;
 
 			if (!u->vls[g][s][sl])
@@ -231,11 +266,14 @@ static void start_packets(struct run *u, const uint16_t *inject)
 		for (uint32_t s = 0; s < fabric->n_switches; s++) {
 			uint32_t c = u->out[g][s];
 
-			for (unsigned sl = 0; sl < 16; sl++)
+			for (unsigned sls = u->sls; sls; sls &= sls - 1) {
+				unsigned sl = (unsigned)__builtin_ctz(sls);
+
 				u->vls[g][s][sl] = c != OSR_NONE && inject[s] >> sl & 1
 							   ? u->entry[fabric->port_row[s] +
 								      fabric->chan_port[c]][sl]
 							   : 0;
+			}
 		}
 }
 
@@ -303,8 +341,8 @@ static void mark_vls(struct run *u, uint32_t g, uint32_t c, uint32_t on)
 	uint32_t s = fabric->chan_src[c], next = fabric->chan_dst[c];
 	size_t turn = u->turns.slot[c] + fabric->chan_port[on];
 
-	for (unsigned sl = 0; sl < 16; sl++) {
-		unsigned from = u->vls[g][s][sl], to;
+	for (unsigned sls = u->sls; sls; sls &= sls - 1) {
+		unsigned sl = (unsigned)__builtin_ctz(sls), from = u->vls[g][s][sl], to;
 
 		if (!from)
 			continue;
@@ -359,7 +397,7 @@ static unsigned sl_of_step(const struct run *u, const struct osr_loop_step *loop
 		if (!u->turns.moves && u->fold[sl] == loop_step->vl &&
 		    u->mask[s] >> loop_step->vl & 1)
 			break;
-		if (u->turns.moves && u->vls[g][s][sl] >> loop_step->vl & 1 &&
+		if (u->turns.moves && u->sls >> sl & 1 && u->vls[g][s][sl] >> loop_step->vl & 1 &&
 		    vl_bits(u, next, in, fabric->chan_port[loop->channel], sl) >> loop->vl & 1)
 			break;
 	}
@@ -675,6 +713,7 @@ static bool alloc_entries(struct run *u, struct osr_arena *scratch)
 {
 	const struct osr_fabric *fabric = u->f;
 
+	u->sls = followed_sls(u);
 	u->entry = osr_alloc(scratch, fabric->n_ports, sizeof(*u->entry));
 	for (uint32_t s = 0; u->entry && s < fabric->n_switches; s++)
 		for (unsigned port = 0; port <= fabric->sw_n_ports[s]; port++)
