@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * The book on paper: what a scheduler has to know of its applications after a restart. What is read
- * is not believed. Every number is looked at here or by osr_sched_restore(), and the entries are
- * followed on the fabric of that day before they go into any table.
+ * is not believed: every number is looked at here or by osr_sched_restore(). Routes are not in it.
  */
 #include "protocol.h"
 
@@ -12,39 +11,20 @@
 #include <string.h>
 
 #define FORMAT 1
-#define ENTRY_SIZE 40 /* "switch:host:port " in hexadecimal digits */
 
 /* Writing -------------------------------------------------------------------------------------- */
 
-static json_t *entries_json(const struct osr_sched_slot *slot)
-{
-	char *text = malloc((size_t)slot->n_entries * ENTRY_SIZE + 1), *at = text;
-	json_t *json;
-
-	if (!text)
-		return NULL;
-	*at = '\0';
-	for (uint32_t i = 0; i < slot->n_entries; i++)
-		at += sprintf(at, "%" PRIx64 ":%" PRIx64 ":%x ", slot->entry[i].sw,
-			      slot->entry[i].host, slot->entry[i].port);
-	json = json_string(text);
-	free(text);
-	return json;
-}
-
 /* What routing may change in an application, as it was at one moment. */
 struct shot {
-	enum osr_key_state *state;   /* [n_keys] */
-	struct osr_sched_slot *slot; /* [n_slots] with entries of their own */
+	enum osr_key_state *state; /* [n_keys] */
+	uint32_t *key;             /* [n_slots] */
 	char notice[sizeof(((struct osr_sched_app *)0)->notice)];
 	uint32_t n_notices;
 };
 
-static void end_shot(const struct osr_sched_app *app, struct shot *x)
+static void end_shot(struct shot *x)
 {
-	for (uint32_t i = 0; x->slot && i < app->n_slots; i++)
-		free(x->slot[i].entry);
-	free(x->slot);
+	free(x->key);
 	free(x->state);
 }
 
@@ -53,50 +33,35 @@ static enum osr_key_state state_of(const struct osr_sched_app *app, uint32_t key
 {
 	const struct osr_sched_slot *slot = &app->slot[app->key[key].slot];
 
-	return app->key[key].state == OSR_KEY_WAITING && slot->key == key && slot->todo
+	return app->key[key].state == OSR_KEY_WAITING && slot->key == key && slot->make
 		       ? OSR_KEY_ACTIVE
 		       : app->key[key].state;
 }
 
 static bool take_shot(const struct osr_sched_app *app, struct shot *x)
 {
-	bool good;
-
 	x->state = calloc(app->n_keys + 1, sizeof(*x->state));
-	x->slot = calloc(app->n_slots + 1, sizeof(*x->slot));
-	good = x->state && x->slot;
-	for (uint32_t k = 0; good && k < app->n_keys; k++)
+	x->key = calloc(app->n_slots + 1, sizeof(*x->key));
+	if (!x->state || !x->key)
+		return false;
+	for (uint32_t k = 0; k < app->n_keys; k++)
 		x->state[k] = state_of(app, k);
-	for (uint32_t i = 0; good && i < app->n_slots; i++) {
-		const struct osr_sched_slot *from = &app->slot[i];
-		struct osr_sched_slot *to = &x->slot[i];
-
-		to->offset = from->offset;
-		to->key = from->key;
-		to->entry = malloc((from->n_entries + 1) * sizeof(*to->entry));
-		good = to->entry;
-		if (good && from->n_entries)
-			memcpy(to->entry, from->entry, from->n_entries * sizeof(*to->entry));
-		to->n_entries = from->n_entries;
-	}
+	for (uint32_t i = 0; i < app->n_slots; i++)
+		x->key[i] = app->slot[i].key;
 	memcpy(x->notice, app->notice, sizeof(x->notice));
 	x->n_notices = app->n_notices;
-	return good;
+	return true;
 }
 
 static json_t *slots_json(const struct osr_sched_app *app, const struct shot *x)
 {
 	json_t *slots = json_array();
 
-	for (uint32_t i = 0; i < app->n_slots; i++) {
-		const struct osr_sched_slot *slot = &x->slot[i];
-
+	for (uint32_t i = 0; i < app->n_slots; i++)
 		slots = osr__append(
 			slots,
-			json_pack("{s:i, s:I, s:o}", "offset", slot->offset, "key",
-				  slot->key == OSR_NONE ? (json_int_t)-1 : (json_int_t)slot->key,
-				  "entries", entries_json(slot)));
-	}
+			json_pack("{s:i, s:I}", "offset", app->slot[i].offset, "key",
+				  x->key[i] == OSR_NONE ? (json_int_t)-1 : (json_int_t)x->key[i]));
 	return slots;
 }
 
@@ -150,7 +115,7 @@ json_t *osr__book(struct osr_sched *sched)
 		good = take_shot(app, &x);
 		osr_sched_leave(sched);
 		apps = osr__append(apps, good ? book_app_json(app, &x) : NULL);
-		end_shot(app, &x);
+		end_shot(&x);
 	}
 	return json_pack("{s:i, s:o}", "format", FORMAT, "apps", apps);
 }
@@ -227,39 +192,6 @@ static enum osr_status read_keys(struct reading *r, const json_t *keys)
 	return st;
 }
 
-static bool hex(const char **at, char end, uint64_t max, uint64_t *value)
-{
-	char *stop;
-
-	*value = strtoull(*at, &stop, 16);
-	if (stop == *at || *stop != end || *value > max)
-		return false;
-	*at = stop + 1;
-	return true;
-}
-
-static enum osr_status read_entries(struct reading *r, struct osr_sched_slot *slot,
-				    const char *text)
-{
-	size_t room = 0;
-
-	for (const char *t = text; *t; t++)
-		room += *t == ' ';
-	slot->entry = calloc(room + 1, sizeof(*slot->entry));
-	if (!slot->entry)
-		return OSR_NOMEM;
-	for (const char *at = text; *at; slot->n_entries++) {
-		struct osr_sched_entry *sched = &slot->entry[slot->n_entries];
-		uint64_t port;
-
-		if (slot->n_entries == room || !hex(&at, ':', UINT64_MAX, &sched->sw) ||
-		    !hex(&at, ':', UINT64_MAX, &sched->host) || !hex(&at, ' ', 254, &port))
-			return nonsense(r, "its entries");
-		sched->port = (uint8_t)port;
-	}
-	return OSR_OK;
-}
-
 static enum osr_status read_slots(struct reading *r, const json_t *slots)
 {
 	size_t n = json_array_size(slots);
@@ -274,10 +206,9 @@ static enum osr_status read_slots(struct reading *r, const json_t *slots)
 	r->app.n_slots = (uint32_t)n;
 	for (size_t i = 0; i < n && !st; i++) {
 		const json_t *json = json_array_get(slots, i);
-		const char *entries = json_string_value(json_object_get(json, "entries"));
 		json_int_t offset, key;
 
-		if (!entries || !book_whole(json, "offset", 1, 127, &offset) ||
+		if (!book_whole(json, "offset", 1, 127, &offset) ||
 		    !book_whole(json, "key", -1, UINT16_MAX, &key))
 			return nonsense(r, "its LID offsets");
 		for (size_t k = 0; k < i; k++)
@@ -285,7 +216,6 @@ static enum osr_status read_slots(struct reading *r, const json_t *slots)
 				return nonsense(r, "one LID offset twice");
 		r->slot[i].offset = (uint8_t)offset;
 		r->slot[i].key = key < 0 ? OSR_NONE : (uint32_t)key;
-		st = read_entries(r, &r->slot[i], entries);
 	}
 	return st;
 }
@@ -294,8 +224,6 @@ static void end_reading(struct reading *r)
 {
 	for (uint32_t k = 0; k < r->app.n_keys; k++)
 		free(r->key[k].pair);
-	for (uint32_t i = 0; i < r->app.n_slots; i++)
-		free(r->slot[i].entry);
 	free(r->key);
 	free(r->slot);
 	free(r->app.host);

@@ -462,12 +462,10 @@ void osr__sched_clear(struct osr_sched *sched, struct osr_sched_slot *slot)
 {
 	osr_arena_free(&slot->arena);
 	slot->key = OSR_NONE;
-	slot->n_entries = 0;
-	slot->entry = NULL;
 	slot->routes = (struct osr_key_routes){ 0 };
 	slot->change = ++sched->change;
 	slot->written = false;
-	slot->todo = OSR_SCHED_NOTHING;
+	slot->make = false;
 }
 
 void osr__sched_withdraw(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
@@ -553,7 +551,7 @@ enum osr_status osr_sched_done(struct osr_sched *sched, struct osr_sched_app *ap
 	if (osr__in_use(&app->key[key]) && sched->has_fabric)
 		osr__sched_load(sched, slot, false);
 	app->key[key].state = OSR_KEY_PREPARED;
-	if (slot->key == key && slot->todo)
+	if (slot->key == key && slot->make)
 		osr__sched_clear(sched, slot);
 	return OSR_OK;
 }
@@ -671,7 +669,7 @@ void osr_sched_written(struct osr_sched *sched)
 			if (slot->key == OSR_NONE || slot->change > sched->collected)
 				continue;
 			slot->written = true;
-			if (!slot->todo && sched->app[i]->key[slot->key].state == OSR_KEY_WAITING)
+			if (!slot->make && sched->app[i]->key[slot->key].state == OSR_KEY_WAITING)
 				sched->app[i]->key[slot->key].state = OSR_KEY_ACTIVE;
 		}
 }
@@ -686,7 +684,7 @@ static uint32_t refuse_some(struct osr_sched *sched, const char *reason, bool al
 			uint32_t key = sched->app[i]->slot[k].key;
 
 			if (key == OSR_NONE ||
-			    (!all && (sched->app[i]->slot[k].todo ||
+			    (!all && (sched->app[i]->slot[k].make ||
 				      sched->app[i]->key[key].state != OSR_KEY_WAITING)))
 				continue;
 			osr__sched_withdraw(sched, sched->app[i], key, reason);
@@ -728,25 +726,6 @@ static enum osr_status check_saved(const struct osr_sched *sched, const struct o
 	return st;
 }
 
-static bool copy_slot(struct osr_sched *sched, struct osr_sched_app *app, uint32_t i,
-		      const struct osr_sched_slot *from)
-{
-	struct osr_sched_slot *slot = &app->slot[i];
-
-	slot->offset = from->offset;
-	slot->change = ++sched->change;
-	if (from->key == OSR_NONE || app->key[from->key].state == OSR_KEY_WITHDRAWN)
-		return true;
-	slot->entry = osr_alloc(&slot->arena, from->n_entries, sizeof(*slot->entry));
-	if (!slot->entry)
-		return false;
-	memcpy(slot->entry, from->entry, from->n_entries * sizeof(*slot->entry));
-	slot->n_entries = from->n_entries;
-	slot->key = from->key;
-	slot->todo = OSR_SCHED_LOOK;
-	return true;
-}
-
 enum osr_status osr_sched_restore(struct osr_sched *sched, const struct osr_sched_app *from,
 				  struct osr_diag *diag)
 {
@@ -773,8 +752,17 @@ enum osr_status osr_sched_restore(struct osr_sched *sched, const struct osr_sche
 									  : from->key[k].state;
 		good = copy_pairs(&app->key[k], from->key[k].pair, from->key[k].n_pairs);
 	}
-	for (uint32_t i = 0; good && i < app->n_slots; i++)
-		good = copy_slot(sched, app, i, &from->slot[i]);
+	for (uint32_t i = 0; i < app->n_slots; i++) {
+		uint32_t key = from->slot[i].key;
+
+		app->slot[i].offset = from->slot[i].offset;
+		app->slot[i].change = ++sched->change;
+		app->slot[i].make = key != OSR_NONE && from->key[key].state == OSR_KEY_ACTIVE;
+		if (!app->slot[i].make)
+			continue;
+		app->slot[i].key = key;
+		app->key[key].state = OSR_KEY_WAITING;
+	}
 	if (good && add_app(sched, app))
 		return OSR_OK;
 	free_app(app);

@@ -64,10 +64,7 @@ void osr__sched_notice(struct osr_sched_app *app, const char *fmt, ...)
 enum osr_status osr__sched_make(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
 				struct osr_diag *diag);
 
-/*
- * Routes for the key in view of the load, into its slot, unless those that are there are as good.
- * The slot's load must not be counted in.
- */
+/* Routes for the key in view of what others load, into its slot, unless those that are there are as good. */
 enum osr_status osr__sched_put(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
 			       struct osr_diag *diag);
 

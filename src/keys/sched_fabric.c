@@ -2,19 +2,15 @@
 /*
  * Keys and the fabric. Routes are made for the present one by the thread that has the time for it. When
  * the fabric changes, entries over cables and ends that are as they were stay, which is seen entry by
- * entry; all others leave the tables and are looked at, or made again, by osr_sched_work(). Entries are
- * kept by GUIDs, so they outlive the numbers of a fabric; after a restart, whether they lead from
- * every rank to its partner is found by following them.
+ * entry; all others leave the tables and are made again by osr_sched_work(), as all are after a restart.
  */
 #include "core/data/fabric_map.h"
 #include "sched.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MAX_MISSING 50 /* percent of a tree's links: what is left of it is still up and down */
-#define MAX_HOPS (2 * OSR_PGFT_MAX_LEVELS)
 
 /* Making --------------------------------------------------------------------------------------- */
 
@@ -123,24 +119,6 @@ static int by_end_and_switch(const void *a, const void *b)
 	return key_entry->sw < key->sw ? -1 : key_entry->sw > key->sw;
 }
 
-/* The routes as entries by GUIDs, in the same arena. */
-static enum osr_status name_entries(const struct osr_fabric *fabric, struct osr_sched_slot *slot,
-				    struct osr_diag *diag)
-{
-	const struct osr_key_routes *key_routes = &slot->routes;
-
-	slot->entry = osr_alloc(&slot->arena, key_routes->n_entries, sizeof(*slot->entry));
-	if (osr_arena_failed(&slot->arena, diag))
-		return OSR_NOMEM;
-	for (uint32_t i = 0; i < key_routes->n_entries; i++)
-		slot->entry[i] =
-			(struct osr_sched_entry){ fabric->sw_guid[key_routes->entry[i].sw],
-						  fabric->term_guid[key_routes->entry[i].term],
-						  key_routes->entry[i].port };
-	slot->n_entries = key_routes->n_entries;
-	return OSR_OK;
-}
-
 /* What a cable of these routes carries at most, with the load as it is. */
 static uint32_t max_load(const struct osr_sched *sched, const struct osr_key_routes *key_routes)
 {
@@ -152,10 +130,17 @@ static uint32_t max_load(const struct osr_sched *sched, const struct osr_key_rou
 	return most;
 }
 
-/* Routes in view of the load as it is now, in next->routes, without the lock. */
-static enum osr_status place_key(struct osr_sched *sched, const struct osr_key *key,
-				 struct osr_sched_slot *next, struct osr_diag *diag)
+/* The load that a slot's routes are part of. */
+static bool is_loaded(const struct osr_sched_app *app, const struct osr_sched_slot *slot)
 {
+	return slot->key != OSR_NONE && osr__in_use(&app->key[slot->key]);
+}
+
+/* Routes in view of what others load the cables with now, in next->routes, without the lock. */
+static enum osr_status place_key(struct osr_sched *sched, const struct osr_sched_app *app,
+				 uint32_t key, struct osr_sched_slot *next, struct osr_diag *diag)
+{
+	const struct osr_sched_slot *slot = &app->slot[app->key[key].slot];
 	struct osr_arena_mark mark = osr_arena_mark(&sched->work);
 	uint32_t *load = osr_alloc(&sched->work, sched->f.n_channels, sizeof(*load));
 	struct view view;
@@ -164,15 +149,14 @@ static enum osr_status place_key(struct osr_sched *sched, const struct osr_key *
 	if (osr_arena_failed(&sched->work, diag))
 		return OSR_NOMEM;
 	memcpy(load, sched->load, sched->f.n_channels * sizeof(*load));
+	for (uint32_t i = 0; is_loaded(app, slot) && i < slot->routes.n_links; i++)
+		load[slot->routes.link[i]] -= slot->routes.flows[i];
 	view_open(sched, &view);
-	st = osr_key_place(&(struct osr_key_job){ &view.p, &sched->work, &next->arena, diag }, key,
-			   load, sched->limits.choice, &next->routes);
-	if (!st) {
-		if (next->routes.n_entries)
-			qsort(next->routes.entry, next->routes.n_entries,
-			      sizeof(*next->routes.entry), by_end_and_switch);
-		st = name_entries(&view.f, next, diag);
-	}
+	st = osr_key_place(&(struct osr_key_job){ &view.p, &sched->work, &next->arena, diag },
+			   &app->key[key].key, load, sched->limits.choice, &next->routes);
+	if (!st && next->routes.n_entries)
+		qsort(next->routes.entry, next->routes.n_entries, sizeof(*next->routes.entry),
+		      by_end_and_switch);
 	if (!view_close(sched, &view))
 		st = overtaken(sched, diag);
 	osr_arena_reset(&sched->work, mark);
@@ -188,8 +172,8 @@ enum osr_status osr__sched_put(struct osr_sched *sched, struct osr_sched_app *ap
 	enum osr_status st = osr__sched_make(sched, app, key, diag);
 
 	if (!st)
-		st = place_key(sched, &sched_key->key, &next, diag);
-	if (st || (slot->key == key && !slot->todo &&
+		st = place_key(sched, app, key, &next, diag);
+	if (st || (slot->key == key && !slot->make &&
 		   max_load(sched, &slot->routes) <= next.routes.max_load)) {
 		osr_arena_free(&next.arena);
 		return st;
@@ -200,166 +184,19 @@ enum osr_status osr__sched_put(struct osr_sched *sched, struct osr_sched_app *ap
 	next.change = next.written ? slot->change : ++sched->change;
 	next.key = key;
 	sched_key->contention = next.routes.contention;
+	if (is_loaded(app, slot))
+		osr__sched_load(sched, slot, false);
 	osr_arena_free(&slot->arena);
 	*slot = next;
-	return OSR_OK;
-}
-
-/* Looking again -------------------------------------------------------------------------------- */
-
-/* What is followed without the lock: all of it copied, but for the pairs, which never change. */
-struct revival {
-	const struct osr_fabric *f;
-	const struct osr_pgft *p;
-	const struct osr_sched_key *key;
-	uint32_t *term; /* [n_ranks] */
-	bool *is_rank;  /* [n_terminals] */
-	struct osr_sched_entry *by_guid;
-	uint32_t n_by_guid;
-	const struct osr__port *port;
-	struct osr_key_entry *entry; /* by terminal, then switch */
-	uint32_t n;
-	uint32_t *carried; /* [n_channels] */
-};
-
-static uint32_t terminal_of(const struct revival *v, uint64_t guid)
-{
-	uint32_t lo = 0, hi = v->f->n_terminals;
-
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (v->port[mid].guid < guid)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < v->f->n_terminals && v->port[lo].guid == guid ? v->port[lo].term : OSR_NONE;
-}
-
-/*
- * Entries in the numbers of the fabric. Those of switches and hosts that are gone are dropped, and those
- * of end ports that are no ranks: a stored book may say anything.
- */
-static void translate(struct revival *v)
-{
-	for (uint32_t i = 0; i < v->n_by_guid; i++) {
-		const struct osr_sched_entry *sched = &v->by_guid[i];
-		uint32_t sw = osr_fabric_switch_by_guid(v->f, sched->sw);
-		uint32_t term = terminal_of(v, sched->host);
-
-		if (sw != OSR_NONE && term != OSR_NONE && v->is_rank[term])
-			v->entry[v->n++] = (struct osr_key_entry){ sw, term, sched->port };
-	}
-	qsort(v->entry, v->n, sizeof(*v->entry), by_end_and_switch);
-}
-
-/* The channel that the entries have for a destination, or OSR_NONE. */
-static uint32_t sched_fabric_next_channel(const struct revival *v, uint32_t sw, uint32_t term)
-{
-	const struct osr_key_entry wanted = { sw, term, 0 };
-	const struct osr_key_entry *key_entry =
-		bsearch(&wanted, v->entry, v->n, sizeof(*v->entry), by_end_and_switch);
-
-	return key_entry ? osr_port_channel(v->f, sw, key_entry->port) : OSR_NONE;
-}
-
-static bool leads(struct revival *v, uint32_t from, uint32_t to)
-{
-	const struct osr_fabric *fabric = v->f;
-	uint32_t at = fabric->term_switch[from], hops = 0;
-
-	while (at != fabric->term_switch[to]) {
-		uint32_t c = sched_fabric_next_channel(v, at, to);
-
-		if (c == OSR_NONE || hops++ == MAX_HOPS)
-			return false;
-		v->carried[c]++;
-		at = fabric->chan_dst[c];
-	}
-	return true;
-}
-
-/* Do the entries lead every pair from end to end, all but those a key leaves out anyway? */
-static bool all_lead(struct revival *v)
-{
-	for (uint32_t i = 0; i < v->key->n_pairs; i++) {
-		uint32_t from = v->term[v->key->pair[i].from], to = v->term[v->key->pair[i].to];
-
-		if (from != OSR_NONE && to != OSR_NONE && from != to &&
-		    v->p->term_index[from] != OSR_NONE && v->p->term_index[to] != OSR_NONE &&
-		    !leads(v, from, to))
-			return false;
-	}
-	return true;
-}
-
-static enum osr_status routes_of(const struct revival *v, struct osr_arena *arena,
-				 struct osr_key_routes *key_routes)
-{
-	uint32_t n = 0;
-
-	for (uint32_t c = 0; c < v->f->n_channels; c++)
-		n += v->carried[c] > 0;
-	*key_routes = (struct osr_key_routes){ .n_entries = v->n };
-	key_routes->entry = osr_alloc(arena, v->n, sizeof(*key_routes->entry));
-	key_routes->link = osr_alloc(arena, n, sizeof(*key_routes->link));
-	key_routes->flows = osr_alloc(arena, n, sizeof(*key_routes->flows));
-	if (osr_arena_failed(arena, NULL))
-		return OSR_NOMEM;
-	memcpy(key_routes->entry, v->entry, v->n * sizeof(*key_routes->entry));
-	for (uint32_t c = 0; c < v->f->n_channels; c++) {
-		if (!v->carried[c])
-			continue;
-		key_routes->link[key_routes->n_links] = c;
-		key_routes->flows[key_routes->n_links++] = v->carried[c];
-		if (v->carried[c] > key_routes->contention)
-			key_routes->contention = v->carried[c];
-	}
-	return OSR_OK;
-}
-
-static enum osr_status begin_revival(struct osr_sched *sched, const struct osr_sched_app *app,
-				     const struct osr_sched_slot *slot, struct revival *v)
-{
-	*v = (struct revival){ .key = &app->key[slot->key], .port = sched->port };
-	v->n_by_guid = slot->n_entries;
-	v->term = osr_alloc(&sched->work, app->n_ranks, sizeof(*v->term));
-	v->is_rank = osr_calloc(&sched->work, sched->f.n_terminals, sizeof(*v->is_rank));
-	v->by_guid = osr_alloc(&sched->work, slot->n_entries, sizeof(*v->by_guid));
-	v->entry = osr_alloc(&sched->work, slot->n_entries, sizeof(*v->entry));
-	v->carried = osr_calloc(&sched->work, sched->f.n_channels, sizeof(*v->carried));
-	if (osr_arena_failed(&sched->work, NULL))
-		return OSR_NOMEM;
-	memcpy(v->term, app->term, app->n_ranks * sizeof(*v->term));
-	memcpy(v->by_guid, slot->entry, slot->n_entries * sizeof(*v->by_guid));
-	for (uint32_t i = 0; i < app->n_ranks; i++)
-		if (v->term[i] != OSR_NONE)
-			v->is_rank[v->term[i]] = true;
-	return OSR_OK;
-}
-
-/* The stored entries lead: they are in the tables again, or, where they were, stay. */
-static void put_back(struct osr_sched *sched, struct osr_sched_app *app,
-		     struct osr_sched_slot *slot, struct osr_sched_slot *next)
-{
-	bool used = osr__in_use(&app->key[slot->key]);
-
-	if (used)
-		osr__sched_load(sched, slot, false);
-	next->offset = slot->offset;
-	next->key = slot->key;
-	next->written = slot->written && slot->routes.n_entries == next->routes.n_entries;
-	next->change = next->written ? slot->change : ++sched->change;
-	osr_arena_free(&slot->arena);
-	*slot = *next;
-	if (used)
+	if (is_loaded(app, slot))
 		osr__sched_load(sched, slot, true);
+	return OSR_OK;
 }
+
+/* Again ---------------------------------------------------------------------------------------- */
 
 /* Its routes leave the tables; an unused key's are forgotten. */
-static void suspend(struct osr_sched *sched, struct osr_sched_app *app, struct osr_sched_slot *slot,
-		    enum osr_sched_todo todo)
+static void suspend(struct osr_sched *sched, struct osr_sched_app *app, struct osr_sched_slot *slot)
 {
 	if (!osr__in_use(&app->key[slot->key])) {
 		osr__sched_clear(sched, slot);
@@ -368,48 +205,8 @@ static void suspend(struct osr_sched *sched, struct osr_sched_app *app, struct o
 	slot->routes = (struct osr_key_routes){ 0 };
 	slot->change = ++sched->change;
 	slot->written = false;
-	slot->todo = todo;
+	slot->make = true;
 	app->key[slot->key].state = OSR_KEY_WAITING;
-}
-
-/* The same slot with the same stored entries as when the lock was left? */
-static bool still(const struct osr_sched_slot *slot, uint32_t key,
-		  const struct osr_sched_entry *sched)
-{
-	return slot->todo == OSR_SCHED_LOOK && slot->key == key && slot->entry == sched;
-}
-
-static enum osr_status look_at(struct osr_sched *sched, struct osr_sched_app *app,
-			       struct osr_sched_slot *slot)
-{
-	struct osr_sched_slot next = { .entry = NULL };
-	const struct osr_sched_entry *stored = slot->entry;
-	struct view view;
-	struct revival v;
-	enum osr_status st = begin_revival(sched, app, slot, &v);
-	uint32_t key = slot->key;
-	bool lead;
-
-	if (st)
-		return st;
-	view_open(sched, &view);
-	v.f = &view.f;
-	v.p = &view.p;
-	translate(&v);
-	lead = all_lead(&v);
-	if (lead)
-		st = routes_of(&v, &next.arena, &next.routes);
-	if (lead && !st)
-		st = name_entries(&view.f, &next, NULL);
-	if (view_close(sched, &view) && !st && still(slot, key, stored)) {
-		if (lead)
-			put_back(sched, app, slot, &next);
-		else
-			suspend(sched, app, slot, OSR_SCHED_MAKE);
-		return OSR_OK;
-	}
-	osr_arena_free(&next.arena);
-	return st;
 }
 
 /* A LID offset that the LMC of the present fabric does not have. */
@@ -439,12 +236,10 @@ static void make_again(struct osr_sched *sched, struct osr_sched_app *app,
 		return;
 	}
 	if (st) {
-		slot->todo = OSR_SCHED_NOTHING;
 		osr__sched_withdraw(sched, app, key, diag.text);
 		return;
 	}
-	app->key[key].state = OSR_KEY_WAITING;
-	osr__sched_load(sched, slot, true);
+	app->key[key].state = slot->written ? OSR_KEY_ACTIVE : OSR_KEY_WAITING;
 	osr__sched_notice(
 		app,
 		"key %u has new routes after a change of the fabric, contention %u (at best %u)",
@@ -467,24 +262,19 @@ static void work_on(struct osr_sched *sched, struct osr_sched_app *app, struct o
 
 	if (why)
 		osr__sched_withdraw(sched, app, slot->key, why);
-	else if (slot->todo == OSR_SCHED_MAKE)
+	else
 		make_again(sched, app, slot);
-	else if (look_at(sched, app, slot) == OSR_NOMEM)
-		osr__sched_withdraw(sched, app, slot->key, "out of memory");
 	osr_arena_reset(&sched->work, mark);
 }
 
-/* Those that lead first, so that the others find their way in view of them. */
 bool osr_sched_work(struct osr_sched *sched)
 {
-	for (int todo = OSR_SCHED_LOOK; sched->has_fabric && todo <= OSR_SCHED_MAKE; todo++)
-		for (uint32_t i = 0; i < sched->n_apps; i++)
-			for (uint32_t k = 0; k < sched->app[i]->n_slots; k++)
-				if ((int)sched->app[i]->slot[k].todo == todo &&
-				    !osr__sched_stops(sched)) {
-					work_on(sched, sched->app[i], &sched->app[i]->slot[k]);
-					return true;
-				}
+	for (uint32_t i = 0; sched->has_fabric && i < sched->n_apps; i++)
+		for (uint32_t k = 0; k < sched->app[i]->n_slots; k++)
+			if (sched->app[i]->slot[k].make && !osr__sched_stops(sched)) {
+				work_on(sched, sched->app[i], &sched->app[i]->slot[k]);
+				return true;
+			}
 	return false;
 }
 
@@ -598,14 +388,15 @@ static void carry_slot(struct osr_sched *sched, const struct carrying *x, struct
 {
 	if (slot->key == OSR_NONE)
 		return;
-	if (stay && sched->is_tree && !lacks_lids(sched, app, slot) && !slot->todo &&
+	if (stay && sched->is_tree && !lacks_lids(sched, app, slot) && !slot->make &&
+	    (!back || osr__in_use(&app->key[slot->key])) &&
 	    sched_fabric_carry_entries(x, &slot->routes)) {
 		carry_links(x, &slot->routes);
 		if (osr__in_use(&app->key[slot->key]))
 			osr__sched_load(sched, slot, true);
-		slot->todo = back ? OSR_SCHED_LOOK : OSR_SCHED_NOTHING;
+		slot->make = back;
 	} else {
-		suspend(sched, app, slot, OSR_SCHED_LOOK);
+		suspend(sched, app, slot);
 	}
 }
 
@@ -635,24 +426,14 @@ static enum osr_status sched_fabric_carry_all(struct osr_sched *sched,
 	return st;
 }
 
-/* There was none before: all that is stored has to be looked at. */
-static void suspend_all(struct osr_sched *sched)
-{
-	for (uint32_t i = 0; i < sched->n_apps; i++) {
-		osr__sched_resolve(sched, sched->app[i]);
-		for (uint32_t k = 0; k < sched->app[i]->n_slots; k++)
-			if (sched->app[i]->slot[k].key != OSR_NONE)
-				suspend(sched, sched->app[i], &sched->app[i]->slot[k],
-					OSR_SCHED_LOOK);
-	}
-}
-
+/* Without a fabric there are no routes; they are made again when there is one. */
 static void forget_fabric(struct osr_sched *sched)
 {
 	sched->has_fabric = sched->is_tree = false;
 	for (uint32_t i = 0; i < sched->n_apps; i++)
 		for (uint32_t k = 0; k < sched->app[i]->n_slots; k++)
-			sched->app[i]->slot[k].routes = (struct osr_key_routes){ 0 };
+			if (sched->app[i]->slot[k].key != OSR_NONE)
+				suspend(sched, sched->app[i], &sched->app[i]->slot[k]);
 }
 
 enum osr_status osr_sched_fabric(struct osr_sched *sched, const struct osr_fabric *fabric,
@@ -672,8 +453,8 @@ enum osr_status osr_sched_fabric(struct osr_sched *sched, const struct osr_fabri
 	st = take_fabric(sched, fabric, diag);
 	if (!st && had)
 		st = sched_fabric_carry_all(sched, &before, diag);
-	else if (!st)
-		suspend_all(sched);
+	for (uint32_t i = 0; !st && !had && i < sched->n_apps; i++)
+		osr__sched_resolve(sched, sched->app[i]);
 	if (st)
 		forget_fabric(sched);
 	/* Somebody may look at it without the lock. */

@@ -54,30 +54,15 @@ struct osr_sched_key {
 	uint64_t stamp;
 };
 
-/* A table entry by names that outlive the fabric's numbers: node GUID, port GUID. */
-struct osr_sched_entry {
-	uint64_t sw, host;
-	uint8_t port;
-};
-
-/* What osr_sched_work() has to do about a slot. */
-enum osr_sched_todo {
-	OSR_SCHED_NOTHING,
-	OSR_SCHED_LOOK, /* do the entries by GUID lead every pair to its end? */
-	OSR_SCHED_MAKE, /* they do not: other routes */
-};
-
 /* One LID offset of an application: what its tables hold. */
 struct osr_sched_slot {
 	uint8_t offset;
-	uint32_t key; /* OSR_NONE: the base routing */
-	uint32_t n_entries;
-	struct osr_sched_entry *entry; /* [n_entries] */
-	struct osr_key_routes routes;  /* the same in the numbers of the present fabric */
+	uint32_t key;                 /* OSR_NONE: the base routing */
+	struct osr_key_routes routes; /* in the numbers of the present fabric */
 	struct osr_arena arena;
 	uint64_t change; /* number of the change that made it so */
 	bool written;    /* the switches have it */
-	enum osr_sched_todo todo;
+	bool make;       /* osr_sched_work() has to make its routes */
 };
 
 struct osr_sched_app {
@@ -139,7 +124,7 @@ void osr_sched_leave(struct osr_sched *sched);
 
 /*
  * The present fabric, copied. If nothing changed nothing happens. Otherwise entries whose cables and
- * ends are as they were stay; keys in use that have others wait, without entries, for
+ * ends are as they were stay; keys in use that have others, or to a host of which there is a way again, wait for
  * osr_sched_work(). No routes are made: O(fabric log fabric + entries). OSR_NOMEM leaves the
  * scheduler without a fabric: no entries until the next call succeeds. A fabric that is no fat tree
  * is no error.
@@ -148,8 +133,8 @@ enum osr_status osr_sched_fabric(struct osr_sched *sched, const struct osr_fabri
 				 struct osr_diag *diag);
 
 /*
- * One step of what a change of the fabric, or a restart, has left to do: a slot's stored entries are
- * followed, or it gets other routes, or its key is withdrawn, with a notice. False if nothing is left.
+ * One step of what a change of the fabric, or a restart, has left to do: a slot gets routes, or its key is
+ * withdrawn, with a notice. False if nothing is left.
  */
 bool osr_sched_work(struct osr_sched *sched);
 
@@ -207,8 +192,8 @@ uint32_t osr_sched_refuse(struct osr_sched *sched, const char *reason);
 
 /*
  * An application as it was before a restart: `from` with its id, owner, hosts, keys (pairs, slot, state) and
- * slots (offset, key, entries); everything is copied, other members do not matter. osr_sched_work()
- * looks at the entries when there is a fabric. Keys that waited are prepared.
+ * slots (offset, key); everything is copied, other members do not matter. osr_sched_work() makes the
+ * routes of keys that were active when there is a fabric. Keys that waited are prepared.
  * OSR_INVAL: `from` contradicts itself or is there already.
  */
 enum osr_status osr_sched_restore(struct osr_sched *sched, const struct osr_sched_app *from,

@@ -2,7 +2,7 @@
 /*
  * The layout guard. What can be known when plugins are created: OpenSM has set up everything but the
  * performance manager, congestion control and the routing engines. Its components point at each
- * other, an empty map points at itself, switches are 0 or 1, and strings can be read.
+ * other, an empty map points at itself, and OpenSM writes options as they are seen here.
  */
 #include "layout.h"
 
@@ -64,26 +64,20 @@ static const struct anchor after_options[] = {
 	ANCHOR(vl15.p_subn, subn),
 };
 
-/* Options with few values, spread over the whole structure: a shift puts others in their places. */
-struct small_option {
+/* Options that are on or off, spread over the whole structure: a shift puts others in their places. */
+struct switch_option {
 	const char *name;
 	size_t at;
-	uint8_t size, max;
 };
 
-#define OPT(member) offsetof(struct osm_opensm, subn.opt.member)
-#define UP_TO(member, max)                                                                         \
+#define SWITCH(member)                                                                             \
 	{                                                                                          \
-#member, OPT(member), sizeof(((osm_subn_opt_t *)0)->member), max                   \
+#member, AT(subn.opt.member)                                                       \
 	}
-#define SWITCH(member) UP_TO(member, 1)
 
-static const struct small_option small_options[] = {
+static const struct switch_option switch_options[] = {
 	SWITCH(m_key_lookup),
-	UP_TO(sm_priority, 15),
-	UP_TO(lmc, 7),
 	SWITCH(lmc_esp0),
-	UP_TO(max_op_vls, 15),
 	SWITCH(reassign_lids),
 	SWITCH(ignore_other_sm),
 	SWITCH(single_thread),
@@ -111,40 +105,9 @@ static const struct small_option small_options[] = {
 	SWITCH(congestion_control),
 	SWITCH(no_clients_rereg),
 	SWITCH(consolidate_ipv6_snm_req),
-	UP_TO(sm_sl, 15),
 };
 
-struct text_option {
-	const char *name;
-	size_t at;
-};
-
-#define TEXT(member)                                                                               \
-	{                                                                                          \
-#member, OPT(member)                                                               \
-	}
-
-static const struct text_option text_options[] = {
-	TEXT(dump_files_dir),
-	TEXT(log_file),
-	TEXT(partition_config_file),
-	TEXT(qos_policy_file),
-	TEXT(console),
-	TEXT(port_prof_ignore_file),
-	TEXT(routing_engine_names),
-	TEXT(cn_guid_file),
-	TEXT(io_guid_file),
-	TEXT(sa_db_file),
-	TEXT(torus_conf_file),
-	TEXT(qos_options.vlarb_high),
-	TEXT(qos_options.sl2vl),
-	TEXT(qos_rtr_options.sl2vl),
-	TEXT(event_plugin_name),
-	TEXT(event_plugin_options),
-	TEXT(node_name_map_name),
-	TEXT(prefix_routes_file),
-	TEXT(per_module_logging_file),
-};
+_Static_assert(sizeof(((osm_subn_opt_t *)0)->qos) == sizeof(uint32_t), "another boolean_t");
 
 /* Memory that may not be there ----------------------------------------------------------------- */
 
@@ -204,50 +167,26 @@ static const char *check_anchors(const struct osm_opensm *osm, const struct prob
 	return NULL;
 }
 
-static const char *check_options(const struct osm_opensm *osm, const struct probe *probe)
-{
-	for (size_t i = 0; i < sizeof(small_options) / sizeof(*small_options); i++) {
-		const struct small_option *option = &small_options[i];
-		uint32_t value = 0;
-		uint8_t byte;
-
-		if (option->size == 1) {
-			memcpy(&byte, (const char *)osm + option->at, 1);
-			value = byte;
-		} else {
-			memcpy(&value, (const char *)osm + option->at, sizeof(value));
-		}
-		if (value > option->max)
-			return option->name;
-	}
-	for (size_t i = 0; i < sizeof(text_options) / sizeof(*text_options); i++)
-		if (!probe_text(probe, pointer_at(osm, text_options[i].at)))
-			return text_options[i].name;
-	return osm->subn.opt.event_plugin_name ? NULL : "event_plugin_name";
-}
-
 /*
  * OpenSM writes its options as it sees them: "NAME TRUE". A switch that it calls otherwise lies elsewhere,
  * even where a shift ends in padding. Options that it does not write are left alone.
  */
 static const char *check_printed(const struct osm_opensm *osm, char *text)
 {
-	static const struct small_option *const end =
-		small_options + sizeof(small_options) / sizeof(*small_options);
 	char *rest = text, *line;
 
 	while ((line = strsep(&rest, "\n"))) {
 		char *name = strsep(&line, " ");
 
-		for (const struct small_option *option = small_options; line && option < end;
-		     option++) {
+		for (size_t i = 0; line && i < sizeof(switch_options) / sizeof(*switch_options);
+		     i++) {
 			uint32_t value;
 
-			if (option->max != 1 || strcmp(option->name, name) != 0)
+			if (strcmp(switch_options[i].name, name) != 0)
 				continue;
-			memcpy(&value, (const char *)osm + option->at, sizeof(value));
-			if (strcmp(line, value ? "TRUE" : "FALSE") != 0)
-				return option->name;
+			memcpy(&value, (const char *)osm + switch_options[i].at, sizeof(value));
+			if (value > 1 || strcmp(line, value ? "TRUE" : "FALSE") != 0)
+				return switch_options[i].name;
 		}
 	}
 	return NULL;
@@ -294,8 +233,6 @@ static const char *contradiction(const struct osm_opensm *osm, const struct prob
 		return "subn.p_osm";
 	member = check_anchors(osm, probe, before_options,
 			       sizeof(before_options) / sizeof(*before_options));
-	if (!member)
-		member = check_options(osm, probe);
 	if (!member)
 		member = check_anchors(osm, probe, after_options,
 				       sizeof(after_options) / sizeof(*after_options));

@@ -156,7 +156,7 @@ static void judge(struct world *w)
 			const struct osr_sched_key *key = &app->key[slot->key];
 
 			for (uint32_t p = 0;
-			     slot->key != OSR_NONE && !slot->todo && p < key->n_pairs; p++) {
+			     slot->key != OSR_NONE && !slot->make && p < key->n_pairs; p++) {
 				uint32_t from = app->term[key->pair[p].from];
 				uint32_t to = app->term[key->pair[p].to], at, hops = 0, d;
 
@@ -460,8 +460,8 @@ static void test_sweep_makes_nothing(void **state)
 	assert_int_equal(b->key[0].state, OSR_KEY_ACTIVE);
 	osr_sched_written(w.s); /* the base routing serves it */
 	assert_int_equal(a->key[0].state, OSR_KEY_WAITING);
-	assert_int_equal(a->slot[0].todo, OSR_SCHED_LOOK);
-	assert_true(osr_sched_work(w.s) && osr_sched_work(w.s) && !osr_sched_work(w.s));
+	assert_true(a->slot[0].make);
+	assert_true(osr_sched_work(w.s) && !osr_sched_work(w.s));
 	assert_true(osr_sched_dirty(w.s));
 	assert_non_null(strstr(a->notice, "new routes"));
 	judge(&w);
@@ -546,40 +546,6 @@ static void test_sweeps_meanwhile(void **state)
 	r.stops_at = r.n_left + 1;
 	assert_null(place(&w, 1, 1, 2, 32, 8, 0));
 	assert_non_null(strstr(w.diag.text, "ends"));
-	end(&w);
-}
-
-/* A stored book names end ports that are no ranks: they get no entries (and nothing is read behind a table). */
-static void test_foreign_entries(void **state)
-{
-	struct osr_sched_app *a, bad;
-	struct osr_sched_slot slot;
-	struct osr_sched_entry entry[4];
-	struct world w;
-	struct osr_sched *s;
-	uint32_t n = 0;
-
-	begin(&w, "4,4,4", 1);
-	a = place(&w, 1, 0, 2, 32, 1, 0);
-	request(&w, a, 0, OSR_KEY_WAITING);
-	slot = a->slot[0];
-	for (uint32_t t = w.f.n_terminals; t-- && n < 4;)
-		if (w.f.term_role[t] == OSR_ROLE_SP0)
-			entry[n++] =
-				(struct osr_sched_entry){ w.f.sw_guid[0], w.f.term_guid[t], 1 };
-	slot.entry = entry;
-	slot.n_entries = n;
-	bad = *a;
-	bad.slot = &slot;
-	bad.key[0].state = OSR_KEY_ACTIVE;
-	s = osr_sched_new(&limits);
-	assert_int_equal(osr_sched_restore(s, &bad, &w.diag), OSR_OK);
-	osr_sched_free(w.s);
-	w.s = s;
-	assert_int_equal(osr_sched_fabric(w.s, &w.f, &w.diag), OSR_OK);
-	while (osr_sched_work(w.s))
-		;
-	judge(&w);
 	end(&w);
 }
 
@@ -736,21 +702,13 @@ static void test_bad_store(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_life),
-		cmocka_unit_test(test_request_while_writing),
-		cmocka_unit_test(test_offsets),
-		cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_chosen_hosts),
-		cmocka_unit_test(test_two_applications),
-		cmocka_unit_test(test_faults),
-		cmocka_unit_test(test_withdrawn),
-		cmocka_unit_test(test_refused_tables),
-		cmocka_unit_test(test_restart),
-		cmocka_unit_test(test_bad_store),
-		cmocka_unit_test(test_sweep_makes_nothing),
-		cmocka_unit_test(test_quota),
-		cmocka_unit_test(test_sweeps_meanwhile),
-		cmocka_unit_test(test_foreign_entries),
+		cmocka_unit_test(test_life),           cmocka_unit_test(test_request_while_writing),
+		cmocka_unit_test(test_offsets),        cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_chosen_hosts),   cmocka_unit_test(test_two_applications),
+		cmocka_unit_test(test_faults),         cmocka_unit_test(test_withdrawn),
+		cmocka_unit_test(test_refused_tables), cmocka_unit_test(test_restart),
+		cmocka_unit_test(test_bad_store),      cmocka_unit_test(test_sweep_makes_nothing),
+		cmocka_unit_test(test_quota),          cmocka_unit_test(test_sweeps_meanwhile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
