@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "cli/cli.h"
-
 /* What all loads would sum up to if every route were minimal. Often they do. */
 static enum osr_status minimal_sum(const struct osr_fabric *fabric,
 				   const struct cli_analysis *analysis,
@@ -71,12 +69,15 @@ void cli_analyze_tables(const struct cli_traffic *traffic, struct cli_worst *wor
 	const struct osr_routing *routing = &tables->routing;
 	struct osr_arena scratch = { 0 };
 	struct osr_diag diag = { "" };
-	double start = cli_cpu_ms();
+	struct cli_stamp check = cli_now();
 	enum osr_status st;
+	double start;
 
 	*analysis = (struct cli_analysis){ .st = OSR_OK };
 	analysis_verify_tables(fabric, tables, &scratch, analysis);
-	analysis->check_ms = tables->sweep.ms_check + cli_cpu_ms() - start;
+	check = cli_since(check);
+	analysis->check.cpu = tables->sweep.ms_check + check.cpu;
+	analysis->check.wall = tables->sweep.wall_check + check.wall;
 	if (analysis->st && analysis->st != OSR_CHECK_FAILED)
 		goto out;
 	st = analysis_weigh(traffic, fabric, routing, k, &scratch, analysis, &diag);

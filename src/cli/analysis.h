@@ -9,6 +9,7 @@
 #include "traffic/loads.h"
 
 #include "cli/answers.h"
+#include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/subject.h"
 #include "cli/traffic.h"
@@ -29,7 +30,8 @@ struct cli_analysis {
 	uint64_t hops[OSR_LOADS_MAX_HOPS + 1], n_routes, n_lost; /* between hosts */
 	struct osr_bandwidth bandwidth; /* n_patterns = 0: not asked for, or no two hosts */
 	struct cli_worst_of worst;      /* f = NULL: not asked for */
-	double check_ms, bandwidth_ms;
+	struct cli_stamp check;         /* of the sweep and of what it has left open */
+	double bandwidth_ms;
 };
 
 /*

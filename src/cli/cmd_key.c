@@ -36,7 +36,7 @@ static const struct argp_option options[] = {
 	  "place: port GUIDs or names, one a line, by rank; \"-\" is standard input", 0 },
 	{ "ranks", OPT_RANKS, "N", 0, "place: N hosts that the subnet manager chooses", 0 },
 	{ "pattern", OPT_PATTERN, "NAME[:N,..]", 0,
-	  "place: a key for each phase of it, as in `osmroutes analyze --pattern`", 0 },
+	  "place: a key for each phase of it, as in `osmroutes route --pattern`", 0 },
 	{ "traffic", OPT_TRAFFIC, "FILE", 0, "place: a key for each phase of a traffic file", 0 },
 	{ "offsets", OPT_OFFSETS, "N", 0, "place: LID offsets for the keys to share (default 1)",
 	  0 },

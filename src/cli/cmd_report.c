@@ -340,7 +340,7 @@ static error_t report_parse(int key, char *arg, struct argp_state *state)
 		if (a->traffic.n_flows)
 			argp_error(
 				state,
-				"report measures no communication patterns: use osmroutes analyze");
+				"report measures no communication patterns: use osmroutes route");
 		if (a->out.format != OUT_PEOPLE && !a->html)
 			argp_error(state, "--json and --csv need --html FILE: the page would be on "
 					  "standard output as well");

@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * Routes a fabric, or reads tables, and measures both: several engines and files are columns. Every
+ * figure is one row of `figures[]`, which feeds the table and the JSON.
+ */
 #include <argp.h>
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include <osmroutes/sweep.h>
-
-#include "cli/answers.h"
+#include "cli/analysis.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/stored.h"
-#include "cli/subject.h"
-#include "cli/worst_case.h"
 #include "conf/posix_threads.h"
 #include "core/paths/bound.h"
 #include "core/store/store.h"
 #include "io/osmdump.h"
+#include "traffic/changes.h"
 
-enum { OPT_DUMP = 256, OPT_PATH_SL, OPT_SAVE, OPT_PREVIOUS };
+enum { OPT_DUMP = 256, OPT_PATH_SL, OPT_SAVE, OPT_PREVIOUS, OPT_SIGMA };
 
 static const struct argp_option options[] = {
 	{ "dump", OPT_DUMP, "DIR", 0,
@@ -36,174 +38,179 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "path-sl", OPT_PATH_SL, NULL, 0,
 	  "with --dump: SLs for ibdmchk, a line for each end port and LID, which is long", 0 },
+	{ "sigma", OPT_SIGMA, "K", 0, "exponent of the deviation metric, 1 to 16 (default 4)", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
 struct args {
 	struct cli_input in;
 	struct cli_subjects who;
+	struct cli_traffic traffic;
 	struct cli_worst worst;
 	struct out out;
 	struct osr_osmdump dump;
 	const char *save, *previous;
 	struct osr_threads threads;
+	uint32_t sigma;
+	uint64_t bound;            /* no routing has a lower edge forwarding index */
+	struct outcome *reference; /* what the others are compared with; NULL: none yet */
+	struct outcome *best;      /* to be recommended */
+	uint32_t n_done;           /* tables that there are */
 };
 
-static long peak_rss_kb(void)
-{
-	struct rusage u;
-
-	return getrusage(RUSAGE_SELF, &u) ? 0 : u.ru_maxrss;
-}
-
-/* One engine's work on it. */
+/* One engine's work on the fabric, or one file's tables. */
 struct outcome {
-	const struct osr_engine *engine;
-	struct osr_arena scratch, arena;
-	struct osr_result result;
+	const char *name;
+	const struct osr_fabric *f;
+	bool routed; /* an engine made the tables, so there are times and VLs */
+	uint64_t bound;
 	struct cli_stored previous;
-	struct osr_sweep sweep;
-	enum osr_status st;
-	struct osr_diag diag;
-	struct osr_findings found;
-	uint64_t bound; /* no routing has a lower edge forwarding index */
-	struct cli_worst_of worst;
-	struct cli_stamp route, check;
-	long rss_kb;
+	struct cli_tables t;
+	struct cli_analysis a;
+	long rss_kb; /* of the process, whose peak is that of all engines so far */
+	bool compared;
+	struct osr_changes changes;
+	uint32_t n_users; /* free it at 0 */
 };
 
-/* What the check of the sweep has left open. */
-static enum osr_status route_answer(struct outcome *o)
-{
-	struct osr_generation gen = { .routing = &o->result.routing };
-	struct osr_inquiry ask = { .f = &o->result.fabric,
-				   .gen = &gen,
-				   .checked = &o->sweep.verdict };
+/* ---- the figures ---------------------------------------------------------------------------- */
 
-	return osr_verify(&ask, &o->scratch, &o->arena, &o->found, &o->diag);
-}
+enum figure_of { OF_CHECK, OF_LOADS, OF_ENGINE, OF_BISECTIONS, OF_CHANGES };
 
-static void route_route(struct args *a, const struct osr_job *job, struct outcome *o)
-{
-	struct cli_stamp answer;
+struct figure {
+	const char *label, *key; /* label NULL: for programs */
+	enum figure_of of;       /* what must be there for it */
+	int digits;              /* behind the point, in the table; 0: a whole number */
+	double (*value)(const struct outcome *o);
+};
 
-	o->result.fabric = a->in.fabric;
-	o->st = osr_sweep(job, &o->result, &o->sweep);
-	if (!o->sweep.routed)
-		return;
-	answer = cli_now();
-	if (!o->st)
-		o->st = route_answer(o);
-	answer = cli_since(answer);
-	o->route.cpu = o->sweep.ms_route + o->sweep.ms_transition;
-	o->route.wall = o->sweep.wall_route;
-	o->check.cpu = o->sweep.ms_check + answer.cpu;
-	o->check.wall = o->sweep.wall_check + answer.wall;
-	o->rss_kb = peak_rss_kb();
-	if (!o->st)
-		o->st = osr_bound_load(&o->result.fabric, &o->scratch, &o->bound, &o->diag);
-	if (!o->st)
-		o->st = cli_worst_find(&a->worst, o->engine->name, &a->in.fabric,
-				       &o->result.routing, &o->worst, &o->diag);
-}
-
-static enum osr_status make_dir(const char *dir, struct osr_diag *diag)
-{
-	if (!mkdir(dir, 0777) || errno == EEXIST)
-		return OSR_OK;
-	return osr_fail(diag, OSR_INVAL, "%s: %s", dir, strerror(errno));
-}
-
-/* What the checker refused is not written: nobody shall load it. */
-static enum osr_status dump(const struct args *a, const struct outcome *o, struct osr_diag *diag)
-{
-	struct osr_osmdump how = a->dump;
-	char sub[4096];
-	enum osr_status st;
-
-	if (!how.dir || o->st)
-		return OSR_OK;
-	how.vls = a->who.link_vls;
-	st = make_dir(how.dir, diag);
-	if (!st && a->who.n > 1) {
-		snprintf(sub, sizeof(sub), "%s/%s", how.dir, o->engine->name);
-		how.dir = sub;
-		st = make_dir(how.dir, diag);
+#define FIGURE(name, expression)                                                                   \
+	static double name(const struct outcome *o)                                                \
+	{                                                                                          \
+		return (double)(expression);                                                       \
 	}
-	return st ? st
-		  : osr_osmdump_write(&how, &a->in.net, &a->in.fabric, &o->result.routing, diag);
-}
 
-/* FILE, or FILE.ENGINE where there are several. */
-static const char *file_of(const struct args *a, const struct outcome *o, const char *file,
-			   char path[PATH_MAX])
+FIGURE(route_efi, o->a.balance.efi)
+FIGURE(efi_mean, o->a.balance.mean)
+FIGURE(efi_min, o->a.balance.min)
+FIGURE(efi_perfect, o->a.balance.perfect)
+FIGURE(sigma, o->a.balance.sigma)
+FIGURE(efi_bound, o->bound)
+FIGURE(route_load, o->bound ? (double)o->a.balance.efi / (double)o->bound : NAN)
+FIGURE(efi_per_capacity, o->t.sweep.verdict.efi_per_capacity)
+FIGURE(route_no_path, o->t.sweep.verdict.n_no_path)
+FIGURE(mean_hops, cli_mean_hops(&o->a))
+FIGURE(route_max_hops, o->a.max_hops)
+FIGURE(host_routes, o->a.n_routes)
+FIGURE(route_lost, o->a.n_lost)
+FIGURE(route_routes, o->a.n_from)
+FIGURE(route_longer, o->a.n_longer)
+FIGURE(max_longer, o->a.max_longer)
+FIGURE(vls, o->t.routing.n_vls)
+FIGURE(layers, o->t.routing.n_layers)
+FIGURE(layers_one_way, o->t.routing.n_layers_one_way)
+FIGURE(ebb, o->a.bandwidth.mean)
+FIGURE(ebb_half_width, o->a.bandwidth.half_width)
+FIGURE(ebb_worst, o->a.bandwidth.worst)
+FIGURE(ebb_best, o->a.bandwidth.best)
+FIGURE(max_congestion, o->a.bandwidth.max_congestion)
+FIGURE(pairs_lost, o->a.bandwidth.n_no_path)
+FIGURE(route_cpu_ms, o->t.ms)
+FIGURE(route_wall_ms, o->t.sweep.wall_route)
+FIGURE(spf_ms, o->t.routing.ms_spf)
+FIGURE(layers_ms, o->t.routing.ms_layers)
+FIGURE(check_cpu_ms, o->a.check.cpu)
+FIGURE(check_wall_ms, o->a.check.wall)
+FIGURE(bandwidth_ms, o->a.bandwidth_ms)
+FIGURE(memory_kb, o->t.sweep.memory >> 10)
+FIGURE(route_rss_kb, o->rss_kb)
+FIGURE(pairs_changed, o->changes.n_path)
+FIGURE(pairs_share, o->changes.n_pairs ? (double)o->changes.n_path / (double)o->changes.n_pairs : 0)
+FIGURE(route_entries_changed, o->changes.n_entries_changed)
+
+static const struct figure figures[] = {
+	{ "edge forwarding index", "efi", OF_LOADS, 0, route_efi },
+	{ "  least possible", "efi_bound", OF_LOADS, 0, efi_bound },
+	{ "  times the least possible", "load", OF_LOADS, 3, route_load },
+	{ "  average", "efi_mean", OF_LOADS, 1, efi_mean },
+	{ "  least used channel", "efi_min", OF_LOADS, 0, efi_min },
+	{ "  average if all minimal", "efi_perfect", OF_LOADS, 1, efi_perfect },
+	{ "  deviation sigma(k)", "sigma", OF_LOADS, 2, sigma },
+	{ "  scaled by link speed", "efi_per_capacity", OF_ENGINE, 1, efi_per_capacity },
+	{ "routes between hosts", "host_routes", OF_LOADS, 0, host_routes },
+	{ "  that do not arrive", "host_routes_lost", OF_LOADS, 0, route_lost },
+	{ "  channels, mean", "mean_hops", OF_LOADS, 3, mean_hops },
+	{ "routes from switches", "routes", OF_CHECK, 0, route_routes },
+	{ "  channels of the longest", "max_hops", OF_CHECK, 0, route_max_hops },
+	{ "  longer than minimal", "routes_longer", OF_CHECK, 0, route_longer },
+	{ "    by channels, at most", "max_longer", OF_CHECK, 0, max_longer },
+	{ "  without a path", "no_path", OF_ENGINE, 0, route_no_path },
+	{ "VLs used", "vls", OF_ENGINE, 0, vls },
+	{ "  needed by requests", "layers_one_way", OF_ENGINE, 0, layers_one_way },
+	{ "  needed with replies", "layers", OF_ENGINE, 0, layers },
+	{ "effective bisection bw", "ebb", OF_BISECTIONS, 4, ebb },
+	{ "  95 % confidence, +-", "ebb_half_width", OF_BISECTIONS, 5, ebb_half_width },
+	{ "  worst pattern", "ebb_worst", OF_BISECTIONS, 4, ebb_worst },
+	{ "  best pattern", "ebb_best", OF_BISECTIONS, 4, ebb_best },
+	{ "  largest congestion", "max_congestion", OF_BISECTIONS, 0, max_congestion },
+	{ "  pairs without a path", "pairs_no_path", OF_BISECTIONS, 0, pairs_lost },
+	{ "route, ms CPU", "route_ms.cpu", OF_ENGINE, 1, route_cpu_ms },
+	{ "  elapsed", "route_ms.wall", OF_ENGINE, 1, route_wall_ms },
+	{ "  of it shortest paths", "spf_ms", OF_ENGINE, 1, spf_ms },
+	{ "  of it virtual lanes", "layers_ms", OF_ENGINE, 1, layers_ms },
+	{ "check, ms CPU", "check_ms.cpu", OF_CHECK, 1, check_cpu_ms },
+	{ "  elapsed", "check_ms.wall", OF_CHECK, 1, check_wall_ms },
+	{ "bandwidth, ms CPU", "bandwidth_ms", OF_BISECTIONS, 1, bandwidth_ms },
+	{ "memory of the engine, kB", "memory_kb", OF_ENGINE, 0, memory_kb },
+	{ NULL, "peak_rss_kb", OF_ENGINE, 0, route_rss_kb },
+	{ "pairs with another path", "pairs_changed", OF_CHANGES, 0, pairs_changed },
+	{ "  of all", "pairs_changed_share", OF_CHANGES, 4, pairs_share },
+	{ "LFT entries that differ", "entries_changed", OF_CHANGES, 0, route_entries_changed },
+};
+
+static bool route_has(const struct outcome *o, enum figure_of of)
 {
-	snprintf(path, PATH_MAX, a->who.n > 1 ? "%s.%s" : "%s", file, o->engine->name);
-	return path;
+	switch (of) {
+	case OF_LOADS:
+		return o->a.has_loads;
+	case OF_BISECTIONS:
+		return o->a.bandwidth.n_patterns > 0;
+	case OF_ENGINE:
+		return o->routed && !o->t.st;
+	case OF_CHANGES:
+		return o->compared;
+	default:
+		return !o->t.st;
+	}
 }
 
-static enum osr_status route_save(const struct args *a, const struct osr_job *job,
-				  const struct outcome *o, struct osr_diag *diag)
-{
-	char path[PATH_MAX];
-	enum osr_status st = OSR_OK;
+#define N_FIGURES (sizeof(figures) / sizeof(figures[0]))
 
-	if (o->st)
-		return OSR_OK;
-	if (a->save)
-		st = cli_stored_write(file_of(a, o, a->save, path), job, &o->result, diag);
-	return st;
-}
+static const struct out_field head_fields[] = {
+	CLI_INPUT_FIELDS,
+	CLI_SUBJECTS_FIELDS,
+	{ "patterns", NULL, OUT_COUNT, 0 },
+	{ "seed", NULL, OUT_COUNT, 0 },
+	{ NULL, NULL, 0, 0 },
+};
 
-static enum osr_status read_previous(const struct args *a, struct osr_job *job, struct outcome *o,
-				     struct osr_diag *diag)
-{
-	const struct osr_fabric *fabric = &a->in.fabric;
-	char path[PATH_MAX];
-	enum osr_status st;
-	uint32_t n_known;
+/* For programs. */
+static const struct out_field hop_fields[] = {
+	{ "tables", NULL, OUT_TEXT, 0 },
+	{ "hops", NULL, OUT_COUNT, 0 },
+	{ "routes", NULL, OUT_COUNT, 0 },
+	{ NULL, NULL, 0, 0 },
+};
 
-	if (!a->previous)
-		return OSR_OK;
-	st = cli_stored_read(file_of(a, o, a->previous, path), o->engine, job->values, &o->previous,
-			     diag);
-	if (!st && !osr_store_fits(&o->previous.last, fabric, &n_known))
-		st = osr_fail(diag, OSR_INVAL,
-			      "%.300s: tables of another fabric (%u of %u LIDs are in both)", path,
-			      n_known, fabric->n_dests);
-	job->previous = &o->previous.last;
-	return st;
-}
+static const struct out_field pattern_fields[] = { CLI_TRAFFIC_FIELDS, { NULL, NULL, 0, 0 } };
 
-/* ---- what is said --------------------------------------------------------------------------- */
-
-static const struct out_field head_fields[] = { CLI_INPUT_FIELDS,
-						CLI_SUBJECTS_FIELDS,
-						{ NULL, NULL, 0, 0 } };
-
-static const struct out_field engine_fields[] = {
-	{ "engine", "engine", OUT_TEXT, 0 },
+static const struct out_field first_fields[] = {
+	{ "tables", "tables of", OUT_TEXT, 0 },
 	{ "status", NULL, OUT_TEXT, 0 },
 	{ "message", NULL, OUT_TEXT, 0 },
-	{ "route_ms.cpu", "route, ms CPU", OUT_REAL, 1 },
-	{ "route_ms.wall", "  elapsed", OUT_REAL, 1 },
-	{ "spf_ms", "  shortest paths", OUT_REAL, 1 },
-	{ "layers_ms", "  virtual lanes", OUT_REAL, 1 },
-	{ "check_ms.cpu", "check, ms CPU", OUT_REAL, 1 },
-	{ "check_ms.wall", "  elapsed", OUT_REAL, 1 },
-	{ "peak_rss_kb", "peak memory, kB", OUT_COUNT, 0 },
-	{ "vls", "VLs used", OUT_COUNT, 0 },
-	{ "layers", "VLs required", OUT_COUNT, 0 },
-	{ "layers_one_way", "  by requests alone", OUT_COUNT, 0 },
-	{ "efi", "edge forwarding index", OUT_COUNT, 0 },
-	{ "efi_mean", "  average", OUT_REAL, 1 },
-	{ "efi_bound", "  least possible", OUT_COUNT, 0 },
-	{ "load", "  times the least possible", OUT_REAL, 3 },
-	{ "efi_per_capacity", "  scaled by link speed", OUT_REAL, 1 },
-	{ "max_hops", "longest route, channels", OUT_COUNT, 0 },
-	{ "routes", "routes", OUT_COUNT, 0 },
-	{ "routes_longer", "  longer than minimal", OUT_COUNT, 0 },
-	{ "no_path", "  without a path", OUT_COUNT, 0 },
+	CLI_ANSWER_FIELDS,
+	CLI_WORST_FIELDS,
+	{ "digest", "digest", OUT_TEXT, 0 },
 	{ "claimed.minimal", NULL, OUT_BOOL, 0 },
 	{ "claimed.deadlock_free", NULL, OUT_BOOL, 0 },
 	{ "claimed.reversible", NULL, OUT_BOOL, 0 },
@@ -214,18 +221,45 @@ static const struct out_field engine_fields[] = {
 	{ "proven.reversible", NULL, OUT_BOOL, 0 },
 	{ "proven.any_sl", NULL, OUT_BOOL, 0 },
 	{ "proven.multicast", NULL, OUT_BOOL, 0 },
-	{ "digest", "digest", OUT_TEXT, 0 },
-	CLI_ANSWER_FIELDS,
-	CLI_WORST_FIELDS,
-	{ NULL, NULL, 0, 0 },
 };
 
-static const struct out_section sections[] = {
-	{ "summary", OUT_HEAD, head_fields },
-	{ "engines", OUT_ACROSS, engine_fields },
-	{ "loops", OUT_ROWS, cli_loops_fields },
-	{ NULL, 0, NULL },
-};
+#define N_FIRST (sizeof(first_fields) / sizeof(first_fields[0]))
+#define N_FIELDS (N_FIRST + N_FIGURES + 1)
+
+/* What people see of a figure where several are compared: no details but those of `shown`. */
+static const char *figure_label(const struct figure *figure, bool several)
+{
+	static const char *const shown[] = { "efi_mean", "load", "ebb_half_width",
+					     "pairs_changed_share" };
+
+	for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++)
+		if (!strcmp(shown[i], figure->key))
+			return figure->label;
+	return several && figure->label && figure->label[0] == ' ' ? NULL : figure->label;
+}
+
+static void figure_fields(struct out_field fields[N_FIELDS], bool several)
+{
+	memcpy(fields, first_fields, sizeof(first_fields));
+	for (size_t r = 0; r < N_FIGURES; r++)
+		fields[N_FIRST + r] =
+			(struct out_field){ figures[r].key, figure_label(&figures[r], several),
+					    figures[r].digits ? OUT_REAL : OUT_COUNT,
+					    figures[r].digits };
+	fields[N_FIRST + N_FIGURES] = (struct out_field){ NULL, NULL, 0, 0 };
+}
+
+static void route_say_hops(struct out *out, const struct outcome *o)
+{
+	for (uint32_t h = 0; o->a.has_loads && h <= OSR_LOADS_MAX_HOPS; h++) {
+		if (!o->a.hops[h])
+			continue;
+		out_row(out, "hops");
+		out_text(out, "tables", o->name);
+		out_count(out, "hops", h);
+		out_count(out, "routes", o->a.hops[h]);
+	}
+}
 
 static void say_claims(struct out *out, const char *whose, uint32_t claims)
 {
@@ -247,59 +281,298 @@ static void say_claims(struct out *out, const char *whose, uint32_t claims)
 	}
 }
 
-static int route_say_verdict(struct out *out, const struct outcome *o)
+/* What an engine says of its tables, and the checker of them. */
+static void route_say_engine(struct out *out, const struct outcome *o)
 {
-	const struct osr_verdict *verdict = &o->sweep.verdict;
+	const struct osr_routing *routing = &o->t.routing;
 
-	out_real(out, "check_ms.cpu", o->check.cpu);
-	out_real(out, "check_ms.wall", o->check.wall);
-	out_count(out, "efi", verdict->efi);
-	out_real(out, "efi_mean", verdict->efi_mean);
-	out_count(out, "efi_bound", o->bound);
-	if (o->bound)
-		out_real(out, "load", (double)verdict->efi / (double)o->bound);
-	out_real(out, "efi_per_capacity", verdict->efi_per_capacity);
-	out_count(out, "max_hops", verdict->max_hops);
-	out_count(out, "routes", verdict->n_routes);
-	out_count(out, "routes_longer", verdict->n_longer);
-	out_count(out, "no_path", verdict->n_no_path);
-	say_claims(out, "proven", verdict->proven);
-	if (!o->st)
-		return cli_answers_say(out, o->engine->name, &o->found, OSR_REQUIRED);
-	out_text(out, "verdict", osr_answer_name(OSR_REFUTED));
-	return CLI_BAD;
+	if (routing->note)
+		out_note(out, "%s: %s", o->name, routing->note);
+	out_textf(out, "digest", "%016llx", (unsigned long long)o->t.result.digest);
+	say_claims(out, "claimed", routing->claims);
+	say_claims(out, "proven", o->t.sweep.verdict.proven);
 }
 
-/* An engine that refused has its message and nothing else. */
-static int route_say(struct out *out, const struct osr_fabric *fabric, const struct outcome *o)
+static int route_say(struct out *out, const struct outcome *o)
 {
-	const struct osr_routing *routing = &o->result.routing;
-	int code;
+	/* That tables are refuted is their verdict; there are figures of them. */
+	bool measured = !o->t.st && (!o->a.st || o->a.st == OSR_CHECK_FAILED);
+	const struct osr_diag *why = o->t.st ? &o->t.diag : &o->a.diag;
+	enum osr_status st = measured ? OSR_OK : o->t.st ? o->t.st : o->a.st;
+	int code = CLI_OK;
 
-	out_row(out, "engines");
-	out_text(out, "engine", o->engine->name);
-	out_text(out, "status", osr_status_str(o->st));
-	out_text(out, "message", o->diag.text);
-	if (o->st)
-		out_note(out, "%s: %s", o->engine->name, o->diag.text);
-	if (!o->sweep.routed)
-		return CLI_BAD;
-	if (routing->note)
-		out_note(out, "%s: %s", o->engine->name, routing->note);
-	out_real(out, "route_ms.cpu", o->route.cpu);
-	out_real(out, "route_ms.wall", o->route.wall);
-	out_real(out, "spf_ms", routing->ms_spf);
-	out_real(out, "layers_ms", routing->ms_layers);
-	out_count(out, "peak_rss_kb", (uint64_t)o->rss_kb);
-	out_count(out, "vls", routing->n_vls);
-	out_count(out, "layers", routing->n_layers);
-	out_count(out, "layers_one_way", routing->n_layers_one_way);
-	out_textf(out, "digest", "%016llx", (unsigned long long)o->result.digest);
-	say_claims(out, "claimed", routing->claims);
-	cli_worst_say(out, &o->worst);
-	code = route_say_verdict(out, o);
-	cli_answers_witness(out, o->engine->name, fabric, &o->found, OSR_REQUIRED);
-	return code;
+	out_row(out, "results");
+	out_text(out, "tables", o->name);
+	out_text(out, "status", osr_status_str(st));
+	out_text(out, "message", measured ? "" : why->text);
+	if (st)
+		out_note(out, "%s: %s", o->name, why->text);
+	if (o->t.sweep.routed)
+		route_say_engine(out, o);
+	for (size_t r = 0; r < N_FIGURES; r++) {
+		if (!route_has(o, figures[r].of))
+			continue;
+		if (figures[r].digits)
+			out_real(out, figures[r].key, figures[r].value(o));
+		else
+			out_count(out, figures[r].key, (uint64_t)figures[r].value(o));
+	}
+	cli_worst_say(out, &o->a.worst);
+	if (o->t.st)
+		out_text(out, "verdict", o->t.sweep.routed ? osr_answer_name(OSR_REFUTED) : NULL);
+	else
+		code = cli_answers_say(out, o->name, &o->a.found, OSR_REQUIRED);
+	if (!o->t.st)
+		cli_answers_witness(out, o->name, o->f, &o->a.found, OSR_REQUIRED);
+	route_say_hops(out, o);
+	return st ? CLI_BAD : code;
+}
+
+/* ---- what is kept for the others ------------------------------------------------------------ */
+
+static void release(struct outcome *o)
+{
+	if (!o || --o->n_users)
+		return;
+	cli_tables_free(&o->t);
+	cli_stored_free(&o->previous);
+	free(o);
+}
+
+static void keep(struct outcome **place, struct outcome *o)
+{
+	release(*place);
+	*place = o;
+	o->n_users++;
+}
+
+/* Proven before unknown, nothing refuted; then bandwidth beyond its error, then the busiest channel. */
+static bool route_better(const struct outcome *o, const struct outcome *than)
+{
+	const struct osr_bandwidth *bandwidth = &o->a.bandwidth, *y = &than->a.bandwidth;
+	enum osr_answer mine = osr_verdict_of(&o->a.found, OSR_REQUIRED, NULL);
+	enum osr_answer theirs = osr_verdict_of(&than->a.found, OSR_REQUIRED, NULL);
+	double apart = bandwidth->half_width + y->half_width;
+
+	if (mine != theirs)
+		return mine == OSR_PROVEN;
+	if (bandwidth->mean - y->mean > apart || y->mean - bandwidth->mean > apart)
+		return bandwidth->mean > y->mean;
+	return o->a.balance.efi < than->a.balance.efi;
+}
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+static enum osr_status make_dir(const char *dir, struct osr_diag *diag)
+{
+	if (!mkdir(dir, 0777) || errno == EEXIST)
+		return OSR_OK;
+	return osr_fail(diag, OSR_INVAL, "%s: %s", dir, strerror(errno));
+}
+
+/* What the checker refused is not written: nobody shall load it. */
+static enum osr_status dump(const struct args *a, const struct outcome *o, struct osr_diag *diag)
+{
+	struct osr_osmdump how = a->dump;
+	char sub[4096];
+	enum osr_status st;
+
+	if (!how.dir || !o->routed || o->t.st)
+		return OSR_OK;
+	how.vls = a->who.link_vls;
+	st = make_dir(how.dir, diag);
+	if (!st && a->who.n > 1) {
+		snprintf(sub, sizeof(sub), "%s/%s", how.dir, o->name);
+		how.dir = sub;
+		st = make_dir(how.dir, diag);
+	}
+	return st ? st : osr_osmdump_write(&how, &a->in.net, &a->in.fabric, &o->t.routing, diag);
+}
+
+/* FILE, or FILE.ENGINE where there are several. */
+static const char *file_of(const struct args *a, const struct outcome *o, const char *file,
+			   char path[PATH_MAX])
+{
+	snprintf(path, PATH_MAX, a->who.n > 1 ? "%s.%s" : "%s", file, o->name);
+	return path;
+}
+
+static enum osr_status route_save(const struct args *a, uint32_t i, const struct outcome *o,
+				  struct osr_diag *diag)
+{
+	struct osr_job job = { .engine = a->who.item[i].engine, .values = &a->who.values[i] };
+	char path[PATH_MAX];
+
+	if (!a->save || !o->routed || o->t.st)
+		return OSR_OK;
+	return cli_stored_write(file_of(a, o, a->save, path), &job, &o->t.result, diag);
+}
+
+static enum osr_status read_previous(const struct args *a, uint32_t i, struct outcome *o,
+				     struct osr_diag *diag)
+{
+	const struct osr_fabric *fabric = &a->in.fabric;
+	char path[PATH_MAX];
+	enum osr_status st;
+	uint32_t n_known;
+
+	if (!a->previous || !o->routed)
+		return OSR_OK;
+	st = cli_stored_read(file_of(a, o, a->previous, path), a->who.item[i].engine,
+			     &a->who.values[i], &o->previous, diag);
+	if (!st && !osr_store_fits(&o->previous.last, fabric, &n_known))
+		st = osr_fail(diag, OSR_INVAL,
+			      "%.300s: tables of another fabric (%u of %u LIDs are in both)", path,
+			      n_known, fabric->n_dests);
+	return st;
+}
+
+/* ---- the work ------------------------------------------------------------------------------- */
+
+static long peak_rss_kb(void)
+{
+	struct rusage u;
+
+	return getrusage(RUSAGE_SELF, &u) ? 0 : u.ru_maxrss;
+}
+
+static enum osr_status route_measure(struct args *a, uint32_t i, struct outcome *o,
+				     struct osr_diag *diag)
+{
+	const struct osr_fabric *fabric = &a->in.fabric;
+	struct osr_arena scratch = { 0 };
+	enum osr_status st = read_previous(a, i, o, diag);
+
+	if (st)
+		return st;
+	cli_busy("tables of", o->name);
+	cli_tables_make(&a->who, i, fabric, a->previous && o->routed ? &o->previous.last : NULL,
+			&o->t);
+	cli_busy(NULL, NULL);
+	o->rss_kb = peak_rss_kb();
+	if (o->t.st == OSR_INVAL || o->t.st == OSR_NOMEM) {
+		*diag = o->t.diag;
+		return o->t.st;
+	}
+	if (o->t.st)
+		return OSR_OK;
+	st = dump(a, o, diag);
+	if (!st)
+		st = route_save(a, i, o, diag);
+	if (st)
+		return st;
+	cli_analyze_tables(&a->traffic, &a->worst, o->name, fabric, &o->t, a->sigma, &o->a);
+	o->compared = a->reference != NULL;
+	if (o->compared)
+		st = osr_changes(fabric, &a->reference->t.routing, fabric, &o->t.routing, &scratch,
+				 &o->changes, diag);
+	osr_arena_free(&scratch);
+	if (!st)
+		st = cli_traffic_measure(&a->traffic, fabric, &o->t.routing, o->name, &a->out,
+					 diag);
+	return st == OSR_CHECK_FAILED && o->a.st ? OSR_OK : st; /* said already */
+}
+
+static enum osr_status route_one(struct args *a, uint32_t i, int *code, struct osr_diag *diag)
+{
+	struct outcome *o = calloc(1, sizeof(*o));
+	enum osr_status st;
+
+	if (!o)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the figures");
+	o->n_users = 1;
+	o->f = &a->in.fabric;
+	o->bound = a->bound;
+	o->name = cli_subject_name(&a->who.item[i]);
+	o->routed = a->who.item[i].engine != NULL;
+	st = route_measure(a, i, o, diag);
+	/* Asked for all, an engine for another kind of fabric gets no column. */
+	if (!st && cli_subjects_skip(&a->who, i, &o->t)) {
+		out_note(&a->out, "%s: %s", o->name, o->t.diag.text);
+	} else if (!st) {
+		int said = route_say(&a->out, o);
+
+		if (said && cli_subjects_counts(&a->who, i, o->t.st))
+			*code = said;
+	}
+	if (!st && !o->t.st) {
+		a->n_done++;
+		if (!a->reference)
+			keep(&a->reference, o);
+		if (o->a.has_loads && o->a.st != OSR_CHECK_FAILED &&
+		    (!a->best || route_better(o, a->best)))
+			keep(&a->best, o);
+	}
+	release(o);
+	return st;
+}
+
+/*
+ * What the others are compared with: the first that was named; if no engine was, the first file or the
+ * live tables, or else dfsssp.
+ */
+static uint32_t reference_of(const struct cli_subjects *who)
+{
+	uint32_t found = 0;
+
+	for (uint32_t i = 0; i < who->n && who->all; i++) {
+		if (!who->item[i].engine)
+			return i;
+		if (!strcmp(who->item[i].engine->name, "dfsssp"))
+			found = i;
+	}
+	return found;
+}
+
+static void say_best(struct args *a)
+{
+	const struct outcome *o = a->best;
+
+	if (a->n_done < 2)
+		return;
+	out_head(&a->out, "paths and entries against %s", a->reference->name);
+	if (!o) {
+		out_note(&a->out, "none of them can be recommended: every verdict is refuted");
+		return;
+	}
+	out_note(&a->out,
+		 "recommended here: %s, verdict %s, %llu routes on the busiest channel, effective "
+		 "bisection bandwidth %.3f",
+		 o->name, osr_answer_name(osr_verdict_of(&o->a.found, OSR_REQUIRED, NULL)),
+		 (unsigned long long)o->a.balance.efi, o->a.bandwidth.mean);
+}
+
+static int route_all(struct args *a)
+{
+	uint32_t first = reference_of(&a->who);
+	struct osr_arena scratch = { 0 };
+	struct osr_diag diag = { "" };
+	int code = CLI_OK;
+	enum osr_status st;
+
+	out_row(&a->out, "summary");
+	cli_input_say(&a->in, &a->out);
+	cli_subjects_say(&a->who, &a->out);
+	cli_subjects_fields(&a->who, &a->out);
+	out_count(&a->out, "patterns", a->traffic.n_bisections);
+	out_count(&a->out, "seed", a->traffic.seed);
+	out_head(&a->out, "%u random bisections from seed %llu", a->traffic.n_bisections,
+		 (unsigned long long)a->traffic.seed);
+	st = osr_bound_load(&a->in.fabric, &scratch, &a->bound, &diag);
+	osr_arena_free(&scratch);
+	if (!st)
+		st = route_one(a, first, &code, &diag);
+	for (uint32_t i = 0; i < a->who.n && !st; i++)
+		if (i != first)
+			st = route_one(a, i, &code, &diag);
+	if (!st)
+		say_best(a);
+	release(a->reference);
+	release(a->best);
+	if (!st)
+		return out_end(&a->out, code);
+	out_drop(&a->out);
+	return cli_fail(st, &diag);
 }
 
 /* ---- the command line ----------------------------------------------------------------------- */
@@ -321,108 +594,73 @@ static error_t route_parse(int key, char *arg, struct argp_state *state)
 	case OPT_PATH_SL:
 		a->dump.long_sl = true;
 		return 0;
+	case OPT_SIGMA:
+		a->sigma = (uint32_t)cli_take_number(arg, "sigma", 1, 16, state);
+		return 0;
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &a->in;
 		state->child_inputs[1] = &a->who;
-		state->child_inputs[2] = &a->worst;
-		state->child_inputs[3] = &a->out;
+		state->child_inputs[2] = &a->traffic;
+		state->child_inputs[3] = &a->worst;
+		state->child_inputs[4] = &a->out;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-/*
- * One engine after the other, each with arenas of its own. The peak of memory is the process's:
- * that of a later engine is at least that of those before it.
- */
-static enum osr_status route_one(struct args *a, uint32_t i, int *code, struct osr_diag *diag)
+/* The net itself is needed once more only if tables are read or dumped. */
+static enum osr_status route_prepare(struct args *a, struct osr_diag *diag)
 {
-	struct outcome o = { .engine = a->who.item[i].engine, .scratch.threads = &a->threads };
-	struct osr_job job = { .engine = o.engine,
-			       .values = &a->who.values[i],
-			       .request = a->who.req,
-			       .scratch = &o.scratch,
-			       .arena = &o.arena,
-			       .diag = &o.diag };
-	enum osr_status st = read_previous(a, &job, &o, diag);
-
-	job.request.clock_ms = cli_cpu_ms;
-	job.request.wall_ms = cli_wall_ms;
-	if (st)
-		goto out;
-	route_route(a, &job, &o);
-	osr_arena_free(&o.scratch);
-	st = dump(a, &o, diag);
-	if (!st)
-		st = route_save(a, &job, &o, diag);
-	/* Asked for all, an engine for another kind of fabric gets no column. */
-	if (!st && a->who.all && o.st == OSR_NOT_APPLICABLE) {
-		out_note(&a->out, "%s: %s", o.engine->name, o.diag.text);
-	} else if (!st) {
-		int said = route_say(&a->out, &a->in.fabric, &o);
-
-		if (said && cli_subjects_counts(&a->who, i, o.st))
-			*code = said;
-	}
-out:
-	osr_arena_free(&o.arena);
-	cli_stored_free(&o.previous);
-	return st;
-}
-
-/* The net itself is needed once more only if the tables are to be dumped. */
-static int route_run(struct args *a)
-{
-	struct osr_diag diag = { "" };
-	enum osr_status st = cli_subjects_load(&a->who, &a->in, &diag);
-	int code = CLI_OK;
+	enum osr_status st = cli_subjects_load(&a->who, &a->in, diag);
 
 	if (!st)
-		st = cli_worst_load(&a->worst, &a->in, &diag);
+		st = cli_worst_load(&a->worst, &a->in, diag);
 	a->threads = osr_threads_of((uint32_t)a->who.options.own.num[OPT_THREADS]);
+	a->who.threads = &a->threads;
 	if (!a->dump.dir)
-		osr_net_free(&a->in.net);
-	if (!st) {
-		out_row(&a->out, "summary");
-		cli_input_say(&a->in, &a->out);
-		cli_subjects_say(&a->who, &a->out);
-		cli_subjects_fields(&a->who, &a->out);
-	}
-	for (uint32_t i = 0; i < a->who.n && !st; i++)
-		st = route_one(a, i, &code, &diag);
-	if (!st)
-		return out_end(&a->out, code);
-	out_drop(&a->out);
-	return cli_fail(st, &diag);
+		cli_subjects_drop_net(&a->who, &a->in);
+	return st ? st : cli_traffic_load(&a->traffic, &a->in.fabric, diag);
 }
 
 int cli_route(int argc, char **argv)
 {
-	static const struct argp_child children[] = {
-		{ .argp = &input_argp },
-		{ .argp = &engines_argp },
-		{ .argp = &worst_argp },
-		{ .argp = &out_argp },
-		{ NULL },
+	static const struct argp argp = {
+		.options = options,
+		.parser = route_parse,
+		.args_doc = "FILE",
+		.doc = "Routes the fabric of FILE (of ibnetdiscover or ibsim, or an "
+		       "opensm-subnet.lst), or reads its tables, checks them and measures them: "
+		       "verdict, load of the channels, length of the routes, effective bisection "
+		       "bandwidth, traffic, virtual lanes, CPU time. Several engines and tables "
+		       "are columns, compared with the first.",
+		.children = cli_analysis_children
 	};
-	static const struct argp argp = { .options = options,
-					  .parser = route_parse,
-					  .args_doc = "FILE",
-					  .doc = "Routes the fabric of FILE (of ibnetdiscover or "
-						 "ibsim, or an opensm-subnet.lst), "
-						 "checks the tables and measures them.",
-					  .children = children };
+	struct out_field fields[N_FIELDS];
+	const struct out_section sections[] = {
+		{ "summary", OUT_HEAD, head_fields },    { "results", OUT_ACROSS, fields },
+		{ "hops", OUT_ROWS, hop_fields },        { "patterns", OUT_ROWS, pattern_fields },
+		{ "loops", OUT_ROWS, cli_loops_fields }, { NULL, 0, NULL }
+	};
 	struct args a = { .in = CLI_INPUT_INIT,
 			  .who = CLI_SUBJECTS_INIT,
-			  .out = { .command = "route", .sections = sections } };
+			  .traffic = CLI_TRAFFIC_INIT,
+			  .out = { .command = "route", .sections = sections },
+			  .sigma = 4 };
 	struct osr_diag diag = { "" };
+	enum osr_status st;
 	int code;
 
+	a.who.req.clock_ms = cli_cpu_ms;
+	a.who.req.wall_ms = cli_wall_ms;
+	figure_fields(fields, false);
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
-	code = route_run(&a);
-	if (cli_worst_free(&a.worst, &diag))
-		code = cli_fail(OSR_INVAL, &diag);
+	figure_fields(fields, a.who.n > 1);
+	st = route_prepare(&a, &diag);
+	code = st ? cli_fail(st, &diag) : route_all(&a);
+	st = cli_worst_free(&a.worst, &diag);
+	code = st ? cli_fail(st, &diag) : code;
+	cli_traffic_free(&a.traffic);
 	cli_subjects_free(&a.who);
 	cli_input_free(&a.in);
 	return code;

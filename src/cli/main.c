@@ -15,12 +15,11 @@ static const char *const groups[] = { "Look at a fabric and its tables",
 enum { LOOK, RUN, MAKE, N_GROUPS };
 
 const struct cli_command cli_commands[] = {
-	{ "route", "route a fabric from a file and check the tables", cli_route, LOOK },
-	{ "analyze", "measure a routing: load, bandwidth, lanes", cli_analyze, LOOK },
+	{ "route", "route a fabric, check and measure the tables; compare several", cli_route,
+	  LOOK },
 	{ "check", "verify tables: OpenSM's dumps, the live fabric, an engine's", cli_check, LOOK },
 	{ "diff", "compare two fabrics, or two sets of tables and the transition", cli_diff, LOOK },
 	{ "report", "one HTML page about a routing, with pictures", cli_report, LOOK },
-	{ "compare", "compare engines and tables on one fabric", cli_compare, LOOK },
 	{ "path", "follow packets from A to B; what uses a cable; cables of a job", cli_path,
 	  LOOK },
 	{ "whatif", "remove cables or switches: what breaks, what changes", cli_whatif, LOOK },
@@ -40,7 +39,9 @@ const struct cli_command cli_commands[] = {
 static const struct {
 	const char *name, *now;
 } old_names[] = {
+	{ "analyze", "route" },
 	{ "angara", NULL },
+	{ "compare", "route -e all" },
 	{ "counters", NULL },
 	{ "degrade", "whatif --write=FILE" },
 	{ "engines", "conf --list" },

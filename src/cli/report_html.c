@@ -310,7 +310,7 @@ static void say_advice(const struct report *p, FILE *out)
 		      ? "No routing is better: this cable is the bottleneck between the parts that "
 			"it "
 			"joins, and a second one beside it would help."
-		      : "See whether another engine spreads better (osmroutes compare), and "
+		      : "See whether another engine spreads better (osmroutes route -e all), and "
 			"whether "
 			"cables beside it are missing (osmroutes diff with an earlier fabric).",
 	      out);

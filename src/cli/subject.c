@@ -11,13 +11,13 @@
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
-enum { OPT_TABLES = 0x3000, OPT_LFT, OPT_VLS, OPT_CONFIG, OPT_OSMCONF, OPT_MCAST, OPT_NO_MCAST };
+enum { OPT_TABLES = 0x3000, OPT_VLS, OPT_CONFIG, OPT_OSMCONF, OPT_MCAST, OPT_NO_MCAST };
 
 #define ASSUMED_VLS 8 /* what most switches have, and ibsim's */
 
 static const struct argp_option engine_options[] = {
-	{ "engine", 'e', "NAME", 0,
-	  "routing engine, may be repeated; \"all\" (default dfsssp, of compare all)", 0 },
+	{ "engine", 'e', "NAME", 0, "routing engine, may be repeated; \"all\" (default dfsssp)",
+	  0 },
 	{ "option", 'o', "NAME=VALUE", 0, "option of the engines (see `osmroutes conf --list`)",
 	  0 },
 	{ "vls", OPT_VLS, "N", 0, "data virtual lanes of the links, 1 to 15 (default 8)", 0 },
@@ -38,7 +38,6 @@ static const struct argp_option table_options[] = {
 	  "tables of a file (route --save, opensm-lfts.dump) or a directory of dumps instead of an "
 	  "engine's, may be repeated; \"live\": those in the switches of --live",
 	  0 },
-	{ "lft", OPT_LFT, "DUMP", OPTION_ALIAS | OPTION_HIDDEN, NULL, 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 }
 };
 
@@ -124,7 +123,6 @@ static error_t parse_tables(int key, char *arg, struct argp_state *state)
 {
 	switch (key) {
 	case OPT_TABLES:
-	case OPT_LFT:
 		subject_add(state->input, NULL, arg, state);
 		return 0;
 	case ARGP_KEY_INIT:
@@ -355,7 +353,7 @@ static void subject_route(const struct cli_subjects *subjects, uint32_t i,
 			  const struct osr_fabric *fabric, const struct osr_result *previous,
 			  struct cli_tables *tables)
 {
-	struct osr_arena scratch = { 0 };
+	struct osr_arena scratch = { .threads = subjects->threads };
 	const struct osr_job job = subject_job(subjects, i, previous, &scratch, tables);
 
 	tables->result.fabric = *fabric;

@@ -53,7 +53,8 @@ struct cli_subjects {
 	const struct osr_net *net; /* of the input, for GUIDs of nodes in files */
 	bool all;                  /* every engine; before parsing: if nothing is named */
 	bool all_named;
-	struct osr_values *values; /* [n] */
+	struct osr_values *values;         /* [n] */
+	const struct osr_threads *threads; /* lent to engines and checker, or NULL */
 };
 
 #define CLI_SUBJECTS_INIT                                                                          \

@@ -13,7 +13,6 @@
 
 enum {
 	OPT_BISECTIONS = 0x5000,
-	OPT_PATTERNS,
 	OPT_PATTERN,
 	OPT_TRAFFIC,
 	OPT_HOSTS,
@@ -26,7 +25,6 @@ enum {
 
 static const struct argp_option options[] = {
 	{ "bisections", OPT_BISECTIONS, "N", 0, "random bisections, 0 for none (default 1000)", 0 },
-	{ "patterns", OPT_PATTERNS, "N", OPTION_ALIAS | OPTION_HIDDEN, NULL, 0 },
 	{ "pattern", OPT_PATTERN, "NAME[:N,..]", 0,
 	  "a communication pattern, may be repeated; \"orcs\", \"cps\": all of them; \"list\"", 0 },
 	{ "traffic", OPT_TRAFFIC, "FILE", 0, "phases of a traffic file, may be repeated", 0 },
@@ -112,7 +110,6 @@ static error_t traffic_parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case OPT_BISECTIONS:
-	case OPT_PATTERNS:
 		traffic->n_bisections =
 			(uint32_t)cli_take_number(arg, "bisections", 0, 10000000, state);
 		return 0;

@@ -195,7 +195,7 @@ class Bench:
                           (outcome.efi, outcome.tables['efi']))
         if not self.patterns:
             return
-        done = subprocess.run([COMMAND, 'analyze', '--json', '--bisections', str(self.patterns),
+        done = subprocess.run([COMMAND, 'route', '--json', '--bisections', str(self.patterns),
                                '--tables', lfts, self.netfile], stdout=subprocess.PIPE)
         result = json.loads(done.stdout)['results'][0]
         if 'ebb' in result:
@@ -242,10 +242,10 @@ def _read_log(outcome, variant, log):
 
 
 def by_budget(netfile, budgets, patterns):
-    """{budget: figures of `osmroutes analyze`} for dfsssp; figures of no routing are its message."""
+    """{budget: figures of `osmroutes route`} for dfsssp; figures of no routing are its message."""
     rows = {}
     for n in budgets:
-        done = subprocess.run([COMMAND, 'analyze', '--json', '-e', 'dfsssp', '--vls', str(n),
+        done = subprocess.run([COMMAND, 'route', '--json', '-e', 'dfsssp', '--vls', str(n),
                                '--bisections', str(patterns), netfile], stdout=subprocess.PIPE)
         rows[n] = json.loads(done.stdout)['results'][0]
     return rows
@@ -255,10 +255,10 @@ def offline(netfile, repetitions):
     """The command on a fabric too large for the simulator: [its JSON], one per repetition."""
     results = []
     for _ in range(repetitions):
-        done = subprocess.run([COMMAND, 'route', '--json', '-e', 'dfsssp', netfile],
+        done = subprocess.run([COMMAND, 'route', '--json', '-e', 'dfsssp', '--bisections=0', netfile],
                               stdout=subprocess.PIPE)
         data = json.loads(done.stdout)
-        results.append(dict(data['engines'][0], read=data['read_ms'],
+        results.append(dict(data['results'][0], read=data['read_ms'],
                             size={k: data[k] for k in ('switches', 'terminals', 'lids')}))
     return results
 
@@ -269,9 +269,9 @@ def after_fault(netfile, broken, fault, repetitions):
                    stderr=subprocess.DEVNULL)
     best = None
     for _ in range(repetitions):
-        done = subprocess.run([COMMAND, 'route', '--json', '-e', 'dmodk', broken],
+        done = subprocess.run([COMMAND, 'route', '--json', '-e', 'dmodk', '--bisections=0', broken],
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        row = json.loads(done.stdout)['engines'][0]
+        row = json.loads(done.stdout)['results'][0]
         if row['status'] != 'ok':
             raise Failure('dmodk after %s: %s' % (fault, row['message']))
         ms = row['route_ms']['cpu']

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""`osmroutes analyze` against a slow program that shares nothing with it but the definitions of
+"""`osmroutes route` against a slow program that shares nothing with it but the definitions of
 src/traffic/bandwidth.h: cables from the net file, tables from the dumps, packets followed one
 by one. Every digit must be the same.
 
@@ -139,7 +139,7 @@ def compare(command, net, engine, patterns, seed, workdir):
     saved = os.path.join(workdir, 'saved')
     run(command, 'route', net, '-e', engine, '--dump', dump, '--save', saved)
     expected = Oracle(net, lfts).bisections(patterns, seed)
-    got = json.loads(run(command, 'analyze', net, '-e', engine, '--tables', lfts,
+    got = json.loads(run(command, 'route', net, '-e', engine, '--tables', lfts,
                          '--tables', saved, '--json', '--bisections', str(patterns), '--seed',
                          str(seed)))
     for result in got['results']:	# the engine's own tables, and the same read from two files

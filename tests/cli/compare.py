@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""`osmroutes compare` says of each set of tables what `analyze` says, and how many paths differ, which
-is counted a second time by following them (bandwidth.py).
+"""`osmroutes route` says of each of several tables what it says of them alone, and how many paths differ, which is
+counted a second time by following them (bandwidth.py).
 
     compare.py COMMAND ROOT
 """
@@ -38,14 +38,14 @@ def main():
                 run(command, 'route', net, '-e', engine, '--dump', folder)
                 dumps[engine] = os.path.join(folder, 'opensm-lfts.dump')
                 oracle[engine] = Oracle(net, dumps[engine])
-            words = [net, '-e', 'sssp', '-e', 'dfsssp', '--tables', dumps['sssp'], '--json',
-                     '--bisections=20']
-            got = json.loads(run(command, 'compare', *words))['results']
-            single = json.loads(run(command, 'analyze', *words))['results']
+            columns = ['-e', 'sssp'], ['-e', 'dfsssp'], ['--tables', dumps['sssp']]
+            words = [net, '--json', '--bisections=20']
+            got = json.loads(run(command, 'route', *words, *sum(columns, [])))['results']
+            single = [json.loads(run(command, 'route', *words, *column))['results'][0] for column in columns]
         for a, b in zip(got, single):
             for key in SAME:
                 if a[key] != b[key]:
-                    sys.exit('%s, %s: %s is %r, and analyze says %r'
+                    sys.exit('%s, %s: %s is %r, and alone %r'
                              % (name, a['tables'], key, a[key], b[key]))
         if 'pairs_changed' in got[0]:
             sys.exit('%s: the first tables differ from themselves' % name)

@@ -37,53 +37,53 @@ expect 2 '/nonexistent/x: No such file' generate torus -o /nonexistent/x
 expect 2 '"p=1,1,1" is an option of tree: write it without -o' generate tree -o p=1,1,1
 expect 2 '"dims=4x4" is an option of torus: write it without -o' generate -o dims=4x4 torus
 expect 0 '^Switch' generate torus dims=3 --rate=4xEDR
-expect 2 'missing FILE' analyze
-expect 2 'no engine "minhop"' analyze -e minhop "$root/topologies/ring-5.net"
+expect 2 'analyze is now osmroutes route' analyze
+expect 2 'no engine "minhop"' route -e minhop "$root/topologies/ring-5.net"
 expect 2 '"threads" is no option of dfsssp: it goes into osmroutes.conf' route -o threads=2 "$root/topologies/ring-5.net"
 expect 2 '"max_vls = 99": expected a number' route -o max_vls=99 "$root/topologies/ring-5.net"
-expect 2 'unknown option "roundz"' analyze -o roundz=1 "$root/topologies/ring-5.net"
-expect 2 'bisections "-1": expected 0' analyze --bisections=-1 "$root/topologies/ring-5.net"
-expect 2 'README.md:3: neither an entry nor a head line' analyze --lft "$root/topologies/README.md" "$root/topologies/ring-5.net"
+expect 2 'unknown option "roundz"' route -o roundz=1 "$root/topologies/ring-5.net"
+expect 2 'bisections "-1": expected 0' route --bisections=-1 "$root/topologies/ring-5.net"
+expect 2 'README.md:3: neither an entry nor a head line' route --tables "$root/topologies/README.md" "$root/topologies/ring-5.net"
 printf 'Unicast lids [0-9] of switch Lid 1 guid 0x0000000000000042 (x):\n' > "$dir/other.lfts"
 printf 'Unicast lids [0-9] of switch Lid 1 guid 0x0000000000200000 (x):\n0x0777 001\n' > "$dir/lid.lfts"
-expect 2 'other.lfts:1: the fabric has no switch 0x0*42' analyze --lft "$dir/other.lfts" "$root/topologies/tree-2.net"
-expect 2 'lid.lfts:2: no port in the fabric has LID 1911' analyze --lft "$dir/lid.lfts" "$root/topologies/tree-2.net"
-expect 1 'verdict refuted: switch leaf-0 has no entry for LID 1' analyze --lft <(head -1 "$dir/lid.lfts") "$root/topologies/tree-2.net"
-expect 0 'effective bisection bw +[01]' analyze "$root/topologies/ring-5.net"
-expect 0 '^0 random bisections from seed 1' analyze --bisections=0 "$root/topologies/ring-5.net"
-expect 2 'threads "0": expected 1' analyze --threads=0 "$root/topologies/ring-5.net"
-expect 2 'sigma "0": expected 1' analyze --sigma=0 "$root/topologies/ring-5.net"
-expect 2 'no pattern "star"' analyze --pattern=star "$root/topologies/ring-5.net"
-expect 2 'takes no numbers' analyze --pattern=ring:1 "$root/topologies/ring-5.net"
-expect 2 'ranking "none": expected ordered' analyze --ranking=none "$root/topologies/ring-5.net"
-expect 2 '99 ranks do not fit on 5 hosts' analyze --ranks=99 "$root/topologies/ring-5.net"
-expect 0 'cps-doubling-tree:m1,m2' analyze --pattern=list "$root/topologies/ring-5.net"
+expect 2 'other.lfts:1: the fabric has no switch 0x0*42' route --tables "$dir/other.lfts" "$root/topologies/tree-2.net"
+expect 2 'lid.lfts:2: no port in the fabric has LID 1911' route --tables "$dir/lid.lfts" "$root/topologies/tree-2.net"
+expect 1 'verdict refuted: switch leaf-0 has no entry for LID 1' route --tables <(head -1 "$dir/lid.lfts") "$root/topologies/tree-2.net"
+expect 0 'effective bisection bw +[01]' route "$root/topologies/ring-5.net"
+expect 0 '^0 random bisections from seed 1' route --bisections=0 "$root/topologies/ring-5.net"
+expect 2 'threads "0": expected 1' route --threads=0 "$root/topologies/ring-5.net"
+expect 2 'sigma "0": expected 1' route --sigma=0 "$root/topologies/ring-5.net"
+expect 2 'no pattern "star"' route --pattern=star "$root/topologies/ring-5.net"
+expect 2 'takes no numbers' route --pattern=ring:1 "$root/topologies/ring-5.net"
+expect 2 'ranking "none": expected ordered' route --ranking=none "$root/topologies/ring-5.net"
+expect 2 '99 ranks do not fit on 5 hosts' route --ranks=99 "$root/topologies/ring-5.net"
+expect 0 'cps-doubling-tree:m1,m2' route --pattern=list "$root/topologies/ring-5.net"
 printf 'h1\nh0 # the second\n\n0x0\n' > "$dir/hosts"
-expect 2 'hosts:4: no end port has the GUID 0x0*0' analyze --hosts "$dir/hosts" "$root/topologies/ring-5.net"
+expect 2 'hosts:4: no end port has the GUID 0x0*0' route --hosts "$dir/hosts" "$root/topologies/ring-5.net"
 printf 'lid:010\nlid:0x0a\n' > "$dir/hosts"
-expect 2 'hosts:2: "lid:0x0a" is in the list already' analyze --hosts "$dir/hosts" "$root/topologies/cluster-192.net"
+expect 2 'hosts:2: "lid:0x0a" is in the list already' route --hosts "$dir/hosts" "$root/topologies/cluster-192.net"
 expect 0 '^# osmroutes whatif' whatif --write=- --seed=010 --links=1 "$root/topologies/ring-5.net"
 cmp -s <("$command" whatif --write=- --seed=010 --links=1 "$root/topologies/torus-4x4.net" 2>"$dir/said" | grep -v "^#") \
 	<("$command" whatif --write=- --seed=10 --links=1 "$root/topologies/torus-4x4.net" 2>"$dir/said" | grep -v "^#") ||
 	{ echo 'seed 010 is not 10'; bad=1; }
 expect 2 'seed "-1": expected a number' whatif --write="$dir/left.net" --seed=-1 --links=1 "$root/topologies/ring-5.net"
 printf 'h1\n"h1"\n' > "$dir/hosts"
-expect 2 'hosts:2: "h1" is in the list already' analyze --hosts "$dir/hosts" "$root/topologies/ring-5.net"
+expect 2 'hosts:2: "h1" is in the list already' route --hosts "$dir/hosts" "$root/topologies/ring-5.net"
 printf 'h1\nnobody\n' > "$dir/hosts"
-expect 2 'hosts:2: no end port is called "nobody"' analyze --hosts "$dir/hosts" "$root/topologies/ring-5.net"
-expect 2 'No such file' analyze --hosts "$dir/none" "$root/topologies/ring-5.net"
+expect 2 'hosts:2: no end port is called "nobody"' route --hosts "$dir/hosts" "$root/topologies/ring-5.net"
+expect 2 'No such file' route --hosts "$dir/none" "$root/topologies/ring-5.net"
 printf 'phase\nh0 h1\nh2\n' > "$dir/traffic"
-expect 2 'traffic:3: expected "phase", or who sends' analyze --traffic "$dir/traffic" "$root/topologies/ring-5.net"
+expect 2 'traffic:3: expected "phase", or who sends' route --traffic "$dir/traffic" "$root/topologies/ring-5.net"
 printf 'phase\nh0 h0\n' > "$dir/traffic"
-expect 2 'traffic:2: "h0" sends to itself' analyze --traffic "$dir/traffic" "$root/topologies/ring-5.net"
+expect 2 'traffic:2: "h0" sends to itself' route --traffic "$dir/traffic" "$root/topologies/ring-5.net"
 printf 'ranks 3\n0 3\n' > "$dir/traffic"
-expect 2 'traffic:2: "3" is no rank from 0 to 2' analyze --traffic "$dir/traffic" "$root/topologies/ring-5.net"
+expect 2 'traffic:2: "3" is no rank from 0 to 2' route --traffic "$dir/traffic" "$root/topologies/ring-5.net"
 printf 'ranks 11\n0 3\n' > "$dir/traffic"
-expect 2 '11 ranks do not fit on 5 hosts' analyze --traffic "$dir/traffic" "$root/topologies/ring-5.net"
+expect 2 '11 ranks do not fit on 5 hosts' route --traffic "$dir/traffic" "$root/topologies/ring-5.net"
 printf '# nothing\nphase\n' > "$dir/traffic"
-expect 2 'it has no pairs' analyze --traffic "$dir/traffic" "$root/topologies/ring-5.net"
+expect 2 'it has no pairs' route --traffic "$dir/traffic" "$root/topologies/ring-5.net"
 printf 'phase\nlid:77 h0\n' > "$dir/traffic"
-expect 2 'no end port has the LID 77' analyze --traffic "$dir/traffic" "$root/topologies/ring-5.net"
+expect 2 'no end port has the LID 77' route --traffic "$dir/traffic" "$root/topologies/ring-5.net"
 expect 2 'missing FILE' check
 expect 2 'say which tables to check: .*--lft=FILE' check "$root/topologies/tree-2.net"
 expect 2 'opensm-subnet.lst: No such file' check "$root/topologies"
@@ -124,11 +124,11 @@ expect 1 'verdict on the old +refuted' diff --same "$dir/edited" "$dir/torus"
 expect 0 'verdict on the old +refuted' diff "$dir/edited" "$dir/torus"
 expect 1 'hole +switch .* has no entry for LID 3' check "$dir/edited"
 expect 2 'no fabric: expected' diff "$dir/torus" "$root/topologies"
-expect 2 'missing FILE' compare
-expect 2 'no engine "minhop"' compare -e minhop "$root/topologies/ring-5.net"
-expect 1 'dmodk: not a fat tree' compare -e dfsssp -e dmodk --bisections=9 "$root/topologies/ring-5.net"
-expect 0 'recommended here: dfsssp, verdict proven' compare --bisections=9 "$root/topologies/ring-5.net"
-expect 1 'dmodk: not a fat tree' compare -e dmodk "$root/topologies/ring-5.net"
+expect 2 'compare is now osmroutes route -e all' compare
+expect 2 'no engine "minhop"' route -e minhop "$root/topologies/ring-5.net"
+expect 1 'dmodk: not a fat tree' route -e dfsssp -e dmodk --bisections=9 "$root/topologies/ring-5.net"
+expect 0 'recommended here: dfsssp, verdict proven' route -e all --bisections=9 "$root/topologies/ring-5.net"
+expect 1 'dmodk: not a fat tree' route -e dmodk "$root/topologies/ring-5.net"
 expect 2 'cannot|No such|exist' route --save /nowhere/x "$root/topologies/ring-5.net"
 expect 2 'missing FILE' whatif --each=link
 expect 2 'nothing to remove' whatif "$root/topologies/ring-5.net"
@@ -136,8 +136,8 @@ expect 2 'either --link' whatif --each=link --links=1 "$root/topologies/ring-5.n
 expect 2 'each "cable": expected link' whatif --each=cable "$root/topologies/ring-5.net"
 # Devices that never end, and what is wrong with the whole of a file.
 expect 2 '/dev/zero:1: byte 0x00' route /dev/zero
-expect 2 '/dev/zero:1: a line of more' analyze --hosts=/dev/zero --pattern=ring "$root/topologies/ring-5.net"
-expect 2 '/dev/zero:1: a line of more' analyze --traffic=/dev/zero "$root/topologies/ring-5.net"
+expect 2 '/dev/zero:1: a line of more' route --hosts=/dev/zero --pattern=ring "$root/topologies/ring-5.net"
+expect 2 '/dev/zero:1: a line of more' route --traffic=/dev/zero "$root/topologies/ring-5.net"
 expect 2 '/dev/zero:1: a line of more' order --names=/dev/zero "$root/topologies/tree-2.net"
 expect 2 '/dev/zero:1: a line of more' check --lft=/dev/zero "$root/topologies/ring-5.net"
 expect 2 'unrecognized option' whatif --each=link --tables=x "$root/topologies/ring-5.net"
@@ -250,7 +250,7 @@ EOT
 # The three forms say the same.
 expect 2 'no such section; --schema' route --csv=engine "$root/topologies/ring-5.net"
 expect 2 'need -o FILE' generate torus --json
-expect 0 '^engines rows' route --schema
+expect 0 '^results rows' route --schema
 expect 0 '^summary head' generate --schema
 expect 0 '"switch_cables": 5' generate torus dims=5 --json -o "$dir/five.net"
 expect 0 '^link,' whatif --links=1 --csv=removed --write="$dir/four.net" "$dir/five.net"
@@ -263,7 +263,7 @@ python3 - "$command" "$root/topologies/cluster-192.net" <<'EOT' || bad=1
 import csv, io, json, re, subprocess, sys
 run = lambda *w: subprocess.run([sys.argv[1], 'route', '-e', 'all', sys.argv[2]] + list(w),
                                 check=True, capture_output=True, text=True).stdout
-tables = json.loads(run('--json'))['engines']
+tables = json.loads(run('--json'))['results']
 rows = list(csv.DictReader(io.StringIO(run('--csv'))))
 shown = re.search(r'^edge forwarding index +(.*)$', run(), re.M).group(1).split()
 ok = (len(tables) == len(rows) == len(shown) > 1

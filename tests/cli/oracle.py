@@ -99,7 +99,7 @@ def one(i, rng, folder, counts):
                           '--path-sl', net], capture_output=True, text=True)
     if run.returncode not in (0, 1) or not run.stdout:
         sys.exit('%s: exit %d: %s' % (what, run.returncode, run.stderr))
-    said = json.loads(run.stdout)['engines'][0]
+    said = json.loads(run.stdout)['results'][0]
     if said['status'] != 'ok':
         counts['refused'] += 1
         if not said['message']:

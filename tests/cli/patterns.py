@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""Patterns of `osmroutes analyze` against a slow program that shares nothing with it: patterns as
+"""Patterns of `osmroutes route` against a slow program that shares nothing with it: patterns as
 ORCS 2.0 and table 2 of the D-Mod-K paper define them, cables from the net file, tables from the dumps,
 packets followed one by one (bandwidth.py). Every digit must be the same.
 
@@ -326,7 +326,7 @@ def compare(command, net, workdir, n_ranks, n_runs, seed, threads):
     oracle = Oracle(net, os.path.join(dump, 'opensm-lfts.dump'))
     n = n_ranks or len(oracle.hosts)
     wanted = sequences(n)
-    words = ['analyze', net, '-e', 'sssp', '--json', '--bisections=0', '--runs=%d' % n_runs,
+    words = ['route', net, '-e', 'sssp', '--json', '--bisections=0', '--runs=%d' % n_runs,
              '--seed=%d' % seed, '--threads=%d' % threads] + ['--pattern=' + name for name in wanted]
     if n_ranks:
         words.append('--ranks=%d' % n_ranks)
@@ -376,7 +376,7 @@ def compare_files(command, net, workdir):
         for phase in phases:
             out.write('phase\n\n' + ''.join('"%s" lid:%d\n' % (names[hosts[a]], lids[hosts[b]])
                                             for a, b in phase))
-    words = ['analyze', net, '--json', '--bisections=0', '--runs=4', '--hosts', files['hosts'],
+    words = ['route', net, '--json', '--bisections=0', '--runs=4', '--hosts', files['hosts'],
              '--traffic', files['ranks'], '--traffic', files['ends']]
     rows = json.loads(run(command, *words))['patterns']
     if [r['ranking'] for r in rows] != ['ordered', 'random', 'given']:
@@ -391,7 +391,7 @@ def compare_files(command, net, workdir):
 
 def same_for_any_threads(command, net):
     """Random patterns too; they are drawn in the order of the phases, whoever measures them."""
-    words = ['analyze', net, '-e', 'sssp', '--csv=patterns', '--bisections=50', '--runs=9',
+    words = ['route', net, '-e', 'sssp', '--csv=patterns', '--bisections=50', '--runs=9',
              '--pattern=rand', '--pattern=receivers:3', '--pattern=cps-shift']
 
     def text(threads):

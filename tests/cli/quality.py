@@ -15,7 +15,7 @@ REAL = os.environ.get('OSR_FABRICS') or os.path.join(sys.argv[2], '..', 'shared'
 
 def route(net, *options):
     out = subprocess.run([OSMROUTES, 'route', '--json', *options, net], check=True, stdout=subprocess.PIPE)
-    return json.loads(out.stdout)['engines'][0]
+    return json.loads(out.stdout)['results'][0]
 
 
 def longer(got):
@@ -75,14 +75,11 @@ ENGINES = ['osmroutes', 'dfsssp', 'dmodk', 'angara', 'sssp', 'p2sssp']
 def chosen(net):
     """No engine is better in one figure by more than 3 % and as good in all others."""
     engines = [word for e in ENGINES for word in ('-e', e)]
-    routed, measured = (json.loads(subprocess.run(
-        [OSMROUTES, *command, '--json', *engines, net], stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL).stdout) for command in (['route'], ['analyze', '--bisections=300']))
-    rows = {}	# the fewer the better
-    for a, b in zip(routed['engines'], measured['results']):
-        assert a['engine'] == b['tables']
-        if a['status'] == 'ok' and b['answers']['one_way'] == 'proven':
-            rows[a['engine']] = a['efi_per_capacity'], -b['ebb'], a['layers'], a['routes_longer']
+    measured = json.loads(subprocess.run([OSMROUTES, 'route', '--bisections=300', '--json', *engines, net],
+                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)['results']
+    # The fewer the better.
+    rows = {r['tables']: (r['efi_per_capacity'], -r['ebb'], r['layers'], r['routes_longer'])
+            for r in measured if r['status'] == 'ok' and r['answers']['one_way'] == 'proven'}
     ours = rows.pop('osmroutes')
     for engine, other in rows.items():
         assert not (all(o <= m for m, o in zip(ours, other)) and

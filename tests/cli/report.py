@@ -66,7 +66,7 @@ def check_page(net, *options, code=0):
         text = file.read()
     assert not re.search(r'<script|url\(|@import|https?:', text), 'the page needs the network'
     page = Page(text)
-    figures = json.loads(run('analyze', net, '--json', *options, code=code).stdout)
+    figures = json.loads(run('route', net, '--json', *options, code=code).stdout)
     result = figures['results'][0]
     cells = page.cells
     at = cells.index('edge forwarding index: routes on the busiest channel')
@@ -156,7 +156,7 @@ def check_neck():
     text, page = check_page(net)
     cell = page.cells.index('least possible: no routing has less on its busiest channel')
     assert page.cells[cell + 1] == '36', page.cells[cell + 1]
-    assert 'No routing is better: this cable is the bottleneck' in text and 'osmroutes compare' not in text
+    assert 'No routing is better: this cable is the bottleneck' in text and 'osmroutes route' not in text
 
 
 def main():
@@ -189,13 +189,13 @@ def main():
     out = run('report', '-', stdin=evil, code=0).stdout
     assert '<script' not in out
 
-    # Beside other tables: both columns are what analyze says of each, the default engine first.
+    # Beside other tables: both columns are what route says of each, the default engine first.
     out = os.path.join(WORKDIR, 'pair.html')
     words = ['topologies/cluster-192.net', '-e', 'dfsssp', '-e', 'sssp', '--bisections=10']
     run('report', *words, '--html', out, code=0)
     with open(out) as file:
         cells = Page(file.read()).cells
-    results = json.loads(run('analyze', *words, '--json', code=1).stdout)['results']
+    results = json.loads(run('route', *words, '--json', code=1).stdout)['results']
     for what, key in (('edge forwarding index: routes on the busiest channel', 'efi'),
                       ('routes longer than minimal', 'routes_longer'), ('virtual lanes used', 'vls'), ('verdict', 'verdict')):
         at = cells.index(what)

@@ -2,7 +2,7 @@
 """verdicts.py OSMROUTES PROJECT
 
 The same tables, the same verdict: those of every engine on the small fabrics, and the same made wrong in a
-known way, are given to route, check (dumps and stored file), compare, analyze, report and diff. All answers
+known way, are given to route, check (dumps and stored file), report and diff. All answers
 must be the same, and the exit codes must follow; and what whatif says of the tables after a cable has gone is what they
 say of those that route --previous makes then. mutants.py and oracle.py say whether they are right.
 """
@@ -42,10 +42,9 @@ def opinions(command, net, folder):
     code, text = run(command, 'check', '--json', folder)
     said = json.loads(text)['verdict']
     yield 'check', code, dict(said['answers'], verdict=said['verdict'])
-    for name in ('compare', 'analyze'):
-        code, text = run(command, name, '--json', '--bisections=0', '--tables', folder, net)
-        said = json.loads(text)['results'][0]
-        yield name, code, dict(said['answers'], verdict=said['verdict'])
+    code, text = run(command, 'route', '--json', '--bisections=0', '--tables', folder, net)
+    said = json.loads(text)['results'][0]
+    yield 'route --tables', code, dict(said['answers'], verdict=said['verdict'])
     yield ('report',) + report_of(command, '--bisections=0', '--tables', folder, net)
     _, text = run(command, 'diff', '--json', '--one-way', folder, folder)
     said = json.loads(text)['diff']
@@ -80,7 +79,7 @@ def without_cable(command, net, engine, folder, workdir):
     run(command, 'route', '-e', engine, '--save', stored, net)
     shutil.rmtree(after, ignore_errors=True)
     code, text = run(command, 'route', '--json', '-e', engine, '--previous', stored, '--dump', after, broken)
-    routed = json.loads(text)['engines'][0]
+    routed = json.loads(text)['results'][0]
     _, text = run(command, 'whatif', '--json', '-e', engine, '--link', '%s:%d' % (cable[0][1], int(cable[0][2], 16)), net)
     case = json.loads(text)['cases'][0]
     what = '%s on %s without %s' % (engine, os.path.basename(net), case['case'])
@@ -141,7 +140,7 @@ def main():
                 what = '%s on %s' % (engine, fabric)
                 code, text = run(command, 'route', '--json', '-e', engine, '--dump', folder, '--save', saved,
                                  net)
-                said = json.loads(text)['engines'][0]
+                said = json.loads(text)['results'][0]
                 if said['status'] != 'ok':
                     continue
                 answers = dict(said['answers'], verdict=said['verdict'])

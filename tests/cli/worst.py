@@ -154,7 +154,7 @@ def compare(net, trees, expected, folder, what):
     path, tables, out = (os.path.join(folder, name) for name in ('net', 'lfts', 'witness'))
     net.write(path)
     write_lfts(net, trees, tables)
-    said = run('analyze', path, '--tables', tables, '--bisections=0', '--json', '--worst=' + out)
+    said = run('route', path, '--tables', tables, '--bisections=0', '--json', '--worst=' + out)
     worst = said['results'][0]['worst']
     if abs(worst['share'] - share(expected)) > 1e-12:
         sys.exit('%s: share %r, expected %r' % (what, worst['share'], share(expected)))
@@ -168,7 +168,7 @@ def compare(net, trees, expected, folder, what):
         if any(len(set(ends)) < len(pairs) for ends in zip(*pairs)):
             sys.exit('%s: the witness is no permutation' % what)
         # A route that does not arrive is no loop, so what the witness loads can be counted again.
-        again = run('analyze', path, '--tables', tables, '--bisections=0', '--json', '--traffic', out)
+        again = run('route', path, '--tables', tables, '--bisections=0', '--json', '--traffic', out)
         if again['patterns'][0]['max_congestion'] < expected:
             sys.exit('%s: the witness brings %s flows, not %s' % (what, again['patterns'][0]['max_congestion'], expected))
     return worst
@@ -230,18 +230,16 @@ def known(folder):
     path = os.path.join(folder, 'known')
     for engine, words, flows, tight in KNOWN:
         run('generate', *words, '-o', path)
-        for command in ('route', 'analyze'):
-            said = run(command, path, '-e', engine, '--worst', '--json')
-            worst = said['results' if command == 'analyze' else 'engines'][0]['worst']
-            if worst['flows'] != flows or worst['share'] != 1 / flows or (worst['share_bound'] == 1 / flows) < tight:
-                sys.exit('%s of %s by %s: %s, and %d flows are known' % (command, ' '.join(words), engine, worst, flows))
+        worst = run('route', path, '-e', engine, '--worst', '--json')['results'][0]['worst']
+        if worst['flows'] != flows or worst['share'] != 1 / flows or (worst['share_bound'] == 1 / flows) < tight:
+            sys.exit('%s by %s: %s, and %d flows are known' % (' '.join(words), engine, worst, flows))
     # One cable from a group of a switches with p hosts each to the next: a p, and shortest ways over two such cables.
     run('generate', 'dragonfly', 'a=4', 'h=2', 'p=2', '-o', path)
-    flows = run('route', path, '-e', 'sssp', '--worst', '--json')['engines'][0]['worst']['flows']
+    flows = run('route', path, '-e', 'sssp', '--worst', '--json')['results'][0]['worst']['flows']
     if flows < 8:
         sys.exit('dragonfly: %d flows, and 8 are known' % flows)
     # Without an engine it is the default one.
-    if 'worst' not in run('route', path, '--worst', '--json')['engines'][0]:
+    if 'worst' not in run('route', path, '--worst', '--json')['results'][0]:
         sys.exit('nothing is said of the default engine')
 
 

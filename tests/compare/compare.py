@@ -86,9 +86,9 @@ def ours(net, workdir, names):
         out = os.path.join(workdir, 'dump-' + n)
         shutil.rmtree(out, ignore_errors=True)
         os.makedirs(out)
-        done = subprocess.run([runs.COMMAND, 'route', '--json', '-e', n, '--dump', out, net],
+        done = subprocess.run([runs.COMMAND, 'route', '--json', '-e', n, '--dump', out, '--bisections=0', net],
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        row = json.loads(done.stdout)['engines'][0]
+        row = json.loads(done.stdout)['results'][0]
         if row['status'] != 'ok':
             rows[n] = {'fails': row['message']}
             continue

@@ -105,7 +105,7 @@ def _compare(workshop, data, fabric, hosts, net, stock, patterns, routings=OURS,
         if got.get('efi'):	# whatever the verdict: sssp and the published ones can deadlock
             layers = got['layers_one_way'] or None	# 0: the engine looked for none
             data.add(fabric, hosts, name, 'ours', got['efi'], got['efi_mean'], got['ebb'],
-                     got['ebb_half_width'], layers, got['route_ms'])
+                     got['ebb_half_width'], layers, got['route_ms']['cpu'])
     kept = workshop.kept_stock(data.name, fabric, hosts)
     data.rows += kept
     for name, got in (() if kept else workshop.stock(net, stock, patterns).items()):

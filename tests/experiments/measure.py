@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""One routing of one fabric, measured: ours by `osmroutes analyze`, stock engines by a fresh
-opensm -o under ibsim, whose tables `osmroutes analyze --lft` then judges like ours."""
+"""One routing of one fabric, measured: ours by `osmroutes route`, stock engines by a fresh
+opensm -o under ibsim, whose tables `osmroutes route --tables` then judges like ours."""
 import csv
 import json
 import os
@@ -77,15 +77,15 @@ class Workshop:
         return self.write(change(text))
 
     def _analyze(self, net, words):
-        done = subprocess.run([COMMAND, 'analyze', net, '--json'] + words, capture_output=True,
+        done = subprocess.run([COMMAND, 'route', net, '--json'] + words, capture_output=True,
                               text=True)
         if done.returncode > 1:
-            raise Failure('osmroutes analyze %s: %s' % (' '.join(words), done.stderr))
+            raise Failure('osmroutes route %s: %s' % (' '.join(words), done.stderr))
         return json.loads(done.stdout)['results'][0]
 
     def ours(self, net, engine, patterns=0, vls=15, seed=1, multicast=True, **options):
-        """The figures of `osmroutes analyze`; only 'status' and 'message' if the engine refuses."""
-        words = ['-e', engine, '--vls', str(vls), '--patterns', str(patterns), '--seed', str(seed)]
+        """The figures of `osmroutes route`; only 'status' and 'message' if the engine refuses."""
+        words = ['-e', engine, '--vls', str(vls), '--bisections', str(patterns), '--seed', str(seed)]
         words += [] if multicast else ['--no-multicast']
         for name, value in options.items():
             words += ['-o', '%s=%s' % (name, value)]
@@ -97,7 +97,7 @@ class Workshop:
         listed = self.path('hosts')
         with open(listed, 'w') as file:
             file.write('\n'.join(hosts) + '\n')
-        words = [COMMAND, 'analyze', net, '--json', '--bisections=0', '--hsd-only',
+        words = [COMMAND, 'route', net, '--json', '--bisections=0', '--hsd-only',
                  '--runs=%d' % runs, '--ranking=' + ranking, '--hosts', listed]
         words += ['--tables', tables] if tables else ['-e', engine]
         words += ['--pattern=' + p for p in patterns]
@@ -114,7 +114,7 @@ class Workshop:
         listed = self.path('hosts')
         with open(listed, 'w') as file:
             file.write('\n'.join(hosts) + '\n')
-        done = subprocess.run([COMMAND, 'analyze', net, '--json', '--bisections=0', '--ranking=random',
+        done = subprocess.run([COMMAND, 'route', net, '--json', '--bisections=0', '--ranking=random',
                                '--runs=%d' % runs, '--hosts', listed, '--pattern=' + pattern] + words,
                               capture_output=True, text=True)
         if done.returncode > 1:
@@ -199,7 +199,7 @@ class Workshop:
         if not done:
             return None
         lfts, said = done
-        got = self._analyze(net, ['--lft', lfts, '--patterns', str(patterns), '--seed', str(seed)])
+        got = self._analyze(net, ['--tables', lfts, '--bisections', str(patterns), '--seed', str(seed)])
         if got.get('pairs_no_path', 1):
             print('    stock %s: %s' % (engine, got['message']), file=sys.stderr)
             return None

@@ -33,7 +33,7 @@ expect 'osmroutes ' "$commands --help --version"
 expect 'osmroutes rou' route
 expect 'osmroutes route -e ' "$engines all"
 expect 'osmroutes route --engine=dfs' dfsssp
-expect 'osmroutes analyze -e ss' sssp
+expect 'osmroutes route -e ss' sssp
 for name in $commands; do
 	# Without an optional value's "[=".
 	long=$("$command" "$name" --help | grep -oE '^(      |  -[a-zA-Z?], )--[A-Za-z][a-z0-9-]*(=|)' | grep -oE -- '--.*' |
@@ -52,7 +52,7 @@ expect 'osmroutes whatif --each=l' link
 expect 'osmroutes whatif --ea' '--each='
 # Values that the tables do not say: the command takes each of them, and names them in its error.
 net=$(dirname "$0")/../../topologies/tree-2.net
-for words in 'check require -e dfsssp' 'whatif each' 'analyze ranking --bisections=0' 'order format'; do
+for words in 'check require -e dfsssp' 'whatif each' 'route ranking --bisections=0' 'order format'; do
 	set -- $words
 	sub=$1 option=$2
 	shift 2

@@ -32,8 +32,8 @@ def arguments(net, work):
     """{command: (arguments, exit code)}; commands that ask a subnet manager are not among them."""
     dump = os.path.join(work, 'dump')
     said(['route', net, '--dump', dump])
-    return {'route': [net], 'analyze': [net], 'check': [dump], 'diff': [dump, dump],
-            'report': [net], 'compare': [net], 'path': ['h0', 'h3', net],
+    return {'route': [net], 'check': [dump], 'diff': [dump, dump],
+            'report': [net], 'path': ['h0', 'h3', net],
             'whatif': ['--each=link', net],
             'conf': [os.path.join(work, 'osmroutes.conf')],
             'order': [find_fabric('tree-2')], 'generate': ['torus']}
@@ -53,7 +53,7 @@ def defaults(workdir):
             # The page would be on standard output as well.
             page = ['--html', os.path.join(workdir, 'page.html')] if name == 'report' else []
             found = json.loads(said([name, '--json'] + page + runs[name]))
-            if '--engine' in usage and name not in ('compare', 'check'):
+            if '--engine' in usage and name != 'check':
                 named = json.loads(said([name, '--json', '-e', 'dfsssp'] + page + runs[name]))
                 expect(steady(found) == steady(named), '%s: -e dfsssp is not the default' % name)
         expect(out.strip(), '%s says nothing' % name)

@@ -89,7 +89,7 @@ class Column:
         write_lfts(self.before, tables)
         words = ['--live', '--sa=switches'] if use_lanes(fabric.netfile) else [found, '--tables', tables]
         self.check = json.loads(command(fabric, 'check', *words, '--hosts', '--json', codes=(0, 1)))
-        self.balance = json.loads(command(fabric, 'analyze', found, '--tables', tables, '--json', codes=(0, 1)))['results'][0]
+        self.balance = json.loads(command(fabric, 'route', found, '--tables', tables, '--json', codes=(0, 1)))['results'][0]
         if self.balance['host_routes_lost']:
             raise Failure('by the tables in %s %d of %d routes between hosts do not arrive' % (
                 tables, self.balance['host_routes_lost'], self.balance['host_routes']))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """scripts/demo on fabrics without LIDs and with LIDs that no fresh OpenSM would give, as ibnetdiscover writes them: its
-figures are those of `osmroutes analyze`, and of tables read back out of the switches."""
+figures are those of `osmroutes route`, and of tables read back out of the switches."""
 import json
 import os
 import re
@@ -31,7 +31,7 @@ def expect(what, found, expected):
 
 def compare(netfile):
     table = demo(netfile)[1]
-    done = subprocess.run([COMMAND, 'analyze', '-e', 'dfsssp', '--json', netfile], stdout=subprocess.PIPE, check=True)
+    done = subprocess.run([COMMAND, 'route', '-e', 'dfsssp', '--json', netfile], stdout=subprocess.PIPE, check=True)
     ours = json.loads(done.stdout)['results'][0]
     expect('bandwidth', table['effective bisection bandwidth'][3], '%.3f' % ours['ebb'])
     expect('busiest link', table['routes on the busiest link'][3], '%d' % ours['efi'])

@@ -51,12 +51,12 @@ def same_opinion(fabric, opensm, what):
 
 
 def same_verdict(opensm, what):
-    """check and compare on the whole directory, without path SLs and with them."""
+    """check and route on the whole directory, without path SLs and with them."""
     for sls in (False, True) if os.path.exists(opensm.dump('psl')) else (False,):
         if sls:
             shutil.copy(opensm.dump('psl'), opensm.dump('opensm-path-sl.dump'))
         said = []
-        for words in (['check', opensm.dir], ['compare', '--bisections=0', '--tables', opensm.dir,
+        for words in (['check', opensm.dir], ['route', '--bisections=0', '--tables', opensm.dir,
                                               opensm.dump('opensm-subnet.lst')]):
             done = subprocess.run([COMMAND, *words, '--json'], capture_output=True, text=True)
             expect(done.returncode in (0, 1), '%s: %s' % (what, done.stderr))
@@ -64,7 +64,7 @@ def same_verdict(opensm, what):
             report = report['results'][0] if 'results' in report else report['verdict']
             expect((report['verdict'] == 'refuted') == done.returncode, '%s: %s' % (what, words[0]))
             said.append((report['verdict'], report['answers']))
-        expect(said[0] == said[1], '%s: check says %s, compare %s' % (what, *said))
+        expect(said[0] == said[1], '%s: check says %s, route %s' % (what, *said))
         if sls:
             os.unlink(opensm.dump('opensm-path-sl.dump'))
 
@@ -179,7 +179,7 @@ def worst(workdir):
             with Opensm(fabric, engine, plugin=ours, options=QOS, name=engine, log_flags=LOG_DUMPS) as opensm:
                 opensm.wait_up()
                 expected = worst_flows(oracle.Tables(fabric.read_back('lft')))
-                done = subprocess.run([COMMAND, 'analyze', opensm.dump('opensm-subnet.lst'), '--tables',
+                done = subprocess.run([COMMAND, 'route', opensm.dump('opensm-subnet.lst'), '--tables',
                                        opensm.dump('opensm-lfts.dump'), '--bisections=0', '--worst', '--json'],
                                       capture_output=True, text=True)
                 expect(done.returncode in (0, 1), '%s: %s' % (engine, done.stderr))

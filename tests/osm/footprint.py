@@ -307,5 +307,5 @@ def run_command(command, dumps, made, env):
         expect(done.returncode in (0, 1), '%s: status %d: %s' % (words, done.returncode, open(out.name).read()[-300:]))
     run('check', 'check', dumps, '--json')
     run('route', 'route', net, '-e', 'dfsssp', '--json', '--dump=' + os.path.join(made, 'tables'))
-    run('analyze', 'analyze', net, '-e', 'dfsssp', '--json')
+    run('route', 'route', net, '-e', 'dfsssp', '--json')
     run('report', 'report', net, '-e', 'dfsssp', '--html=' + os.path.join(made, 'page.html'))

@@ -107,10 +107,10 @@ def commands(workdir):
             opensm.wait_up()
             digest = Claims(opensm.log).digest
         one = run(fabric, 'route', '--live')
-        expect(one['engines'][0]['digest'] == digest, 'route --live is not what opensm has: %s, %s'
-               % (one['engines'][0]['digest'], digest))
+        expect(one['results'][0]['digest'] == digest, 'route --live is not what opensm has: %s, %s'
+               % (one['results'][0]['digest'], digest))
         # opensm has ended and its tables are there: nothing answers for SLs, a comparison says so and goes on.
-        words = 'analyze', '--live', '-e', 'dfsssp', '--tables=live', '--bisections=50'
+        words = 'route', '--live', '-e', 'dfsssp', '--tables=live', '--bisections=50'
         mine = run(fabric, *words)
         said = start(fabric, *words).stderr
         expect(said.count('\n') == 1 and 'warning: the subnet administrator' in said and 'unknown' in said, said)
@@ -119,7 +119,7 @@ def commands(workdir):
         expect(answers == ['proven', 'proven'], 'free of credit loops on any SL: %s' % answers)
         efi = [r['efi'] for r in mine['results']]
         expect(len(efi) == 2 and efi[0] == efi[1], 'the tables in the switches: EFI %s' % efi)
-        run(fabric, 'compare', '--live', '--tables=live', '-e', 'dmodk', '--bisections=10')
+        run(fabric, 'route', '--live', '--tables=live', '-e', 'dmodk', '--bisections=10')
         run(fabric, 'whatif', '--live', '--each=link')
         run(fabric, 'report', '--live', '--html', os.path.join(workdir, 'page.html'))
         said = run(fabric, 'check', '--live', code=2)

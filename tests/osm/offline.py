@@ -24,7 +24,7 @@ def command(opensm, *words):
 
 def digest(opensm, *words):
     found = command(opensm, 'route', *words)
-    return found['engines'][0]['digest'], found['vls_available'], found['engines'][0]['efi_bound']
+    return found['results'][0]['digest'], found['vls_available'], found['results'][0]['efi_bound']
 
 
 def subnet(opensm, path, gone=None):

@@ -66,7 +66,7 @@ def main():
                 named = ['-e', engine] if engine else []
                 done = subprocess.run([COMMAND, 'route', net, *named, '--dump', dump, '--path-sl', '--json'], capture_output=True,
                                       text=True)
-                said = json.loads(done.stdout)['engines'][0]
+                said = json.loads(done.stdout)['results'][0]
                 if said['status'] != 'ok':
                     continue
                 text, what = text_of(mutants.Dump(dump)), '%s by %s' % (' '.join(words), engine or 'the default')
