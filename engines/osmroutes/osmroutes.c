@@ -3,10 +3,11 @@
  * osmroutes - for the administrator who does not choose: routes with the engines that know the fabric,
  * checks and measures what they make, and takes the best.
  *
- * One figure decides: bisect.c's effective bisection bandwidth, less the share of longer routes, less
- * 2 % where senders must keep to SLs and 1 % for each lane beyond the first; its square over the edge
- * forwarding index. Where bandwidths differ by 2 %, an index below what the cable of an end port carries anyhow
- * counts as that. Who comes later must be better by 1 %.
+ * Tables that are safe with any SL come first, then those on which replies are, unless another result is worth a
+ * quarter more. Else one figure decides: bisect.c's effective bisection bandwidth, less the share of longer routes
+ * between hosts, less 1 % for each lane beyond the first; its square over the edge forwarding index. Where
+ * bandwidths differ by 2 %, an index below what the cable of an end port carries anyhow counts as that. A later
+ * result must be better by 1 %.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,10 +20,9 @@
 
 #define CHOOSE_MARGIN 101 /* percent */
 #define CHOOSE_ALIKE 102  /* percent: bandwidths that differ by less are weighed against any load */
-#define CHOOSE_SL 980 /* permille of what a result is worth that needs the SLs of path records */
-#define CHOOSE_ONE_WAY 970      /* and one where replies need theirs */
-#define CHOOSE_LANE 10          /* permille less for each lane beyond the first */
-#define CHOOSE_NEAR 102         /* percent of the bound: nothing to gain from more engines */
+#define CHOOSE_SAFER 125  /* percent of its worth that safer tables may cost */
+#define CHOOSE_LANE 10    /* permille less for each lane beyond the first */
+#define CHOOSE_NEAR 102   /* percent of the bound: nothing to gain from more engines */
 #define CHOOSE_SMALL (1u << 22) /* table entries: where all engines together take seconds at most */
 #define CHOOSE_NOTE 500
 
@@ -49,7 +49,11 @@ struct offer {
 	uint64_t efi; /* in routes on a link of the fastest rate */
 	uint32_t ebb; /* effective bisection bandwidth, in millionths of a link; 0: not asked */
 	uint32_t permille; /* of that, after what is taken off */
-	bool any_sl;
+	enum {
+		ONE_WAY,
+		REPLIES,
+		ANY_SL
+	} safe; /* for packets that are not on the SL of their path record */
 };
 
 /* Notes: the name of the chosen engine, padded with zeros, then its own. */
@@ -80,7 +84,7 @@ static void choose_describe(const struct offer *offer, bool words, char *text, s
 	snprintf(text, size, "%s (%llu%s%s, %u VL%s%s)", offer->engine->name,
 		 (unsigned long long)offer->efi, words ? " routes on the busiest link" : "", ebb,
 		 offer->routing.n_layers, offer->routing.n_layers == 1 ? "" : "s",
-		 offer->routing.n_longer ? ", longer routes" : "");
+		 offer->checked.verdict.n_host_longer ? ", longer routes" : "");
 }
 
 /* Lanes, SLs, lengths, loads: what the checker finds. OSR_CHECK_FAILED: not to be used. */
@@ -101,15 +105,15 @@ static enum osr_status choose_measure(const struct chooser *chooser, struct offe
 		st = osr_fail(why, OSR_CHECK_FAILED, "more than %u VLs", job->request.max_vls);
 	if (st)
 		return st;
-	off = verdict->n_routes ? (uint32_t)(1000 * verdict->n_longer / verdict->n_routes) : 0;
+	off = verdict->n_host_routes
+		      ? (uint32_t)(1000 * verdict->n_host_longer / verdict->n_host_routes)
+		      : 0;
 	offer->efi = (uint64_t)(verdict->efi_per_capacity + 0.5);
-	offer->any_sl = verdict->proven & OSR_CLAIM_ANY_SL;
+	offer->safe = verdict->proven & OSR_CLAIM_ANY_SL       ? ANY_SL
+		      : verdict->proven & OSR_CLAIM_REVERSIBLE ? REPLIES
+							       : ONE_WAY;
 	off += CHOOSE_LANE * (offer->routing.n_layers - 1u);
-	offer->permille = (1000 - (off < 1000 ? off : 999)) *
-			  (offer->any_sl                            ? 1000
-			   : verdict->proven & OSR_CLAIM_REVERSIBLE ? CHOOSE_SL
-								    : CHOOSE_ONE_WAY) /
-			  1000;
+	offer->permille = 1000 - (off < 1000 ? off : 999);
 	return OSR_OK;
 }
 
@@ -142,10 +146,14 @@ static bool choose_is_better(const struct chooser *chooser, const struct offer *
 		     (uint64_t)b->ebb * 100 <= (uint64_t)a->ebb * CHOOSE_ALIKE;
 	uint64_t least = alike || !chooser->port_load ? 1 : chooser->port_load,
 		 efi_a = a->efi > least ? a->efi : least, efi_b = b->efi > least ? b->efi : least;
+	unsigned margin = CHOOSE_MARGIN;
 
-	if (chooser->job->request.keep_any_sl && a->any_sl != b->any_sl)
-		return a->any_sl;
-	return choose_worth(a) * efi_b * 100 > choose_worth(b) * efi_a * CHOOSE_MARGIN;
+	if (chooser->job->request.keep_any_sl && (a->safe == ANY_SL) != (b->safe == ANY_SL))
+		return a->safe == ANY_SL;
+	/* Percent of its worth that b has to be beaten by: less than all where a is safer. */
+	if (a->safe != b->safe)
+		margin = a->safe > b->safe ? 100 * 100 / CHOOSE_SAFER : CHOOSE_SAFER;
+	return choose_worth(a) * efi_b * 100 > choose_worth(b) * efi_a * margin;
 }
 
 static bool choose_has_lmc(const struct osr_fabric *fabric)
@@ -169,7 +177,7 @@ static bool choose_is_worth(const struct chooser *chooser, const struct choice *
 		return false;
 	if (!best->engine || choice->when == ALWAYS || (choice->when == NOT_PERFECT && !large))
 		return true;
-	return best->permille < 1000 ||
+	return best->permille < 1000 || best->safe != ANY_SL ||
 	       best->efi * 100 > chooser->bound * (choice->when == NOT_PERFECT ? 100 : CHOOSE_NEAR);
 }
 

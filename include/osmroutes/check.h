@@ -26,12 +26,14 @@
 #include <osmroutes/routing.h>
 
 struct osr_verdict {
-	uint32_t proven;     /* OSR_CLAIM_* that hold; a subset of what was claimed */
-	uint64_t n_routes;   /* (switch, dest) pairs with a path, switch != switch of dest */
-	uint64_t n_longer;   /* of those, longer than minimal */
-	uint64_t n_no_path;  /* pairs in different components */
-	uint32_t max_hops;   /* channels of the longest route */
-	uint32_t max_longer; /* largest number of channels beyond minimal */
+	uint32_t proven;   /* OSR_CLAIM_* that hold; a subset of what was claimed */
+	uint64_t n_routes; /* (switch, dest) pairs with a path, switch != switch of dest */
+	uint64_t n_longer; /* of those, longer than minimal */
+	uint64_t n_host_routes,
+		n_host_longer; /* the same from switches with CAs or routers to their LIDs */
+	uint64_t n_no_path;    /* pairs in different components */
+	uint32_t max_hops;     /* channels of the longest route */
+	uint32_t max_longer;   /* largest number of channels beyond minimal */
 
 	/*
 	 * Edge forwarding index: routes from CA and router ports to CA and router LIDs over the

@@ -345,8 +345,11 @@ static void load_text(const struct sweep *w, char *text, size_t size)
 			 (double)verdict->efi / (double)w->efi_bound, verdict->efi);
 	n = strlen(text);
 	if (verdict->n_longer)
-		snprintf(text + n, size - n, "; %" PRIu64 " of %" PRIu64 " routes not minimal",
-			 verdict->n_longer, verdict->n_routes);
+		snprintf(text + n, size - n,
+			 "; %" PRIu64 " of %" PRIu64 " routes not minimal (%" PRIu64 " of %" PRIu64
+			 " between hosts)",
+			 verdict->n_longer, verdict->n_routes, verdict->n_host_longer,
+			 verdict->n_host_routes);
 }
 
 /* The engine of the list whose tables are in the switches when another one routes for the first time, or NULL. */

@@ -9,6 +9,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'compare'))
+import shapes  # noqa: E402
+
 OSMROUTES = sys.argv[1]
 REAL = os.environ.get('OSR_FABRICS') or os.path.join(sys.argv[2], '..', 'shared', 'topologies')
 
@@ -69,6 +72,18 @@ def large(folder):
         assert got['efi'] <= 1.1 * max(got['efi_bound'], route(net, '-o', 'any_sl=off')['efi']), (kind, got)
 
 
+def any_sl(folder):
+    """What dfsssp leaves safe with any SL the engine osmroutes does, too: small fabrics on which others need fewer
+    lanes or have less load, and a dragonfly+, whose only longer routes lead to switches without hosts."""
+    net, megafly = (os.path.join(folder, name) for name in ('ring', 'megafly'))
+    shapes.megafly(31005).write(megafly)
+    for path, *kind in (megafly,), (net, 'torus', 'dims=6', 'hosts=4'), (net, 'torus', 'dims=8', 'hosts=2'):
+        if kind:
+            subprocess.run([OSMROUTES, 'generate', '-o', path, *kind], check=True)
+        got, choice = route(path, '-e', 'dfsssp'), route(path, '-e', 'osmroutes')
+        assert got['proven']['any_sl'] and choice['proven']['any_sl'], (path, got, choice)
+
+
 ENGINES = ['osmroutes', 'dfsssp', 'dmodk', 'angara', 'sssp', 'p2sssp']
 
 
@@ -108,6 +123,7 @@ def main():
         # Within 6 % of the least that minimal routing can have (38,656 and 66,304).
         assert efi[1] <= 38656 * 1.06 and efi[2] <= 66304 * 1.06, efi
         choices(folder)
+        any_sl(folder)
         large(folder)
         path = os.path.join(REAL, 'topograph-dgx-2025.topo')
         if os.path.isfile(path):

@@ -191,6 +191,7 @@ static bool peel_tree(struct checker *k, struct tree *t)
 static void measure_tree(struct checker *k, const struct tree *t)
 {
 	struct osr_verdict *verdict = k->v;
+	bool host = k->f->term_weight[k->f->dest_term[t->dest]];
 
 	k->depth[t->root] = 0;
 	for (uint32_t i = 1; i < t->n; i++) {
@@ -202,6 +203,7 @@ static void measure_tree(struct checker *k, const struct tree *t)
 			verdict->max_hops = depth;
 		if (depth > t->dist[s]) {
 			verdict->n_longer++;
+			verdict->n_host_longer += host && k->f->sw_sources[s];
 			if (depth - t->dist[s] > verdict->max_longer)
 				verdict->max_longer = depth - t->dist[s];
 		}
@@ -217,6 +219,16 @@ static enum osr_status check_unconnected(struct checker *k, const struct tree *t
 		if (t->dist[s] == OSR_NONE && t->lft[s] != OSR_NO_PATH)
 			return osr__check_blame_tree(k, t);
 	return OSR_OK;
+}
+
+/* Switches of the tree, but its root, that have CAs or routers. */
+static uint32_t count_senders(const struct checker *k, const struct tree *t)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 1; i < t->n; i++)
+		n += k->f->sw_sources[t->order[i]] != 0;
+	return n;
 }
 
 static enum osr_status verify_check_tree(struct checker *k, struct tree *t)
@@ -237,6 +249,8 @@ static enum osr_status verify_check_tree(struct checker *k, struct tree *t)
 	if (!check_walk_tree(k, t))
 		return osr__check_blame_tree(k, t);
 	k->v->n_routes += t->n - 1;
+	k->v->n_host_routes +=
+		k->f->term_weight[k->f->dest_term[t->dest]] ? count_senders(k, t) : 0;
 	if (!follows_sls(k))
 		return OSR_OK;
 	return k->r->sl2vl ? osr__check_follow_vls(k, t) : osr__check_follow_sls(k, t);
@@ -306,6 +320,8 @@ static void team_add(struct checker *k, const struct checker *member)
 	k->sls |= member->sls;
 	sum->n_routes += part->n_routes;
 	sum->n_longer += part->n_longer;
+	sum->n_host_routes += part->n_host_routes;
+	sum->n_host_longer += part->n_host_longer;
 	sum->n_no_path += part->n_no_path;
 	sum->max_hops = sum->max_hops < part->max_hops ? part->max_hops : sum->max_hops;
 	sum->max_longer = sum->max_longer < part->max_longer ? part->max_longer : sum->max_longer;
