@@ -22,7 +22,7 @@
 struct entry {
 	struct osr_part part;
 	char name[NAME_SIZE];
-	bool held, taken, applied;
+	bool held, applied; /* applied: what the last sweep left out */
 	enum osr_drain_state state;
 };
 
@@ -47,12 +47,16 @@ struct osr_drains {
 	struct osr_part *seen;
 	uint32_t n_seen, room_seen;
 	bool watched;
+	struct osr_part out[MAX_PARTS]; /* [n_out] ascending: what the sweep leaves out */
+	uint32_t n_out;
 	struct osr_drain_event event[MAX_EVENTS];
 	uint32_t n_events;
 };
 
-static int compare_parts(const struct osr_part *a, const struct osr_part *b)
+static int compare_parts(const void *x, const void *y)
 {
+	const struct osr_part *a = x, *b = y;
+
 	if (a->guid != b->guid)
 		return a->guid < b->guid ? -1 : 1;
 	return (int)a->port - (int)b->port;
@@ -128,16 +132,35 @@ static void remove_entry(struct osr_drains *drains, uint32_t i)
 	drains->version++;
 }
 
-/* Hosts ---------------------------------------------------------------------------------------- */
+/* Who is cut off ------------------------------------------------------------------------------- */
 
-/* The fabric in which CAs that belong to a switch itself (hosts.h) send nothing, but for the subnet manager's. */
-static enum osr_status only_hosts(const struct osr_drains *drains, const struct osr_fabric *fabric,
-				  struct osr_arena *arena, struct osr_fabric *seen,
-				  struct osr_diag *diag)
+struct cutting {
+	const struct osr_fabric *f;
+	uint32_t *hosts; /* [n_switches], those that count */
+	uint32_t *up;    /* [n_switches] sets of switches that are joined */
+	uint64_t *sum;   /* [n_switches] hosts of a set, by its root */
+	uint32_t *best;  /* [n_switches] by component: the set with most hosts */
+	bool *no_sw, *no_channel;
+	struct osr_part *part; /* [MAX_PARTS + 1] of the caller */
+};
+
+/* CAs that belong to a switch itself (hosts.h) do not count, but for the subnet manager's. */
+static enum osr_status cutting_begin(const struct osr_drains *drains,
+				     const struct osr_fabric *fabric, struct osr_arena *arena,
+				     struct cutting *x, struct osr_diag *diag)
 {
+	uint32_t n_switches = fabric->n_switches, n = 0;
 	struct osr_end *end = osr_alloc(arena, fabric->n_terminals, sizeof(*end));
-	uint32_t *n_hosts = osr_alloc(arena, fabric->n_switches, sizeof(*n_hosts)), n = 0;
 
+	*x = (struct cutting){ .f = fabric,
+			       .hosts = osr_alloc(arena, n_switches, sizeof(*x->hosts)),
+			       .up = osr_alloc(arena, n_switches, sizeof(*x->up)),
+			       .sum = osr_alloc(arena, n_switches, sizeof(*x->sum)),
+			       .best = osr_alloc(arena, n_switches, sizeof(*x->best)),
+			       .no_sw = osr_alloc(arena, n_switches, sizeof(*x->no_sw)),
+			       .no_channel =
+				       osr_alloc(arena, fabric->n_channels, sizeof(*x->no_channel)),
+			       .part = osr_alloc(arena, MAX_PARTS + 1, sizeof(*x->part)) };
 	if (osr_arena_failed(arena, diag))
 		return OSR_NOMEM;
 	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
@@ -148,95 +171,69 @@ static enum osr_status only_hosts(const struct osr_drains *drains, const struct 
 				(struct osr_end){ s, fabric->term_port[t] == fabric->sw_n_ports[s],
 						  fabric->names + fabric->term_name[t] };
 	}
-	osr_count_hosts(end, n, n_hosts, fabric->n_switches);
+	osr_count_hosts(end, n, x->hosts, n_switches);
 	for (uint32_t t = 0; t < fabric->n_terminals; t++)
 		if (fabric->term_guid[t] == drains->sm_port &&
-		    fabric->term_role[t] != OSR_ROLE_SP0 && !n_hosts[fabric->term_switch[t]])
-			n_hosts[fabric->term_switch[t]] = 1;
-	*seen = *fabric;
-	seen->sw_sources = n_hosts;
+		    fabric->term_role[t] != OSR_ROLE_SP0 && !x->hosts[fabric->term_switch[t]])
+			x->hosts[fabric->term_switch[t]] = 1;
 	return OSR_OK;
 }
 
 /* Marks a switch, or the channel at this port and its other direction. */
-static void mark_part(const struct osr_fabric *fabric, const struct osr_part *part, bool *no_sw,
-		      bool *no_channel)
+static void mark_part(const struct cutting *x, const struct osr_part *part)
 {
-	uint32_t sw = osr_fabric_switch_by_guid(fabric, part->guid);
+	uint32_t sw = osr_fabric_switch_by_guid(x->f, part->guid);
 	uint32_t channel =
-		sw != OSR_NONE && part->port ? osr_port_channel(fabric, sw, part->port) : OSR_NONE;
+		sw != OSR_NONE && part->port ? osr_port_channel(x->f, sw, part->port) : OSR_NONE;
 
 	if (sw != OSR_NONE && !part->port)
-		no_sw[sw] = true;
+		x->no_sw[sw] = true;
 	if (channel != OSR_NONE)
-		no_channel[channel] = no_channel[fabric->chan_rev[channel]] = true;
+		x->no_channel[channel] = x->no_channel[x->f->chan_rev[channel]] = true;
 }
 
-/*
- * Without the part, and without those that wait for a sweep: how many hosts lose the part of their component that has
- * the most, and one switch of them.
- */
-static uint64_t count_cut(const struct osr_drains *drains, const struct osr_fabric *fabric,
-			  const struct osr_part *part, uint32_t *cut, struct osr_diag *diag)
+/* Without the first n of x->part: how many hosts lose the set of their component that has the most, and one switch of them. */
+static uint64_t count_cut(const struct cutting *x, uint32_t n, uint32_t *cut)
 {
-	uint32_t n = fabric->n_switches, *up = malloc((n + 1) * sizeof(*up));
-	uint64_t *hosts = calloc(n + 1, sizeof(*hosts)), lost = 0;
-	uint32_t *best = malloc((n + 1) * sizeof(*best));
-	bool *no_sw = calloc(n + 1, 1), *no_channel = calloc(fabric->n_channels + 1, 1);
+	const struct osr_fabric *fabric = x->f;
+	uint32_t n_switches = fabric->n_switches;
+	uint64_t lost = 0;
 
-	if (!up || !hosts || !best || !no_sw || !no_channel) {
-		osr_fail(diag, OSR_NOMEM, "out of memory");
-		lost = UINT64_MAX;
-		goto end;
-	}
-	mark_part(fabric, part, no_sw, no_channel);
-	for (uint32_t i = 0; i < drains->n; i++)
-		if (!drains->entry[i].held && drains->entry[i].state == OSR_DRAIN_ASKED)
-			mark_part(fabric, &drains->entry[i].part, no_sw, no_channel);
-	osr_set_init(up, n);
-	memset(best, 0xff, n * sizeof(*best));
+	memset(x->no_sw, 0, n_switches * sizeof(*x->no_sw));
+	memset(x->no_channel, 0, fabric->n_channels * sizeof(*x->no_channel));
+	memset(x->sum, 0, n_switches * sizeof(*x->sum));
+	memset(x->best, 0xff, n_switches * sizeof(*x->best));
+	for (uint32_t i = 0; i < n; i++)
+		mark_part(x, &x->part[i]);
+	osr_set_init(x->up, n_switches);
 	for (uint32_t c = 0; c < fabric->n_channels; c++)
-		if (!no_channel[c] && !no_sw[fabric->chan_src[c]] && !no_sw[fabric->chan_dst[c]])
-			osr_set_join(up, fabric->chan_src[c], fabric->chan_dst[c]);
-	for (uint32_t s = 0; s < n; s++)
-		hosts[osr_set_of(up, s)] += fabric->sw_sources[s];
-	for (uint32_t s = 0; s < n; s++) {
-		uint32_t root = osr_set_of(up, s), comp = fabric->sw_component[s];
+		if (!x->no_channel[c] && !x->no_sw[fabric->chan_src[c]] &&
+		    !x->no_sw[fabric->chan_dst[c]])
+			osr_set_join(x->up, fabric->chan_src[c], fabric->chan_dst[c]);
+	for (uint32_t s = 0; s < n_switches; s++)
+		x->sum[osr_set_of(x->up, s)] += x->hosts[s];
+	for (uint32_t s = 0; s < n_switches; s++) {
+		uint32_t root = osr_set_of(x->up, s), *best = &x->best[fabric->sw_component[s]];
 
-		if (!no_sw[s] && (best[comp] == OSR_NONE || hosts[root] > hosts[best[comp]]))
-			best[comp] = root;
+		if (!x->no_sw[s] && (*best == OSR_NONE || x->sum[root] > x->sum[*best]))
+			*best = root;
 	}
-	for (uint32_t s = 0; s < n; s++)
-		if (fabric->sw_sources[s] &&
-		    (no_sw[s] || osr_set_of(up, s) != best[fabric->sw_component[s]])) {
-			lost += fabric->sw_sources[s];
+	for (uint32_t s = 0; s < n_switches; s++)
+		if (x->hosts[s] &&
+		    (x->no_sw[s] || osr_set_of(x->up, s) != x->best[fabric->sw_component[s]])) {
+			lost += x->hosts[s];
 			*cut = s;
 		}
-end:
-	free(up);
-	free(hosts);
-	free(best);
-	free(no_sw);
-	free(no_channel);
 	return lost;
 }
 
-static uint32_t n_asked(const struct osr_drains *drains)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < drains->n; i++)
-		n += !drains->entry[i].held && drains->entry[i].state == OSR_DRAIN_ASKED;
-	return n;
-}
+/* Asking --------------------------------------------------------------------------------------- */
 
 static enum osr_status refuse_cut(const struct osr_fabric *fabric, const char *what, uint64_t lost,
 				  uint32_t cut, struct osr_diag *diag)
 {
 	char sw[32], host[32];
 
-	if (lost == UINT64_MAX)
-		return OSR_NOMEM;
 	for (uint32_t t = fabric->term_row[cut]; t < fabric->term_row[cut + 1]; t++)
 		if (fabric->term_role[t] != OSR_ROLE_SP0)
 			return osr_fail(
@@ -256,12 +253,13 @@ static bool holds_sm(const struct osr_drains *drains, const struct osr_fabric *f
 	return false;
 }
 
-static enum osr_status check_part(const struct osr_drains *drains, const struct osr_fabric *fabric,
+/* Together with what waits for a sweep. */
+static enum osr_status check_part(const struct osr_drains *drains, const struct cutting *x,
 				  const char *what, uint32_t sw, uint8_t port,
 				  struct osr_diag *diag)
 {
-	const struct osr_part part = { fabric->sw_guid[sw], port };
-	uint32_t cut = 0;
+	const struct osr_fabric *fabric = x->f;
+	uint32_t cut = 0, n = 0;
 	char all[128];
 	uint64_t lost;
 
@@ -275,34 +273,32 @@ static enum osr_status check_part(const struct osr_drains *drains, const struct 
 		return osr_fail(diag, OSR_NOT_APPLICABLE,
 				"the subnet manager runs on switch %.80s, which cannot be drained",
 				what);
-	lost = count_cut(drains, fabric, &part, &cut, diag);
+	x->part[n++] = (struct osr_part){ fabric->sw_guid[sw], port };
+	for (uint32_t i = 0; i < drains->n; i++)
+		if (!drains->entry[i].held && drains->entry[i].state == OSR_DRAIN_ASKED)
+			x->part[n++] = drains->entry[i].part;
+	lost = count_cut(x, n, &cut);
 	if (!lost)
 		return OSR_OK;
 	snprintf(all, sizeof(all), "%.80s%s", what,
-		 n_asked(drains) ? " and what was asked for before it" : "");
+		 n > 1 ? " and what was asked for before it" : "");
 	return refuse_cut(fabric, all, lost, cut, diag);
 }
 
 /* "leaf-1 port 3 - spine-2 port 1"; names may be cut within a letter, and OpenSM's be no UTF-8. */
-static void name_link(char *name, const char *near, uint8_t port, const char *far, uint8_t far_port)
-{
-	snprintf(name, NAME_SIZE, "%.84s port %u - %.84s port %u", near, port, far, far_port);
-	osr_name_clean(name);
-}
-
 static void name_part(const struct osr_fabric *fabric, uint32_t sw, uint8_t port, char *name)
 {
 	uint32_t c = port ? osr_port_channel(fabric, sw, port) : OSR_NONE;
 	char buf[32], far[32];
 
-	if (c == OSR_NONE) {
+	if (c == OSR_NONE)
 		snprintf(name, NAME_SIZE, "switch %.84s", osr_switch_name(fabric, sw, buf));
-		osr_name_clean(name);
-	} else {
-		name_link(name, osr_switch_name(fabric, sw, buf), port,
-			  osr_switch_name(fabric, fabric->chan_dst[c], far),
-			  fabric->chan_port[fabric->chan_rev[c]]);
-	}
+	else
+		snprintf(name, NAME_SIZE, "%.84s port %u - %.84s port %u",
+			 osr_switch_name(fabric, sw, buf), port,
+			 osr_switch_name(fabric, fabric->chan_dst[c], far),
+			 fabric->chan_port[fabric->chan_rev[c]]);
+	osr_name_clean(name);
 }
 
 enum osr_status osr_drains_add(struct osr_drains *drains, const struct osr_fabric *fabric,
@@ -310,8 +306,8 @@ enum osr_status osr_drains_add(struct osr_drains *drains, const struct osr_fabri
 {
 	struct entry entry = { .state = OSR_DRAIN_ASKED };
 	struct osr_arena arena = { 0 };
-	struct osr_fabric seen;
 	struct osr_names names;
+	struct cutting x;
 	enum osr_status st;
 	uint32_t sw, port;
 
@@ -325,9 +321,9 @@ enum osr_status osr_drains_add(struct osr_drains *drains, const struct osr_fabri
 		entry.part.guid = fabric->sw_guid[sw];
 		name_part(fabric, sw, entry.part.port, entry.name);
 		pthread_mutex_lock(&drains->mutex);
-		st = only_hosts(drains, fabric, &arena, &seen, diag);
+		st = cutting_begin(drains, fabric, &arena, &x, diag);
 		if (!st)
-			st = check_part(drains, &seen, what, sw, entry.part.port, diag);
+			st = check_part(drains, &x, what, sw, entry.part.port, diag);
 		if (!st)
 			st = insert_entry(drains, &entry, diag);
 		pthread_mutex_unlock(&drains->mutex);
@@ -431,34 +427,18 @@ json_t *osr_drains_json(struct osr_drains *drains)
 	return list;
 }
 
-uint64_t osr_drains_version(struct osr_drains *drains)
+struct osr_drains_state osr_drains_state(struct osr_drains *drains)
 {
-	uint64_t version;
+	struct osr_drains_state state;
 
 	pthread_mutex_lock(&drains->mutex);
-	version = drains->version;
+	state = (struct osr_drains_state){ .version = drains->version,
+					   .taken = drains->taken,
+					   .done = drains->done };
+	for (uint32_t i = 0; i < drains->n; i++)
+		*(drains->entry[i].held ? &state.n_held : &state.n_drained) += 1;
 	pthread_mutex_unlock(&drains->mutex);
-	return version;
-}
-
-uint64_t osr_drains_taken(struct osr_drains *drains)
-{
-	uint64_t taken;
-
-	pthread_mutex_lock(&drains->mutex);
-	taken = drains->taken;
-	pthread_mutex_unlock(&drains->mutex);
-	return taken;
-}
-
-bool osr_drains_pending(struct osr_drains *drains)
-{
-	bool pending;
-
-	pthread_mutex_lock(&drains->mutex);
-	pending = drains->done != drains->version;
-	pthread_mutex_unlock(&drains->mutex);
-	return pending;
+	return state;
 }
 
 /* On disk -------------------------------------------------------------------------------------- */
@@ -540,7 +520,8 @@ static void went_down(struct osr_drains *drains, const struct osr_part *part, do
 	h->last = now;
 }
 
-static void note_event(struct osr_drains *drains, const struct entry *entry)
+static void note_event(struct osr_drains *drains, const struct entry *entry,
+		       enum osr_drain_news news, const char *cut)
 {
 	struct osr_drain_event *event = &drains->event[drains->n_events];
 
@@ -548,29 +529,15 @@ static void note_event(struct osr_drains *drains, const struct entry *entry)
 		return;
 	drains->n_events++;
 	memcpy(event->name, entry->name, sizeof(event->name));
-	event->held = entry->held;
+	snprintf(event->cut, sizeof(event->cut), "%s", cut);
+	event->news = news;
 }
 
-/* With its GUID, if other switches among those that are seen are called so. */
-static const char *seen_name(const struct osr_seen *all, uint32_t n, const char *name,
-			     uint64_t guid, char buf[NAME_SIZE])
+static void came_up(struct osr_drains *drains, const struct osr_fabric *fabric,
+		    const struct osr_part *part, double now)
 {
-	for (uint32_t i = 0; i < n; i++) {
-		if ((all[i].part.guid == guid || strcmp(all[i].name, name) != 0) &&
-		    (all[i].far_guid == guid || strcmp(all[i].far_name, name) != 0))
-			continue;
-		snprintf(buf, NAME_SIZE, OSR_NAME_WITH_GUID, name, guid);
-		return buf;
-	}
-	return name;
-}
-
-static void came_up(struct osr_drains *drains, const struct osr_seen *all, uint32_t n_seen,
-		    const struct osr_seen *seen, double now)
-{
-	char near[NAME_SIZE], far[NAME_SIZE];
-	struct history *h = history_of(drains, &seen->part, false);
-	struct entry entry = { .part = seen->part, .held = true };
+	struct history *h = history_of(drains, part, false);
+	struct entry entry = { .part = *part, .held = true };
 	uint32_t n = 0;
 
 	if (!h)
@@ -578,13 +545,11 @@ static void came_up(struct osr_drains *drains, const struct osr_seen *all, uint3
 	h->last = now;
 	for (uint32_t i = 0; i < h->n_down && i < MAX_TIMES; i++)
 		n += now - h->down[i] <= drains->hold.within;
-	if (n < drains->hold.after || entry_at(drains, &seen->part, true) < drains->n)
+	if (n < drains->hold.after || entry_at(drains, part, true) < drains->n)
 		return;
-	name_link(entry.name, seen_name(all, n_seen, seen->name, seen->part.guid, near),
-		  seen->part.port, seen_name(all, n_seen, seen->far_name, seen->far_guid, far),
-		  seen->far_port);
+	name_part(fabric, osr_fabric_switch_by_guid(fabric, part->guid), part->port, entry.name);
 	if (!insert_entry(drains, &entry, NULL))
-		note_event(drains, &entry);
+		note_event(drains, &entry, OSR_DRAIN_HELD, "");
 }
 
 /* Links that were held before a restart have no history yet: their calm time begins now. */
@@ -604,13 +569,12 @@ static void let_calm_return(struct osr_drains *drains, double now)
 		if (now - h->last < drains->hold.calm)
 			continue;
 		h->n_down = 0;
-		entry->held = false; /* as the event tells */
-		note_event(drains, entry);
+		note_event(drains, entry, OSR_DRAIN_CALM, "");
 		remove_entry(drains, i);
 	}
 }
 
-static bool keep_seen(struct osr_drains *drains, const struct osr_seen *seen, uint32_t n)
+static bool keep_seen(struct osr_drains *drains, const struct osr_part *seen, uint32_t n)
 {
 	if (n > drains->room_seen) {
 		struct osr_part *more = realloc(drains->seen, n * sizeof(*more));
@@ -620,35 +584,48 @@ static bool keep_seen(struct osr_drains *drains, const struct osr_seen *seen, ui
 		drains->seen = more;
 		drains->room_seen = n;
 	}
-	for (uint32_t i = 0; i < n; i++)
-		drains->seen[i] = seen[i].part;
+	if (n)
+		memcpy(drains->seen, seen, n * sizeof(*seen));
 	drains->n_seen = n;
 	return true;
 }
 
-void osr_drains_watch(struct osr_drains *drains, const struct osr_seen *seen, uint32_t n,
-		      double now)
+/* Links by their end at the switch with the lower GUID, in ascending order: so switches and channels are numbered. */
+static uint32_t list_links(const struct osr_fabric *fabric, struct osr_part *link)
 {
-	uint32_t i = 0, j = 0;
+	uint32_t n = 0;
 
-	if (!drains->hold.after)
-		return;
-	pthread_mutex_lock(&drains->mutex);
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		if (fabric->chan_src[c] < fabric->chan_dst[c])
+			link[n++] = (struct osr_part){ fabric->sw_guid[fabric->chan_src[c]],
+						       fabric->chan_port[c] };
+	return n;
+}
+
+static enum osr_status look_for_flaps(struct osr_drains *drains, const struct osr_fabric *fabric,
+				      double now, struct osr_arena *scratch)
+{
+	struct osr_part *link = osr_alloc(scratch, fabric->n_channels, sizeof(*link));
+	uint32_t i = 0, j = 0, n;
+
+	if (osr_arena_failed(scratch, NULL))
+		return OSR_NOMEM;
+	n = list_links(fabric, link);
 	while (drains->watched && (i < drains->n_seen || j < n)) {
 		int order = i == drains->n_seen ? 1
 			    : j == n            ? -1
-						: compare_parts(&drains->seen[i], &seen[j].part);
+						: compare_parts(&drains->seen[i], &link[j]);
 
 		if (order < 0)
 			went_down(drains, &drains->seen[i], now);
 		else if (order > 0)
-			came_up(drains, seen, n, &seen[j], now);
+			came_up(drains, fabric, &link[j], now);
 		i += order <= 0;
 		j += order >= 0;
 	}
 	let_calm_return(drains, now);
-	drains->watched = keep_seen(drains, seen, n);
-	pthread_mutex_unlock(&drains->mutex);
+	drains->watched = keep_seen(drains, link, n);
+	return OSR_OK;
 }
 
 bool osr_drains_event(struct osr_drains *drains, struct osr_drain_event *event)
@@ -684,46 +661,111 @@ double osr_drains_next(struct osr_drains *drains, double now)
 
 /* Sweeps --------------------------------------------------------------------------------------- */
 
-uint32_t osr_drains_parts(struct osr_drains *drains, struct osr_part *part, uint32_t max)
+/* What is to be left out, in the order in which it is tried: what comes first stays out rather than what follows. */
+struct choosing {
+	struct osr_drains *drains;
+	struct cutting cut;
+	struct entry *wish[MAX_PARTS];
+	uint32_t n;
+};
+
+/* Without all that is applied and the wishes from first to end: what does that cut off? */
+static uint64_t try_without(struct choosing *x, uint32_t first, uint32_t end, uint32_t *cut)
 {
 	uint32_t n = 0;
 
-	pthread_mutex_lock(&drains->mutex);
-	/* Drained parts before held ones; of both, those that are left out already first. */
-	for (unsigned turn = 0; turn < 4; turn++)
-		for (uint32_t i = 0; i < drains->n; i++) {
-			struct entry *entry = &drains->entry[i];
-
-			if (entry->held != (turn >= 2) || entry->applied != !(turn & 1))
-				continue;
-			entry->taken = n < max;
-			if (entry->taken)
-				part[n++] = entry->part;
-		}
-	for (uint32_t i = 0; i < drains->n; i++)
-		drains->entry[i].applied = drains->entry[i].taken;
-	drains->taken = drains->version;
-	pthread_mutex_unlock(&drains->mutex);
-	return n;
+	for (uint32_t i = 0; i < x->n; i++) {
+		if (i >= first && i < end)
+			x->wish[i]->applied = true;
+		if (x->wish[i]->applied)
+			x->cut.part[n++] = x->wish[i]->part;
+	}
+	return count_cut(&x->cut, n, cut);
 }
 
-bool osr_drains_suspend(struct osr_drains *drains, const struct osr_part *part, char *name)
+static void stay_in_use(struct choosing *x, struct entry *entry, uint32_t cut)
 {
-	bool is_new = false;
+	char name[32];
+
+	if (entry->state != OSR_DRAIN_SUSPENDED)
+		note_event(x->drains, entry, OSR_DRAIN_KEPT, osr_switch_name(x->cut.f, cut, name));
+	entry->state = OSR_DRAIN_SUSPENDED;
+}
+
+/*
+ * Of the wishes from first to end, each that cuts nothing off together with those before it. The more is out the more
+ * is cut off, so halves are tried where all of them are too much.
+ */
+static void choose_some(struct choosing *x, uint32_t first, uint32_t end)
+{
+	uint32_t middle = first + (end - first) / 2, cut;
+
+	if (!try_without(x, first, end, &cut))
+		return;
+	for (uint32_t i = first; i < end; i++)
+		x->wish[i]->applied = false;
+	if (end - first == 1) {
+		stay_in_use(x, x->wish[first], cut);
+		return;
+	}
+	choose_some(x, first, middle);
+	choose_some(x, middle, end);
+}
+
+static enum osr_status choose_out(struct osr_drains *drains, const struct osr_fabric *fabric,
+				  struct osr_arena *scratch)
+{
+	struct choosing x = { .drains = drains };
+	enum osr_status st = cutting_begin(drains, fabric, scratch, &x.cut, NULL);
+
+	if (st)
+		return st;
+	/* Drained parts before held ones; of both, those that are left out already first. */
+	for (unsigned turn = 0; turn < 4; turn++)
+		for (uint32_t i = 0; i < drains->n; i++)
+			if (drains->entry[i].held == (turn >= 2) &&
+			    drains->entry[i].applied == !(turn & 1))
+				x.wish[x.n++] = &drains->entry[i];
+	for (uint32_t i = 0; i < drains->n; i++)
+		drains->entry[i].applied = false;
+	if (x.n)
+		choose_some(&x, 0, x.n);
+	drains->n_out = 0;
+	for (uint32_t i = 0; i < drains->n; i++)
+		if (drains->entry[i].applied)
+			drains->out[drains->n_out++] = drains->entry[i].part;
+	qsort(drains->out, drains->n_out, sizeof(*drains->out), compare_parts);
+	drains->taken = drains->version;
+	return OSR_OK;
+}
+
+enum osr_status osr_drains_watch(struct osr_drains *drains, const struct osr_fabric *fabric,
+				 double now, struct osr_arena *scratch)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	enum osr_status st = OSR_OK;
 
 	pthread_mutex_lock(&drains->mutex);
-	for (uint32_t i = 0; i < drains->n; i++) {
-		struct entry *entry = &drains->entry[i];
-
-		if (compare_parts(&entry->part, part) || !entry->taken)
-			continue;
-		is_new |= entry->state != OSR_DRAIN_SUSPENDED;
-		entry->applied = false;
-		entry->state = OSR_DRAIN_SUSPENDED;
-		memcpy(name, entry->name, sizeof(entry->name));
-	}
+	if (drains->hold.after)
+		st = look_for_flaps(drains, fabric, now, scratch);
+	if (!st)
+		st = choose_out(drains, fabric, scratch);
 	pthread_mutex_unlock(&drains->mutex);
-	return is_new;
+	osr_arena_reset(scratch, mark);
+	return st;
+}
+
+uint32_t osr_drains_n_out(const struct osr_drains *drains)
+{
+	return drains->n_out;
+}
+
+bool osr_drains_out(const struct osr_drains *drains, uint64_t guid, uint8_t port)
+{
+	const struct osr_part part = { guid, port };
+
+	return drains->n_out &&
+	       bsearch(&part, drains->out, drains->n_out, sizeof(part), compare_parts);
 }
 
 void osr_drains_done(struct osr_drains *drains)
@@ -733,15 +775,6 @@ void osr_drains_done(struct osr_drains *drains)
 		if (drains->entry[i].applied)
 			drains->entry[i].state = OSR_DRAIN_OUT;
 	drains->done = drains->taken;
-	pthread_mutex_unlock(&drains->mutex);
-}
-
-void osr_drains_count(struct osr_drains *drains, uint32_t *n_drained, uint32_t *n_held)
-{
-	*n_drained = *n_held = 0;
-	pthread_mutex_lock(&drains->mutex);
-	for (uint32_t i = 0; i < drains->n; i++)
-		*(drains->entry[i].held ? n_held : n_drained) += 1;
 	pthread_mutex_unlock(&drains->mutex);
 }
 

@@ -8,7 +8,7 @@
  * undrained; a link that went down `after` times within `within` seconds stays out until nothing has
  * happened to it for `calm` seconds. All of it survives a restart: held links begin their calm time anew.
  *
- * One mutex, taken by every function.
+ * One mutex, taken by every function but osr_drains_out() and osr_drains_n_out().
  */
 #ifndef OSMROUTES_DRAIN_H
 #define OSMROUTES_DRAIN_H
@@ -48,47 +48,48 @@ enum osr_status osr_drains_remove(struct osr_drains *drains, const char *what,
 /* An array of {"what", "guid", "port", "why": drained|held, "state"}, or NULL without memory. */
 json_t *osr_drains_json(struct osr_drains *drains);
 
-/* Is there something that is asked for and not in the tables, or undrained and not in them? */
-bool osr_drains_pending(struct osr_drains *drains);
-
-/* Grows with all that is asked; and as it was when the last sweep took the parts. */
-uint64_t osr_drains_version(struct osr_drains *drains);
-uint64_t osr_drains_taken(struct osr_drains *drains);
+struct osr_drains_state {
+	/* Grows with all that is asked; of the last sweep, and of the last one that ended well. */
+	uint64_t version, taken, done;
+	uint32_t n_drained, n_held;
+};
+struct osr_drains_state osr_drains_state(struct osr_drains *drains);
 
 /* The same as text, to be freed, and back; what makes no sense is left out. */
 char *osr_drains_save(struct osr_drains *drains);
 void osr_drains_load(struct osr_drains *drains, const char *text, size_t size);
 
-/* What the sweep sees: links by their end with the lower GUID, in ascending order. */
-struct osr_seen {
-	struct osr_part part;
-	const char *name, *far_name; /* of the switches at both ends */
-	uint64_t far_guid;
-	uint8_t far_port;
-};
-void osr_drains_watch(struct osr_drains *drains, const struct osr_seen *seen, uint32_t n,
-		      double now);
+/*
+ * What a sweep sees: the fabric with all parts in it. Links that flap are held down, and it is decided what is left
+ * out: all that is drained or held down, but for what would cut hosts off; drained parts come first, of both those
+ * that are out already. OSR_NOMEM: what was out stays out. O(channels), as often as halving takes to find what
+ * would cut off.
+ */
+enum osr_status osr_drains_watch(struct osr_drains *drains, const struct osr_fabric *fabric,
+				 double now, struct osr_arena *scratch);
+/* As of the last watch, in its thread: is this switch (port 0), or the link at this port of it, left out? How many are? */
+bool osr_drains_out(const struct osr_drains *drains, uint64_t guid, uint8_t port);
+uint32_t osr_drains_n_out(const struct osr_drains *drains);
 
-/* A link that is held down since the last osr_drains_watch(), or is not any more; false: no further one. */
+enum osr_drain_news {
+	OSR_DRAIN_HELD, /* a link is held down since the last watch */
+	OSR_DRAIN_CALM, /* and is not any more */
+	OSR_DRAIN_KEPT, /* a part is not left out any more, or was never: it is suspended */
+};
+
+/* What the last watch found; false: no further one. */
 struct osr_drain_event {
+	enum osr_drain_news news;
 	char name[192];
-	bool held;
+	char cut[96]; /* KEPT: a switch whose hosts would be cut off */
 };
 bool osr_drains_event(struct osr_drains *drains, struct osr_drain_event *event);
 
 /* Seconds until a link that is held down may return, -1: none does. */
 double osr_drains_next(struct osr_drains *drains, double now);
 
-/*
- * The parts that are to be left out of this sweep, at most `max`; how many there are. They are, but for those that
- * are suspended before the next call. What comes first is to be left out rather than what follows.
- */
-uint32_t osr_drains_parts(struct osr_drains *drains, struct osr_part *part, uint32_t max);
-/* It is not left out, because hosts would be cut off. true: it was until now, or was asked for, and is called that [192]. */
-bool osr_drains_suspend(struct osr_drains *drains, const struct osr_part *part, char *name);
 /* That sweep has ended well. */
 void osr_drains_done(struct osr_drains *drains);
-void osr_drains_count(struct osr_drains *drains, uint32_t *n_drained, uint32_t *n_held);
 /* The port of the subnet manager, whose switch is not drained. */
 void osr_drains_sm(struct osr_drains *drains, uint64_t port_guid);
 

@@ -538,9 +538,12 @@ static json_t *drained(struct call *c)
 {
 	struct osr_drains *drains = c->peer->drains;
 	json_t *parts = drains ? osr_drains_json(drains) : json_array();
+	struct osr_drains_state state = { 0 };
 
-	return json_pack("{s:b, s:b, s:o}", "ok", 1, "pending",
-			 drains && osr_drains_pending(drains), "parts", parts);
+	if (drains)
+		state = osr_drains_state(drains);
+	return json_pack("{s:b, s:b, s:o}", "ok", 1, "pending", state.done != state.version,
+			 "parts", parts);
 }
 
 static json_t *drain_or_not(struct call *c, bool drain)

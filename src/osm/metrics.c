@@ -43,7 +43,7 @@ static const struct {
 /* The last sweep ------------------------------------------------------------------------------- */
 
 /* All numbers of a sweep whose tables were checked. */
-static void list_numbers(const struct sweep *w, uint32_t n_drained, uint32_t n_held,
+static void list_numbers(const struct sweep *w, const struct osr_drains_state *drains,
 			 struct metrics *m)
 {
 	const struct osr_fabric *fabric = &w->slot->result.fabric;
@@ -66,8 +66,9 @@ static void list_numbers(const struct sweep *w, uint32_t n_drained, uint32_t n_h
 		  "Cables left out as unhealthy." },
 		{ "fabric", "links_throttled", w->snap.n_throttled,
 		  "Cables left out as throttled." },
-		{ "fabric", "drained", n_drained, "Switches and cables that are drained." },
-		{ "fabric", "links_held_down", n_held, "Links held down because they flap." },
+		{ "fabric", "drained", drains->n_drained, "Switches and cables that are drained." },
+		{ "fabric", "links_held_down", drains->n_held,
+		  "Links held down because they flap." },
 		{ "vls", "used", routing->n_vls, "Virtual lanes that carry routes." },
 		{ "vls", "available", w->snap.limit.vls, "Virtual lanes that could be used." },
 		{ "vls", "needed", routing->n_layers, "Virtual lanes needed to cut all cycles." },
@@ -323,7 +324,7 @@ void osr__metrics_note(const struct sweep *w, enum outcome outcome)
 {
 	struct osr_drains *drains = osr__upkeep_drains(w->ctx->plugin);
 	struct metrics *m = &w->ctx->plugin->metrics;
-	uint32_t n_drained = 0, n_held = 0;
+	struct osr_drains_state state = { 0 };
 
 	w->ctx->n_sweeps[outcome]++;
 	json_decref(m->sweep);
@@ -332,9 +333,9 @@ void osr__metrics_note(const struct sweep *w, enum outcome outcome)
 	m->pending = true;
 	m->n_numbers = 0;
 	if (drains)
-		osr_drains_count(drains, &n_drained, &n_held);
+		state = osr_drains_state(drains);
 	if (metrics_checked(m))
-		list_numbers(w, n_drained, n_held, m);
+		list_numbers(w, &state, m);
 	metrics_log(w->ctx->plugin);
 	if (metrics_checked(m))
 		return;

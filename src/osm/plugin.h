@@ -87,8 +87,8 @@ struct snapshot {
 	char end_ports[256]; /* some of the end ports left out */
 };
 
-/* Which LIDs are destinations. */
-enum snapshot_lids { SNAPSHOT_ALL_LIDS, SNAPSHOT_HOST_LIDS };
+/* Which LIDs are destinations; WHOLE: all, and with the parts that upkeep.h leaves out. */
+enum snapshot_lids { SNAPSHOT_WHOLE, SNAPSHOT_ALL_LIDS, SNAPSHOT_HOST_LIDS };
 
 /*
  * The subnet as OpenSM knows it, as a fabric in `result`; snap->sw in `scratch`. Call with OpenSM's

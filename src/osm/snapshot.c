@@ -85,24 +85,27 @@ static int by_guid_port(const void *a, const void *b)
  * Read by OpenSM's own parser, so that its users' files keep their meaning. Order and balance
  * depend on these files, correctness does not: a bad one is reported and left out.
  */
-static void read_guids(struct osm_opensm *osm, const char *option, const char *path,
+static void read_guids(const struct walk *w, const char *option, const char *path,
 		       struct guid_list *list)
 {
+	char why[160] = "";
 	struct stat st;
 
 	if (!path)
 		return;
 	if (stat(path, &st))
-		osr__log(osm, OSM_LOG_ERROR, "ERR OR02: %s %s: %s; routing without it", option,
-			 path, strerror(errno));
+		snprintf(why, sizeof(why), "%s; routing without it", strerror(errno));
 	else if (!S_ISREG(st.st_mode))
-		osr__log(osm, OSM_LOG_ERROR,
-			 "ERR OR02: %s %s: not a regular file; routing without it", option, path);
+		snprintf(why, sizeof(why), "not a regular file; routing without it");
 	else if (parse_node_map(path, add_guid, list))
-		osr__log(osm, OSM_LOG_ERROR,
-			 "ERR OR02: %s %s: after %zu entries there is a line that does not start "
-			 "with a GUID, or memory ran out; using those before it",
-			 option, path, list->n);
+		snprintf(why, sizeof(why),
+			 "after %zu entries there is a line that does not start with a GUID, or "
+			 "memory ran "
+			 "out; using those before it",
+			 list->n);
+	/* Once a sweep: the others come after one of the whole. */
+	if (*why && w->lids == SNAPSHOT_WHOLE)
+		osr__log(w->osm, OSM_LOG_ERROR, "ERR OR02: %s %s: %s", option, path, why);
 	if (list->n)
 		qsort(list->v, list->n, sizeof(*list->v), by_guid_port);
 }
@@ -278,7 +281,8 @@ static bool link_is_fit(struct walk *w, osm_physp_t *osm_physp)
 /* Is the link at this port drained or held down? */
 static bool port_is_out(const struct walk *w, const osm_physp_t *osm_physp)
 {
-	return osr__upkeep_out(w->plugin, cl_ntoh64(osm_physp->p_node->node_info.node_guid),
+	return w->lids != SNAPSHOT_WHOLE &&
+	       osr__upkeep_out(w->plugin, cl_ntoh64(osm_physp->p_node->node_info.node_guid),
 			       osm_physp->port_num);
 }
 
@@ -427,7 +431,7 @@ static void add_ports(struct walk *w)
 		if (p0) {
 			if (ib_switch_info_is_enhanced_port0(&sw->switch_info))
 				note_vlarb(w->snap, QOS_SW0, p0);
-			if (w->lids == SNAPSHOT_ALL_LIDS)
+			if (w->lids != SNAPSHOT_HOST_LIDS)
 				add_end_port(w, h, 0, p0, OSR_ROLE_SP0);
 		}
 		for (unsigned port = 1; port < sw->num_ports; port++)
@@ -448,6 +452,7 @@ static enum osr_status lend_priv(struct walk *w, struct osr_arena *scratch, stru
 	     item = cl_qmap_next(item)) {
 		osm_switch_t *sw = (osm_switch_t *)item;
 		bool out =
+			w->lids != SNAPSHOT_WHOLE &&
 			osr__upkeep_out(w->plugin, cl_ntoh64(sw->p_node->node_info.node_guid), 0);
 		uint32_t at = out ? --last : h++;
 
@@ -517,9 +522,9 @@ enum osr_status osr__snapshot(const struct plugin *p, enum snapshot_lids lids,
 	w.b = osr_builder_new();
 	if (!w.b)
 		return osr_fail(diag, OSR_NOMEM, "out of memory while reading OpenSM's subnet");
-	read_guids(osm, "cn_guid_file", opt->cn_guid_file, &w.cn);
-	read_guids(osm, "io_guid_file", opt->io_guid_file, &w.io);
-	read_guids(osm, "port_prof_ignore_file", opt->port_prof_ignore_file, &w.ignored);
+	read_guids(&w, "cn_guid_file", opt->cn_guid_file, &w.cn);
+	read_guids(&w, "io_guid_file", opt->io_guid_file, &w.io);
+	read_guids(&w, "port_prof_ignore_file", opt->port_prof_ignore_file, &w.ignored);
 	st = walk_subnet(&w, result, scratch, fabric, diag);
 	if (!st)
 		explain_limit(&w);

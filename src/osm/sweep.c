@@ -298,9 +298,14 @@ static enum osr_status sweep(struct sweep *w)
 	struct osr_arena_mark mark;
 	enum osr_status st;
 
-	osr__upkeep_watch(w->ctx->plugin, &w->scratch);
-	st = osr__snapshot(w->ctx->plugin, SNAPSHOT_ALL_LIDS, &slot->arena, &w->scratch, fabric,
+	mark = osr_arena_mark(&slot->arena);
+	st = osr__snapshot(w->ctx->plugin, SNAPSHOT_WHOLE, &slot->arena, &w->scratch, fabric,
 			   &w->snap, &w->diag);
+	if (!st && osr__upkeep_watch(w->ctx->plugin, fabric, &w->scratch)) {
+		osr_arena_reset(&slot->arena, mark);
+		st = osr__snapshot(w->ctx->plugin, SNAPSHOT_ALL_LIDS, &slot->arena, &w->scratch,
+				   fabric, &w->snap, &w->diag);
+	}
 	w->ms_snapshot = osr__sweep_clock_ms();
 	if (st)
 		goto give_up;

@@ -2,10 +2,9 @@
 /*
  * upkeep.h - parts that routing leaves out although they are there (control/drain.h), in the subnet manager.
  *
- * Every sweep first looks which links there are; those that flap are held down. Then it is decided what
- * is left out: all drained and held parts but those that would cut off hosts together with parts that come
- * first: drained before held ones, and those that are out already before others. snapshot.c makes a fabric without them, so that everything behind it, multicast
- * included, sees a fabric in which they have been pulled; nothing is left to change when they are.
+ * Every sweep first looks at the whole fabric. Where something is to be left out snapshot.c makes a second one
+ * without it, so that everything behind it, multicast included, sees a fabric in which it has been pulled; nothing is
+ * left to change when it is.
  */
 #ifndef OSR_OSM_UPKEEP_H
 #define OSR_OSM_UPKEEP_H
@@ -25,8 +24,9 @@ void osr__upkeep_close(struct plugin *p);
 /* OpenSM's events, from its sweep thread: a sweep with discovery begins, or has ended well or not. */
 void osr__upkeep_begins(struct plugin *p);
 void osr__upkeep_over(struct plugin *p, bool up);
-/* In the sweep, under OpenSM's exclusive lock, before the snapshot. */
-void osr__upkeep_watch(struct plugin *p, struct osr_arena *scratch);
+/* In the sweep, with a fabric that has all parts in it: is something to be left out of it? */
+bool osr__upkeep_watch(struct plugin *p, const struct osr_fabric *fabric,
+		       struct osr_arena *scratch);
 /* Is this switch (port 0), or the link at this port of it, left out? As of the last watch. */
 bool osr__upkeep_out(const struct plugin *p, uint64_t guid, uint8_t port);
 /* In the thread of the control socket: something was asked; a sweep is on its way if it has to be. */

@@ -19,7 +19,7 @@ static const struct osr_hold_down defaults = { .after = 2, .within = 600, .calm 
 #define LEAF "MF0;rack port 3 - the leaf in the lower row:MCS7520/L01/U1......"
 
 /* Two leaves with a host each, two spines; leaf-1 has one cable more, to leaf-2 with a host. */
-static void make_fabric(struct osr_arena *arena, struct osr_fabric *f)
+static void make_fabric_without(struct osr_arena *arena, struct osr_fabric *f, unsigned dead)
 {
 	static const char *const names[] = { LEAF, "leaf-1", "spine-0", "spine-1", "leaf-2" };
 	struct osr_builder *b = osr_builder_new();
@@ -28,10 +28,12 @@ static void make_fabric(struct osr_arena *arena, struct osr_fabric *f)
 	for (unsigned s = 0; s < 5; s++)
 		osr_builder_switch(b, &(struct osr_switch_in){ s + 1, 8, 0, names[s] });
 	for (unsigned i = 0; i < 4; i++)
-		osr_builder_link(b, &(struct osr_link_in){ .sw_a = i / 2,
-							   .sw_b = 2 + i % 2,
-							   .port_a = (uint8_t)(3 + i % 2),
-							   .port_b = (uint8_t)(1 + i / 2) });
+		if (i != dead)
+			osr_builder_link(b,
+					 &(struct osr_link_in){ .sw_a = i / 2,
+								.sw_b = 2 + i % 2,
+								.port_a = (uint8_t)(3 + i % 2),
+								.port_b = (uint8_t)(1 + i / 2) });
 	osr_builder_link(b,
 			 &(struct osr_link_in){ .sw_a = 1, .sw_b = 4, .port_a = 5, .port_b = 2 });
 	for (unsigned s = 0; s < 5; s++) {
@@ -45,6 +47,11 @@ static void make_fabric(struct osr_arena *arena, struct osr_fabric *f)
 	}
 	assert_int_equal(osr_builder_build(b, arena, f, NULL), OSR_OK);
 	osr_builder_free(b);
+}
+
+static void make_fabric(struct osr_arena *arena, struct osr_fabric *f)
+{
+	make_fabric_without(arena, f, 4);
 }
 
 static void refused(struct osr_drains *d, const struct osr_fabric *f, const char *what,
@@ -61,9 +68,10 @@ static void test_asked(void **state)
 {
 	struct osr_drains *d = osr_drains_new(&defaults), *again = osr_drains_new(&defaults);
 	struct osr_arena arena = { 0 };
-	struct osr_part part[4];
+	struct osr_arena scratch = { 0 };
+	struct osr_drains_state now;
+	struct osr_drain_event event;
 	struct osr_fabric f;
-	uint32_t n_drained, n_held;
 	char *text, *copy;
 
 	make_fabric(&arena, &f);
@@ -80,9 +88,9 @@ static void test_asked(void **state)
 	assert_int_equal(osr_drains_add(d, &f, "0x0000000000000001:3", NULL), OSR_OK);
 	refused(d, &f, LEAF ":3", "already");
 	refused(d, &f, LEAF ":4", "asked for before it 1 end ports would be cut off");
-	assert_int_equal(osr_drains_parts(d, part, 4), 2);
-	assert_true(part[0].guid == 1 && part[0].port == 3 && part[1].guid == 3 && !part[1].port);
-
+	assert_int_equal(osr_drains_watch(d, &f, 1, &scratch), OSR_OK);
+	assert_int_equal(osr_drains_n_out(d), 2);
+	assert_true(osr_drains_out(d, 1, 3) && osr_drains_out(d, 3, 0) && !osr_drains_out(d, 3, 1));
 	text = osr_drains_save(d);
 	osr_drains_load(again, text, strlen(text));
 	copy = osr_drains_save(again);
@@ -100,26 +108,62 @@ static void test_asked(void **state)
 	assert_int_equal(osr_drains_remove(again, LEAF ":3", NULL), OSR_OK);
 	assert_int_not_equal(osr_drains_remove(again, LEAF ":3", NULL), OSR_OK);
 	assert_int_equal(osr_drains_remove(again, "spine-0", NULL), OSR_OK);
-	osr_drains_count(again, &n_drained, &n_held);
-	assert_int_equal(n_drained + n_held, 0);
+	now = osr_drains_state(again);
+	assert_int_equal(now.n_drained + now.n_held, 0);
+
+	/* The other cable of the leaf dies: without either part its host would be cut off. */
+	make_fabric_without(&arena, &f, 1);
+	assert_int_equal(osr_drains_watch(d, &f, 2, &scratch), OSR_OK);
+	assert_int_equal(osr_drains_n_out(d), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_true(osr_drains_event(d, &event) && event.news == OSR_DRAIN_KEPT);
+		assert_string_equal(event.name,
+				    i ? LEAF " port 3 - spine-0 port 1" : "switch spine-0");
+		assert_string_equal(event.cut, LEAF);
+	}
+	assert_false(osr_drains_event(d, &event));
+	/* Said once; and as it was when the cable is back. */
+	assert_int_equal(osr_drains_watch(d, &f, 3, &scratch), OSR_OK);
+	assert_false(osr_drains_event(d, &event));
+	make_fabric(&arena, &f);
+	assert_int_equal(osr_drains_watch(d, &f, 4, &scratch), OSR_OK);
+	assert_int_equal(osr_drains_n_out(d), 2);
 	free(text);
 	free(copy);
 	osr_drains_free(d);
 	osr_drains_free(again);
 	osr_arena_free(&arena);
+	osr_arena_free(&scratch);
 }
 
-static const struct osr_seen cable = {
-	.part = { 1, 3 }, .name = "a", .far_name = "b", .far_guid = 2, .far_port = 4
-};
+/* A sweep in which two switches of such names have a cable, or have none. */
+static void watch(struct osr_drains *d, const char *name, const char *far, bool there, double now)
+{
+	size_t left = fail_at;
+	struct osr_arena arena = { 0 }, scratch = { 0 };
+	struct osr_builder *b;
+	struct osr_fabric f;
+
+	fail_at = 0; /* not of the fabric */
+	b = osr_builder_new();
+	osr_builder_switch(b, &(struct osr_switch_in){ 1, 8, 0, name });
+	osr_builder_switch(b, &(struct osr_switch_in){ 2, 8, 0, far });
+	if (there)
+		osr_builder_link(
+			b, &(struct osr_link_in){ .sw_a = 0, .sw_b = 1, .port_a = 3, .port_b = 4 });
+	assert_int_equal(osr_builder_build(b, &arena, &f, NULL), OSR_OK);
+	fail_at = left;
+	osr_drains_watch(d, &f, now, &scratch);
+	osr_builder_free(b);
+	osr_arena_free(&arena);
+	osr_arena_free(&scratch);
+}
 
 /* Is it in the tables? */
 static bool is_used(struct osr_drains *d, bool there, double now)
 {
-	struct osr_part part;
-
-	osr_drains_watch(d, &cable, there, now);
-	return there && !osr_drains_parts(d, &part, 1);
+	watch(d, "a", "b", there, now);
+	return there && !osr_drains_n_out(d);
 }
 
 /* One cable that goes down and comes back n times, evenly; how often tables would change in two hours. */
@@ -171,7 +215,7 @@ static void test_restart(void **state)
 	for (unsigned i = 1; i < 5; i++)
 		is_used(d, i % 2 == 0, i);
 	assert_false(is_used(d, true, 5));
-	assert_true(osr_drains_event(d, &event) && event.held);
+	assert_true(osr_drains_event(d, &event) && event.news == OSR_DRAIN_HELD);
 	assert_string_equal(event.name, "a port 3 - b port 4");
 	assert_false(osr_drains_event(d, &event));
 	text = osr_drains_save(d);
@@ -179,7 +223,7 @@ static void test_restart(void **state)
 	assert_false(is_used(again, true, 7000));
 	assert_false(is_used(again, true, 7299));
 	assert_true(is_used(again, true, 7301));
-	assert_true(osr_drains_event(again, &event) && !event.held);
+	assert_true(osr_drains_event(again, &event) && event.news == OSR_DRAIN_CALM);
 	free(text);
 	osr_drains_free(d);
 	osr_drains_free(again);
@@ -195,13 +239,11 @@ static void test_odd_names(void **state)
 		strcat(cut, "\xc3\xbc");
 	for (unsigned k = 0; k < 2; k++) {
 		struct osr_drains *d = osr_drains_new(&defaults);
-		struct osr_seen odd = cable;
 		json_t *book;
 		char *text;
 
-		odd.name = names[k];
 		for (unsigned i = 0; i < 5; i++)
-			osr_drains_watch(d, &odd, i % 2 == 0, i);
+			watch(d, names[k], "b", i % 2 == 0, i);
 		text = osr_drains_save(d);
 		assert_non_null(text);
 		book = json_loads(text, 0, NULL);
@@ -218,7 +260,7 @@ static bool fill(struct osr_drains *d, const struct osr_fabric *f, struct osr_di
 	bool drained = osr_drains_add(d, f, "spine-0", diag) == OSR_OK;
 
 	for (unsigned i = 0; i < 5; i++)
-		osr_drains_watch(d, &cable, i % 2 == 0, i);
+		watch(d, "a", "b", i % 2 == 0, i);
 	return drained;
 }
 
@@ -227,8 +269,7 @@ static void live(const struct osr_fabric *f, const char *text)
 {
 	struct osr_drains *d = osr_drains_new(&defaults), *again = osr_drains_new(&defaults);
 	struct osr_diag diag = { "" };
-	struct osr_part part[4];
-	uint32_t n_drained, n_held;
+	struct osr_drains_state state;
 	json_t *list;
 
 	if (d && again) {
@@ -236,9 +277,8 @@ static void live(const struct osr_fabric *f, const char *text)
 		size_t left = fail_at;
 
 		assert_true(drained || diag.text[0]);
-		osr_drains_count(d, &n_drained, &n_held);
-		assert_int_equal(n_drained, drained);
-		assert_int_equal(osr_drains_parts(d, part, 4), n_drained + n_held);
+		state = osr_drains_state(d);
+		assert_int_equal(state.n_drained, drained);
 		fail_at = 0;
 		osr_drains_load(again, text, strlen(text));
 		fail_at = left;
