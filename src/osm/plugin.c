@@ -242,6 +242,7 @@ static void report(void *plugin_data, osm_epi_event_id_t event, void *event_data
 		sweep_starts(p);
 		break;
 	case OSM_EVENT_ID_HEAVY_SWEEP_DONE:
+		osr__reboots_find(p);
 		osr__adopt_read(p);
 		break;
 	case OSM_EVENT_ID_UCAST_ROUTING_DONE:
@@ -316,6 +317,7 @@ static void delete (void *plugin_data)
 	struct plugin *p = plugin_data;
 
 	osr__slvl_close(p);
+	osr__reboots_close(p);
 	osr__keys_close(p);
 	osr__upkeep_close(p);
 	osr__metrics_close(p);

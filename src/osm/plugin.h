@@ -19,6 +19,7 @@
 #include "compat.h"
 #include "keys.h"
 #include "metrics.h"
+#include "reboots.h"
 #include "slvl.h"
 #include "storefile.h"
 #include "trap.h"
@@ -311,6 +312,7 @@ struct plugin {
 	struct keys *keys;                       /* NULL: there are none */
 	struct traps traps;
 	struct slvl slvl;
+	struct reboots reboots;
 	struct adopt_state adopt;
 	struct upkeep *upkeep;           /* NULL: nothing is left out */
 	struct engine_ctx *second_round; /* whose tables have gone out by half, or NULL */

@@ -141,7 +141,6 @@ class Campaign:
             life = Life(net_of(plan, workdir), workdir, plan['engines'], plan['rng'],
                         lambda record: self.log(dict(life=number, **record)), plan['max_vls'],
                         plugin=not self.args.stock, sample=8 if plan['size'] == 'large' else None)
-            life.reboot_in_sweep = not self.args.quick
             life.live(plan['faults'])
         except osmtest.Skip as s:
             self.log(dict(life=number, skipped=str(s)))

@@ -3,13 +3,14 @@
 SL 1 for all pairs, as UCX and NCCL send; lanes by SL are not."""
 import os
 import re
+import signal
 
 import oracle
 from entries import different
 from faults import switch_links
-from judge import QOS, Claims, expect, generate, judge, scenario
+from judge import QOS, Claims, different_sl2vl, expect, first, generate, judge, scenario
 from metrics import read_json
-from osmtest import TOOLS, Fabric, Opensm, find_fabric, held, wait_for
+from osmtest import TOOLS, Fabric, Opensm, find_fabric, held, pause, wait_for
 
 OTHERS = 'programs that choose an SL themselves (UCX, NCCL) are not covered'
 ANY_SL = '[dfsssp]\nany_sl = on\n'
@@ -275,6 +276,54 @@ def island(workdir):
                 after, _ = sweep(opensm, fabric)
                 wrong = [(after.switches[a].name, i, o) for a, i, o in spoilt if any(after.switches[a].table(i, o))]
                 expect(not wrong, '%s: tables of another SM are left: %s' % (kind, wrong))
+            opensm.check_own_log()
+
+
+def restart(fabric, switch):
+    """A switch loses its tables, and its cables go down and up; opensm must not run meanwhile."""
+    ports = sorted(set(switch.next) | set(switch.hosts))
+    fabric.run([os.path.join(TOOLS, 'osr-spoil'), switch.guid, 'reset'])
+    fabric.console(*[fabric.unlink(switch.name, p) for p in ports], *[fabric.relink(switch.name, p) for p in ports])
+
+
+def halted(opensm, fabric, n):
+    """A heavy sweep, until opensm stands still with its Nth Set of PortInfo: what it has discovered is out of date then."""
+    halt = fabric.sim['OSR_SIM_HALT']
+    with open(halt + '.new', 'w') as file:
+        file.write('2 15 %d %d\n' % (n, opensm.process.pid))
+    os.rename(halt + '.new', halt)
+    opensm.process.send_signal(signal.SIGHUP)
+    wait_for('the Set', lambda: not os.path.exists(halt), 30, opensm._alive)
+    pause(0.1)
+
+
+@scenario('any-sl.restart-in-sweep')
+def restart_in_sweep(workdir):
+    """A switch restarts after a sweep has read its ports, and OpenSM then writes to one of them: this very sweep makes all
+    of them active, so that no discovery finds one that is not. All tables have to come back, where OpenSM sends them and
+    where osmroutes does, those to port 0 included."""
+    for words, by_turn in (['torus', 'dims=3x3'], False), (['torus', 'dims=3x3', '--enhanced'], False), (['torus', 'dims=5x5'], True):
+        folder = os.path.join(workdir, '-'.join(words))
+        os.makedirs(folder, exist_ok=True)
+        net = generate(os.path.join(folder, 'fabric.net'), *words)
+        with Fabric(net, folder, sim={'OSR_SIM_HALT': os.path.join(folder, 'halt')}) as fabric:
+            with Opensm(fabric, 'dfsssp', plugin=True, plugin_conf=ANY_SL, options=QOS) as opensm:
+                opensm.wait_up()
+                opensm.resweep()
+                opensm.wait_quiet()
+                before = oracle.Tables(fabric.read_back())
+                expect((len(lanes_in_use(before)) > 1) == by_turn, 'lanes: %s' % lanes_in_use(before))
+                switch = before.switches[len(before.switches) // 2]
+                for n in 1, 20:
+                    halted(opensm, fabric, n)
+                    restart(fabric, switch)
+                    opensm.process.send_signal(signal.SIGCONT)
+                    opensm.wait_quiet()
+                    opensm.resweep()
+                    opensm.wait_quiet()
+                    wrong = different_sl2vl(before, oracle.Tables(fabric.read_back()))
+                    expect(not wrong, '%s, Set %d: %s' % (' '.join(words), n, first(wrong) if wrong else ''))
+                sweep(opensm, fabric)
             opensm.check_own_log()
 
 

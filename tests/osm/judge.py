@@ -96,6 +96,16 @@ def check_claims(tables, verdict, claims, engine):
            (claims.reused and not verdict.n_longer), 'minimal or not?')
 
 
+def different_sl2vl(before, after):
+    """SL2VL tables that two readings of the same fabric do not share, of ports that are up; an enhanced port 0 is one."""
+    then, found = {s.guid: s for s in after.switches}, []
+    for s in before.switches:
+        t, ups = then[s.guid], sorted(set(s.next) | set(s.hosts))
+        found += ['%s SL2VL %d to %d: %s, then %s' % (s.name, i, o, list(s.table(i, o)), list(t.table(i, o)))
+                  for o in [0] * s.enhanced + ups for i in [0] + ups if i != o and s.table(i, o) != t.table(i, o)]
+    return found
+
+
 def groups(tables):
     """(MLID, SL) of the multicast groups that reach switches; the tests' groups are on SL 0."""
     return [(m, 0) for m in sorted({m for s in tables.switches for m in s.mft})]

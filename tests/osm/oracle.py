@@ -38,6 +38,7 @@ class Switch:
         self.next = {}		# port -> (switch, port there), cables that are up
         self.hosts = {}		# port -> (node, port there): CAs and routers
         self.sl2vl = node.get('sl2vl')
+        self.enhanced = node.get('enhanced_sp0', False)
         self.others = {}
         if self.sl2vl:
             self.common = _nibbles(self.sl2vl['common'])

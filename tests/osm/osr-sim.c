@@ -11,11 +11,14 @@
  *				lost (no answer)
  *	OSR_SIM_MUTE=FILE	as long as there is this file, with lines "ATTRIBUTE PERCENT", the attribute in hex: so
  *				many Sets of it are carried out and not answered for
+ *	OSR_SIM_HALT=FILE	there may be this file, with one line "METHOD ATTRIBUTE N PID": this process is stopped with
+ *				the Nth such request from then on, which is answered, and the file is removed
  *	OSR_SIM_LACKS=sl2vl|vls|operational	ports say that they have no SL2VL tables, one virtual lane, or
  *				nothing about operational lanes, as ports whose PortInfo was lost
  */
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -49,7 +52,8 @@ static struct {
 	ssize_t (*write)(int fd, const void *buf, size_t n);
 	int (*select)(int n, fd_set *r, fd_set *w, fd_set *e, struct timeval *t);
 	struct counts *counts;
-	const char *mute; /* NULL: never */
+	const char *mute, *halt; /* NULL: never */
+	unsigned n_halting;      /* requests that the file of halt means */
 	unsigned n_ports; /* of wildcards */
 	char how, lacks;
 	int refuse_in, refuse_out;
@@ -90,6 +94,7 @@ __attribute__((constructor)) static void sim_init(void)
 		sim.how = how[0] == 'l' ? how[1] : how[0];
 	sim.lacks = lacks ? *lacks : 0;
 	sim.mute = getenv("OSR_SIM_MUTE");
+	sim.halt = getenv("OSR_SIM_HALT");
 	if (counts)
 		count_file(counts);
 }
@@ -131,6 +136,23 @@ static void count(const struct packet *p)
 	sim.counts->ms[1] = ms;
 }
 
+static void halt(const struct packet *p)
+{
+	FILE *file = sim.halt ? fopen(sim.halt, "r") : NULL;
+	unsigned method, attr, n;
+	int pid;
+
+	if (!file)
+		return;
+	if (fscanf(file, "%u %x %u %d", &method, &attr, &n, &pid) == 4 && is_smp(p, attr) &&
+	    p->mad[METHOD] == method && ++sim.n_halting == n) {
+		kill(pid, SIGSTOP);
+		unlink(sim.halt);
+		sim.n_halting = 0;
+	}
+	fclose(file);
+}
+
 /* What is refused reaches ibsim as a question. */
 static void refuse(struct packet *p)
 {
@@ -169,6 +191,7 @@ __attribute__((visibility("default"))) ssize_t read(int fd, void *buf, size_t n)
 	if (got != sizeof(*p))
 		return got;
 	count(p);
+	halt(p);
 	if (sim.n_ports && is_smp(p, SLVL) && p->mad[METHOD] == SET && modifier(p) & 0x30000) {
 		sim.wild = *p;
 		sim.wild_fd = fd;
