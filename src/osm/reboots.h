@@ -20,7 +20,8 @@
 struct plugin;
 
 struct reboots {
-	ib_net64_t *marked; /* [n] switches with PortStateChange in the discovery before, in OpenSM's order */
+	ib_net64_t *
+		marked; /* [n] switches with PortStateChange in the discovery before, in OpenSM's order */
 	uint32_t n;
 };
 

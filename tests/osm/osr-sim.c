@@ -54,7 +54,7 @@ static struct {
 	struct counts *counts;
 	const char *mute, *halt; /* NULL: never */
 	unsigned n_halting;      /* requests that the file of halt means */
-	unsigned n_ports; /* of wildcards */
+	unsigned n_ports;        /* of wildcards */
 	char how, lacks;
 	int refuse_in, refuse_out;
 
