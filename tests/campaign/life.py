@@ -53,12 +53,15 @@ class Parts:
         self.id = {s.guid: self._node(s, len(names[s.name]) == 1) for s in tables.switches}
         self.cables, self.hosts, self.switches = [], [], []
         self.cables_of, self.ends = {}, {}	# of a cable: the switches at both ends
+        self.tied = set()	# switches with a cable that the console cannot cut, as two have one name
         for v, s in enumerate(tables.switches):
             if not self.id[s.guid]:
                 continue
             for p, (u, q) in sorted(s.next.items()):
                 t = tables.switches[u]
-                if (v, p) < (u, q) and self.id[t.guid]:
+                if not self.id[t.guid]:
+                    self.tied.add(s.guid)
+                elif (v, p) < (u, q):
                     self.cables.append((s.guid, p))
                     self.ends[s.guid, p] = (s.guid, t.guid)
                     self.cables_of.setdefault(s.guid, []).append((s.guid, p))

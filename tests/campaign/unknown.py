@@ -100,13 +100,13 @@ class Unknown:
         self.settle(record)
 
     def do_island(self, record):
-        guids, room = set(), [g for g in self.parts.switches if g not in self.parts.dead_switches()]
+        guids, room = set(), [g for g in self.parts.switches if g not in self.parts.tied | set(self.parts.dead_switches())]
         if room:
             guids.add(self.rng.choice(room))
         n = self.rng.randint(1, max(1, len(self.parts.switches) // 3))
         while guids and len(guids) < n:
             near = sorted({g for c in self.parts.cables if c not in self.parts.away and set(self.parts.ends[c]) & guids
-                           for g in self.parts.ends[c]} - guids - self.parts.kept)
+                           for g in self.parts.ends[c]} - guids - self.parts.kept - self.parts.tied)
             if not near:
                 break
             guids.add(self.rng.choice(near))
@@ -116,7 +116,8 @@ class Unknown:
 
     def do_reboot(self, record):
         """A switch loses all tables, and its ports go down and up, before opensm can look."""
-        alive = [g for g in self.parts.switches if any(c not in self.parts.away for c in self.parts.cables_of[g])]
+        alive = [g for g in self.parts.switches if g not in self.parts.tied and
+                 any(c not in self.parts.away for c in self.parts.cables_of[g])]
         guid = self.rng.choice(alive) if alive else None
         record['do'] = ['reboot ' + self.parts.id[guid]] if guid else []
         if guid:
