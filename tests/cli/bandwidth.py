@@ -14,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 
+from netfile import read_net
+
 MASK = (1 << 64) - 1
 
 
@@ -41,22 +43,6 @@ class SplitMix:
         for i in range(len(items), 1, -1):
             j = self.below(i)
             items[i - 1], items[j] = items[j], items[i - 1]
-
-
-def read_net(path):
-    """{(node, port): (node, port)}, {node: kind}; nodes are named by their description."""
-    cables, kinds, names, node = [], {}, {}, None
-    for line in open(path):
-        m = re.match(r'(Switch|Hca|Ca|Rt)\s+\d+\s+"([^"]+)"(?:\s*#\s*"([^"]*)")?', line)
-        if m:
-            node = m.group(2)
-            names[node] = m.group(3) or node
-            kinds[names[node]] = m.group(1)
-            continue
-        m = re.match(r'\[(\d+)\](?:\([^)]*\))?\s+"([^"]+)"\[(\d+)\]', line)
-        if m:
-            cables.append((node, int(m.group(1)), m.group(2), int(m.group(3))))
-    return {(names[a], i): (names[b], j) for a, i, b, j in cables}, kinds
 
 
 def read_lfts(path):

@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 from bandwidth import Oracle, run
-from whatif import cables, strike_out
+from netfile import cables, strike_out
 
 NONE = 255
 

@@ -10,124 +10,18 @@ import collections
 import json
 import os
 import random
-import re
 import subprocess
 import sys
 import tempfile
 
-COMMAND, PROJECT = sys.argv[1:3]	# oracle.py has the same ones
+from dump import MLID, Dump
+
+COMMAND, PROJECT = sys.argv[1:3]	# chance.py has the same ones
 N_MUTANTS = int(sys.argv[3]) if len(sys.argv) > 3 else 430
 FIRST = int(sys.argv[4]) if len(sys.argv) > 4 else 0
 BY_SL = ['-o', 'any_sl=off']
 FABRICS = [('ring-5', BY_SL), ('torus-4x4', ['-o', 'heuristic=weakest', '-o', 'any_sl=off']), ('random-12', []),
            ('dragonfly-12', []), ('tree-2', []), ('kautz-2-2', BY_SL), ('dragonfly-12', BY_SL)]
-MLID = 0xc001
-
-
-class Dump:
-    """The files of one directory, as plain dictionaries."""
-
-    def __init__(self, folder):
-        read = lambda name: open(os.path.join(folder, name), encoding='utf-8').read().splitlines()
-        self.subnet = read('opensm-subnet.lst')
-        self.cable, self.ends, self.n_ports, self.at = {}, {}, {}, {}
-        for line in self.subnet:
-            near, far = re.findall(r'\{ (SW|CA)\S* Ports:(\w+) .*?NodeGUID:(\w+) PortGUID:(\w+) .*?'
-                                   r'LID:(\w+) PN:(\w+) \}', line)
-            self.add(near, far)
-        self.lft = {}
-        for line in read('opensm-lfts.dump'):
-            head = re.match(r'Unicast lids .* guid 0x(\w+)', line)
-            entry = re.match(r'0x(\w+) (\d+) ', line)
-            if head:
-                sw = int(head.group(1), 16)
-            elif entry:
-                self.lft[sw, int(entry.group(1), 16)] = int(entry.group(2))
-        self.sl2vl, self.names = {}, {}
-        for line in read('opensm-sl2vl.dump'):
-            head = re.match(r'(Switch|Channel Adapter) 0x(\w+), base LID \w+, "(.*)"', line)
-            if head:
-                guid = int(head.group(2), 16)
-                self.names[head.group(3)] = guid
-            elif line and line[0].isdigit():
-                words = line.replace(':', ' ').split()
-                self.sl2vl[guid, int(words[0]), int(words[1])] = [int(w) for w in words[2:]]
-        self.sl = {}
-        for line in read('opensm-path-sl.dump'):
-            head = re.match(r'(Switch|Channel Adapter) 0x(\w+)', line)
-            if head:
-                guid = int(head.group(2), 16)
-            elif line:
-                lid, sl = line.split(' : ')
-                self.sl[guid, int(lid, 16)] = int(sl)
-        self.groups = {}
-
-    def add(self, near, far):
-        (kind, ports, node, guid, lid, port), (kind2, _, node2, _, _, port2) = [
-            (k, int(n, 16), int(g, 16), int(pg, 16), int(l, 16), int(p, 16))
-            for k, n, g, pg, l, p in (near, far)]
-        if kind == 'SW':
-            self.n_ports[node] = ports
-            self.ends[lid] = (node, 0, node)
-            if kind2 == 'SW' and node != node2:
-                self.cable[node, port] = (node2, port2)
-        elif kind2 == 'SW':
-            self.ends[lid] = (node2, port2, guid)
-            self.at[node2, port2] = lid
-
-    def multicast_tree(self, rng):
-        """A group of some hosts on a breadth-first tree over all switches."""
-        hosts = [l for l, e in self.ends.items() if e[1]]
-        members = rng.sample(hosts, max(3, len(hosts) // 2))
-        root = min(self.n_ports)
-        self.groups = collections.defaultdict(set)
-        seen, todo = {root}, [root]
-        while todo:
-            s = todo.pop(0)
-            for (a, p), (b, q) in sorted(self.cable.items()):
-                if a == s and b not in seen:
-                    seen.add(b)
-                    todo.append(b)
-                    self.groups[a].add(p)
-                    self.groups[b].add(q)
-        for lid in members:
-            sw, port, _ = self.ends[lid]
-            self.groups[sw].add(port)
-
-    def copy(self):
-        other = object.__new__(Dump)
-        other.__dict__.update({k: dict(v) if isinstance(v, dict) else v
-                               for k, v in self.__dict__.items()})
-        other.sl2vl = {k: list(v) for k, v in self.sl2vl.items()}
-        other.groups = {k: set(v) for k, v in self.groups.items()}
-        return other
-
-    def write(self, folder):
-        with open(os.path.join(folder, 'opensm-subnet.lst'), 'w') as f:
-            f.writelines(line + '\n' for line in self.subnet)
-        with open(os.path.join(folder, 'opensm-lfts.dump'), 'w') as f:
-            for s in sorted(self.n_ports):
-                f.write("Unicast lids [0-99] of switch Lid 1 guid 0x%016x ('x'):\n" % s)
-                f.writelines('0x%04x %03d # x\n' % (lid, port)
-                             for (sw, lid), port in sorted(self.lft.items()) if sw == s)
-                f.write('99 lids dumped\n')
-        with open(os.path.join(folder, 'opensm-sl2vl.dump'), 'w') as f:
-            for guid in sorted({k[0] for k in self.sl2vl}):
-                f.write('%s 0x%016x, base LID 1, "x"\n' % (
-                    'Switch' if guid in self.n_ports else 'Channel Adapter', guid))
-                f.writelines('%d %d : %s\n' % (i, o, ' '.join(map(str, vls)))
-                             for (g, i, o), vls in sorted(self.sl2vl.items()) if g == guid)
-        with open(os.path.join(folder, 'opensm-path-sl.dump'), 'w') as f:
-            for _, _, guid in sorted(self.ends.values(), key=lambda e: e[2]):
-                f.write('%s 0x%016x, base LID 1, "x"\n' % (
-                    'Switch' if guid in self.n_ports else 'Channel Adapter', guid))
-                f.writelines('0x%04x : %d\n' % (lid, sl)
-                             for (g, lid), sl in sorted(self.sl.items()) if g == guid)
-        with open(os.path.join(folder, 'opensm.mcfdbs'), 'w') as f:
-            for s in sorted(self.groups):
-                f.write('\nSwitch 0x%016x\nLID    : Out Port(s)\n0x%04X :%s\n' % (
-                    s, MLID, ''.join(' 0x%03X ' % p for p in sorted(self.groups[s]))))
-
 
 # ---- the judge ---------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@
 The same tables, the same verdict: those of every engine on the small fabrics, and the same made wrong in a
 known way, are given to route, check (dumps and stored file), report and diff. All answers
 must be the same, and the exit codes must follow; and what whatif says of the tables after a cable has gone is what they
-say of those that route --previous makes then. mutants.py and oracle.py say whether they are right.
+say of those that route --previous makes then. mutants.py and chance.py say whether they are right.
 """
 import collections
 import json

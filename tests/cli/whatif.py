@@ -16,35 +16,9 @@ import sys
 import tempfile
 
 from bandwidth import Oracle, run
+from netfile import cables, strike_out
 
 ENGINE = 'p2sssp'
-
-
-def strike_out(path, ends):
-    """The net file without the cable that has these two ends."""
-    node, lines = None, []
-    for line in open(path):
-        m = re.match(r'(?:Switch|Hca|Ca|Rt)\s+\d+\s+"([^"]+)"', line)
-        node = m.group(1) if m else node
-        m = re.match(r'\[(\d+)\]', line)
-        if m and (node, int(m.group(1))) in ends:
-            continue
-        lines.append(line)
-    return ''.join(lines)
-
-
-def cables(path):
-    """Both ends, by id, of every cable between switches."""
-    node, found = None, set()
-    for line in open(path):
-        m = re.match(r'(Switch|Hca|Ca|Rt)\s+\d+\s+"([^"]+)"', line)
-        if m:
-            kind, node = m.groups()
-        m = re.match(r'\[(\d+)\](?:\([^)]*\))?\s+"([^"]+)"\[(\d+)\]', line)
-        if m and kind == 'Switch':
-            found.add(frozenset([(node, int(m.group(1))), (m.group(2), int(m.group(3)))]))
-    switches = set(re.findall(r'^Switch\s+\d+\s+"([^"]+)"', open(path).read(), re.M))
-    return sorted(sorted(c) for c in found if all(end[0] in switches for end in c))
 
 
 def tables(command, net, folder, *words):

@@ -153,9 +153,14 @@ def ibdmchk(opensm, tables, rows, lmc=0):
                     t = s.table(i, o)
                     file.write('%s %d %d %s\n' % (s.guid, i, o, ' '.join(
                         '0x%x%x' % (t[k], t[k + 1]) for k in range(0, 16, 2))))
+    return say_ibdmchk(opensm.dir, psl, slvl, lmc)
+
+
+def say_ibdmchk(folder, psl, slvl, lmc=0):
+    """ibdmchk on a directory of dumps, with these files of SLs and SL2VL tables."""
     # Through a pipe the buffered end of its report would be lost in the crash; stdbuf is enough.
-    out = subprocess.run(['stdbuf', '-oL', 'ibdmchk', '-s', opensm.dump('opensm-subnet.lst'), '-f',
-                          opensm.dump('opensm.fdbs'), '-m', opensm.dump('opensm.mcfdbs'), '-c', psl,
+    out = subprocess.run(['stdbuf', '-oL', 'ibdmchk', '-s', os.path.join(folder, 'opensm-subnet.lst'), '-f',
+                          os.path.join(folder, 'opensm.fdbs'), '-m', os.path.join(folder, 'opensm.mcfdbs'), '-c', psl,
                           '-d', slvl, '-l', str(lmc)], stdout=subprocess.PIPE,
                          stderr=subprocess.STDOUT, text=True, errors='replace', timeout=patience(120)).stdout
     walked = re.search(r'Scanned:(\d+)\s+CA to CA paths', out)
@@ -176,7 +181,7 @@ def second_opinion(fabric, opensm, tables):
     """ibdmchk must agree with the oracle."""
     if not shutil.which('ibdmchk'):
         return
-    rows = getattr(tables, 'rows', {})
+    rows = tables.rows
     if len(rows) < len(tables.end_of):
         rows = tables.ask_sls(fabric, limit=len(tables.end_of) ** 2)
     _, free = ibdmchk(opensm, tables, rows, max(e.lmc for e in tables.ends))

@@ -80,6 +80,7 @@ class Tables:
     def __init__(self, data):
         self.data = data
         self.nodes = {n['guid']: n for n in data['nodes']}
+        self.rows = {}		# what ask_sls() found, once asked
         guids = sorted(g for g, n in self.nodes.items() if n['type'] == 'switch')
         self.switches = [Switch(self.nodes[g]) for g in guids]
         self.index = {g: i for i, g in enumerate(guids)}

@@ -28,18 +28,15 @@ def spread(tables):
                for e in tables.ends if e.host for v in leaves if v != e.switch)
 
 
-for bits in range(4):
-    def on_tree(workdir, bits=bits):
+@scenario('lmc', 120)
+def several_lids(workdir):
+    """One LID a port, fewer than spines, as many, and more; also where ports of one host are on two switches."""
+    for bits in range(4):
         got = spread(lmc(workdir, 'tree-2', bits))
         want = min(1 << bits, 4)	# the tree has four spines
         expect(got == want, '%d LIDs a port use %d of 4 spines' % (1 << bits, got))
-    scenario('lmc.%d-tree' % bits)(on_tree)
-    scenario('lmc.%d-random' % bits)(lambda workdir, bits=bits: lmc(workdir, 'random-12', bits))
-
-
-@scenario('lmc.2-dual-port')
-def lmc_dual_port(workdir):
-    lmc(workdir, 'dual-port', 2)
+    for netfile, bits in (('random-12', 1), ('random-12', 3), ('dual-port', 2)):
+        lmc(workdir, netfile, bits)
 
 
 @scenario('vl.max-op-vls')

@@ -12,9 +12,8 @@ import tempfile
 import credits as simulator
 
 COMMAND, PROJECT, BINARY = sys.argv[1:]
-sys.argv[3:] = []	# mutants.py has numbers there
 sys.path.append(os.path.join(PROJECT, 'tests', 'cli'))
-import mutants	# noqa: E402
+from dump import Dump	# noqa: E402
 
 FABRICS = (('torus', 'dims=5x5'), ('torus', 'dims=3x3x3'), ('mesh', 'dims=5x4'), ('hyperx', 'dims=4x4', 'hosts=2'), ('kautz', 'b=2', 'n=3'),
            ('dragonfly', 'a=4', 'h=1', 'p=2'), ('slimfly', 'q=5', 'p=3'), ('kary', 'k=3', 'n=3'),
@@ -25,7 +24,7 @@ PACKETS = 40000
 
 
 def text_of(dump):
-    """The lines of one FABRIC out of mutants.Dump."""
+    """The lines of one FABRIC out of dump.Dump."""
     switches, hosts = sorted(dump.n_ports), sorted(lid for lid, e in dump.ends.items() if e[1])
     number, max_lid = {s: i for i, s in enumerate(switches)}, max(dump.ends)
     lines = ['fabric %d %d %d %s' % (len(switches), len(hosts), max_lid, ' '.join(str(dump.n_ports[s]) for s in switches))]
@@ -69,7 +68,7 @@ def main():
                 said = json.loads(done.stdout)['results'][0]
                 if said['status'] != 'ok':
                     continue
-                text, what = text_of(mutants.Dump(dump)), '%s by %s' % (' '.join(words), engine or 'the default')
+                text, what = text_of(Dump(dump)), '%s by %s' % (' '.join(words), engine or 'the default')
                 # Of the answers to all traffic: hosts alone may be free of what is refuted for switches and hosts.
                 hosts = json.loads(subprocess.run([COMMAND, 'check', dump, '--hosts', '--json'], capture_output=True,
                                                   text=True).stdout)['verdict']['answers']

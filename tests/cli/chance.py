@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""oracle.py OSMROUTES PROJECT [N [SEED [FIRST]]]
+"""chance.py OSMROUTES PROJECT [N [SEED [FIRST]]]
 
 Random fabrics, engines and budgets of virtual lanes: N sets of tables (default 60, from number FIRST on), each
 judged a second time from its dump alone. The dump is read here, every packet is sent through the tables hop by hop, and what comes
@@ -16,7 +16,8 @@ import sys
 import tempfile
 
 import mutants
-from mutants import COMMAND, Dump, KINDS
+from dump import Dump
+from mutants import COMMAND, KINDS
 
 N = int(sys.argv[3]) if len(sys.argv) > 3 else 60
 SEED = int(sys.argv[4]) if len(sys.argv) > 4 else 7
