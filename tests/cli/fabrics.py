@@ -38,8 +38,8 @@ class Said:
     """What `osmroutes route` says, under the names of judge.Claims."""
 
     def __init__(self, report):
-        said = report['engines'][0]
-        self.engine, self.status, self.reused = said['engine'], said['status'], False
+        said = report['results'][0]
+        self.engine, self.status, self.reused = said['tables'], said['status'], False
         if self.status != 'ok':
             return
         self.n_lids, self.n_longer, self.max_hops = report['lids'], said['routes_longer'], said['max_hops']
@@ -49,7 +49,7 @@ class Said:
 
 
 def route(net, engine, n_vls, folder, *words):
-    done = subprocess.run([COMMAND, 'route', '--json', '-e', engine, '--vls=%d' % n_vls, '--dump', folder, *words, net],
+    done = subprocess.run([COMMAND, 'route', '--json', '--bisections=0', '-e', engine, '--vls=%d' % n_vls, '--dump', folder, *words, net],
                           capture_output=True, text=True)
     if done.returncode not in (0, 1) or not done.stdout:
         raise Failure('exit %d: %s' % (done.returncode, done.stderr))
