@@ -12,7 +12,6 @@ those of its figures in docs/results/experiments.md.
 a random order (seed 2), and leaves out those of more than --most nodes. OSR_BUILD names the build directory.
 """
 import argparse
-import csv
 import itertools
 import json
 import os
@@ -23,6 +22,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
+
+import studies
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 COMMAND = os.path.join(os.environ.get('OSR_BUILD', os.path.join(ROOT, 'build')), 'tests', 'experiments', 'srcroutes',
@@ -68,16 +69,7 @@ def route(dims, algorithm, *words):
 
 
 def write(folder, table, columns, rows):
-    with open(os.path.join(folder, table + '.csv'), 'w', newline='') as file:
-        out = csv.writer(file, lineterminator='\n')
-        out.writerow(columns)
-        for row in rows:
-            out.writerow(['%.5g' % x if isinstance(x, float) else x for x in row])
-
-
-def read(folder, table):
-    with open(os.path.join(folder, table + '.csv'), newline='') as file:
-        return list(csv.DictReader(file))
+    studies.write(folder, table, [columns] + [['%.5g' % x if isinstance(x, float) else x for x in row] for row in rows])
 
 
 BOXES = ['2x1x1x1', '4x1x1x1', '4x2x1x1', '4x2x2x1', '4x2x2x2']
@@ -136,12 +128,9 @@ def tori(folder, quick):
 
 def genetic(folder, quick, most=512):
     """Section 4.2 on the same tori, five seeds each; goes on where it was stopped."""
-    path = os.path.join(folder, 'angara_genetic.csv')
-    done = set()
-    if os.path.exists(path):
-        done = {(r['torus'], int(r['seed'])) for r in read(folder, 'angara_genetic')}
-    else:
-        write(folder, 'angara_genetic', ['torus', 'nodes', 'seed', 'max_load', 'generations', 'ms'], [])
+    columns = ['torus', 'nodes', 'seed', 'max_load', 'generations', 'ms']
+    rows = [[r[c] for c in columns] for r in studies.read(folder, 'angara_genetic')]
+    done = {(row[0], int(row[2])) for row in rows}
     todo = all_tori()[:49:12] if quick else all_tori()
     random.Random(2).shuffle(todo)  # whoever stops early has a random sample
     for dims in todo:
@@ -151,10 +140,8 @@ def genetic(folder, quick, most=512):
             if (name(dims), seed) in done:
                 continue
             r = route(dims, 'genetic', '-o', 'seed=%d' % seed)[1]
-            with open(path, 'a', newline='') as file:
-                csv.writer(file, lineterminator='\n').writerow(
-                    [name(dims), nodes_of(dims), seed, r['max_load'], r.get('generations', 0),
-                     '%.5g' % r['total_ms']])
+            rows.append([name(dims), nodes_of(dims), seed, r['max_load'], r.get('generations', 0), r['total_ms']])
+            write(folder, 'angara_genetic', columns, rows)
 
 
 def timing(folder, quick):
@@ -191,7 +178,7 @@ PAPER_2 = {('bfs', 2): (1, 1, 0), ('bfs', 4): (2, 2, 0), ('bfs', 8): (6, 2, 1.42
 
 def desmos_table(folder):
     rows = []
-    for r in read(folder, 'angara_desmos'):
+    for r in studies.read(folder, 'angara_desmos'):
         paper = PAPER_2.get((r['algorithm'].split(',')[0], int(r['nodes'])))
         rows.append([r['algorithm'], r['nodes'], r['max_load'], r['min_load'], '%.3f' % float(r['sigma4']),
                      r['max_hops'], '%d / %d / %.3f' % paper if paper else '-', '%.2f' % float(r['ms'])])
@@ -205,11 +192,11 @@ def ties_table(folder):
     return table(['weight', 'nodes', 'max: least / mean / most', 'min, mean', 'sigma(4), mean'],
                  [[r['weight'], r['nodes'], '%s / %.1f / %s' % (r['least'], float(r['mean']), r['most']),
                    '%.1f' % float(r['min_load']), '%.3f' % float(r['sigma4'])]
-                  for r in read(folder, 'angara_ties') if int(r['nodes']) > 4])
+                  for r in studies.read(folder, 'angara_ties') if int(r['nodes']) > 4])
 
 
 def patterns_table(folder):
-    data = read(folder, 'angara_patterns')
+    data = studies.read(folder, 'angara_patterns')
     by = {(r['pattern'], r['nodes'], r['algorithm']): r for r in data}
     names = ['bfs', 'genetic', 'sssp', 'balance']
     return table(['pattern', 'nodes'] + names, [
@@ -220,7 +207,7 @@ def patterns_table(folder):
 def groups(folder):
     """{dimensions: rows of tori}"""
     found = {}
-    for r in read(folder, 'angara_tori'):
+    for r in studies.read(folder, 'angara_tori'):
         found.setdefault(r['torus'].count('x') + 1, []).append(r)
     return found
 
@@ -282,7 +269,7 @@ def unique_table(folder):
 def medians(folder):
     """{torus: median of five}"""
     found = {}
-    for r in read(folder, 'angara_genetic'):
+    for r in studies.read(folder, 'angara_genetic'):
         found.setdefault(r['torus'], []).append(int(r['max_load']))
     return {t: statistics.median(x) for t, x in found.items() if len(x) == len(SEEDS)}
 
@@ -313,7 +300,7 @@ def exact_table(folder):
 def timing_table(folder):
     return table(['torus', 'nodes', 'bfs, ms', 'sssp, ms', 'balance, ms', 'EFI', 'moves'],
                  [[r['torus'], r['nodes']] + ['%.2f' % float(r[k]) for k in ('bfs_ms', 'sssp_ms', 'balance_ms')] +
-                  [r['max_load'], r['moves']] for r in read(folder, 'angara_timing')])
+                  [r['max_load'], r['moves']] for r in studies.read(folder, 'angara_timing')])
 
 
 TABLES = {'calls': calls_table,
@@ -366,7 +353,7 @@ def bars(folder, path):
 def pattern_bars(folder, path):
     """Figure 6 on 32 nodes: bandwidth relative to BFS."""
     by = {(r['pattern'], r['algorithm']): float(r['bandwidth'])
-          for r in read(folder, 'angara_patterns') if r['nodes'] == '32'}
+          for r in studies.read(folder, 'angara_patterns') if r['nodes'] == '32'}
     names = ['genetic', 'sssp', 'balance']
     lines = ['$p << EOD']
     for p in dict.fromkeys(k[0] for k in by):

@@ -11,6 +11,7 @@ import subprocess
 
 import fattree_document
 from fattree_document import table as _table
+import studies
 from measure import Data
 
 WAYS = {'weakest': 'weakest edge (the paper)', 'first': 'first edge ("pseudo-random")',
@@ -192,7 +193,8 @@ FILES = ['section4', 'figure9', 'figure9_lash', 'least_lanes', 'applications', '
 
 
 def missing(folder):
-    return [f for f in FILES if not os.path.exists(os.path.join(folder, f + '.csv'))]
+    there = studies.names(folder)
+    return [name for name in FILES if name not in there]
 
 
 def tables(folder):

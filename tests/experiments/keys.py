@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """The evaluation of routing keys (Samuel, Zahavi, Keslassy, section IV): data, plots and tables.
 
-    keys.py             all of it, some minutes on one core: docs/results/data/keys_*.csv, docs/results/figures/keys-*.svg
+    keys.py             all of it, some minutes on one core: docs/results/data/keys.csv, docs/results/figures/keys-*.svg
                         and the tables of docs/results/keys-paper.md
     keys.py --quick     in miniature, results are judged and thrown away (a test)
     keys.py --document  plots and tables again, from the CSV files there are
 """
-import csv
 import os
 import re
 import shutil
@@ -16,6 +15,7 @@ import subprocess
 import sys
 
 import keys_bound
+import studies
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get('OSR_BUILD', os.path.join(ROOT, 'build'))
@@ -66,14 +66,7 @@ def times(side, apps, percents, kbs, seeds, routings, phases, latency=0):
     return rows
 
 
-def write(name, rows):
-    with open(os.path.join(DOCS, 'results', 'data', name + '.csv'), 'w', newline='') as file:
-        csv.writer(file, lineterminator='\n').writerows(rows)
-
-
-def read(name):
-    with open(os.path.join(DOCS, 'results', 'data', name + '.csv')) as file:
-        return list(csv.DictReader(file))
+DATA = os.path.join(DOCS, 'results', 'data')
 
 
 def plot(name, rows, x, y, by, labels, extra=()):
@@ -113,7 +106,7 @@ def bound_table(bound, big):
 
 def document():
     load, small, big, single, sizes, cost, bound = (
-        read('keys_' + n) for n in ('load', 'time216', 'time1728', 'single', 'sizes', 'cost', 'bound'))
+        studies.read(DATA, 'keys_' + n) for n in ('load', 'time216', 'time1728', 'single', 'sizes', 'cost', 'bound'))
     tables = {'keys-load': pivot(load, ['hosts'], 'routing', 'median'),
               'keys-216': pivot(small, ['applications', 'percent'], 'routing', 'over_mesh'),
               'keys-1728': pivot(big, ['applications', 'percent'], 'routing', 'over_mesh'),
@@ -198,15 +191,15 @@ def main():
     if '--quick' in sys.argv:
         return quick()
     if '--document' not in sys.argv:
-        write('keys_load', figure4([20, 30, 40, 50, 60, 70, 80, 90, 100], 25))
-        write('keys_time216', times(6, [6], PERCENTS, [0], 5, ROUTINGS, 60))
-        write('keys_time1728', times(12, [2, 8, 32], PERCENTS, [0], 3, ROUTINGS, 18))
-        write('keys_single', times(12, [2, 8], [10, 40], [32], 3, ROUTINGS, 12) +
+        studies.write(DATA, 'keys_load', figure4([20, 30, 40, 50, 60, 70, 80, 90, 100], 25))
+        studies.write(DATA, 'keys_time216', times(6, [6], PERCENTS, [0], 5, ROUTINGS, 60))
+        studies.write(DATA, 'keys_time1728', times(12, [2, 8, 32], PERCENTS, [0], 3, ROUTINGS, 18))
+        studies.write(DATA, 'keys_single', times(12, [2, 8], [10, 40], [32], 3, ROUTINGS, 12) +
               times(12, [32], [10], [32], 3, ROUTINGS, 12)[1:])
-        write('keys_sizes', times(12, [2], [20], [4, 16, 64, 256], 1, ROUTINGS, 6, LATENCY))
-        write('keys_cost', times(12, [2], [20], [256, 16384, 262144, 1048576], 1,
+        studies.write(DATA, 'keys_sizes', times(12, [2], [20], [4, 16, 64, 256], 1, ROUTINGS, 6, LATENCY))
+        studies.write(DATA, 'keys_cost', times(12, [2], [20], [256, 16384, 262144, 1048576], 1,
                                  ['mesh', 'dmodk', 'nrk', 'nrk+request'], 6, LATENCY))
-        write('keys_bound', keys_bound.rows(12, BOUND_CASES, PERCENTS, 101, 60))
+        studies.write(DATA, 'keys_bound', keys_bound.rows(12, BOUND_CASES, PERCENTS, 101, 60))
     document()
 
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """One routing of one fabric, measured: ours by `osmroutes route`, stock engines by a fresh
 opensm -o under ibsim, whose tables `osmroutes route --tables` then judges like ours."""
-import csv
 import json
 import os
 import re
@@ -9,6 +8,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+import studies
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'osm'))
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
@@ -235,7 +236,7 @@ class Workshop:
 
 
 class Data:
-    """Rows of one CSV file. Numbers keep as many digits as anybody needs to read."""
+    """Rows of one table. Numbers keep as many digits as anybody needs to read."""
 
     def __init__(self, name, columns):
         self.name, self.columns, self.rows = name, columns, []
@@ -246,21 +247,16 @@ class Data:
         self.rows.append(dict(zip(self.columns, map(_text, values))))
 
     def write(self, folder):
-        with open(os.path.join(folder, self.name + '.csv'), 'w', newline='') as file:
-            out = csv.DictWriter(file, self.columns, lineterminator='\n')
-            out.writeheader()
-            out.writerows(self.rows)
+        studies.write(folder, self.name, [self.columns] + [[row[c] for c in self.columns] for row in self.rows])
 
     @classmethod
     def kept(cls, folder, name):
         """Rows of an earlier run, if there was one."""
-        there = folder and os.path.exists(os.path.join(folder, name + '.csv'))
-        return cls.read(folder, name).rows if there else []
+        return cls.read(folder, name).rows if folder else []
 
     @classmethod
     def read(cls, folder, name):
-        with open(os.path.join(folder, name + '.csv'), newline='') as file:
-            rows = list(csv.DictReader(file))
+        rows = studies.read(folder, name)
         data = cls(name, list(rows[0]) if rows else [])
         data.rows = rows
         return data

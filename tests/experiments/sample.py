@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""Some rows of every CSV file in docs/results/data are measured again, and must be there to the digit; but for
+"""Some rows of every table in docs/results/data are measured again, and must be there to the digit; but for
 times and memory. A change of an engine that moves a figure fails here until scripts/experiments has been run.
 
     sample.py           all
@@ -15,6 +15,7 @@ import fabrics
 import fattree
 import keys
 import lanes
+import studies
 from measure import Data, Workshop, have_opensm
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -209,7 +210,7 @@ ALL = {f.__name__: f for f in (
     table1, systems, slides, online, sharing, table3, dmodk_figure2, dmodk_figure3,
     dmodk_theorem3, dmodk_table1, dmodk_ring, keys_load, keys_time216, keys_time1728,
     keys_single, keys_sizes, keys_cost, keys_bound)}
-ELSEWHERE = {'faults', 'packets'}	# the tests bench.faults and osm.packets measure rows of them
+ELSEWHERE = {'packets'}	# the test osm.packets measures rows of it
 ANGARA = {'angara_' + n for n in ('desmos', 'patterns', 'ties', 'tori', 'timing', 'genetic')}
 
 
@@ -226,7 +227,7 @@ def compare_first(data):
         key = {k: v for k, v in row.items() if k not in results}
         there = [r for r in Data.read(DATA, data.name).rows if all(r[k] == v for k, v in key.items())]
         if len(there) != 1 or not (there[0]['each'] + ' ').startswith(row['each'] + ' '):
-            print('%s.csv: of %s the first are not %s' % (data.name, key, row['each']))
+            print('%s: of %s the first are not %s' % (data.name, key, row['each']))
             wrong += 1
     return wrong
 
@@ -237,7 +238,7 @@ def compare(data):
     there = {steady(row) for row in Data.read(DATA, data.name).rows}
     wrong = [dict(steady(row)) for row in data.rows if steady(row) not in there]
     for row in wrong[:5]:
-        print('%s.csv has no such row: %s' % (data.name, row))
+        print('%s has no such row: %s' % (data.name, row))
     return len(wrong)
 
 
@@ -247,7 +248,7 @@ def main():
         print('skipped: figure9_lash: no opensm or ibsim')
         wanted.remove('figure9_lash')
     covered = set(ALL) | ANGARA
-    files = {f[:-4] for f in os.listdir(DATA) if f.endswith('.csv')}
+    files = studies.names(DATA)
     if covered | ELSEWHERE != files:
         sys.exit('sample.py and docs/results/data differ: %s' % sorted((covered | ELSEWHERE) ^ files))
     wrong = 0
