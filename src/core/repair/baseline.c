@@ -248,11 +248,12 @@ void osr__repair_write_lanes(struct repair *w)
 /* Arrays of a walk over all tables. */
 struct walk {
 	const struct osr_fabric *f;
-	uint8_t *seen;   /* [n_switches] */
-	uint32_t *stack; /* [n_switches] */
-	uint32_t *order; /* [n_switches] */
-	uint32_t *flow;  /* [n_switches] end ports that send through a switch */
-	uint16_t *lanes; /* [n_switches] on which packets leave it */
+	uint8_t *seen;    /* [n_switches] */
+	uint32_t *stack;  /* [n_switches] */
+	uint32_t *order;  /* [n_switches] */
+	uint32_t *flow;   /* [n_switches] end ports that send through a switch */
+	uint16_t *lanes;  /* [n_switches] on which packets leave it */
+	uint16_t *inject; /* [n_channels] by turn: lanes on which end ports send */
 };
 
 static bool walk_init(struct walk *k, const struct osr_fabric *fabric, struct osr_arena *scratch)
@@ -265,6 +266,7 @@ static bool walk_init(struct walk *k, const struct osr_fabric *fabric, struct os
 	k->order = osr_alloc(scratch, n, sizeof(*k->order));
 	k->flow = osr_alloc(scratch, n, sizeof(*k->flow));
 	k->lanes = osr_alloc(scratch, n, sizeof(*k->lanes));
+	k->inject = osr_alloc(scratch, fabric->n_channels, sizeof(*k->inject));
 	return !osr_arena_failed(scratch, NULL);
 }
 
@@ -313,6 +315,8 @@ static enum osr_status baseline_walk(struct repair *w, struct osr_diag *diag)
 	if (!osr__repair_sort_dests(&pairs, w->job->scratch) ||
 	    !walk_init(&k, fabric, w->job->scratch))
 		return osr__repair_nomem(diag);
+	for (uint32_t c = 0; w->by_turn && c < fabric->n_channels; c++)
+		k.inject[c] = baseline_inject(w, fabric, r, c);
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		const uint8_t *row = r->lft + (size_t)d * fabric->n_switches;
 		uint32_t root = fabric->dest_switch[d], n = walk_tree(&k, root, row);
@@ -323,9 +327,7 @@ static enum osr_status baseline_walk(struct repair *w, struct osr_diag *diag)
 			k.lanes[v] = 0;
 			if (osr__repair_is_used(fabric, d, v))
 				k.lanes[v] = w->by_turn
-						     ? baseline_inject(
-							       w, fabric, r,
-							       osr_port_channel(fabric, v, row[v]))
+						     ? k.inject[osr_port_channel(fabric, v, row[v])]
 						     : osr__repair_need(w, &pairs, d, v);
 		}
 		for (uint32_t i = n; i-- > 1;) {

@@ -36,6 +36,7 @@ struct run {
 
 	struct osr_loop_step *step; /* to be explained */
 	uint32_t n_steps, n_unexplained;
+	bool mcast_alone; /* no unicast packet has a part in it */
 
 	struct osr_arena *scratch, *result;
 	bool no_memory;
@@ -679,16 +680,31 @@ static void follow_groups(struct run *u)
 	}
 }
 
-static void union_follow(struct run *u)
+static void union_follow_mcast(struct run *u)
 {
-	bool explaining = u->step != NULL;
-
-	union_follow_all(u);
-	if (!(u->modes & OSR_CLAIM_MULTICAST) || u->no_memory ||
-	    (explaining ? !u->n_unexplained : u->n_steps > 0))
-		return;
 	follow_groups(u);
 	follow_order(u);
+}
+
+/*
+ * Multicast first: its turns are few, and a loop of theirs alone needs no unicast to be found. Such a loop is for
+ * multicast; another one is explained by unicast packets as far as they go.
+ */
+static void union_follow(struct run *u)
+{
+	bool mcast = u->modes & OSR_CLAIM_MULTICAST, explaining = u->step != NULL;
+
+	if (mcast && (!explaining || u->mcast_alone))
+		union_follow_mcast(u);
+	if (mcast && !explaining) {
+		search_turns(u, NULL);
+		u->mcast_alone = u->n_steps > 0;
+	}
+	if (u->mcast_alone || u->no_memory)
+		return;
+	union_follow_all(u);
+	if (mcast && explaining && u->n_unexplained && !u->no_memory)
+		union_follow_mcast(u);
 }
 
 /* ---- all together --------------------------------------------------------------------------- */
