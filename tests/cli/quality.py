@@ -16,8 +16,8 @@ OSMROUTES = sys.argv[1]
 REAL = os.environ.get('OSR_FABRICS') or os.path.join(sys.argv[2], '..', 'shared', 'topologies')
 
 
-def route(net, *options):
-    out = subprocess.run([OSMROUTES, 'route', '--json', *options, net], check=True, stdout=subprocess.PIPE)
+def route(net, *options, check=True):
+    out = subprocess.run([OSMROUTES, 'route', '--json', *options, net], check=check, stdout=subprocess.PIPE)
     return json.loads(out.stdout)['results'][0]
 
 
@@ -84,6 +84,30 @@ def any_sl(folder):
         assert got['proven']['any_sl'] and choice['proven']['any_sl'], (path, got, choice)
 
 
+def two_trees():
+    """Two trees of six leaves and three spines, joined by three cables between leaves and spines."""
+    net = shapes.Net('two trees')
+    for _ in range(2):
+        leaves, spines = [net.switch('leaf%d' % len(net.switches)) for _ in range(6)], [
+            net.switch('spine%d' % len(net.switches)) for _ in range(3)]
+        for leaf in leaves:
+            for spine in spines:
+                net.link(leaf, spine)
+            for _ in range(8):
+                net.host(leaf)
+    for a, b in (0, 9), (6, 16), (1, 14):
+        net.link(a, b)
+    return net
+
+
+def one_lane(folder):
+    """One lane, and any SL, cost at most a tenth of the load of balanced shortest paths that may deadlock."""
+    path = os.path.join(folder, 'net')
+    two_trees().write(path)
+    got = route(path)
+    assert got['proven']['any_sl'] and got['efi'] <= 1.1 * route(path, '-e', 'sssp', check=False)['efi'], got
+
+
 ENGINES = ['osmroutes', 'dfsssp', 'dmodk', 'angara', 'sssp', 'p2sssp']
 
 
@@ -124,6 +148,7 @@ def main():
         assert efi[1] <= 38656 * 1.06 and efi[2] <= 66304 * 1.06, efi
         choices(folder)
         any_sl(folder)
+        one_lane(folder)
         large(folder)
         path = os.path.join(REAL, 'topograph-dgx-2025.topo')
         if os.path.isfile(path):

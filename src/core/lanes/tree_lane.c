@@ -21,7 +21,8 @@ static enum osr_status tree_lane_order(struct osr_lanes_job *job, struct osr_tre
 	return st ? st : osr_tree_order_find(tree, job->scratch, order, why);
 }
 
-#define TREE_LANE_LOAD 105 /* percent of the load of the first pass, where there are more lanes */
+#define TREE_LANE_LOAD                                                                             \
+	105 /* percent of what others carry that one lane may, where there are more lanes */
 
 /* One lane is no gain over several that are better balanced already before they are refined. */
 static bool tree_lane_is_worse(const struct osr_lanes_job *job, uint64_t free)
@@ -35,6 +36,31 @@ static bool tree_lane_is_worse(const struct osr_lanes_job *job, uint64_t free)
 static uint32_t tree_lane_tolerance(const struct osr_lanes_job *job)
 {
 	return job->req->max_vls == 1 && job->opt->detours ? TREE_LANE_TOLERANCE : 0;
+}
+
+/*
+ * Is one lane worth the load, when shortest paths that may take any lanes are balanced as well? Where it is near
+ * the bound that need not be asked. If it is not, those paths are the job's.
+ */
+static enum osr_status tree_lane_weigh(struct osr_lanes_job *job, bool *fits)
+{
+	uint64_t load = osr_spf_load(job->s);
+	struct osr_spf_saved saved;
+	enum osr_status st;
+
+	if (job->req->max_vls == 1 || load * 100 <= osr_spf_bound(job->s->f) * TREE_LANE_LOAD)
+		return OSR_OK;
+	st = osr_spf_save(job->s, job->scratch, &saved, job->diag);
+	if (st)
+		return st;
+	osr_spf_leave_order(job->s);
+	osr_spf_refine(job->s, &job->opt->spf);
+	*fits = load * 100 <= osr_spf_load(job->s) * TREE_LANE_LOAD;
+	if (*fits)
+		osr_spf_restore(job->s, &saved);
+	else
+		job->state = OSR_LANES_ROUTED;
+	return OSR_OK;
 }
 
 static enum osr_status tree_lane_route(struct osr_lanes_job *job,
@@ -66,6 +92,9 @@ static enum osr_status tree_lane_route(struct osr_lanes_job *job,
 		osr_spf_leave_order(job->s);
 		return OSR_OK;
 	}
+	st = tree_lane_weigh(job, fits);
+	if (st || !*fits)
+		return st;
 	job->r->n_longer = n_longer;
 	return osr_tree_order_certify(order, job->req, job->scratch, job->result, job->r,
 				      job->diag);
