@@ -141,38 +141,6 @@ static void report_find_worst(struct report *p)
 	}
 }
 
-/*
- * If the cables between the two switches of channel c are all that joins two parts of the fabric, every routing has
- * on them what these tables have: the least load of the busiest. 0 if there is another path.
- */
-static uint64_t report_only_link(const struct report *p, uint32_t c, struct osr_arena *arena)
-{
-	const struct osr_fabric *fabric = p->f;
-	uint32_t from = fabric->chan_src[c], to = fabric->chan_dst[c], n = 1, n_cables = 0;
-	uint32_t *queue = osr_alloc(arena, fabric->n_switches, sizeof(*queue));
-	bool *seen = osr_calloc(arena, fabric->n_switches, sizeof(*seen));
-	uint64_t load = 0;
-
-	if (!queue || !seen)
-		return 0;
-	queue[0] = from;
-	seen[from] = true;
-	for (uint32_t i = 0; i < n; i++)
-		for (uint32_t k = fabric->chan_row[queue[i]]; k < fabric->chan_row[queue[i] + 1];
-		     k++) {
-			uint32_t next = fabric->chan_dst[k];
-
-			if (queue[i] == from && next == to) {
-				load += p->loads.load[k];
-				n_cables++;
-			} else if (!seen[next]) {
-				seen[next] = true;
-				queue[n++] = next;
-			}
-		}
-	return seen[to] ? 0 : (load + n_cables - 1) / n_cables;
-}
-
 /* ---- the work -------------------------------------------------------------------------------- */
 
 static enum osr_status write_page(const struct args *a, const struct report *p,
@@ -249,11 +217,6 @@ static enum osr_status report_tables(struct args *a, struct cli_tables *tables,
 		st = osr_loads_add(&p.loads, p.f, p.r, 0, p.f->n_dests, &arena, diag);
 	if (!st)
 		st = osr_bound_load(p.f, &arena, &p.bound, diag);
-	if (!st) {
-		uint64_t least = report_only_link(&p, analysis->balance.efi_channel, &arena);
-
-		p.bound = least > p.bound ? least : p.bound;
-	}
 	if (!st && report_find_levels(&p, &arena))
 		st = osr_fail(diag, OSR_NOMEM, "out of memory for the levels of the fabric");
 	if (!st) {

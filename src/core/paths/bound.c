@@ -103,7 +103,104 @@ static struct cut find_piece(const struct cuts *cuts, const uint32_t *height, ui
 	return piece;
 }
 
-/* The most that any cut gives. */
+/* What is in each component; NULL without memory. */
+static struct cut *find_components(const struct cuts *cuts, struct osr_arena *scratch)
+{
+	struct cut *all = osr_calloc(scratch, cuts->f->n_components, sizeof(*all));
+
+	for (uint32_t v = 0; all && v < cuts->f->n_switches; v++)
+		cut_add(cuts, &all[cuts->f->sw_component[v]], v);
+	return all;
+}
+
+/* What the search for hanging parts knows of a switch. */
+struct hanging {
+	uint32_t number,
+		low;     /* when it was found, from 1; the earliest that its part has a cable to */
+	uint32_t parent; /* from where, or OSR_NONE */
+	uint32_t next;   /* channel to be looked at */
+	struct cut part; /* it and what was found through it; channels: from here to the parent */
+};
+
+static void found_hanging(const struct cuts *cuts, struct hanging *all, uint32_t parent, uint32_t v,
+			  uint32_t number)
+{
+	all[v] = (struct hanging){ number, number, parent, cuts->f->chan_row[v], { 0 } };
+	cut_add(cuts, &all[v].part, v);
+}
+
+/* The next channel of v; returns the switch where the search is then. */
+static uint32_t search_channel(const struct cuts *cuts, struct hanging *all, uint32_t v,
+			       uint32_t *n_found)
+{
+	uint32_t c = all[v].next++, u = cuts->f->chan_dst[c];
+
+	if (u == all[v].parent) {
+		all[v].part.channels += cut_weight(cuts, c);
+	} else if (!all[u].number) {
+		found_hanging(cuts, all, v, u, ++*n_found);
+		return u;
+	} else if (all[u].number < all[v].low) {
+		all[v].low = all[u].number;
+	}
+	return v;
+}
+
+/* The most that a cut gives, if that is more. */
+static void cut_most(const struct cuts *cuts, const struct cut *inside, const struct cut *all,
+		     uint64_t *bound)
+{
+	uint64_t least = cuts->bound(inside, all);
+
+	*bound = *bound < least ? least : *bound;
+}
+
+/*
+ * Cuts through all cables between two neighbours, where nothing else joins what is behind them: bridges of the graph
+ * in which parallel cables are one edge. Source: Tarjan, "A note on finding the bridges of a graph" (1974).
+ * A search in depth leaves only edges between a switch and one that it was found through, so what was found
+ * through v has cables to outside only to where earlier switches are; if none of them is earlier than v but
+ * those from v to its parent, these are a cut. O(channels).
+ */
+static enum osr_status bound_hanging(const struct cuts *cuts, struct osr_arena *scratch,
+				     uint64_t *bound, struct osr_diag *diag)
+{
+	const struct osr_fabric *fabric = cuts->f;
+	struct hanging *all = osr_calloc(scratch, fabric->n_switches, sizeof(*all));
+	const struct cut *component = find_components(cuts, scratch);
+	uint32_t n_found = 0;
+
+	if (!all || !component)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the least load");
+	for (uint32_t root = 0; root < fabric->n_switches; root++) {
+		uint32_t v = root;
+
+		if (all[root].number)
+			continue;
+		found_hanging(cuts, all, OSR_NONE, root, ++n_found);
+		while (v != OSR_NONE) {
+			uint32_t parent = all[v].parent;
+
+			if (all[v].next < fabric->chan_row[v + 1]) {
+				v = search_channel(cuts, all, v, &n_found);
+				continue;
+			}
+			if (parent != OSR_NONE) {
+				if (all[v].low == all[v].number)
+					cut_most(cuts, &all[v].part,
+						 &component[fabric->sw_component[v]], bound);
+				all[parent].part.sources += all[v].part.sources;
+				all[parent].part.lids += all[v].part.lids;
+				if (all[v].low < all[parent].low)
+					all[parent].low = all[v].low;
+			}
+			v = parent;
+		}
+	}
+	return OSR_OK;
+}
+
+/* The most that any other cut gives. */
 static enum osr_status bound_each_cut(const struct cuts *cuts, struct osr_arena *scratch,
 				      uint64_t *bound, struct osr_diag *diag)
 {
@@ -111,36 +208,30 @@ static enum osr_status bound_each_cut(const struct cuts *cuts, struct osr_arena 
 	uint32_t *height = osr_alloc(scratch, fabric->n_switches, sizeof(*height)), top = 0;
 	uint32_t *list = osr_alloc(scratch, fabric->n_switches, sizeof(*list));
 	uint32_t *mark = osr_calloc(scratch, fabric->n_switches, sizeof(*mark));
-	struct cut *all = osr_calloc(scratch, fabric->n_components, sizeof(*all));
+	struct cut *all = find_components(cuts, scratch);
 
 	*bound = 0;
 	if (!height || !list || !mark || !all)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the least load");
 	find_heights(fabric, height, list);
-	for (uint32_t v = 0; v < fabric->n_switches; v++) {
-		cut_add(cuts, &all[fabric->sw_component[v]], v);
+	for (uint32_t v = 0; v < fabric->n_switches; v++)
 		top = height[v] != OSR_NONE && height[v] > top ? height[v] : top;
-	}
 	for (uint32_t v = 0; v < fabric->n_switches; v++) {
 		struct cut one = { 0 };
-		uint64_t least;
 
 		cut_add(cuts, &one, v);
 		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++)
 			one.channels += cut_weight(cuts, c);
-		least = cuts->bound(&one, &all[fabric->sw_component[v]]);
-		*bound = *bound < least ? least : *bound;
+		cut_most(cuts, &one, &all[fabric->sw_component[v]], bound);
 	}
 	for (uint32_t k = 1; k <= top; k++)
 		for (uint32_t v = 0; v < fabric->n_switches; v++) {
 			struct cut piece;
-			uint64_t least;
 
 			if (height[v] >= k || mark[v] == k)
 				continue;
 			piece = find_piece(cuts, height, k, v, mark, list);
-			least = cuts->bound(&piece, &all[fabric->sw_component[v]]);
-			*bound = *bound < least ? least : *bound;
+			cut_most(cuts, &piece, &all[fabric->sw_component[v]], bound);
 		}
 	return OSR_OK;
 }
@@ -230,6 +321,7 @@ static enum osr_status permutation_fits(const struct permutation *p, double load
 		}
 	}
 	st = bound_each_cut(&cuts, scratch, &excess, diag);
+	st = st ? st : bound_hanging(&cuts, scratch, &excess, diag);
 	*fits = !st && !excess && counting_fits(p);
 	for (uint32_t v = 0; v < p->f->n_switches && *fits; v++)
 		*fits = injection_fits(p, v);
@@ -338,8 +430,10 @@ enum osr_status osr_bound_load(const struct osr_fabric *fabric, struct osr_arena
 	uint32_t n = fabric->n_switches;
 	uint64_t *lids = osr_alloc(scratch, n, sizeof(*lids)), mean;
 	uint64_t *bits = osr_alloc(scratch, 3 * (size_t)n, sizeof(*bits));
-	enum osr_status st = osr_bound_cut(fabric, scratch, bound, diag);
+	const struct cuts cuts = { .f = fabric, .bound = cut_bound };
+	enum osr_status st = bound_each_cut(&cuts, scratch, bound, diag);
 
+	st = st ? st : bound_hanging(&cuts, scratch, bound, diag);
 	if (!lids || !bits)
 		st = osr_fail(diag, OSR_NOMEM, "out of memory for the least load");
 	for (uint32_t v = 0; !st && v < n; v++)
