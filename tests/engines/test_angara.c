@@ -4,20 +4,11 @@
  * balance; damaged ones with every connected pair routed, the certificate checked, service levels
  * unchanged. OSR_CASES=1000 runs the campaign of docs/results/angara-balance.md.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <osmroutes/check.h>
 #include <osmroutes/sweep.h>
 #include <osmroutes/engine.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "tables.h"
 #include "tori.h"
@@ -459,14 +450,5 @@ static void test_hints(void **state)
 	assert_true(digest != other);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_whole),          cmocka_unit_test(test_damaged),
-		cmocka_unit_test(test_last_come),      cmocka_unit_test(test_one_lane),
-		cmocka_unit_test(test_multicast_lane), cmocka_unit_test(test_service_levels_stay),
-		cmocka_unit_test(test_hints),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_whole, test_damaged, test_last_come, test_one_lane, test_multicast_lane,
+	     test_service_levels_stay, test_hints)

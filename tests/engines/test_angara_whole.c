@@ -5,19 +5,11 @@
  * lanes; with 0 to 2h hosts drawn for each, on eight (OSR_VLS). OSR_PLACES=600 for
  * all of up to so many switches; OSR_VERBOSE=1 names what is more than 5 % above the bound.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <osmroutes/sweep.h>
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "bound_minimal.h"
 #include "tori.h"
@@ -186,15 +178,5 @@ static void test_out_of_time(void **state)
 	assert_true(route("8r 8r 8r", 6, true) > 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_even),
-		cmocka_unit_test(test_uneven),
-		cmocka_unit_test(test_classes_share_lanes),
-		cmocka_unit_test(test_rings_in_order),
-		cmocka_unit_test(test_out_of_time),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_even, test_uneven, test_classes_share_lanes, test_rings_in_order,
+	     test_out_of_time)

@@ -3,17 +3,9 @@
  * What engine.h promises of every engine, on every small fabric: right or refused with a sentence,
  * never in between. Claims are judged by the checker and by following every packet.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <osmroutes/sweep.h>
-
-#include <stdio.h>
-#include <string.h>
 
 #include "fabrics.h"
 #include "tables.h"
@@ -376,18 +368,5 @@ static void test_registry(void **state)
 	assert_null(osr_engine_find(""));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_registry),
-		cmocka_unit_test(test_named),
-		cmocka_unit_test(test_random_fabrics),
-		cmocka_unit_test(test_lanes_by_sl),
-		cmocka_unit_test(test_options),
-		cmocka_unit_test(test_out_of_memory),
-		cmocka_unit_test(test_trees_need_one_layer),
-		cmocka_unit_test(test_lids_are_spread),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_registry, test_named, test_random_fabrics, test_lanes_by_sl, test_options,
+	     test_out_of_memory, test_trees_need_one_layer, test_lids_are_spread)

@@ -4,17 +4,9 @@
  * ones, where a channel weighs the routes that were laid before. The tables are replayed in that order, with weights
  * and searches of this file.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <osmroutes/sweep.h>
-
-#include <stdio.h>
-#include <string.h>
 
 #include "fabrics.h"
 
@@ -212,12 +204,4 @@ static void test_p2_sssp(void **state)
 	judge(false);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_p_sssp),
-		cmocka_unit_test(test_p2_sssp),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_p_sssp, test_p2_sssp)

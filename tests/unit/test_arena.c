@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <osmroutes/arena.h>
-
-#include <string.h>
 
 static void test_aligned_and_apart(void **state)
 {
@@ -122,15 +115,5 @@ static void test_fail_after(void **state)
 	osr_arena_free(&arena);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_aligned_and_apart),
-		cmocka_unit_test(test_calloc_zeroes_used_memory),
-		cmocka_unit_test(test_reset),
-		cmocka_unit_test(test_overflow),
-		cmocka_unit_test(test_fail_after),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_aligned_and_apart, test_calloc_zeroes_used_memory, test_reset, test_overflow,
+	     test_fail_after)

@@ -3,15 +3,7 @@
  * The auditor on right tables (nothing to name, the checker's figures) and on tables with one fault of a known
  * kind at a known place: that one is named, and with which switch and LID.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
+#include "test.h"
 
 #include "core/verify/audit.h"
 
@@ -678,15 +670,5 @@ static int tear_down(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_right),        cmocka_unit_test(test_one_fault),
-		cmocka_unit_test(test_sls),          cmocka_unit_test(test_groups),
-		cmocka_unit_test(test_memory),       cmocka_unit_test(test_senders),
-		cmocka_unit_test(test_first_member), cmocka_unit_test(test_sentences),
-		cmocka_unit_test(test_packets),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, tear_down);
-}
+TEST_PROGRAM_THEN(tear_down, test_right, test_one_fault, test_sls, test_groups, test_memory,
+		  test_senders, test_first_member, test_sentences, test_packets)

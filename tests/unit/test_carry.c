@@ -3,17 +3,10 @@
  * core/data/fabric_map.h and carry.h: a fabric loses switches, cables and hosts, cables are swapped, HCAs
  * exchanged and LIDs given anew. What is the same is looked up by name, one element against all others.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "core/data/carry.h"
 #include "core/verify/union.h"
-
-#include <string.h>
 
 #include "fabrics.h"
 #include "tables.h"
@@ -346,14 +339,4 @@ static void test_carry_memory(void **state)
 	test_fabric_free(&t);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_perturbed),
-		cmocka_unit_test(test_generation),
-		cmocka_unit_test(test_same),
-		cmocka_unit_test(test_carry_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_perturbed, test_generation, test_same, test_carry_memory)

@@ -3,18 +3,10 @@
  * The checker against right tables, against tables broken on purpose, and against a judge that
  * follows every packet by itself.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <osmroutes/check.h>
 #include <osmroutes/sweep.h>
-
-#include <stdio.h>
-#include <string.h>
 
 #include "fabrics.h"
 #include "tables.h"
@@ -864,21 +856,6 @@ static void test_check_stands(void **state)
 	assert_true(n_stand > N_TEST_FABRICS / 2);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_right_tables),
-		cmocka_unit_test(test_random_fabrics),
-		cmocka_unit_test(test_large),
-		cmocka_unit_test(test_dateline),
-		cmocka_unit_test(test_ring_cycle),
-		cmocka_unit_test(test_cycle_modes),
-		cmocka_unit_test(test_cycle_across_vls),
-		cmocka_unit_test(test_mutants),
-		cmocka_unit_test(test_random_changes),
-		cmocka_unit_test(test_out_of_memory),
-		cmocka_unit_test(test_check_stands),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_right_tables, test_random_fabrics, test_large, test_dateline, test_ring_cycle,
+	     test_cycle_modes, test_cycle_across_vls, test_mutants, test_random_changes,
+	     test_out_of_memory, test_check_stands)

@@ -4,17 +4,9 @@
  * switches, every table and every certificate of a bounded kind. What is tried is said before each test. The
  * judge sends every packet hop by hop; whatever it and the checker do not agree about fails.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <osmroutes/check.h>
-
-#include <stdio.h>
-#include <string.h>
 
 #include "fabrics.h"
 

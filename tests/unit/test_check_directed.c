@@ -3,15 +3,7 @@
  * Tables with one flaw each, made for one line of the checker or of the search for credit loops: without
  * that line they would pass. Each table is shown to be right first, without its flaw.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
+#include "test.h"
 
 #include <osmroutes/check.h>
 #include "core/verify/union.h"
@@ -609,23 +601,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_highest_arrival),
-		cmocka_unit_test(test_sls_gather),
-		cmocka_unit_test(test_granted),
-		cmocka_unit_test(test_sl2vl_gathers),
-		cmocka_unit_test(test_sl2vl_kinds),
-		cmocka_unit_test(test_sl2vl_enters),
-		cmocka_unit_test(test_vls),
-		cmocka_unit_test(test_shape),
-		cmocka_unit_test(test_any_sl),
-		cmocka_unit_test(test_mcast_arrivals),
-		cmocka_unit_test(test_mcast_line),
-		cmocka_unit_test(test_mcast_tables),
-		cmocka_unit_test(test_last_switch),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, tear_down);
-}
+TEST_PROGRAM_THEN(tear_down, test_highest_arrival, test_sls_gather, test_granted,
+		  test_sl2vl_gathers, test_sl2vl_kinds, test_sl2vl_enters, test_vls, test_shape,
+		  test_any_sl, test_mcast_arrivals, test_mcast_line, test_mcast_tables,
+		  test_last_switch)

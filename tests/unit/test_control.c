@@ -3,18 +3,11 @@
  * The control socket and libosrkeys, one against the other, without OpenSM: this thread is the subnet
  * manager, another one is the application.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "test.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "control/control.h"
 #include "keyclient/keyclient.h"

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Drained parts and links held down, without a subnet manager: what is refused, hours in no time, the file. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
 #include "control/drain.h"
 #include "failing.h"
@@ -322,13 +314,4 @@ static void test_memory(void **state)
 	osr_arena_free(&arena);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_asked),   cmocka_unit_test(test_flaps),
-		cmocka_unit_test(test_restart), cmocka_unit_test(test_odd_names),
-		cmocka_unit_test(test_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_asked, test_flaps, test_restart, test_odd_names, test_memory)

@@ -5,16 +5,9 @@
  * sanitizers see to that). malloc() and the like, and those of arenas, are wrapped by the linker; they fail
  * in the thread of the test only.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "control/protocol.h"
 #include "failing.h"

@@ -7,15 +7,7 @@
  * ten times as many broken ones, all deaths of a switch. OSR_ONLY=test_deaths: one test alone; OSR_HOSTS=N:
  * theorems on trees of at most so many; OSR_SEED=N: broken trees from that number on.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <osmroutes/check.h>
 #include "traffic/collective.h"
@@ -528,15 +520,5 @@ static void test_deaths(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_theorems), cmocka_unit_test(test_efi),
-		cmocka_unit_test(test_lmc),      cmocka_unit_test(test_broken),
-		cmocka_unit_test(test_faults),   cmocka_unit_test(test_few_changes),
-		cmocka_unit_test(test_deaths),
-	};
-
-	cmocka_set_test_filter(getenv("OSR_ONLY"));
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_theorems, test_efi, test_lmc, test_broken, test_faults, test_few_changes,
+	     test_deaths)

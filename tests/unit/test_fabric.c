@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <osmroutes/fabric.h>
-
-#include <string.h>
 
 #include "fabrics.h"
 
@@ -336,19 +329,6 @@ static void test_clean_names(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_named),
-		cmocka_unit_test(test_copy_and_equal),
-		cmocka_unit_test(test_copy_memory),
-		cmocka_unit_test(test_random_fabrics),
-		cmocka_unit_test(test_order_does_not_matter),
-		cmocka_unit_test(test_clean_names),
-		cmocka_unit_test(test_refuse),
-		cmocka_unit_test(test_no_switch),
-		cmocka_unit_test(test_out_of_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_named, test_copy_and_equal, test_copy_memory, test_random_fabrics,
+	     test_order_does_not_matter, test_clean_names, test_refuse, test_no_switch,
+	     test_out_of_memory)

@@ -3,16 +3,9 @@
  * The proved checker and the other one, which share no code, on the same tables: right ones of every kind and engine, and
  * such with a few bytes changed. They must agree, for all that both look at. OSR_GATE_MUTANTS=1000000 by hand.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <osmroutes/sweep.h>
-
-#include <string.h>
 
 #include "core/proved/gate.h"
 #include "fabrics.h"

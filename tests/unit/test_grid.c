@@ -3,18 +3,9 @@
  * Where switches belong: whatever was shuffled and whatever died, coordinates must be those of the
  * torus that was drawn, up to its symmetries; and a failure must not move the others.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <osmroutes/grid.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "tori.h"
 
@@ -203,13 +194,4 @@ static void test_narrow(void **state)
 	assert_found(&n, 2);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_whole),
-		cmocka_unit_test(test_damaged),
-		cmocka_unit_test(test_narrow),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_whole, test_damaged, test_narrow)

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* struct osr_net: LIDs as OpenSM gives them, the way to a fabric, the OpenSM dumps. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "io/netfile.h"
 #include "io/osmdump.h"
@@ -339,15 +331,5 @@ static void test_default_vl(void **state)
 	assert_int_equal(osr_osmdump_default_vl(7, 1), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lids),       cmocka_unit_test(test_lids_run_out),
-		cmocka_unit_test(test_fabric),     cmocka_unit_test(test_odd_cables),
-		cmocka_unit_test(test_misuse),     cmocka_unit_test(test_bad_lids),
-		cmocka_unit_test(test_dumps),      cmocka_unit_test(test_dump_of_a_loop),
-		cmocka_unit_test(test_default_vl),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_lids, test_lids_run_out, test_fabric, test_odd_cables, test_misuse, test_bad_lids,
+	     test_dumps, test_dump_of_a_loop, test_default_vl)

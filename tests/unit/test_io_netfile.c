@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Reading and writing net files: dialects, what is refused and how it is said, the way back. */
 #include <glob.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 #include <sys/stat.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "io/netfile.h"
 #include "io/subnetfile.h"
@@ -491,16 +483,6 @@ static void test_foreign_topologies(void **state)
 	globfree(&found);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ibnetdiscover),      cmocka_unit_test(test_ibsim),
-		cmocka_unit_test(test_refusals),           cmocka_unit_test(test_cable_refusals),
-		cmocka_unit_test(test_truncated),          cmocka_unit_test(test_mutated),
-		cmocka_unit_test(test_write_and_read),     cmocka_unit_test(test_speeds),
-		cmocka_unit_test(test_missing_file),       cmocka_unit_test(test_own_topologies),
-		cmocka_unit_test(test_foreign_topologies),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_ibnetdiscover, test_ibsim, test_refusals, test_cable_refusals, test_truncated,
+	     test_mutated, test_write_and_read, test_speeds, test_missing_file, test_own_topologies,
+	     test_foreign_topologies)

@@ -4,16 +4,7 @@
  * that each of their allocations may fail. malloc() and the like, and those of arenas, are wrapped by the
  * linker.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
 #include "fabrics.h"
 #include "failing.h"
@@ -390,13 +381,4 @@ static void test_memory(void **state)
 	osr_arena_free(&arena);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_taken),           cmocka_unit_test(test_lmcs),
-		cmocka_unit_test(test_lmcs_with_holes), cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_taken, test_lmcs, test_lmcs_with_holes, test_refused, test_memory)

@@ -3,18 +3,10 @@
  * Routing keys on whole and broken trees. The judge knows the fabric and the entries, nothing of
  * trees: it follows every pair from switch to switch and counts what crosses each channel.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "keys/keys.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "fabrics.h"
@@ -530,14 +522,5 @@ static void test_time(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_contention_free),    cmocka_unit_test(test_blocking),
-		cmocka_unit_test(test_collectives),        cmocka_unit_test(test_broken),
-		cmocka_unit_test(test_second_application), cmocka_unit_test(test_ark_spreads),
-		cmocka_unit_test(test_bad_input),          cmocka_unit_test(test_time),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_contention_free, test_blocking, test_collectives, test_broken,
+	     test_second_application, test_ark_spreads, test_bad_input, test_time)

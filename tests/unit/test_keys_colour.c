@@ -3,16 +3,9 @@
  * Matchings and colourings by their definitions: on small graphs against all there are, on larger
  * ones against the bound of Koenig's theorem.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "keys/colour.h"
-
-#include <string.h>
 
 #include "fabrics.h"
 
@@ -317,13 +310,4 @@ static void test_memory(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_matchings),  cmocka_unit_test(test_koenig),
-		cmocka_unit_test(test_must_cover), cmocka_unit_test(test_small_cases),
-		cmocka_unit_test(test_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_matchings, test_koenig, test_must_cover, test_small_cases, test_memory)

@@ -4,17 +4,9 @@
  * to their keys. After every step the entries collected must lead all pairs of the keys in the tables
  * from end to end.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "keys/scheduler.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #include "fabrics.h"
 #include "io/net.h"
@@ -699,17 +691,6 @@ static void test_bad_store(void **state)
 	end(&w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_life),           cmocka_unit_test(test_request_while_writing),
-		cmocka_unit_test(test_offsets),        cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_chosen_hosts),   cmocka_unit_test(test_two_applications),
-		cmocka_unit_test(test_faults),         cmocka_unit_test(test_withdrawn),
-		cmocka_unit_test(test_refused_tables), cmocka_unit_test(test_restart),
-		cmocka_unit_test(test_bad_store),      cmocka_unit_test(test_sweep_makes_nothing),
-		cmocka_unit_test(test_quota),          cmocka_unit_test(test_sweeps_meanwhile),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_life, test_request_while_writing, test_offsets, test_refusals, test_chosen_hosts,
+	     test_two_applications, test_faults, test_withdrawn, test_refused_tables, test_restart,
+	     test_bad_store, test_sweep_makes_nothing, test_quota, test_sweeps_meanwhile)

@@ -4,18 +4,10 @@
  * algorithm has a single right result, which is found here a second time by searching the whole graph for
  * every route.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <osmroutes/check.h>
 #include <osmroutes/layers.h>
-
-#include <stdlib.h>
-#include <string.h>
 
 #include "fabrics.h"
 #include "tables.h"
@@ -270,14 +262,4 @@ static void test_out_of_memory(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_heuristic),
-		cmocka_unit_test(test_budget),
-		cmocka_unit_test(test_online_is_first_fit),
-		cmocka_unit_test(test_out_of_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_every_heuristic, test_budget, test_online_is_first_fit, test_out_of_memory)

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The order of nodes (lane, channel), against a matrix and a search for cycles in it: lanes by SL, and by turn. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
 #include "core/order/node_order.h"
 #include "fabrics.h"
@@ -173,9 +165,4 @@ static void test_transactions(void **state)
 	assert_true(n_refused > n / 4);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_transactions) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_transactions)

@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* osm/file.h: a file of the plugin is read whole, however little read() gives at a time, or refused with a sentence. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "osm/file.h"
 
 #include <limits.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -142,10 +134,4 @@ static void test_cache_dir(void **state)
 	assert_string_not_equal(osr__cache_dir(), "/somewhere");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_files),
-					    cmocka_unit_test(test_cache_dir) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_files, test_cache_dir)

@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* osm/qos.c: what OpenSM's QoS options come to, which SL a path gets, and that every VL in use gets a weight. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "osm/plugin.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #include "fabrics.h"
 #include "tables.h"
@@ -323,14 +315,5 @@ static void test_chosen_sls(void **state)
 	free(osm);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_options),  cmocka_unit_test(test_large_table),
-		cmocka_unit_test(test_path_sl),  cmocka_unit_test(test_vlarb),
-		cmocka_unit_test(test_sl2vl),    cmocka_unit_test(test_renew),
-		cmocka_unit_test(test_mcast_vl), cmocka_unit_test(test_chosen_sls),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_options, test_large_table, test_path_sl, test_vlarb, test_sl2vl, test_renew,
+	     test_mcast_vl, test_chosen_sls)

@@ -3,18 +3,10 @@
  * core/data/carry.h and osm/reuse.c, the plugin's last resort: the tables of before on a fabric that has lost a cable, and what they may
  * still claim; and the tables that OpenSM holds in its switches after a repair of its own.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "core/data/carry.h"
 #include "osm/plugin.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #include "faults.h"
 #include "tables.h"
@@ -183,11 +175,4 @@ static void test_cached(void **state)
 	trial_drop(&x);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_cables),
-					    cmocka_unit_test(test_new),
-					    cmocka_unit_test(test_cached) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_cables, test_new, test_cached)

@@ -3,17 +3,9 @@
  * Entries laid over tables: nothing but they changes, and the certificate proves both together, or
  * there is none. The judges are osr_check() and the brute force of tables.c.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "keys/overlay.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #include "fabrics.h"
 #include "tables.h"
@@ -277,14 +269,4 @@ static void test_memory(void **state)
 	drop(&x);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_on_trees),
-		cmocka_unit_test(test_cycles),
-		cmocka_unit_test(test_bad_entries),
-		cmocka_unit_test(test_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_on_trees, test_cycles, test_bad_entries, test_memory)

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <osmroutes/engine.h>
 #include <osmroutes/params.h>
-
-#include <string.h>
 
 enum { ROUNDS, HEURISTIC, BALANCE, FILE_NAME, BIG, OTHER_FILE };
 
@@ -168,13 +161,4 @@ static void test_engines(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_defaults), cmocka_unit_test(test_set),
-		cmocka_unit_test(test_refuse),   cmocka_unit_test(test_long_text),
-		cmocka_unit_test(test_engines),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_defaults, test_set, test_refuse, test_long_text, test_engines)

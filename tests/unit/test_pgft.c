@@ -4,15 +4,7 @@
  *
  * OSR_CASES=1000 OSR_SEED=500000: so many broken ones of each kind, from that seed on.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <osmroutes/pgft.h>
 #include <osmroutes/prng.h>
@@ -423,14 +415,5 @@ static void test_out_of_memory(void **state)
 	osr_net_free(&net);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_whole),         cmocka_unit_test(test_broken),
-		cmocka_unit_test(test_service_ports), cmocka_unit_test(test_odd_places),
-		cmocka_unit_test(test_refused),       cmocka_unit_test(test_out_of_memory),
-	};
-
-	cmocka_set_test_filter(getenv("OSR_ONLY"));
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_whole, test_broken, test_service_ports, test_odd_places, test_refused,
+	     test_out_of_memory)

@@ -6,22 +6,13 @@
  * entries; only routes that were cut may change; and with everything back the tables are the old
  * ones.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <osmroutes/check.h>
 #include "core/repair/repair.h"
 #include "core/store/store.h"
 #include "core/verify/union.h"
 #include <osmroutes/sweep.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "faults.h"
 #include "tables.h"
@@ -1011,16 +1002,6 @@ static void test_refusals(void **state)
 	finish(&x);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_named_lives),  cmocka_unit_test(test_random_lives),
-		cmocka_unit_test(test_scarce_lives), cmocka_unit_test(test_out_of_memory),
-		cmocka_unit_test(test_refusals),     cmocka_unit_test(test_sweep_out_of_memory),
-		cmocka_unit_test(test_any_sl_lives), cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_nobody_left),  cmocka_unit_test(test_makes_room),
-		cmocka_unit_test(test_back_alone),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_named_lives, test_random_lives, test_scarce_lives, test_out_of_memory,
+	     test_refusals, test_sweep_out_of_memory, test_any_sl_lives, test_refused,
+	     test_nobody_left, test_makes_room, test_back_alone)

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <osmroutes/routing.h>
-
-#include <string.h>
 
 #include "fabrics.h"
 #include "tables.h"
@@ -222,16 +215,5 @@ static void test_changed_from_nothing(void **state)
 	test_fabric_free(&t);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_init),
-		cmocka_unit_test(test_digest),
-		cmocka_unit_test(test_digest_without_path),
-		cmocka_unit_test(test_digest_value),
-		cmocka_unit_test(test_changed),
-		cmocka_unit_test(test_changed_from_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_init, test_digest, test_digest_without_path, test_digest_value, test_changed,
+	     test_changed_from_nothing)

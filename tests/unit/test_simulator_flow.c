@@ -4,17 +4,11 @@
  * max-min fairness (every flow has a link that is full and on which nobody is faster) and by what
  * has to be kept: bytes.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "simulator/flow.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "fabrics.h"
 #include "tables.h"
@@ -432,20 +426,6 @@ static void test_links_of_bad_tables(void **state)
 	test_fabric_free(&t);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rates_by_hand),
-		cmocka_unit_test(test_parking_lot),
-		cmocka_unit_test(test_rates_random),
-		cmocka_unit_test(test_unequal_messages),
-		cmocka_unit_test(test_barriers_and_two_applications),
-		cmocka_unit_test(test_barrier),
-		cmocka_unit_test(test_bytes_are_kept),
-		cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_links_of_fabrics),
-		cmocka_unit_test(test_links_of_bad_tables),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_rates_by_hand, test_parking_lot, test_rates_random, test_unequal_messages,
+	     test_barriers_and_two_applications, test_barrier, test_bytes_are_kept, test_refusals,
+	     test_links_of_fabrics, test_links_of_bad_tables)

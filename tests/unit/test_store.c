@@ -4,16 +4,9 @@
  * damaged, or does not pass the check, is refused with a sentence. test_reroute.c goes on from them. A
  * restart between two faults changes no table; notes that make no sense are no notes.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <osmroutes/check.h>
-
-#include <string.h>
 
 #include "fabrics.h"
 #include "faults.h"
@@ -364,13 +357,4 @@ static void test_spoiled_notes(void **state)
 		}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_engines),   cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_restarts),
-		cmocka_unit_test(test_spoiled_notes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_all_engines, test_refusals, test_out_of_memory, test_restarts, test_spoiled_notes)

@@ -2,16 +2,9 @@
 /* Threads lent to the core: who runs what, and that results do not depend on them. */
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
+#include "test.h"
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "conf/posix_threads.h"
 #include "fabrics.h"
@@ -256,13 +249,4 @@ static void test_large(void **state)
 	test_fabric_free(&t);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parts), cmocka_unit_test(test_little_work),
-		cmocka_unit_test(test_check), cmocka_unit_test(test_engines),
-		cmocka_unit_test(test_large),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_parts, test_little_work, test_check, test_engines, test_large)

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Generators: sizes, degrees, diameters, names, refusals; degrading. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "io/netfile.h"
 #include <osmroutes/prng.h>
@@ -396,19 +388,5 @@ static void test_degrade_switches(void **state)
 	osr_net_free(&net);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_tree_ports),
-		cmocka_unit_test(test_dragonfly_groups),
-		cmocka_unit_test(test_random_is_simple),
-		cmocka_unit_test(test_seeds),
-		cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_style),
-		cmocka_unit_test(test_degrade),
-		cmocka_unit_test(test_degrade_switches),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_sizes, test_tree_ports, test_dragonfly_groups, test_random_is_simple, test_seeds,
+	     test_refusals, test_style, test_degrade, test_degrade_switches)

@@ -4,12 +4,7 @@
  * fabric can have, which bound.h derives from the fabric alone, and that bound against loads that are known; what is
  * sent to switches against what must be. And whole fabrics of known shapes against the bound.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "core/paths/bound.h"
 
@@ -18,10 +13,6 @@
 #include <osmroutes/check.h>
 #include <osmroutes/prng.h>
 #include <osmroutes/sweep.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "fabrics.h"
 #include "faults.h"
@@ -709,16 +700,6 @@ static void test_half_a_grid(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_more_lanes),        cmocka_unit_test(test_one_lane),
-		cmocka_unit_test(test_known_bounds),      cmocka_unit_test(test_shapes),
-		cmocka_unit_test(test_nothing_happened),  cmocka_unit_test(test_cables),
-		cmocka_unit_test(test_earlier_sls),       cmocka_unit_test(test_any_sl_lasts),
-		cmocka_unit_test(test_management),        cmocka_unit_test(test_siblings),
-		cmocka_unit_test(test_any_sl_of_engines), cmocka_unit_test(test_half_a_grid),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_more_lanes, test_one_lane, test_known_bounds, test_shapes, test_nothing_happened,
+	     test_cables, test_earlier_sls, test_any_sl_lasts, test_management, test_siblings,
+	     test_any_sl_of_engines, test_half_a_grid)

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* toporder.h against a search of the whole graph, while edges come and go. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <osmroutes/prng.h>
 #include <osmroutes/toporder.h>
@@ -130,12 +124,4 @@ static void work(void **state)
 	osr_arena_free(&arena);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(any_graph),
-		cmocka_unit_test(work),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(any_graph, work)

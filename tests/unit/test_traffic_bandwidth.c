@@ -3,17 +3,11 @@
  * Congestion and bandwidth where they can be told by hand. tests/cli/bandwidth.py computes whole
  * bisections a second time.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "traffic/bandwidth.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "fabrics.h"
 #include "survey.h"
@@ -298,18 +292,5 @@ static void test_out_of_memory(void **state)
 	drop(&x);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one_cable),
-		cmocka_unit_test(test_end_cables),
-		cmocka_unit_test(test_mean_of_unequal_pairs),
-		cmocka_unit_test(test_no_path),
-		cmocka_unit_test(test_loop),
-		cmocka_unit_test(test_few_hosts),
-		cmocka_unit_test(test_bisections),
-		cmocka_unit_test(test_out_of_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_one_cable, test_end_cables, test_mean_of_unequal_pairs, test_no_path, test_loop,
+	     test_few_hosts, test_bisections, test_out_of_memory)

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What changed between two routings of two fabrics, against a comparison of single paths. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "traffic/changes.h"
-
-#include <string.h>
 
 #include "fabrics.h"
 #include "tables.h"
@@ -297,12 +290,4 @@ static void test_out_of_memory(void **state)
 	drop(&x);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_against_paths),
-		cmocka_unit_test(test_out_of_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_against_paths, test_out_of_memory)

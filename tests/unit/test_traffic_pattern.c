@@ -3,18 +3,9 @@
  * Patterns that can be told by hand, and what must hold of all of them for any number of ranks.
  * tests/cli/patterns.py generates them a second time.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "traffic/collective.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define MAX_N 70
 
@@ -237,13 +228,4 @@ static void test_refused(void **state)
 	refuse("cps-doubling-tree:1048576,1048576,1048576,1048576", 5, "product");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_by_hand), cmocka_unit_test(test_collectives_by_hand),
-		cmocka_unit_test(test_all),     cmocka_unit_test(test_reduce),
-		cmocka_unit_test(test_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_by_hand, test_collectives_by_hand, test_all, test_reduce, test_refused)

@@ -2,18 +2,12 @@
 /*
  * Surveys by one and by several workers, and channel loads, against walks of single routes.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <osmroutes/check.h>
 #include "traffic/loads.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "fabrics.h"
 #include "survey.h"
@@ -332,14 +326,5 @@ static void test_out_of_memory(void **state)
 	drop(&x);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_workers),       cmocka_unit_test(test_hot_spots),
-		cmocka_unit_test(test_given),         cmocka_unit_test(test_loads),
-		cmocka_unit_test(test_deviation),     cmocka_unit_test(test_lost),
-		cmocka_unit_test(test_out_of_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_workers, test_hot_spots, test_given, test_loads, test_deviation, test_lost,
+	     test_out_of_memory)

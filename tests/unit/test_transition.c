@@ -5,12 +5,7 @@
  * through every mixture. What is taken over from the old tables must help, change no entry, and pass
  * the checker.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <osmroutes/check.h>
 #include "core/repair/repair.h"
@@ -18,10 +13,6 @@
 #include "core/data/carry.h"
 #include "core/verify/union.h"
 #include <osmroutes/sweep.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "faults.h"
 #include "tables.h"
@@ -438,12 +429,4 @@ static void test_memory(void **state)
 	test_fabric_free(&x.t);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_engines),
-		cmocka_unit_test(test_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_engines, test_memory)

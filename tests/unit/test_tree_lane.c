@@ -4,15 +4,7 @@
  * hosts longer than a breadth-first search of its own finds. The smaller tree needs four lanes if
  * shortest paths are cut by cycles instead. OSR_SEEDS=N: so many damaged trees of each kind.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <osmroutes/sweep.h>
 
@@ -339,16 +331,5 @@ static void test_service_on_one_vl(void **state)
 	test_fabric_free(&t);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_one_lane),
-					    cmocka_unit_test(test_one_link_missing),
-					    cmocka_unit_test(test_balance),
-					    cmocka_unit_test(test_large),
-					    cmocka_unit_test(test_root_where_links_are_missing),
-					    cmocka_unit_test(test_service_on_one_vl),
-					    cmocka_unit_test(test_pieces),
-					    cmocka_unit_test(test_megafly) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_one_lane, test_one_link_missing, test_balance, test_large,
+	     test_root_where_links_are_missing, test_service_on_one_vl, test_pieces, test_megafly)

@@ -5,19 +5,11 @@
  * no longer route in fabrics of diameter 2 and in dragonflies, whatever the budget; some in long rings,
  * whatever the budget.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <osmroutes/check.h>
 #include "core/lanes/turn.h"
 #include "core/repair/repair_private.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #include "fabrics.h"
 #include "faults.h"
@@ -600,23 +592,6 @@ static void test_lanes_of_a_class(void **state)
 		}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random_fabrics),
-		cmocka_unit_test(test_short_fabrics),
-		cmocka_unit_test(test_tori),
-		cmocka_unit_test(test_long_ring),
-		cmocka_unit_test(test_auto),
-		cmocka_unit_test(test_classes),
-		cmocka_unit_test(test_no_idle_lane),
-		cmocka_unit_test(test_auto_bound),
-		cmocka_unit_test(test_reroute),
-		cmocka_unit_test(test_loads),
-		cmocka_unit_test(test_idle_pairs),
-		cmocka_unit_test(test_out_of_memory),
-		cmocka_unit_test(test_lanes_of_a_class),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_random_fabrics, test_short_fabrics, test_tori, test_long_ring, test_auto,
+	     test_classes, test_no_idle_lane, test_auto_bound, test_reroute, test_loads,
+	     test_idle_pairs, test_out_of_memory, test_lanes_of_a_class)

@@ -3,18 +3,10 @@
  * Credit loops of one generation and of two must be those of a judge that lets every packet take every
  * turn on its own. A certificate must convince osr_check().
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <osmroutes/check.h>
 #include "core/verify/union.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #include "fabrics.h"
 #include "tables.h"
@@ -859,19 +851,5 @@ static void test_memory(void **state)
 	test_fabric_free(&t);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one_generation),
-		cmocka_unit_test(test_against_judge),
-		cmocka_unit_test(test_two_cuts),
-		cmocka_unit_test(test_many_lids),
-		cmocka_unit_test(test_groups),
-		cmocka_unit_test(test_missing_rows),
-		cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_mcast_against_judge),
-		cmocka_unit_test(test_port0_is_answered),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_one_generation, test_against_judge, test_two_cuts, test_many_lids, test_groups,
+	     test_missing_rows, test_memory, test_mcast_against_judge, test_port0_is_answered)

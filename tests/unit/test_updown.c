@@ -3,13 +3,7 @@
  * updown.h against a slow count: for every pair, a walk over all shortest paths that go up, then
  * down.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <string.h>
+#include "test.h"
 
 #include "core/lanes/updown.h"
 
@@ -205,14 +199,4 @@ static void test_no_memory(void **state)
 	unmake(&m);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_named),
-		cmocka_unit_test(test_searched),
-		cmocka_unit_test(test_rank),
-		cmocka_unit_test(test_no_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(test_named, test_searched, test_rank, test_no_memory)

@@ -4,14 +4,7 @@
  * lanes by port pairs; and for all kinds of tables, what the checker has proven must be what the search
  * finds, which share no code.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <string.h>
+#include "test.h"
 
 #include "core/verify/verdict.h"
 
@@ -279,14 +272,5 @@ static int tear_down(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ring),       cmocka_unit_test(test_dateline),
-		cmocka_unit_test(test_port_pairs), cmocka_unit_test(test_lanes),
-		cmocka_unit_test(test_lost),       cmocka_unit_test(test_both_ways),
-		cmocka_unit_test(test_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, tear_down);
-}
+TEST_PROGRAM_THEN(tear_down, test_ring, test_dateline, test_port_pairs, test_lanes, test_lost,
+		  test_both_ways, test_memory)

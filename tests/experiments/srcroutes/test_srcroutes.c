@@ -4,21 +4,12 @@
  * found here a second time by following every path of the routing graph; the certificate of the
  * turns is judged by looking for cycles, the used direction sets by walking from every channel.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "srcroutes/srcroutes.h"
 #include <osmroutes/prng.h>
 #include "srcroutes/srccheck.h"
 #include "srcroutes/srctraffic.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define N_RANDOM 80
 
@@ -643,23 +634,8 @@ static void memory_may_run_out(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(turns_are_certified),
-		cmocka_unit_test(theorem_2_adds_all_it_can),
-		cmocka_unit_test(choices_are_the_paths_of_the_graph),
-		cmocka_unit_test(algorithm_4_is_a_minimum_over_choices),
-		cmocka_unit_test(the_graph_is_as_large_as_the_paper_says),
-		cmocka_unit_test(all_algorithms_are_legal),
-		cmocka_unit_test(desmos),
-		cmocka_unit_test(same_input_same_routes),
-		cmocka_unit_test(the_judge_refuses),
-		cmocka_unit_test(the_judge_sees_what_failed),
-		cmocka_unit_test(alltoall_is_the_load),
-		cmocka_unit_test(bad_input_is_refused),
-		cmocka_unit_test(memory_may_run_out),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(turns_are_certified, theorem_2_adds_all_it_can, choices_are_the_paths_of_the_graph,
+	     algorithm_4_is_a_minimum_over_choices, the_graph_is_as_large_as_the_paper_says,
+	     all_algorithms_are_legal, desmos, same_input_same_routes, the_judge_refuses,
+	     the_judge_sees_what_failed, alltoall_is_the_load, bad_input_is_refused,
+	     memory_may_run_out)

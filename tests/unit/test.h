@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * test.h - cmocka, and the main() of a program of tests: TEST_PROGRAM(test_one, test_other) at its end.
+ * OSR_ONLY=test_one in the environment: that one alone.
+ */
+#ifndef TEST_TEST_H
+#define TEST_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MAX_TESTS 32
+
+/* names: of the functions, as they stand in the sources, with commas between them. */
+static inline int run_program(char *names, const CMUnitTestFunction function[], size_t n,
+			      CMFixtureFunction tear_down)
+{
+	struct CMUnitTest tests[MAX_TESTS] = { { 0 } };
+	char *rest = names;
+
+	assert_true(n <= MAX_TESTS);
+	for (size_t i = 0; i < n; i++) {
+		tests[i].name = strtok_r(rest, ", \t\n", &rest);
+		tests[i].test_func = function[i];
+	}
+	cmocka_set_test_filter(getenv("OSR_ONLY"));
+	return _cmocka_run_group_tests("tests", tests, n, NULL, tear_down);
+}
+
+/* The same, and what to do after the last test. */
+#define TEST_PROGRAM_THEN(tear_down, ...)                                                          \
+	int main(void)                                                                             \
+	{                                                                                          \
+		static const CMUnitTestFunction function[] = { __VA_ARGS__ };                      \
+		char names[] = #__VA_ARGS__;                                                       \
+                                                                                                   \
+		return run_program(names, function, sizeof(function) / sizeof(*function),          \
+				   tear_down);                                                     \
+	}
+
+#define TEST_PROGRAM(...) TEST_PROGRAM_THEN(NULL, __VA_ARGS__)
+
+#endif
