@@ -47,7 +47,7 @@ enum osr_lanes_state {
 
 /* Routes with lanes by turn that were not taken, or not yet. */
 struct osr_turn_result {
-	struct turns *w; /* NULL: none */
+	struct osr__search *w; /* NULL: none */
 	struct osr_spf_saved paths;
 	uint32_t n_longer;
 	uint64_t load; /* of the busiest link */

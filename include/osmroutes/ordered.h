@@ -14,17 +14,17 @@
  * Among the shortest continuations it takes the lightest with a mask that is not empty. A price on
  * channels that few others may continue into keeps room for the switches further out; a
  * destination is tried with several prices, and the one that leaves the fewest switches without a
- * legal shortest route is taken. After a round, each order is improved (cdg.h) for the routes that
- * were made under it; those without a legal way weigh more from round to round.
+ * legal shortest route is taken. After a round the last order is improved (cdg.h) for the routes that
+ * have no other, and for those without a legal way, which weigh more from round to round; the next round
+ * routes again the trees that are not legal.
  *
- * In the last rounds, switches without a legal shortest route take the shortest legal detour. If
+ * In the end switches without a legal shortest route take the shortest legal detour. If
  * none exists, some switches of that tree are put on the escape tree: a spanning tree whose
- * dependencies order 0 always keeps forward. In the worst case a whole destination ends there, so
+ * dependencies order 0 keeps forward. In the worst case a whole destination ends there, so
  * every pair of a component is reached.
  *
- * On one VL, if the order that was fitted to the routes bars more than 1 in 20 of them, an up-down
- * order searched for the pairs it serves (updown.h) replaces it. Its trees are settled from the far
- * end, exactly: whoever has a legal shortest route gets one.
+ * On one VL, if the order that was fitted to the routes leaves more than 1 in 20 of them without a legal
+ * shortest way, an up-down order searched for the pairs it serves (updown.h) replaces it.
  *
  * At last single dests are moved off the most loaded channel (as spf.h does), as long as no route gets
  * longer by it.
@@ -41,11 +41,8 @@
 #include <osmroutes/spf.h>
 
 #define OSR_ORDERED_MAX 8 /* orders: bits of a mask. More VLs than that are not used. */
-#define OSR_ORDERED_ROUNDS                                                                         \
-	10 /* of routing and improving; 3 and 40 gave the same tables in 16 of 16 cases */
 
 struct osr_ordered_options {
-	uint32_t rounds; /* of routing and improving the orders, at most */
 	uint32_t moves;  /* of dests off the most loaded channel, for 100 dests, at most */
 	bool reversible; /* try to give both directions of a pair one SL */
 };
@@ -68,16 +65,5 @@ enum osr_status osr_ordered_route(const struct osr_lane_work *work,
 enum osr_status osr_ordered_keep(const struct osr_lane_work *work,
 				 const struct osr_ordered_options *opt, bool mend, uint32_t *orders,
 				 bool *kept);
-
-/*
- * Fewer lanes for minimal routes: keeps the trees that are legal under n_orders orders, routes the
- * others again, improves the orders, and so on while that helps. *fits says whether every route
- * became legal; then routing is complete as after osr_ordered_route(), and no route is longer. Otherwise
- * s->hop is as before and r->sl untouched. Gives up early: after the first look if more than 1 in
- * `tolerance` routes (and a few) is not legal.
- */
-enum osr_status osr_ordered_reduce(const struct osr_lane_work *work,
-				   const struct osr_ordered_options *opt, uint32_t n_orders,
-				   uint32_t tolerance, const uint32_t *orders, bool *fits);
 
 #endif

@@ -333,11 +333,11 @@ static void test_shapes(void **state)
 		{ "torus dims=6x5 hosts=2", "off", 3, 117 },
 		{ "dragonfly a=4 h=2 p=2", "off", 3, 105 },
 		{ "kautz b=3 n=3 hosts=2", "on", 2, 120 },
-		{ "kautz b=3 n=3 hosts=2", "off", 2, 112 },
+		{ "kautz b=3 n=3 hosts=2", "off", 2, 119 },
 		{ "hyperx dims=4x4 hosts=2", "auto", 1, 100 },
 		{ "mesh dims=5x4 hosts=2", "auto", 1, 109 },
 		{ "tree m=6,6,4 w=1,3,3", "auto", 1, 100 },
-		{ "random switches=24 links=40 hosts=2 seed=3", "off", 2, 116 },
+		{ "random switches=24 links=40 hosts=2 seed=3", "off", 3, 116 },
 		{ "random switches=20 links=50 hosts=2 seed=4", "on", 2, 118 },
 		{ "random switches=32 links=64 hosts=4 seed=1", "on", 2, 110 },
 		{ "random switches=32 links=64 hosts=4 seed=1", "off", 2, 105 },
@@ -465,7 +465,7 @@ static void test_one_lane(void **state)
 		unsigned percent_longer; /* of Up*-Down* */
 		unsigned percent;        /* of the least load of minimal routes */
 	} cases[] = {
-		{ "random switches=32 links=64 hosts=4 seed=1", 60, 130 },
+		{ "random switches=32 links=64 hosts=4 seed=1", 60, 135 },
 		{ "random switches=24 links=72 hosts=2 seed=5", 75, 149 },
 		{ "dragonfly a=4 h=2 p=2", 92, 190 },
 		{ "kautz b=3 n=3 hosts=2", 42, 147 },

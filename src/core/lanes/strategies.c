@@ -9,23 +9,10 @@
 
 #include "lanes_private.h"
 
-/* Shortest paths for the lanes there are: rounds of repair, and 1 in so many routes may stand in the way. */
-#define SQUEEZE_ROUNDS 16
-#define SQUEEZE_TOLERANCE 5
-
 static void lanes_forget_why(struct osr_lanes_job *job)
 {
 	if (job->diag)
 		job->diag->text[0] = 0;
-}
-
-static struct osr_ordered_options lanes_ordered_options(const struct osr_lanes_job *job,
-							uint32_t rounds, uint32_t moves)
-{
-	return (struct osr_ordered_options){ .rounds = rounds,
-					     .moves = moves,
-					     .reversible = job->opt->layers.reversible !=
-							   OSR_REVERSIBLE_OFF };
 }
 
 static struct osr_lane_work lanes_work(const struct osr_lanes_job *job)
@@ -219,38 +206,14 @@ static enum osr_status layers_run(struct osr_lanes_job *job)
 	return st;
 }
 
-/* ---- other paths just as short, where the lanes do not suffice ------------------------------- */
-
-static bool squeeze_worth(const struct osr_lanes_job *job)
-{
-	return job->state == OSR_LANES_SHORT && job->req->max_vls > 2 &&
-	       job->opt->layers.heuristic == OSR_HEURISTIC_ORDER && !lanes_replies_are_a_must(job);
-}
-
-/* What follows otherwise takes longer than this, so there is time. */
-static enum osr_status squeeze_run(struct osr_lanes_job *job)
-{
-	struct osr_lane_work work = lanes_work(job);
-	struct osr_ordered_options opt =
-		lanes_ordered_options(job, SQUEEZE_ROUNDS, 4 * job->opt->spf.max_moves);
-	bool fits;
-	enum osr_status st;
-
-	lanes_forget_why(job);
-	st = osr_ordered_reduce(&work, &opt, job->req->max_vls, SQUEEZE_TOLERANCE, job->orders,
-				&fits);
-	if (!st && fits)
-		job->state = OSR_LANES_DONE;
-	return st;
-}
-
 /* ---- routing within channel orders ----------------------------------------------------------- */
 
 static enum osr_status ordered_on(struct osr_lanes_job *job, uint8_t max_vls)
 {
 	struct osr_lane_work work = lanes_work(job);
-	struct osr_ordered_options opt =
-		lanes_ordered_options(job, OSR_ORDERED_ROUNDS, job->opt->spf.max_moves);
+	struct osr_ordered_options opt = { .moves = job->opt->spf.max_moves,
+					   .reversible = job->opt->layers.reversible !=
+							 OSR_REVERSIBLE_OFF };
 	struct osr_request req = *job->req;
 
 	req.max_vls = max_vls;
@@ -338,7 +301,6 @@ static const struct lanes_strategy {
 	{ "one order", one_order_worth, one_order_run },
 	{ "lanes by turn", turns_worth, turns_run },
 	{ "layers", layers_worth, layers_run },
-	{ "shortest paths within orders", squeeze_worth, squeeze_run },
 	{ "paths within orders", ordered_worth, ordered_run },
 	{ "pairs", pairs_worth, pairs_run },
 	{ "paths within one order", single_worth, single_run },

@@ -20,7 +20,7 @@
 #define EASE_SPARE 200       /* and one in so many routes may */
 
 struct ease {
-	struct turns *w;
+	struct osr__search *w;
 	uint32_t *n_used; /* [n_slots] routes of one switch to one LID that begin with this turn */
 	uint32_t *count;  /* [n_switches] end ports whose routes come through, if the LID counts */
 	uint8_t *behind;  /* [n_switches] 1: the route from here takes the busiest channel */
@@ -41,14 +41,14 @@ struct ease {
 
 static inline uint32_t ease_channel(const struct ease *x, const uint8_t *hop, uint32_t v)
 {
-	return x->w->t.f->chan_row[v] + hop[v];
+	return x->w->f->chan_row[v] + hop[v];
 }
 
 /* The turn from channel c into a tree; OSR_NONE: c ends at its root. */
 static inline uint32_t ease_turn(const struct ease *x, const uint8_t *hop, uint32_t root,
 				 uint32_t c)
 {
-	uint32_t u = x->w->t.f->chan_dst[c];
+	uint32_t u = x->w->f->chan_dst[c];
 
 	return u == root ? OSR_NONE : x->w->g.row[c] + hop[u];
 }
@@ -61,8 +61,8 @@ static inline uint32_t ease_turn(const struct ease *x, const uint8_t *hop, uint3
  */
 static bool ease_fit(struct ease *x, uint32_t t, uint32_t c, uint32_t above, uint32_t below)
 {
-	struct turns *w = x->w;
-	size_t m = w->t.f->n_channels;
+	struct osr__search *w = x->w;
+	size_t m = w->f->n_channels;
 	uint32_t best = OSR_NONE;
 
 	if (w->at[t] > above && w->at[t] < below)
@@ -97,8 +97,8 @@ static void ease_put_back(struct ease *x)
 static uint32_t ease_highest(const struct ease *x, const uint8_t *hop, uint32_t root, uint32_t z,
 			     uint32_t c)
 {
-	const struct turns *w = x->w;
-	const struct osr_fabric *fabric = w->t.f;
+	const struct osr__search *w = x->w;
+	const struct osr_fabric *fabric = w->f;
 	uint32_t most = w->rank[c];
 
 	for (uint32_t o = fabric->chan_row[z]; o < fabric->chan_row[z + 1]; o++) {
@@ -115,8 +115,8 @@ static uint32_t ease_highest(const struct ease *x, const uint8_t *hop, uint32_t 
 /* Legal for v, which has a new hop, and for all who send through it? Lanes of unused turns follow. */
 static bool ease_legal(struct ease *x, const uint8_t *hop, uint32_t root, uint32_t v)
 {
-	const struct turns *w = x->w;
-	const struct osr_fabric *fabric = w->t.f;
+	const struct osr__search *w = x->w;
+	const struct osr_fabric *fabric = w->f;
 	uint32_t c = ease_channel(x, hop, v), u = fabric->chan_dst[c], top = UINT32_MAX;
 	bool legal = true;
 
@@ -146,7 +146,7 @@ static bool ease_legal(struct ease *x, const uint8_t *hop, uint32_t root, uint32
 static void ease_mark_way(const struct ease *x, const uint8_t *hop, uint32_t root, uint32_t v,
 			  uint8_t mark)
 {
-	for (; v != root; v = x->w->t.f->chan_dst[ease_channel(x, hop, v)])
+	for (; v != root; v = x->w->f->chan_dst[ease_channel(x, hop, v)])
 		x->on_way[v] = mark;
 	x->on_way[root] = mark;
 }
@@ -154,7 +154,7 @@ static void ease_mark_way(const struct ease *x, const uint8_t *hop, uint32_t roo
 /* Along channel c until the old way is met: is there room for so many routes? */
 static bool ease_has_room(const struct ease *x, const uint8_t *hop, uint32_t c, uint32_t n_routes)
 {
-	const struct osr_spf *spf = x->w->t.s;
+	const struct osr_spf *spf = x->w->s;
 
 	for (;; c = ease_channel(x, hop, spf->f->chan_dst[c])) {
 		if ((spf->weight[c] >> HOP_BITS) + (uint64_t)n_routes * spf->unit[c] >= x->limit)
@@ -168,7 +168,7 @@ static bool ease_has_room(const struct ease *x, const uint8_t *hop, uint32_t c, 
 static void ease_add(const struct ease *x, const uint8_t *hop, uint32_t c, uint8_t mark,
 		     uint64_t routes)
 {
-	struct osr_spf *spf = x->w->t.s;
+	struct osr_spf *spf = x->w->s;
 
 	for (;; c = ease_channel(x, hop, spf->f->chan_dst[c])) {
 		spf->weight[c] += routes * spf->unit[c] << HOP_BITS;
@@ -180,7 +180,7 @@ static void ease_add(const struct ease *x, const uint8_t *hop, uint32_t c, uint8
 /* Turns that the step adds to the tree (1), or takes from it (-1); hop[v] is what it was, or will be. */
 static void ease_use(struct ease *x, const uint8_t *hop, uint32_t root, uint32_t v, uint32_t sign)
 {
-	const struct osr_fabric *fabric = x->w->t.f;
+	const struct osr_fabric *fabric = x->w->f;
 	uint32_t t = ease_turn(x, hop, root, ease_channel(x, hop, v));
 
 	if (t != OSR_NONE)
@@ -196,7 +196,7 @@ static void ease_use(struct ease *x, const uint8_t *hop, uint32_t root, uint32_t
 static void ease_take(struct ease *x, uint8_t *hop, uint32_t root, uint32_t v, uint8_t before)
 {
 	uint8_t now = hop[v];
-	uint32_t old = x->w->t.f->chan_row[v] + before;
+	uint32_t old = x->w->f->chan_row[v] + before;
 
 	ease_use(x, hop, root, v, 1);
 	hop[v] = before;
@@ -210,7 +210,7 @@ static void ease_take(struct ease *x, uint8_t *hop, uint32_t root, uint32_t v, u
 /* Another next hop for v, from which the route has at most so many channels. */
 static bool ease_switch(struct ease *x, uint32_t root, uint8_t *hop, uint32_t v, uint32_t len)
 {
-	const struct osr_fabric *fabric = x->w->t.f;
+	const struct osr_fabric *fabric = x->w->f;
 	uint8_t before = hop[v];
 
 	memset(x->on_way, 0, fabric->n_switches);
@@ -218,7 +218,7 @@ static bool ease_switch(struct ease *x, uint32_t root, uint8_t *hop, uint32_t v,
 	for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
 		uint32_t u = fabric->chan_dst[c];
 
-		if (c == fabric->chan_row[v] + before || x->w->t.len[u] > len || x->behind[u] ||
+		if (c == fabric->chan_row[v] + before || x->w->len[u] > len || x->behind[u] ||
 		    !ease_has_room(x, hop, c, x->count[v]))
 			continue;
 		hop[v] = (uint8_t)(c - fabric->chan_row[v]);
@@ -234,14 +234,14 @@ static bool ease_switch(struct ease *x, uint32_t root, uint8_t *hop, uint32_t v,
 /* Lengths, and what comes through each switch; how many there are, by length in t.order. */
 static uint32_t ease_measure(struct ease *x, uint32_t d, uint32_t *n_longer)
 {
-	const struct osr_fabric *fabric = x->w->t.f;
-	struct osr__legal *t = &x->w->t;
+	const struct osr_fabric *fabric = x->w->f;
+	struct osr__search *t = x->w;
 	const uint8_t *hop = t->s->hop + (size_t)d * fabric->n_switches;
 	uint32_t n, weight = fabric->term_weight[fabric->dest_term[d]];
 
 	*n_longer = 0;
-	osr__legal_list(t, fabric->dest_switch[d], hop, false);
-	n = osr__legal_sort(t, fabric->dest_switch[d], d, n_longer);
+	osr__search_list(t, fabric->dest_switch[d], hop, false);
+	n = osr__search_sort(t, fabric->dest_switch[d], d, n_longer);
 	for (uint32_t v = 0; v < fabric->n_switches; v++)
 		x->count[v] = weight * fabric->sw_sources[v];
 	memset(x->behind, 0, fabric->n_switches);
@@ -261,8 +261,8 @@ static uint32_t ease_measure(struct ease *x, uint32_t d, uint32_t *n_longer)
 /* Some part of d's tree leaves channel `busy`: the one nearest to it that can. */
 static bool ease_tree(struct ease *x, uint32_t d, uint32_t busy)
 {
-	const struct osr_fabric *fabric = x->w->t.f;
-	const struct osr__legal *t = &x->w->t;
+	const struct osr_fabric *fabric = x->w->f;
+	const struct osr__search *t = x->w;
 	uint8_t *hop = t->s->hop + (size_t)d * fabric->n_switches;
 	uint32_t ignored, n = ease_measure(x, d, &ignored);
 
@@ -280,7 +280,7 @@ static bool ease_tree(struct ease *x, uint32_t d, uint32_t busy)
 		if (may &&
 		    ease_switch(x, fabric->dest_switch[d], hop, v, t->len[v] - 1 + x->extra)) {
 			x->n_spare -= x->extra ? x->n_through[v] : 0;
-			x->w->t.detoured[d] |= x->extra != 0;
+			x->w->detoured[d] |= x->extra != 0;
 			return true;
 		}
 	}
@@ -289,8 +289,8 @@ static bool ease_tree(struct ease *x, uint32_t d, uint32_t busy)
 
 static bool ease_channel_off(struct ease *x, uint32_t busy)
 {
-	const struct osr_fabric *fabric = x->w->t.f;
-	const struct osr_spf *spf = x->w->t.s;
+	const struct osr_fabric *fabric = x->w->f;
+	const struct osr_spf *spf = x->w->s;
 	uint32_t v = fabric->chan_src[busy];
 
 	for (uint32_t i = 0; i < fabric->n_dests && x->n_left; i++) {
@@ -311,7 +311,7 @@ static bool ease_channel_off(struct ease *x, uint32_t busy)
 /* `enough`: a load on the busiest channel for which no route gets longer. */
 static void ease_lighten(struct ease *x, uint64_t enough)
 {
-	const struct osr_spf *spf = x->w->t.s;
+	const struct osr_spf *spf = x->w->s;
 	bool again = spf->f->n_channels && !spf->scratch->mixed;
 
 	while (again && x->n_left) {
@@ -330,68 +330,55 @@ static void ease_lighten(struct ease *x, uint64_t enough)
 	}
 }
 
-static uint32_t ease_count_longer(struct ease *x)
-{
-	const struct osr_fabric *fabric = x->w->t.f;
-	uint32_t n_longer = 0;
-
-	for (uint32_t d = 0; d < fabric->n_dests; d++)
-		if (x->w->t.s->alias[d] == OSR_NONE && x->w->t.detoured[d])
-			n_longer += osr__legal_count_tree(&x->w->t, d, 0);
-	return n_longer;
-}
-
 /* ---------------------------------------------------------------------------------------------- */
 
-static enum osr_status ease_start(struct ease *x, struct turns *w, uint32_t looks,
-				  struct osr_arena *scratch, struct osr_diag *diag)
+static enum osr_status ease_start(struct ease *x, struct osr__search *w, uint32_t looks)
 {
-	size_t n = w->t.f->n_switches;
+	struct osr_arena *scratch = w->scratch;
+	size_t n = w->f->n_switches;
 
 	*x = (struct ease){ .w = w,
-			    .n_used = osr__turn_count_used(w, false, scratch),
+			    .n_used = osr__turn_count_used(w, false),
 			    .count = osr_alloc(scratch, n, sizeof(*x->count)),
 			    .n_through = osr_alloc(scratch, n, sizeof(*x->n_through)),
 			    .behind = osr_alloc(scratch, n, 1),
 			    .on_way = osr_alloc(scratch, n, 1),
-			    .n_left = (uint64_t)w->t.f->n_dests * looks,
-			    .n_spare = osr__turn_n_routes(w) / EASE_SPARE };
+			    .n_left = (uint64_t)w->f->n_dests * looks,
+			    .n_spare = osr__search_n_routes(w) / EASE_SPARE };
 	if (x->n_left > (uint64_t)EASE_WORK / EASE_LOOKS * looks / (n + 1))
 		x->n_left = (uint64_t)EASE_WORK / EASE_LOOKS * looks / (n + 1);
 	return x->n_used && x->count && x->n_through && x->behind && x->on_way
 		       ? OSR_OK
-		       : osr__turn_nomem(diag);
+		       : osr__turn_nomem(w->diag);
 }
 
-enum osr_status osr__turn_ease(struct turns *w, uint64_t enough, struct osr_arena *scratch,
-			       uint32_t *n_longer, struct osr_diag *diag)
+enum osr_status osr__turn_ease(struct osr__search *w, uint64_t enough, uint32_t *n_longer)
 {
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct osr_arena_mark mark = osr_arena_mark(w->scratch);
 	struct ease x;
-	enum osr_status st = ease_start(&x, w, EASE_LOOKS, scratch, diag);
+	enum osr_status st = ease_start(&x, w, EASE_LOOKS);
 	uint64_t sum;
 
 	if (st)
 		return st;
-	osr__spf_busiest(w->t.s, &sum);
+	osr__spf_busiest(w->s, &sum);
 	/* As for shortest paths: that is near enough to the mean. */
-	x.target = (sum + sum / 25) / (w->t.f->n_channels + !w->t.f->n_channels);
+	x.target = (sum + sum / 25) / (w->f->n_channels + !w->f->n_channels);
 	ease_lighten(&x, enough);
-	*n_longer = ease_count_longer(&x);
-	osr_arena_reset(scratch, mark);
+	*n_longer = osr__search_count_longer(w);
+	osr_arena_reset(w->scratch, mark);
 	return OSR_OK;
 }
 
-enum osr_status osr__turn_lighten(struct turns *w, uint64_t target, struct osr_arena *scratch,
-				  struct osr_diag *diag)
+enum osr_status osr__turn_lighten(struct osr__search *w, uint64_t target)
 {
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct osr_arena_mark mark = osr_arena_mark(w->scratch);
 	struct ease x;
-	enum osr_status st = ease_start(&x, w, EASE_FEW_LOOKS, scratch, diag);
+	enum osr_status st = ease_start(&x, w, EASE_FEW_LOOKS);
 
 	x.target = target;
 	if (!st)
 		ease_lighten(&x, UINT64_MAX);
-	osr_arena_reset(scratch, mark);
+	osr_arena_reset(w->scratch, mark);
 	return st;
 }

@@ -32,10 +32,10 @@ struct middle_count {
 };
 
 /* False: some route has more than three channels. */
-static bool middle_count_routes(const struct turns *w, struct middle_count *count)
+static bool middle_count_routes(const struct osr__search *w, struct middle_count *count)
 {
-	const struct osr_fabric *fabric = w->t.f;
-	const struct osr_spf *spf = w->t.s;
+	const struct osr_fabric *fabric = w->f;
+	const struct osr_spf *spf = w->s;
 	uint32_t n = fabric->n_switches;
 
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
@@ -67,9 +67,10 @@ static bool middle_count_routes(const struct turns *w, struct middle_count *coun
 }
 
 /* Channels of the escape tree, up and then down as packets pass them, then all others. */
-static bool middle_tree_first(const struct turns *w, struct osr_arena *scratch, uint32_t *sequence)
+static bool middle_tree_first(const struct osr__search *w, struct osr_arena *scratch,
+			      uint32_t *sequence)
 {
-	const struct osr_fabric *fabric = w->t.f;
+	const struct osr_fabric *fabric = w->f;
 	uint32_t n = fabric->n_switches, at = 0, deepest = 0;
 	uint32_t *depth = osr_calloc(scratch, n, sizeof(*depth));
 	uint8_t *placed = osr_calloc(scratch, fabric->n_channels, 1);
@@ -77,15 +78,14 @@ static bool middle_tree_first(const struct turns *w, struct osr_arena *scratch, 
 	if (!depth || !placed)
 		return false;
 	for (uint32_t v = 0; v < n; v++) {
-		for (uint32_t c = w->t.escape[v]; c != OSR_NONE;
-		     c = w->t.escape[fabric->chan_dst[c]])
+		for (uint32_t c = w->escape[v]; c != OSR_NONE; c = w->escape[fabric->chan_dst[c]])
 			depth[v]++;
 		deepest = depth[v] > deepest ? depth[v] : deepest;
 	}
 	for (int down = 0; down <= 1; down++)
 		for (uint32_t i = 1; i <= deepest; i++)
 			for (uint32_t v = 0; v < n; v++) {
-				uint32_t c = w->t.escape[v];
+				uint32_t c = w->escape[v];
 
 				if (depth[v] != (down ? i : deepest + 1 - i))
 					continue;
@@ -100,20 +100,20 @@ static bool middle_tree_first(const struct turns *w, struct osr_arena *scratch, 
 }
 
 /* Ranks of channels of one kind on one lane, in this sequence, from *at on. */
-static void middle_place(struct turns *w, const uint32_t *sequence, const uint8_t *is_middle,
+static void middle_place(struct osr__search *w, const uint32_t *sequence, const uint8_t *is_middle,
 			 bool middle, uint32_t lane, uint32_t *at)
 {
-	size_t m = w->t.f->n_channels;
+	size_t m = w->f->n_channels;
 
 	for (size_t i = 0; i < m; i++)
 		if (!!is_middle[sequence[i]] == middle)
 			w->rank[lane * m + sequence[i]] = (*at)++;
 }
 
-static void middle_order(struct turns *w, const uint32_t *sequence, const uint8_t *is_middle)
+static void middle_order(struct osr__search *w, const uint32_t *sequence, const uint8_t *is_middle)
 {
 	uint32_t at = 0;
-	size_t m = w->t.f->n_channels;
+	size_t m = w->f->n_channels;
 
 	middle_place(w, sequence, is_middle, false, 0, &at);
 	middle_place(w, sequence, is_middle, true, 0, &at);
@@ -123,9 +123,9 @@ static void middle_order(struct turns *w, const uint32_t *sequence, const uint8_
 	middle_place(w, sequence, is_middle, false, 1, &at);
 }
 
-static void middle_lanes(struct turns *w, const uint8_t *is_middle)
+static void middle_lanes(struct osr__search *w, const uint8_t *is_middle)
 {
-	const struct osr_fabric *fabric = w->t.f;
+	const struct osr_fabric *fabric = w->f;
 
 	osr__turn_pin(w);
 	for (uint32_t c1 = 0; c1 < fabric->n_channels; c1++) {
@@ -135,13 +135,13 @@ static void middle_lanes(struct turns *w, const uint8_t *is_middle)
 			w->lane[t] = w->pinned[t] ? (uint8_t)(w->n_lanes - 1)
 						  : is_middle[c1] || !next[t - w->g.row[c1]];
 	}
-	osr__turn_set_reach(w);
+	osr__search_set_reach(w);
 }
 
-enum osr_status osr__turn_start_middle(struct turns *w, struct osr_arena *scratch, bool *fits,
-				       struct osr_diag *diag)
+enum osr_status osr__turn_start_middle(struct osr__search *w, bool *fits)
 {
-	const struct osr_fabric *fabric = w->t.f;
+	struct osr_arena *scratch = w->scratch;
+	const struct osr_fabric *fabric = w->f;
 	uint64_t n_routes = (uint64_t)fabric->n_dests * fabric->n_switches;
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	uint32_t m = fabric->n_channels, n_middle = 0;
@@ -152,7 +152,7 @@ enum osr_status osr__turn_start_middle(struct turns *w, struct osr_arena *scratc
 
 	*fits = false;
 	if (!count || !is_middle || !sequence)
-		return osr__turn_nomem(diag);
+		return osr__turn_nomem(w->diag);
 	if (middle_count_routes(w, count)) {
 		for (uint32_t c = 0; c < m; c++) {
 			is_middle[c] = count[c].middle > count[c].outer;
@@ -162,23 +162,23 @@ enum osr_status osr__turn_start_middle(struct turns *w, struct osr_arena *scratc
 	}
 	if (*fits) {
 		w->n_lanes = n_middle ? 3 : 2;
-		st = osr_mcast_tree(w->t.s, scratch, w->t.escape, diag);
+		st = osr_mcast_tree(w->s, scratch, w->escape, w->diag);
 		if (!st && !middle_tree_first(w, scratch, sequence))
-			st = osr__turn_nomem(diag);
+			st = osr__turn_nomem(w->diag);
 	}
 	if (*fits && !st) {
 		middle_order(w, sequence, is_middle);
 		middle_lanes(w, is_middle);
-		w->n_failed = osr__turn_count_failed(w);
+		w->n_failed = osr__search_count_failed(w);
 		*fits = w->n_failed * middle_tuning.most_illegal <= n_routes;
 	}
 	osr_arena_reset(scratch, mark);
 	return st;
 }
 
-bool osr__turn_middle_serves(const struct turns *w)
+bool osr__turn_middle_serves(const struct osr__search *w)
 {
-	uint64_t n_routes = (uint64_t)w->t.f->n_dests * w->t.f->n_switches;
+	uint64_t n_routes = (uint64_t)w->f->n_dests * w->f->n_switches;
 
 	return w->n_failed * middle_tuning.most_failed <= n_routes;
 }

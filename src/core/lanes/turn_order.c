@@ -3,11 +3,10 @@
  * The order of the nodes (lane, channel), and the lanes of turns: see turn.h. From the outside in:
  *	osr__turn_start_updown()   two orders to start from
  *	osr__turn_start_fitted()
- *	osr__turn_improve()	   for the routes as they are
+ *	osr__search_improve_turn()  for the routes as they are
  *	turn_weigh()		     what they weigh on each triple
  *	turn_choose_lanes()	     the lane of each turn, the order being fixed
  *	turn_edges()		     the order, the lanes being fixed: sifting (cdg.c)
- *	osr__turn_set_reach()	   what routing needs to know of both
  */
 #include <string.h>
 
@@ -16,59 +15,20 @@
 #include "cdg_private.h"
 #include "turn_private.h"
 
-/* ---- what routing needs to know -------------------------------------------------------------- */
-
-/* How many of 64 predecessors may go on into each turn, and into each channel as their last. */
-static void turn_set_freedom(struct turns *w, uint32_t c1)
-{
-	const struct osr_fabric *fabric = w->t.f;
-	uint32_t v = fabric->chan_src[c1], row = fabric->chan_row[v], end = fabric->chan_row[v + 1];
-	uint32_t n_others = end - row > 1 ? end - row - 1 : 1, n = 0, arrival[OSR__TURN_HOPS];
-
-	for (uint32_t o = row; o < end; o++) {
-		uint32_t c0 = fabric->chan_rev[o], t01 = w->g.row[c0] + c1 - row;
-
-		if (o != c1 && w->rank[c0] < w->at[t01])
-			arrival[n++] = w->at[t01];
-	}
-	w->first_freedom[c1] = (uint8_t)(64 * n / n_others);
-	for (uint32_t t = w->g.row[c1]; t < w->g.row[c1 + 1]; t++) {
-		uint32_t n_before = 0;
-
-		for (uint32_t i = 0; i < n; i++)
-			n_before += arrival[i] < w->at[t];
-		w->freedom[t] = (uint8_t)(64 * n_before / n_others);
-	}
-}
-
-void osr__turn_set_reach(struct turns *w)
-{
-	const struct osr_fabric *fabric = w->t.f;
-
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
-		const uint32_t *next = w->rank + fabric->chan_row[fabric->chan_dst[c]];
-
-		for (uint32_t t = w->g.row[c]; t < w->g.row[c + 1]; t++)
-			w->at[t] = next[(size_t)w->lane[t] * fabric->n_channels + t - w->g.row[c]];
-	}
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
-		turn_set_freedom(w, c);
-}
-
 /* ---- where to start -------------------------------------------------------------------------- */
 
-static bool turn_in_tree(const struct turns *w, uint32_t c)
+static bool turn_in_tree(const struct osr__search *w, uint32_t c)
 {
-	const struct osr_fabric *fabric = w->t.f;
+	const struct osr_fabric *fabric = w->f;
 
-	return w->t.escape[fabric->chan_src[c]] == c ||
-	       w->t.escape[fabric->chan_dst[c]] == fabric->chan_rev[c];
+	return w->escape[fabric->chan_src[c]] == c ||
+	       w->escape[fabric->chan_dst[c]] == fabric->chan_rev[c];
 }
 
 /* Turns of the escape tree, up and then down: what they lead to stays as it is. */
-void osr__turn_pin(struct turns *w)
+void osr__turn_pin(struct osr__search *w)
 {
-	const struct osr_fabric *fabric = w->t.f;
+	const struct osr_fabric *fabric = w->f;
 
 	for (uint32_t c1 = 0; c1 < fabric->n_channels; c1++) {
 		uint32_t first = fabric->chan_row[fabric->chan_dst[c1]];
@@ -103,16 +63,16 @@ static void turn_down_up(const struct osr_fabric *fabric, const uint32_t *by_pla
  * down are on lane 1, the others on lane 0. So a path may begin with any channel, then go up, then
  * down; which turns from down to up end a path (on lane 1) is left to turn_choose_lanes().
  */
-enum osr_status osr__turn_start_updown(struct turns *w, const struct osr_updown *updown,
-				       struct osr_arena *scratch, struct osr_diag *diag)
+enum osr_status osr__turn_start_updown(struct osr__search *w, const struct osr_updown *updown)
 {
-	const struct osr_fabric *fabric = w->t.f;
+	const struct osr_fabric *fabric = w->f;
+	struct osr_arena *scratch = w->scratch;
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	uint32_t *by_place = osr_alloc(scratch, fabric->n_switches, sizeof(*by_place));
 	uint32_t *sequence = osr_alloc(scratch, fabric->n_channels, sizeof(*sequence));
 
 	if (!by_place || !sequence)
-		return osr__turn_nomem(diag);
+		return osr__turn_nomem(w->diag);
 	for (uint32_t v = 0; v < fabric->n_switches; v++)
 		by_place[updown->place[v]] = v;
 	turn_down_up(fabric, by_place, updown->place, sequence);
@@ -129,18 +89,18 @@ enum osr_status osr__turn_start_updown(struct turns *w, const struct osr_updown 
 			w->lane[t] = updown->place[next] > updown->place[v];
 		}
 	}
-	memcpy(w->t.escape, updown->parent, fabric->n_switches * sizeof(*w->t.escape));
+	memcpy(w->escape, updown->parent, fabric->n_switches * sizeof(*w->escape));
 	osr__turn_pin(w);
-	osr__turn_set_reach(w);
+	osr__search_set_reach(w);
 	osr_arena_reset(scratch, mark);
 	return OSR_OK;
 }
 
 /* Whether routes take the turn from c0 by v's hop and go on, in w->lane; how many take each, in w->g.weight. */
-static void turn_count_dependencies(struct turns *w)
+static void turn_count_dependencies(struct osr__search *w)
 {
-	const struct osr_fabric *fabric = w->t.f;
-	const struct osr_spf *spf = w->t.s;
+	const struct osr_fabric *fabric = w->f;
+	const struct osr_spf *spf = w->s;
 	uint32_t n = fabric->n_switches;
 
 	memset(w->g.weight, 0, w->g.n_slots * sizeof(*w->g.weight));
@@ -167,13 +127,12 @@ static void turn_count_dependencies(struct turns *w)
  * after the other. `ends`: turns that only end routes lead to the last lane, where nothing waits; what is
  * left has no cycle in fabrics of diameter 2, nor in dragonflies. Otherwise all are on the first lane.
  */
-enum osr_status osr__turn_start_fitted(struct turns *w, bool ends, struct osr_arena *scratch,
-				       struct osr_diag *diag)
+enum osr_status osr__turn_start_fitted(struct osr__search *w, bool ends)
 {
-	const struct osr_fabric *fabric = w->t.f;
-	const struct osr_spf *spf = w->t.s;
+	const struct osr_fabric *fabric = w->f;
+	const struct osr_spf *spf = w->s;
 	uint32_t m = fabric->n_channels;
-	enum osr_status st = osr_mcast_tree(spf, scratch, w->t.escape, diag);
+	enum osr_status st = osr_mcast_tree(spf, w->scratch, w->escape, w->diag);
 
 	if (st)
 		return st;
@@ -184,41 +143,43 @@ enum osr_status osr__turn_start_fitted(struct turns *w, bool ends, struct osr_ar
 		w->lane[t] = w->pinned[t] ? 0 : w->lane[t];
 		w->g.weight[t] = w->lane[t] ? 0 : w->g.weight[t];
 	}
-	osr_mcast_depend(w->t.escape, &w->g);
-	st = osr_cdg_order(&w->g, spf->center, scratch, w->rank, diag);
+	osr_mcast_depend(w->escape, &w->g);
+	st = osr_cdg_order(&w->g, spf->center, w->scratch, w->rank, w->diag);
 	for (uint32_t l = 1; l < w->n_lanes; l++)
 		for (uint32_t c = 0; c < m; c++)
 			w->rank[(size_t)l * m + c] = l * m + w->rank[c];
-	osr__turn_set_reach(w);
+	osr__search_set_reach(w);
 	return st;
 }
 
 /* ---- what the routes weigh ------------------------------------------------------------------- */
 
+#define TURN_UNIT 16 /* a route weighs so much; what no route uses yet, but may, 1 */
+
 /*
  * Each route on its triples, and on the turn it begins with; those without a legal way weigh more,
  * and triples that no route uses but some shortest path could, very little.
  */
-static void turn_weigh(struct turns *w)
+static void turn_weigh(struct osr__search *w)
 {
-	const struct osr_fabric *fabric = w->t.f;
-	const struct osr_spf *spf = w->t.s;
-	uint32_t n = fabric->n_switches, *count = spf->scratch->count, unit = w->unit;
+	const struct osr_fabric *fabric = w->f;
+	const struct osr_spf *spf = w->s;
+	uint32_t n = fabric->n_switches, *count = spf->scratch->count, unit = TURN_UNIT;
 	uint32_t n_triples = w->triple_row[w->g.n_slots];
 
 	memset(w->g.weight, 0, w->g.n_slots * sizeof(*w->g.weight));
 	for (uint32_t i = 0; i < n_triples; i++)
 		w->triple[i] = w->useful[i];
-	for (uint32_t k = 0; k < spf->dest_row[n]; k++) {
+	for (uint32_t k = 0; k < fabric->n_dests; k++) {
 		uint32_t d = spf->dest_list[k], root = fabric->dest_switch[d];
 		const uint8_t *hop = spf->hop + (size_t)d * n;
 		const uint16_t *order = spf->order + (size_t)root * n;
 
-		if (spf->alias[d] != OSR_NONE || k >= osr__turn_sample_end(w, root))
+		if (!osr__search_takes(w, k))
 			continue;
-		osr__legal_mark(&w->t, order, spf->n_order[root], hop, root);
+		osr__search_mark(w, d);
 		for (uint32_t v = 0; v < n; v++)
-			count[v] = w->t.mask[v] ? unit : unit * w->boost;
+			count[v] = w->mask[v] ? unit : unit * w->boost;
 		for (uint32_t i = spf->n_order[root]; i-- > 1;) {
 			uint32_t v = order[i], c0 = fabric->chan_row[v] + hop[v],
 				 u = fabric->chan_dst[c0];
@@ -228,7 +189,7 @@ static void turn_weigh(struct turns *w)
 				continue;
 			t01 = w->g.row[c0] + hop[u];
 			x = fabric->chan_dst[fabric->chan_row[u] + hop[u]];
-			w->g.weight[t01] += w->t.mask[v] ? unit : unit * w->boost;
+			w->g.weight[t01] += w->mask[v] ? unit : unit * w->boost;
 			if (x != root)
 				w->triple[w->triple_row[t01] + hop[x]] += count[v];
 			count[u] += count[v];
@@ -239,9 +200,9 @@ static void turn_weigh(struct turns *w)
 /* ---- lanes ----------------------------------------------------------------------------------- */
 
 /* What is backward before each turn from c1, by its lane: cost[lane * OSR__TURN_HOPS + hop]. */
-static void turn_cost_before(const struct turns *w, uint32_t c1, uint64_t *cost)
+static void turn_cost_before(const struct osr__search *w, uint32_t c1, uint64_t *cost)
 {
-	const struct osr_fabric *fabric = w->t.f;
+	const struct osr_fabric *fabric = w->f;
 	uint32_t v = fabric->chan_src[c1], row = fabric->chan_row[v],
 		 first = fabric->chan_row[fabric->chan_dst[c1]];
 	uint32_t n = w->g.row[c1 + 1] - w->g.row[c1];
@@ -263,7 +224,8 @@ static void turn_cost_before(const struct turns *w, uint32_t c1, uint64_t *cost)
 }
 
 /* And behind turn t, which leads to c2 with this rank. */
-static uint64_t turn_cost_behind(const struct turns *w, uint32_t t, uint32_t c2, uint32_t rank)
+static uint64_t turn_cost_behind(const struct osr__search *w, uint32_t t, uint32_t c2,
+				 uint32_t rank)
 {
 	const uint32_t *weight = w->triple + w->triple_row[t], *at = w->at + w->g.row[c2];
 	uint32_t n = w->g.row[c2 + 1] - w->g.row[c2];
@@ -275,9 +237,9 @@ static uint64_t turn_cost_behind(const struct turns *w, uint32_t t, uint32_t c2,
 }
 
 /* The lane of every turn that leaves the least weight backward. */
-static void turn_choose_lanes(struct turns *w)
+static void turn_choose_lanes(struct osr__search *w)
 {
-	const struct osr_fabric *fabric = w->t.f;
+	const struct osr_fabric *fabric = w->f;
 
 	for (uint32_t c1 = 0; c1 < fabric->n_channels; c1++) {
 		uint32_t first = fabric->chan_row[fabric->chan_dst[c1]];
@@ -308,9 +270,9 @@ static void turn_choose_lanes(struct turns *w)
 /* ---- order ----------------------------------------------------------------------------------- */
 
 /* The weight of each edge from (lane, c1) to the node that a turn leads to: sum[lane * OSR__TURN_HOPS + hop]. */
-static void turn_sum_edges(const struct turns *w, uint32_t c1, uint64_t *sum)
+static void turn_sum_edges(const struct osr__search *w, uint32_t c1, uint64_t *sum)
 {
-	const struct osr_fabric *fabric = w->t.f;
+	const struct osr_fabric *fabric = w->f;
 	uint32_t v = fabric->chan_src[c1], row = fabric->chan_row[v],
 		 n = w->g.row[c1 + 1] - w->g.row[c1];
 	const uint64_t must = UINT32_MAX;
@@ -330,9 +292,9 @@ static void turn_sum_edges(const struct turns *w, uint32_t c1, uint64_t *sum)
 }
 
 /* Edges of node (lane l, c1) into place l * n_slots + turn; row counts them. */
-static void turn_place_edges(const struct turns *w, uint32_t c1, struct edges *x)
+static void turn_place_edges(const struct osr__search *w, uint32_t c1, struct edges *x)
 {
-	const struct osr_fabric *fabric = w->t.f;
+	const struct osr_fabric *fabric = w->f;
 	uint32_t m = fabric->n_channels, first = fabric->chan_row[fabric->chan_dst[c1]],
 		 n = w->g.row[c1 + 1] - w->g.row[c1];
 
@@ -353,9 +315,9 @@ static void turn_place_edges(const struct turns *w, uint32_t c1, struct edges *x
 }
 
 /* The graph of nodes, lane * n_channels + channel. */
-static bool turn_edges(const struct turns *w, struct osr_arena *scratch, struct edges *x)
+static bool turn_edges(const struct osr__search *w, struct osr_arena *scratch, struct edges *x)
 {
-	uint32_t m = w->t.f->n_channels;
+	uint32_t m = w->f->n_channels;
 
 	x->n_chans = w->n_lanes * m;
 	x->out_row = osr_calloc(scratch, (size_t)x->n_chans + 1, sizeof(*x->out_row));
@@ -376,16 +338,17 @@ static bool turn_edges(const struct turns *w, struct osr_arena *scratch, struct 
 	return osr__cdg_reverse(x, scratch);
 }
 
-enum osr_status osr__turn_improve(struct turns *w, struct osr_arena *scratch, struct osr_diag *diag)
+enum osr_status osr__search_improve_turn(struct osr__search *w)
 {
+	struct osr_arena *scratch = w->scratch;
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct edges x;
 
 	turn_weigh(w);
 	turn_choose_lanes(w);
 	if (!turn_edges(w, scratch, &x) || !osr__cdg_sift(&x, 1, scratch, w->rank))
-		return osr__turn_nomem(diag);
+		return osr__turn_nomem(w->diag);
 	osr_arena_reset(scratch, mark);
-	osr__turn_set_reach(w);
+	osr__search_set_reach(w);
 	return OSR_OK;
 }

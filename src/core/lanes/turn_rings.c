@@ -34,7 +34,7 @@
 #define RINGS_EVEN 200
 
 struct turn_rings {
-	struct turns *w;
+	struct osr__search *w;
 	struct osr_lanes_job *job;
 	struct osr_product product;
 	uint8_t *gate;  /* [n_channels] */
@@ -92,8 +92,8 @@ static uint16_t rings_feed(const struct turn_rings *x, uint32_t c1, uint32_t c2)
 
 static void rings_set_lanes(struct turn_rings *x)
 {
-	struct turns *w = x->w;
-	const struct osr_fabric *fabric = w->t.f;
+	struct osr__search *w = x->w;
+	const struct osr_fabric *fabric = w->f;
 
 	for (uint32_t c = 0; c < fabric->n_channels; c++)
 		x->gate[c] = rings_is_gate(x, c);
@@ -132,10 +132,10 @@ static uint32_t rings_towards(const struct turn_rings *x, uint32_t v, uint32_t d
 static void rings_spread(struct turn_rings *x)
 {
 	const struct osr_product *product = &x->product;
-	struct turns *w = x->w;
+	struct osr__search *w = x->w;
 
-	for (uint32_t v = 0; v < w->t.f->n_switches; v++) {
-		w->t.escape[v] = OSR_NONE;
+	for (uint32_t v = 0; v < w->f->n_switches; v++) {
+		w->escape[v] = OSR_NONE;
 		for (uint32_t i = 0; i < product->n_dims; i++) {
 			uint32_t n = product->size[i],
 				 root = product->factor[i] == OSR_FACTOR_CLIQUE ? 0
@@ -143,7 +143,7 @@ static void rings_spread(struct turn_rings *x)
 										: n / 2 + n / 4;
 
 			if (product->coord[(size_t)v * product->n_dims + i] != root)
-				w->t.escape[v] = rings_towards(x, v, i, root);
+				w->escape[v] = rings_towards(x, v, i, root);
 		}
 	}
 	osr__turn_pin(w);
@@ -152,9 +152,9 @@ static void rings_spread(struct turn_rings *x)
 /* The order of all that is legal, and what multicast takes. */
 static bool rings_sort(struct turn_rings *x, uint32_t *work)
 {
-	struct turns *w = x->w;
+	struct osr__search *w = x->w;
 
-	for (uint32_t c = 0; c < w->t.f->n_channels; c++)
+	for (uint32_t c = 0; c < w->f->n_channels; c++)
 		for (uint32_t t = w->g.row[c]; t < w->g.row[c + 1]; t++) {
 			uint32_t c2 = osr_cdg_target(&w->g, c, t);
 
@@ -197,7 +197,7 @@ static uint32_t rings_next(const struct turn_rings *x, uint32_t v, uint32_t root
  */
 static bool rings_settle(struct turn_rings *x, uint32_t root, uint32_t i, uint8_t *hop)
 {
-	struct osr__legal *t = &x->w->t;
+	struct osr__search *t = x->w;
 	const struct osr_spf *spf = t->s;
 	const struct osr_spf_scratch *scratch = spf->scratch;
 	uint32_t v = spf->order[(size_t)root * t->f->n_switches + i], least = UINT32_MAX, next,
@@ -207,17 +207,18 @@ static bool rings_settle(struct turn_rings *x, uint32_t root, uint32_t i, uint8_
 	t->mask[v] = 0;
 	for (uint32_t e = scratch->edge_row[i]; e < scratch->edge_row[i + 1]; e++) {
 		uint32_t c = scratch->edge_chan[e], u = t->f->chan_dst[c], away = 2;
+		uint8_t mask;
 		uint64_t key = spf->weight[c] + scratch->cost[scratch->edge_next[e]];
 
 		if (x->product.chan_dim[c] == dim)
 			away = next != OSR_NONE &&
 			       x->product.coord[(size_t)u * x->product.n_dims + dim] != next;
-		if (away > least || (away == least && key >= best) || !t->mask[u] ||
-		    !osr__turn_legal(x->w, hop, root, c))
+		if (away > least || (away == least && key >= best) ||
+		    !(mask = osr__search_start(t, hop, root, c)))
 			continue;
 		least = away;
 		best = key;
-		t->mask[v] = 1;
+		t->mask[v] = mask;
 	}
 	scratch->cost[v] = best & ~HOP_MASK;
 	hop[v] = (uint8_t)(best & HOP_MASK);
@@ -227,22 +228,27 @@ static bool rings_settle(struct turn_rings *x, uint32_t root, uint32_t i, uint8_
 /* The next hop of v, which has no legal shortest route: in dimension order, any way around a ring; false: none yet. */
 static bool rings_go_round(struct turn_rings *x, uint32_t root, uint32_t v, uint8_t *hop)
 {
-	struct osr__legal *t = &x->w->t;
+	struct osr__search *t = x->w;
 	const struct osr_fabric *fabric = t->f;
 	const uint8_t *dist8 = t->s->scratch->dist8 + (size_t)root * fabric->n_switches;
 	uint32_t next, dim = rings_next(x, v, root, &next);
 	uint64_t best = UINT64_MAX;
 
+	t->mask[v] = 0;
 	for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
 		uint32_t u = fabric->chan_dst[c];
 		uint64_t far = (uint8_t)(dist8[u] + 1) != dist8[v],
 			 key = t->s->weight[c] | far << 63;
+		uint8_t mask;
 
-		if (x->product.chan_dim[c] == dim && key < best && t->mask[u] &&
-		    osr__turn_legal(x->w, hop, root, c))
-			best = key;
+		mask = x->product.chan_dim[c] == dim && key < best
+			       ? osr__search_start(t, hop, root, c)
+			       : 0;
+		if (!mask)
+			continue;
+		best = key;
+		t->mask[v] = mask;
 	}
-	t->mask[v] = best != UINT64_MAX;
 	if (t->mask[v])
 		hop[v] = (uint8_t)(best & HOP_MASK);
 	return t->mask[v];
@@ -255,7 +261,7 @@ static bool rings_go_round(struct turn_rings *x, uint32_t root, uint32_t v, uint
 static void rings_complete(struct turn_rings *x, uint32_t root, uint32_t d, uint32_t *list,
 			   uint32_t n)
 {
-	uint8_t *hop = x->w->t.s->hop + (size_t)d * x->w->t.f->n_switches;
+	uint8_t *hop = x->w->s->hop + (size_t)d * x->w->f->n_switches;
 
 	for (uint32_t before = n + 1; n && n < before;) {
 		before = n;
@@ -271,13 +277,13 @@ static void rings_complete(struct turn_rings *x, uint32_t root, uint32_t d, uint
 		}
 	}
 	if (n)
-		osr__legal_detour(&x->w->t, root, d);
+		osr__search_detour(x->w, root, d);
 }
 
 /* Routes to d and their load; how many are longer than minimal. */
 static uint32_t rings_route_dest(struct turn_rings *x, uint32_t root, uint32_t d)
 {
-	struct osr__legal *t = &x->w->t;
+	struct osr__search *t = x->w;
 	struct osr_spf *spf = t->s;
 	const struct osr_fabric *fabric = t->f;
 	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
@@ -293,7 +299,7 @@ static uint32_t rings_route_dest(struct turn_rings *x, uint32_t root, uint32_t d
 	t->detoured[d] = n != 0;
 	if (n) {
 		rings_complete(x, root, d, list, n);
-		return osr__legal_count_tree(t, d, counts);
+		return osr__search_count_tree(t, d, counts);
 	}
 	if (counts)
 		osr__spf_count(spf, order, spf->n_order[root], hop, 1);
@@ -303,7 +309,7 @@ static uint32_t rings_route_dest(struct turn_rings *x, uint32_t root, uint32_t d
 /* Routes of all LIDs and their loads; how many are longer than minimal. */
 static uint32_t rings_route(struct turn_rings *x)
 {
-	struct osr_spf *spf = x->w->t.s;
+	struct osr_spf *spf = x->w->s;
 	uint32_t n_longer = 0;
 
 	for (uint32_t c = 0; c < spf->f->n_channels; c++)
@@ -339,30 +345,15 @@ static uint64_t rings_least(const struct turn_rings *x)
 
 static enum osr_status rings_begin(struct turn_rings *x)
 {
-	const struct osr_fabric *fabric = x->job->s->f;
 	struct osr_arena *scratch = x->job->scratch;
-	struct turns *w = x->w;
-	enum osr_status st = osr_cdg_init(&w->g, fabric, scratch, x->job->diag);
+	/* A ring alone has no other dimension that lane 2 would go on into. */
+	enum osr_status st = osr__turn_init(x->w, x->job, x->product.n_dims > 1 ? 3 : 2);
 
 	if (st)
 		return st;
-	w->t = (struct osr__legal){ .s = x->job->s, .f = fabric, .over = osr__turn_over, .all = 1 };
-	w->n_sampled = UINT32_MAX;
-	w->n_classes = osr__turn_classes(x->job->req);
-	/* A ring alone has no other dimension that lane 2 would go on into. */
-	w->n_lanes = x->job->req->max_vls / w->n_classes > 2 && x->product.n_dims > 1 ? 3 : 2;
-	w->lane = osr_alloc(scratch, w->g.n_slots, 1);
-	w->pinned = osr_alloc(scratch, w->g.n_slots, 1);
-	w->rank = osr_alloc(scratch, 3 * (size_t)fabric->n_channels, sizeof(*w->rank));
-	w->at = osr_alloc(scratch, w->g.n_slots, sizeof(*w->at));
-	w->freedom = osr_alloc(scratch, w->g.n_slots, 1);
-	w->first_freedom = osr_alloc(scratch, fabric->n_channels, 1);
-	w->t.mask = osr_alloc(scratch, fabric->n_switches, 1);
-	x->gate = osr_alloc(scratch, fabric->n_channels, 1);
-	x->feed = osr_alloc(scratch, w->g.n_slots, sizeof(*x->feed));
-	if (!osr__legal_alloc(&w->t, scratch))
-		return osr__turn_nomem(x->job->diag);
-	return OSR_OK;
+	x->gate = osr_alloc(scratch, x->w->f->n_channels, 1);
+	x->feed = osr_alloc(scratch, x->w->g.n_slots, sizeof(*x->feed));
+	return osr_arena_failed(scratch, x->job->diag) ? OSR_NOMEM : OSR_OK;
 }
 
 /* Hops and loads in *turn, those of the job as before. */
@@ -381,10 +372,10 @@ static enum osr_status rings_make(struct turn_rings *x, struct osr_turn_result *
 	rings_spread(x);
 	if (!rings_sort(x, work))
 		return OSR_OK;
-	osr__turn_set_reach(x->w);
+	osr__search_set_reach(x->w);
 	turn->n_longer = rings_route(x);
 	x->least = rings_least(x);
-	st = osr__turn_lighten(x->w, x->least * RINGS_LOAD / 100, x->job->scratch, x->job->diag);
+	st = osr__turn_lighten(x->w, x->least * RINGS_LOAD / 100);
 	turn->load = osr_spf_load(spf);
 	*made = turn->load * 100 <= x->least * RINGS_EVEN;
 	osr_spf_swap(spf, &turn->paths);
@@ -418,7 +409,7 @@ enum osr_status osr__turn_rings(struct osr_lanes_job *job, bool *routed)
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
 	struct turn_rings *x = osr_calloc(job->scratch, 1, sizeof(*x));
-	struct turns *w = osr_calloc(job->scratch, 1, sizeof(*w));
+	struct osr__search *w = osr_calloc(job->scratch, 1, sizeof(*w));
 	struct osr_turn_result turn = { .w = NULL };
 	bool made = false;
 	enum osr_status st = OSR_NOT_APPLICABLE;

@@ -25,7 +25,8 @@ static void rows_use(struct rows *w, uint32_t c0, uint32_t c1)
 			  w->f->chan_port[c1])] = 1;
 }
 
-static void rows_mark_routes(struct rows *w, const struct turns *turns, const uint32_t *n_used)
+static void rows_mark_routes(struct rows *w, const struct osr__search *turns,
+			     const uint32_t *n_used)
 {
 	const struct osr_fabric *fabric = w->f;
 
@@ -80,10 +81,10 @@ static void rows_fill(struct rows *w, uint32_t s, uint32_t in)
 			memset(w->r->sl2vl[at + out], most, sizeof(*w->r->sl2vl));
 }
 
-enum osr_status osr__turn_rows(const struct turns *turns, const uint32_t *n_used,
+enum osr_status osr__turn_rows(const struct osr__search *turns, const uint32_t *n_used,
 			       struct osr_arena *scratch, struct osr_routing *routing)
 {
-	const struct osr_fabric *fabric = turns->t.f;
+	const struct osr_fabric *fabric = turns->f;
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct rows w = { .f = fabric, .r = routing };
 	uint32_t last = fabric->n_switches - 1;

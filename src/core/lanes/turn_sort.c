@@ -48,10 +48,10 @@ static uint32_t turn_heap_pop(struct turn_heap *heap)
 }
 
 /* What waits for packets that hold `node`: 1 more, or, once the node has its place, 1 less. */
-static void sort_count(const struct turns *w, const uint16_t *feed, uint32_t node, uint32_t *in,
-		       struct turn_heap *heap)
+static void sort_count(const struct osr__search *w, const uint16_t *feed, uint32_t node,
+		       uint32_t *in, struct turn_heap *heap)
 {
-	uint32_t m = w->t.f->n_channels, c = node % m, lane = node / m;
+	uint32_t m = w->f->n_channels, c = node % m, lane = node / m;
 
 	for (uint32_t t = w->g.row[c]; t < w->g.row[c + 1]; t++) {
 		uint32_t to = w->lane[t] * m + osr_cdg_target(&w->g, c, t);
@@ -65,10 +65,10 @@ static void sort_count(const struct turns *w, const uint16_t *feed, uint32_t nod
 	}
 }
 
-bool osr__turn_sort(const struct turns *w, const uint16_t *feed, const uint32_t *near,
+bool osr__turn_sort(const struct osr__search *w, const uint16_t *feed, const uint32_t *near,
 		    uint32_t *work, uint32_t *rank)
 {
-	uint32_t n = w->n_lanes * w->t.f->n_channels, n_done = 0, *in = work;
+	uint32_t n = w->n_lanes * w->f->n_channels, n_done = 0, *in = work;
 	struct turn_heap heap = { .near = near, .node = work + n };
 
 	memset(in, 0, n * sizeof(*in));

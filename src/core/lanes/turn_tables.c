@@ -18,10 +18,10 @@ struct turn_shares {
 };
 
 /* Channels that routes take, one for each (switch, LID), and turns of the escape tree. */
-static void turn_share_loads(const struct turns *w, const uint32_t *n_used,
+static void turn_share_loads(const struct osr__search *w, const uint32_t *n_used,
 			     uint64_t load[OSR_MAX_VLS + 1])
 {
-	const struct osr_spf *spf = w->t.s;
+	const struct osr_spf *spf = w->s;
 
 	memset(load, 0, (OSR_MAX_VLS + 1) * sizeof(*load));
 	for (uint32_t t = 0; t < w->g.n_slots; t++)
@@ -31,10 +31,10 @@ static void turn_share_loads(const struct turns *w, const uint32_t *n_used,
 }
 
 /* Some route takes another turn after this one. */
-static void turn_mark_goes_on(const struct turns *w, uint32_t d, uint8_t *goes_on)
+static void turn_mark_goes_on(const struct osr__search *w, uint32_t d, uint8_t *goes_on)
 {
-	const struct osr_fabric *fabric = w->t.f;
-	const uint8_t *hop = w->t.s->hop + (size_t)d * fabric->n_switches;
+	const struct osr_fabric *fabric = w->f;
+	const uint8_t *hop = w->s->hop + (size_t)d * fabric->n_switches;
 	uint32_t root = fabric->dest_switch[d];
 
 	for (uint32_t v = 0; v < fabric->n_switches; v++) {
@@ -52,9 +52,9 @@ static void turn_mark_goes_on(const struct turns *w, uint32_t d, uint8_t *goes_o
  * Turns after which no route takes another one get the highest lane of their channel: what waits there waits
  * for nothing, so that after a fault more routes can go on from there (node_order.h).
  */
-static bool turn_raise_last(struct turns *w, struct osr_arena *scratch)
+static bool turn_raise_last(struct osr__search *w, struct osr_arena *scratch)
 {
-	const struct osr_fabric *fabric = w->t.f;
+	const struct osr_fabric *fabric = w->f;
 	size_t m = fabric->n_channels;
 	uint8_t *goes_on = osr_calloc(scratch, w->g.n_slots, 1);
 
@@ -75,7 +75,7 @@ static bool turn_raise_last(struct turns *w, struct osr_arena *scratch)
  * A VL for each lane that carries something, then one for turns on lane 0: after a fault other turns can follow
  * these where they could not follow what end ports send. The others go where a VL has the most to carry.
  */
-static void turn_share(const struct turns *w, const uint32_t *n_used, uint8_t n_vls,
+static void turn_share(const struct osr__search *w, const uint32_t *n_used, uint8_t n_vls,
 		       struct turn_shares *share)
 {
 	uint64_t load[OSR_MAX_VLS + 1];
@@ -107,10 +107,10 @@ static void turn_share(const struct turns *w, const uint32_t *n_used, uint8_t n_
 }
 
 /* What leaves for an end port or an unused port is on VL 0, as what end ports send is. */
-static void turn_write_sl2vl(const struct turns *w, const struct turn_shares *share,
+static void turn_write_sl2vl(const struct osr__search *w, const struct turn_shares *share,
 			     struct osr_routing *routing)
 {
-	const struct osr_fabric *fabric = w->t.f;
+	const struct osr_fabric *fabric = w->f;
 
 	for (uint32_t out = 0; out < fabric->n_channels; out++) {
 		uint32_t s = fabric->chan_src[out];
@@ -146,10 +146,10 @@ uint32_t osr__turn_classes(const struct osr_request *req)
  * Each SL that somebody chooses has VLs of its own, in its order, and the same certificate on them; the
  * others are with the lowest of those. Tables so far say the VL of that one.
  */
-static void turn_write_classes(const struct turns *w, const struct osr_request *req, uint8_t n_vls,
-			       struct osr_routing *routing)
+static void turn_write_classes(const struct osr__search *w, const struct osr_request *req,
+			       uint8_t n_vls, struct osr_routing *routing)
 {
-	uint32_t last = w->t.f->n_switches - 1, n_ports = w->t.f->sw_n_ports[last] + 1u;
+	uint32_t last = w->f->n_switches - 1, n_ports = w->f->sw_n_ports[last] + 1u;
 	size_t n_pairs = routing->sl2vl_row[last] + (size_t)n_ports * n_ports;
 
 	for (uint32_t sl = 0, class = 0; sl < 16 && w->n_classes > 1; sl++) {
@@ -163,29 +163,29 @@ static void turn_write_classes(const struct turns *w, const struct osr_request *
 	}
 }
 
-enum osr_status osr__turn_finish(struct turns *w, struct osr_lanes_job *job)
+enum osr_status osr__turn_finish(struct osr__search *w, struct osr_lanes_job *job)
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
-	size_t m = w->t.f->n_channels;
+	size_t m = w->f->n_channels;
 	uint8_t n_vls = (uint8_t)(job->req->max_vls / w->n_classes); /* of each class */
 	struct osr_routing *routing = job->r;
 	struct turn_shares share;
 	uint32_t *n_used;
 	enum osr_status st;
 
-	osr__spf_share(w->t.s);
+	osr__spf_share(w->s);
 	if (!turn_raise_last(w, job->scratch))
 		return osr__turn_nomem(job->diag);
-	n_used = osr__turn_count_used(w, true, job->scratch);
+	n_used = osr__turn_count_used(w, true);
 	if (!n_used)
 		return osr__turn_nomem(job->diag);
 	turn_share(w, n_used, n_vls, &share);
-	st = osr_routing_alloc_sl2vl(routing, w->t.f, 0, job->result, job->diag);
+	st = osr_routing_alloc_sl2vl(routing, w->f, 0, job->result, job->diag);
 	routing->sl = NULL;
 	routing->rank = osr_alloc(job->result, w->n_classes * n_vls * m, sizeof(*routing->rank));
 	if (job->req->multicast)
 		routing->mcast_parent =
-			osr_alloc(job->result, w->t.f->n_switches, sizeof(*routing->mcast_parent));
+			osr_alloc(job->result, w->f->n_switches, sizeof(*routing->mcast_parent));
 	if (st || !routing->rank || (job->req->multicast && !routing->mcast_parent))
 		return osr__turn_nomem(job->diag);
 	turn_write_sl2vl(w, &share, routing);
@@ -202,7 +202,7 @@ enum osr_status osr__turn_finish(struct turns *w, struct osr_lanes_job *job)
 	routing->mcast_vl = 0;
 	if (job->req->multicast) {
 		routing->claims |= OSR_CLAIM_MULTICAST;
-		st = osr_mcast_take(w->t.f, w->t.escape, job->scratch, routing->mcast_parent,
+		st = osr_mcast_take(w->f, w->escape, job->scratch, routing->mcast_parent,
 				    job->diag);
 	}
 	if (!st && osr__turn_rows(w, n_used, job->scratch, routing))

@@ -4,7 +4,7 @@
 
 #include "core/paths/mcast.h"
 
-#include "ordered_private.h"
+#include "tables.h"
 
 /* The set bits of each mask, for all of its entries; of none it is bit 0. */
 struct mask_bits {
@@ -26,18 +26,18 @@ static void list_bits(struct mask_bits *bits)
  * both[a * n + b] = the VLs on which everything between switches a and b is legal; true if no pair
  * has none.
  */
-static bool join_pairs(const struct guide *w, uint8_t *both)
+static bool join_pairs(const struct osr__search *w, uint8_t *both)
 {
-	const struct osr_fabric *fabric = w->t.f;
+	const struct osr_fabric *fabric = w->f;
 	size_t n = fabric->n_switches;
 	bool all = true;
 
 	memset(both, 0xff, n * n);
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		const uint8_t *mask = w->mask + d * n;
+		const uint8_t *mask = w->masks + d * n;
 		uint8_t *row = both + fabric->dest_switch[d] * n;
 
-		if (w->t.s->alias[d] == OSR_NONE)
+		if (w->s->alias[d] == OSR_NONE)
 			for (size_t v = 0; v < n; v++)
 				row[v] &= mask[v];
 	}
@@ -53,7 +53,7 @@ static bool join_pairs(const struct guide *w, uint8_t *both)
 }
 
 struct sl_setting {
-	const struct guide *w;
+	const struct osr__search *w;
 	const uint8_t *both; /* the masks of pairs of switches, or NULL */
 	uint8_t swap;
 	struct mask_bits bits;
@@ -62,14 +62,14 @@ struct sl_setting {
 static void ordered_lanes_set_tree(void *ctx, uint32_t i, uint32_t d)
 {
 	const struct sl_setting *x = ctx;
-	const struct osr_fabric *fabric = x->w->t.f;
+	const struct osr_fabric *fabric = x->w->f;
 	size_t n = fabric->n_switches;
 	uint32_t root = fabric->dest_switch[d];
-	uint8_t *sl = x->w->mask + d * n;
+	uint8_t *sl = x->w->masks + d * n;
 	const uint8_t *row = x->both ? x->both + root * n : sl;
 
 	(void)i;
-	if (x->w->t.s->alias[d] != OSR_NONE)
+	if (x->w->s->alias[d] != OSR_NONE)
 		return;
 	for (uint32_t v = 0; v < n; v++) {
 		uint8_t mask = row[v];
@@ -82,10 +82,10 @@ static void ordered_lanes_set_tree(void *ctx, uint32_t i, uint32_t d)
 }
 
 /* Turns masks into SLs, in place. */
-static void ordered_lanes_set_sls(struct guide *w, const uint8_t *both, uint8_t swap)
+static void ordered_lanes_set_sls(struct osr__search *w, const uint8_t *both, uint8_t swap)
 {
-	const struct osr_fabric *fabric = w->t.f;
-	const struct osr_arena *scratch = w->work->scratch;
+	const struct osr_fabric *fabric = w->f;
+	const struct osr_arena *scratch = w->scratch;
 	size_t n = fabric->n_switches;
 	struct sl_setting x = { .w = w, .both = both, .swap = swap };
 
@@ -94,93 +94,93 @@ static void ordered_lanes_set_sls(struct guide *w, const uint8_t *both, uint8_t 
 			  osr_threads_parts(scratch, fabric->n_dests * (uint64_t)n),
 			  fabric->n_dests);
 	for (uint32_t d = 0; d < fabric->n_dests; d++)
-		if (w->t.s->alias[d] != OSR_NONE)
-			memcpy(w->mask + d * n, w->mask + w->t.s->alias[d] * n, n);
+		if (w->s->alias[d] != OSR_NONE)
+			memcpy(w->masks + d * n, w->masks + w->s->alias[d] * n, n);
 }
 
 /*
  * The orders of a product know nothing of multicast: order 0 becomes a topological order of what
  * it allows (dimensions in turn) and the spanning order together. True if there is none.
  */
-static bool multicast_conflicts(struct guide *w)
+static bool multicast_conflicts(struct osr__search *w, const struct osr_lane_work *work)
 {
-	struct osr_arena *scratch = w->work->scratch;
+	struct osr_arena *scratch = w->scratch;
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	uint32_t *rank;
 	bool sorted;
 
-	if (!w->t.s->product || !w->work->req->multicast)
+	if (!w->s->product || !work->req->multicast)
 		return false;
-	rank = osr_alloc(scratch, w->t.f->n_channels, sizeof(*rank));
+	rank = osr_alloc(scratch, w->f->n_channels, sizeof(*rank));
 	if (osr_arena_failed(scratch, NULL))
 		return true;
 	for (uint32_t e = 0; e < w->g.n_slots; e++)
-		w->g.weight[e] = w->legal[e] & 1;
-	osr_mcast_depend(w->mcast_parent, &w->g);
+		w->g.weight[e] = w->forward[e] & 1;
+	osr_mcast_depend(work->r->mcast_parent, &w->g);
 	sorted = osr_cdg_sort(&w->g, scratch, rank);
 	if (osr_arena_failed(scratch, NULL))
 		return true;
 	if (sorted)
-		memcpy(w->rank, rank, w->t.f->n_channels * sizeof(*rank));
+		memcpy(w->rank, rank, w->f->n_channels * sizeof(*rank));
 	osr_arena_reset(scratch, mark);
 	return !sorted;
 }
 
-static enum osr_status set_certificate(const struct guide *w, bool multicast, uint8_t swap)
+static enum osr_status set_certificate(const struct osr__search *w,
+				       const struct osr_lane_work *work, bool multicast,
+				       uint8_t swap)
 {
-	const struct osr_request *req = w->work->req;
-	struct osr_routing *routing = w->work->r;
-	size_t m = w->t.f->n_channels;
-	bool beyond = multicast && w->n_orders > 1 && req->mcast_vl >= w->n_orders;
+	const struct osr_request *req = work->req;
+	struct osr_routing *routing = work->r;
+	size_t m = w->f->n_channels;
+	bool beyond = multicast && w->n_lanes > 1 && req->mcast_vl >= w->n_lanes;
 
-	routing->n_vls = beyond ? req->mcast_vl + 1 : (uint8_t)w->n_orders;
-	routing->rank = osr_calloc(w->work->result, routing->n_vls * m, sizeof(*routing->rank));
+	routing->n_vls = beyond ? req->mcast_vl + 1 : (uint8_t)w->n_lanes;
+	routing->rank = osr_calloc(work->result, routing->n_vls * m, sizeof(*routing->rank));
 	if (!routing->rank)
-		return osr_fail(w->work->diag, OSR_NOMEM,
-				"out of memory for the deadlock certificate");
-	for (uint32_t k = 0; k < w->n_orders; k++) {
+		return osr_fail(w->diag, OSR_NOMEM, "out of memory for the deadlock certificate");
+	for (uint32_t k = 0; k < w->n_lanes; k++) {
 		uint32_t vl = k == 0 ? swap : k == swap ? 0 : k;
 
 		memcpy(routing->rank + vl * m, w->rank + k * m, m * sizeof(*routing->rank));
 	}
 	if (beyond)
 		memcpy(routing->rank + req->mcast_vl * m, w->rank, m * sizeof(*routing->rank));
-	routing->n_layers = routing->n_layers_one_way = (uint8_t)w->n_orders;
+	routing->n_layers = routing->n_layers_one_way = (uint8_t)w->n_lanes;
 	routing->claims |= OSR_CLAIM_DEADLOCK_FREE | (multicast ? OSR_CLAIM_MULTICAST : 0);
-	routing->mcast_vl = w->n_orders > 1 && (multicast || req->mcast_vl < routing->n_vls)
-				    ? req->mcast_vl
-				    : 0;
+	routing->mcast_vl =
+		w->n_lanes > 1 && (multicast || req->mcast_vl < routing->n_vls) ? req->mcast_vl : 0;
 	return OSR_OK;
 }
 
-enum osr_status osr__ordered_finish(struct guide *w, bool reversible)
+enum osr_status osr__tables_sl(struct osr__search *w, const struct osr_lane_work *work,
+			       bool reversible)
 {
-	const struct osr_request *req = w->work->req;
-	struct osr_routing *routing = w->work->r;
-	struct osr_diag *diag = w->work->diag;
-	size_t n = w->t.f->n_switches;
-	uint8_t swap = req->multicast && w->n_orders > 1 && req->mcast_vl < w->n_orders
-			       ? req->mcast_vl
-			       : 0;
+	const struct osr_request *req = work->req;
+	struct osr_routing *routing = work->r;
+	struct osr_diag *diag = w->diag;
+	size_t n = w->f->n_switches;
+	uint8_t swap =
+		req->multicast && w->n_lanes > 1 && req->mcast_vl < w->n_lanes ? req->mcast_vl : 0;
 	bool multicast = req->multicast;
 	uint8_t *both = NULL;
 	enum osr_status st;
 
-	osr__spf_share(w->t.s);
-	if (multicast_conflicts(w))
+	osr__spf_share(w->s);
+	if (multicast_conflicts(w, work))
 		multicast = false;
-	if (osr_arena_failed(w->work->scratch, diag))
+	if (osr_arena_failed(w->scratch, diag))
 		return OSR_NOMEM;
-	st = set_certificate(w, multicast, swap);
+	st = set_certificate(w, work, multicast, swap);
 	if (st)
 		return st;
-	if (w->n_orders == 1) {
+	if (w->n_lanes == 1) {
 		routing->sl = NULL;
 		routing->claims |= OSR_CLAIM_ANY_SL | OSR_CLAIM_REVERSIBLE;
 		return OSR_OK;
 	}
 	if (reversible) {
-		both = osr_alloc(w->work->scratch, n * n, 1);
+		both = osr_alloc(w->scratch, n * n, 1);
 		if (!both)
 			return osr_fail(diag, OSR_NOMEM, "out of memory for the SLs of pairs");
 		if (join_pairs(w, both))

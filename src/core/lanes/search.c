@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * See search.h. From the outside in:
+ *	osr__search_rounds()	 routing and improving the order in turns
+ *	osr__search_route_all()	   one round
+ *	search_route_dest()	     one tree: ripped up, settled, with detours
+ *	search_tree.c		       shortest legal routes, longer ones
+ *	search_sl.c, turn_order.c  a better order for the routes as they are
+ *	osr__search_set_reach()	   what routing needs to know of the order
+ */
+#include "search.h"
+
+#include <string.h>
+
+/* Measured on random graphs, dragonflies and tori of scripts/bench, and on fabrics of real sites. */
+static const struct {
+	uint32_t boost;     /* weight of a route without a legal way */
+	uint32_t few;       /* where 1 in so many has none, */
+	uint32_t few_boost; /* they may weigh so much */
+	uint32_t max_stale; /* rounds that gain less than 1 in 20; */
+	uint32_t sl_few; /* by SL it goes on for so many routes: later rounds find ways for them */
+	uint32_t
+		sample_routes; /* where there are more, the search looks at some LIDs of a switch, */
+	uint32_t sample_few;   /* and ends when 1 in so many of their routes has no legal way */
+} search_tuning = {
+	.boost = 4,
+	.few = 700,
+	.few_boost = 1024,
+	.max_stale = 3,
+	.sl_few = 100,
+	.sample_routes = 1u << 22,
+	.sample_few = 10000,
+};
+
+/* ---- setting up ------------------------------------------------------------------------------ */
+
+static void search_alloc_tree(struct osr__search *w)
+{
+	size_t n = w->f->n_switches;
+	struct osr_arena *scratch = w->scratch;
+
+	w->escape = osr_alloc(scratch, n, sizeof(*w->escape));
+	w->detoured = osr_calloc(scratch, w->f->n_dests, 1);
+	w->len = osr_alloc(scratch, n, sizeof(*w->len));
+	w->head = osr_alloc(scratch, n + 1, sizeof(*w->head));
+	w->link = osr_alloc(scratch, n, sizeof(*w->link));
+	w->key = osr_alloc(scratch, n, sizeof(*w->key));
+	w->waiting = osr_alloc(scratch, n, sizeof(*w->waiting));
+	w->new_mask = osr_alloc(scratch, n, 1);
+	w->escape_hop = osr_alloc(scratch, n, 1);
+	w->order = osr_alloc(scratch, n, sizeof(*w->order));
+	w->saved = osr_alloc(scratch, n, 1);
+}
+
+enum osr_status osr__search_init(struct osr__search *w, bool by_turn)
+{
+	size_t m = w->f->n_channels, n_nodes = w->n_lanes * m;
+	struct osr_arena *scratch = w->scratch;
+	uint64_t sum;
+	enum osr_status st = osr_cdg_init(&w->g, w->f, scratch, w->diag);
+
+	if (st)
+		return st;
+	search_alloc_tree(w);
+	w->forward = osr_alloc(scratch, w->g.n_slots, 1);
+	w->freedom = osr_alloc(scratch, n_nodes, 1);
+	if (by_turn) {
+		w->rank = osr_alloc(scratch, n_nodes, sizeof(*w->rank));
+		w->lane = osr_alloc(scratch, w->g.n_slots, 1);
+		w->at = osr_alloc(scratch, w->g.n_slots, sizeof(*w->at));
+		w->pinned = osr_alloc(scratch, w->g.n_slots, 1);
+		w->mask = osr_alloc(scratch, w->f->n_switches, 1);
+	}
+	w->n_sampled = UINT32_MAX;
+	w->boost = 1;
+	osr__spf_busiest(w->s, &sum);
+	w->mean = m ? sum / m : 0;
+	return osr_arena_failed(scratch, w->diag) ? OSR_NOMEM : OSR_OK;
+}
+
+/* From which lanes turn t, which leads from channel c to `next`, rises. */
+static uint8_t search_forward(const struct osr__search *w, uint32_t c, uint32_t t, uint32_t next)
+{
+	size_t m = w->f->n_channels;
+	uint8_t forward = 0;
+
+	for (uint32_t l = 0; l < w->n_lanes; l++)
+		forward |= (uint8_t)((w->rank[l * m + c] <
+				      w->rank[(w->lane ? w->lane[t] : l) * m + next])
+				     << l);
+	return forward;
+}
+
+/* Which channels of others than c itself may go on into c, on each of its lanes. */
+static void search_set_freedom(struct osr__search *w, uint32_t c)
+{
+	const struct osr_fabric *fabric = w->f;
+	uint32_t v = fabric->chan_src[c], row = fabric->chan_row[v];
+	uint8_t *freedom = w->freedom + (size_t)c * w->n_lanes;
+
+	memset(freedom, 0, w->n_lanes);
+	for (uint32_t o = row; o < fabric->chan_row[v + 1]; o++) {
+		uint32_t t = w->g.row[fabric->chan_rev[o]] + c - row;
+
+		if (o == c)
+			continue;
+		if (w->lane)
+			freedom[w->lane[t]] += w->forward[t] & 1;
+		for (uint32_t l = 0; !w->lane && l < w->n_lanes; l++)
+			freedom[l] += w->forward[t] >> l & 1;
+	}
+}
+
+void osr__search_set_reach(struct osr__search *w)
+{
+	const struct osr_fabric *fabric = w->f;
+
+	w->all = (uint8_t)((1u << w->n_lanes) - 1);
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		for (uint32_t t = w->g.row[c]; t < w->g.row[c + 1]; t++) {
+			uint32_t next = osr_cdg_target(&w->g, c, t);
+
+			w->forward[t] = search_forward(w, c, t, next);
+			if (w->lane)
+				w->at[t] = w->rank[(size_t)w->lane[t] * fabric->n_channels + next];
+		}
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		search_set_freedom(w, c);
+}
+
+/* ---- the sample ------------------------------------------------------------------------------ */
+
+bool osr__search_is_large(const struct osr_fabric *fabric)
+{
+	return (uint64_t)fabric->n_dests * fabric->n_switches > search_tuning.sample_routes;
+}
+
+void osr__search_sample(struct osr__search *w)
+{
+	uint64_t n = w->f->n_switches, per_switch = search_tuning.sample_routes / (n * n);
+
+	if (osr__search_is_large(w->f))
+		w->n_sampled = per_switch ? (uint32_t)per_switch : 1;
+}
+
+uint64_t osr__search_n_routes(const struct osr__search *w)
+{
+	uint64_t n_trees = 0;
+
+	for (uint32_t k = 0; k < w->f->n_dests; k++)
+		n_trees += osr__search_takes(w, k);
+	return n_trees * w->f->n_switches;
+}
+
+/* On a sample: what is left finds another way when all is routed. */
+static uint64_t search_tolerated(const struct osr__search *w)
+{
+	return w->n_sampled != UINT32_MAX ? osr__search_n_routes(w) / search_tuning.sample_few : 0;
+}
+
+/* ---- rounds ---------------------------------------------------------------------------------- */
+
+/* Settles d's tree again, unless that leaves more than `before` switches without a legal route; how many it leaves. */
+static uint32_t search_try_settle(struct osr__search *w, uint32_t root, uint32_t d, uint32_t before)
+{
+	size_t n = w->f->n_switches;
+	uint32_t n_failed;
+
+	memcpy(w->saved, w->s->hop + d * n, n);
+	n_failed = osr__search_settle(w, root, d);
+	if (n_failed <= before)
+		return n_failed;
+	memcpy(w->s->hop + d * n, w->saved, n);
+	return osr__search_mark(w, d);
+}
+
+static void search_route_dest(struct osr__search *w, uint32_t d, enum osr__search_mode mode)
+{
+	const struct osr_fabric *fabric = w->f;
+	struct osr_spf *spf = w->s;
+	uint32_t root = fabric->dest_switch[d], n = spf->n_order[root], n_failed = UINT32_MAX,
+		 ignored = 0;
+	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
+	const uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
+	bool counts = fabric->term_weight[fabric->dest_term[d]] != 0;
+
+	if (mode != OSR__SEARCH_ALL)
+		n_failed = osr__search_mark(w, d);
+	if (!n_failed && mode != OSR__SEARCH_LAST)
+		return;
+	if (counts)
+		osr__spf_count(spf, order, n, hop, (uint64_t)-1);
+	if (mode != OSR__SEARCH_MEND)
+		n_failed = search_try_settle(w, root, d, n_failed);
+	w->n_failed += n_failed;
+	if (mode >= OSR__SEARCH_DETOUR && n_failed) {
+		osr__search_detour(w, root, d);
+		n = osr__search_sort(w, root, d, &ignored);
+		order = w->order;
+		w->detoured[d] = 1;
+	}
+	if (counts)
+		osr__spf_count(spf, order, n, hop, 1);
+}
+
+void osr__search_route_all(struct osr__search *w, enum osr__search_mode mode)
+{
+	uint32_t root = OSR_NONE;
+
+	w->n_failed = 0;
+	for (uint32_t k = 0; k < w->f->n_dests; k++) {
+		uint32_t d = w->s->dest_list[k];
+
+		if (!osr__search_takes(w, k))
+			continue;
+		if (w->f->dest_switch[d] != root)
+			osr__spf_graph(w->s, w->f->dest_switch[d]);
+		root = w->f->dest_switch[d];
+		search_route_dest(w, d, mode);
+	}
+}
+
+struct search_counting {
+	const struct osr__search *w;
+	uint64_t n_failed;
+};
+
+static void search_count_dest(void *ctx, uint32_t i, uint32_t k)
+{
+	struct search_counting *x = ctx;
+	struct osr__search mine = *x->w; /* the masks at hand are this thread's */
+	uint32_t n_failed =
+		osr__search_takes(&mine, k) ? osr__search_mark(&mine, mine.s->dest_list[k]) : 0;
+
+	(void)i;
+	if (n_failed)
+		__atomic_add_fetch(&x->n_failed, n_failed, __ATOMIC_RELAXED);
+}
+
+uint64_t osr__search_count_failed(const struct osr__search *w)
+{
+	uint64_t n_dests = w->f->n_dests;
+	struct search_counting x = { .w = w };
+	uint32_t n_parts = w->masks ? osr_threads_parts(w->scratch, n_dests * w->f->n_switches) : 1;
+
+	osr_threads_share(w->scratch, search_count_dest, &x, n_parts, w->f->n_dests);
+	return x.n_failed;
+}
+
+static void search_copy(const struct osr__search *w, uint32_t *rank, uint8_t *lane,
+			const uint32_t *from_rank, const uint8_t *from_lane)
+{
+	memcpy(rank, from_rank, (size_t)w->n_lanes * w->f->n_channels * sizeof(*rank));
+	if (w->lane)
+		memcpy(lane, from_lane, w->g.n_slots);
+}
+
+enum osr_status osr__search_rounds(struct osr__search *w, uint32_t max_rounds, bool all,
+				   uint64_t most, uint64_t *least)
+{
+	uint64_t few = osr__search_n_routes(w) / search_tuning.few;
+	uint32_t stale = 0, boost_most;
+	enum osr_status st = OSR_OK;
+
+	*least = UINT64_MAX;
+	w->boost = 1;
+	for (uint32_t i = 1; !st; i++) {
+		osr__search_route_all(w, i == 1 && all ? OSR__SEARCH_ALL : OSR__SEARCH_REPAIR);
+		stale = w->n_failed > *least - *least / 20 || w->n_failed == *least ? stale + 1 : 0;
+		if (w->n_failed < *least) {
+			*least = w->n_failed;
+			search_copy(w, w->best_rank, w->best_lane, w->rank, w->lane);
+		}
+		if (w->n_failed <= search_tolerated(w) || w->n_failed > most || i >= max_rounds ||
+		    (stale >= search_tuning.max_stale &&
+		     (w->lane || w->n_failed > search_tuning.sl_few)))
+			break;
+		boost_most = w->n_failed > few ? search_tuning.boost : search_tuning.few_boost;
+		w->boost = 2 * w->boost < boost_most ? 2 * w->boost : boost_most;
+		st = w->lane ? osr__search_improve_turn(w) : osr__search_improve_sl(w);
+	}
+	search_copy(w, w->rank, w->lane, w->best_rank, w->best_lane);
+	osr__search_set_reach(w);
+	return st;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * search.h - routes that are legal in an order of nodes: shortest legal ones, then detours, then the escape tree.
+ *
+ * A node is (lane, channel), and all of them have a rank. A scheme L(turn, lane) says on which lane a packet goes on:
+ *	by SL (ordered.h)	L(t, l) = l		the SL chooses l among all lanes
+ *	by turn (turn.h)	L(t, l) = lane[t]	what hosts send is on lane 0
+ * A route is legal from lane l if the ranks of its nodes rise. A tree is built from its root outwards. For channel c0,
+ * by which a switch would attach to one that goes on by c1, with t = (c0, c1), the route is legal from the lanes
+ *	start(c0) = { l : rank(l, c0) < rank(L(t, l), c1) and L(t, l) in start(c1) }
+ * and from all lanes where c0 ends at the root. That is one look at each neighbour, whatever the length of the
+ * route: forward[t] holds the lanes of the first condition, mask[] start() of each switch's own channel.
+ *
+ * The escape tree is a spanning tree on which every path rises, up to the top and down again. What finds no legal
+ * route goes along it, so every switch of a component gets a route.
+ */
+#ifndef OSR_SEARCH_H
+#define OSR_SEARCH_H
+
+#include <osmroutes/cdg.h>
+
+#include "../paths/spf_private.h"
+
+#define OSR__SEARCH_ROUNDS 10 /* of routing and improving the order */
+
+struct osr__search {
+	struct osr_spf *s;
+	const struct osr_fabric *f;
+	struct osr_arena *scratch;
+	struct osr_diag *diag;
+
+	/* The order and the scheme. Turns are the slots of g. */
+	struct osr_cdg g;
+	uint32_t n_lanes;
+	uint32_t *
+		rank; /* [n_lanes * n_channels] by turn a permutation of all nodes, by SL one for each lane */
+	uint8_t *lane;       /* [n_slots] by turn: of the turn's second channel. NULL: by SL */
+	uint32_t *best_rank; /* the best so far */
+	uint8_t *best_lane;
+
+	/* What follows from both: osr__search_set_reach(). */
+	uint8_t all;      /* all lanes: the mask of a root */
+	uint8_t *forward; /* [n_slots] lanes of the first channel from which the turn rises */
+	uint8_t *freedom; /* [n_channels * n_lanes] channels that may go on into this node */
+	uint32_t *at;     /* [n_slots] by turn: rank of the node that it leads to */
+
+	/* Routes. */
+	uint8_t *mask; /* [n_switches] of the tree at hand: the lanes from which a route is legal */
+	uint8_t *masks;     /* [n_dests * n_switches] by SL: of all trees */
+	uint8_t *detoured;  /* [n_dests] the tree may have routes longer than minimal */
+	uint32_t *escape;   /* [n_switches] channel to the parent in the escape tree */
+	uint32_t n_sampled; /* LIDs of each switch that the search looks at */
+	uint64_t n_failed;  /* routes without a legal shortest path in this round */
+	uint32_t boost;     /* what such a route weighs when the order is improved */
+	uint64_t mean;      /* load of a channel: the unit of prices */
+
+	/* Of the tree at hand. */
+	uint32_t *len;         /* [n_switches] channels to the root; OSR_NONE: not attached */
+	uint32_t *head, *link; /* [n_switches + 1], [n_switches] lists of switches by len */
+	uint64_t *key;         /* [n_switches] best way to attach */
+	uint32_t *waiting;     /* [n_switches] switches that got a key at this length */
+	uint8_t *new_mask;     /* [n_switches] */
+	uint8_t *escape_hop;   /* [n_switches] towards the root of the dest */
+	uint16_t *order;       /* [n_switches] osr__search_sort() */
+	uint8_t *saved;        /* [n_switches] a tree that may come back */
+
+	/* By turn: turn_private.h. */
+	uint32_t n_classes;   /* of SLs, with n_lanes each */
+	uint8_t *pinned;      /* [n_slots] turns of the escape tree: lane and direction stay */
+	uint32_t *triple_row; /* [n_slots + 1] triples (c0, c1, c2) by their first turn */
+	uint32_t *triple;     /* [n_triples] weight of the routes on it */
+	uint8_t *useful;      /* [n_triples] on some shortest path */
+	uint64_t *cost;       /* [n_lanes * OSR__TURN_HOPS] */
+	uint64_t enough;      /* load of the busiest channel for which no route gets longer */
+};
+
+/*
+ * Of *w, the caller has set s, f, scratch, diag, n_lanes and, by SL, rank and masks; everything else is 0. Allocates
+ * the rest, by_turn with lane, at and pinned. best_rank and best_lane are for osr__search_rounds().
+ */
+enum osr_status osr__search_init(struct osr__search *w, bool by_turn);
+
+/* After rank, lane or n_lanes have changed. */
+void osr__search_set_reach(struct osr__search *w);
+
+/* What a round does with trees that are there. */
+enum osr__search_mode {
+	OSR__SEARCH_ALL,    /* routes all again */
+	OSR__SEARCH_REPAIR, /* those that are not legal, if that gets them better */
+	OSR__SEARCH_DETOUR, /* the same; then detours for what is left */
+	OSR__SEARCH_LAST,   /* all, if that gets them no worse; then detours */
+	OSR__SEARCH_MEND,   /* only detours */
+};
+
+/* Routes all trees of the sample; n_failed counts. */
+void osr__search_route_all(struct osr__search *w, enum osr__search_mode mode);
+
+/* Routes of trees that are not legal as they stand, of the sample; sets all masks by SL. */
+uint64_t osr__search_count_failed(const struct osr__search *w);
+
+/*
+ * Rounds of routing and of improving the order, until every route is legal, it gets no better, or more than `most`
+ * are not legal; `all`: the first routes all trees again, not only those that are not legal. Leaves the best order and
+ * lanes seen; *least of the routes had no legal way in them.
+ */
+enum osr_status osr__search_rounds(struct osr__search *w, uint32_t max_rounds, bool all,
+				   uint64_t most, uint64_t *least);
+
+/* Is the tree of the k-th LID of dest_list in the sample? LIDs that share another one's tree are not. */
+static inline bool osr__search_takes(const struct osr__search *w, uint32_t k)
+{
+	uint32_t d = w->s->dest_list[k];
+
+	return w->s->alias[d] == OSR_NONE &&
+	       k - w->s->dest_row[w->f->dest_switch[d]] < w->n_sampled;
+}
+
+/* Routes of trees of the sample, LIDs that share one counted once, as in n_failed. */
+uint64_t osr__search_n_routes(const struct osr__search *w);
+
+/* More routes than a search looks at: takes a sample. */
+bool osr__search_is_large(const struct osr_fabric *fabric);
+void osr__search_sample(struct osr__search *w);
+
+/*
+ * A better order for the routes as they are, in search_sl.c and in turn_order.c. Lanes by turn come first, and
+ * osr__search_set_reach() is done.
+ */
+enum osr_status osr__search_improve_sl(struct osr__search *w);
+enum osr_status osr__search_improve_turn(struct osr__search *w);
+
+/* ---- search_tree.c: one tree ------------------------------------------------------------------- */
+
+/* The masks at hand are those of d from here on. */
+static inline void osr__search_aim(struct osr__search *w, uint32_t d)
+{
+	if (w->masks)
+		w->mask = w->masks + (size_t)d * w->f->n_switches;
+}
+
+/*
+ * Shortest routes to d, the least loaded of several prices; osr__spf_graph() of the root comes first. How many
+ * switches have no legal one.
+ */
+uint32_t osr__search_settle(struct osr__search *w, uint32_t root, uint32_t d);
+
+/* Masks of a tree of shortest routes as it is; how many are 0. */
+uint32_t osr__search_mark(struct osr__search *w, uint32_t d);
+
+/*
+ * Lists the switches by the length of their route, with the weight of each. `legal`: sets masks, and
+ * leaves out those whose mask is 0, or whose hops lead nowhere. Returns how many are left out.
+ */
+uint32_t osr__search_list(struct osr__search *w, uint32_t root, const uint8_t *hop, bool legal);
+
+/*
+ * The switches of a listed tree by length into w->order; returns how many, and adds the routes that
+ * are longer than they need be to *n_longer.
+ */
+uint32_t osr__search_sort(struct osr__search *w, uint32_t root, uint32_t d, uint32_t *n_longer);
+
+/*
+ * Adds (1) or removes (-1) the routes of d's tree, which may have detours, or neither (0); returns how many
+ * are longer.
+ */
+uint32_t osr__search_count_tree(struct osr__search *w, uint32_t d, uint64_t sign);
+
+/* Routes of all trees that are longer than minimal. */
+uint32_t osr__search_count_longer(struct osr__search *w);
+
+/*
+ * Completes a tree in which some switches have no legal route: they attach to what is legal over longer
+ * ways; as long as one cannot, it goes along the escape tree.
+ */
+void osr__search_detour(struct osr__search *w, uint32_t root, uint32_t d);
+
+/* Moves single dests off the most loaded channel; no tree gets more longer routes than it has. */
+void osr__search_polish(struct osr__search *w, uint32_t n_moves);
+
+/*
+ * The lanes from which a route is legal that begins with channel c and goes on into a tree whose hops and masks are
+ * known from the far end of c on: start(c). By turn it is 0 where lane 0 is not among them: hosts begin there.
+ */
+static inline __attribute__((always_inline)) uint8_t
+osr__search_start_by(const struct osr__search *w, const uint8_t *hop, uint32_t root, uint32_t c,
+		     bool by_turn)
+{
+	uint32_t u = w->f->chan_dst[c], turn;
+	uint8_t start;
+
+	if (u == root)
+		return w->all;
+	turn = osr_cdg_slot(&w->g, c, hop[u]);
+	if (!by_turn)
+		return w->mask[u] & w->forward[turn];
+	start = w->mask[u] >> w->lane[turn] & 1 ? w->forward[turn] : 0;
+	return start & 1 ? start : 0;
+}
+
+static inline uint8_t osr__search_start(const struct osr__search *w, const uint8_t *hop,
+					uint32_t root, uint32_t c)
+{
+	return osr__search_start_by(w, hop, root, c, w->lane != NULL);
+}
+
+#endif

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include "search.h"
+
+#include <string.h>
+
+#include <osmroutes/product.h>
+
+/* ---- shortest routes ------------------------------------------------------------------------- */
+
+/* A step that is not legal: worse than any weight, better than nothing. */
+#define ILLEGAL ((uint64_t)1 << 60)
+/* A hop that another LID of the same port has. */
+#define SHARED_PENALTY ((uint64_t)1 << 48)
+
+/* What channel c of switch v costs dest d because earlier LIDs of its port take it: LIDs of a port keep apart. */
+static inline uint64_t search_shared(const struct osr_spf *spf, uint32_t d, uint32_t v, uint32_t c,
+				     uint32_t n_earlier)
+{
+	uint64_t cost = 0;
+
+	for (uint32_t k = 1; k <= n_earlier; k++)
+		if (spf->hop[(size_t)(d - k) * spf->f->n_switches + v] ==
+		    (spf->weight[c] & HOP_MASK))
+			cost += SHARED_PENALTY;
+	return cost;
+}
+
+/*
+ * What freedom v's choice of channel c takes from switches further out, in 64ths of v's other neighbours: those that
+ * cannot go on into c on a lane from which its route is legal.
+ */
+static inline uint32_t search_lost(const struct osr__search *w, uint32_t v, uint32_t c,
+				   uint8_t start, bool by_turn)
+{
+	uint32_t n_others = w->f->chan_row[v + 1] - w->f->chan_row[v] - 1, n = 0;
+
+	for (uint8_t left = start; left; left &= (uint8_t)(left - 1))
+		n += w->freedom[(size_t)c * w->n_lanes + (uint32_t)__builtin_ctz(left)];
+	return 64 * (by_turn ? 1 : w->n_lanes) - 64 * n / (n_others ? n_others : 1);
+}
+
+/*
+ * Each switch, near ones first, takes the lightest of its legal shortest ways on. `price`: for one eighth of a
+ * channel's weight, times what the choice takes from others. How many switches have no legal way.
+ */
+static inline __attribute__((always_inline)) uint32_t
+search_settle_by(struct osr__search *w, uint32_t root, uint32_t d, uint64_t price, bool by_turn)
+{
+	const struct osr_fabric *fabric = w->f;
+	const struct osr_spf *spf = w->s;
+	const struct osr_spf_scratch *scratch = spf->scratch;
+	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
+	uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
+	uint32_t n_earlier = fabric->dest_lid[d] - fabric->term_lid[fabric->dest_term[d]],
+		 n_failed = 0;
+
+	scratch->cost[root] = 0;
+	w->mask[root] = w->all;
+	for (uint32_t i = 1; i < spf->n_order[root]; i++) {
+		uint64_t best = UINT64_MAX, best_price = 0;
+		uint32_t v = order[i];
+		uint8_t best_mask = 0;
+
+		for (uint32_t e = scratch->edge_row[i]; e < scratch->edge_row[i + 1]; e++) {
+			uint32_t c = scratch->edge_chan[e];
+			uint8_t mask = osr__search_start_by(w, hop, root, c, by_turn);
+			uint64_t extra = mask ? 0 : ILLEGAL;
+			uint64_t key;
+
+			if (mask && price)
+				extra = (price * w->mean * search_lost(w, v, c, mask, by_turn) /
+					 (8 * 64))
+					<< HOP_BITS;
+			key = spf->weight[c] + scratch->cost[scratch->edge_next[e]] + extra;
+			key += search_shared(spf, d, v, c, n_earlier);
+			if (key >= best)
+				continue;
+			best = key;
+			best_price = extra;
+			best_mask = mask;
+		}
+		/* Prices steer the choice at v only; they are no load on the path. */
+		scratch->cost[v] = (best - best_price) & ~HOP_MASK;
+		hop[v] = (uint8_t)(best & HOP_MASK);
+		w->mask[v] = best_mask;
+		n_failed += !best_mask;
+	}
+	return n_failed;
+}
+
+static uint32_t search_settle_at(struct osr__search *w, uint32_t root, uint32_t d, uint64_t price)
+{
+	return w->lane ? search_settle_by(w, root, d, price, true)
+		       : search_settle_by(w, root, d, price, false);
+}
+
+/* Prices tried for taking freedom away from others. */
+static const uint64_t search_prices[] = { 0, 2, 8, 24 };
+#define N_PRICES (sizeof(search_prices) / sizeof(search_prices[0]))
+
+uint32_t osr__search_settle(struct osr__search *w, uint32_t root, uint32_t d)
+{
+	uint32_t least = UINT32_MAX, now = 0;
+	size_t best = 0;
+
+	osr__search_aim(w, d);
+	for (size_t i = 0; i < N_PRICES; i++) {
+		now = search_settle_at(w, root, d, search_prices[i]);
+		if (now < least) {
+			least = now;
+			best = i;
+		}
+		if (!now)
+			return now;
+	}
+	return best == N_PRICES - 1 ? now : search_settle_at(w, root, d, search_prices[best]);
+}
+
+uint32_t osr__search_mark(struct osr__search *w, uint32_t d)
+{
+	size_t n = w->f->n_switches;
+	uint32_t root = w->f->dest_switch[d], n_failed = 0;
+	const uint16_t *order = w->s->order + root * n;
+	const uint8_t *hop = w->s->hop + d * n;
+
+	osr__search_aim(w, d);
+	w->mask[root] = w->all;
+	for (uint32_t i = 1; i < w->s->n_order[root]; i++) {
+		uint32_t v = order[i];
+
+		w->mask[v] = osr__search_start(w, hop, root, w->f->chan_row[v] + hop[v]);
+		n_failed += !w->mask[v];
+	}
+	return n_failed;
+}
+
+/* ---- lists by length ------------------------------------------------------------------------- */
+
+static void search_enlist(struct osr__search *w, uint32_t v, uint32_t len)
+{
+	w->len[v] = len;
+	w->link[v] = w->head[len];
+	w->head[len] = v;
+}
+
+/* Behind the switch that its hop leads to, which is listed. */
+static void search_enlist_behind(struct osr__search *w, uint32_t v, const uint8_t *hop)
+{
+	uint32_t c = w->f->chan_row[v] + hop[v], u = w->f->chan_dst[c];
+	uint64_t *cost = w->s->scratch->cost;
+
+	cost[v] = cost[u] + (w->s->weight[c] & ~HOP_MASK);
+	search_enlist(w, v, w->len[u] + 1);
+}
+
+uint32_t osr__search_list(struct osr__search *w, uint32_t root, const uint8_t *hop, bool legal)
+{
+	const struct osr_fabric *fabric = w->f;
+	uint32_t n = fabric->n_switches, n_out = 0, *path = w->waiting;
+	const uint16_t *order = w->s->order + (size_t)root * n;
+	uint8_t *seen = w->new_mask;
+
+	memset(w->head, 0xff, ((size_t)n + 1) * sizeof(*w->head));
+	memset(w->len, 0xff, n * sizeof(*w->len));
+	memset(w->key, 0xff, n * sizeof(*w->key));
+	memset(seen, 0, n);
+	w->s->scratch->cost[root] = 0;
+	if (legal)
+		w->mask[root] = w->all;
+	search_enlist(w, root, 0);
+	for (uint32_t i = 1; i < w->s->n_order[root]; i++) {
+		uint32_t v = order[i], depth = 0;
+		bool reached;
+
+		/* To what has been seen, or to where a route ends or goes round. */
+		for (; v != root && !seen[v]; v = fabric->chan_dst[fabric->chan_row[v] + hop[v]]) {
+			seen[v] = 1;
+			path[depth++] = v;
+			if (hop[v] == OSR_NO_PATH)
+				break;
+		}
+		reached = w->len[v] != OSR_NONE;
+		while (depth--) {
+			v = path[depth];
+			if (legal) {
+				w->mask[v] =
+					reached ? osr__search_start(w, hop, root,
+								    fabric->chan_row[v] + hop[v])
+						: 0;
+				reached = w->mask[v] != 0;
+			}
+			if (reached)
+				search_enlist_behind(w, v, hop);
+			n_out += !reached;
+		}
+	}
+	return n_out;
+}
+
+uint32_t osr__search_sort(struct osr__search *w, uint32_t root, uint32_t d, uint32_t *n_longer)
+{
+	const struct osr_spf *spf = w->s;
+	const uint8_t *dist8 = spf->scratch->dist8 + (size_t)root * w->f->n_switches;
+	uint32_t n = 0, n_dests = 1;
+
+	for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++)
+		n_dests += spf->alias[spf->dest_list[k]] == d;
+	for (uint32_t len = 0; n < spf->n_order[root]; len++)
+		for (uint32_t v = w->head[len]; v != OSR_NONE; v = w->link[v])
+			w->order[n++] = (uint16_t)v;
+	/* dist8 is the distance mod 256, which grows by at most 1 along the settling order. */
+	for (uint32_t i = 0, dist = 0; i < n; i++) {
+		uint32_t v = spf->order[(size_t)root * w->f->n_switches + i];
+
+		dist += dist8[v] != (uint8_t)dist;
+		*n_longer += w->len[v] != dist ? n_dests : 0;
+	}
+	return n;
+}
+
+/* ---- detours --------------------------------------------------------------------------------- */
+
+/* Everything that can be attached to what is, shortest first, then lightest. */
+static void search_attach_all(struct osr__search *w, uint32_t root, uint8_t *hop)
+{
+	const struct osr_fabric *fabric = w->f;
+	const struct osr_spf *spf = w->s;
+
+	for (uint32_t len = 0; len < fabric->n_switches; len++) {
+		uint32_t n_waiting = 0;
+
+		for (uint32_t u = w->head[len]; u != OSR_NONE; u = w->link[u]) {
+			for (uint32_t o = fabric->chan_row[u]; o < fabric->chan_row[u + 1]; o++) {
+				uint32_t v = fabric->chan_dst[o], c = fabric->chan_rev[o];
+				uint64_t key;
+				uint8_t mask;
+
+				if (w->len[v] != OSR_NONE)
+					continue;
+				key = spf->weight[c] + spf->scratch->cost[u];
+				mask = key < w->key[v] ? osr__search_start(w, hop, root, c) : 0;
+				if (!mask)
+					continue;
+				if (w->key[v] == UINT64_MAX)
+					w->waiting[n_waiting++] = v;
+				w->key[v] = key;
+				w->new_mask[v] = mask;
+			}
+		}
+		for (uint32_t i = 0; i < n_waiting; i++) {
+			uint32_t v = w->waiting[i];
+
+			hop[v] = (uint8_t)(w->key[v] & HOP_MASK);
+			w->mask[v] = w->new_mask[v];
+			w->key[v] = UINT64_MAX;
+			search_enlist_behind(w, v, hop);
+		}
+	}
+}
+
+static void search_find_escape(struct osr__search *w, uint32_t root)
+{
+	const struct osr_fabric *fabric = w->f;
+	uint32_t head = 0, tail = 0, *queue = w->waiting;
+
+	memset(w->escape_hop, OSR_NO_PATH, fabric->n_switches);
+	if (w->s->product) {
+		osr_product_escape(w->s->product, w->s->plan, 0, root, w->escape_hop);
+		return;
+	}
+	queue[tail++] = root;
+	while (head < tail) {
+		uint32_t u = queue[head++];
+
+		for (uint32_t o = fabric->chan_row[u]; o < fabric->chan_row[u + 1]; o++) {
+			uint32_t v = fabric->chan_dst[o], c = fabric->chan_rev[o];
+
+			if ((w->escape[v] != c && w->escape[u] != o) || v == root ||
+			    w->escape_hop[v] != OSR_NO_PATH)
+				continue;
+			w->escape_hop[v] = (uint8_t)(c - fabric->chan_row[v]);
+			queue[tail++] = v;
+		}
+	}
+}
+
+static bool search_force(struct osr__search *w, uint32_t root, uint8_t *hop)
+{
+	const uint16_t *order = w->s->order + (size_t)root * w->f->n_switches;
+
+	for (uint32_t i = 1; i < w->s->n_order[root]; i++) {
+		uint32_t v = order[i];
+
+		if (w->len[v] != OSR_NONE || w->escape_hop[v] == OSR_NO_PATH)
+			continue;
+		for (; v != root; v = w->f->chan_dst[w->f->chan_row[v] + hop[v]])
+			hop[v] = w->escape_hop[v];
+		return true;
+	}
+	return false;
+}
+
+static bool search_is_complete(const struct osr__search *w, uint32_t root)
+{
+	const uint16_t *order = w->s->order + (size_t)root * w->f->n_switches;
+
+	for (uint32_t i = 1; i < w->s->n_order[root]; i++)
+		if (w->len[order[i]] == OSR_NONE)
+			return false;
+	return true;
+}
+
+void osr__search_detour(struct osr__search *w, uint32_t root, uint32_t d)
+{
+	uint8_t *hop = w->s->hop + (size_t)d * w->f->n_switches;
+
+	for (bool escapes = false;; escapes = true) {
+		osr__search_list(w, root, hop, true);
+		search_attach_all(w, root, hop);
+		if (search_is_complete(w, root))
+			return;
+		if (!escapes)
+			search_find_escape(w, root);
+		search_force(w, root, hop);
+	}
+}
+
+/* ---- balance --------------------------------------------------------------------------------- */
+
+struct search_mover {
+	struct osr__search *w;
+	uint32_t n_longer; /* of the tree that was taken out last */
+};
+
+uint32_t osr__search_count_tree(struct osr__search *w, uint32_t d, uint64_t sign)
+{
+	const uint8_t *hop = w->s->hop + (size_t)d * w->f->n_switches;
+	uint32_t root = w->f->dest_switch[d], n_longer = 0, n;
+
+	osr__search_list(w, root, hop, false);
+	n = osr__search_sort(w, root, d, &n_longer);
+	if (sign)
+		osr__spf_count(w->s, w->order, n, hop, sign);
+	return n_longer;
+}
+
+static void search_polish_count(void *ctx, uint32_t d, uint64_t sign)
+{
+	struct search_mover *mover = ctx;
+	const struct osr_spf *spf = mover->w->s;
+	uint32_t root = spf->f->dest_switch[d];
+
+	mover->n_longer = 0;
+	if (mover->w->detoured[d])
+		mover->n_longer = osr__search_count_tree(mover->w, d, sign);
+	else
+		osr__spf_count(mover->w->s, spf->order + (size_t)root * spf->f->n_switches,
+			       spf->n_order[root], spf->hop + (size_t)d * spf->f->n_switches, sign);
+}
+
+/* Balance shall not cost longer routes. */
+static bool search_polish_reroute(void *ctx, uint32_t root, uint32_t d)
+{
+	struct search_mover *mover = ctx;
+	uint32_t before = mover->n_longer;
+
+	if (!osr__search_settle(mover->w, root, d))
+		return true;
+	if (!before)
+		return false;
+	osr__search_detour(mover->w, root, d);
+	return osr__search_count_tree(mover->w, d, 0) <= before;
+}
+
+void osr__search_polish(struct osr__search *w, uint32_t n_moves)
+{
+	struct search_mover mover = { .w = w };
+
+	osr__spf_polish(
+		w->s, n_moves,
+		&(struct osr__spf_mover){ &mover, search_polish_reroute, search_polish_count });
+}
+
+uint32_t osr__search_count_longer(struct osr__search *w)
+{
+	uint32_t n_longer = 0;
+
+	for (uint32_t d = 0; d < w->f->n_dests; d++)
+		if (w->s->alias[d] == OSR_NONE && w->detoured[d])
+			n_longer += osr__search_count_tree(w, d, 0);
+	return n_longer;
+}
