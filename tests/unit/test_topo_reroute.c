@@ -554,7 +554,7 @@ static void test_any_sl_lasts(void **state)
 
 	for (uint64_t seed = 1; seed <= 3; seed++) {
 		struct osr_prng prng = { seed };
-		struct osr_result x[9] = { 0 }, again = { 0 }, *last = NULL;
+		struct osr_result x[17] = { 0 }, again = { 0 }, *last = NULL;
 		struct osr_arena arena = { 0 };
 		struct osr_verdict verdict, same;
 		uint64_t n_full = 0;
@@ -563,7 +563,7 @@ static void test_any_sl_lasts(void **state)
 
 		make_fabric("torus dims=5x5 hosts=2", &arena, &f);
 		faults_new(&faults, &f);
-		for (unsigned i = 0; i < 9; last = &x[i++]) {
+		for (unsigned i = 0; i < 17; last = &x[i++]) {
 			if (last)
 				faults_cable(&faults, osr_prng_below(&prng, f.n_channels), true);
 			faults_build(&faults, &arena, &now);

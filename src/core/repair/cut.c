@@ -158,7 +158,7 @@ static bool attach(struct repair *w, uint32_t d, uint8_t *row, uint32_t v, uint3
  * finds no path of one length looks for a longer one; it ends, for a path of len channels needs a switch with
  * one of len - 1, and the length grows in every pass.
  */
-static void settle(struct repair *w, uint32_t d, uint8_t *row, uint32_t n)
+static void settle(struct repair *w, uint32_t d, uint8_t *row)
 {
 	const struct osr_fabric *fabric = w->f;
 	struct repair_tree *t = &w->tree;
@@ -167,7 +167,7 @@ static void settle(struct repair *w, uint32_t d, uint8_t *row, uint32_t n)
 		bool settled = false;
 
 		next = OSR_NONE;
-		for (uint32_t i = n; i-- > 0;) {
+		for (uint32_t i = t->n; i-- > 0;) {
 			uint32_t v = t->list[i];
 			bool fits = false;
 
@@ -187,27 +187,6 @@ static void settle(struct repair *w, uint32_t d, uint8_t *row, uint32_t n)
 		if (settled)
 			next = len + 1;
 	}
-}
-
-/*
- * Switches whose own entry is not dead follow the one they sent to, which comes earlier in the list, if that has
- * a path again: lanes by turn may have longer routes, and entries that stay are not sent.
- */
-static void follow(struct repair *w, uint32_t d, uint8_t *row)
-{
-	struct repair_tree *t = &w->tree;
-
-	for (uint32_t i = t->n_dead; i < t->n; i++) {
-		uint32_t v = t->list[i], c = osr__repair_next(w, t->old, v), u = w->f->chan_dst[c];
-
-		if (t->known[u] == t->epoch && osr__repair_commit(w, d, row, v, c)) {
-			row[v] = t->old[v];
-			t->known[v] = t->epoch;
-			t->len[v] = t->len[u] + 1;
-			expect_load(w, d, row, v);
-		}
-	}
-	w->rejected = true;
 }
 
 /* ---- which switches are cut ------------------------------------------------------------------ */
@@ -299,7 +278,6 @@ static void find_cut(struct repair *w, uint32_t d, const uint8_t *row)
 		t->cut[v] = t->epoch;
 		t->list[t->n++] = v;
 	}
-	t->n_dead = t->n;
 	osr__repair_upstream(w, root, row);
 }
 
@@ -425,24 +403,20 @@ static enum osr_status find_paths(struct repair *w, uint32_t d, uint8_t *row, st
 	uint32_t lost;
 	char buf[32];
 
-	if (w->by_turn) {
-		settle(w, d, row, t->n_dead);
-		follow(w, d, row);
-	}
-	settle(w, d, row, t->n);
+	settle(w, d, row);
 	lost = first_lost(w);
 	/* The SLs given out so far leave no way, however long: others. */
 	if (lost != OSR_NONE && w->n_lanes && !w->shared && !w->by_turn) {
 		for (uint32_t i = 0; i < t->n; i++)
 			t->relaxed[t->list[i]] = t->known[t->list[i]] != t->epoch;
-		settle(w, d, row, t->n);
+		settle(w, d, row);
 		for (uint32_t i = 0; i < t->n; i++)
 			t->relaxed[t->list[i]] = 0;
 		lost = first_lost(w);
 	}
 	while (lost != OSR_NONE && (w->shared || w->by_turn) && w->span && w->n_lanes &&
 	       escape(w, d, row, lost)) {
-		settle(w, d, row, t->n);
+		settle(w, d, row);
 		lost = first_lost(w);
 	}
 	if (w->no_memory)

@@ -36,7 +36,7 @@ struct repair_tree {
 		whole; /* [n_switches] mark: its route was there, and gave way to another switch's */
 	uint32_t *len;      /* [n_switches] */
 	uint32_t *list;     /* [n_switches] the switches that are cut */
-	uint32_t n, n_dead; /* how many; those whose own entry is gone come first */
+	uint32_t n;         /* how many; those whose own entry is gone come first */
 	uint32_t *stack;    /* [n_switches] */
 	uint32_t *flow;     /* [n_switches] end ports that sent through a cut switch */
 	uint64_t *expected; /* [n_channels] of flows whose paths are not all found yet */
