@@ -62,19 +62,7 @@ static void take_matching(struct work *w, uint32_t class)
 	}
 }
 
-/* All planes alike ----------------------------------------------------------------------------- */
-
-static void by_degree(struct work *w, uint32_t degree)
-{
-	for (uint32_t c = 0; c < degree; c++) {
-		for (uint32_t v = 0; v < w->d->n_nodes; v++) {
-			w->m.must_l[v] = w->left[v] == degree - c;
-			w->m.must_r[v] = w->right[v] == degree - c;
-		}
-		osr__match_solve(&w->m);
-		take_matching(w, c);
-	}
-}
+/* Weights ----------------------------------------------------------------------------------------- */
 
 /* Weights of single cables: [n_nodes * n_planes] for each side. */
 struct loads {
@@ -235,41 +223,17 @@ static enum osr_status lower_bound(const struct osr__demand *demand, struct osr_
 	return OSR_OK;
 }
 
-static enum osr_status colour_alike(struct work *w, struct osr_arena *scratch,
-				    struct osr__colouring *colouring, bool unit_weights)
+/* Slots ---------------------------------------------------------------------------------------- */
+
+/*
+ * Several flows may share a cable: slot q + i * n_planes is place i of plane q. Where planes are alike as many slots as
+ * the largest degree suffice; else each plane has as many places as the bound.
+ */
+static enum osr_status make_slots(struct work *w, uint32_t n_slots, struct osr_arena *scratch)
 {
-	const struct osr__demand *demand = w->d;
-	size_t n = (size_t)demand->n_nodes * demand->n_planes;
-	uint32_t *size = osr_alloc(scratch, demand->n_planes, sizeof(uint32_t));
-	uint32_t *rank = osr_alloc(scratch, demand->n_planes, sizeof(uint32_t));
-	struct loads x;
+	size_t n = (size_t)w->d->n_nodes * n_slots;
 
-	if (osr_arena_failed(scratch, NULL))
-		return OSR_NOMEM;
-	if (unit_weights)
-		by_degree(w, max(colour_largest(w->left, demand->n_nodes),
-				 colour_largest(w->right, demand->n_nodes)));
-	for (uint32_t e = 0; unit_weights && e < demand->n_edges; e++)
-		w->class_of[e] %= demand->n_planes;
-	if (add_up(w, scratch, &x))
-		return OSR_NOMEM;
-	if (!unit_weights)
-		colour_spread(w, &x, colouring->bound, 64);
-	colouring->load = max(colour_largest(x.up, n), colour_largest(x.down, n));
-	colouring->n_classes = order_classes(demand, w->class_of, size, rank);
-	return OSR_OK;
-}
-
-/* Cables are missing --------------------------------------------------------------------------- */
-
-/* `copies` flows may share a cable: slot q + i * n_planes is copy i of plane q. */
-static enum osr_status make_slots(struct work *w, uint32_t copies, struct osr_arena *scratch)
-{
-	const struct osr__demand *demand = w->d;
-	size_t n;
-
-	w->n_slots = copies * demand->n_planes;
-	n = (size_t)demand->n_nodes * w->n_slots;
+	w->n_slots = n_slots;
 	w->at_l = osr_alloc(scratch, n, sizeof(uint32_t));
 	w->at_r = osr_alloc(scratch, n, sizeof(uint32_t));
 	if (osr_arena_failed(scratch, NULL))
@@ -279,25 +243,27 @@ static enum osr_status make_slots(struct work *w, uint32_t copies, struct osr_ar
 	return OSR_OK;
 }
 
-/* How many slots from `slot` on a node could still use, counted over its edges' planes. */
-static void count_choices(struct work *w, uint32_t slot, uint32_t *l, uint32_t *r)
+static bool may_any(const struct work *w, const uint32_t *edge, uint32_t n, uint32_t q)
 {
-	const struct osr__demand *demand = w->d;
+	for (uint32_t i = 0; i < n; i++)
+		if (osr__may(w->d, edge[i], q))
+			return true;
+	return false;
+}
 
-	memset(l, 0, demand->n_nodes * sizeof(*l));
-	memset(r, 0, demand->n_nodes * sizeof(*r));
-	for (uint32_t s = slot; s < w->n_slots; s++)
-		for (uint32_t v = 0; v < demand->n_nodes; v++) {
-			bool any = false;
+/* One slot of plane q more, or less, for every node of which some edge may take it: l and r [n_nodes]. */
+static void count_slot(const struct work *w, uint32_t q, uint32_t more, uint32_t *l, uint32_t *r)
+{
+	const struct osr__match *m = &w->m;
 
-			for (uint32_t i = w->m.left_row[v]; !any && i < w->m.left_row[v + 1]; i++)
-				any = osr__may(demand, w->m.left_edge[i], s % demand->n_planes);
-			l[v] += any;
-			any = false;
-			for (uint32_t i = w->m.right_row[v]; !any && i < w->m.right_row[v + 1]; i++)
-				any = osr__may(demand, w->m.right_edge[i], s % demand->n_planes);
-			r[v] += any;
-		}
+	for (uint32_t v = 0; v < w->d->n_nodes; v++) {
+		if (may_any(w, m->left_edge + m->left_row[v], m->left_row[v + 1] - m->left_row[v],
+			    q))
+			l[v] += more;
+		if (may_any(w, m->right_edge + m->right_row[v],
+			    m->right_row[v + 1] - m->right_row[v], q))
+			r[v] += more;
+	}
 }
 
 static void colour_put(struct work *w, uint32_t e, uint32_t slot)
@@ -321,29 +287,21 @@ static void slot_by_slot(struct work *w, uint32_t *l, uint32_t *r)
 {
 	const struct osr__demand *demand = w->d;
 
-	count_choices(w, 0, l, r);
+	for (uint32_t s = 0; s < w->n_slots; s++)
+		count_slot(w, s % demand->n_planes, 1, l, r);
 	for (uint32_t s = 0; s < w->n_slots; s++) {
 		uint32_t q = s % demand->n_planes;
 
 		for (uint32_t e = 0; e < demand->n_edges; e++)
 			w->m.off[e] = w->class_of[e] != OSR_NONE || !osr__may(demand, e, q);
+		/* Nodes that have as many edges left as there are slots for them. */
 		for (uint32_t v = 0; v < demand->n_nodes; v++) {
 			w->m.must_l[v] = w->left[v] && w->left[v] >= l[v];
 			w->m.must_r[v] = w->right[v] && w->right[v] >= r[v];
 		}
 		osr__match_solve(&w->m);
 		take_matching(w, s);
-		for (uint32_t v = 0; v < demand->n_nodes; v++) {
-			bool any = false;
-
-			for (uint32_t i = w->m.left_row[v]; !any && i < w->m.left_row[v + 1]; i++)
-				any = osr__may(demand, w->m.left_edge[i], q);
-			l[v] -= any;
-			any = false;
-			for (uint32_t i = w->m.right_row[v]; !any && i < w->m.right_row[v + 1]; i++)
-				any = osr__may(demand, w->m.right_edge[i], q);
-			r[v] -= any;
-		}
+		count_slot(w, q, -1u, l, r);
 	}
 	for (uint32_t e = 0; e < demand->n_edges; e++)
 		if (w->class_of[e] != OSR_NONE)
@@ -414,34 +372,52 @@ static bool insert(struct work *w, uint32_t e, uint32_t *path)
 	return false;
 }
 
-static enum osr_status colour_unlike(struct work *w, struct osr_arena *scratch,
-				     struct osr__colouring *colouring, bool unit_weights)
+/* Flows of weight 1: a matching for each slot, and what is left over where it can be. */
+static enum osr_status colour_units(struct work *w, uint32_t bound, struct osr_arena *scratch)
+{
+	const struct osr__demand *demand = w->d;
+	uint32_t *l = osr_calloc(scratch, demand->n_nodes, sizeof(uint32_t));
+	uint32_t *r = osr_calloc(scratch, demand->n_nodes, sizeof(uint32_t));
+	uint32_t *path = osr_alloc(scratch, demand->n_edges, sizeof(uint32_t));
+	uint32_t degree = max(colour_largest(w->left, demand->n_nodes),
+			      colour_largest(w->right, demand->n_nodes));
+
+	if (osr_arena_failed(scratch, NULL) ||
+	    make_slots(w, demand->may ? bound * demand->n_planes : degree, scratch))
+		return OSR_NOMEM;
+	slot_by_slot(w, l, r);
+	for (uint32_t e = 0; e < demand->n_edges; e++)
+		if (w->class_of[e] == OSR_NONE)
+			insert(w, e, path);
+	for (uint32_t e = 0; e < demand->n_edges; e++)
+		if (w->class_of[e] != OSR_NONE)
+			w->class_of[e] %= demand->n_planes;
+	return OSR_OK;
+}
+
+static enum osr_status colour_all(struct work *w, struct osr_arena *scratch,
+				  struct osr__colouring *colouring)
 {
 	const struct osr__demand *demand = w->d;
 	size_t n = (size_t)demand->n_nodes * demand->n_planes;
-	uint32_t *l = osr_alloc(scratch, demand->n_nodes, sizeof(uint32_t));
-	uint32_t *r = osr_alloc(scratch, demand->n_nodes, sizeof(uint32_t));
-	uint32_t *path = osr_alloc(scratch, demand->n_edges, sizeof(uint32_t));
+	uint32_t *size = osr_alloc(scratch, demand->n_planes, sizeof(uint32_t));
+	uint32_t *rank = osr_alloc(scratch, demand->n_planes, sizeof(uint32_t));
+	enum osr_status st;
+	bool unit_weights;
 	struct loads x;
 
 	if (osr_arena_failed(scratch, NULL))
 		return OSR_NOMEM;
-	if (unit_weights) {
-		if (make_slots(w, colouring->bound, scratch))
-			return OSR_NOMEM;
-		slot_by_slot(w, l, r);
-		for (uint32_t e = 0; e < demand->n_edges; e++)
-			if (w->class_of[e] == OSR_NONE)
-				insert(w, e, path);
-		for (uint32_t e = 0; e < demand->n_edges; e++)
-			if (w->class_of[e] != OSR_NONE)
-				w->class_of[e] %= demand->n_planes;
-	}
-	if (add_up(w, scratch, &x))
+	st = lower_bound(demand, scratch, &colouring->bound, &unit_weights);
+	if (!st && unit_weights)
+		st = colour_units(w, colouring->bound, scratch);
+	if (st || add_up(w, scratch, &x))
 		return OSR_NOMEM;
-	colour_spread(w, &x, colouring->bound, 64);
+	if (demand->may || !unit_weights)
+		colour_spread(w, &x, colouring->bound, 64);
 	colouring->load = max(colour_largest(x.up, n), colour_largest(x.down, n));
-	colouring->n_classes = demand->n_planes;
+	colouring->n_classes =
+		demand->may ? demand->n_planes : order_classes(demand, w->class_of, size, rank);
 	return OSR_OK;
 }
 
@@ -451,17 +427,13 @@ enum osr_status osr__colour(const struct osr__demand *demand, struct osr_arena *
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct work w = { .d = demand, .class_of = class_of };
 	enum osr_status st;
-	bool unit_weights;
 
 	*colouring = (struct osr__colouring){ 0 };
 	if (!demand->n_edges)
 		return OSR_OK;
 	st = colour_begin(&w, scratch);
 	if (!st)
-		st = lower_bound(demand, scratch, &colouring->bound, &unit_weights);
-	if (!st)
-		st = demand->may ? colour_unlike(&w, scratch, colouring, unit_weights)
-				 : colour_alike(&w, scratch, colouring, unit_weights);
+		st = colour_all(&w, scratch, colouring);
 	osr_arena_reset(scratch, mark);
 	return st;
 }
