@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define BLOCK IB_SMP_DATA_SIZE
@@ -15,6 +16,24 @@
 	0x12 /* in each byte of an SL2VL table that was asked for: not alike, and not SL = VL */
 #define MAX_TREES 32 /* spanning orders of multicast that are tried */
 #define MAX_EFI 1.25 /* what is worse than a full route by more is not worth keeping */
+
+struct adopt {
+	bool read;                  /* and not looked at yet */
+	uint32_t n_blocks, n_pairs; /* asked for, */
+	double ms;                  /* until all had answered */
+};
+
+bool osr__adopt_open(struct plugin *p)
+{
+	p->adopt = calloc(1, sizeof(*p->adopt));
+	return p->adopt;
+}
+
+void osr__adopt_close(struct plugin *p)
+{
+	free(p->adopt);
+	p->adopt = NULL;
+}
 
 /* Reading -------------------------------------------------------------------------------------- */
 
@@ -50,7 +69,7 @@ static void adopt_ask_lft(struct plugin *p, osm_switch_t *sw)
 	memset(sw->lft, OSM_NO_PATH, sw->lft_size);
 	for (uint32_t block = 0; block <= top / BLOCK; block++)
 		adopt_ask(p, sw, IB_MAD_ATTR_LIN_FWD_TBL, block);
-	p->adopt.n_blocks += top / BLOCK + 1u;
+	p->adopt->n_blocks += top / BLOCK + 1u;
 }
 
 static ib_slvl_table_t *adopt_table(osm_switch_t *sw, unsigned in, unsigned out)
@@ -68,7 +87,7 @@ static void adopt_ask_slvl(struct plugin *p, osm_switch_t *sw, bool all)
 				continue;
 			memset(adopt_table(sw, in, out), UNREAD, sizeof(ib_slvl_table_t));
 			adopt_ask(p, sw, IB_MAD_ATTR_SLVL_TABLE, in << 8 | out);
-			p->adopt.n_pairs++;
+			p->adopt->n_pairs++;
 			if (!all)
 				return;
 		}
@@ -113,7 +132,7 @@ void osr__adopt_read(struct plugin *p)
 	bool by_turn = p->osm->subn.opt.qos;
 	double start = osr__sweep_clock_ms();
 
-	p->adopt = (struct adopt_state){ .read = false };
+	*p->adopt = (struct adopt){ .read = false };
 	if (!adopt_wanted(p))
 		return;
 	for (int all = 0; all < 2; all++) {
@@ -136,8 +155,8 @@ void osr__adopt_read(struct plugin *p)
 		by_turn &= adopt_by_turn(tbl);
 		cl_plock_release(&p->osm->lock);
 	}
-	p->adopt.read = p->adopt.n_blocks > 0;
-	p->adopt.ms = osr__sweep_clock_ms() - start;
+	p->adopt->read = p->adopt->n_blocks > 0;
+	p->adopt->ms = osr__sweep_clock_ms() - start;
 }
 
 /* Making tables of it -------------------------------------------------------------------------- */
@@ -345,7 +364,7 @@ static enum osr_status adopt_build(struct adopted *a)
 bool osr__adopt(struct sweep *w)
 {
 	struct engine_ctx *ctx = w->ctx;
-	struct adopt_state *state = &ctx->plugin->adopt;
+	struct adopt *state = ctx->plugin->adopt;
 	struct adopted a = { .w = w, .best = &w->slot->result.routing };
 	enum osr_status st;
 

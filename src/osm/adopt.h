@@ -15,13 +15,9 @@
 struct plugin;
 struct sweep;
 
-struct adopt_state {
-	bool read;                  /* and not looked at yet */
-	uint32_t n_blocks, n_pairs; /* asked for, */
-	double ms;                  /* until all had answered */
-};
-
-/* At HEAVY_SWEEP_DONE, without a lock. */
+bool osr__adopt_open(struct plugin *p);
+void osr__adopt_close(struct plugin *p);
+/* Between discovery and routing. */
 void osr__adopt_read(struct plugin *p);
 /*
  * The full route of this sweep is done and checked, and says how good tables can be. true: those that were

@@ -3,6 +3,8 @@
 
 #include "file.h"
 #include "plugin.h"
+#include "sweep.h"
+#include "upkeep.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -238,8 +240,9 @@ bool osr__keys_asked(struct plugin *p)
 	return p->keys && atomic_exchange(&p->keys->alone, false);
 }
 
-void osr__keys_routed(struct plugin *p, bool ours)
+void osr__keys_routed(struct plugin *p)
 {
+	bool ours = osr__is_ours(p, p->osm->routing_engine_used);
 	struct keys *k = p->keys;
 	struct osr_sched *sched;
 
@@ -386,7 +389,7 @@ static bool find_user(const char *text, uint32_t *uid)
 	return user || !*text || (!*end && *uid);
 }
 
-void osr__keys_open(struct plugin *p)
+bool osr__keys_open(struct plugin *p)
 {
 	const struct osr_values *values = &p->options.own;
 	const char *agent = values->str[values->num[OPT_CONTROL_AGENT]];
@@ -405,11 +408,11 @@ void osr__keys_open(struct plugin *p)
 	struct keys *k;
 
 	if (!*in.path || p->options.broken)
-		return;
+		return true;
 	k = calloc(1, sizeof(*k));
 	if (!k) {
 		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR15: no routing keys: out of memory");
-		return;
+		return true;
 	}
 	k->plugin = p;
 	in.ctx = k;
@@ -424,11 +427,12 @@ void osr__keys_open(struct plugin *p)
 	if (!k->control) {
 		osr__log(p->osm, OSM_LOG_ERROR, "ERR OR15: no routing keys: %s", diag.text);
 		free(k);
-		return;
+		return true;
 	}
 	p->keys = k;
 	osr__log(p->osm, OSM_LOG_INFO, "routing keys are served at %s (mode %04o)", in.path,
 		 in.mode);
+	return true;
 }
 
 void osr__keys_close(struct plugin *p)

@@ -4,6 +4,8 @@
  * the base was routed; then the base stays, byte for byte, and other entries are laid over it.
  */
 #include "keys.h"
+#include "metrics.h"
+#include "publish.h"
 
 #include "sweep.h"
 

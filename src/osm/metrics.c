@@ -3,9 +3,11 @@
  * Every number is one row of `numbers[]`. The files are replaced whole (file.h); Prometheus's
  * collector looks at *.prom only, and the new file is not called that until it is complete.
  */
-#include "sweep.h"
+#include "metrics.h"
 
 #include "keys.h"
+#include "upkeep.h"
+#include "writer.h"
 
 #include <opensm/osm_helper.h>
 
@@ -17,6 +19,25 @@
 
 #define LAST_S 2     /* for the last files when opensm ends */
 #define SLOW_MS 1500 /* of writing, before it is said */
+
+/* A number of the last sweep: in JSON an object of its group, for Prometheus a gauge osmroutes_GROUP_NAME. */
+struct metrics_number {
+	const char *group, *name;
+	double value;
+	const char *help;
+};
+
+#define OSR__MAX_NUMBERS 48
+
+struct metrics {
+	bool pending;       /* not written yet */
+	const char *engine; /* NULL: no sweep of ours was over yet */
+	json_t *sweep;      /* what came of it, in words and milliseconds; NULL: no memory */
+	struct metrics_number number[OSR__MAX_NUMBERS];
+	size_t n_numbers;           /* 0: no tables were checked */
+	struct osr__writer *writer; /* NULL: nothing was written yet */
+	bool slow;                  /* the files are written slowly, and that has been said */
+};
 
 static const char *const outcome_names[N_OUTCOMES] = {
 	[OUTCOME_ROUTED] = "routed",
@@ -193,8 +214,10 @@ static bool metrics_checked(const struct metrics *m)
 	return json_is_true(json_object_get(json_object_get(m->sweep, "check"), "passed"));
 }
 
-void osr__metrics_set(struct metrics *metrics, const char *group, const char *name, double value)
+void osr__metrics_set(struct plugin *p, const char *group, const char *name, double value)
 {
+	struct metrics *metrics = p->metrics;
+
 	for (size_t i = 0; i < metrics->n_numbers; i++)
 		if (!strcmp(metrics->number[i].group, group) &&
 		    !strcmp(metrics->number[i].name, name))
@@ -269,7 +292,7 @@ static void add_numbers(json_t *root, const struct metrics *m)
 /* The last sweep, and who says so; NULL: no memory. */
 static json_t *metrics_sweep(const struct plugin *p)
 {
-	const struct metrics *m = &p->metrics;
+	const struct metrics *m = p->metrics;
 	char port[24];
 	json_t *root;
 
@@ -323,7 +346,7 @@ static void metrics_log(const struct plugin *p)
 void osr__metrics_note(const struct sweep *w, enum outcome outcome)
 {
 	struct osr_drains *drains = osr__upkeep_drains(w->ctx->plugin);
-	struct metrics *m = &w->ctx->plugin->metrics;
+	struct metrics *m = w->ctx->plugin->metrics;
 	struct osr_drains_state state = { 0 };
 
 	w->ctx->n_sweeps[outcome]++;
@@ -383,14 +406,14 @@ static void print_phases(const struct prom *x)
 	json_t *ms;
 
 	head(x, "sweep_duration_seconds", "gauge", "Time of the last sweep by phase.");
-	json_object_foreach(json_object_get(x->plugin->metrics.sweep, "ms"), phase, ms)
+	json_object_foreach(json_object_get(x->plugin->metrics->sweep, "ms"), phase, ms)
 		fprintf(x->out, "osmroutes_sweep_duration_seconds{%s,phase=\"%s\"} %.9g\n",
 			x->labels, phase, json_real_value(ms) * 1e-3);
 }
 
 static void print_proven(const struct prom *x)
 {
-	json_t *check = json_object_get(x->plugin->metrics.sweep, "check"), *word;
+	json_t *check = json_object_get(x->plugin->metrics->sweep, "check"), *word;
 	size_t at;
 
 	head(x, "proven", "gauge", "1 for what the check has proven of the tables, else 0.");
@@ -406,7 +429,7 @@ static void print_proven(const struct prom *x)
 
 static void print_prom(const struct plugin *p, FILE *out)
 {
-	const struct metrics *m = &p->metrics;
+	const struct metrics *m = p->metrics;
 	struct prom x = { .plugin = p, .out = out };
 	char name[64];
 
@@ -485,14 +508,14 @@ static bool make_pages(const struct plugin *p, struct osr__pages *pages)
 /* A busy machine is no reason to complain. */
 static void complain_if_slow(struct plugin *p, const char *dir)
 {
-	bool slow = osr__writer_busy(p->metrics.writer) > SLOW_MS;
+	bool slow = osr__writer_busy(p->metrics->writer) > SLOW_MS;
 
-	if (slow && !p->metrics.slow)
+	if (slow && !p->metrics->slow)
 		osr__log(p->osm, OSM_LOG_ERROR,
 			 "ERR OR12: cannot write metrics: those of an earlier sweep are still "
 			 "being written to %s",
 			 dir);
-	p->metrics.slow = slow;
+	p->metrics->slow = slow;
 }
 
 void osr__metrics_write(struct plugin *p)
@@ -501,7 +524,7 @@ void osr__metrics_write(struct plugin *p)
 		.dir = p->options.own.str[p->options.own.num[OPT_METRICS_DIR]], .mode = 0644
 	};
 	struct osr__pages pages = { .n = 0 };
-	struct metrics *m = &p->metrics;
+	struct metrics *m = p->metrics;
 
 	if (!m->pending)
 		return;
@@ -525,7 +548,7 @@ void osr__metrics_tell(struct plugin *p)
 		osr__keys_tell(p, metrics_root(p));
 }
 
-void osr__metrics_router(struct plugin *p)
+static void say_router(struct plugin *p)
 {
 	const struct osm_routing_engine *re = p->osm->routing_engine_used;
 	const char *name = engine_in_use(p), *list = p->osm->subn.opt.routing_engine_names;
@@ -544,10 +567,25 @@ void osr__metrics_router(struct plugin *p)
 			     : "(none)");
 }
 
+void osr__metrics_sent(struct plugin *p)
+{
+	say_router(p);
+	osr__metrics_write(p);
+	osr__metrics_tell(p);
+}
+
+bool osr__metrics_open(struct plugin *p)
+{
+	p->metrics = calloc(1, sizeof(*p->metrics));
+	return p->metrics;
+}
+
 void osr__metrics_close(struct plugin *p)
 {
-	osr__writer_end(p->metrics.writer, LAST_S);
-	p->metrics.writer = NULL;
-	json_decref(p->metrics.sweep);
-	p->metrics.sweep = NULL;
+	if (!p->metrics)
+		return;
+	osr__writer_end(p->metrics->writer, LAST_S);
+	json_decref(p->metrics->sweep);
+	free(p->metrics);
+	p->metrics = NULL;
 }

@@ -9,7 +9,17 @@
  */
 #include "plugin.h"
 
+#include "adopt.h"
+#include "keys.h"
 #include "layout.h"
+#include "mcast_groups.h"
+#include "metrics.h"
+#include "reboots.h"
+#include "send_rounds.h"
+#include "slvl.h"
+#include "storefile.h"
+#include "trap.h"
+#include "upkeep.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,9 +31,10 @@ static struct engine_ctx *context_new(struct plugin *p, const struct registratio
 {
 	struct engine_ctx *ctx = calloc(1, sizeof(*ctx));
 
-	if (!ctx) {
+	if (!ctx || !osr__store_open(ctx)) {
 		osr__log(p->osm, OSM_LOG_ERROR,
 			 "ERR OR09: out of memory while setting up engine %s", reg->engine->name);
+		free(ctx);
 		return NULL;
 	}
 	ctx->plugin = p;
@@ -182,51 +193,96 @@ static void take_over_all(struct plugin *p)
 
 /* OpenSM's events ------------------------------------------------------------------------------ */
 
-/* The tables are in the switches. */
-static void tables_sent(struct plugin *p)
+/* Engines as a feature: those that are there, and what each has to do between sweeps. */
+static void engines_begin(struct plugin *p)
 {
-	osr__keys_routed(p, osr__is_ours(p, p->osm->routing_engine_used));
+	take_over_all(p);
+	for (struct engine_ctx *ctx = p->contexts; ctx; ctx = ctx->next) {
+		ctx->routed = false;
+		osr__sweep_prepare(ctx);
+	}
+}
+
+static void engines_sent(struct plugin *p)
+{
 	for (struct engine_ctx *ctx = p->contexts; ctx; ctx = ctx->next) {
 		if (!ctx->routed && p->osm->routing_engine_used == ctx->re)
 			osr__sweep_cached(ctx);
 		ctx->routed = false;
-		osr__store_save(ctx);
 	}
-	osr__metrics_router(p);
-	osr__metrics_write(p);
-	osr__metrics_tell(p);
 }
 
-static void routing_done(struct plugin *p)
+/* What the next sweep would have to do before it can route: there is time now. */
+static void engines_over(struct plugin *p)
 {
-	osr__slvl_settle(p, false);
-	osr__rounds_finish(p);
-	tables_sent(p);
-}
-
-static void sweep_starts(struct plugin *p)
-{
-	osr__upkeep_begins(p);
-	osr__keys_sweep_begins(p);
-	take_over_all(p);
-	for (struct engine_ctx *ctx = p->contexts; ctx; ctx = ctx->next) {
-		ctx->routed = false;
-		osr__store_load(ctx);
+	for (struct engine_ctx *ctx = p->contexts; ctx; ctx = ctx->next)
 		osr__sweep_prepare(ctx);
+}
+
+static const struct feature features[] = {
+	{ "upkeep",
+	  osr__upkeep_open,
+	  { [ON_SWEEP_BEGINS] = osr__upkeep_begins,
+	    [ON_SWEEP_OVER] = osr__upkeep_over,
+	    [ON_CLOSE] = osr__upkeep_close } },
+	{ "keys",
+	  osr__keys_open,
+	  { [ON_SWEEP_BEGINS] = osr__keys_sweep_begins,
+	    [ON_TABLES_SENT] = osr__keys_routed,
+	    [ON_SWEEP_OVER] = osr__keys_sweep_over,
+	    [ON_CLOSE] = osr__keys_close } },
+	{ "engines",
+	  NULL,
+	  { [ON_SWEEP_BEGINS] = engines_begin,
+	    [ON_TABLES_SENT] = engines_sent,
+	    [ON_SWEEP_OVER] = engines_over } },
+	{ "store",
+	  NULL,
+	  { [ON_SWEEP_BEGINS] = osr__store_load, [ON_TABLES_SENT] = osr__store_save } },
+	{ "traps",
+	  osr__traps_open,
+	  { [ON_SWEEP_BEGINS] = osr__traps_route,
+	    [ON_SWEEP_OVER] = osr__traps_settled,
+	    [ON_CLOSE] = osr__traps_close } },
+	{ "reboots",
+	  osr__reboots_open,
+	  { [ON_DISCOVERED] = osr__reboots_find, [ON_CLOSE] = osr__reboots_close } },
+	{ "adopt",
+	  osr__adopt_open,
+	  { [ON_DISCOVERED] = osr__adopt_read, [ON_CLOSE] = osr__adopt_close } },
+	{ "slvl", osr__slvl_open, { [ON_ROUTED] = osr__slvl_sent, [ON_CLOSE] = osr__slvl_close } },
+	{ "rounds", NULL, { [ON_ROUTED] = osr__rounds_sent } },
+	{ "metrics",
+	  osr__metrics_open,
+	  { [ON_TABLES_SENT] = osr__metrics_sent,
+	    [ON_SWEEP_OVER] = osr__metrics_tell,
+	    [ON_CLOSE] = osr__metrics_close } },
+};
+
+#define N_FEATURES (sizeof(features) / sizeof(*features))
+
+void osr__features_tell(struct plugin *p, enum feature_event event)
+{
+	for (size_t i = 0; i < N_FEATURES; i++) {
+		const struct feature *f = &features[event == ON_CLOSE ? N_FEATURES - 1 - i : i];
+
+		if (f->on[event])
+			f->on[event](p);
 	}
-	if (osr__traps_route(p))
-		tables_sent(p);
+}
+
+static bool open_features(struct plugin *p)
+{
+	for (size_t i = 0; i < N_FEATURES; i++)
+		if (features[i].open && !features[i].open(p))
+			return false;
+	return true;
 }
 
 static void sweep_over(struct plugin *p, bool up)
 {
-	osr__keys_sweep_over(p);
-	osr__upkeep_over(p, up);
-	osr__traps_settled(p, up && !p->osm->subn.subnet_initialization_error);
-	/* What the next one would have to do before it can route: there is time now. */
-	for (struct engine_ctx *ctx = p->contexts; ctx; ctx = ctx->next)
-		osr__sweep_prepare(ctx);
-	osr__metrics_tell(p);
+	p->up = up && !p->osm->subn.subnet_initialization_error;
+	osr__features_tell(p, ON_SWEEP_OVER);
 	osr__log_flush(p->osm); /* OpenSM's own "SUBNET UP" */
 }
 
@@ -239,14 +295,14 @@ static void report(void *plugin_data, osm_epi_event_id_t event, void *event_data
 		osr__traps_note(p, event_data);
 		break;
 	case OSM_EVENT_ID_HEAVY_SWEEP_START:
-		sweep_starts(p);
+		osr__features_tell(p, ON_SWEEP_BEGINS);
 		break;
 	case OSM_EVENT_ID_HEAVY_SWEEP_DONE:
-		osr__reboots_find(p);
-		osr__adopt_read(p);
+		osr__features_tell(p, ON_DISCOVERED);
 		break;
 	case OSM_EVENT_ID_UCAST_ROUTING_DONE:
-		routing_done(p);
+		osr__features_tell(p, ON_ROUTED);
+		osr__features_tell(p, ON_TABLES_SENT);
 		break;
 	case OSM_EVENT_ID_SUBNET_UP:
 	case OSM_EVENT_ID_STATE_CHANGE:
@@ -316,11 +372,7 @@ static void delete (void *plugin_data)
 {
 	struct plugin *p = plugin_data;
 
-	osr__slvl_close(p);
-	osr__reboots_close(p);
-	osr__keys_close(p);
-	osr__upkeep_close(p);
-	osr__metrics_close(p);
+	osr__features_tell(p, ON_CLOSE);
 	leave_engines(p);
 	/* OpenSM has destroyed its engines by now; whatever a wrapper kept from us goes here. */
 	while (p->contexts) {
@@ -391,6 +443,7 @@ static bool may_load(struct osm_opensm *osm)
 static void *create(struct osm_opensm *osm)
 {
 	struct plugin *p;
+	bool good;
 
 	if (!may_load(osm))
 		return NULL;
@@ -401,18 +454,17 @@ static void *create(struct osm_opensm *osm)
 	}
 	p->osm = osm;
 	pthread_mutex_init(&p->warnings.lock, NULL);
-	osr__traps_init(&p->traps);
-	if (!osr_options_load(&p->options, NULL, osm->subn.opt.event_plugin_options) ||
-	    !prepare_registrations(p)) {
+	good = osr_options_load(&p->options, NULL, osm->subn.opt.event_plugin_options) &&
+	       prepare_registrations(p);
+	if (good)
+		report_options(p);
+	if (!good || !open_features(p)) {
 		osr__log(osm, OSM_LOG_ERROR, "ERR OR09: out of memory while loading");
 		delete (p);
 		return NULL;
 	}
-	report_options(p);
 	/* Last, because OpenSM keeps the names and their setup() for good. */
 	register_engines(p);
-	osr__upkeep_open(p);
-	osr__keys_open(p);
 	return p;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * plugin.h - what the files of the plugin share.
+ * plugin.h - what the files of the plugin share: the plugin, its engines, their results, the log.
  *
  * One struct plugin per OpenSM; one struct engine_ctx per entry of OpenSM's routing engine list
  * that we serve. A sweep flows one way through the files:
@@ -10,22 +10,13 @@
  * and leaves a checked struct osr_result behind, which path_sl (qos.c) and multicast (mcast_groups.c) read
  * until the next one replaces it. Routing runs under OpenSM's exclusive lock and the readers under
  * the shared one, so replacing needs no lock of ours. No pointer into OpenSM's subnet survives a
- * callback.
+ * callback. What else the plugin does is a row of features[] (plugin.c), with a header of its own that is not
+ * included here.
  */
 #ifndef OSR_OSM_PLUGIN_H
 #define OSR_OSM_PLUGIN_H
 
-#include "adopt.h"
-#include "compat.h"
-#include "keys.h"
-#include "metrics.h"
-#include "reboots.h"
-#include "slvl.h"
-#include "storefile.h"
-#include "trap.h"
-#include "upkeep.h"
-
-#include "conf/options.h"
+#include "qos.h"
 
 #include <jansson.h>
 #include <pthread.h>
@@ -33,12 +24,32 @@
 #include <osmroutes/arena.h>
 #include <osmroutes/check.h>
 #include <osmroutes/engine.h>
-#include <osmroutes/params.h>
 #include "core/repair/repair.h"
-#include <osmroutes/routing.h>
 
 struct engine_ctx;
 struct plugin;
+
+/* Features ------------------------------------------------------------------------------------- */
+
+/* What happens to them, in OpenSM's sweep thread without a lock, in the order of a sweep. */
+enum feature_event {
+	ON_SWEEP_BEGINS, /* one with a discovery */
+	ON_DISCOVERED,   /* and before it routes */
+	ON_ROUTED,       /* the switches have what OpenSM has sent */
+	ON_TABLES_SENT,  /* and what was sent from here */
+	ON_SWEEP_OVER,   /* plugin.up: well */
+	ON_CLOSE,        /* in the reverse order, also of what was not opened */
+	N_FEATURE_EVENTS,
+};
+
+struct feature {
+	const char *name;
+	bool (*open)(struct plugin *p); /* while OpenSM loads the plugin; false: no memory */
+	void (*on[N_FEATURE_EVENTS])(struct plugin *p);
+};
+
+/* To all features. */
+void osr__features_tell(struct plugin *p, enum feature_event event);
 
 /* log.c ---------------------------------------------------------------------------------------- */
 
@@ -48,11 +59,11 @@ void osr__log(struct osm_opensm *osm, osm_log_level_t level, const char *fmt, ..
 void osr__log_flush(struct osm_opensm *osm);
 /* The last lines at the level of errors, [{"time", "text"}], oldest first; NULL without memory. */
 json_t *osr__warnings(const struct plugin *p);
-/* The level of what is said besides the one line of a sweep: option log_details. */
 /* What a node is called in the log, with its GUID if another one is called so. Under OpenSM's lock; O(nodes). */
 #define OSR__NODE_NAME 96
 const char *osr__node_name(struct osm_opensm *osm, const osm_node_t *node, char *buf, size_t size);
 
+/* The level of what is said besides the one line of a sweep: option log_details. */
 osm_log_level_t osr__log_details(const struct plugin *p);
 
 /* wait.c --------------------------------------------------------------------------------------- */
@@ -65,155 +76,6 @@ bool osr__lock(struct osm_opensm *osm, enum lock_kind kind);
  * false: opensm ends, and there may be no answers.
  */
 bool osr__wait_for_answers(struct osm_opensm *osm);
-
-/* snapshot.c ----------------------------------------------------------------------------------- */
-
-/* Kinds of ports that OpenSM configures apart: qos_ca_*, qos_sw0_*, qos_swe_*, qos_rtr_*. */
-enum { QOS_CA, QOS_SW0, QOS_SWE, QOS_RTR, QOS_N_TYPES };
-
-struct snapshot {
-	osm_switch_t **sw;     /* [n_switches], by switch index; valid inside the callback only */
-	osm_switch_t **sw_out; /* [n_sw_out] that are drained */
-	uint32_t n_sw_out;
-	struct osr_vl_limit limit;      /* the smallest of all links between switches */
-	uint8_t link_vls;               /* limit.vls before options and QoS lower it */
-	uint8_t vlarb_low[QOS_N_TYPES]; /* entries of the smallest VLArb tables */
-	uint8_t vlarb_high[QOS_N_TYPES];
-	uint32_t n_unhealthy; /* links left out */
-	uint32_t n_throttled;
-	uint32_t n_left_out; /* end ports left out */
-	uint32_t
-		n_out; /* links and switches that are drained or held down, by what is left out of them */
-	char links[256];     /* some of the links left out, by name */
-	char end_ports[256]; /* some of the end ports left out */
-};
-
-/* Which LIDs are destinations; WHOLE: all, and with the parts that upkeep.h leaves out. */
-enum snapshot_lids { SNAPSHOT_WHOLE, SNAPSHOT_ALL_LIDS, SNAPSHOT_HOST_LIDS };
-
-/*
- * The subnet as OpenSM knows it, as a fabric in `result`; snap->sw in `scratch`. Call with OpenSM's
- * lock held exclusively (osm_switch.priv is borrowed and given back).
- */
-enum osr_status osr__snapshot(const struct plugin *p, enum snapshot_lids lids,
-			      struct osr_arena *result, struct osr_arena *scratch,
-			      struct osr_fabric *fabric, struct snapshot *snap,
-			      struct osr_diag *diag);
-
-/* qos.c ---------------------------------------------------------------------------------------- */
-
-/* OpenSM's configured tables, parsed the way osm_qos.c does. */
-struct qos_tables {
-	uint8_t sl2vl[QOS_N_TYPES][16];
-	uint16_t weighted[QOS_N_TYPES]; /* bit per VL with a weight in a table that is programmed */
-};
-
-void osr__qos_tables(const struct osm_opensm *osm, const struct snapshot *snap,
-		     struct qos_tables *tables);
-
-/* The VL that multicast of this SL travels on between switches; 15 if it is dropped. */
-uint8_t osr__mcast_vl_of(const struct osm_opensm *osm, const struct qos_tables *tables,
-			 uint16_t used_vls, uint8_t link_vls, uint8_t sl);
-
-/*
- * The same of a finished result, by its own SL2VL tables if it has any: OSR_MIXED_VLS, no VL, if by these
- * packets change their VL on the way.
- */
-#define OSR_MIXED_VLS 16
-struct sweep_slot;
-uint8_t osr__mcast_vl(const struct osm_opensm *osm, const struct sweep_slot *slot, uint8_t sl);
-
-/* Lowers snap->limit to what QoS and our options allow. */
-static inline void osr__vl_budget(const struct osm_opensm *osm, const struct osr_fabric *fabric,
-				  const struct osr_options *o, struct osr_vl_limit *limit)
-{
-	osr_options_vl_budget(o, osm->subn.opt.qos, fabric, limit);
-}
-
-struct sweep;
-/* SLs whose packets a switch or an end port drops, with the tables that it has; a bit each. */
-uint16_t osr__dropped_sls(const struct sweep *w);
-
-/* SLs that path records may have where every one is safe: of partitions and QoS levels; a bit each. */
-uint16_t osr__chosen_sls(const struct osm_opensm *osm);
-
-/* What a port of a switch gets, with a current result. */
-void osr__qos_table(const struct engine_ctx *ctx, osm_physp_t *osm_physp, uint8_t in,
-		    ib_slvl_table_t *table);
-
-/* Puts update_sl2vl and update_vlarb into an entry of ours. */
-void osr__qos_install(struct osm_routing_engine *re, const osm_subn_opt_t *opt);
-/* For the current result: says what they are going to do, and if they come and go lets them. */
-void osr__qos_renew(struct engine_ctx *ctx);
-
-uint8_t osr__path_sl(void *context, uint8_t hint, const ib_net16_t slid, const ib_net16_t dlid);
-
-/* mcast_groups.c ----------------------------------------------------------------------------- */
-
-/* SLs of the groups that exist and of the partitions, as a bit per SL; *most_used of them. */
-uint16_t osr__mcast_sls(const struct osm_opensm *osm, uint8_t *most_used);
-/*
- * What mcast_build_stree needs, allocated with the result so that it need not allocate. OSR_OK also
- * if the engine leaves multicast to OpenSM.
- */
-struct sweep_slot;
-enum osr_status osr__mcast_prepare(struct sweep_slot *slot, struct osr_diag *diag);
-ib_api_status_t osr__mcast_build_stree(void *context, osm_mgrp_box_t *box);
-
-/* publish.c ------------------------------------------------------------------------------------ */
-
-/* Are all of OpenSM's buffers there and large enough? Nothing is written. */
-enum osr_status osr__publish_ready(const struct osr_fabric *fabric, const struct snapshot *snap,
-				   struct osr_diag *diag);
-/* What they have. Packets that are on their way through a drained switch still find it. */
-void osr__publish_same(osm_switch_t *const *sw, uint32_t n);
-/* Cannot fail after osr__publish_ready(). */
-void osr__publish(const struct osr_fabric *fabric, const struct osr_routing *routing,
-		  const struct snapshot *snap);
-/*
- * slot->changes: entries (dest * n_switches + switch) that differ from the tables before, which every switch
- * has. Not set: a discovery wants all sent anew, there are other switches or LIDs, or many changes.
- */
-void osr__publish_changes(const struct osr_result *before, const struct snapshot *snap,
-			  struct sweep_slot *slot);
-/* Writes these entries; the others stay as they are. */
-void osr__publish_entries(const struct sweep_slot *slot, const struct snapshot *snap,
-			  const uint64_t *entries, uint64_t n);
-/* Hop counts, for OpenSM's dumps and its own multicast only. */
-enum osr_status osr__publish_hops(struct osm_opensm *osm, const struct osr_fabric *fabric,
-				  const struct osr_routing *routing, const struct snapshot *snap,
-				  struct osr_arena *scratch, struct osr_diag *diag);
-/*
- * With log flag ROUTING, beside OpenSM's dumps, which lack them: the SLs of path records (io/pathsl.h).
- * routing = NULL: other tables than ours are in use, and the file of earlier goes.
- */
-void osr__publish_path_sl(struct osm_opensm *osm, const struct osr_fabric *fabric,
-			  const struct osr_routing *routing);
-
-/* send_rounds.c -------------------------------------------------------------------------------- */
-
-/* May this sweep's tables go out in two rounds? */
-bool osr__rounds_may(const struct sweep *w);
-/* The first of them is what OpenSM sends when the sweep's callback returns. */
-void osr__rounds_publish_first(const struct sweep *w);
-/*
- * Without a lock, in the thread that sweeps, when all switches have confirmed the first round: sends the
- * second one, if there is one, and waits for it. How many blocks.
- */
-uint32_t osr__rounds_finish(struct plugin *p);
-/* Blocks of all switches that differ from what they have; with a lock. */
-uint32_t osr__rounds_blocks(struct osm_opensm *osm);
-
-/* reuse.c -------------------------------------------------------------------------------------- */
-
-/*
- * The LFTs that OpenSM has programmed from its unicast cache, with the SLs and the certificate of
- * `old`: what is on the switches now, to be checked.
- */
-enum osr_status osr__reuse_cached(const struct osr_result *old, const struct osr_fabric *fabric,
-				  const struct snapshot *snap, struct osr_arena *result,
-				  struct osr_arena *scratch, struct osr_routing *routing,
-				  struct osr_diag *diag);
 
 /* sweep.c -------------------------------------------------------------------------------------- */
 
@@ -262,6 +124,21 @@ void osr__sweep_cached(struct engine_ctx *ctx);
 
 /* plugin.c ------------------------------------------------------------------------------------- */
 
+/* What came of a sweep. */
+enum outcome {
+	OUTCOME_ROUTED, /* new tables, checked */
+	OUTCOME_KEYS,   /* the base of the sweep before, other routing keys over it, checked */
+	OUTCOME_REUSED, /* routing failed; the last checked tables fit and were used again */
+	OUTCOME_CACHED, /* OpenSM used its unicast cache; those tables passed the check */
+	OUTCOME_CACHED_HOSTS, /* the same, but they hold for LIDs of CAs and routers only */
+	OUTCOME_CACHE_BAD,    /* the same, but they failed the check: a new sweep was asked for */
+	OUTCOME_FAILED,       /* no checked tables: OpenSM's next engine had its turn */
+	OUTCOME_REFUSED,      /* on_error = refuse */
+	N_OUTCOMES,
+};
+
+struct store;
+
 struct engine_ctx {
 	struct plugin *plugin;
 	const struct osr_engine *engine;
@@ -274,7 +151,7 @@ struct engine_ctx {
 	struct sweep_slot *current; /* last checked result, or NULL */
 	bool others_routed;         /* the last sweep failed here */
 	struct sweep_slot *stored;  /* of the last run, until a sweep has succeeded; or NULL */
-	struct store store;
+	struct store *store;        /* storefile.h */
 	uint64_t n_sweeps[N_OUTCOMES];
 	uint32_t mc_stamp;
 	uint8_t vls_said;   /* VLs available, as logged last */
@@ -306,15 +183,18 @@ struct plugin {
 	struct osr_options options;
 	struct registration *registrations; /* one per row of osr_engines[] */
 	struct engine_ctx *contexts;
-	struct metrics metrics;                  /* of the last sweep */
 	const struct osm_routing_engine *router; /* which routed last, or NULL */
 	time_t router_since;                     /* 0: none has yet */
-	struct keys *keys;                       /* NULL: there are none */
-	struct traps traps;
-	struct slvl slvl;
-	struct reboots reboots;
-	struct adopt_state adopt;
-	struct upkeep *upkeep;           /* NULL: nothing is left out */
+	bool up; /* the last sweep came to its end without an error */
+	/* What features keep, each in its own file. */
+	struct adopt *adopt;
+	struct keys *keys; /* NULL: there are none */
+	struct metrics *metrics;
+	struct reboots *reboots;
+	struct slvl *slvl;
+	struct traps *traps;
+	struct upkeep *upkeep; /* NULL: nothing is left out */
+
 	struct engine_ctx *second_round; /* whose tables have gone out by half, or NULL */
 	double ms_withdrawn;             /* when its first round was ready to be sent */
 	bool engines_known;   /* OpenSM's list of engines is laid out as compat.h thinks */

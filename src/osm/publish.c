@@ -5,7 +5,7 @@
  * Nothing here may fail half way, because the next engine in OpenSM's list inherits what is
  * written: osr__publish_ready() looks at every buffer before osr__publish() touches the first.
  */
-#include "plugin.h"
+#include "publish.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "file.h"
+#include "plugin.h"
 #include "io/pathsl.h"
 
 #define TILE 64

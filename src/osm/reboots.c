@@ -5,6 +5,12 @@
 
 #include <stdlib.h>
 
+struct reboots {
+	/* [n] switches with PortStateChange in the discovery before, in OpenSM's order */
+	ib_net64_t *marked;
+	uint32_t n;
+};
+
 static int compare_marked(const void *a, const void *b)
 {
 	const ib_net64_t *x = a, *y = b;
@@ -66,13 +72,22 @@ void osr__reboots_find(struct plugin *p)
 		return;
 	for (cl_map_item_t *item = cl_qmap_head(tbl); item != cl_qmap_end(tbl);
 	     item = cl_qmap_next(item))
-		if (may_have_restarted(&p->reboots, (osm_switch_t *)item))
+		if (may_have_restarted(p->reboots, (osm_switch_t *)item))
 			send_all_tables((osm_switch_t *)item);
-	remember_marked(&p->reboots, tbl);
+	remember_marked(p->reboots, tbl);
 	cl_plock_release(&p->osm->lock);
+}
+
+bool osr__reboots_open(struct plugin *p)
+{
+	p->reboots = calloc(1, sizeof(*p->reboots));
+	return p->reboots;
 }
 
 void osr__reboots_close(struct plugin *p)
 {
-	free(p->reboots.marked);
+	if (p->reboots)
+		free(p->reboots->marked);
+	free(p->reboots);
+	p->reboots = NULL;
 }

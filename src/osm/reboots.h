@@ -15,18 +15,13 @@
 #ifndef OSR_OSM_REBOOTS_H
 #define OSR_OSM_REBOOTS_H
 
-#include "compat.h"
+#include <stdbool.h>
 
 struct plugin;
 
-struct reboots {
-	ib_net64_t *
-		marked; /* [n] switches with PortStateChange in the discovery before, in OpenSM's order */
-	uint32_t n;
-};
-
+bool osr__reboots_open(struct plugin *p);
 /*
- * At HEAVY_SWEEP_DONE, without a lock: all ports of such switches are to be sent their tables in this sweep.
+ * Between discovery and routing: all ports of such switches are to be sent their tables in this sweep.
  * O(ports log switches). Without memory, restarts between this discovery and the last one are not seen.
  */
 void osr__reboots_find(struct plugin *p);

@@ -5,9 +5,11 @@
  * given what it has, without the entries that are withdrawn; OpenSM sends that as the engine's tables. At
  * its event UCAST_ROUTING_DONE, or when a trap's tables are out, the new tables follow.
  */
-#include "plugin.h"
+#include "send_rounds.h"
 
+#include "publish.h"
 #include "sweep.h"
+#include "trap.h"
 
 #include <string.h>
 
@@ -17,7 +19,7 @@ bool osr__rounds_may(const struct sweep *w)
 	const struct engine_ctx *ctx = w->ctx;
 	const osm_subn_t *subn = &w->osm->subn;
 
-	return ctx->plugin->traps.was_settled && ctx->current && !w->reused &&
+	return osr__traps_were_settled(ctx->plugin) && ctx->current && !w->reused &&
 	       !ctx->plugin->second_round && !ctx->others_routed && !w->slot->has_keys &&
 	       !ctx->current->has_keys && !subn->need_update && !subn->first_time_master_sweep &&
 	       !subn->coming_out_of_standby && !subn->opt.use_ucast_cache;
@@ -138,4 +140,9 @@ uint32_t osr__rounds_finish(struct plugin *p)
 		"second round of tables: %u LFT blocks; entries were withdrawn for %.1f ms at most",
 		n_blocks, osr__sweep_clock_ms() - p->ms_withdrawn);
 	return n_blocks;
+}
+
+void osr__rounds_sent(struct plugin *p)
+{
+	osr__rounds_finish(p);
 }

@@ -10,7 +10,7 @@
  */
 #include "slvl.h"
 
-#include "plugin.h"
+#include "metrics.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,6 +29,24 @@ struct slvl_mad {
 	uint64_t table;
 	uint32_t mod;
 	uint8_t phase;
+};
+
+struct slvl_counts {
+	uint64_t n_sent, n_read; /* MADs */
+	uint64_t n_refused;      /* pairs of ports whose table is not what was sent */
+};
+
+struct slvl {
+	struct osr_arena arena; /* of all below */
+	struct slvl_mad *mads;
+	uint32_t n_mads;
+	ib_net64_t *hidden; /* switches without the bit */
+	uint32_t n_hidden;
+
+	bool sent;                 /* the MADs are on their way */
+	bool unconfirmed;          /* some were not in the switches after the last sweep */
+	uint32_t turn;             /* goes around the pairs that are read back */
+	struct slvl_counts counts; /* of the last sweep */
 };
 
 /* One switch. Index: in * width + out. */
@@ -154,7 +172,7 @@ static void slvl_read_port(struct slvl_matrix *m, unsigned out)
 static bool slvl_alloc(struct slvl_matrix *m, struct plugin *p)
 {
 	const cl_qmap_t *tbl = &p->osm->subn.sw_guid_tbl;
-	struct osr_arena *arena = &p->slvl.arena;
+	struct osr_arena *arena = &p->slvl->arena;
 	size_t n = 0;
 
 	for (cl_map_item_t *item = cl_qmap_head(tbl); item != cl_qmap_end(tbl);
@@ -322,12 +340,12 @@ static uint32_t slvl_post_phase(struct plugin *p, uint8_t phase)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < p->slvl.n_mads; i++)
-		if (p->slvl.mads[i].phase == phase) {
-			slvl_post(p->osm, &p->slvl.mads[i]);
+	for (uint32_t i = 0; i < p->slvl->n_mads; i++)
+		if (p->slvl->mads[i].phase == phase) {
+			slvl_post(p->osm, &p->slvl->mads[i]);
 			n++;
 		}
-	p->slvl.counts.n_sent += n;
+	p->slvl->counts.n_sent += n;
 	return n;
 }
 
@@ -349,20 +367,20 @@ static bool slvl_plan_all(struct slvl_matrix *m, struct plugin *p, bool wildcard
 		if (!m->n_mads)
 			break;
 		if (!fill)
-			m->mads = osr_alloc(&p->slvl.arena, m->n_mads, sizeof(*m->mads));
+			m->mads = osr_alloc(&p->slvl->arena, m->n_mads, sizeof(*m->mads));
 		if (!m->mads)
 			return false;
 	}
-	p->slvl.mads = m->mads;
-	p->slvl.n_mads = m->n_mads;
-	p->slvl.sent = false;
+	p->slvl->mads = m->mads;
+	p->slvl->n_mads = m->n_mads;
+	p->slvl->sent = false;
 	return true;
 }
 
 static bool slvl_hide(struct plugin *p)
 {
 	const cl_qmap_t *tbl = &p->osm->subn.sw_guid_tbl;
-	struct slvl *slvl = &p->slvl;
+	struct slvl *slvl = p->slvl;
 
 	slvl->hidden = osr_alloc(&slvl->arena, cl_qmap_count(tbl), sizeof(*slvl->hidden));
 	if (!slvl->hidden)
@@ -382,14 +400,14 @@ static bool slvl_hide(struct plugin *p)
 
 static void slvl_show(struct plugin *p)
 {
-	for (uint32_t i = 0; i < p->slvl.n_hidden; i++) {
-		osm_switch_t *sw = osm_get_switch_by_guid(&p->osm->subn, p->slvl.hidden[i]);
+	for (uint32_t i = 0; i < p->slvl->n_hidden; i++) {
+		osm_switch_t *sw = osm_get_switch_by_guid(&p->osm->subn, p->slvl->hidden[i]);
 		osm_physp_t *p0 = sw ? osm_node_get_physp_ptr(sw->p_node, 0) : NULL;
 
 		if (p0)
 			p0->port_info.capability_mask |= IB_PORT_CAP_HAS_SL_MAP;
 	}
-	p->slvl.n_hidden = 0;
+	p->slvl->n_hidden = 0;
 }
 
 static void slvl_reset(struct slvl *slvl)
@@ -404,14 +422,22 @@ static void slvl_reset(struct slvl *slvl)
 void osr__slvl_drop(struct plugin *p)
 {
 	slvl_show(p);
-	slvl_reset(&p->slvl);
+	slvl_reset(p->slvl);
 }
 
+bool osr__slvl_open(struct plugin *p)
+{
+	p->slvl = calloc(1, sizeof(*p->slvl));
+	return p->slvl;
+}
+
+/* OpenSM's subnet may be gone: no bit is given back. */
 void osr__slvl_close(struct plugin *p)
 {
-	p->slvl.n_hidden = 0; /* OpenSM's subnet may be gone */
-	osr__slvl_drop(p);
-	osr_arena_free(&p->slvl.arena);
+	if (p->slvl)
+		osr_arena_free(&p->slvl->arena);
+	free(p->slvl);
+	p->slvl = NULL;
 }
 
 void osr__slvl_routed(struct engine_ctx *ctx)
@@ -423,15 +449,15 @@ void osr__slvl_routed(struct engine_ctx *ctx)
 	bool phases = false, sends = ctx->current && ctx->current->result.routing.sl2vl;
 
 	osr__slvl_drop(p);
-	p->slvl.counts = (struct slvl_counts){ 0 };
+	p->slvl->counts = (struct slvl_counts){ 0 };
 	for (cl_map_item_t *item = cl_qmap_head(tbl); subn->opt.qos && item != cl_qmap_end(tbl);
 	     item = cl_qmap_next(item))
 		slvl_doubt((osm_switch_t *)item, subn->need_update, sends);
 	if (subn->opt.qos && sends && slvl_alloc(&m, p) &&
 	    slvl_plan_all(&m, p, subn->opt.use_optimized_slvl) && slvl_hide(p)) {
-		for (uint32_t i = 0; i < p->slvl.n_mads; i++)
-			phases |= p->slvl.mads[i].phase != SLVL_PAIRS;
-		p->slvl.sent = !phases;
+		for (uint32_t i = 0; i < p->slvl->n_mads; i++)
+			phases |= p->slvl->mads[i].phase != SLVL_PAIRS;
+		p->slvl->sent = !phases;
 		if (!phases)
 			slvl_post_phase(p, SLVL_PAIRS);
 	}
@@ -452,7 +478,7 @@ static void slvl_ask(struct slvl_matrix *m, size_t at)
 	slvl_forget(m->sw, mod);
 	osm_req_get((osm_sm_t *)&osm->sm, &p0->dr_path, IB_MAD_ATTR_SLVL_TABLE, cl_hton32(mod),
 		    FALSE, ib_port_info_get_m_key(&p0->port_info), 0, CL_DISP_MSGID_NONE, &context);
-	m->ctx->plugin->slvl.counts.n_read++;
+	m->ctx->plugin->slvl->counts.n_read++;
 }
 
 /*
@@ -461,7 +487,7 @@ static void slvl_ask(struct slvl_matrix *m, size_t at)
  */
 static void slvl_ask_switch(struct slvl_matrix *m, const struct slvl_mad *mads, uint32_t n_mads)
 {
-	uint32_t n = m->width, turn = m->ctx->plugin->slvl.turn;
+	uint32_t n = m->width, turn = m->ctx->plugin->slvl->turn;
 	bool all = n_mads >= n || m->ctx->plugin->osm->subn.need_update;
 	size_t at = turn % ((size_t)n * n);
 
@@ -494,11 +520,11 @@ static void slvl_ask_all(struct slvl_matrix *m, struct plugin *p)
 		if (!slvl_maps((osm_switch_t *)item))
 			continue;
 		slvl_read(m, (osm_switch_t *)item);
-		while (end < p->slvl.n_mads && p->slvl.mads[end].guid == guid)
+		while (end < p->slvl->n_mads && p->slvl->mads[end].guid == guid)
 			end++;
-		slvl_ask_switch(m, p->slvl.mads + first, end - first);
+		slvl_ask_switch(m, p->slvl->mads + first, end - first);
 	}
-	p->slvl.turn++;
+	p->slvl->turn++;
 }
 
 /* The first pair of a switch that is not as wanted. */
@@ -523,13 +549,13 @@ static void slvl_compare(struct slvl_matrix *m, struct plugin *p, char *text, si
 	uint32_t n_named = 0;
 
 	*text = '\0';
-	p->slvl.counts.n_refused = 0;
+	p->slvl->counts.n_refused = 0;
 	for (cl_map_item_t *item = cl_qmap_head(tbl); item != cl_qmap_end(tbl);
 	     item = cl_qmap_next(item)) {
 		if (!slvl_maps((osm_switch_t *)item))
 			continue;
 		slvl_read(m, (osm_switch_t *)item);
-		p->slvl.counts.n_refused += m->n_differ;
+		p->slvl->counts.n_refused += m->n_differ;
 		if (m->n_differ && n_named++ < 3)
 			slvl_say(m, text, size);
 	}
@@ -541,7 +567,7 @@ static void slvl_compare(struct slvl_matrix *m, struct plugin *p, char *text, si
 /* Sends what is planned, phase by phase, and asks for a part of all tables; false: opensm ends. */
 static bool slvl_send(struct slvl_matrix *m, struct plugin *p)
 {
-	for (uint8_t phase = 0; phase < SLVL_N_PHASES && !p->slvl.sent; phase++) {
+	for (uint8_t phase = 0; phase < SLVL_N_PHASES && !p->slvl->sent; phase++) {
 		uint32_t n;
 
 		if (!osr__lock(p->osm, LOCK_ALONE))
@@ -551,7 +577,7 @@ static bool slvl_send(struct slvl_matrix *m, struct plugin *p)
 		if (n && !osr__wait_for_answers(p->osm))
 			return false;
 	}
-	p->slvl.sent = true;
+	p->slvl->sent = true;
 	if (!osr__lock(p->osm, LOCK_ALONE))
 		return false;
 	slvl_ask_all(m, p);
@@ -568,13 +594,13 @@ static bool slvl_send(struct slvl_matrix *m, struct plugin *p)
 static void slvl_report_refused(struct plugin *p, const char *engine, const char *text,
 				bool discovery_follows)
 {
-	bool again = p->slvl.unconfirmed;
+	bool again = p->slvl->unconfirmed;
 
-	p->slvl.unconfirmed = p->slvl.counts.n_refused != 0;
-	if (!p->slvl.counts.n_refused)
+	p->slvl->unconfirmed = p->slvl->counts.n_refused != 0;
+	if (!p->slvl->counts.n_refused)
 		return;
 	if (discovery_follows || p->osm->subn.subnet_initialization_error) {
-		p->slvl.unconfirmed = again;
+		p->slvl->unconfirmed = again;
 	} else if (again) {
 		osr__log(p->osm, OSM_LOG_ERROR,
 			 "ERR OR19: %s: %" PRIu64
@@ -582,7 +608,7 @@ static void slvl_report_refused(struct plugin *p, const char *engine, const char
 			 "packets there use other virtual lanes than the proof assumes, and "
 			 "can deadlock. If it persists, check the switch firmware, or set "
 			 "use_optimized_slvl FALSE or max_vls = 1",
-			 engine, p->slvl.counts.n_refused, text);
+			 engine, p->slvl->counts.n_refused, text);
 		return;
 	} else {
 		p->osm->subn.force_heavy_sweep = TRUE;
@@ -590,15 +616,15 @@ static void slvl_report_refused(struct plugin *p, const char *engine, const char
 	osr__log(p->osm, OSM_LOG_INFO,
 		 "%s: %" PRIu64 " SL2VL tables are not confirmed: %s; the next sweep sends them "
 		 "again",
-		 engine, p->slvl.counts.n_refused, text);
+		 engine, p->slvl->counts.n_refused, text);
 }
 
 static void slvl_report(const struct engine_ctx *ctx, const char *text, bool discovery_follows)
 {
-	const struct slvl_counts *counts = &ctx->plugin->slvl.counts;
+	const struct slvl_counts *counts = &ctx->plugin->slvl->counts;
 
-	osr__metrics_set(&ctx->plugin->metrics, "sl2vl", "sent", (double)counts->n_sent);
-	osr__metrics_set(&ctx->plugin->metrics, "sl2vl", "refused",
+	osr__metrics_set(ctx->plugin, "sl2vl", "sent", (double)counts->n_sent);
+	osr__metrics_set(ctx->plugin, "sl2vl", "refused",
 			 discovery_follows ? 0 : (double)counts->n_refused);
 	slvl_report_refused(ctx->plugin, ctx->engine->name, text, discovery_follows);
 	if (counts->n_sent)
@@ -619,7 +645,7 @@ static void slvl_settle(struct engine_ctx *ctx, struct slvl_matrix *m, bool disc
 			return;
 		slvl_compare(m, p, text, sizeof(text));
 		/* Once more: a MAD was lost, or a switch does not know wildcards. */
-		again = p->slvl.counts.n_refused && !m->suspects && slvl_plan_all(m, p, false);
+		again = p->slvl->counts.n_refused && !m->suspects && slvl_plan_all(m, p, false);
 		cl_plock_release(&p->osm->lock);
 		m->suspects = true;
 	} while (again);
@@ -643,5 +669,10 @@ void osr__slvl_settle(struct plugin *p, bool discovery_follows)
 	cl_plock_release(&p->osm->lock);
 	if (alloc)
 		slvl_settle(ctx, &m, discovery_follows);
-	slvl_reset(&p->slvl);
+	slvl_reset(p->slvl);
+}
+
+void osr__slvl_sent(struct plugin *p)
+{
+	osr__slvl_settle(p, false);
 }

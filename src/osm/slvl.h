@@ -11,38 +11,21 @@
 #ifndef OSR_OSM_SLVL_H
 #define OSR_OSM_SLVL_H
 
-#include "compat.h"
-
-#include <osmroutes/arena.h>
+#include <stdbool.h>
 
 struct engine_ctx;
 struct plugin;
 
-struct slvl_counts {
-	uint64_t n_sent, n_read; /* MADs */
-	uint64_t n_refused;      /* pairs of ports whose table is not what was sent */
-};
-
-struct slvl {
-	struct osr_arena arena; /* of all below */
-	struct slvl_mad *mads;
-	uint32_t n_mads;
-	ib_net64_t *hidden; /* switches without the bit */
-	uint32_t n_hidden;
-
-	bool sent;                 /* the MADs are on their way */
-	bool unconfirmed;          /* some were not in the switches after the last sweep */
-	uint32_t turn;             /* goes around the pairs that are read back */
-	struct slvl_counts counts; /* of the last sweep */
-};
-
+bool osr__slvl_open(struct plugin *p);
 /*
  * With the exclusive lock, when the result of this context is in OpenSM's buffers: before LFTs are sent, the
  * tables that differ are, unless wildcards are worth it.
  */
 void osr__slvl_routed(struct engine_ctx *ctx);
+/* At the end of routing: that without a discovery. */
+void osr__slvl_sent(struct plugin *p);
 /*
- * At UCAST_ROUTING_DONE, without a lock: sends what is left, reads back, and says what is refused; or, if a
+ * Without a lock: sends what is left, reads back, and says what is refused; or, if a
  * discovery follows at once, what it will have to send again.
  */
 void osr__slvl_settle(struct plugin *p, bool discovery_follows);

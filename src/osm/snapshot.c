@@ -14,8 +14,11 @@
  * DIFFERS from stock dfsssp: routers are destinations like CAs; the CA behind an unhealthy link
  * stays, as there in the code, unlike what its log says: it has no other way.
  */
+#include "snapshot.h"
+
 #include "io/speed.h"
 #include "plugin.h"
+#include "upkeep.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What is in the file is the business of core/store/store.h, how it is written that of writer.h. */
+#include "storefile.h"
+
 #include "plugin.h"
+#include "writer.h"
 
 #include "core/store/store.h"
 
@@ -16,6 +19,14 @@
 #define MAX_SIZE (UINT64_C(1) << 33)
 
 _Static_assert(OSR_STORE_HEAD == OSR__FILE_HEAD, "another head");
+
+struct store {
+	bool tried;              /* to read it */
+	bool pending;            /* the current result was not stored yet */
+	uint64_t digest;         /* of what was written or read last */
+	struct osr_arena memory; /* for the next bytes, empty */
+	struct osr__writer *writer;
+};
 
 static void file_name(const struct engine_ctx *ctx, char name[OSR__FILE_NAME])
 {
@@ -44,7 +55,7 @@ static enum osr_status osm_store_parse(struct engine_ctx *ctx, const char *path,
 	osr_arena_free(&scratch);
 	if (!st) {
 		ctx->stored = last;
-		ctx->store.digest = osr_store_digest(buf);
+		ctx->store->digest = osr_store_digest(buf);
 		return OSR_OK;
 	}
 	osr_arena_free(&last->arena);
@@ -73,12 +84,12 @@ static bool store_has_writer(struct engine_ctx *ctx)
 {
 	const struct osr__place place = { .dir = osr__cache_dir(), .mode = 0600, .sync = true };
 
-	if (!ctx->store.writer)
-		ctx->store.writer = osr__writer_new(&place, store_written, ctx);
-	return ctx->store.writer;
+	if (!ctx->store->writer)
+		ctx->store->writer = osr__writer_new(&place, store_written, ctx);
+	return ctx->store->writer;
 }
 
-void osr__store_load(struct engine_ctx *ctx)
+static void load_store(struct engine_ctx *ctx)
 {
 	struct osm_opensm *osm = ctx->plugin->osm;
 	struct osr_diag diag = { "" }, why = { "" };
@@ -87,9 +98,9 @@ void osr__store_load(struct engine_ctx *ctx)
 	size_t size = 0;
 	void *buf;
 
-	if (ctx->store.tried || ctx->current || !is_on(ctx) || !osm->subn.sm_port_guid)
+	if (ctx->store->tried || ctx->current || !is_on(ctx) || !osm->subn.sm_port_guid)
 		return;
-	ctx->store.tried = true;
+	ctx->store->tried = true;
 	if (ctx->re == osm->routing_engine_list)
 		store_has_writer(
 			ctx); /* before discovery fills malloc()'s lists; others if they route */
@@ -123,17 +134,17 @@ void osr__store_load(struct engine_ctx *ctx)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-void osr__store_save(struct engine_ctx *ctx)
+static void save_store(struct engine_ctx *ctx)
 {
 	/* From the system: OpenSM has just freed the MADs of a sweep, and malloc() would sort all of them first. */
-	struct osr__pages pages = { .n = 1, .memory = ctx->store.memory };
+	struct osr__pages pages = { .n = 1, .memory = ctx->store->memory };
 	size_t size;
 	void *buf = NULL;
 
-	if (!ctx->store.pending || !ctx->current || !is_on(ctx))
+	if (!ctx->store->pending || !ctx->current || !is_on(ctx))
 		return;
-	ctx->store.pending = false;
-	ctx->store.memory = (struct osr_arena){ 0 };
+	ctx->store->pending = false;
+	ctx->store->memory = (struct osr_arena){ 0 };
 	size = osr_store_size(&ctx->current->result);
 	if (size)
 		buf = osr_alloc(&pages.memory, size, 1);
@@ -147,21 +158,44 @@ void osr__store_save(struct engine_ctx *ctx)
 	}
 	osr_store_write(&ctx->current->result, osr_options_key(ctx->engine, ctx->values), buf,
 			size);
-	if (osr_store_digest(buf) == ctx->store.digest) {
+	if (osr_store_digest(buf) == ctx->store->digest) {
 		osr_arena_empty(&pages.memory);
-		ctx->store.memory = pages.memory;
+		ctx->store->memory = pages.memory;
 		return;
 	}
-	ctx->store.digest = osr_store_digest(buf);
+	ctx->store->digest = osr_store_digest(buf);
 	pages.page[0].bytes = buf;
 	pages.page[0].size = size;
 	file_name(ctx, pages.page[0].name);
-	osr__writer_give(ctx->store.writer, &pages);
+	osr__writer_give(ctx->store->writer, &pages);
+}
+
+void osr__store_load(struct plugin *p)
+{
+	for (struct engine_ctx *ctx = p->contexts; ctx; ctx = ctx->next)
+		load_store(ctx);
+}
+
+void osr__store_save(struct plugin *p)
+{
+	for (struct engine_ctx *ctx = p->contexts; ctx; ctx = ctx->next)
+		save_store(ctx);
+}
+
+void osr__store_due(struct engine_ctx *ctx)
+{
+	ctx->store->pending = true;
+}
+
+bool osr__store_open(struct engine_ctx *ctx)
+{
+	ctx->store = calloc(1, sizeof(*ctx->store));
+	return ctx->store;
 }
 
 void osr__store_close(struct engine_ctx *ctx)
 {
-	osr_arena_free(&ctx->store.memory);
-	osr__writer_end(ctx->store.writer, -1);
-	ctx->store.writer = NULL;
+	osr_arena_free(&ctx->store->memory);
+	osr__writer_end(ctx->store->writer, -1);
+	free(ctx->store);
 }

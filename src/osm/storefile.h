@@ -10,23 +10,20 @@
 #ifndef OSR_OSM_STOREFILE_H
 #define OSR_OSM_STOREFILE_H
 
-#include "writer.h"
+#include <stdbool.h>
 
 struct engine_ctx;
+struct plugin;
 
-struct store {
-	bool tried;              /* to read it */
-	bool pending;            /* the current result was not stored yet */
-	uint64_t digest;         /* of what was written or read last */
-	struct osr_arena memory; /* for the next bytes, empty */
-	struct osr__writer *writer;
-};
-
-/* Once, before the first sweep: ctx->stored, or nothing and one line in the log. */
-void osr__store_load(struct engine_ctx *ctx);
-/* If something is pending. Call in the thread that sweeps, without OpenSM's lock. */
-void osr__store_save(struct engine_ctx *ctx);
+bool osr__store_open(struct engine_ctx *ctx);
 /* What is under way is finished first. */
 void osr__store_close(struct engine_ctx *ctx);
+/* The current result is not stored yet. */
+void osr__store_due(struct engine_ctx *ctx);
+
+/* Of all engines, once, before the first sweep: ctx->stored, or nothing and one line in the log. */
+void osr__store_load(struct plugin *p);
+/* What is due. */
+void osr__store_save(struct plugin *p);
 
 #endif

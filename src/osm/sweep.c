@@ -15,6 +15,13 @@
 #include "core/verify/union.h"
 #include "adopt.h"
 #include "keys.h"
+#include "mcast_groups.h"
+#include "metrics.h"
+#include "publish.h"
+#include "send_rounds.h"
+#include "slvl.h"
+#include "storefile.h"
+#include "upkeep.h"
 
 #include <osmroutes/clock.h>
 #include <osmroutes/sweep.h>
@@ -266,7 +273,7 @@ static void make_current(struct sweep *w)
 	ctx->current = w->slot;
 	ctx->plugin->second_round = w->in_rounds ? ctx : NULL;
 	ctx->stored = NULL;
-	ctx->store.pending = true;
+	osr__store_due(ctx);
 	ctx->mc_warned = 0;
 	ctx->mc_warned_sp0 = false;
 	osr__qos_renew(ctx);

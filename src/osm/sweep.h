@@ -4,6 +4,7 @@
 #define OSR_OSM_SWEEP_H
 
 #include "plugin.h"
+#include "snapshot.h"
 
 struct sweep {
 	struct engine_ctx *ctx;

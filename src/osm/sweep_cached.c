@@ -3,6 +3,8 @@
 #include "sweep.h"
 
 #include "keys.h"
+#include "metrics.h"
+#include "publish.h"
 
 static enum osr_status check_cached(struct sweep *w, enum snapshot_lids lids, struct osr_diag *diag)
 {

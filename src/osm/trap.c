@@ -11,7 +11,8 @@
  */
 #include "trap.h"
 
-#include "plugin.h"
+#include "send_rounds.h"
+#include "slvl.h"
 #include "sweep.h"
 
 #include <stdio.h>
@@ -19,6 +20,19 @@
 #include <string.h>
 
 #define ANSWER_MS 50 /* for one try of one MAD; OpenSM makes transaction_retries of them */
+
+#define TRAP_MAX_SWITCHES 64
+
+/* Port GUIDs of switches that sent trap 128 since the last sweep began. */
+struct traps {
+	pthread_mutex_t mutex;
+	ib_net64_t guid[TRAP_MAX_SWITCHES];
+	uint32_t n;
+	bool overflow;
+	double ms_first;
+	bool settled;     /* the last sweep ended with SUBNET_UP and no error */
+	bool was_settled; /* the same, before the sweep that is under way */
+};
 
 /* One way through. */
 struct passage {
@@ -31,15 +45,23 @@ struct passage {
 	ib_port_info_t before[256];
 };
 
-void osr__traps_init(struct traps *traps)
+bool osr__traps_open(struct plugin *p)
 {
-	memset(traps, 0, sizeof(*traps));
-	pthread_mutex_init(&traps->mutex, NULL);
+	p->traps = calloc(1, sizeof(*p->traps));
+	if (p->traps)
+		pthread_mutex_init(&p->traps->mutex, NULL);
+	return p->traps;
+}
+
+void osr__traps_close(struct plugin *p)
+{
+	free(p->traps);
+	p->traps = NULL;
 }
 
 void osr__traps_note(struct plugin *p, const ib_mad_notice_attr_t *notice)
 {
-	struct traps *t = &p->traps;
+	struct traps *t = p->traps;
 	ib_net64_t guid = notice->issuer_gid.unicast.interface_id;
 	uint32_t i = 0;
 
@@ -57,15 +79,20 @@ void osr__traps_note(struct plugin *p, const ib_mad_notice_attr_t *notice)
 	pthread_mutex_unlock(&t->mutex);
 }
 
-void osr__traps_settled(struct plugin *p, bool settled)
+void osr__traps_settled(struct plugin *p)
 {
-	p->traps.settled = settled;
+	p->traps->settled = p->up;
+}
+
+bool osr__traps_were_settled(const struct plugin *p)
+{
+	return p->traps->was_settled;
 }
 
 /* Takes one switch that has not been asked yet out of the list; false: there is none. */
 static bool next_trap(struct passage *w, ib_net64_t *guid)
 {
-	struct traps *t = &w->plugin->traps;
+	struct traps *t = w->plugin->traps;
 	bool found = false;
 
 	pthread_mutex_lock(&t->mutex);
@@ -88,11 +115,11 @@ static bool next_trap(struct passage *w, ib_net64_t *guid)
 
 static void forget_traps(struct plugin *p)
 {
-	pthread_mutex_lock(&p->traps.mutex);
-	p->traps.n = 0;
-	p->traps.overflow = false;
-	p->traps.ms_first = 0;
-	pthread_mutex_unlock(&p->traps.mutex);
+	pthread_mutex_lock(&p->traps->mutex);
+	p->traps->n = 0;
+	p->traps->overflow = false;
+	p->traps->ms_first = 0;
+	pthread_mutex_unlock(&p->traps->mutex);
 }
 
 /* Directed paths ------------------------------------------------------------------------------- */
@@ -446,7 +473,7 @@ static bool may_pass(const struct plugin *p)
 {
 	const osm_subn_t *subn = &p->osm->subn;
 
-	return p->options.own.num[OPT_ASK_SWITCHES] && p->traps.settled &&
+	return p->options.own.num[OPT_ASK_SWITCHES] && p->traps->settled &&
 	       subn->sm_state == IB_SMINFO_STATE_MASTER && !subn->coming_out_of_standby &&
 	       !subn->first_time_master_sweep && !subn->subnet_initialization_error &&
 	       !subn->opt.use_ucast_cache && !subn->opt.force_heavy_sweep && who_routed(p);
@@ -470,7 +497,7 @@ static bool ask_all(struct passage *w)
 
 static void traps_say(const struct passage *w, double ms_asked, double ms_routed)
 {
-	double now = osr__sweep_clock_ms(), start = w->plugin->traps.ms_first;
+	double now = osr__sweep_clock_ms(), start = w->plugin->traps->ms_first;
 
 	osr__log(w->osm, OSM_LOG_INFO,
 		 "trap: %u cable%s down (%s%s): %u LFT blocks sent %.1f ms after the trap, without "
@@ -506,7 +533,7 @@ static bool pass(struct passage *w)
 	return true;
 }
 
-bool osr__traps_route(struct plugin *p)
+void osr__traps_route(struct plugin *p)
 {
 	const struct engine_ctx *ctx;
 	struct passage *w = NULL;
@@ -514,10 +541,10 @@ bool osr__traps_route(struct plugin *p)
 
 	/* The receiver of a trap reports it before it gives the lock back, but after it has asked for this sweep. */
 	if (!osr__lock(p->osm, LOCK_ALONE))
-		return false;
+		return;
 	cl_plock_release(&p->osm->lock);
-	p->traps.was_settled = p->traps.settled;
-	if (p->traps.n && may_pass(p))
+	p->traps->was_settled = p->traps->settled;
+	if (p->traps->n && may_pass(p))
 		w = calloc(1, sizeof(*w));
 	ctx = who_routed(p);
 	if (w) {
@@ -530,6 +557,7 @@ bool osr__traps_route(struct plugin *p)
 		free(w);
 	}
 	forget_traps(p);
-	p->traps.settled = false;
-	return routed;
+	p->traps->settled = false;
+	if (routed)
+		osr__features_tell(p, ON_TABLES_SENT);
 }

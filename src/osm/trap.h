@@ -17,29 +17,17 @@
 
 #include "compat.h"
 
-#include <pthread.h>
-
-#define TRAP_MAX_SWITCHES 64
-
-/* Port GUIDs of switches that sent trap 128 since the last sweep began. */
-struct traps {
-	pthread_mutex_t mutex;
-	ib_net64_t guid[TRAP_MAX_SWITCHES];
-	uint32_t n;
-	bool overflow;
-	double ms_first;
-	bool settled;     /* the last sweep ended with SUBNET_UP and no error */
-	bool was_settled; /* the same, before the sweep that is under way */
-};
-
 struct plugin;
 
-void osr__traps_init(struct traps *traps);
+bool osr__traps_open(struct plugin *p);
+void osr__traps_close(struct plugin *p);
 /* OpenSM's event, from any thread, with the shared lock held. */
 void osr__traps_note(struct plugin *p, const ib_mad_notice_attr_t *notice);
+/* A sweep begins: what is known to be lost is routed around first. */
+void osr__traps_route(struct plugin *p);
 /* A sweep is over, or has not come to its end. */
-void osr__traps_settled(struct plugin *p, bool settled);
-/* At HEAVY_SWEEP_START, without a lock: true if new tables have been sent. */
-bool osr__traps_route(struct plugin *p);
+void osr__traps_settled(struct plugin *p);
+/* Did the sweep before the one under way end well, so that switches have what OpenSM holds for them? */
+bool osr__traps_were_settled(const struct plugin *p);
 
 #endif

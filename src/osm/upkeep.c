@@ -189,23 +189,23 @@ void osr__upkeep_begins(struct plugin *p)
 		osr_drains_sm(p->upkeep->drains, cl_ntoh64(p->osm->subn.sm_port_guid));
 }
 
-void osr__upkeep_over(struct plugin *p, bool up)
+void osr__upkeep_over(struct plugin *p)
 {
 	if (!p->upkeep)
 		return;
-	if (up && !p->osm->subn.subnet_initialization_error)
+	if (p->up)
 		osr_drains_done(p->upkeep->drains);
 	upkeep_save(p);
 }
 
-void osr__upkeep_open(struct plugin *p)
+bool osr__upkeep_open(struct plugin *p)
 {
 	const struct osr_values *values = &p->options.own;
 	struct upkeep *u = calloc(1, sizeof(*u));
 
 	if (p->options.broken || !u) {
 		free(u);
-		return;
+		return true;
 	}
 	u->hold = (struct osr_hold_down){ .after = (uint32_t)values->num[OPT_HOLD_AFTER],
 					  .within = (uint32_t)values->num[OPT_HOLD_WITHIN],
@@ -217,10 +217,11 @@ void osr__upkeep_open(struct plugin *p)
 			 "ERR OR20: out of memory: nothing can be drained, no link is held down");
 		osr_drains_free(u->drains);
 		free(u);
-		return;
+		return true;
 	}
 	pthread_mutex_init(&u->saving, NULL);
 	p->upkeep = u;
+	return true;
 }
 
 void osr__upkeep_close(struct plugin *p)

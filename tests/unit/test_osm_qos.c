@@ -2,7 +2,7 @@
 /* osm/qos.c: what OpenSM's QoS options come to, which SL a path gets, and that every VL in use gets a weight. */
 #include "test.h"
 
-#include "osm/plugin.h"
+#include "osm/sweep.h"
 
 #include "fabrics.h"
 #include "tables.h"

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* qos.h - service levels and virtual lanes: what OpenSM is configured to, and what ports and paths get. */
+#ifndef OSR_OSM_QOS_H
+#define OSR_OSM_QOS_H
+
+#include "compat.h"
+
+#include "conf/options.h"
+
+struct engine_ctx;
+struct sweep;
+struct sweep_slot;
+
+/* Kinds of ports that OpenSM configures apart: qos_ca_*, qos_sw0_*, qos_swe_*, qos_rtr_*. */
+enum { QOS_CA, QOS_SW0, QOS_SWE, QOS_RTR, QOS_N_TYPES };
+
+/* OpenSM's configured tables, parsed the way osm_qos.c does. */
+struct qos_tables {
+	uint8_t sl2vl[QOS_N_TYPES][16];
+	uint16_t weighted[QOS_N_TYPES]; /* bit per VL with a weight in a table that is programmed */
+};
+
+struct snapshot;
+void osr__qos_tables(const struct osm_opensm *osm, const struct snapshot *snap,
+		     struct qos_tables *tables);
+
+/* The VL that multicast of this SL travels on between switches; 15 if it is dropped. */
+uint8_t osr__mcast_vl_of(const struct osm_opensm *osm, const struct qos_tables *tables,
+			 uint16_t used_vls, uint8_t link_vls, uint8_t sl);
+
+/*
+ * The same of a finished result, by its own SL2VL tables if it has any: OSR_MIXED_VLS, no VL, if by these
+ * packets change their VL on the way.
+ */
+#define OSR_MIXED_VLS 16
+uint8_t osr__mcast_vl(const struct osm_opensm *osm, const struct sweep_slot *slot, uint8_t sl);
+
+/* Lowers snap->limit to what QoS and our options allow. */
+static inline void osr__vl_budget(const struct osm_opensm *osm, const struct osr_fabric *fabric,
+				  const struct osr_options *o, struct osr_vl_limit *limit)
+{
+	osr_options_vl_budget(o, osm->subn.opt.qos, fabric, limit);
+}
+
+/* SLs whose packets a switch or an end port drops, with the tables that it has; a bit each. */
+uint16_t osr__dropped_sls(const struct sweep *w);
+
+/* SLs that path records may have where every one is safe: of partitions and QoS levels; a bit each. */
+uint16_t osr__chosen_sls(const struct osm_opensm *osm);
+
+/* What a port of a switch gets, with a current result. */
+void osr__qos_table(const struct engine_ctx *ctx, osm_physp_t *osm_physp, uint8_t in,
+		    ib_slvl_table_t *table);
+
+/* Puts update_sl2vl and update_vlarb into an entry of ours. */
+void osr__qos_install(struct osm_routing_engine *re, const osm_subn_opt_t *opt);
+/* For the current result: says what they are going to do, and if they come and go lets them. */
+void osr__qos_renew(struct engine_ctx *ctx);
+
+uint8_t osr__path_sl(void *context, uint8_t hint, const ib_net16_t slid, const ib_net16_t dlid);
+
+#endif
