@@ -85,7 +85,7 @@ struct osr_any_sl_cost {
 
 /*
  * What an engine wants back in the next sweep, whatever that is: bytes without pointers, at a multiple of 8, for they
- * are stored over a restart (core/store). So the engine that gets them checks every number before it uses it.
+ * are stored over a restart (src/store). So the engine that gets them checks every number before it uses it.
  */
 struct osr_notes {
 	const void *data;

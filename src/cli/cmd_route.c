@@ -18,7 +18,7 @@
 #include "cli/stored.h"
 #include "conf/posix_threads.h"
 #include "core/paths/bound.h"
-#include "core/store/store.h"
+#include "store/store.h"
 #include "io/osmdump.h"
 #include "traffic/changes.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/store/store.h"
+#include "store/store.h"
 
 #include "conf/options.h"
 

@@ -103,11 +103,9 @@ static uint8_t adopt_vl(const ib_slvl_table_t *table)
 }
 
 /* Does the first table of every switch ignore the SL? Then these may be lanes by turn. */
-static bool adopt_by_turn(const cl_qmap_t *tbl)
+static bool adopt_by_turn(const osm_subn_t *subn)
 {
-	for (cl_map_item_t *item = cl_qmap_head(tbl); item != cl_qmap_end(tbl);
-	     item = cl_qmap_next(item)) {
-		osm_switch_t *sw = (osm_switch_t *)item;
+	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw)) {
 		unsigned out = 1;
 
 		while (out < sw->num_ports && !adopt_up(sw, out))
@@ -128,7 +126,7 @@ static bool adopt_wanted(const struct plugin *p)
 
 void osr__adopt_read(struct plugin *p)
 {
-	const cl_qmap_t *tbl = &p->osm->subn.sw_guid_tbl;
+	const osm_subn_t *subn = &p->osm->subn;
 	bool by_turn = p->osm->subn.opt.qos;
 	double start = osr__sweep_clock_ms();
 
@@ -138,9 +136,7 @@ void osr__adopt_read(struct plugin *p)
 	for (int all = 0; all < 2; all++) {
 		if (!osr__lock(p->osm, LOCK_ALONE))
 			return;
-		for (cl_map_item_t *item = cl_qmap_head(tbl); item != cl_qmap_end(tbl);
-		     item = cl_qmap_next(item)) {
-			osm_switch_t *sw = (osm_switch_t *)item;
+		for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw)) {
 
 			if (!adopt_up(sw, 0))
 				continue;
@@ -152,7 +148,7 @@ void osr__adopt_read(struct plugin *p)
 		cl_plock_release(&p->osm->lock);
 		if (!osr__wait_for_answers(p->osm) || !osr__lock(p->osm, LOCK_SHARED))
 			return;
-		by_turn &= adopt_by_turn(tbl);
+		by_turn &= adopt_by_turn(subn);
 		cl_plock_release(&p->osm->lock);
 	}
 	p->adopt->read = p->adopt->n_blocks > 0;

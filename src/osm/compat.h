@@ -59,6 +59,21 @@ _Static_assert(offsetof(struct osm_opensm, cc) >=
 _Static_assert(OSM_NO_PATH == OSR_NO_PATH, "another mark for no path");
 _Static_assert(IB_LID_UCAST_END_HO == OSR_MAX_LID, "another unicast LID range");
 
+/* OpenSM's switches in its order: for (sw = osr__switches(subn); sw; sw = osr__after(subn, sw)). */
+static inline osm_switch_t *osr__after(const osm_subn_t *subn, const osm_switch_t *sw)
+{
+	cl_map_item_t *item = cl_qmap_next(&sw->map_item);
+
+	return item == cl_qmap_end(&subn->sw_guid_tbl) ? NULL : (osm_switch_t *)item;
+}
+
+static inline osm_switch_t *osr__switches(const osm_subn_t *subn)
+{
+	cl_map_item_t *item = cl_qmap_head(&subn->sw_guid_tbl);
+
+	return item == cl_qmap_end(&subn->sw_guid_tbl) ? NULL : (osm_switch_t *)item;
+}
+
 /* Not in a header of OpenSM's: programs SL2VL and VLArb tables that differ; takes the lock itself. */
 int osm_qos_setup(osm_opensm_t *p_osm);
 

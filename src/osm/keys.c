@@ -205,14 +205,13 @@ void osr__keys_sweep_begins(struct plugin *p)
 
 static bool some_switch_is_due(struct osm_opensm *osm)
 {
-	cl_qmap_t *table = &osm->subn.sw_guid_tbl;
+	const osm_subn_t *subn = &osm->subn;
 	bool due = false;
 
 	if (!osr__lock(osm, LOCK_SHARED))
 		return false;
-	for (cl_map_item_t *item = cl_qmap_head(table); item != cl_qmap_end(table);
-	     item = cl_qmap_next(item))
-		due |= ((osm_switch_t *)item)->need_update != 0;
+	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw))
+		due |= sw->need_update != 0;
 	cl_plock_release(&osm->lock);
 	return due;
 }

@@ -332,12 +332,11 @@ static void heal(struct tree *t)
  */
 static void use_block(const struct tree *t)
 {
-	const cl_qmap_t *tbl = &t->ctx->plugin->osm->subn.sw_guid_tbl;
+	const osm_subn_t *subn = &t->ctx->plugin->osm->subn;
 	int16_t block = (int16_t)((t->mlid - IB_LID_MCAST_START_HO) / IB_MCAST_BLOCK_SIZE);
 
-	for (cl_map_item_t *item = cl_qmap_head(tbl); item != cl_qmap_end(tbl);
-	     item = cl_qmap_next(item)) {
-		osm_mcast_tbl_t *mft = &((osm_switch_t *)item)->mcast_tbl;
+	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw)) {
+		osm_mcast_tbl_t *mft = &sw->mcast_tbl;
 
 		if (mft->p_mask_tbl && t->mlid <= mft->max_mlid_ho && block <= mft->max_block &&
 		    block > mft->max_block_in_use)

@@ -53,28 +53,26 @@ static void send_all_tables(osm_switch_t *sw)
 }
 
 /* OpenSM's map goes by GUID in network order, ascending, as compare_marked() does. */
-static void remember_marked(struct reboots *r, const cl_qmap_t *tbl)
+static void remember_marked(struct reboots *r, const osm_subn_t *subn)
 {
 	free(r->marked);
 	r->n = 0;
-	r->marked = malloc((cl_qmap_count(tbl) + 1) * sizeof(*r->marked));
-	for (cl_map_item_t *item = cl_qmap_head(tbl); r->marked && item != cl_qmap_end(tbl);
-	     item = cl_qmap_next(item))
-		if (ib_switch_info_get_state_change(&((osm_switch_t *)item)->switch_info))
-			r->marked[r->n++] = cl_qmap_key(item);
+	r->marked = malloc((cl_qmap_count(&subn->sw_guid_tbl) + 1) * sizeof(*r->marked));
+	for (osm_switch_t *sw = osr__switches(subn); r->marked && sw; sw = osr__after(subn, sw))
+		if (ib_switch_info_get_state_change(&sw->switch_info))
+			r->marked[r->n++] = sw->p_node->node_info.node_guid;
 }
 
 void osr__reboots_find(struct plugin *p)
 {
-	const cl_qmap_t *tbl = &p->osm->subn.sw_guid_tbl;
+	const osm_subn_t *subn = &p->osm->subn;
 
 	if (!osr__lock(p->osm, LOCK_ALONE))
 		return;
-	for (cl_map_item_t *item = cl_qmap_head(tbl); item != cl_qmap_end(tbl);
-	     item = cl_qmap_next(item))
-		if (may_have_restarted(p->reboots, (osm_switch_t *)item))
-			send_all_tables((osm_switch_t *)item);
-	remember_marked(p->reboots, tbl);
+	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw))
+		if (may_have_restarted(p->reboots, sw))
+			send_all_tables(sw);
+	remember_marked(p->reboots, subn);
 	cl_plock_release(&p->osm->lock);
 }
 

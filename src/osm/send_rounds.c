@@ -53,12 +53,11 @@ static uint32_t different_blocks(const osm_switch_t *sw)
 
 uint32_t osr__rounds_blocks(struct osm_opensm *osm)
 {
-	const cl_qmap_t *tbl = &osm->subn.sw_guid_tbl;
+	const osm_subn_t *subn = &osm->subn;
 	uint32_t n = 0;
 
-	for (cl_map_item_t *item = cl_qmap_head(tbl); item != cl_qmap_end(tbl);
-	     item = cl_qmap_next(item))
-		n += different_blocks((osm_switch_t *)item);
+	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw))
+		n += different_blocks(sw);
 	return n;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * See slvl.h. A switch is a matrix of tables by (input port, output port). A row of it costs one MAD for each
- * pair that differs, or one wildcard and its exceptions; all of it may first be filled with the most frequent
- * table. Wildcards and their exceptions must not overtake each other, so
- * they go out in phases; each is confirmed before the next begins.
+ * pair that differs, or one wildcard and its exceptions; a new switch is first filled with the most frequent
+ * table. Exceptions must not overtake their wildcards, so they go out in phases; each is confirmed before the
+ * next begins.
  *
  * OpenSM stores the table that an answer brings. A table that is sent or asked for is first replaced by
  * one that is never sent; what is then not as wanted was refused, altered or not answered.
@@ -56,7 +56,6 @@ struct slvl_matrix {
 	uint32_t width;
 	uint64_t *want, *held;
 	bool *cared; /* both ports are there */
-	bool *same;
 	uint32_t n_cared, n_differ;
 	bool wildcards;
 	bool suspects;         /* switches that are sent something did not hold what they got */
@@ -171,19 +170,17 @@ static void slvl_read_port(struct slvl_matrix *m, unsigned out)
 
 static bool slvl_alloc(struct slvl_matrix *m, struct plugin *p)
 {
-	const cl_qmap_t *tbl = &p->osm->subn.sw_guid_tbl;
+	const osm_subn_t *subn = &p->osm->subn;
 	struct osr_arena *arena = &p->slvl->arena;
 	size_t n = 0;
 
-	for (cl_map_item_t *item = cl_qmap_head(tbl); item != cl_qmap_end(tbl);
-	     item = cl_qmap_next(item))
-		if (n < ((osm_switch_t *)item)->num_ports)
-			n = ((osm_switch_t *)item)->num_ports;
+	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw))
+		if (n < sw->num_ports)
+			n = sw->num_ports;
 	m->want = osr_alloc(arena, n * n, sizeof(*m->want));
 	m->held = osr_alloc(arena, n * n, sizeof(*m->held));
 	m->cared = osr_alloc(arena, n * n, sizeof(*m->cared));
-	m->same = osr_alloc(arena, n * n, sizeof(*m->same));
-	return m->want && m->held && m->cared && m->same;
+	return m->want && m->held && m->cared;
 }
 
 static void slvl_read(struct slvl_matrix *m, osm_switch_t *sw)
@@ -231,8 +228,14 @@ static void slvl_add(struct slvl_matrix *m, uint8_t phase, uint32_t mod, uint64_
 	m->n_mads++;
 }
 
+/* Does this pair hold something else than it is to hold? */
+static bool slvl_differs(const struct slvl_matrix *m, size_t at)
+{
+	return m->cared[at] && m->held[at] != m->want[at];
+}
+
 /* The row of one input port: its usual table by a wildcard and the others by themselves, or what differs. */
-static void slvl_add_row(struct slvl_matrix *m, uint32_t in)
+static void slvl_plan_row(struct slvl_matrix *m, uint32_t in)
 {
 	size_t first = (size_t)in * m->width, end = first + m->width;
 	uint64_t usual = slvl_usual(m, first, m->width);
@@ -240,52 +243,35 @@ static void slvl_add_row(struct slvl_matrix *m, uint32_t in)
 	bool fill;
 
 	for (size_t at = first; at < end; at++) {
-		n_differ += m->cared[at] && !m->same[at];
+		n_differ += slvl_differs(m, at);
 		n_others += m->cared[at] && m->want[at] != usual;
 	}
 	fill = m->wildcards && n_differ > n_others + 1;
 	if (fill)
 		slvl_add(m, SLVL_ROWS, in << 8 | ALL_OUT, usual);
 	for (size_t at = first; at < end; at++)
-		if (m->cared[at] && (fill ? m->want[at] != usual : !m->same[at]))
+		if (fill ? m->cared[at] && m->want[at] != usual : slvl_differs(m, at))
 			slvl_add(m, SLVL_PAIRS, in << 8 | (uint32_t)(at - first), m->want[at]);
 }
 
-/* With a base all pairs are first sent the most frequent table. */
-static void slvl_plan(struct slvl_matrix *m, bool base)
+/*
+ * A switch that holds nothing of what it is to hold is first filled with its usual table. Whether a wildcard for all
+ * inputs means port 0 as well is not told by all switches alike: that row is sent as if it were not.
+ */
+static void slvl_plan(struct slvl_matrix *m)
 {
-	uint32_t n = m->width;
-	uint64_t usual = slvl_usual(m, 0, (size_t)n * n);
-
-	for (size_t at = 0; at < (size_t)n * n; at++)
-		m->same[at] = !m->cared[at] || m->want[at] == (base ? usual : m->held[at]);
-	if (base)
-		slvl_add(m, SLVL_ALL, ALL_IN | ALL_OUT, usual);
-	/* Whether a wildcard for all inputs means port 0 as well is not told by all switches alike. */
-	for (uint32_t out = 0; base && out < n; out++)
-		m->same[out] = !m->cared[out];
-	for (uint32_t in = 0; in < n; in++)
-		slvl_add_row(m, in);
-}
-
-/* The cheaper of the two ways, with as few wildcards as that takes. */
-static void slvl_plan_best(struct slvl_matrix *m)
-{
-	struct slvl_mad *mads = m->mads;
-	uint32_t first = m->n_mads, n_without;
-	bool base;
+	size_t n = (size_t)m->width * m->width;
+	uint64_t usual = slvl_usual(m, 0, n);
 
 	if (!m->n_differ)
 		return;
-	m->mads = NULL;
-	slvl_plan(m, false);
-	n_without = m->n_mads;
-	m->n_mads = first;
-	slvl_plan(m, true);
-	m->mads = mads;
-	base = m->wildcards && m->n_mads < n_without;
-	m->n_mads = first;
-	slvl_plan(m, base);
+	if (m->wildcards && m->n_differ == m->n_cared) {
+		slvl_add(m, SLVL_ALL, ALL_IN | ALL_OUT, usual);
+		for (size_t at = m->width; at < n; at++)
+			m->held[at] = usual;
+	}
+	for (uint32_t in = 0; in < m->width; in++)
+		slvl_plan_row(m, in);
 }
 
 /* Sending -------------------------------------------------------------------------------------- */
@@ -352,17 +338,16 @@ static uint32_t slvl_post_phase(struct plugin *p, uint8_t phase)
 /* All MADs of this sweep, in p->slvl; false: out of memory. */
 static bool slvl_plan_all(struct slvl_matrix *m, struct plugin *p, bool wildcards)
 {
-	const cl_qmap_t *tbl = &p->osm->subn.sw_guid_tbl;
+	const osm_subn_t *subn = &p->osm->subn;
 
 	m->mads = NULL;
 	for (unsigned fill = 0; fill < 2; fill++) {
 		m->n_mads = 0;
-		for (cl_map_item_t *item = cl_qmap_head(tbl); item != cl_qmap_end(tbl);
-		     item = cl_qmap_next(item)) {
-			slvl_read(m, (osm_switch_t *)item);
+		for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw)) {
+			slvl_read(m, sw);
 			m->wildcards = wildcards && slvl_has_wildcards(m->sw);
 			if (slvl_maps(m->sw))
-				slvl_plan_best(m);
+				slvl_plan(m);
 		}
 		if (!m->n_mads)
 			break;
@@ -379,15 +364,14 @@ static bool slvl_plan_all(struct slvl_matrix *m, struct plugin *p, bool wildcard
 
 static bool slvl_hide(struct plugin *p)
 {
-	const cl_qmap_t *tbl = &p->osm->subn.sw_guid_tbl;
+	const osm_subn_t *subn = &p->osm->subn;
 	struct slvl *slvl = p->slvl;
 
-	slvl->hidden = osr_alloc(&slvl->arena, cl_qmap_count(tbl), sizeof(*slvl->hidden));
+	slvl->hidden =
+		osr_alloc(&slvl->arena, cl_qmap_count(&subn->sw_guid_tbl), sizeof(*slvl->hidden));
 	if (!slvl->hidden)
 		return false;
-	for (cl_map_item_t *item = cl_qmap_head(tbl); item != cl_qmap_end(tbl);
-	     item = cl_qmap_next(item)) {
-		osm_switch_t *sw = (osm_switch_t *)item;
+	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw)) {
 
 		if (!slvl_maps(sw))
 			continue;
@@ -444,15 +428,13 @@ void osr__slvl_routed(struct engine_ctx *ctx)
 {
 	struct plugin *p = ctx->plugin;
 	const osm_subn_t *subn = &p->osm->subn;
-	const cl_qmap_t *tbl = &subn->sw_guid_tbl;
 	struct slvl_matrix m = { .ctx = ctx };
 	bool phases = false, sends = ctx->current && ctx->current->result.routing.sl2vl;
 
 	osr__slvl_drop(p);
 	p->slvl->counts = (struct slvl_counts){ 0 };
-	for (cl_map_item_t *item = cl_qmap_head(tbl); subn->opt.qos && item != cl_qmap_end(tbl);
-	     item = cl_qmap_next(item))
-		slvl_doubt((osm_switch_t *)item, subn->need_update, sends);
+	for (osm_switch_t *sw = osr__switches(subn); subn->opt.qos && sw; sw = osr__after(subn, sw))
+		slvl_doubt(sw, subn->need_update, sends);
 	if (subn->opt.qos && sends && slvl_alloc(&m, p) &&
 	    slvl_plan_all(&m, p, subn->opt.use_optimized_slvl) && slvl_hide(p)) {
 		for (uint32_t i = 0; i < p->slvl->n_mads; i++)
@@ -510,16 +492,15 @@ static void slvl_ask_switch(struct slvl_matrix *m, const struct slvl_mad *mads, 
 
 static void slvl_ask_all(struct slvl_matrix *m, struct plugin *p)
 {
-	const cl_qmap_t *tbl = &p->osm->subn.sw_guid_tbl;
+	const osm_subn_t *subn = &p->osm->subn;
 	uint32_t first = 0, end = 0;
 
-	for (cl_map_item_t *item = cl_qmap_head(tbl); item != cl_qmap_end(tbl);
-	     item = cl_qmap_next(item), first = end) {
-		ib_net64_t guid = ((osm_switch_t *)item)->p_node->node_info.node_guid;
+	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw), first = end) {
+		ib_net64_t guid = sw->p_node->node_info.node_guid;
 
-		if (!slvl_maps((osm_switch_t *)item))
+		if (!slvl_maps(sw))
 			continue;
-		slvl_read(m, (osm_switch_t *)item);
+		slvl_read(m, sw);
 		while (end < p->slvl->n_mads && p->slvl->mads[end].guid == guid)
 			end++;
 		slvl_ask_switch(m, p->slvl->mads + first, end - first);
@@ -545,16 +526,15 @@ static void slvl_say(const struct slvl_matrix *m, char *text, size_t size)
 
 static void slvl_compare(struct slvl_matrix *m, struct plugin *p, char *text, size_t size)
 {
-	const cl_qmap_t *tbl = &p->osm->subn.sw_guid_tbl;
+	const osm_subn_t *subn = &p->osm->subn;
 	uint32_t n_named = 0;
 
 	*text = '\0';
 	p->slvl->counts.n_refused = 0;
-	for (cl_map_item_t *item = cl_qmap_head(tbl); item != cl_qmap_end(tbl);
-	     item = cl_qmap_next(item)) {
-		if (!slvl_maps((osm_switch_t *)item))
+	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw)) {
+		if (!slvl_maps(sw))
 			continue;
-		slvl_read(m, (osm_switch_t *)item);
+		slvl_read(m, sw);
 		p->slvl->counts.n_refused += m->n_differ;
 		if (m->n_differ && n_named++ < 3)
 			slvl_say(m, text, size);

@@ -444,16 +444,14 @@ static void add_ports(struct walk *w)
 
 static enum osr_status lend_priv(struct walk *w, struct osr_arena *scratch, struct osr_diag *diag)
 {
-	const cl_qmap_t *tbl = &w->osm->subn.sw_guid_tbl;
-	uint32_t n = (uint32_t)cl_qmap_count(tbl), h = 0, last = n;
+	const osm_subn_t *subn = &w->osm->subn;
+	uint32_t n = (uint32_t)cl_qmap_count(&subn->sw_guid_tbl), h = 0, last = n;
 
 	w->by_handle = osr_alloc(scratch, n, sizeof(*w->by_handle));
 	w->priv = osr_alloc(scratch, n, sizeof(*w->priv));
 	if (!w->by_handle || !w->priv)
 		return osr_fail(diag, OSR_NOMEM, "out of memory while reading OpenSM's subnet");
-	for (cl_map_item_t *item = cl_qmap_head(tbl); item != cl_qmap_end(tbl);
-	     item = cl_qmap_next(item)) {
-		osm_switch_t *sw = (osm_switch_t *)item;
+	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw)) {
 		bool out =
 			w->lids != SNAPSHOT_WHOLE &&
 			osr__upkeep_out(w->plugin, cl_ntoh64(sw->p_node->node_info.node_guid), 0);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What is in the file is the business of core/store/store.h, how it is written that of writer.h. */
+/* What is in the file is the business of store/store.h, how it is written that of writer.h. */
 #include "storefile.h"
 
 #include "plugin.h"
 #include "writer.h"
 
-#include "core/store/store.h"
+#include "store/store.h"
 
 #include <inttypes.h>
 #include <limits.h>

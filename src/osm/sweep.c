@@ -11,7 +11,7 @@
 
 #include "conf/posix_threads.h"
 #include "core/data/carry.h"
-#include "core/store/store.h"
+#include "store/store.h"
 #include "core/verify/union.h"
 #include "adopt.h"
 #include "keys.h"

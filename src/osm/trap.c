@@ -170,8 +170,8 @@ struct search {
 
 static bool search_alloc(struct search *x, const struct osm_opensm *osm, struct osr_arena *arena)
 {
-	const cl_qmap_t *tbl = &osm->subn.sw_guid_tbl;
-	uint32_t n = (uint32_t)cl_qmap_count(tbl);
+	const osm_subn_t *subn = &osm->subn;
+	uint32_t n = (uint32_t)cl_qmap_count(&subn->sw_guid_tbl);
 
 	*x = (struct search){ .all = osr_alloc(arena, n, sizeof(*x->all)),
 			      .priv = osr_alloc(arena, n, sizeof(*x->priv)),
@@ -179,9 +179,7 @@ static bool search_alloc(struct search *x, const struct osm_opensm *osm, struct 
 			      .path = osr_alloc(arena, n, sizeof(*x->path)) };
 	if (!x->all || !x->priv || !x->queue || !x->path)
 		return false;
-	for (cl_map_item_t *item = cl_qmap_head(tbl); item != cl_qmap_end(tbl);
-	     item = cl_qmap_next(item)) {
-		osm_switch_t *sw = (osm_switch_t *)item;
+	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw)) {
 
 		x->all[x->n_switches] = sw;
 		x->priv[x->n_switches++] = sw->priv;
@@ -427,12 +425,10 @@ static bool question_before(const struct passage *w, ib_net64_t guid, struct que
  */
 static bool prepare_switches(struct passage *w)
 {
-	const cl_qmap_t *tbl = &w->osm->subn.sw_guid_tbl;
+	const osm_subn_t *subn = &w->osm->subn;
 	size_t n = cl_ptr_vector_get_size(&w->osm->subn.port_lid_tbl);
 
-	for (cl_map_item_t *item = cl_qmap_head(tbl); item != cl_qmap_end(tbl);
-	     item = cl_qmap_next(item)) {
-		osm_switch_t *sw = (osm_switch_t *)item;
+	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw)) {
 
 		if (osm_switch_prepare_path_rebuild(sw, (uint16_t)(n ? n - 1 : 0)))
 			return false;

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "core/store/store.h"
+#include "store/store.h"
 #include <osmroutes/sweep.h>
 
 /* now->fabric is there. `before` may be NULL. */

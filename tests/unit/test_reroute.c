@@ -10,7 +10,7 @@
 
 #include <osmroutes/check.h>
 #include "core/repair/repair.h"
-#include "core/store/store.h"
+#include "store/store.h"
 #include "core/verify/union.h"
 #include <osmroutes/sweep.h>
 

@@ -3,11 +3,11 @@
  * A header, then one or two results, each a struct counts and its arrays in the order of
  * write_result(). docs/store.md describes every byte.
  */
-#include "core/store/store.h"
+#include "store/store.h"
 
 #include <osmroutes/check.h>
 #include "core/repair/repair.h"
-#include "core/store/bytes.h"
+#include "store/bytes.h"
 
 #include <assert.h>
 #include <stdio.h>
