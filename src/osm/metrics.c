@@ -326,6 +326,16 @@ static json_t *metrics_root(const struct plugin *p)
 	return root;
 }
 
+static bool print_json(const struct plugin *p, FILE *out)
+{
+	json_t *root = metrics_root(p);
+	bool good = root && !json_dumpf(root, out, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+
+	fputc('\n', out);
+	json_decref(root);
+	return good;
+}
+
 /* In the log: neither which engine routes, nor how often, is known yet. */
 static void metrics_log(const struct plugin *p)
 {
@@ -427,7 +437,7 @@ static void print_proven(const struct prom *x)
 	}
 }
 
-static void print_prom(const struct plugin *p, FILE *out)
+static bool print_prom(const struct plugin *p, FILE *out)
 {
 	const struct metrics *m = p->metrics;
 	struct prom x = { .plugin = p, .out = out };
@@ -451,6 +461,7 @@ static void print_prom(const struct plugin *p, FILE *out)
 		snprintf(name, sizeof(name), "%s_%s", m->number[i].group, m->number[i].name);
 		gauge(&x, name, m->number[i].value, m->number[i].help);
 	}
+	return !ferror(out);
 }
 
 /* The files ------------------------------------------------------------------------------------ */
@@ -464,45 +475,26 @@ static void metrics_written(void *context, const struct osr__written *what)
 		osr__log(osm, OSM_LOG_ERROR, "ERR OR12: cannot write metrics: %s", what->wrong);
 }
 
-/* Takes the text. */
+/* What print() writes, as a page of that extension. */
 static bool add_page(const struct plugin *p, struct osr__pages *pages, const char *extension,
-		     char *text)
+		     bool (*print)(const struct plugin *p, FILE *out))
 {
 	struct osr__page *page = &pages->page[pages->n++];
-	size_t size = text ? strlen(text) : 0;
-	char *bytes = text ? osr_alloc(&pages->memory, size, 1) : NULL;
+	char *text = NULL, *bytes = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	bool good = out && print(p, out);
 
-	snprintf(page->name, sizeof(page->name), "osmroutes-%016" PRIx64 ".%s",
-		 cl_ntoh64(p->osm->subn.sm_port_guid), extension);
+	if (out && !fclose(out) && good)
+		bytes = osr_alloc(&pages->memory, size, 1);
 	if (bytes)
 		memcpy(bytes, text, size);
+	free(text);
+	snprintf(page->name, sizeof(page->name), "osmroutes-%016" PRIx64 ".%s",
+		 cl_ntoh64(p->osm->subn.sm_port_guid), extension);
 	page->bytes = bytes;
 	page->size = size;
-	free(text);
 	return bytes;
-}
-
-/* Both files, in memory. */
-static bool make_pages(const struct plugin *p, struct osr__pages *pages)
-{
-	json_t *root = metrics_root(p);
-	char *json = NULL, *prom = NULL;
-	size_t size;
-	FILE *out = root ? open_memstream(&json, &size) : NULL;
-	bool good = out && !json_dumpf(root, out, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
-
-	if (out) {
-		fputc('\n', out);
-		good &= !fclose(out);
-	}
-	json_decref(root);
-	out = good ? open_memstream(&prom, &size) : NULL;
-	if (out) {
-		print_prom(p, out);
-		good = !fclose(out);
-	}
-	good &= add_page(p, pages, "json", json);
-	return add_page(p, pages, "prom", prom) && good;
 }
 
 /* A busy machine is no reason to complain. */
@@ -533,7 +525,8 @@ void osr__metrics_write(struct plugin *p)
 		return;
 	if (!m->writer)
 		m->writer = osr__writer_new(&place, metrics_written, p->osm);
-	if (m->writer && make_pages(p, &pages)) {
+	if (m->writer && add_page(p, &pages, "json", print_json) &&
+	    add_page(p, &pages, "prom", print_prom)) {
 		osr__writer_give(m->writer, &pages);
 		complain_if_slow(p, place.dir);
 		return;
