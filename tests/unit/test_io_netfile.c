@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Reading and writing net files: dialects, what is refused and how it is said, the way back. */
-#include <glob.h>
+/*
+ * Reading and writing net files: dialects, what is refused and how it is said, the way back. Whatever a file
+ * holds: tests/fuzz/fuzz_netfile.c.
+ */
 #include "test.h"
-#include <sys/stat.h>
-#include <time.h>
 
 #include "io/netfile.h"
 #include "io/subnetfile.h"
@@ -236,60 +236,6 @@ static void test_cable_refusals(void **state)
 		"end");
 }
 
-/* Cut a file anywhere: it parses only if what is left is whole, and never crashes. */
-static void test_truncated(void **state)
-{
-	size_t refusals = 0;
-
-	for (size_t n = 0; n < sizeof(discover) - 1; n++) {
-		/* An exact-size copy, so that a sanitizer sees reads beyond the end. */
-		char *cut = malloc(n + 1);
-		struct osr_net net;
-
-		memcpy(cut, discover, n);
-		refusals += osr_netfile_parse(cut, n, "t", &net, NULL) != OSR_OK;
-		osr_net_free(&net);
-		free(cut);
-	}
-	assert_true(refusals > sizeof(discover) / 2);
-}
-
-/* Change any single byte of a file: no crash, and what parses can be written and read again. */
-static void test_mutated(void **state)
-{
-	static const char bytes[] = { 0,   '\n', '"', '[', ']', '(',
-				      '#', '9',  'x', ' ', '=', (char)0xff };
-	char *text = strdup(TWO);
-	size_t n = strlen(text), refusals = 0, survivors = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		char was = text[i];
-
-		for (size_t k = 0; k < sizeof(bytes); k++) {
-			struct osr_net net, again;
-			char *copy;
-
-			text[i] = bytes[k];
-			if (osr_netfile_parse(text, n, "t", &net, NULL)) {
-				refusals++;
-				continue;
-			}
-			copy = to_text(&net, NULL);
-			parse_ok(copy, &again);
-			assert_int_equal(again.n_nodes, net.n_nodes);
-			assert_int_equal(osr_net_count(&again).cables, osr_net_count(&net).cables);
-			survivors++;
-			free(copy);
-			osr_net_free(&again);
-			osr_net_free(&net);
-		}
-		text[i] = was;
-	}
-	free(text);
-	assert_true(refusals > n);
-	assert_true(survivors > n);
-}
-
 static void test_write_and_read(void **state)
 {
 	struct osr_net net, again;
@@ -366,123 +312,11 @@ static void test_missing_file(void **state)
 	assert_non_null(strstr(diag.text, "Is a directory"));
 }
 
-/* Every file shipped, and what it holds. */
-static void test_own_topologies(void **state)
-{
-	static const struct {
-		const char *path;
-		uint32_t switches, cas, cables;
-	} files[] = {
-		{ "topologies/tree-2.net", 8, 16, 32 },
-		{ "topologies/tree-3.net", 12, 8, 24 },
-		{ "topologies/ring-5.net", 5, 5, 10 },
-		{ "topologies/torus-4x4.net", 16, 16, 48 },
-		{ "topologies/hyperx-3x3.net", 9, 9, 27 },
-		{ "topologies/hypercube-3.net", 8, 8, 20 },
-		{ "topologies/kautz-2-2.net", 6, 6, 15 },
-		{ "topologies/dragonfly-12.net", 12, 12, 30 },
-		{ "topologies/random-12.net", 12, 12, 32 },
-		{ "topologies/parallel.net", 5, 9, 27 },
-		{ "topologies/cluster-192.net", 48, 240, 423 },
-		{ "topologies/dual-port.net", 2, 4, 8 },
-		{ "topologies/loopback.net", 2, 3, 7 },
-		{ "topologies/bare-switches.net", 5, 4, 8 },
-		{ "topologies/mixed-speeds.net", 5, 10, 19 },
-	};
-	glob_t found;
-
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		struct osr_diag diag = { "" };
-		struct osr_net_counts n;
-		struct osr_net net;
-
-		if (osr_fabricfile_read(files[i].path, &net, &diag))
-			fail_msg("%s", diag.text);
-		n = osr_net_count(&net);
-		if (n.switches != files[i].switches || n.cas != files[i].cas ||
-		    n.cables != files[i].cables)
-			fail_msg("%s: %u switches, %u CAs, %u cables", files[i].path, n.switches,
-				 n.cas, n.cables);
-		osr_net_free(&net);
-	}
-	assert_int_equal(glob("topologies/*.net", 0, NULL, &found), 0);
-	assert_int_equal(found.gl_pathc, sizeof(files) / sizeof(files[0]));
-	globfree(&found);
-}
-
 /* Fabrics of others, which lie beside the project on some machines. */
 struct foreign {
 	const char *path;
 	uint32_t switches, cas, cables; /* all 0: only that it parses */
 };
 
-static const char *foreign_dir(void)
-{
-	const char *dir = getenv("OSR_FABRICS");
-	struct stat st;
-
-	dir = dir ? dir : "../shared/topologies";
-	return stat(dir, &st) ? NULL : dir;
-}
-
-static void test_foreign_topologies(void **state)
-{
-	static const struct foreign files[] = {
-		{ "selene-storage-2021.topo", 160, 1247, 3286 },
-		{ "topograph-dgx-2025.topo", 40, 582, 1114 },
-		{ "topograph-dgx-2025-noan.topo", 40, 542, 1074 },
-		{ "plafrim-2013.topo", 9, 125, 201 },
-		{ "psmn-x5-2020.topo", 11, 89, 159 },
-		{ "tartu-2014.topo", 8, 144, 192 },
-		{ "ufm-lab-2021.topo", 2, 13, 16 },
-		{ "doc-sample-1.topo", 2, 4, 7 },
-		{ "doc-sample-2.topo", 1, 2, 2 },
-		{ "doc-sample-3.topo", 2, 6, 10 },
-		{ "doc-sample-4.topo", 1, 1, 1 },
-		{ "ibutils/RhinoBased512Nodes.net", 216, 512, 2752 },
-		{ "ibutils/4-ary-4-tree.net", 256, 256, 1024 },
-		{ "ibutils/FullGnu.net", 6, 16, 32 },
-	};
-	const char *dir = foreign_dir();
-	char path[4096];
-	glob_t found;
-
-	if (!dir)
-		skip();
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		struct osr_diag diag = { "" };
-		struct osr_net_counts n;
-		struct osr_net net;
-
-		snprintf(path, sizeof(path), "%s/%s", dir, files[i].path);
-		if (osr_fabricfile_read(path, &net, &diag))
-			fail_msg("%s", diag.text);
-		n = osr_net_count(&net);
-		if (n.switches != files[i].switches || n.cas != files[i].cas ||
-		    n.cables != files[i].cables)
-			fail_msg("%s: %u switches, %u CAs, %u cables", path, n.switches, n.cas,
-				 n.cables);
-		osr_net_free(&net);
-	}
-	snprintf(path, sizeof(path), "%s/ibutils/*.net", dir);
-	assert_int_equal(glob(path, 0, NULL, &found), 0);
-	assert_true(found.gl_pathc >= 16);
-	for (size_t i = 0; i < found.gl_pathc; i++) {
-		struct osr_arena arena = { 0 };
-		struct osr_diag diag = { "" };
-		struct osr_fabric f;
-		struct osr_net net;
-
-		if (osr_fabricfile_read(found.gl_pathv[i], &net, &diag) ||
-		    osr_net_fabric(&net, -1, &arena, &f, &diag))
-			fail_msg("%s: %s", found.gl_pathv[i], diag.text);
-		assert_int_equal(f.n_components, 1);
-		osr_arena_free(&arena);
-		osr_net_free(&net);
-	}
-	globfree(&found);
-}
-
-TEST_PROGRAM(test_ibnetdiscover, test_ibsim, test_refusals, test_cable_refusals, test_truncated,
-	     test_mutated, test_write_and_read, test_speeds, test_missing_file, test_own_topologies,
-	     test_foreign_topologies)
+TEST_PROGRAM(test_ibnetdiscover, test_ibsim, test_refusals, test_cable_refusals,
+	     test_write_and_read, test_speeds, test_missing_file)

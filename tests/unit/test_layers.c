@@ -242,24 +242,4 @@ static void test_online_is_first_fit(void **state)
 	assert_true(most >= 2);
 }
 
-/* Nothing left behind when memory runs out in the middle. */
-static void test_out_of_memory(void **state)
-{
-	for (unsigned h = 0; h < N_HEURISTICS; h++) {
-		struct osr_layers_options opt = { .heuristic = h, .reversible = OSR_REVERSIBLE_ON };
-		enum osr_status st = OSR_NOMEM;
-
-		for (size_t n = 1; st != OSR_OK; n++) {
-			struct trial x;
-
-			draw(&x, 20);
-			x.scratch.fail_after = n;
-			st = assign(&x, &opt, 15, true);
-			assert_true(st == OSR_OK || st == OSR_NOMEM);
-			assert_true(n < 1000);
-			drop(&x);
-		}
-	}
-}
-
-TEST_PROGRAM(test_every_heuristic, test_budget, test_online_is_first_fit, test_out_of_memory)
+TEST_PROGRAM(test_every_heuristic, test_budget, test_online_is_first_fit)

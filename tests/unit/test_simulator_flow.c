@@ -53,39 +53,6 @@ static void solve(struct flows *x, const double *capacity)
 	osr_arena_free(&scratch);
 }
 
-/* Bertsekas and Gallager, figure 6.12 by its numbers: shares of a third, a third, two thirds. */
-static void test_rates_by_hand(void **state)
-{
-	static const double one[MAX_LINKS] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
-	static const double two[MAX_LINKS] = { 1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
-	struct flows x = { 0 };
-
-	add(&x, 1), add(&x, 1), add(&x, 1 | 2), add(&x, 2), add(&x, 4), add(&x, 0);
-	solve(&x, one);
-	assert_true(near(x.rate[0], 1.0 / 3) && near(x.rate[1], 1.0 / 3));
-	assert_true(near(x.rate[2], 1.0 / 3) && near(x.rate[3], 2.0 / 3));
-	assert_true(near(x.rate[4], 1) && isinf(x.rate[5]));
-	solve(&x, two);
-	assert_true(near(x.rate[2], 1.0 / 3) && near(x.rate[3], 5.0 / 3));
-}
-
-/* A chain: one flow over all n links, one on each. Each link is shared by two. */
-static void test_parking_lot(void **state)
-{
-	double capacity[MAX_LINKS];
-	struct flows x = { 0 };
-
-	for (uint32_t l = 0; l < MAX_LINKS; l++)
-		capacity[l] = 10 + l;
-	add(&x, (1u << MAX_LINKS) - 1);
-	for (uint32_t l = 0; l < MAX_LINKS; l++)
-		add(&x, 1u << l);
-	solve(&x, capacity);
-	for (uint32_t l = 0; l < MAX_LINKS; l++)
-		assert_true(near(x.rate[1 + l], 5 + l));
-	assert_true(near(x.rate[0], 5));
-}
-
 static void judge_rates(const struct flows *x, const double *capacity)
 {
 	double used[MAX_LINKS] = { 0 }, fastest[MAX_LINKS] = { 0 };
@@ -426,6 +393,6 @@ static void test_links_of_bad_tables(void **state)
 	test_fabric_free(&t);
 }
 
-TEST_PROGRAM(test_rates_by_hand, test_parking_lot, test_rates_random, test_unequal_messages,
-	     test_barriers_and_two_applications, test_barrier, test_bytes_are_kept, test_refusals,
-	     test_links_of_fabrics, test_links_of_bad_tables)
+TEST_PROGRAM(test_rates_random, test_unequal_messages, test_barriers_and_two_applications,
+	     test_barrier, test_bytes_are_kept, test_refusals, test_links_of_fabrics,
+	     test_links_of_bad_tables)

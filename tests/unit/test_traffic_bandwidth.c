@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Congestion and bandwidth where they can be told by hand. tests/cli/bandwidth.py computes whole
- * bisections a second time.
+ * Congestion and bandwidth where packets do not arrive, and of few hosts. tests/cli/bandwidth.py computes
+ * whole bisections a second time.
  */
 #include "test.h"
 
@@ -121,64 +121,6 @@ static struct osr_bandwidth pairs(struct set *x, const struct osr_pair *list, ui
 	return b;
 }
 
-/* All hosts of one switch to those of the other: the one cable carries HOSTS routes. */
-static void test_one_cable(void **state)
-{
-	struct osr_pair list[HOSTS];
-	struct osr_bandwidth b;
-	struct set x;
-
-	draw_pair(&x, 1);
-	for (uint32_t i = 0; i < HOSTS; i++)
-		list[i] = (struct osr_pair){ x.host[i], x.host[HOSTS + i] };
-	for (uint32_t n = 1; n <= HOSTS; n++) {
-		b = pairs(&x, list, n);
-		assert_int_equal(b.max_congestion, n);
-		assert_true(b.mean == 1.0 / n && b.worst == b.mean && b.best == b.mean);
-		assert_true(b.half_width == 0);
-		assert_int_equal(b.n_no_path, 0);
-		assert_int_equal(b.n_hosts, 2 * HOSTS);
-	}
-	/* The way back is a channel of its own. */
-	list[1] = (struct osr_pair){ x.host[HOSTS], x.host[0] };
-	assert_true(pairs(&x, list, 2).mean == 1);
-	drop(&x);
-}
-
-/* The cables of the end ports count: many to one, one to many, on one switch as well. */
-static void test_end_cables(void **state)
-{
-	struct osr_pair gather[2 * HOSTS - 1], scatter[HOSTS - 1];
-	struct osr_bandwidth b;
-	struct set x;
-
-	draw_pair(&x, 1);
-	for (uint32_t i = 1; i < 2 * HOSTS; i++)
-		gather[i - 1] = (struct osr_pair){ x.host[i], x.host[0] };
-	b = pairs(&x, gather, 2 * HOSTS - 1);
-	assert_int_equal(b.max_congestion, 2 * HOSTS - 1);
-	assert_true(b.best == 1.0 / (2 * HOSTS - 1));
-	for (uint32_t i = 1; i < HOSTS; i++)
-		scatter[i - 1] = (struct osr_pair){ x.host[0], x.host[i] };
-	assert_int_equal(pairs(&x, scatter, HOSTS - 1).max_congestion, HOSTS - 1);
-	assert_int_equal(pairs(&x, scatter, 1).max_congestion, 1);
-	drop(&x);
-}
-
-/* One pair crosses alone, two share its way in part: 1/2, 1/2 and 1. */
-static void test_mean_of_unequal_pairs(void **state)
-{
-	struct osr_pair list[3];
-	struct set x;
-
-	draw_pair(&x, 1);
-	list[0] = (struct osr_pair){ x.host[0], x.host[HOSTS] };
-	list[1] = (struct osr_pair){ x.host[1], x.host[HOSTS + 1] };
-	list[2] = (struct osr_pair){ x.host[2], x.host[3] };
-	assert_true(pairs(&x, list, 3).mean == (1.0 + 2.0 / 2) / 3);
-	drop(&x);
-}
-
 static void test_no_path(void **state)
 {
 	struct osr_pair list[2];
@@ -248,33 +190,6 @@ static void test_few_hosts(void **state)
 	drop(&x);
 }
 
-/*
- * Eight hosts, four pairs, one cable each way. With k pairs crossing in one direction and m in the other,
- * the mean is (4 - k - m + [k > 0] + [m > 0]) / 4; so no pattern is below 1/4 or above 1, and a k and m
- * of at most 1 each gives 1.
- */
-static void test_bisections(void **state)
-{
-	struct osr_bandwidth b, again, other, few;
-	struct set x;
-
-	draw_pair(&x, 1);
-	assert_int_equal(bisect(&x.t.f, &x.r, 4000, 1, &x.scratch, &b, &x.diag), OSR_OK);
-	assert_int_equal(bisect(&x.t.f, &x.r, 4000, 1, &x.scratch, &again, &x.diag), OSR_OK);
-	assert_int_equal(bisect(&x.t.f, &x.r, 4000, 2, &x.scratch, &other, &x.diag), OSR_OK);
-	assert_int_equal(bisect(&x.t.f, &x.r, 40, 1, &x.scratch, &few, &x.diag), OSR_OK);
-	assert_memory_equal(&b, &again, sizeof(b));
-	assert_true(b.mean != other.mean);
-	assert_true(b.worst == 0.25 && b.best == 1);
-	assert_int_equal(b.max_congestion, HOSTS);
-	/* The mean over all 70 ways to put the hosts of one switch on the 8 places of 4 pairs. */
-	assert_true(fabs(b.mean - 111.0 / 140) < 2 * b.half_width);
-	assert_true(fabs(other.mean - 111.0 / 140) < 2 * other.half_width);
-	/* A hundred times the patterns, a tenth of the error. */
-	assert_true(few.half_width > 6 * b.half_width && few.half_width < 16 * b.half_width);
-	drop(&x);
-}
-
 static void test_out_of_memory(void **state)
 {
 	enum osr_status st = OSR_NOMEM;
@@ -292,5 +207,4 @@ static void test_out_of_memory(void **state)
 	drop(&x);
 }
 
-TEST_PROGRAM(test_one_cable, test_end_cables, test_mean_of_unequal_pairs, test_no_path, test_loop,
-	     test_few_hosts, test_bisections, test_out_of_memory)
+TEST_PROGRAM(test_no_path, test_loop, test_few_hosts, test_out_of_memory)

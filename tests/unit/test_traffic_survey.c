@@ -104,32 +104,6 @@ static void test_workers(void **state)
 	drop(&x);
 }
 
-/* A ring of five with a host each, clockwise by one: every channel once; by two: twice. */
-static void test_hot_spots(void **state)
-{
-	struct osr_survey_sum sum;
-	struct osr_survey_in in;
-	struct osr_sequence q;
-	struct set x = { 0 };
-
-	test_fabric_ring(&x.t, 5, 1);
-	finish(&x);
-	assert_int_equal(osr_sequence_parse("cps-shift", x.n_hosts, &q, &x.diag), OSR_OK);
-	in = survey_in(&x, &q);
-	in.shuffle = false;
-	in.n_runs = 1;
-	assert_int_equal(test_survey(&in, &x.scratch, &sum, &x.diag), OSR_OK);
-	assert_true(sum.hsd.mean == (1 + 2 + 2 + 1) / 4.0);
-	assert_true(sum.hsd_sum.mean == 6);
-	assert_true(sum.bandwidth.mean == (5 + 2.5 + 2.5 + 5) / 20);
-	assert_int_equal(sum.max_congestion, 2);
-	assert_int_equal(sum.n_pairs, 20);
-	in.bandwidth = false;
-	assert_int_equal(test_survey(&in, &x.scratch, &sum, &x.diag), OSR_OK);
-	assert_true(sum.hsd.mean == 1.5 && sum.bandwidth.mean == 0);
-	drop(&x);
-}
-
 /* Phases of a file, one of them empty: no stage to be averaged. */
 static void test_given(void **state)
 {
@@ -326,5 +300,4 @@ static void test_out_of_memory(void **state)
 	drop(&x);
 }
 
-TEST_PROGRAM(test_workers, test_hot_spots, test_given, test_loads, test_deviation, test_lost,
-	     test_out_of_memory)
+TEST_PROGRAM(test_workers, test_given, test_loads, test_deviation, test_lost, test_out_of_memory)
