@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include <osmroutes/arena.h>
-#include "traffic/pattern.h"
+#include "traffic/phases.h"
 
 #include "cli/cli.h"
 #include "cli/output.h"
@@ -23,7 +23,6 @@
 enum {
 	OPT_HOSTS = 256,
 	OPT_RANKS,
-	OPT_PATTERN,
 	OPT_TRAFFIC,
 	OPT_OFFSETS,
 	OPT_NAME,
@@ -35,8 +34,6 @@ static const struct argp_option options[] = {
 	{ "hosts", OPT_HOSTS, "FILE", 0,
 	  "place: port GUIDs or names, one a line, by rank; \"-\" is standard input", 0 },
 	{ "ranks", OPT_RANKS, "N", 0, "place: N hosts that the subnet manager chooses", 0 },
-	{ "pattern", OPT_PATTERN, "NAME[:N,..]", 0,
-	  "place: a key for each phase of it, as in `osmroutes route --pattern`", 0 },
 	{ "traffic", OPT_TRAFFIC, "FILE", 0, "place: a key for each phase of a traffic file", 0 },
 	{ "offsets", OPT_OFFSETS, "N", 0, "place: LID offsets for the keys to share (default 1)",
 	  0 },
@@ -96,8 +93,8 @@ struct args {
 	uint32_t word[2], n_words; /* APP, KEY */
 	struct cli_socket socket;
 	const char *hosts, *name;
-	const char *pattern[MAX_SOURCES], *traffic[MAX_SOURCES];
-	uint32_t n_patterns, n_traffic;
+	const char *traffic[MAX_SOURCES];
+	uint32_t n_traffic;
 	long ranks, offsets, owner;
 };
 
@@ -128,8 +125,8 @@ static void check_words(const struct args *a, struct argp_state *state)
 			   a->action == PLACE      ? "options only"
 			   : needs[a->action] == 2 ? "the numbers of an application and a key"
 						   : "the number of an application");
-	if (a->action == PLACE && !a->n_patterns && !a->n_traffic)
-		argp_error(state, "missing --pattern or --traffic");
+	if (a->action == PLACE && !a->n_traffic)
+		argp_error(state, "missing --traffic");
 	if (a->action == PLACE && !a->hosts == !a->ranks)
 		argp_error(state, "either --hosts or --ranks");
 }
@@ -145,14 +142,10 @@ static error_t key_parse(int key, char *arg, struct argp_state *state)
 	case OPT_RANKS:
 		a->ranks = cli_take_number(arg, "ranks", 2, 65536, state);
 		return 0;
-	case OPT_PATTERN:
 	case OPT_TRAFFIC:
-		if (a->n_patterns + a->n_traffic == MAX_SOURCES)
-			argp_error(state, "at most %d patterns and files", MAX_SOURCES);
-		if (key == OPT_PATTERN)
-			a->pattern[a->n_patterns++] = arg;
-		else
-			a->traffic[a->n_traffic++] = arg;
+		if (a->n_traffic == MAX_SOURCES)
+			argp_error(state, "at most %d traffic files", MAX_SOURCES);
+		a->traffic[a->n_traffic++] = arg;
 		return 0;
 	case OPT_OFFSETS:
 		a->offsets = cli_take_number(arg, "offsets", 1, 127, state);
@@ -246,36 +239,21 @@ static char *phase_text(const struct osr_pair *pair, uint32_t n)
 	return text;
 }
 
-static enum osr_status add_phases(const struct osr_sequence *sequence, struct texts *patterns,
-				  struct osr_diag *diag)
-{
-	struct osr_prng prng = { 1 };
-	struct osr_pair *pair = malloc((sequence->max_pairs + 1u) * sizeof(*pair));
-	enum osr_status st = OSR_OK;
-
-	if (!pair)
-		return osr_fail(diag, OSR_NOMEM, "out of memory");
-	for (uint32_t k = 0; k < sequence->n_phases && !st; k++)
-		st = add_text(patterns,
-			      phase_text(pair, osr_sequence_phase(sequence, k, &prng, pair)), diag);
-	free(pair);
-	return st;
-}
-
 static enum osr_status add_traffic(const char *path, uint32_t n_ranks, struct texts *patterns,
 				   struct osr_diag *diag)
 {
 	struct osr_traffic traffic = { .hosts = NULL };
-	struct osr_sequence sequence;
+	const struct osr_phases *phases = &traffic.phases;
 	enum osr_status st = osr_traffic_read(path, NULL, &traffic, diag);
 
-	if (!st && traffic.phases.n_ranks > n_ranks)
+	if (!st && phases->n_ranks > n_ranks)
 		st = osr_fail(diag, OSR_INVAL, "%s: %u ranks, there are %u hosts", path,
-			      traffic.phases.n_ranks, n_ranks);
-	if (!st) {
-		osr_sequence_given(&traffic.phases, &sequence);
-		st = add_phases(&sequence, patterns, diag);
-	}
+			      phases->n_ranks, n_ranks);
+	for (uint32_t k = 0; k < phases->n_phases && !st; k++)
+		st = add_text(patterns,
+			      phase_text(phases->pair + phases->row[k],
+					 phases->row[k + 1] - phases->row[k]),
+			      diag);
 	osr_traffic_free(&traffic);
 	return st;
 }
@@ -285,13 +263,7 @@ static enum osr_status key_collect(const struct args *a, struct texts *hosts,
 {
 	enum osr_status st = a->hosts ? key_read_hosts(a->hosts, hosts, diag) : OSR_OK;
 	uint32_t n = a->hosts ? hosts->n : (uint32_t)a->ranks;
-	struct osr_sequence sequence;
 
-	for (uint32_t i = 0; i < a->n_patterns && !st; i++) {
-		st = osr_sequence_parse(a->pattern[i], n, &sequence, diag);
-		if (!st)
-			st = add_phases(&sequence, patterns, diag);
-	}
 	for (uint32_t i = 0; i < a->n_traffic && !st; i++)
 		st = add_traffic(a->traffic[i], n, patterns, diag);
 	return st;

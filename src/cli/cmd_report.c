@@ -301,9 +301,7 @@ static error_t report_parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "report takes one engine or set of tables, and at most "
 					  "one more to compare it with");
 		if (a->traffic.n_flows)
-			argp_error(
-				state,
-				"report measures no communication patterns: use osmroutes route");
+			argp_error(state, "report measures no traffic files: use osmroutes route");
 		if (a->out.format != OUT_PEOPLE && !a->html)
 			argp_error(state, "--json and --csv need --html FILE: the page would be on "
 					  "standard output as well");

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * traffic.h - the traffic that a sub-command measures: random bisections, patterns by name, traffic
- * files, each on hosts in some order.
+ * traffic.h - the traffic that a sub-command measures: random bisections, and traffic files, each
+ * on hosts in some order.
  *
  *	struct args a = { .traffic = CLI_TRAFFIC_INIT };
  *	argp_parse() with traffic_argp as a child, whose input is &a.traffic
- *	st = cli_traffic_load(&a.traffic, &fabric, &diag);	// files, hosts, names of patterns
+ *	st = cli_traffic_load(&a.traffic, &fabric, &diag);	// files, hosts
  *	st = cli_traffic_bisect(&a.traffic, &fabric, &routing, &bandwidth, &diag);
  *	st = cli_traffic_measure(&a.traffic, &fabric, &routing, "dfsssp", &a.out, &diag);
  *	cli_traffic_free(&a.traffic);
@@ -13,6 +13,7 @@
 #ifndef OSR_CLI_TRAFFIC_H
 #define OSR_CLI_TRAFFIC_H
 
+#include "io/trafficfile.h"
 #include "traffic/bandwidth.h"
 
 #include "cli/output.h"
@@ -26,11 +27,9 @@ enum cli_ranking {
 	CLI_RANKING_BOTH = 3,
 };
 
-/* One pattern, or one file. */
+/* One file. */
 struct cli_flow {
-	const char *name; /* as it was typed */
-	const char *path; /* of a traffic file; else NULL */
-	struct osr_sequence sequence;
+	const char *path;
 	struct osr_traffic *file;
 };
 
@@ -38,8 +37,7 @@ struct cli_traffic {
 	struct cli_flow flow[CLI_MAX_TRAFFIC];
 	uint32_t n_flows;
 	uint32_t n_bisections;
-	uint32_t n_runs;  /* of random rankings */
-	uint32_t n_ranks; /* 0: as many as there are hosts */
+	uint32_t n_runs; /* of random rankings */
 	enum cli_ranking ranking;
 	bool hsd_only;
 	uint64_t seed;

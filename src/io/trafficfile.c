@@ -55,11 +55,11 @@ static enum osr_status take_ranks(struct reader *r, char *rest)
 	if (r->begun)
 		return osr_fail(r->diag, OSR_INVAL, "%s:%" PRIu64 ": \"ranks\" must come first",
 				r->label, r->line);
-	if (!word || !whole_number(word, OSR_PATTERN_MAX_RANKS + 1, &r->n_ranks) ||
-	    r->n_ranks < 2 || osr_word(&rest))
+	if (!word || !whole_number(word, OSR_MAX_RANKS + 1, &r->n_ranks) || r->n_ranks < 2 ||
+	    osr_word(&rest))
 		return osr_fail(r->diag, OSR_INVAL,
 				"%s:%" PRIu64 ": expected \"ranks N\", N from 2 to %u", r->label,
-				r->line, OSR_PATTERN_MAX_RANKS);
+				r->line, OSR_MAX_RANKS);
 	return OSR_OK;
 }
 

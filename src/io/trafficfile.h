@@ -20,7 +20,7 @@
 #ifndef OSR_IO_TRAFFICFILE_H
 #define OSR_IO_TRAFFICFILE_H
 
-#include "traffic/pattern.h"
+#include "traffic/phases.h"
 
 #include "io/endports.h"
 

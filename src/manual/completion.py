@@ -114,8 +114,7 @@ complete -F _osmroutes osmroutes
 # Words that an option takes, which its table does not say; test completion.sh asks the command.
 WORDS = {'each': 'link switch', 'ranking': 'ordered random both', 'sa': 'pairs switches none',
          'require': 'deadlock-free replies any-sl sl0 minimal', 'generate.format': 'net dot',
-         'order.format': 'list rankfile slurm-topology slurm-blocks slurm-yaml',
-         'pattern': 'cps orcs list'}
+         'order.format': 'list rankfile slurm-topology slurm-blocks slurm-yaml'}
 
 
 def word_cases(tables):

@@ -14,10 +14,12 @@ void osr_bandwidth_fill(const struct osr_survey_sum *sum, struct osr_bandwidth *
 enum osr_status osr_bandwidth_prepare(const struct osr_fabric *fabric,
 				      const struct osr_routing *routing, uint32_t n_patterns,
 				      uint64_t seed, struct osr_arena *arena,
-				      struct osr_sequence *sequence, struct osr_survey_in *in,
+				      struct osr_phases *phases, struct osr_survey_in *in,
 				      struct osr_bandwidth *bandwidth, struct osr_diag *diag)
 {
 	uint32_t *hosts = osr_alloc(arena, fabric->n_terminals, sizeof(*hosts));
+	struct osr_pair *pair = osr_alloc(arena, fabric->n_terminals / 2, sizeof(*pair));
+	uint32_t *row = osr_alloc(arena, 2, sizeof(*row));
 
 	*bandwidth = (struct osr_bandwidth){ .n_patterns = n_patterns };
 	if (osr_arena_failed(arena, diag))
@@ -30,13 +32,17 @@ enum osr_status osr_bandwidth_prepare(const struct osr_fabric *fabric,
 				bandwidth->n_hosts);
 	*in = (struct osr_survey_in){ .f = fabric,
 				      .r = routing,
-				      .sequence = sequence,
+				      .phases = phases,
 				      .hosts = hosts,
 				      .n_hosts = bandwidth->n_hosts,
 				      .n_runs = n_patterns,
 				      .shuffle = true,
 				      .bandwidth = true,
 				      .seed = seed };
-	return osr_sequence_make(osr_pattern_find("halves"), bandwidth->n_hosts, NULL, 0, sequence,
-				 diag);
+	row[0] = 0;
+	row[1] = bandwidth->n_pairs;
+	for (uint32_t i = 0; i < bandwidth->n_pairs; i++)
+		pair[i] = (struct osr_pair){ i, bandwidth->n_pairs + i };
+	*phases = (struct osr_phases){ bandwidth->n_hosts, 1, row, pair };
+	return OSR_OK;
 }

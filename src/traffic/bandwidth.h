@@ -37,7 +37,7 @@ struct osr_bandwidth {
 };
 
 /*
- * n_patterns > 0 random bisections: makes the survey (survey.h) that workers walk; sequence and what `in` points at in
+ * n_patterns > 0 random bisections: makes the survey (survey.h) that workers walk; phases and what `in` points at in
  * `arena` must outlive it. `routing` is finished (ports, not hops) and need not be checked: the survey reports a loop
  * (OSR_CHECK_FAILED), anything else that does not arrive counts in n_no_path. OSR_NOT_APPLICABLE if there are fewer
  * than two hosts. Its result goes into bandwidth.
@@ -45,7 +45,7 @@ struct osr_bandwidth {
 enum osr_status osr_bandwidth_prepare(const struct osr_fabric *fabric,
 				      const struct osr_routing *routing, uint32_t n_patterns,
 				      uint64_t seed, struct osr_arena *arena,
-				      struct osr_sequence *sequence, struct osr_survey_in *in,
+				      struct osr_phases *phases, struct osr_survey_in *in,
 				      struct osr_bandwidth *bandwidth, struct osr_diag *diag);
 void osr_bandwidth_fill(const struct osr_survey_sum *sum, struct osr_bandwidth *bandwidth);
 

@@ -18,7 +18,7 @@
 #ifndef OSMROUTES_CONGESTION_H
 #define OSMROUTES_CONGESTION_H
 
-#include "traffic/pattern.h"
+#include "traffic/phases.h"
 #include <osmroutes/routing.h>
 
 struct osr_meter {

@@ -9,15 +9,15 @@
 enum osr_status osr_survey_init(struct osr_survey *s, const struct osr_survey_in *in,
 				struct osr_arena *arena, struct osr_diag *diag)
 {
-	uint64_t n = (uint64_t)in->n_runs * in->sequence->n_phases;
+	uint64_t n = (uint64_t)in->n_runs * in->phases->n_phases;
 
 	*s = (struct osr_survey){ .in = *in, .prng = { in->seed }, .n_all = n };
-	if (in->sequence->n_ranks > in->n_hosts)
+	if (in->phases->n_ranks > in->n_hosts)
 		return osr_fail(diag, OSR_INVAL, "%u ranks do not fit on %u hosts",
-				in->sequence->n_ranks, in->n_hosts);
+				in->phases->n_ranks, in->n_hosts);
 	if (!n || n > UINT32_MAX)
 		return osr_fail(diag, OSR_INVAL, "%u runs of %u phases: expected 1 to 2^32 in all",
-				in->n_runs, in->sequence->n_phases);
+				in->n_runs, in->phases->n_phases);
 	s->list = osr_alloc(arena, in->n_hosts, sizeof(*s->list));
 	s->result = osr_calloc(arena, n, sizeof(*s->result));
 	if (osr_arena_failed(arena, diag))
@@ -29,52 +29,52 @@ enum osr_status osr_survey_init(struct osr_survey *s, const struct osr_survey_in
 enum osr_status osr_worker_init(struct osr_worker *worker, struct osr_survey *s,
 				struct osr_arena *arena, struct osr_diag *diag)
 {
-	const struct osr_sequence *sequence = s->in.sequence;
+	const struct osr_phases *phases = s->in.phases;
+	uint32_t most = osr_phases_most(phases);
 
 	*worker = (struct osr_worker){ .survey = s, .run = OSR_NONE };
-	worker->list = osr_alloc(arena, sequence->n_ranks, sizeof(*worker->list));
-	worker->pairs = osr_alloc(arena, sequence->max_pairs, sizeof(*worker->pairs));
+	worker->list = osr_alloc(arena, phases->n_ranks, sizeof(*worker->list));
+	worker->pairs = osr_alloc(arena, most, sizeof(*worker->pairs));
 	if (osr_arena_failed(arena, diag))
 		return OSR_NOMEM;
-	return osr_meter_init(&worker->meter, s->in.f, s->in.r, sequence->max_pairs, arena, diag);
+	return osr_meter_init(&worker->meter, s->in.f, s->in.r, most, arena, diag);
 }
 
-/* What depends on those before it is done here: the shuffle, and random phases. */
+/* What depends on those before it is done here: the shuffle. */
 bool osr_survey_take(struct osr_survey *s, struct osr_worker *worker)
 {
-	const struct osr_sequence *sequence = s->in.sequence;
+	const struct osr_phases *phases = s->in.phases;
 
 	if (s->n_taken == s->n_all)
 		return false;
-	if (s->n_taken && ++s->phase == sequence->n_phases) {
+	if (s->n_taken && ++s->phase == phases->n_phases) {
 		s->phase = 0;
 		s->run++;
 	}
 	if (!s->phase && s->in.shuffle)
 		osr_prng_shuffle(&s->prng, s->list, s->in.n_hosts);
 	if (worker->run == OSR_NONE || (worker->run != s->run && s->in.shuffle))
-		memcpy(worker->list, s->list, sequence->n_ranks * sizeof(*worker->list));
+		memcpy(worker->list, s->list, phases->n_ranks * sizeof(*worker->list));
 	worker->run = s->run;
 	worker->phase = s->phase;
 	worker->at = s->n_taken++;
-	if (sequence->pattern->random)
-		worker->n_pairs =
-			osr_sequence_phase(sequence, worker->phase, &s->prng, worker->pairs);
 	return true;
 }
 
 enum osr_status osr_worker_run(struct osr_worker *worker, struct osr_diag *diag)
 {
 	struct osr_survey *s = worker->survey;
-	const struct osr_sequence *sequence = s->in.sequence;
+	const struct osr_phases *phases = s->in.phases;
+	const struct osr_pair *pair;
+	uint32_t n_pairs;
 
-	if (!sequence->pattern->random)
-		worker->n_pairs = osr_sequence_phase(sequence, worker->phase, NULL, worker->pairs);
-	for (uint32_t i = 0; i < worker->n_pairs; i++)
-		worker->pairs[i] = (struct osr_pair){ worker->list[worker->pairs[i].from],
-						      worker->list[worker->pairs[i].to] };
-	return osr_meter_phase(&worker->meter, worker->pairs, NULL, worker->n_pairs,
-			       s->in.bandwidth, &s->result[worker->at], diag);
+	pair = phases->pair + phases->row[worker->phase];
+	n_pairs = phases->row[worker->phase + 1] - phases->row[worker->phase];
+	for (uint32_t i = 0; i < n_pairs; i++)
+		worker->pairs[i] =
+			(struct osr_pair){ worker->list[pair[i].from], worker->list[pair[i].to] };
+	return osr_meter_phase(&worker->meter, worker->pairs, NULL, n_pairs, s->in.bandwidth,
+			       &s->result[worker->at], diag);
 }
 
 /* ---- summing up ----------------------------------------------------------------------------- */
@@ -86,7 +86,7 @@ struct run {
 /* Bandwidths are added phase by phase, then divided by the pairs: ORCS's one bucket for a run. */
 static struct run sum_run(const struct osr_survey *s, uint32_t k, struct osr_survey_sum *sum)
 {
-	uint32_t n_phases = s->in.sequence->n_phases, n_busy = 0;
+	uint32_t n_phases = s->in.phases->n_phases, n_busy = 0;
 	const struct osr_crossing *crossing = s->result + (uint64_t)k * n_phases;
 	uint64_t n_pairs = 0, hsd = 0;
 	struct run run = { 0 };
@@ -136,7 +136,7 @@ void osr_survey_sum(const struct osr_survey *s, struct osr_survey_sum *sum)
 	uint32_t n = s->in.n_runs;
 	struct run run, squares = { 0 };
 
-	*sum = (struct osr_survey_sum){ .n_runs = n, .n_phases = s->in.sequence->n_phases };
+	*sum = (struct osr_survey_sum){ .n_runs = n, .n_phases = s->in.phases->n_phases };
 	for (uint32_t k = 0; k < n; k++) {
 		run = sum_run(s, k, sum);
 		if (!k) {

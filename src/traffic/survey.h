@@ -21,14 +21,16 @@
 #ifndef OSMROUTES_SURVEY_H
 #define OSMROUTES_SURVEY_H
 
+#include <osmroutes/prng.h>
+
 #include "traffic/congestion.h"
 
 struct osr_survey_in {
 	const struct osr_fabric *f;
 	const struct osr_routing *r; /* finished; need not be checked */
-	const struct osr_sequence *sequence;
+	const struct osr_phases *phases;
 	const uint32_t *hosts; /* [n_hosts] terminals, all different */
-	uint32_t n_hosts;      /* sequence->n_ranks or more: the first of the (shuffled) list */
+	uint32_t n_hosts;      /* phases->n_ranks or more: the first of the (shuffled) list */
 	uint32_t n_runs;
 	bool shuffle;
 	bool bandwidth; /* else hot spot degrees alone, in half the time */
@@ -50,8 +52,7 @@ struct osr_worker {
 	uint32_t *list; /* [n_ranks] */
 	uint32_t run;   /* whose list that is; OSR_NONE: none */
 	uint32_t phase;
-	uint32_t n_pairs;
-	struct osr_pair *pairs; /* [max_pairs] */
+	struct osr_pair *pairs; /* of a phase, as terminals */
 	uint64_t at;            /* index of the phase in result */
 };
 

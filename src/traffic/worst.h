@@ -21,7 +21,7 @@
 
 #include <osmroutes/routing.h>
 
-#include "traffic/pattern.h"
+#include "traffic/phases.h"
 
 /* How fast the cables are: rate[n_channels] > 0 Gb/s, units[n_terminals] of `unit` Gb/s for each end port, 0 for SP0. */
 struct osr_rates {

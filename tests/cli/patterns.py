@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""Patterns of `osmroutes route` against a slow program that shares nothing with it: patterns as
-ORCS 2.0 and table 2 of the D-Mod-K paper define them, cables from the net file, tables from the dumps,
+"""share/examples/traffic-patterns and `osmroutes route --traffic` against a slow program that shares nothing with them:
+patterns as ORCS 2.0 and table 2 of the D-Mod-K paper define them, cables from the net file, tables from the dumps,
 packets followed one by one (bandwidth.py). Every digit must be the same.
 
     patterns.py COMMAND ROOT
 """
+import importlib.machinery
+import importlib.util
 import json
 import math
 import os
 import re
+import subprocess
 import sys
 import tempfile
 
@@ -198,46 +201,13 @@ def halves(n):
     return [[(i, n // 2 + i) for i in range(n // 2)]]
 
 
-def draw_from(left, draw):
-    """One of the list, whose place the first then takes."""
-    j = draw.below(len(left))
-    return j, left[j]
-
-
-def rand(n, draw):
-    """Rank by rank, a receiver that is left and another; the last may have to swap."""
-    left, to = list(range(n)), []
-    for i in range(n - 1):
-        j, one = draw_from(left, draw)
-        while one == i:
-            j, one = draw_from(left, draw)
-        to.append(one)
-        left[j] = left[0]
-        del left[0]
-    if left[0] == n - 1:
-        j = draw.below(n - 1)
-        left[0], to[j] = to[j], n - 1
-    return [list(enumerate(to + left))]
-
-
-def receivers(n, draw, k):
-    k = min(k, n // 2)
-    left, pairs = list(range(k, n)), []
-    while left:
-        j, one = draw_from(left, draw)
-        pairs.append((one, len(pairs) % k))
-        left[j] = left[0]
-        del left[0]
-    return [pairs]
-
-
 ORCS = [bisect, bisect_fb_sym, tree, bruck, gather, scatter, ring, recdbl, neighbor2d]
 CPS = {'dissemination': dissemination, 'tournament': tournament, 'shift': shift, 'ring': one_ring,
        'binomial': binomial, 'doubling': doubling, 'halving': halving, 'doubling-mpi': doubling_mpi}
 
 
 def sequences(n):
-    """{name as typed: phases, or a function that draws them}"""
+    """{name as typed: phases}"""
     found = {f.__name__: orcs_levels(f, n) for f in ORCS}
     found.update(('cps-' + name, f(n)) for name, f in CPS.items())
     for k in (1, 3, 5):
@@ -247,9 +217,6 @@ def sequences(n):
     if divisors:
         side = divisors[len(divisors) // 2]
         found['stencil:%d,%d' % (side, n // side)] = stencil(n, side, n // side)
-    found['rand'] = lambda draw: rand(n, draw)
-    for k in (1, 4, n):
-        found['receivers:%d' % k] = lambda draw, k=k: receivers(n, draw, k)
     for m in ((3, 3, (n + 8) // 9), (7, (n + 6) // 7), (n,)):
         found['cps-doubling-tree:' + ','.join(map(str, m))] = doubling_tree(n, *m)
     return found
@@ -296,13 +263,12 @@ def spread(values):
 
 def expected(oracle, hosts, phases, n_ranks, ranking, n_runs, seed):
     order, draw, runs = list(hosts), SplitMix(seed), []
-    drawn = callable(phases)
-    for _ in range(n_runs if drawn or ranking == 'random' else 1):
+    for _ in range(n_runs if ranking == 'random' else 1):
         if ranking == 'random':
             draw.shuffle(order)
-        runs.append(one_run(oracle, phases(draw) if drawn else phases, order[:n_ranks]))
+        runs.append(one_run(oracle, phases, order[:n_ranks]))
     hsd, sums, bandwidth = ([r[i] for r in runs] for i in range(3))
-    row = {'ranks': n_ranks, 'phases': 1 if drawn else len(phases), 'runs': len(runs), 'hsd': spread(hsd)[0],
+    row = {'ranks': n_ranks, 'phases': len(phases), 'runs': len(runs), 'hsd': spread(hsd)[0],
            'hsd_sum': spread(sums)[0], 'max_congestion': max(r[3] for r in runs),
            'bandwidth': spread(bandwidth)[0], 'pairs': sum(r[4] for r in runs), 'pairs_no_path': 0}
     if len(runs) > 1:
@@ -319,17 +285,67 @@ def judge(where, got, want):
                 where, got['pattern'], got['ranking'], key, got.get(key), value))
 
 
-def compare(command, net, workdir, n_ranks, n_runs, seed, threads):
+def written(text):
+    """Phases of a traffic file of ranks, and how many ranks."""
+    lines = [line for line in text.splitlines() if not line.startswith('#')]
+    phases = []
+    for line in lines[1:]:
+        if line == 'phase':
+            phases.append([])
+        else:
+            phases[-1].append(tuple(map(int, line.split())))
+    return phases, int(re.match(r'ranks (\d+)$', lines[0]).group(1))
+
+
+def write_patterns(script, n, workdir):
+    """{path: phases} of all patterns for n ranks, each as it is defined."""
+    files = {}
+    for name, phases in sequences(n).items():
+        text = script.text_of(name, n)
+        got, ranks = written(text)
+        phases = [phase for phase in phases if phase]
+        if ranks != n or [sorted(p) for p in got] != [sorted(p) for p in phases]:
+            sys.exit('%s of %d ranks: %r, expected %r' % (name, n, got, phases))
+        path = os.path.join(workdir, 'traffic-' + name)
+        with open(path, 'w') as file:
+            file.write(text)
+        files[path] = phases
+    return files
+
+
+def judge_random(script, path):
+    """Permutations without a fixed point; senders that are no receivers, spread evenly over them."""
+    for seed in range(1, 6):
+        for n in (2, 3, 9, 40):
+            (pairs,), _ = written(script.text_of('rand', n, seed))
+            if not sorted(a for a, _ in pairs) == sorted(b for _, b in pairs) == list(range(n)) or \
+                    any(a == b for a, b in pairs):
+                sys.exit('rand of %d: %r' % (n, pairs))
+            for k in (1, 4, n):
+                (pairs,), _ = written(script.text_of('receivers:%d' % k, n, seed))
+                few = min(k, n // 2)
+                load = [sum(b == r for _, b in pairs) for r in range(few)]
+                if sorted(a for a, _ in pairs) != list(range(few, n)) or max(load) > min(load) + 1 or \
+                        sum(load) != len(pairs):
+                    sys.exit('receivers:%d of %d: %r' % (k, n, pairs))
+    if len({script.text_of('rand', 40, seed) for seed in range(1, 6)}) != 5:
+        sys.exit('rand does not depend on the seed')
+    for words in (['star', '4'], ['ring:1', '4'], ['stencil:3,3', '8'], ['neighbor', '4'], ['ring', '1'],
+                  ['cps-doubling-tree:2,2', '5']):
+        done = subprocess.run([path, *words], capture_output=True, text=True)
+        if done.returncode != 1 or done.stdout or done.stderr.count('\n') != 1:
+            sys.exit('traffic-patterns %s: %r' % (words, done))
+
+
+def compare(command, script, net, workdir, n_ranks, n_runs, seed, threads):
     """Every pattern in order and at random; returns how many rows were the same."""
     dump = os.path.join(workdir, 'dump')
     run(command, 'route', net, '-e', 'sssp', '--dump', dump)
     oracle = Oracle(net, os.path.join(dump, 'opensm-lfts.dump'))
     n = n_ranks or len(oracle.hosts)
-    wanted = sequences(n)
+    wanted = write_patterns(script, n, workdir)
     words = ['route', net, '-e', 'sssp', '--json', '--bisections=0', '--runs=%d' % n_runs,
-             '--seed=%d' % seed, '--threads=%d' % threads] + ['--pattern=' + name for name in wanted]
-    if n_ranks:
-        words.append('--ranks=%d' % n_ranks)
+             '--seed=%d' % seed, '--threads=%d' % threads] + ['--traffic=' + path for path in wanted]
     rows = json.loads(run(command, *words))['patterns']
     if len(rows) != 2 * len(wanted):
         sys.exit('%s: %d rows for %d patterns' % (net, len(rows), len(wanted)))
@@ -389,10 +405,9 @@ def compare_files(command, net, workdir):
     return len(rows)
 
 
-def same_for_any_threads(command, net):
-    """Random patterns too; they are drawn in the order of the phases, whoever measures them."""
-    words = ['route', net, '-e', 'sssp', '--csv=patterns', '--bisections=50', '--runs=9',
-             '--pattern=rand', '--pattern=receivers:3', '--pattern=cps-shift']
+def same_for_any_threads(command, net, path):
+    """Hosts are shuffled in the order of the runs, whichever thread measures them."""
+    words = ['route', net, '-e', 'sssp', '--csv=patterns', '--bisections=50', '--runs=9', '--traffic=' + path]
 
     def text(threads):
         lines = run(command, *words, '--threads=%d' % threads).splitlines()
@@ -403,6 +418,13 @@ def same_for_any_threads(command, net):
 
 def main():
     command, root = sys.argv[1:]
+    path = os.path.join(root, 'share', 'examples', 'traffic-patterns')
+    loader = importlib.machinery.SourceFileLoader('traffic_patterns', path)
+    script = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(script)
+    if run(path, 'cps-ring', '3') != '# cps-ring\nranks 3\nphase\n0 1\n1 2\n2 0\n':
+        sys.exit('traffic-patterns cps-ring 3: another file')
+    judge_random(script, path)
     n = 0
     with tempfile.TemporaryDirectory() as workdir:
         nets = []
@@ -412,10 +434,10 @@ def main():
             nets.append(os.path.join(workdir, '%d.net' % i))
             run(command, 'generate', *words, '-o', nets[-1])
         for i, net in enumerate(nets):
-            n += compare(command, net, workdir, 0 if i % 2 else 13 + i, 1 + 2 * i, 70 + i, 1 + i)
+            n += compare(command, script, net, workdir, 0 if i % 2 else 13 + i, 1 + 2 * i, 70 + i, 1 + i)
         n += compare_files(command, nets[3], workdir)
-        same_for_any_threads(command, nets[3])
-        n += compare(command, os.path.join(root, 'topologies', 'tree-2.net'), workdir, 0, 3, 1, 2)
+        same_for_any_threads(command, nets[3], os.path.join(workdir, 'traffic-cps-shift'))
+        n += compare(command, script, os.path.join(root, 'topologies', 'tree-2.net'), workdir, 0, 3, 1, 2)
     print('%d rows: the same figures, to the last digit' % n)
 
 

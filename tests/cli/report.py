@@ -201,7 +201,7 @@ def main():
         at = cells.index(what)
         assert cells[at + 1:at + 3] == [str(r[key]) for r in results], (what, cells[at:at + 3], results)
     run('report', *words, '-e', 'dmodk', code=2)
-    run('report', 'topologies/tree-2.net', '--pattern=cps', code=2)
+    run('report', 'topologies/tree-2.net', '--traffic=x', code=2)
     bad = run('report', 'topologies/tree-2.net', '--html', '/nowhere/page.html', code=2).stderr
     assert '/nowhere/page.html' in bad and bad.count('\n') == 1, bad
     with open('/dev/full', 'w') as full:

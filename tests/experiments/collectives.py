@@ -7,7 +7,7 @@ two. Transcribed from the text of the paper, in which the columns of merged head
 (reduce-scatter and all-reduce), and the row of Tournament has lost its marks.
 """
 
-# Sequences of table 2 by the names of `osmroutes analyze`. Reverse dissemination is n_i -> n_(i - 2^s):
+# Sequences of table 2 by the names of share/examples/traffic-patterns. Reverse dissemination is n_i -> n_(i - 2^s):
 # the same pairs with the arrows turned.
 SEQUENCES = {
     'Binomial': 'cps-binomial', 'Recursive doubling': 'cps-doubling',

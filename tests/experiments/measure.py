@@ -17,6 +17,7 @@ from bandwidth import Oracle  # noqa: E402,F401 - tables, followed host by host
 from osmtest import BUILD, LOG_PLAIN, Fabric, Failure, Opensm  # noqa: E402
 
 COMMAND = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
+PATTERNS = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'share', 'examples', 'traffic-patterns')
 FLOW = os.path.join(BUILD, 'tests', 'experiments', 'osr-flow')
 TIMER = os.path.join(BUILD, 'libosrtimer.so')	# of scripts/bench: times engines, writes tables
 
@@ -101,13 +102,14 @@ class Workshop:
         words = [COMMAND, 'route', net, '--json', '--bisections=0', '--hsd-only',
                  '--runs=%d' % runs, '--ranking=' + ranking, '--hosts', listed]
         words += ['--tables', tables] if tables else ['-e', engine]
-        words += ['--pattern=' + p for p in patterns]
+        files = {self.pattern(p, len(hosts)): p for p in patterns}
+        words += ['--traffic=' + path for path in files]
         got = {}
         done = subprocess.run(words, capture_output=True, text=True)
         if done.returncode > 1:	# 1: tables that the checker refuses; hosts may do with them
             raise Failure('%s: %s' % (' '.join(words), done.stderr))
         for row in json.loads(done.stdout)['patterns']:
-            got.setdefault(row['pattern'], {})[row['ranking']] = row
+            got.setdefault(files[row['pattern']], {})[row['ranking']] = row
         return got
 
     def traffic(self, net, words, pattern, hosts, runs):
@@ -116,11 +118,19 @@ class Workshop:
         with open(listed, 'w') as file:
             file.write('\n'.join(hosts) + '\n')
         done = subprocess.run([COMMAND, 'route', net, '--json', '--bisections=0', '--ranking=random',
-                               '--runs=%d' % runs, '--hosts', listed, '--pattern=' + pattern] + words,
+                               '--runs=%d' % runs, '--hosts', listed, '--traffic=' + self.pattern(pattern, len(hosts))] + words,
                               capture_output=True, text=True)
         if done.returncode > 1:
-            raise Failure('analyze --pattern=%s: %s' % (pattern, done.stderr))
+            raise Failure('route --traffic of %s: %s' % (pattern, done.stderr))
         return json.loads(done.stdout)['patterns'][0]
+
+    def pattern(self, name, ranks):
+        """A traffic file of this pattern."""
+        path = self.path('%s-%d.traffic' % (re.sub(r'\W', '-', name), ranks))
+        if not os.path.exists(path):
+            with open(path, 'w') as file:
+                subprocess.run([PATTERNS, name, str(ranks)], check=True, stdout=file)
+        return path
 
     def order(self, net):
         """The hosts of a fat tree as `osmroutes order` has them."""
@@ -142,7 +152,7 @@ class Workshop:
         listed = self.path('hosts')
         with open(listed, 'w') as file:
             file.write('\n'.join(hosts) + '\n')
-        words = [net, engine, listed, seed, pattern, stages, in_flight] + list(rates)
+        words = [net, engine, listed, seed, self.pattern(pattern, len(hosts)), stages, in_flight] + list(rates)
         done = subprocess.run([FLOW] + [str(w) for w in words], check=True, capture_output=True,
                               text=True)
         return float(done.stdout.split()[0])

@@ -3,7 +3,7 @@
  * Bandwidth of a sequence of permutations on a routed fabric, by the flow-level simulator (figure 2
  * of the D-Mod-K paper):
  *
- *	osr-flow NET ENGINE HOSTS SEED PATTERN STAGES IN_FLIGHT HOST_MBPS LINK_MBPS
+ *	osr-flow NET ENGINE HOSTS SEED TRAFFIC STAGES IN_FLIGHT HOST_MBPS LINK_MBPS
  *
  * HOSTS is a file of host names, rank 0 first; SEED 0 keeps that order, any other shuffles it.
  * STAGES: only the first so many, 0 for all. Every rank sends one message of the same size in each
@@ -15,7 +15,7 @@
  * link for itself, over the time it takes), the most messages on one link at once, and the stages.
  */
 #include "simulator/flow.h"
-#include "traffic/pattern.h"
+#include "io/trafficfile.h"
 #include <osmroutes/prng.h>
 #include <osmroutes/sweep.h>
 
@@ -112,24 +112,20 @@ static void read_hosts(struct lab *x, const char *path, uint64_t seed)
 		osr_prng_shuffle(&prng, x->host, x->n_hosts);
 }
 
-static void read_stages(struct lab *x, const char *pattern, uint32_t most)
+static void read_stages(struct lab *x, const char *path, uint32_t most)
 {
-	struct osr_prng prng = { .state = 1 };
-	struct osr_sequence q;
-	struct osr_pair *pair;
+	struct osr_traffic traffic = { .hosts = NULL };
+	const struct osr_phases *q = &traffic.phases;
 
-	if (osr_sequence_parse(pattern, x->n_hosts, &q, &x->diag))
-		die(x, pattern);
-	x->n_stages = most && most < q.n_phases ? most : q.n_phases;
-	pair = need(osr_alloc(&x->arena, q.max_pairs, sizeof(*pair)));
+	if (osr_traffic_read(path, NULL, &traffic, &x->diag))
+		die(x, path);
+	x->n_stages = most && most < q->n_phases ? most : q->n_phases;
 	x->to = need(osr_alloc(&x->arena, (size_t)x->n_stages * x->n_hosts, sizeof(*x->to)));
 	memset(x->to, 0xff, (size_t)x->n_stages * x->n_hosts * sizeof(*x->to));
-	for (uint32_t k = 0; k < x->n_stages; k++) {
-		uint32_t n = osr_sequence_phase(&q, k, &prng, pair);
-
-		for (uint32_t i = 0; i < n; i++)
-			x->to[(size_t)k * x->n_hosts + pair[i].from] = pair[i].to;
-	}
+	for (uint32_t k = 0; k < x->n_stages; k++)
+		for (uint32_t i = q->row[k]; i < q->row[k + 1]; i++)
+			x->to[(size_t)k * x->n_hosts + q->pair[i].from] = q->pair[i].to;
+	osr_traffic_free(&traffic);
 }
 
 /* With a barrier, one application; otherwise one for each message that a rank may have under way. */
@@ -193,7 +189,7 @@ int main(int argc, char **argv)
 	double reached;
 
 	if (argc != 10) {
-		fputs("osr-flow NET ENGINE HOSTS SEED PATTERN STAGES IN_FLIGHT HOST_MBPS "
+		fputs("osr-flow NET ENGINE HOSTS SEED TRAFFIC STAGES IN_FLIGHT HOST_MBPS "
 		      "LINK_MBPS\n",
 		      stderr);
 		return 2;

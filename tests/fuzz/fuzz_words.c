@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Words of a command line. The first byte says what the rest is:
- *	a pattern of traffic, NAME or NAME:1,2; its second byte is the number of ranks
- *	what `osmroutes generate` takes, KIND NAME=VALUE...; its second byte is the style
- * Refused with a sentence, or every pair is of two ranks that there are, or the net is a fabric or refused
- * as one.
+ * What `osmroutes generate` takes, KIND NAME=VALUE..., behind a byte that does not count and one that is
+ * the style. Refused with a sentence, or the net is a fabric or refused as one.
  */
 #include "fuzz.h"
-
-#include "traffic/pattern.h"
-#include <osmroutes/prng.h>
 
 #include "io/speed.h"
 #include "topo/topo.h"
@@ -17,35 +11,6 @@
 /* Of the numbers, multiplied: nobody waits for a million nodes here. In two kinds they are exponents. */
 #define MOST 3000
 #define MOST_EXPONENTS 15
-
-static void make_phases(const struct osr_sequence *q)
-{
-	struct osr_pair *pair = malloc((q->max_pairs + 1u) * sizeof(*pair));
-	struct osr_prng prng = { 1 };
-
-	insist(pair != NULL, "pattern", "no memory");
-	for (uint32_t k = 0; k < q->n_phases && k < 100; k++) {
-		uint32_t n = osr_sequence_phase(q, k, &prng, pair);
-
-		insist(n <= q->max_pairs, "pattern", "more pairs than it said");
-		for (uint32_t i = 0; i < n; i++)
-			insist(pair[i].from < q->n_ranks && pair[i].to < q->n_ranks &&
-				       pair[i].from != pair[i].to,
-			       "pattern", "a pair that is none");
-	}
-	free(pair);
-}
-
-static void read_pattern(const char *text, uint32_t n_ranks)
-{
-	struct osr_diag diag = { "" };
-	struct osr_sequence q;
-
-	if (osr_sequence_parse(text, n_ranks, &q, &diag))
-		insist(diag.text[0] != 0, "pattern", "refused without a sentence");
-	else if (q.max_pairs < 100000)
-		make_phases(&q);
-}
 
 static bool too_large(const char *text)
 {
@@ -115,9 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	text = strndup((const char *)data + 2, size - 2);
 	insist(text != NULL, "words", "no memory");
-	if (data[0] & 1)
-		read_pattern(text, 2 + data[1] % 70u);
-	else if (!too_large(text))
+	if (!too_large(text))
 		generate(text, data[1]);
 	free(text);
 	return 0;

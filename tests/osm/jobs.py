@@ -59,9 +59,10 @@ class Slurm:
         # slurmctld gives its prolog next to no environment.
         self.prolog = os.path.join(directory, 'prolog')
         with open(self.prolog, 'w') as file:
-            file.write('#!/bin/sh\nexport PATH=%s:/usr/bin:/bin OSMROUTES_KEYS=%s OSMROUTES_JOBS=%s SLURM_CONF=%s\n'
+            file.write('#!/bin/sh\nexport PATH=%s:/usr/bin:/bin OSMROUTES_KEYS=%s OSMROUTES_JOBS=%s SLURM_CONF=%s OSMROUTES_PATTERNS=%s\n'
                        'exec %s\n' % (tools, path, os.path.join(directory, 'jobs'),
                                       os.path.join(directory, 'slurm.conf'),
+                                      os.path.join(ROOT, 'share', 'examples', 'traffic-patterns'),
                                       os.path.join(ROOT, 'share', 'examples', 'slurm-prolog')))
         os.chmod(self.prolog, 0o755)
         self.env = dict(os.environ, SLURM_CONF=os.path.join(directory, 'slurm.conf'))

@@ -132,7 +132,7 @@ static enum osr_status take_cart(struct reader *r, char *rest)
 		r->t->side[r->t->n_dims++] = side;
 		n *= side;
 	}
-	if (!r->t->n_dims || n < 2 || n > OSR_PATTERN_MAX_RANKS)
+	if (!r->t->n_dims || n < 2 || n > OSR_MAX_RANKS)
 		return bad(r, "CART has two ranks at least, and 2^20 at most");
 	r->t->n_ranks = (uint32_t)n;
 	return OSR_OK;

@@ -25,7 +25,7 @@
 
 #include <stddef.h>
 
-#include "traffic/pattern.h"
+#include "traffic/phases.h"
 
 #define OSR_TRACE_DIMS 4 /* X Y Z W */
 

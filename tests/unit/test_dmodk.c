@@ -10,7 +10,6 @@
 #include "test.h"
 
 #include <osmroutes/check.h>
-#include "traffic/collective.h"
 #include <osmroutes/pgft.h>
 #include <osmroutes/prng.h>
 #include <osmroutes/sweep.h>
@@ -123,28 +122,46 @@ static void assert_shifts(const struct routed *x)
 	free(load);
 }
 
-/* Theorem 3: in no stage of the doubling that follows the tree has a link more than one flow. */
+/* One stage of section VI: from rank i to the one that differs in the digit of its level, if there is one. */
+static void assert_stage(const struct routed *x, const uint32_t *to, bool back, uint32_t *load)
+{
+	memset(load, 0, x->f.n_channels * sizeof(*load));
+	for (uint32_t i = 0; i < x->p.n_order; i++)
+		if (to[i] != i && to[i] < x->p.n_order)
+			assert_true(add_route(x, back ? to[i] : i, back ? i : to[i], load) <= 1);
+}
+
+/*
+ * Theorem 3: in no stage of the doubling that follows the tree has a link more than one flow. With
+ * 2^L the largest power of two up to m_l, equations 3 to 7: ranks with a digit from 2^L on send to
+ * the one 2^L below (and at last back), the others exchange with digit xor 2^s for s < L.
+ */
 static void assert_doubling(const struct routed *x, const char *m)
 {
-	uint32_t *load = malloc((x->f.n_channels + 1) * sizeof(*load));
-	struct osr_prng prng = { .state = 1 };
-	struct osr_diag diag = { "" };
-	struct osr_sequence q;
-	struct osr_pair *pair;
-	char text[128];
+	uint32_t n = x->p.n_order, below = 1;
+	uint32_t *load = malloc((x->f.n_channels + 1) * sizeof(*load)),
+		 *to = malloc(n * sizeof(*to));
 
-	snprintf(text, sizeof(text), "cps-doubling-tree:%s", m);
-	if (osr_sequence_parse(text, x->p.n_order, &q, &diag))
-		fail_msg("%s", diag.text);
-	pair = malloc(q.max_pairs * sizeof(*pair));
-	for (uint32_t k = 0; k < q.n_phases; k++) {
-		uint32_t n = osr_sequence_phase(&q, k, &prng, pair);
+	for (const char *at = m; *at; at += strspn(at, ",")) {
+		uint32_t digits = (uint32_t)strtoul(at, (char **)&at, 10), power = 1;
 
-		memset(load, 0, x->f.n_channels * sizeof(*load));
+		while (2 * power <= digits)
+			power *= 2;
+		for (uint32_t step = 1; step < power; step *= 2) {
+			for (uint32_t i = 0; i < n; i++) {
+				uint32_t digit = i / below % digits;
+
+				to[i] = digit < power ? i + ((digit ^ step) - digit) * below : i;
+			}
+			assert_stage(x, to, false, load);
+		}
 		for (uint32_t i = 0; i < n; i++)
-			assert_true(add_route(x, pair[i].from, pair[i].to, load) <= 1);
+			to[i] = i / below % digits < power ? i : i - power * below;
+		assert_stage(x, to, false, load);
+		assert_stage(x, to, true, load);
+		below *= digits;
 	}
-	free(pair);
+	free(to);
 	free(load);
 }
 

@@ -98,10 +98,10 @@ static enum osr_status bisect(const struct osr_fabric *fabric, const struct osr_
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	struct osr_survey_sum sum;
 	struct osr_survey_in in;
-	struct osr_sequence sequence;
+	struct osr_phases phases;
 	enum osr_status st;
 
-	st = osr_bandwidth_prepare(fabric, routing, n_patterns, seed, scratch, &sequence, &in,
+	st = osr_bandwidth_prepare(fabric, routing, n_patterns, seed, scratch, &phases, &in,
 				   bandwidth, diag);
 	if (!st)
 		st = test_survey(&in, scratch, &sum, diag);

@@ -5,6 +5,7 @@
 #include "test.h"
 
 #include <osmroutes/check.h>
+#include "traffic/bandwidth.h"
 #include "traffic/loads.h"
 
 #include <math.h>
@@ -41,11 +42,11 @@ static void drop(struct set *x)
 	test_fabric_free(&x->t);
 }
 
-static struct osr_survey_in survey_in(const struct set *x, const struct osr_sequence *q)
+static struct osr_survey_in survey_in(const struct set *x, const struct osr_phases *q)
 {
 	return (struct osr_survey_in){ .f = &x->t.f,
 				       .r = &x->r,
-				       .sequence = q,
+				       .phases = q,
 				       .hosts = x->hosts,
 				       .n_hosts = x->n_hosts,
 				       .n_runs = 3,
@@ -55,7 +56,7 @@ static struct osr_survey_in survey_in(const struct set *x, const struct osr_sequ
 }
 
 /* Three workers, in an order that has nothing to do with the phases: the same bytes. */
-static void several(struct set *x, const struct osr_sequence *q)
+static void several(struct set *x, const struct osr_phases *q)
 {
 	struct osr_survey_in in = survey_in(x, q);
 	struct osr_survey_sum one, three;
@@ -87,20 +88,35 @@ static void several(struct set *x, const struct osr_sequence *q)
 	osr_arena_free(&x->scratch);
 }
 
+/* Every rank to the s-th behind it, s = 1 .. n - 1. */
+static struct osr_phases shifts(struct set *x)
+{
+	uint32_t n = x->n_hosts, *row = osr_alloc(&x->tables, n, sizeof(*row));
+	struct osr_pair *pair = osr_alloc(&x->tables, (size_t)n * n, sizeof(*pair));
+
+	for (uint32_t s = 1; s < n; s++)
+		for (uint32_t i = 0; i < n; i++)
+			pair[(s - 1) * n + i] = (struct osr_pair){ i, (i + s) % n };
+	for (uint32_t s = 0; s < n; s++)
+		row[s] = s * n;
+	return (struct osr_phases){ n, n - 1, row, pair };
+}
+
 static void test_workers(void **state)
 {
-	static const char *const names[] = { "halves", "rand", "receivers:3", "cps-shift",
-					     "recdbl" };
+	struct osr_survey_in in;
+	struct osr_phases q, halves;
+	struct osr_bandwidth b;
 	struct set x = { 0 };
 
 	test_fabric_ring(&x.t, 7, 3);
 	finish(&x);
-	for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		struct osr_sequence q;
-
-		assert_int_equal(osr_sequence_parse(names[i], x.n_hosts, &q, &x.diag), OSR_OK);
-		several(&x, &q);
-	}
+	q = shifts(&x);
+	several(&x, &q);
+	assert_int_equal(
+		osr_bandwidth_prepare(&x.t.f, &x.r, 9, 1, &x.tables, &halves, &in, &b, &x.diag),
+		OSR_OK);
+	several(&x, &halves);
 	drop(&x);
 }
 
@@ -112,13 +128,11 @@ static void test_given(void **state)
 	struct osr_phases phases = { .n_ranks = 3, .n_phases = 3, .row = row, .pair = pair };
 	struct osr_survey_sum sum;
 	struct osr_survey_in in;
-	struct osr_sequence q;
 	struct set x = { 0 };
 
 	test_fabric_ring(&x.t, 3, 1);
 	finish(&x);
-	osr_sequence_given(&phases, &q);
-	in = survey_in(&x, &q);
+	in = survey_in(&x, &phases);
 	assert_int_equal(test_survey(&in, &x.scratch, &sum, &x.diag), OSR_OK);
 	assert_true(sum.hsd.mean == 1.5 && sum.hsd_sum.mean == 3);
 	assert_true(sum.bandwidth.mean == 2.0 / 3);
@@ -268,13 +282,13 @@ static void test_out_of_memory(void **state)
 	enum osr_status st = OSR_NOMEM;
 	struct osr_survey_sum sum;
 	struct osr_survey_in in;
-	struct osr_sequence q;
+	struct osr_phases q;
 	struct set x = { 0 };
 	uint64_t minimal;
 
 	test_fabric_ring(&x.t, 5, 2);
 	finish(&x);
-	assert_int_equal(osr_sequence_parse("rand", x.n_hosts, &q, &x.diag), OSR_OK);
+	q = shifts(&x);
 	in = survey_in(&x, &q);
 	for (size_t n = 1; st; n++) {
 		x.scratch.fail_after = n;
