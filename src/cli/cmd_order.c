@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Hosts in the order of a fat tree, in the form that other programs read. The order is that of
- * osr_pgft.order; a host with several end ports stands where its first one does.
+ * Hosts in the order of a fat tree, in the form that other programs read. The order is the one by which
+ * dmodk routes this fabric, with its options and what it remembers; a host with several end ports
+ * stands where its first one does.
  */
 #include <argp.h>
 #include <inttypes.h>
@@ -13,8 +14,10 @@
 #include "cli/input.h"
 #include "cli/order.h"
 #include "cli/output.h"
+#include "cli/stored.h"
+#include "cli/subject.h"
 
-enum { OPT_FORMAT = 256, OPT_SLOTS, OPT_MISSING, OPT_HCA, OPT_HOSTS };
+enum { OPT_FORMAT = 256, OPT_SLOTS, OPT_CONFIG, OPT_PREVIOUS, OPT_HCA, OPT_HOSTS };
 
 enum form { LIST, RANKFILE, SLURM_TOPOLOGY, SLURM_BLOCKS, SLURM_YAML, N_FORMS };
 
@@ -36,8 +39,13 @@ static const struct argp_option options[] = {
 	  "of hosts with several HCAs, the end ports whose node description has this word behind "
 	  "the host's name, e.g. mlx5_0",
 	  0 },
-	{ "max-missing", OPT_MISSING, "PERCENT", 0,
-	  "links that may be missing from the tree (default 30)", 0 },
+	{ "config", OPT_CONFIG, "FILE", 0,
+	  "options of dmodk: this osmroutes.conf; \"none\": the defaults "
+	  "(default: " OSR_DEFAULT_CONFIG ", if it exists)",
+	  0 },
+	{ "previous", OPT_PREVIOUS, "FILE", 0,
+	  "the order after this sweep of dmodk: stored tables of route --save or of the plugin",
+	  0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
@@ -55,10 +63,11 @@ static const struct out_section sections[] = {
 
 struct args {
 	struct cli_input in;
+	struct cli_subjects who;
 	struct out out;
 	enum form form;
-	const char *hca, *hosts;
-	long slots, max_missing;
+	const char *hca, *hosts, *previous;
+	long slots;
 };
 
 static error_t order_parse(int key, char *arg, struct argp_state *state)
@@ -84,8 +93,11 @@ static error_t order_parse(int key, char *arg, struct argp_state *state)
 	case OPT_HCA:
 		a->hca = arg;
 		return 0;
-	case OPT_MISSING:
-		a->max_missing = cli_take_number(arg, "max-missing", 0, 99, state);
+	case OPT_CONFIG:
+		a->who.config = strcmp(arg, "none") ? arg : "";
+		return 0;
+	case OPT_PREVIOUS:
+		a->previous = arg;
 		return 0;
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &a->in;
@@ -206,6 +218,52 @@ static enum osr_status name_hosts(struct cli_order *o, const char *hca, uint32_t
 	return drop_repeated(o, diag);
 }
 
+/* The tree ------------------------------------------------------------------------------------- */
+
+/* The digits that the engine has given and will remember; a tree that is not remembered has those of any day. */
+static enum osr_status order_find_tree(struct args *a, const struct osr_notes *notes,
+				       struct osr_pgft *tree, struct osr_diag *diag)
+{
+	/* The engine has taken the tree already, whatever is missing. */
+	struct osr_pgft_options opt = { .max_missing = 99 };
+	struct osr_pgft_memory memory;
+	enum osr_status st = OSR_NOT_APPLICABLE;
+
+	if (osr_pgft_memory_read(notes, &memory)) {
+		opt.memory = &memory;
+		st = osr_pgft_find(&a->in.fabric, &opt, &a->in.arena, tree, diag);
+	}
+	opt.memory = NULL;
+	return st == OSR_NOT_APPLICABLE
+		       ? osr_pgft_find(&a->in.fabric, &opt, &a->in.arena, tree, diag)
+		       : st;
+}
+
+static enum osr_status order_route(struct args *a, struct osr_pgft *tree, struct osr_diag *diag)
+{
+	struct cli_subjects *who = &a->who;
+	struct cli_stored previous = { .last.digest = 0 };
+	struct cli_tables tables = { .st = OSR_OK };
+	enum osr_status st;
+
+	who->item[who->n++].engine = osr_engine_find("dmodk");
+	st = cli_subjects_load(who, &a->in, diag);
+	if (!st && a->previous)
+		st = cli_stored_read(a->previous, who->item[0].engine, &who->values[0], &previous,
+				     diag);
+	if (!st) {
+		cli_tables_make(who, 0, &a->in.fabric, a->previous ? &previous.last : NULL,
+				&tables);
+		st = tables.st;
+		*diag = tables.diag;
+	}
+	if (!st)
+		st = order_find_tree(a, &tables.routing.notes, tree, diag);
+	cli_tables_free(&tables);
+	cli_stored_free(&previous);
+	return st;
+}
+
 /* Forms ---------------------------------------------------------------------------------------- */
 
 static void print_hosts(const struct args *a, const struct cli_order *o)
@@ -254,20 +312,16 @@ int cli_order(int argc, char **argv)
 		.children = children
 	};
 	struct args a = { .in = CLI_INPUT_INIT,
+			  .who = CLI_SUBJECTS_INIT,
 			  .out = { .command = "order", .sections = sections },
-			  .slots = 1,
-			  .max_missing = 30 };
+			  .slots = 1 };
 	struct cli_order o = { .f = &a.in.fabric };
 	struct osr_diag diag = { "" };
 	enum osr_status st;
 	char sentence[512];
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
-	st = cli_input_load(&a.in, &diag);
-	if (!st)
-		st = osr_pgft_find(
-			o.f, &(struct osr_pgft_options){ .max_missing = (uint32_t)a.max_missing },
-			&a.in.arena, &o.p, &diag);
+	st = order_route(&a, &o.p, &diag);
 	if (!st)
 		st = name_hosts(&o, a.hca, (uint32_t)a.slots, &diag);
 	if (!st && a.hosts)
@@ -288,6 +342,7 @@ int cli_order(int argc, char **argv)
 			print_hosts(&a, &o);
 	}
 	free(o.place);
+	cli_subjects_free(&a.who);
 	cli_input_free(&a.in);
 	return st ? cli_fail(st, &diag) : out_end(&a.out, CLI_OK);
 }

@@ -37,9 +37,9 @@ def job(net, hosts, *words):
 
 
 class Shift:
-    def __init__(self, net, workdir):
+    def __init__(self, net, workdir, *words):
         dump = os.path.join(workdir, 'dump')
-        run('route', net, '-e', 'dmodk', '--dump', dump)
+        run('route', net, '-e', 'dmodk', '--dump', dump, *words)
         self.tables = Oracle(net, os.path.join(dump, 'opensm-lfts.dump'))
         self.place = {self.tables.cables[h][0]: h for h in self.tables.hosts}
         self.ways = {}
@@ -120,12 +120,33 @@ def forms(net, every, workdir):
         assert not out and said.count('\n') == 1 and what in said, '%s: %s' % (bad, said)
 
 
+def memory(net, every, workdir):
+    """A leaf comes back: dmodk keeps the digits of the others, so it is the last of them, and shifts in that order
+    meet nowhere. The options are those of the configuration."""
+    less, stored = os.path.join(workdir, 'less.net'), os.path.join(workdir, 'stored')
+    run('whatif', '--switch=leaf-0', '--write=' + less, net)
+    run('route', '-e', 'dmodk', '--config=none', '--save=' + stored, less)
+    kept = run('order', '--config=none', '--previous=' + stored, net)[0].split()
+    there = run('order', '--config=none', less)[0].split()
+    assert kept == there + [h for h in every if h not in there] and kept != every, kept
+    shift = Shift(net, workdir, '--config=none', '--previous=' + stored)
+    assert shift.worst([(h, 1) for h in kept]) == 1
+    run('whatif', '--links=4', '--seed=3', '--write=' + less, net)
+    conf = os.path.join(workdir, 'osmroutes.conf')
+    with open(conf, 'w') as file:
+        file.write('[dmodk]\nmax_missing = 5\n')
+    run('order', '--config=none', less)
+    out, said = run('order', '--config=' + conf, less, status=1)
+    assert not out and said.count('\n') == 1 and 'missing' in said, said
+
+
 def main():
     with tempfile.TemporaryDirectory() as workdir:
         for i, (words, period) in enumerate(TREES):
             net, every = judge(words, period, workdir)
             if not i:
                 forms(net, every, workdir)
+                memory(net, every, workdir)
 
 
 main()
