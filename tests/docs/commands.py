@@ -113,7 +113,7 @@ class Runner:
         with open(os.path.join(where, 'hosts'), 'w') as file:
             file.writelines('h%d\n' % i for i in range(8))
         with open(os.path.join(where, 'ring'), 'w') as file:
-            subprocess.run([os.path.join(ROOT, 'share', 'examples', 'traffic-patterns'), 'cps-ring', '8'], check=True, stdout=file)
+            subprocess.run([os.path.join(self.project, 'share', 'examples', 'traffic-patterns'), 'cps-ring', '8'], check=True, stdout=file)
         return self.keys_env
 
     def mode(self, page, command):
