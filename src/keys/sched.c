@@ -81,19 +81,20 @@ struct osr_sched_app *osr_sched_row(const struct osr_sched *sched, uint32_t i)
 	return i < sched->n_apps ? sched->app[i] : NULL;
 }
 
+static int compare_id(const void *id, const void *app)
+{
+	const uint32_t *a = id, *b = &(*(struct osr_sched_app *const *)app)->id;
+
+	return (*a > *b) - (*a < *b);
+}
+
 struct osr_sched_app *osr_sched_find(const struct osr_sched *sched, uint32_t id)
 {
-	uint32_t lo = 0, hi = sched->n_apps;
+	struct osr_sched_app **app =
+		sched->n_apps ? bsearch(&id, sched->app, sched->n_apps, sizeof(*app), compare_id)
+			      : NULL;
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (sched->app[mid]->id < id)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < sched->n_apps && sched->app[lo]->id == id ? sched->app[lo] : NULL;
+	return app ? *app : NULL;
 }
 
 void osr__sched_notice(struct osr_sched_app *app, const char *fmt, ...)
@@ -177,21 +178,22 @@ static void remove_app(struct osr_sched *sched, struct osr_sched_app *app)
 
 /* Hosts ---------------------------------------------------------------------------------------- */
 
+static int compare_guid(const void *guid, const void *port)
+{
+	const uint64_t *a = guid, *b = &((const struct osr__port *)port)->guid;
+
+	return (*a > *b) - (*a < *b);
+}
+
 uint32_t osr_sched_terminal(const struct osr_sched *sched, uint64_t port_guid)
 {
-	uint32_t lo = 0, hi = sched->has_fabric ? sched->f.n_terminals : 0;
+	const struct osr__port *port =
+		sched->has_fabric && sched->f.n_terminals
+			? bsearch(&port_guid, sched->port, sched->f.n_terminals, sizeof(*port),
+				  compare_guid)
+			: NULL;
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (sched->port[mid].guid < port_guid)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (!sched->has_fabric || lo == sched->f.n_terminals || sched->port[lo].guid != port_guid)
-		return OSR_NONE;
-	return sched->port[lo].term;
+	return port ? port->term : OSR_NONE;
 }
 
 const struct osr_fabric *osr_sched_present(const struct osr_sched *sched)
@@ -433,6 +435,17 @@ static enum osr_status place_once(struct osr_sched *sched, const struct osr_sche
 	return st;
 }
 
+/* Once more, if the fabric has changed while routes were made? */
+static bool tries_again(const struct osr_sched *sched, uint64_t stamp, int *tries,
+			struct osr_diag *diag)
+{
+	if (sched->stamp == stamp || ++*tries == MAX_TRIES || osr__sched_stops(sched))
+		return false;
+	if (diag)
+		diag->text[0] = '\0';
+	return true;
+}
+
 enum osr_status osr_sched_place(struct osr_sched *sched, const struct osr_sched_in *in,
 				struct osr_sched_app **app, struct osr_diag *diag)
 {
@@ -442,10 +455,8 @@ enum osr_status osr_sched_place(struct osr_sched *sched, const struct osr_sched_
 
 	do {
 		stamp = sched->stamp;
-		if (diag)
-			diag->text[0] = '\0';
 		st = place_once(sched, in, app, diag);
-	} while (st && sched->stamp != stamp && ++tries < MAX_TRIES && !osr__sched_stops(sched));
+	} while (st && tries_again(sched, stamp, &tries, diag));
 	return st;
 }
 
@@ -529,10 +540,8 @@ enum osr_status osr_sched_request(struct osr_sched *sched, struct osr_sched_app 
 
 	do {
 		stamp = sched->stamp;
-		if (diag)
-			diag->text[0] = '\0';
 		st = request_once(sched, app, key, diag);
-	} while (st && sched->stamp != stamp && ++tries < MAX_TRIES && !osr__sched_stops(sched));
+	} while (st && tries_again(sched, stamp, &tries, diag));
 	return st;
 }
 

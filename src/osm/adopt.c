@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "adopt.h"
 
+#include "mcast_groups.h"
 #include "sweep.h"
 
 #include "core/paths/mcast.h"
@@ -230,31 +231,6 @@ static enum osr_status adopt_copy_slvl(struct adopted *a)
 	return OSR_OK;
 }
 
-/* Breadth first from one switch of each component: the first one, and in that of `root` that one. */
-static void adopt_tree(const struct osr_fabric *fabric, uint32_t root, uint32_t *parent,
-		       uint32_t *queue)
-{
-	uint32_t n = 0;
-
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
-		parent[s] = OSR_NONE - 1;
-	for (uint32_t i = 0, head = 0; i <= fabric->n_switches; i++) {
-		uint32_t top = i ? i - 1 : root;
-
-		if (parent[top] != OSR_NONE - 1)
-			continue;
-		parent[top] = OSR_NONE;
-		queue[n++] = top;
-		for (; head < n; head++)
-			for (uint32_t c = fabric->chan_row[queue[head]];
-			     c < fabric->chan_row[queue[head] + 1]; c++)
-				if (parent[fabric->chan_dst[c]] == OSR_NONE - 1) {
-					parent[fabric->chan_dst[c]] = fabric->chan_rev[c];
-					queue[n++] = fabric->chan_dst[c];
-				}
-	}
-}
-
 /* The certificate, with the spanning order of the full route or another one. */
 static enum osr_status adopt_prove(struct adopted *a, struct osr_loop *loop)
 {
@@ -264,6 +240,7 @@ static enum osr_status adopt_prove(struct adopted *a, struct osr_loop *loop)
 	size_t n = fabric->n_switches;
 	uint32_t *tree = osr_alloc(scratch, n, sizeof(*tree)),
 		 *queue = osr_alloc(scratch, n, sizeof(*queue));
+	uint8_t *seen = osr_alloc(scratch, n, sizeof(*seen));
 	uint32_t modes = OSR_CLAIM_ANY_SL | OSR_CLAIM_REVERSIBLE;
 	enum osr_status st = OSR_OK;
 
@@ -271,7 +248,8 @@ static enum osr_status adopt_prove(struct adopted *a, struct osr_loop *loop)
 		osr_alloc(arena, OSR_MAX_VLS * (size_t)fabric->n_channels, sizeof(*a->r->rank));
 	if (a->best->mcast_parent)
 		a->r->mcast_parent = osr_alloc(arena, n, sizeof(*a->r->mcast_parent));
-	if (!tree || !queue || !a->r->rank || (a->best->mcast_parent && !a->r->mcast_parent))
+	if (!tree || !queue || !seen || !a->r->rank ||
+	    (a->best->mcast_parent && !a->r->mcast_parent))
 		return osr_fail(&a->diag, OSR_NOMEM, "out of memory");
 	if (a->r->mcast_parent) {
 		modes |= OSR_CLAIM_MULTICAST;
@@ -279,8 +257,8 @@ static enum osr_status adopt_prove(struct adopted *a, struct osr_loop *loop)
 	}
 	st = osr_union_loop(fabric, &gen, 1, modes, scratch, arena, loop, a->r->rank, &a->diag);
 	for (uint32_t i = 0; !st && loop->n && a->r->mcast_parent && i < MAX_TREES && i < n; i++) {
-		adopt_tree(fabric, (uint32_t)(i * n / (n < MAX_TREES ? n : MAX_TREES)), tree,
-			   queue);
+		osr__mcast_span(fabric, NULL, (uint32_t)(i * n / (n < MAX_TREES ? n : MAX_TREES)),
+				tree, queue, seen);
 		st = osr_mcast_take(fabric, tree, scratch, a->r->mcast_parent, &a->diag);
 		if (!st)
 			st = osr_union_loop(fabric, &gen, 1, modes, scratch, arena, loop,

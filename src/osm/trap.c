@@ -159,103 +159,60 @@ static void set_paths(osm_switch_t *sw, const osm_dr_path_t *path)
 	}
 }
 
-/* Breadth first over the cables that are left. osm_switch.priv marks who was reached, and is given back. */
-struct search {
-	uint32_t n_switches, n;
-	osm_switch_t **all;
-	void **priv;
-	osm_switch_t **queue;
-	osm_dr_path_t *path; /* to queue[i] */
-};
-
-static bool search_alloc(struct search *x, const struct osm_opensm *osm, struct osr_arena *arena)
+/* Does its directed path still lead to this switch? */
+static bool is_reached(const struct osm_opensm *osm, const osm_switch_t *sw)
 {
-	const osm_subn_t *subn = &osm->subn;
-	uint32_t n = (uint32_t)cl_qmap_count(&subn->sw_guid_tbl);
+	const osm_physp_t *p0 = osm_node_get_physp_ptr(sw->p_node, 0);
 
-	*x = (struct search){ .all = osr_alloc(arena, n, sizeof(*x->all)),
-			      .priv = osr_alloc(arena, n, sizeof(*x->priv)),
-			      .queue = osr_alloc(arena, n, sizeof(*x->queue)),
-			      .path = osr_alloc(arena, n, sizeof(*x->path)) };
-	if (!x->all || !x->priv || !x->queue || !x->path)
-		return false;
-	for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw)) {
+	return p0 && path_node(osm, &p0->dr_path, p0->dr_path.hop_count) == sw->p_node;
+}
 
-		x->all[x->n_switches] = sw;
-		x->priv[x->n_switches++] = sw->priv;
-		sw->priv = NULL;
+/* By the neighbour that is closest to the SM of those that are reached; false: none is. */
+static bool find_path(const struct osm_opensm *osm, const osm_switch_t *sw, osm_dr_path_t *path)
+{
+	bool found = false;
+
+	for (unsigned port = 1; port < sw->num_ports; port++) {
+		const osm_physp_t *osm_physp = osm_node_get_physp_ptr(sw->p_node, (uint8_t)port);
+		const osm_physp_t *far = osm_physp ? osm_physp->p_remote_physp : NULL;
+		osm_dr_path_t other;
+
+		if (!far || !far->p_node->sw || !is_reached(osm, far->p_node->sw))
+			continue;
+		other = osm_node_get_physp_ptr(far->p_node, 0)->dr_path;
+		if ((found && other.hop_count + 1 >= path->hop_count) ||
+		    osm_dr_path_extend(&other, far->port_num))
+			continue;
+		*path = other;
+		found = true;
 	}
-	return true;
+	return found;
 }
 
-static void search_end(struct search *x)
-{
-	for (uint32_t i = 0; i < x->n_switches; i++)
-		x->all[i]->priv = x->priv[i];
-}
-
-static void search_add(struct search *x, osm_switch_t *sw, const osm_dr_path_t *from, uint8_t port)
-{
-	if (sw->priv)
-		return;
-	x->path[x->n] = *from;
-	if (port && osm_dr_path_extend(&x->path[x->n], port))
-		return;
-	sw->priv = sw;
-	x->queue[x->n++] = sw;
-}
-
-/* The switch that the SM's port is on, or hangs on. */
-static void search_begin(struct search *x, const struct osm_opensm *osm)
-{
-	const osm_port_t *sm = osm_get_port_by_guid(&osm->subn, osm->subn.sm_port_guid);
-	const osm_physp_t *far = sm && sm->p_physp ? sm->p_physp->p_remote_physp : NULL;
-	osm_dr_path_t none = { 0 };
-
-	if (sm && sm->p_node->sw)
-		search_add(x, sm->p_node->sw, &none, 0);
-	else if (far && far->p_node->sw)
-		search_add(x, far->p_node->sw, &none, sm->p_physp->port_num);
-}
-
-static void search_all(struct search *x)
-{
-	for (uint32_t head = 0; head < x->n; head++) {
-		osm_switch_t *sw = x->queue[head];
-
-		for (unsigned port = 1; port < sw->num_ports; port++) {
-			const osm_physp_t *osm_physp =
-				osm_node_get_physp_ptr(sw->p_node, (uint8_t)port);
-
-			if (osm_physp && osm_physp->p_remote_physp &&
-			    osm_physp->p_remote_physp->p_node->sw)
-				search_add(x, osm_physp->p_remote_physp->p_node->sw, &x->path[head],
-					   (uint8_t)port);
-		}
-	}
-}
-
-/* Where a directed path went over a cable that is gone; all others stay. false: not all are reached. */
+/*
+ * Where a directed path went over a cable that is gone; all others stay. Switch after switch, until none is left or
+ * none of those can be reached. false: some cannot.
+ */
 static bool renew_paths(struct passage *w)
 {
-	struct osr_arena arena = { 0 };
-	struct search x = { 0 };
-	bool whole = search_alloc(&x, w->osm, &arena);
+	const osm_subn_t *subn = &w->osm->subn;
+	bool whole = false, better = true;
+	osm_dr_path_t path;
 
-	if (whole) {
-		search_begin(&x, w->osm);
-		search_all(&x);
-		whole = x.n == x.n_switches;
-		search_end(&x);
+	while (!whole && better) {
+		whole = true;
+		better = false;
+		for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw)) {
+			if (is_reached(w->osm, sw))
+				continue;
+			if (find_path(w->osm, sw, &path)) {
+				set_paths(sw, &path);
+				better = true;
+			} else {
+				whole = false;
+			}
+		}
 	}
-	for (uint32_t i = 0; whole && i < x.n; i++) {
-		const osm_physp_t *p0 = osm_node_get_physp_ptr(x.queue[i]->p_node, 0);
-
-		if (p0 &&
-		    path_node(w->osm, &p0->dr_path, p0->dr_path.hop_count) != x.queue[i]->p_node)
-			set_paths(x.queue[i], &x.path[i]);
-	}
-	osr_arena_free(&arena);
 	if (!whole)
 		snprintf(w->why, sizeof(w->why), "a switch is cut off");
 	return whole;
