@@ -32,34 +32,6 @@ enum osr_status osr_cdg_init(struct osr_cdg *cdg, const struct osr_fabric *fabri
 	return osr_arena_failed(scratch, diag) ? OSR_NOMEM : OSR_OK;
 }
 
-bool osr_cdg_sort(const struct osr_cdg *cdg, struct osr_arena *scratch, uint32_t *rank)
-{
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	uint32_t n = cdg->f->n_channels, head = 0, tail = 0;
-	uint32_t *in = osr_calloc(scratch, n, sizeof(*in));
-	uint32_t *queue = osr_alloc(scratch, n, sizeof(*queue));
-
-	if (osr_arena_failed(scratch, NULL))
-		return false;
-	for (uint32_t c = 0; c < n; c++)
-		for (uint32_t e = cdg->row[c]; e < cdg->row[c + 1]; e++)
-			if (cdg->weight[e])
-				in[osr_cdg_target(cdg, c, e)]++;
-	for (uint32_t c = 0; c < n; c++)
-		if (!in[c])
-			queue[tail++] = c;
-	while (head < tail) {
-		uint32_t c = queue[head];
-
-		rank[c] = head++;
-		for (uint32_t e = cdg->row[c]; e < cdg->row[c + 1]; e++)
-			if (cdg->weight[e] && --in[osr_cdg_target(cdg, c, e)] == 0)
-				queue[tail++] = osr_cdg_target(cdg, c, e);
-	}
-	osr_arena_reset(scratch, mark);
-	return tail == n;
-}
-
 /* ---- edge lists ------------------------------------------------------------------------------ */
 
 /*
@@ -92,12 +64,12 @@ bool osr__cdg_reverse(struct edges *x, struct osr_arena *scratch)
 	return true;
 }
 
+/* The edges of the graph by tail, in x->out. */
 static bool collect_edges(const struct osr_cdg *cdg, struct osr_arena *scratch, struct edges *x)
 {
 	uint32_t n = cdg->f->n_channels, at = 0;
 
-	x->n_chans = n;
-	x->n = 0;
+	*x = (struct edges){ .n_chans = n };
 	for (uint32_t e = 0; e < cdg->n_slots; e++)
 		x->n += cdg->weight[e] != 0;
 	x->out_row = osr_alloc(scratch, (size_t)n + 1, sizeof(*x->out_row));
@@ -112,8 +84,47 @@ static bool collect_edges(const struct osr_cdg *cdg, struct osr_arena *scratch, 
 					(struct edge){ osr_cdg_target(cdg, c, e), cdg->weight[e] };
 	}
 	x->out_row[n] = at;
-	return osr__cdg_reverse(x, scratch);
+	return true;
 }
+
+/* ---- topological order ----------------------------------------------------------------------- */
+
+bool osr__cdg_sort_edges(const struct edges *x, struct osr_arena *scratch, uint32_t *rank)
+{
+	uint32_t n = x->n_chans, head = 0, tail = 0;
+	uint32_t *in = osr_calloc(scratch, n, sizeof(*in));
+	uint32_t *queue = osr_alloc(scratch, n, sizeof(*queue));
+
+	if (osr_arena_failed(scratch, NULL))
+		return false;
+	for (uint32_t e = 0; e < x->n; e++)
+		in[x->out[e].other]++;
+	for (uint32_t c = 0; c < n; c++)
+		if (!in[c])
+			queue[tail++] = c;
+	while (head < tail) {
+		uint32_t c = queue[head];
+
+		rank[c] = head++;
+		for (uint32_t e = x->out_row[c]; e < x->out_row[c + 1]; e++)
+			if (--in[x->out[e].other] == 0)
+				queue[tail++] = x->out[e].other;
+	}
+	return tail == n;
+}
+
+bool osr_cdg_sort(const struct osr_cdg *cdg, struct osr_arena *scratch, uint32_t *rank)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct edges x;
+	bool sorted = collect_edges(cdg, scratch, &x) && osr__cdg_sort_edges(&x, scratch, rank);
+
+	if (!osr_arena_failed(scratch, NULL))
+		osr_arena_reset(scratch, mark);
+	return sorted;
+}
+
+/* ---- what goes backward ---------------------------------------------------------------------- */
 
 static uint64_t backward_weight(const struct edges *x, const uint32_t *rank)
 {
@@ -536,7 +547,8 @@ enum osr_status osr_cdg_order(const struct osr_cdg *cdg, const uint32_t *roots,
 	struct edges x;
 	int n_starts;
 
-	if (!collect_edges(cdg, scratch, &x) && osr_arena_failed(scratch, diag))
+	if (!(collect_edges(cdg, scratch, &x) && osr__cdg_reverse(&x, scratch)) &&
+	    osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
 	/*
 	 * One pass tells which start suits the graph; only that one is worth the others. On dense

@@ -24,6 +24,11 @@ struct edges {
 bool osr__cdg_sift(const struct edges *x, uint32_t passes, struct osr_arena *scratch,
 		   uint32_t *rank);
 
+/*
+ * A topological order of the nodes by out_row and out; false: there is none, or memory ran out. Scratch as above.
+ */
+bool osr__cdg_sort_edges(const struct edges *x, struct osr_arena *scratch, uint32_t *rank);
+
 /* Fills in_row and in from out_row and out. */
 bool osr__cdg_reverse(struct edges *x, struct osr_arena *scratch);
 

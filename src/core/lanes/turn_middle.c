@@ -66,36 +66,15 @@ static bool middle_count_routes(const struct osr__search *w, struct middle_count
 	return true;
 }
 
-/* Channels of the escape tree, up and then down as packets pass them, then all others. */
-static bool middle_tree_first(const struct osr__search *w, struct osr_arena *scratch,
-			      uint32_t *sequence)
+/* Channels in an order in which the turns of the escape tree, which w->g.weight has alone, rise. */
+static bool middle_sequence(const struct osr__search *w, uint32_t *sequence)
 {
-	const struct osr_fabric *fabric = w->f;
-	uint32_t n = fabric->n_switches, at = 0, deepest = 0;
-	uint32_t *depth = osr_calloc(scratch, n, sizeof(*depth));
-	uint8_t *placed = osr_calloc(scratch, fabric->n_channels, 1);
+	uint32_t m = w->f->n_channels, *rank = osr_alloc(w->scratch, m, sizeof(*rank));
 
-	if (!depth || !placed)
+	if (!rank || !osr_cdg_sort(&w->g, w->scratch, rank))
 		return false;
-	for (uint32_t v = 0; v < n; v++) {
-		for (uint32_t c = w->escape[v]; c != OSR_NONE; c = w->escape[fabric->chan_dst[c]])
-			depth[v]++;
-		deepest = depth[v] > deepest ? depth[v] : deepest;
-	}
-	for (int down = 0; down <= 1; down++)
-		for (uint32_t i = 1; i <= deepest; i++)
-			for (uint32_t v = 0; v < n; v++) {
-				uint32_t c = w->escape[v];
-
-				if (depth[v] != (down ? i : deepest + 1 - i))
-					continue;
-				c = down ? fabric->chan_rev[c] : c;
-				sequence[at++] = c;
-				placed[c] = 1;
-			}
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
-		if (!placed[c])
-			sequence[at++] = c;
+	for (uint32_t c = 0; c < m; c++)
+		sequence[rank[c]] = c;
 	return true;
 }
 
@@ -127,7 +106,6 @@ static void middle_lanes(struct osr__search *w, const uint8_t *is_middle)
 {
 	const struct osr_fabric *fabric = w->f;
 
-	osr__turn_pin(w);
 	for (uint32_t c1 = 0; c1 < fabric->n_channels; c1++) {
 		const uint8_t *next = is_middle + fabric->chan_row[fabric->chan_dst[c1]];
 
@@ -163,7 +141,9 @@ enum osr_status osr__turn_start_middle(struct osr__search *w, bool *fits)
 	if (*fits) {
 		w->n_lanes = n_middle ? 3 : 2;
 		st = osr_mcast_tree(w->s, scratch, w->escape, w->diag);
-		if (!st && !middle_tree_first(w, scratch, sequence))
+		if (!st)
+			osr__turn_pin(w);
+		if (!st && !middle_sequence(w, sequence))
 			st = osr__turn_nomem(w->diag);
 	}
 	if (*fits && !st) {

@@ -17,29 +17,13 @@
 
 /* ---- where to start -------------------------------------------------------------------------- */
 
-static bool turn_in_tree(const struct osr__search *w, uint32_t c)
-{
-	const struct osr_fabric *fabric = w->f;
-
-	return w->escape[fabric->chan_src[c]] == c ||
-	       w->escape[fabric->chan_dst[c]] == fabric->chan_rev[c];
-}
-
-/* Turns of the escape tree, up and then down: what they lead to stays as it is. */
+/* Turns of the escape tree, up and then down: what they lead to stays as it is. Overwrites weights. */
 void osr__turn_pin(struct osr__search *w)
 {
-	const struct osr_fabric *fabric = w->f;
-
-	for (uint32_t c1 = 0; c1 < fabric->n_channels; c1++) {
-		uint32_t first = fabric->chan_row[fabric->chan_dst[c1]];
-
-		for (uint32_t t = w->g.row[c1]; t < w->g.row[c1 + 1]; t++) {
-			uint32_t c2 = first + t - w->g.row[c1];
-
-			w->pinned[t] = c2 != fabric->chan_rev[c1] && turn_in_tree(w, c1) &&
-				       turn_in_tree(w, c2);
-		}
-	}
+	memset(w->g.weight, 0, w->g.n_slots * sizeof(*w->g.weight));
+	osr_mcast_depend(w->escape, &w->g);
+	for (uint32_t t = 0; t < w->g.n_slots; t++)
+		w->pinned[t] = w->g.weight[t] != 0;
 }
 
 /* Channels in up*-down* order, all that go down first. sequence[n_channels]. */

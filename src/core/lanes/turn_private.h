@@ -31,7 +31,7 @@ enum osr_status osr__turn_start_fitted(struct osr__search *w, bool ends);
 enum osr_status osr__turn_start_middle(struct osr__search *w, bool *fits);
 bool osr__turn_middle_serves(const struct osr__search *w);
 
-/* Marks the turns of the escape tree. */
+/* Marks the turns of the escape tree, alone, as weights and as pinned. */
 void osr__turn_pin(struct osr__search *w);
 
 /*
@@ -41,14 +41,6 @@ void osr__turn_pin(struct osr__search *w);
 enum osr_status osr__turn_ease(struct osr__search *w, uint64_t enough, uint32_t *n_longer);
 /* Only the load, down to `target` routes on the busiest channel, and no route gets longer. */
 enum osr_status osr__turn_lighten(struct osr__search *w, uint64_t target);
-
-/*
- * turn_sort.c: an order of all nodes, near another one (or NULL), in which the dependencies rise that feed[]
- * says: bit l of turn t is set if packets on lane l of its first channel take it. False: there is none.
- * work[2 * nodes].
- */
-bool osr__turn_sort(const struct osr__search *w, const uint16_t *feed, const uint32_t *near,
-		    uint32_t *work, uint32_t *rank);
 
 /* job->turn is what the job routes. */
 enum osr_status osr__turn_take(struct osr_lanes_job *job);

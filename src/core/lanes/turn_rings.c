@@ -26,6 +26,7 @@
 #include <osmroutes/product.h>
 #include "core/paths/mcast.h"
 
+#include "cdg_private.h"
 #include "lanes_private.h"
 #include "turn_private.h"
 
@@ -149,10 +150,10 @@ static void rings_spread(struct turn_rings *x)
 	osr__turn_pin(w);
 }
 
-/* The order of all that is legal, and what multicast takes. */
-static bool rings_sort(struct turn_rings *x, uint32_t *work)
+/* What multicast takes is legal, too. */
+static void rings_feed_tree(struct turn_rings *x)
 {
-	struct osr__search *w = x->w;
+	const struct osr__search *w = x->w;
 
 	for (uint32_t c = 0; c < w->f->n_channels; c++)
 		for (uint32_t t = w->g.row[c]; t < w->g.row[c + 1]; t++) {
@@ -164,7 +165,28 @@ static bool rings_sort(struct turn_rings *x, uint32_t *work)
 			for (uint32_t u = w->g.row[c2]; u < w->g.row[c2 + 1]; u++)
 				x->feed[u] |= (uint16_t)(w->pinned[u] << w->lane[t]);
 		}
-	return osr__turn_sort(w, x->feed, NULL, work, w->rank);
+}
+
+/* An order in which all that is legal rises; false: none, or memory ran out. */
+static bool rings_sort(const struct turn_rings *x)
+{
+	const struct osr__search *w = x->w;
+	uint32_t m = w->f->n_channels;
+	struct edges graph = { .n_chans = w->n_lanes * m };
+
+	graph.out_row = osr_alloc(w->scratch, (size_t)graph.n_chans + 1, sizeof(*graph.out_row));
+	graph.out = osr_alloc(w->scratch, (size_t)w->n_lanes * w->g.n_slots, sizeof(*graph.out));
+	for (uint32_t node = 0; graph.out && node <= graph.n_chans; node++) {
+		uint32_t c = node % m;
+
+		graph.out_row[node] = graph.n;
+		for (uint32_t t = w->g.row[c]; node < graph.n_chans && t < w->g.row[c + 1]; t++)
+			if (x->feed[t] >> node / m & 1)
+				graph.out[graph.n++] =
+					(struct edge){ w->lane[t] * m + osr_cdg_target(&w->g, c, t),
+						       1 };
+	}
+	return graph.out && osr__cdg_sort_edges(&graph, w->scratch, w->rank);
 }
 
 /* ---- routes ---------------------------------------------------------------------------------- */
@@ -360,7 +382,6 @@ static enum osr_status rings_begin(struct turn_rings *x)
 static enum osr_status rings_make(struct turn_rings *x, struct osr_turn_result *turn, bool *made)
 {
 	struct osr_spf *spf = x->job->s;
-	uint32_t *work = osr_alloc(x->job->scratch, 6 * (size_t)spf->f->n_channels, sizeof(*work));
 	enum osr_status st = rings_begin(x);
 
 	if (!st)
@@ -370,8 +391,9 @@ static enum osr_status rings_make(struct turn_rings *x, struct osr_turn_result *
 	turn->w = x->w;
 	rings_set_lanes(x);
 	rings_spread(x);
-	if (!rings_sort(x, work))
-		return OSR_OK;
+	rings_feed_tree(x);
+	if (!rings_sort(x))
+		return osr_arena_failed(x->job->scratch, x->job->diag) ? OSR_NOMEM : OSR_OK;
 	osr__search_set_reach(x->w);
 	turn->n_longer = rings_route(x);
 	x->least = rings_least(x);
