@@ -73,7 +73,10 @@ enum osr_status osr_order_init(struct osr_order *order, const struct osr_fabric 
 	uint64_t n_turns = 0;
 	enum osr_status st;
 
-	*order = (struct osr_order){ .f = fabric, .n_lanes = n_lanes, .max_log = longest };
+	*order = (struct osr_order){ .f = fabric,
+				     .n_lanes = n_lanes,
+				     .max_log = longest,
+				     .max_work = (uint64_t)ORDER_WORK * n_lanes * m };
 	order->row = osr_alloc(scratch, (size_t)m + 1, sizeof(*order->row));
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
@@ -153,7 +156,7 @@ bool osr_order_add(struct osr_order *order, uint32_t c1, uint32_t c2, uint16_t l
 			 head = order_head(order, turn, c2, l);
 		uint16_t bit = (uint16_t)(1u << l);
 		bool falls = nodes->rank[tail] >= nodes->rank[head],
-		     idle = order->frozen || nodes->work > (uint64_t)ORDER_WORK * nodes->n;
+		     idle = order->frozen || nodes->work > order->max_work;
 
 		/* Nodes may have moved for an earlier lane: no harm, all that is in still rises. */
 		if (falls && (idle || !osr_toporder_rise(nodes, tail, head))) {

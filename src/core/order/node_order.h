@@ -28,6 +28,8 @@ struct osr_order {
 	uint8_t *
 		lane; /* [n_turns] on which packets go on; it is fixed once the turn is used. NULL: they stay */
 	bool frozen; /* turns that fall are refused: no node moves. The caller's to set */
+	uint64_t
+		max_work; /* nodes that searches may look at; then no node moves any more. The caller's to set */
 	struct osr_toporder nodes; /* its rank[n_lanes * n_channels] is a permutation */
 
 	/* Turns as they were before each change since osr_order_begin(). */
