@@ -557,33 +557,27 @@ static enum osr_status set_lanes(const struct layering *w)
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 /*
- * Marks the dependencies of the trees of end ports of a switch, from every switch; mark[n_slots]
- * takes the last channels. Switch by switch, not tree by tree: the marks of a switch lie together.
+ * Marks the dependencies of the trees of n end ports of a switch, from every switch. Switch by switch, not tree by
+ * tree: the weights of a switch lie together.
  */
-static void mark_trees(const struct layering *w, uint32_t root, uint32_t end, uint8_t *mark)
+static void mark_trees(const struct layering *w, uint32_t root, const uint32_t *dest, uint32_t n)
 {
 	const struct osr_spf *spf = w->s;
 	const struct osr_fabric *fabric = spf->f;
-	uint32_t first = spf->dest_row[root];
 
 	for (uint32_t v = 0; v < fabric->n_switches; v++) {
-		for (uint32_t k = first; k < end; k++) {
-			const uint8_t *hop =
-				spf->hop + (size_t)spf->dest_list[k] * fabric->n_switches;
-			uint32_t c, u, slot;
+		for (uint32_t k = 0; k < n; k++) {
+			const uint8_t *hop = spf->hop + (size_t)dest[k] * fabric->n_switches;
+			uint32_t slot = hop[v] == OSR_NO_PATH ? OSR_NONE : osr__dependency(w, hop, root, v);
 
-			if (hop[v] == OSR_NO_PATH)
-				continue;
-			c = fabric->chan_row[v] + hop[v];
-			u = fabric->chan_dst[c];
-			slot = osr_cdg_slot(w->g, c, hop[u]);
-			mark[u == root ? w->g->n_slots : slot] = 1;
+			if (slot != OSR_NONE)
+				w->g->weight[slot] = 1;
 		}
 	}
 }
 
-/* The same for a port 0, which only switches with end ports send to. */
-static void mark_sp0_tree(const struct layering *w, uint32_t d, uint32_t *sends, uint8_t *mark)
+/* The same for a port 0, which only switches with end ports send to. sends[n_switches] is overwritten. */
+static void mark_sp0_tree(const struct layering *w, uint32_t d, uint32_t *sends)
 {
 	const struct osr_spf *spf = w->s;
 	const struct osr_fabric *fabric = spf->f;
@@ -597,54 +591,33 @@ static void mark_sp0_tree(const struct layering *w, uint32_t d, uint32_t *sends,
 
 		if (slot == OSR_NONE || !sends[v])
 			continue;
-		mark[slot] = 1;
-		sends[fabric->chan_dst[fabric->chan_row[v] + hop[v]]] = 1;
+		w->g->weight[slot] = 1;
+		sends[osr__next_switch(w, hop, v)] = 1;
 	}
 }
 
-struct marking {
-	const struct layering *w;
-	uint8_t *mark;   /* a row of n_slots + 1 for each part */
-	uint32_t *sends; /* a row of n_switches */
-};
-
-static void mark_switch(void *ctx, uint32_t i, uint32_t root)
+/* Every dependency of counted routes with weight 1: enough to know whether a cycle exists at all. */
+static bool mark_all(const struct layering *w)
 {
-	struct marking *x = ctx;
-	const struct osr_spf *spf = x->w->s;
-	uint8_t *mark = x->mark + i * ((size_t)x->w->g->n_slots + 1);
-	uint32_t *sends = x->sends + (size_t)i * spf->f->n_switches, end = spf->dest_row[root + 1];
+	const struct osr_spf *spf = w->s;
+	const struct osr_fabric *fabric = spf->f;
+	uint32_t *sends = osr_alloc(w->work->scratch, fabric->n_switches, sizeof(*sends));
 
-	for (; end > spf->dest_row[root] && osr__is_sp0(spf->f, spf->dest_list[end - 1]); end--)
-		if (spf->alias[spf->dest_list[end - 1]] == OSR_NONE)
-			mark_sp0_tree(x->w, spf->dest_list[end - 1], sends, mark);
-	mark_trees(x->w, root, end, mark);
-}
-
-/*
- * Every dependency of counted routes with weight 1: enough to know whether a cycle exists at all.
- * Marked in bytes first, which stay in the cache where weights would not.
- */
-static bool mark_all(struct layering *w, struct osr_arena *scratch)
-{
-	struct osr_arena_mark top = osr_arena_mark(scratch);
-	size_t n = w->s->f->n_switches, n_slots = w->g->n_slots;
-	uint32_t n_parts = osr_threads_parts(scratch, (uint64_t)w->s->f->n_dests * n);
-	struct marking x = { .w = w,
-			     .mark = osr_calloc(scratch, n_parts, n_slots + 1),
-			     .sends = osr_alloc(scratch, n_parts, n * sizeof(*x.sends)) };
-
-	if (osr_arena_failed(scratch, w->work->diag))
+	if (osr_arena_failed(w->work->scratch, w->work->diag))
 		return false;
-	osr_threads_share(scratch, mark_switch, &x, n_parts, w->s->f->n_switches);
-	for (size_t e = 0; e < n_slots; e++)
-		w->g->weight[e] = x.mark[e];
-	for (uint32_t i = 1; i < n_parts; i++)
-		for (size_t e = 0; e < n_slots; e++)
-			w->g->weight[e] |= x.mark[i * (n_slots + 1) + e];
+	memset(w->g->weight, 0, w->g->n_slots * sizeof(*w->g->weight));
+	for (uint32_t root = 0; root < fabric->n_switches; root++) {
+		const uint32_t *dest = spf->dest_list + spf->dest_row[root];
+		uint32_t n = spf->dest_row[root + 1] - spf->dest_row[root];
+
+		/* Port 0 comes last. */
+		for (; n && osr__is_sp0(fabric, dest[n - 1]); n--)
+			if (spf->alias[dest[n - 1]] == OSR_NONE)
+				mark_sp0_tree(w, dest[n - 1], sends);
+		mark_trees(w, root, dest, n);
+	}
 	if (w->mcast)
 		osr_mcast_depend(w->mcast->mcast_parent, w->g);
-	osr_arena_reset(scratch, top);
 	return true;
 }
 
@@ -656,7 +629,7 @@ static enum osr_status one_layer(struct layering *w, bool *fits)
 	struct osr_diag *diag = w->work->diag;
 	uint32_t *rank = osr_alloc(w->work->result, w->s->f->n_channels, sizeof(*rank));
 
-	if (osr_arena_failed(w->work->result, diag) || !mark_all(w, scratch))
+	if (osr_arena_failed(w->work->result, diag) || !mark_all(w))
 		return OSR_NOMEM;
 	*fits = osr_cdg_sort(w->g, scratch, rank);
 	if (osr_arena_failed(scratch, diag))
