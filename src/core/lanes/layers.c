@@ -14,6 +14,7 @@
 #include "core/paths/mcast.h"
 
 #include "layers_private.h"
+#include "tables.h"
 
 /* ---- all trees, by several threads ------------------------------------------------------------ */
 
@@ -509,48 +510,22 @@ static enum osr_status layering_init(struct layering *w, bool pairs, uint8_t *la
 
 /* ---- VLs ------------------------------------------------------------------------------------- */
 
-/* Turns layers into SLs. VLs 0 and swap trade places: the multicast VL belongs to layer 0. */
-static void layers_set_sls(const struct layering *w, uint8_t swap, struct osr_routing *routing)
-{
-	const struct osr_fabric *fabric = w->s->f;
-	uint32_t n = fabric->n_switches;
-
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		const uint8_t *row = osr__layer_row(w, d); /* may be sl itself */
-		uint8_t *sl = routing->sl + (size_t)d * n;
-
-		if (w->s->alias[d] != OSR_NONE)
-			continue;
-		for (uint32_t v = 0; v < n; v++)
-			sl[v] = row[v] == 0 ? swap : row[v] == swap ? 0 : row[v];
-	}
-	for (uint32_t d = 0; d < fabric->n_dests; d++)
-		if (w->s->alias[d] != OSR_NONE)
-			memcpy(routing->sl + (size_t)d * n,
-			       routing->sl + (size_t)w->s->alias[d] * n, n);
-}
-
 static enum osr_status set_lanes(const struct layering *w)
 {
-	const struct osr_request *req = w->work->req;
-	struct osr_routing *routing = w->work->r;
-	size_t m = w->s->f->n_channels;
-	bool beyond = w->mcast && req->mcast_vl >= w->n_layers;
-	uint8_t swap = w->mcast && !beyond ? req->mcast_vl : 0;
+	uint8_t swap, *sl = w->work->r->sl;
+	uint32_t n = w->s->f->n_switches;
+	enum osr_status st =
+		osr__tables_certify(w->work, w->rank, w->n_layers, w->mcast != NULL, &swap);
 
-	routing->n_vls = beyond ? req->mcast_vl + 1 : (uint8_t)w->n_layers;
-	routing->rank = osr_calloc(w->work->result, routing->n_vls * m, sizeof(*routing->rank));
-	if (osr_arena_failed(w->work->result, w->work->diag))
-		return OSR_NOMEM;
-	for (uint32_t i = 0; i < w->n_layers; i++) {
-		uint32_t vl = i == 0 ? swap : i == swap ? 0 : i;
+	if (st)
+		return st;
+	for (uint32_t d = 0; d < w->s->f->n_dests; d++) {
+		const uint8_t *row = osr__layer_row(w, d); /* may be sl itself */
 
-		memcpy(routing->rank + vl * m, w->rank + i * m, m * sizeof(*routing->rank));
+		for (uint32_t v = 0; w->s->alias[d] == OSR_NONE && v < n; v++)
+			sl[(size_t)d * n + v] = osr__tables_vl(row[v], swap);
 	}
-	/* Multicast alone on its VL: the order of layer 0, which contains it, serves. */
-	if (beyond)
-		memcpy(routing->rank + req->mcast_vl * m, w->rank, m * sizeof(*routing->rank));
-	layers_set_sls(w, swap, routing);
+	osr__tables_share_sls(w->s, sl);
 	return OSR_OK;
 }
 
@@ -568,7 +543,8 @@ static void mark_trees(const struct layering *w, uint32_t root, const uint32_t *
 	for (uint32_t v = 0; v < fabric->n_switches; v++) {
 		for (uint32_t k = 0; k < n; k++) {
 			const uint8_t *hop = spf->hop + (size_t)dest[k] * fabric->n_switches;
-			uint32_t slot = hop[v] == OSR_NO_PATH ? OSR_NONE : osr__dependency(w, hop, root, v);
+			uint32_t slot =
+				hop[v] == OSR_NO_PATH ? OSR_NONE : osr__dependency(w, hop, root, v);
 
 			if (slot != OSR_NONE)
 				w->g->weight[slot] = 1;
@@ -701,7 +677,6 @@ static enum osr_status layers_assign(struct layering *w, uint32_t *orders)
 	if (st)
 		return st;
 	routing->n_layers = routing->n_layers_one_way = (uint8_t)w->n_layers;
-	routing->claims |= OSR_CLAIM_DEADLOCK_FREE | (w->mcast ? OSR_CLAIM_MULTICAST : 0);
 	routing->mcast_vl = work->req->mcast_vl;
 	return set_lanes(w);
 }

@@ -11,4 +11,19 @@
 enum osr_status osr__tables_sl(struct osr__search *w, const struct osr_lane_work *work,
 			       bool reversible);
 
+/*
+ * The certificate out of the orders of n_lanes lanes, rank[n_lanes * n_channels], and the claims that follow. VLs 0 and
+ * *swap trade places: multicast, which rises in the first order, has its VL; beyond the others its order is that, too.
+ */
+enum osr_status osr__tables_certify(const struct osr_lane_work *work, const uint32_t *rank,
+				    uint32_t n_lanes, bool multicast, uint8_t *swap);
+
+static inline uint8_t osr__tables_vl(uint8_t lane, uint8_t swap)
+{
+	return lane == 0 ? swap : lane == swap ? 0 : lane;
+}
+
+/* LIDs that ride along have the SLs of those whose routes they share. */
+void osr__tables_share_sls(const struct osr_spf *spf, uint8_t *sl);
+
 #endif

@@ -77,7 +77,7 @@ static void ordered_lanes_set_tree(void *ctx, uint32_t i, uint32_t d)
 		uint8_t vl = x->bits.bit[mask][(v + root) % x->bits.n[mask]];
 
 		/* VLs 0 and swap trade places: multicast belongs to order 0. */
-		sl[v] = vl == 0 ? x->swap : vl == x->swap ? 0 : vl;
+		sl[v] = osr__tables_vl(vl, x->swap);
 	}
 }
 
@@ -93,9 +93,7 @@ static void ordered_lanes_set_sls(struct osr__search *w, const uint8_t *both, ui
 	osr_threads_share(scratch, ordered_lanes_set_tree, &x,
 			  osr_threads_parts(scratch, fabric->n_dests * (uint64_t)n),
 			  fabric->n_dests);
-	for (uint32_t d = 0; d < fabric->n_dests; d++)
-		if (w->s->alias[d] != OSR_NONE)
-			memcpy(w->masks + d * n, w->masks + w->s->alias[d] * n, n);
+	osr__tables_share_sls(w->s, w->masks);
 }
 
 /*
@@ -126,31 +124,36 @@ static bool multicast_conflicts(struct osr__search *w, const struct osr_lane_wor
 	return !sorted;
 }
 
-static enum osr_status set_certificate(const struct osr__search *w,
-				       const struct osr_lane_work *work, bool multicast,
-				       uint8_t swap)
+enum osr_status osr__tables_certify(const struct osr_lane_work *work, const uint32_t *rank,
+				    uint32_t n_lanes, bool multicast, uint8_t *swap)
 {
 	const struct osr_request *req = work->req;
 	struct osr_routing *routing = work->r;
-	size_t m = w->f->n_channels;
-	bool beyond = multicast && w->n_lanes > 1 && req->mcast_vl >= w->n_lanes;
+	size_t m = work->s->f->n_channels;
+	bool beyond = multicast && n_lanes > 1 && req->mcast_vl >= n_lanes;
 
-	routing->n_vls = beyond ? req->mcast_vl + 1 : (uint8_t)w->n_lanes;
+	*swap = req->multicast && n_lanes > 1 && req->mcast_vl < n_lanes ? req->mcast_vl : 0;
+	routing->n_vls = beyond ? req->mcast_vl + 1 : (uint8_t)n_lanes;
 	routing->rank = osr_calloc(work->result, routing->n_vls * m, sizeof(*routing->rank));
 	if (!routing->rank)
-		return osr_fail(w->diag, OSR_NOMEM, "out of memory for the deadlock certificate");
-	for (uint32_t k = 0; k < w->n_lanes; k++) {
-		uint32_t vl = k == 0 ? swap : k == swap ? 0 : k;
-
-		memcpy(routing->rank + vl * m, w->rank + k * m, m * sizeof(*routing->rank));
-	}
+		return osr_fail(work->diag, OSR_NOMEM,
+				"out of memory for the deadlock certificate");
+	for (uint32_t k = 0; k < n_lanes; k++)
+		memcpy(routing->rank + osr__tables_vl((uint8_t)k, *swap) * m, rank + k * m,
+		       m * sizeof(*rank));
 	if (beyond)
-		memcpy(routing->rank + req->mcast_vl * m, w->rank, m * sizeof(*routing->rank));
-	routing->n_layers = routing->n_layers_one_way = (uint8_t)w->n_lanes;
+		memcpy(routing->rank + req->mcast_vl * m, rank, m * sizeof(*rank));
 	routing->claims |= OSR_CLAIM_DEADLOCK_FREE | (multicast ? OSR_CLAIM_MULTICAST : 0);
-	routing->mcast_vl =
-		w->n_lanes > 1 && (multicast || req->mcast_vl < routing->n_vls) ? req->mcast_vl : 0;
 	return OSR_OK;
+}
+
+void osr__tables_share_sls(const struct osr_spf *spf, uint8_t *sl)
+{
+	size_t n = spf->f->n_switches;
+
+	for (uint32_t d = 0; d < spf->f->n_dests; d++)
+		if (spf->alias[d] != OSR_NONE)
+			memcpy(sl + d * n, sl + spf->alias[d] * n, n);
 }
 
 enum osr_status osr__tables_sl(struct osr__search *w, const struct osr_lane_work *work,
@@ -171,9 +174,12 @@ enum osr_status osr__tables_sl(struct osr__search *w, const struct osr_lane_work
 		multicast = false;
 	if (osr_arena_failed(w->scratch, diag))
 		return OSR_NOMEM;
-	st = set_certificate(w, work, multicast, swap);
+	st = osr__tables_certify(work, w->rank, w->n_lanes, multicast, &swap);
 	if (st)
 		return st;
+	routing->n_layers = routing->n_layers_one_way = (uint8_t)w->n_lanes;
+	routing->mcast_vl =
+		w->n_lanes > 1 && (multicast || req->mcast_vl < routing->n_vls) ? req->mcast_vl : 0;
 	if (w->n_lanes == 1) {
 		routing->sl = NULL;
 		routing->claims |= OSR_CLAIM_ANY_SL | OSR_CLAIM_REVERSIBLE;
