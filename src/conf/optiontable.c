@@ -52,6 +52,9 @@ const struct osr_param osr_plugin_params[] = {
 	[OPT_HOLD_CALM] = { "hold_down_calm", OSR_PARAM_UINT, "300", 1, 86400, NULL,
 			    "seconds without an event after which a held-down link is routed "
 			    "again" },
+	[OPT_SPREAD_SLS] = { "spread_sls", OSR_PARAM_BOOL, "no", 0, 0, NULL,
+			     "where any SL is safe and no partition or QoS level chooses one, path "
+			     "records take turns with SLs of all virtual lanes" },
 	[OPT_THREADS] = { "threads", OSR_PARAM_UINT, "0", 0, 64, NULL,
 			  "threads that route and check; 0: one for each processor, at most 8. The "
 			  "tables are the same" },

@@ -83,11 +83,12 @@ struct sweep_slot {
 	struct osr_arena arena; /* of everything below */
 	struct osr_result result;
 	struct osr_verdict verdict;
-	uint32_t mcast_vls; /* VLs on which multicast is proven, and OSR_MIXED_VLS */
-	uint16_t used_vls;  /* VLs that our SLs use; 0 if senders choose */
-	uint8_t link_vls;   /* of the snapshot */
-	uint8_t budget;     /* lanes that could be used */
-	uint64_t *changes;  /* [n_changes] osr__publish_changes() */
+	uint32_t mcast_vls;  /* VLs on which multicast is proven, and OSR_MIXED_VLS */
+	uint16_t used_vls;   /* VLs that our SLs use; 0 if senders choose */
+	uint16_t spread_sls; /* osr__spread_sls() */
+	uint8_t link_vls;    /* of the snapshot */
+	uint8_t budget;      /* lanes that could be used */
+	uint64_t *changes;   /* [n_changes] osr__publish_changes() */
 	uint64_t n_changes;
 	struct qos_tables qos;
 	/*

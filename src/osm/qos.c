@@ -294,8 +294,44 @@ uint16_t osr__chosen_sls(const struct osm_opensm *osm)
 	return sls;
 }
 
+/* All ports have to map an SL to the same VL, and to give that VL a weight. */
+uint16_t osr__spread_sls(const struct sweep *w)
+{
+	const struct sweep_slot *slot = w->slot;
+	const struct qos_tables *qos = &slot->qos;
+	uint16_t sls = 0, vls = 0;
+
+	if (!w->ctx->plugin->options.own.num[OPT_SPREAD_SLS] || !w->osm->subn.opt.qos ||
+	    osr__chosen_sls(w->osm) != 1 || slot->result.routing.sl2vl ||
+	    !osr__any_sl(&slot->result.routing, slot->verdict.proven))
+		return 0;
+	for (unsigned sl = 0; sl < 16; sl++) {
+		uint8_t vl = qos->sl2vl[0][sl];
+		bool serves = vl < w->snap.limit.vls && !(vls >> vl & 1);
+
+		for (unsigned type = 0; serves && type < QOS_N_TYPES; type++)
+			serves = qos->sl2vl[type][sl] == vl && qos->weighted[type] >> vl & 1;
+		if (!serves)
+			continue;
+		sls |= (uint16_t)(1u << sl);
+		vls |= (uint16_t)(1u << vl);
+	}
+	return sls;
+}
+
+/* Both directions of a pair of LIDs have the same one. */
+static uint8_t spread_sl(uint16_t sls, unsigned slid, unsigned dlid)
+{
+	unsigned n = (slid + dlid) % (unsigned)__builtin_popcount(sls);
+
+	while (n--)
+		sls &= (uint16_t)(sls - 1);
+	return (uint8_t)__builtin_ctz(sls);
+}
+
 /*
- * The partition's or QoS level's SL (the hint) wherever every SL is safe; ours otherwise. LIDs that
+ * The partition's or QoS level's SL (the hint) wherever every SL is safe, or if there are none SLs of all VLs;
+ * ours otherwise. LIDs that
  * came after the last routing (unicast cache) are unknown here and keep the hint.
  */
 uint8_t osr__path_sl(void *context, uint8_t hint, const ib_net16_t slid, const ib_net16_t dlid)
@@ -306,6 +342,8 @@ uint8_t osr__path_sl(void *context, uint8_t hint, const ib_net16_t slid, const i
 	uint32_t src, dst;
 	size_t at;
 
+	if (slot && slot->spread_sls && !hint)
+		return spread_sl(slot->spread_sls, cl_ntoh16(slid), cl_ntoh16(dlid));
 	if (!slot || osr__any_sl(&slot->result.routing, slot->verdict.proven))
 		return hint;
 	fabric = &slot->result.fabric;

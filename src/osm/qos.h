@@ -47,6 +47,11 @@ uint16_t osr__dropped_sls(const struct sweep *w);
 
 /* SLs that path records may have where every one is safe: of partitions and QoS levels; a bit each. */
 uint16_t osr__chosen_sls(const struct osm_opensm *osm);
+/*
+ * SLs with which path records take turns where any is safe, one for each VL; 0: they have that of the hint. With the
+ * option spread_sls, and only if the administrator has chosen none.
+ */
+uint16_t osr__spread_sls(const struct sweep *w);
 
 /* What a port of a switch gets, with a current result. */
 void osr__qos_table(const struct engine_ctx *ctx, osm_physp_t *osm_physp, uint8_t in,

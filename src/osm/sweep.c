@@ -221,6 +221,7 @@ static enum osr_status complete(struct sweep *w)
 				 : (uint16_t)((1u << routing->n_vls) - 1);
 	slot->link_vls = w->snap.link_vls;
 	slot->mcast_vls = proven_mcast_vls(w);
+	slot->spread_sls = osr__spread_sls(w);
 	return OSR_OK;
 }
 

@@ -211,6 +211,34 @@ def partition(workdir):
                 expect(any_sl == (netfile == 'tree-2'), 'the log line does not tell which it is')
 
 
+@scenario('sl.spread')
+def spread(workdir):
+    """spread_sls: on one lane path records take turns with the SLs of all VLs, the same in both directions, unless a
+    partition has an SL of its own, or the routing depends on the SL. A request for another SL than 0 is granted."""
+    for name, netfile, more, conf in (('tree', 'tree-2', {}, ''), ('ring', 'ring-5', {}, BY_SL),
+                                      ('partition', 'tree-2', {'partition_config_file': partitions(workdir, 3)}, '')):
+        with Fabric(find_fabric(netfile), workdir) as fabric:
+            with Opensm(fabric, 'dfsssp', plugin=True, name=name, options=dict(QOS, **more),
+                        plugin_conf='spread_sls = yes\n' + conf) as opensm:
+                opensm.wait_up()
+                tables = judge(fabric, opensm, ours='dfsssp')
+                rows = tables.ask_sls(fabric)
+                used = {rows[a][tables.lids.index(b)] for a in tables.host_lids for b in tables.host_lids if a != b}
+                if name == 'tree':
+                    n_vls = int(re.search(r'of (\d+) VLs', opensm.log).group(1))
+                    expect(n_vls > 1 and used == set(range(n_vls)), 'SLs %s on %d VLs' % (sorted(used), n_vls))
+                    expect(all(rows[a][tables.lids.index(b)] == rows[b][tables.lids.index(a)]
+                               for a in tables.host_lids for b in tables.host_lids if a != b), 'replies on another SL')
+                    expect(all(set(range(1, 16)) <= sls for sls in ask_each_sl(fabric, tables).values()),
+                           'an SL that was asked for is refused')
+                elif name == 'partition':
+                    expect(used == {3}, 'SLs %s in a partition with SL 3' % sorted(used))
+                else:
+                    for (a, b), sls in ask_each_sl(fabric, tables).items():
+                        expect(sls == {rows[a][tables.lids.index(b)]}, 'LID %d to %d: SLs %s granted' % (a, b, sls))
+                    opensm.check_log(expected=('1F2A', '1F1'))
+
+
 @scenario('sl.qos-policy')
 def qos_policy(workdir):
     """The same with a QoS level of qos-policy.conf."""

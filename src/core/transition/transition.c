@@ -34,7 +34,10 @@ static bool transition_any_sl(const struct osr_routing *routing)
 
 /* ---- what is asked --------------------------------------------------------------------------- */
 
-/* SLs of senders that may choose, where the other tables give them: those of partitions. */
+/*
+ * SLs of senders that may choose, where the other tables give them: those of partitions. Any one stands for all:
+ * all pairs send on it, over every mixture of entries, so no other lane has a dependency that its lane lacks.
+ */
 static bool choose_sls(struct transition *m, struct osr_routing *routing)
 {
 	size_t size = (size_t)m->f->n_dests * m->f->n_switches;
