@@ -17,16 +17,9 @@
 /* What routing may change in an application, as it was at one moment. */
 struct shot {
 	enum osr_key_state *state; /* [n_keys] */
-	uint32_t *key;             /* [n_slots] */
 	char notice[sizeof(((struct osr_sched_app *)0)->notice)];
 	uint32_t n_notices;
 };
-
-static void end_shot(struct shot *x)
-{
-	free(x->key);
-	free(x->state);
-}
 
 /* Keys that wait for osr_sched_work() had routes, and shall have them after a restart. */
 static enum osr_key_state state_of(const struct osr_sched_app *app, uint32_t key)
@@ -41,27 +34,21 @@ static enum osr_key_state state_of(const struct osr_sched_app *app, uint32_t key
 static bool take_shot(const struct osr_sched_app *app, struct shot *x)
 {
 	x->state = calloc(app->n_keys + 1, sizeof(*x->state));
-	x->key = calloc(app->n_slots + 1, sizeof(*x->key));
-	if (!x->state || !x->key)
+	if (!x->state)
 		return false;
 	for (uint32_t k = 0; k < app->n_keys; k++)
 		x->state[k] = state_of(app, k);
-	for (uint32_t i = 0; i < app->n_slots; i++)
-		x->key[i] = app->slot[i].key;
 	memcpy(x->notice, app->notice, sizeof(x->notice));
 	x->n_notices = app->n_notices;
 	return true;
 }
 
-static json_t *slots_json(const struct osr_sched_app *app, const struct shot *x)
+static json_t *slots_json(const struct osr_sched_app *app)
 {
 	json_t *slots = json_array();
 
 	for (uint32_t i = 0; i < app->n_slots; i++)
-		slots = osr__append(
-			slots,
-			json_pack("{s:i, s:I}", "offset", app->slot[i].offset, "key",
-				  x->key[i] == OSR_NONE ? (json_int_t)-1 : (json_int_t)x->key[i]));
+		slots = osr__append(slots, json_pack("{s:i}", "offset", app->slot[i].offset));
 	return slots;
 }
 
@@ -73,23 +60,11 @@ static json_t *keys_json(const struct osr_sched_app *app, const struct shot *x)
 		const struct osr_sched_key *key = &app->key[k];
 		char *pairs = osr__pairs_text(key->pair, key->n_pairs);
 
-		keys = osr__append(keys, json_pack("{s:i, s:i, s:s}", "slot", key->slot, "state",
-						   (int)x->state[k], "pairs", pairs));
+		keys = osr__append(
+			keys, json_pack("{s:i, s:s}", "state", (int)x->state[k], "pairs", pairs));
 		free(pairs);
 	}
 	return keys;
-}
-
-static json_t *hosts_json(const struct osr_sched_app *app)
-{
-	json_t *hosts = json_array();
-	char text[24];
-
-	for (uint32_t r = 0; r < app->n_ranks; r++) {
-		snprintf(text, sizeof(text), "0x%016" PRIx64, app->host[r]);
-		hosts = osr__append(hosts, json_string(text));
-	}
-	return hosts;
 }
 
 static json_t *book_app_json(const struct osr_sched_app *app, const struct shot *x)
@@ -97,8 +72,8 @@ static json_t *book_app_json(const struct osr_sched_app *app, const struct shot 
 	return json_pack("{s:I, s:I, s:b, s:o, s:o, s:I, s:o, s:o, s:o}", "id", (json_int_t)app->id,
 			 "owner", (json_int_t)app->owner, "held", app->held, "name",
 			 osr__text(app->name), "notice", osr__text(x->notice), "notices",
-			 (json_int_t)x->n_notices, "hosts", hosts_json(app), "keys",
-			 keys_json(app, x), "slots", slots_json(app, x));
+			 (json_int_t)x->n_notices, "hosts", osr__hosts_json(app), "keys",
+			 keys_json(app, x), "slots", slots_json(app));
 }
 
 /* The thread that writes the book is the one in which applications come and go. */
@@ -115,7 +90,7 @@ json_t *osr__book(struct osr_sched *sched)
 		good = take_shot(app, &x);
 		osr_sched_leave(sched);
 		apps = osr__append(apps, good ? book_app_json(app, &x) : NULL);
-		end_shot(&x);
+		free(x.state);
 	}
 	return json_pack("{s:i, s:o}", "format", FORMAT, "apps", apps);
 }
@@ -179,12 +154,10 @@ static enum osr_status read_keys(struct reading *r, const json_t *keys)
 	for (size_t k = 0; k < n && !st; k++) {
 		const json_t *json = json_array_get(keys, k);
 		const char *pairs = json_string_value(json_object_get(json, "pairs"));
-		json_int_t slot, state;
+		json_int_t state;
 
-		if (!pairs || !book_whole(json, "slot", 0, 127, &slot) ||
-		    !book_whole(json, "state", 0, OSR_KEY_WITHDRAWN, &state))
+		if (!pairs || !book_whole(json, "state", 0, OSR_KEY_WITHDRAWN, &state))
 			return nonsense(r, "its keys");
-		r->key[k].slot = (uint8_t)slot;
 		r->key[k].state = (enum osr_key_state)state;
 		st = osr__pairs_parse(pairs, r->max_pairs, &r->key[k].pair, &r->key[k].n_pairs,
 				      r->diag);
@@ -195,7 +168,6 @@ static enum osr_status read_keys(struct reading *r, const json_t *keys)
 static enum osr_status read_slots(struct reading *r, const json_t *slots)
 {
 	size_t n = json_array_size(slots);
-	enum osr_status st = OSR_OK;
 
 	if (!n || n > 127)
 		return nonsense(r, "its LID offsets");
@@ -204,20 +176,17 @@ static enum osr_status read_slots(struct reading *r, const json_t *slots)
 		return OSR_NOMEM;
 	r->app.slot = r->slot;
 	r->app.n_slots = (uint32_t)n;
-	for (size_t i = 0; i < n && !st; i++) {
-		const json_t *json = json_array_get(slots, i);
-		json_int_t offset, key;
+	for (size_t i = 0; i < n; i++) {
+		json_int_t offset;
 
-		if (!book_whole(json, "offset", 1, 127, &offset) ||
-		    !book_whole(json, "key", -1, UINT16_MAX, &key))
+		if (!book_whole(json_array_get(slots, i), "offset", 1, 127, &offset))
 			return nonsense(r, "its LID offsets");
 		for (size_t k = 0; k < i; k++)
 			if (r->slot[k].offset == offset)
 				return nonsense(r, "one LID offset twice");
 		r->slot[i].offset = (uint8_t)offset;
-		r->slot[i].key = key < 0 ? OSR_NONE : (uint32_t)key;
 	}
-	return st;
+	return OSR_OK;
 }
 
 static void end_reading(struct reading *r)

@@ -245,6 +245,18 @@ json_t *osr__key_json(const struct osr_sched_app *app, uint32_t key)
 			 (json_int_t)sched_key->contention, "bound", (json_int_t)sched_key->bound);
 }
 
+json_t *osr__hosts_json(const struct osr_sched_app *app)
+{
+	json_t *hosts = json_array();
+	char text[24];
+
+	for (uint32_t r = 0; r < app->n_ranks; r++) {
+		snprintf(text, sizeof(text), "0x%016" PRIx64, app->host[r]);
+		hosts = osr__append(hosts, json_string(text));
+	}
+	return hosts;
+}
+
 static json_t *protocol_app_json(const struct osr_sched_app *app)
 {
 	json_t *keys = json_array(), *offsets = json_array();
@@ -408,18 +420,16 @@ static enum osr_status protocol_take_name(struct call *c, struct placing *p)
 static json_t *placed(struct call *c, const struct osr_sched_app *app)
 {
 	const struct osr_fabric *fabric = osr_sched_present(c->s);
-	json_t *hosts = json_array(), *lids = json_array(), *names = json_array();
+	json_t *lids = json_array(), *names = json_array();
 	json_t *answer = protocol_app_json(app);
 	char text[32];
 
 	for (uint32_t r = 0; r < app->n_ranks; r++) {
-		snprintf(text, sizeof(text), "0x%016" PRIx64, app->host[r]);
-		hosts = osr__append(hosts, json_string(text));
 		lids = osr__append(lids, json_integer(fabric->term_lid[app->term[r]]));
 		names = osr__append(names,
 				    osr__text(osr_terminal_name(fabric, app->term[r], text)));
 	}
-	answer = osr__with(answer, "hosts", hosts);
+	answer = osr__with(answer, "hosts", osr__hosts_json(app));
 	answer = osr__with(answer, "lids", lids);
 	answer = osr__with(answer, "names", names);
 	answer = osr__with(answer, "ok", json_true());

@@ -43,6 +43,9 @@ json_t *osr__with(json_t *object, const char *key, json_t *value);
 /* A key as answers, events and the status show it. */
 json_t *osr__key_json(const struct osr_sched_app *app, uint32_t key);
 
+/* Port GUIDs of the ranks. */
+json_t *osr__hosts_json(const struct osr_sched_app *app);
+
 /* A text as JSON; what is not UTF-8, as names of hosts may be, has question marks. */
 json_t *osr__text(const char *text);
 

@@ -130,6 +130,12 @@ static struct osr_sched_app *new_app(uint32_t n_ranks, uint32_t n_keys, uint32_t
 	return app;
 }
 
+/* Keys share the LID offsets in turn. */
+static uint8_t slot_of(const struct osr_sched_app *app, uint32_t key)
+{
+	return (uint8_t)(key % app->n_slots);
+}
+
 static bool copy_pairs(struct osr_sched_key *key, const struct osr_pair *pair, uint32_t n)
 {
 	key->pair = calloc(n + 1, sizeof(*key->pair));
@@ -334,7 +340,7 @@ static enum osr_status take_offsets(struct osr_sched *sched, struct osr_sched_ap
 				"%u taken by other applications on them",
 				app->n_slots, app->n_slots == 1 ? "" : "s", n_lids - 1, n_used);
 	for (uint32_t k = 0; k < app->n_keys; k++)
-		app->key[k].slot = (uint8_t)(k % app->n_slots);
+		app->key[k].slot = slot_of(app, k);
 	return OSR_OK;
 }
 
@@ -718,14 +724,16 @@ static enum osr_status check_saved(const struct osr_sched *sched, const struct o
 		    from->n_slots < MAX_OFFSETS && from->n_keys && from->n_ranks &&
 		    from->n_keys <= sched->limits.max_keys &&
 		    sched->n_apps < sched->limits.max_apps;
+	bool used[MAX_OFFSETS] = { false };
 	enum osr_status st = OSR_OK;
 
 	for (uint32_t i = 0; good && i < from->n_slots; i++)
-		good = from->slot[i].offset && from->slot[i].offset < MAX_OFFSETS &&
-		       (from->slot[i].key == OSR_NONE || (from->slot[i].key < from->n_keys &&
-							  from->key[from->slot[i].key].slot == i));
+		good = from->slot[i].offset && from->slot[i].offset < MAX_OFFSETS;
 	for (uint32_t k = 0; good && !st && k < from->n_keys; k++) {
-		good = from->key[k].slot < from->n_slots && from->key[k].state <= OSR_KEY_WITHDRAWN;
+		bool *slot = &used[slot_of(from, k)], active = from->key[k].state == OSR_KEY_ACTIVE;
+
+		good = from->key[k].state <= OSR_KEY_WITHDRAWN && !(active && *slot);
+		*slot |= active;
 		st = sched_check_ranks(from->n_ranks, from->key[k].pair, from->key[k].n_pairs, k,
 				       diag);
 	}
@@ -733,6 +741,21 @@ static enum osr_status check_saved(const struct osr_sched *sched, const struct o
 		return osr_fail(diag, OSR_INVAL, "the stored data of application %u are invalid",
 				from->id);
 	return st;
+}
+
+/* A key of before: what was in the tables is made again, what waited is not waited for any more. */
+static bool restore_key(struct osr_sched_app *app, uint32_t k, const struct osr_sched_key *from)
+{
+	struct osr_sched_key *key = &app->key[k];
+
+	key->slot = slot_of(app, k);
+	key->state = from->state == OSR_KEY_WAITING ? OSR_KEY_PREPARED : from->state;
+	if (from->state == OSR_KEY_ACTIVE) {
+		app->slot[key->slot].make = true;
+		app->slot[key->slot].key = k;
+		key->state = OSR_KEY_WAITING;
+	}
+	return copy_pairs(key, from->pair, from->n_pairs);
 }
 
 enum osr_status osr_sched_restore(struct osr_sched *sched, const struct osr_sched_app *from,
@@ -755,23 +778,12 @@ enum osr_status osr_sched_restore(struct osr_sched *sched, const struct osr_sche
 	app->n_notices = from->n_notices;
 	memcpy(app->host, from->host, from->n_ranks * sizeof(*app->host));
 	osr__sched_resolve(sched, app);
-	for (uint32_t k = 0; good && k < app->n_keys; k++) {
-		app->key[k].slot = from->key[k].slot;
-		app->key[k].state = from->key[k].state == OSR_KEY_WAITING ? OSR_KEY_PREPARED
-									  : from->key[k].state;
-		good = copy_pairs(&app->key[k], from->key[k].pair, from->key[k].n_pairs);
-	}
 	for (uint32_t i = 0; i < app->n_slots; i++) {
-		uint32_t key = from->slot[i].key;
-
 		app->slot[i].offset = from->slot[i].offset;
 		app->slot[i].change = ++sched->change;
-		app->slot[i].make = key != OSR_NONE && from->key[key].state == OSR_KEY_ACTIVE;
-		if (!app->slot[i].make)
-			continue;
-		app->slot[i].key = key;
-		app->key[key].state = OSR_KEY_WAITING;
 	}
+	for (uint32_t k = 0; good && k < app->n_keys; k++)
+		good = restore_key(app, k, &from->key[k]);
 	if (good && add_app(sched, app))
 		return OSR_OK;
 	free_app(app);

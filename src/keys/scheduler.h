@@ -191,8 +191,8 @@ void osr_sched_written(struct osr_sched *sched);
 uint32_t osr_sched_refuse(struct osr_sched *sched, const char *reason);
 
 /*
- * An application as it was before a restart: `from` with its id, owner, hosts, keys (pairs, slot, state) and
- * slots (offset, key); everything is copied, other members do not matter. osr_sched_work() makes the
+ * An application as it was before a restart: `from` with its id, owner, hosts, keys (pairs, state) and
+ * slots (offset); everything is copied, other members do not matter. osr_sched_work() makes the
  * routes of keys that were active when there is a fabric. Keys that waited are prepared.
  * OSR_INVAL: `from` contradicts itself or is there already.
  */

@@ -393,7 +393,7 @@ def restart(workdir):
                apps[0]['app'] == app['app'], 'after a restart: %s' % apps)
         with open(book) as file:
             good = file.read()
-        for wrong in (good[:len(good) // 2], good.replace('"slot": 1', '"slot": 77')):
+        for wrong in (good[:len(good) // 2], good.replace('"offset": 1', '"offset": 777')):
             with open(book, 'w') as file:
                 file.write(wrong)
             tables, apps, o = again('nonsense')

@@ -669,10 +669,10 @@ static void test_bad_store(void **state)
 			slot[0].offset = 0;
 			break;
 		case 2:
-			slot[0].key = 2;
+			key[0].state = key[1].state = OSR_KEY_ACTIVE; /* of one offset */
 			break;
 		case 3:
-			key[1].slot = 1;
+			bad.n_slots = 0;
 			break;
 		case 4:
 			bad.n_ranks = 31; /* pairs name the 32nd */
