@@ -38,44 +38,6 @@ static enum osr_status bad_input(enum osr_status st)
 
 /* ---- nodes and cables ----------------------------------------------------------------------- */
 
-/* PortInfo.LinkWidthActive, a bit for each width. */
-static uint8_t live_width_of(uint8_t code)
-{
-	switch (code) {
-	case 1:
-		return 1;
-	case 2:
-		return 4;
-	case 4:
-		return 8;
-	case 8:
-		return 12;
-	case 16:
-		return 2;
-	default:
-		return 0;
-	}
-}
-
-/* PortInfo.LinkSpeedActive and, from FDR on, LinkSpeedExtActive. */
-static uint8_t live_speed_of(uint8_t code, uint8_t ext)
-{
-	if (ext & 16)
-		return OSR_SPEED_XDR;
-	if (ext & 8)
-		return OSR_SPEED_NDR;
-	if (ext & 4)
-		return OSR_SPEED_HDR;
-	if (ext & 2)
-		return OSR_SPEED_EDR;
-	if (ext & 1)
-		return OSR_SPEED_FDR;
-	return code & 4   ? OSR_SPEED_QDR
-	       : code & 2 ? OSR_SPEED_DDR
-	       : code & 1 ? OSR_SPEED_SDR
-			  : OSR_SPEED_UNKNOWN;
-}
-
 static void live_add_node(struct osr_net *net, const struct osr_live_node *live_node)
 {
 	static const struct {
@@ -125,8 +87,8 @@ static void add_cables(struct osr_net *net, const struct osr_live *live, uint32_
 		live_set_port(&net->ports[here], port);
 		if (port->peer != OSR_LIVE_NONE)
 			osr_net_cable(net, here, osr_net_port(net, port->peer, port->peer_port),
-				      live_width_of(port->width),
-				      live_speed_of(port->speed, port->speed_ext));
+				      osr_lanes_of(port->width),
+				      osr_speed_of(port->speed, port->speed_ext));
 	}
 }
 

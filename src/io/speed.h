@@ -42,6 +42,25 @@ static inline uint16_t osr_rate_gbps(unsigned int width, unsigned int speed)
 	return (uint16_t)(width * lane_mbps[speed] / 1000);
 }
 
+/* Lanes by the code of PortInfo.LinkWidthActive: one bit for each of 1x, 4x, 8x, 12x, 2x; 0: unknown. */
+static inline uint8_t osr_lanes_of(unsigned code)
+{
+	static const uint8_t lanes[] = { 1, 4, 8, 12, 2 };
+
+	return code && !(code & (code - 1)) && code <= 16 ? lanes[__builtin_ctz(code)] : 0;
+}
+
+/* PortInfo.LinkSpeedActive and, from FDR on, LinkSpeedExtActive: the fastest that is marked. */
+static inline enum osr_speed osr_speed_of(unsigned code, unsigned ext)
+{
+	static const enum osr_speed speeds[] = { OSR_SPEED_SDR, OSR_SPEED_DDR, OSR_SPEED_QDR,
+						 OSR_SPEED_FDR, OSR_SPEED_EDR, OSR_SPEED_HDR,
+						 OSR_SPEED_NDR, OSR_SPEED_XDR };
+	unsigned all = (code & 7) | (ext & 31) << 3;
+
+	return all ? speeds[31 - __builtin_clz(all)] : OSR_SPEED_UNKNOWN;
+}
+
 /* "SDR" .. "XDR"; NULL for OSR_SPEED_UNKNOWN. */
 const char *osr_speed_name(uint8_t speed);
 

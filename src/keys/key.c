@@ -223,16 +223,7 @@ static enum osr_status classify(struct making *m)
 
 	if (osr_arena_failed(m->scratch, m->diag))
 		return OSR_NOMEM;
-	for (uint32_t i = 0; i < key->n_units; i++) {
-		const struct osr_key_unit *key_unit = &key->unit[i];
-
-		flow[i] = (struct osr__flow){
-			.a = m->p->sw_a[key_unit->leaf],
-			.ad = m->p->sw_a[m->p->f->term_switch[key_unit->to]],
-			.to = key_unit->to,
-			.weight = key_unit->weight,
-		};
-	}
+	osr__unit_flows(m->p, key, flow);
 	if (osr__demand_of(&group, m->scratch) ||
 	    osr__colour(&group.demand, m->scratch, class_of, &colouring))
 		return osr_fail(m->diag, OSR_NOMEM, "out of memory for a routing key");

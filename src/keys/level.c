@@ -71,3 +71,18 @@ enum osr_status osr__demand_of(struct osr__group *group, struct osr_arena *scrat
 	demand->words = (demand->n_planes + 63) / 64;
 	return find_planes(group, scratch);
 }
+
+void osr__unit_flows(const struct osr_pgft *pgft, const struct osr_key *key, struct osr__flow *flow)
+{
+	for (uint32_t i = 0; i < key->n_units; i++) {
+		const struct osr_key_unit *key_unit = &key->unit[i];
+
+		flow[i] = (struct osr__flow){
+			.a = pgft->sw_a[key_unit->leaf],
+			.ad = pgft->sw_a[pgft->f->term_switch[key_unit->to]],
+			.to = key_unit->to,
+			.weight = key_unit->weight,
+			.next = OSR_NONE,
+		};
+	}
+}

@@ -60,6 +60,10 @@ struct osr__flow {
 	uint32_t next; /* flow of the next level that it is part of; OSR_NONE: they meet here */
 };
 
+/* The units of a key as flows of level 1, flow[n_units]. */
+void osr__unit_flows(const struct osr_pgft *pgft, const struct osr_key *key,
+		     struct osr__flow *flow);
+
 /* The flows of one group of switches: those of a level that agree in the digits B. */
 struct osr__group {
 	struct osr__level level;

@@ -58,17 +58,7 @@ static enum osr_status first_level(struct placing *x)
 
 	if (osr_arena_failed(x->scratch, NULL))
 		return OSR_NOMEM;
-	for (uint32_t i = 0; i < n; i++) {
-		const struct osr_key_unit *key_unit = &x->key->unit[i];
-
-		flow[i] = (struct osr__flow){
-			.a = x->p->sw_a[key_unit->leaf],
-			.ad = x->p->sw_a[x->p->f->term_switch[key_unit->to]],
-			.to = key_unit->to,
-			.weight = key_unit->weight,
-			.next = OSR_NONE,
-		};
-	}
+	osr__unit_flows(x->p, x->key, flow);
 	x->flow[1] = flow;
 	x->n_flows[1] = n;
 	return OSR_OK;

@@ -220,34 +220,15 @@ static void note_vlarb(struct snapshot *snap, unsigned type, const osm_physp_t *
 
 /* Links ---------------------------------------------------------------------------------------- */
 
-/* Lanes by the code of LinkWidthActive: 1x, 4x, 8x, 12x, 2x, one bit each. */
-static unsigned active_lanes(const ib_port_info_t *pi)
-{
-	static const uint8_t lanes[] = { 1, 4, 8, 12, 2 };
-
-	for (unsigned bit = 0; bit < sizeof(lanes); bit++)
-		if (pi->link_width_active == 1u << bit)
-			return lanes[bit];
-	return 0;
-}
-
 /* FDR and faster where extended speeds are known; FDR10 is Mellanox' own, which PortInfo calls QDR. */
 static enum osr_speed active_speed(const osm_physp_t *osm_physp, bool extended)
 {
-	static const enum osr_speed ext[] = { OSR_SPEED_FDR, OSR_SPEED_EDR, OSR_SPEED_HDR,
-					      OSR_SPEED_NDR };
-	static const enum osr_speed old[] = { OSR_SPEED_SDR, OSR_SPEED_DDR, OSR_SPEED_QDR };
 	const ib_port_info_t *pi = &osm_physp->port_info;
+	unsigned ext = extended ? ib_port_info_get_link_speed_ext_active(pi) : 0;
 
-	for (unsigned bit = 0; extended && bit < sizeof(ext) / sizeof(*ext); bit++)
-		if (ib_port_info_get_link_speed_ext_active(pi) == 1u << bit)
-			return ext[bit];
-	if (osm_physp->ext_port_info.link_speed_active & FDR10)
+	if (!ext && (osm_physp->ext_port_info.link_speed_active & FDR10))
 		return OSR_SPEED_FDR10;
-	for (unsigned bit = 0; bit < sizeof(old) / sizeof(*old); bit++)
-		if (ib_port_info_get_link_speed_active(pi) == 1u << bit)
-			return old[bit];
-	return OSR_SPEED_UNKNOWN;
+	return osr_speed_of(ib_port_info_get_link_speed_active(pi), ext);
 }
 
 /* Gb/s of data that a port can send now; 0 if it does not tell. */
@@ -255,7 +236,7 @@ static uint16_t port_rate(const osm_physp_t *osm_physp, const osm_physp_t *p0)
 {
 	bool extended = p0 && (p0->port_info.capability_mask & IB_PORT_CAP_HAS_EXT_SPEEDS);
 
-	return osr_rate_gbps(active_lanes(&osm_physp->port_info),
+	return osr_rate_gbps(osr_lanes_of(osm_physp->port_info.link_width_active),
 			     active_speed(osm_physp, extended));
 }
 
