@@ -13,36 +13,27 @@
 
 #include "srcroutes/angara.h"
 #include "cli/cli.h"
+#include "cli/output.h"
 
 #define MAX_SETTINGS 32
 
 enum {
 	OPT_DIMS = 256,
 	OPT_LINES,
-	OPT_NODES,
 	OPT_BOX,
-	OPT_TRANSIT,
 	OPT_FAIL_NODE,
 	OPT_FAIL_LINK,
-	OPT_FAIL_NODES,
-	OPT_FAIL_LINKS,
-	OPT_SEED,
 	OPT_ROUTES,
 };
 
 static const struct argp_option options[] = {
-	{ "dims", OPT_DIMS, "AxBx...", 0, "a torus of these sides instead of FILE", 1 },
+	{ "dims", OPT_DIMS, "AxBx...", 0, "a torus of these sides", 1 },
 	{ "lines", OPT_LINES, "LETTERS", 0,
 	  "dimensions out of XYZKLM that do not close, as sides of 2 never do", 1 },
-	{ "nodes", OPT_NODES, "LIST", 0, "the job's nodes, as in 0-3,7 (default: all)", 1 },
 	{ "box", OPT_BOX, "AxBx...", 0, "the job's nodes: a box of these sides at the origin", 1 },
-	{ "transit", OPT_TRANSIT, NULL, 0, "nodes outside the job carry its routes, too", 1 },
 	{ "fail-node", OPT_FAIL_NODE, "NODE", 0, "a failed node, may be repeated", 2 },
 	{ "fail-link", OPT_FAIL_LINK, "NODE:DIR", 0, "a failed link as in 5:+X, may be repeated",
 	  2 },
-	{ "fail-nodes", OPT_FAIL_NODES, "N", 0, "number of failed nodes, chosen at random", 2 },
-	{ "fail-links", OPT_FAIL_LINKS, "N", 0, "number of failed links, chosen at random", 2 },
-	{ "seed", OPT_SEED, "N", 0, "start of the random numbers for failures (default 1)", 2 },
 	{ "algorithm", 'a', "NAME", 0,
 	  "bfs, genetic, sssp, balance or all; may be repeated (default balance)", 3 },
 	{ "option", 'o', "NAME=VALUE", 0, "option of the algorithms, listed below", 3 },
@@ -94,7 +85,6 @@ static const char *const algorithms[] = { "bfs", "genetic", "sssp", "balance" };
 
 struct args {
 	struct angara_input in;
-	struct cli_input file;
 	struct out out;
 	bool wanted[4], routes;
 	const char *setting[MAX_SETTINGS];
@@ -155,12 +145,6 @@ static const struct out_field pattern_fields[] = {
 	{ "bandwidth", "bandwidth", OUT_REAL, 4 }, { NULL, NULL, 0, 0 },
 };
 
-static const struct out_field node_fields[] = {
-	{ "node", "node", OUT_COUNT, 0 },    { "at", "at", OUT_TEXT, 0 },
-	{ "switch", "switch", OUT_TEXT, 0 }, { "failed", "failed", OUT_BOOL, 0 },
-	{ "in_set", "in set", OUT_BOOL, 0 }, { NULL, NULL, 0, 0 },
-};
-
 static const struct out_field channel_fields[] = {
 	{ "node", "node", OUT_COUNT, 0 },
 	{ "direction", "direction", OUT_TEXT, 0 },
@@ -188,10 +172,13 @@ static const struct out_field route_fields[] = {
 };
 
 static const struct out_section sections[] = {
-	{ "summary", OUT_HEAD, head_fields },     { "results", OUT_ACROSS, result_fields },
-	{ "patterns", OUT_ROWS, pattern_fields }, { "nodes", OUT_ROWS, node_fields },
-	{ "channels", OUT_ROWS, channel_fields }, { "turns", OUT_ROWS, turn_fields },
-	{ "routes", OUT_ROWS, route_fields },     { NULL, 0, NULL },
+	{ "summary", OUT_HEAD, head_fields },
+	{ "results", OUT_ACROSS, result_fields },
+	{ "patterns", OUT_ROWS, pattern_fields },
+	{ "channels", OUT_ROWS, channel_fields },
+	{ "turns", OUT_ROWS, turn_fields },
+	{ "routes", OUT_ROWS, route_fields },
+	{ NULL, 0, NULL },
 };
 
 static void say_head(struct session *s)
@@ -229,31 +216,6 @@ static void say_head(struct session *s)
 	out_count(s->out, "choices", routes->row[routes->n_pairs]);
 	out_real(s->out, "turns_ms", s->turns_ms);
 	out_real(s->out, "choices_ms", s->choices_ms);
-}
-
-/* "0,1,0": the coordinates of a node. */
-static void say_nodes(struct session *s)
-{
-	const struct osr_torus *torus = &s->torus.t;
-	uint32_t k = 0;
-
-	for (uint32_t u = 0; u < torus->n_nodes; u++) {
-		bool in_set = k < s->torus.n_set && s->torus.set[k] == u;
-		char at[64] = "", name[32];
-
-		for (uint32_t i = 0, n = 0; i < torus->n_dims; i++)
-			n += (uint32_t)snprintf(at + n, sizeof(at) - n, i ? ",%u" : "%u",
-						osr_torus_coord(torus, u, i));
-		k += in_set;
-		out_row(s->out, "nodes");
-		out_count(s->out, "node", u);
-		out_text(s->out, "at", at);
-		if (s->torus.sw)
-			out_text(s->out, "switch",
-				 osr_switch_name(&s->a->file.fabric, s->torus.sw[u], name));
-		out_bool(s->out, "failed", torus->dead[u]);
-		out_bool(s->out, "in_set", in_set);
-	}
 }
 
 static void say_channels(struct session *s)
@@ -396,8 +358,7 @@ static enum osr_status run_algorithm(struct session *s, int algorithm, struct os
 static enum osr_status angara_prepare(struct session *s, struct osr_diag *diag)
 {
 	double start, middle;
-	enum osr_status st =
-		angara_torus_make(&s->a->in, &s->a->file.fabric, &s->result, &s->torus, diag);
+	enum osr_status st = angara_torus_make(&s->a->in, &s->result, &s->torus, diag);
 
 	if (st)
 		return st;
@@ -425,7 +386,6 @@ static enum osr_status run_all(struct session *s, struct osr_diag *diag)
 		return st;
 	say_head(s);
 	if (s->a->routes) {
-		say_nodes(s);
 		say_channels(s);
 	}
 	for (int i = 0; !st && i < 4; i++)
@@ -497,32 +457,14 @@ static error_t angara_parse(int key, char *arg, struct argp_state *state)
 	case OPT_LINES:
 		a->in.lines = arg;
 		return 0;
-	case OPT_NODES:
-		a->in.nodes = arg;
-		return 0;
 	case OPT_BOX:
 		a->in.box = arg;
-		return 0;
-	case OPT_TRANSIT:
-		a->in.transit = true;
 		return 0;
 	case OPT_FAIL_NODE:
 		angara_take_word(a->in.fail_node, &a->in.n_fail_node, ANGARA_MAX_WORDS, arg, state);
 		return 0;
 	case OPT_FAIL_LINK:
 		angara_take_word(a->in.fail_link, &a->in.n_fail_link, ANGARA_MAX_WORDS, arg, state);
-		return 0;
-	case OPT_FAIL_NODES:
-		a->in.n_random_nodes =
-			(uint32_t)cli_take_number(arg, "fail-nodes", 0, 100000, state);
-		return 0;
-	case OPT_FAIL_LINKS:
-		a->in.n_random_links =
-			(uint32_t)cli_take_number(arg, "fail-links", 0, 100000, state);
-		return 0;
-	case OPT_SEED:
-		if (!osr_parse_uint(arg, &a->in.seed))
-			argp_error(state, "seed \"%s\": expected a number", arg);
 		return 0;
 	case 'a':
 		take_algorithm(a, arg, state);
@@ -536,17 +478,9 @@ static error_t angara_parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &a->out;
 		return 0;
-	case ARGP_KEY_ARG:
-		if (a->file.path)
-			argp_error(state, "expected exactly one FILE");
-		a->file.path = arg;
-		return 0;
 	case ARGP_KEY_END:
-		if (!a->in.dims == !a->file.path)
-			argp_error(state,
-				   "missing torus: --dims, or a FILE (\"-\" is standard input)");
-		if (a->in.nodes && a->in.box)
-			argp_error(state, "--nodes and --box both name the job's nodes");
+		if (!a->in.dims)
+			argp_error(state, "missing torus: --dims");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -577,16 +511,12 @@ int main(int argc, char **argv)
 	static const struct argp argp = {
 		.options = options,
 		.parser = angara_parse,
-		.args_doc = "[FILE]",
 		.doc = "Source routes of the Angara interconnect: a route for every pair of nodes "
-		       "of a torus, given by --dims or by the switches of FILE (ibnetdiscover or "
-		       "ibsim net file), deadlock-free on one virtual channel.\v ",
+		       "of a torus, deadlock-free on one virtual channel.\v ",
 		.children = children,
 		.help_filter = help
 	};
-	struct args a = { .file = CLI_INPUT_INIT,
-			  .in = { .seed = 1 },
-			  .out = { .command = "angara", .sections = sections } };
+	struct args a = { .out = { .command = "angara", .sections = sections } };
 	struct session s = { .a = &a, .out = &a.out };
 	struct osr_diag diag = { "" };
 	enum osr_status st;
@@ -597,13 +527,10 @@ int main(int argc, char **argv)
 	if (!a.wanted[0] && !a.wanted[1] && !a.wanted[2])
 		a.wanted[3] = true;
 	st = take_settings(&a, &s, &diag);
-	if (!st && a.file.path)
-		st = cli_input_load(&a.file, &diag);
 	if (!st)
 		st = run_all(&s, &diag);
 	osr_arena_free(&s.scratch);
 	osr_arena_free(&s.result);
-	cli_input_free(&a.file);
 	if (st) {
 		out_drop(&a.out);
 		return cli_fail(st, &diag);

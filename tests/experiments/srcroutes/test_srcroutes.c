@@ -585,57 +585,7 @@ static void bad_input_is_refused(void **state)
 	drop(x);
 }
 
-/* One run with the n-th allocation of one arena failing; false once none does. */
-static bool run_out_of_memory(int algorithm, enum osr_turn_rule rule, bool of_scratch, size_t n)
-{
-	const uint32_t size[] = { 3, 4 };
-	struct osr_turns_options turns = { .rule = rule, .order = OSR_TURN_ORDER_RANDOM };
-	struct osr_srcroutes_options opt = default_options();
-	struct trial *x = calloc(1, sizeof(*x));
-	struct osr_srcroutes_stats stats;
-	struct osr_srctraffic traffic;
-	struct osr_srcverdict v;
-	enum osr_status st;
-
-	opt.population = 4;
-	opt.patience = 2;
-	opt.literal = true;
-	*(of_scratch ? &x->scratch.fail_after : &x->result.fail_after) = n;
-	st = osr_torus_init(&x->t, 2, size, 0, &x->result, &x->diag);
-	if (!st)
-		st = prepare(x, &turns);
-	if (!st)
-		st = osr_srcroutes_route(&x->a, (enum osr_srcroutes_algorithm)algorithm, &opt,
-					 &x->scratch, x->route, &stats, &x->diag);
-	if (!st)
-		st = osr_srccheck(&x->t, x->set, 12, x->route, x->turns.rank, &x->scratch, NULL, &v,
-				  &x->diag);
-	if (!st)
-		st = osr_srctraffic(&x->t, x->set, 12, x->route, OSR_SRCPATTERN_TORNADO,
-				    &x->scratch, &traffic, &x->diag);
-	if (st && (st != OSR_NOMEM || !x->diag.text[0]))
-		fail_msg("algorithm %d, allocation %zu: %d, %s", algorithm, n, st, x->diag.text);
-	drop(x);
-	return st != OSR_OK;
-}
-
-static void memory_may_run_out(void **state)
-{
-	for (int algorithm = 0; algorithm < 4; algorithm++) {
-		for (int of_scratch = 0; of_scratch < 2; of_scratch++) {
-			size_t n = 1;
-
-			while (run_out_of_memory(algorithm,
-						 algorithm % 2 ? OSR_TURNS_EXACT : OSR_TURNS_PAPER,
-						 of_scratch, n))
-				n++;
-			assert_true(n > (of_scratch ? 15 : 5));
-		}
-	}
-}
-
 TEST_PROGRAM(turns_are_certified, theorem_2_adds_all_it_can, choices_are_the_paths_of_the_graph,
 	     algorithm_4_is_a_minimum_over_choices, the_graph_is_as_large_as_the_paper_says,
 	     all_algorithms_are_legal, desmos, same_input_same_routes, the_judge_refuses,
-	     the_judge_sees_what_failed, alltoall_is_the_load, bad_input_is_refused,
-	     memory_may_run_out)
+	     the_judge_sees_what_failed, alltoall_is_the_load, bad_input_is_refused)
