@@ -7,8 +7,9 @@
 #include "core/paths/mcast.h"
 
 #include "../paths/spf_private.h"
+#include "lanes_private.h"
 
-static void clear_weights(struct osr_spf *spf)
+void osr__dor_clear(struct osr_spf *spf)
 {
 	for (uint32_t c = 0; c < spf->f->n_channels; c++)
 		spf->weight[c] &= HOP_MASK;
@@ -19,7 +20,7 @@ static void route_all(struct osr_spf *spf, const struct osr_product *product,
 {
 	const struct osr_fabric *fabric = spf->f;
 
-	clear_weights(spf);
+	osr__dor_clear(spf);
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
 		uint32_t root = fabric->dest_switch[d];
@@ -34,40 +35,47 @@ static void route_all(struct osr_spf *spf, const struct osr_product *product,
 	osr__spf_share(spf);
 }
 
-/* No routing can keep the channels of a dimension below their mean: is this one close to it? */
-static bool balanced(const struct osr_spf *spf, const struct osr_product *product)
+uint64_t osr__dor_least(const struct osr_spf *spf, const struct osr_product *product)
 {
-	uint64_t sum[OSR_MAX_DIMS] = { 0 }, n[OSR_MAX_DIMS] = { 0 }, max = 0;
-	double bound = 0;
+	uint64_t sum[OSR_MAX_DIMS] = { 0 }, n[OSR_MAX_DIMS] = { 0 }, least = 0;
 
 	for (uint32_t c = 0; c < spf->f->n_channels; c++) {
-		uint64_t weight = spf->weight[c] >> HOP_BITS;
-
-		sum[product->chan_dim[c]] += weight;
+		sum[product->chan_dim[c]] += spf->weight[c] >> HOP_BITS;
 		n[product->chan_dim[c]]++;
-		max = max < weight ? weight : max;
 	}
 	for (uint32_t i = 0; i < product->n_dims; i++) {
-		/*
-		 * In a line or mesh the middle carries more than the mean, whoever routes: at most
-		 * 1.5 times.
-		 */
-		double mean = (double)sum[i] / (double)n[i] *
-			      (product->factor[i] == OSR_FACTOR_PATH ? 1.5 : 1);
+		/* The middle of a line always carries more: at most 1.5 times the mean. */
+		uint64_t mean =
+			(product->factor[i] == OSR_FACTOR_PATH ? 3 : 2) * sum[i] / (2 * n[i]);
 
-		bound = bound < mean ? mean : bound;
+		least = mean > least ? mean : least;
 	}
-	return (double)max <= bound * 1.15;
+	return least;
 }
 
-static bool suits(const struct osr_spf *spf)
+/* Is the busiest channel close to what no routing can go below? */
+static bool balanced(const struct osr_spf *spf, const struct osr_product *product)
+{
+	return osr_spf_load(spf) * 100 <= osr__dor_least(spf, product) * 115;
+}
+
+enum osr_status osr__dor_find(const struct osr_spf *spf, struct osr_arena *scratch,
+			      struct osr_product *product, bool *found, struct osr_diag *diag)
 {
 	const struct osr_fabric *fabric = spf->f;
+	enum osr_status st;
 
+	*found = false;
 	for (uint32_t t = 0; t < fabric->n_terminals; t++)
 		if (fabric->term_lmc[t] && fabric->term_weight[t])
-			return false;
-	return !spf->scratch->mixed;
+			return OSR_OK;
+	if (spf->scratch->mixed)
+		return OSR_OK;
+	st = osr_product_find(fabric, scratch, product, diag);
+	*found = !st;
+	if (st == OSR_NOT_APPLICABLE && diag)
+		diag->text[0] = 0;
+	return st == OSR_NOT_APPLICABLE ? OSR_OK : st;
 }
 
 /*
@@ -156,19 +164,13 @@ enum osr_status osr_dor_assign(const struct osr_lane_work *work, enum osr_revers
 	struct osr_product *product = osr_alloc(scratch, 1, sizeof(*product));
 	struct osr_product_plan *plan = osr_calloc(scratch, 1, sizeof(*plan));
 	enum osr_status st;
+	bool found;
 
 	*routed = false;
 	if (!product || !plan)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the dimensions of the fabric");
-	if (!suits(spf))
-		return OSR_OK;
-	st = osr_product_find(spf->f, scratch, product, diag);
-	if (st == OSR_NOT_APPLICABLE) {
-		if (diag)
-			diag->text[0] = 0;
-		return OSR_OK;
-	}
-	if (st)
+	st = osr__dor_find(spf, scratch, product, &found, diag);
+	if (st || !found)
 		return st;
 	spf->product = product;
 	spf->plan = plan;
@@ -185,6 +187,6 @@ enum osr_status osr_dor_assign(const struct osr_lane_work *work, enum osr_revers
 	spf->plan = NULL;
 	work->r->sl = NULL;
 	work->r->mcast_parent = NULL;
-	clear_weights(spf);
+	osr__dor_clear(spf);
 	return OSR_OK;
 }

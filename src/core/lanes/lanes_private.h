@@ -4,6 +4,7 @@
 #define OSR_LANES_PRIVATE_H
 
 #include <osmroutes/lanes.h>
+#include <osmroutes/product.h>
 
 /*
  * One lane by the order of a fat tree. *fits: complete. Otherwise the routes of s are undefined if
@@ -24,6 +25,18 @@ enum osr_status osr__lanes_tree_updown(struct osr_lanes_job *job, struct osr_upd
  * lane that they share holds for each.
  */
 enum osr_status osr__lanes_spread(struct osr_lanes_job *job);
+
+/*
+ * dor.c, and turn_rings.c too: is the fabric a product, and are LIDs and rates alike? *found; OSR_OK where not.
+ */
+enum osr_status osr__dor_find(const struct osr_spf *spf, struct osr_arena *scratch,
+			      struct osr_product *product, bool *found, struct osr_diag *diag);
+
+/* No routing can keep the channels of a dimension below their mean load, or that of a line's middle. */
+uint64_t osr__dor_least(const struct osr_spf *spf, const struct osr_product *product);
+
+/* No load on any channel. */
+void osr__dor_clear(struct osr_spf *spf);
 
 /*
  * Lanes by turn, in dimension order, for products with rings: see turn_rings.c. *routed with any_sl = on, and

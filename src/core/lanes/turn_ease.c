@@ -338,7 +338,7 @@ static enum osr_status ease_start(struct ease *x, struct osr__search *w, uint32_
 	size_t n = w->f->n_switches;
 
 	*x = (struct ease){ .w = w,
-			    .n_used = osr__turn_count_used(w, false),
+			    .n_used = osr__turn_count_used(w, OSR__TURN_OWN),
 			    .count = osr_alloc(scratch, n, sizeof(*x->count)),
 			    .n_through = osr_alloc(scratch, n, sizeof(*x->n_through)),
 			    .behind = osr_alloc(scratch, n, 1),

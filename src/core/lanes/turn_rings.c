@@ -334,8 +334,7 @@ static uint32_t rings_route(struct turn_rings *x)
 	struct osr_spf *spf = x->w->s;
 	uint32_t n_longer = 0;
 
-	for (uint32_t c = 0; c < spf->f->n_channels; c++)
-		spf->weight[c] &= HOP_MASK;
+	osr__dor_clear(spf);
 	for (uint32_t root = 0; root < spf->f->n_switches; root++) {
 		osr__spf_graph(spf, root);
 		for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++)
@@ -343,26 +342,6 @@ static uint32_t rings_route(struct turn_rings *x)
 				n_longer += rings_route_dest(x, root, spf->dest_list[k]);
 	}
 	return n_longer;
-}
-
-/* No routing can keep the channels of a dimension below their mean. */
-static uint64_t rings_least(const struct turn_rings *x)
-{
-	uint64_t sum[OSR_MAX_DIMS] = { 0 }, n[OSR_MAX_DIMS] = { 0 }, least = 0;
-	const struct osr_spf *spf = x->job->s;
-
-	for (uint32_t c = 0; c < spf->f->n_channels; c++) {
-		sum[x->product.chan_dim[c]] += spf->weight[c] >> HOP_BITS;
-		n[x->product.chan_dim[c]]++;
-	}
-	for (uint32_t i = 0; i < x->product.n_dims; i++) {
-		/* The middle of a line always carries more: at most 1.5 times the mean. */
-		uint64_t mean =
-			(x->product.factor[i] == OSR_FACTOR_PATH ? 3 : 2) * sum[i] / (2 * n[i]);
-
-		least = mean > least ? mean : least;
-	}
-	return least;
 }
 
 static enum osr_status rings_begin(struct turn_rings *x)
@@ -396,7 +375,7 @@ static enum osr_status rings_make(struct turn_rings *x, struct osr_turn_result *
 		return osr_arena_failed(x->job->scratch, x->job->diag) ? OSR_NOMEM : OSR_OK;
 	osr__search_set_reach(x->w);
 	turn->n_longer = rings_route(x);
-	x->least = rings_least(x);
+	x->least = osr__dor_least(spf, &x->product);
 	st = osr__turn_lighten(x->w, x->least * RINGS_LOAD / 100);
 	turn->load = osr_spf_load(spf);
 	*made = turn->load * 100 <= x->least * RINGS_EVEN;
@@ -414,17 +393,9 @@ static bool rings_are_cheap(const struct turn_rings *x, const struct osr_turn_re
 
 	for (uint32_t i = 0; i < x->product.n_dims; i++)
 		if (x->product.factor[i] == OSR_FACTOR_PATH)
-			return false; /* rings_least() is not exact there */
+			return false; /* osr__dor_least() is not exact there */
 	return (uint64_t)turn->n_longer * 100 <= n_routes * (x->job->opt->any_sl_cost != 0) &&
 	       turn->load * 100 <= x->least * 109;
-}
-
-static bool rings_suit(const struct osr_spf *spf)
-{
-	for (uint32_t t = 0; t < spf->f->n_terminals; t++)
-		if (spf->f->term_lmc[t] && spf->f->term_weight[t])
-			return false;
-	return !spf->scratch->mixed;
 }
 
 enum osr_status osr__turn_rings(struct osr_lanes_job *job, bool *routed)
@@ -433,23 +404,17 @@ enum osr_status osr__turn_rings(struct osr_lanes_job *job, bool *routed)
 	struct turn_rings *x = osr_calloc(job->scratch, 1, sizeof(*x));
 	struct osr__search *w = osr_calloc(job->scratch, 1, sizeof(*w));
 	struct osr_turn_result turn = { .w = NULL };
-	bool made = false;
-	enum osr_status st = OSR_NOT_APPLICABLE;
+	bool found, made = false;
+	enum osr_status st;
 
 	*routed = false;
 	if (!x || !w)
 		return osr__turn_nomem(job->diag);
 	x->job = job;
 	x->w = w;
-	if (rings_suit(job->s))
-		st = osr_product_find(job->s->f, job->scratch, &x->product, job->diag);
-	if (!st && x->product.n_rings)
+	st = osr__dor_find(job->s, job->scratch, &x->product, &found, job->diag);
+	if (!st && found && x->product.n_rings)
 		st = rings_make(x, &turn, &made);
-	if (st == OSR_NOT_APPLICABLE) {
-		if (job->diag)
-			job->diag->text[0] = 0;
-		st = OSR_OK;
-	}
 	if (!made) {
 		osr_arena_reset(job->scratch, mark);
 		return st;

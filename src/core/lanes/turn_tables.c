@@ -30,36 +30,16 @@ static void turn_share_loads(const struct osr__search *w, const uint32_t *n_used
 		load[TURN_SENT] += spf->n_order[spf->f->dest_switch[d]] - 1u;
 }
 
-/* Some route takes another turn after this one. */
-static void turn_mark_goes_on(const struct osr__search *w, uint32_t d, uint8_t *goes_on)
-{
-	const struct osr_fabric *fabric = w->f;
-	const uint8_t *hop = w->s->hop + (size_t)d * fabric->n_switches;
-	uint32_t root = fabric->dest_switch[d];
-
-	for (uint32_t v = 0; v < fabric->n_switches; v++) {
-		uint32_t c = fabric->chan_row[v] + hop[v], u, t;
-
-		if (v == root || hop[v] == OSR_NO_PATH || fabric->chan_dst[c] == root)
-			continue;
-		u = fabric->chan_dst[c];
-		t = w->g.row[c] + hop[u];
-		goes_on[t] |= fabric->chan_dst[fabric->chan_row[u] + hop[u]] != root;
-	}
-}
-
 /*
  * Turns after which no route takes another one get the highest lane of their channel: what waits there waits
  * for nothing, so that after a fault more routes can go on from there (node_order.h).
  */
-static bool turn_raise_last(struct osr__search *w, struct osr_arena *scratch)
+static bool turn_raise_last(struct osr__search *w)
 {
 	const struct osr_fabric *fabric = w->f;
 	size_t m = fabric->n_channels;
-	uint8_t *goes_on = osr_calloc(scratch, w->g.n_slots, 1);
+	const uint32_t *goes_on = osr__turn_count_used(w, OSR__TURN_GOES_ON);
 
-	for (uint32_t d = 0; goes_on && d < fabric->n_dests; d++)
-		turn_mark_goes_on(w, d, goes_on);
 	for (uint32_t c = 0; goes_on && c < m; c++)
 		for (uint32_t t = w->g.row[c]; t < w->g.row[c + 1]; t++) {
 			const uint32_t *rank = w->rank + osr_cdg_target(&w->g, c, t);
@@ -174,9 +154,9 @@ enum osr_status osr__turn_finish(struct osr__search *w, struct osr_lanes_job *jo
 	enum osr_status st;
 
 	osr__spf_share(w->s);
-	if (!turn_raise_last(w, job->scratch))
+	if (!turn_raise_last(w))
 		return osr__turn_nomem(job->diag);
-	n_used = osr__turn_count_used(w, true);
+	n_used = osr__turn_count_used(w, OSR__TURN_ALL);
 	if (!n_used)
 		return osr__turn_nomem(job->diag);
 	turn_share(w, n_used, n_vls, &share);
