@@ -2,7 +2,7 @@
 /*
  * lanes.h - routes without deadlock on the virtual lanes there are: the strategies, as a table.
  *
- * Each strategy says whether it is worth trying on what those before it have left, and is then run:
+ * Each strategy is run where those before it have left the state that it starts from:
  * it completes the routing, improves a complete one, or leaves it. The order of the table
  * (src/core/lanes/strategies.c) is the order in which they are tried.
  *

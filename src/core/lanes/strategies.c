@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* See lanes.h. The table is at the end; before it, each strategy: when it is worth trying, its run. */
+/* See lanes.h. The table is at the end; before it, strategies that have no file of their own. */
 #include <osmroutes/lanes.h>
 
 #include <string.h>
@@ -30,33 +30,6 @@ static bool lanes_replies_are_a_must(const struct osr_lanes_job *job)
 	return job->opt->layers.reversible == OSR_REVERSIBLE_ON;
 }
 
-/* ---- dimension order by turn ------------------------------------------------------------------ */
-
-static bool rings_worth(const struct osr_lanes_job *job)
-{
-	return job->state == OSR_LANES_UNROUTED &&
-	       job->opt->layers.heuristic == OSR_HEURISTIC_ORDER &&
-	       job->opt->any_sl != OSR_ANY_SL_OFF && job->opt->detours && job->req->max_vls > 1;
-}
-
-static enum osr_status rings_run(struct osr_lanes_job *job)
-{
-	bool routed;
-	enum osr_status st = osr__turn_rings(job, &routed);
-
-	if (!st && routed)
-		job->state = OSR_LANES_DONE;
-	return st;
-}
-
-/* ---- dimension order ------------------------------------------------------------------------- */
-
-static bool dimensions_worth(const struct osr_lanes_job *job)
-{
-	return job->state == OSR_LANES_UNROUTED &&
-	       job->opt->layers.heuristic == OSR_HEURISTIC_ORDER;
-}
-
 /* The SLs of dimension order are not wanted after all. */
 static enum osr_status lanes_start_again(struct osr_lanes_job *job)
 {
@@ -71,29 +44,20 @@ static enum osr_status lanes_start_again(struct osr_lanes_job *job)
 	return osr_spf_init(job->s, job->s->f, routing, &job->opt->spf, job->scratch, job->diag);
 }
 
-static enum osr_status dimensions_run(struct osr_lanes_job *job)
+static enum osr_status lanes_dimensions(struct osr_lanes_job *job, bool *done)
 {
 	struct osr_lane_work work = lanes_work(job);
-	bool routed;
 	enum osr_status st =
-		osr_dor_assign(&work, job->opt->layers.reversible, job->opt->detours, &routed);
+		osr_dor_assign(&work, job->opt->layers.reversible, job->opt->detours, done);
+	bool any_sl = job->opt->any_sl == OSR_ANY_SL_ON || job->opt->any_sl == OSR_ANY_SL_KEEP;
 
-	if (!st && routed && job->r->sl &&
-	    (job->opt->any_sl == OSR_ANY_SL_ON || job->opt->any_sl == OSR_ANY_SL_KEEP))
-		return lanes_start_again(job);
-	if (!st && routed)
-		job->state = OSR_LANES_DONE;
-	return st;
+	if (st || !*done || !job->r->sl || !any_sl)
+		return st;
+	*done = false;
+	return lanes_start_again(job);
 }
 
-/* ---- one lane -------------------------------------------------------------------------------- */
-
-static bool one_lane_worth(const struct osr_lanes_job *job)
-{
-	return job->state == OSR_LANES_UNROUTED;
-}
-
-static enum osr_status one_lane_run(struct osr_lanes_job *job)
+static enum osr_status lanes_one(struct osr_lanes_job *job, bool *done)
 {
 	struct osr_arena_mark before = osr_arena_mark(job->result);
 	struct osr_lane_work work = lanes_work(job);
@@ -104,109 +68,52 @@ static enum osr_status one_lane_run(struct osr_lanes_job *job)
 	osr_spf_first(job->s);
 	job->state = OSR_LANES_FIRST;
 	st = osr_layers_single(&work, &one_lane);
-	if (st || !one_lane)
+	*done = !st && one_lane && (!job->opt->spf.max_rounds || osr_spf_balanced(job->s));
+	if (st || !one_lane || *done)
 		return st;
-	if (!job->opt->spf.max_rounds || osr_spf_balanced(job->s)) {
-		job->state = OSR_LANES_DONE;
-		return OSR_OK;
-	}
 	/* Not balanced: the paths will change, and neither certificate nor claims are theirs. */
 	*job->r = kept;
 	osr_arena_reset(job->result, before);
 	return OSR_OK;
 }
 
-/* ---- one lane by the order of a fat tree ------------------------------------------------------ */
-
-static bool tree_worth(const struct osr_lanes_job *job)
+static enum osr_status lanes_balance(struct osr_lanes_job *job, bool *done)
 {
-	return job->state == OSR_LANES_FIRST;
-}
-
-static enum osr_status tree_run(struct osr_lanes_job *job)
-{
-	bool fits;
-	enum osr_status st = osr__lanes_tree(job, &fits);
-
-	if (!st && fits)
-		job->state = OSR_LANES_DONE;
-	return st;
-}
-
-/* ---- balanced shortest paths ----------------------------------------------------------------- */
-
-static bool balanced_worth(const struct osr_lanes_job *job)
-{
-	return job->state == OSR_LANES_FIRST;
-}
-
-static enum osr_status balanced_run(struct osr_lanes_job *job)
-{
+	(void)done;
 	osr_spf_refine(job->s, &job->opt->spf);
 	job->ms_spf = job->req->clock_ms ? job->req->clock_ms() : 0;
 	job->state = OSR_LANES_ROUTED;
 	return OSR_OK;
 }
 
-/* ---- one lane for the balanced paths --------------------------------------------------------- */
-
-static bool one_order_worth(const struct osr_lanes_job *job)
-{
-	return job->state == OSR_LANES_ROUTED && job->opt->any_sl != OSR_ANY_SL_OFF;
-}
-
-/* On one lane any SL is safe, and SL2VL tables need not be sent. */
-static enum osr_status one_order_run(struct osr_lanes_job *job)
+/* One lane for the balanced paths: any SL is safe on it, and SL2VL tables need not be sent. */
+static enum osr_status lanes_one_order(struct osr_lanes_job *job, bool *done)
 {
 	struct osr_lane_work work = lanes_work(job);
-	bool one_lane;
-	enum osr_status st = osr_layers_single(&work, &one_lane);
 
-	if (!st && one_lane)
-		job->state = OSR_LANES_DONE;
-	return st;
+	return osr_layers_single(&work, done);
 }
 
-/* ---- lanes by turn --------------------------------------------------------------------------- */
-
-static bool turns_worth(const struct osr_lanes_job *job)
+/* Unless dimension order has found some already. */
+static enum osr_status lanes_by_turn(struct osr_lanes_job *job, bool *done)
 {
-	return job->state == OSR_LANES_ROUTED && job->opt->any_sl != OSR_ANY_SL_OFF &&
-	       job->opt->detours && job->req->max_vls > 1 && !job->turn.w;
+	return job->turn.w ? OSR_OK : osr_turn_route(job, done);
 }
 
-static enum osr_status turns_run(struct osr_lanes_job *job)
-{
-	bool routed;
-	enum osr_status st = osr_turn_route(job, &routed);
-
-	if (!st && routed)
-		job->state = OSR_LANES_DONE;
-	return st;
-}
-
-/* ---- layers: Domke's algorithm 2 ------------------------------------------------------------- */
-
-static bool layers_worth(const struct osr_lanes_job *job)
-{
-	return job->state == OSR_LANES_ROUTED;
-}
-
-static enum osr_status layers_run(struct osr_lanes_job *job)
+/* Domke's algorithm 2. */
+static enum osr_status lanes_layers(struct osr_lanes_job *job, bool *done)
 {
 	struct osr_lane_work work = lanes_work(job);
 	enum osr_status st = osr_layers_assign(&work, &job->opt->layers, job->orders);
 
+	*done = !st && job->r->n_layers == 1;
 	if (st == OSR_NO_VL && job->opt->detours) {
 		job->state = OSR_LANES_SHORT;
 		return OSR_OK;
 	}
-	if (!st)
-		job->state = job->r->n_layers == 1 ? OSR_LANES_DONE : OSR_LANES_ASSIGNED;
+	job->state = OSR_LANES_ASSIGNED;
 	return st;
 }
-
-/* ---- routing within channel orders ----------------------------------------------------------- */
 
 static enum osr_status ordered_on(struct osr_lanes_job *job, uint8_t max_vls)
 {
@@ -223,45 +130,35 @@ static enum osr_status ordered_on(struct osr_lanes_job *job, uint8_t max_vls)
 	return osr_ordered_route(&work, &opt, job->orders);
 }
 
-static bool ordered_worth(const struct osr_lanes_job *job)
-{
-	return job->state == OSR_LANES_SHORT;
-}
-
-static enum osr_status ordered_run(struct osr_lanes_job *job)
+static enum osr_status lanes_ordered(struct osr_lanes_job *job, bool *done)
 {
 	bool must = lanes_replies_are_a_must(job);
 	struct osr_spf_saved saved;
-	enum osr_status st;
+	enum osr_status st = must ? osr_spf_save(job->s, job->scratch, &saved, job->diag) : OSR_OK;
 
 	lanes_forget_why(job);
-	job->state = must ? OSR_LANES_NO_REPLIES : OSR_LANES_DONE;
-	st = must ? osr_spf_save(job->s, job->scratch, &saved, job->diag) : OSR_OK;
 	if (!st)
 		st = ordered_on(job, job->req->max_vls);
-	if (st || !must || (job->r->claims & OSR_CLAIM_REVERSIBLE)) {
-		job->state = OSR_LANES_DONE;
+	*done = !must || (job->r->claims & OSR_CLAIM_REVERSIBLE);
+	if (st || *done)
 		return st;
-	}
 	/* osr_ordered_route() starts from shortest paths, and these may be detours by now. */
 	osr_spf_restore(job->s, &saved);
+	job->state = OSR_LANES_NO_REPLIES;
 	return OSR_OK;
 }
 
-/* ---- both directions of a pair of switches on one SL ------------------------------------------ */
-
-static bool pairs_worth(const struct osr_lanes_job *job)
-{
-	return job->state == OSR_LANES_ASSIGNED &&
-	       job->opt->layers.reversible != OSR_REVERSIBLE_OFF &&
-	       !(job->r->claims & OSR_CLAIM_REVERSIBLE);
-}
-
-static enum osr_status pairs_run(struct osr_lanes_job *job)
+/* Both directions of a pair of switches on one SL. */
+static enum osr_status lanes_pairs(struct osr_lanes_job *job, bool *done)
 {
 	struct osr_lane_work work = lanes_work(job);
-	enum osr_status st = osr_layers_pair(&work, &job->opt->layers, job->orders);
+	enum osr_status st;
 
+	(void)done;
+	if (job->opt->layers.reversible == OSR_REVERSIBLE_OFF ||
+	    (job->r->claims & OSR_CLAIM_REVERSIBLE))
+		return OSR_OK;
+	st = osr_layers_pair(&work, &job->opt->layers, job->orders);
 	if (st != OSR_NO_VL)
 		return st;
 	if (lanes_replies_are_a_must(job) && !job->opt->detours)
@@ -272,39 +169,47 @@ static enum osr_status pairs_run(struct osr_lanes_job *job)
 	return OSR_OK;
 }
 
-/* ---- one lane for everyone ------------------------------------------------------------------- */
-
-static bool single_worth(const struct osr_lanes_job *job)
-{
-	return job->state == OSR_LANES_NO_REPLIES;
-}
-
 /* On one VL everything is safe for everyone, replies included. */
-static enum osr_status single_run(struct osr_lanes_job *job)
+static enum osr_status lanes_single(struct osr_lanes_job *job, bool *done)
 {
-	job->state = OSR_LANES_DONE;
+	*done = true;
 	return ordered_on(job, 1);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
+/* What a strategy needs besides the state it starts from. */
+#define BY_ORDER 1 /* orders, not one of the paper's heuristics */
+#define ANY_SL 2   /* any SL is asked for */
+#define BY_TURN 4  /* two lanes and detours, so that lanes by turn may serve */
+
 static const struct lanes_strategy {
 	const char *name;
-	bool (*worth)(const struct osr_lanes_job *job);
-	enum osr_status (*run)(struct osr_lanes_job *job);
+	enum osr_lanes_state from;
+	unsigned needs;
+	/* *done, which is false before: the routing is complete, and no other strategy follows. */
+	enum osr_status (*run)(struct osr_lanes_job *job, bool *done);
 } lanes_strategies[] = {
-	{ "dimension order by turn", rings_worth, rings_run },
-	{ "dimension order", dimensions_worth, dimensions_run },
-	{ "one lane", one_lane_worth, one_lane_run },
-	{ "up and down a fat tree", tree_worth, tree_run },
-	{ "balanced shortest paths", balanced_worth, balanced_run },
-	{ "one order", one_order_worth, one_order_run },
-	{ "lanes by turn", turns_worth, turns_run },
-	{ "layers", layers_worth, layers_run },
-	{ "paths within orders", ordered_worth, ordered_run },
-	{ "pairs", pairs_worth, pairs_run },
-	{ "paths within one order", single_worth, single_run },
+	{ "dimension order by turn", OSR_LANES_UNROUTED, BY_ORDER | ANY_SL | BY_TURN,
+	  osr__turn_rings },
+	{ "dimension order", OSR_LANES_UNROUTED, BY_ORDER, lanes_dimensions },
+	{ "one lane", OSR_LANES_UNROUTED, 0, lanes_one },
+	{ "up and down a fat tree", OSR_LANES_FIRST, 0, osr__lanes_tree },
+	{ "balanced shortest paths", OSR_LANES_FIRST, 0, lanes_balance },
+	{ "one order", OSR_LANES_ROUTED, ANY_SL, lanes_one_order },
+	{ "lanes by turn", OSR_LANES_ROUTED, ANY_SL | BY_TURN, lanes_by_turn },
+	{ "layers", OSR_LANES_ROUTED, 0, lanes_layers },
+	{ "paths within orders", OSR_LANES_SHORT, 0, lanes_ordered },
+	{ "pairs", OSR_LANES_ASSIGNED, 0, lanes_pairs },
+	{ "paths within one order", OSR_LANES_NO_REPLIES, 0, lanes_single },
 };
+
+static unsigned lanes_has(const struct osr_lanes_job *job)
+{
+	return (job->opt->layers.heuristic == OSR_HEURISTIC_ORDER ? BY_ORDER : 0) |
+	       (job->opt->any_sl != OSR_ANY_SL_OFF ? ANY_SL : 0) |
+	       (job->opt->detours && job->req->max_vls > 1 ? BY_TURN : 0);
+}
 
 /* any_sl = auto: lanes by turn in place of the lanes by SL just found, where these cost as much. */
 static enum osr_status lanes_prefer_any_sl(struct osr_lanes_job *job)
@@ -331,15 +236,18 @@ static enum osr_status lanes_try_all(struct osr_lanes_job *job)
 				job->s->f->n_channels);
 	for (size_t i = 0; i < n && job->state != OSR_LANES_DONE; i++) {
 		const uint32_t *before = job->r->rank;
+		const struct lanes_strategy *strategy = &lanes_strategies[i];
+		bool done = false;
 		enum osr_status st;
 
-		if (!lanes_strategies[i].worth(job))
+		if (job->state != strategy->from || (strategy->needs & ~lanes_has(job)))
 			continue;
-		st = lanes_strategies[i].run(job);
+		st = strategy->run(job, &done);
 		if (st)
 			return st;
+		job->state = done ? OSR_LANES_DONE : job->state;
 		if (job->r->rank != before)
-			job->r->strategy = lanes_strategies[i].name;
+			job->r->strategy = strategy->name;
 	}
 	if (lanes_prefer_any_sl(job))
 		return OSR_NOMEM;
