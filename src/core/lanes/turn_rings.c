@@ -176,7 +176,9 @@ static bool rings_sort(const struct turn_rings *x)
 
 	graph.out_row = osr_alloc(w->scratch, (size_t)graph.n_chans + 1, sizeof(*graph.out_row));
 	graph.out = osr_alloc(w->scratch, (size_t)w->n_lanes * w->g.n_slots, sizeof(*graph.out));
-	for (uint32_t node = 0; graph.out && node <= graph.n_chans; node++) {
+	if (osr_arena_failed(w->scratch, NULL))
+		return false;
+	for (uint32_t node = 0; node <= graph.n_chans; node++) {
 		uint32_t c = node % m;
 
 		graph.out_row[node] = graph.n;
@@ -186,7 +188,7 @@ static bool rings_sort(const struct turn_rings *x)
 					(struct edge){ w->lane[t] * m + osr_cdg_target(&w->g, c, t),
 						       1 };
 	}
-	return graph.out && osr__cdg_sort_edges(&graph, w->scratch, w->rank);
+	return osr__cdg_sort_edges(&graph, w->scratch, w->rank);
 }
 
 /* ---- routes ---------------------------------------------------------------------------------- */
