@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#define SIGMA 4 /* exponent of the deviation metric, as the Angara paper has it */
+
 /* What all loads would sum up to if every route were minimal. Often they do. */
 static enum osr_status minimal_sum(const struct osr_fabric *fabric,
 				   const struct cli_analysis *analysis,
@@ -19,9 +21,8 @@ static enum osr_status minimal_sum(const struct osr_fabric *fabric,
 
 static enum osr_status analysis_weigh(const struct cli_traffic *traffic,
 				      const struct osr_fabric *fabric,
-				      const struct osr_routing *routing, uint32_t k,
-				      struct osr_arena *scratch, struct cli_analysis *analysis,
-				      struct osr_diag *diag)
+				      const struct osr_routing *routing, struct osr_arena *scratch,
+				      struct cli_analysis *analysis, struct osr_diag *diag)
 {
 	struct osr_loads loads;
 	uint64_t minimal = 0;
@@ -33,7 +34,7 @@ static enum osr_status analysis_weigh(const struct cli_traffic *traffic,
 		st = minimal_sum(fabric, analysis, &loads, scratch, &minimal, diag);
 	if (st)
 		return st;
-	osr_loads_balance(&loads, fabric, minimal, k, &analysis->balance);
+	osr_loads_balance(&loads, fabric, minimal, SIGMA, &analysis->balance);
 	memcpy(analysis->hops, loads.hops, sizeof(analysis->hops));
 	analysis->n_routes = loads.n_routes;
 	analysis->n_lost = loads.n_no_path;
@@ -64,7 +65,7 @@ static void analysis_verify_tables(const struct osr_fabric *fabric, struct cli_t
 
 void cli_analyze_tables(const struct cli_traffic *traffic, struct cli_worst *worst,
 			const char *name, const struct osr_fabric *fabric,
-			struct cli_tables *tables, uint32_t k, struct cli_analysis *analysis)
+			struct cli_tables *tables, struct cli_analysis *analysis)
 {
 	const struct osr_routing *routing = &tables->routing;
 	struct osr_arena scratch = { 0 };
@@ -80,7 +81,7 @@ void cli_analyze_tables(const struct cli_traffic *traffic, struct cli_worst *wor
 	analysis->check.wall = tables->sweep.wall_check + check.wall;
 	if (analysis->st && analysis->st != OSR_CHECK_FAILED)
 		goto out;
-	st = analysis_weigh(traffic, fabric, routing, k, &scratch, analysis, &diag);
+	st = analysis_weigh(traffic, fabric, routing, &scratch, analysis, &diag);
 	if (!st)
 		st = cli_worst_find(worst, name, fabric, routing, &analysis->worst, &diag);
 	start = cli_cpu_ms();
@@ -104,8 +105,3 @@ double cli_mean_hops(const struct cli_analysis *analysis)
 		sum += h * analysis->hops[h];
 	return analysis->n_routes ? (double)sum / (double)analysis->n_routes : 0;
 }
-
-const struct argp_child cli_analysis_children[] = {
-	{ .argp = &input_argp }, { .argp = &subjects_argp }, { .argp = &traffic_argp },
-	{ .argp = &worst_argp }, { .argp = &out_argp },      { NULL }
-};

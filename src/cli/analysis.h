@@ -35,18 +35,11 @@ struct cli_analysis {
 };
 
 /*
- * For argp: the options of all commands that measure. The inputs of these five are a struct
- * cli_input, cli_subjects, cli_traffic, cli_worst and out.
- */
-extern const struct argp_child cli_analysis_children[];
-
-/*
- * What a sweep has checked is not searched again; witnesses live in t->arena. name: of the tables. k: exponent of
- * the deviation metric.
+ * What a sweep has checked is not searched again; witnesses live in t->arena. name: of the tables.
  */
 void cli_analyze_tables(const struct cli_traffic *traffic, struct cli_worst *worst,
 			const char *name, const struct osr_fabric *fabric,
-			struct cli_tables *tables, uint32_t k, struct cli_analysis *analysis);
+			struct cli_tables *tables, struct cli_analysis *analysis);
 
 /* Channels of a route between hosts, mean. */
 double cli_mean_hops(const struct cli_analysis *analysis);

@@ -329,6 +329,7 @@ static error_t check_parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &a->ask;
 		state->child_inputs[1] = &a->require;
+		state->child_inputs[2] = &a->ask.src.dumps;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -370,6 +371,7 @@ int cli_check(int argc, char **argv)
 {
 	static const struct argp_child children[] = { { .argp = &ask_argp },
 						      { .argp = &require_argp },
+						      { .argp = &groups_argp, 0, "Tables of multicast:", 5 },
 						      { NULL } };
 	static const struct argp argp = {
 		.options = options,
@@ -385,6 +387,6 @@ int cli_check(int argc, char **argv)
 			  .max_listed = 10 };
 
 	a.ask.src.needs_tables = true;
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &a);
 	return check_run(&a);
 }

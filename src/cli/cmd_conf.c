@@ -275,7 +275,7 @@ int cli_conf(int argc, char **argv)
 	enum osr_status st = OSR_OK;
 	bool good;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &a);
 	if (a.list) {
 		cli_list_engines(&a.out);
 		return out_end(&a.out, CLI_OK);

@@ -36,7 +36,7 @@ static const struct argp_option options[] = {
 	  "the fabric (default: opensm-subnet.lst of NEW); LIDs as there", 0 },
 	{ "old-fabric", OPT_OLD_FABRIC, "FILE", 0,
 	  "the fabric of OLD (default: opensm-subnet.lst of OLD, or else that of NEW)", 0 },
-	{ "live", OPT_LIVE, NULL, 0,
+	{ "live", OPT_LIVE, CLI_LIVE_ARG, OPTION_ARG_OPTIONAL,
 	  "no NEW: the fabric this machine is connected to and the tables in its switches", 0 },
 	{ "names", OPT_NAMES, "MAP", 0, CLI_NAMES_DOC, 0 },
 	{ "sl", OPT_SL, "N", 0, "all senders use this SL, where there are no path SLs", 0 },
@@ -404,7 +404,7 @@ static error_t diff_parse(int key, char *arg, struct argp_state *state)
 		a->then.path = arg;
 		return 0;
 	case OPT_LIVE:
-		a->in.is_live = true;
+		cli_take_live(&a->in, arg, state);
 		return 0;
 	case OPT_NAMES:
 		a->in.names = a->then.names = arg;
@@ -424,7 +424,6 @@ static error_t diff_parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &a->out;
-		state->child_inputs[1] = &a->in;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (a->n_dirs == 2)
@@ -578,9 +577,7 @@ static int diff_run_fabrics(struct args *a)
 
 int cli_diff(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { .argp = &out_argp },
-						      { .argp = &input_port_argp },
-						      { NULL } };
+	static const struct argp_child children[] = { { .argp = &out_argp }, { NULL } };
 	static const struct argp argp = {
 		.options = options,
 		.parser = diff_parse,
@@ -601,7 +598,7 @@ int cli_diff(int argc, char **argv)
 			  .modes = OSR_CLAIM_REVERSIBLE | OSR_CLAIM_MULTICAST };
 	int code;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &a);
 	if (is_fabric(a.tables[OLD].dir) && (a.in.is_live || is_fabric(a.tables[NEW].dir)))
 		code = diff_run_fabrics(&a);
 	else

@@ -131,7 +131,7 @@ int cli_drain(int argc, char **argv)
 	struct drain_args a = { .out = { .command = "drain", .sections = drain_sections },
 				.socket.wait = DEFAULT_WAIT_MS };
 
-	argp_parse(&drain_argp, argc, argv, 0, NULL, &a);
+	argp_parse(&drain_argp, argc, argv, ARGP_NO_HELP, NULL, &a);
 	return drain_run(&a);
 }
 
@@ -147,6 +147,6 @@ int cli_undrain(int argc, char **argv)
 				.socket.wait = DEFAULT_WAIT_MS,
 				.undrain = true };
 
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &a);
 	return drain_run(&a);
 }

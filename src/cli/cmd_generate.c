@@ -231,7 +231,7 @@ int cli_generate(int argc, char **argv)
 	char *comment = cli_command_line(argc, argv);
 	enum osr_status st;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &a);
 	if (a.in.path)
 		st = cli_input_load(&a.in, &a.diag);
 	else

@@ -468,7 +468,7 @@ int cli_key(int argc, char **argv)
 	struct osrk *k;
 	int code;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &a);
 	k = osrk_open(a.socket.path);
 	if (!osrk_ok(k))
 		code = cli_socket_refused(osrk_error(k));

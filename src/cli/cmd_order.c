@@ -320,7 +320,7 @@ int cli_order(int argc, char **argv)
 	enum osr_status st;
 	char sentence[512];
 
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &a);
 	st = order_route(&a, &o.p, &diag);
 	if (!st)
 		st = name_hosts(&o, a.hca, (uint32_t)a.slots, &diag);

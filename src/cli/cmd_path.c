@@ -316,6 +316,6 @@ int cli_path(int argc, char **argv)
 		.max = 20
 	};
 
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &a);
 	return path_run(&a);
 }

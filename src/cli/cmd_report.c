@@ -186,7 +186,7 @@ static enum osr_status compare_other(struct args *a, const struct cli_tables *ta
 		return osr_fail(diag, others->st, "%.400s", others->diag.text);
 	other->name = cli_subject_name(&a->who.item[1]);
 	other->r = &others->routing;
-	cli_analyze_tables(&a->traffic, &a->worst, other->name, fabric, others, 4, &other->a);
+	cli_analyze_tables(&a->traffic, &a->worst, other->name, fabric, others, &other->a);
 	if (!other->a.has_loads)
 		return osr_fail(diag, other->a.st, "%.400s", other->a.diag.text);
 	st = osr_changes(fabric, &others->routing, fabric, &tables->routing, &scratch,
@@ -209,7 +209,7 @@ static enum osr_status report_tables(struct args *a, struct cli_tables *tables,
 	struct osr_arena arena = { 0 };
 	enum osr_status st;
 
-	cli_analyze_tables(&a->traffic, &a->worst, p.tables_name, p.f, tables, 4, analysis);
+	cli_analyze_tables(&a->traffic, &a->worst, p.tables_name, p.f, tables, analysis);
 	st = analysis->has_loads ? osr_loads_init(&p.loads, p.f, &arena, diag) : analysis->st;
 	if (st && !diag->text[0])
 		*diag = analysis->diag;
@@ -300,8 +300,6 @@ static error_t report_parse(int key, char *arg, struct argp_state *state)
 		if (a->who.n > 2)
 			argp_error(state, "report takes one engine or set of tables, and at most "
 					  "one more to compare it with");
-		if (a->traffic.n_flows)
-			argp_error(state, "report measures no traffic files: use osmroutes route");
 		if (a->out.format != OUT_PEOPLE && !a->html)
 			argp_error(state, "--json and --csv need --html FILE: the page would be on "
 					  "standard output as well");
@@ -316,6 +314,10 @@ static error_t report_parse(int key, char *arg, struct argp_state *state)
 
 int cli_report(int argc, char **argv)
 {
+	static const struct argp_child children[] = {
+		{ .argp = &input_argp }, { .argp = &subjects_argp }, { .argp = &bisections_argp },
+		{ .argp = &worst_argp }, { .argp = &out_argp },      { NULL },
+	};
 	static const struct argp argp = {
 		.options = options,
 		.parser = report_parse,
@@ -323,7 +325,7 @@ int cli_report(int argc, char **argv)
 		.doc = "Writes one HTML page about a routing of the fabric of FILE: verdicts, a "
 		       "picture of the fabric, load of the channels, the busiest ones by name, "
 		       "virtual lanes, length of the routes. The page needs no network.",
-		.children = cli_analysis_children
+		.children = children
 	};
 	struct args a = { .in = CLI_INPUT_INIT,
 			  .who = CLI_SUBJECTS_INIT,
@@ -334,7 +336,7 @@ int cli_report(int argc, char **argv)
 	enum osr_status st;
 	int code;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &a);
 	st = cli_subjects_load(&a.who, &a.in, &diag);
 	if (!st)
 		st = cli_worst_load(&a.worst, &a.in, &diag);

@@ -22,7 +22,7 @@
 #include "io/osmdump.h"
 #include "traffic/changes.h"
 
-enum { OPT_DUMP = 256, OPT_PATH_SL, OPT_SAVE, OPT_PREVIOUS, OPT_SIGMA };
+enum { OPT_DUMP = 256, OPT_PATH_SL, OPT_SAVE, OPT_PREVIOUS };
 
 static const struct argp_option options[] = {
 	{ "dump", OPT_DUMP, "DIR", 0,
@@ -38,7 +38,6 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "path-sl", OPT_PATH_SL, NULL, 0,
 	  "with --dump: SLs for ibdmchk, a line for each end port and LID, which is long", 0 },
-	{ "sigma", OPT_SIGMA, "K", 0, "exponent of the deviation metric, 1 to 16 (default 4)", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
@@ -51,7 +50,6 @@ struct args {
 	struct osr_osmdump dump;
 	const char *save, *previous;
 	struct osr_threads threads;
-	uint32_t sigma;
 	uint64_t bound;            /* no routing has a lower edge forwarding index */
 	struct outcome *reference; /* what the others are compared with; NULL: none yet */
 	struct outcome *best;      /* to be recommended */
@@ -461,7 +459,7 @@ static enum osr_status route_measure(struct args *a, uint32_t i, struct outcome 
 		st = route_save(a, i, o, diag);
 	if (st)
 		return st;
-	cli_analyze_tables(&a->traffic, &a->worst, o->name, fabric, &o->t, a->sigma, &o->a);
+	cli_analyze_tables(&a->traffic, &a->worst, o->name, fabric, &o->t, &o->a);
 	o->compared = a->reference != NULL;
 	if (o->compared)
 		st = osr_changes(fabric, &a->reference->t.routing, fabric, &o->t.routing, &scratch,
@@ -594,9 +592,6 @@ static error_t route_parse(int key, char *arg, struct argp_state *state)
 	case OPT_PATH_SL:
 		a->dump.long_sl = true;
 		return 0;
-	case OPT_SIGMA:
-		a->sigma = (uint32_t)cli_take_number(arg, "sigma", 1, 16, state);
-		return 0;
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &a->in;
 		state->child_inputs[1] = &a->who;
@@ -625,6 +620,10 @@ static enum osr_status route_prepare(struct args *a, struct osr_diag *diag)
 
 int cli_route(int argc, char **argv)
 {
+	static const struct argp_child children[] = {
+		{ .argp = &input_argp }, { .argp = &subjects_argp }, { .argp = &traffic_argp },
+		{ .argp = &worst_argp }, { .argp = &out_argp },      { NULL },
+	};
 	static const struct argp argp = {
 		.options = options,
 		.parser = route_parse,
@@ -634,7 +633,7 @@ int cli_route(int argc, char **argv)
 		       "verdict, load of the channels, length of the routes, effective bisection "
 		       "bandwidth, traffic, virtual lanes, CPU time. Several engines and tables "
 		       "are columns, compared with the first.",
-		.children = cli_analysis_children
+		.children = children
 	};
 	struct out_field fields[N_FIELDS];
 	const struct out_section sections[] = {
@@ -645,8 +644,7 @@ int cli_route(int argc, char **argv)
 	struct args a = { .in = CLI_INPUT_INIT,
 			  .who = CLI_SUBJECTS_INIT,
 			  .traffic = CLI_TRAFFIC_INIT,
-			  .out = { .command = "route", .sections = sections },
-			  .sigma = 4 };
+			  .out = { .command = "route", .sections = sections } };
 	struct osr_diag diag = { "" };
 	enum osr_status st;
 	int code;
@@ -654,7 +652,7 @@ int cli_route(int argc, char **argv)
 	a.who.req.clock_ms = cli_cpu_ms;
 	a.who.req.wall_ms = cli_wall_ms;
 	figure_fields(fields, false);
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &a);
 	figure_fields(fields, a.who.n > 1);
 	st = route_prepare(&a, &diag);
 	code = st ? cli_fail(st, &diag) : route_all(&a);

@@ -117,7 +117,7 @@ int cli_status(int argc, char **argv)
 	json_t *said;
 	int code;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &a);
 	k = osrk_open(a.socket.path);
 	said = osrk_ok(k) ? cli_socket_ask(k, json_pack("{s:s}", "op", "status")) : NULL;
 	code = said ? status_show(&a, said) : cli_socket_refused(osrk_error(k));

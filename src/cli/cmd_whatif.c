@@ -570,7 +570,7 @@ int cli_whatif(int argc, char **argv)
 			  .command = cli_command_line(argc, argv) };
 	int code;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &a);
 	code = a.write ? whatif_write(&a) : whatif_run(&a);
 	cli_faults_free(&a.faults);
 	free(a.command);

@@ -33,9 +33,7 @@ static const struct argp_option options[] = {
 	{ "sl2vl", OPT_SL2VL, "FILE", 0, "SL2VL tables: opensm-sl2vl.dump, or ibdmchk's", 0 },
 	{ "path-sl", OPT_PATHS, "FILE", 0, "SLs of paths: opensm-path-sl.dump, or ibdmchk's psl",
 	  0 },
-	{ "mcast", OPT_GROUPS, "FILE", 0, "multicast tables: opensm.mcfdbs", 0 },
 	{ "sl", OPT_SL, "N", 0, "all senders use this SL (default: as --path-sl says)", 0 },
-	{ "mcast-sl", OPT_MCAST_SL, "N", 0, "SL of multicast (default 0)", 0 },
 	{ "sa", OPT_SA, "WORD", 0,
 	  "with --live, ask the subnet administrator for the SLs of all pairs (default), of one "
 	  "host for each switch, or not at all: pairs, switches, none",
@@ -71,14 +69,32 @@ static error_t dumps_parse(int key, char *arg, struct argp_state *state)
 	case OPT_PATHS:
 		dumps->paths = arg;
 		return 0;
-	case OPT_GROUPS:
-		dumps->groups = arg;
-		return 0;
 	case OPT_SL:
 		dumps->sl = (int)cli_take_number(arg, "sl", 0, 15, state);
 		return 0;
 	case OPT_SA:
 		dumps->sa = take_sa(arg, state);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+const struct argp dumps_argp = { .options = options, .parser = dumps_parse };
+
+static const struct argp_option groups_options[] = {
+	{ "mcast", OPT_GROUPS, "FILE", 0, "multicast tables: opensm.mcfdbs", 0 },
+	{ "mcast-sl", OPT_MCAST_SL, "N", 0, "SL of multicast (default 0)", 0 },
+	{ NULL, 0, NULL, 0, NULL, 0 },
+};
+
+static error_t groups_parse(int key, char *arg, struct argp_state *state)
+{
+	struct cli_dumps *dumps = state->input;
+
+	switch (key) {
+	case OPT_GROUPS:
+		dumps->groups = arg;
 		return 0;
 	case OPT_MCAST_SL:
 		dumps->mcast_sl = (int)cli_take_number(arg, "mcast-sl", 0, 15, state);
@@ -88,7 +104,7 @@ static error_t dumps_parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-const struct argp dumps_argp = { .options = options, .parser = dumps_parse };
+const struct argp groups_argp = { .options = groups_options, .parser = groups_parse };
 
 static bool is_directory(const char *path)
 {

@@ -41,7 +41,8 @@ struct cli_dumps {
 		.sl = -1                                                                           \
 	}
 
-extern const struct argp dumps_argp;
+/* All of unicast; and the tables of multicast, with the same input. */
+extern const struct argp dumps_argp, groups_argp;
 
 /*
  * If FILE is a directory of dumps, it is where the tables are too, and FILE its opensm-subnet.lst. If the

@@ -94,48 +94,34 @@ void cli_input_say(const struct cli_input *in, struct out *o)
 	out_real(o, "read_ms.wall", in->read_wall);
 }
 
-/* Which device of this host: as infiniband-diags have it. */
-static const struct argp_option port_options[] = {
-	{ "Ca", 'C', "NAME", 0,
-	  "--live: by this InfiniBand device (default: the first with an active port)", 0 },
-	{ "Port", 'P', "N", 0, "--live: by this port of the device", 0 },
-	{ "pkey-idx", 'Y', "N", 0,
-	  "--live: P_Key table index of queries to the subnet administrator (default 0)", 0 },
-	{ NULL, 0, NULL, 0, NULL, 0 },
-};
-
-static error_t port_parse(int key, char *arg, struct argp_state *state)
+/* DEV, DEV:PORT or DEV:PORT:PKEY, an empty part being the default. */
+void cli_take_live(struct cli_input *in, const char *arg, struct argp_state *state)
 {
-	struct cli_input *in = state->input;
+	char *part[3] = { NULL }, *rest = in->live_words;
 
-	switch (key) {
-	case 'C':
-		in->live.from.ca = arg;
-		return 0;
-	case 'P':
-		in->live.from.port = (unsigned)cli_take_number(arg, "Port", 1, 254, state);
-		return 0;
-	case 'Y':
-		in->live.from.pkey_index =
-			(unsigned)cli_take_number(arg, "pkey-idx", 0, UINT16_MAX, state);
-		return 0;
-	case ARGP_KEY_END:
-		if (!in->is_live &&
-		    (in->live.from.ca || in->live.from.port || in->live.from.pkey_index))
-			argp_error(state,
-				   "-C, -P and -Y choose the port of --live, which is missing");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	in->is_live = true;
+	snprintf(rest, sizeof(in->live_words), "%s", arg ? arg : "");
+	for (unsigned i = 0; i < 3 && rest; i++)
+		part[i] = strsep(&rest, ":");
+	if (rest)
+		argp_error(state, "live \"%s\": expected DEV, DEV:PORT or DEV:PORT:PKEY", arg);
+	if (part[0] && *part[0])
+		in->live.from.ca = part[0];
+	if (part[1] && *part[1])
+		in->live.from.port =
+			(unsigned)cli_take_number(part[1], "port of --live", 1, 254, state);
+	if (part[2] && *part[2])
+		in->live.from.pkey_index = (unsigned)cli_take_number(
+			part[2], "P_Key index of --live", 0, UINT16_MAX, state);
 }
-
-const struct argp input_port_argp = { .options = port_options, .parser = port_parse };
 
 enum { OPT_LMC = 0x2000, OPT_LIVE, OPT_NAMES };
 
 static const struct argp_option options[] = {
-	{ "live", OPT_LIVE, NULL, 0, "no FILE: the fabric this machine is connected to", 0 },
+	{ "live", OPT_LIVE, CLI_LIVE_ARG, OPTION_ARG_OPTIONAL,
+	  "no FILE: the fabric this machine is connected to; by this device and port, with this "
+	  "P_Key table index",
+	  0 },
 	{ "lmc", OPT_LMC, "N", 0, "new LIDs, 2^N for every host (default: those of the file)", 0 },
 	{ "names", OPT_NAMES, "MAP", 0, CLI_NAMES_DOC, 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
@@ -146,14 +132,11 @@ static error_t input_parse(int key, char *arg, struct argp_state *state)
 	struct cli_input *in = state->input;
 
 	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = in;
-		return 0;
 	case OPT_LMC:
 		in->lmc = (int)cli_take_number(arg, "lmc", 0, 7, state);
 		return 0;
 	case OPT_LIVE:
-		in->is_live = true;
+		cli_take_live(in, arg, state);
 		return 0;
 	case OPT_NAMES:
 		in->names = arg;
@@ -175,6 +158,4 @@ static error_t input_parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct argp_child children[] = { { .argp = &input_port_argp }, { NULL } };
-
-const struct argp input_argp = { .options = options, .parser = input_parse, .children = children };
+const struct argp input_argp = { .options = options, .parser = input_parse };

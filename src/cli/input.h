@@ -21,8 +21,9 @@
 
 struct cli_input {
 	const char *path;
-	char *owned;  /* a path made from it, or NULL */
-	bool is_live; /* no file: the fabric this machine is connected to */
+	char *owned;          /* a path made from it, or NULL */
+	bool is_live;         /* no file: the fabric this machine is connected to */
+	char live_words[128]; /* what stands behind --live, in parts */
 	struct cli_live live;
 	const char *lfts;   /* where LMCs are, if the file does not say them; or NULL */
 	const char *names;  /* node name map, or NULL */
@@ -52,7 +53,10 @@ struct cli_input {
 #define CLI_NAMES_DOC "names of nodes: OpenSM's node name map, lines of GUID and \"name\""
 
 extern const struct argp input_argp;
-extern const struct argp input_port_argp; /* of it, -C, -P and -Y alone; input: the same */
+
+#define CLI_LIVE_ARG "DEV:PORT:PKEY"
+/* What stands behind --live, or NULL. */
+void cli_take_live(struct cli_input *in, const char *arg, struct argp_state *state);
 
 enum osr_status cli_input_load(struct cli_input *in, struct osr_diag *diag);
 void cli_input_free(struct cli_input *in);

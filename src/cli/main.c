@@ -76,6 +76,14 @@ static int usage(FILE *out, int code)
 				fprintf(out, "  %-10s %s\n", command->name, command->summary);
 	}
 	fprintf(out,
+		"\nOptions of all commands:\n"
+		"      --json                 print JSON instead of a table\n"
+		"      --csv[=SECTION]        print CSV: one section, the main one unless named\n"
+		"      --schema               list sections and fields of --json and --csv\n"
+		"      --color=WHEN           auto (on a terminal, without NO_COLOR), always or "
+		"never\n"
+		"      --help                 what a command does, and its options\n");
+	fprintf(out,
 		"\n`osmroutes COMMAND --help` says more. Exit codes: 0 success, 1 a problem was\n"
 		"found or refused, 2 the command line, a file or the output is wrong.\n");
 	return code;

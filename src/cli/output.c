@@ -564,16 +564,20 @@ static void take_csv(struct out *o, const char *section, struct argp_state *stat
 		argp_error(state, "csv \"%s\": no such section; --schema lists them", section);
 }
 
-enum { OPT_JSON = 0x1000, OPT_CSV, OPT_SCHEMA, OPT_COLOR };
+enum { OPT_JSON = 0x1000, OPT_CSV, OPT_SCHEMA, OPT_COLOR, OPT_USAGE };
 
 static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "Output:", 10 },
-	{ "json", OPT_JSON, NULL, 0, "print JSON instead of a table", 0 },
-	{ "csv", OPT_CSV, "SECTION", OPTION_ARG_OPTIONAL,
+	{ "json", OPT_JSON, NULL, OPTION_HIDDEN, "print JSON instead of a table", 0 },
+	{ "csv", OPT_CSV, "SECTION", OPTION_ARG_OPTIONAL | OPTION_HIDDEN,
 	  "print CSV: one section, the main one unless named", 0 },
-	{ "color", OPT_COLOR, "WHEN", 0, "auto (on a terminal, without NO_COLOR), always or never",
+	{ "color", OPT_COLOR, "WHEN", OPTION_HIDDEN,
+	  "auto (on a terminal, without NO_COLOR), always or never", 0 },
+	{ "schema", OPT_SCHEMA, NULL, OPTION_HIDDEN, "list sections and fields of --json and --csv",
 	  0 },
-	{ "schema", OPT_SCHEMA, NULL, 0, "list sections and fields of --json and --csv", 0 },
+	{ "help", '?', NULL, OPTION_HIDDEN, "this list", 0 },
+	{ "usage", OPT_USAGE, NULL, OPTION_HIDDEN, "a short usage message", 0 },
+	{ "as `osmroutes --help` says", 0, NULL, OPTION_DOC, OUT_COMMON, 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
@@ -598,6 +602,12 @@ static error_t output_parse(int key, char *arg, struct argp_state *state)
 	case OPT_SCHEMA:
 		print_schema(o);
 		exit(CLI_OK);
+	case '?':
+		argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+		return 0;
+	case OPT_USAGE:
+		argp_state_help(state, stdout, ARGP_HELP_USAGE | ARGP_HELP_EXIT_OK);
+		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}

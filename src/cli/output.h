@@ -81,7 +81,8 @@ struct out {
 	bool failed;
 };
 
-/* --json, --csv[=SECTION], --schema and --color; the input is a struct out. */
+/* Options of all commands, which the list of commands explains; the input is a struct out. */
+#define OUT_COMMON "--json, --csv, --schema, --color, --help"
 extern const struct argp out_argp;
 
 /* Begins a row of a section. */

@@ -11,7 +11,7 @@
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
-enum { OPT_TABLES = 0x3000, OPT_VLS, OPT_CONFIG, OPT_OSMCONF, OPT_MCAST, OPT_NO_MCAST };
+enum { OPT_TABLES = 0x3000, OPT_VLS, OPT_CONFIG, OPT_OSMCONF, OPT_MCAST };
 
 #define ASSUMED_VLS 8 /* what most switches have, and ibsim's */
 
@@ -27,9 +27,8 @@ static const struct argp_option engine_options[] = {
 	  0 },
 	{ "opensm-conf", OPT_OSMCONF, "FILE", 0,
 	  "engine, plugin options, QoS, VLs and multicast as this opensm.conf says", 0 },
-	{ "multicast", OPT_MCAST, "VL", OPTION_ARG_OPTIONAL,
-	  "multicast is on this VL in the deadlock proof (default 0)", 0 },
-	{ "no-multicast", OPT_NO_MCAST, NULL, 0, "without multicast in the deadlock proof", 0 },
+	{ "multicast", OPT_MCAST, "VL|no", OPTION_ARG_OPTIONAL,
+	  "multicast is on this VL in the deadlock proof (default 0), or not in it", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 }
 };
 
@@ -97,12 +96,10 @@ static error_t parse_engine(int key, char *arg, struct argp_state *state)
 		subjects->osmconf = arg;
 		return 0;
 	case OPT_MCAST:
-		subjects->no_multicast = false;
-		subjects->req.mcast_vl =
-			arg ? (uint8_t)cli_take_number(arg, "VL", 0, 14, state) : 0;
-		return 0;
-	case OPT_NO_MCAST:
-		subjects->no_multicast = true;
+		subjects->no_multicast = arg && !strcmp(arg, "no");
+		if (!subjects->no_multicast)
+			subjects->req.mcast_vl =
+				arg ? (uint8_t)cli_take_number(arg, "multicast", 0, 14, state) : 0;
 		return 0;
 	case ARGP_KEY_END:
 		if (!subjects->n && subjects->all)

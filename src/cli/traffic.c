@@ -12,26 +12,23 @@ enum {
 	OPT_BISECTIONS = 0x5000,
 	OPT_TRAFFIC,
 	OPT_HOSTS,
-	OPT_RANKING,
 	OPT_RUNS,
 	OPT_SEED,
-	OPT_HSD_ONLY,
+};
+
+static const struct argp_option bisections_options[] = {
+	{ "bisections", OPT_BISECTIONS, "N", 0, "random bisections, 0 for none (default 1000)", 0 },
+	{ NULL, 0, NULL, 0, NULL, 0 }
 };
 
 static const struct argp_option options[] = {
-	{ "bisections", OPT_BISECTIONS, "N", 0, "random bisections, 0 for none (default 1000)", 0 },
 	{ "traffic", OPT_TRAFFIC, "FILE", 0, "phases of a traffic file, may be repeated", 0 },
 	{ "hosts", OPT_HOSTS, "FILE", 0,
 	  "hosts of the ranks, one a line, rank 0 first (default: all, in the order of the fabric)",
 	  0 },
-	{ "ranking", OPT_RANKING, "WORD", 0,
-	  "put ranks on hosts in order, in random orders, or both: ordered, random, both "
-	  "(default)",
-	  0 },
-	{ "runs", OPT_RUNS, "N", 0, "random orders for each traffic file (default 25)", 0 },
+	{ "runs", OPT_RUNS, "N", 0,
+	  "random orders of the ranks on the hosts, besides the one given (default 25)", 0 },
 	{ "seed", OPT_SEED, "N", 0, "start of all random numbers (default 1)", 0 },
-	{ "hsd-only", OPT_HSD_ONLY, NULL, 0,
-	  "hot spot degrees of traffic without bandwidth: faster", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 }
 };
 
@@ -42,18 +39,7 @@ static void traffic_add(struct cli_traffic *traffic, const char *path, struct ar
 	traffic->flow[traffic->n_flows++] = (struct cli_flow){ .path = path };
 }
 
-static enum cli_ranking take_ranking(const char *arg, struct argp_state *state)
-{
-	if (!strcmp(arg, "ordered"))
-		return CLI_RANKING_ORDERED;
-	if (!strcmp(arg, "random"))
-		return CLI_RANKING_RANDOM;
-	if (strcmp(arg, "both"))
-		argp_error(state, "ranking \"%s\": expected ordered, random or both", arg);
-	return CLI_RANKING_BOTH;
-}
-
-static error_t traffic_parse(int key, char *arg, struct argp_state *state)
+static error_t bisections_parse(int key, char *arg, struct argp_state *state)
 {
 	struct cli_traffic *traffic = state->input;
 
@@ -61,24 +47,6 @@ static error_t traffic_parse(int key, char *arg, struct argp_state *state)
 	case OPT_BISECTIONS:
 		traffic->n_bisections =
 			(uint32_t)cli_take_number(arg, "bisections", 0, 10000000, state);
-		return 0;
-	case OPT_TRAFFIC:
-		traffic_add(traffic, arg, state);
-		return 0;
-	case OPT_HOSTS:
-		traffic->hosts_path = arg;
-		return 0;
-	case OPT_RANKING:
-		traffic->ranking = take_ranking(arg, state);
-		return 0;
-	case OPT_RUNS:
-		traffic->n_runs = (uint32_t)cli_take_number(arg, "runs", 1, 1000000, state);
-		return 0;
-	case OPT_SEED:
-		traffic->seed = (uint64_t)cli_take_number(arg, "seed", 0, INT64_MAX, state);
-		return 0;
-	case OPT_HSD_ONLY:
-		traffic->hsd_only = true;
 		return 0;
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &traffic->pool;
@@ -88,10 +56,40 @@ static error_t traffic_parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct argp_child children[] = { { .argp = &pool_argp }, { NULL } };
+static const struct argp_child pool_child[] = { { .argp = &pool_argp }, { NULL } };
+const struct argp bisections_argp = { .options = bisections_options,
+				      .parser = bisections_parse,
+				      .children = pool_child };
+
+static error_t traffic_parse(int key, char *arg, struct argp_state *state)
+{
+	struct cli_traffic *traffic = state->input;
+
+	switch (key) {
+	case OPT_TRAFFIC:
+		traffic_add(traffic, arg, state);
+		return 0;
+	case OPT_HOSTS:
+		traffic->hosts_path = arg;
+		return 0;
+	case OPT_RUNS:
+		traffic->n_runs = (uint32_t)cli_take_number(arg, "runs", 0, 1000000, state);
+		return 0;
+	case OPT_SEED:
+		traffic->seed = (uint64_t)cli_take_number(arg, "seed", 0, INT64_MAX, state);
+		return 0;
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = traffic;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_child bisections_child[] = { { .argp = &bisections_argp }, { NULL } };
 const struct argp traffic_argp = { .options = options,
 				   .parser = traffic_parse,
-				   .children = children };
+				   .children = bisections_child };
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
@@ -184,9 +182,8 @@ static void say_spread(struct out *out, const char *name, const struct osr_sprea
 	out_real(out, key, x->max);
 }
 
-static void traffic_say(const struct cli_traffic *traffic, const struct cli_flow *flow,
-			const char *tables, const char *ranking, const struct osr_survey_sum *sum,
-			double ms, struct out *out)
+static void traffic_say(const struct cli_flow *flow, const char *tables, const char *ranking,
+			const struct osr_survey_sum *sum, double ms, struct out *out)
 {
 	out_row(out, "patterns");
 	out_text(out, "tables", tables);
@@ -198,8 +195,7 @@ static void traffic_say(const struct cli_traffic *traffic, const struct cli_flow
 	say_spread(out, "hsd", &sum->hsd, sum->n_runs > 1);
 	out_real(out, "hsd_sum", sum->hsd_sum.mean);
 	out_count(out, "max_congestion", sum->max_congestion);
-	if (!traffic->hsd_only)
-		say_spread(out, "bandwidth", &sum->bandwidth, sum->n_runs > 1);
+	say_spread(out, "bandwidth", &sum->bandwidth, sum->n_runs > 1);
 	out_count(out, "pairs", sum->n_pairs);
 	out_count(out, "pairs_no_path", sum->n_no_path);
 	out_real(out, "cpu_ms", ms);
@@ -222,14 +218,14 @@ static enum osr_status traffic_measure(const struct cli_traffic *traffic,
 					    named ? flow->file->phases.n_ranks : traffic->n_hosts,
 				    .n_runs = random ? traffic->n_runs : 1,
 				    .shuffle = random,
-				    .bandwidth = !traffic->hsd_only,
+				    .bandwidth = true,
 				    .seed = traffic->seed };
 	double start = cli_cpu_ms();
 	struct osr_survey_sum sum;
 	enum osr_status st = cli_survey(&traffic->pool, &in, flow->path, &sum, diag);
 
 	if (!st)
-		traffic_say(traffic, flow, tables, ranking, &sum, cli_cpu_ms() - start, out);
+		traffic_say(flow, tables, ranking, &sum, cli_cpu_ms() - start, out);
 	return st;
 }
 
@@ -244,10 +240,9 @@ enum osr_status cli_traffic_measure(const struct cli_traffic *traffic,
 		const struct cli_flow *flow = &traffic->flow[i];
 		bool named = flow->file->hosts;
 
-		if (named || traffic->ranking & CLI_RANKING_ORDERED)
-			st = traffic_measure(traffic, flow, named ? "given" : "ordered", fabric,
-					     routing, tables, out, diag);
-		if (!st && !named && traffic->ranking & CLI_RANKING_RANDOM)
+		st = traffic_measure(traffic, flow, named ? "given" : "ordered", fabric, routing,
+				     tables, out, diag);
+		if (!st && !named && traffic->n_runs)
 			st = traffic_measure(traffic, flow, "random", fabric, routing, tables, out,
 					     diag);
 	}

@@ -21,12 +21,6 @@
 
 #define CLI_MAX_TRAFFIC 64
 
-enum cli_ranking {
-	CLI_RANKING_ORDERED = 1,
-	CLI_RANKING_RANDOM = 2,
-	CLI_RANKING_BOTH = 3,
-};
-
 /* One file. */
 struct cli_flow {
 	const char *path;
@@ -38,8 +32,6 @@ struct cli_traffic {
 	uint32_t n_flows;
 	uint32_t n_bisections;
 	uint32_t n_runs; /* of random rankings */
-	enum cli_ranking ranking;
-	bool hsd_only;
 	uint64_t seed;
 	const char *hosts_path;
 	struct cli_pool pool;
@@ -50,10 +42,11 @@ struct cli_traffic {
 
 #define CLI_TRAFFIC_INIT                                                                           \
 	{                                                                                          \
-		.n_bisections = 1000, .n_runs = 25, .ranking = CLI_RANKING_BOTH, .seed = 1         \
+		.n_bisections = 1000, .n_runs = 25, .seed = 1                                      \
 	}
 
-extern const struct argp traffic_argp;
+/* All of it; and --bisections and --threads alone, with the same input. */
+extern const struct argp traffic_argp, bisections_argp;
 
 /* Fields of a section of rows, one for each set of tables, pattern and ranking. */
 #define CLI_TRAFFIC_FIELDS                                                                         \

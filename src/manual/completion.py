@@ -88,7 +88,7 @@ _osmroutes()
 		COMPREPLY=($(compgen -W "%(engines)s" -- "${cur#*=}"))
 		return ;;
 	-*)
-		COMPREPLY=($(compgen -W "$(_osmroutes_options "$command") --help --usage" -- "$cur"))
+		COMPREPLY=($(compgen -W "$(_osmroutes_options "$command") --json --csv= --schema --color= --help --usage" -- "$cur"))
 		[[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2>/dev/null
 		return ;;
 	esac
@@ -112,7 +112,7 @@ complete -F _osmroutes osmroutes
 
 
 # Words that an option takes, which its table does not say; test completion.sh asks the command.
-WORDS = {'each': 'link switch', 'ranking': 'ordered random both', 'sa': 'pairs switches none',
+WORDS = {'each': 'link switch', 'sa': 'pairs switches none',
          'require': 'deadlock-free replies any-sl sl0 minimal', 'generate.format': 'net dot',
          'order.format': 'list rankfile slurm-topology slurm-blocks slurm-yaml'}
 

@@ -37,7 +37,7 @@ def fabrics():
 
 def measure_once(command, net, vls, any_sl, bisections):
     run = subprocess.run([command, 'route', net, '--json', '--vls=%d' % vls, '-e', 'dfsssp', '-o', 'any_sl=' + any_sl,
-                          '--config=none', '--no-multicast', '--threads=1', '--bisections=%d' % bisections],
+                          '--config=none', '--multicast=no', '--threads=1', '--bisections=%d' % bisections],
                          capture_output=True, text=True)
     got = json.loads(run.stdout)['results'][0]
     return got

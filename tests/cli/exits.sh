@@ -52,8 +52,6 @@ expect 1 'verdict refuted: switch leaf-0 has no entry for LID 1' route --tables 
 expect 0 'effective bisection bw +[01]' route "$root/topologies/ring-5.net"
 expect 0 '^0 random bisections from seed 1' route --bisections=0 "$root/topologies/ring-5.net"
 expect 2 'threads "0": expected 1' route --threads=0 "$root/topologies/ring-5.net"
-expect 2 'sigma "0": expected 1' route --sigma=0 "$root/topologies/ring-5.net"
-expect 2 'ranking "none": expected ordered' route --ranking=none "$root/topologies/ring-5.net"
 printf 'h1\nh0 # the second\n\n0x0\n' > "$dir/hosts"
 expect 2 'hosts:4: no end port has the GUID 0x0*0' route --hosts "$dir/hosts" "$root/topologies/ring-5.net"
 printf 'lid:010\nlid:0x0a\n' > "$dir/hosts"

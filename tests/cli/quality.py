@@ -31,8 +31,8 @@ def random128(folder, seed):
     net = os.path.join(folder, 'random')
     subprocess.run([OSMROUTES, 'generate', 'random', 'switches=128', 'links=300', 'hosts=16',
                     'seed=%d' % seed, '-o', net], check=True)
-    default, one = (route(net, '--no-multicast', '--vls=%d' % vls) for vls in (4, 1))
-    four = route(net, '--no-multicast', '--vls=4', '-o', 'any_sl=off')
+    default, one = (route(net, '--multicast=no', '--vls=%d' % vls) for vls in (4, 1))
+    four = route(net, '--multicast=no', '--vls=4', '-o', 'any_sl=off')
     assert four['verdict'] == one['verdict'] == 'proven'
     assert longer(default) <= 0.05 and default['efi'] <= 1.1 * four['efi'], (seed, default)
     assert default['proven']['any_sl'] or default['digest'] == four['digest'], (seed, default)

@@ -88,7 +88,7 @@ class Workshop:
     def ours(self, net, engine, patterns=0, vls=15, seed=1, multicast=True, **options):
         """The figures of `osmroutes route`; only 'status' and 'message' if the engine refuses."""
         words = ['-e', engine, '--vls', str(vls), '--bisections', str(patterns), '--seed', str(seed)]
-        words += [] if multicast else ['--no-multicast']
+        words += [] if multicast else ['--multicast=no']
         for name, value in options.items():
             words += ['-o', '%s=%s' % (name, value)]
         return self._analyze(net, words)
@@ -99,8 +99,8 @@ class Workshop:
         listed = self.path('hosts')
         with open(listed, 'w') as file:
             file.write('\n'.join(hosts) + '\n')
-        words = [COMMAND, 'route', net, '--json', '--bisections=0', '--hsd-only',
-                 '--runs=%d' % runs, '--ranking=' + ranking, '--hosts', listed]
+        words = [COMMAND, 'route', net, '--json', '--bisections=0',
+                 '--runs=%d' % (0 if ranking == 'ordered' else runs), '--hosts', listed]
         words += ['--tables', tables] if tables else ['-e', engine]
         files = {self.pattern(p, len(hosts)): p for p in patterns}
         words += ['--traffic=' + path for path in files]
@@ -117,12 +117,12 @@ class Workshop:
         listed = self.path('hosts')
         with open(listed, 'w') as file:
             file.write('\n'.join(hosts) + '\n')
-        done = subprocess.run([COMMAND, 'route', net, '--json', '--bisections=0', '--ranking=random',
+        done = subprocess.run([COMMAND, 'route', net, '--json', '--bisections=0',
                                '--runs=%d' % runs, '--hosts', listed, '--traffic=' + self.pattern(pattern, len(hosts))] + words,
                               capture_output=True, text=True)
         if done.returncode > 1:
             raise Failure('route --traffic of %s: %s' % (pattern, done.stderr))
-        return json.loads(done.stdout)['patterns'][0]
+        return next(row for row in json.loads(done.stdout)['patterns'] if row['ranking'] == 'random')
 
     def pattern(self, name, ranks):
         """A traffic file of this pattern."""
@@ -160,7 +160,7 @@ class Workshop:
     def dump(self, net, engine, multicast=True, **options):
         """An opensm-lfts.dump of our tables."""
         words = [COMMAND, 'route', net, '-e', engine, '--dump', self.path('dump')]
-        words += [] if multicast else ['--no-multicast']
+        words += [] if multicast else ['--multicast=no']
         for name, value in options.items():
             words += ['-o', '%s=%s' % (name, value)]
         done = subprocess.run(words, stdout=subprocess.DEVNULL)

@@ -35,9 +35,10 @@ expect 'osmroutes route -e ' "$engines all"
 expect 'osmroutes route --engine=dfs' dfsssp
 expect 'osmroutes route -e ss' sssp
 for name in $commands; do
-	# Without an optional value's "[=".
-	long=$("$command" "$name" --help | grep -oE '^(      |  -[a-zA-Z?], )--[A-Za-z][a-z0-9-]*(=|)' | grep -oE -- '--.*' |
-		sed 's/^--usage=*$/--usage/; s/^--help=*$/--help/' | grep -vx -- '--version')
+	# Those of all commands, and its own; without an optional value's "[=".
+	long=$({ "$command" --help; "$command" "$name" --help; } |
+		grep -oE '^(      |  -[a-zA-Z?], )--[A-Za-z][a-z0-9-]*(=|\[=|)' | grep -oE -- '--.*' |
+		sed 's/^--csv\[=/--csv=/; s/\[=$//')$'\n--usage'
 	expect "osmroutes $name --" "$long"
 done
 for engine in $engines; do
@@ -52,7 +53,7 @@ expect 'osmroutes whatif --each=l' link
 expect 'osmroutes whatif --ea' '--each='
 # Values that the tables do not say: the command takes each of them, and names them in its error.
 net=$(dirname "$0")/../../topologies/tree-2.net
-for words in 'check require -e dfsssp' 'whatif each' 'route ranking --bisections=0' 'order format'; do
+for words in 'check require -e dfsssp' 'whatif each' 'order format'; do
 	set -- $words
 	sub=$1 option=$2
 	shift 2

@@ -154,7 +154,7 @@ def write_devices(path):
 @scenario('live.devices', 90)
 def devices(workdir):
     """A host with five InfiniBand devices and one of Ethernet, two of them the halves of one port (SMI and GSI): --live opens for each kind of packet
-    the device that takes it, -C, -P and -Y choose as in infiniband-diags, and what cannot be used is named."""
+    the device that takes it, or the one behind --live=, and what cannot be used is named."""
     log = os.path.join(workdir, 'used')
     script = os.path.join(workdir, 'devices.sh')
     write_devices(script)
@@ -180,26 +180,26 @@ def devices(workdir):
 
             split = (0, '', [('smi2', '1')], [('mlx5_2', '1')], set())
             plain = (0, '', [('mlx5_10', '1')], [('mlx5_10', '1')], set())
-            for words, expected in (((), split), (('-C', 'mlx5_2'), split), (('-C', 'smi2', '-P', '1'), split),
-                                    (('--Ca=mlx5_10', '--Port=1'), plain)):
-                got = check('check', '--live', *words)
-                expect(got == expected, 'check --live %s: %s' % (' '.join(words), got))
-            got = check('check', '--live', '-Y', '1')
+            for port, expected in ((None, split), ('mlx5_2', split), ('smi2:1', split),
+                                    ('mlx5_10:1', plain)):
+                got = check('check', '--live' if port is None else '--live=' + port)
+                expect(got == expected, 'check --live %s: %s' % (port, got))
+            got = check('check', '--live=::1')
             expect(got[0] == 0 and got[4] == {'1'}, 'P_Key index 1: %s' % (got,))
             tables = os.path.join(workdir, 'tables')
-            got = check('route', '--live', '-C', 'mlx5_2', '--save=' + tables)
+            got = check('route', '--live=mlx5_2', '--save=' + tables)
             expect(got[0] == 0 and got[2] == split[2], 'route: %s' % (got,))
-            got = check('diff', tables, '--live', '-C', 'mlx5_2')
+            got = check('diff', tables, '--live=mlx5_2')
             expect(got[0] < 2 and got[2:4] == split[2:4], 'diff: %s' % (got,))
-            for words, sentence in (
-                    (('-C', 'mlx5_9'), 'mlx5_9 is no InfiniBand device of this machine; it has mlx5_1, mlx5_2, mlx5_10, '
+            for port, sentence in (
+                    ('mlx5_9', 'mlx5_9 is no InfiniBand device of this machine; it has mlx5_1, mlx5_2, mlx5_10, '
                      'mlx5_11, smi2'),
-                    (('-C', 'ibsim0'), 'ibsim0 is no InfiniBand device of this machine'),
-                    (('-C', 'mlx5_10', '-P', '2'), 'mlx5_10 has no InfiniBand port 2'),
-                    (('-C', 'mlx5_1'), 'mlx5_1, port 1, is disabled'),
-                    (('-C', 'mlx5_11'), 'mlx5_11, port 1 (GUID 0x0002c90300000005), takes no subnet management packets, '
+                    ('ibsim0', 'ibsim0 is no InfiniBand device of this machine'),
+                    ('mlx5_10:2', 'mlx5_10 has no InfiniBand port 2'),
+                    ('mlx5_1', 'mlx5_1, port 1, is disabled'),
+                    ('mlx5_11', 'mlx5_11, port 1 (GUID 0x0002c90300000005), takes no subnet management packets, '
                      'and no device with an SMI shows the same port GUID'),
-                    (('-Y', '99'), 'P_Key index 99: mlx5_2, port 1, has a table of 2 entries')):
-                code, said, smi, gsi, _ = check('check', '--live', *words)
+                    ('::99', 'P_Key index 99: mlx5_2, port 1, has a table of 2 entries')):
+                code, said, smi, gsi, _ = check('check', '--live=' + port)
                 expect(code == 2 and sentence in said and said.count('\n') == 1 and not smi and not gsi,
-                       '%s: exit code %d: %s %s %s' % (' '.join(words), code, said, smi, gsi))
+                       '%s: exit code %d: %s %s %s' % (port, code, said, smi, gsi))
