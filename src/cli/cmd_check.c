@@ -369,10 +369,12 @@ static int check_run(struct args *a)
 
 int cli_check(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { .argp = &ask_argp },
-						      { .argp = &require_argp },
-						      { .argp = &groups_argp, 0, "Tables of multicast:", 5 },
-						      { NULL } };
+	static const struct argp_child children[] = {
+		{ .argp = &ask_argp },
+		{ .argp = &require_argp },
+		{ .argp = &groups_argp, 0, "Tables of multicast:", 5 },
+		{ NULL }
+	};
 	static const struct argp argp = {
 		.options = options,
 		.parser = check_parse,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* junit.h - test cases as the XML of JUnit, which forges show; by libxml2, if it was there at build time. */
+/* junit.h - test cases as the XML of JUnit, which forges show. */
 #ifndef OSR_CLI_JUNIT_H
 #define OSR_CLI_JUNIT_H
 
@@ -16,8 +16,6 @@ struct cli_junit {
 	const json_t *cases; /* [{name, met, message}]; NULL: none */
 	const char *error;   /* why nothing could be judged, or NULL */
 };
-
-extern const bool cli_junit_built;
 
 /* OSR_INVAL: the file cannot be written. */
 enum osr_status cli_junit_write(const struct cli_junit *junit, struct osr_diag *diag);

@@ -17,7 +17,7 @@ OURS = 'GPL-2.0-only OR Linux-OpenIB'
 LIBRARIES = {
     'libc.so.6': 'LGPL-2.1-or-later', 'libm.so.6': 'LGPL-2.1-or-later',
     'ld-linux-x86-64.so.2': 'LGPL-2.1-or-later', 'ld-linux-aarch64.so.1': 'LGPL-2.1-or-later',
-    'libxxhash.so.0': 'BSD-2-Clause', 'libxml2.so.2': 'MIT', 'libjansson.so.4': 'MIT', 'libinih.so.1': 'BSD-3-Clause',
+    'libxxhash.so.0': 'BSD-2-Clause', 'libjansson.so.4': 'MIT', 'libinih.so.1': 'BSD-3-Clause',
     'libopensm.so': OURS, 'libosmcomp.so': OURS, 'libibumad.so.3': OURS, 'libibmad.so.5': OURS,
     'libibnetdisc.so.5': OURS, 'libgcc_s.so.1': 'GPL-3.0-or-later WITH GCC-exception-3.1',
 }
