@@ -486,9 +486,9 @@ static bool add_page(const struct plugin *p, struct osr__pages *pages, const cha
 	bool good = out && print(p, out);
 
 	if (out && !fclose(out) && good)
-		bytes = osr_alloc(&pages->memory, size, 1);
+		bytes = osr_alloc(&pages->memory, size + 1, 1);
 	if (bytes)
-		memcpy(bytes, text, size);
+		memcpy(bytes, text, size + 1);
 	free(text);
 	snprintf(page->name, sizeof(page->name), "osmroutes-%016" PRIx64 ".%s",
 		 cl_ntoh64(p->osm->subn.sm_port_guid), extension);

@@ -246,7 +246,7 @@ class Tables:
 
     def least_load(self):
         """Of the busiest channel in any routing: the cables of a switch share the routes of its hosts, from them and to
-        them, and all channels share all hops."""
+        them, all channels share all hops, and cables that alone join two parts share what crosses between these."""
         n = range(len(self.switches))
         sources, lids, links = [0] * len(n), [0] * len(n), [len(s.next) for s in self.switches]
         for e in self.ends:
@@ -260,7 +260,22 @@ class Tables:
                     leave[s] += sources[s] * lids[t]
                     enter[t] += sources[s] * lids[t]
         shares = [(hops, sum(links))] + list(zip(leave, links)) + list(zip(enter, links))
+        shares += [share for s in n for t in {t for t, _ in self.switches[s].next.values()} if s != t
+                   for share in self._share_between(s, t, sources, lids)]
         return max(-(-routes // among) for routes, among in shares if among) if sum(links) else 0
+
+    def _share_between(self, s, t, sources, lids):
+        """What crosses from s to t, and their cables, if nothing else joins the part of s with that of t: s is left by all
+        other cables, one breadth after the other."""
+        part, breadth = {s}, {s}
+        while breadth:
+            breadth = {v for u in breadth for v, _ in self.switches[u].next.values() if (u, v) != (s, t)} - part
+            part |= breadth
+            if t in part:
+                return []
+        cables = sum(v == t for v, _ in self.switches[s].next.values())
+        return [(sum(sources[v] for v in part) * sum(n for v, n in enumerate(lids) if v not in part and self.dist[s][v] > 0),
+                 cables)]
 
     # Service levels ---------------------------------------------------------------------------
 
