@@ -557,6 +557,20 @@ static void test_loads(void **state)
 	assert_true(n_longer > 4);
 }
 
+/* Memory that ends anywhere is an error, never a crash. */
+static void test_out_of_memory(void **state)
+{
+	for (size_t fail_after = 1; fail_after < 400; fail_after += 3) {
+		struct turn_trial x = { .scratch = { .fail_after = fail_after } };
+		enum osr_status st;
+
+		test_fabric_random(&x.t, 20, 25, 7);
+		st = route_any_sl(&x, 3, true, OSR_ANY_SL_ON);
+		assert_true(st == OSR_OK || st == OSR_NOMEM);
+		turn_trial_drop(&x);
+	}
+}
+
 /* SLs by turns in classes of so many lanes, each with the same ranks: what a repair reads from the tables alone. */
 static void test_lanes_of_a_class(void **state)
 {
@@ -580,4 +594,4 @@ static void test_lanes_of_a_class(void **state)
 
 TEST_PROGRAM(test_random_fabrics, test_short_fabrics, test_tori, test_long_ring, test_auto,
 	     test_classes, test_no_idle_lane, test_auto_bound, test_reroute, test_loads,
-	     test_idle_pairs, test_lanes_of_a_class)
+	     test_idle_pairs, test_out_of_memory, test_lanes_of_a_class)
