@@ -111,6 +111,39 @@ static void test_senders(void **state)
 	test_fabric_free(&t);
 }
 
+/* What the first end port of all sends to its group leaves its switch by no cable. */
+static void test_first_member(void **state)
+{
+	struct osr_arena arena = { 0 };
+	uint16_t mlid = 0xc000;
+	uint64_t(*ports)[4];
+	struct osr_groups g = { .n = 1, .mlid = &mlid };
+	struct osr_generation gen = { .groups = &g };
+	struct test_fabric t;
+	struct osr_routing r;
+	uint32_t s;
+
+	test_fabric_ring(&t, 4, 1);
+	table_make(TABLE_SHORTEST, &t.f, &arena, 1, &r);
+	gen.routing = &r;
+	ports = osr_calloc(&arena, t.f.n_switches, sizeof(*ports));
+	g.ports = (const uint64_t(*)[4])ports;
+	s = t.f.term_switch[0];
+	for (uint32_t c = 0; c < t.f.n_channels; c++)
+		if (t.f.chan_dst[c] == s)
+			ports[t.f.chan_src[c]][0] |= UINT64_C(1) << t.f.chan_port[c];
+	ports[s][0] |= UINT64_C(1) << t.f.term_port[0];
+	for (uint32_t i = 0; i < t.f.n_terminals; i++)
+		if (t.f.term_weight[i] &&
+		    t.f.chan_src[t.f.chan_rev[t.f.chan_row[s]]] == t.f.term_switch[i])
+			ports[t.f.term_switch[i]][0] |= UINT64_C(1) << t.f.term_port[i];
+	look(&t.f, &gen);
+	assert_int_equal(audit.n_faults[OSR_FAULT_GROUP_SPLIT], 1);
+	assert_int_equal(audit.n_faults[OSR_FAULT_GROUP_SPLIT], n_faults());
+	osr_arena_free(&arena);
+	test_fabric_free(&t);
+}
+
 /* ---- SLs, packet by packet ------------------------------------------------------------------- */
 
 enum { MOST_TURNS = 1 << 14, MOST = 128 };
@@ -466,4 +499,5 @@ static int tear_down(void **state)
 	return 0;
 }
 
-TEST_PROGRAM_THEN(tear_down, test_right, test_memory, test_senders, test_sentences, test_packets)
+TEST_PROGRAM_THEN(tear_down, test_right, test_memory, test_senders, test_first_member,
+		  test_sentences, test_packets)
