@@ -46,9 +46,23 @@ struct turn_rings {
 /* ---- rings ----------------------------------------------------------------------------------- */
 
 /*
- * Where switch v is on its ring: 0 at one end of the cable between both gates, n - 1 at the other one. From ring to
- * ring beside it that moves as far as shortest routes with the triple may begin before it, and by dimension so that where
- * they begin in one dimension there is no gate in the next.
+ * How far gates move from a ring of n to the ring beside it. A shortest route takes up to k = (n - 1) / 2 channels of a
+ * ring. It holds the unused triple of its direction if that begins with the route's 1st, 2nd, ... or (k - 2)th channel, so
+ * these routes begin at k - 2 places, one behind the other. With gates that are k - 2 places further on the ring beside
+ * has its own behind these: a route that needs the triple here does not need it there. At least 1, so that gates of
+ * rings side by side never lie at the same place.
+ */
+static uint32_t rings_shift(uint32_t n)
+{
+	uint32_t k = (n - 1) / 2;
+
+	return k > 3 ? k - 2 : 1;
+}
+
+/*
+ * Where switch v is on its ring: 0 at one end of the cable between both gates, n - 1 at the other one. The zero moves
+ * by rings_shift() for each step in another dimension. A third of a ring from dimension to dimension keeps gates of one
+ * dimension away from where routes change to the next: there they lie at other places.
  */
 static uint32_t rings_place(const struct turn_rings *x, uint32_t v, uint32_t dim)
 {
@@ -58,9 +72,10 @@ static uint32_t rings_place(const struct turn_rings *x, uint32_t v, uint32_t dim
 
 	for (uint32_t i = 0; i < product->n_dims; i++)
 		others += i != dim ? coord[i] : 0;
-	return (coord[dim] + others * (n > 8 ? (n - 1) / 2 - 2 : 1) + dim * (n / 3)) % n;
+	return (coord[dim] + others * rings_shift(n) + dim * (n / 3)) % n;
 }
 
+/* Channels 0 -> 1 and n - 1 -> n - 2: the second ones of the triples that stay unused. */
 static bool rings_is_gate(const struct turn_rings *x, uint32_t c)
 {
 	const struct osr_fabric *fabric = x->job->s->f;
@@ -74,7 +89,14 @@ static bool rings_is_gate(const struct turn_rings *x, uint32_t c)
 
 /* ---- lanes and order ------------------------------------------------------------------------- */
 
-/* The lanes of c1 from which a packet may go on by c2. */
+/*
+ * The lanes of c1 from which a packet may go on by c2; its own switch is never the next one.
+ *  - Into a lower dimension only from lane 0, which lies below all: a route's first hop is free. With two lanes a gate's
+ *    lane 0 lies where its lane 1 would be, so no route begins with a gate and then goes into a lower dimension.
+ *  - Into a higher dimension from every lane: dimensions follow each other in the order.
+ *  - Straight on within a ring or line from every lane, but for gates on their highest one: packets that came straight on
+ *    to a gate would hold the triple. In a clique nothing goes on.
+ */
 static uint16_t rings_feed(const struct turn_rings *x, uint32_t c1, uint32_t c2)
 {
 	uint32_t dim = x->product.chan_dim[c1], next = x->product.chan_dim[c2],
@@ -193,6 +215,19 @@ static bool rings_sort(const struct turn_rings *x)
 
 /* ---- routes ---------------------------------------------------------------------------------- */
 
+/*
+ * Does v, opposite its destination in a ring of n, go around it the rising way? Both ways have n / 2 channels. With q the
+ * place modulo n / 2, the rising way holds the triple n - 1, 0, 1, 2 only from the upper half of places, where q >= 2; the
+ * falling way 0, n - 1, n - 2, n - 3 only from the lower half, where q <= n / 2 - 3. So the quarter behind the gate at 0
+ * rises and the quarter before the gate at n - 1 falls, whatever n is. The other two quarters do as these, which loads
+ * both directions alike; where the triple is in the way rings_settle() takes the other way. A place in the middle, where
+ * n / 4 is no whole number, goes by turns from ring to ring (`others`).
+ */
+static bool rings_rises(uint32_t place, uint32_t n, uint32_t others)
+{
+	return 4 * (place % (n / 2)) + 2 + others % 2 <= n;
+}
+
 /* The dimension in which v goes on towards root, and coordinate `next` there; OSR_NONE: the nearer one. */
 static uint32_t rings_next(const struct turn_rings *x, uint32_t v, uint32_t root, uint32_t *next)
 {
@@ -209,9 +244,7 @@ static uint32_t rings_next(const struct turn_rings *x, uint32_t v, uint32_t root
 		return dim;
 	for (uint32_t i = 0; i < product->n_dims; i++)
 		others += i != dim ? from[i] + to[i] : 0;
-	*next = 4 * (rings_place(x, v, dim) % (n / 2)) + 2 + others % 2 <= n
-			? (from[dim] + 1u) % n
-			: (from[dim] + n - 1) % n;
+	*next = (from[dim] + (rings_rises(rings_place(x, v, dim), n, others) ? 1 : n - 1)) % n;
 	return dim;
 }
 
@@ -280,7 +313,8 @@ static bool rings_go_round(struct turn_rings *x, uint32_t root, uint32_t v, uint
 
 /*
  * The n switches in list[], near ones first, have no legal shortest route. Around a ring they follow those farther
- * away, in other dimensions nearer ones.
+ * away, in other dimensions nearer ones; so passes go over the list in both directions by turns. Each pass but the last
+ * takes a switch off the list, so there are at most n + 1. What is left takes detours.
  */
 static void rings_complete(struct turn_rings *x, uint32_t root, uint32_t d, uint32_t *list,
 			   uint32_t n)
