@@ -12,7 +12,7 @@
 
 #include "core/paths/mcast.h"
 
-#include "cdg_private.h"
+#include "core/order/edges.h"
 #include "turn_private.h"
 
 /* ---- where to start -------------------------------------------------------------------------- */

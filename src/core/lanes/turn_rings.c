@@ -26,7 +26,7 @@
 #include <osmroutes/product.h>
 #include "core/paths/mcast.h"
 
-#include "cdg_private.h"
+#include "core/order/edges.h"
 #include "lanes_private.h"
 #include "turn_private.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "core/order/node_order.h"
 
+#include "core/order/edges.h"
+
 #include <string.h>
 
 /* Searches may look at so many nodes for each there is; then no node moves any more, which bounds the time. */
@@ -69,29 +71,22 @@ enum osr_status osr_order_init(struct osr_order *order, const struct osr_fabric 
 			       uint32_t n_lanes, bool by_turn, const uint32_t *keys,
 			       uint32_t longest, struct osr_arena *scratch, struct osr_diag *diag)
 {
-	uint32_t m = fabric->n_channels, max_degree = 0;
-	uint64_t n_turns = 0;
+	uint32_t m = fabric->n_channels, max_degree = 0, n_turns;
 	enum osr_status st;
 
 	*order = (struct osr_order){ .f = fabric,
 				     .n_lanes = n_lanes,
 				     .max_log = longest,
 				     .max_work = (uint64_t)ORDER_WORK * n_lanes * m };
-	order->row = osr_alloc(scratch, (size_t)m + 1, sizeof(*order->row));
-	if (osr_arena_failed(scratch, diag))
-		return OSR_NOMEM;
-	for (uint32_t c = 0; c < m; c++) {
-		uint32_t u = fabric->chan_dst[c],
-			 degree = fabric->chan_row[u + 1] - fabric->chan_row[u];
+	order->row = osr__cdg_rows(fabric, scratch, diag);
+	if (!order->row)
+		return osr_arena_failed(scratch, diag) ? OSR_NOMEM : OSR_NOT_APPLICABLE;
+	n_turns = order->row[m];
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+		uint32_t degree = fabric->chan_row[v + 1] - fabric->chan_row[v];
 
-		order->row[c] = (uint32_t)n_turns;
-		n_turns += degree;
 		max_degree = max_degree < degree ? degree : max_degree;
 	}
-	if (n_turns > UINT32_MAX)
-		return osr_fail(diag, OSR_NOT_APPLICABLE,
-				"the fabric has more than 2^32 pairs of channels");
-	order->row[m] = (uint32_t)n_turns;
 	order->used = osr_calloc(scratch, n_turns, sizeof(*order->used));
 	order->never = osr_calloc(scratch, n_turns, sizeof(*order->never));
 	order->lane = by_turn ? osr_calloc(scratch, n_turns, 1) : NULL;

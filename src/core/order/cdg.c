@@ -8,26 +8,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cdg_private.h"
+#include "core/order/edges.h"
+
+uint32_t *osr__cdg_rows(const struct osr_fabric *fabric, struct osr_arena *scratch,
+			struct osr_diag *diag)
+{
+	uint32_t *row = osr_alloc(scratch, (size_t)fabric->n_channels + 1, sizeof(*row));
+	uint64_t n = 0;
+
+	if (osr_arena_failed(scratch, diag))
+		return NULL;
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint32_t u = fabric->chan_dst[c];
+
+		row[c] = (uint32_t)n;
+		n += fabric->chan_row[u + 1] - fabric->chan_row[u];
+	}
+	row[fabric->n_channels] = (uint32_t)n;
+	if (n <= UINT32_MAX)
+		return row;
+	osr_fail(diag, OSR_INVAL, "the fabric has more than 2^32 pairs of channels");
+	return NULL;
+}
 
 enum osr_status osr_cdg_init(struct osr_cdg *cdg, const struct osr_fabric *fabric,
 			     struct osr_arena *scratch, struct osr_diag *diag)
 {
-	uint64_t n = 0;
-
 	cdg->f = fabric;
-	cdg->row = osr_alloc(scratch, (size_t)fabric->n_channels + 1, sizeof(*cdg->row));
-	if (osr_arena_failed(scratch, diag))
-		return OSR_NOMEM;
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
-		uint32_t u = fabric->chan_dst[c];
-
-		cdg->row[c] = (uint32_t)n;
-		n += fabric->chan_row[u + 1] - fabric->chan_row[u];
-	}
-	if (n > UINT32_MAX)
-		return osr_fail(diag, OSR_INVAL, "the fabric has more than 2^32 pairs of channels");
-	cdg->row[fabric->n_channels] = cdg->n_slots = (uint32_t)n;
+	cdg->row = osr__cdg_rows(fabric, scratch, diag);
+	if (!cdg->row)
+		return osr_arena_failed(scratch, diag) ? OSR_NOMEM : OSR_INVAL;
+	cdg->n_slots = cdg->row[fabric->n_channels];
 	cdg->weight = osr_calloc(scratch, cdg->n_slots, sizeof(*cdg->weight));
 	return osr_arena_failed(scratch, diag) ? OSR_NOMEM : OSR_OK;
 }
