@@ -188,12 +188,9 @@ static void accept_client(struct osr_control *control)
 	}
 	master = !cred.uid || cred.uid == geteuid();
 	agent = master || cred.uid == control->in.agent;
-	if (!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_cur != RLIM_INFINITY &&
-	    (rlim_t)fd + FOR_FILES >= files.rlim_cur) {
-		refuse_client(fd);
-		return;
-	}
-	if (control->n_clients >= (agent ? MAX_CLIENTS : MAX_CLIENTS - FOR_MASTERS) ||
+	if ((!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_cur != RLIM_INFINITY &&
+	     (rlim_t)fd + FOR_FILES >= files.rlim_cur) ||
+	    control->n_clients >= (agent ? MAX_CLIENTS : MAX_CLIENTS - FOR_MASTERS) ||
 	    (!agent && n_of_user(control, cred.uid) >= MAX_OF_USER)) {
 		refuse_client(fd);
 		return;
@@ -222,19 +219,25 @@ static bool attached_elsewhere(const struct osr_control *control, const struct o
 	return false;
 }
 
+/* With the lock: an application that is held goes unless another connection tells of it. */
+static bool release_held(struct osr_control *control, const struct osr__client *but,
+			 struct osr_sched_app *app)
+{
+	if (!app || !app->held || attached_elsewhere(control, but, app->id))
+		return false;
+	osr_sched_release(control->sched, app);
+	atomic_fetch_add(&control->version, 1);
+	return true;
+}
+
 static void drop_client(struct osr_control *control, uint32_t i)
 {
 	struct osr__client *client = control->client[i];
 
 	lock_after_others(control);
-	for (uint32_t w = 0; w < client->n_watched; w++) {
-		struct osr_sched_app *app = osr_sched_find(control->sched, client->watched[w].app);
-
-		if (!app || !app->held || attached_elsewhere(control, client, app->id))
-			continue;
-		osr_sched_release(control->sched, app);
-		atomic_fetch_add(&control->version, 1);
-	}
+	for (uint32_t w = 0; w < client->n_watched; w++)
+		release_held(control, client,
+			     osr_sched_find(control->sched, client->watched[w].app));
 	pthread_mutex_unlock(&control->mutex);
 	osr__client_free(client);
 	control->client[i] = control->client[--control->n_clients];
@@ -249,14 +252,8 @@ static void end_grace(struct osr_control *control)
 		return;
 	control->graced = true;
 	lock_after_others(control);
-	for (uint32_t i = 0; (app = osr_sched_row(control->sched, i));) {
-		if (!app->held || attached_elsewhere(control, NULL, app->id)) {
-			i++;
-			continue;
-		}
-		osr_sched_release(control->sched, app);
-		atomic_fetch_add(&control->version, 1);
-	}
+	for (uint32_t i = 0; (app = osr_sched_row(control->sched, i));)
+		i += !release_held(control, NULL, app);
 	pthread_mutex_unlock(&control->mutex);
 }
 

@@ -30,7 +30,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Who routes when we do not. */
 /* Why the transition is not looked at. */
 #define OTHERS "another engine has routed since the last tables of this one"
 
