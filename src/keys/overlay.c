@@ -6,7 +6,7 @@
  */
 #include "keys/overlay.h"
 
-#include <osmroutes/cdg.h>
+#include "core/verify/union.h"
 
 #include <string.h>
 
@@ -70,7 +70,7 @@ static enum osr_status overlay_store(const struct laying *x, const struct osr_ov
 	return OSR_OK;
 }
 
-/* Dependencies --------------------------------------------------------------------------------- */
+/* The certificate ------------------------------------------------------------------------------ */
 
 static uint32_t channel_to(const struct laying *x, uint32_t s, uint32_t d)
 {
@@ -80,116 +80,40 @@ static uint32_t channel_to(const struct laying *x, uint32_t s, uint32_t d)
 								: osr_port_channel(x->f, s, port);
 }
 
-typedef void (*on_dependency)(void *arg, uint32_t from, uint32_t to);
-
-static void dependencies_of_host(const struct laying *x, uint32_t d, on_dependency found, void *arg)
-{
-	for (uint32_t s = 0; s < x->f->n_switches; s++) {
-		uint32_t from = channel_to(x, s, d);
-		uint32_t to = from == OSR_NONE ? OSR_NONE : channel_to(x, x->f->chan_dst[from], d);
-
-		if (to != OSR_NONE)
-			found(arg, from, to);
-	}
-}
-
-/* Port 0 is asked by end ports only: the ways from switches that have some. */
-static void dependencies_of_switch(const struct laying *x, uint32_t d, on_dependency found,
-				   void *arg)
-{
-	for (uint32_t s = 0; s < x->f->n_switches; s++) {
-		uint32_t from = x->f->sw_sources[s] ? channel_to(x, s, d) : OSR_NONE, hops = 0;
-
-		while (from != OSR_NONE && hops++ < x->f->n_switches) {
-			uint32_t to = channel_to(x, x->f->chan_dst[from], d);
-
-			if (to != OSR_NONE)
-				found(arg, from, to);
-			from = to;
-		}
-	}
-}
-
-static bool in_tree(const struct osr_routing *routing, const struct osr_fabric *fabric, uint32_t c)
-{
-	return routing->mcast_parent[fabric->chan_src[c]] == c ||
-	       routing->mcast_parent[fabric->chan_dst[c]] == fabric->chan_rev[c];
-}
-
-/* A copy of a packet leaves by every link of the spanning order but the one it came by. */
-static void dependencies_of_multicast(const struct laying *x, on_dependency found, void *arg)
+/* Base and multicast are covered by the base's: does it rise along what is new, too? */
+static bool base_rank_fits(const struct laying *x, const bool *keyed)
 {
 	const struct osr_fabric *fabric = x->f;
 
-	for (uint32_t in = 0; in < fabric->n_channels; in++) {
-		uint32_t s = fabric->chan_dst[in];
+	for (uint32_t d = 0; d < fabric->n_dests; d++)
+		for (uint32_t s = 0; keyed[d] && s < fabric->n_switches; s++) {
+			uint32_t from = channel_to(x, s, d), to = OSR_NONE;
 
-		if (!in_tree(x->r, fabric, in))
-			continue;
-		for (uint32_t out = fabric->chan_row[s]; out < fabric->chan_row[s + 1]; out++)
-			if (out != fabric->chan_rev[in] && in_tree(x->r, fabric, out))
-				found(arg, in, out);
-	}
+			if (from != OSR_NONE)
+				to = channel_to(x, fabric->chan_dst[from], d);
+			if (to != OSR_NONE && x->r->rank[from] >= x->r->rank[to])
+				return false;
+		}
+	return true;
 }
 
-/* The base's certificate ----------------------------------------------------------------------- */
-
-struct ranks {
-	const uint32_t *rank;
-	bool rise;
-};
-
-static void compare_ranks(void *arg, uint32_t from, uint32_t to)
-{
-	struct ranks *r = arg;
-
-	r->rise &= r->rank[from] < r->rank[to];
-}
-
-/* Base and multicast are covered by it; is what is new? */
-static bool base_rank_fits(const struct laying *x, const bool *keyed)
-{
-	struct ranks ranks = { x->r->rank, true };
-
-	for (uint32_t d = 0; d < x->f->n_dests && ranks.rise; d++)
-		if (keyed[d])
-			dependencies_of_host(x, d, compare_ranks, &ranks);
-	return ranks.rise;
-}
-
-/* A new one ------------------------------------------------------------------------------------ */
-
-static void store_dependency(void *arg, uint32_t from, uint32_t to)
-{
-	struct osr_cdg *cdg = arg;
-
-	cdg->weight[osr_cdg_slot(cdg, from,
-				 (uint8_t)(to - cdg->f->chan_row[cdg->f->chan_src[to]]))] = 1;
-}
-
+/* Another one: the dependencies of everything are put in order again. */
 static enum osr_status rank_anew(const struct laying *x, struct osr_arena *result)
 {
-	struct osr_cdg cdg;
-	enum osr_status st = osr_cdg_init(&cdg, x->f, x->scratch, x->diag);
+	const uint32_t modes = OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL | OSR_CLAIM_MULTICAST;
+	const struct osr_generation now = { .routing = x->r };
+	struct osr_loop loop;
+	enum osr_status st;
 
-	if (st)
-		return st;
-	for (uint32_t d = 0; d < x->f->n_dests; d++)
-		if (x->f->term_role[x->f->dest_term[d]] == OSR_ROLE_SP0)
-			dependencies_of_switch(x, d, store_dependency, &cdg);
-		else
-			dependencies_of_host(x, d, store_dependency, &cdg);
-	if (x->r->claims & OSR_CLAIM_MULTICAST)
-		dependencies_of_multicast(x, store_dependency, &cdg);
-	x->r->rank = osr_alloc(result, x->f->n_channels, sizeof(*x->r->rank));
+	x->r->rank = osr_alloc(result, OSR_MAX_VLS * (size_t)x->f->n_channels, sizeof(*x->r->rank));
 	if (osr_arena_failed(result, x->diag))
 		return OSR_NOMEM;
-	if (osr_cdg_sort(&cdg, x->scratch, x->r->rank))
-		return OSR_OK;
-	if (osr_arena_failed(x->scratch, x->diag))
-		return OSR_NOMEM;
-	return osr_fail(x->diag, OSR_CHECK_FAILED,
-			"the routes of keys and base could deadlock together");
+	st = osr_union_loop(x->f, &now, 1, x->r->claims & modes, x->scratch, result, &loop,
+			    x->r->rank, x->diag);
+	if (!st && loop.n)
+		st = osr_fail(x->diag, OSR_CHECK_FAILED,
+			      "the routes of keys and base could deadlock together");
+	return st;
 }
 
 static enum osr_status overlay_lay(struct laying *x, const struct osr_overlay_entry *entry,
