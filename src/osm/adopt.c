@@ -184,15 +184,11 @@ static void adopt_copy_lfts(struct adopted *a)
 /* Room for the tables, with those of the full route where no packet comes. */
 static enum osr_status adopt_alloc_slvl(struct adopted *a)
 {
-	uint32_t n = a->f->n_switches, last = a->f->sw_n_ports[n - 1] + 1u;
-	size_t n_pairs = a->best->sl2vl_row[n - 1] + (size_t)last * last;
+	enum osr_status st = osr_routing_alloc_sl2vl(a->r, a->f, 0, &a->slot->arena, &a->diag);
 
-	a->r->sl2vl_row = osr_alloc(&a->slot->arena, n, sizeof(*a->r->sl2vl_row));
-	a->r->sl2vl = osr_alloc(&a->slot->arena, n_pairs, sizeof(*a->r->sl2vl));
-	if (!a->r->sl2vl_row || !a->r->sl2vl)
-		return osr_fail(&a->diag, OSR_NOMEM, "out of memory");
-	memcpy(a->r->sl2vl_row, a->best->sl2vl_row, n * sizeof(*a->r->sl2vl_row));
-	memcpy(a->r->sl2vl, a->best->sl2vl, n_pairs * sizeof(*a->r->sl2vl));
+	if (st)
+		return st;
+	memcpy(a->r->sl2vl, a->best->sl2vl, osr_n_sl2vl(a->f) * sizeof(*a->r->sl2vl));
 	memcpy(a->r->ca_sl2vl, a->best->ca_sl2vl, sizeof(a->r->ca_sl2vl));
 	return OSR_OK;
 }
