@@ -1,14 +1,43 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Tables from trees of directions. From the inside out: ports of LFTs, service levels, SL2VL by port
- * pair, ranks, multicast; angara__write() does them all.
+ * The tables of a whole grid, by its plan. From the inside out: directions, ports, service levels, SL2VL,
+ * multicast; angara__write() does them all.
  */
 #include "job.h"
 
+#include <osmroutes/spf.h>
+
 #include <string.h>
 
-/* Of parallel channels the one with the fewest routes. */
-static uint32_t pick_channel(struct job *j, uint32_t v, uint32_t dir)
+#define N_VARIANTS 3
+
+static bool is_host(const struct osr_fabric *fabric, uint32_t d)
+{
+	return fabric->term_weight[fabric->dest_term[d]] > 0;
+}
+
+/* The direction in which packets from v to a LID of switch root leave, in the order of dimensions. */
+static uint32_t plain_dir(const struct plan *p, uint32_t v, uint32_t root, uint32_t variant)
+{
+	const uint16_t *x = osr_grid_coord(p->g, v), *y = osr_grid_coord(p->g, root);
+	uint32_t early, last = p->order[p->n_dims - 1];
+
+	if (angara__early(p, x, y, variant, &early))
+		return 2 * last + early;
+	for (uint32_t k = 0; k < p->n_dims; k++) {
+		uint32_t i = p->order[k];
+
+		if (x[i] != y[i])
+			return 2 * i + (p->g->shape.ring[i] ? angara__way(p, i, x, y, variant)
+							    : x[i] > y[i]);
+	}
+	return NO_WAY;
+}
+
+/* ---- ports ----------------------------------------------------------------------------------- */
+
+/* Of parallel cables the one with the fewest routes. */
+static uint32_t pick_channel(const struct job *j, uint32_t v, uint32_t dir)
 {
 	const struct osr_grid *grid = &j->grid;
 	const uint16_t *row = grid->hop_row + (size_t)v * (2 * grid->shape.n_dims + 1) + dir;
@@ -20,47 +49,7 @@ static uint32_t pick_channel(struct job *j, uint32_t v, uint32_t dir)
 		if (j->load[c] < j->load[best])
 			best = c;
 	}
-	j->load[best] += j->flow[v];
 	return best;
-}
-
-/* End ports behind each switch of the tree, itself included. */
-static void angara_tables_count_flow(struct job *j, const uint8_t *row, uint32_t root)
-{
-	uint32_t n = angara__trees_hops(&j->trees, row, root);
-
-	for (uint32_t v = 0; v < j->f->n_switches; v++)
-		j->flow[v] = j->f->sw_sources[v];
-	for (uint32_t k = n; k-- > 1;) {
-		uint32_t v = j->trees.by_hops[k];
-
-		j->flow[osr_grid_near(&j->grid, v, row[v])] += j->flow[v];
-	}
-}
-
-/* Ports for directions; the model's own row may be the one that is written. */
-static void write_ports(struct job *j, uint32_t d, const uint8_t *row, bool parallel)
-{
-	const struct osr_fabric *fabric = j->f;
-	uint8_t *lft = j->r->lft + (size_t)d * fabric->n_switches;
-	uint32_t root = fabric->dest_switch[d];
-
-	for (uint32_t v = 0; v < fabric->n_switches; v++) {
-		uint32_t c;
-
-		if (v == root)
-			lft[v] = fabric->term_port[fabric->dest_term[d]];
-		if (v == root)
-			continue;
-		if (parallel) {
-			c = pick_channel(j, v, row[v]);
-		} else {
-			uint32_t first = fabric->chan_row[v], n = 2 * j->grid.shape.n_dims + 1;
-
-			c = first + j->grid.hop_list[first + j->grid.hop_row[v * n + row[v]]];
-		}
-		lft[v] = fabric->chan_port[c];
-	}
 }
 
 static bool has_parallels(const struct osr_grid *grid)
@@ -77,60 +66,116 @@ static bool has_parallels(const struct osr_grid *grid)
 	return false;
 }
 
-static void angara_tables_write_lfts(struct job *j)
+/* Routes to d over the parallel cables of each row: every switch takes the one that carries least by now. */
+static void spread_cables(struct job *j, uint32_t d)
 {
 	const struct osr_fabric *fabric = j->f;
-	bool parallel = has_parallels(&j->grid);
+	uint8_t *lft = j->r->lft + (size_t)d * fabric->n_switches;
+	uint32_t root = fabric->dest_switch[d];
 
-	/* A model is written last: until then its row says the directions of the others. */
-	for (uint32_t m = 0; m < fabric->n_dests; m++) {
-		const uint8_t *row = j->r->lft + (size_t)m * fabric->n_switches;
-		uint32_t root = fabric->dest_switch[m];
+	memset(j->flow, 0, fabric->n_switches * sizeof(*j->flow));
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		for (uint32_t v = s; v != root;
+		     v = fabric->chan_dst[osr_port_channel(fabric, v, lft[v])])
+			j->flow[v] += fabric->sw_sources[s];
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+		uint32_t c;
 
-		if (j->trees.model[m] != m)
+		if (v == root)
 			continue;
-		if (parallel)
-			angara_tables_count_flow(j, row, root);
-		for (uint32_t k = j->trees.dest_row[root]; k < j->trees.dest_row[root + 1]; k++) {
-			uint32_t d = j->trees.dest_list[k];
-
-			if (d != m && j->trees.model[d] == m)
-				write_ports(j, d, row, parallel);
-		}
-		write_ports(j, m, row, parallel);
+		c = pick_channel(j, v, j->grid.chan_dir[osr_port_channel(fabric, v, lft[v])]);
+		j->load[c] += is_host(fabric, d) ? j->flow[v] : 0;
+		lft[v] = fabric->chan_port[c];
 	}
 }
 
-/* One row for all LIDs of a switch, but where pairs have left their own service levels. */
-static enum osr_status write_sls(struct job *j)
+/*
+ * Every second LID of a switch may go the other way round, and the last of an odd number of hosts a third way:
+ * the variant of each dest. Hosts are counted first.
+ */
+static uint8_t *choose_variants(const struct job *j)
 {
 	const struct osr_fabric *fabric = j->f;
-	uint32_t n = fabric->n_switches;
+	uint8_t *variant = osr_calloc(j->scratch, fabric->n_dests, 1);
+	uint32_t *n_hosts = osr_calloc(j->scratch, fabric->n_switches, sizeof(*n_hosts)),
+		 *seen = osr_calloc(j->scratch, fabric->n_switches, 2 * sizeof(*seen));
 
-	j->r->sl = osr_alloc(j->result, (size_t)fabric->n_dests * n, 1);
-	if (osr_arena_failed(j->result, j->diag))
-		return OSR_NOMEM;
-	for (uint32_t root = 0; root < n; root++) {
-		uint8_t *first = NULL;
+	if (!variant || !n_hosts || !seen || j->plan.n_variants == 1)
+		return variant && n_hosts && seen ? variant : NULL;
+	for (uint32_t d = 0; d < fabric->n_dests; d++)
+		n_hosts[fabric->dest_switch[d]] += is_host(fabric, d);
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		uint32_t v = fabric->dest_switch[d], n = n_hosts[v];
+		bool host = is_host(fabric, d);
+		uint32_t k = (host ? 0 : n) + seen[2 * v + host]++;
 
-		for (uint32_t k = j->trees.dest_row[root]; k < j->trees.dest_row[root + 1]; k++) {
-			uint32_t d = j->trees.dest_list[k];
-			uint8_t *row = j->r->sl + (size_t)d * n;
+		variant[d] = k + 1 == n && n % 2 ? 2 : (uint8_t)(k % 2);
+	}
+	return variant;
+}
 
-			if (j->trees.n_aside)
-				memcpy(row, j->trees.sl + (size_t)j->trees.model[d] * n, n);
-			else if (first)
-				memcpy(row, first, n);
-			for (uint32_t v = 0; v < n && !first && !j->trees.n_aside; v++)
-				row[v] = angara__sl(&j->plan, osr_grid_coord(&j->grid, v),
-						    osr_grid_coord(&j->grid, root));
-			first = first ? first : row;
-		}
+static enum osr_status angara_tables_write_lfts(struct job *j)
+{
+	const struct osr_fabric *fabric = j->f;
+	size_t n = fabric->n_switches;
+	const uint8_t *variant = choose_variants(j);
+	/* The first LID of each switch and variant: the others have its row. */
+	uint32_t *first = osr_alloc(j->scratch, n, N_VARIANTS * sizeof(*first));
+	bool parallel = has_parallels(&j->grid);
+
+	if (!variant || !first)
+		return osr_fail(j->diag, OSR_NOMEM, "out of memory for %u LIDs", fabric->n_dests);
+	memset(first, 0xff, n * N_VARIANTS * sizeof(*first));
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		uint32_t root = fabric->dest_switch[d];
+		uint32_t *like = &first[root * N_VARIANTS + variant[d]];
+		uint8_t *lft = j->r->lft + d * n;
+
+		if (*like != OSR_NONE)
+			memcpy(lft, j->r->lft + *like * n, n);
+		for (uint32_t v = 0; v < n && *like == OSR_NONE; v++)
+			if (v != root)
+				lft[v] = fabric->chan_port[pick_channel(
+					j, v, plain_dir(&j->plan, v, root, variant[d]))];
+		*like = *like == OSR_NONE ? d : *like;
+		lft[root] = fabric->term_port[fabric->dest_term[d]];
+		if (parallel)
+			spread_cables(j, d);
 	}
 	return OSR_OK;
 }
 
-/* The lane depends on where a packet goes, not where it came from. */
+/* ---- lanes ----------------------------------------------------------------------------------- */
+
+/* One row for all LIDs of a switch. */
+static enum osr_status write_sls(struct job *j)
+{
+	const struct osr_fabric *fabric = j->f;
+	size_t n = fabric->n_switches;
+	uint32_t *first = osr_alloc(j->scratch, n, sizeof(*first));
+
+	j->r->sl = osr_alloc(j->result, fabric->n_dests * n, 1);
+	if (osr_arena_failed(j->scratch, j->diag) || osr_arena_failed(j->result, j->diag))
+		return OSR_NOMEM;
+	memset(first, 0xff, n * sizeof(*first));
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		uint32_t root = fabric->dest_switch[d];
+		uint8_t *row = j->r->sl + d * n;
+
+		if (first[root] != OSR_NONE)
+			memcpy(row, j->r->sl + first[root] * n, n);
+		for (uint32_t v = 0; v < n && first[root] == OSR_NONE; v++)
+			row[v] = angara__sl(&j->plan, osr_grid_coord(&j->grid, v),
+					    osr_grid_coord(&j->grid, root));
+		first[root] = first[root] == OSR_NONE ? d : first[root];
+	}
+	return OSR_OK;
+}
+
+/*
+ * The lane depends on where a packet goes, not where it came from. SLs that the plan does not use are for pairs
+ * that a repair leaves no way on their own: one on lane 1 everywhere, and on lane 2 where there is one.
+ */
 static void fill_sl2vl(struct job *j, uint32_t v)
 {
 	uint32_t n = j->f->sw_n_ports[v] + 1u;
@@ -140,8 +185,9 @@ static void fill_sl2vl(struct job *j, uint32_t v)
 		uint32_t c = osr_port_channel(j->f, v, out);
 
 		for (uint32_t sl = 0; sl < 16; sl++)
-			table[out][sl] = c == OSR_NONE
-						 ? 0
+			table[out][sl] = c == OSR_NONE ? 0
+					 : sl > j->plan.n_sls && j->req->max_vls > 2
+						 ? 2
 						 : (uint8_t)angara__lane(&j->plan, v,
 									 j->grid.chan_dir[c], sl);
 	}
@@ -159,84 +205,81 @@ static enum osr_status angara_tables_write_sl2vl(struct job *j)
 	return OSR_OK;
 }
 
-static enum osr_status write_ranks(struct job *j)
+/* ---- multicast ------------------------------------------------------------------------------- */
+
+/* Along a row to its middle, without crossing its ends; the last dimension goes first. */
+static uint32_t dir_inwards(const struct plan *p, uint32_t v)
 {
-	size_t m = j->f->n_channels;
+	const uint16_t *x = osr_grid_coord(p->g, v);
 
-	j->r->rank = osr_calloc(j->result, j->r->n_vls * m, sizeof(*j->r->rank));
-	if (osr_arena_failed(j->result, j->diag))
-		return OSR_NOMEM;
-	for (uint32_t lane = 0; lane < j->r->n_vls && lane < j->order.n_lanes; lane++)
-		for (uint32_t c = 0; c < m; c++)
-			j->r->rank[lane * m + c] = j->order.top.rank[angara__node(
-				&j->order, lane, j->f->chan_src[c], j->grid.chan_dir[c])];
-	return OSR_OK;
-}
+	for (uint32_t k = p->n_dims; k-- > 0;) {
+		uint32_t i = p->order[k], middle = p->g->shape.size[i] / 2u;
 
-/* A tree that has a lane for itself: up from the leaves, then down. */
-static void rank_tree(struct job *j, const uint8_t *up)
-{
-	const struct osr_fabric *fabric = j->f;
-	uint32_t *rank = j->r->rank + (size_t)j->req->mcast_vl * fabric->n_channels, root = 0;
-
-	while (up[root] != NO_WAY)
-		root++;
-	angara__trees_hops(&j->trees, up, root);
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
-		uint32_t v = fabric->chan_src[c];
-
-		rank[c] = up[v] == j->grid.chan_dir[c]
-				  ? fabric->n_switches - j->trees.hops[v]
-				  : fabric->n_switches + j->trees.hops[fabric->chan_dst[c]];
+		if (x[i] != middle)
+			return 2 * i + (x[i] < middle ? UP : DOWN);
 	}
+	return NO_WAY;
 }
 
 /* The spanning order, cut down to what lies between end ports and the root. */
-static enum osr_status write_multicast(struct job *j, const uint8_t *up)
+static enum osr_status write_multicast(struct job *j)
 {
 	const struct osr_fabric *fabric = j->f;
-	uint8_t *keep = osr_calloc(j->scratch, fabric->n_switches, 1);
+	uint32_t *tree = osr_alloc(j->scratch, fabric->n_switches, sizeof(*tree));
 
 	j->r->mcast_parent = osr_alloc(j->result, fabric->n_switches, sizeof(*j->r->mcast_parent));
 	if (osr_arena_failed(j->scratch, j->diag) || osr_arena_failed(j->result, j->diag))
 		return OSR_NOMEM;
-	for (uint32_t v = 0; v < fabric->n_switches; v++)
-		for (uint32_t u = v; fabric->sw_sources[v] && !keep[u];) {
-			keep[u] = 1;
-			u = up[u] == NO_WAY ? u : osr_grid_near(&j->grid, u, up[u]);
-		}
-	memset(j->load, 0, fabric->n_channels * sizeof(*j->load));
-	for (uint32_t v = 0; v < fabric->n_switches; v++)
-		j->r->mcast_parent[v] =
-			keep[v] && up[v] != NO_WAY ? pick_channel(j, v, up[v]) : OSR_NONE;
+	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+		uint32_t dir = dir_inwards(&j->plan, v);
+
+		tree[v] = dir == NO_WAY ? OSR_NONE : pick_channel(j, v, dir);
+	}
 	j->r->mcast_vl = j->req->mcast_vl;
 	j->r->claims |= OSR_CLAIM_MULTICAST;
-	return OSR_OK;
+	return osr_mcast_take(fabric, tree, j->scratch, j->r->mcast_parent, j->diag);
 }
 
-enum osr_status angara__write(struct job *j, const struct spread *m)
+/* ---- all ------------------------------------------------------------------------------------- */
+
+/* Multicast on a lane of its own rises as it does on lane 0, and so does what has no SL. */
+static enum osr_status write_ranks(struct job *j, uint32_t n_lanes)
 {
 	struct osr_routing *routing = j->r;
+	size_t m = j->f->n_channels;
+	enum osr_status st;
+
+	routing->rank = osr_alloc(j->result, routing->n_vls * m, sizeof(*routing->rank));
+	if (osr_arena_failed(j->result, j->diag))
+		return OSR_NOMEM;
+	st = angara__rank(j, n_lanes, routing->rank);
+	for (uint32_t lane = n_lanes; lane < routing->n_vls; lane++)
+		memcpy(routing->rank + lane * m, routing->rank, m * sizeof(*routing->rank));
+	return st;
+}
+
+enum osr_status angara__write(struct job *j)
+{
+	struct osr_routing *routing = j->r;
+	uint8_t n_lanes = j->plan.n_rings ? 2 : 1;
 	enum osr_status st;
 
 	routing->engine = "angara";
-	routing->n_layers = routing->n_layers_one_way = routing->n_vls;
-	routing->n_longer = j->trees.n_longer;
-	routing->claims = OSR_CLAIM_DEADLOCK_FREE;
-	routing->claims |= j->reversible ? OSR_CLAIM_REVERSIBLE : 0;
-	routing->claims |= routing->n_vls == 1 ? OSR_CLAIM_ANY_SL : 0;
-	routing->claims |= routing->n_longer ? 0 : OSR_CLAIM_MINIMAL;
-	angara_tables_write_lfts(j);
-	st = routing->n_vls > 1 ? write_sls(j) : OSR_OK;
-	if (!st && routing->n_vls > 1)
-		st = angara_tables_write_sl2vl(j);
-	if (m->found && m->own)
+	routing->n_vls = routing->n_layers = routing->n_layers_one_way = n_lanes;
+	routing->claims = OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE | OSR_CLAIM_MINIMAL |
+			  (n_lanes == 1 ? OSR_CLAIM_ANY_SL : 0);
+	j->load = osr_calloc(j->scratch, j->f->n_channels, sizeof(*j->load));
+	j->flow = osr_calloc(j->scratch, j->f->n_switches, sizeof(*j->flow));
+	if (j->req->multicast && j->req->mcast_vl >= n_lanes)
 		routing->n_vls = j->req->mcast_vl + 1;
+	if (osr_arena_failed(j->scratch, j->diag))
+		return OSR_NOMEM;
+	st = angara_tables_write_lfts(j);
+	if (!st && n_lanes > 1)
+		st = write_sls(j);
+	if (!st && n_lanes > 1)
+		st = angara_tables_write_sl2vl(j);
 	if (!st)
-		st = write_ranks(j);
-	if (!st && m->found)
-		st = write_multicast(j, m->up);
-	if (!st && m->found && m->own)
-		rank_tree(j, m->up);
-	return st;
+		st = write_ranks(j, n_lanes);
+	return st || !j->req->multicast ? st : write_multicast(j);
 }

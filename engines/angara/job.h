@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* job.h - one run of the engine: angara.c decides, grid_tables.c writes them down. */
+/* job.h - one run of the engine: angara.c decides, grid_tables.c and order.c write a whole grid's tables. */
 #ifndef ANGARA_JOB_H
 #define ANGARA_JOB_H
 
 #include <osmroutes/engine.h>
 
-#include "trees.h"
+#include "plan.h"
+
+#define NO_WAY 255 /* a LID of the switch itself */
 
 struct job {
 	const struct osr_fabric *f;
@@ -15,20 +17,18 @@ struct job {
 	struct osr_diag *diag;
 	struct osr_grid grid;
 	struct plan plan;
-	struct order order;
-	struct trees trees;
-	bool reversible;
 	uint64_t *load; /* [n_channels] routes, for parallel cables */
 	uint64_t *flow; /* [n_switches] end ports that send through a switch */
 };
 
-/* Multicast: wanted, found, and on a lane of its own? */
-struct spread {
-	bool wanted, found, own;
-	uint8_t *up; /* [n_switches] directions towards the root */
-};
+/* Everything by the plan, for a whole grid: LFTs, service levels, SL2VL, the certificate, multicast. */
+enum osr_status angara__write(struct job *j);
 
-/* Everything from the trees: LFTs, service levels, SL2VL, the certificate, multicast. */
-enum osr_status angara__write(struct job *j, const struct spread *m);
+/*
+ * order.c: the certificate of lanes 0 and 1, rank[n_lanes * n_channels]. By dimension, and within rings from the
+ * link that the lane does not use. Lane 0 is numbered inside out, so that steps towards the middle of a later
+ * dimension may come in front of everything: a first step (angara__early()), and all of multicast.
+ */
+enum osr_status angara__rank(struct job *j, uint32_t n_lanes, uint32_t *rank);
 
 #endif

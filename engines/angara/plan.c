@@ -112,6 +112,9 @@ static void fill_lanes(struct plan *p)
 								 sl / p->weight[i] % p->n_states[i],
 								 way, link)
 							    << sl);
+				/* A service level besides, for pairs that find no way on their own after a failure. */
+				if (p->n_sls < N_SLS)
+					*mask |= (uint16_t)(1u << p->n_sls);
 			}
 	}
 }
@@ -137,19 +140,7 @@ bool angara__plan(struct plan *p, const struct osr_grid *grid, uint16_t *lane1)
 	choose_order(p);
 	choose_states(p);
 	fill_lanes(p);
-	p->lane1_sl = p->lane2_sl = N_SLS;
-	p->n_all_sls = p->n_sls;
 	return true;
-}
-
-void angara__plan_aside(struct plan *p, uint32_t n_lanes)
-{
-	if (n_lanes > 1 && p->n_all_sls < N_SLS)
-		p->lane1_sl = p->n_all_sls++;
-	if (n_lanes > 2 && p->n_all_sls < N_SLS)
-		p->lane2_sl = p->n_all_sls++;
-	for (uint32_t k = 0; k < angara__plan_size(p->g) && p->lane1_sl < N_SLS; k++)
-		p->lane1[k] |= (uint16_t)(1u << p->lane1_sl);
 }
 
 /* ---- ways ------------------------------------------------------------------------------------ */
@@ -177,38 +168,11 @@ static uint32_t way_across(const struct plan *p, uint32_t i, const uint16_t *fro
 	return (low + parity(p, i, from, to) + (from[i] >= half)) % 2;
 }
 
-static bool is_opposite(const struct plan *p, uint32_t i, const uint16_t *from, const uint16_t *to)
-{
-	uint32_t n = p->g->shape.size[i];
-
-	return p->g->shape.ring[i] && (from[i] + n - to[i]) % n * 2 == n;
-}
-
-/* The parity of the other free dimensions, as it will be when those with an earlier turn have hopped. */
-static uint32_t free_way_across(const struct plan *p, uint32_t i, const uint16_t *from,
-				const uint16_t *to)
-{
-	uint32_t half = p->g->shape.size[i] / 2u, sum = from[i] % half + (from[i] >= half);
-
-	for (uint32_t k = 0; k < p->n_dims; k++) {
-		uint32_t j = p->order[k];
-		bool before = k < p->turn[i];
-
-		if (p->free >> i & 1 && p->free >> j & 1 && j != i)
-			sum += from[j] + to[j] + (before && is_opposite(p, j, from, to));
-		else if (!(p->free >> i & 1) && k > p->turn[i])
-			sum += from[j] + to[j];
-	}
-	return sum % 2;
-}
-
 uint32_t angara__way(const struct plan *p, uint32_t i, const uint16_t *from, const uint16_t *to,
 		     uint32_t variant)
 {
 	uint32_t n = p->g->shape.size[i], up = (to[i] + n - from[i]) % n;
 
-	if (2 * up == n && p->free)
-		return free_way_across(p, i, from, to);
 	if (2 * up == n)
 		return way_across(p, i, from, to, variant);
 	return 2 * up < n ? UP : DOWN;
@@ -263,150 +227,12 @@ static uint32_t state(const struct plan *p, uint32_t i, const uint16_t *from, co
 	return angara__way(p, i, from, to, 0) == UP ? a > b : a < b;
 }
 
-static uint32_t way_of(const struct plan *p, uint32_t i, const uint16_t *from, const uint16_t *to)
-{
-	return p->g->shape.ring[i] ? angara__way(p, i, from, to, 0) : from[i] > to[i];
-}
-
-/* The ways in the free dimensions, but for the first one: the same, or the opposite one. */
-static uint32_t angara_class(const struct plan *p, const uint16_t *from, const uint16_t *to)
-{
-	uint32_t class = 0, first = 0, bit = 0;
-	bool any = false;
-
-	for (uint32_t k = 0; k < p->n_dims; k++) {
-		uint32_t i = p->order[k], way;
-
-		if (!(p->signs >> i & 1))
-			continue;
-		way = from[i] == to[i] ? first : way_of(p, i, from, to);
-		if (from[i] != to[i] && !any) {
-			any = true;
-			first = way;
-		}
-		/* Dimensions in front of the first one that differs go with it. */
-		class |= (uint32_t)(any && way != first) << bit++;
-	}
-	return class >> 1;
-}
-
-static uint8_t free_sl(const struct plan *p, const uint16_t *from, const uint16_t *to)
-{
-	uint32_t crossed = 0;
-
-	for (uint32_t i = 0; i < p->n_dims; i++)
-		if (p->weight[i] && from[i] != to[i])
-			crossed += p->weight[i] * (angara__way(p, i, from, to, 0) == UP
-							   ? from[i] > to[i]
-							   : from[i] < to[i]);
-	return (uint8_t)(angara_class(p, from, to) * p->n_crossed + crossed);
-}
-
 uint8_t angara__sl(const struct plan *p, const uint16_t *from, const uint16_t *to)
 {
 	uint32_t sl = 0;
 
-	if (p->free)
-		return free_sl(p, from, to);
 	for (uint32_t i = 0; i < p->n_dims; i++)
 		if (p->weight[i])
 			sl += p->weight[i] * state(p, i, from, to);
 	return (uint8_t)sl;
-}
-
-/* ---- free dimensions ------------------------------------------------------------------------- */
-
-bool angara__plan_free(struct plan *p, uint32_t max_lanes, uint32_t max_signs)
-{
-	uint32_t n_crossed = 1u << p->n_rings, n_apart = 1, classes = 1, free = 0, signs = 0,
-		 weight = 1;
-
-	max_lanes = max_lanes < ANGARA_LANES ? max_lanes : ANGARA_LANES;
-	for (uint32_t k = 0; k < max_signs && (k < 2 || 2 * classes * n_crossed <= N_SLS); k++) {
-		signs |= 1u << p->order[k];
-		classes = 1u << k;
-	}
-	for (uint32_t k = 0; k < p->n_dims; k++) {
-		uint32_t i = p->order[k];
-
-		/* A ring that comes in order shares the lane bit of another one. */
-		if (p->weight[i] && n_apart > 1 && 2 * n_apart * classes > max_lanes)
-			continue;
-		n_apart *= p->weight[i] ? 2 : 1;
-		free |= 1u << i;
-	}
-	if (p->n_dims < 2 || classes * n_crossed > N_SLS || 2 * n_apart > max_lanes)
-		return false;
-	p->signs = signs;
-	p->free = free;
-	p->n_apart = (uint8_t)n_apart;
-	p->n_crossed = (uint8_t)n_crossed;
-	p->n_class_lanes = 1;
-	while (p->n_class_lanes < classes && 2 * p->n_class_lanes * n_apart <= max_lanes)
-		p->n_class_lanes *= 2;
-	p->n_lanes = (uint8_t)(n_apart * p->n_class_lanes);
-	p->n_sls = (uint8_t)(n_crossed * classes);
-	p->n_variants = 1;
-	for (uint32_t pass = 0; pass < 2; pass++)
-		for (uint32_t i = 0; i < p->n_dims; i++)
-			if (p->weight[i] && (free >> i & 1) == !pass) {
-				p->n_states[i] = 2;
-				p->weight[i] = (uint8_t)weight;
-				weight *= 2;
-			}
-	p->lane1_sl = p->lane2_sl = N_SLS;
-	p->n_all_sls = p->n_sls;
-	return true;
-}
-
-/* Of a class; classes that share a lane differ in two directions. */
-static uint32_t fold(const struct plan *p, uint32_t class)
-{
-	uint32_t lane = class % p->n_class_lanes;
-
-	class /= p->n_class_lanes;
-	for (uint32_t column = 3; class; class /= 2, column += 2)
-		lane ^= class % 2 * column;
-	return lane % p->n_class_lanes;
-}
-
-uint32_t angara__free_lane(const struct plan *p, uint32_t i, uint32_t sl)
-{
-	uint32_t crossed = sl % p->n_crossed;
-	uint32_t lane = fold(p, sl % p->n_sls / p->n_crossed) * p->n_apart + crossed % p->n_apart;
-
-	if (p->free >> i & 1 || !p->weight[i])
-		return lane;
-	return (lane & ~1u) | (crossed / p->weight[i] & 1);
-}
-
-bool angara__crosses(const struct plan *p, uint32_t i, uint32_t lane)
-{
-	if (!p->free)
-		return lane == 1 && p->weight[i];
-	if (!p->weight[i])
-		return false;
-	return p->free >> i & 1 ? lane % p->n_apart / p->weight[i] & 1 : lane & 1;
-}
-
-uint32_t angara__ways(const struct plan *p, const uint16_t *from, const uint16_t *to)
-{
-	uint32_t ways = 0;
-
-	for (uint32_t k = 0; k < p->n_dims; k++) {
-		uint32_t i = p->order[k];
-
-		if (from[i] == to[i] || !(p->free >> i & 1))
-			continue;
-		if (is_opposite(p, i, from, to))
-			return 1u << (2 * i + way_of(p, i, from, to));
-		ways |= 1u << (2 * i + way_of(p, i, from, to));
-	}
-	for (uint32_t k = 0; k < p->n_dims && !ways; k++) {
-		uint32_t i = p->order[k];
-
-		if (from[i] != to[i])
-			ways = 1u << (2 * i + way_of(p, i, from, to));
-	}
-	return ways;
 }

@@ -25,17 +25,6 @@
  * In rings of 6, 10, ... one pair is left over, for which half the LIDs of a switch go up and half
  * down. Of an odd number of LIDs one remains. In tori of sixes, some routes to it step along the last
  * dimension first, the way that its others do not go: see angara__early().
- *
- * Where hosts are spread unevenly, dimension order loads the rows and columns of many hosts, and routes
- * must be free in the order of their hops. angara__plan_free() takes the dimensions that have a *sign*,
- * as many as there are service levels for: pairs that go the same ways in these, or all the opposite
- * ways, are a *class*. On a lane of one class and one set of datelines crossed, what waits for each other
- * only ever goes further in the same directions, and none crosses the lane's datelines, so there is no
- * circle, whatever turns are taken. Where lanes are fewer, classes share one, and turns are taken as long
- * as they close no cycle (order.h); the classes that share one differ in two directions. Rings whose
- * datelines have no lanes of their own come in order: they are not *free*. Replies are of the same class.
- * Opposite places of a ring: the parity is that over all other dimensions, and such a hop comes first,
- * so that it is the same on the whole way.
  */
 #ifndef ANGARA_PLAN_H
 #define ANGARA_PLAN_H
@@ -45,7 +34,6 @@
 #define UP 0
 #define DOWN 1
 #define MAX_DIMS OSR_GRID_MAX_DIMS
-#define ANGARA_LANES 8 /* at most */
 
 struct plan {
 	const struct osr_grid *g;
@@ -55,16 +43,6 @@ struct plan {
 	uint8_t weight[MAX_DIMS]; /* of the digit; 0: none */
 	uint8_t n_states[MAX_DIMS];
 	uint8_t n_sls;
-	/* Free dimensions: bits; 0: all in order. Then a service level is a class and the datelines. */
-	uint32_t free, signs;       /* signs: whose ways make a class */
-	uint8_t n_lanes, n_crossed; /* combinations of datelines, of all rings; */
-	uint8_t n_apart;            /* of the free ones, whose digits are the lowest */
-	uint8_t n_class_lanes;      /* classes may be more: see fold() */
-	/*
-	 * Besides: for pairs that find no way on their own one, after failures. lane1_sl is on lane
-	 * 1 everywhere, lane2_sl on lane 2; 16 if there is none.
-	 */
-	uint8_t lane1_sl, lane2_sl, n_all_sls;
 	/* 2: the LIDs of a switch do not all take the same way; the odd one out is variant 2 */
 	uint8_t n_variants;
 	/*
@@ -77,18 +55,6 @@ struct plan {
 
 /* False if the service levels do not suffice: more than four rings of 5 or more. */
 bool angara__plan(struct plan *p, const struct osr_grid *grid, uint16_t *lane1);
-
-/* Adds the service levels aside, as far as there are some and so many lanes. */
-void angara__plan_aside(struct plan *p, uint32_t n_lanes);
-
-/*
- * Instead: free dimensions, at most so many of them with signs, on so many lanes. False if they or the service levels are too few; p is then
- * as before.
- */
-bool angara__plan_free(struct plan *p, uint32_t max_lanes, uint32_t max_signs);
-
-/* The ways, bits of directions, that a packet may leave `from` by on shortest routes. */
-uint32_t angara__ways(const struct plan *p, const uint16_t *from, const uint16_t *to);
 
 /* Room that lane1 needs. */
 uint32_t angara__plan_size(const struct osr_grid *grid);
@@ -107,20 +73,10 @@ bool angara__early(const struct plan *p, const uint16_t *from, const uint16_t *t
 /* The service level of packets from one place to another, whatever has died in between. */
 uint8_t angara__sl(const struct plan *p, const uint16_t *from, const uint16_t *to);
 
-/* With free dimensions: the lane in dimension i. */
-uint32_t angara__free_lane(const struct plan *p, uint32_t i, uint32_t sl);
-
-/* Is a lane for those that cross the dateline of dimension i? */
-bool angara__crosses(const struct plan *p, uint32_t i, uint32_t lane);
-
 static inline uint32_t angara__lane(const struct plan *p, uint32_t v, uint32_t dir, uint32_t sl)
 {
 	uint32_t i = dir / 2, a = osr_grid_coord(p->g, v)[i];
 
-	if (p->free)
-		return angara__free_lane(p, i, sl);
-	if (sl == p->lane2_sl)
-		return 2;
 	return p->lane1[2 * (p->lane_row[i] + a) + dir % 2] >> sl & 1;
 }
 

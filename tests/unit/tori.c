@@ -14,6 +14,7 @@ struct sketch {
 	uint32_t *handle;
 	bool *dead;
 	uint32_t (*cable)[2];
+	bool *gone; /* cables */
 	uint32_t n_cables;
 	uint8_t *ports; /* [n_places * MAX_PORTS] ports in the order in which they are taken */
 	uint8_t *n_used;
@@ -103,10 +104,11 @@ static void kill_some(struct sketch *s)
 	}
 	for (uint32_t p = 0; p < d->n_places; p++)
 		s->dead[p] |= d->dead_guid && d->guid[p] == d->dead_guid;
-	for (unsigned k = 0; k < d->dead_links && s->n_cables > 1; k++) {
-		uint32_t c = (uint32_t)(test_random(&rng) % s->n_cables), last = --s->n_cables;
+	for (unsigned k = 0; k < d->dead_links && k + 1 < s->n_cables;) {
+		uint32_t c = (uint32_t)(test_random(&rng) % s->n_cables);
 
-		memcpy(s->cable[c], s->cable[last], sizeof(s->cable[c]));
+		k += !s->gone[c];
+		s->gone[c] = true;
 	}
 }
 
@@ -138,15 +140,16 @@ static void add_switch(struct sketch *s, uint32_t p)
 						   .role = OSR_ROLE_CA });
 }
 
-static void add_cable(struct sketch *s, const uint32_t *end)
+/* What is dead has its ports, too: those of others are where they were. */
+static void add_cable(struct sketch *s, const uint32_t *end, bool gone)
 {
-	struct osr_link_in link = { .sw_a = s->handle[end[0]], .sw_b = s->handle[end[1]] };
+	struct osr_link_in link = { .sw_a = s->handle[end[0]],
+				    .sw_b = s->handle[end[1]],
+				    .port_a = s->ports[end[0] * MAX_PORTS + s->n_used[end[0]]++],
+				    .port_b = s->ports[end[1] * MAX_PORTS + s->n_used[end[1]]++] };
 
-	if (s->dead[end[0]] || s->dead[end[1]])
-		return;
-	link.port_a = s->ports[end[0] * MAX_PORTS + s->n_used[end[0]]++];
-	link.port_b = s->ports[end[1] * MAX_PORTS + s->n_used[end[1]]++];
-	osr_builder_link(s->b, &link);
+	if (!gone && !s->dead[end[0]] && !s->dead[end[1]])
+		osr_builder_link(s->b, &link);
 }
 
 static void *get(size_t n, size_t size)
@@ -173,6 +176,7 @@ void test_torus_draw(struct test_torus *d, struct test_fabric *t)
 	s.handle = get(d->n_places, sizeof(*s.handle));
 	s.dead = get(d->n_places, sizeof(*s.dead));
 	s.cable = get((size_t)d->n_places * d->n_dims * cables, sizeof(*s.cable));
+	s.gone = get((size_t)d->n_places * d->n_dims * cables, sizeof(*s.gone));
 	s.ports = get(d->n_places, MAX_PORTS);
 	s.n_used = get(d->n_places, 1);
 	number(&s);
@@ -187,7 +191,7 @@ void test_torus_draw(struct test_torus *d, struct test_fabric *t)
 		if (!s.dead[p])
 			add_switch(&s, p);
 	for (uint32_t c = 0; c < s.n_cables; c++)
-		add_cable(&s, s.cable[c]);
+		add_cable(&s, s.cable[c], s.gone[c]);
 	if (osr_builder_build(s.b, &t->arena, &t->f, &diag) != OSR_OK) {
 		fprintf(stderr, "%s: %s\n", t->name, diag.text);
 		abort();
@@ -196,6 +200,7 @@ void test_torus_draw(struct test_torus *d, struct test_fabric *t)
 	free(s.handle);
 	free(s.dead);
 	free(s.cable);
+	free(s.gone);
 	free(s.ports);
 	free(s.n_used);
 }

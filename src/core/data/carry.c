@@ -152,6 +152,20 @@ static enum osr_status carry_mcast(const struct carry *k)
 	return OSR_OK;
 }
 
+/* For the sweep after this one. */
+static enum osr_status carry_notes(const struct carry *k)
+{
+	const struct osr_notes *old = &k->old->notes;
+	void *data = osr_alloc(k->arena, old->size, 1);
+
+	if (osr_arena_failed(k->arena, k->diag))
+		return OSR_NOMEM;
+	if (old->size)
+		k->routing->notes =
+			(struct osr_notes){ memcpy(data, old->data, old->size), old->size };
+	return OSR_OK;
+}
+
 enum osr_status osr_carry_routing(const struct osr_fabric_map *map, const struct osr_routing *old,
 				  struct osr_arena *arena, struct osr_routing *routing,
 				  struct osr_diag *diag)
@@ -164,7 +178,8 @@ enum osr_status osr_carry_routing(const struct osr_fabric_map *map, const struct
 	routing->engine = old->engine;
 	routing->chosen = old->chosen;
 	routing->n_vls = old->n_vls;
-	if ((st = carry_entries(&k)) || (st = carry_sls(&k)) || (st = carry_sl2vl(&k)))
+	if ((st = carry_entries(&k)) || (st = carry_sls(&k)) || (st = carry_sl2vl(&k)) ||
+	    (st = carry_notes(&k)))
 		return st;
 	return carry_mcast(&k);
 }
@@ -223,19 +238,6 @@ static void carry_claim_mcast(const struct osr_fabric_map *map, const struct osr
 	}
 }
 
-/* For the sweep after this one. */
-static enum osr_status carry_notes(const struct osr_notes *old, struct osr_arena *result,
-				   struct osr_notes *notes, struct osr_diag *diag)
-{
-	void *data = osr_alloc(result, old->size, 1);
-
-	if (osr_arena_failed(result, diag))
-		return OSR_NOMEM;
-	if (old->size)
-		*notes = (struct osr_notes){ memcpy(data, old->data, old->size), old->size };
-	return OSR_OK;
-}
-
 enum osr_status osr_carry_checked(const struct osr_fabric_map *map, const struct osr_routing *old,
 				  struct osr_arena *result, struct osr_routing *routing,
 				  struct osr_diag *diag)
@@ -243,8 +245,7 @@ enum osr_status osr_carry_checked(const struct osr_fabric_map *map, const struct
 	enum osr_status st;
 
 	if ((st = osr_carry_routing(map, old, result, routing, diag)) ||
-	    (st = osr_carry_rank(map, old, result, routing, diag)) ||
-	    (st = carry_notes(&old->notes, result, &routing->notes, diag)))
+	    (st = osr_carry_rank(map, old, result, routing, diag)))
 		return st;
 	routing->claims = old->claims & ~(uint32_t)OSR_CLAIM_MINIMAL;
 	routing->n_layers = old->n_layers;

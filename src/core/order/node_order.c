@@ -8,6 +8,23 @@
 /* Searches may look at so many nodes for each there is; then no node moves any more, which bounds the time. */
 #define ORDER_WORK 256
 
+/* The lanes of channel `other` whose nodes a turn, used by these classes, joins with lane l of channel c. */
+static uint16_t order_lanes_across(const struct osr_order *order, uint16_t used, uint32_t c,
+				   uint32_t l, uint32_t other)
+{
+	uint16_t lanes = 0;
+
+	if (!order->vl)
+		return used & (uint16_t)(1u << l);
+	for (; used; used &= (uint16_t)(used - 1)) {
+		uint32_t class = (uint32_t)__builtin_ctz(used);
+
+		if (osr_order_lane(order, class, c) == l)
+			lanes |= (uint16_t)(1u << osr_order_lane(order, class, other));
+	}
+	return lanes;
+}
+
 /* osr_toporder_edges: what depends on a node, or what it depends on. */
 static uint32_t order_edges(const void *graph, uint32_t node, bool back, uint32_t *out)
 {
@@ -21,14 +38,14 @@ static uint32_t order_edges(const void *graph, uint32_t node, bool back, uint32_
 			 turn = osr_order_turn(order, a, b);
 		uint16_t in = order->used[turn];
 
-		if (!order->lane || !back)
-			in &= (uint16_t)(1u << l);
+		if (!order->lane)
+			in = order_lanes_across(order, in, c, l, back ? a : b);
+		else if (!back)
+			in = in >> l & 1 ? (uint16_t)(1u << order->lane[turn]) : 0;
 		else if (order->lane[turn] != l)
 			continue;
-		if (!back && in)
-			out[n++] = (order->lane ? order->lane[turn] : l) * m + b;
-		for (; back && in; in &= (uint16_t)(in - 1))
-			out[n++] = (uint32_t)__builtin_ctz(in) * m + a;
+		for (; in; in &= (uint16_t)(in - 1))
+			out[n++] = (uint32_t)__builtin_ctz(in) * m + (back ? a : b);
 	}
 	return n;
 }
@@ -92,7 +109,7 @@ enum osr_status osr_order_init(struct osr_order *order, const struct osr_fabric 
 	order->lane = by_turn ? osr_calloc(scratch, n_turns, 1) : NULL;
 	order->log = osr_alloc(scratch, longest, sizeof(*order->log));
 	order->nodes = (struct osr_toporder){ .n = n_lanes * m,
-					      .max_degree = max_degree * (by_turn ? n_lanes : 1),
+					      .max_degree = max_degree * n_lanes,
 					      .edges = order_edges,
 					      .graph = order,
 					      .rank = osr_alloc(scratch, (size_t)n_lanes * m,
@@ -106,7 +123,9 @@ enum osr_status osr_order_init(struct osr_order *order, const struct osr_fabric 
 
 static uint32_t order_head(const struct osr_order *order, uint32_t turn, uint32_t c2, uint32_t l)
 {
-	return (order->lane ? order->lane[turn] : l) * order->f->n_channels + c2;
+	return (order->lane ? order->lane[turn] : osr_order_lane(order, l, c2)) *
+		       order->f->n_channels +
+	       c2;
 }
 
 bool osr_order_rises(const struct osr_order *order, uint32_t c1, uint32_t c2, uint16_t lanes)
@@ -117,7 +136,7 @@ bool osr_order_rises(const struct osr_order *order, uint32_t c1, uint32_t c2, ui
 	     left &= (uint16_t)(left - 1)) {
 		uint32_t l = (uint32_t)__builtin_ctz(left);
 
-		if (order->nodes.rank[l * order->f->n_channels + c1] >=
+		if (order->nodes.rank[osr_order_lane(order, l, c1) * order->f->n_channels + c1] >=
 		    order->nodes.rank[order_head(order, turn, c2, l)])
 			return false;
 	}
@@ -147,7 +166,8 @@ bool osr_order_add(struct osr_order *order, uint32_t c1, uint32_t c2, uint16_t l
 	if (fresh & order->never[turn] || !order_log(order, turn))
 		return false;
 	for (; fresh; fresh &= (uint16_t)(fresh - 1)) {
-		uint32_t l = (uint32_t)__builtin_ctz(fresh), tail = l * order->f->n_channels + c1,
+		uint32_t l = (uint32_t)__builtin_ctz(fresh),
+			 tail = osr_order_lane(order, l, c1) * order->f->n_channels + c1,
 			 head = order_head(order, turn, c2, l);
 		uint16_t bit = (uint16_t)(1u << l);
 		bool falls = nodes->rank[tail] >= nodes->rank[head],

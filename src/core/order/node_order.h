@@ -3,8 +3,10 @@
  * node_order.h - an order of nodes (lane, channel) to which turns are added one by one, or refused.
  *
  * A turn (c1, c2) leads from a channel to one of the switch that c1 leads to. The scheme says on which lane a
- * packet goes on: on the one that it holds (lane == NULL: lanes by SL, or a single lane), or on lane[turn]
- * (lanes by turn). A turn that packets on lane l of c1 take makes node (L(turn, l), c2) depend on node (l, c1).
+ * packet goes on: on the one that it holds (neither lane nor vl: lanes by SL, or a single lane); on lane[turn]
+ * (lanes by turn); or on that of its class, for us its SL, on the next channel (vl: lanes by SL and port). Then
+ * masks of lanes are masks of classes below. A turn that packets on lane l of c1 take makes node (L(turn, l), c2)
+ * depend on node (l, c1).
  * All these dependencies rise in rank[], so there is no cycle among them: the order is the certificate of
  * freedom from deadlock (Dally, Seitz 1987).
  *
@@ -27,6 +29,8 @@ struct osr_order {
 	uint16_t *never; /* [n_turns] lanes on which the turn closes a cycle for good */
 	uint8_t *
 		lane; /* [n_turns] on which packets go on; it is fixed once the turn is used. NULL: they stay */
+	const uint8_t *
+		vl; /* [n_classes * n_channels] or NULL; the caller's to set, no class leaves n_lanes */
 	bool frozen; /* turns that fall are refused: no node moves. The caller's to set */
 	uint64_t
 		max_work; /* nodes that searches may look at; then no node moves any more. The caller's to set */
@@ -53,6 +57,12 @@ enum osr_status osr_order_init(struct osr_order *order, const struct osr_fabric 
 static inline uint32_t osr_order_turn(const struct osr_order *order, uint32_t c1, uint32_t c2)
 {
 	return order->row[c1] + (c2 - order->f->chan_row[order->f->chan_dst[c1]]);
+}
+
+/* The lane on which packets of a class hold channel c. */
+static inline uint32_t osr_order_lane(const struct osr_order *order, uint32_t class, uint32_t c)
+{
+	return order->vl ? order->vl[(size_t) class * order->f->n_channels + c] : class;
 }
 
 /* The lanes on which packets that came on these go on over the turn. */

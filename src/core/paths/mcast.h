@@ -21,13 +21,6 @@
 enum osr_status osr_mcast_tree(const struct osr_spf *spf, struct osr_arena *scratch,
 			       uint32_t *parent, struct osr_diag *diag);
 
-/*
- * Another spanning tree, parent[] as above, for multicast: tree[] less the switches behind which
- * nobody hangs. Both [n_switches].
- */
-enum osr_status osr_mcast_take(const struct osr_fabric *fabric, const uint32_t *tree,
-			       struct osr_arena *scratch, uint32_t *parent, struct osr_diag *diag);
-
 /* Adds the dependencies of a spanning order to cdg with the weight UINT32_MAX. */
 void osr_mcast_depend(const uint32_t *parent, struct osr_cdg *cdg);
 

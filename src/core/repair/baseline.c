@@ -111,7 +111,7 @@ enum osr_status osr__repair_tables(struct repair *w, struct osr_arena *result,
 	w->r.n_rounds = base->n_rounds;
 	w->r.n_longer = base->n_longer;
 	w->pairs = (struct repair_pairs){ .f = fabric, .sl = w->r.sl };
-	if (w->n_lanes && !w->shared && !w->by_turn)
+	if (w->n_lanes && !w->shared && !w->by_turn && !w->by_port)
 		w->pairs.grants = (uint16_t *)w->r.granted; /* a copy of our own */
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		uint32_t root = fabric->dest_switch[d];
@@ -125,7 +125,7 @@ enum osr_status osr__repair_tables(struct repair *w, struct osr_arena *result,
 		if (w->r.sl && w->then.dest[d] == OSR_NONE)
 			memset(w->r.sl + d * n, OSR__NO_SL, n);
 	}
-	if (w->by_turn)
+	if (w->r.sl2vl)
 		baseline_sl2vl(w);
 	return osr__repair_sort_dests(&w->pairs, w->job->scratch) ? OSR_OK
 								  : osr__repair_nomem(diag);
@@ -164,6 +164,56 @@ enum osr_status osr__repair_alloc(struct repair *w, struct osr_diag *diag)
 	w->touched = osr_calloc(scratch, w->f->n_dests, 1);
 	w->load = osr_calloc(scratch, m, sizeof(*w->load));
 	return osr_arena_failed(scratch, NULL) ? osr__repair_nomem(diag) : OSR_OK;
+}
+
+/* ---- lanes by SL and output port -------------------------------------------------------------- */
+
+bool osr__repair_is_by_port(const struct osr_fabric *fabric, const struct osr_routing *routing)
+{
+	for (uint32_t s = 0; routing->sl && s < fabric->n_switches; s++) {
+		size_t n = fabric->sw_n_ports[s] + (size_t)1;
+		const osr_sl2vl_t *table = routing->sl2vl + routing->sl2vl_row[s];
+
+		for (size_t in = 1; in < n; in++)
+			if (memcmp(table, table + in * n, n * sizeof(*table)) != 0)
+				return false;
+	}
+	return routing->sl;
+}
+
+static const uint8_t *baseline_port_vls(const struct osr_result *base, uint32_t c)
+{
+	const struct osr_fabric *x = &base->fabric;
+	const struct osr_routing *r = &base->routing;
+
+	return r->sl2vl[r->sl2vl_row[x->chan_src[c]] + x->chan_port[c]];
+}
+
+void osr__repair_count_lanes(struct repair *w, uint32_t max_vls)
+{
+	w->n_vls = w->base->routing.n_vls;
+	w->n_lanes = 16;
+	for (uint32_t c = 0; c < w->base->fabric.n_channels; c++)
+		for (uint32_t sl = 0; sl < w->n_lanes; sl++) {
+			uint8_t vl = baseline_port_vls(w->base, c)[sl];
+
+			if (vl >= max_vls)
+				w->n_lanes = sl;
+			else if (vl >= w->n_vls)
+				w->n_vls = vl + 1u;
+		}
+}
+
+/* The lanes of all SLs on the channels of today. NULL: no memory. */
+static uint8_t *baseline_vl(const struct repair *w)
+{
+	size_t m = w->f->n_channels;
+	uint8_t *vl = osr_alloc(w->job->scratch, w->n_lanes * m, 1);
+
+	for (uint32_t c = 0; vl && c < m; c++)
+		for (uint32_t sl = 0; sl < w->n_lanes; sl++)
+			vl[sl * m + c] = baseline_port_vls(w->base, w->then.chan[c])[sl];
+	return vl;
 }
 
 /* ---- lanes by turn --------------------------------------------------------------------------- */
@@ -377,18 +427,20 @@ enum osr_status osr__repair_order(struct repair *w, struct osr_diag *diag)
 	enum osr_status st;
 
 	w->inject = osr_alloc(scratch, w->by_turn ? m : 0, sizeof(*w->inject));
-	keys = osr_alloc(scratch, w->n_lanes * m + w->x->n_channels, sizeof(*keys));
+	keys = osr_alloc(scratch, w->n_vls * m + w->x->n_channels, sizeof(*keys));
 	if (osr_arena_failed(scratch, NULL))
 		return osr__repair_nomem(diag);
 	/* Lanes that the baseline did not use start in the order of the first one. */
-	for (uint32_t l = 0; l < w->n_lanes; l++)
+	for (uint32_t l = 0; l < w->n_vls; l++)
 		for (uint32_t c = 0; c < m; c++)
 			keys[l * m + c] =
 				r->rank[(l < r->n_vls ? l : 0) * (size_t)w->x->n_channels +
 					w->then.chan[c]];
 	/* A route passes every switch once at most; 16 of them at a time, with replies, and turns at one switch. */
-	st = osr_order_init(&w->order, w->f, w->n_lanes, w->by_turn, keys,
+	st = osr_order_init(&w->order, w->f, w->n_vls, w->by_turn, keys,
 			    16 * w->f->n_switches + 1024, scratch, diag);
+	if (!st && w->by_port && !(w->order.vl = baseline_vl(w)))
+		st = osr__repair_nomem(diag);
 	if (st)
 		return st;
 	if (w->by_turn)
@@ -397,7 +449,7 @@ enum osr_status osr__repair_order(struct repair *w, struct osr_diag *diag)
 		w->inject[c] = baseline_inject(w, w->x, r, w->then.chan[c]);
 	mark = osr_arena_mark(scratch);
 	if (r->lane_deps)
-		take_lane_deps(w, keys + w->n_lanes * m);
+		take_lane_deps(w, keys + w->n_vls * m);
 	else
 		st = baseline_walk(w, diag);
 	osr_arena_reset(scratch, mark);
@@ -419,6 +471,18 @@ uint16_t osr__repair_start(const struct repair *w, uint32_t d, uint32_t v, uint3
 	return w->by_turn ? w->inject[c] : osr__repair_need(w, &w->pairs, d, v);
 }
 
+/* Has the cable of c the lanes of these today? */
+static bool route_has_lanes(const struct repair *w, uint32_t c, uint16_t lanes)
+{
+	if (!w->by_port)
+		return !(lanes >> w->f->chan_vls[c]);
+	for (; lanes; lanes &= (uint16_t)(lanes - 1))
+		if (osr_order_lane(&w->order, (uint32_t)__builtin_ctz(lanes), c) >=
+		    w->f->chan_vls[c])
+			return false;
+	return true;
+}
+
 static bool route_along(struct repair *w, uint32_t d, const uint8_t *row, uint32_t c,
 			uint16_t lanes)
 {
@@ -429,7 +493,7 @@ static bool route_along(struct repair *w, uint32_t d, const uint8_t *row, uint32
 		uint32_t u = w->f->chan_dst[c], next;
 
 		/* The lanes that the cable has today. */
-		if (!w->shared && !w->by_turn && lanes >> w->f->chan_vls[c])
+		if (!w->shared && !w->by_turn && !route_has_lanes(w, c, lanes))
 			return false;
 		next = u == root ? OSR_NONE : osr__repair_next(w, row, u);
 		if (next == OSR_NONE)

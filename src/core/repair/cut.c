@@ -438,7 +438,8 @@ enum osr_status osr__repair_cut(struct repair *w, uint32_t d, struct osr_diag *d
 	enum osr_status st;
 
 	find_cut(w, d, row);
-	if (w->n_lanes && !w->shared && !w->by_turn && (w->pairs.grants || w->last != w->base))
+	if (w->n_lanes && !w->shared && !w->by_turn && !w->by_port &&
+	    (w->pairs.grants || w->last != w->base))
 		osr__repair_keep_grants(w, d);
 	if (!t->n)
 		return OSR_OK;

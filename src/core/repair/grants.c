@@ -310,11 +310,12 @@ bool osr__repair_make_room(struct repair *w, const uint32_t *parent, unsigned la
 {
 	const struct osr_fabric *fabric = w->f;
 	struct osr_order *order = &w->order;
-	uint16_t bit = (uint16_t)(1u << lane);
+	/* By port all SLs share the lanes, so all give way. */
+	uint16_t room = w->by_port ? ALL_SLS : (uint16_t)(1u << lane);
 
 	for (uint32_t turn = 0; turn < order->row[fabric->n_channels]; turn++) {
-		order->used[turn] &= (uint16_t)~bit;
-		order->never[turn] &= (uint16_t)~bit;
+		order->used[turn] &= (uint16_t)~room;
+		order->never[turn] &= (uint16_t)~room;
 	}
 	if (!osr__repair_add_tree(w, parent, lane))
 		return false;
@@ -323,13 +324,17 @@ bool osr__repair_make_room(struct repair *w, const uint32_t *parent, unsigned la
 			const uint8_t *row = osr__repair_row(w, d);
 			uint32_t c = v == fabric->dest_switch[d] ? OSR_NONE
 								 : osr__repair_next(w, row, v);
+			uint16_t need =
+				c == OSR_NONE ? 0 : osr__repair_need(w, &w->pairs, d, v) & room;
 
-			if (c == OSR_NONE || !(osr__repair_need(w, &w->pairs, d, v) & bit))
-				continue;
-			osr_order_begin(order);
-			if (!osr__repair_route(w, d, row, c, bit) &&
-			    !move_pair(w, d, v, c, (uint8_t)lane))
-				return false;
+			for (; need; need &= (uint16_t)(need - 1)) {
+				uint32_t k = (uint32_t)__builtin_ctz(need);
+
+				osr_order_begin(order);
+				if (!osr__repair_route(w, d, row, c, (uint16_t)(1u << k)) &&
+				    !move_pair(w, d, v, c, (uint8_t)k))
+					return false;
+			}
 		}
 	return true;
 }

@@ -69,6 +69,7 @@ bool osr_repair_is_by_turn(const struct osr_routing *routing)
 static void take_lanes(struct repair *w, const struct osr_routing *base, uint8_t max_vls)
 {
 	w->by_turn = osr_repair_is_by_turn(base);
+	w->by_port = base->sl2vl && !w->by_turn;
 	w->shared = !w->by_turn && (!base->sl || (base->claims & OSR_CLAIM_ANY_SL));
 	if (!(base->claims & OSR_CLAIM_DEADLOCK_FREE) || !base->rank)
 		w->n_lanes = 0;
@@ -76,6 +77,9 @@ static void take_lanes(struct repair *w, const struct osr_routing *base, uint8_t
 		w->n_lanes = osr__repair_lanes(base);
 	else
 		w->n_lanes = w->shared ? 1 : max_vls;
+	w->n_vls = w->n_lanes;
+	if (w->by_port && w->n_lanes)
+		osr__repair_count_lanes(w, max_vls);
 }
 
 static enum osr_status repairable(const struct osr_job *job, const struct osr_repair_options *opt,
@@ -93,7 +97,8 @@ static enum osr_status repairable(const struct osr_job *job, const struct osr_re
 		return osr_fail(diag, OSR_NOT_APPLICABLE,
 				"the earlier tables are not proven minimal, and the engine "
 				"promises that");
-	if (!by_turn && (routing->sl2vl || base->sl2vl))
+	if (!by_turn && base->sl2vl &&
+	    !osr__repair_is_by_port(&baseline_of(job->previous)->fabric, base))
 		return osr_fail(diag, OSR_NOT_APPLICABLE,
 				"the earlier tables map SLs to VLs by port pair");
 	if (by_turn &&
@@ -163,7 +168,7 @@ static enum osr_status repair_again(const struct osr_job *job, struct osr_diag *
 	same.rank = routing->rank;
 	same.mcast_parent = routing->mcast_parent;
 	same.note = NULL;
-	same.notes = (struct osr_notes){ NULL, 0 };
+	same.notes = routing->notes;
 	same.withdrawn = NULL;
 	same.lane_deps = NULL;
 	same.stable = (struct osr_stable){
@@ -202,9 +207,21 @@ static enum osr_status hand_over_ranks(const struct repair *w, struct osr_arena 
 	if (!routing->rank)
 		return osr__repair_nomem(diag);
 	for (uint32_t k = 0; k < routing->n_vls; k++)
-		memcpy(routing->rank + k * m, w->order.nodes.rank + k % w->n_lanes * m,
+		memcpy(routing->rank + k * m, w->order.nodes.rank + k % w->n_vls * m,
 		       m * sizeof(*routing->rank));
 	return OSR_OK;
+}
+
+/* Is one of these SLs on a lane from this one on? */
+static bool lanes_above(const struct repair *w, uint16_t sls, uint32_t lane)
+{
+	bool above = !w->by_port && sls >> lane;
+
+	for (uint16_t left = w->by_port ? sls : 0; left; left &= (uint16_t)(left - 1))
+		for (uint32_t c = 0; c < w->f->n_channels; c++)
+			above |=
+				osr_order_lane(&w->order, (uint32_t)__builtin_ctz(left), c) >= lane;
+	return above;
 }
 
 /* SLs of pairs that had another one in the last sweep; lanes of the base, and spare ones that pairs have moved to. */
@@ -229,8 +246,10 @@ static void hand_over_sls(struct repair *w)
 			v != w->f->dest_switch[d] && r->lft[at] != OSR_NO_PATH &&
 			last->lft[then] != OSR_NO_PATH && last->sl[then] != r->sl[at];
 	}
-	while (!w->shared && w->n_lanes > r->n_vls && used >> r->n_vls)
+	while (!w->shared && w->n_vls > r->n_vls && lanes_above(w, used, r->n_vls))
 		r->n_vls++;
+	/* By port no SL of earlier is kept besides. */
+	r->stable.n_sl_lost = w->by_port ? r->stable.n_sl_changed : r->stable.n_sl_lost;
 }
 
 static enum osr_status hand_over(struct repair *w, struct osr_diag *diag)
@@ -331,7 +350,8 @@ enum osr_status osr_repair_prepare(const struct osr_result *x, struct osr_arena 
 	size_t n;
 
 	take_lanes(&w, routing, routing->n_vls);
-	if (x->baseline || routing->lane_deps || !w.n_lanes || (routing->sl2vl && !w.by_turn))
+	if (x->baseline || routing->lane_deps || !w.n_lanes ||
+	    (w.by_port && !osr__repair_is_by_port(&x->fabric, routing)))
 		return OSR_OK;
 	st = osr__repair_map(&w, diag);
 	if (!st)

@@ -55,6 +55,7 @@ struct repair {
 	uint32_t *back; /* [n_channels of x] channels of the baseline in f */
 
 	bool by_turn;     /* lanes by turn; else by SL */
+	bool by_port;     /* lanes by SL and output port: masks of lanes are of SLs */
 	bool shared;      /* lanes by SL, and any SL is safe: one lane stands for all */
 	bool like_last;   /* what the last sweep had is preferred and stays in the order */
 	bool grown;       /* there are LIDs or switches that the baseline did not know */
@@ -63,7 +64,8 @@ struct repair {
 	bool rejected;    /* a path was refused: a route may be longer than it has to be */
 	bool again;       /* a tree found no path, and has not been first yet */
 	uint8_t *front;   /* [n_dests] trees that found no path in an earlier attempt: first */
-	uint32_t n_lanes; /* of the order; 0: no certificate */
+	uint32_t n_lanes; /* by port: SLs; 0: no certificate */
+	uint32_t n_vls;   /* lanes of the order */
 	uint16_t *inject; /* [n_channels] by turn: lanes on which end ports send */
 	struct osr_order order;
 
@@ -115,6 +117,10 @@ void osr__repair_add_last(struct repair *w);
 enum osr_status osr__repair_count_longer(struct repair *w, struct osr_diag *diag);
 /* Routes that are used today and were not then, into the order; what is refused is cut. */
 void osr__repair_add_fresh(struct repair *w);
+/* Does the lane depend on SL and output port alone, whatever the input port? */
+bool osr__repair_is_by_port(const struct osr_fabric *fabric, const struct osr_routing *routing);
+/* By port: w->n_vls lanes for the first w->n_lanes SLs, whether pairs use them or not; others have no such lane. */
+void osr__repair_count_lanes(struct repair *w, uint32_t max_vls);
 /* By turn: lanes of each class of SLs. 0: the classes are not alike. */
 uint32_t osr__repair_lanes(const struct osr_routing *old);
 void osr__repair_write_lanes(struct repair *w);

@@ -336,16 +336,32 @@ bool osr__repair_span(struct repair *w)
 	return join_all(&t, true);
 }
 
+/* By SL, that of multicast; by port, an SL that is on that lane everywhere, 0: there is none. */
+static uint16_t lanes_of_copies(const struct repair *w)
+{
+	uint32_t vl = w->base->routing.mcast_vl, m = w->f->n_channels;
+
+	if (!w->by_port)
+		return (uint16_t)(1u << (w->shared ? 0 : vl));
+	for (uint32_t sl = 0; sl < w->n_lanes; sl++) {
+		uint32_t c = 0;
+
+		while (c < m && osr_order_lane(&w->order, sl, c) == vl)
+			c++;
+		if (c == m)
+			return (uint16_t)(1u << sl);
+	}
+	return 0;
+}
+
 enum osr_status osr__repair_mcast(struct repair *w, struct osr_arena *result, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(w->job->scratch);
 	bool last = w->like_last && w->last->routing.mcast_parent,
 	     proven = w->n_lanes && w->r.claims & OSR_CLAIM_MULTICAST;
 	const struct osr_routing *before = last ? &w->last->routing : &w->base->routing;
-	struct forest t = {
-		.w = w,
-		.lanes = proven ? (uint16_t)(1u << (w->shared ? 0 : w->base->routing.mcast_vl)) : 0
-	};
+	struct forest t = { .w = w, .lanes = proven ? lanes_of_copies(w) : 0 };
+	uint32_t lane = t.lanes ? (uint32_t)__builtin_ctz(t.lanes) : 0;
 	enum osr_status st = OSR_OK;
 
 	w->r.mcast_vl = w->base->routing.mcast_vl;
@@ -359,11 +375,13 @@ enum osr_status osr__repair_mcast(struct repair *w, struct osr_arena *result, st
 	if (!t.parent || !forest_init(&t, w->f, w->job->scratch) ||
 	    !find_pieces(&t, last ? &w->lately : &w->then, before->mcast_parent, w->job->scratch)) {
 		st = osr__repair_nomem(diag);
-	} else if (!add_pieces(&t) || !join_all(&t, false)) {
+	} else if ((proven && !t.lanes) || !add_pieces(&t) || !join_all(&t, false)) {
+		bool room = t.lanes && !(last && w->last != w->base) && !w->shared && !w->by_turn;
+
 		/* With any cables, and unicast gives way. */
 		t.lanes = 0;
-		if ((last && w->last != w->base) || w->shared || w->by_turn || !w->r.sl ||
-		    !join_all(&t, false) || !osr__repair_make_room(w, t.parent, w->r.mcast_vl))
+		if (!room || !w->r.sl || !join_all(&t, false) ||
+		    !osr__repair_make_room(w, t.parent, lane))
 			st = osr_fail(
 				diag, OSR_NOT_APPLICABLE,
 				"the spanning tree of multicast no longer reaches every switch on "
