@@ -85,11 +85,15 @@ class Slurm:
             ['PartitionName=all Nodes=%s Default=YES State=UP' % ','.join(self.nodes)]
         with open(os.path.join(self.dir, 'slurm.conf'), 'w') as file:
             file.write('\n'.join(conf) + '\n')
+        # Version 1 is not looked for before a plugin needs it, and none does: there may be no cgroups in a container.
+        with open(os.path.join(self.dir, 'cgroup.conf'), 'w') as file:
+            file.write('CgroupPlugin=cgroup/v1\n')
 
     def start(self, *command):
         out = open(os.path.join(self.dir, os.path.basename(command[0]) + '.out'), 'a')
+        # At its end slurmd sends SIGTERM to its process group.
         self.processes.append(subprocess.Popen(command, env=self.env, stdout=out, stderr=out, cwd=self.dir,
-                                               preexec_fn=_die_with_parent))
+                                               start_new_session=True, preexec_fn=_die_with_parent))
 
     def __enter__(self):
         munge = os.path.join(self.dir, 'munge')
@@ -109,6 +113,9 @@ class Slurm:
         return self
 
     def __exit__(self, *exc):
+        # A slurmstepd that can tell its end to nobody stays for minutes.
+        self.ask('scancel', '--partition=all')
+        wait_for('the end of all jobs', lambda: not self.ask('squeue', '-h'), 30)
         for process in reversed(self.processes):
             process.terminate()
         for process in self.processes:
