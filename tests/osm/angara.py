@@ -37,7 +37,7 @@ def on_grid(workdir, kind, dims, vls, sls, hosts=1, efi=None):
     return tables
 
 
-@scenario('angara.torus-2d', 120)
+@scenario('angara.torus-2d')
 def torus_2d(workdir):
     tables = on_grid(workdir, 'torus', '6x6', vls=2, sls=8, hosts=2, efi=108)
     used = {sl for row in tables.rows.values() for sl in row} - {255}
@@ -45,12 +45,12 @@ def torus_2d(workdir):
     expect(lanes == {0, 1}, 'SL2VL of a switch leads to lanes %s' % sorted(lanes))
 
 
-@scenario('angara.torus-3d', 120)
+@scenario('angara.torus-3d')
 def torus_3d(workdir):
     on_grid(workdir, 'torus', '5x4x3', vls=2, sls=2)
 
 
-@scenario('angara.mesh', 120)
+@scenario('angara.mesh')
 def mesh(workdir):
     on_grid(workdir, 'mesh', '5x4x2', vls=1, sls=1)
 
@@ -68,7 +68,7 @@ def thin_out(path, share, seed):
     return path
 
 
-@scenario('angara.uneven', 240)
+@scenario('angara.uneven')
 def uneven(workdir):
     """Hosts spread unevenly: shortest, safe for multicast, and no link carries more than under OpenSM's own sssp, which has
     any shortest path to choose from and no deadlock to mind. In 4x2x2x2, a cube of five dimensions, the lanes suffice for
@@ -119,21 +119,21 @@ def fault_and_back(workdir, dims, down, up):
         opensm.check_own_log()
 
 
-@scenario('angara.fault-links', 150)
+@scenario('angara.fault-links')
 def links(workdir):
     some = lambda t: switch_links(t)[5::31][:3]
     fault_and_back(workdir, '6x6', lambda f, t: [f.unlink(*l[:2]) for l in some(t)],
                    lambda f, t: [f.relink(*l[:2]) for l in some(t)])
 
 
-@scenario('angara.fault-switch', 150)
+@scenario('angara.fault-switch')
 def switch(workdir):
     around = lambda t: [l for l in switch_links(t) if 's-2-3' in (l[0], l[2])]
     fault_and_back(workdir, '6x6', lambda f, t: [f.unlink(*l[:2]) for l in around(t)],
                    lambda f, t: [f.relink(*l[:2]) for l in around(t)])
 
 
-@scenario('angara.one-vl', 90)
+@scenario('angara.one-vl')
 def one_vl(workdir):
     """No second lane: longer routes, safe with any SL."""
     with Fabric(grid(workdir, 'torus', '6x5'), workdir) as fabric:
@@ -145,7 +145,7 @@ def one_vl(workdir):
     expect(Claims(opensm.log).n_vls == 1, 'not one VL')
 
 
-@scenario('angara.multicast', 60)
+@scenario('angara.multicast')
 def multicast(workdir):
     """A group is called proven on an SL that keeps to the VL of multicast, not on one whose VL changes on the way."""
     with Fabric(grid(workdir, 'torus', '5x5'), workdir) as fabric:
@@ -165,7 +165,7 @@ def multicast(workdir):
             expect('with multicast' in Claims(opensm.log).proven, 'multicast is not proven at all')
 
 
-@scenario('angara.refused', 60)
+@scenario('angara.refused')
 def refused(workdir):
     """Not a torus: one sentence, and the next engine routes."""
     with Fabric(find_fabric('tree-2'), workdir) as fabric:
@@ -178,7 +178,7 @@ def refused(workdir):
             expect(not tables.routes(tables.host_lids).problems, 'LIDs are not reached')
 
 
-@scenario('angara.then-dfsssp', 90)
+@scenario('angara.then-dfsssp')
 def then_dfsssp(workdir):
     """A cable across a mesh: angara refuses that, and keeps its tables until they fit no more. Then dfsssp routes, and says
     whose tables the switches hold."""
@@ -203,7 +203,7 @@ def then_dfsssp(workdir):
                'not said whose tables there were')
 
 
-@scenario('angara.hints', 90)
+@scenario('angara.hints')
 def hints(workdir):
     """Ports that say directions; then sizes that contradict the cables, and coordinates twice: the next
     engine's turn."""

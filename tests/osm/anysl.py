@@ -50,13 +50,13 @@ def on_fabric(workdir, netfile, vls=4, conf=ANY_SL):
     return tables, claims
 
 
-@scenario('any-sl.small', 240)
+@scenario('any-sl.small')
 def small(workdir):
     for name in 'random-12', 'dragonfly-12', 'kautz-2-2', 'tree-3', 'hyperx-3x3':
         on_fabric(os.path.join(workdir, name), find_fabric(name))
 
 
-@scenario('any-sl.slimfly', 60)
+@scenario('any-sl.slimfly')
 def slimfly(workdir):
     """Diameter 2 on two lanes, by default: no longer route, nor more load than any routing must have (208)."""
     os.makedirs(workdir, exist_ok=True)
@@ -65,7 +65,7 @@ def slimfly(workdir):
     expect(claims.n_longer == 0 and claims.efi == 208, '%d longer routes, EFI %d' % (claims.n_longer, claims.efi))
 
 
-@scenario('any-sl.classes', 60)
+@scenario('any-sl.classes')
 def classes(workdir):
     """Two partitions with SLs of their own, four VLs: in the switches each SL has two VLs that the other never takes,
     and neither can deadlock."""
@@ -88,7 +88,7 @@ def classes(workdir):
         opensm.check_log()
 
 
-@scenario('any-sl.random', 240)
+@scenario('any-sl.random')
 def random_fabric(workdir):
     os.makedirs(workdir, exist_ok=True)
     netfile = generate(os.path.join(workdir, 'random.net'), 'random', 'switches=48', 'links=110', 'seed=1')
@@ -106,7 +106,7 @@ def random_fabric(workdir):
     expect(on_one_sl(tables, 0), 'lanes by SL have no loop for senders on SL 0: this tests nothing')
 
 
-@scenario('any-sl.fault', 240)
+@scenario('any-sl.fault')
 def fault(workdir):
     os.makedirs(workdir, exist_ok=True)
     netfile = generate(os.path.join(workdir, 'random.net'), 'random', 'switches=24', 'links=60', 'seed=3')
@@ -126,7 +126,7 @@ def fault(workdir):
         opensm.check_log()
 
 
-@scenario('any-sl.warning', 120)
+@scenario('any-sl.warning')
 def warning(workdir):
     """No missing proof goes unsaid, by any engine, and nothing is said where all is proven."""
     said = {'deadlock-free': 'not proven free of deadlock: packets', 'any SL': 'only packets on the SL of their path record',
@@ -165,7 +165,7 @@ def n_pairs(tables):
     return sum(len(ups(s)) * (len(ups(s)) + 1) for s in tables.switches)
 
 
-@scenario('any-sl.mads', 60)
+@scenario('any-sl.mads')
 def mads(workdir):
     """SL2VL MADs: one for each port pair, or at most a fifth of that with wildcards, and the same tables; none
     in a sweep that changes nothing; a few after a fault."""
@@ -194,7 +194,7 @@ def mads(workdir):
     expect(read['pairs'] == read['wildcards'], 'wildcards have left other tables')
 
 
-@scenario('any-sl.port-was-down', 120)
+@scenario('any-sl.port-was-down')
 def port_was_down(workdir):
     """Nobody asks a switch for the SL2VL tables of a port that is down, and OpenSM believes them to be all 0: when it
     comes up they are sent, whatever the switch was told before."""
@@ -243,7 +243,7 @@ def island_of(tables):
                                 for p, (u, _) in t.next.items() if u not in (a, b)]
 
 
-@scenario('any-sl.island', 120)
+@scenario('any-sl.island')
 def island(workdir):
     """Two switches are out of reach, where another SM writes one table in each; all their cables return before opensm
     looks: nothing in its new objects says that their inner ports were ever away. With and without an enhanced port 0."""
@@ -327,7 +327,7 @@ def restart_in_sweep(workdir):
             opensm.check_own_log()
 
 
-@scenario('any-sl.unanswered', 120)
+@scenario('any-sl.unanswered')
 def unanswered(workdir):
     """Cables die, and what switches answer to their new SL2VL tables is lost; they return, and of many tables all VL 0 is
     wanted again. OpenSM's copy must not say that they are so."""
@@ -375,7 +375,7 @@ def refused(workdir, how, ports):
         return tables, [l for l in opensm.errors() if 'OR19' in l], metric
 
 
-@scenario('any-sl.refused', 120)
+@scenario('any-sl.refused')
 def refused_tables(workdir):
     """Whatever a switch does with a table that it does not take: one error line names it and the ports."""
     for how in 'status', 'kept':
@@ -391,7 +391,7 @@ def refused_tables(workdir):
                '%s: %s of %d pairs: %s' % (how, metric, n_pairs(tables), lines))
 
 
-@scenario('any-sl.budget', 60)
+@scenario('any-sl.budget')
 def budget(workdir):
     """Switches without SL2VL tables, or with one lane: one sentence, one lane, and safe all the same."""
     for lacks, said in ('sl2vl', 'cannot map SLs to VLs'), ('vls', 'limited by the VLCap of'):
@@ -404,7 +404,7 @@ def budget(workdir):
             opensm.check_log()
 
 
-@scenario('any-sl.unknown', 60)
+@scenario('any-sl.unknown')
 def unknown(workdir):
     """Ports that do not say how many lanes work, as where PortInfo was lost: their tables are those that were routed."""
     with Fabric(sparse(workdir), workdir, sim={'OSR_SIM_LACKS': 'operational'}) as fabric:

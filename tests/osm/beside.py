@@ -40,18 +40,18 @@ def wrapped(workdir, at, plugins):
             opensm.check_own_log()
 
 
-@scenario('beside.wrapper-start', 180)
+@scenario('beside.wrapper-start')
 def wrapper_start(workdir):
     """Wrapped before the first routing: what a result needs must be there by then."""
     wrapped(workdir, 'start', 'osmroutes osrwrap')
 
 
-@scenario('beside.wrapper-done', 180)
+@scenario('beside.wrapper-done')
 def wrapper_done(workdir):
     wrapped(workdir, 'done', 'osmroutes osrwrap')
 
 
-@scenario('beside.wrapper-first', 180)
+@scenario('beside.wrapper-first')
 def wrapper_first(workdir):
     """Wrapped before osmroutes has seen the list: the engine it takes over is then the wrapper's."""
     wrapped(workdir, 'done', 'osrwrap osmroutes')
@@ -73,7 +73,7 @@ def twice(workdir):
         opensm.check_own_log(expected=('OR17', 'cannot load plugin'))
 
 
-@scenario('beside.shifted', 600)
+@scenario('beside.shifted')
 def shifted(workdir):
     """Plugins built with headers that are not quite those of this OpenSM, of the same version: each is
     refused with a sentence in every try, and OpenSM routes by itself."""

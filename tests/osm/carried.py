@@ -82,7 +82,7 @@ def stops(tables, what, packets=100000):
     return got
 
 
-@scenario('carried.torus', 120)
+@scenario('carried.torus')
 def torus(workdir):
     """OpenSM's default stops on a torus, ours does not."""
     netfile = find_fabric('torus-4x4')
@@ -92,7 +92,7 @@ def torus(workdir):
     attacks(ours, 'dfsssp on a torus')
 
 
-@scenario('carried.dragonfly', 120)
+@scenario('carried.dragonfly')
 def dragonfly(workdir):
     netfile = generate(os.path.join(workdir, 'dragonfly.net'), 'dragonfly', 'a=4', 'h=1', 'p=2')
     stops(routed_by(netfile, workdir, 'minhop', False), 'minhop on a dragonfly')
@@ -103,7 +103,7 @@ def dragonfly(workdir):
     expect(carry(one_lane, packets=100000, buffer=1)['stuck'], 'the same routes on one lane do not stop')
 
 
-@scenario('carried.rounds', 120)
+@scenario('carried.rounds')
 def rounds(workdir):
     """A cable of a tree dies and returns while packets are under way; each switch takes its new tables at a moment of its
     own, first those of the first round. In one round, which the log says could deadlock, packets get stuck."""
@@ -136,7 +136,7 @@ def rounds(workdir):
                 before = after
 
 
-@scenario('carried.drained', 120)
+@scenario('carried.drained')
 def drained(workdir):
     """A cable of a torus out of routing, and a spine of a tree."""
     for net in ('torus-4x4', 'tree-2'):

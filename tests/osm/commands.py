@@ -39,7 +39,7 @@ def arguments(net, work):
             'order': [find_fabric('tree-2')], 'generate': ['torus']}
 
 
-@scenario('commands.defaults', 120)
+@scenario('commands.defaults')
 def defaults(workdir):
     net = find_fabric('ring-5')
     with open(os.path.join(workdir, 'osmroutes.conf'), 'w', encoding='utf-8') as file:

@@ -70,7 +70,7 @@ def with_groups(fabric, opensm):
     return tables(fabric)
 
 
-@scenario('drain.cable', 120)
+@scenario('drain.cable')
 def cable(workdir):
     """Drained, pulled, put back, undrained; the default engine with default options besides."""
     with Fabric(find_fabric('tree-3'), workdir) as fabric:
@@ -95,7 +95,7 @@ def cable(workdir):
         opensm.check_own_log()
 
 
-@scenario('drain.switch', 120)
+@scenario('drain.switch')
 def switch(workdir):
     """A spine; what would cut off hosts is refused; a restart, also by kill -9, keeps it."""
     cache = {'OSM_CACHE_DIR': os.path.join(workdir, 'cache')}
@@ -125,7 +125,7 @@ def switch(workdir):
         opensm.check_own_log()
 
 
-@scenario('drain.own-cas', 120)
+@scenario('drain.own-cas')
 def own_cas(workdir):
     """Management CAs on the last port of all switches; SHARP aggregation nodes on the spines alone. For whatif the spines are the
     switches without hosts, and drain takes one of them, which a restart leaves out, too; a leaf it refuses, and the spine at which
@@ -157,7 +157,7 @@ def own_cas(workdir):
                 opensm.check_own_log()
 
 
-@scenario('drain.last-way', 120)
+@scenario('drain.last-way')
 def last_way(workdir):
     """A spine is drained; then the other cables of a leaf die one by one: the last one makes the spine a way again, which the log
     says, and no host is cut off. When one of them is back the spine is out as before."""
@@ -195,7 +195,7 @@ def is_bridge(whole, link):
     return far not in reached
 
 
-@scenario('drain.in-the-way', 120)
+@scenario('drain.in-the-way')
 def in_the_way(workdir):
     """One link is held down, then another one flaps, without which hosts would be cut off: that one is used, and
     the first stays out. Requests that come before a sweep are judged together."""
@@ -233,7 +233,7 @@ def in_the_way(workdir):
         opensm.check_own_log()
 
 
-@scenario('drain.successor', 60)
+@scenario('drain.successor')
 def successor(workdir):
     """The master routed around a drained cable, and the standby that takes over knows nothing of that: an engine that
     promises shortest paths does not go on from those tables, which every check would refuse, but routes anew."""
@@ -252,7 +252,7 @@ def successor(workdir):
         expect('are not used, this sweep is a full route: ' in log, 'no word about the tables before')
 
 
-@scenario('drain.flaps', 180)
+@scenario('drain.flaps')
 def flaps(workdir):
     """One cable flaps six times (`unit.control_drain` has the hundred): at most four changes of tables."""
     more = 'hold_down_within = 20\nhold_down_calm = 4\n'
@@ -282,7 +282,7 @@ def flaps(workdir):
         opensm.check_own_log(['ERR OR21'])
 
 
-@scenario('drain.twins', 120)
+@scenario('drain.twins')
 def twins(workdir):
     """Two spines that their vendor gave one name: the log and the lists tell them apart, and each way to name one
     of them drains that one."""

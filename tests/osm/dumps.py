@@ -69,7 +69,7 @@ def same_verdict(opensm, what):
             os.unlink(opensm.dump('opensm-path-sl.dump'))
 
 
-@scenario('check.dumps', 120)
+@scenario('check.dumps')
 def dumps(workdir):
     seen = set()
     for netfile, engine in (('ring-5', 'minhop'), ('ring-5', 'dfsssp'), ('torus-4x4', 'dfsssp'),
@@ -83,7 +83,7 @@ def dumps(workdir):
     expect(len(seen) == 2, 'the engines chosen must give tables with and without credit loops')
 
 
-@scenario('check.lmc', 60)
+@scenario('check.lmc')
 def lmc(workdir):
     """opensm-subnet.lst does not say LMCs; opensm-lfts.dump knows them."""
     with Fabric(find_fabric('torus-4x4'), workdir) as fabric:
@@ -111,7 +111,7 @@ def dumped_sls(path):
     return sls
 
 
-@scenario('check.path-sl', 120)
+@scenario('check.path-sl')
 def path_sl(workdir):
     """The plugin adds the SLs that OpenSM's dumps lack: those of path records; without them nobody knows."""
     for engine, lanes in (('dfsssp', 2), ('sssp', 1)):
@@ -169,7 +169,7 @@ def worst_flows(tables):
     return max(most(near) for near in users.values())
 
 
-@scenario('check.worst', 60)
+@scenario('check.worst')
 def worst(workdir):
     """--worst on tables of stock engines and of the default one; the least that tables of this tree can have is 4."""
     netfile = generate(os.path.join(workdir, 'tree.net'), 'kary', 'k=4', 'n=3')

@@ -33,7 +33,7 @@ def judge_memory(kb, limit):
     expect(late <= early * limit + POOLS_KB, 'memory grew from %.0f to %.0f kB' % (early, late))
 
 
-@scenario('endurance.memory', 600)
+@scenario('endurance.memory')
 def memory(workdir):
     """Every sweep finds the fabric as it was, or a cable less, or one that has come back."""
     n_sweeps = int(os.environ.get('OSR_SWEEPS', 60))

@@ -105,7 +105,7 @@ def by_cable(netfile, workdir):
     return list(zip(*pulled))
 
 
-@scenario('fault.entries-changed', 240)
+@scenario('fault.entries-changed')
 def entries_changed(workdir):
     """A cable of a tree dies. Ours: routes between hosts stay minimal, with fewer entries than stock dfsssp, no
     more blocks, and no higher load. Where LIDs fill blocks: no route is longer, the load is within 5 % of the least, and what moves

@@ -99,7 +99,7 @@ def damaged(workdir):
     return path
 
 
-@scenario('up', 300)
+@scenario('up')
 def up(workdir):
     """A tree, a torus, a dragonfly and a damaged tree in full; what is peculiar, and several LIDs a port, as offline."""
     os.makedirs(workdir, exist_ok=True)
@@ -111,7 +111,7 @@ def up(workdir):
         same_files(workdir, name, '--lmc=2', options=dict(QOS, lmc=2))
 
 
-@scenario('up.real', 300)
+@scenario('up.real')
 def up_real(workdir):
     """A real fabric, whose switches have an enhanced port 0 and whose spines carry CAs: also by dmodk, where stock ftree
     refuses."""
@@ -143,7 +143,7 @@ def shifts_meet_nowhere(fabric, tables):
                 at = tables.switches[at].next[out][0]
 
 
-@scenario('dmodk.shifts', 120)
+@scenario('dmodk.shifts')
 def dmodk_shifts(workdir):
     os.makedirs(workdir, exist_ok=True)
     for shape in (['m=4,4', 'w=1,4', 'p=1,1'], ['m=4,4,4', 'w=1,4,4', 'p=1,1,1'], ['m=4,4,4', 'w=1,4,2', 'p=1,1,2']):

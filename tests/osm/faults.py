@@ -51,7 +51,7 @@ def one_link(workdir):
     down_and_up(workdir, 'torus-4x4', cut, mend)
 
 
-@scenario('fault.many-links', 120)
+@scenario('fault.many-links')
 def many_links(workdir):
     """Every seventh cable of a real-looking tree."""
     some = lambda t: switch_links(t)[::7]
@@ -86,7 +86,7 @@ def dmodk_spine(workdir):
                 lambda f, t: [f.relink('spine-0')], lost=1, engine='dmodk', compare=few)
 
 
-@scenario('fault.dmodk-links', 120)
+@scenario('fault.dmodk-links')
 def dmodk_links(workdir):
     """Every seventh cable of a tree with a CA on every switch."""
     some = lambda t: switch_links(t)[::7]
@@ -109,7 +109,7 @@ def leaf(workdir):
                 lambda f, t: [f.relink(*l[:2]) for l in uplinks(t)], lost=1)
 
 
-@scenario('fault.real-fabric', 120)
+@scenario('fault.real-fabric')
 def real_fabric(workdir):
     """A bundle of an irregular fabric from the field loses a cable."""
     cut = lambda f, t: [f.unlink(*switch_links(t)[3][:2])]
@@ -117,7 +117,7 @@ def real_fabric(workdir):
     down_and_up(workdir, 'plafrim-2013', cut, mend)
 
 
-@scenario('fault.lost-mads', 120)
+@scenario('fault.lost-mads')
 def lost_mads(workdir):
     """One switch loses a fifth of its MADs: whatever the sweeps made of it, once it answers again
     the tables are right."""
@@ -135,7 +135,7 @@ def lost_mads(workdir):
                'osmroutes complains about lost MADs')
 
 
-@scenario('fault.no-switch', 120)
+@scenario('fault.no-switch')
 def no_switch(workdir):
     """The SM's switch does not answer: a fabric without switches is no reason for an error of ours,
     and no tables of a cache; once it answers all is as before."""
@@ -241,7 +241,7 @@ def back_to_back(workdir):
         opensm.check_log()
 
 
-@scenario('fault.unicast-cache', 120)
+@scenario('fault.unicast-cache')
 def unicast_cache(workdir):
     """use_ucast_cache: a leaf and a CA go and come back; OpenSM takes the tables from its cache
     without asking the engine, and what it took is checked."""
@@ -321,7 +321,7 @@ def cycles_of_all(tables, many):
     return deps.cyclic_vls()
 
 
-@scenario('fault.unicast-cache-sls', 180)
+@scenario('fault.unicast-cache-sls')
 def unicast_cache_sls(workdir):
     """SLs of before a full route are safe on its tables; then OpenSM takes tables from its cache, without the engine,
     for a CA that goes and comes back; then a cable dies. Through all of that they stay valid."""

@@ -84,7 +84,7 @@ def traced(trace, opensm):
         return list(changes(file.read(), opensm.dir))
 
 
-@scenario('footprint.places', 240)
+@scenario('footprint.places')
 def only_in_places(workdir):
     """Every file that is opened for writing, made, renamed or removed lies where the configuration says; no
     program is started, no socket of the net opened; and what is kept can be read by nobody else."""
@@ -125,7 +125,7 @@ def modes(places):
             expect(have == mode, '%s has mode %o instead of %o' % (name, have, mode))
 
 
-@scenario('footprint.traps', 240)
+@scenario('footprint.traps')
 def traps(workdir):
     """What somebody laid where the plugin writes: links are replaced or refused, never followed; what they lead to
     stays as it was, and a stored file that is a link is not read."""
@@ -174,7 +174,7 @@ def system_calls(name):
     return set().union(*(system_calls(w.strip()) if w.strip()[0] == '@' else {w.strip()} for w in words))
 
 
-@scenario('footprint.hardened', 240)
+@scenario('footprint.hardened')
 def hardened(workdir):
     """The shipped drop-in leaves what opensm with the plugin needs: a sweep, keys, a fault and a restart from stored
     tables without capabilities and with /usr and /etc read only, by the system calls that its filter lets through."""
@@ -242,7 +242,7 @@ def files_below(*folders):
             if stat.S_ISREG(os.lstat(os.path.join(at, n)).st_mode)]
 
 
-@scenario('footprint.secrets', 240)
+@scenario('footprint.secrets')
 def no_secrets(workdir):
     """Marks in the environment, in OpenSM's keys and in requests of applications: none is in logs, dumps, stored
     tables, metrics, answers of the socket, or what the command makes of OpenSM's dumps."""

@@ -103,17 +103,17 @@ def random_fabric(workdir):
     broadcast(workdir, 'random-12')
 
 
-@scenario('multicast.cluster', 120)
+@scenario('multicast.cluster')
 def cluster(workdir):
     broadcast(workdir, 'cluster-192', every=9)
 
 
-@scenario('multicast.real-fabric', 120)
+@scenario('multicast.real-fabric')
 def real_fabric(workdir):
     broadcast(workdir, 'psmn-x5-2020', every=7)
 
 
-@scenario('multicast.island', 60)
+@scenario('multicast.island')
 def island(workdir):
     """Two switches without a member are out of reach, where another SM writes entries that send copies from one to the
     other and back; when they have returned, these entries are gone."""
@@ -142,7 +142,7 @@ def island(workdir):
 
 # The judges on trial ------------------------------------------------------------------------------
 
-@scenario('judge.stock-engines', 90)
+@scenario('judge.stock-engines')
 def stock_engines(workdir):
     """What is known of OpenSM's own engines must come out: sssp and minhop close the ring, dfsssp
     and updn do not; dfsssp's promise does not hold for replies on a random fabric."""
@@ -191,7 +191,7 @@ def judged_tables(workdir, netfile, conf=''):
             return judge(fabric, opensm, ours='dfsssp')
 
 
-@scenario('judge.mutants', 90)
+@scenario('judge.mutants')
 def judge_mutants(workdir):
     """The oracle finds every wrong entry."""
     tables = judged_tables(workdir, 'torus-4x4')

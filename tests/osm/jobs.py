@@ -187,13 +187,13 @@ def slurm_job(workdir, user, conf):
         shutil.rmtree(short, ignore_errors=True)
 
 
-@scenario('keys.slurm-daemons', 150)
+@scenario('keys.slurm-daemons')
 def slurm_daemons(workdir):
     """Where Slurm runs as root."""
     slurm_job(workdir, 'root', '')
 
 
-@scenario('keys.slurm-user', 150)
+@scenario('keys.slurm-user')
 def slurm_user(workdir):
     """And as the user that Debian's package makes for it: control_agent lets the prolog in, and no one else."""
     try:
@@ -203,7 +203,7 @@ def slurm_user(workdir):
     slurm_job(workdir, 'slurm', 'control_agent = slurm\n')
 
 
-@scenario('keys.mpi', 120)
+@scenario('keys.mpi')
 def mpi(workdir):
     """A program that knows nothing of keys, with the example osrkeys-mpi.c preloaded, under Open MPI by shared memory and TCP: each
     of its phases has its key in the switches, and after its end no key is in use."""

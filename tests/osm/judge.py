@@ -10,14 +10,14 @@ from osmtest import BUILD, LOG_PLAIN, Failure, Fabric, Opensm, find_fabric, pati
 
 QOS = {'qos': 'TRUE'}
 
-SCENARIOS = {}		# name -> (function, seconds)
+SCENARIOS = {}		# name -> function
 
 
-def scenario(name, seconds=60):
-    """Registers a test: CTest calls it osm.NAME and gives it so many seconds."""
+def scenario(name):
+    """Registers a test: CTest calls it osm.NAME."""
     def register(function):
         assert name not in SCENARIOS, name
-        SCENARIOS[name] = (function, seconds)
+        SCENARIOS[name] = function
         return function
     return register
 

@@ -35,7 +35,7 @@ def lose_tables(fabric, switch):
 PRELOAD_HANG = preloaded('osr-hang.so')
 
 
-@scenario('keys.rebooted-switch', 200)
+@scenario('keys.rebooted-switch')
 def rebooted_switch(workdir):
     """A switch has rebooted: empty tables, the same cables and LIDs. A key is requested while the sweep that finds it
     takes more than a minute. After that sweep the switch has its tables again, by reading them back."""
@@ -86,7 +86,7 @@ def rebooted_switch(workdir):
                 expect(contention(tables, hosts, shift(9, 4), 1) <= 1, 'the key has contention')
 
 
-@scenario('keys.descriptors', 60)
+@scenario('keys.descriptors')
 def descriptors(workdir):
     """opensm has no descriptor left while clients knock: the thread of the control socket waits, sweeps go on, and once
     there are descriptors the next client is served."""
@@ -118,7 +118,7 @@ def descriptors(workdir):
 
 # Files ---------------------------------------------------------------------------------------------
 
-@scenario('files.metrics-hang', 90)
+@scenario('files.metrics-hang')
 def metrics_hang(workdir):
     """metrics_dir is on a file system that does not answer: sweeps, path queries and the end of opensm do not wait for
     it, the log says it once; when it answers again the files are those of the last sweep."""
@@ -149,7 +149,7 @@ def metrics_hang(workdir):
             expect(time.monotonic() - begin < 8 * slowness(), 'opensm ended after %.1f s' % (time.monotonic() - begin))
 
 
-@scenario('files.forged-store', 90)
+@scenario('files.forged-store')
 def forged_store(workdir):
     """Stored tables that are larger than their beginning says, or that others may write, are not read."""
     with Fabric(find_fabric('ring-5'), workdir) as fabric:
@@ -191,7 +191,7 @@ def forged_store(workdir):
             expect(now < peak + 64, '%s: %d MB, without it %d' % (name, now, peak))
 
 
-@scenario('files.config-odd', 60)
+@scenario('files.config-odd')
 def config_odd(workdir):
     """A configuration that has no end is one sentence and OpenSM's engines; a path of 240 bytes is taken."""
     with Fabric(find_fabric('ring-5'), workdir) as fabric:

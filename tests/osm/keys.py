@@ -160,7 +160,7 @@ def keys_sweeps(text):
     return len(re.findall(r'\(base as before\)', text))
 
 
-@scenario('keys.two-applications', 120)
+@scenario('keys.two-applications')
 def two_applications(workdir):
     """LMC 1 to 3, two applications at once: their keys are free of contention in the switches, no other
     LID offset has changed, no discovery took place, and no block was sent that had not changed. Before that, at the
@@ -281,7 +281,7 @@ def way(tables, a, b, offset):
     return found
 
 
-@scenario('keys.link-failure', 120)
+@scenario('keys.link-failure')
 def link_failure(workdir):
     """A cable of a key goes: its routes are made anew around it, the application hears of it, and the base is
     that of an opensm that has never had a key. The cable comes back."""
@@ -328,7 +328,7 @@ def link_failure(workdir):
     same_but(base, again, {offset})
 
 
-@scenario('keys.lost-host', 90)
+@scenario('keys.lost-host')
 def lost_host(workdir):
     """A host goes and comes back while OpenSM uses its unicast cache: the key of the others stays active, and the
     tables from the cache, with its entries in them, pass the check."""
@@ -356,7 +356,7 @@ def lost_host(workdir):
         opensm.check_own_log()
 
 
-@scenario('keys.restart', 120)
+@scenario('keys.restart')
 def restart(workdir):
     """OpenSM stops and starts: applications, keys and tables are there again. A book with nonsense
     harms nothing; with fewer LIDs a key is withdrawn and its owner told."""
@@ -532,7 +532,7 @@ def flood(path, seconds):
     expect(n > 1 << 20, 'the flood was %d bytes' % n)
 
 
-@scenario('keys.hostile', 120)
+@scenario('keys.hostile')
 def hostile(workdir):
     """Nonsense, floods, half and endless lines, dead clients, strangers: clear answers, an opensm that goes on
     sweeping and answering, and in the end the tables of the beginning."""
@@ -606,7 +606,7 @@ def under_flood(fabric, opensm, client, path, app):
     expect(share < 0.7, 'a flood takes %.2f of a processor' % share)
 
 
-@scenario('keys.standby', 90)
+@scenario('keys.standby')
 def standby(workdir):
     """An SM that is not master gives no keys; when it has become master it does."""
     quick = {'sminfo_polling_timeout': 500, 'polling_retry_number': 2}
@@ -705,7 +705,7 @@ def slurm(workdir):
         opensm.check_log()
 
 
-@scenario('keys.batch', 90)
+@scenario('keys.batch')
 def batch(workdir):
     """Eight requests at once are fewer sweeps than eight; requests during a sweep with discovery wait for it."""
     with Fabric(tree_64(workdir), workdir) as fabric:

@@ -57,7 +57,7 @@ def mft(tables, guid, mlid):
     return next(n['mft'] for n in tables['nodes'] if n['guid'] == guid).get(str(mlid), [])
 
 
-@scenario('live.check', 90)
+@scenario('live.check')
 def check(workdir):
     """opensm routes, check agrees; one entry of each kind spoilt, check names it; put right, it agrees again."""
     with Fabric(find_fabric('torus-4x4'), workdir) as fabric:
@@ -98,7 +98,7 @@ def check(workdir):
             good(fabric)
 
 
-@scenario('live.commands', 90)
+@scenario('live.commands')
 def commands(workdir):
     """What is read live is what is in the file; every command that takes a FILE takes --live."""
     path = find_fabric('tree-2')
@@ -151,7 +151,7 @@ def write_devices(path):
         file.write('\n'.join(lines + ['echo Ethernet >ibsim0/ports/1/link_layer', '']))
 
 
-@scenario('live.devices', 90)
+@scenario('live.devices')
 def devices(workdir):
     """A host with five InfiniBand devices and one of Ethernet, two of them the halves of one port (SMI and GSI): --live opens for each kind of packet
     the device that takes it, or the one behind --live=, and what cannot be used is named."""

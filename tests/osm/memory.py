@@ -30,7 +30,7 @@ def judge_report(report):
     expect(not bad, 'valgrind: ' + (bad or [''])[0][:600])
 
 
-@scenario('option.valgrind', 180)
+@scenario('option.valgrind')
 def one_sweep(workdir):
     """One sweep of 192 hosts."""
     report = os.path.join(workdir, 'valgrind')
@@ -46,7 +46,7 @@ def one_sweep(workdir):
     judge_report(report)
 
 
-@scenario('memory.life', 300)
+@scenario('memory.life')
 def life(workdir):
     """A life: a fault, its return, keys, metrics, stored tables; and a second one that starts from these."""
     places = Places(workdir)

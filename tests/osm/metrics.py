@@ -239,7 +239,7 @@ LINE = re.compile(r'osmroutes: dfsssp: (\d+) hosts on (\d+) switches, (\d) of (\
                   r'; ([^;]*); [\d.]+ ms$', re.M)
 
 
-@scenario('log.line', 120)
+@scenario('log.line')
 def one_line(workdir):
     """Without log_details a sweep is one line, and true: hosts, proofs and load as they are read from the switches. What is not
     proven is in it, and on a line of its own."""

@@ -76,7 +76,7 @@ def whole(workdir, netfile, conf='', options=QOS):
             return compare(netfile, opensm, subnet(opensm, os.path.join(workdir, 'whole.lst')))
 
 
-@scenario('offline.faults', 180)
+@scenario('offline.faults')
 def faults(workdir):
     """Trees, a torus, a random fabric and a real one; QoS off, fewer lanes, options of the engine, and other engines."""
     beside(workdir, 'tree-3')
@@ -88,7 +88,7 @@ def faults(workdir):
         beside(workdir, netfile, engine)
 
 
-@scenario('offline.classes', 120)
+@scenario('offline.classes')
 def classes(workdir):
     """SLs of partitions and of both forms of a QoS policy get VLs of their own: the command reads what OpenSM reads."""
     path, policy = os.path.join(workdir, 'partitions.conf'), os.path.join(workdir, 'qos-policy.conf')
@@ -108,7 +108,7 @@ def classes(workdir):
     expect(len(set(seen)) == len(seen), 'the same tables for other classes: %s' % seen)
 
 
-@scenario('offline.rates', 180)
+@scenario('offline.rates')
 def rates(workdir):
     """Links of several rates weigh the same in both: every third cable is slower, in three ways."""
     os.makedirs(workdir, exist_ok=True)
@@ -126,7 +126,7 @@ def rates(workdir):
     beside(workdir, net)
 
 
-@scenario('offline.real-fabric', 180)
+@scenario('offline.real-fabric')
 def real_fabric(workdir):
     """A fabric from the field."""
     beside(workdir, 'topograph-dgx-2025')

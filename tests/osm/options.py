@@ -69,7 +69,7 @@ MISTAKES = (
 )
 
 
-@scenario('option.mistakes', 120)
+@scenario('option.mistakes')
 def mistakes(workdir):
     """Each is one error line that names it, and stock routes."""
     for text, named in MISTAKES:
@@ -80,7 +80,7 @@ def mistakes(workdir):
         expect('falls back to its own engines' in lines[0], 'the log does not say who routes: ' + lines[0])
 
 
-@scenario('option.mistakes-in-opensm-conf', 120)
+@scenario('option.mistakes-in-opensm-conf')
 def mistakes_in_string(workdir):
     """event_plugin_options is shared: others' words are none of our business, ours must be right."""
     for words, good in (('osmroutes.nonsense=1', False), ('osmroutes.max_vls', False),
@@ -204,7 +204,7 @@ def max_vls(workdir):
             expect('limited by max_vls' in opensm.log, 'the log does not say what limits the VLs')
 
 
-@scenario('option.guid-files', 90)
+@scenario('option.guid-files')
 def guid_files(workdir):
     """cn_guid_file and io_guid_file change the order of routing, not its quality; a file that is
     not there is an error line and no more."""

@@ -28,7 +28,7 @@ def spread(tables):
                for e in tables.ends if e.host for v in leaves if v != e.switch)
 
 
-@scenario('lmc', 120)
+@scenario('lmc')
 def several_lids(workdir):
     """One LID a port, fewer than spines, as many, and more; also where ports of one host are on two switches."""
     for bits in range(4):

@@ -59,7 +59,7 @@ def cache_of(workdir, name='cache'):
     return cache
 
 
-@scenario('restart.killed', 120)
+@scenario('restart.killed')
 def killed(workdir):
     """kill -9 after a repair: nothing changes with the next start, neither entries nor SLs; when the
     cables return so do the first tables. Without the store the tables are others."""
@@ -94,7 +94,7 @@ def killed(workdir):
                 expect('last run' not in opensm.log, 'store = no, and it was read')
 
 
-@scenario('restart.recognised', 150)
+@scenario('restart.recognised')
 def recognised(workdir):
     """What dmodk and angara have recognised on the whole fabric outlives a kill -9: no entry and no SL changes with the
     next start, the engine stays, and so it does after one more fault. Without the store it is otherwise."""
@@ -144,7 +144,7 @@ def damage(path, kind):
         file.write(data)
 
 
-@scenario('restart.bad-store', 120)
+@scenario('restart.bad-store')
 def bad_store(workdir):
     """A store that is damaged, of others, of other options or of another fabric: one sentence, and
     the tables of a full route."""
@@ -263,7 +263,7 @@ def handed_over(fabric, cables, engine='dfsssp'):
         return before, take_over(fabric, first, hosts[-1])
 
 
-@scenario('restart.handover', 90)
+@scenario('restart.handover')
 def handover(workdir):
     """The master dies after a repair: the standby, which has no store, reads the tables out of the switches,
     verifies them, and changes none; lanes by turn and one lane, with multicast."""
@@ -281,7 +281,7 @@ def handover(workdir):
                        '%s: a full route gives the same: this says nothing' % net)
 
 
-@scenario('restart.handover-unsafe', 60)
+@scenario('restart.handover-unsafe')
 def handover_unsafe(workdir):
     """What minhop has left on a torus can deadlock: it is not kept, and a sentence says so."""
     with Fabric(find_fabric('torus-4x4'), workdir) as fabric:

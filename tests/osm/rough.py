@@ -64,7 +64,7 @@ def change_of_identity(rng, fabric, links):
         [fabric.unlink(*a[:2]), fabric.unlink(*b[:2]), fabric.relink(*a[:2]), fabric.relink(*b[:2])]])
 
 
-@scenario('rough.identity', 240)
+@scenario('rough.identity')
 def identity(workdir):
     """GUIDs, LIDs and LMCs change under a running opensm, two ports have one LID, switches reboot: opensm goes on, and
     once nothing changes any more its tables are right."""
@@ -80,7 +80,7 @@ def identity(workdir):
             settled(fabric, opensm, 'dfsssp')
 
 
-@scenario('rough.cache-keys', 240)
+@scenario('rough.cache-keys')
 def cache_and_keys(workdir):
     """use_ucast_cache, LMC 1 and routing keys together, cables that die and return: every LID arrives after each."""
     rng, path = random.Random(SEED), os.path.join(os.path.abspath(workdir), 'keys.sock')
@@ -106,7 +106,7 @@ def cache_and_keys(workdir):
                     expect(not verdict.problems, first(verdict.problems) if verdict.problems else '')
 
 
-@scenario('rough.lost-mads', 240)
+@scenario('rough.lost-mads')
 def lost_mads(workdir):
     """Every switch loses 30 % of its MADs while cables come and go; then none: the tables are right."""
     rng = random.Random(SEED)
@@ -126,7 +126,7 @@ def lost_mads(workdir):
             settled(fabric, opensm, 'dfsssp')
 
 
-@scenario('rough.storm', 240)
+@scenario('rough.storm')
 def storm(workdir):
     """Two hosts ask for path records as fast as they are answered, others join and leave the broadcast group, while cables come and go and
     one SIGHUP follows the other; then all is right. Data races are for scripts/sanitize thread."""
@@ -250,13 +250,13 @@ def fail_some(workdir, life, spans=None):
         expect(became is None, 'allocation %d of %d: %s' % (at, n, became))
 
 
-@scenario('rough.allocations', 240)
+@scenario('rough.allocations')
 def allocations(workdir):
     """One allocation of the plugin fails, in a living opensm, another one in each life: it comes up, and ends in peace."""
     fail_some(workdir, short_life)
 
 
-@scenario('rough.allocations-lanes', 240)
+@scenario('rough.allocations-lanes')
 def allocations_lanes(workdir):
     """The same with SL2VL tables, drained cables, and links that are held down."""
     fail_some(workdir, life_with_lanes)
@@ -298,7 +298,7 @@ def life_of_standby(workdir, name, wrapper, env, spans):
     return became if 'SUBNET UP' in standby.log else 'never up'
 
 
-@scenario('rough.allocations-handover', 240)
+@scenario('rough.allocations-handover')
 def allocations_handover(workdir):
     """The same while a standby takes over, and in changes that are sent in two rounds."""
     spans = []
@@ -314,7 +314,7 @@ def allocations_handover(workdir):
     fail_some(workdir, life, spans)
 
 
-@scenario('rough.limits', 240)
+@scenario('rough.limits')
 def limits(workdir):
     """Limits of address space. OpenSM does not look at every address that it asked for; if opensm dies of that, it was
     not in the plugin, nor in what the plugin called."""

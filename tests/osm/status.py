@@ -30,7 +30,7 @@ def seconds(text):
     return time.mktime(time.strptime(text[:19], '%Y-%m-%d %H:%M:%S'))
 
 
-@scenario('status.ours', 120)
+@scenario('status.ours')
 def ours(workdir):
     """The default engine with default options: what is said is what the switches hold, what the metrics have and what was asked;
     a user who may connect reads it too, others get a sentence, as do all when opensm is gone."""
@@ -79,7 +79,7 @@ def routes_nothing(log):
     return re.findall(r'osmroutes: loaded, but routes nothing: (.*)', log)
 
 
-@scenario('status.others', 120)
+@scenario('status.others')
 def others(workdir):
     """routing_engine names no engine: OpenSM's minhop routes, which the log says once; a cable that was drained is in use, and
     nothing says that it is left out. Where dmodk refuses and minhop routes instead, that is said at each change."""

@@ -34,7 +34,7 @@ def end(opensm):
     return seconds
 
 
-@scenario('stop.unanswered', 60)
+@scenario('stop.unanswered')
 def unanswered(workdir):
     """A cable dies, and for a moment switches do not answer to their new SL2VL tables: SIGTERM comes while the plugin
     waits for them, before it lets OpenSM's QoS manager send."""
@@ -98,7 +98,7 @@ class Moments:
         return self.slowest
 
 
-@scenario('stop.moments', 120)
+@scenario('stop.moments')
 def moments(workdir):
     """SIGTERM at random moments of a trap, a sweep, a key request, a drain."""
     rng = random.Random(SEED)

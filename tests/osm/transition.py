@@ -194,7 +194,7 @@ def life(workdir, netfile, engine, cables, conf='', counts=None):
     return counts
 
 
-@scenario('transition.repairs', 180)
+@scenario('transition.repairs')
 def repairs(workdir):
     """After repairs: both answers, each of them true."""
     counts = life(workdir, 'torus-4x4', 'dfsssp', (0, 9))
@@ -203,7 +203,7 @@ def repairs(workdir):
     expect(counts.get((True, True)) and counts.get((True, False)), 'not both answers: %s' % counts)
 
 
-@scenario('transition.full', 180)
+@scenario('transition.full')
 def full(workdir):
     """After full routes, by an engine that keeps its tables, told not to, and by others."""
     counts = life(workdir, 'random-12', 'dfsssp', (0,), conf='[dfsssp]\nstable = no\n')
@@ -225,7 +225,7 @@ def without_entry(before, after):
                for s in after.switches if s.guid in had for lid in after.lids)
 
 
-@scenario('transition.rounds', 180)
+@scenario('transition.rounds')
 def rounds(workdir):
     """A cable of a tree dies and returns: what is in the switches between the two rounds makes no loop with the
     tables before, nor with those after."""

@@ -63,27 +63,27 @@ def every_cable(workdir, netfile, engine, some=slice(None)):
         opensm.check_own_log()
 
 
-@scenario('trap.torus', 600)
+@scenario('trap.torus')
 def torus(workdir):
     every_cable(workdir, 'torus-4x4', 'dfsssp', slice(None, None, 9))
 
 
-@scenario('trap.tree', 600)
+@scenario('trap.tree')
 def tree(workdir):
     every_cable(workdir, 'tree-3', 'dfsssp', slice(None, None, 7))
 
 
-@scenario('trap.dmodk', 600)
+@scenario('trap.dmodk')
 def dmodk(workdir):
     every_cable(workdir, 'tree-2', 'osmroutes-dmodk', slice(None, None, 5))
 
 
-@scenario('trap.random', 600)
+@scenario('trap.random')
 def random(workdir):
     every_cable(workdir, 'random-12', 'osmroutes-p2sssp', slice(None, None, 7))
 
 
-@scenario('trap.left', 240)
+@scenario('trap.left')
 def left(workdir):
     """What is not proven goes the way it always went: a host, a switch, a part cut off, options that forbid it."""
     with Fabric(find_fabric('tree-2'), workdir) as fabric:
@@ -116,7 +116,7 @@ def left(workdir):
                 opensm.resweep()
 
 
-@scenario('trap.deaf', 240)
+@scenario('trap.deaf')
 def deaf(workdir):
     """A switch whose answers are lost: the sweep is not held up for long, and the tables are right in the end."""
     with Fabric(find_fabric('torus-4x4'), workdir) as fabric:

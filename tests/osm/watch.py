@@ -72,7 +72,7 @@ def ftree(workdir):
     expect(all(answers[q] == 1 for q in ('sl0', 'one_way', 'any_sl')), 'a tree is said to deadlock: %s' % answers)
 
 
-@scenario('watch.stock-dfsssp', 120)
+@scenario('watch.stock-dfsssp')
 def stock_dfsssp(workdir):
     """Layers by path records; SL 0 alone has a loop on a torus."""
     answers, _, _ = one(workdir, 'torus-4x4', 'dfsssp')
