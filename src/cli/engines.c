@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <osmroutes/engine.h>
 
 #include "cli/cli.h"
 #include "cli/engines.h"
 
-static void print_engine(const struct osr_engine *engine)
+static void print_engine(FILE *page, const struct osr_engine *engine)
 {
-	printf("%s\n    %s\n", engine->name, engine->summary);
+	fprintf(page, "%s\n    %s\n", engine->name, engine->summary);
 	if (engine->reference)
-		printf("    %s\n", engine->reference);
-	printf("    promises:%s%s%s%s\n",
-	       engine->capabilities & OSR_ENGINE_DEADLOCK_FREE ? " deadlock-free" : "",
-	       engine->capabilities & OSR_ENGINE_MINIMAL ? " minimal" : "",
-	       engine->capabilities & OSR_ENGINE_LMC ? " spreads-LMC" : "",
-	       engine->capabilities ? "" : " nothing");
-	cli_print_params(stdout, engine->params);
+		fprintf(page, "    %s\n", engine->reference);
+	fprintf(page, "    promises:%s%s%s%s\n",
+		engine->capabilities & OSR_ENGINE_DEADLOCK_FREE ? " deadlock-free" : "",
+		engine->capabilities & OSR_ENGINE_MINIMAL ? " minimal" : "",
+		engine->capabilities & OSR_ENGINE_LMC ? " spreads-LMC" : "",
+		engine->capabilities ? "" : " nothing");
+	cli_print_params(page, engine->params);
 }
 
 const struct out_field cli_engine_fields[] = {
@@ -67,15 +70,32 @@ static void engines_say_engine(struct out *out, const struct osr_engine *engine)
 }
 
 /* People get paragraphs; a table would be too wide for them. */
+static void print_engines(struct out *out)
+{
+	char *text = NULL, *rest;
+	size_t size;
+	FILE *page = open_memstream(&text, &size);
+
+	if (!page)
+		return;
+	for (const struct osr_engine *const *e = osr_engines; *e; e++) {
+		if (e != osr_engines)
+			fputc('\n', page);
+		print_engine(page, *e);
+	}
+	fclose(page);
+	rest = text;
+	for (char *line = strsep(&rest, "\n"); rest; line = strsep(&rest, "\n"))
+		out_note(out, "%s", line);
+	free(text);
+}
+
 void cli_list_engines(struct out *out)
 {
-	for (const struct osr_engine *const *e = osr_engines; *e; e++) {
-		if (out->format != OUT_PEOPLE) {
-			engines_say_engine(out, *e);
-			continue;
-		}
-		if (e != osr_engines)
-			putchar('\n');
-		print_engine(*e);
+	if (out->format == OUT_PEOPLE) {
+		print_engines(out);
+		return;
 	}
+	for (const struct osr_engine *const *e = osr_engines; *e; e++)
+		engines_say_engine(out, *e);
 }

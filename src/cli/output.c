@@ -249,7 +249,10 @@ static void put_cell(const struct out *o, const char *text, int width)
 	       width < 0 ? pad : 0, "");
 }
 
-/* What ends a line is broken between words where the terminal ends, and goes on below itself. */
+/*
+ * What ends a line is broken between words where the terminal ends, and goes on below itself; a word that is too
+ * long is broken, too, but for those of a whole line, which the terminal breaks so that they can be copied.
+ */
 static void put_last(const struct out *o, const char *text, size_t indent)
 {
 	size_t room = o->width > indent + MIN_LABEL ? o->width - indent : SIZE_MAX;
@@ -259,19 +262,30 @@ static void put_last(const struct out *o, const char *text, size_t indent)
 
 		while (n && text[n] != ' ')
 			n--;
-		if (!n)
+		if (!n && !indent)
 			break;
+		n = n ? n : room;
 		printf("%.*s\n%*s", (int)n, text, (int)indent, "");
-		text += n + 1;
+		text += n + (text[n] == ' ');
 	}
 	put_cell(o, text, 0);
 	putchar('\n');
 }
 
-/* A line for each field that any row has, a column for each row. */
-static void print_across(const struct out *o, const struct out_section *s, const json_t *rows)
+/* Of the column that shows this one of n rows. */
+static int across_width(const struct out_section *s, const json_t *row, size_t n)
 {
-	size_t n = json_array_size(rows);
+	int width = 14;
+
+	for (const struct out_field *field = s->fields; field->key && n > 1; field++)
+		width = field->label ? output_width_of(row, field, width) : width;
+	return width;
+}
+
+/* The columns of rows first .. end - 1. */
+static void print_columns(const struct out *o, const struct out_section *s, const json_t *rows,
+			  size_t first, size_t end)
+{
 	int labels = label_width(s);
 	char buf[CELL_SIZE];
 
@@ -279,17 +293,34 @@ static void print_across(const struct out *o, const struct out_section *s, const
 		if (!field->label || !has_value(rows, field))
 			continue;
 		printf("%-*s", labels, field->label);
-		for (size_t i = 0; i < n; i++) {
+		for (size_t i = first; i < end; i++) {
 			const json_t *row = json_array_get(rows, i);
-			int width = 14;
 
-			for (const struct out_field *out = s->fields; out->key && n > 1; out++)
-				width = out->label ? output_width_of(row, out, width) : width;
 			putchar(' ');
-			put_cell(o, shown(row, field, buf), width);
+			put_cell(o, shown(row, field, buf),
+				 across_width(s, row, json_array_size(rows)));
 		}
 		putchar('\n');
 	}
+}
+
+/* A line for each field that any row has, a column for each row; as many columns beside each other as fit. */
+static void print_across(const struct out *o, const struct out_section *s, const json_t *rows)
+{
+	size_t n = json_array_size(rows), first = 0, room = (size_t)label_width(s);
+
+	for (size_t i = 0; i < n; i++) {
+		size_t width = (size_t)across_width(s, json_array_get(rows, i), n) + 1;
+
+		if (o->width && i > first && room + width > o->width) {
+			print_columns(o, s, rows, first, i);
+			putchar('\n');
+			first = i;
+			room = (size_t)label_width(s);
+		}
+		room += width;
+	}
+	print_columns(o, s, rows, first, n);
 }
 
 static void print_one(const struct out *o, const struct out_section *out, const json_t *rows)
@@ -305,7 +336,30 @@ static void print_one(const struct out *o, const struct out_section *out, const 
 		}
 }
 
-/* Text to the left, numbers to the right; row NULL: the labels. */
+/* Columns of text become narrower, the widest first, until a row fits the terminal; two blanks between columns. */
+static void fit_columns(const struct out *o, const struct out_field *const *field, int *width,
+			int n)
+{
+	enum { LEAST = 8 };
+	size_t all = 0;
+
+	for (int k = 0; k < n; k++)
+		all += (size_t)width[k] + (k ? 2 : 0);
+	while (o->width && all > o->width) {
+		int widest = -1;
+
+		for (int k = 0; k < n; k++)
+			if (field[k]->type == OUT_TEXT && width[k] > LEAST &&
+			    (widest < 0 || width[k] > width[widest]))
+				widest = k;
+		if (widest < 0)
+			return;
+		width[widest]--;
+		all--;
+	}
+}
+
+/* Text to the left, numbers to the right; row NULL: the labels. What a column has no room for is cut off. */
 static void print_row(const struct out *o, const struct out_field *const *field, const int *width,
 		      int n, const json_t *row)
 {
@@ -320,6 +374,8 @@ static void print_row(const struct out *o, const struct out_field *const *field,
 			fputs("  ", stdout);
 		if (k == n - 1 && is_text)
 			put_last(o, text, indent);
+		else if (is_text && strlen(text) > (size_t)width[k])
+			printf("%.*s..", width[k] - 2, text);
 		else
 			put_cell(o, text, is_text ? -width[k] : width[k]);
 		indent += (size_t)width[k] + 2;
@@ -342,6 +398,7 @@ static void print_rows(const struct out *o, const struct out_section *out, const
 			width[n] = output_width_of(json_array_get(rows, i), field, width[n]);
 		shown_field[n++] = field;
 	}
+	fit_columns(o, shown_field, width, n);
 	print_row(o, shown_field, width, n, NULL);
 	for (size_t i = 0; i < n_rows; i++)
 		print_row(o, shown_field, width, n, json_array_get(rows, i));
@@ -357,8 +414,13 @@ static bool has_labels(const struct out_section *out)
 
 static void print_lines(const struct out *o, const json_t *lines)
 {
-	for (size_t i = 0; i < json_array_size(lines); i++)
-		put_last(o, json_string_value(json_array_get(lines, i)), 0);
+	for (size_t i = 0; i < json_array_size(lines); i++) {
+		const char *text = json_string_value(json_array_get(lines, i));
+		size_t indent = strspn(text, " ");
+
+		printf("%*s", (int)indent, "");
+		put_last(o, text + indent, indent);
+	}
 }
 
 /* Pipes and files have neither colour nor width. */

@@ -10,10 +10,12 @@ import re
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 
 OSMROUTES = sys.argv[1]
 COLUMNS = 80
+ENGINES = ['dfsssp', 'sssp', 'angara', 'p2sssp', 'osmroutes']
 
 
 def on_terminal(*words, **env):
@@ -40,6 +42,14 @@ def plain(*words):
     return subprocess.run([OSMROUTES, *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
 
 
+def wide(words):
+    """What a command says on a terminal, which is wider on a pipe."""
+    seen, piped = on_terminal(*words, NO_COLOR='1'), plain(*words)
+    widths = [max(map(len, text.split('\n'))) for text in (seen, piped)]
+    assert widths[0] <= COLUMNS < widths[1], (words, widths)
+    return seen
+
+
 def main():
     check = ['check', '-e', 'sssp', 'topologies/torus-4x4.net']
     seen = on_terminal(*check)
@@ -48,11 +58,25 @@ def main():
         assert 'refuted' in text and '\x1b' not in text, text
     assert '\x1b[31mrefuted' in plain(*check, '--color=always')
     assert subprocess.run([OSMROUTES, *check, '--color=red'], capture_output=True).returncode == 2
-    # The same words, whatever the width; a table's columns may be wider than the terminal, its last text is not.
+    # The same words, whatever the width.
     without = re.sub(r'\x1b\[\d+m', '', seen)
     words = [re.sub(r'\d+', '0', text).split() for text in (without, plain(*check))]	# times differ
     assert words[0] == words[1], words
     assert max(map(len, plain(*check).split('\n'))) > COLUMNS >= max(map(len, without.split('\n'))), without
+    wide(['conf', '--list'])
+    # Columns that do not fit beside each other come below; every figure is there.
+    route = ['route', 'topologies/torus-4x4.net', '--bisections=0'] + [w for e in ENGINES for w in ('-e', e)]
+    seen = wide(route)
+    heads = [l.split()[2:] for l in seen.split('\n') if l.startswith('tables of ') and ' loop ' not in l]
+    assert len(heads) > 1 and sum(heads, []) == ENGINES, heads
+    # Names in a table are cut off.
+    with tempfile.TemporaryDirectory() as folder:
+        files = []
+        for name, text in ('a.net', plain('generate', 'torus', 'dims=4')), ('b.net', plain('generate', 'torus', 'dims=3')):
+            files.append(os.path.join(folder, name))
+            with open(files[-1], 'w') as file:
+                file.write(text.replace('"s-', '"' + 'switch' * 9 + '-'))
+        assert re.search(r'switchsw\.\.  ', wide(['diff', *files])), wide(['diff', *files])
     text = plain('--help')
     for command in ('route', 'check', 'status', 'drain', 'generate'):
         assert re.search(r'^  %s +\w' % command, text, re.M), command
