@@ -669,7 +669,8 @@ def slurm(workdir):
 
     def run(context, comment='osmroutes:cps-ring'):
         env = dict(os.environ, PATH=tools + ':' + os.environ['PATH'], OSMROUTES_KEYS=path,
-                   OSMROUTES_JOBS=os.path.join(workdir, 'jobs'), SLURM_JOB_ID='7', SLURM_JOB_UID='65534',
+                   OSMROUTES_JOBS=os.path.join(workdir, 'jobs'),
+                   OSMROUTES_PATTERNS=os.path.join(ROOT, 'share', 'examples', 'traffic-patterns'), SLURM_JOB_ID='7', SLURM_JOB_UID='65534',
                    SLURM_JOB_NODELIST='h0,h3,h5,h6', SLURM_JOB_COMMENT=comment,
                    SLURM_SCRIPT_CONTEXT=context)
         done = subprocess.run([os.path.join(ROOT, 'share', 'examples', 'slurm-prolog')], env=env,
@@ -684,7 +685,7 @@ def slurm(workdir):
             expect(run('prolog_task', comment='nothing') == '' and not apps_of(path), 'a job that wants no keys')
             run('prolog_slurmctld')
             expect(run('prolog_task') == 'export OSMROUTES_APP=1\nexport UCX_IB_LID_PATH_BITS=1\n',
-                   'the environment of a task')
+                   'the environment of a task: %s' % run('prolog_task'))
             app = apps_of(path)[0]
             expect(app['owner'] == 65534 and app['name'] == 'job 7' and app['ranks'] == 4, app)
             # The prolog alone has put the key into the switches.
