@@ -172,6 +172,7 @@ struct osr_result {
 	struct osr_fabric fabric;
 	struct osr_routing routing;
 	uint64_t digest; /* osr_routing_digest() */
+	bool confirmed; /* by osr_sweep_check(): tables with this digest have passed both checkers */
 	/*
 	 * [n_channels] routes over every channel, as osr_check_loads() counts them; NULL: unknown.
 	 */

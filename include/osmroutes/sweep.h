@@ -29,6 +29,8 @@ struct osr_sweep {
 	bool reused;
 	bool routed;  /* there are tables: what failed afterwards is the check or a promise */
 	bool refused; /* the check refused a re-route, and the engine has routed from nothing */
+	uint32_t
+		n_judged; /* LIDs that the proved checker has judged, of all; others are as they were */
 	struct osr_verdict verdict;
 	struct osr_checked checked;               /* by the engine, between both halves */
 	double ms_route, ms_transition, ms_check; /* by request.clock_ms; 0 without it */

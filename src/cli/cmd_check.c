@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/paths/bound.h"
+#include "core/proved/gate.h"
 #include "core/verify/verdict.h"
 
 #include "cli/answers.h"
@@ -115,6 +116,8 @@ static void ask_checker(struct args *a, struct outcome *o, uint32_t *rank)
 			return;
 	o->checked = true;
 	o->check_st = osr_check(&src->in.fabric, &routing, &o->scratch, &o->verdict, &o->diag);
+	if (!o->check_st)
+		o->check_st = osr_gate(&src->in.fabric, &routing, &o->scratch, &o->diag);
 }
 
 static enum osr_status check_verify_tables(struct args *a, struct outcome *o)

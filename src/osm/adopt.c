@@ -5,6 +5,7 @@
 #include "sweep.h"
 
 #include "core/paths/mcast.h"
+#include "core/proved/gate.h"
 #include "core/verify/union.h"
 
 #include <inttypes.h>
@@ -281,6 +282,8 @@ static enum osr_status adopt_judge(struct adopted *a)
 		a->r->claims |= OSR_CLAIM_MINIMAL;
 		st = osr_check_loads(a->f, a->r, &a->w->scratch, verdict, load, &a->diag);
 	}
+	if (!st)
+		st = osr_gate(a->f, a->r, &a->w->scratch, &a->diag);
 	if (st)
 		return st;
 	if (verdict->n_longer && (a->w->ctx->engine->capabilities & OSR_ENGINE_MINIMAL))
@@ -294,6 +297,7 @@ static enum osr_status adopt_judge(struct adopted *a)
 				verdict->efi, best->efi);
 	a->r->n_longer = (uint32_t)verdict->n_longer;
 	a->slot->result.load = load;
+	a->slot->result.confirmed = false;
 	a->slot->result.digest = osr_routing_digest(a->f, a->r);
 	return osr_repair_prepare(&a->slot->result, &a->w->scratch, &a->slot->arena, a->r,
 				  &a->diag);

@@ -20,6 +20,7 @@
 #include <osmroutes/clock.h>
 
 #include "control/control.h"
+#include "core/proved/gate.h"
 #include "keys/overlay.h"
 
 #define MAX_BOOK (64 * 1024 * 1024)
@@ -291,6 +292,8 @@ static enum osr_status keys_lay(struct osr_sched *sched, struct sweep_slot *slot
 				       scratch, &slot->keys_arena, &slot->keyed, diag);
 		if (!st)
 			st = osr_check(fabric, &slot->keyed, scratch, &verdict, diag);
+		if (!st)
+			st = osr_gate(fabric, &slot->keyed, scratch, diag);
 		if (!st &&
 		    (verdict.proven & slot->base_verdict.proven) != slot->base_verdict.proven)
 			st = osr_fail(diag, OSR_CHECK_FAILED, "less is proven than without keys");

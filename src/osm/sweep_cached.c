@@ -2,6 +2,7 @@
 /* Tables that OpenSM took from its unicast cache, instead of calling us: what it programmed is checked. */
 #include "sweep.h"
 
+#include "core/proved/gate.h"
 #include "keys.h"
 #include "metrics.h"
 #include "publish.h"
@@ -21,6 +22,8 @@ static enum osr_status check_cached(struct sweep *w, enum snapshot_lids lids, st
 				       routing, diag);
 	if (!st)
 		st = osr_check(fabric, routing, &w->scratch, &w->slot->verdict, diag);
+	if (!st)
+		st = osr_gate(fabric, routing, &w->scratch, diag);
 	w->ms_check = osr__sweep_clock_ms();
 	if (st)
 		return st;

@@ -524,6 +524,7 @@ static enum osr_status store_judge(const struct reader *x, struct osr_result *re
 		st = osr_fail(x->diag, st, "%s: %.*s", x->label, 300, why.text);
 	osr_arena_reset(scratch, mark);
 	result->load = load;
+	result->confirmed = false;
 	result->digest = osr_routing_digest(&result->fabric, &result->routing);
 	return st;
 }

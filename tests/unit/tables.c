@@ -550,6 +550,9 @@ static bool judge_mcast(const struct judge *j)
 		return true;
 	if (r->sl2vl && (!r->sl || (r->claims & OSR_CLAIM_ANY_SL)))
 		return judge_mcast_tables(j);
+	for (uint32_t c = 0; c < f->n_channels; c++)
+		if (on_tree(j, c) && f->chan_vls[c] <= (one_block(r) ? 0 : r->mcast_vl))
+			return false;
 	rank = r->rank + (one_block(r) ? 0 : r->mcast_vl * f->n_channels);
 	for (uint32_t in = 0; in < f->n_channels; in++)
 		for (uint32_t out = 0; out < f->n_channels; out++)

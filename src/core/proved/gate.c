@@ -12,54 +12,77 @@
 
 #define BAD INT32_MAX /* k_first: a packet that enters there is dropped */
 
+/* Elements of a channel; ranks of all lanes begin at the last one. */
+enum { C_SRC, C_DST, C_ROW, C_COL, C_VLS, C_REV, C_TREE, C_RANK };
+
 struct gate {
 	const struct osr_fabric *f;
 	const struct osr_routing *r;
 	struct tab t;
 	bool ranked;
-	uint8_t kind_of[16]; /* levels that all SL2VL tables map alike are one */
-	uint8_t *none;       /* [n_sw * 2] zeros: no level, no earlier levels */
-	struct row *row;     /* of each thread, with what it writes to */
-	uint32_t refused;    /* the first destination; OSR_NONE */
+	uint8_t kind_of[16];    /* levels that all SL2VL tables map alike are one */
+	uint16_t *none, *every; /* [n_sw] sets of levels */
+	uint16_t *pass;         /* [n_sw] of each thread */
+	struct row *row;        /* of each thread, with what it writes to */
+	uint32_t refused;       /* the first destination; OSR_NONE */
+	/* What it confirmed before; NULL. */
+	const struct gate *before;
+	uint8_t *changed;  /* [n_chan] since then */
+	uint8_t *answered; /* [n_sw] answers of the switch, or to it, have changed since then */
+	uint32_t *judged;  /* [parts] destinations that were looked at */
 };
 
 /* ---- fabric ---------------------------------------------------------------------------------- */
 
-static void *gate_ints(struct osr_arena *scratch, uint64_t n)
+/* The element of port p of switch s: what leaves by it is a channel with this number, if there is one. */
+static int32_t gate_place(const struct osr_fabric *fabric, uint32_t s, uint32_t p)
 {
-	return osr_calloc(scratch, n, sizeof(int32_t));
+	return (int32_t)(fabric->port_row[s] + p);
+}
+
+static int32_t *gate_chan(const struct tab *t, int32_t c)
+{
+	return t->chans + (size_t)c * (size_t)t->width;
+}
+
+static void gate_channel(const struct gate *g, uint32_t c)
+{
+	const struct osr_fabric *fabric = g->f;
+	const struct osr_routing *routing = g->r;
+	const uint32_t *up = routing->mcast_parent;
+	uint32_t src = fabric->chan_src[c], dst = fabric->chan_dst[c], back = fabric->chan_rev[c];
+	uint32_t in = fabric->chan_port[back];
+	int32_t vls = fabric->chan_vls[c], n_lane = g->t.n_lane;
+	int32_t *chan = gate_chan(&g->t, gate_place(fabric, src, fabric->chan_port[c]));
+
+	chan[C_SRC] = (int32_t)src;
+	chan[C_DST] = (int32_t)dst;
+	chan[C_REV] = gate_place(fabric, dst, in);
+	chan[C_VLS] = vls < n_lane ? vls : n_lane;
+	chan[C_TREE] = g->t.f_mcast && (up[src] == c || up[dst] == back);
+	if (!routing->sl2vl)
+		return;
+	chan[C_ROW] = (int32_t)(routing->sl2vl_row[dst] + in * (fabric->sw_n_ports[dst] + 1u));
+	chan[C_COL] = fabric->chan_port[c];
 }
 
 /* Switches, channels, ports: the same in other words. */
-static void gate_fabric(struct gate *g)
+static void gate_fabric(const struct gate *g)
 {
 	const struct osr_fabric *fabric = g->f;
-	const osr_sl2vl_t *sl2vl = (const osr_sl2vl_t *)g->r->sl2vl;
-	struct tab *t = &g->t;
 
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		t->s_first[s] = (int32_t)fabric->port_row[s];
-		t->s_ports[s] = fabric->sw_n_ports[s] + 1;
-		t->s_comp[s] = (int32_t)fabric->sw_component[s];
-		t->s_sends[s] = fabric->sw_sources[s] > 0;
-	}
-	for (uint32_t p = 0; p < fabric->n_ports; p++)
-		t->p_chan[p] =
-			fabric->port_chan[p] == OSR_NONE ? -1 : (int32_t)fabric->port_chan[p];
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
-		uint32_t dst = fabric->chan_dst[c], back = fabric->chan_rev[c];
-		unsigned in = fabric->chan_port[back], vls = fabric->chan_vls[c];
+		int32_t *sw = g->t.sws + 4 * (size_t)s;
 
-		t->c_src[c] = (int32_t)fabric->chan_src[c];
-		t->c_dst[c] = (int32_t)dst;
-		t->c_port[c] = fabric->chan_port[c];
-		t->c_rev[c] = (int32_t)back;
-		t->c_vls[c] = (int32_t)vls < t->n_lane ? (int32_t)vls : t->n_lane;
-		t->c_col[c] = sl2vl ? fabric->chan_port[c] : 0;
-		t->c_row[c] = sl2vl ? (int32_t)(g->r->sl2vl_row[dst] +
-						in * (fabric->sw_n_ports[dst] + 1u))
-				    : 0;
+		sw[0] = gate_place(fabric, s, 0);
+		sw[1] = fabric->sw_n_ports[s] + 1;
+		sw[2] = (int32_t)fabric->sw_component[s];
+		sw[3] = fabric->sw_sources[s] > 0;
 	}
+	for (int32_t c = 0; c < g->t.n_chan; c++)
+		gate_chan(&g->t, c)[C_SRC] = -1;
+	for (uint32_t c = 0; c < fabric->n_channels; c++)
+		gate_channel(g, c);
 }
 
 /* Ports by which packets enter: port 0 of every switch and, where the tables tell them apart, those of hosts. */
@@ -67,23 +90,22 @@ static void gate_entries(struct gate *g)
 {
 	const struct osr_fabric *fabric = g->f;
 	const struct osr_routing *routing = g->r;
-	struct tab *t = &g->t;
-	int32_t n = 0;
+	int32_t *entry = g->t.ents;
 
-	for (uint32_t s = 0; s < fabric->n_switches; s++, n++) {
-		t->e_sw[n] = (int32_t)s;
-		t->e_row[n] = routing->sl2vl ? (int32_t)routing->sl2vl_row[s] : 0;
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		*entry++ = (int32_t)s;
+		*entry++ = routing->sl2vl ? (int32_t)routing->sl2vl_row[s] : 0;
 	}
 	for (uint32_t i = 0; routing->sl2vl && i < fabric->n_terminals; i++) {
 		uint32_t s = fabric->term_switch[i];
 
 		if (!fabric->term_port[i])
 			continue;
-		t->e_sw[n] = (int32_t)s;
-		t->e_row[n++] = (int32_t)(routing->sl2vl_row[s] +
-					  fabric->term_port[i] * (fabric->sw_n_ports[s] + 1u));
+		*entry++ = (int32_t)s;
+		*entry++ = (int32_t)(routing->sl2vl_row[s] +
+				     fabric->term_port[i] * (fabric->sw_n_ports[s] + 1u));
 	}
-	t->n_entry = n;
+	g->t.n_entry = (int32_t)((entry - g->t.ents) / 2);
 }
 
 /* ---- lanes ----------------------------------------------------------------------------------- */
@@ -143,7 +165,7 @@ static void gate_claims(struct gate *g, uint64_t *n_slot)
 	t->f_mcast = (claims & OSR_CLAIM_MULTICAST) && routing->mcast_parent;
 	/* One graph for all lanes: the same as one lane. */
 	t->n_lane = shared || !g->ranked ? 1 : routing->n_vls;
-	t->n_q = shared ? 1 : routing->n_vls;
+	t->n_q = shared || !g->ranked ? 1 : routing->n_vls;
 	*n_slot = routing->sl2vl ? gate_pairs(g) : 1;
 	if (routing->sl2vl)
 		t->n_q = t->f_any ? gate_kinds(g, *n_slot) : 16;
@@ -155,8 +177,6 @@ static void gate_lanes(struct gate *g)
 	const struct osr_routing *routing = g->r;
 	struct tab *t = &g->t;
 
-	for (int32_t q = 0; q < t->n_q; q++)
-		t->k_lane[q] = q < t->n_lane ? q : 0;
 	if (!routing->sl2vl)
 		for (int32_t q = 0; q < t->n_q; q++)
 			t->slot0[q] = (uint8_t)(q < t->n_lane ? q : 0);
@@ -165,9 +185,6 @@ static void gate_lanes(struct gate *g)
 			for (unsigned sl = 0; sl < 16; sl++)
 				t->slot0[i * t->n_q + (t->f_any ? g->kind_of[sl] : sl)] =
 					routing->sl2vl[i][sl];
-	for (uint32_t c = 0; t->f_mcast && c < g->f->n_channels; c++)
-		t->c_tree[c] = routing->mcast_parent[g->f->chan_src[c]] == c ||
-			       routing->mcast_parent[g->f->chan_dst[c]] == g->f->chan_rev[c];
 }
 
 /* ---- certificate ----------------------------------------------------------------------------- */
@@ -175,63 +192,67 @@ static void gate_lanes(struct gate *g)
 /* As signed numbers in the same order. The two highest fall together, as in the other checker. */
 static void gate_ranks(struct gate *g)
 {
-	const struct osr_routing *routing = g->r;
-	struct tab *t = &g->t;
+	const struct osr_fabric *fabric = g->f;
+	const uint32_t *rank = g->r->rank;
 
-	for (int32_t l = 0; l < t->n_lane; l++)
-		for (int32_t c = 0; c < t->n_chan; c++) {
-			uint32_t rank = routing->rank[(size_t)l * routing->n_channels + (size_t)c];
-			int64_t signed_rank = (int64_t)rank + INT32_MIN;
+	for (int32_t l = 0; l < g->t.n_lane; l++)
+		for (uint32_t c = 0; c < fabric->n_channels; c++, rank++) {
+			int64_t signed_rank = (int64_t)*rank + INT32_MIN;
+			int32_t at = gate_place(fabric, fabric->chan_src[c], fabric->chan_port[c]);
 
-			t->k_rank[(size_t)c * t->n_lane + l] =
+			gate_chan(&g->t, at)[C_RANK + l] =
 				(int32_t)(signed_rank < BAD ? signed_rank : BAD - 1);
 		}
 }
 
-static int32_t *gate_most(int32_t *most, int32_t x)
+static void gate_most(int32_t *most, int32_t x)
 {
 	*most = x > *most ? x : *most;
-	return most;
 }
 
 /* The rank of what leaves by channel c through slot row + column; BAD if it is dropped. */
-static int32_t gate_rank(const struct tab *t, int32_t row, int32_t c, int32_t q)
+static int32_t gate_rank(const struct tab *t, int32_t row, const int32_t *chan, int32_t q)
 {
-	int32_t lane = t->slot0[(int64_t)(row + t->c_col[c]) * t->n_q + q];
+	int32_t lane = t->slot0[(int64_t)(row + chan[C_COL]) * t->n_q + q];
 
-	return lane < t->c_vls[c] ? t->k_rank[(int64_t)c * t->n_lane + lane] : BAD;
+	return lane < chan[C_VLS] ? chan[C_RANK + lane] : BAD;
+}
+
+/* What comes by slots of this row to switch s has at most this rank, by level from this element of the channel on. */
+static void gate_bound(const struct tab *t, int32_t row, int32_t s, int32_t element, int32_t back)
+{
+	const int32_t *sw = t->sws + 4 * (size_t)s;
+
+	for (int32_t c = sw[0]; c < sw[0] + sw[1]; c++) {
+		int32_t *chan = gate_chan(t, c);
+
+		for (int32_t q = 0; chan[C_SRC] >= 0 && c != back && q < t->n_q; q++)
+			gate_most(&chan[element + q], gate_rank(t, row, chan, q));
+	}
 }
 
 static void gate_bounds(struct gate *g)
 {
-	const struct osr_fabric *fabric = g->f;
-	struct tab *t = &g->t;
-	size_t n = (size_t)t->n_chan * t->n_q;
+	const struct tab *t = &g->t;
+	int32_t first = C_RANK + t->n_lane, held = first + t->n_q;
 
-	for (size_t i = 0; i < n; i++)
-		t->k_first[i] = INT32_MIN;
-	for (int32_t h = 0; h < t->n_entry; h++)
-		for (uint32_t c = fabric->chan_row[t->e_sw[h]];
-		     c < fabric->chan_row[t->e_sw[h] + 1]; c++)
-			for (int32_t q = 0; q < t->n_q; q++)
-				gate_most(&t->k_first[(size_t)c * t->n_q + q],
-					  gate_rank(t, t->e_row[h], (int32_t)c, q));
-	if (!t->f_mcast)
-		return;
-	memcpy(t->k_mheld, t->k_first, n * sizeof(*t->k_mheld));
 	for (int32_t c = 0; c < t->n_chan; c++)
+		for (int32_t q = 0; q < t->n_q; q++)
+			gate_chan(t, c)[first + q] = INT32_MIN;
+	for (int32_t h = 0; h < t->n_entry; h++)
+		gate_bound(t, t->ents[2 * h + 1], t->ents[2 * h], first, -1);
+	for (int32_t c = 0; t->f_mcast && c < t->n_chan; c++)
 		for (int32_t q = 0; q < t->n_q; q++) {
-			int32_t *held = &t->k_mheld[(size_t)c * t->n_q + q];
-			uint32_t v = (uint32_t)t->c_dst[c];
+			int32_t *chan = gate_chan(t, c);
 
-			if (t->m_lane >= 0)
-				*held = t->k_rank[(size_t)c * t->n_lane + t->m_lane];
-			for (uint32_t e = fabric->chan_row[v];
-			     t->m_lane < 0 && t->c_tree[c] && e < fabric->chan_row[v + 1]; e++)
-				if (t->c_tree[e] && (int32_t)e != t->c_rev[c])
-					gate_most(&t->k_mheld[(size_t)e * t->n_q + q],
-						  gate_rank(t, t->c_row[c], (int32_t)e, q));
+			chan[held + q] = t->m_lane < 0 ? chan[first + q] : chan[C_RANK + t->m_lane];
 		}
+	for (int32_t c = 0; t->f_mcast && t->m_lane < 0 && c < t->n_chan; c++) {
+		const int32_t *chan = gate_chan(t, c);
+
+		if (chan[C_TREE])
+			gate_bound(t, chan[C_ROW], chan[C_DST], held, chan[C_REV]);
+	}
 }
 
 /* Levels that hosts of switch h send on to destination d. */
@@ -252,47 +273,49 @@ static bool gate_meets(const struct gate *g, uint32_t d, uint32_t s)
 	       (fabric->sw_sources[s] || fabric->term_weight[fabric->dest_term[d]]);
 }
 
-/* What switches are asked on, and so answer on; the second table is the first one transposed. */
+/* What switch h asks switch s on, s may answer h on. */
 static void gate_answers(struct gate *g)
 {
-	size_t n = g->f->n_switches, block = 64;
-	struct tab *t = &g->t;
+	size_t n = g->f->n_switches;
 
 	for (uint32_t d = 0; d < g->f->n_dests; d++)
 		for (uint32_t h = 0; h < n; h++)
 			if (g->f->sw_sources[h] && gate_meets(g, d, h))
-				t->k_asked[g->f->dest_switch[d] * n + h] |=
+				g->t.k_answers[h * n + g->f->dest_switch[d]] |=
 					(uint16_t)gate_levels(g, d, h);
-	for (size_t s0 = 0; s0 < n; s0 += block)
-		for (size_t h = 0; h < n; h++)
-			for (size_t s = s0; s < s0 + block && s < n; s++)
-				t->k_answers[h * n + s] = t->k_asked[s * n + h];
 }
 
 /* ---- one destination ------------------------------------------------------------------------- */
 
-/* The channel by which switch s sends on; -1: none. */
-static int32_t gate_next(const struct tab *t, const struct row *r, int32_t s)
+/* The channel by which switch s sends on; NULL: none. */
+static const int32_t *gate_next(const struct tab *t, const struct row *r, int32_t s)
 {
-	return r->lft0[s] < t->s_ports[s] ? t->p_chan[t->s_first[s] + r->lft0[s]] : -1;
+	const int32_t *sw = t->sws + 4 * (size_t)s, *chan;
+
+	if (r->lft0[s] >= sw[1])
+		return NULL;
+	chan = gate_chan(t, sw[0] + r->lft0[s]);
+	return chan[C_SRC] == s ? chan : NULL;
 }
 
 /* Hops left to home; INT32_MIN where entries lead around or nowhere. */
 static void gate_left(const struct tab *t, struct row *r)
 {
+	const int32_t *c;
+
 	for (int32_t s = 0; s < t->n_sw; s++)
 		r->k_left[s] = -1;
 	r->k_left[r->r_home] = 0;
 	for (int32_t s = 0; s < t->n_sw; s++) {
-		int32_t at = s, c, hops = 0, left;
+		int32_t at = s, hops = 0, left;
 
-		for (; r->k_left[at] == -1 && hops <= t->n_sw; hops++, at = t->c_dst[c])
-			if ((c = gate_next(t, r, at)) < 0)
+		for (; r->k_left[at] == -1 && hops <= t->n_sw; hops++, at = c[C_DST])
+			if (!(c = gate_next(t, r, at)))
 				break;
 		left = r->k_left[at] < 0 ? INT32_MIN : r->k_left[at] + hops;
-		for (at = s; r->k_left[at] == -1; at = t->c_dst[c]) {
+		for (at = s; r->k_left[at] == -1; at = c[C_DST]) {
 			r->k_left[at] = left < 0 ? left : left--;
-			if ((c = gate_next(t, r, at)) < 0)
+			if (!(c = gate_next(t, r, at)))
 				break;
 		}
 	}
@@ -308,7 +331,7 @@ static unsigned gate_own(const struct gate *g, const struct row *r, int32_t s)
 		return 0;
 	if (!t->f_any)
 		own = gate_levels(g, (uint32_t)r->dest, (uint32_t)s);
-	if (t->f_replies && r->f_asks && t->s_sends[r->r_home])
+	if (t->f_replies && r->f_asks && t->sws[4 * r->r_home + 3])
 		own |= t->k_answers[(size_t)r->r_home * (size_t)t->n_sw + (size_t)s];
 	return own;
 }
@@ -321,11 +344,11 @@ static void gate_pass(const struct gate *g, struct row *r)
 	memset(r->k_pass, 0, (size_t)t->n_sw * sizeof(*r->k_pass));
 	for (int32_t s = 0; s < t->n_sw; s++) {
 		unsigned own = gate_own(g, r, s);
+		const int32_t *c;
 
-		for (int32_t at = s, c; at != r->r_home && (own & ~r->k_pass[at]);
-		     at = t->c_dst[c]) {
+		for (int32_t at = s; at != r->r_home && (own & ~r->k_pass[at]); at = c[C_DST]) {
 			r->k_pass[at] |= (uint16_t)own;
-			if ((c = gate_next(t, r, at)) < 0)
+			if (!(c = gate_next(t, r, at)))
 				break;
 		}
 	}
@@ -335,25 +358,31 @@ static void gate_pass(const struct gate *g, struct row *r)
 static void gate_held(const struct gate *g, struct row *r)
 {
 	const struct tab *t = &g->t;
+	int32_t first = C_RANK + t->n_lane;
 
 	for (int64_t i = 0; i < (int64_t)t->n_q * t->n_sw; i++)
 		r->k_held[i] = INT32_MIN;
 	for (int32_t s = 0; s < t->n_sw; s++) {
-		int32_t c = gate_next(t, r, s), v = c < 0 ? s : t->c_dst[c], e = gate_next(t, r, v);
-		unsigned own = gate_own(g, r, s), pass = r->f_all ? own : r->k_pass[s];
+		const int32_t *c = s == r->r_home ? NULL : gate_next(t, r, s), *e;
+		unsigned own, pass;
 
-		for (int32_t q = 0; c >= 0 && s != r->r_home && q < t->n_q; q++) {
+		if (!c)
+			continue;
+		own = gate_own(g, r, s);
+		pass = r->k_pass[s];
+		e = c[C_DST] == r->r_home ? NULL : gate_next(t, r, c[C_DST]);
+		for (int32_t q = 0; q < t->n_q; q++) {
 			int32_t *held = r->k_held + (int64_t)q * t->n_sw;
 
 			if (own >> q & 1)
-				gate_most(&held[s], t->k_first[(int64_t)c * t->n_q + q]);
-			if (e >= 0 && (pass >> q & 1))
-				gate_most(&held[v], gate_rank(t, t->c_row[c], e, q));
+				gate_most(&held[s], c[first + q]);
+			if (e && (pass >> q & 1))
+				gate_most(&held[c[C_DST]], gate_rank(t, c[C_ROW], e, q));
 		}
 	}
 }
 
-static void gate_row_of(const struct gate *g, uint32_t d, struct row *r)
+static void gate_row_of(const struct gate *g, uint32_t i, uint32_t d, struct row *r)
 {
 	const struct osr_fabric *fabric = g->f;
 	const struct osr_routing *routing = g->r;
@@ -365,10 +394,110 @@ static void gate_row_of(const struct gate *g, uint32_t d, struct row *r)
 	r->r_exit = fabric->term_port[term];
 	r->f_asks = fabric->term_weight[term] > 0;
 	r->lft0 = r->lft1 = routing->lft + at;
-	r->r_sl = routing->sl ? routing->sl + at : g->none;
+	r->r_sl = routing->sl ? routing->sl + at : (uint8_t *)g->none;
 	r->f_more = routing->granted != NULL;
-	r->r_more = routing->granted ? (uint16_t *)routing->granted + at : (uint16_t *)g->none;
-	r->f_all = g->ranked && g->t.f_any && r->f_asks;
+	r->r_more = routing->granted ? (uint16_t *)routing->granted + at : g->none;
+	/* Everything may be anywhere, or what enters is carried along. */
+	r->k_pass = g->t.f_any && r->f_asks ? g->every : g->pass + (size_t)g->t.n_sw * i;
+}
+
+/* ---- what a fault has left as it was ----------------------------------------------------------- */
+
+/*
+ * The theorem `stays` of proved.mlw: a destination that was confirmed, and of which nothing has changed that is looked
+ * at, is confirmed, with the marks and bounds of then. What is looked at: switches, the entries, levels and answers of
+ * the destination, and the channels that its entries use, with their ranks and the lanes of what comes by them.
+ */
+
+/* Switches, levels, lanes and claims are those of before: then channels and rows compare. */
+static bool gate_comparable(const struct gate *g)
+{
+	const struct gate *before = g->before;
+	const struct tab *now = &g->t, *then = &before->t;
+
+	return before->ranked && now->n_sw == then->n_sw && now->n_chan == then->n_chan &&
+	       now->n_slot == then->n_slot && now->n_lane == then->n_lane &&
+	       now->n_q == then->n_q && now->f_any == then->f_any &&
+	       now->f_replies == then->f_replies && now->f_flat == then->f_flat &&
+	       !g->r->granted == !before->r->granted &&
+	       !memcmp(g->f->sw_guid, before->f->sw_guid,
+		       (size_t)now->n_sw * sizeof(*g->f->sw_guid)) &&
+	       !memcmp(now->sws, then->sws, (size_t)now->n_sw * 4 * sizeof(*now->sws));
+}
+
+static bool gate_channel_changed(const struct gate *g, int32_t c)
+{
+	const struct tab *now = &g->t, *then = &g->before->t;
+	const int32_t *a = gate_chan(now, c), *b = gate_chan(then, c);
+	size_t slot = (size_t)a[C_ROW] * (size_t)now->n_q,
+	       size = (size_t)now->n_q * (g->r->sl2vl ? (size_t)now->sws[4 * a[C_DST] + 1] : 1);
+
+	return memcmp(a, b, (C_VLS + 1) * sizeof(*a)) ||
+	       memcmp(a + C_RANK, b + C_RANK, (size_t)(now->n_lane + now->n_q) * sizeof(*a)) ||
+	       memcmp(now->slot0 + slot, then->slot0 + slot, size);
+}
+
+static void gate_compare(struct gate *g)
+{
+	const struct tab *t = &g->t;
+	size_t n = (size_t)t->n_sw;
+
+	for (int32_t c = 0; c < t->n_chan; c++)
+		g->changed[c] = gate_channel_changed(g, c);
+	for (size_t h = 0; t->f_replies && h < n; h++)
+		for (size_t s = 0; s < n; s++)
+			if (t->k_answers[h * n + s] != g->before->t.k_answers[h * n + s])
+				g->answered[h] = g->answered[s] = 1;
+}
+
+static bool gate_same(const void *now, size_t d, const void *then, size_t d_then, size_t size)
+{
+	return !now ||
+	       !memcmp((const char *)now + d * size, (const char *)then + d_then * size, size);
+}
+
+static bool gate_stays(const struct gate *g, uint32_t d)
+{
+	const struct osr_fabric *now = g->f, *then = g->before->f;
+	const struct osr_routing *a = g->r, *b = g->before->r;
+	uint32_t lid = now->dest_lid[d], was, term = now->dest_term[d], home = now->dest_switch[d];
+	size_t n = now->n_switches;
+
+	was = lid <= then->max_lid ? then->lid_dest[lid] : OSR_NONE;
+	if (was == OSR_NONE || !now->term_weight[term] ||
+	    !then->term_weight[then->dest_term[was]] || home != then->dest_switch[was] ||
+	    now->term_port[term] != then->term_port[then->dest_term[was]] || g->answered[home] ||
+	    !gate_same(a->lft, d, b->lft, was, n) ||
+	    (!g->t.f_any && (!gate_same(a->sl, d, b->sl, was, n) ||
+			     !gate_same(a->granted, d, b->granted, was, n * sizeof(*a->granted)))))
+		return false;
+	for (size_t s = 0; s < n; s++) {
+		const int32_t *sw = g->t.sws + 4 * s;
+		uint8_t port = a->lft[d * n + s];
+
+		if (port < sw[1] && g->changed[sw[0] + port])
+			return false;
+	}
+	return true;
+}
+
+/*
+ * dest_check() where something is known of the tables: the compiler leaves out what they do not need. No value changes,
+ * for each is what was asked for.
+ */
+static bool gate_check(struct tab t, struct row r)
+{
+	enum { ONE_LEVEL = C_RANK + 1 + 2 };
+
+	t.n_gen = 1;
+	if (t.n_q > 1)
+		return t.f_any ? dest_check(t, r) : dest_check(t, r);
+	if (!t.f_any || t.f_replies || !r.f_asks || t.width != ONE_LEVEL)
+		return dest_check(t, r);
+	t.n_q = t.n_lane = 1;
+	t.width = ONE_LEVEL;
+	r.f_asks = 1;
+	return t.f_flat ? dest_check(t, r) : dest_check(t, r);
 }
 
 static void gate_dest(void *ctx, uint32_t i, uint32_t d)
@@ -378,16 +507,17 @@ static void gate_dest(void *ctx, uint32_t i, uint32_t d)
 	uint32_t seen = __atomic_load_n(&g->refused, __ATOMIC_RELAXED);
 	bool proven;
 
-	if (d > seen)
+	if (d > seen || (g->before && gate_stays(g, d)))
 		return;
-	gate_row_of(g, d, r);
-	if (!r->f_all)
+	g->judged[i]++;
+	gate_row_of(g, i, d, r);
+	if (!g->ranked || !r->f_asks)
 		gate_left(&g->t, r);
-	if (g->ranked && !r->f_all)
+	if (g->ranked && r->k_pass != g->every)
 		gate_pass(g, r);
 	if (g->ranked && !g->t.f_flat)
 		gate_held(g, r);
-	proven = g->ranked ? dest_check(g->t, *r) : reach_check(g->t, *r);
+	proven = g->ranked ? gate_check(g->t, *r) : reach_check(g->t, *r);
 	while (!proven && d < seen &&
 	       !__atomic_compare_exchange_n(&g->refused, &seen, d, false, __ATOMIC_RELAXED,
 					    __ATOMIC_RELAXED))
@@ -401,45 +531,33 @@ static bool gate_alloc(struct gate *g, uint64_t n_slot, uint32_t n_parts, struct
 {
 	const struct osr_fabric *fabric = g->f;
 	struct tab *t = &g->t;
-	uint64_t n = fabric->n_switches, m = fabric->n_channels,
+	uint64_t n = fabric->n_switches, n_q = (uint64_t)t->n_q,
+		 width = C_RANK + (uint64_t)t->n_lane + 2 * n_q,
 		 entries = n + (g->r->sl2vl ? fabric->n_terminals : 0);
 
-	if (n * n > BAD || fabric->n_dests > BAD || m * 16 > BAD || fabric->n_ports > BAD ||
-	    entries > BAD || n_slot * (uint64_t)t->n_q > BAD)
+	if (n * n > BAD || n * n_q > BAD || fabric->n_dests > BAD ||
+	    fabric->n_ports * width > BAD || 2 * entries > BAD || n_slot * n_q > BAD)
 		return false;
 	t->n_sw = (int32_t)n;
 	t->n_dest = (int32_t)fabric->n_dests;
-	t->n_chan = (int32_t)m;
-	t->n_port = (int32_t)fabric->n_ports;
+	t->n_chan = (int32_t)fabric->n_ports;
 	t->n_slot = (int32_t)n_slot;
-	t->c_src = gate_ints(scratch, m);
-	t->c_dst = gate_ints(scratch, m);
-	t->c_port = gate_ints(scratch, m);
-	t->c_row = gate_ints(scratch, m);
-	t->c_col = gate_ints(scratch, m);
-	t->c_rev = gate_ints(scratch, m);
-	t->c_vls = gate_ints(scratch, m);
-	t->c_tree = gate_ints(scratch, m);
-	t->s_first = gate_ints(scratch, n);
-	t->s_ports = gate_ints(scratch, n);
-	t->s_comp = gate_ints(scratch, n);
-	t->s_sends = gate_ints(scratch, n);
-	t->p_chan = gate_ints(scratch, fabric->n_ports);
-	t->e_sw = gate_ints(scratch, entries);
-	t->e_row = gate_ints(scratch, entries);
-	t->slot0 = t->slot1 = osr_calloc(scratch, n_slot, (size_t)t->n_q);
-	t->k_rank = gate_ints(scratch, m * (uint64_t)t->n_lane);
-	t->k_first = gate_ints(scratch, m * (uint64_t)t->n_q);
-	t->k_mheld = gate_ints(scratch, m * (uint64_t)t->n_q);
-	t->k_lane = gate_ints(scratch, (uint64_t)t->n_q);
+	t->width = (int32_t)width;
+	t->chans = osr_calloc(scratch, fabric->n_ports, width * sizeof(*t->chans));
+	t->sws = osr_calloc(scratch, n, 4 * sizeof(*t->sws));
+	t->ents = osr_calloc(scratch, entries, 2 * sizeof(*t->ents));
+	t->slot0 = t->slot1 = osr_calloc(scratch, n_slot, n_q);
 	t->k_answers = osr_calloc(scratch, t->f_replies ? n * n : 0, sizeof(*t->k_answers));
-	t->k_asked = osr_calloc(scratch, t->f_replies ? n * n : 0, sizeof(*t->k_asked));
-	g->none = osr_calloc(scratch, n, sizeof(uint16_t));
+	g->none = osr_calloc(scratch, n, sizeof(*g->none));
+	g->every = osr_calloc(scratch, n, sizeof(*g->every));
+	g->pass = osr_calloc(scratch, n * n_parts, sizeof(*g->pass));
+	if (g->every)
+		memset(g->every, 0xff, n * sizeof(*g->every));
 	g->row = osr_calloc(scratch, n_parts, sizeof(*g->row));
+	g->judged = osr_calloc(scratch, n_parts, sizeof(*g->judged));
 	for (uint32_t i = 0; g->row && i < n_parts; i++) {
-		g->row[i].k_pass = osr_calloc(scratch, n, sizeof(*g->row->k_pass));
-		g->row[i].k_left = gate_ints(scratch, n);
-		g->row[i].k_held = gate_ints(scratch, n * (uint64_t)t->n_q);
+		g->row[i].k_left = osr_calloc(scratch, n, sizeof(*g->row->k_left));
+		g->row[i].k_held = osr_calloc(scratch, n * n_q, sizeof(*g->row->k_held));
 	}
 	return true;
 }
@@ -459,11 +577,13 @@ static bool gate_fits(const struct osr_fabric *fabric, const struct osr_routing 
 	       (!(routing->claims & OSR_CLAIM_MULTICAST) || routing->mcast_parent);
 }
 
-static enum osr_status gate_ask(struct gate *g, struct osr_arena *scratch, struct osr_diag *diag)
+static const char who[] = "the proved checker does not confirm";
+
+/* The arrays, filled. */
+static enum osr_status gate_lay(struct gate *g, uint32_t n_parts, struct osr_arena *scratch,
+				struct osr_diag *diag)
 {
-	static const char who[] = "the proved checker does not confirm";
 	uint64_t n_slot;
-	uint32_t n_parts = osr_threads_parts(scratch, (uint64_t)g->f->n_dests * g->f->n_switches);
 
 	if (!gate_fits(g->f, g->r))
 		return osr_fail(diag, OSR_NOT_PROVEN, "%s tables of another fabric or half a claim",
@@ -486,6 +606,12 @@ static enum osr_status gate_ask(struct gate *g, struct osr_arena *scratch, struc
 	}
 	if (g->t.f_replies)
 		gate_answers(g);
+	return OSR_OK;
+}
+
+static enum osr_status gate_ask(struct gate *g, uint32_t n_parts, struct osr_arena *scratch,
+				struct osr_diag *diag)
+{
 	if (!wired_check(g->t) || (g->ranked && !fabric_check(g->t)))
 		return osr_fail(diag, OSR_NOT_PROVEN, "%s %s", who,
 				g->t.f_mcast ? "multicast, or how the fabric is wired"
@@ -497,13 +623,50 @@ static enum osr_status gate_ask(struct gate *g, struct osr_arena *scratch, struc
 	return OSR_OK;
 }
 
+/* Lays out what was confirmed before; g->before stays NULL where it does not help. */
+static void gate_remember(struct gate *g, const struct osr_result *result, struct gate *before,
+			  struct osr_arena *scratch)
+{
+	struct osr_diag unsaid;
+
+	if (!g->ranked || !result || !result->confirmed ||
+	    osr_routing_digest(&result->fabric, &result->routing) != result->digest)
+		return;
+	*before = (struct gate){ .f = &result->fabric, .r = &result->routing };
+	g->changed = osr_calloc(scratch, (size_t)g->t.n_chan, 1);
+	g->answered = osr_calloc(scratch, (size_t)g->t.n_sw, 1);
+	if (gate_lay(before, 0, scratch, &unsaid) || osr_arena_failed(scratch, &unsaid))
+		return;
+	g->before = before;
+	if (gate_comparable(g))
+		gate_compare(g);
+	else
+		g->before = NULL;
+}
+
+enum osr_status osr_gate_again(const struct osr_fabric *fabric, const struct osr_routing *routing,
+			       const struct osr_result *result, struct osr_arena *scratch,
+			       uint32_t *n_judged, struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	struct gate g = { .f = fabric, .r = routing, .refused = OSR_NONE }, before;
+	uint32_t n_parts =
+		osr_threads_parts(scratch, (uint64_t)fabric->n_dests * fabric->n_switches);
+	enum osr_status st = gate_lay(&g, n_parts, scratch, diag);
+
+	if (!st)
+		gate_remember(&g, result, &before, scratch);
+	if (!st)
+		st = osr_arena_failed(scratch, diag) ? OSR_NOMEM
+						     : gate_ask(&g, n_parts, scratch, diag);
+	for (uint32_t i = 0; n_judged && !st && i < n_parts; i++)
+		*n_judged = (i ? *n_judged : 0) + g.judged[i];
+	osr_arena_reset(scratch, mark);
+	return st;
+}
+
 enum osr_status osr_gate(const struct osr_fabric *fabric, const struct osr_routing *routing,
 			 struct osr_arena *scratch, struct osr_diag *diag)
 {
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
-	struct gate g = { .f = fabric, .r = routing, .refused = OSR_NONE };
-	enum osr_status st = gate_ask(&g, scratch, diag);
-
-	osr_arena_reset(scratch, mark);
-	return st;
+	return osr_gate_again(fabric, routing, NULL, scratch, NULL, diag);
 }

@@ -27,4 +27,14 @@
 enum osr_status osr_gate(const struct osr_fabric *fabric, const struct osr_routing *routing,
 			 struct osr_arena *scratch, struct osr_diag *diag);
 
+/*
+ * The same after osr_gate() has confirmed `before` (before->confirmed; else it counts for nothing): LIDs of hosts are
+ * not judged again where neither their entries and levels nor the channels and lanes that they use have changed, with
+ * the ranks of the certificate. Port 0 of switches is judged always, and everything if switches have come or gone.
+ * *n_judged: LIDs that were; may be NULL.
+ */
+enum osr_status osr_gate_again(const struct osr_fabric *fabric, const struct osr_routing *routing,
+			       const struct osr_result *before, struct osr_arena *scratch,
+			       uint32_t *n_judged, struct osr_diag *diag);
+
 #endif

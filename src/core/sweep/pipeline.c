@@ -192,6 +192,7 @@ static enum osr_status sweep_route_by(const struct osr_job *job, struct osr_resu
 	memset(&result->routing, 0, sizeof(result->routing));
 	result->load = NULL;
 	result->baseline = NULL;
+	result->confirmed = false;
 	st = sweep_tables(&mine, refused);
 	osr_arena_reset(job->scratch, mark);
 	tables = sweep_clock_ms(job);
@@ -265,7 +266,9 @@ enum osr_status osr_sweep_check(const struct osr_job *job, struct osr_result *re
 	if (!st)
 		st = sweep_promises(job, &result->routing, sweep);
 	if (!st)
-		st = osr_gate(fabric, &result->routing, job->scratch, job->diag);
+		st = osr_gate_again(fabric, &result->routing, job->previous, job->scratch,
+				    &sweep->n_judged, job->diag);
+	result->confirmed = !st;
 	sweep->ms_check = sweep_clock_ms(job) - start;
 	sweep->wall_check = sweep_wall_ms(job) - wall;
 	return st;

@@ -117,6 +117,7 @@ static enum osr_status check_mcast_ranks(struct checker *k, struct mcast_in *in)
 	const uint32_t *rank = k->r->rank + (size_t)vl * k->f->n_channels;
 	const uint32_t *parent = k->r->mcast_parent;
 	const struct osr_fabric *fabric = k->f;
+	struct name a;
 
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		uint32_t up = parent[s];
@@ -132,6 +133,11 @@ static enum osr_status check_mcast_ranks(struct checker *k, struct mcast_in *in)
 		if (up == OSR_NONE)
 			continue;
 		down = fabric->chan_rev[up];
+		if (vl >= fabric->chan_vls[up] || vl >= fabric->chan_vls[down])
+			return osr_fail(k->diag, OSR_CHECK_FAILED,
+					"multicast is on VL %u, and the cable at switch %s port %u "
+					"has fewer VLs",
+					vl, sw_name(k, s, &a), fabric->chan_port[up]);
 		if (!mcast_leave(&in[s], rank_key(rank[up]), up))
 			return blame_mcast(k, s, up, vl);
 		if (!mcast_leave(&in[fabric->chan_dst[up]], rank_key(rank[down]), up))
@@ -170,6 +176,28 @@ static void mcast_vls(const struct checker *k, uint32_t c, uint16_t vls[16])
 				table_of(k, s, fabric->chan_port[o], fabric->chan_port[c])[sl]);
 }
 
+static enum osr_status fail_mcast_vl(struct checker *k, uint32_t c, unsigned sl, unsigned vl)
+{
+	struct name a;
+
+	return osr_fail(k->diag, OSR_CHECK_FAILED,
+			"multicast on SL %u leaves switch %s port %u on VL %u, beyond the %u VLs "
+			"of the routing or those of the cable",
+			sl, sw_name(k, k->f->chan_src[c], &a), k->f->chan_port[c], vl, k->r->n_vls);
+}
+
+/* What leaves by channel c, from hosts or from other links, has a VL that is there. */
+static enum osr_status check_mcast_vls(struct checker *k, uint32_t c, const uint16_t vls[16])
+{
+	for (unsigned sl = 0; sl < 16; sl++) {
+		unsigned missing = vls[sl] & ~(unsigned)k->vl_ok[c];
+
+		if (missing)
+			return fail_mcast_vl(k, c, sl, (unsigned)__builtin_ctz(missing));
+	}
+	return OSR_OK;
+}
+
 static enum osr_status check_mcast_turn(struct checker *k, uint32_t in, const uint16_t vls[16],
 					uint32_t out)
 {
@@ -178,16 +206,11 @@ static enum osr_status check_mcast_turn(struct checker *k, uint32_t in, const ui
 		table_of(k, fabric->chan_src[out], fabric->chan_port[fabric->chan_rev[in]],
 			 fabric->chan_port[out]);
 	const unsigned n_vls = k->r->n_vls;
-	struct name a;
 
 	for (unsigned sl = 0; sl < 16; sl++) {
 		if (vl_bit(table[sl]) & ~k->vl_ok[out])
-			return osr_fail(k->diag, OSR_CHECK_FAILED,
-					"multicast on SL %u leaves switch %s port %u on VL %u, "
-					"beyond the %u VLs of the routing or those of the cable",
-					sl, sw_name(k, fabric->chan_src[out], &a),
-					fabric->chan_port[out], table[sl], n_vls);
-		for (unsigned left = vls[sl] & k->vl_ok[in]; left; left &= left - 1) {
+			return fail_mcast_vl(k, out, sl, table[sl]);
+		for (unsigned left = vls[sl]; left; left &= left - 1) {
 			unsigned vl = __builtin_ctz(left);
 
 			if (k->rank[(size_t)in * n_vls + vl] >=
@@ -210,6 +233,7 @@ static enum osr_status check_mcast_tables(struct checker *k)
 		if (!in_forest(k, in))
 			continue;
 		mcast_vls(k, in, vls);
+		st = check_mcast_vls(k, in, vls);
 		for (uint32_t out = fabric->chan_row[s]; out < fabric->chan_row[s + 1] && !st;
 		     out++)
 			if (out != fabric->chan_rev[in] && in_forest(k, out))
