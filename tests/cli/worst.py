@@ -221,6 +221,10 @@ KNOWN = [
     # Minimal routes of diameter 2: 2 p (Besta, Hoefler: Slim Fly, SC 2014).
     ('sssp', ['slimfly', 'q=5', 'p=4'], 8, False),
     ('dfsssp', ['slimfly', 'q=5', 'p=4'], 8, False),
+    # Minimal routes of a dragonfly send all a p hosts of a group over one cable (Kim, Dally, Scott, Abts, ISCA 2008): here
+    # a group is one switch, so no shortest route takes two of these cables, and this is all.
+    ('sssp', ['dragonfly', 'a=1', 'h=4', 'p=3'], 3, True),
+    ('dfsssp', ['dragonfly', 'a=1', 'h=4', 'p=3'], 3, True),
     # Shortest routes on a ring of seven go no further than three cables: three sources to three destinations.
     ('sssp', ['torus', 'dims=7', 'hosts=1'], 3, False),
 ]
