@@ -21,7 +21,7 @@
 enum { OPT_MAX = 256, OPT_HOSTS, OPT_PROM };
 
 static const struct argp_option options[] = {
-	{ "hosts", OPT_HOSTS, NULL, 0,
+	{ "only-hosts", OPT_HOSTS, NULL, 0,
 	  "only packets between hosts count, none to or from port 0 of a switch", 0 },
 	{ "max", OPT_MAX, "N", 0, "list at most N faults of each kind (default 10)", 0 },
 	{ "prom", OPT_PROM, "FILE", 0,

@@ -42,7 +42,7 @@ static const struct argp_option options[] = {
 	{ "sl", OPT_SL, "N", 0, "all senders use this SL, where there are no path SLs", 0 },
 	{ "one-way", OPT_ONE_WAY, NULL, 0, "replies need not be safe on the SL of their request",
 	  0 },
-	{ "hosts", OPT_HOSTS, NULL, 0,
+	{ "only-hosts", OPT_HOSTS, NULL, 0,
 	  "only packets between hosts count, none to or from port 0 of a switch", 0 },
 	{ "same", OPT_SAME, NULL, 0, "exit code 1 if anything differs, too", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },

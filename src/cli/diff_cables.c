@@ -18,44 +18,15 @@ struct node_index {
 	uint32_t *by_guid; /* [n_nodes] */
 };
 
-static int compare_node_guids(const void *x, const void *y, void *net)
-{
-	const struct osr_net_node *node = ((const struct osr_net *)net)->nodes;
-	uint64_t a = node[*(const uint32_t *)x].guid, b = node[*(const uint32_t *)y].guid;
-
-	return (a > b) - (a < b);
-}
-
-static bool index_nodes(struct node_index *index, const struct osr_net *net)
-{
-	index->net = net;
-	index->by_guid = calloc((size_t)net->n_nodes + 1, sizeof(*index->by_guid));
-	if (!index->by_guid)
-		return false;
-	for (uint32_t i = 0; i < net->n_nodes; i++)
-		index->by_guid[i] = i;
-	qsort_r(index->by_guid, net->n_nodes, sizeof(*index->by_guid), compare_node_guids,
-		(void *)net);
-	return true;
-}
-
 /* The port with the same node GUID and number, or OSR_NONE. */
 static uint32_t same_port(const struct node_index *in, const struct osr_net *of, uint32_t port)
 {
 	uint64_t guid = of->nodes[of->ports[port].node].guid;
-	uint32_t low = 0, high = in->net->n_nodes;
+	uint32_t at = osr_net_guid_at(in->net, in->by_guid, guid);
 
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (in->net->nodes[in->by_guid[mid]].guid < guid)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low == in->net->n_nodes || in->net->nodes[in->by_guid[low]].guid != guid)
+	if (at == in->net->n_nodes || in->net->nodes[in->by_guid[at]].guid != guid)
 		return OSR_NONE;
-	return osr_net_port(in->net, in->by_guid[low], osr_net_port_num(of, port));
+	return osr_net_port(in->net, in->by_guid[at], osr_net_port_num(of, port));
 }
 
 static uint32_t peer_of(const struct osr_net *net, uint32_t port)
@@ -109,8 +80,9 @@ static uint64_t say_cables(const struct osr_net *net, const struct node_index *o
 enum osr_status cli_diff_cables(const struct osr_net *old, const struct osr_net *now,
 				struct out *out, uint64_t *n, struct osr_diag *diag)
 {
-	struct node_index of_old = { 0 }, of_now = { 0 };
-	bool good = index_nodes(&of_old, old) && index_nodes(&of_now, now);
+	struct node_index of_old = { old, osr_net_by_guid(old) };
+	struct node_index of_now = { now, osr_net_by_guid(now) };
+	bool good = of_old.by_guid && of_now.by_guid;
 
 	if (good) {
 		*n = say_cables(old, &of_now, true, out);

@@ -476,3 +476,39 @@ enum osr_status osr_net_fabric(struct osr_net *net, int lmc, struct osr_arena *a
 	free(handle);
 	return st;
 }
+
+static int compare_nodes_by_guid(const void *x, const void *y, void *nodes)
+{
+	uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+	const struct osr_net_node *node = nodes;
+
+	if (node[a].guid != node[b].guid)
+		return node[a].guid < node[b].guid ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+uint32_t *osr_net_by_guid(const struct osr_net *net)
+{
+	uint32_t *by_guid = calloc((size_t)net->n_nodes + 1, sizeof(*by_guid));
+
+	for (uint32_t i = 0; by_guid && i < net->n_nodes; i++)
+		by_guid[i] = i;
+	if (by_guid)
+		qsort_r(by_guid, net->n_nodes, sizeof(*by_guid), compare_nodes_by_guid, net->nodes);
+	return by_guid;
+}
+
+uint32_t osr_net_guid_at(const struct osr_net *net, const uint32_t *by_guid, uint64_t guid)
+{
+	uint32_t low = 0, high = net->n_nodes;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (net->nodes[by_guid[middle]].guid < guid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}

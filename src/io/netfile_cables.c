@@ -80,40 +80,23 @@ enum osr_status osr__netfile_tie(struct osr__netfile *netfile)
 	return OSR_OK;
 }
 
-struct guid_node {
-	uint64_t guid;
-	uint32_t node;
-};
-
-static int netfile_cables_by_guid(const void *a, const void *b)
-{
-	const struct guid_node *node = a, *guid = b;
-
-	if (node->guid != guid->guid)
-		return node->guid < guid->guid ? -1 : 1;
-	return node->node < guid->node ? -1 : node->node > guid->node;
-}
-
 /* OpenSM and ibsim know nodes by their GUIDs: two with one GUID cannot be told apart. */
 enum osr_status osr__netfile_check_guids(const struct osr__netfile *netfile)
 {
 	const struct osr_net *net = netfile->net;
-	struct guid_node *list = calloc((size_t)net->n_nodes + 1, sizeof(*list));
+	const struct osr_net_node *node = net->nodes;
+	uint32_t *list = osr_net_by_guid(net);
 	enum osr_status st = OSR_OK;
 
 	if (!list)
 		return osr__netfile_nomem(netfile);
-	for (uint32_t i = 0; i < net->n_nodes; i++)
-		list[i] = (struct guid_node){ net->nodes[i].guid, i };
-	qsort(list, net->n_nodes, sizeof(*list), netfile_cables_by_guid);
 	for (uint32_t i = 1; i < net->n_nodes && !st; i++)
-		if (list[i].guid == list[i - 1].guid)
-			st = osr__netfile_fail(netfile, netfile->node_line[list[i].node],
-					       "\"%s\" has the GUID 0x%016" PRIx64
-					       " of \"%s\" in line %" PRIu32,
-					       osr_net_id(net, list[i].node), list[i].guid,
-					       osr_net_id(net, list[i - 1].node),
-					       netfile->node_line[list[i - 1].node]);
+		if (node[list[i]].guid == node[list[i - 1]].guid)
+			st = osr__netfile_fail(
+				netfile, netfile->node_line[list[i]],
+				"\"%s\" has the GUID 0x%016" PRIx64 " of \"%s\" in line %" PRIu32,
+				osr_net_id(net, list[i]), node[list[i]].guid,
+				osr_net_id(net, list[i - 1]), netfile->node_line[list[i - 1]]);
 	free(list);
 	return st;
 }

@@ -141,7 +141,7 @@ def main():
                 with open(broken, 'w') as out:
                     out.write(strike_out(net, cable))
                 new = Side(command, broken, os.path.join(workdir, 'new'), other, vls)
-                done = subprocess.run([command, 'diff', '--json', '--one-way', '--hosts', old.folder,
+                done = subprocess.run([command, 'diff', '--json', '--one-way', '--only-hosts', old.folder,
                                        new.folder], capture_output=True, text=True)
                 got = json.loads(done.stdout)['diff']
                 if done.returncode != ('refuted' in (got['deadlock_free']['between'], got['verdict']['new'])):

@@ -37,7 +37,7 @@ def routed_by(netfile, workdir, engine, ours, **options):
         with Opensm(fabric, engine, plugin=ours, options=dict(QOS, **options), name=('ours-' if ours else 'stock-') + engine) as opensm:
             opensm.wait_up()
             tables = read(fabric)
-            words = [COMMAND, 'check', '--live', '--sa=switches', '--hosts', '--json']
+            words = [COMMAND, 'check', '--live', '--sa=switches', '--only-hosts', '--json']
             said = json.loads(fabric.run(words, ok=False))
             tables.engine = opensm.engine_used()
         tables.answers = said['verdict']['answers']

@@ -88,7 +88,7 @@ class Column:
             file.write(fabric.run(['ibnetdiscover'], SECONDS))
         write_lfts(self.before, tables)
         words = ['--live', '--sa=switches'] if use_lanes(fabric.netfile) else [found, '--tables', tables]
-        self.check = json.loads(command(fabric, 'check', *words, '--hosts', '--json', codes=(0, 1)))
+        self.check = json.loads(command(fabric, 'check', *words, '--only-hosts', '--json', codes=(0, 1)))
         self.balance = json.loads(command(fabric, 'route', found, '--tables', tables, '--json', codes=(0, 1)))['results'][0]
         if self.balance['host_routes_lost']:
             raise Failure('by the tables in %s %d of %d routes between hosts do not arrive' % (
@@ -157,7 +157,7 @@ def deadlock(netfile):
             with Opensm(fabric, engine, plugin=ours, options={'qos': 'TRUE'},
                         name=('ours-' if ours else 'stock-') + engine) as opensm:
                 opensm.wait_up(SECONDS)
-                text = command(fabric, 'check', '--live', '--hosts', codes=(0, 1))
+                text = command(fabric, 'check', '--live', '--only-hosts', codes=(0, 1))
                 tables = carried.read(fabric)
         got = carried.carry(carried.simulator.text_of(tables, tables.rows), packets=PACKETS)
         delivered.append('%s %s' % (('osmroutes' if ours else 'minhop'), '{:,}, then none'.format(got['delivered'])

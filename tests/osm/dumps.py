@@ -32,7 +32,7 @@ def same_opinion(fabric, opensm, what):
         _, theirs = ibdmchk(opensm, tables, rows)
         expect(theirs == free, '%s: ibdmchk says %s, the oracle %s' % (what, theirs, free))
     for form in ('opensm-lfts.dump', 'opensm.fdbs'):
-        words = ['--hosts', '--sl2vl', opensm.dump('opensm-sl2vl.dump'), '--lft', opensm.dump(form)]
+        words = ['--only-hosts', '--sl2vl', opensm.dump('opensm-sl2vl.dump'), '--lft', opensm.dump(form)]
         _, report = check(opensm, *words)
         found = report['verdict']['answers']
         expect(found['one_way'] == ('proven' if free else 'refuted'), '%s: check says %s, the oracle %s' % (what, found, free))

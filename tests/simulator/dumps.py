@@ -70,7 +70,7 @@ def main():
                     continue
                 text, what = text_of(Dump(dump)), '%s by %s' % (' '.join(words), engine or 'the default')
                 # Of the answers to all traffic: hosts alone may be free of what is refuted for switches and hosts.
-                hosts = json.loads(subprocess.run([COMMAND, 'check', dump, '--hosts', '--json'], capture_output=True,
+                hosts = json.loads(subprocess.run([COMMAND, 'check', dump, '--only-hosts', '--json'], capture_output=True,
                                                   text=True).stdout)['verdict']['answers']
                 good = hosts['one_way'] == 'proven'
                 carry(text, good, what)
