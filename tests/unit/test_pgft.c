@@ -392,4 +392,28 @@ static void test_refused(void **state)
 	     "that make the tree whole 8 are missing, more than 30 %");
 }
 
-TEST_PROGRAM(test_whole, test_broken, test_service_ports, test_odd_places, test_refused)
+static void test_out_of_memory(void **state)
+{
+	enum osr_status st = OSR_NOMEM;
+	struct osr_arena arena = { 0 };
+	struct osr_net net = { 0 };
+	struct osr_fabric f;
+
+	make_net(&trees[4], false, &net);
+	scramble(&net, 1, &arena, &f);
+	for (size_t n = 1; st != OSR_OK; n++) {
+		struct osr_arena scratch = { .fail_after = n };
+		struct osr_diag diag = { "" };
+		struct osr_pgft p;
+
+		st = osr_pgft_find(&f, &options, &scratch, &p, &diag);
+		assert_true(st == OSR_OK || (st == OSR_NOMEM && diag.text[0]));
+		osr_arena_free(&scratch);
+		assert_true(n < 1000);
+	}
+	osr_arena_free(&arena);
+	osr_net_free(&net);
+}
+
+TEST_PROGRAM(test_whole, test_broken, test_service_ports, test_odd_places, test_refused,
+	     test_out_of_memory)
