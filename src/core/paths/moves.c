@@ -76,8 +76,8 @@ static uint32_t moves_length(const struct osr__moves *m, uint32_t d, uint32_t v,
 }
 
 /*
- * The switches that send to d over channel hot, each after the one it sends to, with lengths, flows and
- * lanes; how many.
+ * The switches that send to d over channel hot, each after the one it sends to, with lengths and flows; how
+ * many.
  */
 static uint32_t moves_lay_out(struct osr__moves *m, uint32_t d, uint32_t hot)
 {
@@ -96,7 +96,6 @@ static uint32_t moves_lay_out(struct osr__moves *m, uint32_t d, uint32_t hot)
 		uint32_t v = x->order[i];
 
 		x->flow[v] = fabric->sw_sources[v];
-		m->lanes[v] = m->need(m->ctx, d, v);
 		for (uint32_t o = fabric->chan_row[v]; o < fabric->chan_row[v + 1]; o++) {
 			uint32_t u = fabric->chan_dst[o];
 
@@ -112,9 +111,22 @@ static uint32_t moves_lay_out(struct osr__moves *m, uint32_t d, uint32_t hot)
 		uint32_t v = x->order[i], to = fabric->chan_dst[osr__moves_channel(m, v, row[v])];
 
 		x->flow[to] += x->flow[v];
-		m->lanes[to] |= m->lanes[v];
 	}
 	return n;
+}
+
+/* May v send to d by channel c? With a branch of n switches laid out, by the lanes of all that comes through v. */
+static bool moves_may(struct osr__moves *m, uint32_t d, uint32_t v, uint32_t c, uint32_t n)
+{
+	const uint8_t *row = m->lft + (size_t)d * m->f->n_switches;
+	const uint32_t *order = m->scratch->order;
+
+	for (uint32_t i = 0; i < n; i++)
+		m->lanes[order[i]] = m->need(m->ctx, d, order[i]);
+	for (uint32_t i = n; i-- > 1;)
+		m->lanes[m->f->chan_dst[osr__moves_channel(m, order[i], row[order[i]])]] |=
+			m->lanes[order[i]];
+	return m->may(m, d, v, c);
 }
 
 /* Another LID of the same port on this port of v: they are to differ. */
@@ -243,14 +255,16 @@ static bool moves_make(struct osr__moves *m, const struct move *way, uint32_t ho
 {
 	uint8_t *row = m->lft + (size_t)way->d * m->f->n_switches;
 	uint64_t most;
+	uint32_t n;
 
-	if (osr__moves_channel(m, m->f->chan_src[hot], row[m->f->chan_src[hot]]) != hot ||
-	    !moves_lay_out(m, way->d, hot) || !moves_is_way(m, row, way) ||
-	    m->scratch->flow[way->v] != way->flow)
+	if (osr__moves_channel(m, m->f->chan_src[hot], row[m->f->chan_src[hot]]) != hot)
+		return false;
+	n = moves_lay_out(m, way->d, hot);
+	if (!n || !moves_is_way(m, row, way) || m->scratch->flow[way->v] != way->flow)
 		return false;
 	most = moves_load_after(m, row, way->v, way->c);
 	if (most >= m->load[hot] || (most > m->aim && !(way->key & OVER_AIM)) ||
-	    !m->may(m, way->d, way->v, way->c))
+	    !moves_may(m, way->d, way->v, way->c, n))
 		return false;
 	moves_shift(m, way, row);
 	*osr__moves_block(m, way->d, way->v) = 1;
@@ -290,13 +304,14 @@ static bool moves_return(struct osr__moves *m, uint32_t d, uint32_t v, uint8_t e
 {
 	uint8_t *row = m->lft + (size_t)d * m->f->n_switches;
 	struct move way = { .d = d, .v = v, .c = osr__moves_channel(m, v, entry) };
+	uint32_t n = way.c == OSR_NONE ? 0 : moves_lay_out(m, d, osr__moves_channel(m, v, row[v]));
 
-	if (way.c == OSR_NONE || !moves_lay_out(m, d, osr__moves_channel(m, v, row[v])))
+	if (!n)
 		return false;
 	way.flow = m->scratch->flow[v];
 	if (most != ANY_LOAD &&
 	    (!moves_is_way(m, row, &way) || moves_load_after(m, row, v, way.c) > most ||
-	     !m->may(m, d, v, way.c)))
+	     !moves_may(m, d, v, way.c, n)))
 		return false;
 	moves_shift(m, &way, row);
 	return true;

@@ -3,10 +3,11 @@
  * Incremental re-routing: tables for the fabric of today, from tables of before, with few changes.
  *
  * Model. A routing gives every (switch, LID) an output channel, and a packet lanes: by SL it stays on the one of
- * its (source switch, LID), by turn each pair of channels has the lane on which it goes on. A packet that holds
- * channel a on lane k and asks for channel b next makes the node of b depend on (k, a). The routing is free of
- * deadlock if the graph of these dependencies has no cycle (Dally, Seitz 1987); an order of the nodes in which
- * all of them rise is the certificate (node_order.h). The baseline comes with one.
+ * its (source switch, LID), by turn each pair of channels has the lane on which it goes on, by SL and output port
+ * each channel has a lane for its SL. A packet that holds channel a on lane k and asks for channel b next makes
+ * the node of b depend on (k, a). The routing is free of deadlock if the graph of these dependencies has no cycle
+ * (Dally, Seitz 1987); an order of the nodes in which all of them rise is the certificate (node_order.h). The
+ * baseline comes with one.
  *
  * Dynamic reconfiguration. Switches change one by one, and packets of before are still on their way. It is
  * enough that the union of old and new dependencies, with those of packets that have met both, has no cycle

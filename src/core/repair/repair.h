@@ -20,8 +20,9 @@
  * Lanes. By SL: a pair keeps its SL, and every SL it was ever given since the baseline was made (`granted`)
  * must be free of deadlock on its new route; a pair gets another SL only if no route at all is left to it on
  * the old one (n_sl_changed, n_sl_lost). By turn: the lanes of all turns that some route of the baseline takes
- * stay, turns that no route has get the lane that serves. Either way what holds is what held before: any SL,
- * replies, multicast.
+ * stay, turns that no route has get the lane that serves. By SL and output port (SL2VL tables of an engine's own
+ * that are alike for all input ports, as angara makes them): as by SL, but an SL has a lane on each channel, and
+ * SLs of earlier are not kept besides. Every way what holds is what held before: any SL, replies, multicast.
  *
  * The transition. While the subnet manager programs the switches, packets meet old and new entries mixed. The
  * last sweep's routes rise in the same order as the new ones; whether every mixture does is for
