@@ -159,12 +159,14 @@ static void set_paths(osm_switch_t *sw, const osm_dr_path_t *path)
 	}
 }
 
-/* Does its directed path still lead to this switch? */
-static bool is_reached(const struct osm_opensm *osm, const osm_switch_t *sw)
+/* Its directed path, if that still leads to this switch; or NULL. */
+static const osm_dr_path_t *path_to(const struct osm_opensm *osm, const osm_switch_t *sw)
 {
 	const osm_physp_t *p0 = osm_node_get_physp_ptr(sw->p_node, 0);
 
-	return p0 && path_node(osm, &p0->dr_path, p0->dr_path.hop_count) == sw->p_node;
+	return p0 && path_node(osm, &p0->dr_path, p0->dr_path.hop_count) == sw->p_node
+		       ? &p0->dr_path
+		       : NULL;
 }
 
 /* By the neighbour that is closest to the SM of those that are reached; false: none is. */
@@ -175,11 +177,13 @@ static bool find_path(const struct osm_opensm *osm, const osm_switch_t *sw, osm_
 	for (unsigned port = 1; port < sw->num_ports; port++) {
 		const osm_physp_t *osm_physp = osm_node_get_physp_ptr(sw->p_node, (uint8_t)port);
 		const osm_physp_t *far = osm_physp ? osm_physp->p_remote_physp : NULL;
+		const osm_dr_path_t *near =
+			far && far->p_node->sw ? path_to(osm, far->p_node->sw) : NULL;
 		osm_dr_path_t other;
 
-		if (!far || !far->p_node->sw || !is_reached(osm, far->p_node->sw))
+		if (!near)
 			continue;
-		other = osm_node_get_physp_ptr(far->p_node, 0)->dr_path;
+		other = *near;
 		if ((found && other.hop_count + 1 >= path->hop_count) ||
 		    osm_dr_path_extend(&other, far->port_num))
 			continue;
@@ -203,7 +207,7 @@ static bool renew_paths(struct passage *w)
 		whole = true;
 		better = false;
 		for (osm_switch_t *sw = osr__switches(subn); sw; sw = osr__after(subn, sw)) {
-			if (is_reached(w->osm, sw))
+			if (path_to(w->osm, sw))
 				continue;
 			if (find_path(w->osm, sw, &path)) {
 				set_paths(sw, &path);
