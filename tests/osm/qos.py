@@ -21,7 +21,7 @@ def lmc(workdir, netfile, bits):
         return tables
 
 
-def spread(tables):
+def fewest_ways(tables):
     """Of all (leaf, host elsewhere): fewest different first ports over the LIDs of the host."""
     leaves = {e.switch for e in tables.ends if e.host}
     return min(len({tables.switches[v].forward(lid) for lid in e.lids})
@@ -32,7 +32,7 @@ def spread(tables):
 def several_lids(workdir):
     """One LID a port, fewer than spines, as many, and more; also where ports of one host are on two switches."""
     for bits in range(4):
-        got = spread(lmc(workdir, 'tree-2', bits))
+        got = fewest_ways(lmc(workdir, 'tree-2', bits))
         want = min(1 << bits, 4)	# the tree has four spines
         expect(got == want, '%d LIDs a port use %d of 4 spines' % (1 << bits, got))
     for netfile, bits in (('random-12', 1), ('random-12', 3), ('dual-port', 2)):
