@@ -490,14 +490,25 @@ static bool gate_check(struct tab t, struct row r)
 	enum { ONE_LEVEL = C_RANK + 1 + 2 };
 
 	t.n_gen = 1;
-	if (t.n_q > 1)
-		return t.f_any ? dest_check(t, r) : dest_check(t, r);
+	if (t.n_q > 1 && t.f_any) {
+		t.f_any = 1;
+		return dest_check(t, r);
+	}
+	if (t.n_q > 1) {
+		t.f_any = 0;
+		return dest_check(t, r);
+	}
 	if (!t.f_any || t.f_replies || !r.f_asks || t.width != ONE_LEVEL)
 		return dest_check(t, r);
 	t.n_q = t.n_lane = 1;
 	t.width = ONE_LEVEL;
 	r.f_asks = 1;
-	return t.f_flat ? dest_check(t, r) : dest_check(t, r);
+	if (t.f_flat) {
+		t.f_flat = 1;
+		return dest_check(t, r);
+	}
+	t.f_flat = 0;
+	return dest_check(t, r);
 }
 
 static void gate_dest(void *ctx, uint32_t i, uint32_t d)
