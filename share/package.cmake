@@ -7,7 +7,7 @@ if(NOT OSR_PLUGIN OR NOT OSR_MANUAL)
 endif()
 set(CPACK_PACKAGE_NAME osmroutes)
 set(CPACK_PACKAGE_VENDOR "the osmroutes authors")
-set(OSR_CONTACT "the osmroutes authors <osmroutes@localhost>" CACHE STRING "who answers for the package")
+set(OSR_CONTACT "the osmroutes authors <osmroutes@localhost>" CACHE STRING "the maintainer of the package")
 set(CPACK_PACKAGE_CONTACT "${OSR_CONTACT}")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "routing engines for the InfiniBand subnet manager OpenSM")
 set(CPACK_PACKAGE_DESCRIPTION

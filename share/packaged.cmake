@@ -23,7 +23,7 @@ endif()
 if(to_compress)
   execute_process(COMMAND gzip -n9 ${to_compress} COMMAND_ERROR_IS_FATAL ANY)
 endif()
-# Whatever the umask of who packs.
+# Whatever the umask.
 file(GLOB written ${share}/doc/osmroutes/changelog.gz ${share}/lintian/overrides/osmroutes)
 if(written)
   file(CHMOD ${written} PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)

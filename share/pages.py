@@ -6,7 +6,7 @@ import os
 import re
 import sys
 
-# What an administrator reads besides the man pages; the rest is for those who have the sources.
+# What an administrator reads besides the man pages; the rest is in the sources.
 PAGES = {'README.md': 'README.md', 'LICENSE': 'copyright', 'docs/output.tsv': 'docs/output.tsv'}
 PAGES.update(('docs/%s.md' % name, 'docs/%s.md' % name) for name in (
     'admin', 'any-sl', 'glossary', 'opensm-contract', 'output', 'reliability', 'routing-keys', 'security',

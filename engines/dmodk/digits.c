@@ -372,7 +372,7 @@ static enum osr_status list_broken(struct dmodk *m)
 	return OSR_OK;
 }
 
-/* Up-ports without a link, by switch, and who has an index. */
+/* Up-ports without a link, by switch, and switches with an index. */
 static enum osr_status list_dead(struct dmodk *m)
 {
 	const struct osr_pgft *pgft = m->p;

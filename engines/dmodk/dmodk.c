@@ -8,7 +8,7 @@
  *
  *	pgft.h		the tree, its digits, the hosts' indices
  *	treeorder.h	an order of all switches that makes one lane enough
- *	reach.c		who is reached from where by going up and then down
+ *	reach.c		which switches are reached by going up and then down
  *	escape.c	what is not
  *	digits.c	which top switch a dest belongs to, where links are missing
  *	table.c		equation (1), and what is left of it where links are missing

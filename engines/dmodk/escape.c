@@ -52,7 +52,7 @@ static enum osr_status escape_begin(struct search *e)
 	return OSR_OK;
 }
 
-/* Who sends from here: a switch outside sends by way of the one it hangs on. */
+/* The senders of a switch: one outside sends through the one it is attached to. */
 static void find_pairs(struct search *e, uint8_t *sends, uint64_t *placed)
 {
 	struct dmodk *m = e->m;
@@ -201,7 +201,7 @@ static uint32_t careful_hop(const struct search *e, uint32_t s, uint32_t x)
 	return e->stamp[s] == x ? e->down[s] : nth_up(e, s, x);
 }
 
-/* Whoever lies on the way of a careful route is careful as well. */
+/* Every switch on the path of a careful route is careful as well. */
 static void keep_to_order(struct search *e, uint32_t s, uint32_t x)
 {
 	struct dmodk *m = e->m;

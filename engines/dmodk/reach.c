@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Who is reached from where: sets of switches as bits, joined over links. A whole family costs one
+ * Reach: sets of switches as bits, joined over links. A whole family costs one
  * pass over the channels with n/64 operations each.
  */
 #include "dmodk.h"

@@ -279,7 +279,7 @@ static uint32_t table_list_candidates(struct filler *g, uint32_t s, uint32_t x, 
 }
 
 /*
- * Dests of x from s by what is left. Who can keep his up-port keeps it, so that few entries change.
+ * Dests of x from s by what is left. A switch that can keep its up-port keeps it, so that few entries change.
  * For the others the rule's next digit says which cable.
  */
 static void mend_up(struct filler *g, uint32_t s, uint32_t x)
@@ -380,7 +380,7 @@ static enum osr_status table_allocate(struct filler *g)
 	return OSR_OK;
 }
 
-/* From the top down, so that who chooses a way sees what those above have made of theirs. */
+/* From the top down, so that each switch sees the choices of those above. */
 static void mend_tree(struct filler *g, uint32_t tree)
 {
 	const struct dmodk *m = g->m;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * osmroutes - for the administrator who does not choose: routes with the engines that know the fabric,
+ * osmroutes - for administrators without a choice: routes with the engines that know the fabric,
  * checks and measures what they make, and takes the best.
  *
  * Tables that are safe with any SL come first, then those on which replies are, unless another result is worth a

@@ -11,7 +11,7 @@
  * To add one: the folder, one word in engines/CMakeLists.txt (the registry is generated from it),
  * one page in docs/. The conformance tests pick it up from the registry.
  *
- * Who calls it is osr_sweep() (sweep.h), which also does what no engine does for itself: re-routing
+ * Its caller is osr_sweep() (sweep.h), which also does what no engine does for itself: re-routing
  * from an earlier result, the transition from the earlier tables, the check.
  */
 #ifndef OSMROUTES_ENGINE_H

@@ -64,7 +64,7 @@ struct osr_fabric {
 	const uint64_t *sw_guid;
 	const uint8_t *sw_n_ports;    /* external ports: 1 .. sw_n_ports */
 	const uint8_t *sw_flags;      /* OSR_SW_* */
-	const uint32_t *sw_sources;   /* sum of term_weight: who sends from here */
+	const uint32_t *sw_sources;   /* sum of term_weight: senders of this switch */
 	const uint32_t *sw_component; /* 0 .. n_components-1, numbered by their first switch */
 	const uint32_t *sw_name;      /* offset into names */
 

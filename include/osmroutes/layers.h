@@ -17,7 +17,7 @@
  *	- from every switch to every CA and router LID (hosts send; port 0 answers requests), and
  *	- from every switch with a CA or router to every port 0.
  * Routes from port 0 to port 0 of another switch exist, but no packet travels them: port 0 answers
- * those who ask, and those who ask are end ports. They are left out of the dependency graph; in a
+ * requests, and requests are sent by end ports. They are left out of the dependency graph; in a
  * tree they would be the only routes that turn from down to up.
  *
  * Reversible: replies travel on the SL of the request (management responses; connected queue pairs
@@ -46,7 +46,7 @@ enum osr_reversible {
 	OSR_REVERSIBLE_OFF,
 };
 
-/* What gives routes their lanes works on: the routes, for whom, and where memory comes from. */
+/* What gives routes their lanes works on: the routes, their senders, and where memory comes from. */
 struct osr_lane_work {
 	struct osr_spf *s; /* routed, not finished */
 	const struct osr_request *req;

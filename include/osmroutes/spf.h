@@ -121,7 +121,7 @@ enum osr_status osr_spf_keep_order(struct osr_spf *spf, struct osr_arena *arena,
 				   bool *kept, struct osr_diag *diag);
 
 /*
- * After routing within an order: who has no shortest path in it takes a longer one; only what one port 0
+ * After routing within an order: what has no shortest path in it takes a longer one; only what one port 0
  * would send to another keeps its shortest path. If that makes the busiest link busier, whole trees move
  * (`moves` as osr_spf_options.max_moves). *n_longer: (switch, LID) routes that are longer; *complete: false if some
  * switch has no path at all. The trees are then no longer those of shortest paths.

@@ -61,7 +61,7 @@ static void needs_file(const struct out *o, const char *path, struct argp_state 
 				  "output as well");
 }
 
-/* Nothing for people, to whom the file says it. */
+/* Nothing for people: the file is the result. */
 static void say_made(struct out *o, const struct osr_net *net, const char *path)
 {
 	struct osr_net_counts net_counts = osr_net_count(net);

@@ -22,7 +22,7 @@ struct cli_dumps {
 	const char *dir;                          /* or a file, which is then what lft names */
 	const char *lft, *sl2vl, *paths, *groups; /* files; NULL: not given */
 	bool is_live;                             /* read from the switches */
-	enum cli_sa sa;                           /* who asks for SLs then */
+	enum cli_sa sa;                           /* how SLs are asked for */
 	bool sl_optional; /* without an answer they are unknown, and sl_warning says so */
 	struct osr_diag sl_warning;
 	int sl;         /* all packets are on it; < 0: as the paths say */

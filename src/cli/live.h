@@ -24,7 +24,7 @@ struct cli_live {
 	const struct osr_live_module *module;
 };
 
-/* Who asks the subnet administrator for SLs. */
+/* Asks the subnet administrator for SLs. */
 enum cli_sa {
 	CLI_SA_PAIRS,    /* every end port, for every LID */
 	CLI_SA_SWITCHES, /* one end port of every switch; the others are taken to send alike */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* order.h - the hosts of a fat tree in routing order, for those who print them. */
+/* order.h - the hosts of a fat tree in routing order, for printing. */
 #ifndef OSR_CLI_ORDER_H
 #define OSR_CLI_ORDER_H
 

@@ -186,7 +186,7 @@ static void survey(void *ctx, uint32_t i)
 
 /*
  * Of several failures the first in the order of the phases is told. Phases are taken in order, so
- * all before it have been run, whoever was faster.
+ * all before it have been run, whichever was faster.
  */
 static enum osr_status first_failure(const struct surveyor *s, uint32_t n, struct osr_diag *diag)
 {

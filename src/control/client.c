@@ -99,7 +99,7 @@ void osr__client_say(struct osr__client *client, json_t *object)
 
 	json_decref(object);
 	if (!text || client->out.size + n + 1 > MAX_UNREAD || !client_grow(&client->out, n + 1)) {
-		client->gone = true; /* who misses a word must not go on as if nothing were */
+		client->gone = true; /* a client that misses a line must not go on */
 	} else {
 		memcpy(client->out.text + client->out.size, text, n);
 		client->out.text[client->out.size + n] = '\n';

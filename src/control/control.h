@@ -3,7 +3,7 @@
  * control.h - a Unix socket through which applications ask for routing keys: the scheduler of
  * scheduler.h with clients. docs/routing-keys.md has the protocol.
  *
- * One thread serves all clients. Whoever makes tables locks the scheduler for as long as it takes and
+ * One thread serves all clients. A thread that makes tables locks the scheduler meanwhile and
  * goes before all clients:
  *
  *	c = osr_control_open(&in, &diag);		// the socket is there
@@ -27,8 +27,8 @@
 
 struct osr_control_in {
 	const char *path; /* a socket nobody serves there is replaced, anything else is not */
-	uint32_t mode;    /* of the socket: who may write may connect */
-	uint32_t agent;   /* the user to whom it belongs; 0: that of this process */
+	uint32_t mode;    /* of the socket: write permission is permission to connect */
+	uint32_t agent;   /* its owner; 0: the user of this process */
 	struct osr_sched_limits limits;
 	struct osr_drains *drains; /* what root may drain; NULL: nothing */
 	/*

@@ -132,7 +132,7 @@ static void remove_entry(struct osr_drains *drains, uint32_t i)
 	drains->version++;
 }
 
-/* Who is cut off ------------------------------------------------------------------------------- */
+/* What is cut off ------------------------------------------------------------------------------ */
 
 struct cutting {
 	const struct osr_fabric *f;

@@ -9,7 +9,7 @@
 
 #define OSR__PROTOCOL 1
 
-/* Who asks. */
+/* The client of a request. */
 struct osr__peer {
 	uint32_t uid;
 	bool master;               /* root, or the user of this process */

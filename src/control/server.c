@@ -5,7 +5,7 @@
  *
  * A user whose line took t seconds waits four times as long for the next one to be looked at, on all
  * his connections; until then his bytes stay in the kernel, and his writes block. So no user takes
- * more than a fifth of a processor. Who does not read his answers gets none of his lines read.
+ * more than a fifth of a processor. No line is read of a client that does not read its answers.
  */
 #include "client.h"
 
@@ -44,10 +44,10 @@ struct osr_control {
 	bool runs;
 	atomic_bool ends;
 
-	/* The scheduler; who makes tables goes first. */
+	/* The scheduler; threads that make tables go first. */
 	pthread_mutex_t mutex;
 	pthread_cond_t free;
-	atomic_uint first; /* those who wait to make tables */
+	atomic_uint first; /* threads that wait to make tables */
 	struct osr_sched *sched;
 	atomic_uint_fast64_t version;
 	json_t *sm; /* osr_control_tell() */
@@ -346,7 +346,7 @@ static short wanted_events(const struct osr__client *client)
 	return events;
 }
 
-/* Milliseconds until somebody who was held back has his turn, or who sends half a line has had his. */
+/* Milliseconds until a client that was held back has its turn, or the time of half a line is over. */
 static int patience(const struct osr_control *control, int ms)
 {
 	double least = ms < 0 ? 3600 : ms / 1e3, t = server_now();

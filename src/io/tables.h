@@ -108,7 +108,7 @@ enum osr_status osr_tables_finish(struct osr_tables *tables, bool *same_ca, stru
 /* What osr_union_loop() takes. */
 struct osr_generation osr_tables_generation(const struct osr_tables *tables);
 
-/* Allocates routing.sl2vl and term_sl2vl, all OSR_VL_UNSET. For who fills them otherwise (src/live). */
+/* Allocates routing.sl2vl and term_sl2vl, all OSR_VL_UNSET. For callers that fill them otherwise (src/live). */
 enum osr_status osr_tables_alloc_sl2vl(struct osr_tables *tables, struct osr_diag *diag);
 
 /* The table of a port pair of a switch. */

@@ -136,7 +136,7 @@ enum osr_status osr_tables_lmcs(struct osr_lines *in, struct osr_net *net, struc
 		free(owner);
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the LIDs of %s", in->label);
 	}
-	/* One switch knows all of them; who gave a LID twice is told later, with its line. */
+	/* One switch knows all of them; a LID that was given twice is reported later, with its line. */
 	while (n_heads < 2 && n <= OSR_MAX_LID && osr_lines_next(in, &text, diag, &st)) {
 		n_heads += !strncmp(text, "Unicast lids", 12);
 		n += take_lid(text, &l[n]);

@@ -12,7 +12,7 @@
  *
  *	0x0000000000100000 2 0			GUID of the node, LID, SL
  *
- * A row is filled for one end port after the other. Whoever turns out to have the row of another one
+ * A row is filled for one end port after the other. An end port that turns out to have the row of another one
  * shares it; one that comes back (the second form may be in any order) gets a copy to go on with.
  */
 #include "io/grow.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * trafficfile.h - traffic as text: phases, and who sends to whom in each.
+ * trafficfile.h - traffic as text: phases, and the senders and receivers of each.
  *
  *	# a halo exchange of four processes
  *	ranks 4

@@ -45,7 +45,7 @@ struct osrk_place {
 	const char *const
 		*hosts; /* [n_ranks] port GUID "0x..." or host name; NULL: any free hosts */
 	uint32_t n_ranks;
-	const char *const *patterns; /* [n_patterns] who sends to whom, by rank: "0>1 1>0" */
+	const char *const *patterns; /* [n_patterns] pairs of ranks, sender first: "0>1 1>0" */
 	uint32_t n_patterns;
 	uint32_t n_offsets;    /* LID offsets for the patterns to share in turn; 0 means 1 */
 	bool hold;             /* withdraw it when this connection ends */

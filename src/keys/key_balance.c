@@ -11,7 +11,7 @@
  * one another, and so on, to both sides: the loads of the cables of this level stay what they are. A
  * chain is kept if fewer flows are too many afterwards.
  *
- * Whoever may ask for a key decides how many flows there are, so the steps have a bound linear in them;
+ * A user who may ask for a key decides how many flows there are, so the steps have a bound linear in them;
  * at the bound the planes stay as they are, and contention may be more than the least.
  */
 #include "level.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * scheduler.h - who has which routing keys: the book that the subnet manager's plugin keeps.
+ * scheduler.h - which application has which routing keys: the book that the plugin keeps.
  *
  * Source: Samuel, Zahavi, Keslassy, Routing Keys, section III. An application is *placed* with its
  * hosts, by rank, and the patterns of its communication phases; each pattern becomes a key. At run
@@ -20,7 +20,7 @@
  *	osr_sched_written()
  *
  * Nothing here sends, waits or locks; memory is the scheduler's own. The caller sees to it that calls
- * do not overlap, and who may do what: `owner` is kept for it.
+ * do not overlap, and the rights of users: `owner` is kept for it.
  *
  * Two threads. What routing calls (osr_sched_fabric(), _collect(), _written(), _refuse()) takes time
  * linear in the entries and makes no routes. Those are made by osr_sched_place(), _request() and _work(),

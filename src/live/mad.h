@@ -29,7 +29,7 @@ struct osr_mad;
 /* The answer, 256 bytes of which the header tells the status; NULL: nobody answered. */
 typedef void (*osr_mad_fn)(void *ctx, uint64_t cookie, const uint8_t *answer);
 
-/* Who sends: through the SMI or the GSI of the device, as the management class has it. */
+/* The sender: through the SMI or the GSI of the device, as the management class has it. */
 struct osr_mad_client {
 	const struct osr_device *device; /* needed as long as it is open */
 	int mgmt_class, class_version;

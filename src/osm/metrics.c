@@ -226,7 +226,7 @@ void osr__metrics_set(struct plugin *p, const char *group, const char *name, dou
 
 /* JSON ----------------------------------------------------------------------------------------- */
 
-/* Who routes now. Engines of plugins have types that no name belongs to: those are ours. */
+/* The engine that routes now. Engines of plugins have types without a name: those are ours. */
 static const char *engine_in_use(const struct plugin *p)
 {
 	const struct osm_routing_engine *re = p->osm->routing_engine_used;
@@ -289,7 +289,7 @@ static void add_numbers(json_t *root, const struct metrics *m)
 	}
 }
 
-/* The last sweep, and who says so; NULL: no memory. */
+/* The last sweep, and which plugin reports it; NULL: no memory. */
 static json_t *metrics_sweep(const struct plugin *p)
 {
 	const struct metrics *m = p->metrics;
@@ -445,7 +445,7 @@ static bool print_prom(const struct plugin *p, FILE *out)
 
 	snprintf(x.labels, sizeof(x.labels), "sm_port=\"0x%016" PRIx64 "\",engine=\"%.60s\"",
 		 cl_ntoh64(p->osm->subn.sm_port_guid), m->engine);
-	head(&x, "info", "gauge", "Versions, and who routes now.");
+	head(&x, "info", "gauge", "Versions, and the engine that routes now.");
 	fprintf(out, "osmroutes_info{%s,version=\"%s\",opensm=\"%s\",routed_by=\"%s\"} 1\n",
 		x.labels, OSR_VERSION, OSM_VERSION, engine_in_use(p));
 	gauge(&x, "last_sweep_timestamp_seconds",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * slvl.h - SL2VL tables of switches: who sends them, in how few MADs, and whether switches hold them.
+ * slvl.h - SL2VL tables of switches: their sender, the fewest MADs, and whether switches hold them.
  *
  * OpenSM sends one MAD for each pair of ports, and to all pairs of a port that came up, once an engine
  * has tables by port pair. So these are sent from here: what differs from what the switch holds, whole

@@ -102,7 +102,7 @@ struct next_text {
 	char text[200];
 };
 
-/* Who routes where this engine does not, and what is known of those tables. */
+/* The engine that routes where this one does not, and what is known of those tables. */
 static struct next_text next_engine(const struct sweep *w)
 {
 	const struct plugin *p = w->ctx->plugin;
@@ -224,7 +224,7 @@ static enum osr_status complete(struct sweep *w)
 	return OSR_OK;
 }
 
-/* Who reads hop counts: the dumps of log flag ROUTING, and OpenSM's own multicast. */
+/* Readers of hop counts: the dumps of log flag ROUTING, and OpenSM's own multicast. */
 static bool hops_are_read(const struct sweep *w)
 {
 	return osm_log_is_active(&w->osm->log, OSM_LOG_ROUTING) ||

@@ -202,7 +202,7 @@ static void compare_paths(struct both *b, uint32_t d, uint32_t d_new)
 	b->c->n_gone += had - kept;
 }
 
-/* The destination is not there any more: all who could reach it have lost it. */
+/* The destination is not there any more: all that could reach it have lost it. */
 static void changes_lose(struct both *b, uint32_t d)
 {
 	const struct osr_fabric *fabric = b->old.f;

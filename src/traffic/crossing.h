@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * crossing.h - which routes leave a switch by one of its ports: who sends, and to which LIDs.
+ * crossing.h - which routes leave a switch by one of its ports: senders and LIDs.
  *
  * Any tables will do: a route that does not arrive, because it ends or loops, crosses what it crosses.
  *

@@ -181,7 +181,7 @@ static void add_dest(struct walker *w, struct osr_loads *loads, uint32_t d)
 		loads->n_no_path += w->sources - 1;
 		return;
 	}
-	/* Who is not in the order may have a way to this destination. */
+	/* A switch that is not in the order may have a path to this destination. */
 	if (w->n_order < fabric->n_switches || !flow_down(w, lft, root)) {
 		make_order(w, lft, root);
 		flow_down(w, lft, root);

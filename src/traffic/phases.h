@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * phases.h - traffic: who sends to whom, phase by phase.
+ * phases.h - traffic: pairs of senders and receivers, phase by phase.
  *
  * Ranks 0 .. n_ranks-1 are the processes of one program; where they run is for somebody else to say.
  * The pairs of one phase send at once, the next phase begins when all have arrived. What that costs on a

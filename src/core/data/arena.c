@@ -29,7 +29,7 @@ struct osr_arena_block {
 };
 
 /*
- * Straight from the system: in a pool of malloc(), among the small pieces of whoever else lives in the process, blocks
+ * Straight from the system: in a pool of malloc(), among the small pieces of other users of the process, blocks
  * that come and go leave holes that do not fit the next one, and the pool grows for hours.
  */
 static void *block_memory(size_t size)

@@ -530,7 +530,7 @@ static uint32_t add_with_guid(struct osr_builder *builder, uint32_t name, uint64
 
 /*
  * Vendors give all their nodes one name. Where several switches and end ports are called alike, the GUID follows
- * the name, for whoever reads it anywhere. Port 0 is called as its switch.
+ * the name, for every reader. Port 0 is called as its switch.
  */
 static enum osr_status tell_names_apart(struct build *w)
 {

@@ -112,7 +112,7 @@ static uint32_t ease_highest(const struct ease *x, const uint8_t *hop, uint32_t 
 	return most;
 }
 
-/* Legal for v, which has a new hop, and for all who send through it? Lanes of unused turns follow. */
+/* Legal for v, which has a new hop, and for all that send through it? Lanes of unused turns follow. */
 static bool ease_legal(struct ease *x, const uint8_t *hop, uint32_t root, uint32_t v)
 {
 	const struct osr__search *w = x->w;

@@ -67,7 +67,7 @@ INLINE uint64_t served(const struct search *w)
 		const block_t *start = w->self + (size_t)b * n;
 		uint32_t words = b + 1 < w->n_blocks ? BITS / 64 : w->last_words;
 
-		/* Who has not been visited reaches nothing: no need to ask who is higher. */
+		/* A switch that has not been visited reaches nothing: no need to compare heights. */
 		memset(w->down, 0, n * sizeof(*w->down));
 		memset(w->any, 0, n * sizeof(*w->any));
 		for (uint32_t i = n; i--;)
@@ -156,7 +156,7 @@ static uint64_t draw_exponential(struct osr_prng *prng)
 }
 
 /*
- * A random switch crosses a random neighbour, and whoever stands between. Worse orders are kept
+ * A random switch crosses a random neighbour, and all between them. Worse orders are kept
  * with probability 2^-(loss / temperature); the temperature is in 1/65536 of a pair.
  */
 static void updown_try_move(struct search *w, struct osr_prng *prng, uint64_t temperature,

@@ -31,7 +31,7 @@ struct osr__moves {
 	void *ctx;
 	/* Virtual lanes of what v sends to d. */
 	uint16_t (*need)(void *ctx, uint32_t d, uint32_t v);
-	/* May v send to d by c, with all who send through v? It is about to be done. */
+	/* May v send to d by c, with all that send through v? It is about to be done. */
 	bool (*may)(struct osr__moves *m, uint32_t d, uint32_t v, uint32_t c);
 
 	/* One tree as it is: what may() reads. */

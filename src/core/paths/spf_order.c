@@ -130,7 +130,7 @@ struct order_detour {
 	uint8_t *hop;    /* [n_switches] of those without a shortest path in the order */
 	uint8_t *was;    /* [n_switches] kinds of the shortest paths */
 	uint8_t *on;     /* [n_switches] takes its longer path */
-	uint8_t *barred; /* [n_switches] by root: who has no shortest path to it */
+	uint8_t *barred; /* [n_switches] by root: switches without a shortest path to it */
 	bool failed;     /* somebody has no path at all */
 };
 

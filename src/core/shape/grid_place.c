@@ -91,7 +91,7 @@ static uint32_t candidates(const struct grid_work *grid, uint32_t v, const uint3
 struct rest {
 	struct grid_work *w;
 	uint32_t *owner;
-	uint32_t *trail; /* who has been placed */
+	uint32_t *trail; /* switches that have been placed */
 	uint32_t n_trail, n_guesses;
 };
 
@@ -115,7 +115,7 @@ static void take_back(struct rest *r, uint32_t n)
 	}
 }
 
-/* Who has the fewest candidates: often there is only one. OSR_NONE: nobody is left in reach. */
+/* The switch with the fewest candidates: often there is only one. OSR_NONE: none is left in reach. */
 static uint32_t grid_place_choose(const struct rest *r, uint32_t *near, uint8_t *dirs,
 				  uint32_t *n_dirs)
 {
@@ -177,7 +177,7 @@ static enum osr_status number_places(const struct grid_work *w, struct osr_grid 
 	return OSR_OK;
 }
 
-/* Who is where; two at one place are a contradiction. */
+/* Switches by place; two at one place are a contradiction. */
 static enum osr_status own_places(struct grid_work *grid, uint32_t *owner, uint32_t n_places)
 {
 	char a[32], b[32];

@@ -45,7 +45,7 @@ uint32_t osr__pgft_recall_tree(const struct pgft_work *pgft, const struct pgft_p
 {
 	uint32_t best = OSR_NONE, lead = 0;
 
-	/* Boyer and Moore: who has more than half of all votes, if anybody has. */
+	/* Boyer and Moore: the value with more than half of all votes, if there is one. */
 	for (uint32_t i = 0; i < part->n; i++) {
 		uint32_t known = pgft->known[part->member[i]], tree;
 

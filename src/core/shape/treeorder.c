@@ -180,7 +180,7 @@ static void tree_order_anchor_parents(struct osr_tree_order *tree_order,
 	}
 }
 
-/* Level l: its entries first, then, breadth first, whoever hangs on what is held. */
+/* Level l: its entries first, then, breadth first, what is attached to what is held. */
 static void tree_order_anchor_level(struct osr_tree_order *tree_order,
 				    struct tree_order_growth *growth, uint32_t l)
 {
@@ -264,7 +264,7 @@ static void tree_order_search_outside(struct osr_tree_order *tree_order, uint8_t
 	}
 }
 
-/* Numbers switches so that whoever is above a neighbour has a lower number. */
+/* Numbers switches so that a switch above a neighbour has a lower number. */
 static enum osr_status tree_order_number(struct osr_tree_order *tree_order, uint32_t *waits,
 					 uint32_t *queue, struct osr_diag *diag)
 {

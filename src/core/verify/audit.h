@@ -37,7 +37,7 @@ struct osr_fault {
 	enum osr_fault_kind kind;
 	uint32_t sw;
 	uint32_t dest;
-	uint32_t term;   /* who sends; the member that is not reached */
+	uint32_t term;   /* the sender; the member that is not reached */
 	uint8_t in, out; /* ports of sw; in = OSR_NO_PATH: any, the cable at out lacks the VL */
 	uint8_t sl, vl;
 	uint16_t mlid;

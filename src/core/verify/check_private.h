@@ -118,7 +118,7 @@ static inline uint32_t rank_key(uint32_t rank)
 	return rank < UINT32_MAX ? rank + 1 : UINT32_MAX;
 }
 
-/* Does any packet travel from switch s to this LID? check.h says who sends to whom. */
+/* Does any packet travel from switch s to this LID? check.h says which packets exist. */
 static inline bool is_used(const struct checker *k, const struct tree *t, uint32_t s)
 {
 	return k->f->sw_sources[s] || k->f->term_weight[k->f->dest_term[t->dest]];

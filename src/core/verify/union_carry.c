@@ -62,7 +62,7 @@ static enum osr_status carry_groups(const struct osr_fabric_map *map, const stru
 	return OSR_OK;
 }
 
-/* Who is new sends on no SL that is known: VL = SL, as without tables. */
+/* A new sender uses no SL that is known: VL = SL, as without tables. */
 static enum osr_status carry_ends(const struct osr_fabric_map *map, const osr_sl2vl_t *old,
 				  struct osr_arena *result, struct osr_generation *to,
 				  struct osr_diag *diag)
