@@ -237,6 +237,8 @@ static bool ask_port(struct passage *w, osm_switch_t *sw, uint8_t port)
 	osm_physp_t *osm_physp = osm_node_get_physp_ptr(sw->p_node, port);
 	osm_madw_context_t context = { 0 };
 
+	if (!p0 || !osm_physp)
+		return false;
 	context.pi_context.node_guid = sw->p_node->node_info.node_guid;
 	context.pi_context.port_guid = p0->port_guid;
 	context.pi_context.set_method = TRUE; /* see the head of this file */
