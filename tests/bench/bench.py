@@ -1,169 +1,294 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""Stock engines and ours, side by side: the tables of docs/results/benchmarks.md. See scripts/bench."""
+"""Stock engines and ours side by side: the rows of docs/results/benchmarks.md. See scripts/bench."""
 import argparse
+import heapq
 import json
 import os
+import re
 import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
-import time
 
-import runs
-import plan as plans
-import report
-import targets
-from osmtest import Failure, Skip, need_tools, real_fabrics, warn
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, '..', 'oracle'), os.path.join(HERE, '..', 'osm')]
+import shapes  # noqa: E402
+from osmtest import BUILD, Fabric, Failure, Skip, need_tools, real_fabrics, warn  # noqa: E402
+from timed import COMMAND, sweep  # noqa: E402
+
+PAIRS = os.path.join(BUILD, 'tests', 'bench', 'osr-pairs')
+BISECTIONS = 200
+SLOW_MS = 10000		# beyond this, one repetition says enough
+# Ours may have so much more load, and so much less bisection bandwidth, than a stock engine. With a
+# lower EFI a LID may enter its leaf over several links.
+NEAR, NEAR_EBB = 1.01, 1.02
+NEAR_BOUND = 1.15	# EFI over what one next hop allows, on the trees of --quick
+
+BASE = ['stock minhop', 'stock dfsssp', 'dfsssp']
+TREE = BASE + ['stock ftree', 'dmodk']
+GRID = ['stock torus-2QoS', 'angara']
+BUDGETS = ['%s %d' % (name, n) for n in (1, 2, 4, 8) for name in ('stock nue', 'dfsssp')]
+ALL = ['stock minhop', 'stock updn', 'stock ftree', 'stock dfsssp', 'dfsssp', 'dmodk', 'osmroutes']
+COMPARED = [name for name in ALL if name not in ('dmodk', 'osmroutes')]
+
+# (words of the generator, engines, least EFI that minimal routing can have, or 0)
+FABRICS = {
+    'tree1000': ('kary k=10 n=3', TREE, 990),
+    'tree1944': ('tree m=18,18,6 w=1,18,6 p=1,1,3', TREE, 1926),
+    'hyperx': ('hyperx dims=12x8 hosts=7', BASE, 588),
+    'random64-1': ('random switches=64 links=128 hosts=16 seed=1', BASE, 16128),
+    'random64-2': ('random switches=64 links=128 hosts=16 seed=2', BASE, 20736),
+    'random64-3': ('random switches=64 links=128 hosts=16 seed=3', BASE, 16128),
+    'random128-1': ('random switches=128 links=300 hosts=16 seed=1', BASE + BUDGETS, 64512),
+    'random128-2': ('random switches=128 links=300 hosts=16 seed=2', BASE + BUDGETS, 38656),
+    'random128-3': ('random switches=128 links=300 hosts=16 seed=3', BASE + BUDGETS, 66304),
+    'dragonfly': ('dragonfly a=8 h=4 p=4', BASE + BUDGETS, 1059),
+    'torus8x8x8': ('torus dims=8x8x8 hosts=2', BASE + BUDGETS + GRID, 2048),
+    'torus6x6x6': ('torus dims=6x6x6 hosts=2', GRID, 648),
+    'torus16x16': ('torus dims=16x16 hosts=1', GRID, 512),
+    'torus4x2x2x2': ('torus dims=4x2x2x2 hosts=1', GRID[1:], 16),
+    'torus5x4x3x2': ('torus dims=5x4x3x2 hosts=1', GRID[1:], 72),
+    'mesh16x16': ('mesh dims=16x16 hosts=1', GRID, 1024),
+    'mesh8x8x8': ('mesh dims=8x8x8 hosts=2', GRID, 4096),
+    'tree11664': ('tree m=18,18,36 w=1,18,18', TREE, 11646),
+}
+LARGE = 'tree11664'
+# Of CI. Trees after the first two, and the dragonfly, once took more lanes than stock, were far above
+# the bound, or lost eBB.
+QUICK = [('random64-1', BASE), ('hyperx', BASE)] + [(name, COMPARED) for name in (
+    'tree:1', 'tree:2', 'tree:9022', 'tree:10019', 'tree:10138', 'tree:11042', 'megafly:1',
+    'megafly:2', 'dragonfly:30')]
 
 
 def arguments():
     p = argparse.ArgumentParser(description=__doc__)
-    mode = p.add_mutually_exclusive_group()
-    mode.add_argument('--quick', action='store_true',
-                      help='two fabrics, once: does everything work? (under 40 s)')
-    mode.add_argument('--large', action='store_true',
-                      help='also 11,664 hosts, which take stock dfsssp minutes and gigabytes')
-    p.add_argument('--only', metavar='NAME,...', help='only these fabrics (see --list)')
+    p.add_argument('--quick', action='store_true',
+                   help='eleven fabrics, once; exit status 1 if ours is worse than stock')
+    p.add_argument('--large', action='store_true',
+                   help='also 11,664 hosts, which take stock dfsssp minutes and gigabytes')
+    p.add_argument('--only', metavar='WORD', help='only fabrics whose name has this')
+    p.add_argument('--real', action='store_true', help='fabrics from the field, by all engines')
+    p.add_argument('--random', metavar='KIND:FIRST-LAST',
+                   help='random fabrics by seed; kinds: ' + ', '.join(shapes.KINDS))
     p.add_argument('--list', action='store_true', help='names of the fabrics')
-    p.add_argument('--repetitions', type=int, metavar='N', help='at least so many (default 3)')
-    p.add_argument('--markdown', metavar='FILE', help='write the tables there as well, fabric by fabric')
-    p.add_argument('--update', metavar='FILE',
-                   help='replace the tables in this file, between its "bench" marks')
-    p.add_argument('--json', metavar='FILE', help='write everything measured there')
+    p.add_argument('--repetitions', type=int, metavar='N', default=3, help='of each engine (3)')
     return p.parse_args()
 
 
-def chosen(args):
-    rows = plans.plans() + plans.field(real_fabrics())
-    if args.only:
-        names = args.only.split(',')
-        known = {r.key for r in rows} | {'offline'}
-        for name in names:
-            if name not in known:
-                sys.exit('no fabric "%s"; --list names them' % name)
-        return [r for r in rows if r.key in names]
-    if args.quick:
-        return [r for r in rows if r.in_quick]
-    return [r for r in rows if args.large or not r.only_large]
+# ---- what one next hop allows -------------------------------------------------------------------
+
+def fill(rates, n, size):
+    """The least load per rate of the busiest channel when n pieces of one size are put on channels."""
+    heap = [(size / r, r) for r in rates]
+    heapq.heapify(heap)
+    for _ in range(n - 1):
+        load, r = heap[0]
+        heapq.heapreplace(heap, (load + size / r, r))
+    return heap[0][0] if n else 0
 
 
-class Run:
-    """One run of the bench, and where it stands."""
+def single(net):
+    """What one next hop for each LID and switch allows at best, by what enters or leaves one switch of a shape.
 
-    def __init__(self, args):
-        self.args = args
-        self.repetitions = args.repetitions or (1 if args.quick else 3)
-        self.patterns = 100 if args.quick else 1000
-        self.start = time.monotonic()
-        self.results = []	# (plan, {variant: Outcome}, {budget: figures} or None)
-        self.rows = []
-        self.offline = None
-
-    def say(self, text):
-        warn('%6.1f s  %s' % (time.monotonic() - self.start, text))
-
-    def fabric(self, row, workdir):
-        net = row.path or runs.generate(os.path.join(workdir, row.key + '.net'), row.words)
-
-        def say(key, outcome):
-            self.say('%-16s %-16s %10.2f ms %8d kB  %s' % (
-                row.key, key, outcome.cpu[-1], outcome.grown[-1], outcome.said))
-        bench = runs.Bench(net, os.path.join(workdir, row.key), self.patterns,
-                           row.words)
-        got = bench.run(row.variants, self.repetitions, say)
-        budgets = None
-        if not self.args.quick and 'dfsssp' in got:
-            budgets = runs.by_budget(net, plans.BUDGETS, self.patterns)
-        self.results.append((row, got, budgets))
-        self.rows += targets.rows_of(row, got)
-        if row.key.startswith('random128'):
-            self.rows += targets.random128(row, got)
-        self.write()
-
-    def write(self):
-        """What there is so far."""
-        if self.args.markdown:
-            with open(self.args.markdown, 'w') as file:
-                file.write(report.markdown(self) + '\n')
-
-    def full_lid_space(self, workdir):
-        title = 'tree 3;32,32,44;1,32,32, 45,056 hosts, offline'
-        net = runs.generate(os.path.join(workdir, 'full.net'),
-                            'tree m=32,32,44 w=1,32,32'.split())
-        done = runs.offline(net, self.repetitions)
-        if any(r['status'] != 'ok' for r in done):
-            raise Failure('%s: %s' % (title, done[0]['message']))
-        wall = statistics.median(r['route_ms']['wall'] + r['check_ms']['wall'] for r in done)
-        kb = max(r['peak_rss_kb'] for r in done)
-        self.say('%s: %.2f s, %d MB' % (title, wall / 1e3, kb / 1e3))
-        self.offline = (title, done)
-        self.rows += targets.offline(title, wall, kb)
-        self.write()
+    The end ports of switch u reach a LID of switch v together: hosts[u] routes on one channel into v, for
+    each u and LID. The larger pieces alone, all taken as small as the smallest of them, must find room.
+    """
+    n = range(len(net.switches))
+    hosts = [sum(s == v for _, s in net.hosts) for v in n]
+    rate = {None: 1, '4xQDR': 32, '4xEDR': 100, '4xHDR': 200}
+    fastest = max(rate[r] for _, _, r in net.links)
+    ways = [[] for _ in n]
+    for a, b, r in net.links:
+        ways[a].append(rate[r] / fastest)
+        ways[b].append(rate[r] / fastest)
+    best = 0
+    for v in n:
+        if hosts[v] and ways[v]:
+            best = max(best, fill(ways[v], sum(hosts) - hosts[v], hosts[v]))
+            for size in set(hosts[:v] + hosts[v + 1:]) - {0}:
+                larger = sum(h >= size for h in hosts) - (hosts[v] >= size)
+                best = max(best, fill(ways[v], hosts[v] * larger, size))
+    return best
 
 
-    def after_faults(self, workdir):
-        for title, words, limit in plans.FAULTS:
-            net = runs.generate(os.path.join(workdir, 'whole.net'), words.split())
-            for fault, option in (('a cable', '--links=1'), ('a spine', '--switches=1')):
-                ms = runs.after_fault(net, os.path.join(workdir, 'broken.net'), option,
-                                      self.repetitions)
-                self.say('%s, without %s: dmodk %.1f ms' % (title, fault, ms))
-                self.rows.append(targets.after_fault(title, fault, limit, ms))
-        self.write()
+# ---- one fabric ---------------------------------------------------------------------------------
 
-
-def write_json(path, run):
-    data = {row.key: dict({k: o.json() for k, o in got.items()}, by_budget=budgets)
-            for row, got, budgets in run.results}
-    if run.offline:
-        data['offline'] = run.offline[1]
+def torus_conf(path, words):
+    """What torus-2QoS must be told: sizes, and the cables of the first switch. ibsim numbers switches
+    as they come in the file, and the generator's last dimension varies fastest."""
+    kind, lines, step = words.split()[0], [], 1
+    dims = [int(n) for n in re.search(r'dims=(\S+)', words).group(1).split('x')]
+    for axis, n in reversed(list(zip('xyz', dims))):
+        lines.append('%sp_link 0x200000 0x%x\n' % (axis, 0x200000 + step))
+        if kind == 'torus' and n == 4:	# as its manual asks
+            lines.append('%sm_link 0x200000 0x%x\n' % (axis, 0x200000 + (n - 1) * step))
+        step *= n
     with open(path, 'w') as file:
-        json.dump(data, file, indent=1)
+        sides = dims + [1] * (3 - len(dims))
+        file.writelines(['%s %d %d %d\n' % (kind, *sides)] + lines)
+    return path
 
 
-def finish(run):
-    """Writes the report; the exit status says whether what does not depend on time is well."""
-    text = report.markdown(run)
-    print(text)
-    if run.args.update:
-        report.update(run.args.update, text)
-    if run.args.json:
-        write_json(run.args.json, run)
-    failed = [r for r in run.rows if not r.passed]
-    for r in failed:
-        run.say('%s: %s, not %s' % (r.what, r.measured, r.asked))
-    run.say('%d targets met, %d failed' % (len(run.rows) - len(failed), len(failed)))
-    if run.args.quick:
-        # A smoke test on a busy machine: times are for reading only.
-        failed = [r for r in failed if not r.timed]
-    return 1 if failed else 0
+def budget(name):
+    """The number of lanes at the end of a name, if there is one."""
+    return name.partition(' ')[2].rpartition(' ')[2] if name[-1].isdigit() else ''
+
+
+class Bench:
+    """Rows of one fabric: {engine: figures}; those of an engine that refuses it have only `fails`."""
+
+    def __init__(self, name, netfile, words, least):
+        self.name, self.netfile, self.words, self.least = name, netfile, words, least
+        self.rows = {}
+
+    def run(self, engines, repetitions, workdir):
+        fabric = Fabric(self.netfile, os.path.join(workdir, 'osm'))
+        # ibsim's first node, where the readers of the files expect it when they give LIDs.
+        fabric.env.pop('SIM_HOST', None)
+        with fabric:
+            sweeps = {name: [] for name in engines}
+            # In turns, so that whatever else the machine does meets all of them.
+            for _ in range(repetitions):
+                for name in engines:
+                    if not sweeps[name] or (sweeps[name][0].cpu or 0) < SLOW_MS:
+                        sweeps[name].append(self.sweep(fabric, name, first=not sweeps[name]))
+        for name, found in sweeps.items():
+            row = self.rows[name]
+            if found[0].cpu is not None:
+                row.update(cpu=statistics.median(s.cpu for s in found),
+                           kb=statistics.median(s.kb for s in found))
+            if len({s.said.get('digest') for s in found if s.said}) > 1:
+                raise Failure('%s: two repetitions, two routings' % name)
+
+    def sweep(self, fabric, name, first):
+        """A number after the name of an engine is its budget of lanes."""
+        ours = not name.startswith('stock')
+        engine = name.replace('stock ', '').split()[0]
+        options = {'nue_max_num_vls': budget(name)} if engine == 'nue' else {}
+        if engine == 'torus-2QoS':
+            options['torus_config'] = torus_conf(os.path.join(fabric.dir, 'torus-2QoS.conf'), self.words)
+        conf = ('max_vls = %s\n' % budget(name) if budget(name) else '') if ours else None
+        found = sweep(fabric, engine, conf, options, seconds=3600)
+        if first:
+            self.rows[name] = self.judge(name, engine, found)
+        return found
+
+    def judge(self, name, engine, found):
+        """The tables as they stand in OpenSM, by a program that does not know whose they are."""
+        if found.used != engine:
+            return {'fails': 'fails, %s serves' % (found.used or 'none')}
+        pairs = json.loads(subprocess.run([PAIRS, self.netfile, found.lfts, str(BISECTIONS)],
+                                          check=True, stdout=subprocess.PIPE).stdout)
+        if found.said and found.said['load']['efi'] != pairs['efi']:
+            raise Failure('%s: the log says EFI %d, the tables %d' %
+                          (name, found.said['load']['efi'], pairs['efi']))
+        return {'efi': pairs['efi_capacity' if pairs['rates'] > 1 else 'efi'],
+                'ebb': pairs.get('ebb', 0), 'lost': pairs['unreachable'],
+                'longer': 100 * pairs['longer'] / max(pairs['pairs'], 1),
+                'lanes': int(budget(name)) if engine == 'nue' else found.lanes or 1,
+                'any_sl': bool(found.said) and 'any_sl' in found.said['check']['proven']}
+
+    def worse(self):
+        """Sentences: what ours loses, and in what it is worse than a stock engine."""
+        said = []
+        stocks = {name: row for name, row in self.rows.items() if name.startswith('stock')}
+        for name, mine in self.rows.items():
+            if name in stocks:
+                continue
+            if 'fails' in mine or mine['lost']:
+                said.append('%s: %s' % (name, mine.get('fails') or 'pairs without a path'))
+                continue
+            for stock, other in stocks.items():
+                # A budget of lanes is compared with the same one.
+                if 'fails' not in other and not other['lost'] and budget(name) == budget(stock):
+                    said += ['%s: %s than %s' % (name, what, stock)
+                             for what in self.compare(mine, stock, other)]
+        mine = self.rows.get('dfsssp', {})
+        if self.name.startswith('tree:') and mine.get('efi', 0) > NEAR_BOUND * self.least:
+            said.append('dfsssp: EFI %d, and one next hop allows %.0f' % (mine['efi'], self.least))
+        return ['%s: %s' % (self.name, s) for s in said]
+
+    @staticmethod
+    def compare(mine, stock, other):
+        if mine['efi'] > other['efi'] * NEAR:
+            yield 'EFI %d, more' % mine['efi']
+        if mine['ebb'] * NEAR_EBB < other['ebb']:
+            yield 'eBB %.3f, less' % mine['ebb']
+        # Stock's lanes hold for the SLs of its path records alone.
+        if stock == 'stock dfsssp' and not mine['any_sl'] and mine['lanes'] > other['lanes']:
+            yield '%d lanes, more' % mine['lanes']
+
+    def lines(self):
+        for name, r in self.rows.items():
+            cost = ['%.3g' % r['cpu'], '%.3g' % (r['kb'] / 1e3)] if 'cpu' in r else ['-', '-']
+            if 'fails' in r:
+                figures = [r['fails']] + ['-'] * 4
+            else:
+                figures = [r['lanes'], '{:,.0f}'.format(r['efi']),
+                           '%.2f' % (r['efi'] / self.least) if self.least else '-',
+                           '%.3f' % r['ebb'], '%.2g %%' % r['longer']]
+                figures[-1] += ', %d lost' % r['lost'] if r['lost'] else ''
+            yield '| %s |' % ' | '.join(map(str, [self.name, name] + cost + figures))
+
+
+# ---- all of them --------------------------------------------------------------------------------
+
+def chosen(args):
+    """[(name, engines)]; random ones are KIND:SEED, those from the field paths."""
+    if args.quick:
+        return QUICK
+    found = [(name, FABRICS[name][1]) for name in FABRICS if args.large or args.list or name != LARGE]
+    if args.random:
+        kind, _, seeds = args.random.partition(':')
+        first, _, last = seeds.partition('-')
+        found = [('%s:%d' % (kind, seed), COMPARED)
+                 for seed in range(int(first), int(last or first) + 1)]
+    if args.real:
+        found = [(os.path.join(folder, name), ALL)
+                 for folder, _, files in os.walk(real_fabrics() or '/nonexistent')
+                 for name in sorted(files) if name.endswith(('.topo', '.net'))]
+    return [f for f in found if not args.only or args.only in f[0]]
+
+
+def bench(name, workdir):
+    path = os.path.join(workdir, 'fabric.net')
+    if os.path.isfile(name):
+        return Bench(os.path.splitext(os.path.basename(name))[0], name, '', 0)
+    if ':' in name:
+        kind, _, seed = name.partition(':')
+        net = shapes.KINDS[kind](int(seed))
+        return Bench(name, net.write(path), '', single(net))
+    words, _, least = FABRICS[name]
+    subprocess.run([COMMAND, 'generate', '-o', path] + words.split(), check=True, timeout=120)
+    return Bench(name, path, words, least)
 
 
 def main():
-    args = arguments()
+    args, workdir, worse = arguments(), tempfile.mkdtemp(prefix='osr-bench-'), []
     if args.list:
-        print('\n'.join(r.key for r in plans.plans() + plans.field(real_fabrics())))
+        print('\n'.join(name for name, _ in chosen(args)))
         return 0
-    run = Run(args)
-    workdir = tempfile.mkdtemp(prefix='osr-bench-')
     try:
         need_tools()
-        try:
-            for row in chosen(args):
-                run.fabric(row, workdir)
-            if not args.quick and (not args.only or 'offline' in args.only):
-                run.full_lid_space(workdir)
-                run.after_faults(workdir)
-        except KeyboardInterrupt:
-            warn('interrupted: the report ends with the last complete fabric')
-        return finish(run)
+        print('| fabric | engine | CPU, ms | memory, MB | VLs | EFI | over the least | eBB | longer |')
+        print('|---' * 9 + '|')
+        for name, engines in chosen(args):
+            row = bench(name, workdir)
+            try:
+                row.run(engines, 1 if args.quick else args.repetitions, workdir)
+            except Failure as f:
+                warn('%s: %s' % (name, f))
+                worse.append(name)
+                continue
+            print('\n'.join(row.lines()), flush=True)
+            worse += row.worse()
+        warn('\n'.join(worse + ['%d times worse than a stock engine, or failed' % len(worse)]))
+        return 1 if args.quick and worse else 0
     except Skip as s:
         warn('skipped: %s' % s)
         return 77
-    except Failure as f:
-        warn('failed: %s' % f)
-        return 1
     finally:
         shutil.rmtree(workdir, ignore_errors=True)
 

@@ -14,18 +14,13 @@ import studies
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'osm'))
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
 from bandwidth import Oracle  # noqa: E402,F401 - tables, followed host by host
-from osmtest import BUILD, LOG_PLAIN, Fabric, Failure, Opensm  # noqa: E402
+from osmtest import BUILD, Fabric, Failure  # noqa: E402
+from timed import COMMAND, have_opensm, sweep  # noqa: E402
 
-COMMAND = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
 PATTERNS = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'share', 'examples', 'traffic-patterns')
 FLOW = os.path.join(BUILD, 'tests', 'experiments', 'osr-flow')
-TIMER = os.path.join(BUILD, 'libosrtimer.so')	# of scripts/bench: times engines, writes tables
 
 STOCK = ['minhop', 'updn', 'ftree', 'lash', 'dor', 'sssp', 'dfsssp']
-
-
-def have_opensm():
-    return os.path.exists(TIMER) and all(shutil.which(t) for t in ('opensm', 'ibsim', 'ibsim-run'))
 
 
 def sm_first(text):
@@ -181,41 +176,23 @@ class Workshop:
         return results
 
     def _sweep(self, fabric, engine, seconds, options):
-        """Tables of a stock engine and what the timer said; None if it refuses the fabric."""
-        out, lfts = self.path('timer.json'), self.path('opensm-lfts.dump')
-        for path in (out, lfts):
-            if os.path.exists(path):
-                os.remove(path)
-        opensm = Opensm(fabric, engine, log_flags=LOG_PLAIN, once=True, name=engine,
-                        options=dict(options, qos='TRUE', max_wire_smps=32,
-                                     event_plugin_name='osrtimer'),
-                        env={'OSR_TIMER_OUT': out, 'OSR_TIMER_LFTS': lfts})
+        """Of a stock engine; None if it refuses the fabric."""
         try:
-            with opensm:
-                opensm.wait_end(seconds)
-                log = opensm.log
+            found = sweep(fabric, engine, None, options, seconds)
         except Failure as failure:
             print('    stock %s: %s' % (engine, str(failure)[:200]), file=sys.stderr)
             return None
-        with open(out) as file:
-            said = json.loads(file.readline())
-        if said['used'] != engine:	# OpenSM fell back to another one
-            return None
-        lanes = re.findall(r'[Ll]anes needed: (\d+)', log)	# lash and dfsssp say that
-        said['lanes'] = int(lanes[-1]) if lanes else None
-        return lfts, said
+        return found if found.used == engine else None
 
     def _stock_one(self, fabric, net, engine, patterns, seconds, seed):
         done = self._sweep(fabric, engine, seconds, {})
         if not done:
             return None
-        lfts, said = done
-        got = self._analyze(net, ['--tables', lfts, '--bisections', str(patterns), '--seed', str(seed)])
+        got = self._analyze(net, ['--tables', done.lfts, '--bisections', str(patterns), '--seed', str(seed)])
         if got.get('pairs_no_path', 1):
             print('    stock %s: %s' % (engine, got['message']), file=sys.stderr)
             return None
-        # Without callbacks of its own (updn in part) an engine is not timed.
-        got['route_ms'] = next((e['cpu_ms'] for e in said['engines'] if e['name'] == engine), None)
+        got['route_ms'] = done.cpu
         return got
 
     def stock_lanes(self, net, engines, look=None, seconds=300):
@@ -227,7 +204,7 @@ class Workshop:
             for engine in engines:
                 done = self._sweep(fabric, engine, seconds, {})
                 if done:
-                    results[engine] = done[1]['lanes'], look(done[0]) if look else None
+                    results[engine] = done.lanes, look(done.lfts) if look else None
         return results
 
     def stock_shifts(self, net, engines, hosts, pattern, seconds=900, **options):
@@ -240,7 +217,7 @@ class Workshop:
                 done = self._sweep(fabric, engine, seconds, options)
                 if done:
                     got = self.patterns(net, None, [pattern], hosts, ranking='ordered',
-                                        tables=done[0])
+                                        tables=done.lfts)
                     results[engine] = got[pattern]['ordered']
         return results
 

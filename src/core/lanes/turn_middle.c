@@ -20,7 +20,7 @@
 
 #include "turn_private.h"
 
-/* Measured on dragonflies, Slim Fly, full meshes and random graphs of scripts/compare. */
+/* Measured on dragonflies, Slim Fly, full meshes and random graphs of scripts/bench. */
 static const struct {
 	uint32_t most_illegal; /* 1 in so many routes may be illegal at first, */
 	uint32_t most_failed;  /* and when all trees have been routed within the order */
