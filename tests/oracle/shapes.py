@@ -3,6 +3,7 @@
 
 Nothing here comes from src/topo: a generator of its own, so that no mistake is made twice.
 """
+import itertools
 import math
 import random
 
@@ -278,5 +279,117 @@ def dragonfly(seed):
     return net
 
 
+def _graph(title, n, links, hosts):
+    """n switches with as many hosts each, or as many as their place in the list says."""
+    net = Net(title)
+    for i in range(n):
+        net.switch('s%d' % i)
+    net.links = [(a, b, None) for a, b in links]
+    for i in range(n):
+        for _ in range(hosts if isinstance(hosts, int) else hosts[i]):
+            net.host(i)
+    return net
+
+
+def _grown(rng, n, n_links):
+    """A random tree, and further links between any two switches."""
+    links = [(i, rng.randrange(i)) for i in range(1, n)]
+    while len(links) < n_links:
+        links.append(tuple(rng.sample(range(n), 2)))
+    return links
+
+
+def sparse(seed):
+    """Random graphs, of mean degree 4 to 6."""
+    rng = random.Random('sparse %d' % seed)
+    n = rng.randint(24, 110)
+    n_links, hosts = n * rng.randint(20, 30) // 10, rng.randint(2, 6)
+    title = 'random, %d switches, %d links' % (n, n_links)
+    return _graph(title, n, _grown(rng, n, n_links), hosts)
+
+
+def small(seed):
+    """Random graphs of a few switches, with hosts on some or all of them."""
+    rng = random.Random('small %d' % seed)
+    n, most = rng.randint(4, 14), rng.randint(1, 8)
+    n_links = rng.randint(n, 3 * n)
+    hosts = [rng.randint(0, most) for _ in range(n)] if rng.random() < 0.5 else [most] * n
+    hosts[0] += 1
+    hosts[-1] += 1
+    title = 'random, %d switches, %d links, %d hosts' % (n, n_links, sum(hosts))
+    return _graph(title, n, _grown(rng, n, n_links), hosts)
+
+
+def _ring(n, first=0):
+    return [(first + i, first + (i + 1) % n) for i in range(n)]
+
+
+def _theta(*lengths):
+    links, n = [], 2
+    for length in lengths:
+        row = [0, *range(n, n + length), 1]
+        links += zip(row, row[1:])
+        n += length
+    return n, links
+
+
+def weird(seed):
+    """Wheels, thetas, Moebius ladders, rings of rings, rings with chords, bipartite graphs, in turn."""
+    rng = random.Random('weird %d' % seed)
+    hosts = rng.randint(2, 6)
+    n, a, b, c = rng.randint(5, 12), rng.randint(2, 5), rng.randint(3, 6), rng.randint(2, 5)
+    if seed % 6 == 0:
+        return _graph('wheel of %d' % n, n + 1, _ring(n) + [(i, n) for i in range(n)], hosts)
+    if seed % 6 == 1:
+        return _graph('theta %d %d %d' % (a, b, c), *_theta(a, b, c), hosts)
+    if seed % 6 == 2:
+        links = _ring(2 * n) + [(i, i + n) for i in range(n)]
+        return _graph('Moebius ladder of %d' % (2 * n), 2 * n, links, hosts)
+    if seed % 6 == 3:
+        links = [l for i in range(b) for l in _ring(b, i * b)]
+        links += [(i * b, (i + 1) % b * b + 1) for i in range(b)]
+        return _graph('%d rings of %d in a ring' % (b, b), b * b, links, hosts)
+    if seed % 6 == 4:
+        chords = [tuple(rng.sample(range(n), 2)) for _ in range(c)]
+        return _graph('ring of %d, %d chords' % (n, c), n, _ring(n) + chords, hosts)
+    return _graph('bipartite %d %d' % (a, b), a + b, [(i, a + k) for i in range(a) for k in range(b)], hosts)
+
+
+def torus(seed):
+    """Tori of two or three dimensions, whole or with cables missing."""
+    rng = random.Random('torus %d' % seed)
+    flat = rng.random() < 0.5
+    dims = [rng.randint(3, 9), rng.randint(3, 8)] if flat else [rng.randint(3, 6) for _ in range(3)]
+    at = list(itertools.product(*map(range, dims)))
+    place = {x: i for i, x in enumerate(at)}
+    links = {}
+    for x in at:
+        for k, n in enumerate(dims):
+            y = x[:k] + ((x[k] + 1) % n,) + x[k + 1:]
+            links[place[x], place[y]] = None
+    net = _graph('', len(at), links, rng.randint(1, 4))
+    gone = net.damage(rng, rng.choice([0, 2, 5]))
+    net.title = 'torus %s, %d links missing' % ('x'.join(map(str, dims)), gone)
+    return net
+
+
+def twotrees(seed):
+    """Two trees of leaves and spines; some cables join a switch of one to a switch of the other."""
+    rng = random.Random('two trees %d' % seed)
+    links, hosts, levels = [], [], []
+    for _ in range(2):
+        leaves, spines, n = rng.randint(3, 10), rng.randint(2, 5), rng.randint(3, 10)
+        base = len(hosts)
+        hosts += [n] * leaves + [0] * spines
+        links += [(base + i, base + leaves + k) for i in range(leaves) for k in range(spines)]
+        levels.append((range(base, base + leaves), range(base + leaves, base + leaves + spines)))
+    cables, low = rng.randint(2, 8), rng.random() < 0.5
+    for i in range(cables):
+        row = [level[0 if low else 1] for level in levels]
+        links.append((row[0][i % len(row[0])], row[1][i % len(row[1])]))
+    title = 'two trees, %d cables between %s' % (cables, 'leaves' if low else 'spines')
+    return _graph(title, len(hosts), links, hosts)
+
+
 KINDS = {'tree': tree, 'megafly': megafly, 'slimfly': slimfly, 'jellyfish': jellyfish,
-         'hyperx': hyperx, 'dragonfly': dragonfly}
+         'hyperx': hyperx, 'dragonfly': dragonfly, 'sparse': sparse, 'small': small, 'weird': weird, 'torus': torus, 'twotrees': twotrees}
